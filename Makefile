@@ -1,0 +1,118 @@
+# snapwalk. `make help` lists the targets. Everything built goes to $(BUILD); the source tree stays clean.
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+DESTDIR ?=
+BUILD ?= build
+CFLAGS ?= -O2 -g
+FUZZ_S ?= 60
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+
+WARN := -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror
+CPPFLAGS += -Iinclude -Ilib -Isrc
+SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno-common
+# Bound at start: a walk in a signal handler must not enter the dynamic loader.
+LDLIBS := -lZydis -lelf -Wl,-z,now
+
+# Files that ask the operating system or libelf; everything else is freestanding.
+HOSTED := $(wildcard src/os/*.c lib/elf/*.c)
+PORTABLE := $(filter-out $(HOSTED),$(wildcard lib/*/*.c src/*.c))
+OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(PORTABLE) $(HOSTED))
+LIB := $(BUILD)/libsnapwalk.a
+
+UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard test/unit/*.c))
+RACE := $(filter %_race,$(UNIT))
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
+ORACLE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/oracle/*.c))
+BENCH := $(patsubst %.c,$(BUILD)/%,$(wildcard test/bench/*.c))
+FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
+PROGRAMS := $(UNIT) $(EXAMPLES) $(ORACLE) $(BENCH) $(FUZZ)
+
+lib: deps-lib $(LIB)
+
+# A test build is a build of its own: make BUILD=build/asan CC=clang CFLAGS=... programs
+archive: $(LIB)
+unit: $(UNIT)
+race: $(RACE)
+examples: $(EXAMPLES)
+oracle: $(ORACLE)
+fuzzers: $(FUZZ)
+
+$(LIB): $(OBJECTS)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+	@echo "  AR      $@"
+
+$(patsubst %.c,$(BUILD)/%.o,$(HOSTED)): CPPFLAGS += -D_GNU_SOURCE
+$(BUILD)/src/status.o: CPPFLAGS += -DSW_VERSION='"$(VERSION)"'
+$(BUILD)/src/status.o: Makefile
+$(BUILD)/lib/%.o: lib/%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) $(CPPFLAGS) $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+$(BUILD)/src/%.o: src/%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) $(CPPFLAGS) $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+# Examples see what users see: the public headers only.
+$(EXAMPLES): CPPFLAGS := -Iinclude
+$(UNIT): LDLIBS += -lcmocka -ldl
+$(ORACLE): LDLIBS += -ldw
+$(FUZZ): CFLAGS += -fsanitize=fuzzer
+$(PROGRAMS): $(BUILD)/%: %.c $(LIB)
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) $(CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $< $(LIB) $(LDLIBS) -o $@
+
+-include $(OBJECTS:.o=.d) $(addsuffix .d,$(PROGRAMS))
+
+deps:
+	@mk/deps.sh all
+deps-lib:
+	@mk/deps.sh lib
+deps-run:
+	@mk/deps.sh run
+
+run: deps-run $(EXAMPLES)
+	@mk/run.sh $(BUILD) $(TARGET)
+
+test: deps
+	@test/run.sh $(BUILD)
+
+clrmd: deps $(EXAMPLES)
+	@mk/clrmd.sh $(BUILD)
+
+bench: deps
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/bench CFLAGS="-O2 -g" $(patsubst $(BUILD)/%,$(BUILD)/bench/%,$(BENCH))
+	@set -e; for b in $(patsubst $(BUILD)/%,$(BUILD)/bench/%,$(BENCH)); do $$b; done
+
+fuzz: deps
+	@mk/fuzz.sh $(BUILD)/fuzz $(FUZZ_S)
+
+install: lib
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/snapwalk
+	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/libsnapwalk.a
+	install -m 644 include/snapwalk/*.h $(DESTDIR)$(PREFIX)/include/snapwalk/
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' mk/snapwalk.pc.in \
+		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/snapwalk.pc
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'make run            a real program with JIT code, and the stacks of all its threads'
+	@echo '  TARGET=toy|dotnet   which program (default: dotnet where that command exists)'
+	@echo 'make test           all tests; the last line is "N passed, N failed"'
+	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
+	@echo 'make install        archive, headers, snapwalk.pc; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
+	@echo 'make bench          speed beside the alternatives, as ratios'
+	@echo 'make fuzz           every fuzz target for FUZZ_S=$(FUZZ_S) seconds'
+	@echo 'make deps           installs what all of these need (Debian packages, as root)'
+	@echo 'make clean          removes $(BUILD)'
+	@echo 'Variables: CC, CFLAGS, BUILD'
+
+.DEFAULT_GOAL := lib
+.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test clrmd bench fuzz install clean help

@@ -1,0 +1,151 @@
+/*
+ * Prints the stack of every thread of a process, leaf first: managed and native frames in one order, each with how it
+ * was found and how sure that is. Names of JIT code come from the process's perf map, if it writes one.
+ *
+ *     stacks [--plain] PID
+ *
+ * --plain is for programs: "thread TID NAME", "frame IP SP KIND SOURCE TRUST NAME", "stop REASON".
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <snapwalk/perfmap.h>
+#include <snapwalk/process.h>
+
+enum { THREADS_MAX = 4096, NAME_BYTES = 512 };
+
+struct viewer {
+    struct sw_process *process;
+    struct sw_images *images;
+    struct sw_codemap *codemap;
+    struct sw_perfmap *perfmap;
+    bool plain;
+    struct sw_scratch scratch;
+};
+
+/* Ends the program on a failure. The process walked runs on: a tracer that ends lets go of it. */
+static void must(enum sw_status status, const char *what)
+{
+    if (status == SW_OK)
+        return;
+    fprintf(stderr, "stacks: %s: %s\n", what, sw_status_name(status));
+    exit(1);
+}
+
+/* "int32 [app] Type::Method(int32)[Tier]" from the perf map, "library!symbol+0x12", or "library+0x1234". */
+static void describe(const struct viewer *v, const struct sw_frame *frame, char *name, size_t size)
+{
+    const uint64_t pc = sw_regs_pc(&frame->regs);
+    const char *jitted = sw_perfmap_name(v->perfmap, frame->lookup, NULL);
+    struct sw_image image = { .path = "?", .bias = 0 };
+    char symbol[NAME_BYTES];
+    uint64_t start;
+    if (jitted) {
+        snprintf(name, size, "%s", jitted);
+        return;
+    }
+    const bool found = sw_images_find(v->images, frame->lookup, &image) == SW_OK;
+    const char *file = strrchr(image.path, '/') ? strrchr(image.path, '/') + 1 : image.path;
+    if (found && sw_images_name(v->images, frame->lookup, symbol, sizeof symbol, &start) == SW_OK)
+        snprintf(name, size, "%s!%s+0x%" PRIx64, file, symbol, pc - start);
+    else
+        snprintf(name, size, "%s+0x%" PRIx64, file, pc - image.bias);
+}
+
+static void print_frame(const struct viewer *v, uint32_t number, const struct sw_frame *frame)
+{
+    const char *kind = sw_kind_name(frame->code.kind), *source = sw_source_name(frame->source);
+    const char *trust = sw_trust_name(frame->trust);
+    const uint64_t pc = sw_regs_pc(&frame->regs), sp = sw_regs_sp(&frame->regs);
+    char name[NAME_BYTES + 64];
+    describe(v, frame, name, sizeof name);
+    if (v->plain)
+        printf("frame %" PRIx64 " %" PRIx64 " %s %s %s %s\n", pc, sp, kind, source, trust, name);
+    else
+        printf("  #%-3" PRIu32 " %016" PRIx64 "  %-6s  %13s/%-9s  %s\n", number, pc, kind, source, trust, name);
+}
+
+/* A recursion's frames stand at one pc: but for --plain the first is printed and the others are counted. */
+static void print_frames(const struct viewer *v, struct sw_walk *walk)
+{
+    uint64_t last = 0;
+    uint32_t same = 0;
+    for (bool more = sw_walk_next(walk); more || same; more = more && sw_walk_next(walk)) {
+        const bool again = more && !v->plain && walk->depth > 1 && sw_regs_pc(&walk->frame.regs) == last;
+        if (!again && same)
+            printf("       and %" PRIu32 " more at the same pc\n", same);
+        same = again ? same + 1 : 0;
+        if (more && !again)
+            print_frame(v, walk->depth - 1, &walk->frame);
+        last = sw_regs_pc(&walk->frame.regs);
+    }
+}
+
+static void print_thread(struct viewer *v, uint64_t tid)
+{
+    struct sw_regs regs;
+    struct sw_walker walker;
+    struct sw_walk walk;
+    char name[64];
+    must(sw_process_regs(v->process, tid, &regs), "registers");
+    must(sw_process_walker(v->process, &regs, v->codemap, v->images, &walker), "stack");
+    must(sw_process_thread_name(v->process, tid, name, sizeof name), "thread name");
+    printf(v->plain ? "thread %" PRIu64 " %s\n" : "thread %" PRIu64 " \"%s\"\n", tid, name);
+    sw_walk_start(&walk, &walker, &v->scratch, &regs, true);
+    print_frames(v, &walk);
+    printf(v->plain ? "stop %s" : "  end: %s", sw_stop_name(walk.stop));
+    if (walk.stop > SW_STOP_ROOT_BASE)
+        printf(" (%s, pc %" PRIx64 ", address %" PRIx64 ")", sw_status_name(walk.fault.status), walk.fault.pc,
+               walk.fault.address);
+    printf(v->plain ? "\n" : "\n\n");
+}
+
+static bool runs_coreclr(int pid)
+{
+    char path[40], line[4096];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *maps = fopen(path, "r");
+    while (maps && !found && fgets(line, sizeof line, maps))
+        found = strstr(line, "/libcoreclr.so") != NULL;
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+/* Stops the process and learns what code it has. A process without a perf map is no failure. */
+static void open_target(struct viewer *v, int pid)
+{
+    char path[40];
+    must(sw_process_open(NULL, pid, &v->process), "process");
+    must(sw_images_create(NULL, &v->images), "images");
+    must(sw_codemap_create(NULL, &v->codemap), "code map");
+    must(sw_perfmap_create(NULL, runs_coreclr(pid) ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN, &v->perfmap), "perf map");
+    must(sw_process_stop(v->process), "stop");
+    must(sw_process_add_images(v->process, v->images), "images");
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
+    enum sw_status status = sw_perfmap_read(v->perfmap, path, v->codemap);
+    must(status == SW_E_OS ? SW_OK : status, path);
+}
+
+int main(int argc, char **argv)
+{
+    struct viewer v = { .plain = argc > 1 && strcmp(argv[1], "--plain") == 0 };
+    const int pid = argc == 2 + v.plain ? atoi(argv[argc - 1]) : 0;
+    uint64_t tids[THREADS_MAX];
+    if (pid <= 0) {
+        fprintf(stderr, "usage: stacks [--plain] PID\n");
+        return 2;
+    }
+    open_target(&v, pid);
+    const size_t count = sw_process_threads(v.process, tids, THREADS_MAX);
+    for (size_t i = 0; i < count && i < THREADS_MAX; i++)
+        print_thread(&v, tids[i]);
+    sw_process_close(v.process);
+    sw_perfmap_destroy(v.perfmap);
+    sw_codemap_destroy(v.codemap);
+    sw_images_destroy(v.images);
+    return 0;
+}

@@ -1,0 +1,66 @@
+/*
+ * Another process as a target: stopped by ptrace, read in bulk. Linux.
+ */
+#ifndef SNAPWALK_PROCESS_H
+#define SNAPWALK_PROCESS_H
+
+#include <snapwalk/thread.h>
+#include <snapwalk/walk.h>
+
+struct sw_process;
+
+/*
+ * Opens a process by its id. Nothing is stopped yet.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_PERMISSION; SW_E_NO_MEMORY; SW_E_OS; SW_E_UNSUPPORTED (32-bit).
+ * Threads  All calls on one process from one thread: ptrace belongs to a thread. Signals  Not safe.
+ */
+SW_NODISCARD enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_process **process);
+void sw_process_close(struct sw_process *process); /* resumes and detaches; NULL is allowed */
+
+/*
+ * Reads the process's memory map and registers the images in it (ELF files, the vdso, ReadyToRun images), forgetting
+ * those that are gone. Cheap when nothing changed.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_PERMISSION; SW_E_NO_MEMORY; SW_E_OS. A bad image is left out.
+ */
+SW_NODISCARD enum sw_status sw_process_add_images(struct sw_process *process, struct sw_images *images);
+
+/*
+ * Stops every thread; lets them run again.
+ *
+ * Returns  SW_OK; SW_E_GONE; SW_E_PERMISSION; SW_E_NO_MEMORY; SW_E_OS. New threads are caught too.
+ */
+SW_NODISCARD enum sw_status sw_process_stop(struct sw_process *process);
+SW_NODISCARD enum sw_status sw_process_resume(struct sw_process *process);
+
+/*
+ * The thread ids of a stopped process, ascending; the registers and the name of one thread.
+ *
+ * Returns  The number of threads. / SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND; SW_E_GONE; SW_E_OS.
+ */
+size_t sw_process_threads(const struct sw_process *process, uint64_t *tids, size_t capacity);
+SW_NODISCARD enum sw_status sw_process_regs(struct sw_process *process, uint64_t tid, struct sw_regs *regs);
+SW_NODISCARD enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, char *name, size_t size);
+
+/*
+ * A walker for one stopped thread: its stack from sp to the end of its mapping is copied in one read and served as the
+ * window; the copy is replaced by the next call.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_GONE.
+ */
+SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process, const struct sw_regs *regs,
+                                              const struct sw_codemap *codemap, const struct sw_images *images,
+                                              struct sw_walker *walker);
+
+/*
+ * The process's memory, for anything else. Threads  The one that opened it.
+ */
+struct sw_memory sw_process_memory(struct sw_process *process);
+
+/*
+ * Stops single threads for an engine. `process` is borrowed.
+ */
+struct sw_suspender sw_process_suspender(struct sw_process *process);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * Register files of both machines. One array serves both: a register's number is its hardware number
+ * (x64: rax 0 rcx 1 rdx 2 rbx 3 rsp 4 rbp 5 rsi 6 rdi 7 r8..r15, as in Win32 UNWIND_CODE; ARM64: x0..x30, sp 31),
+ * followed by the program counter. A register is known or unknown, never silently 0.
+ */
+#ifndef SNAPWALK_REGS_H
+#define SNAPWALK_REGS_H
+
+#include <snapwalk/status.h>
+
+enum sw_machine { SW_MACHINE_NONE = 0, SW_MACHINE_X64 = 1, SW_MACHINE_ARM64 = 2 };
+
+enum sw_x64_reg {
+    SW_X64_RAX, SW_X64_RCX, SW_X64_RDX, SW_X64_RBX, SW_X64_RSP, SW_X64_RBP, SW_X64_RSI, SW_X64_RDI,
+    SW_X64_R8, SW_X64_R9, SW_X64_R10, SW_X64_R11, SW_X64_R12, SW_X64_R13, SW_X64_R14, SW_X64_R15,
+    SW_X64_RIP, SW_X64_COUNT
+};
+
+enum sw_arm64_reg {
+    SW_ARM64_X0 = 0, SW_ARM64_X18 = 18, SW_ARM64_X19 = 19, SW_ARM64_X28 = 28, SW_ARM64_FP = 29, SW_ARM64_LR = 30,
+    SW_ARM64_SP = 31, SW_ARM64_PC = 32, SW_ARM64_COUNT = 33
+};
+
+enum { SW_REGS_MAX = 33 };
+
+/*
+ * Registers of one frame.
+ *
+ * known   Bit n is set when r[n] holds a true value; the others hold nothing that may be used.
+ * r       By register number, see above.
+ */
+struct sw_regs {
+    enum sw_machine machine;
+    uint32_t reserved;
+    uint64_t known;
+    uint64_t r[SW_REGS_MAX];
+};
+
+/* Registers that a callee preserves, without sp and pc. SysV x64: rbx rbp r12-r15. ARM64: x19-x28 and x29. */
+#define SW_X64_NONVOLATILE   UINT64_C(0xf028)
+#define SW_ARM64_NONVOLATILE UINT64_C(0x3ff80000)
+
+/*
+ * The numbers of the special registers of a machine, and whether one register is known.
+ *
+ * Returns  A register number below SW_REGS_MAX; the count of registers (sw_regs_count).
+ * Memory   None. Threads  Any. Signals  Safe.
+ * Source   contexts.md section 9; SysV AMD64 psABI; AAPCS64.
+ */
+static inline unsigned sw_regs_pc_number(enum sw_machine m) { return m == SW_MACHINE_ARM64 ? 32u : 16u; }
+static inline unsigned sw_regs_sp_number(enum sw_machine m) { return m == SW_MACHINE_ARM64 ? 31u : 4u; }
+static inline unsigned sw_regs_fp_number(enum sw_machine m) { return m == SW_MACHINE_ARM64 ? 29u : 5u; }
+static inline unsigned sw_regs_count(enum sw_machine m) { return m == SW_MACHINE_ARM64 ? 33u : 17u; }
+static inline uint64_t sw_regs_nonvolatile(enum sw_machine m)
+{
+    return m == SW_MACHINE_ARM64 ? SW_ARM64_NONVOLATILE : SW_X64_NONVOLATILE;
+}
+
+static inline bool sw_regs_has(const struct sw_regs *regs, unsigned number)
+{
+    return number < SW_REGS_MAX && (regs->known >> number & 1u) != 0;
+}
+
+static inline void sw_regs_set(struct sw_regs *regs, unsigned number, uint64_t value)
+{
+    if (number < SW_REGS_MAX) {
+        regs->r[number] = value;
+        regs->known |= UINT64_C(1) << number;
+    }
+}
+
+static inline uint64_t sw_regs_pc(const struct sw_regs *regs) { return regs->r[sw_regs_pc_number(regs->machine)]; }
+static inline uint64_t sw_regs_sp(const struct sw_regs *regs) { return regs->r[sw_regs_sp_number(regs->machine)]; }
+static inline uint64_t sw_regs_fp(const struct sw_regs *regs) { return regs->r[sw_regs_fp_number(regs->machine)]; }
+
+#endif

@@ -1,0 +1,193 @@
+/*
+ * The walker: registers in, frames out, leaf first. Knows nothing of the DoStackSnapshot contract (snapshot.h).
+ */
+#ifndef SNAPWALK_WALK_H
+#define SNAPWALK_WALK_H
+
+#include <snapwalk/codemap.h>
+#include <snapwalk/image.h>
+#include <snapwalk/memory.h>
+#include <snapwalk/regs.h>
+
+/* How a frame's registers were found. ORDER sw_source: src/names.c. */
+enum sw_source {
+    SW_SOURCE_NONE = 0,
+    SW_SOURCE_SEED,          /* given: the registers the walk starts from */
+    SW_SOURCE_CFI,           /* DWARF call frame information */
+    SW_SOURCE_UNWIND_CODES,  /* Windows unwind data: a PE or ReadyToRun image */
+    SW_SOURCE_CLR_HEADER,    /* the unwind data that CoreCLR keeps with its JIT code */
+    SW_SOURCE_ANALYSIS,      /* instructions, from the known start of the function */
+    SW_SOURCE_FORWARD,       /* instructions, forward from pc to a return: the start is not known */
+    SW_SOURCE_SIGNAL_FRAME,  /* a signal trampoline known by its bytes */
+    SW_SOURCE_LEAF,          /* declared or seen not to move the stack pointer */
+    SW_SOURCE_FRAME_POINTER, /* the frame pointer looked like one */
+    SW_SOURCE_COUNT
+};
+
+/* How sure it is. ORDER sw_trust: src/names.c. */
+enum sw_trust {
+    SW_TRUST_NONE = 0,
+    SW_TRUST_GUESS,     /* plausible: a frame record, a forward walk that nothing confirms */
+    SW_TRUST_LIKELY,    /* derived from the code; paths agree, or a call stands before the return address */
+    SW_TRUST_CONFIRMED, /* derived, and the call before the return address names the function that pc is in */
+    SW_TRUST_EXACT,     /* given, or told by unwind data */
+    SW_TRUST_COUNT
+};
+
+/* Why a walk ended. A clean root is never confused with a cut. ORDER sw_stop: src/names.c. */
+enum sw_stop {
+    SW_STOP_NONE = 0,        /* it has not ended */
+    SW_STOP_ROOT,            /* clean: the unwind data says that this is the outermost frame */
+    SW_STOP_ROOT_ZERO,       /* clean: the return address is 0 */
+    SW_STOP_ROOT_BASE,       /* clean: the caller's frame begins at the stack's declared base */
+    SW_STOP_ABORTED,         /* the sink ended it */
+    SW_STOP_FRAME_LIMIT,     /* cut: max_frames */
+    SW_STOP_NO_RULE,         /* cut: nothing describes the code at pc */
+    SW_STOP_UNREADABLE,      /* cut: a stack word could not be read */
+    SW_STOP_BAD_PC,          /* cut: the return address is not in readable or known code */
+    SW_STOP_SP_NOT_RISING,   /* cut: the caller's stack pointer is not above the callee's: a loop or damage */
+    SW_STOP_OUTSIDE_STACK,   /* cut: the caller's stack pointer left the declared stack */
+    SW_STOP_BAD_TABLE,       /* cut: unwind data contradicts itself and nothing else helped */
+    SW_STOP_LOST_REGISTER,   /* cut: the rule needs a register whose value is not known */
+    SW_STOP_BAD_START,       /* the start registers lack pc or sp, or are of another machine */
+    SW_STOP_COUNT
+};
+
+/*
+ * Names for people: "cfi", "exact", "root".
+ *
+ * Returns  A constant string; "?" out of range. Memory  Static. Threads  Any. Signals  Safe.
+ */
+const char *sw_source_name(enum sw_source source);
+const char *sw_trust_name(enum sw_trust trust);
+const char *sw_stop_name(enum sw_stop stop);
+const char *sw_kind_name(enum sw_kind kind);
+
+/* Sources not to use: for comparisons, and for targets whose tables lie. */
+#define SW_WALK_NO_TABLES        1u /* neither CFI nor unwind codes nor JIT headers */
+#define SW_WALK_NO_ANALYSIS      2u
+#define SW_WALK_NO_FRAME_POINTER 4u
+
+/*
+ * What a walk needs to know of its target. Plain values, all pointers borrowed; any number of walks may share one.
+ *
+ * machine       Not NONE.
+ * memory        Reader of the target.
+ * codemap       May be null.  images  May be null.
+ * stack_begin   Lowest and one past the highest address of the stack, or 0, 0 when not known. A walk that
+ * stack_end     starts elsewhere (an alternate signal stack) may enter it once and not leave it again.
+ * pac_mask      ARM64: the bits of a code address that hold a signature; 0 to derive them.
+ * max_frames    Cap; 0 for the default of 10,000.
+ * flags         SW_WALK_NO_*.
+ */
+struct sw_walker {
+    enum sw_machine machine;
+    uint32_t flags;
+    struct sw_memory memory;
+    const struct sw_codemap *codemap;
+    const struct sw_images *images;
+    uint64_t stack_begin;
+    uint64_t stack_end;
+    uint64_t pac_mask;
+    uint32_t max_frames;
+};
+
+/*
+ * Working memory of one walk: nothing else is needed. Uninitialised is fine; holds nothing between walks.
+ * One walk at a time per scratch.
+ */
+#define SW_SCRATCH_BYTES 98304
+struct sw_scratch {
+    uint64_t room[SW_SCRATCH_BYTES / 8];
+};
+
+/*
+ * One frame.
+ *
+ * regs     Its registers. For the first frame the start registers; for others pc is the return address and only
+ *          what could be restored is known.
+ * exact    pc is an instruction that was being executed (first frame, interrupted by a signal), not a return address.
+ * lookup   The address to look code up with: pc when exact, pc - 1 otherwise.
+ * code     The code range around lookup; kind NATIVE with begin == end == 0 when only an image or nothing is known.
+ * source, trust  How regs were found.
+ */
+struct sw_frame {
+    struct sw_regs regs;
+    struct sw_range code;
+    uint64_t lookup;
+    uint8_t source;
+    uint8_t trust;
+    bool exact;
+};
+
+/* Where and why a walk was cut: the pc whose caller could not be found, the address that could not be read. */
+struct sw_fault {
+    enum sw_status status;
+    uint64_t pc;
+    uint64_t address;
+};
+
+/*
+ * A walk in progress. Treat as opaque but for `frame`, `stop` and `fault`.
+ */
+struct sw_walk {
+    const struct sw_walker *walker;
+    struct sw_scratch *scratch;
+    struct sw_frame frame; /* the frame reached; valid while sw_walk_next answers true */
+    enum sw_stop stop;     /* why it ended */
+    struct sw_fault fault; /* more about a cut */
+    uint32_t depth;        /* frames delivered so far */
+    uint8_t state;
+};
+
+/*
+ * Starts a walk. The first sw_walk_next delivers the frame of the start registers.
+ *
+ * walk, scratch  Filled; caller's memory, alive until the walk is over.
+ * walker         Borrowed until then.
+ * start          Copied. pc and sp must be known, the machine the walker's.
+ * exact          True when start's pc was being executed; false when it is a return address (a frame handed on).
+ *
+ * Memory   Allocates nothing; stack below 4 KiB. Threads  Any number, each with its own walk and scratch.
+ * Signals  Safe when walker->memory.read is.
+ */
+void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct sw_scratch *scratch,
+                   const struct sw_regs *start, bool exact);
+
+/*
+ * Goes to the next frame, leaf first.
+ *
+ * Returns  True: walk->frame is the next frame. False: the walk is over, walk->stop says why, and so it stays.
+ * Memory, Threads, Signals  As sw_walk_start.
+ */
+SW_NODISCARD bool sw_walk_next(struct sw_walk *walk);
+
+/*
+ * The whole walk in one call.
+ *
+ * sink     Called with each frame, leaf first; the frame is valid until it returns. False ends the walk.
+ *
+ * Returns  Why it ended; SW_STOP_BAD_START also for null pointers.
+ * Memory, Threads, Signals  As sw_walk_start; sink must be as safe as the place it is called from.
+ */
+SW_NODISCARD enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scratch,
+                                      const struct sw_regs *start,
+                                      bool (*sink)(void *arg, const struct sw_frame *frame), void *arg);
+
+/*
+ * Walks down to the first managed frame: the seed that DoStackSnapshot asks for.
+ *
+ * start    Any context of the thread, its pc executing.
+ * seed     Receives the registers of the first frame in a JIT or NGEN range (start's own if it is there already).
+ * fault    Where it was cut, on failure; may be null.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND (the stack has no managed frame); SW_E_NO_RULE, SW_E_UNREADABLE and other reasons
+ *          (the walk was cut before one); SW_E_ARGUMENT.
+ * Memory, Threads, Signals  As sw_walk_start.
+ * Source   ICorProfilerInfo2::DoStackSnapshot, Remarks, "how to get a seed" (contract-documented.md D19).
+ */
+SW_NODISCARD enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scratch *scratch,
+                                              const struct sw_regs *start, struct sw_regs *seed,
+                                              struct sw_fault *fault);
+
+#endif

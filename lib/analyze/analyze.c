@@ -1,0 +1,359 @@
+/*
+ * Control flow: from a start, along every path, with the state of each. Paths meet at blocks; where they disagree, a
+ * path that came past a call gives way (the call may never return, and what lies behind it may belong to something
+ * else), otherwise what differs is unknown. Everything is bounded: instructions, blocks, states, visits.
+ */
+#include "analyze/analyze.h"
+
+#include <string.h>
+
+enum { BEHIND_CALL = 1, AT_INDIRECT = 2, USED = 4, MOST_VISITS = 8, MOST_GAPS = 64, NO_STATE = 0xffff };
+
+/* ---- what was seen: one bit a byte behind begin ---- */
+
+static void mark_seen(struct sw_analysis *w, uint64_t pc, unsigned length)
+{
+    for (uint64_t at = pc - w->begin, end = at + length; at < end && at < SW_ANALYZE_SEEN; at++)
+        w->seen[at / 8] |= (uint8_t)(1u << at % 8);
+}
+
+static bool was_seen(const struct sw_analysis *w, uint64_t at)
+{
+    return w->seen[at / 8] >> at % 8 & 1;
+}
+
+/* ---- states and blocks ---- */
+
+/* The index of a trimmed state, kept once. */
+static uint16_t intern(struct sw_analysis *w, const struct sw_state *state)
+{
+    for (uint16_t i = w->state_count; i-- > 0;)
+        if (sw_state_same(&w->states[i], state))
+            return i;
+    if (w->state_count == SW_ANALYZE_STATES) {
+        w->doubtful = true;
+        return NO_STATE;
+    }
+    w->states[w->state_count] = *state;
+    return w->state_count++;
+}
+
+static uint16_t hash_slot(const struct sw_analysis *w, uint64_t address)
+{
+    unsigned i = (unsigned)(address * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+    while ((w->blocks[i].flags & USED) && w->blocks[i].address != address)
+        i = (i + 1) % (2 * SW_ANALYZE_BLOCKS);
+    return (uint16_t)i;
+}
+
+static bool has_block(const struct sw_analysis *w, uint64_t address)
+{
+    return w->blocks[hash_slot(w, address)].flags & USED;
+}
+
+static void queue(struct sw_analysis *w, uint16_t block)
+{
+    if (w->blocks[block].flags & BEHIND_CALL) {
+        if (w->later_count < SW_ANALYZE_BLOCKS)
+            w->later[w->later_count++] = block;
+    } else if (w->now_count < SW_ANALYZE_BLOCKS) {
+        w->now[w->now_count++] = block;
+    }
+}
+
+static void add_block(struct sw_analysis *w, uint16_t at, uint64_t address, uint8_t flags)
+{
+    const uint16_t state = intern(w, &w->other);
+    if (state == NO_STATE || w->block_count == SW_ANALYZE_BLOCKS) {
+        w->doubtful = true;
+        return;
+    }
+    w->blocks[at] = (struct sw_block){ address, state, (uint8_t)(flags | USED), 1 };
+    w->block_count++;
+    if (!(flags & AT_INDIRECT))
+        queue(w, at);
+}
+
+/* A second path comes to a block with another state (in w->other). */
+static void meet_block(struct sw_analysis *w, uint16_t at, uint8_t flags)
+{
+    struct sw_block *block = &w->blocks[at];
+    const bool was_behind = block->flags & BEHIND_CALL, is_behind = flags & BEHIND_CALL;
+    if ((is_behind && !was_behind) || block->visits >= MOST_VISITS)
+        return;
+    if (was_behind == is_behind)
+        sw_state_meet(&w->other, &w->states[block->state], w->code->machine, (uint32_t)(block->address - w->begin));
+    const uint16_t state = intern(w, &w->other);
+    block->flags = (uint8_t)((block->flags & ~BEHIND_CALL) | (is_behind ? BEHIND_CALL : 0));
+    if (state == NO_STATE || state == block->state)
+        return;
+    block->state = state;
+    block->visits++;
+    queue(w, at);
+}
+
+/* A path in the state w->current comes to an address. */
+static void arrive(struct sw_analysis *w, uint64_t address, uint8_t flags)
+{
+    if (w->end != 0 && (address < w->begin || address >= w->end))
+        return; /* a tail call */
+    w->other = w->current;
+    sw_state_trim(&w->other, w->code->machine);
+    const uint16_t at = hash_slot(w, address);
+    if (!(w->blocks[at].flags & USED))
+        add_block(w, at, address, flags);
+    else if (flags & AT_INDIRECT)
+        w->blocks[at].flags |= AT_INDIRECT;
+    else if (!sw_state_same(&w->states[w->blocks[at].state], &w->other))
+        meet_block(w, at, flags);
+    else if (!(flags & BEHIND_CALL))
+        w->blocks[at].flags &= (uint8_t)~BEHIND_CALL;
+}
+
+static bool next_block(struct sw_analysis *w, uint16_t *block)
+{
+    if (w->now_count)
+        *block = w->now[--w->now_count];
+    else if (w->later_count)
+        *block = w->later[--w->later_count];
+    else
+        return false;
+    return true;
+}
+
+/* ---- running code ---- */
+
+static bool next_insn(struct sw_analysis *w, uint64_t pc, struct sw_insn *insn)
+{
+    size_t size;
+    const uint8_t *bytes;
+    if (w->budget == 0) {
+        w->doubtful = true;
+        return false;
+    }
+    w->budget--;
+    bytes = w->code->fetch(w->code->arg, pc, &size);
+    return bytes && w->code->decode(bytes, size, pc, insn) == SW_OK;
+}
+
+/* Both ways of a branch: the taken one becomes a block, the other stays in w->current. */
+static void branch(struct sw_analysis *w, const struct sw_insn *insn)
+{
+    const enum sw_machine machine = w->code->machine;
+    if (insn->when == SW_WHEN_EQUAL) {
+        struct sw_val sp = w->current.reg[sw_regs_sp_number(machine)];
+        sw_state_equal(&w->current, machine);
+        arrive(w, insn->target, 0);
+        w->current.reg[sw_regs_sp_number(machine)] = sp;
+        return;
+    }
+    arrive(w, insn->target, 0);
+    if (insn->when == SW_WHEN_DIFFERENT)
+        sw_state_equal(&w->current, machine);
+}
+
+/* Effects and control flow of one instruction. False: the path does not go on behind it. */
+static bool follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc)
+{
+    const uint64_t next = pc + insn->length;
+    sw_state_run(&w->current, w->code->machine, insn, (uint32_t)(pc - w->begin));
+    switch (insn->flow) {
+    case SW_FLOW_CALL:
+        arrive(w, next, BEHIND_CALL);
+        return false;
+    case SW_FLOW_BRANCH:
+        branch(w, insn);
+        break;
+    case SW_FLOW_JUMP:
+        arrive(w, insn->target, 0);
+        return false;
+    case SW_FLOW_INDIRECT:
+        arrive(w, pc, AT_INDIRECT);
+        return false;
+    case SW_FLOW_NEXT:
+        break;
+    default:
+        return false;
+    }
+    if (!has_block(w, next))
+        return true;
+    arrive(w, next, 0);
+    return false;
+}
+
+static void start(struct sw_analysis *w, const struct sw_code *code, uint64_t begin, uint64_t end,
+                  const int32_t *fp_above_sp)
+{
+    w->code = code;
+    w->begin = begin;
+    w->end = end;
+    w->target = 0;
+    w->budget = SW_ANALYZE_INSNS;
+    w->doubtful = w->reached = false;
+    w->reached_from = NO_STATE;
+    w->state_count = w->block_count = w->now_count = w->later_count = 0;
+    memset(w->blocks, 0, sizeof w->blocks);
+    memset(w->seen, 0, sizeof w->seen);
+    sw_state_start(&w->current);
+    w->current.has_distance = fp_above_sp != NULL;
+    w->current.fp_above_sp = fp_above_sp ? *fp_above_sp : 0;
+    arrive(w, begin, 0);
+}
+
+/* ---- the rule inside a function ---- */
+
+/* The state in front of the instruction that holds the target; the last word has the block that said it last. */
+static void reach(struct sw_analysis *w, uint16_t block)
+{
+    const bool behind = w->blocks[block].flags & BEHIND_CALL;
+    if (w->reached && w->reached_from != block) {
+        const bool was_behind = w->blocks[w->reached_from].flags & BEHIND_CALL;
+        if (behind && !was_behind)
+            return;
+        if (behind == was_behind) {
+            sw_state_meet(&w->at_target, &w->current, w->code->machine, (uint32_t)(w->target - w->begin));
+            return;
+        }
+    }
+    w->at_target = w->current;
+    w->reached = true;
+    w->reached_from = block;
+}
+
+static void run_block(struct sw_analysis *w, uint16_t block)
+{
+    uint64_t pc = w->blocks[block].address;
+    struct sw_insn insn;
+    w->current = w->states[w->blocks[block].state];
+    while ((w->end == 0 || pc < w->end) && next_insn(w, pc, &insn)) {
+        mark_seen(w, pc, insn.length);
+        if (w->target - pc < insn.length)
+            reach(w, block);
+        if (!follow(w, &insn, pc))
+            return;
+        pc += insn.length;
+    }
+}
+
+static void run_all(struct sw_analysis *w)
+{
+    uint16_t block;
+    while (next_block(w, &block))
+        run_block(w, block);
+}
+
+/*
+ * Code up to the target that no path led to: the cases of a switch, or landing pads. The state of the nearest indirect
+ * jump in front of it is taken, or that of the nearest call.
+ */
+static const struct sw_block *likely_origin(const struct sw_analysis *w, uint64_t gap)
+{
+    const struct sw_block *best = NULL;
+    for (unsigned i = 0; i < 2 * SW_ANALYZE_BLOCKS; i++) {
+        const struct sw_block *b = &w->blocks[i];
+        if (!(b->flags & (AT_INDIRECT | BEHIND_CALL)) || b->address > gap)
+            continue;
+        const bool jump = b->flags & AT_INDIRECT, best_jump = best && (best->flags & AT_INDIRECT);
+        if (!best || (jump && !best_jump) || (jump == best_jump && b->address > best->address))
+            best = b;
+    }
+    return best;
+}
+
+static bool enter_gap(struct sw_analysis *w)
+{
+    const uint64_t stop = w->target - w->begin;
+    for (uint64_t at = 1; at <= stop && at < SW_ANALYZE_SEEN; at++) {
+        if (was_seen(w, at) || !was_seen(w, at - 1))
+            continue;
+        const struct sw_block *origin = likely_origin(w, w->begin + at);
+        w->seen[at / 8] |= (uint8_t)(1u << at % 8);
+        w->doubtful = true;
+        if (!origin)
+            return false;
+        w->current = w->states[origin->state];
+        arrive(w, w->begin + at, 0);
+        return true;
+    }
+    return false;
+}
+
+enum sw_status sw_analyze_function(const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t pc,
+                                   struct sw_analysis *work, struct sw_rule *rule)
+{
+    start(work, code, begin, end, NULL);
+    work->target = pc;
+    run_all(work);
+    for (unsigned gaps = 0; end != 0 && !work->reached && gaps < MOST_GAPS && enter_gap(work); gaps++)
+        run_all(work);
+    if (!work->reached || !sw_extract_inside(&work->at_target, code->machine, rule))
+        return SW_E_NO_RULE;
+    if (work->doubtful)
+        rule->trust = SW_TRUST_GUESS;
+    return SW_OK;
+}
+
+/* ---- forward to a return ---- */
+
+struct showing {
+    struct sw_rule rule;
+    bool (*accept)(void *arg, const struct sw_rule *rule);
+    void *arg;
+};
+
+static bool show(struct sw_analysis *w, struct showing *to)
+{
+    return sw_extract_return(&w->current, w->code->machine, &to->rule) && to->accept(to->arg, &to->rule);
+}
+
+static bool run_forward(struct sw_analysis *w, uint16_t block, struct showing *to)
+{
+    uint64_t pc = w->blocks[block].address;
+    struct sw_insn insn;
+    w->current = w->states[w->blocks[block].state];
+    while (next_insn(w, pc, &insn)) {
+        const bool on = follow(w, &insn, pc);
+        if (insn.flow == SW_FLOW_RETURN)
+            return show(w, to);
+        if (!on)
+            return false;
+        pc += insn.length;
+    }
+    return false;
+}
+
+/* A jump through a register or memory may be a tail call: then the return address is where a return would find it. */
+static bool show_tail_calls(struct sw_analysis *w, struct showing *to)
+{
+    const enum sw_machine machine = w->code->machine;
+    const unsigned sp = sw_regs_sp_number(machine), pc = sw_regs_pc_number(machine);
+    const struct sw_insn x64_ret = { .count = 2,
+                                     .flow = SW_FLOW_RETURN,
+                                     .effects = { { SW_EFFECT_LOAD, (uint8_t)pc, (uint8_t)sp, 8, 0 },
+                                                  { SW_EFFECT_SET, (uint8_t)sp, (uint8_t)sp, 8, 8 } } };
+    const struct sw_insn arm64_ret = { .count = 1,
+                                       .flow = SW_FLOW_RETURN,
+                                       .effects = { { SW_EFFECT_SET, (uint8_t)pc, SW_ARM64_LR, 8, 0 } } };
+    for (unsigned i = 0; i < 2 * SW_ANALYZE_BLOCKS; i++) {
+        if (!(w->blocks[i].flags & AT_INDIRECT))
+            continue;
+        w->current = w->states[w->blocks[i].state];
+        sw_state_run(&w->current, machine, machine == SW_MACHINE_X64 ? &x64_ret : &arm64_ret, 0);
+        if (show(w, to))
+            return true;
+    }
+    return false;
+}
+
+enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, const int32_t *fp_above_sp,
+                                  struct sw_analysis *work, bool (*accept)(void *arg, const struct sw_rule *rule),
+                                  void *arg)
+{
+    struct showing to = { .accept = accept, .arg = arg };
+    uint16_t block;
+    start(work, code, pc, 0, fp_above_sp);
+    while (next_block(work, &block))
+        if (run_forward(work, block, &to))
+            return SW_OK;
+    return show_tail_calls(work, &to) ? SW_OK : SW_E_NO_RULE;
+}

@@ -1,0 +1,78 @@
+/*
+ * Stack effects of code → rule at a pc. One abstract interpreter for both machines: it follows control flow, runs effects
+ * on symbolic registers (state.h), and reads off where the caller's registers are. Knows nothing of instructions or of
+ * where code comes from; never looks at the stack.
+ */
+#ifndef SW_ANALYZE_ANALYZE_H
+#define SW_ANALYZE_ANALYZE_H
+
+#include "analyze/state.h"
+#include "base/rule.h"
+
+enum { SW_ANALYZE_STATES = 32, SW_ANALYZE_BLOCKS = 512, SW_ANALYZE_INSNS = 8192, SW_ANALYZE_SEEN = 32768 };
+
+/*
+ * The code to analyse.
+ *
+ * fetch    Bytes at pc: at least one; null when there are none. The answer is valid until the next fetch.
+ */
+struct sw_code {
+    enum sw_machine machine;
+    sw_decode_fn *decode;
+    const uint8_t *(*fetch)(void *arg, uint64_t pc, size_t *size);
+    void *arg;
+};
+
+/* A place where a path starts: a branch target, or the instruction behind a call. Slots of an open hash. */
+struct sw_block {
+    uint64_t address;
+    uint16_t state;
+    uint8_t flags;
+    uint8_t visits;
+};
+
+/* Working memory; uninitialised is fine. */
+struct sw_analysis {
+    const struct sw_code *code;
+    uint64_t begin, end; /* known bounds, or begin and 0 */
+    uint64_t target;
+    uint32_t budget;  /* instructions left */
+    bool doubtful;    /* a bound was hit, or a path was assumed rather than seen */
+    bool reached;
+    uint16_t reached_from; /* block that last came to the target */
+    uint16_t state_count, block_count;
+    uint16_t now_count, later_count;
+    uint16_t now[SW_ANALYZE_BLOCKS], later[SW_ANALYZE_BLOCKS];
+    struct sw_block blocks[2 * SW_ANALYZE_BLOCKS];
+    struct sw_state states[SW_ANALYZE_STATES];
+    struct sw_state current, other, at_target;
+    uint8_t seen[SW_ANALYZE_SEEN / 8];
+};
+
+/*
+ * The rule at pc of the function [begin, end); pc may lie inside an instruction (a return address - 1). end 0: the
+ * function's end is not known, and jumps are followed wherever they lead.
+ *
+ * Returns  SW_OK; SW_E_NO_RULE (pc is not reached from begin, or the CFA is lost there).
+ *          rule->source ANALYSIS, trust LIKELY, or GUESS where a path was assumed rather than seen.
+ */
+SW_NODISCARD enum sw_status sw_analyze_function(const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t pc,
+                                                struct sw_analysis *work, struct sw_rule *rule);
+
+/*
+ * Rules at pc by going forward to returns, the start of the function unknown. `accept` is shown the rule of each return
+ * that is come to, until it answers true; code behind calls is tried last, a tail call through a register last of all.
+ *
+ * fp_above_sp  How far fp is above sp at pc, or null: then words stored through one are not seen through the other.
+ *
+ * Returns  SW_OK (accepted); SW_E_NO_RULE. rule->source FORWARD, trust GUESS.
+ */
+SW_NODISCARD enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, const int32_t *fp_above_sp,
+                                               struct sw_analysis *work,
+                                               bool (*accept)(void *arg, const struct sw_rule *rule), void *arg);
+
+/* extract.c: the rule in a state reached from a function's first instruction; the rule that a return's state gives. */
+SW_NODISCARD bool sw_extract_inside(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule);
+SW_NODISCARD bool sw_extract_return(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule);
+
+#endif

@@ -1,0 +1,181 @@
+/*
+ * From symbolic state to rule. Two readings of one state: inside a function (values are relative to its entry; they are
+ * turned round into current registers), and at a return reached from pc (values are relative to pc; they are the rule).
+ */
+#include "analyze/analyze.h"
+
+/* The CFA, relative to sp at the function's first instruction: the return address is below it on x64, in lr on ARM64.
+ */
+static int32_t cfa_above_entry(enum sw_machine machine)
+{
+    return machine == SW_MACHINE_X64 ? 8 : 0;
+}
+
+static struct sw_val entry_sp(enum sw_machine machine)
+{
+    return (struct sw_val){ .base = (uint8_t)(sw_regs_sp_number(machine) + 1) };
+}
+
+static struct sw_val start_of(unsigned n)
+{
+    return (struct sw_val){ .base = (uint8_t)(n + 1) };
+}
+
+/* The n-th register to ask: sp, fp, then all others. */
+static unsigned preferred(enum sw_machine machine, unsigned n)
+{
+    const unsigned sp = sw_regs_sp_number(machine), fp = sw_regs_fp_number(machine);
+    return n == 0 ? sp : n == 1 ? fp : n - 2;
+}
+
+/* A register that holds v plus something, nearest to sp first; the something. */
+static bool base_register(const struct sw_state *state, enum sw_machine machine, struct sw_val v, unsigned *reg,
+                          int64_t *above)
+{
+    const unsigned pc = sw_regs_pc_number(machine);
+    for (unsigned i = 0; i < sw_regs_count(machine) + 2; i++) {
+        const unsigned n = preferred(machine, i);
+        const struct sw_val has = state->reg[n];
+        if (n == pc || has.base != v.base || has.base == SW_VAL_UNKNOWN || has.base == SW_VAL_CONST)
+            continue;
+        if (has.deref || v.deref || has.weak || has.point != v.point)
+            continue;
+        *reg = n;
+        *above = (int64_t)has.off - v.off;
+        return true;
+    }
+    return false;
+}
+
+static bool put(struct sw_loc *loc, enum sw_loc_kind kind, unsigned reg, int64_t off)
+{
+    if (off > INT32_MAX || off < INT32_MIN)
+        return false;
+    *loc = (struct sw_loc){ (uint8_t)kind, (uint8_t)reg, 0, (int32_t)off };
+    return true;
+}
+
+static bool cfa_inside(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule)
+{
+    const struct sw_val sp = entry_sp(machine);
+    const int32_t up = cfa_above_entry(machine);
+    unsigned reg;
+    int64_t above;
+    if (base_register(state, machine, sp, &reg, &above))
+        return put(&rule->cfa, SW_LOC_REG, reg, up - above);
+    /* Realigned: the entry's sp was kept in a word that a register still reaches. */
+    for (unsigned i = 0; i < state->slot_count; i++) {
+        const struct sw_slot *slot = &state->slots[i];
+        if (slot->holds.base != sp.base || slot->holds.deref)
+            continue;
+        if (!base_register(state, machine, slot->at, &reg, &above))
+            continue;
+        rule->cfa_add = up - slot->holds.off;
+        return put(&rule->cfa, SW_LOC_AT_REG, reg, -above);
+    }
+    return false;
+}
+
+/* Where a value of the entry is now: in a stack word, or in a register. */
+static bool locate(const struct sw_state *state, enum sw_machine machine, struct sw_val v, struct sw_loc *loc)
+{
+    unsigned reg;
+    int64_t above;
+    for (unsigned i = 0; i < state->slot_count; i++) {
+        const struct sw_slot *slot = &state->slots[i];
+        if (!sw_val_same(slot->holds, v) || slot->at.deref)
+            continue;
+        if (slot->at.base == entry_sp(machine).base)
+            return put(loc, SW_LOC_AT_CFA, 0, (int64_t)slot->at.off - cfa_above_entry(machine));
+        if (base_register(state, machine, slot->at, &reg, &above))
+            return put(loc, SW_LOC_AT_REG, reg, -above);
+    }
+    for (unsigned n = 0; n < sw_regs_count(machine); n++)
+        if (n != sw_regs_pc_number(machine) && sw_val_same(state->reg[n], v))
+            return put(loc, SW_LOC_REG, n, 0);
+    return false;
+}
+
+static bool return_inside(const struct sw_state *state, enum sw_machine machine, struct sw_loc *loc)
+{
+    struct sw_val address = entry_sp(machine);
+    if (machine == SW_MACHINE_ARM64) {
+        if (sw_val_is_start(state->reg[SW_ARM64_LR], SW_ARM64_LR))
+            return put(loc, SW_LOC_REG, SW_ARM64_LR, 0);
+        return locate(state, machine, start_of(SW_ARM64_LR), loc);
+    }
+    const struct sw_val there = sw_state_word(state, machine, address);
+    address.deref = true;
+    if (sw_val_same(there, address))
+        return put(loc, SW_LOC_AT_CFA, 0, -8);
+    return locate(state, machine, address, loc);
+}
+
+bool sw_extract_inside(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule)
+{
+    const uint64_t kept = sw_regs_nonvolatile(machine);
+    sw_rule_init(rule, machine, SW_SOURCE_ANALYSIS, SW_TRUST_LIKELY);
+    if (!cfa_inside(state, machine, rule) || !return_inside(state, machine, &rule->r[sw_regs_pc_number(machine)]))
+        return false;
+    for (unsigned n = 0; n < SW_REGS_MAX; n++) {
+        if (!(kept >> n & 1) || sw_val_is_start(state->reg[n], n))
+            continue;
+        rule->r[n].kind = SW_LOC_UNKNOWN;
+        if (!locate(state, machine, start_of(n), &rule->r[n]))
+            rule->r[n] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
+    }
+    return true;
+}
+
+/* A value of the return's state as a location at pc, where its base is a register. */
+static bool as_location(struct sw_val v, unsigned number, struct sw_loc *loc)
+{
+    const unsigned reg = v.base - 1u;
+    if (v.base == SW_VAL_UNKNOWN || reg >= SW_REGS_MAX || v.weak || (v.deref && v.add != 0))
+        return false;
+    if (sw_val_is_start(v, number))
+        return put(loc, SW_LOC_SAME, 0, 0);
+    return put(loc, v.deref ? SW_LOC_AT_REG : SW_LOC_REG, reg, v.off);
+}
+
+/* The CFA is the address behind the return address where that was in memory, else sp after the return. */
+static bool cfa_at_return(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule,
+                          struct sw_val *cfa)
+{
+    const struct sw_val pc = state->reg[sw_regs_pc_number(machine)];
+    *cfa = state->reg[sw_regs_sp_number(machine)];
+    if (machine == SW_MACHINE_X64)
+        *cfa = sw_val_plus(state->ret_at, 8);
+    if (cfa->base == SW_VAL_POINT && pc.deref &&
+        pc.add == 0) /* return address pushed again elsewhere: its first place */
+        *cfa = (struct sw_val){ .base = pc.base, .point = pc.point, .off = pc.off + 8 };
+    const unsigned reg = cfa->base - 1u;
+    if (cfa->base == SW_VAL_UNKNOWN || reg >= SW_REGS_MAX || cfa->weak)
+        return false;
+    rule->cfa_add = cfa->deref ? cfa->add : 0;
+    return put(&rule->cfa, cfa->deref ? SW_LOC_AT_REG : SW_LOC_REG, reg, cfa->off);
+}
+
+bool sw_extract_return(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule)
+{
+    const uint64_t kept = sw_regs_nonvolatile(machine);
+    const unsigned sp = sw_regs_sp_number(machine), pc = sw_regs_pc_number(machine);
+    struct sw_val cfa;
+    sw_rule_init(rule, machine, SW_SOURCE_FORWARD, SW_TRUST_GUESS);
+    if (!cfa_at_return(state, machine, rule, &cfa))
+        return false;
+    struct sw_val in_memory = state->ret_at;
+    in_memory.deref = true;
+    const bool plain = machine == SW_MACHINE_X64 && (state->ret_at.deref || sw_val_same(in_memory, state->reg[pc]));
+    if (plain)
+        rule->r[pc] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
+    else if (!as_location(state->reg[pc], pc, &rule->r[pc]))
+        return false;
+    const struct sw_val after = state->reg[sp];
+    if (after.base == cfa.base && after.deref == cfa.deref && after.point == cfa.point)
+        rule->r[sp].off = after.deref ? after.add - cfa.add : after.off - cfa.off;
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if ((kept >> n & 1) && !as_location(state->reg[n], n, &rule->r[n]))
+            rule->r[n] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
+    return true;
+}

@@ -1,0 +1,291 @@
+/*
+ * Symbolic registers and stack: see state.h. Every operation either keeps a value that is certainly true or makes it
+ * unknown; nothing here guesses.
+ */
+#include "analyze/state.h"
+#include "base/bytes.h"
+
+#include <string.h>
+
+enum { WORD = 8, RED_ZONE = 128 };
+
+static const struct sw_val unknown = { 0 };
+
+static struct sw_val start_value(unsigned n)
+{
+    return (struct sw_val){ .base = (uint8_t)(n + 1) };
+}
+
+void sw_state_start(struct sw_state *state)
+{
+    memset(state, 0, sizeof *state);
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        state->reg[n] = start_value(n);
+    state->compared[0] = state->compared[1] = SW_NOREG;
+}
+
+bool sw_val_same(struct sw_val a, struct sw_val b)
+{
+    return a.base == b.base && a.deref == b.deref && a.weak == b.weak && a.point == b.point && a.off == b.off &&
+           a.add == b.add;
+}
+
+bool sw_val_is_start(struct sw_val v, unsigned n)
+{
+    return sw_val_same(v, start_value(n));
+}
+
+struct sw_val sw_val_plus(struct sw_val v, int64_t off)
+{
+    int32_t *part = v.deref ? &v.add : &v.off;
+    const int64_t sum = off > INT32_MAX || off < INT32_MIN ? INT64_MAX : *part + off;
+    if (v.base == SW_VAL_UNKNOWN || !sw_fits_i32(sum))
+        return unknown;
+    *part = (int32_t)sum;
+    return v;
+}
+
+/* An address relative to the start's fp, said relative to its sp where that can be said. */
+static struct sw_val by_sp(const struct sw_state *state, enum sw_machine machine, struct sw_val v)
+{
+    if (v.base != sw_regs_fp_number(machine) + 1 || v.deref || !state->has_distance)
+        return v;
+    v.base = (uint8_t)(sw_regs_sp_number(machine) + 1);
+    return sw_val_plus(v, state->fp_above_sp);
+}
+
+/* b - a where both are the same thing plus a constant. */
+static bool distance(struct sw_val a, struct sw_val b, int64_t *off)
+{
+    const int32_t *pa = a.deref ? &a.add : &a.off, *pb = b.deref ? &b.add : &b.off;
+    if (a.base != b.base || a.base == SW_VAL_UNKNOWN || a.deref != b.deref || a.point != b.point)
+        return false;
+    if (a.deref && a.off != b.off)
+        return false;
+    *off = (int64_t)*pb - *pa;
+    return true;
+}
+
+/* b - a for two addresses of a state. */
+static bool apart(const struct sw_state *state, enum sw_machine machine, struct sw_val a, struct sw_val b, int64_t *off)
+{
+    return distance(by_sp(state, machine, a), by_sp(state, machine, b), off);
+}
+
+struct sw_val sw_state_word(const struct sw_state *state, enum sw_machine machine, struct sw_val at)
+{
+    int64_t off;
+    for (unsigned i = 0; i < state->slot_count; i++)
+        if (apart(state, machine, state->slots[i].at, at, &off) && off == 0)
+            return state->slots[i].holds;
+    if (at.base == SW_VAL_UNKNOWN || at.base == SW_VAL_CONST || at.deref)
+        return unknown;
+    at.deref = true;
+    at.weak = false;
+    return at;
+}
+
+static void drop_slot(struct sw_state *state, unsigned i)
+{
+    state->slot_count--;
+    memmove(&state->slots[i], &state->slots[i + 1], (state->slot_count - i) * sizeof state->slots[0]);
+    memset(&state->slots[state->slot_count], 0, sizeof state->slots[0]);
+}
+
+static void lose_bytes(struct sw_state *state, enum sw_machine machine, struct sw_val at, unsigned size)
+{
+    for (unsigned i = state->slot_count; i-- > 0;) {
+        int64_t off;
+        if (apart(state, machine, at, state->slots[i].at, &off) && off > -WORD && off < (int64_t)size)
+            drop_slot(state, i);
+    }
+}
+
+/* Values worth remembering in memory: what a caller's register, a return address or the frame's place comes from. */
+static bool worth_keeping(struct sw_val v, enum sw_machine machine)
+{
+    const unsigned n = v.base - 1u;
+    const uint64_t kept = sw_regs_nonvolatile(machine) | UINT64_C(1) << sw_regs_sp_number(machine) |
+                          (machine == SW_MACHINE_ARM64 ? UINT64_C(1) << SW_ARM64_LR : 0);
+    if (v.base == SW_VAL_UNKNOWN || v.base == SW_VAL_CONST || v.weak)
+        return false;
+    return v.base == SW_VAL_POINT || (n < SW_REGS_MAX && (kept >> n & 1));
+}
+
+static void store(struct sw_state *state, enum sw_machine machine, struct sw_val at, struct sw_val value, unsigned size)
+{
+    if (at.base == SW_VAL_UNKNOWN || at.base == SW_VAL_CONST)
+        return; /* not a stack slot that we know: taken not to hit one */
+    lose_bytes(state, machine, at, size);
+    if (size != WORD || !worth_keeping(value, machine) || state->slot_count == SW_STATE_SLOTS)
+        return;
+    state->slots[state->slot_count++] = (struct sw_slot){ at, value };
+}
+
+/* What sp was left behind: words below it may be overwritten at any time. */
+static void drop_below_sp(struct sw_state *state, enum sw_machine machine, struct sw_val sp)
+{
+    for (unsigned i = state->slot_count; i-- > 0;) {
+        int64_t above;
+        if (apart(state, machine, sp, state->slots[i].at, &above) && above < -RED_ZONE)
+            drop_slot(state, i);
+    }
+}
+
+static void set(struct sw_state *state, enum sw_machine machine, unsigned reg, struct sw_val value, uint32_t point)
+{
+    const bool is_sp = reg == sw_regs_sp_number(machine);
+    if (reg >= SW_REGS_MAX)
+        return;
+    if (is_sp && (value.base == SW_VAL_UNKNOWN || value.base == SW_VAL_CONST))
+        value = (struct sw_val){ .base = SW_VAL_POINT, .point = point };
+    if (is_sp)
+        value.weak = false;
+    state->reg[reg] = value;
+    if (is_sp)
+        drop_below_sp(state, machine, value);
+}
+
+static void clobber(struct sw_state *state, enum sw_machine machine, uint64_t mask, bool by_call, uint32_t point)
+{
+    for (unsigned n = 0; n < SW_REGS_MAX; n++) {
+        if (!(mask >> n & 1))
+            continue;
+        const bool keep =
+            by_call && (state->reg[n].base == SW_VAL_CONST || state->reg[n].base == sw_regs_sp_number(machine) + 1 ||
+                        state->reg[n].base == SW_VAL_POINT);
+        if (keep)
+            state->reg[n].weak = true;
+        else
+            set(state, machine, n, unknown, point);
+    }
+}
+
+static struct sw_val sum(const struct sw_state *state, const struct sw_effect *e)
+{
+    const struct sw_val a = state->reg[e->dst], b = state->reg[e->src];
+    return b.base == SW_VAL_CONST ? sw_val_plus(a, e->imm * b.off) : unknown;
+}
+
+/* Effects name registers by number; a decoder's mistake must not become ours. */
+static struct sw_val value_of(const struct sw_state *state, unsigned reg)
+{
+    return reg < SW_REGS_MAX ? state->reg[reg] : unknown;
+}
+
+static void run_one(struct sw_state *state, enum sw_machine machine, const struct sw_effect *e, bool call,
+                    uint32_t point)
+{
+    const unsigned sp = sw_regs_sp_number(machine);
+    struct sw_val v = unknown;
+    switch (e->kind) {
+    case SW_EFFECT_SET:
+        v = sw_val_plus(value_of(state, e->src), e->imm);
+        if (e->dst != sp && v.weak)
+            v = unknown;
+        set(state, machine, e->dst, v, point);
+        break;
+    case SW_EFFECT_CONST:
+        if (sw_fits_i32(e->imm))
+            v = (struct sw_val){ .base = SW_VAL_CONST, .off = (int32_t)e->imm };
+        set(state, machine, e->dst, v, point);
+        break;
+    case SW_EFFECT_ADD:
+        set(state, machine, e->dst, sum(state, e), point);
+        break;
+    case SW_EFFECT_ALIGN:
+        set(state, machine, e->dst, unknown, point);
+        break;
+    case SW_EFFECT_LOAD:
+        v = value_of(state, e->src);
+        if (v.weak)
+            v = unknown;
+        if (e->dst == sw_regs_pc_number(machine))
+            state->ret_at = sw_val_plus(v, e->imm);
+        set(state, machine, e->dst, sw_state_word(state, machine, sw_val_plus(v, e->imm)), point);
+        break;
+    case SW_EFFECT_STORE:
+        v = value_of(state, e->dst);
+        if (!v.weak)
+            store(state, machine, sw_val_plus(v, e->imm), value_of(state, e->src), e->size);
+        break;
+    case SW_EFFECT_CLOBBER:
+        clobber(state, machine, (uint64_t)e->imm, call, point);
+        break;
+    case SW_EFFECT_COMPARE:
+        state->compared[0] = e->dst;
+        state->compared[1] = e->src;
+        break;
+    default:
+        break;
+    }
+}
+
+void sw_state_run(struct sw_state *state, enum sw_machine machine, const struct sw_insn *insn, uint32_t point)
+{
+    if (insn->flow != SW_FLOW_BRANCH) /* a compare counts for the instruction right behind it only */
+        state->compared[0] = state->compared[1] = SW_NOREG;
+    for (unsigned i = 0; i < insn->count && i < SW_EFFECTS_MAX; i++)
+        run_one(state, machine, &insn->effects[i], insn->flow == SW_FLOW_CALL, point);
+}
+
+void sw_state_equal(struct sw_state *state, enum sw_machine machine)
+{
+    const unsigned sp = sw_regs_sp_number(machine);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct sw_val other = value_of(state, state->compared[1 - i]);
+        if (state->compared[i] == sp && other.base != SW_VAL_UNKNOWN && !other.weak)
+            state->reg[sp] = other;
+    }
+}
+
+/* What a stack probe that was called may hand back: the new sp, or the size of a frame over a page. */
+static bool may_be_probed(struct sw_val v)
+{
+    return v.weak && (v.base != SW_VAL_CONST || (v.off >= 4096 && v.off % 8 == 0));
+}
+
+void sw_state_trim(struct sw_state *state, enum sw_machine machine)
+{
+    const uint64_t kept = sw_regs_nonvolatile(machine) | UINT64_C(1) << sw_regs_sp_number(machine);
+    for (unsigned n = 0; n < SW_REGS_MAX; n++) {
+        const struct sw_val v = state->reg[n];
+        const bool link = machine == SW_MACHINE_ARM64 && n == SW_ARM64_LR;
+        if (!(kept >> n & 1) && !link && !worth_keeping(v, machine) && !may_be_probed(v))
+            state->reg[n] = unknown;
+    }
+    state->reg[sw_regs_pc_number(machine)] = unknown;
+    state->ret_at = unknown;
+    state->compared[0] = state->compared[1] = SW_NOREG;
+}
+
+static bool holds_slot(const struct sw_state *state, const struct sw_slot *slot)
+{
+    for (unsigned i = 0; i < state->slot_count; i++)
+        if (sw_val_same(state->slots[i].at, slot->at) && sw_val_same(state->slots[i].holds, slot->holds))
+            return true;
+    return false;
+}
+
+bool sw_state_same(const struct sw_state *a, const struct sw_state *b)
+{
+    if (a->slot_count != b->slot_count)
+        return false;
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (!sw_val_same(a->reg[n], b->reg[n]))
+            return false;
+    for (unsigned i = 0; i < a->slot_count; i++)
+        if (!holds_slot(b, &a->slots[i]))
+            return false;
+    return true;
+}
+
+void sw_state_meet(struct sw_state *state, const struct sw_state *other, enum sw_machine machine, uint32_t point)
+{
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (!sw_val_same(state->reg[n], other->reg[n]))
+            set(state, machine, n, unknown, point);
+    for (unsigned i = state->slot_count; i-- > 0;)
+        if (!holds_slot(other, &state->slots[i]))
+            drop_slot(state, i);
+}

@@ -1,0 +1,83 @@
+/*
+ * What is known of registers and stack at one point of a function, in terms of what they were at its start; and how one
+ * instruction changes that. Architecture-neutral: runs effects, has never seen an instruction.
+ */
+#ifndef SW_ANALYZE_STATE_H
+#define SW_ANALYZE_STATE_H
+
+#include "base/effect.h"
+
+/*
+ * A value, symbolic:
+ *   SW_VAL_UNKNOWN   anything
+ *   a register       what register `base - 1` held at the start, + off; with deref: the word that lay there, + add
+ *   SW_VAL_POINT     a stack pointer made by a computation that is not followed (alignment, alloca): the value made at
+ *                    the code offset `point`, + off; deref likewise
+ *   SW_VAL_CONST     off
+ * weak: a call has happened since; only a stack probe keeps such a register, and the move to sp that follows it tells.
+ */
+enum { SW_VAL_UNKNOWN = 0, SW_VAL_POINT = 64, SW_VAL_CONST = 65 };
+
+struct sw_val {
+    uint8_t base;
+    bool deref;
+    bool weak;
+    uint8_t zero;
+    uint32_t point;
+    int32_t off;
+    int32_t add;
+};
+
+/* A stack word whose content is known: where (a value), and what. */
+struct sw_slot {
+    struct sw_val at;
+    struct sw_val holds;
+};
+
+enum { SW_STATE_SLOTS = 28 };
+
+/*
+ * reg       By register number of regs.h; pc's entry is where a return leads.
+ * ret_at    From where a return loaded pc.
+ * slots     The first slot_count, in the order of their making.
+ * compared  The last two registers compared, SW_NOREG: none.
+ * fp_above_sp  How far fp was above sp at the start, where that is known (has_distance): a word stored through one of
+ *           them may be loaded through the other.
+ */
+struct sw_state {
+    struct sw_val reg[SW_REGS_MAX];
+    struct sw_val ret_at;
+    struct sw_slot slots[SW_STATE_SLOTS];
+    uint8_t slot_count;
+    uint8_t compared[2];
+    bool has_distance;
+    int32_t fp_above_sp;
+};
+
+/* Every register holds itself, no slot is known. */
+void sw_state_start(struct sw_state *state);
+
+/* Runs the effects of one instruction at the code offset `point`. */
+void sw_state_run(struct sw_state *state, enum sw_machine machine, const struct sw_insn *insn, uint32_t point);
+
+/* On the way on which the last compare found equality: sp is what it was compared with. */
+void sw_state_equal(struct sw_state *state, enum sw_machine machine);
+
+/*
+ * Forgets what does not matter across blocks, so that states of different paths become the same.
+ */
+void sw_state_trim(struct sw_state *state, enum sw_machine machine);
+
+/* Whether two trimmed states are the same; what holds in both (at the code offset `point` where they meet). */
+bool sw_state_same(const struct sw_state *a, const struct sw_state *b);
+void sw_state_meet(struct sw_state *state, const struct sw_state *other, enum sw_machine machine, uint32_t point);
+
+bool sw_val_same(struct sw_val a, struct sw_val b);
+/* The start value of register n, itself. */
+bool sw_val_is_start(struct sw_val v, unsigned n);
+/* v + off, unknown when it cannot be expressed. */
+struct sw_val sw_val_plus(struct sw_val v, int64_t off);
+/* The content of the word at `at`: a known slot's, else a word of the start's memory, else unknown. */
+struct sw_val sw_state_word(const struct sw_state *state, enum sw_machine machine, struct sw_val at);
+
+#endif

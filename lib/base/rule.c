@@ -1,0 +1,156 @@
+/*
+ * Making and applying rules: rule + registers + memory → the caller's registers. The only place where a stack word of a
+ * target is loaded. Knows neither instructions nor tables.
+ */
+#include "base/rule.h"
+#include "base/expr.h"
+
+#include <string.h>
+
+void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust)
+{
+    const uint64_t kept = sw_regs_nonvolatile(machine);
+    memset(rule, 0, sizeof *rule);
+    rule->source = (uint8_t)source;
+    rule->trust = (uint8_t)trust;
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (kept >> n & 1)
+            rule->r[n].kind = SW_LOC_SAME;
+    rule->r[sw_regs_sp_number(machine)].kind = SW_LOC_CFA;
+}
+
+void sw_rule_leaf(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust)
+{
+    const bool x64 = machine == SW_MACHINE_X64;
+    sw_rule_init(rule, machine, source, trust);
+    rule->cfa = (struct sw_loc){ SW_LOC_REG, (uint8_t)sw_regs_sp_number(machine), 0, x64 ? 8 : 0 };
+    rule->r[sw_regs_pc_number(machine)] =
+        x64 ? (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 } : (struct sw_loc){ SW_LOC_REG, SW_ARM64_LR, 0, 0 };
+}
+
+size_t sw_memory_read(const struct sw_memory *memory, uint64_t address, void *to, size_t size)
+{
+    const struct sw_window *w = &memory->window;
+    if (address >= w->begin && address < w->end && size <= w->end - address) {
+        memcpy(to, w->bytes + (address - w->begin), size);
+        return size;
+    }
+    return memory->read ? memory->read(memory->arg, address, to, size) : 0;
+}
+
+bool sw_memory_word(const struct sw_memory *memory, uint64_t address, uint64_t *word)
+{
+    uint8_t bytes[8];
+    if (sw_memory_read(memory, address, bytes, sizeof bytes) != sizeof bytes)
+        return false;
+    *word = sw_load64(bytes);
+    return true;
+}
+
+/* Everything that evaluating one location takes. */
+struct site {
+    const struct sw_rule *rule;
+    const struct sw_regs *regs;
+    const struct sw_memory *memory;
+    uint64_t cfa;
+    uint64_t *fault;
+};
+
+static enum sw_status word_at(const struct site *site, uint64_t base, int64_t off, uint64_t *value)
+{
+    uint64_t address;
+    if (!sw_add_offset(base, off, &address))
+        return SW_E_MALFORMED;
+    if (sw_memory_word(site->memory, address, value))
+        return SW_OK;
+    if (site->fault)
+        *site->fault = address;
+    return SW_E_UNREADABLE;
+}
+
+static enum sw_status expression(const struct site *site, struct sw_loc loc, const uint64_t *push, uint64_t *value)
+{
+    if (!site->rule->expr || loc.off < 0)
+        return SW_E_MALFORMED;
+    return sw_expr_eval(site->rule->expr + loc.off, loc.size, site->regs, site->memory, push, value);
+}
+
+/* The CFA is not known yet: only the forms that do without it make sense. */
+static enum sw_status find_cfa(const struct site *site, uint64_t *cfa)
+{
+    const struct sw_loc loc = site->rule->cfa;
+    enum sw_status status;
+    switch (loc.kind) {
+    case SW_LOC_REG:
+        if (!sw_regs_has(site->regs, loc.reg))
+            return SW_E_NO_RULE;
+        return sw_add_offset(site->regs->r[loc.reg], loc.off, cfa) ? SW_OK : SW_E_MALFORMED;
+    case SW_LOC_AT_REG:
+        if (!sw_regs_has(site->regs, loc.reg))
+            return SW_E_NO_RULE;
+        status = word_at(site, site->regs->r[loc.reg], loc.off, cfa);
+        if (status)
+            return status;
+        return sw_add_offset(*cfa, site->rule->cfa_add, cfa) ? SW_OK : SW_E_MALFORMED;
+    case SW_LOC_EXPR:
+        return expression(site, loc, NULL, cfa);
+    default:
+        return SW_E_NO_RULE;
+    }
+}
+
+static enum sw_status find_value(const struct site *site, unsigned number, uint64_t *value)
+{
+    const struct sw_loc loc = site->rule->r[number];
+    const unsigned reg = loc.kind == SW_LOC_SAME ? number : loc.reg;
+    enum sw_status status;
+    switch (loc.kind) {
+    case SW_LOC_SAME:
+    case SW_LOC_REG:
+        if (!sw_regs_has(site->regs, reg))
+            return SW_E_NO_RULE;
+        *value = site->regs->r[reg] + (uint64_t)(int64_t)loc.off;
+        return SW_OK;
+    case SW_LOC_AT_CFA:
+        return word_at(site, site->cfa, loc.off, value);
+    case SW_LOC_CFA:
+        return sw_add_offset(site->cfa, loc.off, value) ? SW_OK : SW_E_MALFORMED;
+    case SW_LOC_AT_REG:
+        return sw_regs_has(site->regs, reg) ? word_at(site, site->regs->r[reg], loc.off, value) : SW_E_NO_RULE;
+    case SW_LOC_AT_EXPR:
+        status = expression(site, loc, &site->cfa, value);
+        return status ? status : word_at(site, *value, 0, value);
+    case SW_LOC_EXPR:
+        return expression(site, loc, &site->cfa, value);
+    default:
+        return SW_E_NO_RULE;
+    }
+}
+
+enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *regs, const struct sw_memory *memory,
+                             struct sw_regs *caller, uint64_t *cfa, uint64_t *fault)
+{
+    struct site site = { rule, regs, memory, 0, fault };
+    const enum sw_machine machine = regs->machine;
+    enum sw_status status = find_cfa(&site, &site.cfa);
+    if (status)
+        return status;
+    caller->machine = machine;
+    caller->reserved = 0;
+    caller->known = 0;
+    for (unsigned n = 0; n < sw_regs_count(machine); n++) {
+        uint64_t value;
+        if (rule->r[n].kind == SW_LOC_UNKNOWN)
+            continue;
+        status = find_value(&site, n, &value);
+        if (status == SW_OK)
+            sw_regs_set(caller, n, value);
+        else if (n == sw_regs_pc_number(machine) || n == sw_regs_sp_number(machine))
+            return status;
+    }
+    if (cfa)
+        *cfa = site.cfa;
+    return sw_regs_has(caller, sw_regs_pc_number(machine)) && sw_regs_has(caller, sw_regs_sp_number(machine))
+               ? SW_OK
+               : SW_E_NO_RULE;
+}

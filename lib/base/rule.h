@@ -1,0 +1,80 @@
+/*
+ * The rule: where a frame's CFA is, and where its caller's registers are. The narrow waist of the library: every
+ * source of unwind knowledge ends in one of these, and sw_rule_apply is the only reader.
+ * A plain value; it does not own anything (expressions stay in the table they came from).
+ */
+#ifndef SW_BASE_RULE_H
+#define SW_BASE_RULE_H
+
+#include <snapwalk/memory.h>
+#include <snapwalk/regs.h>
+#include <snapwalk/walk.h>
+
+enum sw_loc_kind {
+    SW_LOC_UNKNOWN = 0, /* the value is lost */
+    SW_LOC_SAME,        /* still in its register */
+    SW_LOC_AT_CFA,      /* in memory at CFA + off */
+    SW_LOC_CFA,         /* is CFA + off */
+    SW_LOC_REG,         /* is reg + off */
+    SW_LOC_AT_REG,      /* in memory at reg + off */
+    SW_LOC_AT_EXPR,     /* in memory at the address that a DWARF expression gives; it starts with the CFA pushed */
+    SW_LOC_EXPR         /* is what a DWARF expression gives; it starts with the CFA pushed */
+};
+
+/*
+ * One location. For the two EXPR kinds the expression is rule->expr[off], size bytes.
+ */
+struct sw_loc {
+    uint8_t kind;
+    uint8_t reg;
+    uint16_t size;
+    int32_t off;
+};
+
+#define SW_RULE_END    1u /* this is the outermost frame: there is no caller */
+#define SW_RULE_SIGNAL 2u /* the caller was interrupted: its pc is exact, its sp may be anywhere */
+
+/*
+ * cfa     REG, AT_REG (then the CFA is that word + cfa_add), or EXPR (starts with an empty stack).
+ * r       By register number of regs.h, pc included: its location is that of the return address.
+ *         sp is usually SW_LOC_CFA with off 0.
+ * source, trust  Of the caller's frame that this rule leads to.
+ */
+struct sw_rule {
+    struct sw_loc cfa;
+    int32_t cfa_add;
+    uint8_t source;
+    uint8_t trust;
+    uint8_t flags;
+    const uint8_t *expr;
+    struct sw_loc r[SW_REGS_MAX];
+};
+
+/*
+ * The rule "nonvolatile registers are unchanged, sp is the CFA, everything else is lost"; cfa and the return address
+ * are left to fill in.
+ */
+void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust);
+
+/* sp + off is the CFA and the return address lies right below it (x64) or in lr (ARM64): code that moves nothing. */
+void sw_rule_leaf(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust);
+
+/*
+ * The caller's registers. A nonvolatile register whose location cannot be read, or depends on an unknown register,
+ * becomes unknown; pc and sp must come out.
+ *
+ * cfa      Receives the CFA; may be null.
+ * fault    Receives the address that could not be read; may be null.
+ *
+ * Returns  SW_OK; SW_E_UNREADABLE (return address or CFA); SW_E_NO_RULE (it depends on an unknown register);
+ *          SW_E_MALFORMED, SW_E_LIMIT (expression, or a location that makes no sense).
+ */
+SW_NODISCARD enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *regs,
+                                          const struct sw_memory *memory, struct sw_regs *caller, uint64_t *cfa,
+                                          uint64_t *fault);
+
+/* One 64-bit word, `size` bytes of target memory: by the window where it holds them, else by read. */
+bool sw_memory_word(const struct sw_memory *memory, uint64_t address, uint64_t *word);
+size_t sw_memory_read(const struct sw_memory *memory, uint64_t address, void *to, size_t size);
+
+#endif

@@ -1,0 +1,244 @@
+/*
+ * From a pc to the FDE that covers it: binary search in .eh_frame_hdr or in an index made beforehand, else record by
+ * record. Every search looks at each record at most once. Knows the tables' order, not the records' contents.
+ * Source: LSB, "The .eh_frame_hdr section"; dwarf-cfi.md section 1.
+ */
+#include "cfi/record.h"
+
+/*
+ * The search table of an .eh_frame_hdr.
+ *
+ * size   Bytes of one entry: a start and an FDE's address.
+ */
+struct table {
+    struct sw_bytes rows;
+    uint64_t count;
+    unsigned size;
+    uint8_t encoding;
+    struct sw_pointer_bases bases;
+};
+
+struct header {
+    uint8_t version;
+    uint8_t frame_encoding;
+    uint8_t count_encoding;
+    uint8_t table_encoding;
+};
+
+static struct header read_header(struct sw_cursor *c)
+{
+    struct header h;
+    h.version = (uint8_t)sw_cursor_u(c, 1);
+    h.frame_encoding = (uint8_t)sw_cursor_u(c, 1);
+    h.count_encoding = (uint8_t)sw_cursor_u(c, 1);
+    h.table_encoding = (uint8_t)sw_cursor_u(c, 1);
+    return h;
+}
+
+/* SW_E_UNSUPPORTED: a header that cannot be searched, though it may be a good one. */
+static enum sw_status read_table(const struct sw_cfi *cfi, struct table *table)
+{
+    uint64_t ignored = 0;
+    struct sw_cursor c = sw_cursor_over(cfi->header);
+    const struct header h = read_header(&c);
+    table->bases = (struct sw_pointer_bases){ cfi->bias, cfi->header.address, 0 };
+    table->encoding = h.table_encoding;
+    table->size = 2 * sw_pointer_size(h.table_encoding);
+    if (!sw_cursor_ok(&c))
+        return SW_E_TRUNCATED;
+    if (h.version != 1 || h.count_encoding == SW_POINTER_OMIT || table->size == 0)
+        return SW_E_UNSUPPORTED;
+    enum sw_status status = SW_OK;
+    if (h.frame_encoding != SW_POINTER_OMIT)
+        status = sw_pointer_raw(&c, h.frame_encoding, &ignored);
+    if (status == SW_OK)
+        status = sw_pointer_raw(&c, h.count_encoding, &table->count);
+    if (status != SW_OK)
+        return status;
+    table->rows = sw_bytes_part(cfi->header, cfi->header.size - sw_cursor_left(&c), sw_cursor_left(&c));
+    return table->count <= table->rows.size / table->size ? SW_OK : SW_E_TRUNCATED;
+}
+
+/* Number 0 of an entry is its start, 1 the address of its FDE. */
+static enum sw_status read_entry(const struct table *table, uint64_t entry, unsigned number, uint64_t *value)
+{
+    const unsigned half = table->size / 2;
+    struct sw_cursor c = sw_cursor_over(sw_bytes_part(table->rows, entry * table->size + number * half, half));
+    return sw_pointer_read(&c, table->encoding, &table->bases, value);
+}
+
+/* The FDE at an offset that a table gives. */
+static enum sw_status fde_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_fde *fde)
+{
+    struct sw_cfi_record record;
+    enum sw_status status = sw_cfi_record_at(cfi, offset, &record);
+    if (status == SW_OK)
+        status = record.kind == SW_CFI_FDE ? sw_cfi_fde_read(cfi, &record, fde) : SW_E_MALFORMED;
+    return status == SW_E_NOT_FOUND ? SW_E_MALFORMED : status;
+}
+
+static bool covers(const struct sw_cfi_fde *fde, uint64_t pc)
+{
+    return fde->begin <= pc && pc < fde->end;
+}
+
+/* Tables hold starts only: a pc in a gap meets the FDE before it. */
+static enum sw_status checked(enum sw_status status, const struct sw_cfi_fde *fde, uint64_t pc)
+{
+    return status == SW_OK && !covers(fde, pc) ? SW_E_NO_RULE : status;
+}
+
+static enum sw_status find_by_header(const struct sw_cfi *cfi, const struct table *table, uint64_t pc,
+                                     struct sw_cfi_fde *fde)
+{
+    uint64_t low = 0; /* entries below it start at or below pc */
+    uint64_t high = table->count;
+    uint64_t value = 0;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        const enum sw_status status = read_entry(table, middle, 0, &value);
+        if (status != SW_OK)
+            return status;
+        if (value <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return SW_E_NO_RULE;
+    const enum sw_status status = read_entry(table, low - 1, 1, &value);
+    if (status != SW_OK)
+        return status;
+    if (value < cfi->frame.address)
+        return SW_E_MALFORMED;
+    return checked(fde_at(cfi, value - cfi->frame.address, fde), fde, pc);
+}
+
+static enum sw_status find_by_index(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde *fde)
+{
+    size_t low = 0;
+    size_t high = cfi->index_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (cfi->index[middle].begin <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || pc >= cfi->index[low - 1].end)
+        return SW_E_NO_RULE;
+    return checked(fde_at(cfi, cfi->index[low - 1].fde, fde), fde, pc);
+}
+
+/*
+ * The next FDE at or behind *offset, and past it. FDEs that cannot be read are left out: another one may still be the
+ * right one. SW_E_NOT_FOUND at the end.
+ */
+static enum sw_status next_fde(const struct sw_cfi *cfi, uint64_t *offset, uint64_t *at, struct sw_cfi_fde *fde)
+{
+    struct sw_cfi_record record;
+    enum sw_status status;
+    while ((status = sw_cfi_record_at(cfi, *offset, &record)) == SW_OK) {
+        *at = *offset;
+        *offset = record.next;
+        if (record.kind == SW_CFI_FDE && sw_cfi_fde_read(cfi, &record, fde) == SW_OK)
+            return SW_OK;
+    }
+    return status;
+}
+
+static enum sw_status find_by_reading(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde *fde)
+{
+    uint64_t offset = 0;
+    uint64_t at = 0;
+    enum sw_status status;
+    while ((status = next_fde(cfi, &offset, &at, fde)) == SW_OK)
+        if (covers(fde, pc))
+            return SW_OK;
+    return status == SW_E_NOT_FOUND ? SW_E_NO_RULE : status;
+}
+
+enum sw_status sw_cfi_find(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde *fde)
+{
+    if (cfi->header.size > 0 && !cfi->is_debug_frame) {
+        struct table table;
+        const enum sw_status status = read_table(cfi, &table);
+        if (status == SW_OK)
+            return find_by_header(cfi, &table, pc, fde);
+        if (status != SW_E_UNSUPPORTED)
+            return status;
+    }
+    return cfi->index ? find_by_index(cfi, pc, fde) : find_by_reading(cfi, pc, fde);
+}
+
+/* Ascending; of equal starts the widest last, where a search looks. */
+static bool is_before(const struct sw_cfi_entry *a, const struct sw_cfi_entry *b)
+{
+    if (a->begin != b->begin)
+        return a->begin < b->begin;
+    return a->end != b->end ? a->end < b->end : a->fde < b->fde;
+}
+
+static void sink(struct sw_cfi_entry *entries, size_t root, size_t count)
+{
+    const struct sw_cfi_entry moving = entries[root];
+    for (size_t child; (child = 2 * root + 1) < count; root = child) {
+        if (child + 1 < count && is_before(&entries[child], &entries[child + 1]))
+            child++;
+        if (!is_before(&moving, &entries[child]))
+            break;
+        entries[root] = entries[child];
+    }
+    entries[root] = moving;
+}
+
+/* Heap sort: no order of hostile entries makes it slow, and it needs no memory. */
+static void sort(struct sw_cfi_entry *entries, size_t count)
+{
+    for (size_t root = count / 2; root-- > 0;)
+        sink(entries, root, count);
+    for (size_t last = count; last-- > 1;) {
+        const struct sw_cfi_entry greatest = entries[0];
+        entries[0] = entries[last];
+        entries[last] = greatest;
+        sink(entries, 0, last);
+    }
+}
+
+size_t sw_cfi_index(const struct sw_cfi *cfi, struct sw_cfi_entry *entries, size_t capacity)
+{
+    struct sw_cfi_fde fde;
+    uint64_t offset = 0;
+    uint64_t at = 0;
+    size_t count = 0;
+    while (next_fde(cfi, &offset, &at, &fde) == SW_OK) {
+        if (fde.begin == fde.end)
+            continue;
+        if (count < capacity)
+            entries[count] = (struct sw_cfi_entry){ fde.begin, fde.end, at };
+        count++;
+    }
+    sort(entries, count < capacity ? count : capacity);
+    return count;
+}
+
+enum sw_status sw_cfi_frame_of_header(struct sw_bytes header, struct sw_bytes around, struct sw_bytes *frame)
+{
+    *frame = (struct sw_bytes){ 0 };
+    struct sw_cursor c = sw_cursor_over(header);
+    const struct header h = read_header(&c);
+    const struct sw_pointer_bases bases = { 0, header.address, 0 };
+    uint64_t address = 0;
+    if (!sw_cursor_ok(&c))
+        return SW_E_MALFORMED;
+    if (h.version != 1)
+        return SW_E_UNSUPPORTED;
+    const enum sw_status status = sw_pointer_read(&c, h.frame_encoding, &bases, &address);
+    if (status != SW_OK)
+        return status == SW_E_TRUNCATED ? SW_E_MALFORMED : status;
+    if (address < around.address || address - around.address >= around.size)
+        return SW_E_NOT_FOUND;
+    const uint64_t offset = address - around.address;
+    *frame = sw_bytes_part(around, offset, around.size - offset);
+    return SW_OK;
+}

@@ -1,0 +1,200 @@
+/*
+ * CIE and FDE: where a record ends, what its augmentation says, which addresses it covers. Knows nothing of what the
+ * instructions mean. Refuses what it cannot pass over safely: 64-bit records in .eh_frame (readers disagree on them),
+ * pointers of another size, letters it does not know.
+ * Source: DWARF 5 section 6.4.1; LSB, "Exception Frames"; dwarf-cfi.md section 1.
+ */
+#include "cfi/record.h"
+
+enum { LETTERS_MAX = 16 };
+
+/* A length: 4 bytes, or all ones and 8 bytes. */
+static uint64_t read_length(struct sw_cursor *c, bool *is_wide)
+{
+    const uint64_t length = sw_cursor_u(c, 4);
+    *is_wide = length == UINT32_MAX;
+    return *is_wide ? sw_cursor_u(c, 8) : length;
+}
+
+static enum sw_status classify(const struct sw_cfi *cfi, bool is_wide, uint64_t id_offset, struct sw_cfi_record *r)
+{
+    const uint64_t id = sw_cursor_u(&r->body, is_wide ? 8 : 4);
+    if (!sw_cursor_ok(&r->body))
+        return SW_E_TRUNCATED;
+    if (cfi->is_debug_frame) {
+        r->kind = id == (is_wide ? UINT64_MAX : UINT32_MAX) ? SW_CFI_CIE : SW_CFI_FDE;
+        r->cie = id;
+        return SW_OK;
+    }
+    r->kind = id == 0 ? SW_CFI_CIE : SW_CFI_FDE;
+    r->cie = id_offset - id;
+    return id <= id_offset ? SW_OK : SW_E_MALFORMED;
+}
+
+enum sw_status sw_cfi_record_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
+{
+    *record = (struct sw_cfi_record){ .kind = SW_CFI_OTHER };
+    if (offset >= cfi->frame.size)
+        return SW_E_NOT_FOUND;
+    bool is_wide = false;
+    struct sw_cursor c = sw_cursor_over(sw_bytes_part(cfi->frame, offset, cfi->frame.size - offset));
+    const uint64_t length = read_length(&c, &is_wide);
+    const uint64_t id_offset = cfi->frame.size - sw_cursor_left(&c);
+    record->body = sw_cursor_split(&c, length);
+    record->next = cfi->frame.size - sw_cursor_left(&c);
+    if (!sw_cursor_ok(&c))
+        return SW_E_TRUNCATED;
+    if (length == 0 && !is_wide) /* .debug_frame has no terminator: there it is padding */
+        return cfi->is_debug_frame ? SW_OK : SW_E_NOT_FOUND;
+    if (is_wide && !cfi->is_debug_frame)
+        return SW_OK;
+    return classify(cfi, is_wide, id_offset, record);
+}
+
+/* A pointer that only has to be passed over: its base does not matter. */
+static enum sw_status pass_pointer(struct sw_cursor *c, uint8_t encoding)
+{
+    uint64_t ignored = 0;
+    return encoding == SW_POINTER_OMIT ? SW_OK : sw_pointer_raw(c, encoding, &ignored);
+}
+
+/* One letter of the augmentation. Source: LSB, "Augmentation String Format"; gcc for S, B; AAELF64 for G. */
+static enum sw_status read_letter(struct sw_cursor *c, char letter, struct sw_cfi_cie *cie)
+{
+    switch (letter) {
+    case 'R':
+        cie->encoding = (uint8_t)sw_cursor_u(c, 1);
+        return SW_OK;
+    case 'P':
+        return pass_pointer(c, (uint8_t)sw_cursor_u(c, 1));
+    case 'L':
+        (void)sw_cursor_u(c, 1); /* the pointer itself is in the FDE's augmentation data */
+        return SW_OK;
+    case 'S':
+        cie->is_signal = true;
+        return SW_OK;
+    case 'B':
+    case 'G':
+        return SW_OK;
+    default:
+        return SW_E_UNSUPPORTED;
+    }
+}
+
+/* The augmentation data, and past it. A letter that is not known is passed over where 'z' tells how. */
+static enum sw_status read_augmentation(struct sw_cursor *c, const char *letters, struct sw_cfi_cie *cie)
+{
+    struct sw_cursor data = *c;
+    cie->has_sizes = *letters == 'z';
+    if (cie->has_sizes) {
+        const uint64_t size = sw_cursor_uleb(c);
+        data = sw_cursor_split(c, size);
+        letters++;
+    }
+    enum sw_status status = SW_OK;
+    for (; *letters && status == SW_OK; letters++)
+        status = read_letter(&data, *letters, cie);
+    if (status == SW_E_UNSUPPORTED && cie->has_sizes && *letters == 0)
+        status = SW_OK; /* it was the last one: nothing that is known comes after its data */
+    if (!cie->has_sizes)
+        *c = data;
+    return sw_cursor_ok(&data) ? status : SW_E_TRUNCATED;
+}
+
+/* The letters, kept short: every FDE of a search reads its CIE again. */
+static const char *read_letters(struct sw_cursor *c)
+{
+    struct sw_cursor head = *c;
+    if (sw_cursor_left(&head) > LETTERS_MAX)
+        head.end = head.at + LETTERS_MAX;
+    const char *letters = sw_cursor_string(&head);
+    if (letters)
+        (void)sw_cursor_take(c, (uint64_t)(head.at - c->at));
+    return letters;
+}
+
+/* What is left of `text` behind `prefix`, or null. */
+static const char *behind(const char *text, const char *prefix)
+{
+    for (; *prefix; prefix++, text++)
+        if (*text != *prefix)
+            return NULL;
+    return text;
+}
+
+/* Prefixes that are not letters: of gcc 2, with a pointer, and of Arm's compiler, which says nothing. */
+static const char *pass_prefix(struct sw_cursor *c, const char *letters)
+{
+    const char *rest = behind(letters, "eh");
+    if (rest)
+        (void)sw_cursor_take(c, 8);
+    else
+        rest = behind(letters, "armcc+");
+    return rest ? rest : letters;
+}
+
+/* Version 4 says the sizes of pointers and segment selectors: ours are 8 and 0. */
+static bool sizes_fit(struct sw_cursor *c, uint64_t version)
+{
+    const uint64_t sizes = version == 4 ? sw_cursor_u(c, 2) : 8;
+    return sizes == 8 || !sw_cursor_ok(c);
+}
+
+static enum sw_status read_cie(struct sw_cursor c, struct sw_cfi_cie *cie)
+{
+    *cie = (struct sw_cfi_cie){ .encoding = SW_POINTER_ABSOLUTE };
+    const uint64_t version = sw_cursor_u(&c, 1);
+    const char *letters = read_letters(&c);
+    if (!letters)
+        return sw_cursor_left(&c) < LETTERS_MAX ? SW_E_TRUNCATED : SW_E_UNSUPPORTED;
+    if (version != 1 && version != 3 && version != 4)
+        return SW_E_UNSUPPORTED;
+    letters = pass_prefix(&c, letters);
+    if (!sizes_fit(&c, version))
+        return SW_E_UNSUPPORTED;
+    cie->code_align = sw_cursor_uleb(&c);
+    cie->data_align = sw_cursor_sleb(&c);
+    cie->ra = version == 1 ? sw_cursor_u(&c, 1) : sw_cursor_uleb(&c);
+    const enum sw_status status = read_augmentation(&c, letters, cie);
+    cie->program = c;
+    if (!sw_cursor_ok(&c))
+        return SW_E_TRUNCATED;
+    if (cie->code_align > UINT32_MAX || !sw_fits_i32(cie->data_align))
+        return SW_E_MALFORMED;
+    return status;
+}
+
+static enum sw_status read_cie_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_cie *cie)
+{
+    struct sw_cfi_record record;
+    const enum sw_status status = sw_cfi_record_at(cfi, offset, &record);
+    if (status != SW_OK)
+        return status == SW_E_NOT_FOUND ? SW_E_MALFORMED : status;
+    return record.kind == SW_CFI_CIE ? read_cie(record.body, cie) : SW_E_MALFORMED;
+}
+
+enum sw_status sw_cfi_fde_read(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_fde *fde)
+{
+    enum sw_status status = read_cie_at(cfi, record->cie, &fde->cie);
+    if (status != SW_OK)
+        return status;
+    const struct sw_pointer_bases bases = { cfi->bias, 0, 0 };
+    const uint8_t encoding = fde->cie.encoding;
+    struct sw_cursor c = record->body;
+    uint64_t size = 0;
+    status = sw_pointer_read(&c, encoding, &bases, &fde->begin);
+    if (status == SW_OK)
+        status = sw_pointer_raw(&c, encoding & SW_POINTER_FORMAT, &size);
+    if (status != SW_OK)
+        return status;
+    if (fde->cie.has_sizes) {
+        const uint64_t skipped = sw_cursor_uleb(&c);
+        (void)sw_cursor_take(&c, skipped);
+    }
+    fde->program = c;
+    if (!sw_cursor_ok(&c))
+        return SW_E_TRUNCATED;
+    if (fde->begin == 0)
+        return SW_E_NOT_FOUND;
+    return sw_add_u64(fde->begin, size, &fde->end) ? SW_OK : SW_E_MALFORMED;
+}

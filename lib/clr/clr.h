@@ -1,0 +1,108 @@
+/*
+ * What CoreCLR keeps: ReadyToRun images (method ranges, names) and the headers of its JIT code. Stands on pe/.
+ */
+#ifndef SW_CLR_CLR_H
+#define SW_CLR_CLR_H
+
+#include "pe/pe.h"
+
+#include <snapwalk/alloc.h>
+#include <snapwalk/codemap.h>
+
+enum { SW_CLR_DISPATCH_TYPES = 3 };
+
+/*
+ * A ReadyToRun image: borrowed bytes, plus an index that set-up makes.
+ *
+ * functions    Section 102.
+ * cold         Section 120: which runtime functions are cold parts, and of which others. Usually empty.
+ * methods      Which runtime functions begin a method (others are its funclets or cold parts): ascending indices into
+ *              functions, with the MethodDef or MemberRef token (0 when it is one of another module).
+ * dispatch     Tokens of the methods that dispatch exceptions (System.Runtime.EH and its like in the core library);
+ *              their ranges carry SW_RANGE_EH_DISPATCH.
+ */
+struct sw_clr_image {
+    struct sw_pe pe;
+    struct sw_bytes functions;
+    struct sw_bytes cold;
+    struct sw_clr_method {
+        uint32_t function;
+        uint32_t token;
+    } *methods;
+    size_t method_count;
+    size_t method_capacity;
+    struct sw_alloc alloc;
+    struct sw_bytes metadata; /* ECMA-335 metadata root, empty in a composite image */
+    struct sw_clr_tokens {
+        uint32_t first;
+        uint32_t end;
+    } dispatch[SW_CLR_DISPATCH_TYPES];
+};
+
+/*
+ * Reads the headers and makes the index; gives it back. A composite image (NAME.r2r.dll) has ranges and unwind data but
+ * no names.
+ *
+ * pe       Copied; its bytes are borrowed until the image is closed. The functions below expect an x64 image.
+ * alloc    Not null here: lib/ has no allocator of its own. Copied.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (a PE file without ReadyToRun code); SW_E_MALFORMED;
+ *          SW_E_UNSUPPORTED (another major version than 16, component of a composite image, not x64);
+ *          SW_E_NO_MEMORY. Nothing needs closing unless SW_OK.
+ * Memory   8 bytes a method; while it works, 4 bytes a runtime function more. Threads  Any. Signals  Not safe.
+ * Source   win-x64-unwind.md sections 7 and 8; the .NET runtime's ReadyToRun format document; ECMA-335 II.24.
+ */
+SW_NODISCARD enum sw_status sw_clr_image_open(const struct sw_pe *pe, const struct sw_alloc *alloc,
+                                              struct sw_clr_image *image);
+void sw_clr_image_close(struct sw_clr_image *image);
+
+/*
+ * The method around an address: range of its runtime function (the body, one funclet or one cold part), kind NGEN,
+ * id = the address of the method's entry.
+ *
+ * Returns  SW_OK; SW_E_NO_RULE (not inside any runtime function).
+ * Memory   Allocates nothing. Threads  Any. Signals  Safe.
+ */
+SW_NODISCARD enum sw_status sw_clr_image_method(const struct sw_clr_image *image, uint64_t address,
+                                                struct sw_range *method);
+
+/*
+ * The rule at an address inside a method of the image (exact unwind data).
+ *
+ * exact    As in sw_pe_x64_rule: the address is an instruction being executed, not a return address - 1.
+ *
+ * Returns  As sw_pe_x64_rule; SW_E_NO_RULE (not inside any runtime function).
+ * Memory   Allocates nothing; under 1.5 KiB of stack. Threads  Any. Signals  Safe.
+ */
+SW_NODISCARD enum sw_status sw_clr_image_rule(const struct sw_clr_image *image, uint64_t address, bool exact,
+                                         struct sw_rule *rule);
+
+/*
+ * "Namespace.Type::Method" around an address; nested types as "Outer+Inner". Set-up time only: not fast.
+ *
+ * name     Receives a NUL-terminated string, cut at size - 1 bytes. size is not 0.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND (no method, no metadata, or a method of another module); SW_E_MALFORMED.
+ * Memory   Allocates nothing. Threads  Any. Signals  Safe.
+ */
+SW_NODISCARD enum sw_status sw_clr_image_name(const struct sw_clr_image *image, uint64_t address, char *name,
+                                              size_t size);
+
+/*
+ * The rule at an address inside JIT code, from the header in front of the method, when that validates.
+ *
+ * memory   The target's: header, unwind info and the code at pc are read through it.
+ * begin, end  The range that the JIT reported (perf map, profiler event): begin is the method's entry.
+ * exact    As in sw_pe_x64_rule.
+ * function Receives the MethodDesc address (the FunctionID); may be null.
+ *
+ * Returns  SW_OK (source CLR_HEADER, trust EXACT); SW_E_NO_RULE (no valid header, or pc in none of its functions);
+ *          SW_E_UNREADABLE.
+ * Memory   Allocates nothing; under 1.5 KiB of stack; about 20 reads at most. Threads  Any. Signals  Safe when
+ *          memory->read is.
+ * Source   win-x64-unwind.md section 9: a private layout, validated before use.
+ */
+SW_NODISCARD enum sw_status sw_clr_jit_rule(const struct sw_memory *memory, uint64_t begin, uint64_t end, uint64_t pc,
+                                            bool exact, struct sw_rule *rule, uint64_t *function);
+
+#endif

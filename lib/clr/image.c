@@ -1,0 +1,357 @@
+/*
+ * ReadyToRun images: finds the header and its sections, and makes the index that tells which runtime functions begin a
+ * method, so that funclets and cold parts fold into the right one. Knows sections 102, 103, 109, 115, 116, 120 and no others;
+ * refuses to know fixups, GC info and debug info.
+ * Follows win-x64-unwind.md sections 7 and 8 and the .NET runtime's ReadyToRun format document (major version 16).
+ */
+#include "clr/clr.h"
+#include "clr/format.h"
+
+#include <string.h>
+
+enum {
+    MAJOR_VERSION = 16,
+    SECTION_FUNCTIONS = 102,
+    SECTION_METHODS = 103,
+    SECTION_INSTANCES = 109,
+    SECTION_COMPONENTS = 115,
+    SECTION_OWNER = 116,
+    SECTION_COLD = 120,
+    SECTION_SIZE = 12,
+    FUNCTION_SIZE = 12,
+    COMPONENT_SIZE = 16,
+    CLI_HEADER_SIZE = 72,
+    HEADER_SIZE = 16,
+    CORE_HEADER_SIZE = 8
+};
+
+static const uint32_t no_method = UINT32_MAX;
+
+/* The sections that a header lists: u32 type, rva, size each. */
+struct sections {
+    const struct sw_pe *pe;
+    struct sw_bytes list;
+};
+
+/* Empty when the header does not list it; broken when it lists bytes that are not there. */
+static struct sw_bytes section(const struct sections *s, uint32_t type, bool *broken)
+{
+    for (uint64_t at = 0; at + SECTION_SIZE <= s->list.size; at += SECTION_SIZE) {
+        const uint8_t *entry = s->list.bytes + at;
+        const uint32_t size = sw_load32(entry + 8);
+        if (sw_load32(entry) != type || size == 0)
+            continue;
+        const struct sw_bytes bytes = sw_pe_at(s->pe, sw_load32(entry + 4), size);
+        *broken = *broken || bytes.size == 0;
+        return bytes;
+    }
+    return (struct sw_bytes){ 0 };
+}
+
+/* Through the CLI header; a composite image has none and exports its header by name. */
+static enum sw_status find_header(const struct sw_pe *pe, struct sw_bytes *header, struct sw_bytes *metadata)
+{
+    uint32_t rva = 0;
+    *metadata = (struct sw_bytes){ 0 };
+    if (pe->cli_rva == 0) {
+        if (sw_pe_export(pe, "RTR_HEADER", &rva))
+            return SW_E_NOT_FOUND;
+    } else {
+        const struct sw_bytes cli = sw_pe_at(pe, pe->cli_rva, CLI_HEADER_SIZE);
+        if (!cli.size)
+            return SW_E_MALFORMED;
+        rva = sw_load32(cli.bytes + 64);
+        *metadata = sw_pe_at(pe, sw_load32(cli.bytes + 8), sw_load32(cli.bytes + 12));
+        if (rva == 0)
+            return SW_E_NOT_FOUND;
+    }
+    *header = sw_pe_rest(pe, rva);
+    return header->size >= HEADER_SIZE ? SW_OK : SW_E_MALFORMED;
+}
+
+static enum sw_status read_header(const struct sw_pe *pe, struct sw_bytes header, struct sections *sections)
+{
+    if (sw_load32(header.bytes) != 0x00525452) /* "RTR" */
+        return SW_E_MALFORMED;
+    if (sw_load16(header.bytes + 4) != MAJOR_VERSION)
+        return SW_E_UNSUPPORTED;
+    const uint64_t size = (uint64_t)sw_load32(header.bytes + 12) * SECTION_SIZE;
+    sections->pe = pe;
+    sections->list = sw_bytes_part(header, HEADER_SIZE, size);
+    return size == 0 || sections->list.size ? SW_OK : SW_E_MALFORMED;
+}
+
+/* What the index is made in: a token for each runtime function that begins a method. */
+struct marks {
+    struct sw_bytes table; /* the hash table that is being gone through */
+    uint32_t *tokens;
+    uint32_t count;
+};
+
+/* Shared code may be named more than once; a token that names it stays. */
+static void mark(struct marks *marks, uint32_t function, uint32_t token)
+{
+    if (function < marks->count && (marks->tokens[function] == no_method || marks->tokens[function] == 0))
+        marks->tokens[function] = token;
+}
+
+/* Section 103: by row of the MethodDef table. token_base 0: the rows are those of one component among many. */
+static enum sw_status mark_methods(struct marks *marks, struct sw_bytes array, uint32_t token_base)
+{
+    uint32_t rows;
+    if (!array.size)
+        return SW_OK;
+    if (!sw_clr_array_count(array, &rows) || rows > 0xffffff)
+        return SW_E_MALFORMED;
+    for (uint32_t row = 0; row < rows; row++) {
+        uint64_t at;
+        uint32_t function;
+        if (!sw_clr_array_at(array, row, &at))
+            continue;
+        if (!sw_clr_entry_index(array, at, &function) || function >= marks->count)
+            return SW_E_MALFORMED;
+        mark(marks, function, token_base ? token_base + row + 1 : 0);
+    }
+    return SW_OK;
+}
+
+/* Section 109: a signature that cannot be read costs the name of one instantiation, not the image. */
+static bool mark_instance(void *arg, uint64_t at)
+{
+    struct marks *marks = arg;
+    uint32_t token;
+    uint32_t function;
+    if (sw_clr_method_signature(marks->table, &at, &token) == SW_OK && sw_clr_entry_index(marks->table, at, &function))
+        mark(marks, function, token);
+    return true;
+}
+
+static enum sw_status mark_instances(struct marks *marks, struct sw_bytes table)
+{
+    marks->table = table;
+    return table.size ? sw_clr_hash_each(table, mark_instance, marks) : SW_OK;
+}
+
+/* Section 115: the assemblies inside a composite image, each with a header of its own: u32 flags, count, sections. */
+static enum sw_status mark_components(struct marks *marks, const struct sw_pe *pe, struct sw_bytes components)
+{
+    for (uint64_t at = 0; at + COMPONENT_SIZE <= components.size; at += COMPONENT_SIZE) {
+        bool broken = false;
+        const uint8_t *entry = components.bytes + at;
+        const struct sw_bytes core = sw_pe_at(pe, sw_load32(entry + 8), sw_load32(entry + 12));
+        if (core.size < CORE_HEADER_SIZE)
+            return SW_E_MALFORMED;
+        const uint64_t size = (uint64_t)sw_load32(core.bytes + 4) * SECTION_SIZE;
+        const struct sections own = { pe, sw_bytes_part(core, CORE_HEADER_SIZE, size) };
+        enum sw_status status = mark_methods(marks, section(&own, SECTION_METHODS, &broken), 0);
+        if (status || broken)
+            return SW_E_MALFORMED;
+    }
+    return SW_OK;
+}
+
+static enum sw_status mark_all(struct marks *marks, const struct sections *sections, bool *broken)
+{
+    const struct sw_bytes components = section(sections, SECTION_COMPONENTS, broken);
+    const struct sw_bytes methods = section(sections, SECTION_METHODS, broken);
+    enum sw_status status = mark_methods(marks, methods, components.size ? 0 : UINT32_C(0x06000000));
+    if (status == SW_OK)
+        status = mark_instances(marks, section(sections, SECTION_INSTANCES, broken));
+    if (status == SW_OK)
+        status = mark_components(marks, sections->pe, components);
+    return status;
+}
+
+static enum sw_status keep_marked(struct sw_clr_image *image, const struct marks *marks)
+{
+    for (uint32_t i = 0; i < marks->count; i++)
+        image->method_capacity += marks->tokens[i] != no_method;
+    if (image->method_capacity == 0)
+        return SW_OK;
+    image->methods = image->alloc.get(image->alloc.arg, image->method_capacity * sizeof *image->methods);
+    if (!image->methods)
+        return SW_E_NO_MEMORY;
+    for (uint32_t i = 0; i < marks->count; i++)
+        if (marks->tokens[i] != no_method)
+            image->methods[image->method_count++] = (struct sw_clr_method){ i, marks->tokens[i] };
+    return SW_OK;
+}
+
+static enum sw_status make_index(struct sw_clr_image *image, const struct sections *sections)
+{
+    bool broken = false;
+    struct marks marks = { { 0 }, NULL, (uint32_t)(image->functions.size / FUNCTION_SIZE) };
+    if (marks.count == 0)
+        return SW_OK;
+    const size_t size = marks.count * sizeof *marks.tokens;
+    marks.tokens = image->alloc.get(image->alloc.arg, size);
+    if (!marks.tokens)
+        return SW_E_NO_MEMORY;
+    memset(marks.tokens, 0xff, size);
+    enum sw_status status = mark_all(&marks, sections, &broken);
+    if (status == SW_OK && broken)
+        status = SW_E_MALFORMED;
+    if (status == SW_OK)
+        status = keep_marked(image, &marks);
+    image->alloc.put(image->alloc.arg, marks.tokens, size);
+    return status;
+}
+
+/* The managed half of exception dispatch, which a walk hides: clr-contract.md section 4. */
+static const struct {
+    const char *space;
+    const char *name;
+} dispatch_types[SW_CLR_DISPATCH_TYPES] = {
+    { "System.Runtime", "EH" },
+    { "System.Runtime", "StackFrameIterator" },
+    { "System.Runtime.ExceptionServices", "InternalCalls" },
+};
+
+static void find_dispatch(struct sw_clr_image *image)
+{
+    for (unsigned i = 0; i < SW_CLR_DISPATCH_TYPES; i++) {
+        struct sw_clr_tokens *tokens = &image->dispatch[i];
+        if (sw_clr_metadata_type(image->metadata, "System.Private.CoreLib", dispatch_types[i].space,
+                                 dispatch_types[i].name, &tokens->first, &tokens->end))
+            *tokens = (struct sw_clr_tokens){ 0 };
+    }
+}
+
+enum sw_status sw_clr_image_open(const struct sw_pe *pe, const struct sw_alloc *alloc, struct sw_clr_image *image)
+{
+    struct sw_bytes header;
+    struct sections sections;
+    bool broken = false;
+    if (!pe || !alloc || !image)
+        return SW_E_ARGUMENT;
+    memset(image, 0, sizeof *image);
+    image->pe = *pe;
+    image->alloc = *alloc;
+    if (pe->machine != SW_MACHINE_X64)
+        return SW_E_UNSUPPORTED;
+    enum sw_status status = find_header(pe, &header, &image->metadata);
+    if (status == SW_OK)
+        status = read_header(pe, header, &sections);
+    if (status)
+        return status;
+    image->functions = section(&sections, SECTION_FUNCTIONS, &broken);
+    image->cold = section(&sections, SECTION_COLD, &broken);
+    if (broken)
+        return SW_E_MALFORMED;
+    if (!image->functions.size)
+        return section(&sections, SECTION_OWNER, &broken).size ? SW_E_UNSUPPORTED : SW_E_NOT_FOUND;
+    status = make_index(image, &sections);
+    find_dispatch(image);
+    if (status)
+        sw_clr_image_close(image);
+    return status;
+}
+
+void sw_clr_image_close(struct sw_clr_image *image)
+{
+    if (image && image->methods)
+        image->alloc.put(image->alloc.arg, image->methods, image->method_capacity * sizeof *image->methods);
+    if (image)
+        memset(image, 0, sizeof *image);
+}
+
+static enum sw_status find_function(const struct sw_clr_image *image, uint64_t address, struct sw_pe_function *function,
+                                    uint32_t *index)
+{
+    const uint64_t rva = address - image->pe.bytes.address;
+    if (address < image->pe.bytes.address || rva > UINT32_MAX)
+        return SW_E_NO_RULE;
+    return sw_pe_find(image->functions, (uint32_t)rva, function, index);
+}
+
+/* Section 120: pairs {cold, hot}, ascending. A cold part's funclets follow it. */
+static uint32_t hot_part(const struct sw_clr_image *image, uint32_t function)
+{
+    uint64_t low = 0;
+    uint64_t high = image->cold.size / 8;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (sw_load32(image->cold.bytes + 8 * middle) <= function)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? sw_load32(image->cold.bytes + 8 * (low - 1) + 4) : function;
+}
+
+/* The method whose functions begin at or before this one; null when it lies before all of them. */
+static const struct sw_clr_method *method_of(const struct sw_clr_image *image, uint32_t function)
+{
+    size_t low = 0;
+    size_t high = image->method_count;
+    const uint32_t hot = hot_part(image, function);
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (image->methods[middle].function <= hot)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? &image->methods[low - 1] : NULL;
+}
+
+static bool is_dispatch(const struct sw_clr_image *image, uint32_t token)
+{
+    for (unsigned i = 0; i < SW_CLR_DISPATCH_TYPES; i++)
+        if (token >= image->dispatch[i].first && token < image->dispatch[i].end)
+            return true;
+    return false;
+}
+
+enum sw_status sw_clr_image_method(const struct sw_clr_image *image, uint64_t address, struct sw_range *range)
+{
+    struct sw_pe_function function;
+    uint32_t index;
+    const uint64_t base = image->pe.bytes.address;
+    enum sw_status status = find_function(image, address, &function, &index);
+    if (status)
+        return status;
+    const struct sw_clr_method *method = method_of(image, index);
+    const uint64_t entry = FUNCTION_SIZE * (uint64_t)(method ? method->function : index);
+    memset(range, 0, sizeof *range);
+    range->begin = base + function.begin;
+    range->end = base + function.end;
+    range->id = base + sw_load32(image->functions.bytes + entry);
+    range->kind = SW_KIND_NGEN;
+    if (method && is_dispatch(image, method->token))
+        range->flags = SW_RANGE_EH_DISPATCH;
+    return SW_OK;
+}
+
+/* A reader does not change what it reads, but its argument has no const: this is where it goes. */
+static struct sw_pe_reader reader_of(const struct sw_pe *pe)
+{
+    union {
+        const struct sw_pe *from;
+        void *to;
+    } arg = { pe };
+    return (struct sw_pe_reader){ sw_pe_get, sw_pe_find_entry, arg.to };
+}
+
+enum sw_status sw_clr_image_rule(const struct sw_clr_image *image, uint64_t address, bool exact, struct sw_rule *rule)
+{
+    struct sw_pe_function function;
+    const struct sw_pe_reader reader = reader_of(&image->pe);
+    enum sw_status status = find_function(image, address, &function, NULL);
+    if (status)
+        return status;
+    return sw_pe_x64_rule(&reader, &function, (uint32_t)(address - image->pe.bytes.address), exact,
+                          image->pe.linux_code ? SW_X64_NONVOLATILE : SW_PE_WINDOWS_NONVOLATILE, rule);
+}
+
+enum sw_status sw_clr_image_name(const struct sw_clr_image *image, uint64_t address, char *name, size_t size)
+{
+    uint32_t index;
+    if (size == 0)
+        return SW_E_NOT_FOUND;
+    name[0] = 0;
+    if (find_function(image, address, NULL, &index))
+        return SW_E_NOT_FOUND;
+    const struct sw_clr_method *method = method_of(image, index);
+    return method ? sw_clr_metadata_name(image->metadata, method->token, name, size) : SW_E_NOT_FOUND;
+}

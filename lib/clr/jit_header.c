@@ -1,0 +1,156 @@
+/*
+ * The header that CoreCLR keeps for each piece of its JIT code → rule. It is the only description of funclets and of code
+ * that was entered in the middle of a running method (OSR). The layout is private to the runtime, so nothing of it is
+ * believed before all of it fits together; where it does not, the answer is SW_E_NO_RULE and analysis takes over.
+ * Follows win-x64-unwind.md section 9 (seen in .NET 10).
+ *
+ *   method start - 8   → header: +24 MethodDesc, +32 u32 n, +36 n RUNTIME_FUNCTIONs (the method, then its funclets)
+ *   code heap base     = method start - first entry's begin; what RVAs count from. It is 64 KiB aligned, but for the heaps
+ *                        of dynamic methods, which begin 16 bytes later (seen in .NET 10). RVA 0 holds the personality,
+ *                        mov rax,imm64; jmp rax, in both.
+ */
+#include "clr/clr.h"
+
+#include <string.h>
+
+enum {
+    FUNCTIONS_MAX = 64,
+    BATCH = 8,
+    FUNCTION_SIZE = 12,
+    HEAP_ALIGNMENT = 65536,
+    VERSION_1_WITH_HANDLER = 0x19 /* version 1, flags 3 */
+};
+
+struct header {
+    const struct sw_memory *memory;
+    uint64_t begin;
+    uint64_t end;
+    uint64_t base;
+    uint64_t table; /* address of the first entry */
+    uint64_t method;
+    uint32_t count;
+};
+
+static bool read_header(struct header *h)
+{
+    uint8_t bytes[12];
+    uint64_t at;
+    if (h->begin < 8 || !sw_memory_word(h->memory, h->begin - 8, &at))
+        return false;
+    if (at % 8 || at > UINT64_MAX - 1024 || sw_memory_read(h->memory, at + 24, bytes, sizeof bytes) != sizeof bytes)
+        return false;
+    h->method = sw_load64(bytes);
+    h->count = sw_load32(bytes + 8);
+    h->table = at + 36;
+    return true;
+}
+
+static struct sw_pe_function entry_of(const uint8_t *from)
+{
+    return (struct sw_pe_function){ sw_load32(from), sw_load32(from + 4), sw_load32(from + 8) };
+}
+
+/* Functions lie one behind the other inside the range, and their unwind data behind all of it. */
+static bool entry_fits(const struct header *h, struct sw_pe_function entry, uint32_t previous_end)
+{
+    const uint64_t limit = h->end - h->base;
+    return entry.begin < entry.end && entry.begin >= previous_end && entry.end <= limit && entry.unwind % 4 == 0 &&
+           entry.unwind >= entry.end;
+}
+
+/*
+ * Checks every entry and picks the one around rva.
+ *
+ * Returns  SW_OK; SW_E_NO_RULE; SW_E_UNREADABLE.
+ */
+static enum sw_status scan_entries(const struct header *h, uint32_t rva, struct sw_pe_function *found)
+{
+    uint8_t batch[BATCH * FUNCTION_SIZE];
+    uint32_t previous_end = (uint32_t)(h->begin - h->base);
+    found->end = 0;
+    for (uint32_t i = 0; i < h->count; i++) {
+        const uint32_t in_batch = i % BATCH;
+        const uint32_t left = h->count - i < BATCH ? h->count - i : BATCH;
+        const size_t size = (size_t)left * FUNCTION_SIZE;
+        if (in_batch == 0 && sw_memory_read(h->memory, h->table + i * UINT64_C(12), batch, size) != size)
+            return SW_E_UNREADABLE;
+        const struct sw_pe_function entry = entry_of(batch + in_batch * FUNCTION_SIZE);
+        if (!entry_fits(h, entry, previous_end))
+            return SW_E_NO_RULE;
+        previous_end = entry.end;
+        if (rva >= entry.begin && rva < entry.end)
+            *found = entry;
+    }
+    return found->end ? SW_OK : SW_E_NO_RULE;
+}
+
+/* UNWIND_INFO of the form that the JIT's code manager writes: version 1, both handler flags, personality at RVA 0. */
+static enum sw_status check_info(const struct header *h, struct sw_pe_function function)
+{
+    uint8_t head[4];
+    uint8_t handler[4];
+    const uint64_t at = h->base + function.unwind;
+    if (sw_memory_read(h->memory, at, head, sizeof head) != sizeof head)
+        return SW_E_UNREADABLE;
+    if (head[0] != VERSION_1_WITH_HANDLER)
+        return SW_E_NO_RULE;
+    if (sw_memory_read(h->memory, at + 4 + 2 * ((head[2] + 1u) & ~1u), handler, sizeof handler) != sizeof handler)
+        return SW_E_UNREADABLE;
+    return sw_load32(handler) == 0 ? SW_OK : SW_E_NO_RULE;
+}
+
+static bool is_heap(const struct header *h)
+{
+    uint8_t bytes[12];
+    if (h->base % HEAP_ALIGNMENT == 0)
+        return true;
+    return sw_memory_read(h->memory, h->base, bytes, sizeof bytes) == sizeof bytes && bytes[0] == 0x48 &&
+           bytes[1] == 0xb8 && bytes[10] == 0xff && bytes[11] == 0xe0;
+}
+
+static enum sw_status open_header(struct header *h)
+{
+    uint8_t first[FUNCTION_SIZE];
+    if (h->end <= h->begin || !read_header(h))
+        return h->end <= h->begin ? SW_E_NO_RULE : SW_E_UNREADABLE;
+    if (h->count == 0 || h->count > FUNCTIONS_MAX || h->method == 0 || h->method % 8)
+        return SW_E_NO_RULE;
+    if (sw_memory_read(h->memory, h->table, first, sizeof first) != sizeof first)
+        return SW_E_UNREADABLE;
+    const uint32_t offset = entry_of(first).begin;
+    h->base = h->begin - offset;
+    if (offset > h->begin || h->end - h->base > UINT32_MAX || !is_heap(h))
+        return SW_E_NO_RULE;
+    return SW_OK;
+}
+
+static size_t get(void *arg, uint32_t rva, void *to, size_t size)
+{
+    const struct header *h = arg;
+    const uint64_t at = h->base + rva;
+    return at < h->base ? 0 : sw_memory_read(h->memory, at, to, size);
+}
+
+enum sw_status sw_clr_jit_rule(const struct sw_memory *memory, uint64_t begin, uint64_t end, uint64_t pc,
+                               bool exact, struct sw_rule *rule, uint64_t *function)
+{
+    struct header h = { memory, begin, end, 0, 0, 0, 0 };
+    struct sw_pe_function entry = { 0, 0, 0 };
+    const struct sw_pe_reader reader = { get, NULL, &h };
+    if (pc < begin || pc >= end)
+        return SW_E_NO_RULE;
+    enum sw_status status = open_header(&h);
+    if (status == SW_OK)
+        status = scan_entries(&h, (uint32_t)(pc - h.base), &entry);
+    if (status == SW_OK)
+        status = check_info(&h, entry);
+    if (status)
+        return status;
+    status = sw_pe_x64_rule(&reader, &entry, (uint32_t)(pc - h.base), exact, SW_X64_NONVOLATILE, rule);
+    if (status)
+        return status == SW_E_TRUNCATED ? SW_E_UNREADABLE : SW_E_NO_RULE;
+    rule->source = SW_SOURCE_CLR_HEADER;
+    if (function)
+        *function = h.method;
+    return SW_OK;
+}

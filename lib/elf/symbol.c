@@ -1,0 +1,158 @@
+/*
+ * Names of addresses: the symbols of a file that can name code, sorted at the first request. Knows .symtab and
+ * .dynsym, not demangling and not debug information.
+ * Source: System V gABI, chapter 4, "Symbol Table"; AAELF64 (mapping symbols).
+ */
+#include "elf/inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct extent {
+    uint64_t begin;
+    uint64_t end;
+};
+
+static Elf_Scn *find_section_of_type(const struct sw_elf *elf, uint32_t type, GElf_Shdr *header)
+{
+    Elf_Scn *section = NULL;
+    while ((section = elf_nextscn(elf->elf, section)) != NULL)
+        if (gelf_getshdr(section, header) && header->sh_type == type && header->sh_size > 0)
+            return section;
+    return NULL;
+}
+
+/* From the lowest to the highest executable byte: enough to tell functions from data, in one look for each symbol. */
+static struct extent code_extent(const struct sw_elf *elf)
+{
+    struct extent code = { UINT64_MAX, 0 };
+    for (size_t n = 0; n < elf->segment_count; n++) {
+        const struct sw_elf_segment *s = &elf->segments[n];
+        if (!s->executable)
+            continue;
+        code.begin = s->address < code.begin ? s->address : code.begin;
+        code.end = s->address + s->size > code.end ? s->address + s->size : code.end;
+    }
+    return code;
+}
+
+/* Functions before labels, global before local, with a size before without. */
+static uint8_t rank_of(const Elf64_Sym *sym)
+{
+    const unsigned type = ELF64_ST_TYPE(sym->st_info);
+    const bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
+    return (uint8_t)(!is_function << 2 | (sym->st_size == 0) << 1 | (ELF64_ST_BIND(sym->st_info) == STB_LOCAL));
+}
+
+/* A symbol that can name code: defined, and with a name (ARM64's mapping symbols, "$x", are none). */
+static bool take_symbol(struct sw_bytes strings, struct extent code, const Elf64_Sym *sym, struct sw_elf_name *symbol)
+{
+    const unsigned type = ELF64_ST_TYPE(sym->st_info);
+    uint64_t end;
+    if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+        return false;
+    if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || sym->st_name >= strings.size)
+        return false;
+    const uint8_t first = strings.bytes[sym->st_name];
+    if (first == 0 || first == '$' || sym->st_value < code.begin || sym->st_value >= code.end)
+        return false;
+    if (!sw_add_u64(sym->st_value, sym->st_size, &end))
+        return false;
+    *symbol = (struct sw_elf_name){ sym->st_value, sym->st_size, end, 0, sym->st_name, rank_of(sym) };
+    return true;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct sw_elf_name *a = left;
+    const struct sw_elf_name *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return a->name < b->name ? -1 : a->name > b->name;
+}
+
+/* One symbol per start; ends and reaches. */
+static void finish_symbols(struct sw_elf *elf, struct extent code)
+{
+    struct sw_elf_name *s = elf->symbols;
+    size_t kept = 0;
+    if (elf->symbol_count > 0)
+        qsort(s, elf->symbol_count, sizeof *s, compare);
+    for (size_t n = 0; n < elf->symbol_count; n++)
+        if (kept == 0 || s[kept - 1].start != s[n].start)
+            s[kept++] = s[n];
+    elf->symbol_count = kept;
+    for (size_t n = 0; n < kept; n++) {
+        if (s[n].size == 0)
+            s[n].end = n + 1 < kept ? s[n + 1].start : code.end;
+        s[n].reach = n > 0 && s[n - 1].reach > s[n].end ? s[n - 1].reach : s[n].end;
+    }
+}
+
+static void read_symbols(struct sw_elf *elf, struct sw_bytes table)
+{
+    const size_t count = (size_t)(table.size / sizeof(Elf64_Sym));
+    const struct extent code = code_extent(elf);
+    elf->symbols = calloc(count + 1, sizeof *elf->symbols);
+    for (size_t n = 0; elf->symbols && n < count; n++) {
+        Elf64_Sym sym;
+        memcpy(&sym, table.bytes + n * sizeof sym, sizeof sym);
+        elf->symbol_count += take_symbol(elf->strings, code, &sym, &elf->symbols[elf->symbol_count]);
+    }
+    finish_symbols(elf, code);
+}
+
+/* The string table has to end in a NUL: then every name in it does. */
+static void load_symbols(struct sw_elf *elf)
+{
+    GElf_Shdr header;
+    GElf_Shdr strings;
+    struct sw_bytes table;
+    elf->has_symbols = true;
+    if (!find_section_of_type(elf, SHT_SYMTAB, &header) && !find_section_of_type(elf, SHT_DYNSYM, &header))
+        return;
+    Elf_Scn *names = elf_getscn(elf->elf, header.sh_link);
+    if (!names || !gelf_getshdr(names, &strings) || !sw_elf_section_bytes(elf, &strings, &elf->strings))
+        return;
+    const uint64_t size = elf->strings.size;
+    if (size == 0 || elf->strings.bytes[size - 1] != 0 || !sw_elf_section_bytes(elf, &header, &table))
+        return;
+    if (((header.sh_flags | strings.sh_flags) & SHF_COMPRESSED) == 0)
+        read_symbols(elf, table);
+}
+
+static const struct sw_elf_name *find_symbol(const struct sw_elf *elf, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = elf->symbol_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (elf->symbols[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low > 0 && elf->symbols[low - 1].reach > address; low--)
+        if (elf->symbols[low - 1].end > address)
+            return &elf->symbols[low - 1];
+    return NULL;
+}
+
+enum sw_status sw_elf_symbol(struct sw_elf *elf, uint64_t address, const char **name, uint64_t *start, uint64_t *size)
+{
+    if (!elf || !name)
+        return SW_E_ARGUMENT;
+    if (!elf->has_symbols)
+        load_symbols(elf);
+    const struct sw_elf_name *found = find_symbol(elf, address);
+    if (!found)
+        return SW_E_NOT_FOUND;
+    *name = (const char *)elf->strings.bytes + found->name;
+    if (start)
+        *start = found->start;
+    if (size)
+        *size = found->size;
+    return SW_OK;
+}

@@ -1,0 +1,209 @@
+/*
+ * PE32+ images: headers, sections, the exception directory, exports. Knows where bytes of an RVA are, in a file and in a
+ * mapped image; refuses to know relocations, imports and what the sections mean.
+ * Follows the Microsoft PE/COFF specification; the Linux machine codes are those of win-x64-unwind.md section 7.
+ */
+#include "pe/pe.h"
+
+#include <string.h>
+
+enum {
+    DOS_HEADER = 64,
+    COFF_HEADER = 24, /* with the signature */
+    OPTIONAL_FIXED = 112,
+    DIRECTORY_EXPORT = 0,
+    DIRECTORY_EXCEPTION = 3,
+    DIRECTORY_CLI = 14,
+    SECTION_HEADER = 40,
+    SECTIONS_MAX = 96, /* the Windows loader's own limit */
+    FUNCTION_SIZE = 12
+};
+
+static const struct {
+    uint16_t code;
+    uint8_t machine;
+    bool linux_code;
+} machines[] = {
+    { 0x8664, SW_MACHINE_X64, false },
+    { 0xfd1d, SW_MACHINE_X64, true },
+    { 0xaa64, SW_MACHINE_ARM64, false },
+    { 0xd11d, SW_MACHINE_ARM64, true },
+};
+
+static enum sw_status set_machine(struct sw_pe *pe, uint16_t code)
+{
+    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++)
+        if (machines[i].code == code) {
+            pe->machine = (enum sw_machine)machines[i].machine;
+            pe->linux_code = machines[i].linux_code;
+            return SW_OK;
+        }
+    return SW_E_UNSUPPORTED;
+}
+
+static void directory(const uint8_t *optional, uint32_t count, uint32_t number, uint32_t *rva, uint32_t *size)
+{
+    if (number >= count)
+        return;
+    *rva = sw_load32(optional + OPTIONAL_FIXED + 8 * number);
+    *size = sw_load32(optional + OPTIONAL_FIXED + 8 * number + 4);
+}
+
+static enum sw_status read_optional(struct sw_pe *pe, struct sw_bytes header)
+{
+    if (header.size < 2)
+        return SW_E_TRUNCATED;
+    if (sw_load16(header.bytes) != 0x20b)
+        return SW_E_UNSUPPORTED;
+    if (header.size < OPTIONAL_FIXED)
+        return SW_E_MALFORMED;
+    const uint32_t count = sw_load32(header.bytes + 108);
+    if (count > (header.size - OPTIONAL_FIXED) / 8)
+        return SW_E_MALFORMED;
+    pe->size_of_image = sw_load32(header.bytes + 56);
+    pe->size_of_headers = sw_load32(header.bytes + 60);
+    directory(header.bytes, count, DIRECTORY_EXPORT, &pe->export_rva, &pe->export_size);
+    directory(header.bytes, count, DIRECTORY_EXCEPTION, &pe->pdata_rva, &pe->pdata_size);
+    directory(header.bytes, count, DIRECTORY_CLI, &pe->cli_rva, &pe->cli_size);
+    return SW_OK;
+}
+
+enum sw_status sw_pe_open(struct sw_bytes bytes, bool mapped, struct sw_pe *pe)
+{
+    memset(pe, 0, sizeof *pe);
+    pe->bytes = bytes;
+    pe->mapped = mapped;
+    const struct sw_bytes dos = sw_bytes_part(bytes, 0, DOS_HEADER);
+    if (!dos.size)
+        return SW_E_TRUNCATED;
+    if (dos.bytes[0] != 'M' || dos.bytes[1] != 'Z')
+        return SW_E_MALFORMED;
+    const uint64_t at = sw_load32(dos.bytes + 60);
+    const struct sw_bytes coff = sw_bytes_part(bytes, at, COFF_HEADER);
+    if (!coff.size)
+        return SW_E_TRUNCATED;
+    if (memcmp(coff.bytes, "PE\0\0", 4) != 0)
+        return SW_E_MALFORMED;
+    const uint16_t optional_size = sw_load16(coff.bytes + 20);
+    pe->section_count = sw_load16(coff.bytes + 6);
+    enum sw_status status = set_machine(pe, sw_load16(coff.bytes + 4));
+    if (status)
+        return status;
+    if (pe->section_count > SECTIONS_MAX)
+        return SW_E_MALFORMED;
+    const uint64_t sections = at + COFF_HEADER + optional_size;
+    if (sections + (uint64_t)SECTION_HEADER * pe->section_count > bytes.size || sections > UINT32_MAX)
+        return SW_E_TRUNCATED;
+    pe->sections = (uint32_t)sections;
+    return read_optional(pe, sw_bytes_part(bytes, at + COFF_HEADER, optional_size));
+}
+
+/*
+ * In a file a section has the bytes that are in the file; what the loader fills with zeros is not there. A mapped image
+ * has its virtual size. Between sections an image may be not mapped at all, so nothing there is ever looked at.
+ */
+static struct sw_bytes section_rest(const struct sw_pe *pe, unsigned number, uint32_t rva)
+{
+    const uint8_t *header = pe->bytes.bytes + pe->sections + SECTION_HEADER * number;
+    const uint32_t virtual_size = sw_load32(header + 8);
+    const uint32_t begin = sw_load32(header + 12);
+    const uint32_t raw_size = sw_load32(header + 16);
+    const uint64_t from = pe->mapped ? begin : sw_load32(header + 20);
+    uint64_t size = virtual_size ? virtual_size : raw_size;
+    if (!pe->mapped && raw_size < size)
+        size = raw_size;
+    if (rva < begin || rva - begin >= size || from >= pe->bytes.size)
+        return (struct sw_bytes){ 0 };
+    if (size > pe->bytes.size - from)
+        size = pe->bytes.size - from;
+    const uint64_t skip = rva - begin;
+    return skip < size ? sw_bytes_part(pe->bytes, from + skip, size - skip) : (struct sw_bytes){ 0 };
+}
+
+struct sw_bytes sw_pe_rest(const struct sw_pe *pe, uint32_t rva)
+{
+    struct sw_bytes rest = { 0 };
+    if (rva < pe->size_of_headers && rva < pe->bytes.size) {
+        const uint64_t end = pe->size_of_headers < pe->bytes.size ? pe->size_of_headers : pe->bytes.size;
+        rest = sw_bytes_part(pe->bytes, rva, end - rva);
+    }
+    for (unsigned i = 0; !rest.size && i < pe->section_count; i++)
+        rest = section_rest(pe, i, rva);
+    rest.address = pe->bytes.address + rva;
+    return rest;
+}
+
+struct sw_bytes sw_pe_at(const struct sw_pe *pe, uint32_t rva, uint32_t size)
+{
+    return sw_bytes_part(sw_pe_rest(pe, rva), 0, size);
+}
+
+size_t sw_pe_get(void *pe, uint32_t rva, void *to, size_t size)
+{
+    const struct sw_bytes rest = sw_pe_rest(pe, rva);
+    const size_t copied = rest.size < size ? (size_t)rest.size : size;
+    if (copied)
+        memcpy(to, rest.bytes, copied);
+    return copied;
+}
+
+static struct sw_pe_function function_at(struct sw_bytes table, uint64_t index)
+{
+    const uint8_t *entry = table.bytes + FUNCTION_SIZE * index;
+    return (struct sw_pe_function){ sw_load32(entry), sw_load32(entry + 4), sw_load32(entry + 8) };
+}
+
+enum sw_status sw_pe_find(struct sw_bytes table, uint32_t rva, struct sw_pe_function *function, uint32_t *index)
+{
+    uint64_t low = 0;
+    uint64_t high = table.size / FUNCTION_SIZE;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        const struct sw_pe_function here = function_at(table, middle);
+        if (rva < here.begin) {
+            high = middle;
+        } else if (rva >= here.end) {
+            low = middle + 1;
+        } else {
+            if (function)
+                *function = here;
+            if (index)
+                *index = (uint32_t)middle;
+            return SW_OK;
+        }
+    }
+    return SW_E_NO_RULE;
+}
+
+bool sw_pe_find_entry(void *pe, uint32_t rva, struct sw_pe_function *function)
+{
+    const struct sw_pe *image = pe;
+    return sw_pe_find(sw_pe_at(image, image->pdata_rva, image->pdata_size), rva, function, NULL) == SW_OK;
+}
+
+static bool same_name(const struct sw_pe *pe, uint32_t rva, const char *name)
+{
+    const struct sw_bytes there = sw_pe_at(pe, rva, (uint32_t)strlen(name) + 1);
+    return there.size && memcmp(there.bytes, name, (size_t)there.size) == 0;
+}
+
+enum sw_status sw_pe_export(const struct sw_pe *pe, const char *name, uint32_t *rva)
+{
+    const struct sw_bytes table = sw_pe_at(pe, pe->export_rva, 40);
+    if (!pe->export_size || !table.size)
+        return SW_E_NOT_FOUND;
+    const struct sw_bytes names = sw_pe_rest(pe, sw_load32(table.bytes + 32));
+    const struct sw_bytes ordinals = sw_pe_rest(pe, sw_load32(table.bytes + 36));
+    const struct sw_bytes functions = sw_pe_rest(pe, sw_load32(table.bytes + 28));
+    const uint32_t count = sw_load32(table.bytes + 24);
+    for (uint64_t i = 0; i < count && i < names.size / 4 && i < ordinals.size / 2; i++) {
+        if (!same_name(pe, sw_load32(names.bytes + 4 * i), name))
+            continue;
+        const uint16_t ordinal = sw_load16(ordinals.bytes + 2 * i);
+        if (ordinal >= functions.size / 4)
+            return SW_E_NOT_FOUND;
+        *rva = sw_load32(functions.bytes + 4 * (uint64_t)ordinal);
+        return SW_OK;
+    }
+    return SW_E_NOT_FOUND;
+}

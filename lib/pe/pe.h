@@ -1,0 +1,104 @@
+/*
+ * PE images, and Windows x64 UNWIND_INFO → rule. Knows the formats; knows nothing of .NET (clr/ does).
+ */
+#ifndef SW_PE_PE_H
+#define SW_PE_PE_H
+
+#include "base/bytes.h"
+#include "base/rule.h"
+
+/*
+ * A parsed PE32+ image: borrowed bytes.
+ *
+ * bytes    The file, or the image as it is mapped; address = the base address in the target.
+ * mapped   RVA == offset into bytes (a mapped image); otherwise sections are looked up.
+ */
+struct sw_pe {
+    struct sw_bytes bytes;
+    bool mapped;
+    bool linux_code;         /* the machine code is the .NET one for Linux: SysV calling convention */
+    enum sw_machine machine; /* Linux and Windows codes of x64 and ARM64 alike */
+    uint32_t sections;       /* offset of the section headers, and how many */
+    uint16_t section_count;
+    uint32_t size_of_image;
+    uint32_t size_of_headers;
+    uint32_t export_rva; /* data directory 0 */
+    uint32_t export_size;
+    uint32_t pdata_rva; /* data directory 3 */
+    uint32_t pdata_size;
+    uint32_t cli_rva; /* data directory 14, 0 when none */
+    uint32_t cli_size;
+};
+
+/*
+ * Reads the headers. Nothing is copied; pe holds bytes.
+ *
+ * Returns  SW_OK; SW_E_TRUNCATED; SW_E_MALFORMED (no PE file, or headers that contradict each other);
+ *          SW_E_UNSUPPORTED (not PE32+ of a machine of ours).
+ * Memory   Allocates nothing. Threads  Any. Signals  Safe.
+ * Source   Microsoft PE/COFF specification, "Optional Header"; win-x64-unwind.md section 7 for the Linux codes.
+ */
+SW_NODISCARD enum sw_status sw_pe_open(struct sw_bytes bytes, bool mapped, struct sw_pe *pe);
+
+/*
+ * `size` bytes at an RVA; empty when they are not all inside one section or the header. rest: all bytes from there to
+ * the end of that section. Signals  Safe; at most 96 sections are looked at.
+ */
+struct sw_bytes sw_pe_at(const struct sw_pe *pe, uint32_t rva, uint32_t size);
+struct sw_bytes sw_pe_rest(const struct sw_pe *pe, uint32_t rva);
+
+/* The RVA of an exported name. Returns  SW_OK; SW_E_NOT_FOUND. Set-up time: it compares every name. */
+SW_NODISCARD enum sw_status sw_pe_export(const struct sw_pe *pe, const char *name, uint32_t *rva);
+
+/* One RUNTIME_FUNCTION (x64), RVAs. */
+struct sw_pe_function {
+    uint32_t begin;
+    uint32_t end;
+    uint32_t unwind;
+};
+
+/*
+ * The entry around an RVA by binary search in a table of RUNTIME_FUNCTIONs (12 bytes each).
+ *
+ * Returns  SW_OK (index and function filled; either may be null); SW_E_NO_RULE (none covers it).
+ */
+SW_NODISCARD enum sw_status sw_pe_find(struct sw_bytes table, uint32_t rva, struct sw_pe_function *function,
+                                       uint32_t *index);
+
+/*
+ * How UNWIND_INFO and code are reached: both by RVA.
+ *
+ * get      Copies up to `size` bytes (unwind info, chained entries, code for the epilogue rule) and returns how many.
+ * find     The entry around an RVA; decides whether a jump leaves the function. May be null: then a jump out of the
+ *          entry leaves the function.
+ */
+struct sw_pe_reader {
+    size_t (*get)(void *arg, uint32_t rva, void *to, size_t size);
+    bool (*find)(void *arg, uint32_t rva, struct sw_pe_function *function);
+    void *arg;
+};
+
+/*
+ * The rule at an RVA inside function.
+ *
+ * exact        True: rva is an instruction that was being executed. False: it is a byte of the call before a return
+ *              address (lookup pc), where an epilogue cannot be and the bytes must not be taken for one.
+ * nonvolatile  Registers that count as preserved: the SysV set for .NET on Linux, SW_PE_WINDOWS_NONVOLATILE else.
+ * rule         Source SW_SOURCE_UNWIND_CODES, trust EXACT. Undefined unless SW_OK.
+ *
+ * Returns  SW_OK; SW_E_NO_RULE (the RVA is outside function); SW_E_TRUNCATED; SW_E_MALFORMED; SW_E_UNSUPPORTED
+ *          (version 3 or unknown); SW_E_LIMIT (32 chained entries).
+ * Memory   Allocates nothing; under 1.5 KiB of stack. Threads  Any. Signals  Safe when the reader is.
+ * Source   win-x64-unwind.md sections 1-5; "x64 exception handling", Microsoft Learn.
+ */
+SW_NODISCARD enum sw_status sw_pe_x64_rule(const struct sw_pe_reader *reader, const struct sw_pe_function *function,
+                                           uint32_t rva, bool exact, uint64_t nonvolatile, struct sw_rule *rule);
+
+/* rbx rbp rsi rdi r12-r15. */
+#define SW_PE_WINDOWS_NONVOLATILE UINT64_C(0xf0e8)
+
+/* The image itself as a reader (arg: a const struct sw_pe *); find looks into data directory 3. */
+size_t sw_pe_get(void *pe, uint32_t rva, void *to, size_t size);
+bool sw_pe_find_entry(void *pe, uint32_t rva, struct sw_pe_function *function);
+
+#endif

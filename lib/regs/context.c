@@ -1,0 +1,124 @@
+/*
+ * Knows where each form of register record keeps each register, and copies them by that knowledge.
+ * Refuses to know where records come from, the host's own headers (both machines are served on every host), and every
+ * register that struct sw_regs does not hold: flags, segments, vectors.
+ * Follows contexts.md sections 1-6 and 9: in five of the eight records the registers lie in the order of struct
+ * sw_regs.
+ */
+#include <snapwalk/context.h>
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+/* Slot of each register in the kernel's order. rax rcx rdx rbx rsp rbp rsi rdi r8..r15 rip. */
+static const uint8_t gregs_slot[SW_X64_COUNT] = { 13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7, 16 };
+static const uint8_t user_slot[SW_X64_COUNT] = { 10, 11, 12, 5, 19, 4, 13, 14, 9, 8, 7, 6, 3, 2, 1, 0, 16 };
+
+enum { MACHINES = 2, PRSTATUS_PID = 32, NO_FLAGS = 0xffff };
+
+/*
+ * size    Of the smallest complete record: without XSTATE and SVE tails, with the kernel's 8-byte signal mask (x64).
+ * first   Offset of slot 0; slots are 8 bytes.
+ * slot    Slot by register number; null where they are the same.
+ * flags   Offset of ContextFlags, and what is stored there: CONTROL | INTEGER.
+ */
+/* clang-format off: the table below is aligned by hand. */
+static const struct layout {
+    uint16_t size;
+    uint16_t first;
+    const uint8_t *slot;
+    uint16_t flags_at;
+    uint32_t flags;
+} layouts[][MACHINES] = {
+    /* ORDER sw_context_form */
+    /*                          x64                                    ARM64                            */
+    [SW_CONTEXT_WIN32] = { { 1232, 120, NULL, 0x30, 0x00100003 }, { 912, 8, NULL, 0, 0x00400003 } },
+    [SW_CONTEXT_UCONTEXT] = { { 304, 40, gregs_slot, NO_FLAGS, 0 }, { 4560, 184, NULL, NO_FLAGS, 0 } },
+    [SW_CONTEXT_USER_REGS] = { { 216, 0, user_slot, NO_FLAGS, 0 }, { 272, 0, NULL, NO_FLAGS, 0 } },
+    [SW_CONTEXT_PRSTATUS] = { { 336, 112, user_slot, NO_FLAGS, 0 }, { 392, 112, NULL, NO_FLAGS, 0 } },
+};
+/* clang-format on */
+static_assert(sizeof(layouts) / sizeof(layouts[0]) == SW_CONTEXT_COUNT, "a row for every form");
+static_assert(SW_MACHINE_X64 == 1 && SW_MACHINE_ARM64 == 2, "columns are machines in their order");
+
+static const struct layout *layout_of(enum sw_context_form form, enum sw_machine machine)
+{
+    const unsigned row = (unsigned)form;
+    const unsigned column = (unsigned)machine - 1u;
+    return row < SW_CONTEXT_COUNT && column < MACHINES ? &layouts[row][column] : NULL;
+}
+
+static size_t offset_of(const struct layout *layout, unsigned number)
+{
+    const unsigned slot = layout->slot ? layout->slot[number] : number;
+    return layout->first + 8u * slot;
+}
+
+static void put_le(uint8_t *to, uint64_t value, unsigned size)
+{
+    for (unsigned i = 0; i < size; i++)
+        to[i] = (uint8_t)(value >> (8 * i));
+}
+
+size_t sw_context_size(enum sw_context_form form, enum sw_machine machine)
+{
+    const struct layout *layout = layout_of(form, machine);
+    return layout ? layout->size : 0;
+}
+
+size_t sw_context_needed(enum sw_context_form form, enum sw_machine machine)
+{
+    const struct layout *layout = layout_of(form, machine);
+    size_t end = 0;
+    for (unsigned n = 0; layout && n < sw_regs_count(machine); n++) {
+        const size_t here = offset_of(layout, n) + 8u;
+        end = here > end ? here : end;
+    }
+    return end;
+}
+
+enum sw_status sw_context_load(enum sw_context_form form, enum sw_machine machine, const void *record, size_t size,
+                               struct sw_regs *regs)
+{
+    const struct layout *layout = layout_of(form, machine);
+    if (!layout || !record || !regs)
+        return SW_E_ARGUMENT;
+    if (size < sw_context_needed(form, machine))
+        return SW_E_TRUNCATED;
+    const uint8_t *bytes = record;
+    struct sw_regs found = { .machine = machine };
+    for (unsigned n = 0; n < sw_regs_count(machine); n++)
+        sw_regs_set(&found, n, sw_load64(bytes + offset_of(layout, n)));
+    *regs = found;
+    return SW_OK;
+}
+
+enum sw_status sw_context_store(enum sw_context_form form, const struct sw_regs *regs, void *record, size_t size)
+{
+    const struct layout *layout = regs ? layout_of(form, regs->machine) : NULL;
+    if (!layout || !record)
+        return SW_E_ARGUMENT;
+    if (size < layout->size)
+        return SW_E_TRUNCATED;
+    uint8_t *bytes = record;
+    memset(bytes, 0, size);
+    if (layout->flags_at != NO_FLAGS)
+        put_le(bytes + layout->flags_at, layout->flags, 4);
+    for (unsigned n = 0; n < sw_regs_count(regs->machine); n++) {
+        if (sw_regs_has(regs, n))
+            put_le(bytes + offset_of(layout, n), regs->r[n], 8);
+    }
+    return SW_OK;
+}
+
+enum sw_status sw_prstatus_thread(const void *record, size_t size, uint32_t *thread)
+{
+    if (!record || !thread)
+        return SW_E_ARGUMENT;
+    if (size < PRSTATUS_PID + 4u)
+        return SW_E_TRUNCATED;
+    *thread = sw_load32((const uint8_t *)record + PRSTATUS_PID);
+    return SW_OK;
+}

@@ -1,0 +1,48 @@
+#!/bin/sh
+# deps.sh lib|run|all: installs the Debian packages that are missing; where it cannot, says exactly what to install.
+set -eu
+
+lib="gcc libc6-dev binutils libzydis-dev libelf-dev"
+run="$lib"
+all="$lib g++ clang libclang-rt-14-dev llvm libcmocka-dev libdw-dev elfutils gcc-aarch64-linux-gnu
+    libc6-dev-arm64-cross gcc-mingw-w64-x86-64 git"
+case ${1:-all} in
+lib) wanted=$lib ;;
+run) wanted=$run ;;
+*) wanted=$all ;;
+esac
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+    # Another distribution: what is there is tried out.
+    missing=
+    command -v "${CC:-gcc}" >/dev/null 2>&1 || missing="$missing gcc"
+    for header in Zydis/Zydis.h libelf.h; do
+        echo "#include <$header>" | ${CC:-gcc} -fsyntax-only -xc - 2>/dev/null || missing="$missing $header"
+    done
+    [ -z "$missing" ] && [ "${1:-all}" != all ] && exit 0
+    echo "snapwalk: this is no Debian system: nothing was installed." >&2
+    echo "Please install the equivalents of these Debian packages and try again:" >&2
+    echo "   " $wanted >&2
+    exit 1
+fi
+
+missing=
+for package in $wanted; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    echo "snapwalk: packages are missing and only root can install them. Please run:" >&2
+    echo "    apt-get install -y$missing" >&2
+    exit 1
+fi
+echo "installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+{ apt-get update && apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1 </dev/null || {
+    tail -n 20 "$log" >&2
+    echo "snapwalk: installing failed; please run: apt-get install -y$missing" >&2
+    exit 1
+}

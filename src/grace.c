@@ -1,0 +1,72 @@
+/*
+ * The writer's half of safe reclamation; grace.h has the idea and the proof. Knows counters and lists of blocks;
+ * knows nothing of what the blocks are.
+ */
+#include "grace.h"
+
+enum { ALL_STRIPES = (1 << SW_GRACE_STRIPES) - 1 };
+
+void sw_grace_init(struct sw_grace *grace, void (*release)(void *arg, struct sw_retired *block), void *arg)
+{
+    for (unsigned i = 0; i < SW_GRACE_STRIPES; i++)
+        for (unsigned side = 0; side < 2; side++)
+            atomic_init(&grace->stripe[i].readers[side], 0);
+    atomic_init(&grace->side, 0);
+    grace->unseen[0] = grace->unseen[1] = 0;
+    grace->waiting = grace->fresh = NULL;
+    grace->release = release;
+    grace->arg = arg;
+}
+
+void sw_grace_retire(struct sw_grace *grace, struct sw_retired *block)
+{
+    block->next = grace->fresh;
+    grace->fresh = block;
+}
+
+static void release_all(struct sw_grace *grace, struct sw_retired **list)
+{
+    struct sw_retired *block = *list;
+    *list = NULL;
+    while (block) {
+        struct sw_retired *next = block->next;
+        grace->release(grace->arg, block);
+        block = next;
+    }
+}
+
+/* Looks at the stripes of one side that still had readers. */
+static void look(struct sw_grace *grace, unsigned side)
+{
+    uint32_t left = grace->unseen[side];
+    for (unsigned i = 0; left >> i; i++)
+        if ((left >> i & 1) && atomic_load_explicit(&grace->stripe[i].readers[side], memory_order_seq_cst) == 0)
+            grace->unseen[side] &= ~(UINT32_C(1) << i);
+}
+
+bool sw_grace_poll(struct sw_grace *grace)
+{
+    if (!grace->waiting) {
+        if (!grace->fresh)
+            return true;
+        grace->waiting = grace->fresh;
+        grace->fresh = NULL;
+        grace->unseen[0] = grace->unseen[1] = ALL_STRIPES;
+    }
+    look(grace, 0);
+    look(grace, 1);
+    if (!grace->unseen[0] && !grace->unseen[1]) {
+        release_all(grace, &grace->waiting);
+        return !grace->fresh;
+    }
+    /* Send new readers away from a side that must drain, once the other one is done with. */
+    if (!grace->unseen[0] || !grace->unseen[1])
+        atomic_store_explicit(&grace->side, grace->unseen[0] ? 1 : 0, memory_order_relaxed);
+    return false;
+}
+
+void sw_grace_flush(struct sw_grace *grace)
+{
+    release_all(grace, &grace->waiting);
+    release_all(grace, &grace->fresh);
+}

@@ -1,0 +1,49 @@
+/*
+ * What the files of this folder share: reading another address space, whole files of /proc, time. Linux.
+ */
+#ifndef SW_OS_OS_H
+#define SW_OS_OS_H
+
+#include <snapwalk/alloc.h>
+#include <snapwalk/memory.h>
+#include <snapwalk/regs.h>
+
+/* The machine that this library was compiled for. */
+enum sw_machine sw_os_machine(void);
+
+/*
+ * Copies memory of a process, whole pages at a time as far as they are readable, with process_vm_readv.
+ *
+ * Returns  Bytes copied from the start; 0 when the first is unreadable. Never faults. Signal safe.
+ */
+size_t sw_os_read(int pid, uint64_t address, void *to, size_t size);
+
+/* What errno says, as a status. Signal safe. */
+enum sw_status sw_os_status(int error);
+
+/* Sleeps; nanoseconds of a clock that only goes forward. Signal safe. */
+void sw_os_sleep(uint64_t nanoseconds);
+uint64_t sw_os_now(void);
+
+/* The waiting of a loop: gives way at first, sleeps later. Fits struct sw_suspender. */
+void sw_os_wait(void *arg, unsigned round);
+
+/*
+ * Reads a file to its end; for files of /proc, whose size is not known before.
+ *
+ * block    Receives the bytes and a 0 behind them; `room` what to give back to the allocator, `size` without the 0.
+ *
+ * Returns  SW_OK; SW_E_GONE, SW_E_PERMISSION, SW_E_OS (open, read); SW_E_NO_MEMORY; SW_E_LIMIT (over 256 MiB).
+ */
+struct sw_os_text {
+    char *bytes;
+    size_t size;
+    size_t room;
+};
+enum sw_status sw_os_read_file(const struct sw_alloc *alloc, const char *path, struct sw_os_text *text);
+void sw_os_free_text(const struct sw_alloc *alloc, struct sw_os_text *text);
+
+/* The caller's allocator, or malloc and free for null. */
+struct sw_alloc sw_os_alloc(const struct sw_alloc *alloc);
+
+#endif

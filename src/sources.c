@@ -1,0 +1,303 @@
+/*
+ * The sources of rules, a row each, asked in this order: what came with the range, the image's tables, signal
+ * trampolines by their bytes, instructions from a known start, instructions forward to a return, the frame pointer.
+ * Every one ends in a struct sw_rule. Nothing here loads a register: that is sw_rule_apply's.
+ */
+#include "sources.h"
+
+#include "clr/clr.h"
+#include "x64/x64.h"
+
+#include <string.h>
+
+enum { LONGEST_CALL = 8, MOST_HOPS = 3 };
+
+/* The decoder of a machine, or null: then nothing can be derived from its code. */
+static sw_decode_fn *decoder(enum sw_machine machine)
+{
+    return machine == SW_MACHINE_X64 ? sw_x64_decode : NULL;
+}
+
+static bool code_of(const struct sw_question *q, struct sw_code *code)
+{
+    *code = (struct sw_code){ q->walker->machine, decoder(q->walker->machine), sw_fetch_code, &q->room->fetch };
+    return code->decode != NULL;
+}
+
+/* ---- what came with the range ---- */
+
+enum sw_status sw_source_clr_header(const struct sw_question *q, struct sw_rule *rule, uint64_t *function)
+{
+    const struct sw_range *code = &q->frame->code;
+    if (code->unwind != SW_UNWIND_CLR_HEADER || q->walker->machine != SW_MACHINE_X64)
+        return SW_E_NO_RULE;
+    return sw_clr_jit_rule(&q->walker->memory, code->begin, code->end, q->frame->lookup, q->frame->exact, rule,
+                           function);
+}
+
+static enum sw_status from_range(const struct sw_question *q)
+{
+    if (q->frame->code.unwind == SW_UNWIND_LEAF) {
+        sw_rule_leaf(&q->room->rule, q->walker->machine, SW_SOURCE_LEAF, SW_TRUST_EXACT);
+        return SW_OK;
+    }
+    if (!q->room->has_kept)
+        return SW_E_NO_RULE;
+    q->room->rule = q->room->kept;
+    return SW_OK;
+}
+
+/* ---- the image's tables ---- */
+
+static enum sw_status from_image(const struct sw_question *q)
+{
+    if (!q->entry || q->frame->code.unwind == SW_UNWIND_ANALYSIS)
+        return SW_E_NO_RULE;
+    if (q->entry->has_clr)
+        return sw_clr_image_rule(&q->entry->clr, q->frame->lookup, q->frame->exact, &q->room->rule);
+    if (q->entry->has_cfi)
+        return sw_cfi_rule(&q->entry->cfi, q->frame->lookup, &q->room->cfi, &q->room->rule, NULL);
+    return SW_E_NO_RULE;
+}
+
+/* ---- signal trampolines without tables ---- */
+
+/*
+ * A trampoline: the bytes at its pc, and where it left sp relative to the ucontext.
+ * Source: contexts.md sections 3 and 4 (glibc, musl; the ARM64 vdso).
+ */
+static const struct trampoline {
+    enum sw_machine machine;
+    uint8_t size;
+    uint8_t bytes[9];
+    int16_t ucontext; /* above sp */
+    int16_t first;    /* of register 0 in it, ARM64 */
+} trampolines[] = {
+    { SW_MACHINE_X64, 9, { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 }, 0, 0 },
+    { SW_MACHINE_ARM64, 8, { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 }, 128, 184 },
+};
+
+/* Offsets in a ucontext by register number; contexts.md section 9. */
+static const int16_t x64_ucontext[SW_X64_COUNT] = { 144, 152, 136, 128, 160, 120, 112, 104, 40,
+                                                    48,  56,  64,  72,  80,  88,  96,  168 };
+
+static void signal_rule(const struct trampoline *t, struct sw_rule *rule)
+{
+    const unsigned sp = sw_regs_sp_number(t->machine);
+    const bool x64 = t->machine == SW_MACHINE_X64;
+    sw_rule_init(rule, t->machine, SW_SOURCE_SIGNAL_FRAME, SW_TRUST_LIKELY);
+    rule->flags = SW_RULE_SIGNAL;
+    for (unsigned n = 0; n < sw_regs_count(t->machine); n++) {
+        const int off = t->ucontext + (x64 ? x64_ucontext[n] : t->first + 8 * (int)n);
+        rule->r[n] = (struct sw_loc){ SW_LOC_AT_REG, (uint8_t)sp, 0, off };
+    }
+    rule->cfa = rule->r[sp];
+}
+
+static enum sw_status from_signal_bytes(const struct sw_question *q)
+{
+    const uint64_t pc = sw_regs_pc(&q->frame->regs);
+    for (size_t i = 0; i < sizeof trampolines / sizeof trampolines[0]; i++) {
+        const struct trampoline *t = &trampolines[i];
+        size_t size;
+        const uint8_t *bytes = t->machine == q->walker->machine ? sw_fetch_code(&q->room->fetch, pc, &size) : NULL;
+        if (!bytes || size < t->size || memcmp(bytes, t->bytes, t->size) != 0)
+            continue;
+        signal_rule(t, &q->room->rule);
+        return SW_OK;
+    }
+    return SW_E_NO_RULE;
+}
+
+/* ---- calls in front of return addresses ---- */
+
+/* Whether a call stands in front of a return address; what it calls, 0 when that is not known. */
+static bool call_before(const struct sw_question *q, uint64_t after, uint64_t *target)
+{
+    uint8_t bytes[LONGEST_CALL];
+    uint64_t slot = 0;
+    if (q->walker->machine != SW_MACHINE_X64 || after < LONGEST_CALL)
+        return false;
+    /* The page in front may be missing: the shorter forms are asked for alone. */
+    for (size_t size = LONGEST_CALL; size >= 2; size = size == LONGEST_CALL ? 5 : size == 5 ? 2 : 0) {
+        if (sw_memory_read(&q->walker->memory, after - size, bytes, size) != size)
+            continue;
+        if (!sw_x64_call_before(bytes, size, after, target, &slot))
+            return false;
+        if (slot && !sw_memory_word(&q->walker->memory, slot, target))
+            *target = 0;
+        return true;
+    }
+    return false;
+}
+
+/* Where a call ends up: through the jumps of a PLT entry or an import stub. */
+static uint64_t final_target(const struct sw_question *q, uint64_t target)
+{
+    for (unsigned hops = 0; hops < MOST_HOPS && target != 0; hops++) {
+        struct sw_insn insn;
+        size_t size;
+        uint64_t at = target;
+        const uint8_t *bytes = sw_fetch_code(&q->room->fetch, at, &size);
+        if (bytes && sw_x64_decode(bytes, size, at, &insn) == SW_OK && insn.flow == SW_FLOW_NEXT && insn.count == 0) {
+            at += insn.length; /* endbr64 */
+            bytes = sw_fetch_code(&q->room->fetch, at, &size);
+        }
+        if (!bytes || sw_x64_decode(bytes, size, at, &insn) != SW_OK || insn.flow != SW_FLOW_INDIRECT || !insn.slot)
+            return target;
+        if (!sw_memory_word(&q->walker->memory, insn.slot, &target))
+            return 0;
+    }
+    return target;
+}
+
+/* ---- instructions, from the function's start ---- */
+
+static enum sw_status from_function(const struct sw_question *q)
+{
+    const struct sw_range *code = &q->frame->code;
+    struct sw_code where;
+    uint64_t target = 0;
+    if (code->begin == code->end || !code_of(q, &where))
+        return SW_E_NO_RULE;
+    const enum sw_status status =
+        sw_analyze_function(&where, code->begin, code->end, q->frame->lookup, &q->room->analysis, &q->room->rule);
+    if (status || sw_try_rule(q, &q->room->rule, NULL) != SW_STOP_NONE)
+        return status;
+    if (call_before(q, sw_regs_pc(&q->room->caller), &target) && target == code->begin)
+        q->room->rule.trust = SW_TRUST_CONFIRMED;
+    return SW_OK;
+}
+
+/* ---- instructions, forward to a return ---- */
+
+struct search {
+    const struct sw_question *q;
+    uint64_t target; /* what the call in front of the accepted candidate calls */
+    bool has_plain;  /* room->plain holds a candidate without a call in front of its return address */
+};
+
+static bool is_candidate(void *arg, const struct sw_rule *rule)
+{
+    struct search *s = arg;
+    struct sw_walk_room *room = s->q->room;
+    if (sw_try_rule(s->q, rule, NULL) != SW_STOP_NONE)
+        return false;
+    if (!call_before(s->q, sw_regs_pc(&room->caller), &s->target)) {
+        if (!s->has_plain)
+            room->plain = *rule;
+        s->has_plain = true;
+        return false;
+    }
+    room->rule = *rule;
+    return true;
+}
+
+/*
+ * A candidate's call names the function that pc should be in. Analysed from there, pc must lie at the same distance
+ * from the CFA: then that analysis, which knows the saved registers, is taken, and it is confirmed.
+ */
+static bool is_confirmed(const struct sw_question *q, const struct sw_code *code, uint64_t target)
+{
+    struct sw_regs forward = q->room->caller;
+    const struct sw_rule rule = q->room->rule;
+    if (target == 0 || sw_try_rule(q, &rule, NULL) != SW_STOP_NONE)
+        return false;
+    forward = q->room->caller;
+    if (sw_analyze_function(code, final_target(q, target), 0, q->frame->lookup, &q->room->analysis, &q->room->rule) !=
+            SW_OK ||
+        sw_try_rule(q, &q->room->rule, NULL) != SW_STOP_NONE || sw_regs_pc(&forward) != sw_regs_pc(&q->room->caller) ||
+        sw_regs_sp(&forward) != sw_regs_sp(&q->room->caller)) {
+        q->room->rule = rule;
+        return false;
+    }
+    q->room->rule.source = SW_SOURCE_FORWARD;
+    q->room->rule.trust = SW_TRUST_CONFIRMED;
+    return true;
+}
+
+static bool fp_above_sp(const struct sw_regs *regs, int32_t *above)
+{
+    const uint64_t distance = sw_regs_fp(regs) - sw_regs_sp(regs);
+    *above = (int32_t)distance;
+    return sw_regs_has(regs, sw_regs_fp_number(regs->machine)) && distance <= INT32_MAX;
+}
+
+static enum sw_status from_forward(const struct sw_question *q)
+{
+    struct sw_code code;
+    struct search s = { q, 0, false };
+    if (!code_of(q, &code))
+        return SW_E_NO_RULE;
+    /* A return address is walked from as such: the call in front of it has been made. */
+    const uint64_t pc = sw_regs_pc(&q->frame->regs);
+    int32_t above;
+    const int32_t *known = fp_above_sp(&q->frame->regs, &above) ? &above : NULL;
+    if (sw_analyze_forward(&code, pc, known, &q->room->analysis, is_candidate, &s) != SW_OK) {
+        q->room->rule = q->room->plain;
+        return s.has_plain ? SW_OK : SW_E_NO_RULE;
+    }
+    if (!is_confirmed(q, &code, s.target))
+        q->room->rule.trust = s.target == 0 ? SW_TRUST_LIKELY : SW_TRUST_GUESS;
+    return SW_OK;
+}
+
+/* ---- the frame pointer, and code that cannot be read ---- */
+
+/* A call through a bad pointer: nothing was executed there, so the return address is where the call left it. */
+static enum sw_status from_bad_pc(const struct sw_question *q)
+{
+    size_t size;
+    if (!q->frame->exact || sw_fetch_code(&q->room->fetch, sw_regs_pc(&q->frame->regs), &size))
+        return SW_E_NO_RULE;
+    sw_rule_leaf(&q->room->rule, q->walker->machine, SW_SOURCE_LEAF, SW_TRUST_GUESS);
+    return SW_OK;
+}
+
+/* A frame record: {caller's fp, return address}, above sp, aligned, rising. prologue-shapes.md section 5, E. */
+static enum sw_status from_frame_pointer(const struct sw_question *q)
+{
+    const struct sw_regs *regs = &q->frame->regs;
+    const unsigned fp = sw_regs_fp_number(regs->machine), pc = sw_regs_pc_number(regs->machine);
+    struct sw_rule *rule = &q->room->rule;
+    uint64_t target, next;
+    if (!sw_regs_has(regs, fp) || sw_regs_fp(regs) < sw_regs_sp(regs) || sw_regs_fp(regs) % 8 != 0)
+        return SW_E_NO_RULE;
+    if (!sw_memory_word(&q->walker->memory, sw_regs_fp(regs), &next) || (next != 0 && next <= sw_regs_fp(regs)))
+        return SW_E_NO_RULE;
+    sw_rule_init(rule, regs->machine, SW_SOURCE_FRAME_POINTER, SW_TRUST_GUESS);
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (rule->r[n].kind == SW_LOC_SAME)
+            rule->r[n].kind = SW_LOC_UNKNOWN; /* the record says nothing about them */
+    rule->cfa = (struct sw_loc){ SW_LOC_REG, (uint8_t)fp, 0, 16 };
+    rule->r[fp] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -16 };
+    rule->r[pc] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
+    if (sw_try_rule(q, rule, NULL) != SW_STOP_NONE)
+        return SW_E_NO_RULE;
+    if (regs->machine == SW_MACHINE_X64 && !call_before(q, sw_regs_pc(&q->room->caller), &target))
+        return SW_E_NO_RULE;
+    return SW_OK;
+}
+
+/* Asked in this order; each unless the walker forbids its group. */
+static const struct row {
+    enum sw_status (*rule)(const struct sw_question *q);
+    uint32_t forbidden_by;
+} rows[SW_SOURCES] = {
+    { from_range, SW_WALK_NO_TABLES },
+    { from_image, SW_WALK_NO_TABLES },
+    { from_signal_bytes, 0 },
+    { from_bad_pc, 0 },
+    { from_function, SW_WALK_NO_ANALYSIS },
+    { from_forward, SW_WALK_NO_ANALYSIS },
+    { from_frame_pointer, SW_WALK_NO_FRAME_POINTER },
+};
+
+enum sw_status sw_source_rule(const struct sw_question *q, unsigned n)
+{
+    if (n >= SW_SOURCES)
+        return SW_E_LIMIT;
+    if (q->walker->flags & rows[n].forbidden_by)
+        return SW_E_NO_RULE;
+    return rows[n].rule(q);
+}

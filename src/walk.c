@@ -1,0 +1,285 @@
+/*
+ * The walk: find, decode, apply, frame after frame. Knows the order of things and when to end; what a rule says comes
+ * from sources.c, what it means from lib/base/rule.c. Allocates nothing, takes no lock, keeps everything in the
+ * scratch.
+ */
+#include "walk.h"
+
+#include "sources.h"
+
+#include <string.h>
+
+enum { BEFORE = 0, INSIDE, OVER, DEFAULT_FRAMES = 10000 };
+
+static struct sw_walk_room *room_of(const struct sw_walk *walk)
+{
+    return (struct sw_walk_room *)walk->scratch->room;
+}
+
+static bool end_walk(struct sw_walk *walk, enum sw_stop stop)
+{
+    walk->stop = stop;
+    walk->state = OVER;
+    return false;
+}
+
+/* ---- find ---- */
+
+static const struct sw_image_entry *image_at(const struct sw_walker *walker, uint64_t address)
+{
+    return sw_images_entry(walker->images, address);
+}
+
+static void find_code(const struct sw_walker *walker, const struct sw_image_entry *entry, uint64_t lookup,
+                      struct sw_range *code)
+{
+    if (walker->codemap && sw_codemap_find(walker->codemap, lookup, code) == SW_OK)
+        return;
+    if (entry && entry->has_clr && sw_clr_image_method(&entry->clr, lookup, code) == SW_OK)
+        return;
+    *code = (struct sw_range){ .kind = SW_KIND_NATIVE };
+}
+
+/*
+ * Completes a frame whose regs and exact are set: its code, and for CoreCLR JIT code the rule that comes with the
+ * FunctionID. A perf map's id is only the method's address; the header knows the real one.
+ */
+static void find_frame(struct sw_walk *walk, const struct sw_image_entry *entry)
+{
+    struct sw_frame *frame = &walk->frame;
+    struct sw_walk_room *room = room_of(walk);
+    const struct sw_question q = { walk->walker, room, frame, entry };
+    uint64_t function;
+    find_code(walk->walker, entry, frame->lookup, &frame->code);
+    room->has_kept =
+        !(walk->walker->flags & SW_WALK_NO_TABLES) && sw_source_clr_header(&q, &room->kept, &function) == SW_OK;
+    if (room->has_kept && frame->code.id == frame->code.begin)
+        frame->code.id = function;
+}
+
+/* ---- apply, and what a caller must look like ---- */
+
+static uint64_t without_signature(const struct sw_walker *walker, uint64_t pc)
+{
+    const uint64_t derived = UINT64_C(0xffff000000000000);
+    if (walker->machine != SW_MACHINE_ARM64)
+        return pc;
+    return pc & ~(walker->pac_mask ? walker->pac_mask : derived);
+}
+
+static enum sw_stop check_stack(const struct sw_walker *walker, uint64_t sp, uint64_t caller_sp, bool is_signal)
+{
+    const bool bounded = walker->stack_end != 0;
+    const bool inside = bounded && sp >= walker->stack_begin && sp <= walker->stack_end;
+    const bool caller_inside = caller_sp >= walker->stack_begin && caller_sp <= walker->stack_end;
+    if (inside && !caller_inside)
+        return SW_STOP_OUTSIDE_STACK;
+    if (is_signal || (bounded && !inside && caller_inside))
+        return SW_STOP_NONE; /* back from an alternate stack */
+    if (caller_sp < sp || (caller_sp == sp && walker->machine == SW_MACHINE_X64))
+        return SW_STOP_SP_NOT_RISING;
+    return SW_STOP_NONE;
+}
+
+static enum sw_stop stop_of(enum sw_status status)
+{
+    switch (status) {
+    case SW_E_UNREADABLE:
+        return SW_STOP_UNREADABLE;
+    case SW_E_NO_RULE:
+        return SW_STOP_LOST_REGISTER;
+    default:
+        return SW_STOP_BAD_TABLE;
+    }
+}
+
+static bool is_readable(const struct sw_question *q, uint64_t address)
+{
+    size_t size;
+    return sw_fetch_code(&q->room->fetch, address, &size) != NULL;
+}
+
+static bool is_code(const struct sw_question *q, uint64_t address)
+{
+    if (q->walker->codemap && sw_codemap_find(q->walker->codemap, address, NULL) == SW_OK)
+        return true;
+    return image_at(q->walker, address) || is_readable(q, address);
+}
+
+enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule, uint64_t *fault)
+{
+    const struct sw_regs *regs = &q->frame->regs;
+    struct sw_regs *caller = &q->room->caller;
+    const bool is_signal = rule->flags & SW_RULE_SIGNAL;
+    const unsigned pc = sw_regs_pc_number(regs->machine);
+    const enum sw_status status = sw_rule_apply(rule, regs, &q->walker->memory, caller, NULL, fault);
+    if (status)
+        return stop_of(status);
+    caller->r[pc] = without_signature(q->walker, caller->r[pc]);
+    if (caller->r[pc] == 0 && !is_signal)
+        return SW_STOP_ROOT_ZERO;
+    const enum sw_stop stop = check_stack(q->walker, sw_regs_sp(regs), sw_regs_sp(caller), is_signal);
+    if (stop != SW_STOP_NONE)
+        return stop;
+    if (caller->machine == SW_MACHINE_ARM64 && sw_regs_sp(caller) == sw_regs_sp(regs) &&
+        caller->r[pc] == sw_regs_pc(regs) && !is_signal)
+        return SW_STOP_SP_NOT_RISING;
+    return is_signal || is_code(q, caller->r[pc] - 1) ? SW_STOP_NONE : SW_STOP_BAD_PC;
+}
+
+/* ---- one step ---- */
+
+static bool is_clean(enum sw_stop stop)
+{
+    return stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE;
+}
+
+/* Asks the sources one after the other until a rule leads to a caller. Fills room->rule and room->caller. */
+static enum sw_stop find_caller(struct sw_walk *walk, const struct sw_question *q)
+{
+    enum sw_stop first = SW_STOP_NO_RULE;
+    for (unsigned n = 0; n < SW_SOURCES; n++) {
+        struct sw_fault *fault = &walk->fault;
+        uint64_t address = 0;
+        enum sw_stop stop;
+        const enum sw_status status = sw_source_rule(q, n);
+        if (status == SW_E_NO_RULE)
+            continue;
+        if (status == SW_OK && (q->room->rule.flags & SW_RULE_END))
+            return SW_STOP_ROOT;
+        stop = status == SW_OK ? sw_try_rule(q, &q->room->rule, &address) : SW_STOP_BAD_TABLE;
+        if (stop == SW_STOP_NONE || is_clean(stop))
+            return stop;
+        if (first == SW_STOP_NO_RULE) { /* what the best source met says most about the cut */
+            first = stop;
+            *fault = (struct sw_fault){ status ? status : SW_E_MALFORMED, sw_regs_pc(&q->frame->regs), address };
+        }
+    }
+    return first;
+}
+
+static bool at_base(const struct sw_walk *walk)
+{
+    const struct sw_walker *walker = walk->walker;
+    return walker->stack_end != 0 && sw_regs_sp(&walk->frame.regs) == walker->stack_end;
+}
+
+static bool step(struct sw_walk *walk)
+{
+    struct sw_walk_room *room = room_of(walk);
+    const struct sw_walker *walker = walk->walker;
+    struct sw_frame *frame = &walk->frame;
+    enum sw_stop stop;
+
+    walk->fault = (struct sw_fault){ SW_E_NO_RULE, sw_regs_pc(&frame->regs), 0 };
+    const uint32_t ticket = sw_images_enter(walker->images);
+    const struct sw_question q = { walker, room, frame, image_at(walker, frame->lookup) };
+    stop = find_caller(walk, &q);
+    if (stop == SW_STOP_NONE) {
+        frame->regs = room->caller;
+        frame->exact = (room->rule.flags & SW_RULE_SIGNAL) != 0;
+        frame->lookup = sw_regs_pc(&frame->regs) - (frame->exact ? 0 : 1);
+        frame->source = room->rule.source;
+        frame->trust = room->rule.trust;
+        find_frame(walk, image_at(walker, frame->lookup));
+    }
+    sw_images_leave(walker->images, ticket);
+    if (stop == SW_STOP_NONE)
+        return true;
+    return end_walk(walk, at_base(walk) && !is_clean(stop) ? SW_STOP_ROOT_BASE : stop);
+}
+
+static bool usable_start(const struct sw_walker *walker, const struct sw_regs *start)
+{
+    return start->machine == walker->machine &&
+           (walker->machine == SW_MACHINE_X64 || walker->machine == SW_MACHINE_ARM64) &&
+           sw_regs_has(start, sw_regs_pc_number(start->machine)) &&
+           sw_regs_has(start, sw_regs_sp_number(start->machine));
+}
+
+void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct sw_scratch *scratch,
+                   const struct sw_regs *start, bool exact)
+{
+    if (!walk)
+        return;
+    memset(walk, 0, sizeof *walk);
+    walk->walker = walker;
+    walk->scratch = scratch;
+    if (!walker || !scratch || !start || !usable_start(walker, start)) {
+        (void)end_walk(walk, SW_STOP_BAD_START);
+        return;
+    }
+    sw_fetch_reset(&room_of(walk)->fetch, &walker->memory);
+    walk->frame.regs = *start;
+    walk->frame.exact = exact;
+    walk->frame.lookup = sw_regs_pc(start) - (exact ? 0 : 1);
+    walk->frame.source = SW_SOURCE_SEED;
+    walk->frame.trust = SW_TRUST_EXACT;
+}
+
+static bool first_frame(struct sw_walk *walk)
+{
+    const uint32_t ticket = sw_images_enter(walk->walker->images);
+    find_frame(walk, image_at(walk->walker, walk->frame.lookup));
+    sw_images_leave(walk->walker->images, ticket);
+    walk->state = INSIDE;
+    walk->depth = 1;
+    return true;
+}
+
+bool sw_walk_next(struct sw_walk *walk)
+{
+    if (!walk || walk->state == OVER)
+        return false;
+    if (walk->state == BEFORE)
+        return first_frame(walk);
+    if (walk->depth >= (walk->walker->max_frames ? walk->walker->max_frames : DEFAULT_FRAMES))
+        return end_walk(walk, SW_STOP_FRAME_LIMIT);
+    if (!step(walk))
+        return false;
+    walk->depth++;
+    return true;
+}
+
+enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scratch, const struct sw_regs *start,
+                         bool (*sink)(void *arg, const struct sw_frame *frame), void *arg)
+{
+    struct sw_walk walk;
+    if (!sink)
+        return SW_STOP_BAD_START;
+    sw_walk_start(&walk, walker, scratch, start, true);
+    while (sw_walk_next(&walk))
+        if (!sink(arg, &walk.frame))
+            return SW_STOP_ABORTED;
+    return walk.stop;
+}
+
+/* ---- seeds ---- */
+
+static enum sw_status status_of(const struct sw_walk *walk)
+{
+    if (walk->stop == SW_STOP_BAD_START)
+        return SW_E_ARGUMENT;
+    if (is_clean(walk->stop))
+        return SW_E_NOT_FOUND;
+    if (walk->stop == SW_STOP_UNREADABLE)
+        return SW_E_UNREADABLE;
+    return walk->stop == SW_STOP_FRAME_LIMIT ? SW_E_LIMIT : SW_E_NO_RULE;
+}
+
+enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scratch *scratch,
+                                 const struct sw_regs *start, struct sw_regs *seed, struct sw_fault *fault)
+{
+    struct sw_walk walk;
+    if (!seed)
+        return SW_E_ARGUMENT;
+    sw_walk_start(&walk, walker, scratch, start, true);
+    while (sw_walk_next(&walk))
+        if (walk.frame.code.kind == SW_KIND_JIT || walk.frame.code.kind == SW_KIND_NGEN) {
+            *seed = walk.frame.regs;
+            return SW_OK;
+        }
+    if (fault)
+        *fault = walk.fault;
+    return status_of(&walk);
+}

@@ -1,0 +1,46 @@
+#!/bin/sh
+# What the archive holds: sw_ symbols only, the public ones all defined, no writable globals, no constructors, and nothing
+# in the walk's objects that allocates, locks, prints or loads.
+set -u
+cd "$(dirname "$0")/../.."
+build=${1:-build}
+lib=$build/libsnapwalk.a
+status=0
+
+# verdict NAME FINDINGS: ok when there are none
+verdict() {
+    if [ -z "$2" ]; then
+        echo "ok - $1"
+    else
+        echo "not ok - $1"
+        echo "$2" | head -n 20 | sed 's/^/# /'
+        status=1
+    fi
+}
+
+verdict "every global symbol starts with sw_" "$(nm -g --defined-only "$lib" | awk 'NF == 3 && $3 !~ /^sw_/ { print $3 }')"
+
+declared=$(cat include/snapwalk/*.h | tr '\n' ' ' | sed 's,/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/, ,g' | tr ';{}' '\n\n\n' |
+    grep -oE '\bsw_[a-z0-9_]+\(' | tr -d '(' | sort -u)
+inline=$(grep -hoE 'static inline [^(]*\bsw_[a-z0-9_]+\(' include/snapwalk/*.h | grep -oE 'sw_[a-z0-9_]+\(' | tr -d '(' | sort -u)
+defined=$(nm -g --defined-only "$lib" | awk 'NF == 3 { print $3 }' | sort -u)
+verdict "every function of the public headers is in the archive" "$(
+    for name in $declared; do
+        echo "$inline" | grep -qx "$name" || echo "$defined" | grep -qx "$name" || echo "$name"
+    done
+)"
+verdict "no writable globals: .data and .bss are empty" "$(
+    size -A "$lib" | awk '/\.o / { file = $1 } ($1 ~ /^\.(data|bss|tdata|tbss)(\.|$)/ && $1 !~ /^\.data\.rel\.ro/ && $2 > 0) { print file, $1, $2 }'
+)"
+verdict "no constructors, no destructors" "$(objdump -h "$lib" | grep -oE '\.(init_array|fini_array|ctors|dtors)' | sort -u)"
+
+# Everything but the rooms for the operating system and for ELF files may be reached from a walk.
+walk=$(find "$build/lib" "$build/src" -name '*.o' | grep -vE '/(os|elf)/')
+forbidden='^(malloc|calloc|realloc|free|aligned_alloc|.*printf.*|puts|f(open|read|write|puts)|open|read|write|pthread_.*|dl.*|elf_.*|gelf_.*|getenv|setenv|sem_.*|mtx_.*|sleep|usleep|nanosleep|abort|exit|__errno_location|__tls_get_addr)$'
+verdict "nothing in the walk's objects allocates, locks, prints, loads or exits" "$(
+    for object in $walk; do
+        nm -u "$object" | awk -v ok="$forbidden" -v file="$object" '$2 ~ ok { print file ": " $2 }'
+    done
+)"
+# With NDEBUG nothing may be left of assert.
+exit $status

@@ -1,0 +1,99 @@
+/*
+ * Whole walks over random simulated memory: code, ranges, stack and registers are all the input's. Holds: the walk ends
+ * within its frame limit, sp never falls, every enumerator is in range, every stop has a name.
+ */
+#include <snapwalk/sim.h>
+#include <snapwalk/walk.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CODE = 0x10000, STACK = 0x80000, MOST_FRAMES = 64, MOST_CODE = 2048 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static uint8_t take(const uint8_t **data, size_t *size)
+{
+    if (*size == 0)
+        return 0;
+    --*size;
+    return *(*data)++;
+}
+
+/* A word that often points into code or stack. */
+static uint64_t take_word(const uint8_t **data, size_t *size)
+{
+    const uint8_t how = take(data, size);
+    uint64_t value = 0;
+    if (how < 96)
+        return CODE + (uint64_t)(take(data, size) | (take(data, size) & 7) << 8);
+    if (how < 192)
+        return STACK + 8 * (uint64_t)take(data, size);
+    for (unsigned i = 0; i < 8; i++)
+        value |= (uint64_t)take(data, size) << 8 * i;
+    return value;
+}
+
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void fill(struct sw_sim *sim, const uint8_t **data, size_t *size)
+{
+    uint64_t words[64];
+    for (unsigned n = take(data, size) % 6; n > 0; n--) {
+        const uint64_t begin = CODE + 16 * (uint64_t)take(data, size);
+        const enum sw_kind kind = (enum sw_kind)(take(data, size) % 5);
+        (void)!sw_sim_range(sim, kind, begin, begin + take(data, size), begin);
+    }
+    const unsigned count = take(data, size) % 64;
+    for (unsigned i = 0; i < count; i++)
+        words[i] = take_word(data, size);
+    (void)!sw_sim_words(sim, STACK, words, count);
+}
+
+static void check_walk(const struct sw_walker *walker, const struct sw_regs *regs)
+{
+    static struct sw_scratch scratch;
+    struct sw_walk walk;
+    unsigned frames = 0;
+    uint64_t sp = 0;
+    bool was_signal = true;
+    sw_walk_start(&walk, walker, &scratch, regs, true);
+    while (sw_walk_next(&walk)) {
+        require(++frames <= MOST_FRAMES);
+        require(walk.frame.source < SW_SOURCE_COUNT && walk.frame.trust < SW_TRUST_COUNT);
+        require(walk.frame.code.kind <= SW_KIND_NATIVE);
+        was_signal = frames == 1 || walk.frame.exact;
+        require(was_signal || sw_regs_sp(&walk.frame.regs) >= sp);
+        sp = sw_regs_sp(&walk.frame.regs);
+    }
+    require(walk.stop > SW_STOP_NONE && walk.stop < SW_STOP_COUNT);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct sw_sim *sim;
+    struct sw_regs regs = { 0 };
+    const uint8_t choice = take(&data, &size);
+    const enum sw_machine machine = choice & 1 ? SW_MACHINE_X64 : SW_MACHINE_ARM64;
+    if (sw_sim_create(NULL, machine, &sim) != SW_OK)
+        return 0;
+    fill(sim, &data, &size);
+    regs.machine = machine;
+    for (unsigned n = 0; n < sw_regs_count(machine); n++)
+        if (n < 8 || n >= sw_regs_pc_number(machine) - 1)
+            sw_regs_set(&regs, n, take_word(&data, &size));
+    (void)!sw_sim_bytes(sim, CODE, data, size < MOST_CODE ? size : MOST_CODE);
+    sw_sim_walker(sim)->max_frames = MOST_FRAMES;
+    sw_sim_walker(sim)->flags = choice >> 1 & 7;
+    if (choice & 16) {
+        sw_sim_walker(sim)->stack_begin = STACK;
+        sw_sim_walker(sim)->stack_end = STACK + 512;
+    }
+    check_walk(sw_sim_walker(sim), &regs);
+    sw_sim_destroy(sim);
+    return 0;
+}

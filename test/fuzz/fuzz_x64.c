@@ -1,0 +1,60 @@
+/* Any bytes as x64 instructions and as a function: the decoder keeps its bounds, the analysis ends. */
+#include "analyze/analyze.h"
+#include "x64/x64.h"
+
+#include <stdlib.h>
+
+enum { BEGIN = 0x1000 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct input {
+    const uint8_t *data;
+    size_t size;
+};
+
+static const uint8_t *fetch(void *arg, uint64_t pc, size_t *size)
+{
+    const struct input *in = arg;
+    if (pc < BEGIN || pc - BEGIN >= in->size)
+        return NULL;
+    *size = in->size - (pc - BEGIN);
+    return in->data + (pc - BEGIN);
+}
+
+static bool never(void *arg, const struct sw_rule *rule)
+{
+    if (rule->source != SW_SOURCE_FORWARD)
+        abort();
+    ++*(unsigned *)arg;
+    return false;
+}
+
+static void check_insn(const struct input *in)
+{
+    struct sw_insn insn;
+    uint64_t target, slot;
+    if (sw_x64_decode(in->data, in->size, BEGIN, &insn) == SW_OK &&
+        (insn.length == 0 || insn.length > in->size || insn.count > SW_EFFECTS_MAX || insn.flow > SW_FLOW_TRAP))
+        abort();
+    (void)!sw_x64_call_before(in->data, in->size < 8 ? in->size : 8, BEGIN, &target, &slot);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct sw_analysis work;
+    struct input in = { data, size };
+    const struct sw_code code = { SW_MACHINE_X64, sw_x64_decode, fetch, &in };
+    struct sw_rule rule;
+    unsigned shown = 0;
+    if (size == 0)
+        return 0;
+    check_insn(&in);
+    const int32_t above = (int32_t)data[0] * 8;
+    const uint64_t pc = BEGIN + data[size - 1] % size;
+    if (sw_analyze_function(&code, BEGIN, BEGIN + size, pc, &work, &rule) == SW_OK && rule.cfa.reg >= SW_REGS_MAX)
+        abort();
+    (void)!sw_analyze_function(&code, BEGIN, 0, pc, &work, &rule);
+    (void)!sw_analyze_forward(&code, pc, data[0] & 1 ? &above : NULL, &work, never, &shown);
+    return 0;
+}

@@ -1,0 +1,59 @@
+/* Signal handlers: in a loop, in a leaf with its locals below the stack pointer, nested, and on a stack of their own. */
+#include "shape.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <ucontext.h>
+
+SHAPE_PLACES
+
+static char other_stack[65536] __attribute__((aligned(16)));
+
+APART long work(long n)
+{
+    volatile long v[6] = { n, 1, 2, 3, 4, 5 };
+    return v[n & 3] + v[4];
+}
+
+static void second(int number)
+{
+    shape_sink += work(number);
+}
+
+static void first(int number, siginfo_t *info, void *context)
+{
+    shape_sink += work(number) + (info != NULL) + (context != NULL);
+    raise(SIGUSR2);
+}
+
+APART long interrupted(long n)
+{
+    long sum = n;
+    for (int i = 0; i < 3; i++)
+        sum += work(sum);
+    __asm__ volatile("ud2" ::: "memory");
+    return sum * 2;
+}
+
+/* Goes on behind the ud2. */
+static void caught(int number, siginfo_t *info, void *context)
+{
+    shape_sink += work(number) * 2 + (info != NULL);
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+}
+
+int main(void)
+{
+    const stack_t stack = { .ss_sp = other_stack, .ss_size = sizeof other_stack };
+    struct sigaction action = { .sa_sigaction = first, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    sigaltstack(&stack, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+    action = (struct sigaction){ .sa_handler = second };
+    sigaction(SIGUSR2, &action, NULL);
+    action = (struct sigaction){ .sa_sigaction = caught, .sa_flags = SA_SIGINFO };
+    sigaction(SIGILL, &action, NULL);
+    raise(SIGUSR1);
+    shape_sink += interrupted(shape_seed);
+    raise(SIGUSR2);
+    return 0;
+}

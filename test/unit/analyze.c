@@ -1,0 +1,293 @@
+/*
+ * Analysis, pc by pc through whole functions. Every row is a function with the truth about each of its instructions, in
+ * a form that can be checked without trusting the analysis: how far the CFA is above sp, and which nonvolatile
+ * registers the function has overwritten so far. The numbers were counted by hand.
+ */
+#include "rows.h"
+
+#include "analyze/analyze.h"
+#include "x64/x64.h"
+
+#include <string.h>
+
+enum { BEGIN = 0x401000, MOST = 48, LOST = 9999, RBX = SW_X64_RBX, RBP = SW_X64_RBP, RSP = SW_X64_RSP };
+
+/* One instruction: its length, the CFA above sp in front of it (LOST: sp does not tell), where rbx and rbp lie below
+ * the CFA when they are overwritten there (0: the register still has it). */
+struct at {
+    uint8_t length;
+    int16_t cfa;
+    int16_t rbx;
+    int16_t rbp;
+};
+
+/* clang-format off */
+static const struct row {
+    const char *name;
+    bool known_start_only; /* going forward cannot know: the walker confirms that by the call in front */
+    uint8_t code[96];
+    struct at at[MOST];    /* ends with length 0 */
+} rows[] = {
+    { "leaf_moves_nothing", false, { 0x31, 0xc0, 0xc3 }, { { 2, 8, 0, 0 }, { 1, 8, 0, 0 } } },
+    { "frame_pointer_function", false,
+      { 0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x83, 0xec, 0x18, 0x31, 0xdb, 0x48, 0x8b, 0x5d, 0xf8, 0xc9, 0xc3 },
+      { { 1, 8, 0, 0 }, { 3, 16, 0, 0 }, { 1, 16, 0, -16 }, { 4, 24, 0, -16 }, { 2, 48, 0, -16 },
+        { 4, 48, -24, -16 }, { 1, 48, 0, -16 }, { 1, 8, 0, 0 } } },
+    { "no_frame_pointer_two_pushes_and_a_sub", false,
+      { 0x55, 0x53, 0x48, 0x83, 0xec, 0x28, 0x31, 0xed, 0x31, 0xdb, 0x48, 0x83, 0xc4, 0x28, 0x5b, 0x5d, 0xc3 },
+      { { 1, 8, 0, 0 }, { 1, 16, 0, 0 }, { 4, 24, 0, 0 }, { 2, 64, 0, 0 }, { 2, 64, 0, -16 }, { 4, 64, -24, -16 },
+        { 1, 24, -24, -16 }, { 1, 16, 0, -16 }, { 1, 8, 0, 0 } } },
+    { "net_jit_frame_lea_rbp", false, /* push rbp; push rbx; push rax; lea rbp,[rsp+0x10]; add rsp,8; pop rbx; pop rbp; ret */
+      { 0x55, 0x53, 0x50, 0x48, 0x8d, 0x6c, 0x24, 0x10, 0x31, 0xdb, 0x48, 0x83, 0xc4, 0x08, 0x5b, 0x5d, 0xc3 },
+      { { 1, 8, 0, 0 }, { 1, 16, 0, 0 }, { 1, 24, 0, 0 }, { 5, 32, 0, 0 }, { 2, 32, 0, -16 }, { 4, 32, -24, -16 },
+        { 1, 24, -24, -16 }, { 1, 16, 0, -16 }, { 1, 8, 0, 0 } } },
+    { "two_epilogues_and_shrink_wrapping", false, /* test edi,edi; je L; ret; L: push rbx; xor ebx,ebx; pop rbx; ret */
+      { 0x85, 0xff, 0x74, 0x01, 0xc3, 0x53, 0x31, 0xdb, 0x5b, 0xc3 },
+      { { 2, 8, 0, 0 }, { 2, 8, 0, 0 }, { 1, 8, 0, 0 }, { 1, 8, 0, 0 }, { 2, 16, 0, 0 }, { 1, 16, -16, 0 },
+        { 1, 8, 0, 0 } } },
+    { "body_behind_an_epilogue_has_its_frame_back", false,
+      /* push rbx; xor ebx,ebx; test edi,edi; je L; pop rbx; ret; L: nop; pop rbx; ret */
+      { 0x53, 0x31, 0xdb, 0x85, 0xff, 0x74, 0x02, 0x5b, 0xc3, 0x90, 0x5b, 0xc3 },
+      { { 1, 8, 0, 0 }, { 2, 16, 0, 0 }, { 2, 16, -16, 0 }, { 2, 16, -16, 0 }, { 1, 16, -16, 0 }, { 1, 8, 0, 0 },
+        { 1, 16, -16, 0 }, { 1, 16, -16, 0 }, { 1, 8, 0, 0 } } },
+    { "tail_call_out_of_the_function", false, /* push rbx; pop rbx; jmp far away */
+      { 0x53, 0x5b, 0xe9, 0x00, 0x00, 0x10, 0x00 },
+      { { 1, 8, 0, 0 }, { 1, 16, 0, 0 }, { 5, 8, 0, 0 } } },
+    { "alloca_leaves_only_rbp", false, /* push rbp; mov rbp,rsp; sub rsp,rdi; nop; leave; ret */
+      { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xfc, 0x90, 0xc9, 0xc3 },
+      { { 1, 8, 0, 0 }, { 3, 16, 0, 0 }, { 3, 16, 0, -16 }, { 1, LOST, 0, -16 }, { 1, LOST, 0, -16 },
+        { 1, 8, 0, 0 } } },
+    { "large_frame_by_chkstk", false, /* mov eax,0x2000; call x; sub rsp,rax; nop; add rsp,0x2000; ret */
+      { 0xb8, 0, 0x20, 0, 0, 0xe8, 0, 1, 0, 0, 0x48, 0x29, 0xc4, 0x90, 0x48, 0x81, 0xc4, 0, 0x20, 0, 0, 0xc3 },
+      { { 5, 8, 0, 0 }, { 5, 8, 0, 0 }, { 3, 8, 0, 0 }, { 1, 0x2008, 0, 0 }, { 7, 0x2008, 0, 0 }, { 1, 8, 0, 0 } } },
+    { "net_large_frame_by_r11", false, /* push rbp; lea r11,[rsp-0x3000]; call probe; mov rsp,r11; xor ebp,ebp; add rsp,0x3000; pop
+                                     rbp; ret */
+        { 0x55, 0x4c, 0x8d, 0x9c, 0x24, 0,    0xd0, 0xff, 0xff, 0xe8, 0, 1,    0,   0,
+          0x4c, 0x89, 0xdc, 0x31, 0xed, 0x48, 0x81, 0xc4, 0,    0x30, 0,    0, 0x5d, 0xc3 },
+        { { 1, 8, 0, 0 }, { 8, 16, 0, 0 }, { 5, 16, 0, 0 }, { 3, 16, 0, 0 }, { 2, 0x3010, 0, 0 }, { 7, 0x3010, 0, -16 }, { 1, 16, 0, -16 }, { 1, 8, 0, 0 } },
+    },
+    { "stack_clash_loop_ends_where_it_compared", true,
+      /* lea r11,[rsp-0x4000]; L: sub rsp,0x1000; or [rsp],0; cmp rsp,r11; jne L; nop; add rsp,0x4000; ret */
+      { 0x4c, 0x8d, 0x9c, 0x24, 0,    0xc0, 0xff, 0xff, 0x48, 0x81, 0xec, 0,    0x10, 0,    0, 0x48, 0x83,
+        0x0c, 0x24, 0,    0x4c, 0x39, 0xdc, 0x75, 0xef, 0x90, 0x48, 0x81, 0xc4, 0,    0x40, 0, 0,    0xc3 },
+      { { 8, 8, 0, 0 }, { 7, LOST, 0, 0 }, { 5, LOST, 0, 0 }, { 3, LOST, 0, 0 }, { 2, LOST, 0, 0 },
+        { 1, 0x4008, 0, 0 }, { 7, 0x4008, 0, 0 }, { 1, 8, 0, 0 } } },
+    { "noreturn_call_before_a_branch_target", true,
+      /* push rbx; test edi,edi; je L; sub rsp,16; call abort; L: pop rbx; ret */
+      { 0x53, 0x85, 0xff, 0x74, 0x09, 0x48, 0x83, 0xec, 0x10, 0xe8, 0, 1, 0, 0, 0x5b, 0xc3 },
+      { { 1, 8, 0, 0 }, { 2, 16, 0, 0 }, { 2, 16, 0, 0 }, { 4, 16, 0, 0 }, { 5, 32, 0, 0 }, { 1, 16, 0, 0 },
+        { 1, 8, 0, 0 } } },
+    { "switch_cases_behind_an_indirect_jump", true,
+      /* push rbx; xor ebx,ebx; jmp rax; nop; pop rbx; ret; nop; pop rbx; ret */
+      { 0x53, 0x31, 0xdb, 0xff, 0xe0, 0x90, 0x5b, 0xc3, 0x90, 0x5b, 0xc3 },
+      { { 1, 8, 0, 0 }, { 2, 16, 0, 0 }, { 2, 16, -16, 0 }, { 1, 16, -16, 0 }, { 1, 16, -16, 0 }, { 1, 8, 0, 0 },
+        { 1, 16, -16, 0 }, { 1, 16, -16, 0 }, { 1, 8, 0, 0 } } },
+    { "enter_and_leave", false, /* enter 0x20,0; leave; ret */
+      { 0xc8, 0x20, 0, 0, 0xc9, 0xc3 },
+      { { 4, 8, 0, 0 }, { 1, 48, 0, -16 }, { 1, 8, 0, 0 } } },
+    { "save_by_mov_restore_by_mov", false, /* sub rsp,0x18; mov [rsp+8],rbx; xor ebx,ebx; mov rbx,[rsp+8]; add rsp,0x18; ret */
+      { 0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0x5c, 0x24, 8,    0x31, 0xdb,
+        0x48, 0x8b, 0x5c, 0x24, 8,    0x48, 0x83, 0xc4, 0x18, 0xc3 },
+      { { 4, 8, 0, 0 }, { 5, 32, 0, 0 }, { 2, 32, 0, 0 }, { 5, 32, -24, 0 }, { 4, 32, 0, 0 }, { 1, 8, 0, 0 } } },
+};
+
+/* clang-format on */
+
+/* ---- a machine state that fits the row's truth, with distinct garbage in everything that must not be used ---- */
+
+enum {
+    STACK = 0x7000,
+    STACK_BYTES = 0x8000,
+    CFA = 0xe000,
+    CALLER = 0x400510,
+    CALLER_RBX = 0xb0b0b0,
+    CALLER_RBP = 0xe888
+};
+
+static uint8_t stack[STACK_BYTES];
+static const struct sw_memory memory = { .window = { STACK, STACK + STACK_BYTES, stack } };
+
+static void put_word(uint64_t address, uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++)
+        stack[address - STACK + i] = (uint8_t)(value >> 8 * i);
+}
+
+static const uint8_t *fetch_row(void *arg, uint64_t pc, size_t *size)
+{
+    const struct row *row = arg;
+    if (pc < BEGIN || pc >= BEGIN + sizeof row->code)
+        return NULL;
+    *size = sizeof row->code - (pc - BEGIN);
+    return row->code + (pc - BEGIN);
+}
+
+static uint64_t length_of(const struct row *row)
+{
+    uint64_t length = 0;
+    for (unsigned i = 0; row->at[i].length; i++)
+        length += row->at[i].length;
+    return length;
+}
+
+/* Where the function saves a register, once sp is below that place; 0: nowhere, or not yet. */
+static int saved_at(const struct row *row, const struct at *at, bool rbp)
+{
+    int place = 0;
+    for (unsigned i = 0; row->at[i].length; i++)
+        place = rbp ? (row->at[i].rbp ? row->at[i].rbp : place) : (row->at[i].rbx ? row->at[i].rbx : place);
+    return at->cfa >= -place ? place : 0;
+}
+
+/* rbp, where overwritten, points to its saved copy, as frame pointers do. */
+static struct sw_regs registers(const struct row *row, const struct at *at, uint64_t pc)
+{
+    struct sw_regs regs = { .machine = SW_MACHINE_X64 };
+    memset(stack, 0xa5, sizeof stack);
+    put_word(CFA - 8, CALLER);
+    for (unsigned n = 0; n < SW_X64_COUNT; n++)
+        sw_regs_set(&regs, n, 0xdead0000u + n * 0x101);
+    sw_regs_set(&regs, SW_X64_RIP, pc);
+    sw_regs_set(&regs, RSP, at->cfa == LOST ? CFA - 0x1010 : (uint64_t)(CFA - at->cfa));
+    sw_regs_set(&regs, RBX, at->rbx ? 0xbad : CALLER_RBX);
+    sw_regs_set(&regs, RBP, at->rbp ? CFA - 16 : CALLER_RBP);
+    sw_regs_set(&regs, SW_X64_R11, CFA - 8 - 0x4000);
+    if (saved_at(row, at, false))
+        put_word((uint64_t)(CFA + saved_at(row, at, false)), CALLER_RBX);
+    if (saved_at(row, at, true))
+        put_word((uint64_t)(CFA + saved_at(row, at, true)), CALLER_RBP);
+    return regs;
+}
+
+static struct sw_analysis work;
+
+static void check(const struct row *row, const struct sw_rule *rule, const struct at *at, uint64_t pc)
+{
+    const struct sw_regs regs = registers(row, at, pc);
+    struct sw_regs caller;
+    uint64_t cfa;
+    assert_int_equal(sw_rule_apply(rule, &regs, &memory, &caller, &cfa, NULL), SW_OK);
+    assert_int_equal(cfa, CFA);
+    assert_int_equal(sw_regs_sp(&caller), CFA);
+    assert_int_equal(sw_regs_pc(&caller), CALLER);
+    assert_true(sw_regs_has(&caller, RBX));
+    assert_int_equal(caller.r[RBX], CALLER_RBX);
+    assert_true(sw_regs_has(&caller, RBP));
+    assert_int_equal(caller.r[RBP], CALLER_RBP);
+}
+
+static void caller_is_found_at_every_instruction(void **state)
+{
+    const struct row *row = *state;
+    const struct sw_code code = { SW_MACHINE_X64, sw_x64_decode, fetch_row, (void *)(uintptr_t)row };
+    uint64_t pc = BEGIN;
+    for (unsigned i = 0; row->at[i].length; pc += row->at[i++].length)
+        for (unsigned inside = 0; inside < row->at[i].length; inside++) { /* a return address - 1 lies inside */
+            struct sw_rule rule;
+            assert_int_equal(sw_analyze_function(&code, BEGIN, BEGIN + length_of(row), pc + inside, &work, &rule),
+                             SW_OK);
+            assert_int_equal(rule.source, SW_SOURCE_ANALYSIS);
+            check(row, &rule, &row->at[i], pc);
+        }
+}
+
+static bool first(void *arg, const struct sw_rule *rule)
+{
+    *(struct sw_rule *)arg = *rule;
+    return true;
+}
+
+/* Forward from every instruction: the return is found; registers not restored on the way are not claimed. */
+static void caller_is_found_going_forward(void **state)
+{
+    const struct row *row = *state;
+    const struct sw_code code = { SW_MACHINE_X64, sw_x64_decode, fetch_row, (void *)(uintptr_t)row };
+    uint64_t pc = BEGIN;
+    if (row->known_start_only)
+        return;
+    for (unsigned i = 0; row->at[i].length; pc += row->at[i++].length) {
+        struct sw_rule rule;
+        const struct sw_regs regs = registers(row, &row->at[i], pc);
+        const int32_t above = (int32_t)(regs.r[RBP] - regs.r[RSP]);
+        struct sw_regs caller;
+        if (sw_analyze_forward(&code, pc, &above, &work, first, &rule) != SW_OK)
+            continue; /* a tail call out of the bytes, a loop: no return to be found here */
+        assert_int_equal(sw_rule_apply(&rule, &regs, &memory, &caller, NULL, NULL), SW_OK);
+        assert_int_equal(sw_regs_pc(&caller), CALLER);
+        assert_int_equal(sw_regs_sp(&caller), CFA);
+        if (sw_regs_has(&caller, RBP))
+            assert_int_equal(caller.r[RBP], CALLER_RBP);
+        if (sw_regs_has(&caller, RBX))
+            assert_int_equal(caller.r[RBX], CALLER_RBX);
+    }
+}
+
+/* ---- realignment through a DRAP register: sp is nowhere, the CFA is in a stack word ---- */
+
+static void realigned_frame_is_followed_through_its_saved_cfa(void **state)
+{
+    /* lea r10,[rsp+8]; and rsp,-64; push [r10-8]; push rbp; mov rbp,rsp; push r10; push rbx; call x;
+     * pop rbx; pop r10; pop rbp; lea rsp,[r10-8]; ret */
+    static const struct row drap = { "drap", false,
+                                     { 0x4c, 0x8d, 0x54, 0x24, 8,    0x48, 0x83, 0xe4, 0xc0, 0x41, 0xff, 0x72,
+                                       0xf8, 0x55, 0x48, 0x89, 0xe5, 0x41, 0x52, 0x53, 0xe8, 0,    0,    1,
+                                       0,    0x5b, 0x41, 0x5a, 0x5d, 0x49, 0x8d, 0x62, 0xf8, 0xc3 },
+                                     { { 34, 0, 0, 0 } } };
+    enum { ALIGNED = CFA - 0x48, BEHIND_CALL = 25 };
+    const struct sw_code code = { SW_MACHINE_X64, sw_x64_decode, fetch_row, (void *)(uintptr_t)&drap };
+    struct sw_regs regs = registers(&drap, &(struct at){ 1, LOST, 0, 0 }, BEGIN + BEHIND_CALL), caller;
+    struct sw_rule rule;
+    (void)state;
+    sw_regs_set(&regs, RBP, ALIGNED - 16);
+    sw_regs_set(&regs, RSP, ALIGNED - 32);
+    sw_regs_set(&regs, RBX, CALLER_RBX);
+    put_word(ALIGNED - 8, CALLER);
+    put_word(ALIGNED - 16, CALLER_RBP);
+    put_word(ALIGNED - 24, CFA);
+    put_word(ALIGNED - 32, CALLER_RBX);
+    for (int forward = 0; forward < 2; forward++) {
+        if (forward)
+            assert_int_equal(sw_analyze_forward(&code, BEGIN + BEHIND_CALL, NULL, &work, first, &rule), SW_OK);
+        else
+            assert_int_equal(sw_analyze_function(&code, BEGIN, BEGIN + 34, BEGIN + BEHIND_CALL, &work, &rule), SW_OK);
+        assert_int_equal(sw_rule_apply(&rule, &regs, &memory, &caller, NULL, NULL), SW_OK);
+        assert_int_equal(sw_regs_pc(&caller), CALLER);
+        assert_int_equal(sw_regs_sp(&caller), CFA);
+        assert_int_equal(caller.r[RBP], CALLER_RBP);
+        assert_int_equal(caller.r[RBX], CALLER_RBX);
+    }
+}
+
+static void a_register_overwritten_and_not_saved_is_unknown(void **state)
+{
+    static const struct row lost = { "lost", false, { 0x31, 0xdb, 0x90, 0xc3 }, { { 4, 0, 0, 0 } } }; /* xor ebx,ebx; nop; ret */
+    const struct sw_code code = { SW_MACHINE_X64, sw_x64_decode, fetch_row, (void *)(uintptr_t)&lost };
+    struct sw_rule rule;
+    (void)state;
+    assert_int_equal(sw_analyze_function(&code, BEGIN, BEGIN + 4, BEGIN + 2, &work, &rule), SW_OK);
+    assert_int_equal(rule.r[RBX].kind, SW_LOC_UNKNOWN);
+    assert_int_equal(rule.r[RBP].kind, SW_LOC_SAME);
+}
+
+static void code_that_is_no_code_gives_no_rule(void **state)
+{
+    static const struct row bad = { "bad", false, { 0x06, 0x06, 0x06, 0x06 }, { { 4, 0, 0, 0 } } };
+    const struct sw_code code = { SW_MACHINE_X64, sw_x64_decode, fetch_row, (void *)(uintptr_t)&bad };
+    struct sw_rule rule;
+    (void)state;
+    assert_int_equal(sw_analyze_function(&code, BEGIN, BEGIN + 4, BEGIN + 2, &work, &rule), SW_E_NO_RULE);
+    assert_int_equal(sw_analyze_forward(&code, BEGIN, NULL, &work, first, &rule), SW_E_NO_RULE);
+    assert_int_equal(sw_analyze_function(&code, 0x10, 0x20, 0x18, &work, &rule), SW_E_NO_RULE);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[2 * COUNT_OF(rows) + 3] = { { 0 } };
+    FILL_ROWS(tests, rows, caller_is_found_at_every_instruction);
+    FILL_ROWS(tests + COUNT_OF(rows), rows, caller_is_found_going_forward);
+    struct CMUnitTest *rest = tests + 2 * COUNT_OF(rows);
+    rest[0] = (struct CMUnitTest)cmocka_unit_test(realigned_frame_is_followed_through_its_saved_cfa);
+    rest[1] = (struct CMUnitTest)cmocka_unit_test(a_register_overwritten_and_not_saved_is_unknown);
+    rest[2] = (struct CMUnitTest)cmocka_unit_test(code_that_is_no_code_gives_no_rule);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,929 @@
+/*
+ * ReadyToRun images and JIT headers: synthetic ones made here, byte by byte, and the installed .NET's own when it is found.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "clr/clr.h"
+#include "clr/format.h"
+#include "unwind_flow.h"
+
+#define LEN(a) (sizeof(a) / sizeof(a)[0])
+
+/* All 50,482 functions, but under a sanitizer, which is slow. */
+#if defined(__SANITIZE_ADDRESS__)
+#define CORELIB_STEP 7
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CORELIB_STEP 7
+#endif
+#endif
+#ifndef CORELIB_STEP
+#define CORELIB_STEP 1
+#endif
+
+static void *get(void *arg, size_t size)
+{
+    int *out = arg;
+    ++*out;
+    return malloc(size);
+}
+
+static void put(void *arg, void *block, size_t size)
+{
+    int *out = arg;
+    (void)size;
+    --*out;
+    free(block);
+}
+
+static int blocks_out;
+static const struct sw_alloc counting = { get, put, &blocks_out };
+
+/* ---- the real thing ---- */
+
+struct file {
+    struct sw_bytes bytes;
+    struct sw_clr_image image;
+};
+
+static bool open_framework(const char *name, struct file *file)
+{
+    static const char *const roots[] = { "/usr/share/dotnet", "/usr/lib/dotnet", "/usr/local/share/dotnet" };
+    glob_t found = { 0 };
+    char path[256];
+    struct stat st;
+    struct sw_pe pe;
+    for (size_t i = 0; i < LEN(roots) && found.gl_pathc == 0; i++) {
+        snprintf(path, sizeof path, "%s/shared/Microsoft.NETCore.App/10.*/%s", roots[i], name);
+        if (glob(path, 0, NULL, &found) != 0)
+            found.gl_pathc = 0;
+    }
+    const int fd = found.gl_pathc ? open(found.gl_pathv[found.gl_pathc - 1], O_RDONLY | O_CLOEXEC) : -1;
+    if (found.gl_pathc)
+        globfree(&found);
+    if (fd < 0 || fstat(fd, &st))
+        return false;
+    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    assert_true(at != MAP_FAILED);
+    file->bytes = (struct sw_bytes){ at, (uint64_t)st.st_size, UINT64_C(0x7f0000000000) };
+    assert_int_equal(sw_pe_open(file->bytes, false, &pe), SW_OK);
+    assert_int_equal(sw_clr_image_open(&pe, &counting, &file->image), SW_OK);
+    return true;
+}
+
+static void close_framework(struct file *file)
+{
+    sw_clr_image_close(&file->image);
+    munmap((void *)(uintptr_t)file->bytes.bytes, (size_t)file->bytes.size);
+    assert_int_equal(blocks_out, 0);
+}
+
+static void skip_without_framework(void)
+{
+    print_message("skipped: no .NET 10 framework installed\n");
+    skip();
+}
+
+static enum sw_status image_rule(void *arg, uint64_t address, bool exact, struct sw_rule *rule)
+{
+    return sw_clr_image_rule(arg, address, exact, rule);
+}
+
+static void check_flow(struct file *file, uint64_t from, uint64_t step, struct flow *flow)
+{
+    const struct sw_clr_image *image = &file->image;
+    for (uint64_t i = from; i < image->functions.size / 12; i += step) {
+        const uint32_t begin = sw_load32(image->functions.bytes + 12 * i);
+        const uint32_t end = sw_load32(image->functions.bytes + 12 * i + 4);
+        const struct sw_bytes code = sw_pe_at(&image->pe, begin, end - begin);
+        assert_true(code.size == end - begin);
+        flow->code = code.bytes;
+        flow->size = code.size;
+        flow->address = file->bytes.address + begin;
+        flow_run(flow);
+        if (flow->wrong)
+            return;
+    }
+}
+
+static void framework_rules_agree_with_its_instructions(const char *name, uint64_t step)
+{
+    struct file file;
+    if (!open_framework(name, &file))
+        skip_without_framework();
+    struct flow flow = { .rule = image_rule, .arg = &file.image };
+    check_flow(&file, 0, step, &flow);
+    print_message("%s, each %lluth of %llu functions: %llu instructions, %llu steps, %llu ends, %llu calls\n", name,
+                  (unsigned long long)step, (unsigned long long)(file.image.functions.size / 12),
+                  (unsigned long long)flow.instructions, (unsigned long long)flow.compared,
+                  (unsigned long long)flow.ends, (unsigned long long)flow.calls);
+    if (flow.wrong)
+        fail_msg("%s", flow.first_wrong);
+    assert_true(flow.compared > 1000 && flow.ends > 100);
+    close_framework(&file);
+}
+
+static void corelib_rules_agree_with_its_instructions(void **state)
+{
+    (void)state;
+    framework_rules_agree_with_its_instructions("System.Private.CoreLib.dll", CORELIB_STEP);
+}
+
+static void json_rules_agree_with_its_instructions(void **state)
+{
+    (void)state;
+    framework_rules_agree_with_its_instructions("System.Text.Json.dll", 1);
+}
+
+/*
+ * Section 104 says where a method's handlers begin: {u32 method, u32 clauses} pairs, then 24-byte clauses {flags, try begin,
+ * try end, handler begin, handler end, type or filter begin}. An independent list of which functions are funclets of what.
+ */
+static struct sw_bytes section_of(const struct sw_clr_image *image, uint32_t type)
+{
+    const struct sw_bytes cli = sw_pe_at(&image->pe, image->pe.cli_rva, 72);
+    const struct sw_bytes header = sw_pe_rest(&image->pe, sw_load32(cli.bytes + 64));
+    for (uint32_t i = 0; i < sw_load32(header.bytes + 12); i++) {
+        const uint8_t *entry = header.bytes + 16 + 12 * i;
+        if (sw_load32(entry) == type)
+            return sw_pe_at(&image->pe, sw_load32(entry + 4), sw_load32(entry + 8));
+    }
+    return (struct sw_bytes){ 0 };
+}
+
+static void mark_funclet(const struct file *file, uint32_t method, uint32_t offset, uint8_t *is_funclet, uint64_t *wrong)
+{
+    const uint64_t base = file->bytes.address;
+    struct sw_range range;
+    uint32_t index;
+    struct sw_pe_function function;
+    if (sw_pe_find(file->image.functions, method + offset, &function, &index) || function.begin != method + offset ||
+        sw_clr_image_method(&file->image, base + method + offset, &range) || range.id != base + method)
+        ++*wrong;
+    else
+        is_funclet[index] = 1;
+}
+
+static void handlers_of_corelib_fold_into_their_methods(void **state)
+{
+    (void)state;
+    struct file file;
+    uint64_t wrong = 0;
+    uint64_t clauses = 0;
+    if (!open_framework("System.Private.CoreLib.dll", &file))
+        skip_without_framework();
+    const struct sw_clr_image *image = &file.image;
+    const size_t functions = (size_t)(image->functions.size / 12);
+    const struct sw_bytes table = section_of(image, 104);
+    uint8_t *is_funclet = calloc(functions, 1);
+    for (uint64_t at = 0; at + 16 <= table.size; at += 8) {
+        const uint32_t method = sw_load32(table.bytes + at);
+        const uint32_t from = sw_load32(table.bytes + at + 4);
+        const uint32_t to = sw_load32(table.bytes + at + 12);
+        const struct sw_bytes list = sw_pe_at(&image->pe, from, to - from);
+        for (uint64_t k = 0; k + 24 <= list.size; k += 24, clauses++) {
+            mark_funclet(&file, method, sw_load32(list.bytes + k + 12), is_funclet, &wrong);
+            if (sw_load32(list.bytes + k) == 1)
+                mark_funclet(&file, method, sw_load32(list.bytes + k + 20), is_funclet, &wrong);
+        }
+    }
+    size_t funclets = 0;
+    for (size_t i = 0; i < functions; i++)
+        funclets += is_funclet[i];
+    print_message("%llu clauses, %zu funclets, %zu methods, %zu functions\n", (unsigned long long)clauses, funclets,
+                  image->method_count, functions);
+    free(is_funclet);
+    assert_int_equal(wrong, 0);
+    assert_true(funclets > 1000);
+    assert_int_equal(funclets + image->method_count, functions);
+    close_framework(&file);
+}
+
+static void every_function_of_corelib_has_a_method_and_a_name(void **state)
+{
+    (void)state;
+    struct file file;
+    size_t sleeps = 0;
+    size_t dispatch = 0;
+    if (!open_framework("System.Private.CoreLib.dll", &file))
+        skip_without_framework();
+    const struct sw_bytes functions = file.image.functions;
+    for (uint64_t i = 0; i < functions.size / 12; i++) {
+        char name[512];
+        struct sw_range range;
+        const uint64_t begin = file.bytes.address + sw_load32(functions.bytes + 12 * i);
+        const uint64_t end = file.bytes.address + sw_load32(functions.bytes + 12 * i + 4);
+        assert_int_equal(sw_clr_image_method(&file.image, end - 1, &range), SW_OK);
+        assert_true(range.begin == begin && range.end == end && range.id != 0 && range.kind == SW_KIND_NGEN);
+        assert_int_equal(sw_clr_image_name(&file.image, begin, name, sizeof name), SW_OK);
+        assert_non_null(strstr(name, "::"));
+        sleeps += strcmp(name, "System.Threading.Thread::Sleep") == 0;
+        dispatch += range.flags == SW_RANGE_EH_DISPATCH;
+        assert_true(range.flags == 0 || strncmp(name, "System.Runtime.EH::", 19) == 0 ||
+                    strncmp(name, "System.Runtime.StackFrameIterator::", 35) == 0 ||
+                    strncmp(name, "System.Runtime.ExceptionServices.InternalCalls::", 48) == 0);
+    }
+    assert_true(sleeps >= 1);
+    assert_true(dispatch >= 10);
+    close_framework(&file);
+}
+
+/* ---- an image made here ---- */
+
+enum {
+    BASE_RVA = 0x1000,
+    FILE_AT = 0x400, /* where the section is in the file */
+    SECTION_BYTES = 0x1100,
+    IMAGE_BYTES = FILE_AT + SECTION_BYTES,
+    MAPPED_BYTES = BASE_RVA + SECTION_BYTES,
+    CLI = 0x1000,
+    RTR = 0x1100,
+    FUNCTIONS = 0x1200,
+    METHODS = 0x1300,
+    INSTANCES = 0x1400,
+    COLD = 0x1500,
+    UNWIND = 0x1600,
+    EXPORTS = 0x1680,
+    COMPONENTS = 0x1700,
+    METADATA = 0x1800,
+    CODE = 0x2000
+};
+static const uint64_t image_base = UINT64_C(0x7f1200000000);
+
+struct bin {
+    uint8_t bytes[IMAGE_BYTES];
+};
+
+static uint8_t *at_rva(struct bin *b, uint32_t rva)
+{
+    return b->bytes + FILE_AT + (rva - BASE_RVA);
+}
+
+static void put_le(uint8_t *to, uint64_t value, unsigned size)
+{
+    for (unsigned i = 0; i < size; i++)
+        to[i] = (uint8_t)(value >> (8 * i));
+}
+
+static void put_words(uint8_t *to, const uint32_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        put_le(to + 4 * i, words[i], 4);
+}
+
+static void put_headers(struct bin *b)
+{
+    uint8_t *h = b->bytes;
+    memcpy(h, "MZ", 2);
+    put_le(h + 60, 0x80, 4);
+    memcpy(h + 0x80, "PE\0\0", 4);
+    put_le(h + 0x84, 0xfd1d, 2);
+    put_le(h + 0x86, 1, 2);
+    put_le(h + 0x94, 240, 2);
+    uint8_t *o = h + 0x98;
+    put_le(o, 0x20b, 2);
+    put_le(o + 56, MAPPED_BYTES, 4);
+    put_le(o + 60, FILE_AT, 4);
+    put_le(o + 108, 16, 4);
+    put_le(o + 112 + 8 * 3, FUNCTIONS, 4);
+    put_le(o + 112 + 8 * 3 + 4, 72, 4);
+    put_le(o + 112 + 8 * 14, CLI, 4);
+    put_le(o + 112 + 8 * 14 + 4, 72, 4);
+    const uint32_t section[4] = { SECTION_BYTES, BASE_RVA, SECTION_BYTES, FILE_AT };
+    put_words(o + 240 + 8, section, 4);
+    put_le(at_rva(b, CLI), 72, 4);
+    put_le(at_rva(b, CLI) + 8, METADATA, 4);
+    put_le(at_rva(b, CLI) + 12, 0x300, 4);
+    put_le(at_rva(b, CLI) + 64, RTR, 4);
+    put_le(at_rva(b, CLI) + 68, 0x80, 4);
+}
+
+/*
+ * Functions of 16 bytes each: 0 method row 1, 1 its funclet, 2 method row 3, 3 an instantiation of row 2, 4 its funclet, 5 the
+ * cold part of function 2.
+ */
+static void put_ready_to_run(struct bin *b)
+{
+    static const uint32_t header[] = { 0x00525452, 16, 3, 4, 102, FUNCTIONS, 72, 103, METHODS, 0x40,
+                                       109, INSTANCES, 0x40, 120, COLD, 8 };
+    static const uint8_t unwind[] = { 0x19, 1, 1, 0, 1, 2, 0, 0, 0, 0, 0, 0 }; /* push rax, recorded as an allocation */
+    static const uint8_t body[] = { 0x50, 0x90, 0x90, 0xe8, 0x40, 0, 0, 0, 0x48, 0x83, 0xc4, 8, 0xc3, 0xcc, 0xcc, 0xcc };
+    static const uint32_t cold[] = { 5, 2 };
+    /*
+     * NativeArray of 3 elements, 1-byte block offsets. Element 0 -> function 0 with a fixup, element 2 -> function 2, element
+     * 1 absent. Nodes: bits 8 and 4 have the way of 0 only; bit 2 has both, 1 is a leaf of two bytes further on.
+     */
+    static const uint8_t methods[] = { (3 << 2 | 0) << 1, 1,
+                                       1 << 1, 1 << 1, (3 << 2 | 3) << 1,
+                                       0 << 2 << 1, (0 << 2 | 1) << 1,
+                                       2 << 2 << 1, (2 << 1) << 1 };
+    /* One bucket, one entry 3 bytes on; MethodInstantiation, row 2, one argument: GENERICINST CLASS 5 <int, SZARRAY string>. */
+    static const uint8_t instances[] = { 0, 2, 4, 0x5a, 1 << 1, 0x04, 2, 1, 0x15, 0x12, 5, 2, 0x08, 0x1d, 0x0e, (3 << 1) << 1 };
+    put_words(at_rva(b, RTR), header, LEN(header));
+    memcpy(at_rva(b, UNWIND), unwind, sizeof unwind);
+    for (uint32_t i = 0; i < 6; i++) {
+        const uint32_t entry[] = { CODE + 16 * i, CODE + 16 * i + 16, UNWIND };
+        put_words(at_rva(b, FUNCTIONS) + 12 * i, entry, 3);
+        memcpy(at_rva(b, CODE) + 16 * i, body, sizeof body);
+    }
+    memcpy(at_rva(b, METHODS), methods, sizeof methods);
+    memcpy(at_rva(b, INSTANCES), instances, sizeof instances);
+    put_words(at_rva(b, COLD), cold, 2);
+}
+
+/* TypeDef rows: <Module>, System.Runtime.EH (row 1), Inner in it (rows 2 and 3). */
+static void put_metadata(struct bin *b, const char *assembly)
+{
+    static const char names[] = "\0<Module>\0EH\0System.Runtime\0Inner\0First\0Second\0Third";
+    enum { N_MODULE = 1, N_EH = 10, N_SPACE = 13, N_INNER = 28, N_FIRST = 34, N_SECOND = 40, N_THIRD = 47, N_ASSEMBLY = 64 };
+    static const uint16_t types[3][7] = { { 0, 0, N_MODULE, 0, 0, 1, 1 },
+                                          { 0, 0, N_EH, N_SPACE, 0, 1, 1 },
+                                          { 0, 0, N_INNER, 0, 0, 1, 2 } };
+    static const uint16_t methods[3] = { N_FIRST, N_SECOND, N_THIRD };
+    uint8_t *m = at_rva(b, METADATA);
+    const uint32_t root[] = { 0x424a5342, 0x10001, 0, 12 };
+    put_words(m, root, 4);
+    memcpy(m + 16, "v4.0.30319\0\0", 12);
+    put_le(m + 30, 2, 2);
+    const uint32_t tables[] = { 0x100, 0x100 };
+    const uint32_t strings[] = { 0x200, 0x100 };
+    put_words(m + 32, tables, 2);
+    memcpy(m + 40, "#~\0\0", 4);
+    put_words(m + 44, strings, 2);
+    memcpy(m + 52, "#Strings\0\0\0\0", 12);
+    memcpy(m + 0x200, names, sizeof names);
+    memcpy(m + 0x200 + N_ASSEMBLY, assembly, strlen(assembly) + 1);
+    uint8_t *t = m + 0x100;
+    t[4] = 2;
+    put_le(t + 8, UINT64_C(1) << 2 | UINT64_C(1) << 6 | UINT64_C(1) << 0x20 | UINT64_C(1) << 0x29, 8);
+    const uint32_t rows[] = { 3, 3, 1, 1 };
+    put_words(t + 24, rows, 4);
+    t += 40;
+    for (unsigned i = 0; i < 3; i++, t += 14)
+        for (unsigned k = 0; k < 7; k++)
+            put_le(t + 2 * k, types[i][k], 2);
+    for (unsigned i = 0; i < 3; i++, t += 14)
+        put_le(t + 8, methods[i], 2);
+    put_le(t + 18, N_ASSEMBLY, 2);
+    t += 22;
+    put_le(t, 3, 2);
+    put_le(t + 2, 2, 2);
+}
+
+static struct bin make_image(void)
+{
+    struct bin b;
+    memset(&b, 0, sizeof b);
+    put_headers(&b);
+    put_ready_to_run(&b);
+    put_metadata(&b, "System.Private.CoreLib");
+    return b;
+}
+
+/* Without a CLI header: the header is exported by name, and the methods are those of one component. */
+static struct bin make_composite(void)
+{
+    struct bin b = make_image();
+    static const uint32_t header[] = { 0x00525452, 16, 3, 3, 102, FUNCTIONS, 72, 115, COMPONENTS, 16, 109, INSTANCES, 0x40 };
+    static const uint32_t component[] = { 0, 0, COMPONENTS + 0x20, 20 };
+    static const uint32_t core[] = { 0x20, 1, 103, METHODS, 0x40 };
+    uint8_t *o = b.bytes + 0x98;
+    put_le(o + 112, EXPORTS, 4);
+    put_le(o + 116, 0x80, 4);
+    put_le(o + 112 + 8 * 14, 0, 4);
+    const uint32_t exports[] = { 1, 1, EXPORTS + 40, EXPORTS + 44, EXPORTS + 48 };
+    put_words(at_rva(&b, EXPORTS) + 20, exports, 5);
+    put_le(at_rva(&b, EXPORTS) + 40, RTR, 4);
+    put_le(at_rva(&b, EXPORTS) + 44, EXPORTS + 52, 4);
+    memcpy(at_rva(&b, EXPORTS) + 52, "RTR_HEADER", 11);
+    put_words(at_rva(&b, RTR), header, LEN(header));
+    put_words(at_rva(&b, COMPONENTS), component, 4);
+    put_words(at_rva(&b, COMPONENTS) + 0x20, core, 5);
+    return b;
+}
+
+static enum sw_status open_bytes(const uint8_t *bytes, uint64_t size, bool mapped, struct sw_clr_image *image)
+{
+    struct sw_pe pe;
+    enum sw_status status = sw_pe_open((struct sw_bytes){ bytes, size, image_base }, mapped, &pe);
+    return status ? status : sw_clr_image_open(&pe, &counting, image);
+}
+
+static const struct method_row {
+    uint32_t function;
+    uint32_t entry; /* the function that begins its method */
+    uint16_t flags;
+    const char *name;
+} method_rows[] = {
+    { 0, 0, SW_RANGE_EH_DISPATCH, "System.Runtime.EH::First" },
+    { 1, 0, SW_RANGE_EH_DISPATCH, "System.Runtime.EH::First" },
+    { 2, 2, 0, "System.Runtime.EH+Inner::Third" },
+    { 3, 3, 0, "System.Runtime.EH+Inner::Second" },
+    { 4, 3, 0, "System.Runtime.EH+Inner::Second" },
+    { 5, 2, 0, "System.Runtime.EH+Inner::Third" },
+};
+
+static void assert_methods(const struct sw_clr_image *image)
+{
+    for (size_t i = 0; i < LEN(method_rows); i++) {
+        const struct method_row *row = &method_rows[i];
+        struct sw_range range;
+        char name[64];
+        const uint64_t begin = image_base + CODE + 16 * row->function;
+        assert_int_equal(sw_clr_image_method(image, begin + 5, &range), SW_OK);
+        assert_true(range.begin == begin && range.end == begin + 16);
+        assert_true(range.id == image_base + CODE + 16 * row->entry);
+        assert_int_equal(range.flags, row->flags);
+        assert_int_equal(sw_clr_image_name(image, begin + 15, name, sizeof name), SW_OK);
+        assert_string_equal(name, row->name);
+    }
+}
+
+static void funclets_and_cold_parts_fold_into_their_method(void **state)
+{
+    (void)state;
+    struct bin b = make_image();
+    struct sw_clr_image image;
+    assert_int_equal(open_bytes(b.bytes, IMAGE_BYTES, false, &image), SW_OK);
+    assert_int_equal(image.method_count, 3);
+    assert_methods(&image);
+    sw_clr_image_close(&image);
+    assert_int_equal(blocks_out, 0);
+}
+
+static void mapped_layout_gives_the_same(void **state)
+{
+    (void)state;
+    struct bin b = make_image();
+    uint8_t *mapped = calloc(MAPPED_BYTES, 1);
+    struct sw_clr_image image;
+    memcpy(mapped, b.bytes, FILE_AT);
+    memcpy(mapped + BASE_RVA, b.bytes + FILE_AT, SECTION_BYTES);
+    assert_int_equal(open_bytes(mapped, MAPPED_BYTES, true, &image), SW_OK);
+    assert_methods(&image);
+    sw_clr_image_close(&image);
+    free(mapped);
+}
+
+static void hiding_dispatch_is_for_the_core_library_only(void **state)
+{
+    (void)state;
+    struct bin b = make_image();
+    struct sw_clr_image image;
+    struct sw_range range;
+    put_metadata(&b, "Somebody.Elses.CoreLib");
+    assert_int_equal(open_bytes(b.bytes, IMAGE_BYTES, false, &image), SW_OK);
+    assert_int_equal(sw_clr_image_method(&image, image_base + CODE, &range), SW_OK);
+    assert_int_equal(range.flags, 0);
+    sw_clr_image_close(&image);
+}
+
+static void composite_image_has_ranges_and_rules_without_names(void **state)
+{
+    (void)state;
+    struct bin b = make_composite();
+    struct sw_clr_image image;
+    struct sw_range range;
+    struct sw_rule rule;
+    char name[16];
+    assert_int_equal(open_bytes(b.bytes, IMAGE_BYTES, false, &image), SW_OK);
+    assert_int_equal(image.method_count, 3);
+    assert_int_equal(sw_clr_image_method(&image, image_base + CODE + 0x1f, &range), SW_OK);
+    assert_true(range.id == image_base + CODE);
+    assert_int_equal(sw_clr_image_rule(&image, image_base + CODE + 2, true, &rule), SW_OK);
+    assert_int_equal(rule.cfa.off, 16);
+    assert_int_equal(sw_clr_image_name(&image, image_base + CODE, name, sizeof name), SW_E_NOT_FOUND);
+    sw_clr_image_close(&image);
+}
+
+static void outside_of_all_functions_there_is_no_rule(void **state)
+{
+    (void)state;
+    static const uint64_t outside[] = { 0, 0x1000, CODE - 1, CODE + 96, UINT64_C(0x100002000) };
+    struct bin b = make_image();
+    struct sw_clr_image image;
+    struct sw_range range;
+    struct sw_rule rule;
+    char name[8];
+    assert_int_equal(open_bytes(b.bytes, IMAGE_BYTES, false, &image), SW_OK);
+    for (size_t i = 0; i < LEN(outside); i++) {
+        assert_int_equal(sw_clr_image_method(&image, image_base + outside[i], &range), SW_E_NO_RULE);
+        assert_int_equal(sw_clr_image_rule(&image, image_base + outside[i], true, &rule), SW_E_NO_RULE);
+        assert_int_equal(sw_clr_image_name(&image, image_base + outside[i], name, sizeof name), SW_E_NOT_FOUND);
+    }
+    assert_int_equal(sw_clr_image_method(&image, 1, &range), SW_E_NO_RULE);
+    assert_int_equal(sw_clr_image_name(&image, image_base + CODE, name, sizeof name), SW_OK);
+    assert_string_equal(name, "System."); /* cut where it does not fit */
+    sw_clr_image_close(&image);
+}
+
+static void image_rules_agree_with_its_instructions(void **state)
+{
+    (void)state;
+    struct bin b = make_image();
+    struct sw_clr_image image;
+    assert_int_equal(open_bytes(b.bytes, IMAGE_BYTES, false, &image), SW_OK);
+    struct flow flow = { .rule = image_rule, .arg = &image };
+    flow.code = at_rva(&b, CODE);
+    flow.size = 16;
+    flow.address = image_base + CODE;
+    flow_run(&flow);
+    if (flow.wrong)
+        fail_msg("%s", flow.first_wrong);
+    assert_int_equal(flow.ends, 1);
+    assert_int_equal(flow.calls, 1);
+    sw_clr_image_close(&image);
+}
+
+/* One field changed, one answer. */
+static const struct refusal_row {
+    const char *name;
+    uint32_t at; /* offset in the file */
+    uint32_t value;
+    unsigned size;
+    enum sw_status status;
+} refusal_rows[] = {
+    { "not_a_pe_file_is_refused", 0, 0, 2, SW_E_MALFORMED },
+    { "another_machine_is_refused", 0x84, 0x14c, 2, SW_E_UNSUPPORTED },
+    { "arm64_is_refused_by_name", 0x84, 0xd11d, 2, SW_E_UNSUPPORTED },
+    { "pe32_is_refused", 0x98, 0x10b, 2, SW_E_UNSUPPORTED },
+    { "il_only_image_has_no_code", FILE_AT + 64, 0, 4, SW_E_NOT_FOUND },
+    { "bad_signature_is_refused", FILE_AT + 0x100, 0x525453, 4, SW_E_MALFORMED },
+    { "older_major_version_is_refused", FILE_AT + 0x104, 9, 2, SW_E_UNSUPPORTED },
+    { "newer_major_version_is_refused", FILE_AT + 0x104, 17, 2, SW_E_UNSUPPORTED },
+    { "section_count_beyond_the_file_is_refused", FILE_AT + 0x10c, 0x10000000, 4, SW_E_MALFORMED },
+    { "function_table_outside_the_image_is_refused", FILE_AT + 0x114, 0x100000, 4, SW_E_MALFORMED },
+    { "header_without_a_function_table_has_no_code", FILE_AT + 0x110, 107, 4, SW_E_NOT_FOUND },
+    { "component_of_a_composite_image_is_refused", FILE_AT + 0x110, 116, 4, SW_E_UNSUPPORTED },
+    { "entry_point_beyond_the_table_is_refused", FILE_AT + 0x308, (63 << 1) << 1, 1, SW_E_MALFORMED },
+    { "unknown_type_in_a_signature_costs_only_the_name", FILE_AT + 0x40c, 0x44, 1, SW_OK },
+};
+
+static void image_is_answered(void **state)
+{
+    const struct refusal_row *row = *state;
+    struct bin b = make_image();
+    struct sw_clr_image image;
+    put_le(b.bytes + row->at, row->value, row->size);
+    const enum sw_status status = open_bytes(b.bytes, IMAGE_BYTES, false, &image);
+    if (status == SW_OK)
+        sw_clr_image_close(&image);
+    assert_int_equal(status, row->status);
+    assert_int_equal(blocks_out, 0);
+}
+
+static void exercise(const uint8_t *bytes, size_t size)
+{
+    struct sw_clr_image image;
+    if (open_bytes(bytes, size, false, &image))
+        return;
+    for (uint32_t i = 0; i < 100; i += 3) {
+        struct sw_range range;
+        struct sw_rule rule;
+        char name[32];
+        const uint64_t address = image_base + CODE + i;
+        if (sw_clr_image_method(&image, address, &range) == SW_OK)
+            assert_true(range.begin <= address && address < range.end);
+        if (sw_clr_image_rule(&image, address, true, &rule) == SW_OK)
+            assert_int_equal(rule.source, SW_SOURCE_UNWIND_CODES);
+        if (i % 16 == 0 && sw_clr_image_name(&image, address, name, sizeof name) == SW_OK)
+            assert_true(strlen(name) < sizeof name);
+    }
+    sw_clr_image_close(&image);
+}
+
+static void image_cut_at_every_byte_is_survived(void **state)
+{
+    (void)state;
+    for (int composite = 0; composite < 2; composite++) {
+        const struct bin b = composite ? make_composite() : make_image();
+        for (size_t size = 0; size < IMAGE_BYTES; size++) {
+            uint8_t *cut = malloc(size + 1);
+            memcpy(cut, b.bytes, size);
+            uint8_t *exact = realloc(cut, size ? size : 1);
+            exercise(exact, size);
+            free(exact);
+        }
+    }
+    assert_int_equal(blocks_out, 0);
+}
+
+static void image_with_any_byte_changed_is_survived(void **state)
+{
+    (void)state;
+    static const uint8_t values[] = { 0x00, 0xff, 0x7f };
+    struct bin b = make_image();
+    for (size_t at = 0; at < IMAGE_BYTES; at++) {
+        const uint8_t before = b.bytes[at];
+        for (size_t v = 0; v < LEN(values) && (before || at % 4 == 0); v++) {
+            b.bytes[at] = values[v];
+            exercise(b.bytes, IMAGE_BYTES);
+        }
+        b.bytes[at] = before;
+    }
+    assert_int_equal(blocks_out, 0);
+}
+
+static void *get_until(void *arg, size_t size)
+{
+    int *left = arg;
+    return (*left)-- > 0 ? malloc(size) : NULL;
+}
+
+static void put_any(void *arg, void *block, size_t size)
+{
+    (void)arg;
+    (void)size;
+    free(block);
+}
+
+static void failing_allocation_is_a_status(void **state)
+{
+    (void)state;
+    const struct bin b = make_image();
+    for (int left = 0; left < 3; left++) {
+        int count = left;
+        const struct sw_alloc alloc = { get_until, put_any, &count };
+        struct sw_clr_image image;
+        struct sw_pe pe;
+        assert_int_equal(sw_pe_open((struct sw_bytes){ b.bytes, IMAGE_BYTES, 0 }, false, &pe), SW_OK);
+        assert_int_equal(sw_clr_image_open(&pe, &alloc, &image), left < 2 ? SW_E_NO_MEMORY : SW_OK);
+        if (left == 2)
+            sw_clr_image_close(&image);
+        assert_int_equal(sw_clr_image_open(&pe, NULL, &image), SW_E_ARGUMENT);
+    }
+}
+
+/* ---- integers ---- */
+
+static const struct varint_row {
+    const char *name;
+    uint8_t bytes[5];
+    uint8_t size;
+    bool ok;
+    uint32_t value;
+    int32_t with_sign;
+} varint_rows[] = {
+    { "varint_of_one_byte", { 0x7e << 1 & 0xff }, 1, true, 0x7e, -2 },
+    { "varint_of_two_bytes", { 0x01 | 0x0c, 0x80 }, 2, true, 0x2003, -0x1ffd },
+    { "varint_of_three_bytes", { 0x03, 0x00, 0x40 }, 3, true, 0x80000, 0x80000 },
+    { "varint_of_four_bytes", { 0x07, 0x00, 0x00, 0xf0 }, 4, true, 0xf000000, -0x1000000 },
+    { "varint_of_five_bytes", { 0x0f, 0x78, 0x56, 0x34, 0x92 }, 5, true, 0x92345678, (int32_t)0x92345678 },
+    { "varint_without_a_form_is_refused", { 0x1f, 0, 0, 0, 0 }, 5, false, 0, 0 },
+    { "varint_cut_short_is_refused", { 0x0f, 0, 0, 0 }, 4, false, 0, 0 },
+    { "varint_of_no_bytes_is_refused", { 0 }, 0, false, 0, 0 },
+};
+
+static void varint_is_read(void **state)
+{
+    const struct varint_row *row = *state;
+    uint64_t at = 0;
+    uint32_t value = 0;
+    int32_t with_sign = 0;
+    const struct sw_bytes bytes = { row->bytes, row->size, 0 };
+    assert_int_equal(sw_clr_varint(bytes, &at, &value), row->ok);
+    if (!row->ok)
+        return;
+    assert_int_equal(at, row->size);
+    assert_int_equal(value, row->value);
+    at = 0;
+    assert_true(sw_clr_varint_signed(bytes, &at, &with_sign));
+    assert_int_equal(with_sign, row->with_sign);
+}
+
+/* ---- JIT headers ---- */
+
+enum { HEAP = 0x10000, START = HEAP + 0x100, CODE_SIZE = 0x60, HEADER = 0x30000, METHOD = 0x41000 };
+
+/* Two pages of a target: the code heap and the header. */
+struct jit {
+    uint8_t heap[0x200];
+    uint8_t header[0x400];
+    uint64_t heap_at;
+};
+
+static size_t read_jit(void *arg, uint64_t address, void *to, size_t size)
+{
+    const struct jit *j = arg;
+    const uint8_t *from = NULL;
+    size_t room = 0;
+    if (address >= j->heap_at && address < j->heap_at + sizeof j->heap) {
+        from = j->heap + (address - j->heap_at);
+        room = sizeof j->heap - (size_t)(address - j->heap_at);
+    } else if (address >= HEADER && address < HEADER + sizeof j->header) {
+        from = j->header + (address - HEADER);
+        room = sizeof j->header - (size_t)(address - HEADER);
+    }
+    const size_t copied = size < room ? size : room;
+    if (copied)
+        memcpy(to, from, copied);
+    return copied;
+}
+
+/* A method with localloc (rbp-framed) and a funclet, as .NET 10 writes them: section 9's samples. */
+static struct jit make_jit(void)
+{
+    static const uint8_t body_info[] = { 0x19, 8, 4, 0x15, 8, 3, 3, 2, 2, 0x30, 1, 0x50, 0, 0, 0, 0 };
+    static const uint8_t funclet_info[] = { 0x19, 1, 1, 0, 1, 2, 0, 0, 0, 0, 0, 0 };
+    static const uint8_t body[] = { 0x55, 0x53, 0x50, 0x48, 0x8d, 0x6c, 0x24, 0x10, 0x48, 0x2b, 0xe0, 0xe8, 0, 0, 0, 0,
+                                    0x48, 0x8d, 0x65, 0xf8, 0x5b, 0x5d, 0xc3 };
+    static const uint8_t funclet[] = { 0x50, 0x90, 0x48, 0x83, 0xc4, 8, 0xc3 };
+    static const uint32_t entries[] = { 2, 0x100, 0x140, 0x160, 0x140, 0x160, 0x170 };
+    struct jit j;
+    memset(&j, 0, sizeof j);
+    j.heap_at = HEAP;
+    put_le(j.heap + 0x100 - 8, HEADER, 8);
+    memcpy(j.heap + 0x100, body, sizeof body);
+    memcpy(j.heap + 0x140, funclet, sizeof funclet);
+    memcpy(j.heap + 0x160, body_info, sizeof body_info);
+    memcpy(j.heap + 0x170, funclet_info, sizeof funclet_info);
+    put_le(j.header + 24, METHOD, 8);
+    put_words(j.header + 32, entries, LEN(entries));
+    return j;
+}
+
+static struct sw_memory memory_of(struct jit *j)
+{
+    return (struct sw_memory){ read_jit, j, { 0, 0, NULL } };
+}
+
+static const struct jit_row {
+    const char *name;
+    uint32_t offset;
+    uint8_t cfa_reg;
+    int32_t cfa_off;
+    int32_t rbp; /* offset from the CFA, 0: unchanged */
+} jit_rows[] = {
+    { "jit_at_entry", 0x00, SW_X64_RSP, 8, 0 },
+    { "jit_after_push_rbp", 0x01, SW_X64_RSP, 16, -16 },
+    { "jit_after_push_rbx", 0x02, SW_X64_RSP, 24, -16 },
+    { "jit_after_push_rax", 0x03, SW_X64_RSP, 32, -16 },
+    { "jit_body_counts_from_rbp", 0x08, SW_X64_RBP, 16, -16 },
+    { "jit_body_after_localloc", 0x0b, SW_X64_RBP, 16, -16 },
+    { "jit_epilogue_begins", 0x10, SW_X64_RBP, 16, -16 },
+    { "jit_epilogue_after_lea", 0x14, SW_X64_RSP, 24, -16 },
+    { "jit_epilogue_after_pop_rbx", 0x15, SW_X64_RSP, 16, -16 },
+    { "jit_at_ret", 0x16, SW_X64_RSP, 8, 0 },
+    { "jit_funclet_at_entry", 0x40, SW_X64_RSP, 8, 0 },
+    { "jit_funclet_does_not_save_rbp", 0x41, SW_X64_RSP, 16, 0 },
+    { "jit_funclet_at_ret", 0x46, SW_X64_RSP, 8, 0 },
+};
+
+static void jit_rule_is_found(void **state)
+{
+    const struct jit_row *row = *state;
+    struct jit j = make_jit();
+    const struct sw_memory memory = memory_of(&j);
+    struct sw_rule rule;
+    uint64_t function = 0;
+    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + row->offset, true, &rule, &function),
+                     SW_OK);
+    assert_true(function == METHOD);
+    assert_int_equal(rule.source, SW_SOURCE_CLR_HEADER);
+    assert_int_equal(rule.trust, SW_TRUST_EXACT);
+    assert_int_equal(rule.cfa.kind, SW_LOC_REG);
+    assert_int_equal(rule.cfa.reg, row->cfa_reg);
+    assert_int_equal(rule.cfa.off, row->cfa_off);
+    assert_int_equal(rule.r[SW_X64_RBP].kind, row->rbp ? SW_LOC_AT_CFA : SW_LOC_SAME);
+    assert_int_equal(rule.r[SW_X64_RBP].off, row->rbp);
+}
+
+/* One word of the header changed: none of it is believed. */
+static const struct jit_bad_row {
+    const char *name;
+    bool in_heap;
+    uint32_t at;
+    uint64_t value;
+    unsigned size;
+    enum sw_status status;
+} jit_bad_rows[] = {
+    { "no_header_pointer", true, 0xf8, 0, 8, SW_E_UNREADABLE },
+    { "header_pointer_into_nowhere", true, 0xf8, UINT64_C(0xfffffffffffffff8), 8, SW_E_UNREADABLE },
+    { "odd_header_pointer", true, 0xf8, HEADER + 1, 8, SW_E_UNREADABLE },
+    { "no_method", false, 24, 0, 8, SW_E_NO_RULE },
+    { "no_functions", false, 32, 0, 4, SW_E_NO_RULE },
+    { "too_many_functions", false, 32, 65, 4, SW_E_NO_RULE },
+    { "functions_beyond_the_readable", false, 32, 64, 4, SW_E_NO_RULE },
+    { "heap_base_not_aligned", false, 36, 0x108, 4, SW_E_NO_RULE },
+    { "heap_base_below_zero", false, 36, 0x20000000, 4, SW_E_NO_RULE },
+    { "empty_function", false, 40, 0x100, 4, SW_E_NO_RULE },
+    { "function_beyond_the_range", false, 52, 0x161, 4, SW_E_NO_RULE },
+    { "functions_overlap", false, 48, 0x13f, 4, SW_E_NO_RULE },
+    { "unwind_info_not_aligned", false, 44, 0x162, 4, SW_E_NO_RULE },
+    { "unwind_info_inside_the_code", false, 44, 0x120, 4, SW_E_NO_RULE },
+    { "unwind_info_not_readable", false, 44, 0x800, 4, SW_E_UNREADABLE },
+    { "another_version", true, 0x160, 0x1a, 1, SW_E_NO_RULE },
+    { "no_handler_flags", true, 0x160, 0x01, 1, SW_E_NO_RULE },
+    { "personality_elsewhere", true, 0x16c, 0x44, 4, SW_E_NO_RULE },
+    { "unknown_operation", true, 0x165, 0x0d, 1, SW_E_NO_RULE },
+};
+
+static void bad_jit_header_is_not_believed(void **state)
+{
+    const struct jit_bad_row *row = *state;
+    struct jit j = make_jit();
+    const struct sw_memory memory = memory_of(&j);
+    struct sw_rule rule;
+    put_le((row->in_heap ? j.heap : j.header) + row->at, row->value, row->size);
+    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 9, true, &rule, NULL), row->status);
+}
+
+static void heap_of_dynamic_methods_is_known_by_its_personality(void **state)
+{
+    (void)state;
+    static const uint8_t personality[] = { 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 0xff, 0xe0 };
+    struct jit j = make_jit();
+    const struct sw_memory memory = memory_of(&j);
+    struct sw_rule rule;
+    j.heap_at = HEAP + 0x10;
+    const uint64_t start = START + 0x10;
+    assert_int_equal(sw_clr_jit_rule(&memory, start, start + CODE_SIZE, start, true, &rule, NULL), SW_E_NO_RULE);
+    memcpy(j.heap, personality, sizeof personality);
+    assert_int_equal(sw_clr_jit_rule(&memory, start, start + CODE_SIZE, start, true, &rule, NULL), SW_OK);
+}
+
+static void pc_between_functions_has_no_jit_rule(void **state)
+{
+    (void)state;
+    struct jit j = make_jit();
+    const struct sw_memory memory = memory_of(&j);
+    struct sw_rule rule;
+    put_le(j.header + 40, 0x130, 4);
+    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 0x2f, true, &rule, NULL), SW_OK);
+    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 0x30, true, &rule, NULL), SW_E_NO_RULE);
+    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 0x60, true, &rule, NULL), SW_E_NO_RULE);
+    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START - 1, true, &rule, NULL), SW_E_NO_RULE);
+    assert_int_equal(sw_clr_jit_rule(&memory, START, START, START, true, &rule, NULL), SW_E_NO_RULE);
+}
+
+/* The bytes of section 9's OSR sample: the whole Tier-0 frame is there from the first instruction on. */
+static void osr_method_has_its_tier_0_frame_from_the_start(void **state)
+{
+    (void)state;
+    static const uint8_t info[] = { 0x19, 0x18, 0x0a, 0x00, 0x18, 0x34, 0x0d, 0x00, 0x13, 0xe4, 0x0e, 0x00, 0x0e, 0xf4,
+                                    0x0f, 0x00, 0x09, 0x32, 0x05, 0x02, 0x00, 0xa2, 0x00, 0x50, 0, 0, 0, 0 };
+    struct jit j = make_jit();
+    const struct sw_memory memory = memory_of(&j);
+    struct sw_rule rule;
+    memset(j.heap + 0x100, 0x90, 0x60);
+    memcpy(j.heap + 0x160, info, sizeof info);
+    put_le(j.header + 32, 1, 4);
+    put_le(j.header + 40, 0x160, 4);
+    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START, true, &rule, NULL), SW_OK);
+    assert_int_equal(rule.cfa.off, 88 + 8 + 8);
+    assert_int_equal(rule.r[SW_X64_RBP].off, -16);
+    assert_int_equal(rule.r[SW_X64_RBX].kind, SW_LOC_SAME);
+    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 0x20, true, &rule, NULL), SW_OK);
+    assert_int_equal(rule.cfa.off, 32 + 8 + 88 + 8 + 8);
+    assert_int_equal(rule.r[SW_X64_RBX].off, 0x68 - 144);
+    assert_int_equal(rule.r[SW_X64_R14].off, 0x70 - 144);
+    assert_int_equal(rule.r[SW_X64_R15].off, 0x78 - 144);
+}
+
+#define ROWS(rows, test)                                                                                                \
+    for (size_t i = 0; i < LEN(rows); i++)                                                                             \
+    tests[n++] = (struct CMUnitTest){ rows[i].name, test, NULL, NULL, (void *)(uintptr_t)&rows[i] }
+
+int main(void)
+{
+    static const struct CMUnitTest single[] = {
+        cmocka_unit_test(funclets_and_cold_parts_fold_into_their_method),
+        cmocka_unit_test(mapped_layout_gives_the_same),
+        cmocka_unit_test(hiding_dispatch_is_for_the_core_library_only),
+        cmocka_unit_test(composite_image_has_ranges_and_rules_without_names),
+        cmocka_unit_test(outside_of_all_functions_there_is_no_rule),
+        cmocka_unit_test(image_rules_agree_with_its_instructions),
+        cmocka_unit_test(image_cut_at_every_byte_is_survived),
+        cmocka_unit_test(image_with_any_byte_changed_is_survived),
+        cmocka_unit_test(failing_allocation_is_a_status),
+        cmocka_unit_test(heap_of_dynamic_methods_is_known_by_its_personality),
+        cmocka_unit_test(pc_between_functions_has_no_jit_rule),
+        cmocka_unit_test(osr_method_has_its_tier_0_frame_from_the_start),
+        cmocka_unit_test(corelib_rules_agree_with_its_instructions),
+        cmocka_unit_test(json_rules_agree_with_its_instructions),
+        cmocka_unit_test(handlers_of_corelib_fold_into_their_methods),
+        cmocka_unit_test(every_function_of_corelib_has_a_method_and_a_name),
+    };
+    struct CMUnitTest tests[LEN(refusal_rows) + LEN(varint_rows) + LEN(jit_rows) + LEN(jit_bad_rows) + LEN(single)];
+    size_t n = 0;
+    ROWS(refusal_rows, image_is_answered);
+    ROWS(varint_rows, varint_is_read);
+    ROWS(jit_rows, jit_rule_is_found);
+    ROWS(jit_bad_rows, bad_jit_header_is_not_believed);
+    for (size_t i = 0; i < LEN(single); i++)
+        tests[n++] = single[i];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,439 @@
+/*
+ * Another process as a target: a child with threads is stopped, looked at and let go, and never notices.
+ */
+#include <snapwalk/image.h>
+#include <snapwalk/process.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { THREADS = 4 }; /* besides the main one */
+
+/* What the child and the test both see. */
+struct shared {
+    atomic_int running;
+    atomic_int signals;
+    _Atomic uint64_t turns[THREADS + 1];
+    _Atomic uint64_t births;
+    uint64_t stack[THREADS + 1]; /* the address of a local variable of each thread */
+    uint64_t tid[THREADS + 1];
+    uint64_t magic;
+};
+
+static struct shared *shared;
+
+static void nap(long microseconds)
+{
+    const struct timespec time = { microseconds / 1000000, microseconds % 1000000 * 1000 };
+    nanosleep(&time, NULL);
+}
+
+static void count_signal(int number)
+{
+    (void)number;
+    shared->signals++;
+}
+
+static void *live(void *arg)
+{
+    const size_t number = (size_t)(uintptr_t)arg;
+    char name[16];
+    snprintf(name, sizeof name, "worker %u", (unsigned)number);
+    prctl(PR_SET_NAME, name);
+    shared->stack[number] = (uint64_t)(uintptr_t)&name;
+    shared->tid[number] = (uint64_t)gettid();
+    shared->running++;
+    for (;;) {
+        shared->turns[number]++;
+        if (number % 2)
+            nap(1000);
+    }
+    return NULL;
+}
+
+static void *be_born(void *arg)
+{
+    shared->births++;
+    return arg;
+}
+
+static void child_main(bool breeds)
+{
+    pthread_t thread;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGUSR1, count_signal);
+    for (size_t i = 1; i <= THREADS; i++)
+        if (pthread_create(&thread, NULL, live, (void *)(uintptr_t)i) != 0)
+            _exit(1);
+    while (breeds)
+        if (pthread_create(&thread, NULL, be_born, NULL) == 0)
+            pthread_join(thread, NULL);
+    live(NULL);
+}
+
+static pid_t spawn(bool breeds)
+{
+    memset(shared, 0, sizeof *shared);
+    shared->magic = 0x736e617077616c6b;
+    const pid_t child = fork();
+    if (child == 0)
+        child_main(breeds);
+    assert_true(child > 0);
+    while (shared->running < THREADS + (breeds ? 0 : 1))
+        nap(100);
+    return child;
+}
+
+static void end(pid_t child)
+{
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static bool moves(size_t number)
+{
+    const uint64_t before = shared->turns[number];
+    for (int i = 0; i < 5000 && shared->turns[number] == before; i++)
+        nap(1000);
+    return shared->turns[number] != before;
+}
+
+static bool stands(void)
+{
+    uint64_t before[THREADS + 1];
+    for (size_t i = 0; i <= THREADS; i++)
+        before[i] = shared->turns[i];
+    nap(5000);
+    for (size_t i = 0; i <= THREADS; i++)
+        if (shared->turns[i] != before[i])
+            return false;
+    return true;
+}
+
+static struct sw_process *open_process(pid_t child)
+{
+    struct sw_process *process = NULL;
+    assert_int_equal(sw_process_open(NULL, child, &process), SW_OK);
+    return process;
+}
+
+static void all_threads_stand_are_seen_and_run_on(void **state)
+{
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    uint64_t tids[16];
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        assert_int_equal(sw_process_stop(process), SW_OK);
+        assert_int_equal(sw_process_threads(process, tids, 16), THREADS + 1);
+        assert_true(round != 0 || stands());
+        for (size_t i = 1; i <= THREADS; i++)
+            assert_true(tids[i] > tids[i - 1]);
+        assert_int_equal(sw_process_resume(process), SW_OK);
+        assert_int_equal(sw_process_threads(process, NULL, 0), 0);
+    }
+    for (size_t i = 0; i <= THREADS; i++)
+        assert_true(moves(i));
+    sw_process_close(process);
+    end(child);
+}
+
+static void registers_and_names_are_the_threads_own(void **state)
+{
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    (void)state;
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    for (size_t i = 0; i <= THREADS; i++) {
+        struct sw_regs regs;
+        char name[32], expected[32];
+        assert_int_equal(sw_process_regs(process, shared->tid[i], &regs), SW_OK);
+        assert_true(sw_regs_sp(&regs) < shared->stack[i] + 64 && shared->stack[i] - sw_regs_sp(&regs) < 16384);
+        assert_true(sw_regs_pc(&regs) != 0);
+        snprintf(expected, sizeof expected, "worker %u", (unsigned)i);
+        assert_int_equal(sw_process_thread_name(process, shared->tid[i], name, sizeof name), SW_OK);
+        assert_string_equal(name, expected);
+        assert_int_equal(sw_process_thread_name(process, shared->tid[i], name, 5), SW_OK);
+        assert_string_equal(name, "work");
+    }
+    sw_process_close(process);
+    assert_true(moves(1));
+    end(child);
+}
+
+static void memory_is_read_and_ends_where_it_ends(void **state)
+{
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    const struct sw_memory memory = sw_process_memory(process);
+    char *to = calloc(1, 1 << 20);
+    uint64_t magic = 0;
+    (void)state;
+    assert_int_equal(memory.read(memory.arg, (uint64_t)(uintptr_t)&shared->magic, &magic, 8), 8);
+    assert_true(magic == shared->magic);
+    assert_int_equal(memory.read(memory.arg, 0, to, 8), 0);
+    assert_int_equal(memory.read(memory.arg, UINT64_MAX - 3, to, 8), 0);
+    assert_int_equal(memory.read(memory.arg, 0xffff800000000000, to, 8), 0);
+    const size_t got = memory.read(memory.arg, (uint64_t)(uintptr_t)shared, to, 1 << 20);
+    assert_true(got >= 4096 && got <= 1 << 20);
+    free(to);
+    sw_process_close(process);
+    end(child);
+}
+
+static void a_walker_has_the_stack_as_window(void **state)
+{
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    (void)state;
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    for (size_t i = 0; i <= THREADS; i++) {
+        struct sw_walker walker;
+        struct sw_regs regs;
+        char direct[512];
+        assert_int_equal(sw_process_regs(process, shared->tid[i], &regs), SW_OK);
+        assert_int_equal(sw_process_walker(process, &regs, NULL, NULL, &walker), SW_OK);
+        const struct sw_window *window = &walker.memory.window;
+        const uint64_t sp = sw_regs_sp(&regs);
+        assert_true(window->begin <= sp && sp + sizeof direct <= window->end);
+        assert_true(walker.stack_begin <= window->begin && window->end <= walker.stack_end);
+        assert_true(shared->stack[i] >= window->begin && shared->stack[i] < window->end);
+        assert_int_equal(walker.memory.read(walker.memory.arg, sp, direct, sizeof direct), sizeof direct);
+        assert_memory_equal(direct, window->bytes + (sp - window->begin), sizeof direct);
+        /* A garbage sp is no window, and no failure. */
+        sw_regs_set(&regs, sw_regs_sp_number(regs.machine), 16);
+        assert_int_equal(sw_process_walker(process, &regs, NULL, NULL, &walker), SW_OK);
+        assert_int_equal(walker.memory.window.begin, walker.memory.window.end);
+    }
+    sw_process_close(process);
+    end(child);
+}
+
+static void signals_of_the_process_are_not_lost(void **state)
+{
+    enum { ROUNDS = 50 };
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        /* Standard signals do not queue, so each has to arrive before the next one is sent. */
+        const int before = shared->signals;
+        kill(child, SIGUSR1);
+        assert_int_equal(sw_process_stop(process), SW_OK);
+        assert_int_equal(sw_process_resume(process), SW_OK);
+        for (int wait = 0; wait < 5000 && shared->signals == before; wait++)
+            nap(1000);
+        assert_int_equal(shared->signals, before + 1);
+    }
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    kill(child, SIGUSR1);
+    sw_process_close(process);
+    for (int wait = 0; wait < 5000 && shared->signals == ROUNDS; wait++)
+        nap(1000);
+    assert_int_equal(shared->signals, ROUNDS + 1);
+    end(child);
+}
+
+static void a_process_stopped_by_job_control_stays_stopped(void **state)
+{
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    int status;
+    (void)state;
+    kill(child, SIGSTOP);
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status));
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    assert_int_equal(sw_process_threads(process, NULL, 0), THREADS + 1);
+    sw_process_close(process);
+    nap(2000); /* the threads go from the tracer's stop to the group's */
+    assert_true(stands());
+    kill(child, SIGCONT);
+    assert_true(moves(1));
+    end(child);
+}
+
+static void threads_that_are_born_meanwhile_are_caught(void **state)
+{
+    const pid_t child = spawn(true);
+    struct sw_process *process = open_process(child);
+    (void)state;
+    for (int i = 0; i < 30; i++) {
+        assert_int_equal(sw_process_stop(process), SW_OK);
+        const size_t count = sw_process_threads(process, NULL, 0);
+        assert_in_range(count, THREADS + 1, THREADS + 2);
+        const uint64_t before = shared->births;
+        nap(2000);
+        assert_true(shared->births == before);
+        assert_int_equal(sw_process_resume(process), SW_OK);
+    }
+    sw_process_close(process);
+    end(child);
+}
+
+static void single_threads_are_suspended_and_nest(void **state)
+{
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    const struct sw_suspender s = sw_process_suspender(process);
+    struct sw_regs regs;
+    (void)state;
+    assert_int_equal(s.suspend(s.arg, shared->tid[2], &regs), SW_OK);
+    assert_int_equal(s.suspend(s.arg, shared->tid[2], &regs), SW_OK);
+    assert_int_equal(s.resume(s.arg, shared->tid[2]), SW_OK);
+    const uint64_t before = shared->turns[2];
+    assert_true(moves(1));
+    assert_true(shared->turns[2] == before);
+    /* A stop of all and its end leave the suspend alone. */
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    assert_int_equal(sw_process_threads(process, NULL, 0), THREADS + 1);
+    assert_int_equal(sw_process_resume(process), SW_OK);
+    assert_true(moves(1));
+    assert_true(shared->turns[2] == before);
+    assert_int_equal(s.resume(s.arg, shared->tid[2]), SW_OK);
+    assert_true(moves(2));
+    assert_int_equal(s.resume(s.arg, shared->tid[2]), SW_E_NOT_FOUND);
+    assert_int_equal(s.suspend(s.arg, 0, &regs), SW_E_ARGUMENT);
+    assert_int_equal(s.suspend(s.arg, (uint64_t)getpid(), &regs), SW_E_GONE);
+    assert_int_equal(s.current(s.arg), 0);
+    assert_int_equal(s.capture(s.arg, &regs), SW_E_UNSUPPORTED);
+    sw_process_close(process);
+    end(child);
+}
+
+static void a_process_killed_while_stopped_is_gone(void **state)
+{
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    const uint64_t tid = shared->tid[1];
+    struct sw_regs regs;
+    int status;
+    (void)state;
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    kill(child, SIGKILL);
+    enum sw_status seen = SW_OK;
+    for (int i = 0; i < 5000 && seen == SW_OK; i++) {
+        seen = sw_process_regs(process, tid, &regs);
+        nap(1000);
+    }
+    assert_int_equal(seen, SW_E_GONE);
+    assert_int_equal(sw_process_resume(process), SW_E_GONE);
+    assert_int_equal(sw_process_stop(process), SW_E_GONE);
+    sw_process_close(process);
+    /* The parent still hears of the end of its child. */
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void a_process_that_is_not_there_is_gone(void **state)
+{
+    struct sw_process *process = NULL;
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(sw_process_open(NULL, child, &process), SW_E_GONE); /* a zombie */
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(sw_process_open(NULL, child, &process), SW_E_GONE);
+    assert_null(process);
+}
+
+static void bad_arguments_are_refused(void **state)
+{
+    struct sw_process *process = NULL;
+    struct sw_images *images = NULL;
+    struct sw_regs regs = { .machine = SW_MACHINE_X64 };
+    struct sw_walker walker;
+    char name[8];
+    (void)state;
+    assert_int_equal(sw_process_open(NULL, 0, &process), SW_E_ARGUMENT);
+    assert_int_equal(sw_process_open(NULL, -1, &process), SW_E_ARGUMENT);
+    assert_int_equal(sw_process_open(NULL, getpid(), &process), SW_E_ARGUMENT);
+    assert_int_equal(sw_process_open(NULL, 1, NULL), SW_E_ARGUMENT);
+    assert_int_equal(sw_process_stop(NULL), SW_E_ARGUMENT);
+    assert_int_equal(sw_process_resume(NULL), SW_E_ARGUMENT);
+    assert_int_equal(sw_process_threads(NULL, NULL, 0), 0);
+    assert_int_equal(sw_process_add_images(NULL, images), SW_E_ARGUMENT);
+    assert_int_equal(sw_process_walker(NULL, &regs, NULL, NULL, &walker), SW_E_ARGUMENT);
+    assert_null(sw_process_memory(NULL).read);
+    sw_process_close(NULL);
+    const pid_t child = spawn(false);
+    process = open_process(child);
+    assert_int_equal(sw_process_regs(process, shared->tid[1], &regs), SW_E_NOT_FOUND); /* not stopped */
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    assert_int_equal(sw_process_regs(process, 1, &regs), SW_E_NOT_FOUND);
+    assert_int_equal(sw_process_regs(process, shared->tid[1], NULL), SW_E_ARGUMENT);
+    assert_int_equal(sw_process_thread_name(process, 1, name, 8), SW_E_NOT_FOUND);
+    assert_int_equal(sw_process_thread_name(process, shared->tid[1], name, 0), SW_E_ARGUMENT);
+    regs.known = 0;
+    assert_int_equal(sw_process_walker(process, &regs, NULL, NULL, &walker), SW_E_ARGUMENT);
+    assert_int_equal(sw_process_add_images(process, NULL), SW_E_ARGUMENT);
+    sw_process_close(process);
+    end(child);
+}
+
+static void images_of_the_process_are_found_and_named(void **state)
+{
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    struct sw_images *images = NULL;
+    struct sw_image image;
+    uint64_t start = 0;
+    char name[64];
+    (void)state;
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    assert_int_equal(sw_process_add_images(process, images), SW_OK);
+    /* It was forked: its code is where ours is. */
+    const uint64_t function = (uint64_t)(uintptr_t)&live;
+    assert_int_equal(sw_images_name(images, function + 4, name, sizeof name, &start), SW_OK);
+    assert_string_equal(name, "live");
+    assert_true(start == function);
+    assert_int_equal(sw_images_find(images, (uint64_t)(uintptr_t)&getppid, &image), SW_OK);
+    assert_non_null(strstr(image.path, "libc"));
+    /* Nothing has changed, so nothing changes. */
+    const uint64_t generation = sw_images_generation(images);
+    assert_int_equal(sw_process_add_images(process, images), SW_OK);
+    assert_true(sw_images_generation(images) == generation);
+    sw_process_close(process);
+    sw_images_destroy(images);
+    end(child);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_threads_stand_are_seen_and_run_on),
+        cmocka_unit_test(registers_and_names_are_the_threads_own),
+        cmocka_unit_test(memory_is_read_and_ends_where_it_ends),
+        cmocka_unit_test(a_walker_has_the_stack_as_window),
+        cmocka_unit_test(signals_of_the_process_are_not_lost),
+        cmocka_unit_test(a_process_stopped_by_job_control_stays_stopped),
+        cmocka_unit_test(threads_that_are_born_meanwhile_are_caught),
+        cmocka_unit_test(single_threads_are_suspended_and_nest),
+        cmocka_unit_test(a_process_killed_while_stopped_is_gone),
+        cmocka_unit_test(a_process_that_is_not_there_is_gone),
+        cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(images_of_the_process_are_found_and_named),
+    };
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+/*
+ * What a walk takes: less than 4 KiB of stack whatever its sources are, and nothing from the allocator. Measured on a
+ * thread whose stack was painted before.
+ */
+#include "rows.h"
+
+#include <snapwalk/image.h>
+#include <snapwalk/self.h>
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { STACK = 1 << 20, PAINT = 0xa5, BUDGET = 4096, NEAR = 1024 };
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define INSTRUMENTED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define INSTRUMENTED 1
+#endif
+#endif
+#ifndef INSTRUMENTED
+#define INSTRUMENTED 0
+#endif
+
+static const struct row {
+    const char *name;
+    uint32_t flags;
+    enum sw_source source; /* one that the walk must have used, so that it is what was measured */
+} rows[] = {
+    { "with_tables", 0, SW_SOURCE_CFI },
+    { "by_analysis", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD },
+};
+
+static struct sw_images *images;
+static struct sw_scratch scratch;
+
+struct measured {
+    const struct row *row;
+    uint8_t *stack;
+    const uint8_t *inside; /* an address in the measured function's frame */
+    unsigned frames, by_source;
+};
+
+static bool count(void *arg, const struct sw_frame *frame)
+{
+    struct measured *m = arg;
+    m->frames++;
+    m->by_source += frame->source == (uint8_t)m->row->source;
+    return true;
+}
+
+static void *walk_once(void *arg)
+{
+    struct measured *m = arg;
+    uint8_t here;
+    struct sw_walker walker;
+    struct sw_regs regs;
+    if (sw_self_walker(&walker, NULL, images) != SW_OK)
+        return NULL;
+    walker.flags = m->row->flags;
+    sw_self_capture(&regs);
+    m->inside = &here;
+    /* Set-up asked libc, which used more: painted again up to where this function's own frame may be. */
+    for (volatile uint8_t *at = m->stack; at < (uint8_t *)__builtin_frame_address(0) - NEAR; at++)
+        *at = PAINT;
+    (void)!sw_walk_all(&walker, &scratch, &regs, count, m);
+    return NULL;
+}
+
+static uint8_t *painted_stack(void)
+{
+    uint8_t *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(stack != MAP_FAILED);
+    memset(stack, PAINT, STACK);
+    return stack;
+}
+
+static void walk_fits_its_stack_budget(void **state)
+{
+    uint8_t *stack = painted_stack();
+    struct measured m = { .row = *state, .stack = stack };
+    pthread_attr_t attributes;
+    pthread_t thread;
+    size_t untouched = 0;
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstack(&attributes, stack, STACK), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, walk_once, &m), 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+    while (stack[untouched] == PAINT)
+        untouched++;
+    assert_true(m.frames >= 2);
+    assert_true(m.by_source >= 1);
+    const size_t used = (size_t)(m.inside - (stack + untouched));
+    print_message("# %s: %zu bytes of stack\n", m.row->name, used);
+    if (!INSTRUMENTED)
+        assert_in_range(used, 1, BUDGET);
+    munmap(stack, STACK);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT_OF(rows)];
+    if (sw_images_create(NULL, &images) || sw_images_add_self(images))
+        return 1;
+    FILL_ROWS(tests, rows, walk_fits_its_stack_budget);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    sw_images_destroy(images);
+    return failed;
+}
