@@ -60,7 +60,7 @@ static bool all_empty(const sw_slot *slots, unsigned count)
 static unsigned empty_order(const struct sw_place *place, unsigned first)
 {
     unsigned order = 0;
-    while (place->node && order < SW_NODE_BITS) {
+    while (order < sw_node_order(place->shift)) {
         const unsigned size = 2u << order;
         const unsigned low = place->index & ~(size - 1);
         if (low < first || !all_empty(&place->slots[low], size))
@@ -90,7 +90,7 @@ static struct sw_node *make_node(struct sw_codemap *map, uint64_t address, unsig
     node->base = address & ~sw_region_mask(shift + SW_NODE_BITS);
     node->shift = shift;
     for (unsigned i = 0; i < SW_NODE_SLOTS; i++)
-        atomic_init(&node->slot[i], value);
+        atomic_init(&node->slot[i], i >> sw_node_order(shift) ? 0 : value);
     return node;
 }
 
@@ -105,7 +105,7 @@ static bool plant(struct sw_codemap *map, uintptr_t full, const struct sw_range 
     while (apart >> shift >> SW_NODE_BITS)
         shift += SW_NODE_BITS;
     uintptr_t value;
-    if (!sw_codemap_chunk(map, &ranges, shift + SW_NODE_BITS, &value))
+    if (!sw_codemap_chunk(map, &ranges, shift + sw_node_order(shift), &value))
         return false;
     struct sw_node *node = make_node(map, range->begin, shift, value);
     if (!node) {
@@ -277,7 +277,7 @@ void sw_codemap_tidy(struct sw_codemap *map, uint64_t address)
     bool more = true;
     while (more && sw_codemap_locate(map, address, &place) && place.node && !sw_is_span(place.value)) {
         const unsigned order = sw_place_order(&place, 0);
-        more = order == SW_NODE_BITS ? lift(map, &place, address) : join(map, &place, address, order);
+        more = order == sw_node_order(place.shift) ? lift(map, &place, address) : join(map, &place, address, order);
     }
     lower_root(map);
 }

@@ -28,7 +28,7 @@
 
 #include <snapwalk/alloc.h>
 
-enum { SW_NODE_BITS = 4, SW_NODE_SLOTS = 1 << SW_NODE_BITS };
+enum { SW_NODE_BITS = 6, SW_NODE_SLOTS = 1 << SW_NODE_BITS };
 
 /* What a slot holds: 0, the address of a chunk, or the address of a node + 1. */
 typedef _Atomic uintptr_t sw_slot;
@@ -88,6 +88,12 @@ static inline bool sw_is_span(uintptr_t value)
 static inline unsigned sw_slot_index(uint64_t address, unsigned shift)
 {
     return (unsigned)(address >> shift) % SW_NODE_SLOTS;
+}
+
+/* log2 of the slots of a node that are in use: at the topmost level there are only 64 - 60 bits left. */
+static inline unsigned sw_node_order(unsigned shift)
+{
+    return 64 - shift < SW_NODE_BITS ? 64 - shift : SW_NODE_BITS;
 }
 
 /* Shifted twice: the root may be the level with shift 60. */

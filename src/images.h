@@ -71,7 +71,8 @@ void sw_images_discard(struct sw_images *images, struct sw_image_entry *entry);
 /*
  * Takes an entry over, by info.begin and info.end; removes the one that begins at `begin`.
  *
- * Returns  SW_OK; SW_E_EMPTY; SW_E_WRAPS; SW_E_OVERLAP; SW_E_NO_MEMORY (the entry is still the caller's). / SW_E_NOT_FOUND.
+ * Returns  SW_OK; SW_E_EMPTY; SW_E_WRAPS; SW_E_OVERLAP; SW_E_NO_MEMORY (the entry is still the caller's).
+ *          drop: SW_OK; SW_E_NOT_FOUND; SW_E_NO_MEMORY (nothing changed).
  */
 enum sw_status sw_images_insert(struct sw_images *images, struct sw_image_entry *entry);
 enum sw_status sw_images_drop(struct sw_images *images, uint64_t begin);

@@ -1,6 +1,6 @@
 /*
- * Perf maps: names and ranges of JIT code, kept sorted and disjoint, and the same ranges in a code map. Knows who wins where
- * lines overlap and how CoreCLR names things; refuses to know files (src/os) and the text of a line (lib/jit).
+ * Perf maps: names and ranges of JIT code, kept sorted and disjoint, and the same ranges in a code map. Knows who wins
+ * where lines overlap and how CoreCLR names things; refuses to know files (src/os) and the text of a line (lib/jit).
  * Follows jit-interfaces.md section 1.
  *
  * Who wins:
@@ -90,7 +90,7 @@ struct place {
 static struct entry *entry_at(const struct sw_perfmap *p, struct place at)
 {
     return at.chunk < p->chunk_count && at.index < p->chunks[at.chunk]->count ? &p->chunks[at.chunk]->entries[at.index]
-                                                                               : NULL;
+                                                                              : NULL;
 }
 
 /* The first entry that ends behind the address; one past the last when there is none. */
@@ -300,9 +300,9 @@ static bool contains(const struct sw_perfmap_line *line, const char *text)
 }
 
 /*
- * How CoreCLR's lines are told apart: methods are `type [assembly] Type::Method(args)[tier]`; IL stubs and DynamicMethod
- * bodies have the type dynamicClass. A block of stubs begins with any of them, so there is nothing to analyse from;
- * nearly all run with the return address on top.
+ * How CoreCLR's lines are told apart: methods are `type [assembly] Type::Method(args)[tier]`; IL stubs and
+ * DynamicMethod bodies have the type dynamicClass. A block of stubs begins with any of them, so there is nothing to
+ * analyse from; nearly all run with the return address on top.
  */
 static void classify_clr(const struct sw_perfmap_line *line, struct sw_range *range)
 {
@@ -408,7 +408,8 @@ enum sw_status sw_perfmap_feed(struct sw_perfmap *p, const char *bytes, size_t s
 
 /* ---- the rest of the public calls ---- */
 
-enum sw_status sw_perfmap_create(const struct sw_alloc *alloc, enum sw_perfmap_flavour flavour, struct sw_perfmap **made)
+enum sw_status sw_perfmap_create(const struct sw_alloc *alloc, enum sw_perfmap_flavour flavour,
+                                 struct sw_perfmap **made)
 {
     if (!made || !sw_alloc_usable(alloc) || (flavour != SW_PERFMAP_PLAIN && flavour != SW_PERFMAP_CLR))
         return SW_E_ARGUMENT;

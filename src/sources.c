@@ -4,13 +4,12 @@
  * Every one ends in a struct sw_rule. Nothing here loads a register: that is sw_rule_apply's.
  */
 #include "sources.h"
+#include "search.h"
 
 #include "clr/clr.h"
 #include "x64/x64.h"
 
 #include <string.h>
-
-enum { LONGEST_CALL = 8, MOST_HOPS = 3 };
 
 /* The decoder of a machine, or null: then nothing can be derived from its code. */
 static sw_decode_fn *decoder(enum sw_machine machine)
@@ -63,18 +62,20 @@ static enum sw_status from_image(const struct sw_question *q)
 /* ---- signal trampolines without tables ---- */
 
 /*
- * A trampoline: the bytes at its pc, and where it left sp relative to the ucontext.
- * Source: contexts.md sections 3 and 4 (glibc, musl; the ARM64 vdso).
+ * A trampoline: its bytes, how many of them the first instruction has, and where sp is relative to the ucontext. A
+ * handler returns to the first instruction; the second, the system call, can be stopped at. Source: contexts.md
+ * sections 3 and 4 (glibc, musl; the ARM64 vdso).
  */
 static const struct trampoline {
     enum sw_machine machine;
     uint8_t size;
     uint8_t bytes[9];
+    uint8_t first_size;
     int16_t ucontext; /* above sp */
     int16_t first;    /* of register 0 in it, ARM64 */
 } trampolines[] = {
-    { SW_MACHINE_X64, 9, { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 }, 0, 0 },
-    { SW_MACHINE_ARM64, 8, { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 }, 128, 184 },
+    { SW_MACHINE_X64, 9, { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 }, 7, 0, 0 },
+    { SW_MACHINE_ARM64, 8, { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 }, 4, 128, 184 },
 };
 
 /* Offsets in a ucontext by register number; contexts.md section 9. */
@@ -94,61 +95,26 @@ static void signal_rule(const struct trampoline *t, struct sw_rule *rule)
     rule->cfa = rule->r[sp];
 }
 
+static bool holds_bytes(const struct sw_question *q, const struct trampoline *t, uint64_t at)
+{
+    size_t size;
+    const uint8_t *bytes = sw_fetch_code(&q->room->fetch, at, &size);
+    return bytes && size >= t->size && memcmp(bytes, t->bytes, t->size) == 0;
+}
+
 static enum sw_status from_signal_bytes(const struct sw_question *q)
 {
     const uint64_t pc = sw_regs_pc(&q->frame->regs);
     for (size_t i = 0; i < sizeof trampolines / sizeof trampolines[0]; i++) {
         const struct trampoline *t = &trampolines[i];
-        size_t size;
-        const uint8_t *bytes = t->machine == q->walker->machine ? sw_fetch_code(&q->room->fetch, pc, &size) : NULL;
-        if (!bytes || size < t->size || memcmp(bytes, t->bytes, t->size) != 0)
+        if (t->machine != q->walker->machine)
+            continue;
+        if (!holds_bytes(q, t, pc) && !(q->frame->exact && holds_bytes(q, t, pc - t->first_size)))
             continue;
         signal_rule(t, &q->room->rule);
         return SW_OK;
     }
     return SW_E_NO_RULE;
-}
-
-/* ---- calls in front of return addresses ---- */
-
-/* Whether a call stands in front of a return address; what it calls, 0 when that is not known. */
-static bool call_before(const struct sw_question *q, uint64_t after, uint64_t *target)
-{
-    uint8_t bytes[LONGEST_CALL];
-    uint64_t slot = 0;
-    if (q->walker->machine != SW_MACHINE_X64 || after < LONGEST_CALL)
-        return false;
-    /* The page in front may be missing: the shorter forms are asked for alone. */
-    for (size_t size = LONGEST_CALL; size >= 2; size = size == LONGEST_CALL ? 5 : size == 5 ? 2 : 0) {
-        if (sw_memory_read(&q->walker->memory, after - size, bytes, size) != size)
-            continue;
-        if (!sw_x64_call_before(bytes, size, after, target, &slot))
-            return false;
-        if (slot && !sw_memory_word(&q->walker->memory, slot, target))
-            *target = 0;
-        return true;
-    }
-    return false;
-}
-
-/* Where a call ends up: through the jumps of a PLT entry or an import stub. */
-static uint64_t final_target(const struct sw_question *q, uint64_t target)
-{
-    for (unsigned hops = 0; hops < MOST_HOPS && target != 0; hops++) {
-        struct sw_insn insn;
-        size_t size;
-        uint64_t at = target;
-        const uint8_t *bytes = sw_fetch_code(&q->room->fetch, at, &size);
-        if (bytes && sw_x64_decode(bytes, size, at, &insn) == SW_OK && insn.flow == SW_FLOW_NEXT && insn.count == 0) {
-            at += insn.length; /* endbr64 */
-            bytes = sw_fetch_code(&q->room->fetch, at, &size);
-        }
-        if (!bytes || sw_x64_decode(bytes, size, at, &insn) != SW_OK || insn.flow != SW_FLOW_INDIRECT || !insn.slot)
-            return target;
-        if (!sw_memory_word(&q->walker->memory, insn.slot, &target))
-            return 0;
-    }
-    return target;
 }
 
 /* ---- instructions, from the function's start ---- */
@@ -164,7 +130,7 @@ static enum sw_status from_function(const struct sw_question *q)
         sw_analyze_function(&where, code->begin, code->end, q->frame->lookup, &q->room->analysis, &q->room->rule);
     if (status || sw_try_rule(q, &q->room->rule, NULL) != SW_STOP_NONE)
         return status;
-    if (call_before(q, sw_regs_pc(&q->room->caller), &target) && target == code->begin)
+    if (sw_is_behind_call(q, sw_regs_pc(&q->room->caller), &target) && target == code->begin)
         q->room->rule.trust = SW_TRUST_CONFIRMED;
     return SW_OK;
 }
@@ -181,38 +147,16 @@ static bool is_candidate(void *arg, const struct sw_rule *rule)
 {
     struct search *s = arg;
     struct sw_walk_room *room = s->q->room;
-    if (sw_try_rule(s->q, rule, NULL) != SW_STOP_NONE)
+    const enum sw_stop stop = sw_try_rule(s->q, rule, NULL);
+    if (stop != SW_STOP_NONE && stop != SW_STOP_ROOT_ZERO)
         return false;
-    if (!call_before(s->q, sw_regs_pc(&room->caller), &s->target)) {
+    if (stop == SW_STOP_ROOT_ZERO || !sw_is_behind_call(s->q, sw_regs_pc(&room->caller), &s->target)) {
         if (!s->has_plain)
             room->plain = *rule;
         s->has_plain = true;
         return false;
     }
     room->rule = *rule;
-    return true;
-}
-
-/*
- * A candidate's call names the function that pc should be in. Analysed from there, pc must lie at the same distance
- * from the CFA: then that analysis, which knows the saved registers, is taken, and it is confirmed.
- */
-static bool is_confirmed(const struct sw_question *q, const struct sw_code *code, uint64_t target)
-{
-    struct sw_regs forward = q->room->caller;
-    const struct sw_rule rule = q->room->rule;
-    if (target == 0 || sw_try_rule(q, &rule, NULL) != SW_STOP_NONE)
-        return false;
-    forward = q->room->caller;
-    if (sw_analyze_function(code, final_target(q, target), 0, q->frame->lookup, &q->room->analysis, &q->room->rule) !=
-            SW_OK ||
-        sw_try_rule(q, &q->room->rule, NULL) != SW_STOP_NONE || sw_regs_pc(&forward) != sw_regs_pc(&q->room->caller) ||
-        sw_regs_sp(&forward) != sw_regs_sp(&q->room->caller)) {
-        q->room->rule = rule;
-        return false;
-    }
-    q->room->rule.source = SW_SOURCE_FORWARD;
-    q->room->rule.trust = SW_TRUST_CONFIRMED;
     return true;
 }
 
@@ -233,13 +177,18 @@ static enum sw_status from_forward(const struct sw_question *q)
     const uint64_t pc = sw_regs_pc(&q->frame->regs);
     int32_t above;
     const int32_t *known = fp_above_sp(&q->frame->regs, &above) ? &above : NULL;
-    if (sw_analyze_forward(&code, pc, known, &q->room->analysis, is_candidate, &s) != SW_OK) {
-        q->room->rule = q->room->plain;
-        return s.has_plain ? SW_OK : SW_E_NO_RULE;
+    const bool found = sw_analyze_forward(&code, pc, known, &q->room->analysis, is_candidate, &s) == SW_OK;
+    if (found && s.target == 0) {
+        q->room->rule.trust = SW_TRUST_LIKELY; /* called through a register: nothing to confirm it by */
+        return SW_OK;
     }
-    if (!is_confirmed(q, &code, s.target))
-        q->room->rule.trust = s.target == 0 ? SW_TRUST_LIKELY : SW_TRUST_GUESS;
-    return SW_OK;
+    if (found)
+        q->room->plain = q->room->rule;
+    if ((found && sw_search_confirm(q, &code, s.target)) || sw_search_stack(q, &code))
+        return SW_OK;
+    q->room->rule = q->room->plain;
+    q->room->rule.trust = SW_TRUST_GUESS;
+    return found || s.has_plain ? SW_OK : SW_E_NO_RULE;
 }
 
 /* ---- the frame pointer, and code that cannot be read ---- */
@@ -272,9 +221,10 @@ static enum sw_status from_frame_pointer(const struct sw_question *q)
     rule->cfa = (struct sw_loc){ SW_LOC_REG, (uint8_t)fp, 0, 16 };
     rule->r[fp] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -16 };
     rule->r[pc] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
-    if (sw_try_rule(q, rule, NULL) != SW_STOP_NONE)
-        return SW_E_NO_RULE;
-    if (regs->machine == SW_MACHINE_X64 && !call_before(q, sw_regs_pc(&q->room->caller), &target))
+    const enum sw_stop stop = sw_try_rule(q, rule, NULL);
+    if (stop == SW_STOP_ROOT_ZERO)
+        return SW_OK;
+    if (stop != SW_STOP_NONE || !sw_is_behind_call(q, sw_regs_pc(&q->room->caller), &target))
         return SW_E_NO_RULE;
     return SW_OK;
 }

@@ -4,23 +4,7 @@
 #ifndef SW_SRC_SOURCES_H
 #define SW_SRC_SOURCES_H
 
-#include "images.h"
-#include "walk.h"
-
-/*
- * One question: the frame whose caller is wanted.
- *
- * entry    The image around the pc, held by the asker; null when there is none.
- */
-struct sw_question {
-    const struct sw_walker *walker;
-    struct sw_walk_room *room;
-    const struct sw_frame *frame;
-    const struct sw_image_entry *entry;
-};
-
-/* The frame's caller by a rule: applied and checked. Fills room->caller. */
-SW_NODISCARD enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule, uint64_t *fault);
+#include "step.h"
 
 /* The n-th source's rule in q->room->rule. SW_E_NO_RULE: it has nothing to say. SW_E_LIMIT with n past the last. */
 enum { SW_SOURCES = 7 };

@@ -25,19 +25,20 @@ static bool end_walk(struct sw_walk *walk, enum sw_stop stop)
 
 /* ---- find ---- */
 
-static const struct sw_image_entry *image_at(const struct sw_walker *walker, uint64_t address)
+/*
+ * Whether a frame of managed code was interrupted although nothing says so: CoreCLR's fault handler makes the faulting
+ * pc look like a return address, without a signal frame. Managed code has no return address without a call in front of
+ * it.
+ */
+static bool was_interrupted(const struct sw_question *q)
 {
-    return sw_images_entry(walker->images, address);
-}
-
-static void find_code(const struct sw_walker *walker, const struct sw_image_entry *entry, uint64_t lookup,
-                      struct sw_range *code)
-{
-    if (walker->codemap && sw_codemap_find(walker->codemap, lookup, code) == SW_OK)
-        return;
-    if (entry && entry->has_clr && sw_clr_image_method(&entry->clr, lookup, code) == SW_OK)
-        return;
-    *code = (struct sw_range){ .kind = SW_KIND_NATIVE };
+    const uint64_t pc = sw_regs_pc(&q->frame->regs);
+    struct sw_range code;
+    uint64_t target;
+    sw_find_code(q->walker, sw_images_entry(q->walker->images, pc), pc, &code);
+    if (code.kind != SW_KIND_JIT && code.kind != SW_KIND_NGEN)
+        return false;
+    return pc == code.begin || !sw_is_behind_call(q, pc, &target);
 }
 
 /*
@@ -50,81 +51,11 @@ static void find_frame(struct sw_walk *walk, const struct sw_image_entry *entry)
     struct sw_walk_room *room = room_of(walk);
     const struct sw_question q = { walk->walker, room, frame, entry };
     uint64_t function;
-    find_code(walk->walker, entry, frame->lookup, &frame->code);
+    sw_find_code(walk->walker, entry, frame->lookup, &frame->code);
     room->has_kept =
         !(walk->walker->flags & SW_WALK_NO_TABLES) && sw_source_clr_header(&q, &room->kept, &function) == SW_OK;
     if (room->has_kept && frame->code.id == frame->code.begin)
         frame->code.id = function;
-}
-
-/* ---- apply, and what a caller must look like ---- */
-
-static uint64_t without_signature(const struct sw_walker *walker, uint64_t pc)
-{
-    const uint64_t derived = UINT64_C(0xffff000000000000);
-    if (walker->machine != SW_MACHINE_ARM64)
-        return pc;
-    return pc & ~(walker->pac_mask ? walker->pac_mask : derived);
-}
-
-static enum sw_stop check_stack(const struct sw_walker *walker, uint64_t sp, uint64_t caller_sp, bool is_signal)
-{
-    const bool bounded = walker->stack_end != 0;
-    const bool inside = bounded && sp >= walker->stack_begin && sp <= walker->stack_end;
-    const bool caller_inside = caller_sp >= walker->stack_begin && caller_sp <= walker->stack_end;
-    if (inside && !caller_inside)
-        return SW_STOP_OUTSIDE_STACK;
-    if (is_signal || (bounded && !inside && caller_inside))
-        return SW_STOP_NONE; /* back from an alternate stack */
-    if (caller_sp < sp || (caller_sp == sp && walker->machine == SW_MACHINE_X64))
-        return SW_STOP_SP_NOT_RISING;
-    return SW_STOP_NONE;
-}
-
-static enum sw_stop stop_of(enum sw_status status)
-{
-    switch (status) {
-    case SW_E_UNREADABLE:
-        return SW_STOP_UNREADABLE;
-    case SW_E_NO_RULE:
-        return SW_STOP_LOST_REGISTER;
-    default:
-        return SW_STOP_BAD_TABLE;
-    }
-}
-
-static bool is_readable(const struct sw_question *q, uint64_t address)
-{
-    size_t size;
-    return sw_fetch_code(&q->room->fetch, address, &size) != NULL;
-}
-
-static bool is_code(const struct sw_question *q, uint64_t address)
-{
-    if (q->walker->codemap && sw_codemap_find(q->walker->codemap, address, NULL) == SW_OK)
-        return true;
-    return image_at(q->walker, address) || is_readable(q, address);
-}
-
-enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule, uint64_t *fault)
-{
-    const struct sw_regs *regs = &q->frame->regs;
-    struct sw_regs *caller = &q->room->caller;
-    const bool is_signal = rule->flags & SW_RULE_SIGNAL;
-    const unsigned pc = sw_regs_pc_number(regs->machine);
-    const enum sw_status status = sw_rule_apply(rule, regs, &q->walker->memory, caller, NULL, fault);
-    if (status)
-        return stop_of(status);
-    caller->r[pc] = without_signature(q->walker, caller->r[pc]);
-    if (caller->r[pc] == 0 && !is_signal)
-        return SW_STOP_ROOT_ZERO;
-    const enum sw_stop stop = check_stack(q->walker, sw_regs_sp(regs), sw_regs_sp(caller), is_signal);
-    if (stop != SW_STOP_NONE)
-        return stop;
-    if (caller->machine == SW_MACHINE_ARM64 && sw_regs_sp(caller) == sw_regs_sp(regs) &&
-        caller->r[pc] == sw_regs_pc(regs) && !is_signal)
-        return SW_STOP_SP_NOT_RISING;
-    return is_signal || is_code(q, caller->r[pc] - 1) ? SW_STOP_NONE : SW_STOP_BAD_PC;
 }
 
 /* ---- one step ---- */
@@ -173,15 +104,15 @@ static bool step(struct sw_walk *walk)
 
     walk->fault = (struct sw_fault){ SW_E_NO_RULE, sw_regs_pc(&frame->regs), 0 };
     const uint32_t ticket = sw_images_enter(walker->images);
-    const struct sw_question q = { walker, room, frame, image_at(walker, frame->lookup) };
+    const struct sw_question q = { walker, room, frame, sw_images_entry(walker->images, frame->lookup) };
     stop = find_caller(walk, &q);
     if (stop == SW_STOP_NONE) {
         frame->regs = room->caller;
-        frame->exact = (room->rule.flags & SW_RULE_SIGNAL) != 0;
+        frame->exact = (room->rule.flags & SW_RULE_SIGNAL) != 0 || was_interrupted(&q);
         frame->lookup = sw_regs_pc(&frame->regs) - (frame->exact ? 0 : 1);
         frame->source = room->rule.source;
         frame->trust = room->rule.trust;
-        find_frame(walk, image_at(walker, frame->lookup));
+        find_frame(walk, sw_images_entry(walker->images, frame->lookup));
     }
     sw_images_leave(walker->images, ticket);
     if (stop == SW_STOP_NONE)
@@ -220,7 +151,7 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
 static bool first_frame(struct sw_walk *walk)
 {
     const uint32_t ticket = sw_images_enter(walk->walker->images);
-    find_frame(walk, image_at(walk->walker, walk->frame.lookup));
+    find_frame(walk, sw_images_entry(walk->walker->images, walk->frame.lookup));
     sw_images_leave(walk->walker->images, ticket);
     walk->state = INSIDE;
     walk->depth = 1;

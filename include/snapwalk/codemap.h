@@ -7,6 +7,10 @@
 
 #include <snapwalk/alloc.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum sw_kind {
     SW_KIND_NONE = 0,
     SW_KIND_JIT,   /* managed code made at run time */
@@ -118,5 +122,9 @@ SW_NODISCARD enum sw_status sw_codemap_each(const struct sw_codemap *map,
 uint64_t sw_codemap_count(const struct sw_codemap *map);
 uint64_t sw_codemap_bytes(const struct sw_codemap *map);
 uint64_t sw_codemap_generation(const struct sw_codemap *map);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -6,6 +6,10 @@
 
 #include <snapwalk/regs.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ORDER sw_context_form: lib/regs/context.c */
 enum sw_context_form {
     SW_CONTEXT_WIN32 = 0, /* Win32 CONTEXT: x64 1232 bytes (CoreCLR on Linux 1504, 3104, 3232), ARM64 912 (992) */
@@ -54,5 +58,9 @@ SW_NODISCARD enum sw_status sw_context_store(enum sw_context_form form, const st
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_TRUNCATED. Memory  None. Threads  Any. Signals  Safe.
  */
 SW_NODISCARD enum sw_status sw_prstatus_thread(const void *record, size_t size, uint32_t *thread);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

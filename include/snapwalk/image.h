@@ -9,6 +9,10 @@
 #include <snapwalk/memory.h>
 #include <snapwalk/regs.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct sw_images;
 
 /* What an image is, for messages and names. `path` belongs to the set and lives until the image is removed. */
@@ -34,7 +38,8 @@ void sw_images_destroy(struct sw_images *images);
 /*
  * Registers every image that this process has loaded now (ELF through the dynamic linker, the vdso, ReadyToRun
  * images from the memory map), and forgets those that are gone. Unwind tables are used where they are mapped,
- * without a copy. Call it again after dlopen or dlclose.
+ * without a copy, so call it again after dlopen and dlclose, and let no walk meet code of a library that is being
+ * unloaded.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_BUSY; SW_E_OS. An image whose headers are bad is left out.
  * Threads  One writer at a time, walks go on meanwhile. Signals  Not safe.
@@ -49,12 +54,15 @@ SW_NODISCARD enum sw_status sw_images_add_self(struct sw_images *images);
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_BUSY; SW_E_OVERLAP; SW_E_OS (open or map failed);
  *          SW_E_TRUNCATED, SW_E_MALFORMED, SW_E_UNSUPPORTED (not a file of these kinds).
- * Memory   Maps the file read-only for the life of the image. Threads  One writer. Signals  Not safe.
+ * Memory   Maps the file read-only for the life of the image: who cuts it short meanwhile brings SIGBUS on its readers.
+ * Threads  One writer. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_images_add_file(struct sw_images *images, const char *path, uint64_t address);
 
 /*
  * Registers an ELF image that exists only in the target's memory (the vdso): it is read through `memory` and kept.
+ *
+ * size     1 to 64 MiB.
  *
  * Returns  As sw_images_add_file; SW_E_UNREADABLE. Threads  One writer. Signals  Not safe.
  */
@@ -92,5 +100,9 @@ SW_NODISCARD enum sw_status sw_images_name(const struct sw_images *images, uint6
 
 /* Changes with every change of the set. Threads  Any. Signals  Safe. */
 uint64_t sw_images_generation(const struct sw_images *images);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

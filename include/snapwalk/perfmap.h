@@ -6,6 +6,10 @@
 
 #include <snapwalk/codemap.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct sw_perfmap;
 
 /* How a runtime's perf map is to be understood. */
@@ -56,5 +60,9 @@ const char *sw_perfmap_name(const struct sw_perfmap *perfmap, uint64_t address, 
 /* Lines understood and lines passed over, so far. Threads  Any. Signals  Safe. */
 uint64_t sw_perfmap_lines(const struct sw_perfmap *perfmap);
 uint64_t sw_perfmap_bad_lines(const struct sw_perfmap *perfmap);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,12 +7,17 @@
 #include <snapwalk/thread.h>
 #include <snapwalk/walk.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct sw_process;
 
 /*
  * Opens a process by its id. Nothing is stopped yet.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_PERMISSION; SW_E_NO_MEMORY; SW_E_OS; SW_E_UNSUPPORTED (32-bit).
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_PERMISSION; SW_E_NO_MEMORY; SW_E_OS; SW_E_UNSUPPORTED (32-bit,
+ *          or a kernel thread). A process cannot open itself: SW_E_ARGUMENT.
  * Threads  All calls on one process from one thread: ptrace belongs to a thread. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_process **process);
@@ -20,16 +25,21 @@ void sw_process_close(struct sw_process *process); /* resumes and detaches; NULL
 
 /*
  * Reads the process's memory map and registers the images in it (ELF files, the vdso, ReadyToRun images), forgetting
- * those that are gone. Cheap when nothing changed.
+ * those that are gone. Cheap when nothing changed. A deleted file is found where the caller may open
+ * /proc/PID/map_files, and left out elsewhere: better no tables than those of another file.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_PERMISSION; SW_E_NO_MEMORY; SW_E_OS. A bad image is left out.
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (another writer is inside `images`); SW_E_PERMISSION;
+ *          SW_E_NO_MEMORY; SW_E_OS. A bad image is left out.
  */
 SW_NODISCARD enum sw_status sw_process_add_images(struct sw_process *process, struct sw_images *images);
 
 /*
- * Stops every thread; lets them run again.
+ * Stops every thread; lets them run again. New threads are caught too; one that sleeps uninterruptibly for longer than
+ * 0.2 s (a parent in vfork) is left out of the list. Resuming detaches: signals that came meanwhile are delivered, and
+ * a process that was stopped by job control stays so. Suspends of single threads hold beyond a resume.
  *
- * Returns  SW_OK; SW_E_GONE; SW_E_PERMISSION; SW_E_NO_MEMORY; SW_E_OS. New threads are caught too.
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (no thread could be stopped); SW_E_PERMISSION (also: somebody
+ *          else traces it); SW_E_NO_MEMORY; SW_E_OS. After a failure nothing is stopped that was not before.
  */
 SW_NODISCARD enum sw_status sw_process_stop(struct sw_process *process);
 SW_NODISCARD enum sw_status sw_process_resume(struct sw_process *process);
@@ -62,5 +72,9 @@ struct sw_memory sw_process_memory(struct sw_process *process);
  * Stops single threads for an engine. `process` is borrowed.
  */
 struct sw_suspender sw_process_suspender(struct sw_process *process);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

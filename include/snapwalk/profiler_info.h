@@ -54,8 +54,8 @@ extern "C" {
  * Returns  SW_OK; SW_E_ARGUMENT (engine, its walker or its threads null, info null, half an allocator); SW_E_NO_MEMORY.
  * Memory   About 100 bytes, and SW_SCRATCH_BYTES where scratch is null. EnumThreads and Clone allocate, no other call.
  * Threads  Any. On the object: one DoStackSnapshot or SetEventMask at a time, as on the engine; others any number.
- * Signals  Not safe. On the object: DoStackSnapshot as sw_snapshot; GetFunctionFromIP*, GetCodeInfo*, GetEventMask* safe;
- *          GetThreadInfo and GetCurrentThreadID when the suspender is; EnumThreads and the enumerators not.
+ * Signals  Not safe. On the object: DoStackSnapshot as sw_snapshot; GetFunctionFromIP*, GetCodeInfo*, GetEventMask* and
+ *          GetThreadInfo safe; GetCurrentThreadID when the suspender is; EnumThreads and the enumerators not.
  */
 SW_NODISCARD enum sw_status sw_profiler_info_create(struct sw_engine *engine, struct sw_scratch *scratch,
                                                     const struct sw_alloc *alloc, ICorProfilerInfo2 **info);

@@ -8,6 +8,10 @@
 
 #include <snapwalk/status.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum sw_machine { SW_MACHINE_NONE = 0, SW_MACHINE_X64 = 1, SW_MACHINE_ARM64 = 2 };
 
 enum sw_x64_reg {
@@ -72,5 +76,9 @@ static inline void sw_regs_set(struct sw_regs *regs, unsigned number, uint64_t v
 static inline uint64_t sw_regs_pc(const struct sw_regs *regs) { return regs->r[sw_regs_pc_number(regs->machine)]; }
 static inline uint64_t sw_regs_sp(const struct sw_regs *regs) { return regs->r[sw_regs_sp_number(regs->machine)]; }
 static inline uint64_t sw_regs_fp(const struct sw_regs *regs) { return regs->r[sw_regs_fp_number(regs->machine)]; }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

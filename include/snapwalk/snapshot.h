@@ -8,6 +8,10 @@
 #include <snapwalk/thread.h>
 #include <snapwalk/walk.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Whose answers are given where documentation and the real CLR differ (DESIGN.md, "The contract"). */
 enum sw_flavour { SW_FLAVOUR_DOCUMENTED = 0, SW_FLAVOUR_CORECLR_WINDOWS, SW_FLAVOUR_CORECLR_UNIX, SW_FLAVOUR_COUNT };
 
@@ -162,5 +166,9 @@ SW_NODISCARD HRESULT sw_frame_info_read(struct sw_engine *engine, COR_PRF_FRAME_
  *             is set to 0 as well on E_FAIL, as the documentation says (D19).
  */
 SW_NODISCARD HRESULT sw_function_from_ip(const struct sw_engine *engine, uint64_t ip, FunctionID *function);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #if defined(__GNUC__)
 #define SW_NODISCARD __attribute__((warn_unused_result))
 #else
@@ -51,5 +55,9 @@ const char *sw_status_name(enum sw_status status);
  * Returns  A constant string. Memory  Static. Threads  Any. Signals  Safe.
  */
 const char *sw_version(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

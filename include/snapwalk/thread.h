@@ -7,6 +7,10 @@
 #include <snapwalk/alloc.h>
 #include <snapwalk/regs.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Whether a thread runs managed code (or runtime helpers that may touch managed objects), or code outside it. */
 enum sw_mode {
     SW_MODE_UNKNOWN = 0, /* nobody said; the code at the top of the stack decides */
@@ -153,5 +157,9 @@ void sw_threads_release(struct sw_threads *threads, uint64_t id);
  * Returns  How many there are. Memory  Allocates nothing. Threads  Any. Signals  Safe.
  */
 size_t sw_threads_list(const struct sw_threads *threads, uint64_t *ids, size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

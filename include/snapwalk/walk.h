@@ -9,6 +9,10 @@
 #include <snapwalk/memory.h>
 #include <snapwalk/regs.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* How a frame's registers were found. ORDER sw_source: src/names.c. */
 enum sw_source {
     SW_SOURCE_NONE = 0,
@@ -189,5 +193,9 @@ SW_NODISCARD enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_
 SW_NODISCARD enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scratch *scratch,
                                               const struct sw_regs *start, struct sw_regs *seed,
                                               struct sw_fault *fault);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,6 +4,7 @@
  * else), otherwise what differs is unknown. Everything is bounded: instructions, blocks, states, visits.
  */
 #include "analyze/analyze.h"
+#include "base/bytes.h"
 
 #include <string.h>
 
@@ -244,18 +245,28 @@ static void run_all(struct sw_analysis *w)
 
 /*
  * Code up to the target that no path led to: the cases of a switch, or landing pads. The state of the nearest indirect
- * jump in front of it is taken, or that of the nearest call.
+ * jump in front of it is taken, else that of one behind it, else that of the nearest call in front.
  */
+static unsigned likelihood(const struct sw_block *block, uint64_t gap)
+{
+    const bool before = block->address <= gap;
+    if (block->flags & AT_INDIRECT)
+        return before ? 3 : 2;
+    return (block->flags & BEHIND_CALL) && before ? 1 : 0;
+}
+
 static const struct sw_block *likely_origin(const struct sw_analysis *w, uint64_t gap)
 {
     const struct sw_block *best = NULL;
+    unsigned most = 0;
     for (unsigned i = 0; i < 2 * SW_ANALYZE_BLOCKS; i++) {
         const struct sw_block *b = &w->blocks[i];
-        if (!(b->flags & (AT_INDIRECT | BEHIND_CALL)) || b->address > gap)
+        const unsigned here = likelihood(b, gap);
+        const bool nearer = best && (here == 2 ? b->address < best->address : b->address > best->address);
+        if (here == 0 || here < most || (here == most && !nearer))
             continue;
-        const bool jump = b->flags & AT_INDIRECT, best_jump = best && (best->flags & AT_INDIRECT);
-        if (!best || (jump && !best_jump) || (jump == best_jump && b->address > best->address))
-            best = b;
+        best = b;
+        most = here;
     }
     return best;
 }
@@ -269,8 +280,8 @@ static bool enter_gap(struct sw_analysis *w)
         const struct sw_block *origin = likely_origin(w, w->begin + at);
         w->seen[at / 8] |= (uint8_t)(1u << at % 8);
         w->doubtful = true;
-        if (!origin)
-            return false;
+        if (!origin || (w->end == 0 && !(origin->flags & AT_INDIRECT)))
+            return false; /* behind an end that is not known only a switch may go on */
         w->current = w->states[origin->state];
         arrive(w, w->begin + at, 0);
         return true;
@@ -284,7 +295,7 @@ enum sw_status sw_analyze_function(const struct sw_code *code, uint64_t begin, u
     start(work, code, begin, end, NULL);
     work->target = pc;
     run_all(work);
-    for (unsigned gaps = 0; end != 0 && !work->reached && gaps < MOST_GAPS && enter_gap(work); gaps++)
+    for (unsigned gaps = 0; !work->reached && gaps < MOST_GAPS && enter_gap(work); gaps++)
         run_all(work);
     if (!work->reached || !sw_extract_inside(&work->at_target, code->machine, rule))
         return SW_E_NO_RULE;
@@ -306,24 +317,8 @@ static bool show(struct sw_analysis *w, struct showing *to)
     return sw_extract_return(&w->current, w->code->machine, &to->rule) && to->accept(to->arg, &to->rule);
 }
 
-static bool run_forward(struct sw_analysis *w, uint16_t block, struct showing *to)
-{
-    uint64_t pc = w->blocks[block].address;
-    struct sw_insn insn;
-    w->current = w->states[w->blocks[block].state];
-    while (next_insn(w, pc, &insn)) {
-        const bool on = follow(w, &insn, pc);
-        if (insn.flow == SW_FLOW_RETURN)
-            return show(w, to);
-        if (!on)
-            return false;
-        pc += insn.length;
-    }
-    return false;
-}
-
-/* A jump through a register or memory may be a tail call: then the return address is where a return would find it. */
-static bool show_tail_calls(struct sw_analysis *w, struct showing *to)
+/* As if a return stood here: the state of a tail call. */
+static bool show_return(struct sw_analysis *w, struct showing *to)
 {
     const enum sw_machine machine = w->code->machine;
     const unsigned sp = sw_regs_sp_number(machine), pc = sw_regs_pc_number(machine);
@@ -334,12 +329,53 @@ static bool show_tail_calls(struct sw_analysis *w, struct showing *to)
     const struct sw_insn arm64_ret = { .count = 1,
                                        .flow = SW_FLOW_RETURN,
                                        .effects = { { SW_EFFECT_SET, (uint8_t)pc, SW_ARM64_LR, 8, 0 } } };
+    sw_state_run(&w->current, machine, machine == SW_MACHINE_X64 ? &x64_ret : &arm64_ret, 0);
+    return show(w, to);
+}
+
+/*
+ * A jump through a word that the instruction names: a tail call into another image, or a PLT entry that is not bound
+ * yet and leads on to the resolver. If it is not the first, it is followed.
+ */
+static bool jump_through(struct sw_analysis *w, uint64_t slot, struct showing *to)
+{
+    size_t size;
+    w->other = w->current;
+    if (show_return(w, to))
+        return true;
+    w->current = w->other;
+    const uint8_t *bytes = w->code->fetch(w->code->arg, slot, &size);
+    if (bytes && size >= sizeof(uint64_t))
+        arrive(w, sw_load64(bytes), 0);
+    return false;
+}
+
+static bool run_forward(struct sw_analysis *w, uint16_t block, struct showing *to)
+{
+    uint64_t pc = w->blocks[block].address;
+    struct sw_insn insn;
+    w->current = w->states[w->blocks[block].state];
+    while (next_insn(w, pc, &insn)) {
+        const bool on = follow(w, &insn, pc);
+        if (insn.flow == SW_FLOW_RETURN)
+            return show(w, to);
+        if (insn.flow == SW_FLOW_INDIRECT && insn.slot)
+            return jump_through(w, insn.slot, to);
+        if (!on)
+            return false;
+        pc += insn.length;
+    }
+    return false;
+}
+
+/* A jump through a register or memory may be a tail call: then the return address is where a return would find it. */
+static bool show_tail_calls(struct sw_analysis *w, struct showing *to)
+{
     for (unsigned i = 0; i < 2 * SW_ANALYZE_BLOCKS; i++) {
         if (!(w->blocks[i].flags & AT_INDIRECT))
             continue;
         w->current = w->states[w->blocks[i].state];
-        sw_state_run(&w->current, machine, machine == SW_MACHINE_X64 ? &x64_ret : &arm64_ret, 0);
-        if (show(w, to))
+        if (show_return(w, to))
             return true;
     }
     return false;

@@ -111,6 +111,22 @@ static bool return_inside(const struct sw_state *state, enum sw_machine machine,
     return locate(state, machine, address, loc);
 }
 
+/*
+ * A register's value lies in the frame. Then it is taken from there even where no path was seen to change the register:
+ * a path that was not seen (out of a switch) may have, and what was saved was saved to be changed.
+ */
+static bool is_saved(const struct sw_state *state, enum sw_machine machine, unsigned n)
+{
+    const struct sw_val sp = state->reg[sw_regs_sp_number(machine)];
+    for (unsigned i = 0; i < state->slot_count; i++) {
+        const struct sw_slot *slot = &state->slots[i];
+        const bool below = slot->at.base == sp.base && slot->at.point == sp.point && slot->at.off < sp.off;
+        if (sw_val_is_start(slot->holds, n) && !below)
+            return true;
+    }
+    return false;
+}
+
 bool sw_extract_inside(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule)
 {
     const uint64_t kept = sw_regs_nonvolatile(machine);
@@ -118,7 +134,7 @@ bool sw_extract_inside(const struct sw_state *state, enum sw_machine machine, st
     if (!cfa_inside(state, machine, rule) || !return_inside(state, machine, &rule->r[sw_regs_pc_number(machine)]))
         return false;
     for (unsigned n = 0; n < SW_REGS_MAX; n++) {
-        if (!(kept >> n & 1) || sw_val_is_start(state->reg[n], n))
+        if (!(kept >> n & 1) || (sw_val_is_start(state->reg[n], n) && !is_saved(state, machine, n)))
             continue;
         rule->r[n].kind = SW_LOC_UNKNOWN;
         if (!locate(state, machine, start_of(n), &rule->r[n]))

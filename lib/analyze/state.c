@@ -101,12 +101,22 @@ static void lose_bytes(struct sw_state *state, enum sw_machine machine, struct s
     }
 }
 
+/*
+ * Registers that a frame is made with beside the nonvolatile ones. x64: r10 holds the CFA while the stack is realigned,
+ * r11 the end of a stack probe; code that is entered between does not see where they came from.
+ */
+static uint64_t frame_makers(enum sw_machine machine)
+{
+    return UINT64_C(1) << sw_regs_sp_number(machine) |
+           (machine == SW_MACHINE_ARM64 ? UINT64_C(1) << SW_ARM64_LR
+                                        : UINT64_C(1) << SW_X64_R10 | UINT64_C(1) << SW_X64_R11);
+}
+
 /* Values worth remembering in memory: what a caller's register, a return address or the frame's place comes from. */
 static bool worth_keeping(struct sw_val v, enum sw_machine machine)
 {
     const unsigned n = v.base - 1u;
-    const uint64_t kept = sw_regs_nonvolatile(machine) | UINT64_C(1) << sw_regs_sp_number(machine) |
-                          (machine == SW_MACHINE_ARM64 ? UINT64_C(1) << SW_ARM64_LR : 0);
+    const uint64_t kept = sw_regs_nonvolatile(machine) | frame_makers(machine);
     if (v.base == SW_VAL_UNKNOWN || v.base == SW_VAL_CONST || v.weak)
         return false;
     return v.base == SW_VAL_POINT || (n < SW_REGS_MAX && (kept >> n & 1));
@@ -122,12 +132,12 @@ static void store(struct sw_state *state, enum sw_machine machine, struct sw_val
     state->slots[state->slot_count++] = (struct sw_slot){ at, value };
 }
 
-/* What sp was left behind: words below it may be overwritten at any time. */
-static void drop_below_sp(struct sw_state *state, enum sw_machine machine, struct sw_val sp)
+/* What sp has left behind, further than `room`, may be overwritten at any time; by a call, all of it. */
+static void drop_below_sp(struct sw_state *state, enum sw_machine machine, struct sw_val sp, int64_t room)
 {
     for (unsigned i = state->slot_count; i-- > 0;) {
         int64_t above;
-        if (apart(state, machine, sp, state->slots[i].at, &above) && above < -RED_ZONE)
+        if (apart(state, machine, sp, state->slots[i].at, &above) && above < -room)
             drop_slot(state, i);
     }
 }
@@ -143,7 +153,7 @@ static void set(struct sw_state *state, enum sw_machine machine, unsigned reg, s
         value.weak = false;
     state->reg[reg] = value;
     if (is_sp)
-        drop_below_sp(state, machine, value);
+        drop_below_sp(state, machine, value, RED_ZONE);
 }
 
 static void clobber(struct sw_state *state, enum sw_machine machine, uint64_t mask, bool by_call, uint32_t point)
@@ -227,6 +237,8 @@ void sw_state_run(struct sw_state *state, enum sw_machine machine, const struct 
         state->compared[0] = state->compared[1] = SW_NOREG;
     for (unsigned i = 0; i < insn->count && i < SW_EFFECTS_MAX; i++)
         run_one(state, machine, &insn->effects[i], insn->flow == SW_FLOW_CALL, point);
+    if (insn->flow == SW_FLOW_CALL)
+        drop_below_sp(state, machine, state->reg[sw_regs_sp_number(machine)], 0);
 }
 
 void sw_state_equal(struct sw_state *state, enum sw_machine machine)

@@ -1,6 +1,8 @@
 /* The bounded cursor: see bytes.h. Every read of hostile bytes ends here. */
 #include "base/bytes.h"
 
+enum { LEB_BITS_MOST = 140 };
+
 const uint8_t *sw_cursor_take(struct sw_cursor *c, uint64_t size)
 {
     if (c->broken || size > sw_cursor_left(c)) {
@@ -24,48 +26,44 @@ int64_t sw_cursor_s(struct sw_cursor *c, unsigned size)
     return sw_sign_extend(sw_cursor_u(c, size), 8 * size);
 }
 
-/* Both LEB forms: the value's bits so far, how many there are, and the last byte. */
-static uint64_t leb(struct sw_cursor *c, unsigned *bits, uint8_t *last)
+/*
+ * Both LEB forms: the value's bits so far, how many there are, the last byte. Bits beyond the 64th may only say again what is
+ * known: zeros, or for a signed number its sign.
+ */
+static uint64_t leb(struct sw_cursor *c, bool is_signed, unsigned *bits, uint8_t *last)
 {
     uint64_t value = 0;
-    unsigned shift = 0;
-    for (;;) {
+    for (unsigned shift = 0; shift < LEB_BITS_MOST; shift += 7) {
         const uint8_t *from = sw_cursor_take(c, 1);
         if (!from)
             return 0;
-        *last = *from;
-        const uint64_t low = *from & 0x7f;
-        if (shift < 64)
-            value |= low << shift;
-        /* Padding beyond 64 bits may only repeat the sign. */
-        if (shift >= 63 && low != 0 && low != 0x7f && !(shift == 63 && low == 1)) {
-            c->broken = true;
-            return 0;
-        }
-        shift += 7;
-        if (!(*from & 0x80))
+        const uint8_t low = *from & 0x7f;
+        const uint8_t beyond = shift < 63 ? 0 : shift == 63 ? low >> (is_signed ? 0 : 1) : low;
+        if (beyond != 0 && !(is_signed && beyond == 0x7f))
             break;
-        if (shift > 140) {
-            c->broken = true;
-            return 0;
-        }
+        if (shift < 64)
+            value |= (uint64_t)low << shift;
+        *last = *from;
+        *bits = shift + 7;
+        if (!(*from & 0x80))
+            return value;
     }
-    *bits = shift;
-    return value;
+    c->broken = true;
+    return 0;
 }
 
 uint64_t sw_cursor_uleb(struct sw_cursor *c)
 {
     unsigned bits = 0;
     uint8_t last = 0;
-    return leb(c, &bits, &last);
+    return leb(c, false, &bits, &last);
 }
 
 int64_t sw_cursor_sleb(struct sw_cursor *c)
 {
     unsigned bits = 0;
     uint8_t last = 0;
-    uint64_t value = leb(c, &bits, &last);
+    uint64_t value = leb(c, true, &bits, &last);
     if (!c->broken && bits < 64 && (last & 0x40))
         value |= UINT64_MAX << bits;
     return (int64_t)value;

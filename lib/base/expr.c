@@ -5,7 +5,7 @@
  * Source: DWARF 5 section 2.5 and 7.7.1; dwarf-cfi.md section 3.
  */
 #include "base/expr.h"
-#include "base/rule.h"
+#include "base/memory.h"
 
 enum { STEPS_MAX = 1000, STACK_MAX = 64 };
 
@@ -158,10 +158,22 @@ static uint64_t shift_right(uint64_t a, uint64_t b, uint64_t fill)
     return b == 0 ? a : a >> b | (fill << (64 - b));
 }
 
+/* 29..2e: which outcomes of a comparison make it true. */
+enum { LESS = 1, EQUAL = 2, GREATER = 4 };
+static const uint8_t comparisons[] = { EQUAL, GREATER | EQUAL, GREATER, LESS | EQUAL, LESS, LESS | GREATER };
+
+static uint64_t compare(uint8_t code, int64_t a, int64_t b)
+{
+    const unsigned outcome = a < b ? LESS : a > b ? GREATER : EQUAL;
+    return (comparisons[code - 0x29] & outcome) != 0;
+}
+
 bool sw_expr_binary(uint8_t code, uint64_t a, uint64_t b, uint64_t *result)
 {
-    const int64_t x = (int64_t)a;
-    const int64_t y = (int64_t)b;
+    if (code >= 0x29 && code <= 0x2e) {
+        *result = compare(code, (int64_t)a, (int64_t)b);
+        return true;
+    }
     switch (code) {
     case 0x1a:
         *result = a & b;
@@ -171,7 +183,7 @@ bool sw_expr_binary(uint8_t code, uint64_t a, uint64_t b, uint64_t *result)
     case 0x1c:
         *result = a - b;
         return true;
-    case 0x1d:
+    case 0x1d: /* unsigned, as libgcc and libdw have it */
         *result = b ? a % b : 0;
         return b != 0;
     case 0x1e:
@@ -190,28 +202,10 @@ bool sw_expr_binary(uint8_t code, uint64_t a, uint64_t b, uint64_t *result)
         *result = shift_right(a, b, 0);
         return true;
     case 0x26:
-        *result = shift_right(a, b, x < 0 ? UINT64_MAX : 0);
+        *result = shift_right(a, b, (int64_t)a < 0 ? UINT64_MAX : 0);
         return true;
     case 0x27:
         *result = a ^ b;
-        return true;
-    case 0x29:
-        *result = x == y;
-        return true;
-    case 0x2a:
-        *result = x >= y;
-        return true;
-    case 0x2b:
-        *result = x > y;
-        return true;
-    case 0x2c:
-        *result = x <= y;
-        return true;
-    case 0x2d:
-        *result = x < y;
-        return true;
-    case 0x2e:
-        *result = x != y;
         return true;
     default:
         return false;

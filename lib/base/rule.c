@@ -28,25 +28,6 @@ void sw_rule_leaf(struct sw_rule *rule, enum sw_machine machine, enum sw_source 
         x64 ? (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 } : (struct sw_loc){ SW_LOC_REG, SW_ARM64_LR, 0, 0 };
 }
 
-size_t sw_memory_read(const struct sw_memory *memory, uint64_t address, void *to, size_t size)
-{
-    const struct sw_window *w = &memory->window;
-    if (address >= w->begin && address < w->end && size <= w->end - address) {
-        memcpy(to, w->bytes + (address - w->begin), size);
-        return size;
-    }
-    return memory->read ? memory->read(memory->arg, address, to, size) : 0;
-}
-
-bool sw_memory_word(const struct sw_memory *memory, uint64_t address, uint64_t *word)
-{
-    uint8_t bytes[8];
-    if (sw_memory_read(memory, address, bytes, sizeof bytes) != sizeof bytes)
-        return false;
-    *word = sw_load64(bytes);
-    return true;
-}
-
 /* Everything that evaluating one location takes. */
 struct site {
     const struct sw_rule *rule;

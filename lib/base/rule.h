@@ -6,7 +6,8 @@
 #ifndef SW_BASE_RULE_H
 #define SW_BASE_RULE_H
 
-#include <snapwalk/memory.h>
+#include "base/memory.h"
+
 #include <snapwalk/regs.h>
 #include <snapwalk/walk.h>
 
@@ -72,9 +73,5 @@ void sw_rule_leaf(struct sw_rule *rule, enum sw_machine machine, enum sw_source 
 SW_NODISCARD enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *regs,
                                           const struct sw_memory *memory, struct sw_regs *caller, uint64_t *cfa,
                                           uint64_t *fault);
-
-/* One 64-bit word, `size` bytes of target memory: by the window where it holds them, else by read. */
-bool sw_memory_word(const struct sw_memory *memory, uint64_t address, uint64_t *word);
-size_t sw_memory_read(const struct sw_memory *memory, uint64_t address, void *to, size_t size);
 
 #endif

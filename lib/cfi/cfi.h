@@ -12,7 +12,7 @@
  * The tables of one image. Addresses are those of the target.
  *
  * frame    .eh_frame or .debug_frame. In process its size may reach to the end of its segment: a zero terminator ends it.
- * header   .eh_frame_hdr; empty when there is none.
+ * header   .eh_frame_hdr; empty when there is none. One without a table that can be searched counts as none.
  * bias     Added to absolute addresses read from the tables: 0 for tables relocated in memory, the image's bias
  *          for tables read from a file.
  * index    Made by sw_cfi_index where there is no header: ascending, borrowed; null when not made.
@@ -44,23 +44,32 @@ struct sw_cfi_cover {
 };
 
 /*
- * The rule at pc (the lookup pc: exact, or return address - 1).
+ * The rule at pc (the lookup pc: exact, or return address - 1). Source SW_SOURCE_CFI, trust SW_TRUST_EXACT.
+ * Expressions that are a register, the CFA or a word at either, plus a number, come out as plain locations (the pc in
+ * them is the one asked for, so the PLT's does too); for the others rule->expr is the section's first byte.
+ * ARM64: the caller's x30 is unknown, but in signal frames. Signatures are not stripped.
  *
- * cover    Receives the FDE's range; may be null.
+ * work     Uninitialised is fine; holds nothing afterwards.
+ * cover    Receives the FDE's range as soon as there is one, even when its instructions are bad; may be null.
  *
- * Returns  SW_OK; SW_E_NO_RULE (no FDE covers pc); SW_E_TRUNCATED, SW_E_MALFORMED, SW_E_UNSUPPORTED (augmentation,
- *          version, unknown instruction); SW_E_LIMIT (nesting).
+ * Returns  SW_OK; SW_E_NO_RULE (no FDE covers pc); SW_E_TRUNCATED, SW_E_MALFORMED (among others: no CFA, no return
+ *          address, x64: a CFA below the stack pointer), SW_E_UNSUPPORTED (augmentation, version, unknown
+ *          instruction); SW_E_LIMIT (nesting, an offset over 31 bits, an expression of 64 KiB).
  *          rule->flags has SW_RULE_END where the return address is undefined, SW_RULE_SIGNAL for 'S'.
+ *          Reading record by record leaves out FDEs that cannot be read: a pc that only they cover has SW_E_NO_RULE.
+ * Memory   Allocates nothing; below 1.5 KiB of stack. Signals  Safe: reads `frame`, `header` and `index` only.
+ * Source   DWARF 5 section 6.4; dwarf-cfi.md.
  */
 SW_NODISCARD enum sw_status sw_cfi_rule(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_work *work,
                                         struct sw_rule *rule, struct sw_cfi_cover *cover);
 
 /*
- * The FDE ranges of a table without header, ascending.
+ * The FDE ranges of a table without header, ascending; of equal starts the widest last, which is the one searched.
  *
  * entries  Receives up to capacity, and is sorted; null with 0 to count.
  *
- * Returns  How many FDEs there are (bad records end the count).
+ * Returns  How many FDEs there are. Those that cannot be read or are empty are left out; a record that leaves the
+ *          section ends the count.
  */
 size_t sw_cfi_index(const struct sw_cfi *cfi, struct sw_cfi_entry *entries, size_t capacity);
 

@@ -59,11 +59,17 @@ static enum sw_status read_table(const struct sw_cfi *cfi, struct table *table)
     return table->count <= table->rows.size / table->size ? SW_OK : SW_E_TRUNCATED;
 }
 
-/* Number 0 of an entry is its start, 1 the address of its FDE. */
+/* Number 0 of an entry is its start, 1 the address of its FDE. All linkers write datarel sdata4: that goes straight. */
 static enum sw_status read_entry(const struct table *table, uint64_t entry, unsigned number, uint64_t *value)
 {
+    enum { DATAREL_SDATA4 = 0x3b };
     const unsigned half = table->size / 2;
-    struct sw_cursor c = sw_cursor_over(sw_bytes_part(table->rows, entry * table->size + number * half, half));
+    const uint64_t offset = entry * table->size + number * half;
+    if (table->encoding == DATAREL_SDATA4) {
+        *value = table->bases.data + (uint64_t)sw_sign_extend(sw_load32(table->rows.bytes + offset), 32);
+        return SW_OK;
+    }
+    struct sw_cursor c = sw_cursor_over(sw_bytes_part(table->rows, offset, half));
     return sw_pointer_read(&c, table->encoding, &table->bases, value);
 }
 

@@ -1,8 +1,8 @@
 /*
  * ReadyToRun images: finds the header and its sections, and makes the index that tells which runtime functions begin a
- * method, so that funclets and cold parts fold into the right one. Knows sections 102, 103, 109, 115, 116, 120 and no others;
- * refuses to know fixups, GC info and debug info.
- * Follows win-x64-unwind.md sections 7 and 8 and the .NET runtime's ReadyToRun format document (major version 16).
+ * method, so that funclets and cold parts fold into the right one. Knows sections 102, 103, 109, 115, 116, 120 and no
+ * others; refuses to know fixups, GC info and debug info. Follows win-x64-unwind.md sections 7 and 8 and the .NET
+ * runtime's ReadyToRun format document (major version 16).
  */
 #include "clr/clr.h"
 #include "clr/format.h"

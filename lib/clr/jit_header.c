@@ -1,13 +1,13 @@
 /*
- * The header that CoreCLR keeps for each piece of its JIT code → rule. It is the only description of funclets and of code
- * that was entered in the middle of a running method (OSR). The layout is private to the runtime, so nothing of it is
- * believed before all of it fits together; where it does not, the answer is SW_E_NO_RULE and analysis takes over.
+ * The header that CoreCLR keeps for each piece of its JIT code → rule. It is the only description of funclets and of
+ * code that was entered in the middle of a running method (OSR). The layout is private to the runtime, so nothing of it
+ * is believed before all of it fits together; where it does not, the answer is SW_E_NO_RULE and analysis takes over.
  * Follows win-x64-unwind.md section 9 (seen in .NET 10).
  *
  *   method start - 8   → header: +24 MethodDesc, +32 u32 n, +36 n RUNTIME_FUNCTIONs (the method, then its funclets)
- *   code heap base     = method start - first entry's begin; what RVAs count from. It is 64 KiB aligned, but for the heaps
- *                        of dynamic methods, which begin 16 bytes later (seen in .NET 10). RVA 0 holds the personality,
- *                        mov rax,imm64; jmp rax, in both.
+ *   code heap base     = method start - first entry's begin; what RVAs count from. It is 64 KiB aligned, but for the
+ * heaps of dynamic methods, which begin 16 bytes later (seen in .NET 10). RVA 0 holds the personality, mov rax,imm64;
+ * jmp rax, in both.
  */
 #include "clr/clr.h"
 
@@ -131,8 +131,8 @@ static size_t get(void *arg, uint32_t rva, void *to, size_t size)
     return at < h->base ? 0 : sw_memory_read(h->memory, at, to, size);
 }
 
-enum sw_status sw_clr_jit_rule(const struct sw_memory *memory, uint64_t begin, uint64_t end, uint64_t pc,
-                               bool exact, struct sw_rule *rule, uint64_t *function)
+enum sw_status sw_clr_jit_rule(const struct sw_memory *memory, uint64_t begin, uint64_t end, uint64_t pc, bool exact,
+                               struct sw_rule *rule, uint64_t *function)
 {
     struct header h = { memory, begin, end, 0, 0, 0, 0 };
     struct sw_pe_function entry = { 0, 0, 0 };

@@ -1,7 +1,7 @@
 /*
- * The compact containers of ReadyToRun images: variable-length integers, NativeArray, the native hash table. Knows their
- * layout; refuses to know what the elements mean, but for the index of a runtime function that entry points end in.
- * Follows win-x64-unwind.md section 8 and the .NET runtime's ReadyToRun format document.
+ * The compact containers of ReadyToRun images: variable-length integers, NativeArray, the native hash table. Knows
+ * their layout; refuses to know what the elements mean, but for the index of a runtime function that entry points end
+ * in. Follows win-x64-unwind.md section 8 and the .NET runtime's ReadyToRun format document.
  */
 #include "clr/format.h"
 

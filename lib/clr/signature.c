@@ -19,13 +19,13 @@ enum {
 /* What follows an element type. */
 enum shape {
     BAD = 0,
-    NOTHING,      /* a type by itself */
-    TYPE,         /* one type */
-    NUMBER,       /* one number: token, or position of a type parameter */
-    NUMBER_TYPE,  /* a number, then a type: modifiers, a type of another module */
-    ARRAY,        /* type, rank, sizes, lower bounds */
-    INSTANCE,     /* generic type, count, that many types */
-    FUNCTION      /* a method signature */
+    NOTHING,     /* a type by itself */
+    TYPE,        /* one type */
+    NUMBER,      /* one number: token, or position of a type parameter */
+    NUMBER_TYPE, /* a number, then a type: modifiers, a type of another module */
+    ARRAY,       /* type, rank, sizes, lower bounds */
+    INSTANCE,    /* generic type, count, that many types */
+    FUNCTION     /* a method signature */
 };
 
 static const uint8_t shapes[0x46] = {

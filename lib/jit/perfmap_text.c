@@ -1,7 +1,7 @@
 /*
- * Lines of perf maps: START SIZE NAME, both numbers hexadecimal with or without 0x, NAME the rest of the line. Knows one
- * line; refuses to know what its name means and who wins where two overlap.
- * Follows jit-interfaces.md section 1 (the Linux perf map interface, as .NET, V8, HotSpot and Mono write it).
+ * Lines of perf maps: START SIZE NAME, both numbers hexadecimal with or without 0x, NAME the rest of the line. Knows
+ * one line; refuses to know what its name means and who wins where two overlap. Follows jit-interfaces.md section 1
+ * (the Linux perf map interface, as .NET, V8, HotSpot and Mono write it).
  */
 #include "jit/perfmap_text.h"
 

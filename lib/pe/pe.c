@@ -1,7 +1,7 @@
 /*
- * PE32+ images: headers, sections, the exception directory, exports. Knows where bytes of an RVA are, in a file and in a
- * mapped image; refuses to know relocations, imports and what the sections mean.
- * Follows the Microsoft PE/COFF specification; the Linux machine codes are those of win-x64-unwind.md section 7.
+ * PE32+ images: headers, sections, the exception directory, exports. Knows where bytes of an RVA are, in a file and in
+ * a mapped image; refuses to know relocations, imports and what the sections mean. Follows the Microsoft PE/COFF
+ * specification; the Linux machine codes are those of win-x64-unwind.md section 7.
  */
 #include "pe/pe.h"
 
@@ -135,7 +135,8 @@ struct sw_bytes sw_pe_rest(const struct sw_pe *pe, uint32_t rva)
 
 struct sw_bytes sw_pe_at(const struct sw_pe *pe, uint32_t rva, uint32_t size)
 {
-    return sw_bytes_part(sw_pe_rest(pe, rva), 0, size);
+    const struct sw_bytes rest = sw_pe_rest(pe, rva);
+    return rest.size ? sw_bytes_part(rest, 0, size) : (struct sw_bytes){ 0 };
 }
 
 size_t sw_pe_get(void *pe, uint32_t rva, void *to, size_t size)

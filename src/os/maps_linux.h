@@ -7,7 +7,8 @@
 #include <snapwalk/status.h>
 
 /*
- * One mapping, [begin, end), begin < end. `path` points into the text (it is not terminated); escapes stand as they are.
+ * One mapping, [begin, end), begin < end. `path` points into the text (it is not terminated); escapes stand as they
+ * are.
  */
 struct sw_map {
     uint64_t begin;

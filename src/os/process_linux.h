@@ -36,6 +36,14 @@ struct sw_process {
     size_t window_room;
 };
 
+enum { SW_PROC_PATH_BYTES = 96 };
+
+/* process_threads_linux.c. A zombie has ended too. pac_mask: 0 where there is no pointer authentication. */
+bool sw_process_thread_ended(int pid, int tid);
+struct sw_process_thread *sw_process_find_thread(const struct sw_process *process, uint64_t tid);
+void sw_process_drop_threads(struct sw_process *process); /* lets all run, and forgets them */
+uint64_t sw_process_pac_mask(const struct sw_process *process);
+
 /* The memory map, read again unless the process has been stopped since the last time; forgets it. */
 enum sw_status sw_process_read_maps(struct sw_process *process);
 void sw_process_forget_maps(struct sw_process *process);

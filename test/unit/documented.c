@@ -162,6 +162,22 @@ static void d22_a_suspender_that_never_ran_managed_code_is_fine(void **state)
     tear_down(&stack);
 }
 
+static void d22_a_suspension_that_failed_is_not_reported(void **state)
+{
+    const struct situation row = { .stack = "NDMN",
+                                   .who = FROM_OTHER,
+                                   .suspend_answer = SW_E_BUSY,
+                                   .hr = CORPROF_E_STACKSNAPSHOT_UNSAFE,
+                                   .heard = "" };
+    const struct sw_thread other = { .id = OTHER, .os_id = OTHER, .flags = SW_THREAD_RAN_MANAGED };
+    (void)state;
+    arrange(&stack, &row);
+    assert_int_equal(sw_threads_update(sw_sim_threads(stack.sim), &other), SW_OK);
+    assert_int_equal((uint32_t)ask(&stack, &row), (uint32_t)row.hr);
+    assert_int_equal(stack.conduct_count, 0);
+    tear_down(&stack);
+}
+
 static void d22_walking_oneself_suspends_nobody(void **state)
 {
     const struct situation row = { .stack = "NDMN", .heard = "0DM0", .thread_flags = SW_THREAD_RAN_MANAGED };
@@ -317,6 +333,24 @@ static void d26_a_first_walk_that_failed_does_not_count(void **state)
     tear_down(&stack);
 }
 
+static void d26_a_first_walk_without_a_frame_does_not_count(void **state)
+{
+    const struct situation first = { .stack = "NDMN",
+                                     .flavour = SW_FLAVOUR_CORECLR_WINDOWS,
+                                     .mode = PREEMPT,
+                                     .with = PRESTUB,
+                                     .who = FROM_STRANGER,
+                                     .thread = TARGET,
+                                     .heard = "" };
+    (void)state;
+    walk(&first);
+    put_seed(&stack, 'D');
+    assert_int_equal(
+        sw_snapshot(stack.engine, &stack.scratch, TARGET, hear, 0, &stack, stack.context, SW_CONTEXT_X64_BYTES), S_OK);
+    assert_int_equal(count_conduct(&stack, SW_CONDUCT_NO_FIRST_WALK), 1);
+    tear_down(&stack);
+}
+
 static void c2_ip_is_the_native_instruction_pointer_in_the_frame(void **state)
 {
     const struct situation row = { .stack = "NDNMN", .heard = "0D0M0" };
@@ -428,6 +462,7 @@ int main(void)
         cmocka_unit_test(d19_the_way_to_a_seed_leads_to_a_good_one),
         cmocka_unit_test(d22_a_suspender_that_ran_managed_code_is_reported_and_not_hindered),
         cmocka_unit_test(d22_a_suspender_that_never_ran_managed_code_is_fine),
+        cmocka_unit_test(d22_a_suspension_that_failed_is_not_reported),
         cmocka_unit_test(d22_walking_oneself_suspends_nobody),
         cmocka_unit_test(d23_thread_destroyed_blocks_until_the_walk_is_complete),
         cmocka_unit_test(d24_a_walk_neither_allocates_nor_frees),
@@ -435,6 +470,7 @@ int main(void)
         cmocka_unit_test(d25_a_first_call_under_suspend_runtime_is_reported),
         cmocka_unit_test(d26_after_a_first_walk_that_reported_a_frame_nothing_is_reported),
         cmocka_unit_test(d26_a_first_walk_that_failed_does_not_count),
+        cmocka_unit_test(d26_a_first_walk_without_a_frame_does_not_count),
         cmocka_unit_test(c2_ip_is_the_native_instruction_pointer_in_the_frame),
         cmocka_unit_test(c3_frame_info_is_valid_only_during_its_callback),
         cmocka_unit_test(c4_context_is_there_only_with_the_flag),

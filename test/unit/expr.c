@@ -232,15 +232,16 @@ static void pointer_gives(void **state)
         assert_int_equal(c.address, FIELD + row->taken);
 }
 
+static const struct CMUnitTest single[] = {
+    cmocka_unit_test(expr_without_pushed_value_starts_empty),
+    cmocka_unit_test(expr_holds_64_values),
+    cmocka_unit_test(expr_takes_1000_steps),
+    cmocka_unit_test(dwarf_register_numbers_are_the_abi_s),
+};
+
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(rows) + COUNT_OF(pointer_rows) + 4];
-    const struct CMUnitTest single[] = {
-        cmocka_unit_test(expr_without_pushed_value_starts_empty),
-        cmocka_unit_test(expr_holds_64_values),
-        cmocka_unit_test(expr_takes_1000_steps),
-        cmocka_unit_test(dwarf_register_numbers_are_the_abi_s),
-    };
+    static struct CMUnitTest tests[COUNT_OF(rows) + COUNT_OF(pointer_rows) + COUNT_OF(single)];
     FILL_ROWS(tests, rows, expression_gives);
     FILL_ROWS(tests + COUNT_OF(rows), pointer_rows, pointer_gives);
     memcpy(tests + COUNT_OF(rows) + COUNT_OF(pointer_rows), single, sizeof single);

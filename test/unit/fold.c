@@ -93,7 +93,16 @@ static const struct situation situations[] = {
     { NAME("s3_4_frame_limit_fails_though_records_are_left"), .stack = "NDNCMN", .records = "DC", .flavour = UNIX, .mode = PREEMPT, .max_frames = 2, .heard = "D0", .hr = E_FAIL },
     { NAME("s3_4_frame_limit_counts_over_all_stretches"), .stack = "NDxCBMN", .records = "DC", .flavour = UNIX, .mode = PREEMPT, .max_frames = 3, .heard = "D0C", .hr = E_FAIL },
     { NAME("s3_4_frame_limit_of_one"), .stack = "DMN", .max_frames = 1, .heard = "D", .hr = E_FAIL },
+    { NAME("s3_4_leaving_the_stack_of_the_thread_fails"), .stack = "DCMN", .with = SHORT_STACK, .flavour = UNIX, .mode = COOP, .seed = 'D', .heard = "DCM", .hr = E_FAIL },
+    { NAME("s3_4_the_bounds_are_the_threads_not_the_walkers"), .stack = "DCMN", .with = OTHER_STACK, .flavour = UNIX, .mode = COOP, .seed = 'D', .heard = "DCM0" },
+    { NAME("s3_4_a_root_below_a_record_does_not_end_the_walk_unix"), .stack = "NDNCMN", .records = "DC", .with = FALSE_ROOT, .flavour = UNIX, .mode = PREEMPT, .heard = "D0CM0" },
+    { NAME("s3_4_a_root_below_a_record_is_the_end_documented"), .stack = "NDNCMN", .records = "DC", .with = FALSE_ROOT, .heard = "0D0" },
     { NAME("s3_5_another_thread_is_resumed_after_a_cut"), .stack = "NDzMN", .who = FROM_OTHER, .heard = "0Dz", .suspends = 1, .hr = E_FAIL },
+
+    /* the caller's own registers cannot be had */
+    { NAME("without_own_registers_a_seed_starts_the_walk"), .stack = "NDCMN", .with = NO_CAPTURE, .seed = 'D', .heard = "DCM0" },
+    { NAME("without_own_registers_the_top_record_starts_the_walk"), .stack = "NDCMN", .records = "D", .with = NO_CAPTURE, .heard = "DCM0" },
+    { NAME("without_own_registers_seed_and_record_it_fails"), .stack = "NDCMN", .with = NO_CAPTURE, .hr = E_FAIL },
 
     /* beyond the contract */
     { NAME("every_native_frame_on_request"), .stack = "NNDNNMN", .options = SW_ENGINE_EVERY_NATIVE_FRAME, .heard = "00D00M0" },
@@ -259,6 +268,38 @@ static void a_failed_walk_says_where_it_was_cut_and_why(void **state)
     tear_down(&stack);
 }
 
+/* Section 2.5: a record whose address is below the stack pointer reached was left by a frame that is gone already. */
+static void a_record_below_the_stack_pointer_is_passed_over_whatever_it_leads_to(void **state)
+{
+    static struct simstack stack;
+    const struct situation row = { .stack = "NDxCBMN", .records = "BC", .flavour = UNIX, .mode = COOP, .seed = 'D' };
+    (void)state;
+    arrange(&stack, &row);
+    stack.records[0].address = sw_regs_sp(&stack.regs[1]);
+    assert_int_equal(ask(&stack, &row), S_OK);
+    assert_string_equal(stack.said, "D0CBM0");
+    tear_down(&stack);
+}
+
+/* Section 2.6: a thread parked by redirection was stopped at an instruction; a record is else a return address. */
+static void the_top_record_of_a_parked_thread_is_exact(void **state)
+{
+    static struct simstack stack;
+    (void)state;
+    for (uint32_t flags = 0; flags <= SW_THREAD_RESUMABLE_TOP; flags += SW_THREAD_RESUMABLE_TOP) {
+        const struct situation row = { .stack = "NDNCMN",
+                                       .records = "DC",
+                                       .thread_flags = flags,
+                                       .flavour = UNIX,
+                                       .mode = PREEMPT,
+                                       .heard = "D0CM0" };
+        walk_mixed(&stack, &row);
+        assert_int_equal(stack.heard[0].info.exact, flags != 0);
+        assert_false(stack.heard[2].info.exact);
+        tear_down(&stack);
+    }
+}
+
 /* Records that point at themselves, downwards, or at nothing: each is taken at most once, and the walk ends. */
 static void records_that_lead_in_circles_end(void **state)
 {
@@ -277,6 +318,44 @@ static void records_that_lead_in_circles_end(void **state)
     tear_down(&stack);
 }
 
+/* ARM64 by frame records: a leaf native frame on D (JIT) on a native frame on M (JIT) on the native base. */
+static void arm64_frames_are_folded_alike(void **state)
+{
+    enum { LOW = 0x8000, EACH = 32, FRAMES = 5 };
+    static struct simstack stack;
+    static const char letters[FRAMES] = { 'N', 'D', 'N', 'M', 'N' };
+    const uint32_t code[64] = { 0, 0x94000000 /* bl: what stands in front of the return address */ };
+    struct sw_regs leaf = { .machine = SW_MACHINE_ARM64 };
+    (void)state;
+    memset(&stack, 0, sizeof stack);
+    assert_int_equal(sw_sim_create(NULL, SW_MACHINE_ARM64, &stack.sim), SW_OK);
+    stack.engine = sw_sim_engine(stack.sim);
+    sw_sim_walker(stack.sim)->flags = SW_WALK_NO_ANALYSIS;
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        const bool root = i + 1 == FRAMES;
+        const uint64_t record[] = { root ? 0 : LOW + (i + 1) * EACH, root ? 0 : (i + 2) * 0x1000 + 8 };
+        const enum sw_kind kind = letters[i] == 'N' ? SW_KIND_NATIVE : SW_KIND_JIT;
+        assert_int_equal(sw_sim_words(stack.sim, LOW + i * EACH, record, 2), SW_OK);
+        assert_int_equal(sw_sim_bytes(stack.sim, (i + 1) * 0x1000, code, sizeof code), SW_OK);
+        assert_int_equal(
+            sw_sim_range(stack.sim, kind, (i + 1) * 0x1000, (i + 1) * 0x1000 + 0x100, (uint64_t)letters[i]), SW_OK);
+    }
+    sw_regs_set(&leaf, SW_ARM64_PC, 0x1008);
+    sw_regs_set(&leaf, SW_ARM64_SP, LOW);
+    sw_regs_set(&leaf, SW_ARM64_FP, LOW);
+    assert_int_equal(sw_sim_thread(stack.sim, TARGET, &leaf), SW_OK);
+    sw_sim_run_as(stack.sim, TARGET);
+    assert_int_equal(sw_snapshot(stack.engine, &stack.scratch, 0, hear, 1, &stack, NULL, 0), S_OK);
+    assert_string_equal(stack.said, "0D0M0");
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        assert_int_equal(stack.heard[i].context_size, SW_CONTEXT_ARM64_BYTES);
+        assert_int_equal(stack.heard[i].ip, (i + 1) * 0x1000 + 8);
+        assert_int_equal(sw_regs_pc(&stack.heard[i].regs), stack.heard[i].ip);
+        assert_int_equal(sw_regs_fp(&stack.heard[i].regs), LOW + i * EACH);
+    }
+    sw_sim_destroy(stack.sim);
+}
+
 int main(void)
 {
     enum { ROWS = sizeof situations / sizeof situations[0] };
@@ -290,6 +369,9 @@ int main(void)
         cmocka_unit_test(s4_3_the_engine_says_how_large_the_context_is),
         cmocka_unit_test(a_cut_is_never_taken_for_a_clean_root),
         cmocka_unit_test(a_failed_walk_says_where_it_was_cut_and_why),
+        cmocka_unit_test(a_record_below_the_stack_pointer_is_passed_over_whatever_it_leads_to),
+        cmocka_unit_test(the_top_record_of_a_parked_thread_is_exact),
+        cmocka_unit_test(arm64_frames_are_folded_alike),
         cmocka_unit_test(records_that_lead_in_circles_end),
     };
     enum { SINGLES = sizeof singles / sizeof singles[0] };

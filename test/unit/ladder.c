@@ -63,6 +63,7 @@ static const struct situation situations[] = {
     { NAME("s1_9b_cooperative_other_thread_on_unix_under_suspension_is_not_implemented"), STACK, .flavour = UNIX, .mode = COOP, .who = FROM_OTHER, .runtime = STOPPED, .hr = E_NOTIMPL },
     { NAME("s1_9c_registers_that_cannot_be_had_are_unsafe"), STACK, .flavour = WIN, .mode = COOP, .who = FROM_OTHER, .runtime = STOPPED, .suspend_answer = SW_E_BUSY, .hr = UNSAFE },
     { NAME("s1_9f_top_record_below_the_stack_pointer_is_unsafe"), .stack = "DNCMN", .records = "D", .flavour = WIN, .mode = COOP, .who = FROM_OTHER, .with = RECORD_BELOW, .suspends = 1, .hr = UNSAFE },
+    { NAME("s1_9f_beats_a_short_context"), .stack = "DNCMN", .records = "D", .flavour = WIN, .mode = COOP, .who = FROM_OTHER, .with = RECORD_BELOW, .seed = 'D', .context_size = 9, .suspends = 1, .hr = UNSAFE },
     { NAME("s1_9f_record_above_the_stack_pointer_is_fine"), .stack = "DNCMN", .records = "C", .heard = "D0CM0", .flavour = WIN, .mode = COOP, .who = FROM_OTHER, .suspends = 1 },
     { NAME("s1_9g_own_registers_are_the_seed_windows"), .stack = "DCMN", .heard = "DCM0", .flavour = WIN, .mode = COOP, .who = FROM_OTHER, .suspends = 1 },
     { NAME("s1_10_seed_in_native_code_windows"), STACK, .flavour = WIN, .mode = COOP, .seed = 'N', .hr = BAD_SEED },
@@ -72,6 +73,7 @@ static const struct situation situations[] = {
     { NAME("s1_11_unwinding_dispatch_without_seed_unix"), STACK, .flavour = UNIX, .mode = COOP, .thread_flags = SW_THREAD_EXCEPTION_PASS2, .hr = BAD_SEED },
     { NAME("s1_11_unwinding_dispatch_with_seed_walks"), STACK, WHOLE, .flavour = UNIX, .mode = COOP, .seed = 'D', .thread_flags = SW_THREAD_EXCEPTION_PASS2 },
     { NAME("s1_11_unwinding_dispatch_drops_the_seed_of_a_preemptive_thread"), STACK, .flavour = UNIX, .mode = PREEMPT, .seed = 'D', .thread_flags = SW_THREAD_EXCEPTION_PASS2, .hr = BAD_SEED },
+    { NAME("s1_11_beats_the_inconsistent_exception_state"), STACK, .flavour = UNIX, .mode = PREEMPT, .thread_flags = SW_THREAD_EXCEPTION_PASS2 | SW_THREAD_EXCEPTION_BROKEN, .hr = BAD_SEED },
     { NAME("s1_11_does_not_hold_in_the_documented_flavour"), STACK, FULL, .thread_flags = SW_THREAD_EXCEPTION_PASS2 },
     { NAME("s1_12_inconsistent_exception_state_is_unsafe_with_seed"), STACK, .flavour = UNIX, .mode = COOP, .seed = 'D', .thread_flags = SW_THREAD_EXCEPTION_BROKEN, .hr = UNSAFE },
     { NAME("s1_12_inconsistent_exception_state_is_unsafe_without_seed"), STACK, .flavour = WIN, .mode = PREEMPT, .thread_flags = SW_THREAD_EXCEPTION_BROKEN, .hr = UNSAFE },
@@ -83,6 +85,7 @@ static const struct situation situations[] = {
     { NAME("s2_1_null_from_a_thread_never_managed_is_a_silent_success_windows"), STACK, .flavour = WIN, .who = FROM_STRANGER, .with = THREAD_ZERO },
     { NAME("s2_1_null_from_a_thread_never_managed_is_a_silent_success_unix"), STACK, .flavour = UNIX, .who = FROM_STRANGER, .with = THREAD_ZERO },
     { NAME("s2_1_null_from_a_thread_never_managed_is_refused_documented"), STACK, .who = FROM_STRANGER, .with = THREAD_ZERO, .hr = NOBODY },
+    { NAME("s2_1_null_from_a_thread_never_managed_that_suspended_the_runtime_too"), STACK, .flavour = UNIX, .who = FROM_STRANGER, .with = THREAD_ZERO, .runtime = STOPPED },
     { NAME("s2_1_null_from_a_gc_special_thread_is_a_silent_success"), STACK, .flavour = UNIX, .thread_flags = SW_THREAD_GC_SPECIAL },
     { NAME("s2_1_null_is_the_current_thread_without_suspension"), STACK, WHOLE, .flavour = UNIX, .mode = PREEMPT },
     { NAME("s2_1_own_id_is_the_current_thread_without_suspension"), STACK, WHOLE, .flavour = UNIX, .mode = PREEMPT, .who = OWN_ID },
@@ -101,6 +104,7 @@ static const struct situation situations[] = {
 
     /* 2.2 where the call comes from */
     { NAME("s2_2_inside_a_profiler_callback_no_seed_is_needed"), .stack = "NMN", .records = "M", .heard = "M0", .flavour = UNIX, .mode = PREEMPT },
+    { NAME("s2_2_outside_a_profiler_callback_is_allowed"), .stack = "NMN", .records = "M", .heard = "M0", .flavour = UNIX, .mode = PREEMPT, .who = OWN_ID },
     { NAME("s2_2_enter_hook_without_record_fails"), .stack = "NDMN", .flavour = UNIX, .mode = COOP, .hr = E_FAIL },
     { NAME("s2_2_enter_hook_with_a_seed_works"), .stack = "NDMN", .heard = "DM0", .flavour = UNIX, .mode = COOP, .seed = 'D' },
     { NAME("s2_2_signal_handler_preemptive_drops_the_seed"), STACK, WHOLE, .flavour = UNIX, .mode = PREEMPT, .seed = '?' },
@@ -171,7 +175,7 @@ static const struct situation situations[] = {
     { NAME("s2_7_s_ok_goes_on"), STACK, WHOLE, .flavour = WIN, .mode = PREEMPT, .answer = S_OK, .answer_at = 1 },
 
     /* mode unknown, in the flavours that need one */
-    { NAME("mode_unknown_managed_top_is_cooperative"), .stack = "DCMN", .records = "C", .heard = "CM0", .flavour = UNIX, .seed = 'C' },
+    { NAME("mode_unknown_managed_top_is_cooperative"), .stack = "DCMN", .records = "M", .heard = "CM0", .flavour = UNIX, .seed = 'C' },
     { NAME("mode_unknown_native_top_with_a_record_is_preemptive"), STACK, WHOLE, .flavour = UNIX, .seed = 'N' },
     { NAME("mode_unknown_native_top_without_record_is_cooperative"), .stack = "NDMN", .flavour = UNIX, .seed = 'N', .hr = BAD_SEED },
 };
@@ -185,6 +189,27 @@ static void nested_call(struct simstack *stack)
     const HRESULT hr = sw_snapshot(engine, &stack->scratch, 0, hear, 0, stack, NULL, 0);
     assert_int_equal((uint32_t)hr, (uint32_t)CORPROF_E_STACKSNAPSHOT_UNSAFE);
     assert_int_equal(count_conduct(stack, SW_CONDUCT_NESTED_WALK), 1);
+}
+
+static void nested_call_for_a_gc_thread(struct simstack *stack)
+{
+    stack->in_callback = NULL;
+    assert_int_equal(sw_snapshot(stack->engine, &stack->scratch, OTHER, hear, 0, stack, NULL, 0), S_OK);
+}
+
+static void s1_4_not_managed_beats_a_nested_call(void **state)
+{
+    static struct simstack stack;
+    const struct situation row = { STACK, .flavour = UNIX, .mode = PREEMPT };
+    const struct sw_thread gc = { .id = OTHER, .os_id = OTHER, .flags = SW_THREAD_GC_SPECIAL };
+    (void)state;
+    arrange(&stack, &row);
+    assert_int_equal(sw_threads_update(sw_sim_threads(stack.sim), &gc), SW_OK);
+    stack.in_callback = nested_call_for_a_gc_thread;
+    assert_int_equal(ask(&stack, &row), S_OK);
+    assert_string_equal(stack.said, "DCM0");
+    assert_int_equal(stack.conduct_count, 0);
+    tear_down(&stack);
 }
 
 /* Step 5 and clr-observed.md section 1: the hijack lock is held for the whole of the outer call. */
@@ -320,17 +345,60 @@ static void s8_function_from_ip_by_kind_and_flavour(void **state)
     tear_down(&stack);
 }
 
+/*
+ * CoreCLR JIT code that is known from a perf map: id = address. The header in front of it knows the FunctionID, and both
+ * the walk and GetFunctionFromIP give that one. push rbp; nop ...; win-x64-unwind.md section 9.
+ */
+static void s8_function_from_ip_of_clr_jit_code_is_what_the_walk_reports(void **state)
+{
+    enum { HEAP = 0x30000, BEGIN = HEAP + 0x100, END = BEGIN + 16, INFO = HEAP + 0x120, HEADER = 0x38000, SP = 0x7000 };
+    static const FunctionID method = 0x7f12345678;
+    static const uint8_t code[16] = { 0x55, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+                                      0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x5d, 0xc3 };
+    static const uint8_t info[] = { 0x19, 1, 1, 0, 1, 0x50, 0, 0, 0, 0, 0, 0 };
+    static const uint32_t functions[] = { 1, 0x100, 0x110, 0x120 };
+    const uint64_t header_at = HEADER, zeros[2] = { 0 };
+    static struct simstack stack;
+    struct sw_range range = {
+        .begin = BEGIN, .end = END, .id = BEGIN, .kind = SW_KIND_JIT, .unwind = SW_UNWIND_CLR_HEADER
+    };
+    struct sw_regs regs = garbage_regs();
+    FunctionID id = 0;
+    (void)state;
+    build_stack(&stack, "N");
+    assert_int_equal(sw_sim_words(stack.sim, BEGIN - 8, &header_at, 1), SW_OK);
+    assert_int_equal(sw_sim_bytes(stack.sim, BEGIN, code, sizeof code), SW_OK);
+    assert_int_equal(sw_sim_bytes(stack.sim, INFO, info, sizeof info), SW_OK);
+    assert_int_equal(sw_sim_words(stack.sim, HEADER + 24, (const uint64_t[]){ method }, 1), SW_OK);
+    assert_int_equal(sw_sim_bytes(stack.sim, HEADER + 32, functions, sizeof functions), SW_OK);
+    assert_int_equal(sw_sim_words(stack.sim, SP, zeros, 2), SW_OK);
+    assert_int_equal(sw_codemap_add(sw_sim_codemap(stack.sim), &range), SW_OK);
+    sw_regs_set(&regs, SW_X64_RIP, BEGIN + 4);
+    sw_regs_set(&regs, SW_X64_RSP, SP);
+    assert_int_equal(sw_sim_thread(stack.sim, OTHER, &regs), SW_OK);
+    assert_int_equal(sw_snapshot(stack.engine, &stack.scratch, OTHER, hear, 0, &stack, NULL, 0), S_OK);
+    assert_int_equal(stack.heard[0].function, method);
+    assert_int_equal(sw_function_from_ip(stack.engine, BEGIN + 4, &id), S_OK);
+    assert_int_equal(id, method);
+    assert_int_equal(sw_sim_bytes(stack.sim, HEADER + 32, zeros, 4), SW_OK); /* a header that does not validate */
+    assert_int_equal(sw_function_from_ip(stack.engine, BEGIN + 4, &id), S_OK);
+    assert_int_equal(id, BEGIN);
+    tear_down(&stack);
+}
+
 int main(void)
 {
     enum { ROWS = sizeof situations / sizeof situations[0] };
     const struct CMUnitTest singles[] = {
         cmocka_unit_test(s1_5_a_nested_call_is_unsafe_and_the_outer_one_goes_on),
+        cmocka_unit_test(s1_4_not_managed_beats_a_nested_call),
         cmocka_unit_test(s1_8w_thread_without_os_id_is_refused),
         cmocka_unit_test(s2_1_an_ended_thread_is_refused_in_all_flavours),
         cmocka_unit_test(null_engine_scratch_and_parts_are_invalid),
         cmocka_unit_test(a_refused_seed_is_explained_with_the_nearest_good_one),
         cmocka_unit_test(a_refused_seed_without_a_good_one_says_so),
         cmocka_unit_test(s8_function_from_ip_by_kind_and_flavour),
+        cmocka_unit_test(s8_function_from_ip_of_clr_jit_code_is_what_the_walk_reports),
     };
     enum { SINGLES = sizeof singles / sizeof singles[0] };
     struct CMUnitTest tests[ROWS + SINGLES];

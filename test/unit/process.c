@@ -1,11 +1,14 @@
 /*
  * Another process as a target: a child with threads is stopped, looked at and let go, and never notices.
  */
+#include "os/maps_linux.h"
+
 #include <snapwalk/image.h>
 #include <snapwalk/process.h>
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,6 +36,7 @@ struct shared {
     uint64_t stack[THREADS + 1]; /* the address of a local variable of each thread */
     uint64_t tid[THREADS + 1];
     uint64_t magic;
+    _Atomic pid_t child;
 };
 
 static struct shared *shared;
@@ -416,6 +421,140 @@ static void images_of_the_process_are_found_and_named(void **state)
     end(child);
 }
 
+static int read_a_byte(void *file)
+{
+    char byte;
+    return read(*(int *)file, &byte, 1) != 1;
+}
+
+/* A parent in vfork cannot be stopped before its child is done. */
+static void a_thread_that_cannot_be_stopped_is_told_and_left_alone(void **state)
+{
+    struct sw_process *process = NULL;
+    int ends[2];
+    char byte = 0;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    shared->running = 0;
+    const pid_t parent = fork();
+    if (parent == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        shared->running = 1;
+        static _Alignas(16) char stack[16384];
+        _exit(clone(read_a_byte, stack + sizeof stack, CLONE_VFORK | SIGCHLD, &ends[0]) > 0 ? 7 : 8);
+    }
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)parent);
+    while (!strstr(text, ") D ")) {
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        assert_non_null(fgets(text, sizeof text, file));
+        fclose(file);
+        nap(100);
+    }
+    process = open_process(parent);
+    assert_int_equal(sw_process_stop(process), SW_E_BUSY);
+    sw_process_close(process);
+    assert_int_equal(write(ends[1], &byte, 1), 1);
+    int status;
+    assert_int_equal(waitpid(parent, &status, 0), parent);
+    assert_int_equal(WEXITSTATUS(status), 7); /* it went on as if nothing had been */
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Somebody else's child: its end is told to its parent, not to us. */
+static void the_parent_of_a_process_killed_while_stopped_hears_of_it(void **state)
+{
+    struct sw_regs regs;
+    (void)state;
+    memset(shared, 0, sizeof *shared);
+    const pid_t parent = fork();
+    if (parent == 0) {
+        int status;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        const pid_t child = fork();
+        if (child == 0)
+            child_main(false);
+        shared->child = child;
+        _exit(waitpid(child, &status, 0) == child && WIFSIGNALED(status) ? 9 : 10);
+    }
+    while (shared->running < THREADS + 1 || !shared->child)
+        nap(100);
+    struct sw_process *process = open_process(shared->child);
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    assert_int_equal(sw_process_threads(process, NULL, 0), THREADS + 1);
+    kill(shared->child, SIGKILL);
+    for (int i = 0; i < 5000 && sw_process_regs(process, shared->tid[1], &regs) != SW_E_GONE; i++)
+        nap(1000);
+    sw_process_close(process);
+    int status;
+    assert_int_equal(waitpid(parent, &status, 0), parent);
+    assert_int_equal(WEXITSTATUS(status), 9);
+}
+
+static uint64_t code_of_deleted_file(pid_t child, struct sw_map *code)
+{
+    static char text[1 << 16];
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)child);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    const size_t size = fread(text, 1, sizeof text, file);
+    fclose(file);
+    struct sw_maps_text rows = { text, text + size, 0 };
+    while (sw_maps_next(&rows, code))
+        if (code->executable && code->path_size > 10 && memcmp(code->path + code->path_size - 10, " (deleted)", 10) == 0)
+            return code->begin;
+    return 0;
+}
+
+static void an_image_whose_file_was_deleted_is_found(void **state)
+{
+    char path[] = "/tmp/snapwalk-deleted-XXXXXX";
+    static char bytes[1 << 20];
+    struct sw_images *images = NULL;
+    struct sw_image image;
+    struct sw_map code;
+    char link[80];
+    (void)state;
+    const int copy = mkstemp(path);
+    FILE *from = fopen("/bin/sleep", "r");
+    assert_true(copy >= 0 && from);
+    const size_t size = fread(bytes, 1, sizeof bytes, from);
+    fclose(from);
+    assert_int_equal(write(copy, bytes, size), size);
+    assert_int_equal(fchmod(copy, 0755), 0);
+    close(copy);
+    const pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execl(path, path, "100", (char *)NULL);
+        _exit(1);
+    }
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)child);
+    char target[80] = "";
+    while (strncmp(target, path, sizeof path - 1) != 0) {
+        nap(1000);
+        assert_true(readlink(link, target, sizeof target - 1) > 0);
+    }
+    nap(20000);
+    unlink(path);
+    struct sw_process *process = open_process(child);
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    assert_int_equal(sw_process_add_images(process, images), SW_OK);
+    const uint64_t at = code_of_deleted_file(child, &code);
+    assert_true(at != 0);
+    snprintf(link, sizeof link, "/proc/%d/map_files/%llx-%llx", (int)child, (unsigned long long)code.begin,
+             (unsigned long long)code.end);
+    /* Without the right to open that link it is left out: better no tables than those of another file. */
+    assert_int_equal(sw_images_find(images, at, &image), access(link, R_OK) == 0 ? SW_OK : SW_E_NOT_FOUND);
+    sw_process_close(process);
+    sw_images_destroy(images);
+    end(child);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +570,9 @@ int main(void)
         cmocka_unit_test(a_process_that_is_not_there_is_gone),
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(images_of_the_process_are_found_and_named),
+        cmocka_unit_test(a_thread_that_cannot_be_stopped_is_told_and_left_alone),
+        cmocka_unit_test(the_parent_of_a_process_killed_while_stopped_hears_of_it),
+        cmocka_unit_test(an_image_whose_file_was_deleted_is_found),
     };
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)

@@ -58,6 +58,7 @@ struct simstack {
     struct sw_regs regs[FRAMES_MAX]; /* of each frame, true values */
     struct sw_transition records[FRAMES_MAX];
     struct sw_thread target;
+    struct sw_suspender suspender; /* in place of the simulation's, where that is changed */
     struct sw_scratch scratch;
     struct heard heard[HEARD_MAX];
     size_t heard_count;
@@ -154,7 +155,9 @@ static inline HRESULT SW_COM_CALL hear(FunctionID function, UINT_PTR ip, COR_PRF
                              .client_data = client_data,
                              .outstanding = sw_sim_counts(stack->sim, TARGET).outstanding };
     if (context)
-        assert_int_equal(sw_context_load(SW_CONTEXT_WIN32, SW_MACHINE_X64, context, context_size, &heard->regs), SW_OK);
+        assert_int_equal(
+            sw_context_load(SW_CONTEXT_WIN32, stack->engine->walker->machine, context, context_size, &heard->regs),
+            SW_OK);
     heard->info_hr = sw_frame_info_read(stack->engine, info, &heard->info);
     stack->said[stack->heard_count++] = function ? (char)function : '0';
     if (stack->in_callback)
@@ -259,7 +262,11 @@ enum {
     MASK_OFF = 8,
     PRESTUB = 16,      /* a record that has a method and leads nowhere */
     RECORD_BELOW = 32, /* the top record lies below the leaf's stack pointer */
-    THREAD_ZERO = 64   /* thread 0 although somebody else calls */
+    THREAD_ZERO = 64,  /* thread 0 although somebody else calls */
+    FALSE_ROOT = 128,  /* the frame with index 2 returns to 0 */
+    SHORT_STACK = 256, /* the thread's stack is said to end below the root's frame */
+    OTHER_STACK = 512, /* the engine's walker has the bounds of some other stack */
+    NO_CAPTURE = 1024  /* the suspender cannot give the caller's own registers */
 };
 
 /*
@@ -291,8 +298,38 @@ struct situation {
     char seed;
 };
 
+static inline void make_odd(struct simstack *stack, uint32_t with)
+{
+    const uint64_t zero = 0;
+    struct sw_thread *target = &stack->target;
+    if (with & PRESTUB)
+        stack->records[target->transition_count++] = (struct sw_transition){ STACK_TOP - 64, true, { 0 } };
+    if (with & RECORD_BELOW)
+        stack->records[0].address = sw_regs_sp(&stack->regs[0]) - 8;
+    if (with & SHORT_STACK)
+        target->stack_end = sw_regs_sp(&stack->regs[stack->count - 1]) - 8;
+    if (with & OTHER_STACK) {
+        sw_sim_walker(stack->sim)->stack_begin = sw_regs_sp(&stack->regs[0]);
+        sw_sim_walker(stack->sim)->stack_end = sw_regs_sp(&stack->regs[0]) + 8;
+    }
+    if (with & MASK_OFF)
+        stack->engine->event_mask = 0;
+    if (with & NO_SUSPENDER)
+        stack->engine->suspender = NULL;
+    if (with & NO_CAPTURE) {
+        stack->suspender = *stack->engine->suspender;
+        stack->suspender.capture = NULL;
+        stack->engine->suspender = &stack->suspender;
+    }
+    if (with & FALSE_ROOT)
+        assert_int_equal(sw_sim_words(stack->sim, sw_regs_fp(&stack->regs[2]) + 8, &zero, 1), SW_OK);
+    if (with & STACK_UNREADABLE)
+        assert_int_equal(sw_sim_unmap(stack->sim, STACK_LOW, STACK_TOP - STACK_LOW), SW_OK);
+}
+
 static inline void arrange(struct simstack *stack, const struct situation *row)
 {
+    static const uint64_t callers[] = { TARGET, TARGET, OTHER, STRANGER };
     struct sw_engine *engine;
     build_stack(stack, row->stack);
     engine = stack->engine;
@@ -302,22 +339,12 @@ static inline void arrange(struct simstack *stack, const struct situation *row)
     stack->target.mode = row->mode;
     stack->target.flags = row->thread_flags;
     put_records(stack, row->records);
-    if (row->with & PRESTUB)
-        stack->records[stack->target.transition_count++] = (struct sw_transition){ STACK_TOP - 64, true, { 0 } };
-    if (row->with & RECORD_BELOW)
-        stack->records[0].address = sw_regs_sp(&stack->regs[0]) - 8;
+    make_odd(stack, row->with);
     put_target(stack);
     sw_sim_fail_suspend(stack->sim, row->suspend_answer);
     sw_sim_walker(stack->sim)->max_frames = row->max_frames;
     stack->answer = row->answer;
     stack->answer_at = row->answer_at;
-    if (row->with & MASK_OFF)
-        engine->event_mask = 0;
-    if (row->with & NO_SUSPENDER)
-        engine->suspender = NULL;
-    if (row->with & STACK_UNREADABLE)
-        assert_int_equal(sw_sim_unmap(stack->sim, STACK_LOW, STACK_TOP - STACK_LOW), SW_OK);
-    static const uint64_t callers[] = { TARGET, TARGET, OTHER, STRANGER };
     sw_sim_run_as(stack->sim, callers[row->who]);
     if (row->seed)
         put_seed(stack, row->seed);

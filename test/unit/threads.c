@@ -284,6 +284,52 @@ static void without_memory_nothing_changes_and_nothing_leaks(void **state)
     assert_int_equal(budget.out, 0);
 }
 
+/* An allocator that is itself a second writer, while the first is inside. */
+static struct sw_threads *written;
+static enum sw_status seconds[3];
+
+static void *write_meanwhile(void *arg, size_t size)
+{
+    const struct sw_thread thread = fact(8);
+    (void)arg;
+    if (written) {
+        seconds[0] = sw_threads_add(written, &thread);
+        seconds[1] = sw_threads_update(written, &thread);
+        seconds[2] = sw_threads_remove(written, 8);
+    }
+    return malloc(size);
+}
+
+static void give_back(void *arg, void *block, size_t size)
+{
+    (void)arg;
+    (void)size;
+    free(block);
+}
+
+static void a_second_writer_is_told_that_it_is_busy(void **state)
+{
+    const struct sw_alloc alloc = { write_meanwhile, give_back, NULL };
+    struct sw_threads *threads;
+    (void)state;
+    assert_int_equal(sw_threads_create(&alloc, NULL, NULL, &threads), SW_OK);
+    written = threads;
+    add(threads, 7);
+    written = NULL;
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(seconds[i], SW_E_BUSY);
+    assert_int_equal(sw_threads_list(threads, NULL, 0), 1);
+    sw_threads_destroy(threads);
+}
+
+static void half_an_allocator_is_refused(void **state)
+{
+    const struct sw_alloc alloc = { write_meanwhile, NULL, NULL };
+    struct sw_threads *threads;
+    (void)state;
+    assert_int_equal(sw_threads_create(&alloc, NULL, NULL, &threads), SW_E_ARGUMENT);
+}
+
 /* A removal in another thread, as a runtime's ThreadDestroyed makes it. */
 struct removal {
     struct sw_threads *threads;
@@ -350,6 +396,8 @@ static void while_a_removal_waits_others_can_be_added_and_removed(void **state)
     add(threads, 8);
     assert_int_equal(sw_threads_remove(threads, 8), SW_OK);
     assert_int_equal(sw_threads_add(threads, &(struct sw_thread){ .id = 7 }), SW_E_EXISTS);
+    assert_int_equal(sw_threads_update(threads, &(struct sw_thread){ .id = 7, .os_id = 1007 }), SW_E_NOT_FOUND);
+    assert_int_equal(sw_threads_remove(threads, 7), SW_E_NOT_FOUND);
     assert_int_equal(sw_threads_add(threads, &same_os), SW_OK);
     assert_int_equal(sw_threads_find_os(threads, 1007, &found), SW_OK);
     assert_int_equal(found.id, 70);
@@ -376,6 +424,8 @@ int main(void)
         cmocka_unit_test(a_short_list_buffer_still_gets_the_whole_count),
         cmocka_unit_test(many_threads_are_all_found),
         cmocka_unit_test(without_memory_nothing_changes_and_nothing_leaks),
+        cmocka_unit_test(a_second_writer_is_told_that_it_is_busy),
+        cmocka_unit_test(half_an_allocator_is_refused),
         cmocka_unit_test(d23_removal_refuses_new_walks_at_once_and_waits_for_the_one_going_on),
         cmocka_unit_test(d23_removal_does_not_wait_for_walks_of_other_threads),
         cmocka_unit_test(while_a_removal_waits_others_can_be_added_and_removed),

@@ -58,8 +58,8 @@ static inline bool flow_rsp(const struct sw_insn *insn, uint8_t *from, int64_t *
 }
 
 /* A push saves a register where the next rule must find it, if it says that it is saved at all; a pop gives it back. */
-static inline void flow_registers(struct flow *flow, const struct sw_insn *insn, uint64_t at, const struct sw_rule *before,
-                                  const struct sw_rule *after)
+static inline void flow_registers(struct flow *flow, const struct sw_insn *insn, uint64_t at,
+                                  const struct sw_rule *before, const struct sw_rule *after)
 {
     if (before->cfa.reg != SW_X64_RSP)
         return;
@@ -72,7 +72,8 @@ static inline void flow_registers(struct flow *flow, const struct sw_insn *insn,
         }
         if (e->kind == SW_EFFECT_LOAD && e->src == SW_X64_RSP && e->dst < SW_X64_RIP) {
             const struct sw_loc loc = before->r[e->dst];
-            if (loc.kind == SW_LOC_AT_CFA && loc.off == e->imm - before->cfa.off && after->r[e->dst].kind != SW_LOC_SAME)
+            if (loc.kind == SW_LOC_AT_CFA && loc.off == e->imm - before->cfa.off &&
+                after->r[e->dst].kind != SW_LOC_SAME)
                 flow_wrong(flow, at, "a popped register is not back");
         }
     }
@@ -97,8 +98,7 @@ static inline bool flow_leaves(const struct flow *flow, const struct sw_insn *in
 {
     if (insn->flow == SW_FLOW_RETURN)
         return true;
-    return insn->flow == SW_FLOW_JUMP &&
-           (insn->target < flow->address || insn->target >= flow->address + flow->size);
+    return insn->flow == SW_FLOW_JUMP && (insn->target < flow->address || insn->target >= flow->address + flow->size);
 }
 
 static inline void flow_run(struct flow *flow)

@@ -1,0 +1,127 @@
+/*
+ * What every source of rules stands on: what code is at an address, whether a call stands in front of it, and what a
+ * rule leads to when it is applied and looked at. Decides nothing about order.
+ */
+#include "step.h"
+
+#include "x64/x64.h"
+
+enum { LONGEST_CALL = 8 };
+
+void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *entry, uint64_t lookup,
+                  struct sw_range *code)
+{
+    if (walker->codemap && sw_codemap_find(walker->codemap, lookup, code) == SW_OK)
+        return;
+    if (entry && entry->has_clr && sw_clr_image_method(&entry->clr, lookup, code) == SW_OK)
+        return;
+    *code = (struct sw_range){ .kind = SW_KIND_NATIVE };
+}
+
+/* ---- apply, and what a caller must look like ---- */
+
+static uint64_t without_signature(const struct sw_walker *walker, uint64_t pc)
+{
+    const uint64_t derived = UINT64_C(0xffff000000000000);
+    if (walker->machine != SW_MACHINE_ARM64)
+        return pc;
+    return pc & ~(walker->pac_mask ? walker->pac_mask : derived);
+}
+
+static enum sw_stop check_stack(const struct sw_walker *walker, uint64_t sp, uint64_t caller_sp, bool is_signal)
+{
+    const bool bounded = walker->stack_end != 0;
+    const bool inside = bounded && sp >= walker->stack_begin && sp <= walker->stack_end;
+    const bool caller_inside = caller_sp >= walker->stack_begin && caller_sp <= walker->stack_end;
+    if (inside && !caller_inside)
+        return SW_STOP_OUTSIDE_STACK;
+    if (is_signal || (bounded && !inside && caller_inside))
+        return SW_STOP_NONE; /* back from an alternate stack */
+    if (caller_sp < sp || (caller_sp == sp && walker->machine == SW_MACHINE_X64))
+        return SW_STOP_SP_NOT_RISING;
+    return SW_STOP_NONE;
+}
+
+static enum sw_stop stop_of(enum sw_status status)
+{
+    switch (status) {
+    case SW_E_UNREADABLE:
+        return SW_STOP_UNREADABLE;
+    case SW_E_NO_RULE:
+        return SW_STOP_LOST_REGISTER;
+    default:
+        return SW_STOP_BAD_TABLE;
+    }
+}
+
+static bool is_readable(const struct sw_question *q, uint64_t address)
+{
+    size_t size;
+    return sw_fetch_code(&q->room->fetch, address, &size) != NULL;
+}
+
+static bool is_code(const struct sw_question *q, uint64_t address)
+{
+    if (q->walker->codemap && sw_codemap_find(q->walker->codemap, address, NULL) == SW_OK)
+        return true;
+    return sw_images_entry(q->walker->images, address) || is_readable(q, address);
+}
+
+enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule, uint64_t *fault)
+{
+    const struct sw_regs *regs = &q->frame->regs;
+    struct sw_regs *caller = &q->room->caller;
+    const bool is_signal = rule->flags & SW_RULE_SIGNAL;
+    const unsigned pc = sw_regs_pc_number(regs->machine);
+    const enum sw_status status = sw_rule_apply(rule, regs, &q->walker->memory, caller, NULL, fault);
+    if (status)
+        return stop_of(status);
+    caller->r[pc] = without_signature(q->walker, caller->r[pc]);
+    if (caller->r[pc] == 0 && !is_signal)
+        return SW_STOP_ROOT_ZERO;
+    const enum sw_stop stop = check_stack(q->walker, sw_regs_sp(regs), sw_regs_sp(caller), is_signal);
+    if (stop != SW_STOP_NONE)
+        return stop;
+    if (caller->machine == SW_MACHINE_ARM64 && sw_regs_sp(caller) == sw_regs_sp(regs) &&
+        caller->r[pc] == sw_regs_pc(regs) && !is_signal)
+        return SW_STOP_SP_NOT_RISING;
+    /* The last instruction of a function may be a call; the first may be one that faulted. */
+    const bool known = is_signal || is_code(q, caller->r[pc] - 1) || is_code(q, caller->r[pc]);
+    return known ? SW_STOP_NONE : SW_STOP_BAD_PC;
+}
+
+/* ---- calls in front of return addresses ---- */
+
+/* BL and BLR with its signed forms; prologue-shapes.md section 5, F. */
+static bool arm64_call_before(const struct sw_question *q, uint64_t after)
+{
+    uint8_t word[4];
+    if (sw_memory_read(&q->walker->memory, after - 4, word, sizeof word) != sizeof word)
+        return false;
+    const uint32_t w = sw_load32(word);
+    return (w & 0xfc000000) == 0x94000000 || (w & 0xfffffc1f) == 0xd63f0000 || (w & 0xfefff800) == 0xd63f0800;
+}
+
+bool sw_is_behind_call(const struct sw_question *q, uint64_t after, uint64_t *target)
+{
+    uint8_t bytes[LONGEST_CALL];
+    uint64_t slot = 0;
+    *target = 0;
+    if (q->walker->machine == SW_MACHINE_ARM64)
+        return arm64_call_before(q, after);
+    if (after < LONGEST_CALL)
+        return false;
+    /* The page in front may be missing: the shorter forms are asked for alone. */
+    static const uint8_t sizes[] = { LONGEST_CALL, 5, 2 };
+    for (unsigned i = 0; i < sizeof sizes; i++) {
+        const size_t size = sizes[i];
+        if (sw_memory_read(&q->walker->memory, after - size, bytes, size) != size)
+            continue;
+        if (!sw_x64_call_before(bytes, size, after, target, &slot))
+            return false;
+        if (slot && !sw_memory_word(&q->walker->memory, slot, target))
+            *target = 0;
+        return true;
+    }
+    return false;
+}

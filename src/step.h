@@ -1,0 +1,36 @@
+/*
+ * One step of a walk, in pieces: find the code, apply a rule, look at what comes out.
+ */
+#ifndef SW_SRC_STEP_H
+#define SW_SRC_STEP_H
+
+#include "images.h"
+#include "walk.h"
+
+/*
+ * One question: the frame whose caller is wanted.
+ *
+ * entry    The image around the pc, held by the asker; null when there is none.
+ */
+struct sw_question {
+    const struct sw_walker *walker;
+    struct sw_walk_room *room;
+    const struct sw_frame *frame;
+    const struct sw_image_entry *entry;
+};
+
+/* The frame's caller by a rule: applied and checked. Fills room->caller. */
+SW_NODISCARD enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule, uint64_t *fault);
+
+/* The code range around an address: the code map's, else a ReadyToRun image's method, else NATIVE without bounds. */
+void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *entry, uint64_t lookup,
+                  struct sw_range *code);
+
+/*
+ * Whether a call instruction ends at an address, as it does in front of every return address.
+ *
+ * target   Receives what it calls, or 0 when that is not known.
+ */
+bool sw_is_behind_call(const struct sw_question *q, uint64_t after, uint64_t *target);
+
+#endif

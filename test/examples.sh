@@ -1,0 +1,42 @@
+#!/bin/sh
+# examples.sh BUILD: every example is run, and what it shows is looked at.
+set -u
+cd "$(dirname "$0")/.."
+build=${1:-build}
+out=$build/log/examples.out
+status=0
+
+# example NAME PATTERN COMMAND...: ends with 0, and prints a line that matches
+example() {
+    name=$1
+    pattern=$2
+    shift 2
+    if "$@" >"$out" 2>&1 && grep -qE "$pattern" "$out"; then
+        echo "ok - $name"
+    else
+        echo "not ok - $name"
+        tail -n 20 "$out" | sed 's/^/# /'
+        status=1
+    fi
+}
+
+example "walk_self walks to the root" '^ended: root$' "$build/examples/walk_self"
+example "walk_self names main" ' main\+' "$build/examples/walk_self"
+example "sample_threads: every sample is complete" '^thread 2: ' "$build/examples/sample_threads"
+example "simulated: a native seed is refused, the nearest one named" 'answer 0x8013135f, a seed would be at 0x30009' \
+    "$build/examples/simulated"
+example "make run TARGET=toy: managed frames with names" 'jit .*Toy\.' mk/run.sh "$build" toy
+if command -v dotnet >/dev/null 2>&1; then
+    example "make run TARGET=dotnet: precompiled frames with names" 'ngen .*System\.Threading\.Thread::Sleep' \
+        mk/run.sh "$build" dotnet
+    if grep -q '^  end: ' "$out" && ! grep '^  end: ' "$out" | grep -qv 'end: root'; then
+        echo "ok - every thread of the .NET process is walked to its root"
+    else
+        echo "not ok - every thread of the .NET process is walked to its root"
+        grep '^  end: ' "$out" | sort | uniq -c | sed 's/^/# /'
+        status=1
+    fi
+else
+    echo "ok - make run TARGET=dotnet # SKIP no dotnet command"
+fi
+exit $status
