@@ -56,11 +56,11 @@ $(BUILD)/src/%.o: src/%.c
 	@echo "  CC      $<"
 	@$(CC) $(CPPFLAGS) $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-# Examples see what users see: the public headers only.
-$(EXAMPLES): CPPFLAGS := -Iinclude
-$(UNIT): LDLIBS += -lcmocka -ldl
-$(ORACLE): LDLIBS += -ldw
-$(FUZZ): CFLAGS += -fsanitize=fuzzer
+# Examples see what users see: the public headers only. (private: the archive is built with its own flags.)
+$(EXAMPLES): private CPPFLAGS := -Iinclude
+$(UNIT): private LDLIBS += -lcmocka -ldl
+$(ORACLE): private LDLIBS += -ldw
+$(FUZZ): private CFLAGS += -fsanitize=fuzzer
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"

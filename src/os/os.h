@@ -43,7 +43,4 @@ struct sw_os_text {
 enum sw_status sw_os_read_file(const struct sw_alloc *alloc, const char *path, struct sw_os_text *text);
 void sw_os_free_text(const struct sw_alloc *alloc, struct sw_os_text *text);
 
-/* The caller's allocator, or malloc and free for null. */
-struct sw_alloc sw_os_alloc(const struct sw_alloc *alloc);
-
 #endif

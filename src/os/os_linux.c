@@ -1,6 +1,6 @@
 /*
- * The requests to the Linux kernel that the files of this folder share: memory of a process, whole files, time, and
- * the default allocator. Knows no format and no policy.
+ * The requests to the Linux kernel that the files of this folder share: memory of a process, whole files; time.
+ * Knows no format and no policy.
  *
  * Source: process_vm_readv(2): a transfer stops between two elements of the remote vector, never inside one, so every
  * page gets an element of its own.
@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -152,22 +151,4 @@ void sw_os_free_text(const struct sw_alloc *alloc, struct sw_os_text *text)
     if (text->bytes)
         alloc->put(alloc->arg, text->bytes, text->room);
     *text = (struct sw_os_text){ 0 };
-}
-
-static void *get(void *arg, size_t size)
-{
-    (void)arg;
-    return malloc(size);
-}
-
-static void put(void *arg, void *block, size_t size)
-{
-    (void)arg;
-    (void)size;
-    free(block);
-}
-
-struct sw_alloc sw_os_alloc(const struct sw_alloc *alloc)
-{
-    return alloc ? *alloc : (struct sw_alloc){ get, put, NULL };
 }

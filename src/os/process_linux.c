@@ -46,7 +46,7 @@ static enum sw_status check_class(int pid)
 enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_process **out)
 {
     const struct sw_alloc from = sw_alloc_resolve(alloc);
-    if (!out || pid <= 0 || pid == getpid())
+    if (!out || !sw_alloc_usable(alloc) || pid <= 0 || pid == getpid())
         return SW_E_ARGUMENT;
     if (sw_process_thread_ended(pid, pid))
         return SW_E_GONE;

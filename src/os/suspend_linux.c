@@ -405,7 +405,8 @@ enum sw_status sw_self_suspender_create(const struct sw_alloc *alloc, int signal
 {
     const struct sw_alloc from = sw_alloc_resolve(alloc);
     const bool named = signal != 0;
-    if (!out || capacity == 0 || capacity > CAPACITY_MAX || (named && (signal < SIGRTMIN || signal > SIGRTMAX)))
+    if (!out || !sw_alloc_usable(alloc) || capacity == 0 || capacity > CAPACITY_MAX ||
+        (named && (signal < SIGRTMIN || signal > SIGRTMAX)))
         return SW_E_ARGUMENT;
     struct sw_self_suspender *suspender = from.get(from.arg, sizeof *suspender);
     if (!suspender)
