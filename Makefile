@@ -60,7 +60,7 @@ $(BUILD)/src/%.o: src/%.c
 $(EXAMPLES): private CPPFLAGS := -Iinclude
 $(UNIT): private LDLIBS += -lcmocka -ldl
 $(ORACLE): private LDLIBS += -ldw
-$(FUZZ): private CFLAGS += -fsanitize=fuzzer
+$(FUZZ): private LDLIBS += -fsanitize=fuzzer
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"

@@ -2,7 +2,7 @@
  * The code map: its public calls and its readers. Knows how to come down the tree (codemap_tree.h) while somebody
  * else changes it; refuses to know how it is changed (codemap_edit.c) and how ranges are packed (codemap_chunk.c).
  *
- * Readers are wait-free: a find is one announcement (grace.h), one load per level, at most 16, and one bounded search
+ * Readers are wait-free: a find is one announcement (grace.h), one load per level, at most 11, and one bounded search
  * in a chunk that cannot change.
  */
 #include "codemap.h"
@@ -139,7 +139,10 @@ bool sw_codemap_find_inside(const struct sw_codemap *map, uint64_t address, stru
         for (; sw_is_node(value); shift -= SW_NODE_BITS)
             value = sw_slot_load(&sw_node_of(value)->slot[sw_slot_index(address, shift)]);
     }
-    return value && sw_chunk_find(sw_chunk_of(value), address, range);
+    if (!value)
+        return false;
+    sw_chunk_expect(sw_chunk_of(value), address);
+    return sw_chunk_find(sw_chunk_of(value), address, range);
 }
 
 enum sw_status sw_codemap_find(const struct sw_codemap *map, uint64_t address, struct sw_range *range)

@@ -18,10 +18,10 @@ struct edit {
 };
 
 /*
- * A range touches, on each of the 16 levels, at most one run of wholly covered slots on its left and on its right
+ * A range touches, on each of the 11 levels, at most one run of wholly covered slots on its left and on its right
  * side, and besides them the chunk it begins in and the one it ends in.
  */
-enum { EDITS_MAX = 2 * 16 + 2 };
+enum { EDITS_MAX = 2 * 11 + 2 };
 
 struct plan {
     struct sw_codemap *map;

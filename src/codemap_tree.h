@@ -1,17 +1,17 @@
 /*
  * The tree of the code map, shared by its readers (codemap.c) and its writer (codemap_edit.c, codemap_shape.c).
  *
- * A radix tree over address bits, four a level, like page tables. A slot is empty, or holds a node of the next level,
+ * A radix tree over address bits, six a level, like page tables. A slot is empty, or holds a node of the next level,
  * or a chunk. Neighbouring slots share one chunk as long as their ranges fit: a chunk with a region of 2^bits bytes
  * sits in all 2^(bits - shift) slots of its node that the region takes up. So chunks are well filled whatever the
  * density is, and a node is made only where more than SW_CHUNK_MAX ranges begin in one slot.
  *
  *      root ──► node, shift 24              Levels above the root, in which all addresses agree, are left out.
- *               ├─ 0 ──► node, shift 20
- *               │        ├─ 0 ─┬► chunk, bits 21    (ranges of two slots)
+ *               ├─ 0 ──► node, shift 18
+ *               │        ├─ 0 ─┬► chunk, bits 19    (ranges of two slots)
  *               │        ├─ 1 ─┘
  *               │        ├─ 2    empty
- *               │        └─ 3 ──► node, shift 16 ...
+ *               │        └─ 3 ──► node, shift 12 ...
  *               └─ 1 ──► chunk, bits 24
  *
  * Invariants, for whoever changes the map:

@@ -1,6 +1,6 @@
 /*
- * What the rooms of the contract share: one call of sw_snapshot on its way from the door (snapshot.c) down the ladder of
- * checks (ladder.c) into the fold (fold.c).
+ * What the rooms of the contract share: one call of sw_snapshot on its way from the door (snapshot.c) down the ladder
+ * of checks (ladder.c) into the fold (fold.c).
  */
 #ifndef SW_CONTRACT_H
 #define SW_CONTRACT_H
@@ -26,8 +26,8 @@ enum { SW_FRAME_RECORDS = 16 };
  *
  * walker   The engine's, with the stack bounds of the target.
  * stopped  Registers of the target when it is another thread.
- * records  What frameInfo refers to. The CLR uses one for a whole walk; the documented flavour takes them in turn, so that
- *          a frameInfo kept from one callback to the next can be told.
+ * records  What frameInfo refers to. The CLR uses one for a whole walk; the documented flavour takes them in turn, so
+ *          that a frameInfo kept from one callback to the next can be told.
  */
 struct sw_contract_work {
     _Alignas(16) uint8_t context[SW_CONTEXT_MAX_BYTES];
@@ -46,7 +46,8 @@ struct sw_contract_work {
  * thread   The target's id; the caller's own for 0; still 0 when the caller is no thread of the table.
  * own      The caller's real registers, or null.  top  The target's, as far as they are known yet, or null.
  * context  The caller's seed as it came; null once it is dropped.  seed  What the walk may start from, or null.
- * reported Callbacks made.  explained  The engine's refusal was filled by this call.
+ * reason   What decided the answer, in a word for people.  reported Callbacks made.
+ *          explained  The engine's refusal was filled by this call.
  * inside, held, suspended  What finishing must undo.
  */
 struct sw_contract_call {
@@ -66,6 +67,7 @@ struct sw_contract_call {
     const struct sw_regs *seed;
     enum sw_status suspending;
     uint32_t reported;
+    const char *reason;
     bool inside;
     bool held;
     bool suspended;

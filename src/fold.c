@@ -244,6 +244,7 @@ static HRESULT explained(const struct fold *fold, HRESULT hr)
 {
     const struct sw_walk *walk = &fold->call->work->walk;
     fold->call->engine->stop = walk->stop;
+    fold->call->reason = sw_stop_name(walk->stop);
     if (hr == S_OK)
         return hr;
     struct sw_refusal *refusal = sw_call_explain(fold->call);
@@ -251,6 +252,14 @@ static HRESULT explained(const struct fold *fold, HRESULT hr)
     refusal->address = walk->stop == SW_STOP_BAD_START ? 0 : sw_regs_pc(&walk->frame.regs);
     refusal->kind = (enum sw_kind)walk->frame.code.kind;
     return hr;
+}
+
+/* Nothing to start from. The CLR calls it a success when some record names a method, though it leads nowhere: 3.3. */
+static HRESULT empty_walk(const struct fold *fold)
+{
+    fold->call->reason = "nothing_to_start_from";
+    const bool looked_at_records = fold->next_record > 0;
+    return !fold->documented && looked_at_records && a_record_has_a_method(&fold->call->target) ? S_OK : E_FAIL;
 }
 
 HRESULT sw_fold(struct sw_contract_call *call)
@@ -262,9 +271,11 @@ HRESULT sw_fold(struct sw_contract_call *call)
                          .documented = call->engine->flavour == SW_FLAVOUR_DOCUMENTED };
     struct start start = fold.documented ? documented_start(&fold) : clr_start(&fold);
     if (!start.regs)
-        return !fold.documented && a_record_has_a_method(&call->target) && fold.next_record > 0 ? S_OK : E_FAIL;
-    for (; start.regs; start = go_on(&fold))
+        return empty_walk(&fold);
+    do {
         if (!walk_stretch(&fold, start))
             break;
+        start = go_on(&fold);
+    } while (start.regs);
     return explained(&fold, outcome(&fold));
 }

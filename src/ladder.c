@@ -1,10 +1,10 @@
 /*
- * The ladder: every check that DoStackSnapshot makes before it walks, in order, as one table; the first that fires wins.
- * Knows the engine's state, the thread table and the suspender; refuses to know how frames are found or reported.
+ * The ladder: every check that DoStackSnapshot makes before it walks, in order, as one table; the first that fires
+ * wins. Knows the engine's state, the thread table and the suspender; refuses to know how frames are found or reported.
  *
- * Rows are numbered as in clr-contract.md section 1 (decimals: section 2). Rungs that only a Windows kernel has (9c's safe
- * context, 9d's lock, 9e's mode change while stopped) have no counterpart here: registers come from the suspender, code
- * lookup takes no lock, and the table does not change a thread that a walk holds.
+ * Rows are numbered as in clr-contract.md section 1 (decimals: section 2). Rungs that only a Windows kernel has (9c's
+ * safe context, 9d's lock, 9e's mode change while stopped) have no counterpart here: registers come from the suspender,
+ * code lookup takes no lock, and the table does not change a thread that a walk holds.
  */
 #include "contract.h"
 
@@ -46,8 +46,8 @@ static bool engine_has_no_such_context(struct sw_contract_call *call)
     static const struct {
         enum sw_machine machine;
         ULONG32 size;
-    } sizes[] = { { SW_MACHINE_X64, 1232 },  { SW_MACHINE_X64, 1504 },  { SW_MACHINE_X64, 3104 },
-                  { SW_MACHINE_X64, 3232 },  { SW_MACHINE_ARM64, 912 }, { SW_MACHINE_ARM64, 992 } };
+    } sizes[] = { { SW_MACHINE_X64, 1232 }, { SW_MACHINE_X64, 1504 },  { SW_MACHINE_X64, 3104 },
+                  { SW_MACHINE_X64, 3232 }, { SW_MACHINE_ARM64, 912 }, { SW_MACHINE_ARM64, 992 } };
     if (call->engine->context_size == 0)
         return false;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
@@ -162,8 +162,8 @@ static bool made_a_first_walk(const struct sw_contract_call *call)
 }
 
 /*
- * Never fires: notes the rules of conduct that can be seen from here. A seed for another thread, or a suspended runtime,
- * shows that the caller had stopped the target before it called.
+ * Never fires: notes the rules of conduct that can be seen from here. A seed for another thread, or a suspended
+ * runtime, shows that the caller had stopped the target before it called.
  */
 static bool conduct_is_noted(struct sw_contract_call *call)
 {
@@ -227,8 +227,8 @@ static void explain_bad_seed(struct sw_contract_call *call, const struct sw_rang
     struct sw_fault fault = { 0 };
     refusal->address = sw_regs_pc(call->seed);
     refusal->kind = (enum sw_kind)code->kind;
-    refusal->has_nearest_seed = sw_walk_find_seed(&call->work->walker, call->scratch, call->seed,
-                                                  &refusal->nearest_seed, &fault) == SW_OK;
+    refusal->has_nearest_seed =
+        sw_walk_find_seed(&call->work->walker, call->scratch, call->seed, &refusal->nearest_seed, &fault) == SW_OK;
 }
 
 static bool seed_is_not_managed_code(struct sw_contract_call *call)
@@ -252,43 +252,49 @@ static bool exception_state_is_broken(struct sw_contract_call *call)
     return (call->target.flags & SW_THREAD_EXCEPTION_BROKEN) != 0;
 }
 
+/* A check is named by its function. */
+#define RUNG(check) #check, check
+
+/* clang-format off */
 static const struct {
     const char *step;
+    const char *name;
     bool (*fires)(struct sw_contract_call *call);
     unsigned flavours;
     HRESULT answer;
 } rungs[] = {
-    /* step   check                                flavours  answer                                        */
-    { "0",   profiler_is_detaching,                ALL,      CORPROF_E_PROFILER_DETACHING },
-    { "1",   runtime_has_not_started,              ALL,      CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "2",   snapshots_are_not_enabled,            ALL,      CORPROF_E_INCONSISTENT_WITH_FLAGS },
-    { "3",   a_flag_is_unknown,                    ALL,      E_INVALIDARG },
-    { "2.4", callback_is_null,                     ALL,      E_INVALIDARG },
-    { "own", engine_has_no_such_context,           ALL,      E_INVALIDARG },
-    { "own", seed_is_cut_short,                    D,        E_INVALIDARG },
-    { "2.1", caller_was_never_managed,             CLR,      S_OK },
-    { "2.1", target_is_not_in_the_table,           ALL,      CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD },
-    { "4",   target_is_not_managed,                ALL,      S_OK },
-    { "5",   engine_is_inside_a_call,              ALL,      CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "5",   return_address_is_being_changed,      ALL,      CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "6",   suspension_is_in_progress,            CLR,      CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "7",   target_forbids_suspension,            CLR,      CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "7",   other_target_forbids_suspension,      D,        CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "8u",  other_target_runs,                    U,        E_NOTIMPL },
-    { "8w",  target_has_no_os_thread,              D | W,    CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD },
-    { "8w2", target_cannot_be_stopped,             D | W,    CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "D22", conduct_is_noted,                     ALL,      S_OK },
-    { "9a",  seed_is_dropped,                      CLR,      S_OK },
-    { "9b",  other_target_is_cooperative,          U,        E_NOTIMPL },
-    { "9c",  registers_cannot_be_had,              W,        CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "9f",  record_lies_below_the_stack_pointer,  W,        CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "own", seed_is_cut_short,                    CLR,      E_INVALIDARG },
-    { "D8",  seed_is_taken,                        ALL,      S_OK },
-    { "9g",  own_registers_are_the_seed,           W,        S_OK },
-    { "10",  seed_is_not_managed_code,             ALL,      CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX },
-    { "11",  dispatch_is_unwinding,                CLR,      CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX },
-    { "12",  exception_state_is_broken,            CLR,      CORPROF_E_STACKSNAPSHOT_UNSAFE },
+    /* step  check                                      flavours answer */
+    { "0",   RUNG(profiler_is_detaching),                ALL,    CORPROF_E_PROFILER_DETACHING },
+    { "1",   RUNG(runtime_has_not_started),              ALL,    CORPROF_E_STACKSNAPSHOT_UNSAFE },
+    { "2",   RUNG(snapshots_are_not_enabled),            ALL,    CORPROF_E_INCONSISTENT_WITH_FLAGS },
+    { "3",   RUNG(a_flag_is_unknown),                    ALL,    E_INVALIDARG },
+    { "2.4", RUNG(callback_is_null),                     ALL,    E_INVALIDARG },
+    { "own", RUNG(engine_has_no_such_context),           ALL,    E_INVALIDARG },
+    { "own", RUNG(seed_is_cut_short),                    D,      E_INVALIDARG },
+    { "2.1", RUNG(caller_was_never_managed),             CLR,    S_OK },
+    { "2.1", RUNG(target_is_not_in_the_table),           ALL,    CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD },
+    { "4",   RUNG(target_is_not_managed),                ALL,    S_OK },
+    { "5",   RUNG(engine_is_inside_a_call),              ALL,    CORPROF_E_STACKSNAPSHOT_UNSAFE },
+    { "5",   RUNG(return_address_is_being_changed),      ALL,    CORPROF_E_STACKSNAPSHOT_UNSAFE },
+    { "6",   RUNG(suspension_is_in_progress),            CLR,    CORPROF_E_STACKSNAPSHOT_UNSAFE },
+    { "7",   RUNG(target_forbids_suspension),            CLR,    CORPROF_E_STACKSNAPSHOT_UNSAFE },
+    { "7",   RUNG(other_target_forbids_suspension),      D,      CORPROF_E_STACKSNAPSHOT_UNSAFE },
+    { "8u",  RUNG(other_target_runs),                    U,      E_NOTIMPL },
+    { "8w",  RUNG(target_has_no_os_thread),              D | W,  CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD },
+    { "8w2", RUNG(target_cannot_be_stopped),             D | W,  CORPROF_E_STACKSNAPSHOT_UNSAFE },
+    { "D22", RUNG(conduct_is_noted),                     ALL,    S_OK },
+    { "9a",  RUNG(seed_is_dropped),                      CLR,    S_OK },
+    { "9b",  RUNG(other_target_is_cooperative),          U,      E_NOTIMPL },
+    { "9c",  RUNG(registers_cannot_be_had),              W,      CORPROF_E_STACKSNAPSHOT_UNSAFE },
+    { "9f",  RUNG(record_lies_below_the_stack_pointer),  W,      CORPROF_E_STACKSNAPSHOT_UNSAFE },
+    { "own", RUNG(seed_is_cut_short),                    CLR,    E_INVALIDARG },
+    { "D8",  RUNG(seed_is_taken),                        ALL,    S_OK },
+    { "9g",  RUNG(own_registers_are_the_seed),           W,      S_OK },
+    { "10",  RUNG(seed_is_not_managed_code),             ALL,    CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX },
+    { "11",  RUNG(dispatch_is_unwinding),                CLR,    CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX },
+    { "12",  RUNG(exception_state_is_broken),            CLR,    CORPROF_E_STACKSNAPSHOT_UNSAFE },
 };
+/* clang-format on */
 
 bool sw_ladder(struct sw_contract_call *call, HRESULT *hr)
 {
@@ -296,6 +302,7 @@ bool sw_ladder(struct sw_contract_call *call, HRESULT *hr)
     for (size_t i = 0; i < sizeof rungs / sizeof rungs[0]; i++)
         if ((rungs[i].flavours & flavour) != 0 && rungs[i].fires(call)) {
             *hr = rungs[i].answer;
+            call->reason = rungs[i].name;
             return true;
         }
     return false;

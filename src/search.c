@@ -10,7 +10,15 @@
 #include "base/bytes.h"
 #include "x64/x64.h"
 
-enum { MOST_HOPS = 3, MOST_FUNCTIONS = 16, WINDOW = 131072, CHUNK = 512, LONGEST_FUNCTION = SW_ANALYZE_SEEN };
+enum {
+    MOST_HOPS = 3,
+    MOST_FUNCTIONS = 16,
+    STUB_BYTES = 16,
+    NEAR_CALL = 64,
+    WINDOW = 131072,
+    CHUNK = 512,
+    LONGEST_FUNCTION = SW_ANALYZE_SEEN
+};
 
 static bool decode(const struct sw_question *q, uint64_t at, struct sw_insn *insn)
 {
@@ -35,24 +43,55 @@ static uint64_t final_target(const struct sw_question *q, uint64_t target)
     return target;
 }
 
-/* The function that the call in front of a return address calls; 0 when that is not known or there is no call. */
+/* What the call in front of a return address calls; 0 when that is not known. */
 static uint64_t called_before(const struct sw_question *q, uint64_t after)
 {
     uint64_t target = 0;
-    return sw_is_behind_call(q, after, &target) ? final_target(q, target) : 0;
+    return sw_is_behind_call(q, after, &target) ? target : 0;
+}
+
+/* The caller by the analysis of a function that pc should be in. Fills room->rule and room->caller. */
+static bool caller_within(const struct sw_question *q, const struct sw_code *code, uint64_t function)
+{
+    struct sw_walk_room *room = q->room;
+    return function != 0 &&
+           sw_analyze_function(code, function, 0, q->frame->lookup, &room->analysis, &room->rule) == SW_OK &&
+           sw_try_rule(q, &room->rule, NULL) == SW_STOP_NONE;
+}
+
+static bool confirm_by_call(const struct sw_question *q, const struct sw_code *code, uint64_t function)
+{
+    struct sw_rule *rule = &q->room->rule;
+    if (!caller_within(q, code, function))
+        return false;
+    const uint64_t called = called_before(q, sw_regs_pc(&q->room->caller));
+    if (called != function && final_target(q, called) != function)
+        return false;
+    rule->source = SW_SOURCE_FORWARD;
+    rule->trust = rule->trust == SW_TRUST_GUESS ? SW_TRUST_LIKELY : SW_TRUST_CONFIRMED;
+    return true;
 }
 
 bool sw_search_confirm(const struct sw_question *q, const struct sw_code *code, uint64_t function)
 {
-    struct sw_walk_room *room = q->room;
-    function = final_target(q, function);
-    if (function == 0 ||
-        sw_analyze_function(code, function, 0, q->frame->lookup, &room->analysis, &room->rule) != SW_OK)
+    const uint64_t further = final_target(q, function);
+    return confirm_by_call(q, code, further) || /* pc may still be in the stub: */
+           (further != function && q->frame->lookup - function < STUB_BYTES && confirm_by_call(q, code, function));
+}
+
+/*
+ * A function whose address was loaded near a call that is on the stack, to be called back: main by _start, a comparison
+ * by qsort's caller. The call in front of the return address is one through a register, which says nothing against it.
+ */
+static bool confirm_callback(const struct sw_question *q, const struct sw_code *code, uint64_t function)
+{
+    struct sw_rule *rule = &q->room->rule;
+    uint64_t target;
+    if (!caller_within(q, code, function) || !sw_is_behind_call(q, sw_regs_pc(&q->room->caller), &target) ||
+        target != 0)
         return false;
-    if (sw_try_rule(q, &room->rule, NULL) != SW_STOP_NONE || called_before(q, sw_regs_pc(&room->caller)) != function)
-        return false;
-    room->rule.source = SW_SOURCE_FORWARD;
-    room->rule.trust = room->rule.trust == SW_TRUST_GUESS ? SW_TRUST_LIKELY : SW_TRUST_CONFIRMED;
+    rule->source = SW_SOURCE_FORWARD;
+    rule->trust = rule->trust == SW_TRUST_GUESS ? SW_TRUST_GUESS : SW_TRUST_LIKELY;
     return true;
 }
 
@@ -78,27 +117,62 @@ static bool is_new(struct tried *tried, uint64_t function)
     return true;
 }
 
-static bool confirm_word(const struct sw_question *q, const struct sw_code *code, uint64_t word, struct tried *tried)
+static bool is_worth_trying(const struct sw_question *q, uint64_t function, struct tried *tried)
 {
-    const uint64_t function = may_be_code(q, word) ? called_before(q, word) : 0;
-    return function != 0 && q->frame->lookup - function < LONGEST_FUNCTION && is_new(tried, function) &&
-           sw_search_confirm(q, code, function);
+    return function != 0 && q->frame->lookup - function < LONGEST_FUNCTION && tried->count < MOST_FUNCTIONS &&
+           is_new(tried, function);
 }
 
-bool sw_search_stack(const struct sw_question *q, const struct sw_code *code)
+/* Addresses in `lea reg, [rip + x]` in the bytes in front of a return address; those that only look so confirm nothing.
+ */
+static bool confirm_loaded(const struct sw_question *q, const struct sw_code *code, uint64_t after, struct tried *tried)
+{
+    enum { LEA = 7 };
+    uint8_t bytes[NEAR_CALL];
+    if (after < NEAR_CALL || sw_memory_read(&q->walker->memory, after - NEAR_CALL, bytes, NEAR_CALL) != NEAR_CALL)
+        return false;
+    for (unsigned i = 0; i + LEA <= NEAR_CALL; i++) {
+        const bool is_lea = (bytes[i] & 0xfb) == 0x48 && bytes[i + 1] == 0x8d && (bytes[i + 2] & 0xc7) == 0x05;
+        const uint64_t next = after - NEAR_CALL + i + LEA;
+        if (!is_lea)
+            continue;
+        const uint64_t function = next + (uint64_t)(int64_t)(int32_t)sw_load32(bytes + i + 3);
+        if (is_worth_trying(q, function, tried) && confirm_callback(q, code, function))
+            return true;
+    }
+    return false;
+}
+
+static bool confirm_word(const struct sw_question *q, const struct sw_code *code, uint64_t word, struct tried *tried,
+                         bool loaded)
+{
+    uint64_t target = 0;
+    if (!may_be_code(q, word) || !sw_is_behind_call(q, word, &target))
+        return false;
+    if (loaded)
+        return confirm_loaded(q, code, word, tried);
+    return is_worth_trying(q, final_target(q, target), tried) && sw_search_confirm(q, code, target);
+}
+
+static bool search_words(const struct sw_question *q, const struct sw_code *code, bool loaded)
 {
     const uint64_t sp = sw_regs_sp(&q->frame->regs);
     struct tried tried = { .count = 0 };
     uint8_t chunk[CHUNK];
-    if (q->walker->machine != SW_MACHINE_X64 || sp > UINT64_MAX - WINDOW)
-        return false;
-    for (uint64_t at = sp; at < sp + WINDOW; at += CHUNK) {
+    for (uint64_t at = sp; at < sp + WINDOW && tried.count < MOST_FUNCTIONS; at += CHUNK) {
         const size_t got = sw_memory_read(&q->walker->memory, at, chunk, CHUNK);
-        for (size_t i = 0; i + 8 <= got && i + 8 <= CHUNK && tried.count < MOST_FUNCTIONS; i += 8)
-            if (confirm_word(q, code, sw_load64(chunk + i), &tried))
+        for (size_t i = 0; i + 8 <= got && i + 8 <= CHUNK; i += 8)
+            if (confirm_word(q, code, sw_load64(chunk + i), &tried, loaded))
                 return true;
-        if (got != CHUNK || tried.count == MOST_FUNCTIONS)
+        if (got != CHUNK)
             return false;
     }
     return false;
+}
+
+bool sw_search_stack(const struct sw_question *q, const struct sw_code *code)
+{
+    if (q->walker->machine != SW_MACHINE_X64 || sw_regs_sp(&q->frame->regs) > UINT64_MAX - WINDOW)
+        return false;
+    return search_words(q, code, false) || search_words(q, code, true);
 }

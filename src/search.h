@@ -13,8 +13,9 @@
 bool sw_search_confirm(const struct sw_question *q, const struct sw_code *code, uint64_t function);
 
 /*
- * The same for the functions that the words above sp are return addresses of calls to, nearest first: bounded in bytes
- * and in functions. Fills room->rule and room->caller.
+ * The same for the functions that the words above sp are return addresses of calls to, nearest first; then for those whose
+ * addresses are loaded near such calls, to be called back. Bounded in bytes and in functions. Fills room->rule and
+ * room->caller.
  */
 bool sw_search_stack(const struct sw_question *q, const struct sw_code *code);
 

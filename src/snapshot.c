@@ -69,6 +69,14 @@ struct sw_refusal *sw_call_explain(struct sw_contract_call *call)
     return &call->engine->refusal;
 }
 
+static void note_refusal(struct sw_contract_call *call, HRESULT hr)
+{
+    if (!call->explained)
+        (void)sw_call_explain(call);
+    call->engine->refusal.hr = hr;
+    call->engine->refusal.reason = call->reason;
+}
+
 static HRESULT finish(struct sw_contract_call *call, HRESULT hr)
 {
     const struct sw_suspender *suspender = call->engine->suspender;
@@ -79,7 +87,7 @@ static HRESULT finish(struct sw_contract_call *call, HRESULT hr)
     if (hr == S_OK)
         note_first_walk(call);
     else
-        (call->explained ? &call->engine->refusal : sw_call_explain(call))->hr = hr;
+        note_refusal(call, hr);
     if (call->inside)
         __atomic_store_n(&call->engine->state[SW_STATE_INSIDE], 0, __ATOMIC_RELEASE);
     return hr;

@@ -41,6 +41,7 @@ enum sw_conduct {
  */
 struct sw_refusal {
     HRESULT hr;             /* the last answer of this engine that was not S_OK */
+    const char *reason;     /* the check that gave it, or the stop reason; a static string for people, null at first */
     uint64_t address;       /* the pc that is not managed code, or where the walk was cut; 0 when it is about neither */
     enum sw_kind kind;      /* what is there */
     enum sw_stop stop;      /* why the walk ended, when it was walked */
@@ -82,8 +83,8 @@ struct sw_engine {
 const char *sw_conduct_name(enum sw_conduct rule); /* "managed-suspender"; "?" out of range. Threads Any. Signals Safe. */
 
 /*
- * Reports the stack of one thread, leaf first, main last: a managed frame is one callback, a run of native frames is one
- * callback with funcId 0.
+ * Reports the stack of one thread, leaf first, main last: a managed frame is one callback, a run of native frames is
+ * one callback with funcId 0.
  *
  * engine      Read, but for refusal, stop and state.
  * scratch     Working memory of this call.
@@ -103,12 +104,12 @@ const char *sw_conduct_name(enum sw_conduct rule); /* "managed-suspender"; "?" o
  *             E_NOTIMPL: another thread in flavour coreclr-unix while the runtime is not suspended.
  *             E_FAIL: nothing to start from, or cut before the end (below); what was reported stays reported.
  *             E_UNEXPECTED: as E_FAIL, stack memory unreadable under a managed frame (coreclr flavours).
- * Cuts        A walk that is cut in a managed frame fails. Cut in a native run it goes on from the next transition record
- *             above; where there is none, the thread's records show that no managed frame is left and it is S_OK. In the
- *             documented flavour a thread without any records cannot show that, so there it is E_FAIL. The frame limit
- *             always is E_FAIL.
- * Deviations  Where the real CLR reads what is not there (dead ThreadID, null callback, short context) the answers above
- *             are given in all flavours. A short context is refused only where the flavour looks at the seed.
+ * Cuts        A walk that is cut in a managed frame fails. Cut in a native run it goes on from the next transition
+ *             record above; where there is none, the thread's records show that no managed frame is left and it is S_OK.
+ *             In the documented flavour a thread without any records cannot show that, so there it is E_FAIL. The frame
+ *             limit always is E_FAIL.
+ * Deviations  Where the real CLR reads what is not there (dead ThreadID, null callback, short context) the answers
+ *             above are given in all flavours. A short context is refused only where the flavour looks at the seed.
  *             A thread without an OS id, at which the CLR ends the process, is INVALID_TGT_THREAD. Mode UNKNOWN in the
  *             coreclr flavours is cooperative when the top is managed or stub code or no transition record leads
  *             anywhere, else preemptive. Funclets and frames already unwound by an exception are not folded.

@@ -103,6 +103,7 @@ void sw_threads_destroy(struct sw_threads *threads);
  * Adds a thread (ThreadCreated).
  *
  * Returns  SW_OK; SW_E_ARGUMENT (null, id 0); SW_E_EXISTS; SW_E_NO_MEMORY; SW_E_BUSY (another writer is inside).
+ * Memory   Blocks of 64 threads, used again after removals and given back by destroy.
  * Threads  One writer at a time beside any number of walks. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_threads_add(struct sw_threads *threads, const struct sw_thread *thread);
@@ -111,8 +112,9 @@ SW_NODISCARD enum sw_status sw_threads_add(struct sw_threads *threads, const str
  * Removes a thread (ThreadDestroyed). New walks of it are refused at once; waits until the walks of that thread that
  * are going on are over, and for no others.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND; SW_E_BUSY (another writer is inside).
- * Threads  As add. Must not be called from a callback of a walk of the same thread: it would wait for itself.
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND; SW_E_BUSY (another writer is inside; not one that waits here).
+ * Threads  As add, but others may add and remove while this one waits. Must not be called from a callback of a walk of
+ *          the same thread: it would wait for itself.
  * Signals  Not safe.
  * Source   contract-documented.md D23.
  */
@@ -122,8 +124,9 @@ SW_NODISCARD enum sw_status sw_threads_remove(struct sw_threads *threads, uint64
  * Replaces mode, flags, stack bounds and transition records of a thread; id and os_id must be those added
  * (os_id may be set once where it was 0: ThreadAssignedToOSThread).
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND; SW_E_BUSY (a walk of it is going on in another thread, or a writer is
- *          inside). Threads  One writer at a time. Signals  Not safe.
+ * Returns  SW_OK; SW_E_ARGUMENT (null, id 0, another os_id); SW_E_NOT_FOUND; SW_E_BUSY (a walk holds the thread,
+ *          another writer is inside, or lookups of this thread do not let up): nothing changed.
+ * Memory   Allocates nothing. Threads  One writer at a time. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_threads_update(struct sw_threads *threads, const struct sw_thread *thread);
 
@@ -132,7 +135,8 @@ SW_NODISCARD enum sw_status sw_threads_update(struct sw_threads *threads, const 
  *
  * thread   Receives a copy; may be null.
  *
- * Returns  SW_OK; SW_E_NOT_FOUND; SW_E_ARGUMENT. Threads  Any. Signals  Safe.
+ * Returns  SW_OK; SW_E_NOT_FOUND (unknown, dead, or being removed); SW_E_ARGUMENT (threads null).
+ * Memory   Allocates nothing; looks at every slot of the table. Threads  Any, wait-free. Signals  Safe.
  */
 SW_NODISCARD enum sw_status sw_threads_find(const struct sw_threads *threads, uint64_t id, struct sw_thread *thread);
 SW_NODISCARD enum sw_status sw_threads_find_os(const struct sw_threads *threads, uint64_t os_id,
@@ -154,7 +158,8 @@ void sw_threads_release(struct sw_threads *threads, uint64_t id);
  *
  * ids      Receives the first `capacity`; may be null when capacity is 0.
  *
- * Returns  How many there are. Memory  Allocates nothing. Threads  Any. Signals  Safe.
+ * Returns  How many there are. Threads added or removed meanwhile may or may not be among them.
+ * Memory   Allocates nothing, so its time grows with the square of the number of threads. Threads  Any. Signals  Safe.
  */
 size_t sw_threads_list(const struct sw_threads *threads, uint64_t *ids, size_t capacity);
 

@@ -37,8 +37,8 @@ static uint64_t leb(struct sw_cursor *c, bool is_signed, unsigned *bits, uint8_t
         const uint8_t *from = sw_cursor_take(c, 1);
         if (!from)
             return 0;
-        const uint8_t low = *from & 0x7f;
-        const uint8_t beyond = shift < 63 ? 0 : shift == 63 ? low >> (is_signed ? 0 : 1) : low;
+        const unsigned low = *from & 0x7fu;
+        const unsigned beyond = shift < 63 ? 0u : shift == 63 && !is_signed ? low >> 1u : low;
         if (beyond != 0 && !(is_signed && beyond == 0x7f))
             break;
         if (shift < 64)

@@ -67,7 +67,7 @@ static inline bool sw_fits_i32(int64_t value)
 /* The part [offset, offset + size) of bytes; empty when it is not all inside. */
 static inline struct sw_bytes sw_bytes_part(struct sw_bytes bytes, uint64_t offset, uint64_t size)
 {
-    if (offset > bytes.size || size > bytes.size - offset)
+    if (!bytes.bytes || offset > bytes.size || size > bytes.size - offset)
         return (struct sw_bytes){ 0 };
     return (struct sw_bytes){ bytes.bytes + offset, size, bytes.address + offset };
 }

@@ -1,5 +1,5 @@
 /*
- * The requests to the Linux kernel that the files of this folder share: memory of a process, whole files; time.
+ * The requests to the Linux kernel that the files of this folder share: memory of a process, whole files, time.
  * Knows no format and no policy.
  *
  * Source: process_vm_readv(2): a transfer stops between two elements of the remote vector, never inside one, so every

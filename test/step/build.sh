@@ -3,9 +3,11 @@
 # PROGRAM-COMPILER-OPTIMISATION-fp|nofp-eh|bare. bare: without unwind tables of its own. FULL=1: every combination; else one
 # of the four, in turn, for each program, compiler and optimisation. A program's first line may ask for more flags.
 set -eu
-cd "$(dirname "$0")/programs"
+here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?build.sh OUT}
 mkdir -p "$out"
+out=$(cd "$out" && pwd)
+cd "$here/programs"
 
 turn=0
 for source in *.c; do

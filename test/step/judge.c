@@ -1,6 +1,6 @@
 /*
- * Sets the library up for a stepped program as a user would, walks, and compares every frame with the shadow stack: return
- * address, stack pointer, and each nonvolatile register that the walk claims to know.
+ * Sets the library up for a stepped program as a user would, walks, and compares every frame with the shadow stack:
+ * return address, stack pointer, and each nonvolatile register that the walk claims to know.
  */
 #include "judge.h"
 
@@ -49,7 +49,8 @@ static bool add_images(struct judge *j)
         const struct sw_map *map = &t->maps[i];
         if (map->path_size == 6 && memcmp(map->path, "[vdso]", 6) == 0)
             add_vdso(j, map);
-        else if (map->inode != 0 && map->offset == 0 && !(i > 0 && sw_maps_same_file(map, map - 1)) && !add_image(j, map))
+        else if (map->inode != 0 && map->offset == 0 && !(i > 0 && sw_maps_same_file(map, map - 1)) &&
+                 !add_image(j, map))
             return false;
     }
     return true;

@@ -3,9 +3,12 @@
 
 #include <inttypes.h>
 
-static const char *const mode_names[] = { "tables", "bounds", "without" };                               /* ORDER step_mode */
-static const char *const place_names[] = { "prologue", "epilogue", "plt", "vdso", "signal", "other" };   /* ORDER step_place */
-static const char *const verdict_names[] = { "right", "wrong place", "wrong register", "cut", "too far" }; /* ORDER step_verdict */
+static const char *const mode_names[] = { "tables", "bounds", "without" }; /* ORDER step_mode */
+static const char *const place_names[] = {
+    "prologue", "epilogue", "plt", "vdso", "signal", "other"
+}; /* ORDER step_place */
+static const char *const verdict_names[] = { "right", "wrong place", "wrong register", "cut",
+                                             "too far" }; /* ORDER step_verdict */
 
 _Static_assert(sizeof mode_names / sizeof *mode_names == STEP_MODES, "a name for each mode");
 _Static_assert(sizeof place_names / sizeof *place_names == STEP_PLACES, "a name for each place");

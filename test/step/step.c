@@ -1,12 +1,12 @@
 /*
- * step [-a] [-v] [-s N] [-n NAME -- PROGRAM ARGS... | PROGRAM...]: single-steps programs and compares, at each
+ * step [-a] [-v] [-s N] [-l N] [-n NAME -- PROGRAM ARGS... | PROGRAM...]: single-steps programs and compares, at each
  * instruction, the walk with a shadow stack of the calls that were executed. TAP on standard output, one test for each
  * program and mode; rows and misses as comments; the last line sums up.
  *
  *   -a      from the entry point to the end of the program; else from main until it returns
- *   -s N    an instruction is checked the first 4 times it is met, then once in N (default 16)
- *   -v      list all misses
- *   -n      one program with arguments, under a name
+ *   -s N    an instruction is checked the first 2 times it is met, then once in N (default 64)
+ *   -l N    in other images (libc, the dynamic linker) one instruction in N is checked (default 7); 1: as in the
+ * program -v      list all misses -n      one program with arguments, under a name
  */
 #include "judge.h"
 
@@ -16,12 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RECENT = 8, EPILOGUE_INSNS = 5, WARM = 4, VISITS = 1 << 16 };
+enum { RECENT = 8, EPILOGUE_INSNS = 5, WARM = 2, VISITS = 1 << 16 };
 
 struct options {
     bool all;
     bool verbose;
     unsigned sample;
+    unsigned library;
     const char *name;
 };
 
@@ -37,6 +38,8 @@ struct run {
         uint64_t pc, times;
     } visits[VISITS];
     uint64_t between;
+    uint64_t outside; /* instructions executed in other images */
+    const struct sw_map *image;
     bool begun;
     size_t main_depth;
 };
@@ -84,8 +87,8 @@ static void mark_epilogue(struct run *run, size_t depth)
 }
 
 /*
- * A jump out of frames has happened (longjmp, the end of a throw). Just before it the unwind tables tell where it leads, and
- * rightly so: a walk that said that is right.
+ * A jump out of frames has happened (longjmp, the end of a throw). Just before it the unwind tables tell where it
+ * leads, and rightly so: a walk that said that is right.
  */
 static void forgive_leaving(struct run *run, const struct shadow_regs *after)
 {
@@ -99,18 +102,29 @@ static void forgive_leaving(struct run *run, const struct shadow_regs *after)
 
 /* ---- stepping ---- */
 
-static bool is_due(struct run *run, uint64_t pc, unsigned sample)
+static bool is_outside(const struct run *run, uint64_t pc)
+{
+    const struct sw_map *map = target_map_at(&run->target, pc);
+    return !map || !run->image || !sw_maps_same_file(map, run->image);
+}
+
+static bool is_due(struct run *run, uint64_t pc, const struct options *options)
 {
     struct visit *visit = &run->visits[(pc * UINT64_C(0x9e3779b97f4a7c15)) >> 48];
+    const size_t depth = run->shadow.count;
+    const bool restoring =
+        depth && run->shadow.entries[depth - 1].interrupted; /* two instructions of libc that matter */
+    if (options->library > 1 && !restoring && is_outside(run, pc))
+        return run->outside++ % options->library == 0;
     if (visit->pc != pc)
         *visit = (struct visit){ pc, 0 };
     const uint64_t n = visit->times++;
-    return n < WARM || n % sample == 0;
+    return n < WARM || n % options->sample == 0;
 }
 
 /*
- * A handler may change where it returns to: what counts is the context that the kernel will take back. It lies behind the
- * restorer's address; Linux arch/x86 asm/sigcontext.h, uapi asm/ucontext.h.
+ * A handler may change where it returns to: what counts is the context that the kernel will take back. It lies behind
+ * the restorer's address; Linux arch/x86 asm/sigcontext.h, uapi asm/ucontext.h.
  */
 static void read_contexts(struct run *run)
 {
@@ -135,7 +149,7 @@ static void look(struct run *run, const struct user_regs_struct *u, const struct
         run->between++;
         return;
     }
-    if (!is_due(run, u->rip, options->sample))
+    if (!is_due(run, u->rip, options))
         return;
     struct step_sample *sample = next_sample(run);
     sample->pc = u->rip;
@@ -236,6 +250,7 @@ static bool run_program(char *const argv[], const char *name, const struct optio
     struct run *run = calloc(1, sizeof *run);
     bool passed = false;
     if (run && target_start(&run->target, argv) && judge_open(&run->judge, &run->target)) {
+        run->image = target_map_at(&run->target, run->judge.main_begin);
         step_all(run, options);
         passed = report(run, name, options, number);
         for (unsigned m = 0; m < STEP_MODES; m++)
@@ -259,18 +274,20 @@ static const char *base_name(const char *path)
 static bool parse(int argc, char *argv[], struct options *options)
 {
     int c;
-    *options = (struct options){ .sample = 16 };
-    while ((c = getopt(argc, argv, "avs:n:")) != -1) {
+    *options = (struct options){ .sample = 64, .library = 7 };
+    while ((c = getopt(argc, argv, "avs:l:n:")) != -1) {
         options->all = options->all || c == 'a';
         options->verbose = options->verbose || c == 'v';
         if (c == 's')
             options->sample = (unsigned)strtoul(optarg, NULL, 10);
+        if (c == 'l')
+            options->library = (unsigned)strtoul(optarg, NULL, 10);
         if (c == 'n')
             options->name = optarg;
         if (c == '?')
             return false;
     }
-    return optind < argc && options->sample != 0;
+    return optind < argc && options->sample != 0 && options->library != 0;
 }
 
 static double seconds(void)
@@ -288,7 +305,7 @@ int main(int argc, char *argv[])
     bool passed = true;
     const double begin = seconds();
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: step [-a] [-v] [-s N] [-n NAME -- PROGRAM ARGS... | PROGRAM...]\n");
+        fprintf(stderr, "usage: step [-a] [-v] [-s N] [-l N] [-n NAME -- PROGRAM ARGS... | PROGRAM...]\n");
         return 2;
     }
     if (options.name)

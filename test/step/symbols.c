@@ -117,7 +117,8 @@ void symbols_sort(struct symbols *s)
 {
     size_t kept = 0;
     qsort(s->rows, s->count, sizeof *s->rows, by_begin);
-    for (size_t i = 0; i < s->count; i++) /* aliases, and entries inside of functions, give way to what is around them */
+    for (size_t i = 0; i < s->count;
+         i++) /* aliases, and entries inside of functions, give way to what is around them */
         if (kept == 0 || s->rows[i].begin >= s->rows[kept - 1].end)
             s->rows[kept++] = s->rows[i];
     s->count = kept;

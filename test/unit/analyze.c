@@ -52,7 +52,7 @@ static const struct row {
         { 1, 16, -16, 0 }, { 1, 16, -16, 0 }, { 1, 8, 0, 0 } } },
     { "tail_call_out_of_the_function", false, /* push rbx; pop rbx; jmp far away */
       { 0x53, 0x5b, 0xe9, 0x00, 0x00, 0x10, 0x00 },
-      { { 1, 8, 0, 0 }, { 1, 16, 0, 0 }, { 5, 8, 0, 0 } } },
+      { { 1, 8, 0, 0 }, { 1, 16, -16, 0 }, { 5, 8, 0, 0 } } },
     { "alloca_leaves_only_rbp", false, /* push rbp; mov rbp,rsp; sub rsp,rdi; nop; leave; ret */
       { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xfc, 0x90, 0xc9, 0xc3 },
       { { 1, 8, 0, 0 }, { 3, 16, 0, 0 }, { 3, 16, 0, -16 }, { 1, LOST, 0, -16 }, { 1, LOST, 0, -16 },
@@ -75,8 +75,13 @@ static const struct row {
     { "noreturn_call_before_a_branch_target", true,
       /* push rbx; test edi,edi; je L; sub rsp,16; call abort; L: pop rbx; ret */
       { 0x53, 0x85, 0xff, 0x74, 0x09, 0x48, 0x83, 0xec, 0x10, 0xe8, 0, 1, 0, 0, 0x5b, 0xc3 },
-      { { 1, 8, 0, 0 }, { 2, 16, 0, 0 }, { 2, 16, 0, 0 }, { 4, 16, 0, 0 }, { 5, 32, 0, 0 }, { 1, 16, 0, 0 },
+      { { 1, 8, 0, 0 }, { 2, 16, -16, 0 }, { 2, 16, -16, 0 }, { 4, 16, -16, 0 }, { 5, 32, -16, 0 }, { 1, 16, -16, 0 },
         { 1, 8, 0, 0 } } },
+    { "case_of_an_unseen_switch_may_have_changed_what_is_saved", true,
+      /* push rbx; test edi,edi; je L; jmp rax; xor ebx,ebx; L: nop; pop rbx; ret: only the branch to L is seen */
+      { 0x53, 0x85, 0xff, 0x74, 0x04, 0xff, 0xe0, 0x31, 0xdb, 0x90, 0x5b, 0xc3 },
+      { { 1, 8, 0, 0 }, { 2, 16, 0, 0 }, { 2, 16, 0, 0 }, { 2, 16, 0, 0 }, { 2, 16, 0, 0 }, { 1, 16, -16, 0 },
+        { 1, 16, -16, 0 }, { 1, 8, 0, 0 } } },
     { "switch_cases_behind_an_indirect_jump", true,
       /* push rbx; xor ebx,ebx; jmp rax; nop; pop rbx; ret; nop; pop rbx; ret */
       { 0x53, 0x31, 0xdb, 0xff, 0xe0, 0x90, 0x5b, 0xc3, 0x90, 0x5b, 0xc3 },
@@ -139,6 +144,16 @@ static int saved_at(const struct row *row, const struct at *at, bool rbp)
     return at->cfa >= -place ? place : 0;
 }
 
+/* The largest frame of a row. */
+static int deepest(const struct row *row)
+{
+    int most = 8;
+    for (unsigned i = 0; row->at[i].length; i++)
+        if (row->at[i].cfa != LOST && row->at[i].cfa > most)
+            most = row->at[i].cfa;
+    return most;
+}
+
 /* rbp, where overwritten, points to its saved copy, as frame pointers do. */
 static struct sw_regs registers(const struct row *row, const struct at *at, uint64_t pc)
 {
@@ -151,7 +166,7 @@ static struct sw_regs registers(const struct row *row, const struct at *at, uint
     sw_regs_set(&regs, RSP, at->cfa == LOST ? CFA - 0x1010 : (uint64_t)(CFA - at->cfa));
     sw_regs_set(&regs, RBX, at->rbx ? 0xbad : CALLER_RBX);
     sw_regs_set(&regs, RBP, at->rbp ? CFA - 16 : CALLER_RBP);
-    sw_regs_set(&regs, SW_X64_R11, CFA - 8 - 0x4000);
+    sw_regs_set(&regs, SW_X64_R11, (uint64_t)(CFA - deepest(row))); /* where a probe leads */
     if (saved_at(row, at, false))
         put_word((uint64_t)(CFA + saved_at(row, at, false)), CALLER_RBX);
     if (saved_at(row, at, true))

@@ -16,7 +16,7 @@
  * Lasting ranges lie one a step, and cover half of it; in the other halves, ranges of 8 bytes and ranges of some steps
  * come and go, so that chunks are split and joined, carries made, and the root raised and lowered.
  */
-enum { READERS = 3, LASTING = 300, STEP = 0x800, CHANGES = 15000 };
+enum { READERS = 3, LASTING = 300, STEP = 0x800, CHANGES = 10000 };
 
 static const uint64_t base = UINT64_C(0x7f0000100000);
 static const uint64_t far_away = UINT64_C(0x550000000000);

@@ -265,6 +265,7 @@ static void a_failed_walk_says_where_it_was_cut_and_why(void **state)
     assert_int_equal(stack.engine->refusal.stop, SW_STOP_NO_RULE);
     assert_int_equal(stack.engine->refusal.address, sw_regs_pc(&stack.regs[2]));
     assert_int_equal(stack.engine->refusal.kind, SW_KIND_JIT);
+    assert_string_equal(stack.engine->refusal.reason, "no-rule");
     tear_down(&stack);
 }
 

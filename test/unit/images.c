@@ -135,7 +135,8 @@ static void functions_have_names(void **state)
     assert_true(start == function);
     assert_int_equal(sw_images_name(images, function, name, 10, NULL), SW_OK);
     assert_string_equal(name, "functions");
-    assert_int_equal(sw_images_name(images, address_of((const void *)(uintptr_t)&lldiv), name, sizeof name, NULL), SW_OK);
+    assert_int_equal(sw_images_name(images, address_of((const void *)(uintptr_t)&lldiv), name, sizeof name, NULL),
+                     SW_OK);
     assert_string_equal(name, "lldiv");
     assert_int_equal(sw_images_name(images, 16, name, sizeof name, NULL), SW_E_NOT_FOUND);
     sw_images_destroy(images);
@@ -273,7 +274,7 @@ static void a_file_has_the_rules_of_its_mapped_self(void **state)
 
 static const struct lie {
     const char *name;
-    const char *path;   /* or bytes to write to a file */
+    const char *path; /* or bytes to write to a file */
     const void *bytes;
     size_t size;
     enum sw_status status;
@@ -281,11 +282,13 @@ static const struct lie {
     { "a_file_that_is_not_there", "/nowhere/at/all", NULL, 0, SW_E_OS },
     { "a_directory", "/proc", NULL, 0, SW_E_OS },
     { "an_empty_file", NULL, "", 0, SW_E_TRUNCATED },
-    { "text", NULL, "#!/bin/sh\necho no image, but a text of some length, longer than any header of 64 bytes is\n", 80, SW_E_MALFORMED },
+    { "text", NULL, "#!/bin/sh\necho no image, but a text of some length, longer than any header of 64 bytes is\n", 80,
+      SW_E_MALFORMED },
     { "only_an_elf_magic", NULL, "\177ELF", 4, SW_E_TRUNCATED },
     { "only_a_pe_magic", NULL, "MZ", 2, SW_E_TRUNCATED },
     { "a_pe_header_that_points_away", NULL,
-      "MZ\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+      "MZ\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+      "\0\0\0"
       "\377\377\377\177\0\0\0\0",
       68, SW_E_TRUNCATED },
 };
@@ -383,7 +386,8 @@ static void running_out_of_memory_is_told_and_leaks_nothing(void **state)
     assert_int_equal(status, SW_OK);
 }
 
-/* Readers beside a writer ------------------------------------------------------------------------------------------- */
+/* Readers beside a writer -------------------------------------------------------------------------------------------
+ */
 
 struct reader {
     const struct sw_images *images;
@@ -431,13 +435,15 @@ static void readers_see_whole_images_while_they_come_and_go(void **state)
     sw_images_destroy(images);
 }
 
-/* ReadyToRun -------------------------------------------------------------------------------------------------------- */
+/* ReadyToRun --------------------------------------------------------------------------------------------------------
+ */
 
 static bool core_library(char *path, size_t size)
 {
     glob_t found;
-    bool there = glob("/usr/share/dotnet/shared/Microsoft.NETCore.App/*/System.Private.CoreLib.dll", 0, NULL, &found) == 0 ||
-                 glob("/usr/lib/dotnet/shared/Microsoft.NETCore.App/*/System.Private.CoreLib.dll", 0, NULL, &found) == 0;
+    bool there =
+        glob("/usr/share/dotnet/shared/Microsoft.NETCore.App/*/System.Private.CoreLib.dll", 0, NULL, &found) == 0 ||
+        glob("/usr/lib/dotnet/shared/Microsoft.NETCore.App/*/System.Private.CoreLib.dll", 0, NULL, &found) == 0;
     if (there)
         there = (size_t)snprintf(path, size, "%s", found.gl_pathv[found.gl_pathc - 1]) < size;
     globfree(&found);

@@ -291,6 +291,7 @@ static void a_refused_seed_is_explained_with_the_nearest_good_one(void **state)
     const struct sw_refusal *refusal = &stack.engine->refusal;
     assert_int_equal(refusal->address, sw_regs_pc(&stack.regs[0]));
     assert_int_equal(refusal->kind, SW_KIND_NATIVE);
+    assert_string_equal(refusal->reason, "seed_is_not_managed_code");
     assert_true(refusal->has_nearest_seed);
     assert_int_equal(sw_regs_pc(&refusal->nearest_seed), sw_regs_pc(&stack.regs[1]));
     assert_int_equal(sw_regs_sp(&refusal->nearest_seed), sw_regs_sp(&stack.regs[1]));

@@ -504,7 +504,8 @@ static uint64_t code_of_deleted_file(pid_t child, struct sw_map *code)
     fclose(file);
     struct sw_maps_text rows = { text, text + size, 0 };
     while (sw_maps_next(&rows, code))
-        if (code->executable && code->path_size > 10 && memcmp(code->path + code->path_size - 10, " (deleted)", 10) == 0)
+        if (code->executable && code->path_size > 10 &&
+            memcmp(code->path + code->path_size - 10, " (deleted)", 10) == 0)
             return code->begin;
     return 0;
 }

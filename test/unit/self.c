@@ -76,8 +76,17 @@ static void large_reads_are_whole(void **state)
 
 static void addresses_that_are_none_read_nothing(void **state)
 {
-    static const uint64_t addresses[] = { 0, 1, 8, 0xfff, 0x800000000000, 0x7fffffffffffffff, 0x8000000000000000,
-                                          0xdeadbeefdeadbeef, 0xffff800000000000, UINT64_MAX - 7, UINT64_MAX };
+    static const uint64_t addresses[] = { 0,
+                                          1,
+                                          8,
+                                          0xfff,
+                                          0x800000000000,
+                                          0x7fffffffffffffff,
+                                          0x8000000000000000,
+                                          0xdeadbeefdeadbeef,
+                                          0xffff800000000000,
+                                          UINT64_MAX - 7,
+                                          UINT64_MAX };
     char to[64];
     (void)state;
     errno = 77;

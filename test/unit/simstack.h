@@ -366,8 +366,10 @@ static inline void situation_is_answered(void **state)
     assert_int_equal((uint32_t)ask(&stack, row), (uint32_t)row->hr);
     assert_string_equal(stack.said, row->heard ? row->heard : "");
     assert_int_equal(sw_sim_counts(stack.sim, TARGET).suspended, row->suspends);
-    if (row->hr != S_OK)
+    if (row->hr != S_OK) {
         assert_int_equal((uint32_t)stack.engine->refusal.hr, (uint32_t)row->hr);
+        assert_non_null(stack.engine->refusal.reason);
+    }
     tear_down(&stack);
 }
 

@@ -154,6 +154,23 @@ static void an_update_changes_what_is_found(void **state)
     sw_threads_destroy(threads);
 }
 
+static void a_slot_used_again_holds_nothing_of_the_thread_before(void **state)
+{
+    struct sw_threads *threads = make();
+    struct sw_thread thread = fact(7);
+    (void)state;
+    add(threads, 7);
+    thread.flags = SW_THREAD_RAN_MANAGED;
+    assert_int_equal(sw_threads_update(threads, &thread), SW_OK);
+    assert_int_equal(sw_threads_remove(threads, 7), SW_OK);
+    add(threads, 8);
+    assert_int_equal(sw_threads_find(threads, 8, &thread), SW_OK);
+    assert_int_equal(thread.id, 8);
+    assert_int_equal(thread.flags, 0);
+    assert_int_equal(sw_threads_find_os(threads, 1007, NULL), SW_E_NOT_FOUND);
+    sw_threads_destroy(threads);
+}
+
 static void an_os_id_is_set_once(void **state)
 {
     struct sw_threads *threads = make();
@@ -417,6 +434,7 @@ int main(void)
         cmocka_unit_test(an_id_that_is_there_is_refused),
         cmocka_unit_test(a_removed_thread_is_gone_and_its_id_can_come_again),
         cmocka_unit_test(an_update_changes_what_is_found),
+        cmocka_unit_test(a_slot_used_again_holds_nothing_of_the_thread_before),
         cmocka_unit_test(an_os_id_is_set_once),
         cmocka_unit_test(a_held_thread_is_not_updated),
         cmocka_unit_test(a_release_too_many_harms_nothing),

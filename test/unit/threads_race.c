@@ -14,7 +14,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-enum { IDS = 6, READER_THREADS = 3, ROUNDS = 60000 };
+enum { IDS = 6, READER_THREADS = 3, ROUNDS = 2500, UPDATES = 6 };
 
 struct race {
     struct sw_threads *threads;
@@ -61,9 +61,12 @@ static void hold_one(struct race *race, uint64_t id)
     if (sw_threads_hold(race->threads, id, &thread) != SW_OK)
         return;
     check(race, is_whole(&thread, id));
-    sched_yield();
+    if (atomic_fetch_add(&race->holds, 1) % 16 == 0)
+        sched_yield();
+    struct sw_thread again;
+    if (sw_threads_find(race->threads, id, &again) == SW_OK) /* not when its removal waits for us */
+        check(race, again.flags == thread.flags);
     check(race, atomic_load(&race->alive[id]) == 1);
-    atomic_fetch_add(&race->holds, 1);
     sw_threads_release(race->threads, id);
 }
 
@@ -84,21 +87,23 @@ static void *read_on(void *arg)
     return NULL;
 }
 
+/* At most two threads are alive at a time, so that slots keep changing hands; in between each is updated a few times.
+ */
 static void write_round(struct race *race, uint64_t id, uint32_t version)
 {
     const struct sw_thread first = made_of(id, version);
-    const struct sw_thread second = made_of(id, version + 1);
-    if (atomic_load(&race->alive[id]) == 0) {
-        atomic_store(&race->alive[id], 1);
-        check(race, sw_threads_add(race->threads, &first) == SW_OK);
-        return;
+    atomic_store(&race->alive[id], 1);
+    check(race, sw_threads_add(race->threads, &first) == SW_OK);
+    for (uint32_t i = 1; i <= UPDATES; i++) {
+        const struct sw_thread next = made_of(id, version + i);
+        const enum sw_status updated = sw_threads_update(race->threads, &next);
+        check(race, updated == SW_OK || updated == SW_E_BUSY);
     }
-    const enum sw_status updated = sw_threads_update(race->threads, &second);
-    check(race, updated == SW_OK || updated == SW_E_BUSY);
-    if (version % 3 != 0)
+    const uint64_t other = id == 1 ? IDS : id - 1;
+    if (atomic_load(&race->alive[other]) == 0)
         return;
-    check(race, sw_threads_remove(race->threads, id) == SW_OK);
-    atomic_store(&race->alive[id], 0);
+    check(race, sw_threads_remove(race->threads, other) == SW_OK);
+    atomic_store(&race->alive[other], 0);
 }
 
 static void readers_see_whole_facts_of_living_threads_while_a_writer_works(void **state)
@@ -109,8 +114,8 @@ static void readers_see_whole_facts_of_living_threads_while_a_writer_works(void 
     assert_int_equal(sw_threads_create(NULL, give_way, NULL, &race.threads), SW_OK);
     for (unsigned i = 0; i < READER_THREADS; i++)
         assert_int_equal(pthread_create(&readers[i], NULL, read_on, &race), 0);
-    for (uint32_t round = 0; round < ROUNDS || atomic_load(&race.holds) < 1000; round++)
-        write_round(&race, round * 7 % IDS + 1, round);
+    for (uint32_t round = 0; round < ROUNDS || atomic_load(&race.holds) < 500; round++)
+        write_round(&race, round % IDS + 1, round);
     atomic_store(&race.over, true);
     for (unsigned i = 0; i < READER_THREADS; i++)
         assert_int_equal(pthread_join(readers[i], NULL), 0);

@@ -22,7 +22,7 @@ static struct sw_sim *sim;
 static int set_up(void **state)
 {
     (void)state;
-    return sw_sim_create(NULL, SW_MACHINE_X64, &sim);
+    return sw_sim_create(NULL, SW_MACHINE_X64, &sim) == SW_OK ? 0 : -1;
 }
 
 static int tear_down(void **state)
