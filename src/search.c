@@ -16,7 +16,7 @@ enum {
     STUB_BYTES = 16,
     NEAR_CALL = 64,
     WINDOW = 131072,
-    CHUNK = 512,
+    CHUNK = 256,
     LONGEST_FUNCTION = SW_ANALYZE_SEEN
 };
 

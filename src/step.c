@@ -4,14 +4,29 @@
  */
 #include "step.h"
 
+#include "codemap.h"
+
 #include "x64/x64.h"
 
 enum { LONGEST_CALL = 8 };
 
+struct sw_reading sw_reading_enter(const struct sw_walker *walker)
+{
+    return (struct sw_reading){ walker->codemap ? sw_codemap_enter(walker->codemap) : 0,
+                                sw_images_enter(walker->images) };
+}
+
+void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading)
+{
+    sw_images_leave(walker->images, reading.images);
+    if (walker->codemap)
+        sw_codemap_leave(walker->codemap, reading.codemap);
+}
+
 void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *entry, uint64_t lookup,
                   struct sw_range *code)
 {
-    if (walker->codemap && sw_codemap_find(walker->codemap, lookup, code) == SW_OK)
+    if (walker->codemap && sw_codemap_find_inside(walker->codemap, lookup, code))
         return;
     if (entry && entry->has_clr && sw_clr_image_method(&entry->clr, lookup, code) == SW_OK)
         return;
@@ -62,7 +77,8 @@ static bool is_readable(const struct sw_question *q, uint64_t address)
 
 static bool is_code(const struct sw_question *q, uint64_t address)
 {
-    if (q->walker->codemap && sw_codemap_find(q->walker->codemap, address, NULL) == SW_OK)
+    struct sw_range unwanted;
+    if (q->walker->codemap && sw_codemap_find_inside(q->walker->codemap, address, &unwanted))
         return true;
     return sw_images_entry(q->walker->images, address) || is_readable(q, address);
 }

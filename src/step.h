@@ -19,6 +19,16 @@ struct sw_question {
     const struct sw_image_entry *entry;
 };
 
+/*
+ * A reader section over the walker's code map and images: what follows is called inside one.
+ */
+struct sw_reading {
+    uint32_t codemap;
+    uint32_t images;
+};
+struct sw_reading sw_reading_enter(const struct sw_walker *walker);
+void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading);
+
 /* The frame's caller by a rule: applied and checked. Fills room->caller. */
 SW_NODISCARD enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule, uint64_t *fault);
 

@@ -103,7 +103,7 @@ static bool step(struct sw_walk *walk)
     enum sw_stop stop;
 
     walk->fault = (struct sw_fault){ SW_E_NO_RULE, sw_regs_pc(&frame->regs), 0 };
-    const uint32_t ticket = sw_images_enter(walker->images);
+    const struct sw_reading reading = sw_reading_enter(walker);
     const struct sw_question q = { walker, room, frame, sw_images_entry(walker->images, frame->lookup) };
     stop = find_caller(walk, &q);
     if (stop == SW_STOP_NONE) {
@@ -114,7 +114,7 @@ static bool step(struct sw_walk *walk)
         frame->trust = room->rule.trust;
         find_frame(walk, sw_images_entry(walker->images, frame->lookup));
     }
-    sw_images_leave(walker->images, ticket);
+    sw_reading_leave(walker, reading);
     if (stop == SW_STOP_NONE)
         return true;
     return end_walk(walk, at_base(walk) && !is_clean(stop) ? SW_STOP_ROOT_BASE : stop);
@@ -150,9 +150,9 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
 
 static bool first_frame(struct sw_walk *walk)
 {
-    const uint32_t ticket = sw_images_enter(walk->walker->images);
+    const struct sw_reading reading = sw_reading_enter(walk->walker);
     find_frame(walk, sw_images_entry(walk->walker->images, walk->frame.lookup));
-    sw_images_leave(walk->walker->images, ticket);
+    sw_reading_leave(walk->walker, reading);
     walk->state = INSIDE;
     walk->depth = 1;
     return true;

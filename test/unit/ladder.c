@@ -1,20 +1,20 @@
 /*
- * The ladder of checks and the decision table by input: clr-contract.md sections 1 and 2, a row each. A name begins with
- * the section and the row or step it states: s1_8u is step 8u of section 1. Order is tested by rows that break two rules
- * at once.
+ * The ladder of checks and the decision table by input: clr-contract.md sections 1 and 2, a row each. A name begins
+ * with the section and the row or step it states: s1_8u is step 8u of section 1. Order is tested by rows that break two
+ * rules at once.
  */
 #include "simstack.h"
 
-#define DOC      SW_FLAVOUR_DOCUMENTED
-#define WIN      SW_FLAVOUR_CORECLR_WINDOWS
-#define UNIX     SW_FLAVOUR_CORECLR_UNIX
-#define COOP     SW_MODE_COOPERATIVE
-#define PREEMPT  SW_MODE_PREEMPTIVE
-#define UNSAFE   CORPROF_E_STACKSNAPSHOT_UNSAFE
-#define BAD_SEED CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX
-#define NOBODY   CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD
-#define ABORTED  CORPROF_E_STACKSNAPSHOT_ABORTED
-#define STOPPED  SW_RUNTIME_SUSPENDED
+#define DOC        SW_FLAVOUR_DOCUMENTED
+#define WIN        SW_FLAVOUR_CORECLR_WINDOWS
+#define UNIX       SW_FLAVOUR_CORECLR_UNIX
+#define COOP       SW_MODE_COOPERATIVE
+#define PREEMPT    SW_MODE_PREEMPTIVE
+#define UNSAFE     CORPROF_E_STACKSNAPSHOT_UNSAFE
+#define BAD_SEED   CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX
+#define NOBODY     CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD
+#define ABORTED    CORPROF_E_STACKSNAPSHOT_ABORTED
+#define STOPPED    SW_RUNTIME_SUSPENDED
 #define NAME(text) .name = text
 
 /* The stack of most rows: in a platform invoke of D, which left a record; whole is all that the CLR reports of it. */
@@ -322,7 +322,7 @@ static void s8_function_from_ip_by_kind_and_flavour(void **state)
     static const struct {
         char letter;
         HRESULT documented, clr;
-    } rows[] = { { 'D', S_OK, S_OK }, { 'g', S_OK, S_OK },     { 'e', S_OK, S_OK },
+    } rows[] = { { 'D', S_OK, S_OK },   { 'g', S_OK, S_OK },     { 'e', S_OK, S_OK },
                  { 'i', S_OK, E_FAIL }, { 's', E_FAIL, E_FAIL }, { 'N', E_FAIL, E_FAIL } };
     (void)state;
     build_stack(&stack, "DgeisN");
@@ -347,8 +347,8 @@ static void s8_function_from_ip_by_kind_and_flavour(void **state)
 }
 
 /*
- * CoreCLR JIT code that is known from a perf map: id = address. The header in front of it knows the FunctionID, and both
- * the walk and GetFunctionFromIP give that one. push rbp; nop ...; win-x64-unwind.md section 9.
+ * CoreCLR JIT code that is known from a perf map: id = address. The header in front of it knows the FunctionID, and
+ * both the walk and GetFunctionFromIP give that one. push rbp; nop ...; win-x64-unwind.md section 9.
  */
 static void s8_function_from_ip_of_clr_jit_code_is_what_the_walk_reports(void **state)
 {
