@@ -17,7 +17,7 @@ LDLIBS := -lZydis -lelf -Wl,-z,now
 
 # Files that ask the operating system or libelf; everything else is freestanding.
 HOSTED := $(wildcard src/os/*.c lib/elf/*.c)
-PORTABLE := $(filter-out $(HOSTED),$(wildcard lib/*/*.c src/*.c))
+PORTABLE := $(filter-out $(HOSTED),$(wildcard lib/*/*.c src/*.c src/*/*.c))
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(PORTABLE) $(HOSTED))
 LIB := $(BUILD)/libsnapwalk.a
 

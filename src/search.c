@@ -13,6 +13,7 @@
 enum {
     MOST_HOPS = 3,
     MOST_FUNCTIONS = 16,
+    MOST_SEARCHED = 256,
     STUB_BYTES = 16,
     NEAR_CALL = 64,
     WINDOW = 131072,
@@ -119,8 +120,12 @@ static bool is_new(struct tried *tried, uint64_t function)
 
 static bool is_worth_trying(const struct sw_question *q, uint64_t function, struct tried *tried)
 {
-    return function != 0 && q->frame->lookup - function < LONGEST_FUNCTION && tried->count < MOST_FUNCTIONS &&
-           is_new(tried, function);
+    if (function == 0 || q->frame->lookup - function >= LONGEST_FUNCTION || tried->count == MOST_FUNCTIONS)
+        return false;
+    if (q->room->searched == MOST_SEARCHED || !is_new(tried, function))
+        return false;
+    q->room->searched++;
+    return true;
 }
 
 /* Addresses in `lea reg, [rip + x]` in the bytes in front of a return address; those that only look so confirm nothing.

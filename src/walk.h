@@ -31,6 +31,7 @@ struct sw_walk_room {
     struct sw_rule plain;      /* a forward rule without a call in front of its return address */
     struct sw_regs caller;     /* what the rule being tried leads to */
     bool has_kept;
+    uint16_t searched;         /* functions that searches of this walk have analysed: the cost of a walk is bounded */
 };
 
 _Static_assert(sizeof(struct sw_walk_room) <= SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM, "the walker fits its scratch");

@@ -30,6 +30,8 @@ void sw_process_close(struct sw_process *process); /* resumes and detaches; NULL
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (another writer is inside `images`); SW_E_PERMISSION;
  *          SW_E_NO_MEMORY; SW_E_OS. A bad image is left out.
+ * Memory   From the allocator of `images`; files are mapped for the life of their image.
+ * Threads  The one that opened the process. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_add_images(struct sw_process *process, struct sw_images *images);
 
@@ -40,6 +42,7 @@ SW_NODISCARD enum sw_status sw_process_add_images(struct sw_process *process, st
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (no thread could be stopped); SW_E_PERMISSION (also: somebody
  *          else traces it); SW_E_NO_MEMORY; SW_E_OS. After a failure nothing is stopped that was not before.
+ * Threads  The one that opened the process. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_stop(struct sw_process *process);
 SW_NODISCARD enum sw_status sw_process_resume(struct sw_process *process);
@@ -48,6 +51,7 @@ SW_NODISCARD enum sw_status sw_process_resume(struct sw_process *process);
  * The thread ids of a stopped process, ascending; the registers and the name of one thread.
  *
  * Returns  The number of threads. / SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND; SW_E_GONE; SW_E_OS.
+ * Threads  The one that opened the process. Signals  Not safe.
  */
 size_t sw_process_threads(const struct sw_process *process, uint64_t *tids, size_t capacity);
 SW_NODISCARD enum sw_status sw_process_regs(struct sw_process *process, uint64_t tid, struct sw_regs *regs);
@@ -58,18 +62,26 @@ SW_NODISCARD enum sw_status sw_process_thread_name(struct sw_process *process, u
  * window; the copy is replaced by the next call.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_GONE.
+ * Memory   The copy belongs to the process and grows to the largest stack seen, at most 8 MiB.
+ * Threads  The one that opened the process. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process, const struct sw_regs *regs,
                                               const struct sw_codemap *codemap, const struct sw_images *images,
                                               struct sw_walker *walker);
 
 /*
- * The process's memory, for anything else. Threads  The one that opened it.
+ * The process's memory, for anything else. `process` is borrowed.
+ *
+ * Returns  A reader without a window.
+ * Threads  The one that opened the process. Signals  Not safe.
  */
 struct sw_memory sw_process_memory(struct sw_process *process);
 
 /*
  * Stops single threads for an engine. `process` is borrowed.
+ *
+ * Returns  The suspender; current answers 0: the caller is no thread of the target.
+ * Threads  The one that opened the process. Signals  Not safe.
  */
 struct sw_suspender sw_process_suspender(struct sw_process *process);
 

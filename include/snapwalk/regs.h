@@ -60,11 +60,15 @@ static inline uint64_t sw_regs_nonvolatile(enum sw_machine m)
     return m == SW_MACHINE_ARM64 ? SW_ARM64_NONVOLATILE : SW_X64_NONVOLATILE;
 }
 
+/*
+ * Whether a register is known; making it known; the values of pc, sp and fp (meaningful only when known).
+ *
+ * Memory   None. A number of SW_REGS_MAX or more is never known and is not set. Threads  Any. Signals  Safe.
+ */
 static inline bool sw_regs_has(const struct sw_regs *regs, unsigned number)
 {
     return number < SW_REGS_MAX && (regs->known >> number & 1u) != 0;
 }
-
 static inline void sw_regs_set(struct sw_regs *regs, unsigned number, uint64_t value)
 {
     if (number < SW_REGS_MAX) {
@@ -72,7 +76,6 @@ static inline void sw_regs_set(struct sw_regs *regs, unsigned number, uint64_t v
         regs->known |= UINT64_C(1) << number;
     }
 }
-
 static inline uint64_t sw_regs_pc(const struct sw_regs *regs) { return regs->r[sw_regs_pc_number(regs->machine)]; }
 static inline uint64_t sw_regs_sp(const struct sw_regs *regs) { return regs->r[sw_regs_sp_number(regs->machine)]; }
 static inline uint64_t sw_regs_fp(const struct sw_regs *regs) { return regs->r[sw_regs_fp_number(regs->machine)]; }

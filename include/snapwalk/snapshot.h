@@ -80,7 +80,12 @@ struct sw_engine {
     uint64_t state[8];
 };
 
-const char *sw_conduct_name(enum sw_conduct rule); /* "managed-suspender"; "?" out of range. Threads Any. Signals Safe. */
+/*
+ * The name of a rule of conduct, for messages: "managed-suspender".
+ *
+ * Returns  A constant string; "?" out of range. Memory  Static. Threads  Any. Signals  Safe.
+ */
+const char *sw_conduct_name(enum sw_conduct rule);
 
 /*
  * Reports the stack of one thread, leaf first, main last: a managed frame is one callback, a run of native frames is

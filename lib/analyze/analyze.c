@@ -228,6 +228,8 @@ static void run_block(struct sw_analysis *w, uint16_t block)
     w->current = w->states[w->blocks[block].state];
     while ((w->end == 0 || pc < w->end) && next_insn(w, pc, &insn)) {
         mark_seen(w, pc, insn.length);
+        if (insn.flow == SW_FLOW_CALL) /* pc inside of it is a return address: the callee has been */
+            sw_state_give_below(&w->current, w->code->machine);
         if (w->target - pc < insn.length)
             reach(w, block);
         if (!follow(w, &insn, pc))

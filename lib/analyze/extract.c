@@ -76,20 +76,48 @@ static bool cfa_inside(const struct sw_state *state, enum sw_machine machine, st
     return false;
 }
 
-/* Where a value of the entry is now: in a stack word, or in a register. */
-static bool locate(const struct sw_state *state, enum sw_machine machine, struct sw_val v, struct sw_loc *loc)
+/* A slot that sp has been moved above: still readable, but the first to be overwritten. */
+static bool is_below_sp(const struct sw_state *state, enum sw_machine machine, const struct sw_slot *slot)
+{
+    const struct sw_val sp = state->reg[sw_regs_sp_number(machine)];
+    return slot->at.base == sp.base && slot->at.point == sp.point && slot->at.off < sp.off;
+}
+
+/*
+ * A register's value lies in the frame. Then it is taken from there even where no path was seen to change the register:
+ * a path that was not seen (out of a switch) may have, and what was saved was saved to be changed.
+ */
+static bool is_saved(const struct sw_state *state, enum sw_machine machine, unsigned n)
+{
+    for (unsigned i = 0; i < state->slot_count; i++)
+        if (sw_val_is_start(state->slots[i].holds, n) && !is_below_sp(state, machine, &state->slots[i]))
+            return true;
+    return false;
+}
+
+/* Where a value of the entry is now, in a stack word: below sp, or not. */
+static bool locate_word(const struct sw_state *state, enum sw_machine machine, struct sw_val v, bool below,
+                        struct sw_loc *loc)
 {
     unsigned reg;
     int64_t above;
     for (unsigned i = 0; i < state->slot_count; i++) {
         const struct sw_slot *slot = &state->slots[i];
-        if (!sw_val_same(slot->holds, v) || slot->at.deref)
+        if (!sw_val_same(slot->holds, v) || slot->at.deref || is_below_sp(state, machine, slot) != below)
             continue;
         if (slot->at.base == entry_sp(machine).base)
             return put(loc, SW_LOC_AT_CFA, 0, (int64_t)slot->at.off - cfa_above_entry(machine));
         if (base_register(state, machine, slot->at, &reg, &above))
             return put(loc, SW_LOC_AT_REG, reg, -above);
     }
+    return false;
+}
+
+/* In a stack word, a safe one first, or in a register. */
+static bool locate(const struct sw_state *state, enum sw_machine machine, struct sw_val v, struct sw_loc *loc)
+{
+    if (locate_word(state, machine, v, false, loc) || locate_word(state, machine, v, true, loc))
+        return true;
     for (unsigned n = 0; n < sw_regs_count(machine); n++)
         if (n != sw_regs_pc_number(machine) && sw_val_same(state->reg[n], v))
             return put(loc, SW_LOC_REG, n, 0);
@@ -109,22 +137,6 @@ static bool return_inside(const struct sw_state *state, enum sw_machine machine,
     if (sw_val_same(there, address))
         return put(loc, SW_LOC_AT_CFA, 0, -8);
     return locate(state, machine, address, loc);
-}
-
-/*
- * A register's value lies in the frame. Then it is taken from there even where no path was seen to change the register:
- * a path that was not seen (out of a switch) may have, and what was saved was saved to be changed.
- */
-static bool is_saved(const struct sw_state *state, enum sw_machine machine, unsigned n)
-{
-    const struct sw_val sp = state->reg[sw_regs_sp_number(machine)];
-    for (unsigned i = 0; i < state->slot_count; i++) {
-        const struct sw_slot *slot = &state->slots[i];
-        const bool below = slot->at.base == sp.base && slot->at.point == sp.point && slot->at.off < sp.off;
-        if (sw_val_is_start(slot->holds, n) && !below)
-            return true;
-    }
-    return false;
 }
 
 bool sw_extract_inside(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule)

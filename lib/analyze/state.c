@@ -231,6 +231,11 @@ static void run_one(struct sw_state *state, enum sw_machine machine, const struc
     }
 }
 
+void sw_state_give_below(struct sw_state *state, enum sw_machine machine)
+{
+    drop_below_sp(state, machine, state->reg[sw_regs_sp_number(machine)], 0);
+}
+
 void sw_state_run(struct sw_state *state, enum sw_machine machine, const struct sw_insn *insn, uint32_t point)
 {
     if (insn->flow != SW_FLOW_BRANCH) /* a compare counts for the instruction right behind it only */
@@ -238,7 +243,7 @@ void sw_state_run(struct sw_state *state, enum sw_machine machine, const struct 
     for (unsigned i = 0; i < insn->count && i < SW_EFFECTS_MAX; i++)
         run_one(state, machine, &insn->effects[i], insn->flow == SW_FLOW_CALL, point);
     if (insn->flow == SW_FLOW_CALL)
-        drop_below_sp(state, machine, state->reg[sw_regs_sp_number(machine)], 0);
+        sw_state_give_below(state, machine);
 }
 
 void sw_state_equal(struct sw_state *state, enum sw_machine machine)

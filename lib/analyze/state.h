@@ -60,6 +60,9 @@ void sw_state_start(struct sw_state *state);
 /* Runs the effects of one instruction at the code offset `point`. */
 void sw_state_run(struct sw_state *state, enum sw_machine machine, const struct sw_insn *insn, uint32_t point);
 
+/* A call is about to be made, or has been: what lies below sp is its to overwrite. */
+void sw_state_give_below(struct sw_state *state, enum sw_machine machine);
+
 /* On the way on which the last compare found equality: sp is what it was compared with. */
 void sw_state_equal(struct sw_state *state, enum sw_machine machine);
 

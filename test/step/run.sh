@@ -7,8 +7,8 @@ build=${1:?run.sh BUILD}
 mkdir -p "$build/test/step"
 "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror -O2 -g \
     -Iinclude -Ilib -Isrc -Itest/step test/step/*.c "$build/libsnapwalk.a" -lZydis -lelf -o "$build/test/step/step"
-test/step/build.sh "$build/test/step/programs"
-set -- "$build"/test/step/programs/*
+# shellcheck disable=SC2046
+set -- $(test/step/build.sh "$build/test/step/programs")
 if [ "${FULL:-0}" = 1 ]; then
     exec "$build/test/step/step" -s 1 -l 1 "$@"
 fi

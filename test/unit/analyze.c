@@ -77,6 +77,9 @@ static const struct row {
       { 0x53, 0x85, 0xff, 0x74, 0x09, 0x48, 0x83, 0xec, 0x10, 0xe8, 0, 1, 0, 0, 0x5b, 0xc3 },
       { { 1, 8, 0, 0 }, { 2, 16, -16, 0 }, { 2, 16, -16, 0 }, { 4, 16, -16, 0 }, { 5, 32, -16, 0 }, { 1, 16, -16, 0 },
         { 1, 8, 0, 0 } } },
+    { "a_copy_below_sp_is_the_callees_to_overwrite", false, /* mov [rsp-0x28],rbx; push rbx; xor ebx,ebx; call x; pop rbx; ret */
+      { 0x48, 0x89, 0x5c, 0x24, 0xd8, 0x53, 0x31, 0xdb, 0xe8, 0, 1, 0, 0, 0x5b, 0xc3 },
+      { { 5, 8, 0, 0 }, { 1, 8, 0, 0 }, { 2, 16, 0, 0 }, { 5, 16, -16, 0 }, { 1, 16, -16, 0 }, { 1, 8, 0, 0 } } },
     { "case_of_an_unseen_switch_may_have_changed_what_is_saved", true,
       /* push rbx; test edi,edi; je L; jmp rax; xor ebx,ebx; L: nop; pop rbx; ret: only the branch to L is seen */
       { 0x53, 0x85, 0xff, 0x74, 0x04, 0xff, 0xe0, 0x31, 0xdb, 0x90, 0x5b, 0xc3 },

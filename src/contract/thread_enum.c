@@ -3,7 +3,7 @@
  * Knows which threads the CLR lists and what its enumerators answer (clr-contract.md section 8); refuses to know what a
  * thread is doing, and does not look at the table again once it is made.
  */
-#include "thread_enum.h"
+#include "contract/thread_enum.h"
 
 #include <assert.h>
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
  * safe context, 9d's lock, 9e's mode change while stopped) have no counterpart here: registers come from the suspender,
  * code lookup takes no lock, and the table does not change a thread that a walk holds.
  */
-#include "contract.h"
+#include "contract/contract.h"
 
 /* The flavours in which a row holds. */
 #define D   (1u << SW_FLAVOUR_DOCUMENTED)

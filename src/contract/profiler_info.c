@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "thread_enum.h"
+#include "contract/thread_enum.h"
 
 struct sw_profiler_info {
     ICorProfilerInfo15 com; /* first: the object's address is the interface's */

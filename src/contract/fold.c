@@ -5,7 +5,7 @@
  *
  * Source: clr-contract.md sections 2.5, 2.6, 3 and 4; contract-documented.md D9, D12-D14, D18-D20, C1-C9.
  */
-#include "contract.h"
+#include "contract/contract.h"
 
 /* What the frame before was. A SWALLOWING frame is managed, hidden, and hides the run behind it too. */
 enum before { NOTHING = 0, MANAGED, SWALLOWING, NATIVE };

@@ -4,7 +4,7 @@
  *
  * Source: ICorProfilerInfo2::DoStackSnapshot, ICorProfilerInfo::GetFunctionFromIP; clr-contract.md sections 1 and 3.5.
  */
-#include "contract.h"
+#include "contract/contract.h"
 
 #include "clr/clr.h"
 
