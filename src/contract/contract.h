@@ -5,7 +5,7 @@
 #ifndef SW_CONTRACT_H
 #define SW_CONTRACT_H
 
-#include "walk.h"
+#include "walk/walk.h"
 
 #include <snapwalk/context.h>
 #include <snapwalk/snapshot.h>

@@ -16,6 +16,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "budget.h"
+
 #include "clr/clr.h"
 #include "clr/format.h"
 #include "unwind_flow.h"
@@ -34,23 +36,8 @@
 #define CORELIB_STEP 1
 #endif
 
-static void *get(void *arg, size_t size)
-{
-    int *out = arg;
-    ++*out;
-    return malloc(size);
-}
-
-static void put(void *arg, void *block, size_t size)
-{
-    int *out = arg;
-    (void)size;
-    --*out;
-    free(block);
-}
-
-static int blocks_out;
-static const struct sw_alloc counting = { get, put, &blocks_out };
+static struct budget budget = { .left = SIZE_MAX };
+static const struct sw_alloc counting = { budget_get, budget_put, &budget };
 
 /* ---- the real thing ---- */
 
@@ -89,7 +76,7 @@ static void close_framework(struct file *file)
 {
     sw_clr_image_close(&file->image);
     munmap((void *)(uintptr_t)file->bytes.bytes, (size_t)file->bytes.size);
-    assert_int_equal(blocks_out, 0);
+    assert_int_equal(budget.blocks, 0);
 }
 
 static void skip_without_framework(void)
@@ -480,7 +467,7 @@ static void funclets_and_cold_parts_fold_into_their_method(void **state)
     assert_int_equal(image.method_count, 3);
     assert_methods(&image);
     sw_clr_image_close(&image);
-    assert_int_equal(blocks_out, 0);
+    assert_int_equal(budget.blocks, 0);
 }
 
 static void mapped_layout_gives_the_same(void **state)
@@ -602,7 +589,7 @@ static void image_is_answered(void **state)
     if (status == SW_OK)
         sw_clr_image_close(&image);
     assert_int_equal(status, row->status);
-    assert_int_equal(blocks_out, 0);
+    assert_int_equal(budget.blocks, 0);
 }
 
 static void exercise(const uint8_t *bytes, size_t size)
@@ -638,7 +625,7 @@ static void image_cut_at_every_byte_is_survived(void **state)
             free(exact);
         }
     }
-    assert_int_equal(blocks_out, 0);
+    assert_int_equal(budget.blocks, 0);
 }
 
 static void image_with_any_byte_changed_is_survived(void **state)
@@ -654,35 +641,23 @@ static void image_with_any_byte_changed_is_survived(void **state)
         }
         b.bytes[at] = before;
     }
-    assert_int_equal(blocks_out, 0);
-}
-
-static void *get_until(void *arg, size_t size)
-{
-    int *left = arg;
-    return (*left)-- > 0 ? malloc(size) : NULL;
-}
-
-static void put_any(void *arg, void *block, size_t size)
-{
-    (void)arg;
-    (void)size;
-    free(block);
+    assert_int_equal(budget.blocks, 0);
 }
 
 static void failing_allocation_is_a_status(void **state)
 {
     (void)state;
     const struct bin b = make_image();
-    for (int left = 0; left < 3; left++) {
-        int count = left;
-        const struct sw_alloc alloc = { get_until, put_any, &count };
+    for (size_t left = 0; left < 3; left++) {
+        struct budget few = { .left = left };
+        const struct sw_alloc alloc = { budget_get, budget_put, &few };
         struct sw_clr_image image;
         struct sw_pe pe;
         assert_int_equal(sw_pe_open((struct sw_bytes){ b.bytes, IMAGE_BYTES, 0 }, false, &pe), SW_OK);
         assert_int_equal(sw_clr_image_open(&pe, &alloc, &image), left < 2 ? SW_E_NO_MEMORY : SW_OK);
         if (left == 2)
             sw_clr_image_close(&image);
+        assert_int_equal(few.blocks, 0);
         assert_int_equal(sw_clr_image_open(&pe, NULL, &image), SW_E_ARGUMENT);
     }
 }

@@ -26,6 +26,8 @@
 
 #include <cmocka.h>
 
+#include "budget.h"
+
 enum { BASE = 0x10000000, PAGE = 4096 };
 
 static uint64_t address_of(const void *p)
@@ -347,41 +349,19 @@ static void bad_arguments_are_refused(void **state)
 
 /* Memory that runs out -------------------------------------------------------------------------------------------- */
 
-struct purse {
-    long left;
-    long taken;
-};
-
-static void *get(void *arg, size_t size)
-{
-    struct purse *purse = arg;
-    if (purse->left-- <= 0)
-        return NULL;
-    purse->taken++;
-    return malloc(size);
-}
-
-static void put(void *arg, void *block, size_t size)
-{
-    struct purse *purse = arg;
-    (void)size;
-    purse->taken--;
-    free(block);
-}
-
 static void running_out_of_memory_is_told_and_leaks_nothing(void **state)
 {
     enum sw_status status = SW_E_NO_MEMORY;
     (void)state;
-    for (long limit = 1; status == SW_E_NO_MEMORY && limit < 2000; limit++) {
-        struct purse purse = { limit, 0 };
-        const struct sw_alloc alloc = { get, put, &purse };
+    for (size_t limit = 1; status == SW_E_NO_MEMORY && limit < 2000; limit++) {
+        struct budget budget = { .left = limit };
+        const struct sw_alloc alloc = { budget_get, budget_put, &budget };
         struct sw_images *images = NULL;
         assert_int_equal(sw_images_create(&alloc, &images), SW_OK);
         status = sw_images_add_self(images);
         assert_true(status == SW_OK || status == SW_E_NO_MEMORY);
         sw_images_destroy(images);
-        assert_int_equal(purse.taken, 0);
+        assert_int_equal(budget.blocks, 0);
     }
     assert_int_equal(status, SW_OK);
 }

@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "budget.h"
+
 #include <snapwalk/perfmap.h>
 
 #include "jit/perfmap_text.h"
@@ -394,36 +396,14 @@ static void range_of_somebody_else_stays(void **state)
     sw_perfmap_destroy(perfmap);
 }
 
-struct failing {
-    int left;
-    int out;
-};
-
-static void *failing_get(void *arg, size_t size)
-{
-    struct failing *f = arg;
-    if (f->left-- <= 0)
-        return NULL;
-    f->out++;
-    return malloc(size);
-}
-
-static void failing_put(void *arg, void *block, size_t size)
-{
-    struct failing *f = arg;
-    (void)size;
-    f->out--;
-    free(block);
-}
-
 static void every_failing_allocation_is_a_status_and_no_leak(void **state)
 {
     (void)state;
     const char *text = "1000 10 a\n1010 10 stub b\n1000 100 stub c\n1008 10 d\n2000 1";
     int failures = 0;
-    for (int left = 0; left < 12; left++) {
-        struct failing f = { left, 0 };
-        const struct sw_alloc alloc = { failing_get, failing_put, &f };
+    for (size_t left = 0; left < 12; left++) {
+        struct budget budget = { .left = left };
+        const struct sw_alloc alloc = { budget_get, budget_put, &budget };
         struct sw_perfmap *perfmap = NULL;
         enum sw_status status = sw_perfmap_create(&alloc, SW_PERFMAP_CLR, &perfmap);
         if (status == SW_OK)
@@ -431,7 +411,7 @@ static void every_failing_allocation_is_a_status_and_no_leak(void **state)
         assert_true(status == SW_OK || status == SW_E_NO_MEMORY);
         failures += status != SW_OK;
         sw_perfmap_destroy(perfmap);
-        assert_int_equal(f.out, 0);
+        assert_int_equal(budget.blocks, 0);
     }
     assert_true(failures >= 4 && failures < 12);
 }

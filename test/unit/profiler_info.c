@@ -12,6 +12,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "budget.h"
+
 #define LEN(a) (sizeof(a) / sizeof(a)[0])
 
 enum { LEAF = 42, CALLER = 43, STUB = 44, HIDDEN = 45, THREAD = 7, GC_THREAD = 8, UNSTARTED = 9, LAST_THREAD = 10 };
@@ -679,37 +681,11 @@ static void a_slot_that_is_not_served_answers_e_notimpl(void **state)
     stop(&runtime);
 }
 
-struct budget {
-    size_t left;
-    size_t blocks;
-    size_t bytes;
-};
-
-static void *get(void *arg, size_t size)
-{
-    struct budget *budget = arg;
-    assert_true(size > 0);
-    if (budget->left == 0)
-        return NULL;
-    budget->left--;
-    budget->blocks++;
-    budget->bytes += size;
-    return malloc(size);
-}
-
-static void put(void *arg, void *block, size_t size)
-{
-    struct budget *budget = arg;
-    budget->blocks--;
-    budget->bytes -= size;
-    free(block);
-}
-
 static void creation_refuses_bad_arguments(void **state)
 {
     struct sw_engine *engine = sw_sim_engine(((struct runtime *)*state)->sim);
     struct sw_engine no_walker = *engine, no_threads = *engine;
-    const struct sw_alloc half = { .get = get };
+    const struct sw_alloc half = { .get = budget_get };
     ICorProfilerInfo2 *info = NULL;
     no_walker.walker = NULL;
     no_threads.threads = NULL;
@@ -727,7 +703,7 @@ static void running_out_of_memory_is_an_answer(void **state)
 {
     struct sw_engine *engine = sw_sim_engine(((struct runtime *)*state)->sim);
     struct budget budget = { 0 };
-    const struct sw_alloc alloc = { get, put, &budget };
+    const struct sw_alloc alloc = { budget_get, budget_put, &budget };
     ICorProfilerInfo2 *info = NULL;
     for (size_t left = 0; left < 2; left++) {
         budget.left = left;
@@ -760,7 +736,7 @@ static void a_given_scratch_is_used(void **state)
     struct sw_engine *engine = sw_sim_engine(((struct runtime *)*state)->sim);
     static struct sw_scratch scratch;
     struct budget budget = { .left = 1 };
-    const struct sw_alloc alloc = { get, put, &budget };
+    const struct sw_alloc alloc = { budget_get, budget_put, &budget };
     ICorProfilerInfo2 *info = NULL;
     struct frames frames = { 0 };
     assert_int_equal(sw_profiler_info_create(engine, &scratch, &alloc, &info), SW_OK);

@@ -10,34 +10,9 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "budget.h"
+
 #define LEN(a) (sizeof(a) / sizeof(a)[0])
-
-/* An allocator that counts what is out, and gives up after `left` blocks. */
-struct budget {
-    size_t left;
-    size_t blocks;
-    size_t bytes;
-};
-
-static void *get(void *arg, size_t size)
-{
-    struct budget *budget = arg;
-    assert_true(size > 0);
-    if (budget->left == 0)
-        return NULL;
-    budget->left--;
-    budget->blocks++;
-    budget->bytes += size;
-    return malloc(size);
-}
-
-static void put(void *arg, void *block, size_t size)
-{
-    struct budget *budget = arg;
-    budget->blocks--;
-    budget->bytes -= size;
-    free(block);
-}
 
 static int make(void **state)
 {
@@ -150,7 +125,7 @@ static void the_last_writer_wins(void **state)
 {
     const struct over *row = *state;
     struct budget budget = { .left = SIZE_MAX };
-    const struct sw_alloc alloc = { get, put, &budget };
+    const struct sw_alloc alloc = { budget_get, budget_put, &budget };
     struct sw_sim *sim;
     assert_int_equal(sw_sim_create(&alloc, SW_MACHINE_X64, &sim), SW_OK);
     assert_int_equal(sw_sim_bytes(sim, 0x1000, "0123456789abcdef", 16), SW_OK);
@@ -374,7 +349,7 @@ static void creation_refuses_bad_arguments(void **state)
 {
     (void)state;
     struct sw_sim *sim = NULL;
-    const struct sw_alloc half = { .get = get };
+    const struct sw_alloc half = { .get = budget_get };
     assert_int_equal(sw_sim_create(NULL, SW_MACHINE_X64, NULL), SW_E_ARGUMENT);
     assert_int_equal(sw_sim_create(NULL, SW_MACHINE_NONE, &sim), SW_E_ARGUMENT);
     assert_int_equal(sw_sim_create(NULL, (enum sw_machine)9, &sim), SW_E_ARGUMENT);
@@ -399,7 +374,7 @@ static void running_out_of_memory_is_a_status(void **state)
     size_t limit = 0;
     for (; !complete && limit < 200; limit++) {
         struct budget budget = { .left = limit };
-        const struct sw_alloc alloc = { get, put, &budget };
+        const struct sw_alloc alloc = { budget_get, budget_put, &budget };
         struct sw_sim *sim = NULL;
         enum sw_status status = sw_sim_create(&alloc, SW_MACHINE_X64, &sim);
         if (status == SW_OK)
@@ -428,7 +403,7 @@ static void a_refused_write_changes_nothing(void **state)
 {
     (void)state;
     struct budget budget = { .left = SIZE_MAX };
-    const struct sw_alloc alloc = { get, put, &budget };
+    const struct sw_alloc alloc = { budget_get, budget_put, &budget };
     struct sw_sim *sim;
     char back[17] = { 0 };
     assert_int_equal(sw_sim_create(&alloc, SW_MACHINE_X64, &sim), SW_OK);

@@ -8,6 +8,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "budget.h"
+
 #include <snapwalk/thread.h>
 
 #include <pthread.h>
@@ -262,31 +264,10 @@ static void many_threads_are_all_found(void **state)
     sw_threads_destroy(threads);
 }
 
-/* An allocator with a budget of blocks, which counts what is out. */
-struct budget {
-    int left;
-    long out;
-};
-
-static void *take(void *arg, size_t size)
-{
-    struct budget *budget = arg;
-    if (budget->left-- <= 0)
-        return NULL;
-    budget->out += (long)size;
-    return malloc(size);
-}
-
-static void give(void *arg, void *block, size_t size)
-{
-    ((struct budget *)arg)->out -= (long)size;
-    free(block);
-}
-
 static void without_memory_nothing_changes_and_nothing_leaks(void **state)
 {
-    struct budget budget = { 0, 0 };
-    const struct sw_alloc alloc = { take, give, &budget };
+    struct budget budget = { 0 };
+    const struct sw_alloc alloc = { budget_get, budget_put, &budget };
     const struct sw_thread thread = fact(7);
     struct sw_threads *threads = NULL;
     (void)state;
@@ -298,7 +279,7 @@ static void without_memory_nothing_changes_and_nothing_leaks(void **state)
     budget.left = 1;
     assert_int_equal(sw_threads_add(threads, &thread), SW_OK);
     sw_threads_destroy(threads);
-    assert_int_equal(budget.out, 0);
+    assert_int_equal(budget.bytes, 0);
 }
 
 /* An allocator that is itself a second writer, while the first is inside. */

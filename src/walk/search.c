@@ -5,7 +5,9 @@
  * never returns) the stack is searched for such a call. A word that only looks like a return address confirms nothing.
  * Knows x64 calls; shapes of stubs from prologue-shapes.md.
  */
-#include "search.h"
+#include "walk/search.h"
+
+#include "codemap.h"
 
 #include "base/bytes.h"
 #include "x64/x64.h"
@@ -98,7 +100,8 @@ static bool confirm_callback(const struct sw_question *q, const struct sw_code *
 
 static bool may_be_code(const struct sw_question *q, uint64_t address)
 {
-    if (q->walker->codemap && sw_codemap_find(q->walker->codemap, address, NULL) == SW_OK)
+    struct sw_range unwanted;
+    if (q->walker->codemap && sw_codemap_find_inside(q->walker->codemap, address, &unwanted))
         return true;
     return q->walker->images ? sw_images_entry(q->walker->images, address) != NULL : address >= 4096;
 }

@@ -1,5 +1,5 @@
 /* Code bytes of a target, in blocks, direct-mapped by address. Forgets everything between walks: code may change. */
-#include "walk.h"
+#include "walk/walk.h"
 
 #include "base/rule.h"
 

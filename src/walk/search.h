@@ -4,7 +4,7 @@
 #ifndef SW_SRC_SEARCH_H
 #define SW_SRC_SEARCH_H
 
-#include "sources.h"
+#include "walk/sources.h"
 
 /*
  * Whether pc lies in the function that a call of `function` (or of a stub that leads there) reaches, at just the distance

@@ -3,9 +3,9 @@
  * from sources.c, what it means from lib/base/rule.c. Allocates nothing, takes no lock, keeps everything in the
  * scratch.
  */
-#include "walk.h"
+#include "walk/walk.h"
 
-#include "sources.h"
+#include "walk/sources.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #define SW_SRC_STEP_H
 
 #include "images.h"
-#include "walk.h"
+#include "walk/walk.h"
 
 /*
  * One question: the frame whose caller is wanted.
@@ -35,6 +35,9 @@ SW_NODISCARD enum sw_stop sw_try_rule(const struct sw_question *q, const struct 
 /* The code range around an address: the code map's, else a ReadyToRun image's method, else NATIVE without bounds. */
 void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *entry, uint64_t lookup,
                   struct sw_range *code);
+
+/* Whether an address is in known code, or at least readable where nothing is known. Inside a reader section. */
+bool sw_is_code(const struct sw_question *q, uint64_t address);
 
 /*
  * Whether a call instruction ends at an address, as it does in front of every return address.

@@ -4,7 +4,7 @@
 #ifndef SW_SRC_SOURCES_H
 #define SW_SRC_SOURCES_H
 
-#include "step.h"
+#include "walk/step.h"
 
 /* The n-th source's rule in q->room->rule. SW_E_NO_RULE: it has nothing to say. SW_E_LIMIT with n past the last. */
 enum { SW_SOURCES = 7 };

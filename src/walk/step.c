@@ -2,7 +2,7 @@
  * What every source of rules stands on: what code is at an address, whether a call stands in front of it, and what a
  * rule leads to when it is applied and looked at. Decides nothing about order.
  */
-#include "step.h"
+#include "walk/step.h"
 
 #include "codemap.h"
 
@@ -75,7 +75,7 @@ static bool is_readable(const struct sw_question *q, uint64_t address)
     return sw_fetch_code(&q->room->fetch, address, &size) != NULL;
 }
 
-static bool is_code(const struct sw_question *q, uint64_t address)
+bool sw_is_code(const struct sw_question *q, uint64_t address)
 {
     struct sw_range unwanted;
     if (q->walker->codemap && sw_codemap_find_inside(q->walker->codemap, address, &unwanted))
@@ -102,7 +102,7 @@ enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule
         caller->r[pc] == sw_regs_pc(regs) && !is_signal)
         return SW_STOP_SP_NOT_RISING;
     /* The last instruction of a function may be a call; the first may be one that faulted. */
-    const bool known = is_signal || is_code(q, caller->r[pc] - 1) || is_code(q, caller->r[pc]);
+    const bool known = is_signal || sw_is_code(q, caller->r[pc] - 1) || sw_is_code(q, caller->r[pc]);
     return known ? SW_STOP_NONE : SW_STOP_BAD_PC;
 }
 

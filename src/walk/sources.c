@@ -3,8 +3,8 @@
  * trampolines by their bytes, instructions from a known start, instructions forward to a return, the frame pointer.
  * Every one ends in a struct sw_rule. Nothing here loads a register: that is sw_rule_apply's.
  */
-#include "sources.h"
-#include "search.h"
+#include "walk/sources.h"
+#include "walk/search.h"
 
 #include "clr/clr.h"
 #include "x64/x64.h"
