@@ -8,7 +8,15 @@
 
 #include <string.h>
 
-enum { BEHIND_CALL = 1, AT_INDIRECT = 2, USED = 4, MOST_VISITS = 8, MOST_GAPS = 64, NO_STATE = 0xffff };
+enum {
+    BEHIND_CALL = 1,
+    AT_INDIRECT = 2,
+    USED = 4,
+    MOST_VISITS = 8,
+    MOST_GAPS = 64,
+    MOST_CASES = 1024, MOST_UNBOUNDED = 256,
+    NO_STATE = 0xffff
+};
 
 /* ---- what was seen: one bit a byte behind begin ---- */
 
@@ -151,6 +159,48 @@ static void branch(struct sw_analysis *w, const struct sw_insn *insn)
     arrive(w, insn->target, 0);
     if (insn->when == SW_WHEN_DIFFERENT)
         sw_state_equal(&w->current, machine);
+    if (insn->when == SW_WHEN_ABOVE && w->current.limit >= 0)
+        w->current.bound = (uint32_t)w->current.limit + 1;
+    if (insn->when == SW_WHEN_NOT_BELOW && w->current.limit >= 0)
+        w->current.bound = (uint32_t)w->current.limit;
+}
+
+/* Where element i of a jump table leads. */
+static bool table_target(const struct sw_analysis *w, struct sw_val table, uint32_t i, uint64_t *target)
+{
+    const unsigned width = table.point & 0xff;
+    const uint64_t at = w->begin + (uint64_t)(int64_t)table.off + (uint64_t)i * width;
+    size_t size;
+    const uint8_t *bytes = w->code->fetch(w->code->arg, at, &size);
+    if (!bytes || size < width)
+        return false;
+    *target = sw_load_le(bytes, width);
+    if (!(table.point & SW_ELEMENT_UNSIGNED))
+        *target = (uint64_t)sw_sign_extend(*target, 8 * width);
+    if (table.deref)
+        *target += w->begin + (uint64_t)(int64_t)table.add;
+    const uint64_t near = w->end ? w->end - w->begin : SW_ANALYZE_SEEN;
+    return *target - w->begin < near;
+}
+
+/*
+ * The cases of a switch. Without a bound the table is read as long as it leads into the function; it may run into the
+ * next one.
+ */
+static void follow_table(struct sw_analysis *w)
+{
+    const struct sw_val table = w->current.reg[sw_regs_pc_number(w->code->machine)];
+    const bool bounded = w->current.bound != 0 && w->current.bound <= MOST_CASES;
+    const uint32_t count = bounded ? w->current.bound : MOST_UNBOUNDED;
+    if (table.base != SW_VAL_TABLE || ((table.point & 0xff) != 8 && !table.deref))
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t target;
+        if (table_target(w, table, i, &target))
+            arrive(w, target, 0);
+        else if (!bounded)
+            break;
+    }
 }
 
 /* Effects and control flow of one instruction. False: the path does not go on behind it. */
@@ -169,6 +219,7 @@ static bool follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t p
         arrive(w, insn->target, 0);
         return false;
     case SW_FLOW_INDIRECT:
+        follow_table(w);
         arrive(w, pc, AT_INDIRECT);
         return false;
     case SW_FLOW_NEXT:

@@ -22,6 +22,7 @@ void sw_state_start(struct sw_state *state)
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         state->reg[n] = start_value(n);
     state->compared[0] = state->compared[1] = SW_NOREG;
+    state->limit = -1;
 }
 
 bool sw_val_same(struct sw_val a, struct sw_val b)
@@ -39,10 +40,16 @@ struct sw_val sw_val_plus(struct sw_val v, int64_t off)
 {
     int32_t *part = v.deref ? &v.add : &v.off;
     const int64_t sum = off > INT32_MAX || off < INT32_MIN ? INT64_MAX : *part + off;
-    if (v.base == SW_VAL_UNKNOWN || !sw_fits_i32(sum))
+    if (v.base == SW_VAL_UNKNOWN || !sw_fits_i32(sum) || (v.base == SW_VAL_TABLE && off != 0))
         return unknown;
     *part = (int32_t)sum;
     return v;
+}
+
+/* A value that words can be kept at: relative to a register of the start, or to a stack pointer made later. */
+static bool is_place(struct sw_val v)
+{
+    return v.base != SW_VAL_UNKNOWN && v.base <= SW_VAL_POINT;
 }
 
 /* An address relative to the start's fp, said relative to its sp where that can be said. */
@@ -78,7 +85,7 @@ struct sw_val sw_state_word(const struct sw_state *state, enum sw_machine machin
     for (unsigned i = 0; i < state->slot_count; i++)
         if (apart(state, machine, state->slots[i].at, at, &off) && off == 0)
             return state->slots[i].holds;
-    if (at.base == SW_VAL_UNKNOWN || at.base == SW_VAL_CONST || at.deref)
+    if (!is_place(at) || at.deref)
         return unknown;
     at.deref = true;
     at.weak = false;
@@ -117,14 +124,14 @@ static bool worth_keeping(struct sw_val v, enum sw_machine machine)
 {
     const unsigned n = v.base - 1u;
     const uint64_t kept = sw_regs_nonvolatile(machine) | frame_makers(machine);
-    if (v.base == SW_VAL_UNKNOWN || v.base == SW_VAL_CONST || v.weak)
+    if (!is_place(v) || v.weak)
         return false;
     return v.base == SW_VAL_POINT || (n < SW_REGS_MAX && (kept >> n & 1));
 }
 
 static void store(struct sw_state *state, enum sw_machine machine, struct sw_val at, struct sw_val value, unsigned size)
 {
-    if (at.base == SW_VAL_UNKNOWN || at.base == SW_VAL_CONST)
+    if (!is_place(at))
         return; /* not a stack slot that we know: taken not to hit one */
     lose_bytes(state, machine, at, size);
     if (size != WORD || !worth_keeping(value, machine) || state->slot_count == SW_STATE_SLOTS)
@@ -147,7 +154,7 @@ static void set(struct sw_state *state, enum sw_machine machine, unsigned reg, s
     const bool is_sp = reg == sw_regs_sp_number(machine);
     if (reg >= SW_REGS_MAX)
         return;
-    if (is_sp && (value.base == SW_VAL_UNKNOWN || value.base == SW_VAL_CONST))
+    if (is_sp && !is_place(value))
         value = (struct sw_val){ .base = SW_VAL_POINT, .point = point };
     if (is_sp)
         value.weak = false;
@@ -171,10 +178,26 @@ static void clobber(struct sw_state *state, enum sw_machine machine, uint64_t ma
     }
 }
 
+/* An element of a jump table made an address. */
+static struct sw_val table_entry(struct sw_val element, struct sw_val base)
+{
+    if (element.deref)
+        return unknown;
+    element.deref = true;
+    element.add = base.off;
+    return element;
+}
+
 static struct sw_val sum(const struct sw_state *state, const struct sw_effect *e)
 {
     const struct sw_val a = state->reg[e->dst], b = state->reg[e->src];
-    return b.base == SW_VAL_CONST ? sw_val_plus(a, e->imm * b.off) : unknown;
+    if (b.base == SW_VAL_CONST)
+        return sw_val_plus(a, e->imm * b.off);
+    if (e->imm == 1 && a.base == SW_VAL_TABLE && b.base == SW_VAL_NEAR)
+        return table_entry(a, b);
+    if (e->imm == 1 && b.base == SW_VAL_TABLE && a.base == SW_VAL_NEAR)
+        return table_entry(b, a);
+    return unknown;
 }
 
 /* Effects name registers by number; a decoder's mistake must not become ours. */
@@ -225,6 +248,18 @@ static void run_one(struct sw_state *state, enum sw_machine machine, const struc
     case SW_EFFECT_COMPARE:
         state->compared[0] = e->dst;
         state->compared[1] = e->src;
+        state->bound = 0;
+        state->limit = e->src == SW_NOREG && sw_fits_i32(e->imm) ? (int32_t)e->imm : -1;
+        break;
+    case SW_EFFECT_NEAR:
+        if (sw_fits_i32(e->imm + point))
+            v = (struct sw_val){ .base = SW_VAL_NEAR, .off = (int32_t)(e->imm + point) };
+        set(state, machine, e->dst, v, point);
+        break;
+    case SW_EFFECT_ELEMENT:
+        v = sw_val_plus(value_of(state, e->src), e->imm);
+        v = v.base == SW_VAL_NEAR ? (struct sw_val){ .base = SW_VAL_TABLE, .point = e->size, .off = v.off } : unknown;
+        set(state, machine, e->dst, v, point);
         break;
     default:
         break;
@@ -239,7 +274,7 @@ void sw_state_give_below(struct sw_state *state, enum sw_machine machine)
 void sw_state_run(struct sw_state *state, enum sw_machine machine, const struct sw_insn *insn, uint32_t point)
 {
     if (insn->flow != SW_FLOW_BRANCH) /* a compare counts for the instruction right behind it only */
-        state->compared[0] = state->compared[1] = SW_NOREG;
+        state->compared[0] = state->compared[1] = SW_NOREG, state->limit = -1;
     for (unsigned i = 0; i < insn->count && i < SW_EFFECTS_MAX; i++)
         run_one(state, machine, &insn->effects[i], insn->flow == SW_FLOW_CALL, point);
     if (insn->flow == SW_FLOW_CALL)
@@ -268,12 +303,15 @@ void sw_state_trim(struct sw_state *state, enum sw_machine machine)
     for (unsigned n = 0; n < SW_REGS_MAX; n++) {
         const struct sw_val v = state->reg[n];
         const bool link = machine == SW_MACHINE_ARM64 && n == SW_ARM64_LR;
-        if (!(kept >> n & 1) && !link && !worth_keeping(v, machine) && !may_be_probed(v))
+        const bool table = v.base == SW_VAL_TABLE || (v.base == SW_VAL_NEAR && !(kept >> n & 1));
+        if (table || (!(kept >> n & 1) && !link && !worth_keeping(v, machine) && !may_be_probed(v)))
             state->reg[n] = unknown;
     }
     state->reg[sw_regs_pc_number(machine)] = unknown;
     state->ret_at = unknown;
     state->compared[0] = state->compared[1] = SW_NOREG;
+    state->limit = -1;
+    state->bound = 0;
 }
 
 static bool holds_slot(const struct sw_state *state, const struct sw_slot *slot)

@@ -14,9 +14,12 @@
  *   SW_VAL_POINT     a stack pointer made by a computation that is not followed (alignment, alloca): the value made at
  *                    the code offset `point`, + off; deref likewise
  *   SW_VAL_CONST     off
+ *   SW_VAL_NEAR      an address: the start of the code + off
+ *   SW_VAL_TABLE     an element of the table at the start of the code + off, `point` as the size of SW_EFFECT_ELEMENT;
+ *                    with deref: such an element + the start of the code + add
  * weak: a call has happened since; only a stack probe keeps such a register, and the move to sp that follows it tells.
  */
-enum { SW_VAL_UNKNOWN = 0, SW_VAL_POINT = 64, SW_VAL_CONST = 65 };
+enum { SW_VAL_UNKNOWN = 0, SW_VAL_POINT = 64, SW_VAL_CONST = 65, SW_VAL_NEAR = 66, SW_VAL_TABLE = 67 };
 
 struct sw_val {
     uint8_t base;
@@ -40,7 +43,8 @@ enum { SW_STATE_SLOTS = 28 };
  * reg       By register number of regs.h; pc's entry is where a return leads.
  * ret_at    From where a return loaded pc.
  * slots     The first slot_count, in the order of their making.
- * compared  The last two registers compared, SW_NOREG: none.
+ * compared  The last two registers compared, SW_NOREG: none.  limit  What compared[0] was compared with, if a constant.
+ * bound     An index is known to be below it, by a compare and branch a few instructions ago; 0: nothing is known.
  * fp_above_sp  How far fp was above sp at the start, where that is known (has_distance): a word stored through one of
  *           them may be loaded through the other.
  */
@@ -52,6 +56,8 @@ struct sw_state {
     uint8_t compared[2];
     bool has_distance;
     int32_t fp_above_sp;
+    int32_t limit;
+    uint32_t bound;
 };
 
 /* Every register holds itself, no slot is known. */

@@ -22,8 +22,13 @@ enum sw_effect_kind {
     SW_EFFECT_LOAD,     /* dst = 64-bit word at [src + imm]; src SW_NOREG: an address that is not known */
     SW_EFFECT_STORE,    /* 64-bit word at [dst + imm] = src */
     SW_EFFECT_CLOBBER,  /* registers of the mask imm get values that are not known */
-    SW_EFFECT_COMPARE   /* dst is compared with src, for the branch that follows */
+    SW_EFFECT_COMPARE,  /* dst is compared with src, or with imm where src is SW_NOREG, for the branch that follows */
+    SW_EFFECT_NEAR,     /* dst = the instruction's own address + imm */
+    SW_EFFECT_ELEMENT   /* dst = an element, size bytes wide, of the table at src + imm; which one is not known */
 };
+
+/* In the size of an ELEMENT: it is not sign-extended. */
+enum { SW_ELEMENT_UNSIGNED = 0x100 };
 
 /*
  * size     STORE: bytes written; below 8, or with src SW_NOREG, the word there is lost.
@@ -47,8 +52,8 @@ enum sw_flow {
     SW_FLOW_TRAP      /* does not go on: ud2, int3, hlt, brk */
 };
 
-/* When a BRANCH is taken, as far as it matters. */
-enum sw_when { SW_WHEN_ANY = 0, SW_WHEN_EQUAL, SW_WHEN_DIFFERENT };
+/* When a BRANCH is taken, as far as it matters; above and not below: unsigned. */
+enum sw_when { SW_WHEN_ANY = 0, SW_WHEN_EQUAL, SW_WHEN_DIFFERENT, SW_WHEN_ABOVE, SW_WHEN_NOT_BELOW };
 
 /*
  * slot    For indirect jumps and calls: the address of the word that holds the target, when the instruction names it

@@ -114,6 +114,35 @@ static void do_pop(const struct decoded *d, struct sw_insn *insn)
         emit(insn, SW_EFFECT_SET, RSP, RSP, size);
 }
 
+/* [base + index * size + disp], or [index * size + disp]: an element of a table of words of that size. */
+static bool element(const ZydisDecodedOperand *op, unsigned dst, unsigned size, struct sw_insn *insn)
+{
+    const ZydisDecodedOperandMem *mem = &op->mem;
+    if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || mem->index == ZYDIS_REGISTER_NONE || mem->scale != (size & 0xff))
+        return false;
+    if (mem->segment == ZYDIS_REGISTER_FS || mem->segment == ZYDIS_REGISTER_GS)
+        return false;
+    emit(insn, SW_EFFECT_ELEMENT, dst, number(mem->base), mem->disp.has_displacement ? mem->disp.value : 0);
+    insn->effects[insn->count - 1].size = (uint16_t)size;
+    return true;
+}
+
+static void do_movsxd(const struct decoded *d, struct sw_insn *insn)
+{
+    const unsigned dst = reg64(&d->operands[0]);
+    if (dst == SW_NOREG || !element(&d->operands[1], dst, 4, insn))
+        generic(d, insn);
+}
+
+/* A 32- or 64-bit load of a table's element into a register. */
+static bool load_element(const struct decoded *d, struct sw_insn *insn)
+{
+    const ZydisDecodedOperand *to = &d->operands[0];
+    if (to->type != ZYDIS_OPERAND_TYPE_REGISTER || number(to->reg.value) == SW_NOREG || to->size < 32)
+        return false;
+    return element(&d->operands[1], number(to->reg.value), to->size == 32 ? 4 | SW_ELEMENT_UNSIGNED : 8, insn);
+}
+
 static void do_mov(const struct decoded *d, struct sw_insn *insn)
 {
     const ZydisDecodedOperand *to = &d->operands[0], *from = &d->operands[1];
@@ -130,7 +159,7 @@ static void do_mov(const struct decoded *d, struct sw_insn *insn)
         emit(insn, SW_EFFECT_LOAD, dst, base, disp);
     else if (src != SW_NOREG && plain_address(to, &base, &disp))
         emit(insn, SW_EFFECT_STORE, base, src, disp);
-    else
+    else if (!load_element(d, insn))
         generic(d, insn);
 }
 
@@ -140,7 +169,7 @@ static void do_lea(const struct decoded *d, struct sw_insn *insn)
     const ZydisDecodedOperandMem *mem = &d->operands[1].mem;
     const uint64_t absolute = rip_address(d, &d->operands[1]);
     if (dst != SW_NOREG && absolute)
-        emit(insn, SW_EFFECT_CONST, dst, SW_NOREG, (int64_t)absolute);
+        emit(insn, SW_EFFECT_NEAR, dst, SW_NOREG, (int64_t)(absolute - d->pc));
     else if (dst != SW_NOREG && mem->index == ZYDIS_REGISTER_NONE &&
              ZydisRegisterGetClass(mem->base) == ZYDIS_REGCLASS_GPR64)
         emit(insn, SW_EFFECT_SET, dst, (unsigned)ZydisRegisterGetId(mem->base),
@@ -201,9 +230,13 @@ static void do_or(const struct decoded *d, struct sw_insn *insn)
 
 static void do_cmp(const struct decoded *d, struct sw_insn *insn)
 {
-    const unsigned a = reg64(&d->operands[0]), b = reg64(&d->operands[1]);
+    const ZydisDecodedOperand *to = &d->operands[0], *from = &d->operands[1];
+    const unsigned a = reg64(to), b = reg64(from);
     if (a != SW_NOREG && b != SW_NOREG)
         emit(insn, SW_EFFECT_COMPARE, a, b, 0);
+    else if (is_imm(from))
+        emit(insn, SW_EFFECT_COMPARE, to->type == ZYDIS_OPERAND_TYPE_REGISTER ? number(to->reg.value) : SW_NOREG,
+             SW_NOREG, from->imm.value.s);
 }
 
 static void do_leave(const struct decoded *d, struct sw_insn *insn)
@@ -267,6 +300,10 @@ static void do_jmp(const struct decoded *d, struct sw_insn *insn)
     insn->target = direct_target(d);
     insn->slot = rip_address(d, &d->operands[0]);
     insn->flow = insn->target ? SW_FLOW_JUMP : SW_FLOW_INDIRECT;
+    if (insn->flow == SW_FLOW_INDIRECT && reg64(&d->operands[0]) != SW_NOREG)
+        emit(insn, SW_EFFECT_SET, RIP, reg64(&d->operands[0]), 0);
+    else if (insn->flow == SW_FLOW_INDIRECT)
+        (void)element(&d->operands[0], RIP, 8, insn);
 }
 
 static void do_branch(const struct decoded *d, struct sw_insn *insn)
@@ -277,6 +314,10 @@ static void do_branch(const struct decoded *d, struct sw_insn *insn)
         insn->when = SW_WHEN_EQUAL;
     if (d->info.mnemonic == ZYDIS_MNEMONIC_JNZ)
         insn->when = SW_WHEN_DIFFERENT;
+    if (d->info.mnemonic == ZYDIS_MNEMONIC_JNBE)
+        insn->when = SW_WHEN_ABOVE;
+    if (d->info.mnemonic == ZYDIS_MNEMONIC_JNB)
+        insn->when = SW_WHEN_NOT_BELOW;
 }
 
 static void do_trap(const struct decoded *d, struct sw_insn *insn)
@@ -319,7 +360,7 @@ static const struct row {
     { ZYDIS_MNEMONIC_PUSHF, do_push  }, { ZYDIS_MNEMONIC_POPFQ,  do_pop   }, { ZYDIS_MNEMONIC_POPF,   do_pop    },
     { ZYDIS_MNEMONIC_UD2,   do_trap  }, { ZYDIS_MNEMONIC_INT3,   do_trap  }, { ZYDIS_MNEMONIC_HLT,    do_trap   },
     { ZYDIS_MNEMONIC_UD0,   do_trap  }, { ZYDIS_MNEMONIC_UD1,    do_trap  }, { ZYDIS_MNEMONIC_INT,    do_int    },
-    { ZYDIS_MNEMONIC_IRETQ, do_iret  },
+    { ZYDIS_MNEMONIC_IRETQ, do_iret  }, { ZYDIS_MNEMONIC_MOVSXD, do_movsxd },
     /* clang-format on */
 };
 

@@ -7,63 +7,97 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STACK_LIMIT = 8 << 20, PROLOGUE_BYTES = 32, MOST_FRAMES = SHADOW_DEPTH + 8 };
+enum { PROLOGUE_BYTES = 32, MOST_FRAMES = SHADOW_DEPTH + 8 };
 
 /* ---- set-up ---- */
 
+/* Ranges that are in are refused, and stay. */
 static void add_bounds(struct judge *j)
 {
     for (size_t i = 0; i < j->symbols.count; i++) {
         const struct symbol *s = &j->symbols.rows[i];
         const struct sw_range range = { s->begin, s->end, 0, 0, SW_KIND_NATIVE, SW_UNWIND_AUTO, 0 };
-        if (!s->cold && sw_codemap_add(j->bounds, &range) != SW_OK)
+        const enum sw_status status = s->cold ? SW_OK : sw_codemap_add(j->bounds, &range);
+        if (status != SW_OK && status != SW_E_OVERLAP)
             fprintf(stderr, "step: no bounds for %s\n", symbols_name(&j->symbols, s));
     }
 }
 
-static bool add_image(struct judge *j, const struct sw_map *map)
+static bool is_new(struct judge *j, uint64_t begin)
 {
-    char path[4096];
-    if (sw_maps_path(map, path, sizeof path, NULL) != SW_OK)
-        return true;
-    if (sw_images_add_file(j->images, path, map->begin) != SW_OK || !symbols_add(&j->symbols, path, map->begin)) {
-        fprintf(stderr, "step: cannot use %s\n", path);
+    for (size_t i = 0; i < j->file_count; i++)
+        if (j->files[i] == begin)
+            return false;
+    if (j->file_count == JUDGE_FILES)
         return false;
-    }
+    j->files[j->file_count++] = begin;
     return true;
-}
-
-static void add_vdso(struct judge *j, const struct sw_map *map)
-{
-    j->vdso_begin = map->begin;
-    j->vdso_end = map->end;
-    if (sw_images_add_memory(j->images, "[vdso]", map->begin, map->end - map->begin, &j->target->memory) != SW_OK)
-        fprintf(stderr, "step: no vdso\n");
 }
 
 /* Files are position independent and begin with their offset 0: its address is the bias of their symbols. */
-static bool add_images(struct judge *j)
+static bool add_symbols(struct judge *j)
 {
     const struct target *t = j->target;
+    char path[4096];
+    bool added = false;
     for (size_t i = 0; i < t->map_count; i++) {
         const struct sw_map *map = &t->maps[i];
-        if (map->path_size == 6 && memcmp(map->path, "[vdso]", 6) == 0)
-            add_vdso(j, map);
-        else if (map->inode != 0 && map->offset == 0 && !(i > 0 && sw_maps_same_file(map, map - 1)) &&
-                 !add_image(j, map))
-            return false;
+        if (map->path_size == 6 && memcmp(map->path, "[vdso]", 6) == 0) {
+            j->vdso_begin = map->begin;
+            j->vdso_end = map->end;
+        }
+        if (!target_is_file(map) || map->offset != 0 || (i > 0 && sw_maps_same_file(map, map - 1)) ||
+            !is_new(j, map->begin) || sw_maps_path(map, path, sizeof path, NULL) != SW_OK)
+            continue;
+        added = symbols_add(&j->symbols, path, map->begin) || added;
     }
-    return true;
+    return added;
 }
 
-bool judge_open(struct judge *j, struct target *target)
+static bool runs_coreclr(const struct target *t)
+{
+    static const char name[] = "libcoreclr.so";
+    const size_t size = sizeof name - 1;
+    for (size_t i = 0; i < t->map_count; i++) {
+        const struct sw_map *map = &t->maps[i];
+        if (map->path_size > size && memcmp(map->path + map->path_size - size, name, size) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void read_perfmap(struct judge *j)
+{
+    char path[40];
+    const enum sw_perfmap_flavour flavour = runs_coreclr(j->target) ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN;
+    (void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)j->target->pid);
+    if (!j->perfmap && sw_perfmap_create(NULL, flavour, &j->perfmap) != SW_OK)
+        return;
+    (void)!sw_perfmap_read(j->perfmap, path, j->jit); /* most programs have none */
+}
+
+void judge_sync(struct judge *j)
+{
+    if (sw_process_add_images(j->process, j->images) != SW_OK)
+        fprintf(stderr, "step: images cannot be registered\n");
+    if (add_symbols(j))
+        symbols_sort(&j->symbols);
+    if (j->is_mode[STEP_BOUNDS])
+        add_bounds(j);
+    read_perfmap(j);
+}
+
+bool judge_open(struct judge *j, struct target *target, const bool is_mode[STEP_MODES])
 {
     memset(j, 0, sizeof *j);
     j->target = target;
-    if (sw_images_create(NULL, &j->images) != SW_OK || sw_codemap_create(NULL, &j->bounds) != SW_OK || !add_images(j))
+    memcpy(j->is_mode, is_mode, sizeof j->is_mode);
+    if (sw_images_create(NULL, &j->images) != SW_OK || sw_codemap_create(NULL, &j->bounds) != SW_OK ||
+        sw_codemap_create(NULL, &j->jit) != SW_OK || sw_process_open(NULL, target->pid, &j->process) != SW_OK) {
+        fprintf(stderr, "step: cannot set the library up\n");
         return false;
-    symbols_sort(&j->symbols);
-    add_bounds(j);
+    }
+    judge_sync(j);
     for (size_t i = 0; i < j->symbols.count && !j->main_begin; i++)
         if (strcmp(symbols_name(&j->symbols, &j->symbols.rows[i]), "main") == 0)
             j->main_begin = j->symbols.rows[i].begin;
@@ -72,8 +106,11 @@ bool judge_open(struct judge *j, struct target *target)
 
 void judge_close(struct judge *j)
 {
+    sw_process_close(j->process);
+    sw_perfmap_destroy(j->perfmap);
     sw_images_destroy(j->images);
     sw_codemap_destroy(j->bounds);
+    sw_codemap_destroy(j->jit);
     symbols_free(&j->symbols);
 }
 
@@ -91,11 +128,12 @@ static void start_regs(const struct user_regs_struct *u, struct sw_regs *regs)
 
 static void walker_for(const struct judge *j, enum step_mode mode, struct sw_walker *walker)
 {
+    const struct sw_codemap *codemaps[STEP_MODES] = { j->jit, j->bounds, NULL }; /* ORDER step_mode */
     *walker = (struct sw_walker){ .machine = SW_MACHINE_X64,
                                   .memory = j->target->memory,
                                   .images = j->images,
-                                  .codemap = mode == STEP_BOUNDS ? j->bounds : NULL,
-                                  .stack_begin = j->target->stack_end - STACK_LIMIT,
+                                  .codemap = codemaps[mode],
+                                  .stack_begin = j->target->stack_begin,
                                   .stack_end = j->target->stack_end,
                                   .max_frames = MOST_FRAMES,
                                   .flags = mode == STEP_TABLES ? 0 : SW_WALK_NO_TABLES };
@@ -118,7 +156,7 @@ static enum step_verdict judge_frame(const struct sw_frame *frame, const struct 
         return STEP_TOO_FAR;
     if (walk->got.pc != truth->regs.pc || walk->got.sp != truth->regs.sp || frame->exact != truth->interrupted)
         return STEP_WRONG_PLACE;
-    for (unsigned n = 0; n < SHADOW_NONVOLATILE; n++)
+    for (unsigned n = 0; n < SHADOW_NONVOLATILE && !truth->assumed; n++)
         if (sw_regs_has(regs, order[n]) && walk->got.nv[n] != truth->regs.nv[n])
             return STEP_WRONG_REGISTER;
     return STEP_RIGHT;
@@ -131,12 +169,17 @@ static void judge_walk(struct judge *j, enum step_mode mode, const struct sw_reg
     struct sw_walk walk;
     enum step_verdict verdict = STEP_RIGHT;
     size_t left = truth->count;
+    if (left && truth->entries[left - 1].unknown)
+        return;
     *out = (struct step_walk){ .judged = true };
     walker_for(j, mode, &walker);
     sw_walk_start(&walk, &walker, &j->scratch, start, true);
     bool more = sw_walk_next(&walk);
     while (more && verdict == STEP_RIGHT) {
         const struct shadow_entry *expected = left ? &truth->entries[left - 1] : NULL;
+        if (expected && expected->unknown)
+            break;
+        out->from = sw_regs_pc(&walk.frame.regs);
         more = sw_walk_next(&walk);
         out->at++;
         if (expected)
@@ -158,12 +201,15 @@ static void judge_walk(struct judge *j, enum step_mode mode, const struct sw_reg
 static enum step_place place_of(const struct judge *j, uint64_t pc, const struct shadow *truth)
 {
     const struct symbol *symbol = symbols_find(&j->symbols, pc);
+    const struct sw_map *map = target_map_at(j->target, pc);
     if (symbols_in_plt(&j->symbols, pc))
         return STEP_PLT;
     if (pc >= j->vdso_begin && pc < j->vdso_end)
         return STEP_VDSO;
     if (truth->count && truth->entries[truth->count - 1].interrupted)
         return STEP_SIGNAL;
+    if (!map || !target_is_file(map))
+        return STEP_JIT;
     return symbol && !symbol->cold && pc - symbol->begin < PROLOGUE_BYTES ? STEP_PROLOGUE : STEP_OTHER;
 }
 
@@ -172,12 +218,57 @@ void judge_sample(struct judge *j, const struct user_regs_struct *u, const struc
 {
     struct sw_regs start;
     sample->place = (uint8_t)place_of(j, u->rip, truth);
+    if (sample->place == STEP_JIT && sw_codemap_find(j->jit, u->rip, NULL) != SW_OK)
+        read_perfmap(j);
     start_regs(u, &start);
     target_look(j->target, u->rsp);
     for (unsigned m = 0; m < STEP_MODES; m++) {
         /* With bounds: where there are some. Code without a symbol is the third mode's. */
-        if (m == STEP_BOUNDS && sample->place != STEP_PLT && sw_codemap_find(j->bounds, u->rip, NULL) != SW_OK)
+        if (!j->is_mode[m] ||
+            (m == STEP_BOUNDS && sample->place != STEP_PLT && sw_codemap_find(j->bounds, u->rip, NULL) != SW_OK))
             continue;
         judge_walk(j, (enum step_mode)m, &start, truth, &sample->walks[m]);
     }
+}
+
+/* ---- adopting ---- */
+
+/* A frame as the entry of a call that was not seen. An interrupted one lies behind the frame that its handler returns to. */
+static struct shadow_entry entry_of(const struct sw_frame *frame, uint64_t callee_sp)
+{
+    struct shadow_entry entry = { .assumed = true, .interrupted = frame->exact };
+    entry.regs.pc = sw_regs_pc(&frame->regs);
+    entry.regs.sp = sw_regs_sp(&frame->regs);
+    entry.slot = (frame->exact ? callee_sp : entry.regs.sp) - 8;
+    return entry;
+}
+
+static void reverse(struct shadow *shadow)
+{
+    for (size_t i = 0; i < shadow->count / 2; i++) {
+        const struct shadow_entry entry = shadow->entries[i];
+        shadow->entries[i] = shadow->entries[shadow->count - 1 - i];
+        shadow->entries[shadow->count - 1 - i] = entry;
+    }
+}
+
+void judge_adopt(struct judge *j, const struct user_regs_struct *u, struct shadow *shadow)
+{
+    struct sw_walker walker;
+    struct sw_walk walk;
+    struct sw_regs start;
+    uint64_t sp = u->rsp;
+    start_regs(u, &start);
+    target_look(j->target, u->rsp);
+    walker_for(j, STEP_TABLES, &walker);
+    shadow->count = 0;
+    sw_walk_start(&walk, &walker, &j->scratch, &start, true);
+    while (sw_walk_next(&walk) && shadow->count < SHADOW_DEPTH / 2) {
+        if (walk.depth > 1)
+            shadow->entries[shadow->count++] = entry_of(&walk.frame, sp);
+        sp = sw_regs_sp(&walk.frame.regs);
+    }
+    if (walk.stop != SW_STOP_ROOT && walk.stop != SW_STOP_ROOT_ZERO)
+        shadow->entries[shadow->count++] = (struct shadow_entry){ .slot = UINT64_MAX, .unknown = true };
+    reverse(shadow);
 }

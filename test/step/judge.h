@@ -7,23 +7,46 @@
 #include "score.h"
 #include "target.h"
 
-/* What the walkers of one program need, made once. */
+#include <snapwalk/perfmap.h>
+#include <snapwalk/process.h>
+
+enum { JUDGE_FILES = 1024 };
+
+/*
+ * What the walkers of one program need, kept up to date by judge_sync.
+ *
+ * bounds   Every function that has a symbol with a size.
+ * jit      The ranges of the program's perf map, if it writes one.
+ * files    The images whose symbols are in.
+ * is_mode  The walks that are made.
+ */
 struct judge {
     struct target *target;
     struct symbols symbols;
+    struct sw_process *process;
     struct sw_images *images;
-    struct sw_codemap *bounds; /* every function that has a symbol with a size */
+    struct sw_codemap *bounds, *jit;
+    struct sw_perfmap *perfmap;
+    uint64_t files[JUDGE_FILES];
+    size_t file_count;
     uint64_t vdso_begin, vdso_end;
     uint64_t main_begin;
+    bool is_mode[STEP_MODES];
     struct sw_scratch scratch;
 };
 
 /* Registers the program's images, symbols and bounds. False after a message. */
-bool judge_open(struct judge *judge, struct target *target);
+bool judge_open(struct judge *judge, struct target *target, const bool is_mode[STEP_MODES]);
 void judge_close(struct judge *judge);
+
+/* Takes note of images that were mapped or unmapped, and of what the perf map has got. */
+void judge_sync(struct judge *judge);
 
 /* Walks from the registers in each mode and compares with the truth. */
 void judge_sample(struct judge *judge, const struct user_regs_struct *regs, const struct shadow *truth,
                   struct step_sample *sample);
+
+/* The stack as the walk with tables sees it, as assumed calls; what it does not see is unknown. */
+void judge_adopt(struct judge *judge, const struct user_regs_struct *regs, struct shadow *shadow);
 
 #endif

@@ -5,7 +5,7 @@
 
 static const char *const mode_names[] = { "tables", "bounds", "without" }; /* ORDER step_mode */
 static const char *const place_names[] = {
-    "prologue", "epilogue", "plt", "vdso", "signal", "other"
+    "prologue", "epilogue", "plt", "vdso", "signal", "jit", "other"
 }; /* ORDER step_place */
 static const char *const verdict_names[] = { "right", "wrong place", "wrong register", "cut",
                                              "too far" }; /* ORDER step_verdict */
@@ -17,6 +17,11 @@ _Static_assert(sizeof verdict_names / sizeof *verdict_names == STEP_VERDICTS, "a
 const char *score_mode_name(enum step_mode mode)
 {
     return mode_names[mode];
+}
+
+const char *score_verdict_name(enum step_verdict verdict)
+{
+    return verdict_names[verdict];
 }
 
 double score_percent(uint64_t part, uint64_t whole)

@@ -15,7 +15,7 @@
 enum step_mode { STEP_TABLES, STEP_BOUNDS, STEP_WITHOUT, STEP_MODES };
 
 /* ORDER step_place */
-enum step_place { STEP_PROLOGUE, STEP_EPILOGUE, STEP_PLT, STEP_VDSO, STEP_SIGNAL, STEP_OTHER, STEP_PLACES };
+enum step_place { STEP_PROLOGUE, STEP_EPILOGUE, STEP_PLT, STEP_VDSO, STEP_SIGNAL, STEP_JIT, STEP_OTHER, STEP_PLACES };
 
 /* ORDER step_verdict */
 enum step_verdict { STEP_RIGHT, STEP_WRONG_PLACE, STEP_WRONG_REGISTER, STEP_CUT, STEP_TOO_FAR, STEP_VERDICTS };
@@ -23,7 +23,8 @@ enum step_verdict { STEP_RIGHT, STEP_WRONG_PLACE, STEP_WRONG_REGISTER, STEP_CUT,
 /*
  * One walk judged. first: of the first caller; whole: of the first frame that is not right, `at` its number (1 is the first
  * caller). got, expected: that frame; source, trust: what the walk said of it. stop: why the walk ended.
- * frames: right and wrong by trust, up to and including frame `at`.
+ * frames: right and wrong by trust, up to and including frame `at`. from: the pc of the frame in front of it, whose caller
+ * was asked for.
  */
 struct step_walk {
     bool judged;
@@ -32,6 +33,7 @@ struct step_walk {
     uint32_t at;
     struct shadow_regs got, expected;
     uint64_t known;
+    uint64_t from;
     uint16_t frames[SW_TRUST_COUNT][2];
 };
 
@@ -65,6 +67,7 @@ void score_add(struct step_score *score, const struct step_sample *sample, enum 
 void score_merge(struct step_score *to, const struct step_score *from);
 
 const char *score_mode_name(enum step_mode mode);
+const char *score_verdict_name(enum step_verdict verdict);
 double score_percent(uint64_t part, uint64_t whole);
 
 /* The tables of places and trust; the first `most` misses of either kind; as TAP comments. */

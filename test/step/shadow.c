@@ -59,12 +59,26 @@ static size_t drop(struct shadow *shadow, uint64_t sp)
     size_t dropped = 0;
     while (shadow->count > 0) {
         const struct shadow_entry *top = &shadow->entries[shadow->count - 1];
+        if (top->unknown)
+            break;
         if (top->interrupted ? !left_handler(top, sp) : top->slot >= sp)
             break;
         shadow->count--;
         dropped++;
     }
     return dropped;
+}
+
+/* What a return did that passed no return address: into the unknown, by a moved one, or it was a jump. */
+static enum shadow_event strange_return(struct shadow *shadow, const struct shadow_regs *after)
+{
+    const struct shadow_entry *top = shadow->count ? &shadow->entries[shadow->count - 1] : NULL;
+    if (!top || top->unknown)
+        return SHADOW_NOTHING;
+    if (top->interrupted || after->pc != top->regs.pc)
+        return SHADOW_PUSHED;
+    shadow->count--;
+    return SHADOW_MOVED;
 }
 
 static bool is_resumed(const struct shadow *shadow, const struct shadow_regs *after)
@@ -76,7 +90,7 @@ static bool is_resumed(const struct shadow *shadow, const struct shadow_regs *af
 enum shadow_event shadow_step(struct shadow *shadow, enum shadow_kind kind, const struct shadow_regs *before,
                               const struct shadow_regs *after, uint64_t top)
 {
-    struct shadow_entry entry = { *before, after->sp, false };
+    struct shadow_entry entry = { .regs = *before, .slot = after->sp };
     switch (kind) {
     case SHADOW_CALL:
         if (after->sp != before->sp - 8 || after->pc == top)
@@ -95,7 +109,9 @@ enum shadow_event shadow_step(struct shadow *shadow, enum shadow_kind kind, cons
         const struct shadow_entry *caller = shadow->count ? &shadow->entries[shadow->count - 1] : NULL;
         const bool expected = caller && !caller->interrupted && after->pc == caller->regs.pc;
         const size_t dropped = drop(shadow, after->sp);
-        return dropped == 0 ? SHADOW_NOTHING : dropped == 1 && expected ? SHADOW_RETURNED : SHADOW_LEFT;
+        if (dropped == 0)
+            return kind == SHADOW_RETURN ? strange_return(shadow, after) : SHADOW_NOTHING;
+        return dropped == 1 && expected ? SHADOW_RETURNED : SHADOW_LEFT;
     }
     default:
         return SHADOW_NOTHING;
@@ -105,16 +121,27 @@ enum shadow_event shadow_step(struct shadow *shadow, enum shadow_kind kind, cons
 void shadow_signal(struct shadow *shadow, const struct shadow_regs *before, const struct shadow_regs *handler,
                    uint64_t restorer)
 {
-    const struct shadow_entry interrupted = { *before, handler->sp, true };
-    struct shadow_entry called = { *handler, handler->sp, false };
+    const struct shadow_entry interrupted = { .regs = *before, .slot = handler->sp, .interrupted = true };
+    struct shadow_entry called = { .regs = *handler, .slot = handler->sp };
     called.regs.pc = restorer;
     called.regs.sp = handler->sp + 8;
     push(shadow, &interrupted);
     push(shadow, &called);
 }
 
+void shadow_switch(struct shadow *shadow, uint64_t begin, uint64_t end)
+{
+    const struct shadow_entry beyond = { .slot = end, .unknown = true };
+    for (size_t left = shadow->count; left > 0; left--)
+        if (shadow->entries[left - 1].slot > begin && shadow->entries[left - 1].slot <= end) {
+            shadow->count = left;
+            return;
+        }
+    push(shadow, &beyond);
+}
+
 bool shadow_between(const struct shadow *shadow, const struct shadow_regs *now)
 {
     const struct shadow_entry *top = shadow->count ? &shadow->entries[shadow->count - 1] : NULL;
-    return top && !top->interrupted && now->sp > top->slot;
+    return top && !top->interrupted && !top->unknown && now->sp > top->slot;
 }

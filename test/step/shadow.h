@@ -24,11 +24,15 @@ struct shadow_regs {
  *
  * slot         Where the return address lies; for an interrupted frame, where the kernel's frame for the handler ends.
  * interrupted  regs are those at which a signal came.
+ * assumed      Not seen to be called: somebody's word for it, until it is returned to. nv means nothing.
+ * unknown      From here outwards nothing is known; regs mean nothing.
  */
 struct shadow_entry {
     struct shadow_regs regs;
     uint64_t slot;
     bool interrupted;
+    bool assumed;
+    bool unknown;
 };
 
 /* entries[count - 1] is the caller of the code being executed. overflow: calls that found no room; truth is lost. */
@@ -48,7 +52,9 @@ enum shadow_event {
     SHADOW_CALLED,
     SHADOW_RETURNED, /* to the caller */
     SHADOW_LEFT,     /* past it: longjmp, a throw's landing, sigreturn to elsewhere */
-    SHADOW_RESUMED   /* back from a signal handler */
+    SHADOW_RESUMED,  /* back from a signal handler */
+    SHADOW_MOVED,    /* to the caller, by a return address that had been moved */
+    SHADOW_PUSHED    /* a return to a pushed address: a jump */
 };
 
 /*
@@ -63,6 +69,13 @@ enum shadow_event shadow_step(struct shadow *shadow, enum shadow_kind kind, cons
  * word at handler->sp. */
 void shadow_signal(struct shadow *shadow, const struct shadow_regs *before, const struct shadow_regs *handler,
                    uint64_t restorer);
+
+/*
+ * Records that the stack pointer went to another stack, [begin, end), by an instruction that is no call: a switch of
+ * contexts, or a jump out of an alternate stack. Calls that are still on that stack come back; below others nothing is
+ * known.
+ */
+void shadow_switch(struct shadow *shadow, uint64_t begin, uint64_t end);
 
 /* The stack pointer is above the return address of the code being executed: it is on its way elsewhere, and who its
  * caller is is not defined. */

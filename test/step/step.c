@@ -8,7 +8,7 @@
  *   -l N    in other images (libc, the dynamic linker) one instruction in N is checked (default 7); 1: as in the
  * program -v      list all misses -n      one program with arguments, under a name
  */
-#include "judge.h"
+#include "trace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RECENT = 8, EPILOGUE_INSNS = 5, WARM = 2, VISITS = 1 << 16 };
+enum { WARM = 2, VISITS = 1 << 16 };
 
 struct options {
     bool all;
@@ -26,186 +26,62 @@ struct options {
     const char *name;
 };
 
-/* recent: the last samples, not counted yet; what comes next may show an epilogue, or that a jump was under way. */
 struct run {
-    struct target target;
-    struct judge judge;
-    struct shadow shadow;
-    struct step_score scores[STEP_MODES];
-    struct step_sample recent[RECENT];
-    size_t recent_count;
+    struct trace trace;
+    const struct options *options;
     struct visit {
         uint64_t pc, times;
     } visits[VISITS];
-    uint64_t between;
     uint64_t outside; /* instructions executed in other images */
     const struct sw_map *image;
     bool begun;
     size_t main_depth;
 };
 
-static struct shadow_regs watched(const struct user_regs_struct *u)
-{
-    return (struct shadow_regs){ u->rip, u->rsp, { u->rbx, u->rbp, u->r12, u->r13, u->r14, u->r15 } };
-}
-
-/* ---- counting ---- */
-
-static void count_sample(struct run *run, const struct step_sample *sample)
-{
-    for (unsigned m = 0; m < STEP_MODES; m++)
-        score_add(&run->scores[m], sample, (enum step_mode)m);
-}
-
-static void count_recent(struct run *run)
-{
-    for (size_t i = 0; i < run->recent_count; i++)
-        count_sample(run, &run->recent[i]);
-    run->recent_count = 0;
-}
-
-static struct step_sample *next_sample(struct run *run)
-{
-    if (run->recent_count == RECENT) {
-        count_sample(run, &run->recent[0]);
-        memmove(run->recent, run->recent + 1, (RECENT - 1) * sizeof run->recent[0]);
-        run->recent_count--;
-    }
-    struct step_sample *sample = &run->recent[run->recent_count++];
-    memset(sample, 0, sizeof *sample);
-    return sample;
-}
-
-static void mark_epilogue(struct run *run, size_t depth)
-{
-    for (size_t i = run->recent_count, n = 0; i-- > 0 && n < EPILOGUE_INSNS; n++) {
-        if (run->recent[i].depth != depth)
-            return;
-        if (run->recent[i].place == STEP_OTHER)
-            run->recent[i].place = STEP_EPILOGUE;
-    }
-}
-
-/*
- * A jump out of frames has happened (longjmp, the end of a throw). Just before it the unwind tables tell where it
- * leads, and rightly so: a walk that said that is right.
- */
-static void forgive_leaving(struct run *run, const struct shadow_regs *after)
-{
-    for (size_t i = 0; i < run->recent_count; i++)
-        for (unsigned m = 0; m < STEP_MODES; m++) {
-            struct step_walk *w = &run->recent[i].walks[m];
-            if (w->first == STEP_WRONG_PLACE && w->got.pc == after->pc && w->got.sp == after->sp)
-                w->judged = false;
-        }
-}
-
-/* ---- stepping ---- */
+/* ---- what is looked at ---- */
 
 static bool is_outside(const struct run *run, uint64_t pc)
 {
-    const struct sw_map *map = target_map_at(&run->target, pc);
+    const struct sw_map *map = target_map_at(&run->trace.target, pc);
     return !map || !run->image || !sw_maps_same_file(map, run->image);
 }
 
-static bool is_due(struct run *run, uint64_t pc, const struct options *options)
+static bool is_due(struct trace *trace, uint64_t pc)
 {
+    struct run *run = trace->arg;
     struct visit *visit = &run->visits[(pc * UINT64_C(0x9e3779b97f4a7c15)) >> 48];
-    const size_t depth = run->shadow.count;
-    const bool restoring =
-        depth && run->shadow.entries[depth - 1].interrupted; /* two instructions of libc that matter */
-    if (options->library > 1 && !restoring && is_outside(run, pc))
-        return run->outside++ % options->library == 0;
+    const struct shadow *shadow = &trace->shadow;
+    /* Two instructions of libc that matter: */
+    const bool restoring = shadow->count && shadow->entries[shadow->count - 1].interrupted;
+    if (run->options->library > 1 && !restoring && is_outside(run, pc))
+        return run->outside++ % run->options->library == 0;
     if (visit->pc != pc)
         *visit = (struct visit){ pc, 0 };
     const uint64_t n = visit->times++;
-    return n < WARM || n % options->sample == 0;
-}
-
-/*
- * A handler may change where it returns to: what counts is the context that the kernel will take back. It lies behind
- * the restorer's address; Linux arch/x86 asm/sigcontext.h, uapi asm/ucontext.h.
- */
-static void read_contexts(struct run *run)
-{
-    enum { RESTORER = 8, GENERAL = 40, WORD = 8 };
-    static const uint8_t nv[SHADOW_NONVOLATILE] = { 11, 10, 4, 5, 6, 7 }; /* from r8 on */
-    for (size_t i = 0; i < run->shadow.count; i++) {
-        struct shadow_entry *entry = &run->shadow.entries[i];
-        const uint64_t general = entry->slot + RESTORER + GENERAL;
-        if (!entry->interrupted)
-            continue;
-        entry->regs.sp = target_word(&run->target, general + 15 * WORD);
-        entry->regs.pc = target_word(&run->target, general + 16 * WORD);
-        for (unsigned n = 0; n < SHADOW_NONVOLATILE; n++)
-            entry->regs.nv[n] = target_word(&run->target, general + nv[n] * WORD);
-    }
-}
-
-static void look(struct run *run, const struct user_regs_struct *u, const struct options *options)
-{
-    const struct shadow_regs now = watched(u);
-    if (shadow_between(&run->shadow, &now)) {
-        run->between++;
-        return;
-    }
-    if (!is_due(run, u->rip, options))
-        return;
-    struct step_sample *sample = next_sample(run);
-    sample->pc = u->rip;
-    sample->depth = run->shadow.count;
-    read_contexts(run);
-    judge_sample(&run->judge, u, &run->shadow, sample);
-}
-
-static void record(struct run *run, enum shadow_kind kind, const struct user_regs_struct *u,
-                   const struct user_regs_struct *v, bool entered)
-{
-    const struct shadow_regs before = watched(u), after = watched(v);
-    const uint64_t top = entered || kind == SHADOW_CALL ? target_word(&run->target, after.sp) : 0;
-    const size_t depth = run->shadow.count;
-    if (entered) {
-        shadow_signal(&run->shadow, &before, &after, top);
-        return;
-    }
-    const enum shadow_event event = shadow_step(&run->shadow, kind, &before, &after, top);
-    if (event == SHADOW_RETURNED)
-        mark_epilogue(run, depth);
-    if (event == SHADOW_LEFT)
-        forgive_leaving(run, &after);
+    return n < WARM || n % run->options->sample == 0;
 }
 
 /* Whether the instruction is one to look at; begins and ends at main unless all is asked for. */
-static bool in_scope(struct run *run, const struct user_regs_struct *u, const struct options *options, bool *over)
+static bool in_scope(struct run *run, const struct user_regs_struct *u, bool *over)
 {
-    if (!run->begun && (options->all || u->rip == run->judge.main_begin)) {
+    const size_t depth = run->trace.shadow.count;
+    if (!run->begun && (run->options->all || u->rip == run->trace.judge.main_begin)) {
         run->begun = true;
-        run->main_depth = run->shadow.count;
+        run->main_depth = depth;
     }
-    *over = run->begun && run->shadow.count < run->main_depth;
+    *over = run->begun && depth < run->main_depth;
     return run->begun && !*over;
 }
 
-static void step_all(struct run *run, const struct options *options)
+static void step_all(struct run *run)
 {
-    struct user_regs_struct before, after;
-    const uint8_t *bytes;
-    bool entered, over = false;
-    if (!target_regs(&run->target, &before))
-        return;
-    while (!run->shadow.overflow) {
-        if (in_scope(run, &before, options, &over))
-            look(run, &before, options);
-        if (over)
-            break;
-        const size_t size = target_code(&run->target, before.rip, &bytes);
-        const enum shadow_kind kind = shadow_kind_of(bytes, size);
-        if (!target_step(&run->target, &entered) || !target_regs(&run->target, &after))
-            break;
-        record(run, kind, &before, &after, entered);
-        before = after;
+    struct user_regs_struct regs;
+    bool over = false, more = target_regs(&run->trace.target, &regs);
+    while (more && !over && !run->trace.shadow.overflow) {
+        const bool look = in_scope(run, &regs, &over);
+        more = !over && trace_step(&run->trace, &regs, look);
     }
-    count_recent(run);
+    trace_flush(&run->trace);
 }
 
 /* ---- reporting ---- */
@@ -227,18 +103,18 @@ static bool report(const struct run *run, const char *name, const struct options
     const bool bare = strstr(name, "-bare") != NULL;
     bool passed = true;
     for (unsigned m = 0; m < STEP_MODES; m++) {
-        const struct step_score *s = &run->scores[m];
+        const struct step_score *s = &run->trace.scores[m];
         const bool pass = is_pass(s, (enum step_mode)m, bare);
         printf("%s %u - step %s, %s: %" PRIu64 " steps, %" PRIu64 " checked, first %.3f %%, whole %.3f %%\n",
-               pass ? "ok" : "not ok", ++*number, name, score_mode_name((enum step_mode)m), run->target.steps,
+               pass ? "ok" : "not ok", ++*number, name, score_mode_name((enum step_mode)m), run->trace.target.steps,
                s->checked, score_percent(s->first, s->checked), score_percent(s->whole, s->checked));
         if (!pass || options->verbose) {
             score_print_tables(stdout, s);
-            score_print_misses(stdout, s, &run->judge.symbols, options->verbose ? STEP_MISSES : 5);
+            score_print_misses(stdout, s, &run->trace.judge.symbols, options->verbose ? STEP_MISSES : 5);
         }
         passed = passed && pass;
     }
-    if (run->shadow.overflow)
+    if (run->trace.shadow.overflow)
         printf("# the shadow stack overflowed: stepped no further\n");
     (void)fflush(stdout);
     return passed;
@@ -247,20 +123,25 @@ static bool report(const struct run *run, const char *name, const struct options
 static bool run_program(char *const argv[], const char *name, const struct options *options,
                         struct step_score totals[STEP_MODES], unsigned *number)
 {
+    static const bool every_mode[STEP_MODES] = { true, true, true };
     struct run *run = calloc(1, sizeof *run);
+    struct trace *trace = &run->trace;
     bool passed = false;
-    if (run && target_start(&run->target, argv) && judge_open(&run->judge, &run->target)) {
-        run->image = target_map_at(&run->target, run->judge.main_begin);
-        step_all(run, options);
+    if (run && target_start(&trace->target, argv, NULL) && judge_open(&trace->judge, &trace->target, every_mode)) {
+        run->options = options;
+        trace->due = is_due;
+        trace->arg = run;
+        run->image = target_map_at(&trace->target, trace->judge.main_begin);
+        step_all(run);
         passed = report(run, name, options, number);
         for (unsigned m = 0; m < STEP_MODES; m++)
-            score_merge(&totals[m], &run->scores[m]);
-        judge_close(&run->judge);
+            score_merge(&totals[m], &trace->scores[m]);
+        judge_close(&trace->judge);
     } else {
         printf("not ok %u - step %s: cannot be run\n", ++*number, name);
     }
     if (run)
-        target_end(&run->target);
+        target_end(&trace->target);
     free(run);
     return passed;
 }

@@ -1,5 +1,5 @@
 /*
- * A program being single-stepped: started, run to its entry, stepped; its registers, memory and mappings. Linux, x64.
+ * A program being single-stepped: one thread of it, its registers, memory and mappings. Linux, x64.
  */
 #ifndef STEP_TARGET_H
 #define STEP_TARGET_H
@@ -10,24 +10,31 @@
 
 #include <snapwalk/memory.h>
 
+#include <signal.h>
 #include <sys/types.h>
 #include <sys/user.h>
 
-enum { TARGET_MAPS = 512, TARGET_PAGES = 512, TARGET_WINDOW = 1 << 20 };
+enum { TARGET_MAPS = 4096, TARGET_PAGES = 512, TARGET_WINDOW = 1 << 20 };
 
 /*
  * maps_text holds the text that the rows point into. pages: code that was read, by page; code of files does not change.
- * window: the stack from sp, as target_look left it.
+ * stack_begin, stack_end: the thread's stack. window: the stack from sp, as target_look left it.
+ * tid: the thread that is stepped; the others run freely. running: it was not seen to stop. over: set by a signal handler
+ * to end a wait; may be null.
  */
 struct target {
     pid_t pid;
+    pid_t tid;
     bool ended;
-    int signal; /* to be delivered with the next step */
+    bool running;
+    bool executed; /* another program: what was known of this one is gone */
+    int signal;    /* to be delivered with the next step */
+    const volatile sig_atomic_t *over;
     uint64_t steps;
     char *maps_text;
     struct sw_map maps[TARGET_MAPS];
     size_t map_count;
-    uint64_t stack_end;
+    uint64_t stack_begin, stack_end;
     struct target_page {
         uint64_t begin;
         uint8_t bytes[4096];
@@ -37,18 +44,30 @@ struct target {
 };
 
 /*
- * Starts a program with an empty environment and without address randomisation, stopped at the entry point of the
- * program itself: the dynamic linker has done its work.
+ * Starts a program with an environment (null: an empty one) and without address randomisation, stopped at the entry point
+ * of the program itself: the dynamic linker has done its work.
  *
  * Returns  True; false after a message.
  */
-bool target_start(struct target *target, char *const argv[]);
+bool target_start(struct target *target, char *const argv[], char *const environment[]);
+
+/*
+ * Starts a program, lets it run for some time, and stops one thread: the one of this name, or else the one that has run
+ * longest.
+ */
+bool target_attach(struct target *target, char *const argv[], char *const environment[], unsigned milliseconds,
+                   const char *thread);
+
+/* Lets the thread run freely for some time, and stops it wherever it is. False: the program has ended. */
+bool target_run(struct target *target, unsigned milliseconds);
+
 void target_end(struct target *target);
 
-/* Reads the mappings anew. */
+/* Reads the mappings anew and forgets the code that was kept; the stack is the one that sp is in. */
 bool target_map(struct target *target);
+void target_find_stack(struct target *target, uint64_t sp);
 
-/* Executes one instruction, or enters a handler (*entered). False: the program has ended. */
+/* Executes one instruction, or enters a handler (*entered). False: the program has ended, or the wait for it. */
 bool target_step(struct target *target, bool *entered);
 
 bool target_regs(const struct target *target, struct user_regs_struct *regs);
@@ -59,7 +78,8 @@ uint64_t target_word(struct target *target, uint64_t address);
 size_t target_code(struct target *target, uint64_t pc, const uint8_t **bytes);
 void target_look(struct target *target, uint64_t sp);
 
-/* The mapping around an address, or null. */
+/* The mapping around an address, or null. Whether it is of a file whose code stays as it is. */
 const struct sw_map *target_map_at(const struct target *target, uint64_t address);
+bool target_is_file(const struct sw_map *map);
 
 #endif

@@ -90,6 +90,15 @@ static const struct row {
       { 0x53, 0x31, 0xdb, 0xff, 0xe0, 0x90, 0x5b, 0xc3, 0x90, 0x5b, 0xc3 },
       { { 1, 8, 0, 0 }, { 2, 16, 0, 0 }, { 2, 16, -16, 0 }, { 1, 16, -16, 0 }, { 1, 16, -16, 0 }, { 1, 8, 0, 0 },
         { 1, 16, -16, 0 }, { 1, 16, -16, 0 }, { 1, 8, 0, 0 } } },
+    { "switch_through_a_table_of_offsets", true,
+      /* push rbx; xor ebx,ebx; cmp edi,1; ja D; lea rdx,[rip+T]; movsxd rax,[rdx+rdi*4]; add rax,rdx; jmp rax;
+       * D: push rax; pop rax; A: pop rbx; ret; B: nop; pop rbx; ret; T: A-T, B-T */
+      { 0x53, 0x31, 0xdb, 0x83, 0xff, 0x01, 0x77, 0x10, 0x48, 0x8d, 0x15, 0x10, 0, 0, 0, 0x48, 0x63, 0x04, 0xba,
+        0x48, 0x01, 0xd0, 0xff, 0xe0, 0x50, 0x58, 0x5b, 0xc3, 0x90, 0x5b, 0xc3, 0xfb, 0xff, 0xff, 0xff, 0xfd, 0xff,
+        0xff, 0xff },
+      { { 1, 8, 0, 0 }, { 2, 16, 0, 0 }, { 3, 16, -16, 0 }, { 2, 16, -16, 0 }, { 7, 16, -16, 0 }, { 4, 16, -16, 0 },
+        { 3, 16, -16, 0 }, { 2, 16, -16, 0 }, { 1, 16, -16, 0 }, { 1, 24, -16, 0 }, { 1, 16, -16, 0 }, { 1, 8, 0, 0 },
+        { 1, 16, -16, 0 }, { 1, 16, -16, 0 }, { 1, 8, 0, 0 } } },
     { "enter_and_leave", false, /* enter 0x20,0; leave; ret */
       { 0xc8, 0x20, 0, 0, 0xc9, 0xc3 },
       { { 4, 8, 0, 0 }, { 1, 48, 0, -16 }, { 1, 8, 0, 0 } } },

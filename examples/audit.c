@@ -1,0 +1,235 @@
+/*
+ * audit [-u] [-a] FILE...: the unwind tables of ELF and PE files beside what their instructions say. Prints, for each
+ * file, how many instructions agree, and the differences grouped by cause with an address of each.
+ *
+ * -u  as if only the starts of functions were known, not their ends
+ * -a  every place where they begin to differ, instead of groups
+ */
+#include <snapwalk/audit.h>
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { GROUPS = 512, SHOWN = 24 };
+
+/* Differences of one kind: what, behind which kind of instruction it begins, how sure the analysis is. */
+struct group {
+    uint8_t verdict;
+    uint8_t behind;
+    uint8_t trust;
+    uint8_t reg;
+    unsigned long insns;
+    unsigned long places;
+    uint64_t at;
+    char name[48];
+    char table[96];
+    char analysis[96];
+};
+
+struct totals {
+    unsigned long verdict[SW_AUDIT_VERDICT_COUNT];
+    unsigned long not_returning;
+    unsigned long wrong[SW_TRUST_COUNT];
+    unsigned long right[SW_TRUST_COUNT];
+};
+
+struct report {
+    struct totals all, file;
+    struct group groups[GROUPS];
+    unsigned group_count;
+    struct group *current;
+    uint64_t next; /* address behind the last difference */
+    bool is_listing;
+};
+
+static bool is_difference(unsigned verdict)
+{
+    return verdict >= SW_AUDIT_UNREACHED && verdict <= SW_AUDIT_LOST;
+}
+
+static struct group *group_of(struct report *r, const struct sw_audit_insn *insn)
+{
+    for (unsigned i = 0; i < r->group_count; i++) {
+        struct group *g = &r->groups[i];
+        if (g->verdict == insn->verdict && g->behind == insn->behind && g->trust == insn->trust && g->reg == insn->reg)
+            return g;
+    }
+    if (r->group_count == GROUPS)
+        return &r->groups[GROUPS - 1];
+    struct group *g = &r->groups[r->group_count++];
+    *g = (struct group){ insn->verdict, insn->behind, insn->trust, insn->reg, 0, 0, insn->address, "", "", "" };
+    snprintf(g->name, sizeof g->name, "%s", insn->function->name);
+    sw_audit_text(insn->table, g->table, sizeof g->table);
+    sw_audit_text(insn->analysis, g->analysis, sizeof g->analysis);
+    return g;
+}
+
+static void list(const struct sw_audit_insn *insn)
+{
+    char table[96], analysis[96];
+    printf("%#" PRIx64 " %s %s behind %s, %s; function %#" PRIx64 " %s; table %s; analysis %s\n", insn->address,
+           insn->function->returns ? "differs:" : "differs (does not return):",
+           sw_audit_verdict_name((enum sw_audit_verdict)insn->verdict),
+           sw_audit_behind_name((enum sw_audit_behind)insn->behind), sw_trust_name((enum sw_trust)insn->trust),
+           insn->function->begin, insn->function->name, sw_audit_text(insn->table, table, sizeof table),
+           sw_audit_text(insn->analysis, analysis, sizeof analysis));
+}
+
+/* A run of differing instructions belongs to the cause of its first. */
+static void note_difference(struct report *r, const struct sw_audit_insn *insn)
+{
+    if (!r->current || r->next != insn->address || r->current->verdict != insn->verdict) {
+        r->current = group_of(r, insn);
+        r->current->places++;
+        if (r->is_listing)
+            list(insn);
+    }
+    r->current->insns++;
+    r->next = insn->address + insn->length;
+}
+
+static bool note(void *arg, const struct sw_audit_insn *insn)
+{
+    struct report *r = arg;
+    const bool differs = is_difference(insn->verdict);
+    if (insn->verdict == SW_AUDIT_SKIPPED && r->next == insn->address)
+        r->next += insn->length; /* a difference goes on past what was not looked at */
+    if (!insn->function->returns && (differs || insn->verdict == SW_AUDIT_EQUAL)) {
+        r->file.not_returning++;
+        return true;
+    }
+    r->file.verdict[insn->verdict]++;
+    if (insn->verdict == SW_AUDIT_EQUAL)
+        r->file.right[insn->trust]++;
+    if (!differs)
+        return true;
+    if (insn->verdict != SW_AUDIT_LOST)
+        r->file.wrong[insn->trust]++;
+    note_difference(r, insn);
+    return true;
+}
+
+static unsigned long compared(const struct totals *t)
+{
+    unsigned long sum = 0;
+    for (unsigned v = SW_AUDIT_EQUAL; v <= SW_AUDIT_LOST; v++)
+        sum += t->verdict[v];
+    return sum;
+}
+
+static double percent(unsigned long part, unsigned long whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 100.0;
+}
+
+static int most_insns_first(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    return x->insns < y->insns ? 1 : x->insns > y->insns ? -1 : 0;
+}
+
+static void print_groups(struct report *r)
+{
+    static const char *const registers[] = { "", "", "", " rbx", "", " rbp", "",     "",
+                                             "", "", "", "",     " r12", " r13", " r14", " r15" };
+    qsort(r->groups, r->group_count, sizeof r->groups[0], most_insns_first);
+    for (unsigned i = 0; i < r->group_count && i < SHOWN; i++) {
+        const struct group *g = &r->groups[i];
+        printf("  %8lu in %6lu places  %s%s, %s, behind %s; %#" PRIx64 " %s: table %s, analysis %s\n", g->insns,
+               g->places, sw_audit_verdict_name((enum sw_audit_verdict)g->verdict), registers[g->reg],
+               sw_trust_name((enum sw_trust)g->trust), sw_audit_behind_name((enum sw_audit_behind)g->behind), g->at,
+               g->name, g->table, g->analysis);
+    }
+}
+
+static void print_totals(const struct totals *t)
+{
+    printf("  equal %lu of %lu (%.4f %%); by trust right/wrong: likely %lu/%lu, guess %lu/%lu, none 0/%lu\n",
+           t->verdict[SW_AUDIT_EQUAL], compared(t), percent(t->verdict[SW_AUDIT_EQUAL], compared(t)),
+           t->right[SW_TRUST_LIKELY], t->wrong[SW_TRUST_LIKELY], t->right[SW_TRUST_GUESS], t->wrong[SW_TRUST_GUESS],
+           t->wrong[SW_TRUST_NONE]);
+    printf("  not compared: in functions that do not return %lu", t->not_returning);
+    for (unsigned v = SW_AUDIT_END; v < SW_AUDIT_VERDICT_COUNT; v++)
+        printf(", %s %lu", sw_audit_verdict_name((enum sw_audit_verdict)v), t->verdict[v]);
+    printf("\n");
+}
+
+static void add(struct totals *to, const struct totals *from)
+{
+    for (unsigned v = 0; v < SW_AUDIT_VERDICT_COUNT; v++)
+        to->verdict[v] += from->verdict[v];
+    for (unsigned t = 0; t < SW_TRUST_COUNT; t++) {
+        to->wrong[t] += from->wrong[t];
+        to->right[t] += from->right[t];
+    }
+    to->not_returning += from->not_returning;
+}
+
+static void *map(const char *path, size_t *size)
+{
+    struct stat st;
+    void *bytes = MAP_FAILED;
+    const int fd = open(path, O_RDONLY);
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0) {
+        *size = (size_t)st.st_size;
+        bytes = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+    }
+    if (fd >= 0)
+        close(fd);
+    return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+static bool audit(struct report *r, const char *path, uint32_t flags)
+{
+    size_t size;
+    void *bytes = map(path, &size);
+    if (!bytes) {
+        printf("%s: cannot be read\n", path);
+        return false;
+    }
+    memset(&r->file, 0, sizeof r->file);
+    r->group_count = 0;
+    r->current = NULL;
+    const enum sw_status status = sw_audit_file(bytes, size, NULL, flags, note, r);
+    munmap(bytes, size);
+    printf("%s: %s\n", path, status == SW_OK ? "audited" : sw_status_name(status));
+    if (status != SW_OK)
+        return false;
+    print_totals(&r->file);
+    if (!r->is_listing)
+        print_groups(r);
+    add(&r->all, &r->file);
+    fflush(stdout);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    static struct report report;
+    uint32_t flags = 0;
+    bool good = true;
+    int option;
+    while ((option = getopt(argc, argv, "ua")) != -1) {
+        if (option == '?')
+            return 2;
+        flags |= option == 'u' ? SW_AUDIT_END_UNKNOWN : 0;
+        report.is_listing |= option == 'a';
+    }
+    if (optind == argc) {
+        fprintf(stderr, "usage: audit [-u] [-a] FILE...\n");
+        return 2;
+    }
+    for (int i = optind; i < argc; i++)
+        good = audit(&report, argv[i], flags) && good;
+    const struct totals *t = &report.all;
+    printf("audit: %lu of %lu instructions equal (%.4f %%), wrong at full trust %lu\n", t->verdict[SW_AUDIT_EQUAL],
+           compared(t), percent(t->verdict[SW_AUDIT_EQUAL], compared(t)),
+           t->wrong[SW_TRUST_LIKELY] + t->wrong[SW_TRUST_CONFIRMED] + t->wrong[SW_TRUST_EXACT]);
+    return good ? 0 : 1;
+}

@@ -1,0 +1,196 @@
+/*
+ * The audit of a file: entry by entry, instruction by instruction, the table's rule beside the analysis'. Knows in which
+ * order questions are asked and what is not comparable; the comparison is compare.c's, the file's shape file.c's.
+ */
+#include "audit/audit.h"
+
+#include "alloc.h"
+#include "x64/x64.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Analysis of a function is done again for each of its pcs: so many instructions are decoded for one function. */
+enum { INSNS_PER_FUNCTION = 300000 };
+
+static_assert((int)SW_AUDIT_BEHIND_TRAP == (int)SW_FLOW_TRAP && (int)SW_AUDIT_BEHIND_CALL == (int)SW_FLOW_CALL,
+              "ORDER sw_audit_behind");
+
+struct audit {
+    struct sw_audit_file file;
+    struct sw_analysis analysis;
+    struct sw_rule table, derived;
+    struct sw_code code;
+    uint32_t flags;
+    bool (*sink)(void *arg, const struct sw_audit_insn *insn);
+    void *arg;
+    size_t entry;
+    struct sw_audit_function function;
+    uint64_t audited_to; /* behind the last byte of the entries before */
+    uint64_t every;      /* that many instructions, one is audited */
+    bool is_filling;     /* what stands in front does not go on, or is filler */
+};
+
+static bool decode(struct audit *a, uint64_t pc, struct sw_insn *insn)
+{
+    size_t size;
+    const uint8_t *bytes = sw_audit_fetch(&a->file, pc, &size);
+    const uint64_t left = a->function.end - pc;
+    if (!bytes)
+        return false;
+    return sw_x64_decode(bytes, left < size ? (size_t)left : size, pc, insn) == SW_OK;
+}
+
+static bool goes_on(unsigned flow)
+{
+    return flow == SW_FLOW_NEXT || flow == SW_FLOW_CALL || flow == SW_FLOW_BRANCH;
+}
+
+/* nop in all its lengths, xchg ax, ax, int3. */
+static bool is_filler(struct audit *a, uint64_t pc)
+{
+    size_t size;
+    const uint8_t *b = sw_audit_fetch(&a->file, pc, &size);
+    const uint64_t end = a->function.end;
+    for (; b && size > 1 && pc < end && (*b == 0x66 || *b == 0x2e); pc++, b++, size--)
+        ;
+    if (!b || pc >= end)
+        return false;
+    return *b == 0x90 || *b == 0xcc || (size > 1 && b[0] == 0x0f && b[1] == 0x1f);
+}
+
+/* ---- one entry ---- */
+
+static bool leaves(const struct sw_audit_function *f, const struct sw_insn *insn)
+{
+    if (insn->flow == SW_FLOW_JUMP)
+        return insn->target < f->begin || insn->target >= f->end;
+    return insn->flow == SW_FLOW_RETURN || insn->flow == SW_FLOW_INDIRECT;
+}
+
+/* To what no other entry has, so that each byte of code is audited once; and to bytes that are there. */
+static void clip(struct audit *a)
+{
+    struct sw_audit_function *f = &a->function, next = { 0 };
+    size_t size = 0;
+    if (a->entry + 1 < a->file.entry_count)
+        sw_audit_entry(&a->file, a->entry + 1, &next);
+    if (next.begin >= f->begin && next.begin < f->end)
+        f->end = next.begin;
+    if (f->begin < a->audited_to || !sw_audit_fetch(&a->file, f->begin, &size))
+        f->end = f->begin;
+    else if (f->end - f->begin > size)
+        f->end = f->begin + size;
+    if (f->end > f->begin)
+        a->audited_to = f->end;
+}
+
+static void survey(struct audit *a)
+{
+    struct sw_insn insn;
+    uint64_t count = 0;
+    a->function.returns = false;
+    for (uint64_t pc = a->function.begin; pc < a->function.end; count++) {
+        const bool is_code = decode(a, pc, &insn);
+        pc += is_code ? insn.length : 1;
+        if (is_code && leaves(&a->function, &insn))
+            a->function.returns = true;
+    }
+    a->every = 1 + count * count / INSNS_PER_FUNCTION;
+}
+
+/* Entered by a call: the return address is on top, and nothing has been saved. */
+static bool is_entry(const struct sw_rule *rule)
+{
+    if (rule->cfa.kind != SW_LOC_REG || rule->cfa.reg != SW_X64_RSP || rule->cfa.off != 8)
+        return false;
+    for (unsigned n = 0; n < SW_X64_COUNT; n++)
+        if ((SW_X64_NONVOLATILE >> n & 1) && rule->r[n].kind != SW_LOC_SAME)
+            return false;
+    return true;
+}
+
+static enum sw_audit_verdict judge(struct audit *a, struct sw_audit_insn *insn)
+{
+    const uint64_t end = a->flags & SW_AUDIT_END_UNKNOWN ? 0 : a->function.end;
+    if (sw_audit_table_rule(&a->file, a->entry, insn->address, &a->table) != SW_OK)
+        return SW_AUDIT_NO_TABLE;
+    insn->table = &a->table;
+    if (a->table.flags & (SW_RULE_END | SW_RULE_SIGNAL))
+        return SW_AUDIT_END;
+    if (!a->function.is_entry)
+        return SW_AUDIT_PART;
+    if (a->is_filling)
+        return SW_AUDIT_PADDING;
+    if (sw_analyze_function(&a->code, a->function.begin, end, insn->address, &a->analysis, &a->derived) != SW_OK)
+        return SW_AUDIT_UNREACHED;
+    insn->analysis = &a->derived;
+    insn->trust = a->derived.trust;
+    return sw_audit_compare(&a->table, &a->derived, &a->analysis.at_target, &insn->reg);
+}
+
+/* Shows one instruction; its length and how it goes on. */
+static bool show(struct audit *a, uint64_t pc, uint64_t number, uint8_t *behind, uint8_t *length)
+{
+    struct sw_insn insn;
+    struct sw_audit_insn out = { .function = &a->function, .address = pc, .length = 1, .behind = *behind };
+    if (!decode(a, pc, &insn)) {
+        out.verdict = SW_AUDIT_BAD_CODE;
+        insn.flow = SW_FLOW_TRAP;
+    } else {
+        out.length = insn.length;
+        a->is_filling = (a->is_filling || !goes_on(*behind)) && number > 0 && is_filler(a, pc);
+        out.verdict = number % a->every ? SW_AUDIT_SKIPPED : (uint8_t)judge(a, &out);
+    }
+    if (!a->is_filling)
+        *behind = insn.flow;
+    *length = out.length;
+    return a->sink(a->arg, &out);
+}
+
+static bool audit_entry(struct audit *a)
+{
+    uint8_t behind = SW_AUDIT_BEHIND_NOTHING, length = 1;
+    uint64_t number = 0;
+    sw_audit_entry(&a->file, a->entry, &a->function);
+    clip(a);
+    a->is_filling = false;
+    a->function.is_entry =
+        sw_audit_table_rule(&a->file, a->entry, a->function.begin, &a->table) == SW_OK && is_entry(&a->table);
+    survey(a);
+    for (uint64_t pc = a->function.begin; pc < a->function.end; pc += length)
+        if (!show(a, pc, number++, &behind, &length))
+            return false;
+    return true;
+}
+
+static enum sw_status audit_all(struct audit *a)
+{
+    const enum sw_status status = sw_audit_open(&a->file);
+    for (a->entry = 0; status == SW_OK && a->entry < a->file.entry_count; a->entry++)
+        if (!audit_entry(a))
+            break;
+    sw_audit_close(&a->file);
+    return status;
+}
+
+enum sw_status sw_audit_file(const void *bytes, size_t size, const struct sw_alloc *alloc, uint32_t flags,
+                             bool (*sink)(void *arg, const struct sw_audit_insn *insn), void *arg)
+{
+    const struct sw_alloc from = sw_alloc_resolve(alloc);
+    if (!bytes || !sink || !sw_alloc_usable(alloc) || (flags & ~SW_AUDIT_END_UNKNOWN))
+        return SW_E_ARGUMENT;
+    struct audit *a = from.get(from.arg, sizeof *a);
+    if (!a)
+        return SW_E_NO_MEMORY;
+    memset(a, 0, sizeof *a);
+    a->file.alloc = from;
+    a->file.bytes = (struct sw_bytes){ bytes, size, 0 };
+    a->code = (struct sw_code){ SW_MACHINE_X64, sw_x64_decode, sw_audit_fetch, &a->file };
+    a->flags = flags;
+    a->sink = sink;
+    a->arg = arg;
+    const enum sw_status status = audit_all(a);
+    from.put(from.arg, a, sizeof *a);
+    return status;
+}

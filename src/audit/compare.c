@@ -1,0 +1,80 @@
+/*
+ * One instruction: does what the table claims hold in the state that the instructions lead to? The table's locations
+ * are evaluated on symbolic registers and stack words, so rbp + 16 and rsp + 48 are equal where rbp is rsp + 32.
+ * Knows rules and states; refuses to know files and instructions.
+ */
+#include "audit/audit.h"
+
+static const enum sw_machine X64 = SW_MACHINE_X64;
+enum { CFA_ABOVE_ENTRY = 8 };
+
+static struct sw_val start_of(unsigned n, int32_t off)
+{
+    return (struct sw_val){ .base = (uint8_t)(n + 1), .off = off };
+}
+
+static bool is_value(struct sw_val a, struct sw_val b)
+{
+    a.weak = b.weak = false;
+    return a.base != SW_VAL_UNKNOWN && sw_val_same(a, b);
+}
+
+static struct sw_val register_plus(const struct sw_state *state, const struct sw_loc *loc)
+{
+    const struct sw_val none = { 0 };
+    return loc->reg < SW_X64_COUNT ? sw_val_plus(state->reg[loc->reg], loc->off) : none;
+}
+
+/* What lies at a location, its rule's CFA being the true one. */
+static struct sw_val value_at(const struct sw_state *state, const struct sw_loc *loc, unsigned n)
+{
+    const struct sw_val cfa = start_of(SW_X64_RSP, CFA_ABOVE_ENTRY), none = { 0 };
+    switch (loc->kind) {
+    case SW_LOC_SAME:
+        return state->reg[n];
+    case SW_LOC_CFA:
+        return sw_val_plus(cfa, loc->off);
+    case SW_LOC_AT_CFA:
+        return sw_state_word(state, X64, sw_val_plus(cfa, loc->off));
+    case SW_LOC_REG:
+        return register_plus(state, loc);
+    case SW_LOC_AT_REG:
+        return sw_state_word(state, X64, register_plus(state, loc));
+    default:
+        return none;
+    }
+}
+
+static bool is_cfa_right(const struct sw_rule *rule, const struct sw_state *state)
+{
+    const struct sw_val cfa = sw_val_plus(value_at(state, &rule->cfa, 0), rule->cfa_add);
+    return is_value(cfa, start_of(SW_X64_RSP, CFA_ABOVE_ENTRY));
+}
+
+static bool is_return_right(const struct sw_rule *rule, const struct sw_state *state)
+{
+    struct sw_val address = start_of(SW_X64_RSP, 0);
+    address.deref = true;
+    return is_value(value_at(state, &rule->r[SW_X64_RIP], SW_X64_RIP), address);
+}
+
+enum sw_audit_verdict sw_audit_compare(const struct sw_rule *table, const struct sw_rule *analysis,
+                                       const struct sw_state *state, uint8_t *reg)
+{
+    bool lost = false;
+    *reg = 0;
+    if (!is_cfa_right(table, state))
+        return SW_AUDIT_CFA;
+    if (!is_return_right(table, state))
+        return SW_AUDIT_RETURN;
+    for (uint8_t n = 0; n < SW_X64_COUNT; n++) {
+        if (!(SW_X64_NONVOLATILE >> n & 1) || table->r[n].kind == SW_LOC_UNKNOWN ||
+            is_value(value_at(state, &table->r[n], n), start_of(n, 0)))
+            continue;
+        *reg = n;
+        if (analysis->r[n].kind != SW_LOC_UNKNOWN)
+            return SW_AUDIT_REGISTER;
+        lost = true;
+    }
+    return lost ? SW_AUDIT_LOST : SW_AUDIT_EQUAL;
+}

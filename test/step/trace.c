@@ -1,0 +1,190 @@
+/*
+ * The loop body of the single-step test: see trace.h. Knows the order of things: look, step, record; and what must be
+ * forgiven: instructions at which who the caller is has no answer.
+ */
+#include "trace.h"
+
+#include <string.h>
+
+enum { EPILOGUE_INSNS = 5, FAR = 4096 };
+
+static struct shadow_regs watched(const struct user_regs_struct *u)
+{
+    return (struct shadow_regs){ u->rip, u->rsp, { u->rbx, u->rbp, u->r12, u->r13, u->r14, u->r15 } };
+}
+
+/* ---- counting ---- */
+
+static void count_sample(struct trace *trace, const struct step_sample *sample)
+{
+    for (unsigned m = 0; m < STEP_MODES; m++)
+        score_add(&trace->scores[m], sample, (enum step_mode)m);
+}
+
+void trace_flush(struct trace *trace)
+{
+    for (size_t i = 0; i < trace->recent_count; i++)
+        count_sample(trace, &trace->recent[i]);
+    trace->recent_count = 0;
+}
+
+static struct step_sample *next_sample(struct trace *trace)
+{
+    if (trace->recent_count == TRACE_RECENT) {
+        count_sample(trace, &trace->recent[0]);
+        memmove(trace->recent, trace->recent + 1, (TRACE_RECENT - 1) * sizeof trace->recent[0]);
+        trace->recent_count--;
+    }
+    struct step_sample *sample = &trace->recent[trace->recent_count++];
+    memset(sample, 0, sizeof *sample);
+    return sample;
+}
+
+static void mark_epilogue(struct trace *trace, size_t depth)
+{
+    for (size_t i = trace->recent_count, n = 0; i-- > 0 && n < EPILOGUE_INSNS; n++) {
+        if (trace->recent[i].depth != depth)
+            return;
+        if (trace->recent[i].place == STEP_OTHER)
+            trace->recent[i].place = STEP_EPILOGUE;
+    }
+}
+
+/*
+ * A jump out of frames has happened (longjmp, the end of a throw). Just before it the unwind tables tell where it
+ * leads, and rightly so: a walk that said that is right.
+ */
+static void forgive_leaving(struct trace *trace, const struct shadow_regs *after)
+{
+    for (size_t i = 0; i < trace->recent_count; i++)
+        for (unsigned m = 0; m < STEP_MODES; m++) {
+            struct step_walk *w = &trace->recent[i].walks[m];
+            if (w->first == STEP_WRONG_PLACE && w->got.pc == after->pc && w->got.sp == after->sp)
+                w->judged = false;
+        }
+}
+
+/* ---- looking ---- */
+
+/*
+ * A handler may change where it returns to: what counts is the context that the kernel will take back. It lies behind
+ * the restorer's address; Linux arch/x86 asm/sigcontext.h, uapi asm/ucontext.h.
+ */
+static void read_contexts(struct trace *trace)
+{
+    enum { RESTORER = 8, GENERAL = 40, WORD = 8 };
+    static const uint8_t nv[SHADOW_NONVOLATILE] = { 11, 10, 4, 5, 6, 7 }; /* from r8 on */
+    for (size_t i = 0; i < trace->shadow.count; i++) {
+        struct shadow_entry *entry = &trace->shadow.entries[i];
+        const uint64_t general = entry->slot + RESTORER + GENERAL;
+        if (!entry->interrupted)
+            continue;
+        entry->regs.sp = target_word(&trace->target, general + 15 * WORD);
+        entry->regs.pc = target_word(&trace->target, general + 16 * WORD);
+        for (unsigned n = 0; n < SHADOW_NONVOLATILE; n++)
+            entry->regs.nv[n] = target_word(&trace->target, general + nv[n] * WORD);
+    }
+}
+
+static void remap(struct trace *trace)
+{
+    trace->events.mapped++;
+    if (target_map(&trace->target))
+        judge_sync(&trace->judge);
+}
+
+static void look_at(struct trace *trace, const struct user_regs_struct *u)
+{
+    const struct shadow_regs now = watched(u);
+    if (shadow_between(&trace->shadow, &now)) {
+        trace->events.between++;
+        return;
+    }
+    if (!trace->due(trace, u->rip))
+        return;
+    struct step_sample *sample = next_sample(trace);
+    sample->pc = u->rip;
+    sample->depth = trace->shadow.count;
+    read_contexts(trace);
+    judge_sample(&trace->judge, u, &trace->shadow, sample);
+}
+
+/* ---- recording ---- */
+
+static void count_event(struct trace *trace, enum shadow_event event, bool was_assumed)
+{
+    struct trace_events *e = &trace->events;
+    e->left += event == SHADOW_LEFT && !was_assumed;
+    e->moved += event == SHADOW_MOVED;
+    e->pushed += event == SHADOW_PUSHED;
+    e->confirmed += was_assumed && (event == SHADOW_RETURNED || event == SHADOW_RESUMED);
+    e->refuted += was_assumed && event == SHADOW_LEFT;
+}
+
+/* A stack pointer that went far by an instruction that transfers no control may be on another stack. */
+static void check_switch(struct trace *trace, const struct shadow_regs *before, const struct shadow_regs *after)
+{
+    const uint64_t distance = after->sp > before->sp ? after->sp - before->sp : before->sp - after->sp;
+    if (distance < FAR || target_map_at(&trace->target, before->sp) == target_map_at(&trace->target, after->sp))
+        return;
+    remap(trace);
+    const struct sw_map *from = target_map_at(&trace->target, before->sp);
+    const struct sw_map *to = target_map_at(&trace->target, after->sp);
+    if (!to || from == to)
+        return;
+    trace->events.switched++;
+    shadow_switch(&trace->shadow, to->begin, to->end);
+}
+
+static void record(struct trace *trace, enum shadow_kind kind, const struct user_regs_struct *u,
+                   const struct user_regs_struct *v, bool entered)
+{
+    struct shadow *shadow = &trace->shadow;
+    const struct shadow_regs before = watched(u), after = watched(v);
+    const uint64_t top = entered || kind == SHADOW_CALL ? target_word(&trace->target, after.sp) : 0;
+    const size_t depth = shadow->count;
+    const bool assumed = depth && shadow->entries[depth - 1].assumed;
+    if (entered) {
+        shadow_signal(shadow, &before, &after, top);
+        return;
+    }
+    if (before.pc == after.pc && before.sp == after.sp)
+        return; /* a signal came first; or one round of a repeated instruction */
+    if (kind == SHADOW_PLAIN)
+        check_switch(trace, &before, &after);
+    const enum shadow_event event = shadow_step(shadow, kind, &before, &after, top);
+    count_event(trace, event, assumed);
+    if (event == SHADOW_RETURNED)
+        mark_epilogue(trace, depth);
+    if (event == SHADOW_LEFT)
+        forgive_leaving(trace, &after);
+}
+
+bool trace_step(struct trace *trace, struct user_regs_struct *regs, bool look)
+{
+    struct user_regs_struct after;
+    const uint8_t *bytes;
+    bool entered;
+    if (!target_map_at(&trace->target, regs->rip))
+        remap(trace);
+    if (look)
+        look_at(trace, regs);
+    const size_t size = target_code(&trace->target, regs->rip, &bytes);
+    const enum shadow_kind kind = shadow_kind_of(bytes, size);
+    if (!target_step(&trace->target, &entered) || !target_regs(&trace->target, &after))
+        return false;
+    record(trace, kind, regs, &after, entered);
+    *regs = after;
+    return true;
+}
+
+bool trace_adopt(struct trace *trace, struct user_regs_struct *regs)
+{
+    if (!target_regs(&trace->target, regs))
+        return false;
+    remap(trace);
+    judge_adopt(&trace->judge, regs, &trace->shadow);
+    for (size_t i = 0; i < trace->shadow.count; i++)
+        trace->events.adopted += trace->shadow.entries[i].assumed;
+    return true;
+}
