@@ -136,7 +136,7 @@ static int most_insns_first(const void *a, const void *b)
 
 static void print_groups(struct report *r)
 {
-    static const char *const registers[] = { "", "", "", " rbx", "", " rbp", "",     "",
+    static const char *const registers[] = { "", "", "", " rbx", "",     " rbp", "",     "",
                                              "", "", "", "",     " r12", " r13", " r14", " r15" };
     qsort(r->groups, r->group_count, sizeof r->groups[0], most_insns_first);
     for (unsigned i = 0; i < r->group_count && i < SHOWN; i++) {

@@ -100,7 +100,7 @@ struct sw_walker {
  * Working memory of one walk: nothing else is needed. Uninitialised is fine; holds nothing between walks.
  * One walk at a time per scratch.
  */
-#define SW_SCRATCH_BYTES 98304
+#define SW_SCRATCH_BYTES 139264
 struct sw_scratch {
     uint64_t room[SW_SCRATCH_BYTES / 8];
 };

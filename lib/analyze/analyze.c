@@ -14,7 +14,8 @@ enum {
     USED = 4,
     MOST_VISITS = 8,
     MOST_GAPS = 64,
-    MOST_CASES = 1024, MOST_UNBOUNDED = 256,
+    MOST_CASES = 1024,
+    MOST_UNBOUNDED = 256,
     NO_STATE = 0xffff
 };
 
@@ -49,7 +50,7 @@ static uint16_t intern(struct sw_analysis *w, const struct sw_state *state)
 
 static uint16_t hash_slot(const struct sw_analysis *w, uint64_t address)
 {
-    unsigned i = (unsigned)(address * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+    unsigned i = (unsigned)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % (2 * SW_ANALYZE_BLOCKS);
     while ((w->blocks[i].flags & USED) && w->blocks[i].address != address)
         i = (i + 1) % (2 * SW_ANALYZE_BLOCKS);
     return (uint16_t)i;
@@ -289,7 +290,7 @@ static void run_block(struct sw_analysis *w, uint16_t block)
     }
 }
 
-static void run_all(struct sw_analysis *w)
+static void run_blocks(struct sw_analysis *w)
 {
     uint16_t block;
     while (next_block(w, &block))
@@ -342,18 +343,77 @@ static bool enter_gap(struct sw_analysis *w)
     return false;
 }
 
+/* Every path there is; then the code up to the target that none led to. */
+static void run_all(struct sw_analysis *w)
+{
+    run_blocks(w);
+    for (unsigned gaps = 0; !w->reached && gaps < MOST_GAPS && enter_gap(w); gaps++)
+        run_blocks(w);
+}
+
 enum sw_status sw_analyze_function(const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t pc,
                                    struct sw_analysis *work, struct sw_rule *rule)
 {
     start(work, code, begin, end, NULL);
     work->target = pc;
     run_all(work);
-    for (unsigned gaps = 0; !work->reached && gaps < MOST_GAPS && enter_gap(work); gaps++)
-        run_all(work);
     if (!work->reached || !sw_extract_inside(&work->at_target, code->machine, rule))
         return SW_E_NO_RULE;
     if (work->doubtful)
         rule->trust = SW_TRUST_GUESS;
+    return SW_OK;
+}
+
+/* ---- every instruction of a function ---- */
+
+static bool first_time(struct sw_analysis *w, uint64_t pc)
+{
+    const uint64_t at = pc - w->begin;
+    if (at >= SW_ANALYZE_SEEN)
+        return true; /* beyond what is remembered: may be shown twice */
+    const bool first = !was_seen(w, at);
+    w->seen[at / 8] |= (uint8_t)(1u << at % 8);
+    return first;
+}
+
+/* The states of a block's instructions, from the state that all paths to the block agreed on in the end. */
+static void show_block(struct sw_analysis *w, const struct sw_block *block,
+                       void (*show)(void *arg, uint64_t pc, uint8_t length, const struct sw_state *state,
+                                    enum sw_trust trust),
+                       void *arg)
+{
+    struct sw_insn insn;
+    w->current = w->states[block->state];
+    for (uint64_t pc = block->address; pc < w->end && next_insn(w, pc, &insn); pc += insn.length) {
+        if (pc != block->address && has_block(w, pc))
+            return;
+        if (insn.flow == SW_FLOW_CALL)
+            sw_state_give_below(&w->current, w->code->machine);
+        if (first_time(w, pc))
+            show(arg, pc, insn.length, &w->current, w->doubtful ? SW_TRUST_GUESS : SW_TRUST_LIKELY);
+        sw_state_run(&w->current, w->code->machine, &insn, (uint32_t)(pc - w->begin));
+        if (insn.flow == SW_FLOW_BRANCH && insn.when == SW_WHEN_DIFFERENT)
+            sw_state_equal(&w->current, w->code->machine);
+        if (insn.flow != SW_FLOW_NEXT && insn.flow != SW_FLOW_BRANCH)
+            return;
+    }
+}
+
+enum sw_status sw_analyze_every(const struct sw_code *code, uint64_t begin, uint64_t end, struct sw_analysis *work,
+                                void (*show)(void *arg, uint64_t pc, uint8_t length, const struct sw_state *state,
+                                             enum sw_trust trust),
+                                void *arg)
+{
+    if (end <= begin)
+        return SW_E_ARGUMENT;
+    start(work, code, begin, end, NULL);
+    work->target = end;
+    run_all(work);
+    memset(work->seen, 0, sizeof work->seen);
+    work->budget = 4 * SW_ANALYZE_INSNS;
+    for (unsigned i = 0; i < 2 * SW_ANALYZE_BLOCKS; i++)
+        if (work->blocks[i].flags & USED)
+            show_block(work, &work->blocks[i], show, arg);
     return SW_OK;
 }
 

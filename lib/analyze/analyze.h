@@ -9,7 +9,7 @@
 #include "analyze/state.h"
 #include "base/rule.h"
 
-enum { SW_ANALYZE_STATES = 32, SW_ANALYZE_BLOCKS = 512, SW_ANALYZE_INSNS = 8192, SW_ANALYZE_SEEN = 32768 };
+enum { SW_ANALYZE_STATES = 48, SW_ANALYZE_BLOCKS = 1024, SW_ANALYZE_INSNS = 16384, SW_ANALYZE_SEEN = 65536 };
 
 /*
  * The code to analyse.
@@ -58,6 +58,19 @@ struct sw_analysis {
  */
 SW_NODISCARD enum sw_status sw_analyze_function(const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t pc,
                                                 struct sw_analysis *work, struct sw_rule *rule);
+
+/*
+ * The state in front of every instruction of the function [begin, end) that a path leads to, each once, in no order.
+ *
+ * show     state: after sw_state_give_below where the instruction is a call. trust: as sw_analyze_function would say.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT (end not above begin).
+ */
+SW_NODISCARD enum sw_status sw_analyze_every(const struct sw_code *code, uint64_t begin, uint64_t end,
+                                             struct sw_analysis *work,
+                                             void (*show)(void *arg, uint64_t pc, uint8_t length,
+                                                          const struct sw_state *state, enum sw_trust trust),
+                                             void *arg);
 
 /*
  * Rules at pc by going forward to returns, the start of the function unknown. `accept` is shown the rule of each return

@@ -1,6 +1,6 @@
 /*
- * The audit of a file: entry by entry, instruction by instruction, the table's rule beside the analysis'. Knows in which
- * order questions are asked and what is not comparable; the comparison is compare.c's, the file's shape file.c's.
+ * The audit of a file: entry by entry, instruction by instruction, the table's rule beside the analysis'. Knows in
+ * which order questions are asked and what is not comparable; the comparison is compare.c's, the file's shape file.c's.
  */
 #include "audit/audit.h"
 
@@ -10,15 +10,16 @@
 #include <assert.h>
 #include <string.h>
 
-/* Analysis of a function is done again for each of its pcs: so many instructions are decoded for one function. */
-enum { INSNS_PER_FUNCTION = 300000 };
+/* Where no path was seen to lead, analysis is done for each pc anew: so many instructions are looked at for one entry.
+ */
+enum { INSNS_PER_ENTRY = 2000000 };
 
 static_assert((int)SW_AUDIT_BEHIND_TRAP == (int)SW_FLOW_TRAP && (int)SW_AUDIT_BEHIND_CALL == (int)SW_FLOW_CALL,
               "ORDER sw_audit_behind");
 
 struct audit {
     struct sw_audit_file file;
-    struct sw_analysis analysis;
+    struct sw_analysis analysis, alone;
     struct sw_rule table, derived;
     struct sw_code code;
     uint32_t flags;
@@ -27,8 +28,13 @@ struct audit {
     size_t entry;
     struct sw_audit_function function;
     uint64_t audited_to; /* behind the last byte of the entries before */
-    uint64_t every;      /* that many instructions, one is audited */
-    bool is_filling;     /* what stands in front does not go on, or is filler */
+    uint64_t end;        /* of the entry, as the analysis is told */
+    uint64_t insn_count;
+    uint64_t left;         /* of INSNS_PER_ENTRY */
+    struct sw_state state; /* in front of the instruction at hand, if it is live */
+    bool is_live;
+    bool is_doubtful;
+    bool is_filling; /* what stands in front does not go on, or is filler */
 };
 
 static bool decode(struct audit *a, uint64_t pc, struct sw_insn *insn)
@@ -43,7 +49,7 @@ static bool decode(struct audit *a, uint64_t pc, struct sw_insn *insn)
 
 static bool goes_on(unsigned flow)
 {
-    return flow == SW_FLOW_NEXT || flow == SW_FLOW_CALL || flow == SW_FLOW_BRANCH;
+    return flow == SW_FLOW_NEXT || flow == SW_FLOW_CALL || flow == SW_FLOW_BRANCH || flow == SW_AUDIT_BEHIND_NOTHING;
 }
 
 /* nop in all its lengths, xchg ax, ax, int3. */
@@ -96,7 +102,8 @@ static void survey(struct audit *a)
         if (is_code && leaves(&a->function, &insn))
             a->function.returns = true;
     }
-    a->every = 1 + count * count / INSNS_PER_FUNCTION;
+    a->insn_count = count;
+    a->left = INSNS_PER_ENTRY;
 }
 
 /* Entered by a call: the return address is on top, and nothing has been saved. */
@@ -110,9 +117,63 @@ static bool is_entry(const struct sw_rule *rule)
     return true;
 }
 
-static enum sw_audit_verdict judge(struct audit *a, struct sw_audit_insn *insn)
+/* ---- the analysis' states, one after the other ---- */
+
+/* One run over the whole entry; its blocks stay in a->analysis, and the sweep picks their states up from there. */
+static void analyse(struct audit *a)
 {
-    const uint64_t end = a->flags & SW_AUDIT_END_UNKNOWN ? 0 : a->function.end;
+    const struct sw_audit_function *f = &a->function;
+    a->end = a->flags & SW_AUDIT_END_UNKNOWN ? 0 : f->end;
+    a->is_live = false;
+    a->is_doubtful = sw_analyze_function(&a->code, f->begin, a->end, f->begin, &a->analysis, &a->derived) != SW_OK ||
+                     a->derived.trust == SW_TRUST_GUESS;
+}
+
+static void come_to(struct audit *a, uint64_t pc)
+{
+    for (unsigned i = 0; i < sizeof a->analysis.blocks / sizeof a->analysis.blocks[0]; i++) {
+        const struct sw_block *block = &a->analysis.blocks[i];
+        if (block->address != pc || block->visits == 0)
+            continue;
+        a->state = a->analysis.states[block->state];
+        a->is_live = true;
+    }
+}
+
+static void go_on(struct audit *a, uint64_t pc, const struct sw_insn *insn)
+{
+    sw_state_run(&a->state, SW_MACHINE_X64, insn, (uint32_t)(pc - a->function.begin));
+    if (insn->flow == SW_FLOW_BRANCH && insn->when == SW_WHEN_DIFFERENT)
+        sw_state_equal(&a->state, SW_MACHINE_X64);
+    a->is_live = a->is_live && (insn->flow == SW_FLOW_NEXT || insn->flow == SW_FLOW_BRANCH);
+}
+
+/* Asks for one pc alone where the run did not come: what is assumed then depends on the pc. */
+static enum sw_audit_verdict judge_alone(struct audit *a, struct sw_audit_insn *insn)
+{
+    if (a->left < a->insn_count)
+        return SW_AUDIT_SKIPPED;
+    a->left -= a->insn_count;
+    if (sw_analyze_function(&a->code, a->function.begin, a->end, insn->address, &a->alone, &a->derived) != SW_OK)
+        return SW_AUDIT_UNREACHED;
+    insn->analysis = &a->derived;
+    insn->trust = a->derived.trust;
+    return sw_audit_compare(&a->table, &a->derived, &a->alone.at_target, &insn->reg);
+}
+
+static enum sw_audit_verdict judge_live(struct audit *a, struct sw_audit_insn *insn, const struct sw_insn *code)
+{
+    if (code->flow == SW_FLOW_CALL)
+        sw_state_give_below(&a->state, SW_MACHINE_X64);
+    if (!sw_extract_inside(&a->state, SW_MACHINE_X64, &a->derived))
+        return SW_AUDIT_UNREACHED;
+    insn->analysis = &a->derived;
+    insn->trust = a->is_doubtful ? SW_TRUST_GUESS : a->derived.trust;
+    return sw_audit_compare(&a->table, &a->derived, &a->state, &insn->reg);
+}
+
+static enum sw_audit_verdict judge(struct audit *a, struct sw_audit_insn *insn, const struct sw_insn *code)
+{
     if (sw_audit_table_rule(&a->file, a->entry, insn->address, &a->table) != SW_OK)
         return SW_AUDIT_NO_TABLE;
     insn->table = &a->table;
@@ -122,26 +183,20 @@ static enum sw_audit_verdict judge(struct audit *a, struct sw_audit_insn *insn)
         return SW_AUDIT_PART;
     if (a->is_filling)
         return SW_AUDIT_PADDING;
-    if (sw_analyze_function(&a->code, a->function.begin, end, insn->address, &a->analysis, &a->derived) != SW_OK)
-        return SW_AUDIT_UNREACHED;
-    insn->analysis = &a->derived;
-    insn->trust = a->derived.trust;
-    return sw_audit_compare(&a->table, &a->derived, &a->analysis.at_target, &insn->reg);
+    return a->is_live ? judge_live(a, insn, code) : judge_alone(a, insn);
 }
 
-/* Shows one instruction; its length and how it goes on. */
-static bool show(struct audit *a, uint64_t pc, uint64_t number, uint8_t *behind, uint8_t *length)
+/* Shows one instruction; its length, and how it goes on. */
+static bool show(struct audit *a, uint64_t pc, uint8_t *behind, uint8_t *length)
 {
-    struct sw_insn insn;
-    struct sw_audit_insn out = { .function = &a->function, .address = pc, .length = 1, .behind = *behind };
-    if (!decode(a, pc, &insn)) {
-        out.verdict = SW_AUDIT_BAD_CODE;
-        insn.flow = SW_FLOW_TRAP;
-    } else {
-        out.length = insn.length;
-        a->is_filling = (a->is_filling || !goes_on(*behind)) && number > 0 && is_filler(a, pc);
-        out.verdict = number % a->every ? SW_AUDIT_SKIPPED : (uint8_t)judge(a, &out);
-    }
+    struct sw_insn insn = { .length = 1, .flow = SW_FLOW_TRAP };
+    struct sw_audit_insn out = { .function = &a->function, .address = pc, .behind = *behind };
+    const bool is_code = decode(a, pc, &insn);
+    out.length = insn.length;
+    come_to(a, pc);
+    a->is_filling = is_code && (a->is_filling || !goes_on(*behind)) && is_filler(a, pc);
+    out.verdict = is_code ? (uint8_t)judge(a, &out, &insn) : SW_AUDIT_BAD_CODE;
+    go_on(a, pc, &insn);
     if (!a->is_filling)
         *behind = insn.flow;
     *length = out.length;
@@ -151,15 +206,16 @@ static bool show(struct audit *a, uint64_t pc, uint64_t number, uint8_t *behind,
 static bool audit_entry(struct audit *a)
 {
     uint8_t behind = SW_AUDIT_BEHIND_NOTHING, length = 1;
-    uint64_t number = 0;
     sw_audit_entry(&a->file, a->entry, &a->function);
     clip(a);
     a->is_filling = false;
     a->function.is_entry =
         sw_audit_table_rule(&a->file, a->entry, a->function.begin, &a->table) == SW_OK && is_entry(&a->table);
     survey(a);
+    if (a->function.is_entry)
+        analyse(a);
     for (uint64_t pc = a->function.begin; pc < a->function.end; pc += length)
-        if (!show(a, pc, number++, &behind, &length))
+        if (!show(a, pc, &behind, &length))
             return false;
     return true;
 }

@@ -125,9 +125,11 @@ static bool run_program(char *const argv[], const char *name, const struct optio
 {
     static const bool every_mode[STEP_MODES] = { true, true, true };
     struct run *run = calloc(1, sizeof *run);
-    struct trace *trace = &run->trace;
     bool passed = false;
-    if (run && target_start(&trace->target, argv, NULL) && judge_open(&trace->judge, &trace->target, every_mode)) {
+    if (!run)
+        return false;
+    struct trace *trace = &run->trace;
+    if (target_start(&trace->target, argv, NULL) && judge_open(&trace->judge, &trace->target, every_mode)) {
         run->options = options;
         trace->due = is_due;
         trace->arg = run;
@@ -140,8 +142,7 @@ static bool run_program(char *const argv[], const char *name, const struct optio
     } else {
         printf("not ok %u - step %s: cannot be run\n", ++*number, name);
     }
-    if (run)
-        target_end(&trace->target);
+    target_end(&trace->target);
     free(run);
     return passed;
 }

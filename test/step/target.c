@@ -162,11 +162,11 @@ static void sleep_for(unsigned milliseconds)
 }
 
 /* A thread's name and the processor time it has used, in ticks; proc(5), /proc/pid/stat. */
-static bool thread_stat(const struct target *t, const char *tid, char name[64], unsigned long *ticks)
+static bool thread_stat(const struct target *t, pid_t tid, char name[64], unsigned long *ticks)
 {
     char path[80], text[512];
     unsigned long user = 0, system = 0;
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%s/stat", (int)t->pid, tid);
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)t->pid, (int)tid);
     text[read_file(path, text, sizeof text - 1)] = 0;
     const char *open = strchr(text, '('), *close = strrchr(text, ')');
     if (!open || !close || close - open > 60)
@@ -182,14 +182,14 @@ static pid_t choose_thread(const struct target *t, const char *wanted)
 {
     char path[64], name[64];
     unsigned long most = 0, ticks = 0;
-    pid_t chosen = t->pid;
+    pid_t chosen = t->pid, tid;
     (void)snprintf(path, sizeof path, "/proc/%d/task", (int)t->pid);
     DIR *tasks = opendir(path);
     for (const struct dirent *task = NULL; tasks && (task = readdir(tasks)) != NULL;) {
-        if (task->d_name[0] == '.' || !thread_stat(t, task->d_name, name, &ticks))
+        if ((tid = (pid_t)strtol(task->d_name, NULL, 10)) == 0 || !thread_stat(t, tid, name, &ticks))
             continue;
         if (wanted ? strcmp(name, wanted) == 0 : ticks > most) {
-            chosen = (pid_t)strtol(task->d_name, NULL, 10);
+            chosen = tid;
             most = ticks;
         }
     }
