@@ -50,7 +50,7 @@ struct report {
 
 static bool is_difference(unsigned verdict)
 {
-    return verdict >= SW_AUDIT_UNREACHED && verdict <= SW_AUDIT_LOST;
+    return verdict >= SW_AUDIT_UNREACHED && verdict <= SW_AUDIT_FALSE;
 }
 
 static struct group *group_of(struct report *r, const struct sw_audit_insn *insn)
@@ -79,6 +79,8 @@ static void list(const struct sw_audit_insn *insn)
            sw_audit_behind_name((enum sw_audit_behind)insn->behind), sw_trust_name((enum sw_trust)insn->trust),
            insn->function->begin, insn->function->name, sw_audit_text(insn->table, table, sizeof table),
            sw_audit_text(insn->analysis, analysis, sizeof analysis));
+    if (insn->function->is_false)
+        printf("  the table contradicts itself at %#" PRIx64 "\n", insn->function->false_at);
 }
 
 /* A run of differing instructions belongs to the cause of its first. */
@@ -109,7 +111,7 @@ static bool note(void *arg, const struct sw_audit_insn *insn)
         r->file.right[insn->trust]++;
     if (!differs)
         return true;
-    if (insn->verdict != SW_AUDIT_LOST)
+    if (insn->verdict != SW_AUDIT_LOST && insn->verdict != SW_AUDIT_FALSE)
         r->file.wrong[insn->trust]++;
     note_difference(r, insn);
     return true;
@@ -118,7 +120,7 @@ static bool note(void *arg, const struct sw_audit_insn *insn)
 static unsigned long compared(const struct totals *t)
 {
     unsigned long sum = 0;
-    for (unsigned v = SW_AUDIT_EQUAL; v <= SW_AUDIT_LOST; v++)
+    for (unsigned v = SW_AUDIT_EQUAL; v <= SW_AUDIT_FALSE; v++)
         sum += t->verdict[v];
     return sum;
 }
@@ -154,6 +156,7 @@ static void print_totals(const struct totals *t)
            t->verdict[SW_AUDIT_EQUAL], compared(t), percent(t->verdict[SW_AUDIT_EQUAL], compared(t)),
            t->right[SW_TRUST_LIKELY], t->wrong[SW_TRUST_LIKELY], t->right[SW_TRUST_GUESS], t->wrong[SW_TRUST_GUESS],
            t->wrong[SW_TRUST_NONE]);
+    printf("  of these by a table that contradicts itself: %lu\n", t->verdict[SW_AUDIT_FALSE]);
     printf("  not compared: in functions that do not return %lu", t->not_returning);
     for (unsigned v = SW_AUDIT_END; v < SW_AUDIT_VERDICT_COUNT; v++)
         printf(", %s %lu", sw_audit_verdict_name((enum sw_audit_verdict)v), t->verdict[v]);

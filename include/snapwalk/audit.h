@@ -20,8 +20,10 @@ enum sw_audit_verdict {
     SW_AUDIT_RETURN,        /* the return address is elsewhere */
     SW_AUDIT_REGISTER,      /* a nonvolatile register is elsewhere: `reg` */
     SW_AUDIT_LOST,          /* the table has a nonvolatile register that the instructions lose: `reg` */
+    SW_AUDIT_FALSE,         /* they differ, and the table is known to be wrong: see is_false; PE also: a jump out
+                             * of the entry, which its rule takes for the end of an epilogue */
     SW_AUDIT_END,           /* not compared: the table says that there is no caller, or that it was interrupted */
-    SW_AUDIT_NO_TABLE,      /* not compared: the table cannot be read there */
+    SW_AUDIT_NO_TABLE,      /* not compared: the table cannot be read there, or computes the CFA */
     SW_AUDIT_PART,          /* not compared: code that is not entered by a call (cold parts, PLT, chained entries) */
     SW_AUDIT_PADDING,       /* not compared: filler behind code that does not go on */
     SW_AUDIT_BAD_CODE,      /* not compared: not an instruction */
@@ -48,6 +50,8 @@ enum sw_audit_behind {
  * name     "" where there is none.
  * is_entry The table says that it is entered by a call: nothing is on the stack but the return address.
  * returns  It has an instruction that may leave it: a return, a jump out, an indirect jump.
+ * is_false The table's rules in front of and behind an instruction do not fit what that instruction does (rsp moves and
+ *          the CFA with it; a register is changed and said to be unchanged): the first is at false_at.
  */
 struct sw_audit_function {
     uint64_t begin;
@@ -55,6 +59,8 @@ struct sw_audit_function {
     const char *name;
     bool is_entry;
     bool returns;
+    bool is_false;
+    uint64_t false_at;
 };
 
 struct sw_rule;

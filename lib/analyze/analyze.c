@@ -1,23 +1,16 @@
 /*
  * Control flow: from a start, along every path, with the state of each. Paths meet at blocks; where they disagree, a
  * path that came past a call gives way (the call may never return, and what lies behind it may belong to something
- * else), otherwise what differs is unknown. Everything is bounded: instructions, blocks, states, visits.
+ * else), otherwise what differs is unknown. A call that is shown not to return by that, or by a return at which sp is
+ * not what it was, is remembered and everything done again. All is bounded: instructions, blocks, states, visits.
  */
 #include "analyze/analyze.h"
 #include "base/bytes.h"
 
 #include <string.h>
 
-enum {
-    BEHIND_CALL = 1,
-    AT_INDIRECT = 2,
-    USED = 4,
-    MOST_VISITS = 8,
-    MOST_GAPS = 64,
-    MOST_CASES = 1024,
-    MOST_UNBOUNDED = 256,
-    NO_STATE = 0xffff
-};
+enum { BEHIND_CALL = 1, AT_INDIRECT = 2, USED = 4, NO_STATE = 0xffff };
+enum { MOST_VISITS = 8, MOST_GAPS = 64, MOST_CASES = 1024, MOST_UNBOUNDED = 256, MOST_AGAIN = 6 };
 
 /* ---- what was seen: one bit a byte behind begin ---- */
 
@@ -78,10 +71,44 @@ static void add_block(struct sw_analysis *w, uint16_t at, uint64_t address, uint
         w->doubtful = true;
         return;
     }
-    w->blocks[at] = (struct sw_block){ address, state, (uint8_t)(flags | USED), 1 };
+    w->blocks[at] = (struct sw_block){ address, w->behind, state, (uint8_t)(flags | USED), 1 };
     w->block_count++;
     if (!(flags & AT_INDIRECT))
         queue(w, at);
+}
+
+/* ---- calls that do not return ---- */
+
+static bool is_dead(const struct sw_analysis *w, uint64_t address)
+{
+    for (unsigned i = 0; i < w->dead_count; i++)
+        if (w->dead[i] == (uint32_t)(address - w->begin))
+            return true;
+    return false;
+}
+
+static void blame(struct sw_analysis *w, uint32_t behind)
+{
+    if (behind == 0 || w->forward || w->dead_count == SW_ANALYZE_DEAD || is_dead(w, w->begin + behind))
+        return;
+    w->dead[w->dead_count++] = behind;
+    w->again = true;
+}
+
+/* A function returns with the sp that it was called with; a path that does otherwise went where no call returned to. */
+static void check_return(struct sw_analysis *w)
+{
+    const unsigned sp = sw_regs_sp_number(w->code->machine);
+    const struct sw_val v = w->current.reg[sp];
+    const bool x64 = w->code->machine == SW_MACHINE_X64;
+    if (v.base == sp + 1 && !v.deref && (x64 ? v.off < 8 : v.off != 0))
+        blame(w, w->behind);
+}
+
+static bool differs_in_sp(const struct sw_analysis *w, const struct sw_block *block)
+{
+    const unsigned sp = sw_regs_sp_number(w->code->machine);
+    return !sw_val_same(w->states[block->state].reg[sp], w->other.reg[sp]);
 }
 
 /* A second path comes to a block with another state (in w->other). */
@@ -89,6 +116,8 @@ static void meet_block(struct sw_analysis *w, uint16_t at, uint8_t flags)
 {
     struct sw_block *block = &w->blocks[at];
     const bool was_behind = block->flags & BEHIND_CALL, is_behind = flags & BEHIND_CALL;
+    if (was_behind != is_behind && differs_in_sp(w, block))
+        blame(w, (uint32_t)(block->address - w->begin));
     if ((is_behind && !was_behind) || block->visits >= MOST_VISITS)
         return;
     if (was_behind == is_behind)
@@ -98,6 +127,7 @@ static void meet_block(struct sw_analysis *w, uint16_t at, uint8_t flags)
     if (state == NO_STATE || state == block->state)
         return;
     block->state = state;
+    block->behind = w->behind;
     block->visits++;
     queue(w, at);
 }
@@ -108,7 +138,7 @@ static void arrive(struct sw_analysis *w, uint64_t address, uint8_t flags)
     if (w->end != 0 && (address < w->begin || address >= w->end))
         return; /* a tail call */
     w->other = w->current;
-    sw_state_trim(&w->other, w->code->machine);
+    sw_state_trim(&w->other, w->code->machine, w->forward);
     const uint16_t at = hash_slot(w, address);
     if (!(w->blocks[at].flags & USED))
         add_block(w, at, address, flags);
@@ -209,9 +239,14 @@ static bool follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t p
 {
     const uint64_t next = pc + insn->length;
     sw_state_run(&w->current, w->code->machine, insn, (uint32_t)(pc - w->begin));
+    w->fresh = w->fresh && insn->count == 0 && insn->flow == SW_FLOW_NEXT;
     switch (insn->flow) {
     case SW_FLOW_CALL:
-        arrive(w, next, BEHIND_CALL);
+        if (!is_dead(w, next))
+            arrive(w, next, BEHIND_CALL);
+        return false;
+    case SW_FLOW_RETURN:
+        check_return(w);
         return false;
     case SW_FLOW_BRANCH:
         branch(w, insn);
@@ -230,19 +265,30 @@ static bool follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t p
     }
     if (!has_block(w, next))
         return true;
-    arrive(w, next, 0);
+    arrive(w, next, w->fresh ? BEHIND_CALL : 0);
     return false;
 }
 
-static void start(struct sw_analysis *w, const struct sw_code *code, uint64_t begin, uint64_t end,
+/* The state of a block, and where its path went. */
+static void enter_block(struct sw_analysis *w, uint16_t at)
+{
+    const struct sw_block *block = &w->blocks[at];
+    w->current = w->states[block->state];
+    w->fresh = block->flags & BEHIND_CALL;
+    w->behind = w->fresh ? (uint32_t)(block->address - w->begin) : block->behind;
+}
+
+static void start(struct sw_analysis *w, const struct sw_code *code, uint64_t begin, uint64_t end, bool forward,
                   const int32_t *fp_above_sp)
 {
     w->code = code;
     w->begin = begin;
     w->end = end;
     w->target = 0;
-    w->budget = SW_ANALYZE_INSNS;
-    w->doubtful = w->reached = false;
+    w->forward = forward;
+    w->budget = end ? SW_ANALYZE_INSNS : SW_ANALYZE_INSNS / 4; /* without bounds much is looked at in vain */
+    w->doubtful = w->reached = w->again = false;
+    w->behind = 0;
     w->reached_from = NO_STATE;
     w->state_count = w->block_count = w->now_count = w->later_count = 0;
     memset(w->blocks, 0, sizeof w->blocks);
@@ -277,7 +323,7 @@ static void run_block(struct sw_analysis *w, uint16_t block)
 {
     uint64_t pc = w->blocks[block].address;
     struct sw_insn insn;
-    w->current = w->states[w->blocks[block].state];
+    enter_block(w, block);
     while ((w->end == 0 || pc < w->end) && next_insn(w, pc, &insn)) {
         mark_seen(w, pc, insn.length);
         if (insn.flow == SW_FLOW_CALL) /* pc inside of it is a return address: the callee has been */
@@ -299,14 +345,18 @@ static void run_blocks(struct sw_analysis *w)
 
 /*
  * Code up to the target that no path led to: the cases of a switch, or landing pads. The state of the nearest indirect
- * jump in front of it is taken, else that of one behind it, else that of the nearest call in front.
+ * jump in front of it is taken, else that of one behind it, else that of the nearest call in front; that of a jump with
+ * the sp of the entry, which may be a tail call, last of all.
  */
-static unsigned likelihood(const struct sw_block *block, uint64_t gap)
+static unsigned likelihood(const struct sw_analysis *w, const struct sw_block *block, uint64_t gap)
 {
     const bool before = block->address <= gap;
+    const unsigned sp = sw_regs_sp_number(w->code->machine);
+    if ((block->flags & AT_INDIRECT) && sw_val_is_start(w->states[block->state].reg[sp], sp))
+        return before ? 1 : 0;
     if (block->flags & AT_INDIRECT)
-        return before ? 3 : 2;
-    return (block->flags & BEHIND_CALL) && before ? 1 : 0;
+        return before ? 4 : 3;
+    return (block->flags & BEHIND_CALL) && before ? 2 : 0;
 }
 
 static const struct sw_block *likely_origin(const struct sw_analysis *w, uint64_t gap)
@@ -315,8 +365,8 @@ static const struct sw_block *likely_origin(const struct sw_analysis *w, uint64_
     unsigned most = 0;
     for (unsigned i = 0; i < 2 * SW_ANALYZE_BLOCKS; i++) {
         const struct sw_block *b = &w->blocks[i];
-        const unsigned here = likelihood(b, gap);
-        const bool nearer = best && (here == 2 ? b->address < best->address : b->address > best->address);
+        const unsigned here = likelihood(w, b, gap);
+        const bool nearer = best && (here == 3 ? b->address < best->address : b->address > best->address);
         if (here == 0 || here < most || (here == most && !nearer))
             continue;
         best = b;
@@ -325,28 +375,64 @@ static const struct sw_block *likely_origin(const struct sw_analysis *w, uint64_
     return best;
 }
 
+/* Nothing but instructions without effect up to code that was seen, or a trap: filling. */
+static bool is_padding(struct sw_analysis *w, uint64_t at)
+{
+    struct sw_insn insn;
+    while (at < SW_ANALYZE_SEEN && !was_seen(w, at)) {
+        if (!next_insn(w, w->begin + at, &insn) || insn.flow == SW_FLOW_TRAP) {
+            mark_seen(w, w->begin + at, 1);
+            return true;
+        }
+        if (insn.count != 0 || insn.flow != SW_FLOW_NEXT)
+            return false;
+        mark_seen(w, w->begin + at, insn.length);
+        at += insn.length;
+    }
+    return true;
+}
+
+/* The next byte behind seen ones that is not seen and no filling, below `stop`; else stop. */
+static uint64_t next_gap(struct sw_analysis *w, uint64_t stop)
+{
+    for (uint64_t at = 1; at < stop; at++) {
+        if (at % 8 == 0 && w->seen[at / 8] == 0 && !was_seen(w, at - 1)) {
+            at += 7;
+            continue;
+        }
+        if (!was_seen(w, at) && was_seen(w, at - 1) && !is_padding(w, at))
+            return at;
+    }
+    return stop;
+}
+
 static bool enter_gap(struct sw_analysis *w)
 {
-    const uint64_t stop = w->target - w->begin;
-    for (uint64_t at = 1; at <= stop && at < SW_ANALYZE_SEEN; at++) {
-        if (was_seen(w, at) || !was_seen(w, at - 1))
-            continue;
-        const struct sw_block *origin = likely_origin(w, w->begin + at);
-        w->seen[at / 8] |= (uint8_t)(1u << at % 8);
-        w->doubtful = true;
-        if (!origin || (w->end == 0 && !(origin->flags & AT_INDIRECT)))
-            return false; /* behind an end that is not known only a switch may go on */
-        w->current = w->states[origin->state];
-        arrive(w, w->begin + at, 0);
-        return true;
-    }
-    return false;
+    const uint64_t wanted = w->target - w->begin + 1;
+    const uint64_t stop = wanted < SW_ANALYZE_SEEN ? wanted : SW_ANALYZE_SEEN;
+    const uint64_t at = next_gap(w, stop);
+    if (at == stop)
+        return false;
+    w->doubtful = true;
+    const struct sw_block *origin = likely_origin(w, w->begin + at);
+    if (!origin || (w->end == 0 && !(origin->flags & AT_INDIRECT)))
+        return false; /* behind an end that is not known only a switch may go on */
+    w->seen[at / 8] |= (uint8_t)(1u << at % 8);
+    w->current = w->states[origin->state];
+    arrive(w, w->begin + at, 0);
+    return true;
 }
 
 /* Every path there is; then the code up to the target that none led to. */
 static void run_all(struct sw_analysis *w)
 {
     run_blocks(w);
+    for (unsigned more = 0; w->again && more < MOST_AGAIN; more++) {
+        const uint64_t target = w->target;
+        start(w, w->code, w->begin, w->end, false, NULL);
+        w->target = target;
+        run_blocks(w);
+    }
     for (unsigned gaps = 0; !w->reached && gaps < MOST_GAPS && enter_gap(w); gaps++)
         run_blocks(w);
 }
@@ -354,7 +440,8 @@ static void run_all(struct sw_analysis *w)
 enum sw_status sw_analyze_function(const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t pc,
                                    struct sw_analysis *work, struct sw_rule *rule)
 {
-    start(work, code, begin, end, NULL);
+    work->dead_count = 0;
+    start(work, code, begin, end, false, NULL);
     work->target = pc;
     run_all(work);
     if (!work->reached || !sw_extract_inside(&work->at_target, code->machine, rule))
@@ -406,7 +493,8 @@ enum sw_status sw_analyze_every(const struct sw_code *code, uint64_t begin, uint
 {
     if (end <= begin)
         return SW_E_ARGUMENT;
-    start(work, code, begin, end, NULL);
+    work->dead_count = 0;
+    start(work, code, begin, end, false, NULL);
     work->target = end;
     run_all(work);
     memset(work->seen, 0, sizeof work->seen);
@@ -467,7 +555,7 @@ static bool run_forward(struct sw_analysis *w, uint16_t block, struct showing *t
 {
     uint64_t pc = w->blocks[block].address;
     struct sw_insn insn;
-    w->current = w->states[w->blocks[block].state];
+    enter_block(w, block);
     while (next_insn(w, pc, &insn)) {
         const bool on = follow(w, &insn, pc);
         if (insn.flow == SW_FLOW_RETURN)
@@ -500,7 +588,8 @@ enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, const
 {
     struct showing to = { .accept = accept, .arg = arg };
     uint16_t block;
-    start(work, code, pc, 0, fp_above_sp);
+    work->dead_count = 0;
+    start(work, code, pc, 0, true, fp_above_sp);
     while (next_block(work, &block))
         if (run_forward(work, block, &to))
             return SW_OK;

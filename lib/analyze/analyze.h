@@ -9,7 +9,7 @@
 #include "analyze/state.h"
 #include "base/rule.h"
 
-enum { SW_ANALYZE_STATES = 48, SW_ANALYZE_BLOCKS = 1024, SW_ANALYZE_INSNS = 16384, SW_ANALYZE_SEEN = 65536 };
+enum { SW_ANALYZE_STATES = 48, SW_ANALYZE_BLOCKS = 1024, SW_ANALYZE_INSNS = 16384, SW_ANALYZE_SEEN = 65536, SW_ANALYZE_DEAD = 24 };
 
 /*
  * The code to analyse.
@@ -23,9 +23,14 @@ struct sw_code {
     void *arg;
 };
 
-/* A place where a path starts: a branch target, or the instruction behind a call. Slots of an open hash. */
+/*
+ * A place where a path starts: a branch target, or the instruction behind a call. Slots of an open hash.
+ *
+ * behind   The last place behind a call that the path to it went through, from begin.
+ */
 struct sw_block {
     uint64_t address;
+    uint32_t behind;
     uint16_t state;
     uint8_t flags;
     uint8_t visits;
@@ -36,9 +41,15 @@ struct sw_analysis {
     const struct sw_code *code;
     uint64_t begin, end; /* known bounds, or begin and 0 */
     uint64_t target;
+    bool fresh;       /* since the last call there was nothing but padding */
+    uint32_t behind;  /* of the path that is followed now, see struct sw_block */
+    uint32_t dead[SW_ANALYZE_DEAD]; /* places behind calls that do not return, from begin: not gone to */
+    uint16_t dead_count;
+    bool again;       /* one was found: what was learnt behind it is wrong */
     uint32_t budget;  /* instructions left */
     bool doubtful;    /* a bound was hit, or a path was assumed rather than seen */
     bool reached;
+    bool forward; /* begin is any pc, not a function's first instruction */
     uint16_t reached_from; /* block that last came to the target */
     uint16_t state_count, block_count;
     uint16_t now_count, later_count;

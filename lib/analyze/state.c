@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { WORD = 8, RED_ZONE = 128 };
+enum { WORD = 8, RED_ZONE = 128, ANCHORS = 8 * WORD };
 
 static const struct sw_val unknown = { 0 };
 
@@ -129,6 +129,15 @@ static bool worth_keeping(struct sw_val v, enum sw_machine machine)
     return v.base == SW_VAL_POINT || (n < SW_REGS_MAX && (kept >> n & 1));
 }
 
+/*
+ * A place near the entry's sp: with the few words that are pushed first, what a frame is found by when sp is lost. The
+ * addresses of local variables are further down.
+ */
+static bool is_anchor(struct sw_val v, enum sw_machine machine)
+{
+    return v.base == sw_regs_sp_number(machine) + 1 && !v.deref && v.off >= -ANCHORS;
+}
+
 static void store(struct sw_state *state, enum sw_machine machine, struct sw_val at, struct sw_val value, unsigned size)
 {
     if (!is_place(at))
@@ -136,6 +145,9 @@ static void store(struct sw_state *state, enum sw_machine machine, struct sw_val
     lose_bytes(state, machine, at, size);
     if (size != WORD || !worth_keeping(value, machine) || state->slot_count == SW_STATE_SLOTS)
         return;
+    if (at.base != SW_VAL_POINT && !value.deref && value.base == sw_regs_sp_number(machine) + 1 &&
+        !is_anchor(value, machine))
+        return; /* the address of a local variable */
     state->slots[state->slot_count++] = (struct sw_slot){ at, value };
 }
 
@@ -294,19 +306,29 @@ void sw_state_equal(struct sw_state *state, enum sw_machine machine)
 /* What a stack probe that was called may hand back: the new sp, or the size of a frame over a page. */
 static bool may_be_probed(struct sw_val v)
 {
-    return v.weak && (v.base != SW_VAL_CONST || (v.off >= 4096 && v.off % 8 == 0));
+    return v.weak && !v.deref && (v.base != SW_VAL_CONST || (v.off >= 4096 && v.off % 8 == 0));
 }
 
-void sw_state_trim(struct sw_state *state, enum sw_machine machine)
+/* Whether a register's value may still matter behind the next branch. */
+static bool outlives(const struct sw_state *state, enum sw_machine machine, unsigned n, bool forward)
 {
-    const uint64_t kept = sw_regs_nonvolatile(machine) | UINT64_C(1) << sw_regs_sp_number(machine);
-    for (unsigned n = 0; n < SW_REGS_MAX; n++) {
-        const struct sw_val v = state->reg[n];
-        const bool link = machine == SW_MACHINE_ARM64 && n == SW_ARM64_LR;
-        const bool table = v.base == SW_VAL_TABLE || (v.base == SW_VAL_NEAR && !(kept >> n & 1));
-        if (table || (!(kept >> n & 1) && !link && !worth_keeping(v, machine) && !may_be_probed(v)))
+    const struct sw_val v = state->reg[n];
+    const uint64_t kept = sw_regs_nonvolatile(machine);
+    const bool own = v.base != SW_VAL_UNKNOWN && v.base <= SW_REGS_MAX && v.base != sw_regs_sp_number(machine) + 1;
+    if (n == sw_regs_sp_number(machine) || n == sw_regs_fp_number(machine))
+        return v.base <= SW_VAL_POINT;
+    if (v.deref)
+        return forward && is_place(v) && ((kept | frame_makers(machine)) >> n & 1);
+    if (is_anchor(v, machine) || may_be_probed(v) || (frame_makers(machine) >> n & 1))
+        return v.base != SW_VAL_CONST || v.weak;
+    return (own && worth_keeping(v, machine)) || (v.base == SW_VAL_NEAR && (kept >> n & 1));
+}
+
+void sw_state_trim(struct sw_state *state, enum sw_machine machine, bool forward)
+{
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (!outlives(state, machine, n, forward))
             state->reg[n] = unknown;
-    }
     state->reg[sw_regs_pc_number(machine)] = unknown;
     state->ret_at = unknown;
     state->compared[0] = state->compared[1] = SW_NOREG;

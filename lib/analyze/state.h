@@ -73,9 +73,10 @@ void sw_state_give_below(struct sw_state *state, enum sw_machine machine);
 void sw_state_equal(struct sw_state *state, enum sw_machine machine);
 
 /*
- * Forgets what does not matter across blocks, so that states of different paths become the same.
+ * Forgets what does not matter across blocks, so that states of different paths become the same. forward: the start is
+ * not the function's, and words loaded from its frame may be saved registers.
  */
-void sw_state_trim(struct sw_state *state, enum sw_machine machine);
+void sw_state_trim(struct sw_state *state, enum sw_machine machine, bool forward);
 
 /* Whether two trimmed states are the same; what holds in both (at the code offset `point` where they meet). */
 bool sw_state_same(const struct sw_state *a, const struct sw_state *b);

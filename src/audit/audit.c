@@ -17,9 +17,25 @@ enum { INSNS_PER_ENTRY = 2000000 };
 static_assert((int)SW_AUDIT_BEHIND_TRAP == (int)SW_FLOW_TRAP && (int)SW_AUDIT_BEHIND_CALL == (int)SW_FLOW_CALL,
               "ORDER sw_audit_behind");
 
+/*
+ * One run of the analysis over an entry.
+ *
+ * starts  Where its blocks begin, a bit a byte of the entry.
+ * state   In front of the instruction at hand, if it is live.
+ */
+struct run {
+    struct sw_analysis work;
+    uint8_t starts[SW_ANALYZE_SEEN / 8];
+    struct sw_state state;
+    bool is_live;
+    uint8_t trust;
+};
+
+enum { BLOCKS = sizeof((struct sw_analysis *)0)->blocks / sizeof((struct sw_analysis *)0)->blocks[0] };
+
 struct audit {
     struct sw_audit_file file;
-    struct sw_analysis analysis, alone;
+    struct run sure, assumed;
     struct sw_rule table, derived;
     struct sw_code code;
     uint32_t flags;
@@ -29,11 +45,9 @@ struct audit {
     struct sw_audit_function function;
     uint64_t audited_to; /* behind the last byte of the entries before */
     uint64_t end;        /* of the entry, as the analysis is told */
+    bool has_table;      /* of the survey: there is a rule in front of the instruction at hand */
     uint64_t insn_count;
-    uint64_t left;         /* of INSNS_PER_ENTRY */
-    struct sw_state state; /* in front of the instruction at hand, if it is live */
-    bool is_live;
-    bool is_doubtful;
+    uint64_t left;   /* of INSNS_PER_ENTRY */
     bool is_filling; /* what stands in front does not go on, or is filler */
 };
 
@@ -91,19 +105,43 @@ static void clip(struct audit *a)
         a->audited_to = f->end;
 }
 
+/* The table's rule in front of pc beside the one in front of `before`, which goes on to pc. */
+static void check_table(struct audit *a, uint64_t pc, const struct sw_insn *before)
+{
+    const bool was_there = a->has_table;
+    struct sw_rule *front = &a->derived;
+    *front = a->table;
+    a->has_table = sw_audit_table_rule(&a->file, a->entry, pc, &a->table) == SW_OK &&
+                   !(a->table.flags & (SW_RULE_END | SW_RULE_SIGNAL));
+    const bool goes_on = before->flow == SW_FLOW_NEXT || before->flow == SW_FLOW_BRANCH; /* a call may not return */
+    if (a->function.is_false || !was_there || !a->has_table || !goes_on)
+        return;
+    a->function.is_false = sw_audit_contradicts(front, before, &a->table, &a->sure.state);
+    a->function.false_at = a->function.is_false ? pc : 0;
+}
+
+/* What can be told without analysis: how many instructions there are, and whether they leave; whether the table may be
+ * true. */
 static void survey(struct audit *a)
 {
-    struct sw_insn insn;
-    uint64_t count = 0;
-    a->function.returns = false;
-    for (uint64_t pc = a->function.begin; pc < a->function.end; count++) {
-        const bool is_code = decode(a, pc, &insn);
-        pc += is_code ? insn.length : 1;
-        if (is_code && leaves(&a->function, &insn))
-            a->function.returns = true;
-    }
-    a->insn_count = count;
+    struct sw_audit_function *f = &a->function;
+    struct sw_insn insn = { .flow = SW_FLOW_TRAP };
+    f->returns = f->is_false = false;
+    f->false_at = 0;
+    a->has_table = false;
+    a->insn_count = 0;
     a->left = INSNS_PER_ENTRY;
+    for (uint64_t pc = f->begin; pc < f->end; a->insn_count++) {
+        if (f->is_entry)
+            check_table(a, pc, &insn);
+        if (!decode(a, pc, &insn))
+            insn = (struct sw_insn){ .length = 1, .flow = SW_FLOW_TRAP };
+        else if (leaves(f, &insn))
+            f->returns = true;
+        else if (is_filler(a, pc))
+            insn.flow = SW_FLOW_TRAP; /* nobody may come past it: the table's rule for it says nothing */
+        pc += insn.length;
+    }
 }
 
 /* Entered by a call: the return address is on top, and nothing has been saved. */
@@ -119,57 +157,90 @@ static bool is_entry(const struct sw_rule *rule)
 
 /* ---- the analysis' states, one after the other ---- */
 
-/* One run over the whole entry; its blocks stay in a->analysis, and the sweep picks their states up from there. */
-static void analyse(struct audit *a)
+static void note_blocks(struct run *run, uint64_t begin)
 {
-    const struct sw_audit_function *f = &a->function;
-    a->end = a->flags & SW_AUDIT_END_UNKNOWN ? 0 : f->end;
-    a->is_live = false;
-    a->is_doubtful = sw_analyze_function(&a->code, f->begin, a->end, f->begin, &a->analysis, &a->derived) != SW_OK ||
-                     a->derived.trust == SW_TRUST_GUESS;
-}
-
-static void come_to(struct audit *a, uint64_t pc)
-{
-    for (unsigned i = 0; i < sizeof a->analysis.blocks / sizeof a->analysis.blocks[0]; i++) {
-        const struct sw_block *block = &a->analysis.blocks[i];
-        if (block->address != pc || block->visits == 0)
-            continue;
-        a->state = a->analysis.states[block->state];
-        a->is_live = true;
+    memset(run->starts, 0, sizeof run->starts);
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        const uint64_t at = run->work.blocks[i].address - begin;
+        if (run->work.blocks[i].visits > 0 && at < SW_ANALYZE_SEEN)
+            run->starts[at / 8] |= (uint8_t)(1u << at % 8);
     }
 }
 
-static void go_on(struct audit *a, uint64_t pc, const struct sw_insn *insn)
+/* One run over the entry, as far as is needed to come to pc; its blocks stay in the run's memory. */
+static void analyse(struct audit *a, struct run *run, uint64_t pc)
 {
-    sw_state_run(&a->state, SW_MACHINE_X64, insn, (uint32_t)(pc - a->function.begin));
+    const enum sw_status status = sw_analyze_function(&a->code, a->function.begin, a->end, pc, &run->work, &a->derived);
+    run->is_live = false;
+    run->trust = status != SW_OK || a->derived.trust == SW_TRUST_GUESS ? SW_TRUST_GUESS : SW_TRUST_LIKELY;
+    note_blocks(run, a->function.begin);
+}
+
+static void come_to(const struct audit *a, struct run *run, uint64_t pc)
+{
+    const uint64_t at = pc - a->function.begin;
+    if (at >= SW_ANALYZE_SEEN || !(run->starts[at / 8] >> at % 8 & 1))
+        return;
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        const struct sw_block *block = &run->work.blocks[i];
+        if (block->address != pc || block->visits == 0)
+            continue;
+        run->state = run->work.states[block->state];
+        run->is_live = true;
+    }
+}
+
+static void go_on(const struct audit *a, struct run *run, uint64_t pc, const struct sw_insn *insn)
+{
+    if (!run->is_live)
+        return;
+    sw_state_run(&run->state, SW_MACHINE_X64, insn, (uint32_t)(pc - a->function.begin));
     if (insn->flow == SW_FLOW_BRANCH && insn->when == SW_WHEN_DIFFERENT)
-        sw_state_equal(&a->state, SW_MACHINE_X64);
-    a->is_live = a->is_live && (insn->flow == SW_FLOW_NEXT || insn->flow == SW_FLOW_BRANCH);
+        sw_state_equal(&run->state, SW_MACHINE_X64);
+    run->is_live = insn->flow == SW_FLOW_NEXT || insn->flow == SW_FLOW_BRANCH;
 }
 
-/* Asks for one pc alone where the run did not come: what is assumed then depends on the pc. */
-static enum sw_audit_verdict judge_alone(struct audit *a, struct sw_audit_insn *insn)
+/*
+ * The run that has the state in front of pc: the one over all paths, else one that entered code where no path leads.
+ * What that assumes is the same for all code up to the pc that it was made for, so it is made anew only behind.
+ */
+static struct run *run_at(struct audit *a, uint64_t pc)
 {
+    if (a->sure.is_live || a->assumed.is_live)
+        return a->sure.is_live ? &a->sure : &a->assumed;
     if (a->left < a->insn_count)
-        return SW_AUDIT_SKIPPED;
+        return NULL;
     a->left -= a->insn_count;
-    if (sw_analyze_function(&a->code, a->function.begin, a->end, insn->address, &a->alone, &a->derived) != SW_OK)
-        return SW_AUDIT_UNREACHED;
-    insn->analysis = &a->derived;
-    insn->trust = a->derived.trust;
-    return sw_audit_compare(&a->table, &a->derived, &a->alone.at_target, &insn->reg);
+    analyse(a, &a->assumed, pc);
+    a->assumed.is_live = a->assumed.work.reached;
+    a->assumed.state = a->assumed.work.at_target;
+    return &a->assumed;
 }
 
-static enum sw_audit_verdict judge_live(struct audit *a, struct sw_audit_insn *insn, const struct sw_insn *code)
+/*
+ * UNWIND_INFO tells epilogues by their bytes, and a jump out of the entry looks like the end of one, even when it leads
+ * to the entry's own cold part with the frame in place. Source: "x64 exception handling", Microsoft Learn, epilogs.
+ */
+static bool is_taken_for_epilogue(const struct audit *a, const struct sw_insn *code)
 {
+    const struct sw_audit_function *f = &a->function;
+    return !a->file.elf && code->flow == SW_FLOW_JUMP && (code->target < f->begin || code->target >= f->end);
+}
+
+static enum sw_audit_verdict derive(struct audit *a, struct sw_audit_insn *insn, const struct sw_insn *code)
+{
+    struct run *run = run_at(a, insn->address);
+    if (!run)
+        return SW_AUDIT_SKIPPED;
     if (code->flow == SW_FLOW_CALL)
-        sw_state_give_below(&a->state, SW_MACHINE_X64);
-    if (!sw_extract_inside(&a->state, SW_MACHINE_X64, &a->derived))
+        sw_state_give_below(&run->state, SW_MACHINE_X64);
+    if (!run->is_live || !sw_extract_inside(&run->state, SW_MACHINE_X64, &a->derived))
         return SW_AUDIT_UNREACHED;
     insn->analysis = &a->derived;
-    insn->trust = a->is_doubtful ? SW_TRUST_GUESS : a->derived.trust;
-    return sw_audit_compare(&a->table, &a->derived, &a->state, &insn->reg);
+    insn->trust = run->trust;
+    const enum sw_audit_verdict verdict = sw_audit_compare(&a->table, &a->derived, &run->state, &insn->reg);
+    const bool is_false = a->function.is_false || is_taken_for_epilogue(a, code);
+    return verdict != SW_AUDIT_EQUAL && is_false ? SW_AUDIT_FALSE : verdict;
 }
 
 static enum sw_audit_verdict judge(struct audit *a, struct sw_audit_insn *insn, const struct sw_insn *code)
@@ -179,11 +250,13 @@ static enum sw_audit_verdict judge(struct audit *a, struct sw_audit_insn *insn, 
     insn->table = &a->table;
     if (a->table.flags & (SW_RULE_END | SW_RULE_SIGNAL))
         return SW_AUDIT_END;
+    if (a->table.cfa.kind == SW_LOC_EXPR)
+        return SW_AUDIT_NO_TABLE;
     if (!a->function.is_entry)
         return SW_AUDIT_PART;
     if (a->is_filling)
         return SW_AUDIT_PADDING;
-    return a->is_live ? judge_live(a, insn, code) : judge_alone(a, insn);
+    return derive(a, insn, code);
 }
 
 /* Shows one instruction; its length, and how it goes on. */
@@ -193,14 +266,26 @@ static bool show(struct audit *a, uint64_t pc, uint8_t *behind, uint8_t *length)
     struct sw_audit_insn out = { .function = &a->function, .address = pc, .behind = *behind };
     const bool is_code = decode(a, pc, &insn);
     out.length = insn.length;
-    come_to(a, pc);
+    come_to(a, &a->sure, pc);
+    come_to(a, &a->assumed, pc);
     a->is_filling = is_code && (a->is_filling || !goes_on(*behind)) && is_filler(a, pc);
     out.verdict = is_code ? (uint8_t)judge(a, &out, &insn) : SW_AUDIT_BAD_CODE;
-    go_on(a, pc, &insn);
+    go_on(a, &a->sure, pc, &insn);
+    go_on(a, &a->assumed, pc, &insn);
     if (!a->is_filling)
         *behind = insn.flow;
     *length = out.length;
     return a->sink(a->arg, &out);
+}
+
+static void begin_runs(struct audit *a)
+{
+    a->end = a->flags & SW_AUDIT_END_UNKNOWN ? 0 : a->function.end;
+    a->sure.is_live = a->assumed.is_live = false;
+    memset(a->sure.starts, 0, sizeof a->sure.starts);
+    memset(a->assumed.starts, 0, sizeof a->assumed.starts);
+    if (a->function.is_entry && a->function.end > a->function.begin)
+        analyse(a, &a->sure, a->function.begin);
 }
 
 static bool audit_entry(struct audit *a)
@@ -209,11 +294,11 @@ static bool audit_entry(struct audit *a)
     sw_audit_entry(&a->file, a->entry, &a->function);
     clip(a);
     a->is_filling = false;
-    a->function.is_entry =
-        sw_audit_table_rule(&a->file, a->entry, a->function.begin, &a->table) == SW_OK && is_entry(&a->table);
+    a->function.is_entry = sw_audit_is_called(&a->file, a->entry) &&
+                           sw_audit_table_rule(&a->file, a->entry, a->function.begin, &a->table) == SW_OK &&
+                           is_entry(&a->table);
     survey(a);
-    if (a->function.is_entry)
-        analyse(a);
+    begin_runs(a);
     for (uint64_t pc = a->function.begin; pc < a->function.end; pc += length)
         if (!show(a, pc, &behind, &length))
             return false;

@@ -78,3 +78,47 @@ enum sw_audit_verdict sw_audit_compare(const struct sw_rule *table, const struct
     }
     return lost ? SW_AUDIT_LOST : SW_AUDIT_EQUAL;
 }
+
+/* ---- a table against itself ---- */
+
+static bool is_counted_alike(const struct sw_rule *a, const struct sw_rule *b)
+{
+    const bool by_register = a->cfa.kind == SW_LOC_REG || a->cfa.kind == SW_LOC_AT_REG;
+    return by_register && a->cfa.kind == b->cfa.kind && a->cfa.reg == b->cfa.reg && a->cfa.off == b->cfa.off &&
+           a->cfa_add == b->cfa_add;
+}
+
+/* From rsp + 16 to rsp + 16 across a push, from rsp + 16 to rsp + 32 across a nop. */
+static bool is_cfa_moved(const struct sw_rule *front, const struct sw_rule *behind, const struct sw_state *state)
+{
+    const unsigned reg = front->cfa.reg;
+    if (is_counted_alike(front, behind))
+        return reg < SW_X64_COUNT && !is_value(state->reg[reg], start_of(reg, 0));
+    if (front->cfa.kind != SW_LOC_REG || behind->cfa.kind != SW_LOC_REG)
+        return false;
+    const struct sw_val to = register_plus(state, &behind->cfa);
+    return to.base == reg + 1 && !to.deref && to.off != front->cfa.off;
+}
+
+/* Its value is no longer its own, and was not loaded from the frame: that would give it back. */
+static bool is_changed(const struct sw_state *state, unsigned n)
+{
+    const struct sw_val v = state->reg[n];
+    const bool from_frame = v.deref && (v.base == SW_X64_RSP + 1 || v.base == SW_X64_RBP + 1);
+    return !from_frame && !is_value(v, start_of(n, 0));
+}
+
+bool sw_audit_contradicts(const struct sw_rule *front, const struct sw_insn *insn, const struct sw_rule *behind,
+                          struct sw_state *state)
+{
+    sw_state_start(state);
+    sw_state_run(state, X64, insn, 0);
+    if (is_cfa_moved(front, behind, state))
+        return true;
+    for (unsigned n = 0; n < SW_X64_COUNT; n++) {
+        const bool is_same = front->r[n].kind == SW_LOC_SAME && behind->r[n].kind == SW_LOC_SAME;
+        if ((SW_X64_NONVOLATILE >> n & 1) && is_same && is_changed(state, n))
+            return true;
+    }
+    return false;
+}

@@ -30,8 +30,11 @@ static enum sw_status open_elf(struct sw_audit_file *file)
     file->cfi.machine = sw_elf_machine(file->elf);
     if (file->cfi.machine != SW_MACHINE_X64)
         return SW_E_UNSUPPORTED;
-    if (sw_elf_section(file->elf, ".eh_frame", &file->cfi.frame) == SW_OK && make_index(file) == SW_OK)
-        return SW_OK;
+    status = sw_elf_section(file->elf, ".eh_frame", &file->cfi.frame);
+    if (status == SW_OK)
+        status = make_index(file);
+    if (status == SW_OK || status == SW_E_NO_MEMORY)
+        return status;
     status = sw_elf_section(file->elf, ".debug_frame", &file->cfi.frame);
     file->cfi.is_debug_frame = true;
     return status == SW_OK ? make_index(file) : status;
@@ -63,6 +66,7 @@ static enum sw_status open_pe(struct sw_audit_file *file)
         return SW_E_UNSUPPORTED;
     file->table = sw_pe_at(&file->pe, file->pe.pdata_rva, file->pe.pdata_size);
     file->entry_count = file->table.size / ENTRY;
+    file->has_clr = sw_clr_image_open(&file->pe, &file->alloc, &file->clr) == SW_OK;
     return file->entry_count ? SW_OK : SW_E_NOT_FOUND;
 }
 
@@ -95,7 +99,24 @@ void sw_audit_close(struct sw_audit_file *file)
 {
     if (file->index)
         file->alloc.put(file->alloc.arg, file->index, file->entry_count * sizeof *file->index);
+    if (file->has_clr)
+        sw_clr_image_close(&file->clr);
     sw_elf_close(file->elf);
+}
+
+bool sw_audit_is_called(const struct sw_audit_file *file, size_t n)
+{
+    size_t low = 0, high = file->clr.method_count;
+    if (!file->has_clr)
+        return true;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (file->clr.methods[middle].function < n)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < file->clr.method_count && file->clr.methods[low].function == n;
 }
 
 void sw_audit_entry(struct sw_audit_file *file, size_t n, struct sw_audit_function *function)
@@ -105,6 +126,8 @@ void sw_audit_entry(struct sw_audit_file *file, size_t n, struct sw_audit_functi
         const struct sw_pe_function entry = pe_entry(file, n);
         function->begin = entry.begin;
         function->end = entry.end;
+        if (file->has_clr && sw_clr_image_name(&file->clr, entry.begin, file->name, sizeof file->name) == SW_OK)
+            function->name = file->name;
         return;
     }
     function->begin = file->index[n].begin;

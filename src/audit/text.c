@@ -14,6 +14,7 @@ static const char *const verdict_names[] = { /* ORDER sw_audit_verdict */
     [SW_AUDIT_RETURN]    = "return-differs",
     [SW_AUDIT_REGISTER]  = "register-differs",
     [SW_AUDIT_LOST]      = "register-lost",
+    [SW_AUDIT_FALSE]     = "table-false",
     [SW_AUDIT_END]       = "end-of-stack",
     [SW_AUDIT_NO_TABLE]  = "no-table",
     [SW_AUDIT_PART]      = "part",

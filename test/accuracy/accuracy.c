@@ -1,16 +1,15 @@
 /*
- * accuracy -n NAME [options] -- PROGRAM ARGS...: single-steps a real program and compares whole walks with a shadow stack:
- * with tables (and the program's perf map, if it writes one), and with neither tables nor bounds nor symbols.
+ * accuracy -n NAME [options] -- PROGRAM ARGS...: single-steps a real program and compares whole walks with a shadow
+ * stack: with tables (and the program's perf map, if it writes one), and with neither tables nor bounds nor symbols.
  *
  *   -s N     steps from the entry point (default 300000)
  *   -w N     windows: then, so often, the program runs freely for -g MS (default 20) and is stepped -k N times (default
- *            20000). What was called before a window began is taken from the walk with tables; returns confirm it or not.
- *   -a MS    no steps from the entry point: runs freely for so long, then one thread is stepped in windows: -T NAME, or
- *            the one that has used most processor time
- *   -f N     instructions of the start that are all looked at (default 20000); then each one the first time it is met,
- *   -e N     and one in N (default 97)
- *   -t S     ends after so many seconds (default 30)
- *   -o FILE  appends what went wrong, by place of the code, with its instructions
+ *            20000). What was called before a window began is taken from the walk with tables; returns confirm it or
+ * not. -a MS    no steps from the entry point: runs freely for so long, then one thread is stepped in windows: -T NAME,
+ * or the one that has used most processor time -f N     instructions of the start that are all looked at (default
+ * 20000); then each one the first time it is met, -e N     and one in N (default 97) but in either way no more than
+ * take a third of the time -t S     ends after so many seconds (default 30) -o FILE  appends what went wrong, by place
+ * of the code, with its instructions
  *
  * Prints rows for people, and one for mk: "sum NAME steps mode checked first whole mode checked first whole".
  */
@@ -24,7 +23,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { VISITS = 1 << 18, TIMES = 3 };
+enum { VISITS = 1 << 18, SHARE = 3, GRACE = 3 };
 
 extern char **environ;
 
@@ -37,6 +36,7 @@ struct options {
 struct run {
     struct trace trace;
     struct options options;
+    double begin;
     uint64_t looked;
     uint64_t visits[VISITS];
 };
@@ -67,7 +67,12 @@ static bool is_due(struct trace *trace, uint64_t pc)
     const uint64_t n = run->looked++;
     const bool is_new = *visit != pc;
     *visit = pc;
-    return n < run->options.full || is_new || n % run->options.every == 0;
+    if (n >= run->options.full && !is_new && n % run->options.every != 0)
+        return false;
+    const double elapsed = judge_clock() - run->begin;
+    for (unsigned m = 0; m < STEP_MODES; m++)
+        trace->judge.is_mode[m] = m != STEP_BOUNDS && SHARE * trace->judge.spent[m] <= elapsed + GRACE;
+    return trace->judge.is_mode[STEP_TABLES] || trace->judge.is_mode[STEP_WITHOUT];
 }
 
 static bool step_for(struct run *run, struct user_regs_struct *regs, uint64_t steps)
@@ -96,6 +101,7 @@ static void step_all(struct run *run)
     if (more && !run->options.attach)
         more = step_for(run, &regs, run->options.start);
     trace_flush(&run->trace);
+    run->options.full = 0;
     if (more)
         step_windows(run);
     trace_flush(&run->trace);
@@ -108,10 +114,13 @@ static const char *const mode_titles[STEP_MODES] = { "tables", "bounds", "analys
 static void print_events(const struct run *run)
 {
     const struct trace_events *e = &run->trace.events;
-    printf("#   shadow: %" PRIu64 " jumps out of frames, %" PRIu64 " moved and %" PRIu64 " pushed return addresses, %" PRIu64
-           " stack switches; calls assumed %" PRIu64 ", confirmed %" PRIu64 ", refuted %" PRIu64 "; %" PRIu64
-           " instructions between frames\n",
-           e->left, e->moved, e->pushed, e->switched, e->adopted, e->confirmed, e->refuted, e->between);
+    printf("#   shadow: jumps out of frames %" PRIu64 ", moved return addresses %" PRIu64
+           ", returns used as jumps %" PRIu64 ", stack switches %" PRIu64 "; assumed calls %" PRIu64
+           ", of these returned to %" PRIu64 ", refuted %" PRIu64 "\n",
+           e->left, e->moved, e->pushed, e->switched, e->adopted, e->confirmed, e->refuted);
+    printf("#   not judged: %" PRIu64 " instructions between frames, %" PRIu64
+           " walks on the way out of frames, %" PRIu64 " by return addresses written over\n",
+           e->between, e->forgiven, run->trace.judge.overwritten);
 }
 
 static void report(const struct run *run)
@@ -119,7 +128,7 @@ static void report(const struct run *run)
     const char *name = run->options.name;
     for (unsigned m = 0; m < STEP_MODES; m++) {
         const struct step_score *s = &run->trace.scores[m];
-        if (!run->trace.judge.is_mode[m])
+        if (m == STEP_BOUNDS)
             continue;
         printf("%-18s %-8s %8" PRIu64 " walks of %8" PRIu64 " steps: whole %8.4f %%, first caller %8.4f %%\n", name,
                mode_titles[m], s->checked, run->trace.target.steps, score_percent(s->whole, s->checked),
@@ -131,9 +140,11 @@ static void report(const struct run *run)
         printf("#   the shadow stack overflowed: stepped no further\n");
     if (run->trace.target.executed)
         printf("#   another program was executed: stepped no further\n");
+    printf("#   %.1f s, of these %.1f in walks with tables, %.1f without\n", judge_clock() - run->begin,
+           run->trace.judge.spent[STEP_TABLES], run->trace.judge.spent[STEP_WITHOUT]);
     printf("sum %s %" PRIu64, name, run->trace.target.steps);
     for (unsigned m = 0; m < STEP_MODES; m++)
-        if (run->trace.judge.is_mode[m])
+        if (m != STEP_BOUNDS)
             printf(" %s %" PRIu64 " %" PRIu64 " %" PRIu64, mode_titles[m], run->trace.scores[m].checked,
                    run->trace.scores[m].first, run->trace.scores[m].whole);
     printf("\n");
@@ -145,7 +156,7 @@ static void write_findings(struct run *run)
     if (!to)
         return;
     for (unsigned m = 0; m < STEP_MODES; m++)
-        if (run->trace.judge.is_mode[m])
+        if (m != STEP_BOUNDS)
             findings_write(to, run->options.name, mode_titles[m], &run->trace, (enum step_mode)m);
     (void)fclose(to);
 }
@@ -162,10 +173,12 @@ static bool parse(int argc, char *argv[], struct options *o)
             const char **text;
             uint64_t *large;
             unsigned *small;
-        } rows[] = { { 'n', &o->name, NULL, NULL },   { 'T', &o->thread, NULL, NULL },  { 'o', &o->findings, NULL, NULL },
-                     { 's', NULL, &o->start, NULL },  { 'k', NULL, &o->window, NULL },  { 'f', NULL, &o->full, NULL },
-                     { 'e', NULL, &o->every, NULL },  { 'w', NULL, NULL, &o->windows }, { 'g', NULL, NULL, &o->gap },
-                     { 'a', NULL, NULL, &o->attach }, { 't', NULL, NULL, &o->seconds } };
+        } rows[] = { { 'n', &o->name, NULL, NULL },     { 'T', &o->thread, NULL, NULL },
+                     { 'o', &o->findings, NULL, NULL }, { 's', NULL, &o->start, NULL },
+                     { 'k', NULL, &o->window, NULL },   { 'f', NULL, &o->full, NULL },
+                     { 'e', NULL, &o->every, NULL },    { 'w', NULL, NULL, &o->windows },
+                     { 'g', NULL, NULL, &o->gap },      { 'a', NULL, NULL, &o->attach },
+                     { 't', NULL, NULL, &o->seconds } };
         size_t i = 0;
         while (i < sizeof rows / sizeof *rows && rows[i].letter != c)
             i++;
@@ -186,10 +199,17 @@ static bool open_run(struct run *run, char *argv[])
     static const bool is_mode[STEP_MODES] = { true, false, true };
     const struct options *o = &run->options;
     struct target *t = &run->trace.target;
-    const bool started = o->attach ? target_attach(t, argv, environ, o->attach, o->thread)
-                                   : target_start(t, argv, environ);
+    const bool started =
+        o->attach ? target_attach(t, argv, environ, o->attach, o->thread) : target_start(t, argv, environ);
     t->over = &over;
     return started && judge_open(&run->trace.judge, t, is_mode);
+}
+
+static void remove_perfmap(pid_t pid)
+{
+    char path[40];
+    (void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)pid);
+    (void)unlink(path);
 }
 
 int main(int argc, char *argv[])
@@ -202,6 +222,7 @@ int main(int argc, char *argv[])
     }
     run->trace.due = is_due;
     run->trace.arg = run;
+    run->begin = judge_clock();
     const bool opened = open_run(run, &argv[optind]);
     if (opened) {
         set_alarm(run->options.seconds);
@@ -213,6 +234,7 @@ int main(int argc, char *argv[])
         printf("%-18s cannot be run\n", run->options.name);
     }
     target_end(&run->trace.target);
+    remove_perfmap(run->trace.target.pid);
     free(run);
     return opened ? 0 : 1;
 }

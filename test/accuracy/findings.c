@@ -92,7 +92,7 @@ static void print_code(FILE *to, struct trace *trace, uint64_t pc, uint64_t begi
 {
     char text[128];
     uint64_t at = first_shown(trace, pc, begin);
-    for (size_t after = 0; after < AFTER; after += at > pc) {
+    for (size_t after = 0; after<AFTER; after += at> pc) {
         const size_t length = instruction(trace, at, text, sizeof text);
         if (length == 0)
             return;
@@ -104,9 +104,10 @@ static void print_code(FILE *to, struct trace *trace, uint64_t pc, uint64_t begi
 static void print_group(FILE *to, struct trace *trace, const struct group *group, bool code)
 {
     const struct step_walk *w = &group->miss->walk;
-    fprintf(to, "%" PRIu64 " walks at %zu places: frame %u %s, %s/%s, stop %s; its callee is ", group->times, group->places,
-            w->at, score_verdict_name((enum step_verdict)w->whole), sw_source_name((enum sw_source)w->source),
-            sw_trust_name((enum sw_trust)w->trust), sw_stop_name((enum sw_stop)w->stop));
+    fprintf(to, "%" PRIu64 " walks at %zu places: frame %u %s, %s/%s, stop %s; its callee is ", group->times,
+            group->places, w->at, score_verdict_name((enum step_verdict)w->whole),
+            sw_source_name((enum sw_source)w->source), sw_trust_name((enum sw_trust)w->trust),
+            sw_stop_name((enum sw_stop)w->stop));
     print_place(to, trace, w->from);
     fprintf(to, "\n  expected sp %" PRIx64 " pc ", w->expected.sp);
     print_place(to, trace, w->expected.pc);
@@ -114,8 +115,8 @@ static void print_group(FILE *to, struct trace *trace, const struct group *group
     print_place(to, trace, w->got.pc);
     for (unsigned n = 0; n < SHADOW_NONVOLATILE && w->whole == STEP_WRONG_REGISTER; n++)
         if (w->got.nv[n] != w->expected.nv[n])
-            fprintf(to, "\n  nonvolatile register %u: expected %" PRIx64 ", got %" PRIx64 " if known", n, w->expected.nv[n],
-                    w->got.nv[n]);
+            fprintf(to, "\n  nonvolatile register %u: expected %" PRIx64 ", got %" PRIx64 " if known", n,
+                    w->expected.nv[n], w->got.nv[n]);
     fprintf(to, "\n  the walk began at ");
     print_place(to, trace, group->miss->pc);
     fprintf(to, "\n");

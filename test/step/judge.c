@@ -6,8 +6,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-enum { PROLOGUE_BYTES = 32, MOST_FRAMES = SHADOW_DEPTH + 8 };
+enum { PROLOGUE_BYTES = 32, LOOSE = 2048, MOST_FRAMES = SHADOW_DEPTH + 8 };
 
 /* ---- set-up ---- */
 
@@ -34,7 +35,7 @@ static bool is_new(struct judge *j, uint64_t begin)
     return true;
 }
 
-/* Files are position independent and begin with their offset 0: its address is the bias of their symbols. */
+/* Files begin with their offset 0. */
 static bool add_symbols(struct judge *j)
 {
     const struct target *t = j->target;
@@ -139,6 +140,13 @@ static void walker_for(const struct judge *j, enum step_mode mode, struct sw_wal
                                   .flags = mode == STEP_TABLES ? 0 : SW_WALK_NO_TABLES };
 }
 
+/* A return address that was written over leads elsewhere: the end of a throw does so. Then nobody can tell the truth.
+ */
+static bool is_overwritten(const struct judge *j, const struct shadow_entry *truth)
+{
+    return !truth->interrupted && !truth->assumed && target_word(j->target, truth->slot) != truth->regs.pc;
+}
+
 /* One frame against the truth, null: there should be none. Fills in `got` and `known`. */
 static enum step_verdict judge_frame(const struct sw_frame *frame, const struct shadow_entry *truth,
                                      struct step_walk *walk)
@@ -154,7 +162,9 @@ static enum step_verdict judge_frame(const struct sw_frame *frame, const struct 
         walk->got.nv[n] = regs->r[order[n]];
     if (!truth)
         return STEP_TOO_FAR;
-    if (walk->got.pc != truth->regs.pc || walk->got.sp != truth->regs.sp || frame->exact != truth->interrupted)
+    const uint64_t off = walk->got.sp - truth->regs.sp;
+    const bool is_sp = off == 0 || (truth->loose && off + LOOSE <= 2 * LOOSE);
+    if (walk->got.pc != truth->regs.pc || !is_sp || frame->exact != truth->interrupted)
         return STEP_WRONG_PLACE;
     for (unsigned n = 0; n < SHADOW_NONVOLATILE && !truth->assumed; n++)
         if (sw_regs_has(regs, order[n]) && walk->got.nv[n] != truth->regs.nv[n])
@@ -192,6 +202,10 @@ static void judge_walk(struct judge *j, enum step_mode mode, const struct sw_reg
             out->first = (uint8_t)verdict;
         if (more)
             out->frames[walk.frame.trust][verdict == STEP_RIGHT]++;
+        if (verdict == STEP_WRONG_PLACE && is_overwritten(j, expected)) {
+            j->overwritten++;
+            out->judged = false;
+        }
         left -= left > 0;
     }
     out->whole = (uint8_t)verdict;
@@ -213,6 +227,13 @@ static enum step_place place_of(const struct judge *j, uint64_t pc, const struct
     return symbol && !symbol->cold && pc - symbol->begin < PROLOGUE_BYTES ? STEP_PROLOGUE : STEP_OTHER;
 }
 
+double judge_clock(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 void judge_sample(struct judge *j, const struct user_regs_struct *u, const struct shadow *truth,
                   struct step_sample *sample)
 {
@@ -222,21 +243,28 @@ void judge_sample(struct judge *j, const struct user_regs_struct *u, const struc
         read_perfmap(j);
     start_regs(u, &start);
     target_look(j->target, u->rsp);
+    double begin = judge_clock();
     for (unsigned m = 0; m < STEP_MODES; m++) {
         /* With bounds: where there are some. Code without a symbol is the third mode's. */
         if (!j->is_mode[m] ||
             (m == STEP_BOUNDS && sample->place != STEP_PLT && sw_codemap_find(j->bounds, u->rip, NULL) != SW_OK))
             continue;
         judge_walk(j, (enum step_mode)m, &start, truth, &sample->walks[m]);
+        const double end = judge_clock();
+        j->spent[m] += end - begin;
+        begin = end;
     }
 }
 
 /* ---- adopting ---- */
 
-/* A frame as the entry of a call that was not seen. An interrupted one lies behind the frame that its handler returns to. */
+/* A frame as the entry of a call that was not seen. An interrupted one lies behind the frame that its handler returns
+ * to. */
 static struct shadow_entry entry_of(const struct sw_frame *frame, uint64_t callee_sp)
 {
-    struct shadow_entry entry = { .assumed = true, .interrupted = frame->exact };
+    struct shadow_entry entry = { .assumed = true,
+                                  .interrupted = frame->exact,
+                                  .loose = frame->trust != SW_TRUST_EXACT };
     entry.regs.pc = sw_regs_pc(&frame->regs);
     entry.regs.sp = sw_regs_sp(&frame->regs);
     entry.slot = (frame->exact ? callee_sp : entry.regs.sp) - 8;
@@ -263,7 +291,7 @@ void judge_adopt(struct judge *j, const struct user_regs_struct *u, struct shado
     walker_for(j, STEP_TABLES, &walker);
     shadow->count = 0;
     sw_walk_start(&walk, &walker, &j->scratch, &start, true);
-    while (sw_walk_next(&walk) && shadow->count < SHADOW_DEPTH / 2) {
+    while (shadow->count < SHADOW_DEPTH / 2 && sw_walk_next(&walk) && walk.frame.trust != SW_TRUST_GUESS) {
         if (walk.depth > 1)
             shadow->entries[shadow->count++] = entry_of(&walk.frame, sp);
         sp = sw_regs_sp(&walk.frame.regs);

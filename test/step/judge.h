@@ -18,7 +18,8 @@ enum { JUDGE_FILES = 1024 };
  * bounds   Every function that has a symbol with a size.
  * jit      The ranges of the program's perf map, if it writes one.
  * files    The images whose symbols are in.
- * is_mode  The walks that are made.
+ * overwritten  Walks not judged since the return address that they needed was written over.
+ * is_mode  The walks that are made; spent: seconds that they took.
  */
 struct judge {
     struct target *target;
@@ -31,7 +32,9 @@ struct judge {
     size_t file_count;
     uint64_t vdso_begin, vdso_end;
     uint64_t main_begin;
+    uint64_t overwritten;
     bool is_mode[STEP_MODES];
+    double spent[STEP_MODES];
     struct sw_scratch scratch;
 };
 
@@ -42,11 +45,13 @@ void judge_close(struct judge *judge);
 /* Takes note of images that were mapped or unmapped, and of what the perf map has got. */
 void judge_sync(struct judge *judge);
 
+double judge_clock(void);
+
 /* Walks from the registers in each mode and compares with the truth. */
 void judge_sample(struct judge *judge, const struct user_regs_struct *regs, const struct shadow *truth,
                   struct step_sample *sample);
 
-/* The stack as the walk with tables sees it, as assumed calls; what it does not see is unknown. */
+/* The stack as the walk with tables sees it, as assumed calls; from where it guesses on it is unknown. */
 void judge_adopt(struct judge *judge, const struct user_regs_struct *regs, struct shadow *shadow);
 
 #endif

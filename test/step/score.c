@@ -34,7 +34,7 @@ static void add_miss(struct step_score *score, uint64_t pc, const struct step_wa
     struct step_miss *misses = score->misses[walk->at != 1];
     size_t *count = &score->miss_count[walk->at != 1];
     for (size_t i = 0; i < *count; i++)
-        if (misses[i].pc == pc && misses[i].walk.at == walk->at) {
+        if (misses[i].walk.from == walk->from && misses[i].walk.whole == walk->whole) {
             misses[i].times++;
             return;
         }

@@ -45,7 +45,7 @@ struct step_sample {
     struct step_walk walks[STEP_MODES];
 };
 
-/* A miss, once per instruction. */
+/* A miss, once per place whose caller was not found; pc is where the first such walk began. */
 struct step_miss {
     uint64_t pc;
     uint64_t times;

@@ -87,6 +87,32 @@ static bool is_resumed(const struct shadow *shadow, const struct shadow_regs *af
     return top && top->interrupted && (after->sp != top->slot + 8 || after->pc == top->regs.pc);
 }
 
+bool shadow_wants_top(const struct shadow *shadow, enum shadow_kind kind)
+{
+    return kind == SHADOW_CALL || (kind == SHADOW_PLAIN && shadow->count && shadow->entries[shadow->count - 1].popped);
+}
+
+/* A return address that is popped into a register, and pushed again when arguments have been added or taken away. */
+static enum shadow_event follow_popped(struct shadow *shadow, const struct shadow_regs *before,
+                                       const struct shadow_regs *after, uint64_t top)
+{
+    struct shadow_entry *entry = shadow->count ? &shadow->entries[shadow->count - 1] : NULL;
+    if (!entry || entry->interrupted || entry->unknown)
+        return SHADOW_NOTHING;
+    if (!entry->popped) {
+        entry->popped = after->sp > entry->slot;
+        return SHADOW_NOTHING;
+    }
+    if (after->sp != before->sp - 8 || top != entry->regs.pc)
+        return SHADOW_NOTHING;
+    const bool moved = entry->slot != after->sp;
+    entry->popped = false;
+    entry->loose = entry->loose || moved;
+    entry->slot = after->sp;
+    entry->regs.sp = after->sp + 8;
+    return moved ? SHADOW_MOVED : SHADOW_NOTHING;
+}
+
 enum shadow_event shadow_step(struct shadow *shadow, enum shadow_kind kind, const struct shadow_regs *before,
                               const struct shadow_regs *after, uint64_t top)
 {
@@ -114,7 +140,7 @@ enum shadow_event shadow_step(struct shadow *shadow, enum shadow_kind kind, cons
         return dropped == 1 && expected ? SHADOW_RETURNED : SHADOW_LEFT;
     }
     default:
-        return SHADOW_NOTHING;
+        return follow_popped(shadow, before, after, top);
     }
 }
 
@@ -138,6 +164,13 @@ void shadow_switch(struct shadow *shadow, uint64_t begin, uint64_t end)
             return;
         }
     push(shadow, &beyond);
+}
+
+void shadow_forget(struct shadow *shadow)
+{
+    const struct shadow_entry all = { .slot = UINT64_MAX, .unknown = true };
+    shadow->count = 0;
+    push(shadow, &all);
 }
 
 bool shadow_between(const struct shadow *shadow, const struct shadow_regs *now)

@@ -25,6 +25,8 @@ struct shadow_regs {
  * slot         Where the return address lies; for an interrupted frame, where the kernel's frame for the handler ends.
  * interrupted  regs are those at which a signal came.
  * assumed      Not seen to be called: somebody's word for it, until it is returned to. nv means nothing.
+ * loose        regs.sp means not quite what it says: the callee may pop its arguments, as code of JITs does.
+ * popped       The return address was popped, and may be pushed elsewhere.
  * unknown      From here outwards nothing is known; regs mean nothing.
  */
 struct shadow_entry {
@@ -32,6 +34,8 @@ struct shadow_entry {
     uint64_t slot;
     bool interrupted;
     bool assumed;
+    bool loose;
+    bool popped;
     bool unknown;
 };
 
@@ -53,14 +57,15 @@ enum shadow_event {
     SHADOW_RETURNED, /* to the caller */
     SHADOW_LEFT,     /* past it: longjmp, a throw's landing, sigreturn to elsewhere */
     SHADOW_RESUMED,  /* back from a signal handler */
-    SHADOW_MOVED,    /* to the caller, by a return address that had been moved */
+    SHADOW_MOVED,    /* to the caller, by a return address that had been moved; or the moving */
     SHADOW_PUSHED    /* a return to a pushed address: a jump */
 };
 
 /*
  * Records one executed instruction.
  *
- * top      The word at after->sp: the return address, if the instruction was a call.
+ * top      The word at after->sp: the return address, if the instruction was a call; what was pushed, where
+ *          shadow_wants_top says so.
  */
 enum shadow_event shadow_step(struct shadow *shadow, enum shadow_kind kind, const struct shadow_regs *before,
                               const struct shadow_regs *after, uint64_t top);
@@ -70,12 +75,18 @@ enum shadow_event shadow_step(struct shadow *shadow, enum shadow_kind kind, cons
 void shadow_signal(struct shadow *shadow, const struct shadow_regs *before, const struct shadow_regs *handler,
                    uint64_t restorer);
 
+/* Whether shadow_step needs the word on top of the stack. */
+bool shadow_wants_top(const struct shadow *shadow, enum shadow_kind kind);
+
 /*
  * Records that the stack pointer went to another stack, [begin, end), by an instruction that is no call: a switch of
  * contexts, or a jump out of an alternate stack. Calls that are still on that stack come back; below others nothing is
  * known.
  */
 void shadow_switch(struct shadow *shadow, uint64_t begin, uint64_t end);
+
+/* Nothing is known any more. */
+void shadow_forget(struct shadow *shadow);
 
 /* The stack pointer is above the return address of the code being executed: it is on its way elsewhere, and who its
  * caller is is not defined. */

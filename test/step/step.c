@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { WARM = 2, VISITS = 1 << 16 };
@@ -172,20 +171,13 @@ static bool parse(int argc, char *argv[], struct options *options)
     return optind < argc && options->sample != 0 && options->library != 0;
 }
 
-static double seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 int main(int argc, char *argv[])
 {
     static struct step_score totals[STEP_MODES];
     struct options options;
     unsigned number = 0;
     bool passed = true;
-    const double begin = seconds();
+    const double begin = judge_clock();
     if (!parse(argc, argv, &options)) {
         fprintf(stderr, "usage: step [-a] [-v] [-s N] [-l N] [-n NAME -- PROGRAM ARGS... | PROGRAM...]\n");
         return 2;
@@ -203,7 +195,7 @@ int main(int argc, char *argv[])
                totals[m].checked);
         score_print_tables(stdout, &totals[m]);
     }
-    printf("# %.1f seconds\n", seconds() - begin);
+    printf("# %.1f seconds\n", judge_clock() - begin);
     printf("step: %" PRIu64 " of %" PRIu64 " instructions right with tables, %" PRIu64 " of %" PRIu64
            " with bounds, %" PRIu64 " of %" PRIu64 " without\n",
            totals[STEP_TABLES].first, totals[STEP_TABLES].checked, totals[STEP_BOUNDS].first,

@@ -70,8 +70,21 @@ static void add_plt(struct symbols *s, const GElf_Shdr *header, uint64_t bias)
         s->plts[s->plt_count++] = (struct plt){ header->sh_addr + bias, header->sh_addr + header->sh_size + bias };
 }
 
-static bool add_elf(struct symbols *s, Elf *elf, uint64_t bias)
+/* What is added to the addresses in a file whose first page is mapped at an address. */
+static uint64_t bias_of(Elf *elf, uint64_t address)
 {
+    GElf_Phdr header;
+    size_t count = 0;
+    (void)elf_getphdrnum(elf, &count);
+    for (size_t i = 0; i < count; i++)
+        if (gelf_getphdr(elf, (int)i, &header) && header.p_type == PT_LOAD)
+            return address - (header.p_vaddr - header.p_offset);
+    return address;
+}
+
+static bool add_elf(struct symbols *s, Elf *elf, uint64_t address)
+{
+    const uint64_t bias = bias_of(elf, address);
     size_t strings;
     Elf_Scn *section = NULL, *best = NULL;
     GElf_Shdr header, chosen = { 0 };
@@ -91,7 +104,7 @@ static bool add_elf(struct symbols *s, Elf *elf, uint64_t bias)
     return !best || add_table(s, elf, best, &chosen, bias);
 }
 
-bool symbols_add(struct symbols *s, const char *path, uint64_t bias)
+bool symbols_add(struct symbols *s, const char *path, uint64_t address)
 {
     const int file = open(path, O_RDONLY);
     bool done = false;
@@ -99,7 +112,7 @@ bool symbols_add(struct symbols *s, const char *path, uint64_t bias)
         return false;
     Elf *elf = elf_begin(file, ELF_C_READ_MMAP, NULL);
     if (elf)
-        done = add_elf(s, elf, bias);
+        done = add_elf(s, elf, address);
     elf_end(elf);
     close(file);
     return done;

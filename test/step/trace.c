@@ -21,21 +21,27 @@ static void count_sample(struct trace *trace, const struct step_sample *sample)
         score_add(&trace->scores[m], sample, (enum step_mode)m);
 }
 
+/* The n-th waiting sample, oldest first. */
+static struct step_sample *recent(struct trace *trace, size_t n)
+{
+    return &trace->recent[(trace->recent_first + n) % TRACE_RECENT];
+}
+
 void trace_flush(struct trace *trace)
 {
     for (size_t i = 0; i < trace->recent_count; i++)
-        count_sample(trace, &trace->recent[i]);
+        count_sample(trace, recent(trace, i));
     trace->recent_count = 0;
 }
 
 static struct step_sample *next_sample(struct trace *trace)
 {
     if (trace->recent_count == TRACE_RECENT) {
-        count_sample(trace, &trace->recent[0]);
-        memmove(trace->recent, trace->recent + 1, (TRACE_RECENT - 1) * sizeof trace->recent[0]);
+        count_sample(trace, recent(trace, 0));
+        trace->recent_first++;
         trace->recent_count--;
     }
-    struct step_sample *sample = &trace->recent[trace->recent_count++];
+    struct step_sample *sample = recent(trace, trace->recent_count++);
     memset(sample, 0, sizeof *sample);
     return sample;
 }
@@ -43,24 +49,42 @@ static struct step_sample *next_sample(struct trace *trace)
 static void mark_epilogue(struct trace *trace, size_t depth)
 {
     for (size_t i = trace->recent_count, n = 0; i-- > 0 && n < EPILOGUE_INSNS; n++) {
-        if (trace->recent[i].depth != depth)
+        struct step_sample *sample = recent(trace, i);
+        if (sample->depth != depth)
             return;
-        if (trace->recent[i].place == STEP_OTHER)
-            trace->recent[i].place = STEP_EPILOGUE;
+        if (sample->place == STEP_OTHER)
+            sample->place = STEP_EPILOGUE;
     }
 }
 
+/* Whether a walk said what holds where a jump led: its place, or in a frame that was left, its registers. */
+static bool is_of_landing(const struct step_walk *w, const struct shadow_regs *landing)
+{
+    static const uint8_t bits[SHADOW_NONVOLATILE] = { 3, 5, 12, 13, 14, 15 };
+    if (w->whole == STEP_WRONG_PLACE)
+        return w->got.pc == landing->pc && w->got.sp == landing->sp;
+    if (w->whole != STEP_WRONG_REGISTER || w->expected.sp > landing->sp)
+        return false;
+    for (unsigned n = 0; n < SHADOW_NONVOLATILE; n++)
+        if ((w->known >> bits[n] & 1) && w->got.nv[n] != w->expected.nv[n] && w->got.nv[n] != landing->nv[n])
+            return false;
+    return true;
+}
+
 /*
- * A jump out of frames has happened (longjmp, the end of a throw). Just before it the unwind tables tell where it
- * leads, and rightly so: a walk that said that is right.
+ * A jump out of frames has happened (longjmp, the end of a throw). While it was prepared the landing's registers were
+ * written over those that were saved in frames to be left, and just before it the unwind tables tell where it leads,
+ * and rightly so: a walk that said that is right.
  */
 static void forgive_leaving(struct trace *trace, const struct shadow_regs *after)
 {
     for (size_t i = 0; i < trace->recent_count; i++)
         for (unsigned m = 0; m < STEP_MODES; m++) {
-            struct step_walk *w = &trace->recent[i].walks[m];
-            if (w->first == STEP_WRONG_PLACE && w->got.pc == after->pc && w->got.sp == after->sp)
+            struct step_walk *w = &recent(trace, i)->walks[m];
+            if (w->judged && is_of_landing(w, after)) {
                 w->judged = false;
+                trace->events.forgiven++;
+            }
         }
 }
 
@@ -116,9 +140,12 @@ static void count_event(struct trace *trace, enum shadow_event event, bool was_a
     struct trace_events *e = &trace->events;
     e->left += event == SHADOW_LEFT && !was_assumed;
     e->moved += event == SHADOW_MOVED;
-    e->pushed += event == SHADOW_PUSHED;
+    e->pushed += event == SHADOW_PUSHED && !was_assumed;
     e->confirmed += was_assumed && (event == SHADOW_RETURNED || event == SHADOW_RESUMED);
-    e->refuted += was_assumed && event == SHADOW_LEFT;
+    if (was_assumed && (event == SHADOW_LEFT || event == SHADOW_PUSHED)) {
+        e->refuted++;
+        shadow_forget(&trace->shadow);
+    }
 }
 
 /* A stack pointer that went far by an instruction that transfers no control may be on another stack. */
@@ -136,12 +163,18 @@ static void check_switch(struct trace *trace, const struct shadow_regs *before, 
     shadow_switch(&trace->shadow, to->begin, to->end);
 }
 
+static bool is_generated(const struct trace *trace, uint64_t pc)
+{
+    const struct sw_map *map = target_map_at(&trace->target, pc);
+    return !map || (!target_is_file(map) && map->path_size == 0) || map->shared;
+}
+
 static void record(struct trace *trace, enum shadow_kind kind, const struct user_regs_struct *u,
                    const struct user_regs_struct *v, bool entered)
 {
     struct shadow *shadow = &trace->shadow;
     const struct shadow_regs before = watched(u), after = watched(v);
-    const uint64_t top = entered || kind == SHADOW_CALL ? target_word(&trace->target, after.sp) : 0;
+    const uint64_t top = entered || shadow_wants_top(shadow, kind) ? target_word(&trace->target, after.sp) : 0;
     const size_t depth = shadow->count;
     const bool assumed = depth && shadow->entries[depth - 1].assumed;
     if (entered) {
@@ -154,9 +187,11 @@ static void record(struct trace *trace, enum shadow_kind kind, const struct user
         check_switch(trace, &before, &after);
     const enum shadow_event event = shadow_step(shadow, kind, &before, &after, top);
     count_event(trace, event, assumed);
+    if (event == SHADOW_CALLED)
+        shadow->entries[shadow->count - 1].loose = is_generated(trace, before.pc) || is_generated(trace, after.pc);
     if (event == SHADOW_RETURNED)
         mark_epilogue(trace, depth);
-    if (event == SHADOW_LEFT)
+    if (event == SHADOW_LEFT && !assumed)
         forgive_leaving(trace, &after);
 }
 

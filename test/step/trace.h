@@ -6,12 +6,13 @@
 
 #include "judge.h"
 
-enum { TRACE_RECENT = 8 };
+enum { TRACE_RECENT = 1024 };
 
 /* How often the shadow stack met what is no call and no return, and what became of what it was told. */
 struct trace_events {
     uint64_t between;  /* instructions not judged: sp above the return address */
     uint64_t left;     /* jumps out of frames */
+    uint64_t forgiven; /* walks not judged since such a jump was under way */
     uint64_t moved;    /* returns by a moved return address */
     uint64_t pushed;   /* returns used as jumps */
     uint64_t switched; /* changes of stacks */
@@ -20,7 +21,8 @@ struct trace_events {
 };
 
 /*
- * recent: the last samples, not counted yet; what comes next may show an epilogue, or that a jump was under way.
+ * recent: a ring of the last samples, not counted yet: what comes next may show an epilogue, or that a jump was under
+ * way.
  * due: whether an instruction is to be looked at; arg: the caller's.
  */
 struct trace {
@@ -29,7 +31,7 @@ struct trace {
     struct shadow shadow;
     struct step_score scores[STEP_MODES];
     struct step_sample recent[TRACE_RECENT];
-    size_t recent_count;
+    size_t recent_first, recent_count;
     struct trace_events events;
     bool (*due)(struct trace *trace, uint64_t pc);
     void *arg;

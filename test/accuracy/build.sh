@@ -1,0 +1,57 @@
+#!/bin/sh
+# build.sh OUT: compiles what accuracy.sh steps besides installed programs into OUT: throws, handlers; and without any unwind
+# table of their own, by gcc and clang at five levels, joined-COMPILER-LEVEL (the programs of the single-step test in one)
+# and mixed-COMPILER-LEVEL (generated functions of mixed shapes).
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+out=${1:?build.sh OUT}
+mkdir -p "$out/parts"
+out=$(cd "$out" && pwd)
+bare="-std=c11 -D_GNU_SOURCE -w -fno-asynchronous-unwind-tables -fno-unwind-tables"
+
+newer() { [ -f "$1" ] && [ -z "$(find "$here" "$here/../step/programs" -type f -newer "$1")" ]; }
+
+# part COMPILER LEVEL SOURCE NAME: one step program whose main is called main_NAME, all else local to it
+part() {
+    # shellcheck disable=SC2046,SC2086
+    "$1" $bare "-$2" $(sed -n '1s,^/\* step: \(.*\) \*/$,\1,p' "$3") -Dmain="main_$4" -c "$3" -o "$out/parts/$4.o"
+    objcopy --keep-global-symbol="main_$4" "$out/parts/$4.o"
+}
+
+joined() {
+    made=$out/joined-$1-$2
+    ! newer "$made" || return 0
+    : >"$out/parts/calls"
+    # noreturn.c ends the program.
+    for source in $(ls "$here"/../step/programs/*.c | grep -v noreturn) "$here/../step/programs/noreturn.c"; do
+        name=$(basename "$source" .c)
+        part "$1" "$2" "$source" "$name"
+        echo "$name" >>"$out/parts/calls"
+    done
+    {
+        sed 's/.*/int main_&(void);/' "$out/parts/calls"
+        echo 'int main(void) {'
+        sed 's/.*/    main_&();/' "$out/parts/calls"
+        echo '    return 0; }'
+    } >"$out/parts/main.c"
+    # shellcheck disable=SC2046,SC2086
+    "$1" $bare "-$2" "$out/parts/main.c" $(sed "s,.*,$out/parts/&.o," "$out/parts/calls") -o "$made" -lm -Wl,-z,lazy
+}
+
+mixed() {
+    made=$out/mixed-$1-$2
+    ! newer "$made" || return 0
+    awk -v seed=4 -v count=300 -f "$here/generate.awk" >"$out/parts/mixed.c"
+    # shellcheck disable=SC2086
+    "$1" $bare "-$2" "$out/parts/mixed.c" -o "$made" -Wl,-z,lazy
+}
+
+for cc in gcc clang; do
+    command -v "$cc" >/dev/null 2>&1 || continue
+    for level in O0 O1 O2 O3 Os; do
+        joined "$cc" "$level"
+        mixed "$cc" "$level"
+    done
+done
+newer "$out/handlers" || gcc -O2 -std=c11 -D_GNU_SOURCE "$here/programs/handlers.c" -o "$out/handlers"
+! command -v g++ >/dev/null 2>&1 || newer "$out/throws" || g++ -O2 -std=c++17 "$here/programs/throws.cc" -o "$out/throws"

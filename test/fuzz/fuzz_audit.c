@@ -1,0 +1,39 @@
+/*
+ * The audit over any bytes: it ends, every verdict and name is in range, and what it shows lies inside of its entry.
+ */
+#include <snapwalk/audit.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { SHOWN_MAX = 20000 }; /* so that a run stays short; the audit itself is linear in code and tables */
+
+static void expect(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static bool look(void *arg, const struct sw_audit_insn *insn)
+{
+    unsigned *left = arg;
+    char text[64];
+    expect(insn->verdict < SW_AUDIT_VERDICT_COUNT && insn->behind < SW_AUDIT_BEHIND_COUNT);
+    expect(insn->trust < SW_TRUST_COUNT && insn->reg < SW_X64_COUNT && insn->length > 0);
+    expect(insn->address >= insn->function->begin && insn->address < insn->function->end);
+    expect(insn->length <= insn->function->end - insn->address);
+    expect(strlen(sw_audit_text(insn->table, text, sizeof text)) < sizeof text);
+    expect(strlen(sw_audit_text(insn->analysis, text, sizeof text)) < sizeof text);
+    return --*left > 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    for (uint32_t flags = 0; flags <= SW_AUDIT_END_UNKNOWN; flags++) {
+        unsigned left = SHOWN_MAX;
+        expect((unsigned)sw_audit_file(data, size, NULL, flags, look, &left) < SW_STATUS_COUNT);
+    }
+    return 0;
+}
