@@ -4,13 +4,22 @@
  */
 #include "grace.h"
 
-enum { ALL_STRIPES = (1 << SW_GRACE_STRIPES) - 1 };
+#include <assert.h>
+
+enum { COUNTERS = 2 * SW_GRACE_STRIPES }; /* of one side: a seat and a crowd in each stripe */
+
+static_assert(COUNTERS == 32, "unseen has a bit for each");
+
+static _Atomic uint32_t *counter(struct sw_grace *grace, unsigned i, unsigned side)
+{
+    return &grace->readers[i / 2 * SW_GRACE_STRIPE + (i % 2 ? SW_GRACE_CROWD : SW_GRACE_SEAT) + side];
+}
 
 void sw_grace_init(struct sw_grace *grace, void (*release)(void *arg, struct sw_retired *block), void *arg)
 {
-    for (unsigned i = 0; i < SW_GRACE_STRIPES; i++)
+    for (unsigned i = 0; i < COUNTERS; i++)
         for (unsigned side = 0; side < 2; side++)
-            atomic_init(&grace->stripe[i].readers[side], 0);
+            atomic_init(counter(grace, i, side), 0);
     atomic_init(&grace->side, 0);
     grace->unseen[0] = grace->unseen[1] = 0;
     grace->waiting = grace->fresh = NULL;
@@ -35,12 +44,12 @@ static void release_all(struct sw_grace *grace, struct sw_retired **list)
     }
 }
 
-/* Looks at the stripes of one side that still had readers. */
+/* Looks at the counters of one side that were not yet seen at zero. */
 static void look(struct sw_grace *grace, unsigned side)
 {
     uint32_t left = grace->unseen[side];
-    for (unsigned i = 0; left >> i; i++)
-        if ((left >> i & 1) && atomic_load_explicit(&grace->stripe[i].readers[side], memory_order_seq_cst) == 0)
+    for (unsigned i = 0; i < COUNTERS && left >> i; i++)
+        if ((left >> i & 1) && atomic_load_explicit(counter(grace, i, side), memory_order_seq_cst) == 0)
             grace->unseen[side] &= ~(UINT32_C(1) << i);
 }
 
@@ -51,7 +60,7 @@ bool sw_grace_poll(struct sw_grace *grace)
             return true;
         grace->waiting = grace->fresh;
         grace->fresh = NULL;
-        grace->unseen[0] = grace->unseen[1] = ALL_STRIPES;
+        grace->unseen[0] = grace->unseen[1] = UINT32_MAX;
     }
     look(grace, 0);
     look(grace, 1);

@@ -3,7 +3,8 @@
  *
  * Readers of a shared structure announce themselves (enter, leave); the one writer unlinks a block, retires it, and
  * polls. A block is released once every reader that was inside when it was retired has left. Nobody ever waits: a
- * reader is two atomic additions, and a reader that is stuck inside only keeps the blocks retired since it entered.
+ * reader is an exchange and a store, or two additions and an exchange in vain where readers meet; and a reader that is
+ * stuck inside only keeps the blocks retired since it entered.
  *
  * What the user must do, so that it is true:
  *  - every pointer that leads a reader to a block is stored and loaded with memory_order_seq_cst;
@@ -16,6 +17,12 @@
  * come in two sides only to let one side drain while new readers use the other; and in stripes so that threads do not
  * share a cache line. A stripe is chosen by the stack address: no thread-local storage, no system call, so all of it
  * works in a signal handler, also one that interrupts a reader or the writer.
+ *
+ * A stripe has two kinds of counters. The seat counts to one: who exchanges 1 for 0 has it, and being alone there may
+ * leave by a plain store, which on many processors costs a fraction of an atomic operation. Who gets 1 for 1 has
+ * changed nothing, and is counted with the crowd. A handler that interrupts the owner of the seat, or a thread that
+ * fell on the same stripe, so goes to the crowd; one that comes just before or after finds the seat free. Each owner of
+ * a seat reads the 0 that the one before stored on leaving: to have seen the last 0 is to have seen them all leave.
  */
 #ifndef SW_GRACE_H
 #define SW_GRACE_H
@@ -24,7 +31,9 @@
 
 #include <stdatomic.h>
 
-enum { SW_GRACE_STRIPES = 16, SW_GRACE_LINE_BYTES = 64 };
+/* Counters: a stripe is a cache line of them, in which two kinds have two sides each. */
+enum { SW_GRACE_STRIPES = 16, SW_GRACE_STRIPE = 64 / sizeof(uint32_t) };
+enum { SW_GRACE_SEAT = 0, SW_GRACE_CROWD = 2 };
 
 /* The head of every block that can be retired. Readers do not touch it. */
 struct sw_retired {
@@ -33,15 +42,12 @@ struct sw_retired {
 };
 
 struct sw_grace {
-    struct sw_grace_stripe {
-        _Atomic uint32_t readers[2]; /* by side */
-        uint8_t apart[SW_GRACE_LINE_BYTES - 2 * sizeof(uint32_t)];
-    } stripe[SW_GRACE_STRIPES];
-    _Atomic uint32_t side; /* where new readers go */
+    _Atomic uint32_t readers[SW_GRACE_STRIPES * SW_GRACE_STRIPE]; /* of a stripe: stripe + kind + side */
+    _Atomic uint32_t side;                                        /* where new readers go */
     /* From here on the writer's own. */
-    uint32_t unseen[2];          /* by side: stripes not yet seen at zero since `waiting` was filled */
-    struct sw_retired *waiting;  /* blocks whose grace period runs */
-    struct sw_retired *fresh;    /* blocks retired since it began */
+    uint32_t unseen[2];         /* by side: counters not yet seen at zero since `waiting` was filled */
+    struct sw_retired *waiting; /* blocks whose grace period runs */
+    struct sw_retired *fresh;   /* blocks retired since it began */
     void (*release)(void *arg, struct sw_retired *block);
     void *arg;
 };
@@ -70,14 +76,19 @@ static inline uint32_t sw_grace_enter(struct sw_grace *grace)
     const char here = 0;
     const uint64_t page = (uint64_t)(uintptr_t)&here >> 12;
     const uint32_t stripe = (uint32_t)((page * UINT64_C(0x9e3779b97f4a7c15)) >> 60) % SW_GRACE_STRIPES;
-    const uint32_t side = atomic_load_explicit(&grace->side, memory_order_relaxed);
-    atomic_fetch_add_explicit(&grace->stripe[stripe].readers[side], 1, memory_order_seq_cst);
-    return stripe * 2 + side;
+    const uint32_t seat = stripe * SW_GRACE_STRIPE + atomic_load_explicit(&grace->side, memory_order_relaxed);
+    if (atomic_exchange_explicit(&grace->readers[seat], 1, memory_order_seq_cst) == 0)
+        return seat;
+    atomic_fetch_add_explicit(&grace->readers[seat + SW_GRACE_CROWD], 1, memory_order_seq_cst);
+    return seat + SW_GRACE_CROWD;
 }
 
 static inline void sw_grace_leave(struct sw_grace *grace, uint32_t ticket)
 {
-    atomic_fetch_sub_explicit(&grace->stripe[ticket / 2].readers[ticket % 2], 1, memory_order_release);
+    if (ticket & SW_GRACE_CROWD)
+        atomic_fetch_sub_explicit(&grace->readers[ticket], 1, memory_order_release);
+    else
+        atomic_store_explicit(&grace->readers[ticket], 0, memory_order_release);
 }
 
 #endif

@@ -7,7 +7,7 @@
  */
 #include "walk/search.h"
 
-#include "codemap.h"
+#include "codemap/codemap.h"
 
 #include "base/bytes.h"
 #include "x64/x64.h"

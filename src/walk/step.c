@@ -4,7 +4,7 @@
  */
 #include "walk/step.h"
 
-#include "codemap.h"
+#include "codemap/codemap.h"
 
 #include "x64/x64.h"
 

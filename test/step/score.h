@@ -37,9 +37,10 @@ struct step_walk {
     uint16_t frames[SW_TRUST_COUNT][2];
 };
 
-/* One stopped instruction. */
+/* One stopped instruction; step: its number. */
 struct step_sample {
     uint64_t pc;
+    uint64_t step;
     size_t depth;
     uint8_t place;
     struct step_walk walks[STEP_MODES];

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { EPILOGUE_INSNS = 5, FAR = 4096 };
+enum { EPILOGUE_INSNS = 5, FAR = 4096, ON_THE_WAY = 4096 };
 
 static struct shadow_regs watched(const struct user_regs_struct *u)
 {
@@ -81,7 +81,8 @@ static void forgive_leaving(struct trace *trace, const struct shadow_regs *after
     for (size_t i = 0; i < trace->recent_count; i++)
         for (unsigned m = 0; m < STEP_MODES; m++) {
             struct step_walk *w = &recent(trace, i)->walks[m];
-            if (w->judged && is_of_landing(w, after)) {
+            const bool is_near = trace->target.steps - recent(trace, i)->step < ON_THE_WAY;
+            if (w->judged && is_near && is_of_landing(w, after)) {
                 w->judged = false;
                 trace->events.forgiven++;
             }
@@ -128,6 +129,7 @@ static void look_at(struct trace *trace, const struct user_regs_struct *u)
         return;
     struct step_sample *sample = next_sample(trace);
     sample->pc = u->rip;
+    sample->step = trace->target.steps;
     sample->depth = trace->shadow.count;
     read_contexts(trace);
     judge_sample(&trace->judge, u, &trace->shadow, sample);

@@ -2,7 +2,7 @@
  * The code map by its contract: every status, every edge, a model that must agree after random changes, an allocator
  * that fails at every call in turn, memory that comes back, and finds in a signal handler that interrupts the writer.
  */
-#include "codemap.h"
+#include "codemap/codemap.h"
 #include "codemap_model.h"
 
 #include <setjmp.h>
@@ -175,6 +175,9 @@ static const struct layout {
     { "one_byte_ranges_from_zero", 0, 2, 1, 3000 },
     { "ranges_of_4_kib_across_every_page_boundary", 0x7f0000000800, 0x1000, 0x1000, 3000 },
     { "ranges_of_3_slots_of_every_level", 0x111111111, 0x3333, 0x3333, 2000 },
+    { "ranges_16_kib_large_are_no_longer_dense", 0x40000000, 0x4000, 0x4000, 1000 },
+    { "ranges_one_byte_below_16_kib", 0x40000000, 0x4000, 0x3fff, 1000 },
+    { "ranges_one_byte_below_16_kib_side_by_side", 0x40003fff, 0x3fff, 0x3fff, 1000 },
     { "ranges_64_kib_apart", 0x400000, 0x10000, 100, 3000 },
     { "ranges_128_mib_apart", 0x8000000, 0x8000000, 300, 3000 },
     { "ranges_16_mib_large_are_no_longer_narrow", 0x40000000, 0x1000000, 0x1000000, 500 },
@@ -250,6 +253,57 @@ static void largest_range_of_all_is_found(void **state)
     for (unsigned bit = 13; bit < 64; bit++)
         assert_int_equal(sw_codemap_find(map, UINT64_C(1) << bit, NULL), SW_E_NOT_FOUND);
     assert_int_equal(sw_codemap_count(map), 100);
+    sw_codemap_destroy(map);
+}
+
+/*
+ * The chunk in which a large range ends is split until those that begin right behind it have room: once for each bit of
+ * the address, and each time a chunk remains with nothing but the large range. All of them must go with it.
+ */
+static void range_that_ends_where_many_begin_is_removed_whole(void **state)
+{
+    (void)state;
+    struct sw_codemap *map = map_of(NULL);
+    const uint64_t bytes_empty = sw_codemap_bytes(map);
+    const struct sw_range large = range_of(UINT64_C(1) << 62, (UINT64_C(3) << 61) - 65);
+    assert_int_equal(sw_codemap_add(map, &large), SW_OK);
+    for (uint64_t i = 0; i < 64; i++) {
+        const struct sw_range small = range_of(large.end + i, large.end + i + 1);
+        assert_int_equal(sw_codemap_add(map, &small), SW_OK);
+    }
+    assert_int_equal(sw_codemap_remove(map, large.begin), SW_OK);
+    for (unsigned bit = 0; bit < 61; bit++)
+        assert_int_equal(sw_codemap_find(map, large.begin + (UINT64_C(1) << bit), NULL), SW_E_NOT_FOUND);
+    for (uint64_t i = 0; i < 64; i++)
+        assert_int_equal(sw_codemap_remove(map, large.end + i), SW_OK);
+    assert_int_equal(sw_codemap_bytes(map), bytes_empty);
+    sw_codemap_destroy(map);
+}
+
+/* As before, but the range came when the tree was there, so that slots it covers hold its span; and these stay few. */
+static void span_beside_a_chunk_that_was_split_is_removed_whole(void **state)
+{
+    (void)state;
+    struct sw_codemap *map = map_of(NULL);
+    const uint64_t bytes_empty = sw_codemap_bytes(map), node = 0x7f0000000000, page = 0x1000;
+    struct sw_range small[92];
+    /* 40 in the first page and some in the last ones: a node of pages, with chunks at both ends. */
+    for (uint64_t i = 0; i < LEN(small); i++) {
+        const uint64_t begin = i < 40 ? node + 8 * i : node + (i < 50 ? 60 : 61) * page + 8 * i;
+        small[i] = range_of(begin, begin + 8);
+    }
+    for (uint64_t i = 0; i < 50; i++)
+        assert_int_equal(sw_codemap_add(map, &small[i]), SW_OK);
+    const struct sw_range large = range_of(node + page - 8, node + 50 * page + 100);
+    assert_int_equal(sw_codemap_add(map, &large), SW_OK);
+    for (uint64_t i = 50; i < LEN(small); i++)
+        assert_int_equal(sw_codemap_add(map, &small[i]), SW_OK);
+    assert_int_equal(sw_codemap_remove(map, large.begin), SW_OK);
+    for (uint64_t i = 1; i < 60; i++)
+        assert_int_equal(sw_codemap_find(map, node + i * page, NULL), SW_E_NOT_FOUND);
+    for (uint64_t i = 0; i < LEN(small); i++)
+        assert_int_equal(sw_codemap_remove(map, small[i].begin), SW_OK);
+    assert_int_equal(sw_codemap_bytes(map), bytes_empty);
     sw_codemap_destroy(map);
 }
 
@@ -581,6 +635,8 @@ int main(void)
         cmocka_unit_test(empty_map_holds_nothing),
         cmocka_unit_test(only_the_begin_of_a_range_removes_it),
         cmocka_unit_test(largest_range_of_all_is_found),
+        cmocka_unit_test(range_that_ends_where_many_begin_is_removed_whole),
+        cmocka_unit_test(span_beside_a_chunk_that_was_split_is_removed_whole),
         cmocka_unit_test(each_ends_when_it_is_told),
         cmocka_unit_test_prestate(map_agrees_with_a_sorted_array, &seeds[0]),
         cmocka_unit_test_prestate(map_agrees_with_a_sorted_array, &seeds[1]),

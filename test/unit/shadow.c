@@ -183,6 +183,7 @@ static void a_popped_return_address_is_followed(void **state)
     assert_int_equal(step(SHADOW_PLAIN, CODE + 0x110, STACK - 8, 77), SHADOW_NOTHING);      /* push 77 */
     assert_int_equal(step(SHADOW_PLAIN, CODE + 0x112, STACK - 16, CODE + 5), SHADOW_MOVED); /* push rcx */
     assert_int_equal(top_entry()->slot, STACK - 16);
+    assert_true(top_entry()->loose);
     assert_false(shadow_wants_top(&thread.shadow, SHADOW_PLAIN));
     assert_int_equal(step(SHADOW_RETURN, CODE + 5, STACK, 0), SHADOW_RETURNED);
 }
@@ -268,6 +269,25 @@ static void a_jump_out_of_a_handler_drops_what_it_interrupted(void **state)
     assert_int_equal(thread.shadow.count, 0);
 }
 
+static void a_jump_to_the_interrupted_frame_drops_the_handler(void **state)
+{
+    (void)state;
+    move_sp(STACK - 0x100);
+    signal_at(STACK - 0x800);
+    move_sp(STACK - 0x100);
+    assert_int_equal(step(SHADOW_JUMP, CODE + 0x20, STACK - 0x100, 0), SHADOW_LEFT);
+    assert_int_equal(thread.shadow.count, 0);
+}
+
+static void a_system_call_of_the_restorer_that_returns_is_no_resumption(void **state)
+{
+    (void)state;
+    signal_at(STACK - 0x800);
+    step(SHADOW_RETURN, CODE + 0x9900, STACK - 0x7f8, 0);
+    assert_int_equal(step(SHADOW_SYSCALL, CODE + 0x9902, STACK - 0x7f8, 0), SHADOW_NOTHING);
+    assert_true(top_entry()->interrupted);
+}
+
 static void a_jump_off_an_alternate_stack_comes_back_to_the_calls_below(void **state)
 {
     (void)state;
@@ -297,6 +317,7 @@ static void below_a_switch_nothing_is_known(void **state)
     assert_int_equal(step(SHADOW_RETURN, CODE + 0x500, OTHER_END - 0xf8, 0), SHADOW_NOTHING);
     assert_int_equal(call(CODE + 0x600), SHADOW_CALLED);
     assert_int_equal(step(SHADOW_RETURN, CODE + 0x505, OTHER_END - 0xf8, 0), SHADOW_RETURNED);
+    assert_int_equal(step(SHADOW_JUMP, CODE + 0x700, OTHER_END + 8, 0), SHADOW_NOTHING);
     assert_true(top_entry()->unknown);
 }
 
@@ -344,6 +365,8 @@ int main(void)
         cmocka_unit_test_setup(a_system_call_in_a_handler_is_no_return, setup),
         cmocka_unit_test_setup(handlers_nest, setup),
         cmocka_unit_test_setup(a_jump_out_of_a_handler_drops_what_it_interrupted, setup),
+        cmocka_unit_test_setup(a_jump_to_the_interrupted_frame_drops_the_handler, setup),
+        cmocka_unit_test_setup(a_system_call_of_the_restorer_that_returns_is_no_resumption, setup),
         cmocka_unit_test_setup(a_jump_off_an_alternate_stack_comes_back_to_the_calls_below, setup),
         cmocka_unit_test_setup(below_a_switch_nothing_is_known, setup),
         cmocka_unit_test_setup(a_switch_back_finds_the_calls_again, setup),

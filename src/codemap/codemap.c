@@ -1,35 +1,63 @@
 /*
- * The code map: its public calls and its readers. Knows how to come down the tree (codemap_tree.h) while somebody
- * else changes it; refuses to know how it is changed (codemap_edit.c) and how ranges are packed (codemap_chunk.c).
+ * The code map: its public calls and its readers. Knows how to come down the tree (codemap/tree.h) while somebody
+ * else changes it; refuses to know how it is changed (codemap/edit.c) and how ranges are packed (codemap/chunk.c).
  *
- * Readers are wait-free: a find is one announcement (grace.h), one load per level, at most 11, and one bounded search
+ * Readers are wait-free: a find is one announcement (grace.h), one load per level, at most 8, and one bounded search
  * in a chunk that cannot change.
  */
-#include "codemap.h"
+#include "codemap/codemap.h"
 #include "alloc.h"
-#include "codemap_tree.h"
+#include "codemap/tree.h"
+
+/*
+ * A block from the allocator: some bytes to spare, the header, and at the begin of a cache line what is asked for, so
+ * that a find knows in which lines the parts of a chunk are.
+ */
+enum { LINE_BYTES = 64, GOT_ALIGNED = _Alignof(void *) };
+
+struct header {
+    void *start;
+    struct sw_retired retired; /* size: of the whole block */
+};
+
+static struct header *header_of(void *body)
+{
+    return (struct header *)body - 1;
+}
 
 void *sw_codemap_get(struct sw_codemap *map, size_t size)
 {
-    struct sw_retired *block = map->alloc.get(map->alloc.arg, size);
-    if (!block)
+    const size_t whole = sizeof(struct header) + LINE_BYTES - GOT_ALIGNED + size;
+    void *start = map->alloc.get(map->alloc.arg, whole);
+    if (!start)
         return NULL;
-    block->next = NULL;
-    block->size = size;
-    atomic_fetch_add_explicit(&map->bytes, size, memory_order_relaxed);
-    return block;
+    const uintptr_t least = (uintptr_t)start + sizeof(struct header);
+    void *body = (char *)start + sizeof(struct header) + (0 - least) % LINE_BYTES;
+    *header_of(body) = (struct header){ start, { NULL, whole } };
+    atomic_fetch_add_explicit(&map->bytes, whole, memory_order_relaxed);
+    return body;
 }
 
-void sw_codemap_put(struct sw_codemap *map, struct sw_retired *block)
+static void put_block(struct sw_codemap *map, const struct header *header)
 {
-    const size_t size = block->size;
-    map->alloc.put(map->alloc.arg, block, size);
-    atomic_fetch_sub_explicit(&map->bytes, size, memory_order_relaxed);
+    const size_t whole = header->retired.size;
+    map->alloc.put(map->alloc.arg, header->start, whole);
+    atomic_fetch_sub_explicit(&map->bytes, whole, memory_order_relaxed);
 }
 
-static void release(void *arg, struct sw_retired *block)
+void sw_codemap_put(struct sw_codemap *map, void *body)
 {
-    sw_codemap_put(arg, block);
+    put_block(map, header_of(body));
+}
+
+void sw_codemap_retire(struct sw_codemap *map, void *body)
+{
+    sw_grace_retire(map->grace, &header_of(body)->retired);
+}
+
+static void release(void *arg, struct sw_retired *retired)
+{
+    put_block(arg, (struct header *)(void *)((char *)retired - offsetof(struct header, retired)));
 }
 
 enum sw_status sw_codemap_create(const struct sw_alloc *alloc, struct sw_codemap **map)
@@ -129,20 +157,39 @@ void sw_codemap_leave(const struct sw_codemap *map, uint32_t ticket)
     sw_grace_leave(map->grace, ticket);
 }
 
-bool sw_codemap_find_inside(const struct sw_codemap *map, uint64_t address, struct sw_range *range)
+/* Down the levels below a page, which only very dense code has. */
+static uintptr_t find_below_page(uintptr_t value, uint64_t address)
+{
+    while (sw_is_node(value)) {
+        const struct sw_node *node = sw_node_of(value);
+        value = sw_slot_load(&node->slot[sw_slot_index(address, node->shift)]);
+    }
+    return value;
+}
+
+/* From page size up all levels are alike, so that no node but the root is asked for its shift. */
+static inline __attribute__((always_inline)) bool find(const struct sw_codemap *map, uint64_t address,
+                                                       struct sw_range *range)
 {
     uintptr_t value = sw_slot_load(&map->root);
     if (sw_is_node(value)) {
-        unsigned shift = sw_node_of(value)->shift;
-        if (!sw_node_holds(sw_node_of(value), address))
+        const struct sw_node *root = sw_node_of(value);
+        if (!sw_node_holds(root, address))
             return false;
-        for (; sw_is_node(value); shift -= SW_NODE_BITS)
-            value = sw_slot_load(&sw_node_of(value)->slot[sw_slot_index(address, shift)]);
+        for (unsigned shift = root->shift; sw_is_node(value) && shift >= SW_PAGE_SHIFT; shift -= SW_LARGE_BITS)
+            value = sw_slot_load(&sw_node_of(value)->slot[(address >> shift) % (1 << SW_LARGE_BITS)]);
+        if (sw_is_node(value))
+            value = find_below_page(value, address);
     }
     if (!value)
         return false;
-    sw_chunk_expect(sw_chunk_of(value), address);
+    sw_chunk_expect(sw_chunk_of(value));
     return sw_chunk_find(sw_chunk_of(value), address, range);
+}
+
+bool sw_codemap_find_inside(const struct sw_codemap *map, uint64_t address, struct sw_range *range)
+{
+    return find(map, address, range);
 }
 
 enum sw_status sw_codemap_find(const struct sw_codemap *map, uint64_t address, struct sw_range *range)
@@ -150,9 +197,10 @@ enum sw_status sw_codemap_find(const struct sw_codemap *map, uint64_t address, s
     if (!map)
         return SW_E_ARGUMENT;
     struct sw_range unwanted;
-    const uint32_t ticket = sw_grace_enter(map->grace);
-    const bool found = sw_codemap_find_inside(map, address, range ? range : &unwanted);
-    sw_grace_leave(map->grace, ticket);
+    struct sw_grace *grace = map->grace;
+    const uint32_t ticket = sw_grace_enter(grace);
+    const bool found = find(map, address, range ? range : &unwanted);
+    sw_grace_leave(grace, ticket);
     return found ? SW_OK : SW_E_NOT_FOUND;
 }
 

@@ -1,12 +1,12 @@
 /*
  * Adding to and removing from the code map. Refuses to know how ranges are packed, how the tree keeps its shape
- * (codemap_shape.c), and when memory may really be given back.
+ * (codemap/shape.c), and when memory may really be given back.
  *
  * A change has two halves. First everything new is allocated, in a plan; if that fails, the new blocks are put back
  * and nothing has happened. Then the slots are stored, which cannot fail.
  */
-#include "codemap.h"
-#include "codemap_tree.h"
+#include "codemap/codemap.h"
+#include "codemap/tree.h"
 
 #include <assert.h>
 
@@ -18,10 +18,11 @@ struct edit {
 };
 
 /*
- * A range touches, on each of the 11 levels, at most one run of wholly covered slots on its left and on its right
- * side, and besides them the chunk it begins in and the one it ends in.
+ * A range touches the chunk it begins in and the one it ends in; on each level at most one run of its span
+ * on its left and on its right side; and chunks that hold nothing but it as their carry. These come from splitting the
+ * chunk it ends in, each time at most one, the lower half; so there is at most one of each of 64 sizes.
  */
-enum { EDITS_MAX = 2 * 11 + 2 };
+enum { EDITS_MAX = 2 + 2 * SW_LEVELS + 64 };
 
 struct plan {
     struct sw_codemap *map;
@@ -36,7 +37,7 @@ static uintptr_t make_span(struct sw_codemap *map, const struct sw_range *range)
     const struct sw_ranges only = { .carry = *range };
     struct sw_chunk *chunk = sw_codemap_get(map, sw_chunk_bytes(&only, SW_CHUNK_SPAN));
     if (chunk)
-        sw_chunk_pack(chunk, &only, SW_CHUNK_SPAN, 0);
+        sw_chunk_pack(chunk, &only, SW_CHUNK_SPAN, 0, range->begin);
     return (uintptr_t)chunk;
 }
 
@@ -70,12 +71,14 @@ static void plan_commit(const struct plan *plan)
     sw_codemap_retire_chunk(plan->map, old_span);
 }
 
-/* How many slots from `place` on, the first of which begins at `from`, lie wholly below `end`. */
-static unsigned covered(const struct sw_place *place, uint64_t from, uint64_t end)
+/* How many slots from `place` on, the first of which begins at `from`, hold the same and lie wholly below `end`. */
+static unsigned alike(const struct sw_place *place, uint64_t from, uint64_t end)
 {
+    const unsigned left = (1u << sw_node_order(place->shift)) - place->index;
     const uint64_t mask = sw_region_mask(place->shift);
+    const sw_slot *slots = &place->slots[place->index];
     unsigned count = 0;
-    for (; place->index + count < SW_NODE_SLOTS && end - from > mask; from += mask + 1)
+    for (; count < left && end - from > mask && sw_slot_load(&slots[count]) == place->value; from += mask + 1)
         count++;
     return count;
 }
@@ -114,7 +117,7 @@ static void take_out(struct sw_ranges *ranges, const struct sw_range *range, uin
 static bool plan_add_at(struct plan *plan, const struct sw_place *place, uint64_t at, uint64_t *last)
 {
     const bool begins = at == plan->range->begin;
-    const unsigned run = place->value || begins ? 0 : covered(place, at, plan->range->end);
+    const unsigned run = place->value || begins ? 0 : alike(place, at, plan->range->end);
     if (run) {
         if (!plan->span && !(plan->span = make_span(plan->map, plan->range)))
             return false;
@@ -128,7 +131,7 @@ static bool plan_add_at(struct plan *plan, const struct sw_place *place, uint64_
     uintptr_t value;
     sw_place_unpack(place, at, &ranges);
     put_in(&ranges, plan->range, at);
-    if (!sw_codemap_chunk(plan->map, &ranges, bits, &value))
+    if (!sw_codemap_chunk(plan->map, &ranges, bits, at, &value))
         return false;
     plan_edit(plan, sw_place_block(place, order), 1u << order, value);
     *last = at | sw_region_mask(bits);
@@ -138,7 +141,7 @@ static bool plan_add_at(struct plan *plan, const struct sw_place *place, uint64_
 static bool plan_remove_at(struct plan *plan, const struct sw_place *place, uint64_t at, uint64_t *last)
 {
     if (sw_is_span(place->value)) {
-        const unsigned run = covered(place, at, plan->range->end);
+        const unsigned run = alike(place, at, plan->range->end);
         plan_edit(plan, &place->slots[place->index], run, 0);
         *last = at + ((uint64_t)run << place->shift) - 1;
         return true;
@@ -148,7 +151,7 @@ static bool plan_remove_at(struct plan *plan, const struct sw_place *place, uint
     uintptr_t value;
     sw_place_unpack(place, at, &ranges);
     take_out(&ranges, plan->range, at);
-    if (!sw_codemap_chunk(plan->map, &ranges, place->shift + order, &value))
+    if (!sw_codemap_chunk(plan->map, &ranges, place->shift + order, at, &value))
         return false;
     plan_edit(plan, sw_place_block(place, order), 1u << order, value);
     *last = at | sw_region_mask(place->shift + order);

@@ -1,9 +1,9 @@
 /*
  * The shape of the code map's tree: makes room before a range is added, takes it back after one is removed, gives
- * everything back at the end. Keeps the invariants of codemap_tree.h; never changes which ranges there are, so every
+ * everything back at the end. Keeps the invariants of codemap/tree.h; never changes which ranges there are, so every
  * step can be published on its own, and one that fails for want of memory leaves the map as good as it was.
  */
-#include "codemap_tree.h"
+#include "codemap/tree.h"
 
 /* Puts `value` in `count` slots, under the eyes of readers. */
 void sw_slots_store(sw_slot *slots, unsigned count, uintptr_t value)
@@ -13,7 +13,8 @@ void sw_slots_store(sw_slot *slots, unsigned count, uintptr_t value)
 }
 
 /* A chunk with these ranges, or 0 where there are none. False: no memory. */
-bool sw_codemap_chunk(struct sw_codemap *map, const struct sw_ranges *ranges, unsigned bits, uintptr_t *value)
+bool sw_codemap_chunk(struct sw_codemap *map, const struct sw_ranges *ranges, unsigned bits, uint64_t address,
+                      uintptr_t *value)
 {
     *value = 0;
     if (!ranges->count && !ranges->carry.kind)
@@ -22,7 +23,7 @@ bool sw_codemap_chunk(struct sw_codemap *map, const struct sw_ranges *ranges, un
     struct sw_chunk *chunk = sw_codemap_get(map, sw_chunk_bytes(ranges, form));
     if (!chunk)
         return false;
-    sw_chunk_pack(chunk, ranges, form, bits);
+    sw_chunk_pack(chunk, ranges, form, bits, address);
     *value = (uintptr_t)chunk;
     return true;
 }
@@ -30,13 +31,13 @@ bool sw_codemap_chunk(struct sw_codemap *map, const struct sw_ranges *ranges, un
 void sw_codemap_put_chunk(struct sw_codemap *map, uintptr_t value)
 {
     if (value)
-        sw_codemap_put(map, &sw_chunk_of(value)->retired);
+        sw_codemap_put(map, sw_chunk_of(value));
 }
 
 void sw_codemap_retire_chunk(struct sw_codemap *map, uintptr_t value)
 {
     if (value)
-        sw_grace_retire(map->grace, &sw_chunk_of(value)->retired);
+        sw_codemap_retire(map, sw_chunk_of(value));
 }
 
 /* Ranges at a place; none when the slot is empty. */
@@ -84,13 +85,15 @@ sw_slot *sw_place_block(const struct sw_place *place, unsigned order)
 /* A node around `address` with all slots alike; null: no memory. */
 static struct sw_node *make_node(struct sw_codemap *map, uint64_t address, unsigned shift, uintptr_t value)
 {
-    struct sw_node *node = sw_codemap_get(map, sizeof *node);
+    const unsigned slots = 1u << sw_node_order(shift);
+    struct sw_node *node = sw_codemap_get(map, sizeof *node + slots * sizeof node->slot[0]);
     if (!node)
         return NULL;
-    node->base = address & ~sw_region_mask(shift + SW_NODE_BITS);
+    node->mask = sw_region_mask(shift + sw_node_order(shift));
+    node->base = address & ~node->mask;
     node->shift = shift;
-    for (unsigned i = 0; i < SW_NODE_SLOTS; i++)
-        atomic_init(&node->slot[i], i >> sw_node_order(shift) ? 0 : value);
+    for (unsigned i = 0; i < slots; i++)
+        atomic_init(&node->slot[i], value);
     return node;
 }
 
@@ -102,10 +105,10 @@ static bool plant(struct sw_codemap *map, uintptr_t full, const struct sw_range 
     const uint64_t apart = (ranges.at[0].begin ^ (ranges.at[ranges.count - 1].end - 1)) |
                            (ranges.at[0].begin ^ range->begin) | (ranges.at[0].begin ^ (range->end - 1));
     unsigned shift = 0;
-    while (apart >> shift >> SW_NODE_BITS)
-        shift += SW_NODE_BITS;
+    while (apart >> shift >> sw_node_order(shift))
+        shift += sw_node_order(shift);
     uintptr_t value;
-    if (!sw_codemap_chunk(map, &ranges, shift + sw_node_order(shift), &value))
+    if (!sw_codemap_chunk(map, &ranges, shift + sw_node_order(shift), range->begin, &value))
         return false;
     struct sw_node *node = make_node(map, range->begin, shift, value);
     if (!node) {
@@ -127,7 +130,7 @@ static bool raise_root(struct sw_codemap *map, const struct sw_range *range)
         const struct sw_node *old = sw_node_of(root);
         if (sw_node_holds(old, range->begin) && sw_node_holds(old, range->end - 1))
             return true;
-        struct sw_node *node = make_node(map, old->base, old->shift + SW_NODE_BITS, 0);
+        struct sw_node *node = make_node(map, old->base, old->shift + sw_node_order(old->shift), 0);
         if (!node)
             return false;
         atomic_init(&node->slot[sw_slot_index(old->base, node->shift)], root);
@@ -138,7 +141,7 @@ static bool raise_root(struct sw_codemap *map, const struct sw_range *range)
 /* Gives a full chunk that has one slot a node of its own, which it fills. */
 static bool sink(struct sw_codemap *map, const struct sw_place *place, uint64_t address)
 {
-    struct sw_node *node = make_node(map, address, place->shift - SW_NODE_BITS, place->value);
+    struct sw_node *node = make_node(map, address, sw_shift_below(place->shift), place->value);
     if (!node)
         return false;
     sw_slots_store(&place->slots[place->index], 1, (uintptr_t)node + 1);
@@ -172,9 +175,9 @@ static bool split(struct sw_codemap *map, const struct sw_place *place, uint64_t
     uintptr_t value[2];
     sw_place_unpack(place, address, &all);
     divide(&all, middle, half);
-    if (!sw_codemap_chunk(map, &half[0], bits, &value[0]))
+    if (!sw_codemap_chunk(map, &half[0], bits, middle - 1, &value[0]))
         return false;
-    if (!sw_codemap_chunk(map, &half[1], bits, &value[1])) {
+    if (!sw_codemap_chunk(map, &half[1], bits, middle, &value[1])) {
         sw_codemap_put_chunk(map, value[0]);
         return false;
     }
@@ -214,12 +217,12 @@ static bool lift(struct sw_codemap *map, const struct sw_place *place, uint64_t 
     if (value && place->home == &map->root) {
         struct sw_ranges ranges;
         sw_chunk_unpack(sw_chunk_of(value), address, &ranges);
-        if (!sw_codemap_chunk(map, &ranges, 64, &value))
+        if (!sw_codemap_chunk(map, &ranges, 64, address, &value))
             return false;
         sw_codemap_retire_chunk(map, place->value);
     }
     sw_slots_store(place->home, 1, value);
-    sw_grace_retire(map->grace, &place->node->retired);
+    sw_codemap_retire(map, place->node);
     return true;
 }
 
@@ -241,7 +244,7 @@ static bool join(struct sw_codemap *map, const struct sw_place *place, uint64_t 
     for (unsigned i = 0; i < upper.count; i++)
         ranges.at[ranges.count++] = upper.at[i];
     uintptr_t value;
-    if (!sw_codemap_chunk(map, &ranges, place->shift + order + 1, &value))
+    if (!sw_codemap_chunk(map, &ranges, place->shift + order + 1, address, &value))
         return false;
     sw_slots_store(sw_place_block(place, order + 1), 2u << order, value);
     sw_codemap_retire_chunk(map, place->value);
@@ -249,28 +252,36 @@ static bool join(struct sw_codemap *map, const struct sw_place *place, uint64_t 
     return true;
 }
 
+/* The only slot of a node that is in use; 0 when there are several. */
+static uintptr_t only_slot(const struct sw_node *node)
+{
+    uintptr_t only = 0;
+    for (unsigned i = 0; i < 1u << sw_node_order(node->shift); i++) {
+        const uintptr_t value = sw_slot_load(&node->slot[i]);
+        if (value && only)
+            return 0;
+        only |= value;
+    }
+    return only;
+}
+
 /* Takes away top levels that have only one slot in use, and that a node. */
 static void lower_root(struct sw_codemap *map)
 {
     for (;;) {
         const uintptr_t root = sw_slot_load(&map->root);
-        if (!sw_is_node(root))
-            return;
-        uintptr_t only = 0;
-        for (unsigned i = 0; i < SW_NODE_SLOTS; i++) {
-            const uintptr_t value = sw_slot_load(&sw_node_of(root)->slot[i]);
-            if (value && only)
-                return;
-            only |= value;
-        }
+        const uintptr_t only = sw_is_node(root) ? only_slot(sw_node_of(root)) : 0;
         if (!sw_is_node(only))
             return;
         sw_slots_store(&map->root, 1, only);
-        sw_grace_retire(map->grace, &sw_node_of(root)->retired);
+        sw_codemap_retire(map, sw_node_of(root));
     }
 }
 
-/* Joins and lifts around an address where something was removed. Stops early without harm when memory is short. */
+/*
+ * Joins and lifts around an address where something was removed. Stops early without harm when memory is short. Only
+ * where a slot of the root is empty now, there can be one slot in use where there were more.
+ */
 void sw_codemap_tidy(struct sw_codemap *map, uint64_t address)
 {
     struct sw_place place;
@@ -279,7 +290,8 @@ void sw_codemap_tidy(struct sw_codemap *map, uint64_t address)
         const unsigned order = sw_place_order(&place, 0);
         more = order == sw_node_order(place.shift) ? lift(map, &place, address) : join(map, &place, address, order);
     }
-    lower_root(map);
+    if (place.home == &map->root && !place.value)
+        lower_root(map);
 }
 
 /* Retires what the slots hold; a chunk that is in several of them once. */
@@ -288,8 +300,8 @@ static void clear(struct sw_codemap *map, const sw_slot *slots, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         const uintptr_t value = sw_slot_load(&slots[i]);
         if (sw_is_node(value)) {
-            clear(map, sw_node_of(value)->slot, SW_NODE_SLOTS);
-            sw_grace_retire(map->grace, &sw_node_of(value)->retired);
+            clear(map, sw_node_of(value)->slot, 1u << sw_node_order(sw_node_of(value)->shift));
+            sw_codemap_retire(map, sw_node_of(value));
         } else if (value && sw_chunk_of(value)->form != SW_CHUNK_CLEARED) {
             sw_chunk_of(value)->form = SW_CHUNK_CLEARED;
             sw_codemap_retire_chunk(map, value);

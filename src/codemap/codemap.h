@@ -1,8 +1,8 @@
 /*
  * The code map inside the engine: many finds in one reader section. A walk enters once and leaves once.
  */
-#ifndef SW_CODEMAP_H
-#define SW_CODEMAP_H
+#ifndef SW_CODEMAP_CODEMAP_H
+#define SW_CODEMAP_CODEMAP_H
 
 #include <snapwalk/codemap.h>
 
