@@ -84,6 +84,9 @@ test: deps
 clrmd: deps $(EXAMPLES)
 	@mk/clrmd.sh $(BUILD)
 
+audit: deps $(EXAMPLES)
+	@mk/audit.sh $(BUILD)
+
 bench: deps
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/bench CFLAGS="-O2 -g" $(patsubst $(BUILD)/%,$(BUILD)/bench/%,$(BENCH))
 	@set -e; for b in $(patsubst $(BUILD)/%,$(BUILD)/bench/%,$(BENCH)); do $$b; done
@@ -108,6 +111,7 @@ help:
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make install        archive, headers, snapwalk.pc; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
+	@echo 'make audit          unwind tables of large libraries beside their instructions'
 	@echo 'make bench          speed beside the alternatives, as ratios'
 	@echo 'make fuzz           every fuzz target for FUZZ_S=$(FUZZ_S) seconds'
 	@echo 'make deps           installs what all of these need (Debian packages, as root)'
@@ -115,4 +119,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD'
 
 .DEFAULT_GOAL := lib
-.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test clrmd bench fuzz install clean help
+.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test clrmd audit bench fuzz install clean help

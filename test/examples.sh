@@ -25,6 +25,8 @@ example "walk_self names main" ' main\+' "$build/examples/walk_self"
 example "sample_threads: every sample is complete" '^thread 2: ' "$build/examples/sample_threads"
 example "simulated: a native seed is refused, the nearest one named" 'answer 0x8013135f, a seed would be at 0x30009' \
     "$build/examples/simulated"
+example "audit: a program's own tables" '^audit: .* wrong at full trust 0$' \
+    "$build/examples/audit" "$build/examples/walk_self"
 example "make run TARGET=toy: managed frames with names" 'jit .*Toy\.' mk/run.sh "$build" toy
 if command -v dotnet >/dev/null 2>&1; then
     example "make run TARGET=dotnet: precompiled frames with names" 'ngen .*System\.Threading\.Thread::Sleep' \

@@ -451,60 +451,6 @@ enum sw_status sw_analyze_function(const struct sw_code *code, uint64_t begin, u
     return SW_OK;
 }
 
-/* ---- every instruction of a function ---- */
-
-static bool first_time(struct sw_analysis *w, uint64_t pc)
-{
-    const uint64_t at = pc - w->begin;
-    if (at >= SW_ANALYZE_SEEN)
-        return true; /* beyond what is remembered: may be shown twice */
-    const bool first = !was_seen(w, at);
-    w->seen[at / 8] |= (uint8_t)(1u << at % 8);
-    return first;
-}
-
-/* The states of a block's instructions, from the state that all paths to the block agreed on in the end. */
-static void show_block(struct sw_analysis *w, const struct sw_block *block,
-                       void (*show)(void *arg, uint64_t pc, uint8_t length, const struct sw_state *state,
-                                    enum sw_trust trust),
-                       void *arg)
-{
-    struct sw_insn insn;
-    w->current = w->states[block->state];
-    for (uint64_t pc = block->address; pc < w->end && next_insn(w, pc, &insn); pc += insn.length) {
-        if (pc != block->address && has_block(w, pc))
-            return;
-        if (insn.flow == SW_FLOW_CALL)
-            sw_state_give_below(&w->current, w->code->machine);
-        if (first_time(w, pc))
-            show(arg, pc, insn.length, &w->current, w->doubtful ? SW_TRUST_GUESS : SW_TRUST_LIKELY);
-        sw_state_run(&w->current, w->code->machine, &insn, (uint32_t)(pc - w->begin));
-        if (insn.flow == SW_FLOW_BRANCH && insn.when == SW_WHEN_DIFFERENT)
-            sw_state_equal(&w->current, w->code->machine);
-        if (insn.flow != SW_FLOW_NEXT && insn.flow != SW_FLOW_BRANCH)
-            return;
-    }
-}
-
-enum sw_status sw_analyze_every(const struct sw_code *code, uint64_t begin, uint64_t end, struct sw_analysis *work,
-                                void (*show)(void *arg, uint64_t pc, uint8_t length, const struct sw_state *state,
-                                             enum sw_trust trust),
-                                void *arg)
-{
-    if (end <= begin)
-        return SW_E_ARGUMENT;
-    work->dead_count = 0;
-    start(work, code, begin, end, false, NULL);
-    work->target = end;
-    run_all(work);
-    memset(work->seen, 0, sizeof work->seen);
-    work->budget = 4 * SW_ANALYZE_INSNS;
-    for (unsigned i = 0; i < 2 * SW_ANALYZE_BLOCKS; i++)
-        if (work->blocks[i].flags & USED)
-            show_block(work, &work->blocks[i], show, arg);
-    return SW_OK;
-}
-
 /* ---- forward to a return ---- */
 
 struct showing {

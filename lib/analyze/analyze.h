@@ -71,19 +71,6 @@ SW_NODISCARD enum sw_status sw_analyze_function(const struct sw_code *code, uint
                                                 struct sw_analysis *work, struct sw_rule *rule);
 
 /*
- * The state in front of every instruction of the function [begin, end) that a path leads to, each once, in no order.
- *
- * show     state: after sw_state_give_below where the instruction is a call. trust: as sw_analyze_function would say.
- *
- * Returns  SW_OK; SW_E_ARGUMENT (end not above begin).
- */
-SW_NODISCARD enum sw_status sw_analyze_every(const struct sw_code *code, uint64_t begin, uint64_t end,
-                                             struct sw_analysis *work,
-                                             void (*show)(void *arg, uint64_t pc, uint8_t length,
-                                                          const struct sw_state *state, enum sw_trust trust),
-                                             void *arg);
-
-/*
  * Rules at pc by going forward to returns, the start of the function unknown. `accept` is shown the rule of each return
  * that is come to, until it answers true; code behind calls is tried last, a tail call through a register last of all.
  *

@@ -218,44 +218,6 @@ static void caller_is_found_at_every_instruction(void **state)
         }
 }
 
-struct every {
-    const struct sw_code *code;
-    const struct row *row;
-    unsigned count;
-    uint64_t seen; /* one bit a byte */
-};
-
-/* Shown all at once, an instruction's state says the same as asked for alone. */
-static void same_as_alone(void *arg, uint64_t pc, uint8_t length, const struct sw_state *state, enum sw_trust trust)
-{
-    static struct sw_analysis alone;
-    struct every *every = arg;
-    struct sw_rule rule, expected;
-    (void)trust;
-    assert_true(pc >= BEGIN && pc + length <= BEGIN + length_of(every->row));
-    assert_int_equal(every->seen >> (pc - BEGIN) & 1, 0);
-    every->seen |= UINT64_C(1) << (pc - BEGIN);
-    every->count++;
-    assert_true(sw_extract_inside(state, SW_MACHINE_X64, &rule));
-    assert_int_equal(
-        sw_analyze_function(every->code, BEGIN, BEGIN + length_of(every->row), pc, &alone, &expected), SW_OK);
-    expected.trust = rule.trust;
-    assert_memory_equal(&rule, &expected, sizeof rule);
-}
-
-static void every_instruction_is_shown_once(void **state)
-{
-    const struct row *row = *state;
-    const struct sw_code code = { SW_MACHINE_X64, sw_x64_decode, fetch_row, (void *)(uintptr_t)row };
-    struct every every = { &code, row, 0, 0 };
-    unsigned count = 0;
-    while (row->at[count].length)
-        count++;
-    assert_int_equal(sw_analyze_every(&code, BEGIN, BEGIN, &work, same_as_alone, &every), SW_E_ARGUMENT);
-    assert_int_equal(sw_analyze_every(&code, BEGIN, BEGIN + length_of(row), &work, same_as_alone, &every), SW_OK);
-    assert_int_equal(every.count, count);
-}
-
 static bool first(void *arg, const struct sw_rule *rule)
 {
     *(struct sw_rule *)arg = *rule;
@@ -347,11 +309,10 @@ static void code_that_is_no_code_gives_no_rule(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[3 * COUNT_OF(rows) + 3] = { { 0 } };
+    struct CMUnitTest tests[2 * COUNT_OF(rows) + 3] = { { 0 } };
     FILL_ROWS(tests, rows, caller_is_found_at_every_instruction);
     FILL_ROWS(tests + COUNT_OF(rows), rows, caller_is_found_going_forward);
-    FILL_ROWS(tests + 2 * COUNT_OF(rows), rows, every_instruction_is_shown_once);
-    struct CMUnitTest *rest = tests + 3 * COUNT_OF(rows);
+    struct CMUnitTest *rest = tests + 2 * COUNT_OF(rows);
     rest[0] = (struct CMUnitTest)cmocka_unit_test(realigned_frame_is_followed_through_its_saved_cfa);
     rest[1] = (struct CMUnitTest)cmocka_unit_test(a_register_overwritten_and_not_saved_is_unknown);
     rest[2] = (struct CMUnitTest)cmocka_unit_test(code_that_is_no_code_gives_no_rule);
