@@ -9,7 +9,7 @@ flags="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-f
 make --no-print-directory BUILD="$build" CC=clang CFLAGS="$flags -fsanitize=fuzzer-no-link" fuzzers
 status=0
 for target in "$build"/test/fuzz/fuzz_*; do
-    case $target in *.d) continue ;; esac
+    case $target in *.d | *.log) continue ;; esac
     name=$(basename "$target" | sed 's/^fuzz_//')
     mkdir -p "$build/corpus/$name" "$build/findings" "test/fuzz/corpus/$name"
     if "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \

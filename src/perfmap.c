@@ -301,8 +301,8 @@ static bool contains(const struct sw_perfmap_line *line, const char *text)
 
 /*
  * How CoreCLR's lines are told apart: methods are `type [assembly] Type::Method(args)[tier]`; IL stubs and
- * DynamicMethod bodies have the type dynamicClass. A block of stubs begins with any of them, so there is nothing to
- * analyse from; nearly all run with the return address on top.
+ * DynamicMethod bodies have the type dynamicClass. Nearly all stubs run with the return address on top, but not all:
+ * nothing is promised of them.
  */
 static void classify_clr(const struct sw_perfmap_line *line, struct sw_range *range)
 {
@@ -313,7 +313,7 @@ static void classify_clr(const struct sw_perfmap_line *line, struct sw_range *ra
         return;
     range->kind = SW_KIND_STUB;
     range->flags = 0;
-    range->unwind = contains(line, "ReportStubBlock<") ? SW_UNWIND_LEAF : SW_UNWIND_AUTO;
+    range->unwind = SW_UNWIND_AUTO;
 }
 
 static enum sw_status take_line(struct sw_perfmap *p, struct sw_codemap *map, const struct sw_perfmap_line *line)

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+enum { LONGEST_STUB = 1024 };
+
 /* The decoder of a machine, or null: then nothing can be derived from its code. */
 static sw_decode_fn *decoder(enum sw_machine machine)
 {
@@ -181,12 +183,18 @@ static enum sw_status from_signal_bytes(const struct sw_question *q)
 
 /* ---- instructions, from the function's start ---- */
 
+/* Stubs reported as one block: where the one around pc begins is not known. */
+static bool is_block_of_stubs(const struct sw_range *code)
+{
+    return code->kind == SW_KIND_STUB && code->end - code->begin > LONGEST_STUB;
+}
+
 static enum sw_status from_function(const struct sw_question *q)
 {
     const struct sw_range *code = &q->frame->code;
     struct sw_code where;
     uint64_t target = 0;
-    if (code->begin == code->end || !code_of(q, &where))
+    if (code->begin == code->end || is_block_of_stubs(code) || !code_of(q, &where))
         return SW_E_NO_RULE;
     const enum sw_status status =
         sw_analyze_function(&where, code->begin, code->end, q->frame->lookup, &q->room->analysis, &q->room->rule);

@@ -7,5 +7,5 @@ if ! command -v dotnet >/dev/null 2>&1; then
     echo "ok - clrmd # SKIP no dotnet command"
     exit 0
 fi
-INSTANTS=${INSTANTS:-4} mk/clrmd.sh "$build"
+mk/clrmd.sh "$build"
 if [ $? -eq 0 ]; then echo "ok - clrmd"; else echo "not ok - clrmd"; exit 1; fi

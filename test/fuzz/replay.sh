@@ -4,7 +4,7 @@ set -u
 cd "$(dirname "$0")/../.."
 status=0
 for target in "$1"/test/fuzz/fuzz_*; do
-    case $target in *.d) continue ;; esac
+    case $target in *.d | *.log) continue ;; esac
     name=$(basename "$target" | sed 's/^fuzz_//')
     corpus=test/fuzz/corpus/$name
     if [ ! -d "$corpus" ] || [ -z "$(ls "$corpus")" ]; then

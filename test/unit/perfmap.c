@@ -87,7 +87,7 @@ struct probe {
 #define JIT_CLR  SW_KIND_JIT, SW_UNWIND_CLR_HEADER
 #define JIT_AUTO SW_KIND_JIT, SW_UNWIND_AUTO
 #define STUB     SW_KIND_STUB, SW_UNWIND_AUTO
-#define BLOCK    SW_KIND_STUB, SW_UNWIND_LEAF
+#define BLOCK    SW_KIND_STUB, SW_UNWIND_AUTO
 
 static const struct text_row {
     const char *name;
