@@ -84,6 +84,9 @@ test: deps
 clrmd: deps $(EXAMPLES)
 	@mk/clrmd.sh $(BUILD)
 
+accuracy: deps archive
+	@test/accuracy/accuracy.sh $(BUILD)
+
 audit: deps $(EXAMPLES)
 	@mk/audit.sh $(BUILD)
 
@@ -111,6 +114,7 @@ help:
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make install        archive, headers, snapwalk.pc; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
+	@echo 'make accuracy       real programs, single-stepped: every walk beside the calls that were made'
 	@echo 'make audit          unwind tables of large libraries beside their instructions'
 	@echo 'make bench          speed beside the alternatives, as ratios'
 	@echo 'make fuzz           every fuzz target for FUZZ_S=$(FUZZ_S) seconds'
@@ -119,4 +123,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD'
 
 .DEFAULT_GOAL := lib
-.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test clrmd audit bench fuzz install clean help
+.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test clrmd accuracy audit bench fuzz install clean help

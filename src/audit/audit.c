@@ -239,7 +239,9 @@ static enum sw_audit_verdict derive(struct audit *a, struct sw_audit_insn *insn,
     insn->analysis = &a->derived;
     insn->trust = run->trust;
     const enum sw_audit_verdict verdict = sw_audit_compare(&a->table, &a->derived, &run->state, &insn->reg);
-    const bool is_false = a->function.is_false || is_taken_for_epilogue(a, code);
+    const bool is_stale = verdict == SW_AUDIT_REGISTER && code->flow == SW_FLOW_RETURN &&
+                          sw_audit_is_left_behind(&a->table, &run->state, insn->reg);
+    const bool is_false = a->function.is_false || is_stale || is_taken_for_epilogue(a, code);
     return verdict != SW_AUDIT_EQUAL && is_false ? SW_AUDIT_FALSE : verdict;
 }
 

@@ -54,6 +54,12 @@ enum sw_audit_verdict sw_audit_compare(const struct sw_rule *table, const struct
                                        const struct sw_state *state, uint8_t *reg);
 
 /*
+ * Whether the table has `reg` in a word below sp, which anything may overwrite, while the register itself holds it: what
+ * clang says at a return that a path comes to on which nothing was saved.
+ */
+bool sw_audit_is_left_behind(const struct sw_rule *table, const struct sw_state *state, uint8_t reg);
+
+/*
  * Whether the table contradicts itself around an instruction that goes on to the next: its rules in front and behind,
  * and what the instruction does. `state` is working memory.
  */

@@ -58,17 +58,6 @@ static bool is_return_right(const struct sw_rule *rule, const struct sw_state *s
     return is_value(value_at(state, &rule->r[SW_X64_RIP], SW_X64_RIP), address);
 }
 
-/*
- * The table has a register in a word below sp, which anything may overwrite, where the register holds it: clang, at a
- * return that a path comes to on which nothing was saved.
- */
-static bool is_left_behind(const struct sw_rule *table, const struct sw_state *state, unsigned n)
-{
-    const struct sw_val sp = state->reg[SW_X64_RSP];
-    const bool by_entry = sp.base == SW_X64_RSP + 1 && !sp.deref && table->r[n].kind == SW_LOC_AT_CFA;
-    return by_entry && CFA_ABOVE_ENTRY + table->r[n].off < sp.off && is_value(state->reg[n], start_of(n, 0));
-}
-
 enum sw_audit_verdict sw_audit_compare(const struct sw_rule *table, const struct sw_rule *analysis,
                                        const struct sw_state *state, uint8_t *reg)
 {
@@ -83,13 +72,18 @@ enum sw_audit_verdict sw_audit_compare(const struct sw_rule *table, const struct
             is_value(value_at(state, &table->r[n], n), start_of(n, 0)))
             continue;
         *reg = n;
-        if (is_left_behind(table, state, n))
-            return SW_AUDIT_FALSE;
         if (analysis->r[n].kind != SW_LOC_UNKNOWN)
             return SW_AUDIT_REGISTER;
         lost = true;
     }
     return lost ? SW_AUDIT_LOST : SW_AUDIT_EQUAL;
+}
+
+bool sw_audit_is_left_behind(const struct sw_rule *table, const struct sw_state *state, uint8_t reg)
+{
+    const struct sw_val sp = state->reg[SW_X64_RSP];
+    const bool by_entry = sp.base == SW_X64_RSP + 1 && !sp.deref && table->r[reg].kind == SW_LOC_AT_CFA;
+    return by_entry && CFA_ABOVE_ENTRY + table->r[reg].off < sp.off && is_value(state->reg[reg], start_of(reg, 0));
 }
 
 /* ---- a table against itself ---- */
