@@ -139,7 +139,7 @@ struct sw_walk {
     struct sw_scratch *scratch;
     struct sw_frame frame; /* the frame reached; valid while sw_walk_next answers true */
     enum sw_stop stop;     /* why it ended */
-    struct sw_fault fault; /* more about a cut */
+    struct sw_fault fault; /* more about a cut; SW_OK after a clean end */
     uint32_t depth;        /* frames delivered so far */
     uint8_t state;
 };

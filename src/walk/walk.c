@@ -65,6 +65,14 @@ static bool is_clean(enum sw_stop stop)
     return stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE;
 }
 
+/* A rule that was found, but led to no caller. */
+static enum sw_status status_of_cut(enum sw_stop stop)
+{
+    if (stop == SW_STOP_UNREADABLE)
+        return SW_E_UNREADABLE;
+    return stop == SW_STOP_LOST_REGISTER ? SW_E_NO_RULE : SW_E_MALFORMED;
+}
+
 /* Asks the sources one after the other until a rule leads to a caller. Fills room->rule and room->caller. */
 static enum sw_stop find_caller(struct sw_walk *walk, const struct sw_question *q)
 {
@@ -83,7 +91,7 @@ static enum sw_stop find_caller(struct sw_walk *walk, const struct sw_question *
             return stop;
         if (first == SW_STOP_NO_RULE) { /* what the best source met says most about the cut */
             first = stop;
-            *fault = (struct sw_fault){ status ? status : SW_E_MALFORMED, sw_regs_pc(&q->frame->regs), address };
+            *fault = (struct sw_fault){ status ? status : status_of_cut(stop), sw_regs_pc(&q->frame->regs), address };
         }
     }
     return first;
@@ -117,6 +125,8 @@ static bool step(struct sw_walk *walk)
     sw_reading_leave(walker, reading);
     if (stop == SW_STOP_NONE)
         return true;
+    if (is_clean(stop))
+        walk->fault = (struct sw_fault){ 0 };
     return end_walk(walk, at_base(walk) && !is_clean(stop) ? SW_STOP_ROOT_BASE : stop);
 }
 

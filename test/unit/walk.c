@@ -222,6 +222,7 @@ static void an_unreadable_stack_is_named_with_its_address(void **state)
     assert_false(sw_walk_next(&w));
     assert_int_equal(w.stop, SW_STOP_UNREADABLE);
     assert_int_equal(w.fault.pc, A + IN_FRAME);
+    assert_int_equal(w.fault.status, SW_E_UNREADABLE);
     assert_int_equal(w.fault.address, DATA + 8);
     assert_false(sw_walk_next(&w)); /* and so it stays */
     assert_int_equal(w.stop, SW_STOP_UNREADABLE);
