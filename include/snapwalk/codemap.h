@@ -115,7 +115,8 @@ SW_NODISCARD enum sw_status sw_codemap_each(const struct sw_codemap *map,
 
 /*
  * Counters of a map: ranges in it, bytes got from the allocator and not given back, and the generation, which
- * changes with every add and remove (an answer derived from the map holds as long as its generation stands).
+ * changes with every add and remove. An answer derived from the map holds as long as the generation read before the find
+ * stands.
  *
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  */
