@@ -7,6 +7,7 @@
 #include "contract/contract.h"
 
 #include "clr/clr.h"
+#include "walk/step.h"
 
 #include <assert.h>
 
@@ -17,12 +18,11 @@ static_assert(sizeof(void *) != 8 || offsetof(struct sw_frame_info, known) == 40
 
 struct sw_range sw_code_at(const struct sw_walker *walker, uint64_t pc)
 {
-    struct sw_range code = { 0 };
-    if (walker->codemap && sw_codemap_find(walker->codemap, pc, &code) == SW_OK)
-        return code;
-    if (walker->images && sw_images_find_method(walker->images, pc, &code) == SW_OK)
-        return code;
-    return (struct sw_range){ .kind = SW_KIND_NATIVE };
+    struct sw_range code;
+    const struct sw_reading reading = sw_reading_enter(walker);
+    sw_find_code(walker, sw_images_entry(walker->images, pc), pc, &code);
+    sw_reading_leave(walker, reading);
+    return code;
 }
 
 void sw_call_report(const struct sw_contract_call *call, enum sw_conduct rule)
