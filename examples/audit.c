@@ -100,8 +100,6 @@ static bool note(void *arg, const struct sw_audit_insn *insn)
 {
     struct report *r = arg;
     const bool differs = is_difference(insn->verdict);
-    if (insn->verdict == SW_AUDIT_SKIPPED && r->next == insn->address)
-        r->next += insn->length; /* a difference goes on past what was not looked at */
     if (!insn->function->returns && (differs || insn->verdict == SW_AUDIT_EQUAL)) {
         r->file.not_returning++;
         return true;

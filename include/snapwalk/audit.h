@@ -27,7 +27,6 @@ enum sw_audit_verdict {
     SW_AUDIT_PART,          /* not compared: code that is not entered by a call (cold parts, PLT, chained entries) */
     SW_AUDIT_PADDING,       /* not compared: filler behind code that does not go on */
     SW_AUDIT_BAD_CODE,      /* not compared: not an instruction */
-    SW_AUDIT_SKIPPED,       /* not compared: left out of a very large function */
     SW_AUDIT_VERDICT_COUNT
 };
 

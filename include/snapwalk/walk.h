@@ -79,7 +79,7 @@ const char *sw_kind_name(enum sw_kind kind);
  * memory        Reader of the target.
  * codemap       May be null.  images  May be null.
  * stack_begin   Lowest and one past the highest address of the stack, or 0, 0 when not known. A walk that
- * stack_end     starts elsewhere (an alternate signal stack) may enter it once and not leave it again.
+ * stack_end     starts elsewhere (an alternate signal stack) may enter it; only a signal frame leaves it again.
  * pac_mask      ARM64: the bits of a code address that hold a signature; 0 to derive them.
  * max_frames    Cap; 0 for the default of 10,000.
  * flags         SW_WALK_NO_*.
@@ -100,7 +100,7 @@ struct sw_walker {
  * Working memory of one walk: nothing else is needed. Uninitialised is fine; holds nothing between walks.
  * One walk at a time per scratch.
  */
-#define SW_SCRATCH_BYTES 139264
+#define SW_SCRATCH_BYTES 229376
 struct sw_scratch {
     uint64_t room[SW_SCRATCH_BYTES / 8];
 };

@@ -1,7 +1,7 @@
 /*
- * Stack effects of code → rule at a pc. One abstract interpreter for both machines: it follows control flow, runs effects
- * on symbolic registers (state.h), and reads off where the caller's registers are. Knows nothing of instructions or of
- * where code comes from; never looks at the stack.
+ * Stack effects of code → rule at a pc. One abstract interpreter for both machines: it follows control flow, runs
+ * effects on symbolic registers (state.h), and reads off where the caller's registers are. Knows nothing of
+ * instructions or of where code comes from; never looks at the stack.
  */
 #ifndef SW_ANALYZE_ANALYZE_H
 #define SW_ANALYZE_ANALYZE_H
@@ -9,7 +9,14 @@
 #include "analyze/state.h"
 #include "base/rule.h"
 
-enum { SW_ANALYZE_STATES = 48, SW_ANALYZE_BLOCKS = 1024, SW_ANALYZE_INSNS = 16384, SW_ANALYZE_SEEN = 65536, SW_ANALYZE_DEAD = 24 };
+enum {
+    SW_ANALYZE_STATES = 48,
+    SW_ANALYZE_BLOCKS = 4096,
+    SW_ANALYZE_INSNS = 65536,
+    SW_ANALYZE_SEEN = 65536,
+    SW_ANALYZE_DEAD = 64,
+    SW_ANALYZE_TABLES = 16
+};
 
 /*
  * The code to analyse.
@@ -24,7 +31,7 @@ struct sw_code {
 };
 
 /*
- * A place where a path starts: a branch target, or the instruction behind a call. Slots of an open hash.
+ * A place where a path starts: a branch target, or the instruction behind a call.
  *
  * behind   The last place behind a call that the path to it went through, from begin.
  */
@@ -36,28 +43,44 @@ struct sw_block {
     uint8_t visits;
 };
 
+/*
+ * A switch table without a known bound: its elements are gone to one by one, when everything else has been.
+ *
+ * next     The element to go to next.  state  In front of the jump, flags and behind as of its path.
+ */
+struct sw_open_table {
+    struct sw_val table;
+    uint32_t behind;
+    uint16_t state;
+    uint16_t next;
+    uint8_t flags;
+};
+
 /* Working memory; uninitialised is fine. */
 struct sw_analysis {
     const struct sw_code *code;
     uint64_t begin, end; /* known bounds, or begin and 0 */
-    uint64_t target;
-    bool fresh;       /* since the last call there was nothing but padding */
-    uint32_t behind;  /* of the path that is followed now, see struct sw_block */
-    uint32_t dead[SW_ANALYZE_DEAD]; /* places behind calls that do not return, from begin: not gone to */
-    uint16_t dead_count;
-    bool again;       /* one was found: what was learnt behind it is wrong */
-    uint32_t budget;  /* instructions left */
-    bool doubtful;    /* a bound was hit, or a path was assumed rather than seen */
-    bool reached;
-    bool forward; /* begin is any pc, not a function's first instruction */
-    uint16_t reached_from; /* block that last came to the target */
-    uint16_t state_count, block_count;
-    uint16_t now_count, later_count;
+    bool forward;        /* begin is any pc, not a function's first instruction */
+    bool fresh;          /* since the last call there was nothing but padding */
+    bool again;          /* a call that does not return was found: what was learnt behind it is wrong */
+    bool doubtful;       /* a bound was hit */
+    uint8_t flags;       /* of the path that is followed now, see flow.h */
+    uint32_t behind;     /* of that path, see struct sw_block */
+    uint32_t budget;     /* instructions left */
+    uint16_t dead_count, dead_target_count, state_count, block_count, now_count, later_count, table_count;
+    uint16_t at_block; /* the block that `at` was taken from last; at_pc: where it holds */
+    uint64_t at_pc;
+    uint64_t highest;                       /* behind the last byte that was looked at */
+    uint32_t dead[SW_ANALYZE_DEAD];         /* places behind calls that do not return, from begin: not gone to */
+    uint64_t dead_targets[SW_ANALYZE_DEAD]; /* what they call */
+    uint16_t hash[2 * SW_ANALYZE_BLOCKS];   /* of addresses: 1 + a block's number */
     uint16_t now[SW_ANALYZE_BLOCKS], later[SW_ANALYZE_BLOCKS];
-    struct sw_block blocks[2 * SW_ANALYZE_BLOCKS];
+    struct sw_block blocks[SW_ANALYZE_BLOCKS];
+    struct sw_open_table tables[SW_ANALYZE_TABLES];
     struct sw_state states[SW_ANALYZE_STATES];
-    struct sw_state current, other, at_target;
-    uint8_t seen[SW_ANALYZE_SEEN / 8];
+    struct sw_state current, other, at;
+    uint8_t seen[SW_ANALYZE_SEEN / 8];   /* a bit a byte behind begin: of an instruction that was met */
+    uint8_t starts[SW_ANALYZE_SEEN / 8]; /* the first byte of one */
 };
 
 /*
@@ -69,6 +92,14 @@ struct sw_analysis {
  */
 SW_NODISCARD enum sw_status sw_analyze_function(const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t pc,
                                                 struct sw_analysis *work, struct sw_rule *rule);
+
+/*
+ * The same in pieces: all paths of a function, kept in `work`; then the state in front of the instruction that pc lies
+ * in, for pc after pc (ascending ones go on from one another). Null: pc is not reached from begin. assumed: a path was
+ * assumed rather than seen. The state is valid until the next question.
+ */
+void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, struct sw_analysis *work);
+const struct sw_state *sw_analyze_state(struct sw_analysis *work, uint64_t pc, bool *assumed);
 
 /*
  * Rules at pc by going forward to returns, the start of the function unknown. `accept` is shown the rule of each return

@@ -5,6 +5,7 @@
 #include "analyze/state.h"
 #include "base/bytes.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { WORD = 8, RED_ZONE = 128, ANCHORS = 8 * WORD };
@@ -25,10 +26,14 @@ void sw_state_start(struct sw_state *state)
     state->limit = -1;
 }
 
+void sw_state_copy(struct sw_state *to, const struct sw_state *from)
+{
+    memcpy(to, from, offsetof(struct sw_state, slots) + from->slot_count * sizeof from->slots[0]);
+}
+
 bool sw_val_same(struct sw_val a, struct sw_val b)
 {
-    return a.base == b.base && a.deref == b.deref && a.weak == b.weak && a.point == b.point && a.off == b.off &&
-           a.add == b.add;
+    return memcmp(&a, &b, sizeof a) == 0;
 }
 
 bool sw_val_is_start(struct sw_val v, unsigned n)
@@ -96,7 +101,6 @@ static void drop_slot(struct sw_state *state, unsigned i)
 {
     state->slot_count--;
     memmove(&state->slots[i], &state->slots[i + 1], (state->slot_count - i) * sizeof state->slots[0]);
-    memset(&state->slots[state->slot_count], 0, sizeof state->slots[0]);
 }
 
 static void lose_bytes(struct sw_state *state, enum sw_machine machine, struct sw_val at, unsigned size)
@@ -135,7 +139,7 @@ static bool worth_keeping(struct sw_val v, enum sw_machine machine)
  */
 static bool is_anchor(struct sw_val v, enum sw_machine machine)
 {
-    return v.base == sw_regs_sp_number(machine) + 1 && !v.deref && v.off >= -ANCHORS;
+    return v.base == sw_regs_sp_number(machine) + 1 && !v.deref && !v.weak && v.off >= -ANCHORS;
 }
 
 static void store(struct sw_state *state, enum sw_machine machine, struct sw_val at, struct sw_val value, unsigned size)
@@ -177,7 +181,7 @@ static void set(struct sw_state *state, enum sw_machine machine, unsigned reg, s
 
 static void clobber(struct sw_state *state, enum sw_machine machine, uint64_t mask, bool by_call, uint32_t point)
 {
-    for (unsigned n = 0; n < SW_REGS_MAX; n++) {
+    for (unsigned n = 0; n < sw_regs_count(machine); n++) {
         if (!(mask >> n & 1))
             continue;
         const bool keep =
@@ -263,6 +267,11 @@ static void run_one(struct sw_state *state, enum sw_machine machine, const struc
         state->bound = 0;
         state->limit = e->src == SW_NOREG && sw_fits_i32(e->imm) ? (int32_t)e->imm : -1;
         break;
+    case SW_EFFECT_SWAP:
+        v = value_of(state, e->dst);
+        set(state, machine, e->dst, value_of(state, e->src), point);
+        set(state, machine, e->src, v, point);
+        break;
     case SW_EFFECT_NEAR:
         if (sw_fits_i32(e->imm + point))
             v = (struct sw_val){ .base = SW_VAL_NEAR, .off = (int32_t)(e->imm + point) };
@@ -303,10 +312,10 @@ void sw_state_equal(struct sw_state *state, enum sw_machine machine)
     }
 }
 
-/* What a stack probe that was called may hand back: the new sp, or the size of a frame over a page. */
+/* What a stack probe that was called leaves alone: the size of a frame over a page. */
 static bool may_be_probed(struct sw_val v)
 {
-    return v.weak && !v.deref && (v.base != SW_VAL_CONST || (v.off >= 4096 && v.off % 8 == 0));
+    return v.weak && v.base == SW_VAL_CONST && v.off >= 4096 && v.off % 8 == 0;
 }
 
 /* Whether a register's value may still matter behind the next branch. */
@@ -314,20 +323,38 @@ static bool outlives(const struct sw_state *state, enum sw_machine machine, unsi
 {
     const struct sw_val v = state->reg[n];
     const uint64_t kept = sw_regs_nonvolatile(machine);
-    const bool own = v.base != SW_VAL_UNKNOWN && v.base <= SW_REGS_MAX && v.base != sw_regs_sp_number(machine) + 1;
-    if (n == sw_regs_sp_number(machine) || n == sw_regs_fp_number(machine))
-        return v.base <= SW_VAL_POINT;
+    if (n == sw_regs_sp_number(machine))
+        return true;
     if (v.deref)
         return forward && is_place(v) && ((kept | frame_makers(machine)) >> n & 1);
-    if (is_anchor(v, machine) || may_be_probed(v) || (frame_makers(machine) >> n & 1))
-        return v.base != SW_VAL_CONST || v.weak;
-    return (own && worth_keeping(v, machine)) || (v.base == SW_VAL_NEAR && (kept >> n & 1));
+    if (n == sw_regs_fp_number(machine) && is_place(v))
+        return true;
+    if (is_anchor(v, machine) || may_be_probed(v))
+        return true;
+    if (frame_makers(machine) >> n & 1)
+        return is_place(v);
+    if (v.base == SW_VAL_NEAR)
+        return kept >> n & 1;
+    return v.base != sw_regs_sp_number(machine) + 1 && v.base <= SW_REGS_MAX && worth_keeping(v, machine);
+}
+
+/*
+ * Whether what a slot holds may still matter. A word loaded from elsewhere is the return address, moved; or, from where
+ * the start is not the function's, any saved register.
+ */
+static bool is_worth_its_slot(struct sw_val v, enum sw_machine machine, bool forward)
+{
+    const bool is_return = v.base == sw_regs_sp_number(machine) + 1 && v.off == 0;
+    return !v.deref || (v.add == 0 && (forward || is_return));
 }
 
 void sw_state_trim(struct sw_state *state, enum sw_machine machine, bool forward)
 {
-    for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (!outlives(state, machine, n, forward))
+    for (unsigned i = state->slot_count; i-- > 0;)
+        if (!is_worth_its_slot(state->slots[i].holds, machine, forward))
+            drop_slot(state, i);
+    for (unsigned n = 0; n < sw_regs_count(machine); n++)
+        if (state->reg[n].base != SW_VAL_UNKNOWN && !outlives(state, machine, n, forward))
             state->reg[n] = unknown;
     state->reg[sw_regs_pc_number(machine)] = unknown;
     state->ret_at = unknown;
@@ -346,21 +373,42 @@ static bool holds_slot(const struct sw_state *state, const struct sw_slot *slot)
 
 bool sw_state_same(const struct sw_state *a, const struct sw_state *b)
 {
-    if (a->slot_count != b->slot_count)
+    if (a->slot_count != b->slot_count || memcmp(a->reg, b->reg, sizeof a->reg) != 0)
         return false;
-    for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (!sw_val_same(a->reg[n], b->reg[n]))
-            return false;
+    if (memcmp(a->slots, b->slots, a->slot_count * sizeof a->slots[0]) == 0)
+        return true; /* mostly saved in the same order */
     for (unsigned i = 0; i < a->slot_count; i++)
         if (!holds_slot(b, &a->slots[i]))
             return false;
     return true;
 }
 
+static bool is_any(struct sw_val v)
+{
+    return v.base == SW_VAL_POINT && v.point == SW_POINT_ANY;
+}
+
+/* sp is somewhere below fp, which says where the frame is: one such state is like another. */
+static void lose_sp(struct sw_state *state, unsigned sp)
+{
+    for (unsigned i = state->slot_count; i-- > 0;)
+        if (is_any(state->slots[i].at) || is_any(state->slots[i].holds))
+            drop_slot(state, i);
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (is_any(state->reg[n]))
+            state->reg[n] = unknown;
+    state->reg[sp] = (struct sw_val){ .base = SW_VAL_POINT, .point = SW_POINT_ANY };
+}
+
 void sw_state_meet(struct sw_state *state, const struct sw_state *other, enum sw_machine machine, uint32_t point)
 {
-    for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (!sw_val_same(state->reg[n], other->reg[n]))
+    const unsigned sp = sw_regs_sp_number(machine), fp = sw_regs_fp_number(machine);
+    const struct sw_val anchor = state->reg[fp];
+    if (!sw_val_same(state->reg[sp], other->reg[sp]) && anchor.base == sp + 1 && !anchor.deref &&
+        sw_val_same(anchor, other->reg[fp]))
+        lose_sp(state, sp);
+    for (unsigned n = 0; n < sw_regs_count(machine); n++)
+        if (!sw_val_same(state->reg[n], other->reg[n]) && !is_any(state->reg[n]))
             set(state, machine, n, unknown, point);
     for (unsigned i = state->slot_count; i-- > 0;)
         if (!holds_slot(other, &state->slots[i]))

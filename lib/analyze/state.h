@@ -12,7 +12,8 @@
  *   SW_VAL_UNKNOWN   anything
  *   a register       what register `base - 1` held at the start, + off; with deref: the word that lay there, + add
  *   SW_VAL_POINT     a stack pointer made by a computation that is not followed (alignment, alloca): the value made at
- *                    the code offset `point`, + off; deref likewise
+ *                    the code offset `point`, + off; deref likewise. SW_POINT_ANY: the one that paths with different
+ *                    ones have left
  *   SW_VAL_CONST     off
  *   SW_VAL_NEAR      an address: the start of the code + off
  *   SW_VAL_TABLE     an element of the table at the start of the code + off, `point` as the size of SW_EFFECT_ELEMENT;
@@ -20,6 +21,8 @@
  * weak: a call has happened since; only a stack probe keeps such a register, and the move to sp that follows it tells.
  */
 enum { SW_VAL_UNKNOWN = 0, SW_VAL_POINT = 64, SW_VAL_CONST = 65, SW_VAL_NEAR = 66, SW_VAL_TABLE = 67 };
+
+#define SW_POINT_ANY UINT32_MAX
 
 struct sw_val {
     uint8_t base;
@@ -51,17 +54,20 @@ enum { SW_STATE_SLOTS = 28 };
 struct sw_state {
     struct sw_val reg[SW_REGS_MAX];
     struct sw_val ret_at;
-    struct sw_slot slots[SW_STATE_SLOTS];
-    uint8_t slot_count;
-    uint8_t compared[2];
-    bool has_distance;
     int32_t fp_above_sp;
     int32_t limit;
     uint32_t bound;
+    uint8_t compared[2];
+    bool has_distance;
+    uint8_t slot_count;
+    struct sw_slot slots[SW_STATE_SLOTS];
 };
 
 /* Every register holds itself, no slot is known. */
 void sw_state_start(struct sw_state *state);
+
+/* What is known, no more: the bytes behind the last slot are not copied. */
+void sw_state_copy(struct sw_state *to, const struct sw_state *from);
 
 /* Runs the effects of one instruction at the code offset `point`. */
 void sw_state_run(struct sw_state *state, enum sw_machine machine, const struct sw_insn *insn, uint32_t point);

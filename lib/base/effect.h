@@ -23,6 +23,7 @@ enum sw_effect_kind {
     SW_EFFECT_STORE,    /* 64-bit word at [dst + imm] = src */
     SW_EFFECT_CLOBBER,  /* registers of the mask imm get values that are not known */
     SW_EFFECT_COMPARE,  /* dst is compared with src, or with imm where src is SW_NOREG, for the branch that follows */
+    SW_EFFECT_SWAP,     /* dst and src change their values */
     SW_EFFECT_NEAR,     /* dst = the instruction's own address + imm */
     SW_EFFECT_ELEMENT   /* dst = an element, size bytes wide, of the table at src + imm; which one is not known */
 };

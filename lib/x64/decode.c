@@ -221,6 +221,16 @@ static void do_xor(const struct decoded *d, struct sw_insn *insn)
         generic(d, insn);
 }
 
+/* Of two 64-bit registers. */
+static void do_xchg(const struct decoded *d, struct sw_insn *insn)
+{
+    const unsigned a = reg64(&d->operands[0]), b = reg64(&d->operands[1]);
+    if (a == SW_NOREG || b == SW_NOREG)
+        generic(d, insn);
+    else if (a != b)
+        emit(insn, SW_EFFECT_SWAP, a, b, 0);
+}
+
 /* `or [rsp], 0` is a stack probe: it changes nothing. */
 static void do_or(const struct decoded *d, struct sw_insn *insn)
 {
@@ -360,7 +370,7 @@ static const struct row {
     { ZYDIS_MNEMONIC_PUSHF, do_push  }, { ZYDIS_MNEMONIC_POPFQ,  do_pop   }, { ZYDIS_MNEMONIC_POPF,   do_pop    },
     { ZYDIS_MNEMONIC_UD2,   do_trap  }, { ZYDIS_MNEMONIC_INT3,   do_trap  }, { ZYDIS_MNEMONIC_HLT,    do_trap   },
     { ZYDIS_MNEMONIC_UD0,   do_trap  }, { ZYDIS_MNEMONIC_UD1,    do_trap  }, { ZYDIS_MNEMONIC_INT,    do_int    },
-    { ZYDIS_MNEMONIC_IRETQ, do_iret  }, { ZYDIS_MNEMONIC_MOVSXD, do_movsxd },
+    { ZYDIS_MNEMONIC_IRETQ, do_iret  }, { ZYDIS_MNEMONIC_MOVSXD, do_movsxd }, { ZYDIS_MNEMONIC_XCHG,   do_xchg   },
     /* clang-format on */
 };
 

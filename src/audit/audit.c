@@ -10,32 +10,13 @@
 #include <assert.h>
 #include <string.h>
 
-/* Where no path was seen to lead, analysis is done for each pc anew: so many instructions are looked at for one entry.
- */
-enum { INSNS_PER_ENTRY = 2000000 };
-
 static_assert((int)SW_AUDIT_BEHIND_TRAP == (int)SW_FLOW_TRAP && (int)SW_AUDIT_BEHIND_CALL == (int)SW_FLOW_CALL,
               "ORDER sw_audit_behind");
 
-/*
- * One run of the analysis over an entry.
- *
- * starts  Where its blocks begin, a bit a byte of the entry.
- * state   In front of the instruction at hand, if it is live.
- */
-struct run {
-    struct sw_analysis work;
-    uint8_t starts[SW_ANALYZE_SEEN / 8];
-    struct sw_state state;
-    bool is_live;
-    uint8_t trust;
-};
-
-enum { BLOCKS = sizeof((struct sw_analysis *)0)->blocks / sizeof((struct sw_analysis *)0)->blocks[0] };
-
 struct audit {
     struct sw_audit_file file;
-    struct run sure, assumed;
+    struct sw_analysis work;
+    struct sw_state spare;
     struct sw_rule table, derived;
     struct sw_code code;
     uint32_t flags;
@@ -44,11 +25,8 @@ struct audit {
     size_t entry;
     struct sw_audit_function function;
     uint64_t audited_to; /* behind the last byte of the entries before */
-    uint64_t end;        /* of the entry, as the analysis is told */
     bool has_table;      /* of the survey: there is a rule in front of the instruction at hand */
-    uint64_t insn_count;
-    uint64_t left;   /* of INSNS_PER_ENTRY */
-    bool is_filling; /* what stands in front does not go on, or is filler */
+    bool is_filling;     /* what stands in front does not go on, or is filler */
 };
 
 static bool decode(struct audit *a, uint64_t pc, struct sw_insn *insn)
@@ -116,11 +94,11 @@ static void check_table(struct audit *a, uint64_t pc, const struct sw_insn *befo
     const bool goes_on = before->flow == SW_FLOW_NEXT || before->flow == SW_FLOW_BRANCH; /* a call may not return */
     if (a->function.is_false || !was_there || !a->has_table || !goes_on)
         return;
-    a->function.is_false = sw_audit_contradicts(front, before, &a->table, &a->sure.state);
+    a->function.is_false = sw_audit_contradicts(front, before, &a->table, &a->spare);
     a->function.false_at = a->function.is_false ? pc : 0;
 }
 
-/* What can be told without analysis: how many instructions there are, and whether they leave; whether the table may be
+/* What can be told without analysis: whether its instructions leave; whether the table may be
  * true. */
 static void survey(struct audit *a)
 {
@@ -129,9 +107,7 @@ static void survey(struct audit *a)
     f->returns = f->is_false = false;
     f->false_at = 0;
     a->has_table = false;
-    a->insn_count = 0;
-    a->left = INSNS_PER_ENTRY;
-    for (uint64_t pc = f->begin; pc < f->end; a->insn_count++) {
+    for (uint64_t pc = f->begin; pc < f->end;) {
         if (f->is_entry)
             check_table(a, pc, &insn);
         if (!decode(a, pc, &insn))
@@ -155,68 +131,6 @@ static bool is_entry(const struct sw_rule *rule)
     return true;
 }
 
-/* ---- the analysis' states, one after the other ---- */
-
-static void note_blocks(struct run *run, uint64_t begin)
-{
-    memset(run->starts, 0, sizeof run->starts);
-    for (unsigned i = 0; i < BLOCKS; i++) {
-        const uint64_t at = run->work.blocks[i].address - begin;
-        if (run->work.blocks[i].visits > 0 && at < SW_ANALYZE_SEEN)
-            run->starts[at / 8] |= (uint8_t)(1u << at % 8);
-    }
-}
-
-/* One run over the entry, as far as is needed to come to pc; its blocks stay in the run's memory. */
-static void analyse(struct audit *a, struct run *run, uint64_t pc)
-{
-    const enum sw_status status = sw_analyze_function(&a->code, a->function.begin, a->end, pc, &run->work, &a->derived);
-    run->is_live = false;
-    run->trust = status != SW_OK || a->derived.trust == SW_TRUST_GUESS ? SW_TRUST_GUESS : SW_TRUST_LIKELY;
-    note_blocks(run, a->function.begin);
-}
-
-static void come_to(const struct audit *a, struct run *run, uint64_t pc)
-{
-    const uint64_t at = pc - a->function.begin;
-    if (at >= SW_ANALYZE_SEEN || !(run->starts[at / 8] >> at % 8 & 1))
-        return;
-    for (unsigned i = 0; i < BLOCKS; i++) {
-        const struct sw_block *block = &run->work.blocks[i];
-        if (block->address != pc || block->visits == 0)
-            continue;
-        run->state = run->work.states[block->state];
-        run->is_live = true;
-    }
-}
-
-static void go_on(const struct audit *a, struct run *run, uint64_t pc, const struct sw_insn *insn)
-{
-    if (!run->is_live)
-        return;
-    sw_state_run(&run->state, SW_MACHINE_X64, insn, (uint32_t)(pc - a->function.begin));
-    if (insn->flow == SW_FLOW_BRANCH && insn->when == SW_WHEN_DIFFERENT)
-        sw_state_equal(&run->state, SW_MACHINE_X64);
-    run->is_live = insn->flow == SW_FLOW_NEXT || insn->flow == SW_FLOW_BRANCH;
-}
-
-/*
- * The run that has the state in front of pc: the one over all paths, else one that entered code where no path leads.
- * What that assumes is the same for all code up to the pc that it was made for, so it is made anew only behind.
- */
-static struct run *run_at(struct audit *a, uint64_t pc)
-{
-    if (a->sure.is_live || a->assumed.is_live)
-        return a->sure.is_live ? &a->sure : &a->assumed;
-    if (a->left < a->insn_count)
-        return NULL;
-    a->left -= a->insn_count;
-    analyse(a, &a->assumed, pc);
-    a->assumed.is_live = a->assumed.work.reached;
-    a->assumed.state = a->assumed.work.at_target;
-    return &a->assumed;
-}
-
 /*
  * UNWIND_INFO tells epilogues by their bytes, and a jump out of the entry looks like the end of one, even when it leads
  * to the entry's own cold part with the frame in place. Source: "x64 exception handling", Microsoft Learn, epilogs.
@@ -229,18 +143,17 @@ static bool is_taken_for_epilogue(const struct audit *a, const struct sw_insn *c
 
 static enum sw_audit_verdict derive(struct audit *a, struct sw_audit_insn *insn, const struct sw_insn *code)
 {
-    struct run *run = run_at(a, insn->address);
-    if (!run)
-        return SW_AUDIT_SKIPPED;
-    if (code->flow == SW_FLOW_CALL)
-        sw_state_give_below(&run->state, SW_MACHINE_X64);
-    if (!run->is_live || !sw_extract_inside(&run->state, SW_MACHINE_X64, &a->derived))
+    bool assumed;
+    const struct sw_state *state = sw_analyze_state(&a->work, insn->address, &assumed);
+    if (!state && is_filler(a, insn->address))
+        return SW_AUDIT_PADDING; /* behind a call that does not return */
+    if (!state || !sw_extract_inside(state, SW_MACHINE_X64, &a->derived))
         return SW_AUDIT_UNREACHED;
     insn->analysis = &a->derived;
-    insn->trust = run->trust;
-    const enum sw_audit_verdict verdict = sw_audit_compare(&a->table, &a->derived, &run->state, &insn->reg);
+    insn->trust = assumed ? SW_TRUST_GUESS : SW_TRUST_LIKELY;
+    const enum sw_audit_verdict verdict = sw_audit_compare(&a->table, &a->derived, state, &insn->reg);
     const bool is_stale = verdict == SW_AUDIT_REGISTER && code->flow == SW_FLOW_RETURN &&
-                          sw_audit_is_left_behind(&a->table, &run->state, insn->reg);
+                          sw_audit_is_left_behind(&a->table, state, insn->reg);
     const bool is_false = a->function.is_false || is_stale || is_taken_for_epilogue(a, code);
     return verdict != SW_AUDIT_EQUAL && is_false ? SW_AUDIT_FALSE : verdict;
 }
@@ -268,26 +181,12 @@ static bool show(struct audit *a, uint64_t pc, uint8_t *behind, uint8_t *length)
     struct sw_audit_insn out = { .function = &a->function, .address = pc, .behind = *behind };
     const bool is_code = decode(a, pc, &insn);
     out.length = insn.length;
-    come_to(a, &a->sure, pc);
-    come_to(a, &a->assumed, pc);
     a->is_filling = is_code && (a->is_filling || !goes_on(*behind)) && is_filler(a, pc);
     out.verdict = is_code ? (uint8_t)judge(a, &out, &insn) : SW_AUDIT_BAD_CODE;
-    go_on(a, &a->sure, pc, &insn);
-    go_on(a, &a->assumed, pc, &insn);
     if (!a->is_filling)
         *behind = insn.flow;
     *length = out.length;
     return a->sink(a->arg, &out);
-}
-
-static void begin_runs(struct audit *a)
-{
-    a->end = a->flags & SW_AUDIT_END_UNKNOWN ? 0 : a->function.end;
-    a->sure.is_live = a->assumed.is_live = false;
-    memset(a->sure.starts, 0, sizeof a->sure.starts);
-    memset(a->assumed.starts, 0, sizeof a->assumed.starts);
-    if (a->function.is_entry && a->function.end > a->function.begin)
-        analyse(a, &a->sure, a->function.begin);
 }
 
 static bool audit_entry(struct audit *a)
@@ -300,7 +199,8 @@ static bool audit_entry(struct audit *a)
                            sw_audit_table_rule(&a->file, a->entry, a->function.begin, &a->table) == SW_OK &&
                            is_entry(&a->table);
     survey(a);
-    begin_runs(a);
+    if (a->function.is_entry && a->function.end > a->function.begin)
+        sw_analyze_run(&a->code, a->function.begin, a->flags & SW_AUDIT_END_UNKNOWN ? 0 : a->function.end, &a->work);
     for (uint64_t pc = a->function.begin; pc < a->function.end; pc += length)
         if (!show(a, pc, &behind, &length))
             return false;

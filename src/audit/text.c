@@ -20,7 +20,6 @@ static const char *const verdict_names[] = { /* ORDER sw_audit_verdict */
     [SW_AUDIT_PART]      = "part",
     [SW_AUDIT_PADDING]   = "padding",
     [SW_AUDIT_BAD_CODE]  = "bad-code",
-    [SW_AUDIT_SKIPPED]   = "skipped",
 };
 static_assert(sizeof verdict_names / sizeof verdict_names[0] == SW_AUDIT_VERDICT_COUNT, "ORDER sw_audit_verdict");
 

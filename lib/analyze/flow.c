@@ -1,0 +1,417 @@
+/*
+ * Control flow: from a start, along every path, with the state of each. Paths meet at blocks; where they disagree, a
+ * path that came past a call gives way (the call may never return, and what lies behind it may belong to something
+ * else), otherwise what differs is unknown. A call that is shown not to return by that, or by a return at which sp is
+ * not what it was, is remembered, and everything is to be done again. All is bounded: instructions, blocks, states,
+ * visits.
+ */
+#include "analyze/flow.h"
+
+#include <string.h>
+
+enum {
+    MOST_VISITS = 8,
+    MOST_CALLS = 64,
+    HASH = 2 * SW_ANALYZE_BLOCKS,
+    PATH = SW_BLOCK_BEHIND_CALL | SW_BLOCK_ASSUMED | SW_BLOCK_PADDED
+};
+
+/* ---- what was seen ---- */
+
+static void mark_seen(struct sw_analysis *w, uint64_t pc, unsigned length)
+{
+    const uint64_t from = pc - w->begin;
+    if (from < SW_ANALYZE_SEEN)
+        w->starts[from / 8] |= (uint8_t)(1u << from % 8);
+    for (uint64_t at = from, end = from + length; at < end && at < SW_ANALYZE_SEEN; at++)
+        w->seen[at / 8] |= (uint8_t)(1u << at % 8);
+    if (pc + length > w->highest)
+        w->highest = pc + length;
+}
+
+bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address)
+{
+    const uint64_t at = address - w->begin;
+    return at < SW_ANALYZE_SEEN && (w->seen[at / 8] >> at % 8 & 1);
+}
+
+bool sw_flow_is_start(const struct sw_analysis *w, uint64_t address)
+{
+    const uint64_t at = address - w->begin;
+    return at < SW_ANALYZE_SEEN && (w->starts[at / 8] >> at % 8 & 1);
+}
+
+/* ---- states and blocks ---- */
+
+/* The index of a trimmed state, kept once. */
+uint16_t sw_flow_intern(struct sw_analysis *w, const struct sw_state *state)
+{
+    for (uint16_t i = w->state_count; i-- > 0;)
+        if (sw_state_same(&w->states[i], state))
+            return i;
+    if (w->state_count == SW_ANALYZE_STATES) {
+        w->doubtful = true;
+        return SW_NO_STATE;
+    }
+    sw_state_copy(&w->states[w->state_count], state);
+    return w->state_count++;
+}
+
+static uint16_t *hash_slot(const struct sw_analysis *w, uint64_t address)
+{
+    unsigned i = (unsigned)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % HASH;
+    while (w->hash[i] != 0 && w->blocks[w->hash[i] - 1].address != address)
+        i = (i + 1) % HASH;
+    return (uint16_t *)(uintptr_t)&w->hash[i];
+}
+
+uint16_t sw_flow_block(const struct sw_analysis *w, uint64_t address)
+{
+    const uint16_t number = *hash_slot(w, address);
+    return number == 0 ? SW_NO_BLOCK : (uint16_t)(number - 1);
+}
+
+/* How far a path's or block's state is from having been seen: 0, behind a call, assumed. */
+static unsigned doubt(unsigned flags)
+{
+    return flags & SW_BLOCK_ASSUMED ? 2 : flags & SW_BLOCK_BEHIND_CALL ? 1 : 0;
+}
+
+static void queue(struct sw_analysis *w, uint16_t block)
+{
+    if (doubt(w->blocks[block].flags) != 0) {
+        if (w->later_count < SW_ANALYZE_BLOCKS)
+            w->later[w->later_count++] = block;
+    } else if (w->now_count < SW_ANALYZE_BLOCKS) {
+        w->now[w->now_count++] = block;
+    }
+}
+
+static void add_block(struct sw_analysis *w, uint64_t address, uint8_t flags)
+{
+    const uint16_t state = sw_flow_intern(w, &w->other);
+    if (state == SW_NO_STATE || w->block_count == SW_ANALYZE_BLOCKS) {
+        w->doubtful = true;
+        return;
+    }
+    w->blocks[w->block_count] = (struct sw_block){ address, w->behind, state, flags, 1 };
+    *hash_slot(w, address) = (uint16_t)(w->block_count + 1);
+    if (!(flags & SW_BLOCK_AT_INDIRECT))
+        queue(w, w->block_count);
+    w->block_count++;
+}
+
+/* ---- calls that do not return ---- */
+
+static bool is_dead(const struct sw_analysis *w, uint64_t address)
+{
+    for (unsigned i = 0; i < w->dead_count; i++)
+        if (w->dead[i] == (uint32_t)(address - w->begin))
+            return true;
+    return false;
+}
+
+/* The same function does not return to its other callers either. */
+static bool is_dead_call(struct sw_analysis *w, const struct sw_insn *insn, uint64_t next)
+{
+    const uint64_t target = insn->target;
+    for (unsigned i = 0; target != 0 && i < w->dead_target_count; i++)
+        if (w->dead_targets[i] == target)
+            return true;
+    if (!is_dead(w, next))
+        return false;
+    if (target != 0 && w->dead_target_count < SW_ANALYZE_DEAD) {
+        w->dead_targets[w->dead_target_count++] = target;
+    }
+    return true;
+}
+
+/* What follows from it is wrong: this run ends. */
+static void blame(struct sw_analysis *w, uint32_t behind)
+{
+    if (behind == 0 || w->forward || w->dead_count == SW_ANALYZE_DEAD || is_dead(w, w->begin + behind))
+        return;
+    w->dead[w->dead_count++] = behind;
+    w->again = true;
+    w->now_count = w->later_count = w->table_count = 0;
+}
+
+static struct sw_val sp_of(const struct sw_analysis *w, const struct sw_state *state)
+{
+    return state->reg[sw_regs_sp_number(w->code->machine)];
+}
+
+/* The place behind the call that a block with BEHIND_CALL is there by. */
+static uint32_t place_behind(const struct sw_analysis *w, const struct sw_block *block)
+{
+    return block->flags & SW_BLOCK_PADDED ? block->behind : (uint32_t)(block->address - w->begin);
+}
+
+/*
+ * A path has more on the stack than it should: `deep` is sp on it. Which of the calls that it went past did not return?
+ * The first behind which sp was as deep, since arguments were pushed for it.
+ */
+static uint32_t culprit(const struct sw_analysis *w, uint32_t behind, struct sw_val deep)
+{
+    uint32_t found = behind;
+    for (unsigned hops = 0; hops < MOST_CALLS && behind != 0; hops++) {
+        const uint16_t at = sw_flow_block(w, w->begin + behind);
+        if (at == SW_NO_BLOCK)
+            break;
+        const struct sw_val sp = sp_of(w, &w->states[w->blocks[at].state]);
+        if (sp.base != deep.base || sp.off > deep.off)
+            break;
+        found = behind;
+        behind = w->blocks[at].behind == behind ? 0 : w->blocks[at].behind;
+    }
+    return found;
+}
+
+/* The first call on a path for which `extra` bytes were pushed that stayed; the only one there is; else 0. */
+static uint32_t pushed_for(const struct sw_analysis *w, uint32_t behind, int64_t extra)
+{
+    uint32_t found = 0;
+    for (unsigned hops = 0; hops < MOST_CALLS && behind != 0; hops++) {
+        const uint16_t at = sw_flow_block(w, w->begin + behind);
+        if (at == SW_NO_BLOCK)
+            return found;
+        const uint32_t before = w->blocks[at].behind == behind ? 0 : w->blocks[at].behind;
+        const uint16_t front = before ? sw_flow_block(w, w->begin + before) : SW_NO_BLOCK;
+        if (front == SW_NO_BLOCK)
+            return hops == 0 ? behind : found;
+        if (sp_of(w, &w->states[w->blocks[front].state]).off - extra == sp_of(w, &w->states[w->blocks[at].state]).off)
+            found = behind;
+        behind = before;
+    }
+    return found;
+}
+
+/*
+ * A function returns with the sp that it was called with; a path that does otherwise went where no call returned to.
+ */
+static void check_return(struct sw_analysis *w)
+{
+    const struct sw_val v = w->current.reg[sw_regs_sp_number(w->code->machine)];
+    const int32_t right = w->code->machine == SW_MACHINE_X64 ? 8 : 0;
+    if (v.base == sw_regs_sp_number(w->code->machine) + 1 && !v.deref && v.off < right)
+        blame(w, pushed_for(w, w->behind, right - v.off));
+}
+
+/* fp says where the frame is; sp may be moved by then as the code likes. */
+static bool has_frame_pointer(const struct sw_analysis *w, const struct sw_state *state)
+{
+    const struct sw_val fp = state->reg[sw_regs_fp_number(w->code->machine)];
+    return fp.base == sw_regs_sp_number(w->code->machine) + 1 && !fp.deref;
+}
+
+/*
+ * sp is at one place, whichever way code is come to: of two paths with different ones, one went on behind a call that
+ * does not return. The one that passed no call is right; else the one that has less on the stack, since arguments were
+ * pushed for the call. -1: it cannot be told; 0: the path in w->other is right; 1: the block's.
+ */
+static int right_one(const struct sw_analysis *w, const struct sw_block *block)
+{
+    const struct sw_val was = sp_of(w, &w->states[block->state]), is = sp_of(w, &w->other);
+    if (was.base != is.base || was.base == SW_VAL_POINT || was.deref || is.deref || was.off == is.off)
+        return -1;
+    if (has_frame_pointer(w, &w->other) && has_frame_pointer(w, &w->states[block->state]))
+        return -1;
+    if (block->behind == 0 || w->behind == 0)
+        return block->behind == w->behind ? -1 : block->behind == 0;
+    return was.off > is.off;
+}
+
+/* What block and path make of each other, in w->other. False: the path gives way. */
+static bool merge(struct sw_analysis *w, const struct sw_block *block, unsigned was, unsigned is)
+{
+    const int right = was == is ? right_one(w, block) : is < was ? 0 : 1;
+    const struct sw_val sp_was = sp_of(w, &w->states[block->state]), sp_is = sp_of(w, &w->other);
+    if (was == 1 && is == 0 && !sw_val_same(sp_was, sp_is))
+        blame(w, place_behind(w, block));
+    if (was == is && right >= 0)
+        blame(w, right == 0 ? culprit(w, block->behind, sp_was) : culprit(w, w->behind, sp_is));
+    if (right < 0)
+        sw_state_meet(&w->other, &w->states[block->state], w->code->machine, (uint32_t)(block->address - w->begin));
+    return right != 1;
+}
+
+/* A second path comes to a block with another state (in w->other). */
+static void meet_block(struct sw_analysis *w, uint16_t at, uint8_t flags)
+{
+    struct sw_block *block = &w->blocks[at];
+    if (!merge(w, block, doubt(block->flags), doubt(flags)) || block->visits >= MOST_VISITS)
+        return;
+    const uint16_t state = sw_flow_intern(w, &w->other);
+    block->flags = (uint8_t)((block->flags & ~PATH) | (flags & PATH));
+    if (state == SW_NO_STATE || state == block->state)
+        return;
+    block->state = state;
+    block->behind = w->behind;
+    block->visits++;
+    queue(w, at);
+}
+
+/* The same state, on a surer path. What was assumed behind it is surer now, too. */
+static void make_surer(struct sw_analysis *w, uint16_t at, uint8_t flags)
+{
+    struct sw_block *block = &w->blocks[at];
+    const bool was_assumed = block->flags & SW_BLOCK_ASSUMED;
+    block->flags = (uint8_t)((block->flags & ~PATH) | (flags & PATH));
+    if (was_assumed)
+        queue(w, at);
+}
+
+/* ---- paths ---- */
+
+void sw_flow_arrive(struct sw_analysis *w, uint64_t address, uint8_t flags)
+{
+    if (w->end != 0 && (address < w->begin || address >= w->end))
+        return; /* a tail call */
+    sw_state_copy(&w->other, &w->current);
+    sw_state_trim(&w->other, w->code->machine, w->forward);
+    const uint16_t at = sw_flow_block(w, address);
+    if (at == SW_NO_BLOCK) {
+        add_block(w, address, flags);
+        return;
+    }
+    struct sw_block *block = &w->blocks[at];
+    if (flags & SW_BLOCK_AT_INDIRECT)
+        block->flags |= SW_BLOCK_AT_INDIRECT;
+    else if (!sw_state_same(&w->states[block->state], &w->other))
+        meet_block(w, at, flags);
+    else if (doubt(flags) < doubt(block->flags))
+        make_surer(w, at, flags);
+}
+
+/* The state of a block, and where its path went. */
+static void enter_block(struct sw_analysis *w, const struct sw_block *block)
+{
+    sw_state_copy(&w->current, &w->states[block->state]);
+    w->fresh = block->flags & SW_BLOCK_BEHIND_CALL;
+    w->behind = w->fresh ? place_behind(w, block) : block->behind;
+    w->flags = block->flags & SW_BLOCK_ASSUMED;
+}
+
+bool sw_flow_next(struct sw_analysis *w, uint64_t *pc)
+{
+    uint16_t block;
+    if (w->now_count)
+        block = w->now[--w->now_count];
+    else if (w->later_count)
+        block = w->later[--w->later_count];
+    else
+        return sw_flow_next_case(w) && sw_flow_next(w, pc);
+    enter_block(w, &w->blocks[block]);
+    *pc = w->blocks[block].address;
+    return true;
+}
+
+bool sw_flow_insn(struct sw_analysis *w, uint64_t pc, struct sw_insn *insn)
+{
+    size_t size;
+    const uint8_t *bytes;
+    if (w->budget == 0) {
+        w->doubtful = true;
+        return false;
+    }
+    w->budget--;
+    bytes = w->code->fetch(w->code->arg, pc, &size);
+    return bytes && w->code->decode(bytes, size, pc, insn) == SW_OK;
+}
+
+/* Both ways of a branch: the taken one becomes a block, the other stays in w->current. */
+static void branch(struct sw_analysis *w, const struct sw_insn *insn)
+{
+    const enum sw_machine machine = w->code->machine;
+    if (insn->when == SW_WHEN_EQUAL) {
+        const struct sw_val sp = w->current.reg[sw_regs_sp_number(machine)];
+        sw_state_equal(&w->current, machine);
+        sw_flow_arrive(w, insn->target, w->flags);
+        w->current.reg[sw_regs_sp_number(machine)] = sp;
+        return;
+    }
+    sw_flow_arrive(w, insn->target, w->flags);
+    if (insn->when == SW_WHEN_DIFFERENT)
+        sw_state_equal(&w->current, machine);
+    if (insn->when == SW_WHEN_ABOVE && w->current.limit >= 0)
+        w->current.bound = (uint32_t)w->current.limit + 1;
+    if (insn->when == SW_WHEN_NOT_BELOW && w->current.limit >= 0)
+        w->current.bound = (uint32_t)w->current.limit;
+}
+
+/* The address of data that is no table is of no use: a string's would only make states differ. */
+static void forget_data(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc)
+{
+    for (unsigned i = 0; i < insn->count && i < SW_EFFECTS_MAX; i++) {
+        const struct sw_effect *e = &insn->effects[i];
+        if (e->kind == SW_EFFECT_NEAR && e->dst < SW_REGS_MAX && !sw_flow_may_be_table(w, pc + (uint64_t)e->imm))
+            w->current.reg[e->dst] = (struct sw_val){ 0 };
+    }
+}
+
+bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc)
+{
+    const uint64_t next = pc + insn->length;
+    mark_seen(w, pc, insn->length);
+    sw_state_run(&w->current, w->code->machine, insn, (uint32_t)(pc - w->begin));
+    forget_data(w, insn, pc);
+    w->fresh = w->fresh && insn->count == 0 && insn->flow == SW_FLOW_NEXT;
+    switch (insn->flow) {
+    case SW_FLOW_CALL:
+        if (is_dead_call(w, insn, next))
+            return false;
+        sw_flow_arrive(w, next, (uint8_t)(w->flags | SW_BLOCK_BEHIND_CALL));
+        return false;
+    case SW_FLOW_RETURN:
+        check_return(w);
+        return false;
+    case SW_FLOW_BRANCH:
+        branch(w, insn);
+        break;
+    case SW_FLOW_JUMP:
+        sw_flow_arrive(w, insn->target, w->flags);
+        return false;
+    case SW_FLOW_INDIRECT:
+        sw_flow_table(w);
+        sw_flow_arrive(w, pc, (uint8_t)(w->flags | SW_BLOCK_AT_INDIRECT));
+        return false;
+    case SW_FLOW_NEXT:
+        break;
+    default:
+        return false;
+    }
+    if (sw_flow_block(w, next) == SW_NO_BLOCK)
+        return true;
+    sw_flow_arrive(w, next, (uint8_t)(w->flags | (w->fresh ? SW_BLOCK_BEHIND_CALL | SW_BLOCK_PADDED : 0)));
+    return false;
+}
+
+/* How much of `seen` may be looked at. */
+static size_t seen_bytes(uint64_t begin, uint64_t end)
+{
+    const uint64_t most = SW_ANALYZE_SEEN / 8, wanted = end > begin ? (end - begin) / 8 + 2 : most;
+    return (size_t)(wanted < most ? wanted : most);
+}
+
+void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t begin, uint64_t end, bool forward,
+                   const int32_t *fp_above_sp)
+{
+    w->code = code;
+    w->begin = begin;
+    w->end = end;
+    w->forward = forward;
+    w->budget = forward ? SW_ANALYZE_INSNS / 16 : SW_ANALYZE_INSNS; /* forward, much is looked at in vain */
+    w->fresh = w->again = w->doubtful = false;
+    w->flags = 0;
+    w->behind = 0;
+    w->state_count = w->block_count = w->now_count = w->later_count = w->table_count = 0;
+    w->at_block = SW_NO_BLOCK;
+    w->highest = begin;
+    memset(w->hash, 0, sizeof w->hash);
+    memset(w->seen, 0, seen_bytes(begin, end));
+    memset(w->starts, 0, seen_bytes(begin, end));
+    sw_state_start(&w->current);
+    w->current.has_distance = fp_above_sp != NULL;
+    w->current.fp_above_sp = fp_above_sp ? *fp_above_sp : 0;
+    sw_flow_arrive(w, begin, 0);
+}

@@ -1,0 +1,56 @@
+/*
+ * Paths and blocks: what the analyses of a function and forward from a pc share. A path is followed in work->current;
+ * where it may come together with others a block keeps its state.
+ */
+#ifndef SW_ANALYZE_FLOW_H
+#define SW_ANALYZE_FLOW_H
+
+#include "analyze/analyze.h"
+
+/*
+ * Of blocks and paths. BEHIND_CALL: there by a call's return only, which may never happen. ASSUMED: no path was seen to
+ * lead there. A path that is surer than those that came to a block before replaces them. AT_INDIRECT: the block is an
+ * indirect jump, kept for what may lie behind it. PADDED, with BEHIND_CALL: filler lies between the call and the block.
+ */
+enum { SW_BLOCK_BEHIND_CALL = 1, SW_BLOCK_AT_INDIRECT = 2, SW_BLOCK_ASSUMED = 4, SW_BLOCK_PADDED = 8 };
+
+enum { SW_NO_BLOCK = 0xffff, SW_NO_STATE = 0xffff };
+
+/* A new run from begin with nothing known; what is known of calls that do not return stays. */
+void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t begin, uint64_t end, bool forward,
+                   const int32_t *fp_above_sp);
+
+/* The path in work->current, of the path flags given, comes to an address. */
+void sw_flow_arrive(struct sw_analysis *w, uint64_t address, uint8_t flags);
+
+/* The next block to follow; false: none is left. Its state becomes work->current. */
+bool sw_flow_next(struct sw_analysis *w, uint64_t *pc);
+
+/* The instruction at pc. False: none, or the budget is used up. */
+bool sw_flow_insn(struct sw_analysis *w, uint64_t pc, struct sw_insn *insn);
+
+/* Effects and control flow of an instruction on work->current. False: the path does not go on behind it. */
+bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc);
+
+/* The block that begins at an address, or SW_NO_BLOCK. */
+uint16_t sw_flow_block(const struct sw_analysis *w, uint64_t address);
+
+/* Whether a byte was seen as part of an instruction; as the first of one. False far behind begin. */
+bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address);
+bool sw_flow_is_start(const struct sw_analysis *w, uint64_t address);
+
+/*
+ * table.c: goes to the cases of a switch, if work->current stands behind the jump of one; goes to one more of a switch
+ * without bound. False: there is none left.
+ */
+void sw_flow_table(struct sw_analysis *w);
+bool sw_flow_next_case(struct sw_analysis *w);
+/* Whether the words at an address look like the cases of a switch, or it is code of the function itself. */
+bool sw_flow_may_be_table(const struct sw_analysis *w, uint64_t address);
+/* The index of a trimmed state, kept once, or SW_NO_STATE. */
+uint16_t sw_flow_intern(struct sw_analysis *w, const struct sw_state *state);
+
+/* gap.c: code up to a pc that no path led to is entered in the likeliest state. False: there is none. */
+bool sw_flow_enter_gap(struct sw_analysis *w, uint64_t pc);
+
+#endif

@@ -1,0 +1,96 @@
+/*
+ * Code of a function that no path led to: the cases of a switch whose table was not understood, or landing pads. Says
+ * in which state it may be entered, as an assumption.
+ */
+#include "analyze/flow.h"
+
+static bool was_seen(const struct sw_analysis *w, uint64_t at)
+{
+    return sw_flow_was_seen(w, w->begin + at);
+}
+
+/* Not to be entered again. */
+static void pass_over(struct sw_analysis *w, uint64_t at, unsigned length)
+{
+    for (uint64_t end = at + length; at < end && at < SW_ANALYZE_SEEN; at++)
+        w->seen[at / 8] |= (uint8_t)(1u << at % 8);
+}
+
+/*
+ * The state of the nearest indirect jump in front of the gap is taken, else that of one behind it, else that of the
+ * nearest call in front; that of a jump with the sp of the entry, which may be a tail call, last of all.
+ */
+static unsigned likelihood(const struct sw_analysis *w, const struct sw_block *block, uint64_t gap)
+{
+    const bool before = block->address <= gap;
+    const unsigned sp = sw_regs_sp_number(w->code->machine);
+    if ((block->flags & SW_BLOCK_AT_INDIRECT) && sw_val_is_start(w->states[block->state].reg[sp], sp))
+        return before ? 1 : 0;
+    if (block->flags & SW_BLOCK_AT_INDIRECT)
+        return before ? 4 : 3;
+    return (block->flags & SW_BLOCK_BEHIND_CALL) && before ? 2 : 0;
+}
+
+static const struct sw_block *likely_origin(const struct sw_analysis *w, uint64_t gap)
+{
+    const struct sw_block *best = NULL;
+    unsigned most = 0;
+    for (unsigned i = 0; i < w->block_count; i++) {
+        const struct sw_block *b = &w->blocks[i];
+        const unsigned here = likelihood(w, b, gap);
+        const bool nearer = best && (here == 3 ? b->address < best->address : b->address > best->address);
+        if (here == 0 || here < most || (here == most && !nearer))
+            continue;
+        best = b;
+        most = here;
+    }
+    return best;
+}
+
+/* Nothing but instructions without effect up to code that was seen, or a trap: filling. */
+static bool is_padding(struct sw_analysis *w, uint64_t at)
+{
+    struct sw_insn insn;
+    while (at < SW_ANALYZE_SEEN && !was_seen(w, at)) {
+        if (!sw_flow_insn(w, w->begin + at, &insn) || insn.flow == SW_FLOW_TRAP) {
+            pass_over(w, at, 1);
+            return true;
+        }
+        if (insn.count != 0 || insn.flow != SW_FLOW_NEXT)
+            return false;
+        pass_over(w, at, insn.length);
+        at += insn.length;
+    }
+    return true;
+}
+
+/* The next byte behind seen ones that is not seen and no filling, below `stop`; else stop. */
+static uint64_t next_gap(struct sw_analysis *w, uint64_t stop)
+{
+    for (uint64_t at = 1; at < stop; at++) {
+        if (at % 8 == 0 && w->seen[at / 8] == 0 && !was_seen(w, at - 1)) {
+            at += 7;
+            continue;
+        }
+        if (!was_seen(w, at) && was_seen(w, at - 1) && !is_padding(w, at))
+            return at;
+    }
+    return stop;
+}
+
+bool sw_flow_enter_gap(struct sw_analysis *w, uint64_t pc)
+{
+    const uint64_t wanted = pc - w->begin + 1;
+    const uint64_t stop = wanted < SW_ANALYZE_SEEN ? wanted : SW_ANALYZE_SEEN;
+    const uint64_t at = next_gap(w, stop);
+    if (at == stop)
+        return false;
+    const struct sw_block *origin = likely_origin(w, w->begin + at);
+    if (!origin || (w->end == 0 && !(origin->flags & SW_BLOCK_AT_INDIRECT)))
+        return false; /* behind an end that is not known only a switch may go on */
+    pass_over(w, at, 1);
+    sw_state_copy(&w->current, &w->states[origin->state]);
+    w->behind = 0;
+    sw_flow_arrive(w, w->begin + at, SW_BLOCK_ASSUMED);
+    return true;
+}
