@@ -71,6 +71,17 @@ uint16_t sw_flow_block(const struct sw_analysis *w, uint64_t address)
     return number == 0 ? SW_NO_BLOCK : (uint16_t)(number - 1);
 }
 
+uint16_t sw_flow_block_before(const struct sw_analysis *w, uint64_t address, uint64_t under)
+{
+    uint16_t best = SW_NO_BLOCK;
+    for (uint16_t i = 0; i < w->block_count; i++) {
+        const uint64_t at = w->blocks[i].address;
+        if (at <= address && at < under && (best == SW_NO_BLOCK || at > w->blocks[best].address))
+            best = i;
+    }
+    return best;
+}
+
 /* How far a path's or block's state is from having been seen: 0, behind a call, assumed. */
 static unsigned doubt(unsigned flags)
 {
@@ -87,6 +98,14 @@ static void queue(struct sw_analysis *w, uint16_t block)
     }
 }
 
+/* A path went on through an address that is a block from now on: it comes there again, to meet it. */
+static void split(struct sw_analysis *w, uint64_t address)
+{
+    const uint16_t through = sw_flow_block_before(w, address - 1, UINT64_MAX);
+    if (through != SW_NO_BLOCK)
+        queue(w, through);
+}
+
 static void add_block(struct sw_analysis *w, uint64_t address, uint8_t flags)
 {
     const uint16_t state = sw_flow_intern(w, &w->other);
@@ -96,8 +115,11 @@ static void add_block(struct sw_analysis *w, uint64_t address, uint8_t flags)
     }
     w->blocks[w->block_count] = (struct sw_block){ address, w->behind, state, flags, 1 };
     *hash_slot(w, address) = (uint16_t)(w->block_count + 1);
-    if (!(flags & SW_BLOCK_AT_INDIRECT))
+    if (!(flags & SW_BLOCK_AT_INDIRECT)) {
         queue(w, w->block_count);
+        if (sw_flow_is_start(w, address))
+            split(w, address);
+    }
     w->block_count++;
 }
 
@@ -148,21 +170,23 @@ static uint32_t place_behind(const struct sw_analysis *w, const struct sw_block 
 }
 
 /*
- * A path has more on the stack than it should: `deep` is sp on it. Which of the calls that it went past did not return?
- * The first behind which sp was as deep, since arguments were pushed for it.
+ * A path has more on the stack than it should: which of the calls that it went past did not return? The first behind
+ * which there was that much, since arguments were pushed for it; where nothing should be there, the last one: behind it
+ * another function begins.
  */
-static uint32_t culprit(const struct sw_analysis *w, uint32_t behind, struct sw_val deep)
+static uint32_t culprit(const struct sw_analysis *w, uint32_t last, struct sw_val deep, struct sw_val right)
 {
-    uint32_t found = behind;
-    for (unsigned hops = 0; hops < MOST_CALLS && behind != 0; hops++) {
-        const uint16_t at = sw_flow_block(w, w->begin + behind);
-        if (at == SW_NO_BLOCK)
-            break;
-        const struct sw_val sp = sp_of(w, &w->states[w->blocks[at].state]);
-        if (sp.base != deep.base || sp.off > deep.off)
-            break;
-        found = behind;
-        behind = w->blocks[at].behind == behind ? 0 : w->blocks[at].behind;
+    uint32_t found = last;
+    for (unsigned hops = 0; hops < MOST_CALLS && found != 0; hops++) {
+        const uint16_t at = sw_flow_block(w, w->begin + found);
+        const uint32_t before = at == SW_NO_BLOCK ? 0 : w->blocks[at].behind;
+        const uint16_t front = before == 0 || before == found ? SW_NO_BLOCK : sw_flow_block(w, w->begin + before);
+        if (front == SW_NO_BLOCK)
+            return right.off == 0 ? last : found;
+        const struct sw_val sp = sp_of(w, &w->states[w->blocks[front].state]);
+        if (!sw_val_same(sp, deep))
+            return found;
+        found = before;
     }
     return found;
 }
@@ -197,13 +221,6 @@ static void check_return(struct sw_analysis *w)
         blame(w, pushed_for(w, w->behind, right - v.off));
 }
 
-/* fp says where the frame is; sp may be moved by then as the code likes. */
-static bool has_frame_pointer(const struct sw_analysis *w, const struct sw_state *state)
-{
-    const struct sw_val fp = state->reg[sw_regs_fp_number(w->code->machine)];
-    return fp.base == sw_regs_sp_number(w->code->machine) + 1 && !fp.deref;
-}
-
 /*
  * sp is at one place, whichever way code is come to: of two paths with different ones, one went on behind a call that
  * does not return. The one that passed no call is right; else the one that has less on the stack, since arguments were
@@ -214,25 +231,42 @@ static int right_one(const struct sw_analysis *w, const struct sw_block *block)
     const struct sw_val was = sp_of(w, &w->states[block->state]), is = sp_of(w, &w->other);
     if (was.base != is.base || was.base == SW_VAL_POINT || was.deref || is.deref || was.off == is.off)
         return -1;
-    if (has_frame_pointer(w, &w->other) && has_frame_pointer(w, &w->states[block->state]))
-        return -1;
     if (block->behind == 0 || w->behind == 0)
         return block->behind == w->behind ? -1 : block->behind == 0;
     return was.off > is.off;
 }
 
-/* What block and path make of each other, in w->other. False: the path gives way. */
-static bool merge(struct sw_analysis *w, const struct sw_block *block, unsigned was, unsigned is)
+/* What block and path make of each other, in w->other, where sp has one place. False: the path gives way. */
+static bool merge_by_sp(struct sw_analysis *w, const struct sw_block *block, unsigned was, unsigned is)
 {
-    const int right = was == is ? right_one(w, block) : is < was ? 0 : 1;
     const struct sw_val sp_was = sp_of(w, &w->states[block->state]), sp_is = sp_of(w, &w->other);
+    const int right = was == is ? right_one(w, block) : is < was ? 0 : 1;
     if (was == 1 && is == 0 && !sw_val_same(sp_was, sp_is))
         blame(w, place_behind(w, block));
     if (was == is && right >= 0)
-        blame(w, right == 0 ? culprit(w, block->behind, sp_was) : culprit(w, w->behind, sp_is));
+        blame(w, right == 0 ? culprit(w, block->behind, sp_was, sp_is) : culprit(w, w->behind, sp_is, sp_was));
     if (right < 0)
         sw_state_meet(&w->other, &w->states[block->state], w->code->machine, (uint32_t)(block->address - w->begin));
     return right != 1;
+}
+
+/* The same where sp may be anywhere below fp. */
+static bool merge_by_fp(struct sw_analysis *w, const struct sw_block *block, unsigned was, unsigned is)
+{
+    if (was == is)
+        sw_state_meet(&w->other, &w->states[block->state], w->code->machine, (uint32_t)(block->address - w->begin));
+    else if (was < is)
+        sw_state_copy(&w->other, &w->states[block->state]);
+    sw_state_lose_sp(&w->other, w->code->machine);
+    return true;
+}
+
+static bool merge(struct sw_analysis *w, const struct sw_block *block, unsigned was, unsigned is)
+{
+    const struct sw_state *there = &w->states[block->state];
+    const bool by_fp = !sw_val_same(sp_of(w, there), sp_of(w, &w->other)) &&
+                       sw_state_share_frame(there, &w->other, w->code->machine);
+    return by_fp ? merge_by_fp(w, block, was, is) : merge_by_sp(w, block, was, is);
 }
 
 /* A second path comes to a block with another state (in w->other). */
@@ -242,7 +276,8 @@ static void meet_block(struct sw_analysis *w, uint16_t at, uint8_t flags)
     if (!merge(w, block, doubt(block->flags), doubt(flags)) || block->visits >= MOST_VISITS)
         return;
     const uint16_t state = sw_flow_intern(w, &w->other);
-    block->flags = (uint8_t)((block->flags & ~PATH) | (flags & PATH));
+    if (doubt(flags) <= doubt(block->flags))
+        block->flags = (uint8_t)((block->flags & ~PATH) | (flags & PATH));
     if (state == SW_NO_STATE || state == block->state)
         return;
     block->state = state;

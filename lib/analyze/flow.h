@@ -35,6 +35,9 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
 /* The block that begins at an address, or SW_NO_BLOCK. */
 uint16_t sw_flow_block(const struct sw_analysis *w, uint64_t address);
 
+/* The block that begins nearest in front of an address or at it, but below `under`; or SW_NO_BLOCK. */
+uint16_t sw_flow_block_before(const struct sw_analysis *w, uint64_t address, uint64_t under);
+
 /* Whether a byte was seen as part of an instruction; as the first of one. False far behind begin. */
 bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address);
 bool sw_flow_is_start(const struct sw_analysis *w, uint64_t address);

@@ -32,20 +32,6 @@ void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, st
 
 /* ---- the state at a pc ---- */
 
-/* The block that begins nearest in front of an address, below `under`. */
-static uint16_t block_before(const struct sw_analysis *w, uint64_t address, uint64_t under)
-{
-    uint16_t best = SW_NO_BLOCK;
-    for (uint16_t i = 0; i < w->block_count; i++) {
-        const struct sw_block *b = &w->blocks[i];
-        if (b->address > address || b->address >= under)
-            continue;
-        if (best == SW_NO_BLOCK || b->address > w->blocks[best].address)
-            best = i;
-    }
-    return best;
-}
-
 /* One instruction on, along the straight line of the block. False: the line ends here. */
 static bool pass(struct sw_analysis *w, const struct sw_insn *insn)
 {
@@ -79,7 +65,7 @@ static bool find_state(struct sw_analysis *w, uint64_t pc)
 {
     uint64_t under = UINT64_MAX;
     for (unsigned i = 0; i < MOST_OVERLAPPING; i++) {
-        const uint16_t block = block_before(w, pc, under);
+        const uint16_t block = sw_flow_block_before(w, pc, under);
         if (block == SW_NO_BLOCK)
             return false;
         under = w->blocks[block].address;

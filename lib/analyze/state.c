@@ -388,8 +388,7 @@ static bool is_any(struct sw_val v)
     return v.base == SW_VAL_POINT && v.point == SW_POINT_ANY;
 }
 
-/* sp is somewhere below fp, which says where the frame is: one such state is like another. */
-static void lose_sp(struct sw_state *state, unsigned sp)
+void sw_state_lose_sp(struct sw_state *state, enum sw_machine machine)
 {
     for (unsigned i = state->slot_count; i-- > 0;)
         if (is_any(state->slots[i].at) || is_any(state->slots[i].holds))
@@ -397,16 +396,21 @@ static void lose_sp(struct sw_state *state, unsigned sp)
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (is_any(state->reg[n]))
             state->reg[n] = unknown;
-    state->reg[sp] = (struct sw_val){ .base = SW_VAL_POINT, .point = SW_POINT_ANY };
+    state->reg[sw_regs_sp_number(machine)] = (struct sw_val){ .base = SW_VAL_POINT, .point = SW_POINT_ANY };
+}
+
+bool sw_state_share_frame(const struct sw_state *a, const struct sw_state *b, enum sw_machine machine)
+{
+    const struct sw_val fp = a->reg[sw_regs_fp_number(machine)];
+    return fp.base == sw_regs_sp_number(machine) + 1 && !fp.deref &&
+           sw_val_same(fp, b->reg[sw_regs_fp_number(machine)]);
 }
 
 void sw_state_meet(struct sw_state *state, const struct sw_state *other, enum sw_machine machine, uint32_t point)
 {
-    const unsigned sp = sw_regs_sp_number(machine), fp = sw_regs_fp_number(machine);
-    const struct sw_val anchor = state->reg[fp];
-    if (!sw_val_same(state->reg[sp], other->reg[sp]) && anchor.base == sp + 1 && !anchor.deref &&
-        sw_val_same(anchor, other->reg[fp]))
-        lose_sp(state, sp);
+    const unsigned sp = sw_regs_sp_number(machine);
+    if (!sw_val_same(state->reg[sp], other->reg[sp]) && sw_state_share_frame(state, other, machine))
+        sw_state_lose_sp(state, machine);
     for (unsigned n = 0; n < sw_regs_count(machine); n++)
         if (!sw_val_same(state->reg[n], other->reg[n]) && !is_any(state->reg[n]))
             set(state, machine, n, unknown, point);
