@@ -13,7 +13,7 @@ WARN := -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror
 CPPFLAGS += -Iinclude -Ilib -Isrc
 SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno-common
 # Bound at start: a walk in a signal handler must not enter the dynamic loader.
-LDLIBS := -lZydis -lelf -Wl,-z,now
+LDLIBS := -lZydis -lelf -llzma -Wl,-z,now
 
 # Files that ask the operating system or libelf; everything else is freestanding.
 HOSTED := $(wildcard src/os/*.c lib/elf/*.c)
@@ -60,6 +60,7 @@ $(BUILD)/src/%.o: src/%.c
 $(EXAMPLES): private CPPFLAGS := -Iinclude
 $(UNIT): private LDLIBS += -lcmocka -ldl
 $(ORACLE): private LDLIBS += -ldw
+$(BENCH): private LDLIBS += -lunwind -ldl
 $(FUZZ): private LDLIBS += -fsanitize=fuzzer
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)

@@ -2,10 +2,10 @@
 # deps.sh lib|run|all: installs the Debian packages that are missing; where it cannot, says exactly what to install.
 set -eu
 
-lib="gcc libc6-dev binutils libzydis-dev libelf-dev"
+lib="gcc libc6-dev binutils libzydis-dev libelf-dev liblzma-dev"
 run="$lib"
-all="$lib g++ clang libclang-rt-14-dev llvm libcmocka-dev libdw-dev elfutils gcc-aarch64-linux-gnu
-    libc6-dev-arm64-cross gcc-mingw-w64-x86-64 git"
+all="$lib g++ clang libclang-rt-14-dev llvm libcmocka-dev libdw-dev libunwind-dev elfutils xz-utils musl-tools
+    gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-mingw-w64-x86-64 git"
 case ${1:-all} in
 lib) wanted=$lib ;;
 run) wanted=$run ;;
@@ -16,7 +16,7 @@ if ! command -v dpkg-query >/dev/null 2>&1; then
     # Another distribution: what is there is tried out.
     missing=
     command -v "${CC:-gcc}" >/dev/null 2>&1 || missing="$missing gcc"
-    for header in Zydis/Zydis.h libelf.h; do
+    for header in Zydis/Zydis.h libelf.h lzma.h; do
         echo "#include <$header>" | ${CC:-gcc} -fsyntax-only -xc - 2>/dev/null || missing="$missing $header"
     done
     [ -z "$missing" ] && [ "${1:-all}" != all ] && exit 0

@@ -16,7 +16,9 @@ struct sw_elf;
 /*
  * One image with its tables. Readers use what stands above the line; they never change anything.
  *
+ * beside   The table that cfi.beside points to, if it does.
  * cfi, pe, clr   Valid where has_ says so. clr: a PE image with ReadyToRun code; pe: any PE image.
+ * exceptions     Of a PE image: its exception directory, where exceptions_status is SW_OK (see sw_pe_exceptions).
  *
  * origin   Who registered it (a refresh forgets its own images only): null for by hand. seen: by the refresh going on.
  * identity The file's inode, 0 where there is none: another file at the same place is another image.
@@ -29,8 +31,11 @@ struct sw_image_entry {
     bool has_pe;
     bool has_clr;
     struct sw_cfi cfi;
+    struct sw_cfi beside;
     struct sw_pe pe;
     struct sw_clr_image clr;
+    struct sw_bytes exceptions;
+    enum sw_status exceptions_status;
     /* ---- */
     const void *origin;
     uint64_t identity;
@@ -39,8 +44,10 @@ struct sw_image_entry {
     struct sw_elf *elf;
     void *held;
     size_t held_size;
-    struct sw_cfi_entry *index;
-    size_t index_size;
+    struct sw_image_index {
+        struct sw_cfi_entry *entries;
+        size_t size;
+    } index[2]; /* of cfi, of beside */
     void (*release)(struct sw_image_entry *entry, const struct sw_alloc *alloc);
     size_t size; /* of this block, with the path behind it */
 };

@@ -36,10 +36,11 @@ SW_NODISCARD enum sw_status sw_images_create(const struct sw_alloc *alloc, struc
 void sw_images_destroy(struct sw_images *images);
 
 /*
- * Registers every image that this process has loaded now (ELF through the dynamic linker, the vdso, ReadyToRun
- * images from the memory map), and forgets those that are gone. Unwind tables are used where they are mapped,
+ * Registers every image that this process has loaded now (ELF through the dynamic linker, the vdso, PE images from the
+ * memory map), and forgets those that are gone. Unwind tables are used where they are mapped,
  * without a copy, so call it again after dlopen and dlclose, and let no walk meet code of a library that is being
- * unloaded.
+ * unloaded. What .eh_frame does not cover is looked up in the .debug_frame of the file, or of the MiniDebugInfo in it;
+ * such a file stays mapped for the life of its image.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_BUSY; SW_E_OS. An image whose headers are bad is left out.
  * Threads  One writer at a time, walks go on meanwhile. Signals  Not safe.
@@ -60,9 +61,11 @@ SW_NODISCARD enum sw_status sw_images_add_self(struct sw_images *images);
 SW_NODISCARD enum sw_status sw_images_add_file(struct sw_images *images, const char *path, uint64_t address);
 
 /*
- * Registers an ELF image that exists only in the target's memory (the vdso): it is read through `memory` and kept.
+ * Registers an image that exists only in the target's memory: it is read through `memory` and kept. ELF: the vdso. PE: as
+ * it is mapped; pages of it that cannot be read count as zeros.
  *
- * size     1 to 64 MiB.
+ * address  ELF: where file offset 0 is mapped. PE: the base address.
+ * size     1 to 64 MiB. PE: what lies behind it is not seen.
  *
  * Returns  As sw_images_add_file; SW_E_UNREADABLE. Threads  One writer. Signals  Not safe.
  */
@@ -88,7 +91,8 @@ SW_NODISCARD enum sw_status sw_images_find_method(const struct sw_images *images
                                                   struct sw_range *method);
 
 /*
- * The name of the function at an address: an ELF symbol, or Type::Method of a ReadyToRun method. For people; slow.
+ * The name of the function at an address: an ELF symbol, Type::Method of a ReadyToRun method, or what another PE image
+ * exports there. For people; slow.
  *
  * name     Receives a NUL-terminated string of at most size - 1 bytes, cut where it does not fit.
  * start    Receives the address at which the function begins; may be null.

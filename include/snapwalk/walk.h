@@ -6,6 +6,7 @@
 
 #include <snapwalk/codemap.h>
 #include <snapwalk/image.h>
+#include <snapwalk/kept.h>
 #include <snapwalk/memory.h>
 #include <snapwalk/regs.h>
 
@@ -78,6 +79,7 @@ const char *sw_kind_name(enum sw_kind kind);
  * machine       Not NONE.
  * memory        Reader of the target.
  * codemap       May be null.  images  May be null.
+ * kept          Where analyses of functions are kept between walks; may be null. Of this target alone.
  * stack_begin   Lowest and one past the highest address of the stack, or 0, 0 when not known. A walk that
  * stack_end     starts elsewhere (an alternate signal stack) may enter it; only a signal frame leaves it again.
  * pac_mask      ARM64: the bits of a code address that hold a signature; 0 to derive them.
@@ -90,6 +92,7 @@ struct sw_walker {
     struct sw_memory memory;
     const struct sw_codemap *codemap;
     const struct sw_images *images;
+    struct sw_kept *kept;
     uint64_t stack_begin;
     uint64_t stack_end;
     uint64_t pac_mask;

@@ -15,7 +15,8 @@ enum {
     SW_ANALYZE_INSNS = 65536,
     SW_ANALYZE_SEEN = 65536,
     SW_ANALYZE_DEAD = 64,
-    SW_ANALYZE_TABLES = 16
+    SW_ANALYZE_TABLES = 16,
+    SW_ANALYZE_PACKED = SW_ANALYZE_BLOCKS
 };
 
 /*
@@ -64,6 +65,7 @@ struct sw_analysis {
     bool fresh;          /* since the last call there was nothing but padding */
     bool again;          /* a call that does not return was found: what was learnt behind it is wrong */
     bool doubtful;       /* a bound was hit */
+    bool is_packed;      /* it was packed or unpacked: no path can be gone on with */
     uint8_t flags;       /* of the path that is followed now, see flow.h */
     uint32_t behind;     /* of that path, see struct sw_block */
     uint32_t budget;     /* instructions left */
@@ -73,8 +75,13 @@ struct sw_analysis {
     uint64_t highest;                       /* behind the last byte that was looked at */
     uint32_t dead[SW_ANALYZE_DEAD];         /* places behind calls that do not return, from begin: not gone to */
     uint64_t dead_targets[SW_ANALYZE_DEAD]; /* what they call */
-    uint16_t hash[2 * SW_ANALYZE_BLOCKS];   /* of addresses: 1 + a block's number */
-    uint16_t now[SW_ANALYZE_BLOCKS], later[SW_ANALYZE_BLOCKS];
+    union {                                 /* what only a run needs, and room for a packed analysis */
+        struct {
+            uint16_t hash[2 * SW_ANALYZE_BLOCKS]; /* of addresses: 1 + a block's number */
+            uint16_t now[SW_ANALYZE_BLOCKS], later[SW_ANALYZE_BLOCKS];
+        };
+        uint64_t packed[SW_ANALYZE_PACKED];
+    };
     struct sw_block blocks[SW_ANALYZE_BLOCKS];
     struct sw_open_table tables[SW_ANALYZE_TABLES];
     struct sw_state states[SW_ANALYZE_STATES];
@@ -96,10 +103,26 @@ SW_NODISCARD enum sw_status sw_analyze_function(const struct sw_code *code, uint
 /*
  * The same in pieces: all paths of a function, kept in `work`; then the state in front of the instruction that pc lies
  * in, for pc after pc (ascending ones go on from one another). Null: pc is not reached from begin. assumed: a path was
- * assumed rather than seen. The state is valid until the next question.
+ * assumed rather than seen, or (null, and work is_packed) would have to be. The state is valid until the next question.
+ * The rule is SW_E_BUSY in that last case.
  */
 void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, struct sw_analysis *work);
 const struct sw_state *sw_analyze_state(struct sw_analysis *work, uint64_t pc, bool *assumed);
+SW_NODISCARD enum sw_status sw_analyze_rule(struct sw_analysis *work, uint64_t pc, struct sw_rule *rule);
+
+/*
+ * pack.c: an analysis as words, to be kept.
+ *
+ * measure  Notes how much code each block stands for. False: it cannot be told. After the run, before pack.
+ * pack     Returns how many words, 0 when there is no room for them.
+ * unpack   What sw_analyze_state needs but for code that no path led to. False: these are no such words.
+ * hash     Of all code that the analysis was made of, as it is now; after measure or unpack. 0: it cannot be read.
+ */
+SW_NODISCARD bool sw_analysis_measure(struct sw_analysis *work);
+SW_NODISCARD size_t sw_analysis_pack(const struct sw_analysis *work, uint64_t *words, size_t count);
+SW_NODISCARD bool sw_analysis_unpack(struct sw_analysis *work, const struct sw_code *code, uint64_t *words,
+                                     size_t count);
+uint64_t sw_analysis_hash(const struct sw_analysis *work);
 
 /*
  * Rules at pc by going forward to returns, the start of the function unknown. `accept` is shown the rule of each return

@@ -264,8 +264,8 @@ static bool merge_by_fp(struct sw_analysis *w, const struct sw_block *block, uns
 static bool merge(struct sw_analysis *w, const struct sw_block *block, unsigned was, unsigned is)
 {
     const struct sw_state *there = &w->states[block->state];
-    const bool by_fp = !sw_val_same(sp_of(w, there), sp_of(w, &w->other)) &&
-                       sw_state_share_frame(there, &w->other, w->code->machine);
+    const bool by_fp =
+        !sw_val_same(sp_of(w, there), sp_of(w, &w->other)) && sw_state_share_frame(there, &w->other, w->code->machine);
     return by_fp ? merge_by_fp(w, block, was, is) : merge_by_sp(w, block, was, is);
 }
 
@@ -407,8 +407,8 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
         sw_flow_arrive(w, insn->target, w->flags);
         return false;
     case SW_FLOW_INDIRECT:
-        sw_flow_table(w);
-        sw_flow_arrive(w, pc, (uint8_t)(w->flags | SW_BLOCK_AT_INDIRECT));
+        if (!sw_flow_table(w) || w->end != 0) /* with known bounds all code must come from somewhere */
+            sw_flow_arrive(w, pc, (uint8_t)(w->flags | SW_BLOCK_AT_INDIRECT));
         return false;
     case SW_FLOW_NEXT:
         break;
@@ -436,7 +436,7 @@ void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t b
     w->end = end;
     w->forward = forward;
     w->budget = forward ? SW_ANALYZE_INSNS / 16 : SW_ANALYZE_INSNS; /* forward, much is looked at in vain */
-    w->fresh = w->again = w->doubtful = false;
+    w->fresh = w->again = w->doubtful = w->is_packed = false;
     w->flags = 0;
     w->behind = 0;
     w->state_count = w->block_count = w->now_count = w->later_count = w->table_count = 0;

@@ -43,17 +43,21 @@ bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address);
 bool sw_flow_is_start(const struct sw_analysis *w, uint64_t address);
 
 /*
- * table.c: goes to the cases of a switch, if work->current stands behind the jump of one; goes to one more of a switch
- * without bound. False: there is none left.
+ * table.c: goes to the cases of a switch, if work->current stands behind the jump of one; false: not to all of them for
+ * sure. Goes to one more of a switch without bound; false: there is none left.
  */
-void sw_flow_table(struct sw_analysis *w);
+bool sw_flow_table(struct sw_analysis *w);
 bool sw_flow_next_case(struct sw_analysis *w);
 /* Whether the words at an address look like the cases of a switch, or it is code of the function itself. */
 bool sw_flow_may_be_table(const struct sw_analysis *w, uint64_t address);
 /* The index of a trimmed state, kept once, or SW_NO_STATE. */
 uint16_t sw_flow_intern(struct sw_analysis *w, const struct sw_state *state);
 
-/* gap.c: code up to a pc that no path led to is entered in the likeliest state. False: there is none. */
+/*
+ * gap.c: code up to a pc that no path led to is entered in the likeliest state. False: there is none. Whether there may
+ * be any.
+ */
 bool sw_flow_enter_gap(struct sw_analysis *w, uint64_t pc);
+bool sw_flow_may_have_gap(const struct sw_analysis *w, uint64_t pc);
 
 #endif

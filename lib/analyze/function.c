@@ -80,32 +80,47 @@ static bool find_state(struct sw_analysis *w, uint64_t pc)
     return false;
 }
 
-const struct sw_state *sw_analyze_state(struct sw_analysis *w, uint64_t pc, bool *assumed)
+/* By going where no path led. */
+static bool find_in_gaps(struct sw_analysis *w, uint64_t pc)
 {
-    bool found = find_state(w, pc);
+    bool found = false;
     for (unsigned gaps = 0; !found && gaps < MOST_GAPS; gaps++) {
         w->budget = SW_ANALYZE_INSNS;
         if (!sw_flow_enter_gap(w, pc))
-            break;
+            return false;
         run_blocks(w);
         w->at_block = SW_NO_BLOCK;
         found = find_state(w, pc);
     }
-    if (!found)
+    return found;
+}
+
+const struct sw_state *sw_analyze_state(struct sw_analysis *w, uint64_t pc, bool *assumed)
+{
+    const bool found = find_state(w, pc);
+    *assumed = !found && sw_flow_may_have_gap(w, pc);
+    if (!found && (!*assumed || w->is_packed || !find_in_gaps(w, pc)))
         return NULL;
-    *assumed = w->doubtful || (w->blocks[w->at_block].flags & SW_BLOCK_ASSUMED);
+    *assumed = *assumed || w->doubtful || (w->blocks[w->at_block].flags & SW_BLOCK_ASSUMED);
     return &w->at;
+}
+
+enum sw_status sw_analyze_rule(struct sw_analysis *w, uint64_t pc, struct sw_rule *rule)
+{
+    bool assumed;
+    const struct sw_state *state = sw_analyze_state(w, pc, &assumed);
+    if (!state && assumed && w->is_packed)
+        return SW_E_BUSY;
+    if (!state || !sw_extract_inside(state, w->code->machine, rule))
+        return SW_E_NO_RULE;
+    if (assumed)
+        rule->trust = SW_TRUST_GUESS;
+    return SW_OK;
 }
 
 enum sw_status sw_analyze_function(const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t pc,
                                    struct sw_analysis *work, struct sw_rule *rule)
 {
-    bool assumed;
     sw_analyze_run(code, begin, end, work);
-    const struct sw_state *state = sw_analyze_state(work, pc, &assumed);
-    if (!state || !sw_extract_inside(state, code->machine, rule))
-        return SW_E_NO_RULE;
-    if (assumed)
-        rule->trust = SW_TRUST_GUESS;
-    return SW_OK;
+    return sw_analyze_rule(work, pc, rule);
 }

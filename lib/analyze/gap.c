@@ -24,11 +24,24 @@ static unsigned likelihood(const struct sw_analysis *w, const struct sw_block *b
 {
     const bool before = block->address <= gap;
     const unsigned sp = sw_regs_sp_number(w->code->machine);
-    if ((block->flags & SW_BLOCK_AT_INDIRECT) && sw_val_is_start(w->states[block->state].reg[sp], sp))
-        return before ? 1 : 0;
-    if (block->flags & SW_BLOCK_AT_INDIRECT)
+    const bool at_jump = block->flags & SW_BLOCK_AT_INDIRECT;
+    if (at_jump && !sw_val_is_start(w->states[block->state].reg[sp], sp))
         return before ? 4 : 3;
+    if (w->end == 0)
+        return 0; /* behind an end that is not known only a switch may go on */
+    if (at_jump)
+        return before ? 1 : 0;
     return (block->flags & SW_BLOCK_BEHIND_CALL) && before ? 2 : 0;
+}
+
+bool sw_flow_may_have_gap(const struct sw_analysis *w, uint64_t pc)
+{
+    if (pc - w->begin >= (w->end ? w->end - w->begin : SW_ANALYZE_SEEN))
+        return false;
+    for (unsigned i = 0; i < w->block_count; i++)
+        if (likelihood(w, &w->blocks[i], pc) != 0)
+            return true;
+    return false;
 }
 
 static const struct sw_block *likely_origin(const struct sw_analysis *w, uint64_t gap)
@@ -86,8 +99,8 @@ bool sw_flow_enter_gap(struct sw_analysis *w, uint64_t pc)
     if (at == stop)
         return false;
     const struct sw_block *origin = likely_origin(w, w->begin + at);
-    if (!origin || (w->end == 0 && !(origin->flags & SW_BLOCK_AT_INDIRECT)))
-        return false; /* behind an end that is not known only a switch may go on */
+    if (!origin)
+        return false;
     pass_over(w, at, 1);
     sw_state_copy(&w->current, &w->states[origin->state]);
     w->behind = 0;

@@ -89,8 +89,8 @@ bool sw_state_same(const struct sw_state *a, const struct sw_state *b);
 void sw_state_meet(struct sw_state *state, const struct sw_state *other, enum sw_machine machine, uint32_t point);
 
 /*
- * Whether fp says in both where the frame is, the same: then sp may be moved as the code likes (alloca). sp is somewhere
- * below fp: one such state is like another.
+ * Whether fp says in both where the frame is, the same: then sp may be moved as the code likes (alloca). sp is
+ * somewhere below fp: one such state is like another.
  */
 bool sw_state_share_frame(const struct sw_state *a, const struct sw_state *b, enum sw_machine machine);
 void sw_state_lose_sp(struct sw_state *state, enum sw_machine machine);

@@ -58,20 +58,21 @@ static void keep_open(struct sw_analysis *w, struct sw_val table)
     w->tables[w->table_count++] = (struct sw_open_table){ table, w->behind, state, 0, w->flags };
 }
 
-void sw_flow_table(struct sw_analysis *w)
+bool sw_flow_table(struct sw_analysis *w)
 {
     const struct sw_val table = w->current.reg[sw_regs_pc_number(w->code->machine)];
     const uint32_t bound = w->current.bound;
     uint64_t target;
     if (table.base != SW_VAL_TABLE || ((table.point & 0xff) != 8 && !table.deref))
-        return;
+        return false;
     if (bound == 0 || bound > MOST_CASES) {
         keep_open(w, table);
-        return;
+        return false;
     }
     for (uint32_t i = 0; i < bound; i++)
         if (element(w, table, i, &target))
             sw_flow_arrive(w, target, w->flags);
+    return true;
 }
 
 /* One element further. False: here the table ends; what follows it in memory leads nowhere, or into an instruction. */

@@ -12,10 +12,13 @@
  * The tables of one image. Addresses are those of the target.
  *
  * frame    .eh_frame or .debug_frame. In process its size may reach to the end of its segment: a zero terminator ends it.
- * header   .eh_frame_hdr; empty when there is none. One without a table that can be searched counts as none.
+ * header   .eh_frame_hdr; empty when there is none. One without a table that can be searched counts as none; one that
+ *          leads elsewhere than it says, too, where that is met.
  * bias     Added to absolute addresses read from the tables: 0 for tables relocated in memory, the image's bias
  *          for tables read from a file.
  * index    Made by sw_cfi_index where there is no header: ascending, borrowed; null when not made.
+ * beside   Another table of the same code, asked where this one has no rule (.debug_frame beside .eh_frame); borrowed,
+ *          null: none. Its own `beside` is not looked at.
  */
 struct sw_cfi {
     enum sw_machine machine;
@@ -26,9 +29,11 @@ struct sw_cfi {
     const struct sw_cfi_entry {
         uint64_t begin;
         uint64_t end;
-        uint64_t fde; /* offset in frame */
+        uint64_t reach; /* the greatest end up to here: how far back a search has to look */
+        uint64_t fde;   /* offset in frame */
     } *index;
     size_t index_count;
+    const struct sw_cfi *beside;
 };
 
 /* Working memory of sw_cfi_rule: the states that remember_state keeps. */
@@ -48,6 +53,7 @@ struct sw_cfi_cover {
  * Expressions that are a register, the CFA or a word at either, plus a number, come out as plain locations (the pc in
  * them is the one asked for, so the PLT's does too); for the others rule->expr is the section's first byte.
  * ARM64: the caller's x30 is unknown, but in signal frames. Signatures are not stripped.
+ * Of FDEs that overlap, the one that begins last; by header at most the 4 that begin in front of pc are looked at.
  *
  * work     Uninitialised is fine; holds nothing afterwards.
  * cover    Receives the FDE's range as soon as there is one, even when its instructions are bad; may be null.
@@ -57,6 +63,7 @@ struct sw_cfi_cover {
  *          instruction); SW_E_LIMIT (nesting, an offset over 31 bits, an expression of 64 KiB).
  *          rule->flags has SW_RULE_END where the return address is undefined, SW_RULE_SIGNAL for 'S'.
  *          Reading record by record leaves out FDEs that cannot be read: a pc that only they cover has SW_E_NO_RULE.
+ *          With `beside`, what this table says of a pc that the other has nothing for either.
  * Memory   Allocates nothing; below 1.5 KiB of stack. Signals  Safe: reads `frame`, `header` and `index` only.
  * Source   DWARF 5 section 6.4; dwarf-cfi.md.
  */
@@ -72,6 +79,18 @@ SW_NODISCARD enum sw_status sw_cfi_rule(const struct sw_cfi *cfi, uint64_t pc, s
  *          section ends the count.
  */
 size_t sw_cfi_index(const struct sw_cfi *cfi, struct sw_cfi_entry *entries, size_t capacity);
+
+/*
+ * The most bytes in a row of [begin, end) that no FDE covers, by a sound header or an index; all of them where there is
+ * neither. Reads every FDE.
+ */
+uint64_t sw_cfi_widest_gap(const struct sw_cfi *cfi, uint64_t begin, uint64_t end);
+
+/*
+ * Whether the header's table can be searched: it is there, ascending, and every entry leads into `frame`. Reads all of
+ * it. Where it cannot, leave the header out and make an index: reading record by record takes long.
+ */
+bool sw_cfi_header_is_sound(const struct sw_cfi *cfi);
 
 /*
  * The section .eh_frame that an .eh_frame_hdr points to, cut out of the segment bytes around it.

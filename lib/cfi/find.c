@@ -1,9 +1,13 @@
 /*
  * From a pc to the FDE that covers it: binary search in .eh_frame_hdr or in an index made beforehand, else record by
- * record. Every search looks at each record at most once. Knows the tables' order, not the records' contents.
+ * record. A header that turns out to lie is no obstacle: the records are asked then. Every search looks at each record
+ * at most once. FDEs may overlap. Knows the tables' order, not the records' contents.
  * Source: LSB, "The .eh_frame_hdr section"; dwarf-cfi.md section 1.
  */
 #include "cfi/record.h"
+
+/* So many FDEs that begin in front of a pc are looked at in a header's table: more than one where FDEs overlap. */
+enum { OVERLAPS_MAX = 4 };
 
 /*
  * The search table of an .eh_frame_hdr.
@@ -88,16 +92,27 @@ static bool covers(const struct sw_cfi_fde *fde, uint64_t pc)
     return fde->begin <= pc && pc < fde->end;
 }
 
-/* Tables hold starts only: a pc in a gap meets the FDE before it. */
-static enum sw_status checked(enum sw_status status, const struct sw_cfi_fde *fde, uint64_t pc)
+/* The FDE of an entry, which begins where the table says, or the table lies. */
+static enum sw_status fde_of_entry(const struct sw_cfi *cfi, const struct table *table, uint64_t entry,
+                                   struct sw_cfi_fde *fde)
 {
-    return status == SW_OK && !covers(fde, pc) ? SW_E_NO_RULE : status;
+    uint64_t start = 0;
+    uint64_t address = 0;
+    enum sw_status status = read_entry(table, entry, 0, &start);
+    if (status == SW_OK)
+        status = read_entry(table, entry, 1, &address);
+    if (status != SW_OK)
+        return status;
+    if (address < cfi->frame.address)
+        return SW_E_MALFORMED;
+    status = fde_at(cfi, address - cfi->frame.address, fde);
+    return status == SW_OK && fde->begin != start ? SW_E_MALFORMED : status;
 }
 
-static enum sw_status find_by_header(const struct sw_cfi *cfi, const struct table *table, uint64_t pc,
-                                     struct sw_cfi_fde *fde)
+/* How many entries start at or below pc. */
+static enum sw_status count_below(const struct table *table, uint64_t pc, uint64_t *count)
 {
-    uint64_t low = 0; /* entries below it start at or below pc */
+    uint64_t low = 0;
     uint64_t high = table->count;
     uint64_t value = 0;
     while (low < high) {
@@ -110,14 +125,22 @@ static enum sw_status find_by_header(const struct sw_cfi *cfi, const struct tabl
         else
             high = middle;
     }
-    if (low == 0)
-        return SW_E_NO_RULE;
-    const enum sw_status status = read_entry(table, low - 1, 1, &value);
-    if (status != SW_OK)
-        return status;
-    if (value < cfi->frame.address)
-        return SW_E_MALFORMED;
-    return checked(fde_at(cfi, value - cfi->frame.address, fde), fde, pc);
+    *count = low;
+    return SW_OK;
+}
+
+/* Tables hold starts only: a pc in a gap meets the FDE before it. */
+static enum sw_status find_by_header(const struct sw_cfi *cfi, const struct table *table, uint64_t pc,
+                                     struct sw_cfi_fde *fde)
+{
+    uint64_t below = 0;
+    enum sw_status status = count_below(table, pc, &below);
+    for (uint64_t n = 0; status == SW_OK && n < below && n < OVERLAPS_MAX; n++) {
+        status = fde_of_entry(cfi, table, below - 1 - n, fde);
+        if (status == SW_OK && covers(fde, pc))
+            return SW_OK;
+    }
+    return status == SW_OK ? SW_E_NO_RULE : status;
 }
 
 static enum sw_status find_by_index(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde *fde)
@@ -131,9 +154,10 @@ static enum sw_status find_by_index(const struct sw_cfi *cfi, uint64_t pc, struc
         else
             high = middle;
     }
-    if (low == 0 || pc >= cfi->index[low - 1].end)
-        return SW_E_NO_RULE;
-    return checked(fde_at(cfi, cfi->index[low - 1].fde, fde), fde, pc);
+    for (; low > 0 && cfi->index[low - 1].reach > pc; low--)
+        if (cfi->index[low - 1].end > pc)
+            return fde_at(cfi, cfi->index[low - 1].fde, fde);
+    return SW_E_NO_RULE;
 }
 
 /*
@@ -164,17 +188,39 @@ static enum sw_status find_by_reading(const struct sw_cfi *cfi, uint64_t pc, str
     return status == SW_E_NOT_FOUND ? SW_E_NO_RULE : status;
 }
 
+static enum sw_status find_without_header(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde *fde)
+{
+    return cfi->index ? find_by_index(cfi, pc, fde) : find_by_reading(cfi, pc, fde);
+}
+
 enum sw_status sw_cfi_find(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde *fde)
 {
-    if (cfi->header.size > 0 && !cfi->is_debug_frame) {
-        struct table table;
-        const enum sw_status status = read_table(cfi, &table);
-        if (status == SW_OK)
-            return find_by_header(cfi, &table, pc, fde);
-        if (status != SW_E_UNSUPPORTED)
-            return status;
+    struct table table;
+    if (cfi->header.size == 0 || cfi->is_debug_frame || read_table(cfi, &table) != SW_OK)
+        return find_without_header(cfi, pc, fde);
+    const enum sw_status status = find_by_header(cfi, &table, pc, fde);
+    if (status != SW_E_TRUNCATED && status != SW_E_MALFORMED)
+        return status;
+    const enum sw_status again = find_without_header(cfi, pc, fde);
+    return again == SW_E_NO_RULE ? status : again; /* what was wrong says more */
+}
+
+bool sw_cfi_header_is_sound(const struct sw_cfi *cfi)
+{
+    struct table table;
+    uint64_t last = 0;
+    if (cfi->header.size == 0 || cfi->is_debug_frame || read_table(cfi, &table) != SW_OK || table.count == 0)
+        return false;
+    for (uint64_t n = 0; n < table.count; n++) {
+        uint64_t start = 0;
+        uint64_t fde = 0;
+        if (read_entry(&table, n, 0, &start) != SW_OK || read_entry(&table, n, 1, &fde) != SW_OK)
+            return false;
+        if (start < last || fde < cfi->frame.address || fde - cfi->frame.address >= cfi->frame.size)
+            return false;
+        last = start;
     }
-    return cfi->index ? find_by_index(cfi, pc, fde) : find_by_reading(cfi, pc, fde);
+    return true;
 }
 
 /* Ascending; of equal starts the widest last, where a search looks. */
@@ -211,6 +257,12 @@ static void sort(struct sw_cfi_entry *entries, size_t count)
     }
 }
 
+static void set_reaches(struct sw_cfi_entry *entries, size_t count)
+{
+    for (size_t n = 0; n < count; n++)
+        entries[n].reach = n > 0 && entries[n - 1].reach > entries[n].end ? entries[n - 1].reach : entries[n].end;
+}
+
 size_t sw_cfi_index(const struct sw_cfi *cfi, struct sw_cfi_entry *entries, size_t capacity)
 {
     struct sw_cfi_fde fde;
@@ -221,11 +273,45 @@ size_t sw_cfi_index(const struct sw_cfi *cfi, struct sw_cfi_entry *entries, size
         if (fde.begin == fde.end)
             continue;
         if (count < capacity)
-            entries[count] = (struct sw_cfi_entry){ fde.begin, fde.end, at };
+            entries[count] = (struct sw_cfi_entry){ fde.begin, fde.end, 0, at };
         count++;
     }
     sort(entries, count < capacity ? count : capacity);
+    set_reaches(entries, count < capacity ? count : capacity);
     return count;
+}
+
+/* The n-th FDE's range by header or index, ascending; false past the last. One that cannot be read is empty. */
+static bool nth_range(const struct sw_cfi *cfi, const struct table *table, uint64_t n, struct sw_cfi_cover *range)
+{
+    struct sw_cfi_fde fde = { .begin = 0 };
+    *range = (struct sw_cfi_cover){ 0, 0 };
+    if (table->count == 0) {
+        if (n >= cfi->index_count)
+            return false;
+        *range = (struct sw_cfi_cover){ cfi->index[n].begin, cfi->index[n].end };
+        return true;
+    }
+    if (n < table->count && fde_of_entry(cfi, table, n, &fde) == SW_OK)
+        *range = (struct sw_cfi_cover){ fde.begin, fde.end };
+    return n < table->count;
+}
+
+uint64_t sw_cfi_widest_gap(const struct sw_cfi *cfi, uint64_t begin, uint64_t end)
+{
+    struct table table = { .count = 0 };
+    struct sw_cfi_cover range;
+    uint64_t reach = begin;
+    uint64_t widest = 0;
+    if (cfi->header.size > 0 && !cfi->is_debug_frame && read_table(cfi, &table) != SW_OK)
+        table.count = 0;
+    for (uint64_t n = 0; reach < end && nth_range(cfi, &table, n, &range); n++) {
+        const uint64_t gap_end = range.begin < end ? range.begin : end;
+        if (range.end > begin && gap_end > reach && gap_end - reach > widest)
+            widest = gap_end - reach;
+        reach = range.end > reach ? range.end : reach;
+    }
+    return end > reach && end - reach > widest ? end - reach : widest;
 }
 
 enum sw_status sw_cfi_frame_of_header(struct sw_bytes header, struct sw_bytes around, struct sw_bytes *frame)

@@ -1,7 +1,8 @@
 /*
  * CIE and FDE: where a record ends, what its augmentation says, which addresses it covers. Knows nothing of what the
- * instructions mean. Refuses what it cannot pass over safely: 64-bit records in .eh_frame (readers disagree on them),
- * pointers of another size, letters it does not know.
+ * instructions mean. Refuses what it cannot pass over safely: pointers of another size, letters it does not know.
+ * Producers disagree on how long an id is behind a 64-bit length in .eh_frame (LSB, LLVM: 4 bytes; libdw: 8): the CIE
+ * tells, since behind an id of 4 bytes there is a version, which is not 0.
  * Source: DWARF 5 section 6.4.1; LSB, "Exception Frames"; dwarf-cfi.md section 1.
  */
 #include "cfi/record.h"
@@ -16,13 +17,14 @@ static uint64_t read_length(struct sw_cursor *c, bool *is_wide)
     return *is_wide ? sw_cursor_u(c, 8) : length;
 }
 
-static enum sw_status classify(const struct sw_cfi *cfi, bool is_wide, uint64_t id_offset, struct sw_cfi_record *r)
+static enum sw_status classify(const struct sw_cfi *cfi, uint64_t id_offset, struct sw_cfi_record *r)
 {
-    const uint64_t id = sw_cursor_u(&r->body, is_wide ? 8 : 4);
+    const bool is_long = r->is_wide && cfi->is_debug_frame;
+    const uint64_t id = sw_cursor_u(&r->body, is_long ? 8 : 4);
     if (!sw_cursor_ok(&r->body))
         return SW_E_TRUNCATED;
     if (cfi->is_debug_frame) {
-        r->kind = id == (is_wide ? UINT64_MAX : UINT32_MAX) ? SW_CFI_CIE : SW_CFI_FDE;
+        r->kind = id == (is_long ? UINT64_MAX : UINT32_MAX) ? SW_CFI_CIE : SW_CFI_FDE;
         r->cie = id;
         return SW_OK;
     }
@@ -36,19 +38,16 @@ enum sw_status sw_cfi_record_at(const struct sw_cfi *cfi, uint64_t offset, struc
     *record = (struct sw_cfi_record){ .kind = SW_CFI_OTHER };
     if (offset >= cfi->frame.size)
         return SW_E_NOT_FOUND;
-    bool is_wide = false;
     struct sw_cursor c = sw_cursor_over(sw_bytes_part(cfi->frame, offset, cfi->frame.size - offset));
-    const uint64_t length = read_length(&c, &is_wide);
+    const uint64_t length = read_length(&c, &record->is_wide);
     const uint64_t id_offset = cfi->frame.size - sw_cursor_left(&c);
     record->body = sw_cursor_split(&c, length);
     record->next = cfi->frame.size - sw_cursor_left(&c);
     if (!sw_cursor_ok(&c))
         return SW_E_TRUNCATED;
-    if (length == 0 && !is_wide) /* .debug_frame has no terminator: there it is padding */
+    if (length == 0 && !record->is_wide) /* .debug_frame has no terminator: there it is padding */
         return cfi->is_debug_frame ? SW_OK : SW_E_NOT_FOUND;
-    if (is_wide && !cfi->is_debug_frame)
-        return SW_OK;
-    return classify(cfi, is_wide, id_offset, record);
+    return classify(cfi, id_offset, record);
 }
 
 /* A pointer that only has to be passed over: its base does not matter. */
@@ -140,9 +139,20 @@ static bool sizes_fit(struct sw_cursor *c, uint64_t version)
     return sizes == 8 || !sw_cursor_ok(c);
 }
 
-static enum sw_status read_cie(struct sw_cursor c, struct sw_cfi_cie *cie)
+/* The rest of an id of 8 bytes, where .eh_frame has one: no distance in a section has more than 32 bits. */
+static void pass_wide_id(const struct sw_cfi *cfi, struct sw_cursor *c, struct sw_cfi_cie *cie)
 {
-    *cie = (struct sw_cfi_cie){ .encoding = SW_POINTER_ABSOLUTE };
+    struct sw_cursor version = *c;
+    cie->has_wide_id = cie->is_wide && !cfi->is_debug_frame && sw_cursor_u(&version, 1) == 0;
+    if (cie->has_wide_id)
+        (void)sw_cursor_u(c, 4);
+}
+
+static enum sw_status read_cie(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_cie *cie)
+{
+    struct sw_cursor c = record->body;
+    *cie = (struct sw_cfi_cie){ .encoding = SW_POINTER_ABSOLUTE, .is_wide = record->is_wide };
+    pass_wide_id(cfi, &c, cie);
     const uint64_t version = sw_cursor_u(&c, 1);
     const char *letters = read_letters(&c);
     if (!letters)
@@ -170,7 +180,7 @@ static enum sw_status read_cie_at(const struct sw_cfi *cfi, uint64_t offset, str
     const enum sw_status status = sw_cfi_record_at(cfi, offset, &record);
     if (status != SW_OK)
         return status == SW_E_NOT_FOUND ? SW_E_MALFORMED : status;
-    return record.kind == SW_CFI_CIE ? read_cie(record.body, cie) : SW_E_MALFORMED;
+    return record.kind == SW_CFI_CIE ? read_cie(cfi, &record, cie) : SW_E_MALFORMED;
 }
 
 enum sw_status sw_cfi_fde_read(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_fde *fde)
@@ -182,6 +192,10 @@ enum sw_status sw_cfi_fde_read(const struct sw_cfi *cfi, const struct sw_cfi_rec
     const uint8_t encoding = fde->cie.encoding;
     struct sw_cursor c = record->body;
     uint64_t size = 0;
+    if (!cfi->is_debug_frame && record->is_wide != fde->cie.is_wide)
+        return SW_E_UNSUPPORTED; /* how long its id is cannot be told */
+    if (fde->cie.has_wide_id)
+        (void)sw_cursor_u(&c, 4);
     status = sw_pointer_read(&c, encoding, &bases, &fde->begin);
     if (status == SW_OK)
         status = sw_pointer_raw(&c, encoding & SW_POINTER_FORMAT, &size);

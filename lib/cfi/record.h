@@ -12,12 +12,14 @@ enum sw_cfi_kind { SW_CFI_OTHER, SW_CFI_CIE, SW_CFI_FDE };
 /*
  * A record's frame.
  *
- * next   Offset of the record behind it.
- * cie    FDE: offset of its CIE.
- * body   What follows the id.
+ * is_wide  Its length has 64 bits.
+ * next     Offset of the record behind it.
+ * cie      FDE: offset of its CIE.
+ * body     What follows the id; in a wide record of .eh_frame, its first 4 bytes.
  */
 struct sw_cfi_record {
     enum sw_cfi_kind kind;
+    bool is_wide;
     uint64_t next;
     uint64_t cie;
     struct sw_cursor body;
@@ -30,6 +32,8 @@ struct sw_cfi_cie {
     uint8_t encoding;
     bool has_sizes; /* 'z': FDEs have augmentation data with a length before it */
     bool is_signal;
+    bool is_wide;     /* as in its record */
+    bool has_wide_id; /* .eh_frame: ids have 8 bytes too */
     struct sw_cursor program;
 };
 

@@ -388,8 +388,8 @@ static enum sw_status run_both(struct machine *m)
     return status == SW_OK ? finish(m) : status;
 }
 
-enum sw_status sw_cfi_rule(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_work *work, struct sw_rule *rule,
-                           struct sw_cfi_cover *cover)
+static enum sw_status rule_of_table(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_work *work,
+                                    struct sw_rule *rule, struct sw_cfi_cover *cover)
 {
     struct sw_cfi_fde fde;
     const enum sw_status status = sw_cfi_find(cfi, pc, &fde);
@@ -406,4 +406,14 @@ enum sw_status sw_cfi_rule(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_
     rule->flags = fde.cie.is_signal ? SW_RULE_SIGNAL : 0;
     rule->r[m.ra].kind = SW_LOC_SAME; /* until something is said about it */
     return run_both(&m);
+}
+
+enum sw_status sw_cfi_rule(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_work *work, struct sw_rule *rule,
+                           struct sw_cfi_cover *cover)
+{
+    const enum sw_status status = rule_of_table(cfi, pc, work, rule, cover);
+    if (status == SW_OK || !cfi->beside)
+        return status;
+    const enum sw_status other = rule_of_table(cfi->beside, pc, work, rule, cover);
+    return other == SW_E_NO_RULE ? status : other;
 }

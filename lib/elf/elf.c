@@ -131,6 +131,8 @@ void sw_elf_close(struct sw_elf *elf)
 {
     if (!elf)
         return;
+    sw_elf_close(elf->mini); /* which holds no other */
+    free((void *)(uintptr_t)elf->unpacked.bytes);
     if (elf->elf)
         (void)elf_end(elf->elf);
     if (elf->is_mapped)

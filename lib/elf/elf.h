@@ -1,5 +1,6 @@
 /*
- * ELF files through libelf: segments, unwind sections, symbols, build id. The only place that includes libelf.
+ * ELF files through libelf: segments, unwind sections, symbols, the file inside a file. The only place that includes
+ * libelf and liblzma.
  * Set-up time only: allocates, maps, is not signal safe. Hostile files get a status.
  */
 #ifndef SW_ELF_ELF_H
@@ -42,21 +43,36 @@ struct sw_elf_segment {
 bool sw_elf_segment(const struct sw_elf *elf, size_t n, struct sw_elf_segment *segment);
 
 /*
- * The bytes of an unwind section (decompressed where it is compressed), address = its link-time address. Where there
- * are no section headers, PT_GNU_EH_FRAME leads to the same. Borrowed until close.
+ * The bytes of a section (.debug_frame: decompressed where it is compressed), address = its link-time address. Where
+ * there are no section headers, PT_GNU_EH_FRAME leads to the unwind sections. A file without a .debug_frame has that of
+ * its MiniDebugInfo. Borrowed until close.
  *
- * name     ".eh_frame", ".eh_frame_hdr", ".debug_frame".
+ * name     ".eh_frame", ".eh_frame_hdr", ".debug_frame"; others are found too, but not decompressed.
  *
  * Returns  SW_OK; SW_E_NOT_FOUND (also when only its header is there, as in files of debug information);
- *          SW_E_MALFORMED; SW_E_ARGUMENT; SW_E_NO_MEMORY. *bytes is empty on failure.
+ *          SW_E_MALFORMED; SW_E_ARGUMENT; SW_E_NO_MEMORY. .debug_frame: also as sw_elf_mini. *bytes is empty then.
  * Threads  One at a time: the first request of a compressed section keeps its bytes.
  */
 SW_NODISCARD enum sw_status sw_elf_section(const struct sw_elf *elf, const char *name, struct sw_bytes *bytes);
 
 /*
- * The function symbol around a link-time address (.symtab, else .dynsym): the nearest one that starts at or below it
- * and, if it has a size, contains it; without a size it ends where the next one begins. Functions go before labels,
- * global before local.
+ * What came of the MiniDebugInfo: .gnu_debugdata, a whole ELF file packed by xz. It is unpacked when it is asked for
+ * first, by this, by sw_elf_section for a .debug_frame that the file does not have, or by sw_elf_symbol in a file
+ * without .symtab.
+ *
+ * Returns  SW_OK (there is one); SW_E_NOT_FOUND; SW_E_TRUNCATED, SW_E_MALFORMED (damaged; no ELF file for the same
+ *          machine); SW_E_UNSUPPORTED (an unknown filter or check); SW_E_LIMIT (unpacked over 128 MiB or 1,000
+ *          times its size, or takes over 96 MiB to unpack); SW_E_NO_MEMORY; SW_E_ARGUMENT.
+ * Memory   Keeps what was unpacked until close.
+ * Threads  One at a time.
+ * Source   GDB manual, "MiniDebugInfo"; the .xz file format.
+ */
+SW_NODISCARD enum sw_status sw_elf_mini(const struct sw_elf *elf);
+
+/*
+ * The function symbol around a link-time address (.symtab, else .dynsym together with the MiniDebugInfo's .symtab,
+ * which leaves out what .dynsym has): the nearest one that starts at or below it and, if it has a size, contains it;
+ * without a size it ends where the next one begins. Functions go before labels, global before local.
  *
  * name     Borrowed until close.
  * start, size  May be null. A size of 0: the symbol has none.

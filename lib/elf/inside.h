@@ -21,13 +21,18 @@ struct sw_elf_name {
     uint64_t end;
     uint64_t reach;
     uint32_t name;
-    uint8_t rank; /* the lower the better among symbols of one start */
+    uint8_t table; /* whose strings hold the name */
+    uint8_t rank;  /* the lower the better among symbols of one start */
 };
+
+enum { SW_ELF_STRINGS = 2 };
 
 /*
  * file      The bytes; mapped when is_mapped.
  * inflated  .debug_frame, decompressed at the first request.
- * symbols   Made at the first request; names are in `strings`.
+ * symbols   Made at the first request; names are in `strings`: the file's own, those of the file inside.
+ * mini      The file inside .gnu_debugdata, over `unpacked`; mini_status: what came of opening it, once is_mini_tried.
+ *           is_mini: this is such a file.
  */
 struct sw_elf {
     struct sw_bytes file;
@@ -40,10 +45,18 @@ struct sw_elf {
     struct sw_bytes inflated;
     struct sw_elf_name *symbols;
     size_t symbol_count;
-    struct sw_bytes strings;
+    struct sw_bytes strings[SW_ELF_STRINGS];
+    struct sw_elf *mini;
+    struct sw_bytes unpacked;
+    enum sw_status mini_status;
+    bool is_mini_tried;
+    bool is_mini;
 };
 
 /* The bytes that a section's header claims; false when they are not all in the file. */
 bool sw_elf_section_bytes(const struct sw_elf *elf, const GElf_Shdr *header, struct sw_bytes *bytes);
+
+/* The file inside, or null; status: why. Opened at the first request. */
+struct sw_elf *sw_elf_mini_file(const struct sw_elf *elf, enum sw_status *status);
 
 #endif

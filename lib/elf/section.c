@@ -156,6 +156,16 @@ static enum sw_status section_of_segments(const struct sw_elf *elf, const char *
     return bytes_from(elf, address, bytes);
 }
 
+/* What has no section header. */
+static enum sw_status section_elsewhere(const struct sw_elf *elf, const char *name, struct sw_bytes *bytes)
+{
+    enum sw_status status;
+    if (strcmp(name, ".debug_frame") != 0)
+        return section_of_segments(elf, name, bytes);
+    const struct sw_elf *mini = sw_elf_mini_file(elf, &status);
+    return mini ? sw_elf_section(mini, name, bytes) : status;
+}
+
 enum sw_status sw_elf_section(const struct sw_elf *elf, const char *name, struct sw_bytes *bytes)
 {
     if (!elf || !name || !bytes)
@@ -164,7 +174,7 @@ enum sw_status sw_elf_section(const struct sw_elf *elf, const char *name, struct
     GElf_Shdr header;
     Elf_Scn *section = find_section(elf, name, &header);
     if (!section)
-        return section_of_segments(elf, name, bytes);
+        return section_elsewhere(elf, name, bytes);
     if (header.sh_type == SHT_NOBITS || header.sh_size == 0) /* a file of debug information keeps the header only */
         return SW_E_NOT_FOUND;
     if (!sw_elf_section_bytes(elf, &header, bytes))

@@ -1,12 +1,17 @@
 /*
  * Names of addresses: the symbols of a file that can name code, sorted at the first request. Knows .symtab and
- * .dynsym, not demangling and not debug information.
+ * .dynsym, and that the MiniDebugInfo's .symtab completes the latter; not demangling and not debug information.
  * Source: System V gABI, chapter 4, "Symbol Table"; AAELF64 (mapping symbols).
  */
 #include "elf/inside.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+struct table {
+    struct sw_bytes symbols;
+    struct sw_bytes strings; /* ends in a NUL: so every name in it does */
+};
 
 struct extent {
     uint64_t begin;
@@ -58,7 +63,7 @@ static bool take_symbol(struct sw_bytes strings, struct extent code, const Elf64
         return false;
     if (!sw_add_u64(sym->st_value, sym->st_size, &end))
         return false;
-    *symbol = (struct sw_elf_name){ sym->st_value, sym->st_size, end, 0, sym->st_name, rank_of(sym) };
+    *symbol = (struct sw_elf_name){ sym->st_value, sym->st_size, end, 0, sym->st_name, 0, rank_of(sym) };
     return true;
 }
 
@@ -70,6 +75,8 @@ static int compare(const void *left, const void *right)
         return a->start < b->start ? -1 : 1;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
+    if (a->table != b->table)
+        return a->table < b->table ? -1 : 1;
     return a->name < b->name ? -1 : a->name > b->name;
 }
 
@@ -91,36 +98,63 @@ static void finish_symbols(struct sw_elf *elf, struct extent code)
     }
 }
 
-static void read_symbols(struct sw_elf *elf, struct sw_bytes table)
+static void read_table(struct sw_elf *elf, uint8_t number, const struct table *table, struct extent code)
 {
-    const size_t count = (size_t)(table.size / sizeof(Elf64_Sym));
-    const struct extent code = code_extent(elf);
-    elf->symbols = calloc(count + 1, sizeof *elf->symbols);
-    for (size_t n = 0; elf->symbols && n < count; n++) {
+    const size_t count = (size_t)(table->symbols.size / sizeof(Elf64_Sym));
+    elf->strings[number] = table->strings;
+    for (size_t n = 0; n < count; n++) {
+        struct sw_elf_name *name = &elf->symbols[elf->symbol_count];
         Elf64_Sym sym;
-        memcpy(&sym, table.bytes + n * sizeof sym, sizeof sym);
-        elf->symbol_count += take_symbol(elf->strings, code, &sym, &elf->symbols[elf->symbol_count]);
+        memcpy(&sym, table->symbols.bytes + n * sizeof sym, sizeof sym);
+        if (!take_symbol(table->strings, code, &sym, name))
+            continue;
+        name->table = number;
+        elf->symbol_count++;
     }
+}
+
+static void read_tables(struct sw_elf *elf, const struct table *tables, uint8_t count)
+{
+    const struct extent code = code_extent(elf);
+    size_t most = 1;
+    for (uint8_t n = 0; n < count; n++)
+        most += (size_t)(tables[n].symbols.size / sizeof(Elf64_Sym));
+    elf->symbols = calloc(most, sizeof *elf->symbols);
+    for (uint8_t n = 0; elf->symbols && n < count; n++)
+        read_table(elf, n, &tables[n], code);
     finish_symbols(elf, code);
 }
 
-/* The string table has to end in a NUL: then every name in it does. */
-static void load_symbols(struct sw_elf *elf)
+/* The first table of a type, with its names. */
+static bool find_table(const struct sw_elf *elf, uint32_t type, struct table *table)
 {
     GElf_Shdr header;
     GElf_Shdr strings;
-    struct sw_bytes table;
-    elf->has_symbols = true;
-    if (!find_section_of_type(elf, SHT_SYMTAB, &header) && !find_section_of_type(elf, SHT_DYNSYM, &header))
-        return;
+    if (!find_section_of_type(elf, type, &header))
+        return false;
     Elf_Scn *names = elf_getscn(elf->elf, header.sh_link);
-    if (!names || !gelf_getshdr(names, &strings) || !sw_elf_section_bytes(elf, &strings, &elf->strings))
-        return;
-    const uint64_t size = elf->strings.size;
-    if (size == 0 || elf->strings.bytes[size - 1] != 0 || !sw_elf_section_bytes(elf, &header, &table))
-        return;
-    if (((header.sh_flags | strings.sh_flags) & SHF_COMPRESSED) == 0)
-        read_symbols(elf, table);
+    if (!names || !gelf_getshdr(names, &strings) || ((header.sh_flags | strings.sh_flags) & SHF_COMPRESSED) != 0)
+        return false;
+    if (strings.sh_type == SHT_NOBITS || !sw_elf_section_bytes(elf, &strings, &table->strings) ||
+        !sw_elf_section_bytes(elf, &header, &table->symbols))
+        return false;
+    const uint64_t size = table->strings.size;
+    return size > 0 && table->strings.bytes[size - 1] == 0;
+}
+
+static void load_symbols(struct sw_elf *elf)
+{
+    struct table tables[SW_ELF_STRINGS];
+    enum sw_status ignored;
+    uint8_t count = 0;
+    elf->has_symbols = true;
+    count = find_table(elf, SHT_SYMTAB, &tables[0]);
+    if (count == 0) {
+        const struct sw_elf *mini = sw_elf_mini_file(elf, &ignored);
+        count = find_table(elf, SHT_DYNSYM, &tables[0]);
+        count = (uint8_t)(count + (mini && find_table(mini, SHT_SYMTAB, &tables[count])));
+    }
+    read_tables(elf, tables, count);
 }
 
 static const struct sw_elf_name *find_symbol(const struct sw_elf *elf, uint64_t address)
@@ -149,7 +183,7 @@ enum sw_status sw_elf_symbol(struct sw_elf *elf, uint64_t address, const char **
     const struct sw_elf_name *found = find_symbol(elf, address);
     if (!found)
         return SW_E_NOT_FOUND;
-    *name = (const char *)elf->strings.bytes + found->name;
+    *name = (const char *)elf->strings[found->table].bytes + found->name;
     if (start)
         *start = found->start;
     if (size)

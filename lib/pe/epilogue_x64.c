@@ -27,8 +27,29 @@ static enum sw_status primary(const struct sw_pe_reader *reader, struct sw_pe_fu
     return SW_E_LIMIT;
 }
 
-/* A jump ends the function unless it stays inside, in this entry or in another one of the same function. */
-static bool jump_leaves(const struct sw_pe_unwind *u, uint32_t target)
+/*
+ * Whether a function can begin at the target: an entry begins there, and no frame is there yet. gcc's cold parts are
+ * entries of their own, not chained; they have codes and no prolog.
+ */
+static bool may_begin(const struct sw_pe_unwind *u, struct sw_pe_function function, uint32_t target)
+{
+    uint8_t head[4];
+    unsigned links = 0;
+    if (target != function.begin)
+        return false;
+    if (sw_pe_x64_resolve(u->reader, &function, &links) ||
+        u->reader->get(u->reader->arg, function.unwind, head, sizeof head) != sizeof head)
+        return true;
+    const bool is_part = (head[0] >> 3 & SW_PE_FLAG_CHAIN) || ((head[0] & 7) == 1 && head[1] == 0 && head[2] != 0);
+    return !is_part;
+}
+
+/*
+ * A jump ends the function unless it stays inside, in this entry or in another one of the same function. Where nothing
+ * was released in front of it, it has to lead to the beginning of something: into the middle of another entry, or to
+ * where a frame is already, only the parts of one function jump. (The system unwinder does not ask this.)
+ */
+static bool jump_leaves(const struct sw_pe_unwind *u, uint32_t target, bool released)
 {
     struct sw_pe_function mine = u->function;
     struct sw_pe_function other;
@@ -36,8 +57,9 @@ static bool jump_leaves(const struct sw_pe_unwind *u, uint32_t target)
         return target == u->function.begin && !(u->info.flags & SW_PE_FLAG_CHAIN);
     if (!u->reader->find || !u->reader->find(u->reader->arg, target, &other))
         return true;
+    const struct sw_pe_function there = other;
     if (primary(u->reader, &mine) || primary(u->reader, &other) || mine.begin != other.begin)
-        return true;
+        return released || may_begin(u, there, target);
     return target == mine.begin;
 }
 
@@ -73,18 +95,19 @@ static const struct {
     { { 0xf8, 0xff, 0x38 }, { 0x48, 0xff, 0x20 }, 3, JUMP_MEMORY }, /* rex.W jmp r/m64: a marked tail call */
 };
 
-static bool jump_ends(const struct sw_pe_unwind *u, const struct window *w, unsigned kind)
+static bool jump_ends(const struct sw_pe_unwind *u, const struct window *w, unsigned kind, bool released)
 {
     const uint32_t at = u->rva + (uint32_t)w->at;
     if (kind == JUMP8)
-        return jump_leaves(u, at + 2 + (uint32_t)sw_sign_extend(w->bytes[w->at + 1], 8));
+        return jump_leaves(u, at + 2 + (uint32_t)sw_sign_extend(w->bytes[w->at + 1], 8), released);
     if (kind == JUMP32)
-        return jump_leaves(u, at + 5 + sw_load32(w->bytes + w->at + 1));
+        return jump_leaves(u, at + 5 + sw_load32(w->bytes + w->at + 1), released);
     return true;
 }
 
 static bool at_terminator(const struct sw_pe_unwind *u, struct window *w)
 {
+    const bool released = w->at != 0;
     if (window_has(w, 1) && w->bytes[w->at] == 0xf2) /* bnd */
         w->at++;
     for (size_t i = 0; i < sizeof terminators / sizeof terminators[0]; i++) {
@@ -93,7 +116,7 @@ static bool at_terminator(const struct sw_pe_unwind *u, struct window *w)
         for (unsigned k = 0; match && k < 3; k++)
             match = (b[k] & terminators[i].mask[k]) == terminators[i].bits[k];
         if (match)
-            return jump_ends(u, w, terminators[i].kind);
+            return jump_ends(u, w, terminators[i].kind, released);
     }
     return false;
 }

@@ -50,6 +50,18 @@ struct sw_bytes sw_pe_rest(const struct sw_pe *pe, uint32_t rva);
 /* The RVA of an exported name. Returns  SW_OK; SW_E_NOT_FOUND. Set-up time: it compares every name. */
 SW_NODISCARD enum sw_status sw_pe_export(const struct sw_pe *pe, const char *name, uint32_t *rva);
 
+/*
+ * The exported name of the function around an RVA, where the exception directory says that it is that function's; code
+ * without an entry has the name of an export less than 16 bytes in front of it.
+ *
+ * table    Of sw_pe_exceptions; may be empty.
+ * name     Receives a NUL-terminated string, cut at size - 1 bytes. begin: the export's RVA.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND. Set-up time: it looks at every export.
+ */
+SW_NODISCARD enum sw_status sw_pe_export_around(const struct sw_pe *pe, struct sw_bytes table, uint32_t rva, char *name,
+                                                size_t size, uint32_t *begin);
+
 /* One RUNTIME_FUNCTION (x64), RVAs. */
 struct sw_pe_function {
     uint32_t begin;
@@ -96,6 +108,29 @@ SW_NODISCARD enum sw_status sw_pe_x64_rule(const struct sw_pe_reader *reader, co
 
 /* rbx rbp rsi rdi r12-r15. */
 #define SW_PE_WINDOWS_NONVOLATILE UINT64_C(0xf0e8)
+
+/*
+ * The exception directory of an x64 image, where it can be searched: its entries ascend, do not overlap and lie inside
+ * the image. Only then has an address without an entry anything to say: it is in a function that moves nothing.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND (there is none, or it is not x64); SW_E_TRUNCATED (not inside one section);
+ *          SW_E_MALFORMED. table is empty unless SW_OK. Set-up time: it looks at every entry.
+ */
+SW_NODISCARD enum sw_status sw_pe_exceptions(const struct sw_pe *pe, struct sw_bytes *table);
+
+/* Whether an RVA lies in a section that is executed. Signals  Safe. */
+bool sw_pe_is_code(const struct sw_pe *pe, uint32_t rva);
+
+/*
+ * The rule at an address inside an image.
+ *
+ * table    Of sw_pe_exceptions. exact: as in sw_pe_x64_rule.
+ *
+ * Returns  As sw_pe_x64_rule; SW_E_NO_RULE (no entry is around the address).
+ * Memory   Allocates nothing; under 1.5 KiB of stack. Threads  Any. Signals  Safe.
+ */
+SW_NODISCARD enum sw_status sw_pe_image_rule(const struct sw_pe *pe, struct sw_bytes table, uint64_t address,
+                                             bool exact, struct sw_rule *rule);
 
 /* The image itself as a reader (arg: a const struct sw_pe *); find looks into data directory 3. */
 size_t sw_pe_get(void *pe, uint32_t rva, void *to, size_t size);

@@ -1,6 +1,7 @@
 /*
- * Files and target memory → images in the set, on Linux. Knows which tables of a file make an image walkable, and who
- * holds the memory they lie in; refuses to know the formats (lib/elf, lib/pe, lib/clr) and the set's inside (images.c).
+ * Files and target memory → images in the set, on Linux. Knows where a file lies in the target, and who holds the memory
+ * of its tables; refuses to know the formats (lib/elf, lib/pe, lib/clr), which ELF tables are taken (images_cfi_linux.c)
+ * and the set's inside (images.c).
  */
 #include "os/images_linux.h"
 
@@ -60,57 +61,11 @@ static enum sw_status place_elf(struct sw_image_entry *entry, uint64_t address)
     return entry->info.begin < entry->info.end ? SW_OK : SW_E_WRAPS;
 }
 
-/* A section at its address in the target; empty when there is none. */
-static struct sw_bytes section(const struct sw_image_entry *entry, const char *name)
-{
-    struct sw_bytes bytes;
-    if (sw_elf_section(entry->elf, name, &bytes) != SW_OK)
-        return (struct sw_bytes){ 0 };
-    bytes.address += entry->info.bias;
-    return bytes;
-}
-
-enum sw_status sw_images_index(struct sw_images *images, struct sw_image_entry *entry)
-{
-    const struct sw_alloc *alloc = sw_images_alloc(images);
-    const size_t count = sw_cfi_index(&entry->cfi, NULL, 0);
-    if (count == 0)
-        return SW_OK;
-    if (count > SIZE_MAX / sizeof *entry->index)
-        return SW_E_NO_MEMORY;
-    struct sw_cfi_entry *index = alloc->get(alloc->arg, count * sizeof *index);
-    if (!index)
-        return SW_E_NO_MEMORY;
-    const size_t filled = sw_cfi_index(&entry->cfi, index, count);
-    entry->index = index;
-    entry->index_size = count * sizeof *index;
-    entry->cfi.index = index;
-    entry->cfi.index_count = filled < count ? filled : count;
-    return SW_OK;
-}
-
-/* The tables as they stand in the file; addresses in them are link-time ones, so the bias is needed. */
-static enum sw_status take_sections(struct sw_images *images, struct sw_image_entry *entry)
-{
-    struct sw_cfi *cfi = &entry->cfi;
-    cfi->machine = entry->info.machine;
-    cfi->bias = entry->info.bias;
-    cfi->frame = section(entry, ".eh_frame");
-    cfi->header = section(entry, ".eh_frame_hdr");
-    if (cfi->frame.size == 0) {
-        cfi->header = (struct sw_bytes){ 0 };
-        cfi->frame = section(entry, ".debug_frame");
-        cfi->is_debug_frame = true;
-    }
-    entry->has_cfi = cfi->frame.size != 0;
-    return entry->has_cfi && cfi->header.size == 0 ? sw_images_index(images, entry) : SW_OK;
-}
-
 static enum sw_status fill_elf(struct sw_images *images, struct sw_image_entry *entry, uint64_t address)
 {
     entry->release = release_elf;
     const enum sw_status status = place_elf(entry, address);
-    return status == SW_OK ? take_sections(images, entry) : status;
+    return status == SW_OK ? sw_images_take_sections(images, entry) : status;
 }
 
 /* PE ------------------------------------------------------------------------------------------------------------ */
@@ -138,6 +93,7 @@ enum sw_status sw_images_fill_pe(struct sw_images *images, struct sw_image_entry
     const enum sw_status status = sw_clr_image_open(&entry->pe, sw_images_alloc(images), &entry->clr);
     entry->has_pe = true;
     entry->has_clr = status == SW_OK;
+    entry->exceptions_status = sw_pe_exceptions(&entry->pe, &entry->exceptions);
     entry->info.is_pe = true;
     entry->info.is_ready_to_run = entry->has_clr;
     entry->info.machine = entry->pe.machine;
@@ -208,16 +164,45 @@ enum sw_status sw_images_put_file(struct sw_images *images, const struct sw_imag
     return settle(images, entry, fill(images, entry, file), end);
 }
 
+/* Page by page; what cannot be read is zeros: an image has holes between its sections. */
+static void copy_pages(uint8_t *to, uint64_t address, uint64_t size, const struct sw_memory *memory)
+{
+    for (uint64_t at = 0; at < size;) {
+        const uint64_t to_page = PAGE - (address + at) % PAGE;
+        const size_t part = (size_t)(to_page < size - at ? to_page : size - at);
+        if (memory->read(memory->arg, address + at, to + at, part) != part)
+            memset(to + at, 0, part);
+        at += part;
+    }
+}
+
 static enum sw_status copy_memory(struct sw_images *images, struct sw_image_entry *entry, uint64_t address,
                                   uint64_t size, const struct sw_memory *memory)
 {
     const struct sw_alloc *alloc = sw_images_alloc(images);
+    uint8_t magic[2];
     entry->held = alloc->get(alloc->arg, (size_t)size);
     if (!entry->held)
         return SW_E_NO_MEMORY;
     entry->held_size = (size_t)size;
     entry->release = release_elf;
-    return memory->read(memory->arg, address, entry->held, (size_t)size) == size ? SW_OK : SW_E_UNREADABLE;
+    if (memory->read(memory->arg, address, entry->held, (size_t)size) == size)
+        return SW_OK;
+    if (size < sizeof magic || memory->read(memory->arg, address, magic, sizeof magic) != sizeof magic ||
+        memcmp(magic, "MZ", sizeof magic) != 0)
+        return SW_E_UNREADABLE;
+    copy_pages(entry->held, address, size, memory);
+    return SW_OK;
+}
+
+static enum sw_status fill_memory(struct sw_images *images, struct sw_image_entry *entry, struct sw_bytes bytes)
+{
+    if (bytes.size >= 2 && memcmp(bytes.bytes, "MZ", 2) == 0) {
+        const enum sw_status status = sw_pe_open(bytes, true, &entry->pe);
+        return status == SW_OK ? sw_images_fill_pe(images, entry) : status;
+    }
+    const enum sw_status status = sw_elf_open_bytes(bytes, &entry->elf);
+    return status == SW_OK ? fill_elf(images, entry, bytes.address) : status;
 }
 
 enum sw_status sw_images_put_memory(struct sw_images *images, const char *name, uint64_t address, uint64_t size,
@@ -230,9 +215,7 @@ enum sw_status sw_images_put_memory(struct sw_images *images, const char *name, 
     enum sw_status status = copy_memory(images, entry, address, size, memory);
     const struct sw_bytes bytes = { entry->held, size, address };
     if (status == SW_OK)
-        status = sw_elf_open_bytes(bytes, &entry->elf);
-    if (status == SW_OK)
-        status = fill_elf(images, entry, address);
+        status = fill_memory(images, entry, bytes);
     return settle(images, entry, status, NULL);
 }
 
@@ -300,6 +283,7 @@ enum sw_status sw_images_sweep(struct sw_images *images, const void *origin)
     return SW_OK;
 }
 
+/* The file's own code is mapped behind its first page. */
 static bool has_code(const struct sw_map *maps, size_t count, size_t at)
 {
     for (size_t i = at; i < count && i - at < ROWS_OF_AN_IMAGE; i++) {
@@ -312,6 +296,27 @@ static bool has_code(const struct sw_map *maps, size_t count, size_t at)
     return false;
 }
 
+/*
+ * A PE file whose sections do not lie at whole pages is read, not mapped (Wine, for most DLLs but its own): then its
+ * code is in memory without a file, where the header says.
+ */
+static bool has_code_in_place(const struct sw_map *maps, size_t count, const struct sw_map *site,
+                              const struct sw_memory *memory)
+{
+    uint8_t header[PAGE];
+    struct sw_pe pe;
+    const struct sw_bytes bytes = { header, sizeof header, site->begin };
+    if (memory->read(memory->arg, site->begin, header, sizeof header) != sizeof header ||
+        sw_pe_open(bytes, true, &pe) != SW_OK)
+        return false;
+    const struct sw_map *map = site;
+    for (; map < maps + count && map->begin - site->begin < pe.size_of_image; map++)
+        if (map->executable && !map->shared && map->inode == 0 &&
+            sw_pe_is_code(&pe, (uint32_t)(map->begin - site->begin)))
+            return true;
+    return false;
+}
+
 const struct sw_map *sw_images_next_site(const struct sw_map *maps, size_t count, size_t *at, uint64_t floor,
                                          const struct sw_memory *memory, bool *is_pe)
 {
@@ -320,10 +325,12 @@ const struct sw_map *sw_images_next_site(const struct sw_map *maps, size_t count
         char magic[4];
         if (map->begin < floor || map->offset != 0 || map->inode == 0 || map->shared || !map->readable)
             continue;
-        if (!has_code(maps, count, *at) || memory->read(memory->arg, map->begin, magic, sizeof magic) != sizeof magic)
+        if (memory->read(memory->arg, map->begin, magic, sizeof magic) != sizeof magic)
             continue;
         *is_pe = memcmp(magic, "MZ", 2) == 0;
         if (!*is_pe && memcmp(magic, "\177ELF", 4) != 0)
+            continue;
+        if (!has_code(maps, count, *at) && !(*is_pe && has_code_in_place(maps, count, map, memory)))
             continue;
         ++*at;
         return map;
@@ -357,6 +364,18 @@ static enum sw_status method_name(const struct sw_image_entry *entry, uint64_t a
     return SW_OK;
 }
 
+static enum sw_status export_name(const struct sw_image_entry *entry, uint64_t address, char *name, size_t size,
+                                  uint64_t *start)
+{
+    const uint64_t rva = address - entry->info.bias;
+    uint32_t begin;
+    if (rva > UINT32_MAX ||
+        sw_pe_export_around(&entry->pe, entry->exceptions, (uint32_t)rva, name, size, &begin) != SW_OK)
+        return SW_E_NOT_FOUND;
+    *start = entry->info.bias + begin;
+    return SW_OK;
+}
+
 enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, char *name, size_t size,
                               uint64_t *start)
 {
@@ -370,7 +389,9 @@ enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, 
     struct sw_image_entry *entry = (struct sw_image_entry *)(uintptr_t)found;
     if (entry && entry->has_clr)
         status = method_name(entry, address, name, size, &begin);
-    else if (entry && !entry->has_pe)
+    else if (entry && entry->has_pe)
+        status = export_name(entry, address, name, size, &begin);
+    else if (entry)
         status = elf_name(entry, address, name, size, &begin);
     sw_images_leave(images, ticket);
     if (status == SW_OK && start)

@@ -37,12 +37,20 @@ void sw_images_mark(struct sw_images *images, const void *origin);
 bool sw_images_keep(struct sw_images *images, const struct sw_image_file *file, uint64_t *end);
 enum sw_status sw_images_sweep(struct sw_images *images, const void *origin);
 
-/* Fills in the index of a table without header. SW_E_NO_MEMORY: the tables stay usable only by what has a header. */
-enum sw_status sw_images_index(struct sw_images *images, struct sw_image_entry *entry);
+/*
+ * The unwind tables of an ELF image whose entry->elf is open, as they stand in the file: .eh_frame, and .debug_frame for
+ * what that does not cover. complete_mapped: of one whose .eh_frame and its header were found where they are mapped;
+ * the file, if it is still that file, is only asked for a .debug_frame.
+ *
+ * Returns  SW_OK, with entry->has_cfi where there are tables; SW_E_NO_MEMORY.
+ */
+enum sw_status sw_images_take_sections(struct sw_images *images, struct sw_image_entry *entry);
+enum sw_status sw_images_complete_mapped(struct sw_images *images, struct sw_image_entry *entry);
 
 /*
  * The next place at which a file is mapped that may be an image: the lowest row with offset 0, private, readable, with
- * ELF's or PE's first bytes, and an executable row of the same file not far behind.
+ * ELF's or PE's first bytes, and an executable row of the same file not far behind; for PE, one without a file where the
+ * header has code does as well.
  *
  * at       Where to go on; starts at 0. floor: rows that begin below it are passed over (inside the last image).
  *

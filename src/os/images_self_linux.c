@@ -135,7 +135,11 @@ static enum sw_status put_mapped(struct refresh *refresh, const struct object *o
     const bool found = take_tables(object, entry);
     if (info->begin == refresh->vdso)
         open_vdso(refresh, entry);
-    const enum sw_status status = found || entry->elf ? sw_images_insert(refresh->images, entry) : SW_E_NOT_FOUND;
+    enum sw_status status = found || entry->elf ? SW_OK : SW_E_NOT_FOUND;
+    if (found)
+        status = sw_images_complete_mapped(refresh->images, entry);
+    if (status == SW_OK)
+        status = sw_images_insert(refresh->images, entry);
     if (status != SW_OK)
         sw_images_discard(refresh->images, entry);
     return status;

@@ -8,6 +8,7 @@
 #include "walk/search.h"
 
 #include "codemap/codemap.h"
+#include "kept.h"
 
 #include "base/bytes.h"
 #include "x64/x64.h"
@@ -57,8 +58,7 @@ static uint64_t called_before(const struct sw_question *q, uint64_t after)
 static bool caller_within(const struct sw_question *q, const struct sw_code *code, uint64_t function)
 {
     struct sw_walk_room *room = q->room;
-    return function != 0 &&
-           sw_analyze_function(code, function, 0, q->frame->lookup, &room->analysis, &room->rule) == SW_OK &&
+    return function != 0 && sw_function_rule(q, code, function, 0, &room->rule) == SW_OK &&
            sw_try_rule(q, &room->rule, NULL) == SW_STOP_NONE;
 }
 
@@ -72,6 +72,7 @@ static bool confirm_by_call(const struct sw_question *q, const struct sw_code *c
         return false;
     rule->source = SW_SOURCE_FORWARD;
     rule->trust = rule->trust == SW_TRUST_GUESS ? SW_TRUST_LIKELY : SW_TRUST_CONFIRMED;
+    sw_kept_note(q->walker->kept, q->frame->lookup, function);
     return true;
 }
 

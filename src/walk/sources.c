@@ -4,6 +4,8 @@
  * Every one ends in a struct sw_rule. Nothing here loads a register: that is sw_rule_apply's.
  */
 #include "walk/sources.h"
+#include "walk/pe_image.h"
+#include "kept.h"
 #include "walk/search.h"
 
 #include "clr/clr.h"
@@ -118,6 +120,8 @@ static enum sw_status from_image(const struct sw_question *q)
         return SW_E_NO_RULE;
     if (q->entry->has_clr)
         return sw_clr_image_rule(&q->entry->clr, q->frame->lookup, q->frame->exact, &q->room->rule);
+    if (q->entry->has_pe)
+        return sw_pe_image_source(q);
     if (q->entry->has_cfi)
         return from_cfi(q);
     return SW_E_NO_RULE;
@@ -128,7 +132,7 @@ static enum sw_status from_image(const struct sw_question *q)
 /*
  * A trampoline: its bytes, how many of them the first instruction has, and where sp is relative to the ucontext. A
  * handler returns to the first instruction; the second, the system call, can be stopped at. Source: contexts.md
- * sections 3 and 4 (glibc, musl; the ARM64 vdso).
+ * sections 3 and 4 (glibc, musl; the ARM64 vdso); the short form is what other assemblers make of mov rax, 15.
  */
 static const struct trampoline {
     enum sw_machine machine;
@@ -139,6 +143,7 @@ static const struct trampoline {
     int16_t first;    /* of register 0 in it, ARM64 */
 } trampolines[] = {
     { SW_MACHINE_X64, 9, { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 }, 7, 0, 0 },
+    { SW_MACHINE_X64, 7, { 0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 }, 5, 0, 0 },
     { SW_MACHINE_ARM64, 8, { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 }, 4, 128, 184 },
 };
 
@@ -196,8 +201,7 @@ static enum sw_status from_function(const struct sw_question *q)
     uint64_t target = 0;
     if (code->begin == code->end || is_block_of_stubs(code) || !code_of(q, &where))
         return SW_E_NO_RULE;
-    const enum sw_status status =
-        sw_analyze_function(&where, code->begin, code->end, q->frame->lookup, &q->room->analysis, &q->room->rule);
+    const enum sw_status status = sw_function_rule(q, &where, code->begin, code->end, &q->room->rule);
     if (status || sw_try_rule(q, &q->room->rule, NULL) != SW_STOP_NONE)
         return status;
     if (sw_is_behind_call(q, sw_regs_pc(&q->room->caller), &target) && target == code->begin)
@@ -237,12 +241,21 @@ static bool fp_above_sp(const struct sw_regs *regs, int32_t *above)
     return sw_regs_has(regs, sw_regs_fp_number(regs->machine)) && distance <= INT32_MAX;
 }
 
+/* The function that pc was found to be in before: if its caller calls it, nothing needs to be gone forward for. */
+static bool is_noted(const struct sw_question *q, const struct sw_code *code)
+{
+    const uint64_t function = sw_kept_function(q->walker->kept, q->frame->lookup);
+    return function != 0 && sw_search_confirm(q, code, function);
+}
+
 static enum sw_status from_forward(const struct sw_question *q)
 {
     struct sw_code code;
     struct search s = { q, 0, false };
     if (!code_of(q, &code))
         return SW_E_NO_RULE;
+    if (is_noted(q, &code))
+        return SW_OK;
     /* A return address is walked from as such: the call in front of it has been made. */
     const uint64_t pc = sw_regs_pc(&q->frame->regs);
     int32_t above;

@@ -5,6 +5,7 @@
 #include "walk/step.h"
 
 #include "codemap/codemap.h"
+#include "kept.h"
 
 #include "x64/x64.h"
 
@@ -33,6 +34,15 @@ void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *e
     *code = (struct sw_range){ .kind = SW_KIND_NATIVE };
 }
 
+enum sw_status sw_function_rule(const struct sw_question *q, const struct sw_code *code, uint64_t begin, uint64_t end,
+                                struct sw_rule *rule)
+{
+    const struct sw_walker *walker = q->walker;
+    const bool in_image = walker->images && sw_images_entry(walker->images, begin);
+    const uint64_t stamp = in_image ? sw_images_generation(walker->images) + 1 : 0;
+    return sw_kept_rule(walker->kept, code, begin, end, q->frame->lookup, stamp, &q->room->analysis, rule);
+}
+
 /* ---- apply, and what a caller must look like ---- */
 
 static uint64_t without_signature(const struct sw_walker *walker, uint64_t pc)
@@ -48,9 +58,11 @@ static enum sw_stop check_stack(const struct sw_walker *walker, uint64_t sp, uin
     const bool bounded = walker->stack_end != 0;
     const bool inside = bounded && sp >= walker->stack_begin && sp <= walker->stack_end;
     const bool caller_inside = caller_sp >= walker->stack_begin && caller_sp <= walker->stack_end;
+    if (is_signal)
+        return SW_STOP_NONE; /* the kernel switches stacks: the declared one may be an alternate stack too */
     if (inside && !caller_inside)
         return SW_STOP_OUTSIDE_STACK;
-    if (is_signal || (bounded && !inside && caller_inside))
+    if (bounded && !inside && caller_inside)
         return SW_STOP_NONE; /* back from an alternate stack */
     if (caller_sp < sp || (caller_sp == sp && walker->machine == SW_MACHINE_X64))
         return SW_STOP_SP_NOT_RISING;

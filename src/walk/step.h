@@ -39,6 +39,10 @@ void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *e
 /* Whether an address is in known code, or at least readable where nothing is known. Inside a reader section. */
 bool sw_is_code(const struct sw_question *q, uint64_t address);
 
+/* The rule at the frame's pc by the instructions of the function [begin, end), end 0: not known. */
+SW_NODISCARD enum sw_status sw_function_rule(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
+                                             uint64_t end, struct sw_rule *rule);
+
 /*
  * Whether a call instruction ends at an address, as it does in front of every return address.
  *

@@ -139,7 +139,7 @@ build_tool() {
     make --no-print-directory BUILD="$build" archive
     "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror -O2 -g \
         -Iinclude -Ilib -Isrc -Itest/step test/accuracy/*.c test/step/[!s]*.c test/step/s[!t]*.c \
-        "$build/libsnapwalk.a" -lZydis -lelf -o "$out/accuracy"
+        "$build/libsnapwalk.a" -lZydis -lelf -llzma -o "$out/accuracy"
 }
 
 run_all() {

@@ -27,7 +27,7 @@ program() { # SOURCE FLAGS...
     source=$1
     shift
     g++ -std=c++11 -Wall -Wextra -Werror "$@" -Iinclude "test/check/corprof/$source.cc" "$build/libsnapwalk.a" \
-        -lZydis -lelf -o "$build/log/corprof-$source" && "$build/log/corprof-$source"
+        -lZydis -lelf -llzma -o "$build/log/corprof-$source" && "$build/log/corprof-$source"
 }
 
 echo '#include <snapwalk/corprof.h>' >"$build/log/corprof.c"

@@ -78,6 +78,18 @@ static void ask_by_index(struct sw_cfi cfi, uint64_t pc)
     }
 }
 
+/* The same bytes as the other kind of table beside. */
+static void ask_beside(struct sw_cfi cfi, uint64_t pc)
+{
+    struct sw_cfi beside = cfi;
+    beside.is_debug_frame = !cfi.is_debug_frame;
+    cfi.beside = &beside;
+    ask(&cfi, pc);
+    if (sw_cfi_header_is_sound(&cfi))
+        check(cfi.header.size > 0);
+    check(sw_cfi_widest_gap(&cfi, pc, pc + 4096 > pc ? pc + 4096 : pc) <= 4096);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < HEAD)
@@ -95,5 +107,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(frame.size > 0 && frame.size <= cfi.frame.size);
     ask(&cfi, pc);
     ask_by_index(cfi, pc);
+    ask_beside(cfi, pc);
     return 0;
 }

@@ -50,6 +50,33 @@ static void flat(struct sw_bytes bytes)
             check(&rule);
 }
 
+/* A directory that is taken ascends, so every entry is found at its first byte; around it anything may be asked. */
+static void by_directory(const struct sw_pe *pe)
+{
+    struct sw_bytes table;
+    struct sw_rule rule;
+    char name[32];
+    uint32_t index;
+    const enum sw_status status = sw_pe_exceptions(pe, &table);
+    for (uint32_t rva = pe->size_of_headers; rva - pe->size_of_headers < 64; rva += 16)
+        if (sw_pe_export_around(pe, table, rva, name, sizeof name, &index) == SW_OK && index > rva)
+            abort();
+    if (status) {
+        if (table.size)
+            abort();
+        return;
+    }
+    for (uint64_t at = 0; at < table.size && at < 12 * 64; at += 12) {
+        const uint32_t begin = sw_load32(table.bytes + at);
+        if (sw_pe_find(table, begin, NULL, &index) != SW_OK || index != at / 12)
+            abort();
+        for (uint32_t i = 0; i < 8; i++)
+            if (sw_pe_image_rule(pe, table, pe->bytes.address + begin + i, i % 2 == 0, &rule) == SW_OK)
+                check(&rule);
+        (void)!sw_pe_is_code(pe, begin);
+    }
+}
+
 static void image(struct sw_bytes bytes, bool mapped)
 {
     struct sw_pe pe;
@@ -59,6 +86,7 @@ static void image(struct sw_bytes bytes, bool mapped)
         return;
     const struct sw_pe_reader reader = { sw_pe_get, sw_pe_find_entry, &pe };
     const struct sw_bytes table = sw_pe_at(&pe, pe.pdata_rva, pe.pdata_size);
+    by_directory(&pe);
     if (sw_pe_export(&pe, "RTR_HEADER", &rva) == SW_OK)
         (void)!sw_pe_rest(&pe, rva).size;
     for (uint64_t at = 0; at + 12 <= table.size && at < 12 * 64; at += 12) {

@@ -1,6 +1,7 @@
 /*
- * Whole walks over random simulated memory: code, ranges, stack and registers are all the input's. Holds: the walk ends
- * within its frame limit, sp never falls, every enumerator is in range, every stop has a name.
+ * Whole walks over random simulated memory: code, ranges, stack and registers are all the input's, and the unwind data
+ * of a PE image where the first byte says that there is one. Holds: the walk ends within its frame limit, sp never
+ * falls, every enumerator is in range, every stop has a name.
  */
 #include <snapwalk/sim.h>
 #include <snapwalk/walk.h>
@@ -54,6 +55,49 @@ static void fill(struct sw_sim *sim, const uint8_t **data, size_t *size)
     (void)!sw_sim_words(sim, STACK, words, count);
 }
 
+/*
+ * A PE image whose text section is the code: a header that is sound, an exception directory whose entries ascend, and
+ * unwind data of any kind.
+ */
+static struct sw_images *make_image(struct sw_sim *sim, const uint8_t **data, size_t *size)
+{
+    enum { BASE = CODE - 0x1000, TABLE = 0x2000, INFO = 0x2100, END = 0x2200, OPTIONAL = 0x98 };
+    static const uint32_t fields[][2] = { { 60, 0x80 },
+                                          { OPTIONAL + 56, END },
+                                          { OPTIONAL + 60, 0x400 },
+                                          { OPTIONAL + 108, 4 },
+                                          { OPTIONAL + 136, TABLE },
+                                          { OPTIONAL + 140, 96 },
+                                          { 0x128 + 8, 0x1000 },
+                                          { 0x128 + 12, 0x1000 },
+                                          { 0x128 + 36, 0x20000000 },
+                                          { 0x150 + 8, END - TABLE },
+                                          { 0x150 + 12, TABLE } };
+    static uint8_t image[END];
+    const struct sw_memory memory = sw_sim_memory(sim);
+    struct sw_images *images = NULL;
+    uint32_t at = 0x1000;
+    memset(image, 0, sizeof image);
+    memcpy(image, "MZ", 2);
+    memcpy(image + 0x80, "PE\0\0\x64\x86\x02", 7);
+    image[0x80 + 20] = 0x90;
+    memcpy(image + OPTIONAL, "\x0b\x02", 2);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        memcpy(image + fields[i][0], &fields[i][1], 4);
+    for (uint32_t entry = TABLE; entry < TABLE + 96; entry += 12) {
+        const uint32_t row[] = { at + take(data, size), at + 0x100, INFO + 4u * (take(data, size) % 60) };
+        memcpy(image + entry, row, sizeof row);
+        at += 0x100;
+    }
+    for (uint32_t i = INFO; i < END; i++)
+        image[i] = take(data, size);
+    if (sw_images_create(NULL, &images) != SW_OK)
+        return NULL;
+    if (sw_sim_bytes(sim, BASE, image, sizeof image) == SW_OK)
+        require(sw_images_add_memory(images, "image", BASE, sizeof image, &memory) == SW_OK);
+    return images;
+}
+
 static void check_walk(const struct sw_walker *walker, const struct sw_regs *regs)
 {
     static struct sw_scratch scratch;
@@ -76,12 +120,15 @@ static void check_walk(const struct sw_walker *walker, const struct sw_regs *reg
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct sw_sim *sim;
+    struct sw_images *images = NULL;
     struct sw_regs regs = { 0 };
     const uint8_t choice = take(&data, &size);
     const enum sw_machine machine = choice & 1 ? SW_MACHINE_X64 : SW_MACHINE_ARM64;
     if (sw_sim_create(NULL, machine, &sim) != SW_OK)
         return 0;
     fill(sim, &data, &size);
+    if ((choice & 0xe0) == 0xe0)
+        sw_sim_walker(sim)->images = images = make_image(sim, &data, &size);
     regs.machine = machine;
     for (unsigned n = 0; n < sw_regs_count(machine); n++)
         if (n < 8 || n >= sw_regs_pc_number(machine) - 1)
@@ -95,5 +142,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_walk(sw_sim_walker(sim), &regs);
     sw_sim_destroy(sim);
+    sw_images_destroy(images);
     return 0;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PROLOGUE_BYTES = 32, LOOSE = 2048, MOST_FRAMES = SHADOW_DEPTH + 8 };
+enum { PROLOGUE_BYTES = 32, LOOSE = 2048, MOST_FRAMES = SHADOW_DEPTH + 8, KEPT_BYTES = 1 << 26 };
 
 /* ---- set-up ---- */
 
@@ -94,7 +94,8 @@ bool judge_open(struct judge *j, struct target *target, const bool is_mode[STEP_
     j->target = target;
     memcpy(j->is_mode, is_mode, sizeof j->is_mode);
     if (sw_images_create(NULL, &j->images) != SW_OK || sw_codemap_create(NULL, &j->bounds) != SW_OK ||
-        sw_codemap_create(NULL, &j->jit) != SW_OK || sw_process_open(NULL, target->pid, &j->process) != SW_OK) {
+        sw_codemap_create(NULL, &j->jit) != SW_OK || sw_kept_create(NULL, KEPT_BYTES, &j->kept) != SW_OK ||
+        sw_process_open(NULL, target->pid, &j->process) != SW_OK) {
         fprintf(stderr, "step: cannot set the library up\n");
         return false;
     }
@@ -112,6 +113,7 @@ void judge_close(struct judge *j)
     sw_images_destroy(j->images);
     sw_codemap_destroy(j->bounds);
     sw_codemap_destroy(j->jit);
+    sw_kept_destroy(j->kept);
     symbols_free(&j->symbols);
 }
 
@@ -134,6 +136,7 @@ static void walker_for(const struct judge *j, enum step_mode mode, struct sw_wal
                                   .memory = j->target->memory,
                                   .images = j->images,
                                   .codemap = codemaps[mode],
+                                  .kept = j->kept,
                                   .stack_begin = j->target->stack_begin,
                                   .stack_end = j->target->stack_end,
                                   .max_frames = MOST_FRAMES,

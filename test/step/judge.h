@@ -27,6 +27,7 @@ struct judge {
     struct sw_process *process;
     struct sw_images *images;
     struct sw_codemap *bounds, *jit;
+    struct sw_kept *kept;
     struct sw_perfmap *perfmap;
     uint64_t files[JUDGE_FILES];
     size_t file_count;

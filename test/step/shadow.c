@@ -14,7 +14,7 @@ static size_t prefixes(const uint8_t *bytes, size_t size)
 {
     size_t n = 0;
     while (n < size && n < 14 &&
-           (bytes[n] == 0x66 || bytes[n] == 0x3e || bytes[n] == 0x2e || bytes[n] == 0xf2 || bytes[n] == 0xf3 ||
+           (bytes[n] == 0x66 || bytes[n] == 0x67 || bytes[n] == 0x3e || bytes[n] == 0x2e || bytes[n] == 0xf2 || bytes[n] == 0xf3 ||
             (bytes[n] & 0xf0) == 0x40))
         n++;
     return n;

@@ -78,6 +78,16 @@ static size_t put_fde(struct section *s, size_t cie, uint64_t begin_pc, uint64_t
     return begin - 4;
 }
 
+static void put_debug_record(struct section *s, bool is_wide, uint64_t id, const char *body, size_t size)
+{
+    const size_t id_size = is_wide ? 8 : 4;
+    if (is_wide)
+        put(s, UINT32_MAX, 4);
+    put(s, id_size + size, id_size);
+    put(s, id, id_size);
+    put_bytes(s, body, size);
+}
+
 /* In memory of exactly its size: a read behind it is a finding of ASan. */
 static struct sw_cfi cfi_over(const struct section *s, enum sw_machine machine)
 {
@@ -430,7 +440,94 @@ static const struct row {
       { SW_LOC_REG, 30, 0, 0 },
       0 },
 
+    { "cfi_undefined_return_address_needs_no_cfa",
+      SW_MACHINE_X64,
+      B("\x07\x10"),
+      B(""),
+      0,
+      SW_OK,
+      { 0 },
+      SW_X64_RIP,
+      { 0 },
+      SW_RULE_END },
+    { "cfi_return_address_that_is_zero_by_value",
+      X64,
+      B("\x16\x10\x01\x30"),
+      0,
+      SW_OK,
+      CFA(RSP, 8),
+      SW_X64_RIP,
+      { SW_LOC_EXPR, 0, 1, 50 },
+      0 },
+    { "cfi_args_sizes_between_pushes",
+      X64,
+      B("\x2e\x10\x41\x0e\x18\x2e\x00\x41\x0e\x10"),
+      1,
+      SW_OK,
+      CFA(RSP, 24),
+      RBX,
+      { SW_LOC_SAME, 0, 0, 0 },
+      0 },
+    { "cfi_restore_state_brings_the_cfa_back",
+      X64,
+      B("\x0c\x06\x10\x0a\x0c\x07\x08\x41\x0b"),
+      1,
+      SW_OK,
+      CFA(RBP, 16),
+      RBX,
+      { SW_LOC_SAME, 0, 0, 0 },
+      0 },
+    { "cfi_restore_state_brings_an_expression_back",
+      X64,
+      B("\x0f\x03\x76\x70\x06\x0a\x0c\x07\x08\x41\x0b"),
+      1,
+      SW_OK,
+      { SW_LOC_AT_REG, RBP, 0, -16 },
+      RBX,
+      { SW_LOC_SAME, 0, 0, 0 },
+      0 },
+    { "cfi_sp_by_its_own_rule",
+      X64,
+      B("\x16\x07\x02\x77\x10"),
+      0,
+      SW_OK,
+      CFA(RSP, 8),
+      RSP,
+      { SW_LOC_REG, RSP, 0, 16 },
+      0 },
+    { "cfi_code_address_0_advance", X64, B("\x40\x0e\x10"), 0, SW_OK, CFA(RSP, 16), RBX, { SW_LOC_SAME, 0, 0, 0 }, 0 },
+    { "cfi_arm64_restore_extended",
+      SW_MACHINE_ARM64,
+      B("\x0c\x1f\0"),
+      B("\x9e\x01\x06\x1e"),
+      0,
+      SW_OK,
+      CFA(31, 0),
+      32,
+      { SW_LOC_REG, 30, 0, 0 },
+      0 },
+    { "cfi_arm64_sign_state_by_a_register_rule",
+      SW_MACHINE_ARM64,
+      B("\x0c\x1f\0"),
+      B("\x16\x22\x01\x31\x15\x22\x01"),
+      0,
+      SW_OK,
+      CFA(31, 0),
+      32,
+      { SW_LOC_REG, 30, 0, 0 },
+      0 },
+
 #define BAD(status) status, { 0 }, 0, { 0 }, 0
+    { "cfi_negate_ra_state_with_pc_is_arm64_s", X64, B("\x2c"), 0, BAD(SW_E_UNSUPPORTED) },
+    { "cfi_def_cfa_expression_without_operations_is_kept",
+      X64,
+      B("\x0f\x00"),
+      0,
+      SW_OK,
+      { SW_LOC_EXPR, 0, 0, 49 },
+      RBX,
+      { SW_LOC_SAME, 0, 0, 0 },
+      0 },
     { "cfi_negate_ra_state_is_arm64_s", X64, B("\x2d"), 0, BAD(SW_E_UNSUPPORTED) },
     { "cfi_unknown_instruction", X64, B("\x3c"), 0, BAD(SW_E_UNSUPPORTED) },
     { "cfi_return_address_in_a_vector_register", X64, B("\x09\x10\x11"), 0, BAD(SW_E_UNSUPPORTED) },
@@ -530,6 +627,36 @@ static const struct head_row {
     { "fde_sdata8", B("\x01zR\0\x01\x78\x10\x01\x0c"), PLAIN, SW_OK, 0 },
     { "fde_uleb", B("\x01zR\0\x01\x78\x10\x01\x01"), B("\x80\xa0\x80\x02\x80\x02\x00"), SW_OK, 0 },
     { "fde_sleb", B("\x01zR\0\x01\x78\x10\x01\x09"), B("\x80\xa0\x80\x02\x80\x02\x00"), SW_OK, 0 },
+    { "head_zLR_without_personality", B("\x01zLR\0\x01\x78\x10\x02\x1b\x00"),
+      B("\x00\x10\x40\0\0\0\0\0\x00\x01\0\0\0\0\0\0\x04\x99\x99\x99\x99"), SW_OK, 0 },
+    { "head_zLR_with_the_LSDA_omitted", B("\x01zLR\0\x01\x78\x10\x02\xff\x00"), PLAIN, SW_OK, 0 },
+    { "head_zL_alone", B("\x01zL\0\x01\x78\x10\x01\x00"),
+      B("\x00\x10\x40\0\0\0\0\0\x00\x01\0\0\0\0\0\0\x08\x99\x99\x99\x99\x99\x99\x99\x99"), SW_OK, 0 },
+    { "head_z_alone", B("\x01z\0\x01\x78\x10\x00"), PLAIN, SW_OK, 0 },
+    { "head_zRS_with_data_in_the_fde", B("\x01zRS\0\x01\x78\x10\x01\x00"),
+      B("\x00\x10\x40\0\0\0\0\0\x00\x01\0\0\0\0\0\0\x02\x99\x99"), SW_OK, SW_RULE_SIGNAL },
+    { "head_zSR_in_another_order", B("\x01zSR\0\x01\x78\x10\x01\x00"), PLAIN, SW_OK, SW_RULE_SIGNAL },
+    { "head_zP_udata2", B("\x01zPR\0\x01\x78\x10\x04\x02\x11\x22\x00"), PLAIN, SW_OK, 0 },
+    { "head_zP_uleb", B("\x01zPR\0\x01\x78\x10\x04\x01\x91\x22\x00"), PLAIN, SW_OK, 0 },
+    { "head_zP_indirect_pcrel_sdata8", B("\x01zPR\0\x01\x78\x10\x0a\x9c\x11\x22\x33\x44\x55\x66\x77\x88\x00"), PLAIN,
+      SW_OK, 0 },
+    { "head_zP_of_no_format", B("\x01zPR\0\x01\x78\x10\x02\x05\x00"), PLAIN, SW_E_NO_RULE, 0 },
+    /* its data begin at FRAME + 17: 7 bytes of padding before the pointer */
+    { "head_zP_aligned", B("\x01zPR\0\x01\x78\x10\x10\x50\x99\x99\x99\x99\x99\x99\x11\x22\x33\x44\x55\x66\x77\x88\x00"),
+      PLAIN, SW_OK, 0 },
+    { "head_version_4_in_eh_frame", B("\x04zR\0\x08\x00\x01\x78\x10\x01\x00"), PLAIN, SW_OK, 0 },
+    { "head_version_4_of_4_byte_pointers", B("\x04zR\0\x04\x00\x01\x78\x10\x01\x00"), PLAIN, SW_E_NO_RULE, 0 },
+    { "fde_signed", B("\x01zR\0\x01\x78\x10\x01\x08"), PLAIN, SW_OK, 0 },
+    { "fde_pcrel_sdata8", B("\x01zR\0\x01\x78\x10\x01\x1c"),
+      B("\xd8\x0f\xf0\xff\xff\xff\xff\xff\x00\x01\0\0\0\0\0\0\x00"), SW_OK, 0 },
+    { "fde_pcrel_absptr", B("\x01zR\0\x01\x78\x10\x01\x10"),
+      B("\xd8\x0f\xf0\xff\xff\xff\xff\xff\x00\x01\0\0\0\0\0\0\x00"), SW_OK, 0 },
+    { "fde_aligned", B("\x01zR\0\x01\x78\x10\x01\x50"), PLAIN, SW_OK, 0 },
+    { "fde_datarel", B("\x01zR\0\x01\x78\x10\x01\x3b"), PLAIN, SW_E_NO_RULE, 0 },
+    { "fde_funcrel", B("\x01zR\0\x01\x78\x10\x01\x4b"), PLAIN, SW_E_NO_RULE, 0 },
+    { "fde_omitted", B("\x01zR\0\x01\x78\x10\x01\xff"), PLAIN, SW_E_NO_RULE, 0 },
+    { "fde_pcrel_of_zero_is_a_discarded_function", B("\x01zR\0\x01\x78\x10\x01\x1b"), B("\0\0\0\0\x00\x00\x50\0\x00"),
+      SW_E_NO_RULE, 0 },
     { "fde_indirect", B("\x01zR\0\x01\x78\x10\x01\x80"), PLAIN, SW_E_NO_RULE, 0 },
     { "fde_textrel", B("\x01zR\0\x01\x78\x10\x01\x20"), PLAIN, SW_E_NO_RULE, 0 },
     { "fde_of_a_discarded_function", B("\x01zR\0\x01\x78\x10\x01\x00"), B("\0\0\0\0\0\0\0\0\x00\x20\x40\0\0\0\0\0\x00"),
@@ -797,20 +924,28 @@ static void put_header(struct section *s, const size_t fdes[FUNCTIONS])
     }
 }
 
-static void check_functions(const struct sw_cfi *cfi)
+static void check_bodies(const struct sw_cfi *cfi)
 {
     struct sw_rule rule;
-    assert_int_equal(rule_of(cfi, CODE - 1, &rule), SW_E_NO_RULE);
-    assert_int_equal(rule_of(cfi, 0, &rule), SW_E_NO_RULE);
-    assert_int_equal(rule_of(cfi, UINT64_MAX, &rule), SW_E_NO_RULE);
     for (unsigned n = 0; n < FUNCTIONS; n++) {
         const uint64_t begin = CODE + 0x40 * n;
         assert_int_equal(rule_of(cfi, begin, &rule), SW_OK);
         assert_int_equal(rule.cfa.off, 16 + 8 * n);
         assert_int_equal(rule_of(cfi, begin + 0x1f, &rule), SW_OK);
         assert_int_equal(rule.cfa.off, 16 + 8 * n);
-        assert_int_equal(rule_of(cfi, begin + 0x20, &rule), SW_E_NO_RULE);
+        assert_int_not_equal(rule_of(cfi, begin + 0x20, &rule), SW_OK);
     }
+}
+
+static void check_functions(const struct sw_cfi *cfi)
+{
+    struct sw_rule rule;
+    check_bodies(cfi);
+    assert_int_equal(rule_of(cfi, CODE - 1, &rule), SW_E_NO_RULE);
+    assert_int_equal(rule_of(cfi, 0, &rule), SW_E_NO_RULE);
+    assert_int_equal(rule_of(cfi, UINT64_MAX, &rule), SW_E_NO_RULE);
+    for (unsigned n = 0; n < FUNCTIONS; n++)
+        assert_int_equal(rule_of(cfi, CODE + 0x40 * n + 0x20, &rule), SW_E_NO_RULE);
 }
 
 struct world {
@@ -907,6 +1042,31 @@ static void index_is_sorted_and_finds_functions(void **state)
     check_functions(&w.cfi);
 }
 
+/* Functions of 0x20 bytes every 0x40. */
+static void check_gaps(const struct sw_cfi *cfi)
+{
+    assert_int_equal(sw_cfi_widest_gap(cfi, CODE, CODE + 0x120), 0x20);
+    assert_int_equal(sw_cfi_widest_gap(cfi, CODE, CODE + 0x20), 0);
+    assert_int_equal(sw_cfi_widest_gap(cfi, CODE - 0x30, CODE + 0x120), 0x30);
+    assert_int_equal(sw_cfi_widest_gap(cfi, CODE, CODE + 0x200), 0x200 - 0x120);
+    assert_int_equal(sw_cfi_widest_gap(cfi, CODE + 0x28, CODE + 0x30), 8);
+    assert_int_equal(sw_cfi_widest_gap(cfi, CODE + 0x1000, CODE + 0x1100), 0x100);
+}
+
+static void widest_gap_is_that_of_the_records(void **state)
+{
+    (void)state;
+    struct world w;
+    struct sw_cfi_entry entries[FUNCTIONS];
+    check_gaps(&make_world(&w)->cfi);
+    w.cfi.header.size = 0;
+    assert_int_equal(sw_cfi_widest_gap(&w.cfi, CODE, CODE + 0x120), 0x120); /* no order to go by */
+    assert_int_equal(sw_cfi_index(&w.cfi, entries, FUNCTIONS), FUNCTIONS);
+    w.cfi.index = entries;
+    w.cfi.index_count = FUNCTIONS;
+    check_gaps(&w.cfi);
+}
+
 static void index_of_little_room_is_filled_and_counts_all(void **state)
 {
     (void)state;
@@ -934,35 +1094,156 @@ static void index_of_hostile_order_is_sorted(void **state)
                     (entries[i - 1].begin == entries[i].begin && entries[i - 1].end <= entries[i].end));
 }
 
-static void header_cut_off_anywhere_is_never_a_rule(void **state)
+static void header_cut_off_anywhere_leads_to_the_records(void **state)
 {
     (void)state;
     struct world w;
-    struct sw_rule rule;
     make_world(&w);
     for (size_t size = 1; size < w.header.size; size++) {
         uint8_t *copy = test_malloc(size);
         memcpy(copy, w.header.bytes, size);
         w.cfi.header = (struct sw_bytes){ copy, size, HEADER };
-        assert_int_equal(rule_of(&w.cfi, CODE, &rule), SW_E_TRUNCATED);
+        assert_false(sw_cfi_header_is_sound(&w.cfi));
+        check_functions(&w.cfi);
         test_free(copy);
     }
 }
 
-static void header_that_lies_is_malformed(void **state)
+/* What a header says that is not so: where, and whether all of its table has to be read to see it. */
+static const struct header_lie {
+    const char *name;
+    size_t at;
+    uint64_t value;
+    bool is_sound; /* as far as the table alone can tell */
+} header_lies[] = {
+    { "header_entry_leads_to_a_cie", 16, FRAME - HEADER, true },
+    { "header_entry_leads_before_the_section", 16, FRAME - HEADER - 8, false },
+    { "header_entry_leads_behind_the_section", 16, FRAME - HEADER + 0x10000, false },
+    { "header_entry_leads_into_a_record", 16, FRAME - HEADER + 9, true },
+    { "header_entry_of_another_function", 20, (uint32_t)(CODE + 0x3c - HEADER), true },
+    { "header_count_beyond_its_end", 8, FUNCTIONS + 1, false },
+    { "header_count_beyond_everything", 8, 0x40000000, false },
+    { "header_count_of_nothing", 8, 0, false },
+    { "header_starts_that_descend", 12, (uint32_t)(CODE + 0x80 - HEADER), false },
+};
+
+static void header_lie_is_no_obstacle(void **state)
+{
+    const struct header_lie *lie = *state;
+    struct world w;
+    struct sw_cfi_entry entries[FUNCTIONS];
+    make_world(&w);
+    assert_true(sw_cfi_header_is_sound(&w.cfi));
+    patch(&w.header, lie->at, lie->value, 4);
+    assert_int_equal(sw_cfi_header_is_sound(&w.cfi), lie->is_sound);
+    if (!lie->is_sound) /* what the set of images does */
+        w.cfi.header.size = 0;
+    check_bodies(&w.cfi);
+    assert_int_equal(sw_cfi_index(&w.cfi, entries, FUNCTIONS), FUNCTIONS);
+    w.cfi.index = entries;
+    w.cfi.index_count = FUNCTIONS;
+    check_bodies(&w.cfi);
+}
+
+/* Where a header leads to a bad FDE and the records know no better, it is said what was wrong. */
+static void bad_fde_of_a_header_is_named(void **state)
 {
     (void)state;
     struct world w;
     struct sw_rule rule;
+    size_t fdes[FUNCTIONS];
     make_world(&w);
-    patch(&w.header, 16, (uint64_t)(FRAME - HEADER), 4); /* the first entry leads to the CIE */
+    w.frame.size = 0;
+    put_functions(&w.frame, fdes);
+    patch(&w.frame, fdes[0] + 4, 4, 4); /* its CIE is itself */
     assert_int_equal(rule_of(&w.cfi, CODE, &rule), SW_E_MALFORMED);
-    patch(&w.header, 16, (uint64_t)(FRAME - HEADER - 8), 4); /* before the section */
-    assert_int_equal(rule_of(&w.cfi, CODE, &rule), SW_E_MALFORMED);
-    patch(&w.header, 16, (uint64_t)(FRAME - HEADER + 0x10000), 4); /* behind it */
-    assert_int_equal(rule_of(&w.cfi, CODE, &rule), SW_E_MALFORMED);
-    patch(&w.header, 8, 0x40000000, 4); /* more entries than bytes */
-    assert_int_equal(rule_of(&w.cfi, CODE, &rule), SW_E_TRUNCATED);
+    assert_int_equal(rule_of(&w.cfi, CODE + 0x40, &rule), SW_OK);
+}
+
+/* An FDE around two others, one of which begins with it; then one that reaches into the next. */
+enum { OVERLAPPING = 5 };
+static const struct overlapping {
+    uint32_t begin;
+    uint32_t size;
+} overlapping[OVERLAPPING] = { { 0x00, 0x80 }, { 0x20, 0x10 }, { 0x00, 0x10 }, { 0xc0, 0x20 }, { 0xd0, 0x30 } };
+
+static const struct overlap_row {
+    unsigned pc;
+    int fde; /* in overlapping, or none: -1 */
+} overlap_rows[] = {
+    { 0x00, 0 },  { 0x10, 0 },  { 0x1f, 0 }, { 0x20, 1 }, { 0x2f, 1 }, { 0x30, 0 },   { 0x7f, 0 },
+    { 0x80, -1 }, { 0xbf, -1 }, { 0xc0, 3 }, { 0xd0, 4 }, { 0xff, 4 }, { 0x100, -1 },
+};
+
+static void check_overlaps(const struct sw_cfi *cfi)
+{
+    struct sw_rule rule;
+    for (unsigned i = 0; i < COUNT_OF(overlap_rows); i++) {
+        const int fde = overlap_rows[i].fde;
+        assert_int_equal(rule_of(cfi, CODE + overlap_rows[i].pc, &rule), fde < 0 ? SW_E_NO_RULE : SW_OK);
+        if (fde >= 0)
+            assert_int_equal(rule.cfa.off, 16 + 8 * fde);
+    }
+}
+
+static void overlapping_fdes_are_found_by_index_and_by_header(void **state)
+{
+    (void)state;
+    static const unsigned ascending[OVERLAPPING] = { 2, 0, 1, 3, 4 };
+    struct section s = { .size = 0 };
+    struct section header = { .size = 0 };
+    struct sw_cfi_entry entries[OVERLAPPING];
+    size_t fdes[OVERLAPPING];
+    const size_t cie = put_cie(&s, plain_x64, sizeof plain_x64 - 1, B(X64_START));
+    for (unsigned i = 0; i < OVERLAPPING; i++) {
+        const char program[] = { 0x0e, (char)(16 + 8 * i) };
+        fdes[i] = put_fde(&s, cie, CODE + overlapping[i].begin, overlapping[i].size, program, 2);
+    }
+    put_bytes(&header, B("\x01\x1b\x03\x3b"));
+    put(&header, FRAME - (HEADER + 4), 4);
+    put(&header, OVERLAPPING, 4);
+    for (unsigned i = 0; i < OVERLAPPING; i++) {
+        put(&header, CODE + overlapping[ascending[i]].begin - HEADER, 4);
+        put(&header, FRAME + fdes[ascending[i]] - HEADER, 4);
+    }
+    struct sw_cfi cfi = cfi_over(&s, SW_MACHINE_X64);
+    cfi.header = (struct sw_bytes){ header.bytes, header.size, HEADER };
+    assert_true(sw_cfi_header_is_sound(&cfi));
+    check_overlaps(&cfi);
+    cfi.header.size = 0;
+    assert_int_equal(sw_cfi_index(&cfi, entries, OVERLAPPING), OVERLAPPING);
+    cfi.index = entries;
+    cfi.index_count = OVERLAPPING;
+    check_overlaps(&cfi);
+}
+
+/* Two tables of one code: the first is asked first, the second for what the first cannot tell. */
+static void table_beside_tells_what_the_first_does_not(void **state)
+{
+    (void)state;
+    struct section first = { .size = 0 };
+    struct section second = { .size = 0 };
+    struct sw_rule rule;
+    size_t cie = put_cie(&first, plain_x64, sizeof plain_x64 - 1, B(X64_START));
+    put_fde(&first, cie, CODE, 0x10, B("\x0e\x18"));
+    put_fde(&first, cie, CODE + 0x30, 0x10, B("\x3c")); /* an unknown instruction */
+    put_debug_record(&second, false, UINT32_MAX, B("\x01\0\x01\x78\x10" X64_START));
+    put_debug_record(&second, false, 0, B("\x00\x10\x40\0\0\0\0\0\x20\0\0\0\0\0\0\0\x0e\x20"));
+    put_debug_record(&second, false, 0, B("\x30\x10\x40\0\0\0\0\0\x08\0\0\0\0\0\0\0\x0f\x02\x96\x96"));
+    struct sw_cfi beside = cfi_over(&second, SW_MACHINE_X64);
+    struct sw_cfi cfi = cfi_over(&first, SW_MACHINE_X64);
+    beside.is_debug_frame = true;
+    cfi.beside = &beside;
+    beside.beside = &cfi; /* must not go in a circle */
+    assert_int_equal(rule_of(&cfi, CODE + 0xf, &rule), SW_OK);
+    assert_int_equal(rule.cfa.off, 0x18);
+    assert_int_equal(rule_of(&cfi, CODE + 0x10, &rule), SW_OK);
+    assert_int_equal(rule.cfa.off, 0x20);
+    assert_int_equal(rule_of(&cfi, CODE + 0x20, &rule), SW_E_NO_RULE);
+    assert_int_equal(rule_of(&cfi, CODE + 0x30, &rule), SW_OK);
+    assert_ptr_equal(rule.expr, second.bytes);
+    assert_memory_equal(rule.expr + rule.cfa.off, "\x96\x96", 2);
+    assert_int_equal(rule_of(&cfi, CODE + 0x38, &rule), SW_E_UNSUPPORTED);
 }
 
 static void header_leads_to_its_frame(void **state)
@@ -1016,16 +1297,6 @@ static const struct debug_row {
     { "debug_frame_version_5", B("\x05\0\x08\0\x01\x78\x10" X64_START), false, SW_E_NO_RULE },
 };
 
-static void put_debug_record(struct section *s, bool is_wide, uint64_t id, const char *body, size_t size)
-{
-    const size_t id_size = is_wide ? 8 : 4;
-    if (is_wide)
-        put(s, UINT32_MAX, 4);
-    put(s, id_size + size, id_size);
-    put(s, id, id_size);
-    put_bytes(s, body, size);
-}
-
 static void debug_frame_gives(void **state)
 {
     const struct debug_row *row = *state;
@@ -1045,19 +1316,66 @@ static void debug_frame_gives(void **state)
     assert_int_equal(rule.cfa.off, 8);
 }
 
-static void wide_record_in_eh_frame_is_passed_over(void **state)
+/* .eh_frame with 64-bit lengths: ids of 4 bytes (LSB), or of 8. */
+static void put_wide(struct section *s, size_t id_size, uint64_t id, const char *body, size_t size)
+{
+    put(s, UINT32_MAX, 4);
+    put(s, id_size + size, 8);
+    put(s, id, id_size);
+    put_bytes(s, body, size);
+}
+
+static void wide_records_in_eh_frame_are_read(void **state)
+{
+    (void)state;
+    for (unsigned id_size = 4; id_size <= 8; id_size += 4) {
+        struct section s = { .size = 0 };
+        struct sw_rule rule;
+        put_wide(&s, id_size, 0, B("\x01zR\0\x01\x78\x10\x01\x00" X64_START));
+        const size_t fde = s.size;
+        put_wide(&s, id_size, fde + 12, B("\x00\x10\x40\0\0\0\0\0\x00\x01\0\0\0\0\0\0\x00\x44\x0e\x28"));
+        put(&s, 0, 4);
+        const struct sw_cfi cfi = cfi_over(&s, SW_MACHINE_X64);
+        assert_int_equal(rule_of(&cfi, CODE + 3, &rule), SW_OK);
+        assert_int_equal(rule.cfa.off, 8);
+        assert_int_equal(rule_of(&cfi, CODE + 4, &rule), SW_OK);
+        assert_int_equal(rule.cfa.off, SAID);
+    }
+}
+
+/* A record of one width with a CIE of the other does not say how long its id is; the others go on. */
+static void records_of_two_widths_are_not_mixed(void **state)
 {
     (void)state;
     struct section s = { .size = 0 };
     struct sw_rule rule;
-    put(&s, UINT32_MAX, 4);
-    put(&s, 12, 8);
-    put(&s, 0, 8);
-    put(&s, 0, 4);
     const size_t cie = put_cie(&s, plain_x64, sizeof plain_x64 - 1, B(X64_START));
+    const size_t fde = s.size;
+    put_wide(&s, 4, fde + 12 - cie, B("\x00\x20\x40\0\0\0\0\0\x00\x01\0\0\0\0\0\0\x00"));
     put_fde(&s, cie, CODE, CODE_SIZE, "", 0);
     const struct sw_cfi cfi = cfi_over(&s, SW_MACHINE_X64);
+    assert_int_equal(rule_of(&cfi, 0x402000, &rule), SW_E_NO_RULE);
     assert_int_equal(rule_of(&cfi, CODE, &rule), SW_OK);
+}
+
+/* dwarf-cfi.md section 2, and nothing else: 64 opcodes of the low table, on both machines. */
+static void opcodes_outside_of_the_list_are_unsupported(void **state)
+{
+    (void)state;
+    static const uint8_t listed[] = { 0x1d, 0x2e, 0x2f };
+    for (unsigned opcode = 0x17; opcode < 0x40; opcode++)
+        for (unsigned machine = SW_MACHINE_X64; machine <= SW_MACHINE_ARM64; machine++) {
+            struct section s = { .size = 0 };
+            struct sw_rule rule;
+            const char program[] = { (char)opcode, 0, 0, 0, 0, 0, 0, 0, 0 };
+            const bool is_arm64 = machine == SW_MACHINE_ARM64;
+            const bool is_known = memchr(listed, (int)opcode, sizeof listed) || (is_arm64 && opcode - 0x2b < 3);
+            const size_t cie = put_cie(&s, is_arm64 ? plain_arm64 : plain_x64, sizeof plain_x64 - 1,
+                                       is_arm64 ? "\x0c\x1f\0\0\0" : X64_START, 5);
+            put_fde(&s, cie, CODE, CODE_SIZE, program, sizeof program);
+            const struct sw_cfi cfi = cfi_over(&s, (enum sw_machine)machine);
+            assert_int_equal(rule_of(&cfi, CODE, &rule), is_known ? SW_OK : SW_E_UNSUPPORTED);
+        }
 }
 
 static void fde_without_cie_is_malformed(void **state)
@@ -1114,24 +1432,35 @@ static const struct CMUnitTest single[] = {
     cmocka_unit_test(header_of_any_fixed_encoding_is_searched),
     cmocka_unit_test(header_without_table_leads_to_reading),
     cmocka_unit_test(index_is_sorted_and_finds_functions),
+    cmocka_unit_test(widest_gap_is_that_of_the_records),
     cmocka_unit_test(index_of_little_room_is_filled_and_counts_all),
     cmocka_unit_test(index_of_hostile_order_is_sorted),
-    cmocka_unit_test(header_cut_off_anywhere_is_never_a_rule),
-    cmocka_unit_test(header_that_lies_is_malformed),
+    cmocka_unit_test(header_cut_off_anywhere_leads_to_the_records),
+    cmocka_unit_test(bad_fde_of_a_header_is_named),
+    cmocka_unit_test(overlapping_fdes_are_found_by_index_and_by_header),
+    cmocka_unit_test(table_beside_tells_what_the_first_does_not),
     cmocka_unit_test(header_leads_to_its_frame),
     cmocka_unit_test(bias_moves_absolute_addresses_only),
-    cmocka_unit_test(wide_record_in_eh_frame_is_passed_over),
+    cmocka_unit_test(wide_records_in_eh_frame_are_read),
+    cmocka_unit_test(records_of_two_widths_are_not_mixed),
+    cmocka_unit_test(opcodes_outside_of_the_list_are_unsupported),
     cmocka_unit_test(fde_without_cie_is_malformed),
     cmocka_unit_test(many_records_are_read_in_one_pass),
 };
 
 int main(void)
 {
-    static struct CMUnitTest tests[COUNT_OF(rows) + COUNT_OF(head_rows) + COUNT_OF(debug_rows) + COUNT_OF(single)];
-    const size_t table = COUNT_OF(rows) + COUNT_OF(head_rows) + COUNT_OF(debug_rows);
+    enum {
+        HEADS = COUNT_OF(rows),
+        DEBUGS = HEADS + COUNT_OF(head_rows),
+        LIES = DEBUGS + COUNT_OF(debug_rows),
+        SINGLES = LIES + COUNT_OF(header_lies)
+    };
+    static struct CMUnitTest tests[SINGLES + COUNT_OF(single)];
     FILL_ROWS(tests, rows, instructions_give);
-    FILL_ROWS(tests + COUNT_OF(rows), head_rows, head_gives);
-    FILL_ROWS(tests + COUNT_OF(rows) + COUNT_OF(head_rows), debug_rows, debug_frame_gives);
-    memcpy(tests + table, single, sizeof single);
+    FILL_ROWS(tests + HEADS, head_rows, head_gives);
+    FILL_ROWS(tests + DEBUGS, debug_rows, debug_frame_gives);
+    FILL_ROWS(tests + LIES, header_lies, header_lie_is_no_obstacle);
+    memcpy(tests + SINGLES, single, sizeof single);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

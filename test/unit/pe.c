@@ -46,7 +46,7 @@ static size_t get(void *arg, uint32_t rva, void *to, size_t size)
     return rva >= CODE ? copy_from(w->code, w->code_size, rva - CODE, to, size) : 0;
 }
 
-/* 0x1200: a fragment that a chained entry ties to 0x1000. 0x1300: another function. */
+/* 0x1200: a fragment that a chained entry ties to 0x1000. 0x1300: another function. 0x1400: a cold part of gcc's. */
 static bool find(void *arg, uint32_t rva, struct sw_pe_function *function)
 {
     (void)arg;
@@ -56,6 +56,8 @@ static bool find(void *arg, uint32_t rva, struct sw_pe_function *function)
         *function = (struct sw_pe_function){ 0x1200, 0x1300, INFO + 0x40 };
     else if (rva >= 0x1300 && rva < 0x1400)
         *function = (struct sw_pe_function){ 0x1300, 0x1400, INFO };
+    else if (rva >= 0x1400 && rva < 0x1500)
+        *function = (struct sw_pe_function){ 0x1400, 0x1500, INFO + 0x50 };
     else
         return false;
     return true;
@@ -255,7 +257,11 @@ static const struct bytes_row {
     { "rex_w_jmp_memory_is_a_tail_call", BYTES("\x49\xff\x23"), "rsp+8" },
     { "plain_jmp_register_is_a_switch", BYTES("\xff\xe0"), BODY },
     { "jmp32_out_of_the_function", BYTES("\x5d\xe9\x00\x10\x00\x00"), "rsp+16 rbp[-16]" },
-    { "jmp32_to_another_function", BYTES("\xe9\xc0\x02\x00\x00"), "rsp+8" },
+    { "jmp32_to_another_function", BYTES("\xe9\xbb\x02\x00\x00"), "rsp+8" },
+    { "jmp32_into_another_function_is_body", BYTES("\xe9\xc0\x02\x00\x00"), BODY },
+    { "jmp32_into_another_function_after_a_pop", BYTES("\x5d\xe9\xc0\x02\x00\x00"), "rsp+16 rbp[-16]" },
+    { "jmp32_to_a_cold_part_is_body", BYTES("\xe9\xbb\x03\x00\x00"), BODY },
+    { "jmp32_to_a_cold_part_after_a_pop", BYTES("\x5d\xe9\xba\x03\x00\x00"), "rsp+16 rbp[-16]" },
     { "jmp32_inside_is_body", BYTES("\xe9\x10\x00\x00\x00"), BODY },
     { "jmp32_to_the_begin_is_a_tail_call", BYTES("\xe9\xbb\xff\xff\xff"), "rsp+8" },
     { "jmp32_into_a_fragment_of_the_same_function_is_body", BYTES("\xe9\xc0\x01\x00\x00"), BODY },
@@ -274,7 +280,8 @@ static const struct bytes_row {
 
 /* The fragment at 0x1200 for jump targets: chained to 0x1000. */
 static const char frame_and_fragment[] = FRAME "0000000000000000000000000000000000000000000000000000"
-                                               "\x21\x00\x00\x00\x00\x10\x00\x00\x00\x11\x00\x00\x00\x20\x00\x00";
+                                               "\x21\x00\x00\x00\x00\x10\x00\x00\x00\x11\x00\x00\x00\x20\x00\x00"
+                                               "\x01\x00\x01\x00\x00\x30\x00\x00";
 
 static void epilogue_by_bytes(void **state)
 {
@@ -392,8 +399,8 @@ static const char source[] =
     "-1; }\n"
     "E int tail(int n) { sink = n; return many(n, n, n, n, n, n); }\n";
 
-/* gcc's cold parts (.text.unlikely) are no chained entries, so the system's epilogue rule takes their jumps back for
- * tail calls: they are left out, there is no right answer. */
+/* gcc's cold parts (.text.unlikely) are entries of their own, not chained: this test would take a jump between the parts
+ * for an end of the function. */
 #define NO_COLD_PARTS "-fno-reorder-blocks-and-partition"
 static const char *const options[] = {
     "-O0", "-O1", "-O2", "-Os", "-O3 -fno-omit-frame-pointer", "-O2 -fno-omit-frame-pointer"

@@ -66,6 +66,7 @@ static const struct {
     enum shadow_kind kind;
 } opcodes[] = {
     { "call rel32", { 0xe8, 0, 0, 0, 0 }, 5, SHADOW_CALL },
+    { "call rel32 that the linker made of one through the GOT", { 0x67, 0xe8, 0, 0, 0, 0 }, 6, SHADOW_CALL },
     { "call rax", { 0xff, 0xd0 }, 2, SHADOW_CALL },
     { "call [rip + x]", { 0xff, 0x15, 0, 0, 0, 0 }, 6, SHADOW_CALL },
     { "call r8", { 0x41, 0xff, 0xd0 }, 3, SHADOW_CALL },

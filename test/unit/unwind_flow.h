@@ -19,6 +19,7 @@ struct flow {
     uint64_t size;
     uint64_t address;
     enum sw_status (*rule)(void *arg, uint64_t address, bool exact, struct sw_rule *rule);
+    bool (*same_function)(void *arg, uint64_t address); /* a jump there stays in the function; may be null */
     void *arg;
     /* results */
     uint64_t instructions; /* with a rule */
@@ -98,7 +99,8 @@ static inline bool flow_leaves(const struct flow *flow, const struct sw_insn *in
 {
     if (insn->flow == SW_FLOW_RETURN)
         return true;
-    return insn->flow == SW_FLOW_JUMP && (insn->target < flow->address || insn->target >= flow->address + flow->size);
+    return insn->flow == SW_FLOW_JUMP && (insn->target < flow->address || insn->target >= flow->address + flow->size) &&
+           !(flow->same_function && flow->same_function(flow->arg, insn->target));
 }
 
 static inline void flow_run(struct flow *flow)

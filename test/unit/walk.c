@@ -283,16 +283,26 @@ static void at_the_declared_base_a_cut_is_a_clean_end(void **state)
     assert_int_equal(seen.count, 2);
 }
 
-static void a_signal_trampoline_is_known_by_its_bytes(void **state)
+/* mov rax,15 in two forms; syscall: stood at, where a handler returns to, and at the system call. */
+static const struct restorer {
+    uint8_t size;
+    uint8_t bytes[9];
+    uint8_t at; /* pc in it */
+} restorers[] = {
+    { 9, { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 }, 0 },
+    { 9, { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 }, 7 },
+    { 7, { 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05 }, 0 },
+    { 7, { 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05 }, 5 },
+};
+
+/* With a ucontext at sp: rip at +168, rsp at +160, rbp at +120, rbx at +128. */
+static void check_trampoline(const struct restorer *restorer)
 {
-    /* mov rax,15; syscall, with a ucontext at sp: rip at +168, rsp at +160, rbp at +120, rbx at +128 */
-    static const uint8_t restorer[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
     uint64_t ucontext[32] = { 0 };
     struct seen seen = { 0 };
-    const struct sw_regs regs = at(TRAMPOLINE, STACK - 0x400, 0xbad);
-    (void)state;
+    const struct sw_regs regs = at(TRAMPOLINE + restorer->at, STACK - 0x400, 0xbad);
     (void)three_tight_frames(SW_KIND_JIT);
-    put_code(TRAMPOLINE, restorer, sizeof restorer, SW_KIND_NONE);
+    put_code(TRAMPOLINE, restorer->bytes, restorer->size, SW_KIND_NONE);
     ucontext[168 / 8] = C; /* interrupted at its first instruction: the return address is at sp */
     ucontext[160 / 8] = STACK + 8;
     ucontext[120 / 8] = STACK + 0x10;
@@ -306,6 +316,53 @@ static void a_signal_trampoline_is_known_by_its_bytes(void **state)
     assert_int_equal(seen.frames[1].regs.r[RBX], 0xb0b);
     assert_int_equal(seen.frames[1].regs.r[SW_X64_RAX], 0xa0a); /* an interrupt keeps them all */
     assert_int_equal(sw_regs_pc(&seen.frames[2].regs), B + BEHIND_CALL);
+}
+
+static void a_signal_trampoline_is_known_by_its_bytes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(restorers); i++) {
+        assert_int_equal(set_up(NULL), 0);
+        check_trampoline(&restorers[i]);
+        tear_down(NULL);
+    }
+}
+
+/* What is declared is the stack that the handler runs on, as for a stopped thread of another process. */
+static void a_signal_frame_leads_off_the_declared_stack(void **state)
+{
+    enum { OTHER = 0x600000 };
+    static const uint8_t restorer[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+    uint64_t ucontext[32] = { 0 };
+    struct seen seen = { 0 };
+    const struct sw_regs regs = at(TRAMPOLINE, OTHER, 0xbad);
+    (void)state;
+    (void)three_tight_frames(SW_KIND_JIT);
+    put_code(TRAMPOLINE, restorer, sizeof restorer, SW_KIND_NONE);
+    ucontext[168 / 8] = C;
+    ucontext[160 / 8] = STACK + 8;
+    ucontext[120 / 8] = STACK + 0x10;
+    put_words(OTHER, ucontext, COUNT_OF(ucontext));
+    sw_sim_walker(sim)->stack_begin = OTHER - 0x1000;
+    sw_sim_walker(sim)->stack_end = OTHER + 0x1000;
+    assert_int_equal(walk(&regs, &seen), SW_STOP_ROOT_ZERO);
+    assert_int_equal(seen.count, 4);
+    assert_int_equal(sw_regs_pc(&seen.frames[3].regs), A + BEHIND_CALL);
+}
+
+/* The function's own instructions lead off the stack; the frame record that a guess would follow ends in zeros. */
+static void a_zero_behind_the_cut_of_a_better_source_is_no_clean_end(void **state)
+{
+    const uint64_t words[] = { 0, B + BEHIND_CALL, 0, 0 };
+    const struct sw_regs regs = at(A + 1, STACK + 8, STACK + 16); /* push rbp is done: the record is another's */
+    struct seen seen = { 0 };
+    (void)state;
+    put_code(A, framed, FRAMED, SW_KIND_JIT);
+    put_words(STACK, words, COUNT_OF(words));
+    put_words(STACK + 8, (const uint64_t[]){ 0, NOWHERE }, 2);
+    put_words(STACK + 24, (const uint64_t[]){ 0 }, 1);
+    assert_int_equal(walk(&regs, &seen), SW_STOP_BAD_PC);
+    assert_int_equal(seen.count, 1);
 }
 
 static void a_call_through_a_bad_pointer_returns_to_its_caller(void **state)
@@ -441,7 +498,9 @@ int main(void)
         WALK_TEST(a_stack_that_loops_ends),
         WALK_TEST(sp_that_does_not_rise_is_refused),
         WALK_TEST(at_the_declared_base_a_cut_is_a_clean_end),
-        WALK_TEST(a_signal_trampoline_is_known_by_its_bytes),
+        cmocka_unit_test(a_signal_trampoline_is_known_by_its_bytes),
+        WALK_TEST(a_signal_frame_leads_off_the_declared_stack),
+        WALK_TEST(a_zero_behind_the_cut_of_a_better_source_is_no_clean_end),
         WALK_TEST(a_call_through_a_bad_pointer_returns_to_its_caller),
         WALK_TEST(managed_code_returned_to_without_a_call_in_front_was_interrupted),
         WALK_TEST(a_leaf_range_is_believed),

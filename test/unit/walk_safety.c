@@ -1,6 +1,6 @@
 /*
- * Walks where nothing else may be done: in a signal handler that interrupts malloc and dlopen, and in a process that may
- * make no system call but read, write, exit and sigreturn.
+ * Walks where nothing else may be done: in a signal handler that interrupts malloc, dlopen, the vdso and another walk,
+ * and in a process that may make no system call but read, write, exit and sigreturn.
  */
 #include "rows.h"
 
@@ -17,29 +17,39 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 static struct sw_images *images;
 static struct sw_walker walker;
-static struct sw_scratch scratch;
-
+static struct sw_scratch scratch, inner_scratch;
 
 /* ---- a handler that interrupts whatever is going on ---- */
 
-static volatile unsigned samples, whole, deepest;
+static _Atomic unsigned samples, whole, deepest, in_vdso, in_handler; /* one handler interrupts the other */
 static volatile enum sw_stop first_cut;
 
+static bool is_in_vdso(const struct sw_regs *regs)
+{
+    struct sw_image image;
+    return sw_images_find(images, sw_regs_pc(regs), &image) == SW_OK && strcmp(image.path, "[vdso]") == 0;
+}
+
+/* SIGVTALRM comes in while SIGPROF's handler walks: each has a scratch of its own. */
 static void on_tick(int signal, siginfo_t *info, void *context)
 {
     struct sw_regs regs;
     struct sw_walk walk;
-    (void)signal, (void)info;
+    unsigned interrupted = 0;
+    (void)info;
     if (sw_context_load(SW_CONTEXT_UCONTEXT, walker.machine, context, sizeof(ucontext_t), &regs) != SW_OK)
         return;
-    sw_walk_start(&walk, &walker, &scratch, &regs, true);
+    sw_walk_start(&walk, &walker, signal == SIGPROF ? &scratch : &inner_scratch, &regs, true);
     while (sw_walk_next(&walk))
-        ;
+        interrupted += walk.frame.exact;
+    in_vdso += is_in_vdso(&regs);
+    in_handler += interrupted > 1; /* the first frame is one */
     samples++;
     whole += walk.stop == SW_STOP_ROOT;
     if (walk.stop != SW_STOP_ROOT && first_cut == SW_STOP_NONE)
@@ -64,28 +74,51 @@ static void use_the_loader(void)
         dlclose(library);
 }
 
+static void use_the_clock(void)
+{
+    struct timespec now;
+    for (unsigned i = 0; i < 1000; i++)
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+}
+
+/* wanted: samples that the row is about; those of a row without are all. */
 static const struct row {
     const char *name;
     void (*work)(void);
+    const _Atomic unsigned *wanted;
+    bool has_inner;
 } rows[] = {
-    { "handler_that_interrupts_malloc_walks_to_the_root", use_the_allocator },
-    { "handler_that_interrupts_dlopen_walks_to_the_root", use_the_loader },
+    { "handler_that_interrupts_malloc_walks_to_the_root", use_the_allocator, &samples, false },
+    { "handler_that_interrupts_dlopen_walks_to_the_root", use_the_loader, &samples, false },
+    { "handler_that_interrupts_the_vdso_walks_to_the_root", use_the_clock, &in_vdso, false },
+    { "handler_that_interrupts_a_walking_handler_walks_to_the_root", use_the_allocator, &in_handler, true },
 };
+
+static void set_timers(const struct row *row, const struct itimerval *outer, const struct itimerval *inner)
+{
+    assert_int_equal(setitimer(ITIMER_PROF, outer, NULL), 0);
+    if (row->has_inner)
+        assert_int_equal(setitimer(ITIMER_VIRTUAL, inner, NULL), 0);
+}
 
 static void every_sample_is_whole(void **state)
 {
     const struct row *row = *state;
     const struct sigaction action = { .sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART };
     const struct itimerval tick = { { 0, 500 }, { 0, 500 } }, none = { { 0, 0 }, { 0, 0 } };
-    samples = whole = deepest = 0;
+    const struct itimerval other = { { 0, 300 }, { 0, 300 } };
+    const unsigned enough = row->wanted == &samples ? 100 : 20;
+    samples = whole = deepest = in_vdso = in_handler = 0;
     first_cut = SW_STOP_NONE;
     assert_int_equal(sigaction(SIGPROF, &action, NULL), 0);
-    assert_int_equal(setitimer(ITIMER_PROF, &tick, NULL), 0);
-    for (unsigned rounds = 0; samples < 100 && rounds < 10000000; rounds++)
+    assert_int_equal(sigaction(SIGVTALRM, &action, NULL), 0);
+    set_timers(row, &tick, &other);
+    for (unsigned rounds = 0; *row->wanted < enough && samples < 5000 && rounds < 10000000; rounds++)
         row->work();
-    assert_int_equal(setitimer(ITIMER_PROF, &none, NULL), 0);
-    print_message("# %u samples, %u whole, at most %u frames\n", samples, whole, deepest);
-    assert_true(samples >= 100);
+    set_timers(row, &none, &none);
+    print_message("# %u samples, %u whole, at most %u frames, %u in the vdso, %u in a handler\n", samples, whole,
+                  deepest, in_vdso, in_handler);
+    assert_true(*row->wanted >= enough);
     assert_int_equal(first_cut, SW_STOP_NONE);
     assert_int_equal(whole, samples);
     assert_true(deepest >= 5);

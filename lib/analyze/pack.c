@@ -1,0 +1,183 @@
+/*
+ * An analysis in few words, to be kept: blocks and their states, as sw_analyze_state needs them. What only serves to go
+ * on with it (queues, tables, what was seen) is left out, so code that no path led to cannot be asked for afterwards.
+ * Words from outside are not trusted: they make a wrong rule at worst.
+ */
+#include "analyze/flow.h"
+
+#include <string.h>
+
+enum { MOST_STATE_WORDS = 1 + SW_REGS_MAX * 2 + SW_STATE_SLOTS * 4 };
+
+_Static_assert(sizeof(struct sw_val) == 16 && sizeof(struct sw_slot) == 32, "values are packed as they are");
+
+struct cursor {
+    uint64_t *words;
+    size_t count;
+    size_t at;
+};
+
+static bool put(struct cursor *c, const void *from, size_t words)
+{
+    if (c->count - c->at < words)
+        return false;
+    memcpy(c->words + c->at, from, words * 8);
+    c->at += words;
+    return true;
+}
+
+static bool take(struct cursor *c, void *to, size_t words)
+{
+    if (c->count - c->at < words)
+        return false;
+    memcpy(to, c->words + c->at, words * 8);
+    c->at += words;
+    return true;
+}
+
+/* ---- one state: which registers hold what they held at the start, which something else; these; the slots ---- */
+
+struct masks {
+    uint64_t same;
+    uint64_t other;
+};
+
+static bool pack_state(struct cursor *c, const struct sw_state *state)
+{
+    struct masks masks = { 0, (uint64_t)state->slot_count << 56 };
+    for (unsigned n = 0; n < SW_REGS_MAX; n++) {
+        if (sw_val_is_start(state->reg[n], n))
+            masks.same |= UINT64_C(1) << n;
+        else if (state->reg[n].base != SW_VAL_UNKNOWN)
+            masks.other |= UINT64_C(1) << n;
+    }
+    bool good = put(c, &masks, 2);
+    for (unsigned n = 0; n < SW_REGS_MAX && good; n++)
+        if (masks.other >> n & 1)
+            good = put(c, &state->reg[n], 2);
+    return good && put(c, state->slots, state->slot_count * (size_t)4);
+}
+
+static bool unpack_state(struct cursor *c, struct sw_state *state)
+{
+    struct masks masks;
+    sw_state_start(state);
+    bool good = take(c, &masks, 2);
+    for (unsigned n = 0; n < SW_REGS_MAX && good; n++) {
+        if (masks.other >> n & 1)
+            good = take(c, &state->reg[n], 2);
+        else if (!(masks.same >> n & 1))
+            state->reg[n] = (struct sw_val){ 0 };
+    }
+    if (!good || masks.other >> 56 > SW_STATE_SLOTS)
+        return false;
+    state->slot_count = (uint8_t)(masks.other >> 56);
+    return take(c, state->slots, state->slot_count * (size_t)4);
+}
+
+/* ---- the whole ---- */
+
+struct head {
+    uint64_t begin;
+    uint64_t end;
+    uint32_t counts; /* blocks | states << 16 */
+    uint32_t doubtful;
+};
+
+size_t sw_analysis_pack(const struct sw_analysis *w, uint64_t *words, size_t count)
+{
+    struct cursor c = { words, count, 0 };
+    const struct head head = { w->begin, w->end, w->block_count | (uint32_t)w->state_count << 16, w->doubtful };
+    bool good = put(&c, &head, sizeof head / 8);
+    good = good && put(&c, w->blocks, w->block_count * sizeof w->blocks[0] / 8);
+    for (unsigned i = 0; i < w->state_count && good; i++)
+        good = pack_state(&c, &w->states[i]);
+    return good ? c.at : 0;
+}
+
+bool sw_analysis_unpack(struct sw_analysis *w, const struct sw_code *code, uint64_t *words, size_t count)
+{
+    struct cursor c = { words, count, 0 };
+    struct head head;
+    if (!take(&c, &head, sizeof head / 8))
+        return false;
+    w->code = code;
+    w->begin = head.begin;
+    w->end = head.end;
+    w->doubtful = head.doubtful != 0;
+    w->forward = w->again = false;
+    w->is_packed = true;
+    w->block_count = (uint16_t)(head.counts & 0xffff);
+    w->state_count = (uint16_t)(head.counts >> 16);
+    w->at_block = SW_NO_BLOCK;
+    if (w->block_count > SW_ANALYZE_BLOCKS || w->state_count > SW_ANALYZE_STATES ||
+        !take(&c, w->blocks, w->block_count * sizeof w->blocks[0] / 8))
+        return false;
+    for (unsigned i = 0; i < w->state_count; i++)
+        if (!unpack_state(&c, &w->states[i]))
+            return false;
+    for (unsigned i = 0; i < w->block_count; i++)
+        if (w->blocks[i].state >= w->state_count)
+            return false;
+    return true;
+}
+
+/* ---- the code that it was made of ---- */
+
+/* The bytes of a block's line: up to the next block, or to what was not met. 0: it is too far away to tell. */
+static uint32_t line_of(const struct sw_analysis *w, const struct sw_block *block)
+{
+    uint64_t end = block->address;
+    while (sw_flow_was_seen(w, end) && (end == block->address || sw_flow_block(w, end) == SW_NO_BLOCK))
+        end++;
+    return (uint32_t)(end - block->address);
+}
+
+bool sw_analysis_measure(struct sw_analysis *w)
+{
+    w->is_packed = true;
+    for (unsigned i = 0; i < w->block_count; i++) {
+        const uint32_t length = line_of(w, &w->blocks[i]);
+        if (length == 0 && w->blocks[i].address - w->begin >= SW_ANALYZE_SEEN)
+            return false;
+        w->blocks[i].behind = length;
+    }
+    return true;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, size_t size)
+{
+    uint64_t word = 0;
+    for (; size >= 8; bytes += 8, size -= 8) {
+        memcpy(&word, bytes, 8);
+        hash = mix(hash, word);
+    }
+    word = 0;
+    memcpy(&word, bytes, size);
+    return mix(hash, word ^ (uint64_t)size << 56);
+}
+
+uint64_t sw_analysis_hash(const struct sw_analysis *w)
+{
+    uint64_t hash = w->block_count;
+    for (unsigned i = 0; i < w->block_count; i++) {
+        uint64_t at = w->blocks[i].address;
+        for (uint64_t left = w->blocks[i].behind; left != 0;) {
+            size_t size;
+            const uint8_t *bytes = w->code->fetch(w->code->arg, at, &size);
+            const size_t some = bytes && size < left ? size : (size_t)left;
+            if (!bytes || some == 0)
+                return 0;
+            hash = hash_bytes(hash, bytes, some);
+            at += some;
+            left -= some;
+        }
+    }
+    return hash;
+}

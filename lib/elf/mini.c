@@ -1,0 +1,127 @@
+/*
+ * MiniDebugInfo: a stripped file's section .gnu_debugdata holds another ELF file, packed by xz, with the symbols (and
+ * sometimes the .debug_frame) that were stripped. This file unpacks and opens it, once. Knows how large the result may
+ * be and how much memory the unpacking may take; refuses to know what is in it, and looks for no third file inside.
+ * Source: GDB manual, "MiniDebugInfo"; the .xz file format 1.2 (block index, stream footer); liblzma's lzma/index.h.
+ */
+#include "elf/inside.h"
+
+#include <lzma.h>
+#include <stdlib.h>
+
+/*
+ * What a section may ask for. Symbol tables shrink to a tenth or so; xz at its best setting unpacks with 65 MiB.
+ */
+enum { UNPACKED_MAX = 128 << 20, RATIO_MAX = 1000, MEMORY_MAX = 96 << 20 };
+
+static enum sw_status status_of(lzma_ret ret)
+{
+    switch (ret) {
+    case LZMA_OK:
+    case LZMA_STREAM_END:
+        return SW_OK;
+    case LZMA_MEM_ERROR:
+        return SW_E_NO_MEMORY;
+    case LZMA_MEMLIMIT_ERROR:
+        return SW_E_LIMIT;
+    case LZMA_OPTIONS_ERROR:
+    case LZMA_UNSUPPORTED_CHECK:
+        return SW_E_UNSUPPORTED;
+    case LZMA_BUF_ERROR:
+        return SW_E_TRUNCATED;
+    default:
+        return SW_E_MALFORMED;
+    }
+}
+
+/* Without the zeros that may follow a stream, by fours. */
+static struct sw_bytes without_padding(struct sw_bytes packed)
+{
+    while (packed.size >= 4 && sw_load32(packed.bytes + packed.size - 4) == 0)
+        packed.size -= 4;
+    return packed;
+}
+
+/* The size that the index at the stream's end says. */
+static enum sw_status unpacked_size(struct sw_bytes packed, uint64_t *size)
+{
+    lzma_stream_flags footer;
+    lzma_index *index = NULL;
+    uint64_t memory = MEMORY_MAX;
+    if (packed.size < 2 * LZMA_STREAM_HEADER_SIZE)
+        return SW_E_TRUNCATED;
+    const size_t end = (size_t)packed.size - LZMA_STREAM_HEADER_SIZE;
+    lzma_ret ret = lzma_stream_footer_decode(&footer, packed.bytes + end);
+    if (ret != LZMA_OK)
+        return status_of(ret);
+    if (footer.backward_size > end - LZMA_STREAM_HEADER_SIZE)
+        return SW_E_MALFORMED;
+    size_t at = end - (size_t)footer.backward_size;
+    ret = lzma_index_buffer_decode(&index, &memory, NULL, packed.bytes, &at, end);
+    if (ret != LZMA_OK)
+        return status_of(ret);
+    *size = lzma_index_uncompressed_size(index);
+    lzma_index_end(index, NULL);
+    return SW_OK;
+}
+
+/* The claimed size is believed within limits, and what comes out must be just that. */
+static enum sw_status unpack(struct sw_bytes packed, struct sw_bytes *unpacked)
+{
+    uint64_t size = 0;
+    uint64_t memory = MEMORY_MAX;
+    size_t in = 0;
+    size_t out = 0;
+    enum sw_status status = unpacked_size(packed, &size);
+    if (status != SW_OK)
+        return status;
+    if (size == 0)
+        return SW_E_MALFORMED;
+    if (size > UNPACKED_MAX || size / RATIO_MAX > packed.size)
+        return SW_E_LIMIT;
+    uint8_t *bytes = malloc((size_t)size);
+    if (!bytes)
+        return SW_E_NO_MEMORY;
+    status = status_of(
+        lzma_stream_buffer_decode(&memory, 0, NULL, packed.bytes, &in, (size_t)packed.size, bytes, &out, (size_t)size));
+    if (status == SW_OK && (out != size || in != packed.size))
+        status = SW_E_MALFORMED;
+    if (status == SW_OK)
+        *unpacked = (struct sw_bytes){ bytes, size, 0 };
+    else
+        free(bytes);
+    return status;
+}
+
+static enum sw_status open_mini(struct sw_elf *elf)
+{
+    struct sw_bytes packed;
+    enum sw_status status = sw_elf_section(elf, ".gnu_debugdata", &packed);
+    if (status == SW_OK)
+        status = unpack(without_padding(packed), &elf->unpacked);
+    if (status == SW_OK)
+        status = sw_elf_open_bytes(elf->unpacked, &elf->mini);
+    if (status != SW_OK)
+        return status;
+    elf->mini->is_mini = true;
+    return elf->mini->machine == elf->machine ? SW_OK : SW_E_MALFORMED;
+}
+
+struct sw_elf *sw_elf_mini_file(const struct sw_elf *elf, enum sw_status *status)
+{
+    struct sw_elf *keeper = (struct sw_elf *)(uintptr_t)elf;
+    if (!elf->is_mini_tried) {
+        keeper->is_mini_tried = true;
+        keeper->mini_status = elf->is_mini ? SW_E_NOT_FOUND : open_mini(keeper);
+    }
+    *status = elf->mini_status;
+    return elf->mini_status == SW_OK ? elf->mini : NULL;
+}
+
+enum sw_status sw_elf_mini(const struct sw_elf *elf)
+{
+    enum sw_status status = SW_E_ARGUMENT;
+    if (elf)
+        (void)sw_elf_mini_file(elf, &status);
+    return status;
+}

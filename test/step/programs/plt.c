@@ -1,0 +1,8 @@
+/* step once: -fcf-protection=none -fplt */
+/* The lazy PLT: entries of 16 bytes that push and jump to the resolver, one FDE with an expression for all of them. */
+#include "calls.h"
+
+int main(void)
+{
+    return all_calls();
+}

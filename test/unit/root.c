@@ -1,0 +1,183 @@
+/*
+ * Where stacks end, on real ones of this process: the program's start, threads, contexts made by makecontext, and a
+ * child of clone. With tables it is the root where glibc says so by an undefined return address.
+ * Without tables an end may stay unknown, but it is not called clean before all frames were seen.
+ */
+#include "rows.h"
+
+#include <snapwalk/image.h>
+#include <snapwalk/self.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 1 << 18 };
+
+static struct sw_images *images;
+static struct sw_scratch scratch;
+
+/* What a walk from inside came to. */
+struct end {
+    uint32_t flags;
+    enum sw_stop stop;
+    enum sw_status status;
+    unsigned depth;
+};
+
+__attribute__((noinline)) static void look(struct end *end)
+{
+    struct sw_walker walker;
+    struct sw_walk walk;
+    struct sw_regs here;
+    if (sw_self_walker(&walker, NULL, images) != SW_OK)
+        return;
+    walker.stack_begin = walker.stack_end = 0; /* the end must be told without knowing where the stack ends */
+    walker.flags = end->flags;
+    sw_self_capture(&here);
+    sw_walk_start(&walk, &walker, &scratch, &here, false);
+    while (sw_walk_next(&walk))
+        ;
+    end->stop = walk.stop;
+    end->status = walk.fault.status;
+    end->depth = walk.depth;
+}
+
+__attribute__((noinline)) static void deeper(struct end *end, int levels)
+{
+    if (levels > 0)
+        deeper(end, levels - 1);
+    else
+        look(end);
+    __asm__ volatile("" ::: "memory"); /* no tail call: each level is a frame */
+}
+
+static void on_this_thread(struct end *end)
+{
+    deeper(end, 3);
+}
+
+static void *thread(void *end)
+{
+    deeper(end, 3);
+    return NULL;
+}
+
+static void on_another_thread(struct end *end)
+{
+    pthread_t other;
+    assert_int_equal(pthread_create(&other, NULL, thread, end), 0);
+    assert_int_equal(pthread_join(other, NULL), 0);
+}
+
+static struct end *context_end;
+
+static void context(void)
+{
+    deeper(context_end, 3);
+}
+
+static void on_a_made_context(struct end *end)
+{
+    ucontext_t made, back;
+    void *stack = calloc(1, STACK_BYTES);
+    context_end = end;
+    assert_int_equal(getcontext(&made), 0);
+    made.uc_stack = (stack_t){ .ss_sp = stack, .ss_size = STACK_BYTES };
+    made.uc_link = &back;
+    makecontext(&made, context, 0);
+    assert_int_equal(swapcontext(&back, &made), 0);
+    free(stack);
+}
+
+#ifdef __x86_64__
+/*
+ * bare_start(function, argument, stack) runs the function on another stack, with rbp = 0 and zeros above. No table
+ * covers it: the zeros are no end, since its instructions lead back to the stack that it came from.
+ */
+void bare_start(void (*function)(struct end *, int), struct end *end, void *stack);
+__asm__(".text\n.type bare_start, @function\nbare_start:\n"
+        "    push %rbp\n    push %rbx\n    mov %rsp, %rbx\n    mov %rdx, %rsp\n"
+        "    mov %rdi, %rax\n    mov %rsi, %rdi\n    mov $3, %esi\n    xor %ebp, %ebp\n"
+        "    push %rbp\n    push %rbp\n    call *%rax\n"
+        "    mov %rbx, %rsp\n    pop %rbx\n    pop %rbp\n    ret\n.size bare_start, . - bare_start\n");
+
+static void on_a_bare_start(struct end *end)
+{
+    uint8_t *stack = calloc(1, STACK_BYTES);
+    assert_non_null(stack);
+    bare_start(deeper, end, stack + STACK_BYTES - 64);
+    free(stack);
+}
+#endif
+
+static int child(void *end)
+{
+    deeper(end, 3);
+    return 0;
+}
+
+static void on_a_child_of_clone(struct end *end)
+{
+    uint8_t *stack = calloc(1, STACK_BYTES);
+    assert_non_null(stack);
+    const int pid = clone(child, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, end);
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    free(stack);
+}
+
+static const struct row {
+    const char *name;
+    void (*on)(struct end *end);
+    enum sw_stop stop; /* with tables; NONE: not known, since glibc's table says nothing of its start (2.36) */
+    unsigned depth;    /* with tables, at least */
+} rows[] = {
+    { "the_program_ends_at_its_start", on_this_thread, SW_STOP_ROOT, 8 },
+    { "a_thread_ends_in_clone3", on_another_thread, SW_STOP_ROOT, 7 },
+    { "a_child_of_clone_ends_in_clone", on_a_child_of_clone, SW_STOP_ROOT, 6 },
+    { "a_made_context_is_seen_to_its_start", on_a_made_context, SW_STOP_NONE, 6 },
+#ifdef __x86_64__
+    { "a_switch_by_hand_is_no_end", on_a_bare_start, SW_STOP_ROOT, 11 },
+#endif
+};
+
+static bool is_clean(enum sw_stop stop)
+{
+    return stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO;
+}
+
+static void stack_ends(void **state)
+{
+    const struct row *row = *state;
+    struct end with = { .flags = 0 };
+    struct end without = { .flags = SW_WALK_NO_TABLES };
+    row->on(&with);
+    row->on(&without);
+    print_message("# %s after %u frames; without tables %s after %u\n", sw_stop_name(with.stop), with.depth,
+                  sw_stop_name(without.stop), without.depth);
+    if (row->stop != SW_STOP_NONE)
+        assert_int_equal(with.stop, row->stop);
+    assert_int_equal(with.status == SW_OK, is_clean(with.stop));
+    assert_true(with.depth >= row->depth);
+    if (is_clean(without.stop))
+        assert_true(without.depth >= with.depth);
+    else
+        assert_int_not_equal(without.status, SW_OK);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT_OF(rows)];
+    if (sw_images_create(NULL, &images) || sw_images_add_self(images))
+        return 1;
+    FILL_ROWS(tests, rows, stack_ends);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    sw_images_destroy(images);
+    return failed;
+}
