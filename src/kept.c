@@ -206,19 +206,24 @@ static bool find(struct sw_kept *kept, const struct sw_code *code, uint64_t begi
     return false;
 }
 
+void sw_kept_analyze(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t stamp,
+                     struct sw_analysis *work)
+{
+    if (kept && find(kept, code, begin, end, stamp, work)) {
+        add_one(&kept->hits);
+        return;
+    }
+    sw_analyze_run(code, begin, end, work);
+    if (kept) {
+        add_one(&kept->misses);
+        keep(kept, work, stamp);
+    }
+}
+
 enum sw_status sw_kept_rule(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t pc,
                             uint64_t stamp, struct sw_analysis *work, struct sw_rule *rule)
 {
-    bool was_kept = false;
-    if (kept)
-        was_kept = find(kept, code, begin, end, stamp, work);
-    if (!was_kept)
-        sw_analyze_run(code, begin, end, work);
-    if (kept) {
-        add_one(was_kept ? &kept->hits : &kept->misses);
-        if (!was_kept)
-            keep(kept, work, stamp);
-    }
+    sw_kept_analyze(kept, code, begin, end, stamp, work);
     const enum sw_status status = sw_analyze_rule(work, pc, rule);
     if (status != SW_E_BUSY)
         return status;

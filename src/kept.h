@@ -16,9 +16,12 @@
  *
  * Returns  SW_OK; SW_E_NO_RULE.
  */
-SW_NODISCARD enum sw_status sw_kept_rule(struct sw_kept *kept, const struct sw_code *code, uint64_t begin,
-                                         uint64_t end, uint64_t pc, uint64_t stamp, struct sw_analysis *work,
-                                         struct sw_rule *rule);
+SW_NODISCARD enum sw_status sw_kept_rule(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end,
+                                         uint64_t pc, uint64_t stamp, struct sw_analysis *work, struct sw_rule *rule);
+
+/* The same without asking for a pc: the analysis in work. */
+void sw_kept_analyze(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t stamp,
+                     struct sw_analysis *work);
 
 /* The function that a pc was found to be in, noted for the next time; 0: none. A hint, to be confirmed. */
 void sw_kept_note(struct sw_kept *kept, uint64_t pc, uint64_t function);

@@ -326,6 +326,7 @@ static enum sw_status take_line(struct sw_perfmap *p, struct sw_codemap *map, co
     entry.range.kind = SW_KIND_JIT;
     entry.span = line->size;
     entry.name = p->names.size;
+    entry.range.unwind = SW_UNWIND_FOREIGN;
     if (p->flavour == SW_PERFMAP_CLR)
         classify_clr(line, &entry.range);
     if (line->size == 0)

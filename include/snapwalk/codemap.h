@@ -24,7 +24,9 @@ enum sw_unwind {
     SW_UNWIND_AUTO = 0,   /* the tables of the image around it, else analysis from `begin` */
     SW_UNWIND_CLR_HEADER, /* CoreCLR's code header in front of `begin` (win-x64-unwind.md section 9) */
     SW_UNWIND_LEAF,       /* the code never moves the stack pointer: return address at [sp] / in lr */
-    SW_UNWIND_ANALYSIS    /* analysis from `begin`, tables ignored */
+    SW_UNWIND_ANALYSIS,   /* analysis from `begin`, tables ignored */
+    SW_UNWIND_FOREIGN     /* as AUTO, for code with a calling convention of its own, as most JITs but CoreCLR's make it:
+                             its callers know of their nonvolatile registers the frame pointer alone */
 };
 
 /*

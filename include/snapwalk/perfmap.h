@@ -14,7 +14,7 @@ struct sw_perfmap;
 
 /* How a runtime's perf map is to be understood. */
 enum sw_perfmap_flavour {
-    SW_PERFMAP_PLAIN = 0, /* every line is a JIT range, analysed from its start */
+    SW_PERFMAP_PLAIN = 0, /* every line is a JIT range, analysed from its start, its calling convention not known */
     SW_PERFMAP_CLR        /* CoreCLR: "stub ..." lines are stubs, methods carry the JIT's code header, dynamic methods hidden */
 };
 

@@ -36,6 +36,17 @@ void sw_process_close(struct sw_process *process); /* resumes and detaches; NULL
 SW_NODISCARD enum sw_status sw_process_add_images(struct sw_process *process, struct sw_images *images);
 
 /*
+ * Adds to a code map the ranges of code that the process has mapped a second time: V8 executes its built-in functions
+ * where it maps them near its JIT code, and its perf map names them where they were loaded. Reads the memory map; to
+ * be called again when the perf map has grown. Ranges that are there stay.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (another writer is inside `codemap`); SW_E_PERMISSION;
+ *          SW_E_NO_MEMORY; SW_E_OS.
+ * Threads  The one that opened the process. Signals  Not safe.
+ */
+SW_NODISCARD enum sw_status sw_process_mirror_ranges(struct sw_process *process, struct sw_codemap *codemap);
+
+/*
  * Stops every thread; lets them run again. New threads are caught too; one that sleeps uninterruptibly for longer than
  * 0.2 s (a parent in vfork) is left out of the list. Resuming detaches: signals that came meanwhile are delivered, and
  * a process that was stopped by job control stays so. Suspends of single threads hold beyond a resume.

@@ -51,6 +51,7 @@ struct sw_block {
  */
 struct sw_open_table {
     struct sw_val table;
+    uint64_t jump;
     uint32_t behind;
     uint16_t state;
     uint16_t next;
@@ -69,10 +70,11 @@ struct sw_analysis {
     uint8_t flags;       /* of the path that is followed now, see flow.h */
     uint32_t behind;     /* of that path, see struct sw_block */
     uint32_t budget;     /* instructions left */
+    uint32_t spent;      /* instructions looked at, counted on from what the user set */
     uint16_t dead_count, dead_target_count, state_count, block_count, now_count, later_count, table_count;
     uint16_t at_block; /* the block that `at` was taken from last; at_pc: where it holds */
     uint64_t at_pc;
-    uint64_t highest;                       /* behind the last byte that was looked at */
+    uint64_t pc;                            /* of the instruction that is followed now */
     uint32_t dead[SW_ANALYZE_DEAD];         /* places behind calls that do not return, from begin: not gone to */
     uint64_t dead_targets[SW_ANALYZE_DEAD]; /* what they call */
     union {                                 /* what only a run needs, and room for a packed analysis */
@@ -108,6 +110,8 @@ SW_NODISCARD enum sw_status sw_analyze_function(const struct sw_code *code, uint
  */
 void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, struct sw_analysis *work);
 const struct sw_state *sw_analyze_state(struct sw_analysis *work, uint64_t pc, bool *assumed);
+/* The state behind one of the function's calls where sp is `depth` below the entry's; null: there is none. */
+const struct sw_state *sw_analyze_frame(const struct sw_analysis *work, int64_t depth);
 SW_NODISCARD enum sw_status sw_analyze_rule(struct sw_analysis *work, uint64_t pc, struct sw_rule *rule);
 
 /*

@@ -25,8 +25,6 @@ static void mark_seen(struct sw_analysis *w, uint64_t pc, unsigned length)
         w->starts[from / 8] |= (uint8_t)(1u << from % 8);
     for (uint64_t at = from, end = from + length; at < end && at < SW_ANALYZE_SEEN; at++)
         w->seen[at / 8] |= (uint8_t)(1u << at % 8);
-    if (pc + length > w->highest)
-        w->highest = pc + length;
 }
 
 bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address)
@@ -350,6 +348,7 @@ bool sw_flow_insn(struct sw_analysis *w, uint64_t pc, struct sw_insn *insn)
         return false;
     }
     w->budget--;
+    w->spent++;
     bytes = w->code->fetch(w->code->arg, pc, &size);
     return bytes && w->code->decode(bytes, size, pc, insn) == SW_OK;
 }
@@ -387,6 +386,7 @@ static void forget_data(struct sw_analysis *w, const struct sw_insn *insn, uint6
 bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc)
 {
     const uint64_t next = pc + insn->length;
+    w->pc = pc;
     mark_seen(w, pc, insn->length);
     sw_state_run(&w->current, w->code->machine, insn, (uint32_t)(pc - w->begin));
     forget_data(w, insn, pc);
@@ -441,7 +441,6 @@ void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t b
     w->behind = 0;
     w->state_count = w->block_count = w->now_count = w->later_count = w->table_count = 0;
     w->at_block = SW_NO_BLOCK;
-    w->highest = begin;
     memset(w->hash, 0, sizeof w->hash);
     memset(w->seen, 0, seen_bytes(begin, end));
     memset(w->starts, 0, seen_bytes(begin, end));

@@ -9,11 +9,12 @@
 
 enum { MOST_CASES = 1024, MOST_UNBOUNDED = 256 };
 
-/* Where the function may be. */
+/* In the function, or, where its end is not known, around the jump: it may be one that was tail-called. */
 static bool is_near(const struct sw_analysis *w, uint64_t address)
 {
-    return address - w->begin < (w->end ? w->end - w->begin : SW_ANALYZE_SEEN) ||
-           (w->forward && w->begin - address < SW_ANALYZE_SEEN);
+    if (w->end != 0)
+        return address - w->begin < w->end - w->begin;
+    return address - w->pc + SW_ANALYZE_SEEN < 2 * (uint64_t)SW_ANALYZE_SEEN;
 }
 
 bool sw_flow_may_be_table(const struct sw_analysis *w, uint64_t address)
@@ -55,7 +56,7 @@ static void keep_open(struct sw_analysis *w, struct sw_val table)
     const uint16_t state = sw_flow_intern(w, &w->other);
     if (state == SW_NO_STATE || w->table_count == SW_ANALYZE_TABLES)
         return;
-    w->tables[w->table_count++] = (struct sw_open_table){ table, w->behind, state, 0, w->flags };
+    w->tables[w->table_count++] = (struct sw_open_table){ table, w->pc, w->behind, state, 0, w->flags };
 }
 
 bool sw_flow_table(struct sw_analysis *w)
@@ -79,6 +80,7 @@ bool sw_flow_table(struct sw_analysis *w)
 static bool go_on(struct sw_analysis *w, struct sw_open_table *open)
 {
     uint64_t target;
+    w->pc = open->jump;
     if (open->next == MOST_UNBOUNDED || !element(w, open->table, open->next, &target) ||
         (sw_flow_was_seen(w, target) && !sw_flow_is_start(w, target)))
         return false;

@@ -115,14 +115,22 @@ static void do_pop(const struct decoded *d, struct sw_insn *insn)
 }
 
 /* [base + index * size + disp], or [index * size + disp]: an element of a table of words of that size. */
-static bool element(const ZydisDecodedOperand *op, unsigned dst, unsigned size, struct sw_insn *insn)
+static bool element(const struct decoded *d, const ZydisDecodedOperand *op, unsigned dst, unsigned size,
+                    struct sw_insn *insn)
 {
     const ZydisDecodedOperandMem *mem = &op->mem;
+    const int64_t disp = mem->disp.has_displacement ? mem->disp.value : 0;
+    const unsigned base = number(mem->base);
     if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || mem->index == ZYDIS_REGISTER_NONE || mem->scale != (size & 0xff))
         return false;
     if (mem->segment == ZYDIS_REGISTER_FS || mem->segment == ZYDIS_REGISTER_GS)
         return false;
-    emit(insn, SW_EFFECT_ELEMENT, dst, number(mem->base), mem->disp.has_displacement ? mem->disp.value : 0);
+    if (mem->base == ZYDIS_REGISTER_NONE && disp > 0) { /* at a fixed address */
+        emit(insn, SW_EFFECT_NEAR, dst, SW_NOREG, disp - (int64_t)d->pc);
+        emit(insn, SW_EFFECT_ELEMENT, dst, dst, 0);
+    } else {
+        emit(insn, SW_EFFECT_ELEMENT, dst, base, disp);
+    }
     insn->effects[insn->count - 1].size = (uint16_t)size;
     return true;
 }
@@ -130,7 +138,7 @@ static bool element(const ZydisDecodedOperand *op, unsigned dst, unsigned size, 
 static void do_movsxd(const struct decoded *d, struct sw_insn *insn)
 {
     const unsigned dst = reg64(&d->operands[0]);
-    if (dst == SW_NOREG || !element(&d->operands[1], dst, 4, insn))
+    if (dst == SW_NOREG || !element(d, &d->operands[1], dst, 4, insn))
         generic(d, insn);
 }
 
@@ -140,7 +148,7 @@ static bool load_element(const struct decoded *d, struct sw_insn *insn)
     const ZydisDecodedOperand *to = &d->operands[0];
     if (to->type != ZYDIS_OPERAND_TYPE_REGISTER || number(to->reg.value) == SW_NOREG || to->size < 32)
         return false;
-    return element(&d->operands[1], number(to->reg.value), to->size == 32 ? 4 | SW_ELEMENT_UNSIGNED : 8, insn);
+    return element(d, &d->operands[1], number(to->reg.value), to->size == 32 ? 4 | SW_ELEMENT_UNSIGNED : 8, insn);
 }
 
 static void do_mov(const struct decoded *d, struct sw_insn *insn)
@@ -313,7 +321,7 @@ static void do_jmp(const struct decoded *d, struct sw_insn *insn)
     if (insn->flow == SW_FLOW_INDIRECT && reg64(&d->operands[0]) != SW_NOREG)
         emit(insn, SW_EFFECT_SET, RIP, reg64(&d->operands[0]), 0);
     else if (insn->flow == SW_FLOW_INDIRECT)
-        (void)element(&d->operands[0], RIP, 8, insn);
+        (void)element(d, &d->operands[0], RIP, 8, insn);
 }
 
 static void do_branch(const struct decoded *d, struct sw_insn *insn)

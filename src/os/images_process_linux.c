@@ -5,6 +5,7 @@
  * Source: proc(5), /proc/pid/map_files and /proc/pid/root.
  */
 #include "os/images_linux.h"
+#include "os/mirror_linux.h"
 #include "os/process_linux.h"
 
 #include <stdio.h>
@@ -95,4 +96,12 @@ enum sw_status sw_process_add_images(struct sw_process *process, struct sw_image
         status = put_all(process, images);
     sw_images_unlock(images);
     return status == SW_E_OVERLAP ? SW_OK : status;
+}
+
+enum sw_status sw_process_mirror_ranges(struct sw_process *process, struct sw_codemap *codemap)
+{
+    if (!process || !codemap)
+        return SW_E_ARGUMENT;
+    const enum sw_status status = sw_process_read_maps(process);
+    return status ? status : sw_mirror_ranges(process->maps, process->map_count, &process->alloc, codemap);
 }

@@ -16,13 +16,14 @@
 enum {
     MOST_HOPS = 3,
     MOST_FUNCTIONS = 16,
-    MOST_SEARCHED = 256,
     STUB_BYTES = 16,
     NEAR_CALL = 64,
     WINDOW = 131072,
-    CHUNK = 256,
-    LONGEST_FUNCTION = SW_ANALYZE_SEEN
+    NEAREST = 4096,
+    CHUNK = 256
 };
+
+#define FARTHEST (UINT64_C(1) << 24)
 
 static bool decode(const struct sw_question *q, uint64_t at, struct sw_insn *insn)
 {
@@ -122,14 +123,17 @@ static bool is_new(struct tried *tried, uint64_t function)
     return true;
 }
 
+/* Further away is no tail call. */
+static bool may_be_near(const struct sw_question *q, uint64_t function)
+{
+    return q->frame->lookup - function + FARTHEST < 2 * FARTHEST;
+}
+
 static bool is_worth_trying(const struct sw_question *q, uint64_t function, struct tried *tried)
 {
-    if (function == 0 || q->frame->lookup - function >= LONGEST_FUNCTION || tried->count == MOST_FUNCTIONS)
+    if (function == 0 || !may_be_near(q, function) || tried->count == MOST_FUNCTIONS)
         return false;
-    if (q->room->searched == MOST_SEARCHED || !is_new(tried, function))
-        return false;
-    q->room->searched++;
-    return true;
+    return q->room->left > 0 && is_new(tried, function);
 }
 
 /* Addresses in `lea reg, [rip + x]` in the bytes in front of a return address; those that only look so confirm nothing.
@@ -152,26 +156,48 @@ static bool confirm_loaded(const struct sw_question *q, const struct sw_code *co
     return false;
 }
 
-static bool confirm_word(const struct sw_question *q, const struct sw_code *code, uint64_t word, struct tried *tried,
-                         bool loaded)
+/*
+ * A landing pad: no path leads there, but its frame is that of the function's calls. The return address at `slot` is
+ * that of a call of a function in which sp is, behind some call, as far below it as it is at pc.
+ */
+static bool confirm_depth(const struct sw_question *q, const struct sw_code *code, uint64_t function, uint64_t slot)
+{
+    struct sw_walk_room *room = q->room;
+    const struct sw_state *state = sw_function_frame(q, code, function, (int64_t)(slot - sw_regs_sp(&q->frame->regs)));
+    if (!state || !sw_extract_inside(state, q->walker->machine, &room->rule) ||
+        sw_try_rule(q, &room->rule, NULL) != SW_STOP_NONE)
+        return false;
+    room->rule.source = SW_SOURCE_FORWARD;
+    room->rule.trust = SW_TRUST_GUESS;
+    return true;
+}
+
+/* How a word on the stack is made use of: by the call in front of it, by what is loaded there, by the frame's depth. */
+enum way { BY_CALL, BY_LOADED, BY_DEPTH };
+
+static bool confirm_word(const struct sw_question *q, const struct sw_code *code, uint64_t slot, uint64_t word,
+                         struct tried *tried, enum way way)
 {
     uint64_t target = 0;
     if (!may_be_code(q, word) || !sw_is_behind_call(q, word, &target))
         return false;
-    if (loaded)
+    if (way == BY_LOADED)
         return confirm_loaded(q, code, word, tried);
-    return is_worth_trying(q, final_target(q, target), tried) && sw_search_confirm(q, code, target);
+    const uint64_t function = final_target(q, target);
+    if (way == BY_DEPTH)
+        return function != 0 && may_be_near(q, function) && confirm_depth(q, code, function, slot);
+    return is_worth_trying(q, function, tried) && sw_search_confirm(q, code, target);
 }
 
-static bool search_words(const struct sw_question *q, const struct sw_code *code, bool loaded)
+static bool search_words(const struct sw_question *q, const struct sw_code *code, enum way way, uint64_t window)
 {
     const uint64_t sp = sw_regs_sp(&q->frame->regs);
     struct tried tried = { .count = 0 };
     uint8_t chunk[CHUNK];
-    for (uint64_t at = sp; at < sp + WINDOW && tried.count < MOST_FUNCTIONS; at += CHUNK) {
+    for (uint64_t at = sp; at < sp + window && tried.count < MOST_FUNCTIONS; at += CHUNK) {
         const size_t got = sw_memory_read(&q->walker->memory, at, chunk, CHUNK);
         for (size_t i = 0; i + 8 <= got && i + 8 <= CHUNK; i += 8)
-            if (confirm_word(q, code, sw_load64(chunk + i), &tried, loaded))
+            if (confirm_word(q, code, at + i, sw_load64(chunk + i), &tried, way))
                 return true;
         if (got != CHUNK)
             return false;
@@ -183,5 +209,12 @@ bool sw_search_stack(const struct sw_question *q, const struct sw_code *code)
 {
     if (q->walker->machine != SW_MACHINE_X64 || sw_regs_sp(&q->frame->regs) > UINT64_MAX - WINDOW)
         return false;
-    return search_words(q, code, false) || search_words(q, code, true);
+    return search_words(q, code, BY_CALL, WINDOW) || search_words(q, code, BY_LOADED, WINDOW);
+}
+
+bool sw_search_depth(const struct sw_question *q, const struct sw_code *code)
+{
+    if (q->walker->machine != SW_MACHINE_X64 || sw_regs_sp(&q->frame->regs) > UINT64_MAX - NEAREST)
+        return false;
+    return search_words(q, code, BY_DEPTH, NEAREST);
 }

@@ -7,6 +7,7 @@
 #include "walk/pe_image.h"
 #include "kept.h"
 #include "walk/search.h"
+#include "walk/starts.h"
 
 #include "clr/clr.h"
 #include "x64/x64.h"
@@ -194,18 +195,78 @@ static bool is_block_of_stubs(const struct sw_range *code)
     return code->kind == SW_KIND_STUB && code->end - code->begin > LONGEST_STUB;
 }
 
+/*
+ * Code that need not keep to the platform's calling convention: ranges that say so, and what is in no file and no range.
+ * V8's code keeps no register but rbp, HotSpot's none but rbp and its thread register; V8's pops its arguments.
+ */
+static bool is_foreign(const struct sw_question *q)
+{
+    const struct sw_range *code = &q->frame->code;
+    return code->unwind == SW_UNWIND_FOREIGN || (code->begin == code->end && q->walker->images && !q->entry);
+}
+
+/* Whether a rule leads to a caller that has called something. target: what, 0: not known. */
+static bool leads_behind_call(const struct sw_question *q, const struct sw_rule *rule, uint64_t *target)
+{
+    return sw_try_rule(q, rule, NULL) == SW_STOP_NONE && sw_is_behind_call(q, sw_regs_pc(&q->room->caller), target);
+}
+
+/*
+ * The same frame by its frame pointer, which a frame that begins with `push rbp` has as a rule: where callees pop
+ * arguments that analysis sees pushed, sp is not where analysis thinks.
+ */
+static bool by_frame_record(const struct sw_question *q, struct sw_rule *rule)
+{
+    const unsigned fp = sw_regs_fp_number(q->walker->machine);
+    uint64_t target;
+    if (q->walker->machine != SW_MACHINE_X64 || rule->r[fp].kind != SW_LOC_AT_CFA || rule->r[fp].off != -16)
+        return false;
+    struct sw_loc *cfa = &rule->cfa;
+    *cfa = (struct sw_loc){ SW_LOC_REG, (uint8_t)fp, 0, 16 };
+    return leads_behind_call(q, rule, &target);
+}
+
+/*
+ * A rule that assumes something, or that of code that keeps no convention, and leads to no caller that has called: the
+ * other sources are asked first.
+ */
+static bool is_doubtful(const struct sw_question *q)
+{
+    struct sw_walk_room *room = q->room;
+    if (room->rule.trust != SW_TRUST_GUESS && !is_foreign(q))
+        return false;
+    room->doubted = room->rule;
+    if (is_foreign(q) && by_frame_record(q, &room->rule))
+        return false;
+    room->doubted.trust = SW_TRUST_GUESS;
+    room->has_doubted = true;
+    return true;
+}
+
 static enum sw_status from_function(const struct sw_question *q)
 {
     const struct sw_range *code = &q->frame->code;
     struct sw_code where;
     uint64_t target = 0;
+    q->room->has_doubted = false;
     if (code->begin == code->end || is_block_of_stubs(code) || !code_of(q, &where))
         return SW_E_NO_RULE;
     const enum sw_status status = sw_function_rule(q, &where, code->begin, code->end, &q->room->rule);
-    if (status || sw_try_rule(q, &q->room->rule, NULL) != SW_STOP_NONE)
+    if (status)
         return status;
-    if (sw_is_behind_call(q, sw_regs_pc(&q->room->caller), &target) && target == code->begin)
+    if (!leads_behind_call(q, &q->room->rule, &target))
+        return is_doubtful(q) ? SW_E_NO_RULE : SW_OK;
+    if (target == code->begin)
         q->room->rule.trust = SW_TRUST_CONFIRMED;
+    return SW_OK;
+}
+
+/* What was doubted, when nothing else is known. */
+static enum sw_status from_doubted(const struct sw_question *q)
+{
+    if (!q->room->has_doubted)
+        return SW_E_NO_RULE;
+    q->room->rule = q->room->doubted;
     return SW_OK;
 }
 
@@ -269,6 +330,8 @@ static enum sw_status from_forward(const struct sw_question *q)
         q->room->plain = q->room->rule;
     if ((found && sw_search_confirm(q, &code, s.target)) || sw_search_stack(q, &code))
         return SW_OK;
+    if (!found && (sw_starts_find(q, &code) || sw_search_depth(q, &code)))
+        return SW_OK;
     q->room->rule = q->room->plain;
     q->room->rule.trust = SW_TRUST_GUESS;
     return found || s.has_plain ? SW_OK : SW_E_NO_RULE;
@@ -312,6 +375,24 @@ static enum sw_status from_frame_pointer(const struct sw_question *q)
     return SW_OK;
 }
 
+/* ---- what rules by instructions may claim ---- */
+
+/*
+ * A register that such code did not touch may have been changed by a tail call to it; one that it stored may be an
+ * argument, and one that it loads before it returns may be a spilled value of its own.
+ */
+static void claim_only_promised(const struct sw_question *q)
+{
+    const enum sw_machine machine = q->walker->machine;
+    const uint64_t promised = UINT64_C(1) << sw_regs_fp_number(machine) | UINT64_C(1) << sw_regs_sp_number(machine) |
+                              UINT64_C(1) << sw_regs_pc_number(machine);
+    if (!is_foreign(q))
+        return;
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (!(promised >> n & 1))
+            q->room->rule.r[n] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
+}
+
 /* Asked in this order; each unless the walker forbids its group. */
 static const struct row {
     enum sw_status (*rule)(const struct sw_question *q);
@@ -324,6 +405,7 @@ static const struct row {
     { from_function, SW_WALK_NO_ANALYSIS },
     { from_forward, SW_WALK_NO_ANALYSIS },
     { from_frame_pointer, SW_WALK_NO_FRAME_POINTER },
+    { from_doubted, SW_WALK_NO_ANALYSIS },
 };
 
 enum sw_status sw_source_rule(const struct sw_question *q, unsigned n)
@@ -332,5 +414,8 @@ enum sw_status sw_source_rule(const struct sw_question *q, unsigned n)
         return SW_E_LIMIT;
     if (q->walker->flags & rows[n].forbidden_by)
         return SW_E_NO_RULE;
-    return rows[n].rule(q);
+    const enum sw_status status = rows[n].rule(q);
+    if (status == SW_OK && rows[n].forbidden_by == SW_WALK_NO_ANALYSIS)
+        claim_only_promised(q);
+    return status;
 }

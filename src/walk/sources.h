@@ -7,7 +7,7 @@
 #include "walk/step.h"
 
 /* The n-th source's rule in q->room->rule. SW_E_NO_RULE: it has nothing to say. SW_E_LIMIT with n past the last. */
-enum { SW_SOURCES = 7 };
+enum { SW_SOURCES = 8 };
 SW_NODISCARD enum sw_status sw_source_rule(const struct sw_question *q, unsigned n);
 
 /* The rule that a CoreCLR JIT header gives, with the FunctionID. */

@@ -34,13 +34,39 @@ void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *e
     *code = (struct sw_range){ .kind = SW_KIND_NATIVE };
 }
 
+/* The generation of the image that code is in, as a stamp; 0: it is in none. */
+static uint64_t stamp_of(const struct sw_walker *walker, uint64_t address)
+{
+    const bool in_image = walker->images && sw_images_entry(walker->images, address);
+    return in_image ? sw_images_generation(walker->images) + 1 : 0;
+}
+
+/* Instructions that were looked at are taken from what the walk may spend. */
+static void pay(struct sw_walk_room *room)
+{
+    const uint32_t spent = room->analysis.spent + 64;
+    room->left -= spent < room->left ? spent : room->left;
+}
+
 enum sw_status sw_function_rule(const struct sw_question *q, const struct sw_code *code, uint64_t begin, uint64_t end,
                                 struct sw_rule *rule)
 {
-    const struct sw_walker *walker = q->walker;
-    const bool in_image = walker->images && sw_images_entry(walker->images, begin);
-    const uint64_t stamp = in_image ? sw_images_generation(walker->images) + 1 : 0;
-    return sw_kept_rule(walker->kept, code, begin, end, q->frame->lookup, stamp, &q->room->analysis, rule);
+    struct sw_walk_room *room = q->room;
+    room->analysis.spent = 0;
+    const enum sw_status status = sw_kept_rule(q->walker->kept, code, begin, end, q->frame->lookup,
+                                               stamp_of(q->walker, begin), &room->analysis, rule);
+    pay(room);
+    return status;
+}
+
+const struct sw_state *sw_function_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
+                                         int64_t depth)
+{
+    struct sw_walk_room *room = q->room;
+    room->analysis.spent = 0;
+    sw_kept_analyze(q->walker->kept, code, begin, 0, stamp_of(q->walker, begin), &room->analysis);
+    pay(room);
+    return sw_analyze_frame(&room->analysis, depth);
 }
 
 /* ---- apply, and what a caller must look like ---- */

@@ -43,6 +43,10 @@ bool sw_is_code(const struct sw_question *q, uint64_t address);
 SW_NODISCARD enum sw_status sw_function_rule(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
                                              uint64_t end, struct sw_rule *rule);
 
+/* The state behind a call in a function at which sp is `depth` below the entry's, or null; until the next analysis. */
+const struct sw_state *sw_function_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
+                                         int64_t depth);
+
 /*
  * Whether a call instruction ends at an address, as it does in front of every return address.
  *

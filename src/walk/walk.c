@@ -151,7 +151,7 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
         return;
     }
     sw_fetch_reset(&room_of(walk)->fetch, &walker->memory);
-    room_of(walk)->searched = 0;
+    room_of(walk)->left = SW_WALK_SEARCH;
     walk->frame.regs = *start;
     walk->frame.exact = exact;
     walk->frame.lookup = sw_regs_pc(start) - (exact ? 0 : 1);

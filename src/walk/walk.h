@@ -10,7 +10,7 @@
 
 #include <snapwalk/walk.h>
 
-enum { SW_SNAPSHOT_ROOM = 8192, SW_FETCH_BLOCK = 512, SW_FETCH_BLOCKS = 8, SW_INSN_MOST = 16 };
+enum { SW_WALK_BYTES = 8192, SW_WALK_SEARCH = 4000000, SW_SNAPSHOT_ROOM = 8192, SW_FETCH_BLOCK = 512, SW_FETCH_BLOCKS = 8, SW_INSN_MOST = 16 };
 
 /* Pieces of code as they were read: the instructions of a function without a read for each. */
 struct sw_fetch {
@@ -29,9 +29,13 @@ struct sw_walk_room {
     struct sw_rule rule;       /* being tried */
     struct sw_rule kept;       /* the one that came with the frame */
     struct sw_rule plain;      /* a forward rule without a call in front of its return address */
+    struct sw_rule doubted;    /* one that assumes something and leads to no caller that has called */
     struct sw_regs caller;     /* what the rule being tried leads to */
     bool has_kept;
-    uint16_t searched;         /* functions that searches of this walk have analysed: the cost of a walk is bounded */
+    bool has_doubted;
+    uint32_t left;             /* instructions that searches of this walk may still look at: its cost is bounded */
+    struct sw_state elsewhere; /* starts.c: pc's, in terms of another place's */
+    uint8_t bytes[SW_WALK_BYTES];
 };
 
 _Static_assert(sizeof(struct sw_walk_room) <= SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM, "the walker fits its scratch");

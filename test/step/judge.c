@@ -74,7 +74,8 @@ static void read_perfmap(struct judge *j)
     (void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)j->target->pid);
     if (!j->perfmap && sw_perfmap_create(NULL, flavour, &j->perfmap) != SW_OK)
         return;
-    (void)!sw_perfmap_read(j->perfmap, path, j->jit); /* most programs have none */
+    if (sw_perfmap_read(j->perfmap, path, j->jit) == SW_OK) /* most programs have none */
+        (void)!sw_process_mirror_ranges(j->process, j->jit);
 }
 
 void judge_sync(struct judge *j)
