@@ -48,6 +48,7 @@ struct sw_val sw_val_plus(struct sw_val v, int64_t off)
     if (v.base == SW_VAL_UNKNOWN || !sw_fits_i32(sum) || (v.base == SW_VAL_TABLE && off != 0))
         return unknown;
     *part = (int32_t)sum;
+    v.copy = v.copy && off == 0;
     return v;
 }
 
@@ -173,7 +174,7 @@ static void set(struct sw_state *state, enum sw_machine machine, unsigned reg, s
     if (is_sp && !is_place(value))
         value = (struct sw_val){ .base = SW_VAL_POINT, .point = point };
     if (is_sp)
-        value.weak = false;
+        value.weak = value.copy = false;
     state->reg[reg] = value;
     if (is_sp)
         drop_below_sp(state, machine, value, RED_ZONE);
@@ -232,6 +233,7 @@ static void run_one(struct sw_state *state, enum sw_machine machine, const struc
         v = sw_val_plus(value_of(state, e->src), e->imm);
         if (e->dst != sp && v.weak)
             v = unknown;
+        v.copy = e->src == sp && e->imm == 0;
         set(state, machine, e->dst, v, point);
         break;
     case SW_EFFECT_CONST:
@@ -329,7 +331,7 @@ static bool outlives(const struct sw_state *state, enum sw_machine machine, unsi
         return forward && is_place(v) && ((kept | frame_makers(machine)) >> n & 1);
     if (n == sw_regs_fp_number(machine) && is_place(v))
         return true;
-    if (is_anchor(v, machine) || may_be_probed(v))
+    if (is_anchor(v, machine) || may_be_probed(v) || (v.copy && (kept >> n & 1)))
         return true;
     if (frame_makers(machine) >> n & 1)
         return is_place(v);
@@ -348,8 +350,58 @@ static bool is_worth_its_slot(struct sw_val v, enum sw_machine machine, bool for
     return !v.deref || (v.add == 0 && (forward || is_return));
 }
 
+static bool is_any(struct sw_val v)
+{
+    return v.base == SW_VAL_POINT && v.point == SW_POINT_ANY;
+}
+
+/* Forgets what is said in terms of an sp that is no more. */
+static void forget_any(struct sw_state *state)
+{
+    for (unsigned i = state->slot_count; i-- > 0;)
+        if (is_any(state->slots[i].at) || is_any(state->slots[i].holds))
+            drop_slot(state, i);
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (is_any(state->reg[n]))
+            state->reg[n] = unknown;
+}
+
+static void rebase(struct sw_val *v, struct sw_val sp)
+{
+    if (v->base == SW_VAL_POINT && v->point == sp.point) {
+        v->point = SW_POINT_ANY;
+        v->off -= sp.off;
+    }
+}
+
+/*
+ * An sp that was made by a computation is where it is, whatever it was called before: what is known in terms of it is
+ * said in terms of the one there is now. So paths that differ in nothing else are the same.
+ */
+static void rename_sp(struct sw_state *state, unsigned number)
+{
+    const struct sw_val sp = state->reg[number];
+    if (sp.base != SW_VAL_POINT || sp.deref)
+        return;
+    if (sp.point != SW_POINT_ANY)
+        forget_any(state);
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        rebase(&state->reg[n], sp);
+    for (unsigned i = 0; i < state->slot_count; i++) {
+        rebase(&state->slots[i].at, sp);
+        rebase(&state->slots[i].holds, sp);
+    }
+}
+
+void sw_state_lose_sp(struct sw_state *state, enum sw_machine machine)
+{
+    forget_any(state);
+    state->reg[sw_regs_sp_number(machine)] = (struct sw_val){ .base = SW_VAL_POINT, .point = SW_POINT_ANY };
+}
+
 void sw_state_trim(struct sw_state *state, enum sw_machine machine, bool forward)
 {
+    rename_sp(state, sw_regs_sp_number(machine));
     for (unsigned i = state->slot_count; i-- > 0;)
         if (!is_worth_its_slot(state->slots[i].holds, machine, forward))
             drop_slot(state, i);
@@ -383,22 +435,6 @@ bool sw_state_same(const struct sw_state *a, const struct sw_state *b)
     return true;
 }
 
-static bool is_any(struct sw_val v)
-{
-    return v.base == SW_VAL_POINT && v.point == SW_POINT_ANY;
-}
-
-void sw_state_lose_sp(struct sw_state *state, enum sw_machine machine)
-{
-    for (unsigned i = state->slot_count; i-- > 0;)
-        if (is_any(state->slots[i].at) || is_any(state->slots[i].holds))
-            drop_slot(state, i);
-    for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (is_any(state->reg[n]))
-            state->reg[n] = unknown;
-    state->reg[sw_regs_sp_number(machine)] = (struct sw_val){ .base = SW_VAL_POINT, .point = SW_POINT_ANY };
-}
-
 bool sw_state_share_frame(const struct sw_state *a, const struct sw_state *b, enum sw_machine machine)
 {
     const struct sw_val fp = a->reg[sw_regs_fp_number(machine)];
@@ -409,7 +445,7 @@ bool sw_state_share_frame(const struct sw_state *a, const struct sw_state *b, en
 void sw_state_meet(struct sw_state *state, const struct sw_state *other, enum sw_machine machine, uint32_t point)
 {
     const unsigned sp = sw_regs_sp_number(machine);
-    if (!sw_val_same(state->reg[sp], other->reg[sp]) && sw_state_share_frame(state, other, machine))
+    if (!sw_val_same(state->reg[sp], other->reg[sp]))
         sw_state_lose_sp(state, machine);
     for (unsigned n = 0; n < sw_regs_count(machine); n++)
         if (!sw_val_same(state->reg[n], other->reg[n]) && !is_any(state->reg[n]))

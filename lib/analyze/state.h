@@ -12,12 +12,12 @@
  *   SW_VAL_UNKNOWN   anything
  *   a register       what register `base - 1` held at the start, + off; with deref: the word that lay there, + add
  *   SW_VAL_POINT     a stack pointer made by a computation that is not followed (alignment, alloca): the value made at
- *                    the code offset `point`, + off; deref likewise. SW_POINT_ANY: the one that paths with different
- *                    ones have left
+ *                    the code offset `point`, + off; deref likewise. SW_POINT_ANY: sp itself at the last branch
  *   SW_VAL_CONST     off
  *   SW_VAL_NEAR      an address: the start of the code + off
  *   SW_VAL_TABLE     an element of the table at the start of the code + off, `point` as the size of SW_EFFECT_ELEMENT;
  *                    with deref: such an element + the start of the code + add
+ * copy: moved out of sp as it was, perhaps to be moved back.
  * weak: a call has happened since; only a stack probe keeps such a register, and the move to sp that follows it tells.
  */
 enum { SW_VAL_UNKNOWN = 0, SW_VAL_POINT = 64, SW_VAL_CONST = 65, SW_VAL_NEAR = 66, SW_VAL_TABLE = 67 };
@@ -28,7 +28,7 @@ struct sw_val {
     uint8_t base;
     bool deref;
     bool weak;
-    uint8_t zero;
+    bool copy;
     uint32_t point;
     int32_t off;
     int32_t add;

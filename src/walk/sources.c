@@ -4,6 +4,7 @@
  * Every one ends in a struct sw_rule. Nothing here loads a register: that is sw_rule_apply's.
  */
 #include "walk/sources.h"
+#include "walk/cfi_image.h"
 #include "walk/pe_image.h"
 #include "kept.h"
 #include "walk/search.h"
@@ -53,68 +54,6 @@ static enum sw_status from_range(const struct sw_question *q)
 
 /* ---- the image's tables ---- */
 
-/* The forward rule that leads to the same caller as the table's, in room->plain. */
-struct same_caller {
-    const struct sw_question *q;
-    uint64_t pc;
-    uint64_t sp;
-};
-
-static bool is_same_caller(void *arg, const struct sw_rule *rule)
-{
-    const struct same_caller *same = arg;
-    struct sw_walk_room *room = same->q->room;
-    if (sw_try_rule(same->q, rule, NULL) != SW_STOP_NONE || sw_regs_pc(&room->caller) != same->pc ||
-        sw_regs_sp(&room->caller) != same->sp)
-        return false;
-    room->plain = *rule;
-    return true;
-}
-
-/* Found by an expression over a register, other than the one that the CFA is found by. */
-static bool is_apart(const struct sw_rule *rule, unsigned n)
-{
-    return rule->r[n].kind == SW_LOC_AT_EXPR || (rule->r[n].kind == SW_LOC_AT_REG && rule->r[n].reg != rule->cfa.reg);
-}
-
-static bool is_any_apart(const struct sw_rule *rule)
-{
-    for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (is_apart(rule, n))
-            return true;
-    return false;
-}
-
-/*
- * gcc's tables for realigned frames find saved registers relative to rbp and leave out the pops of the epilogue, that
- * of rbp too. Where the instructions lead to the same caller they say where its registers are. Only an executing pc can
- * be there.
- */
-static void mend_epilogue(const struct sw_question *q)
-{
-    struct sw_walk_room *room = q->room;
-    struct same_caller same = { q, 0, 0 };
-    struct sw_code code;
-    if (!q->frame->exact || room->rule.cfa.kind != SW_LOC_REG || !is_any_apart(&room->rule) || !code_of(q, &code) ||
-        (q->walker->flags & SW_WALK_NO_ANALYSIS) || sw_try_rule(q, &room->rule, NULL) != SW_STOP_NONE)
-        return;
-    same.pc = sw_regs_pc(&room->caller);
-    same.sp = sw_regs_sp(&room->caller);
-    if (sw_analyze_forward(&code, sw_regs_pc(&q->frame->regs), NULL, &room->analysis, is_same_caller, &same) != SW_OK)
-        return;
-    for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (is_apart(&room->rule, n))
-            room->rule.r[n] = room->plain.r[n];
-}
-
-static enum sw_status from_cfi(const struct sw_question *q)
-{
-    const enum sw_status status = sw_cfi_rule(&q->entry->cfi, q->frame->lookup, &q->room->cfi, &q->room->rule, NULL);
-    if (status == SW_OK)
-        mend_epilogue(q);
-    return status;
-}
-
 static enum sw_status from_image(const struct sw_question *q)
 {
     if (!q->entry || q->frame->code.unwind == SW_UNWIND_ANALYSIS)
@@ -124,7 +63,7 @@ static enum sw_status from_image(const struct sw_question *q)
     if (q->entry->has_pe)
         return sw_pe_image_source(q);
     if (q->entry->has_cfi)
-        return from_cfi(q);
+        return sw_cfi_image_source(q);
     return SW_E_NO_RULE;
 }
 
