@@ -79,13 +79,25 @@ static uint64_t without_signature(const struct sw_walker *walker, uint64_t pc)
     return pc & ~(walker->pac_mask ? walker->pac_mask : derived);
 }
 
-static enum sw_stop check_stack(const struct sw_walker *walker, uint64_t sp, uint64_t caller_sp, bool is_signal)
+/*
+ * The caller may be on another stack: it was interrupted, or unwind data says that its sp was stored (Wine's system
+ * calls do so).
+ */
+static bool is_switch(const struct sw_rule *rule, enum sw_machine machine)
+{
+    const struct sw_loc sp = rule->r[sw_regs_sp_number(machine)];
+    return (rule->flags & SW_RULE_SIGNAL) ||
+           (rule->source == SW_SOURCE_CFI &&
+            (sp.kind == SW_LOC_AT_CFA || sp.kind == SW_LOC_AT_REG || sp.kind == SW_LOC_AT_EXPR));
+}
+
+static enum sw_stop check_stack(const struct sw_walker *walker, uint64_t sp, uint64_t caller_sp, bool may_switch)
 {
     const bool bounded = walker->stack_end != 0;
     const bool inside = bounded && sp >= walker->stack_begin && sp <= walker->stack_end;
     const bool caller_inside = caller_sp >= walker->stack_begin && caller_sp <= walker->stack_end;
-    if (is_signal)
-        return SW_STOP_NONE; /* the kernel switches stacks: the declared one may be an alternate stack too */
+    if (may_switch)
+        return SW_STOP_NONE; /* the declared stack may be an alternate one, too */
     if (inside && !caller_inside)
         return SW_STOP_OUTSIDE_STACK;
     if (bounded && !inside && caller_inside)
@@ -133,7 +145,7 @@ enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule
     caller->r[pc] = without_signature(q->walker, caller->r[pc]);
     if (caller->r[pc] == 0 && !is_signal)
         return SW_STOP_ROOT_ZERO;
-    const enum sw_stop stop = check_stack(q->walker, sw_regs_sp(regs), sw_regs_sp(caller), is_signal);
+    const enum sw_stop stop = check_stack(q->walker, sw_regs_sp(regs), sw_regs_sp(caller), is_switch(rule, regs->machine));
     if (stop != SW_STOP_NONE)
         return stop;
     if (caller->machine == SW_MACHINE_ARM64 && sw_regs_sp(caller) == sw_regs_sp(regs) &&
