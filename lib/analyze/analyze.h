@@ -110,8 +110,8 @@ SW_NODISCARD enum sw_status sw_analyze_function(const struct sw_code *code, uint
  */
 void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, struct sw_analysis *work);
 const struct sw_state *sw_analyze_state(struct sw_analysis *work, uint64_t pc, bool *assumed);
-/* The state behind one of the function's calls where sp is `depth` below the entry's; null: there is none. */
-const struct sw_state *sw_analyze_frame(const struct sw_analysis *work, int64_t depth);
+/* The states behind the function's calls, one after the other: *at 0 at first. Null: no more. */
+const struct sw_state *sw_analyze_frame(const struct sw_analysis *work, unsigned *at);
 SW_NODISCARD enum sw_status sw_analyze_rule(struct sw_analysis *work, uint64_t pc, struct sw_rule *rule);
 
 /*

@@ -105,14 +105,12 @@ const struct sw_state *sw_analyze_state(struct sw_analysis *w, uint64_t pc, bool
     return &w->at;
 }
 
-const struct sw_state *sw_analyze_frame(const struct sw_analysis *w, int64_t depth)
+const struct sw_state *sw_analyze_frame(const struct sw_analysis *w, unsigned *at)
 {
-    const unsigned sp = sw_regs_sp_number(w->code->machine);
-    for (unsigned i = 0; i < w->block_count; i++) {
-        const struct sw_state *state = &w->states[w->blocks[i].state];
-        const struct sw_val v = state->reg[sp];
-        if ((w->blocks[i].flags & SW_BLOCK_BEHIND_CALL) && v.base == sp + 1 && !v.deref && v.off == -depth && depth > 0)
-            return state;
+    while (*at < w->block_count) {
+        const struct sw_block *block = &w->blocks[(*at)++];
+        if (block->flags & SW_BLOCK_BEHIND_CALL)
+            return &w->states[block->state];
     }
     return NULL;
 }

@@ -5,9 +5,12 @@
  */
 #include "analyze/flow.h"
 
+#include <stddef.h>
 #include <string.h>
 
-enum { MOST_STATE_WORDS = 1 + SW_REGS_MAX * 2 + SW_STATE_SLOTS * 4 };
+enum { TAIL = 16 };
+
+#define OPEN (UINT32_C(1) << 31)
 
 _Static_assert(sizeof(struct sw_val) == 16 && sizeof(struct sw_slot) == 32, "values are packed as they are");
 
@@ -58,6 +61,20 @@ static bool pack_state(struct cursor *c, const struct sw_state *state)
     return good && put(c, state->slots, state->slot_count * (size_t)4);
 }
 
+/* Values as they may be: one that is no bool must not be looked at as such. */
+static bool take_values(struct cursor *c, struct sw_val *to, size_t count)
+{
+    if (c->count - c->at < count * 2)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *bytes = (const uint8_t *)(c->words + c->at + 2 * i);
+        if (bytes[offsetof(struct sw_val, base)] > SW_VAL_TABLE || bytes[offsetof(struct sw_val, deref)] > 1 ||
+            bytes[offsetof(struct sw_val, weak)] > 1)
+            return false;
+    }
+    return take(c, to, count * 2);
+}
+
 static bool unpack_state(struct cursor *c, struct sw_state *state)
 {
     struct masks masks;
@@ -65,14 +82,14 @@ static bool unpack_state(struct cursor *c, struct sw_state *state)
     bool good = take(c, &masks, 2);
     for (unsigned n = 0; n < SW_REGS_MAX && good; n++) {
         if (masks.other >> n & 1)
-            good = take(c, &state->reg[n], 2);
+            good = take_values(c, &state->reg[n], 1);
         else if (!(masks.same >> n & 1))
             state->reg[n] = (struct sw_val){ 0 };
     }
     if (!good || masks.other >> 56 > SW_STATE_SLOTS)
         return false;
     state->slot_count = (uint8_t)(masks.other >> 56);
-    return take(c, state->slots, state->slot_count * (size_t)4);
+    return take_values(c, &state->slots[0].at, state->slot_count * (size_t)2);
 }
 
 /* ---- the whole ---- */
@@ -124,23 +141,28 @@ bool sw_analysis_unpack(struct sw_analysis *w, const struct sw_code *code, uint6
 
 /* ---- the code that it was made of ---- */
 
-/* The bytes of a block's line: up to the next block, or to what was not met. 0: it is too far away to tell. */
+/*
+ * The bytes of a block's line: up to the next block, or to what was not met. OPEN: the latter; there the path ended, by
+ * a jump or at bytes that are no instruction, and would go on if they became one. 0: it is too far away to tell.
+ */
 static uint32_t line_of(const struct sw_analysis *w, const struct sw_block *block)
 {
     uint64_t end = block->address;
     while (sw_flow_was_seen(w, end) && (end == block->address || sw_flow_block(w, end) == SW_NO_BLOCK))
         end++;
-    return (uint32_t)(end - block->address);
+    if (end - w->begin >= SW_ANALYZE_SEEN)
+        return 0;
+    const bool meets = end != block->address && sw_flow_block(w, end) != SW_NO_BLOCK;
+    return (uint32_t)(end - block->address) | (meets ? 0 : OPEN);
 }
 
 bool sw_analysis_measure(struct sw_analysis *w)
 {
     w->is_packed = true;
     for (unsigned i = 0; i < w->block_count; i++) {
-        const uint32_t length = line_of(w, &w->blocks[i]);
-        if (length == 0 && w->blocks[i].address - w->begin >= SW_ANALYZE_SEEN)
+        w->blocks[i].behind = line_of(w, &w->blocks[i]);
+        if (w->blocks[i].behind == 0)
             return false;
-        w->blocks[i].behind = length;
     }
     return true;
 }
@@ -163,20 +185,33 @@ static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, size_t size)
     return mix(hash, word ^ (uint64_t)size << 56);
 }
 
+/* Code on from an address, up to `size` bytes of it. Answers how many there are. */
+static uint64_t hash_code(const struct sw_analysis *w, uint64_t at, uint64_t size, uint64_t *hash)
+{
+    uint64_t done = 0;
+    while (done < size) {
+        size_t there;
+        const uint8_t *bytes = w->code->fetch(w->code->arg, at + done, &there);
+        const uint64_t left = size - done;
+        if (!bytes || there == 0)
+            break;
+        *hash = hash_bytes(*hash, bytes, there < left ? there : (size_t)left);
+        done += there < left ? there : left;
+    }
+    return done;
+}
+
 uint64_t sw_analysis_hash(const struct sw_analysis *w)
 {
     uint64_t hash = w->block_count;
     for (unsigned i = 0; i < w->block_count; i++) {
-        uint64_t at = w->blocks[i].address;
-        for (uint64_t left = w->blocks[i].behind; left != 0;) {
-            size_t size;
-            const uint8_t *bytes = w->code->fetch(w->code->arg, at, &size);
-            const size_t some = bytes && size < left ? size : (size_t)left;
-            if (!bytes || some == 0)
-                return 0;
-            hash = hash_bytes(hash, bytes, some);
-            at += some;
-            left -= some;
+        const struct sw_block *block = &w->blocks[i];
+        const uint32_t length = block->behind & ~OPEN;
+        if (hash_code(w, block->address, length, &hash) != length)
+            return 0;
+        if (block->behind & OPEN) {
+            const uint64_t there = hash_code(w, block->address + length, TAIL, &hash);
+            hash = mix(hash, there);
         }
     }
     return hash;

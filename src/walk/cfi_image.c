@@ -158,8 +158,7 @@ static void mend_silence(const struct sw_question *q, const struct sw_cfi_cover 
 enum sw_status sw_cfi_image_source(const struct sw_question *q)
 {
     struct sw_cfi_cover cover;
-    const enum sw_status status =
-        sw_cfi_rule(&q->entry->cfi, q->frame->lookup, &q->room->cfi, &q->room->rule, &cover);
+    const enum sw_status status = sw_cfi_rule(&q->entry->cfi, q->frame->lookup, &q->room->cfi, &q->room->rule, &cover);
     if (status != SW_OK)
         return status;
     mend_epilogue(q);

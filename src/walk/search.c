@@ -15,7 +15,7 @@
 
 enum {
     MOST_HOPS = 3,
-    MOST_FUNCTIONS = 16,
+    MOST_FUNCTIONS = 40,
     STUB_BYTES = 16,
     NEAR_CALL = 64,
     WINDOW = 131072,
@@ -156,27 +156,19 @@ static bool confirm_loaded(const struct sw_question *q, const struct sw_code *co
     return false;
 }
 
-/*
- * A landing pad: no path leads there, but its frame is that of the function's calls. The return address at `slot` is
- * that of a call of a function in which sp is, behind some call, as far below it as it is at pc.
- */
-static bool confirm_depth(const struct sw_question *q, const struct sw_code *code, uint64_t function, uint64_t slot)
+static bool is_call_of(const struct sw_question *q, uint64_t pc, uint64_t function)
 {
-    struct sw_walk_room *room = q->room;
-    const struct sw_state *state = sw_function_frame(q, code, function, (int64_t)(slot - sw_regs_sp(&q->frame->regs)));
-    if (!state || !sw_extract_inside(state, q->walker->machine, &room->rule) ||
-        sw_try_rule(q, &room->rule, NULL) != SW_STOP_NONE)
-        return false;
-    room->rule.source = SW_SOURCE_FORWARD;
-    room->rule.trust = SW_TRUST_GUESS;
-    return true;
+    return final_target(q, called_before(q, pc)) == function;
 }
 
-/* How a word on the stack is made use of: by the call in front of it, by what is loaded there, by the frame's depth. */
+/*
+ * How a word on the stack is made use of: by the call in front of it, by what is loaded there, or, for landing pads, to
+ * which no path leads, by the depth of the frames of the function that is called.
+ */
 enum way { BY_CALL, BY_LOADED, BY_DEPTH };
 
-static bool confirm_word(const struct sw_question *q, const struct sw_code *code, uint64_t slot, uint64_t word,
-                         struct tried *tried, enum way way)
+static bool confirm_word(const struct sw_question *q, const struct sw_code *code, uint64_t word, struct tried *tried,
+                         enum way way)
 {
     uint64_t target = 0;
     if (!may_be_code(q, word) || !sw_is_behind_call(q, word, &target))
@@ -185,7 +177,8 @@ static bool confirm_word(const struct sw_question *q, const struct sw_code *code
         return confirm_loaded(q, code, word, tried);
     const uint64_t function = final_target(q, target);
     if (way == BY_DEPTH)
-        return function != 0 && may_be_near(q, function) && confirm_depth(q, code, function, slot);
+        return function != 0 && may_be_near(q, function) && is_new(tried, function) &&
+               sw_function_has_frame(q, code, function, is_call_of);
     return is_worth_trying(q, function, tried) && sw_search_confirm(q, code, target);
 }
 
@@ -197,7 +190,7 @@ static bool search_words(const struct sw_question *q, const struct sw_code *code
     for (uint64_t at = sp; at < sp + window && tried.count < MOST_FUNCTIONS; at += CHUNK) {
         const size_t got = sw_memory_read(&q->walker->memory, at, chunk, CHUNK);
         for (size_t i = 0; i + 8 <= got && i + 8 <= CHUNK; i += 8)
-            if (confirm_word(q, code, at + i, sw_load64(chunk + i), &tried, way))
+            if (confirm_word(q, code, sw_load64(chunk + i), &tried, way))
                 return true;
         if (got != CHUNK)
             return false;

@@ -111,19 +111,30 @@ static bool holds_bytes(const struct sw_question *q, const struct trampoline *t,
     return bytes && size >= t->size && memcmp(bytes, t->bytes, t->size) == 0;
 }
 
-static enum sw_status from_signal_bytes(const struct sw_question *q)
+/* The trampoline at an address, or null; inside: at its second instruction, too. */
+static const struct trampoline *trampoline_at(const struct sw_question *q, uint64_t at, bool inside)
 {
-    const uint64_t pc = sw_regs_pc(&q->frame->regs);
     for (size_t i = 0; i < sizeof trampolines / sizeof trampolines[0]; i++) {
         const struct trampoline *t = &trampolines[i];
-        if (t->machine != q->walker->machine)
-            continue;
-        if (!holds_bytes(q, t, pc) && !(q->frame->exact && holds_bytes(q, t, pc - t->first_size)))
-            continue;
-        signal_rule(t, &q->room->rule);
-        return SW_OK;
+        if (t->machine == q->walker->machine &&
+            (holds_bytes(q, t, at) || (inside && holds_bytes(q, t, at - t->first_size))))
+            return t;
     }
-    return SW_E_NO_RULE;
+    return NULL;
+}
+
+bool sw_source_is_trampoline(const struct sw_question *q, uint64_t address)
+{
+    return trampoline_at(q, address, false) != NULL;
+}
+
+static enum sw_status from_signal_bytes(const struct sw_question *q)
+{
+    const struct trampoline *t = trampoline_at(q, sw_regs_pc(&q->frame->regs), q->frame->exact);
+    if (!t)
+        return SW_E_NO_RULE;
+    signal_rule(t, &q->room->rule);
+    return SW_OK;
 }
 
 /* ---- instructions, from the function's start ---- */
@@ -135,8 +146,8 @@ static bool is_block_of_stubs(const struct sw_range *code)
 }
 
 /*
- * Code that need not keep to the platform's calling convention: ranges that say so, and what is in no file and no range.
- * V8's code keeps no register but rbp, HotSpot's none but rbp and its thread register; V8's pops its arguments.
+ * Code that need not keep to the platform's calling convention: ranges that say so, and what is in no file and no
+ * range. V8's code keeps no register but rbp, HotSpot's none but rbp and its thread register; V8's pops its arguments.
  */
 static bool is_foreign(const struct sw_question *q)
 {
@@ -151,35 +162,38 @@ static bool leads_behind_call(const struct sw_question *q, const struct sw_rule 
 }
 
 /*
- * The same frame by its frame pointer, which a frame that begins with `push rbp` has as a rule: where callees pop
- * arguments that analysis sees pushed, sp is not where analysis thinks.
+ * The same frame by its frame pointer, where the function saved its caller's first of all and then has one of its own:
+ * where callees pop the arguments that were pushed for them, sp is not where analysis thinks. Fills room->rule if so.
  */
-static bool by_frame_record(const struct sw_question *q, struct sw_rule *rule)
+static bool by_frame_record(const struct sw_question *q)
 {
-    const unsigned fp = sw_regs_fp_number(q->walker->machine);
-    uint64_t target;
-    if (q->walker->machine != SW_MACHINE_X64 || rule->r[fp].kind != SW_LOC_AT_CFA || rule->r[fp].off != -16)
+    const struct sw_regs *regs = &q->frame->regs;
+    const unsigned fp = sw_regs_fp_number(regs->machine);
+    struct sw_rule rule = q->room->rule;
+    uint64_t saved, target;
+    if (regs->machine != SW_MACHINE_X64 || rule.r[fp].kind != SW_LOC_AT_CFA || rule.r[fp].off != -16 ||
+        rule.cfa.kind != SW_LOC_REG || rule.cfa.reg == fp || !sw_regs_has(regs, rule.cfa.reg) || !sw_regs_has(regs, fp))
         return false;
-    struct sw_loc *cfa = &rule->cfa;
-    *cfa = (struct sw_loc){ SW_LOC_REG, (uint8_t)fp, 0, 16 };
-    return leads_behind_call(q, rule, &target);
+    const uint64_t cfa = regs->r[rule.cfa.reg] + (uint64_t)(int64_t)rule.cfa.off;
+    if (sw_memory_word(&q->walker->memory, cfa - 16, &saved) && saved == sw_regs_fp(regs))
+        return false; /* still its caller's */
+    rule.cfa = (struct sw_loc){ SW_LOC_REG, (uint8_t)fp, 0, 16 };
+    if (!leads_behind_call(q, &rule, &target))
+        return false;
+    q->room->rule = rule;
+    return true;
 }
 
-/*
- * A rule that assumes something, or that of code that keeps no convention, and leads to no caller that has called: the
- * other sources are asked first.
- */
-static bool is_doubtful(const struct sw_question *q)
+/* A rule that leads to no caller that has called, and comes with an assumption or from such code: others are asked. */
+static enum sw_status doubt(const struct sw_question *q)
 {
     struct sw_walk_room *room = q->room;
     if (room->rule.trust != SW_TRUST_GUESS && !is_foreign(q))
-        return false;
+        return SW_OK;
     room->doubted = room->rule;
-    if (is_foreign(q) && by_frame_record(q, &room->rule))
-        return false;
     room->doubted.trust = SW_TRUST_GUESS;
     room->has_doubted = true;
-    return true;
+    return SW_E_NO_RULE;
 }
 
 static enum sw_status from_function(const struct sw_question *q)
@@ -193,11 +207,12 @@ static enum sw_status from_function(const struct sw_question *q)
     const enum sw_status status = sw_function_rule(q, &where, code->begin, code->end, &q->room->rule);
     if (status)
         return status;
-    if (!leads_behind_call(q, &q->room->rule, &target))
-        return is_doubtful(q) ? SW_E_NO_RULE : SW_OK;
-    if (target == code->begin)
+    const bool has_called = leads_behind_call(q, &q->room->rule, &target);
+    if (has_called && target == code->begin)
         q->room->rule.trust = SW_TRUST_CONFIRMED;
-    return SW_OK;
+    else if (is_foreign(q) && by_frame_record(q))
+        return SW_OK;
+    return has_called ? SW_OK : doubt(q);
 }
 
 /* What was doubted, when nothing else is known. */
@@ -269,7 +284,7 @@ static enum sw_status from_forward(const struct sw_question *q)
         q->room->plain = q->room->rule;
     if ((found && sw_search_confirm(q, &code, s.target)) || sw_search_stack(q, &code))
         return SW_OK;
-    if (!found && (sw_starts_find(q, &code) || sw_search_depth(q, &code)))
+    if (!found && sw_starts_find(q, &code))
         return SW_OK;
     q->room->rule = q->room->plain;
     q->room->rule.trust = SW_TRUST_GUESS;

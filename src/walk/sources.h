@@ -10,6 +10,9 @@
 enum { SW_SOURCES = 8 };
 SW_NODISCARD enum sw_status sw_source_rule(const struct sw_question *q, unsigned n);
 
+/* Whether a signal handler that returns to an address returns from the signal: told by the bytes there. */
+bool sw_source_is_trampoline(const struct sw_question *q, uint64_t address);
+
 /* The rule that a CoreCLR JIT header gives, with the FunctionID. */
 SW_NODISCARD enum sw_status sw_source_clr_header(const struct sw_question *q, struct sw_rule *rule, uint64_t *function);
 

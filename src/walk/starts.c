@@ -5,6 +5,8 @@
  */
 #include "walk/starts.h"
 
+#include "walk/search.h"
+
 #include "kept.h"
 
 #include "base/bytes.h"
@@ -13,9 +15,11 @@
 
 enum { IN_FRONT = 4096, MOST_STARTS = 48, ALIGNMENT = 16, AROUND = 1 << 20, COLD = 1024, MOST_JUMPS = 8 };
 
-/* Notes under ~pc: a start, a jump with this bit, or that there is nothing. */
-#define IS_JUMP (UINT64_C(1) << 63)
-enum { NOTHING = 1 };
+/* Notes under ~pc: a start, a jump or a function with such a frame with their bits; that there is nothing; or
+ * that a call on the stack tells by the depth of its function's frames. */
+#define IS_JUMP  (UINT64_C(1) << 63)
+#define IS_FRAME (UINT64_C(1) << 62)
+enum { NOTHING = 1, BY_CALL = 2 };
 
 /* ---- starts ---- */
 
@@ -27,33 +31,50 @@ static bool may_start(const uint8_t *front, uint64_t address)
            memcmp(front, endbr64, sizeof endbr64) == 0;
 }
 
+/* What a caller must look like that calls through a pointer: the instruction behind such a call, or a signal's return.
+ */
+static bool is_caller(const struct sw_question *q, uint64_t pc, uint64_t function)
+{
+    uint64_t target;
+    if (sw_is_behind_call(q, pc, &target))
+        return target == 0 || target == function;
+    return sw_source_is_trampoline(q, pc);
+}
+
 static bool is_function(const struct sw_question *q, const struct sw_code *code, uint64_t begin)
 {
     struct sw_walk_room *room = q->room;
-    uint64_t target;
     if (sw_function_rule(q, code, begin, 0, &room->rule) != SW_OK || room->rule.trust == SW_TRUST_GUESS ||
-        sw_try_rule(q, &room->rule, NULL) != SW_STOP_NONE ||
-        !sw_is_behind_call(q, sw_regs_pc(&room->caller), &target) || (target != 0 && target != begin))
+        sw_try_rule(q, &room->rule, NULL) != SW_STOP_NONE || !is_caller(q, sw_regs_pc(&room->caller), begin))
         return false;
     room->rule.source = SW_SOURCE_FORWARD;
     room->rule.trust = SW_TRUST_GUESS;
     return true;
 }
 
-/* The nearest in front of a place from which pc is reached, or 0. */
-static uint64_t start_in_front(const struct sw_question *q, const struct sw_code *code, uint64_t place)
+/* For landing pads, to which no path leads. */
+static bool has_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin)
+{
+    return sw_function_has_frame(q, code, begin, is_caller);
+}
+
+typedef bool is_start_fn(const struct sw_question *q, const struct sw_code *code, uint64_t begin);
+
+/* The nearest start in front of a place that serves, or 0. */
+static uint64_t start_in_front(const struct sw_question *q, const struct sw_code *code, uint64_t place,
+                               is_start_fn *is_start)
 {
     struct sw_walk_room *room = q->room;
     const uint64_t first = place > IN_FRONT ? place - IN_FRONT : 0;
     const size_t got = sw_memory_read(&q->walker->memory, first, room->bytes, IN_FRONT + ALIGNMENT);
     unsigned tried = 0;
-    if (q->frame->exact && is_function(q, code, place))
+    if (q->frame->exact && is_start(q, code, place))
         return place;
     for (uint64_t at = place; got >= IN_FRONT + 4 && at > first && tried < MOST_STARTS && room->left > 0; at--) {
         if (!may_start(room->bytes + (at - first), at))
             continue;
         tried++;
-        if (is_function(q, code, at))
+        if (is_start(q, code, at))
             return at;
     }
     return 0;
@@ -162,28 +183,47 @@ static bool is_from(const struct sw_question *q, const struct sw_code *code, uin
 }
 
 /* A jump to pc; or the start of the function that it is in, where that cannot be gone forward from. */
-static uint64_t jump_to(const struct sw_question *q, const struct sw_code *code)
+static uint64_t jump_to(const struct sw_question *q, const struct sw_code *code, const struct jumps *jumps)
 {
     uint64_t start;
-    const uint64_t pc = q->frame->lookup;
-    struct jumps jumps = { .begin = pc > COLD ? pc - COLD : 0, .pc = pc };
-    scan_around(q, &jumps);
-    for (unsigned i = 0; i < jumps.count; i++) {
-        if (is_from(q, code, jumps.rows[i].from))
-            return jumps.rows[i].from | IS_JUMP;
-        if ((start = start_in_front(q, code, jumps.rows[i].from)) != 0)
+    for (unsigned i = 0; i < jumps->count; i++) {
+        if (is_from(q, code, jumps->rows[i].from))
+            return jumps->rows[i].from | IS_JUMP;
+        if ((start = start_in_front(q, code, jumps->rows[i].from, is_function)) != 0)
             return start;
     }
     return 0;
+}
+
+/* The start of a function whose frame this may be: in front of pc, or of a jump to the code around it. */
+static uint64_t frame_of(const struct sw_question *q, const struct sw_code *code, const struct jumps *jumps)
+{
+    uint64_t start = start_in_front(q, code, q->frame->lookup, has_frame);
+    for (unsigned i = 0; i < jumps->count && start == 0; i++)
+        start = start_in_front(q, code, jumps->rows[i].from, has_frame);
+    return start ? start | IS_FRAME : 0;
+}
+
+static uint64_t find_by_jumps(const struct sw_question *q, const struct sw_code *code)
+{
+    const uint64_t pc = q->frame->lookup;
+    struct jumps jumps = { .begin = pc > COLD ? pc - COLD : 0, .pc = pc };
+    scan_around(q, &jumps);
+    const uint64_t jump = jump_to(q, code, &jumps);
+    if (jump != 0)
+        return jump;
+    return sw_search_depth(q, code) ? BY_CALL : frame_of(q, code, &jumps);
 }
 
 /* ---- what was found, noted ---- */
 
 static bool is_as_noted(const struct sw_question *q, const struct sw_code *code, uint64_t noted)
 {
-    if (noted == 0 || noted == NOTHING)
-        return false;
-    return noted & IS_JUMP ? is_from(q, code, noted & ~IS_JUMP) : is_function(q, code, noted);
+    if (noted <= BY_CALL)
+        return noted == BY_CALL && sw_search_depth(q, code);
+    if (noted & IS_JUMP)
+        return is_from(q, code, noted & ~IS_JUMP);
+    return noted & IS_FRAME ? has_frame(q, code, noted & ~IS_FRAME) : is_function(q, code, noted);
 }
 
 bool sw_starts_find(const struct sw_question *q, const struct sw_code *code)
@@ -193,9 +233,9 @@ bool sw_starts_find(const struct sw_question *q, const struct sw_code *code)
         return false;
     if (noted != 0)
         return is_as_noted(q, code, noted);
-    uint64_t found = start_in_front(q, code, q->frame->lookup);
+    uint64_t found = start_in_front(q, code, q->frame->lookup, is_function);
     if (found == 0)
-        found = jump_to(q, code);
+        found = find_by_jumps(q, code);
     sw_kept_note(q->walker->kept, key, found ? found : NOTHING);
     return found != 0;
 }

@@ -59,14 +59,23 @@ enum sw_status sw_function_rule(const struct sw_question *q, const struct sw_cod
     return status;
 }
 
-const struct sw_state *sw_function_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
-                                         int64_t depth)
+bool sw_function_has_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
+                           bool (*accept)(const struct sw_question *q, uint64_t pc, uint64_t function))
 {
     struct sw_walk_room *room = q->room;
+    const struct sw_state *state, *last = NULL;
     room->analysis.spent = 0;
     sw_kept_analyze(q->walker->kept, code, begin, 0, stamp_of(q->walker, begin), &room->analysis);
     pay(room);
-    return sw_analyze_frame(&room->analysis, depth);
+    for (unsigned at = 0; (state = sw_analyze_frame(&room->analysis, &at)) != NULL; last = state) {
+        if (state == last || !sw_extract_inside(state, code->machine, &room->rule) ||
+            sw_try_rule(q, &room->rule, NULL) != SW_STOP_NONE || !accept(q, sw_regs_pc(&room->caller), begin))
+            continue;
+        room->rule.source = SW_SOURCE_FORWARD;
+        room->rule.trust = SW_TRUST_GUESS;
+        return true;
+    }
+    return false;
 }
 
 /* ---- apply, and what a caller must look like ---- */
@@ -145,7 +154,8 @@ enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule
     caller->r[pc] = without_signature(q->walker, caller->r[pc]);
     if (caller->r[pc] == 0 && !is_signal)
         return SW_STOP_ROOT_ZERO;
-    const enum sw_stop stop = check_stack(q->walker, sw_regs_sp(regs), sw_regs_sp(caller), is_switch(rule, regs->machine));
+    const enum sw_stop stop =
+        check_stack(q->walker, sw_regs_sp(regs), sw_regs_sp(caller), is_switch(rule, regs->machine));
     if (stop != SW_STOP_NONE)
         return stop;
     if (caller->machine == SW_MACHINE_ARM64 && sw_regs_sp(caller) == sw_regs_sp(regs) &&

@@ -43,9 +43,12 @@ bool sw_is_code(const struct sw_question *q, uint64_t address);
 SW_NODISCARD enum sw_status sw_function_rule(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
                                              uint64_t end, struct sw_rule *rule);
 
-/* The state behind a call in a function at which sp is `depth` below the entry's, or null; until the next analysis. */
-const struct sw_state *sw_function_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
-                                         int64_t depth);
+/*
+ * Whether the frame at hand, of code that no path leads to, is that of one of the function's calls: as deep, and its
+ * return address accepted. Fills room->rule, a guess, and room->caller.
+ */
+bool sw_function_has_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
+                           bool (*accept)(const struct sw_question *q, uint64_t pc, uint64_t function));
 
 /*
  * Whether a call instruction ends at an address, as it does in front of every return address.

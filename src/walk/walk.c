@@ -88,7 +88,7 @@ static enum sw_stop find_caller(struct sw_walk *walk, const struct sw_question *
             return SW_STOP_ROOT;
         stop = status == SW_OK ? sw_try_rule(q, &q->room->rule, &address) : SW_STOP_BAD_TABLE;
         if (stop == SW_STOP_NONE || (is_clean(stop) && first == SW_STOP_NO_RULE))
-            return stop; /* behind the cut of a better source a zero is no end */
+            return stop;                /* behind the cut of a better source a zero is no end */
         if (first == SW_STOP_NO_RULE) { /* what the best source met says most about the cut */
             first = stop;
             *fault = (struct sw_fault){ status ? status : status_of_cut(stop), sw_regs_pc(&q->frame->regs), address };

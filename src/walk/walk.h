@@ -10,7 +10,14 @@
 
 #include <snapwalk/walk.h>
 
-enum { SW_WALK_BYTES = 8192, SW_WALK_SEARCH = 4000000, SW_SNAPSHOT_ROOM = 8192, SW_FETCH_BLOCK = 512, SW_FETCH_BLOCKS = 8, SW_INSN_MOST = 16 };
+enum {
+    SW_WALK_BYTES = 8192,
+    SW_WALK_SEARCH = 4000000,
+    SW_SNAPSHOT_ROOM = 8192,
+    SW_FETCH_BLOCK = 512,
+    SW_FETCH_BLOCKS = 8,
+    SW_INSN_MOST = 16
+};
 
 /* Pieces of code as they were read: the instructions of a function without a read for each. */
 struct sw_fetch {
@@ -26,11 +33,11 @@ struct sw_walk_room {
     struct sw_fetch fetch;
     struct sw_cfi_work cfi;
     struct sw_analysis analysis;
-    struct sw_rule rule;       /* being tried */
-    struct sw_rule kept;       /* the one that came with the frame */
-    struct sw_rule plain;      /* a forward rule without a call in front of its return address */
-    struct sw_rule doubted;    /* one that assumes something and leads to no caller that has called */
-    struct sw_regs caller;     /* what the rule being tried leads to */
+    struct sw_rule rule;    /* being tried */
+    struct sw_rule kept;    /* the one that came with the frame */
+    struct sw_rule plain;   /* a forward rule without a call in front of its return address */
+    struct sw_rule doubted; /* one that assumes something and leads to no caller that has called */
+    struct sw_regs caller;  /* what the rule being tried leads to */
     bool has_kept;
     bool has_doubted;
     uint32_t left;             /* instructions that searches of this walk may still look at: its cost is bounded */

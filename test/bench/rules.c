@@ -1,7 +1,10 @@
 /*
- * What one step costs at a pc that was not met before, by each way of finding its rule, beside libunwind's unw_step in
- * the same run, on the same registers and the same made-up stack: return addresses in functions of large libraries, in
- * random order. Medians and means over all pcs; ratios are what counts.
+ * What one step of a walk costs at a pc that was not met before, by each way of finding its rule, beside libunwind's
+ * unw_step in the same run, on the same registers and the same made-up stack: return addresses in functions of large
+ * libraries, in random order. Ratios of medians are what counts; the last line has them.
+ *
+ * "unseen": the function was never analysed; "seen": it was, for another pc of it. Bounds known: the code map has the
+ * function's range, as it has a JIT's. Unknown: forward to a return.
  */
 #define UNW_LOCAL_ONLY
 #include "images.h"
@@ -18,25 +21,31 @@
 #include <string.h>
 #include <time.h>
 
-enum { PCS = 4000, STACK = 1 << 16 };
+enum { PCS = 4000, LIBRARIES = 4, STACK = 1 << 16, SP = 1024, KEPT_BYTES = 1 << 24 };
 
-/* A place to stop at: a pc behind a call, and its function. */
+/* A place to stop at: a pc behind a call, another one of the same function, the function, where its caller's pc lies.
+ */
 struct place {
     uint64_t pc;
+    uint64_t other;
     struct sw_range function;
     const struct sw_image_entry *image;
 };
 
 static struct place places[PCS];
 static size_t place_count;
+static uint64_t caller; /* behind a call through a register */
 static struct sw_images *images;
+static struct sw_codemap *codemap;
+static struct sw_kept *kept;
+static struct sw_walker walker;
 static struct sw_scratch scratch;
 static uint64_t stack[STACK / 8];
 
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
@@ -59,40 +68,59 @@ static void must(bool good, const char *what)
 
 /* ---- the places ---- */
 
-/* A random instruction of a function that is behind a call; 0: it has none. */
-static uint64_t behind_a_call(uint64_t begin, uint64_t end)
+/* Two random instructions of a function that are behind calls. False: it has none. */
+static bool behind_calls(struct place *place)
 {
-    uint64_t found = 0;
     unsigned seen = 0;
     struct sw_insn insn;
-    for (uint64_t pc = begin; pc < end; pc += insn.length) {
-        if (sw_x64_decode((const uint8_t *)pc, end - pc, pc, &insn) != SW_OK)
+    for (uint64_t pc = place->function.begin; pc < place->function.end; pc += insn.length) {
+        const uint64_t next = pc + 15 < place->function.end ? 15 : place->function.end - pc;
+        if (sw_x64_decode((const uint8_t *)pc, next, pc, &insn) != SW_OK)
             break;
-        if (insn.flow == SW_FLOW_CALL && pc + insn.length < end && next_random() % ++seen == 0)
-            found = pc + insn.length;
+        if (insn.flow != SW_FLOW_CALL || pc + insn.length >= place->function.end)
+            continue;
+        if (insn.target == 0 && insn.slot == 0)
+            caller = pc + insn.length;
+        if (next_random() % ++seen == 0)
+            place->pc = pc + insn.length;
+        else
+            place->other = pc + insn.length;
     }
-    return found;
+    return place->pc != 0;
 }
 
-static void take_places(const char *library)
+static const struct sw_image_entry *load(const char *library)
 {
     must(dlopen(library, RTLD_NOW) != NULL, library);
     must(sw_images_add_self(images) == SW_OK, "registering images");
-    const struct sw_image_entry *image = NULL;
-    for (size_t i = 0; (image = sw_images_at(images, i)) != NULL; i++)
-        if (strstr(image->info.path, library))
-            break;
-    must(image && image->has_cfi, "finding an image's tables");
+    for (size_t i = 0;; i++) {
+        const struct sw_image_entry *image = sw_images_at(images, i);
+        must(image != NULL, "finding an image");
+        if (image->has_cfi && strstr(image->info.path, library))
+            return image;
+    }
+}
+
+/* Parts that were split from functions are not entered by a call: the table says so of their first instruction. */
+static bool is_called(const struct place *place)
+{
+    struct sw_walk_room *room = (struct sw_walk_room *)scratch.room;
+    return sw_cfi_rule(&place->image->cfi, place->function.begin, &room->cfi, &room->rule, NULL) == SW_OK &&
+           room->rule.cfa.reg == SW_X64_RSP && room->rule.cfa.off == 8;
+}
+
+static void take_places(const struct sw_image_entry *image)
+{
     const size_t count = sw_cfi_index(&image->cfi, NULL, 0);
     struct sw_cfi_entry *entries = malloc(count * sizeof *entries);
     must(entries != NULL, "malloc");
     (void)sw_cfi_index(&image->cfi, entries, count);
-    for (size_t tries = 0, taken = 0; tries < count && taken < PCS / 4 && place_count < PCS; tries++) {
+    for (size_t tries = 0, taken = 0; tries < count && taken < PCS / LIBRARIES; tries++) {
         const struct sw_cfi_entry *e = &entries[next_random() % count];
-        const uint64_t pc = behind_a_call(e->begin, e->end);
-        if (pc == 0)
+        struct place place = { .function = { .begin = e->begin, .end = e->end, .kind = SW_KIND_NATIVE }, .image = image };
+        if (!is_called(&place) || !behind_calls(&place) || sw_codemap_add(codemap, &place.function) != SW_OK)
             continue;
-        places[place_count++] = (struct place){ pc, { .begin = e->begin, .end = e->end }, image };
+        places[place_count++] = place;
         taken++;
     }
     free(entries);
@@ -102,88 +130,72 @@ static void shuffle(void)
 {
     for (size_t i = place_count; i-- > 1;) {
         const size_t other = next_random() % (i + 1);
-        const struct place kept = places[i];
+        const struct place swapped = places[i];
         places[i] = places[other];
-        places[other] = kept;
+        places[other] = swapped;
     }
-}
-
-/* A made-up stack: every word is a place behind a call, rbp points into it. */
-static void fill_stack(void)
-{
-    for (size_t i = 0; i < STACK / 8; i++)
-        stack[i] = places[i % place_count].pc;
 }
 
 /* ---- the ways ---- */
 
-static void registers_at(const struct place *place, struct sw_regs *regs)
+static void registers_at(uint64_t pc, struct sw_regs *regs)
 {
     *regs = (struct sw_regs){ .machine = SW_MACHINE_X64 };
     for (unsigned n = 0; n < SW_X64_COUNT; n++)
         sw_regs_set(regs, n, (uint64_t)(uintptr_t)&stack[STACK / 16]);
-    sw_regs_set(regs, SW_X64_RSP, (uint64_t)(uintptr_t)&stack[1024]);
-    sw_regs_set(regs, SW_X64_RIP, place->pc);
+    sw_regs_set(regs, SW_X64_RSP, (uint64_t)(uintptr_t)&stack[SP]);
+    sw_regs_set(regs, SW_X64_RIP, pc);
 }
 
-static bool by_unw_step(const struct place *place)
+/* The made-up stack for a pc: nothing but the return address, where the table says that it lies. */
+static uint64_t *caller_slot(const struct place *place, uint64_t pc)
+{
+    struct sw_walk_room *room = (struct sw_walk_room *)scratch.room;
+    struct sw_regs regs, caller_regs;
+    uint64_t cfa = 0;
+    registers_at(pc, &regs);
+    if (sw_cfi_rule(&place->image->cfi, pc - 1, &room->cfi, &room->rule, NULL) != SW_OK ||
+        sw_rule_apply(&room->rule, &regs, &walker.memory, &caller_regs, &cfa, NULL) != SW_OK)
+        return &stack[0];
+    const uint64_t at = (cfa - 8 - (uint64_t)(uintptr_t)stack) / 8;
+    return at < STACK / 8 ? &stack[at] : &stack[0];
+}
+
+static bool by_unw_step(uint64_t pc)
 {
     unw_context_t context;
     unw_cursor_t cursor;
     unw_getcontext(&context);
-    context.uc_mcontext.gregs[REG_RIP] = (long long)place->pc;
-    context.uc_mcontext.gregs[REG_RSP] = (long long)(uintptr_t)&stack[1024];
+    context.uc_mcontext.gregs[REG_RIP] = (long long)pc;
+    context.uc_mcontext.gregs[REG_RSP] = (long long)(uintptr_t)&stack[SP];
     context.uc_mcontext.gregs[REG_RBP] = (long long)(uintptr_t)&stack[STACK / 16];
     return unw_init_local(&cursor, &context) == 0 && unw_step(&cursor) > 0;
 }
 
-static bool by_walk(const struct place *place, uint32_t flags)
+static bool by_walk(uint64_t pc)
 {
-    struct sw_walker walker;
     struct sw_walk walk;
     struct sw_regs regs;
-    must(sw_self_walker(&walker, NULL, images) == SW_OK, "making a walker");
-    walker.stack_begin = walker.stack_end = 0;
-    walker.flags = flags;
-    registers_at(place, &regs);
+    registers_at(pc, &regs);
     sw_walk_start(&walk, &walker, &scratch, &regs, false);
-    return sw_walk_next(&walk) && sw_walk_next(&walk);
+    return sw_walk_next(&walk) && sw_walk_next(&walk) && sw_regs_pc(&walk.frame.regs) == caller;
 }
 
-static bool by_tables(const struct place *place)
-{
-    return by_walk(place, SW_WALK_NO_ANALYSIS);
-}
-
-static bool by_instructions(const struct place *place)
-{
-    return by_walk(place, SW_WALK_NO_TABLES);
-}
-
-static const uint8_t *own_code(void *arg, uint64_t pc, size_t *size)
-{
-    const struct place *place = arg;
-    *size = pc >= place->image->info.begin && pc < place->image->info.end ? place->image->info.end - pc : 0;
-    return *size ? (const uint8_t *)pc : NULL;
-}
-
-static bool by_analysis(const struct place *place)
-{
-    struct sw_walk_room *room = (struct sw_walk_room *)scratch.room;
-    const struct sw_code code = { SW_MACHINE_X64, sw_x64_decode, own_code, (void *)(uintptr_t)place };
-    return sw_analyze_function(&code, place->function.begin, place->function.end, place->pc - 1, &room->analysis,
-                               &room->rule) == SW_OK;
-}
-
+/* flags, code map and store of the walker; whether the other pc of a function that was seen is asked for. */
 static const struct way {
     const char *name;
-    bool (*step)(const struct place *place);
+    const char *title;
+    bool (*step)(uint64_t pc);
+    uint32_t flags;
+    bool has_bounds, is_kept, is_other;
 } ways[] = {
-    { "libunwind unw_step", by_unw_step },
-    { "walk, by CFI", by_tables },
-    { "walk, by instructions, bounds unknown", by_instructions },
-    { "analysis of the function", by_analysis },
+    { "unw_step", "libunwind's unw_step", by_unw_step, 0, false, false, false },
+    { "cfi", "by CFI", by_walk, SW_WALK_NO_ANALYSIS, false, false, false },
+    { "unseen", "by analysis, unseen, bounds known", by_walk, SW_WALK_NO_TABLES, true, true, false },
+    { "seen", "by analysis, seen, bounds known", by_walk, SW_WALK_NO_TABLES, true, true, true },
+    { "forward", "by analysis, nothing kept, bounds unknown", by_walk, SW_WALK_NO_TABLES, false, false, false },
 };
+enum { WAYS = sizeof ways / sizeof *ways };
 
 /* ---- measuring ---- */
 
@@ -197,33 +209,54 @@ static double measure(const struct way *way, double against)
 {
     static double times[PCS];
     double sum = 0;
-    size_t good = 0;
+    size_t good = 0, count = 0;
+    walker.flags = way->flags;
+    walker.codemap = way->has_bounds ? codemap : NULL;
+    walker.kept = way->is_kept ? kept : NULL;
     for (size_t i = 0; i < place_count; i++) {
+        const uint64_t pc = way->is_other ? places[i].other : places[i].pc;
+        if (pc == 0)
+            continue;
+        uint64_t *slot = caller_slot(&places[i], pc);
+        *slot = caller;
         const double begin = now();
-        good += way->step(&places[i]);
-        times[i] = now() - begin;
-        sum += times[i];
+        good += way->step(pc);
+        times[count] = now() - begin;
+        sum += times[count++];
+        *slot = 0;
     }
-    qsort(times, place_count, sizeof *times, by_value);
-    const double median = times[place_count / 2];
-    printf("%-40s median %8.0f ns  mean %8.0f  90%% %8.0f  99%% %9.0f  found %zu of %zu  %.2fx\n", way->name, median,
-           sum / (double)place_count, times[place_count * 9 / 10], times[place_count * 99 / 100], good, place_count,
+    qsort(times, count, sizeof *times, by_value);
+    const double median = times[count / 2];
+    printf("%-42s median %7.0f ns  mean %7.0f  90 %% %7.0f  99 %% %8.0f  right %zu of %zu  %5.2fx\n", way->title,
+           median, sum / (double)count, times[count * 9 / 10], times[count * 99 / 100], good, count,
            against > 0 ? median / against : 1.0);
     return median;
 }
 
 int main(void)
 {
-    static const char *const libraries[] = { "libc.so.6", "libstdc++.so.6", "libcrypto.so.3", "libperl.so.5.36" };
+    static const char *const libraries[LIBRARIES] = { "libc.so.6", "libstdc++.so.6", "libcrypto.so.3",
+                                                      "libperl.so.5.36" };
+    double medians[WAYS];
     must(sw_images_create(NULL, &images) == SW_OK, "sw_images_create");
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
-        take_places(libraries[i]);
+    must(sw_codemap_create(NULL, &codemap) == SW_OK, "sw_codemap_create");
+    must(sw_kept_create(NULL, KEPT_BYTES, &kept) == SW_OK, "sw_kept_create");
+    for (size_t i = 0; i < LIBRARIES; i++)
+        take_places(load(libraries[i]));
+    must(sw_self_walker(&walker, NULL, images) == SW_OK, "making a walker");
+    walker.stack_begin = walker.stack_end = 0;
+    walker.memory.window = (struct sw_window){ (uint64_t)(uintptr_t)stack, (uint64_t)(uintptr_t)(stack + STACK / 8),
+                                               (const uint8_t *)stack };
     shuffle();
-    fill_stack();
-    printf("%zu pcs\n", place_count);
-    const double unwind = measure(&ways[0], 0);
-    for (size_t i = 1; i < sizeof ways / sizeof *ways; i++)
-        (void)measure(&ways[i], unwind);
+    printf("one step at %zu pcs\n", place_count);
+    for (size_t i = 0; i < WAYS; i++)
+        medians[i] = measure(&ways[i], i ? medians[0] : 0);
+    printf("rules:");
+    for (size_t i = 1; i < WAYS; i++)
+        printf(" %s %.2fx (%.1f us)", ways[i].name, medians[i] / medians[0], medians[i] / 1000);
+    printf(" of unw_step\n");
+    sw_kept_destroy(kept);
+    sw_codemap_destroy(codemap);
     sw_images_destroy(images);
     return 0;
 }
