@@ -4,6 +4,8 @@
  */
 #include "analyze/flow.h"
 
+enum { FARTHEST_PAD = 2048, ALIGNMENT = 16 };
+
 static bool was_seen(const struct sw_analysis *w, uint64_t at)
 {
     return sw_flow_was_seen(w, w->begin + at);
@@ -18,7 +20,8 @@ static void pass_over(struct sw_analysis *w, uint64_t at, unsigned length)
 
 /*
  * The state of the nearest indirect jump in front of the gap is taken, else that of one behind it, else that of the
- * nearest call in front; that of a jump with the sp of the entry, which may be a tail call, last of all.
+ * nearest call in front; that of a jump with the sp of the entry, which may be a tail call, last of all. Behind an end
+ * that is not known another function may begin, as a rule where functions are aligned to; landing pads begin anywhere.
  */
 static unsigned likelihood(const struct sw_analysis *w, const struct sw_block *block, uint64_t gap)
 {
@@ -27,10 +30,10 @@ static unsigned likelihood(const struct sw_analysis *w, const struct sw_block *b
     const bool at_jump = block->flags & SW_BLOCK_AT_INDIRECT;
     if (at_jump && !sw_val_is_start(w->states[block->state].reg[sp], sp))
         return before ? 4 : 3;
-    if (w->end == 0)
-        return 0; /* behind an end that is not known only a switch may go on */
     if (at_jump)
-        return before ? 1 : 0;
+        return w->end != 0 && before ? 1 : 0;
+    if (w->end == 0 && gap - block->address > FARTHEST_PAD)
+        return 0;
     return (block->flags & SW_BLOCK_BEHIND_CALL) && before ? 2 : 0;
 }
 
@@ -42,6 +45,12 @@ bool sw_flow_may_have_gap(const struct sw_analysis *w, uint64_t pc)
         if (likelihood(w, &w->blocks[i], pc) != 0)
             return true;
     return false;
+}
+
+/* Another function, as far as can be told. */
+static bool may_be_another(const struct sw_analysis *w, const struct sw_block *origin, uint64_t gap)
+{
+    return w->end == 0 && !(origin->flags & SW_BLOCK_AT_INDIRECT) && gap % ALIGNMENT == 0;
 }
 
 static const struct sw_block *likely_origin(const struct sw_analysis *w, uint64_t gap)
@@ -99,7 +108,7 @@ bool sw_flow_enter_gap(struct sw_analysis *w, uint64_t pc)
     if (at == stop)
         return false;
     const struct sw_block *origin = likely_origin(w, w->begin + at);
-    if (!origin)
+    if (!origin || may_be_another(w, origin, w->begin + at))
         return false;
     pass_over(w, at, 1);
     sw_state_copy(&w->current, &w->states[origin->state]);

@@ -8,7 +8,7 @@
 
 #include "x64/x64.h"
 
-enum { MOST_SCANNED = 256, COMMON_FRAME = 16 };
+enum { MOST_SCANNED = 256, SILENT_PUSHES = 2 };
 
 static bool code_of(const struct sw_question *q, struct sw_code *code)
 {
@@ -91,18 +91,18 @@ static uint64_t kept_registers(void)
 }
 
 /*
- * A frame of some size, or one that is executing, in which no register was saved. Compiled code has few such frames of
- * a size; hand-written code may have saved them all and not said so.
+ * A frame in which no register was ever saved although there were pushes, or one that is executing. Compiled code
+ * pushes little else than registers to be saved, and says so; to look at the code of every frame would cost too much.
  */
-static bool is_suspicious(const struct sw_question *q)
+static bool is_suspicious(const struct sw_question *q, const struct sw_cfi_cover *cover)
 {
     const struct sw_rule *rule = &q->room->rule;
-    if (rule->flags || rule->cfa.kind != SW_LOC_REG || rule->cfa.reg != SW_X64_RSP)
+    if (rule->flags || cover->places != 0 || rule->cfa.kind != SW_LOC_REG || rule->cfa.reg != SW_X64_RSP)
         return false;
     for (unsigned n = 0; n < SW_X64_COUNT; n++)
         if ((kept_registers() >> n & 1) && rule->r[n].kind != SW_LOC_SAME)
             return false;
-    return q->frame->exact || rule->cfa.off > COMMON_FRAME;
+    return q->frame->exact || cover->pushes >= SILENT_PUSHES;
 }
 
 /* The registers that an instruction writes. */
@@ -143,7 +143,7 @@ static void mend_silence(const struct sw_question *q, const struct sw_cfi_cover 
     struct sw_walk_room *room = q->room;
     struct same_caller same;
     struct sw_code code;
-    if (!is_suspicious(q) || !code_of(q, &code))
+    if (!is_suspicious(q, cover) || !code_of(q, &code))
         return;
     const uint64_t written = written_before(q, &code, cover->begin);
     if (written == 0 || !note_caller(q, &same))

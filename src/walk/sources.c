@@ -184,11 +184,15 @@ static bool by_frame_record(const struct sw_question *q)
     return true;
 }
 
-/* A rule that leads to no caller that has called, and comes with an assumption or from such code: others are asked. */
-static enum sw_status doubt(const struct sw_question *q)
+/*
+ * A rule that leads to no caller that has called, and comes with an assumption or from such code: others are asked. The
+ * stubs of a range may be entered anywhere, so that what was assumed from its start may even lead to such a caller.
+ */
+static enum sw_status doubt(const struct sw_question *q, bool has_called)
 {
     struct sw_walk_room *room = q->room;
-    if (room->rule.trust != SW_TRUST_GUESS && !is_foreign(q))
+    const bool is_assumed = room->rule.trust == SW_TRUST_GUESS;
+    if (has_called ? !is_assumed || q->frame->code.kind != SW_KIND_STUB : !is_assumed && !is_foreign(q))
         return SW_OK;
     room->doubted = room->rule;
     room->doubted.trust = SW_TRUST_GUESS;
@@ -212,7 +216,7 @@ static enum sw_status from_function(const struct sw_question *q)
         q->room->rule.trust = SW_TRUST_CONFIRMED;
     else if (is_foreign(q) && by_frame_record(q))
         return SW_OK;
-    return has_called ? SW_OK : doubt(q);
+    return doubt(q, has_called);
 }
 
 /* What was doubted, when nothing else is known. */

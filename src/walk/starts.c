@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { IN_FRONT = 4096, MOST_STARTS = 48, ALIGNMENT = 16, AROUND = 1 << 20, COLD = 1024, MOST_JUMPS = 8 };
+enum { IN_FRONT = 4096, MOST_STARTS = 160, ALIGNMENT = 16, AROUND = 1 << 20, COLD = 1024, MOST_JUMPS = 8 };
 
 /* Notes under ~pc: a start, a jump or a function with such a frame with their bits; that there is nothing; or
  * that a call on the stack tells by the depth of its function's frames. */
