@@ -173,7 +173,7 @@ static uint64_t take(struct sw_kept *kept, uint64_t size)
 
 static void keep(struct sw_kept *kept, struct sw_analysis *w, uint64_t stamp)
 {
-    if (!sw_analysis_measure(w))
+    if (!sw_analysis_measure(w) && !stamp)
         return;
     struct entry entry = { .stamp = stamp, .hash = stamp ? 0 : sw_analysis_hash(w) };
     if (!stamp && !entry.hash)
@@ -227,6 +227,9 @@ enum sw_status sw_kept_rule(struct sw_kept *kept, const struct sw_code *code, ui
     const enum sw_status status = sw_analyze_rule(work, pc, rule);
     if (status != SW_E_BUSY)
         return status;
-    sw_analyze_run(code, begin, end, work); /* a path has to be assumed */
-    return sw_analyze_rule(work, pc, rule);
+    sw_analyze_run(code, begin, end, work);
+    const enum sw_status assumed = sw_analyze_rule(work, pc, rule);
+    if (kept && assumed == SW_OK)
+        keep(kept, work, stamp); /* with the path that had to be assumed */
+    return assumed;
 }

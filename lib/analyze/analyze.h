@@ -84,6 +84,8 @@ struct sw_analysis {
         };
         uint64_t packed[SW_ANALYZE_PACKED];
     };
+    uint64_t unpacked;                    /* which states are, a bit each */
+    uint16_t state_at[SW_ANALYZE_STATES]; /* where the others lie in `packed` */
     struct sw_block blocks[SW_ANALYZE_BLOCKS];
     struct sw_open_table tables[SW_ANALYZE_TABLES];
     struct sw_state states[SW_ANALYZE_STATES];
@@ -111,7 +113,7 @@ SW_NODISCARD enum sw_status sw_analyze_function(const struct sw_code *code, uint
 void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, struct sw_analysis *work);
 const struct sw_state *sw_analyze_state(struct sw_analysis *work, uint64_t pc, bool *assumed);
 /* The states behind the function's calls, one after the other: *at 0 at first. Null: no more. */
-const struct sw_state *sw_analyze_frame(const struct sw_analysis *work, unsigned *at);
+const struct sw_state *sw_analyze_frame(struct sw_analysis *work, unsigned *at);
 SW_NODISCARD enum sw_status sw_analyze_rule(struct sw_analysis *work, uint64_t pc, struct sw_rule *rule);
 
 /*
@@ -119,7 +121,8 @@ SW_NODISCARD enum sw_status sw_analyze_rule(struct sw_analysis *work, uint64_t p
  *
  * measure  Notes how much code each block stands for. False: it cannot be told. After the run, before pack.
  * pack     Returns how many words, 0 when there is no room for them.
- * unpack   What sw_analyze_state needs but for code that no path led to. False: these are no such words.
+ * unpack   What sw_analyze_state needs but for code that no path led to; `words` lie in work->packed and stay there.
+ *          False: these are no such words.
  * hash     Of all code that the analysis was made of, as it is now; after measure or unpack. 0: it cannot be read.
  */
 SW_NODISCARD bool sw_analysis_measure(struct sw_analysis *work);

@@ -441,6 +441,7 @@ void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t b
     w->behind = 0;
     w->state_count = w->block_count = w->now_count = w->later_count = w->table_count = 0;
     w->at_block = SW_NO_BLOCK;
+    w->unpacked = UINT64_MAX;
     memset(w->hash, 0, sizeof w->hash);
     memset(w->seen, 0, seen_bytes(begin, end));
     memset(w->starts, 0, seen_bytes(begin, end));

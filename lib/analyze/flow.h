@@ -35,6 +35,9 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
 /* The block that begins at an address, or SW_NO_BLOCK. */
 uint16_t sw_flow_block(const struct sw_analysis *w, uint64_t address);
 
+/* A block's state. pack.c */
+const struct sw_state *sw_flow_state(struct sw_analysis *w, const struct sw_block *block);
+
 /* The block that begins nearest in front of an address or at it, but below `under`; or SW_NO_BLOCK. */
 uint16_t sw_flow_block_before(const struct sw_analysis *w, uint64_t address, uint64_t under);
 
@@ -58,6 +61,6 @@ uint16_t sw_flow_intern(struct sw_analysis *w, const struct sw_state *state);
  * be any.
  */
 bool sw_flow_enter_gap(struct sw_analysis *w, uint64_t pc);
-bool sw_flow_may_have_gap(const struct sw_analysis *w, uint64_t pc);
+bool sw_flow_may_have_gap(struct sw_analysis *w, uint64_t pc);
 
 #endif

@@ -70,7 +70,7 @@ static bool find_state(struct sw_analysis *w, uint64_t pc)
             return false;
         under = w->blocks[block].address;
         if (block != w->at_block || w->at_pc > pc) { /* else on from the pc that was asked for before */
-            sw_state_copy(&w->at, &w->states[w->blocks[block].state]);
+            sw_state_copy(&w->at, sw_flow_state(w, &w->blocks[block]));
             w->at_block = block;
             w->at_pc = under;
         }
@@ -105,12 +105,12 @@ const struct sw_state *sw_analyze_state(struct sw_analysis *w, uint64_t pc, bool
     return &w->at;
 }
 
-const struct sw_state *sw_analyze_frame(const struct sw_analysis *w, unsigned *at)
+const struct sw_state *sw_analyze_frame(struct sw_analysis *w, unsigned *at)
 {
     while (*at < w->block_count) {
         const struct sw_block *block = &w->blocks[(*at)++];
         if (block->flags & SW_BLOCK_BEHIND_CALL)
-            return &w->states[block->state];
+            return sw_flow_state(w, block);
     }
     return NULL;
 }

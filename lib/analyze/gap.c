@@ -23,12 +23,12 @@ static void pass_over(struct sw_analysis *w, uint64_t at, unsigned length)
  * nearest call in front; that of a jump with the sp of the entry, which may be a tail call, last of all. Behind an end
  * that is not known another function may begin, as a rule where functions are aligned to; landing pads begin anywhere.
  */
-static unsigned likelihood(const struct sw_analysis *w, const struct sw_block *block, uint64_t gap)
+static unsigned likelihood(struct sw_analysis *w, const struct sw_block *block, uint64_t gap)
 {
     const bool before = block->address <= gap;
     const unsigned sp = sw_regs_sp_number(w->code->machine);
     const bool at_jump = block->flags & SW_BLOCK_AT_INDIRECT;
-    if (at_jump && !sw_val_is_start(w->states[block->state].reg[sp], sp))
+    if (at_jump && !sw_val_is_start(sw_flow_state(w, block)->reg[sp], sp))
         return before ? 4 : 3;
     if (at_jump)
         return w->end != 0 && before ? 1 : 0;
@@ -37,7 +37,7 @@ static unsigned likelihood(const struct sw_analysis *w, const struct sw_block *b
     return (block->flags & SW_BLOCK_BEHIND_CALL) && before ? 2 : 0;
 }
 
-bool sw_flow_may_have_gap(const struct sw_analysis *w, uint64_t pc)
+bool sw_flow_may_have_gap(struct sw_analysis *w, uint64_t pc)
 {
     if (pc - w->begin >= (w->end ? w->end - w->begin : SW_ANALYZE_SEEN))
         return false;
@@ -53,7 +53,7 @@ static bool may_be_another(const struct sw_analysis *w, const struct sw_block *o
     return w->end == 0 && !(origin->flags & SW_BLOCK_AT_INDIRECT) && gap % ALIGNMENT == 0;
 }
 
-static const struct sw_block *likely_origin(const struct sw_analysis *w, uint64_t gap)
+static const struct sw_block *likely_origin(struct sw_analysis *w, uint64_t gap)
 {
     const struct sw_block *best = NULL;
     unsigned most = 0;

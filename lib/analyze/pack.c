@@ -12,6 +12,9 @@ enum { TAIL = 16 };
 
 #define OPEN (UINT32_C(1) << 31)
 
+#define REGISTERS ((UINT64_C(1) << SW_REGS_MAX) - 1)
+
+_Static_assert(SW_ANALYZE_STATES <= 64, "unpacked has a bit for each");
 _Static_assert(sizeof(struct sw_val) == 16 && sizeof(struct sw_slot) == 32, "values are packed as they are");
 
 struct cursor {
@@ -69,7 +72,7 @@ static bool take_values(struct cursor *c, struct sw_val *to, size_t count)
     for (size_t i = 0; i < count; i++) {
         const uint8_t *bytes = (const uint8_t *)(c->words + c->at + 2 * i);
         if (bytes[offsetof(struct sw_val, base)] > SW_VAL_TABLE || bytes[offsetof(struct sw_val, deref)] > 1 ||
-            bytes[offsetof(struct sw_val, weak)] > 1)
+            bytes[offsetof(struct sw_val, weak)] > 1 || bytes[offsetof(struct sw_val, copy)] > 1)
             return false;
     }
     return take(c, to, count * 2);
@@ -90,6 +93,31 @@ static bool unpack_state(struct cursor *c, struct sw_state *state)
         return false;
     state->slot_count = (uint8_t)(masks.other >> 56);
     return take_values(c, &state->slots[0].at, state->slot_count * (size_t)2);
+}
+
+static bool pass_state(struct cursor *c)
+{
+    struct masks masks;
+    if (!take(c, &masks, 2) || masks.other >> 56 > SW_STATE_SLOTS)
+        return false;
+    for (uint64_t others = masks.other & REGISTERS; others != 0; others &= others - 1)
+        c->at += 2;
+    c->at += (masks.other >> 56) * 4;
+    return c->at <= c->count;
+}
+
+/* Most questions are about one block: states are unpacked when they are asked for. */
+const struct sw_state *sw_flow_state(struct sw_analysis *w, const struct sw_block *block)
+{
+    struct sw_state *state = &w->states[block->state];
+    struct cursor c = { w->packed, SW_ANALYZE_PACKED, w->state_at[block->state] };
+    const uint64_t bit = UINT64_C(1) << block->state;
+    if (w->unpacked & bit)
+        return state;
+    if (!unpack_state(&c, state))
+        memset(state, 0, sizeof *state);
+    w->unpacked |= bit;
+    return state;
 }
 
 /* ---- the whole ---- */
@@ -130,9 +158,12 @@ bool sw_analysis_unpack(struct sw_analysis *w, const struct sw_code *code, uint6
     if (w->block_count > SW_ANALYZE_BLOCKS || w->state_count > SW_ANALYZE_STATES ||
         !take(&c, w->blocks, w->block_count * sizeof w->blocks[0] / 8))
         return false;
-    for (unsigned i = 0; i < w->state_count; i++)
-        if (!unpack_state(&c, &w->states[i]))
+    w->unpacked = 0;
+    for (unsigned i = 0; i < w->state_count; i++) {
+        w->state_at[i] = (uint16_t)(c.at + (size_t)(words - w->packed));
+        if (!pass_state(&c))
             return false;
+    }
     for (unsigned i = 0; i < w->block_count; i++)
         if (w->blocks[i].state >= w->state_count)
             return false;

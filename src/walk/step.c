@@ -180,7 +180,6 @@ static bool arm64_call_before(const struct sw_question *q, uint64_t after)
 
 bool sw_is_behind_call(const struct sw_question *q, uint64_t after, uint64_t *target)
 {
-    uint8_t bytes[LONGEST_CALL];
     uint64_t slot = 0;
     *target = 0;
     if (q->walker->machine == SW_MACHINE_ARM64)
@@ -190,10 +189,11 @@ bool sw_is_behind_call(const struct sw_question *q, uint64_t after, uint64_t *ta
     /* The page in front may be missing: the shorter forms are asked for alone. */
     static const uint8_t sizes[] = { LONGEST_CALL, 5, 2 };
     for (unsigned i = 0; i < sizeof sizes; i++) {
-        const size_t size = sizes[i];
-        if (sw_memory_read(&q->walker->memory, after - size, bytes, size) != size)
+        size_t size;
+        const uint8_t *bytes = sw_fetch_code(&q->room->fetch, after - sizes[i], &size);
+        if (!bytes || size < sizes[i])
             continue;
-        if (!sw_x64_call_before(bytes, size, after, target, &slot))
+        if (!sw_x64_call_before(bytes, sizes[i], after, target, &slot))
             return false;
         if (slot && !sw_memory_word(&q->walker->memory, slot, target))
             *target = 0;
