@@ -1,5 +1,5 @@
 /*
- * x64 instructions → effects. The only room that includes Zydis.
+ * x64 instructions → effects. The only room that includes Zydis. Read by tables (quick.c), else by Zydis (zydis.c).
  */
 #ifndef SW_X64_X64_H
 #define SW_X64_X64_H

@@ -1,5 +1,6 @@
-/* Any bytes as x64 instructions and as a function: the decoder keeps its bounds, the analysis ends. */
+/* Any bytes as x64 instructions and as a function: the decoder keeps its bounds, its readers agree, analysis ends. */
 #include "analyze/analyze.h"
+#include "x64/decoded.h"
 #include "x64/x64.h"
 
 #include <stdlib.h>
@@ -30,6 +31,34 @@ static bool never(void *arg, const struct sw_rule *rule)
     return false;
 }
 
+static bool same(const struct sw_insn *a, const struct sw_insn *b)
+{
+    bool good = a->length == b->length && a->flow == b->flow && a->when == b->when && a->count == b->count &&
+                a->target == b->target && a->slot == b->slot;
+    for (unsigned i = 0; good && i < a->count; i++) {
+        const struct sw_effect *e = &a->effects[i], *f = &b->effects[i];
+        good = e->kind == f->kind && e->dst == f->dst && e->src == f->src && e->size == f->size && e->imm == f->imm;
+    }
+    return good;
+}
+
+/* Whatever the tables answer, from each byte on, is what Zydis' answer leads to. */
+static void check_readers(const struct input *in)
+{
+    for (size_t at = 0; at < in->size; at++) {
+        struct sw_x64_decoded quick, zydis;
+        struct sw_insn a, b;
+        if (!sw_x64_quick(in->data + at, in->size - at, BEGIN + at, &quick))
+            continue;
+        if (sw_x64_zydis(in->data + at, in->size - at, BEGIN + at, &zydis) != SW_OK)
+            abort();
+        sw_x64_effects(&quick, &a);
+        sw_x64_effects(&zydis, &b);
+        if (!same(&a, &b))
+            abort();
+    }
+}
+
 static void check_insn(const struct input *in)
 {
     struct sw_insn insn;
@@ -50,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     check_insn(&in);
+    check_readers(&in);
     const int32_t above = (int32_t)data[0] * 8;
     const uint64_t pc = BEGIN + data[size - 1] % size;
     if (sw_analyze_function(&code, BEGIN, BEGIN + size, pc, &work, &rule) == SW_OK && rule.cfa.reg >= SW_REGS_MAX)

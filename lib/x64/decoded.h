@@ -1,0 +1,109 @@
+/*
+ * One x64 instruction as far as it matters here: what it is, its first two operands, its memory operand, and everything
+ * it writes. Two decoders fill it (quick.c, zydis.c), one place says what it means (effects.c).
+ */
+#ifndef SW_X64_DECODED_H
+#define SW_X64_DECODED_H
+
+#include "base/effect.h"
+
+/* Instructions that mean something for the stack; ORDER sw_x64_op. Of any other only what it writes counts. */
+enum sw_x64_op {
+    SW_X64_OTHER = 0,
+    SW_X64_MOV,
+    SW_X64_MOVSXD,
+    SW_X64_LEA,
+    SW_X64_PUSH,
+    SW_X64_POP,
+    SW_X64_ADD,
+    SW_X64_SUB,
+    SW_X64_AND,
+    SW_X64_OR,
+    SW_X64_XOR,
+    SW_X64_CMP,
+    SW_X64_XCHG,
+    SW_X64_INC,
+    SW_X64_DEC,
+    SW_X64_LEAVE,
+    SW_X64_ENTER,
+    SW_X64_RET,
+    SW_X64_IRET,
+    SW_X64_CALL,
+    SW_X64_JMP,
+    SW_X64_BRANCH,
+    SW_X64_TRAP,
+    SW_X64_INT,
+    SW_X64_OPS
+};
+
+enum sw_x64_kind { SW_X64_NONE = 0, SW_X64_REG, SW_X64_MEM, SW_X64_IMM };
+
+/*
+ * reg      REG: the general register it is (a part of), or SW_NOREG.
+ * size     Bytes; of an immediate not told.
+ */
+struct sw_x64_operand {
+    uint8_t kind;
+    uint8_t reg;
+    uint8_t size;
+};
+
+/* The index register of an address that is none of the general ones. */
+enum { SW_X64_VECTOR_INDEX = 0x80 };
+
+/*
+ * base     A general register's number; SW_X64_RIP; SW_NOREG.
+ * index    A general register's number; SW_NOREG: none.
+ * segment  The address counts from fs or gs.
+ * narrow   Addresses are made of 32-bit registers.
+ * size     Bytes.
+ */
+struct sw_x64_memory {
+    uint8_t base;
+    uint8_t index;
+    uint8_t scale;
+    bool segment;
+    bool narrow;
+    uint16_t size;
+    int64_t disp;
+};
+
+/*
+ * when     BRANCH: enum sw_when.
+ * width    PUSH, POP: bytes.
+ * to       The first operand that the instruction names; from the second. Of OTHER not told.
+ * stores   Memory at `memory` is written.
+ * writes   A bit a general register that is written, named or not. Not told of instructions whose meaning says it.
+ * imm      Sign-extended the way the instruction does; of ENTER the frame's size, and `nested` its second one.
+ * memory   The memory operand named, else one that is written without being named.
+ */
+struct sw_x64_decoded {
+    uint64_t pc;
+    uint8_t op;
+    uint8_t length;
+    uint8_t when;
+    uint8_t width;
+    struct sw_x64_operand to, from;
+    bool stores;
+    bool nested;
+    uint16_t writes;
+    int64_t imm;
+    struct sw_x64_memory memory;
+};
+
+/*
+ * The instruction at `bytes` where it is one of the frequent encodings of opcodes.c; false: not answered, nothing is
+ * said about it. Where it answers, sw_x64_effects makes the same of it as of sw_x64_zydis' answer
+ * (test/unit/x64_quick.c).
+ *
+ * Source   Intel SDM vol. 2, chapter 2 and appendix A.
+ */
+bool sw_x64_quick(const uint8_t *bytes, size_t size, uint64_t pc, struct sw_x64_decoded *d);
+
+/* The instruction at `bytes`, whichever it is. Returns as sw_decode_fn does. */
+SW_NODISCARD enum sw_status sw_x64_zydis(const uint8_t *bytes, size_t size, uint64_t pc, struct sw_x64_decoded *d);
+
+/* What the instruction does to registers and stack. Effects behind insn->count are left as they are. */
+void sw_x64_effects(const struct sw_x64_decoded *d, struct sw_insn *insn);
+
+#endif
