@@ -88,7 +88,7 @@ clrmd: deps $(EXAMPLES)
 accuracy: deps archive
 	@test/accuracy/accuracy.sh $(BUILD)
 
-audit: deps $(EXAMPLES)
+audit: deps $(EXAMPLES) $(ORACLE)
 	@mk/audit.sh $(BUILD)
 
 bench: deps

@@ -1,7 +1,8 @@
 #!/bin/sh
 # audit.sh BUILD [FILE...]: unwind tables beside what their instructions say; without files, those of this machine's
-# twenty largest libraries, of libc, of CoreCLR and its core library, and of mingw-w64's DLLs. What each file gave is in
-# BUILD/log/audit; the last line sums up: audit: E of T instructions equal (P %), wrong at full trust W
+# twenty largest libraries, of libc, of CoreCLR and its core library, and of mingw-w64's DLLs; then also what Wine makes of
+# Windows unwind data and what the ReadyToRun compiler makes of images that the SDK has none of (WITH=files: without these).
+# What each gave is in BUILD/log/audit; the last line sums up: audit: E of T instructions equal (P %), wrong at full trust W
 set -eu
 cd "$(dirname "$0")/.."
 build=$1
@@ -31,14 +32,63 @@ largest() {
     done
 }
 
+with=${WITH:-files}
 if [ $# -eq 0 ]; then
+    with=${WITH:-all}
     set -- $(largest) "$libraries/libc.so.6" $(runtime libcoreclr.so) $(runtime System.Private.CoreLib.dll) \
         $(find "$mingw" -path '*-win32/*.dll' 2>/dev/null)
 fi
+
+# The largest first, a line for each as it is done; meanwhile those that take long say how far they are.
+echo "audit: $# files"
 printf '%s\n' "$@" | xargs -P "$(nproc)" -I{} sh -c '
     report=$2/$(basename "$3").txt
-    timeout 3600 "$1/examples/audit" "$3" >"$report" 2>&1 || echo "failed: $3, see $report"
-    sed -n "s|^  equal|$(printf "%-30s" "$(basename "$3")") equal|p" "$report"' audit "$build" "$log" {}
-sed -n 's/^audit: \([0-9]*\) of \([0-9]*\) .*trust \([0-9]*\)$/\1 \2 \3/p' "$log"/*.txt |
-    awk '{ e += $1; t += $2; w += $3 }
-         END { printf "audit: %d of %d instructions equal (%.4f %%), wrong at full trust %d\n", e, t, t ? 100 * e / t : 100, w }'
+    timeout 3600 "$1/examples/audit" -p "$3" >"$report" || echo "failed: $3, see $report"
+    finished=$(cat "$2"/*.txt | grep -c "^audit: ")
+    sed -n "s|^  equal|$(printf "[%d/%d] %-30s" "$finished" "$4" "$(basename "$3")") equal|p" "$report"' audit "$build" "$log" {} $#
+
+# other NAME SCRIPT...: another judge; its last line, or why there is none, and what was wrong.
+other() {
+    name=$1
+    shift
+    echo "$name: running, see $log/$name"
+    "$@" >"$log/$name" 2>&1 || echo "$name: failed, see $log/$name"
+    grep '^not ok' "$log/$name" | head -n 5 || :
+    if grep -q '# SKIP' "$log/$name"; then
+        sed -n "s/^ok.*# SKIP/$name: skipped:/p" "$log/$name"
+    fi
+    tail -n 1 "$log/$name" | grep -v '# SKIP' || :
+}
+
+if [ "$with" = all ]; then
+    other wine test/oracle/pe_wine.sh "$build" all
+    other readytorun test/oracle/clr_images.sh "$build"
+fi
+
+# Reports end with the same three lines as these: each number is added to the one at its place.
+cat "$log"/*.txt | awk '
+    function percent(part, whole) { return whole ? 100 * part / whole : 100 }
+    /^by trust right/ {
+        for (i = 4; i <= NF; i++) {
+            word = $i
+            sub(/,$/, "", word)
+            if (word ~ /^[0-9]+[/][0-9]+$/) {
+                split(word, n, "/")
+                if (!(name in right)) levels[++count] = name
+                right[name] += n[1]
+                wrong[name] += n[2]
+            } else if (word ~ /^[0-9]+$/)
+                other[name] += word
+            else
+                name = word
+        }
+    }
+    /^without functions/ { e += $7; t += $9 }
+    /^audit: / { E += $2; T += $4; W += $NF }
+    END {
+        printf "by trust right/wrong: "
+        for (i = 1; i <= count; i++) printf "%s %d/%d, ", levels[i], right[levels[i]], wrong[levels[i]]
+        printf "register lost %d, table false %d\n", other["lost"], other["false"]
+        printf "without functions whose table contradicts itself: %d of %d instructions equal (%.4f %%)\n", e, t, percent(e, t)
+        printf "audit: %d of %d instructions equal (%.4f %%), wrong at full trust %d\n", E, T, percent(E, T), W
+    }'

@@ -20,13 +20,14 @@ struct note {
 };
 
 /*
- * ring    ring_words, a power of two. head counts words from the beginning of time.
+ * ring    ring_words, all that is left of the memory. head counts words from the beginning of time.
  * places  By hash of a function: 1 + where its entry begins, in words from the beginning of time.
  */
 struct sw_kept {
     struct sw_alloc alloc;
     size_t bytes;
-    uint64_t ring_words, place_count, note_count; /* powers of two */
+    uint64_t ring_words;
+    uint64_t place_count, note_count; /* powers of two */
     _Atomic uint64_t head, hits, misses, outdated;
     struct note *notes;
     _Atomic uint64_t *places;
@@ -69,7 +70,7 @@ enum sw_status sw_kept_create(const struct sw_alloc *alloc, size_t bytes, struct
     k->notes = (struct note *)(k + 1);
     k->places = (_Atomic uint64_t *)(k->notes + k->note_count);
     k->ring = k->places + k->place_count;
-    k->ring_words = power_below((bytes - (size_t)((char *)k->ring - (char *)k)) / 8);
+    k->ring_words = (bytes - (size_t)((char *)k->ring - (char *)k)) / sizeof *k->ring;
     *kept = k;
     return SW_OK;
 }
@@ -147,7 +148,7 @@ static bool is_there(const struct sw_kept *kept, uint64_t at, uint64_t size)
 /* Copies the entry at `at` out; its size, or 0. */
 static uint64_t copy_out(const struct sw_kept *kept, uint64_t at, uint64_t *words, uint64_t room)
 {
-    const uint64_t first = at & (kept->ring_words - 1);
+    const uint64_t first = at % kept->ring_words;
     if (!is_there(kept, at, HEAD_WORDS) || first + HEAD_WORDS > kept->ring_words)
         return 0;
     const uint64_t size = count(&kept->ring[first + 1]);
@@ -164,7 +165,7 @@ static uint64_t take(struct sw_kept *kept, uint64_t size)
 {
     uint64_t at = count(&kept->head), begin;
     do {
-        const uint64_t left = kept->ring_words - (at & (kept->ring_words - 1));
+        const uint64_t left = kept->ring_words - (at % kept->ring_words);
         begin = left < size ? at + left : at;
     } while (!atomic_compare_exchange_weak_explicit(&kept->head, &at, begin + size, memory_order_acq_rel,
                                                     memory_order_relaxed));
@@ -184,7 +185,7 @@ static void keep(struct sw_kept *kept, struct sw_analysis *w, uint64_t stamp)
         return;
     memcpy(w->packed, &entry, sizeof entry);
     w->packed[0] = checksum(w->packed, entry.size);
-    const uint64_t at = take(kept, entry.size), first = at & (kept->ring_words - 1);
+    const uint64_t at = take(kept, entry.size), first = at % kept->ring_words;
     for (uint64_t i = 0; i < entry.size; i++)
         atomic_store_explicit(&kept->ring[first + i], w->packed[i], memory_order_relaxed);
     atomic_store_explicit(place_of(kept, w->begin, w->end), at + 1, memory_order_release);

@@ -87,6 +87,8 @@ for check in test/check/*.sh; do
 done
 run examples 300 test/examples.sh "$build"
 run oracle-cfi 300 test/oracle/cfi.sh "$build"
+run oracle-wine 300 test/oracle/pe_wine.sh "$build"
+run hostile 300 test/audit/hostile.sh "$build"
 run system 300 test/system/run.sh "$build"
 run step 600 test/step/run.sh "$build"
 run clrmd 600 test/clrmd/test.sh "$build"

@@ -103,7 +103,7 @@ struct sw_walker {
  * Working memory of one walk: nothing else is needed. Uninitialised is fine; holds nothing between walks.
  * One walk at a time per scratch.
  */
-#define SW_SCRATCH_BYTES 229376
+#define SW_SCRATCH_BYTES 335872
 struct sw_scratch {
     uint64_t room[SW_SCRATCH_BYTES / 8];
 };

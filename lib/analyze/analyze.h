@@ -11,9 +11,10 @@
 
 enum {
     SW_ANALYZE_STATES = 48,
-    SW_ANALYZE_BLOCKS = 4096,
+    SW_ANALYZE_BLOCKS = 8192,
     SW_ANALYZE_INSNS = 65536,
-    SW_ANALYZE_SEEN = 65536,
+    SW_ANALYZE_SEEN = 131072,
+    SW_ANALYZE_NEAR = 65536, /* of a function whose end is not known */
     SW_ANALYZE_DEAD = 64,
     SW_ANALYZE_TABLES = 16,
     SW_ANALYZE_PACKED = SW_ANALYZE_BLOCKS
@@ -75,6 +76,7 @@ struct sw_analysis {
     uint16_t at_block; /* the block that `at` was taken from last; at_pc: where it holds */
     uint64_t at_pc;
     uint64_t pc;                            /* of the instruction that is followed now */
+    uint64_t window;                        /* how much behind begin `seen` and `starts` tell of */
     uint32_t dead[SW_ANALYZE_DEAD];         /* places behind calls that do not return, from begin: not gone to */
     uint64_t dead_targets[SW_ANALYZE_DEAD]; /* what they call */
     union {                                 /* what only a run needs, and room for a packed analysis */

@@ -21,22 +21,22 @@ enum {
 static void mark_seen(struct sw_analysis *w, uint64_t pc, unsigned length)
 {
     const uint64_t from = pc - w->begin;
-    if (from < SW_ANALYZE_SEEN)
+    if (from < w->window)
         w->starts[from / 8] |= (uint8_t)(1u << from % 8);
-    for (uint64_t at = from, end = from + length; at < end && at < SW_ANALYZE_SEEN; at++)
+    for (uint64_t at = from, end = from + length; at < end && at < w->window; at++)
         w->seen[at / 8] |= (uint8_t)(1u << at % 8);
 }
 
 bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address)
 {
     const uint64_t at = address - w->begin;
-    return at < SW_ANALYZE_SEEN && (w->seen[at / 8] >> at % 8 & 1);
+    return at < w->window && (w->seen[at / 8] >> at % 8 & 1);
 }
 
 bool sw_flow_is_start(const struct sw_analysis *w, uint64_t address)
 {
     const uint64_t at = address - w->begin;
-    return at < SW_ANALYZE_SEEN && (w->starts[at / 8] >> at % 8 & 1);
+    return at < w->window && (w->starts[at / 8] >> at % 8 & 1);
 }
 
 /* ---- states and blocks ---- */
@@ -421,11 +421,10 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
     return false;
 }
 
-/* How much of `seen` may be looked at. */
-static size_t seen_bytes(uint64_t begin, uint64_t end)
+static uint64_t window_of(uint64_t begin, uint64_t end)
 {
-    const uint64_t most = SW_ANALYZE_SEEN / 8, wanted = end > begin ? (end - begin) / 8 + 2 : most;
-    return (size_t)(wanted < most ? wanted : most);
+    const uint64_t wanted = end > begin ? end - begin + 16 : SW_ANALYZE_NEAR;
+    return wanted < SW_ANALYZE_SEEN ? wanted : SW_ANALYZE_SEEN;
 }
 
 void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t begin, uint64_t end, bool forward,
@@ -443,8 +442,9 @@ void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t b
     w->at_block = SW_NO_BLOCK;
     w->unpacked = UINT64_MAX;
     memset(w->hash, 0, sizeof w->hash);
-    memset(w->seen, 0, seen_bytes(begin, end));
-    memset(w->starts, 0, seen_bytes(begin, end));
+    w->window = window_of(begin, end);
+    memset(w->seen, 0, (size_t)(w->window + 7) / 8);
+    memset(w->starts, 0, (size_t)(w->window + 7) / 8);
     sw_state_start(&w->current);
     w->current.has_distance = fp_above_sp != NULL;
     w->current.fp_above_sp = fp_above_sp ? *fp_above_sp : 0;

@@ -14,7 +14,7 @@ static bool was_seen(const struct sw_analysis *w, uint64_t at)
 /* Not to be entered again. */
 static void pass_over(struct sw_analysis *w, uint64_t at, unsigned length)
 {
-    for (uint64_t end = at + length; at < end && at < SW_ANALYZE_SEEN; at++)
+    for (uint64_t end = at + length; at < end && at < w->window; at++)
         w->seen[at / 8] |= (uint8_t)(1u << at % 8);
 }
 
@@ -39,7 +39,7 @@ static unsigned likelihood(struct sw_analysis *w, const struct sw_block *block, 
 
 bool sw_flow_may_have_gap(struct sw_analysis *w, uint64_t pc)
 {
-    if (pc - w->begin >= (w->end ? w->end - w->begin : SW_ANALYZE_SEEN))
+    if (pc - w->begin >= (w->end ? w->end - w->begin : SW_ANALYZE_NEAR))
         return false;
     for (unsigned i = 0; i < w->block_count; i++)
         if (likelihood(w, &w->blocks[i], pc) != 0)
@@ -73,7 +73,7 @@ static const struct sw_block *likely_origin(struct sw_analysis *w, uint64_t gap)
 static bool is_padding(struct sw_analysis *w, uint64_t at)
 {
     struct sw_insn insn;
-    while (at < SW_ANALYZE_SEEN && !was_seen(w, at)) {
+    while (at < w->window && !was_seen(w, at)) {
         if (!sw_flow_insn(w, w->begin + at, &insn) || insn.flow == SW_FLOW_TRAP) {
             pass_over(w, at, 1);
             return true;
@@ -103,7 +103,7 @@ static uint64_t next_gap(struct sw_analysis *w, uint64_t stop)
 bool sw_flow_enter_gap(struct sw_analysis *w, uint64_t pc)
 {
     const uint64_t wanted = pc - w->begin + 1;
-    const uint64_t stop = wanted < SW_ANALYZE_SEEN ? wanted : SW_ANALYZE_SEEN;
+    const uint64_t stop = wanted < w->window ? wanted : w->window;
     const uint64_t at = next_gap(w, stop);
     if (at == stop)
         return false;

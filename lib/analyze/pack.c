@@ -181,7 +181,7 @@ static uint32_t line_of(const struct sw_analysis *w, const struct sw_block *bloc
     uint64_t end = block->address;
     while (sw_flow_was_seen(w, end) && (end == block->address || sw_flow_block(w, end) == SW_NO_BLOCK))
         end++;
-    if (end - w->begin >= SW_ANALYZE_SEEN)
+    if (end - w->begin >= w->window)
         return 0;
     const bool meets = end != block->address && sw_flow_block(w, end) != SW_NO_BLOCK;
     return (uint32_t)(end - block->address) | (meets ? 0 : OPEN);

@@ -129,6 +129,8 @@ static bool worth_keeping(struct sw_val v, enum sw_machine machine)
 {
     const unsigned n = v.base - 1u;
     const uint64_t kept = sw_regs_nonvolatile(machine) | frame_makers(machine);
+    if (v.base == SW_VAL_NEAR)
+        return true; /* a switch's table */
     if (!is_place(v) || v.weak)
         return false;
     return v.base == SW_VAL_POINT || (n < SW_REGS_MAX && (kept >> n & 1));
@@ -331,12 +333,10 @@ static bool outlives(const struct sw_state *state, enum sw_machine machine, unsi
         return forward && is_place(v) && ((kept | frame_makers(machine)) >> n & 1);
     if (n == sw_regs_fp_number(machine) && is_place(v))
         return true;
-    if (is_anchor(v, machine) || may_be_probed(v) || (v.copy && (kept >> n & 1)))
+    if (is_anchor(v, machine) || may_be_probed(v) || (v.copy && (kept >> n & 1)) || v.base == SW_VAL_NEAR)
         return true;
     if (frame_makers(machine) >> n & 1)
         return is_place(v);
-    if (v.base == SW_VAL_NEAR)
-        return kept >> n & 1;
     return v.base != sw_regs_sp_number(machine) + 1 && v.base <= SW_REGS_MAX && worth_keeping(v, machine);
 }
 

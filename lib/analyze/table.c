@@ -14,7 +14,7 @@ static bool is_near(const struct sw_analysis *w, uint64_t address)
 {
     if (w->end != 0)
         return address - w->begin < w->end - w->begin;
-    return address - w->pc + SW_ANALYZE_SEEN < 2 * (uint64_t)SW_ANALYZE_SEEN;
+    return address - w->pc + SW_ANALYZE_NEAR < 2 * (uint64_t)SW_ANALYZE_NEAR;
 }
 
 bool sw_flow_may_be_table(const struct sw_analysis *w, uint64_t address)

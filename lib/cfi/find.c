@@ -285,15 +285,15 @@ size_t sw_cfi_index(const struct sw_cfi *cfi, struct sw_cfi_entry *entries, size
 static bool nth_range(const struct sw_cfi *cfi, const struct table *table, uint64_t n, struct sw_cfi_cover *range)
 {
     struct sw_cfi_fde fde = { .begin = 0 };
-    *range = (struct sw_cfi_cover){ 0, 0 };
+    *range = (struct sw_cfi_cover){ 0 };
     if (table->count == 0) {
         if (n >= cfi->index_count)
             return false;
-        *range = (struct sw_cfi_cover){ cfi->index[n].begin, cfi->index[n].end };
+        *range = (struct sw_cfi_cover){ cfi->index[n].begin, cfi->index[n].end, 0, 0 };
         return true;
     }
     if (n < table->count && fde_of_entry(cfi, table, n, &fde) == SW_OK)
-        *range = (struct sw_cfi_cover){ fde.begin, fde.end };
+        *range = (struct sw_cfi_cover){ fde.begin, fde.end, 0, 0 };
     return n < table->count;
 }
 

@@ -7,6 +7,8 @@
 #include "base/expr.h"
 #include "cfi/record.h"
 
+enum { WORD = 8 }; /* of both machines */
+
 /* How an operand is stored and what it counts. */
 enum operand {
     NONE = 0,
@@ -93,7 +95,7 @@ static const struct row rows[0x40] = {
  * rule      The row so far; expressions are not reduced in it.
  * at        The address the row begins at.  pc  Where to stop.
  * initial   The rule after the CIE, once has_initial; kept: states remembered, the last at kept[depth - 1].
- * ra        The register of the return address column.
+ * ra        The register of the return address column.  pushes, places: see struct sw_cfi_cover.
  */
 struct machine {
     const struct sw_cfi *cfi;
@@ -104,6 +106,7 @@ struct machine {
     uint64_t pc;
     unsigned depth;
     unsigned ra;
+    unsigned pushes, places;
     bool has_initial;
     bool is_done;
 };
@@ -294,12 +297,19 @@ static enum sw_status define_cfa(struct machine *m, const struct insn *insn)
             return SW_E_UNSUPPORTED;
         cfa->reg = (uint8_t)number;
     }
-    return insn->row->action == CFA_REG ? SW_OK : set_offset(cfa, insn->second);
+    if (insn->row->action == CFA_REG)
+        return SW_OK;
+    const int32_t before = cfa->off;
+    const enum sw_status status = set_offset(cfa, insn->second);
+    m->pushes += m->has_initial && cfa->off == (int64_t)before + WORD;
+    return status;
 }
 
 static enum sw_status do_insn(struct machine *m, const struct insn *insn)
 {
-    switch (insn->row->action) {
+    const uint8_t action = (uint8_t)insn->row->action;
+    m->places += m->has_initial && (action == LOCATE || action == LOCATE_BLOCK || action == COPY);
+    switch (action) {
     case ADVANCE:
         return advance(m, insn->first);
     case SET_PC:
@@ -396,7 +406,7 @@ static enum sw_status rule_of_table(const struct sw_cfi *cfi, uint64_t pc, struc
     if (status != SW_OK)
         return status;
     if (cover)
-        *cover = (struct sw_cfi_cover){ fde.begin, fde.end };
+        *cover = (struct sw_cfi_cover){ fde.begin, fde.end, 0, 0 };
     struct machine m = { .cfi = cfi, .fde = &fde, .work = work, .rule = rule, .at = fde.begin, .pc = pc };
     m.ra = sw_dwarf_reg(cfi->machine, fde.cie.ra);
     if (m.ra == SW_REGS_MAX)
@@ -405,7 +415,10 @@ static enum sw_status rule_of_table(const struct sw_cfi *cfi, uint64_t pc, struc
     rule->expr = cfi->frame.bytes;
     rule->flags = fde.cie.is_signal ? SW_RULE_SIGNAL : 0;
     rule->r[m.ra].kind = SW_LOC_SAME; /* until something is said about it */
-    return run_both(&m);
+    const enum sw_status ran = run_both(&m);
+    if (cover)
+        *cover = (struct sw_cfi_cover){ fde.begin, fde.end, m.pushes, m.places };
+    return ran;
 }
 
 enum sw_status sw_cfi_rule(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_work *work, struct sw_rule *rule,

@@ -189,15 +189,26 @@ static bool show(struct audit *a, uint64_t pc, uint8_t *behind, uint8_t *length)
     return a->sink(a->arg, &out);
 }
 
+/* By the table, in front of the first instruction and of the first that does something: cold parts begin with filler.
+ */
+static bool begins_as_entry(struct audit *a)
+{
+    struct sw_insn insn;
+    uint64_t pc = a->function.begin;
+    while (is_filler(a, pc) && decode(a, pc, &insn))
+        pc += insn.length;
+    return sw_audit_table_rule(&a->file, a->entry, a->function.begin, &a->table) == SW_OK && is_entry(&a->table) &&
+           (pc >= a->function.end ||
+            (sw_audit_table_rule(&a->file, a->entry, pc, &a->table) == SW_OK && is_entry(&a->table)));
+}
+
 static bool audit_entry(struct audit *a)
 {
     uint8_t behind = SW_AUDIT_BEHIND_NOTHING, length = 1;
     sw_audit_entry(&a->file, a->entry, &a->function);
     clip(a);
     a->is_filling = false;
-    a->function.is_entry = sw_audit_is_called(&a->file, a->entry) &&
-                           sw_audit_table_rule(&a->file, a->entry, a->function.begin, &a->table) == SW_OK &&
-                           is_entry(&a->table);
+    a->function.is_entry = sw_audit_is_called(&a->file, a->entry) && begins_as_entry(a);
     survey(a);
     if (a->function.is_entry && a->function.end > a->function.begin)
         sw_analyze_run(&a->code, a->function.begin, a->flags & SW_AUDIT_END_UNKNOWN ? 0 : a->function.end, &a->work);

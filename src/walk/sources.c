@@ -219,6 +219,19 @@ static enum sw_status from_function(const struct sw_question *q)
     return doubt(q, has_called);
 }
 
+/*
+ * A way forward that leads to no caller that has called: interpreters and other code of JITs have a frame pointer more
+ * often than that is right.
+ */
+static enum sw_status doubt_way(const struct sw_question *q)
+{
+    if (!is_foreign(q))
+        return SW_OK;
+    q->room->doubted = q->room->rule;
+    q->room->has_doubted = true;
+    return SW_E_NO_RULE;
+}
+
 /* What was doubted, when nothing else is known. */
 static enum sw_status from_doubted(const struct sw_question *q)
 {
@@ -290,9 +303,11 @@ static enum sw_status from_forward(const struct sw_question *q)
         return SW_OK;
     if (!found && sw_starts_find(q, &code))
         return SW_OK;
+    if (!found && !s.has_plain)
+        return SW_E_NO_RULE;
     q->room->rule = q->room->plain;
     q->room->rule.trust = SW_TRUST_GUESS;
-    return found || s.has_plain ? SW_OK : SW_E_NO_RULE;
+    return found ? SW_OK : doubt_way(q);
 }
 
 /* ---- the frame pointer, and code that cannot be read ---- */
@@ -316,7 +331,8 @@ static enum sw_status from_frame_pointer(const struct sw_question *q)
     uint64_t target, next;
     if (!sw_regs_has(regs, fp) || sw_regs_fp(regs) < sw_regs_sp(regs) || sw_regs_fp(regs) % 8 != 0)
         return SW_E_NO_RULE;
-    if (!sw_memory_word(&q->walker->memory, sw_regs_fp(regs), &next) || (next != 0 && next <= sw_regs_fp(regs)))
+    if (!sw_memory_word(&q->walker->memory, sw_regs_fp(regs), &next) ||
+        (next != 0 && next <= sw_regs_fp(regs) && !is_foreign(q))) /* the caller may use its own for anything */
         return SW_E_NO_RULE;
     sw_rule_init(rule, regs->machine, SW_SOURCE_FRAME_POINTER, SW_TRUST_GUESS);
     for (unsigned n = 0; n < SW_REGS_MAX; n++)

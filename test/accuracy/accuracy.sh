@@ -17,6 +17,8 @@ mkdir -p "$programs"
 # NAME | dev or held | command | its package | options of accuracy | environment | arguments
 # held: held out. Looked at by nobody while the library is changed, and summed up apart.
 subjects() {
+    agent=
+    [ ! -f "$programs/libjvmti_map.so" ] || agent=-agentpath:$programs/libjvmti_map.so
     cat <<END
 gzip|dev|gzip|gzip|-w 3||-c $programs/text
 xz|held|xz|xz-utils|-w 3||-c $programs/text
@@ -29,7 +31,7 @@ ruby|held|ruby|ruby|-w 6||--disable=gems $programs/work.rb
 throws|dev|$programs/throws||-s 600000||
 handlers|dev|$programs/handlers||||
 node|dev|node|nodejs|-a 700 -w 12||--perf-basic-prof $here/work.js
-java|dev|java|default-jre-headless|-a 1500 -w 12||-XX:+UseSerialGC -cp $programs Work
+java|dev|java|default-jre-headless|-a 1500 -w 12||$agent -XX:+UseSerialGC -cp $programs Work
 dotnet|dev|dotnet||-a 1500 -w 12|DOTNET_PerfMapEnabled=3 DOTNET_EnableDiagnostics=0|$build/dotnet/managed/managed.dll
 mono|held|mono|mono-runtime|-a 700 -w 12||$programs/Work.exe
 END

@@ -1,7 +1,7 @@
 #!/bin/sh
-# build.sh OUT: compiles what accuracy.sh steps besides installed programs into OUT: throws, handlers; and without any unwind
-# table of their own, by gcc and clang at five levels, joined-COMPILER-LEVEL (the programs of the single-step test in one)
-# and mixed-COMPILER-LEVEL (generated functions of mixed shapes).
+# build.sh OUT: compiles what accuracy.sh steps besides installed programs into OUT: throws, handlers, Java's agent; and without
+# any unwind table of their own, by gcc and clang at five levels, joined-COMPILER-LEVEL (the programs of the single-step test in
+# one) and mixed-COMPILER-LEVEL (generated functions of mixed shapes).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?build.sh OUT}
@@ -53,5 +53,13 @@ for cc in gcc clang; do
         mixed "$cc" "$level"
     done
 done
+# The agent that gives Java a perf map; without a JDK Java is walked without one.
+jdk=$(dirname "$(dirname "$(readlink -f "$(command -v javac || echo /)")")")
+if [ -f "$jdk/include/jvmti.h" ]; then
+    newer "$out/libjvmti_map.so" || gcc -O2 -std=c11 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared -I"$jdk/include" \
+        -I"$jdk/include/linux" "$here/programs/jvmti_map.c" -o "$out/libjvmti_map.so"
+else
+    echo "accuracy: no jvmti.h: Java without a perf map"
+fi
 newer "$out/handlers" || gcc -O2 -std=c11 -D_GNU_SOURCE "$here/programs/handlers.c" -o "$out/handlers"
 ! command -v g++ >/dev/null 2>&1 || newer "$out/throws" || g++ -O2 -std=c++17 "$here/programs/throws.cc" -o "$out/throws"

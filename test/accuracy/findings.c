@@ -52,11 +52,14 @@ static void print_place(FILE *to, struct trace *trace, uint64_t pc)
 {
     const struct symbol *symbol = symbols_find(&trace->judge.symbols, pc);
     struct sw_image image;
+    struct sw_range range;
     fprintf(to, "%" PRIx64 " %s", pc, symbols_name(&trace->judge.symbols, symbol));
     if (symbol)
         fprintf(to, "+0x%" PRIx64, pc - symbol->begin);
     if (sw_images_find(trace->judge.images, pc, &image) == SW_OK)
         fprintf(to, " [%s 0x%" PRIx64 "]", image.path, pc - image.bias);
+    if (sw_codemap_find(trace->judge.jit, pc, &range) == SW_OK)
+        fprintf(to, " [%s 0x%" PRIx64 "]", sw_kind_name((enum sw_kind)range.kind), pc - range.begin);
 }
 
 static size_t instruction(struct trace *trace, uint64_t pc, char *text, size_t size)
@@ -103,6 +106,8 @@ static void print_code(FILE *to, struct trace *trace, uint64_t pc, uint64_t begi
 
 static void print_group(FILE *to, struct trace *trace, const struct group *group, bool code)
 {
+    static const uint8_t numbers[SHADOW_NONVOLATILE] = { 3, 5, 12, 13, 14, 15 };
+    static const char *const names[SHADOW_NONVOLATILE] = { "rbx", "rbp", "r12", "r13", "r14", "r15" };
     const struct step_walk *w = &group->miss->walk;
     fprintf(to, "%" PRIu64 " walks at %zu places: frame %u %s, %s/%s, stop %s; its callee is ", group->times,
             group->places, w->at, score_verdict_name((enum step_verdict)w->whole),
@@ -114,12 +119,13 @@ static void print_group(FILE *to, struct trace *trace, const struct group *group
     fprintf(to, "\n  got      sp %" PRIx64 " pc ", w->got.sp);
     print_place(to, trace, w->got.pc);
     for (unsigned n = 0; n < SHADOW_NONVOLATILE && w->whole == STEP_WRONG_REGISTER; n++)
-        if (w->got.nv[n] != w->expected.nv[n])
-            fprintf(to, "\n  nonvolatile register %u: expected %" PRIx64 ", got %" PRIx64 " if known", n,
-                    w->expected.nv[n], w->got.nv[n]);
+        if ((w->known >> numbers[n] & 1) && w->got.nv[n] != w->expected.nv[n])
+            fprintf(to, "\n  %s: expected %" PRIx64 ", got %" PRIx64, names[n], w->expected.nv[n], w->got.nv[n]);
     fprintf(to, "\n  the walk began at ");
     print_place(to, trace, group->miss->pc);
     fprintf(to, "\n");
+    if (code && w->at > 1)
+        print_code(to, trace, group->miss->pc, function_of(trace, group->miss->pc));
     if (code)
         print_code(to, trace, w->from, group->begin);
 }

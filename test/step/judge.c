@@ -144,6 +144,13 @@ static void walker_for(const struct judge *j, enum step_mode mode, struct sw_wal
                                   .flags = mode == STEP_TABLES ? 0 : SW_WALK_NO_TABLES };
 }
 
+/* Code that was made since the perf map was read. */
+static bool is_unheard_of(const struct judge *j, const struct sw_frame *frame)
+{
+    const struct sw_map *map = frame->code.begin == frame->code.end ? target_map_at(j->target, frame->lookup) : NULL;
+    return map && map->executable && !target_is_file(map);
+}
+
 /* A return address that was written over leads elsewhere: the end of a throw does so. Then nobody can tell the truth.
  */
 static bool is_overwritten(const struct judge *j, const struct shadow_entry *truth)
@@ -151,8 +158,15 @@ static bool is_overwritten(const struct judge *j, const struct shadow_entry *tru
     return !truth->interrupted && !truth->assumed && target_word(j->target, truth->slot) != truth->regs.pc;
 }
 
-/* One frame against the truth, null: there should be none. Fills in `got` and `known`. */
-static enum step_verdict judge_frame(const struct sw_frame *frame, const struct shadow_entry *truth,
+/* The return address lies elsewhere by now: V8's code copies it to push arguments in front of it. */
+static bool is_moved(const struct judge *j, const struct shadow_entry *truth, const struct sw_frame *frame)
+{
+    return truth && is_overwritten(j, truth) && sw_regs_pc(&frame->regs) == truth->regs.pc &&
+           target_word(j->target, sw_regs_sp(&frame->regs) - 8) == truth->regs.pc;
+}
+
+/* One frame against the truth, null: there should be none. moved: its sp may differ. Fills in `got` and `known`. */
+static enum step_verdict judge_frame(const struct sw_frame *frame, const struct shadow_entry *truth, bool moved,
                                      struct step_walk *walk)
 {
     static const uint8_t order[SHADOW_NONVOLATILE] = { SW_X64_RBX, SW_X64_RBP, SW_X64_R12,
@@ -167,7 +181,7 @@ static enum step_verdict judge_frame(const struct sw_frame *frame, const struct 
     if (!truth)
         return STEP_TOO_FAR;
     const uint64_t off = walk->got.sp - truth->regs.sp;
-    const bool is_sp = off == 0 || (truth->loose && off + LOOSE <= 2 * LOOSE);
+    const bool is_sp = off == 0 || ((truth->loose || moved) && off + LOOSE <= 2 * LOOSE);
     if (walk->got.pc != truth->regs.pc || !is_sp || frame->exact != truth->interrupted)
         return STEP_WRONG_PLACE;
     for (unsigned n = 0; n < SHADOW_NONVOLATILE && !truth->assumed; n++)
@@ -199,9 +213,10 @@ static void judge_walk(struct judge *j, enum step_mode mode, const struct sw_reg
         if (expected)
             out->expected = expected->regs;
         if (more)
-            verdict = judge_frame(&walk.frame, expected, out);
+            verdict = judge_frame(&walk.frame, expected, is_moved(j, expected, &walk.frame), out);
         else if (expected)
             verdict = STEP_CUT;
+        out->unheard_of = out->unheard_of || (more && is_unheard_of(j, &walk.frame));
         if (out->at == 1)
             out->first = (uint8_t)verdict;
         if (more)
@@ -254,6 +269,10 @@ void judge_sample(struct judge *j, const struct user_regs_struct *u, const struc
             (m == STEP_BOUNDS && sample->place != STEP_PLT && sw_codemap_find(j->bounds, u->rip, NULL) != SW_OK))
             continue;
         judge_walk(j, (enum step_mode)m, &start, truth, &sample->walks[m]);
+        if (m == STEP_TABLES && sample->walks[m].unheard_of) { /* once more with what the map has got since */
+            read_perfmap(j);
+            judge_walk(j, STEP_TABLES, &start, truth, &sample->walks[m]);
+        }
         const double end = judge_clock();
         j->spent[m] += end - begin;
         begin = end;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { EPILOGUE_INSNS = 5, FAR = 4096, ON_THE_WAY = 4096 };
+enum { EPILOGUE_INSNS = 5, FAR = 4096, ON_THE_WAY = 4096, BUILDING = 1 << 17 };
 
 static struct shadow_regs watched(const struct user_regs_struct *u)
 {
@@ -74,14 +74,17 @@ static bool is_of_landing(const struct step_walk *w, const struct shadow_regs *l
 /*
  * A jump out of frames has happened (longjmp, the end of a throw). While it was prepared the landing's registers were
  * written over those that were saved in frames to be left, and just before it the unwind tables tell where it leads,
- * and rightly so: a walk that said that is right.
+ * and rightly so: a walk that said that is right. The same of a frame that was built by hand (deoptimisation) and is
+ * returned to at last: nobody had called from it.
+ *
+ * within   How many steps ago such a walk may have been.
  */
-static void forgive_leaving(struct trace *trace, const struct shadow_regs *after)
+static void forgive_landing(struct trace *trace, const struct shadow_regs *after, uint64_t within)
 {
     for (size_t i = 0; i < trace->recent_count; i++)
         for (unsigned m = 0; m < STEP_MODES; m++) {
             struct step_walk *w = &recent(trace, i)->walks[m];
-            const bool is_near = trace->target.steps - recent(trace, i)->step < ON_THE_WAY;
+            const bool is_near = trace->target.steps - recent(trace, i)->step < within;
             if (w->judged && is_near && is_of_landing(w, after)) {
                 w->judged = false;
                 trace->events.forgiven++;
@@ -194,7 +197,9 @@ static void record(struct trace *trace, enum shadow_kind kind, const struct user
     if (event == SHADOW_RETURNED)
         mark_epilogue(trace, depth);
     if (event == SHADOW_LEFT && !assumed)
-        forgive_leaving(trace, &after);
+        forgive_landing(trace, &after, ON_THE_WAY);
+    if (event == SHADOW_PUSHED)
+        forgive_landing(trace, &after, BUILDING);
 }
 
 bool trace_step(struct trace *trace, struct user_regs_struct *regs, bool look)

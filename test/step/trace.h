@@ -6,7 +6,7 @@
 
 #include "judge.h"
 
-enum { TRACE_RECENT = 1024 };
+enum { TRACE_RECENT = 8192 };
 
 /* How often the shadow stack met what is no call and no return, and what became of what it was told. */
 struct trace_events {

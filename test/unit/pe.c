@@ -399,8 +399,8 @@ static const char source[] =
     "-1; }\n"
     "E int tail(int n) { sink = n; return many(n, n, n, n, n, n); }\n";
 
-/* gcc's cold parts (.text.unlikely) are entries of their own, not chained: this test would take a jump between the parts
- * for an end of the function. */
+/* gcc's cold parts (.text.unlikely) are entries of their own, not chained: this test would take a jump between the
+ * parts for an end of the function. */
 #define NO_COLD_PARTS "-fno-reorder-blocks-and-partition"
 static const char *const options[] = {
     "-O0", "-O1", "-O2", "-Os", "-O3 -fno-omit-frame-pointer", "-O2 -fno-omit-frame-pointer"

@@ -84,10 +84,10 @@ struct probe {
     uint64_t end;
 };
 
-#define JIT_CLR  SW_KIND_JIT, SW_UNWIND_CLR_HEADER
-#define JIT_AUTO SW_KIND_JIT, SW_UNWIND_AUTO
-#define STUB     SW_KIND_STUB, SW_UNWIND_AUTO
-#define BLOCK    SW_KIND_STUB, SW_UNWIND_AUTO
+#define JIT_CLR   SW_KIND_JIT, SW_UNWIND_CLR_HEADER
+#define JIT_PLAIN SW_KIND_JIT, SW_UNWIND_FOREIGN
+#define STUB      SW_KIND_STUB, SW_UNWIND_AUTO
+#define BLOCK     SW_KIND_STUB, SW_UNWIND_AUTO
 
 static const struct text_row {
     const char *name;
@@ -104,25 +104,25 @@ static const struct text_row {
       2,
       0,
       2,
-      { { 0x1000, "f", JIT_AUTO, 0, 0x1000, 0x1100 },
-        { 0x10ff, "f", JIT_AUTO, 0, 0x1000, 0x1100 },
+      { { 0x1000, "f", JIT_PLAIN, 0, 0x1000, 0x1100 },
+        { 0x10ff, "f", JIT_PLAIN, 0, 0x1000, 0x1100 },
         { 0x1100, NULL, 0, 0, 0, 0, 0 },
         { 0xfff, NULL, 0, 0, 0, 0, 0 },
-        { 0x200f, "g", JIT_AUTO, 0, 0x2000, 0x2010 } } },
+        { 0x200f, "g", JIT_PLAIN, 0, 0x2000, 0x2010 } } },
     { "stub_prefix_means_nothing_in_a_plain_map",
       SW_PERFMAP_PLAIN,
       "1000 100 stub x\n",
       1,
       0,
       1,
-      { { 0x1000, "stub x", JIT_AUTO, 0, 0x1000, 0x1100 } } },
+      { { 0x1000, "stub x", JIT_PLAIN, 0, 0x1000, 0x1100 } } },
     { "later_line_removes_an_overlapped_earlier_one_whole",
       SW_PERFMAP_PLAIN,
       "1000 100 old\n1080 100 new\n",
       2,
       0,
       1,
-      { { 0x1000, NULL, 0, 0, 0, 0, 0 }, { 0x1080, "new", JIT_AUTO, 0, 0x1080, 0x1180 } } },
+      { { 0x1000, NULL, 0, 0, 0, 0, 0 }, { 0x1080, "new", JIT_PLAIN, 0, 0x1080, 0x1180 } } },
     { "later_line_removes_several",
       SW_PERFMAP_PLAIN,
       "1000 10 a\n1010 10 b\n1020 10 c\n1030 10 d\n1008 20 e\n",
@@ -130,32 +130,32 @@ static const struct text_row {
       0,
       2,
       { { 0x1000, NULL, 0, 0, 0, 0, 0 },
-        { 0x1010, "e", JIT_AUTO, 0, 0x1008, 0x1028 },
+        { 0x1010, "e", JIT_PLAIN, 0, 0x1008, 0x1028 },
         { 0x1028, NULL, 0, 0, 0, 0, 0 },
-        { 0x1030, "d", JIT_AUTO, 0, 0x1030, 0x1040 } } },
+        { 0x1030, "d", JIT_PLAIN, 0, 0x1030, 0x1040 } } },
     { "same_range_again_has_the_later_name",
       SW_PERFMAP_PLAIN,
       "1000 100 a\n1000 100 b\n",
       2,
       0,
       1,
-      { { 0x1000, "b", JIT_AUTO, 0, 0x1000, 0x1100 } } },
+      { { 0x1000, "b", JIT_PLAIN, 0, 0x1000, 0x1100 } } },
     { "neighbours_do_not_touch",
       SW_PERFMAP_PLAIN,
       "1010 10 b\n1000 10 a\n1020 10 c\n",
       3,
       0,
       3,
-      { { 0x100f, "a", JIT_AUTO, 0, 0x1000, 0x1010 },
-        { 0x1010, "b", JIT_AUTO, 0, 0x1010, 0x1020 },
-        { 0x1020, "c", JIT_AUTO, 0, 0x1020, 0x1030 } } },
+      { { 0x100f, "a", JIT_PLAIN, 0, 0x1000, 0x1010 },
+        { 0x1010, "b", JIT_PLAIN, 0, 0x1010, 0x1020 },
+        { 0x1020, "c", JIT_PLAIN, 0, 0x1020, 0x1030 } } },
     { "bad_lines_are_counted_and_passed_over",
       SW_PERFMAP_PLAIN,
       "x\n1000 10 a\n\n0 10 null\n2000 10 b\n",
       2,
       3,
       2,
-      { { 0x1000, "a", JIT_AUTO, 0, 0x1000, 0x1010 }, { 0x2000, "b", JIT_AUTO, 0, 0x2000, 0x2010 } } },
+      { { 0x1000, "a", JIT_PLAIN, 0, 0x1000, 0x1010 }, { 0x2000, "b", JIT_PLAIN, 0, 0x2000, 0x2010 } } },
     { "empty_range_is_understood_and_holds_nothing",
       SW_PERFMAP_PLAIN,
       "1000 0 a\n",

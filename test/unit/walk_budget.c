@@ -1,11 +1,13 @@
 /*
  * What a walk takes: less than 4 KiB of stack whatever its sources are, and nothing from the allocator. Measured on a
- * thread whose stack was painted before.
+ * thread whose stack was painted before. With a store of analyses both ways: while it is filled, and out of it.
  */
 #include "rows.h"
 
 #include <snapwalk/image.h>
 #include <snapwalk/self.h>
+
+#include "budget.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -28,9 +30,12 @@ static const struct row {
     const char *name;
     uint32_t flags;
     enum sw_source source; /* one that the walk must have used, so that it is what was measured */
+    unsigned walks;        /* through a store, only the last is measured; 0: one, without */
 } rows[] = {
-    { "with_tables", 0, SW_SOURCE_CFI },
-    { "by_analysis", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD },
+    { "with_tables", 0, SW_SOURCE_CFI, 0 },
+    { "by_analysis", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 0 },
+    { "by_analysis_into_a_store", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 1 },
+    { "by_analysis_out_of_a_store", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 2 },
 };
 
 static struct sw_images *images;
@@ -41,6 +46,7 @@ struct measured {
     uint8_t *stack;
     const uint8_t *inside; /* an address in the measured function's frame */
     unsigned frames, by_source;
+    struct sw_kept *kept;
 };
 
 static bool count(void *arg, const struct sw_frame *frame)
@@ -48,6 +54,12 @@ static bool count(void *arg, const struct sw_frame *frame)
     struct measured *m = arg;
     m->frames++;
     m->by_source += frame->source == (uint8_t)m->row->source;
+    return true;
+}
+
+static bool ignore(void *arg, const struct sw_frame *frame)
+{
+    (void)arg, (void)frame;
     return true;
 }
 
@@ -60,7 +72,10 @@ static void *walk_once(void *arg)
     if (sw_self_walker(&walker, NULL, images) != SW_OK)
         return NULL;
     walker.flags = m->row->flags;
+    walker.kept = m->kept;
     sw_self_capture(&regs);
+    for (unsigned i = 1; i < m->row->walks; i++)
+        (void)!sw_walk_all(&walker, &scratch, &regs, ignore, NULL);
     m->inside = &here;
     /* Set-up asked libc, which used more: painted again up to where this function's own frame may be. */
     for (volatile uint8_t *at = m->stack; at < (uint8_t *)__builtin_frame_address(0) - NEAR; at++)
@@ -77,13 +92,31 @@ static uint8_t *painted_stack(void)
     return stack;
 }
 
+/* The store has one block from the start, and never another. */
+static void check_store(const struct measured *m, const struct budget *budget)
+{
+    const struct sw_kept_counts counts = sw_kept_counts(m->kept);
+    assert_int_equal(budget->left, 1);
+    assert_int_equal(budget->blocks, m->kept ? 1 : 0);
+    if (m->kept)
+        assert_true(counts.misses > 0);
+    if (m->row->walks > 1)
+        assert_true(counts.hits > 0);
+}
+
 static void walk_fits_its_stack_budget(void **state)
 {
+    struct budget budget = { .left = 2 };
+    const struct sw_alloc alloc = { budget_get, budget_put, &budget };
     uint8_t *stack = painted_stack();
     struct measured m = { .row = *state, .stack = stack };
     pthread_attr_t attributes;
     pthread_t thread;
     size_t untouched = 0;
+    if (m.row->walks)
+        assert_int_equal(sw_kept_create(&alloc, 1 << 20, &m.kept), SW_OK);
+    else
+        budget.left = 1;
     assert_int_equal(pthread_attr_init(&attributes), 0);
     assert_int_equal(pthread_attr_setstack(&attributes, stack, STACK), 0);
     assert_int_equal(pthread_create(&thread, &attributes, walk_once, &m), 0);
@@ -91,6 +124,8 @@ static void walk_fits_its_stack_budget(void **state)
     pthread_attr_destroy(&attributes);
     while (stack[untouched] == PAINT)
         untouched++;
+    check_store(&m, &budget);
+    sw_kept_destroy(m.kept);
     assert_true(m.frames >= 2);
     assert_true(m.by_source >= 1);
     const size_t used = (size_t)(m.inside - (stack + untouched));

@@ -1,0 +1,120 @@
+/*
+ * Hand-written code whose tables follow sp and say nothing of registers: runtimes' helpers push them all, a C library's
+ * swapcontext writes one. Walks through such functions of this program must not claim what they overwrote.
+ */
+#include "rows.h"
+
+#include <snapwalk/image.h>
+#include <snapwalk/self.h>
+
+#ifdef __x86_64__
+enum { KEPT = 0x1234567 };
+
+/* Puts KEPT into rbx, calls `through` with `back` as its argument; rbx and its table are in order. */
+void with_rbx(void (*through)(void (*back)(void)), void (*back)(void));
+/* Saves all, writes rbx; writes and restores rbx by a word that is not in the stack; touches nothing. All call `back`.
+ */
+void saves_in_silence(void (*back)(void));
+void writes_in_silence(void (*back)(void));
+void touches_nothing(void (*back)(void));
+
+__asm__(
+    ".text\n"
+    "with_rbx: .cfi_startproc\n"
+    "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx, -16\n"
+    "mov $0x1234567, %ebx\nmov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\n"
+    "pop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbx\nret\n.cfi_endproc\n"
+    "saves_in_silence: .cfi_startproc\n"
+    "push %rbp\n.cfi_adjust_cfa_offset 8\npush %rbx\n.cfi_adjust_cfa_offset 8\npush %r12\n.cfi_adjust_cfa_offset 8\n"
+    "lea -0x20(%rsp), %rsp\n.cfi_adjust_cfa_offset 32\n"
+    "xor %ebx, %ebx\nxor %ebp, %ebp\nxor %r12d, %r12d\ncall *%rdi\n"
+    "lea 0x20(%rsp), %rsp\n.cfi_adjust_cfa_offset -32\n"
+    "pop %r12\n.cfi_adjust_cfa_offset -8\npop %rbx\n.cfi_adjust_cfa_offset -8\npop %rbp\n.cfi_adjust_cfa_offset -8\n"
+    "ret\n.cfi_endproc\n"
+    "writes_in_silence: .cfi_startproc\n"
+    "lea -0x28(%rsp), %rsp\n.cfi_adjust_cfa_offset 40\n"
+    "mov %rbx, elsewhere(%rip)\nxor %ebx, %ebx\ncall *%rdi\nmov elsewhere(%rip), %rbx\n"
+    "lea 0x28(%rsp), %rsp\n.cfi_adjust_cfa_offset -40\nret\n.cfi_endproc\n"
+    "touches_nothing: .cfi_startproc\n"
+    "lea -0x28(%rsp), %rsp\n.cfi_adjust_cfa_offset 40\ncall *%rdi\n"
+    "lea 0x28(%rsp), %rsp\n.cfi_adjust_cfa_offset -40\nret\n.cfi_endproc\n"
+    ".local elsewhere\n.comm elsewhere, 8, 8\n");
+
+static struct sw_scratch scratch;
+static struct sw_walker walker;
+static struct sw_frame found; /* the frame of with_rbx */
+static bool from_within;      /* walk again, from the function that calls `back`, as if it were executing */
+
+static bool is_in_with_rbx(uint64_t pc)
+{
+    return pc - (uint64_t)(uintptr_t)with_rbx < (uint64_t)((uintptr_t)saves_in_silence - (uintptr_t)with_rbx);
+}
+
+/* The frame of with_rbx in `found`; before: the one above it. */
+static void find(const struct sw_regs *start, bool exact, struct sw_regs *before)
+{
+    struct sw_walk walk;
+    sw_walk_start(&walk, &walker, &scratch, start, exact);
+    while (sw_walk_next(&walk) && !is_in_with_rbx(sw_regs_pc(&walk.frame.regs)))
+        *before = walk.frame.regs;
+    found = walk.frame;
+}
+
+static void look(void)
+{
+    struct sw_regs here, function;
+    sw_self_capture(&here);
+    find(&here, false, &function);
+    if (from_within)
+        find(&function, true, &here);
+}
+
+static const struct row {
+    const char *name;
+    void (*through)(void (*back)(void));
+    bool is_executing, is_known;
+} rows[] = {
+    { "registers_pushed_in_silence_are_found_by_the_instructions", saves_in_silence, false, true },
+    { "where_it_executes_too", saves_in_silence, true, true },
+    { "a_register_written_in_silence_is_not_claimed", writes_in_silence, true, false },
+    { "a_register_that_nobody_writes_is", touches_nothing, true, true },
+    { "also_further_out", touches_nothing, false, true },
+};
+
+static void silence_is_held_against_the_code(void **state)
+{
+    const struct row *row = *state;
+    struct sw_images *images;
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_int_equal(sw_images_add_self(images), SW_OK);
+    assert_int_equal(sw_self_walker(&walker, NULL, images), SW_OK);
+    found = (struct sw_frame){ 0 };
+    from_within = row->is_executing;
+    with_rbx(row->through, look);
+    assert_true(is_in_with_rbx(sw_regs_pc(&found.regs)));
+    assert_int_equal(found.source, SW_SOURCE_CFI);
+    assert_int_equal(sw_regs_has(&found.regs, SW_X64_RBX), row->is_known);
+    if (row->is_known)
+        assert_int_equal(found.regs.r[SW_X64_RBX], KEPT);
+    sw_images_destroy(images);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT_OF(rows)];
+    FILL_ROWS(tests, rows, silence_is_held_against_the_code);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#else
+static void needs_x64(void **state)
+{
+    (void)state;
+    skip();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(needs_x64) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif
