@@ -149,7 +149,8 @@ static bool is_dead_call(struct sw_analysis *w, const struct sw_insn *insn, uint
 /* What follows from it is wrong: this run ends. */
 static void blame(struct sw_analysis *w, uint32_t behind)
 {
-    if (behind == 0 || w->forward || w->dead_count == SW_ANALYZE_DEAD || is_dead(w, w->begin + behind))
+    if (behind == 0 || w->forward || (w->flags & SW_BLOCK_ASSUMED) || w->dead_count == SW_ANALYZE_DEAD ||
+        is_dead(w, w->begin + behind))
         return;
     w->dead[w->dead_count++] = behind;
     w->again = true;
@@ -229,6 +230,8 @@ static int right_one(const struct sw_analysis *w, const struct sw_block *block)
     const struct sw_val was = sp_of(w, &w->states[block->state]), is = sp_of(w, &w->other);
     if (was.base != is.base || was.base == SW_VAL_POINT || was.deref || is.deref || was.off == is.off)
         return -1;
+    if (block->flags & SW_BLOCK_ASSUMED)
+        return 1; /* the first elements of a table are cases, the last ones may be none */
     if (block->behind == 0 || w->behind == 0)
         return block->behind == w->behind ? -1 : block->behind == 0;
     return was.off > is.off;

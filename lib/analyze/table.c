@@ -87,7 +87,7 @@ static bool go_on(struct sw_analysis *w, struct sw_open_table *open)
     open->next++;
     sw_state_copy(&w->current, &w->states[open->state]);
     w->behind = open->behind;
-    sw_flow_arrive(w, target, open->flags);
+    sw_flow_arrive(w, target, open->flags | SW_BLOCK_ASSUMED);
     return true;
 }
 

@@ -98,8 +98,20 @@ static void check_table(struct audit *a, uint64_t pc, const struct sw_insn *befo
     a->function.false_at = a->function.is_false ? pc : 0;
 }
 
-/* What can be told without analysis: whether its instructions leave; whether the table may be
- * true. */
+/* The same for where a jump within the entry leads. */
+static void check_jump(struct audit *a, uint64_t pc, const struct sw_insn *insn)
+{
+    struct sw_audit_function *f = &a->function;
+    const bool jumps = insn->flow == SW_FLOW_JUMP || insn->flow == SW_FLOW_BRANCH;
+    if (f->is_false || !a->has_table || !jumps || insn->target < f->begin || insn->target >= f->end ||
+        sw_audit_table_rule(&a->file, a->entry, insn->target, &a->derived) != SW_OK ||
+        (a->derived.flags & (SW_RULE_END | SW_RULE_SIGNAL)))
+        return;
+    f->is_false = sw_audit_contradicts(&a->table, insn, &a->derived, &a->spare);
+    f->false_at = f->is_false ? pc : 0;
+}
+
+/* What can be told without analysis: whether its instructions leave; whether the table may be true. */
 static void survey(struct audit *a)
 {
     struct sw_audit_function *f = &a->function;
@@ -116,6 +128,8 @@ static void survey(struct audit *a)
             f->returns = true;
         else if (is_filler(a, pc))
             insn.flow = SW_FLOW_TRAP; /* nobody may come past it: the table's rule for it says nothing */
+        if (f->is_entry)
+            check_jump(a, pc, &insn);
         pc += insn.length;
     }
 }

@@ -115,6 +115,14 @@ static bool is_changed(const struct sw_state *state, unsigned n)
     return !from_frame && !is_value(v, start_of(n, 0));
 }
 
+/* Said to lie at a distance from a register, before and after that register was changed. */
+static bool is_off_its_base(const struct sw_loc *front, const struct sw_loc *behind, const struct sw_state *state)
+{
+    return front->kind == SW_LOC_AT_REG && behind->kind == SW_LOC_AT_REG && front->reg == behind->reg &&
+           front->off == behind->off && front->reg < SW_X64_COUNT &&
+           !is_value(state->reg[front->reg], start_of(front->reg, 0));
+}
+
 bool sw_audit_contradicts(const struct sw_rule *front, const struct sw_insn *insn, const struct sw_rule *behind,
                           struct sw_state *state)
 {
@@ -124,7 +132,8 @@ bool sw_audit_contradicts(const struct sw_rule *front, const struct sw_insn *ins
         return true;
     for (unsigned n = 0; n < SW_X64_COUNT; n++) {
         const bool is_same = front->r[n].kind == SW_LOC_SAME && behind->r[n].kind == SW_LOC_SAME;
-        if ((SW_X64_NONVOLATILE >> n & 1) && is_same && is_changed(state, n))
+        if ((SW_X64_NONVOLATILE >> n & 1) &&
+            ((is_same && is_changed(state, n)) || is_off_its_base(&front->r[n], &behind->r[n], state)))
             return true;
     }
     return false;
