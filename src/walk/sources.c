@@ -256,7 +256,9 @@ static bool is_candidate(void *arg, const struct sw_rule *rule)
     const enum sw_stop stop = sw_try_rule(s->q, rule, NULL);
     if (stop != SW_STOP_NONE && stop != SW_STOP_ROOT_ZERO)
         return false;
-    if (stop == SW_STOP_ROOT_ZERO || !sw_is_behind_call(s->q, sw_regs_pc(&room->caller), &s->target)) {
+    const uint64_t caller = sw_regs_pc(&room->caller);
+    if (stop == SW_STOP_ROOT_ZERO ||
+        !(sw_is_behind_call(s->q, caller, &s->target) || sw_source_is_trampoline(s->q, caller))) {
         if (!s->has_plain)
             room->plain = *rule;
         s->has_plain = true;
