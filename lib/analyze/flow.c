@@ -11,7 +11,6 @@
 
 enum {
     MOST_VISITS = 8,
-    MOST_CALLS = 64,
     HASH = 2 * SW_ANALYZE_BLOCKS,
     PATH = SW_BLOCK_BEHIND_CALL | SW_BLOCK_ASSUMED | SW_BLOCK_PADDED
 };
@@ -121,104 +120,7 @@ static void add_block(struct sw_analysis *w, uint64_t address, uint8_t flags)
     w->block_count++;
 }
 
-/* ---- calls that do not return ---- */
-
-static bool is_dead(const struct sw_analysis *w, uint64_t address)
-{
-    for (unsigned i = 0; i < w->dead_count; i++)
-        if (w->dead[i] == (uint32_t)(address - w->begin))
-            return true;
-    return false;
-}
-
-/* The same function does not return to its other callers either. */
-static bool is_dead_call(struct sw_analysis *w, const struct sw_insn *insn, uint64_t next)
-{
-    const uint64_t target = insn->target;
-    for (unsigned i = 0; target != 0 && i < w->dead_target_count; i++)
-        if (w->dead_targets[i] == target)
-            return true;
-    if (!is_dead(w, next))
-        return false;
-    if (target != 0 && w->dead_target_count < SW_ANALYZE_DEAD) {
-        w->dead_targets[w->dead_target_count++] = target;
-    }
-    return true;
-}
-
-/* What follows from it is wrong: this run ends. */
-static void blame(struct sw_analysis *w, uint32_t behind)
-{
-    if (behind == 0 || w->forward || (w->flags & SW_BLOCK_ASSUMED) || w->dead_count == SW_ANALYZE_DEAD ||
-        is_dead(w, w->begin + behind))
-        return;
-    w->dead[w->dead_count++] = behind;
-    w->again = true;
-    w->now_count = w->later_count = w->table_count = 0;
-}
-
-static struct sw_val sp_of(const struct sw_analysis *w, const struct sw_state *state)
-{
-    return state->reg[sw_regs_sp_number(w->code->machine)];
-}
-
-/* The place behind the call that a block with BEHIND_CALL is there by. */
-static uint32_t place_behind(const struct sw_analysis *w, const struct sw_block *block)
-{
-    return block->flags & SW_BLOCK_PADDED ? block->behind : (uint32_t)(block->address - w->begin);
-}
-
-/*
- * A path has more on the stack than it should: which of the calls that it went past did not return? The first behind
- * which there was that much, since arguments were pushed for it; where nothing should be there, the last one: behind it
- * another function begins.
- */
-static uint32_t culprit(const struct sw_analysis *w, uint32_t last, struct sw_val deep, struct sw_val right)
-{
-    uint32_t found = last;
-    for (unsigned hops = 0; hops < MOST_CALLS && found != 0; hops++) {
-        const uint16_t at = sw_flow_block(w, w->begin + found);
-        const uint32_t before = at == SW_NO_BLOCK ? 0 : w->blocks[at].behind;
-        const uint16_t front = before == 0 || before == found ? SW_NO_BLOCK : sw_flow_block(w, w->begin + before);
-        if (front == SW_NO_BLOCK)
-            return right.off == 0 ? last : found;
-        const struct sw_val sp = sp_of(w, &w->states[w->blocks[front].state]);
-        if (!sw_val_same(sp, deep))
-            return found;
-        found = before;
-    }
-    return found;
-}
-
-/* The first call on a path for which `extra` bytes were pushed that stayed; the only one there is; else 0. */
-static uint32_t pushed_for(const struct sw_analysis *w, uint32_t behind, int64_t extra)
-{
-    uint32_t found = 0;
-    for (unsigned hops = 0; hops < MOST_CALLS && behind != 0; hops++) {
-        const uint16_t at = sw_flow_block(w, w->begin + behind);
-        if (at == SW_NO_BLOCK)
-            return found;
-        const uint32_t before = w->blocks[at].behind == behind ? 0 : w->blocks[at].behind;
-        const uint16_t front = before ? sw_flow_block(w, w->begin + before) : SW_NO_BLOCK;
-        if (front == SW_NO_BLOCK)
-            return hops == 0 ? behind : found;
-        if (sp_of(w, &w->states[w->blocks[front].state]).off - extra == sp_of(w, &w->states[w->blocks[at].state]).off)
-            found = behind;
-        behind = before;
-    }
-    return found;
-}
-
-/*
- * A function returns with the sp that it was called with; a path that does otherwise went where no call returned to.
- */
-static void check_return(struct sw_analysis *w)
-{
-    const struct sw_val v = w->current.reg[sw_regs_sp_number(w->code->machine)];
-    const int32_t right = w->code->machine == SW_MACHINE_X64 ? 8 : 0;
-    if (v.base == sw_regs_sp_number(w->code->machine) + 1 && !v.deref && v.off < right)
-        blame(w, pushed_for(w, w->behind, right - v.off));
-}
+/* ---- where paths meet ---- */
 
 /*
  * sp is at one place, whichever way code is come to: of two paths with different ones, one went on behind a call that
@@ -227,7 +129,7 @@ static void check_return(struct sw_analysis *w)
  */
 static int right_one(const struct sw_analysis *w, const struct sw_block *block)
 {
-    const struct sw_val was = sp_of(w, &w->states[block->state]), is = sp_of(w, &w->other);
+    const struct sw_val was = sw_flow_sp(w, &w->states[block->state]), is = sw_flow_sp(w, &w->other);
     if (was.base != is.base || was.base == SW_VAL_POINT || was.deref || is.deref || was.off == is.off)
         return -1;
     if (block->flags & SW_BLOCK_ASSUMED)
@@ -240,12 +142,13 @@ static int right_one(const struct sw_analysis *w, const struct sw_block *block)
 /* What block and path make of each other, in w->other, where sp has one place. False: the path gives way. */
 static bool merge_by_sp(struct sw_analysis *w, const struct sw_block *block, unsigned was, unsigned is)
 {
-    const struct sw_val sp_was = sp_of(w, &w->states[block->state]), sp_is = sp_of(w, &w->other);
+    const struct sw_val sp_was = sw_flow_sp(w, &w->states[block->state]), sp_is = sw_flow_sp(w, &w->other);
     const int right = was == is ? right_one(w, block) : is < was ? 0 : 1;
     if (was == 1 && is == 0 && !sw_val_same(sp_was, sp_is))
-        blame(w, place_behind(w, block));
+        sw_flow_blame(w, sw_flow_place_behind(w, block));
     if (was == is && right >= 0)
-        blame(w, right == 0 ? culprit(w, block->behind, sp_was, sp_is) : culprit(w, w->behind, sp_is, sp_was));
+        sw_flow_blame(w, right == 0 ? sw_flow_culprit(w, block->behind, sp_was, sp_is)
+                                    : sw_flow_culprit(w, w->behind, sp_is, sp_was));
     if (right < 0)
         sw_state_meet(&w->other, &w->states[block->state], w->code->machine, (uint32_t)(block->address - w->begin));
     return right != 1;
@@ -265,8 +168,8 @@ static bool merge_by_fp(struct sw_analysis *w, const struct sw_block *block, uns
 static bool merge(struct sw_analysis *w, const struct sw_block *block, unsigned was, unsigned is)
 {
     const struct sw_state *there = &w->states[block->state];
-    const bool by_fp =
-        !sw_val_same(sp_of(w, there), sp_of(w, &w->other)) && sw_state_share_frame(there, &w->other, w->code->machine);
+    const bool by_fp = !sw_val_same(sw_flow_sp(w, there), sw_flow_sp(w, &w->other)) &&
+                       sw_state_share_frame(there, &w->other, w->code->machine);
     return by_fp ? merge_by_fp(w, block, was, is) : merge_by_sp(w, block, was, is);
 }
 
@@ -324,7 +227,7 @@ static void enter_block(struct sw_analysis *w, const struct sw_block *block)
 {
     sw_state_copy(&w->current, &w->states[block->state]);
     w->fresh = block->flags & SW_BLOCK_BEHIND_CALL;
-    w->behind = w->fresh ? place_behind(w, block) : block->behind;
+    w->behind = w->fresh ? sw_flow_place_behind(w, block) : block->behind;
     w->flags = block->flags & SW_BLOCK_ASSUMED;
 }
 
@@ -396,12 +299,12 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
     w->fresh = w->fresh && insn->count == 0 && insn->flow == SW_FLOW_NEXT;
     switch (insn->flow) {
     case SW_FLOW_CALL:
-        if (is_dead_call(w, insn, next))
+        if (sw_flow_is_dead_call(w, insn, next))
             return false;
         sw_flow_arrive(w, next, (uint8_t)(w->flags | SW_BLOCK_BEHIND_CALL));
         return false;
     case SW_FLOW_RETURN:
-        check_return(w);
+        sw_flow_check_return(w);
         return false;
     case SW_FLOW_BRANCH:
         branch(w, insn);

@@ -46,6 +46,21 @@ bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address);
 bool sw_flow_is_start(const struct sw_analysis *w, uint64_t address);
 
 /*
+ * noreturn.c: whether a call, `next` behind it, was found not to return; sw_flow_blame says so of the one in front of
+ * the place `behind` (from begin), and ends the run: what was learnt behind it is wrong. The place behind the call that
+ * a block with BEHIND_CALL is there by. Which call a path did not return from, that has sp at `deep` where `right` is
+ * right. At a return: a path whose sp is not the entry's.
+ */
+bool sw_flow_is_dead_call(struct sw_analysis *w, const struct sw_insn *insn, uint64_t next);
+void sw_flow_blame(struct sw_analysis *w, uint32_t behind);
+uint32_t sw_flow_place_behind(const struct sw_analysis *w, const struct sw_block *block);
+uint32_t sw_flow_culprit(const struct sw_analysis *w, uint32_t last, struct sw_val deep, struct sw_val right);
+void sw_flow_check_return(struct sw_analysis *w);
+
+/* sp in a state. */
+struct sw_val sw_flow_sp(const struct sw_analysis *w, const struct sw_state *state);
+
+/*
  * table.c: goes to the cases of a switch, if work->current stands behind the jump of one; false: not to all of them for
  * sure. Goes to one more of a switch without bound; false: there is none left.
  */
