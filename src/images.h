@@ -20,6 +20,8 @@ struct sw_elf;
  * cfi, pe, clr   Valid where has_ says so. clr: a PE image with ReadyToRun code; pe: any PE image.
  * exceptions     Of a PE image: its exception directory, where exceptions_status is SW_OK (see sw_pe_exceptions).
  *
+ * code     This process' own: its code where it is mapped, to be read as its tables are; else empty.
+ *
  * origin   Who registered it (a refresh forgets its own images only): null for by hand. seen: by the refresh going on.
  * identity The file's inode, 0 where there is none: another file at the same place is another image.
  * elf      For names, and where tables come from a file for those. no_names: opening it failed before.
@@ -34,6 +36,7 @@ struct sw_image_entry {
     struct sw_cfi beside;
     struct sw_pe pe;
     struct sw_clr_image clr;
+    struct sw_bytes code;
     struct sw_bytes exceptions;
     enum sw_status exceptions_status;
     /* ---- */

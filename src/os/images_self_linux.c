@@ -85,6 +85,16 @@ static bool take_tables(const struct object *object, struct sw_image_entry *entr
     return entry->has_cfi;
 }
 
+static struct sw_bytes code_of(const struct object *object)
+{
+    for (size_t i = 0; i < object->count; i++) {
+        const ElfW(Phdr) *segment = &object->headers[i];
+        if (segment->p_type == PT_LOAD && (segment->p_flags & (PF_R | PF_X)) == (PF_R | PF_X))
+            return segment_bytes(object, segment);
+    }
+    return (struct sw_bytes){ 0 };
+}
+
 static void place(const struct object *object, struct sw_image *info)
 {
     uint64_t low = UINT64_MAX;
@@ -132,6 +142,7 @@ static enum sw_status put_mapped(struct refresh *refresh, const struct object *o
     entry->origin = &origin_self;
     entry->seen = true;
     entry->release = release_elf;
+    entry->code = code_of(object);
     const bool found = take_tables(object, entry);
     if (info->begin == refresh->vdso)
         open_vdso(refresh, entry);

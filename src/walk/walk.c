@@ -112,6 +112,7 @@ static bool step(struct sw_walk *walk)
 
     walk->fault = (struct sw_fault){ SW_E_NO_RULE, sw_regs_pc(&frame->regs), 0 };
     const struct sw_reading reading = sw_reading_enter(walker);
+    room->fetch.direct = (struct sw_bytes){ 0 }; /* what was found in another section may be gone */
     const struct sw_question q = { walker, room, frame, sw_images_entry(walker->images, frame->lookup) };
     stop = find_caller(walk, &q);
     if (stop == SW_STOP_NONE) {
@@ -150,7 +151,7 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
         (void)end_walk(walk, SW_STOP_BAD_START);
         return;
     }
-    sw_fetch_reset(&room_of(walk)->fetch, &walker->memory);
+    sw_fetch_reset(&room_of(walk)->fetch, &walker->memory, walker->images);
     room_of(walk)->left = SW_WALK_SEARCH;
     walk->frame.regs = *start;
     walk->frame.exact = exact;
@@ -162,6 +163,7 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
 static bool first_frame(struct sw_walk *walk)
 {
     const struct sw_reading reading = sw_reading_enter(walk->walker);
+    room_of(walk)->fetch.direct = (struct sw_bytes){ 0 };
     find_frame(walk, sw_images_entry(walk->walker->images, walk->frame.lookup));
     sw_reading_leave(walk->walker, reading);
     walk->state = INSIDE;

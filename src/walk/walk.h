@@ -19,9 +19,14 @@ enum {
     SW_INSN_MOST = 16
 };
 
-/* Pieces of code as they were read: the instructions of a function without a read for each. */
+/*
+ * Pieces of code as they were read: the instructions of a function without a read for each. direct: code that lies in
+ * this process, of the image that was asked for last.
+ */
 struct sw_fetch {
     const struct sw_memory *memory;
+    const struct sw_images *images;
+    struct sw_bytes direct;
     struct sw_fetched {
         uint64_t begin;
         size_t size; /* 0: empty */
@@ -49,6 +54,6 @@ _Static_assert(sizeof(struct sw_walk_room) <= SW_SCRATCH_BYTES - SW_SNAPSHOT_ROO
 
 /* Bytes of code at pc, for sw_code.fetch (arg: a struct sw_fetch). */
 const uint8_t *sw_fetch_code(void *fetch, uint64_t pc, size_t *size);
-void sw_fetch_reset(struct sw_fetch *fetch, const struct sw_memory *memory);
+void sw_fetch_reset(struct sw_fetch *fetch, const struct sw_memory *memory, const struct sw_images *images);
 
 #endif
