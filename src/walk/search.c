@@ -72,7 +72,9 @@ static bool confirm_by_call(const struct sw_question *q, const struct sw_code *c
     if (called != function && final_target(q, called) != function)
         return false;
     rule->source = SW_SOURCE_FORWARD;
-    rule->trust = rule->trust == SW_TRUST_GUESS ? SW_TRUST_LIKELY : SW_TRUST_CONFIRMED;
+    if (rule->trust == SW_TRUST_GUESS) /* by a path that was assumed: the call may be another's */
+        return true;
+    rule->trust = SW_TRUST_CONFIRMED;
     sw_kept_note(q->walker->kept, q->frame->lookup, function);
     return true;
 }

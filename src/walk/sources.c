@@ -279,7 +279,7 @@ static bool fp_above_sp(const struct sw_regs *regs, int32_t *above)
 static bool is_noted(const struct sw_question *q, const struct sw_code *code)
 {
     const uint64_t function = sw_kept_function(q->walker->kept, q->frame->lookup);
-    return function != 0 && sw_search_confirm(q, code, function);
+    return function != 0 && sw_search_confirm(q, code, function) && q->room->rule.trust == SW_TRUST_CONFIRMED;
 }
 
 static enum sw_status from_forward(const struct sw_question *q)
