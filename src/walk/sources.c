@@ -301,8 +301,10 @@ static enum sw_status from_forward(const struct sw_question *q)
     }
     if (found)
         q->room->plain = q->room->rule;
-    if ((found && sw_search_confirm(q, &code, s.target)) || sw_search_stack(q, &code))
+    if (found && sw_search_confirm(q, &code, s.target))
         return SW_OK;
+    if (sw_search_stack(q, &code) && !(found && q->room->rule.trust == SW_TRUST_GUESS))
+        return SW_OK; /* a guess is no better than what was found */
     if (!found && sw_starts_find(q, &code))
         return SW_OK;
     if (!found && !s.has_plain)
