@@ -1,7 +1,7 @@
 /*
  * Callers that only a call can prove: code that never returns, with words on the stack that look like return addresses;
- * the entries of a procedure linkage table before they are bound. No ranges, no images, no frame pointer: nothing else
- * helps.
+ * the entries of a procedure linkage table before they are bound; and what can be guessed where no call is known. No
+ * ranges, no images, no frame pointer: nothing else helps.
  */
 #include "rows.h"
 
@@ -23,6 +23,29 @@ static const uint8_t stub[] = { 0xff, 0x25, 0xfa, 0x1f, 0x00, 0x00, 0x68, 0, 0, 
 static const uint8_t first[] = { 0xff, 0x35, 0x02, 0x1f, 0x00, 0x00, 0xff, 0x25, 0x04, 0x1f, 0x00, 0x00 };
 /* add rsp, 16; jmp r11 */
 static const uint8_t resolver[] = { 0x48, 0x83, 0xc4, 0x10, 0x41, 0xff, 0xe3 };
+
+/*
+ * Code among filler, so that starts can be looked for: LOST again; a function with a part split off, to which a branch
+ * leads; a function with a landing pad, to which nothing does.
+ */
+enum {
+    REGION = 0x420000,
+    REGION_SIZE = 0x2000,
+    FRONTED = REGION + 0x1000,
+    HOT = REGION + 0x1100,
+    COLD = REGION + 0x1800
+};
+enum { PAD = REGION + 0x1900, OWNER = REGION + 0x1f00, IN_COLD = 2, IN_PAD = 3 };
+/* push rbx; sub rsp, 16; test edi, edi; js COLD; add rsp, 16; pop rbx; ret */
+static const uint8_t hot[] = { 0x53, 0x48, 0x83, 0xec, 0x10, 0x85, 0xff, 0x0f, 0x88, 0xf3,
+                               0x06, 0x00, 0x00, 0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3 };
+/* xor eax, eax; call, which never returns */
+static const uint8_t cold[] = { 0x31, 0xc0, 0xe8, 0x00, 0x00, 0x10, 0x00 };
+/* mov rdi, rax; call, which never returns */
+static const uint8_t pad[] = { 0x48, 0x89, 0xc7, 0xe8, 0x00, 0x00, 0x10, 0x00 };
+/* push rbx; sub rsp, 16; call; add rsp, 16; pop rbx; ret */
+static const uint8_t owner[] = { 0x53, 0x48, 0x83, 0xec, 0x10, 0xe8, 0x00, 0x00,
+                                 0x10, 0x00, 0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3 };
 
 static struct sw_scratch scratch;
 static struct sw_sim *sim;
@@ -59,6 +82,18 @@ static uint64_t put_call(uint64_t at, uint64_t target)
     return at + CALL_BYTES;
 }
 
+static void put_region(void)
+{
+    static uint8_t filler[REGION_SIZE];
+    memset(filler, 0xcc, sizeof filler);
+    memcpy(filler + (FRONTED - REGION), lost, sizeof lost);
+    memcpy(filler + (HOT - REGION), hot, sizeof hot);
+    memcpy(filler + (COLD - REGION), cold, sizeof cold);
+    memcpy(filler + (PAD - REGION), pad, sizeof pad);
+    memcpy(filler + (OWNER - REGION), owner, sizeof owner);
+    put_bytes(REGION, filler, sizeof filler);
+}
+
 static int set_up(void **state)
 {
     const uint64_t slots[] = { STUB + IN_STUB, 0x11, RESOLVER };
@@ -70,6 +105,7 @@ static int set_up(void **state)
     put_bytes(STUB, stub, sizeof stub);
     put_bytes(FIRST, first, sizeof first);
     put_bytes(RESOLVER, resolver, sizeof resolver);
+    put_region();
     return sw_sim_words(sim, SLOT, slots, COUNT_OF(slots)) == SW_OK ? 0 : -1;
 }
 
@@ -103,6 +139,12 @@ static const struct row {
     { "the_address_of_another_function_confirms_nothing", OTHER, LOST + AT_CALL, 3, 0, 0, false, SW_TRUST_NONE },
     { "a_loaded_address_does_not_excuse_a_call_of_another", LOST, LOST + AT_CALL, 3, OTHER, 0, false, SW_TRUST_NONE },
     { "a_call_at_another_distance_confirms_nothing", 0, LOST + AT_CALL, 4, LOST, 0, false, SW_TRUST_NONE },
+    { "called_through_a_register_it_is_found_by_its_start", 0, FRONTED + AT_CALL, 3, 0, 0, true, SW_TRUST_GUESS },
+    { "but_not_if_another_function_was_called", 0, FRONTED + AT_CALL, 3, OTHER, 0, false, SW_TRUST_NONE },
+    { "a_part_split_off_is_found_by_the_branch_to_it", 0, COLD + IN_COLD, 3, 0, 0, true, SW_TRUST_GUESS },
+    { "a_landing_pad_is_found_by_the_call_of_its_owner", 0, PAD + IN_PAD, 3, OWNER, 0, true, SW_TRUST_GUESS },
+    { "a_landing_pad_in_a_frame_of_another_size_is_not", 0, PAD + IN_PAD, 4, OWNER, 0, false, SW_TRUST_NONE },
+    { "code_that_nothing_leads_to_is_lost", 0, PAD + IN_PAD, 4, 0, 0, false, SW_TRUST_NONE },
     { "an_unbound_stub_returns_to_its_caller", 0, STUB, 0, STUB, 0, true, SW_TRUST_CONFIRMED },
     { "an_unbound_stub_that_has_pushed_leads_to_the_resolver", 0, STUB + IN_STUB + 5, 1, STUB, 0, true, SW_TRUST_NONE },
     { "the_first_entry_leads_to_the_resolver", 0, FIRST, 1, STUB, 0, true, SW_TRUST_NONE },
