@@ -178,10 +178,9 @@ static bool confirm_word(const struct sw_question *q, const struct sw_code *code
     if (way == BY_LOADED)
         return confirm_loaded(q, code, word, tried);
     const uint64_t function = final_target(q, target);
-    if (way == BY_DEPTH)
-        return function != 0 && may_be_near(q, function) && is_new(tried, function) &&
-               sw_function_has_frame(q, code, function, is_call_of);
-    return is_worth_trying(q, function, tried) && sw_search_confirm(q, code, target);
+    if (!is_worth_trying(q, function, tried))
+        return false;
+    return way == BY_DEPTH ? sw_function_has_frame(q, code, function, is_call_of) : sw_search_confirm(q, code, target);
 }
 
 static bool search_words(const struct sw_question *q, const struct sw_code *code, enum way way, uint64_t window)

@@ -200,11 +200,29 @@ static void caller_is_proved_by_its_call(void **state)
         assert_int_equal(seen.caller.regs.r[SW_X64_RBX], SAVED_RBX);
 }
 
+/* More return addresses above sp, of calls of different functions, than are tried. */
+static void a_stack_full_of_calls_is_searched_in_bounds(void **state)
+{
+    uint64_t words[128];
+    struct sw_regs regs = { .machine = SW_MACHINE_X64 };
+    struct seen seen = { 0 };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        words[i] = put_call(CALLER + 0x10 * i, OTHER + 0x10 * i);
+    assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
+    sw_regs_set(&regs, SW_X64_RIP, PAD + IN_PAD);
+    sw_regs_set(&regs, SW_X64_RSP, STACK);
+    (void)!sw_walk_all(sw_sim_walker(sim), &scratch, &regs, keep, &seen);
+    assert_int_equal(seen.count, 1);
+}
+
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(rows)];
+    struct CMUnitTest tests[COUNT_OF(rows) + 1];
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         tests[i] = (struct CMUnitTest){ rows[i].name, caller_is_proved_by_its_call, set_up, tear_down,
                                         (void *)(uintptr_t)&rows[i] };
+    tests[COUNT_OF(rows)] = (struct CMUnitTest)cmocka_unit_test_setup_teardown(
+        a_stack_full_of_calls_is_searched_in_bounds, set_up, tear_down);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
