@@ -48,7 +48,7 @@ struct sw_block {
 /*
  * A switch table without a known bound: its elements are gone to one by one, when everything else has been.
  *
- * next     The element to go to next.  state  In front of the jump, flags and behind as of its path.
+ * next     The element to go to next.  state  In front of the jump, behind as of its path.
  */
 struct sw_open_table {
     struct sw_val table;
@@ -56,7 +56,6 @@ struct sw_open_table {
     uint32_t behind;
     uint16_t state;
     uint16_t next;
-    uint8_t flags;
 };
 
 /* Working memory; uninitialised is fine. */

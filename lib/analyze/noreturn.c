@@ -51,6 +51,20 @@ uint32_t sw_flow_place_behind(const struct sw_analysis *w, const struct sw_block
     return block->flags & SW_BLOCK_PADDED ? block->behind : (uint32_t)(block->address - w->begin);
 }
 
+/* The place behind the call that a path went past before the one in front of `place`; 0: there was none. */
+static uint32_t place_before(const struct sw_analysis *w, uint32_t place)
+{
+    const uint16_t at = sw_flow_block(w, w->begin + place);
+    const uint32_t before = at == SW_NO_BLOCK || w->blocks[at].behind == place ? 0 : w->blocks[at].behind;
+    return before != 0 && sw_flow_block(w, w->begin + before) != SW_NO_BLOCK ? before : 0;
+}
+
+/* sp behind a call, `place` a block. */
+static struct sw_val sp_behind(const struct sw_analysis *w, uint32_t place)
+{
+    return sw_flow_sp(w, &w->states[w->blocks[sw_flow_block(w, w->begin + place)].state]);
+}
+
 /*
  * A path has more on the stack than it should: which of the calls that it went past did not return? The first behind
  * which there was that much, since arguments were pushed for it; where nothing should be there, the last one: behind it
@@ -60,13 +74,10 @@ uint32_t sw_flow_culprit(const struct sw_analysis *w, uint32_t last, struct sw_v
 {
     uint32_t found = last;
     for (unsigned hops = 0; hops < MOST_CALLS && found != 0; hops++) {
-        const uint16_t at = sw_flow_block(w, w->begin + found);
-        const uint32_t before = at == SW_NO_BLOCK ? 0 : w->blocks[at].behind;
-        const uint16_t front = before == 0 || before == found ? SW_NO_BLOCK : sw_flow_block(w, w->begin + before);
-        if (front == SW_NO_BLOCK)
+        const uint32_t before = place_before(w, found);
+        if (before == 0)
             return right.off == 0 ? last : found;
-        const struct sw_val sp = sw_flow_sp(w, &w->states[w->blocks[front].state]);
-        if (!sw_val_same(sp, deep))
+        if (!sw_val_same(sp_behind(w, before), deep))
             return found;
         found = before;
     }
@@ -78,15 +89,12 @@ static uint32_t pushed_for(const struct sw_analysis *w, uint32_t behind, int64_t
 {
     uint32_t found = 0;
     for (unsigned hops = 0; hops < MOST_CALLS && behind != 0; hops++) {
-        const uint16_t at = sw_flow_block(w, w->begin + behind);
-        if (at == SW_NO_BLOCK)
+        if (sw_flow_block(w, w->begin + behind) == SW_NO_BLOCK)
             return found;
-        const uint32_t before = w->blocks[at].behind == behind ? 0 : w->blocks[at].behind;
-        const uint16_t front = before ? sw_flow_block(w, w->begin + before) : SW_NO_BLOCK;
-        if (front == SW_NO_BLOCK)
+        const uint32_t before = place_before(w, behind);
+        if (before == 0)
             return hops == 0 ? behind : found;
-        if (sw_flow_sp(w, &w->states[w->blocks[front].state]).off - extra ==
-            sw_flow_sp(w, &w->states[w->blocks[at].state]).off)
+        if (sp_behind(w, before).off - extra == sp_behind(w, behind).off)
             found = behind;
         behind = before;
     }

@@ -1,7 +1,7 @@
 /*
  * Switch tables: where a jump through an element of one may lead. Knows tables of offsets (4 bytes) and of addresses
  * (8 bytes), and the bound that a compare right in front of the jump gives. An element that leads nowhere near ends a
- * table without a bound; what is taken from behind a bound is assumed.
+ * table without a bound; all elements of such a one are assumed.
  */
 #include "analyze/flow.h"
 
@@ -56,7 +56,7 @@ static void keep_open(struct sw_analysis *w, struct sw_val table)
     const uint16_t state = sw_flow_intern(w, &w->other);
     if (state == SW_NO_STATE || w->table_count == SW_ANALYZE_TABLES)
         return;
-    w->tables[w->table_count++] = (struct sw_open_table){ table, w->pc, w->behind, state, 0, w->flags };
+    w->tables[w->table_count++] = (struct sw_open_table){ table, w->pc, w->behind, state, 0 };
 }
 
 bool sw_flow_table(struct sw_analysis *w)
@@ -87,7 +87,8 @@ static bool go_on(struct sw_analysis *w, struct sw_open_table *open)
     open->next++;
     sw_state_copy(&w->current, &w->states[open->state]);
     w->behind = open->behind;
-    sw_flow_arrive(w, target, open->flags | SW_BLOCK_ASSUMED);
+    w->flags = SW_BLOCK_ASSUMED;
+    sw_flow_arrive(w, target, w->flags);
     return true;
 }
 
