@@ -207,30 +207,38 @@ static bool find(struct sw_kept *kept, const struct sw_code *code, uint64_t begi
     return false;
 }
 
+/* Finds an analysis, and counts that. */
+static bool look_up(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t stamp,
+                    struct sw_analysis *w)
+{
+    if (!kept)
+        return false;
+    const bool found = find(kept, code, begin, end, stamp, w);
+    add_one(found ? &kept->hits : &kept->misses);
+    return found;
+}
+
 void sw_kept_analyze(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t stamp,
                      struct sw_analysis *work)
 {
-    if (kept && find(kept, code, begin, end, stamp, work)) {
-        add_one(&kept->hits);
+    if (look_up(kept, code, begin, end, stamp, work))
         return;
-    }
     sw_analyze_run(code, begin, end, work);
-    if (kept) {
-        add_one(&kept->misses);
+    if (kept)
         keep(kept, work, stamp);
-    }
 }
 
 enum sw_status sw_kept_rule(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t pc,
                             uint64_t stamp, struct sw_analysis *work, struct sw_rule *rule)
 {
-    sw_kept_analyze(kept, code, begin, end, stamp, work);
-    const enum sw_status status = sw_analyze_rule(work, pc, rule);
+    enum sw_status status = SW_E_BUSY; /* a path has to be assumed: then all is run again */
+    if (look_up(kept, code, begin, end, stamp, work))
+        status = sw_analyze_rule(work, pc, rule);
     if (status != SW_E_BUSY)
         return status;
     sw_analyze_run(code, begin, end, work);
-    const enum sw_status assumed = sw_analyze_rule(work, pc, rule);
-    if (kept && assumed == SW_OK)
-        keep(kept, work, stamp); /* with the path that had to be assumed */
-    return assumed;
+    status = sw_analyze_rule(work, pc, rule);
+    if (kept)
+        keep(kept, work, stamp); /* with the path that was assumed, if one was */
+    return status;
 }

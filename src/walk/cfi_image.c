@@ -6,14 +6,12 @@
  */
 #include "walk/cfi_image.h"
 
-#include "x64/x64.h"
-
 enum { MOST_SCANNED = 256, SILENT_PUSHES = 2 };
 
+/* Only x64 is looked at here. */
 static bool code_of(const struct sw_question *q, struct sw_code *code)
 {
-    *code = (struct sw_code){ SW_MACHINE_X64, sw_x64_decode, sw_fetch_code, &q->room->fetch };
-    return q->walker->machine == SW_MACHINE_X64 && !(q->walker->flags & SW_WALK_NO_ANALYSIS);
+    return q->walker->machine == SW_MACHINE_X64 && !(q->walker->flags & SW_WALK_NO_ANALYSIS) && sw_code_of(q, code);
 }
 
 /* The caller that the table leads to; another rule is believed where it leads to the same. */

@@ -7,8 +7,6 @@
  */
 #include "walk/pe_image.h"
 
-#include "x64/x64.h"
-
 /* Whether the rule leads to the outermost frame or to a return address with a call in front, and what that calls. */
 static bool is_plausible(const struct sw_question *q, const struct sw_rule *rule, uint64_t *target)
 {
@@ -69,9 +67,9 @@ static bool is_agreed(void *arg, const struct sw_rule *rule)
 
 static enum sw_status ask_instructions(const struct sw_question *q, struct sw_rule *rule)
 {
-    const struct sw_code code = { SW_MACHINE_X64, sw_x64_decode, sw_fetch_code, &q->room->fetch };
+    struct sw_code code;
     struct opinion opinion = { q, sw_regs_pc(&q->room->caller), sw_regs_sp(&q->room->caller), false };
-    if (q->walker->flags & SW_WALK_NO_ANALYSIS)
+    if ((q->walker->flags & SW_WALK_NO_ANALYSIS) || !sw_code_of(q, &code))
         return SW_OK;
     if (sw_analyze_forward(&code, q->frame->lookup, NULL, &q->room->analysis, is_agreed, &opinion) == SW_OK)
         rule->trust = SW_TRUST_EXACT;

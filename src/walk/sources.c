@@ -11,23 +11,10 @@
 #include "walk/starts.h"
 
 #include "clr/clr.h"
-#include "x64/x64.h"
 
 #include <string.h>
 
 enum { LONGEST_STUB = 1024 };
-
-/* The decoder of a machine, or null: then nothing can be derived from its code. */
-static sw_decode_fn *decoder(enum sw_machine machine)
-{
-    return machine == SW_MACHINE_X64 ? sw_x64_decode : NULL;
-}
-
-static bool code_of(const struct sw_question *q, struct sw_code *code)
-{
-    *code = (struct sw_code){ q->walker->machine, decoder(q->walker->machine), sw_fetch_code, &q->room->fetch };
-    return code->decode != NULL;
-}
 
 /* ---- what came with the range ---- */
 
@@ -206,7 +193,7 @@ static enum sw_status from_function(const struct sw_question *q)
     struct sw_code where;
     uint64_t target = 0;
     q->room->has_doubted = false;
-    if (code->begin == code->end || is_block_of_stubs(code) || !code_of(q, &where))
+    if (code->begin == code->end || is_block_of_stubs(code) || !sw_code_of(q, &where))
         return SW_E_NO_RULE;
     const enum sw_status status = sw_function_rule(q, &where, code->begin, code->end, &q->room->rule);
     if (status)
@@ -286,7 +273,7 @@ static enum sw_status from_forward(const struct sw_question *q)
 {
     struct sw_code code;
     struct search s = { q, 0, false };
-    if (!code_of(q, &code))
+    if (!sw_code_of(q, &code))
         return SW_E_NO_RULE;
     if (is_noted(q, &code))
         return SW_OK;

@@ -34,6 +34,18 @@ void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *e
     *code = (struct sw_range){ .kind = SW_KIND_NATIVE };
 }
 
+/* The decoder of a machine, or null: then nothing can be derived from its code. */
+static sw_decode_fn *decoder(enum sw_machine machine)
+{
+    return machine == SW_MACHINE_X64 ? sw_x64_decode : NULL;
+}
+
+bool sw_code_of(const struct sw_question *q, struct sw_code *code)
+{
+    *code = (struct sw_code){ q->walker->machine, decoder(q->walker->machine), sw_fetch_code, &q->room->fetch };
+    return code->decode != NULL;
+}
+
 /* The generation of the image that code is in, as a stamp; 0: it is in none. */
 static uint64_t stamp_of(const struct sw_walker *walker, uint64_t address)
 {

@@ -39,6 +39,9 @@ void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *e
 /* Whether an address is in known code, or at least readable where nothing is known. Inside a reader section. */
 bool sw_is_code(const struct sw_question *q, uint64_t address);
 
+/* The target's code, to be analysed. False: nothing can be derived from code of its machine. */
+bool sw_code_of(const struct sw_question *q, struct sw_code *code);
+
 /* The rule at the frame's pc by the instructions of the function [begin, end), end 0: not known. */
 SW_NODISCARD enum sw_status sw_function_rule(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
                                              uint64_t end, struct sw_rule *rule);
