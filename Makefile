@@ -16,7 +16,7 @@ SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno
 LDLIBS := -lZydis -lelf -llzma -Wl,-z,now
 
 # Files that ask the operating system or libelf; everything else is freestanding.
-HOSTED := $(wildcard src/os/*.c lib/elf/*.c)
+HOSTED := $(wildcard src/os/*.c src/runtime/*.c lib/elf/*.c)
 PORTABLE := $(filter-out $(HOSTED),$(wildcard lib/*/*.c src/*.c src/*/*.c))
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(PORTABLE) $(HOSTED))
 LIB := $(BUILD)/libsnapwalk.a
@@ -27,6 +27,9 @@ EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 ORACLE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/oracle/*.c))
 BENCH := $(patsubst %.c,$(BUILD)/%,$(wildcard test/bench/*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
+PROFILER := $(BUILD)/examples/libsnapwalk-profiler.so
+OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
+PROBE := $(BUILD)/test/clr/libclrtest.so
 PROGRAMS := $(UNIT) $(EXAMPLES) $(ORACLE) $(BENCH) $(FUZZ)
 
 lib: deps-lib $(LIB)
@@ -35,7 +38,8 @@ lib: deps-lib $(LIB)
 archive: $(LIB)
 unit: $(UNIT)
 race: $(RACE)
-examples: $(EXAMPLES)
+examples: $(EXAMPLES) $(PROFILER) $(OVERLAY)
+clr-libraries: $(PROFILER) $(OVERLAY) $(PROBE)
 oracle: $(ORACLE)
 fuzzers: $(FUZZ)
 
@@ -67,6 +71,22 @@ $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@echo "  CC      $<"
 	@$(CC) $(CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $< $(LIB) $(LDLIBS) -o $@
 
+# Libraries that a runtime loads: the archive within, nothing of it visible, never unloaded.
+SHARED := -D_GNU_SOURCE -std=c11 $(WARN) -fPIC -fvisibility=hidden -pthread -shared
+LOADED := -Wl,-z,nodelete,--exclude-libs,ALL,--no-undefined
+$(PROFILER): $(wildcard examples/clr-profiler/*) $(LIB)
+	@mkdir -p $(@D)
+	@echo "  CC      $@"
+	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
+$(OVERLAY): $(wildcard examples/clr-overlay/*) $(LIB)
+	@mkdir -p $(@D)
+	@echo "  CC      $@"
+	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c %.S,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
+$(PROBE): $(wildcard test/clr/probe/*) examples/clr-profiler/callbacks.c examples/clr-profiler/callbacks.h $(LIB)
+	@mkdir -p $(@D)
+	@echo "  CC      $@"
+	@$(CC) $(CPPFLAGS) $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
+
 -include $(OBJECTS:.o=.d) $(addsuffix .d,$(PROGRAMS))
 
 deps:
@@ -84,6 +104,9 @@ test: deps
 
 clrmd: deps $(EXAMPLES)
 	@mk/clrmd.sh $(BUILD)
+
+clr: deps clr-libraries
+	@mk/clr.sh $(BUILD)
 
 accuracy: deps archive
 	@test/accuracy/accuracy.sh $(BUILD)
@@ -115,6 +138,7 @@ help:
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make install        archive, headers, snapwalk.pc; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
+	@echo 'make clr            inside a real .NET: every answer beside the CLR'"'"'s own, samples at any instant, cost'
 	@echo 'make accuracy       real programs, single-stepped: every walk beside the calls that were made'
 	@echo 'make audit          unwind tables of large libraries beside their instructions'
 	@echo 'make bench          speed beside the alternatives, as ratios'
@@ -124,4 +148,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD'
 
 .DEFAULT_GOAL := lib
-.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test clrmd accuracy audit bench fuzz install clean help
+.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test clrmd clr clr-libraries accuracy audit bench fuzz install clean help

@@ -129,6 +129,12 @@ uint64_t sw_images_generation(const struct sw_images *images)
     return images ? atomic_load(&images->generation) : 0;
 }
 
+const _Atomic uint64_t *sw_images_clock(const struct sw_images *images)
+{
+    static const _Atomic uint64_t never = 0;
+    return images ? &images->generation : &never;
+}
+
 enum sw_status sw_images_find(const struct sw_images *images, uint64_t address, struct sw_image *image)
 {
     if (!images || !image)

@@ -11,6 +11,8 @@
 
 #include <snapwalk/image.h>
 
+#include <stdatomic.h>
+
 struct sw_elf;
 
 /*
@@ -62,6 +64,9 @@ struct sw_image_entry {
 uint32_t sw_images_enter(const struct sw_images *images);
 void sw_images_leave(const struct sw_images *images, uint32_t ticket);
 const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uint64_t address);
+
+/* Where the generation stands that sw_images_generation reads; a number that never changes for null images. */
+const _Atomic uint64_t *sw_images_clock(const struct sw_images *images);
 
 /*
  * The writer's side: everything below is called between lock and unlock.

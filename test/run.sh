@@ -92,6 +92,9 @@ run hostile 300 test/audit/hostile.sh "$build"
 run system 300 test/system/run.sh "$build"
 run step 600 test/step/run.sh "$build"
 run clrmd 600 test/clrmd/test.sh "$build"
+run clr 600 test/clr/test.sh "$build"
+run overlay-unit 300 test/clr/overlay_unit.sh "$build"
+run overlay 600 test/clr/overlay.sh "$build"
 
 echo
 if [ "$skipped" -eq 0 ]; then

@@ -50,6 +50,17 @@ struct sw_range {
 #define SW_RANGE_HIDDEN UINT16_C(1)
 /* Managed exception dispatch (System.Runtime.EH and its like): hidden together with the native run that follows it. */
 #define SW_RANGE_EH_DISPATCH UINT16_C(2)
+/*
+ * A catch, finally or fault handler, called by its method or by exception dispatch; an exception filter likewise. The
+ * coreclr flavours report the first as its method's frame, where that is reached, and the second as a frame of its own.
+ * Set by the walker for what carries CoreCLR's tables; a runtime that registers handlers apart may set them itself.
+ */
+#define SW_RANGE_FUNCLET UINT16_C(4)
+#define SW_RANGE_FILTER  UINT16_C(8)
+/* Of frames only: the id is the address of a precompiled method's entry, because nobody has registered the method. */
+#define SW_RANGE_ADDRESS_ID UINT16_C(16)
+/* Of frames only: the range is in no code map, a walker's finder told of it. */
+#define SW_RANGE_FOUND UINT16_C(32)
 
 struct sw_codemap;
 

@@ -53,6 +53,16 @@ SW_NODISCARD enum sw_status sw_context_store(enum sw_context_form form, const st
                                              size_t size);
 
 /*
+ * Writes some registers into a record that sw_context_store has made, and touches nothing else.
+ *
+ * numbers  By bit: the registers to write, those of the machine only; unknown ones are written as 0.
+ *
+ * Returns  As sw_context_store. Memory  Writes 8 bytes a register. Threads  Any. Signals  Safe.
+ */
+SW_NODISCARD enum sw_status sw_context_update(enum sw_context_form form, const struct sw_regs *regs, uint64_t numbers,
+                                              void *record, size_t size);
+
+/*
  * The thread id in an NT_PRSTATUS descriptor.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_TRUNCATED. Memory  None. Threads  Any. Signals  Safe.

@@ -26,6 +26,7 @@ enum sw_flavour { SW_FLAVOUR_DOCUMENTED = 0, SW_FLAVOUR_CORECLR_WINDOWS, SW_FLAV
 /* Choices beyond the contract. */
 #define SW_ENGINE_EVERY_NATIVE_FRAME 1u /* one callback per native frame instead of one per run (documented flavour) */
 #define SW_ENGINE_NO_AUTO_SEED       2u /* documented flavour: do not look for the first managed frame when unseeded */
+#define SW_ENGINE_OWN_PROCESS        4u /* the target is this process: a stack is loaded directly from sp up to its end */
 
 /* Rules of conduct that a call broke; reported, never enforced. ORDER sw_conduct: src/names.c. */
 enum sw_conduct {
@@ -55,6 +56,7 @@ struct sw_refusal {
  * walker      The target; its stack bounds are replaced by the thread's while a thread is walked.
  * threads     The thread table.
  * suspender   How threads are stopped. May be null: then only the current thread of nobody can be walked.
+ * inspector   Asked for mode, flags and transition records of the target instead of the table; may be null.
  * flavour, options (SW_ENGINE_*), runtime (SW_RUNTIME_*)
  * event_mask  COR_PRF_ENABLE_STACK_SNAPSHOT must be set for a walk to be allowed.
  * context_size  Size of the CONTEXT handed to callbacks: 0 for the machine's Win32 size (1232 or 912), else 1232,
@@ -68,6 +70,7 @@ struct sw_engine {
     const struct sw_walker *walker;
     struct sw_threads *threads;
     const struct sw_suspender *suspender;
+    const struct sw_inspector *inspector;
     enum sw_flavour flavour;
     uint32_t options;
     uint32_t runtime;
@@ -132,6 +135,7 @@ SW_NODISCARD HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *sc
  *
  * known   Which registers of the callback's CONTEXT hold true values, by the numbers of regs.h; the others are 0 there.
  * source, trust, exact  As in struct sw_frame.
+ * flags   SW_RANGE_* of its code.  hidden  Managed frames that were passed over since the callback before.
  */
 struct sw_frame_info {
     USHORT size;    /* of the CLR's part */
@@ -144,6 +148,8 @@ struct sw_frame_info {
     uint8_t source;
     uint8_t trust;
     bool exact;
+    uint16_t flags;
+    uint32_t hidden;
 };
 
 /*

@@ -35,11 +35,13 @@ enum sw_mode {
  *
  * address  Where the record lies on the stack; compared with stack pointers.
  * has_method  The record names a method (a prestub, a helper frame): matters only for empty walks.
+ * exact    pc was being executed: the thread was stopped there, or faulted. Otherwise it is a return address.
  * regs     known == 0 when the record leads to no managed frame.
  */
 struct sw_transition {
     uint64_t address;
     bool has_method;
+    bool exact;
     struct sw_regs regs;
 };
 
@@ -83,6 +85,25 @@ struct sw_suspender {
     uint64_t (*current)(void *arg);
     enum sw_status (*capture)(void *arg, struct sw_regs *regs);
     void (*wait)(void *arg, unsigned round);
+    void *arg;
+};
+
+/*
+ * What the runtime itself tells of a thread at the moment of a walk, in place of the mode, flags and transition records
+ * that the table keeps. Must be as safe as the place that walks are made from.
+ *
+ * look      Changes mode and flags of the copy that it is given.
+ * record    The record behind `*cursor` (0: the innermost), which it moves on. False: there is none.
+ * dead      The part [*low, *high) of the stack that the exception behind `*cursor` (0: the innermost), which moves on,
+ *           has unwound: frames whose sp is in it are there still, but gone for the runtime. False: there is none.
+ * function  The FunctionID of the precompiled method around an address, which the code map does not know; 0: none.
+ * arg       Borrowed; handed to each.
+ */
+struct sw_inspector {
+    void (*look)(void *arg, struct sw_thread *thread);
+    bool (*record)(void *arg, const struct sw_thread *thread, uint64_t *cursor, struct sw_transition *record);
+    bool (*dead)(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high);
+    uint64_t (*function)(void *arg, uint64_t address);
     void *arg;
 };
 

@@ -4,6 +4,7 @@
 #ifndef SNAPWALK_WALK_H
 #define SNAPWALK_WALK_H
 
+#include <snapwalk/cache.h>
 #include <snapwalk/codemap.h>
 #include <snapwalk/image.h>
 #include <snapwalk/kept.h>
@@ -74,12 +75,25 @@ const char *sw_kind_name(enum sw_kind kind);
 #define SW_WALK_NO_FRAME_POINTER 4u
 
 /*
+ * Code that is in no range of the code map and in no image: a runtime that has not yet told of it may be asked. find must
+ * be as safe as the place that walks are made from; what it finds is not kept.
+ */
+struct sw_code_finder {
+    bool (*find)(void *arg, uint64_t address, struct sw_range *code);
+    void *arg;
+};
+
+/*
  * What a walk needs to know of its target. Plain values, all pointers borrowed; any number of walks may share one.
  *
  * machine       Not NONE.
  * memory        Reader of the target.
  * codemap       May be null.  images  May be null.
+ * finder        Asked for code that is in neither; may be null.
  * kept          Where analyses of functions are kept between walks; may be null. Of this target alone.
+ * cache         Where what was found at a pc is kept between walks; may be null. Of walkers with this code map and these
+ *               images alone. x64 only. Code that is replaced must be removed from the code map and added again, or its
+ *               image be. The window of `memory` is what makes a walk out of it fast.
  * stack_begin   Lowest and one past the highest address of the stack, or 0, 0 when not known. A walk that
  * stack_end     starts elsewhere (an alternate signal stack) may enter it; only a signal frame leaves it again.
  * pac_mask      ARM64: the bits of a code address that hold a signature; 0 to derive them.
@@ -92,11 +106,13 @@ struct sw_walker {
     struct sw_memory memory;
     const struct sw_codemap *codemap;
     const struct sw_images *images;
+    const struct sw_code_finder *finder;
     struct sw_kept *kept;
     uint64_t stack_begin;
     uint64_t stack_end;
     uint64_t pac_mask;
     uint32_t max_frames;
+    struct sw_cache *cache;
 };
 
 /*
@@ -144,7 +160,13 @@ struct sw_walk {
     enum sw_stop stop;     /* why it ended */
     struct sw_fault fault; /* more about a cut; SW_OK after a clean end */
     uint32_t depth;        /* frames delivered so far */
+    uint32_t most;
     uint8_t state;
+    struct sw_walk_here { /* what the cache has of the frame; form 0: nothing */
+        uint64_t where;
+        uint64_t form;
+        uint64_t place;
+    } here;
 };
 
 /*
@@ -154,6 +176,8 @@ struct sw_walk {
  * walker         Borrowed until then.
  * start          Copied. pc and sp must be known, the machine the walker's.
  * exact          True when start's pc was being executed; false when it is a return address (a frame handed on).
+ *
+ * The walk goes by the code map and the images as they are now or become while it goes on.
  *
  * Memory   Allocates nothing; stack below 4 KiB. Threads  Any number, each with its own walk and scratch.
  * Signals  Safe when walker->memory.read is.
@@ -180,6 +204,20 @@ SW_NODISCARD bool sw_walk_next(struct sw_walk *walk);
 SW_NODISCARD enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scratch,
                                       const struct sw_regs *start,
                                       bool (*sink)(void *arg, const struct sw_frame *frame), void *arg);
+
+/*
+ * The pcs of a whole walk, leaf first, and nothing else of it: the fastest way, where the walker has a cache and a window.
+ *
+ * exact    As in sw_walk_start.
+ * pcs      Receives up to `most`.
+ * stop     Receives why it ended; NONE: it has not, there was no room for more. May be null.
+ *
+ * Returns  How many pcs there are: those that sw_walk_next would go through.
+ * Memory, Threads, Signals  As sw_walk_start.
+ */
+SW_NODISCARD size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scratch,
+                                      const struct sw_regs *start, bool exact, uint64_t *pcs, size_t most,
+                                      enum sw_stop *stop);
 
 /*
  * Walks down to the first managed frame: the seed that DoStackSnapshot asks for.

@@ -57,14 +57,17 @@ SW_NODISCARD enum sw_status sw_clr_image_open(const struct sw_pe *pe, const stru
 void sw_clr_image_close(struct sw_clr_image *image);
 
 /*
- * The method around an address: range of its runtime function (the body, one funclet or one cold part), kind NGEN,
- * id = the address of the method's entry.
+ * The method around an address: range of its runtime function (the body, one funclet or one cold part, as flags tell),
+ * kind NGEN, id = the address of the method's entry.
  *
  * Returns  SW_OK; SW_E_NO_RULE (not inside any runtime function).
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  */
 SW_NODISCARD enum sw_status sw_clr_image_method(const struct sw_clr_image *image, uint64_t address,
                                                 struct sw_range *method);
+
+/* Whether a MethodDef token of the image's module is a method that dispatches exceptions. Signals  Safe. */
+bool sw_clr_image_dispatches(const struct sw_clr_image *image, uint32_t token);
 
 /*
  * The rule at an address inside a method of the image (exact unwind data).
@@ -88,13 +91,19 @@ SW_NODISCARD enum sw_status sw_clr_image_rule(const struct sw_clr_image *image, 
 SW_NODISCARD enum sw_status sw_clr_image_name(const struct sw_clr_image *image, uint64_t address, char *name,
                                               size_t size);
 
+/* Of JIT code: the MethodDesc's address (the FunctionID), and SW_RANGE_FUNCLET or SW_RANGE_FILTER for such a part. */
+struct sw_clr_jit_code {
+    uint64_t function;
+    uint16_t flags;
+};
+
 /*
  * The rule at an address inside JIT code, from the header in front of the method, when that validates.
  *
  * memory   The target's: header, unwind info and the code at pc are read through it.
  * begin, end  The range that the JIT reported (perf map, profiler event): begin is the method's entry.
  * exact    As in sw_pe_x64_rule.
- * function Receives the MethodDesc address (the FunctionID); may be null.
+ * code     Receives what the header tells of the code at pc; may be null.
  *
  * Returns  SW_OK (source CLR_HEADER, trust EXACT); SW_E_NO_RULE (no valid header, or pc in none of its functions);
  *          SW_E_UNREADABLE.
@@ -103,6 +112,18 @@ SW_NODISCARD enum sw_status sw_clr_image_name(const struct sw_clr_image *image, 
  * Source   win-x64-unwind.md section 9: a private layout, validated before use.
  */
 SW_NODISCARD enum sw_status sw_clr_jit_rule(const struct sw_memory *memory, uint64_t begin, uint64_t end, uint64_t pc,
-                                            bool exact, struct sw_rule *rule, uint64_t *function);
+                                            bool exact, struct sw_rule *rule, struct sw_clr_jit_code *code);
+
+/*
+ * How far the JIT code goes that begins at an address, by its header.
+ *
+ * limit    It ends before that: the end of its heap.
+ * end, function  Receive the end of its last part, and the MethodDesc's address.
+ *
+ * Returns  SW_OK; SW_E_NO_RULE (no valid header); SW_E_UNREADABLE.
+ * Memory, Threads, Signals  As sw_clr_jit_rule.
+ */
+SW_NODISCARD enum sw_status sw_clr_jit_extent(const struct sw_memory *memory, uint64_t begin, uint64_t limit,
+                                              uint64_t *end, uint64_t *function);
 
 #endif

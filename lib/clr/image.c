@@ -22,7 +22,8 @@ enum {
     COMPONENT_SIZE = 16,
     CLI_HEADER_SIZE = 72,
     HEADER_SIZE = 16,
-    CORE_HEADER_SIZE = 8
+    CORE_HEADER_SIZE = 8,
+    HANDLERS = 3 /* flags of UNWIND_INFO: a personality follows the codes */
 };
 
 static const uint32_t no_method = UINT32_MAX;
@@ -295,12 +296,37 @@ static const struct sw_clr_method *method_of(const struct sw_clr_image *image, u
     return low ? &image->methods[low - 1] : NULL;
 }
 
-static bool is_dispatch(const struct sw_clr_image *image, uint32_t token)
+bool sw_clr_image_dispatches(const struct sw_clr_image *image, uint32_t token)
 {
     for (unsigned i = 0; i < SW_CLR_DISPATCH_TYPES; i++)
         if (token >= image->dispatch[i].first && token < image->dispatch[i].end)
             return true;
     return false;
+}
+
+/* What follows the unwind codes of a runtime function: the RVA of its personality. 0: there is none. */
+static uint32_t personality_of(const struct sw_clr_image *image, uint32_t index)
+{
+    const uint32_t rva = sw_load32(image->functions.bytes + FUNCTION_SIZE * (uint64_t)index + 8);
+    const struct sw_bytes head = sw_pe_at(&image->pe, rva, 4);
+    if (!head.size || (head.bytes[0] >> 3 & HANDLERS) == 0)
+        return 0;
+    const struct sw_bytes handler = sw_pe_at(&image->pe, rva + 4 + 2 * ((head.bytes[2] + 1u) & ~1u), 4);
+    return handler.size ? sw_load32(handler.bytes) : 0;
+}
+
+/*
+ * What a runtime function is to its method. Filters have a personality of their own (seen in .NET 10). A cold part is no
+ * funclet, unless it comes behind the cold part of its method.
+ */
+static uint16_t part_flags(const struct sw_clr_image *image, const struct sw_clr_method *method, uint32_t index)
+{
+    const uint32_t hot = hot_part(image, index);
+    const bool is_cold = hot != index;
+    const bool follows_cold = is_cold && index - 1 != hot && hot_part(image, index - 1) == hot;
+    if (!method || method->function == index || (is_cold && !follows_cold))
+        return 0;
+    return personality_of(image, index) == personality_of(image, method->function) ? SW_RANGE_FUNCLET : SW_RANGE_FILTER;
 }
 
 enum sw_status sw_clr_image_method(const struct sw_clr_image *image, uint64_t address, struct sw_range *range)
@@ -318,8 +344,9 @@ enum sw_status sw_clr_image_method(const struct sw_clr_image *image, uint64_t ad
     range->end = base + function.end;
     range->id = base + sw_load32(image->functions.bytes + entry);
     range->kind = SW_KIND_NGEN;
-    if (method && is_dispatch(image, method->token))
+    if (method && sw_clr_image_dispatches(image, method->token))
         range->flags = SW_RANGE_EH_DISPATCH;
+    range->flags = (uint16_t)(range->flags | part_flags(image, method, index));
     return SW_OK;
 }
 

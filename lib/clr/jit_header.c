@@ -4,10 +4,11 @@
  * is believed before all of it fits together; where it does not, the answer is SW_E_NO_RULE and analysis takes over.
  * Follows win-x64-unwind.md section 9 (seen in .NET 10).
  *
- *   method start - 8   → header: +24 MethodDesc, +32 u32 n, +36 n RUNTIME_FUNCTIONs (the method, then its funclets)
- *   code heap base     = method start - first entry's begin; what RVAs count from. It is 64 KiB aligned, but for the
- * heaps of dynamic methods, which begin 16 bytes later (seen in .NET 10). RVA 0 holds the personality, mov rax,imm64;
- * jmp rax, in both.
+ *   method start - 8   → header: +8 EH clauses, +24 MethodDesc, +32 u32 n, +36 n RUNTIME_FUNCTIONs (the method, then
+ * its funclets) EH clauses         u64 count in front, 8 bytes, then 32 bytes each: u32 flags (1: filter), try begin,
+ * try end, handler begin, handler end, and at +24 the filter's begin: offsets from the method's start code heap base =
+ * method start - first entry's begin; what RVAs count from. It is 64 KiB aligned, but for the heaps of dynamic methods,
+ * which begin 16 bytes later (seen in .NET 10). RVA 0 holds the personality, mov rax,imm64; jmp rax, in both.
  */
 #include "clr/clr.h"
 
@@ -18,6 +19,9 @@ enum {
     BATCH = 8,
     FUNCTION_SIZE = 12,
     HEAP_ALIGNMENT = 65536,
+    CLAUSES_MAX = 4096,
+    CLAUSE_SIZE = 32,
+    CLAUSE_FILTER = 1,
     VERSION_1_WITH_HANDLER = 0x19 /* version 1, flags 3 */
 };
 
@@ -28,19 +32,22 @@ struct header {
     uint64_t base;
     uint64_t table; /* address of the first entry */
     uint64_t method;
+    uint64_t clauses; /* 0: none */
     uint32_t count;
+    uint32_t functions_end; /* RVA behind the last entry's code */
 };
 
 static bool read_header(struct header *h)
 {
-    uint8_t bytes[12];
+    uint8_t bytes[28];
     uint64_t at;
     if (h->begin < 8 || !sw_memory_word(h->memory, h->begin - 8, &at))
         return false;
-    if (at % 8 || at > UINT64_MAX - 1024 || sw_memory_read(h->memory, at + 24, bytes, sizeof bytes) != sizeof bytes)
+    if (at % 8 || at > UINT64_MAX - 1024 || sw_memory_read(h->memory, at + 8, bytes, sizeof bytes) != sizeof bytes)
         return false;
-    h->method = sw_load64(bytes);
-    h->count = sw_load32(bytes + 8);
+    h->clauses = sw_load64(bytes);
+    h->method = sw_load64(bytes + 16);
+    h->count = sw_load32(bytes + 24);
     h->table = at + 36;
     return true;
 }
@@ -59,11 +66,11 @@ static bool entry_fits(const struct header *h, struct sw_pe_function entry, uint
 }
 
 /*
- * Checks every entry and picks the one around rva.
+ * Checks every entry, picks the one around rva, and notes where the last one ends.
  *
  * Returns  SW_OK; SW_E_NO_RULE; SW_E_UNREADABLE.
  */
-static enum sw_status scan_entries(const struct header *h, uint32_t rva, struct sw_pe_function *found)
+static enum sw_status scan_entries(struct header *h, uint32_t rva, struct sw_pe_function *found)
 {
     uint8_t batch[BATCH * FUNCTION_SIZE];
     uint32_t previous_end = (uint32_t)(h->begin - h->base);
@@ -81,6 +88,7 @@ static enum sw_status scan_entries(const struct header *h, uint32_t rva, struct 
         if (rva >= entry.begin && rva < entry.end)
             *found = entry;
     }
+    h->functions_end = previous_end;
     return found->end ? SW_OK : SW_E_NO_RULE;
 }
 
@@ -131,10 +139,29 @@ static size_t get(void *arg, uint32_t rva, void *to, size_t size)
     return at < h->base ? 0 : sw_memory_read(h->memory, at, to, size);
 }
 
-enum sw_status sw_clr_jit_rule(const struct sw_memory *memory, uint64_t begin, uint64_t end, uint64_t pc, bool exact,
-                               struct sw_rule *rule, uint64_t *function)
+/* Whether a filter begins there: some clause says so. What cannot be read says nothing. */
+static bool is_filter(const struct header *h, uint64_t begin)
 {
-    struct header h = { memory, begin, end, 0, 0, 0, 0 };
+    uint8_t batch[BATCH * CLAUSE_SIZE];
+    uint64_t count;
+    if (h->clauses < 8 || h->clauses % 8 || !sw_memory_word(h->memory, h->clauses - 8, &count) || count > CLAUSES_MAX)
+        return false;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t left = count - i < BATCH ? count - i : BATCH;
+        const uint8_t *clause = batch + i % BATCH * CLAUSE_SIZE;
+        const uint64_t at = h->clauses + 8 + i * CLAUSE_SIZE;
+        if (i % BATCH == 0 && sw_memory_read(h->memory, at, batch, left * CLAUSE_SIZE) != left * CLAUSE_SIZE)
+            return false;
+        if ((sw_load32(clause) & CLAUSE_FILTER) != 0 && sw_load32(clause + 24) == begin)
+            return true;
+    }
+    return false;
+}
+
+enum sw_status sw_clr_jit_rule(const struct sw_memory *memory, uint64_t begin, uint64_t end, uint64_t pc, bool exact,
+                               struct sw_rule *rule, struct sw_clr_jit_code *code)
+{
+    struct header h = { .memory = memory, .begin = begin, .end = end };
     struct sw_pe_function entry = { 0, 0, 0 };
     const struct sw_pe_reader reader = { get, NULL, &h };
     if (pc < begin || pc >= end)
@@ -150,7 +177,28 @@ enum sw_status sw_clr_jit_rule(const struct sw_memory *memory, uint64_t begin, u
     if (status)
         return status == SW_E_TRUNCATED ? SW_E_UNREADABLE : SW_E_NO_RULE;
     rule->source = SW_SOURCE_CLR_HEADER;
-    if (function)
-        *function = h.method;
+    if (!code)
+        return SW_OK;
+    const uint64_t offset = h.base + entry.begin - begin;
+    *code = (struct sw_clr_jit_code){ h.method, 0 };
+    if (offset != 0)
+        code->flags = is_filter(&h, offset) ? SW_RANGE_FILTER : SW_RANGE_FUNCLET;
+    return SW_OK;
+}
+
+enum sw_status sw_clr_jit_extent(const struct sw_memory *memory, uint64_t begin, uint64_t limit, uint64_t *end,
+                                 uint64_t *function)
+{
+    struct header h = { .memory = memory, .begin = begin, .end = limit };
+    struct sw_pe_function first = { 0, 0, 0 };
+    enum sw_status status = open_header(&h);
+    if (status == SW_OK)
+        status = scan_entries(&h, (uint32_t)(begin - h.base), &first);
+    if (status == SW_OK)
+        status = check_info(&h, first);
+    if (status)
+        return status;
+    *end = h.base + h.functions_end;
+    *function = h.method;
     return SW_OK;
 }

@@ -113,6 +113,29 @@ enum sw_status sw_context_store(enum sw_context_form form, const struct sw_regs 
     return SW_OK;
 }
 
+/* One store, once the compiler has seen it. */
+static void put_word(uint8_t *to, uint64_t v)
+{
+    to[0] = (uint8_t)v, to[1] = (uint8_t)(v >> 8), to[2] = (uint8_t)(v >> 16), to[3] = (uint8_t)(v >> 24);
+    to[4] = (uint8_t)(v >> 32), to[5] = (uint8_t)(v >> 40), to[6] = (uint8_t)(v >> 48), to[7] = (uint8_t)(v >> 56);
+}
+
+enum sw_status sw_context_update(enum sw_context_form form, const struct sw_regs *regs, uint64_t numbers, void *record,
+                                 size_t size)
+{
+    const struct layout *layout = regs ? layout_of(form, regs->machine) : NULL;
+    uint8_t *bytes = record;
+    if (!layout || !record || numbers >> sw_regs_count(regs->machine) != 0)
+        return SW_E_ARGUMENT;
+    if (size < layout->size)
+        return SW_E_TRUNCATED;
+    for (; numbers != 0; numbers &= numbers - 1) {
+        const unsigned n = (unsigned)__builtin_ctzll(numbers);
+        put_word(bytes + offset_of(layout, n), regs->r[n] & -(regs->known >> n & 1));
+    }
+    return SW_OK;
+}
+
 enum sw_status sw_prstatus_thread(const void *record, size_t size, uint32_t *thread)
 {
     if (!record || !thread)

@@ -12,7 +12,7 @@ static const struct sw_wide *wide_of(const struct sw_chunk *chunk)
 
 static bool fits_entry(const struct sw_range *range)
 {
-    return range->end - range->begin < SW_DENSE_SIZE_END;
+    return range->end - range->begin < SW_DENSE_SIZE_END && range->flags < 1u << SW_DENSE_FLAG_BITS;
 }
 
 /* A carry that fits begins less than 16 KiB below the region, so its offset fits too. */

@@ -81,7 +81,7 @@ enum {
     SW_DENSE_NONE = INT16_MAX                           /* above every offset */
 };
 
-static_assert((SW_RANGE_HIDDEN | SW_RANGE_EH_DISPATCH) < 1 << SW_DENSE_FLAG_BITS, "flags leave the size its bits");
+static_assert((SW_RANGE_HIDDEN | SW_RANGE_EH_DISPATCH) < 1 << SW_DENSE_FLAG_BITS, "the frequent flags have room");
 static_assert(sizeof(struct sw_range) - offsetof(struct sw_range, id) == sizeof(struct sw_dense_entry), "one half");
 static_assert(offsetof(struct sw_range, flags) - offsetof(struct sw_range, id) ==
                   offsetof(struct sw_dense_entry, size_flags),

@@ -79,6 +79,8 @@ enum sw_status sw_codemap_create(const struct sw_alloc *alloc, struct sw_codemap
     atomic_init(&made->count, 0);
     atomic_init(&made->bytes, sizeof *made + sizeof *made->grace);
     atomic_init(&made->generation, 0);
+    for (unsigned i = 0; i < SW_CHANGES; i++)
+        atomic_init(&made->changes[i], 0);
     atomic_flag_clear(&made->writing);
     *map = made;
     return SW_OK;
@@ -96,7 +98,7 @@ void sw_codemap_destroy(struct sw_codemap *map)
 
 static enum sw_status check(const struct sw_range *range)
 {
-    const uint16_t known_flags = SW_RANGE_HIDDEN | SW_RANGE_EH_DISPATCH;
+    const uint16_t known_flags = SW_RANGE_HIDDEN | SW_RANGE_EH_DISPATCH | SW_RANGE_FUNCLET | SW_RANGE_FILTER;
     if (!range || range->kind == SW_KIND_NONE || range->kind > SW_KIND_NATIVE || range->unwind > SW_UNWIND_FOREIGN)
         return SW_E_ARGUMENT;
     if ((range->flags & ~known_flags) != 0)
@@ -113,11 +115,23 @@ static bool begin_writing(struct sw_codemap *map)
     return !atomic_flag_test_and_set_explicit(&map->writing, memory_order_acquire);
 }
 
-/* The generation moves after the change: what was found before it under the old number is then known to be old. */
-static void end_writing(struct sw_codemap *map, enum sw_status status)
+/* Told of every piece that the range touches, of each number once. */
+static void note_change(struct sw_codemap *map, unsigned kind, const struct sw_range *range, uint64_t generation)
 {
-    if (status == SW_OK)
+    const uint64_t first = range->begin >> SW_PIECE_SHIFT;
+    const uint64_t last = (range->end - 1) >> SW_PIECE_SHIFT;
+    for (uint64_t piece = first; piece <= last && piece - first < SW_PIECES; piece++)
+        atomic_store_explicit(&map->changes[kind + piece % SW_PIECES], generation, memory_order_seq_cst);
+    atomic_store_explicit(&map->changes[kind + SW_PIECES], generation, memory_order_seq_cst);
+}
+
+/* The generation moves after the change: what was found before it under the old number is then known to be old. */
+static void end_writing(struct sw_codemap *map, enum sw_status status, unsigned kind, const struct sw_range *range)
+{
+    if (status == SW_OK) {
+        note_change(map, kind, range, atomic_load_explicit(&map->generation, memory_order_relaxed) + 1);
         atomic_fetch_add_explicit(&map->generation, 1, memory_order_seq_cst);
+    }
     sw_grace_poll(map->grace);
     atomic_flag_clear_explicit(&map->writing, memory_order_release);
 }
@@ -132,18 +146,19 @@ enum sw_status sw_codemap_add(struct sw_codemap *map, const struct sw_range *ran
     if (!begin_writing(map))
         return SW_E_BUSY;
     status = sw_codemap_insert(map, range);
-    end_writing(map, status);
+    end_writing(map, status, SW_ADDED, range);
     return status;
 }
 
 enum sw_status sw_codemap_remove(struct sw_codemap *map, uint64_t begin)
 {
+    struct sw_range gone;
     if (!map)
         return SW_E_ARGUMENT;
     if (!begin_writing(map))
         return SW_E_BUSY;
-    const enum sw_status status = sw_codemap_erase(map, begin);
-    end_writing(map, status);
+    const enum sw_status status = sw_codemap_erase(map, begin, &gone);
+    end_writing(map, status, SW_REMOVED, &gone);
     return status;
 }
 
@@ -279,4 +294,9 @@ uint64_t sw_codemap_bytes(const struct sw_codemap *map)
 uint64_t sw_codemap_generation(const struct sw_codemap *map)
 {
     return map ? atomic_load_explicit(&map->generation, memory_order_seq_cst) : 0;
+}
+
+const _Atomic uint64_t *sw_codemap_changes(const struct sw_codemap *map)
+{
+    return map->changes;
 }

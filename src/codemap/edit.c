@@ -193,16 +193,15 @@ enum sw_status sw_codemap_insert(struct sw_codemap *map, const struct sw_range *
     return status;
 }
 
-enum sw_status sw_codemap_erase(struct sw_codemap *map, uint64_t begin)
+enum sw_status sw_codemap_erase(struct sw_codemap *map, uint64_t begin, struct sw_range *gone)
 {
-    struct sw_range range;
-    if (!sw_codemap_find_inside(map, begin, &range) || range.begin != begin)
+    if (!sw_codemap_find_inside(map, begin, gone) || gone->begin != begin)
         return SW_E_NOT_FOUND;
-    const enum sw_status status = change(map, &range, plan_remove_at);
+    const enum sw_status status = change(map, gone, plan_remove_at);
     if (status != SW_OK)
         return status;
     atomic_fetch_sub_explicit(&map->count, 1, memory_order_relaxed);
-    sw_codemap_tidy(map, range.begin);
-    sw_codemap_tidy(map, range.end - 1);
+    sw_codemap_tidy(map, gone->begin);
+    sw_codemap_tidy(map, gone->end - 1);
     return SW_OK;
 }

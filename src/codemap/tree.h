@@ -26,6 +26,7 @@
 #define SW_CODEMAP_TREE_H
 
 #include "codemap/chunk.h"
+#include "codemap/codemap.h"
 #include "grace.h"
 
 #include <snapwalk/alloc.h>
@@ -51,6 +52,7 @@ struct sw_codemap {
     _Atomic uint64_t count;
     _Atomic uint64_t bytes;
     _Atomic uint64_t generation;
+    _Atomic uint64_t changes[SW_CHANGES]; /* codemap/codemap.h */
 };
 
 /* A slot and how it was reached. `slots` are those of `node`; or the root alone, with node null and shift 64. */
@@ -158,8 +160,9 @@ void sw_codemap_tidy(struct sw_codemap *map, uint64_t address);
 /* Gives back every node and chunk at once. No reader may be inside. */
 void sw_codemap_clear(struct sw_codemap *map);
 
-/* The writer's two calls; arguments are checked, and no other writer is inside: codemap/edit.c. */
+/* The writer's two calls; arguments are checked, and no other writer is inside: codemap/edit.c. gone: what was erased.
+ */
 SW_NODISCARD enum sw_status sw_codemap_insert(struct sw_codemap *map, const struct sw_range *range);
-SW_NODISCARD enum sw_status sw_codemap_erase(struct sw_codemap *map, uint64_t begin);
+SW_NODISCARD enum sw_status sw_codemap_erase(struct sw_codemap *map, uint64_t begin, struct sw_range *gone);
 
 #endif

@@ -25,6 +25,8 @@ enum { SW_FRAME_RECORDS = 16 };
  * Working memory of a call: the last SW_SNAPSHOT_ROOM bytes of the scratch, which the walker leaves alone.
  *
  * walker   The engine's, with the stack bounds of the target.
+ * record   The transition record that was taken last.  run: the leaf end of the native run that was met last.
+ * noted    Registers of a frame, with what a record says of them.
  * stopped  Registers of the target when it is another thread.
  * records  What frameInfo refers to. The CLR uses one for a whole walk; the documented flavour takes them in turn, so
  *          that a frameInfo kept from one callback to the next can be told.
@@ -33,9 +35,11 @@ struct sw_contract_work {
     _Alignas(16) uint8_t context[SW_CONTEXT_MAX_BYTES];
     struct sw_walker walker;
     struct sw_walk walk;
+    struct sw_transition record;
+    struct sw_frame run;
+    struct sw_regs noted;
     struct sw_regs stopped;
     struct sw_regs seed;
-    struct sw_regs handed;
     struct sw_frame_info records[SW_FRAME_RECORDS];
 };
 
@@ -87,8 +91,14 @@ static inline bool sw_code_is_managed(const struct sw_range *code)
     return code->kind == SW_KIND_JIT || code->kind == SW_KIND_NGEN;
 }
 
+/* The id of managed code as the runtime knows it; ip: an address in it. */
+FunctionID sw_function_of(const struct sw_engine *engine, const struct sw_range *code, uint64_t ip);
+
 /* Whether the target is to be taken as preemptive: outside managed code and the runtime's helpers. */
 bool sw_call_is_preemptive(struct sw_contract_call *call);
+
+/* The target's transition record behind `*cursor` (0: the innermost), which moves on. False: there is none. */
+bool sw_call_record(const struct sw_contract_call *call, uint64_t *cursor, struct sw_transition *record);
 
 /* Tells the user of a broken rule of conduct. */
 void sw_call_report(const struct sw_contract_call *call, enum sw_conduct rule);

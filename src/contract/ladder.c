@@ -70,6 +70,9 @@ static bool target_is_not_in_the_table(struct sw_contract_call *call)
 {
     call->held = sw_threads_hold(call->engine->threads, call->thread, &call->target) == SW_OK;
     call->top = call->held && sw_call_is_for_caller(call) ? call->own : NULL;
+    const struct sw_inspector *inspector = call->engine->inspector;
+    if (call->held && inspector)
+        inspector->look(inspector->arg, &call->target);
     return !call->held;
 }
 
@@ -199,8 +202,9 @@ static bool registers_cannot_be_had(struct sw_contract_call *call)
 
 static bool record_lies_below_the_stack_pointer(struct sw_contract_call *call)
 {
-    return other_target_is_cooperative(call) && call->target.transitions && call->target.transition_count > 0 &&
-           call->target.transitions[0].address < sw_regs_sp(call->top);
+    uint64_t cursor = 0;
+    return other_target_is_cooperative(call) && sw_call_record(call, &cursor, &call->work->record) &&
+           call->work->record.address < sw_regs_sp(call->top);
 }
 
 /* Never fires: the caller's seed is read, or the target's own registers take its place. */
@@ -308,11 +312,23 @@ bool sw_ladder(struct sw_contract_call *call, HRESULT *hr)
     return false;
 }
 
-/* Whether some transition record leads to a managed frame. */
-static bool a_record_leads_on(const struct sw_thread *thread)
+bool sw_call_record(const struct sw_contract_call *call, uint64_t *cursor, struct sw_transition *record)
 {
-    for (size_t i = 0; thread->transitions && i < thread->transition_count; i++)
-        if (thread->transitions[i].regs.known != 0)
+    const struct sw_inspector *inspector = call->engine->inspector;
+    if (inspector)
+        return inspector->record(inspector->arg, &call->target, cursor, record);
+    if (!call->target.transitions || *cursor >= call->target.transition_count)
+        return false;
+    *record = call->target.transitions[(*cursor)++];
+    return true;
+}
+
+/* Whether some transition record leads to a managed frame. */
+static bool a_record_leads_on(struct sw_contract_call *call)
+{
+    uint64_t cursor = 0;
+    while (sw_call_record(call, &cursor, &call->work->record))
+        if (call->work->record.regs.known != 0)
             return true;
     return false;
 }
@@ -325,5 +341,5 @@ bool sw_call_is_preemptive(struct sw_contract_call *call)
         return true; /* a finished suspension leaves every other thread so */
     if (call->top && sw_code_at(call->engine->walker, sw_regs_pc(call->top)).kind != SW_KIND_NATIVE)
         return false;
-    return a_record_leads_on(&call->target);
+    return a_record_leads_on(call);
 }

@@ -133,16 +133,26 @@ HRESULT sw_frame_info_read(struct sw_engine *engine, COR_PRF_FRAME_INFO frame_in
     return S_OK;
 }
 
-/* A perf map's id of CoreCLR's JIT code is only its address; the header in front of the code knows the real one. */
-static FunctionID function_of(const struct sw_walker *walker, const struct sw_range *code, uint64_t ip)
+FunctionID sw_function_of(const struct sw_engine *engine, const struct sw_range *code, uint64_t ip)
 {
+    const struct sw_inspector *inspector = engine->inspector;
+    const uint64_t named = inspector && (code->flags & SW_RANGE_ADDRESS_ID) != 0
+                               ? inspector->function(inspector->arg, ip)
+                               : 0;
+    return (FunctionID)(named ? named : code->id);
+}
+
+/* A perf map's id of CoreCLR's JIT code is only its address; the header in front of the code knows the real one. */
+static FunctionID function_at(const struct sw_engine *engine, const struct sw_range *code, uint64_t ip)
+{
+    const struct sw_walker *walker = engine->walker;
     struct sw_rule rule;
-    uint64_t function = 0;
+    struct sw_clr_jit_code about;
     const bool has_header = code->unwind == SW_UNWIND_CLR_HEADER && code->id == code->begin &&
                             walker->machine == SW_MACHINE_X64 && (walker->flags & SW_WALK_NO_TABLES) == 0;
-    if (has_header && sw_clr_jit_rule(&walker->memory, code->begin, code->end, ip, true, &rule, &function) == SW_OK)
-        return (FunctionID)function;
-    return (FunctionID)code->id;
+    if (has_header && sw_clr_jit_rule(&walker->memory, code->begin, code->end, ip, true, &rule, &about) == SW_OK)
+        return (FunctionID)about.function;
+    return sw_function_of(engine, code, ip);
 }
 
 HRESULT sw_function_from_ip(const struct sw_engine *engine, uint64_t ip, FunctionID *function)
@@ -155,6 +165,6 @@ HRESULT sw_function_from_ip(const struct sw_engine *engine, uint64_t ip, Functio
     const struct sw_range code = sw_code_at(engine->walker, ip);
     const bool found = sw_code_is_managed(&code) && (documented || (code.flags & SW_RANGE_HIDDEN) == 0);
     if (function && (found || documented))
-        *function = found ? function_of(engine->walker, &code, ip) : 0;
+        *function = found ? function_at(engine, &code, ip) : 0;
     return found ? S_OK : E_FAIL;
 }

@@ -18,13 +18,13 @@ enum { LONGEST_STUB = 1024 };
 
 /* ---- what came with the range ---- */
 
-enum sw_status sw_source_clr_header(const struct sw_question *q, struct sw_rule *rule, uint64_t *function)
+enum sw_status sw_source_clr_header(const struct sw_question *q, struct sw_rule *rule, struct sw_clr_jit_code *about)
 {
     const struct sw_range *code = &q->frame->code;
     if (code->unwind != SW_UNWIND_CLR_HEADER || q->walker->machine != SW_MACHINE_X64)
         return SW_E_NO_RULE;
     return sw_clr_jit_rule(&q->walker->memory, code->begin, code->end, q->frame->lookup, q->frame->exact, rule,
-                           function);
+                           about);
 }
 
 static enum sw_status from_range(const struct sw_question *q)
@@ -198,7 +198,11 @@ static enum sw_status from_function(const struct sw_question *q)
     const enum sw_status status = sw_function_rule(q, &where, code->begin, code->end, &q->room->rule);
     if (status)
         return status;
+    const bool was_looked_at = q->room->has_looked, is_assumed = q->room->rule.trust == SW_TRUST_GUESS;
+    q->room->unconfirmed = q->room->rule.trust;
+    q->room->only_so = is_foreign(q);
     const bool has_called = leads_behind_call(q, &q->room->rule, &target);
+    q->room->by_call = !was_looked_at && !is_assumed && (!q->room->only_so || (has_called && target == code->begin));
     if (has_called && target == code->begin)
         q->room->rule.trust = SW_TRUST_CONFIRMED;
     else if (is_foreign(q) && by_frame_record(q))

@@ -14,6 +14,6 @@ SW_NODISCARD enum sw_status sw_source_rule(const struct sw_question *q, unsigned
 bool sw_source_is_trampoline(const struct sw_question *q, uint64_t address);
 
 /* The rule that a CoreCLR JIT header gives, with the FunctionID. */
-SW_NODISCARD enum sw_status sw_source_clr_header(const struct sw_question *q, struct sw_rule *rule, uint64_t *function);
+SW_NODISCARD enum sw_status sw_source_clr_header(const struct sw_question *q, struct sw_rule *rule, struct sw_clr_jit_code *about);
 
 #endif

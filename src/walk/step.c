@@ -24,14 +24,38 @@ void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading)
         sw_codemap_leave(walker->codemap, reading.codemap);
 }
 
+/* What the runtime itself knows of an address. */
+static bool ask_finder(const struct sw_walker *walker, uint64_t address, struct sw_range *code)
+{
+    const struct sw_code_finder *finder = walker->finder;
+    if (!finder || !finder->find(finder->arg, address, code) || address < code->begin || address >= code->end)
+        return false;
+    code->flags |= SW_RANGE_FOUND;
+    return true;
+}
+
 void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *entry, uint64_t lookup,
                   struct sw_range *code)
 {
-    if (walker->codemap && sw_codemap_find_inside(walker->codemap, lookup, code))
+    struct sw_range part, method;
+    const bool in_map = walker->codemap && sw_codemap_find_inside(walker->codemap, lookup, code);
+    if (in_map && code->kind != SW_KIND_NGEN)
         return;
-    if (entry && entry->has_clr && sw_clr_image_method(&entry->clr, lookup, code) == SW_OK)
+    if (entry && entry->has_clr && sw_clr_image_method(&entry->clr, lookup, &part) == SW_OK) {
+        if (in_map)
+            code->flags |= part.flags; /* the map knows the whole method, the image what it consists of */
+        else
+            *code = part;
+        if (in_map)
+            return;
+        if (walker->codemap && sw_codemap_find_inside(walker->codemap, part.id, &method))
+            code->id = method.id; /* a part of its own */
+        else
+            code->flags |= SW_RANGE_ADDRESS_ID;
         return;
-    *code = (struct sw_range){ .kind = SW_KIND_NATIVE };
+    }
+    if (!in_map && (entry || !ask_finder(walker, lookup, code)))
+        *code = (struct sw_range){ .kind = SW_KIND_NATIVE };
 }
 
 /* The decoder of a machine, or null: then nothing can be derived from its code. */
@@ -160,6 +184,7 @@ enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule
     struct sw_regs *caller = &q->room->caller;
     const bool is_signal = rule->flags & SW_RULE_SIGNAL;
     const unsigned pc = sw_regs_pc_number(regs->machine);
+    q->room->has_looked = true;
     const enum sw_status status = sw_rule_apply(rule, regs, &q->walker->memory, caller, NULL, fault);
     if (status)
         return stop_of(status);
@@ -190,26 +215,31 @@ static bool arm64_call_before(const struct sw_question *q, uint64_t after)
     return (w & 0xfc000000) == 0x94000000 || (w & 0xfffffc1f) == 0xd63f0000 || (w & 0xfefff800) == 0xd63f0800;
 }
 
-bool sw_is_behind_call(const struct sw_question *q, uint64_t after, uint64_t *target)
+bool sw_call_before(const struct sw_question *q, uint64_t after, uint64_t *target, uint64_t *slot)
 {
-    uint64_t slot = 0;
-    *target = 0;
-    if (q->walker->machine == SW_MACHINE_ARM64)
-        return arm64_call_before(q, after);
-    if (after < LONGEST_CALL)
-        return false;
     /* The page in front may be missing: the shorter forms are asked for alone. */
     static const uint8_t sizes[] = { LONGEST_CALL, 5, 2 };
+    *target = *slot = 0;
+    if (after < LONGEST_CALL)
+        return false;
     for (unsigned i = 0; i < sizeof sizes; i++) {
         size_t size;
         const uint8_t *bytes = sw_fetch_code(&q->room->fetch, after - sizes[i], &size);
-        if (!bytes || size < sizes[i])
-            continue;
-        if (!sw_x64_call_before(bytes, sizes[i], after, target, &slot))
-            return false;
-        if (slot && !sw_memory_word(&q->walker->memory, slot, target))
-            *target = 0;
-        return true;
+        if (bytes && size >= sizes[i])
+            return sw_x64_call_before(bytes, sizes[i], after, target, slot);
     }
     return false;
+}
+
+bool sw_is_behind_call(const struct sw_question *q, uint64_t after, uint64_t *target)
+{
+    uint64_t slot;
+    *target = 0;
+    if (q->walker->machine == SW_MACHINE_ARM64)
+        return arm64_call_before(q, after);
+    if (!sw_call_before(q, after, target, &slot))
+        return false;
+    if (slot && !sw_memory_word(&q->walker->memory, slot, target))
+        *target = 0;
+    return true;
 }

@@ -60,4 +60,7 @@ bool sw_function_has_frame(const struct sw_question *q, const struct sw_code *co
  */
 bool sw_is_behind_call(const struct sw_question *q, uint64_t after, uint64_t *target);
 
+/* The same without reading memory but code: x64. slot: the word that holds the target, which is then 0; else 0. */
+bool sw_call_before(const struct sw_question *q, uint64_t after, uint64_t *target, uint64_t *slot);
+
 #endif

@@ -6,6 +6,7 @@
 #include "walk/walk.h"
 
 #include "walk/sources.h"
+#include "walk/warm.h"
 
 #include <string.h>
 
@@ -16,8 +17,18 @@ static struct sw_walk_room *room_of(const struct sw_walk *walk)
     return (struct sw_walk_room *)walk->scratch->room;
 }
 
-static bool end_walk(struct sw_walk *walk, enum sw_stop stop)
+static bool is_clean(enum sw_stop stop)
 {
+    return stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE;
+}
+
+bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop)
+{
+    if (walk->state == INSIDE)
+        sw_warm_end(walk);
+    if (is_clean(stop))
+        walk->fault = (struct sw_fault){ 0 };
+    walk->here.form = 0;
     walk->stop = stop;
     walk->state = OVER;
     return false;
@@ -50,20 +61,19 @@ static void find_frame(struct sw_walk *walk, const struct sw_image_entry *entry)
     struct sw_frame *frame = &walk->frame;
     struct sw_walk_room *room = room_of(walk);
     const struct sw_question q = { walk->walker, room, frame, entry };
-    uint64_t function;
+    struct sw_clr_jit_code about;
     sw_find_code(walk->walker, entry, frame->lookup, &frame->code);
+    room->is_found = true;
     room->has_kept =
-        !(walk->walker->flags & SW_WALK_NO_TABLES) && sw_source_clr_header(&q, &room->kept, &function) == SW_OK;
-    if (room->has_kept && frame->code.id == frame->code.begin)
-        frame->code.id = function;
+        !(walk->walker->flags & SW_WALK_NO_TABLES) && sw_source_clr_header(&q, &room->kept, &about) == SW_OK;
+    if (!room->has_kept)
+        return;
+    frame->code.flags |= about.flags;
+    if (frame->code.id == frame->code.begin)
+        frame->code.id = about.function;
 }
 
 /* ---- one step ---- */
-
-static bool is_clean(enum sw_stop stop)
-{
-    return stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE;
-}
 
 /* A rule that was found, but led to no caller. */
 static enum sw_status status_of_cut(enum sw_stop stop)
@@ -74,21 +84,27 @@ static enum sw_status status_of_cut(enum sw_stop stop)
 }
 
 /* Asks the sources one after the other until a rule leads to a caller. Fills room->rule and room->caller. */
-static enum sw_stop find_caller(struct sw_walk *walk, const struct sw_question *q)
+static enum sw_stop ask_sources(struct sw_walk *walk, const struct sw_question *q)
 {
     enum sw_stop first = SW_STOP_NO_RULE;
+    q->room->has_looked = q->room->by_call = false;
     for (unsigned n = 0; n < SW_SOURCES; n++) {
         struct sw_fault *fault = &walk->fault;
         uint64_t address = 0;
         enum sw_stop stop;
         const enum sw_status status = sw_source_rule(q, n);
+        const bool by_code = !q->room->has_looked;
         if (status == SW_E_NO_RULE)
             continue;
         if (status == SW_OK && (q->room->rule.flags & SW_RULE_END))
-            return SW_STOP_ROOT;
-        stop = status == SW_OK ? sw_try_rule(q, &q->room->rule, &address) : SW_STOP_BAD_TABLE;
-        if (stop == SW_STOP_NONE || (is_clean(stop) && first == SW_STOP_NO_RULE))
-            return stop;                /* behind the cut of a better source a zero is no end */
+            stop = SW_STOP_ROOT;
+        else
+            stop = status == SW_OK ? sw_try_rule(q, &q->room->rule, &address) : SW_STOP_BAD_TABLE;
+        if (stop == SW_STOP_NONE || stop == SW_STOP_ROOT || (is_clean(stop) && first == SW_STOP_NO_RULE)) {
+            if (first == SW_STOP_NO_RULE && walk->here.form == 0)
+                sw_warm_keep(q, by_code);
+            return stop; /* behind the cut of a better source a zero is no end */
+        }
         if (first == SW_STOP_NO_RULE) { /* what the best source met says most about the cut */
             first = stop;
             *fault = (struct sw_fault){ status ? status : status_of_cut(stop), sw_regs_pc(&q->frame->regs), address };
@@ -97,10 +113,68 @@ static enum sw_stop find_caller(struct sw_walk *walk, const struct sw_question *
     return first;
 }
 
+/* The caller by the rule that the cache has, if it leads to one or to the end: fills as ask_sources. */
+static bool is_cached(const struct sw_walk *walk, const struct sw_question *q, enum sw_stop *stop)
+{
+    struct sw_walk_room *room = q->room;
+    if (walk->here.form == 0)
+        return false;
+    sw_warm_rule(&walk->here, &room->rule);
+    *stop = room->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_try_rule(q, &room->rule, NULL);
+    if (is_clean(*stop))
+        return !(walk->here.form & SW_FORM_ONLY_SO);
+    return *stop == SW_STOP_NONE && sw_warm_confirm(q, &walk->here);
+}
+
+static enum sw_stop find_caller(struct sw_walk *walk, const struct sw_question *q)
+{
+    enum sw_stop stop;
+    if (is_cached(walk, q, &stop))
+        return stop;
+    if (!q->room->is_found)
+        find_frame(walk, q->entry);
+    return ask_sources(walk, q);
+}
+
 static bool at_base(const struct sw_walk *walk)
 {
     const struct sw_walker *walker = walk->walker;
     return walker->stack_end != 0 && sw_regs_sp(&walk->frame.regs) == walker->stack_end;
+}
+
+/* What a walk needs that is not out of the cache. */
+static void open_room(struct sw_walk *walk)
+{
+    struct sw_walk_room *room = room_of(walk);
+    if (!room->is_open) {
+        sw_fetch_reset(&room->fetch, &walk->walker->memory, walk->walker->images);
+        room->left = SW_WALK_SEARCH;
+    }
+    room->is_open = true;
+    room->fetch.direct = (struct sw_bytes){ 0 }; /* what was found in another section may be gone */
+}
+
+static void set_exact(struct sw_frame *frame, bool exact)
+{
+    frame->exact = exact;
+    frame->lookup = sw_regs_pc(&frame->regs) - (exact ? 0 : 1);
+}
+
+/* The frame in whose caller's room->caller is: what is known of it, out of the cache or by looking. */
+static void arrive(struct sw_walk *walk, const struct sw_question *q)
+{
+    struct sw_walk_room *room = room_of(walk);
+    struct sw_frame *frame = &walk->frame;
+    frame->regs = room->caller;
+    frame->source = room->rule.source;
+    frame->trust = room->rule.trust;
+    set_exact(frame, room->rule.flags & SW_RULE_SIGNAL);
+    room->is_found = false;
+    if (sw_warm_find(walk))
+        return;
+    sw_warm_look_at_clocks(&room->warm);
+    set_exact(frame, frame->exact || was_interrupted(q));
+    find_frame(walk, sw_images_entry(q->walker->images, frame->lookup));
 }
 
 static bool step(struct sw_walk *walk)
@@ -108,27 +182,18 @@ static bool step(struct sw_walk *walk)
     struct sw_walk_room *room = room_of(walk);
     const struct sw_walker *walker = walk->walker;
     struct sw_frame *frame = &walk->frame;
-    enum sw_stop stop;
 
     walk->fault = (struct sw_fault){ SW_E_NO_RULE, sw_regs_pc(&frame->regs), 0 };
     const struct sw_reading reading = sw_reading_enter(walker);
-    room->fetch.direct = (struct sw_bytes){ 0 }; /* what was found in another section may be gone */
+    open_room(walk);
     const struct sw_question q = { walker, room, frame, sw_images_entry(walker->images, frame->lookup) };
-    stop = find_caller(walk, &q);
-    if (stop == SW_STOP_NONE) {
-        frame->regs = room->caller;
-        frame->exact = (room->rule.flags & SW_RULE_SIGNAL) != 0 || was_interrupted(&q);
-        frame->lookup = sw_regs_pc(&frame->regs) - (frame->exact ? 0 : 1);
-        frame->source = room->rule.source;
-        frame->trust = room->rule.trust;
-        find_frame(walk, sw_images_entry(walker->images, frame->lookup));
-    }
+    const enum sw_stop stop = find_caller(walk, &q);
+    if (stop == SW_STOP_NONE)
+        arrive(walk, &q);
     sw_reading_leave(walker, reading);
     if (stop == SW_STOP_NONE)
         return true;
-    if (is_clean(stop))
-        walk->fault = (struct sw_fault){ 0 };
-    return end_walk(walk, at_base(walk) && !is_clean(stop) ? SW_STOP_ROOT_BASE : stop);
+    return sw_walk_end(walk, at_base(walk) && !is_clean(stop) ? SW_STOP_ROOT_BASE : stop);
 }
 
 static bool usable_start(const struct sw_walker *walker, const struct sw_regs *start)
@@ -148,37 +213,41 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
     walk->walker = walker;
     walk->scratch = scratch;
     if (!walker || !scratch || !start || !usable_start(walker, start)) {
-        (void)end_walk(walk, SW_STOP_BAD_START);
+        (void)sw_walk_end(walk, SW_STOP_BAD_START);
         return;
     }
-    sw_fetch_reset(&room_of(walk)->fetch, &walker->memory, walker->images);
-    room_of(walk)->left = SW_WALK_SEARCH;
+    room_of(walk)->is_open = room_of(walk)->is_found = false;
+    sw_warm_start(&room_of(walk)->warm, walker);
+    walk->most = walker->max_frames ? walker->max_frames : DEFAULT_FRAMES;
     walk->frame.regs = *start;
-    walk->frame.exact = exact;
-    walk->frame.lookup = sw_regs_pc(start) - (exact ? 0 : 1);
+    set_exact(&walk->frame, exact);
     walk->frame.source = SW_SOURCE_SEED;
     walk->frame.trust = SW_TRUST_EXACT;
 }
 
 static bool first_frame(struct sw_walk *walk)
 {
-    const struct sw_reading reading = sw_reading_enter(walk->walker);
-    room_of(walk)->fetch.direct = (struct sw_bytes){ 0 };
-    find_frame(walk, sw_images_entry(walk->walker->images, walk->frame.lookup));
-    sw_reading_leave(walk->walker, reading);
+    struct sw_walk_room *room = room_of(walk);
     walk->state = INSIDE;
     walk->depth = 1;
+    if (sw_warm_find(walk))
+        return true;
+    const struct sw_reading reading = sw_reading_enter(walk->walker);
+    open_room(walk);
+    sw_warm_look_at_clocks(&room->warm);
+    find_frame(walk, sw_images_entry(walk->walker->images, walk->frame.lookup));
+    sw_reading_leave(walk->walker, reading);
     return true;
 }
 
-bool sw_walk_next(struct sw_walk *walk)
+bool sw_walk_long_step(struct sw_walk *walk)
 {
-    if (!walk || walk->state == OVER)
+    if (walk->state == OVER)
         return false;
     if (walk->state == BEFORE)
         return first_frame(walk);
-    if (walk->depth >= (walk->walker->max_frames ? walk->walker->max_frames : DEFAULT_FRAMES))
-        return end_walk(walk, SW_STOP_FRAME_LIMIT);
+    if (walk->depth >= walk->most)
+        return sw_walk_end(walk, SW_STOP_FRAME_LIMIT);
     if (!step(walk))
         return false;
     walk->depth++;
@@ -194,7 +263,7 @@ enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scra
     sw_walk_start(&walk, walker, scratch, start, true);
     while (sw_walk_next(&walk))
         if (!sink(arg, &walk.frame))
-            return SW_STOP_ABORTED;
+            (void)sw_walk_end(&walk, SW_STOP_ABORTED);
     return walk.stop;
 }
 
@@ -221,6 +290,7 @@ enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scrat
     while (sw_walk_next(&walk))
         if (walk.frame.code.kind == SW_KIND_JIT || walk.frame.code.kind == SW_KIND_NGEN) {
             *seed = walk.frame.regs;
+            (void)sw_walk_end(&walk, SW_STOP_ABORTED);
             return SW_OK;
         }
     if (fault)

@@ -6,6 +6,7 @@
 #define SW_SRC_WALK_H
 
 #include "analyze/analyze.h"
+#include "cache.h"
 #include "cfi/cfi.h"
 
 #include <snapwalk/walk.h>
@@ -34,7 +35,55 @@ struct sw_fetch {
     } blocks[SW_FETCH_BLOCKS];
 };
 
+/*
+ * What a walk has of the rule cache (walk/warm.h); what it has of the current frame is in walk->here.
+ *
+ * cache          Null: none, or the walk is not one that it serves.
+ * lines, mask, next  The cache's.
+ * flags          The walker's, as they stand in keys.
+ * quiet          Stamps of UNRANGED and other entries from which on nothing has happened anywhere when the walk began.
+ * least, span    CFAs that can be walked from directly: all words of the frame are in the window, and the caller's sp
+ *                is on the declared stack, when they are least + 0 ... span.
+ * stack          Where the target's address 0 would be, in those cases.
+ * missing        Registers that are to be kept and are not known, at the place of SW_FORM_SAVED.
+ * stamp          From before the current frame's code was looked for.
+ * misses         Frames of this walk that were not found.
+ * was_where, was_form  Here, before a step; apart, so that no one joins two stores that are then read one by one.
+ */
+struct sw_warm {
+    struct sw_line *lines;
+    uint64_t mask;
+    _Atomic uint32_t *next;
+    uint64_t flags;
+    uint64_t quiet[2];
+    uint64_t least;
+    uint64_t span;
+    uintptr_t stack;
+    uint64_t missing;
+    struct sw_cache *cache;
+    struct sw_cache_clocks clocks;
+    const struct sw_codemap *codemap;
+    uint64_t stamp;
+    uint64_t was_where;
+    uint32_t misses;
+    uint64_t was_form;
+};
+
+/*
+ * is_open     fetch and left are ready: from the first step on that is not out of the cache.
+ * is_found    kept and has_kept are the current frame's.
+ * has_looked  A source has looked at where a rule leads to: what it says may depend on the stack.
+ * by_call     But only in that its trust is CONFIRMED by the call of the function, and unconfirmed otherwise. Filled by
+ *             the source; only_so: and that it says nothing then.
+ */
 struct sw_walk_room {
+    struct sw_warm warm;
+    bool is_open;
+    bool is_found;
+    bool has_looked;
+    bool by_call;
+    bool only_so;
+    uint8_t unconfirmed;
     struct sw_fetch fetch;
     struct sw_cfi_work cfi;
     struct sw_analysis analysis;

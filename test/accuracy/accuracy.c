@@ -136,6 +136,8 @@ static void report(const struct run *run)
         score_print_tables(stdout, s);
     }
     print_events(run);
+    printf("#   out of a rule cache: %" PRIu64 " frames, %" PRIu64 " otherwise\n", run->trace.judge.beside.frames,
+           run->trace.judge.beside.otherwise);
     if (run->trace.shadow.overflow)
         printf("#   the shadow stack overflowed: stepped no further\n");
     if (run->trace.target.executed)

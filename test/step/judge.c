@@ -96,7 +96,7 @@ bool judge_open(struct judge *j, struct target *target, const bool is_mode[STEP_
     memcpy(j->is_mode, is_mode, sizeof j->is_mode);
     if (sw_images_create(NULL, &j->images) != SW_OK || sw_codemap_create(NULL, &j->bounds) != SW_OK ||
         sw_codemap_create(NULL, &j->jit) != SW_OK || sw_kept_create(NULL, KEPT_BYTES, &j->kept) != SW_OK ||
-        sw_process_open(NULL, target->pid, &j->process) != SW_OK) {
+        sw_process_open(NULL, target->pid, &j->process) != SW_OK || !beside_open(&j->beside)) {
         fprintf(stderr, "step: cannot set the library up\n");
         return false;
     }
@@ -115,6 +115,7 @@ void judge_close(struct judge *j)
     sw_codemap_destroy(j->bounds);
     sw_codemap_destroy(j->jit);
     sw_kept_destroy(j->kept);
+    beside_close(&j->beside);
     symbols_free(&j->symbols);
 }
 
@@ -202,13 +203,16 @@ static void judge_walk(struct judge *j, enum step_mode mode, const struct sw_reg
     *out = (struct step_walk){ .judged = true };
     walker_for(j, mode, &walker);
     sw_walk_start(&walk, &walker, &j->scratch, start, true);
+    beside_start(&j->beside, mode, &walker, start);
     bool more = sw_walk_next(&walk);
+    beside_next(&j->beside, &walk, more);
     while (more && verdict == STEP_RIGHT) {
         const struct shadow_entry *expected = left ? &truth->entries[left - 1] : NULL;
         if (expected && expected->unknown)
             break;
         out->from = sw_regs_pc(&walk.frame.regs);
         more = sw_walk_next(&walk);
+        beside_next(&j->beside, &walk, more);
         out->at++;
         if (expected)
             out->expected = expected->regs;

@@ -4,6 +4,7 @@
 #ifndef STEP_JUDGE_H
 #define STEP_JUDGE_H
 
+#include "beside.h"
 #include "score.h"
 #include "target.h"
 
@@ -36,6 +37,7 @@ struct judge {
     uint64_t overwritten;
     bool is_mode[STEP_MODES];
     double spent[STEP_MODES];
+    struct beside beside;
     struct sw_scratch scratch;
 };
 

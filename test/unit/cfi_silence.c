@@ -3,6 +3,7 @@
  * swapcontext writes one. Walks through such functions of this program must not claim what they overwrote.
  */
 #include "rows.h"
+#include "warm_twice.h"
 
 #include <snapwalk/image.h>
 #include <snapwalk/self.h>
@@ -54,6 +55,7 @@ static bool is_in_with_rbx(uint64_t pc)
 static void find(const struct sw_regs *start, bool exact, struct sw_regs *before)
 {
     struct sw_walk walk;
+    (void)walk_twice(&walker, start, exact);
     sw_walk_start(&walk, &walker, &scratch, start, exact);
     while (sw_walk_next(&walk) && !is_in_with_rbx(sw_regs_pc(&walk.frame.regs)))
         *before = walk.frame.regs;

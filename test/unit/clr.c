@@ -153,7 +153,8 @@ static struct sw_bytes section_of(const struct sw_clr_image *image, uint32_t typ
     return (struct sw_bytes){ 0 };
 }
 
-static void mark_funclet(const struct file *file, uint32_t method, uint32_t offset, uint8_t *is_funclet,
+/* flag: what the range of such a function must carry. */
+static void mark_funclet(const struct file *file, uint32_t method, uint32_t offset, uint16_t flag, uint8_t *is_funclet,
                          uint64_t *wrong)
 {
     const uint64_t base = file->bytes.address;
@@ -161,7 +162,8 @@ static void mark_funclet(const struct file *file, uint32_t method, uint32_t offs
     uint32_t index;
     struct sw_pe_function function;
     if (sw_pe_find(file->image.functions, method + offset, &function, &index) || function.begin != method + offset ||
-        sw_clr_image_method(&file->image, base + method + offset, &range) || range.id != base + method)
+        sw_clr_image_method(&file->image, base + method + offset, &range) || range.id != base + method ||
+        (range.flags & (SW_RANGE_FUNCLET | SW_RANGE_FILTER)) != flag)
         ++*wrong;
     else
         is_funclet[index] = 1;
@@ -185,9 +187,9 @@ static void handlers_of_corelib_fold_into_their_methods(void **state)
         const uint32_t to = sw_load32(table.bytes + at + 12);
         const struct sw_bytes list = sw_pe_at(&image->pe, from, to - from);
         for (uint64_t k = 0; k + 24 <= list.size; k += 24, clauses++) {
-            mark_funclet(&file, method, sw_load32(list.bytes + k + 12), is_funclet, &wrong);
+            mark_funclet(&file, method, sw_load32(list.bytes + k + 12), SW_RANGE_FUNCLET, is_funclet, &wrong);
             if (sw_load32(list.bytes + k) == 1)
-                mark_funclet(&file, method, sw_load32(list.bytes + k + 20), is_funclet, &wrong);
+                mark_funclet(&file, method, sw_load32(list.bytes + k + 20), SW_RANGE_FILTER, is_funclet, &wrong);
         }
     }
     size_t funclets = 0;
@@ -222,8 +224,9 @@ static void every_function_of_corelib_has_a_method_and_a_name(void **state)
         assert_int_equal(sw_clr_image_name(&file.image, begin, name, sizeof name), SW_OK);
         assert_non_null(strstr(name, "::"));
         sleeps += strcmp(name, "System.Threading.Thread::Sleep") == 0;
-        dispatch += range.flags == SW_RANGE_EH_DISPATCH;
-        assert_true(range.flags == 0 || strncmp(name, "System.Runtime.EH::", 19) == 0 ||
+        const bool dispatches = (range.flags & SW_RANGE_EH_DISPATCH) != 0;
+        dispatch += dispatches;
+        assert_true(!dispatches || strncmp(name, "System.Runtime.EH::", 19) == 0 ||
                     strncmp(name, "System.Runtime.StackFrameIterator::", 35) == 0 ||
                     strncmp(name, "System.Runtime.ExceptionServices.InternalCalls::", 48) == 0);
     }
@@ -435,10 +438,10 @@ static const struct method_row {
     const char *name;
 } method_rows[] = {
     { 0, 0, SW_RANGE_EH_DISPATCH, "System.Runtime.EH::First" },
-    { 1, 0, SW_RANGE_EH_DISPATCH, "System.Runtime.EH::First" },
+    { 1, 0, SW_RANGE_EH_DISPATCH | SW_RANGE_FUNCLET, "System.Runtime.EH::First" },
     { 2, 2, 0, "System.Runtime.EH+Inner::Third" },
     { 3, 3, 0, "System.Runtime.EH+Inner::Second" },
-    { 4, 3, 0, "System.Runtime.EH+Inner::Second" },
+    { 4, 3, SW_RANGE_FUNCLET, "System.Runtime.EH+Inner::Second" },
     { 5, 2, 0, "System.Runtime.EH+Inner::Third" },
 };
 
@@ -783,10 +786,11 @@ static void jit_rule_is_found(void **state)
     struct jit j = make_jit();
     const struct sw_memory memory = memory_of(&j);
     struct sw_rule rule;
-    uint64_t function = 0;
-    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + row->offset, true, &rule, &function),
+    struct sw_clr_jit_code about = { 0 };
+    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + row->offset, true, &rule, &about),
                      SW_OK);
-    assert_true(function == METHOD);
+    assert_true(about.function == METHOD);
+    assert_int_equal(about.flags, row->offset < 0x30 ? 0 : SW_RANGE_FUNCLET);
     assert_int_equal(rule.source, SW_SOURCE_CLR_HEADER);
     assert_int_equal(rule.trust, SW_TRUST_EXACT);
     assert_int_equal(rule.cfa.kind, SW_LOC_REG);
@@ -888,6 +892,130 @@ static void osr_method_has_its_tier_0_frame_from_the_start(void **state)
     assert_int_equal(rule.r[SW_X64_R15].off, 0x78 - 144);
 }
 
+/* ---- what its EH clauses say of a funclet ---- */
+
+enum { CLAUSES = 0x100, FUNCLET_AT = 0x40 }; /* in the header's page; the funclet's offset */
+
+/* One clause, number `index` of `count`; type_or_filter: a class for a handler, where the filter begins for a filter. */
+static const struct clause_row {
+    const char *name;
+    uint64_t list; /* where the header says the clauses are */
+    uint64_t count;
+    uint32_t index, flags, handler, type_or_filter;
+    uint32_t flag; /* of the funclet */
+} clause_rows[] = {
+    { "funclet_without_clauses", 0, 1, 0, 1, 0, FUNCLET_AT, SW_RANGE_FUNCLET },
+    { "filter_clause_names_it", HEADER + CLAUSES, 1, 0, 1, 0x50, FUNCLET_AT, SW_RANGE_FILTER },
+    { "filter_clause_with_other_flags", HEADER + CLAUSES, 1, 0, 5, 0x50, FUNCLET_AT, SW_RANGE_FILTER },
+    { "last_of_ten_clauses_names_it", HEADER + CLAUSES, 10, 9, 1, 0x50, FUNCLET_AT, SW_RANGE_FILTER },
+    { "clause_behind_the_last", HEADER + CLAUSES, 9, 9, 1, 0x50, FUNCLET_AT, SW_RANGE_FUNCLET },
+    { "handler_of_a_filter_clause", HEADER + CLAUSES, 1, 0, 1, FUNCLET_AT, 0x50, SW_RANGE_FUNCLET },
+    { "class_that_looks_like_its_offset", HEADER + CLAUSES, 1, 0, 0, FUNCLET_AT, FUNCLET_AT, SW_RANGE_FUNCLET },
+    { "no_clauses", HEADER + CLAUSES, 0, 0, 1, 0x50, FUNCLET_AT, SW_RANGE_FUNCLET },
+    { "more_clauses_than_there_can_be", HEADER + CLAUSES, 4097, 0, 1, 0x50, FUNCLET_AT, SW_RANGE_FUNCLET },
+    { "clauses_without_end", HEADER + CLAUSES, UINT64_MAX, 0, 1, 0x50, FUNCLET_AT, SW_RANGE_FUNCLET },
+    { "readable_clauses_come_first", HEADER + CLAUSES, 4096, 7, 1, 0x50, FUNCLET_AT, SW_RANGE_FILTER },
+    { "clauses_beyond_the_readable", HEADER + CLAUSES, 4096, 20, 1, 0x50, 0, SW_RANGE_FUNCLET },
+    { "odd_pointer_to_clauses", HEADER + CLAUSES + 1, 1, 0, 1, 0x50, FUNCLET_AT, SW_RANGE_FUNCLET },
+    { "clauses_elsewhere", UINT64_MAX - 7, 1, 0, 1, 0x50, FUNCLET_AT, SW_RANGE_FUNCLET },
+    { "clauses_at_0", 4, 1, 0, 1, 0x50, FUNCLET_AT, SW_RANGE_FUNCLET },
+};
+
+static void clause_tells_filters_from_handlers(void **state)
+{
+    const struct clause_row *row = *state;
+    struct jit j = make_jit();
+    const struct sw_memory memory = memory_of(&j);
+    uint8_t *clause = j.header + CLAUSES + 8 + 32 * row->index;
+    struct sw_clr_jit_code about;
+    struct sw_rule rule;
+    put_le(j.header + 8, row->list, 8);
+    put_le(j.header + CLAUSES - 8, row->count, 8);
+    put_le(clause, row->flags, 4);
+    put_le(clause + 12, row->handler, 4);
+    put_le(clause + 24, row->type_or_filter, 4);
+    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 0x42, true, &rule, &about), SW_OK);
+    assert_int_equal(about.flags, row->flag);
+    assert_true(about.function == METHOD);
+    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 2, true, &rule, &about), SW_OK);
+    assert_int_equal(about.flags, 0);
+}
+
+/* ---- how far a method reaches ---- */
+
+static const struct extent_row {
+    const char *name;
+    uint64_t begin, limit;
+    enum sw_status status;
+} extent_rows[] = {
+    { "method_with_its_funclet", START, HEAP + 0x10000, SW_OK },
+    { "limit_at_its_end", START, START + CODE_SIZE + 0x10, SW_OK },
+    { "limit_in_front_of_its_end", START, START + CODE_SIZE - 1, SW_E_NO_RULE },
+    { "limit_at_its_begin", START, START, SW_E_NO_RULE },
+    { "limit_below_its_begin", START, 0, SW_E_NO_RULE },
+    { "limit_beyond_4_gib", START, UINT64_MAX, SW_E_NO_RULE },
+    { "begin_without_a_header", START + 8, HEAP + 0x10000, SW_E_UNREADABLE },
+    { "begin_at_0", 0, HEAP, SW_E_UNREADABLE },
+    { "begin_at_the_end_of_the_address_space", UINT64_MAX - 15, UINT64_MAX, SW_E_UNREADABLE },
+};
+
+static void extent_is_answered(void **state)
+{
+    const struct extent_row *row = *state;
+    struct jit j = make_jit();
+    const struct sw_memory memory = memory_of(&j);
+    uint64_t end = 0;
+    uint64_t function = 0;
+    assert_int_equal(sw_clr_jit_extent(&memory, row->begin, row->limit, &end, &function), row->status);
+    assert_true(end == (row->status ? 0 : START + CODE_SIZE));
+    assert_true(function == (row->status ? 0 : METHOD));
+}
+
+/* What is refused of a header for a rule is refused for its extent, but for the codes, which are not looked at. */
+static void extent_of_a_bad_jit_header_is_not_believed(void **state)
+{
+    const struct jit_bad_row *row = *state;
+    struct jit j = make_jit();
+    const struct sw_memory memory = memory_of(&j);
+    const bool in_codes = row->in_heap && row->at == 0x165;
+    uint64_t end = 0;
+    uint64_t function = 0;
+    put_le((row->in_heap ? j.heap : j.header) + row->at, row->value, row->size);
+    assert_int_equal(sw_clr_jit_extent(&memory, START, START + CODE_SIZE, &end, &function),
+                     in_codes ? SW_OK : row->status);
+}
+
+/* A header that is written over while it is read: the last function reaches far from read number `from` on. */
+struct changing {
+    struct jit *j;
+    unsigned reads;
+    unsigned from;
+};
+
+static size_t read_changing(void *arg, uint64_t address, void *to, size_t size)
+{
+    struct changing *changing = arg;
+    if (changing->reads++ == changing->from)
+        put_le(changing->j->header + 52, 0xfffffff0, 4);
+    return read_jit(changing->j, address, to, size);
+}
+
+static void extent_of_a_changing_header_keeps_its_limit(void **state)
+{
+    (void)state;
+    const uint64_t limit = HEAP + 0x1000;
+    for (unsigned from = 0; from < 12; from++) {
+        struct jit j = make_jit();
+        struct changing changing = { &j, 0, from };
+        const struct sw_memory memory = { read_changing, &changing, { 0, 0, NULL } };
+        uint64_t end = 0;
+        uint64_t function;
+        const enum sw_status status = sw_clr_jit_extent(&memory, START, limit, &end, &function);
+        assert_true(status == SW_OK || status == SW_E_NO_RULE);
+        assert_true(end <= limit);
+    }
+}
+
 #define ROWS(rows, test)                                                                                               \
     for (size_t i = 0; i < LEN(rows); i++)                                                                             \
         tests[n++] = (struct CMUnitTest)                                                                               \
@@ -910,17 +1038,22 @@ int main(void)
         cmocka_unit_test(heap_of_dynamic_methods_is_known_by_its_personality),
         cmocka_unit_test(pc_between_functions_has_no_jit_rule),
         cmocka_unit_test(osr_method_has_its_tier_0_frame_from_the_start),
+        cmocka_unit_test(extent_of_a_changing_header_keeps_its_limit),
         cmocka_unit_test(corelib_rules_agree_with_its_instructions),
         cmocka_unit_test(json_rules_agree_with_its_instructions),
         cmocka_unit_test(handlers_of_corelib_fold_into_their_methods),
         cmocka_unit_test(every_function_of_corelib_has_a_method_and_a_name),
     };
-    struct CMUnitTest tests[LEN(refusal_rows) + LEN(varint_rows) + LEN(jit_rows) + LEN(jit_bad_rows) + LEN(single)];
+    struct CMUnitTest tests[LEN(refusal_rows) + LEN(varint_rows) + LEN(jit_rows) + 2 * LEN(jit_bad_rows) +
+                            LEN(clause_rows) + LEN(extent_rows) + LEN(single)];
     size_t n = 0;
     ROWS(refusal_rows, image_is_answered);
     ROWS(varint_rows, varint_is_read);
     ROWS(jit_rows, jit_rule_is_found);
     ROWS(jit_bad_rows, bad_jit_header_is_not_believed);
+    ROWS(jit_bad_rows, extent_of_a_bad_jit_header_is_not_believed);
+    ROWS(clause_rows, clause_tells_filters_from_handlers);
+    ROWS(extent_rows, extent_is_answered);
     for (size_t i = 0; i < LEN(single); i++)
         tests[n++] = single[i];
     return cmocka_run_group_tests(tests, NULL, NULL);

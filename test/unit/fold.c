@@ -209,10 +209,21 @@ static void s4_3_flags_1_give_the_registers_of_each_frame_and_of_each_run_at_its
     tear_down(&stack);
 }
 
-static void s4_3_registers_that_a_record_does_not_hold_are_0_and_not_claimed(void **state)
+static void s4_3_registers_that_a_record_does_not_hold_are_the_thread_s_own(void **state)
 {
     static struct simstack stack;
     const struct situation row = { MIXED, .flavour = UNIX, .mode = PREEMPT, .info_flags = 1, .heard = "D0CB0AM0" };
+    (void)state;
+    walk_mixed(&stack, &row);
+    assert_frame_registers(&stack.heard[0], &stack.regs[1]);
+    tear_down(&stack);
+}
+
+static void s4_3_registers_that_nobody_knows_are_0_and_not_claimed(void **state)
+{
+    static struct simstack stack;
+    const struct situation row = { MIXED,         .flavour = UNIX,    .mode = PREEMPT,      .info_flags = 1,
+                                   .who = FROM_OTHER, .runtime = SW_RUNTIME_SUSPENDED, .heard = "D0CB0AM0" };
     (void)state;
     walk_mixed(&stack, &row);
     assert_int_equal(stack.heard[0].regs.r[SW_X64_RSP], stack.regs[1].r[SW_X64_RSP]);
@@ -366,7 +377,8 @@ int main(void)
         cmocka_unit_test(s4_3_frame_info_is_one_value_for_a_whole_walk_in_the_coreclr_flavours),
         cmocka_unit_test(s4_3_flags_0_give_neither_context_nor_size),
         cmocka_unit_test(s4_3_flags_1_give_the_registers_of_each_frame_and_of_each_run_at_its_leaf_end),
-        cmocka_unit_test(s4_3_registers_that_a_record_does_not_hold_are_0_and_not_claimed),
+        cmocka_unit_test(s4_3_registers_that_a_record_does_not_hold_are_the_thread_s_own),
+        cmocka_unit_test(s4_3_registers_that_nobody_knows_are_0_and_not_claimed),
         cmocka_unit_test(s4_3_the_engine_says_how_large_the_context_is),
         cmocka_unit_test(a_cut_is_never_taken_for_a_clean_root),
         cmocka_unit_test(a_failed_walk_says_where_it_was_cut_and_why),

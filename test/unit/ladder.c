@@ -370,7 +370,7 @@ static void s8_function_from_ip_of_clr_jit_code_is_what_the_walk_reports(void **
     assert_int_equal(sw_sim_words(stack.sim, BEGIN - 8, &header_at, 1), SW_OK);
     assert_int_equal(sw_sim_bytes(stack.sim, BEGIN, code, sizeof code), SW_OK);
     assert_int_equal(sw_sim_bytes(stack.sim, INFO, info, sizeof info), SW_OK);
-    assert_int_equal(sw_sim_words(stack.sim, HEADER + 24, (const uint64_t[]){ method }, 1), SW_OK);
+    assert_int_equal(sw_sim_words(stack.sim, HEADER + 8, (const uint64_t[]){ 0, 0, method }, 3), SW_OK);
     assert_int_equal(sw_sim_bytes(stack.sim, HEADER + 32, functions, sizeof functions), SW_OK);
     assert_int_equal(sw_sim_words(stack.sim, SP, zeros, 2), SW_OK);
     assert_int_equal(sw_codemap_add(sw_sim_codemap(stack.sim), &range), SW_OK);

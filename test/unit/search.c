@@ -4,6 +4,7 @@
  * ranges, no images, no frame pointer: nothing else helps.
  */
 #include "rows.h"
+#include "warm_twice.h"
 
 #include <snapwalk/sim.h>
 #include <snapwalk/walk.h>
@@ -187,6 +188,7 @@ static void caller_is_proved_by_its_call(void **state)
         sw_regs_set(&regs, n, 0xbad00000 + n * 0x1001);
     sw_regs_set(&regs, SW_X64_RIP, row->pc);
     sw_regs_set(&regs, SW_X64_RSP, STACK);
+    (void)walk_twice(sw_sim_walker(sim), &regs, true);
     (void)!sw_walk_all(sw_sim_walker(sim), &scratch, &regs, keep, &seen);
     assert_int_equal(seen.count, row->found ? 2 : 1);
     if (!row->found)
@@ -212,6 +214,7 @@ static void a_stack_full_of_calls_is_searched_in_bounds(void **state)
     assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
     sw_regs_set(&regs, SW_X64_RIP, PAD + IN_PAD);
     sw_regs_set(&regs, SW_X64_RSP, STACK);
+    (void)walk_twice(sw_sim_walker(sim), &regs, true);
     (void)!sw_walk_all(sw_sim_walker(sim), &scratch, &regs, keep, &seen);
     assert_int_equal(seen.count, 1);
 }

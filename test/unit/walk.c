@@ -3,6 +3,7 @@
  * not be used hold distinct garbage.
  */
 #include "rows.h"
+#include "warm_twice.h"
 
 #include <snapwalk/sim.h>
 #include <snapwalk/walk.h>
@@ -73,6 +74,7 @@ static bool keep(void *arg, const struct sw_frame *frame)
 static enum sw_stop walk(const struct sw_regs *regs, struct seen *seen)
 {
     seen->count = 0;
+    (void)walk_twice(sw_sim_walker(sim), regs, true);
     return sw_walk_all(sw_sim_walker(sim), &scratch, regs, keep, seen);
 }
 
@@ -217,6 +219,7 @@ static void an_unreadable_stack_is_named_with_its_address(void **state)
     const struct sw_regs regs = at(A + IN_FRAME, DATA, DATA);
     (void)state;
     put_code(A, framed, FRAMED, SW_KIND_JIT);
+    (void)walk_twice(sw_sim_walker(sim), &regs, true);
     sw_walk_start(&w, sw_sim_walker(sim), &scratch, &regs, true);
     assert_true(sw_walk_next(&w));
     assert_false(sw_walk_next(&w));
@@ -474,6 +477,7 @@ static void arm64_frame_records_are_followed_and_signatures_stripped(void **stat
     sw_regs_set(&regs, SW_ARM64_PC, C + 4);
     sw_regs_set(&regs, SW_ARM64_SP, STACK);
     sw_regs_set(&regs, SW_ARM64_FP, STACK);
+    (void)walk_twice(sw_sim_walker(arm), &regs, true);
     assert_int_equal(sw_walk_all(sw_sim_walker(arm), &scratch, &regs, keep, &seen), SW_STOP_ROOT_ZERO);
     assert_int_equal(seen.count, 3);
     assert_int_equal(sw_regs_pc(&seen.frames[1].regs), B + 4);

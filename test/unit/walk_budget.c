@@ -31,11 +31,15 @@ static const struct row {
     uint32_t flags;
     enum sw_source source; /* one that the walk must have used, so that it is what was measured */
     unsigned walks;        /* through a store, only the last is measured; 0: one, without */
+    size_t entries;        /* of a rule cache; 0: without */
 } rows[] = {
-    { "with_tables", 0, SW_SOURCE_CFI, 0 },
-    { "by_analysis", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 0 },
-    { "by_analysis_into_a_store", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 1 },
-    { "by_analysis_out_of_a_store", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 2 },
+    { "with_tables", 0, SW_SOURCE_CFI, 0, 0 },
+    { "by_analysis", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 0, 0 },
+    { "by_analysis_into_a_store", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 1, 0 },
+    { "by_analysis_out_of_a_store", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 2, 0 },
+    { "into_a_cache", 0, SW_SOURCE_CFI, 1, 64 },
+    { "into_a_cache_of_one", 0, SW_SOURCE_CFI, 3, 1 },
+    { "out_of_a_cache", 0, SW_SOURCE_CFI, 2, 64 },
 };
 
 static struct sw_images *images;
@@ -47,6 +51,7 @@ struct measured {
     const uint8_t *inside; /* an address in the measured function's frame */
     unsigned frames, by_source;
     struct sw_kept *kept;
+    struct sw_cache *cache;
 };
 
 static bool count(void *arg, const struct sw_frame *frame)
@@ -73,6 +78,7 @@ static void *walk_once(void *arg)
         return NULL;
     walker.flags = m->row->flags;
     walker.kept = m->kept;
+    walker.cache = m->cache;
     sw_self_capture(&regs);
     for (unsigned i = 1; i < m->row->walks; i++)
         (void)!sw_walk_all(&walker, &scratch, &regs, ignore, NULL);
@@ -97,11 +103,13 @@ static void check_store(const struct measured *m, const struct budget *budget)
 {
     const struct sw_kept_counts counts = sw_kept_counts(m->kept);
     assert_int_equal(budget->left, 1);
-    assert_int_equal(budget->blocks, m->kept ? 1 : 0);
+    assert_int_equal(budget->blocks, m->kept || m->cache ? 1 : 0);
     if (m->kept)
         assert_true(counts.misses > 0);
-    if (m->row->walks > 1)
+    if (m->kept && m->row->walks > 1)
         assert_true(counts.hits > 0);
+    if (m->row->entries > 1 && m->row->walks > 1)
+        assert_true(sw_cache_counts(m->cache).hits > 0);
 }
 
 static void walk_fits_its_stack_budget(void **state)
@@ -113,7 +121,9 @@ static void walk_fits_its_stack_budget(void **state)
     pthread_attr_t attributes;
     pthread_t thread;
     size_t untouched = 0;
-    if (m.row->walks)
+    if (m.row->entries)
+        assert_int_equal(sw_cache_create(&alloc, m.row->entries, &m.cache), SW_OK);
+    else if (m.row->walks)
         assert_int_equal(sw_kept_create(&alloc, 1 << 20, &m.kept), SW_OK);
     else
         budget.left = 1;
@@ -126,6 +136,7 @@ static void walk_fits_its_stack_budget(void **state)
         untouched++;
     check_store(&m, &budget);
     sw_kept_destroy(m.kept);
+    sw_cache_destroy(m.cache);
     assert_true(m.frames >= 2);
     assert_true(m.by_source >= 1);
     const size_t used = (size_t)(m.inside - (stack + untouched));

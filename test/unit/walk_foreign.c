@@ -3,6 +3,7 @@
  * callees pop their arguments. Registers that must not be used hold distinct garbage.
  */
 #include "rows.h"
+#include "warm_twice.h"
 
 #include <snapwalk/image.h>
 #include <snapwalk/sim.h>
@@ -56,6 +57,7 @@ static struct sw_regs at(uint64_t pc, uint64_t sp, uint64_t fp)
 
 static void first_caller(const struct sw_regs *regs, struct sw_walk *walk)
 {
+    (void)walk_twice(sw_sim_walker(sim), regs, true);
     sw_walk_start(walk, sw_sim_walker(sim), &scratch, regs, true);
     assert_true(sw_walk_next(walk));
     assert_true(sw_walk_next(walk));

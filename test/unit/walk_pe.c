@@ -3,6 +3,7 @@
  * mapped into this process as Wine maps one. Every register that no frame saves holds distinct garbage.
  */
 #include "rows.h"
+#include "warm_twice.h"
 
 #include "images.h"
 
@@ -341,6 +342,7 @@ static void walk_is_as_expected(void **state)
     put_stack(row->words, COUNT_OF(row->words));
     const struct sw_regs regs = start_at(row->pc);
     sw_sim_walker(sim)->flags = row->flags;
+    (void)walk_twice(sw_sim_walker(sim), &regs, true);
     sw_walk_start(&walk, sw_sim_walker(sim), &scratch, &regs, true);
     assert_true(sw_walk_next(&walk));
     for (; expected->rva; expected++) {
@@ -361,6 +363,7 @@ static void registers_of_the_windows_convention_are_kept_and_restored(void **sta
     (void)state;
     load(0);
     put_stack(row->words, COUNT_OF(row->words));
+    (void)walk_twice(sw_sim_walker(sim), &regs, true);
     sw_walk_start(&walk, sw_sim_walker(sim), &scratch, &regs, true);
     assert_true(sw_walk_next(&walk) && sw_walk_next(&walk));
     assert_true(sw_regs_has(&walk.frame.regs, RSI) && walk.frame.regs.r[RSI] == regs.r[RSI]);
@@ -381,6 +384,7 @@ static void a_return_address_without_an_entry_is_no_leaf(void **state)
     load(0);
     put_stack(words, COUNT_OF(words));
     sw_sim_walker(sim)->flags = SW_WALK_NO_ANALYSIS | SW_WALK_NO_FRAME_POINTER;
+    (void)walk_twice(sw_sim_walker(sim), &regs, false);
     sw_walk_start(&walk, sw_sim_walker(sim), &scratch, &regs, false);
     assert_true(sw_walk_next(&walk));
     assert_false(sw_walk_next(&walk));
@@ -432,6 +436,7 @@ static void a_file_is_walked_as_its_image_is(void **state)
     assert_int_equal(sw_images_add_file(images, path, BASE), SW_OK);
     assert_false(sw_images_entry(images, BASE)->pe.mapped);
     put_stack(row->words, COUNT_OF(row->words));
+    (void)walk_twice(sw_sim_walker(sim), &regs, true);
     sw_walk_start(&walk, sw_sim_walker(sim), &scratch, &regs, true);
     assert_true(sw_walk_next(&walk));
     for (const struct expected *expected = row->frames; expected->rva; expected++) {

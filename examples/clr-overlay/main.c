@@ -1,0 +1,94 @@
+/*
+ * What the runtime looks for in the library that CORECLR_PROFILER_PATH names, and the vendor's library behind it. Knows
+ * loading and its failures; refuses to know the profiling interface.
+ *
+ * The runtime's loader calls a library's DllMain where there is one (dotnet/runtime pal/src/loader/module.cpp), so the
+ * vendor's is called likewise. Neither library is unloaded: walks and signal handlers may be anywhere.
+ */
+#include "overlay.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT   __attribute__((visibility("default")))
+#define VARIABLE "SNAPWALK_OVERLAY_PROFILER"
+
+enum { PROCESS_ATTACH = 1 };
+
+typedef HRESULT STDMETHODCALLTYPE get_class_fn(REFIID clsid, REFIID riid, void **object);
+typedef BOOL STDMETHODCALLTYPE main_fn(void *library, DWORD reason, void *reserved);
+
+EXPORT HRESULT STDMETHODCALLTYPE DllGetClassObject(REFIID clsid, REFIID riid, void **object);
+EXPORT BOOL STDMETHODCALLTYPE DllMain(void *library, DWORD reason, void *reserved);
+
+/* The vendor's library; all null until it is loaded, and for good when that failed. */
+static struct {
+    void *library;
+    get_class_fn *get_class;
+    main_fn *_Atomic main;
+} vendor;
+static pthread_once_t vendor_loaded = PTHREAD_ONCE_INIT;
+
+static void complain(const char *what, const char *why)
+{
+    fprintf(stderr, "snapwalk overlay: %s%s; no profiler is loaded\n", what, why ? why : "");
+}
+
+/* ISO C has no conversion from dlsym's result to a function. */
+static void find_function(void *function, const char *name)
+{
+    void *symbol = dlsym(vendor.library, name);
+    memcpy(function, &symbol, sizeof(symbol));
+}
+
+static void load_vendor(void)
+{
+    get_class_fn *get_class = NULL;
+    main_fn *entry = NULL;
+    const char *path = getenv(VARIABLE);
+    if (!path || !*path) {
+        complain(VARIABLE " is not set; it names the profiler's library", NULL);
+        return;
+    }
+    vendor.library = dlopen(path, RTLD_LAZY);
+    if (!vendor.library) {
+        complain("cannot load the profiler: ", dlerror());
+        return;
+    }
+    find_function(&get_class, "DllGetClassObject");
+    find_function(&entry, "DllMain");
+    if (!get_class)
+        complain("no DllGetClassObject in ", path);
+    else if (get_class == DllGetClassObject)
+        complain(VARIABLE " names the overlay itself: ", path);
+    else if (entry && !entry(vendor.library, PROCESS_ATTACH, NULL))
+        complain("DllMain refused in ", path);
+    else {
+        vendor.main = entry;
+        vendor.get_class = get_class;
+    }
+}
+
+HRESULT STDMETHODCALLTYPE DllGetClassObject(REFIID clsid, REFIID riid, void **object)
+{
+    if (!object)
+        return E_POINTER;
+    *object = NULL;
+    pthread_once(&vendor_loaded, load_vendor);
+    if (!vendor.get_class)
+        return CLASS_E_CLASSNOTAVAILABLE;
+    const HRESULT hr = vendor.get_class(clsid, riid, object);
+    if (FAILED(hr) || !*object)
+        return hr;
+    return sw_overlay_factory_create(*object, (IClassFactory **)object);
+}
+
+/* Threads come and go, and the process ends, for the vendor as well. Its own beginning was in load_vendor. */
+BOOL STDMETHODCALLTYPE DllMain(void *library, DWORD reason, void *reserved)
+{
+    (void)library;
+    main_fn *const entry = vendor.main;
+    return reason == PROCESS_ATTACH || !entry ? TRUE : entry(vendor.library, reason, reserved);
+}

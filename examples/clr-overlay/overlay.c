@@ -1,0 +1,81 @@
+/*
+ * One overlay: its beginning, in the vendor's Initialize, and its end, when that fails. Knows what must be set up
+ * before the vendor sees the runtime; refuses to know any event or answer.
+ */
+#include "overlay.h"
+
+#include <snapwalk/status.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct sw_overlay *sw_overlay_create(void)
+{
+    struct sw_overlay *overlay = calloc(1, sizeof(*overlay));
+    if (!overlay)
+        return NULL;
+    pthread_mutex_init(&overlay->lock, NULL);
+    sw_overlay_mask_init(&overlay->mask);
+    return overlay;
+}
+
+/* For an overlay that nobody has seen. */
+void sw_overlay_destroy(struct sw_overlay *overlay)
+{
+    pthread_mutex_destroy(&overlay->mask.lock);
+    pthread_mutex_destroy(&overlay->lock);
+    free(overlay);
+}
+
+static void say(const char *what, enum sw_status status, const char *so)
+{
+    fprintf(stderr, "snapwalk overlay: %s (%s); %s\n", what, sw_status_name(status), so);
+}
+
+static bool follow(struct sw_overlay *overlay, IUnknown *info)
+{
+    struct sw_clr_counts counts;
+    void *version5 = NULL;
+    enum sw_status status = SW_E_UNSUPPORTED;
+    if (info->lpVtbl->QueryInterface(info, &IID_ICorProfilerInfo5, &version5) == S_OK) {
+        overlay->info = version5;
+        status = sw_clr_create(NULL, info, &overlay->clr);
+    }
+    if (status != SW_OK) {
+        say("cannot follow this runtime", status, "the profiler gets the runtime's own stacks");
+        return false;
+    }
+    sw_clr_counts(overlay->clr, &counts);
+    overlay->described = counts.layout == SW_OK;
+    if (!overlay->described)
+        say("the threads of this runtime are not known", counts.layout, "what it answers is left to it");
+    return true;
+}
+
+/*
+ * Sets the engine up on the runtime's `info` and answers what the vendor is to get in its place. Where the engine
+ * cannot be set up that is `info` itself, and the overlay does nothing but say so.
+ */
+IUnknown *sw_overlay_begin(struct sw_overlay *overlay, IUnknown *info, bool attached)
+{
+    static const IID unknown = { 0, 0, 0, { 0xc0, 0, 0, 0, 0, 0, 0, 0x46 } };
+    void *face = info;
+    if (!follow(overlay, info))
+        return info;
+    /* `info` is lent for the call, and a face takes a reference over. */
+    info->lpVtbl->AddRef(info);
+    if (sw_overlay_wrap(overlay, SW_OVERLAY_RUNTIME, &unknown, &face) != S_OK) {
+        sw_overlay_end(overlay);
+        return info;
+    }
+    sw_overlay_mask_begin(overlay, attached);
+    return face;
+}
+
+/* From here on the runtime answers. Called only while the vendor cannot be inside: when its Initialize has failed. */
+void sw_overlay_end(struct sw_overlay *overlay)
+{
+    struct sw_clr *clr = overlay->clr;
+    overlay->clr = NULL;
+    sw_clr_destroy(clr);
+}

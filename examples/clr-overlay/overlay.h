@@ -1,0 +1,94 @@
+/*
+ * What the files of the overlay share. An overlay stands between one runtime and one profiler, called the vendor's:
+ * the runtime calls faces of the vendor's ICorProfilerCallback object, the vendor calls faces of the runtime's
+ * ICorProfilerInfo object.
+ */
+#ifndef SNAPWALK_OVERLAY_H
+#define SNAPWALK_OVERLAY_H
+
+#include <snapwalk/clr.h>
+
+#include <pthread.h>
+
+#include "forward.h"
+
+/* Which object a face stands in front of. */
+enum sw_overlay_side { SW_OVERLAY_VENDOR, SW_OVERLAY_RUNTIME };
+
+/*
+ * The events that go to the vendor. Its own mask is what it set and reads back; `added_*` is what sw_clr_events needs
+ * besides. `lock` orders changes.
+ */
+struct sw_overlay_mask {
+    pthread_mutex_t lock;
+    _Atomic DWORD vendor_low, vendor_high;
+    DWORD added_low, added_high;
+    atomic_uchar skip[SW_FORWARD_SLOTS]; /* callback slots that only `added_*` brought about */
+};
+
+/*
+ * One profiler in one runtime. Lives as long as the process: a vendor's threads may call at any time.
+ *
+ * lock       Guards faces and their counts.
+ * clr        Null before the vendor's Initialize, and where the engine could not be set up: the runtime answers all.
+ * info       The runtime's object, as version 5 or later; set before clr.
+ * described  The engine understands how this runtime describes its threads. Where it does not, the runtime gives its
+ * own answers, and the engine those that the runtime does not have. started    The runtime has been seen to be past its
+ * start. suspended  The vendor holds the runtime suspended.
+ */
+struct sw_overlay {
+    pthread_mutex_t lock;
+    struct sw_overlay_face *faces;
+    struct sw_clr *clr;
+    ICorProfilerInfo5 *info;
+    struct sw_overlay_mask mask;
+    bool described;
+    atomic_bool started;
+    atomic_bool suspended;
+    atomic_uchar skip_none[SW_FORWARD_SLOTS];
+};
+
+/*
+ * What is called in place of one pointer that the real object gave out. Equal pointers have one face, so comparing and
+ * casting interface pointers gives what it gives without the overlay.
+ */
+struct sw_overlay_face {
+    struct sw_forward com; /* first: the face's address is the interface's */
+    struct sw_overlay *overlay;
+    enum sw_overlay_side side;
+    unsigned long references; /* that went through this face; counted for the vendor's side only */
+    struct sw_overlay_face *next;
+    union sw_forward_table table;
+};
+
+/* overlay.c */
+struct sw_overlay *sw_overlay_create(void);
+void sw_overlay_destroy(struct sw_overlay *overlay);
+IUnknown *sw_overlay_begin(struct sw_overlay *overlay, IUnknown *info, bool attached);
+void sw_overlay_end(struct sw_overlay *overlay);
+
+/* face.c */
+HRESULT sw_overlay_wrap(struct sw_overlay *overlay, enum sw_overlay_side side, REFIID riid, void **object);
+HRESULT sw_overlay_query(struct sw_overlay_face *face, REFIID riid, void **object);
+void sw_overlay_refer(struct sw_overlay_face *face);
+void sw_overlay_unrefer(struct sw_overlay_face *face);
+
+/* callback.c, info.c: the slots of a face that do more than forward. */
+void sw_overlay_callback_slots(ICorProfilerCallback11Vtbl *slots);
+void sw_overlay_info_slots(ICorProfilerInfo15Vtbl *slots);
+
+/* mask.c */
+void sw_overlay_mask_init(struct sw_overlay_mask *mask);
+void sw_overlay_mask_begin(struct sw_overlay *overlay, bool attached);
+HRESULT sw_overlay_mask_set(struct sw_overlay *overlay, DWORD low, DWORD high);
+void sw_overlay_mask_own(const struct sw_overlay_mask *mask, DWORD *low, DWORD *high);
+
+/* snapshot.c */
+HRESULT sw_overlay_early_answer(struct sw_overlay_face *face);
+HRESULT sw_overlay_snapshot(struct sw_overlay_face *face, ThreadID thread, StackSnapshotCallback *callback,
+                            ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size);
+
+/* factory.c */
+HRESULT sw_overlay_factory_create(IClassFactory *real, IClassFactory **factory);
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * DoStackSnapshot as the vendor calls it: the CLR's answer where the CLR answers, a walk of the running thread where it
+ * says E_NOTIMPL. Knows which flavour is asked when; refuses to know how stacks are walked.
+ *
+ * Source: clr-contract.md sections 1 and 4; clr-observed.md section 1 (bad flags are refused before the thread and the
+ * callback are looked at).
+ */
+#include "overlay.h"
+
+/* No flag of COR_PRF_SNAPSHOT_INFO. */
+#define UNKNOWN_FLAG 0x80000000u
+
+/*
+ * What the runtime says to any call of DoStackSnapshot: S_OK once it has started. It alone knows, so it is asked, with
+ * flags that it refuses right behind the checks in question.
+ */
+HRESULT sw_overlay_early_answer(struct sw_overlay_face *face)
+{
+    struct sw_overlay *overlay = face->overlay;
+    ICorProfilerInfo5 *info = overlay->info;
+    if (atomic_load_explicit(&overlay->started, memory_order_relaxed))
+        return S_OK;
+    const HRESULT hr = info->lpVtbl->DoStackSnapshot(info, 0, NULL, UNKNOWN_FLAG, NULL, NULL, 0);
+    if (hr != E_INVALIDARG && hr != CORPROF_E_INCONSISTENT_WITH_FLAGS)
+        return hr;
+    atomic_store_explicit(&overlay->started, true, memory_order_relaxed);
+    return S_OK;
+}
+
+/* What the CLR answers: E_NOTIMPL for a thread that runs. */
+static HRESULT clr_answer(struct sw_overlay *overlay, ThreadID thread, StackSnapshotCallback *callback,
+                          ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size)
+{
+    ICorProfilerInfo5 *info = overlay->info;
+    if (!overlay->described)
+        return info->lpVtbl->DoStackSnapshot(info, thread, callback, info_flags, client_data, context, context_size);
+    return sw_clr_snapshot(overlay->clr, SW_FLAVOUR_CORECLR_UNIX, thread, callback, info_flags, client_data, context,
+                           context_size);
+}
+
+/* The vendor's callback, and how often it was called. */
+struct sink {
+    struct sw_clr *clr;
+    StackSnapshotCallback *callback;
+    void *client_data;
+    ULONG32 seen;
+    ULONG32 passed;
+};
+
+static HRESULT STDMETHODCALLTYPE on_any_frame(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO frame, ULONG32 size,
+                                              BYTE context[], void *client_data)
+{
+    struct sink *sink = client_data;
+    sink->passed++;
+    return sink->callback(function, ip, frame, size, context, sink->client_data);
+}
+
+/* IL stubs and dynamic methods. A return address may lie behind its method's last byte. */
+static bool is_hidden(const struct sink *sink, UINT_PTR ip, const struct sw_frame_info *info)
+{
+    const uint64_t pc = info->exact ? ip : ip - 1;
+    return sw_clr_function_from_ip(sink->clr, SW_FLAVOUR_CORECLR_UNIX, pc, NULL) == E_FAIL;
+}
+
+/* Leaves out what the CLR does not report. */
+static HRESULT STDMETHODCALLTYPE on_documented_frame(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO frame,
+                                                     ULONG32 size, BYTE context[], void *client_data)
+{
+    struct sink *sink = client_data;
+    const bool is_leaf = sink->seen++ == 0;
+    if (function == 0 ? is_leaf : is_hidden(sink, ip, (const struct sw_frame_info *)frame))
+        return S_OK;
+    return on_any_frame(function, ip, frame, size, context, sink);
+}
+
+/*
+ * Another thread, which runs. The CLR's answer on Windows comes first: there it stops the thread and reports what it
+ * would report under SuspendRuntime, but refuses a thread in its helpers and stubs. From those the documented flavour
+ * finds the way; a thread without managed frames is E_FAIL, as for the CLR.
+ */
+static HRESULT walk_running(struct sink *sink, ThreadID thread, ULONG32 info_flags, BYTE context[],
+                            ULONG32 context_size)
+{
+    HRESULT hr = sw_clr_snapshot(sink->clr, SW_FLAVOUR_CORECLR_WINDOWS, thread, on_any_frame, info_flags, sink, context,
+                                 context_size);
+    if (SUCCEEDED(hr) || sink->passed > 0)
+        return hr;
+    hr = sw_clr_snapshot(sink->clr, SW_FLAVOUR_DOCUMENTED, thread, on_documented_frame, info_flags, sink, context,
+                         context_size);
+    return hr == S_OK && sink->passed == 0 ? E_FAIL : hr;
+}
+
+HRESULT sw_overlay_snapshot(struct sw_overlay_face *face, ThreadID thread, StackSnapshotCallback *callback,
+                            ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size)
+{
+    struct sw_overlay *overlay = face->overlay;
+    const HRESULT early = sw_overlay_early_answer(face);
+    if (early != S_OK)
+        return early;
+    if ((overlay->mask.vendor_low & COR_PRF_ENABLE_STACK_SNAPSHOT) == 0)
+        return CORPROF_E_INCONSISTENT_WITH_FLAGS;
+    const HRESULT hr = clr_answer(overlay, thread, callback, info_flags, client_data, context, context_size);
+    if (hr != E_NOTIMPL)
+        return hr;
+    struct sink sink = { .clr = overlay->clr, .callback = callback, .client_data = client_data };
+    return walk_running(&sink, thread, info_flags, context, context_size);
+}

@@ -1,0 +1,10 @@
+/* FunctionID → "Type.Method", by the CLR's metadata. Not for signal handlers. */
+#ifndef NAMES_H
+#define NAMES_H
+
+#include <snapwalk/corprof.h>
+
+/* name: receives a NUL-terminated string of at most size - 1 bytes; "?" where the CLR does not tell. */
+void function_name(ICorProfilerInfo3 *info, FunctionID function, char *name, size_t size);
+
+#endif

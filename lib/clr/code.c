@@ -1,0 +1,179 @@
+/*
+ * The runtime's own look-up of JIT code: a map of code ranges, four levels of 256 pointers over 128 KiB pieces, and in
+ * each code heap a nibble map that tells where methods begin. Knows these two and the code header's frame; refuses to
+ * know what a method is. Everything read is the target's and may change meanwhile: what does not fit together is no
+ * answer.
+ *
+ *   nibble map   u32 for 256 bytes: 8 nibbles, the first 32 bytes' in the highest bits; n: a method begins 4 * (n - 1)
+ *                bytes into them, 0: none does. A u32 whose lowest nibble is above 8 is a pointer: all 256 bytes belong
+ *                to the method at base + (u32 & ~15) + 4 * (lowest - 9).
+ *
+ * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md (contract version 2); checked on .NET 10.0.12.
+ */
+#include "clr/clr.h"
+#include "clr/runtime.h"
+
+#include "base/bytes.h"
+
+enum {
+    LEVELS = 4,
+    LEVEL_BITS = 8,
+    PIECE_BITS = 17,
+    FRAGMENTS_MAX = 64,
+    COLLECTIBLE = 1, /* flags of a range section */
+    CODE_HEAP = 2,
+    STUB_LAST = 15, /* a code header below this is a number that tells a stub */
+    NIBBLES = 8,
+    NIBBLE_BYTES = 32,
+    DYNAMIC = 7 /* classification of a method: no metadata */
+};
+
+struct look {
+    const struct sw_clr_layout *layout;
+    const struct sw_memory *memory;
+};
+
+static bool word_at(const struct look *l, uint64_t base, enum sw_clr_field field, uint64_t *value)
+{
+    return sw_memory_word(l->memory, base + l->layout->at[field], value);
+}
+
+/* The list of fragments of the 128 KiB around an address. A pointer's lowest bit is a mark for collectible code. */
+static bool find_fragments(const struct look *l, uint64_t address, uint64_t *fragment)
+{
+    uint64_t at = l->layout->code + l->layout->at[SW_CLR_MAP_TOP];
+    for (unsigned level = LEVELS; level > 0; level--) {
+        const unsigned shift = PIECE_BITS + (level - 1) * LEVEL_BITS;
+        if (!sw_memory_word(l->memory, at, &at))
+            return false;
+        at &= ~UINT64_C(1);
+        if (at == 0)
+            return false;
+        at += 8 * (address >> shift & ((1u << LEVEL_BITS) - 1));
+    }
+    return sw_memory_word(l->memory, at, fragment);
+}
+
+static bool find_section(const struct look *l, uint64_t address, uint64_t *section)
+{
+    uint64_t fragment, begin, end;
+    if (!find_fragments(l, address, &fragment))
+        return false;
+    for (unsigned i = 0; i < FRAGMENTS_MAX && (fragment & ~UINT64_C(1)) != 0; i++) {
+        fragment &= ~UINT64_C(1);
+        if (!word_at(l, fragment, SW_CLR_FRAGMENT_BEGIN, &begin) || !word_at(l, fragment, SW_CLR_FRAGMENT_END, &end))
+            return false;
+        if (address >= begin && address < end)
+            return word_at(l, fragment, SW_CLR_FRAGMENT_SECTION, section);
+        if (!word_at(l, fragment, SW_CLR_FRAGMENT_NEXT, &fragment))
+            return false;
+    }
+    return false;
+}
+
+struct heap {
+    uint64_t begin, end, base, map;
+    uint32_t flags;
+};
+
+static bool find_heap(const struct look *l, uint64_t address, struct heap *heap)
+{
+    uint64_t section, node;
+    uint8_t flags[4];
+    if (!find_section(l, address, &section) ||
+        sw_memory_read(l->memory, section + l->layout->at[SW_CLR_SECTION_FLAGS], flags, sizeof flags) != sizeof flags ||
+        (sw_load32(flags) & CODE_HEAP) == 0 || !word_at(l, section, SW_CLR_SECTION_HEAP, &node))
+        return false;
+    heap->flags = sw_load32(flags);
+    return word_at(l, node, SW_CLR_HEAP_BEGIN, &heap->begin) && word_at(l, node, SW_CLR_HEAP_END, &heap->end) &&
+           word_at(l, node, SW_CLR_HEAP_BASE, &heap->base) && word_at(l, node, SW_CLR_HEAP_MAP, &heap->map) &&
+           address >= heap->begin && address < heap->end && address >= heap->base;
+}
+
+static bool entry_of(const struct look *l, const struct heap *heap, uint64_t index, uint32_t *entry)
+{
+    uint8_t bytes[4];
+    if (sw_memory_read(l->memory, heap->map + 4 * index, bytes, sizeof bytes) != sizeof bytes)
+        return false;
+    *entry = sw_load32(bytes);
+    return true;
+}
+
+static bool is_pointer(uint32_t entry, uint64_t *offset)
+{
+    const uint64_t low = entry & 15u;
+    if (low <= 8)
+        return false;
+    *offset = entry - low + 4 * (low - 9);
+    return true;
+}
+
+/* The last method that begins in the first `nibbles` nibbles of an entry, the last of which counts up to `within`. */
+static bool last_begin(uint32_t entry, unsigned nibbles, unsigned within, uint64_t *offset)
+{
+    for (unsigned i = nibbles; i-- > 0;) {
+        const unsigned n = entry >> (4 * (NIBBLES - 1 - i)) & 15u;
+        if (n == 0 || (i == nibbles - 1 && 4 * (n - 1) > within))
+            continue;
+        *offset = NIBBLE_BYTES * i + 4 * (n - 1);
+        return true;
+    }
+    return false;
+}
+
+/* Where the method begins that an address is in: in this entry, or in the one in front. */
+static bool find_begin(const struct look *l, const struct heap *heap, uint64_t address, uint64_t *begin)
+{
+    enum { ENTRY_BYTES = NIBBLES * NIBBLE_BYTES };
+    const uint64_t from_base = address - heap->base, index = from_base / ENTRY_BYTES;
+    const unsigned within = (unsigned)(from_base % ENTRY_BYTES);
+    uint32_t entry;
+    uint64_t offset;
+    if (!entry_of(l, heap, index, &entry))
+        return false;
+    if (is_pointer(entry, &offset)) {
+        *begin = heap->base + offset;
+        return true;
+    }
+    if (last_begin(entry, within / NIBBLE_BYTES + 1, within % NIBBLE_BYTES, &offset)) {
+        *begin = heap->base + index * ENTRY_BYTES + offset;
+        return true;
+    }
+    if (index == 0 || !entry_of(l, heap, index - 1, &entry))
+        return false;
+    if (!is_pointer(entry, &offset)) {
+        if (!last_begin(entry, NIBBLES, NIBBLE_BYTES, &offset))
+            return false;
+        offset += (index - 1) * ENTRY_BYTES;
+    }
+    *begin = heap->base + offset;
+    return true;
+}
+
+static bool is_dynamic(const struct look *l, uint64_t method)
+{
+    uint8_t flags[2];
+    return sw_memory_read(l->memory, method + l->layout->at[SW_CLR_METHOD_FLAGS], flags, sizeof flags) ==
+               sizeof flags &&
+           (flags[0] & 7u) == DYNAMIC;
+}
+
+bool sw_clr_find_code(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t address,
+                      struct sw_range *range)
+{
+    const struct look l = { layout, memory };
+    struct heap heap;
+    uint64_t begin, end, method, header;
+    if (!find_heap(&l, address, &heap) || !find_begin(&l, &heap, address, &begin) || begin < heap.begin ||
+        begin > address || !sw_memory_word(memory, begin - 8, &header) || header <= STUB_LAST ||
+        sw_clr_jit_extent(memory, begin, heap.end, &end, &method) != SW_OK || address >= end)
+        return false;
+    *range = (struct sw_range){ .begin = begin,
+                                .end = end,
+                                .id = method,
+                                .image = heap.flags & COLLECTIBLE,
+                                .kind = SW_KIND_JIT,
+                                .unwind = SW_UNWIND_CLR_HEADER,
+                                .flags = is_dynamic(&l, method) ? SW_RANGE_HIDDEN : 0 };
+    return true;
+}

@@ -1,0 +1,149 @@
+/*
+ * What a running CoreCLR tells of itself: where its structures keep what (its data contract descriptor), and from that
+ * the state of a thread and the records of where it left managed code.
+ */
+#ifndef SW_CLR_RUNTIME_H
+#define SW_CLR_RUNTIME_H
+
+#include "base/memory.h"
+
+#include <snapwalk/alloc.h>
+#include <snapwalk/codemap.h>
+#include <snapwalk/thread.h>
+
+/* Offsets and sizes that are asked for. ORDER sw_clr_field: lib/clr/layout.c. */
+enum sw_clr_field {
+    SW_CLR_THREAD_MODE,  /* u32, not 0: cooperative */
+    SW_CLR_THREAD_FRAME, /* the top explicit frame */
+    SW_CLR_THREAD_EXCEPTION,
+    SW_CLR_EXCEPTION_PREVIOUS,
+    SW_CLR_FRAME_NEXT,
+    SW_CLR_INLINED_SP,
+    SW_CLR_INLINED_RETURN,
+    SW_CLR_INLINED_FP,
+    SW_CLR_METHOD_BLOCK, /* of a frame that stands for a call of a method: its transition block */
+    SW_CLR_BLOCK_SIZE,
+    SW_CLR_BLOCK_RETURN,
+    SW_CLR_BLOCK_SAVED,
+    SW_CLR_RESUMABLE_CONTEXT, /* pointer to a CONTEXT */
+    SW_CLR_FAULT_CONTEXT,     /* the CONTEXT itself */
+    SW_CLR_SOFTWARE_CONTEXT,  /* likewise */
+    SW_CLR_HIJACK_RETURN,
+    SW_CLR_HIJACK_ARGS, /* pointer to what the hijack stub pushed */
+    SW_CLR_HIJACK_SIZE,
+    SW_CLR_HIJACK_SAVED,
+    SW_CLR_SAVED_RBX,
+    SW_CLR_SAVED_RBP,
+    SW_CLR_SAVED_R12,
+    SW_CLR_SAVED_R13,
+    SW_CLR_SAVED_R14,
+    SW_CLR_SAVED_R15,
+    SW_CLR_MAP_TOP,       /* of the map of code ranges: its top level */
+    SW_CLR_FRAGMENT_NEXT, /* of a piece of the address space in that map */
+    SW_CLR_FRAGMENT_BEGIN,
+    SW_CLR_FRAGMENT_END,
+    SW_CLR_FRAGMENT_SECTION,
+    SW_CLR_SECTION_FLAGS,
+    SW_CLR_SECTION_HEAP,
+    SW_CLR_HEAP_BEGIN,
+    SW_CLR_HEAP_END,
+    SW_CLR_HEAP_BASE,
+    SW_CLR_HEAP_MAP,
+    SW_CLR_METHOD_FLAGS, /* u16 */
+    SW_CLR_FIELDS
+};
+
+/* Explicit frames by how they are read. ORDER sw_clr_frame: lib/clr/layout.c, thread.c. */
+enum sw_clr_frame {
+    SW_CLR_FRAME_INLINED,
+    SW_CLR_FRAME_RESUMABLE,
+    SW_CLR_FRAME_REDIRECTED,
+    SW_CLR_FRAME_FAULT,
+    SW_CLR_FRAME_SOFTWARE,
+    SW_CLR_FRAME_HIJACK,
+    SW_CLR_FRAME_CALLI,
+    SW_CLR_FRAME_PRESTUB,
+    SW_CLR_FRAME_COUNTING,
+    SW_CLR_FRAME_DISPATCH,
+    SW_CLR_FRAME_EXTERNAL,
+    SW_CLR_FRAME_HELPER,
+    SW_CLR_FRAMES
+};
+
+/* at: offsets by enum sw_clr_field. id: what an explicit frame of that kind begins with. code: the map of code ranges. */
+struct sw_clr_layout {
+    uint16_t at[SW_CLR_FIELDS];
+    uint64_t id[SW_CLR_FRAMES];
+    uint64_t code;
+};
+
+/*
+ * Reads the descriptor that libcoreclr exports as DotNetRuntimeContractDescriptor.
+ *
+ * descriptor  Its address in the target.
+ * alloc       Not null; the text of the descriptor is held while it is read.
+ *
+ * Returns  SW_OK; SW_E_UNREADABLE; SW_E_MALFORMED (no such descriptor); SW_E_UNSUPPORTED (another machine, or
+ *          something that is asked for is not in it: another version); SW_E_NO_MEMORY.
+ * Threads  Any. Signals  Not safe.
+ * Source   dotnet/runtime docs/design/datacontracts/contract-descriptor.md, data_descriptor.md; .NET 10.0.12.
+ */
+SW_NODISCARD enum sw_status sw_clr_layout_read(const struct sw_memory *memory, uint64_t descriptor,
+                                               const struct sw_alloc *alloc, struct sw_clr_layout *layout);
+
+/*
+ * The mode of a thread.
+ *
+ * memory   Reads the runtime's data.
+ * thread   Its ThreadID, which is the address of the runtime's object.
+ *
+ * Returns  False: unreadable. Memory  Allocates nothing. Threads  Any. Signals  Safe when memory->read is.
+ */
+bool sw_clr_thread_mode(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t thread,
+                        enum sw_mode *mode);
+
+/*
+ * The explicit frame of a thread behind `*cursor`, as a transition record; leaf first. *cursor: 0 for the first.
+ *
+ * object, stack  Readers of the runtime's data and of the thread's stack; may be the same.
+ * record   regs.known is 0 when the frame leads to no caller. exact: its pc was being executed.
+ *
+ * Returns  False: no more, or what follows makes no sense (unreadable, not rising, unknown).
+ * Memory   Allocates nothing; about 0.5 KiB of stack. Threads  Any. Signals  Safe when memory->read is.
+ * Source   dotnet/runtime docs/design/datacontracts/StackWalk.md (what each kind of frame restores).
+ */
+bool sw_clr_thread_record(const struct sw_clr_layout *layout, const struct sw_memory *object,
+                          const struct sw_memory *stack, uint64_t thread, uint64_t *cursor,
+                          struct sw_transition *record);
+
+/* An exception in flight on a thread. */
+struct sw_clr_exception {
+    bool second_pass;
+    bool entered;           /* a managed handler has been entered for it */
+    uint64_t low, high;     /* of the stack that it has unwound: frames whose sp is in [low, high) are gone */
+};
+
+/*
+ * The exception behind `*cursor` that is in flight on a thread, innermost first. *cursor: 0 for the first.
+ *
+ * Returns  False: no more, or what follows makes no sense.
+ * Memory   Allocates nothing. Threads  Any. Signals  Safe when the readers are.
+ * Source   dotnet/runtime vm/exinfo.h, vm/exstate.h, AsmOffsets.cs (pass number); the rest was seen in .NET 10.0.12: a
+ *          private layout, of which nothing is believed that does not fit together.
+ */
+bool sw_clr_thread_exception(const struct sw_clr_layout *layout, const struct sw_memory *object,
+                             const struct sw_memory *stack, uint64_t thread, uint64_t *cursor,
+                             struct sw_clr_exception *exception);
+
+/*
+ * The JIT's code around an address, as the runtime itself looks it up: kind JIT, unwind CLR_HEADER, id the FunctionID,
+ * HIDDEN for dynamic methods and IL stubs, image 1 where the code can be collected (freed with its module). No event is needed for it, and no perf map.
+ *
+ * Returns  False: no JIT code there, a stub, or what was read does not fit together.
+ * Memory   Allocates nothing; some 15 reads. Threads  Any. Signals  Safe when memory->read is.
+ * Source   dotnet/runtime docs/design/datacontracts/ExecutionManager.md (version 2: range section map, nibble map).
+ */
+bool sw_clr_find_code(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t address,
+                      struct sw_range *range);
+
+#endif

@@ -1,0 +1,112 @@
+#!/bin/sh
+# clr.sh BUILD [short]: what `make clr` does when libraries and archive are built. A real .NET process runs the workload
+# (test/clr/workload) under a profiler that asks the CLR and this library the same questions (test/clr/probe).
+#
+#   answers   every walk beside the CLR's own DoStackSnapshot, with the runtime's settings each on and off
+#   samples   timer signals at any instant, walks in the handler: SAMPLES of them (default 1,000,000; short: 40,000)
+#   cost      nanoseconds a frame beside the CLR's walk, and what sampling every thread at 1 kHz costs a program
+#   overlay   a profiler that knows nothing of us, with and without the overlay
+#
+# short: one setting and few samples, for `make test`. STRESS_S: seconds of stress with signals (default 0; 1800 is half
+# an hour). The last line is "clr: N of N walks identical".
+set -eu
+cd "$(dirname "$0")/.."
+mkdir -p "$1"
+build=$(cd "$1" && pwd)
+short=${2:-}
+. mk/sample.sh
+
+if ! command -v dotnet >/dev/null 2>&1; then
+    echo "clr: skipped: no dotnet command"
+    exit 0
+fi
+have_dotnet || fail "the .NET SDK 10 is needed; dotnet --list-sdks names none"
+dotnet_build test/clr/workload workload
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+status=0
+export CLRTEST_LIBRARY="$build/test/clr/libclrtest.so"
+
+# under LIBRARY REPORT VARIABLE=VALUE... -- ARGUMENTS: the workload under a profiler
+under() {
+    library=$1
+    report=$2
+    shift 2
+    settings=
+    while [ "$1" != -- ]; do
+        settings="$settings $1"
+        shift
+    done
+    shift
+    # shellcheck disable=SC2086
+    env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' \
+        CORECLR_PROFILER_PATH="$library" CLRTEST_OUT="$report" SNAPWALK_OUT="$report" $settings \
+        timeout 2400 dotnet "$build/dotnet/workload/workload.dll" "$@" >"$work/out" 2>&1 || {
+        echo "not ok: the workload ended with status $? ($settings)"
+        tail -n 5 "$work/out"
+        status=1
+    }
+}
+
+# answers NAME VARIABLE=VALUE... -- ARGUMENTS
+answers() {
+    name=$1
+    shift
+    under "$CLRTEST_LIBRARY" "$work/answers.$name" CLRTEST_MODE=compare "$@"
+    printf '%-28s %s; %s\n' "$name" "$(grep '^clr: ' "$work/answers.$name" | sed 's/^clr: //')" \
+        "$(grep '^finder: ' "$work/answers.$name")"
+    grep -A40 '^difference' "$work/answers.$name" | head -n 60 || :
+}
+
+ran=$(date +%s)
+if [ -n "$short" ]; then
+    answers default -- --rounds 1 --threads 2
+else
+    answers default -- --rounds 2 --threads 2
+    answers allocations CLRTEST_EVENTS=alloc -- --rounds 1 --threads 2
+    answers collections DOTNET_GCgen0size=0x40000 -- --rounds 1 --threads 2
+    answers loads -- --rounds 1 --threads 2 --loads
+    answers tiered-off DOTNET_TieredCompilation=0 -- --rounds 1 --threads 2
+    answers pgo-off DOTNET_TieredPGO=0 -- --rounds 1 --threads 2
+    answers r2r-off DOTNET_ReadyToRun=0 -- --rounds 1 --threads 2
+    answers tiered-and-r2r-off DOTNET_TieredCompilation=0 DOTNET_ReadyToRun=0 -- --rounds 1 --threads 2
+    answers w-xor-x-off DOTNET_EnableWriteXorExecute=0 -- --rounds 1 --threads 2
+fi
+echo "answers took $(($(date +%s) - ran)) s"
+
+# sampled RATE SECONDS: shows one run, adds to the sums
+usable=0
+taken=0
+sampled() {
+    under "$CLRTEST_LIBRARY" "$work/samples" CLRTEST_MODE=sample CLRTEST_HZ="$1" -- --seconds "$2" --threads 2 --loads
+    echo "samples at $1 Hz for $2 s:"
+    grep -E '^  [a-z-]+ +[0-9]+$|^  (signals|with|chain|beside|cut)|^samples' "$work/samples" || :
+    set -- $(sed -n 's/^samples: \([0-9]*\) of \([0-9]*\) usable/\1 \2/p' "$work/samples") 0 0
+    usable=$((usable + $1))
+    taken=$((taken + $2))
+}
+if [ -n "$short" ]; then
+    sampled 2000 8
+else
+    sampled 1000 20
+    sampled 20000 20
+    while [ "$taken" -lt "${SAMPLES:-1000000}" ]; do
+        sampled 5000 60
+    done
+fi
+[ "${STRESS_S:-0}" -eq 0 ] || sampled 2000 "$STRESS_S"
+echo "samples: $usable of $taken usable"
+[ "$taken" -gt 0 ] && [ $(((taken - usable) * 10000)) -le "$taken" ] || status=1
+
+if [ -z "$short" ]; then
+    under "$CLRTEST_LIBRARY" "$work/cost" CLRTEST_MODE=cost -- --rounds 2 --threads 1
+    awk -f mk/clr-cost.awk "$work/cost"
+    mk/clr-overhead.sh "$build"
+    test/clr/overlay.sh "$build" | grep -v '^ok' || status=1
+fi
+
+cat "$work"/answers.* | awk '/^clr: / { same += $2; all += $4 } /registers that the CLR/ { own += $NF }
+    END { printf "registers that the CLR gives as its own: %d\nclr: %d of %d walks identical\n", own, same, all
+          exit !(all > 0 && same == all) }' || status=1
+exit $status

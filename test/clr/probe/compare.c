@@ -1,0 +1,246 @@
+/*
+ * One question, two answers: the CLR's DoStackSnapshot and this library's, for the same thread in the same state. Knows
+ * what must be equal; refuses to know why the question is asked.
+ */
+#include "probe.h"
+#include "../../../examples/clr-profiler/callbacks.h"
+
+#include <snapwalk/context.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRAMES_MAX = 20000, FRAMES_SHOWN = 24, SAVED = 6, ALL_SAVED = (1 << SAVED) - 1, RBP_BIT = 2, TRIES = 8, SETTLED = 3 };
+
+static const uint8_t saved_numbers[SAVED] = { SW_X64_RBX, SW_X64_RBP, SW_X64_R12, SW_X64_R13, SW_X64_R14, SW_X64_R15 };
+static const char *const saved_names[SAVED] = { "rbx", "rbp", "r12", "r13", "r14", "r15" };
+
+struct heard {
+    FunctionID function;
+    UINT_PTR ip, pc, sp;
+    uint64_t saved[SAVED];
+    ULONG32 context_size;
+    uint16_t flags;  /* SW_RANGE_*, ours only */
+    uint32_t hidden; /* ours only */
+};
+
+struct answer {
+    bool ours;
+    HRESULT hr;
+    uint32_t count;
+    struct heard frames[FRAMES_MAX];
+};
+
+/* Three answers of each thread: nothing of it may lie on the stack that is walked, nor be allocated in a callback twice. */
+static __thread struct answer *answers;
+static __thread bool inside;
+
+/*
+ * Of two walks of one thread at a time the CLR refuses one. Nobody waits for the other: a thread that is walked may be
+ * kept from going on until who has stopped the runtime is through. What falls together is not compared.
+ */
+enum { LOCKS = 4096 };
+static atomic_flag walked[LOCKS];
+
+static atomic_flag *lock_of(ThreadID target)
+{
+    ThreadID self = 0;
+    if (target == 0 && info->lpVtbl->GetCurrentThreadID(info, &self) == S_OK)
+        target = self;
+    return &walked[target / 64 % LOCKS];
+}
+
+static HRESULT STDMETHODCALLTYPE hear(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO frame, ULONG32 size,
+                                      BYTE context[], void *arg)
+{
+    struct answer *answer = arg;
+    struct sw_regs regs;
+    if (answer->count == FRAMES_MAX)
+        return E_FAIL;
+    struct heard *heard = &answer->frames[answer->count++];
+    *heard = (struct heard){ .function = function, .ip = ip, .context_size = size };
+    if (answer->ours) {
+        heard->flags = ((const struct sw_frame_info *)frame)->flags;
+        heard->hidden = ((const struct sw_frame_info *)frame)->hidden;
+    }
+    if (!context || sw_context_load(SW_CONTEXT_WIN32, SW_MACHINE_X64, context, size, &regs) != SW_OK)
+        return S_OK;
+    heard->pc = (UINT_PTR)sw_regs_pc(&regs);
+    heard->sp = (UINT_PTR)sw_regs_sp(&regs);
+    for (unsigned i = 0; i < SAVED; i++)
+        heard->saved[i] = regs.r[saved_numbers[i]];
+    return S_OK;
+}
+
+/* ---- what must be equal ---- */
+
+/*
+ * The CLR does not restore rbx and r12 to r15 over native code: where it comes to a managed frame by a record of the
+ * runtime, they hold what they held before (0 at the leaf, else what they were in native code or in exception dispatch),
+ * until a managed frame has saved them. Such a value is the CLR's own, and ours is the true one.
+ *
+ * stale    By register: such a value.  is_stale  By register, whether the CLR still hands it on.
+ * untrue   How many values of the CLR's own differed from ours.
+ */
+struct comparison {
+    const struct answer *clr;
+    const struct answer *ours;
+    uint64_t stale[SAVED];
+    unsigned is_stale;
+    unsigned untrue;
+    bool is_told; /* by records; not from a seed */
+};
+
+/* Whether the CLR may have come to this frame by a record: the first, one behind native code or behind hidden frames. */
+static bool begins_block(const struct comparison *c, uint32_t i)
+{
+    return i == 0 || c->ours->frames[i - 1].function == 0 || c->ours->frames[i].hidden != 0;
+}
+
+static bool same_registers(struct comparison *c, const struct heard *clr, const struct heard *ours)
+{
+    for (unsigned r = 0; r < SAVED; r++) {
+        if (clr->saved[r] != c->stale[r])
+            c->is_stale &= ~(1u << r);
+        if (clr->saved[r] == ours->saved[r])
+            continue;
+        if (!(c->is_stale >> r & 1u))
+            return false;
+        c->untrue++;
+    }
+    return true;
+}
+
+static bool same_frame(struct comparison *c, uint32_t i)
+{
+    const struct heard *clr = &c->clr->frames[i], *ours = &c->ours->frames[i];
+    if (clr->function != 0 && c->is_told && begins_block(c, i)) {
+        c->is_stale = ALL_SAVED & ~RBP_BIT;
+        memcpy(c->stale, clr->saved, sizeof c->stale);
+    }
+    return clr->function == ours->function && clr->ip == ours->ip && clr->context_size == ours->context_size &&
+           clr->pc == ours->pc && clr->sp == ours->sp && same_registers(c, clr, ours);
+}
+
+static bool same(struct comparison *c, uint32_t *at)
+{
+    const uint32_t common = c->clr->count < c->ours->count ? c->clr->count : c->ours->count;
+    for (*at = 0; *at < common; ++*at)
+        if (!same_frame(c, *at))
+            return false;
+    return c->clr->hr == c->ours->hr && c->clr->count == c->ours->count;
+}
+
+/* ---- a difference, for people ---- */
+
+static void show_frame(FILE *to, const char *who, uint32_t i, const struct heard *f)
+{
+    FunctionID real = 0;
+    fprintf(to, "    %-4s %3u  id %#14llx ip %#14llx", who, i, (unsigned long long)f->function,
+            (unsigned long long)f->ip);
+    if (f->context_size)
+        fprintf(to, " size %u sp %#llx", f->context_size, (unsigned long long)f->sp);
+    for (unsigned r = 0; f->context_size && r < SAVED; r++)
+        fprintf(to, " %s %llx", saved_names[r], (unsigned long long)f->saved[r]);
+    const HRESULT hr = info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)f->ip, &real);
+    fprintf(to, " flags %x", f->flags);
+    fprintf(to, "  [GetFunctionFromIP %#x %#llx]\n", (unsigned)hr, (unsigned long long)real);
+    if (hr == S_OK && sw_clr_function_from_ip(fed, SW_FLAVOUR_CORECLR_UNIX, f->ip, &real) != S_OK)
+        fprintf(to, "         not in our code map\n");
+}
+
+/* All that there is, in the flavour that hides nothing. */
+static void show_documented(FILE *to, ThreadID target)
+{
+    struct answer *all = target == 0 ? malloc(sizeof *all) : NULL;
+    if (!all)
+        return;
+    all->count = 0;
+    all->ours = true;
+    all->hr = sw_clr_snapshot(fed, SW_FLAVOUR_DOCUMENTED, 0, hear, COR_PRF_SNAPSHOT_REGISTER_CONTEXT, all, NULL, 0);
+    fprintf(to, "    documented: hr %#x\n", (unsigned)all->hr);
+    for (uint32_t i = 0; i < all->count && i < FRAMES_SHOWN; i++)
+        show_frame(to, "all", i, &all->frames[i]);
+    free(all);
+}
+
+/* Into memory first: asking the runtime may wait for who stopped it, and that thread may wait for the report's lock. */
+static void show(enum occasion occasion, ThreadID target, const struct comparison *c, uint32_t at)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = may_report_difference(occasion) ? open_memstream(&text, &size) : NULL;
+    if (!to)
+        return;
+    fprintf(to, "difference: %s, thread %#llx: hr %#x and %#x, %u and %u callbacks, at %u\n", occasion_name(occasion),
+            (unsigned long long)target, (unsigned)c->clr->hr, (unsigned)c->ours->hr, c->clr->count, c->ours->count, at);
+    const uint32_t from = at > 4 ? at - 4 : 0;
+    for (uint32_t i = from; i < from + FRAMES_SHOWN; i++) {
+        if (i < c->clr->count)
+            show_frame(to, "clr", i, &c->clr->frames[i]);
+        if (i < c->ours->count && (i >= c->clr->count || i >= at))
+            show_frame(to, "ours", i, &c->ours->frames[i]);
+    }
+    show_documented(to, target);
+    fclose(to);
+    fputs(text, report);
+    free(text);
+}
+
+static void ask(bool ours, struct answer *answer, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size)
+{
+    answer->count = 0;
+    answer->ours = ours;
+    answer->hr = ours ? sw_clr_snapshot(fed, SW_FLAVOUR_CORECLR_UNIX, target, hear, flags, answer, seed, seed_size)
+                      : info->lpVtbl->DoStackSnapshot(info, target, hear, flags, answer, seed, seed_size);
+}
+
+static bool unchanged(const struct answer *a, const struct answer *b)
+{
+    return a->hr == b->hr && a->count == b->count && memcmp(a->frames, b->frames, a->count * sizeof a->frames[0]) == 0;
+}
+
+/*
+ * Native code of a thread runs on while the runtime is stopped, and a collection may move what registers and stacks
+ * point to. So both are asked until the CLR's own answer is the same before and after ours; of another thread, which may
+ * try to come back to managed code in between and be turned away, that often.
+ */
+void compare(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size)
+{
+    if (!fed || inside)
+        return;
+    if (!answers)
+        answers = malloc(3 * sizeof *answers);
+    if (!answers)
+        return;
+    struct answer *ours = &answers[0], *clr = &answers[1], *again = &answers[2];
+    struct comparison c;
+    uint32_t at;
+    bool equal = false;
+    unsigned stood = 0;
+    atomic_flag *lock = lock_of(target);
+    if (atomic_flag_test_and_set(lock))
+        return;
+    inside = true;
+    const unsigned needed = occasion == AT_SUSPENDED ? SETTLED : 1;
+    for (unsigned i = 0; i < TRIES && !equal && stood < needed; i++) {
+        ask(false, clr, target, flags, seed, seed_size);
+        ask(true, ours, target, flags, seed, seed_size);
+        c = (struct comparison){ .clr = clr, .ours = ours, .is_told = occasion != AT_COOPERATIVE_SEEDED };
+        equal = same(&c, &at);
+        ask(false, again, target, flags, seed, seed_size);
+        stood += unchanged(clr, again);
+    }
+    atomic_flag_clear(lock);
+    count(occasion, equal);
+    count_zeros(c.untrue);
+    if (!equal)
+        show(occasion, target, &c, at);
+    inside = false;
+}
+
+void compare_here(enum occasion occasion)
+{
+    compare(occasion, 0, COR_PRF_SNAPSHOT_REGISTER_CONTEXT, NULL, 0);
+    compare(occasion, 0, COR_PRF_SNAPSHOT_DEFAULT, NULL, 0);
+}

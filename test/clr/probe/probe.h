@@ -1,0 +1,86 @@
+/*
+ * A profiler for tests: in a real .NET process it asks the CLR and this library the same questions, and compares.
+ * What its files share.
+ */
+#ifndef PROBE_H
+#define PROBE_H
+
+#include <snapwalk/clr.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+/* Where a snapshot is taken. ORDER occasion: report.c. */
+enum occasion {
+    AT_PINVOKE,
+    AT_COOPERATIVE,
+    AT_COOPERATIVE_SEEDED,
+    AT_SUSPENDED,
+    AT_ALLOCATION,
+    AT_JIT_STARTED,
+    AT_JIT_FINISHED,
+    AT_CACHE_SEARCH,
+    AT_CLASS_LOAD,
+    AT_MODULE_LOAD,
+    AT_EXCEPTION_THROWN,
+    AT_SEARCH_FUNCTION,
+    AT_SEARCH_FILTER,
+    AT_SEARCH_CATCHER,
+    AT_UNWIND_FUNCTION,
+    AT_UNWIND_FINALLY,
+    AT_CATCHER,
+    AT_THREAD_EVENT,
+    AT_GC,
+    AT_NATIVE_THREAD,
+    AT_REFUSAL,
+    OCCASIONS
+};
+
+extern ICorProfilerInfo10 *info;
+
+/* ---- compare.c ---- */
+
+/*
+ * Asks both for one walk and counts whether they agree; a difference is reported in full. target 0: this thread.
+ * flags: COR_PRF_SNAPSHOT_*. seed: null, or a CONTEXT of seed_size bytes.
+ */
+void compare(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size);
+
+/* Both flags, unseeded, this thread. */
+void compare_here(enum occasion occasion);
+
+/* ---- refusals.c ---- */
+
+/* Every refusal of the ladder that can be had on this thread, which is inside a platform invoke. Once in a process. */
+void compare_refusals(void);
+
+/* A thread of its own that stops the runtime again and again and compares every thread. */
+void start_suspender(unsigned milliseconds);
+void stop_suspender(void);
+
+/* ---- report.c ---- */
+
+extern FILE *report;
+void open_report(void);
+void count(enum occasion occasion, bool identical);
+void count_zeros(unsigned registers);
+bool may_report_difference(enum occasion occasion);
+void print_counts(void);
+const char *occasion_name(enum occasion occasion);
+
+/* ---- sampling.c ---- */
+
+void start_sampling(unsigned hertz);
+void sample_this_thread(void);
+void forget_this_thread(void);
+void check_last_sample(void);
+void print_samples(void);
+
+/* ---- finder.c ---- */
+
+void check_finder(void);
+
+/* ---- cost.c ---- */
+void measure_cost(void);
+
+#endif

@@ -1,0 +1,42 @@
+// A .NET program that is on all kinds of stacks, over and over, and has the native library CLRTEST_LIBRARY look at them
+// from the inside. Options.Usage says how to run it. Ends with 0, or with 1 and the scenario that failed.
+
+using Workload;
+
+Options options;
+try
+{
+    options = Options.Parse(args);
+}
+catch (ArgumentException problem)
+{
+    Console.Error.WriteLine($"workload: {problem.Message}\n\n{Options.Usage}");
+    return 2;
+}
+
+if (options.List)
+{
+    foreach ((string file, int tag, Scenario[] scenarios) in Table.Themes)
+        foreach (Scenario scenario in scenarios)
+            Console.WriteLine($"{scenario.Name,-28} {file + ".cs",-16} {tag}");
+    return 0;
+}
+
+if (options.Cpu > 0)
+{
+    (long units, TimeSpan cpu) = Work.Run(options.Threads, options.Cpu);
+    Console.WriteLine($"work {units} in {cpu.TotalSeconds:f3} s of CPU time");
+    return 0;
+}
+
+Probe.Depths = options.Depths;
+var runner = new Runner(options);
+using (options.Loads ? new Background(runner) : null)
+    runner.Run();
+if (runner.Failure != null)
+{
+    Console.Error.WriteLine($"workload: {runner.Failure}");
+    return 1;
+}
+Console.WriteLine($"workload: {runner.Rounds} rounds, {Probe.Count} probes");
+return 0;

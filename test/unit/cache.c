@@ -1,0 +1,483 @@
+/*
+ * The rule cache: that it changes no answer when code is freed and its addresses reused, ranges come and go elsewhere,
+ * images change, lines are few, or are being written; and that it counts. What a walk sees is always compared with the
+ * same walk without it (warm_twice.h).
+ */
+#include "rows.h"
+#include "warm_twice.h"
+
+#include "budget.h"
+#include "cache.h"
+
+#include <snapwalk/image.h>
+#include <snapwalk/self.h>
+#include <snapwalk/sim.h>
+
+#include <string.h>
+
+enum { A = 0x10000, B = 0x20000, C = 0x30000, FAR = 0x5000000, STACK = 0x700000, BEHIND_CALL = 9, IN_FRAME = 4 };
+enum { RSP = SW_X64_RSP, RBP = SW_X64_RBP, RBX = SW_X64_RBX, RIP = SW_X64_RIP };
+
+/* push rbp; mov rbp,rsp; call +0x10000; pop rbp; ret */
+static const uint8_t framed[] = { 0x55, 0x48, 0x89, 0xe5, 0xe8, 0xf7, 0xff, 0x00, 0x00, 0x5d, 0xc3 };
+/* push rbx; nop; nop; nop; call +0x10000; pop rbx; ret: the same call with another frame */
+static const uint8_t plain[] = { 0x53, 0x90, 0x90, 0x90, 0xe8, 0xf7, 0xff, 0x00, 0x00, 0x5b, 0xc3 };
+/* push rbp; mov rbp,rsp; nop; nop; nop; call rax; pop rbp; ret */
+static const uint8_t by_register[] = { 0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x90, 0xff, 0xd0, 0x5d, 0xc3 };
+enum { SIZE = sizeof framed };
+
+static struct sw_sim *sim;
+static struct sw_cache *cache;
+static struct twice with, without;
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (sw_sim_create(NULL, SW_MACHINE_X64, &sim) || sw_cache_create(NULL, 64, &cache))
+        return -1;
+    sw_sim_walker(sim)->cache = cache;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sw_sim_destroy(sim);
+    sw_cache_destroy(cache);
+    return 0;
+}
+
+static void put(uint64_t at, const uint8_t *code, enum sw_unwind unwind)
+{
+    const struct sw_range range = {
+        .begin = at, .end = at + SIZE, .id = at, .kind = SW_KIND_JIT, .unwind = (uint8_t)unwind
+    };
+    assert_int_equal(sw_sim_bytes(sim, at, code, SIZE), SW_OK);
+    if (code)
+        assert_int_equal(sw_codemap_add(sw_sim_codemap(sim), &range), SW_OK);
+}
+
+static void take_away(uint64_t at)
+{
+    assert_int_equal(sw_codemap_remove(sw_sim_codemap(sim), at), SW_OK);
+}
+
+/* C, in its frame, called by B, called by A, which returns to 0; each frame two words. */
+static struct sw_regs three_frames(void)
+{
+    const uint64_t words[] = { STACK + 0x10, B + BEHIND_CALL, STACK + 0x20, A + BEHIND_CALL, 0, 0, 0, 0 };
+    struct sw_regs regs = { .machine = SW_MACHINE_X64 };
+    assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
+    for (unsigned n = 0; n < SW_X64_COUNT; n++)
+        sw_regs_set(&regs, n, 0xbad00000 + n * 0x1001);
+    sw_regs_set(&regs, RIP, C + IN_FRAME);
+    sw_regs_set(&regs, RSP, STACK);
+    sw_regs_set(&regs, RBP, STACK);
+    return regs;
+}
+
+static struct sw_regs three_framed(void)
+{
+    put(A, framed, SW_UNWIND_AUTO);
+    put(B, framed, SW_UNWIND_AUTO);
+    put(C, framed, SW_UNWIND_AUTO);
+    return three_frames();
+}
+
+/*
+ * Walks with the test's cache, over a window, and without; the same must come out, by addresses only, too. Answers the
+ * hits of the first.
+ */
+static uint64_t walk_as_without(const struct sw_regs *regs, bool exact)
+{
+    struct sw_walker bare = *sw_sim_walker(sim), quick = bare;
+    const uint64_t before = sw_cache_counts(cache).hits;
+    bare.cache = NULL;
+    twice_window(&bare, sw_regs_sp(regs), &quick.memory.window);
+    twice_walk(&bare, regs, exact, &without);
+    twice_walk(&quick, regs, exact, &with);
+    const uint64_t hits = sw_cache_counts(cache).hits - before;
+    twice_same(&without, &with);
+    twice_addresses(&quick, regs, exact, &without);
+    return hits;
+}
+
+static void a_second_walk_finds_every_frame(void **state)
+{
+    const struct sw_regs regs = three_framed();
+    (void)state;
+    assert_int_equal(walk_as_without(&regs, true), 0);
+    assert_int_equal(sw_cache_counts(cache).absent, 3);
+    assert_int_equal(sw_cache_counts(cache).kept, 3);
+    assert_int_equal(walk_as_without(&regs, true), 3);
+    assert_int_equal(sw_cache_counts(cache).absent, 3);
+    assert_int_equal(with.stop, SW_STOP_ROOT_ZERO);
+    assert_int_equal(with.frames[1].trust, SW_TRUST_CONFIRMED);
+    assert_int_equal(walk_twice(sw_sim_walker(sim), &regs, true), 3); /* over the window, too */
+}
+
+static void freed_code_whose_addresses_are_reused_is_seen_anew(void **state)
+{
+    const struct sw_regs regs = three_framed();
+    (void)state;
+    (void)walk_as_without(&regs, true);
+    assert_int_equal(walk_as_without(&regs, true), 3);
+    take_away(B);
+    put(B, plain, SW_UNWIND_AUTO); /* rbp is not in its frame any more, rbx is */
+    assert_int_equal(walk_as_without(&regs, true), 2);
+    assert_int_equal(sw_cache_counts(cache).outdated, 1);
+    assert_int_equal(with.frames[2].regs.r[RBX], STACK + 0x20);
+    assert_int_equal(walk_as_without(&regs, true), 3);
+}
+
+enum { FRAMES = 6, APART = B - A };
+
+static uint64_t begin_of(unsigned frame)
+{
+    return A + frame * (uint64_t)APART;
+}
+
+/* As many frames of functions with that code, which saves one register and calls 9 bytes further. */
+static struct sw_regs six_frames(const uint8_t *code)
+{
+    uint64_t words[2 * FRAMES + 2] = { 0 };
+    struct sw_regs regs = three_frames();
+    for (unsigned i = 0; i < FRAMES; i++) {
+        put(begin_of(i), code, SW_UNWIND_AUTO);
+        words[2 * i] = STACK + 16 * (i + 1);
+        words[2 * i + 1] = i + 1 < FRAMES ? begin_of(i + 1) + BEHIND_CALL : 0;
+    }
+    assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
+    sw_regs_set(&regs, RIP, A + IN_FRAME);
+    return regs;
+}
+
+/* At every depth, so by every way that a walk out of the cache has. */
+static void ranges_that_are_replaced_are_seen_anew_wherever_they_are(void **state)
+{
+    const struct sw_regs regs = six_frames(by_register);
+    (void)state;
+    for (unsigned i = 0; i < FRAMES; i++) {
+        const struct sw_range next = {
+            .begin = begin_of(i), .end = begin_of(i) + SIZE, .id = 77 + i, .kind = SW_KIND_JIT
+        };
+        (void)walk_as_without(&regs, true);
+        assert_int_equal(walk_as_without(&regs, true), FRAMES);
+        take_away(next.begin);
+        (void)walk_as_without(&regs, true);
+        assert_int_equal(sw_codemap_add(sw_sim_codemap(sim), &next), SW_OK);
+        (void)walk_as_without(&regs, true);
+        assert_int_equal(with.frames[i].code.id, 77 + i);
+    }
+}
+
+static void replace(unsigned frame, const uint8_t *code)
+{
+    take_away(begin_of(frame));
+    put(begin_of(frame), code, SW_UNWIND_AUTO);
+}
+
+/* From a start that knows little: what a frame has saved becomes known behind it, whichever it is. */
+static void registers_become_known_where_they_are_found(void **state)
+{
+    struct sw_regs regs = six_frames(framed);
+    const uint64_t known = UINT64_C(1) << RSP | UINT64_C(1) << RBP | UINT64_C(1) << RIP;
+    (void)state;
+    regs.known = known;
+    for (unsigned i = 0; i + 1 < FRAMES; i++) {
+        replace(i, plain);       /* saves rbx */
+        sw_cache_destroy(cache); /* what is older than a removal takes a longer way */
+        assert_int_equal(sw_cache_create(NULL, 64, &cache), SW_OK);
+        sw_sim_walker(sim)->cache = cache;
+        for (unsigned turn = 0; turn < 3; turn++)
+            (void)walk_as_without(&regs, true);
+        assert_int_equal(with.frames[i].regs.known, known);
+        assert_int_equal(with.frames[i + 1].regs.known, known | UINT64_C(1) << RBX);
+        replace(i, framed);
+    }
+}
+
+/* A function that ends with its call, and another one that is made right behind it. */
+static void what_comes_to_lie_at_a_return_address_counts(void **state)
+{
+    const struct sw_regs regs = three_frames();
+    const struct sw_range short_one = { .begin = B, .end = B + BEHIND_CALL, .id = B, .kind = SW_KIND_JIT };
+    (void)state;
+    put(A, framed, SW_UNWIND_AUTO);
+    put(C, framed, SW_UNWIND_AUTO);
+    assert_int_equal(sw_sim_bytes(sim, B, framed, BEHIND_CALL), SW_OK);
+    assert_int_equal(sw_codemap_add(sw_sim_codemap(sim), &short_one), SW_OK);
+    for (unsigned turn = 0; turn < 3; turn++)
+        (void)walk_as_without(&regs, true);
+    assert_false(with.frames[1].exact);
+    put(B + BEHIND_CALL, plain, SW_UNWIND_AUTO);
+    (void)walk_as_without(&regs, true);
+    assert_true(with.frames[1].exact);
+}
+
+static void freed_code_is_in_no_range_any_more(void **state)
+{
+    const struct sw_regs regs = three_framed();
+    (void)state;
+    (void)walk_as_without(&regs, true);
+    take_away(B);
+    (void)walk_as_without(&regs, true);
+    assert_int_equal(with.frames[1].code.id, 0);
+}
+
+/* Ranges added and removed elsewhere: what was found stays. */
+static void changes_elsewhere_leave_what_was_found(void **state)
+{
+    const struct sw_regs regs = three_framed();
+    (void)state;
+    (void)walk_as_without(&regs, true);
+    put(B + 0x100, framed, SW_UNWIND_AUTO); /* nearby, but an addition */
+    put(FAR, framed, SW_UNWIND_AUTO);
+    assert_int_equal(walk_as_without(&regs, true), 3);
+    take_away(FAR);
+    assert_int_equal(walk_as_without(&regs, true), 3);
+    assert_int_equal(sw_cache_counts(cache).outdated, 0);
+}
+
+/* The same callee, and a caller that calls it by name or through a register: what the trust rests on. */
+static void trust_goes_by_the_call_of_the_caller_at_hand(void **state)
+{
+    const struct sw_regs regs = three_framed();
+    const uint64_t other = FAR + BEHIND_CALL;
+    (void)state;
+    (void)walk_as_without(&regs, true);
+    put(FAR, by_register, SW_UNWIND_AUTO);
+    assert_int_equal(sw_sim_words(sim, STACK + 8, &other, 1), SW_OK);
+    for (unsigned turn = 0; turn < 3; turn++)
+        (void)walk_as_without(&regs, true);
+    assert_int_equal(with.frames[1].trust, SW_TRUST_LIKELY);
+    assert_int_equal(walk_twice(sw_sim_walker(sim), &regs, true), 3);
+}
+
+static void what_other_sources_say_is_kept_apart(void **state)
+{
+    const struct sw_regs regs = three_framed();
+    (void)state;
+    (void)walk_as_without(&regs, true);
+    (void)walk_as_without(&regs, true);
+    sw_sim_walker(sim)->flags = SW_WALK_NO_ANALYSIS;
+    assert_int_equal(walk_as_without(&regs, true), 0);
+    sw_sim_walker(sim)->flags = SW_WALK_NO_TABLES;
+    (void)walk_as_without(&regs, true);
+    assert_int_equal(with.frames[1].source, SW_SOURCE_ANALYSIS);
+}
+
+/* A pc as a return address and as an executing instruction: in different ranges where one ends with the call. */
+static void exact_pcs_are_others(void **state)
+{
+    struct sw_regs regs = three_framed();
+    (void)state;
+    put(C + SIZE, plain, SW_UNWIND_AUTO);
+    sw_regs_set(&regs, RIP, C + SIZE);
+    for (unsigned turn = 0; turn < 3; turn++) {
+        (void)walk_as_without(&regs, true);
+        assert_int_equal(with.frames[0].code.begin, C + SIZE);
+        (void)walk_as_without(&regs, false);
+        assert_int_equal(with.frames[0].code.begin, C);
+    }
+}
+
+/* A walk may be told to start behind what is no call; managed code met there on the way is an interrupted one. */
+static void an_interrupted_frame_is_met_as_one_though_it_was_started_from(void **state)
+{
+    struct sw_regs regs = three_framed();
+    const uint64_t interrupted = B + IN_FRAME;
+    (void)state;
+    sw_regs_set(&regs, RIP, interrupted);
+    for (unsigned turn = 0; turn < 2; turn++)
+        (void)walk_as_without(&regs, false);
+    sw_regs_set(&regs, RIP, C + IN_FRAME);
+    assert_int_equal(sw_sim_words(sim, STACK + 8, &interrupted, 1), SW_OK);
+    for (unsigned turn = 0; turn < 2; turn++)
+        (void)walk_as_without(&regs, true);
+    assert_true(with.frames[1].exact);
+}
+
+/* Bits above the addresses are not mistaken for what a key has there, such as that a pc is exact. */
+static void a_return_address_beyond_the_address_space_is_none(void **state)
+{
+    const struct sw_regs regs = six_frames(by_register);
+    (void)state;
+    for (unsigned i = 1; i < FRAMES; i++) {
+        struct sw_regs inside = regs;
+        sw_regs_set(&inside, RIP, begin_of(i) + BEHIND_CALL);
+        (void)walk_as_without(&inside, true);
+        (void)walk_as_without(&regs, true);
+        for (unsigned bit = 48; bit < 64; bit++) {
+            const uint64_t good = begin_of(i) + BEHIND_CALL, odd = good | UINT64_C(1) << bit;
+            assert_int_equal(sw_sim_words(sim, STACK + 16 * i - 8, &odd, 1), SW_OK);
+            (void)walk_as_without(&regs, true);
+            assert_int_equal(sw_sim_words(sim, STACK + 16 * i - 8, &good, 1), SW_OK);
+        }
+    }
+}
+
+/* ---- few lines ---- */
+
+static void caches_of_any_size_give_the_same(void **state)
+{
+    const struct sw_regs regs = three_framed();
+    (void)state;
+    for (size_t entries = 1; entries <= 16; entries++) {
+        sw_cache_destroy(cache);
+        assert_int_equal(sw_cache_create(NULL, entries, &cache), SW_OK);
+        sw_sim_walker(sim)->cache = cache;
+        for (unsigned turn = 0; turn < 3; turn++)
+            (void)walk_as_without(&regs, true);
+        assert_true(sw_cache_counts(cache).entries >= entries);
+        assert_true(sw_cache_counts(cache).entries < 2 * entries);
+        if (entries < 3)
+            assert_true(sw_cache_counts(cache).evicted > 0);
+    }
+}
+
+static void wrong_sizes_and_failing_allocations_are_refused(void **state)
+{
+    struct budget budget = { .left = 0 };
+    const struct sw_alloc alloc = { budget_get, budget_put, &budget };
+    struct sw_cache *made = NULL;
+    (void)state;
+    assert_int_equal(sw_cache_create(NULL, 0, &made), SW_E_ARGUMENT);
+    assert_int_equal(sw_cache_create(NULL, SW_CACHE_MOST + 1, &made), SW_E_ARGUMENT);
+    assert_int_equal(sw_cache_create(NULL, 1, NULL), SW_E_ARGUMENT);
+    assert_int_equal(sw_cache_create(&alloc, 1, &made), SW_E_NO_MEMORY);
+    assert_null(made);
+    budget.left = 1;
+    assert_int_equal(sw_cache_create(&alloc, 100, &made), SW_OK);
+    assert_int_equal(sw_cache_counts(made).entries, 128);
+    assert_int_equal(sw_cache_counts(made).bytes, budget.bytes);
+    assert_in_range(budget.bytes, 128 * 68, 128 * 68 + 512);
+    sw_cache_destroy(made);
+    assert_int_equal(budget.bytes, 0);
+    sw_cache_destroy(NULL);
+    assert_int_equal(sw_cache_counts(NULL).bytes, 0);
+}
+
+/* ---- lines that are being written ---- */
+
+/* As a handler sees it that has interrupted a writer: nobody waits, nobody believes what is there. */
+static void a_line_in_the_middle_of_being_written_is_a_miss(void **state)
+{
+    const struct sw_regs regs = three_framed();
+    (void)state;
+    (void)walk_as_without(&regs, true);
+    for (size_t i = 0; i < 64; i++) {
+        atomic_fetch_add(&cache->lines[i].version, 1);
+        atomic_store(&cache->lines[i].where, UINT64_C(0x0404040404));
+    }
+    assert_int_equal(walk_as_without(&regs, true), 0);
+    assert_true(sw_cache_counts(cache).busy >= 3);
+    assert_int_equal(sw_cache_counts(cache).kept, 3);
+    assert_true(sw_cache_counts(cache).refused >= 3);
+}
+
+/* ---- images ---- */
+
+static struct sw_images *images;
+static struct sw_walker self;
+
+static __attribute__((noinline)) void walk_from_here(uint64_t *hits)
+{
+    struct sw_regs here;
+    sw_self_capture(&here);
+    *hits = walk_twice(&self, &here, false);
+    self.cache = cache;
+    twice_walk(&self, &here, false, &with);
+    twice_walk(&self, &here, false, &without);
+    twice_same(&with, &without);
+}
+
+static __attribute__((noinline)) void call_walk(unsigned depth, uint64_t *hits)
+{
+    if (depth)
+        call_walk(depth - 1, hits);
+    else
+        walk_from_here(hits);
+    __asm__ volatile("" ::: "memory");
+}
+
+static void open_self(void)
+{
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_int_equal(sw_images_add_self(images), SW_OK);
+    assert_int_equal(sw_self_walker(&self, sw_sim_codemap(sim), images), SW_OK);
+}
+
+static void this_process_is_walked_out_of_the_cache(void **state)
+{
+    uint64_t hits;
+    (void)state;
+    open_self();
+    call_walk(10, &hits);
+    assert_true(with.count > 10);
+    assert_int_equal(hits, with.count);
+    sw_images_destroy(images);
+}
+
+/* Callers that the stack had to be asked about are asked about each time. */
+static void what_takes_more_than_the_code_to_find_is_not_kept(void **state)
+{
+    uint64_t hits;
+    (void)state;
+    open_self();
+    self.flags = SW_WALK_NO_TABLES;
+    call_walk(10, &hits);
+    assert_int_equal(with.frames[3].source, SW_SOURCE_FORWARD);
+    assert_int_equal(sw_cache_counts(cache).kept, 0);
+    assert_true(sw_cache_counts(cache).refused > 10);
+    sw_images_destroy(images);
+}
+
+/* A range where there was only an image; and an image that is gone. */
+static void what_was_found_in_an_image_goes_with_it_or_with_a_range(void **state)
+{
+    uint64_t hits;
+    struct sw_image image;
+    (void)state;
+    open_self();
+    call_walk(10, &hits);
+    const uint64_t pc = sw_regs_pc(&with.frames[3].regs); /* in call_walk */
+    const struct sw_range range = { .begin = pc - 2, .end = pc + 2, .id = 77, .kind = SW_KIND_NGEN };
+    assert_int_equal(sw_codemap_add(sw_sim_codemap(sim), &range), SW_OK);
+    call_walk(10, &hits);
+    assert_int_equal(with.frames[3].code.id, 77);
+    assert_int_equal(sw_codemap_remove(sw_sim_codemap(sim), range.begin), SW_OK);
+    call_walk(10, &hits);
+    assert_int_equal(with.frames[3].source, SW_SOURCE_CFI);
+    assert_int_equal(sw_images_find(images, pc, &image), SW_OK);
+    assert_int_equal(sw_images_remove(images, image.begin), SW_OK);
+    call_walk(10, &hits);
+    assert_int_not_equal(with.frames[3].source, SW_SOURCE_CFI);
+    sw_images_destroy(images);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_second_walk_finds_every_frame, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(freed_code_whose_addresses_are_reused_is_seen_anew, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ranges_that_are_replaced_are_seen_anew_wherever_they_are, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(registers_become_known_where_they_are_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_comes_to_lie_at_a_return_address_counts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(freed_code_is_in_no_range_any_more, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(changes_elsewhere_leave_what_was_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(trust_goes_by_the_call_of_the_caller_at_hand, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_other_sources_say_is_kept_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(exact_pcs_are_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_interrupted_frame_is_met_as_one_though_it_was_started_from, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_return_address_beyond_the_address_space_is_none, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(caches_of_any_size_give_the_same, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(wrong_sizes_and_failing_allocations_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_line_in_the_middle_of_being_written_is_a_miss, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(this_process_is_walked_out_of_the_cache, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_takes_more_than_the_code_to_find_is_not_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_found_in_an_image_goes_with_it_or_with_a_range, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+/*
+ * Threads read and write a few lines of one cache, with signal handlers that do both in the middle of that, while
+ * ranges come and go: no line is ever believed that was written by two, and none that is older than the removal of its
+ * range. For -fsanitize=thread as well.
+ */
+#include "rows.h"
+
+#include "cache.h"
+
+#include <snapwalk/codemap.h>
+#include <snapwalk/sim.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 4, KEYS = 24, LINES = 16, TURNS = 500000, BASE = 0x40000000, APART = 1 << SW_PIECE_SHIFT };
+
+static struct sw_cache *cache;
+static struct sw_codemap *map;
+static struct sw_cache_clocks clocks;
+static atomic_ulong torn, outdated, found, handled;
+static atomic_bool done;
+
+/* Everything in a line follows from its pc and one number. */
+static struct sw_cached made_of(uint64_t pc, uint64_t number, uint64_t stamp)
+{
+    return (struct sw_cached){ pc,          number,      number * 3, stamp,
+                               number ^ pc, number + pc, number * 5, (uint32_t)(number * 7) };
+}
+
+static bool is_whole(const struct sw_cached *c, uint64_t pc)
+{
+    const struct sw_cached all = made_of(pc, c->where, c->stamp);
+    return c->form == all.form && c->place == all.place && c->id == all.id && c->rest == all.rest &&
+           c->calls == all.calls;
+}
+
+static uint64_t pc_of(unsigned key)
+{
+    return BASE + (uint64_t)key * APART;
+}
+
+/* Numbers so small that forms are of pcs in ranges. */
+static void once(uint32_t *seed)
+{
+    *seed = *seed * 1103515245u + 12345u;
+    const uint64_t pc = pc_of((*seed >> 8) % KEYS), number = *seed >> 12;
+    struct sw_cached cached = { .key = pc };
+    const uint64_t changed = atomic_load(&clocks.changes[SW_REMOVED + sw_piece(pc)]);
+    if (sw_cache_find(cache, &clocks, pc, &cached) == SW_COUNT_HITS) {
+        atomic_fetch_add(&found, 1);
+        if (!is_whole(&cached, pc))
+            atomic_fetch_add(&torn, 1);
+        if ((cached.stamp & SW_STAMP_CODEMAP) < changed)
+            atomic_fetch_add(&outdated, 1);
+    }
+    if (*seed >> 16 & 1) {
+        const struct sw_cached next = made_of(pc, number, sw_codemap_generation(map));
+        sw_cache_keep(cache, &clocks, pc, &next);
+    }
+}
+
+static void in_handler(int signal)
+{
+    static _Thread_local uint32_t seed = 4711;
+    (void)signal;
+    for (unsigned i = 0; i < 8; i++)
+        once(&seed);
+    atomic_fetch_add(&handled, 1);
+}
+
+static void *go_on(void *arg)
+{
+    uint32_t seed = (uint32_t)(uintptr_t)arg;
+    for (unsigned i = 0; i < TURNS; i++)
+        once(&seed);
+    return NULL;
+}
+
+static void *come_and_go(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; !atomic_load(&done); i++) {
+        const uint64_t pc = pc_of(i % KEYS);
+        const struct sw_range range = { .begin = pc, .end = pc + 64, .id = 1, .kind = SW_KIND_JIT };
+        if (sw_codemap_add(map, &range) || sw_codemap_remove(map, pc))
+            atomic_fetch_add(&torn, 1);
+    }
+    return NULL;
+}
+
+static void no_line_is_believed_that_is_torn_or_outdated(void **state)
+{
+    static const _Atomic uint64_t no_images;
+    pthread_t threads[THREADS], writer;
+    const struct sigaction action = { .sa_handler = in_handler };
+    (void)state;
+    assert_int_equal(sw_cache_create(NULL, LINES, &cache), SW_OK);
+    assert_int_equal(sw_codemap_create(NULL, &map), SW_OK);
+    clocks = (struct sw_cache_clocks){ sw_codemap_changes(map), &no_images };
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, go_on, (void *)(i + 1)), 0);
+    assert_int_equal(pthread_create(&writer, NULL, come_and_go, NULL), 0);
+    for (unsigned i = 0; i < 4000; i++) {
+        pthread_kill(threads[i % THREADS], SIGUSR1);
+        sched_yield();
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    atomic_store(&done, true);
+    pthread_join(writer, NULL);
+    const struct sw_cache_counts counts = sw_cache_counts(cache);
+    print_message("# %lu found, %llu kept, %llu in vain, %lu handlers\n", atomic_load(&found),
+                  (unsigned long long)counts.kept, (unsigned long long)counts.refused, atomic_load(&handled));
+    assert_int_equal(torn, 0);
+    assert_int_equal(outdated, 0);
+    assert_true(found > 1000);
+    assert_true(counts.kept > 1000);
+    assert_true(handled > 0);
+    sw_codemap_destroy(map);
+    sw_cache_destroy(cache);
+}
+
+/* ---- whole walks ---- */
+
+enum { WALKS = 20000, CODE = 0x10000, CODE_APART = 0x10000, STACK = 0x700000, FRAMES = 6, LOW = 4096 };
+
+static struct sw_sim *sim;
+static uint64_t stack_words[LOW / 8 + 2 * FRAMES];
+
+/* call rax; ret: a function for each frame, of which the stack has the return address alone, into the next. */
+static void put_frames(void)
+{
+    static const uint8_t code[] = { 0xff, 0xd0, 0xc3 };
+    uint64_t *words = stack_words + LOW / 8;
+    for (unsigned i = 0; i < FRAMES; i++) {
+        const uint64_t begin = CODE + (uint64_t)i * CODE_APART;
+        const struct sw_range range = {
+            .begin = begin, .end = begin + sizeof code, .id = begin + 1, .kind = SW_KIND_JIT, .unwind = SW_UNWIND_LEAF
+        };
+        assert_int_equal(sw_sim_bytes(sim, begin, code, sizeof code), SW_OK);
+        assert_int_equal(sw_codemap_add(sw_sim_codemap(sim), &range), SW_OK);
+        words[i] = i + 1 < FRAMES ? begin + CODE_APART + 2 : 0;
+    }
+    assert_int_equal(sw_sim_words(sim, STACK, words, FRAMES), SW_OK);
+}
+
+static bool is_frame(const struct sw_frame *frame, unsigned i)
+{
+    const uint64_t begin = CODE + (uint64_t)i * CODE_APART;
+    return sw_regs_pc(&frame->regs) == begin + 2 && sw_regs_sp(&frame->regs) == STACK + 8 * i &&
+           frame->code.begin == begin && frame->code.id == begin + 1 && sw_regs_has(&frame->regs, SW_X64_RBX) &&
+           frame->lookup == begin + 1;
+}
+
+static void *walk_on(void *arg)
+{
+    struct sw_scratch *scratch = calloc(1, sizeof *scratch);
+    struct sw_walker walker = *sw_sim_walker(sim);
+    struct sw_regs regs = { .machine = SW_MACHINE_X64 };
+    struct sw_walk walk;
+    (void)arg;
+    walker.cache = cache;
+    walker.memory.window = (struct sw_window){ STACK - LOW, STACK + 8 * FRAMES, (const uint8_t *)stack_words };
+    for (unsigned n = 0; n < SW_X64_COUNT; n++)
+        sw_regs_set(&regs, n, STACK);
+    sw_regs_set(&regs, SW_X64_RIP, CODE + 2);
+    for (unsigned i = 0; i < WALKS && scratch; i++) {
+        unsigned frame = 0;
+        sw_walk_start(&walk, &walker, scratch, &regs, false);
+        while (sw_walk_next(&walk) && is_frame(&walk.frame, frame))
+            frame++;
+        if (frame != FRAMES || walk.stop != SW_STOP_ROOT_ZERO)
+            atomic_fetch_add(&torn, 1);
+    }
+    free(scratch);
+    return NULL;
+}
+
+/* Fewer lines than frames: they are pushed out under those who walk by them. */
+static void walks_are_right_while_lines_are_overwritten(void **state)
+{
+    pthread_t threads[THREADS];
+    (void)state;
+    assert_int_equal(sw_sim_create(NULL, SW_MACHINE_X64, &sim), SW_OK);
+    put_frames();
+    for (size_t entries = 1; entries <= 8; entries *= 2) {
+        torn = 0;
+        assert_int_equal(sw_cache_create(NULL, entries, &cache), SW_OK);
+        for (unsigned i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, walk_on, NULL), 0);
+        for (unsigned i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+        print_message("# %zu lines: %llu hits, %llu evicted\n", entries,
+                      (unsigned long long)sw_cache_counts(cache).hits,
+                      (unsigned long long)sw_cache_counts(cache).evicted);
+        sw_cache_destroy(cache);
+        assert_int_equal(torn, 0);
+    }
+    sw_sim_destroy(sim);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(no_line_is_believed_that_is_torn_or_outdated),
+                                        cmocka_unit_test(walks_are_right_while_lines_are_overwritten) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
