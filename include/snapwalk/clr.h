@@ -126,7 +126,9 @@ SW_NODISCARD HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_flavour
                                              FunctionID *function);
 
 /*
- * A walk of the calling thread from the context of its signal handler: every frame, managed and native, leaf first.
+ * A walk of the calling thread from the context of its signal handler: every frame, managed and native, leaf first. Where
+ * it is cut, or seems to end, below managed code that the runtime has noted, it goes on from there (that frame's source is
+ * SEED): some of the runtime's assembly replaces return addresses, or the stack pointer itself.
  *
  * ucontext  The handler's third argument.
  * sink      As in sw_walk_all; ends the walk when it answers false.

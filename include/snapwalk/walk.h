@@ -94,6 +94,8 @@ struct sw_code_finder {
  * cache         Where what was found at a pc is kept between walks; may be null. Of walkers with this code map and these
  *               images alone. x64 only. Code that is replaced must be removed from the code map and added again, or its
  *               image be. The window of `memory` is what makes a walk out of it fast.
+ * replaced      A return address that the target's runtime has put another in place of (CoreCLR does, to stop a thread when
+ *               it returns): `at` is the stack word's address, `by` what belongs there. 0, 0: none. x64.
  * stack_begin   Lowest and one past the highest address of the stack, or 0, 0 when not known. A walk that
  * stack_end     starts elsewhere (an alternate signal stack) may enter it; only a signal frame leaves it again.
  * pac_mask      ARM64: the bits of a code address that hold a signature; 0 to derive them.
@@ -108,6 +110,10 @@ struct sw_walker {
     const struct sw_images *images;
     const struct sw_code_finder *finder;
     struct sw_kept *kept;
+    struct {
+        uint64_t at;
+        uint64_t by;
+    } replaced;
     uint64_t stack_begin;
     uint64_t stack_end;
     uint64_t pac_mask;

@@ -62,6 +62,7 @@ static const struct {
     { "CodeHeapListNode", "MapBase" },
     { "CodeHeapListNode", "HeaderMap" },
     { "MethodDesc", "Flags" },
+    { "Thread", "State" },
 };
 static_assert(sizeof fields / sizeof fields[0] == SW_CLR_FIELDS, "a row for every field");
 

@@ -50,6 +50,7 @@ enum sw_clr_field {
     SW_CLR_HEAP_BASE,
     SW_CLR_HEAP_MAP,
     SW_CLR_METHOD_FLAGS, /* u16 */
+    SW_CLR_THREAD_STATE, /* u32 */
     SW_CLR_FIELDS
 };
 
@@ -101,6 +102,22 @@ SW_NODISCARD enum sw_status sw_clr_layout_read(const struct sw_memory *memory, u
  */
 bool sw_clr_thread_mode(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t thread,
                         enum sw_mode *mode);
+
+/*
+ * The return address that the runtime has replaced on a thread's stack, to catch it when it returns. Where the thread's
+ * object notes that is private: two words of it, the original and the place, that fit together.
+ *
+ * low, high  The part of the stack that may hold it.
+ * is_code    Whether an address is managed code: the original must be.
+ * at, by     Receive the stack word's address and the original.
+ *
+ * Returns  False: the thread's state says that none is replaced, or no such words.
+ * Memory   Allocates nothing; about 2 KiB of stack. Threads  Any. Signals  Safe when the reader and is_code are.
+ * Source   dotnet/runtime vm/threads.h (TS_Hijacked; m_pvHJRetAddr in front of m_ppvHJRetAddrPtr).
+ */
+bool sw_clr_thread_hijack(const struct sw_clr_layout *layout, const struct sw_memory *object, uint64_t thread,
+                          uint64_t low, uint64_t high, bool (*is_code)(void *arg, uint64_t address), void *arg,
+                          uint64_t *at, uint64_t *by);
 
 /*
  * The explicit frame of a thread behind `*cursor`, as a transition record; leaf first. *cursor: 0 for the first.

@@ -120,6 +120,21 @@ static void put_word(uint8_t *to, uint64_t v)
     to[4] = (uint8_t)(v >> 32), to[5] = (uint8_t)(v >> 40), to[6] = (uint8_t)(v >> 48), to[7] = (uint8_t)(v >> 56);
 }
 
+#define X64_KEPT (SW_X64_NONVOLATILE | 1u << SW_X64_RSP | 1u << SW_X64_RIP)
+
+/* What nearly every frame of a walk has, in a record whose slots are in order: straight on, for it is once a frame. */
+static void put_kept(uint8_t *first, const uint64_t *r)
+{
+    put_word(first + 8 * SW_X64_RBX, r[SW_X64_RBX]);
+    put_word(first + 8 * SW_X64_RSP, r[SW_X64_RSP]);
+    put_word(first + 8 * SW_X64_RBP, r[SW_X64_RBP]);
+    put_word(first + 8 * SW_X64_R12, r[SW_X64_R12]);
+    put_word(first + 8 * SW_X64_R13, r[SW_X64_R13]);
+    put_word(first + 8 * SW_X64_R14, r[SW_X64_R14]);
+    put_word(first + 8 * SW_X64_R15, r[SW_X64_R15]);
+    put_word(first + 8 * SW_X64_RIP, r[SW_X64_RIP]);
+}
+
 enum sw_status sw_context_update(enum sw_context_form form, const struct sw_regs *regs, uint64_t numbers, void *record,
                                  size_t size)
 {
@@ -129,6 +144,11 @@ enum sw_status sw_context_update(enum sw_context_form form, const struct sw_regs
         return SW_E_ARGUMENT;
     if (size < layout->size)
         return SW_E_TRUNCATED;
+    if (regs->machine == SW_MACHINE_X64 && numbers == X64_KEPT && (regs->known & X64_KEPT) == X64_KEPT &&
+        !layout->slot) {
+        put_kept(bytes + layout->first, regs->r);
+        return SW_OK;
+    }
     for (; numbers != 0; numbers &= numbers - 1) {
         const unsigned n = (unsigned)__builtin_ctzll(numbers);
         put_word(bytes + offset_of(layout, n), regs->r[n] & -(regs->known >> n & 1));

@@ -5,7 +5,7 @@
 #ifndef SW_CONTRACT_H
 #define SW_CONTRACT_H
 
-#include "walk/walk.h"
+#include "walk/ahead.h"
 
 #include <snapwalk/context.h>
 #include <snapwalk/snapshot.h>
@@ -25,6 +25,7 @@ enum { SW_FRAME_RECORDS = 16 };
  * Working memory of a call: the last SW_SNAPSHOT_ROOM bytes of the scratch, which the walker leaves alone.
  *
  * walker   The engine's, with the stack bounds of the target.
+ * ahead    Frames that the walk has not gone to yet.
  * record   The transition record that was taken last.  run: the leaf end of the native run that was met last.
  * noted    Registers of a frame, with what a record says of them.
  * stopped  Registers of the target when it is another thread.
@@ -35,6 +36,7 @@ struct sw_contract_work {
     _Alignas(16) uint8_t context[SW_CONTEXT_MAX_BYTES];
     struct sw_walker walker;
     struct sw_walk walk;
+    struct sw_ahead ahead;
     struct sw_transition record;
     struct sw_frame run;
     struct sw_regs noted;
@@ -86,9 +88,14 @@ static inline bool sw_call_is_for_caller(const struct sw_contract_call *call)
 /* What code is at an exact pc: a range of the code map, a method of a precompiled image, or else native. */
 struct sw_range sw_code_at(const struct sw_walker *walker, uint64_t pc);
 
+static inline bool sw_kind_is_managed(enum sw_kind kind)
+{
+    return kind == SW_KIND_JIT || kind == SW_KIND_NGEN;
+}
+
 static inline bool sw_code_is_managed(const struct sw_range *code)
 {
-    return code->kind == SW_KIND_JIT || code->kind == SW_KIND_NGEN;
+    return sw_kind_is_managed((enum sw_kind)code->kind);
 }
 
 /* The id of managed code as the runtime knows it; ip: an address in it. */

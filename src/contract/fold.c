@@ -22,20 +22,28 @@ static struct sw_frame_info *next_record_of(struct sw_fold *fold)
     return &fold->call->work->records[turn];
 }
 
-/* One callback, with registers that may be noted ones. False: it wants no more. */
-static bool call_back(struct sw_fold *fold, FunctionID function, const struct sw_frame *frame,
-                      const struct sw_regs *regs)
+/* What a callback tells of a frame beside its registers. */
+struct told {
+    FunctionID function;
+    uint8_t source;
+    uint8_t trust;
+    bool exact;
+    uint16_t flags;
+};
+
+/* One callback. False: it wants no more. */
+static bool tell(struct sw_fold *fold, struct told what, const struct sw_regs *regs)
 {
     struct sw_contract_call *call = fold->call;
     struct sw_frame_info *record = next_record_of(fold);
     BYTE *context = fold->context_size ? call->work->context : NULL;
-    record->function = function;
+    record->function = what.function;
     record->ip = (UINT_PTR)regs->r[fold->pc];
     record->known = regs->known & fold->claimed;
-    record->source = frame->source;
-    record->trust = frame->trust;
-    record->exact = frame->exact;
-    record->flags = frame->code.flags;
+    record->source = what.source;
+    record->trust = what.trust;
+    record->exact = what.exact;
+    record->flags = what.flags;
     record->hidden = fold->hidden;
     fold->hidden = 0;
     /* Zeroed once; from then on each frame's registers are written over the last one's. */
@@ -44,10 +52,17 @@ static bool call_back(struct sw_fold *fold, FunctionID function, const struct sw
         return false;
     call->reported++;
     call->engine->state[SW_STATE_LIVE_FRAME] = (uintptr_t)record;
-    const HRESULT hr = call->callback(function, record->ip, (COR_PRF_FRAME_INFO)(uintptr_t)record, fold->context_size,
-                                      context, call->client_data);
+    const HRESULT hr = call->callback(what.function, record->ip, (COR_PRF_FRAME_INFO)(uintptr_t)record,
+                                      fold->context_size, context, call->client_data);
     call->engine->state[SW_STATE_LIVE_FRAME] = 0;
     return hr == S_OK;
+}
+
+/* The same of a whole frame, with registers that may be noted ones. */
+static bool call_back(struct sw_fold *fold, FunctionID function, const struct sw_frame *frame,
+                      const struct sw_regs *regs)
+{
+    return tell(fold, (struct told){ function, frame->source, frame->trust, frame->exact, frame->code.flags }, regs);
 }
 
 /* What is the same in every callback. */
@@ -231,6 +246,55 @@ static bool fold_frame(struct sw_fold *fold, const struct sw_frame *frame)
 
 /* ---- the walk and its end ---- */
 
+/* Whether a frame has nothing to it but to be called back: most are so. */
+static bool is_plain(const struct sw_fold *fold, const struct sw_ahead_frame *frame)
+{
+    return fold->before == MANAGED && fold->handler == 0 && fold->dead_count == 0 && sw_ahead_flags(frame) == 0 &&
+           sw_kind_is_managed(sw_ahead_kind(frame));
+}
+
+/* Whether a frame is inside a run of native ones, which is all that is to be known of it. */
+static bool is_in_run(const struct sw_fold *fold, const struct sw_ahead_frame *frame)
+{
+    return fold->before == NATIVE && !sw_kind_is_managed(sw_ahead_kind(frame)) &&
+           (fold->call->engine->options & SW_ENGINE_EVERY_NATIVE_FRAME) == 0;
+}
+
+/* The n-th frame ahead, to which the walk has gone. False: the callback wants no more; then the frame is whole. */
+static bool fold_ahead(struct sw_fold *fold, const struct sw_ahead *ahead, unsigned n)
+{
+    struct sw_walk *walk = &fold->call->work->walk;
+    const struct sw_ahead_frame *frame = &ahead->frames[n];
+    const bool plain = is_plain(fold, frame);
+    if (plain && tell(fold, (struct told){ (FunctionID)frame->id, (uint8_t)frame->form, sw_ahead_trust(frame), false, 0 },
+                      &walk->frame.regs))
+        return true;
+    if (!plain && is_in_run(fold, frame)) {
+        fold->sp = frame->sp;
+        return true;
+    }
+    sw_ahead_arrive(walk, ahead, n);
+    return !plain && fold_frame(fold, &walk->frame);
+}
+
+/* Goes as far as frames are ahead. False: the callback ended the walk. */
+static bool fold_all_ahead(struct sw_fold *fold)
+{
+    struct sw_contract_work *work = fold->call->work;
+    struct sw_ahead *ahead = &work->ahead;
+    do {
+        if (sw_ahead_look(&work->walk, ahead) == 0)
+            return true;
+        for (unsigned n = 0; n < ahead->count; n++) {
+            sw_ahead_go(&work->walk, &ahead->frames[n]);
+            if (!fold_ahead(fold, ahead, n))
+                return false;
+        }
+        sw_ahead_arrive(&work->walk, ahead, ahead->count - 1);
+    } while (ahead->count == SW_AHEAD_MOST);
+    return true;
+}
+
 /* Walks one stretch. False: the callback ended it. */
 static bool walk_stretch(struct sw_fold *fold, struct sw_start start)
 {
@@ -238,14 +302,13 @@ static bool walk_stretch(struct sw_fold *fold, struct sw_start start)
     if (!start.reached)
         sw_fold_begin_walk(fold, start.regs, start.exact);
     for (bool there = start.reached; there || sw_walk_next(&work->walk); there = false)
-        if (!fold_frame(fold, &work->walk.frame)) {
+        if (!fold_frame(fold, &work->walk.frame) || !fold_all_ahead(fold)) {
             work->walk.stop = SW_STOP_ABORTED;
             return false;
         }
     fold->frames_left -= work->walk.depth < fold->frames_left ? work->walk.depth : fold->frames_left;
     return true;
 }
-
 
 /* What the end of the last stretch is worth; see the card of sw_snapshot, "Cuts". */
 static HRESULT outcome(const struct sw_fold *fold)

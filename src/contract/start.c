@@ -23,12 +23,16 @@ struct sw_transition *sw_fold_take_record(struct sw_fold *fold, uint64_t above)
     return NULL;
 }
 
-/* In this process a stack can be loaded directly from where its thread stands to its end: all of that is mapped. */
+/*
+ * In this process a stack can be loaded directly from where its thread stands to its end: all of that is mapped. Of the
+ * own stack also what lies below the start, from here on.
+ */
 static void open_window(const struct sw_fold *fold, const struct sw_regs *start)
 {
     struct sw_walker *walker = &fold->call->work->walker;
-    const uint64_t sp = sw_regs_sp(start);
-    const struct sw_window own = { sp, walker->stack_end, (const uint8_t *)(uintptr_t)sp };
+    const uint64_t sp = sw_regs_sp(start), here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    const uint64_t from = here >= walker->stack_begin && here < sp ? here : sp;
+    const struct sw_window own = { from, walker->stack_end, (const uint8_t *)(uintptr_t)from };
     if ((fold->call->engine->options & SW_ENGINE_OWN_PROCESS) != 0 && sp >= walker->stack_begin &&
         sp < walker->stack_end)
         walker->memory.window = own;
@@ -139,7 +143,9 @@ struct sw_start sw_fold_go_on(struct sw_fold *fold)
         return (struct sw_start){ 0 };
     if (fold->documented && sw_stop_is_root(stop))
         return (struct sw_start){ 0 };
-    const struct sw_transition *record = sw_fold_take_record(fold, fold->sp);
-    return record ? (struct sw_start){ &record->regs, record->exact, false } : (struct sw_start){ 0 };
+    const struct sw_transition *record = &fold->call->work->record;
+    if (!fold->has_record || sw_regs_sp(&record->regs) < fold->sp)
+        fold->has_record = sw_fold_take_record(fold, fold->sp) != NULL;
+    return fold->has_record ? (struct sw_start){ &record->regs, record->exact, false } : (struct sw_start){ 0 };
 }
 

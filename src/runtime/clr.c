@@ -54,6 +54,7 @@ static enum sw_status make_parts(struct sw_clr *clr)
     if (status != SW_OK)
         return status;
     clr->suspender = sw_self_suspender(clr->suspender_state);
+    sw_clr_name_callers(clr);
     status = sw_threads_create(&clr->alloc, clr->suspender.wait, clr->suspender.arg, &clr->threads);
     clr->scratches = clr->alloc.get(clr->alloc.arg, SW_CLR_LEASES * sizeof *clr->scratches);
     return status == SW_OK && !clr->scratches ? SW_E_NO_MEMORY : status;

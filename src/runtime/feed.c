@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { VERSIONS_MAX = 64, REGIONS_MAX = 8, OVERLAPS_MAX = 64 };
+enum { VERSIONS_MAX = 64, REGIONS_MAX = 64, OVERLAPS_MAX = 64 };
 
 void sw_clr_events(DWORD *low, DWORD *high)
 {
@@ -142,32 +142,50 @@ static ULONG32 least(ULONG32 a, ULONG32 b)
     return a < b ? a : b;
 }
 
-/* Calls `each` with every region of every version of a function. False: the runtime does not say. */
-static bool each_region(struct sw_clr *clr, FunctionID function, ReJITID rejit,
-                        void (*each)(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code,
-                                     uint16_t flags),
-                        uint16_t flags)
+/*
+ * Every region of every version of a function, as the runtime tells. It may keep who asks waiting until a suspension of
+ * its threads is over, and some events come on threads that a suspension waits for: so nothing is asked with the lock
+ * held.
+ */
+struct regions {
+    COR_PRF_CODE_INFO at[REGIONS_MAX];
+    ULONG32 count;
+};
+
+static void take_regions(struct regions *regions, HRESULT hr, ULONG32 told)
+{
+    const ULONG32 room = REGIONS_MAX - regions->count;
+    if (hr == S_OK)
+        regions->count += least(told, room);
+}
+
+/* False: the runtime does not say. */
+static bool ask_regions(struct sw_clr *clr, FunctionID function, ReJITID rejit, struct regions *regions)
 {
     UINT_PTR starts[VERSIONS_MAX];
-    COR_PRF_CODE_INFO regions[REGIONS_MAX];
-    ULONG32 versions = 0, count = 0;
+    ULONG32 versions = 0, told = 0;
+    HRESULT hr;
+    regions->count = 0;
     if (!clr->info9) {
-        if (clr->info->lpVtbl->GetCodeInfo2(clr->info, function, REGIONS_MAX, &count, regions) != S_OK)
-            return false;
-        for (ULONG32 i = 0; i < least(count, REGIONS_MAX); i++)
-            each(clr, function, &regions[i], flags);
-        return true;
+        hr = clr->info->lpVtbl->GetCodeInfo2(clr->info, function, REGIONS_MAX, &told, regions->at);
+        take_regions(regions, hr, told);
+        return hr == S_OK;
     }
-    if (clr->info9->lpVtbl->GetNativeCodeStartAddresses(clr->info9, function, rejit, VERSIONS_MAX, &versions, starts) !=
-        S_OK)
+    hr = clr->info9->lpVtbl->GetNativeCodeStartAddresses(clr->info9, function, rejit, VERSIONS_MAX, &versions, starts);
+    if (hr != S_OK)
         return false;
-    for (ULONG32 v = 0; v < least(versions, VERSIONS_MAX); v++) {
-        if (clr->info9->lpVtbl->GetCodeInfo4(clr->info9, starts[v], REGIONS_MAX, &count, regions) != S_OK)
-            continue;
-        for (ULONG32 i = 0; i < least(count, REGIONS_MAX); i++)
-            each(clr, function, &regions[i], flags);
+    for (ULONG32 v = 0; v < least(versions, VERSIONS_MAX) && regions->count < REGIONS_MAX; v++) {
+        hr = clr->info9->lpVtbl->GetCodeInfo4(clr->info9, starts[v], REGIONS_MAX - regions->count, &told,
+                                              regions->at + regions->count);
+        take_regions(regions, hr, told);
     }
     return versions != 0;
+}
+
+static void add_regions(struct sw_clr *clr, FunctionID function, const struct regions *regions, uint16_t flags)
+{
+    for (ULONG32 i = 0; i < regions->count; i++)
+        add_code(clr, function, &regions->at[i], flags);
 }
 
 /*
@@ -180,23 +198,38 @@ static void postpone(struct sw_clr *clr, FunctionID function)
         clr->pending[clr->pending_count++] = function;
 }
 
+/* Asks again for what was postponed; what is not told now is not waited for any longer, when there is too much of it. */
 static void catch_up(struct sw_clr *clr)
 {
-    unsigned left = 0;
-    for (unsigned i = 0; i < clr->pending_count; i++)
-        if (!each_region(clr, clr->pending[i], 0, add_code, 0))
-            clr->pending[left++] = clr->pending[i];
-    clr->pending_count = left < SW_CLR_PENDING ? left : 0; /* full of what never comes */
+    FunctionID pending[SW_CLR_PENDING];
+    struct regions regions;
+    pthread_mutex_lock(&clr->lock);
+    const unsigned count = clr->pending_count;
+    memcpy(pending, clr->pending, count * sizeof pending[0]);
+    clr->pending_count = 0;
+    pthread_mutex_unlock(&clr->lock);
+    for (unsigned i = 0; i < count; i++) {
+        const bool told = ask_regions(clr, pending[i], 0, &regions);
+        pthread_mutex_lock(&clr->lock);
+        if (told)
+            add_regions(clr, pending[i], &regions, 0);
+        else if (count < SW_CLR_PENDING)
+            postpone(clr, pending[i]);
+        pthread_mutex_unlock(&clr->lock);
+    }
 }
 
 static void compiled(struct sw_clr *clr, FunctionID function, ReJITID rejit, uint16_t flags)
 {
+    struct regions regions;
     if (flags == 0 && dispatches(clr, function))
         flags = SW_RANGE_EH_DISPATCH;
+    const bool told = ask_regions(clr, function, rejit, &regions);
+    catch_up(clr);
     pthread_mutex_lock(&clr->lock);
     sw_clr_refresh_images(clr, false);
-    catch_up(clr);
-    if (!each_region(clr, function, rejit, add_code, flags))
+    add_regions(clr, function, &regions, flags);
+    if (!told)
         postpone(clr, function);
     pthread_mutex_unlock(&clr->lock);
 }
@@ -217,10 +250,9 @@ static void remove_range(struct sw_clr *clr, uint64_t begin)
         fail(clr);
 }
 
-static void remove_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code, uint16_t flags)
+static void remove_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code)
 {
     struct sw_range range;
-    (void)flags;
     if (sw_codemap_find(clr->codemap, code->startAddress, &range) == SW_OK && range.id == function)
         remove_range(clr, range.begin);
 }
@@ -254,8 +286,12 @@ static void remove_remains(struct sw_clr *clr, FunctionID function)
 
 void sw_clr_function_unloaded(struct sw_clr *clr, FunctionID function)
 {
+    struct regions regions;
+    const bool told = ask_regions(clr, function, 0, &regions);
     pthread_mutex_lock(&clr->lock);
-    if (!each_region(clr, function, 0, remove_code, 0))
+    for (ULONG32 i = 0; i < regions.count; i++)
+        remove_code(clr, function, &regions.at[i]);
+    if (!told)
         remove_remains(clr, function);
     pthread_mutex_unlock(&clr->lock);
 }
@@ -316,9 +352,9 @@ void sw_clr_module_unloaded(struct sw_clr *clr, ModuleID module)
 
 void sw_clr_refresh(struct sw_clr *clr)
 {
+    catch_up(clr);
     pthread_mutex_lock(&clr->lock);
     sw_clr_refresh_images(clr, false);
-    catch_up(clr);
     sweep_code(clr);
     pthread_mutex_unlock(&clr->lock);
 }

@@ -38,6 +38,7 @@ struct sw_clr_lease {
  * pending  Precompiled methods that were announced, but whose code the runtime does not tell yet.
  * sweep_from  When code that is gone is looked for again.
  * runtime  SW_RUNTIME_*.
+ * leases_used  How many of the leases, from the first on, have ever been taken.
  */
 struct sw_clr {
     struct sw_alloc alloc;
@@ -63,6 +64,7 @@ struct sw_clr {
     _Atomic uint64_t refreshes;
     _Atomic uint64_t failures;
     struct sw_scratch *scratches;
+    _Atomic unsigned leases_used;
     struct sw_clr_lease leases[SW_CLR_LEASES];
 };
 
@@ -73,6 +75,9 @@ void sw_clr_refresh_images(struct sw_clr *clr, bool always);
 /* Asks the runtime for its threads: for those that were there before. */
 void sw_clr_add_threads(struct sw_clr *clr);
 
+/* Tells a walker of the return address that the runtime has replaced on a thread's stack, or that there is none. */
+void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_thread *thread, struct sw_walker *walker);
+
 /* What a finder answers; arg: the runtime. */
 bool sw_clr_find(void *arg, uint64_t address, struct sw_range *code);
 
@@ -81,6 +86,9 @@ void sw_clr_look(void *arg, struct sw_thread *thread);
 bool sw_clr_record(void *arg, const struct sw_thread *thread, uint64_t *cursor, struct sw_transition *record);
 bool sw_clr_dead(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high);
 uint64_t sw_clr_function(void *arg, uint64_t address);
+
+/* Lets the suspender tell who calls without a system call, where that works. */
+void sw_clr_name_callers(struct sw_clr *clr);
 
 /* Makes the supply ready. */
 void sw_clr_leases_init(struct sw_clr *clr);

@@ -40,13 +40,28 @@ void sw_clr_leases_init(struct sw_clr *clr)
     }
 }
 
+static uint64_t caller_of(const struct sw_clr *clr)
+{
+    return clr->suspender.current(clr->suspender.arg);
+}
+
+/* Before the lease is: who counts them meets every one that is taken. */
+static void note_used(struct sw_clr *clr, unsigned count)
+{
+    unsigned before = atomic_load(&clr->leases_used);
+    while (before < count && !atomic_compare_exchange_weak(&clr->leases_used, &before, count))
+        ;
+}
+
 static struct sw_clr_lease *take_lease(struct sw_clr *clr)
 {
-    const uint64_t self = sw_self_thread();
+    const uint64_t self = caller_of(clr);
     for (unsigned i = 0; i < SW_CLR_LEASES; i++) {
         uint64_t nobody = 0;
-        if (atomic_load_explicit(&clr->leases[i].inside, memory_order_relaxed) == 0 &&
-            atomic_compare_exchange_strong(&clr->leases[i].inside, &nobody, self))
+        if (atomic_load_explicit(&clr->leases[i].inside, memory_order_relaxed) != 0)
+            continue;
+        note_used(clr, i + 1);
+        if (atomic_compare_exchange_strong(&clr->leases[i].inside, &nobody, self))
             return &clr->leases[i];
     }
     return NULL;
@@ -103,30 +118,76 @@ HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_flavour flavour, uin
 }
 
 /* In this process a stack can be loaded directly from where its thread stands to its end. */
-static void declare_stack(struct sw_walker *walker, const struct sw_clr *clr, uint64_t sp)
+static bool declare_stack(struct sw_walker *walker, struct sw_clr *clr, uint64_t sp, struct sw_thread *thread)
 {
-    struct sw_thread thread;
-    if (sw_threads_find_os(clr->threads, sw_self_thread(), &thread) != SW_OK)
-        return;
-    walker->stack_begin = thread.stack_begin;
-    walker->stack_end = thread.stack_end;
-    if (sp >= thread.stack_begin && sp < thread.stack_end)
-        walker->memory.window = (struct sw_window){ sp, thread.stack_end, (const uint8_t *)(uintptr_t)sp };
+    if (sw_threads_find_os(clr->threads, caller_of(clr), thread) != SW_OK)
+        return false;
+    walker->stack_begin = thread->stack_begin;
+    walker->stack_end = thread->stack_end;
+    sw_clr_note_hijack(clr, thread, walker);
+    if (sp >= thread->stack_begin && sp < thread->stack_end)
+        walker->memory.window = (struct sw_window){ sp, thread->stack_end, (const uint8_t *)(uintptr_t)sp };
+    return true;
+}
+
+/* Frames on their way to the user's sink, and where the last one was. */
+struct passing {
+    bool (*sink)(void *arg, const struct sw_frame *frame);
+    void *arg;
+    uint64_t sp;
+};
+
+static bool pass_on(void *arg, const struct sw_frame *frame)
+{
+    struct passing *passing = arg;
+    passing->sp = sw_regs_sp(&frame->regs);
+    return passing->sink(passing->arg, frame);
+}
+
+/*
+ * The runtime's own note of managed code further out than the last frame. Its assembly that replaces return addresses or
+ * whole contexts cannot be unwound at every instruction, whatever its tables say.
+ */
+static bool next_record(struct sw_clr_lease *lease, const struct sw_thread *thread, uint64_t sp, uint64_t *cursor,
+                        struct sw_transition *record)
+{
+    while (sw_clr_record(lease, thread, cursor, record))
+        if (record->regs.known != 0 && sw_regs_sp(&record->regs) > sp)
+            return true;
+    return false;
+}
+
+static enum sw_stop go_on(const struct sw_walker *walker, struct sw_scratch *scratch,
+                          const struct sw_transition *record, struct passing *passing)
+{
+    struct sw_walk walk;
+    sw_walk_start(&walk, walker, scratch, &record->regs, record->exact);
+    while (sw_walk_next(&walk))
+        if (!pass_on(passing, &walk.frame))
+            return SW_STOP_ABORTED;
+    return walk.stop;
 }
 
 enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
                          bool (*sink)(void *arg, const struct sw_frame *frame), void *arg)
 {
     struct sw_regs start;
+    struct sw_thread thread;
+    struct sw_transition record;
     struct sw_clr_lease *lease = NULL;
+    struct passing passing = { sink, arg, 0 };
+    uint64_t cursor = 0;
     if (clr && ucontext && sink &&
         sw_context_load(SW_CONTEXT_UCONTEXT, SW_MACHINE_X64, ucontext, sizeof(ucontext_t), &start) == SW_OK)
         lease = take_lease(clr);
     if (!lease)
         return SW_STOP_BAD_START;
     struct sw_walker walker = lease->walker;
-    declare_stack(&walker, clr, sw_regs_sp(&start));
-    const enum sw_stop stop = sw_walk_all(&walker, lease->scratch, &start, sink, arg);
+    const bool is_known = declare_stack(&walker, clr, sw_regs_sp(&start), &thread);
+    enum sw_stop stop = sw_walk_all(&walker, lease->scratch, &start, pass_on, &passing);
+    while (is_known && stop != SW_STOP_ROOT && stop != SW_STOP_ABORTED && stop != SW_STOP_FRAME_LIMIT &&
+           next_record(lease, &thread, passing.sp, &cursor, &record))
+        stop = go_on(&walker, lease->scratch, &record, &passing);
     give_back(lease);
     return stop;
 }
@@ -134,13 +195,14 @@ enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
 enum sw_status sw_clr_find_seed(struct sw_clr *clr, const struct sw_regs *start, BYTE context[], ULONG32 size)
 {
     struct sw_regs seed;
+    struct sw_thread unused;
     if (!clr || !start || !context)
         return SW_E_ARGUMENT;
     struct sw_clr_lease *lease = take_lease(clr);
     if (!lease)
         return SW_E_BUSY;
     struct sw_walker walker = lease->walker;
-    declare_stack(&walker, clr, sw_regs_sp(start));
+    (void)declare_stack(&walker, clr, sw_regs_sp(start), &unused);
     enum sw_status status = sw_walk_find_seed(&walker, lease->scratch, start, &seed, NULL);
     give_back(lease);
     return status == SW_OK ? sw_context_store(SW_CONTEXT_WIN32, &seed, context, size) : status;

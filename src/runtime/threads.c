@@ -5,6 +5,7 @@
 #include "runtime/own.h"
 
 #include <sched.h>
+#include <time.h>
 
 /* Writers take turns without a lock: removing a thread may wait for a walk, and nothing else shall wait with it. */
 static enum sw_status put_thread(struct sw_clr *clr, const struct sw_thread *thread)
@@ -71,6 +72,27 @@ void sw_clr_add_threads(struct sw_clr *clr)
     threads->lpVtbl->Release(threads);
 }
 
+/* ---- who calls ---- */
+
+/*
+ * The OS id of the calling thread without a system call: the clock of a thread's processor time is named by it.
+ *
+ * Source: linux/posix-timers.h, MAKE_THREAD_CPUCLOCK; pthread_getcpuclockid(3).
+ */
+static uint64_t self_by_clock(void *arg)
+{
+    enum { KIND_BITS = 3 };
+    clockid_t clock;
+    (void)arg;
+    return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? (uint32_t)~(clock >> KIND_BITS) : sw_self_thread();
+}
+
+void sw_clr_name_callers(struct sw_clr *clr)
+{
+    if (self_by_clock(NULL) == sw_self_thread())
+        clr->suspender.current = self_by_clock;
+}
+
 /* ---- at the moment of a walk ---- */
 
 /* A runtime's object lives as long as its thread is in the table, which a walk holds. */
@@ -96,10 +118,31 @@ static struct sw_memory stack_of(const struct sw_thread *thread)
 static bool is_nested(const struct sw_clr_lease *lease, uint64_t target)
 {
     const struct sw_clr_lease *all = lease->clr->leases;
-    for (unsigned i = 0; i < SW_CLR_LEASES; i++)
+    const unsigned used = atomic_load(&lease->clr->leases_used);
+    for (unsigned i = 0; i < used; i++)
         if (&all[i] != lease && atomic_load(&all[i].inside) == atomic_load(&lease->inside) && all[i].target == target)
             return true;
     return false;
+}
+
+static bool is_managed(void *arg, uint64_t address)
+{
+    const struct sw_clr *clr = arg;
+    struct sw_range range;
+    return sw_codemap_find(clr->codemap, address, &range) == SW_OK ||
+           sw_images_find_method(clr->images, address, &range) == SW_OK || sw_clr_find(arg, address, &range);
+}
+
+void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_thread *thread, struct sw_walker *walker)
+{
+    const struct sw_memory object = object_of(clr, thread->id);
+    uint64_t at, by;
+    walker->replaced.at = walker->replaced.by = 0;
+    if (clr->layout_status == SW_OK && sw_clr_thread_hijack(&clr->layout, &object, thread->id, thread->stack_begin,
+                                                            thread->stack_end, is_managed, clr, &at, &by)) {
+        walker->replaced.at = at;
+        walker->replaced.by = by;
+    }
 }
 
 void sw_clr_look(void *arg, struct sw_thread *thread)
@@ -114,6 +157,7 @@ void sw_clr_look(void *arg, struct sw_thread *thread)
     if (clr->layout_status != SW_OK)
         return;
     const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(thread);
+    sw_clr_note_hijack(clr, thread, &lease->walker);
     (void)sw_clr_thread_mode(&clr->layout, &object, thread->id, &thread->mode);
     if (sw_clr_thread_exception(&clr->layout, &object, &stack, thread->id, &cursor, &exception) &&
         exception.second_pass && !exception.entered)

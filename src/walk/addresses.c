@@ -16,24 +16,6 @@ struct ahead {
     size_t line;
 };
 
-static SW_INLINE bool is_of(const struct sw_warm *warm, const struct sw_line *line, uint64_t pc)
-{
-    return sw_quick_load(&line->key) == (pc | warm->flags);
-}
-
-/* The line of a pc: where the guess says, or where it should be, which then is the next guess. */
-static SW_INLINE struct sw_line *guess_line(const struct sw_warm *warm, const struct ahead *here, uint64_t pc)
-{
-    _Atomic uint32_t *guess = &warm->next[here->line];
-    struct sw_line *line = &warm->lines[atomic_load_explicit(guess, memory_order_relaxed)];
-    if (SW_LIKELY(is_of(warm, line, pc)))
-        return line;
-    line = sw_line_of(warm->lines, warm->mask, pc);
-    if (is_of(warm, line, pc))
-        atomic_store_explicit(guess, (uint32_t)(line - warm->lines), memory_order_relaxed);
-    return line;
-}
-
 /* Fills form and where of a pc by its line; false: it has none, or not one that can be told at once to hold. */
 static SW_INLINE bool look_at_line(const struct sw_warm *warm, struct sw_line *line, uint64_t pc, struct ahead *next)
 {
@@ -63,7 +45,7 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct 
             break;
         const uint8_t *end = (const uint8_t *)(warm->stack + (uintptr_t)cfa);
         const uint64_t pc = sw_quick_word(end - SW_WORD), below = framed ? 2 : here.where & 0xff;
-        struct sw_line *line = framed ? sw_line_of(warm->lines, warm->mask, pc) : guess_line(warm, &here, pc);
+        struct sw_line *line = framed ? sw_line_of(warm->lines, warm->mask, pc) : sw_quick_guess(warm, here.line, pc);
         if (SW_UNLIKELY(!look_at_line(warm, line, pc, &next)))
             break;
         next.fp = below ? sw_quick_word(end - SW_WORD * below) : here.fp;

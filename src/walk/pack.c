@@ -75,7 +75,7 @@ static bool pack_rule(const struct sw_rule *rule, struct sw_cached *to)
         if (!pack_register(rule, i, to))
             return false;
     const bool framed = rule->cfa.reg == SW_X64_RBP && rule->cfa.off == 2 * WORD && (to->where & 0xff) == 2;
-    const bool quick = framed || rule->cfa.reg == RSP;
+    const bool quick = (framed || rule->cfa.reg == RSP) && !sw_warm_is_far(to->where);
     const uint64_t kept = (to->where >> SW_WHERE_SAME_SHIFT) | (to->form >> SW_FORM_SAVED_SHIFT & MASK);
     to->form |=
         (framed ? SW_FORM_FRAMED : 0) | (kept == SW_X64_NONVOLATILE && quick ? SW_FORM_QUICK | SW_FORM_EASY : 0);

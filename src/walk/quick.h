@@ -5,7 +5,7 @@
 #ifndef SW_SRC_WALK_QUICK_H
 #define SW_SRC_WALK_QUICK_H
 
-#include "walk/walk.h"
+#include "walk/warm.h"
 
 #include <string.h>
 
@@ -66,6 +66,41 @@ static SW_INLINE bool sw_quick_holds(const struct sw_warm *warm, const struct sw
 static SW_INLINE uint64_t sw_quick_falls(uint64_t sp, uint64_t caller_sp)
 {
     return (caller_sp - sp - 1) >> 63;
+}
+
+static SW_INLINE bool sw_quick_is_of(const struct sw_warm *warm, const struct sw_line *line, uint64_t pc)
+{
+    return sw_quick_load(&line->key) == (pc | warm->flags);
+}
+
+/* The line of a pc that line `from` led to: where the guess says, or where it should be, which then is the next guess. */
+static SW_INLINE struct sw_line *sw_quick_guess(const struct sw_warm *warm, size_t from, uint64_t pc)
+{
+    _Atomic uint32_t *guess = &warm->next[from];
+    struct sw_line *line = &warm->lines[atomic_load_explicit(guess, memory_order_relaxed)];
+    if (SW_LIKELY(sw_quick_is_of(warm, line, pc)))
+        return line;
+    line = sw_line_of(warm->lines, warm->mask, pc);
+    if (sw_quick_is_of(warm, line, pc))
+        atomic_store_explicit(guess, (uint32_t)(line - warm->lines), memory_order_relaxed);
+    return line;
+}
+
+/* Register i from its place below the CFA, if it has one. */
+SW_OTHERS_FRAMES static SW_INLINE void sw_quick_restore(struct sw_regs *regs, const uint8_t *cfa, uint64_t where, unsigned i)
+{
+    const uint64_t below = where >> (8 * i) & 0xff;
+    if (below)
+        regs->r[sw_warm_registers[i]] = sw_quick_word(cfa - SW_WORD * below);
+}
+
+SW_OTHERS_FRAMES static SW_INLINE void sw_quick_restore_others(struct sw_regs *regs, const uint8_t *cfa, uint64_t where)
+{
+    sw_quick_restore(regs, cfa, where, 1);
+    sw_quick_restore(regs, cfa, where, 2);
+    sw_quick_restore(regs, cfa, where, 3);
+    sw_quick_restore(regs, cfa, where, 4);
+    sw_quick_restore(regs, cfa, where, 5);
 }
 
 #endif

@@ -189,6 +189,8 @@ enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule
     if (status)
         return stop_of(status);
     caller->r[pc] = without_signature(q->walker, caller->r[pc]);
+    if (q->walker->replaced.at != 0 && sw_regs_sp(caller) - 8 == q->walker->replaced.at)
+        caller->r[pc] = q->walker->replaced.by;
     if (caller->r[pc] == 0 && !is_signal)
         return SW_STOP_ROOT_ZERO;
     const enum sw_stop stop =

@@ -21,11 +21,11 @@ static struct sw_walk_room *room_of(const struct sw_walk *walk)
 
 /* ---- the walk's view ---- */
 
-/* Every word of a frame lies at most SW_WARM_WORDS below its CFA. */
+/* Every word of a frame that is left directly lies at most SW_WARM_NEAR below its CFA. */
 static void find_bounds(struct sw_warm *warm, const struct sw_walker *walker)
 {
     const struct sw_window *w = &walker->memory.window;
-    const uint64_t least = w->begin + SW_WARM_WORDS * SW_WORD;
+    const uint64_t least = w->begin + SW_WARM_NEAR * SW_WORD;
     const bool bounded = walker->stack_end != 0;
     const uint64_t begin = bounded && walker->stack_begin > least ? walker->stack_begin : least;
     const uint64_t end = bounded && walker->stack_end < w->end ? walker->stack_end : w->end;
@@ -53,7 +53,7 @@ static uint64_t quiet_since(const struct sw_cache_clocks *clocks, unsigned kind)
 void sw_warm_start(struct sw_warm *warm, const struct sw_walker *walker)
 {
     static const _Atomic uint64_t no_changes[SW_CHANGES];
-    warm->cache = walker->machine == SW_MACHINE_X64 && walker->flags < 8 ? walker->cache : NULL;
+    warm->cache = walker->machine == SW_MACHINE_X64 && walker->flags < 8 && walker->replaced.at == 0 ? walker->cache : NULL;
     warm->misses = 0;
     warm->stamp = SW_STAMP_NEVER;
     if (!warm->cache)
@@ -79,35 +79,6 @@ void sw_warm_look_at_clocks(struct sw_warm *warm)
 
 /* ---- one step ---- */
 
-static SW_INLINE void set_code(struct sw_range *code, uint64_t pc, uint64_t place, uint64_t id, uint64_t rest)
-{
-    const uint64_t size = place >> 32, begin = pc - (uint32_t)place;
-    code->id = id;
-    code->image = (uint32_t)rest;
-    code->kind = (uint8_t)(rest >> 32);
-    code->unwind = (uint8_t)(rest >> 40);
-    code->flags = (uint16_t)(rest >> 48);
-    code->begin = size ? begin : 0;
-    code->end = size ? begin + size : 0;
-}
-
-/* Register i from its place below the CFA, if it has one. */
-SW_OTHERS_FRAMES static SW_INLINE void restore(struct sw_regs *regs, const uint8_t *cfa, uint64_t where, unsigned i)
-{
-    const uint64_t below = where >> (8 * i) & 0xff;
-    if (below)
-        regs->r[sw_warm_registers[i]] = sw_quick_word(cfa - SW_WORD * below);
-}
-
-SW_OTHERS_FRAMES static SW_INLINE void restore_others(struct sw_regs *regs, const uint8_t *cfa, uint64_t where)
-{
-    restore(regs, cfa, where, 1);
-    restore(regs, cfa, where, 2);
-    restore(regs, cfa, where, 3);
-    restore(regs, cfa, where, 4);
-    restore(regs, cfa, where, 5);
-}
-
 /*
  * Takes the caller's frame from the line of its pc: code, and here. False: that does not hold, or was written
  * meanwhile; then here.form is 0, and what was taken is not to be used.
@@ -117,12 +88,12 @@ static SW_INLINE bool take_line(struct sw_walk *walk, const struct sw_warm *warm
 {
     const uint32_t version = atomic_load_explicit(&line->version, memory_order_acquire) & ~UINT32_C(1);
     const uint64_t place = sw_quick_load(&line->place);
-    if (SW_UNLIKELY(at_once ? sw_quick_differs(warm, line, pc) != 0 : !sw_quick_holds(warm, line, pc)))
+    if (SW_UNLIKELY((!at_once || sw_quick_differs(warm, line, pc) != 0) && !sw_quick_holds(warm, line, pc)))
         return false;
     walk->here.form = sw_quick_load(&line->form);
     walk->here.where = sw_quick_load(&line->where);
     walk->here.place = place;
-    set_code(&walk->frame.code, pc, place, sw_quick_load(&line->id), sw_quick_load(&line->rest));
+    sw_warm_code(&walk->frame.code, pc, place, sw_quick_load(&line->id), sw_quick_load(&line->rest));
     atomic_thread_fence(memory_order_acquire);
     if (SW_LIKELY(atomic_load_explicit(&line->version, memory_order_relaxed) == version))
         return true;
@@ -178,7 +149,7 @@ SW_OTHERS_FRAMES static bool warm_step(struct sw_walk *walk, struct sw_warm *war
     const uint64_t form = walk->here.form, where = walk->here.where;
     const unsigned base = form >> SW_FORM_CFA_SHIFT & 15;
     const uint64_t cfa = regs->r[base] + sw_quick_words(form) * SW_WORD;
-    if (cfa - warm->least > warm->span || cfa <= regs->r[RSP] || !(regs->known >> base & 1))
+    if (cfa - warm->least > warm->span || cfa <= regs->r[RSP] || !(regs->known >> base & 1) || sw_warm_is_far(where))
         return false;
     const uint8_t *at = (const uint8_t *)(warm->stack + (uintptr_t)cfa);
     const uint64_t pc = sw_quick_word(at - SW_WORD);
@@ -187,8 +158,8 @@ SW_OTHERS_FRAMES static bool warm_step(struct sw_walk *walk, struct sw_warm *war
     if (!line || !(form & SW_FORM_BY_CALL ? take_confirmed(walk, warm, line, pc, false)
                                           : take_line(walk, warm, line, pc, false)))
         return false;
-    restore(regs, at, where, 0);
-    restore_others(regs, at, where);
+    sw_quick_restore(regs, at, where, 0);
+    sw_quick_restore_others(regs, at, where);
     regs->known =
         (regs->known & where >> SW_WHERE_SAME_SHIFT) | (form >> SW_FORM_SAVED_SHIFT & MASK) | BIT(RSP) | BIT(RIP);
     note_missing(warm, regs);
@@ -229,9 +200,9 @@ SW_OTHERS_FRAMES static SW_INLINE bool quick_step(struct sw_walk *walk, struct s
     if (framed)
         regs->r[SW_X64_RBP] = sw_quick_word(at - 2 * SW_WORD);
     else
-        restore(regs, at, warm->was_where, 0);
+        sw_quick_restore(regs, at, warm->was_where, 0);
     if (warm->was_form & OTHERS_SAVED)
-        restore_others(regs, at, warm->was_where);
+        sw_quick_restore_others(regs, at, warm->was_where);
     return true;
 }
 
@@ -317,7 +288,7 @@ bool sw_warm_find(struct sw_walk *walk)
         sw_cache_count(warm->cache, answer, 1);
         return false;
     }
-    set_code(&walk->frame.code, pc, cached.place, cached.id, cached.rest);
+    sw_warm_code(&walk->frame.code, pc, cached.place, cached.id, cached.rest);
     walk->here = (struct sw_walk_here){ cached.where, cached.form & ~SW_FORM_QUICK, cached.place };
     return true;
 }

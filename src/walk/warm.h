@@ -7,13 +7,35 @@
 #include "walk/step.h"
 
 /* The registers that a rule may have saved, in the order of their bytes in `where`; how far below the CFA, in words. */
-enum { SW_WARM_REGISTERS = 6, SW_WARM_WORDS = 255 };
+enum { SW_WARM_REGISTERS = 6, SW_WARM_WORDS = 255, SW_WARM_NEAR = 31 };
 static const uint8_t sw_warm_registers[SW_WARM_REGISTERS] = { SW_X64_RBP, SW_X64_RBX, SW_X64_R12,
                                                               SW_X64_R13, SW_X64_R14, SW_X64_R15 };
+
+/*
+ * Whether something is saved more than SW_WARM_NEAR words below the CFA. It hardly ever is, and the less is asked of the
+ * window below a frame, the nearer to its begin frames can be left directly.
+ */
+static inline bool sw_warm_is_far(uint64_t where)
+{
+    return (where & UINT64_C(0xe0e0e0e0e0e0)) != 0;
+}
 
 static inline uint64_t sw_warm_key(const struct sw_warm *warm, const struct sw_frame *frame)
 {
     return sw_regs_pc(&frame->regs) | warm->flags | (frame->exact ? SW_CACHE_EXACT : 0);
+}
+
+/* The code range that a line says; rest, place and id as in struct sw_cached. */
+static inline void sw_warm_code(struct sw_range *code, uint64_t pc, uint64_t place, uint64_t id, uint64_t rest)
+{
+    const uint64_t size = place >> 32, begin = pc - (uint32_t)place;
+    code->id = id;
+    code->image = (uint32_t)rest;
+    code->kind = (uint8_t)(rest >> 32);
+    code->unwind = (uint8_t)(rest >> 40);
+    code->flags = (uint16_t)(rest >> 48);
+    code->begin = size ? begin : 0;
+    code->end = size ? begin + size : 0;
 }
 
 /* Fills room->warm for a walk that starts. */

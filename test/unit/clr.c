@@ -926,11 +926,12 @@ static void clause_tells_filters_from_handlers(void **state)
     const struct clause_row *row = *state;
     struct jit j = make_jit();
     const struct sw_memory memory = memory_of(&j);
-    uint8_t *clause = j.header + CLAUSES + 8 + 32 * row->index;
+    const uint64_t list = row->list - HEADER < 0x200 ? row->list - HEADER : CLAUSES;
+    uint8_t *clause = j.header + list + 8 + 32 * row->index;
     struct sw_clr_jit_code about;
     struct sw_rule rule;
     put_le(j.header + 8, row->list, 8);
-    put_le(j.header + CLAUSES - 8, row->count, 8);
+    put_le(j.header + list - 8, row->count, 8);
     put_le(clause, row->flags, 4);
     put_le(clause + 12, row->handler, 4);
     put_le(clause + 24, row->type_or_filter, 4);

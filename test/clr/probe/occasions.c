@@ -3,7 +3,7 @@
  * environment:
  *
  *   CLRTEST_MODE   compare (default), sample, cost, idle
- *   CLRTEST_EVENTS more occasions than the plain ones: alloc
+ *   CLRTEST_EVENTS more than the plain ones: alloc (ObjectAllocated), rejit (methods are compiled again)
  *   CLRTEST_HZ     signals a second, thread and sampling mode
  *   CLRTEST_OUT    where the report goes
  */
@@ -22,6 +22,7 @@ enum { MANY = 3000, APART = 29, SUSPENSIONS_MS = 20, REFRESH_MS = 5 };
 
 ICorProfilerInfo10 *info;
 static enum { COMPARE, SAMPLE, COST, IDLE } mode;
+static bool rejits;
 
 static bool mode_is(const char *name)
 {
@@ -44,15 +45,22 @@ static void compare_when_asked(enum occasion occasion)
 
 typedef ICorProfilerCallback11 Self;
 
-static DWORD events(void)
+static bool asked_for(const char *what)
 {
     const char *more = getenv("CLRTEST_EVENTS");
+    return more && strstr(more, what);
+}
+
+static DWORD events(void)
+{
     DWORD low, high;
     sw_clr_events(&low, &high);
+    if (rejits)
+        low |= COR_PRF_ENABLE_REJIT;
     if (mode != COMPARE)
         return low;
     low |= COR_PRF_MONITOR_EXCEPTIONS | COR_PRF_MONITOR_CLASS_LOADS;
-    if (more && strstr(more, "alloc"))
+    if (asked_for("alloc"))
         low |= COR_PRF_MONITOR_OBJECT_ALLOCATED | COR_PRF_ENABLE_OBJECT_ALLOCATED;
     return low;
 }
@@ -62,8 +70,11 @@ static void *refresh_again_and_again(void *arg)
 {
     const struct timespec pause = { 0, REFRESH_MS * 1000000L };
     (void)arg;
-    for (;; nanosleep(&pause, NULL))
+    for (;; nanosleep(&pause, NULL)) {
         sw_clr_refresh(fed);
+        if (rejits)
+            request_rejit();
+    }
     return NULL;
 }
 
@@ -73,6 +84,7 @@ static HRESULT STDMETHODCALLTYPE initialize(Self *self, IUnknown *given)
     void *found = NULL;
     (void)self;
     mode = mode_is("sample") ? SAMPLE : mode_is("cost") ? COST : mode_is("idle") ? IDLE : COMPARE;
+    rejits = asked_for("rejit");
     open_report();
     if (given->lpVtbl->QueryInterface(given, &IID_ICorProfilerInfo10, &found) != S_OK)
         return E_FAIL;
@@ -100,6 +112,8 @@ static HRESULT STDMETHODCALLTYPE shutdown(Self *self)
             (unsigned long long)counts.functions, (unsigned long long)counts.threads, (unsigned long long)counts.images,
             (unsigned long long)counts.failures, counts.layout == SW_OK ? "known" : "not known");
     check_finder();
+    if (rejits)
+        print_rejits();
     if (mode == COMPARE)
         print_counts();
     if (mode == SAMPLE)
@@ -141,6 +155,17 @@ OCCASION(catcher_leave, (Self * self), AT_CATCHER)
 static HRESULT STDMETHODCALLTYPE jit_finished(Self *self, FunctionID function, HRESULT status, BOOL may_block)
 {
     const HRESULT hr = feed_jit_finished(self, function, status, may_block);
+    if (rejits)
+        note_candidate(function);
+    compare_when_asked(AT_JIT_FINISHED);
+    return hr;
+}
+
+static HRESULT STDMETHODCALLTYPE rejit_finished(Self *self, FunctionID function, ReJITID rejit, HRESULT status,
+                                                BOOL may_block)
+{
+    const HRESULT hr = feed_rejit_finished(self, function, rejit, status, may_block);
+    count_rejit();
     compare_when_asked(AT_JIT_FINISHED);
     return hr;
 }
@@ -182,6 +207,7 @@ static ICorProfilerCallback11Vtbl table = {
     .Shutdown = shutdown,
     .JITCompilationStarted = jit_started,
     .JITCompilationFinished = jit_finished,
+    .ReJITCompilationFinished = rejit_finished,
     .DynamicMethodJITCompilationStarted = dynamic_started,
     .JITCachedFunctionSearchStarted = search_started,
     .ClassLoadStarted = class_load_started,

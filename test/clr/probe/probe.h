@@ -76,6 +76,13 @@ void forget_this_thread(void);
 void check_last_sample(void);
 void print_samples(void);
 
+/* ---- rejit.c ---- */
+
+void note_candidate(FunctionID function);
+void request_rejit(void);
+void count_rejit(void);
+void print_rejits(void);
+
 /* ---- finder.c ---- */
 
 void check_finder(void);

@@ -1,0 +1,88 @@
+/*
+ * Frames ahead of a walk: what the cache says of the next ones, many at a time and in few words each. For who wants no
+ * more of most frames than that (contract/fold.c); the others are made whole one by one.
+ *
+ *     while (sw_walk_next(&walk)) {
+ *         ... walk.frame ...
+ *         while (sw_ahead_look(&walk, &ahead))
+ *             for (unsigned i = 0; i < ahead.count; i++) {
+ *                 sw_ahead_go(&walk, &ahead.frames[i]);   // walk.frame.regs
+ *                 sw_ahead_arrive(&walk, &ahead, i);      // the rest of walk.frame; at the latest for the last
+ *             }
+ *     }
+ */
+#ifndef SW_SRC_WALK_AHEAD_H
+#define SW_SRC_WALK_AHEAD_H
+
+#include "walk/warm.h"
+
+#include "walk/quick.h"
+
+enum { SW_AHEAD_MOST = 16 };
+
+/*
+ * One frame: pc, sp, rbp, and as in struct sw_cached what code it is.
+ *
+ * form, where  Of the frame before: how this one was found, and where that has the other registers.
+ */
+struct sw_ahead_frame {
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t fp;
+    uint64_t form;
+    uint64_t where;
+    uint64_t place;
+    uint64_t id;
+    uint64_t rest;
+};
+
+/* here: of the last frame. */
+struct sw_ahead {
+    unsigned count;
+    struct sw_walk_here here;
+    struct sw_ahead_frame frames[SW_AHEAD_MOST];
+};
+
+#define SW_AHEAD_OTHERS ((SW_X64_NONVOLATILE & ~(UINT64_C(1) << SW_X64_RBP)) << SW_FORM_SAVED_SHIFT)
+
+static inline enum sw_kind sw_ahead_kind(const struct sw_ahead_frame *frame)
+{
+    return (enum sw_kind)(uint8_t)(frame->rest >> 32);
+}
+
+static inline uint16_t sw_ahead_flags(const struct sw_ahead_frame *frame)
+{
+    return (uint16_t)(frame->rest >> 48);
+}
+
+static inline uint8_t sw_ahead_trust(const struct sw_ahead_frame *frame)
+{
+    return (uint8_t)(frame->form >> SW_FORM_TRUST_SHIFT);
+}
+
+/*
+ * The frames behind the walk's, as far as sw_walk_next would say the same of them and it is known at once. The walk
+ * stays where it is.
+ *
+ * Returns  How many; 0: sw_walk_next is to be asked.
+ */
+unsigned sw_ahead_look(const struct sw_walk *walk, struct sw_ahead *ahead);
+
+/* The walk goes on to the next of the frames ahead: walk->frame.regs and walk->depth are that frame's, nothing else. */
+SW_OTHERS_FRAMES static SW_INLINE void sw_ahead_go(struct sw_walk *walk, const struct sw_ahead_frame *frame)
+{
+    const struct sw_walk_room *room = (const struct sw_walk_room *)walk->scratch->room;
+    struct sw_regs *regs = &walk->frame.regs;
+    const uint8_t *cfa = (const uint8_t *)(room->warm.stack + (uintptr_t)frame->sp);
+    regs->r[SW_X64_RIP] = frame->pc;
+    regs->r[SW_X64_RSP] = frame->sp;
+    regs->r[SW_X64_RBP] = frame->fp;
+    walk->depth++;
+    if (frame->form & SW_AHEAD_OTHERS)
+        sw_quick_restore_others(regs, cfa, frame->where);
+}
+
+/* The rest of the frame that the walk has gone to, the n-th ahead. */
+void sw_ahead_arrive(struct sw_walk *walk, const struct sw_ahead *ahead, unsigned n);
+
+#endif

@@ -1,0 +1,432 @@
+/*
+ * The runtime's description of itself: a small descriptor written here, whole and in every way not whole, and the
+ * installed .NET's own when it is found.
+ */
+#include "clr_target.h"
+
+#include "budget.h"
+
+#include <snapwalk/self.h>
+
+#include <dlfcn.h>
+#include <glob.h>
+
+/* What the descriptor holds, in its order; field: where the reader has to put it. */
+static const struct {
+    const char *type;
+    const char *name;
+    enum sw_clr_field field;
+} fields[] = {
+    { "Thread", "PreemptiveGCDisabled", SW_CLR_THREAD_MODE },
+    { "Thread", "Frame", SW_CLR_THREAD_FRAME },
+    { "Thread", "ExceptionTracker", SW_CLR_THREAD_EXCEPTION },
+    { "Thread", "State", SW_CLR_THREAD_STATE },
+    { "ExceptionInfo", "PreviousNestedInfo", SW_CLR_EXCEPTION_PREVIOUS },
+    { "MethodDesc", "Flags", SW_CLR_METHOD_FLAGS },
+    { "RangeSectionMap", "TopLevelData", SW_CLR_MAP_TOP },
+    { "RangeSectionFragment", "RangeBegin", SW_CLR_FRAGMENT_BEGIN },
+    { "RangeSectionFragment", "RangeEndOpen", SW_CLR_FRAGMENT_END },
+    { "RangeSectionFragment", "RangeSection", SW_CLR_FRAGMENT_SECTION },
+    { "RangeSectionFragment", "Next", SW_CLR_FRAGMENT_NEXT },
+    { "RangeSection", "Flags", SW_CLR_SECTION_FLAGS },
+    { "RangeSection", "HeapList", SW_CLR_SECTION_HEAP },
+    { "CodeHeapListNode", "StartAddress", SW_CLR_HEAP_BEGIN },
+    { "CodeHeapListNode", "EndAddress", SW_CLR_HEAP_END },
+    { "CodeHeapListNode", "MapBase", SW_CLR_HEAP_BASE },
+    { "CodeHeapListNode", "HeaderMap", SW_CLR_HEAP_MAP },
+    { "Frame", "Next", SW_CLR_FRAME_NEXT },
+    { "InlinedCallFrame", "CallSiteSP", SW_CLR_INLINED_SP },
+    { "InlinedCallFrame", "CallerReturnAddress", SW_CLR_INLINED_RETURN },
+    { "InlinedCallFrame", "CalleeSavedFP", SW_CLR_INLINED_FP },
+    { "SoftwareExceptionFrame", "TargetContext", SW_CLR_SOFTWARE_CONTEXT },
+    { "FramedMethodFrame", "TransitionBlockPtr", SW_CLR_METHOD_BLOCK },
+    { "TransitionBlock", "!", SW_CLR_BLOCK_SIZE },
+    { "TransitionBlock", "ReturnAddress", SW_CLR_BLOCK_RETURN },
+    { "TransitionBlock", "CalleeSavedRegisters", SW_CLR_BLOCK_SAVED },
+    { "ResumableFrame", "TargetContextPtr", SW_CLR_RESUMABLE_CONTEXT },
+    { "HijackFrame", "ReturnAddress", SW_CLR_HIJACK_RETURN },
+    { "HijackFrame", "HijackArgsPtr", SW_CLR_HIJACK_ARGS },
+    { "HijackArgs", "!", SW_CLR_HIJACK_SIZE },
+    { "HijackArgs", "CalleeSavedRegisters", SW_CLR_HIJACK_SAVED },
+    { "FaultingExceptionFrame", "TargetContext", SW_CLR_FAULT_CONTEXT },
+    { "CalleeSavedRegisters", "R12", SW_CLR_SAVED_R12 },
+    { "CalleeSavedRegisters", "R13", SW_CLR_SAVED_R13 },
+    { "CalleeSavedRegisters", "R14", SW_CLR_SAVED_R14 },
+    { "CalleeSavedRegisters", "R15", SW_CLR_SAVED_R15 },
+    { "CalleeSavedRegisters", "Rbx", SW_CLR_SAVED_RBX },
+    { "CalleeSavedRegisters", "Rbp", SW_CLR_SAVED_RBP },
+};
+_Static_assert(COUNT_OF(fields) == SW_CLR_FIELDS, "a row for every field");
+
+/* The rest of what is asked for. */
+static const struct {
+    const char *name;
+    const char *value;
+} globals[] = {
+    { "InlinedCallFrameIdentifier", "[\"0x11\",\"nuint\"]" },
+    { "ResumableFrameIdentifier", "[\"0x12\",\"nuint\"]" },
+    { "RedirectedThreadFrameIdentifier", "[\"0x13\",\"nuint\"]" },
+    { "FaultingExceptionFrameIdentifier", "[\"0x14\",\"nuint\"]" },
+    { "SoftwareExceptionFrameIdentifier", "[\"0x15\",\"nuint\"]" },
+    { "HijackFrameIdentifier", "[\"0x16\",\"nuint\"]" },
+    { "PInvokeCalliFrameIdentifier", "[\"0x17\",\"nuint\"]" },
+    { "PrestubMethodFrameIdentifier", "[\"0x18\",\"nuint\"]" },
+    { "CallCountingHelperFrameIdentifier", "[\"0x19\",\"nuint\"]" },
+    { "StubDispatchFrameIdentifier", "[\"0x1a\",\"nuint\"]" },
+    { "ExternalMethodFrameIdentifier", "[\"0x1b\",\"nuint\"]" },
+    { "DynamicHelperFrameIdentifier", "[\"0x1c\",\"nuint\"]" },
+    { "ExecutionManagerCodeRangeMapAddress", "[[2],\"pointer\"]" },
+    { "Architecture", "[\"x64\",\"string\"]" },
+};
+static const struct {
+    const char *name;
+    const char *value;
+} contracts[] = { { "ExecutionManager", "2" }, { "StackWalk", "1" }, { "Thread", "1" }, { "Exception", "1" } };
+
+enum {
+    GLOBALS = SW_CLR_FIELDS,
+    RANGE_MAP = GLOBALS + SW_CLR_FRAMES,
+    ARCHITECTURE,
+    CONTRACTS,
+    VALUES = CONTRACTS + COUNT_OF(contracts),
+    NOTHING_CHANGED = VALUES,
+    TEXT_ROOM = 0x8000,
+    POINTERS = 3
+};
+#define HEAD        DATA
+#define POINTERS_AT (DATA + 0x100)
+#define TEXT_AT     (DATA + 0x200)
+#define CODE_MAP    UINT64_C(0x7f00deadbee0)
+
+/* Where the reader has to find field i. */
+static unsigned offset_of(unsigned i)
+{
+    return 8 * i + 1;
+}
+
+/* ---- writing it ---- */
+
+struct text {
+    char at[TEXT_ROOM];
+    size_t size;
+    bool first;
+};
+
+static void add(struct text *t, const char *piece)
+{
+    const size_t size = strlen(piece);
+    assert_true(t->size + size < sizeof t->at);
+    memcpy(t->at + t->size, piece, size + 1);
+    t->size += size;
+    t->first = piece[size - 1] == '{';
+}
+
+static void add_key(struct text *t, const char *key)
+{
+    add(t, t->first ? "\"" : ",\"");
+    add(t, key);
+    add(t, "\":");
+}
+
+/* One value of all: left out when it is number `changed` and `value` is null, else that in its place. */
+static void add_value(struct text *t, const char *key, const char *usual, unsigned number, unsigned changed,
+                      const char *value)
+{
+    if (number == changed && !value)
+        return;
+    add_key(t, key);
+    add(t, number == changed ? value : usual);
+}
+
+static void add_types(struct text *t, unsigned changed, const char *value)
+{
+    add_key(t, "types");
+    add(t, "{");
+    for (unsigned i = 0; i < COUNT_OF(fields); i++) {
+        char usual[16];
+        snprintf(usual, sizeof usual, "%u", offset_of(i));
+        if (i == 0 || strcmp(fields[i].type, fields[i - 1].type) != 0) {
+            add_key(t, fields[i].type);
+            add(t, "{");
+            add_value(t, "Other", "[300,\"Thread\"]", VALUES, 0, NULL);
+        }
+        add_value(t, fields[i].name, usual, i, changed, value);
+        if (i + 1 == COUNT_OF(fields) || strcmp(fields[i].type, fields[i + 1].type) != 0)
+            add(t, "}");
+    }
+    add(t, "}");
+}
+
+static void write_text(struct text *t, unsigned changed, const char *value)
+{
+    *t = (struct text){ .first = false };
+    add(t, "{");
+    add_key(t, "version");
+    add(t, "0");
+    add_types(t, changed, value);
+    add_key(t, "globals");
+    add(t, "{");
+    for (unsigned i = 0; i < COUNT_OF(globals); i++)
+        add_value(t, globals[i].name, globals[i].value, GLOBALS + i, changed, value);
+    add(t, "}");
+    add_key(t, "contracts");
+    add(t, "{");
+    for (unsigned i = 0; i < COUNT_OF(contracts); i++)
+        add_value(t, contracts[i].name, contracts[i].value, CONTRACTS + i, changed, value);
+    add(t, "}}");
+}
+
+static struct target target;
+
+static void put_descriptor(const struct text *t)
+{
+    memset(&target, 0, sizeof target);
+    put(&target, HEAD, UINT64_C(0x0043414443434e44), 8);
+    put(&target, HEAD + 8, 1, 4);
+    put(&target, HEAD + 12, t->size, 4);
+    put(&target, HEAD + 16, TEXT_AT, 8);
+    put(&target, HEAD + 24, POINTERS, 4);
+    put(&target, HEAD + 32, POINTERS_AT, 8);
+    put(&target, POINTERS_AT + 16, CODE_MAP, 8);
+    put_bytes(&target, TEXT_AT, t->at, t->size);
+}
+
+static enum sw_status read_layout(struct sw_clr_layout *layout)
+{
+    struct budget budget = { .left = SIZE_MAX };
+    const struct sw_alloc alloc = { budget_get, budget_put, &budget };
+    const struct sw_memory memory = target_memory(&target);
+    const enum sw_status status = sw_clr_layout_read(&memory, HEAD, &alloc, layout);
+    assert_int_equal(budget.blocks, 0);
+    assert_int_equal(budget.bytes, 0);
+    return status;
+}
+
+static enum sw_status read_text(const struct text *t, struct sw_clr_layout *layout)
+{
+    put_descriptor(t);
+    return read_layout(layout);
+}
+
+/* ---- whole, and one value changed ---- */
+
+static struct text text;
+
+static void a_whole_descriptor_says_where_everything_is(void **state)
+{
+    struct sw_clr_layout layout;
+    (void)state;
+    write_text(&text, NOTHING_CHANGED, NULL);
+    assert_int_equal(read_text(&text, &layout), SW_OK);
+    for (unsigned i = 0; i < COUNT_OF(fields); i++)
+        assert_int_equal(layout.at[fields[i].field], offset_of(i));
+    for (unsigned i = 0; i < SW_CLR_FRAMES; i++)
+        assert_int_equal(layout.id[i], 0x11 + i);
+    assert_true(layout.code == CODE_MAP);
+}
+
+static void each_missing_value_is_missed(void **state)
+{
+    struct sw_clr_layout layout;
+    (void)state;
+    for (unsigned i = 0; i < VALUES; i++) {
+        write_text(&text, i, NULL);
+        if (read_text(&text, &layout) != SW_E_UNSUPPORTED)
+            fail_msg("without value %u it is taken for whole", i);
+    }
+}
+
+enum { FRAME = 1 /* Thread's Frame among the fields */ };
+
+/* read: what the reader makes of it, at FRAME. */
+static const struct value_row {
+    const char *name;
+    unsigned changed;
+    const char *value;
+    enum sw_status status;
+    uint32_t read;
+} value_rows[] = {
+    { "field_with_its_type", FRAME, "[304,\"type\"]", SW_OK, 304 },
+    { "field_in_hexadecimal", FRAME, "\"0x1aF\"", SW_OK, 0x1af },
+    { "field_in_quotes", FRAME, "\"12\"", SW_OK, 12 },
+    { "field_among_blanks", FRAME, " \t[ 7 , \"type\" ]\r\n", SW_OK, 7 },
+    { "field_of_0", FRAME, "0", SW_OK, 0 },
+    { "largest_offset", FRAME, "65535", SW_OK, 65535 },
+    { "offset_over_65535", FRAME, "65536", SW_E_UNSUPPORTED, 0 },
+    { "offset_of_17_digits", FRAME, "00000000000000008", SW_E_UNSUPPORTED, 0 },
+    { "offset_that_wraps_to_8", FRAME, "\"0x10000000000000008\"", SW_E_UNSUPPORTED, 0 },
+    { "negative_offset", FRAME, "-8", SW_E_UNSUPPORTED, 0 },
+    { "fraction", FRAME, "8.5", SW_E_UNSUPPORTED, 0 },
+    { "hexadecimal_digits_in_a_decimal", FRAME, "\"1f\"", SW_E_UNSUPPORTED, 0 },
+    { "letter_behind_the_last_decimal", FRAME, "\"1a\"", SW_E_UNSUPPORTED, 0 },
+    { "letter_behind_the_last_hexadecimal", FRAME, "\"0x1g\"", SW_E_UNSUPPORTED, 0 },
+    { "no_digits_behind_0x", FRAME, "\"0x\"", SW_E_UNSUPPORTED, 0 },
+    { "empty_string", FRAME, "\"\"", SW_E_UNSUPPORTED, 0 },
+    { "word", FRAME, "null", SW_E_UNSUPPORTED, 0 },
+    { "object_in_place_of_a_number", FRAME, "{\"Frame\":8}", SW_E_UNSUPPORTED, 0 },
+    { "empty_list", FRAME, "[]", SW_E_UNSUPPORTED, 0 },
+    { "list_in_a_list", FRAME, "[[8]]", SW_E_UNSUPPORTED, 0 },
+    { "nothing_at_all", FRAME, " ", SW_E_UNSUPPORTED, 0 },
+    { "brackets_that_do_not_close", FRAME, "[8,\"type\"", SW_E_MALFORMED, 0 },
+    { "string_that_does_not_close", FRAME, "\"8", SW_E_MALFORMED, 0 },
+    { "quote_behind_a_backslash", FRAME, "[9,\"ty\\\"}}}}\"]", SW_OK, 9 },
+    { "identifier_that_only_a_pointer_tells", GLOBALS, "[[1],\"nuint\"]", SW_E_UNSUPPORTED, 0 },
+    { "another_machine", ARCHITECTURE, "[\"arm64\",\"string\"]", SW_E_UNSUPPORTED, 0 },
+    { "a_machine_that_begins_alike", ARCHITECTURE, "[\"x64_32\",\"string\"]", SW_E_UNSUPPORTED, 0 },
+    { "machine_by_number", ARCHITECTURE, "[64]", SW_E_UNSUPPORTED, 0 },
+    { "first_pointer_behind_the_last", RANGE_MAP, "[[3],\"pointer\"]", SW_E_MALFORMED, 0 },
+    { "pointer_whose_offset_would_wrap", RANGE_MAP, "[[\"0x2000000000000002\"],\"pointer\"]", SW_E_MALFORMED, 0 },
+    { "code_map_that_is_no_pointer", RANGE_MAP, "2", SW_E_UNSUPPORTED, 0 },
+    { "another_nibble_map", CONTRACTS, "1", SW_E_UNSUPPORTED, 0 },
+    { "a_later_contract", CONTRACTS + 2, "2", SW_E_UNSUPPORTED, 0 },
+};
+
+static void value_is_read(void **state)
+{
+    const struct value_row *row = *state;
+    struct sw_clr_layout layout;
+    write_text(&text, row->changed, row->value);
+    assert_int_equal(read_text(&text, &layout), row->status);
+    if (row->status == SW_OK)
+        assert_int_equal(layout.at[SW_CLR_THREAD_FRAME], row->read);
+}
+
+/* ---- the frame around the text ---- */
+
+static const struct head_row {
+    const char *name;
+    uint64_t at;
+    uint64_t value;
+    unsigned size;
+    enum sw_status status;
+    uint64_t hole; /* 8 bytes that cannot be read; 0: none */
+} head_rows[] = {
+    { "wrong_magic", HEAD, UINT64_C(0x0043414443434e45), 8, SW_E_MALFORMED, 0 },
+    { "magic_of_the_other_byte_order", HEAD, UINT64_C(0x444e434344414300), 8, SW_E_MALFORMED, 0 },
+    { "text_of_size_0", HEAD + 12, 0, 4, SW_E_MALFORMED, 0 },
+    { "text_of_2_mib", HEAD + 12, 2u << 20, 4, SW_E_MALFORMED, 0 },
+    { "text_of_4_gib_less_1", HEAD + 12, UINT32_MAX, 4, SW_E_MALFORMED, 0 },
+    { "text_larger_than_what_is_readable", HEAD + 12, 1u << 20, 4, SW_E_UNREADABLE, 0 },
+    { "text_elsewhere", HEAD + 16, UINT64_C(0xfffffffffffffff0), 8, SW_E_UNREADABLE, 0 },
+    { "no_pointers", HEAD + 24, 0, 4, SW_E_MALFORMED, 0 },
+    { "pointers_elsewhere", HEAD + 32, UINT64_C(0xfffffffffffffff4), 8, SW_E_UNREADABLE, 0 },
+    { "unreadable_head", HEAD, UINT64_C(0x0043414443434e44), 8, SW_E_UNREADABLE, HEAD + 32 },
+    { "unreadable_in_the_middle_of_the_text", HEAD + 8, 1, 4, SW_E_UNREADABLE, TEXT_AT + 1000 },
+    { "unreadable_pointer", HEAD + 8, 1, 4, SW_E_UNREADABLE, POINTERS_AT + 16 },
+};
+
+static void bad_head_is_a_status(void **state)
+{
+    const struct head_row *row = *state;
+    struct sw_clr_layout layout;
+    write_text(&text, NOTHING_CHANGED, NULL);
+    put_descriptor(&text);
+    put(&target, row->at, row->value, row->size);
+    target.hole = row->hole;
+    target.hole_size = row->hole ? 8 : 0;
+    assert_int_equal(read_layout(&layout), row->status);
+}
+
+static void without_memory_it_says_so(void **state)
+{
+    struct budget none = { .left = 0 };
+    const struct sw_alloc alloc = { budget_get, budget_put, &none };
+    const struct sw_memory memory = target_memory(&target);
+    struct sw_clr_layout layout;
+    (void)state;
+    write_text(&text, NOTHING_CHANGED, NULL);
+    put_descriptor(&text);
+    assert_int_equal(sw_clr_layout_read(&memory, HEAD, &alloc, &layout), SW_E_NO_MEMORY);
+}
+
+/* ---- damage ---- */
+
+static void a_text_cut_at_any_byte_is_not_believed(void **state)
+{
+    struct sw_clr_layout layout;
+    (void)state;
+    write_text(&text, NOTHING_CHANGED, NULL);
+    put_descriptor(&text);
+    for (size_t size = 1; size < text.size; size++) {
+        put(&target, HEAD + 12, size, 4);
+        if (read_layout(&layout) != SW_E_MALFORMED)
+            fail_msg("cut behind byte %zu it is believed", size);
+    }
+}
+
+static void a_text_with_any_byte_changed_is_survived(void **state)
+{
+    static const char others[] = { 0, '"', '{', '}', '[', ']', ',', ':', '\\', '9', ' ' };
+    struct sw_clr_layout layout;
+    (void)state;
+    write_text(&text, NOTHING_CHANGED, NULL);
+    put_descriptor(&text);
+    for (size_t at = 0; at < text.size; at++) {
+        for (size_t i = 0; i < sizeof others; i++) {
+            put(&target, TEXT_AT + at, (uint8_t)others[i], 1);
+            const enum sw_status status = read_layout(&layout);
+            assert_true(status == SW_OK || status == SW_E_MALFORMED || status == SW_E_UNSUPPORTED);
+        }
+        put(&target, TEXT_AT + at, (uint8_t)text.at[at], 1);
+    }
+    assert_int_equal(read_layout(&layout), SW_OK);
+}
+
+/* Brackets as deep as a stack would hold no recursion: in something that nobody asks for, and in what is asked for. */
+static void a_text_nested_10000_deep_is_not_believed(void **state)
+{
+    enum { DEEP = 10000 };
+    static char deep[2 * DEEP + 1];
+    struct sw_clr_layout layout;
+    (void)state;
+    memset(deep, '[', DEEP);
+    memset(deep + DEEP, ']', DEEP);
+    for (unsigned changed = 0; changed < VALUES; changed += VALUES - 1) {
+        write_text(&text, changed, deep);
+        assert_int_equal(read_text(&text, &layout), SW_E_MALFORMED);
+    }
+}
+
+/* ---- the real thing ---- */
+
+static void the_installed_runtime_is_understood(void **state)
+{
+    struct budget budget = { .left = SIZE_MAX };
+    const struct sw_alloc alloc = { budget_get, budget_put, &budget };
+    const struct sw_memory memory = sw_self_memory();
+    struct sw_clr_layout layout;
+    glob_t found = { 0 };
+    void *runtime = NULL;
+    (void)state;
+    if (glob("/usr/*/dotnet/shared/Microsoft.NETCore.App/10.*/libcoreclr.so", 0, NULL, &found) == 0)
+        runtime = dlopen(found.gl_pathv[found.gl_pathc - 1], RTLD_NOW | RTLD_LOCAL);
+    globfree(&found);
+    const void *descriptor = runtime ? dlsym(runtime, "DotNetRuntimeContractDescriptor") : NULL;
+    if (!descriptor) {
+        print_message("skipped: no .NET 10 runtime installed\n");
+        skip();
+    }
+    assert_int_equal(sw_clr_layout_read(&memory, (uintptr_t)descriptor, &alloc, &layout), SW_OK);
+    assert_true(layout.code != 0);
+    for (unsigned i = 0; i < SW_CLR_FRAMES; i++)
+        for (unsigned k = 0; k < i; k++)
+            assert_true(layout.id[i] != layout.id[k]);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest single[] = {
+        cmocka_unit_test(a_whole_descriptor_says_where_everything_is),
+        cmocka_unit_test(each_missing_value_is_missed),
+        cmocka_unit_test(without_memory_it_says_so),
+        cmocka_unit_test(a_text_cut_at_any_byte_is_not_believed),
+        cmocka_unit_test(a_text_with_any_byte_changed_is_survived),
+        cmocka_unit_test(a_text_nested_10000_deep_is_not_believed),
+        cmocka_unit_test(the_installed_runtime_is_understood),
+    };
+    struct CMUnitTest tests[COUNT_OF(single) + COUNT_OF(value_rows) + COUNT_OF(head_rows)];
+    memcpy(tests, single, sizeof single);
+    FILL_ROWS(tests + COUNT_OF(single), value_rows, value_is_read);
+    FILL_ROWS(tests + COUNT_OF(single) + COUNT_OF(value_rows), head_rows, bad_head_is_a_status);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
