@@ -36,10 +36,17 @@ static struct method {
 } methods[METHODS];
 static _Atomic uint64_t samples, incomplete, unmanaged;
 
+/* The managed methods of one stack, each once. */
+struct stack {
+    FunctionID ids[STACK_MAX];
+    unsigned count;
+};
+
 static ICorProfilerInfo3 *info;
 static long period_ns;
 static __thread timer_t timer;
 static __thread bool is_sampled;
+static __thread struct stack stack; /* not on the interrupted stack, which may be nearly used up */
 
 /* ---- in the handler ---- */
 
@@ -54,36 +61,30 @@ static struct method *method_of(FunctionID id)
     return NULL;
 }
 
-/* The managed methods of one stack, each once. */
-struct stack {
-    FunctionID ids[STACK_MAX];
-    unsigned count;
-};
-
-static bool is_noted(const struct stack *stack, FunctionID id)
+static bool is_noted(const struct stack *noted, FunctionID id)
 {
-    for (unsigned i = stack->count; i-- > 0;)
-        if (stack->ids[i] == id)
+    for (unsigned i = noted->count; i-- > 0;)
+        if (noted->ids[i] == id)
             return true;
     return false;
 }
 
 static bool keep(void *arg, const struct sw_frame *frame)
 {
-    struct stack *stack = arg;
+    struct stack *noted = arg;
     FunctionID id;
     if (frame->code.kind != SW_KIND_JIT && frame->code.kind != SW_KIND_NGEN)
         return true;
-    if (sw_clr_function_from_ip(fed, SW_FLAVOUR_DOCUMENTED, frame->lookup, &id) == S_OK && !is_noted(stack, id) &&
-        stack->count < STACK_MAX)
-        stack->ids[stack->count++] = id;
+    if (sw_clr_function_from_ip(fed, SW_FLAVOUR_DOCUMENTED, frame->lookup, &id) == S_OK && !is_noted(noted, id) &&
+        noted->count < STACK_MAX)
+        noted->ids[noted->count++] = id;
     return true;
 }
 
-static void count(const struct stack *stack)
+static void count(const struct stack *noted)
 {
-    for (unsigned i = 0; i < stack->count; i++) {
-        struct method *method = method_of(stack->ids[i]);
+    for (unsigned i = 0; i < noted->count; i++) {
+        struct method *method = method_of(noted->ids[i]);
         if (!method)
             continue;
         atomic_fetch_add(&method->total, 1);
@@ -102,7 +103,6 @@ static void arm(void)
 static void on_tick(int signal, siginfo_t *about, void *context)
 {
     const int before = errno;
-    struct stack stack;
     (void)signal, (void)about;
     if (!is_sampled)
         return;
@@ -125,6 +125,7 @@ static HRESULT STDMETHODCALLTYPE thread_assigned(ICorProfilerCallback11 *self, T
     event.sigev_notify_thread_id = (int)os_id;
     if (os_id == sw_self_thread() && !is_sampled && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) {
         is_sampled = true;
+        stack.count = 0; /* touched here, so that no handler is the first */
         arm();
     }
     return hr;

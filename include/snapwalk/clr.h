@@ -134,7 +134,9 @@ SW_NODISCARD HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_flavour
  * sink      As in sw_walk_all; ends the walk when it answers false.
  *
  * Returns  Why it ended; SW_STOP_BAD_START also for null pointers and when all of the supply is in use.
- * Memory   Allocates nothing; stack below 4 KiB beside the sink's. Threads  Any number. Signals  Safe.
+ * Memory   Allocates nothing. Takes less than 512 bytes of the caller's stack: walk and sink run on one of 64 KiB out of the
+ *          supply, because the caller may be on what is left of an alternate signal stack. Threads  Any number.
+ * Signals  Safe.
  */
 SW_NODISCARD enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
                                       bool (*sink)(void *arg, const struct sw_frame *frame), void *arg);

@@ -156,17 +156,19 @@ bool sw_clr_thread_hijack(const struct sw_clr_layout *layout, const struct sw_me
                           uint64_t low, uint64_t high, bool (*is_code)(void *arg, uint64_t address), void *arg,
                           uint64_t *at, uint64_t *by)
 {
-    enum { HIJACKED = 0x80, OBJECT_BYTES = 1536 };
-    uint8_t bytes[OBJECT_BYTES];
+    enum { HIJACKED = 0x80, OBJECT_BYTES = 1536, PART = 128 };
+    uint8_t bytes[PART + 8];
     const uint16_t state = layout->at[SW_CLR_THREAD_STATE];
     if (sw_memory_read(object, thread + state, bytes, 4) != 4 || (sw_load32(bytes) & HIJACKED) == 0)
         return false;
-    const size_t size = sw_memory_read(object, thread, bytes, sizeof bytes);
-    for (size_t i = 8; i + 8 <= size; i += 8) {
-        *at = sw_load64(bytes + i);
-        *by = sw_load64(bytes + i - 8);
-        if (*at >= low && *at < high && *at % 8 == 0 && is_code(arg, *by))
-            return true;
+    for (size_t from = 0; from < OBJECT_BYTES; from += PART) {
+        const size_t size = sw_memory_read(object, thread + from, bytes, sizeof bytes);
+        for (size_t i = 8; i + 8 <= size; i += 8) {
+            *at = sw_load64(bytes + i);
+            *by = sw_load64(bytes + i - 8);
+            if (*at >= low && *at < high && *at % 8 == 0 && is_code(arg, *by))
+                return true;
+        }
     }
     return false;
 }

@@ -21,6 +21,9 @@ enum sw_engine_state {
 
 enum { SW_FRAME_RECORDS = 16 };
 
+/* Exceptions in flight that are looked at: each caught one inside another's handler is one more. */
+enum { SW_DEAD_MAX = 16 };
+
 /*
  * Working memory of a call: the last SW_SNAPSHOT_ROOM bytes of the scratch, which the walker leaves alone.
  *
@@ -28,6 +31,7 @@ enum { SW_FRAME_RECORDS = 16 };
  * ahead    Frames that the walk has not gone to yet.
  * record   The transition record that was taken last.  run: the leaf end of the native run that was met last.
  * noted    Registers of a frame, with what a record says of them.
+ * dead     Parts of the stack that exceptions in flight have unwound.
  * stopped  Registers of the target when it is another thread.
  * records  What frameInfo refers to. The CLR uses one for a whole walk; the documented flavour takes them in turn, so
  *          that a frameInfo kept from one callback to the next can be told.
@@ -42,6 +46,9 @@ struct sw_contract_work {
     struct sw_regs noted;
     struct sw_regs stopped;
     struct sw_regs seed;
+    struct {
+        uint64_t low, high;
+    } dead[SW_DEAD_MAX];
     struct sw_frame_info records[SW_FRAME_RECORDS];
 };
 

@@ -32,7 +32,7 @@ struct told {
 };
 
 /* One callback. False: it wants no more. */
-static bool tell(struct sw_fold *fold, struct told what, const struct sw_regs *regs)
+static SW_INLINE bool tell(struct sw_fold *fold, struct told what, const struct sw_regs *regs)
 {
     struct sw_contract_call *call = fold->call;
     struct sw_frame_info *record = next_record_of(fold);
@@ -47,8 +47,7 @@ static bool tell(struct sw_fold *fold, struct told what, const struct sw_regs *r
     record->hidden = fold->hidden;
     fold->hidden = 0;
     /* Zeroed once; from then on each frame's registers are written over the last one's. */
-    if (context &&
-        sw_context_update(SW_CONTEXT_WIN32, regs, fold->claimed, context, fold->context_size) != SW_OK)
+    if (context && sw_context_update(SW_CONTEXT_WIN32, regs, fold->claimed, context, fold->context_size) != SW_OK)
         return false;
     call->reported++;
     call->engine->state[SW_STATE_LIVE_FRAME] = (uintptr_t)record;
@@ -59,8 +58,8 @@ static bool tell(struct sw_fold *fold, struct told what, const struct sw_regs *r
 }
 
 /* The same of a whole frame, with registers that may be noted ones. */
-static bool call_back(struct sw_fold *fold, FunctionID function, const struct sw_frame *frame,
-                      const struct sw_regs *regs)
+static SW_APART bool call_back(struct sw_fold *fold, FunctionID function, const struct sw_frame *frame,
+                               const struct sw_regs *regs)
 {
     return tell(fold, (struct told){ function, frame->source, frame->trust, frame->exact, frame->code.flags }, regs);
 }
@@ -99,8 +98,8 @@ static bool is_inside_handler(struct sw_fold *fold, const struct sw_frame *frame
     }
     if (fold->handler == 0)
         return false;
-    const bool is_method = !funclet && (frame->code.flags & SW_RANGE_FILTER) == 0 &&
-                           frame->code.id == fold->handler && fp == fold->handler_fp;
+    const bool is_method = !funclet && (frame->code.flags & SW_RANGE_FILTER) == 0 && frame->code.id == fold->handler &&
+                           fp == fold->handler_fp;
     if (is_method)
         fold->handler = 0;
     return !is_method;
@@ -153,9 +152,9 @@ static void find_dead(struct sw_fold *fold)
     uint64_t cursor = 0;
     if (fold->documented || !inspector)
         return;
-    while (fold->dead_count < DEAD_MAX &&
-           inspector->dead(inspector->arg, &call->target, &cursor, &fold->dead[fold->dead_count].low,
-                           &fold->dead[fold->dead_count].high))
+    while (fold->dead_count < SW_DEAD_MAX &&
+           inspector->dead(inspector->arg, &call->target, &cursor, &fold->call->work->dead[fold->dead_count].low,
+                           &fold->call->work->dead[fold->dead_count].high))
         fold->dead_count++;
 }
 
@@ -163,7 +162,7 @@ static bool is_dead(const struct sw_fold *fold, const struct sw_frame *frame)
 {
     const uint64_t sp = sw_regs_sp(&frame->regs);
     for (unsigned i = 0; i < fold->dead_count; i++)
-        if (sp >= fold->dead[i].low && sp < fold->dead[i].high)
+        if (sp >= fold->call->work->dead[i].low && sp < fold->call->work->dead[i].high)
             return true;
     return false;
 }
@@ -261,13 +260,16 @@ static bool is_in_run(const struct sw_fold *fold, const struct sw_ahead_frame *f
 }
 
 /* The n-th frame ahead, to which the walk has gone. False: the callback wants no more; then the frame is whole. */
-static bool fold_ahead(struct sw_fold *fold, const struct sw_ahead *ahead, unsigned n)
+static SW_INLINE bool fold_ahead(struct sw_fold *fold, struct sw_ahead *ahead, unsigned n)
 {
     struct sw_walk *walk = &fold->call->work->walk;
     const struct sw_ahead_frame *frame = &ahead->frames[n];
     const bool plain = is_plain(fold, frame);
-    if (plain && tell(fold, (struct told){ (FunctionID)frame->id, (uint8_t)frame->form, sw_ahead_trust(frame), false, 0 },
-                      &walk->frame.regs))
+    if (plain && fold->context_size != 0)
+        sw_ahead_settle_one(walk, ahead, n);
+    if (plain &&
+        tell(fold, (struct told){ (FunctionID)frame->id, (uint8_t)frame->form, sw_ahead_trust(frame), false, 0 },
+             &walk->frame.regs))
         return true;
     if (!plain && is_in_run(fold, frame)) {
         fold->sp = frame->sp;
@@ -362,8 +364,8 @@ HRESULT sw_fold(struct sw_contract_call *call)
     enum { DEFAULT_FRAMES = 10000 };
     const uint32_t most = call->engine->walker->max_frames;
     struct sw_fold fold = { .call = call,
-                         .frames_left = most ? most : DEFAULT_FRAMES,
-                         .documented = call->engine->flavour == SW_FLAVOUR_DOCUMENTED };
+                            .frames_left = most ? most : DEFAULT_FRAMES,
+                            .documented = call->engine->flavour == SW_FLAVOUR_DOCUMENTED };
     prepare_callbacks(&fold);
     find_dead(&fold);
     struct sw_start start = sw_fold_start(&fold);

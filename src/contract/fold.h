@@ -1,16 +1,15 @@
 /*
- * What the two halves of the fold share: how far a walk's frames have been folded into callbacks, and where walks start.
+ * What the two halves of the fold share: how far a walk's frames have been folded into callbacks, and where walks
+ * start.
  */
 #ifndef SW_FOLD_H
 #define SW_FOLD_H
 
 #include "contract/contract.h"
 
-/* What the frame before was. A SWALLOWING frame is managed and hides the run behind it: exception dispatch, a filter. */
+/* What the frame before was. A SWALLOWING frame is managed and hides the run behind it: exception dispatch, a filter.
+ */
 enum before { NOTHING = 0, MANAGED, SWALLOWING, NATIVE };
-
-/* Exceptions in flight that are looked at: each caught one inside another's handler is one more. */
-enum { DEAD_MAX = 16 };
 
 /*
  * Frames until now, and how far up the stack and the list of transition records they have come.
@@ -19,7 +18,7 @@ enum { DEAD_MAX = 16 };
  * hidden   Managed frames since the last callback.  has_run: a run in work->run is to be told of.
  * claimed  The registers that a callback may rely on, by bit; pc: the number of the program counter.
  * context_size  Of the CONTEXT that is handed out; 0: none.
- * dead     Parts of the stack that exceptions in flight have unwound.
+ * dead_count  How many rows of work->dead are filled.
  * handler, handler_fp  A handler was met (a catch, finally or fault funclet), and frames are passed over until its
  *          method's own is reached, which has the same frame pointer. 0: none.
  */
@@ -30,9 +29,6 @@ struct sw_fold {
     uint64_t cursor;
     uint64_t handler;
     uint64_t handler_fp;
-    struct {
-        uint64_t low, high;
-    } dead[DEAD_MAX];
     unsigned dead_count;
     uint64_t claimed;
     unsigned pc;

@@ -1,6 +1,6 @@
 /*
- * Where a fold's walks start: at the thread's registers, at the seed, or at what the runtime noted when managed code was
- * left. Knows transition records and flavours; refuses to know what becomes of frames (fold.c).
+ * Where a fold's walks start: at the thread's registers, at the seed, or at what the runtime noted when managed code
+ * was left. Knows transition records and flavours; refuses to know what becomes of frames (fold.c).
  *
  * Source: clr-contract.md sections 2.5 and 2.6; contract-documented.md D9, D18-D20.
  */
@@ -148,4 +148,3 @@ struct sw_start sw_fold_go_on(struct sw_fold *fold)
         fold->has_record = sw_fold_take_record(fold, fold->sp) != NULL;
     return fold->has_record ? (struct sw_start){ &record->regs, record->exact, false } : (struct sw_start){ 0 };
 }
-

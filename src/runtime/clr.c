@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <string.h>
+#include <time.h>
 
 enum { KEPT_BYTES = 8 << 20, CACHE_ENTRIES = 1 << 16 };
 
@@ -40,6 +41,20 @@ static enum sw_status read_layout(struct sw_clr *clr)
     return status;
 }
 
+/*
+ * The OS id of the calling thread without a system call, of which a walk made several: the clock of a thread's
+ * processor time is named by it. Signal safe: both libcs only read their own record of the thread.
+ *
+ * Source: pthread_getcpuclockid(3); linux/posix-timers.h, MAKE_THREAD_CPUCLOCK.
+ */
+static uint64_t self_by_clock(void *arg)
+{
+    enum { KIND_BITS = 3 };
+    clockid_t clock;
+    (void)arg;
+    return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? (uint32_t) ~(clock >> KIND_BITS) : sw_self_thread();
+}
+
 static enum sw_status make_parts(struct sw_clr *clr)
 {
     enum sw_status status = sw_codemap_create(&clr->alloc, &clr->codemap);
@@ -54,10 +69,11 @@ static enum sw_status make_parts(struct sw_clr *clr)
     if (status != SW_OK)
         return status;
     clr->suspender = sw_self_suspender(clr->suspender_state);
-    sw_clr_name_callers(clr);
+    if (self_by_clock(NULL) == sw_self_thread())
+        clr->suspender.current = self_by_clock;
     status = sw_threads_create(&clr->alloc, clr->suspender.wait, clr->suspender.arg, &clr->threads);
-    clr->scratches = clr->alloc.get(clr->alloc.arg, SW_CLR_LEASES * sizeof *clr->scratches);
-    return status == SW_OK && !clr->scratches ? SW_E_NO_MEMORY : status;
+    clr->rooms = clr->alloc.get(clr->alloc.arg, SW_CLR_LEASES * sizeof *clr->rooms);
+    return status == SW_OK && !clr->rooms ? SW_E_NO_MEMORY : status;
 }
 
 enum sw_status sw_clr_create(const struct sw_alloc *alloc, IUnknown *info, struct sw_clr **clr)
@@ -99,8 +115,8 @@ void sw_clr_destroy(struct sw_clr *clr)
     sw_kept_destroy(clr->kept);
     sw_images_destroy(clr->images);
     sw_codemap_destroy(clr->codemap);
-    if (clr->scratches)
-        to.put(to.arg, clr->scratches, SW_CLR_LEASES * sizeof *clr->scratches);
+    if (clr->rooms)
+        to.put(to.arg, clr->rooms, SW_CLR_LEASES * sizeof *clr->rooms);
     pthread_mutex_destroy(&clr->lock);
     to.put(to.arg, clr, sizeof *clr);
 }

@@ -12,7 +12,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { SW_CLR_LEASES = 64, SW_CLR_PENDING = 256 };
+enum { SW_CLR_LEASES = 64, SW_CLR_PENDING = 256, SW_CLR_STACK = 65536 };
+
+/* Working memory of one call, and a stack for it where the caller's may be nearly used up. */
+struct sw_clr_room {
+    struct sw_scratch scratch;
+    _Alignas(16) uint8_t stack[SW_CLR_STACK];
+};
 
 /*
  * One place of the supply: what one call at a time works with.
@@ -24,7 +30,7 @@ struct sw_clr_lease {
     _Atomic uint64_t inside;
     uint64_t target;
     struct sw_clr *clr;
-    struct sw_scratch *scratch;
+    struct sw_clr_room *room;
     struct sw_walker walker;
     struct sw_engine engine;
     struct sw_inspector inspector;
@@ -63,7 +69,7 @@ struct sw_clr {
     _Atomic uint32_t runtime;
     _Atomic uint64_t refreshes;
     _Atomic uint64_t failures;
-    struct sw_scratch *scratches;
+    struct sw_clr_room *rooms;
     _Atomic unsigned leases_used;
     struct sw_clr_lease leases[SW_CLR_LEASES];
 };
@@ -87,10 +93,10 @@ bool sw_clr_record(void *arg, const struct sw_thread *thread, uint64_t *cursor, 
 bool sw_clr_dead(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high);
 uint64_t sw_clr_function(void *arg, uint64_t address);
 
-/* Lets the suspender tell who calls without a system call, where that works. */
-void sw_clr_name_callers(struct sw_clr *clr);
-
 /* Makes the supply ready. */
 void sw_clr_leases_init(struct sw_clr *clr);
+
+/* Runs a function on another stack: `top` is one past its highest byte, 16-aligned. In assembly: switch.c. */
+void sw_run_on(void *top, void (*run)(void *arg), void *arg);
 
 #endif

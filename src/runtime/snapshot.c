@@ -23,7 +23,7 @@ void sw_clr_leases_init(struct sw_clr *clr)
     for (unsigned i = 0; i < SW_CLR_LEASES; i++) {
         struct sw_clr_lease *lease = &clr->leases[i];
         lease->clr = clr;
-        lease->scratch = &clr->scratches[i];
+        lease->room = &clr->rooms[i];
         lease->inspector = (struct sw_inspector){ sw_clr_look, sw_clr_record, sw_clr_dead, sw_clr_function, lease };
         lease->walker = (struct sw_walker){ .machine = SW_MACHINE_X64,
                                             .memory = sw_self_memory(),
@@ -101,7 +101,7 @@ HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID th
         engine->event_mask = 0;
     engine->context_size = flavour == SW_FLAVOUR_DOCUMENTED ? 0 : SW_CONTEXT_MAX_BYTES;
     const HRESULT hr =
-        sw_snapshot(engine, lease->scratch, thread, callback, info_flags, client_data, context, context_size);
+        sw_snapshot(engine, &lease->room->scratch, thread, callback, info_flags, client_data, context, context_size);
     give_back(lease);
     return hr;
 }
@@ -157,6 +157,26 @@ static bool next_record(struct sw_clr_lease *lease, const struct sw_thread *thre
     return false;
 }
 
+/*
+ * What a signal handler asks for. It runs on a stack of the lease's: the interrupted one may be the alternate stack of
+ * another handler, nearly used up.
+ */
+struct errand {
+    struct sw_clr_lease *lease;
+    const void *ucontext;
+    struct passing passing;
+    enum sw_stop stop;
+    const struct sw_regs *start;
+    struct sw_regs *seed;
+    enum sw_status status;
+};
+
+static void run_errand(struct errand *errand, void (*run)(void *arg))
+{
+    sw_run_on(errand->lease->room->stack + SW_CLR_STACK, run, errand);
+    give_back(errand->lease);
+}
+
 static enum sw_stop go_on(const struct sw_walker *walker, struct sw_scratch *scratch,
                           const struct sw_transition *record, struct passing *passing)
 {
@@ -168,42 +188,55 @@ static enum sw_stop go_on(const struct sw_walker *walker, struct sw_scratch *scr
     return walk.stop;
 }
 
-enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
-                         bool (*sink)(void *arg, const struct sw_frame *frame), void *arg)
+static void walk_errand(void *arg)
 {
+    struct errand *errand = arg;
+    struct sw_clr_lease *lease = errand->lease;
+    struct passing *passing = &errand->passing;
+    struct sw_walker walker = lease->walker;
     struct sw_regs start;
     struct sw_thread thread;
     struct sw_transition record;
-    struct sw_clr_lease *lease = NULL;
-    struct passing passing = { sink, arg, 0 };
     uint64_t cursor = 0;
-    if (clr && ucontext && sink &&
-        sw_context_load(SW_CONTEXT_UCONTEXT, SW_MACHINE_X64, ucontext, sizeof(ucontext_t), &start) == SW_OK)
-        lease = take_lease(clr);
-    if (!lease)
-        return SW_STOP_BAD_START;
-    struct sw_walker walker = lease->walker;
-    const bool is_known = declare_stack(&walker, clr, sw_regs_sp(&start), &thread);
-    enum sw_stop stop = sw_walk_all(&walker, lease->scratch, &start, pass_on, &passing);
+    if (sw_context_load(SW_CONTEXT_UCONTEXT, SW_MACHINE_X64, errand->ucontext, sizeof(ucontext_t), &start) != SW_OK)
+        return;
+    const bool is_known = declare_stack(&walker, lease->clr, sw_regs_sp(&start), &thread);
+    enum sw_stop stop = sw_walk_all(&walker, &lease->room->scratch, &start, pass_on, passing);
     while (is_known && stop != SW_STOP_ROOT && stop != SW_STOP_ABORTED && stop != SW_STOP_FRAME_LIMIT &&
-           next_record(lease, &thread, passing.sp, &cursor, &record))
-        stop = go_on(&walker, lease->scratch, &record, &passing);
-    give_back(lease);
-    return stop;
+           next_record(lease, &thread, passing->sp, &cursor, &record))
+        stop = go_on(&walker, &lease->room->scratch, &record, passing);
+    errand->stop = stop;
+}
+
+enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
+                         bool (*sink)(void *arg, const struct sw_frame *frame), void *arg)
+{
+    struct errand errand = { .ucontext = ucontext, .passing = { sink, arg, 0 }, .stop = SW_STOP_BAD_START };
+    errand.lease = clr && ucontext && sink ? take_lease(clr) : NULL;
+    if (errand.lease)
+        run_errand(&errand, walk_errand);
+    return errand.stop;
+}
+
+static void seed_errand(void *arg)
+{
+    struct errand *errand = arg;
+    struct sw_clr_lease *lease = errand->lease;
+    struct sw_walker walker = lease->walker;
+    struct sw_thread thread;
+    (void)declare_stack(&walker, lease->clr, sw_regs_sp(errand->start), &thread);
+    errand->status = sw_walk_find_seed(&walker, &lease->room->scratch, errand->start, errand->seed, NULL);
 }
 
 enum sw_status sw_clr_find_seed(struct sw_clr *clr, const struct sw_regs *start, BYTE context[], ULONG32 size)
 {
     struct sw_regs seed;
-    struct sw_thread unused;
+    struct errand errand = { .start = start, .seed = &seed };
     if (!clr || !start || !context)
         return SW_E_ARGUMENT;
-    struct sw_clr_lease *lease = take_lease(clr);
-    if (!lease)
+    errand.lease = take_lease(clr);
+    if (!errand.lease)
         return SW_E_BUSY;
-    struct sw_walker walker = lease->walker;
-    (void)declare_stack(&walker, clr, sw_regs_sp(start), &unused);
-    enum sw_status status = sw_walk_find_seed(&walker, lease->scratch, start, &seed, NULL);
-    give_back(lease);
-    return status == SW_OK ? sw_context_store(SW_CONTEXT_WIN32, &seed, context, size) : status;
+    run_errand(&errand, seed_errand);
+    return errand.status == SW_OK ? sw_context_store(SW_CONTEXT_WIN32, &seed, context, size) : errand.status;
 }

@@ -5,7 +5,6 @@
 #include "runtime/own.h"
 
 #include <sched.h>
-#include <time.h>
 
 /* Writers take turns without a lock: removing a thread may wait for a walk, and nothing else shall wait with it. */
 static enum sw_status put_thread(struct sw_clr *clr, const struct sw_thread *thread)
@@ -70,27 +69,6 @@ void sw_clr_add_threads(struct sw_clr *clr)
     while (threads->lpVtbl->Next(threads, 1, &id, &got) == S_OK && got == 1)
         sw_clr_thread_created(clr, id);
     threads->lpVtbl->Release(threads);
-}
-
-/* ---- who calls ---- */
-
-/*
- * The OS id of the calling thread without a system call: the clock of a thread's processor time is named by it.
- *
- * Source: linux/posix-timers.h, MAKE_THREAD_CPUCLOCK; pthread_getcpuclockid(3).
- */
-static uint64_t self_by_clock(void *arg)
-{
-    enum { KIND_BITS = 3 };
-    clockid_t clock;
-    (void)arg;
-    return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? (uint32_t)~(clock >> KIND_BITS) : sw_self_thread();
-}
-
-void sw_clr_name_callers(struct sw_clr *clr)
-{
-    if (self_by_clock(NULL) == sw_self_thread())
-        clr->suspender.current = self_by_clock;
 }
 
 /* ---- at the moment of a walk ---- */

@@ -13,9 +13,9 @@ struct at {
     struct sw_walk_here here;
 };
 
-/* The line of a pc, as of one moment. */
-static SW_INLINE bool read_line(const struct sw_warm *warm, const struct sw_line *line, uint64_t pc, struct sw_ahead_frame *to,
-                                struct sw_walk_here *here)
+/* What a line says, as of one moment; false: not of that pc, or no more. */
+static SW_INLINE bool read_line(const struct sw_warm *warm, const struct sw_line *line, uint64_t pc,
+                                struct sw_ahead_frame *to, struct sw_walk_here *here)
 {
     const uint32_t version = atomic_load_explicit(&line->version, memory_order_acquire) & ~UINT32_C(1);
     if (SW_UNLIKELY(sw_quick_differs(warm, line, pc) != 0 && !sw_quick_holds(warm, line, pc)))
@@ -61,7 +61,7 @@ unsigned sw_ahead_look(const struct sw_walk *walk, struct sw_ahead *ahead)
     const struct sw_warm *warm = &((const struct sw_walk_room *)walk->scratch->room)->warm;
     const uint32_t left = walk->most - walk->depth, most = left < SW_AHEAD_MOST ? left : SW_AHEAD_MOST;
     const struct sw_regs *regs = &walk->frame.regs;
-    ahead->count = 0;
+    ahead->count = ahead->settled = 0;
     if (!(walk->here.form & SW_FORM_QUICK))
         return 0;
     const struct sw_line *line = sw_line_of(warm->lines, warm->mask, regs->r[SW_X64_RIP]);
@@ -78,10 +78,28 @@ unsigned sw_ahead_look(const struct sw_walk *walk, struct sw_ahead *ahead)
     return ahead->count;
 }
 
-void sw_ahead_arrive(struct sw_walk *walk, const struct sw_ahead *ahead, unsigned n)
+/* From the last frame back: of each register the last place counts. */
+SW_OTHERS_FRAMES void sw_ahead_settle(struct sw_walk *walk, struct sw_ahead *ahead, unsigned n)
+{
+    const struct sw_warm *warm = &((const struct sw_walk_room *)walk->scratch->room)->warm;
+    uint64_t wanted = SW_AHEAD_OTHERS;
+    for (unsigned i = n + 1; i > ahead->settled && wanted != 0; i--) {
+        const struct sw_ahead_frame *frame = &ahead->frames[i - 1];
+        const uint64_t saved = frame->form & wanted;
+        for (unsigned k = 1; saved != 0 && k < SW_WARM_REGISTERS; k++)
+            if (saved >> (SW_FORM_SAVED_SHIFT + sw_warm_registers[k]) & 1)
+                sw_quick_restore(&walk->frame.regs, (const uint8_t *)(warm->stack + (uintptr_t)frame->sp), frame->where,
+                                 k);
+        wanted &= ~saved;
+    }
+    ahead->settled = n + 1;
+}
+
+void sw_ahead_arrive(struct sw_walk *walk, struct sw_ahead *ahead, unsigned n)
 {
     const struct sw_ahead_frame *of = &ahead->frames[n], *next = of + 1;
     struct sw_frame *frame = &walk->frame;
+    sw_ahead_settle(walk, ahead, n);
     walk->here = n + 1 < ahead->count ? (struct sw_walk_here){ next->where, next->form, of->place } : ahead->here;
     sw_warm_code(&frame->code, of->pc, of->place, of->id, of->rest);
     frame->lookup = of->pc - 1;

@@ -6,7 +6,7 @@
  *         ... walk.frame ...
  *         while (sw_ahead_look(&walk, &ahead))
  *             for (unsigned i = 0; i < ahead.count; i++) {
- *                 sw_ahead_go(&walk, &ahead.frames[i]);   // walk.frame.regs
+ *                 sw_ahead_go(&walk, &ahead.frames[i]);   // walk.frame.regs: pc, sp, rbp
  *                 sw_ahead_arrive(&walk, &ahead, i);      // the rest of walk.frame; at the latest for the last
  *             }
  *     }
@@ -36,13 +36,15 @@ struct sw_ahead_frame {
     uint64_t rest;
 };
 
-/* here: of the last frame. */
+/* here: of the last frame. settled: how many of the frames walk->frame.regs has the other registers of. */
 struct sw_ahead {
     unsigned count;
+    unsigned settled;
     struct sw_walk_here here;
     struct sw_ahead_frame frames[SW_AHEAD_MOST];
 };
 
+/* Bits of form: registers that are restored beside rbp. */
 #define SW_AHEAD_OTHERS ((SW_X64_NONVOLATILE & ~(UINT64_C(1) << SW_X64_RBP)) << SW_FORM_SAVED_SHIFT)
 
 static inline enum sw_kind sw_ahead_kind(const struct sw_ahead_frame *frame)
@@ -68,21 +70,34 @@ static inline uint8_t sw_ahead_trust(const struct sw_ahead_frame *frame)
  */
 unsigned sw_ahead_look(const struct sw_walk *walk, struct sw_ahead *ahead);
 
-/* The walk goes on to the next of the frames ahead: walk->frame.regs and walk->depth are that frame's, nothing else. */
-SW_OTHERS_FRAMES static SW_INLINE void sw_ahead_go(struct sw_walk *walk, const struct sw_ahead_frame *frame)
+/* The walk goes on to the next of the frames ahead: of walk->frame only pc, sp and rbp are that frame's. */
+static SW_INLINE void sw_ahead_go(struct sw_walk *walk, const struct sw_ahead_frame *frame)
 {
-    const struct sw_walk_room *room = (const struct sw_walk_room *)walk->scratch->room;
     struct sw_regs *regs = &walk->frame.regs;
-    const uint8_t *cfa = (const uint8_t *)(room->warm.stack + (uintptr_t)frame->sp);
     regs->r[SW_X64_RIP] = frame->pc;
     regs->r[SW_X64_RSP] = frame->sp;
     regs->r[SW_X64_RBP] = frame->fp;
     walk->depth++;
-    if (frame->form & SW_AHEAD_OTHERS)
-        sw_quick_restore_others(regs, cfa, frame->where);
 }
 
-/* The rest of the frame that the walk has gone to, the n-th ahead. */
-void sw_ahead_arrive(struct sw_walk *walk, const struct sw_ahead *ahead, unsigned n);
+/* And then walk->frame.regs as a whole, of the n-th frame ahead, to which the walk has gone. */
+void sw_ahead_settle(struct sw_walk *walk, struct sw_ahead *ahead, unsigned n);
+
+/* The same, once a frame. */
+SW_OTHERS_FRAMES static SW_INLINE void sw_ahead_settle_one(struct sw_walk *walk, struct sw_ahead *ahead, unsigned n)
+{
+    const struct sw_ahead_frame *frame = &ahead->frames[n];
+    const struct sw_warm *warm = &((const struct sw_walk_room *)walk->scratch->room)->warm;
+    if (SW_UNLIKELY(ahead->settled != n)) {
+        sw_ahead_settle(walk, ahead, n);
+        return;
+    }
+    if (frame->form & SW_AHEAD_OTHERS)
+        sw_quick_restore_others(&walk->frame.regs, (const uint8_t *)(warm->stack + (uintptr_t)frame->sp), frame->where);
+    ahead->settled = n + 1;
+}
+
+/* And then all of walk->frame. */
+void sw_ahead_arrive(struct sw_walk *walk, struct sw_ahead *ahead, unsigned n);
 
 #endif

@@ -73,7 +73,8 @@ static SW_INLINE bool sw_quick_is_of(const struct sw_warm *warm, const struct sw
     return sw_quick_load(&line->key) == (pc | warm->flags);
 }
 
-/* The line of a pc that line `from` led to: where the guess says, or where it should be, which then is the next guess. */
+/* The line of a pc that line `from` led to: where the guess says, or where it should be, which then is the next guess.
+ */
 static SW_INLINE struct sw_line *sw_quick_guess(const struct sw_warm *warm, size_t from, uint64_t pc)
 {
     _Atomic uint32_t *guess = &warm->next[from];
@@ -87,7 +88,8 @@ static SW_INLINE struct sw_line *sw_quick_guess(const struct sw_warm *warm, size
 }
 
 /* Register i from its place below the CFA, if it has one. */
-SW_OTHERS_FRAMES static SW_INLINE void sw_quick_restore(struct sw_regs *regs, const uint8_t *cfa, uint64_t where, unsigned i)
+SW_OTHERS_FRAMES static SW_INLINE void sw_quick_restore(struct sw_regs *regs, const uint8_t *cfa, uint64_t where,
+                                                        unsigned i)
 {
     const uint64_t below = where >> (8 * i) & 0xff;
     if (below)

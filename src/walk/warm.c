@@ -53,7 +53,8 @@ static uint64_t quiet_since(const struct sw_cache_clocks *clocks, unsigned kind)
 void sw_warm_start(struct sw_warm *warm, const struct sw_walker *walker)
 {
     static const _Atomic uint64_t no_changes[SW_CHANGES];
-    warm->cache = walker->machine == SW_MACHINE_X64 && walker->flags < 8 && walker->replaced.at == 0 ? walker->cache : NULL;
+    warm->cache =
+        walker->machine == SW_MACHINE_X64 && walker->flags < 8 && walker->replaced.at == 0 ? walker->cache : NULL;
     warm->misses = 0;
     warm->stamp = SW_STAMP_NEVER;
     if (!warm->cache)

@@ -12,8 +12,8 @@ static const uint8_t sw_warm_registers[SW_WARM_REGISTERS] = { SW_X64_RBP, SW_X64
                                                               SW_X64_R13, SW_X64_R14, SW_X64_R15 };
 
 /*
- * Whether something is saved more than SW_WARM_NEAR words below the CFA. It hardly ever is, and the less is asked of the
- * window below a frame, the nearer to its begin frames can be left directly.
+ * Whether something is saved more than SW_WARM_NEAR words below the CFA. It hardly ever is, and the less is asked of
+ * the window below a frame, the nearer to its begin frames can be left directly.
  */
 static inline bool sw_warm_is_far(uint64_t where)
 {

@@ -416,6 +416,27 @@ static void a_leaf_range_is_believed(void **state)
     assert_int_equal(seen.frames[1].source, SW_SOURCE_LEAF);
 }
 
+/* With the rule cache, too: first what the walk keeps while nothing is replaced. */
+static void a_replaced_return_address_is_what_belongs_there(void **state)
+{
+    const uint64_t stub = C + IN_FRAME;
+    struct seen seen = { 0 };
+    const struct sw_regs regs = three_tight_frames(SW_KIND_JIT);
+    struct sw_walker *walker = sw_sim_walker(sim);
+    (void)state;
+    assert_int_equal(walk(&regs, &seen), SW_STOP_ROOT_ZERO);
+    put_words(STACK + 0x18, &stub, 1);
+    walker->replaced.at = STACK + 0x18;
+    walker->replaced.by = A + BEHIND_CALL;
+    assert_int_equal(walk(&regs, &seen), SW_STOP_ROOT_ZERO);
+    assert_int_equal(seen.count, 3);
+    assert_int_equal(sw_regs_pc(&seen.frames[1].regs), B + BEHIND_CALL);
+    assert_int_equal(sw_regs_pc(&seen.frames[2].regs), A + BEHIND_CALL);
+    walker->replaced.at = walker->replaced.by = 0;
+    (void)walk(&regs, &seen);
+    assert_int_equal(sw_regs_pc(&seen.frames[2].regs), stub);
+}
+
 static void null_pointers_and_incomplete_registers_are_a_bad_start(void **state)
 {
     struct sw_regs regs = at(A, STACK, STACK);
@@ -508,6 +529,7 @@ int main(void)
         WALK_TEST(a_call_through_a_bad_pointer_returns_to_its_caller),
         WALK_TEST(managed_code_returned_to_without_a_call_in_front_was_interrupted),
         WALK_TEST(a_leaf_range_is_believed),
+        WALK_TEST(a_replaced_return_address_is_what_belongs_there),
         WALK_TEST(null_pointers_and_incomplete_registers_are_a_bad_start),
         WALK_TEST(the_seed_is_the_first_managed_frame),
         WALK_TEST(arm64_frame_records_are_followed_and_signatures_stripped),

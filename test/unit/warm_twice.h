@@ -5,6 +5,8 @@
 #ifndef TEST_UNIT_WARM_TWICE_H
 #define TEST_UNIT_WARM_TWICE_H
 
+#include "walk/ahead.h"
+
 #include <snapwalk/cache.h>
 #include <snapwalk/walk.h>
 
@@ -91,6 +93,36 @@ static inline void twice_addresses(const struct sw_walker *walker, const struct 
     }
 }
 
+/* The same with what is known of frames ahead, of which every `each`-th is made whole, and the last. */
+static inline void twice_ahead(const struct sw_walker *walker, const struct sw_regs *start, bool exact,
+                               const struct twice *plain, unsigned each)
+{
+    static struct sw_scratch scratch;
+    struct sw_walk walk;
+    struct sw_ahead ahead;
+    unsigned n = 0;
+    if (plain->count != plain->depth)
+        return; /* more than were looked at */
+    sw_walk_start(&walk, walker, &scratch, start, exact);
+    while (sw_walk_next(&walk)) {
+        assert_true(n < plain->count);
+        twice_same_frame(&plain->frames[n++], &walk.frame);
+        while (sw_ahead_look(&walk, &ahead))
+            for (unsigned i = 0; i < ahead.count; i++) {
+                assert_true(n < plain->count);
+                sw_ahead_go(&walk, &ahead.frames[i]);
+                if (n++ % each == 0)
+                    sw_ahead_settle_one(&walk, &ahead, i);
+                if (n % each != 0 && i + 1 != ahead.count)
+                    continue;
+                sw_ahead_arrive(&walk, &ahead, i);
+                twice_same_frame(&plain->frames[n - 1], &walk.frame);
+            }
+    }
+    assert_int_equal(walk.stop, plain->stop);
+    assert_int_equal(walk.depth, plain->depth);
+}
+
 /* What can be read around sp, with what cannot be read below it as garbage: a window that a walk may take words from.
  */
 static inline void twice_window(const struct sw_walker *walker, uint64_t sp, struct sw_window *window)
@@ -110,7 +142,7 @@ static inline void twice_window(const struct sw_walker *walker, uint64_t sp, str
     *window = (struct sw_window){ begin, end, (const uint8_t *)words };
 }
 
-/* The walk in all four ways; the walker's own cache plays no part. Answers how many frames came out of the cache. */
+/* The walk in all these ways; the walker's own cache plays no part. Answers how many frames came out of the cache. */
 static inline uint64_t walk_twice(const struct sw_walker *walker, const struct sw_regs *start, bool exact)
 {
     static struct twice plain, cached;
@@ -129,6 +161,8 @@ static inline uint64_t walk_twice(const struct sw_walker *walker, const struct s
         hits = sw_cache_counts(with.cache).hits - hits;
         twice_same(&plain, &cached);
         twice_addresses(&with, start, exact, &plain);
+        for (unsigned each = 1; each < 6; each++)
+            twice_ahead(&with, start, exact, &plain, each);
     }
     sw_cache_destroy(with.cache);
     return hits;

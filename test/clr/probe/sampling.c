@@ -15,7 +15,6 @@
 #include <string.h>
 #include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -87,20 +86,33 @@ static void follow_chain(const struct sampled *s, const ucontext_t *context)
     atomic_fetch_add(&chain_lost, at < s->managed);
 }
 
-static void show_cut(const struct sampled *s, enum sw_stop stop, const ucontext_t *context)
+/* A handler may have little stack: what was cut is printed at the end. */
+static struct cut {
+    struct sw_frame last;
+    enum sw_stop stop;
+    uint32_t count, managed;
+    uint64_t at;
+} cuts[SHOWN];
+
+static void note_cut(const struct sampled *s, enum sw_stop stop, const ucontext_t *context)
 {
-    char line[256];
-    if (atomic_fetch_add(&shown, 1) >= SHOWN)
+    const uint64_t n = atomic_fetch_add(&shown, 1);
+    if (n >= SHOWN)
         return;
-    const int size = snprintf(line, sizeof line, "  cut: %s after %u frames (%u managed) at pc %#llx sp %#llx kind %s, "
-                              "interrupted at %#llx\n",
-                              sw_stop_name(stop), s->count, s->managed,
-                              (unsigned long long)sw_regs_pc(&s->last.regs),
-                              (unsigned long long)sw_regs_sp(&s->last.regs),
-                              sw_kind_name((enum sw_kind)s->last.code.kind),
-                              (unsigned long long)context->uc_mcontext.gregs[REG_RIP]);
-    if (write(fileno(report), line, (size_t)size) < 0)
-        return;
+    cuts[n].last = s->last;
+    cuts[n].stop = stop;
+    cuts[n].count = s->count;
+    cuts[n].managed = s->managed;
+    cuts[n].at = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+}
+
+static void print_cuts(void)
+{
+    for (uint64_t i = 0; i < SHOWN && i < atomic_load(&shown); i++)
+        fprintf(report, "  cut: %s after %u frames (%u managed) at pc %#llx sp %#llx kind %s, interrupted at %#llx\n",
+                sw_stop_name(cuts[i].stop), cuts[i].count, cuts[i].managed,
+                (unsigned long long)sw_regs_pc(&cuts[i].last.regs), (unsigned long long)sw_regs_sp(&cuts[i].last.regs),
+                sw_kind_name((enum sw_kind)cuts[i].last.code.kind), (unsigned long long)cuts[i].at);
 }
 
 static void on_tick(int signal, siginfo_t *about, void *context)
@@ -120,7 +132,7 @@ static void on_tick(int signal, siginfo_t *about, void *context)
     atomic_fetch_add(&with_managed, s->managed != 0);
     atomic_fetch_add(&with_guess, s->guessed != 0);
     if (!complete)
-        show_cut(s, stop, context);
+        note_cut(s, stop, context);
     if (s->managed)
         follow_chain(s, context);
     s->fresh = complete && s->managed < FRAMES_MAX;
@@ -275,6 +287,7 @@ void start_sampling(unsigned hertz)
 void print_samples(void)
 {
     const uint64_t n = atomic_load(&samples);
+    print_cuts();
     for (unsigned i = 0; i < STOPS; i++)
         if (atomic_load(&stops[i]))
             fprintf(report, "  %-16s %9llu\n", sw_stop_name((enum sw_stop)i), (unsigned long long)atomic_load(&stops[i]));
