@@ -1,27 +1,20 @@
 #!/bin/sh
-# clr-overhead.sh BUILD: what sampling every thread at 1 kHz costs a .NET program that computes: work done for each second
-# of CPU time, without a profiler and under examples/clr-profiler, in turns. ROUNDS of SECONDS each.
+# clr-overhead.sh BUILD: what sampling at 1 kHz by examples/clr-profiler costs a .NET program that computes. One process, in
+# turns of 20 ms with sampling on and off, so that a pair of turns sees the same machine and the same code; ROUNDS such
+# processes of SECONDS_EACH. The interval is that of the median (95 %, by order statistics).
 set -eu
 build=$(cd "$1" && pwd)
-rounds=${ROUNDS:-5}
-seconds=${SECONDS_EACH:-8}
-workload=$build/dotnet/workload/workload.dll
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# once FILE VARIABLE=VALUE...: appends units of work a second of CPU time
-once() {
-    file=$1
-    shift
-    env "$@" dotnet "$workload" --cpu "$seconds" --threads 1 2>/dev/null | awk '/^work / { print $2 / $4 }' >>"$file"
-}
-
-for round in $(seq "$rounds"); do
-    once "$work/plain" SNAPWALK_ROUND="$round"
-    once "$work/sampled" CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' \
-        CORECLR_PROFILER_PATH="$build/examples/libsnapwalk-profiler.so" SNAPWALK_HZ=1000 SNAPWALK_OUT=/dev/null
+for round in $(seq "${ROUNDS:-3}"); do
+    env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' SNAPWALK_HZ=1000 \
+        CORECLR_PROFILER_PATH="$build/examples/libsnapwalk-profiler.so" SNAPWALK_OUT="$work/report$round" \
+        dotnet "$build/dotnet/workload/workload.dll" --overhead "${SECONDS_EACH:-20}" >>"$work/pairs"
 done
-best() { sort -n "$1" | tail -n 1; }
-median() { sort -n "$1" | sed -n "$(((rounds + 1) / 2))p"; }
-awk -v a="$(median "$work/plain")" -v b="$(median "$work/sampled")" -v c="$(best "$work/plain")" -v d="$(best "$work/sampled")" \
-    'BEGIN { printf "overhead of sampling at 1 kHz: %.2f %% (medians), %.2f %% (best of each)\n", 100 * (a / b - 1), 100 * (c / d - 1) }'
+samples=$(awk '/^snapwalk:/ { n += $2 } END { print n + 0 }' "$work"/report*)
+awk '$1 == "pair" { print $2 }' "$work/pairs" | sort -n | awk -v samples="$samples" '
+    { cost[NR] = 100 * $1 }
+    END { if (NR < 20 || samples < NR) { print "overhead: not measured"; exit 1 }
+          half = 0.98 * sqrt(NR); low = cost[int(NR / 2 - half)]; high = cost[int(NR / 2 + half) + 1]
+          printf "overhead of sampling at 1 kHz: %.2f %% (median of %d pairs of turns; %.2f to %.2f)\n", cost[int((NR + 1) / 2)], NR, low, high }'

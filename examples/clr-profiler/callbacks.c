@@ -59,8 +59,6 @@ static IClassFactoryVtbl factory_table = { query_factory, refer_to_factory, refe
                                            lock_server };
 static IClassFactory factory = { &factory_table };
 
-#define EXPORT __attribute__((visibility("default")))
-
 EXPORT HRESULT DllGetClassObject(const CLSID *clsid, REFIID riid, void **object);
 EXPORT HRESULT DllGetClassObject(const CLSID *clsid, REFIID riid, void **object)
 {

@@ -11,6 +11,8 @@
 
 #include <snapwalk/clr.h>
 
+#define EXPORT __attribute__((visibility("default")))
+
 /* The engine that the feeding slots tell; null: nothing is told. Set in Initialize. */
 extern struct sw_clr *fed;
 

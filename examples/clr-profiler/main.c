@@ -8,6 +8,8 @@
  *     SNAPWALK_HZ    samples a second and thread (default 100)
  *     SNAPWALK_OUT   where the report goes (default: standard error)
  *     SNAPWALK_TOP   how many methods it shows (default 20)
+ *
+ * A program that wants parts of itself left out calls snapwalk_profiler_sample (P/Invoke, or dlsym).
  */
 #include "callbacks.h"
 #include "names.h"
@@ -45,7 +47,8 @@ struct stack {
 static ICorProfilerInfo3 *info;
 static long period_ns;
 static __thread timer_t timer;
-static __thread bool is_sampled;
+static __thread bool is_sampled; /* has a timer */
+static __thread bool is_paused;
 static __thread struct stack stack; /* not on the interrupted stack, which may be nearly used up */
 
 /* ---- in the handler ---- */
@@ -104,7 +107,7 @@ static void on_tick(int signal, siginfo_t *about, void *context)
 {
     const int before = errno;
     (void)signal, (void)about;
-    if (!is_sampled)
+    if (!is_sampled || is_paused)
         return;
     stack.count = 0;
     const enum sw_stop stop = sw_clr_walk(fed, context, keep, &stack);
@@ -117,6 +120,16 @@ static void on_tick(int signal, siginfo_t *about, void *context)
 }
 
 /* ---- threads ---- */
+
+/* The calling thread is sampled from now on, or is not (0). It is at first. */
+EXPORT void snapwalk_profiler_sample(int on);
+EXPORT void snapwalk_profiler_sample(int on)
+{
+    const bool resumes = on && is_paused;
+    is_paused = !on;
+    if (resumes && is_sampled)
+        arm();
+}
 
 static HRESULT STDMETHODCALLTYPE thread_assigned(ICorProfilerCallback11 *self, ThreadID thread, DWORD os_id)
 {

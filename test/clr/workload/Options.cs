@@ -10,7 +10,7 @@ sealed class Options
         """
         workload [--seconds S] [--rounds N] [--threads N] [--only a,b,c] [--no-probe-depth] [--loads]
         workload --list
-        workload --cpu S [--threads N]
+        workload --overhead S
 
           --seconds S        go on for S seconds (with --rounds: whatever is over first)
           --rounds N         rounds of every thread through the table (each scenario twice in a round; default 1, or
@@ -20,13 +20,14 @@ sealed class Options
           --no-probe-depth   no probes at the bottom of recursions
           --loads            beside it load and unload assemblies, collect, throw, start and end threads
           --list             the scenarios, by the file and the tag of their probes
-          --cpu S            only compute, without probes, for S seconds: work N in C s of CPU time
+          --overhead S       only compute, without probes, for S seconds, in turns with the profiler's sampling on and off:
+                             what it costs, a line for each pair of turns
         """;
 
     public double Seconds { get; private set; }
     public int Rounds { get; private set; }
     public int Threads { get; private set; } = 2;
-    public double Cpu { get; private set; }
+    public double Overhead { get; private set; }
     public bool Depths { get; private set; } = true;
     public bool Loads { get; private set; }
     public bool List { get; private set; }
@@ -51,7 +52,7 @@ sealed class Options
             case "--seconds": Seconds = Number(name, rest, 0.001); break;
             case "--rounds": Rounds = (int)Number(name, rest, 1); break;
             case "--threads": Threads = (int)Number(name, rest, 1); break;
-            case "--cpu": Cpu = Number(name, rest, 0.001); break;
+            case "--overhead": Overhead = Number(name, rest, 0.001); break;
             case "--only": Scenarios = [.. Next(name, rest).Split(',').Select(Table.Find)]; break;
             case "--no-probe-depth": Depths = false; break;
             case "--loads": Loads = true; break;

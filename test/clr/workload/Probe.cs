@@ -49,6 +49,13 @@ static unsafe class Probe
 
     public static bool Depths { get; set; } = true;
 
+    /// <summary>What turns sampling of the calling thread on and off, in the profiler of this process.</summary>
+    public static Action<bool> Sampling(string? profiler)
+    {
+        nint export = NativeLibrary.GetExport(NativeLibrary.Load(profiler ?? "no profiler"), "snapwalk_profiler_sample");
+        return on => ((delegate* unmanaged<int, void>)export)(on ? 1 : 0);
+    }
+
     /// <summary>Without a change of the thread's mode.</summary>
     public static void Cooperative(int tag, [CallerLineNumber] int line = 0)
     {

@@ -22,10 +22,11 @@ if (options.List)
     return 0;
 }
 
-if (options.Cpu > 0)
+if (options.Overhead > 0)
 {
-    (long units, TimeSpan cpu) = Work.Run(options.Threads, options.Cpu);
-    Console.WriteLine($"work {units} in {cpu.TotalSeconds:f3} s of CPU time");
+    double[] costs = Work.Turns(options.Overhead, Probe.Sampling(Environment.GetEnvironmentVariable("CORECLR_PROFILER_PATH")));
+    foreach (double cost in costs)
+        Console.WriteLine($"pair {cost:f6}");
     return 0;
 }
 

@@ -1,5 +1,5 @@
-// What --cpu does: units of computation, all alike, without probes, waits and allocation, so that the
-// units done in a time tell what something beside it costs.
+// What --overhead does: units of computation, all alike, without probes, waits and allocation, so that the
+// time they take tells what something beside them costs.
 
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
@@ -14,22 +14,34 @@ static class Work
     // Under the work: as deep as a program of some size.
     const int Frames = 25;
 
+    // Short beside everything that comes and goes on a machine, long beside a sample.
+    static readonly TimeSpan turn = TimeSpan.FromMilliseconds(20);
+
     /// <summary>
-    /// Computes on so many threads for so many seconds, after a warm-up. Answers the units done, and the CPU time that
-    /// the process, all of it, took meanwhile: on a machine that others use too, units by CPU time are what compares.
+    /// Computes for so many seconds, after a warm-up, in pairs of turns: switch off, switch on, or the other way about.
+    /// Answers, for each pair, how much longer a unit took with the switch on: 0.01 is 1 %.
     /// </summary>
-    public static (long Units, TimeSpan Cpu) Run(int threads, double seconds)
+    public static double[] Turns(double seconds, Action<bool> sample)
     {
-        long units = 0;
-        TimeSpan before = default;
-        using var start = new Barrier(threads, _ => before = Environment.CpuUsage.TotalTime);
-        Pool.Together(threads, _ =>
+        var costs = new List<double>();
+        sample(true);
+        Units(warmUp, Frames);
+        for (var watch = Stopwatch.StartNew(); watch.Elapsed.TotalSeconds < seconds;)
         {
-            Units(warmUp, Frames);
-            start.SignalAndWait();
-            Interlocked.Add(ref units, Units(TimeSpan.FromSeconds(seconds), Frames));
-        });
-        return (units, Environment.CpuUsage.TotalTime - before);
+            bool first = (costs.Count & 1) == 0;
+            double before = Unit(first, sample), after = Unit(!first, sample);
+            costs.Add(first ? before / after - 1 : after / before - 1);
+        }
+        return [.. costs];
+    }
+
+    // Seconds that a unit takes.
+    static double Unit(bool on, Action<bool> sample)
+    {
+        sample(on);
+        var watch = Stopwatch.StartNew();
+        long units = Units(turn, Frames);
+        return watch.Elapsed.TotalSeconds / units;
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
