@@ -63,7 +63,7 @@ $(BUILD)/src/%.o: src/%.c
 # Examples see what users see: the public headers only. (private: the archive is built with its own flags.)
 $(EXAMPLES): private CPPFLAGS := -Iinclude
 $(UNIT): private LDLIBS += -lcmocka -ldl
-$(ORACLE): private LDLIBS += -ldw
+$(ORACLE): private LDLIBS += -ldw -lcapstone
 $(BENCH): private LDLIBS += -lunwind -ldl
 $(FUZZ): private LDLIBS += -fsanitize=fuzzer
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)

@@ -86,6 +86,7 @@ for check in test/check/*.sh; do
     run "check-$(basename "$check" .sh)" 300 "$check" "$build"
 done
 run examples 300 test/examples.sh "$build"
+run oracle-a64 300 test/oracle/a64.sh "$build"
 run oracle-cfi 300 test/oracle/cfi.sh "$build"
 run oracle-wine 300 test/oracle/pe_wine.sh "$build"
 run hostile 300 test/audit/hostile.sh "$build"

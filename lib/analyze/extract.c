@@ -105,7 +105,7 @@ static bool locate_word(const struct sw_state *state, enum sw_machine machine, s
         const struct sw_slot *slot = &state->slots[i];
         if (!sw_val_same(slot->holds, v) || slot->at.deref || is_below_sp(state, machine, slot) != below)
             continue;
-        if (slot->at.base == entry_sp(machine).base)
+        if (slot->at.base == entry_sp(machine).base && slot->at.point == 0)
             return put(loc, SW_LOC_AT_CFA, 0, (int64_t)slot->at.off - cfa_above_entry(machine));
         if (base_register(state, machine, slot->at, &reg, &above))
             return put(loc, SW_LOC_AT_REG, reg, -above);
@@ -128,8 +128,7 @@ static bool return_inside(const struct sw_state *state, enum sw_machine machine,
 {
     struct sw_val address = entry_sp(machine);
     if (machine == SW_MACHINE_ARM64) {
-        if (sw_val_is_start(state->reg[SW_ARM64_LR], SW_ARM64_LR))
-            return put(loc, SW_LOC_REG, SW_ARM64_LR, 0);
+        /* Where it was saved it may have been lost on a path that was not seen, as is_saved says. */
         return locate(state, machine, start_of(SW_ARM64_LR), loc);
     }
     const struct sw_val there = sw_state_word(state, machine, address);
@@ -159,7 +158,7 @@ bool sw_extract_inside(const struct sw_state *state, enum sw_machine machine, st
 static bool as_location(struct sw_val v, unsigned number, struct sw_loc *loc)
 {
     const unsigned reg = v.base - 1u;
-    if (v.base == SW_VAL_UNKNOWN || reg >= SW_REGS_MAX || v.weak || (v.deref && v.add != 0))
+    if (v.base == SW_VAL_UNKNOWN || reg >= SW_REGS_MAX || v.point != 0 || v.weak || (v.deref && v.add != 0))
         return false;
     if (sw_val_is_start(v, number))
         return put(loc, SW_LOC_SAME, 0, 0);
@@ -178,7 +177,7 @@ static bool cfa_at_return(const struct sw_state *state, enum sw_machine machine,
         pc.add == 0) /* return address pushed again elsewhere: its first place */
         *cfa = (struct sw_val){ .base = pc.base, .point = pc.point, .off = pc.off + 8 };
     const unsigned reg = cfa->base - 1u;
-    if (cfa->base == SW_VAL_UNKNOWN || reg >= SW_REGS_MAX || cfa->weak)
+    if (cfa->base == SW_VAL_UNKNOWN || reg >= SW_REGS_MAX || cfa->point != 0 || cfa->weak)
         return false;
     rule->cfa_add = cfa->deref ? cfa->add : 0;
     return put(&rule->cfa, cfa->deref ? SW_LOC_AT_REG : SW_LOC_REG, reg, cfa->off);

@@ -130,7 +130,7 @@ static void add_block(struct sw_analysis *w, uint64_t address, uint8_t flags)
 static int right_one(const struct sw_analysis *w, const struct sw_block *block)
 {
     const struct sw_val was = sw_flow_sp(w, &w->states[block->state]), is = sw_flow_sp(w, &w->other);
-    if (was.base != is.base || was.base == SW_VAL_POINT || was.deref || is.deref || was.off == is.off)
+    if (was.base != is.base || was.point != is.point || was.base == SW_VAL_POINT || was.deref || is.deref || was.off == is.off)
         return -1;
     if (block->flags & SW_BLOCK_ASSUMED)
         return 1; /* the first elements of a table are cases, the last ones may be none */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { WORD = 8, RED_ZONE = 128, ANCHORS = 8 * WORD };
+enum { WORD = 8, RED_ZONE = 128, ANCHORS = 8 * WORD, MOST_TABLE_SHIFT = 4 };
 
 static const struct sw_val unknown = { 0 };
 
@@ -115,13 +115,14 @@ static void lose_bytes(struct sw_state *state, enum sw_machine machine, struct s
 
 /*
  * Registers that a frame is made with beside the nonvolatile ones. x64: r10 holds the CFA while the stack is realigned,
- * r11 the end of a stack probe; code that is entered between does not see where they came from.
+ * r11 the end of a stack probe; code that is entered between does not see where they came from. ARM64: x9 to x12 the
+ * same, lr the return address.
  */
 static uint64_t frame_makers(enum sw_machine machine)
 {
-    return UINT64_C(1) << sw_regs_sp_number(machine) |
-           (machine == SW_MACHINE_ARM64 ? UINT64_C(1) << SW_ARM64_LR
-                                        : UINT64_C(1) << SW_X64_R10 | UINT64_C(1) << SW_X64_R11);
+    static const uint64_t arm64 = UINT64_C(0xf) << 9 | UINT64_C(1) << SW_ARM64_LR;
+    static const uint64_t x64 = UINT64_C(1) << SW_X64_R10 | UINT64_C(1) << SW_X64_R11;
+    return UINT64_C(1) << sw_regs_sp_number(machine) | (machine == SW_MACHINE_ARM64 ? arm64 : x64);
 }
 
 /* Values worth remembering in memory: what a caller's register, a return address or the frame's place comes from. */
@@ -197,11 +198,28 @@ static void clobber(struct sw_state *state, enum sw_machine machine, uint64_t ma
     }
 }
 
-/* An element of a jump table made an address. */
-static struct sw_val table_entry(struct sw_val element, struct sw_val base)
+/* What an ADD that takes part of its source makes of a constant. */
+static int64_t extended(int64_t value, unsigned size)
 {
-    if (element.deref)
+    const unsigned bits = 8 * (size & 0xff);
+    if (bits == 0 || bits >= 64)
+        return value;
+    return size & SW_ELEMENT_UNSIGNED ? (int64_t)((uint64_t)value & ((UINT64_C(1) << bits) - 1))
+                                      : sw_sign_extend((uint64_t)value, bits);
+}
+
+/* An element of a jump table, `scale` times, made an address. */
+static struct sw_val table_entry(struct sw_val element, struct sw_val base, int64_t scale, unsigned size)
+{
+    const unsigned width = element.point & 0xff, taken = size & 0xff;
+    unsigned shift = 0;
+    while (shift < MOST_TABLE_SHIFT && INT64_C(1) << shift < scale)
+        shift++;
+    if (element.deref || INT64_C(1) << shift != scale || (taken != 0 && taken < width))
         return unknown;
+    if (taken == width) /* its sign is taken where it is added */
+        element.point = size;
+    element.point |= shift << SW_TABLE_SHIFT;
     element.deref = true;
     element.add = base.off;
     return element;
@@ -210,13 +228,35 @@ static struct sw_val table_entry(struct sw_val element, struct sw_val base)
 static struct sw_val sum(const struct sw_state *state, const struct sw_effect *e)
 {
     const struct sw_val a = state->reg[e->dst], b = state->reg[e->src];
+    const unsigned size = e->size == 8 ? 0 : e->size;
     if (b.base == SW_VAL_CONST)
-        return sw_val_plus(a, e->imm * b.off);
-    if (e->imm == 1 && a.base == SW_VAL_TABLE && b.base == SW_VAL_NEAR)
-        return table_entry(a, b);
-    if (e->imm == 1 && b.base == SW_VAL_TABLE && a.base == SW_VAL_NEAR)
-        return table_entry(b, a);
+        return sw_val_plus(a, e->imm * extended(b.off, size));
+    if (e->imm == 1 && size == 0 && a.base == SW_VAL_TABLE && b.base == SW_VAL_NEAR)
+        return table_entry(a, b, 1, 0);
+    if (b.base == SW_VAL_TABLE && a.base == SW_VAL_NEAR)
+        return table_entry(b, a, e->imm, size);
     return unknown;
+}
+
+/* 16 bits of a constant, others kept; of a constant alone. */
+static struct sw_val inserted(struct sw_val v, int64_t bits, unsigned at)
+{
+    if (v.base != SW_VAL_CONST || at >= 64)
+        return unknown;
+    const int64_t value = (int64_t)(((uint64_t)(int64_t)v.off & ~(UINT64_C(0xffff) << at)) | (uint64_t)bits << at);
+    if (!sw_fits_i32(value))
+        return unknown;
+    v.off = (int32_t)value;
+    return v;
+}
+
+static struct sw_val plus_vectors(struct sw_val v, int64_t eighths)
+{
+    if (v.base == SW_VAL_UNKNOWN || v.base > SW_REGS_MAX || v.deref)
+        return unknown;
+    v.point += (uint32_t)eighths;
+    v.copy = false;
+    return v;
 }
 
 /* Effects name registers by number; a decoder's mistake must not become ours. */
@@ -286,6 +326,12 @@ static void run_one(struct sw_state *state, enum sw_machine machine, const struc
         v = v.base == SW_VAL_NEAR ? (struct sw_val){ .base = SW_VAL_TABLE, .point = e->size, .off = v.off } : unknown;
         set(state, machine, e->dst, v, point);
         break;
+    case SW_EFFECT_INSERT:
+        set(state, machine, e->dst, inserted(value_of(state, e->dst), e->imm, e->size), point);
+        break;
+    case SW_EFFECT_VECTOR:
+        set(state, machine, e->dst, plus_vectors(value_of(state, e->src), e->imm), point);
+        break;
     default:
         break;
     }
@@ -316,10 +362,11 @@ void sw_state_equal(struct sw_state *state, enum sw_machine machine)
     }
 }
 
-/* What a stack probe that was called leaves alone: the size of a frame over a page. */
-static bool may_be_probed(struct sw_val v)
+/* What a stack probe that was called leaves alone: the size of a frame over a page, on ARM64 in units of 16 bytes. */
+static bool may_be_probed(struct sw_val v, enum sw_machine machine)
 {
-    return v.weak && v.base == SW_VAL_CONST && v.off >= 4096 && v.off % 8 == 0;
+    const int32_t unit = machine == SW_MACHINE_ARM64 ? 16 : 1;
+    return v.weak && v.base == SW_VAL_CONST && v.off >= 4096 / unit && v.off % WORD == 0;
 }
 
 /* Whether a register's value may still matter behind the next branch. */
@@ -333,7 +380,7 @@ static bool outlives(const struct sw_state *state, enum sw_machine machine, unsi
         return forward && is_place(v) && ((kept | frame_makers(machine)) >> n & 1);
     if (n == sw_regs_fp_number(machine) && is_place(v))
         return true;
-    if (is_anchor(v, machine) || may_be_probed(v) || (v.copy && (kept >> n & 1)) || v.base == SW_VAL_NEAR)
+    if (is_anchor(v, machine) || may_be_probed(v, machine) || (v.copy && (kept >> n & 1)) || v.base == SW_VAL_NEAR)
         return true;
     if (frame_makers(machine) >> n & 1)
         return is_place(v);

@@ -16,13 +16,16 @@
  *   SW_VAL_CONST     off
  *   SW_VAL_NEAR      an address: the start of the code + off
  *   SW_VAL_TABLE     an element of the table at the start of the code + off, `point` as the size of SW_EFFECT_ELEMENT;
- *                    with deref: such an element + the start of the code + add
+ *                    with deref: such an element, shifted left by `point` >> SW_TABLE_SHIFT, + the start of the code + add
+ * A register's or constant's `point`: so many eighths of a scalable vector are to be added.
  * copy: moved out of sp as it was, perhaps to be moved back.
  * weak: a call has happened since; only a stack probe keeps such a register, and the move to sp that follows it tells.
  */
 enum { SW_VAL_UNKNOWN = 0, SW_VAL_POINT = 64, SW_VAL_CONST = 65, SW_VAL_NEAR = 66, SW_VAL_TABLE = 67 };
 
 #define SW_POINT_ANY UINT32_MAX
+
+enum { SW_TABLE_SHIFT = 16 };
 
 struct sw_val {
     uint8_t base;

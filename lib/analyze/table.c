@@ -40,6 +40,7 @@ static bool element(const struct sw_analysis *w, struct sw_val table, uint32_t i
     *target = sw_load_le(bytes, width);
     if (!(table.point & SW_ELEMENT_UNSIGNED))
         *target = (uint64_t)sw_sign_extend(*target, 8 * width);
+    *target <<= table.point >> SW_TABLE_SHIFT;
     if (table.deref)
         *target += w->begin + (uint64_t)(int64_t)table.add;
     return is_near(w, *target);

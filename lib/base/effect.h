@@ -17,7 +17,7 @@ enum { SW_NOREG = 0xff, SW_EFFECTS_MAX = 6 };
 enum sw_effect_kind {
     SW_EFFECT_SET,      /* dst = src + imm */
     SW_EFFECT_CONST,    /* dst = imm */
-    SW_EFFECT_ADD,      /* dst = dst + src * imm, imm 1 or -1 */
+    SW_EFFECT_ADD,      /* dst = dst + src * imm; of src count `size` bytes, 0 or 8: all */
     SW_EFFECT_ALIGN,    /* dst = dst & imm, imm a negative power of two */
     SW_EFFECT_LOAD,     /* dst = 64-bit word at [src + imm]; src SW_NOREG: an address that is not known */
     SW_EFFECT_STORE,    /* 64-bit word at [dst + imm] = src */
@@ -25,10 +25,12 @@ enum sw_effect_kind {
     SW_EFFECT_COMPARE,  /* dst is compared with src, or with imm where src is SW_NOREG, for the branch that follows */
     SW_EFFECT_SWAP,     /* dst and src change their values */
     SW_EFFECT_NEAR,     /* dst = the instruction's own address + imm */
-    SW_EFFECT_ELEMENT   /* dst = an element, size bytes wide, of the table at src + imm; which one is not known */
+    SW_EFFECT_ELEMENT,  /* dst = an element, size bytes wide, of the table at src + imm; which one is not known */
+    SW_EFFECT_INSERT,   /* the 16 bits of dst from bit `size` on = imm */
+    SW_EFFECT_VECTOR    /* dst = src + imm eighths of a scalable vector (SVE), whose length is not known */
 };
 
-/* In the size of an ELEMENT: it is not sign-extended. */
+/* In the size of an ELEMENT, of an ADD: it is not sign-extended. */
 enum { SW_ELEMENT_UNSIGNED = 0x100 };
 
 /*

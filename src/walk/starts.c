@@ -142,7 +142,7 @@ static bool shift(const struct sw_state *state, struct sw_loc *loc)
     if (loc->kind != SW_LOC_REG && loc->kind != SW_LOC_AT_REG)
         return true;
     loc->off -= v.off;
-    return v.base == loc->reg + 1 && !v.deref && !v.weak;
+    return v.base == loc->reg + 1 && v.point == 0 && !v.deref && !v.weak;
 }
 
 struct shifted {

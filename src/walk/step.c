@@ -7,9 +7,10 @@
 #include "codemap/codemap.h"
 #include "kept.h"
 
+#include "a64/a64.h"
 #include "x64/x64.h"
 
-enum { LONGEST_CALL = 8 };
+enum { LONGEST_CALL = 8, WORD = 4 };
 
 struct sw_reading sw_reading_enter(const struct sw_walker *walker)
 {
@@ -61,7 +62,7 @@ void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *e
 /* The decoder of a machine, or null: then nothing can be derived from its code. */
 static sw_decode_fn *decoder(enum sw_machine machine)
 {
-    return machine == SW_MACHINE_X64 ? sw_x64_decode : NULL;
+    return machine == SW_MACHINE_X64 ? sw_x64_decode : machine == SW_MACHINE_ARM64 ? sw_a64_decode : NULL;
 }
 
 bool sw_code_of(const struct sw_question *q, struct sw_code *code)
@@ -207,14 +208,15 @@ enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule
 
 /* ---- calls in front of return addresses ---- */
 
-/* BL and BLR with its signed forms; prologue-shapes.md section 5, F. */
-static bool arm64_call_before(const struct sw_question *q, uint64_t after)
+static bool arm64_call_before(const struct sw_question *q, uint64_t after, uint64_t *target)
 {
-    uint8_t word[4];
-    if (sw_memory_read(&q->walker->memory, after - 4, word, sizeof word) != sizeof word)
+    size_t size;
+    struct sw_insn insn;
+    const uint8_t *bytes = after >= WORD ? sw_fetch_code(&q->room->fetch, after - WORD, &size) : NULL;
+    if (!bytes || after % WORD != 0 || sw_a64_decode(bytes, size, after - WORD, &insn) != SW_OK)
         return false;
-    const uint32_t w = sw_load32(word);
-    return (w & 0xfc000000) == 0x94000000 || (w & 0xfffffc1f) == 0xd63f0000 || (w & 0xfefff800) == 0xd63f0800;
+    *target = insn.target;
+    return insn.flow == SW_FLOW_CALL;
 }
 
 bool sw_call_before(const struct sw_question *q, uint64_t after, uint64_t *target, uint64_t *slot)
@@ -238,7 +240,7 @@ bool sw_is_behind_call(const struct sw_question *q, uint64_t after, uint64_t *ta
     uint64_t slot;
     *target = 0;
     if (q->walker->machine == SW_MACHINE_ARM64)
-        return arm64_call_before(q, after);
+        return arm64_call_before(q, after, target);
     if (!sw_call_before(q, after, target, &slot))
         return false;
     if (slot && !sw_memory_word(&q->walker->memory, slot, target))
