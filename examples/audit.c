@@ -26,6 +26,7 @@ struct group {
     uint8_t behind;
     uint8_t trust;
     uint8_t reg;
+    uint8_t machine;
     unsigned long insns;
     unsigned long places;
     uint64_t at;
@@ -71,10 +72,10 @@ static struct group *group_of(struct report *r, const struct sw_audit_insn *insn
     if (r->group_count == GROUPS)
         return &r->groups[GROUPS - 1];
     struct group *g = &r->groups[r->group_count++];
-    *g = (struct group){ insn->verdict, insn->behind, insn->trust, insn->reg, 0, 0, insn->address, "", "", "" };
+    *g = (struct group){ insn->verdict, insn->behind, insn->trust, insn->reg, insn->function->machine, 0, 0, insn->address, "", "", "" };
     snprintf(g->name, sizeof g->name, "%s", insn->function->name);
-    sw_audit_text(insn->table, g->table, sizeof g->table);
-    sw_audit_text(insn->analysis, g->analysis, sizeof g->analysis);
+    sw_audit_text((enum sw_machine)insn->function->machine, insn->table, g->table, sizeof g->table);
+    sw_audit_text((enum sw_machine)insn->function->machine, insn->analysis, g->analysis, sizeof g->analysis);
     return g;
 }
 
@@ -85,8 +86,8 @@ static void list(const struct sw_audit_insn *insn)
            insn->function->returns ? "differs:" : "differs (does not return):",
            sw_audit_verdict_name((enum sw_audit_verdict)insn->verdict),
            sw_audit_behind_name((enum sw_audit_behind)insn->behind), sw_trust_name((enum sw_trust)insn->trust),
-           insn->function->begin, insn->function->name, sw_audit_text(insn->table, table, sizeof table),
-           sw_audit_text(insn->analysis, analysis, sizeof analysis));
+           insn->function->begin, insn->function->name, sw_audit_text((enum sw_machine)insn->function->machine, insn->table, table, sizeof table),
+           sw_audit_text((enum sw_machine)insn->function->machine, insn->analysis, analysis, sizeof analysis));
     if (insn->function->is_false)
         printf("  the table contradicts itself at %#" PRIx64 "\n", insn->function->false_at);
 }
@@ -158,13 +159,12 @@ static int most_insns_first(const void *a, const void *b)
 
 static void print_groups(struct report *r)
 {
-    static const char *const registers[] = { "", "", "", " rbx", "",     " rbp", "",     "",
-                                             "", "", "", "",     " r12", " r13", " r14", " r15" };
     qsort(r->groups, r->group_count, sizeof r->groups[0], most_insns_first);
     for (unsigned i = 0; i < r->group_count && i < SHOWN; i++) {
         const struct group *g = &r->groups[i];
-        printf("  %8lu in %6lu places  %s%s, %s, behind %s; %#" PRIx64 " %s: table %s, analysis %s\n", g->insns,
-               g->places, sw_audit_verdict_name((enum sw_audit_verdict)g->verdict), registers[g->reg],
+        printf("  %8lu in %6lu places  %s%s%s, %s, behind %s; %#" PRIx64 " %s: table %s, analysis %s\n", g->insns,
+               g->places, sw_audit_verdict_name((enum sw_audit_verdict)g->verdict), g->reg ? " " : "",
+               g->reg ? sw_regs_name((enum sw_machine)g->machine, g->reg) : "",
                sw_trust_name((enum sw_trust)g->trust), sw_audit_behind_name((enum sw_audit_behind)g->behind), g->at,
                g->name, g->table, g->analysis);
     }

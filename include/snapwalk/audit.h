@@ -47,6 +47,7 @@ enum sw_audit_behind {
  * One entry of the table. Addresses are link-time addresses (ELF) or RVAs (PE).
  *
  * name     "" where there is none.
+ * machine  enum sw_machine, of the file.
  * is_entry The table says that it is entered by a call: nothing is on the stack but the return address.
  * returns  It has an instruction that may leave it: a return, a jump out, an indirect jump.
  * is_false The table's rules in front of and behind an instruction do not fit what that instruction does (rsp moves and
@@ -56,6 +57,7 @@ struct sw_audit_function {
     uint64_t begin;
     uint64_t end;
     const char *name;
+    uint8_t machine;
     bool is_entry;
     bool returns;
     bool is_false;
@@ -89,9 +91,9 @@ struct sw_audit_insn {
 
 /*
  * Audits a file in memory: shows every instruction of every entry of its tables to `sink`, by ascending entries.
- * x64 only. A register counts as equal when it holds the same value in both places by the instructions (saved, but not
+ * x64 and ARM64. A register counts as equal when it holds the same value in both places by the instructions (saved, but not
  * changed yet). What is compared is the table's claim with the state that the instructions lead to, so an error of sp
- * alone does not show while the table counts from rbp. Windows code: rsi, rdi and xmm registers are not compared.
+ * alone does not show while the table counts from fp. Windows code: rsi, rdi and xmm registers are not compared.
  *
  * bytes    An ELF or PE file as it lies on disk; borrowed during the call.
  * alloc    May be null.
@@ -115,7 +117,7 @@ SW_NODISCARD enum sw_status sw_audit_file(const void *bytes, size_t size, const 
  *
  * Returns  text. Threads  Any. Signals  Safe.
  */
-const char *sw_audit_text(const struct sw_rule *rule, char *text, size_t size);
+const char *sw_audit_text(enum sw_machine machine, const struct sw_rule *rule, char *text, size_t size);
 
 /*
  * Names for people: "cfa-differs", "indirect-jump".

@@ -61,6 +61,13 @@ static inline uint64_t sw_regs_nonvolatile(enum sw_machine m)
 }
 
 /*
+ * The name of a register for people: "rbx", "x19".
+ *
+ * Returns  A constant string; "?" out of range. Memory  Static. Threads  Any. Signals  Safe.
+ */
+const char *sw_regs_name(enum sw_machine machine, unsigned number);
+
+/*
  * Whether a register is known; making it known; the values of pc, sp and fp (meaningful only when known).
  *
  * Memory   None. A number of SW_REGS_MAX or more is never known and is not set. Threads  Any. Signals  Safe.

@@ -4,13 +4,6 @@
  */
 #include "analyze/analyze.h"
 
-/* The CFA, relative to sp at the function's first instruction: the return address is below it on x64, in lr on ARM64.
- */
-static int32_t cfa_above_entry(enum sw_machine machine)
-{
-    return machine == SW_MACHINE_X64 ? 8 : 0;
-}
-
 static struct sw_val entry_sp(enum sw_machine machine)
 {
     return (struct sw_val){ .base = (uint8_t)(sw_regs_sp_number(machine) + 1) };
@@ -58,7 +51,7 @@ static bool put(struct sw_loc *loc, enum sw_loc_kind kind, unsigned reg, int64_t
 static bool cfa_inside(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule)
 {
     const struct sw_val sp = entry_sp(machine);
-    const int32_t up = cfa_above_entry(machine);
+    const int32_t up = sw_rule_cfa_above_entry(machine);
     unsigned reg;
     int64_t above;
     if (base_register(state, machine, sp, &reg, &above))
@@ -106,7 +99,7 @@ static bool locate_word(const struct sw_state *state, enum sw_machine machine, s
         if (!sw_val_same(slot->holds, v) || slot->at.deref || is_below_sp(state, machine, slot) != below)
             continue;
         if (slot->at.base == entry_sp(machine).base && slot->at.point == 0)
-            return put(loc, SW_LOC_AT_CFA, 0, (int64_t)slot->at.off - cfa_above_entry(machine));
+            return put(loc, SW_LOC_AT_CFA, 0, (int64_t)slot->at.off - sw_rule_cfa_above_entry(machine));
         if (base_register(state, machine, slot->at, &reg, &above))
             return put(loc, SW_LOC_AT_REG, reg, -above);
     }

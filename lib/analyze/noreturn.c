@@ -107,7 +107,7 @@ static uint32_t pushed_for(const struct sw_analysis *w, uint32_t behind, int64_t
 void sw_flow_check_return(struct sw_analysis *w)
 {
     const struct sw_val v = w->current.reg[sw_regs_sp_number(w->code->machine)];
-    const int32_t right = w->code->machine == SW_MACHINE_X64 ? 8 : 0;
+    const int32_t right = sw_rule_cfa_above_entry(w->code->machine);
     if (v.base == sw_regs_sp_number(w->code->machine) + 1 && !v.deref && v.off < right)
         sw_flow_blame(w, pushed_for(w, w->behind, right - v.off));
 }

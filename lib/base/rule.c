@@ -23,7 +23,7 @@ void sw_rule_leaf(struct sw_rule *rule, enum sw_machine machine, enum sw_source 
 {
     const bool x64 = machine == SW_MACHINE_X64;
     sw_rule_init(rule, machine, source, trust);
-    rule->cfa = (struct sw_loc){ SW_LOC_REG, (uint8_t)sw_regs_sp_number(machine), 0, x64 ? 8 : 0 };
+    rule->cfa = (struct sw_loc){ SW_LOC_REG, (uint8_t)sw_regs_sp_number(machine), 0, sw_rule_cfa_above_entry(machine) };
     rule->r[sw_regs_pc_number(machine)] =
         x64 ? (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 } : (struct sw_loc){ SW_LOC_REG, SW_ARM64_LR, 0, 0 };
 }

@@ -27,8 +27,8 @@ static enum sw_status open_elf(struct sw_audit_file *file)
     enum sw_status status = sw_elf_open_bytes(file->bytes, &file->elf);
     if (status)
         return status;
-    file->cfi.machine = sw_elf_machine(file->elf);
-    if (file->cfi.machine != SW_MACHINE_X64)
+    file->machine = file->cfi.machine = sw_elf_machine(file->elf);
+    if (file->machine == SW_MACHINE_NONE)
         return SW_E_UNSUPPORTED;
     status = sw_elf_section(file->elf, ".eh_frame", &file->cfi.frame);
     if (status == SW_OK)
@@ -62,7 +62,8 @@ static enum sw_status open_pe(struct sw_audit_file *file)
     const enum sw_status status = sw_pe_open(file->bytes, false, &file->pe);
     if (status)
         return status;
-    if (file->pe.machine != SW_MACHINE_X64)
+    file->machine = file->pe.machine;
+    if (file->machine != SW_MACHINE_X64)
         return SW_E_UNSUPPORTED;
     file->table = sw_pe_at(&file->pe, file->pe.pdata_rva, file->pe.pdata_size);
     file->entry_count = file->table.size / ENTRY;

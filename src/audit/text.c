@@ -34,9 +34,6 @@ static const char *const behind_names[] = { /* ORDER sw_audit_behind */
     [SW_AUDIT_BEHIND_NOTHING]  = "start",
 };
 static_assert(sizeof behind_names / sizeof behind_names[0] == SW_AUDIT_BEHIND_COUNT, "ORDER sw_audit_behind");
-
-static const char *const register_names[SW_X64_COUNT] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8",
-                                                          "r9", "r10", "r11", "r12", "r13", "r14", "r15", "ra" };
 /* clang-format on */
 
 struct text {
@@ -73,9 +70,14 @@ static void put_place(struct text *t, const char *base, int64_t off, bool in_mem
     put(t, in_memory ? "]" : "");
 }
 
-static void put_location(struct text *t, const struct sw_loc *loc)
+static const char *register_name(enum sw_machine machine, unsigned n)
 {
-    const char *reg = loc->reg < SW_X64_COUNT ? register_names[loc->reg] : "?";
+    return n == sw_regs_pc_number(machine) ? "ra" : sw_regs_name(machine, n);
+}
+
+static void put_location(struct text *t, enum sw_machine machine, const struct sw_loc *loc)
+{
+    const char *reg = register_name(machine, loc->reg);
     switch (loc->kind) {
     case SW_LOC_UNKNOWN:
         put(t, "?");
@@ -97,35 +99,37 @@ static void put_location(struct text *t, const struct sw_loc *loc)
     }
 }
 
-/* The return address right below the CFA goes without saying. */
-static bool is_told(const struct sw_rule *rule, unsigned n)
+/* The return address right below the CFA goes without saying, as does that it is in lr. */
+static bool is_told(enum sw_machine machine, const struct sw_rule *rule, unsigned n)
 {
     const struct sw_loc *loc = &rule->r[n];
-    if (n == SW_X64_RIP)
+    if (n == sw_regs_pc_number(machine) && machine == SW_MACHINE_ARM64)
+        return loc->kind != SW_LOC_REG || loc->reg != SW_ARM64_LR || loc->off != 0;
+    if (n == sw_regs_pc_number(machine))
         return loc->kind != SW_LOC_AT_CFA || loc->off != -8;
-    return (SW_X64_NONVOLATILE >> n & 1) && loc->kind != SW_LOC_SAME;
+    return (sw_regs_nonvolatile(machine) >> n & 1) && loc->kind != SW_LOC_SAME;
 }
 
-const char *sw_audit_text(const struct sw_rule *rule, char *text, size_t size)
+const char *sw_audit_text(enum sw_machine machine, const struct sw_rule *rule, char *text, size_t size)
 {
     struct text t = { text, size };
     if (size == 0)
         return text;
     text[0] = '\0';
-    if (!rule) {
+    if (!rule || (machine != SW_MACHINE_X64 && machine != SW_MACHINE_ARM64)) {
         put(&t, "none");
         return text;
     }
     put(&t, "cfa=");
-    put_location(&t, &rule->cfa);
+    put_location(&t, machine, &rule->cfa);
     put_signed(&t, rule->cfa_add);
-    for (unsigned n = 0; n < SW_X64_COUNT; n++) {
-        if (!is_told(rule, n))
+    for (unsigned n = 0; n < sw_regs_count(machine); n++) {
+        if (!is_told(machine, rule, n))
             continue;
         put(&t, " ");
-        put(&t, register_names[n]);
+        put(&t, register_name(machine, n));
         put(&t, "=");
-        put_location(&t, &rule->r[n]);
+        put_location(&t, machine, &rule->r[n]);
     }
     return text;
 }

@@ -90,8 +90,8 @@ static bool note(void *arg, const struct sw_audit_insn *insn)
     assert_in_range(insn->behind, 0, SW_AUDIT_BEHIND_COUNT - 1);
     assert_in_range(insn->trust, 0, SW_TRUST_COUNT - 1);
     assert_true(insn->length > 0 && insn->length <= 15);
-    assert_true(strlen(sw_audit_text(insn->table, text, sizeof text)) < sizeof text);
-    assert_true(strlen(sw_audit_text(insn->analysis, text, sizeof text)) < sizeof text);
+    assert_true(strlen(sw_audit_text(SW_MACHINE_X64, insn->table, text, sizeof text)) < sizeof text);
+    assert_true(strlen(sw_audit_text(SW_MACHINE_X64, insn->analysis, text, sizeof text)) < sizeof text);
     if (seen->count < sizeof seen->verdicts - 1)
         seen->verdicts[seen->count++] = letters[insn->verdict];
     seen->is_entry = insn->function->is_entry;
@@ -304,7 +304,7 @@ static void names_have_bounds(void **state)
     assert_string_equal(sw_audit_behind_name(SW_AUDIT_BEHIND_INDIRECT), "indirect-jump");
     assert_string_equal(sw_audit_behind_name((enum sw_audit_behind)99), "?");
     char text[4];
-    assert_string_equal(sw_audit_text(NULL, text, sizeof text), "non");
+    assert_string_equal(sw_audit_text(SW_MACHINE_X64, NULL, text, sizeof text), "non");
 }
 
 int main(void)
