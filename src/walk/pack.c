@@ -2,6 +2,7 @@
  * What is kept of a frame: its rule and its code in the form that a line of the cache has, and the rule out of it
  * again. Knows what follows from a pc alone; refuses to know lines (cache.c) and steps (warm.c).
  */
+#include "walk/shapes.h"
 #include "walk/warm.h"
 
 #include "codemap/codemap.h"

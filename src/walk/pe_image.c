@@ -7,6 +7,8 @@
  */
 #include "walk/pe_image.h"
 
+#include "walk/shapes.h"
+
 /* Whether the rule leads to the outermost frame or to a return address with a call in front, and what that calls. */
 static bool is_plausible(const struct sw_question *q, const struct sw_rule *rule, uint64_t *target)
 {

@@ -3,21 +3,19 @@
  * its start, that function says where its return address lies; if what lies there is behind a call of that very
  * function, the caller is certain. So a candidate is confirmed, and where nothing leads forward to a return (code that
  * never returns) the stack is searched for such a call. A word that only looks like a return address confirms nothing.
- * Knows x64 calls; shapes of stubs from prologue-shapes.md.
+ * Refuses to know what calls and stubs look like (shapes.c).
  */
 #include "walk/search.h"
 
 #include "codemap/codemap.h"
 #include "kept.h"
+#include "walk/shapes.h"
 
 #include "base/bytes.h"
-#include "x64/x64.h"
 
 enum {
     MOST_HOPS = 3,
     MOST_FUNCTIONS = 40,
-    STUB_BYTES = 16,
-    NEAR_CALL = 64,
     WINDOW = 131072,
     NEAREST = 4096,
     CHUNK = 256
@@ -25,25 +23,14 @@ enum {
 
 #define FARTHEST (UINT64_C(1) << 24)
 
-static bool decode(const struct sw_question *q, uint64_t at, struct sw_insn *insn)
-{
-    size_t size;
-    const uint8_t *bytes = sw_fetch_code(&q->room->fetch, at, &size);
-    return bytes && sw_x64_decode(bytes, size, at, insn) == SW_OK;
-}
-
-/* Where a call ends up: through the jumps of a PLT entry or an import stub. */
+/* Where a call ends up: through the jumps of PLT entries or import stubs. 0: that cannot be told. */
 static uint64_t final_target(const struct sw_question *q, uint64_t target)
 {
-    for (unsigned hops = 0; hops < MOST_HOPS && target != 0; hops++) {
-        struct sw_insn insn;
-        if (decode(q, target, &insn) && insn.flow == SW_FLOW_NEXT && insn.count == 0 &&
-            !decode(q, target + insn.length, &insn)) /* endbr64 in front */
-            return target;
-        if (insn.flow != SW_FLOW_INDIRECT || !insn.slot)
-            return target;
-        if (!sw_memory_word(&q->walker->memory, insn.slot, &target))
+    uint64_t slot;
+    for (unsigned hops = 0; hops < MOST_HOPS && target != 0 && sw_goes_through(q, target, &slot); hops++) {
+        if (!sw_memory_word(&q->walker->memory, slot, &target))
             return 0;
+        target = sw_code_address(q->walker, target);
     }
     return target;
 }
@@ -83,7 +70,7 @@ bool sw_search_confirm(const struct sw_question *q, const struct sw_code *code, 
 {
     const uint64_t further = final_target(q, function);
     return confirm_by_call(q, code, further) || /* pc may still be in the stub: */
-           (further != function && q->frame->lookup - function < STUB_BYTES && confirm_by_call(q, code, function));
+           (further != function && q->frame->lookup - function < SW_STUB_BYTES && confirm_by_call(q, code, function));
 }
 
 /*
@@ -138,23 +125,14 @@ static bool is_worth_trying(const struct sw_question *q, uint64_t function, stru
     return q->room->left > 0 && is_new(tried, function);
 }
 
-/* Addresses in `lea reg, [rip + x]` in the bytes in front of a return address; those that only look so confirm nothing.
- */
+/* What is loaded near a call; what only looks so confirms nothing. */
 static bool confirm_loaded(const struct sw_question *q, const struct sw_code *code, uint64_t after, struct tried *tried)
 {
-    enum { LEA = 7 };
-    uint8_t bytes[NEAR_CALL];
-    if (after < NEAR_CALL || sw_memory_read(&q->walker->memory, after - NEAR_CALL, bytes, NEAR_CALL) != NEAR_CALL)
-        return false;
-    for (unsigned i = 0; i + LEA <= NEAR_CALL; i++) {
-        const bool is_lea = (bytes[i] & 0xfb) == 0x48 && bytes[i + 1] == 0x8d && (bytes[i + 2] & 0xc7) == 0x05;
-        const uint64_t next = after - NEAR_CALL + i + LEA;
-        if (!is_lea)
-            continue;
-        const uint64_t function = next + (uint64_t)(int64_t)(int32_t)sw_load32(bytes + i + 3);
-        if (is_worth_trying(q, function, tried) && confirm_callback(q, code, function))
+    uint64_t functions[SW_LOADED_MOST];
+    const size_t count = sw_loaded_before(q, after, functions);
+    for (size_t i = 0; i < count; i++)
+        if (is_worth_trying(q, functions[i], tried) && confirm_callback(q, code, functions[i]))
             return true;
-    }
     return false;
 }
 
@@ -191,7 +169,7 @@ static bool search_words(const struct sw_question *q, const struct sw_code *code
     for (uint64_t at = sp; at < sp + window && tried.count < MOST_FUNCTIONS; at += CHUNK) {
         const size_t got = sw_memory_read(&q->walker->memory, at, chunk, CHUNK);
         for (size_t i = 0; i + 8 <= got && i + 8 <= CHUNK; i += 8)
-            if (confirm_word(q, code, sw_load64(chunk + i), &tried, way))
+            if (confirm_word(q, code, sw_code_address(q->walker, sw_load64(chunk + i)), &tried, way))
                 return true;
         if (got != CHUNK)
             return false;
@@ -201,14 +179,14 @@ static bool search_words(const struct sw_question *q, const struct sw_code *code
 
 bool sw_search_stack(const struct sw_question *q, const struct sw_code *code)
 {
-    if (q->walker->machine != SW_MACHINE_X64 || sw_regs_sp(&q->frame->regs) > UINT64_MAX - WINDOW)
+    if (sw_regs_sp(&q->frame->regs) > UINT64_MAX - WINDOW)
         return false;
     return search_words(q, code, BY_CALL, WINDOW) || search_words(q, code, BY_LOADED, WINDOW);
 }
 
 bool sw_search_depth(const struct sw_question *q, const struct sw_code *code)
 {
-    if (q->walker->machine != SW_MACHINE_X64 || sw_regs_sp(&q->frame->regs) > UINT64_MAX - NEAREST)
+    if (sw_regs_sp(&q->frame->regs) > UINT64_MAX - NEAREST)
         return false;
     return search_words(q, code, BY_DEPTH, NEAREST);
 }

@@ -8,6 +8,7 @@
 #include "walk/pe_image.h"
 #include "kept.h"
 #include "walk/search.h"
+#include "walk/shapes.h"
 #include "walk/starts.h"
 
 #include "clr/clr.h"

@@ -1,17 +1,14 @@
 /*
  * Guesses of last resort for code that never returns from pc (it ends in a throw, an abort, a loop) and was called
  * through a pointer, so that neither a return nor a call says where its frame is. Everything found here is a guess, but
- * one that leads to the instruction behind a call. Knows x64: how functions begin, what jumps look like.
+ * one that leads to the instruction behind a call.
  */
 #include "walk/starts.h"
 
 #include "walk/search.h"
+#include "walk/shapes.h"
 
 #include "kept.h"
-
-#include "base/bytes.h"
-
-#include <string.h>
 
 enum { IN_FRONT = 4096, MOST_STARTS = 160, ALIGNMENT = 16, AROUND = 1 << 20, COLD = 1024, MOST_JUMPS = 8 };
 
@@ -22,14 +19,6 @@ enum { IN_FRONT = 4096, MOST_STARTS = 160, ALIGNMENT = 16, AROUND = 1 << 20, COL
 enum { NOTHING = 1, BY_CALL = 2 };
 
 /* ---- starts ---- */
-
-/* Behind a return or a trap, or where functions are aligned to. */
-static bool may_start(const uint8_t *front, uint64_t address)
-{
-    static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-    return address % ALIGNMENT == 0 || front[-1] == 0xc3 || front[-1] == 0xcc ||
-           memcmp(front, endbr64, sizeof endbr64) == 0;
-}
 
 /* What a caller must look like that calls through a pointer: the instruction behind such a call, or a signal's return.
  */
@@ -70,8 +59,8 @@ static uint64_t start_in_front(const struct sw_question *q, const struct sw_code
     unsigned tried = 0;
     if (q->frame->exact && is_start(q, code, place))
         return place;
-    for (uint64_t at = place; got >= IN_FRONT + 4 && at > first && tried < MOST_STARTS && room->left > 0; at--) {
-        if (!may_start(room->bytes + (at - first), at))
+    for (uint64_t at = place; got >= IN_FRONT + 4 && at >= first + 4 && tried < MOST_STARTS && room->left > 0; at--) {
+        if (!sw_may_start(q->walker->machine, room->bytes + (at - first), at))
             continue;
         tried++;
         if (is_start(q, code, at))
@@ -103,19 +92,14 @@ static void note(struct jumps *jumps, uint64_t from, uint64_t to)
     jumps->rows[i] = (struct jump){ from, to };
 }
 
-/* jmp rel32 and jcc rel32 in bytes of code at `address`. */
-static void scan(struct jumps *jumps, const uint8_t *bytes, size_t size, uint64_t address)
+/* Those in bytes of code at `address`. */
+static void scan(struct jumps *jumps, enum sw_machine machine, const uint8_t *bytes, size_t size, uint64_t address)
 {
-    for (size_t i = 1; i + 5 <= size; i++) {
-        const bool is_jump = bytes[i] == 0xe9;
-        const bool is_branch = (bytes[i] & 0xf0) == 0x80 && bytes[i - 1] == 0x0f;
-        if (!is_jump && !is_branch)
-            continue;
-        const uint64_t to = address + i + 5 + (uint64_t)sw_sign_extend(sw_load32(bytes + i + 1), 32);
-        const uint64_t from = address + i - is_branch;
-        if (to - jumps->begin <= jumps->pc - jumps->begin && (from < jumps->begin || from > jumps->pc))
+    uint64_t from, to;
+    for (size_t i = 0; i + 5 <= size; i++)
+        if (sw_jump_at(machine, bytes, i, address + i, &from, &to) && to - jumps->begin <= jumps->pc - jumps->begin &&
+            (from < jumps->begin || from > jumps->pc))
             note(jumps, from, to);
-    }
 }
 
 /* Where the code around pc may be: its image, else what can be read nearby. */
@@ -131,7 +115,7 @@ static void scan_around(const struct sw_question *q, struct jumps *jumps)
     const uint64_t step = sizeof room->bytes - ALIGNMENT; /* jumps across the edges are met in the next piece */
     for (uint64_t at = begin; at < end; at += step) {
         const size_t got = sw_memory_read(&q->walker->memory, at, room->bytes, sizeof room->bytes);
-        scan(jumps, room->bytes, got, at);
+        scan(jumps, q->walker->machine, room->bytes, got, at);
     }
 }
 
@@ -229,8 +213,6 @@ static bool is_as_noted(const struct sw_question *q, const struct sw_code *code,
 bool sw_starts_find(const struct sw_question *q, const struct sw_code *code)
 {
     const uint64_t key = ~q->frame->lookup, noted = sw_kept_function(q->walker->kept, key);
-    if (q->walker->machine != SW_MACHINE_X64)
-        return false;
     if (noted != 0)
         return is_as_noted(q, code, noted);
     uint64_t found = start_in_front(q, code, q->frame->lookup, is_function);

@@ -1,6 +1,6 @@
 /*
- * What every source of rules stands on: what code is at an address, whether a call stands in front of it, and what a
- * rule leads to when it is applied and looked at. Decides nothing about order.
+ * What every source of rules stands on: what code is at an address, and what a rule leads to when it is applied and
+ * looked at. Decides nothing about order.
  */
 #include "walk/step.h"
 
@@ -9,8 +9,6 @@
 
 #include "a64/a64.h"
 #include "x64/x64.h"
-
-enum { LONGEST_CALL = 8, WORD = 4 };
 
 struct sw_reading sw_reading_enter(const struct sw_walker *walker)
 {
@@ -117,7 +115,7 @@ bool sw_function_has_frame(const struct sw_question *q, const struct sw_code *co
 
 /* ---- apply, and what a caller must look like ---- */
 
-static uint64_t without_signature(const struct sw_walker *walker, uint64_t pc)
+uint64_t sw_code_address(const struct sw_walker *walker, uint64_t pc)
 {
     const uint64_t derived = UINT64_C(0xffff000000000000);
     if (walker->machine != SW_MACHINE_ARM64)
@@ -189,7 +187,7 @@ enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule
     const enum sw_status status = sw_rule_apply(rule, regs, &q->walker->memory, caller, NULL, fault);
     if (status)
         return stop_of(status);
-    caller->r[pc] = without_signature(q->walker, caller->r[pc]);
+    caller->r[pc] = sw_code_address(q->walker, caller->r[pc]);
     if (q->walker->replaced.at != 0 && sw_regs_sp(caller) - 8 == q->walker->replaced.at)
         caller->r[pc] = q->walker->replaced.by;
     if (caller->r[pc] == 0 && !is_signal)
@@ -204,46 +202,4 @@ enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule
     /* The last instruction of a function may be a call; the first may be one that faulted. */
     const bool known = is_signal || sw_is_code(q, caller->r[pc] - 1) || sw_is_code(q, caller->r[pc]);
     return known ? SW_STOP_NONE : SW_STOP_BAD_PC;
-}
-
-/* ---- calls in front of return addresses ---- */
-
-static bool arm64_call_before(const struct sw_question *q, uint64_t after, uint64_t *target)
-{
-    size_t size;
-    struct sw_insn insn;
-    const uint8_t *bytes = after >= WORD ? sw_fetch_code(&q->room->fetch, after - WORD, &size) : NULL;
-    if (!bytes || after % WORD != 0 || sw_a64_decode(bytes, size, after - WORD, &insn) != SW_OK)
-        return false;
-    *target = insn.target;
-    return insn.flow == SW_FLOW_CALL;
-}
-
-bool sw_call_before(const struct sw_question *q, uint64_t after, uint64_t *target, uint64_t *slot)
-{
-    /* The page in front may be missing: the shorter forms are asked for alone. */
-    static const uint8_t sizes[] = { LONGEST_CALL, 5, 2 };
-    *target = *slot = 0;
-    if (after < LONGEST_CALL)
-        return false;
-    for (unsigned i = 0; i < sizeof sizes; i++) {
-        size_t size;
-        const uint8_t *bytes = sw_fetch_code(&q->room->fetch, after - sizes[i], &size);
-        if (bytes && size >= sizes[i])
-            return sw_x64_call_before(bytes, sizes[i], after, target, slot);
-    }
-    return false;
-}
-
-bool sw_is_behind_call(const struct sw_question *q, uint64_t after, uint64_t *target)
-{
-    uint64_t slot;
-    *target = 0;
-    if (q->walker->machine == SW_MACHINE_ARM64)
-        return arm64_call_before(q, after, target);
-    if (!sw_call_before(q, after, target, &slot))
-        return false;
-    if (slot && !sw_memory_word(&q->walker->memory, slot, target))
-        *target = 0;
-    return true;
 }

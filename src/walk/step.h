@@ -53,14 +53,7 @@ SW_NODISCARD enum sw_status sw_function_rule(const struct sw_question *q, const 
 bool sw_function_has_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
                            bool (*accept)(const struct sw_question *q, uint64_t pc, uint64_t function));
 
-/*
- * Whether a call instruction ends at an address, as it does in front of every return address.
- *
- * target   Receives what it calls, or 0 when that is not known.
- */
-bool sw_is_behind_call(const struct sw_question *q, uint64_t after, uint64_t *target);
-
-/* The same without reading memory but code: x64. slot: the word that holds the target, which is then 0; else 0. */
-bool sw_call_before(const struct sw_question *q, uint64_t after, uint64_t *target, uint64_t *slot);
+/* A code address as it comes from a register or from memory, without the signature that it may have. */
+uint64_t sw_code_address(const struct sw_walker *walker, uint64_t pc);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "walk/walk.h"
 
+#include "walk/shapes.h"
 #include "walk/sources.h"
 #include "walk/warm.h"
 

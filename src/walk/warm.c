@@ -8,6 +8,7 @@
 #include "walk/warm.h"
 
 #include "walk/quick.h"
+#include "walk/shapes.h"
 
 enum { RSP = SW_X64_RSP, RIP = SW_X64_RIP, MASK = 0xffff };
 
