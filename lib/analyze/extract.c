@@ -121,7 +121,8 @@ static bool return_inside(const struct sw_state *state, enum sw_machine machine,
 {
     struct sw_val address = entry_sp(machine);
     if (machine == SW_MACHINE_ARM64) {
-        /* Where it was saved it may have been lost on a path that was not seen, as is_saved says. */
+        if (sw_val_is_start(state->reg[SW_ARM64_LR], SW_ARM64_LR) && !is_saved(state, machine, SW_ARM64_LR))
+            return put(loc, SW_LOC_REG, SW_ARM64_LR, 0);
         return locate(state, machine, start_of(SW_ARM64_LR), loc);
     }
     const struct sw_val there = sw_state_word(state, machine, address);
