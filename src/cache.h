@@ -15,8 +15,8 @@
  * What is known of a pc.
  *
  * key     The pc, whether it is exact, and the SW_WALK_NO_* flags of the walker, which choose among rules.
- * where   Six bytes, for rbp, rbx, r12 to r15: 0 not saved, otherwise saved 8 * that below the CFA. Above them, by
- *         register number, those that are unchanged.
+ * where   x64: six bytes, for rbp, rbx, r12 to r15: 0 not saved, otherwise saved 8 * that below the CFA. Above them, by
+ *         register number, those that are unchanged. ARM64: walk/pack.h.
  * form    SW_FORM_*: the rest of the rule, and what kind of pc this is.
  * stamp   When it was found: generation of the images << 40 | generation of the code map.
  * place   pc - begin of the code range, and its size << 32; of code without bounds the size is 0.

@@ -92,8 +92,8 @@ struct sw_code_finder {
  * finder        Asked for code that is in neither; may be null.
  * kept          Where analyses of functions are kept between walks; may be null. Of this target alone.
  * cache         Where what was found at a pc is kept between walks; may be null. Of walkers with this code map and these
- *               images alone. x64 only. Code that is replaced must be removed from the code map and added again, or its
- *               image be. The window of `memory` is what makes a walk out of it fast.
+ *               images alone. Code that is replaced must be removed from the code map and added again, or its
+ *               image be. The window of `memory` is what makes a walk out of it fast, on x64.
  * replaced      A return address that the target's runtime has put another in place of (CoreCLR does, to stop a thread when
  *               it returns): `at` is the stack word's address, `by` what belongs there. 0, 0: none. x64.
  * stack_begin   Lowest and one past the highest address of the stack, or 0, 0 when not known. A walk that

@@ -73,7 +73,7 @@ static SW_APART size_t run_ahead(const struct sw_warm *warm, struct ahead *at, u
 static bool can_run(const struct sw_walk *walk, const struct sw_warm *warm, struct ahead *at)
 {
     const struct sw_regs *regs = &walk->frame.regs;
-    if (!(walk->here.form & SW_FORM_EASY) || !sw_regs_has(regs, SW_X64_RBP) ||
+    if (!(walk->here.form & SW_FORM_EASY) || !sw_warm_has_window(warm) || !sw_regs_has(regs, SW_X64_RBP) ||
         sw_regs_sp(regs) - warm->least > warm->span)
         return false;
     const struct sw_line *line = sw_line_of(warm->lines, warm->mask, sw_regs_pc(regs));

@@ -2,8 +2,8 @@
  * What is kept of a frame: its rule and its code in the form that a line of the cache has, and the rule out of it
  * again. Knows what follows from a pc alone; refuses to know lines (cache.c) and steps (warm.c).
  */
+#include "walk/pack.h"
 #include "walk/shapes.h"
-#include "walk/warm.h"
 
 #include "codemap/codemap.h"
 
@@ -13,6 +13,8 @@ enum { RSP = SW_X64_RSP, RIP = SW_X64_RIP, WORD = 8, MASK = 0xffff };
 
 #define BIT(n) (UINT64_C(1) << (n))
 
+/* ---- the rule of an x64 frame ---- */
+
 static struct sw_loc location(const struct sw_walk_here *here, unsigned i)
 {
     const int32_t below = (int32_t)(here->where >> (8 * i) & 0xff);
@@ -21,13 +23,9 @@ static struct sw_loc location(const struct sw_walk_here *here, unsigned i)
     return (struct sw_loc){ (uint8_t)kind, 0, 0, -WORD * below };
 }
 
-void sw_warm_rule(const struct sw_walk_here *here, struct sw_rule *rule)
+static void unpack_x64(const struct sw_walk_here *here, struct sw_rule *rule)
 {
     const uint64_t form = here->form;
-    sw_rule_init(rule, SW_MACHINE_X64, (enum sw_source)(uint8_t)form,
-                 (enum sw_trust)(uint8_t)(form >> SW_FORM_TRUST_SHIFT));
-    if (form & SW_FORM_END)
-        rule->flags = SW_RULE_END;
     rule->cfa = (struct sw_loc){ SW_LOC_REG, form >> SW_FORM_CFA_SHIFT & 15, 0,
                                  (int32_t)((int64_t)form >> SW_FORM_OFFSET_SHIFT) * WORD };
     rule->r[RIP] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -WORD };
@@ -63,7 +61,7 @@ static bool is_listed(unsigned n)
     return n == RSP || n == RIP || memchr(sw_warm_registers, (int)n, sizeof sw_warm_registers) != NULL;
 }
 
-static bool pack_rule(const struct sw_rule *rule, struct sw_cached *to)
+static bool pack_x64(const struct sw_rule *rule, struct sw_cached *to)
 {
     const struct sw_loc pc = rule->r[RIP], sp = rule->r[RSP];
     if (rule->cfa.kind != SW_LOC_REG || rule->cfa.reg >= RIP || !fits_word(rule->cfa.off, INT16_MIN, INT16_MAX) ||
@@ -83,6 +81,20 @@ static bool pack_rule(const struct sw_rule *rule, struct sw_cached *to)
     to->form |= (uint64_t)rule->cfa.reg << SW_FORM_CFA_SHIFT | rule->source |
                 (uint64_t)(uint16_t)(rule->cfa.off / WORD) << SW_FORM_OFFSET_SHIFT;
     return true;
+}
+
+/* ---- all of a line ---- */
+
+void sw_warm_rule(enum sw_machine machine, const struct sw_walk_here *here, struct sw_rule *rule)
+{
+    sw_rule_init(rule, machine, (enum sw_source)(uint8_t)here->form,
+                 (enum sw_trust)(uint8_t)(here->form >> SW_FORM_TRUST_SHIFT));
+    if (here->form & SW_FORM_END)
+        rule->flags = SW_RULE_END;
+    else if (machine == SW_MACHINE_X64)
+        unpack_x64(here, rule);
+    else
+        sw_unpack_arm64(here, rule);
 }
 
 /* What the call in front of the pc calls; and false for a pc that is none to return to. */
@@ -138,7 +150,9 @@ static bool pack(const struct sw_question *q, uint64_t pc, struct sw_cached *to)
     }
     to->form |= SW_FORM_STEPS;
     pack_confirmation(room, to);
-    if (!pack_rule(&room->rule, to) || room->rule.trust <= SW_TRUST_GUESS)
+    const bool fits =
+        q->walker->machine == SW_MACHINE_X64 ? pack_x64(&room->rule, to) : sw_pack_arm64(&room->rule, to);
+    if (!fits || room->rule.trust <= SW_TRUST_GUESS)
         return false;
     if (room->by_call)
         to->form &= ~(SW_FORM_QUICK | (room->only_so ? SW_FORM_EASY : 0));

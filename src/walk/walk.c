@@ -120,7 +120,7 @@ static bool is_cached(const struct sw_walk *walk, const struct sw_question *q, e
     struct sw_walk_room *room = q->room;
     if (walk->here.form == 0)
         return false;
-    sw_warm_rule(&walk->here, &room->rule);
+    sw_warm_rule(walk->walker->machine, &walk->here, &room->rule);
     *stop = room->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_try_rule(q, &room->rule, NULL);
     if (is_clean(*stop))
         return !(walk->here.form & SW_FORM_ONLY_SO);

@@ -32,7 +32,7 @@ static void find_bounds(struct sw_warm *warm, const struct sw_walker *walker)
     const uint64_t end = bounded && walker->stack_end < w->end ? walker->stack_end : w->end;
     warm->least = UINT64_MAX;
     warm->span = 0;
-    if (w->begin >= w->end || least < w->begin || begin > end || end - begin > INT64_MAX)
+    if (walker->machine != SW_MACHINE_X64 || w->begin >= w->end || least < w->begin || begin > end || end - begin > INT64_MAX)
         return;
     warm->least = begin;
     warm->span = end - begin;
@@ -54,8 +54,7 @@ static uint64_t quiet_since(const struct sw_cache_clocks *clocks, unsigned kind)
 void sw_warm_start(struct sw_warm *warm, const struct sw_walker *walker)
 {
     static const _Atomic uint64_t no_changes[SW_CHANGES];
-    warm->cache =
-        walker->machine == SW_MACHINE_X64 && walker->flags < 8 && walker->replaced.at == 0 ? walker->cache : NULL;
+    warm->cache = walker->flags < 8 && walker->replaced.at == 0 ? walker->cache : NULL;
     warm->misses = 0;
     warm->stamp = SW_STAMP_NEVER;
     if (!warm->cache)
@@ -214,7 +213,7 @@ SW_OTHERS_FRAMES enum sw_stop sw_warm_end_at(const struct sw_warm *warm, uint64_
     const uint64_t cfa = (base == RSP ? sp : fp) + sw_quick_words(form) * SW_WORD;
     if (form & SW_FORM_END)
         return SW_STOP_ROOT;
-    if (!(form & SW_FORM_EASY) || cfa - warm->least > warm->span)
+    if (!(form & SW_FORM_EASY) || !sw_warm_has_window(warm) || cfa - warm->least > warm->span)
         return SW_STOP_NONE;
     return sw_quick_word((const uint8_t *)(warm->stack + (uintptr_t)cfa) - SW_WORD) == 0 ? SW_STOP_ROOT_ZERO
                                                                                          : SW_STOP_NONE;
@@ -250,9 +249,10 @@ static SW_APART bool longer_step(struct sw_walk *walk)
     if (walk->here.form == 0 || walk->depth >= walk->most)
         return sw_walk_long_step(walk);
     struct sw_warm *warm = &room_of(walk)->warm;
-    if (confirmed_step(walk, warm))
+    const bool is_near = sw_warm_has_window(warm);
+    if (is_near && confirmed_step(walk, warm))
         return true;
-    if ((walk->here.form & SW_FORM_STEPS) && warm_step(walk, warm)) {
+    if (is_near && (walk->here.form & SW_FORM_STEPS) && warm_step(walk, warm)) {
         walk->depth++;
         return true;
     }

@@ -1,5 +1,6 @@
 /*
- * Frames out of the rule cache (cache.h), and what is put there. x64 only.
+ * Frames out of the rule cache (cache.h), and what is put there. The short ways through it are x64's; on ARM64 a line
+ * says a frame's code and rule.
  */
 #ifndef SW_SRC_WALK_WARM_H
 #define SW_SRC_WALK_WARM_H
@@ -18,6 +19,12 @@ static const uint8_t sw_warm_registers[SW_WARM_REGISTERS] = { SW_X64_RBP, SW_X64
 static inline bool sw_warm_is_far(uint64_t where)
 {
     return (where & UINT64_C(0xe0e0e0e0e0e0)) != 0;
+}
+
+/* Whether frames can be left directly at all: there is a window, and they are x64's. */
+static inline bool sw_warm_has_window(const struct sw_warm *warm)
+{
+    return warm->span != 0;
 }
 
 static inline uint64_t sw_warm_key(const struct sw_warm *warm, const struct sw_frame *frame)
@@ -49,7 +56,7 @@ void sw_warm_look_at_clocks(struct sw_warm *warm);
 bool sw_warm_find(struct sw_walk *walk);
 
 /* The frame's rule, out of here. */
-void sw_warm_rule(const struct sw_walk_here *here, struct sw_rule *rule);
+void sw_warm_rule(enum sw_machine machine, const struct sw_walk_here *here, struct sw_rule *rule);
 
 /* Whether the rule in room->rule, which is here's and led to room->caller, holds; its trust is set. */
 bool sw_warm_confirm(const struct sw_question *q, const struct sw_walk_here *here);

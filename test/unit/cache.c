@@ -319,6 +319,25 @@ static void a_return_address_beyond_the_address_space_is_none(void **state)
 
 /* ---- few lines ---- */
 
+/* The sum of a register and a frame's size may be any number, also the one that bounds are marked with where none are. */
+static void registers_at_the_very_top_are_no_addresses(void **state)
+{
+    struct sw_regs regs = three_framed();
+    (void)state;
+    (void)walk_as_without(&regs, true);
+    for (unsigned least = 0; least <= 16; least++) {
+        static struct sw_scratch scratch;
+        uint64_t pcs[4];
+        struct sw_walk walk;
+        sw_regs_set(&regs, RBP, UINT64_MAX - least);
+        sw_regs_set(&regs, RSP, UINT64_MAX - least);
+        sw_walk_start(&walk, sw_sim_walker(sim), &scratch, &regs, true);
+        assert_true(sw_walk_next(&walk));
+        assert_false(sw_walk_next(&walk));
+        assert_int_equal(sw_walk_addresses(sw_sim_walker(sim), &scratch, &regs, true, pcs, COUNT_OF(pcs), NULL), 1);
+    }
+}
+
 static void caches_of_any_size_give_the_same(void **state)
 {
     const struct sw_regs regs = three_framed();
@@ -472,6 +491,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_interrupted_frame_is_met_as_one_though_it_was_started_from, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_return_address_beyond_the_address_space_is_none, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(registers_at_the_very_top_are_no_addresses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(caches_of_any_size_give_the_same, set_up, tear_down),
         cmocka_unit_test_setup_teardown(wrong_sizes_and_failing_allocations_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_line_in_the_middle_of_being_written_is_a_miss, set_up, tear_down),

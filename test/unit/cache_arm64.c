@@ -1,0 +1,215 @@
+/*
+ * The rule cache on ARM64: rules come out of a line as they went in, or are refused; and walks out of it see what they see
+ * without it, signed return addresses, leaves and freed code included.
+ */
+#include "rows.h"
+#include "warm_twice.h"
+
+#include "walk/pack.h"
+
+#include <snapwalk/sim.h>
+
+#include <string.h>
+
+enum { SP = SW_ARM64_SP, FP = SW_ARM64_FP, LR = SW_ARM64_LR, PC = SW_ARM64_PC, NONE = 0, LOST = 9999 };
+
+/* ---- rules ---- */
+
+/* CFA = reg + off; x19, x28, x29 and the return address by their offsets from the CFA (NONE: unchanged, in lr). */
+static const struct rule_row {
+    const char *name;
+    bool fits;
+    uint8_t reg;
+    int32_t off, x19, x28, fp, pc;
+} rule_rows[] = {
+    { "arm64_leaf", true, SP, 0, NONE, NONE, NONE, NONE },
+    { "arm64_record_at_the_bottom", true, SP, 48, -32, NONE, -48, -40 },
+    { "arm64_record_at_the_top", true, SP, 64, -24, NONE, -16, -8 },
+    { "arm64_by_fp", true, FP, 16, NONE, NONE, -16, -8 },
+    { "arm64_all_saved", true, SP, 96, -80, -8, -96, -88 },
+    { "arm64_thirty_words", true, SP, 512, -16, -248, -24, -32 },
+    { "arm64_record_far_from_the_others", true, FP, 20048, -8, -80, -20048, -20040 },
+    { "arm64_record_above_outgoing_arguments", true, SP, 4000, -8, -16, -3992, -3984 },
+    { "arm64_lost_register", true, SP, 32, LOST, NONE, -32, -24 },
+    { "arm64_negative_cfa", true, FP, -16, NONE, NONE, -16, -8 },
+    { "arm64_only_lr_saved", true, SP, 16, NONE, NONE, NONE, -16 },
+    { "arm64_saves_too_far_apart", false, SP, 2000, -8, -1000, -16, -24 },
+    { "arm64_odd_place", false, SP, 32, -12, NONE, -32, -24 },
+    { "arm64_saved_above_the_cfa", true, SP, 32, 8, NONE, -32, -24 },
+    { "arm64_by_another_register", false, 9, 32, NONE, NONE, -32, -24 },
+    { "arm64_odd_cfa", false, SP, 36, NONE, NONE, -32, -24 },
+    { "arm64_far_cfa", false, SP, 8 * 32768, NONE, NONE, -32, -24 },
+    { "arm64_far_saves", false, SP, 64, -8 * 65537, NONE, -8 * 65538, -8 * 65536 },
+};
+
+static struct sw_loc location(int32_t off)
+{
+    return off == NONE   ? (struct sw_loc){ SW_LOC_SAME, 0, 0, 0 }
+           : off == LOST ? (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 }
+                         : (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, off };
+}
+
+static struct sw_rule rule_of(const struct rule_row *row)
+{
+    struct sw_rule rule;
+    sw_rule_init(&rule, SW_MACHINE_ARM64, SW_SOURCE_CFI, SW_TRUST_EXACT);
+    rule.cfa = (struct sw_loc){ SW_LOC_REG, row->reg, 0, row->off };
+    rule.r[19] = location(row->x19);
+    rule.r[28] = location(row->x28);
+    rule.r[FP] = location(row->fp);
+    rule.r[PC] = row->pc ? location(row->pc) : (struct sw_loc){ SW_LOC_REG, LR, 0, 0 };
+    return rule;
+}
+
+static void rules_come_out_as_they_went_in(void **state)
+{
+    const struct rule_row *row = *state;
+    const struct sw_rule in = rule_of(row);
+    struct sw_cached line = { .form = (uint64_t)SW_TRUST_EXACT << SW_FORM_TRUST_SHIFT };
+    assert_int_equal(sw_pack_arm64(&in, &line), row->fits);
+    if (!row->fits)
+        return;
+    assert_int_equal(line.form & (SW_FORM_QUICK | SW_FORM_EASY | SW_FORM_FRAMED | SW_FORM_END), 0);
+    const struct sw_walk_here here = { .form = line.form, .where = line.where };
+    struct sw_rule out;
+    sw_warm_rule(SW_MACHINE_ARM64, &here, &out);
+    assert_memory_equal(&in.cfa, &out.cfa, sizeof in.cfa);
+    assert_memory_equal(in.r, out.r, sizeof in.r);
+    assert_int_equal(out.source, SW_SOURCE_CFI);
+    assert_int_equal(out.trust, SW_TRUST_EXACT);
+}
+
+static void a_register_that_no_line_has_room_for_is_refused(void **state)
+{
+    struct sw_rule rule = rule_of(&rule_rows[1]);
+    struct sw_cached line = { 0 };
+    (void)state;
+    rule.r[3] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
+    assert_false(sw_pack_arm64(&rule, &line));
+    rule = rule_of(&rule_rows[1]);
+    rule.r[SP].kind = SW_LOC_AT_CFA;
+    assert_false(sw_pack_arm64(&rule, &line));
+    rule = rule_of(&rule_rows[1]);
+    rule.r[PC] = (struct sw_loc){ SW_LOC_REG, 9, 0, 0 };
+    assert_false(sw_pack_arm64(&rule, &line));
+}
+
+/* ---- walks ---- */
+
+enum { A = 0x10000, B = 0x20000, C = 0x30000, STACK = 0x700000 };
+
+/* paciasp; stp x29,x30,[sp,#-32]!; mov x29,sp; str x19,[sp,#16]; bl +0x10000-16; ldr x19,[sp,#16]; ldp; autiasp; ret */
+static const uint32_t framed[] = { 0xd503233f, 0xa9be7bfd, 0x910003fd, 0xf9000bf3, 0x94003ffc,
+                                   0xf9400bf3, 0xa8c27bfd, 0xd50323bf, 0xd65f03c0 };
+/* The same call out of a frame of 48 bytes with the record at its top. */
+static const uint32_t other[] = { 0xd503233f, 0xd100c3ff, 0xa9027bfd, 0x910083fd, 0x94003ffc,
+                                  0xa9427bfd, 0x9100c3ff, 0xd50323bf, 0xd65f03c0 };
+enum { SIZE = sizeof framed, BEHIND_CALL = 20, ENTRY = 0 };
+
+#define SIGNATURE (UINT64_C(0x2b5d) << 48)
+
+static struct sw_sim *sim;
+static struct sw_cache *cache;
+static struct twice with, without;
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (sw_sim_create(NULL, SW_MACHINE_ARM64, &sim) || sw_cache_create(NULL, 64, &cache))
+        return -1;
+    sw_sim_walker(sim)->cache = cache;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sw_sim_destroy(sim);
+    sw_cache_destroy(cache);
+    return 0;
+}
+
+static void put(uint64_t at, const uint32_t *words)
+{
+    const struct sw_range range = { .begin = at, .end = at + SIZE, .id = at, .kind = SW_KIND_JIT };
+    uint8_t bytes[SIZE];
+    for (unsigned i = 0; i < SIZE; i++)
+        bytes[i] = (uint8_t)(words[i / 4] >> 8 * (i % 4));
+    assert_int_equal(sw_sim_bytes(sim, at, bytes, SIZE), SW_OK);
+    assert_int_equal(sw_codemap_add(sw_sim_codemap(sim), &range), SW_OK);
+}
+
+/* C, just entered, called by B, called by A, which returns to 0. Return addresses are signed, in lr, too. */
+static struct sw_regs three_frames(void)
+{
+    const uint64_t words[] = { STACK + 0x20, SIGNATURE | (A + BEHIND_CALL), 0x1919, 0, 0, 0, 0xa19, 0, 0, 0, 0, 0 };
+    struct sw_regs regs = { .machine = SW_MACHINE_ARM64 };
+    assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
+    for (unsigned n = 0; n < SW_ARM64_COUNT; n++)
+        sw_regs_set(&regs, n, 0xbad00000 + n * 0x1001);
+    sw_regs_set(&regs, PC, C + ENTRY);
+    sw_regs_set(&regs, SP, STACK);
+    sw_regs_set(&regs, FP, STACK);
+    sw_regs_set(&regs, LR, SIGNATURE | (B + BEHIND_CALL));
+    return regs;
+}
+
+static uint64_t walk_as_without(const struct sw_regs *regs)
+{
+    struct sw_walker bare = *sw_sim_walker(sim);
+    const uint64_t before = sw_cache_counts(cache).hits;
+    bare.cache = NULL;
+    twice_walk(&bare, regs, true, &without);
+    twice_walk(sw_sim_walker(sim), regs, true, &with);
+    const uint64_t hits = sw_cache_counts(cache).hits - before;
+    twice_same(&without, &with);
+    twice_addresses(sw_sim_walker(sim), regs, true, &without);
+    return hits;
+}
+
+static void a_second_walk_finds_every_frame(void **state)
+{
+    (void)state;
+    put(A, framed);
+    put(B, framed);
+    put(C, framed);
+    const struct sw_regs regs = three_frames();
+    assert_int_equal(walk_as_without(&regs), 0);
+    assert_int_equal(walk_as_without(&regs), 3);
+    assert_int_equal(with.count, 3);
+    assert_int_equal(with.stop, SW_STOP_ROOT_ZERO);
+    assert_int_equal(sw_regs_pc(&with.frames[1].regs), B + BEHIND_CALL);
+    assert_int_equal(sw_regs_pc(&with.frames[2].regs), A + BEHIND_CALL);
+    assert_int_equal(with.frames[2].regs.r[19], 0x1919);
+    assert_int_equal(with.frames[2].trust, SW_TRUST_CONFIRMED);
+    assert_int_equal(walk_twice(sw_sim_walker(sim), &regs, true), 3); /* over a window, too */
+}
+
+static void freed_code_whose_addresses_are_reused_is_seen_anew(void **state)
+{
+    (void)state;
+    put(A, framed);
+    put(B, framed);
+    put(C, framed);
+    const struct sw_regs regs = three_frames();
+    (void)walk_as_without(&regs);
+    assert_int_equal(walk_as_without(&regs), 3);
+    assert_int_equal(sw_codemap_remove(sw_sim_codemap(sim), B), SW_OK);
+    put(B, other); /* its frame is of another size */
+    const uint64_t words[] = { 0, 0, 0, 0, STACK + 0x30, SIGNATURE | (A + BEHIND_CALL), 0, 0, 0 };
+    assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
+    assert_true(walk_as_without(&regs) < 3);
+    assert_int_equal(sw_regs_sp(&with.frames[2].regs), STACK + 0x30);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT_OF(rule_rows) + 3];
+    FILL_ROWS(tests, rule_rows, rules_come_out_as_they_went_in);
+    tests[COUNT_OF(rule_rows)] = (struct CMUnitTest)cmocka_unit_test(a_register_that_no_line_has_room_for_is_refused);
+    tests[COUNT_OF(rule_rows) + 1] =
+        (struct CMUnitTest)cmocka_unit_test_setup_teardown(a_second_walk_finds_every_frame, set_up, tear_down);
+    tests[COUNT_OF(rule_rows) + 2] = (struct CMUnitTest)cmocka_unit_test_setup_teardown(
+        freed_code_whose_addresses_are_reused_is_seen_anew, set_up, tear_down);
+    return _cmocka_run_group_tests("cache_arm64", tests, COUNT_OF(tests), NULL, NULL);
+}
