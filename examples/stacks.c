@@ -1,9 +1,11 @@
 /*
- * Prints the stack of every thread of a process, leaf first: managed and native frames in one order, each with how it
- * was found and how sure that is. Names of JIT code come from the process's perf map, if it writes one.
+ * Prints the stack of every thread of a process or of a core file, leaf first: managed and native frames in one order,
+ * each with how it was found and how sure that is. Names of JIT code come from the perf map of a process that has one.
  *
  *     stacks [--plain] PID
+ *     stacks [--plain] --core FILE [--sysroot DIR]
  *
+ * A core of another machine is walked with that machine's files, in a folder: --sysroot.
  * --plain is for programs: "thread TID NAME", "frame IP SP KIND SOURCE TRUST NAME", "stop REASON".
  */
 #include <inttypes.h>
@@ -11,13 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <snapwalk/core.h>
 #include <snapwalk/perfmap.h>
 #include <snapwalk/process.h>
 
 enum { THREADS_MAX = 4096, NAME_BYTES = 512 };
 
+/* The target is a process or a core: the other is null. */
 struct viewer {
     struct sw_process *process;
+    struct sw_core *core;
     struct sw_images *images;
     struct sw_codemap *codemap;
     struct sw_perfmap *perfmap;
@@ -83,15 +88,30 @@ static void print_frames(const struct viewer *v, struct sw_walk *walk)
     }
 }
 
+static void look_at_process(struct viewer *v, uint64_t tid, struct sw_regs *regs, struct sw_walker *walker, char *name)
+{
+    must(sw_process_regs(v->process, tid, regs), "registers");
+    must(sw_process_walker(v->process, regs, v->codemap, v->images, walker), "stack");
+    must(sw_process_thread_name(v->process, tid, name, NAME_BYTES), "thread name");
+}
+
+/* A core has no names of threads, only the program's. */
+static void look_at_core(struct viewer *v, uint64_t tid, struct sw_regs *regs, struct sw_walker *walker, char *name)
+{
+    struct sw_core_about about;
+    must(sw_core_regs(v->core, tid, regs), "registers");
+    must(sw_core_walker(v->core, tid, regs, v->codemap, v->images, walker), "stack");
+    must(sw_core_describe(v->core, &about), "process");
+    snprintf(name, NAME_BYTES, "%s", about.name);
+}
+
 static void print_thread(struct viewer *v, uint64_t tid)
 {
     struct sw_regs regs;
     struct sw_walker walker;
     struct sw_walk walk;
-    char name[64];
-    must(sw_process_regs(v->process, tid, &regs), "registers");
-    must(sw_process_walker(v->process, &regs, v->codemap, v->images, &walker), "stack");
-    must(sw_process_thread_name(v->process, tid, name, sizeof name), "thread name");
+    char name[NAME_BYTES];
+    (v->core ? look_at_core : look_at_process)(v, tid, &regs, &walker, name);
     printf(v->plain ? "thread %" PRIu64 " %s\n" : "thread %" PRIu64 " \"%s\"\n", tid, name);
     sw_walk_start(&walk, &walker, &v->scratch, &regs, true);
     print_frames(v, &walk);
@@ -115,14 +135,19 @@ static bool runs_coreclr(int pid)
     return found;
 }
 
+static void open_viewer(struct viewer *v, enum sw_perfmap_flavour flavour)
+{
+    must(sw_images_create(NULL, &v->images), "images");
+    must(sw_codemap_create(NULL, &v->codemap), "code map");
+    must(sw_perfmap_create(NULL, flavour, &v->perfmap), "perf map");
+}
+
 /* Stops the process and learns what code it has. A process without a perf map is no failure. */
-static void open_target(struct viewer *v, int pid)
+static void open_process(struct viewer *v, int pid)
 {
     char path[40];
     must(sw_process_open(NULL, pid, &v->process), "process");
-    must(sw_images_create(NULL, &v->images), "images");
-    must(sw_codemap_create(NULL, &v->codemap), "code map");
-    must(sw_perfmap_create(NULL, runs_coreclr(pid) ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN, &v->perfmap), "perf map");
+    open_viewer(v, runs_coreclr(pid) ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN);
     must(sw_process_stop(v->process), "stop");
     must(sw_process_add_images(v->process, v->images), "images");
     snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
@@ -130,22 +155,56 @@ static void open_target(struct viewer *v, int pid)
     must(status == SW_E_OS ? SW_OK : status, path);
 }
 
+/* Files that are not those that the process had are named: without them less is known. */
+static void open_core(struct viewer *v, const char *path, const char *sysroot)
+{
+    const struct sw_core_files files = { .sysroot = sysroot };
+    struct sw_core_file file;
+    must(sw_core_open(NULL, path, &v->core), path);
+    open_viewer(v, SW_PERFMAP_PLAIN);
+    must(sw_core_add_images(v->core, &files, v->images), "images");
+    for (size_t i = 0; sw_core_file(v->core, i, &file); i++)
+        if (file.state < SW_CORE_FILE_UNCHECKED)
+            fprintf(stderr, "stacks: %s: no image: %s\n", file.path, sw_core_file_state_name(file.state));
+}
+
+/* The options in front of the target; false when there is something else than the usage says. */
+static bool read_options(int argc, char **argv, struct viewer *v, int *pid, const char **core, const char **sysroot)
+{
+    int at = 1;
+    v->plain = at < argc && strcmp(argv[at], "--plain") == 0;
+    at += v->plain;
+    if (argc - at == 1)
+        *pid = atoi(argv[at]);
+    if (argc - at == 2 || argc - at == 4)
+        *core = strcmp(argv[at], "--core") == 0 ? argv[at + 1] : NULL;
+    if (*core && argc - at == 4 && strcmp(argv[at + 2], "--sysroot") == 0)
+        *sysroot = argv[at + 3];
+    return *pid > 0 || (*core && (argc - at == 2 || *sysroot));
+}
+
 int main(int argc, char **argv)
 {
-    struct viewer v = { .plain = argc > 1 && strcmp(argv[1], "--plain") == 0 };
-    const int pid = argc == 2 + v.plain ? atoi(argv[argc - 1]) : 0;
+    struct viewer v = { 0 };
     uint64_t tids[THREADS_MAX];
-    if (pid <= 0) {
-        fprintf(stderr, "usage: stacks [--plain] PID\n");
+    const char *core = NULL, *sysroot = NULL;
+    int pid = 0;
+    if (!read_options(argc, argv, &v, &pid, &core, &sysroot)) {
+        fprintf(stderr, "usage: stacks [--plain] PID\n       stacks [--plain] --core FILE [--sysroot DIR]\n");
         return 2;
     }
-    open_target(&v, pid);
-    const size_t count = sw_process_threads(v.process, tids, THREADS_MAX);
+    if (core)
+        open_core(&v, core, sysroot);
+    else
+        open_process(&v, pid);
+    const size_t count =
+        core ? sw_core_threads(v.core, tids, THREADS_MAX) : sw_process_threads(v.process, tids, THREADS_MAX);
     for (size_t i = 0; i < count && i < THREADS_MAX; i++)
         print_thread(&v, tids[i]);
     sw_process_close(v.process);
     sw_perfmap_destroy(v.perfmap);
     sw_codemap_destroy(v.codemap);
     sw_images_destroy(v.images);
+    sw_core_close(v.core);
     return 0;
 }

@@ -128,9 +128,23 @@ static enum sw_status starts_like_pe(const char *path, bool *is_pe)
     return got < 0 ? SW_E_OS : SW_OK;
 }
 
+/* A whole file, or one as it is mapped. */
+static enum sw_status fill_bytes(struct sw_images *images, struct sw_image_entry *entry, struct sw_bytes bytes,
+                                 bool is_mapped)
+{
+    if (bytes.size >= 2 && memcmp(bytes.bytes, "MZ", 2) == 0) {
+        const enum sw_status status = sw_pe_open(bytes, is_mapped, &entry->pe);
+        return status == SW_OK ? sw_images_fill_pe(images, entry) : status;
+    }
+    const enum sw_status status = sw_elf_open_bytes(bytes, &entry->elf);
+    return status == SW_OK ? fill_elf(images, entry, bytes.address) : status;
+}
+
 static enum sw_status fill(struct sw_images *images, struct sw_image_entry *entry, const struct sw_image_file *file)
 {
     bool is_pe = false;
+    if (file->bytes.size)
+        return fill_bytes(images, entry, (struct sw_bytes){ file->bytes.bytes, file->bytes.size, file->address }, false);
     enum sw_status status = starts_like_pe(file->open_path, &is_pe);
     if (status == SW_OK && is_pe)
         return fill_pe(images, entry, file);
@@ -195,16 +209,6 @@ static enum sw_status copy_memory(struct sw_images *images, struct sw_image_entr
     return SW_OK;
 }
 
-static enum sw_status fill_memory(struct sw_images *images, struct sw_image_entry *entry, struct sw_bytes bytes)
-{
-    if (bytes.size >= 2 && memcmp(bytes.bytes, "MZ", 2) == 0) {
-        const enum sw_status status = sw_pe_open(bytes, true, &entry->pe);
-        return status == SW_OK ? sw_images_fill_pe(images, entry) : status;
-    }
-    const enum sw_status status = sw_elf_open_bytes(bytes, &entry->elf);
-    return status == SW_OK ? fill_elf(images, entry, bytes.address) : status;
-}
-
 enum sw_status sw_images_put_memory(struct sw_images *images, const char *name, uint64_t address, uint64_t size,
                                     const struct sw_memory *memory, const void *origin)
 {
@@ -215,7 +219,7 @@ enum sw_status sw_images_put_memory(struct sw_images *images, const char *name, 
     enum sw_status status = copy_memory(images, entry, address, size, memory);
     const struct sw_bytes bytes = { entry->held, size, address };
     if (status == SW_OK)
-        status = fill_memory(images, entry, bytes);
+        status = fill_bytes(images, entry, bytes, true);
     return settle(images, entry, status, NULL);
 }
 

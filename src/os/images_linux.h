@@ -12,6 +12,7 @@
  *
  * open_path   What to open; path: what the image is called.
  * address     ELF: where file offset 0 is mapped; PE: the base address.
+ * bytes       The whole file, borrowed for the life of the image: then nothing is opened. Empty otherwise.
  */
 struct sw_image_file {
     const char *open_path;
@@ -19,6 +20,7 @@ struct sw_image_file {
     uint64_t address;
     const void *origin;
     uint64_t identity;
+    struct sw_bytes bytes;
 };
 
 /* Returns as sw_images_add_file. end: receives the end of the image; may be null. */
