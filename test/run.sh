@@ -88,6 +88,7 @@ done
 run examples 300 test/examples.sh "$build"
 run oracle-a64 300 test/oracle/a64.sh "$build"
 run oracle-cfi 300 test/oracle/cfi.sh "$build"
+run oracle-pe-arm64 300 test/oracle/pe_arm64.sh "$build"
 run oracle-wine 300 test/oracle/pe_wine.sh "$build"
 run hostile 300 test/audit/hostile.sh "$build"
 run system 300 test/system/run.sh "$build"

@@ -1,6 +1,6 @@
 /*
- * A validator of unwind tables: the rule of every instruction of a file by its tables (CFI, UNWIND_INFO) beside what
- * the instructions themselves say. For builds to be checked by those who made them; not for walks.
+ * A validator of unwind tables: the rule of every instruction of a file by its tables (CFI, Windows unwind data) beside
+ * what the instructions themselves say. For builds to be checked by those who made them; not for walks.
  */
 #ifndef SNAPWALK_AUDIT_H
 #define SNAPWALK_AUDIT_H
@@ -104,7 +104,7 @@ struct sw_audit_insn {
  *          SW_E_TRUNCATED, SW_E_MALFORMED, SW_E_UNSUPPORTED (not a file of these kinds). Bad bytes inside of tables or
  *          code are verdicts.
  * Memory   Allocates 24 bytes an entry and some 150 KiB, gives all back. Threads  Any. Signals  Not safe.
- * Source   DWARF 5 section 6.4; "x64 exception handling", Microsoft Learn; Intel SDM vol. 2.
+ * Source   DWARF 5 section 6.4; "x64 exception handling", "ARM64 exception handling", Microsoft Learn; Intel SDM vol. 2.
  */
 SW_NODISCARD enum sw_status sw_audit_file(const void *bytes, size_t size, const struct sw_alloc *alloc, uint32_t flags,
                                           bool (*sink)(void *arg, const struct sw_audit_insn *insn), void *arg);

@@ -43,11 +43,11 @@ struct sw_clr_image {
  * Reads the headers and makes the index; gives it back. A composite image (NAME.r2r.dll) has ranges and unwind data but
  * no names.
  *
- * pe       Copied; its bytes are borrowed until the image is closed. The functions below expect an x64 image.
+ * pe       Copied; its bytes are borrowed until the image is closed.
  * alloc    Not null here: lib/ has no allocator of its own. Copied.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (a PE file without ReadyToRun code); SW_E_MALFORMED;
- *          SW_E_UNSUPPORTED (another major version than 16, component of a composite image, not x64);
+ *          SW_E_UNSUPPORTED (another major version than 16, component of a composite image);
  *          SW_E_NO_MEMORY. Nothing needs closing unless SW_OK.
  * Memory   8 bytes a method; while it works, 4 bytes a runtime function more. Threads  Any. Signals  Not safe.
  * Source   win-x64-unwind.md sections 7 and 8; the .NET runtime's ReadyToRun format document; ECMA-335 II.24.
@@ -60,7 +60,7 @@ void sw_clr_image_close(struct sw_clr_image *image);
  * The method around an address: range of its runtime function (the body, one funclet or one cold part, as flags tell),
  * kind NGEN, id = the address of the method's entry.
  *
- * Returns  SW_OK; SW_E_NO_RULE (not inside any runtime function).
+ * Returns  SW_OK; SW_E_NO_RULE (not inside any runtime function); as sw_pe_find.
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  */
 SW_NODISCARD enum sw_status sw_clr_image_method(const struct sw_clr_image *image, uint64_t address,
@@ -74,7 +74,7 @@ bool sw_clr_image_dispatches(const struct sw_clr_image *image, uint32_t token);
  *
  * exact    As in sw_pe_x64_rule: the address is an instruction being executed, not a return address - 1.
  *
- * Returns  As sw_pe_x64_rule; SW_E_NO_RULE (not inside any runtime function).
+ * Returns  As sw_pe_image_rule; SW_E_NO_RULE (not inside any runtime function).
  * Memory   Allocates nothing; under 1.5 KiB of stack. Threads  Any. Signals  Safe.
  */
 SW_NODISCARD enum sw_status sw_clr_image_rule(const struct sw_clr_image *image, uint64_t address, bool exact,
@@ -100,6 +100,7 @@ struct sw_clr_jit_code {
 /*
  * The rule at an address inside JIT code, from the header in front of the method, when that validates.
  *
+ * machine  The target's.
  * memory   The target's: header, unwind info and the code at pc are read through it.
  * begin, end  The range that the JIT reported (perf map, profiler event): begin is the method's entry.
  * exact    As in sw_pe_x64_rule.
@@ -107,12 +108,14 @@ struct sw_clr_jit_code {
  *
  * Returns  SW_OK (source CLR_HEADER, trust EXACT); SW_E_NO_RULE (no valid header, or pc in none of its functions);
  *          SW_E_UNREADABLE.
- * Memory   Allocates nothing; under 1.5 KiB of stack; about 20 reads at most. Threads  Any. Signals  Safe when
- *          memory->read is.
- * Source   win-x64-unwind.md section 9: a private layout, validated before use.
+ * Memory   Allocates nothing; under 1.5 KiB of stack; about 20 reads at most, on ARM64 one more for each function
+ *          of the header (64 at most). Threads  Any. Signals  Safe when memory->read is.
+ * Source   win-x64-unwind.md section 9: a private layout, validated before use. ARM64: win-arm64-unwind.md section 7;
+ *          its layout is dotnet/runtime's, not seen in a process.
  */
-SW_NODISCARD enum sw_status sw_clr_jit_rule(const struct sw_memory *memory, uint64_t begin, uint64_t end, uint64_t pc,
-                                            bool exact, struct sw_rule *rule, struct sw_clr_jit_code *code);
+SW_NODISCARD enum sw_status sw_clr_jit_rule(enum sw_machine machine, const struct sw_memory *memory, uint64_t begin,
+                                            uint64_t end, uint64_t pc, bool exact, struct sw_rule *rule,
+                                            struct sw_clr_jit_code *code);
 
 /*
  * How far the JIT code goes that begins at an address, by its header.
@@ -123,7 +126,7 @@ SW_NODISCARD enum sw_status sw_clr_jit_rule(const struct sw_memory *memory, uint
  * Returns  SW_OK; SW_E_NO_RULE (no valid header); SW_E_UNREADABLE.
  * Memory, Threads, Signals  As sw_clr_jit_rule.
  */
-SW_NODISCARD enum sw_status sw_clr_jit_extent(const struct sw_memory *memory, uint64_t begin, uint64_t limit,
-                                              uint64_t *end, uint64_t *function);
+SW_NODISCARD enum sw_status sw_clr_jit_extent(enum sw_machine machine, const struct sw_memory *memory, uint64_t begin,
+                                              uint64_t limit, uint64_t *end, uint64_t *function);
 
 #endif

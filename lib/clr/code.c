@@ -161,12 +161,13 @@ static bool is_dynamic(const struct look *l, uint64_t method)
 bool sw_clr_find_code(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t address,
                       struct sw_range *range)
 {
+    const enum sw_machine machine = SW_MACHINE_X64; /* a layout of another one is refused where it is read */
     const struct look l = { layout, memory };
     struct heap heap;
     uint64_t begin, end, method, header;
     if (!find_heap(&l, address, &heap) || !find_begin(&l, &heap, address, &begin) || begin < heap.begin ||
         begin > address || !sw_memory_word(memory, begin - 8, &header) || header <= STUB_LAST ||
-        sw_clr_jit_extent(memory, begin, heap.end, &end, &method) != SW_OK || address >= end)
+        sw_clr_jit_extent(machine, memory, begin, heap.end, &end, &method) != SW_OK || address >= end)
         return false;
     *range = (struct sw_range){ .begin = begin,
                                 .end = end,

@@ -18,15 +18,19 @@ enum {
     SECTION_OWNER = 116,
     SECTION_COLD = 120,
     SECTION_SIZE = 12,
-    FUNCTION_SIZE = 12,
     COMPONENT_SIZE = 16,
     CLI_HEADER_SIZE = 72,
     HEADER_SIZE = 16,
-    CORE_HEADER_SIZE = 8,
-    HANDLERS = 3 /* flags of UNWIND_INFO: a personality follows the codes */
+    CORE_HEADER_SIZE = 8
 };
 
 static const uint32_t no_method = UINT32_MAX;
+
+/* Entry number `index` of section 102. */
+static const uint8_t *entry_at(const struct sw_clr_image *image, uint64_t index)
+{
+    return image->functions.bytes + sw_pe_entry_size(image->pe.machine) * index;
+}
 
 /* The sections that a header lists: u32 type, rva, size each. */
 struct sections {
@@ -181,7 +185,7 @@ static enum sw_status keep_marked(struct sw_clr_image *image, const struct marks
 static enum sw_status make_index(struct sw_clr_image *image, const struct sections *sections)
 {
     bool broken = false;
-    struct marks marks = { { 0 }, NULL, (uint32_t)(image->functions.size / FUNCTION_SIZE) };
+    struct marks marks = { { 0 }, NULL, (uint32_t)(image->functions.size / sw_pe_entry_size(image->pe.machine)) };
     if (marks.count == 0)
         return SW_OK;
     const size_t size = marks.count * sizeof *marks.tokens;
@@ -228,8 +232,6 @@ enum sw_status sw_clr_image_open(const struct sw_pe *pe, const struct sw_alloc *
     memset(image, 0, sizeof *image);
     image->pe = *pe;
     image->alloc = *alloc;
-    if (pe->machine != SW_MACHINE_X64)
-        return SW_E_UNSUPPORTED;
     enum sw_status status = find_header(pe, &header, &image->metadata);
     if (status == SW_OK)
         status = read_header(pe, header, &sections);
@@ -262,7 +264,7 @@ static enum sw_status find_function(const struct sw_clr_image *image, uint64_t a
     const uint64_t rva = address - image->pe.bytes.address;
     if (address < image->pe.bytes.address || rva > UINT32_MAX)
         return SW_E_NO_RULE;
-    return sw_pe_find(image->functions, (uint32_t)rva, function, index);
+    return sw_pe_find(&image->pe, image->functions, (uint32_t)rva, function, index);
 }
 
 /* Section 120: pairs {cold, hot}, ascending. A cold part's funclets follow it. */
@@ -304,20 +306,22 @@ bool sw_clr_image_dispatches(const struct sw_clr_image *image, uint32_t token)
     return false;
 }
 
-/* What follows the unwind codes of a runtime function: the RVA of its personality. 0: there is none. */
+/* The RVA of a runtime function's personality. 0: there is none. */
 static uint32_t personality_of(const struct sw_clr_image *image, uint32_t index)
 {
-    const uint32_t rva = sw_load32(image->functions.bytes + FUNCTION_SIZE * (uint64_t)index + 8);
-    const struct sw_bytes head = sw_pe_at(&image->pe, rva, 4);
-    if (!head.size || (head.bytes[0] >> 3 & HANDLERS) == 0)
+    const enum sw_machine machine = image->pe.machine;
+    const struct sw_pe_reader reader = sw_pe_reader_of(&image->pe);
+    struct sw_pe_function function;
+    uint32_t handler;
+    if (sw_pe_entry(machine, &reader, entry_at(image, index), &function) ||
+        sw_pe_handler(machine, &reader, &function, &handler))
         return 0;
-    const struct sw_bytes handler = sw_pe_at(&image->pe, rva + 4 + 2 * ((head.bytes[2] + 1u) & ~1u), 4);
-    return handler.size ? sw_load32(handler.bytes) : 0;
+    return handler;
 }
 
 /*
- * What a runtime function is to its method. Filters have a personality of their own (seen in .NET 10). A cold part is no
- * funclet, unless it comes behind the cold part of its method.
+ * What a runtime function is to its method. Filters have a personality of their own (seen in .NET 10). A cold part is
+ * no funclet, unless it comes behind the cold part of its method.
  */
 static uint16_t part_flags(const struct sw_clr_image *image, const struct sw_clr_method *method, uint32_t index)
 {
@@ -338,11 +342,10 @@ enum sw_status sw_clr_image_method(const struct sw_clr_image *image, uint64_t ad
     if (status)
         return status;
     const struct sw_clr_method *method = method_of(image, index);
-    const uint64_t entry = FUNCTION_SIZE * (uint64_t)(method ? method->function : index);
     memset(range, 0, sizeof *range);
     range->begin = base + function.begin;
     range->end = base + function.end;
-    range->id = base + sw_load32(image->functions.bytes + entry);
+    range->id = base + sw_load32(entry_at(image, method ? method->function : index));
     range->kind = SW_KIND_NGEN;
     if (method && sw_clr_image_dispatches(image, method->token))
         range->flags = SW_RANGE_EH_DISPATCH;
@@ -350,25 +353,9 @@ enum sw_status sw_clr_image_method(const struct sw_clr_image *image, uint64_t ad
     return SW_OK;
 }
 
-/* A reader does not change what it reads, but its argument has no const: this is where it goes. */
-static struct sw_pe_reader reader_of(const struct sw_pe *pe)
-{
-    union {
-        const struct sw_pe *from;
-        void *to;
-    } arg = { pe };
-    return (struct sw_pe_reader){ sw_pe_get, sw_pe_find_entry, arg.to };
-}
-
 enum sw_status sw_clr_image_rule(const struct sw_clr_image *image, uint64_t address, bool exact, struct sw_rule *rule)
 {
-    struct sw_pe_function function;
-    const struct sw_pe_reader reader = reader_of(&image->pe);
-    enum sw_status status = find_function(image, address, &function, NULL);
-    if (status)
-        return status;
-    return sw_pe_x64_rule(&reader, &function, (uint32_t)(address - image->pe.bytes.address), exact,
-                          image->pe.linux_code ? SW_X64_NONVOLATILE : SW_PE_WINDOWS_NONVOLATILE, rule);
+    return sw_pe_image_rule(&image->pe, image->functions, address, exact, rule);
 }
 
 enum sw_status sw_clr_image_name(const struct sw_clr_image *image, uint64_t address, char *name, size_t size)

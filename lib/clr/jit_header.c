@@ -2,13 +2,16 @@
  * The header that CoreCLR keeps for each piece of its JIT code → rule. It is the only description of funclets and of
  * code that was entered in the middle of a running method (OSR). The layout is private to the runtime, so nothing of it
  * is believed before all of it fits together; where it does not, the answer is SW_E_NO_RULE and analysis takes over.
- * Follows win-x64-unwind.md section 9 (seen in .NET 10).
+ * Follows win-x64-unwind.md section 9 (seen in .NET 10); ARM64: win-arm64-unwind.md section 7 and dotnet/runtime's
+ * vm/codeman.h, vm/jitinterface.cpp, vm/arm64/cgencpu.h (not seen in a process).
  *
  *   method start - 8   → header: +8 EH clauses, +24 MethodDesc, +32 u32 n, +36 n RUNTIME_FUNCTIONs (the method, then
- * its funclets) EH clauses         u64 count in front, 8 bytes, then 32 bytes each: u32 flags (1: filter), try begin,
- * try end, handler begin, handler end, and at +24 the filter's begin: offsets from the method's start code heap base =
- * method start - first entry's begin; what RVAs count from. It is 64 KiB aligned, but for the heaps of dynamic methods,
- * which begin 16 bytes later (seen in .NET 10). RVA 0 holds the personality, mov rax,imm64; jmp rax, in both.
+ *                      its funclets)
+ *   EH clauses         u64 count in front, 8 bytes, then 32 bytes each: u32 flags (1: filter), try begin, try end,
+ *                      handler begin, handler end, and at +24 the filter's begin: offsets from the method's start
+ *   code heap base     = method start - first entry's begin; what RVAs count from. It is 64 KiB aligned, but for the
+ *                      heaps of dynamic methods, which begin 16 bytes later (seen in .NET 10). RVA 0 holds the
+ *                      personality in both, a jump to an address in its own bytes; unwind data is never packed.
  */
 #include "clr/clr.h"
 
@@ -17,15 +20,30 @@
 enum {
     FUNCTIONS_MAX = 64,
     BATCH = 8,
-    FUNCTION_SIZE = 12,
+    FUNCTION_SIZE_MAX = 12,
     HEAP_ALIGNMENT = 65536,
     CLAUSES_MAX = 4096,
     CLAUSE_SIZE = 32,
-    CLAUSE_FILTER = 1,
-    VERSION_1_WITH_HANDLER = 0x19 /* version 1, flags 3 */
+    CLAUSE_FILTER = 1
+};
+
+/*
+ * What the JIT's code manager writes: unwind data has a handler, at RVA 0; what is there begins, and goes on at
+ * jump_at. x64: UNWIND_INFO version 1, flags 3; mov rax, imm64; jmp rax. ARM64: a record of version 0 with X set;
+ * ldr x16, [pc, #8]; br x16.
+ */
+struct form {
+    uint32_t head_mask, head;
+    uint8_t load_size, load[4];
+    uint8_t jump_at, jump_size, jump[4];
+};
+static const struct form forms[] = {
+    [SW_MACHINE_X64] = { 0xff, 0x19, 2, { 0x48, 0xb8 }, 10, 2, { 0xff, 0xe0 } },
+    [SW_MACHINE_ARM64] = { 0x1c0000, 0x100000, 4, { 0x50, 0, 0, 0x58 }, 4, 4, { 0, 0x02, 0x1f, 0xd6 } },
 };
 
 struct header {
+    enum sw_machine machine;
     const struct sw_memory *memory;
     uint64_t begin;
     uint64_t end;
@@ -52,9 +70,16 @@ static bool read_header(struct header *h)
     return true;
 }
 
-static struct sw_pe_function entry_of(const uint8_t *from)
+static size_t get(void *arg, uint32_t rva, void *to, size_t size)
 {
-    return (struct sw_pe_function){ sw_load32(from), sw_load32(from + 4), sw_load32(from + 8) };
+    const struct header *h = arg;
+    const uint64_t at = h->base + rva;
+    return at < h->base ? 0 : sw_memory_read(h->memory, at, to, size);
+}
+
+static struct sw_pe_reader reader_of(struct header *h)
+{
+    return (struct sw_pe_reader){ get, NULL, h };
 }
 
 /* Functions lie one behind the other inside the range, and their unwind data behind all of it. */
@@ -72,16 +97,21 @@ static bool entry_fits(const struct header *h, struct sw_pe_function entry, uint
  */
 static enum sw_status scan_entries(struct header *h, uint32_t rva, struct sw_pe_function *found)
 {
-    uint8_t batch[BATCH * FUNCTION_SIZE];
+    uint8_t batch[BATCH * FUNCTION_SIZE_MAX];
+    const struct sw_pe_reader reader = reader_of(h);
+    const uint32_t entry_size = sw_pe_entry_size(h->machine);
     uint32_t previous_end = (uint32_t)(h->begin - h->base);
     found->end = 0;
     for (uint32_t i = 0; i < h->count; i++) {
         const uint32_t in_batch = i % BATCH;
         const uint32_t left = h->count - i < BATCH ? h->count - i : BATCH;
-        const size_t size = (size_t)left * FUNCTION_SIZE;
-        if (in_batch == 0 && sw_memory_read(h->memory, h->table + i * UINT64_C(12), batch, size) != size)
+        const size_t size = (size_t)left * entry_size;
+        struct sw_pe_function entry;
+        if (in_batch == 0 && sw_memory_read(h->memory, h->table + (uint64_t)i * entry_size, batch, size) != size)
             return SW_E_UNREADABLE;
-        const struct sw_pe_function entry = entry_of(batch + in_batch * FUNCTION_SIZE);
+        const enum sw_status status = sw_pe_entry(h->machine, &reader, batch + in_batch * entry_size, &entry);
+        if (status)
+            return status == SW_E_TRUNCATED ? SW_E_UNREADABLE : SW_E_NO_RULE;
         if (!entry_fits(h, entry, previous_end))
             return SW_E_NO_RULE;
         previous_end = entry.end;
@@ -92,51 +122,47 @@ static enum sw_status scan_entries(struct header *h, uint32_t rva, struct sw_pe_
     return found->end ? SW_OK : SW_E_NO_RULE;
 }
 
-/* UNWIND_INFO of the form that the JIT's code manager writes: version 1, both handler flags, personality at RVA 0. */
-static enum sw_status check_info(const struct header *h, struct sw_pe_function function)
+static enum sw_status check_info(struct header *h, struct sw_pe_function function)
 {
+    const struct form *form = &forms[h->machine];
+    const struct sw_pe_reader reader = reader_of(h);
     uint8_t head[4];
-    uint8_t handler[4];
-    const uint64_t at = h->base + function.unwind;
-    if (sw_memory_read(h->memory, at, head, sizeof head) != sizeof head)
+    uint32_t handler;
+    if (get(h, function.unwind, head, sizeof head) != sizeof head)
         return SW_E_UNREADABLE;
-    if (head[0] != VERSION_1_WITH_HANDLER)
+    if ((sw_load32(head) & form->head_mask) != form->head)
         return SW_E_NO_RULE;
-    if (sw_memory_read(h->memory, at + 4 + 2 * ((head[2] + 1u) & ~1u), handler, sizeof handler) != sizeof handler)
-        return SW_E_UNREADABLE;
-    return sw_load32(handler) == 0 ? SW_OK : SW_E_NO_RULE;
+    const enum sw_status status = sw_pe_handler(h->machine, &reader, &function, &handler);
+    if (status)
+        return status == SW_E_TRUNCATED ? SW_E_UNREADABLE : SW_E_NO_RULE;
+    return handler == 0 ? SW_OK : SW_E_NO_RULE;
 }
 
 static bool is_heap(const struct header *h)
 {
+    const struct form *form = &forms[h->machine];
     uint8_t bytes[12];
     if (h->base % HEAP_ALIGNMENT == 0)
         return true;
-    return sw_memory_read(h->memory, h->base, bytes, sizeof bytes) == sizeof bytes && bytes[0] == 0x48 &&
-           bytes[1] == 0xb8 && bytes[10] == 0xff && bytes[11] == 0xe0;
+    return sw_memory_read(h->memory, h->base, bytes, sizeof bytes) == sizeof bytes &&
+           memcmp(bytes, form->load, form->load_size) == 0 &&
+           memcmp(bytes + form->jump_at, form->jump, form->jump_size) == 0;
 }
 
 static enum sw_status open_header(struct header *h)
 {
-    uint8_t first[FUNCTION_SIZE];
+    uint8_t first[4];
     if (h->end <= h->begin || !read_header(h))
         return h->end <= h->begin ? SW_E_NO_RULE : SW_E_UNREADABLE;
     if (h->count == 0 || h->count > FUNCTIONS_MAX || h->method == 0 || h->method % 8)
         return SW_E_NO_RULE;
     if (sw_memory_read(h->memory, h->table, first, sizeof first) != sizeof first)
         return SW_E_UNREADABLE;
-    const uint32_t offset = entry_of(first).begin;
+    const uint32_t offset = sw_load32(first);
     h->base = h->begin - offset;
     if (offset > h->begin || h->end - h->base > UINT32_MAX || !is_heap(h))
         return SW_E_NO_RULE;
     return SW_OK;
-}
-
-static size_t get(void *arg, uint32_t rva, void *to, size_t size)
-{
-    const struct header *h = arg;
-    const uint64_t at = h->base + rva;
-    return at < h->base ? 0 : sw_memory_read(h->memory, at, to, size);
 }
 
 /* Whether a filter begins there: some clause says so. What cannot be read says nothing. */
@@ -158,12 +184,12 @@ static bool is_filter(const struct header *h, uint64_t begin)
     return false;
 }
 
-enum sw_status sw_clr_jit_rule(const struct sw_memory *memory, uint64_t begin, uint64_t end, uint64_t pc, bool exact,
-                               struct sw_rule *rule, struct sw_clr_jit_code *code)
+enum sw_status sw_clr_jit_rule(enum sw_machine machine, const struct sw_memory *memory, uint64_t begin, uint64_t end,
+                               uint64_t pc, bool exact, struct sw_rule *rule, struct sw_clr_jit_code *code)
 {
-    struct header h = { .memory = memory, .begin = begin, .end = end };
+    struct header h = { .machine = machine, .memory = memory, .begin = begin, .end = end };
     struct sw_pe_function entry = { 0, 0, 0 };
-    const struct sw_pe_reader reader = { get, NULL, &h };
+    const struct sw_pe_reader reader = reader_of(&h);
     if (pc < begin || pc >= end)
         return SW_E_NO_RULE;
     enum sw_status status = open_header(&h);
@@ -173,7 +199,7 @@ enum sw_status sw_clr_jit_rule(const struct sw_memory *memory, uint64_t begin, u
         status = check_info(&h, entry);
     if (status)
         return status;
-    status = sw_pe_x64_rule(&reader, &entry, (uint32_t)(pc - h.base), exact, SW_X64_NONVOLATILE, rule);
+    status = sw_pe_rule(machine, true, &reader, &entry, (uint32_t)(pc - h.base), exact, rule);
     if (status)
         return status == SW_E_TRUNCATED ? SW_E_UNREADABLE : SW_E_NO_RULE;
     rule->source = SW_SOURCE_CLR_HEADER;
@@ -186,10 +212,10 @@ enum sw_status sw_clr_jit_rule(const struct sw_memory *memory, uint64_t begin, u
     return SW_OK;
 }
 
-enum sw_status sw_clr_jit_extent(const struct sw_memory *memory, uint64_t begin, uint64_t limit, uint64_t *end,
-                                 uint64_t *function)
+enum sw_status sw_clr_jit_extent(enum sw_machine machine, const struct sw_memory *memory, uint64_t begin,
+                                 uint64_t limit, uint64_t *end, uint64_t *function)
 {
-    struct header h = { .memory = memory, .begin = begin, .end = limit };
+    struct header h = { .machine = machine, .memory = memory, .begin = begin, .end = limit };
     struct sw_pe_function first = { 0, 0, 0 };
     enum sw_status status = open_header(&h);
     if (status == SW_OK)

@@ -66,7 +66,7 @@ bool sw_clr_array_count(struct sw_bytes array, uint32_t *count)
     if (!sw_clr_varint(array, &at, &header))
         return false;
     *count = header >> 2;
-    return true;
+    return *count <= 16 * (array.size - at); /* a block of 16 has an offset of a byte at least */
 }
 
 /*

@@ -32,7 +32,7 @@ static bool open_exports(const struct sw_pe *pe, struct exports *exports)
 static uint32_t lowest_begin(const struct sw_pe *pe, struct sw_bytes table, uint32_t rva)
 {
     struct sw_pe_function function;
-    if (sw_pe_find(table, rva, &function, NULL) == SW_OK)
+    if (sw_pe_find(pe, table, rva, &function, NULL) == SW_OK)
         return function.begin;
     return sw_pe_is_code(pe, rva) && rva >= LONGEST_THUNK ? rva - LONGEST_THUNK + 1 : rva;
 }

@@ -1,5 +1,5 @@
 /*
- * PE32+ images: headers, sections, the exception directory, exports. Knows where bytes of an RVA are, in a file and in
+ * PE32+ images: headers, sections, exports. Knows where bytes of an RVA are, in a file and in
  * a mapped image; refuses to know relocations, imports and what the sections mean. Follows the Microsoft PE/COFF
  * specification; the Linux machine codes are those of win-x64-unwind.md section 7.
  */
@@ -15,8 +15,7 @@ enum {
     DIRECTORY_EXCEPTION = 3,
     DIRECTORY_CLI = 14,
     SECTION_HEADER = 40,
-    SECTIONS_MAX = 96, /* the Windows loader's own limit */
-    FUNCTION_SIZE = 12
+    SECTIONS_MAX = 96 /* the Windows loader's own limit */
 };
 
 static const struct {
@@ -137,49 +136,6 @@ struct sw_bytes sw_pe_at(const struct sw_pe *pe, uint32_t rva, uint32_t size)
 {
     const struct sw_bytes rest = sw_pe_rest(pe, rva);
     return rest.size ? sw_bytes_part(rest, 0, size) : (struct sw_bytes){ 0 };
-}
-
-size_t sw_pe_get(void *pe, uint32_t rva, void *to, size_t size)
-{
-    const struct sw_bytes rest = sw_pe_rest(pe, rva);
-    const size_t copied = rest.size < size ? (size_t)rest.size : size;
-    if (copied)
-        memcpy(to, rest.bytes, copied);
-    return copied;
-}
-
-static struct sw_pe_function function_at(struct sw_bytes table, uint64_t index)
-{
-    const uint8_t *entry = table.bytes + FUNCTION_SIZE * index;
-    return (struct sw_pe_function){ sw_load32(entry), sw_load32(entry + 4), sw_load32(entry + 8) };
-}
-
-enum sw_status sw_pe_find(struct sw_bytes table, uint32_t rva, struct sw_pe_function *function, uint32_t *index)
-{
-    uint64_t low = 0;
-    uint64_t high = table.size / FUNCTION_SIZE;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        const struct sw_pe_function here = function_at(table, middle);
-        if (rva < here.begin) {
-            high = middle;
-        } else if (rva >= here.end) {
-            low = middle + 1;
-        } else {
-            if (function)
-                *function = here;
-            if (index)
-                *index = (uint32_t)middle;
-            return SW_OK;
-        }
-    }
-    return SW_E_NO_RULE;
-}
-
-bool sw_pe_find_entry(void *pe, uint32_t rva, struct sw_pe_function *function)
-{
-    const struct sw_pe *image = pe;
-    return sw_pe_find(sw_pe_at(image, image->pdata_rva, image->pdata_size), rva, function, NULL) == SW_OK;
 }
 
 static bool same_name(const struct sw_pe *pe, uint32_t rva, const char *name)

@@ -1,5 +1,6 @@
 /*
- * PE images, and Windows x64 UNWIND_INFO → rule. Knows the formats; knows nothing of .NET (clr/ does).
+ * PE images, and Windows unwind data (UNWIND_INFO of x64, .pdata and .xdata of ARM64) → rule. Knows the formats; knows
+ * nothing of .NET (clr/ does).
  */
 #ifndef SW_PE_PE_H
 #define SW_PE_PE_H
@@ -62,20 +63,18 @@ SW_NODISCARD enum sw_status sw_pe_export(const struct sw_pe *pe, const char *nam
 SW_NODISCARD enum sw_status sw_pe_export_around(const struct sw_pe *pe, struct sw_bytes table, uint32_t rva, char *name,
                                                 size_t size, uint32_t *begin);
 
-/* One RUNTIME_FUNCTION (x64), RVAs. */
+/*
+ * One RUNTIME_FUNCTION, RVAs. ARM64: the end is not in the entry but in what it refers to; unwind is the entry's second
+ * word, packed unwind data or the RVA of a record.
+ */
 struct sw_pe_function {
     uint32_t begin;
     uint32_t end;
     uint32_t unwind;
 };
 
-/*
- * The entry around an RVA by binary search in a table of RUNTIME_FUNCTIONs (12 bytes each).
- *
- * Returns  SW_OK (index and function filled; either may be null); SW_E_NO_RULE (none covers it).
- */
-SW_NODISCARD enum sw_status sw_pe_find(struct sw_bytes table, uint32_t rva, struct sw_pe_function *function,
-                                       uint32_t *index);
+/* Bytes of an entry: 12 (x64), 8 (ARM64). Signals  Safe. */
+uint32_t sw_pe_entry_size(enum sw_machine machine);
 
 /*
  * How UNWIND_INFO and code are reached: both by RVA.
@@ -89,6 +88,37 @@ struct sw_pe_reader {
     bool (*find)(void *arg, uint32_t rva, struct sw_pe_function *function);
     void *arg;
 };
+
+/* The image itself as a reader; find looks into data directory 3. pe is borrowed. */
+struct sw_pe_reader sw_pe_reader_of(const struct sw_pe *pe);
+
+/*
+ * The entry that lies at bytes, sw_pe_entry_size of them.
+ *
+ * Returns  SW_OK, on x64 always; SW_E_TRUNCATED, SW_E_MALFORMED, SW_E_UNSUPPORTED (ARM64: the end is not known; begin
+ *          is filled).
+ * Memory   Allocates nothing. Threads  Any. Signals  Safe when the reader is; it is asked for two words.
+ */
+SW_NODISCARD enum sw_status sw_pe_entry(enum sw_machine machine, const struct sw_pe_reader *reader,
+                                        const uint8_t *bytes, struct sw_pe_function *function);
+
+/*
+ * The entry around an RVA, by binary search in a table of an image's entries.
+ *
+ * Returns  SW_OK (index and function filled; either may be null); SW_E_NO_RULE (none covers it); as sw_pe_entry: it is
+ *          not known how far the last entry in front of it reaches.
+ */
+SW_NODISCARD enum sw_status sw_pe_find(const struct sw_pe *pe, struct sw_bytes table, uint32_t rva,
+                                       struct sw_pe_function *function, uint32_t *index);
+
+/*
+ * The RVA of a function's handler (its personality).
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND (it has none); SW_E_TRUNCATED; ARM64: SW_E_MALFORMED, SW_E_UNSUPPORTED.
+ * Memory   Allocates nothing. Threads  Any. Signals  Safe when the reader is.
+ */
+SW_NODISCARD enum sw_status sw_pe_handler(enum sw_machine machine, const struct sw_pe_reader *reader,
+                                          const struct sw_pe_function *function, uint32_t *handler);
 
 /*
  * The rule at an RVA inside function.
@@ -110,10 +140,38 @@ SW_NODISCARD enum sw_status sw_pe_x64_rule(const struct sw_pe_reader *reader, co
 #define SW_PE_WINDOWS_NONVOLATILE UINT64_C(0xf0e8)
 
 /*
- * The exception directory of an x64 image, where it can be searched: its entries ascend, do not overlap and lie inside
- * the image. Only then has an address without an entry anything to say: it is in a function that moves nothing.
+ * The same for ARM64. No code is read: the codes tell of each instruction of prolog and epilogs what it does. So it
+ * makes no difference whether rva is an instruction that was being executed or a byte of the call before a return
+ * address: sp and saved registers are behind the call what they are in front of it, and a call inside of a prolog (a
+ * stack probe) or epilog has a code of its own. What counts is the instruction that rva is in; a return address itself
+ * may be in another function's prolog, or at the first instruction of an epilog that has not been reached.
  *
- * Returns  SW_OK; SW_E_NOT_FOUND (there is none, or it is not x64); SW_E_TRUNCATED (not inside one section);
+ * rule     In terms of sp or x29. Signed return addresses are left as they lie: whoever applies a rule strips them.
+ *
+ * Returns  SW_OK; SW_E_NO_RULE (the RVA is outside function); SW_E_TRUNCATED; SW_E_MALFORMED; SW_E_UNSUPPORTED (another
+ *          version; a reserved entry; a frame of the kernel's or of ARM64EC; sp moved by a number of vector lengths).
+ * Memory   Allocates nothing; under 0.5 KiB of stack. Threads  Any. Signals  Safe when the reader is.
+ * Source   win-arm64-unwind.md sections 1-6; "ARM64 exception handling", Microsoft Learn.
+ */
+SW_NODISCARD enum sw_status sw_pe_arm64_rule(const struct sw_pe_reader *reader, const struct sw_pe_function *function,
+                                             uint32_t rva, struct sw_rule *rule);
+
+/*
+ * Either of the two.
+ *
+ * linux_code   .NET's code for Linux: its nonvolatile registers are those of SysV (x64).
+ *
+ * Returns, Memory, Threads, Signals  As sw_pe_x64_rule, sw_pe_arm64_rule.
+ */
+SW_NODISCARD enum sw_status sw_pe_rule(enum sw_machine machine, bool linux_code, const struct sw_pe_reader *reader,
+                                       const struct sw_pe_function *function, uint32_t rva, bool exact,
+                                       struct sw_rule *rule);
+
+/*
+ * The exception directory of an image, where it can be searched: its entries ascend, do not overlap and lie inside the
+ * image. Only then has an address without an entry anything to say: it is in a function that moves nothing.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND (there is none); SW_E_TRUNCATED (not inside one section);
  *          SW_E_MALFORMED. table is empty unless SW_OK. Set-up time: it looks at every entry.
  */
 SW_NODISCARD enum sw_status sw_pe_exceptions(const struct sw_pe *pe, struct sw_bytes *table);
@@ -124,16 +182,12 @@ bool sw_pe_is_code(const struct sw_pe *pe, uint32_t rva);
 /*
  * The rule at an address inside an image.
  *
- * table    Of sw_pe_exceptions. exact: as in sw_pe_x64_rule.
+ * table    Of sw_pe_exceptions, or another one of the same kind. exact: as in sw_pe_x64_rule.
  *
- * Returns  As sw_pe_x64_rule; SW_E_NO_RULE (no entry is around the address).
+ * Returns  As sw_pe_rule and sw_pe_find; SW_E_NO_RULE (no entry is around the address).
  * Memory   Allocates nothing; under 1.5 KiB of stack. Threads  Any. Signals  Safe.
  */
 SW_NODISCARD enum sw_status sw_pe_image_rule(const struct sw_pe *pe, struct sw_bytes table, uint64_t address,
                                              bool exact, struct sw_rule *rule);
-
-/* The image itself as a reader (arg: a const struct sw_pe *); find looks into data directory 3. */
-size_t sw_pe_get(void *pe, uint32_t rva, void *to, size_t size);
-bool sw_pe_find_entry(void *pe, uint32_t rva, struct sw_pe_function *function);
 
 #endif

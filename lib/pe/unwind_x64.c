@@ -55,13 +55,19 @@ static bool get(const struct sw_pe_unwind *u, uint32_t rva, void *to, size_t siz
     return u->reader->get(u->reader->arg, rva, to, size) == size;
 }
 
+enum sw_status sw_pe_x64_entry(const struct sw_pe_reader *reader, const uint8_t *bytes, struct sw_pe_function *function)
+{
+    (void)reader;
+    *function = (struct sw_pe_function){ sw_load32(bytes), sw_load32(bytes + 4), sw_load32(bytes + 8) };
+    return SW_OK;
+}
+
 enum sw_status sw_pe_x64_function(const struct sw_pe_reader *reader, uint32_t rva, struct sw_pe_function *function)
 {
     uint8_t entry[12];
     if (reader->get(reader->arg, rva, entry, sizeof entry) != sizeof entry)
         return SW_E_TRUNCATED;
-    *function = (struct sw_pe_function){ sw_load32(entry), sw_load32(entry + 4), sw_load32(entry + 8) };
-    return SW_OK;
+    return sw_pe_x64_entry(reader, entry, function);
 }
 
 /* An entry may point to another entry that holds the unwind data instead. */
@@ -109,6 +115,22 @@ static enum sw_status load_info(struct sw_pe_unwind *u)
 uint32_t sw_pe_x64_chain_rva(uint32_t unwind, uint8_t count)
 {
     return unwind + 4 + 2 * ((count + 1u) & ~1u);
+}
+
+/* What follows the codes, padded to an even count. */
+enum sw_status sw_pe_x64_handler(const struct sw_pe_reader *reader, const struct sw_pe_function *function,
+                                 uint32_t *handler)
+{
+    uint8_t word[4];
+    if (reader->get(reader->arg, function->unwind, word, sizeof word) != sizeof word)
+        return SW_E_TRUNCATED;
+    if ((word[0] >> 3 & FLAG_HANDLERS) == 0)
+        return SW_E_NOT_FOUND;
+    const uint32_t at = sw_pe_x64_chain_rva(function->unwind, word[2]);
+    if (reader->get(reader->arg, at, word, sizeof word) != sizeof word)
+        return SW_E_TRUNCATED;
+    *handler = sw_load32(word);
+    return SW_OK;
 }
 
 /* To the codes of the entry that this one continues. */

@@ -1,5 +1,6 @@
 /*
- * Unwinding by Windows x64 unwind data, shared between the prolog's codes and the two epilogue rules. For this room only.
+ * Unwinding by Windows x64 unwind data, shared between the prolog's codes and the two epilogue rules. For this room
+ * only.
  */
 #ifndef SW_PE_UNWIND_X64_H
 #define SW_PE_UNWIND_X64_H
@@ -49,12 +50,19 @@ struct sw_pe_code {
 /* The code at slot *at, and past it. Returns  SW_OK; SW_E_MALFORMED. */
 enum sw_status sw_pe_x64_next_code(const struct sw_pe_info *info, unsigned *at, struct sw_pe_code *code);
 
-/* rsp points at the saved reg: notes that, and raises rsp. Returns  SW_OK; SW_E_MALFORMED (rsp itself, out of range). */
+/* rsp points at the saved reg: notes that, and raises rsp. Returns  SW_OK; SW_E_MALFORMED (rsp itself, out of range).
+ */
 enum sw_status sw_pe_x64_pop(struct sw_pe_unwind *u, unsigned reg);
 enum sw_status sw_pe_x64_pop_machine_frame(struct sw_pe_unwind *u, unsigned has_error_code);
 
 /* To the codes of the entry that this one continues. Returns  SW_OK; SW_E_LIMIT and as sw_pe_x64_rule. */
 enum sw_status sw_pe_x64_follow_chain(struct sw_pe_unwind *u);
+
+/* sw_pe_entry, sw_pe_handler. */
+enum sw_status sw_pe_x64_entry(const struct sw_pe_reader *reader, const uint8_t *bytes,
+                               struct sw_pe_function *function);
+enum sw_status sw_pe_x64_handler(const struct sw_pe_reader *reader, const struct sw_pe_function *function,
+                                 uint32_t *handler);
 
 /*
  * The entry at an RVA; the entry that an indirect one stands for; where the entry is that an info is chained to.

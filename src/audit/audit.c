@@ -40,10 +40,11 @@ static bool decode(struct audit *a, uint64_t pc, struct sw_insn *insn)
     return a->code.decode(bytes, left < size ? (size_t)left : size, pc, insn) == SW_OK;
 }
 
-/* What is no instruction takes up as little as one can. */
-static struct sw_insn unknown(const struct audit *a)
+/* What is no instruction takes up as little as one can, and no more than there is. */
+static struct sw_insn unknown(const struct audit *a, uint64_t pc)
 {
-    return (struct sw_insn){ .length = a->file.machine == SW_MACHINE_ARM64 ? 4 : 1, .flow = SW_FLOW_TRAP };
+    const bool is_word = a->file.machine == SW_MACHINE_ARM64 && a->function.end - pc >= 4;
+    return (struct sw_insn){ .length = is_word ? 4 : 1, .flow = SW_FLOW_TRAP };
 }
 
 static bool goes_on(unsigned flow)
@@ -138,7 +139,7 @@ static void survey(struct audit *a)
         if (f->is_entry)
             check_table(a, pc, &insn);
         if (!decode(a, pc, &insn))
-            insn = unknown(a);
+            insn = unknown(a, pc);
         else if (leaves(f, &insn))
             f->returns = true;
         else if (is_filler(a, pc))
@@ -171,7 +172,7 @@ static bool is_entry(const struct audit *a, const struct sw_rule *rule)
 static bool is_taken_for_epilogue(const struct audit *a, const struct sw_insn *code)
 {
     const struct sw_audit_function *f = &a->function;
-    return !a->file.elf && code->flow == SW_FLOW_JUMP && (code->target < f->begin || code->target >= f->end);
+    return !a->file.elf && a->file.machine == SW_MACHINE_X64 && code->flow == SW_FLOW_JUMP && (code->target < f->begin || code->target >= f->end);
 }
 
 static enum sw_audit_verdict derive(struct audit *a, struct sw_audit_insn *insn, const struct sw_insn *code)
@@ -210,9 +211,11 @@ static enum sw_audit_verdict judge(struct audit *a, struct sw_audit_insn *insn, 
 /* Shows one instruction; its length, and how it goes on. */
 static bool show(struct audit *a, uint64_t pc, uint8_t *behind, uint8_t *length)
 {
-    struct sw_insn insn = unknown(a);
+    struct sw_insn insn;
     struct sw_audit_insn out = { .function = &a->function, .address = pc, .behind = *behind };
     const bool is_code = decode(a, pc, &insn);
+    if (!is_code)
+        insn = unknown(a, pc);
     out.length = insn.length;
     a->is_filling = is_code && (a->is_filling || !goes_on(*behind)) && is_filler(a, pc);
     out.verdict = is_code ? (uint8_t)judge(a, &out, &insn) : SW_AUDIT_BAD_CODE;

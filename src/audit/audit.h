@@ -47,7 +47,7 @@ bool sw_audit_is_called(const struct sw_audit_file *file, size_t n);
 /* Bytes of executable code at an address, or null. `arg` is the file: a sw_code's fetch. */
 const uint8_t *sw_audit_fetch(void *arg, uint64_t address, size_t *size);
 
-/* The table's rule at an address of entry n. Returns  As sw_cfi_rule and sw_pe_x64_rule. */
+/* The table's rule at an address of entry n. Returns  As sw_cfi_rule and sw_pe_rule. */
 enum sw_status sw_audit_table_rule(struct sw_audit_file *file, size_t n, uint64_t address, struct sw_rule *rule);
 
 /* compare.c: whether the table's rule holds in the state that `analysis` was read off; which register differs. */

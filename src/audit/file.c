@@ -58,32 +58,33 @@ static const uint8_t *fetch_elf(const struct sw_audit_file *file, uint64_t addre
 
 static enum sw_status open_pe(struct sw_audit_file *file)
 {
-    enum { ENTRY = 12 };
     const enum sw_status status = sw_pe_open(file->bytes, false, &file->pe);
     if (status)
         return status;
     file->machine = file->pe.machine;
-    if (file->machine != SW_MACHINE_X64)
-        return SW_E_UNSUPPORTED;
     file->table = sw_pe_at(&file->pe, file->pe.pdata_rva, file->pe.pdata_size);
-    file->entry_count = file->table.size / ENTRY;
+    file->entry_count = file->table.size / sw_pe_entry_size(file->pe.machine);
     file->has_clr = sw_clr_image_open(&file->pe, &file->alloc, &file->clr) == SW_OK;
     return file->entry_count ? SW_OK : SW_E_NOT_FOUND;
 }
 
+/* An entry whose end is not known has none: there is nothing to be compared. */
 static struct sw_pe_function pe_entry(const struct sw_audit_file *file, size_t n)
 {
-    const uint8_t *at = file->table.bytes + 12 * n;
-    return (struct sw_pe_function){ sw_load32(at), sw_load32(at + 4), sw_load32(at + 8) };
+    const struct sw_pe_reader reader = sw_pe_reader_of(&file->pe);
+    const uint8_t *at = file->table.bytes + sw_pe_entry_size(file->pe.machine) * n;
+    struct sw_pe_function function;
+    if (sw_pe_entry(file->pe.machine, &reader, at, &function))
+        function.end = function.begin;
+    return function;
 }
 
 /* Windows code preserves more than is compared; SysV's set is part of it. */
 static enum sw_status pe_rule(struct sw_audit_file *file, size_t n, uint64_t address, struct sw_rule *rule)
 {
-    const struct sw_pe_reader reader = { sw_pe_get, sw_pe_find_entry, &file->pe };
+    const struct sw_pe_reader reader = sw_pe_reader_of(&file->pe);
     const struct sw_pe_function function = pe_entry(file, n);
-    const uint64_t kept = file->pe.linux_code ? SW_X64_NONVOLATILE : SW_PE_WINDOWS_NONVOLATILE;
-    return sw_pe_x64_rule(&reader, &function, (uint32_t)address, true, kept, rule);
+    return sw_pe_rule(file->pe.machine, file->pe.linux_code, &reader, &function, (uint32_t)address, true, rule);
 }
 
 /* ---- either ---- */

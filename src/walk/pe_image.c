@@ -87,8 +87,8 @@ static enum sw_status leaf(const struct sw_question *q)
     uint64_t target;
     if (!q->frame->exact || !sw_pe_is_code(pe, (uint32_t)(pc - pe->bytes.address)))
         return SW_E_NO_RULE;
-    sw_rule_leaf(rule, SW_MACHINE_X64, SW_SOURCE_LEAF, SW_TRUST_LIKELY);
-    if (!pe->linux_code)
+    sw_rule_leaf(rule, pe->machine, SW_SOURCE_LEAF, SW_TRUST_LIKELY);
+    if (pe->machine == SW_MACHINE_X64 && !pe->linux_code)
         rule->r[SW_X64_RSI].kind = rule->r[SW_X64_RDI].kind = SW_LOC_SAME;
     if (!is_plausible(q, rule, &target))
         return SW_E_NO_RULE;
@@ -102,8 +102,6 @@ static enum sw_status leaf(const struct sw_question *q)
 enum sw_status sw_pe_image_source(const struct sw_question *q)
 {
     const enum sw_status usable = q->entry->exceptions_status;
-    if (q->walker->machine != SW_MACHINE_X64)
-        return SW_E_NO_RULE;
     if (usable)
         return usable == SW_E_NOT_FOUND ? SW_E_NO_RULE : usable;
     const enum sw_status status = rule_at(q, q->frame->exact, &q->room->rule);

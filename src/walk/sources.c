@@ -22,10 +22,10 @@ enum { LONGEST_STUB = 1024 };
 enum sw_status sw_source_clr_header(const struct sw_question *q, struct sw_rule *rule, struct sw_clr_jit_code *about)
 {
     const struct sw_range *code = &q->frame->code;
-    if (code->unwind != SW_UNWIND_CLR_HEADER || q->walker->machine != SW_MACHINE_X64)
+    if (code->unwind != SW_UNWIND_CLR_HEADER)
         return SW_E_NO_RULE;
-    return sw_clr_jit_rule(&q->walker->memory, code->begin, code->end, q->frame->lookup, q->frame->exact, rule,
-                           about);
+    return sw_clr_jit_rule(q->walker->machine, &q->walker->memory, code->begin, code->end, q->frame->lookup,
+                           q->frame->exact, rule, about);
 }
 
 static enum sw_status from_range(const struct sw_question *q)
@@ -45,6 +45,8 @@ static enum sw_status from_range(const struct sw_question *q)
 static enum sw_status from_image(const struct sw_question *q)
 {
     if (!q->entry || q->frame->code.unwind == SW_UNWIND_ANALYSIS)
+        return SW_E_NO_RULE;
+    if ((q->entry->has_clr || q->entry->has_pe) && q->entry->pe.machine != q->walker->machine)
         return SW_E_NO_RULE;
     if (q->entry->has_clr)
         return sw_clr_image_rule(&q->entry->clr, q->frame->lookup, q->frame->exact, &q->room->rule);

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { FUNCTION_SIZE = 12, PAIR_SIZE = 8 };
+enum { PAIR_SIZE = 8 };
 
 static void *get(void *arg, size_t size)
 {
@@ -48,21 +48,28 @@ static bool same_function(void *arg, uint64_t address)
            address != method.id;
 }
 
+static const uint8_t *entry_of(const struct run *run, uint64_t index)
+{
+    return run->image.functions.bytes + sw_pe_entry_size(run->image.pe.machine) * index;
+}
+
 static uint64_t address_of(const struct run *run, uint64_t index)
 {
-    return run->image.pe.bytes.address + sw_load32(run->image.functions.bytes + FUNCTION_SIZE * index);
+    return run->image.pe.bytes.address + sw_load32(entry_of(run, index));
 }
 
 static void check_function(struct run *run, uint64_t index)
 {
-    const uint8_t *entry = run->image.functions.bytes + FUNCTION_SIZE * index;
-    const uint32_t begin = sw_load32(entry), end = sw_load32(entry + 4);
-    const struct sw_bytes code = sw_pe_at(&run->image.pe, begin, end - begin);
+    const struct sw_pe_reader reader = sw_pe_reader_of(&run->image.pe);
     const uint64_t address = address_of(run, index);
+    struct sw_pe_function function;
+    struct sw_bytes code = { 0 };
     struct sw_range method;
     char name[256];
-    if (sw_clr_image_method(&run->image, address, &method) != SW_OK || method.begin != address ||
-        method.end - method.begin != end - begin || !code.size) {
+    if (sw_pe_entry(run->image.pe.machine, &reader, entry_of(run, index), &function) == SW_OK)
+        code = sw_pe_at(&run->image.pe, function.begin, function.end - function.begin);
+    if (!code.size || sw_clr_image_method(&run->image, address, &method) != SW_OK || method.begin != address ||
+        method.end - method.begin != code.size) {
         run->homeless++;
         return;
     }
@@ -88,15 +95,15 @@ static void check_cold(struct run *run)
 static bool check(struct run *run, const char *name)
 {
     const struct flow *flow = &run->flow;
-    const uint64_t functions = run->image.functions.size / FUNCTION_SIZE;
+    const uint64_t functions = run->image.functions.size / sw_pe_entry_size(run->image.pe.machine);
     for (uint64_t i = 0; i < functions; i++)
         check_function(run, i);
     check_cold(run);
     const bool good = functions && !run->homeless && !run->strayed && !flow->wrong && !flow->undecoded;
     printf("%s - %s: %" PRIu64 " of %" PRIu64 " runtime functions in %zu methods, %" PRIu64 " cold parts, %" PRIu64
-           " steps compared, %" PRIu64 " functions named\n",
+           " steps compared, %" PRIu64 " functions named, %" PRIu64 " instructions\n",
            good ? "ok" : "not ok", name, functions - run->homeless, functions, run->image.method_count,
-           run->image.cold.size / PAIR_SIZE, flow->compared, run->named);
+           run->image.cold.size / PAIR_SIZE, flow->compared, run->named, flow->instructions);
     if (!good)
         printf("# %" PRIu64 " strayed, %" PRIu64 " wrong, %" PRIu64 " undecoded; first: %s\n", run->strayed,
                flow->wrong, flow->undecoded, flow->first_wrong);
@@ -132,6 +139,7 @@ static bool check_image(const char *path)
         printf("not ok - %s: no ReadyToRun image\n", name);
         return false;
     }
+    run.flow.machine = pe.machine;
     const bool good = check(&run, name);
     sw_clr_image_close(&run.image);
     free((void *)(uintptr_t)bytes.bytes);

@@ -1,6 +1,8 @@
 #!/bin/sh
 # clr_images.sh BUILD [live]: ReadyToRun images as the SDK's own ones are not: a composite image of three assemblies, and
-# one with hot/cold splitting. The compiler (crossgen2) comes from the package registry that dotnet is set up for.
+# one with hot/cold splitting; for ARM64 the core library for Linux and for Windows, and a composite image. (The compiler
+# does not split for ARM64.) The compiler (crossgen2) and what it compiles come from the package registry that dotnet is
+# set up for. The ARM64 core library is also audited: its unwind data beside its instructions.
 # live: a whole self-contained composite program too (minutes), and the stack of its main thread while it runs.
 set -u
 cd "$(dirname "$0")/../.."
@@ -53,22 +55,41 @@ crossgen=$(ls -d "$packages"/microsoft.netcore.app.crossgen2.linux-x64/*/tools/c
 library=$(ls -d "$packages"/microsoft.netcore.app.runtime.linux-x64/*/runtimes/linux-x64/lib/net10.0 2>/dev/null | tail -n 1)
 [ -x "$crossgen" ] && [ -d "$library" ] || skip "the packages hold no crossgen2"
 
-# generate OUT ARGUMENTS...
+# generate OUT OS MACHINE ARGUMENTS...
 generate() {
     out=$1
-    shift
-    timeout 300 "$crossgen" "$@" -r "$library/*.dll" -o:"$out" --targetos:linux --targetarch:x64 -O >"$out.log" 2>&1 ||
-        { echo "not ok - crossgen2 ended with status $?, see $out.log"; status=1; }
+    system=$2
+    machine=$3
+    shift 3
+    rm -f "$out"
+    timeout 600 "$crossgen" "$@" -r "$library/*.dll" -o:"$out" --targetos:"$system" --targetarch:"$machine" -O \
+        >"$out.log" 2>&1 || { echo "not ok - crossgen2 ended with status $?, see $out.log"; status=1; }
 }
 
-generate "$work/hot-cold.dll" "$library/System.Linq.dll" --hot-cold-splitting
-generate "$work/three.r2r.dll" "$library/System.Linq.dll" "$library/System.Collections.dll" "$library/System.Net.Http.dll" \
-    --composite --inputbubble
-[ -f "$work/three.r2r.dll" ] && [ -f "$work/hot-cold.dll" ] || exit 1
-"$build/test/oracle/clr_image" "$work/three.r2r.dll" "$work/hot-cold.dll" | tee "$work/images.out"
+three="$library/System.Linq.dll $library/System.Collections.dll $library/System.Net.Http.dll"
+generate "$work/hot-cold.dll" linux x64 "$library/System.Linq.dll" --hot-cold-splitting
+generate "$work/three.r2r.dll" linux x64 $three --composite --inputbubble
+generate "$work/three-arm64.r2r.dll" linux arm64 $three --composite --inputbubble
+generate "$work/corelib-arm64.dll" linux arm64 "$library/System.Private.CoreLib.dll"
+generate "$work/corelib-win-arm64.dll" windows arm64 "$library/System.Private.CoreLib.dll"
+images="three.r2r.dll hot-cold.dll three-arm64.r2r.dll corelib-arm64.dll corelib-win-arm64.dll"
+(cd "$work" && ls $images >/dev/null) || exit 1
+here=$PWD
+case $build in /*) bin=$build ;; *) bin=$here/$build ;; esac
+(cd "$work" && "$bin/test/oracle/clr_image" $images) | tee "$work/images.out"
 # A generator that splits nothing, or makes no composite, would leave nothing to test.
 grep -q '^ok - hot-cold[^,]*, [1-9][0-9]* cold parts' "$work/images.out" || { echo "not ok - no cold parts"; status=1; }
-[ "$(grep -c '^ok' "$work/images.out")" -eq 2 ] || status=1
+[ "$(grep -c '^ok' "$work/images.out")" -eq 5 ] || status=1
+
+for image in corelib-arm64.dll corelib-win-arm64.dll; do
+    "$bin/examples/audit" "$work/$image" >"$work/$image.audit"
+    if awk '/^audit: / { good = $NF == 0 && $4 > 1000000 && $2 >= 0.999 * $4 } END { exit !good }' "$work/$image.audit"; then
+        echo "ok - $image: $(sed -n 's/^audit: //p' "$work/$image.audit")"
+    else
+        echo "not ok - $image by its instructions, see $work/$image.audit"
+        status=1
+    fi
+done
 [ -n "$live" ] || exit $status
 
 (cd "$work" && timeout 1200 dotnet publish -c Release -v q >publish.log 2>&1) || skip "dotnet publish failed, see $work/publish.log"

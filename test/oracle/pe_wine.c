@@ -53,7 +53,7 @@ static bool open_dll(const char *path, struct dll *dll)
     bytes.size = size;
     if (!bytes.bytes || sw_pe_open(bytes, false, &dll->pe) != SW_OK)
         return false;
-    dll->reader = (struct sw_pe_reader){ sw_pe_get, sw_pe_find_entry, &dll->pe };
+    dll->reader = sw_pe_reader_of(&dll->pe);
     return sw_pe_exceptions(&dll->pe, &dll->table) == SW_OK;
 }
 
@@ -227,7 +227,7 @@ struct difference {
 /* The entry's own UNWIND_INFO; slots behind it. */
 static bool info_of(const struct difference *d, uint8_t *info)
 {
-    const size_t got = sw_pe_get((void *)(uintptr_t)&d->dll->pe, d->function.unwind, info, 4 + 2 * 255);
+    const size_t got = d->dll->reader.get(d->dll->reader.arg, d->function.unwind, info, 4 + 2 * 255);
     return got >= 4 && got >= 4 + 2 * (size_t)info[2];
 }
 

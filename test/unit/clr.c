@@ -161,7 +161,7 @@ static void mark_funclet(const struct file *file, uint32_t method, uint32_t offs
     struct sw_range range;
     uint32_t index;
     struct sw_pe_function function;
-    if (sw_pe_find(file->image.functions, method + offset, &function, &index) || function.begin != method + offset ||
+    if (sw_pe_find(&file->image.pe, file->image.functions, method + offset, &function, &index) || function.begin != method + offset ||
         sw_clr_image_method(&file->image, base + method + offset, &range) || range.id != base + method ||
         (range.flags & (SW_RANGE_FUNCLET | SW_RANGE_FILTER)) != flag)
         ++*wrong;
@@ -401,6 +401,25 @@ static struct bin make_image(void)
     return b;
 }
 
+/* The same image for ARM64: entries of 8 bytes, one record for all, 16-byte functions of four instructions. */
+static struct bin make_arm64_image(void)
+{
+    /* Four instructions, a handler, one epilog of three codes at index 0: stp x29, x30, [sp, #-16]!, end. */
+    static const uint32_t record[] = { 4 | 1u << 20 | 1u << 22 | 1u << 27, 2 | 0 << 22, 0xe4e481, 0 };
+    static const uint32_t body[] = { 0xa9bf7bfd, 0x94000010, 0xa8c17bfd, 0xd65f03c0 };
+    struct bin b = make_image();
+    put_le(b.bytes + 0x84, 0xd11d, 2);
+    put_le(b.bytes + 0x98 + 112 + 8 * 3 + 4, 48, 4);
+    put_le(at_rva(&b, RTR) + 16 + 8, 48, 4);
+    put_words(at_rva(&b, UNWIND), record, LEN(record));
+    for (uint32_t i = 0; i < 6; i++) {
+        const uint32_t entry[] = { CODE + 16 * i, UNWIND };
+        put_words(at_rva(&b, FUNCTIONS) + 8 * i, entry, 2);
+        put_words(at_rva(&b, CODE) + 16 * i, body, 4);
+    }
+    return b;
+}
+
 /* Without a CLI header: the header is exported by name, and the methods are those of one component. */
 static struct bin make_composite(void)
 {
@@ -471,6 +490,44 @@ static void funclets_and_cold_parts_fold_into_their_method(void **state)
     assert_methods(&image);
     sw_clr_image_close(&image);
     assert_int_equal(budget.blocks, 0);
+}
+
+static void functions_of_an_arm64_image_fold_alike(void **state)
+{
+    (void)state;
+    struct bin b = make_arm64_image();
+    struct sw_clr_image image;
+    assert_int_equal(open_bytes(b.bytes, IMAGE_BYTES, false, &image), SW_OK);
+    assert_int_equal(image.method_count, 3);
+    assert_methods(&image);
+    sw_clr_image_close(&image);
+    put_le(at_rva(&b, UNWIND) + 2, 0x60, 1); /* no handler: no funclet can be told from a filter, but all are there */
+    assert_int_equal(open_bytes(b.bytes, IMAGE_BYTES, false, &image), SW_OK);
+    assert_methods(&image);
+    sw_clr_image_close(&image);
+    assert_int_equal(budget.blocks, 0);
+}
+
+/* At the entry, behind the stp, in the epilog in front of the ldp, and behind it. */
+static void arm64_image_has_a_rule_at_every_instruction(void **state)
+{
+    static const int32_t cfa[] = { 0, 16, 16, 0 };
+    (void)state;
+    struct bin b = make_arm64_image();
+    struct sw_clr_image image;
+    struct sw_rule rule;
+    assert_int_equal(open_bytes(b.bytes, IMAGE_BYTES, false, &image), SW_OK);
+    for (uint64_t at = 0; at < 96; at++) {
+        const int32_t off = cfa[at % 16 / 4];
+        assert_int_equal(sw_clr_image_rule(&image, image_base + CODE + at, at % 4 == 0, &rule), SW_OK);
+        assert_true(rule.cfa.kind == SW_LOC_REG && rule.cfa.reg == SW_ARM64_SP && rule.cfa.off == off);
+        assert_int_equal(rule.r[SW_ARM64_PC].kind, off ? SW_LOC_AT_CFA : SW_LOC_REG);
+        assert_int_equal(rule.r[SW_ARM64_PC].off, off ? -8 : 0);
+    }
+    assert_int_equal(sw_clr_image_rule(&image, image_base + CODE + 96, true, &rule), SW_E_NO_RULE);
+    put_le(at_rva(&b, UNWIND) + 2, 0x5c, 1); /* another version: it is not known how long a function is */
+    assert_int_equal(sw_clr_image_rule(&image, image_base + CODE, true, &rule), SW_E_UNSUPPORTED);
+    sw_clr_image_close(&image);
 }
 
 static void mapped_layout_gives_the_same(void **state)
@@ -567,7 +624,6 @@ static const struct refusal_row {
 } refusal_rows[] = {
     { "not_a_pe_file_is_refused", 0, 0, 2, SW_E_MALFORMED },
     { "another_machine_is_refused", 0x84, 0x14c, 2, SW_E_UNSUPPORTED },
-    { "arm64_is_refused_by_name", 0x84, 0xd11d, 2, SW_E_UNSUPPORTED },
     { "pe32_is_refused", 0x98, 0x10b, 2, SW_E_UNSUPPORTED },
     { "il_only_image_has_no_code", FILE_AT + 64, 0, 4, SW_E_NOT_FOUND },
     { "bad_signature_is_refused", FILE_AT + 0x100, 0x525453, 4, SW_E_MALFORMED },
@@ -578,6 +634,7 @@ static const struct refusal_row {
     { "header_without_a_function_table_has_no_code", FILE_AT + 0x110, 107, 4, SW_E_NOT_FOUND },
     { "component_of_a_composite_image_is_refused", FILE_AT + 0x110, 116, 4, SW_E_UNSUPPORTED },
     { "entry_point_beyond_the_table_is_refused", FILE_AT + 0x308, (63 << 1) << 1, 1, SW_E_MALFORMED },
+    { "more_methods_than_offsets_of_them_is_refused", FILE_AT + 0x300, 0x3fffff07, 4, SW_E_MALFORMED },
     { "empty_metadata_costs_only_the_names", FILE_AT + 12, 0, 4, SW_OK },
     { "unknown_type_in_a_signature_costs_only_the_name", FILE_AT + 0x40c, 0x44, 1, SW_OK },
 };
@@ -787,7 +844,7 @@ static void jit_rule_is_found(void **state)
     const struct sw_memory memory = memory_of(&j);
     struct sw_rule rule;
     struct sw_clr_jit_code about = { 0 };
-    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + row->offset, true, &rule, &about),
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + row->offset, true, &rule, &about),
                      SW_OK);
     assert_true(about.function == METHOD);
     assert_int_equal(about.flags, row->offset < 0x30 ? 0 : SW_RANGE_FUNCLET);
@@ -837,7 +894,7 @@ static void bad_jit_header_is_not_believed(void **state)
     const struct sw_memory memory = memory_of(&j);
     struct sw_rule rule;
     put_le((row->in_heap ? j.heap : j.header) + row->at, row->value, row->size);
-    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 9, true, &rule, NULL), row->status);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 9, true, &rule, NULL), row->status);
 }
 
 static void heap_of_dynamic_methods_is_known_by_its_personality(void **state)
@@ -849,9 +906,119 @@ static void heap_of_dynamic_methods_is_known_by_its_personality(void **state)
     struct sw_rule rule;
     j.heap_at = HEAP + 0x10;
     const uint64_t start = START + 0x10;
-    assert_int_equal(sw_clr_jit_rule(&memory, start, start + CODE_SIZE, start, true, &rule, NULL), SW_E_NO_RULE);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, start, start + CODE_SIZE, start, true, &rule, NULL), SW_E_NO_RULE);
     memcpy(j.heap, personality, sizeof personality);
-    assert_int_equal(sw_clr_jit_rule(&memory, start, start + CODE_SIZE, start, true, &rule, NULL), SW_OK);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, start, start + CODE_SIZE, start, true, &rule, NULL), SW_OK);
+}
+
+/* ---- JIT headers of ARM64 ---- */
+
+/* A method with a frame record and a funclet, by win-arm64-unwind.md section 7: records with a handler at RVA 0. */
+static struct jit make_arm64_jit(void)
+{
+    static const uint32_t body[] = { 0xa9be7bfd /* stp x29, x30, [sp, #-32]! */, 0x910003fd /* mov x29, sp */,
+                                     0x94000000 /* bl */,                        0xa8c27bfd /* ldp x29, x30, [sp], #32 */,
+                                     0xd65f03c0 /* ret */ };
+    static const uint32_t body_record[] = { 5 | 1u << 20 | 1u << 22 | 1u << 27, 3 | 1u << 22, 0xe4e483e1, 0 };
+    static const uint32_t funclet[] = { 0xa9bf7bfd, 0xa8c17bfd, 0xd65f03c0 };
+    static const uint32_t funclet_record[] = { 3 | 1u << 20 | 1u << 21 | 1u << 27, 0xe4e4e481, 0 };
+    static const uint32_t entries[] = { 2, 0x100, 0x160, 0x114, 0x170 };
+    struct jit j;
+    memset(&j, 0, sizeof j);
+    j.heap_at = HEAP;
+    put_le(j.heap + 0x100 - 8, HEADER, 8);
+    put_words(j.heap + 0x100, body, LEN(body));
+    put_words(j.heap + 0x114, funclet, LEN(funclet));
+    put_words(j.heap + 0x160, body_record, LEN(body_record));
+    put_words(j.heap + 0x170, funclet_record, LEN(funclet_record));
+    put_le(j.header + 24, METHOD, 8);
+    put_words(j.header + 32, entries, LEN(entries));
+    return j;
+}
+
+static const struct arm64_jit_row {
+    const char *name;
+    uint32_t offset;
+    uint8_t cfa_reg;
+    int32_t cfa_off; /* also where x29 and the return address are: at the bottom of the frame */
+    bool is_saved;
+    uint16_t flags;
+} arm64_jit_rows[] = {
+    { "arm64_jit_at_entry", 0x00, SW_ARM64_SP, 0, false, 0 },
+    { "arm64_jit_after_stp", 0x04, SW_ARM64_SP, 32, true, 0 },
+    { "arm64_jit_body_counts_from_x29", 0x08, SW_ARM64_FP, 32, true, 0 },
+    { "arm64_jit_epilogue", 0x0c, SW_ARM64_SP, 32, true, 0 },
+    { "arm64_jit_at_ret", 0x10, SW_ARM64_SP, 0, false, 0 },
+    { "arm64_jit_funclet_at_entry", 0x14, SW_ARM64_SP, 0, false, SW_RANGE_FUNCLET },
+    { "arm64_jit_funclet_after_stp", 0x18, SW_ARM64_SP, 16, true, SW_RANGE_FUNCLET },
+    { "arm64_jit_funclet_at_ret", 0x1c, SW_ARM64_SP, 0, false, SW_RANGE_FUNCLET },
+};
+
+static void arm64_jit_rule_is_found(void **state)
+{
+    const struct arm64_jit_row *row = *state;
+    struct jit j = make_arm64_jit();
+    const struct sw_memory memory = memory_of(&j);
+    struct sw_clr_jit_code about = { 0 };
+    struct sw_rule rule;
+    for (uint32_t inside = 0; inside < 4; inside++) {
+        assert_int_equal(sw_clr_jit_rule(SW_MACHINE_ARM64, &memory, START, START + CODE_SIZE,
+                                         START + row->offset + inside, inside == 0, &rule, &about),
+                         SW_OK);
+        assert_true(about.function == METHOD && about.flags == row->flags);
+        assert_int_equal(rule.source, SW_SOURCE_CLR_HEADER);
+        assert_true(rule.cfa.kind == SW_LOC_REG && rule.cfa.reg == row->cfa_reg && rule.cfa.off == row->cfa_off);
+        assert_int_equal(rule.r[SW_ARM64_FP].kind, row->is_saved ? SW_LOC_AT_CFA : SW_LOC_SAME);
+        assert_int_equal(rule.r[SW_ARM64_PC].kind, row->is_saved ? SW_LOC_AT_CFA : SW_LOC_REG);
+        assert_int_equal(rule.r[SW_ARM64_PC].off, row->is_saved ? 8 - row->cfa_off : 0);
+    }
+}
+
+static const struct jit_bad_row arm64_jit_bad_rows[] = {
+    { "arm64_no_functions", false, 32, 0, 4, SW_E_NO_RULE },
+    { "arm64_functions_beyond_the_readable", false, 32, 64, 4, SW_E_NO_RULE },
+    { "arm64_heap_base_not_aligned", false, 36, 0x108, 4, SW_E_NO_RULE },
+    { "arm64_functions_overlap", false, 44, 0x110, 4, SW_E_NO_RULE },
+    { "arm64_function_not_aligned", false, 44, 0x116, 4, SW_E_NO_RULE },
+    { "arm64_packed_function", false, 40, 0x01200015, 4, SW_E_NO_RULE },
+    { "arm64_reserved_entry", false, 40, 0x163, 4, SW_E_NO_RULE },
+    { "arm64_record_inside_the_code", false, 40, 0x10c, 4, SW_E_NO_RULE },
+    { "arm64_record_not_readable", false, 40, 0x800, 4, SW_E_UNREADABLE },
+    { "arm64_another_version", true, 0x162, 0x54, 1, SW_E_NO_RULE },
+    { "arm64_no_handler", true, 0x162, 0x40, 1, SW_E_NO_RULE },
+    { "arm64_personality_elsewhere", true, 0x16c, 0x44, 4, SW_E_NO_RULE },
+    { "arm64_longer_than_its_range", true, 0x161, 0x10, 1, SW_E_NO_RULE },
+    { "arm64_unknown_frame", true, 0x168, 0xeb, 1, SW_E_NO_RULE },
+};
+
+static void bad_arm64_jit_header_is_not_believed(void **state)
+{
+    const struct jit_bad_row *row = *state;
+    struct jit j = make_arm64_jit();
+    const struct sw_memory memory = memory_of(&j);
+    struct sw_rule rule;
+    uint64_t end, function;
+    assert_int_equal(sw_clr_jit_extent(SW_MACHINE_ARM64, &memory, START, START + CODE_SIZE, &end, &function), SW_OK);
+    assert_true(end == START + 0x20 && function == METHOD);
+    put_le((row->in_heap ? j.heap : j.header) + row->at, row->value, row->size);
+    assert_int_equal(
+        sw_clr_jit_rule(SW_MACHINE_ARM64, &memory, START, START + CODE_SIZE, START + 8, true, &rule, NULL),
+        row->status);
+}
+
+static void arm64_heap_of_dynamic_methods_is_known_by_its_personality(void **state)
+{
+    (void)state;
+    static const uint32_t personality[] = { 0x58000050, 0xd61f0200, 1, 2 };
+    struct jit j = make_arm64_jit();
+    const struct sw_memory memory = memory_of(&j);
+    struct sw_rule rule;
+    j.heap_at = HEAP + 0x10;
+    const uint64_t start = START + 0x10, end = start + CODE_SIZE;
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_ARM64, &memory, start, end, start, true, &rule, NULL), SW_E_NO_RULE);
+    put_words(j.heap, personality, LEN(personality));
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_ARM64, &memory, start, end, start, true, &rule, NULL), SW_OK);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, start, end, start, true, &rule, NULL), SW_E_NO_RULE);
 }
 
 static void pc_between_functions_has_no_jit_rule(void **state)
@@ -861,11 +1028,11 @@ static void pc_between_functions_has_no_jit_rule(void **state)
     const struct sw_memory memory = memory_of(&j);
     struct sw_rule rule;
     put_le(j.header + 40, 0x130, 4);
-    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 0x2f, true, &rule, NULL), SW_OK);
-    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 0x30, true, &rule, NULL), SW_E_NO_RULE);
-    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 0x60, true, &rule, NULL), SW_E_NO_RULE);
-    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START - 1, true, &rule, NULL), SW_E_NO_RULE);
-    assert_int_equal(sw_clr_jit_rule(&memory, START, START, START, true, &rule, NULL), SW_E_NO_RULE);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x2f, true, &rule, NULL), SW_OK);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x30, true, &rule, NULL), SW_E_NO_RULE);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x60, true, &rule, NULL), SW_E_NO_RULE);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START - 1, true, &rule, NULL), SW_E_NO_RULE);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START, START, true, &rule, NULL), SW_E_NO_RULE);
 }
 
 /* The bytes of section 9's OSR sample: the whole Tier-0 frame is there from the first instruction on. */
@@ -881,11 +1048,11 @@ static void osr_method_has_its_tier_0_frame_from_the_start(void **state)
     memcpy(j.heap + 0x160, info, sizeof info);
     put_le(j.header + 32, 1, 4);
     put_le(j.header + 40, 0x160, 4);
-    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START, true, &rule, NULL), SW_OK);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START, true, &rule, NULL), SW_OK);
     assert_int_equal(rule.cfa.off, 88 + 8 + 8);
     assert_int_equal(rule.r[SW_X64_RBP].off, -16);
     assert_int_equal(rule.r[SW_X64_RBX].kind, SW_LOC_SAME);
-    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 0x20, true, &rule, NULL), SW_OK);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x20, true, &rule, NULL), SW_OK);
     assert_int_equal(rule.cfa.off, 32 + 8 + 88 + 8 + 8);
     assert_int_equal(rule.r[SW_X64_RBX].off, 0x68 - 144);
     assert_int_equal(rule.r[SW_X64_R14].off, 0x70 - 144);
@@ -935,10 +1102,10 @@ static void clause_tells_filters_from_handlers(void **state)
     put_le(clause, row->flags, 4);
     put_le(clause + 12, row->handler, 4);
     put_le(clause + 24, row->type_or_filter, 4);
-    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 0x42, true, &rule, &about), SW_OK);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x42, true, &rule, &about), SW_OK);
     assert_int_equal(about.flags, row->flag);
     assert_true(about.function == METHOD);
-    assert_int_equal(sw_clr_jit_rule(&memory, START, START + CODE_SIZE, START + 2, true, &rule, &about), SW_OK);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 2, true, &rule, &about), SW_OK);
     assert_int_equal(about.flags, 0);
 }
 
@@ -967,7 +1134,7 @@ static void extent_is_answered(void **state)
     const struct sw_memory memory = memory_of(&j);
     uint64_t end = 0;
     uint64_t function = 0;
-    assert_int_equal(sw_clr_jit_extent(&memory, row->begin, row->limit, &end, &function), row->status);
+    assert_int_equal(sw_clr_jit_extent(SW_MACHINE_X64, &memory, row->begin, row->limit, &end, &function), row->status);
     assert_true(end == (row->status ? 0 : START + CODE_SIZE));
     assert_true(function == (row->status ? 0 : METHOD));
 }
@@ -982,7 +1149,7 @@ static void extent_of_a_bad_jit_header_is_not_believed(void **state)
     uint64_t end = 0;
     uint64_t function = 0;
     put_le((row->in_heap ? j.heap : j.header) + row->at, row->value, row->size);
-    assert_int_equal(sw_clr_jit_extent(&memory, START, START + CODE_SIZE, &end, &function),
+    assert_int_equal(sw_clr_jit_extent(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, &end, &function),
                      in_codes ? SW_OK : row->status);
 }
 
@@ -1011,7 +1178,7 @@ static void extent_of_a_changing_header_keeps_its_limit(void **state)
         const struct sw_memory memory = { read_changing, &changing, { 0, 0, NULL } };
         uint64_t end = 0;
         uint64_t function;
-        const enum sw_status status = sw_clr_jit_extent(&memory, START, limit, &end, &function);
+        const enum sw_status status = sw_clr_jit_extent(SW_MACHINE_X64, &memory, START, limit, &end, &function);
         assert_true(status == SW_OK || status == SW_E_NO_RULE);
         assert_true(end <= limit);
     }
@@ -1028,6 +1195,9 @@ int main(void)
 {
     static const struct CMUnitTest single[] = {
         cmocka_unit_test(funclets_and_cold_parts_fold_into_their_method),
+        cmocka_unit_test(functions_of_an_arm64_image_fold_alike),
+        cmocka_unit_test(arm64_image_has_a_rule_at_every_instruction),
+        cmocka_unit_test(arm64_heap_of_dynamic_methods_is_known_by_its_personality),
         cmocka_unit_test(mapped_layout_gives_the_same),
         cmocka_unit_test(hiding_dispatch_is_for_the_core_library_only),
         cmocka_unit_test(composite_image_has_ranges_and_rules_without_names),
@@ -1045,7 +1215,7 @@ int main(void)
         cmocka_unit_test(handlers_of_corelib_fold_into_their_methods),
         cmocka_unit_test(every_function_of_corelib_has_a_method_and_a_name),
     };
-    struct CMUnitTest tests[LEN(refusal_rows) + LEN(varint_rows) + LEN(jit_rows) + 2 * LEN(jit_bad_rows) +
+    struct CMUnitTest tests[LEN(arm64_jit_rows) + LEN(arm64_jit_bad_rows) + LEN(refusal_rows) + LEN(varint_rows) + LEN(jit_rows) + 2 * LEN(jit_bad_rows) +
                             LEN(clause_rows) + LEN(extent_rows) + LEN(single)];
     size_t n = 0;
     ROWS(refusal_rows, image_is_answered);
@@ -1053,6 +1223,8 @@ int main(void)
     ROWS(jit_rows, jit_rule_is_found);
     ROWS(jit_bad_rows, bad_jit_header_is_not_believed);
     ROWS(jit_bad_rows, extent_of_a_bad_jit_header_is_not_believed);
+    ROWS(arm64_jit_rows, arm64_jit_rule_is_found);
+    ROWS(arm64_jit_bad_rows, bad_arm64_jit_header_is_not_believed);
     ROWS(clause_rows, clause_tells_filters_from_handlers);
     ROWS(extent_rows, extent_is_answered);
     for (size_t i = 0; i < LEN(single); i++)

@@ -415,8 +415,8 @@ static enum sw_status dll_rule(void *arg, uint64_t address, bool exact, struct s
 {
     struct dll *dll = arg;
     struct sw_pe_function function;
-    const struct sw_pe_reader reader = { sw_pe_get, sw_pe_find_entry, &dll->pe };
-    enum sw_status status = sw_pe_find(dll->table, (uint32_t)(address - dll->pe.bytes.address), &function, NULL);
+    const struct sw_pe_reader reader = sw_pe_reader_of(&dll->pe);
+    enum sw_status status = sw_pe_find(&dll->pe, dll->table, (uint32_t)(address - dll->pe.bytes.address), &function, NULL);
     if (status)
         return status;
     return sw_pe_x64_rule(&reader, &function, (uint32_t)(address - dll->pe.bytes.address), exact,
@@ -445,7 +445,7 @@ static void check_dll(const char *path, const char *option)
     dll.table = sw_pe_at(&dll.pe, dll.pe.pdata_rva, dll.pe.pdata_size);
     assert_true(dll.table.size > 12 * 8);
     assert_int_equal(sw_pe_export(&dll.pe, "choose", &rva), SW_OK);
-    assert_int_equal(sw_pe_find(dll.table, rva, NULL, NULL), SW_OK);
+    assert_int_equal(sw_pe_find(&dll.pe, dll.table, rva, NULL, NULL), SW_OK);
     assert_int_equal(sw_pe_export(&dll.pe, "chooses", &rva), SW_E_NOT_FOUND);
     for (uint64_t at = 0; at < dll.table.size; at += 12) {
         const uint32_t begin = sw_load32(dll.table.bytes + at);
@@ -497,6 +497,7 @@ static void rules_of_a_compiled_dll_agree_with_its_instructions(void **state)
 static void entry_is_found_by_binary_search(void **state)
 {
     (void)state;
+    const struct sw_pe pe = { .machine = SW_MACHINE_X64 };
     uint8_t table[12 * 5];
     struct sw_pe_function function;
     uint32_t index;
@@ -506,11 +507,11 @@ static void entry_is_found_by_binary_search(void **state)
     const struct sw_bytes bytes = { table, sizeof table, 0 };
     for (uint32_t rva = 0; rva < 0x700; rva++) {
         const bool inside = rva >= 0x100 && rva < 0x600 && (rva & 0xff) < 0x80;
-        assert_int_equal(sw_pe_find(bytes, rva, &function, &index), inside ? SW_OK : SW_E_NO_RULE);
+        assert_int_equal(sw_pe_find(&pe, bytes, rva, &function, &index), inside ? SW_OK : SW_E_NO_RULE);
         if (inside)
             assert_true(index == rva / 0x100 - 1 && function.begin == (rva & 0xff00));
     }
-    assert_int_equal(sw_pe_find((struct sw_bytes){ 0 }, 1, NULL, NULL), SW_E_NO_RULE);
+    assert_int_equal(sw_pe_find(&pe, (struct sw_bytes){ 0 }, 1, NULL, NULL), SW_E_NO_RULE);
 }
 
 #define ROWS(rows, test)                                                                                               \

@@ -1,11 +1,12 @@
 /*
  * Checks unwind rules against the instructions they are about: goes through a function one instruction at a time and
- * compares what the instruction does to rsp and to pushed registers with the difference between the rules before and
+ * compares what the instruction does to sp and to saved registers with the difference between the rules before and
  * after it. For tests of unwind codes (pe, clr); knows only the effects that a decoder gives.
  */
 #ifndef TEST_UNWIND_FLOW_H
 #define TEST_UNWIND_FLOW_H
 
+#include "a64/a64.h"
 #include "base/effect.h"
 #include "base/rule.h"
 #include "x64/x64.h"
@@ -15,7 +16,8 @@
 #include <string.h>
 
 struct flow {
-    const uint8_t *code; /* of the function */
+    enum sw_machine machine; /* NONE: x64 */
+    const uint8_t *code;     /* of the function */
     uint64_t size;
     uint64_t address;
     enum sw_status (*rule)(void *arg, uint64_t address, bool exact, struct sw_rule *rule);
@@ -37,18 +39,34 @@ static inline void flow_wrong(struct flow *flow, uint64_t address, const char *w
         snprintf(flow->first_wrong, sizeof flow->first_wrong, "%s at %llx", what, (unsigned long long)address);
 }
 
-/* How far an instruction moves rsp, and from which register; false when that is not said. */
-static inline bool flow_rsp(const struct sw_insn *insn, uint8_t *from, int64_t *by)
+static inline bool flow_is_arm64(const struct flow *flow)
 {
-    *from = SW_X64_RSP;
+    return flow->machine == SW_MACHINE_ARM64;
+}
+
+static inline unsigned flow_sp(const struct flow *flow)
+{
+    return sw_regs_sp_number(flow->machine);
+}
+
+static inline unsigned flow_pc(const struct flow *flow)
+{
+    return sw_regs_pc_number(flow->machine);
+}
+
+/* How far an instruction moves sp, and from which register; false when that is not said. */
+static inline bool flow_moves(const struct flow *flow, const struct sw_insn *insn, uint8_t *from, int64_t *by)
+{
+    const uint8_t sp = (uint8_t)flow_sp(flow);
+    *from = sp;
     *by = 0;
     for (unsigned i = 0; i < insn->count; i++) {
         const struct sw_effect *e = &insn->effects[i];
-        if (e->kind == SW_EFFECT_STORE || e->dst != SW_X64_RSP)
+        if (e->kind == SW_EFFECT_STORE || e->dst != sp)
             continue;
         if (e->kind != SW_EFFECT_SET)
             return false;
-        if (e->src == SW_X64_RSP) {
+        if (e->src == sp) {
             *by += e->imm;
         } else {
             *from = e->src;
@@ -58,20 +76,26 @@ static inline bool flow_rsp(const struct sw_insn *insn, uint8_t *from, int64_t *
     return true;
 }
 
-/* A push saves a register where the next rule must find it, if it says that it is saved at all; a pop gives it back. */
+/*
+ * A push (ARM64: a store by sp) saves a register where the next rule must find it, if it says that it is saved at all;
+ * a pop gives it back.
+ */
 static inline void flow_registers(struct flow *flow, const struct sw_insn *insn, uint64_t at,
                                   const struct sw_rule *before, const struct sw_rule *after)
 {
-    if (before->cfa.reg != SW_X64_RSP)
+    const unsigned sp = flow_sp(flow), pc = flow_pc(flow);
+    if (before->cfa.reg != sp)
         return;
     for (unsigned i = 0; i < insn->count; i++) {
         const struct sw_effect *e = &insn->effects[i];
-        if (e->kind == SW_EFFECT_STORE && e->dst == SW_X64_RSP && e->imm == -8 && e->src < SW_X64_RIP) {
+        const bool is_push = e->kind == SW_EFFECT_STORE && e->dst == sp && (flow_is_arm64(flow) || e->imm == -8);
+        if (is_push && e->src < pc) {
             const struct sw_loc loc = after->r[e->src];
-            if (loc.kind == SW_LOC_AT_CFA && before->r[e->src].kind == SW_LOC_SAME && loc.off != -before->cfa.off - 8)
+            if (loc.kind == SW_LOC_AT_CFA && before->r[e->src].kind == SW_LOC_SAME &&
+                loc.off != e->imm - before->cfa.off)
                 flow_wrong(flow, at, "a pushed register is elsewhere");
         }
-        if (e->kind == SW_EFFECT_LOAD && e->src == SW_X64_RSP && e->dst < SW_X64_RIP) {
+        if (e->kind == SW_EFFECT_LOAD && e->src == sp && e->dst < pc) {
             const struct sw_loc loc = before->r[e->dst];
             if (loc.kind == SW_LOC_AT_CFA && loc.off == e->imm - before->cfa.off &&
                 after->r[e->dst].kind != SW_LOC_SAME)
@@ -85,7 +109,7 @@ static inline void flow_step(struct flow *flow, const struct sw_insn *insn, uint
 {
     uint8_t from;
     int64_t by;
-    if (!flow_rsp(insn, &from, &by) || after->cfa.reg != SW_X64_RSP)
+    if (!flow_moves(flow, insn, &from, &by) || after->cfa.reg != flow_sp(flow))
         return;
     if (before->cfa.reg != from)
         return; /* the frame register takes over, or gives back */
@@ -103,8 +127,24 @@ static inline bool flow_leaves(const struct flow *flow, const struct sw_insn *in
            !(flow->same_function && flow->same_function(flow->arg, insn->target));
 }
 
+static inline bool flow_return_is_fit(const struct flow *flow, const struct sw_rule *rule)
+{
+    const struct sw_loc pc = rule->r[flow_pc(flow)];
+    if (flow_is_arm64(flow))
+        return pc.kind == SW_LOC_AT_CFA || (pc.kind == SW_LOC_REG && pc.reg == SW_ARM64_LR && pc.off == 0);
+    return pc.kind == SW_LOC_AT_CFA && pc.off == -8;
+}
+
+/* The frame is gone, and the return address where a call put it. */
+static inline bool flow_is_over(const struct flow *flow, const struct sw_rule *rule)
+{
+    const bool in_lr = !flow_is_arm64(flow) || rule->r[SW_ARM64_PC].kind == SW_LOC_REG;
+    return rule->cfa.reg == flow_sp(flow) && rule->cfa.off == (flow_is_arm64(flow) ? 0 : 8) && in_lr;
+}
+
 static inline void flow_run(struct flow *flow)
 {
+    sw_decode_fn *const decode = flow_is_arm64(flow) ? sw_a64_decode : sw_x64_decode;
     struct sw_rule before;
     bool has_before = false;
     struct sw_insn last;
@@ -119,12 +159,12 @@ static inline void flow_run(struct flow *flow)
             return;
         }
         flow->instructions++;
-        if (now.r[SW_X64_RIP].kind != SW_LOC_AT_CFA || now.r[SW_X64_RIP].off != -8)
-            flow_wrong(flow, address, "the return address is not below the CFA");
+        if (!flow_return_is_fit(flow, &now))
+            flow_wrong(flow, address, "the return address is not where a call puts it");
         if (has_before)
             flow_step(flow, &last, last_at, &before, &now);
         last_at = address;
-        if (sw_x64_decode(flow->code + at, (size_t)(flow->size - at), address, &last)) {
+        if (decode(flow->code + at, (size_t)(flow->size - at), address, &last)) {
             flow->undecoded++;
             return;
         }
@@ -136,7 +176,7 @@ static inline void flow_run(struct flow *flow)
         }
         if (flow_leaves(flow, &last)) {
             flow->ends++;
-            if (now.cfa.reg != SW_X64_RSP || now.cfa.off != 8)
+            if (!flow_is_over(flow, &now))
                 flow_wrong(flow, address, "the function ends with a frame");
         }
         before = now;
