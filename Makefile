@@ -102,6 +102,12 @@ run: deps-run $(EXAMPLES)
 test: deps
 	@test/run.sh $(BUILD)
 
+# Built for ARM64 against Debian's packages, in $(BUILD)/arm64; nothing of this system changes.
+arm64: deps
+	@mk/arm64.sh $(BUILD)/arm64/signed archive examples
+arm64-test: deps
+	@test/arm64.sh $(BUILD)
+
 clrmd: deps $(EXAMPLES)
 	@mk/clrmd.sh $(BUILD)
 
@@ -137,6 +143,8 @@ help:
 	@echo 'make test           all tests; the last line is "N passed, N failed"'
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make install        archive, headers, snapwalk.pc; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
+	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
 	@echo 'make clr            inside a real .NET: every answer beside the CLR'"'"'s own, samples at any instant, cost'
 	@echo 'make accuracy       real programs, single-stepped: every walk beside the calls that were made'
@@ -148,4 +156,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD'
 
 .DEFAULT_GOAL := lib
-.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test clrmd clr clr-libraries accuracy audit bench fuzz install clean help
+.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy audit bench fuzz install clean help

@@ -1,6 +1,6 @@
 /*
  * Samples its own threads: a timer signal interrupts each wherever it is, the handler finds the seed (the first managed
- * frame) and takes a snapshot from it, as a profiler does. The "managed" code is a few bytes written at run time. x64.
+ * frame) and takes a snapshot from it, as a profiler does. The "managed" code is a few bytes written at run time.
  */
 #include <snapwalk/context.h>
 #include <snapwalk/self.h>
@@ -15,9 +15,15 @@
 
 enum { WORKERS = 2, MANAGED = 42, SECONDS = 1 };
 
+#if defined(__aarch64__)
+/* stp x29,x30,[sp,#-32]!; mov x29,sp; str x19,[sp,#16]; mov x19,x0; L: blr x19; cbnz w0,L; and back; ret */
+static const uint32_t loop[] = { 0xa9be7bfd, 0x910003fd, 0xf9000bf3, 0xaa0003f3, 0xd63f0260,
+                                 0x35ffffe0, 0xf9400bf3, 0xa8c27bfd, 0xd65f03c0 };
+#else
 /* push rbp; mov rbp,rsp; push rbx; push rax; mov rbx,rdi; L: call rbx; test eax,eax; jne L; pop rax; pop rbx; pop rbp; ret */
 static const uint8_t loop[] = { 0x55, 0x48, 0x89, 0xe5, 0x53, 0x50, 0x48, 0x89, 0xfb, 0xff,
                                 0xd3, 0x85, 0xc0, 0x75, 0xfa, 0x58, 0x5b, 0x5d, 0xc3 };
+#endif
 static uint8_t *code;
 
 static struct worker {
@@ -50,10 +56,10 @@ static HRESULT on_frame(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULO
 static void on_tick(int signal, siginfo_t *info, void *context)
 {
     struct sw_regs here, seed;
-    BYTE record[SW_CONTEXT_X64_BYTES];
+    BYTE record[SW_CONTEXT_MAX_BYTES];
     (void)signal, (void)info;
     for (struct worker *w = workers; w < workers + WORKERS; w++) {
-        if (w->os_id != sw_self_thread() || sw_context_load(SW_CONTEXT_UCONTEXT, SW_MACHINE_X64, context,
+        if (w->os_id != sw_self_thread() || sw_context_load(SW_CONTEXT_UCONTEXT, w->walker.machine, context,
                                                             sizeof(ucontext_t), &here) != SW_OK)
             continue;
         w->samples++;
@@ -86,6 +92,7 @@ static int set_up(void)
         sw_threads_create(NULL, NULL, NULL, &threads) || sw_self_suspender_create(NULL, 0, WORKERS, &suspender_state))
         return 1;
     memcpy(code, loop, sizeof loop);
+    __builtin___clear_cache((char *)code, (char *)code + sizeof loop);
     suspender = sw_self_suspender(suspender_state);
     const struct sw_range range = { .begin = (uintptr_t)code, .end = (uintptr_t)code + sizeof loop, .id = MANAGED,
                                     .kind = SW_KIND_JIT };

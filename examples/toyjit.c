@@ -1,10 +1,12 @@
 /*
- * A toy JIT: a program to point `stacks` at where there is no .NET. It writes x64 functions with the prologues that
- * real compilers make, registers them in a perf map only (no unwind data at all), and parks threads deep inside them.
+ * A toy JIT: a program to point `stacks` at where there is no .NET. It writes x64 or ARM64 functions with the prologues
+ * that real compilers make, registers them in a perf map only (no unwind data at all), and parks threads deep inside
+ * them.
  *
  *     toyjit [SECONDS]      prints "ready PID"; ends when standard input closes, or after that time
  *
- * Prologues: gcc, clang and .NET on Linux as disassembled; every frame keeps rsp a multiple of 16 at its calls.
+ * Prologues: gcc, clang and .NET on Linux as disassembled; every frame keeps the stack pointer a multiple of 16 at its
+ * calls.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -16,19 +18,39 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* What stands before and behind the body of a function. In `frameless` the frame pointer holds something else. */
+struct shape {
+    const char *name;
+    struct piece {
+        size_t size;
+        const void *bytes;
+    } prologue, epilogue;
+};
+
+#if defined(__aarch64__)
+#define CODE(...)                                                                                                      \
+    {                                                                                                                  \
+        sizeof(const uint32_t[]){ __VA_ARGS__ }, (const uint32_t[]){ __VA_ARGS__ }                                     \
+    }
+static const struct shape shapes[] = {
+    /* stp x29, x30, [sp, #-32]!; mov x29, sp; str x19, [sp, #16] ... and back; ret */
+    { "gcc", CODE(0xa9be7bfd, 0x910003fd, 0xf9000bf3), CODE(0xf9400bf3, 0xa8c27bfd, 0xd65f03c0) },
+    /* stp x29, x30, [sp, #-48]!; stp x19, x20, [sp, #32]; mov x29, sp ... and back; ret */
+    { "dotnet", CODE(0xa9bd7bfd, 0xa90253f3, 0x910003fd), CODE(0xa94253f3, 0xa8c37bfd, 0xd65f03c0) },
+    /* sub sp, sp, #48; stp x29, x30, [sp, #32]; str x19, [sp, #16]; mov x29, #0x1234 ... and back; ret */
+    { "frameless", CODE(0xd100c3ff, 0xa9027bfd, 0xf9000bf3, 0xd282469d),
+      CODE(0xf9400bf3, 0xa9427bfd, 0x9100c3ff, 0xd65f03c0) },
+    /* paciasp; stp x29, x30, [sp, #-16]!; mov x29, sp ... ldp x29, x30, [sp], #16; autiasp; ret */
+    { "signed", CODE(0xd503233f, 0xa9bf7bfd, 0x910003fd), CODE(0xa8c17bfd, 0xd50323bf, 0xd65f03c0) },
+    /* cbnz w0, L; mov w0, #1; ret; L: str x30, [sp, #-16]! ... ldr x30, [sp], #16; ret */
+    { "shrinkwrap", CODE(0x35000060, 0x52800020, 0xd65f03c0, 0xf81f0ffe), CODE(0xf84107fe, 0xd65f03c0) },
+};
+#else
 #define CODE(text)                                                                                                     \
     {                                                                                                                  \
         sizeof(text) - 1, text                                                                                         \
     }
-
-/* What stands before and behind the body of a function. In `frameless` rbp holds something else. */
-static const struct shape {
-    const char *name;
-    struct piece {
-        size_t size;
-        uint8_t bytes[24];
-    } prologue, epilogue;
-} shapes[] = {
+static const struct shape shapes[] = {
     /* push rbp; mov rbp, rsp; push rbx; sub rsp, 24 ... mov rbx, [rbp - 8]; leave; ret */
     { "gcc", CODE("\x55\x48\x89\xe5\x53\x48\x83\xec\x18"), CODE("\x48\x8b\x5d\xf8\xc9\xc3") },
     /* push rbp, r15, r14, rbx; sub rsp, 24; lea rbp, [rsp + 48] ... add rsp, 24; pop rbx, r14, r15, rbp; ret */
@@ -41,6 +63,7 @@ static const struct shape {
     /* test edi, edi; jne L; mov eax, 1; ret; L: push rbx ... pop rbx; ret */
     { "shrinkwrap", CODE("\x85\xff\x75\x06\xb8\x01\x00\x00\x00\xc3\x53"), CODE("\x5b\xc3") },
 };
+#endif
 
 enum { SHAPES = sizeof shapes / sizeof shapes[0], CHAIN = 15, CODE_BYTES = 1 << 16 };
 
@@ -104,6 +127,34 @@ static void emit(const void *bytes, size_t size)
     jit.used += size;
 }
 
+#if defined(__aarch64__)
+static void emit_word(uint32_t word)
+{
+    emit(&word, sizeof word);
+}
+
+/* mov w0, #depth, then the call: half of those inside the JIT's code are direct. depth is never 0, so shrinkwrap goes
+ * on. */
+static void emit_call(int depth, entry_fn callee)
+{
+    const uint64_t target = (uint64_t)(uintptr_t)callee;
+    emit_word(0x52800000 | (uint32_t)depth << 5);
+    const int64_t words = ((intptr_t)callee - (intptr_t)(jit.code + jit.used)) / 4;
+    if (words > -0x2000000 && words < 0x2000000 && depth % 2 == 0) {
+        emit_word(0x94000000 | ((uint32_t)words & 0x3ffffff)); /* bl callee */
+        return;
+    }
+    for (uint32_t part = 0; part < 4; part++) /* movz, movk x16, callee; blr x16 */
+        emit_word((part ? 0xf2800010 : 0xd2800010) | part << 21 | (uint32_t)(target >> (16 * part) & 0xffff) << 5);
+    emit_word(0xd63f0200);
+}
+
+static void emit_spin(void)
+{
+    emit_word(0x91000400); /* L: add x0, x0, #1; b L */
+    emit_word(0x17ffffff);
+}
+#else
 /* mov edi, depth, then the call: half of those inside the JIT's code are direct. depth is never 0, so shrinkwrap goes
  * on. */
 static void emit_call(int depth, entry_fn callee)
@@ -122,6 +173,12 @@ static void emit_call(int depth, entry_fn callee)
     emit("\xff\xd0", 2);
 }
 
+static void emit_spin(void)
+{
+    emit("\x48\xff\xc0\xeb\xfb", 5); /* L: inc rax; jmp L */
+}
+#endif
+
 /* One function in one of the shapes, entered in the perf map. It calls `callee`, or counts for ever when that is null.
  */
 static entry_fn write_function(const struct shape *shape, const char *chain, int depth, entry_fn callee)
@@ -131,7 +188,7 @@ static entry_fn write_function(const struct shape *shape, const char *chain, int
     if (callee)
         emit_call(depth, callee);
     else
-        emit("\x48\xff\xc0\xeb\xfb", 5); /* L: inc rax; jmp L */
+        emit_spin();
     emit(shape->epilogue.bytes, shape->epilogue.size);
     fprintf(jit.map, "%lx %zx int Toy.%s::%s%d(int)\n", (unsigned long)(uintptr_t)begin,
             (size_t)(jit.code + jit.used - begin), chain, shape->name, depth);
@@ -159,6 +216,7 @@ static int write_code(void)
     spin_code = write_function(&shapes[2], "spin", 0, NULL);
     for (int i = 0; i < THREADS; i++)
         threads[i].chain = write_chain(threads[i].name + 4, threads[i].end);
+    __builtin___clear_cache((char *)jit.code, (char *)jit.code + jit.used);
     return fclose(jit.map) | mprotect(jit.code, CODE_BYTES, PROT_READ | PROT_EXEC);
 }
 

@@ -87,9 +87,11 @@ for check in test/check/*.sh; do
 done
 run examples 300 test/examples.sh "$build"
 run oracle-a64 300 test/oracle/a64.sh "$build"
-run oracle-cfi 300 test/oracle/cfi.sh "$build"
+run oracle-cfi 600 test/oracle/cfi.sh "$build"
 run oracle-pe-arm64 300 test/oracle/pe_arm64.sh "$build"
 run oracle-wine 300 test/oracle/pe_wine.sh "$build"
+run arm64-max 1200 test/arm64.sh "$build" max
+run arm64-cortex-a57 1200 test/arm64.sh "$build" cortex-a57
 run hostile 300 test/audit/hostile.sh "$build"
 run system 300 test/system/run.sh "$build"
 run core 300 test/core/run.sh "$build"

@@ -29,7 +29,8 @@ struct sw_clr;
  *          lives as long as the runtime.
  * clr      Receives it; the caller owns it and gives it back with sw_clr_destroy.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_UNSUPPORTED (no such interface); SW_E_NO_MEMORY; SW_E_OS.
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_UNSUPPORTED (no such interface; another machine than x64); SW_E_NO_MEMORY;
+ *          SW_E_OS.
  * Threads  Any. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_clr_create(const struct sw_alloc *alloc, IUnknown *info, struct sw_clr **clr);

@@ -70,7 +70,7 @@ SW_NODISCARD enum sw_status sw_process_thread_name(struct sw_process *process, u
 
 /*
  * A walker for one stopped thread: its stack from sp to the end of its mapping is copied in one read and served as the
- * window; the copy is replaced by the next call.
+ * window; the copy is replaced by the next call. On ARM64 its pac_mask is what the kernel says of the process.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_GONE.
  * Memory   The copy belongs to the process and grows to the largest stack seen, at most 8 MiB.

@@ -36,7 +36,9 @@ void sw_self_capture(struct sw_regs *regs);
 
 /*
  * A walker for this machine over this process, with the calling thread's stack bounds. Its window is the part of that
- * stack that is mapped now; deeper frames of a stack that grows later are read by system calls.
+ * stack that is mapped now; deeper frames of a stack that grows later are read by system calls. On ARM64 its pac_mask
+ * is what this processor strips: signed return addresses of any width are understood. A walker that is made by hand for
+ * this process copies it from here.
  *
  * codemap, images  Borrowed; may be null.
  *

@@ -98,7 +98,10 @@ struct sw_code_finder {
  *               it returns): `at` is the stack word's address, `by` what belongs there. 0, 0: none. x64.
  * stack_begin   Lowest and one past the highest address of the stack, or 0, 0 when not known. A walk that
  * stack_end     starts elsewhere (an alternate signal stack) may enter it; only a signal frame leaves it again.
- * pac_mask      ARM64: the bits of a code address that hold a signature; 0 to derive them.
+ * pac_mask      ARM64: the bits of a code address that hold a signature, as the kernel tells them (NT_ARM_PAC_MASK, the
+ *               second word). 0 to derive them: from bit 48 on, or from bit 52 where there is something at that address.
+ *               The tag, bits 56 to 63, goes in any case: it alone, for a target that signs nothing. Bit 55 stays and
+ *               says what the others become.
  * max_frames    Cap; 0 for the default of 10,000.
  * flags         SW_WALK_NO_*.
  */

@@ -134,8 +134,10 @@ static enum sw_status stop_target(struct sw_contract_call *call)
         return SW_E_BUSY;
     const enum sw_status status = suspender->suspend(suspender->arg, call->target.os_id, &call->work->stopped);
     call->suspended = status == SW_OK;
-    if (call->suspended)
+    if (call->suspended) {
+        sw_code_pc(call->engine->walker, &call->work->stopped);
         call->top = &call->work->stopped;
+    }
     return status;
 }
 
@@ -212,8 +214,10 @@ static bool seed_is_taken(struct sw_contract_call *call)
 {
     struct sw_regs *seed = &call->work->seed;
     if (call->context && sw_context_load(SW_CONTEXT_WIN32, call->engine->walker->machine, call->context,
-                                         call->context_size, seed) == SW_OK)
+                                         call->context_size, seed) == SW_OK) {
+        sw_code_pc(call->engine->walker, seed);
         call->seed = seed;
+    }
     return false;
 }
 
@@ -312,7 +316,7 @@ bool sw_ladder(struct sw_contract_call *call, HRESULT *hr)
     return false;
 }
 
-bool sw_call_record(const struct sw_contract_call *call, uint64_t *cursor, struct sw_transition *record)
+static bool take_record(const struct sw_contract_call *call, uint64_t *cursor, struct sw_transition *record)
 {
     const struct sw_inspector *inspector = call->engine->inspector;
     if (inspector)
@@ -320,6 +324,14 @@ bool sw_call_record(const struct sw_contract_call *call, uint64_t *cursor, struc
     if (!call->target.transitions || *cursor >= call->target.transition_count)
         return false;
     *record = call->target.transitions[(*cursor)++];
+    return true;
+}
+
+bool sw_call_record(const struct sw_contract_call *call, uint64_t *cursor, struct sw_transition *record)
+{
+    if (!take_record(call, cursor, record))
+        return false;
+    sw_code_pc(call->engine->walker, &record->regs);
     return true;
 }
 

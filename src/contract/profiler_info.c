@@ -13,6 +13,7 @@
 
 #include "alloc.h"
 #include "contract/thread_enum.h"
+#include "walk/step.h"
 
 struct sw_profiler_info {
     ICorProfilerInfo15 com; /* first: the object's address is the interface's */
@@ -86,9 +87,12 @@ static HRESULT STDMETHODCALLTYPE get_function_from_ip3(ICorProfilerInfo15 *com, 
                                                        ReJITID *rejit)
 {
     const HRESULT hr = get_function_from_ip2(com, ip, function, rejit);
-    const struct sw_codemap *map = object_of(com)->engine->walker->codemap;
+    const struct sw_walker *walker = object_of(com)->engine->walker;
     struct sw_range range;
-    if (hr != E_FAIL || sw_codemap_find(map, (uint64_t)(uintptr_t)ip, &range) != SW_OK || !is_managed(&range))
+    if (hr != E_FAIL)
+        return hr;
+    const uint64_t plain = sw_code_address(walker, (uint64_t)(uintptr_t)ip);
+    if (sw_codemap_find(walker->codemap, plain, &range) != SW_OK || !is_managed(&range))
         return hr;
     if (function)
         *function = (FunctionID)range.id;

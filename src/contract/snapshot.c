@@ -114,6 +114,8 @@ HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *scratch, Thread
     find_caller(&call);
     /* Here and not in a callee: the frame that is captured must stand for as long as the walk goes on. */
     const bool captured = suspender && suspender->capture && suspender->capture(suspender->arg, &own) == SW_OK;
+    if (captured)
+        sw_code_pc(engine->walker, &own);
     call.own = captured ? &own : NULL;
     if (!sw_ladder(&call, &hr))
         hr = sw_fold(&call);
@@ -164,6 +166,7 @@ HRESULT sw_function_from_ip(const struct sw_engine *engine, uint64_t ip, Functio
     const bool documented = engine->flavour == SW_FLAVOUR_DOCUMENTED;
     if (!documented && (engine->runtime & SW_RUNTIME_HEAP_READY) == 0)
         return CORPROF_E_NOT_YET_AVAILABLE;
+    ip = sw_code_address(engine->walker, ip);
     const struct sw_range code = sw_code_at(engine->walker, ip);
     const bool found = sw_code_is_managed(&code) && (documented || (code.flags & SW_RANGE_HIDDEN) == 0);
     if (function && (found || documented))

@@ -12,6 +12,13 @@
 enum sw_machine sw_os_machine(void);
 
 /*
+ * The bits of code addresses that hold signatures in this process, and the tag; the tag alone where this processor
+ * signs nothing. 0 on x64. Signal safe.
+ */
+#define SW_OS_TAG UINT64_C(0xff00000000000000)
+uint64_t sw_os_pac_mask(void);
+
+/*
  * Copies memory of a process, whole pages at a time as far as they are readable, with process_vm_readv.
  *
  * Returns  Bytes copied from the start; 0 when the first is unreadable. Never faults. Signal safe.

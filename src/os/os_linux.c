@@ -26,6 +26,22 @@ enum sw_machine sw_os_machine(void)
 #endif
 }
 
+/*
+ * xpaclri, told of all bits of an address of the lower half, leaves those that are neither signature nor (where it is
+ * signed) tag; processors that do not know it leave all.
+ */
+uint64_t sw_os_pac_mask(void)
+{
+#if defined(__aarch64__)
+    const uint64_t all = ~(UINT64_C(1) << 55);
+    uint64_t address = all;
+    __asm__("mov x30, %0\n hint #7\n mov %0, x30" : "+r"(address) : : "x30");
+    return (address ^ all) | SW_OS_TAG;
+#else
+    return 0;
+#endif
+}
+
 /* Up to PAGES_AT_ONCE pages. */
 static size_t read_pages(int pid, uint64_t address, void *to, size_t size)
 {

@@ -38,7 +38,9 @@ struct sw_process {
 
 enum { SW_PROC_PATH_BYTES = 96 };
 
-/* process_threads_linux.c. A zombie has ended too. pac_mask: 0 where there is no pointer authentication. */
+/*
+ * process_threads_linux.c. A zombie has ended too. pac_mask: the tag alone where nothing is signed; 0: not known.
+ */
 bool sw_process_thread_ended(int pid, int tid);
 struct sw_process_thread *sw_process_find_thread(const struct sw_process *process, uint64_t tid);
 void sw_process_drop_threads(struct sw_process *process); /* lets all run, and forgets them */

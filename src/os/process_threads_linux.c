@@ -318,15 +318,21 @@ enum sw_status sw_process_regs(struct sw_process *process, uint64_t tid, struct 
     return thread && thread->stopped ? read_regs(thread->tid, regs) : SW_E_NOT_FOUND;
 }
 
+/* Where kernel or processor know of no signatures there is no such set of registers, and none are made. */
+static uint64_t pac_mask_of(int tid)
+{
+    uint64_t masks[2] = { 0, 0 }; /* of data, of code */
+    struct iovec data = { masks, sizeof masks };
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_ARM_PAC_MASK, &data) != 0)
+        return errno == EINVAL || errno == ENODEV ? SW_OS_TAG : 0;
+    return data.iov_len == sizeof masks ? masks[1] | SW_OS_TAG : 0;
+}
+
 uint64_t sw_process_pac_mask(const struct sw_process *process)
 {
-    uint64_t masks[2] = { 0, 0 };
-    struct iovec data = { masks, sizeof masks };
     for (size_t i = 0; i < process->thread_count; i++)
         if (process->threads[i].stopped)
-            return ptrace(PTRACE_GETREGSET, process->threads[i].tid, (void *)(uintptr_t)NT_ARM_PAC_MASK, &data) == 0
-                       ? masks[1]
-                       : 0;
+            return pac_mask_of(process->threads[i].tid);
     return 0;
 }
 

@@ -108,7 +108,8 @@ enum sw_status sw_self_walker(struct sw_walker *walker, const struct sw_codemap 
                                   .codemap = codemap,
                                   .images = images,
                                   .stack_begin = begin,
-                                  .stack_end = end };
+                                  .stack_end = end,
+                                  .pac_mask = sw_os_pac_mask() };
     /* Without the map there is no window, and every word costs a system call; the answers are the same. */
     if (sw_os_read_file(&alloc, "/proc/self/maps", &text) != SW_OK)
         return SW_OK;

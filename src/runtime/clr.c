@@ -76,10 +76,20 @@ static enum sw_status make_parts(struct sw_clr *clr)
     return status == SW_OK && !clr->rooms ? SW_E_NO_MEMORY : status;
 }
 
+/* What is known of the runtime's structures and of its frames is x64's. */
+static bool is_understood_here(void)
+{
+    struct sw_regs here;
+    sw_self_capture(&here);
+    return here.machine == SW_MACHINE_X64;
+}
+
 enum sw_status sw_clr_create(const struct sw_alloc *alloc, IUnknown *info, struct sw_clr **clr)
 {
     if (!info || !clr || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
+    if (!is_understood_here())
+        return SW_E_UNSUPPORTED;
     const struct sw_alloc from = sw_alloc_resolve(alloc);
     struct sw_clr *made = from.get(from.arg, sizeof *made);
     if (!made)

@@ -40,23 +40,6 @@ static enum sw_status from_range(const struct sw_question *q)
     return SW_OK;
 }
 
-/* ---- the image's tables ---- */
-
-static enum sw_status from_image(const struct sw_question *q)
-{
-    if (!q->entry || q->frame->code.unwind == SW_UNWIND_ANALYSIS)
-        return SW_E_NO_RULE;
-    if ((q->entry->has_clr || q->entry->has_pe) && q->entry->pe.machine != q->walker->machine)
-        return SW_E_NO_RULE;
-    if (q->entry->has_clr)
-        return sw_clr_image_rule(&q->entry->clr, q->frame->lookup, q->frame->exact, &q->room->rule);
-    if (q->entry->has_pe)
-        return sw_pe_image_source(q);
-    if (q->entry->has_cfi)
-        return sw_cfi_image_source(q);
-    return SW_E_NO_RULE;
-}
-
 /* ---- signal trampolines without tables ---- */
 
 /*
@@ -125,6 +108,35 @@ static enum sw_status from_signal_bytes(const struct sw_question *q)
         return SW_E_NO_RULE;
     signal_rule(t, &q->room->rule);
     return SW_OK;
+}
+
+/* ---- the image's tables ---- */
+
+/*
+ * ARM64 kernels up to 5.7 describe their trampoline by the frame record above the ucontext, which holds the interrupted
+ * lr in the place of the pc. The ucontext itself, by the trampoline's bytes, knows better.
+ */
+static enum sw_status from_cfi(const struct sw_question *q)
+{
+    const enum sw_status status = sw_cfi_image_source(q);
+    const bool is_record = status == SW_OK && (q->room->rule.flags & SW_RULE_SIGNAL) != 0 &&
+                           q->walker->machine == SW_MACHINE_ARM64;
+    return is_record && from_signal_bytes(q) == SW_OK ? SW_OK : status;
+}
+
+static enum sw_status from_image(const struct sw_question *q)
+{
+    if (!q->entry || q->frame->code.unwind == SW_UNWIND_ANALYSIS)
+        return SW_E_NO_RULE;
+    if ((q->entry->has_clr || q->entry->has_pe) && q->entry->pe.machine != q->walker->machine)
+        return SW_E_NO_RULE;
+    if (q->entry->has_clr)
+        return sw_clr_image_rule(&q->entry->clr, q->frame->lookup, q->frame->exact, &q->room->rule);
+    if (q->entry->has_pe)
+        return sw_pe_image_source(q);
+    if (q->entry->has_cfi)
+        return from_cfi(q);
+    return SW_E_NO_RULE;
 }
 
 /* ---- instructions, from the function's start ---- */

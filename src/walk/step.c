@@ -115,14 +115,6 @@ bool sw_function_has_frame(const struct sw_question *q, const struct sw_code *co
 
 /* ---- apply, and what a caller must look like ---- */
 
-uint64_t sw_code_address(const struct sw_walker *walker, uint64_t pc)
-{
-    const uint64_t derived = UINT64_C(0xffff000000000000);
-    if (walker->machine != SW_MACHINE_ARM64)
-        return pc;
-    return pc & ~(walker->pac_mask ? walker->pac_mask : derived);
-}
-
 /*
  * The caller may be on another stack: it was interrupted, or unwind data says that its sp was stored (Wine's system
  * calls do so).

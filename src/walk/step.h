@@ -29,6 +29,25 @@ struct sw_reading {
 struct sw_reading sw_reading_enter(const struct sw_walker *walker);
 void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading);
 
+/*
+ * A code address without signature and tag (ARM64; plain.c). Each passes through here where it enters a walk or the
+ * contract: a rule's return address, start and seed registers, records, words of the stack that may be return
+ * addresses, ips that are asked for. Outside a reader section or inside one. Safe wherever the walker's reader is.
+ */
+uint64_t sw_code_address_arm64(const struct sw_walker *walker, uint64_t address);
+static inline uint64_t sw_code_address(const struct sw_walker *walker, uint64_t address)
+{
+    return walker->machine == SW_MACHINE_ARM64 ? sw_code_address_arm64(walker, address) : address;
+}
+
+/* The pc of registers that came from outside, if it is known, as sw_code_address has it. */
+static inline void sw_code_pc(const struct sw_walker *walker, struct sw_regs *regs)
+{
+    const unsigned pc = sw_regs_pc_number(regs->machine);
+    if (sw_regs_has(regs, pc) && regs->machine == walker->machine)
+        regs->r[pc] = sw_code_address(walker, regs->r[pc]);
+}
+
 /* The frame's caller by a rule: applied and checked. Fills room->caller. */
 SW_NODISCARD enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule, uint64_t *fault);
 
@@ -52,8 +71,5 @@ SW_NODISCARD enum sw_status sw_function_rule(const struct sw_question *q, const 
  */
 bool sw_function_has_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
                            bool (*accept)(const struct sw_question *q, uint64_t pc, uint64_t function));
-
-/* A code address as it comes from a register or from memory, without the signature that it may have. */
-uint64_t sw_code_address(const struct sw_walker *walker, uint64_t pc);
 
 #endif

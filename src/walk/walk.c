@@ -221,6 +221,7 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
     sw_warm_start(&room_of(walk)->warm, walker);
     walk->most = walker->max_frames ? walker->max_frames : DEFAULT_FRAMES;
     walk->frame.regs = *start;
+    sw_code_pc(walker, &walk->frame.regs);
     set_exact(&walk->frame, exact);
     walk->frame.source = SW_SOURCE_SEED;
     walk->frame.trust = SW_TRUST_EXACT;

@@ -506,6 +506,27 @@ static const struct row {
       32,
       { SW_LOC_REG, 30, 0, 0 },
       0 },
+#define A64(name, program, pc, cfa, number, ...) \
+    { name, SW_MACHINE_ARM64, B("\x0c\x1f\0"), B(program), pc, SW_OK, cfa, number, __VA_ARGS__, 0 }
+#define IN_X30 { SW_LOC_REG, 30, 0, 0 }
+    A64("cfi_arm64_set_ra_state_alone", "\x2b\x01\x7f\x0e\x20", 0, CFA(31, 32), 32, IN_X30),
+    A64("cfi_arm64_set_ra_state_with_long_operands", "\x2b\x81\x80\x00\xff\x80\x7f\x0e\x20", 0, CFA(31, 32), 32, IN_X30),
+    A64("cfi_arm64_negate_ra_state_with_pc_alone", "\x2c\x0e\x20", 0, CFA(31, 32), 32, IN_X30),
+    /* paciasp; stp x29, x30, [sp, #-32]!; ...; ldp x29, x30, [sp], #32; autiasp; ret */
+#define SIGNED_FRAME "\x41\x2d\x41\x0e\x20\x9d\x04\x9e\x03\x42\xde\xdd\x0e\x00\x41\x2d"
+    A64("cfi_arm64_signed_frame_at_entry", SIGNED_FRAME, 0, CFA(31, 0), 32, IN_X30),
+    A64("cfi_arm64_signed_frame_once_signed", SIGNED_FRAME, 4, CFA(31, 0), 32, IN_X30),
+    A64("cfi_arm64_signed_frame_in_its_body", SIGNED_FRAME, 8, CFA(31, 32), 32, AT_CFA(-24)),
+    A64("cfi_arm64_signed_frame_keeps_its_caller_s_x29", SIGNED_FRAME, 12, CFA(31, 32), 29, AT_CFA(-32)),
+    A64("cfi_arm64_signed_frame_restored", SIGNED_FRAME, 16, CFA(31, 0), 32, IN_X30),
+    A64("cfi_arm64_signed_frame_authenticated", SIGNED_FRAME, 20, CFA(31, 0), 32, IN_X30),
+    A64("cfi_arm64_remembered_while_signed", "\x2d\x0a\x2d\x0e\x20\x0b", 0, CFA(31, 0), 32, IN_X30),
+    A64("cfi_arm64_return_address_in_another_register", "\x09\x1e\x11", 0, CFA(31, 0), 32, { SW_LOC_REG, 17, 0, 0 }),
+    /* d8 saved, undefined, unchanged, in x3, by an expression, restored; so v31, z0, p4, VG, FFR, and numbers of none */
+    A64("cfi_arm64_vector_registers_are_passed_over",
+        "\x05\x48\x06\x07\x48\x08\x48\x09\x48\x03\x10\x48\x02\x8f\x00\x06\x48\x05\x5f\x06\x16\x60\x01\x30\x11\x34\x7f"
+        "\x08\x2e\x07\x2f\x14\xff\x7f\x01\x0e\x20",
+        0, CFA(31, 32), 32, IN_X30),
     { "cfi_arm64_sign_state_by_a_register_rule",
       SW_MACHINE_ARM64,
       B("\x0c\x1f\0"),
@@ -528,6 +549,13 @@ static const struct row {
       RBX,
       { SW_LOC_SAME, 0, 0, 0 },
       0 },
+    { "cfi_set_ra_state_is_arm64_s", X64, B("\x2b\x01\x7f"), 0, BAD(SW_E_UNSUPPORTED) },
+    { "cfi_arm64_set_ra_state_cut_off", SW_MACHINE_ARM64, B("\x0c\x1f\0"), B("\x2b\x01"), 0, BAD(SW_E_TRUNCATED) },
+    { "cfi_arm64_set_ra_state_cut_off_before", SW_MACHINE_ARM64, B("\x0c\x1f\0"), B("\x2b"), 0, BAD(SW_E_TRUNCATED) },
+    { "cfi_arm64_cfa_of_a_vector_register", SW_MACHINE_ARM64, B("\x0c\x1f\0"), B("\x0c\x48\x10"), 0,
+      BAD(SW_E_UNSUPPORTED) },
+    { "cfi_arm64_return_address_in_a_vector_register", SW_MACHINE_ARM64, B("\x0c\x1f\0"), B("\x09\x1e\x48"), 0,
+      BAD(SW_E_UNSUPPORTED) },
     { "cfi_negate_ra_state_is_arm64_s", X64, B("\x2d"), 0, BAD(SW_E_UNSUPPORTED) },
     { "cfi_unknown_instruction", X64, B("\x3c"), 0, BAD(SW_E_UNSUPPORTED) },
     { "cfi_return_address_in_a_vector_register", X64, B("\x09\x10\x11"), 0, BAD(SW_E_UNSUPPORTED) },
@@ -598,6 +626,7 @@ static const struct head_row {
     { "head_without_augmentation", B("\x01\0\x01\x78\x10"), BARE, SW_OK, 0 },
     { "head_zRS_is_a_signal_frame", B("\x01zRS\0\x01\x78\x10\x01\x00"), PLAIN, SW_OK, SW_RULE_SIGNAL },
     { "head_zRB", B("\x01zRB\0\x01\x78\x10\x01\x00"), PLAIN, SW_OK, 0 },
+    { "head_zRBGS", B("\x01zRBGS\0\x01\x78\x10\x01\x00"), PLAIN, SW_OK, SW_RULE_SIGNAL },
     { "head_zRG", B("\x01zRG\0\x01\x78\x10\x01\x00"), PLAIN, SW_OK, 0 },
     { "head_zPLR_of_cplusplus", B("\x01zPLR\0\x01\x78\x10\x07\x9b\x11\x22\x33\x44\x1b\x00"),
       B("\x00\x10\x40\0\0\0\0\0\x00\x01\0\0\0\0\0\0\x04\x99\x99\x99\x99"), SW_OK, 0 },

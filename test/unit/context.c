@@ -1,6 +1,6 @@
 /*
- * Register records: every offset against the operating system's own headers (x64) or the published layout (ARM64),
- * and every conversion against sizes that do not fit.
+ * Register records: every offset against the published layout, those of the machine that this runs on also against the
+ * operating system's own headers, and every conversion against sizes that do not fit.
  */
 #include <snapwalk/context.h>
 
@@ -43,6 +43,14 @@ struct place { const char *name; enum sw_context_form form; enum sw_machine mach
     { "user_regs_x64_" #reg, SW_CONTEXT_USER_REGS, X64, SW_X64_##reg, offsetof(struct user_regs_struct, field) }, \
     { "prstatus_x64_" #reg, SW_CONTEXT_PRSTATUS, X64, SW_X64_##reg, \
       offsetof(struct elf_prstatus, pr_reg) + offsetof(struct user_regs_struct, field) }
+#elif defined(__aarch64__)
+#define LINUX(name, number, mfield, field) \
+    { "ucontext_arm64_" name "_of_the_headers", SW_CONTEXT_UCONTEXT, A64, number, \
+      offsetof(ucontext_t, uc_mcontext.mfield) }, \
+    { "user_regs_arm64_" name "_of_the_headers", SW_CONTEXT_USER_REGS, A64, number, \
+      offsetof(struct user_regs_struct, field) }, \
+    { "prstatus_arm64_" name "_of_the_headers", SW_CONTEXT_PRSTATUS, A64, number, \
+      offsetof(struct elf_prstatus, pr_reg) + offsetof(struct user_regs_struct, field) }
 #endif
 
 static const struct place places[] = {
@@ -61,6 +69,10 @@ static const struct place places[] = {
     LINUX(R8, r8, REG_R8), LINUX(R9, r9, REG_R9), LINUX(R10, r10, REG_R10), LINUX(R11, r11, REG_R11),
     LINUX(R12, r12, REG_R12), LINUX(R13, r13, REG_R13), LINUX(R14, r14, REG_R14), LINUX(R15, r15, REG_R15),
     LINUX(RIP, rip, REG_RIP),
+#elif defined(__aarch64__)
+    LINUX("x0", 0, regs[0], regs[0]), LINUX("x19", 19, regs[19], regs[19]), LINUX("x28", 28, regs[28], regs[28]),
+    LINUX("fp", 29, regs[29], regs[29]), LINUX("lr", 30, regs[30], regs[30]), LINUX("sp", 31, sp, sp),
+    LINUX("pc", 32, pc, pc),
 #endif
 };
 /* clang-format on */
@@ -264,6 +276,16 @@ static void prstatus_thread_is_pr_pid(void **state)
     assert_int_equal(thread, 9);
 }
 
+#if defined(__aarch64__)
+static void sizes_are_those_of_the_headers(void **state)
+{
+    (void)state;
+    assert_int_equal(sw_context_size(SW_CONTEXT_UCONTEXT, A64), sizeof(ucontext_t));
+    assert_int_equal(sw_context_size(SW_CONTEXT_USER_REGS, A64), sizeof(struct user_regs_struct));
+    assert_int_equal(sw_context_size(SW_CONTEXT_PRSTATUS, A64), sizeof(struct elf_prstatus));
+}
+#endif
+
 #ifdef __x86_64__
 static void sizes_are_those_of_the_headers(void **state)
 {
@@ -352,6 +374,8 @@ int main(void)
 #ifdef __x86_64__
         cmocka_unit_test(sizes_are_those_of_the_headers),
         cmocka_unit_test(a_real_handlers_ucontext_holds_the_interrupted_registers),
+#elif defined(__aarch64__)
+        cmocka_unit_test(sizes_are_those_of_the_headers),
 #endif
     };
     static char names[LEN(per_form) * LEN(form_rows)][64];

@@ -3,6 +3,7 @@
  * here with lying headers, symbols of every kind and a compressed section.
  */
 #include "rows.h"
+#include "host.h"
 
 #include "elf/elf.h"
 
@@ -120,7 +121,7 @@ static void code_of_this_program_is_in_an_executable_segment(void **state)
     unsigned found = 0;
     size_t n = 0;
     assert_int_equal(sw_elf_open(l.path, &elf), SW_OK);
-    assert_int_equal(sw_elf_machine(elf), sizeof(void *) == 8 ? SW_MACHINE_X64 : SW_MACHINE_NONE);
+    assert_int_equal(sw_elf_machine(elf), sizeof(void *) == 8 ? host_machine() : SW_MACHINE_NONE);
     for (; sw_elf_segment(elf, n, &s); n++)
         found += s.executable && here >= s.address && here - s.address < s.size;
     assert_int_equal(found, 1);
@@ -222,7 +223,7 @@ static void what_is_no_elf_file_is_refused(void **state)
     assert_null(elf);
     assert_int_equal(sw_elf_open("/", &elf), SW_E_UNSUPPORTED);
     assert_int_equal(sw_elf_open("/dev/zero", &elf), SW_E_UNSUPPORTED);
-    assert_int_equal(sw_elf_open("/proc/self/maps", &elf), SW_E_TRUNCATED);
+    assert_int_equal(sw_elf_open("/proc/self/status", &elf), SW_E_TRUNCATED);
     assert_int_equal(sw_elf_open_bytes((struct sw_bytes){ 0 }, &elf), SW_E_TRUNCATED);
     assert_int_equal(sw_elf_open_bytes((struct sw_bytes){ NULL, 100, 0 }, &elf), SW_E_ARGUMENT);
     sw_elf_close(NULL);

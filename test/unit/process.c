@@ -25,6 +25,8 @@
 
 #include <cmocka.h>
 
+#include "host.h"
+
 enum { THREADS = 4 }; /* besides the main one */
 
 /* What the child and the test both see. */
@@ -40,6 +42,7 @@ struct shared {
 };
 
 static struct shared *shared;
+static bool can_trace;
 
 static void nap(long microseconds)
 {
@@ -138,6 +141,7 @@ static struct sw_process *open_process(pid_t child)
 
 static void all_threads_stand_are_seen_and_run_on(void **state)
 {
+    HOST_NEEDS(can_trace, "ptrace");
     const pid_t child = spawn(false);
     struct sw_process *process = open_process(child);
     uint64_t tids[16];
@@ -159,6 +163,7 @@ static void all_threads_stand_are_seen_and_run_on(void **state)
 
 static void registers_and_names_are_the_threads_own(void **state)
 {
+    HOST_NEEDS(can_trace, "ptrace");
     const pid_t child = spawn(false);
     struct sw_process *process = open_process(child);
     (void)state;
@@ -202,6 +207,7 @@ static void memory_is_read_and_ends_where_it_ends(void **state)
 
 static void a_walker_has_the_stack_as_window(void **state)
 {
+    HOST_NEEDS(can_trace, "ptrace");
     const pid_t child = spawn(false);
     struct sw_process *process = open_process(child);
     (void)state;
@@ -230,6 +236,7 @@ static void a_walker_has_the_stack_as_window(void **state)
 
 static void signals_of_the_process_are_not_lost(void **state)
 {
+    HOST_NEEDS(can_trace, "ptrace");
     enum { ROUNDS = 50 };
     const pid_t child = spawn(false);
     struct sw_process *process = open_process(child);
@@ -255,6 +262,7 @@ static void signals_of_the_process_are_not_lost(void **state)
 
 static void a_process_stopped_by_job_control_stays_stopped(void **state)
 {
+    HOST_NEEDS(can_trace, "ptrace");
     const pid_t child = spawn(false);
     struct sw_process *process = open_process(child);
     int status;
@@ -274,6 +282,7 @@ static void a_process_stopped_by_job_control_stays_stopped(void **state)
 
 static void threads_that_are_born_meanwhile_are_caught(void **state)
 {
+    HOST_NEEDS(can_trace, "ptrace");
     const pid_t child = spawn(true);
     struct sw_process *process = open_process(child);
     (void)state;
@@ -292,6 +301,7 @@ static void threads_that_are_born_meanwhile_are_caught(void **state)
 
 static void single_threads_are_suspended_and_nest(void **state)
 {
+    HOST_NEEDS(can_trace, "ptrace");
     const pid_t child = spawn(false);
     struct sw_process *process = open_process(child);
     const struct sw_suspender s = sw_process_suspender(process);
@@ -322,6 +332,7 @@ static void single_threads_are_suspended_and_nest(void **state)
 
 static void a_process_killed_while_stopped_is_gone(void **state)
 {
+    HOST_NEEDS(can_trace, "ptrace");
     const pid_t child = spawn(false);
     struct sw_process *process = open_process(child);
     const uint64_t tid = shared->tid[1];
@@ -361,6 +372,7 @@ static void a_process_that_is_not_there_is_gone(void **state)
 
 static void bad_arguments_are_refused(void **state)
 {
+    HOST_NEEDS(can_trace, "ptrace");
     struct sw_process *process = NULL;
     struct sw_images *images = NULL;
     struct sw_regs regs = { .machine = SW_MACHINE_X64 };
@@ -395,6 +407,7 @@ static void bad_arguments_are_refused(void **state)
 
 static void images_of_the_process_are_found_and_named(void **state)
 {
+    HOST_NEEDS(can_trace, "ptrace");
     const pid_t child = spawn(false);
     struct sw_process *process = open_process(child);
     struct sw_images *images = NULL;
@@ -430,6 +443,7 @@ static int read_a_byte(void *file)
 /* A parent in vfork cannot be stopped before its child is done. */
 static void a_thread_that_cannot_be_stopped_is_told_and_left_alone(void **state)
 {
+    HOST_NEEDS(can_trace, "ptrace");
     struct sw_process *process = NULL;
     int ends[2];
     char byte = 0;
@@ -466,6 +480,7 @@ static void a_thread_that_cannot_be_stopped_is_told_and_left_alone(void **state)
 /* Somebody else's child: its end is told to its parent, not to us. */
 static void the_parent_of_a_process_killed_while_stopped_hears_of_it(void **state)
 {
+    HOST_NEEDS(can_trace, "ptrace");
     struct sw_regs regs;
     (void)state;
     memset(shared, 0, sizeof *shared);
@@ -512,6 +527,7 @@ static uint64_t code_of_deleted_file(pid_t child, struct sw_map *code)
 
 static void an_image_whose_file_was_deleted_is_found(void **state)
 {
+    HOST_NEEDS(can_trace, "ptrace");
     char path[] = "/tmp/snapwalk-deleted-XXXXXX";
     static char bytes[1 << 20];
     struct sw_images *images = NULL;
@@ -578,5 +594,6 @@ int main(void)
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return 1;
+    can_trace = host_can_trace();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

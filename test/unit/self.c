@@ -12,12 +12,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "host.h"
 
 enum { PAGE = 4096 };
 
@@ -55,6 +58,16 @@ static void reads_end_where_memory_ends(void **state)
     assert_int_equal(read_at(address_of(pages), to, 3 * PAGE), 2 * PAGE);
     assert_int_equal(read_at(address_of(pages + 2 * PAGE - 5), to, 8), 5);
     assert_int_equal(read_at(address_of(pages + 2 * PAGE), to, 8), 0);
+    munmap(pages, 2 * PAGE);
+}
+
+static void reads_end_where_memory_is_protected(void **state)
+{
+    static char to[2 * PAGE];
+    (void)state;
+    HOST_NEEDS(host_has_process_reads(), "process_vm_readv: /proc/self/mem reads what is protected, too");
+    char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pages, MAP_FAILED);
     mprotect(pages + PAGE, PAGE, PROT_NONE);
     assert_int_equal(read_at(address_of(pages + 1), to, 2 * PAGE), PAGE - 1);
     munmap(pages, 2 * PAGE);
@@ -152,7 +165,75 @@ static void capture_has_the_exact_nonvolatile_registers(void **state)
     assert_int_equal(regs.r[SW_X64_RIP], pc);
     assert_int_equal(regs.machine, SW_MACHINE_X64);
 }
+#else
+/* The same. What the compiler has in x19 and x29 is put aside by hand: it would not allow that they be named. */
+static void capture_has_the_exact_nonvolatile_registers(void **state)
+{
+    static struct sw_regs regs;
+    static uint64_t kept[5]; /* x19, x29; sp and pc as they should be */
+    register struct sw_regs *to __asm__("x0") = &regs;
+    register uint64_t *aside __asm__("x1") = kept;
+    (void)state;
+    __asm__ volatile("stp x19, x29, [x1]\n mov x19, x1\n sub sp, sp, #256\n stp x19, x30, [sp]\n"
+                     "mov x9, sp\n adr x10, 1f\n stp x9, x10, [x1, #16]\n"
+                     "mov x19, #0x1313\n mov x20, #0x1414\n mov x21, #0x1515\n mov x22, #0x1616\n"
+                     "mov x23, #0x1717\n mov x24, #0x1818\n mov x25, #0x1919\n mov x26, #0x1a1a\n"
+                     "mov x27, #0x1b1b\n mov x28, #0x1c1c\n mov x29, #0x1d1d\n"
+                     "bl sw_self_capture\n"
+                     "1: ldp x19, x30, [sp]\n add sp, sp, #256\n mov x1, x19\n ldp x19, x29, [x1]\n"
+                     : "+r"(to), "+r"(aside)
+                     :
+                     : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
+                       "x17", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "memory", "cc");
+    for (unsigned n = SW_ARM64_X19; n <= SW_ARM64_FP; n++)
+        assert_int_equal(regs.r[n], 0x0101 * n);
+    assert_int_equal(regs.r[SW_ARM64_SP], kept[2]);
+    assert_int_equal(regs.r[SW_ARM64_PC], kept[3]);
+    assert_int_equal(regs.machine, SW_MACHINE_ARM64);
+}
 #endif
+
+/* Signed addresses ---------------------------------------------------------------------------------------------- */
+
+#if defined(__aarch64__)
+/* pacia1716: the address as this processor signs it with a modifier; the address itself where it does not. */
+static uint64_t signed_with(uint64_t address, uint64_t modifier)
+{
+    register uint64_t x17 __asm__("x17") = address;
+    register uint64_t x16 __asm__("x16") = modifier;
+    __asm__ volatile("hint #8" : "+r"(x17) : "r"(x16));
+    return x17;
+}
+
+/* Over many modifiers every bit that can be signed has been. */
+static uint64_t bits_that_get_signed(void)
+{
+    const uint64_t address = address_of((const void *)(uintptr_t)&signed_with);
+    uint64_t bits = 0;
+    for (uint64_t modifier = 0; modifier < 256; modifier++)
+        bits |= signed_with(address, modifier * 0x9e3779b97f4a7c15) ^ address;
+    return bits;
+}
+#else
+static uint64_t bits_that_get_signed(void)
+{
+    return 0;
+}
+#endif
+
+static void the_mask_is_what_this_processor_signs(void **state)
+{
+    const uint64_t tag = UINT64_C(0xff00000000000000);
+    struct sw_walker walker;
+    (void)state;
+    assert_int_equal(sw_self_walker(&walker, NULL, NULL), SW_OK);
+    const uint64_t bits = bits_that_get_signed();
+    print_message("# signed: %016llx, mask %016llx\n", (unsigned long long)bits, (unsigned long long)walker.pac_mask);
+    assert_true(walker.pac_mask == (host_machine() == SW_MACHINE_ARM64 ? bits | tag : 0));
+#if defined(__aarch64__)
+    assert_int_equal(bits != 0, (getauxval(AT_HWCAP) & HWCAP_PACA) != 0);
+#endif
+}
 
 static struct sw_suspender suspender_of(struct sw_self_suspender *self)
 {
@@ -586,12 +667,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_read_as_it_is),
         cmocka_unit_test(reads_end_where_memory_ends),
+        cmocka_unit_test(reads_end_where_memory_is_protected),
         cmocka_unit_test(large_reads_are_whole),
         cmocka_unit_test(addresses_that_are_none_read_nothing),
         cmocka_unit_test(capture_is_inside_the_caller),
-#if defined(__x86_64__)
         cmocka_unit_test(capture_has_the_exact_nonvolatile_registers),
-#endif
+        cmocka_unit_test(the_mask_is_what_this_processor_signs),
         cmocka_unit_test(the_suspenders_capture_is_inside_its_caller_too),
         cmocka_unit_test(bounds_hold_the_main_stack),
         cmocka_unit_test(bounds_hold_another_threads_stack),

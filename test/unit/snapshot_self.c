@@ -1,6 +1,6 @@
 /*
  * The contract on real threads of this process: real JIT code on a real stack, the real suspender, a real signal
- * handler. D2, D3, D16, D17 once more, without simulation. x64 only: the JIT code is x64.
+ * handler. D2, D3, D16, D17 once more, without simulation.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +20,13 @@
 
 enum { MAIN_THREAD = 10, OTHER_THREAD = 20, JIT_ID = 'J' };
 
+#if defined(__aarch64__)
+/* stp x29, x30, [sp, #-16]!; mov x29, sp; blr x0; ldp x29, x30, [sp], #16; ret */
+static const uint32_t jit_code[] = { 0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0 };
+#else
 /* push rbp; mov rbp, rsp; call rdi; pop rbp; ret */
 static const uint8_t jit_code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
+#endif
 
 static struct world {
     struct sw_codemap *codemap;
@@ -68,6 +73,7 @@ static int set_up(void **state)
     (void)state;
     assert_ptr_not_equal(page, MAP_FAILED);
     memcpy(page, jit_code, sizeof jit_code);
+    __builtin___clear_cache((char *)page, (char *)page + sizeof jit_code);
     assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
     memcpy(&world.jit, &page, sizeof world.jit);
     assert_int_equal(sw_codemap_create(NULL, &world.codemap), SW_OK);

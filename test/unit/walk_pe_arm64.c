@@ -241,7 +241,7 @@ static void signed_return_addresses_make_no_difference(void **state)
     load(0xaa64);
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (rows[i].pc != FAULT) /* a pc that the processor stored is not signed */
-            assert_walk(&rows[i], UINT64_C(0x00a5000000000000));
+            assert_walk(&rows[i], UINT64_C(0x0025000000000000));
 }
 
 /* An image of the other machine has no rule for this one's frames. */

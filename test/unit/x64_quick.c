@@ -4,6 +4,7 @@
  * every row of the tables is reached, and most of real code is answered by them.
  */
 #include "rows.h"
+#include "host.h"
 
 #include "x64/opcodes.h"
 #include "x64/x64.h"
@@ -254,6 +255,7 @@ static void the_c_library_is_read_alike_and_mostly_quickly(void **state)
     struct text text = { NULL, 0 };
     unsigned all = 0, answered = 0;
     (void)state;
+    HOST_NEEDS(host_machine() == SW_MACHINE_X64, "an x64 libc");
     (void)dl_iterate_phdr(take_libc, &text);
     if (!text.begin)
         skip();

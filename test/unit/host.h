@@ -1,0 +1,83 @@
+/*
+ * The machine that tests run on, and what its system lets them do: asked when they run. An emulator of another
+ * machine's programs (qemu-user) lacks some of it; a test that needs what is missing skips itself and says what that
+ * is.
+ */
+#ifndef TEST_UNIT_HOST_H
+#define TEST_UNIT_HOST_H
+
+#include <snapwalk/image.h>
+#include <snapwalk/self.h>
+
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static inline enum sw_machine host_machine(void)
+{
+#if defined(__aarch64__)
+    return SW_MACHINE_ARM64;
+#else
+    return SW_MACHINE_X64;
+#endif
+}
+
+/* Says why and skips the test, unless the host has what it needs. */
+#define HOST_NEEDS(has, what)                                                                                          \
+    do {                                                                                                               \
+        if (!(has)) {                                                                                                  \
+            print_message("# needs %s\n", what);                                                                       \
+            skip();                                                                                                    \
+        }                                                                                                              \
+    } while (0)
+
+/* Whether a process may seize another: PTRACE_SEIZE is what sw_process_stop does. */
+static inline bool host_can_trace(void)
+{
+    int status;
+    const pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            pause();
+    const bool seized = child > 0 && ptrace(PTRACE_SEIZE, child, NULL, NULL) == 0;
+    if (child > 0) {
+        kill(child, SIGKILL);
+        waitpid(child, &status, 0);
+    }
+    return seized;
+}
+
+static inline bool host_count_frame(void *arg, const struct sw_frame *frame)
+{
+    (void)frame;
+    return ++*(unsigned *)arg < 2;
+}
+
+/* Whether callers are found by this machine's instructions alone. */
+static inline bool host_code_is_read(void)
+{
+    static struct sw_scratch scratch;
+    struct sw_walker walker;
+    struct sw_regs here;
+    unsigned frames = 0;
+    if (sw_self_walker(&walker, NULL, NULL) != SW_OK)
+        return false;
+    walker.flags = SW_WALK_NO_TABLES | SW_WALK_NO_FRAME_POINTER;
+    sw_self_capture(&here);
+    (void)!sw_walk_all(&walker, &scratch, &here, host_count_frame, &frames);
+    return frames == 2;
+}
+
+/* Whether process_vm_readv answers; without it this process is read by /proc/self/mem. */
+static inline bool host_has_process_reads(void)
+{
+    char from = 1, to = 0;
+    const struct iovec remote = { &from, 1 }, local = { &to, 1 };
+    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
+}
+
+#endif
