@@ -6,11 +6,16 @@
 set -u
 cd "$(dirname "$0")/.."
 
+# qemu computes the architecture's own signatures so slowly that nothing else is done; those of its own choice are as real.
+model() {
+    [ "$1" = max ] && echo max,pauth-impdef=on || echo "$1"
+}
+
 # one PROGRAM CPU DIRECTORY: runs it; its TAP lines, with its name and, of tests that skip themselves, the reason.
 if [ "$1" = --one ]; then
     name=$(basename "$2")
     out=$4/$name
-    timeout -k 10 300 qemu-aarch64 -L "$SYSROOT" -cpu "$3" "$2" >"$out" 2>&1 </dev/null
+    timeout -k 10 300 qemu-aarch64 -L "$SYSROOT" -cpu "$(model "$3")" "$2" >"$out" 2>&1 </dev/null
     status=$?
     awk -v name="$name" -v status="$status" '
         /^# needs / { reason = substr($0, 3) }
@@ -59,7 +64,7 @@ example() {
     pattern=$3
     shift 3
     out=$build/log/arm64-$cpu/example
-    if timeout 60 qemu-aarch64 -L "$SYSROOT" -cpu "$cpu" "$@" >"$out" 2>&1 </dev/null && grep -qE "$pattern" "$out"; then
+    if timeout 60 qemu-aarch64 -L "$SYSROOT" -cpu "$(model "$cpu")" "$@" >"$out" 2>&1 </dev/null && grep -qE "$pattern" "$out"; then
         echo "ok - examples: $name"
     else
         echo "not ok - examples: $name"
