@@ -117,6 +117,9 @@ clr: deps clr-libraries
 accuracy: deps archive
 	@test/accuracy/accuracy.sh $(BUILD)
 
+accuracy-arm64: deps archive
+	@test/accuracy/arm64.sh $(BUILD)
+
 audit: deps $(EXAMPLES) $(ORACLE)
 	@mk/audit.sh $(BUILD)
 
@@ -148,6 +151,7 @@ help:
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
 	@echo 'make clr            inside a real .NET: every answer beside the CLR'"'"'s own, samples at any instant, cost'
 	@echo 'make accuracy       real programs, single-stepped: every walk beside the calls that were made'
+	@echo 'make accuracy-arm64 the same of ARM64 programs, in qemu-aarch64'
 	@echo 'make audit          unwind tables of large libraries beside their instructions'
 	@echo 'make bench          speed beside the alternatives, as ratios'
 	@echo 'make fuzz           every fuzz target for FUZZ_S=$(FUZZ_S) seconds'
@@ -156,4 +160,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD'
 
 .DEFAULT_GOAL := lib
-.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy audit bench fuzz install clean help
+.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench fuzz install clean help

@@ -1,8 +1,8 @@
 #!/bin/sh
-# arm64.sh BUILD [CPU...]: the library, its unit tests and its examples, built for ARM64 and run under qemu-aarch64: on a
+# arm64.sh [--own] BUILD [CPU...]: the library, its unit tests and its examples, built for ARM64 and run under qemu-aarch64: on a
 # processor that signs return addresses (max) and on one that does not (cortex-a57). TAP on standard output, a line for each
 # test with the program's name in front; what each program printed is in BUILD/log/arm64-CPU. Where the tools cannot be had
-# it says so and skips.
+# it says so and skips. --own: only the programs that look at their own process, which is what processors differ in.
 set -u
 cd "$(dirname "$0")/.."
 
@@ -32,6 +32,11 @@ if [ "$1" = --one ]; then
     exit 0
 fi
 
+chosen=.
+if [ "$1" = --own ]; then
+    chosen=$(grep -lE 'snapwalk/(self|process)[.]h|sigaction' test/unit/*.c | sed 's|.*/\(.*\)[.]c|/\1$|' | paste -sd '|')
+    shift
+fi
 build=$1
 shift
 [ $# -gt 0 ] || set -- max cortex-a57
@@ -78,7 +83,7 @@ for cpu in "$@"; do
     rm -rf "$log"
     mkdir -p "$log"
     # the longest first
-    find "$made/test/unit" -type f -perm -u+x | awk -F/ '{ long = $NF ~ /^(kept|clr|images_cfi|clr_layout|walk_safety)$/; print !long, $0 }' |
+    find "$made/test/unit" -type f -perm -u+x | grep -E "$chosen" | awk -F/ '{ long = $NF ~ /^(cache|core|x64_quick|images_cfi|kept|walk_pe)$/; print !long, $0 }' |
         sort | cut -d' ' -f2 | xargs -P "$(nproc 2>/dev/null || echo 1)" -I{} "$0" --one {} "$cpu" "$log"
     cat "$log"/*.tap
     grep -q '^not ok' "$log"/*.tap && grep '^not ok' "$log"/*.tap | grep -qv '# SKIP' && status=1
@@ -89,6 +94,6 @@ for cpu in "$@"; do
         'answer 0x8013135f, a seed would be at 0x30009' "$made/examples/simulated"
     example "$cpu" "toyjit: its code runs" '^ready [0-9]' "$made/examples/toyjit" 1
     rm -f "/tmp/perf-$(sed -n 's/^ready //p' "$build/log/arm64-$cpu/example").map"
-    echo "arm64 $cpu: $(find "$log" -name '*.tap' | wc -l) of $(find "$made/test/unit" -type f -perm -u+x | wc -l) programs run"
+    echo "arm64 $cpu: $(find "$log" -name '*.tap' | wc -l) of $(find "$made/test/unit" -type f -perm -u+x | grep -cE "$chosen") programs run"
 done
 exit $status

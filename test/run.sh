@@ -91,11 +91,12 @@ run oracle-cfi 600 test/oracle/cfi.sh "$build"
 run oracle-pe-arm64 300 test/oracle/pe_arm64.sh "$build"
 run oracle-wine 300 test/oracle/pe_wine.sh "$build"
 run arm64-max 1200 test/arm64.sh "$build" max
-run arm64-cortex-a57 1200 test/arm64.sh "$build" cortex-a57
+run arm64-cortex-a57 1200 test/arm64.sh --own "$build" cortex-a57
 run hostile 300 test/audit/hostile.sh "$build"
 run system 300 test/system/run.sh "$build"
 run core 300 test/core/run.sh "$build"
 run step 600 test/step/run.sh "$build"
+run step-arm64 600 test/step/arm64.sh "$build"
 run clrmd 600 test/clrmd/test.sh "$build"
 run clr 600 test/clr/test.sh "$build"
 run overlay-unit 300 test/clr/overlay_unit.sh "$build"

@@ -134,7 +134,11 @@ enum sw_status sw_a64_decode(const uint8_t *bytes, size_t size, uint64_t pc, str
     return w.row && does[w.row->does](&w) ? SW_OK : SW_E_MALFORMED;
 }
 
-/* By effects, not by shape: the one address that is made, one word loaded by it, and a jump to what was loaded. */
+/*
+ * By effects, not by shape: the one address that is made, one word loaded by it, and a jump to what was loaded. Code
+ * that stores goes on with another stack than it was entered with: the first entry of a PLT, which leads to the
+ * resolver.
+ */
 bool sw_a64_goes_through(const uint8_t *bytes, size_t size, uint64_t pc, uint64_t *slot)
 {
     uint64_t near_at[SW_REGS_MAX] = { 0 }, slot_of[SW_REGS_MAX] = { 0 };
@@ -142,7 +146,8 @@ bool sw_a64_goes_through(const uint8_t *bytes, size_t size, uint64_t pc, uint64_
     for (unsigned i = 0; i < MOST_STUB && sw_a64_decode(bytes, size, pc, &insn) == SW_OK; i++) {
         for (unsigned n = 0; n < insn.count; n++) {
             const struct sw_effect *e = &insn.effects[n];
-            if (e->dst >= SW_REGS_MAX || (e->src >= SW_REGS_MAX && e->kind != SW_EFFECT_NEAR))
+            if (e->kind == SW_EFFECT_STORE || e->dst >= SW_REGS_MAX ||
+                (e->src >= SW_REGS_MAX && e->kind != SW_EFFECT_NEAR))
                 return false;
             const uint64_t base = e->kind == SW_EFFECT_NEAR ? pc : near_at[e->src];
             const uint64_t loaded = e->kind == SW_EFFECT_SET && e->imm == 0 ? slot_of[e->src] : 0;

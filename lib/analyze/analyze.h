@@ -138,7 +138,8 @@ uint64_t sw_analysis_hash(const struct sw_analysis *work);
  *
  * fp_above_sp  How far fp is above sp at pc, or null: then words stored through one are not seen through the other.
  *
- * Returns  SW_OK (accepted); SW_E_NO_RULE. rule->source FORWARD, trust GUESS.
+ * Returns  SW_OK (accepted); SW_E_NO_RULE. rule->source FORWARD, trust GUESS, or NONE where a jump was taken for one that
+ *          leaves the function.
  */
 SW_NODISCARD enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, const int32_t *fp_above_sp,
                                                struct sw_analysis *work,

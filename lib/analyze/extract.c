@@ -106,15 +106,19 @@ static bool locate_word(const struct sw_state *state, enum sw_machine machine, s
     return false;
 }
 
-/* In a stack word, a safe one first, or in a register. */
-static bool locate(const struct sw_state *state, enum sw_machine machine, struct sw_val v, struct sw_loc *loc)
+static bool locate_register(const struct sw_state *state, enum sw_machine machine, struct sw_val v, struct sw_loc *loc)
 {
-    if (locate_word(state, machine, v, false, loc) || locate_word(state, machine, v, true, loc))
-        return true;
     for (unsigned n = 0; n < sw_regs_count(machine); n++)
         if (n != sw_regs_pc_number(machine) && sw_val_same(state->reg[n], v))
             return put(loc, SW_LOC_REG, n, 0);
     return false;
+}
+
+/* In a stack word, a safe one first, or in a register. */
+static bool locate(const struct sw_state *state, enum sw_machine machine, struct sw_val v, struct sw_loc *loc)
+{
+    return locate_word(state, machine, v, false, loc) || locate_word(state, machine, v, true, loc) ||
+           locate_register(state, machine, v, loc);
 }
 
 static bool return_inside(const struct sw_state *state, enum sw_machine machine, struct sw_loc *loc)
@@ -123,7 +127,9 @@ static bool return_inside(const struct sw_state *state, enum sw_machine machine,
     if (machine == SW_MACHINE_ARM64) {
         if (sw_val_is_start(state->reg[SW_ARM64_LR], SW_ARM64_LR) && !is_saved(state, machine, SW_ARM64_LR))
             return put(loc, SW_LOC_REG, SW_ARM64_LR, 0);
-        return locate(state, machine, start_of(SW_ARM64_LR), loc);
+        /* Never below sp: code that has given up its frame has taken lr from there before. */
+        return locate_word(state, machine, start_of(SW_ARM64_LR), false, loc) ||
+               locate_register(state, machine, start_of(SW_ARM64_LR), loc);
     }
     const struct sw_val there = sw_state_word(state, machine, address);
     address.deref = true;
@@ -177,6 +183,12 @@ static bool cfa_at_return(const struct sw_state *state, enum sw_machine machine,
     return put(&rule->cfa, cfa->deref ? SW_LOC_AT_REG : SW_LOC_REG, reg, cfa->off);
 }
 
+/* Below sp at pc nothing that lies in memory is anybody's: such a word was read back by a path that pc's code never takes. */
+static bool is_dead(enum sw_machine machine, const struct sw_loc *loc)
+{
+    return loc->kind == SW_LOC_AT_REG && loc->reg == sw_regs_sp_number(machine) && loc->off < 0;
+}
+
 bool sw_extract_return(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule)
 {
     const uint64_t kept = sw_regs_nonvolatile(machine);
@@ -190,7 +202,8 @@ bool sw_extract_return(const struct sw_state *state, enum sw_machine machine, st
     const bool plain = machine == SW_MACHINE_X64 && (state->ret_at.deref || sw_val_same(in_memory, state->reg[pc]));
     if (plain)
         rule->r[pc] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
-    else if (!as_location(state->reg[pc], pc, &rule->r[pc]))
+    else if (!as_location(state->reg[pc], pc, &rule->r[pc]) ||
+             (machine == SW_MACHINE_ARM64 && is_dead(machine, &rule->r[pc])))
         return false;
     const struct sw_val after = state->reg[sp];
     if (after.base == cfa.base && after.deref == cfa.deref && after.point == cfa.point)

@@ -12,9 +12,12 @@ struct showing {
     void *arg;
 };
 
-static bool show(struct sw_analysis *w, struct showing *to)
+static bool show(struct sw_analysis *w, struct showing *to, enum sw_trust trust)
 {
-    return sw_extract_return(&w->current, w->code->machine, &to->rule) && to->accept(to->arg, &to->rule);
+    if (!sw_extract_return(&w->current, w->code->machine, &to->rule))
+        return false;
+    to->rule.trust = (uint8_t)trust;
+    return to->accept(to->arg, &to->rule);
 }
 
 /* As if a return stood here: the state of a tail call. */
@@ -30,7 +33,7 @@ static bool show_return(struct sw_analysis *w, struct showing *to)
                                        .flow = SW_FLOW_RETURN,
                                        .effects = { { SW_EFFECT_SET, (uint8_t)pc, SW_ARM64_LR, 8, 0 } } };
     sw_state_run(&w->current, machine, machine == SW_MACHINE_X64 ? &x64_ret : &arm64_ret, 0);
-    return show(w, to);
+    return show(w, to, SW_TRUST_NONE);
 }
 
 /*
@@ -57,7 +60,7 @@ static bool run_forward(struct sw_analysis *w, uint64_t pc, struct showing *to)
     while (sw_flow_insn(w, pc, &insn)) {
         const bool on = sw_flow_follow(w, &insn, pc);
         if (insn.flow == SW_FLOW_RETURN)
-            return show(w, to);
+            return show(w, to, SW_TRUST_GUESS);
         if (insn.flow == SW_FLOW_INDIRECT && insn.slot)
             return jump_through(w, insn.slot, to);
         if (!on)

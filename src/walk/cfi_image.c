@@ -1,12 +1,12 @@
 /*
- * Frames of images by their call frame information. A table tells exactly, but for two kinds of lies about registers
- * that were met: gcc's about epilogues of realigned frames, and those of hand-written code that pushes and writes
- * registers without a word. Where the table is of such a kind its code is looked at. Knows nothing of the format
- * (lib/cfi).
+ * Frames of images by their call frame information. A table tells exactly, but for three kinds of lies that were met:
+ * gcc's about epilogues of realigned frames, those of hand-written code that pushes and writes registers without a
+ * word, and those about what was pushed by code that jumped here. Where the table is of such a kind its code is looked
+ * at. Knows nothing of the format (lib/cfi).
  */
 #include "walk/cfi_image.h"
 
-enum { MOST_SCANNED = 256, SILENT_PUSHES = 2 };
+enum { MOST_SCANNED = 256, SILENT_PUSHES = 2, PUSHED = 16, A64_WORD = 4 };
 
 /* Only x64 is looked at here. */
 static bool code_of(const struct sw_question *q, struct sw_code *code)
@@ -153,6 +153,42 @@ static void mend_silence(const struct sw_question *q, const struct sw_cfi_cover 
             room->rule.r[n] = told ? room->plain.r[n] : (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
 }
 
+/* ---- what was pushed in front ---- */
+
+/* A return address above the CFA: other code pushed it before it jumped here, and the table leaves that out. */
+static bool is_pushed(const struct sw_rule *rule)
+{
+    const struct sw_loc ra = rule->r[SW_ARM64_PC];
+    return rule->flags == 0 && ra.kind == SW_LOC_AT_CFA && ra.off >= 0 && ra.off < PUSHED;
+}
+
+/* Whether it is so behind the function's first instruction, when that is executing: a landing pad, told of with no
+ * word. */
+static bool is_pushed_next(const struct sw_question *q, const struct sw_cfi_cover *cover)
+{
+    struct sw_cfi_cover other;
+    const uint64_t next = q->frame->lookup + A64_WORD;
+    return q->frame->exact && q->frame->lookup == cover->begin && next < cover->end &&
+           sw_cfi_rule(&q->entry->cfi, next, &q->room->cfi, &q->room->plain, &other) == SW_OK &&
+           is_pushed(&q->room->plain);
+}
+
+/*
+ * The first entry of an ARM64 PLT pushes lr and a word for the dynamic linker's resolver, whose table begins in front
+ * of both. The caller's stack begins behind them.
+ */
+static void mend_pushed(const struct sw_question *q, const struct sw_cfi_cover *cover)
+{
+    struct sw_rule *rule = &q->room->rule;
+    if (q->walker->machine != SW_MACHINE_ARM64 || rule->cfa.kind != SW_LOC_REG || rule->cfa.off > INT32_MAX - PUSHED ||
+        !(is_pushed(rule) || is_pushed_next(q, cover)))
+        return;
+    rule->cfa.off += PUSHED;
+    for (unsigned n = 0; n < SW_ARM64_COUNT; n++)
+        if (rule->r[n].kind == SW_LOC_AT_CFA && rule->r[n].off >= INT32_MIN + PUSHED)
+            rule->r[n].off -= PUSHED;
+}
+
 enum sw_status sw_cfi_image_source(const struct sw_question *q)
 {
     struct sw_cfi_cover cover;
@@ -161,5 +197,6 @@ enum sw_status sw_cfi_image_source(const struct sw_question *q)
         return status;
     mend_epilogue(q);
     mend_silence(q, &cover);
+    mend_pushed(q, &cover);
     return SW_OK;
 }

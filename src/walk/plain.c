@@ -47,6 +47,11 @@ static uint64_t derived(const struct sw_walker *walker, uint64_t address)
     return narrow != wide && (is_there(walker, wide - 1) || is_there(walker, wide)) ? wide : narrow;
 }
 
+uint64_t sw_code_word_arm64(const struct sw_walker *walker, uint64_t word)
+{
+    return without(walker->pac_mask ? walker->pac_mask : FROM(48), word);
+}
+
 uint64_t sw_code_address_arm64(const struct sw_walker *walker, uint64_t address)
 {
     return walker->pac_mask ? without(walker->pac_mask, address) : derived(walker, address);

@@ -13,13 +13,7 @@
 
 #include "base/bytes.h"
 
-enum {
-    MOST_HOPS = 3,
-    MOST_FUNCTIONS = 40,
-    WINDOW = 131072,
-    NEAREST = 4096,
-    CHUNK = 256
-};
+enum { MOST_HOPS = 3, MOST_FUNCTIONS = 40, WINDOW = 131072, NEAREST = 4096, CHUNK = 256 };
 
 #define FARTHEST (UINT64_C(1) << 24)
 
@@ -161,15 +155,35 @@ static bool confirm_word(const struct sw_question *q, const struct sw_code *code
     return way == BY_DEPTH ? sw_function_has_frame(q, code, function, is_call_of) : sw_search_confirm(q, code, target);
 }
 
+/*
+ * Goes by a word. True: what it led to is sure enough to end the search; the first that is but a guess is kept, since
+ * words that lie further on, or another way, may tell better.
+ */
+static bool ends_search(const struct sw_question *q, const struct sw_code *code, uint64_t word, struct tried *tried,
+                        enum way way)
+{
+    struct sw_rule *guess = &q->room->guess;
+    if (!confirm_word(q, code, sw_code_word(q->walker, word), tried, way))
+        return false;
+    if (q->room->rule.trust == SW_TRUST_GUESS && guess->source == SW_SOURCE_NONE)
+        *guess = q->room->rule;
+    return q->room->rule.trust != SW_TRUST_GUESS || way == BY_DEPTH; /* which tells no better */
+}
+
 static bool search_words(const struct sw_question *q, const struct sw_code *code, enum way way, uint64_t window)
 {
-    const uint64_t sp = sw_regs_sp(&q->frame->regs);
+    const struct sw_regs *regs = &q->frame->regs;
+    const uint64_t sp = sw_regs_sp(regs);
     struct tried tried = { .count = 0 };
     uint8_t chunk[CHUNK];
+    /* Where nothing was called yet the return address may be nowhere else than in lr. */
+    if (regs->machine == SW_MACHINE_ARM64 && sw_regs_has(regs, SW_ARM64_LR) &&
+        ends_search(q, code, regs->r[SW_ARM64_LR], &tried, way))
+        return true;
     for (uint64_t at = sp; at < sp + window && tried.count < MOST_FUNCTIONS; at += CHUNK) {
         const size_t got = sw_memory_read(&q->walker->memory, at, chunk, CHUNK);
         for (size_t i = 0; i + 8 <= got && i + 8 <= CHUNK; i += 8)
-            if (confirm_word(q, code, sw_code_address(q->walker, sw_load64(chunk + i)), &tried, way))
+            if (ends_search(q, code, sw_load64(chunk + i), &tried, way))
                 return true;
         if (got != CHUNK)
             return false;
@@ -177,11 +191,21 @@ static bool search_words(const struct sw_question *q, const struct sw_code *code
     return false;
 }
 
+/* The guess that is left, if there is one. */
+static bool or_guess(const struct sw_question *q)
+{
+    if (q->room->guess.source == SW_SOURCE_NONE)
+        return false;
+    q->room->rule = q->room->guess;
+    return true;
+}
+
 bool sw_search_stack(const struct sw_question *q, const struct sw_code *code)
 {
     if (sw_regs_sp(&q->frame->regs) > UINT64_MAX - WINDOW)
         return false;
-    return search_words(q, code, BY_CALL, WINDOW) || search_words(q, code, BY_LOADED, WINDOW);
+    q->room->guess.source = SW_SOURCE_NONE;
+    return search_words(q, code, BY_CALL, WINDOW) || search_words(q, code, BY_LOADED, WINDOW) || or_guess(q);
 }
 
 bool sw_search_depth(const struct sw_question *q, const struct sw_code *code)

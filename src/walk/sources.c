@@ -202,6 +202,42 @@ static enum sw_status doubt(const struct sw_question *q, bool has_called)
     return SW_E_NO_RULE;
 }
 
+/* bti c */
+static bool is_landing_pad(const struct sw_question *q, uint64_t pc)
+{
+    size_t size;
+    const uint8_t *bytes = sw_fetch_code(&q->room->fetch, pc, &size);
+    return bytes && size >= sizeof(uint32_t) && sw_load32(bytes) == 0xd503245fu;
+}
+
+/*
+ * The first entry of a PLT: stp x16, x30, [sp, #-16]!; then, as every entry, on through a word of the GOT: to the
+ * resolver. A jump behind a push is no tail call, and what the resolver does is its own table's. Only an executing pc
+ * can be there.
+ */
+static enum sw_status from_plt(const struct sw_question *q)
+{
+    enum { PUSH = 0xa9bf7bf0u, WORD = 4, LONGEST = 6 * WORD, PUSHED = 16 };
+    const uint64_t pc = sw_regs_pc(&q->frame->regs);
+    struct sw_rule *rule = &q->room->rule;
+    uint64_t target, slot;
+    if (q->walker->machine != SW_MACHINE_ARM64 || !q->frame->exact || pc % WORD != 0 || pc < LONGEST)
+        return SW_E_NO_RULE;
+    for (uint64_t at = pc + WORD; at > pc - LONGEST; at -= WORD) {
+        size_t size;
+        const uint8_t *bytes = sw_fetch_code(&q->room->fetch, at, &size);
+        if (!bytes || size < WORD || sw_load32(bytes) != PUSH || (at > pc && !is_landing_pad(q, pc)))
+            continue;
+        sw_rule_leaf(rule, SW_MACHINE_ARM64, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
+        if (at < pc) {
+            rule->cfa.off += PUSHED;
+            rule->r[SW_ARM64_PC] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, WORD * 2 - PUSHED };
+        }
+        return sw_goes_through(q, at + WORD, &slot) && leads_behind_call(q, rule, &target) ? SW_OK : SW_E_NO_RULE;
+    }
+    return SW_E_NO_RULE;
+}
+
 static enum sw_status from_function(const struct sw_question *q)
 {
     const struct sw_range *code = &q->frame->code;
@@ -252,6 +288,8 @@ static enum sw_status from_doubted(const struct sw_question *q)
 struct search {
     const struct sw_question *q;
     uint64_t target; /* what the call in front of the accepted candidate calls */
+    bool is_own;     /* lr is left from a call that this very function made */
+    bool is_weak;    /* it leads to where lr does by a jump that may be one of a switch: then lr may be left from such a call */
     bool has_plain;  /* room->plain holds a candidate without a call in front of its return address */
 };
 
@@ -259,6 +297,10 @@ static bool is_candidate(void *arg, const struct sw_rule *rule)
 {
     struct search *s = arg;
     struct sw_walk_room *room = s->q->room;
+    const struct sw_loc ra = rule->r[sw_regs_pc_number(s->q->walker->machine)];
+    const bool by_lr = ra.kind == SW_LOC_REG && ra.reg == SW_ARM64_LR && s->q->walker->machine == SW_MACHINE_ARM64;
+    if (s->is_own && by_lr)
+        return false;
     const enum sw_stop stop = sw_try_rule(s->q, rule, NULL);
     if (stop != SW_STOP_NONE && stop != SW_STOP_ROOT_ZERO)
         return false;
@@ -270,7 +312,9 @@ static bool is_candidate(void *arg, const struct sw_rule *rule)
         s->has_plain = true;
         return false;
     }
+    s->is_weak = by_lr && rule->trust == SW_TRUST_NONE;
     room->rule = *rule;
+    room->rule.trust = SW_TRUST_GUESS;
     return true;
 }
 
@@ -288,29 +332,48 @@ static bool is_noted(const struct sw_question *q, const struct sw_code *code)
     return function != 0 && sw_search_confirm(q, code, function) && q->room->rule.trust == SW_TRUST_CONFIRMED;
 }
 
+/*
+ * ARM64: whether code goes on from where lr leads to and comes to pc. Then lr is not what pc's function will return by,
+ * but what a call that it made has left.
+ */
+static bool is_own_lr(const struct sw_question *q, const struct sw_code *code)
+{
+    const struct sw_regs *regs = &q->frame->regs;
+    uint64_t target;
+    bool assumed;
+    if (code->machine != SW_MACHINE_ARM64 || !q->frame->exact || !sw_regs_has(regs, SW_ARM64_LR))
+        return false;
+    const uint64_t behind = sw_code_address(q->walker, regs->r[SW_ARM64_LR]);
+    if (!sw_is_behind_call(q, behind, &target))
+        return false;
+    sw_analyze_run(code, behind, 0, &q->room->analysis);
+    return sw_analyze_state(&q->room->analysis, q->frame->lookup, &assumed) != NULL && !assumed;
+}
+
 static enum sw_status from_forward(const struct sw_question *q)
 {
     struct sw_code code;
-    struct search s = { q, 0, false };
+    struct search s = { .q = q };
     if (!sw_code_of(q, &code))
         return SW_E_NO_RULE;
     if (is_noted(q, &code))
         return SW_OK;
+    s.is_own = is_own_lr(q, &code);
     /* A return address is walked from as such: the call in front of it has been made. */
     const uint64_t pc = sw_regs_pc(&q->frame->regs);
     int32_t above;
     const int32_t *known = fp_above_sp(&q->frame->regs, &above) ? &above : NULL;
     const bool found = sw_analyze_forward(&code, pc, known, &q->room->analysis, is_candidate, &s) == SW_OK;
-    if (found && s.target == 0) {
+    if (found && s.target == 0 && !s.is_weak) {
         q->room->rule.trust = SW_TRUST_LIKELY; /* called through a register: nothing to confirm it by */
         return SW_OK;
     }
     if (found)
         q->room->plain = q->room->rule;
-    if (found && sw_search_confirm(q, &code, s.target))
+    if (found && s.target != 0 && sw_search_confirm(q, &code, s.target))
         return SW_OK;
-    if (sw_search_stack(q, &code) && !(found && q->room->rule.trust == SW_TRUST_GUESS))
-        return SW_OK; /* a guess is no better than what was found */
+    if (sw_search_stack(q, &code) && !(found && !s.is_weak && q->room->rule.trust == SW_TRUST_GUESS))
+        return SW_OK; /* a guess is no better than what was found, if that was not weaker */
     if (!found && sw_starts_find(q, &code))
         return SW_OK;
     if (!found && !s.has_plain)
@@ -386,6 +449,7 @@ static const struct row {
     { from_image, SW_WALK_NO_TABLES },
     { from_signal_bytes, 0 },
     { from_bad_pc, 0 },
+    { from_plt, SW_WALK_NO_ANALYSIS },
     { from_function, SW_WALK_NO_ANALYSIS },
     { from_forward, SW_WALK_NO_ANALYSIS },
     { from_frame_pointer, SW_WALK_NO_FRAME_POINTER },

@@ -7,7 +7,7 @@
 #include "walk/step.h"
 
 /* The n-th source's rule in q->room->rule. SW_E_NO_RULE: it has nothing to say. SW_E_LIMIT with n past the last. */
-enum { SW_SOURCES = 8 };
+enum { SW_SOURCES = 9 };
 SW_NODISCARD enum sw_status sw_source_rule(const struct sw_question *q, unsigned n);
 
 /* Whether a signal handler that returns to an address returns from the signal: told by the bytes there. */

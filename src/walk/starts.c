@@ -57,7 +57,8 @@ static uint64_t start_in_front(const struct sw_question *q, const struct sw_code
     const uint64_t first = place > IN_FRONT ? place - IN_FRONT : 0;
     const size_t got = sw_memory_read(&q->walker->memory, first, room->bytes, IN_FRONT + ALIGNMENT);
     unsigned tried = 0;
-    if (q->frame->exact && is_start(q, code, place))
+    const bool is_x64 = q->walker->machine == SW_MACHINE_X64;
+    if (q->frame->exact && is_x64 && is_start(q, code, place))
         return place;
     for (uint64_t at = place; got >= IN_FRONT + 4 && at >= first + 4 && tried < MOST_STARTS && room->left > 0; at--) {
         if (!sw_may_start(q->walker->machine, room->bytes + (at - first), at))
@@ -66,7 +67,8 @@ static uint64_t start_in_front(const struct sw_question *q, const struct sw_code
         if (is_start(q, code, at))
             return at;
     }
-    return 0;
+    /* On ARM64 lr leads to the caller from anywhere in a prologue: starts that look like one come first. */
+    return q->frame->exact && !is_x64 && is_start(q, code, place) ? place : 0;
 }
 
 /* ---- jumps ---- */

@@ -40,6 +40,13 @@ static inline uint64_t sw_code_address(const struct sw_walker *walker, uint64_t 
     return walker->machine == SW_MACHINE_ARM64 ? sw_code_address_arm64(walker, address) : address;
 }
 
+/* The same of any word of the stack, which hardly ever is a code address: so the target is not asked about it. */
+uint64_t sw_code_word_arm64(const struct sw_walker *walker, uint64_t word);
+static inline uint64_t sw_code_word(const struct sw_walker *walker, uint64_t word)
+{
+    return walker->machine == SW_MACHINE_ARM64 ? sw_code_word_arm64(walker, word) : word;
+}
+
 /* The pc of registers that came from outside, if it is known, as sw_code_address has it. */
 static inline void sw_code_pc(const struct sw_walker *walker, struct sw_regs *regs)
 {

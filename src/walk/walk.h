@@ -90,6 +90,7 @@ struct sw_walk_room {
     struct sw_rule rule;    /* being tried */
     struct sw_rule kept;    /* the one that came with the frame */
     struct sw_rule plain;   /* a forward rule without a call in front of its return address */
+    struct sw_rule guess;   /* search.c: of a stack search */
     struct sw_rule doubted; /* one that assumes something and leads to no caller that has called */
     struct sw_regs caller;  /* what the rule being tried leads to */
     bool has_kept;

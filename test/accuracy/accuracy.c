@@ -75,7 +75,7 @@ static bool is_due(struct trace *trace, uint64_t pc)
     return trace->judge.is_mode[STEP_TABLES] || trace->judge.is_mode[STEP_WITHOUT];
 }
 
-static bool step_for(struct run *run, struct user_regs_struct *regs, uint64_t steps)
+static bool step_for(struct run *run, struct sw_regs *regs, uint64_t steps)
 {
     while (steps-- > 0 && !over && !run->trace.shadow.overflow)
         if (!trace_step(&run->trace, regs, true))
@@ -85,7 +85,7 @@ static bool step_for(struct run *run, struct user_regs_struct *regs, uint64_t st
 
 static void step_windows(struct run *run)
 {
-    struct user_regs_struct regs;
+    struct sw_regs regs;
     for (unsigned w = 0; w < run->options.windows && !over; w++) {
         const bool go = (w == 0 && run->options.attach) || target_run(&run->trace.target, run->options.gap);
         if (!go || !trace_adopt(&run->trace, &regs) || !step_for(run, &regs, run->options.window))
@@ -96,7 +96,7 @@ static void step_windows(struct run *run)
 
 static void step_all(struct run *run)
 {
-    struct user_regs_struct regs;
+    struct sw_regs regs;
     bool more = target_regs(&run->trace.target, &regs);
     if (more && !run->options.attach)
         more = step_for(run, &regs, run->options.start);
@@ -222,6 +222,7 @@ int main(int argc, char *argv[])
                         "[-o FILE] -- PROGRAM ARGS...\n");
         return 2;
     }
+    run->trace.shadow.machine = target_shadow;
     run->trace.due = is_due;
     run->trace.arg = run;
     run->begin = judge_clock();

@@ -1,7 +1,6 @@
-/* Groups misses by function and prints the largest groups: see findings.h. Instructions by Zydis' formatter. */
+/* Groups misses by function and prints the largest groups: see findings.h. */
 #include "findings.h"
 
-#include <Zydis/Zydis.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,12 +64,7 @@ static void print_place(FILE *to, struct trace *trace, uint64_t pc)
 static size_t instruction(struct trace *trace, uint64_t pc, char *text, size_t size)
 {
     uint8_t bytes[16];
-    ZydisDisassembledInstruction insn;
-    const size_t got = target_read(&trace->target, pc, bytes, sizeof bytes);
-    if (!ZYAN_SUCCESS(ZydisDisassembleIntel(ZYDIS_MACHINE_MODE_LONG_64, pc, bytes, got, &insn)))
-        return 0;
-    (void)snprintf(text, size, "%s", insn.text);
-    return insn.info.length;
+    return instruction_text(bytes, target_read(&trace->target, pc, bytes, sizeof bytes), pc, text, size);
 }
 
 /* Where to begin so that BEFORE instructions are printed in front of pc. */
@@ -106,8 +100,6 @@ static void print_code(FILE *to, struct trace *trace, uint64_t pc, uint64_t begi
 
 static void print_group(FILE *to, struct trace *trace, const struct group *group, bool code)
 {
-    static const uint8_t numbers[SHADOW_NONVOLATILE] = { 3, 5, 12, 13, 14, 15 };
-    static const char *const names[SHADOW_NONVOLATILE] = { "rbx", "rbp", "r12", "r13", "r14", "r15" };
     const struct step_walk *w = &group->miss->walk;
     fprintf(to, "%" PRIu64 " walks at %zu places: frame %u %s, %s/%s, stop %s; its callee is ", group->times,
             group->places, w->at, score_verdict_name((enum step_verdict)w->whole),
@@ -118,9 +110,10 @@ static void print_group(FILE *to, struct trace *trace, const struct group *group
     print_place(to, trace, w->expected.pc);
     fprintf(to, "\n  got      sp %" PRIx64 " pc ", w->got.sp);
     print_place(to, trace, w->got.pc);
-    for (unsigned n = 0; n < SHADOW_NONVOLATILE && w->whole == STEP_WRONG_REGISTER; n++)
-        if ((w->known >> numbers[n] & 1) && w->got.nv[n] != w->expected.nv[n])
-            fprintf(to, "\n  %s: expected %" PRIx64 ", got %" PRIx64, names[n], w->expected.nv[n], w->got.nv[n]);
+    for (unsigned n = 0; n < target_shadow->nonvolatile && w->whole == STEP_WRONG_REGISTER; n++)
+        if ((w->known >> target_shadow->number[n] & 1) && w->got.nv[n] != w->expected.nv[n])
+            fprintf(to, "\n  %s: expected %" PRIx64 ", got %" PRIx64, target_shadow->name[n], w->expected.nv[n],
+                    w->got.nv[n]);
     fprintf(to, "\n  the walk began at ");
     print_place(to, trace, group->miss->pc);
     fprintf(to, "\n");

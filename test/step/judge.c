@@ -75,12 +75,12 @@ static void read_perfmap(struct judge *j)
     if (!j->perfmap && sw_perfmap_create(NULL, flavour, &j->perfmap) != SW_OK)
         return;
     if (sw_perfmap_read(j->perfmap, path, j->jit) == SW_OK) /* most programs have none */
-        (void)!sw_process_mirror_ranges(j->process, j->jit);
+        (void)target_mirror(j->target, j->jit);
 }
 
 void judge_sync(struct judge *j)
 {
-    if (sw_process_add_images(j->process, j->images) != SW_OK)
+    if (!target_images(j->target, j->images))
         fprintf(stderr, "step: images cannot be registered\n");
     if (add_symbols(j))
         symbols_sort(&j->symbols);
@@ -96,7 +96,7 @@ bool judge_open(struct judge *j, struct target *target, const bool is_mode[STEP_
     memcpy(j->is_mode, is_mode, sizeof j->is_mode);
     if (sw_images_create(NULL, &j->images) != SW_OK || sw_codemap_create(NULL, &j->bounds) != SW_OK ||
         sw_codemap_create(NULL, &j->jit) != SW_OK || sw_kept_create(NULL, KEPT_BYTES, &j->kept) != SW_OK ||
-        sw_process_open(NULL, target->pid, &j->process) != SW_OK || !beside_open(&j->beside)) {
+        !beside_open(&j->beside)) {
         fprintf(stderr, "step: cannot set the library up\n");
         return false;
     }
@@ -109,7 +109,6 @@ bool judge_open(struct judge *j, struct target *target, const bool is_mode[STEP_
 
 void judge_close(struct judge *j)
 {
-    sw_process_close(j->process);
     sw_perfmap_destroy(j->perfmap);
     sw_images_destroy(j->images);
     sw_codemap_destroy(j->bounds);
@@ -121,20 +120,10 @@ void judge_close(struct judge *j)
 
 /* ---- walks ---- */
 
-static void start_regs(const struct user_regs_struct *u, struct sw_regs *regs)
-{
-    const uint64_t in_order[SW_X64_COUNT] = { u->rax, u->rcx, u->rdx, u->rbx, u->rsp, u->rbp, u->rsi, u->rdi, u->r8,
-                                              u->r9,  u->r10, u->r11, u->r12, u->r13, u->r14, u->r15, u->rip };
-    memset(regs, 0, sizeof *regs);
-    regs->machine = SW_MACHINE_X64;
-    for (unsigned n = 0; n < SW_X64_COUNT; n++)
-        sw_regs_set(regs, n, in_order[n]);
-}
-
 static void walker_for(const struct judge *j, enum step_mode mode, struct sw_walker *walker)
 {
     const struct sw_codemap *codemaps[STEP_MODES] = { j->jit, j->bounds, NULL }; /* ORDER step_mode */
-    *walker = (struct sw_walker){ .machine = SW_MACHINE_X64,
+    *walker = (struct sw_walker){ .machine = target_machine,
                                   .memory = j->target->memory,
                                   .images = j->images,
                                   .codemap = codemaps[mode],
@@ -153,10 +142,26 @@ static bool is_unheard_of(const struct judge *j, const struct sw_frame *frame)
 }
 
 /* A return address that was written over leads elsewhere: the end of a throw does so. Then nobody can tell the truth.
- */
+ * (On ARM64 it is not known where it lies.) */
 static bool is_overwritten(const struct judge *j, const struct shadow_entry *truth)
 {
-    return !truth->interrupted && !truth->assumed && target_word(j->target, truth->slot) != truth->regs.pc;
+    return target_shadow->pushed && !truth->interrupted && !truth->assumed &&
+           target_word(j->target, truth->slot) != truth->regs.pc;
+}
+
+/*
+ * ARM64: the code being executed never had a frame, and no register holds its return address any more: the end of
+ * longjmp, a switch of contexts. Then it is nowhere that a walk may look.
+ */
+static bool is_lost(const struct sw_regs *regs, const struct shadow_entry *caller)
+{
+    if (target_shadow->pushed || caller->framed || caller->interrupted || caller->assumed ||
+        sw_regs_sp(regs) != caller->regs.sp)
+        return false;
+    for (unsigned n = 0; n <= SW_ARM64_LR; n++)
+        if ((regs->r[n] & UINT64_C(0x0000ffffffffffff)) == caller->regs.pc)
+            return false;
+    return true;
 }
 
 /* The return address lies elsewhere by now: V8's code copies it to push arguments in front of it. */
@@ -170,14 +175,13 @@ static bool is_moved(const struct judge *j, const struct shadow_entry *truth, co
 static enum step_verdict judge_frame(const struct sw_frame *frame, const struct shadow_entry *truth, bool moved,
                                      struct step_walk *walk)
 {
-    static const uint8_t order[SHADOW_NONVOLATILE] = { SW_X64_RBX, SW_X64_RBP, SW_X64_R12,
-                                                       SW_X64_R13, SW_X64_R14, SW_X64_R15 };
+    const uint8_t *order = target_shadow->number;
     const struct sw_regs *regs = &frame->regs;
-    walk->got = (struct shadow_regs){ sw_regs_pc(regs), sw_regs_sp(regs), { 0 } };
+    walk->got = (struct shadow_regs){ .pc = sw_regs_pc(regs), .sp = sw_regs_sp(regs) };
     walk->known = regs->known;
     walk->source = frame->source;
     walk->trust = frame->trust;
-    for (unsigned n = 0; n < SHADOW_NONVOLATILE; n++)
+    for (unsigned n = 0; n < target_shadow->nonvolatile; n++)
         walk->got.nv[n] = regs->r[order[n]];
     if (!truth)
         return STEP_TOO_FAR;
@@ -185,7 +189,7 @@ static enum step_verdict judge_frame(const struct sw_frame *frame, const struct 
     const bool is_sp = off == 0 || ((truth->loose || moved) && off + LOOSE <= 2 * LOOSE);
     if (walk->got.pc != truth->regs.pc || !is_sp || frame->exact != truth->interrupted)
         return STEP_WRONG_PLACE;
-    for (unsigned n = 0; n < SHADOW_NONVOLATILE && !truth->assumed; n++)
+    for (unsigned n = 0; n < target_shadow->nonvolatile && !truth->assumed; n++)
         if (sw_regs_has(regs, order[n]) && walk->got.nv[n] != truth->regs.nv[n])
             return STEP_WRONG_REGISTER;
     return STEP_RIGHT;
@@ -200,6 +204,10 @@ static void judge_walk(struct judge *j, enum step_mode mode, const struct sw_reg
     size_t left = truth->count;
     if (left && truth->entries[left - 1].unknown)
         return;
+    if (left && is_lost(start, &truth->entries[left - 1])) {
+        j->overwritten++;
+        return;
+    }
     *out = (struct step_walk){ .judged = true };
     walker_for(j, mode, &walker);
     sw_walk_start(&walk, &walker, &j->scratch, start, true);
@@ -257,25 +265,23 @@ double judge_clock(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-void judge_sample(struct judge *j, const struct user_regs_struct *u, const struct shadow *truth,
-                  struct step_sample *sample)
+void judge_sample(struct judge *j, const struct sw_regs *regs, const struct shadow *truth, struct step_sample *sample)
 {
-    struct sw_regs start;
-    sample->place = (uint8_t)place_of(j, u->rip, truth);
-    if (sample->place == STEP_JIT && sw_codemap_find(j->jit, u->rip, NULL) != SW_OK)
+    const uint64_t pc = sw_regs_pc(regs);
+    sample->place = (uint8_t)place_of(j, pc, truth);
+    if (sample->place == STEP_JIT && sw_codemap_find(j->jit, pc, NULL) != SW_OK)
         read_perfmap(j);
-    start_regs(u, &start);
-    target_look(j->target, u->rsp);
+    target_look(j->target, sw_regs_sp(regs));
     double begin = judge_clock();
     for (unsigned m = 0; m < STEP_MODES; m++) {
         /* With bounds: where there are some. Code without a symbol is the third mode's. */
         if (!j->is_mode[m] ||
-            (m == STEP_BOUNDS && sample->place != STEP_PLT && sw_codemap_find(j->bounds, u->rip, NULL) != SW_OK))
+            (m == STEP_BOUNDS && sample->place != STEP_PLT && sw_codemap_find(j->bounds, pc, NULL) != SW_OK))
             continue;
-        judge_walk(j, (enum step_mode)m, &start, truth, &sample->walks[m]);
+        judge_walk(j, (enum step_mode)m, regs, truth, &sample->walks[m]);
         if (m == STEP_TABLES && sample->walks[m].unheard_of) { /* once more with what the map has got since */
             read_perfmap(j);
-            judge_walk(j, STEP_TABLES, &start, truth, &sample->walks[m]);
+            judge_walk(j, STEP_TABLES, regs, truth, &sample->walks[m]);
         }
         const double end = judge_clock();
         j->spent[m] += end - begin;
@@ -294,7 +300,7 @@ static struct shadow_entry entry_of(const struct sw_frame *frame, uint64_t calle
                                   .loose = frame->trust != SW_TRUST_EXACT };
     entry.regs.pc = sw_regs_pc(&frame->regs);
     entry.regs.sp = sw_regs_sp(&frame->regs);
-    entry.slot = (frame->exact ? callee_sp : entry.regs.sp) - 8;
+    entry.slot = (frame->exact ? callee_sp : entry.regs.sp) - target_shadow->pushed;
     return entry;
 }
 
@@ -307,17 +313,15 @@ static void reverse(struct shadow *shadow)
     }
 }
 
-void judge_adopt(struct judge *j, const struct user_regs_struct *u, struct shadow *shadow)
+void judge_adopt(struct judge *j, const struct sw_regs *regs, struct shadow *shadow)
 {
     struct sw_walker walker;
     struct sw_walk walk;
-    struct sw_regs start;
-    uint64_t sp = u->rsp;
-    start_regs(u, &start);
-    target_look(j->target, u->rsp);
+    uint64_t sp = sw_regs_sp(regs);
+    target_look(j->target, sp);
     walker_for(j, STEP_TABLES, &walker);
     shadow->count = 0;
-    sw_walk_start(&walk, &walker, &j->scratch, &start, true);
+    sw_walk_start(&walk, &walker, &j->scratch, regs, true);
     while (shadow->count < SHADOW_DEPTH / 2 && sw_walk_next(&walk) && walk.frame.trust != SW_TRUST_GUESS) {
         if (walk.depth > 1)
             shadow->entries[shadow->count++] = entry_of(&walk.frame, sp);

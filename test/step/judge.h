@@ -9,7 +9,6 @@
 #include "target.h"
 
 #include <snapwalk/perfmap.h>
-#include <snapwalk/process.h>
 
 enum { JUDGE_FILES = 1024 };
 
@@ -25,7 +24,6 @@ enum { JUDGE_FILES = 1024 };
 struct judge {
     struct target *target;
     struct symbols symbols;
-    struct sw_process *process;
     struct sw_images *images;
     struct sw_codemap *bounds, *jit;
     struct sw_kept *kept;
@@ -51,10 +49,10 @@ void judge_sync(struct judge *judge);
 double judge_clock(void);
 
 /* Walks from the registers in each mode and compares with the truth. */
-void judge_sample(struct judge *judge, const struct user_regs_struct *regs, const struct shadow *truth,
+void judge_sample(struct judge *judge, const struct sw_regs *regs, const struct shadow *truth,
                   struct step_sample *sample);
 
 /* The stack as the walk with tables sees it, as assumed calls; from where it guesses on it is unknown. */
-void judge_adopt(struct judge *judge, const struct user_regs_struct *regs, struct shadow *shadow);
+void judge_adopt(struct judge *judge, const struct sw_regs *regs, struct shadow *shadow);
 
 #endif

@@ -4,9 +4,8 @@
 set -eu
 cd "$(dirname "$0")/../.."
 build=${1:?run.sh BUILD}
-mkdir -p "$build/test/step"
-"${CC:-gcc}" -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror -O2 -g \
-    -Iinclude -Ilib -Isrc -Itest/step test/step/*.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -o "$build/test/step/step"
+. mk/step.sh
+step_tool x64 "$build/test/step/step" test/step/step.c
 # shellcheck disable=SC2046
 set -- $(test/step/build.sh "$build/test/step/programs")
 if [ "${FULL:-0}" = 1 ]; then

@@ -1,5 +1,6 @@
 /* Counting and printing: see score.h. Knows nothing of processes. */
 #include "score.h"
+#include "target.h"
 
 #include <inttypes.h>
 
@@ -91,14 +92,9 @@ void score_print_tables(FILE *to, const struct step_score *score)
 
 static void print_register_misses(FILE *to, const struct step_walk *w)
 {
-    static const struct {
-        const char *name;
-        unsigned bit;
-    } nonvolatile[SHADOW_NONVOLATILE] = { { "rbx", 3 },  { "rbp", 5 },  { "r12", 12 },
-                                          { "r13", 13 }, { "r14", 14 }, { "r15", 15 } };
-    for (unsigned n = 0; n < SHADOW_NONVOLATILE; n++)
-        if ((w->known >> nonvolatile[n].bit & 1) && w->got.nv[n] != w->expected.nv[n])
-            fprintf(to, " %s %" PRIx64 " not %" PRIx64, nonvolatile[n].name, w->got.nv[n], w->expected.nv[n]);
+    for (unsigned n = 0; n < target_shadow->nonvolatile; n++)
+        if ((w->known >> target_shadow->number[n] & 1) && w->got.nv[n] != w->expected.nv[n])
+            fprintf(to, " %s %" PRIx64 " not %" PRIx64, target_shadow->name[n], w->got.nv[n], w->expected.nv[n]);
 }
 
 static void print_miss(FILE *to, const struct step_miss *miss, const struct symbols *symbols)

@@ -1,7 +1,7 @@
 /*
  * The truth of a single-stepped thread: a stack of the calls that were executed and have not returned. Works on the
  * registers in front of and behind each instruction; decodes nothing but the few opcodes that transfer control, and
- * shares no code with what it judges.
+ * shares no code with what it judges. x64 and ARM64: what differs is a row of struct shadow_machine.
  */
 #ifndef STEP_SHADOW_H
 #define STEP_SHADOW_H
@@ -10,23 +10,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SHADOW_DEPTH = 4096, SHADOW_NONVOLATILE = 6 };
+enum { SHADOW_DEPTH = 4096, SHADOW_NONVOLATILE = 11 };
 
-/* The registers that matter. nv: rbx rbp r12 r13 r14 r15, what a callee preserves. */
+/* The registers that matter. nv: what a callee preserves, as the machine's row lists it. lr: 0 on x64. */
 struct shadow_regs {
     uint64_t pc;
     uint64_t sp;
+    uint64_t lr;
     uint64_t nv[SHADOW_NONVOLATILE];
 };
 
 /*
  * A caller, as it will be when the callee has returned.
  *
- * slot         Where the return address lies; for an interrupted frame, where the kernel's frame for the handler ends.
+ * slot         x64: where the return address lies. ARM64: sp at the call. For an interrupted frame, where the kernel's
+ *              frame for the handler ends.
  * interrupted  regs are those at which a signal came.
  * assumed      Not seen to be called: somebody's word for it, until it is returned to. nv means nothing.
  * loose        regs.sp means not quite what it says: the callee may pop its arguments, as code of JITs does.
  * popped       The return address was popped, and may be pushed elsewhere.
+ * framed       ARM64: the callee has had a frame: sp was below its value at the call.
  * unknown      From here outwards nothing is known; regs mean nothing.
  */
 struct shadow_entry {
@@ -36,11 +39,13 @@ struct shadow_entry {
     bool assumed;
     bool loose;
     bool popped;
+    bool framed;
     bool unknown;
 };
 
 /* entries[count - 1] is the caller of the code being executed. overflow: calls that found no room; truth is lost. */
 struct shadow {
+    const struct shadow_machine *machine;
     struct shadow_entry entries[SHADOW_DEPTH];
     size_t count;
     bool overflow;
@@ -48,7 +53,8 @@ struct shadow {
 
 /* What an instruction does to control, by its opcode. */
 enum shadow_kind { SHADOW_PLAIN, SHADOW_CALL, SHADOW_RETURN, SHADOW_JUMP, SHADOW_SYSCALL };
-enum shadow_kind shadow_kind_of(const uint8_t *bytes, size_t size);
+struct shadow_machine;
+enum shadow_kind shadow_kind_of(const struct shadow_machine *machine, const uint8_t *bytes, size_t size);
 
 /* What one executed instruction did to the stack of calls. */
 enum shadow_event {
@@ -62,16 +68,40 @@ enum shadow_event {
 };
 
 /*
+ * A machine.
+ *
+ * nonvolatile  How many registers a callee preserves; number: as its manual and the masks of known registers count
+ * them. pushed       Bytes of stack that a call takes for the return address. gap          The stack of a handler
+ * begins this far below the interrupted stack pointer at least. context      From sp at a handler's first instruction
+ * to the registers that the kernel will take back: 8 bytes each, pc, sp and the nonvolatile ones at these places. step,
+ * between  shadow_step and shadow_between.
+ */
+struct shadow_machine {
+    unsigned nonvolatile;
+    uint8_t number[SHADOW_NONVOLATILE];
+    const char *name[SHADOW_NONVOLATILE];
+    unsigned pushed;
+    unsigned gap;
+    unsigned context;
+    uint8_t context_pc, context_sp, context_nv[SHADOW_NONVOLATILE];
+    enum shadow_kind (*kind_of)(const uint8_t *bytes, size_t size);
+    enum shadow_event (*step)(struct shadow *shadow, enum shadow_kind kind, const struct shadow_regs *before,
+                              const struct shadow_regs *after, uint64_t top);
+    bool (*between)(const struct shadow *shadow, const struct shadow_regs *now);
+};
+extern const struct shadow_machine shadow_x64, shadow_a64;
+
+/*
  * Records one executed instruction.
  *
- * top      The word at after->sp: the return address, if the instruction was a call; what was pushed, where
+ * top      x64: the word at after->sp: the return address, if the instruction was a call; what was pushed, where
  *          shadow_wants_top says so.
  */
 enum shadow_event shadow_step(struct shadow *shadow, enum shadow_kind kind, const struct shadow_regs *before,
                               const struct shadow_regs *after, uint64_t top);
 
-/* Records that a signal came: `before` is where, `handler` the registers at the handler's first instruction, restorer the
- * word at handler->sp. */
+/* Records that a signal came: `before` is where, `handler` the registers at the handler's first instruction, restorer
+ * what it will return to. */
 void shadow_signal(struct shadow *shadow, const struct shadow_regs *before, const struct shadow_regs *handler,
                    uint64_t restorer);
 
@@ -91,5 +121,12 @@ void shadow_forget(struct shadow *shadow);
 /* The stack pointer is above the return address of the code being executed: it is on its way elsewhere, and who its
  * caller is is not defined. */
 bool shadow_between(const struct shadow *shadow, const struct shadow_regs *now);
+
+/* For the machines' own files: a new entry; the calls dropped whose slot lies `room` bytes or more below sp. */
+void shadow_push(struct shadow *shadow, const struct shadow_entry *entry);
+size_t shadow_drop(struct shadow *shadow, uint64_t sp, uint64_t room);
+
+/* What a return did that left no frame: into the unknown, by a moved return address, or it was a jump. */
+enum shadow_event shadow_strange_return(struct shadow *shadow, const struct shadow_regs *after);
 
 #endif

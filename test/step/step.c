@@ -1,12 +1,13 @@
 /*
- * step [-a] [-v] [-s N] [-l N] [-n NAME -- PROGRAM ARGS... | PROGRAM...]: single-steps programs and compares, at each
- * instruction, the walk with a shadow stack of the calls that were executed. TAP on standard output, one test for each
- * program and mode; rows and misses as comments; the last line sums up.
+ * step [-a] [-v] [-s N] [-l N] [-x COMMAND] [-n NAME -- PROGRAM ARGS... | PROGRAM...]: single-steps programs and
+ * compares, at each instruction, the walk with a shadow stack of the calls that were executed. TAP on standard output,
+ * one test for each program and mode; rows and misses as comments; the last line sums up.
  *
  *   -a      from the entry point to the end of the program; else from main until it returns
  *   -s N    an instruction is checked the first 2 times it is met, then once in N (default 64)
  *   -l N    in other images (libc, the dynamic linker) one instruction in N is checked (default 7); 1: as in the
  * program -v      list all misses -n      one program with arguments, under a name
+ *   -x      what executes the programs: a path and options, with blanks between
  */
 #include "trace.h"
 
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WARM = 2, VISITS = 1 << 16 };
+enum { WARM = 2, VISITS = 1 << 16, COMMAND_WORDS = 16 };
 
 struct options {
     bool all;
@@ -23,6 +24,7 @@ struct options {
     unsigned sample;
     unsigned library;
     const char *name;
+    char *command;
 };
 
 struct run {
@@ -61,10 +63,10 @@ static bool is_due(struct trace *trace, uint64_t pc)
 }
 
 /* Whether the instruction is one to look at; begins and ends at main unless all is asked for. */
-static bool in_scope(struct run *run, const struct user_regs_struct *u, bool *over)
+static bool in_scope(struct run *run, const struct sw_regs *regs, bool *over)
 {
     const size_t depth = run->trace.shadow.count;
-    if (!run->begun && (run->options->all || u->rip == run->trace.judge.main_begin)) {
+    if (!run->begun && (run->options->all || sw_regs_pc(regs) == run->trace.judge.main_begin)) {
         run->begun = true;
         run->main_depth = depth;
     }
@@ -74,7 +76,7 @@ static bool in_scope(struct run *run, const struct user_regs_struct *u, bool *ov
 
 static void step_all(struct run *run)
 {
-    struct user_regs_struct regs;
+    struct sw_regs regs;
     bool over = false, more = target_regs(&run->trace.target, &regs);
     while (more && !over && !run->trace.shadow.overflow) {
         const bool look = in_scope(run, &regs, &over);
@@ -136,6 +138,7 @@ static bool run_program(char *const argv[], const char *name, const struct optio
     struct trace *trace = &run->trace;
     if (target_start(&trace->target, argv, NULL) && judge_open(&trace->judge, &trace->target, modes)) {
         run->options = options;
+        trace->shadow.machine = target_shadow;
         trace->due = is_due;
         trace->arg = run;
         run->image = target_map_at(&trace->target, trace->judge.main_begin);
@@ -162,7 +165,7 @@ static bool parse(int argc, char *argv[], struct options *options)
 {
     int c;
     *options = (struct options){ .sample = 64, .library = 7 };
-    while ((c = getopt(argc, argv, "avs:l:n:")) != -1) {
+    while ((c = getopt(argc, argv, "avs:l:n:x:")) != -1) {
         options->all = options->all || c == 'a';
         options->verbose = options->verbose || c == 'v';
         if (c == 's')
@@ -171,10 +174,22 @@ static bool parse(int argc, char *argv[], struct options *options)
             options->library = (unsigned)strtoul(optarg, NULL, 10);
         if (c == 'n')
             options->name = optarg;
+        if (c == 'x')
+            options->command = optarg;
         if (c == '?')
             return false;
     }
     return optind < argc && options->sample != 0 && options->library != 0;
+}
+
+/* The words of the command, which is taken apart, and the program. */
+static void command_line(char *command, char *program, char *argv[COMMAND_WORDS + 2])
+{
+    size_t count = 0;
+    for (char *word = command ? strtok(command, " ") : NULL; word && count < COMMAND_WORDS; word = strtok(NULL, " "))
+        argv[count++] = word;
+    argv[count++] = program;
+    argv[count] = NULL;
 }
 
 int main(int argc, char *argv[])
@@ -185,14 +200,16 @@ int main(int argc, char *argv[])
     bool passed = true;
     const double begin = judge_clock();
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: step [-a] [-v] [-s N] [-l N] [-n NAME -- PROGRAM ARGS... | PROGRAM...]\n");
+        fprintf(stderr, "usage: step [-a] [-v] [-s N] [-l N] [-x COMMAND] [-n NAME -- PROGRAM ARGS... | PROGRAM...]\n");
         return 2;
     }
     if (options.name)
         passed = run_program(&argv[optind], options.name, &options, totals, &number);
     for (int i = optind; i < argc && !options.name; i++) {
-        char *const alone[] = { argv[i], NULL };
+        char *alone[COMMAND_WORDS + 2], *command = options.command ? strdup(options.command) : NULL;
+        command_line(command, argv[i], alone);
         passed = run_program(alone, base_name(argv[i]), &options, totals, &number) && passed;
+        free(command);
     }
     printf("1..%u\n", number);
     for (unsigned m = 0; m < STEP_MODES; m++) {

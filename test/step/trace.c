@@ -8,9 +8,14 @@
 
 enum { EPILOGUE_INSNS = 5, FAR = 4096, ON_THE_WAY = 4096, BUILDING = 1 << 17 };
 
-static struct shadow_regs watched(const struct user_regs_struct *u)
+static struct shadow_regs watched(const struct sw_regs *regs)
 {
-    return (struct shadow_regs){ u->rip, u->rsp, { u->rbx, u->rbp, u->r12, u->r13, u->r14, u->r15 } };
+    struct shadow_regs w = { .pc = sw_regs_pc(regs), .sp = sw_regs_sp(regs) };
+    if (regs->machine == SW_MACHINE_ARM64)
+        w.lr = regs->r[SW_ARM64_LR];
+    for (unsigned n = 0; n < target_shadow->nonvolatile; n++)
+        w.nv[n] = regs->r[target_shadow->number[n]];
+    return w;
 }
 
 /* ---- counting ---- */
@@ -57,16 +62,25 @@ static void mark_epilogue(struct trace *trace, size_t depth)
     }
 }
 
+/*
+ * ARM64: what the return address was written over with, in a frame to be left: where the jump leads, or what lr will be
+ * there. (On x64 it is known where the return address lies, and looked at.)
+ */
+static bool is_put_there(const struct step_walk *w, const struct shadow_regs *landing)
+{
+    return landing->lr && (w->got.pc == landing->pc || w->got.pc == landing->lr) && w->expected.sp <= landing->sp;
+}
+
 /* Whether a walk said what holds where a jump led: its place, or in a frame that was left, its registers. */
 static bool is_of_landing(const struct step_walk *w, const struct shadow_regs *landing)
 {
-    static const uint8_t bits[SHADOW_NONVOLATILE] = { 3, 5, 12, 13, 14, 15 };
     if (w->whole == STEP_WRONG_PLACE)
-        return w->got.pc == landing->pc && w->got.sp == landing->sp;
+        return (w->got.pc == landing->pc && w->got.sp == landing->sp) || is_put_there(w, landing);
     if (w->whole != STEP_WRONG_REGISTER || w->expected.sp > landing->sp)
         return false;
-    for (unsigned n = 0; n < SHADOW_NONVOLATILE; n++)
-        if ((w->known >> bits[n] & 1) && w->got.nv[n] != w->expected.nv[n] && w->got.nv[n] != landing->nv[n])
+    for (unsigned n = 0; n < target_shadow->nonvolatile; n++)
+        if ((w->known >> target_shadow->number[n] & 1) && w->got.nv[n] != w->expected.nv[n] &&
+            w->got.nv[n] != landing->nv[n])
             return false;
     return true;
 }
@@ -94,23 +108,19 @@ static void forgive_landing(struct trace *trace, const struct shadow_regs *after
 
 /* ---- looking ---- */
 
-/*
- * A handler may change where it returns to: what counts is the context that the kernel will take back. It lies behind
- * the restorer's address; Linux arch/x86 asm/sigcontext.h, uapi asm/ucontext.h.
- */
+/* A handler may change where it returns to: what counts is the context that the kernel will take back. */
 static void read_contexts(struct trace *trace)
 {
-    enum { RESTORER = 8, GENERAL = 40, WORD = 8 };
-    static const uint8_t nv[SHADOW_NONVOLATILE] = { 11, 10, 4, 5, 6, 7 }; /* from r8 on */
+    const struct shadow_machine *m = target_shadow;
     for (size_t i = 0; i < trace->shadow.count; i++) {
         struct shadow_entry *entry = &trace->shadow.entries[i];
-        const uint64_t general = entry->slot + RESTORER + GENERAL;
+        const uint64_t general = entry->slot + m->context;
         if (!entry->interrupted)
             continue;
-        entry->regs.sp = target_word(&trace->target, general + 15 * WORD);
-        entry->regs.pc = target_word(&trace->target, general + 16 * WORD);
-        for (unsigned n = 0; n < SHADOW_NONVOLATILE; n++)
-            entry->regs.nv[n] = target_word(&trace->target, general + nv[n] * WORD);
+        entry->regs.sp = target_word(&trace->target, general + 8 * m->context_sp);
+        entry->regs.pc = target_word(&trace->target, general + 8 * m->context_pc);
+        for (unsigned n = 0; n < m->nonvolatile; n++)
+            entry->regs.nv[n] = target_word(&trace->target, general + 8 * m->context_nv[n]);
     }
 }
 
@@ -121,21 +131,23 @@ static void remap(struct trace *trace)
         judge_sync(&trace->judge);
 }
 
-static void look_at(struct trace *trace, const struct user_regs_struct *u)
+static void look_at(struct trace *trace, const struct sw_regs *regs)
 {
-    const struct shadow_regs now = watched(u);
-    if (shadow_between(&trace->shadow, &now)) {
+    const struct shadow_regs now = watched(regs);
+    /* At a program's first instruction lr is what the dynamic linker left there: nobody called. */
+    const bool is_entry = trace->target.steps == 0 && !target_shadow->pushed;
+    if (is_entry || shadow_between(&trace->shadow, &now)) {
         trace->events.between++;
         return;
     }
-    if (!trace->due(trace, u->rip))
+    if (!trace->due(trace, now.pc))
         return;
     struct step_sample *sample = next_sample(trace);
-    sample->pc = u->rip;
+    sample->pc = now.pc;
     sample->step = trace->target.steps;
     sample->depth = trace->shadow.count;
     read_contexts(trace);
-    judge_sample(&trace->judge, u, &trace->shadow, sample);
+    judge_sample(&trace->judge, regs, &trace->shadow, sample);
 }
 
 /* ---- recording ---- */
@@ -153,15 +165,20 @@ static void count_event(struct trace *trace, enum shadow_event event, bool was_a
     }
 }
 
+/* The stack that sp is on: an empty one begins where its mapping ends. */
+static const struct sw_map *stack_at(const struct trace *trace, uint64_t sp)
+{
+    return target_map_at(&trace->target, sp - 1);
+}
+
 /* A stack pointer that went far by an instruction that transfers no control may be on another stack. */
 static void check_switch(struct trace *trace, const struct shadow_regs *before, const struct shadow_regs *after)
 {
     const uint64_t distance = after->sp > before->sp ? after->sp - before->sp : before->sp - after->sp;
-    if (distance < FAR || target_map_at(&trace->target, before->sp) == target_map_at(&trace->target, after->sp))
+    if (distance < FAR || stack_at(trace, before->sp) == stack_at(trace, after->sp))
         return;
     remap(trace);
-    const struct sw_map *from = target_map_at(&trace->target, before->sp);
-    const struct sw_map *to = target_map_at(&trace->target, after->sp);
+    const struct sw_map *from = stack_at(trace, before->sp), *to = stack_at(trace, after->sp);
     if (!to || from == to)
         return;
     trace->events.switched++;
@@ -174,16 +191,17 @@ static bool is_generated(const struct trace *trace, uint64_t pc)
     return !map || (!target_is_file(map) && map->path_size == 0) || map->shared;
 }
 
-static void record(struct trace *trace, enum shadow_kind kind, const struct user_regs_struct *u,
-                   const struct user_regs_struct *v, bool entered)
+static void record(struct trace *trace, enum shadow_kind kind, const struct sw_regs *from, const struct sw_regs *to,
+                   bool entered)
 {
     struct shadow *shadow = &trace->shadow;
-    const struct shadow_regs before = watched(u), after = watched(v);
-    const uint64_t top = entered || shadow_wants_top(shadow, kind) ? target_word(&trace->target, after.sp) : 0;
+    const struct shadow_regs before = watched(from), after = watched(to);
+    const bool needs_top = shadow_wants_top(shadow, kind) || (entered && target_shadow->pushed);
+    const uint64_t top = needs_top ? target_word(&trace->target, after.sp) : 0;
     const size_t depth = shadow->count;
     const bool assumed = depth && shadow->entries[depth - 1].assumed;
     if (entered) {
-        shadow_signal(shadow, &before, &after, top);
+        shadow_signal(shadow, &before, &after, target_shadow->pushed ? top : after.lr);
         return;
     }
     if (before.pc == after.pc && before.sp == after.sp)
@@ -202,17 +220,18 @@ static void record(struct trace *trace, enum shadow_kind kind, const struct user
         forgive_landing(trace, &after, BUILDING);
 }
 
-bool trace_step(struct trace *trace, struct user_regs_struct *regs, bool look)
+bool trace_step(struct trace *trace, struct sw_regs *regs, bool look)
 {
-    struct user_regs_struct after;
+    struct sw_regs after;
     const uint8_t *bytes;
     bool entered;
-    if (!target_map_at(&trace->target, regs->rip))
+    const uint64_t pc = sw_regs_pc(regs);
+    if (!target_map_at(&trace->target, pc))
         remap(trace);
     if (look)
         look_at(trace, regs);
-    const size_t size = target_code(&trace->target, regs->rip, &bytes);
-    const enum shadow_kind kind = shadow_kind_of(bytes, size);
+    const size_t size = target_code(&trace->target, pc, &bytes);
+    const enum shadow_kind kind = shadow_kind_of(target_shadow, bytes, size);
     if (!target_step(&trace->target, &entered) || !target_regs(&trace->target, &after))
         return false;
     record(trace, kind, regs, &after, entered);
@@ -220,7 +239,7 @@ bool trace_step(struct trace *trace, struct user_regs_struct *regs, bool look)
     return true;
 }
 
-bool trace_adopt(struct trace *trace, struct user_regs_struct *regs)
+bool trace_adopt(struct trace *trace, struct sw_regs *regs)
 {
     if (!target_regs(&trace->target, regs))
         return false;

@@ -39,12 +39,12 @@ struct trace {
 
 /* Executes one instruction, looked at before when it is due; `regs` are in front of it and become those behind it. False
  * at the end of the program. */
-bool trace_step(struct trace *trace, struct user_regs_struct *regs, bool look);
+bool trace_step(struct trace *trace, struct sw_regs *regs, bool look);
 
 /* Counts the samples that wait. */
 void trace_flush(struct trace *trace);
 
 /* Begins anew in the middle: mappings, images, and the stack as the tables tell it. */
-bool trace_adopt(struct trace *trace, struct user_regs_struct *regs);
+bool trace_adopt(struct trace *trace, struct sw_regs *regs);
 
 #endif

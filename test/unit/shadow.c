@@ -1,10 +1,13 @@
-/* The single-step test's truth, tested: what one executed instruction does to the stack of calls (test/step/shadow.c).
+/* The single-step test's truth, tested: what one executed instruction does to the stack of calls (test/step/shadow.c,
+ * shadow_x64.c).
  */
 #include "../step/shadow.c"
+#include "../step/shadow_x64.c"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -20,7 +23,8 @@ static int setup(void **state)
 {
     (void)state;
     memset(&thread, 0, sizeof thread);
-    thread.regs = (struct shadow_regs){ CODE, STACK, { 1, 2, 3, 4, 5, 6 } };
+    thread.shadow.machine = &shadow_x64;
+    thread.regs = (struct shadow_regs){ CODE, STACK, 0, { 1, 2, 3, 4, 5, 6 } };
     return 0;
 }
 
@@ -94,7 +98,7 @@ static void opcodes_are_told(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof opcodes / sizeof *opcodes; i++)
-        if (shadow_kind_of(opcodes[i].bytes, opcodes[i].size) != opcodes[i].kind)
+        if (shadow_kind_of(&shadow_x64, opcodes[i].bytes, opcodes[i].size) != opcodes[i].kind)
             fail_msg("%s", opcodes[i].name);
 }
 

@@ -5,6 +5,14 @@
 #include <stddef.h>
 #include <ucontext.h>
 
+#if defined(__aarch64__)
+#define LOAD_FROM_NOWHERE __asm__ volatile("mov x9, #0\n\tldr x9, [x9]" ::: "x9", "memory")
+#define SKIP_LOAD(context) ((context)->uc_mcontext.pc += 4)
+#else
+#define LOAD_FROM_NOWHERE __asm__ volatile("xor %%eax, %%eax\n\tmov (%%rax), %%eax" ::: "rax", "memory")
+#define SKIP_LOAD(context) ((context)->uc_mcontext.gregs[REG_RIP] += 2)
+#endif
+
 SHAPE_PLACES
 
 static char other_stack[65536] __attribute__((aligned(16)));
@@ -31,7 +39,7 @@ APART long interrupted(long n)
     long sum = n;
     for (int i = 0; i < 3; i++)
         sum += work(sum);
-    __asm__ volatile("xor %%eax, %%eax\n\tmov (%%rax), %%eax" ::: "rax", "memory");
+    LOAD_FROM_NOWHERE;
     return sum * 2;
 }
 
@@ -39,7 +47,7 @@ APART long interrupted(long n)
 static void caught(int number, siginfo_t *info, void *context)
 {
     shape_sink += work(number) * 2 + (info != NULL);
-    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+    SKIP_LOAD((ucontext_t *)context);
 }
 
 int main(void)

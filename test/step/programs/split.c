@@ -1,4 +1,5 @@
 /* step once by instructions: -fsplit-stack */
+/* arm64: has none */
 /*
  * Stacks in segments: a prologue that finds too little room calls __morestack, which runs the function on a new one.
  * The tables of __morestack leave that prologue out: they lead to its caller.
