@@ -440,6 +440,22 @@ static void claim_only_promised(const struct sw_question *q)
             q->room->rule.r[n] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
 }
 
+/*
+ * ARM64: registers are saved one by one, some on some ways only, so that a way past a call that never returns comes to a
+ * return that is as deep and restores others. A guess at the way leads to the caller, but says nothing of them; on x64 it
+ * would end at another depth.
+ */
+static void claim_only_the_record(const struct sw_question *q)
+{
+    struct sw_rule *rule = &q->room->rule;
+    const uint64_t others = SW_ARM64_NONVOLATILE & ~(UINT64_C(1) << SW_ARM64_FP);
+    if (q->walker->machine != SW_MACHINE_ARM64 || rule->source != SW_SOURCE_FORWARD || rule->trust != SW_TRUST_GUESS)
+        return;
+    for (unsigned n = 0; n < SW_ARM64_COUNT; n++)
+        if (others >> n & 1)
+            rule->r[n] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
+}
+
 /* Asked in this order; each unless the walker forbids its group. */
 static const struct row {
     enum sw_status (*rule)(const struct sw_question *q);
@@ -463,7 +479,9 @@ enum sw_status sw_source_rule(const struct sw_question *q, unsigned n)
     if (q->walker->flags & rows[n].forbidden_by)
         return SW_E_NO_RULE;
     const enum sw_status status = rows[n].rule(q);
-    if (status == SW_OK && rows[n].forbidden_by == SW_WALK_NO_ANALYSIS)
+    if (status == SW_OK && rows[n].forbidden_by == SW_WALK_NO_ANALYSIS) {
         claim_only_promised(q);
+        claim_only_the_record(q);
+    }
     return status;
 }
