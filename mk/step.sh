@@ -1,5 +1,5 @@
 # Shell functions that build the single-stepping tools: against ptrace for x64, against qemu's stub for ARM64.
-# The caller sets $build, a build folder with libsnapwalk.a, and stands in the top folder.
+# The caller sets $build, a build folder with libsnapwalk.a (or $archive, another one), and stands in the top folder.
 
 # step_tool MACHINE OUT MAIN.c...: MAIN.c and more beside what all the tools share.
 step_tool() {
@@ -11,8 +11,8 @@ step_tool() {
     shift 2
     mkdir -p "$(dirname "$tool")"
     # shellcheck disable=SC2046,SC2086
-    "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror -O2 -g \
+    ${CC:-gcc} -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror -O2 -g \
         -Iinclude -Ilib -Isrc -Itest/step "$@" \
         $(printf 'test/step/%s.c ' beside judge score shadow symbols target trace $machine_files) \
-        "$build/libsnapwalk.a" -lZydis -lelf -llzma $machine_libs -o "$tool"
+        "${archive:-$build/libsnapwalk.a}" -lZydis -lelf -llzma $machine_libs -o "$tool"
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # arm64.sh [--own] BUILD [CPU...]: the library, its unit tests and its examples, built for ARM64 and run under qemu-aarch64: on a
 # processor that signs return addresses (max) and on one that does not (cortex-a57). TAP on standard output, a line for each
-# test with the program's name in front; what each program printed is in BUILD/log/arm64-CPU. Where the tools cannot be had
+# test with the program's name in front; what each program printed is in BUILD/log/qemu-CPU. Where the tools cannot be had
 # it says so and skips. --own: only the programs that look at their own process, which is what processors differ in.
 set -u
 cd "$(dirname "$0")/.."
@@ -68,7 +68,7 @@ example() {
     name=$2
     pattern=$3
     shift 3
-    out=$build/log/arm64-$cpu/example
+    out=$build/log/qemu-$cpu/example
     if timeout 60 qemu-aarch64 -L "$SYSROOT" -cpu "$(model "$cpu")" "$@" >"$out" 2>&1 </dev/null && grep -qE "$pattern" "$out"; then
         echo "ok - examples: $name"
     else
@@ -79,7 +79,7 @@ example() {
 }
 
 for cpu in "$@"; do
-    log=$build/log/arm64-$cpu
+    log=$build/log/qemu-$cpu
     rm -rf "$log"
     mkdir -p "$log"
     # the longest first
@@ -93,7 +93,7 @@ for cpu in "$@"; do
     example "$cpu" "simulated: a native seed is refused, the nearest one named" \
         'answer 0x8013135f, a seed would be at 0x30009' "$made/examples/simulated"
     example "$cpu" "toyjit: its code runs" '^ready [0-9]' "$made/examples/toyjit" 1
-    rm -f "/tmp/perf-$(sed -n 's/^ready //p' "$build/log/arm64-$cpu/example").map"
+    rm -f "/tmp/perf-$(sed -n 's/^ready //p' "$build/log/qemu-$cpu/example").map"
     echo "arm64 $cpu: $(find "$log" -name '*.tap' | wc -l) of $(find "$made/test/unit" -type f -perm -u+x | grep -cE "$chosen") programs run"
 done
 exit $status

@@ -38,14 +38,13 @@ fi
 export ASAN_OPTIONS=detect_stack_use_after_return=0:allocator_may_return_null=1:detect_leaks=1
 export UBSAN_OPTIONS=print_stacktrace=1
 
+. mk/step.sh
 build_tools() {
     # shellcheck disable=SC2086
     $plain -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror "$here/damage.c" -o "$out/damage" &&
         $compiler -D_GNU_SOURCE -pthread -Iinclude examples/audit.c "$archive" -lZydis -lelf -llzma -o "$out/audit" &&
-        $compiler -D_GNU_SOURCE -Iinclude -Ilib -Isrc -Itest/step test/step/*.c "$archive" -lZydis -lelf -llzma \
-            -o "$out/step" &&
-        $compiler -D_GNU_SOURCE -Iinclude -Ilib -Isrc -Itest/step test/accuracy/*.c test/step/[!s]*.c test/step/s[!t]*.c \
-            "$archive" -lZydis -lelf -llzma -o "$out/accuracy" || return
+        (CC=$compiler && step_tool x64 "$out/step" test/step/step.c &&
+            step_tool x64 "$out/accuracy" test/accuracy/accuracy.c test/accuracy/findings.c test/accuracy/text_x64.c) || return
     [ "$compiler" = "$plain" ] ||
         $compiler -fsanitize=fuzzer -Iinclude test/fuzz/fuzz_audit.c "$archive" -lZydis -lelf -llzma -o "$out/in_memory"
 }

@@ -140,7 +140,7 @@ fi
 musl_library() {
     rm -rf "$out/musl"
     mkdir -p "$out/musl"
-    for file in lib/base/*.c lib/analyze/*.c lib/cfi/*.c lib/regs/*.c lib/clr/*.c lib/pe/*.c lib/jit/*.c src/*.c src/codemap/*.c \
+    for file in lib/base/*.c lib/a64/*.c lib/analyze/*.c lib/cfi/*.c lib/regs/*.c lib/clr/*.c lib/pe/*.c lib/jit/*.c src/*.c src/codemap/*.c \
         src/walk/*.c src/os/alloc_libc.c src/os/images*.c src/os/maps_linux.c src/os/os_linux.c src/os/self_*.c \
         test/system/no_files.c; do
         case $file in *process*) continue ;; esac

@@ -260,10 +260,11 @@ static void own_stack_is_that_of_backtrace(void **state)
     walker.flags = 0;
     own_stack(7, &frames, list, &size);
     assert_int_equal(frames.stop, SW_STOP_ROOT);
-    assert_int_equal(frames.count, size);
     assert_true(frames.count > 9);
+    const int own = size - (int)frames.count; /* frames of backtrace's own, which sanitizers wrap */
+    assert_in_range(own, 0, 2);
     for (unsigned i = 1; i < frames.count; i++)
-        assert_true((uint64_t)(uintptr_t)list[i] == sw_regs_pc(&frames.regs[i]));
+        assert_true((uint64_t)(uintptr_t)list[(int)i + own] == sw_regs_pc(&frames.regs[i]));
 }
 
 int main(void)
