@@ -6,8 +6,7 @@
 #ifndef TEST_UNIT_HOST_H
 #define TEST_UNIT_HOST_H
 
-#include <snapwalk/image.h>
-#include <snapwalk/self.h>
+#include <snapwalk/regs.h>
 
 #include <signal.h>
 #include <stdint.h>
@@ -49,27 +48,6 @@ static inline bool host_can_trace(void)
         waitpid(child, &status, 0);
     }
     return seized;
-}
-
-static inline bool host_count_frame(void *arg, const struct sw_frame *frame)
-{
-    (void)frame;
-    return ++*(unsigned *)arg < 2;
-}
-
-/* Whether callers are found by this machine's instructions alone. */
-static inline bool host_code_is_read(void)
-{
-    static struct sw_scratch scratch;
-    struct sw_walker walker;
-    struct sw_regs here;
-    unsigned frames = 0;
-    if (sw_self_walker(&walker, NULL, NULL) != SW_OK)
-        return false;
-    walker.flags = SW_WALK_NO_TABLES | SW_WALK_NO_FRAME_POINTER;
-    sw_self_capture(&here);
-    (void)!sw_walk_all(&walker, &scratch, &here, host_count_frame, &frames);
-    return frames == 2;
 }
 
 /* Whether process_vm_readv answers; without it this process is read by /proc/self/mem. */

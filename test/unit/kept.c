@@ -4,7 +4,6 @@
  * without; the truth of these is test/unit/analyze.c's matter.
  */
 #include "rows.h"
-#include "host.h"
 
 #include "budget.h"
 #include "kept_sim.h"
@@ -297,7 +296,6 @@ static __attribute__((noinline)) void walk_self(struct sw_images *images, struct
 /* This program's own images: what was kept of their code counts until one is added anywhere. */
 static void images_that_change_make_what_was_kept_of_them_outdated(void **state)
 {
-    HOST_NEEDS(host_machine() == SW_MACHINE_X64 || host_code_is_read(), "a reader of this machine's instructions");
     struct sw_images *images;
     static struct kept_seen seen[TIMES];
     struct sw_kept_counts counts[TIMES];
