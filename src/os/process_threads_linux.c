@@ -92,15 +92,15 @@ static void drop(struct sw_process *process, struct sw_process_thread *thread)
 
 /*
  * The last word of a thread that has ended, or is ending, belongs to its tracer, except to a parent that wants to hear
- * it itself. Until it is taken, the process is not over for its parent.
+ * it itself: there it is only waited for. Until it is spoken, the process is not over for its parent, nor for proc(5).
  */
 static void bury(const struct sw_process *process, int tid)
 {
     const uint64_t begin = sw_os_now();
-    if (tid == process->pid && process->own_child)
-        return;
-    for (unsigned round = 0; waitpid(tid, NULL, __WALL | WNOHANG) == 0; round++) {
-        if (sw_os_now() - begin > PATIENCE_MS * MILLISECOND)
+    const int keep = tid == process->pid && process->own_child ? WNOWAIT : 0;
+    siginfo_t info = { 0 };
+    for (unsigned round = 0; waitid(P_PID, (id_t)tid, &info, WEXITED | __WALL | WNOHANG | keep) == 0; round++) {
+        if (info.si_pid != 0 || sw_os_now() - begin > PATIENCE_MS * MILLISECOND)
             return;
         sw_os_wait(NULL, round);
     }
