@@ -38,8 +38,8 @@ SW_NODISCARD enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t
 void sw_cache_destroy(struct sw_cache *cache);
 
 /*
- * Counters of a cache since it was made. Every frame that a walk with the cache reached is one hit or one miss. Hits are
- * counted when a walk is over; those of one that its user stops asking for frames never are.
+ * Counters of a cache since it was made. Every frame that a walk with the cache reached, and did not replay
+ * (replay.h), is one hit or one miss. Hits are counted when a walk is over; those of one that its user stops asking for frames never are.
  *
  * hits     Frames that were found in it.
  * absent   Misses: never met, or pushed out since.

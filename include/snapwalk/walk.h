@@ -10,6 +10,7 @@
 #include <snapwalk/kept.h>
 #include <snapwalk/memory.h>
 #include <snapwalk/regs.h>
+#include <snapwalk/replay.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -94,6 +95,9 @@ struct sw_code_finder {
  * cache         Where what was found at a pc is kept between walks; may be null. Of walkers with this code map and these
  *               images alone. Code that is replaced must be removed from the code map and added again, or its
  *               image be. The window of `memory` is what makes a walk out of it fast, on x64.
+ * replay        What the last walk of the thread went through; may be null. With a cache and a window, on x64, whoever
+ *               wants addresses only, and snapshots, are faster for it. One walk at a time has it: another one that
+ *               comes meanwhile, also in a handler, goes without.
  * replaced      A return address that the target's runtime has put another in place of (CoreCLR does, to stop a thread when
  *               it returns): `at` is the stack word's address, `by` what belongs there. 0, 0: none. x64.
  * stack_begin   Lowest and one past the highest address of the stack, or 0, 0 when not known. A walk that
@@ -122,6 +126,7 @@ struct sw_walker {
     uint64_t pac_mask;
     uint32_t max_frames;
     struct sw_cache *cache;
+    struct sw_replay *replay;
 };
 
 /*

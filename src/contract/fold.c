@@ -246,14 +246,14 @@ static bool fold_frame(struct sw_fold *fold, const struct sw_frame *frame)
 /* ---- the walk and its end ---- */
 
 /* Whether a frame has nothing to it but to be called back: most are so. */
-static bool is_plain(const struct sw_fold *fold, const struct sw_ahead_frame *frame)
+static bool is_plain(const struct sw_fold *fold, const struct sw_known_frame *frame)
 {
     return fold->before == MANAGED && fold->handler == 0 && fold->dead_count == 0 && sw_ahead_flags(frame) == 0 &&
            sw_kind_is_managed(sw_ahead_kind(frame));
 }
 
 /* Whether a frame is inside a run of native ones, which is all that is to be known of it. */
-static bool is_in_run(const struct sw_fold *fold, const struct sw_ahead_frame *frame)
+static bool is_in_run(const struct sw_fold *fold, const struct sw_known_frame *frame)
 {
     return fold->before == NATIVE && !sw_kind_is_managed(sw_ahead_kind(frame)) &&
            (fold->call->engine->options & SW_ENGINE_EVERY_NATIVE_FRAME) == 0;
@@ -263,7 +263,7 @@ static bool is_in_run(const struct sw_fold *fold, const struct sw_ahead_frame *f
 static SW_INLINE bool fold_ahead(struct sw_fold *fold, struct sw_ahead *ahead, unsigned n)
 {
     struct sw_walk *walk = &fold->call->work->walk;
-    const struct sw_ahead_frame *frame = &ahead->frames[n];
+    const struct sw_known_frame *frame = &ahead->frames[n];
     const bool plain = is_plain(fold, frame);
     if (plain && fold->context_size != 0)
         sw_ahead_settle_one(walk, ahead, n);
@@ -284,17 +284,26 @@ static bool fold_all_ahead(struct sw_fold *fold)
 {
     struct sw_contract_work *work = fold->call->work;
     struct sw_ahead *ahead = &work->ahead;
-    do {
-        if (sw_ahead_look(&work->walk, ahead) == 0)
-            return true;
+    while (sw_ahead_look(&work->walk, ahead) != 0) {
         for (unsigned n = 0; n < ahead->count; n++) {
             sw_ahead_go(&work->walk, &ahead->frames[n]);
             if (!fold_ahead(fold, ahead, n))
                 return false;
         }
         sw_ahead_arrive(&work->walk, ahead, ahead->count - 1);
-    } while (ahead->count == SW_AHEAD_MOST);
+    }
     return true;
+}
+
+/* The walker's replay memory, taken with the first stretch, serves all of them. */
+static void use_replay(struct sw_fold *fold)
+{
+    struct sw_warm *warm = &((struct sw_walk_room *)fold->call->scratch->room)->warm;
+    if (!fold->replay)
+        sw_warm_open(warm, &fold->call->work->walker);
+    else if (warm->cache && sw_warm_has_window(warm))
+        warm->replay = fold->replay;
+    fold->replay = warm->replay ? warm->replay : fold->replay;
 }
 
 /* Walks one stretch. False: the callback ended it. */
@@ -303,6 +312,7 @@ static bool walk_stretch(struct sw_fold *fold, struct sw_start start)
     struct sw_contract_work *work = fold->call->work;
     if (!start.reached)
         sw_fold_begin_walk(fold, start.regs, start.exact);
+    use_replay(fold);
     for (bool there = start.reached; there || sw_walk_next(&work->walk); there = false)
         if (!fold_frame(fold, &work->walk.frame) || !fold_all_ahead(fold)) {
             work->walk.stop = SW_STOP_ABORTED;
@@ -376,6 +386,8 @@ HRESULT sw_fold(struct sw_contract_call *call)
             break;
         start = sw_fold_go_on(&fold);
     } while (start.regs);
+    if (fold.replay)
+        sw_replay_close(fold.replay);
     if (call->work->walk.stop != SW_STOP_ABORTED && !tell_of_run(&fold, false))
         call->work->walk.stop = SW_STOP_ABORTED;
     return explained(&fold, outcome(&fold));

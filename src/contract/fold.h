@@ -21,6 +21,7 @@ enum before { NOTHING = 0, MANAGED, SWALLOWING, NATIVE };
  * dead_count  How many rows of work->dead are filled.
  * handler, handler_fp  A handler was met (a catch, finally or fault funclet), and frames are passed over until its
  *          method's own is reached, which has the same frame pointer. 0: none.
+ * replay   The walker's, taken; or null.
  */
 struct sw_fold {
     struct sw_contract_call *call;
@@ -29,6 +30,7 @@ struct sw_fold {
     uint64_t cursor;
     uint64_t handler;
     uint64_t handler_fp;
+    struct sw_replay *replay;
     unsigned dead_count;
     uint64_t claimed;
     unsigned pc;

@@ -14,50 +14,37 @@
 #ifndef SW_SRC_WALK_AHEAD_H
 #define SW_SRC_WALK_AHEAD_H
 
-#include "walk/warm.h"
-
-#include "walk/quick.h"
+#include "walk/known.h"
 
 enum { SW_AHEAD_MOST = 16 };
 
 /*
- * One frame: pc, sp, rbp, and as in struct sw_cached what code it is.
- *
- * form, where  Of the frame before: how this one was found, and where that has the other registers.
+ * frames   Borrowed, until the next look or the end of the walk.
+ * here     Of the last frame.
+ * settled  How many of the frames walk->frame.regs has the other registers of.
  */
-struct sw_ahead_frame {
-    uint64_t pc;
-    uint64_t sp;
-    uint64_t fp;
-    uint64_t form;
-    uint64_t where;
-    uint64_t place;
-    uint64_t id;
-    uint64_t rest;
-};
-
-/* here: of the last frame. settled: how many of the frames walk->frame.regs has the other registers of. */
 struct sw_ahead {
+    const struct sw_known_frame *frames;
     unsigned count;
     unsigned settled;
     struct sw_walk_here here;
-    struct sw_ahead_frame frames[SW_AHEAD_MOST];
+    struct sw_known_frame own[SW_AHEAD_MOST];
 };
 
 /* Bits of form: registers that are restored beside rbp. */
 #define SW_AHEAD_OTHERS ((SW_X64_NONVOLATILE & ~(UINT64_C(1) << SW_X64_RBP)) << SW_FORM_SAVED_SHIFT)
 
-static inline enum sw_kind sw_ahead_kind(const struct sw_ahead_frame *frame)
+static inline enum sw_kind sw_ahead_kind(const struct sw_known_frame *frame)
 {
     return (enum sw_kind)(uint8_t)(frame->rest >> 32);
 }
 
-static inline uint16_t sw_ahead_flags(const struct sw_ahead_frame *frame)
+static inline uint16_t sw_ahead_flags(const struct sw_known_frame *frame)
 {
     return (uint16_t)(frame->rest >> 48);
 }
 
-static inline uint8_t sw_ahead_trust(const struct sw_ahead_frame *frame)
+static inline uint8_t sw_ahead_trust(const struct sw_known_frame *frame)
 {
     return (uint8_t)(frame->form >> SW_FORM_TRUST_SHIFT);
 }
@@ -71,7 +58,7 @@ static inline uint8_t sw_ahead_trust(const struct sw_ahead_frame *frame)
 unsigned sw_ahead_look(const struct sw_walk *walk, struct sw_ahead *ahead);
 
 /* The walk goes on to the next of the frames ahead: of walk->frame only pc, sp and rbp are that frame's. */
-static SW_INLINE void sw_ahead_go(struct sw_walk *walk, const struct sw_ahead_frame *frame)
+static SW_INLINE void sw_ahead_go(struct sw_walk *walk, const struct sw_known_frame *frame)
 {
     struct sw_regs *regs = &walk->frame.regs;
     regs->r[SW_X64_RIP] = frame->pc;
@@ -86,7 +73,7 @@ void sw_ahead_settle(struct sw_walk *walk, struct sw_ahead *ahead, unsigned n);
 /* The same, once a frame. */
 SW_OTHERS_FRAMES static SW_INLINE void sw_ahead_settle_one(struct sw_walk *walk, struct sw_ahead *ahead, unsigned n)
 {
-    const struct sw_ahead_frame *frame = &ahead->frames[n];
+    const struct sw_known_frame *frame = &ahead->frames[n];
     const struct sw_warm *warm = &((const struct sw_walk_room *)walk->scratch->room)->warm;
     if (SW_UNLIKELY(ahead->settled != n)) {
         sw_ahead_settle(walk, ahead, n);

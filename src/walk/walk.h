@@ -8,6 +8,7 @@
 #include "analyze/analyze.h"
 #include "cache.h"
 #include "cfi/cfi.h"
+#include "replay.h"
 
 #include <snapwalk/walk.h>
 
@@ -48,6 +49,8 @@ struct sw_fetch {
  * missing        Registers that are to be kept and are not known, at the place of SW_FORM_SAVED.
  * stamp          From before the current frame's code was looked for.
  * misses         Frames of this walk that were not found.
+ * replay         The walk's while it goes on (sw_warm_open); or null.
+ * replayed       Frames of this walk that were not looked for there: they are neither hits nor misses.
  * was_where, was_form  Here, before a step; apart, so that no one joins two stores that are then read one by one.
  */
 struct sw_warm {
@@ -66,7 +69,9 @@ struct sw_warm {
     uint64_t stamp;
     uint64_t was_where;
     uint32_t misses;
+    uint32_t replayed;
     uint64_t was_form;
+    struct sw_replay *replay;
 };
 
 /*

@@ -55,7 +55,8 @@ void sw_warm_start(struct sw_warm *warm, const struct sw_walker *walker)
 {
     static const _Atomic uint64_t no_changes[SW_CHANGES];
     warm->cache = walker->flags < 8 && walker->replaced.at == 0 ? walker->cache : NULL;
-    warm->misses = 0;
+    warm->replay = NULL;
+    warm->misses = warm->replayed = 0;
     warm->stamp = SW_STAMP_NEVER;
     if (!warm->cache)
         return;
@@ -76,6 +77,17 @@ void sw_warm_look_at_clocks(struct sw_warm *warm)
     if (warm->cache)
         warm->stamp = stamp_of(atomic_load_explicit(warm->clocks.images, memory_order_acquire),
                                sw_codemap_generation(warm->codemap));
+}
+
+void sw_warm_open(struct sw_warm *warm, const struct sw_walker *walker)
+{
+    struct sw_replay *replay = walker->replay;
+    if (!replay || !warm->cache || !sw_warm_has_window(warm))
+        return;
+    sw_warm_look_at_clocks(warm);
+    if (warm->stamp != SW_STAMP_NEVER &&
+        sw_replay_open(replay, warm->cache, warm->flags, &warm->clocks, warm->quiet, warm->stamp))
+        warm->replay = replay;
 }
 
 /* ---- one step ---- */
@@ -312,5 +324,5 @@ void sw_warm_end(const struct sw_walk *walk)
 {
     const struct sw_warm *warm = &room_of(walk)->warm;
     if (warm->cache)
-        sw_cache_count(warm->cache, SW_COUNT_HITS, walk->depth - warm->misses);
+        sw_cache_count(warm->cache, SW_COUNT_HITS, walk->depth - warm->misses - warm->replayed);
 }

@@ -52,6 +52,12 @@ void sw_warm_start(struct sw_warm *warm, const struct sw_walker *walker);
  */
 void sw_warm_look_at_clocks(struct sw_warm *warm);
 
+/*
+ * Takes the walker's replay memory into warm->replay, if it has one, it is free, and the walk can use it; after
+ * sw_warm_start. Who takes it closes it (sw_replay_close), on every path.
+ */
+void sw_warm_open(struct sw_warm *warm, const struct sw_walker *walker);
+
 /* The code of the walk's frame, whose regs, exact and lookup are set, and walk->here. False, and counted: a miss. */
 bool sw_warm_find(struct sw_walk *walk);
 

@@ -1,6 +1,7 @@
 /*
- * The same walk without a rule cache and with one: while it is filled, out of it, and out of it with the stack in a
- * window, which is the fast way. All must see the same: frames, registers, what is known, sources, and how it ends.
+ * The same walk without a rule cache and with one: while it is filled, out of it, out of it with the stack in a window,
+ * which is the fast way, and with a replay memory. All must see the same: frames, registers, what is known, sources, and
+ * how it ends.
  */
 #ifndef TEST_UNIT_WARM_TWICE_H
 #define TEST_UNIT_WARM_TWICE_H
@@ -93,7 +94,8 @@ static inline void twice_addresses(const struct sw_walker *walker, const struct 
     }
 }
 
-/* The same with what is known of frames ahead, of which every `each`-th is made whole, and the last. */
+/* What is known of frames ahead, of which every `each`-th is made whole, and the last; with a replay memory if there is
+ * one. */
 static inline void twice_ahead(const struct sw_walker *walker, const struct sw_regs *start, bool exact,
                                const struct twice *plain, unsigned each)
 {
@@ -103,7 +105,11 @@ static inline void twice_ahead(const struct sw_walker *walker, const struct sw_r
     unsigned n = 0;
     if (plain->count != plain->depth)
         return; /* more than were looked at */
+    struct sw_warm *warm = &((struct sw_walk_room *)scratch.room)->warm;
     sw_walk_start(&walk, walker, &scratch, start, exact);
+    if (walk.stop == SW_STOP_NONE)
+        sw_warm_open(warm, walker);
+    struct sw_replay *replay = walk.stop == SW_STOP_NONE ? warm->replay : NULL;
     while (sw_walk_next(&walk)) {
         assert_true(n < plain->count);
         twice_same_frame(&plain->frames[n++], &walk.frame);
@@ -119,8 +125,19 @@ static inline void twice_ahead(const struct sw_walker *walker, const struct sw_r
                 twice_same_frame(&plain->frames[n - 1], &walk.frame);
             }
     }
+    if (replay)
+        sw_replay_close(replay);
     assert_int_equal(walk.stop, plain->stop);
     assert_int_equal(walk.depth, plain->depth);
+}
+
+/* In both ways that can be replayed. */
+static inline void twice_replayed(const struct sw_walker *walker, const struct sw_regs *start, bool exact,
+                                  const struct twice *plain)
+{
+    twice_addresses(walker, start, exact, plain);
+    for (unsigned each = 1; each < 6; each++)
+        twice_ahead(walker, start, exact, plain, each);
 }
 
 /* What can be read around sp, with what cannot be read below it as garbage: a window that a walk may take words from.
@@ -145,10 +162,12 @@ static inline void twice_window(const struct sw_walker *walker, uint64_t sp, str
 /* The walk in all these ways; the walker's own cache plays no part. Answers how many frames came out of the cache. */
 static inline uint64_t walk_twice(const struct sw_walker *walker, const struct sw_regs *start, bool exact)
 {
+    static const size_t rooms[] = { TWICE_FRAMES, 3, 1 };
     static struct twice plain, cached;
     struct sw_walker with = *walker;
     uint64_t hits = 0;
     with.cache = NULL;
+    with.replay = NULL;
     twice_walk(&with, start, exact, &plain);
     if (plain.stop == SW_STOP_BAD_START)
         return 0;
@@ -160,9 +179,13 @@ static inline uint64_t walk_twice(const struct sw_walker *walker, const struct s
         twice_walk(&with, start, exact, &cached);
         hits = sw_cache_counts(with.cache).hits - hits;
         twice_same(&plain, &cached);
-        twice_addresses(&with, start, exact, &plain);
-        for (unsigned each = 1; each < 6; each++)
-            twice_ahead(&with, start, exact, &plain, each);
+        twice_replayed(&with, start, exact, &plain);
+    }
+    for (unsigned i = 0; i < sizeof rooms / sizeof *rooms; i++) {
+        assert_int_equal(sw_replay_create(NULL, rooms[i], &with.replay), SW_OK);
+        for (unsigned turn = 0; turn < 2; turn++)
+            twice_replayed(&with, start, exact, &plain);
+        sw_replay_destroy(with.replay);
     }
     sw_cache_destroy(with.cache);
     return hits;
