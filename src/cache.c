@@ -19,25 +19,39 @@ static size_t power_above(size_t n)
     return p;
 }
 
+/* Beside a line: its guess, a brief entry, and that one's place in the index; the briefs have one more. */
+enum { ENTRY_BYTES = 2 * sizeof(uint32_t) + sizeof(struct sw_brief), FIRST_BYTES = sizeof(struct sw_brief) };
+
+static void lay_out_briefs(struct sw_cache *made, size_t count)
+{
+    struct sw_briefs *briefs = &made->briefs;
+    briefs->entries = (struct sw_brief *)(void *)(made->lines + count);
+    made->next = (_Atomic uint32_t *)(void *)(briefs->entries + count + 1);
+    briefs->index = made->next + count;
+    briefs->mask = count - 1;
+    briefs->room = (uint32_t)count + 1;
+    atomic_init(&briefs->tag, UINT64_C(1) << SW_BRIEF_TAG_SHIFT);
+}
+
 enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t entries, struct sw_cache **cache)
 {
     const struct sw_alloc from = sw_alloc_resolve(alloc);
     if (!cache || entries == 0 || entries > SW_CACHE_MOST || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
     const size_t count = power_above(entries);
-    const size_t bytes = sizeof(struct sw_cache) + (count + 1) * SW_LINE_BYTES + count * sizeof(uint32_t);
+    const size_t bytes = sizeof(struct sw_cache) + (count + 1) * SW_LINE_BYTES + count * ENTRY_BYTES + FIRST_BYTES;
     struct sw_cache *made = from.get(from.arg, bytes);
     if (!made)
         return SW_E_NO_MEMORY;
     memset(made, 0, bytes);
     const uintptr_t behind = (uintptr_t)(made + 1);
     made->lines = (struct sw_line *)(void *)((char *)(made + 1) + (0 - behind) % SW_LINE_BYTES);
-    made->next = (_Atomic uint32_t *)(void *)(made->lines + count);
     made->mask = (count - 1) * SW_LINE_BYTES;
     made->alloc = from;
     made->bytes = bytes;
     for (size_t i = 0; i < count; i++)
         atomic_init(&made->lines[i].key, SW_CACHE_NO_KEY);
+    lay_out_briefs(made, count);
     *cache = made;
     return SW_OK;
 }

@@ -5,6 +5,7 @@
 #ifndef SW_CACHE_H
 #define SW_CACHE_H
 
+#include "brief.h"
 #include "codemap/codemap.h"
 
 #include <snapwalk/cache.h>
@@ -95,11 +96,13 @@ _Static_assert(sizeof(struct sw_line) == SW_LINE_BYTES, "a line of the cache is 
  * lines, mask  The mask is of the bytes of all lines: those that choose one.
  * next         By line: the line of the caller that was met there last. A guess, which saves a walk from waiting for
  * one pc to look for the next; any number of a line may stand there.
+ * briefs       What addresses alone take, as many as there are lines.
  */
 struct sw_cache {
     struct sw_line *lines;
     uint64_t mask;
     _Atomic uint32_t *next;
+    struct sw_briefs briefs;
     struct sw_alloc alloc;
     size_t bytes;
     _Atomic uint64_t counts[7]; /* in the order of struct sw_cache_counts */

@@ -63,7 +63,7 @@ struct sw_replay_counts sw_replay_counts(const struct sw_replay *replay)
 /* Whether nothing has happened at a frame's pc since; its own form stands with the frame that follows from it. */
 static bool frame_holds(const struct sw_replay *replay, uint32_t i, const struct sw_cache_clocks *clocks)
 {
-    const bool is_followed = i + 1 < replay->room && replay->checks[i + 1].at_pc;
+    const bool is_followed = i + 1 < replay->room && replay->checks[i + 1].at_pc && replay->frames[i + 1].form;
     const uint64_t form = is_followed ? replay->frames[i + 1].form : 0;
     const struct sw_cached known = { .stamp = replay->stamp, .form = form },
                            unranged = { .stamp = replay->stamp, .form = SW_FORM_UNRANGED };

@@ -26,7 +26,7 @@ enum { SW_CACHE_MOST = 1 << 24 };
  * cache    Receives the cache; the caller owns it and gives it back with sw_cache_destroy.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY.
- * Memory   68 bytes an entry, and less than 512 bytes. Threads  Any. Signals  Not safe.
+ * Memory   96 bytes an entry, and less than 512 bytes. Threads  Any. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t entries, struct sw_cache **cache);
 

@@ -299,10 +299,12 @@ static bool fold_all_ahead(struct sw_fold *fold)
 static void use_replay(struct sw_fold *fold)
 {
     struct sw_warm *warm = &((struct sw_walk_room *)fold->call->scratch->room)->warm;
-    if (!fold->replay)
+    if (!fold->replay) {
+        sw_warm_look_at_clocks(warm);
         sw_warm_open(warm, &fold->call->work->walker);
-    else if (warm->cache && sw_warm_has_window(warm))
+    } else if (warm->cache && sw_warm_has_window(warm)) {
         warm->replay = fold->replay;
+    }
     fold->replay = warm->replay ? warm->replay : fold->replay;
 }
 

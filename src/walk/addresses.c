@@ -1,101 +1,222 @@
 /*
- * Addresses only: the pcs of a walk without its frames. Over frames that the cache or the replay memory knows, only pc,
- * sp and the frame pointer are followed, in registers of this processor. Where one is met that takes more, the way there
- * is gone again with all registers (sw_walk_next), so that the answer is always that of the whole walk.
+ * Addresses only: the pcs of a walk without its frames. Over frames that the cache has in brief, or the replay memory
+ * knows, only pc, sp and the frame pointer are followed, in registers of this processor. Where one is met that takes more,
+ * the way there is gone again with all registers (sw_walk_next), so that the answer is always that of the whole walk.
  */
 #include "walk/known.h"
 
+/*
+ * What an entry says: how many bytes below the CFA rbp is saved, 0: it is not; whether there is another frame, EASY to
+ * come to; whether a frame pointer leads to it; whether there is none; from bit 32 on, how far the CFA is above sp.
+ */
+enum { BELOW = 0xff, EASY = 0x100, FRAMED = 0x200, END = 0x400, OFFSET_SHIFT = 32 };
+
 enum { CHUNK = 16, DEFAULT_FRAMES = 10000 };
 
-/* ---- by the lines of the cache ---- */
+/* ---- what the cache has in brief ---- */
 
-/* Fills what it takes to leave a pc by its line; false: it has none, or not one that can be told at once to hold. */
-static SW_INLINE bool look_at_line(const struct sw_warm *warm, struct sw_line *line, uint64_t pc, struct sw_at *next)
+/*
+ * A walk's view of it.
+ *
+ * epoch  All that is read belongs to it, or is not used in the end.  key: what a pc has in its entry's key beside itself.
+ */
+struct view {
+    struct sw_briefs *briefs;
+    uint64_t epoch;
+    uint64_t key;
+};
+
+static void find_key(struct view *view, const struct sw_warm *warm)
 {
-    const uint32_t version = atomic_load_explicit(&line->version, memory_order_acquire) & ~UINT32_C(1);
-    next->line = (size_t)(line - warm->lines);
-    next->here.form = sw_quick_load(&line->form);
-    next->here.where = sw_quick_load(&line->where);
-    const uint64_t differs = sw_quick_differs(warm, line, pc);
-    atomic_thread_fence(memory_order_acquire);
-    return (differs | (atomic_load_explicit(&line->version, memory_order_relaxed) ^ version)) == 0;
+    view->key = atomic_load_explicit(&view->briefs->tag, memory_order_relaxed) ^ warm->flags;
+}
+
+static bool open_view(struct view *view, struct sw_warm *warm)
+{
+    view->briefs = &warm->cache->briefs;
+    view->epoch = warm->stamp == SW_STAMP_NEVER ? SW_BRIEF_CLOSED : sw_brief_open(view->briefs, warm->quiet, warm->stamp);
+    find_key(view, warm);
+    return view->epoch != SW_BRIEF_CLOSED;
+}
+
+static uint64_t brief_of(const struct sw_cached *cached)
+{
+    const uint64_t form = cached->form, below = cached->where & 0xff;
+    const bool easy = form & SW_FORM_EASY;
+    return (easy ? EASY | below * SW_WORD | sw_quick_words(form) * SW_WORD << OFFSET_SHIFT : 0) |
+           (form & SW_FORM_FRAMED ? FRAMED : 0) | (form & SW_FORM_END ? END : 0);
 }
 
 /*
- * From frame to frame of one kind. FRAMED ones need not wait for one pc to begin with the next; for the others a guess
- * at the line saves that, where the processor has to be told by a loop of their own what does not depend on what.
+ * An entry made of a pc's line. The line is asked for while nobody else writes: so what it says then holds, and whoever
+ * makes all entries anew does it for clocks that are no older.
  */
-SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct sw_at *at, uint64_t *pcs, size_t most,
-                                             bool framed)
+static SW_APART uint32_t learn(const struct sw_warm *warm, struct view *view, uint64_t pc, uint64_t exact)
 {
-    const uint64_t kind = SW_FORM_EASY | (framed ? SW_FORM_FRAMED : 0);
-    struct sw_at here = *at;
+    struct sw_cached cached = { .key = pc | exact | warm->flags };
+    uint32_t n = 0;
+    if (!sw_cache_line(warm->cache, pc, cached.key) || !sw_brief_lock(view->briefs, view->epoch))
+        return 0;
+    if (sw_cache_find(warm->cache, &warm->clocks, pc, &cached) == SW_COUNT_HITS)
+        n = sw_brief_put(view->briefs, pc | exact, warm->flags, brief_of(&cached));
+    view->epoch = sw_brief_unlock(view->briefs, view->epoch);
+    find_key(view, warm);
+    return n;
+}
+
+/* The number of a pc's entry, or 0. exact: SW_CACHE_EXACT or 0. */
+static uint32_t find(const struct sw_warm *warm, struct view *view, uint64_t pc, uint64_t exact)
+{
+    if (pc >= SW_CACHE_PC_END)
+        return 0;
+    const uint32_t n = sw_brief_find(view->briefs, pc | exact, (pc | exact) ^ view->key);
+    return n ? n : learn(warm, view, pc, exact);
+}
+
+static uint64_t form_of(const struct view *view, size_t n)
+{
+    return sw_quick_load(&view->briefs->entries[n].form);
+}
+
+/* ---- from frame to frame ---- */
+
+static SW_INLINE uint64_t cfa_of(uint64_t form, uint64_t sp, uint64_t fp)
+{
+    return form & FRAMED ? fp + 2 * SW_WORD : sp + (uint64_t)((int64_t)form >> OFFSET_SHIFT);
+}
+
+static SW_INLINE const struct sw_brief *entry_at(const char *entries, uint64_t bytes)
+{
+    return (const struct sw_brief *)(const void *)(entries + bytes);
+}
+
+/* The caller's entry where the guess was none, in bytes; the next guess. 0: there is none. */
+static SW_APART uint64_t find_caller(const struct sw_warm *warm, struct view *view, uint64_t from, uint64_t pc)
+{
+    const uint64_t bytes = pc ? find(warm, view, pc, 0) * sizeof(struct sw_brief) : 0; /* 0: the stack ends here */
+    if (bytes)
+        atomic_store_explicit(&view->briefs->entries[from / sizeof(struct sw_brief)].next, bytes,
+                              memory_order_relaxed);
+    return bytes;
+}
+
+/*
+ * From frame to frame of one kind. The entry of the next one is guessed by this one's, so that nothing waits for a pc to
+ * be loaded; where there is a frame pointer, nothing waits for the entry either: the processor has to be told by a loop
+ * of their own what does not depend on what. replay: null, or frames are staged, up to one that is remembered, where *met
+ * becomes true; there must be room. Answers how many were reached.
+ */
+SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct view *view, struct sw_at *at,
+                                             uint64_t *pcs, size_t most, uint64_t kind, struct sw_replay *replay,
+                                             bool *met)
+{
+    const uint64_t top = warm->least + warm->span;
+    const uint8_t *stack = (const uint8_t *)warm->stack;
+    const char *entries = (const char *)view->briefs->entries;
+    uint64_t sp = at->sp, fp = at->fp, form = at->here.form, key = view->key, pc = at->pc;
+    uint64_t bytes = at->line * sizeof(struct sw_brief);
     size_t count = 0;
-    while (count < most && (here.here.form & (SW_FORM_EASY | SW_FORM_FRAMED)) == kind) {
-        struct sw_at next = { 0 };
-        const uint64_t cfa = framed ? here.fp + 2 * SW_WORD : here.sp + sw_quick_words(here.here.form) * SW_WORD;
-        if (SW_UNLIKELY(cfa - warm->least > warm->span || sw_quick_falls(here.sp, cfa)))
+    while (count < most && (form & (EASY | FRAMED)) == kind) {
+        const uint64_t cfa = cfa_of(kind | (form & ~(uint64_t)FRAMED), sp, fp);
+        if (SW_UNLIKELY(cfa <= sp || cfa > top))
             break;
-        const uint8_t *end = (const uint8_t *)(warm->stack + (uintptr_t)cfa);
-        const uint64_t pc = sw_quick_word(end - SW_WORD), below = framed ? 2 : here.here.where & 0xff;
-        struct sw_line *line = framed ? sw_line_of(warm->lines, warm->mask, pc) : sw_quick_guess(warm, here.line, pc);
-        if (SW_UNLIKELY(!look_at_line(warm, line, pc, &next)))
-            break;
-        next.fp = below ? sw_quick_word(end - SW_WORD * below) : here.fp;
-        next.sp = cfa;
+        const uint64_t to = sw_quick_word(stack + (uintptr_t)cfa - SW_WORD);
+        const uint64_t below = kind & FRAMED ? 2 * SW_WORD : form & BELOW;
+        uint64_t caller = sw_quick_load(&entry_at(entries, bytes)->next);
+        if (SW_UNLIKELY(((sw_quick_load(&entry_at(entries, caller)->key) ^ key ^ to) | to >> 48) != 0)) {
+            caller = find_caller(warm, view, bytes, to);
+            key = view->key;
+            if (caller == 0)
+                break;
+        }
+        bytes = caller;
+        fp = below ? sw_quick_word(stack + (uintptr_t)cfa - below) : fp;
+        form = sw_quick_load(&entry_at(entries, caller)->form);
+        sp = cfa;
+        pc = to;
         pcs[count++] = pc;
-        here = next;
+        if (!replay)
+            continue;
+        struct sw_known_frame *staged = replay->stage + replay->staged++;
+        staged->pc = pc;
+        staged->sp = sp;
+        staged->fp = fp;
+        staged->form = 0; /* no more is known: not for frames with all registers */
+        replay->stage_checks[replay->staged - 1] = sw_known_check(sp, pc, below, fp);
+        *met = sw_known_meets(replay, pc, sp, fp);
+        if (*met)
+            break;
     }
-    *at = here;
+    *at = (struct sw_at){ pc, sp, fp, bytes / sizeof(struct sw_brief), { .form = form } };
     return count;
 }
 
-/* From frame to frame as long as that is easy. Answers how many were reached. */
-static SW_APART size_t run_ahead(const struct sw_warm *warm, struct sw_at *at, uint64_t *pcs, size_t most)
+/* From frame to frame of both, as long as that is easy. */
+static SW_INLINE size_t go(const struct sw_warm *warm, struct view *view, struct sw_at *at, uint64_t *pcs, size_t most,
+                           struct sw_replay *replay)
 {
     size_t count = 0, before;
+    bool met = false;
     do {
         before = count;
-        count += run(warm, at, pcs + count, most - count, true);
-        count += run(warm, at, pcs + count, most - count, false);
-    } while (count > before);
+        count += run(warm, view, at, pcs + count, most - count, EASY | FRAMED, replay, &met);
+        if (!met)
+            count += run(warm, view, at, pcs + count, most - count, EASY, replay, &met);
+    } while (count > before && !met);
     return count;
 }
 
-/* ---- by what the last walk went through ---- */
-
-/* The next few by the lines of the cache, to be remembered. */
-static size_t walk_some(struct sw_warm *warm, struct sw_at *at, uint64_t *pcs, size_t most)
+/* Whether the frame is the last one, as far as that can be told from here: NONE where not. */
+SW_OTHERS_FRAMES static enum sw_stop end_at(const struct sw_warm *warm, const struct sw_at *at)
 {
-    const size_t wanted = most < CHUNK ? most : CHUNK;
-    if (sw_known_is_over(warm, SW_FORM_EASY, 0, *at))
-        return 0;
-    if (!sw_known_has_stage(warm->replay, CHUNK + 1))
-        return run_ahead(warm, at, pcs, most);
-    const uint32_t count = sw_known_walk(warm, SW_FORM_EASY, 0, at, wanted);
-    const struct sw_known_frame *frames = warm->replay->stage + warm->replay->staged - count;
-    for (uint32_t i = 0; i < count; i++)
-        pcs[i] = frames[i].pc;
+    const uint64_t form = at->here.form, cfa = cfa_of(form, at->sp, at->fp);
+    if (form & END)
+        return SW_STOP_ROOT;
+    if (!(form & EASY) || cfa - warm->least > warm->span)
+        return SW_STOP_NONE;
+    return sw_quick_word((const uint8_t *)(warm->stack + (uintptr_t)cfa) - SW_WORD) == 0 ? SW_STOP_ROOT_ZERO
+                                                                                         : SW_STOP_NONE;
+}
+
+static SW_APART size_t go_on(const struct sw_warm *warm, struct view *view, struct sw_at *at, uint64_t *pcs,
+                             size_t most)
+{
+    return go(warm, view, at, pcs, most, NULL);
+}
+
+/* The next few, to be remembered. */
+static SW_APART size_t go_staging(const struct sw_warm *warm, struct view *view, struct sw_at *at, uint64_t *pcs,
+                                  size_t most)
+{
+    struct sw_replay *replay = warm->replay;
+    if (!sw_known_has_stage(replay, CHUNK + 1))
+        return go_on(warm, view, at, pcs, most);
+    sw_known_stage_start(replay, at);
+    const size_t count = go(warm, view, at, pcs, most < CHUNK ? most : CHUNK, replay);
+    sw_replay_count(replay, SW_REPLAY_WALKED, count);
     return count;
 }
 
-/* An exact frame is none to be remembered: its pc may mean another one there. Of others the line may not be known yet. */
-static SW_APART size_t replay_ahead(struct sw_warm *warm, struct sw_at *at, bool exact, uint64_t *pcs, size_t most)
+/* The same frames by what the last walk went through, where that can be. An exact frame is none to be remembered. */
+static size_t replay_on(struct sw_warm *warm, struct view *view, struct sw_at *at, bool exact, uint64_t *pcs,
+                        size_t most)
 {
-    struct sw_known_frame next;
-    size_t count = 0, before;
-    uint32_t first;
-    if (exact && (most == 0 || !sw_known_step(warm, SW_FORM_EASY, 0, at, &next, NULL)))
+    size_t count = exact ? go_on(warm, view, at, pcs, most != 0) : 0, before = count;
+    uint32_t first, recalled;
+    if (exact && count == 0)
         return 0;
-    if (exact)
-        pcs[count++] = next.pc;
     do {
         before = count;
-        count += sw_known_recall(warm, SW_FORM_EASY, 0, at, most - count, pcs + count, &first);
-        if (at->here.form == 0)
-            at->here = sw_known_look(warm, at->pc);
-        count += walk_some(warm, at, pcs + count, most - count);
+        recalled = sw_known_recall(warm, SW_FORM_EASY, 0, at, most - count, pcs + count, &first);
+        count += recalled;
+        if (recalled || at->line == 0)
+            at->line = find(warm, view, at->pc, 0);
+        at->here.form = at->line ? form_of(view, at->line) : 0;
+        if (warm->replay->tail != warm->replay->room && end_at(warm, at) != SW_STOP_NONE)
+            break; /* it came to the end of what is remembered, which is that of the stack */
+        count += go_staging(warm, view, at, pcs + count, most - count);
     } while (count > before);
+    warm->replay->last.form = 0;
     return count;
 }
 
@@ -109,79 +230,66 @@ struct start {
 };
 
 /*
- * From there to the end, with pc, sp and the frame pointer only.
+ * From there to the end, with pc, sp and the frame pointer only; *from is where that led.
  *
- * Returns  True: that was it; *stop NONE: there was no room for more. False: behind *count frames comes one that takes more.
+ * Returns  True: that was it; *stop NONE: there was no room for more. False: behind *count frames comes one that takes
+ *          more, or somebody else has written to the briefs.
  */
-static bool ends_quickly(struct sw_warm *warm, struct start from, uint64_t *pcs, size_t most, size_t *count,
-                         enum sw_stop *stop)
+static bool ends_quickly(struct sw_warm *warm, struct view *view, struct start *from, uint64_t *pcs, size_t most,
+                         size_t *count, enum sw_stop *stop)
 {
-    const size_t end = most < from.left ? most : from.left;
-    *count = warm->replay ? replay_ahead(warm, &from.at, from.exact, pcs, end) : run_ahead(warm, &from.at, pcs, end);
+    const size_t end = most < from->left ? most : from->left;
+    *count = warm->replay ? replay_on(warm, view, &from->at, from->exact, pcs, end)
+                          : go_on(warm, view, &from->at, pcs, end);
     *stop = SW_STOP_NONE;
+    if (!sw_brief_close(view->briefs, view->epoch)) {
+        *count = 0;
+        if (warm->replay)
+            warm->replay->is_lost = true;
+        return false;
+    }
     if (*count < end)
-        *stop = sw_warm_end_at(warm, from.at.here.form, from.at.sp, from.at.fp);
-    else if (from.left < most)
+        *stop = end_at(warm, &from->at);
+    else if (from->left < most)
         *stop = SW_STOP_FRAME_LIMIT;
     return *stop != SW_STOP_NONE || *count == most;
 }
 
-static bool can_go_quickly(const struct sw_warm *warm, const struct sw_regs *regs)
+/* A place to go on from; where the last walk was at the very same, its entry need not be looked for. */
+static bool find_place(struct sw_warm *warm, struct view *view, const struct sw_regs *regs, bool exact, size_t left,
+                       struct start *start)
 {
-    return warm->cache && sw_warm_has_window(warm) && sw_regs_has(regs, SW_X64_RBP) &&
-           regs->r[SW_X64_RSP] - warm->least <= warm->span;
-}
-
-/*
- * The start registers' frame as a place to go on from, if the cache knows it. Where the last walk was at the very same,
- * its line need not be looked for.
- */
-static bool find_start(const struct sw_walker *walker, const struct sw_warm *warm, const struct sw_regs *regs,
-                       bool exact, struct start *start)
-{
-    const uint64_t pc = regs->r[SW_X64_RIP], sp = regs->r[SW_X64_RSP], fp = regs->r[SW_X64_RBP];
-    struct sw_cached cached = { .key = pc | warm->flags | (exact ? SW_CACHE_EXACT : 0) };
-    if (!can_go_quickly(warm, regs) || pc >= SW_CACHE_PC_END || !sw_regs_has(regs, SW_X64_RIP) ||
-        !sw_regs_has(regs, SW_X64_RSP))
+    const uint64_t needed = UINT64_C(1) << SW_X64_RIP | UINT64_C(1) << SW_X64_RSP | UINT64_C(1) << SW_X64_RBP;
+    const uint64_t sp = regs->r[SW_X64_RSP];
+    if (!warm->cache || !sw_warm_has_window(warm) || (regs->known & needed) != needed ||
+        sp - warm->least > warm->span || !open_view(view, warm))
         return false;
-    *start = (struct start){ { .pc = pc, .sp = sp, .fp = fp, .line = sw_known_line_number(warm, pc) },
-                             exact,
-                             (walker->max_frames ? walker->max_frames : DEFAULT_FRAMES) - 1 };
-    if (warm->replay && !exact && sw_known_meets(warm->replay, &start->at))
+    start->at = (struct sw_at){ .pc = regs->r[SW_X64_RIP], .sp = sp, .fp = regs->r[SW_X64_RBP] };
+    start->exact = exact;
+    start->left = left;
+    if (warm->replay && !exact && sw_known_meets(warm->replay, start->at.pc, sp, start->at.fp))
         return true;
-    if (sw_cache_find(warm->cache, &warm->clocks, pc, &cached) != SW_COUNT_HITS || !(cached.form & SW_FORM_EASY))
-        return false;
-    start->at.here = (struct sw_walk_here){ cached.where, cached.form, cached.place };
-    return true;
-}
-
-/* A walk's frame as one. */
-static bool find_place(const struct sw_walk *walk, const struct sw_warm *warm, struct start *start)
-{
-    const struct sw_regs *regs = &walk->frame.regs;
-    if (!(walk->here.form & SW_FORM_EASY) || !can_go_quickly(warm, regs))
-        return false;
-    *start = (struct start){ { regs->r[SW_X64_RIP], regs->r[SW_X64_RSP], regs->r[SW_X64_RBP],
-                               sw_known_line_number(warm, regs->r[SW_X64_RIP]), walk->here },
-                             walk->frame.exact,
-                             walk->most - walk->depth };
-    return true;
+    start->at.line = find(warm, view, start->at.pc, exact ? SW_CACHE_EXACT : 0);
+    start->at.here.form = form_of(view, start->at.line);
+    return start->at.line != 0 && (start->at.here.form & EASY);
 }
 
 /*
- * With all registers, frame by frame; quickly again behind each that wants them. `steps`: how many frames there are
- * before the first of those, which have been gone over quickly in vain.
+ * With all registers, frame by frame; quickly again behind each that wants them. `tried`: how many frames there are
+ * up to the first of those, which have been gone over quickly in vain.
  */
-static size_t walk_slowly(struct sw_walk *walk, struct sw_warm *warm, size_t steps, uint64_t *pcs, size_t most)
+static size_t walk_slowly(struct sw_walk *walk, struct sw_warm *warm, size_t tried, uint64_t *pcs, size_t most)
 {
     struct start from;
-    size_t count = 0, tried = steps, more;
+    struct view view;
+    size_t count = 0, more;
     enum sw_stop stop;
     while (count < most && sw_walk_next(walk)) {
         pcs[count++] = sw_regs_pc(&walk->frame.regs);
-        if (count <= tried || !find_place(walk, warm, &from))
+        if (count <= tried ||
+            !find_place(warm, &view, &walk->frame.regs, walk->frame.exact, walk->most - walk->depth, &from))
             continue;
-        const bool ended = ends_quickly(warm, from, pcs + count, most - count, &more, &stop);
+        const bool ended = ends_quickly(warm, &view, &from, pcs + count, most - count, &more, &stop);
         tried = count + more;
         if (!ended)
             continue;
@@ -194,17 +302,18 @@ static size_t walk_slowly(struct sw_walk *walk, struct sw_warm *warm, size_t ste
     return count;
 }
 
-/* The first frame's line is not asked for in vain: with it, most walks are over. */
+/* Most walks are over with this. *count: how many frames there are up to one that takes more. */
 static bool walk_quickly(const struct sw_walker *walker, struct sw_warm *warm, const struct sw_regs *start, bool exact,
                          uint64_t *pcs, size_t most, size_t *count, enum sw_stop *stop)
 {
+    const size_t limit = walker->max_frames ? walker->max_frames : DEFAULT_FRAMES;
     struct start from;
+    struct view view;
     size_t more;
-    *count = 0;
-    if (most == 0 || !find_start(walker, warm, start, exact, &from))
+    if (most == 0 || !find_place(warm, &view, start, exact, limit - 1, &from))
         return false;
     pcs[0] = from.at.pc;
-    const bool ended = ends_quickly(warm, from, pcs + 1, most - 1, &more, stop);
+    const bool ended = ends_quickly(warm, &view, &from, pcs + 1, most - 1, &more, stop);
     *count = 1 + more;
     if (ended)
         sw_cache_count(warm->cache, SW_COUNT_HITS, *count - warm->replayed);
@@ -227,12 +336,15 @@ size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scra
     most = pcs ? most : 0;
     if (walker->machine == SW_MACHINE_X64 && start->machine == SW_MACHINE_X64) {
         sw_warm_start(warm, walker);
+        sw_warm_look_at_clocks(warm);
         sw_warm_open(warm, walker);
         replay = warm->replay;
         ended = walk_quickly(walker, warm, start, exact, pcs, most, &count, stop);
     }
     if (!ended) {
         sw_walk_start(&walk, walker, scratch, start, exact);
+        if (walk.stop == SW_STOP_NONE)
+            sw_warm_look_at_clocks(warm);
         warm->replay = replay;
         count = walk_slowly(&walk, warm, count, pcs, most);
         *stop = walk.stop;

@@ -15,13 +15,32 @@ static struct sw_at where_is(const struct sw_walk *walk, const struct sw_warm *w
 static unsigned look(const struct sw_warm *warm, struct sw_at *at, uint32_t most, struct sw_ahead *ahead)
 {
     unsigned count = 0;
-    while (count < most && sw_known_step(warm, SW_FORM_QUICK, warm->missing, at, ahead->own + count, NULL))
+    while (count < most && sw_known_step(warm, at, ahead->own + count, NULL))
         count++;
     ahead->frames = ahead->own;
     return count;
 }
 
-/* The same with a replay memory. */
+/* The same, to be remembered, and up to a frame that is. There must be room for most + 1. */
+static unsigned look_staging(const struct sw_warm *warm, struct sw_at *at, uint32_t most, struct sw_ahead *ahead)
+{
+    struct sw_replay *replay = warm->replay;
+    unsigned count = 0;
+    sw_known_stage_start(replay, at);
+    struct sw_known_frame *to = replay->stage + replay->staged;
+    struct sw_check *checks = replay->stage_checks + replay->staged;
+    while (count < most && sw_known_step(warm, at, to + count, checks + count)) {
+        count++;
+        if (sw_known_meets(replay, at->pc, at->sp, at->fp))
+            break;
+    }
+    replay->staged += count;
+    ahead->frames = to;
+    sw_replay_count(replay, SW_REPLAY_WALKED, count);
+    return count;
+}
+
+/* The frames ahead with a replay memory. */
 static unsigned look_or_recall(struct sw_warm *warm, struct sw_at *at, uint32_t most, uint32_t left,
                                struct sw_ahead *ahead)
 {
@@ -30,14 +49,12 @@ static unsigned look_or_recall(struct sw_warm *warm, struct sw_at *at, uint32_t 
     unsigned count = sw_known_recall(warm, SW_FORM_QUICK, warm->missing, at, left, NULL, &first);
     if (count != 0) {
         ahead->frames = replay->frames + first;
-        return count;
+        at->here = sw_known_here(warm, first + count - 1);
+    } else if (!sw_known_is_over(warm, at)) {
+        count = sw_known_has_stage(replay, most + 1) ? look_staging(warm, at, most, ahead)
+                                                     : look(warm, at, most, ahead);
     }
-    if (sw_known_is_over(warm, SW_FORM_QUICK, warm->missing, *at))
-        return 0;
-    if (!sw_known_has_stage(replay, most + 1))
-        return look(warm, at, most, ahead);
-    count = sw_known_walk(warm, SW_FORM_QUICK, warm->missing, at, most);
-    ahead->frames = replay->stage + replay->staged - count;
+    replay->last = at->here;
     return count;
 }
 

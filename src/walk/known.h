@@ -7,7 +7,8 @@
 
 #include "walk/quick.h"
 
-/* Where the walk is: at which frame, what it takes to leave that (form 0: not known), and the number of its line. */
+/* Where the walk is: at which frame, what it takes to leave that (form 0: not known), and the number of its line; of its
+ * brief entry where addresses only are followed. */
 struct sw_at {
     uint64_t pc;
     uint64_t sp;
@@ -15,6 +16,12 @@ struct sw_at {
     size_t line;
     struct sw_walk_here here;
 };
+
+/* The words that a frame was found by, below its sp: pc, and rbp where that has a place there, in bytes. */
+static SW_INLINE struct sw_check sw_known_check(uint64_t sp, uint64_t pc, uint64_t below, uint64_t fp)
+{
+    return (struct sw_check){ sp - SW_WORD, pc, sp - (below ? below : SW_WORD), below ? fp : pc };
+}
 
 /* What a line says, as of one moment; false: not of that pc, or no more. */
 static SW_INLINE bool sw_known_line(const struct sw_warm *warm, const struct sw_line *line, uint64_t pc,
@@ -33,19 +40,15 @@ static SW_INLINE bool sw_known_line(const struct sw_warm *warm, const struct sw_
     return atomic_load_explicit(&line->version, memory_order_relaxed) == version;
 }
 
-/*
- * One frame on. want: what the form must have, QUICK or EASY; in both ways the same conditions as in warm.c, quick_step.
- * check may be null. False: at is where it was.
- */
-SW_OTHERS_FRAMES static SW_INLINE bool sw_known_step(const struct sw_warm *warm, uint64_t want, uint64_t missing,
-                                                     struct sw_at *at, struct sw_known_frame *to,
-                                                     struct sw_check *check)
+/* One frame on, on the same conditions as in warm.c, quick_step. check may be null. False: at is where it was. */
+SW_OTHERS_FRAMES static SW_INLINE bool sw_known_step(const struct sw_warm *warm, struct sw_at *at,
+                                                     struct sw_known_frame *to, struct sw_check *check)
 {
     const uint64_t form = at->here.form, where = at->here.where;
     const bool framed = form & SW_FORM_FRAMED;
     const uint64_t cfa = framed ? at->fp + 2 * SW_WORD : at->sp + sw_quick_words(form) * SW_WORD;
-    if (SW_UNLIKELY(!(form & want) || cfa - warm->least > warm->span ||
-                    (sw_quick_falls(at->sp, cfa) | (form & missing)) != 0))
+    if (SW_UNLIKELY(!(form & SW_FORM_QUICK) || cfa - warm->least > warm->span ||
+                    (sw_quick_falls(at->sp, cfa) | (form & warm->missing)) != 0))
         return false;
     const uint8_t *end = (const uint8_t *)(warm->stack + (uintptr_t)cfa);
     const uint64_t pc = sw_quick_word(end - SW_WORD), below = where & 0xff;
@@ -64,12 +67,8 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_known_step(const struct sw_warm *warm,
     to->fp = at->fp;
     to->form = form;
     to->where = where;
-    if (check) {
-        check->at_pc = cfa - SW_WORD;
-        check->pc = pc;
-        check->at_fp = below ? cfa - SW_WORD * below : cfa - SW_WORD;
-        check->fp = below ? at->fp : pc;
-    }
+    if (check)
+        *check = sw_known_check(cfa, pc, below * SW_WORD, at->fp);
     return true;
 }
 
@@ -84,16 +83,16 @@ static SW_INLINE size_t sw_known_line_number(const struct sw_warm *warm, uint64_
  * Whether the walk is where one that is remembered was: pc, sp and rbp alike. The cursor stands there then. sp rises, as
  * a rule, in both; where it does not, less is met.
  */
-static SW_INLINE bool sw_known_meets(struct sw_replay *replay, const struct sw_at *at)
+static SW_INLINE bool sw_known_meets(struct sw_replay *replay, uint64_t pc, uint64_t sp, uint64_t fp)
 {
     uint32_t cursor = replay->cursor;
-    while (cursor < replay->room && replay->frames[cursor].sp < at->sp)
+    while (cursor < replay->room && replay->frames[cursor].sp < sp)
         cursor++;
     replay->cursor = cursor;
     if (cursor == replay->room)
         return false;
     const struct sw_known_frame *frame = &replay->frames[cursor];
-    return ((frame->sp ^ at->sp) | (frame->pc ^ at->pc) | (frame->fp ^ at->fp)) == 0;
+    return ((frame->sp ^ sp) | (frame->pc ^ pc) | (frame->fp ^ fp)) == 0;
 }
 
 /* How many frames behind the one that was met can be compared: all their words are in the window. */
@@ -153,9 +152,9 @@ static SW_INLINE struct sw_walk_here sw_known_here(const struct sw_warm *warm, u
 {
     const struct sw_replay *replay = warm->replay;
     const struct sw_known_frame *frame = &replay->frames[n];
-    if (n + 1 == replay->room)
+    if (n + 1 == replay->room && replay->end.form)
         return replay->end;
-    if (replay->checks[n + 1].at_pc)
+    if (n + 1 < replay->room && replay->checks[n + 1].at_pc && frame[1].form)
         return (struct sw_walk_here){ frame[1].where, frame[1].form, frame->place };
     return sw_known_look(warm, frame->pc);
 }
@@ -212,8 +211,9 @@ static SW_INLINE void sw_known_take(struct sw_replay *replay, const struct sw_at
 }
 
 /*
- * Goes to the next frames as the last walk found them, where this one has met it and the words are the same. *first: the
- * number of the next. want, missing: as in sw_known_step, of any frame. pcs: receives theirs, or null.
+ * Goes to the next frames as the last walk found them, where this one has met it and the words are the same; at->here is
+ * to be found by the caller. *first: the number of the next. want, missing: as in sw_known_step, of any frame. pcs:
+ * receives theirs, or null.
  *
  * Returns  How many; 0: at is where it was.
  */
@@ -221,7 +221,7 @@ static SW_INLINE uint32_t sw_known_recall(struct sw_warm *warm, uint64_t want, u
                                           size_t most, uint64_t *pcs, uint32_t *first)
 {
     struct sw_replay *replay = warm->replay;
-    if (!sw_known_meets(replay, at) || !sw_known_has_stage(replay, 1))
+    if (!sw_known_meets(replay, at->pc, at->sp, at->fp) || !sw_known_has_stage(replay, 1))
         return 0;
     *first = replay->cursor + 1;
     const uint32_t run = sw_known_run(warm, replay, *first - 1), end = run < most ? run : (uint32_t)most;
@@ -231,42 +231,18 @@ static SW_INLINE uint32_t sw_known_recall(struct sw_warm *warm, uint64_t want, u
     if (count == 0)
         return 0;
     sw_known_take(replay, at, *first, *first + count - 1);
-    const struct sw_known_frame *last = frames + count - 1;
-    *at = (struct sw_at){ last->pc, last->sp, last->fp, sw_known_line_number(warm, last->pc),
-                          sw_known_here(warm, *first + count - 1) };
+    at->pc = frames[count - 1].pc;
+    at->sp = frames[count - 1].sp;
+    at->fp = frames[count - 1].fp;
     warm->replayed += count;
-    replay->last = at->here;
-    return count;
-}
-
-/*
- * Goes to the next frames by the lines of the cache, up to one that is remembered; they are staged, and are
- * replay->stage + replay->staged - count and on. There must be room for most + 1.
- */
-static SW_INLINE uint32_t sw_known_walk(const struct sw_warm *warm, uint64_t want, uint64_t missing, struct sw_at *at,
-                                        size_t most)
-{
-    struct sw_replay *replay = warm->replay;
-    uint32_t count = 0;
-    sw_known_stage_start(replay, at);
-    struct sw_known_frame *to = replay->stage + replay->staged;
-    struct sw_check *checks = replay->stage_checks + replay->staged;
-    while (count < most && sw_known_step(warm, want, missing, at, to + count, checks + count)) {
-        count++;
-        if (sw_known_meets(replay, at))
-            break;
-    }
-    replay->staged += count;
-    replay->last = at->here;
-    sw_replay_count(replay, SW_REPLAY_WALKED, count);
     return count;
 }
 
 /* Whether the walk has come to the end of what is remembered, and that to the end of the stack. */
-static SW_INLINE bool sw_known_is_over(const struct sw_warm *warm, uint64_t want, uint64_t missing, struct sw_at at)
+static SW_INLINE bool sw_known_is_over(const struct sw_warm *warm, const struct sw_at *at)
 {
-    struct sw_known_frame next;
-    return warm->replay->tail != warm->replay->room && !sw_known_step(warm, want, missing, &at, &next, NULL);
+    return warm->replay->tail != warm->replay->room &&
+           sw_warm_end_at(warm, at->here.form, at->sp, at->fp) != SW_STOP_NONE;
 }
 
 #endif

@@ -84,7 +84,6 @@ void sw_warm_open(struct sw_warm *warm, const struct sw_walker *walker)
     struct sw_replay *replay = walker->replay;
     if (!replay || !warm->cache || !sw_warm_has_window(warm))
         return;
-    sw_warm_look_at_clocks(warm);
     if (warm->stamp != SW_STAMP_NEVER &&
         sw_replay_open(replay, warm->cache, warm->flags, &warm->clocks, warm->quiet, warm->stamp))
         warm->replay = replay;

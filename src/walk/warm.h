@@ -54,7 +54,7 @@ void sw_warm_look_at_clocks(struct sw_warm *warm);
 
 /*
  * Takes the walker's replay memory into warm->replay, if it has one, it is free, and the walk can use it; after
- * sw_warm_start. Who takes it closes it (sw_replay_close), on every path.
+ * sw_warm_start, and with warm->stamp of now. Who takes it closes it (sw_replay_close), on every path.
  */
 void sw_warm_open(struct sw_warm *warm, const struct sw_walker *walker);
 

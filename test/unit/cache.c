@@ -370,7 +370,7 @@ static void wrong_sizes_and_failing_allocations_are_refused(void **state)
     assert_int_equal(sw_cache_create(&alloc, 100, &made), SW_OK);
     assert_int_equal(sw_cache_counts(made).entries, 128);
     assert_int_equal(sw_cache_counts(made).bytes, budget.bytes);
-    assert_in_range(budget.bytes, 128 * 68, 128 * 68 + 512);
+    assert_in_range(budget.bytes, 128 * 96, 128 * 96 + 512);
     sw_cache_destroy(made);
     assert_int_equal(budget.bytes, 0);
     sw_cache_destroy(NULL);

@@ -107,8 +107,10 @@ static inline void twice_ahead(const struct sw_walker *walker, const struct sw_r
         return; /* more than were looked at */
     struct sw_warm *warm = &((struct sw_walk_room *)scratch.room)->warm;
     sw_walk_start(&walk, walker, &scratch, start, exact);
-    if (walk.stop == SW_STOP_NONE)
+    if (walk.stop == SW_STOP_NONE) {
+        sw_warm_look_at_clocks(warm);
         sw_warm_open(warm, walker);
+    }
     struct sw_replay *replay = walk.stop == SW_STOP_NONE ? warm->replay : NULL;
     while (sw_walk_next(&walk)) {
         assert_true(n < plain->count);
