@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-enum { PIECE_BYTES = 2 << 20, PIECE_LINES_FIRST = 16, GROWTH = 8, GOT_ALIGNED = _Alignof(void *) };
+enum { PIECE_BYTES = 2 << 20, PIECE_LINES_FIRST = 16, GROWTH = 16, GOT_ALIGNED = _Alignof(void *) };
 
 struct sw_piece {
     void *first; /* line */

@@ -57,4 +57,15 @@ void sw_blocks_put(struct sw_blocks *blocks, void *body);
 struct sw_retired *sw_blocks_retired(void *body);
 void *sw_blocks_body(struct sw_retired *retired);
 
+/* Asks for the header and the end of a block that will be given back: a find does not look there. */
+static inline void sw_blocks_expect(const void *body)
+{
+#if defined(__GNUC__)
+    __builtin_prefetch((const char *)body - 1, 1);
+    __builtin_prefetch((const char *)body + 4 * SW_LINE);
+#else
+    (void)body;
+#endif
+}
+
 #endif
