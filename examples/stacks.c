@@ -1,6 +1,7 @@
 /*
  * Prints the stack of every thread of a process or of a core file, leaf first: managed and native frames in one order,
- * each with how it was found and how sure that is. Names of JIT code come from the perf map of a process that has one.
+ * each with how it was found and how sure that is. A process stands only for as long as its stacks are copied. Names of
+ * JIT code come from the perf map of a process that has one.
  *
  *     stacks [--plain] PID
  *     stacks [--plain] --core FILE [--sysroot DIR]
@@ -17,7 +18,7 @@
 #include <snapwalk/perfmap.h>
 #include <snapwalk/process.h>
 
-enum { THREADS_MAX = 4096, NAME_BYTES = 512 };
+enum { THREADS_MAX = 4096, NAME_BYTES = 512, STACK_BYTES = 1 << 20 };
 
 /* The target is a process or a core: the other is null. */
 struct viewer {
@@ -90,9 +91,9 @@ static void print_frames(const struct viewer *v, struct sw_walk *walk)
 
 static void look_at_process(struct viewer *v, uint64_t tid, struct sw_regs *regs, struct sw_walker *walker, char *name)
 {
-    must(sw_process_regs(v->process, tid, regs), "registers");
-    must(sw_process_walker(v->process, regs, v->codemap, v->images, walker), "stack");
-    must(sw_process_thread_name(v->process, tid, name, NAME_BYTES), "thread name");
+    must(sw_process_captured_walker(v->process, tid, v->codemap, v->images, regs, walker), "stack");
+    if (sw_process_thread_name(v->process, tid, name, NAME_BYTES) != SW_OK)
+        snprintf(name, NAME_BYTES, "?"); /* it has ended since */
 }
 
 /* A core has no names of threads, only the program's. */
@@ -142,13 +143,15 @@ static void open_viewer(struct viewer *v, enum sw_perfmap_flavour flavour)
     must(sw_perfmap_create(NULL, flavour, &v->perfmap), "perf map");
 }
 
-/* Stops the process and learns what code it has. A process without a perf map is no failure. */
+/* Takes the stacks down and learns what code there is. A process without a perf map is no failure. */
 static void open_process(struct viewer *v, int pid)
 {
     char path[40];
     must(sw_process_open(NULL, pid, &v->process), "process");
     open_viewer(v, runs_coreclr(pid) ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN);
-    must(sw_process_stop(v->process), "stop");
+    must(sw_process_capture(v->process, STACK_BYTES), "stop");
+    if (!v->plain)
+        printf("stopped for %" PRIu64 " us\n\n", sw_process_stopped_ns(v->process) / 1000);
     must(sw_process_add_images(v->process, v->images), "images");
     snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
     enum sw_status status = sw_perfmap_read(v->perfmap, path, v->codemap);
@@ -198,7 +201,7 @@ int main(int argc, char **argv)
     else
         open_process(&v, pid);
     const size_t count =
-        core ? sw_core_threads(v.core, tids, THREADS_MAX) : sw_process_threads(v.process, tids, THREADS_MAX);
+        core ? sw_core_threads(v.core, tids, THREADS_MAX) : sw_process_captured(v.process, tids, THREADS_MAX);
     for (size_t i = 0; i < count && i < THREADS_MAX; i++)
         print_thread(&v, tids[i]);
     sw_process_close(v.process);

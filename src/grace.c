@@ -44,9 +44,22 @@ static void release_all(struct sw_grace *grace, struct sw_retired **list)
     }
 }
 
+/* Most often nobody is inside, and the writer asks at every change. */
+static bool is_empty(struct sw_grace *grace, unsigned side)
+{
+    uint32_t inside = 0;
+    _Atomic uint32_t *stripe = grace->readers + side;
+    for (unsigned i = 0; i < SW_GRACE_STRIPES; i++, stripe += SW_GRACE_STRIPE)
+        inside |= atomic_load_explicit(stripe + SW_GRACE_SEAT, memory_order_seq_cst) |
+                  atomic_load_explicit(stripe + SW_GRACE_CROWD, memory_order_seq_cst);
+    return inside == 0;
+}
+
 /* Looks at the counters of one side that were not yet seen at zero. */
 static void look(struct sw_grace *grace, unsigned side)
 {
+    if (grace->unseen[side] == UINT32_MAX && is_empty(grace, side))
+        grace->unseen[side] = 0;
     uint32_t left = grace->unseen[side];
     for (unsigned i = 0; i < COUNTERS && left >> i; i++)
         if ((left >> i & 1) && atomic_load_explicit(counter(grace, i, side), memory_order_seq_cst) == 0)

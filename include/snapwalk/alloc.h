@@ -7,7 +7,9 @@
 #include <snapwalk/status.h>
 
 /*
- * Where set-up calls get memory from. Wherever a `const struct sw_alloc *` is taken, NULL means malloc and free.
+ * Where set-up calls get memory from. Wherever a `const struct sw_alloc *` is taken, NULL means malloc and free; on
+ * Linux, what is 2 MiB and larger is aligned to that and asked to be on huge pages (madvise(2), MADV_HUGEPAGE): the
+ * memory of large code maps and rule caches is. Who gives an allocator of his own may do the same.
  * The struct is copied; `arg` is borrowed until the object made with it is destroyed.
  *
  * get   Returns `size` bytes (size > 0) aligned for any type, or null. Need not be zeroed.

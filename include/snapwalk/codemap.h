@@ -71,7 +71,8 @@ struct sw_codemap;
  * map      Receives the map; the caller owns it and gives it back with sw_codemap_destroy.
  *
  * Returns  SW_OK; SW_E_ARGUMENT (map null); SW_E_NO_MEMORY.
- * Memory   A few KiB; grows with the ranges, at most 40 bytes a range for code as dense as a JIT writes it.
+ * Memory   A few KiB; grows with the ranges, at most 32 bytes a range for code as dense as a JIT writes it, in pieces of
+ *          up to 2 MiB; a piece is given back when nothing is left in it.
  * Threads  Any. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_codemap_create(const struct sw_alloc *alloc, struct sw_codemap **map);

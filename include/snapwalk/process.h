@@ -59,7 +59,8 @@ SW_NODISCARD enum sw_status sw_process_stop(struct sw_process *process);
 SW_NODISCARD enum sw_status sw_process_resume(struct sw_process *process);
 
 /*
- * The thread ids of a stopped process, ascending; the registers and the name of one thread.
+ * The thread ids of a stopped process, ascending; the registers and the name of one thread. A name can be had of a
+ * thread that was captured, too.
  *
  * Returns  The number of threads. / SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND; SW_E_GONE; SW_E_OS.
  * Threads  The one that opened the process. Signals  Not safe.
@@ -79,6 +80,51 @@ SW_NODISCARD enum sw_status sw_process_thread_name(struct sw_process *process, u
 SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process, const struct sw_regs *regs,
                                               const struct sw_codemap *codemap, const struct sw_images *images,
                                               struct sw_walker *walker);
+
+/*
+ * Takes down the registers and the stack of every thread as they are at one moment, and lets the process run on: it
+ * stands for as long as copying takes, and walks are made afterwards. Replaces what was taken down before, and ends
+ * the use of walkers over that. The memory map is read before the stop; sw_process_add_images is best called behind
+ * the capture, for code that has come since.
+ *
+ * stack_bytes  How much of a stack is copied at most, from sp and the red zone below it up; 0: 256 KiB. At most 8 MiB.
+ *
+ * Returns  As sw_process_stop, and SW_E_BUSY while the process is stopped or a thread suspended. After a failure
+ *          nothing is taken down and nothing stopped; after SW_E_GONE from the resume the threads are there.
+ * Memory   From the process's allocator, in proportion to the stacks; kept for the next capture.
+ * Threads  The one that opened the process. Signals  Not safe.
+ */
+SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes);
+
+/*
+ * The threads taken down, ascending; and a walker for one, over its copied stack, with the registers to start from.
+ * Frames are those of the process when it stood. What is not on the stack (code, tables, data) is read from the process
+ * as it is when the walk wants it, also when that is gone; what may be another moment's is not readable and cuts a
+ * walk: a stack beyond what was copied and, for a thread that is not on its own stack (that of the main thread; else
+ * the mapping its thread pointer lies in), all memory of no file. A thread on an alternate signal stack is walked to
+ * its own where that is less than stack_bytes deep; one on a stack of a user's making (a coroutine) is walked on that.
+ * sw_process_stop has no such limits.
+ *
+ * regs     Receives the thread's registers.
+ * walker   Valid until the next capture, or close.
+ *
+ * Returns  The number of threads. / SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (not taken down).
+ * Threads  The one that opened the process. Signals  Not safe.
+ */
+size_t sw_process_captured(const struct sw_process *process, uint64_t *tids, size_t capacity);
+SW_NODISCARD enum sw_status sw_process_captured_walker(struct sw_process *process, uint64_t tid,
+                                                       const struct sw_codemap *codemap,
+                                                       const struct sw_images *images, struct sw_regs *regs,
+                                                       struct sw_walker *walker);
+
+/*
+ * How long the process stood, from before its first thread was stopped until the last one ran: in the last capture or
+ * between the last stop of all threads and its end. Suspends of single threads are not counted.
+ *
+ * Returns  Nanoseconds of a clock that only goes forward; 0: it was not stopped yet.
+ * Threads  The one that opened the process. Signals  Not safe.
+ */
+uint64_t sw_process_stopped_ns(const struct sw_process *process);
 
 /*
  * The process's memory, for anything else. `process` is borrowed.

@@ -86,14 +86,28 @@ static bool below_end(const struct sw_chunk *chunk, unsigned n, uint64_t address
     return true;
 }
 
+static void unpack_dense(const struct sw_dense *dense, uint64_t page, struct sw_range *ranges)
+{
+    for (unsigned i = 0; i < dense->head.count; i++) {
+        const struct sw_dense_entry *entry = &dense->entries[1 + i];
+        const uint64_t begin = page + (uint64_t)dense->offsets[1 + i];
+        memcpy((char *)&ranges[i] + offsetof(struct sw_range, id), entry, sizeof *entry);
+        ranges[i].begin = begin;
+        ranges[i].end = begin + (entry->size_flags >> SW_DENSE_FLAG_BITS);
+        ranges[i].flags = entry->size_flags % (1 << SW_DENSE_FLAG_BITS);
+    }
+}
+
 void sw_chunk_unpack(const struct sw_chunk *chunk, uint64_t address, struct sw_ranges *ranges)
 {
     const uint64_t base = address & ~sw_region_mask(chunk->bits);
     ranges->carry.kind = SW_KIND_NONE;
     ranges->count = chunk->count;
     (void)below_end(chunk, 0, base, &ranges->carry);
-    for (unsigned i = 0; i < chunk->count; i++)
-        (void)below_end(chunk, 1 + i, base, &ranges->at[i]);
+    if (chunk->form == SW_CHUNK_DENSE)
+        unpack_dense(sw_dense_of(chunk), sw_dense_page(base), ranges->at);
+    else
+        memcpy(ranges->at, &wide_of(chunk)->ranges[chunk->has_carry], chunk->count * sizeof ranges->at[0]);
 }
 
 /* The last entry that begins at or below `address`; 0 when only the carry can. */

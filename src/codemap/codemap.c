@@ -9,55 +9,25 @@
 #include "alloc.h"
 #include "codemap/tree.h"
 
-/*
- * A block from the allocator: some bytes to spare, the header, and at the begin of a cache line what is asked for, so
- * that a find knows in which lines the parts of a chunk are.
- */
-enum { LINE_BYTES = 64, GOT_ALIGNED = _Alignof(void *) };
-
-struct header {
-    void *start;
-    struct sw_retired retired; /* size: of the whole block */
-};
-
-static struct header *header_of(void *body)
-{
-    return (struct header *)body - 1;
-}
-
 void *sw_codemap_get(struct sw_codemap *map, size_t size)
 {
-    const size_t whole = sizeof(struct header) + LINE_BYTES - GOT_ALIGNED + size;
-    void *start = map->alloc.get(map->alloc.arg, whole);
-    if (!start)
-        return NULL;
-    const uintptr_t least = (uintptr_t)start + sizeof(struct header);
-    void *body = (char *)start + sizeof(struct header) + (0 - least) % LINE_BYTES;
-    *header_of(body) = (struct header){ start, { NULL, whole } };
-    atomic_fetch_add_explicit(&map->bytes, whole, memory_order_relaxed);
-    return body;
-}
-
-static void put_block(struct sw_codemap *map, const struct header *header)
-{
-    const size_t whole = header->retired.size;
-    map->alloc.put(map->alloc.arg, header->start, whole);
-    atomic_fetch_sub_explicit(&map->bytes, whole, memory_order_relaxed);
+    return sw_blocks_get(&map->blocks, size);
 }
 
 void sw_codemap_put(struct sw_codemap *map, void *body)
 {
-    put_block(map, header_of(body));
+    sw_blocks_put(&map->blocks, body);
 }
 
 void sw_codemap_retire(struct sw_codemap *map, void *body)
 {
-    sw_grace_retire(map->grace, &header_of(body)->retired);
+    sw_grace_retire(map->grace, sw_blocks_retired(body));
 }
 
 static void release(void *arg, struct sw_retired *retired)
 {
-    put_block(arg, (struct header *)(void *)((char *)retired - offsetof(struct header, retired)));
+    struct sw_codemap *map = arg;
+    sw_blocks_put(&map->blocks, sw_blocks_body(retired));
 }
 
 enum sw_status sw_codemap_create(const struct sw_alloc *alloc, struct sw_codemap **map)
@@ -73,11 +43,10 @@ enum sw_status sw_codemap_create(const struct sw_alloc *alloc, struct sw_codemap
         from.put(from.arg, made, sizeof *made);
         return SW_E_NO_MEMORY;
     }
-    made->alloc = from;
+    sw_blocks_init(&made->blocks, &from);
     sw_grace_init(made->grace, release, made);
     atomic_init(&made->root, 0);
     atomic_init(&made->count, 0);
-    atomic_init(&made->bytes, sizeof *made + sizeof *made->grace);
     atomic_init(&made->generation, 0);
     for (unsigned i = 0; i < SW_CHANGES; i++)
         atomic_init(&made->changes[i], 0);
@@ -91,7 +60,7 @@ void sw_codemap_destroy(struct sw_codemap *map)
     if (!map)
         return;
     sw_codemap_clear(map);
-    const struct sw_alloc from = map->alloc;
+    const struct sw_alloc from = map->blocks.alloc;
     from.put(from.arg, map->grace, sizeof *map->grace);
     from.put(from.arg, map, sizeof *map);
 }
@@ -288,7 +257,9 @@ uint64_t sw_codemap_count(const struct sw_codemap *map)
 
 uint64_t sw_codemap_bytes(const struct sw_codemap *map)
 {
-    return map ? atomic_load_explicit(&map->bytes, memory_order_relaxed) : 0;
+    if (!map)
+        return 0;
+    return sizeof *map + sizeof *map->grace + atomic_load_explicit(&map->blocks.bytes, memory_order_relaxed);
 }
 
 uint64_t sw_codemap_generation(const struct sw_codemap *map)

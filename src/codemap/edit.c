@@ -163,7 +163,11 @@ typedef bool plan_at_fn(struct plan *plan, const struct sw_place *place, uint64_
 /* Goes through every place that the range touches, from its begin up; then publishes, or undoes. */
 static enum sw_status change(struct sw_codemap *map, const struct sw_range *range, plan_at_fn *plan_at)
 {
-    struct plan plan = { .map = map, .range = range };
+    struct plan plan; /* its edits are not made empty: that took longer than all else that is done here */
+    plan.map = map;
+    plan.range = range;
+    plan.span = 0;
+    plan.count = 0;
     uint64_t last = range->begin - 1;
     do {
         struct sw_place place;

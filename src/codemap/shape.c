@@ -196,6 +196,8 @@ bool sw_codemap_make_room(struct sw_codemap *map, const struct sw_range *range)
     for (;;) {
         if (!raise_root(map, range) || !sw_codemap_locate(map, range->begin, &place))
             return false;
+        if (place.value)
+            sw_blocks_expect(sw_chunk_of(place.value));
         if (!place.value || sw_chunk_of(place.value)->count < SW_CHUNK_MAX)
             return true;
         bool done;

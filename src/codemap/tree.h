@@ -25,11 +25,9 @@
 #ifndef SW_CODEMAP_TREE_H
 #define SW_CODEMAP_TREE_H
 
+#include "codemap/blocks.h"
 #include "codemap/chunk.h"
 #include "codemap/codemap.h"
-#include "grace.h"
-
-#include <snapwalk/alloc.h>
 
 /* Levels: shift 0 and 6, with 64 slots; 12, 21, 30, 39 and 48, with 512; 57, with the 128 that remain. */
 enum { SW_PAGE_SHIFT = 12, SW_SMALL_BITS = 6, SW_LARGE_BITS = 9, SW_LEVELS = 8 };
@@ -47,10 +45,9 @@ struct sw_node {
 struct sw_codemap {
     sw_slot root;
     struct sw_grace *grace;
-    struct sw_alloc alloc;
+    struct sw_blocks blocks;
     atomic_flag writing;
     _Atomic uint64_t count;
-    _Atomic uint64_t bytes;
     _Atomic uint64_t generation;
     _Atomic uint64_t changes[SW_CHANGES]; /* codemap/codemap.h */
 };
@@ -120,10 +117,7 @@ bool sw_codemap_locate(const struct sw_codemap *map, uint64_t address, struct sw
 /* The first range that begins in [from, last]. Inside a reader section, or the writer. */
 bool sw_codemap_next(const struct sw_codemap *map, uint64_t from, uint64_t last, struct sw_range *range);
 
-/*
- * Blocks from the map's allocator, at the begin of a cache line, and counted in map->bytes. Put: what no reader has
- * seen. Retire: what no new reader can reach.
- */
+/* Blocks, at the begin of a cache line. Put: what no reader has seen. Retire: what no new reader can reach. */
 void *sw_codemap_get(struct sw_codemap *map, size_t size);
 void sw_codemap_put(struct sw_codemap *map, void *body);
 void sw_codemap_retire(struct sw_codemap *map, void *body);

@@ -16,11 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum {
-    RED_ZONE = 256, /* copied below sp: leaf code may store there */
-    WINDOW_MAX = 8 << 20
-};
-
 static bool is_own_child(int pid)
 {
     siginfo_t info;
@@ -67,6 +62,7 @@ void sw_process_close(struct sw_process *process)
         return;
     const struct sw_alloc alloc = process->alloc;
     sw_process_drop_threads(process);
+    sw_process_drop_capture(process);
     if (process->window)
         alloc.put(alloc.arg, process->window, process->window_room);
     sw_process_forget_maps(process);
@@ -80,7 +76,7 @@ enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, 
     char path[SW_PROC_PATH_BYTES];
     if (!process || !name || size == 0)
         return SW_E_ARGUMENT;
-    if (!sw_process_find_thread(process, tid))
+    if (!sw_process_find_thread(process, tid) && !sw_process_find_captured(process, tid))
         return SW_E_NOT_FOUND;
     snprintf(path, sizeof path, "/proc/%d/task/%llu/comm", process->pid, (unsigned long long)tid);
     const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -97,7 +93,7 @@ enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, 
 }
 
 /* process_vm_readv asks for more rights than /proc/PID/mem does of a tracer, and some sandboxes forbid it. */
-static size_t read_process(void *arg, uint64_t address, void *to, size_t size)
+size_t sw_process_read(void *arg, uint64_t address, void *to, size_t size)
 {
     struct sw_process *process = arg;
     size_t done = sw_os_read(process->pid, address, to, size);
@@ -121,7 +117,7 @@ static size_t read_process(void *arg, uint64_t address, void *to, size_t size)
 
 struct sw_memory sw_process_memory(struct sw_process *process)
 {
-    return (struct sw_memory){ .read = process ? read_process : NULL, .arg = process };
+    return (struct sw_memory){ .read = process ? sw_process_read : NULL, .arg = process };
 }
 
 void sw_process_forget_maps(struct sw_process *process)
@@ -134,16 +130,14 @@ void sw_process_forget_maps(struct sw_process *process)
     process->maps_known = false;
 }
 
-enum sw_status sw_process_read_maps(struct sw_process *process)
+static bool is_known(const struct sw_process *process, const struct sw_os_text *text)
 {
-    char path[SW_PROC_PATH_BYTES];
-    if (process->maps_known)
-        return SW_OK;
-    sw_process_forget_maps(process);
-    snprintf(path, sizeof path, "/proc/%d/maps", process->pid);
-    const enum sw_status status = sw_os_read_file(&process->alloc, path, &process->maps_text);
-    if (status != SW_OK)
-        return status;
+    const struct sw_os_text *known = &process->maps_text;
+    return process->maps && text->size == known->size && memcmp(text->bytes, known->bytes, text->size) == 0;
+}
+
+static enum sw_status parse_maps(struct sw_process *process)
+{
     const struct sw_os_text *text = &process->maps_text;
     const size_t count = sw_maps_parse(text->bytes, text->size, NULL, 0);
     if (count == 0)
@@ -152,9 +146,28 @@ enum sw_status sw_process_read_maps(struct sw_process *process)
     if (!process->maps)
         return SW_E_NO_MEMORY;
     process->map_count = sw_maps_parse(text->bytes, text->size, process->maps, count);
-    /* The map of a running process is true for one question only. */
-    process->maps_known = sw_process_threads(process, NULL, 0) != 0;
     return SW_OK;
+}
+
+enum sw_status sw_process_read_maps(struct sw_process *process)
+{
+    char path[SW_PROC_PATH_BYTES];
+    struct sw_os_text text;
+    if (process->maps_known)
+        return SW_OK;
+    snprintf(path, sizeof path, "/proc/%d/maps", process->pid);
+    enum sw_status status = sw_os_read_file(&process->alloc, path, &text);
+    if (status == SW_OK && is_known(process, &text)) {
+        sw_os_free_text(&process->alloc, &text);
+    } else {
+        sw_process_forget_maps(process);
+        process->maps_text = text;
+        if (status == SW_OK)
+            status = parse_maps(process);
+    }
+    /* The map of a running process is true for one question only. */
+    process->maps_known = status == SW_OK && sw_process_threads(process, NULL, 0) != 0;
+    return status;
 }
 
 static enum sw_status copy_stack(struct sw_process *process, uint64_t begin, uint64_t end, struct sw_window *window)
@@ -169,7 +182,7 @@ static enum sw_status copy_stack(struct sw_process *process, uint64_t begin, uin
         process->window = bytes;
         process->window_room = size;
     }
-    const size_t got = read_process(process, begin, process->window, size);
+    const size_t got = sw_process_read(process, begin, process->window, size);
     *window = (struct sw_window){ begin, begin + got, process->window };
     return SW_OK;
 }
@@ -194,7 +207,7 @@ enum sw_status sw_process_walker(struct sw_process *process, const struct sw_reg
         return SW_OK; /* a garbage sp: the walk finds that out, word by word */
     walker->stack_begin = map->begin;
     walker->stack_end = map->end;
-    const uint64_t begin = sp - map->begin < RED_ZONE ? map->begin : sp - RED_ZONE;
-    const uint64_t end = map->end - begin > WINDOW_MAX ? begin + WINDOW_MAX : map->end;
+    const uint64_t begin = sp - map->begin < SW_RED_ZONE ? map->begin : sp - SW_RED_ZONE;
+    const uint64_t end = map->end - begin > SW_STACK_MOST ? begin + SW_STACK_MOST : map->end;
     return copy_stack(process, begin, end, &walker->memory.window);
 }

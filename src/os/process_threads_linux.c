@@ -28,6 +28,9 @@
 #ifndef NT_ARM_PAC_MASK
 #define NT_ARM_PAC_MASK 0x406
 #endif
+#ifndef NT_ARM_TLS
+#define NT_ARM_TLS 0x401
+#endif
 
 #define MILLISECOND UINT64_C(1000000)
 
@@ -186,6 +189,9 @@ static void let_go(struct sw_process *process)
     struct sw_process_thread *leader = sw_process_find_thread(process, (uint64_t)process->pid);
     if (leader && leader->singles == 0 && detach(process, leader))
         drop(process, leader);
+    if (process->stop_began)
+        process->stopped_ns = sw_os_now() - process->stop_began;
+    process->stop_began = 0;
 }
 
 /* Seizes the threads that are not seized yet. found: how many; asleep: how many cannot be stopped now. */
@@ -257,6 +263,8 @@ enum sw_status sw_process_stop(struct sw_process *process)
     if (!process)
         return SW_E_ARGUMENT;
     process->maps_known = false;
+    if (!process->stop_began)
+        process->stop_began = sw_os_now();
     enum sw_status status = stop_all(process);
     if (status == SW_OK && sw_process_threads(process, NULL, 0) == 0)
         status = sw_process_thread_ended(process->pid, process->pid) ? SW_E_GONE : SW_E_BUSY;
@@ -273,6 +281,11 @@ enum sw_status sw_process_resume(struct sw_process *process)
         return SW_E_ARGUMENT;
     let_go(process);
     return sw_process_thread_ended(process->pid, process->pid) ? SW_E_GONE : SW_OK;
+}
+
+uint64_t sw_process_stopped_ns(const struct sw_process *process)
+{
+    return process ? process->stopped_ns : 0;
 }
 
 void sw_process_drop_threads(struct sw_process *process)
@@ -299,7 +312,19 @@ size_t sw_process_threads(const struct sw_process *process, uint64_t *tids, size
     return count;
 }
 
-static enum sw_status read_regs(int tid, struct sw_regs *regs)
+/* Linux: struct user_regs_struct of x64 has it as its word 21; ARM64 has a set of registers for it. */
+static uint64_t thread_pointer(int tid, const unsigned char *record)
+{
+    uint64_t tls = 0;
+    struct iovec data = { &tls, sizeof tls };
+    if (sw_os_machine() == SW_MACHINE_X64)
+        memcpy(&tls, record + 21 * sizeof tls, sizeof tls);
+    else if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_ARM_TLS, &data) != 0)
+        tls = 0;
+    return tls;
+}
+
+enum sw_status sw_process_read_regs(int tid, struct sw_regs *regs, uint64_t *tls)
 {
     unsigned char record[512];
     struct iovec data = { record, sizeof record };
@@ -307,6 +332,8 @@ static enum sw_status read_regs(int tid, struct sw_regs *regs)
         return sw_os_status(errno);
     if (data.iov_len < sw_context_size(SW_CONTEXT_USER_REGS, sw_os_machine()))
         return SW_E_UNSUPPORTED;
+    if (tls)
+        *tls = thread_pointer(tid, record);
     return sw_context_load(SW_CONTEXT_USER_REGS, sw_os_machine(), record, data.iov_len, regs);
 }
 
@@ -315,7 +342,7 @@ enum sw_status sw_process_regs(struct sw_process *process, uint64_t tid, struct 
     if (!process || !regs)
         return SW_E_ARGUMENT;
     const struct sw_process_thread *thread = sw_process_find_thread(process, tid);
-    return thread && thread->stopped ? read_regs(thread->tid, regs) : SW_E_NOT_FOUND;
+    return thread && thread->stopped ? sw_process_read_regs(thread->tid, regs, NULL) : SW_E_NOT_FOUND;
 }
 
 /* Where kernel or processor know of no signatures there is no such set of registers, and none are made. */
@@ -349,7 +376,7 @@ static enum sw_status suspend(void *arg, uint64_t os_id, struct sw_regs *regs)
         return status;
     status = await(process, thread, sw_os_now() + PATIENCE_MS * MILLISECOND);
     if (status == SW_OK)
-        status = read_regs(thread->tid, regs);
+        status = sw_process_read_regs(thread->tid, regs, NULL);
     if (status == SW_E_GONE && thread->singles == 0) {
         bury(process, thread->tid);
         drop(process, thread);

@@ -235,6 +235,30 @@ static void every_function_of_corelib_has_a_method_and_a_name(void **state)
     close_framework(&file);
 }
 
+static bool is_in_place(const struct file *file, struct sw_bytes part)
+{
+    return part.bytes >= file->bytes.bytes && part.bytes + part.size <= file->bytes.bytes + file->bytes.size;
+}
+
+/*
+ * Functions, unwind data, cold parts and metadata are read where they are in the file. Kept is what no table says: which
+ * functions begin a method, and its token, found in a hash table that leads the other way.
+ */
+static void tables_of_corelib_are_used_in_place(void **state)
+{
+    (void)state;
+    struct file file;
+    if (!open_framework("System.Private.CoreLib.dll", &file))
+        skip_without_framework();
+    const struct sw_clr_image *image = &file.image;
+    assert_true(image->functions.size / 12 > 40000 && image->method_count > 10000);
+    assert_true(is_in_place(&file, image->functions) && is_in_place(&file, image->pe.bytes));
+    assert_true(is_in_place(&file, image->metadata) && (image->cold.size == 0 || is_in_place(&file, image->cold)));
+    assert_int_equal(budget.blocks, 1);
+    assert_int_equal(budget.bytes, 8 * image->method_count);
+    close_framework(&file);
+}
+
 /* ---- an image made here ---- */
 
 enum {
@@ -1214,6 +1238,7 @@ int main(void)
         cmocka_unit_test(json_rules_agree_with_its_instructions),
         cmocka_unit_test(handlers_of_corelib_fold_into_their_methods),
         cmocka_unit_test(every_function_of_corelib_has_a_method_and_a_name),
+        cmocka_unit_test(tables_of_corelib_are_used_in_place),
     };
     struct CMUnitTest tests[LEN(arm64_jit_rows) + LEN(arm64_jit_bad_rows) + LEN(refusal_rows) + LEN(varint_rows) + LEN(jit_rows) + 2 * LEN(jit_bad_rows) +
                             LEN(clause_rows) + LEN(extent_rows) + LEN(single)];

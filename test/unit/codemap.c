@@ -465,6 +465,43 @@ static void failed_allocation_changes_nothing(void **state)
     free(model);
 }
 
+/* The map's own pieces run out in the middle of a change, anywhere in it. */
+static void a_change_that_memory_ends_in_changes_nothing(void **state)
+{
+    (void)state;
+    struct meter meter = { .fail_at = UINT64_MAX };
+    const struct sw_alloc alloc = { meter_get, meter_put, &meter };
+    struct model *model = calloc(1, sizeof *model);
+    struct sw_codemap *map = map_of(&alloc);
+    uint64_t seed = 20261122, refused = 0;
+    for (unsigned i = 0; i < 6000; i++) {
+        const struct sw_range range = random_range(&seed);
+        meter.calls = 0;
+        meter.fail_at = i % 8 ? 0 : UINT64_MAX;
+        struct model trial = *model;
+        enum sw_status status, expected;
+        if (model->count > 150 || (model->count && next_random(&seed) % 2)) {
+            const uint64_t begin = model->at[next_random(&seed) % model->count].begin;
+            expected = model_remove(&trial, begin);
+            status = sw_codemap_remove(map, begin);
+        } else {
+            expected = model_add(&trial, &range);
+            status = sw_codemap_add(map, &range);
+        }
+        refused += status == SW_E_NO_MEMORY;
+        if (status != SW_E_NO_MEMORY) {
+            assert_int_equal(status, expected);
+            *model = trial;
+        }
+        assert_int_equal(sw_codemap_bytes(map), meter.bytes);
+        assert_true(model_agrees(model, map));
+    }
+    assert_in_range(refused, 100, 5000);
+    sw_codemap_destroy(map);
+    assert_int_equal(meter.bytes, 0);
+    free(model);
+}
+
 static void destroy_gives_everything_back(void **state)
 {
     (void)state;
@@ -508,6 +545,8 @@ static void memory_waits_for_a_reader_that_is_inside_and_for_no_other(void **sta
     assert_int_equal(sw_codemap_remove(map, 1999 * 64), SW_OK);
     const struct sw_range range = range_of(1, 2);
     assert_int_equal(sw_codemap_add(map, &range), SW_OK);
+    assert_in_range(sw_codemap_bytes(map), 1, full / 2); /* but for the piece in which the range is */
+    assert_int_equal(sw_codemap_remove(map, 1), SW_OK);
     assert_in_range(sw_codemap_bytes(map), 1, 4096);
     sw_codemap_destroy(map);
 }
@@ -563,15 +602,20 @@ static void second_writer_is_busy_and_readers_are_not(void **state)
     (void)state;
     const struct sw_alloc alloc = { busy_get, busy_put, NULL };
     struct sw_codemap *map = map_of(&alloc);
-    const struct sw_range first = range_of(0x1000, 0x1001), second = range_of(0x2000, 0x2001);
+    const struct sw_range first = range_of(0x1000, 0x1001);
+    uint64_t next = 0x2000;
     assert_int_equal(sw_codemap_add(map, &first), SW_OK);
     busy_map = map;
-    assert_int_equal(sw_codemap_add(map, &second), SW_OK);
+    for (busy_find = SW_E_NOT_FOUND; busy_find != SW_OK; next++) {
+        const struct sw_range range = range_of(next, next + 1);
+        assert_int_equal(sw_codemap_add(map, &range), SW_OK);
+        assert_in_range(next, 0x2000, 0x2fff);
+    }
     busy_map = NULL;
     assert_int_equal(busy_add, SW_E_BUSY);
     assert_int_equal(busy_remove, SW_E_BUSY);
     assert_int_equal(busy_find, SW_OK);
-    assert_int_equal(sw_codemap_count(map), 2);
+    assert_int_equal(sw_codemap_count(map), 1 + next - 0x2000);
     sw_codemap_destroy(map);
 }
 
@@ -644,6 +688,7 @@ int main(void)
         cmocka_unit_test_prestate(map_agrees_with_a_sorted_array, &seeds[2]),
         cmocka_unit_test(create_without_memory_is_refused),
         cmocka_unit_test(failed_allocation_changes_nothing),
+        cmocka_unit_test(a_change_that_memory_ends_in_changes_nothing),
         cmocka_unit_test(destroy_gives_everything_back),
         cmocka_unit_test(memory_waits_for_a_reader_that_is_inside_and_for_no_other),
         cmocka_unit_test(memory_comes_back_though_some_reader_is_always_inside),

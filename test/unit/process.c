@@ -572,6 +572,212 @@ static void an_image_whose_file_was_deleted_is_found(void **state)
     end(child);
 }
 
+/* ------------------------------------------------------------------ captures */
+
+enum { FRAMES = 64 };
+
+struct stack {
+    size_t count;
+    enum sw_stop stop;
+    uint64_t pc[FRAMES];
+    uint64_t sp[FRAMES];
+};
+
+static bool note_frame(void *arg, const struct sw_frame *frame)
+{
+    struct stack *stack = arg;
+    stack->pc[stack->count] = sw_regs_pc(&frame->regs);
+    stack->sp[stack->count++] = sw_regs_sp(&frame->regs);
+    return stack->count < FRAMES;
+}
+
+static struct stack walk(const struct sw_walker *walker, const struct sw_regs *regs)
+{
+    static struct sw_scratch scratch;
+    struct stack stack = { 0 };
+    stack.stop = sw_walk_all(walker, &scratch, regs, note_frame, &stack);
+    return stack;
+}
+
+static struct stack walk_captured(struct sw_process *process, uint64_t tid, const struct sw_images *images)
+{
+    struct sw_walker walker;
+    struct sw_regs regs;
+    assert_int_equal(sw_process_captured_walker(process, tid, NULL, images, &regs, &walker), SW_OK);
+    return walk(&walker, &regs);
+}
+
+/* A thread in a handler on an alternate stack, called where `live` would be. */
+static void spin_in_handler(int number)
+{
+    (void)number;
+    shared->running++;
+    for (;;)
+        shared->turns[0]++;
+}
+
+static void *live_on_two_stacks(void *arg)
+{
+    const stack_t other = { .ss_sp = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                            .ss_size = 1 << 16 };
+    struct sigaction action = { .sa_handler = spin_in_handler, .sa_flags = SA_ONSTACK };
+    sigaltstack(&other, NULL);
+    sigaction(SIGUSR2, &action, NULL);
+    pthread_kill(pthread_self(), SIGUSR2);
+    return arg;
+}
+
+/* Stopped by job control, so that both see the same. In a handler: the main thread, and another one. */
+static pid_t spawn_stopped(bool in_handler)
+{
+    memset(shared, 0, sizeof *shared);
+    const pid_t child = in_handler ? fork() : spawn(false);
+    pthread_t thread;
+    int status;
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (pthread_create(&thread, NULL, live_on_two_stacks, NULL) == 0)
+            live_on_two_stacks(NULL);
+        _exit(1);
+    }
+    while (shared->running < 2)
+        nap(100);
+    nap(20000);
+    kill(child, SIGSTOP);
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    return child;
+}
+
+static void captured_walk_is_the_stopped_walk(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    const bool in_handler = *state != NULL;
+    const pid_t child = spawn_stopped(in_handler);
+    struct sw_process *process = open_process(child);
+    struct sw_images *images = NULL;
+    uint64_t tids[16], stopped[16];
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_int_equal(sw_process_capture(process, 0), SW_OK);
+    assert_int_equal(sw_process_add_images(process, images), SW_OK);
+    const size_t count = sw_process_captured(process, tids, 16);
+    assert_int_equal(count, in_handler ? 2 : THREADS + 1);
+    nap(2000);
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    assert_int_equal(sw_process_threads(process, stopped, 16), count);
+    for (size_t i = 0; i < count; i++) {
+        struct sw_walker walker;
+        struct sw_regs regs;
+        assert_true(tids[i] == stopped[i]);
+        assert_int_equal(sw_process_regs(process, tids[i], &regs), SW_OK);
+        assert_int_equal(sw_process_walker(process, &regs, NULL, images, &walker), SW_OK);
+        const struct stack expected = walk(&walker, &regs);
+        const struct stack found = walk_captured(process, tids[i], images);
+        assert_true(expected.count >= 3 && expected.stop <= SW_STOP_ROOT_BASE);
+        assert_memory_equal(&found, &expected, sizeof found);
+    }
+    sw_process_close(process);
+    sw_images_destroy(images);
+    end(child);
+}
+
+static void a_captured_process_runs_on_and_its_copies_stay(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    struct sw_images *images = NULL;
+    uint64_t tids[16];
+    char name[16];
+    (void)state;
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_true(sw_process_stopped_ns(process) == 0);
+    for (int round = 0; round < 20; round++) {
+        const uint64_t before = sw_process_stopped_ns(process);
+        assert_int_equal(sw_process_capture(process, 0), SW_OK);
+        assert_true(sw_process_stopped_ns(process) != before);
+        assert_in_range(sw_process_stopped_ns(process), 1000, 1000000000);
+        assert_int_equal(sw_process_threads(process, NULL, 0), 0);
+        assert_int_equal(sw_process_captured(process, tids, 16), THREADS + 1);
+        assert_int_equal(sw_process_add_images(process, images), SW_OK);
+        assert_true(moves(2));
+        for (size_t i = 0; i <= THREADS; i++) {
+            const struct stack first = walk_captured(process, tids[i], images);
+            nap(200);
+            const struct stack again = walk_captured(process, tids[i], images);
+            assert_memory_equal(&first, &again, sizeof first);
+            assert_true(first.stop <= SW_STOP_ROOT_BASE);
+        }
+    }
+    assert_int_equal(sw_process_thread_name(process, shared->tid[3], name, sizeof name), SW_OK);
+    assert_string_equal(name, "worker 3");
+    sw_process_close(process);
+    sw_images_destroy(images);
+    end(child);
+}
+
+static void a_capture_holds_what_it_was_told_and_nothing_newer_of_stacks(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    enum { MOST = 64 };
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    struct sw_walker walker;
+    struct sw_regs regs;
+    uint64_t word;
+    (void)state;
+    assert_int_equal(sw_process_capture(process, MOST), SW_OK);
+    for (size_t i = 0; i <= THREADS; i++) {
+        assert_int_equal(sw_process_captured_walker(process, shared->tid[i], NULL, NULL, &regs, &walker), SW_OK);
+        const struct sw_memory *memory = &walker.memory;
+        const uint64_t sp = sw_regs_sp(&regs);
+        assert_true(memory->window.begin + 256 == sp && memory->window.end == sp + MOST);
+        assert_true(walker.stack_begin < sp && sp + MOST < walker.stack_end);
+        assert_int_equal(memory->read(memory->arg, sp, &word, 8), 8);
+        assert_int_equal(memory->read(memory->arg, sp + MOST - 4, &word, 8), 4);
+        assert_int_equal(memory->read(memory->arg, sp + MOST, &word, 8), 0);
+        assert_int_equal(memory->read(memory->arg, sp - 264, &word, 8), 0);
+        assert_int_equal(memory->read(memory->arg, 0, &word, 8), 0);
+        assert_int_equal(memory->read(memory->arg, (uint64_t)(uintptr_t)&live, &word, 8), 8);
+        assert_memory_equal(&word, (const void *)(uintptr_t)&live, 8);
+    }
+    sw_process_close(process);
+    end(child);
+}
+
+static void a_capture_is_refused_where_it_would_let_go_or_has_nobody(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    const struct sw_suspender s = sw_process_suspender(process);
+    struct sw_walker walker;
+    struct sw_regs regs;
+    (void)state;
+    assert_int_equal(sw_process_capture(NULL, 0), SW_E_ARGUMENT);
+    assert_int_equal(sw_process_captured(NULL, NULL, 0), 0);
+    assert_true(sw_process_stopped_ns(NULL) == 0);
+    assert_int_equal(sw_process_captured(process, NULL, 0), 0);
+    assert_int_equal(sw_process_captured_walker(process, shared->tid[1], NULL, NULL, &regs, &walker), SW_E_NOT_FOUND);
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    assert_int_equal(sw_process_capture(process, 0), SW_E_BUSY);
+    assert_int_equal(sw_process_threads(process, NULL, 0), THREADS + 1);
+    assert_int_equal(sw_process_resume(process), SW_OK);
+    assert_int_equal(s.suspend(s.arg, shared->tid[2], &regs), SW_OK);
+    assert_int_equal(sw_process_capture(process, 0), SW_E_BUSY);
+    assert_int_equal(s.resume(s.arg, shared->tid[2]), SW_OK);
+    assert_int_equal(sw_process_capture(process, 0), SW_OK);
+    assert_int_equal(sw_process_captured_walker(process, 1, NULL, NULL, &regs, &walker), SW_E_NOT_FOUND);
+    assert_int_equal(sw_process_captured_walker(process, shared->tid[1], NULL, NULL, NULL, &walker), SW_E_ARGUMENT);
+    assert_int_equal(sw_process_captured_walker(process, shared->tid[1], NULL, NULL, &regs, NULL), SW_E_ARGUMENT);
+    kill(child, SIGKILL);
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(sw_process_capture(process, 0), SW_E_GONE);
+    assert_int_equal(sw_process_captured(process, NULL, 0), 0);
+    sw_process_close(process);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -590,6 +796,11 @@ int main(void)
         cmocka_unit_test(a_thread_that_cannot_be_stopped_is_told_and_left_alone),
         cmocka_unit_test(the_parent_of_a_process_killed_while_stopped_hears_of_it),
         cmocka_unit_test(an_image_whose_file_was_deleted_is_found),
+        { "captured_walk_is_the_stopped_walk", captured_walk_is_the_stopped_walk, NULL, NULL, NULL },
+        { "captured_walk_leaves_an_alternate_stack", captured_walk_is_the_stopped_walk, NULL, NULL, &can_trace },
+        cmocka_unit_test(a_captured_process_runs_on_and_its_copies_stay),
+        cmocka_unit_test(a_capture_holds_what_it_was_told_and_nothing_newer_of_stacks),
+        cmocka_unit_test(a_capture_is_refused_where_it_would_let_go_or_has_nobody),
     };
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
