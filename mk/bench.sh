@@ -11,7 +11,7 @@ if have_dotnet; then
     dotnet_build test/clrmd clrmd
     start_sample env DOTNET_PerfMapEnabled=3 dotnet "$build/dotnet/sample/sample.dll" 3600
     kill -STOP "$sample"
-    "$build/test/bench/bench" "$build" "$sample" "dotnet $build/dotnet/clrmd/clrmd.dll"
+    "$1/test/bench/bench" "$1" "$sample" "dotnet $build/dotnet/clrmd/clrmd.dll"
 else
-    "$build/test/bench/bench" "$build"
+    "$1/test/bench/bench" "$1"
 fi

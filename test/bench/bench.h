@@ -26,7 +26,7 @@ void bench_remote(const struct options *options);
 void bench_dotnet(const struct options *options);
 
 /* The hidden mode behind bench_counts: so many walks by a way, and nothing else that grows with them. */
-int count_walks(const char *way, unsigned walks);
+int count_walks(const char *way, unsigned depth, unsigned walks);
 
 /* The targets beside what was measured; the last line; what grows, drawn. */
 void print_targets(void);

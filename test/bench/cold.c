@@ -168,8 +168,8 @@ static const struct way_in {
 } ways[] = {
     { "unw_step", by_unw_step, 0, false, false, false },
     { "CFI", by_walk, SW_WALK_NO_ANALYSIS, false, false, false },
-    { "analysis, unseen", by_walk, SW_WALK_NO_TABLES, true, true, false },
-    { "analysis, seen", by_walk, SW_WALK_NO_TABLES, true, true, true },
+    { "unseen", by_walk, SW_WALK_NO_TABLES, true, true, false },
+    { "seen", by_walk, SW_WALK_NO_TABLES, true, true, true },
     { "bounds unknown", by_walk, SW_WALK_NO_TABLES, false, false, false },
 };
 enum { WAYS = sizeof ways / sizeof *ways };
@@ -256,7 +256,8 @@ void bench_cold(void)
         take_turn(turn);
     for (unsigned w = 0; w < WAYS; w++)
         note(w);
-    figure_print("cold", "cold: one step at a pc that was not met before, and how many times unw_step");
+    figure_print("cold", "cold: one step at a pc that was not met before, by CFI or by analysis of a function, and how "
+                         "many times unw_step");
     sw_kept_destroy(kept);
     sw_codemap_destroy(codemap);
     sw_images_destroy(images);

@@ -3,11 +3,13 @@
 #include "remote.h"
 #include "rivals.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { DOTNET_TURNS = 3, SAMPLES = 4 };
+enum { DOTNET_TURNS = 3, SAMPLES = 4, HIT_SAMPLES = 1000, HIT_WARM = 500, HIT_EVERY_US = 2000 };
 
 /* ms of the first look and of the last one, and of the whole command, turn by turn. */
 struct looks {
@@ -60,6 +62,27 @@ static void note(const char *scene, double *ours, double *theirs)
     figure_note("dotnet", scene, "ClrMD", 0, median(theirs, DOTNET_TURNS), 0);
 }
 
+/* The process runs for once, is sampled from outside, and is stopped again. */
+static void count_hits(int pid)
+{
+    struct remote remote;
+    struct sw_cache_counts warmed = { 0 };
+    remote_open(&remote, pid, true);
+    kill(pid, SIGCONT);
+    for (int i = 0; i < HIT_SAMPLES; i++) {
+        if (i == HIT_WARM)
+            warmed = sw_cache_counts(remote.cache);
+        (void)remote_sample(&remote, NULL, NULL);
+        usleep(HIT_EVERY_US);
+    }
+    kill(pid, SIGSTOP);
+    const struct sw_cache_counts c = sw_cache_counts(remote.cache);
+    const double hits = (double)(c.hits - warmed.hits);
+    const double misses = (double)(c.absent + c.outdated + c.busy - warmed.absent - warmed.outdated - warmed.busy);
+    remote_close(&remote);
+    figure_note("dotnet", "% rule-cache hits after warm-up", "snapwalk", 0, 100 * hits / (hits + misses), 0);
+}
+
 void bench_dotnet(const struct options *options)
 {
     struct looks ours = { 0 }, theirs = { 0 };
@@ -84,5 +107,6 @@ void bench_dotnet(const struct options *options)
     note("ms, first look", ours.first, theirs.first);
     note("ms, later looks", ours.later, theirs.later);
     note("ms, whole command", ours.command, theirs.command);
+    count_hits(options->dotnet);
     figure_print("dotnet", ".NET: all threads of a stopped process, and how many times faster than ClrMD");
 }

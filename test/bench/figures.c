@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST = 2048, COLUMNS = 12, SKIPS = 16, WIDTH = 16 };
+enum { MOST = 2048, COLUMNS = 12, SKIPS = 16, WIDTH = 16, SCENE_WIDTH = 44 };
 
 static struct figure figures[MOST];
 static size_t count;
@@ -95,21 +95,36 @@ static void print_cell(const struct figure *f)
     printf(" %*s", WIDTH - 1, text);
 }
 
+/* What stands in front of ", depth": rows that have it in common stand below one line that says it. */
+static size_t group_of(const char *scene)
+{
+    const char *depth = strstr(scene, ", depth ");
+    return depth ? (size_t)(depth - scene) : 0;
+}
+
+static void print_row(const char *section, const char *scene, const char *before, const char **ways, size_t columns)
+{
+    const size_t group = group_of(scene);
+    if (group && (!before || strncmp(before, scene, group + 1) != 0))
+        printf("%.*s\n", (int)group, scene);
+    printf("%s%-*s", group ? "  " : "", SCENE_WIDTH - (group ? 2 : 0), group ? scene + group + 2 : scene);
+    for (size_t c = 0; c < columns; c++)
+        print_cell(figure_find(section, scene, ways[c]));
+    printf("\n");
+}
+
 void figure_print(const char *section, const char *heading)
 {
     static const char *scenes[MOST];
     const char *ways[COLUMNS];
     const size_t rows = distinct(section, offsetof(struct figure, scene), scenes, MOST);
     const size_t columns = distinct(section, offsetof(struct figure, way), ways, COLUMNS);
-    printf("\n%s\n%-52s", heading, "");
+    printf("\n%s\n%-*s", heading, SCENE_WIDTH, "");
     for (size_t c = 0; c < columns; c++)
-        printf("%*s", WIDTH, ways[c]);
-    for (size_t r = 0; r < rows; r++) {
-        printf("\n%-52s", scenes[r]);
-        for (size_t c = 0; c < columns; c++)
-            print_cell(figure_find(section, scenes[r], ways[c]));
-    }
+        printf(" %*s", WIDTH - 1, ways[c]);
     printf("\n");
+    for (size_t r = 0; r < rows; r++)
+        print_row(section, scenes[r], r ? scenes[r - 1] : NULL, ways, columns);
     for (size_t i = 0; i < skipped; i++)
         if (strcmp(skips[i].section, section) == 0)
             printf("%s: skipped: %s\n", skips[i].way, skips[i].why);

@@ -12,11 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void print_load(const char *what)
+{
+    double load[1];
+    if (getloadavg(load, 1) == 1)
+        printf("bench %s: load average %.2f, %d turns\n", what, load[0], TURNS);
+}
+
 int main(int argc, char **argv)
 {
     char programs[512], json[512], svg[512];
-    if (argc == 4 && strcmp(argv[1], "--count") == 0)
-        return count_walks(argv[2], (unsigned)atoi(argv[3]));
+    if (argc == 5 && strcmp(argv[1], "--count") == 0)
+        return count_walks(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]));
     if (argc != 2 && argc != 4) {
         fprintf(stderr, "usage: bench FOLDER [PID CLRMD]\n");
         return 2;
@@ -25,6 +32,7 @@ int main(int argc, char **argv)
     snprintf(json, sizeof json, "%s/bench.json", argv[1]);
     snprintf(svg, sizeof svg, "%s/bench.svg", argv[1]);
     const struct options options = { argv[0], programs, argc == 4 ? atoi(argv[2]) : 0, argc == 4 ? argv[3] : NULL };
+    print_load("begins");
     bench_walk(&options);
     bench_replay();
     bench_cold();
@@ -37,6 +45,10 @@ int main(int argc, char **argv)
     must(figure_write_json(json), json);
     must(plot_write(svg), svg);
     print_targets();
+    print_load("ends");
+    printf("machine: independent arithmetic took %.2fx of its fastest, at the median: above 1, something else ran on "
+           "the core\n",
+           machine_slowness());
     printf("written: %s %s\n", json, svg);
     print_last_line();
     return 0;

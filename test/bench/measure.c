@@ -77,6 +77,29 @@ double median_ratio(const double *of, const double *to, size_t count)
     return ratio;
 }
 
+static double looks[1 << 14];
+static size_t look_count;
+
+void machine_look(void)
+{
+    enum { ROUNDS = 20000, CHAINS = 4 };
+    uint64_t chains[CHAINS] = { 1, 2, 3, 4 };
+    const uint64_t begin = ticks();
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        for (unsigned c = 0; c < CHAINS; c++)
+            chains[c] += chains[c] >> 3;
+        __asm__ volatile("" : "+r"(chains[0]), "+r"(chains[1]), "+r"(chains[2]), "+r"(chains[3]));
+    }
+    if (look_count < sizeof looks / sizeof *looks)
+        looks[look_count++] = ticks_ns(ticks() - begin);
+}
+
+double machine_slowness(void)
+{
+    const double middle = median(looks, look_count); /* puts them in order */
+    return look_count ? middle / looks[0] : 1;
+}
+
 uint64_t next_random(uint64_t *seed)
 {
     *seed ^= *seed << 13;

@@ -37,6 +37,13 @@ double median_ratio(const double *of, const double *to, size_t count);
 #define BENCH_SEED UINT64_C(88172645463325252)
 uint64_t next_random(uint64_t *seed);
 
+/*
+ * A look at how fast the machine is just now: how long some independent arithmetic takes. What shares a core with this
+ * thread slows it down, and slows a chase of pointers less. machine_slowness: the median look over the fastest one.
+ */
+void machine_look(void);
+double machine_slowness(void);
+
 /* Ends the program with status 1: a wrong answer, or something that cannot fail here. */
 void must(bool good, const char *what);
 void *get(size_t size);

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-enum { ENTRIES = 1 << 17, KEPT_BYTES = 1 << 26 };
+enum { ROOM = 2 /* a replay memory that is full forgets */, ENTRIES = 1 << 17, KEPT_BYTES = 1 << 26 };
 
 static struct sw_scratch scratch;
 
@@ -64,7 +64,7 @@ void ours_give_replay(struct ours *ours, const struct stacks *s)
     ours->replay = get(s->count * sizeof *ours->replay);
     for (unsigned i = 0; i < s->count; i++) {
         ours->replay[i] = ours->warm;
-        must(sw_replay_create(NULL, s->scene.depth, &ours->replay[i].replay) == SW_OK, "sw_replay_create");
+        must(sw_replay_create(NULL, ROOM * s->scene.depth, &ours->replay[i].replay) == SW_OK, "sw_replay_create");
     }
 #else
     (void)ours, (void)s;

@@ -1,4 +1,4 @@
-/* What grows, drawn as SVG: three panels, logarithmic axes, each line named at its end. Needs no other program. */
+/* What grows, drawn as SVG: some panels, logarithmic axes, each line named at its end. Needs no other program. */
 #include "bench.h"
 #include "figures.h"
 
@@ -6,27 +6,68 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PANEL_W = 460, PANEL_H = 420, LEFT = 64, RIGHT = 140, TOP = 56, BOTTOM = 52, GAP_X = 20, LINES = 9, POINTS = 8 };
+enum {
+    PANEL_W = 560,
+    PANEL_H = 400,
+    LEFT = 84,
+    RIGHT = 150,
+    TOP = 56,
+    BOTTOM = 52,
+    ACROSS = 2,
+    LINES = 10,
+    POINTS = 8
+};
 
-/*
- * A panel: the figures of a section whose scene ends in `ending` and starts with `start`, a line for each way.
- *
- * per      The values are for one of x: they are multiplied by it.
- */
+/* Figures of a section whose scene starts with `start` and ends in `ending`; of one way alone where it is named. */
+struct source {
+    const char *section, *start, *ending, *way;
+};
+
+/* per: the values are for one of x, they are multiplied by it. A line for each way. */
 static const struct panel {
     const char *title, *x_title, *y_title;
-    const char *section, *start, *ending;
     bool per;
+    struct source sources[2];
 } panels[] = {
-    { "A walk, by depth", "frames", "ns a walk", "walk", "CFI, frame pointers, ", ", 16 pcs", true },
-    { "A sample of a process, by threads", "threads, 50 calls deep", "us stopped", "remote", "", ", us stopped, later",
-      false },
-    { "A find, by ranges", "ranges", "ns a find", "codemap", "", " ranges, ns a find", false },
+    { "A walk, by depth",
+      "frames (CFI, frame pointers, 16 pcs; replay: 10 % changed)",
+      "ns a walk",
+      true,
+      { { "walk", "CFI, frame pointers, ", ", 16 pcs", NULL },
+        { "replay", "CFI, frame pointers, ", ", 10 % changed", "replay" } } },
+    { "A frame, by depth",
+      "frames (CFI, frame pointers, 16 pcs; replay: 10 % changed)",
+      "ns a frame",
+      false,
+      { { "walk", "CFI, frame pointers, ", ", 16 pcs", NULL },
+        { "replay", "CFI, frame pointers, ", ", 10 % changed", "replay" } } },
+    { "Another process, by threads",
+      "threads, 50 calls deep",
+      "µs stopped for a sample, after the first",
+      false,
+      { { "remote", "", ", us stopped, later", NULL } } },
+    { "A code map's find, by ranges",
+      "ranges, random addresses",
+      "ns a find",
+      false,
+      { { "codemap", "", " ranges, ns a find", NULL } } },
 };
 enum { PANELS = sizeof panels / sizeof *panels };
 
-static const char *const colours[LINES] = { "#444444", "#0b6e4f", "#d1495b", "#00798c", "#edae49",
-                                            "#6a4c93", "#8d5a2b", "#2e5aac", "#999999" };
+/* This library's lines are thick. */
+static const struct look {
+    const char *way, *colour;
+    double width;
+} looks[] = {
+    { "replay", "#d1495b", 3 },          { "warm", "#00798c", 3 },
+    { "warm, all regs", "#2e5aac", 3 },  { "cold", "#6a4c93", 3 },
+    { "snapwalk", "#00798c", 3 },        { "code map", "#00798c", 3 },
+    { "chase", "#222222", 1.5 },         { "unw_step", "#b07d2b", 1.5 },
+    { "unw_backtrace", "#8d5a2b", 1.5 }, { "glibc backtrace", "#777777", 1.5 },
+    { "LLVM unw_step", "#5f8a3a", 1.5 }, { "libunwind", "#b07d2b", 1.5 },
+    { "sorted array", "#222222", 1.5 },  { "ordered tree", "#8d5a2b", 1.5 },
+    { "hash of pages", "#5f8a3a", 1.5 }, { NULL, "#999999", 1.5 },
+};
 
 struct line {
     const char *name;
@@ -39,14 +80,24 @@ struct plot {
     struct line lines[LINES];
     unsigned count;
     double low_x, high_x, low_y, high_y; /* whole powers of ten */
-    double left;
+    double left, top;
 };
 
-static bool belongs(const struct panel *p, const struct figure *f)
+static bool belongs(const struct source *from, const struct figure *f)
 {
-    const size_t scene = strlen(f->scene), ending = strlen(p->ending);
-    return strcmp(f->section, p->section) == 0 && strncmp(f->scene, p->start, strlen(p->start)) == 0 &&
-           scene >= ending && strcmp(f->scene + scene - ending, p->ending) == 0;
+    if (!from->section || strcmp(f->section, from->section) != 0 || (from->way && strcmp(f->way, from->way) != 0))
+        return false;
+    const size_t scene = strlen(f->scene), ending = strlen(from->ending);
+    return strncmp(f->scene, from->start, strlen(from->start)) == 0 && scene >= ending &&
+           strcmp(f->scene + scene - ending, from->ending) == 0;
+}
+
+static const struct look *look_of(const char *way)
+{
+    const struct look *look = looks;
+    while (look->way && strcmp(look->way, way) != 0)
+        look++;
+    return look;
 }
 
 static struct line *line_of(struct plot *plot, const char *way)
@@ -64,7 +115,8 @@ static void collect(struct plot *plot)
 {
     for (size_t i = 0; figure_at(i); i++) {
         const struct figure *f = figure_at(i);
-        struct line *line = belongs(plot->panel, f) ? line_of(plot, f->way) : NULL;
+        struct line *line =
+            belongs(&plot->panel->sources[0], f) || belongs(&plot->panel->sources[1], f) ? line_of(plot, f->way) : NULL;
         if (!line || line->count == POINTS || f->value <= 0)
             continue;
         line->x[line->count] = f->x;
@@ -93,12 +145,14 @@ static double at_x(const struct plot *plot, double power)
 
 static double at_y(const struct plot *plot, double power)
 {
-    return PANEL_H - BOTTOM - (power - plot->low_y) / (plot->high_y - plot->low_y) * (PANEL_H - TOP - BOTTOM);
+    return plot->top + PANEL_H - BOTTOM -
+           (power - plot->low_y) / (plot->high_y - plot->low_y) * (PANEL_H - TOP - BOTTOM);
 }
 
 static const char *power_name(double power)
 {
-    static const char *const names[] = { "0.1", "1", "10", "100", "1,000", "10,000", "100,000", "10^6", "10^7" };
+    static const char *const names[] = { "0.1",    "1",       "10",        "100",       "1,000",
+                                         "10,000", "100,000", "1,000,000", "10,000,000" };
     const int i = (int)power + 1;
     return i >= 0 && i < (int)(sizeof names / sizeof *names) ? names[i] : "";
 }
@@ -121,9 +175,9 @@ static void draw_axes(FILE *to, const struct plot *plot)
         fprintf(to, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#e4e4e4\"/>\n", x0, at_y(plot, p), x1);
         text(to, x0 - 8, at_y(plot, p) + 4, "end", "#555555", 12, power_name(p));
     }
-    text(to, plot->left + 8, 24, "start", "#111111", 16, plot->panel->title);
-    text(to, plot->left + 8, 44, "start", "#555555", 12, plot->panel->y_title);
-    text(to, (x0 + x1) / 2, y0 + 38, "middle", "#555555", 12, plot->panel->x_title);
+    text(to, plot->left + 16, plot->top + 24, "start", "#111111", 16, plot->panel->title);
+    text(to, plot->left + 16, plot->top + 44, "start", "#555555", 12, plot->panel->y_title);
+    text(to, (x0 + x1) / 2, y0 + 40, "middle", "#555555", 12, plot->panel->x_title);
 }
 
 /* Where the names stand: beside the lines' ends, pushed apart so that none covers another. */
@@ -143,55 +197,55 @@ static void place_names(const struct plot *plot, double *y)
         if (y[order[i]] < y[order[i - 1]] + APART)
             y[order[i]] = y[order[i - 1]] + APART;
     for (unsigned i = plot->count; i-- > 0;) {
-        const double most = i + 1 == plot->count ? PANEL_H - BOTTOM + 4 : y[order[i + 1]] - APART;
+        const double most = i + 1 == plot->count ? plot->top + PANEL_H - BOTTOM + 4 : y[order[i + 1]] - APART;
         y[order[i]] = fmin(y[order[i]], most);
     }
 }
 
-static void draw_lines(FILE *to, const struct plot *plot)
+static void draw_line(FILE *to, const struct plot *plot, const struct line *line, double name_y)
 {
-    double names[LINES];
-    place_names(plot, names);
-    for (unsigned l = 0; l < plot->count; l++) {
-        const struct line *line = &plot->lines[l];
-        const double end_x = at_x(plot, log10(line->x[line->count - 1])),
-                     end_y = at_y(plot, log10(line->y[line->count - 1]));
-        fprintf(to, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"", colours[l]);
-        for (unsigned i = 0; i < line->count; i++)
-            fprintf(to, "%.1f,%.1f ", at_x(plot, log10(line->x[i])), at_y(plot, log10(line->y[i])));
-        fprintf(to, "\"/>\n");
-        for (unsigned i = 0; i < line->count; i++)
-            fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", at_x(plot, log10(line->x[i])),
-                    at_y(plot, log10(line->y[i])), colours[l]);
-        fprintf(to, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"%s\" stroke-width=\"0.7\"/>\n", end_x + 4, end_y,
-                end_x + 14, names[l] - 4, colours[l]);
-        text(to, end_x + 17, names[l], "start", colours[l], 12, line->name);
+    const struct look *look = look_of(line->name);
+    double x = 0, y = 0;
+    fprintf(to, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"%.1f\" points=\"", look->colour, look->width);
+    for (unsigned i = 0; i < line->count; i++)
+        fprintf(to, "%.1f,%.1f ", at_x(plot, log10(line->x[i])), at_y(plot, log10(line->y[i])));
+    fprintf(to, "\"/>\n");
+    for (unsigned i = 0; i < line->count; i++) {
+        x = at_x(plot, log10(line->x[i]));
+        y = at_y(plot, log10(line->y[i]));
+        fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\"/>\n", x, y, look->width + 1, look->colour);
     }
+    fprintf(to, "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"%s\" stroke-width=\"0.7\"/>\n", x + 5, y, x + 14, name_y - 4,
+            look->colour);
+    text(to, x + 17, name_y, "start", look->colour, 12, line->name);
 }
 
-static void draw(FILE *to, const struct panel *panel, double left)
+static void draw(FILE *to, const struct panel *panel, double left, double top)
 {
-    struct plot plot = { .panel = panel, .left = left };
+    struct plot plot = { .panel = panel, .left = left, .top = top };
+    double names[LINES];
     collect(&plot);
     find_bounds(&plot);
-    if (plot.count == 0 || plot.low_x >= plot.high_x)
+    if (plot.count == 0 || plot.low_x >= plot.high_x || plot.low_y >= plot.high_y)
         return;
     draw_axes(to, &plot);
-    draw_lines(to, &plot);
+    place_names(&plot, names);
+    for (unsigned l = 0; l < plot.count; l++)
+        draw_line(to, &plot, &plot.lines[l], names[l]);
 }
 
 bool plot_write(const char *path)
 {
+    const int width = ACROSS * PANEL_W, height = (PANELS + ACROSS - 1) / ACROSS * PANEL_H;
     FILE *to = fopen(path, "w");
     if (!to)
         return false;
-    const int width = PANELS * (PANEL_W + GAP_X);
     fprintf(to,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
             "font-family=\"Helvetica, Arial, sans-serif\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-            width, PANEL_H, width, PANEL_H);
+            width, height, width, height);
     for (int p = 0; p < PANELS; p++)
-        draw(to, &panels[p], p * (PANEL_W + GAP_X));
+        draw(to, &panels[p], p % ACROSS * PANEL_W, p / ACROSS * PANEL_H);
     fprintf(to, "</svg>\n");
     return fclose(to) == 0;
 }

@@ -191,7 +191,7 @@ static void measure(const struct options *options, unsigned threads, unsigned tu
     }
     finish(&target);
     note("snapwalk", &ours, threads);
-    note("libunwind-ptrace", &libunwind, threads);
+    note("libunwind", &libunwind, threads);
     note("snapwalk", &stacks, threads);
     note("eu-stack", &eu_stack, threads);
     if (!has_eu)
@@ -203,5 +203,5 @@ void bench_remote(const struct options *options)
     measure(options, 1, TURNS);
     measure(options, 10, TURNS);
     measure(options, 1000, 3);
-    figure_print("remote", "another process, each thread 50 calls deep");
+    figure_print("remote", "another process, each thread 50 calls deep, beside libunwind-ptrace and eu-stack");
 }

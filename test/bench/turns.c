@@ -66,9 +66,11 @@ static double walk_made_up(const struct way *way, void *arg, const struct stacks
 void take_turns(const struct way *ways, size_t count, void *arg, const struct stacks *s, struct timed *timed)
 {
     double times[WAYS_MOST][TURNS];
-    for (unsigned turn = 0; turn < TURNS; turn++)
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        machine_look();
         for (size_t w = 0; w < count; w++)
             times[w][turn] = ways[w].walk ? walk_made_up(&ways[w], arg, s, turn) : take_real(&ways[w], s, turn);
+    }
     for (size_t w = 0; w < count; w++)
         timed[w].ratio = median_ratio(times[w], times[0], TURNS);
     for (size_t w = 0; w < count; w++)
