@@ -25,12 +25,15 @@ UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard test/unit/*.c))
 RACE := $(filter %_race,$(UNIT))
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 ORACLE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/oracle/*.c))
-BENCH := $(patsubst %.c,$(BUILD)/%,$(wildcard test/bench/*.c))
+# One program of many files, and rivals that must not share a process with it.
+BENCH := $(BUILD)/test/bench/bench
+BENCH_SHARED := test/bench/stacks.c test/bench/turns.c test/bench/measure.c test/bench/programs/rival.c
+BENCH_RIVALS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(BENCH_SHARED),$(wildcard test/bench/programs/*.c)))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
 PROFILER := $(BUILD)/examples/libsnapwalk-profiler.so
 OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
 PROBE := $(BUILD)/test/clr/libclrtest.so
-PROGRAMS := $(UNIT) $(EXAMPLES) $(ORACLE) $(BENCH) $(FUZZ)
+PROGRAMS := $(UNIT) $(EXAMPLES) $(ORACLE) $(FUZZ)
 
 lib: deps-lib $(LIB)
 
@@ -64,12 +67,22 @@ $(BUILD)/src/%.o: src/%.c
 $(EXAMPLES): private CPPFLAGS := -Iinclude
 $(UNIT): private LDLIBS += -lcmocka -ldl
 $(ORACLE): private LDLIBS += -ldw -lcapstone
-$(BENCH): private LDLIBS += -lunwind -ldl
 $(FUZZ): private LDLIBS += -fsanitize=fuzzer
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) $(CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $< $(LIB) $(LDLIBS) -o $@
+
+$(BENCH): $(wildcard test/bench/*.c test/bench/*.h) $(LIB)
+	@mkdir -p $(@D)
+	@echo "  CC      $@"
+	@$(CC) $(CPPFLAGS) -Itest/bench -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) $(filter %.c,$^) $(LIB) $(LDLIBS) \
+		-lunwind -ldl -lm -o $@
+$(BUILD)/test/bench/programs/ptrace: RIVAL_LIBS := -lunwind-ptrace -lunwind-generic -lunwind
+$(BENCH_RIVALS): $(BUILD)/%: %.c $(BENCH_SHARED) $(wildcard test/bench/*.h test/bench/programs/*.h)
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) $(filter %.c,$^) $(RIVAL_LIBS) -ldl -o $@
 
 # Libraries that a runtime loads: the archive within, nothing of it visible, never unloaded.
 SHARED := -D_GNU_SOURCE -std=c11 $(WARN) -fPIC -fvisibility=hidden -pthread -shared
@@ -123,9 +136,11 @@ accuracy-arm64: deps archive
 audit: deps $(EXAMPLES) $(ORACLE)
 	@mk/audit.sh $(BUILD)
 
+# Built apart, so that flags for tests do not make it slow.
+bench-programs: $(BENCH) $(BENCH_RIVALS) $(EXAMPLES)
 bench: deps
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/bench CFLAGS="-O2 -g" $(patsubst $(BUILD)/%,$(BUILD)/bench/%,$(BENCH))
-	@set -e; for b in $(patsubst $(BUILD)/%,$(BUILD)/bench/%,$(BENCH)); do $$b; done
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/bench CFLAGS="-O2 -g" bench-programs
+	@mk/bench.sh $(BUILD)/bench
 
 fuzz: deps
 	@mk/fuzz.sh $(BUILD)/fuzz $(FUZZ_S)
@@ -153,11 +168,11 @@ help:
 	@echo 'make accuracy       real programs, single-stepped: every walk beside the calls that were made'
 	@echo 'make accuracy-arm64 the same of ARM64 programs, in qemu-aarch64'
 	@echo 'make audit          unwind tables of large libraries beside their instructions'
-	@echo 'make bench          speed beside the alternatives, as ratios'
+	@echo 'make bench          speed beside all alternatives: one table, $(BUILD)/bench/bench.json, bench.svg'
 	@echo 'make fuzz           every fuzz target for FUZZ_S=$(FUZZ_S) seconds'
 	@echo 'make deps           installs what all of these need (Debian packages, as root)'
 	@echo 'make clean          removes $(BUILD)'
 	@echo 'Variables: CC, CFLAGS, BUILD'
 
 .DEFAULT_GOAL := lib
-.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench fuzz install clean help
+.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs fuzz install clean help

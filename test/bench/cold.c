@@ -1,12 +1,16 @@
 /*
  * What one step of a walk costs at a pc that was not met before, by each way of finding its rule, beside libunwind's
- * unw_step in the same run, on the same registers and the same made-up stack: return addresses in functions of large
- * libraries, in random order. Ratios of medians are what counts; the last line has them.
+ * unw_step, on the same registers and the same made-up stack: return addresses in functions of large libraries, in
+ * random order. Some of the places by one way, then by the next, and so on: ratios are medians over these turns.
  *
  * "unseen": the function was never analysed; "seen": it was, for another pc of it. Bounds known: the code map has the
  * function's range, as it has a JIT's. Unknown: forward to a return.
  */
 #define UNW_LOCAL_ONLY
+#include "bench.h"
+#include "figures.h"
+#include "measure.h"
+
 #include "images.h"
 #include "walk/walk.h"
 #include "x64/x64.h"
@@ -16,15 +20,12 @@
 
 #include <dlfcn.h>
 #include <libunwind.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { PCS = 4000, LIBRARIES = 4, STACK = 1 << 16, SP = 1024, KEPT_BYTES = 1 << 24 };
+enum { PCS = 4000, LIBRARIES = 4, COLD_TURNS = 20, STACK = 1 << 16, SP = 1024, KEPT_BYTES = 1 << 24 };
 
-/* A place to stop at: a pc behind a call, another one of the same function, the function, where its caller's pc lies.
- */
+/* A place to stop at: a pc behind a call, another one of the same function, the function. */
 struct place {
     uint64_t pc;
     uint64_t other;
@@ -40,31 +41,7 @@ static struct sw_codemap *codemap;
 static struct sw_kept *kept;
 static struct sw_walker walker;
 static struct sw_scratch scratch;
-static uint64_t stack[STACK / 8];
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static uint64_t next_random(void)
-{
-    static uint64_t seed = 88172645463325252u;
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
-}
-
-static void must(bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "rules: %s failed\n", what);
-    exit(1);
-}
+static uint64_t stack[STACK / 8], seed = BENCH_SEED;
 
 /* ---- the places ---- */
 
@@ -81,7 +58,7 @@ static bool behind_calls(struct place *place)
             continue;
         if (insn.target == 0 && insn.slot == 0)
             caller = pc + insn.length;
-        if (next_random() % ++seen == 0)
+        if (next_random(&seed) % ++seen == 0)
             place->pc = pc + insn.length;
         else
             place->other = pc + insn.length;
@@ -91,7 +68,8 @@ static bool behind_calls(struct place *place)
 
 static const struct sw_image_entry *load(const char *library)
 {
-    must(dlopen(library, RTLD_NOW) != NULL, library);
+    if (!dlopen(library, RTLD_NOW))
+        return NULL;
     must(sw_images_add_self(images) == SW_OK, "registering images");
     for (size_t i = 0;; i++) {
         const struct sw_image_entry *image = sw_images_at(images, i);
@@ -112,12 +90,12 @@ static bool is_called(const struct place *place)
 static void take_places(const struct sw_image_entry *image)
 {
     const size_t count = sw_cfi_index(&image->cfi, NULL, 0);
-    struct sw_cfi_entry *entries = malloc(count * sizeof *entries);
-    must(entries != NULL, "malloc");
+    struct sw_cfi_entry *entries = get(count * sizeof *entries);
     (void)sw_cfi_index(&image->cfi, entries, count);
     for (size_t tries = 0, taken = 0; tries < count && taken < PCS / LIBRARIES; tries++) {
-        const struct sw_cfi_entry *e = &entries[next_random() % count];
-        struct place place = { .function = { .begin = e->begin, .end = e->end, .kind = SW_KIND_NATIVE }, .image = image };
+        const struct sw_cfi_entry *e = &entries[next_random(&seed) % count];
+        struct place place = { .function = { .begin = e->begin, .end = e->end, .kind = SW_KIND_NATIVE },
+                               .image = image };
         if (!is_called(&place) || !behind_calls(&place) || sw_codemap_add(codemap, &place.function) != SW_OK)
             continue;
         places[place_count++] = place;
@@ -129,7 +107,7 @@ static void take_places(const struct sw_image_entry *image)
 static void shuffle(void)
 {
     for (size_t i = place_count; i-- > 1;) {
-        const size_t other = next_random() % (i + 1);
+        const size_t other = next_random(&seed) % (i + 1);
         const struct place swapped = places[i];
         places[i] = places[other];
         places[other] = swapped;
@@ -182,81 +160,105 @@ static bool by_walk(uint64_t pc)
 }
 
 /* flags, code map and store of the walker; whether the other pc of a function that was seen is asked for. */
-static const struct way {
+static const struct way_in {
     const char *name;
-    const char *title;
     bool (*step)(uint64_t pc);
     uint32_t flags;
     bool has_bounds, is_kept, is_other;
 } ways[] = {
-    { "unw_step", "libunwind's unw_step", by_unw_step, 0, false, false, false },
-    { "cfi", "by CFI", by_walk, SW_WALK_NO_ANALYSIS, false, false, false },
-    { "unseen", "by analysis, unseen, bounds known", by_walk, SW_WALK_NO_TABLES, true, true, false },
-    { "seen", "by analysis, seen, bounds known", by_walk, SW_WALK_NO_TABLES, true, true, true },
-    { "forward", "by analysis, nothing kept, bounds unknown", by_walk, SW_WALK_NO_TABLES, false, false, false },
+    { "unw_step", by_unw_step, 0, false, false, false },
+    { "CFI", by_walk, SW_WALK_NO_ANALYSIS, false, false, false },
+    { "unseen", by_walk, SW_WALK_NO_TABLES, true, true, false },
+    { "seen", by_walk, SW_WALK_NO_TABLES, true, true, true },
+    { "bounds unknown", by_walk, SW_WALK_NO_TABLES, false, false, false },
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
 /* ---- measuring ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+/* Times of each way, one behind the other, and where each turn's begin. */
+static struct times {
+    double all[PCS];
+    double turns[COLD_TURNS];
+    size_t count, good;
+} times[WAYS];
 
-static double measure(const struct way *way, double against)
+static void use(const struct way_in *way)
 {
-    static double times[PCS];
-    double sum = 0;
-    size_t good = 0, count = 0;
     walker.flags = way->flags;
     walker.codemap = way->has_bounds ? codemap : NULL;
     walker.kept = way->is_kept ? kept : NULL;
-    for (size_t i = 0; i < place_count; i++) {
-        const uint64_t pc = way->is_other ? places[i].other : places[i].pc;
-        if (pc == 0)
-            continue;
-        uint64_t *slot = caller_slot(&places[i], pc);
-        *slot = caller;
-        const double begin = now();
-        good += way->step(pc);
-        times[count] = now() - begin;
-        sum += times[count++];
-        *slot = 0;
-    }
-    qsort(times, count, sizeof *times, by_value);
-    const double median = times[count / 2];
-    printf("%-42s median %7.0f ns  mean %7.0f  90 %% %7.0f  99 %% %8.0f  right %zu of %zu  %5.2fx\n", way->title,
-           median, sum / (double)count, times[count * 9 / 10], times[count * 99 / 100], good, count,
-           against > 0 ? median / against : 1.0);
-    return median;
 }
 
-int main(void)
+static void step_at(const struct way_in *way, struct times *t, const struct place *place)
+{
+    const uint64_t pc = way->is_other ? place->other : place->pc;
+    if (pc == 0)
+        return;
+    uint64_t *slot = caller_slot(place, pc);
+    *slot = caller;
+    const uint64_t begin = ticks();
+    t->good += way->step(pc);
+    t->all[t->count++] = ticks_ns(ticks() - begin);
+    *slot = 0;
+}
+
+static void take_turn(unsigned turn)
+{
+    const size_t begin = place_count * turn / COLD_TURNS, end = place_count * (turn + 1) / COLD_TURNS;
+    for (unsigned w = 0; w < WAYS; w++) {
+        struct times *t = &times[w];
+        const size_t first = t->count;
+        use(&ways[w]);
+        for (size_t i = begin; i < end; i++)
+            step_at(&ways[w], t, &places[i]);
+        t->turns[turn] = median(t->all + first, t->count - first);
+    }
+}
+
+/* A step that does not find the caller is no failure here: what cannot be found is counted by the tests of accuracy. */
+static void note(unsigned w)
+{
+    struct times *t = &times[w];
+    const double ratio = w ? median_ratio(t->turns, times[0].turns, COLD_TURNS) : 0;
+    figure_note("cold", "ns, median", ways[w].name, 0, median(t->all, t->count), ratio);
+    figure_note("cold", "ns, 90th percentile", ways[w].name, 0, percentile(t->all, t->count, 90), 0);
+    figure_note("cold", "ns, 99th percentile", ways[w].name, 0, percentile(t->all, t->count, 99), 0);
+    figure_note("cold", "% of the callers found", ways[w].name, 0, 100.0 * (double)t->good / (double)t->count, 0);
+}
+
+static void find_places(void)
 {
     static const char *const libraries[LIBRARIES] = { "libc.so.6", "libstdc++.so.6", "libcrypto.so.3",
                                                       "libperl.so.5.36" };
-    double medians[WAYS];
+    for (size_t i = 0; i < LIBRARIES; i++) {
+        const struct sw_image_entry *image = load(libraries[i]);
+        if (image)
+            take_places(image);
+        else
+            figure_skip("cold", libraries[i], "not on this system");
+    }
+    must(place_count >= COLD_TURNS * TURNS, "finding places");
+    shuffle();
+}
+
+void bench_cold(void)
+{
     must(sw_images_create(NULL, &images) == SW_OK, "sw_images_create");
     must(sw_codemap_create(NULL, &codemap) == SW_OK, "sw_codemap_create");
     must(sw_kept_create(NULL, KEPT_BYTES, &kept) == SW_OK, "sw_kept_create");
-    for (size_t i = 0; i < LIBRARIES; i++)
-        take_places(load(libraries[i]));
+    find_places();
     must(sw_self_walker(&walker, NULL, images) == SW_OK, "making a walker");
     walker.stack_begin = walker.stack_end = 0;
     walker.memory.window = (struct sw_window){ (uint64_t)(uintptr_t)stack, (uint64_t)(uintptr_t)(stack + STACK / 8),
                                                (const uint8_t *)stack };
-    shuffle();
-    printf("one step at %zu pcs\n", place_count);
-    for (size_t i = 0; i < WAYS; i++)
-        medians[i] = measure(&ways[i], i ? medians[0] : 0);
-    printf("rules:");
-    for (size_t i = 1; i < WAYS; i++)
-        printf(" %s %.2fx (%.1f us)", ways[i].name, medians[i] / medians[0], medians[i] / 1000);
-    printf(" of unw_step\n");
+    for (unsigned turn = 0; turn < COLD_TURNS; turn++)
+        take_turn(turn);
+    for (unsigned w = 0; w < WAYS; w++)
+        note(w);
+    figure_print("cold", "cold: one step at a pc that was not met before, by CFI or by analysis of a function, and how "
+                         "many times unw_step");
     sw_kept_destroy(kept);
     sw_codemap_destroy(codemap);
     sw_images_destroy(images);
-    return 0;
 }

@@ -1,0 +1,133 @@
+/*
+ * Instructions a frame, by callgrind: the same in every run. This program is run twice in its hidden mode, with so many
+ * walks and with twice as many; what the second has more is the walks'. 16 pcs; the replayed stack has its leaf-side 10
+ * % changed before each walk, and the changing is taken off.
+ */
+#include "figures.h"
+#include "ours.h"
+#include "rivals.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRAMES = 20000, CHANGED_PERCENT = 10 };
+
+static const struct counted {
+    struct way way;
+    bool is_changing;
+} ways[] = {
+    { { "chase", walk_by_chase, NULL, 0 }, false },
+    { { "replay", walk_replay, NULL, 0 }, true },
+    { { "warm", walk_warm, NULL, 0 }, false },
+    { { "warm, all regs", walk_full, NULL, 0 }, false },
+    { { "cold", walk_cold, NULL, 0 }, false },
+    { { "unw_step", walk_unw_step, NULL, 0 }, false },
+    { { "unw_backtrace", NULL, take_unw_backtrace, 0 }, false },
+};
+
+/* ---- in the hidden mode ---- */
+
+struct many {
+    const struct way *way;
+    unsigned walks, depth;
+};
+
+static void take_many(void *arg)
+{
+    static uint64_t out[OUT];
+    const struct many *many = arg;
+    for (unsigned i = 0; i < many->walks; i++)
+        must(many->way->take(out) > many->depth, many->way->name);
+}
+
+static void walk_many(const struct counted *counted, unsigned walks, struct ours *ours, struct stacks *s)
+{
+    static uint64_t out[OUT];
+    struct many many = { &counted->way, walks, s->scene.depth };
+    if (counted->way.take)
+        stack_call(s, 0, take_many, &many);
+    for (unsigned i = 0; !counted->way.take && i < walks; i++) {
+        if (counted->is_changing)
+            stack_change(s, 0, s->scene.depth * CHANGED_PERCENT / 100, 1);
+        must(counted->way.walk(ours, s, 0, out) == s->scene.depth, counted->way.name);
+    }
+}
+
+static unsigned walk_nothing(void *arg, const struct stacks *s, unsigned stack, uint64_t *out)
+{
+    (void)arg, (void)stack, (void)out;
+    return s->scene.depth;
+}
+
+int count_walks(const char *way, unsigned depth, unsigned walks)
+{
+    static const struct counted changing = { { "changing", walk_nothing, NULL, 0 }, true };
+    const struct scene scene = { &codes[0], depth, 16, IN_ORDER };
+    const struct counted *counted = &changing;
+    struct stacks s;
+    struct ours ours;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (strcmp(ways[i].way.name, way) == 0)
+            counted = &ways[i];
+    stacks_make(&s, &scene);
+    ours_open(&ours, &s);
+    ours_give_replay(&ours, &s);
+    walk_many(counted, walks, &ours, &s);
+    ours_close(&ours);
+    stacks_free(&s);
+    return 0;
+}
+
+/* ---- in the bench ---- */
+
+static void read_collected(void *arg, const char *text)
+{
+    const char *collected = strstr(text, "Collected : ");
+    if (collected)
+        *(double *)arg = atof(collected + strlen("Collected : "));
+}
+
+/* Instructions of one walk; below 0: no valgrind. */
+static double instructions(const struct options *options, const char *way, unsigned depth)
+{
+    const unsigned walks = FRAMES / depth;
+    double counted[2] = { 0, 0 };
+    char command[1024];
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(command, sizeof command,
+                 "valgrind --tool=callgrind --callgrind-out-file=/dev/null %s --count '%s' %u %u 2>&1", options->self,
+                 way, depth, walks * (i + 1));
+        if (!rival_run(command, read_collected, &counted[i]) || counted[i] <= 0)
+            return -1;
+    }
+    return (counted[1] - counted[0]) / walks;
+}
+
+static void count_all(const struct options *options, unsigned depth)
+{
+    const double changing = HAS_REPLAY ? instructions(options, "changing", depth) : 0;
+    double chase = 0;
+    char scene[64];
+    snprintf(scene, sizeof scene, "depth %u", depth);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const struct counted *c = &ways[i];
+        if (c->is_changing && !HAS_REPLAY)
+            continue;
+        const double walk = instructions(options, c->way.name, depth);
+        const double frame = (walk - (c->is_changing ? changing : 0)) / depth;
+        chase = i ? chase : frame;
+        if (walk >= 0)
+            figure_note("counts", scene, c->way.name, depth, frame, i ? frame / chase : 0);
+        else
+            figure_skip("counts", c->way.name, "callgrind cannot count it here (Debian package valgrind)");
+    }
+}
+
+void bench_counts(const struct options *options)
+{
+    count_all(options, 50);
+    count_all(options, 1000);
+    figure_print("counts",
+                 "counts: instructions a frame by callgrind, CFI, frame pointers, and how many times the chase's");
+}
