@@ -106,14 +106,12 @@ static double instructions(const struct options *options, const char *way, unsig
 
 static void count_all(const struct options *options, unsigned depth)
 {
-    const double changing = HAS_REPLAY ? instructions(options, "changing", depth) : 0;
+    const double changing = instructions(options, "changing", depth);
     double chase = 0;
     char scene[64];
     snprintf(scene, sizeof scene, "depth %u", depth);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         const struct counted *c = &ways[i];
-        if (c->is_changing && !HAS_REPLAY)
-            continue;
         const double walk = instructions(options, c->way.name, depth);
         const double frame = (walk - (c->is_changing ? changing : 0)) / depth;
         chase = i ? chase : frame;

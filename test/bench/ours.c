@@ -5,9 +5,7 @@
 #include <snapwalk/image.h>
 #include <snapwalk/kept.h>
 #include <snapwalk/self.h>
-#if HAS_REPLAY
 #include <snapwalk/replay.h>
-#endif
 
 #include <stdlib.h>
 
@@ -59,24 +57,18 @@ void ours_open(struct ours *ours, const struct stacks *s)
 
 void ours_give_replay(struct ours *ours, const struct stacks *s)
 {
-#if HAS_REPLAY
     ours->replays = s->count;
     ours->replay = get(s->count * sizeof *ours->replay);
     for (unsigned i = 0; i < s->count; i++) {
         ours->replay[i] = ours->warm;
         must(sw_replay_create(NULL, ROOM * s->scene.depth, &ours->replay[i].replay) == SW_OK, "sw_replay_create");
     }
-#else
-    (void)ours, (void)s;
-#endif
 }
 
 void ours_close(struct ours *ours)
 {
-#if HAS_REPLAY
     for (unsigned i = 0; i < ours->replays; i++)
         sw_replay_destroy(ours->replay[i].replay);
-#endif
     free(ours->replay);
     sw_cache_destroy(ours->warm.cache);
     sw_kept_destroy(ours->warm.kept);
@@ -85,14 +77,14 @@ void ours_close(struct ours *ours)
 
 /* ---- ways ---- */
 
-/* The registers at a stack's leaf; what is not set here is the same for all. */
-static void registers_of(const struct stacks *s, unsigned stack, struct sw_regs *regs)
+/* The registers at a stack's leaf, as if a context had been there: most of them are the same for all. */
+static const struct sw_regs *registers_of(const struct stacks *s, unsigned stack)
 {
-    static const struct sw_regs all = { .machine = SW_MACHINE_X64, .known = (1u << SW_X64_COUNT) - 1 };
-    *regs = all;
-    regs->r[SW_X64_RSP] = stack_sp(s, stack, 0);
-    regs->r[SW_X64_RBP] = regs->r[SW_X64_RSP] + 16;
-    regs->r[SW_X64_RIP] = s->ends[stack].leaf;
+    static struct sw_regs regs = { .machine = SW_MACHINE_X64, .known = (1u << SW_X64_COUNT) - 1 };
+    regs.r[SW_X64_RSP] = stack_sp(s, stack, 0);
+    regs.r[SW_X64_RBP] = regs.r[SW_X64_RSP] + 16;
+    regs.r[SW_X64_RIP] = s->ends[stack].leaf;
+    return &regs;
 }
 
 /* Without tables a walk knows the outermost frame by the stack's base alone; else a return address of 0 tells it. */
@@ -112,20 +104,17 @@ static bool is_root(enum sw_stop stop)
 
 static unsigned walk_addresses(struct sw_walker *walker, const struct stacks *s, unsigned stack, uint64_t *out)
 {
-    struct sw_regs regs;
     enum sw_stop stop;
-    registers_of(s, stack, &regs);
-    const size_t count = sw_walk_addresses(bounded(walker, s, stack), &scratch, &regs, false, out, OUT, &stop);
+    const size_t count =
+        sw_walk_addresses(bounded(walker, s, stack), &scratch, registers_of(s, stack), false, out, OUT, &stop);
     return is_root(stop) ? (unsigned)count : 0;
 }
 
 static unsigned walk_frames(struct sw_walker *walker, const struct stacks *s, unsigned stack, uint64_t *out)
 {
     struct sw_walk walk;
-    struct sw_regs regs;
     unsigned count = 0;
-    registers_of(s, stack, &regs);
-    sw_walk_start(&walk, bounded(walker, s, stack), &scratch, &regs, false);
+    sw_walk_start(&walk, bounded(walker, s, stack), &scratch, registers_of(s, stack), false);
     while (sw_walk_next(&walk))
         out[count++] = sw_regs_pc(&walk.frame.regs);
     return is_root(walk.stop) ? count : 0;

@@ -6,16 +6,6 @@
 
 #include <snapwalk/walk.h>
 
-/* Has the library what replays walks? */
-#if defined(__has_include)
-#if __has_include(<snapwalk/replay.h>)
-#define HAS_REPLAY 1
-#endif
-#endif
-#ifndef HAS_REPLAY
-#define HAS_REPLAY 0
-#endif
-
 /*
  * The walkers of one scene: with the rule cache, with nothing kept, and one for each stack that replays what has not
  * changed, as each thread has its own (NULL: none).

@@ -67,14 +67,12 @@ static void measure(const struct code *code, unsigned depth, unsigned percent)
     ours_give_replay(&ours, &s);
     for (unsigned turn = 0; turn < TURNS; turn++)
         for (unsigned w = 0; w < WAYS; w++)
-            if (ways[w].walk != walk_replay || ours.replay)
-                times[w][turn] = take_turn(&ways[w], &ours, &s, depth * percent / 100);
+            times[w][turn] = take_turn(&ways[w], &ours, &s, depth * percent / 100);
     for (unsigned w = WAYS; w-- > 0;)
-        ratios[w] = ways[w].walk != walk_replay || ours.replay ? median_ratio(times[w], times[0], TURNS) : 0;
+        ratios[w] = median_ratio(times[w], times[0], TURNS);
     snprintf(name, sizeof name, "%s, depth %u, %u %% changed", code->name, depth, percent);
     for (unsigned w = 0; w < WAYS; w++)
-        if (ratios[w] > 0)
-            figure_note("replay", name, ways[w].name, depth, median(times[w], TURNS), w ? ratios[w] : 0);
+        figure_note("replay", name, ways[w].name, depth, median(times[w], TURNS), w ? ratios[w] : 0);
     ours_close(&ours);
     stacks_free(&s);
 }
@@ -86,7 +84,5 @@ void bench_replay(void)
         for (unsigned d = 0; d < 3; d++)
             for (unsigned p = 0; p < 3; p++)
                 measure(&codes[c], depths[d], changed[p]);
-    if (!HAS_REPLAY)
-        figure_skip("replay", "replay", "the library has no <snapwalk/replay.h>");
     figure_print("replay", "replay: ns a frame of stacks whose leaf-side part has changed since they were walked last");
 }
