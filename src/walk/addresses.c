@@ -11,7 +11,7 @@
  */
 enum { BELOW = 0xff, EASY = 0x100, FRAMED = 0x200, END = 0x400, OFFSET_SHIFT = 32 };
 
-enum { CHUNK = 16, DEFAULT_FRAMES = 10000 };
+enum { DEFAULT_FRAMES = 10000 };
 
 /* ---- what the cache has in brief ---- */
 
@@ -184,15 +184,19 @@ static SW_APART size_t go_on(const struct sw_warm *warm, struct view *view, stru
     return go(warm, view, at, pcs, most, NULL);
 }
 
-/* The next few, to be remembered. */
+/* The next ones, to be remembered, up to one that is. */
 static SW_APART size_t go_staging(const struct sw_warm *warm, struct view *view, struct sw_at *at, uint64_t *pcs,
                                   size_t most)
 {
     struct sw_replay *replay = warm->replay;
-    if (!sw_known_has_stage(replay, CHUNK + 1))
-        return go_on(warm, view, at, pcs, most);
+    const uint32_t room = sw_known_room(replay);
+    if (room < 2) {
+        const size_t gone = go_on(warm, view, at, pcs, most);
+        replay->is_lost |= gone != 0;
+        return gone;
+    }
     sw_known_stage_start(replay, at);
-    const size_t count = go(warm, view, at, pcs, most < CHUNK ? most : CHUNK, replay);
+    const size_t count = go(warm, view, at, pcs, most < room ? most : room - 1, replay);
     sw_replay_count(replay, SW_REPLAY_WALKED, count);
     return count;
 }
@@ -239,20 +243,23 @@ static bool ends_quickly(struct sw_warm *warm, struct view *view, struct start *
                          size_t *count, enum sw_stop *stop)
 {
     const size_t end = most < from->left ? most : from->left;
+    const uint32_t replayed = warm->replayed;
     *count = warm->replay ? replay_on(warm, view, &from->at, from->exact, pcs, end)
                           : go_on(warm, view, &from->at, pcs, end);
     *stop = SW_STOP_NONE;
-    if (!sw_brief_close(view->briefs, view->epoch)) {
-        *count = 0;
-        if (warm->replay)
-            warm->replay->is_lost = true;
-        return false;
-    }
     if (*count < end)
         *stop = end_at(warm, &from->at);
     else if (from->left < most)
         *stop = SW_STOP_FRAME_LIMIT;
-    return *stop != SW_STOP_NONE || *count == most;
+    if (!sw_brief_close(view->briefs, view->epoch)) {
+        *count = 0;
+        if (warm->replay)
+            warm->replay->is_lost = true;
+    } else if (*stop != SW_STOP_NONE || *count == most) {
+        return true;
+    }
+    warm->replayed = replayed; /* all that is gone over again */
+    return false;
 }
 
 /* A place to go on from; where the last walk was at the very same, its entry need not be looked for. */

@@ -21,15 +21,21 @@ static unsigned look(const struct sw_warm *warm, struct sw_at *at, uint32_t most
     return count;
 }
 
-/* The same, to be remembered, and up to a frame that is. There must be room for most + 1. */
+/* The same, to be remembered, and up to a frame that is. */
 static unsigned look_staging(const struct sw_warm *warm, struct sw_at *at, uint32_t most, struct sw_ahead *ahead)
 {
     struct sw_replay *replay = warm->replay;
+    const uint32_t room = sw_known_room(replay), end = room <= most ? room - 1 : most;
     unsigned count = 0;
+    if (room < 2) {
+        count = look(warm, at, most, ahead);
+        replay->is_lost |= count != 0;
+        return count;
+    }
     sw_known_stage_start(replay, at);
     struct sw_known_frame *to = replay->stage + replay->staged;
     struct sw_check *checks = replay->stage_checks + replay->staged;
-    while (count < most && sw_known_step(warm, at, to + count, checks + count)) {
+    while (count < end && sw_known_step(warm, at, to + count, checks + count)) {
         count++;
         if (sw_known_meets(replay, at->pc, at->sp, at->fp))
             break;
@@ -51,8 +57,7 @@ static unsigned look_or_recall(struct sw_warm *warm, struct sw_at *at, uint32_t 
         ahead->frames = replay->frames + first;
         at->here = sw_known_here(warm, first + count - 1);
     } else if (!sw_known_is_over(warm, at)) {
-        count = sw_known_has_stage(replay, most + 1) ? look_staging(warm, at, most, ahead)
-                                                     : look(warm, at, most, ahead);
+        count = look_staging(warm, at, most, ahead);
     }
     replay->last = at->here;
     return count;

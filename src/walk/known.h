@@ -114,13 +114,12 @@ SW_OTHERS_FRAMES static SW_INLINE uint64_t sw_known_differs(const uint8_t *stack
 
 /* ---- what is staged ---- */
 
-/* Room for `most` more frames; false: no more is staged in this walk. */
-static SW_INLINE bool sw_known_has_stage(struct sw_replay *replay, uint32_t most)
+/* How many more frames there is room for. */
+static SW_INLINE uint32_t sw_known_room(struct sw_replay *replay)
 {
     if (replay->tail != replay->room) /* the walk goes on behind the last frame that is remembered */
         sw_replay_stage(replay, replay->tail, replay->room - replay->tail);
-    replay->is_lost |= replay->room - replay->staged < most;
-    return !replay->is_lost;
+    return replay->is_lost ? 0 : replay->room - replay->staged;
 }
 
 /* The frame that the walk is at, come to in another way; it must not be an exact one. There must be room. */
@@ -221,7 +220,7 @@ static SW_INLINE uint32_t sw_known_recall(struct sw_warm *warm, uint64_t want, u
                                           size_t most, uint64_t *pcs, uint32_t *first)
 {
     struct sw_replay *replay = warm->replay;
-    if (!sw_known_meets(replay, at->pc, at->sp, at->fp) || !sw_known_has_stage(replay, 1))
+    if (!sw_known_meets(replay, at->pc, at->sp, at->fp) || sw_known_room(replay) == 0)
         return 0;
     *first = replay->cursor + 1;
     const uint32_t run = sw_known_run(warm, replay, *first - 1), end = run < most ? run : (uint32_t)most;

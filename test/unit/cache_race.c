@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { THREADS = 4, KEYS = 24, LINES = 16, TURNS = 500000, BASE = 0x40000000, APART = 1 << SW_PIECE_SHIFT };
 
@@ -130,6 +131,7 @@ static void no_line_is_believed_that_is_torn_or_outdated(void **state)
 enum { WALKS = 20000, CODE = 0x10000, CODE_APART = 0x10000, STACK = 0x700000, FRAMES = 6, LOW = 4096 };
 
 static struct sw_sim *sim;
+static struct sw_replay *replay; /* of one at a time */
 static uint64_t stack_words[LOW / 8 + 2 * FRAMES];
 
 /* call rax; ret: a function for each frame, of which the stack has the return address alone, into the next. */
@@ -157,12 +159,45 @@ static bool is_frame(const struct sw_frame *frame, unsigned i)
            frame->lookup == begin + 1;
 }
 
+static bool walks_frames(const struct sw_walker *walker, struct sw_scratch *scratch, const struct sw_regs *regs)
+{
+    struct sw_walk walk;
+    unsigned frame = 0;
+    sw_walk_start(&walk, walker, scratch, regs, false);
+    while (sw_walk_next(&walk) && is_frame(&walk.frame, frame))
+        frame++;
+    return frame == FRAMES && walk.stop == SW_STOP_ROOT_ZERO;
+}
+
+static bool walks_addresses(const struct sw_walker *walker, struct sw_scratch *scratch, const struct sw_regs *regs)
+{
+    uint64_t pcs[FRAMES + 1];
+    enum sw_stop stop;
+    const size_t count = sw_walk_addresses(walker, scratch, regs, false, pcs, FRAMES + 1, &stop);
+    for (size_t i = 0; i < count; i++)
+        if (pcs[i] != CODE + (uint64_t)i * CODE_APART + 2)
+            return false;
+    return count == FRAMES && stop == SW_STOP_ROOT_ZERO;
+}
+
+/* Other code comes and goes: all that is found in brief is thrown away again and again. */
+static void *change_elsewhere(void *arg)
+{
+    const struct sw_range range = { .begin = BASE, .end = BASE + 64, .id = 1, .kind = SW_KIND_JIT };
+    (void)arg;
+    while (!atomic_load(&done)) {
+        if (sw_codemap_add(sw_sim_codemap(sim), &range) || sw_codemap_remove(sw_sim_codemap(sim), BASE))
+            atomic_fetch_add(&torn, 1);
+        usleep(20);
+    }
+    return NULL;
+}
+
 static void *walk_on(void *arg)
 {
     struct sw_scratch *scratch = calloc(1, sizeof *scratch);
     struct sw_walker walker = *sw_sim_walker(sim);
     struct sw_regs regs = { .machine = SW_MACHINE_X64 };
-    struct sw_walk walk;
     (void)arg;
     walker.cache = cache;
     walker.memory.window = (struct sw_window){ STACK - LOW, STACK + 8 * FRAMES, (const uint8_t *)stack_words };
@@ -170,11 +205,8 @@ static void *walk_on(void *arg)
         sw_regs_set(&regs, n, STACK);
     sw_regs_set(&regs, SW_X64_RIP, CODE + 2);
     for (unsigned i = 0; i < WALKS && scratch; i++) {
-        unsigned frame = 0;
-        sw_walk_start(&walk, &walker, scratch, &regs, false);
-        while (sw_walk_next(&walk) && is_frame(&walk.frame, frame))
-            frame++;
-        if (frame != FRAMES || walk.stop != SW_STOP_ROOT_ZERO)
+        walker.replay = i % 3 == 0 ? replay : NULL;
+        if (!(i % 2 ? walks_frames : walks_addresses)(&walker, scratch, &regs))
             atomic_fetch_add(&torn, 1);
     }
     free(scratch);
@@ -184,21 +216,29 @@ static void *walk_on(void *arg)
 /* Fewer lines than frames: they are pushed out under those who walk by them. */
 static void walks_are_right_while_lines_are_overwritten(void **state)
 {
-    pthread_t threads[THREADS];
+    pthread_t threads[THREADS], changer;
     (void)state;
     assert_int_equal(sw_sim_create(NULL, SW_MACHINE_X64, &sim), SW_OK);
     put_frames();
-    for (size_t entries = 1; entries <= 8; entries *= 2) {
+    for (size_t entries = 1; entries <= 16; entries *= 2) {
         torn = 0;
         assert_int_equal(sw_cache_create(NULL, entries, &cache), SW_OK);
+        assert_int_equal(sw_replay_create(NULL, 2 * FRAMES, &replay), SW_OK);
+        atomic_store(&done, entries < 4);
+        assert_int_equal(pthread_create(&changer, NULL, change_elsewhere, NULL), 0);
         for (unsigned i = 0; i < THREADS; i++)
             assert_int_equal(pthread_create(&threads[i], NULL, walk_on, NULL), 0);
         for (unsigned i = 0; i < THREADS; i++)
             pthread_join(threads[i], NULL);
-        print_message("# %zu lines: %llu hits, %llu evicted\n", entries,
+        atomic_store(&done, true);
+        pthread_join(changer, NULL);
+        print_message("# %zu lines: %llu hits, %llu evicted, %llu replayed\n", entries,
                       (unsigned long long)sw_cache_counts(cache).hits,
-                      (unsigned long long)sw_cache_counts(cache).evicted);
+                      (unsigned long long)sw_cache_counts(cache).evicted,
+                      (unsigned long long)sw_replay_counts(replay).replayed);
+        assert_in_range(sw_cache_counts(cache).hits, 0, THREADS * (uint64_t)WALKS * FRAMES);
         sw_cache_destroy(cache);
+        sw_replay_destroy(replay);
         assert_int_equal(torn, 0);
     }
     sw_sim_destroy(sim);
