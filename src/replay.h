@@ -35,8 +35,8 @@ struct sw_known_frame {
  */
 struct sw_check {
     uint64_t at_pc;
-    uint64_t pc;
     uint64_t at_fp;
+    uint64_t pc;
     uint64_t fp;
 };
 

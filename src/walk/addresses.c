@@ -114,7 +114,9 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct 
     const uint8_t *stack = (const uint8_t *)warm->stack;
     const char *entries = (const char *)view->briefs->entries;
     uint64_t sp = at->sp, fp = at->fp, form = at->here.form, key = view->key, pc = at->pc;
-    uint64_t bytes = at->line * sizeof(struct sw_brief);
+    uint64_t bytes = at->line * sizeof(struct sw_brief), next_sp = replay ? sw_known_next_sp(replay) : 0;
+    struct sw_known_frame *staged = replay ? replay->stage + replay->staged : NULL;
+    struct sw_check *check = replay ? replay->stage_checks + replay->staged : NULL;
     size_t count = 0;
     while (count < most && (form & (EASY | FRAMED)) == kind) {
         const uint64_t cfa = cfa_of(kind | (form & ~(uint64_t)FRAMED), sp, fp);
@@ -137,16 +139,21 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct 
         pcs[count++] = pc;
         if (!replay)
             continue;
-        struct sw_known_frame *staged = replay->stage + replay->staged++;
         staged->pc = pc;
         staged->sp = sp;
         staged->fp = fp;
         staged->form = 0; /* no more is known: not for frames with all registers */
-        replay->stage_checks[replay->staged - 1] = sw_known_check(sp, pc, below, fp);
+        staged++;
+        *check++ = sw_known_check(sp, pc, below, fp);
+        if (sp < next_sp)
+            continue;
         *met = sw_known_meets(replay, pc, sp, fp);
         if (*met)
             break;
+        next_sp = sw_known_next_sp(replay);
     }
+    if (replay)
+        replay->staged += (uint32_t)count;
     *at = (struct sw_at){ pc, sp, fp, bytes / sizeof(struct sw_brief), { .form = form } };
     return count;
 }

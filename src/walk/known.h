@@ -20,7 +20,7 @@ struct sw_at {
 /* The words that a frame was found by, below its sp: pc, and rbp where that has a place there, in bytes. */
 static SW_INLINE struct sw_check sw_known_check(uint64_t sp, uint64_t pc, uint64_t below, uint64_t fp)
 {
-    return (struct sw_check){ sp - SW_WORD, pc, sp - (below ? below : SW_WORD), below ? fp : pc };
+    return (struct sw_check){ sp - SW_WORD, sp - (below ? below : SW_WORD), pc, below ? fp : pc };
 }
 
 /* What a line says, as of one moment; false: not of that pc, or no more. */
@@ -93,6 +93,12 @@ static SW_INLINE bool sw_known_meets(struct sw_replay *replay, uint64_t pc, uint
         return false;
     const struct sw_known_frame *frame = &replay->frames[cursor];
     return ((frame->sp ^ sp) | (frame->pc ^ pc) | (frame->fp ^ fp)) == 0;
+}
+
+/* The sp from which on the walk may meet something. */
+static SW_INLINE uint64_t sw_known_next_sp(const struct sw_replay *replay)
+{
+    return replay->cursor < replay->room ? replay->frames[replay->cursor].sp : UINT64_MAX;
 }
 
 /* How many frames behind the one that was met can be compared: all their words are in the window. */
