@@ -23,7 +23,7 @@ enum sw_status sw_replay_create(const struct sw_alloc *alloc, size_t frames, str
     struct sw_replay *made = from.get(from.arg, bytes);
     if (!made)
         return SW_E_NO_MEMORY;
-    memset(made, 0, bytes);
+    memset(made, 0, sizeof *made); /* what was never remembered is never read, nor does it take memory */
     const uintptr_t behind = (uintptr_t)(made + 1);
     made->frames = (struct sw_known_frame *)(void *)((char *)(made + 1) + (0 - behind) % LINE);
     made->stage = made->frames + frames;
@@ -92,7 +92,7 @@ bool sw_replay_open(struct sw_replay *replay, const struct sw_cache *cache, uint
     replay->flags = flags;
     replay->stamp = stamp;
     replay->staged = 0;
-    replay->tail = replay->room;
+    replay->tail = replay->upto = replay->room;
     replay->cursor = replay->first;
     replay->is_lost = false;
     return true;

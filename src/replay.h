@@ -45,6 +45,7 @@ struct sw_check {
  * runs           How many frames behind a remembered one follow from it and from each other, by their checks.
  * staged         Frames of the walk at hand, in stage and stage_checks.
  * tail           They are to go in front of frames[tail]: room, or what the walk has met.
+ * upto           From there on, frames up to this one were found again, and stay where they are.
  * cursor         Frames before it lie below where the walk is.
  * is_lost        The stage was too small.
  * end, last      What it takes to leave the last frame that is remembered, and the last that is staged.
@@ -58,6 +59,7 @@ struct sw_replay {
     uint32_t first;
     uint32_t staged;
     uint32_t tail;
+    uint32_t upto;
     uint32_t cursor;
     bool is_lost;
     struct sw_walk_here end;

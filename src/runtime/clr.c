@@ -72,6 +72,8 @@ static enum sw_status make_parts(struct sw_clr *clr)
     if (self_by_clock(NULL) == sw_self_thread())
         clr->suspender.current = self_by_clock;
     status = sw_threads_create(&clr->alloc, clr->suspender.wait, clr->suspender.arg, &clr->threads);
+    for (unsigned i = 0; i < SW_CLR_LEASES && status == SW_OK; i++)
+        status = sw_replay_create(&clr->alloc, SW_CLR_REPLAYED, &clr->leases[i].walker.replay);
     clr->rooms = clr->alloc.get(clr->alloc.arg, SW_CLR_LEASES * sizeof *clr->rooms);
     return status == SW_OK && !clr->rooms ? SW_E_NO_MEMORY : status;
 }
@@ -121,6 +123,8 @@ void sw_clr_destroy(struct sw_clr *clr)
     const struct sw_alloc to = clr->alloc;
     sw_self_suspender_destroy(clr->suspender_state);
     sw_threads_destroy(clr->threads);
+    for (unsigned i = 0; i < SW_CLR_LEASES; i++)
+        sw_replay_destroy(clr->leases[i].walker.replay);
     sw_cache_destroy(clr->cache);
     sw_kept_destroy(clr->kept);
     sw_images_destroy(clr->images);

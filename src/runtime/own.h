@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { SW_CLR_LEASES = 64, SW_CLR_PENDING = 256, SW_CLR_STACK = 65536 };
+enum { SW_CLR_LEASES = 64, SW_CLR_REPLAYED = 2048, SW_CLR_PENDING = 256, SW_CLR_STACK = 65536 };
 
 /* Working memory of one call, and a stack for it where the caller's may be nearly used up. */
 struct sw_clr_room {
@@ -25,9 +25,11 @@ struct sw_clr_room {
  *
  * inside   The OS id of the thread whose call it is; 0: free.
  * target   The thread that is walked; 0: not known yet.
+ * last     The thread that asked for the last snapshot: its stack is in the walker's replay memory.
  */
 struct sw_clr_lease {
     _Atomic uint64_t inside;
+    _Atomic uint64_t last;
     uint64_t target;
     struct sw_clr *clr;
     struct sw_clr_room *room;

@@ -31,7 +31,8 @@ void sw_clr_leases_init(struct sw_clr *clr)
                                             .images = clr->images,
                                             .finder = &clr->finder,
                                             .kept = clr->kept,
-                                            .cache = clr->cache };
+                                            .cache = clr->cache,
+                                            .replay = lease->walker.replay };
         lease->engine = (struct sw_engine){ .walker = &lease->walker,
                                             .threads = clr->threads,
                                             .suspender = &clr->suspender,
@@ -53,18 +54,35 @@ static void note_used(struct sw_clr *clr, unsigned count)
         ;
 }
 
+static bool take(struct sw_clr *clr, unsigned i, uint64_t self)
+{
+    uint64_t nobody = 0;
+    if (atomic_load_explicit(&clr->leases[i].inside, memory_order_relaxed) != 0)
+        return false;
+    note_used(clr, i + 1);
+    return atomic_compare_exchange_strong(&clr->leases[i].inside, &nobody, self);
+}
+
 static struct sw_clr_lease *take_lease(struct sw_clr *clr)
 {
     const uint64_t self = caller_of(clr);
-    for (unsigned i = 0; i < SW_CLR_LEASES; i++) {
-        uint64_t nobody = 0;
-        if (atomic_load_explicit(&clr->leases[i].inside, memory_order_relaxed) != 0)
-            continue;
-        note_used(clr, i + 1);
-        if (atomic_compare_exchange_strong(&clr->leases[i].inside, &nobody, self))
+    for (unsigned i = 0; i < SW_CLR_LEASES; i++)
+        if (take(clr, i, self))
             return &clr->leases[i];
-    }
     return NULL;
+}
+
+/* The one with which the caller's stack was walked last; else one that was nobody's; else any. */
+static struct sw_clr_lease *take_own_lease(struct sw_clr *clr)
+{
+    const uint64_t self = caller_of(clr);
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned i = 0; i < SW_CLR_LEASES; i++) {
+            struct sw_clr_lease *lease = &clr->leases[i];
+            if (atomic_load_explicit(&lease->last, memory_order_relaxed) == (pass ? 0 : self) && take(clr, i, self))
+                return lease;
+        }
+    return take_lease(clr);
 }
 
 static void give_back(struct sw_clr_lease *lease)
@@ -91,7 +109,7 @@ static uint32_t runtime_of(struct sw_clr *clr)
 HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID thread, StackSnapshotCallback *callback,
                         ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size)
 {
-    struct sw_clr_lease *lease = clr ? take_lease(clr) : NULL;
+    struct sw_clr_lease *lease = clr ? take_own_lease(clr) : NULL;
     if (!lease)
         return clr ? CORPROF_E_STACKSNAPSHOT_UNSAFE : E_INVALIDARG;
     struct sw_engine *engine = &lease->engine;
@@ -102,6 +120,7 @@ HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID th
     engine->context_size = flavour == SW_FLAVOUR_DOCUMENTED ? 0 : SW_CONTEXT_MAX_BYTES;
     const HRESULT hr =
         sw_snapshot(engine, &lease->room->scratch, thread, callback, info_flags, client_data, context, context_size);
+    atomic_store_explicit(&lease->last, caller_of(clr), memory_order_relaxed);
     give_back(lease);
     return hr;
 }

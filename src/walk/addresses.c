@@ -191,6 +191,14 @@ static SW_APART size_t go_on(const struct sw_warm *warm, struct view *view, stru
     return go(warm, view, at, pcs, most, NULL);
 }
 
+/* Whether there is a next frame to go to in this way: asked before what is remembered is left for it. */
+static bool can_go(const struct sw_warm *warm, struct view *view, struct sw_at at)
+{
+    uint64_t pc;
+    return warm->replay->tail == warm->replay->room ||
+           (end_at(warm, &at) == SW_STOP_NONE && go_on(warm, view, &at, &pc, 1) != 0);
+}
+
 /* The next ones, to be remembered, up to one that is. */
 static SW_APART size_t go_staging(const struct sw_warm *warm, struct view *view, struct sw_at *at, uint64_t *pcs,
                                   size_t most)
@@ -223,8 +231,8 @@ static size_t replay_on(struct sw_warm *warm, struct view *view, struct sw_at *a
         if (recalled || at->line == 0)
             at->line = find(warm, view, at->pc, 0);
         at->here.form = at->line ? form_of(view, at->line) : 0;
-        if (warm->replay->tail != warm->replay->room && end_at(warm, at) != SW_STOP_NONE)
-            break; /* it came to the end of what is remembered, which is that of the stack */
+        if (!can_go(warm, view, *at))
+            break;
         count += go_staging(warm, view, at, pcs + count, most - count);
     } while (count > before);
     warm->replay->last.form = 0;

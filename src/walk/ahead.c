@@ -21,6 +21,13 @@ static unsigned look(const struct sw_warm *warm, struct sw_at *at, uint32_t most
     return count;
 }
 
+/* Whether there is a next frame to be looked at in this way: asked before what is remembered is left for it. */
+static bool can_look(const struct sw_warm *warm, struct sw_at at)
+{
+    struct sw_known_frame next;
+    return warm->replay->tail == warm->replay->room || sw_known_step(warm, &at, &next, NULL);
+}
+
 /* The same, to be remembered, and up to a frame that is. */
 static unsigned look_staging(const struct sw_warm *warm, struct sw_at *at, uint32_t most, struct sw_ahead *ahead)
 {
@@ -56,7 +63,7 @@ static unsigned look_or_recall(struct sw_warm *warm, struct sw_at *at, uint32_t 
     if (count != 0) {
         ahead->frames = replay->frames + first;
         at->here = sw_known_here(warm, first + count - 1);
-    } else if (!sw_known_is_over(warm, at)) {
+    } else if (can_look(warm, *at)) {
         count = look_staging(warm, at, most, ahead);
     }
     replay->last = at->here;

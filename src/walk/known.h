@@ -120,11 +120,11 @@ SW_OTHERS_FRAMES static SW_INLINE uint64_t sw_known_differs(const uint8_t *stack
 
 /* ---- what is staged ---- */
 
-/* How many more frames there is room for. */
+/* How many more frames there is room for. The walk leaves what is remembered: those that it found again are staged. */
 static SW_INLINE uint32_t sw_known_room(struct sw_replay *replay)
 {
-    if (replay->tail != replay->room) /* the walk goes on behind the last frame that is remembered */
-        sw_replay_stage(replay, replay->tail, replay->room - replay->tail);
+    if (replay->tail != replay->room)
+        sw_replay_stage(replay, replay->tail, replay->upto - replay->tail);
     return replay->is_lost ? 0 : replay->room - replay->staged;
 }
 
@@ -200,19 +200,22 @@ static SW_INLINE uint32_t sw_known_wanted(const struct sw_known_frame *frames, u
     return wanted;
 }
 
-/* The frames first to last are found as they are remembered, by a walk that is at the one before. */
-static SW_INLINE void sw_known_take(struct sw_replay *replay, const struct sw_at *at, uint32_t first, uint32_t last)
+/*
+ * Whether the walk, which has met that frame, can go on in what is remembered: it has met it there where it left, over a
+ * frame that takes more; or it is the walk's first; or there is room for it to be staged.
+ */
+static SW_INLINE bool sw_known_enters(struct sw_replay *replay, const struct sw_at *at, uint32_t met)
 {
-    sw_replay_count(replay, SW_REPLAY_REPLAYED, last + 1 - first);
-    replay->cursor = last + 1;
-    if (replay->staged == 0 && replay->cursor == replay->room) {
-        replay->tail = first - 1;
-        return; /* nothing is new */
+    if (replay->tail != replay->room && replay->upto == met)
+        return true;
+    if (sw_known_room(replay) == 0)
+        return false;
+    replay->tail = met;
+    if (replay->staged != 0) {
+        sw_known_stage_start(replay, at);
+        replay->tail = met + 1;
     }
-    sw_known_stage_start(replay, at);
-    replay->tail = first;
-    if (replay->cursor != replay->room)
-        sw_replay_stage(replay, first, last + 1 - first);
+    return true;
 }
 
 /*
@@ -226,28 +229,22 @@ static SW_INLINE uint32_t sw_known_recall(struct sw_warm *warm, uint64_t want, u
                                           size_t most, uint64_t *pcs, uint32_t *first)
 {
     struct sw_replay *replay = warm->replay;
-    if (!sw_known_meets(replay, at->pc, at->sp, at->fp) || sw_known_room(replay) == 0)
+    if (!sw_known_meets(replay, at->pc, at->sp, at->fp))
         return 0;
     *first = replay->cursor + 1;
     const uint32_t run = sw_known_run(warm, replay, *first - 1), end = run < most ? run : (uint32_t)most;
     const struct sw_known_frame *frames = replay->frames + *first;
     const uint32_t same = sw_known_compare(warm, replay->checks + *first, end, pcs),
                    count = sw_known_wanted(frames, same, want, missing);
-    if (count == 0)
+    if (count == 0 || !sw_known_enters(replay, at, *first - 1))
         return 0;
-    sw_known_take(replay, at, *first, *first + count - 1);
+    replay->cursor = replay->upto = *first + count;
+    sw_replay_count(replay, SW_REPLAY_REPLAYED, count);
     at->pc = frames[count - 1].pc;
     at->sp = frames[count - 1].sp;
     at->fp = frames[count - 1].fp;
     warm->replayed += count;
     return count;
-}
-
-/* Whether the walk has come to the end of what is remembered, and that to the end of the stack. */
-static SW_INLINE bool sw_known_is_over(const struct sw_warm *warm, const struct sw_at *at)
-{
-    return warm->replay->tail != warm->replay->room &&
-           sw_warm_end_at(warm, at->here.form, at->sp, at->fp) != SW_STOP_NONE;
 }
 
 #endif
