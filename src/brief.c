@@ -3,13 +3,6 @@
  */
 #include "brief.h"
 
-enum { WAYS = 4 };
-
-static uint32_t slot_of(const struct sw_briefs *briefs, uint64_t pc, unsigned way)
-{
-    return (uint32_t)((pc * UINT64_C(0x9e3779b97f4a7c15) >> 34 & briefs->mask) ^ way) & (uint32_t)briefs->mask;
-}
-
 static uint64_t key_at(const struct sw_briefs *briefs, uint32_t n)
 {
     return atomic_load_explicit(&briefs->entries[n].key, memory_order_relaxed);
@@ -17,8 +10,8 @@ static uint64_t key_at(const struct sw_briefs *briefs, uint32_t n)
 
 uint32_t sw_brief_find(const struct sw_briefs *briefs, uint64_t pc, uint64_t key)
 {
-    for (unsigned way = 0; way < WAYS; way++) {
-        const uint32_t n = atomic_load_explicit(&briefs->index[slot_of(briefs, pc, way)], memory_order_relaxed);
+    for (unsigned way = 0; way < SW_BRIEF_WAYS; way++) {
+        const uint32_t n = sw_brief_at(briefs, pc, way);
         if (n != 0 && key_at(briefs, n) == key)
             return n;
     }
@@ -83,12 +76,11 @@ uint32_t sw_brief_put(struct sw_briefs *briefs, uint64_t pc, uint64_t flags, uin
         throw_away(briefs);
     const uint32_t n = ++briefs->count;
     const uint64_t tag = atomic_load_explicit(&briefs->tag, memory_order_relaxed);
-    while (way + 1 < WAYS &&
-           !is_free(briefs, atomic_load_explicit(&briefs->index[slot_of(briefs, pc, way)], memory_order_relaxed)))
+    while (way + 1 < SW_BRIEF_WAYS && !is_free(briefs, sw_brief_at(briefs, pc, way)))
         way++;
     atomic_store_explicit(&briefs->entries[n].key, pc ^ tag ^ flags, memory_order_relaxed);
     atomic_store_explicit(&briefs->entries[n].form, form, memory_order_relaxed);
     atomic_store_explicit(&briefs->entries[n].next, n * sizeof *briefs->entries, memory_order_relaxed);
-    atomic_store_explicit(&briefs->index[slot_of(briefs, pc, way)], n, memory_order_relaxed);
+    atomic_store_explicit(&briefs->index[sw_brief_slot(briefs, pc, way)], n, memory_order_relaxed);
     return n;
 }

@@ -60,6 +60,19 @@ static inline bool sw_brief_close(const struct sw_briefs *briefs, uint64_t epoch
     return atomic_load_explicit(&briefs->epoch, memory_order_relaxed) == epoch;
 }
 
+enum { SW_BRIEF_WAYS = 4 };
+
+static inline uint32_t sw_brief_slot(const struct sw_briefs *briefs, uint64_t pc, unsigned way)
+{
+    return ((uint32_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 34) ^ way) & (uint32_t)briefs->mask;
+}
+
+/* The number that stands in one of a pc's places; it may be another's. */
+static inline uint32_t sw_brief_at(const struct sw_briefs *briefs, uint64_t pc, unsigned way)
+{
+    return atomic_load_explicit(&briefs->index[sw_brief_slot(briefs, pc, way)], memory_order_relaxed);
+}
+
 /* The number of a key, or 0. */
 uint32_t sw_brief_find(const struct sw_briefs *briefs, uint64_t pc, uint64_t key);
 

@@ -90,14 +90,21 @@ static SW_INLINE const struct sw_brief *entry_at(const char *entries, uint64_t b
     return (const struct sw_brief *)(const void *)(entries + bytes);
 }
 
-/* The caller's entry where the guess was none, in bytes; the next guess. 0: there is none. */
-static SW_APART uint64_t find_caller(const struct sw_warm *warm, struct view *view, uint64_t from, uint64_t pc)
+/* Whether an entry is not that of a pc; high bits of the pc are no key's. */
+static SW_INLINE bool is_other(const char *entries, uint64_t bytes, uint64_t key, uint64_t pc)
 {
-    const uint64_t bytes = pc ? find(warm, view, pc, 0) * sizeof(struct sw_brief) : 0; /* 0: the stack ends here */
-    if (bytes)
-        atomic_store_explicit(&view->briefs->entries[from / sizeof(struct sw_brief)].next, bytes,
-                              memory_order_relaxed);
-    return bytes;
+    return ((sw_quick_load(&entry_at(entries, bytes)->key) ^ key ^ pc) | pc >> 48) != 0;
+}
+
+/* The caller's entry where the guess was none, in bytes; the next guess. 0: there is none. */
+static SW_APART uint64_t find_caller(const struct sw_warm *warm, struct view *view, uint64_t pc)
+{
+    return pc ? find(warm, view, pc, 0) * sizeof(struct sw_brief) : 0; /* 0: the stack ends here */
+}
+
+static SW_INLINE void guess(struct view *view, uint64_t from, uint64_t caller)
+{
+    atomic_store_explicit(&view->briefs->entries[from / sizeof(struct sw_brief)].next, caller, memory_order_relaxed);
 }
 
 /*
@@ -125,11 +132,15 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct 
         const uint64_t to = sw_quick_word(stack + (uintptr_t)cfa - SW_WORD);
         const uint64_t below = kind & FRAMED ? 2 * SW_WORD : form & BELOW;
         uint64_t caller = sw_quick_load(&entry_at(entries, bytes)->next);
-        if (SW_UNLIKELY(((sw_quick_load(&entry_at(entries, caller)->key) ^ key ^ to) | to >> 48) != 0)) {
-            caller = find_caller(warm, view, bytes, to);
-            key = view->key;
-            if (caller == 0)
-                break;
+        if (SW_UNLIKELY(is_other(entries, caller, key, to))) {
+            caller = sw_brief_at(view->briefs, to, 0) * sizeof(struct sw_brief);
+            if (is_other(entries, caller, key, to)) {
+                caller = find_caller(warm, view, to);
+                key = view->key;
+                if (caller == 0)
+                    break;
+            }
+            guess(view, bytes, caller);
         }
         bytes = caller;
         fp = below ? sw_quick_word(stack + (uintptr_t)cfa - below) : fp;
