@@ -1,8 +1,9 @@
 /*
  * The rule cache in brief: what it takes to leave the frame of a return address when no more than addresses are wanted,
- * in two words, beside each other in the order in which they were met. Knows how many read while one writes: a walk notes
- * the epoch when it begins, and when it is over, nothing that it read may have been written meanwhile; so that there is
- * nothing to be checked frame by frame. Refuses to know what the words say (walk/addresses.c) and lines (cache.h).
+ * in two words, beside each other in the order in which they were met. Knows how many read while one writes: a walk
+ * notes the epoch when it begins, and when it is over, nothing that it read may have been written meanwhile; so that
+ * there is nothing to be checked frame by frame. Refuses to know what the words say (walk/addresses.c) and lines
+ * (cache.h).
  */
 #ifndef SW_BRIEF_H
 #define SW_BRIEF_H
@@ -48,8 +49,8 @@ enum { SW_BRIEF_TAG_SHIFT = 52 };
 /*
  * What a walk may read from now on, while the epoch is the one answered; or CLOSED.
  *
- * quiet    As in struct sw_warm.  stamp: of now. What is older than quiet is thrown away, when that did not change since
- *          it was first seen to be.
+ * quiet    As in struct sw_warm.  stamp: of now. What is older than quiet is thrown away, when that did not change
+ * since it was first seen to be.
  */
 uint64_t sw_brief_open(struct sw_briefs *briefs, const uint64_t quiet[2], uint64_t stamp);
 

@@ -1,6 +1,6 @@
 /*
- * The replay memory from the inside: frames of one stack, leaf first, and the stack words by which each was found in the
- * frame before. Knows what is kept and for how long it holds; who walks, compares and hands out is walk/ahead.c and
+ * The replay memory from the inside: frames of one stack, leaf first, and the stack words by which each was found in
+ * the frame before. Knows what is kept and for how long it holds; who walks, compares and hands out is walk/ahead.c and
  * walk/addresses.c.
  *
  * While a walk goes on, the frames it finds are staged; when it ends they take the place of those remembered up to the

@@ -25,7 +25,8 @@ enum { SW_REPLAY_MOST = 1 << 20 };
  * replay   Receives the memory; the caller owns it and gives it back with sw_replay_destroy.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY.
- * Memory   196 bytes a frame, and less than 512 bytes; touched only as deep as stacks are. Threads  Any. Signals  Not safe.
+ * Memory   196 bytes a frame, and less than 512 bytes; touched only as deep as stacks are. Threads  Any. Signals  Not
+ * safe.
  */
 SW_NODISCARD enum sw_status sw_replay_create(const struct sw_alloc *alloc, size_t frames, struct sw_replay **replay);
 

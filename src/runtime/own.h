@@ -76,9 +76,9 @@ struct sw_clr {
     struct sw_clr_lease leases[SW_CLR_LEASES];
 };
 
-/* Reads the images again, if the dynamic linker has loaded or unloaded any, or if `always`. Called with the lock held. */
+/* Reads the images again, if the dynamic linker has loaded or unloaded any, or if `always`. Called with the lock held.
+ */
 void sw_clr_refresh_images(struct sw_clr *clr, bool always);
-
 
 /* Asks the runtime for its threads: for those that were there before. */
 void sw_clr_add_threads(struct sw_clr *clr);

@@ -164,8 +164,8 @@ static bool pass_on(void *arg, const struct sw_frame *frame)
 }
 
 /*
- * The runtime's own note of managed code further out than the last frame. Its assembly that replaces return addresses or
- * whole contexts cannot be unwound at every instruction, whatever its tables say.
+ * The runtime's own note of managed code further out than the last frame. Its assembly that replaces return addresses
+ * or whole contexts cannot be unwound at every instruction, whatever its tables say.
  */
 static bool next_record(struct sw_clr_lease *lease, const struct sw_thread *thread, uint64_t sp, uint64_t *cursor,
                         struct sw_transition *record)

@@ -1,7 +1,8 @@
 /*
  * Addresses only: the pcs of a walk without its frames. Over frames that the cache has in brief, or the replay memory
- * knows, only pc, sp and the frame pointer are followed, in registers of this processor. Where one is met that takes more,
- * the way there is gone again with all registers (sw_walk_next), so that the answer is always that of the whole walk.
+ * knows, only pc, sp and the frame pointer are followed, in registers of this processor. Where one is met that takes
+ * more, the way there is gone again with all registers (sw_walk_next), so that the answer is always that of the whole
+ * walk.
  */
 #include "walk/known.h"
 
@@ -18,7 +19,8 @@ enum { DEFAULT_FRAMES = 10000 };
 /*
  * A walk's view of it.
  *
- * epoch  All that is read belongs to it, or is not used in the end.  key: what a pc has in its entry's key beside itself.
+ * epoch  All that is read belongs to it, or is not used in the end.  key: what a pc has in its entry's key beside
+ * itself.
  */
 struct view {
     struct sw_briefs *briefs;
@@ -34,7 +36,8 @@ static void find_key(struct view *view, const struct sw_warm *warm)
 static bool open_view(struct view *view, struct sw_warm *warm)
 {
     view->briefs = &warm->cache->briefs;
-    view->epoch = warm->stamp == SW_STAMP_NEVER ? SW_BRIEF_CLOSED : sw_brief_open(view->briefs, warm->quiet, warm->stamp);
+    view->epoch =
+        warm->stamp == SW_STAMP_NEVER ? SW_BRIEF_CLOSED : sw_brief_open(view->briefs, warm->quiet, warm->stamp);
     find_key(view, warm);
     return view->epoch != SW_BRIEF_CLOSED;
 }
@@ -108,10 +111,10 @@ static SW_INLINE void guess(struct view *view, uint64_t from, uint64_t caller)
 }
 
 /*
- * From frame to frame of one kind. The entry of the next one is guessed by this one's, so that nothing waits for a pc to
- * be loaded; where there is a frame pointer, nothing waits for the entry either: the processor has to be told by a loop
- * of their own what does not depend on what. replay: null, or frames are staged, up to one that is remembered, where *met
- * becomes true; there must be room. Answers how many were reached.
+ * From frame to frame of one kind. The entry of the next one is guessed by this one's, so that nothing waits for a pc
+ * to be loaded; where there is a frame pointer, nothing waits for the entry either: the processor has to be told by a
+ * loop of their own what does not depend on what. replay: null, or frames are staged, up to one that is remembered,
+ * where *met becomes true; there must be room. Answers how many were reached.
  */
 SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct view *view, struct sw_at *at,
                                              uint64_t *pcs, size_t most, uint64_t kind, struct sw_replay *replay,
@@ -270,8 +273,8 @@ static bool ends_quickly(struct sw_warm *warm, struct view *view, struct start *
 {
     const size_t end = most < from->left ? most : from->left;
     const uint32_t replayed = warm->replayed;
-    *count = warm->replay ? replay_on(warm, view, &from->at, from->exact, pcs, end)
-                          : go_on(warm, view, &from->at, pcs, end);
+    *count =
+        warm->replay ? replay_on(warm, view, &from->at, from->exact, pcs, end) : go_on(warm, view, &from->at, pcs, end);
     *stop = SW_STOP_NONE;
     if (*count < end)
         *stop = end_at(warm, &from->at);
@@ -311,7 +314,7 @@ static bool find_place(struct sw_warm *warm, struct view *view, const struct sw_
  * With all registers, frame by frame; quickly again behind each that wants them. `tried`: how many frames there are
  * up to the first of those, which have been gone over quickly in vain.
  */
-static size_t walk_slowly(struct sw_walk *walk, struct sw_warm *warm, size_t tried, uint64_t *pcs, size_t most)
+static SW_APART size_t walk_slowly(struct sw_walk *walk, struct sw_warm *warm, size_t tried, uint64_t *pcs, size_t most)
 {
     struct start from;
     struct view view;
@@ -336,8 +339,8 @@ static size_t walk_slowly(struct sw_walk *walk, struct sw_warm *warm, size_t tri
 }
 
 /* Most walks are over with this. *count: how many frames there are up to one that takes more. */
-static bool walk_quickly(const struct sw_walker *walker, struct sw_warm *warm, const struct sw_regs *start, bool exact,
-                         uint64_t *pcs, size_t most, size_t *count, enum sw_stop *stop)
+static SW_APART bool walk_quickly(const struct sw_walker *walker, struct sw_warm *warm, const struct sw_regs *start,
+                                  bool exact, uint64_t *pcs, size_t most, size_t *count, enum sw_stop *stop)
 {
     const size_t limit = walker->max_frames ? walker->max_frames : DEFAULT_FRAMES;
     struct start from;
@@ -363,8 +366,8 @@ size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scra
     if (!walker || !scratch || !start)
         return 0;
     struct sw_warm *warm = &((struct sw_walk_room *)scratch->room)->warm;
+    struct sw_walk *walk = sw_whole_walk(scratch);
     struct sw_replay *replay = NULL;
-    struct sw_walk walk;
     bool ended = false;
     most = pcs ? most : 0;
     if (walker->machine == SW_MACHINE_X64 && start->machine == SW_MACHINE_X64) {
@@ -375,15 +378,15 @@ size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scra
         ended = walk_quickly(walker, warm, start, exact, pcs, most, &count, stop);
     }
     if (!ended) {
-        sw_walk_start(&walk, walker, scratch, start, exact);
-        if (walk.stop == SW_STOP_NONE)
+        sw_walk_start(walk, walker, scratch, start, exact);
+        if (walk->stop == SW_STOP_NONE)
             sw_warm_look_at_clocks(warm);
         warm->replay = replay;
-        count = walk_slowly(&walk, warm, count, pcs, most);
-        *stop = walk.stop;
+        count = walk_slowly(walk, warm, count, pcs, most);
+        *stop = walk->stop;
     }
-    if (!ended && walk.stop == SW_STOP_NONE)
-        (void)sw_walk_end(&walk, SW_STOP_ABORTED);
+    if (!ended && walk->stop == SW_STOP_NONE)
+        (void)sw_walk_end(walk, SW_STOP_ABORTED);
     if (replay)
         sw_replay_close(replay);
     return count;

@@ -1,6 +1,6 @@
 /*
- * Frames ahead: from line to line of the cache, or by comparing words with those of the last walk. Knows which frames can
- * be left without looking at more than that; refuses to know what becomes of them, and all that takes another look
+ * Frames ahead: from line to line of the cache, or by comparing words with those of the last walk. Knows which frames
+ * can be left without looking at more than that; refuses to know what becomes of them, and all that takes another look
  * (walk/warm.c).
  */
 #include "walk/ahead.h"

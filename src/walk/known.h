@@ -1,14 +1,14 @@
 /*
- * One frame on over a line of the cache, with no more of a frame than pc, sp and rbp, in registers of this processor; and
- * frames that the walk before went through (replay.h). For the two that go on so: ahead.c, addresses.c.
+ * One frame on over a line of the cache, with no more of a frame than pc, sp and rbp, in registers of this processor;
+ * and frames that the walk before went through (replay.h). For the two that go on so: ahead.c, addresses.c.
  */
 #ifndef SW_SRC_WALK_KNOWN_H
 #define SW_SRC_WALK_KNOWN_H
 
 #include "walk/quick.h"
 
-/* Where the walk is: at which frame, what it takes to leave that (form 0: not known), and the number of its line; of its
- * brief entry where addresses only are followed. */
+/* Where the walk is: at which frame, what it takes to leave that (form 0: not known), and the number of its line; of
+ * its brief entry where addresses only are followed. */
 struct sw_at {
     uint64_t pc;
     uint64_t sp;
@@ -80,8 +80,8 @@ static SW_INLINE size_t sw_known_line_number(const struct sw_warm *warm, uint64_
 /* ---- what is remembered ---- */
 
 /*
- * Whether the walk is where one that is remembered was: pc, sp and rbp alike. The cursor stands there then. sp rises, as
- * a rule, in both; where it does not, less is met.
+ * Whether the walk is where one that is remembered was: pc, sp and rbp alike. The cursor stands there then. sp rises,
+ * as a rule, in both; where it does not, less is met.
  */
 static SW_INLINE bool sw_known_meets(struct sw_replay *replay, uint64_t pc, uint64_t sp, uint64_t fp)
 {
@@ -201,8 +201,8 @@ static SW_INLINE uint32_t sw_known_wanted(const struct sw_known_frame *frames, u
 }
 
 /*
- * Whether the walk, which has met that frame, can go on in what is remembered: it has met it there where it left, over a
- * frame that takes more; or it is the walk's first; or there is room for it to be staged.
+ * Whether the walk, which has met that frame, can go on in what is remembered: it has met it there where it left, over
+ * a frame that takes more; or it is the walk's first; or there is room for it to be staged.
  */
 static SW_INLINE bool sw_known_enters(struct sw_replay *replay, const struct sw_at *at, uint32_t met)
 {
@@ -219,8 +219,8 @@ static SW_INLINE bool sw_known_enters(struct sw_replay *replay, const struct sw_
 }
 
 /*
- * Goes to the next frames as the last walk found them, where this one has met it and the words are the same; at->here is
- * to be found by the caller. *first: the number of the next. want, missing: as in sw_known_step, of any frame. pcs:
+ * Goes to the next frames as the last walk found them, where this one has met it and the words are the same; at->here
+ * is to be found by the caller. *first: the number of the next. want, missing: as in sw_known_step, of any frame. pcs:
  * receives theirs, or null.
  *
  * Returns  How many; 0: at is where it was.

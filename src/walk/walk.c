@@ -259,14 +259,14 @@ bool sw_walk_long_step(struct sw_walk *walk)
 enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scratch, const struct sw_regs *start,
                          bool (*sink)(void *arg, const struct sw_frame *frame), void *arg)
 {
-    struct sw_walk walk;
-    if (!sink)
+    if (!sink || !scratch)
         return SW_STOP_BAD_START;
-    sw_walk_start(&walk, walker, scratch, start, true);
-    while (sw_walk_next(&walk))
-        if (!sink(arg, &walk.frame))
-            (void)sw_walk_end(&walk, SW_STOP_ABORTED);
-    return walk.stop;
+    struct sw_walk *walk = sw_whole_walk(scratch);
+    sw_walk_start(walk, walker, scratch, start, true);
+    while (sw_walk_next(walk))
+        if (!sink(arg, &walk->frame))
+            (void)sw_walk_end(walk, SW_STOP_ABORTED);
+    return walk->stop;
 }
 
 /* ---- seeds ---- */
@@ -285,17 +285,17 @@ static enum sw_status status_of(const struct sw_walk *walk)
 enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scratch *scratch,
                                  const struct sw_regs *start, struct sw_regs *seed, struct sw_fault *fault)
 {
-    struct sw_walk walk;
-    if (!seed)
+    if (!seed || !scratch)
         return SW_E_ARGUMENT;
-    sw_walk_start(&walk, walker, scratch, start, true);
-    while (sw_walk_next(&walk))
-        if (walk.frame.code.kind == SW_KIND_JIT || walk.frame.code.kind == SW_KIND_NGEN) {
-            *seed = walk.frame.regs;
-            (void)sw_walk_end(&walk, SW_STOP_ABORTED);
+    struct sw_walk *walk = sw_whole_walk(scratch);
+    sw_walk_start(walk, walker, scratch, start, true);
+    while (sw_walk_next(walk))
+        if (walk->frame.code.kind == SW_KIND_JIT || walk->frame.code.kind == SW_KIND_NGEN) {
+            *seed = walk->frame.regs;
+            (void)sw_walk_end(walk, SW_STOP_ABORTED);
             return SW_OK;
         }
     if (fault)
-        *fault = walk.fault;
-    return status_of(&walk);
+        *fault = walk->fault;
+    return status_of(walk);
 }

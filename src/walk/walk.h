@@ -1,6 +1,6 @@
 /*
  * The walker's working memory, as it lies in struct sw_scratch. The last SW_SNAPSHOT_ROOM bytes of a scratch belong to
- * the snapshot.
+ * who makes the walk: the snapshot, or a whole walk in one call, whose struct sw_walk lies there.
  */
 #ifndef SW_SRC_WALK_H
 #define SW_SRC_WALK_H
@@ -106,6 +106,14 @@ struct sw_walk_room {
 };
 
 _Static_assert(sizeof(struct sw_walk_room) <= SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM, "the walker fits its scratch");
+
+/* Stacks are short where walks are made: whole walks keep their state in the scratch. */
+static inline struct sw_walk *sw_whole_walk(struct sw_scratch *scratch)
+{
+    return (struct sw_walk *)(void *)(scratch->room + (SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM) / sizeof scratch->room[0]);
+}
+
+_Static_assert(sizeof(struct sw_walk) <= SW_SNAPSHOT_ROOM, "a walk fits where the snapshot's memory is");
 
 /* Bytes of code at pc, for sw_code.fetch (arg: a struct sw_fetch). */
 const uint8_t *sw_fetch_code(void *fetch, uint64_t pc, size_t *size);

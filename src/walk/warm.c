@@ -32,7 +32,8 @@ static void find_bounds(struct sw_warm *warm, const struct sw_walker *walker)
     const uint64_t end = bounded && walker->stack_end < w->end ? walker->stack_end : w->end;
     warm->least = UINT64_MAX;
     warm->span = 0;
-    if (walker->machine != SW_MACHINE_X64 || w->begin >= w->end || least < w->begin || begin > end || end - begin > INT64_MAX)
+    if (walker->machine != SW_MACHINE_X64 || w->begin >= w->end || least < w->begin || begin > end ||
+        end - begin > INT64_MAX)
         return;
     warm->least = begin;
     warm->span = end - begin;

@@ -1,7 +1,7 @@
 /*
- * The replay memory: that what is compared is as good as what is walked. Each word of a stack is changed, one at a time,
- * those that the frames depend on and all others; stacks grow, shrink and change; code comes and goes. What a walk with
- * the memory sees is always compared with a walk from scratch, without cache and window (warm_twice.h).
+ * The replay memory: that what is compared is as good as what is walked. Each word of a stack is changed, one at a
+ * time, those that the frames depend on and all others; stacks grow, shrink and change; code comes and goes. What a
+ * walk with the memory sees is always compared with a walk from scratch, without cache and window (warm_twice.h).
  *
  * Stacks are made up, of functions that are nothing but their call frame information.
  */
@@ -166,8 +166,8 @@ static int set_up(void **state)
     bare.flags = SW_WALK_NO_ANALYSIS | SW_WALK_NO_FRAME_POINTER;
     quick = bare;
     quick.cache = cache;
-    quick.memory.window = (struct sw_window){ (uint64_t)(uintptr_t)words, (uint64_t)(uintptr_t)(words + COUNT_OF(words)),
-                                              (const uint8_t *)words };
+    quick.memory.window = (struct sw_window){ (uint64_t)(uintptr_t)words,
+                                              (uint64_t)(uintptr_t)(words + COUNT_OF(words)), (const uint8_t *)words };
     of_addresses = of_frames = NULL;
     forget_all();
     return 0;
@@ -204,9 +204,15 @@ static uint64_t replayed_from(const struct sw_regs *regs)
 static uint64_t changed(uint64_t word, unsigned how, const struct model *model)
 {
     const unsigned frame = (unsigned)(next_random() % model->depth);
-    const uint64_t values[] = {
-        0, UINT64_MAX, word + 8, word - 8, word ^ 1, model->pc[frame], sp_of(frame), sp_of(frame) + FRAME - 16, next_random()
-    };
+    const uint64_t values[] = { 0,
+                                UINT64_MAX,
+                                word + 8,
+                                word - 8,
+                                word ^ 1,
+                                model->pc[frame],
+                                sp_of(frame),
+                                sp_of(frame) + FRAME - 16,
+                                next_random() };
     return values[how];
 }
 enum { CHANGES = 9 };

@@ -32,18 +32,23 @@ static const struct row {
     enum sw_source source; /* one that the walk must have used, so that it is what was measured */
     unsigned walks;        /* through a store, only the last is measured; 0: one, without */
     size_t entries;        /* of a rule cache; 0: without */
+    bool addresses;        /* and once more for addresses only, with a replay memory */
 } rows[] = {
-    { "with_tables", 0, SW_SOURCE_CFI, 0, 0 },
-    { "by_analysis", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 0, 0 },
-    { "by_analysis_into_a_store", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 1, 0 },
-    { "by_analysis_out_of_a_store", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 2, 0 },
-    { "into_a_cache", 0, SW_SOURCE_CFI, 1, 64 },
-    { "into_a_cache_of_one", 0, SW_SOURCE_CFI, 3, 1 },
-    { "out_of_a_cache", 0, SW_SOURCE_CFI, 2, 64 },
+    { "with_tables", 0, SW_SOURCE_CFI, 0, 0, false },
+    { "by_analysis", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 0, 0, false },
+    { "addresses_by_analysis", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 0, 0, true },
+    { "by_analysis_into_a_store", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 1, 0, false },
+    { "by_analysis_out_of_a_store", SW_WALK_NO_TABLES, SW_SOURCE_FORWARD, 2, 0, false },
+    { "into_a_cache", 0, SW_SOURCE_CFI, 1, 64, false },
+    { "into_a_cache_of_one", 0, SW_SOURCE_CFI, 3, 1, false },
+    { "out_of_a_cache", 0, SW_SOURCE_CFI, 2, 64, false },
+    { "addresses_out_of_a_cache", 0, SW_SOURCE_CFI, 2, 64, true },
 };
 
 static struct sw_images *images;
 static struct sw_scratch scratch;
+static struct sw_replay *replay;
+static uint64_t pcs[64];
 
 struct measured {
     const struct row *row;
@@ -87,6 +92,9 @@ static void *walk_once(void *arg)
     for (volatile uint8_t *at = m->stack; at < (uint8_t *)__builtin_frame_address(0) - NEAR; at++)
         *at = PAINT;
     (void)!sw_walk_all(&walker, &scratch, &regs, count, m);
+    walker.replay = replay;
+    for (unsigned i = 0; i < 3 && m->row->addresses; i++)
+        (void)!sw_walk_addresses(&walker, &scratch, &regs, false, pcs, sizeof pcs / sizeof *pcs, NULL);
     return NULL;
 }
 
@@ -149,10 +157,11 @@ static void walk_fits_its_stack_budget(void **state)
 int main(void)
 {
     struct CMUnitTest tests[COUNT_OF(rows)];
-    if (sw_images_create(NULL, &images) || sw_images_add_self(images))
+    if (sw_images_create(NULL, &images) || sw_images_add_self(images) || sw_replay_create(NULL, 64, &replay))
         return 1;
     FILL_ROWS(tests, rows, walk_fits_its_stack_budget);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sw_images_destroy(images);
+    sw_replay_destroy(replay);
     return failed;
 }

@@ -1,7 +1,7 @@
 /*
  * The same walk without a rule cache and with one: while it is filled, out of it, out of it with the stack in a window,
- * which is the fast way, and with a replay memory. All must see the same: frames, registers, what is known, sources, and
- * how it ends.
+ * which is the fast way, and with a replay memory. All must see the same: frames, registers, what is known, sources,
+ * and how it ends.
  */
 #ifndef TEST_UNIT_WARM_TWICE_H
 #define TEST_UNIT_WARM_TWICE_H
