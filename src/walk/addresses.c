@@ -365,8 +365,9 @@ size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scra
     *stop = SW_STOP_BAD_START;
     if (!walker || !scratch || !start)
         return 0;
-    struct sw_warm *warm = &((struct sw_walk_room *)scratch->room)->warm;
-    struct sw_walk *walk = sw_whole_walk(scratch);
+    struct sw_walk_room *room = (struct sw_walk_room *)scratch->room;
+    struct sw_warm *warm = &room->warm;
+    struct sw_walk *walk = &room->whole;
     struct sw_replay *replay = NULL;
     bool ended = false;
     most = pcs ? most : 0;

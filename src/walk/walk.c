@@ -261,7 +261,7 @@ enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scra
 {
     if (!sink || !scratch)
         return SW_STOP_BAD_START;
-    struct sw_walk *walk = sw_whole_walk(scratch);
+    struct sw_walk *walk = &((struct sw_walk_room *)scratch->room)->whole;
     sw_walk_start(walk, walker, scratch, start, true);
     while (sw_walk_next(walk))
         if (!sink(arg, &walk->frame))
@@ -287,7 +287,7 @@ enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scrat
 {
     if (!seed || !scratch)
         return SW_E_ARGUMENT;
-    struct sw_walk *walk = sw_whole_walk(scratch);
+    struct sw_walk *walk = &((struct sw_walk_room *)scratch->room)->whole;
     sw_walk_start(walk, walker, scratch, start, true);
     while (sw_walk_next(walk))
         if (walk->frame.code.kind == SW_KIND_JIT || walk->frame.code.kind == SW_KIND_NGEN) {

@@ -1,6 +1,6 @@
 /*
  * The walker's working memory, as it lies in struct sw_scratch. The last SW_SNAPSHOT_ROOM bytes of a scratch belong to
- * who makes the walk: the snapshot, or a whole walk in one call, whose struct sw_walk lies there.
+ * the snapshot.
  */
 #ifndef SW_SRC_WALK_H
 #define SW_SRC_WALK_H
@@ -80,6 +80,7 @@ struct sw_warm {
  * has_looked  A source has looked at where a rule leads to: what it says may depend on the stack.
  * by_call     But only in that its trust is CONFIRMED by the call of the function, and unconfirmed otherwise. Filled by
  *             the source; only_so: and that it says nothing then.
+ * whole       Of a walk that is made in one call: stacks are short where walks are made.
  */
 struct sw_walk_room {
     struct sw_warm warm;
@@ -102,18 +103,11 @@ struct sw_walk_room {
     bool has_doubted;
     uint32_t left;             /* instructions that searches of this walk may still look at: its cost is bounded */
     struct sw_state elsewhere; /* starts.c: pc's, in terms of another place's */
+    struct sw_walk whole;
     uint8_t bytes[SW_WALK_BYTES];
 };
 
 _Static_assert(sizeof(struct sw_walk_room) <= SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM, "the walker fits its scratch");
-
-/* Stacks are short where walks are made: whole walks keep their state in the scratch. */
-static inline struct sw_walk *sw_whole_walk(struct sw_scratch *scratch)
-{
-    return (struct sw_walk *)(void *)(scratch->room + (SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM) / sizeof scratch->room[0]);
-}
-
-_Static_assert(sizeof(struct sw_walk) <= SW_SNAPSHOT_ROOM, "a walk fits where the snapshot's memory is");
 
 /* Bytes of code at pc, for sw_code.fetch (arg: a struct sw_fetch). */
 const uint8_t *sw_fetch_code(void *fetch, uint64_t pc, size_t *size);
