@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 /*
- * key   The pc ^ tag ^ flags of the walker.
+ * key   The pc.
  * form  What is done there.
  * next  Where the entry of the caller is that was met there last, in bytes from the first. A guess.
  */
@@ -26,33 +26,33 @@ struct sw_brief {
 /*
  * epoch    Odd while somebody writes.
  * stamp    As of a line: from when on all entries hold.
- * stale    The clocks that it was last found too old by: it is not made new before they stand still.
- * tag      In keys: those of others are entries no more. Never 0.
- * count    Entries there are; the first is number 1, and number 0 is none.
- * index    By pc: numbers; a pc has four places for its own.
+ * flags    Of the walkers that they are for. Others find nothing.
+ * stale    Flags and clocks by which all of it was last found to be another's or too old: it is not made new before
+ * they stand still. count    Entries there are, from number 1 on. Number 0 is no pc's, but has a guess: that of frames
+ * without an entry. No guess leads to what is no entry, as long as there is one. index    By pc: numbers; a pc has four
+ * places for its own.
  */
 struct sw_briefs {
     _Atomic uint64_t epoch;
     _Atomic uint64_t stamp;
     _Atomic uint64_t stale;
-    _Atomic uint64_t tag;
-    uint32_t count;
+    _Atomic uint64_t flags;
+    _Atomic uint32_t count;
     uint32_t room;
     struct sw_brief *entries;
     _Atomic uint32_t *index;
     uint64_t mask;
 };
 
-enum { SW_BRIEF_TAG_SHIFT = 52 };
 #define SW_BRIEF_CLOSED 1u /* as an epoch: there is nothing to be read now */
 
 /*
  * What a walk may read from now on, while the epoch is the one answered; or CLOSED.
  *
- * quiet    As in struct sw_warm.  stamp: of now. What is older than quiet is thrown away, when that did not change
- * since it was first seen to be.
+ * flags    The walker's.  quiet    As in struct sw_warm.  stamp    Of now. What is other walkers' or older than quiet
+ * is thrown away, when that is asked for twice in a row.
  */
-uint64_t sw_brief_open(struct sw_briefs *briefs, const uint64_t quiet[2], uint64_t stamp);
+uint64_t sw_brief_open(struct sw_briefs *briefs, uint64_t flags, const uint64_t quiet[2], uint64_t stamp);
 
 /* Whether all that was read since is of one piece. */
 static inline bool sw_brief_close(const struct sw_briefs *briefs, uint64_t epoch)
@@ -74,8 +74,8 @@ static inline uint32_t sw_brief_at(const struct sw_briefs *briefs, uint64_t pc, 
     return atomic_load_explicit(&briefs->index[sw_brief_slot(briefs, pc, way)], memory_order_relaxed);
 }
 
-/* The number of a key, or 0. */
-uint32_t sw_brief_find(const struct sw_briefs *briefs, uint64_t pc, uint64_t key);
+/* The number of a pc, or 0. */
+uint32_t sw_brief_find(const struct sw_briefs *briefs, uint64_t pc);
 
 /*
  * For one that reads, and has to write: nobody else may have written since it opened. Between the two calls, what is to
@@ -85,6 +85,6 @@ bool sw_brief_lock(struct sw_briefs *briefs, uint64_t epoch);
 uint64_t sw_brief_unlock(struct sw_briefs *briefs, uint64_t epoch);
 
 /* Puts an entry in, and answers its number; locked. Where all are taken, all are thrown away first. */
-uint32_t sw_brief_put(struct sw_briefs *briefs, uint64_t pc, uint64_t flags, uint64_t form);
+uint32_t sw_brief_put(struct sw_briefs *briefs, uint64_t pc, uint64_t form);
 
 #endif

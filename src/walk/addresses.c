@@ -7,73 +7,63 @@
 #include "walk/known.h"
 
 /*
- * What an entry says: how many bytes below the CFA rbp is saved, 0: it is not; whether there is another frame, EASY to
- * come to; whether a frame pointer leads to it; whether there is none; from bit 32 on, how far the CFA is above sp.
+ * What an entry says: how many bytes below the CFA rbp is saved, 0: it is not; how to come to the next frame, if that
+ * is easy: PLAIN, by sp, from bit 32 on how far the CFA is above it, or FRAMED, by a frame pointer; or that there is
+ * none.
  */
-enum { BELOW = 0xff, EASY = 0x100, FRAMED = 0x200, END = 0x400, OFFSET_SHIFT = 32 };
+enum { BELOW = 0xff, PLAIN = 0x100, FRAMED = 0x200, EASY = PLAIN | FRAMED, END = 0x400, OFFSET_SHIFT = 32 };
 
 enum { DEFAULT_FRAMES = 10000 };
 
 /* ---- what the cache has in brief ---- */
 
-/*
- * A walk's view of it.
- *
- * epoch  All that is read belongs to it, or is not used in the end.  key: what a pc has in its entry's key beside
- * itself.
- */
+/* A walk's view of it. All that is read belongs to one epoch, or is not used in the end. */
 struct view {
     struct sw_briefs *briefs;
     uint64_t epoch;
-    uint64_t key;
 };
-
-static void find_key(struct view *view, const struct sw_warm *warm)
-{
-    view->key = atomic_load_explicit(&view->briefs->tag, memory_order_relaxed) ^ warm->flags;
-}
 
 static bool open_view(struct view *view, struct sw_warm *warm)
 {
     view->briefs = &warm->cache->briefs;
-    view->epoch =
-        warm->stamp == SW_STAMP_NEVER ? SW_BRIEF_CLOSED : sw_brief_open(view->briefs, warm->quiet, warm->stamp);
-    find_key(view, warm);
+    view->epoch = warm->stamp == SW_STAMP_NEVER ? SW_BRIEF_CLOSED
+                                                : sw_brief_open(view->briefs, warm->flags, warm->quiet, warm->stamp);
     return view->epoch != SW_BRIEF_CLOSED;
 }
 
 static uint64_t brief_of(const struct sw_cached *cached)
 {
     const uint64_t form = cached->form, below = cached->where & 0xff;
-    const bool easy = form & SW_FORM_EASY;
-    return (easy ? EASY | below * SW_WORD | sw_quick_words(form) * SW_WORD << OFFSET_SHIFT : 0) |
-           (form & SW_FORM_FRAMED ? FRAMED : 0) | (form & SW_FORM_END ? END : 0);
+    const uint64_t end = form & SW_FORM_END ? END : 0;
+    if (!(form & SW_FORM_EASY))
+        return end;
+    return end | below * SW_WORD | (form & SW_FORM_FRAMED ? FRAMED : PLAIN) |
+           sw_quick_words(form) * SW_WORD << OFFSET_SHIFT;
 }
 
 /*
  * An entry made of a pc's line. The line is asked for while nobody else writes: so what it says then holds, and whoever
  * makes all entries anew does it for clocks that are no older.
  */
-static SW_APART uint32_t learn(const struct sw_warm *warm, struct view *view, uint64_t pc, uint64_t exact)
+static SW_APART uint32_t learn(const struct sw_warm *warm, struct view *view, uint64_t pc)
 {
-    struct sw_cached cached = { .key = pc | exact | warm->flags };
+    struct sw_cached cached = { .key = pc | warm->flags };
     uint32_t n = 0;
     if (!sw_cache_line(warm->cache, pc, cached.key) || !sw_brief_lock(view->briefs, view->epoch))
         return 0;
     if (sw_cache_find(warm->cache, &warm->clocks, pc, &cached) == SW_COUNT_HITS)
-        n = sw_brief_put(view->briefs, pc | exact, warm->flags, brief_of(&cached));
+        n = sw_brief_put(view->briefs, pc, brief_of(&cached));
     view->epoch = sw_brief_unlock(view->briefs, view->epoch);
-    find_key(view, warm);
     return n;
 }
 
-/* The number of a pc's entry, or 0. exact: SW_CACHE_EXACT or 0. */
-static uint32_t find(const struct sw_warm *warm, struct view *view, uint64_t pc, uint64_t exact)
+/* The number of a return address' entry, or 0. At 0 stacks end. */
+static SW_APART uint32_t find(const struct sw_warm *warm, struct view *view, uint64_t pc)
 {
-    if (pc >= SW_CACHE_PC_END)
+    if (pc == 0 || pc >= SW_CACHE_PC_END)
         return 0;
-    const uint32_t n = sw_brief_find(view->briefs, pc | exact, (pc | exact) ^ view->key);
-    return n ? n : learn(warm, view, pc, exact);
+    const uint32_t n = sw_brief_find(view->briefs, pc);
+    return n ? n : learn(warm, view, pc);
 }
 
 static uint64_t form_of(const struct view *view, size_t n)
@@ -93,21 +83,19 @@ static SW_INLINE const struct sw_brief *entry_at(const char *entries, uint64_t b
     return (const struct sw_brief *)(const void *)(entries + bytes);
 }
 
-/* Whether an entry is not that of a pc; high bits of the pc are no key's. */
-static SW_INLINE bool is_other(const char *entries, uint64_t bytes, uint64_t key, uint64_t pc)
+/*
+ * The caller's entry, in bytes, where the guess at the callee's was none; the next guess. 0: there is none. The first
+ * place where it may be is looked at at once.
+ */
+static SW_INLINE uint64_t find_caller(const struct sw_warm *warm, struct view *view, uint64_t callee, uint64_t pc)
 {
-    return ((sw_quick_load(&entry_at(entries, bytes)->key) ^ key ^ pc) | pc >> 48) != 0;
-}
-
-/* The caller's entry where the guess was none, in bytes; the next guess. 0: there is none. */
-static SW_APART uint64_t find_caller(const struct sw_warm *warm, struct view *view, uint64_t pc)
-{
-    return pc ? find(warm, view, pc, 0) * sizeof(struct sw_brief) : 0; /* 0: the stack ends here */
-}
-
-static SW_INLINE void guess(struct view *view, uint64_t from, uint64_t caller)
-{
-    atomic_store_explicit(&view->briefs->entries[from / sizeof(struct sw_brief)].next, caller, memory_order_relaxed);
+    struct sw_brief *entries = view->briefs->entries;
+    uint32_t n = sw_brief_at(view->briefs, pc, 0);
+    if (n == 0 || pc == 0 || sw_quick_load(&entries[n].key) != pc)
+        n = find(warm, view, pc);
+    if (n != 0)
+        atomic_store_explicit(&entries[callee / sizeof *entries].next, n * sizeof *entries, memory_order_relaxed);
+    return n * sizeof *entries;
 }
 
 /*
@@ -123,34 +111,28 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct 
     const uint64_t top = warm->least + warm->span;
     const uint8_t *stack = (const uint8_t *)warm->stack;
     const char *entries = (const char *)view->briefs->entries;
-    uint64_t sp = at->sp, fp = at->fp, form = at->here.form, key = view->key, pc = at->pc;
-    uint64_t bytes = at->line * sizeof(struct sw_brief), next_sp = replay ? sw_known_next_sp(replay) : 0;
+    uint64_t sp = at->sp, fp = at->fp, form = at->here.form;
+    uint64_t entry = at->line * sizeof(struct sw_brief), next_sp = replay ? sw_known_next_sp(replay) : 0;
     struct sw_known_frame *staged = replay ? replay->stage + replay->staged : NULL;
     struct sw_check *check = replay ? replay->stage_checks + replay->staged : NULL;
-    size_t count = 0;
-    while (count < most && (form & (EASY | FRAMED)) == kind) {
-        const uint64_t cfa = cfa_of(kind | (form & ~(uint64_t)FRAMED), sp, fp);
+    uint64_t *to = pcs;
+    while (to < pcs + most && (form & kind)) {
+        const uint64_t cfa = cfa_of(kind | (form & ~(uint64_t)EASY), sp, fp);
         if (SW_UNLIKELY(cfa <= sp || cfa > top))
             break;
-        const uint64_t to = sw_quick_word(stack + (uintptr_t)cfa - SW_WORD);
-        const uint64_t below = kind & FRAMED ? 2 * SW_WORD : form & BELOW;
-        uint64_t caller = sw_quick_load(&entry_at(entries, bytes)->next);
-        if (SW_UNLIKELY(is_other(entries, caller, key, to))) {
-            caller = sw_brief_at(view->briefs, to, 0) * sizeof(struct sw_brief);
-            if (is_other(entries, caller, key, to)) {
-                caller = find_caller(warm, view, to);
-                key = view->key;
-                if (caller == 0)
-                    break;
-            }
-            guess(view, bytes, caller);
+        const uint64_t pc = sw_quick_word(stack + (uintptr_t)cfa - SW_WORD);
+        const uint64_t below = kind == FRAMED ? 2 * SW_WORD : form & BELOW;
+        uint64_t caller = sw_quick_load(&entry_at(entries, entry)->next);
+        if (SW_UNLIKELY(sw_quick_load(&entry_at(entries, caller)->key) != pc)) {
+            caller = find_caller(warm, view, entry, pc);
+            if (caller == 0)
+                break;
         }
-        bytes = caller;
+        entry = caller;
         fp = below ? sw_quick_word(stack + (uintptr_t)cfa - below) : fp;
         form = sw_quick_load(&entry_at(entries, caller)->form);
         sp = cfa;
-        pc = to;
-        pcs[count++] = pc;
+        *to++ = pc;
         if (!replay)
             continue;
         staged->pc = pc;
@@ -166,24 +148,26 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct 
             break;
         next_sp = sw_known_next_sp(replay);
     }
+    const size_t count = (size_t)(to - pcs);
     if (replay)
         replay->staged += (uint32_t)count;
-    *at = (struct sw_at){ pc, sp, fp, bytes / sizeof(struct sw_brief), { .form = form } };
+    *at = (struct sw_at){ count ? to[-1] : at->pc, sp, fp, entry / sizeof(struct sw_brief), { .form = form } };
     return count;
 }
 
-/* From frame to frame of both, as long as that is easy. */
+/* From frame to frame of both, as long as that is easy: a run that ends though its kind goes on has met an obstacle. */
 static SW_INLINE size_t go(const struct sw_warm *warm, struct view *view, struct sw_at *at, uint64_t *pcs, size_t most,
                            struct sw_replay *replay)
 {
-    size_t count = 0, before;
+    uint64_t kind, next = at->here.form & EASY;
+    size_t count = 0;
     bool met = false;
     do {
-        before = count;
-        count += run(warm, view, at, pcs + count, most - count, EASY | FRAMED, replay, &met);
-        if (!met)
-            count += run(warm, view, at, pcs + count, most - count, EASY, replay, &met);
-    } while (count > before && !met);
+        kind = next;
+        count += kind == FRAMED ? run(warm, view, at, pcs + count, most - count, FRAMED, replay, &met)
+                                : run(warm, view, at, pcs + count, most - count, PLAIN, replay, &met);
+        next = at->here.form & EASY;
+    } while (next != kind && next != 0 && !met);
     return count;
 }
 
@@ -243,8 +227,8 @@ static size_t replay_on(struct sw_warm *warm, struct view *view, struct sw_at *a
         recalled = sw_known_recall(warm, SW_FORM_EASY, 0, at, most - count, pcs + count, &first);
         count += recalled;
         if (recalled || at->line == 0)
-            at->line = find(warm, view, at->pc, 0);
-        at->here.form = at->line ? form_of(view, at->line) : 0;
+            at->line = find(warm, view, at->pc);
+        at->here.form = form_of(view, at->line);
         if (!can_go(warm, view, *at))
             break;
         count += go_staging(warm, view, at, pcs + count, most - count);
@@ -291,6 +275,23 @@ static bool ends_quickly(struct sw_warm *warm, struct view *view, struct start *
     return false;
 }
 
+/* What it takes to leave the start, into start->at. Frames that were interrupted have no entries, only lines. */
+static bool find_form(struct sw_warm *warm, struct view *view, struct start *start)
+{
+    struct sw_at *at = &start->at;
+    struct sw_cached cached = { .key = at->pc | warm->flags | SW_CACHE_EXACT };
+    if (!start->exact) {
+        at->line = find(warm, view, at->pc);
+        at->here.form = form_of(view, at->line);
+        return (at->here.form & EASY) != 0;
+    }
+    if (at->pc >= SW_CACHE_PC_END || atomic_load_explicit(&view->briefs->count, memory_order_relaxed) == 0 ||
+        sw_cache_find(warm->cache, &warm->clocks, at->pc, &cached) != SW_COUNT_HITS)
+        return false;
+    at->here.form = brief_of(&cached);
+    return (at->here.form & EASY) != 0;
+}
+
 /* A place to go on from; where the last walk was at the very same, its entry need not be looked for. */
 static bool find_place(struct sw_warm *warm, struct view *view, const struct sw_regs *regs, bool exact, size_t left,
                        struct start *start)
@@ -305,9 +306,7 @@ static bool find_place(struct sw_warm *warm, struct view *view, const struct sw_
     start->left = left;
     if (warm->replay && !exact && sw_known_meets(warm->replay, start->at.pc, sp, start->at.fp))
         return true;
-    start->at.line = find(warm, view, start->at.pc, exact ? SW_CACHE_EXACT : 0);
-    start->at.here.form = form_of(view, start->at.line);
-    return start->at.line != 0 && (start->at.here.form & EASY);
+    return find_form(warm, view, start);
 }
 
 /*
