@@ -109,7 +109,7 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct 
                                              bool *met)
 {
     const uint64_t top = warm->least + warm->span;
-    const uint8_t *stack = (const uint8_t *)warm->stack;
+    const uintptr_t stack = warm->stack;
     const char *entries = (const char *)view->briefs->entries;
     uint64_t sp = at->sp, fp = at->fp, form = at->here.form;
     uint64_t entry = at->line * sizeof(struct sw_brief), next_sp = replay ? sw_known_next_sp(replay) : 0;
@@ -120,7 +120,7 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct 
         const uint64_t cfa = cfa_of(kind | (form & ~(uint64_t)EASY), sp, fp);
         if (SW_UNLIKELY(cfa <= sp || cfa > top))
             break;
-        const uint64_t pc = sw_quick_word(stack + (uintptr_t)cfa - SW_WORD);
+        const uint64_t pc = sw_quick_at(stack, cfa - SW_WORD);
         const uint64_t below = kind == FRAMED ? 2 * SW_WORD : form & BELOW;
         uint64_t caller = sw_quick_load(&entry_at(entries, entry)->next);
         if (SW_UNLIKELY(sw_quick_load(&entry_at(entries, caller)->key) != pc)) {
@@ -129,7 +129,7 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct 
                 break;
         }
         entry = caller;
-        fp = below ? sw_quick_word(stack + (uintptr_t)cfa - below) : fp;
+        fp = below ? sw_quick_at(stack, cfa - below) : fp;
         form = sw_quick_load(&entry_at(entries, caller)->form);
         sp = cfa;
         *to++ = pc;
@@ -179,8 +179,7 @@ SW_OTHERS_FRAMES static enum sw_stop end_at(const struct sw_warm *warm, const st
         return SW_STOP_ROOT;
     if (!(form & EASY) || cfa - warm->least > warm->span)
         return SW_STOP_NONE;
-    return sw_quick_word((const uint8_t *)(warm->stack + (uintptr_t)cfa) - SW_WORD) == 0 ? SW_STOP_ROOT_ZERO
-                                                                                         : SW_STOP_NONE;
+    return sw_quick_at(warm->stack, cfa - SW_WORD) == 0 ? SW_STOP_ROOT_ZERO : SW_STOP_NONE;
 }
 
 static SW_APART size_t go_on(const struct sw_warm *warm, struct view *view, struct sw_at *at, uint64_t *pcs,

@@ -50,8 +50,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_known_step(const struct sw_warm *warm,
     if (SW_UNLIKELY(!(form & SW_FORM_QUICK) || cfa - warm->least > warm->span ||
                     (sw_quick_falls(at->sp, cfa) | (form & warm->missing)) != 0))
         return false;
-    const uint8_t *end = (const uint8_t *)(warm->stack + (uintptr_t)cfa);
-    const uint64_t pc = sw_quick_word(end - SW_WORD), below = where & 0xff;
+    const uint64_t pc = sw_quick_at(warm->stack, cfa - SW_WORD), below = where & 0xff;
     struct sw_line *line = sw_quick_guess(warm, at->line, pc);
     struct sw_walk_here here;
     if (!sw_known_line(warm, line, pc, to, &here))
@@ -61,7 +60,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_known_step(const struct sw_warm *warm,
     at->pc = pc;
     at->sp = cfa;
     if (below)
-        at->fp = sw_quick_word(end - SW_WORD * below);
+        at->fp = sw_quick_at(warm->stack, cfa - SW_WORD * below);
     to->pc = pc;
     to->sp = cfa;
     to->fp = at->fp;
@@ -112,10 +111,9 @@ static SW_INLINE uint32_t sw_known_run(const struct sw_warm *warm, const struct 
 }
 
 /* Not 0 unless the words are as they were that led to a frame. */
-SW_OTHERS_FRAMES static SW_INLINE uint64_t sw_known_differs(const uint8_t *stack, const struct sw_check *check)
+SW_OTHERS_FRAMES static SW_INLINE uint64_t sw_known_differs(uintptr_t stack, const struct sw_check *check)
 {
-    return (sw_quick_word(stack + (uintptr_t)check->at_pc) ^ check->pc) |
-           (sw_quick_word(stack + (uintptr_t)check->at_fp) ^ check->fp);
+    return (sw_quick_at(stack, check->at_pc) ^ check->pc) | (sw_quick_at(stack, check->at_fp) ^ check->fp);
 }
 
 /* ---- what is staged ---- */
@@ -168,7 +166,7 @@ static SW_INLINE struct sw_walk_here sw_known_here(const struct sw_warm *warm, u
 SW_OTHERS_FRAMES static SW_INLINE uint32_t sw_known_compare(const struct sw_warm *warm, const struct sw_check *checks,
                                                             uint32_t most, uint64_t *pcs)
 {
-    const uint8_t *stack = (const uint8_t *)warm->stack;
+    const uintptr_t stack = warm->stack;
     uint32_t count = 0;
     for (; most - count >= 4; count += 4) { /* one branch for four: the loads need not wait for each other */
         const struct sw_check a = checks[count], b = checks[count + 1], c = checks[count + 2], d = checks[count + 3];

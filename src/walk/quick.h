@@ -33,6 +33,12 @@ SW_OTHERS_FRAMES static SW_INLINE uint64_t sw_quick_word(const uint8_t *at)
     return word;
 }
 
+/* The word at an address of the target that is in the window; stack as in struct sw_warm. */
+SW_OTHERS_FRAMES static SW_INLINE uint64_t sw_quick_at(uintptr_t stack, uint64_t address)
+{
+    return sw_quick_word((const uint8_t *)(stack + (uintptr_t)address));
+}
+
 static SW_INLINE uint64_t sw_quick_load(const _Atomic uint64_t *word)
 {
     return atomic_load_explicit(word, memory_order_relaxed);
