@@ -12,7 +12,11 @@
 
 _Static_assert(sizeof(struct sw_known_frame) == 64, "a known frame is one line of the processor's cache");
 
-enum { FRAME_BYTES = 2 * (sizeof(struct sw_known_frame) + sizeof(struct sw_check)) + sizeof(uint32_t), LINE = 64 };
+enum {
+    FRAME_BYTES = 2 * (sizeof(struct sw_known_frame) + sizeof(struct sw_check)) + sizeof(uint32_t),
+    LINE = 64,
+    STRANGE = 4
+};
 
 enum sw_status sw_replay_create(const struct sw_alloc *alloc, size_t frames, struct sw_replay **replay)
 {
@@ -91,6 +95,8 @@ bool sw_replay_open(struct sw_replay *replay, const struct sw_cache *cache, uint
     replay->cache = cache;
     replay->flags = flags;
     replay->stamp = stamp;
+    replay->is_staging = replay->first == replay->room || replay->is_strange || ++replay->since >= SW_REPLAY_EVERY;
+    replay->found = replay->walked = 0;
     replay->staged = 0;
     replay->tail = replay->upto = replay->room;
     replay->cursor = replay->first;
@@ -110,25 +116,34 @@ void sw_replay_stage(struct sw_replay *replay, uint32_t first, uint32_t count)
     replay->last = first + count == replay->room ? replay->end : replay->last;
 }
 
-void sw_replay_close(struct sw_replay *replay)
+/* The staged frames are put in front of what the walk has met, or of nothing. */
+static void remember(struct sw_replay *replay)
 {
     const uint32_t tail = replay->tail, count = replay->staged < tail ? replay->staged : tail;
     const uint32_t from = replay->staged - count, to = tail - count;
-    sw_replay_count(replay, SW_REPLAY_WALKS, 1);
-    if (replay->is_lost) {
-        sw_replay_forget(replay);
-    } else if (count == 0) {
-        replay->first = tail;
-    } else {
-        memcpy(replay->frames + to, replay->stage + from, count * sizeof *replay->frames);
-        memcpy(replay->checks + to, replay->stage_checks + from, count * sizeof *replay->checks);
-        if (tail == replay->room) {
-            replay->runs[tail - 1] = 0;
-            replay->end = replay->last;
-        }
-        for (uint32_t i = tail - 1; i-- > to;)
-            replay->runs[i] = replay->checks[i + 1].at_pc ? replay->runs[i + 1] + 1 : 0;
-        replay->first = to;
+    replay->since = 0;
+    replay->first = to;
+    if (count == 0)
+        return;
+    memcpy(replay->frames + to, replay->stage + from, count * sizeof *replay->frames);
+    memcpy(replay->checks + to, replay->stage_checks + from, count * sizeof *replay->checks);
+    if (tail == replay->room) {
+        replay->runs[tail - 1] = 0;
+        replay->end = replay->last;
     }
+    for (uint32_t i = tail - 1; i-- > to;)
+        replay->runs[i] = replay->checks[i + 1].at_pc ? replay->runs[i + 1] + 1 : 0;
+}
+
+void sw_replay_close(struct sw_replay *replay)
+{
+    sw_replay_count(replay, SW_REPLAY_WALKS, 1);
+    sw_replay_count(replay, SW_REPLAY_REPLAYED, replay->found);
+    sw_replay_count(replay, SW_REPLAY_WALKED, replay->walked);
+    replay->is_strange = replay->found < replay->walked / STRANGE;
+    if (replay->is_lost)
+        sw_replay_forget(replay);
+    else if (replay->is_staging)
+        remember(replay);
     atomic_store_explicit(&replay->is_busy, 0, memory_order_release);
 }

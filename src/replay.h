@@ -3,8 +3,9 @@
  * the frame before. Knows what is kept and for how long it holds; who walks, compares and hands out is walk/ahead.c and
  * walk/addresses.c.
  *
- * While a walk goes on, the frames it finds are staged; when it ends they take the place of those remembered up to the
- * one that both have.
+ * In one walk of SW_REPLAY_EVERY, the frames it finds are staged; when it ends they take the place of those remembered
+ * up to the one that both have. In the others, what is remembered stays as it is: the leaf end of a stack is another
+ * one every time, and to remember it costs more than to walk it.
  */
 #ifndef SW_REPLAY_H
 #define SW_REPLAY_H
@@ -43,6 +44,9 @@ struct sw_check {
 /*
  * room           Frames that fit. Remembered are frames[first] to frames[room - 1].
  * runs           How many frames behind a remembered one follow from it and from each other, by their checks.
+ * is_staging     Of this walk.  since: how many walks there were without.  is_strange: the last one found hardly any
+ *                frame again: the next is staged.
+ * found, walked  Frames of this walk that were found again; that were followed.
  * staged         Frames of the walk at hand, in stage and stage_checks.
  * tail           They are to go in front of frames[tail]: room, or what the walk has met.
  * upto           From there on, frames up to this one were found again, and stay where they are.
@@ -57,6 +61,11 @@ struct sw_replay {
     _Atomic uint32_t is_busy;
     uint32_t room;
     uint32_t first;
+    bool is_staging;
+    bool is_strange;
+    uint32_t since;
+    uint32_t found;
+    uint32_t walked;
     uint32_t staged;
     uint32_t tail;
     uint32_t upto;
@@ -74,6 +83,8 @@ struct sw_replay {
     uint32_t *runs;
     _Atomic uint64_t counts[4]; /* in the order of struct sw_replay_counts */
 };
+
+enum { SW_REPLAY_EVERY = 4 };
 
 enum sw_replay_count { SW_REPLAY_WALKS = 0, SW_REPLAY_REPLAYED, SW_REPLAY_WALKED, SW_REPLAY_FORGOTTEN };
 

@@ -42,8 +42,8 @@ void sw_replay_destroy(struct sw_replay *replay);
  *
  * walks      Walks that used it, and ended.
  * replayed   Frames that were compared and not walked.
- * walked     Frames that were followed and remembered.
- * forgotten  How often everything was forgotten: code or images changed, another target, too many frames.
+ * walked     Frames that were followed. One walk of four remembers them; the next one too, where hardly any was
+ * replayed. forgotten  How often everything was forgotten: code or images changed, another target, too many frames.
  *
  * Memory   Allocates nothing. Threads  Any; the counts are not of one moment. Signals  Safe.
  */

@@ -101,20 +101,20 @@ static SW_INLINE uint64_t find_caller(const struct sw_warm *warm, struct view *v
 /*
  * From frame to frame of one kind. The entry of the next one is guessed by this one's, so that nothing waits for a pc
  * to be loaded; where there is a frame pointer, nothing waits for the entry either: the processor has to be told by a
- * loop of their own what does not depend on what. replay: null, or frames are staged, up to one that is remembered,
- * where *met becomes true; there must be room. Answers how many were reached.
+ * loop of their own what does not depend on what. replay: null, or it goes up to a frame that is remembered, where *met
+ * becomes true; staging: frames are staged; there must be room. Answers how many were reached.
  */
 SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct view *view, struct sw_at *at,
                                              uint64_t *pcs, size_t most, uint64_t kind, struct sw_replay *replay,
-                                             bool *met)
+                                             bool staging, bool *met)
 {
     const uint64_t top = warm->least + warm->span;
     const uintptr_t stack = warm->stack;
     const char *entries = (const char *)view->briefs->entries;
     uint64_t sp = at->sp, fp = at->fp, form = at->here.form;
     uint64_t entry = at->line * sizeof(struct sw_brief), next_sp = replay ? sw_known_next_sp(replay) : 0;
-    struct sw_known_frame *staged = replay ? replay->stage + replay->staged : NULL;
-    struct sw_check *check = replay ? replay->stage_checks + replay->staged : NULL;
+    struct sw_known_frame *staged = staging ? replay->stage + replay->staged : NULL;
+    struct sw_check *check = staging ? replay->stage_checks + replay->staged : NULL;
     uint64_t *to = pcs;
     while (to < pcs + most && (form & kind)) {
         const uint64_t cfa = cfa_of(kind | (form & ~(uint64_t)EASY), sp, fp);
@@ -135,12 +135,14 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct 
         *to++ = pc;
         if (!replay)
             continue;
-        staged->pc = pc;
-        staged->sp = sp;
-        staged->fp = fp;
-        staged->form = 0; /* no more is known: not for frames with all registers */
-        staged++;
-        *check++ = sw_known_check(sp, pc, below, fp);
+        if (staging) {
+            staged->pc = pc;
+            staged->sp = sp;
+            staged->fp = fp;
+            staged->form = 0; /* no more is known: not for frames with all registers */
+            staged++;
+            *check++ = sw_known_check(sp, pc, below, fp);
+        }
         if (sp < next_sp)
             continue;
         *met = sw_known_meets(replay, pc, sp, fp);
@@ -149,7 +151,7 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct 
         next_sp = sw_known_next_sp(replay);
     }
     const size_t count = (size_t)(to - pcs);
-    if (replay)
+    if (staging)
         replay->staged += (uint32_t)count;
     *at = (struct sw_at){ count ? to[-1] : at->pc, sp, fp, entry / sizeof(struct sw_brief), { .form = form } };
     return count;
@@ -157,15 +159,15 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct 
 
 /* From frame to frame of both, as long as that is easy: a run that ends though its kind goes on has met an obstacle. */
 static SW_INLINE size_t go(const struct sw_warm *warm, struct view *view, struct sw_at *at, uint64_t *pcs, size_t most,
-                           struct sw_replay *replay)
+                           struct sw_replay *replay, bool staging)
 {
     uint64_t kind, next = at->here.form & EASY;
     size_t count = 0;
     bool met = false;
     do {
         kind = next;
-        count += kind == FRAMED ? run(warm, view, at, pcs + count, most - count, FRAMED, replay, &met)
-                                : run(warm, view, at, pcs + count, most - count, PLAIN, replay, &met);
+        count += kind == FRAMED ? run(warm, view, at, pcs + count, most - count, FRAMED, replay, staging, &met)
+                                : run(warm, view, at, pcs + count, most - count, PLAIN, replay, staging, &met);
         next = at->here.form & EASY;
     } while (next != kind && next != 0 && !met);
     return count;
@@ -185,22 +187,30 @@ SW_OTHERS_FRAMES static enum sw_stop end_at(const struct sw_warm *warm, const st
 static SW_APART size_t go_on(const struct sw_warm *warm, struct view *view, struct sw_at *at, uint64_t *pcs,
                              size_t most)
 {
-    return go(warm, view, at, pcs, most, NULL);
+    return go(warm, view, at, pcs, most, NULL, false);
 }
 
 /* Whether there is a next frame to go to in this way: asked before what is remembered is left for it. */
 static bool can_go(const struct sw_warm *warm, struct view *view, struct sw_at at)
 {
     uint64_t pc;
-    return warm->replay->tail == warm->replay->room ||
-           (end_at(warm, &at) == SW_STOP_NONE && go_on(warm, view, &at, &pc, 1) != 0);
+    return warm->replay->tail == warm->replay->room || go_on(warm, view, &at, &pc, 1) != 0;
 }
 
-/* The next ones, to be remembered, up to one that is. */
+/* The next ones, up to one that is remembered. */
+static SW_APART size_t go_to_known(const struct sw_warm *warm, struct view *view, struct sw_at *at, uint64_t *pcs,
+                                   size_t most)
+{
+    return go(warm, view, at, pcs, most, warm->replay, false);
+}
+
+/* The same, to be remembered. */
 static SW_APART size_t go_staging(const struct sw_warm *warm, struct view *view, struct sw_at *at, uint64_t *pcs,
                                   size_t most)
 {
     struct sw_replay *replay = warm->replay;
+    if (!can_go(warm, view, *at))
+        return 0;
     const uint32_t room = sw_known_room(replay);
     if (room < 2) {
         const size_t gone = go_on(warm, view, at, pcs, most);
@@ -208,16 +218,14 @@ static SW_APART size_t go_staging(const struct sw_warm *warm, struct view *view,
         return gone;
     }
     sw_known_stage_start(replay, at);
-    const size_t count = go(warm, view, at, pcs, most < room ? most : room - 1, replay);
-    sw_replay_count(replay, SW_REPLAY_WALKED, count);
-    return count;
+    return go(warm, view, at, pcs, most < room ? most : room - 1, replay, true);
 }
 
 /* The same frames by what the last walk went through, where that can be. An exact frame is none to be remembered. */
 static size_t replay_on(struct sw_warm *warm, struct view *view, struct sw_at *at, bool exact, uint64_t *pcs,
                         size_t most)
 {
-    size_t count = exact ? go_on(warm, view, at, pcs, most != 0) : 0, before = count;
+    size_t count = exact ? go_on(warm, view, at, pcs, most != 0) : 0, before = count, walked;
     uint32_t first, recalled;
     if (exact && count == 0)
         return 0;
@@ -228,9 +236,11 @@ static size_t replay_on(struct sw_warm *warm, struct view *view, struct sw_at *a
         if (recalled || at->line == 0)
             at->line = find(warm, view, at->pc);
         at->here.form = form_of(view, at->line);
-        if (!can_go(warm, view, *at))
-            break;
-        count += go_staging(warm, view, at, pcs + count, most - count);
+        if (recalled && end_at(warm, at) != SW_STOP_NONE)
+            break; /* most walks */
+        walked = (warm->replay->is_staging ? go_staging : go_to_known)(warm, view, at, pcs + count, most - count);
+        warm->replay->walked += (uint32_t)walked;
+        count += walked;
     } while (count > before);
     warm->replay->last.form = 0;
     return count;
@@ -266,7 +276,7 @@ static bool ends_quickly(struct sw_warm *warm, struct view *view, struct start *
     if (!sw_brief_close(view->briefs, view->epoch)) {
         *count = 0;
         if (warm->replay)
-            warm->replay->is_lost = true;
+            warm->replay->is_lost |= warm->replay->is_staging;
     } else if (*stop != SW_STOP_NONE || *count == most) {
         return true;
     }

@@ -21,6 +21,19 @@ static unsigned look(const struct sw_warm *warm, struct sw_at *at, uint32_t most
     return count;
 }
 
+/* The same, up to a frame that is remembered. */
+static unsigned look_for_known(const struct sw_warm *warm, struct sw_at *at, uint32_t most, struct sw_ahead *ahead)
+{
+    unsigned count = 0;
+    while (count < most && sw_known_step(warm, at, ahead->own + count, NULL)) {
+        count++;
+        if (sw_known_meets(warm->replay, at->pc, at->sp, at->fp))
+            break;
+    }
+    ahead->frames = ahead->own;
+    return count;
+}
+
 /* Whether there is a next frame to be looked at in this way: asked before what is remembered is left for it. */
 static bool can_look(const struct sw_warm *warm, struct sw_at at)
 {
@@ -49,7 +62,6 @@ static unsigned look_staging(const struct sw_warm *warm, struct sw_at *at, uint3
     }
     replay->staged += count;
     ahead->frames = to;
-    sw_replay_count(replay, SW_REPLAY_WALKED, count);
     return count;
 }
 
@@ -63,8 +75,10 @@ static unsigned look_or_recall(struct sw_warm *warm, struct sw_at *at, uint32_t 
     if (count != 0) {
         ahead->frames = replay->frames + first;
         at->here = sw_known_here(warm, first + count - 1);
+    } else if (!replay->is_staging) {
+        replay->walked += count = look_for_known(warm, at, most, ahead);
     } else if (can_look(warm, *at)) {
-        count = look_staging(warm, at, most, ahead);
+        replay->walked += count = look_staging(warm, at, most, ahead);
     }
     replay->last = at->here;
     return count;

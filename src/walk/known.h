@@ -204,6 +204,8 @@ static SW_INLINE uint32_t sw_known_wanted(const struct sw_known_frame *frames, u
  */
 static SW_INLINE bool sw_known_enters(struct sw_replay *replay, const struct sw_at *at, uint32_t met)
 {
+    if (!replay->is_staging)
+        return true;
     if (replay->tail != replay->room && replay->upto == met)
         return true;
     if (sw_known_room(replay) == 0)
@@ -237,7 +239,7 @@ static SW_INLINE uint32_t sw_known_recall(struct sw_warm *warm, uint64_t want, u
     if (count == 0 || !sw_known_enters(replay, at, *first - 1))
         return 0;
     replay->cursor = replay->upto = *first + count;
-    sw_replay_count(replay, SW_REPLAY_REPLAYED, count);
+    replay->found += count;
     at->pc = frames[count - 1].pc;
     at->sp = frames[count - 1].sp;
     at->fp = frames[count - 1].fp;
