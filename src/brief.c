@@ -43,12 +43,13 @@ static uint32_t count_of(const struct sw_briefs *briefs)
     return atomic_load_explicit(&briefs->count, memory_order_relaxed);
 }
 
-/* No pc is 0 where entries are looked for. */
+/* What is none has the key 0, which no pc is but may stand on a stack, and the form 0, which none has. */
 static void throw_away(struct sw_briefs *briefs)
 {
-    for (uint32_t n = count_of(briefs); n > 0; n--)
+    for (uint32_t n = count_of(briefs); n > 0; n--) {
         atomic_store_explicit(&briefs->entries[n].key, 0, memory_order_relaxed);
-    atomic_store_explicit(&briefs->entries[0].next, sizeof *briefs->entries, memory_order_relaxed);
+        atomic_store_explicit(&briefs->entries[n].form, 0, memory_order_relaxed);
+    }
     set_count(briefs, 0);
 }
 

@@ -14,8 +14,9 @@
 
 /*
  * key   The pc.
- * form  What is done there.
- * next  Where the entry of the caller is that was met there last, in bytes from the first. A guess.
+ * form  What is done there; not 0.
+ * next  Where the entry of the caller is that was met there last, in bytes from the first. A guess, which anybody may
+ *       write at any time: it may lead to what is no entry any more.
  */
 struct sw_brief {
     _Atomic uint64_t key;

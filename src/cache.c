@@ -30,7 +30,6 @@ static void lay_out_briefs(struct sw_cache *made, size_t count)
     briefs->index = made->next + count;
     briefs->mask = count - 1;
     briefs->room = (uint32_t)count + 1;
-    atomic_init(&briefs->entries[0].next, sizeof *briefs->entries);
 }
 
 enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t entries, struct sw_cache **cache)

@@ -11,21 +11,28 @@
  * is easy: PLAIN, by sp, from bit 32 on how far the CFA is above it, or FRAMED, by a frame pointer; or that there is
  * none.
  */
-enum { BELOW = 0xff, PLAIN = 0x100, FRAMED = 0x200, EASY = PLAIN | FRAMED, END = 0x400, OFFSET_SHIFT = 32 };
+enum { BELOW = 0xff, PLAIN = 0x100, FRAMED = 0x200, EASY = PLAIN | FRAMED, END = 0x400, FRAME = 0x800 };
+enum { OFFSET_SHIFT = 32 };
 
 enum { DEFAULT_FRAMES = 10000 };
 
 /* ---- what the cache has in brief ---- */
 
-/* A walk's view of it. All that is read belongs to one epoch, or is not used in the end. */
+/*
+ * A walk's view of it. All that is read belongs to one epoch, or is not used in the end.
+ *
+ * is_broken  A guess has led to what is no entry: nothing is used then, either.
+ */
 struct view {
     struct sw_briefs *briefs;
     uint64_t epoch;
+    bool is_broken;
 };
 
 static bool open_view(struct view *view, struct sw_warm *warm)
 {
     view->briefs = &warm->cache->briefs;
+    view->is_broken = false;
     view->epoch = warm->stamp == SW_STAMP_NEVER ? SW_BRIEF_CLOSED
                                                 : sw_brief_open(view->briefs, warm->flags, warm->quiet, warm->stamp);
     return view->epoch != SW_BRIEF_CLOSED;
@@ -34,7 +41,7 @@ static bool open_view(struct view *view, struct sw_warm *warm)
 static uint64_t brief_of(const struct sw_cached *cached)
 {
     const uint64_t form = cached->form, below = cached->where & 0xff;
-    const uint64_t end = form & SW_FORM_END ? END : 0;
+    const uint64_t end = FRAME | (form & SW_FORM_END ? END : 0);
     if (!(form & SW_FORM_EASY))
         return end;
     return end | below * SW_WORD | (form & SW_FORM_FRAMED ? FRAMED : PLAIN) |
@@ -151,6 +158,7 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_warm *warm, struct 
         next_sp = sw_known_next_sp(replay);
     }
     const size_t count = (size_t)(to - pcs);
+    view->is_broken |= count != 0 && form == 0;
     if (staging)
         replay->staged += (uint32_t)count;
     *at = (struct sw_at){ count ? to[-1] : at->pc, sp, fp, entry / sizeof(struct sw_brief), { .form = form } };
@@ -273,7 +281,7 @@ static bool ends_quickly(struct sw_warm *warm, struct view *view, struct start *
         *stop = end_at(warm, &from->at);
     else if (from->left < most)
         *stop = SW_STOP_FRAME_LIMIT;
-    if (!sw_brief_close(view->briefs, view->epoch)) {
+    if (view->is_broken || !sw_brief_close(view->briefs, view->epoch)) {
         *count = 0;
         if (warm->replay)
             warm->replay->is_lost |= warm->replay->is_staging;
@@ -294,8 +302,7 @@ static bool find_form(struct sw_warm *warm, struct view *view, struct start *sta
         at->here.form = form_of(view, at->line);
         return (at->here.form & EASY) != 0;
     }
-    if (at->pc >= SW_CACHE_PC_END || atomic_load_explicit(&view->briefs->count, memory_order_relaxed) == 0 ||
-        sw_cache_find(warm->cache, &warm->clocks, at->pc, &cached) != SW_COUNT_HITS)
+    if (at->pc >= SW_CACHE_PC_END || sw_cache_find(warm->cache, &warm->clocks, at->pc, &cached) != SW_COUNT_HITS)
         return false;
     at->here.form = brief_of(&cached);
     return (at->here.form & EASY) != 0;
