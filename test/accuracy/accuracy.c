@@ -138,6 +138,8 @@ static void report(const struct run *run)
     print_events(run);
     printf("#   out of a rule cache: %" PRIu64 " frames, %" PRIu64 " otherwise\n", run->trace.judge.beside.frames,
            run->trace.judge.beside.otherwise);
+    printf("#   by addresses and replayed: %" PRIu64 " walks, %" PRIu64 " otherwise\n", run->trace.judge.beside.walks,
+           run->trace.judge.beside.walks_otherwise);
     if (run->trace.shadow.overflow)
         printf("#   the shadow stack overflowed: stepped no further\n");
     if (run->trace.target.executed)

@@ -239,6 +239,7 @@ static void judge_walk(struct judge *j, enum step_mode mode, const struct sw_reg
         }
         left -= left > 0;
     }
+    beside_end(&j->beside, mode, &walk);
     out->whole = (uint8_t)verdict;
     out->stop = (uint8_t)walk.stop;
 }

@@ -120,7 +120,10 @@ static bool report(const struct run *run, const char *name, const struct options
     const struct beside *beside = &run->trace.judge.beside;
     printf("%s %u - step %s: %" PRIu64 " of %" PRIu64 " frames the same out of a rule cache\n",
            beside->otherwise ? "not ok" : "ok", ++*number, name, beside->frames - beside->otherwise, beside->frames);
-    passed = passed && beside->otherwise == 0;
+    printf("%s %u - step %s: %" PRIu64 " of %" PRIu64 " walks the same by addresses and replayed\n",
+           beside->walks_otherwise ? "not ok" : "ok", ++*number, name, beside->walks - beside->walks_otherwise,
+           beside->walks);
+    passed = passed && beside->otherwise == 0 && beside->walks_otherwise == 0;
     if (run->trace.shadow.overflow)
         printf("# the shadow stack overflowed: stepped no further\n");
     (void)fflush(stdout);
