@@ -6,6 +6,8 @@
  * Stacks are made up, of functions that are nothing but their call frame information.
  */
 #include "rows.h"
+
+#ifdef __x86_64__
 #include "warm_twice.h"
 
 #include "budget.h"
@@ -14,9 +16,6 @@
 #include <snapwalk/image.h>
 #include <snapwalk/self.h>
 
-#include <stdlib.h>
-
-#ifdef __x86_64__
 /* FRAMED: a frame pointer; PLAIN: rbx is saved; SAVING: rbp is, and is no frame pointer; ODD: the CFA counts from rbx,
  * which no short way follows. ROOT: there is no caller. */
 enum kind { FRAMED, PLAIN, SAVING, ODD, ROOT, KINDS };
