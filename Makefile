@@ -16,8 +16,8 @@ SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno
 LDLIBS := -lZydis -lelf -llzma -Wl,-z,now
 
 # Files that ask the operating system or libelf; everything else is freestanding.
-HOSTED := $(wildcard src/os/*.c src/runtime/*.c lib/elf/*.c)
-PORTABLE := $(filter-out $(HOSTED),$(wildcard lib/*/*.c src/*.c src/*/*.c))
+HOSTED := $(wildcard src/target/linux/*.c src/clr/*.c lib/elf/*.c)
+PORTABLE := $(filter-out $(HOSTED),$(wildcard lib/*/*.c lib/*/*/*.c src/*/*.c src/*/*/*.c))
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(PORTABLE) $(HOSTED))
 LIB := $(BUILD)/libsnapwalk.a
 
@@ -52,8 +52,8 @@ $(LIB): $(OBJECTS)
 	@echo "  AR      $@"
 
 $(patsubst %.c,$(BUILD)/%.o,$(HOSTED)): CPPFLAGS += -D_GNU_SOURCE
-$(BUILD)/src/status.o: CPPFLAGS += -DSW_VERSION='"$(VERSION)"'
-$(BUILD)/src/status.o: Makefile
+$(BUILD)/src/common/status.o: CPPFLAGS += -DSW_VERSION='"$(VERSION)"'
+$(BUILD)/src/common/status.o: Makefile
 $(BUILD)/lib/%.o: lib/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"

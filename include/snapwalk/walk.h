@@ -7,7 +7,7 @@
 #include <snapwalk/cache.h>
 #include <snapwalk/codemap.h>
 #include <snapwalk/image.h>
-#include <snapwalk/kept.h>
+#include <snapwalk/analysis_cache.h>
 #include <snapwalk/memory.h>
 #include <snapwalk/regs.h>
 #include <snapwalk/replay.h>

@@ -4,9 +4,9 @@
  */
 #include "audit/audit.h"
 
-#include "a64/a64.h"
-#include "alloc.h"
-#include "x64/x64.h"
+#include "arch/a64/a64.h"
+#include "common/alloc.h"
+#include "arch/x64/x64.h"
 
 #include <assert.h>
 #include <string.h>

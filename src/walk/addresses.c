@@ -4,7 +4,7 @@
  * more, the way there is gone again with all registers (sw_walk_next), so that the answer is always that of the whole
  * walk.
  */
-#include "walk/known.h"
+#include "fast/known.h"
 
 /*
  * What an entry says: how many bytes below the CFA rbp is saved, 0: it is not; how to come to the next frame, if that

@@ -3,11 +3,11 @@
  * from sources.c, what it means from lib/base/rule.c. Allocates nothing, takes no lock, keeps everything in the
  * scratch.
  */
-#include "walk/walk.h"
+#include "unwind/workspace.h"
 
-#include "walk/shapes.h"
-#include "walk/sources.h"
-#include "walk/warm.h"
+#include "unwind/infer/code_patterns.h"
+#include "unwind/sources.h"
+#include "fast/warm.h"
 
 #include <string.h>
 

@@ -11,9 +11,9 @@
 #include "figures.h"
 #include "measure.h"
 
-#include "images.h"
-#include "walk/walk.h"
-#include "x64/x64.h"
+#include "code/images.h"
+#include "unwind/workspace.h"
+#include "arch/x64/x64.h"
 
 #include <snapwalk/self.h>
 #include <snapwalk/walk.h>

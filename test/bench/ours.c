@@ -3,7 +3,7 @@
 
 #include <snapwalk/cache.h>
 #include <snapwalk/image.h>
-#include <snapwalk/kept.h>
+#include <snapwalk/analysis_cache.h>
 #include <snapwalk/self.h>
 #include <snapwalk/replay.h>
 

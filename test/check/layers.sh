@@ -16,7 +16,7 @@ grep -v '^#' test/check/layers.txt | while read -r from allowed; do
     fi
 done | tee "${1:-build}/log/layers.out"
 ! grep -q '^not ok' "${1:-build}/log/layers.out" || status=1
-for rule in 'Zydis/:lib/x64/' 'libelf.h|gelf.h:lib/elf/'; do
+for rule in 'Zydis/:lib/arch/x64/' 'libelf.h|gelf.h:lib/elf/'; do
     header=${rule%%:*}
     room=${rule##*:}
     bad=$(grep -lE "^#include <($header)" $(find include lib src -name '*.[ch]') | grep -v "^$room")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything but src/os, src/runtime and lib/elf compiles freestanding: for this machine, for aarch64, and with mingw-w64; and the
+# Everything but src/target/linux, src/clr and lib/elf compiles freestanding: for this machine, for aarch64, and with mingw-w64; and the
 # headers compile as C++.
 set -u
 cd "$(dirname "$0")/../.."
@@ -9,7 +9,7 @@ status=0
 mkdir -p "$build/zydis"
 ln -sfn /usr/include/Zydis "$build/zydis/Zydis"
 ln -sfn /usr/include/Zycore "$build/zydis/Zycore"
-files=$(find lib src -name '*.c' | grep -vE '^(src/os|src/runtime|lib/elf)/')
+files=$(find lib src -name '*.c' | grep -vE '^(src/target/linux|src/clr|lib/elf)/')
 flags="-std=c11 -ffreestanding -Wall -Wextra -Werror -Iinclude -Ilib -Isrc -isystem $build/zydis -DSW_VERSION=\"0\""
 for compiler in gcc clang aarch64-linux-gnu-gcc x86_64-w64-mingw32-gcc; do
     bad=
@@ -23,7 +23,7 @@ for compiler in gcc clang aarch64-linux-gnu-gcc x86_64-w64-mingw32-gcc; do
         status=1
     fi
 done
-for file in src/os/*.c src/runtime/*.c lib/elf/*.c; do
+for file in src/target/linux/*.c src/clr/*.c lib/elf/*.c; do
     aarch64-linux-gnu-gcc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Iinclude -Ilib -Isrc -idirafter /usr/include \
         -fsyntax-only "$file" 2>"$build/log/portable.err" || { echo "# $file"; head -n 5 "$build/log/portable.err" | sed 's/^/# /'; bad=hosted; }
 done

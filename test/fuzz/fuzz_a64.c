@@ -2,7 +2,7 @@
  * Any words as A64 instructions and as a function: the decoder keeps its bounds and names registers that there are, stubs
  * are looked for within the bytes, analysis ends.
  */
-#include "a64/a64.h"
+#include "arch/a64/a64.h"
 #include "analyze/analyze.h"
 
 #include <stdlib.h>

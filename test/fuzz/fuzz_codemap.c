@@ -5,7 +5,7 @@
  * The input is a row of operations of 8 bytes: what, a place (base and offset), a size, a number of allocations
  * after which none succeeds.
  */
-#include "codemap/codemap.h"
+#include "code/map/codemap.h"
 
 #include "../unit/codemap_model.h"
 

@@ -2,7 +2,7 @@
  * Any bytes as a core: its first part is the core, the rest what every file of it holds; the last two bytes say where
  * one ends and the other begins. Threads, files, memory and walks of it stay inside what is there.
  */
-#include "core.h"
+#include "target/core.h"
 
 #include <stdlib.h>
 #include <string.h>

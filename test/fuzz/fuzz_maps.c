@@ -1,5 +1,5 @@
 /* Any text as /proc/PID/maps: rows ascend, stay inside the text, and every path fits its room. */
-#include "os/maps_linux.h"
+#include "target/linux/maps.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Any bytes as x64 instructions and as a function: the decoder keeps its bounds, its readers agree, analysis ends. */
 #include "analyze/analyze.h"
-#include "x64/decoded.h"
-#include "x64/x64.h"
+#include "arch/x64/decoded.h"
+#include "arch/x64/x64.h"
 
 #include <stdlib.h>
 

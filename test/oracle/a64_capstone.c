@@ -6,8 +6,8 @@
  *
  * a64_capstone MILLIONS
  */
-#include "a64/a64.h"
-#include "a64/rows.h"
+#include "arch/a64/a64.h"
+#include "arch/a64/rows.h"
 
 #include "base/bytes.h"
 

@@ -22,13 +22,13 @@ work=$(cd "$work" && pwd)
 library() {
     mkdir -p "$work/$1"
     root=$PWD
-    for room in base analyze cfi pe clr a64 regs; do
+    for room in base analyze cfi pe clr arch/a64 regs; do
         mkdir -p "$work/$1/$room"
         (cd "$work/$1/$room" && clang --target=aarch64-pc-windows-msvc -std=c11 -ffreestanding -funwind-tables "-$1" \
             -I"$root/include" -I"$root/lib" -isystem "$work/zydis" -idirafter "$headers" -c "$root"/lib/$room/*.c) \
             >"$work/$1.log" 2>&1 || return 1
     done
-    lld-link /dll /noentry /force:unresolved "/out:$work/library-$1.dll" "$work/$1"/*/*.o >>"$work/$1.log" 2>&1
+    lld-link /dll /noentry /force:unresolved "/out:$work/library-$1.dll" $(find "$work/$1" -name "*.o") >>"$work/$1.log" 2>&1
 }
 
 # judge FILE INSTRUCTIONS: of so many at least, all but 1 in 1,000 have a rule that they agree with, none at full trust

@@ -7,7 +7,7 @@
  */
 #include "analyze/analyze.h"
 #include "pe/pe.h"
-#include "x64/x64.h"
+#include "arch/x64/x64.h"
 
 #include "wine/stack.h"
 

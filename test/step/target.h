@@ -7,7 +7,7 @@
 
 #include "shadow.h"
 
-#include "os/maps_linux.h"
+#include "target/linux/maps.h"
 
 #include <snapwalk/image.h>
 

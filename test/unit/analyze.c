@@ -6,7 +6,7 @@
 #include "rows.h"
 
 #include "analyze/analyze.h"
-#include "x64/x64.h"
+#include "arch/x64/x64.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  */
 #include "rows.h"
 
-#include "a64/a64.h"
+#include "arch/a64/a64.h"
 #include "analyze/analyze.h"
 
 #include <string.h>

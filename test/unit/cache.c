@@ -4,10 +4,10 @@
  * same walk without it (warm_twice.h).
  */
 #include "rows.h"
-#include "warm_twice.h"
+#include "cached_twice.h"
 
 #include "budget.h"
-#include "cache.h"
+#include "fast/cache.h"
 
 #include <snapwalk/image.h>
 #include <snapwalk/self.h>

@@ -3,9 +3,9 @@
  * without it, signed return addresses, leaves and freed code included.
  */
 #include "rows.h"
-#include "warm_twice.h"
+#include "cached_twice.h"
 
-#include "walk/pack.h"
+#include "fast/pack.h"
 
 #include <snapwalk/sim.h>
 

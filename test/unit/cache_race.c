@@ -5,7 +5,7 @@
  */
 #include "rows.h"
 
-#include "cache.h"
+#include "fast/cache.h"
 
 #include <snapwalk/codemap.h>
 #include <snapwalk/sim.h>

@@ -3,7 +3,7 @@
  * swapcontext writes one. Walks through such functions of this program must not claim what they overwrote.
  */
 #include "rows.h"
-#include "warm_twice.h"
+#include "cached_twice.h"
 
 #include <snapwalk/image.h>
 #include <snapwalk/self.h>

@@ -2,7 +2,7 @@
  * The code map by its contract: every status, every edge, a model that must agree after random changes, an allocator
  * that fails at every call in turn, memory that comes back, and finds in a signal handler that interrupts the writer.
  */
-#include "codemap/codemap.h"
+#include "code/map/codemap.h"
 #include "codemap_model.h"
 
 #include <setjmp.h>

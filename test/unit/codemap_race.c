@@ -2,7 +2,7 @@
  * One writer, several readers, at the same time: what is registered all along is always found, and nothing that is
  * found is made of two ranges. Meant for a thread sanitizer as much as for itself.
  */
-#include "codemap/codemap.h"
+#include "code/map/codemap.h"
 
 #include <pthread.h>
 #include <setjmp.h>

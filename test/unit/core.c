@@ -2,7 +2,7 @@
  * Core files of both machines: what they tell, walks over them, files that are the right ones and files that are not,
  * and cores that end too early or lie.
  */
-#include "core.h"
+#include "target/core.h"
 
 #include <snapwalk/core.h>
 

@@ -1,7 +1,7 @@
 /*
  * The set of images: this process's own, files registered by hand, files that lie, and readers beside a writer.
  */
-#include "images.h"
+#include "code/images.h"
 #include "elf/elf.h"
 
 #include <snapwalk/image.h>

@@ -4,7 +4,7 @@
  */
 #include "rows.h"
 
-#include "images.h"
+#include "code/images.h"
 
 #include <snapwalk/image.h>
 

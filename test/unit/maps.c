@@ -1,5 +1,5 @@
 /* Rows of /proc/PID/maps: real ones, and what a hostile target could make of them. */
-#include "os/maps_linux.h"
+#include "target/linux/maps.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

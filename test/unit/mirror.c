@@ -1,11 +1,11 @@
 /* Ranges of code that is mapped twice: which are repeated, where, and what is left alone. */
-#include "os/mirror_linux.h"
+#include "target/linux/mirror.h"
 
 #include "rows.h"
 
 #include <snapwalk/codemap.h>
 
-#include "alloc.h"
+#include "common/alloc.h"
 
 enum { FILE_A = 11, FILE_B = 12 };
 

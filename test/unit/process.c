@@ -1,7 +1,7 @@
 /*
  * Another process as a target: a child with threads is stopped, looked at and let go, and never notices.
  */
-#include "os/maps_linux.h"
+#include "target/linux/maps.h"
 
 #include <snapwalk/image.h>
 #include <snapwalk/process.h>

@@ -8,10 +8,10 @@
 #include "rows.h"
 
 #ifdef __x86_64__
-#include "warm_twice.h"
+#include "cached_twice.h"
 
 #include "budget.h"
-#include "replay.h"
+#include "fast/replay.h"
 
 #include <snapwalk/image.h>
 #include <snapwalk/self.h>

@@ -6,10 +6,10 @@
 #ifndef TEST_UNWIND_FLOW_H
 #define TEST_UNWIND_FLOW_H
 
-#include "a64/a64.h"
+#include "arch/a64/a64.h"
 #include "base/effect.h"
 #include "base/rule.h"
-#include "x64/x64.h"
+#include "arch/x64/x64.h"
 
 #include <stdbool.h>
 #include <stdio.h>

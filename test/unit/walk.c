@@ -3,7 +3,7 @@
  * not be used hold distinct garbage.
  */
 #include "rows.h"
-#include "warm_twice.h"
+#include "cached_twice.h"
 
 #include <snapwalk/sim.h>
 #include <snapwalk/walk.h>

@@ -3,7 +3,7 @@
  * callees pop their arguments. Registers that must not be used hold distinct garbage.
  */
 #include "rows.h"
-#include "warm_twice.h"
+#include "cached_twice.h"
 
 #include <snapwalk/image.h>
 #include <snapwalk/sim.h>

@@ -3,9 +3,9 @@
  * mapped into this process as Wine maps one. Every register that no frame saves holds distinct garbage.
  */
 #include "rows.h"
-#include "warm_twice.h"
+#include "cached_twice.h"
 
-#include "images.h"
+#include "code/images.h"
 
 #include <snapwalk/image.h>
 #include <snapwalk/self.h>

@@ -3,9 +3,9 @@
  * frame, signed return addresses. Every register that no frame saves holds distinct garbage.
  */
 #include "rows.h"
-#include "warm_twice.h"
+#include "cached_twice.h"
 
-#include "images.h"
+#include "code/images.h"
 
 #include <snapwalk/image.h>
 #include <snapwalk/sim.h>

@@ -6,8 +6,8 @@
 #include "rows.h"
 #include "host.h"
 
-#include "x64/opcodes.h"
-#include "x64/x64.h"
+#include "arch/x64/opcodes.h"
+#include "arch/x64/x64.h"
 
 #include <link.h>
 #include <string.h>

@@ -1,0 +1,261 @@
+/*
+ * Walks of this process' threads, with working memory out of a fixed supply, so that any number of threads and signal
+ * handlers can walk at once. Knows leases; what a walk is and what the contract says are the engine's.
+ */
+#include "clr/own.h"
+
+#include <snapwalk/context.h>
+
+#include <string.h>
+#include <ucontext.h>
+
+/* Code runs before its event has come: another thread may still be on the way to tell of it. */
+bool sw_clr_find(void *arg, uint64_t address, struct sw_range *code)
+{
+    const struct sw_clr *clr = arg;
+    const struct sw_memory memory = sw_self_memory();
+    return clr->layout_status == SW_OK && sw_clr_find_code(&clr->layout, &memory, address, code);
+}
+
+void sw_clr_leases_init(struct sw_clr *clr)
+{
+    clr->finder = (struct sw_code_finder){ sw_clr_find, clr };
+    for (unsigned i = 0; i < SW_CLR_LEASES; i++) {
+        struct sw_clr_lease *lease = &clr->leases[i];
+        lease->clr = clr;
+        lease->room = &clr->rooms[i];
+        lease->inspector = (struct sw_inspector){ sw_clr_look, sw_clr_record, sw_clr_dead, sw_clr_function, lease };
+        lease->walker = (struct sw_walker){ .machine = SW_MACHINE_X64,
+                                            .memory = sw_self_memory(),
+                                            .codemap = clr->codemap,
+                                            .images = clr->images,
+                                            .finder = &clr->finder,
+                                            .kept = clr->kept,
+                                            .cache = clr->cache,
+                                            .replay = lease->walker.replay };
+        lease->engine = (struct sw_engine){ .walker = &lease->walker,
+                                            .threads = clr->threads,
+                                            .suspender = &clr->suspender,
+                                            .inspector = &lease->inspector,
+                                            .options = SW_ENGINE_OWN_PROCESS };
+    }
+}
+
+static uint64_t caller_of(const struct sw_clr *clr)
+{
+    return clr->suspender.current(clr->suspender.arg);
+}
+
+/* Before the lease is: who counts them meets every one that is taken. */
+static void note_used(struct sw_clr *clr, unsigned count)
+{
+    unsigned before = atomic_load(&clr->leases_used);
+    while (before < count && !atomic_compare_exchange_weak(&clr->leases_used, &before, count))
+        ;
+}
+
+static bool take(struct sw_clr *clr, unsigned i, uint64_t self)
+{
+    uint64_t nobody = 0;
+    if (atomic_load_explicit(&clr->leases[i].inside, memory_order_relaxed) != 0)
+        return false;
+    note_used(clr, i + 1);
+    return atomic_compare_exchange_strong(&clr->leases[i].inside, &nobody, self);
+}
+
+static struct sw_clr_lease *take_lease(struct sw_clr *clr)
+{
+    const uint64_t self = caller_of(clr);
+    for (unsigned i = 0; i < SW_CLR_LEASES; i++)
+        if (take(clr, i, self))
+            return &clr->leases[i];
+    return NULL;
+}
+
+/* The one with which the caller's stack was walked last; else one that was nobody's; else any. */
+static struct sw_clr_lease *take_own_lease(struct sw_clr *clr)
+{
+    const uint64_t self = caller_of(clr);
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned i = 0; i < SW_CLR_LEASES; i++) {
+            struct sw_clr_lease *lease = &clr->leases[i];
+            if (atomic_load_explicit(&lease->last, memory_order_relaxed) == (pass ? 0 : self) && take(clr, i, self))
+                return lease;
+        }
+    return take_lease(clr);
+}
+
+static void give_back(struct sw_clr_lease *lease)
+{
+    lease->target = 0;
+    atomic_store(&lease->inside, 0);
+}
+
+/*
+ * Whether the runtime has started, which no event tells. It checks that before it refuses unknown flags, and does
+ * nothing more (clr-contract.md section 1, steps 1 and 3).
+ */
+static uint32_t runtime_of(struct sw_clr *clr)
+{
+    enum { NO_SUCH_FLAG = 4 };
+    ICorProfilerInfo3 *info = clr->info;
+    const uint32_t known = atomic_load(&clr->runtime);
+    if ((known & SW_RUNTIME_STARTED) != 0 ||
+        info->lpVtbl->DoStackSnapshot(info, 0, NULL, NO_SUCH_FLAG, NULL, NULL, 0) == CORPROF_E_STACKSNAPSHOT_UNSAFE)
+        return known;
+    return atomic_fetch_or(&clr->runtime, SW_RUNTIME_READY) | SW_RUNTIME_READY;
+}
+
+HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID thread, StackSnapshotCallback *callback,
+                        ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size)
+{
+    struct sw_clr_lease *lease = clr ? take_own_lease(clr) : NULL;
+    if (!lease)
+        return clr ? CORPROF_E_STACKSNAPSHOT_UNSAFE : E_INVALIDARG;
+    struct sw_engine *engine = &lease->engine;
+    engine->flavour = flavour;
+    engine->runtime = runtime_of(clr);
+    if (clr->info->lpVtbl->GetEventMask(clr->info, &engine->event_mask) != S_OK)
+        engine->event_mask = 0;
+    engine->context_size = flavour == SW_FLAVOUR_DOCUMENTED ? 0 : SW_CONTEXT_MAX_BYTES;
+    const HRESULT hr =
+        sw_snapshot(engine, &lease->room->scratch, thread, callback, info_flags, client_data, context, context_size);
+    atomic_store_explicit(&lease->last, caller_of(clr), memory_order_relaxed);
+    give_back(lease);
+    return hr;
+}
+
+HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_flavour flavour, uint64_t ip, FunctionID *function)
+{
+    if (!clr)
+        return E_INVALIDARG;
+    const struct sw_clr_lease *any = &clr->leases[0];
+    const struct sw_engine engine = {
+        .walker = &any->walker, .inspector = &any->inspector, .flavour = flavour, .runtime = runtime_of(clr)
+    };
+    return sw_function_from_ip(&engine, ip, function);
+}
+
+/* In this process a stack can be loaded directly from where its thread stands to its end. */
+static bool declare_stack(struct sw_walker *walker, struct sw_clr *clr, uint64_t sp, struct sw_thread *thread)
+{
+    if (sw_threads_find_os(clr->threads, caller_of(clr), thread) != SW_OK)
+        return false;
+    walker->stack_begin = thread->stack_begin;
+    walker->stack_end = thread->stack_end;
+    sw_clr_note_hijack(clr, thread, walker);
+    if (sp >= thread->stack_begin && sp < thread->stack_end)
+        walker->memory.window = (struct sw_window){ sp, thread->stack_end, (const uint8_t *)(uintptr_t)sp };
+    return true;
+}
+
+/* Frames on their way to the user's sink, and where the last one was. */
+struct passing {
+    bool (*sink)(void *arg, const struct sw_frame *frame);
+    void *arg;
+    uint64_t sp;
+};
+
+static bool pass_on(void *arg, const struct sw_frame *frame)
+{
+    struct passing *passing = arg;
+    passing->sp = sw_regs_sp(&frame->regs);
+    return passing->sink(passing->arg, frame);
+}
+
+/*
+ * The runtime's own note of managed code further out than the last frame. Its assembly that replaces return addresses
+ * or whole contexts cannot be unwound at every instruction, whatever its tables say.
+ */
+static bool next_record(struct sw_clr_lease *lease, const struct sw_thread *thread, uint64_t sp, uint64_t *cursor,
+                        struct sw_transition *record)
+{
+    while (sw_clr_record(lease, thread, cursor, record))
+        if (record->regs.known != 0 && sw_regs_sp(&record->regs) > sp)
+            return true;
+    return false;
+}
+
+/*
+ * What a signal handler asks for. It runs on a stack of the lease's: the interrupted one may be the alternate stack of
+ * another handler, nearly used up.
+ */
+struct errand {
+    struct sw_clr_lease *lease;
+    const void *ucontext;
+    struct passing passing;
+    enum sw_stop stop;
+    const struct sw_regs *start;
+    struct sw_regs *seed;
+    enum sw_status status;
+};
+
+static void run_errand(struct errand *errand, void (*run)(void *arg))
+{
+    sw_run_on(errand->lease->room->stack + SW_CLR_STACK, run, errand);
+    give_back(errand->lease);
+}
+
+static enum sw_stop go_on(const struct sw_walker *walker, struct sw_scratch *scratch,
+                          const struct sw_transition *record, struct passing *passing)
+{
+    struct sw_walk walk;
+    sw_walk_start(&walk, walker, scratch, &record->regs, record->exact);
+    while (sw_walk_next(&walk))
+        if (!pass_on(passing, &walk.frame))
+            return SW_STOP_ABORTED;
+    return walk.stop;
+}
+
+static void walk_errand(void *arg)
+{
+    struct errand *errand = arg;
+    struct sw_clr_lease *lease = errand->lease;
+    struct passing *passing = &errand->passing;
+    struct sw_walker walker = lease->walker;
+    struct sw_regs start;
+    struct sw_thread thread;
+    struct sw_transition record;
+    uint64_t cursor = 0;
+    if (sw_context_load(SW_CONTEXT_UCONTEXT, SW_MACHINE_X64, errand->ucontext, sizeof(ucontext_t), &start) != SW_OK)
+        return;
+    const bool is_known = declare_stack(&walker, lease->clr, sw_regs_sp(&start), &thread);
+    enum sw_stop stop = sw_walk_all(&walker, &lease->room->scratch, &start, pass_on, passing);
+    while (is_known && stop != SW_STOP_ROOT && stop != SW_STOP_ABORTED && stop != SW_STOP_FRAME_LIMIT &&
+           next_record(lease, &thread, passing->sp, &cursor, &record))
+        stop = go_on(&walker, &lease->room->scratch, &record, passing);
+    errand->stop = stop;
+}
+
+enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
+                         bool (*sink)(void *arg, const struct sw_frame *frame), void *arg)
+{
+    struct errand errand = { .ucontext = ucontext, .passing = { sink, arg, 0 }, .stop = SW_STOP_BAD_START };
+    errand.lease = clr && ucontext && sink ? take_lease(clr) : NULL;
+    if (errand.lease)
+        run_errand(&errand, walk_errand);
+    return errand.stop;
+}
+
+static void seed_errand(void *arg)
+{
+    struct errand *errand = arg;
+    struct sw_clr_lease *lease = errand->lease;
+    struct sw_walker walker = lease->walker;
+    struct sw_thread thread;
+    (void)declare_stack(&walker, lease->clr, sw_regs_sp(errand->start), &thread);
+    errand->status = sw_walk_find_seed(&walker, &lease->room->scratch, errand->start, errand->seed, NULL);
+}
+
+enum sw_status sw_clr_find_seed(struct sw_clr *clr, const struct sw_regs *start, BYTE context[], ULONG32 size)
+{
+    struct sw_regs seed;
+    struct errand errand = { .start = start, .seed = &seed };
+    if (!clr || !start || !context)
+        return SW_E_ARGUMENT;
+    errand.lease = take_lease(clr);
+    if (!errand.lease)
+        return SW_E_BUSY;
+    run_errand(&errand, seed_errand);
+    return errand.status == SW_OK ? sw_context_store(SW_CONTEXT_WIN32, &seed, context, size) : errand.status;
+}

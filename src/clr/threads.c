@@ -1,0 +1,176 @@
+/*
+ * Events of the CLR → thread table, and what the runtime's own structures say of a thread at the moment of a walk.
+ * Knows when a thread's stack can be asked for: by the thread itself.
+ */
+#include "clr/own.h"
+
+#include <sched.h>
+
+/* Writers take turns without a lock: removing a thread may wait for a walk, and nothing else shall wait with it. */
+static enum sw_status put_thread(struct sw_clr *clr, const struct sw_thread *thread)
+{
+    enum sw_status status;
+    for (;;) {
+        status = sw_threads_add(clr->threads, thread);
+        if (status == SW_E_EXISTS)
+            status = sw_threads_update(clr->threads, thread);
+        if (status != SW_E_BUSY)
+            return status;
+        sched_yield();
+    }
+}
+
+static void note_thread(struct sw_clr *clr, ThreadID id, DWORD os_id)
+{
+    struct sw_thread thread;
+    if (sw_threads_find(clr->threads, id, &thread) != SW_OK)
+        thread = (struct sw_thread){ .id = id };
+    thread.os_id = thread.os_id ? thread.os_id : os_id;
+    thread.flags |= SW_THREAD_RAN_MANAGED;
+    if (thread.stack_end == 0 && thread.os_id == sw_self_thread() &&
+        sw_self_stack(&thread.stack_begin, &thread.stack_end) != SW_OK)
+        thread.stack_begin = thread.stack_end = 0;
+    if (put_thread(clr, &thread) != SW_OK)
+        atomic_fetch_add(&clr->failures, 1);
+}
+
+void sw_clr_thread_created(struct sw_clr *clr, ThreadID thread)
+{
+    DWORD os_id = 0;
+    if (clr->info->lpVtbl->GetThreadInfo(clr->info, thread, &os_id) != S_OK)
+        os_id = 0;
+    note_thread(clr, thread, os_id);
+}
+
+void sw_clr_thread_assigned(struct sw_clr *clr, ThreadID thread, DWORD os_id)
+{
+    note_thread(clr, thread, os_id);
+}
+
+void sw_clr_thread_destroyed(struct sw_clr *clr, ThreadID thread)
+{
+    while (sw_threads_remove(clr->threads, thread) == SW_E_BUSY)
+        sched_yield();
+}
+
+void sw_clr_add_threads(struct sw_clr *clr)
+{
+    ICorProfilerInfo4 *info4 = NULL;
+    ICorProfilerThreadEnum *threads = NULL;
+    ThreadID id;
+    ULONG got = 0;
+    void *found = NULL;
+    if (clr->info->lpVtbl->QueryInterface(clr->info, &IID_ICorProfilerInfo4, &found) == S_OK)
+        info4 = found;
+    if (!info4 || info4->lpVtbl->EnumThreads(info4, &threads) != S_OK) {
+        atomic_fetch_add(&clr->failures, 1);
+        return;
+    }
+    while (threads->lpVtbl->Next(threads, 1, &id, &got) == S_OK && got == 1)
+        sw_clr_thread_created(clr, id);
+    threads->lpVtbl->Release(threads);
+}
+
+/* ---- at the moment of a walk ---- */
+
+/* A runtime's object lives as long as its thread is in the table, which a walk holds. */
+static struct sw_memory object_of(const struct sw_clr *clr, uint64_t thread)
+{
+    struct sw_memory memory = sw_self_memory();
+    memory.window = (struct sw_window){ thread, thread + clr->layout.at[SW_CLR_THREAD_EXCEPTION] + 8,
+                                        (const uint8_t *)(uintptr_t)thread };
+    return memory;
+}
+
+/* The caller's own stack stands from here on. */
+static struct sw_memory stack_of(const struct sw_thread *thread)
+{
+    struct sw_memory memory = sw_self_memory();
+    const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    if (here >= thread->stack_begin && here < thread->stack_end)
+        memory.window = (struct sw_window){ here, thread->stack_end, (const uint8_t *)(uintptr_t)here };
+    return memory;
+}
+
+/* The CLR refuses to walk a thread from inside a walk of it: it holds the lock of that thread's return address. */
+static bool is_nested(const struct sw_clr_lease *lease, uint64_t target)
+{
+    const struct sw_clr_lease *all = lease->clr->leases;
+    const unsigned used = atomic_load(&lease->clr->leases_used);
+    for (unsigned i = 0; i < used; i++)
+        if (&all[i] != lease && atomic_load(&all[i].inside) == atomic_load(&lease->inside) && all[i].target == target)
+            return true;
+    return false;
+}
+
+static bool is_managed(void *arg, uint64_t address)
+{
+    const struct sw_clr *clr = arg;
+    struct sw_range range;
+    return sw_codemap_find(clr->codemap, address, &range) == SW_OK ||
+           sw_images_find_method(clr->images, address, &range) == SW_OK || sw_clr_find(arg, address, &range);
+}
+
+void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_thread *thread, struct sw_walker *walker)
+{
+    const struct sw_memory object = object_of(clr, thread->id);
+    uint64_t at, by;
+    walker->replaced.at = walker->replaced.by = 0;
+    if (clr->layout_status == SW_OK && sw_clr_thread_hijack(&clr->layout, &object, thread->id, thread->stack_begin,
+                                                            thread->stack_end, is_managed, clr, &at, &by)) {
+        walker->replaced.at = at;
+        walker->replaced.by = by;
+    }
+}
+
+void sw_clr_look(void *arg, struct sw_thread *thread)
+{
+    struct sw_clr_lease *lease = arg;
+    struct sw_clr *clr = lease->clr;
+    if (is_nested(lease, thread->id))
+        thread->flags |= SW_THREAD_HIJACK_LOCKED;
+    lease->target = thread->id;
+    struct sw_clr_exception exception;
+    uint64_t cursor = 0;
+    if (clr->layout_status != SW_OK)
+        return;
+    const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(thread);
+    sw_clr_note_hijack(clr, thread, &lease->walker);
+    (void)sw_clr_thread_mode(&clr->layout, &object, thread->id, &thread->mode);
+    if (sw_clr_thread_exception(&clr->layout, &object, &stack, thread->id, &cursor, &exception) &&
+        exception.second_pass && !exception.entered)
+        thread->flags |= SW_THREAD_EXCEPTION_PASS2;
+}
+
+bool sw_clr_record(void *arg, const struct sw_thread *thread, uint64_t *cursor, struct sw_transition *record)
+{
+    const struct sw_clr *clr = ((const struct sw_clr_lease *)arg)->clr;
+    if (clr->layout_status != SW_OK)
+        return false;
+    const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(thread);
+    return sw_clr_thread_record(&clr->layout, &object, &stack, thread->id, cursor, record);
+}
+
+bool sw_clr_dead(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high)
+{
+    const struct sw_clr *clr = ((const struct sw_clr_lease *)arg)->clr;
+    struct sw_clr_exception exception;
+    if (clr->layout_status != SW_OK)
+        return false;
+    const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(thread);
+    if (!sw_clr_thread_exception(&clr->layout, &object, &stack, thread->id, cursor, &exception))
+        return false;
+    *low = exception.second_pass ? exception.low : 0;
+    *high = exception.second_pass ? exception.high : 0;
+    return true;
+}
+
+/* The runtime's own look-up takes no lock, and may be made at any time (clr-contract.md section 8). */
+uint64_t sw_clr_function(void *arg, uint64_t address)
+{
+    const struct sw_clr *clr = ((const struct sw_clr_lease *)arg)->clr;
+    FunctionID function = 0;
+    if (clr->info->lpVtbl->GetFunctionFromIP(clr->info, (LPCBYTE)(uintptr_t)address, &function) != S_OK)
+        return 0;
+    return function;
+}

@@ -1,0 +1,286 @@
+/*
+ * The set of images: a sorted array that is never changed, only replaced. Readers take no lock; an array and an image
+ * that was in it are given back when no reader can see them any more (grace.h).
+ * Knows addresses and entries; refuses to know files, formats and operating systems (src/os/images_linux.c).
+ */
+#include "code/images.h"
+
+#include "common/alloc.h"
+#include "common/reclaim.h"
+
+#include <string.h>
+
+struct row {
+    uint64_t begin;
+    uint64_t end;
+    struct sw_image_entry *entry;
+};
+
+/* dropped: the entry that the set after this one does not have any more; it goes when this set goes. */
+struct set {
+    struct sw_retired retired;
+    struct sw_image_entry *dropped;
+    size_t count;
+    struct row rows[];
+};
+
+struct sw_images {
+    struct sw_grace grace;
+    struct sw_alloc alloc;
+    struct set *_Atomic current; /* null: empty */
+    _Atomic uint64_t generation;
+    atomic_flag writer;
+};
+
+static void release_entry(const struct sw_images *images, struct sw_image_entry *entry)
+{
+    if (entry->has_clr)
+        sw_clr_image_close(&entry->clr);
+    for (unsigned n = 0; n < sizeof entry->index / sizeof entry->index[0]; n++)
+        if (entry->index[n].entries)
+            images->alloc.put(images->alloc.arg, entry->index[n].entries, entry->index[n].size);
+    if (entry->release)
+        entry->release(entry, &images->alloc);
+    images->alloc.put(images->alloc.arg, entry, entry->size);
+}
+
+static void release_set(void *arg, struct sw_retired *block)
+{
+    const struct sw_images *images = arg;
+    struct set *set = (struct set *)block;
+    if (set->dropped)
+        release_entry(images, set->dropped);
+    images->alloc.put(images->alloc.arg, set, set->retired.size);
+}
+
+enum sw_status sw_images_create(const struct sw_alloc *alloc, struct sw_images **out)
+{
+    const struct sw_alloc from = sw_alloc_resolve(alloc);
+    if (!out || !sw_alloc_usable(alloc))
+        return SW_E_ARGUMENT;
+    struct sw_images *images = from.get(from.arg, sizeof *images);
+    if (!images)
+        return SW_E_NO_MEMORY;
+    memset(images, 0, sizeof *images);
+    images->alloc = from;
+    atomic_init(&images->current, NULL);
+    atomic_init(&images->generation, 1);
+    atomic_flag_clear(&images->writer);
+    sw_grace_init(&images->grace, release_set, images);
+    *out = images;
+    return SW_OK;
+}
+
+void sw_images_destroy(struct sw_images *images)
+{
+    if (!images)
+        return;
+    const struct sw_alloc to = images->alloc;
+    struct set *set = atomic_load(&images->current);
+    for (size_t i = 0; set && i < set->count; i++)
+        release_entry(images, set->rows[i].entry);
+    if (set)
+        sw_grace_retire(&images->grace, &set->retired);
+    sw_grace_flush(&images->grace);
+    to.put(to.arg, images, sizeof *images);
+}
+
+/* Readers change nothing but the count of readers. */
+static struct sw_grace *grace_of(const struct sw_images *images)
+{
+    return &((struct sw_images *)(uintptr_t)images)->grace;
+}
+
+uint32_t sw_images_enter(const struct sw_images *images)
+{
+    return images ? sw_grace_enter(grace_of(images)) : 0;
+}
+
+void sw_images_leave(const struct sw_images *images, uint32_t ticket)
+{
+    if (images)
+        sw_grace_leave(grace_of(images), ticket);
+}
+
+/* The number of the first row that ends above the address. */
+static size_t search(const struct set *set, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = set ? set->count : 0;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (set->rows[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uint64_t address)
+{
+    const struct set *set = images ? atomic_load(&images->current) : NULL;
+    const size_t at = search(set, address);
+    return set && at < set->count && set->rows[at].begin <= address ? set->rows[at].entry : NULL;
+}
+
+uint64_t sw_images_generation(const struct sw_images *images)
+{
+    return images ? atomic_load(&images->generation) : 0;
+}
+
+const _Atomic uint64_t *sw_images_clock(const struct sw_images *images)
+{
+    static const _Atomic uint64_t never = 0;
+    return images ? &images->generation : &never;
+}
+
+enum sw_status sw_images_find(const struct sw_images *images, uint64_t address, struct sw_image *image)
+{
+    if (!images || !image)
+        return SW_E_ARGUMENT;
+    const uint32_t ticket = sw_images_enter(images);
+    const struct sw_image_entry *entry = sw_images_entry(images, address);
+    if (entry)
+        *image = entry->info;
+    sw_images_leave(images, ticket);
+    return entry ? SW_OK : SW_E_NOT_FOUND;
+}
+
+enum sw_status sw_images_find_method(const struct sw_images *images, uint64_t address, struct sw_range *method)
+{
+    enum sw_status status = SW_E_NOT_FOUND;
+    if (!images || !method)
+        return SW_E_ARGUMENT;
+    const uint32_t ticket = sw_images_enter(images);
+    const struct sw_image_entry *entry = sw_images_entry(images, address);
+    if (entry && entry->has_clr && sw_clr_image_method(&entry->clr, address, method) == SW_OK)
+        status = SW_OK;
+    sw_images_leave(images, ticket);
+    return status;
+}
+
+/* The writer ---------------------------------------------------------------------------------------------------- */
+
+enum sw_status sw_images_lock(struct sw_images *images)
+{
+    if (atomic_flag_test_and_set_explicit(&images->writer, memory_order_acquire))
+        return SW_E_BUSY;
+    sw_grace_poll(&images->grace);
+    return SW_OK;
+}
+
+void sw_images_unlock(struct sw_images *images)
+{
+    sw_grace_poll(&images->grace);
+    atomic_flag_clear_explicit(&images->writer, memory_order_release);
+}
+
+const struct sw_alloc *sw_images_alloc(const struct sw_images *images)
+{
+    return &images->alloc;
+}
+
+struct sw_image_entry *sw_images_make(struct sw_images *images, const char *path)
+{
+    const size_t length = strlen(path) + 1;
+    const size_t size = sizeof(struct sw_image_entry) + length;
+    struct sw_image_entry *entry = images->alloc.get(images->alloc.arg, size);
+    if (!entry)
+        return NULL;
+    memset(entry, 0, sizeof *entry);
+    memcpy(entry + 1, path, length);
+    entry->info.path = (const char *)(entry + 1);
+    entry->size = size;
+    return entry;
+}
+
+void sw_images_discard(struct sw_images *images, struct sw_image_entry *entry)
+{
+    if (entry)
+        release_entry(images, entry);
+}
+
+static struct set *make_set(const struct sw_images *images, size_t count)
+{
+    const size_t size = sizeof(struct set) + count * sizeof(struct row);
+    struct set *set = images->alloc.get(images->alloc.arg, size);
+    if (!set)
+        return NULL;
+    set->retired = (struct sw_retired){ NULL, size };
+    set->dropped = NULL;
+    set->count = count;
+    return set;
+}
+
+static void publish(struct sw_images *images, struct set *set, struct sw_image_entry *dropped)
+{
+    struct set *old = atomic_exchange(&images->current, set);
+    atomic_fetch_add(&images->generation, 1);
+    if (!old)
+        return;
+    old->dropped = dropped;
+    sw_grace_retire(&images->grace, &old->retired);
+    sw_grace_poll(&images->grace);
+}
+
+static void copy_rows(struct row *to, const struct set *set, size_t from, size_t count)
+{
+    if (count)
+        memcpy(to, &set->rows[from], count * sizeof *to);
+}
+
+enum sw_status sw_images_insert(struct sw_images *images, struct sw_image_entry *entry)
+{
+    const struct sw_image *info = &entry->info;
+    const struct set *old = atomic_load(&images->current);
+    const size_t count = old ? old->count : 0;
+    if (info->begin == info->end)
+        return SW_E_EMPTY;
+    if (info->begin > info->end)
+        return SW_E_WRAPS;
+    const size_t at = search(old, info->begin);
+    if (at < count && old->rows[at].begin < info->end)
+        return SW_E_OVERLAP;
+    struct set *set = make_set(images, count + 1);
+    if (!set)
+        return SW_E_NO_MEMORY;
+    copy_rows(set->rows, old, 0, at);
+    set->rows[at] = (struct row){ info->begin, info->end, entry };
+    copy_rows(set->rows + at + 1, old, at, count - at);
+    publish(images, set, NULL);
+    return SW_OK;
+}
+
+enum sw_status sw_images_drop(struct sw_images *images, uint64_t begin)
+{
+    const struct set *old = atomic_load(&images->current);
+    const size_t at = search(old, begin);
+    if (!old || at == old->count || old->rows[at].begin != begin)
+        return SW_E_NOT_FOUND;
+    struct set *set = make_set(images, old->count - 1);
+    if (!set)
+        return SW_E_NO_MEMORY;
+    copy_rows(set->rows, old, 0, at);
+    copy_rows(set->rows + at, old, at + 1, old->count - at - 1);
+    publish(images, set, old->rows[at].entry);
+    return SW_OK;
+}
+
+struct sw_image_entry *sw_images_at(const struct sw_images *images, size_t number)
+{
+    const struct set *set = atomic_load(&images->current);
+    return set && number < set->count ? set->rows[number].entry : NULL;
+}
+
+enum sw_status sw_images_remove(struct sw_images *images, uint64_t begin)
+{
+    if (!images)
+        return SW_E_ARGUMENT;
+    enum sw_status status = sw_images_lock(images);
+    if (status != SW_OK)
+        return status;
+    status = sw_images_drop(images, begin);
+    sw_images_unlock(images);
+    return status;
+}

@@ -1,0 +1,477 @@
+/*
+ * Perf maps: names and ranges of JIT code, kept sorted and disjoint, and the same ranges in a code map. Knows who wins
+ * where lines overlap and how CoreCLR names things; refuses to know files (src/os) and the text of a line (lib/jit).
+ * Follows jit-interfaces.md section 1.
+ *
+ * Who wins:
+ *   method over method   the later one, and the earlier is gone as a whole: its code was freed and the place reused;
+ *   method over stub     the method; what is left of the stub block stays on both sides of it;
+ *   stub over method     the method: a block of stubs is reported with room that is not stubs (yet);
+ *   stub over stub       the smaller one, which says more; of equal ones the later.
+ */
+#include "code/perfmap.h"
+#include "common/alloc.h"
+#include "jit/perfmap_text.h"
+
+#include <string.h>
+
+enum { CHUNK_ENTRIES = 128, LINE_MAX_BYTES = 65536 };
+
+/* span: the size of the line it comes from, of which this may be a part. in_map: the code map took it. */
+struct entry {
+    struct sw_range range;
+    uint64_t span;
+    size_t name; /* offset in names */
+    bool in_map;
+};
+
+struct chunk {
+    size_t count;
+    struct entry entries[CHUNK_ENTRIES];
+};
+
+struct text {
+    char *bytes;
+    size_t size;
+    size_t room;
+};
+
+struct sw_perfmap {
+    struct sw_alloc alloc;
+    enum sw_perfmap_flavour flavour;
+    struct chunk **chunks; /* none is empty; ascending */
+    size_t chunk_count;
+    size_t chunk_room;
+    struct text names;   /* NUL-terminated, one behind the other; those of replaced ranges stay */
+    struct text pending; /* a line whose end was not fed yet */
+    bool skipping;       /* that line is too long: its end is waited for */
+    uint64_t position;
+    uint64_t lines;
+    uint64_t bad_lines;
+};
+
+/* ---- text that grows ---- */
+
+static enum sw_status text_append(const struct sw_alloc *alloc, struct text *text, const char *bytes, size_t size)
+{
+    if (size > SIZE_MAX / 4 - text->size)
+        return SW_E_NO_MEMORY;
+    if (text->size + size > text->room) {
+        const size_t room = (text->size + size) * 2 < 256 ? 256 : (text->size + size) * 2;
+        char *grown = alloc->get(alloc->arg, room);
+        if (!grown)
+            return SW_E_NO_MEMORY;
+        if (text->bytes) {
+            memcpy(grown, text->bytes, text->size);
+            alloc->put(alloc->arg, text->bytes, text->room);
+        }
+        text->bytes = grown;
+        text->room = room;
+    }
+    if (size)
+        memcpy(text->bytes + text->size, bytes, size);
+    text->size += size;
+    return SW_OK;
+}
+
+static void text_free(const struct sw_alloc *alloc, struct text *text)
+{
+    if (text->bytes)
+        alloc->put(alloc->arg, text->bytes, text->room);
+}
+
+/* ---- the sorted, disjoint entries ---- */
+
+struct place {
+    size_t chunk;
+    size_t index;
+};
+
+static struct entry *entry_at(const struct sw_perfmap *p, struct place at)
+{
+    return at.chunk < p->chunk_count && at.index < p->chunks[at.chunk]->count ? &p->chunks[at.chunk]->entries[at.index]
+                                                                              : NULL;
+}
+
+/* The first entry that ends behind the address; one past the last when there is none. */
+static struct place first_behind(const struct sw_perfmap *p, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = p->chunk_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const struct chunk *chunk = p->chunks[middle];
+        if (chunk->entries[chunk->count - 1].range.end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct place at = { low, 0 };
+    if (low == p->chunk_count)
+        return at;
+    size_t first = 0;
+    size_t last = p->chunks[low]->count - 1;
+    while (first < last) {
+        const size_t middle = first + (last - first) / 2;
+        if (p->chunks[low]->entries[middle].range.end <= address)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return (struct place){ low, first };
+}
+
+static enum sw_status grow_directory(struct sw_perfmap *p)
+{
+    const size_t room = p->chunk_room ? 2 * p->chunk_room : 16;
+    if (p->chunk_count < p->chunk_room)
+        return SW_OK;
+    struct chunk **grown = p->alloc.get(p->alloc.arg, room * sizeof *grown);
+    if (!grown)
+        return SW_E_NO_MEMORY;
+    if (p->chunks) {
+        memcpy(grown, p->chunks, p->chunk_count * sizeof *grown);
+        p->alloc.put(p->alloc.arg, p->chunks, p->chunk_room * sizeof *grown);
+    }
+    p->chunks = grown;
+    p->chunk_room = room;
+    return SW_OK;
+}
+
+/* A new chunk at `number`, which takes the entries of the one before it from `from` on. */
+static enum sw_status add_chunk(struct sw_perfmap *p, size_t number, size_t from)
+{
+    if (grow_directory(p))
+        return SW_E_NO_MEMORY;
+    struct chunk *made = p->alloc.get(p->alloc.arg, sizeof *made);
+    if (!made)
+        return SW_E_NO_MEMORY;
+    made->count = 0;
+    if (number > 0) {
+        struct chunk *before = p->chunks[number - 1];
+        made->count = before->count - from;
+        memcpy(made->entries, before->entries + from, made->count * sizeof made->entries[0]);
+        before->count = from;
+    }
+    memmove(p->chunks + number + 1, p->chunks + number, (p->chunk_count - number) * sizeof *p->chunks);
+    p->chunks[number] = made;
+    p->chunk_count++;
+    return SW_OK;
+}
+
+/* Puts an entry before the one at `at`, which is the place that first_behind gave for it. */
+static enum sw_status insert_at(struct sw_perfmap *p, struct place at, const struct entry *entry)
+{
+    if (p->chunk_count == 0 && add_chunk(p, 0, 0))
+        return SW_E_NO_MEMORY;
+    if (at.chunk == p->chunk_count)
+        at = (struct place){ p->chunk_count - 1, p->chunks[p->chunk_count - 1]->count };
+    if (p->chunks[at.chunk]->count == CHUNK_ENTRIES) {
+        /* Code mostly comes ascending: a full last chunk stays full and the next one begins. */
+        const size_t from = at.index == CHUNK_ENTRIES ? CHUNK_ENTRIES - 1 : CHUNK_ENTRIES / 2;
+        if (add_chunk(p, at.chunk + 1, from))
+            return SW_E_NO_MEMORY;
+        if (at.index > from)
+            at = (struct place){ at.chunk + 1, at.index - from };
+    }
+    struct chunk *chunk = p->chunks[at.chunk];
+    memmove(chunk->entries + at.index + 1, chunk->entries + at.index,
+            (chunk->count - at.index) * sizeof chunk->entries[0]);
+    chunk->entries[at.index] = *entry;
+    chunk->count++;
+    return SW_OK;
+}
+
+static void erase_at(struct sw_perfmap *p, struct place at)
+{
+    struct chunk *chunk = p->chunks[at.chunk];
+    chunk->count--;
+    memmove(chunk->entries + at.index, chunk->entries + at.index + 1,
+            (chunk->count - at.index) * sizeof chunk->entries[0]);
+    if (chunk->count)
+        return;
+    p->alloc.put(p->alloc.arg, chunk, sizeof *chunk);
+    p->chunk_count--;
+    memmove(p->chunks + at.chunk, p->chunks + at.chunk + 1, (p->chunk_count - at.chunk) * sizeof *p->chunks);
+}
+
+/* ---- entries here and ranges there ---- */
+
+/* What a user put into the code map himself stays: then the name is here and the range is his. */
+static enum sw_status put(struct sw_perfmap *p, struct sw_codemap *map, struct entry entry)
+{
+    enum sw_status status = SW_OK;
+    entry.in_map = false;
+    if (entry.range.begin >= entry.range.end)
+        return SW_OK;
+    if (map) {
+        status = sw_codemap_add(map, &entry.range);
+        entry.in_map = status == SW_OK;
+        if (status == SW_E_OVERLAP)
+            status = SW_OK;
+    }
+    enum sw_status kept = insert_at(p, first_behind(p, entry.range.begin), &entry);
+    if (kept && entry.in_map)
+        status = sw_codemap_remove(map, entry.range.begin);
+    return kept ? kept : status;
+}
+
+static enum sw_status drop(struct sw_perfmap *p, struct sw_codemap *map, struct place at)
+{
+    const struct entry *entry = entry_at(p, at);
+    enum sw_status status = SW_OK;
+    if (map && entry->in_map)
+        status = sw_codemap_remove(map, entry->range.begin);
+    if (status != SW_OK && status != SW_E_NOT_FOUND)
+        return status;
+    erase_at(p, at);
+    return SW_OK;
+}
+
+static bool is_stub(const struct entry *entry)
+{
+    return entry->range.kind == SW_KIND_STUB;
+}
+
+/* Whether the entry that is there keeps its place against a new one. */
+static bool holds(const struct entry *old, const struct entry *fresh)
+{
+    return is_stub(fresh) && (!is_stub(old) || old->span < fresh->span);
+}
+
+/* Takes an entry out of the way of a new one. A stub block keeps what lies beside it. */
+static enum sw_status give_way(struct sw_perfmap *p, struct sw_codemap *map, struct place at, const struct entry *fresh)
+{
+    struct entry left = *entry_at(p, at);
+    struct entry right = left;
+    enum sw_status status = drop(p, map, at);
+    if (status || !is_stub(&left))
+        return status;
+    left.range.end = fresh->range.begin;
+    right.range.begin = fresh->range.end;
+    if (left.range.begin < left.range.end)
+        status = put(p, map, left);
+    if (status == SW_OK && right.range.begin < right.range.end)
+        status = put(p, map, right);
+    return status;
+}
+
+/* Puts a new entry where nothing holds its place: whole, or in the pieces between those that do. */
+static enum sw_status settle(struct sw_perfmap *p, struct sw_codemap *map, struct entry fresh)
+{
+    const uint64_t end = fresh.range.end;
+    while (fresh.range.begin < end) {
+        const struct place at = first_behind(p, fresh.range.begin);
+        const struct entry *old = entry_at(p, at);
+        enum sw_status status;
+        fresh.range.end = end;
+        if (old && old->range.begin < end && !holds(old, &fresh)) {
+            status = give_way(p, map, at, &fresh);
+        } else if (old && old->range.begin <= fresh.range.begin) {
+            fresh.range.begin = old->range.end;
+            status = SW_OK;
+        } else {
+            const uint64_t next = old && old->range.begin < end ? old->range.begin : end;
+            fresh.range.end = next;
+            status = put(p, map, fresh);
+            fresh.range.begin = next;
+        }
+        if (status)
+            return status;
+    }
+    return SW_OK;
+}
+
+/* ---- lines ---- */
+
+static bool begins_with(const struct sw_perfmap_line *line, const char *text)
+{
+    const size_t size = strlen(text);
+    return line->name_size >= size && memcmp(line->name, text, size) == 0;
+}
+
+static bool contains(const struct sw_perfmap_line *line, const char *text)
+{
+    const size_t size = strlen(text);
+    for (size_t at = 0; at + size <= line->name_size; at++)
+        if (line->name[at] == text[0] && memcmp(line->name + at, text, size) == 0)
+            return true;
+    return false;
+}
+
+/*
+ * How CoreCLR's lines are told apart: methods are `type [assembly] Type::Method(args)[tier]`; IL stubs and
+ * DynamicMethod bodies have the type dynamicClass. Nearly all stubs run with the return address on top, but not all:
+ * nothing is promised of them.
+ */
+static void classify_clr(const struct sw_perfmap_line *line, struct sw_range *range)
+{
+    range->unwind = SW_UNWIND_CLR_HEADER;
+    if (contains(line, "] dynamicClass::"))
+        range->flags = SW_RANGE_HIDDEN;
+    if (!begins_with(line, "stub "))
+        return;
+    range->kind = SW_KIND_STUB;
+    range->flags = 0;
+    range->unwind = SW_UNWIND_AUTO;
+}
+
+static enum sw_status take_line(struct sw_perfmap *p, struct sw_codemap *map, const struct sw_perfmap_line *line)
+{
+    struct entry entry;
+    memset(&entry, 0, sizeof entry);
+    entry.range.begin = line->begin;
+    entry.range.end = line->begin + line->size;
+    entry.range.id = line->begin;
+    entry.range.kind = SW_KIND_JIT;
+    entry.span = line->size;
+    entry.name = p->names.size;
+    entry.range.unwind = SW_UNWIND_FOREIGN;
+    if (p->flavour == SW_PERFMAP_CLR)
+        classify_clr(line, &entry.range);
+    if (line->size == 0)
+        return SW_OK;
+    enum sw_status status = text_append(&p->alloc, &p->names, line->name, line->name_size);
+    if (status == SW_OK)
+        status = text_append(&p->alloc, &p->names, "", 1);
+    if (status)
+        p->names.size = entry.name;
+    return status ? status : settle(p, map, entry);
+}
+
+/* Every complete line of a text; behind: what is left of it. A line that fails does not keep the others out. */
+static enum sw_status take_lines(struct sw_perfmap *p, struct sw_codemap *map, const char *bytes, size_t size,
+                                 size_t *behind)
+{
+    enum sw_status first = SW_OK;
+    *behind = 0;
+    for (;;) {
+        struct sw_perfmap_line line;
+        enum sw_status status = sw_perfmap_next(bytes, size, behind, &line);
+        if (status == SW_E_NOT_FOUND)
+            return first;
+        if (status || line.begin == 0) {
+            p->bad_lines++;
+            continue;
+        }
+        p->lines++;
+        status = take_line(p, map, &line);
+        if (first == SW_OK)
+            first = status;
+    }
+}
+
+/* The rest of a line that was begun before. used: bytes taken, with its newline if that is there. */
+static enum sw_status finish_pending(struct sw_perfmap *p, struct sw_codemap *map, const char *bytes, size_t size,
+                                     size_t *used)
+{
+    const char *newline = memchr(bytes, '\n', size);
+    enum sw_status status = SW_OK;
+    size_t behind;
+    *used = newline ? (size_t)(newline - bytes) + 1 : size;
+    if (!p->skipping && p->pending.size + *used <= LINE_MAX_BYTES)
+        status = text_append(&p->alloc, &p->pending, bytes, *used);
+    else
+        p->skipping = true;
+    if (status)
+        p->skipping = true;
+    if (!newline)
+        return status;
+    if (p->skipping)
+        p->bad_lines++;
+    else
+        status = take_lines(p, map, p->pending.bytes, p->pending.size, &behind);
+    p->pending.size = 0;
+    p->skipping = false;
+    return status;
+}
+
+enum sw_status sw_perfmap_feed(struct sw_perfmap *p, const char *bytes, size_t size, struct sw_codemap *map)
+{
+    enum sw_status first = SW_OK;
+    size_t used = 0;
+    if (!p || (!bytes && size))
+        return SW_E_ARGUMENT;
+    if (size && (p->pending.size || p->skipping))
+        first = finish_pending(p, map, bytes, size, &used);
+    if (used < size) {
+        size_t behind;
+        enum sw_status status = take_lines(p, map, bytes + used, size - used, &behind);
+        used += behind;
+        first = first ? first : status;
+    }
+    if (used < size) {
+        enum sw_status status = finish_pending(p, map, bytes + used, size - used, &used);
+        first = first ? first : status;
+    }
+    return first;
+}
+
+/* ---- the rest of the public calls ---- */
+
+enum sw_status sw_perfmap_create(const struct sw_alloc *alloc, enum sw_perfmap_flavour flavour,
+                                 struct sw_perfmap **made)
+{
+    if (!made || !sw_alloc_usable(alloc) || (flavour != SW_PERFMAP_PLAIN && flavour != SW_PERFMAP_CLR))
+        return SW_E_ARGUMENT;
+    const struct sw_alloc use = sw_alloc_resolve(alloc);
+    struct sw_perfmap *p = use.get(use.arg, sizeof *p);
+    if (!p)
+        return SW_E_NO_MEMORY;
+    memset(p, 0, sizeof *p);
+    p->alloc = use;
+    p->flavour = flavour;
+    *made = p;
+    return SW_OK;
+}
+
+void sw_perfmap_destroy(struct sw_perfmap *p)
+{
+    if (!p)
+        return;
+    const struct sw_alloc alloc = p->alloc;
+    for (size_t i = 0; i < p->chunk_count; i++)
+        alloc.put(alloc.arg, p->chunks[i], sizeof *p->chunks[i]);
+    if (p->chunks)
+        alloc.put(alloc.arg, p->chunks, p->chunk_room * sizeof *p->chunks);
+    text_free(&alloc, &p->names);
+    text_free(&alloc, &p->pending);
+    alloc.put(alloc.arg, p, sizeof *p);
+}
+
+const char *sw_perfmap_name(const struct sw_perfmap *p, uint64_t address, struct sw_range *range)
+{
+    const struct entry *entry = p ? entry_at(p, first_behind(p, address)) : NULL;
+    if (!entry || address < entry->range.begin)
+        return NULL;
+    if (range)
+        *range = entry->range;
+    return p->names.bytes + entry->name;
+}
+
+uint64_t sw_perfmap_lines(const struct sw_perfmap *p)
+{
+    return p ? p->lines : 0;
+}
+
+uint64_t sw_perfmap_bad_lines(const struct sw_perfmap *p)
+{
+    return p ? p->bad_lines : 0;
+}
+
+uint64_t sw_perfmap_position(const struct sw_perfmap *p)
+{
+    return p->position;
+}
+
+void sw_perfmap_advance(struct sw_perfmap *p, uint64_t bytes)
+{
+    p->position += bytes;
+}
+
+void sw_perfmap_restart(struct sw_perfmap *p)
+{
+    p->position = 0;
+    p->pending.size = 0;
+    p->skipping = false;
+}

@@ -1,0 +1,129 @@
+/*
+ * What the rooms of the contract share: one call of sw_snapshot on its way from the door (snapshot.c) down the ladder
+ * of checks (ladder.c) into the fold (fold.c).
+ */
+#ifndef SW_CONTRACT_H
+#define SW_CONTRACT_H
+
+#include "fast/ahead.h"
+
+#include <snapwalk/context.h>
+#include <snapwalk/snapshot.h>
+
+/* Words of engine->state. */
+enum sw_engine_state {
+    SW_STATE_INSIDE,     /* a call is going on */
+    SW_STATE_LIVE_FRAME, /* the frameInfo whose callback is running, or 0 */
+    SW_STATE_NEXT_FIRST, /* which word of the following is overwritten next */
+    SW_STATE_FIRST,      /* OS ids of threads whose first walk of another thread has reported a frame */
+    SW_STATE_END = 8
+};
+
+enum { SW_FRAME_RECORDS = 16 };
+
+/* Exceptions in flight that are looked at: each caught one inside another's handler is one more. */
+enum { SW_DEAD_MAX = 16 };
+
+/*
+ * Working memory of a call: the last SW_SNAPSHOT_ROOM bytes of the scratch, which the walker leaves alone.
+ *
+ * walker   The engine's, with the stack bounds of the target.
+ * ahead    Frames that the walk has not gone to yet.
+ * record   The transition record that was taken last.  run: the leaf end of the native run that was met last.
+ * noted    Registers of a frame, with what a record says of them.
+ * dead     Parts of the stack that exceptions in flight have unwound.
+ * stopped  Registers of the target when it is another thread.
+ * records  What frameInfo refers to. The CLR uses one for a whole walk; the documented flavour takes them in turn, so
+ *          that a frameInfo kept from one callback to the next can be told.
+ */
+struct sw_contract_work {
+    _Alignas(16) uint8_t context[SW_CONTEXT_MAX_BYTES];
+    struct sw_walker walker;
+    struct sw_walk walk;
+    struct sw_ahead ahead;
+    struct sw_transition record;
+    struct sw_frame run;
+    struct sw_regs noted;
+    struct sw_regs stopped;
+    struct sw_regs seed;
+    struct {
+        uint64_t low, high;
+    } dead[SW_DEAD_MAX];
+    struct sw_frame_info records[SW_FRAME_RECORDS];
+};
+
+/*
+ * One call. Lives on the stack of sw_snapshot, so that a nested call, which uses the same scratch, harms nothing before
+ * it is refused; work may be touched from the rung on that lets only one call in.
+ *
+ * thread   The target's id; the caller's own for 0; still 0 when the caller is no thread of the table.
+ * own      The caller's real registers, or null.  top  The target's, as far as they are known yet, or null.
+ * context  The caller's seed as it came; null once it is dropped.  seed  What the walk may start from, or null.
+ * reason   What decided the answer, in a word for people.  reported Callbacks made.
+ *          explained  The engine's refusal was filled by this call.
+ * inside, held, suspended  What finishing must undo.
+ */
+struct sw_contract_call {
+    struct sw_engine *engine;
+    struct sw_scratch *scratch;
+    struct sw_contract_work *work;
+    StackSnapshotCallback *callback;
+    void *client_data;
+    const BYTE *context;
+    ULONG32 context_size;
+    ULONG32 info_flags;
+    ThreadID thread;
+    uint64_t caller;
+    struct sw_thread target;
+    const struct sw_regs *own;
+    const struct sw_regs *top;
+    const struct sw_regs *seed;
+    enum sw_status suspending;
+    uint32_t reported;
+    const char *reason;
+    bool inside;
+    bool held;
+    bool suspended;
+    bool explained;
+};
+
+static inline bool sw_call_is_for_caller(const struct sw_contract_call *call)
+{
+    return call->caller != 0 && call->target.os_id == call->caller;
+}
+
+/* What code is at an exact pc: a range of the code map, a method of a precompiled image, or else native. */
+struct sw_range sw_code_at(const struct sw_walker *walker, uint64_t pc);
+
+static inline bool sw_kind_is_managed(enum sw_kind kind)
+{
+    return kind == SW_KIND_JIT || kind == SW_KIND_NGEN;
+}
+
+static inline bool sw_code_is_managed(const struct sw_range *code)
+{
+    return sw_kind_is_managed((enum sw_kind)code->kind);
+}
+
+/* The id of managed code as the runtime knows it; ip: an address in it. */
+FunctionID sw_function_of(const struct sw_engine *engine, const struct sw_range *code, uint64_t ip);
+
+/* Whether the target is to be taken as preemptive: outside managed code and the runtime's helpers. */
+bool sw_call_is_preemptive(struct sw_contract_call *call);
+
+/* The target's transition record behind `*cursor` (0: the innermost), which moves on. False: there is none. */
+bool sw_call_record(const struct sw_contract_call *call, uint64_t *cursor, struct sw_transition *record);
+
+/* Tells the user of a broken rule of conduct. */
+void sw_call_report(const struct sw_contract_call *call, enum sw_conduct rule);
+
+/* An empty refusal to fill in: what an earlier call said is forgotten. */
+struct sw_refusal *sw_call_explain(struct sw_contract_call *call);
+
+/* Goes down the ladder. True: it ends here with *hr. False: walk. */
+bool sw_ladder(struct sw_contract_call *call, HRESULT *hr);
+
+/* Walks and calls back. */
+HRESULT sw_fold(struct sw_contract_call *call);
+
+#endif

@@ -1,0 +1,396 @@
+/*
+ * The fold: where a walk starts, which frames become callbacks, and what the end of the walk is worth as an HRESULT.
+ * Knows the contract's idea of a stack (managed frames, runs, hidden frames, transition records); how a caller is found
+ * is the walker's.
+ *
+ * Source: clr-contract.md sections 2.5, 2.6, 3 and 4; contract-documented.md D9, D12-D14, D18-D20, C1-C9.
+ */
+#include "snapshot/fold.h"
+
+/* ---- one frame ---- */
+
+/* What may be relied on: pc, sp and the nonvolatile integer registers, fp among them (C9). */
+static uint64_t dependable(enum sw_machine machine)
+{
+    return sw_regs_nonvolatile(machine) | UINT64_C(1) << sw_regs_pc_number(machine) |
+           UINT64_C(1) << sw_regs_sp_number(machine) | UINT64_C(1) << sw_regs_fp_number(machine);
+}
+
+static struct sw_frame_info *next_record_of(struct sw_fold *fold)
+{
+    const uint32_t turn = fold->documented ? fold->call->reported % SW_FRAME_RECORDS : 0;
+    return &fold->call->work->records[turn];
+}
+
+/* What a callback tells of a frame beside its registers. */
+struct told {
+    FunctionID function;
+    uint8_t source;
+    uint8_t trust;
+    bool exact;
+    uint16_t flags;
+};
+
+/* One callback. False: it wants no more. */
+static SW_INLINE bool tell(struct sw_fold *fold, struct told what, const struct sw_regs *regs)
+{
+    struct sw_contract_call *call = fold->call;
+    struct sw_frame_info *record = next_record_of(fold);
+    BYTE *context = fold->context_size ? call->work->context : NULL;
+    record->function = what.function;
+    record->ip = (UINT_PTR)regs->r[fold->pc];
+    record->known = regs->known & fold->claimed;
+    record->source = what.source;
+    record->trust = what.trust;
+    record->exact = what.exact;
+    record->flags = what.flags;
+    record->hidden = fold->hidden;
+    fold->hidden = 0;
+    /* Zeroed once; from then on each frame's registers are written over the last one's. */
+    if (context && sw_context_update(SW_CONTEXT_WIN32, regs, fold->claimed, context, fold->context_size) != SW_OK)
+        return false;
+    call->reported++;
+    call->engine->state[SW_STATE_LIVE_FRAME] = (uintptr_t)record;
+    const HRESULT hr = call->callback(what.function, record->ip, (COR_PRF_FRAME_INFO)(uintptr_t)record,
+                                      fold->context_size, context, call->client_data);
+    call->engine->state[SW_STATE_LIVE_FRAME] = 0;
+    return hr == S_OK;
+}
+
+/* The same of a whole frame, with registers that may be noted ones. */
+static SW_APART bool call_back(struct sw_fold *fold, FunctionID function, const struct sw_frame *frame,
+                               const struct sw_regs *regs)
+{
+    return tell(fold, (struct told){ function, frame->source, frame->trust, frame->exact, frame->code.flags }, regs);
+}
+
+/* What is the same in every callback. */
+static void prepare_callbacks(struct sw_fold *fold)
+{
+    struct sw_contract_call *call = fold->call;
+    const struct sw_engine *engine = call->engine;
+    const enum sw_machine machine = engine->walker->machine;
+    const struct sw_regs none = { .machine = machine };
+    const size_t size = engine->context_size ? engine->context_size : sw_context_size(SW_CONTEXT_WIN32, machine);
+    fold->pc = sw_regs_pc_number(machine);
+    fold->claimed = dependable(machine);
+    for (unsigned i = 0; i < (fold->documented ? SW_FRAME_RECORDS : 1); i++)
+        call->work->records[i] =
+            (struct sw_frame_info){ .size = (USHORT)offsetof(struct sw_frame_info, known), .version = 1 };
+    if ((call->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT) != 0 &&
+        sw_context_store(SW_CONTEXT_WIN32, &none, call->work->context, size) == SW_OK)
+        fold->context_size = (ULONG32)size;
+}
+
+/*
+ * Whether a managed frame is passed over as part of a handler: the handler itself, and all between it and its method.
+ * A handler runs with its method's frame pointer, and a method with handlers has one of its own (CLR ABI).
+ */
+static bool is_inside_handler(struct sw_fold *fold, const struct sw_frame *frame)
+{
+    const bool funclet = (frame->code.flags & SW_RANGE_FUNCLET) != 0;
+    const uint64_t fp = sw_regs_fp(&frame->regs);
+    if (fold->documented)
+        return false;
+    if (fold->handler == 0 && funclet && sw_regs_has(&frame->regs, sw_regs_fp_number(frame->regs.machine))) {
+        fold->handler = frame->code.id;
+        fold->handler_fp = fp;
+    }
+    if (fold->handler == 0)
+        return false;
+    const bool is_method = !funclet && (frame->code.flags & SW_RANGE_FILTER) == 0 && frame->code.id == fold->handler &&
+                           fp == fold->handler_fp;
+    if (is_method)
+        fold->handler = 0;
+    return !is_method;
+}
+
+/* Whether a record lies in a frame, though it names another sp: arguments had not been pushed yet. */
+static bool is_in_frame(const struct sw_transition *record, const struct sw_frame *frame)
+{
+    const struct sw_regs *noted = &record->regs, *regs = &frame->regs;
+    return record->address >= sw_regs_sp(regs) && sw_regs_sp(noted) > sw_regs_sp(regs) &&
+           sw_regs_fp(noted) == sw_regs_fp(regs) && sw_regs_pc(noted) > frame->code.begin &&
+           sw_regs_pc(noted) <= frame->code.end;
+}
+
+/*
+ * Whether the CLR comes to a managed frame behind a run of native ones: it does so by its records only.
+ */
+static bool is_on_record(struct sw_fold *fold, const struct sw_frame *frame)
+{
+    const struct sw_transition *record = &fold->call->work->record;
+    const uint64_t sp = sw_regs_sp(&frame->regs);
+    if (fold->before != NATIVE || fold->documented || !fold->call->engine->inspector)
+        return true;
+    while (!fold->has_record || sw_regs_sp(&record->regs) < sp) {
+        fold->has_record = sw_fold_take_record(fold, 0) != NULL;
+        if (!fold->has_record)
+            return false;
+    }
+    return sw_regs_sp(&record->regs) == sp || is_in_frame(record, frame);
+}
+
+/* The registers of such a frame as the runtime noted them: pc and sp may be those of just before the call. */
+static const struct sw_regs *noted_regs(struct sw_fold *fold, const struct sw_frame *frame)
+{
+    const struct sw_regs *record = &fold->call->work->record.regs;
+    struct sw_regs *regs = &fold->call->work->noted;
+    if (!fold->has_record)
+        return &frame->regs;
+    fold->has_record = false;
+    *regs = frame->regs;
+    sw_regs_set(regs, sw_regs_pc_number(regs->machine), sw_regs_pc(record));
+    sw_regs_set(regs, sw_regs_sp_number(regs->machine), sw_regs_sp(record));
+    return regs;
+}
+
+static void find_dead(struct sw_fold *fold)
+{
+    const struct sw_contract_call *call = fold->call;
+    const struct sw_inspector *inspector = call->engine->inspector;
+    uint64_t cursor = 0;
+    if (fold->documented || !inspector)
+        return;
+    while (fold->dead_count < SW_DEAD_MAX &&
+           inspector->dead(inspector->arg, &call->target, &cursor, &fold->call->work->dead[fold->dead_count].low,
+                           &fold->call->work->dead[fold->dead_count].high))
+        fold->dead_count++;
+}
+
+static bool is_dead(const struct sw_fold *fold, const struct sw_frame *frame)
+{
+    const uint64_t sp = sw_regs_sp(&frame->regs);
+    for (unsigned i = 0; i < fold->dead_count; i++)
+        if (sp >= fold->call->work->dead[i].low && sp < fold->call->work->dead[i].high)
+            return true;
+    return false;
+}
+
+/*
+ * A run is told of when it is known what called into it: the CLR swallows it when that is exception dispatch. At the
+ * end there is nothing any more.
+ */
+static bool tell_of_run(struct sw_fold *fold, bool swallowed)
+{
+    const bool told = fold->has_run && !swallowed;
+    fold->has_run = false;
+    return !told || call_back(fold, 0, &fold->call->work->run, &fold->call->work->run.regs);
+}
+
+/* What is neither there for the CLR nor swallows a run. */
+static bool is_passed_over(struct sw_fold *fold, const struct sw_frame *frame)
+{
+    if ((fold->handler != 0 || !is_dead(fold, frame)) && !is_inside_handler(fold, frame))
+        return false;
+    fold->before = MANAGED;
+    fold->hidden++;
+    return true;
+}
+
+/* Flavour documented: everything is shown. */
+static bool fold_every_managed(struct sw_fold *fold, const struct sw_frame *frame)
+{
+    fold->before = MANAGED;
+    return call_back(fold, sw_function_of(fold->call->engine, &frame->code, frame->lookup), frame, &frame->regs);
+}
+
+/* The coreclr flavours: what the CLR hides is hidden. */
+static bool fold_managed(struct sw_fold *fold, const struct sw_frame *frame)
+{
+    if (fold->before == MANAGED && frame->code.flags == 0 && fold->handler == 0 && fold->dead_count == 0)
+        return call_back(fold, (FunctionID)frame->code.id, frame, &frame->regs); /* most are so */
+    const bool dispatch = (frame->code.flags & SW_RANGE_EH_DISPATCH) != 0;
+    const bool filter = (frame->code.flags & SW_RANGE_FILTER) != 0;
+    if (fold->handler == 0 && !is_on_record(fold, frame))
+        return true;
+    const struct sw_regs *regs = noted_regs(fold, frame);
+    if (!tell_of_run(fold, dispatch))
+        return false;
+    if (is_passed_over(fold, frame))
+        return true;
+    fold->before = dispatch || filter ? SWALLOWING : MANAGED;
+    if (dispatch || (frame->code.flags & SW_RANGE_HIDDEN) != 0) {
+        fold->hidden++;
+        return true;
+    }
+    return call_back(fold, sw_function_of(fold->call->engine, &frame->code, frame->lookup), frame, regs);
+}
+
+/*
+ * A run is reported at its leaf end, the frame most recently pushed. The CLR knows a run only as what a managed frame
+ * returned into, so it never reports the one at the leaf.
+ */
+static bool fold_native(struct sw_fold *fold, const struct sw_frame *frame)
+{
+    const enum before before = fold->before;
+    const bool each = (fold->call->engine->options & SW_ENGINE_EVERY_NATIVE_FRAME) != 0;
+    fold->before = NATIVE;
+    if (fold->documented)
+        return (before == NATIVE && !each) || call_back(fold, 0, frame, &frame->regs);
+    if (before == MANAGED) {
+        fold->call->work->run = *frame;
+        fold->has_run = true;
+    }
+    return true;
+}
+
+static bool fold_frame(struct sw_fold *fold, const struct sw_frame *frame)
+{
+    fold->sp = sw_regs_sp(&frame->regs);
+    if (sw_code_is_managed(&frame->code))
+        return fold->documented ? fold_every_managed(fold, frame) : fold_managed(fold, frame);
+    return fold->handler != 0 || fold_native(fold, frame);
+}
+
+/* ---- the walk and its end ---- */
+
+/* Whether a frame has nothing to it but to be called back: most are so. */
+static bool is_plain(const struct sw_fold *fold, const struct sw_known_frame *frame)
+{
+    return fold->before == MANAGED && fold->handler == 0 && fold->dead_count == 0 && sw_ahead_flags(frame) == 0 &&
+           sw_kind_is_managed(sw_ahead_kind(frame));
+}
+
+/* Whether a frame is inside a run of native ones, which is all that is to be known of it. */
+static bool is_in_run(const struct sw_fold *fold, const struct sw_known_frame *frame)
+{
+    return fold->before == NATIVE && !sw_kind_is_managed(sw_ahead_kind(frame)) &&
+           (fold->call->engine->options & SW_ENGINE_EVERY_NATIVE_FRAME) == 0;
+}
+
+/* The n-th frame ahead, to which the walk has gone. False: the callback wants no more; then the frame is whole. */
+static SW_INLINE bool fold_ahead(struct sw_fold *fold, struct sw_ahead *ahead, unsigned n)
+{
+    struct sw_walk *walk = &fold->call->work->walk;
+    const struct sw_known_frame *frame = &ahead->frames[n];
+    const bool plain = is_plain(fold, frame);
+    if (plain && fold->context_size != 0)
+        sw_ahead_settle_one(walk, ahead, n);
+    if (plain &&
+        tell(fold, (struct told){ (FunctionID)frame->id, (uint8_t)frame->form, sw_ahead_trust(frame), false, 0 },
+             &walk->frame.regs))
+        return true;
+    if (!plain && is_in_run(fold, frame)) {
+        fold->sp = frame->sp;
+        return true;
+    }
+    sw_ahead_arrive(walk, ahead, n);
+    return !plain && fold_frame(fold, &walk->frame);
+}
+
+/* Goes as far as frames are ahead. False: the callback ended the walk. */
+static bool fold_all_ahead(struct sw_fold *fold)
+{
+    struct sw_contract_work *work = fold->call->work;
+    struct sw_ahead *ahead = &work->ahead;
+    while (sw_ahead_look(&work->walk, ahead) != 0) {
+        for (unsigned n = 0; n < ahead->count; n++) {
+            sw_ahead_go(&work->walk, &ahead->frames[n]);
+            if (!fold_ahead(fold, ahead, n))
+                return false;
+        }
+        sw_ahead_arrive(&work->walk, ahead, ahead->count - 1);
+    }
+    return true;
+}
+
+/* The walker's replay memory, taken with the first stretch, serves all of them. */
+static void use_replay(struct sw_fold *fold)
+{
+    struct sw_warm *warm = &((struct sw_walk_room *)fold->call->scratch->room)->warm;
+    if (!fold->replay) {
+        sw_warm_look_at_clocks(warm);
+        sw_warm_open(warm, &fold->call->work->walker);
+    } else if (warm->cache && sw_warm_has_window(warm)) {
+        warm->replay = fold->replay;
+    }
+    fold->replay = warm->replay ? warm->replay : fold->replay;
+}
+
+/* Walks one stretch. False: the callback ended it. */
+static bool walk_stretch(struct sw_fold *fold, struct sw_start start)
+{
+    struct sw_contract_work *work = fold->call->work;
+    if (!start.reached)
+        sw_fold_begin_walk(fold, start.regs, start.exact);
+    use_replay(fold);
+    for (bool there = start.reached; there || sw_walk_next(&work->walk); there = false)
+        if (!fold_frame(fold, &work->walk.frame) || !fold_all_ahead(fold)) {
+            work->walk.stop = SW_STOP_ABORTED;
+            return false;
+        }
+    fold->frames_left -= work->walk.depth < fold->frames_left ? work->walk.depth : fold->frames_left;
+    return true;
+}
+
+/* What the end of the last stretch is worth; see the card of sw_snapshot, "Cuts". */
+static HRESULT outcome(const struct sw_fold *fold)
+{
+    const enum sw_stop stop = fold->call->work->walk.stop;
+    uint64_t cursor = 0;
+    if (stop == SW_STOP_ABORTED)
+        return CORPROF_E_STACKSNAPSHOT_ABORTED;
+    if (sw_stop_is_root(stop))
+        return S_OK;
+    if (stop == SW_STOP_FRAME_LIMIT)
+        return E_FAIL;
+    if (fold->before == NATIVE && (!fold->documented || sw_call_record(fold->call, &cursor, &fold->call->work->record)))
+        return S_OK;
+    return stop == SW_STOP_UNREADABLE && !fold->documented ? E_UNEXPECTED : E_FAIL;
+}
+
+static HRESULT explained(const struct sw_fold *fold, HRESULT hr)
+{
+    const struct sw_walk *walk = &fold->call->work->walk;
+    fold->call->engine->stop = walk->stop;
+    fold->call->reason = sw_stop_name(walk->stop);
+    if (hr == S_OK)
+        return hr;
+    struct sw_refusal *refusal = sw_call_explain(fold->call);
+    refusal->stop = walk->stop;
+    refusal->address = walk->stop == SW_STOP_BAD_START ? 0 : sw_regs_pc(&walk->frame.regs);
+    refusal->kind = (enum sw_kind)walk->frame.code.kind;
+    return hr;
+}
+
+static bool a_record_has_a_method(const struct sw_contract_call *call)
+{
+    uint64_t cursor = 0;
+    while (sw_call_record(call, &cursor, &call->work->record))
+        if (call->work->record.has_method)
+            return true;
+    return false;
+}
+
+/* Nothing to start from. The CLR calls it a success when some record names a method, though it leads nowhere: 3.3. */
+static HRESULT empty_walk(const struct sw_fold *fold)
+{
+    fold->call->reason = "nothing_to_start_from";
+    const bool looked_at_records = fold->cursor > 0;
+    return !fold->documented && looked_at_records && a_record_has_a_method(fold->call) ? S_OK : E_FAIL;
+}
+
+HRESULT sw_fold(struct sw_contract_call *call)
+{
+    enum { DEFAULT_FRAMES = 10000 };
+    const uint32_t most = call->engine->walker->max_frames;
+    struct sw_fold fold = { .call = call,
+                            .frames_left = most ? most : DEFAULT_FRAMES,
+                            .documented = call->engine->flavour == SW_FLAVOUR_DOCUMENTED };
+    prepare_callbacks(&fold);
+    find_dead(&fold);
+    struct sw_start start = sw_fold_start(&fold);
+    if (!start.regs)
+        return empty_walk(&fold);
+    do {
+        if (!walk_stretch(&fold, start))
+            break;
+        start = sw_fold_go_on(&fold);
+    } while (start.regs);
+    if (fold.replay)
+        sw_replay_close(fold.replay);
+    if (call->work->walk.stop != SW_STOP_ABORTED && !tell_of_run(&fold, false))
+        call->work->walk.stop = SW_STOP_ABORTED;
+    return explained(&fold, outcome(&fold));
+}

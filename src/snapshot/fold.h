@@ -1,0 +1,70 @@
+/*
+ * What the two halves of the fold share: how far a walk's frames have been folded into callbacks, and where walks
+ * start.
+ */
+#ifndef SW_FOLD_H
+#define SW_FOLD_H
+
+#include "snapshot/call.h"
+
+/* What the frame before was. A SWALLOWING frame is managed and hides the run behind it: exception dispatch, a filter.
+ */
+enum before { NOTHING = 0, MANAGED, SWALLOWING, NATIVE };
+
+/*
+ * Frames until now, and how far up the stack and the list of transition records they have come.
+ *
+ * cursor   In the transition records.  has_record: the one taken last has not been reached yet.
+ * hidden   Managed frames since the last callback.  has_run: a run in work->run is to be told of.
+ * claimed  The registers that a callback may rely on, by bit; pc: the number of the program counter.
+ * context_size  Of the CONTEXT that is handed out; 0: none.
+ * dead_count  How many rows of work->dead are filled.
+ * handler, handler_fp  A handler was met (a catch, finally or fault funclet), and frames are passed over until its
+ *          method's own is reached, which has the same frame pointer. 0: none.
+ * replay   The walker's, taken; or null.
+ */
+struct sw_fold {
+    struct sw_contract_call *call;
+    enum before before;
+    uint64_t sp;
+    uint64_t cursor;
+    uint64_t handler;
+    uint64_t handler_fp;
+    struct sw_replay *replay;
+    unsigned dead_count;
+    uint64_t claimed;
+    unsigned pc;
+    ULONG32 context_size;
+    uint32_t frames_left;
+    uint32_t hidden;
+    bool has_record;
+    bool has_run;
+    bool documented;
+};
+
+/* Where to start: regs null for nowhere. reached: the walk stands there already, in front of its frame. */
+struct sw_start {
+    const struct sw_regs *regs;
+    bool exact;
+    bool reached;
+};
+
+/* Where the first stretch starts, by the flavour; where to go on behind one that ended in a native run. */
+struct sw_start sw_fold_start(struct sw_fold *fold);
+struct sw_start sw_fold_go_on(struct sw_fold *fold);
+
+/* Starts the walk of a stretch. */
+void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, bool exact);
+
+/*
+ * The next record that leads to a managed frame above the stack pointer `above`; those below are passed over for good.
+ * Null when there is none.
+ */
+struct sw_transition *sw_fold_take_record(struct sw_fold *fold, uint64_t above);
+
+static inline bool sw_stop_is_root(enum sw_stop stop)
+{
+    return stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE;
+}
+
+#endif

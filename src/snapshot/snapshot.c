@@ -1,0 +1,175 @@
+/*
+ * The door of the contract: sw_snapshot and its two small neighbours. Sets a call up, sends it down the ladder and into
+ * the fold, and undoes on every path what was done on the way. Knows no check and no frame.
+ *
+ * Source: ICorProfilerInfo2::DoStackSnapshot, ICorProfilerInfo::GetFunctionFromIP; clr-contract.md sections 1 and 3.5.
+ */
+#include "snapshot/call.h"
+
+#include "clr/clr.h"
+#include "unwind/request.h"
+
+#include <assert.h>
+
+static_assert(sizeof(struct sw_contract_work) + _Alignof(struct sw_contract_work) <= SW_SNAPSHOT_ROOM,
+              "the contract's part of the scratch");
+static_assert(SW_SNAPSHOT_ROOM < SW_SCRATCH_BYTES, "the contract's part of the scratch");
+static_assert(sizeof(void *) != 8 || offsetof(struct sw_frame_info, known) == 40, "the CLR's part of the record");
+
+struct sw_range sw_code_at(const struct sw_walker *walker, uint64_t pc)
+{
+    struct sw_range code;
+    const struct sw_reading reading = sw_reading_enter(walker);
+    sw_find_code(walker, sw_images_entry(walker->images, pc), pc, &code);
+    sw_reading_leave(walker, reading);
+    return code;
+}
+
+void sw_call_report(const struct sw_contract_call *call, enum sw_conduct rule)
+{
+    if (call->engine->on_conduct)
+        call->engine->on_conduct(call->engine->conduct_arg, rule, call->thread);
+}
+
+/* A scratch is aligned for words, a CONTEXT wants 16. */
+static struct sw_contract_work *work_of(struct sw_scratch *scratch)
+{
+    uint8_t *room = (uint8_t *)scratch + SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM;
+    const uintptr_t over = (uintptr_t)room % _Alignof(struct sw_contract_work);
+    return (struct sw_contract_work *)(void *)(over ? room + (_Alignof(struct sw_contract_work) - over) : room);
+}
+
+/* The caller's own OS id and, for thread 0, its ThreadID. */
+static void find_caller(struct sw_contract_call *call)
+{
+    const struct sw_suspender *suspender = call->engine->suspender;
+    struct sw_thread thread = { 0 };
+    if (suspender && suspender->current)
+        call->caller = suspender->current(suspender->arg);
+    if (call->thread == 0 && sw_threads_find_os(call->engine->threads, call->caller, &thread) == SW_OK)
+        call->thread = (ThreadID)thread.id;
+}
+
+/* Remembers that the caller has walked another thread and got a frame (D26). */
+static void note_first_walk(const struct sw_contract_call *call)
+{
+    uint64_t *state = call->engine->state;
+    if (call->caller == 0 || sw_call_is_for_caller(call) || call->reported == 0)
+        return;
+    for (unsigned i = SW_STATE_FIRST; i < SW_STATE_END; i++)
+        if (state[i] == call->caller)
+            return;
+    state[SW_STATE_FIRST + state[SW_STATE_NEXT_FIRST]++ % (SW_STATE_END - SW_STATE_FIRST)] = call->caller;
+}
+
+struct sw_refusal *sw_call_explain(struct sw_contract_call *call)
+{
+    call->engine->refusal = (struct sw_refusal){ 0 };
+    call->explained = true;
+    return &call->engine->refusal;
+}
+
+static void note_refusal(struct sw_contract_call *call, HRESULT hr)
+{
+    if (!call->explained)
+        (void)sw_call_explain(call);
+    call->engine->refusal.hr = hr;
+    call->engine->refusal.reason = call->reason;
+}
+
+static HRESULT finish(struct sw_contract_call *call, HRESULT hr)
+{
+    const struct sw_suspender *suspender = call->engine->suspender;
+    if (call->suspended)
+        (void)suspender->resume(suspender->arg, call->target.os_id);
+    if (call->held)
+        sw_threads_release(call->engine->threads, call->thread);
+    if (hr == S_OK)
+        note_first_walk(call);
+    else
+        note_refusal(call, hr);
+    if (call->inside)
+        __atomic_store_n(&call->engine->state[SW_STATE_INSIDE], 0, __ATOMIC_RELEASE);
+    return hr;
+}
+
+HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *scratch, ThreadID thread,
+                    StackSnapshotCallback *callback, ULONG32 info_flags, void *client_data, BYTE context[],
+                    ULONG32 context_size)
+{
+    struct sw_regs own;
+    HRESULT hr = S_OK;
+    if (!engine || !scratch || !engine->walker || !engine->threads || (unsigned)engine->flavour >= SW_FLAVOUR_COUNT)
+        return E_INVALIDARG;
+    struct sw_contract_call call = { .engine = engine,
+                                     .scratch = scratch,
+                                     .work = work_of(scratch),
+                                     .callback = callback,
+                                     .client_data = client_data,
+                                     .context = context,
+                                     .context_size = context_size,
+                                     .info_flags = info_flags,
+                                     .thread = thread };
+    const struct sw_suspender *suspender = engine->suspender;
+    find_caller(&call);
+    /* Here and not in a callee: the frame that is captured must stand for as long as the walk goes on. */
+    const bool captured = suspender && suspender->capture && suspender->capture(suspender->arg, &own) == SW_OK;
+    if (captured)
+        sw_code_pc(engine->walker, &own);
+    call.own = captured ? &own : NULL;
+    if (!sw_ladder(&call, &hr))
+        hr = sw_fold(&call);
+    return finish(&call, hr);
+}
+
+HRESULT sw_frame_info_read(struct sw_engine *engine, COR_PRF_FRAME_INFO frame_info, struct sw_frame_info *info)
+{
+    if (!engine || !info)
+        return E_INVALIDARG;
+    if (frame_info == 0 || engine->state[SW_STATE_LIVE_FRAME] != frame_info) {
+        if (engine->on_conduct)
+            engine->on_conduct(engine->conduct_arg, SW_CONDUCT_STALE_FRAME, 0);
+        return E_INVALIDARG;
+    }
+    *info = *(const struct sw_frame_info *)frame_info;
+    return S_OK;
+}
+
+FunctionID sw_function_of(const struct sw_engine *engine, const struct sw_range *code, uint64_t ip)
+{
+    const struct sw_inspector *inspector = engine->inspector;
+    const uint64_t named = inspector && (code->flags & SW_RANGE_ADDRESS_ID) != 0
+                               ? inspector->function(inspector->arg, ip)
+                               : 0;
+    return (FunctionID)(named ? named : code->id);
+}
+
+/* A perf map's id of CoreCLR's JIT code is only its address; the header in front of the code knows the real one. */
+static FunctionID function_at(const struct sw_engine *engine, const struct sw_range *code, uint64_t ip)
+{
+    const struct sw_walker *walker = engine->walker;
+    struct sw_rule rule;
+    struct sw_clr_jit_code about;
+    const bool is_ours = walker->machine == SW_MACHINE_X64 || walker->machine == SW_MACHINE_ARM64;
+    const bool has_header = code->unwind == SW_UNWIND_CLR_HEADER && code->id == code->begin && is_ours &&
+                            (walker->flags & SW_WALK_NO_TABLES) == 0;
+    if (has_header && sw_clr_jit_rule(walker->machine, &walker->memory, code->begin, code->end, ip, true, &rule,
+                                      &about) == SW_OK)
+        return (FunctionID)about.function;
+    return sw_function_of(engine, code, ip);
+}
+
+HRESULT sw_function_from_ip(const struct sw_engine *engine, uint64_t ip, FunctionID *function)
+{
+    if (!engine || !engine->walker)
+        return E_INVALIDARG;
+    const bool documented = engine->flavour == SW_FLAVOUR_DOCUMENTED;
+    if (!documented && (engine->runtime & SW_RUNTIME_HEAP_READY) == 0)
+        return CORPROF_E_NOT_YET_AVAILABLE;
+    ip = sw_code_address(engine->walker, ip);
+    const struct sw_range code = sw_code_at(engine->walker, ip);
+    const bool found = sw_code_is_managed(&code) && (documented || (code.flags & SW_RANGE_HIDDEN) == 0);
+    if (function && (found || documented))
+        *function = found ? function_at(engine, &code, ip) : 0;
+    return found ? S_OK : E_FAIL;
+}

@@ -1,0 +1,150 @@
+/*
+ * Where a fold's walks start: at the thread's registers, at the seed, or at what the runtime noted when managed code
+ * was left. Knows transition records and flavours; refuses to know what becomes of frames (fold.c).
+ *
+ * Source: clr-contract.md sections 2.5 and 2.6; contract-documented.md D9, D18-D20.
+ */
+#include "snapshot/fold.h"
+
+static bool leads_on(const struct sw_transition *record, enum sw_machine machine)
+{
+    return record->regs.machine == machine && sw_regs_has(&record->regs, sw_regs_pc_number(machine)) &&
+           sw_regs_has(&record->regs, sw_regs_sp_number(machine));
+}
+
+struct sw_transition *sw_fold_take_record(struct sw_fold *fold, uint64_t above)
+{
+    struct sw_transition *record = &fold->call->work->record;
+    while (sw_call_record(fold->call, &fold->cursor, record)) {
+        if (leads_on(record, fold->call->engine->walker->machine) && record->address >= above &&
+            sw_regs_sp(&record->regs) >= above)
+            return record;
+    }
+    return NULL;
+}
+
+/*
+ * In this process a stack can be loaded directly from where its thread stands to its end: all of that is mapped. Of the
+ * own stack also what lies below the start, from here on.
+ */
+static void open_window(const struct sw_fold *fold, const struct sw_regs *start)
+{
+    struct sw_walker *walker = &fold->call->work->walker;
+    const uint64_t sp = sw_regs_sp(start), here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    const uint64_t from = here >= walker->stack_begin && here < sp ? here : sp;
+    const struct sw_window own = { from, walker->stack_end, (const uint8_t *)(uintptr_t)from };
+    if ((fold->call->engine->options & SW_ENGINE_OWN_PROCESS) != 0 && sp >= walker->stack_begin &&
+        sp < walker->stack_end)
+        walker->memory.window = own;
+}
+
+void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, bool exact)
+{
+    struct sw_contract_work *work = fold->call->work;
+    work->walker.max_frames = fold->frames_left;
+    open_window(fold, regs);
+    sw_walk_start(&work->walk, &work->walker, fold->call->scratch, regs, exact);
+}
+
+/*
+ * The runtime does not note every nonvolatile register. Where the thread's real ones are known, a walk from them comes
+ * to the frame of the record with the others. What lies in front of it does not count as walked.
+ */
+static bool walk_to_record(const struct sw_fold *fold, const struct sw_regs *record)
+{
+    const struct sw_regs *top = fold->call->top;
+    struct sw_contract_work *work = fold->call->work;
+    const struct sw_regs *here = &work->walk.frame.regs;
+    bool more;
+    if (!top || sw_regs_sp(top) >= sw_regs_sp(record))
+        return false;
+    sw_fold_begin_walk(fold, top, true);
+    while ((more = sw_walk_next(&work->walk)) && sw_regs_sp(here) < sw_regs_sp(record))
+        ;
+    work->walk.depth = 1;
+    return more && sw_regs_sp(here) == sw_regs_sp(record) && sw_regs_pc(here) == sw_regs_pc(record);
+}
+
+/* The same, for a record whose pc was being executed: that walk would take it for a return address. */
+static void complete_record(const struct sw_fold *fold, struct sw_regs *record)
+{
+    const struct sw_regs *here = &fold->call->work->walk.frame.regs;
+    if (!walk_to_record(fold, record))
+        return;
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (sw_regs_has(here, n) && !sw_regs_has(record, n))
+            sw_regs_set(record, n, here->r[n]);
+}
+
+/*
+ * A thread parked at the top record was stopped at an instruction of the managed frame itself; otherwise the record
+ * holds a return address, or says itself that it does not.
+ */
+static struct sw_start start_at_record(struct sw_fold *fold)
+{
+    const struct sw_contract_call *call = fold->call;
+    const bool parked = (call->target.flags & SW_THREAD_RESUMABLE_TOP) != 0;
+    const bool stopped_by_os = call->engine->flavour == SW_FLAVOUR_CORECLR_WINDOWS && !sw_call_is_for_caller(call) &&
+                               (call->engine->runtime & SW_RUNTIME_SUSPENDED) == 0;
+    if (parked && stopped_by_os)
+        return (struct sw_start){ 0 }; /* the CLR's walker gives up here: section 2.6 */
+    struct sw_transition *record = sw_fold_take_record(fold, 0);
+    if (!record)
+        return (struct sw_start){ 0 };
+    const bool exact = parked || record->exact;
+    if (exact)
+        complete_record(fold, &record->regs);
+    else if (walk_to_record(fold, &record->regs))
+        return (struct sw_start){ &fold->call->work->walk.frame.regs, false, true };
+    return (struct sw_start){ &record->regs, exact, false };
+}
+
+/* Whether the top of the stack is runtime helper code: not managed, and not what a platform invoke called. */
+static bool helper_is_on_top(const struct sw_contract_call *call)
+{
+    if (!call->top)
+        return true;
+    const struct sw_range code = sw_code_at(call->engine->walker, sw_regs_pc(call->top));
+    return !sw_code_is_managed(&code) && call->target.mode != SW_MODE_PREEMPTIVE;
+}
+
+static struct sw_start documented_start(struct sw_fold *fold)
+{
+    const struct sw_contract_call *call = fold->call;
+    if (!helper_is_on_top(call))
+        return (struct sw_start){ call->top, true, false };
+    if (call->seed)
+        return (struct sw_start){ call->seed, true, false };
+    if (call->top && (call->engine->options & SW_ENGINE_NO_AUTO_SEED) == 0)
+        return (struct sw_start){ call->top, true, false };
+    return start_at_record(fold);
+}
+
+static struct sw_start clr_start(struct sw_fold *fold)
+{
+    if (fold->call->seed)
+        return (struct sw_start){ fold->call->seed, true, false };
+    return start_at_record(fold);
+}
+
+struct sw_start sw_fold_start(struct sw_fold *fold)
+{
+    return fold->documented ? documented_start(fold) : clr_start(fold);
+}
+
+/*
+ * Where to go on after a stretch that ended in a native run: at the next record above. The CLR trusts its records only,
+ * so there a clean root does not end the walk while a record is left.
+ */
+struct sw_start sw_fold_go_on(struct sw_fold *fold)
+{
+    const enum sw_stop stop = fold->call->work->walk.stop;
+    if (fold->before != NATIVE || stop == SW_STOP_FRAME_LIMIT || fold->frames_left == 0)
+        return (struct sw_start){ 0 };
+    if (fold->documented && sw_stop_is_root(stop))
+        return (struct sw_start){ 0 };
+    const struct sw_transition *record = &fold->call->work->record;
+    if (!fold->has_record || sw_regs_sp(&record->regs) < fold->sp)
+        fold->has_record = sw_fold_take_record(fold, fold->sp) != NULL;
+    return fold->has_record ? (struct sw_start){ &record->regs, record->exact, false } : (struct sw_start){ 0 };
+}

@@ -1,0 +1,404 @@
+/*
+ * Files and target memory → images in the set, on Linux. Knows where a file lies in the target, and who holds the memory
+ * of its tables; refuses to know the formats (lib/elf, lib/pe, lib/clr), which ELF tables are taken (images_cfi_linux.c)
+ * and the set's inside (images.c).
+ */
+#include "target/linux/images.h"
+
+#include "common/alloc.h"
+#include "elf/elf.h"
+#include "target/linux/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, MEMORY_IMAGE_MAX = 64 << 20, ROWS_OF_AN_IMAGE = 64 };
+
+static void release_elf(struct sw_image_entry *entry, const struct sw_alloc *alloc)
+{
+    if (entry->elf)
+        sw_elf_close(entry->elf);
+    if (entry->held)
+        alloc->put(alloc->arg, entry->held, entry->held_size);
+}
+
+static void release_mapping(struct sw_image_entry *entry, const struct sw_alloc *alloc)
+{
+    (void)alloc;
+    munmap(entry->held, entry->held_size);
+}
+
+/* ELF ----------------------------------------------------------------------------------------------------------- */
+
+/* Where the segments lie in the target, given where file offset 0 does. */
+static enum sw_status place_elf(struct sw_image_entry *entry, uint64_t address)
+{
+    struct sw_elf_segment segment;
+    uint64_t low = UINT64_MAX;
+    uint64_t high = 0;
+    uint64_t zero = 0; /* link-time address of file offset 0, or of where it would be */
+    for (size_t i = 0; sw_elf_segment(entry->elf, i, &segment); i++) {
+        uint64_t end;
+        if (!sw_add_u64(segment.address, segment.size, &end))
+            return SW_E_MALFORMED;
+        if (segment.address < low) {
+            low = segment.address;
+            zero = segment.address - segment.offset;
+        }
+        high = end > high ? end : high;
+    }
+    if (low >= high)
+        return SW_E_MALFORMED;
+    entry->info.bias = address - zero;
+    entry->info.begin = entry->info.bias + (low & ~(uint64_t)(PAGE - 1));
+    entry->info.end = entry->info.bias + high;
+    entry->info.machine = sw_elf_machine(entry->elf);
+    return entry->info.begin < entry->info.end ? SW_OK : SW_E_WRAPS;
+}
+
+static enum sw_status fill_elf(struct sw_images *images, struct sw_image_entry *entry, uint64_t address)
+{
+    entry->release = release_elf;
+    const enum sw_status status = place_elf(entry, address);
+    return status == SW_OK ? sw_images_take_sections(images, entry) : status;
+}
+
+/* PE ------------------------------------------------------------------------------------------------------------ */
+
+static enum sw_status map_file(struct sw_image_entry *entry, const char *path)
+{
+    struct stat stat;
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return SW_E_OS;
+    void *bytes = MAP_FAILED;
+    if (fstat(file, &stat) == 0 && stat.st_size > 0)
+        bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    close(file);
+    if (bytes == MAP_FAILED)
+        return SW_E_OS;
+    entry->held = bytes;
+    entry->held_size = (size_t)stat.st_size;
+    entry->release = release_mapping;
+    return SW_OK;
+}
+
+enum sw_status sw_images_fill_pe(struct sw_images *images, struct sw_image_entry *entry)
+{
+    const enum sw_status status = sw_clr_image_open(&entry->pe, sw_images_alloc(images), &entry->clr);
+    entry->has_pe = true;
+    entry->has_clr = status == SW_OK;
+    entry->exceptions_status = sw_pe_exceptions(&entry->pe, &entry->exceptions);
+    entry->info.is_pe = true;
+    entry->info.is_ready_to_run = entry->has_clr;
+    entry->info.machine = entry->pe.machine;
+    entry->info.begin = entry->info.bias = entry->pe.bytes.address;
+    if (!sw_add_u64(entry->info.begin, entry->pe.size_of_image, &entry->info.end))
+        return SW_E_WRAPS;
+    return status == SW_E_NO_MEMORY ? status : SW_OK;
+}
+
+static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *entry, const struct sw_image_file *file)
+{
+    enum sw_status status = map_file(entry, file->open_path);
+    if (status != SW_OK)
+        return status;
+    const struct sw_bytes bytes = { entry->held, entry->held_size, file->address };
+    status = sw_pe_open(bytes, false, &entry->pe);
+    return status == SW_OK ? sw_images_fill_pe(images, entry) : status;
+}
+
+/* Both ---------------------------------------------------------------------------------------------------------- */
+
+/* SW_E_OS when it cannot be opened. */
+static enum sw_status starts_like_pe(const char *path, bool *is_pe)
+{
+    char magic[2] = { 0, 0 };
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return SW_E_OS;
+    const ssize_t got = read(file, magic, sizeof magic);
+    close(file);
+    *is_pe = got == (ssize_t)sizeof magic && memcmp(magic, "MZ", sizeof magic) == 0;
+    return got < 0 ? SW_E_OS : SW_OK;
+}
+
+/* A whole file, or one as it is mapped. */
+static enum sw_status fill_bytes(struct sw_images *images, struct sw_image_entry *entry, struct sw_bytes bytes,
+                                 bool is_mapped)
+{
+    if (bytes.size >= 2 && memcmp(bytes.bytes, "MZ", 2) == 0) {
+        const enum sw_status status = sw_pe_open(bytes, is_mapped, &entry->pe);
+        return status == SW_OK ? sw_images_fill_pe(images, entry) : status;
+    }
+    const enum sw_status status = sw_elf_open_bytes(bytes, &entry->elf);
+    return status == SW_OK ? fill_elf(images, entry, bytes.address) : status;
+}
+
+static enum sw_status fill(struct sw_images *images, struct sw_image_entry *entry, const struct sw_image_file *file)
+{
+    bool is_pe = false;
+    if (file->bytes.size)
+        return fill_bytes(images, entry, (struct sw_bytes){ file->bytes.bytes, file->bytes.size, file->address }, false);
+    enum sw_status status = starts_like_pe(file->open_path, &is_pe);
+    if (status == SW_OK && is_pe)
+        return fill_pe(images, entry, file);
+    if (status == SW_OK)
+        status = sw_elf_open(file->open_path, &entry->elf);
+    return status == SW_OK ? fill_elf(images, entry, file->address) : status;
+}
+
+/* Puts a filled entry in, or gives it back. */
+static enum sw_status settle(struct sw_images *images, struct sw_image_entry *entry, enum sw_status status,
+                             uint64_t *end)
+{
+    const uint64_t entry_end = entry->info.end;
+    entry->seen = true;
+    if (status == SW_OK)
+        status = sw_images_insert(images, entry);
+    if (status != SW_OK)
+        sw_images_discard(images, entry);
+    else if (end)
+        *end = entry_end;
+    return status;
+}
+
+enum sw_status sw_images_put_file(struct sw_images *images, const struct sw_image_file *file, uint64_t *end)
+{
+    struct sw_image_entry *entry = sw_images_make(images, file->path);
+    if (!entry)
+        return SW_E_NO_MEMORY;
+    entry->origin = file->origin;
+    entry->identity = file->identity;
+    return settle(images, entry, fill(images, entry, file), end);
+}
+
+/* Page by page; what cannot be read is zeros: an image has holes between its sections. */
+static void copy_pages(uint8_t *to, uint64_t address, uint64_t size, const struct sw_memory *memory)
+{
+    for (uint64_t at = 0; at < size;) {
+        const uint64_t to_page = PAGE - (address + at) % PAGE;
+        const size_t part = (size_t)(to_page < size - at ? to_page : size - at);
+        if (memory->read(memory->arg, address + at, to + at, part) != part)
+            memset(to + at, 0, part);
+        at += part;
+    }
+}
+
+static enum sw_status copy_memory(struct sw_images *images, struct sw_image_entry *entry, uint64_t address,
+                                  uint64_t size, const struct sw_memory *memory)
+{
+    const struct sw_alloc *alloc = sw_images_alloc(images);
+    uint8_t magic[2];
+    entry->held = alloc->get(alloc->arg, (size_t)size);
+    if (!entry->held)
+        return SW_E_NO_MEMORY;
+    entry->held_size = (size_t)size;
+    entry->release = release_elf;
+    if (memory->read(memory->arg, address, entry->held, (size_t)size) == size)
+        return SW_OK;
+    if (size < sizeof magic || memory->read(memory->arg, address, magic, sizeof magic) != sizeof magic ||
+        memcmp(magic, "MZ", sizeof magic) != 0)
+        return SW_E_UNREADABLE;
+    copy_pages(entry->held, address, size, memory);
+    return SW_OK;
+}
+
+enum sw_status sw_images_put_memory(struct sw_images *images, const char *name, uint64_t address, uint64_t size,
+                                    const struct sw_memory *memory, const void *origin)
+{
+    struct sw_image_entry *entry = sw_images_make(images, name);
+    if (!entry)
+        return SW_E_NO_MEMORY;
+    entry->origin = origin;
+    enum sw_status status = copy_memory(images, entry, address, size, memory);
+    const struct sw_bytes bytes = { entry->held, size, address };
+    if (status == SW_OK)
+        status = fill_bytes(images, entry, bytes, true);
+    return settle(images, entry, status, NULL);
+}
+
+enum sw_status sw_images_add_file(struct sw_images *images, const char *path, uint64_t address)
+{
+    const struct sw_image_file file = { .open_path = path, .path = path, .address = address };
+    if (!images || !path)
+        return SW_E_ARGUMENT;
+    enum sw_status status = sw_images_lock(images);
+    if (status != SW_OK)
+        return status;
+    status = sw_images_put_file(images, &file, NULL);
+    sw_images_unlock(images);
+    return status;
+}
+
+enum sw_status sw_images_add_memory(struct sw_images *images, const char *name, uint64_t address, uint64_t size,
+                                    const struct sw_memory *memory)
+{
+    if (!images || !name || !memory || !memory->read || size == 0 || size > MEMORY_IMAGE_MAX)
+        return SW_E_ARGUMENT;
+    enum sw_status status = sw_images_lock(images);
+    if (status != SW_OK)
+        return status;
+    status = sw_images_put_memory(images, name, address, size, memory, NULL);
+    sw_images_unlock(images);
+    return status;
+}
+
+/* Refresh ------------------------------------------------------------------------------------------------------- */
+
+void sw_images_mark(struct sw_images *images, const void *origin)
+{
+    struct sw_image_entry *entry;
+    for (size_t i = 0; (entry = sw_images_at(images, i)) != NULL; i++)
+        entry->seen = entry->seen && entry->origin != origin;
+}
+
+bool sw_images_keep(struct sw_images *images, const struct sw_image_file *file, uint64_t *end)
+{
+    struct sw_image_entry *entry;
+    for (size_t i = 0; (entry = sw_images_at(images, i)) != NULL; i++)
+        if (file->address == entry->info.begin)
+            break;
+    if (!entry)
+        return false;
+    /* An image that somebody registered by hand stands, whatever it is. */
+    const bool same = entry->identity == file->identity && strcmp(entry->info.path, file->path) == 0;
+    if (entry->origin == file->origin && !same)
+        return sw_images_drop(images, entry->info.begin) != SW_OK;
+    entry->seen = true;
+    *end = entry->info.end;
+    return true;
+}
+
+enum sw_status sw_images_sweep(struct sw_images *images, const void *origin)
+{
+    struct sw_image_entry *entry;
+    for (size_t i = 0; (entry = sw_images_at(images, i)) != NULL;) {
+        if (entry->seen || entry->origin != origin)
+            i++;
+        else if (sw_images_drop(images, entry->info.begin) != SW_OK)
+            return SW_E_NO_MEMORY;
+    }
+    return SW_OK;
+}
+
+/* The file's own code is mapped behind its first page. */
+static bool has_code(const struct sw_map *maps, size_t count, size_t at)
+{
+    for (size_t i = at; i < count && i - at < ROWS_OF_AN_IMAGE; i++) {
+        const bool same = sw_maps_same_file(&maps[i], &maps[at]);
+        if (same && maps[i].executable && !maps[i].shared)
+            return true;
+        if (!same && maps[i].inode != 0)
+            return false;
+    }
+    return false;
+}
+
+/*
+ * A PE file whose sections do not lie at whole pages is read, not mapped (Wine, for most DLLs but its own): then its
+ * code is in memory without a file, where the header says.
+ */
+static bool has_code_in_place(const struct sw_map *maps, size_t count, const struct sw_map *site,
+                              const struct sw_memory *memory)
+{
+    uint8_t header[PAGE];
+    struct sw_pe pe;
+    const struct sw_bytes bytes = { header, sizeof header, site->begin };
+    if (memory->read(memory->arg, site->begin, header, sizeof header) != sizeof header ||
+        sw_pe_open(bytes, true, &pe) != SW_OK)
+        return false;
+    const struct sw_map *map = site;
+    for (; map < maps + count && map->begin - site->begin < pe.size_of_image; map++)
+        if (map->executable && !map->shared && map->inode == 0 &&
+            sw_pe_is_code(&pe, (uint32_t)(map->begin - site->begin)))
+            return true;
+    return false;
+}
+
+const struct sw_map *sw_images_next_site(const struct sw_map *maps, size_t count, size_t *at, uint64_t floor,
+                                         const struct sw_memory *memory, bool *is_pe)
+{
+    for (; *at < count; ++*at) {
+        const struct sw_map *map = &maps[*at];
+        char magic[4];
+        if (map->begin < floor || map->offset != 0 || map->inode == 0 || map->shared || !map->readable)
+            continue;
+        if (memory->read(memory->arg, map->begin, magic, sizeof magic) != sizeof magic)
+            continue;
+        *is_pe = memcmp(magic, "MZ", 2) == 0;
+        if (!*is_pe && memcmp(magic, "\177ELF", 4) != 0)
+            continue;
+        if (!has_code(maps, count, *at) && !(*is_pe && has_code_in_place(maps, count, map, memory)))
+            continue;
+        ++*at;
+        return map;
+    }
+    return NULL;
+}
+
+/* Names --------------------------------------------------------------------------------------------------------- */
+
+static enum sw_status elf_name(struct sw_image_entry *entry, uint64_t address, char *name, size_t size, uint64_t *start)
+{
+    const char *symbol;
+    uint64_t begin, length;
+    if (!entry->elf && !entry->no_names)
+        entry->no_names = sw_elf_open(entry->info.path, &entry->elf) != SW_OK;
+    if (!entry->elf || sw_elf_symbol(entry->elf, address - entry->info.bias, &symbol, &begin, &length) != SW_OK)
+        return SW_E_NOT_FOUND;
+    snprintf(name, size, "%s", symbol);
+    *start = begin + entry->info.bias;
+    return SW_OK;
+}
+
+static enum sw_status method_name(const struct sw_image_entry *entry, uint64_t address, char *name, size_t size,
+                                  uint64_t *start)
+{
+    struct sw_range method;
+    if (sw_clr_image_method(&entry->clr, address, &method) != SW_OK ||
+        sw_clr_image_name(&entry->clr, address, name, size) != SW_OK)
+        return SW_E_NOT_FOUND;
+    *start = method.id;
+    return SW_OK;
+}
+
+static enum sw_status export_name(const struct sw_image_entry *entry, uint64_t address, char *name, size_t size,
+                                  uint64_t *start)
+{
+    const uint64_t rva = address - entry->info.bias;
+    uint32_t begin;
+    if (rva > UINT32_MAX ||
+        sw_pe_export_around(&entry->pe, entry->exceptions, (uint32_t)rva, name, size, &begin) != SW_OK)
+        return SW_E_NOT_FOUND;
+    *start = entry->info.bias + begin;
+    return SW_OK;
+}
+
+enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, char *name, size_t size,
+                              uint64_t *start)
+{
+    enum sw_status status = SW_E_NOT_FOUND;
+    uint64_t begin = 0;
+    if (!images || !name || size == 0)
+        return SW_E_ARGUMENT;
+    const uint32_t ticket = sw_images_enter(images);
+    const struct sw_image_entry *found = sw_images_entry(images, address);
+    /* The fields for names are this call's own, and it runs in one thread at a time. */
+    struct sw_image_entry *entry = (struct sw_image_entry *)(uintptr_t)found;
+    if (entry && entry->has_clr)
+        status = method_name(entry, address, name, size, &begin);
+    else if (entry && entry->has_pe)
+        status = export_name(entry, address, name, size, &begin);
+    else if (entry)
+        status = elf_name(entry, address, name, size, &begin);
+    sw_images_leave(images, ticket);
+    if (status == SW_OK && start)
+        *start = begin;
+    return status;
+}

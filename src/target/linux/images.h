@@ -1,0 +1,73 @@
+/*
+ * How images get into the set, for the files that do it. Everything here is called under the set's writer lock.
+ */
+#ifndef SW_OS_IMAGES_LINUX_H
+#define SW_OS_IMAGES_LINUX_H
+
+#include "code/images.h"
+#include "target/linux/maps.h"
+
+/*
+ * A file to register.
+ *
+ * open_path   What to open; path: what the image is called.
+ * address     ELF: where file offset 0 is mapped; PE: the base address.
+ * bytes       The whole file, borrowed for the life of the image: then nothing is opened. Empty otherwise.
+ */
+struct sw_image_file {
+    const char *open_path;
+    const char *path;
+    uint64_t address;
+    const void *origin;
+    uint64_t identity;
+    struct sw_bytes bytes;
+};
+
+/* Returns as sw_images_add_file. end: receives the end of the image; may be null. */
+enum sw_status sw_images_put_file(struct sw_images *images, const struct sw_image_file *file, uint64_t *end);
+
+/* Returns as sw_images_add_memory. */
+enum sw_status sw_images_put_memory(struct sw_images *images, const char *name, uint64_t address, uint64_t size,
+                                    const struct sw_memory *memory, const void *origin);
+
+/*
+ * A refresh: marks the images of an origin as not seen; keep says whether the file is there already, marks it and gives
+ * its end (a stranger of the same origin at its place is forgotten); sweep forgets those that were not seen. Where a
+ * newcomer overlaps one that is gone, SW_E_OVERLAP asks for another round after the sweep.
+ */
+void sw_images_mark(struct sw_images *images, const void *origin);
+bool sw_images_keep(struct sw_images *images, const struct sw_image_file *file, uint64_t *end);
+enum sw_status sw_images_sweep(struct sw_images *images, const void *origin);
+
+/*
+ * The unwind tables of an ELF image whose entry->elf is open, as they stand in the file: .eh_frame, and .debug_frame for
+ * what that does not cover. complete_mapped: of one whose .eh_frame and its header were found where they are mapped;
+ * the file, if it is still that file, is only asked for a .debug_frame.
+ *
+ * Returns  SW_OK, with entry->has_cfi where there are tables; SW_E_NO_MEMORY.
+ */
+enum sw_status sw_images_take_sections(struct sw_images *images, struct sw_image_entry *entry);
+enum sw_status sw_images_complete_mapped(struct sw_images *images, struct sw_image_entry *entry);
+
+/*
+ * The next place at which a file is mapped that may be an image: the lowest row with offset 0, private, readable, with
+ * ELF's or PE's first bytes, and an executable row of the same file not far behind; for PE, one without a file where the
+ * header has code does as well.
+ *
+ * at       Where to go on; starts at 0. floor: rows that begin below it are passed over (inside the last image).
+ *
+ * Returns  The row, or null at the end.
+ */
+const struct sw_map *sw_images_next_site(const struct sw_map *maps, size_t count, size_t *at, uint64_t floor,
+                                         const struct sw_memory *memory, bool *is_pe);
+
+/* Fills in an entry whose entry->pe has been opened. SW_OK; SW_E_WRAPS; SW_E_NO_MEMORY. */
+enum sw_status sw_images_fill_pe(struct sw_images *images, struct sw_image_entry *entry);
+
+/* A status that ends a refresh: everything else means "leave that image out". */
+static inline bool sw_images_fatal(enum sw_status status)
+{
+    return status == SW_E_NO_MEMORY;
+}
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * The images of another process, from its memory map. Files are opened through /proc/PID, so that one in another
+ * mount namespace, renamed or deleted is found where the kernel still has it.
+ *
+ * Source: proc(5), /proc/pid/map_files and /proc/pid/root.
+ */
+#include "target/linux/images.h"
+#include "target/linux/mirror.h"
+#include "target/linux/process.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096, OPEN_BYTES = PATH_BYTES + 64 };
+
+/* The row's own link first: it is the very file. It takes more rights than the path, which a deleted file has not. */
+static enum sw_status open_path(const struct sw_process *process, const struct sw_map *map, const char *path,
+                                bool deleted, char *to)
+{
+    snprintf(to, OPEN_BYTES, "/proc/%d/map_files/%llx-%llx", process->pid, (unsigned long long)map->begin,
+             (unsigned long long)map->end);
+    if (access(to, R_OK) == 0)
+        return SW_OK;
+    if (deleted)
+        return SW_E_NOT_FOUND;
+    snprintf(to, OPEN_BYTES, "/proc/%d/root%s", process->pid, path);
+    return SW_OK;
+}
+
+static enum sw_status put_site(const struct sw_process *process, struct sw_images *images, const struct sw_map *map,
+                               uint64_t *end)
+{
+    char path[PATH_BYTES];
+    char opened[OPEN_BYTES];
+    bool deleted;
+    const struct sw_image_file file = { opened, path, map->begin, process, map->inode, { 0 } };
+    enum sw_status status = sw_maps_path(map, path, sizeof path, &deleted);
+    if (status != SW_OK || sw_images_keep(images, &file, end))
+        return status;
+    status = open_path(process, map, path, deleted, opened);
+    return status == SW_OK ? sw_images_put_file(images, &file, end) : status;
+}
+
+static enum sw_status put_vdso(struct sw_process *process, struct sw_images *images)
+{
+    static const char name[] = "[vdso]";
+    const struct sw_memory memory = sw_process_memory(process);
+    for (size_t i = 0; i < process->map_count; i++) {
+        const struct sw_map *map = &process->maps[i];
+        const struct sw_image_file file = { name, name, map->begin, process, 0, { 0 } };
+        uint64_t end;
+        if (map->path_size != sizeof name - 1 || memcmp(map->path, name, sizeof name - 1) != 0)
+            continue;
+        if (sw_images_keep(images, &file, &end))
+            return SW_OK;
+        return sw_images_put_memory(images, name, map->begin, map->end - map->begin, &memory, process);
+    }
+    return SW_OK;
+}
+
+/* SW_E_OVERLAP when an image was left out for it. */
+static enum sw_status put_all(struct sw_process *process, struct sw_images *images)
+{
+    const struct sw_memory memory = sw_process_memory(process);
+    const struct sw_map *map;
+    bool overlap = false;
+    uint64_t floor = 0;
+    size_t at = 0;
+    bool is_pe;
+    sw_images_mark(images, process);
+    while ((map = sw_images_next_site(process->maps, process->map_count, &at, floor, &memory, &is_pe)) != NULL) {
+        const enum sw_status status = put_site(process, images, map, &floor);
+        if (sw_images_fatal(status))
+            return status;
+        overlap |= status == SW_E_OVERLAP;
+    }
+    enum sw_status status = put_vdso(process, images);
+    overlap |= status == SW_E_OVERLAP;
+    if (!sw_images_fatal(status))
+        status = sw_images_sweep(images, process);
+    return status == SW_OK && overlap ? SW_E_OVERLAP : status;
+}
+
+enum sw_status sw_process_add_images(struct sw_process *process, struct sw_images *images)
+{
+    if (!process || !images)
+        return SW_E_ARGUMENT;
+    enum sw_status status = sw_process_read_maps(process);
+    if (status == SW_OK)
+        status = sw_images_lock(images);
+    if (status != SW_OK)
+        return status;
+    status = put_all(process, images);
+    if (status == SW_E_OVERLAP)
+        status = put_all(process, images);
+    sw_images_unlock(images);
+    return status == SW_E_OVERLAP ? SW_OK : status;
+}
+
+enum sw_status sw_process_mirror_ranges(struct sw_process *process, struct sw_codemap *codemap)
+{
+    if (!process || !codemap)
+        return SW_E_ARGUMENT;
+    const enum sw_status status = sw_process_read_maps(process);
+    return status ? status : sw_mirror_ranges(process->maps, process->map_count, &process->alloc, codemap);
+}

@@ -1,0 +1,356 @@
+/*
+ * The images of this process: ELF as the dynamic linker tells, the vdso, ReadyToRun images from the memory map.
+ * Their unwind tables are used where they are mapped: relocated already, no copy, no bias. Only what the program
+ * headers (ELF) or the memory map (PE) call mapped and readable is touched.
+ *
+ * Source: dl_iterate_phdr(3), getauxval(3); win-x64-unwind.md section 7.
+ */
+#include "target/linux/images.h"
+
+#include "elf/elf.h"
+#include "target/linux/os.h"
+
+#include <snapwalk/self.h>
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, PATH_BYTES = 4096 };
+
+/* Whose images a refresh of this process may forget. */
+static const char origin_self;
+
+/*
+ * What a refresh carries along. maps may be empty: then there are no PE images, and the vdso has no symbols.
+ */
+struct refresh {
+    struct sw_images *images;
+    enum sw_status status;
+    uint64_t vdso;
+    bool vdso_seen;
+    bool overlap; /* an image was left out for one that was not forgotten yet */
+    const struct sw_map *maps;
+    size_t map_count;
+    char path[PATH_BYTES];
+};
+
+/* ELF ----------------------------------------------------------------------------------------------------------- */
+
+struct object {
+    uint64_t bias;
+    const ElfW(Phdr) * headers;
+    size_t count;
+};
+
+/* The bytes of a segment as it is mapped. */
+static struct sw_bytes segment_bytes(const struct object *object, const ElfW(Phdr) * segment)
+{
+    const uint64_t address = object->bias + segment->p_vaddr;
+    return (struct sw_bytes){ (const uint8_t *)(uintptr_t)address, segment->p_filesz, address };
+}
+
+static const ElfW(Phdr) * segment_around(const struct object *object, const ElfW(Phdr) * part)
+{
+    for (size_t i = 0; i < object->count; i++) {
+        const ElfW(Phdr) *segment = &object->headers[i];
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_R) && part->p_vaddr >= segment->p_vaddr &&
+            part->p_filesz <= segment->p_filesz &&
+            part->p_vaddr - segment->p_vaddr <= segment->p_filesz - part->p_filesz)
+            return segment;
+    }
+    return NULL;
+}
+
+/* The header leads to .eh_frame, which may lie in another segment. */
+static bool take_tables(const struct object *object, struct sw_image_entry *entry)
+{
+    const ElfW(Phdr) *header = NULL;
+    for (size_t i = 0; i < object->count && !header; i++)
+        if (object->headers[i].p_type == PT_GNU_EH_FRAME)
+            header = &object->headers[i];
+    if (!header || !segment_around(object, header))
+        return false;
+    entry->cfi.machine = entry->info.machine;
+    entry->cfi.header = segment_bytes(object, header);
+    for (size_t i = 0; i < object->count && !entry->has_cfi; i++) {
+        const ElfW(Phdr) *segment = &object->headers[i];
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_R))
+            continue;
+        entry->has_cfi =
+            sw_cfi_frame_of_header(entry->cfi.header, segment_bytes(object, segment), &entry->cfi.frame) == SW_OK;
+    }
+    return entry->has_cfi;
+}
+
+static struct sw_bytes code_of(const struct object *object)
+{
+    for (size_t i = 0; i < object->count; i++) {
+        const ElfW(Phdr) *segment = &object->headers[i];
+        if (segment->p_type == PT_LOAD && (segment->p_flags & (PF_R | PF_X)) == (PF_R | PF_X))
+            return segment_bytes(object, segment);
+    }
+    return (struct sw_bytes){ 0 };
+}
+
+static void place(const struct object *object, struct sw_image *info)
+{
+    uint64_t low = UINT64_MAX;
+    uint64_t high = 0;
+    for (size_t i = 0; i < object->count; i++) {
+        const ElfW(Phdr) *segment = &object->headers[i];
+        if (segment->p_type != PT_LOAD)
+            continue;
+        low = segment->p_vaddr < low ? segment->p_vaddr : low;
+        high = segment->p_vaddr + segment->p_memsz > high ? segment->p_vaddr + segment->p_memsz : high;
+    }
+    info->begin = low < high ? object->bias + (low & ~(uint64_t)(PAGE - 1)) : 0;
+    info->end = low < high ? object->bias + high : 0;
+    info->bias = object->bias;
+    info->machine = sw_os_machine();
+}
+
+/* The vdso is in no file: its symbols are read where it is mapped. */
+static void open_vdso(const struct refresh *refresh, struct sw_image_entry *entry)
+{
+    const struct sw_map *map = sw_maps_find(refresh->maps, refresh->map_count, refresh->vdso);
+    if (!map || !map->readable || map->begin != refresh->vdso)
+        return;
+    const struct sw_bytes bytes = { (const uint8_t *)(uintptr_t)map->begin, map->end - map->begin, map->begin };
+    if (sw_elf_open_bytes(bytes, &entry->elf) != SW_OK)
+        entry->elf = NULL;
+}
+
+static void release_elf(struct sw_image_entry *entry, const struct sw_alloc *alloc)
+{
+    (void)alloc;
+    if (entry->elf)
+        sw_elf_close(entry->elf);
+}
+
+/* The tables where they are mapped. */
+static enum sw_status put_mapped(struct refresh *refresh, const struct object *object, const struct sw_image *info)
+{
+    struct sw_image_entry *entry = sw_images_make(refresh->images, info->path);
+    if (!entry)
+        return SW_E_NO_MEMORY;
+    const char *path = entry->info.path;
+    entry->info = *info;
+    entry->info.path = path;
+    entry->origin = &origin_self;
+    entry->seen = true;
+    entry->release = release_elf;
+    entry->code = code_of(object);
+    const bool found = take_tables(object, entry);
+    if (info->begin == refresh->vdso)
+        open_vdso(refresh, entry);
+    enum sw_status status = found || entry->elf ? SW_OK : SW_E_NOT_FOUND;
+    if (found)
+        status = sw_images_complete_mapped(refresh->images, entry);
+    if (status == SW_OK)
+        status = sw_images_insert(refresh->images, entry);
+    if (status != SW_OK)
+        sw_images_discard(refresh->images, entry);
+    return status;
+}
+
+static enum sw_status put_object(struct refresh *refresh, const struct object *object, const char *path)
+{
+    struct sw_image info = { .path = path };
+    uint64_t end;
+    place(object, &info);
+    const struct sw_image_file file = { path, path, info.begin, &origin_self, 0, { 0 } };
+    if (info.begin >= info.end || sw_images_keep(refresh->images, &file, &end))
+        return SW_OK;
+    const enum sw_status status = put_mapped(refresh, object, &info);
+    /* Linked without .eh_frame_hdr: the sections are found in the file only. */
+    return status == SW_E_NOT_FOUND ? sw_images_put_file(refresh->images, &file, NULL) : status;
+}
+
+static void note(struct refresh *refresh, enum sw_status status)
+{
+    if (sw_images_fatal(status))
+        refresh->status = status;
+    refresh->overlap |= status == SW_E_OVERLAP;
+}
+
+static void name_of_program(struct refresh *refresh)
+{
+    const ssize_t got = readlink("/proc/self/exe", refresh->path, sizeof refresh->path - 1);
+    refresh->path[got > 0 ? got : 0] = 0;
+}
+
+static bool holds(const struct dl_phdr_info *info, uint64_t address)
+{
+    for (size_t i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == address)
+            return true;
+    return false;
+}
+
+static int each_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct refresh *refresh = arg;
+    const struct object object = { info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum };
+    const char *path = info->dlpi_name;
+    (void)size;
+    if (refresh->vdso && holds(info, refresh->vdso)) {
+        refresh->vdso_seen = true;
+        path = "[vdso]";
+    } else if (!path || !*path) {
+        name_of_program(refresh);
+        path = refresh->path;
+    }
+    note(refresh, put_object(refresh, &object, path));
+    return refresh->status != SW_OK;
+}
+
+/* For C libraries whose linker does not list it. The kernel made it, so its headers may be followed. */
+static void put_vdso(struct refresh *refresh)
+{
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)(uintptr_t)refresh->vdso;
+    const ElfW(Phdr) *segments = (const ElfW(Phdr) *)(uintptr_t)(refresh->vdso + header->e_phoff);
+    uint64_t first = 0;
+    for (size_t i = header->e_phnum; i-- > 0;)
+        if (segments[i].p_type == PT_LOAD)
+            first = segments[i].p_vaddr - segments[i].p_offset;
+    const struct object object = { refresh->vdso - first, segments, header->e_phnum };
+    note(refresh, put_object(refresh, &object, "[vdso]"));
+}
+
+/* PE ------------------------------------------------------------------------------------------------------------ */
+
+/* The end of what is readable without a gap from an address on; the address itself when it is not. */
+static uint64_t readable_end(const struct refresh *refresh, uint64_t address)
+{
+    const struct sw_map *map = sw_maps_find(refresh->maps, refresh->map_count, address);
+    const struct sw_map *behind = refresh->maps + refresh->map_count;
+    uint64_t end = address;
+    for (; map && map < behind && map->readable && map->begin <= end; map++)
+        end = map->end;
+    return end;
+}
+
+/* Only what the sections hold is ever asked for, so it is enough that these are readable. */
+static bool all_sections_readable(const struct refresh *refresh, const struct sw_pe *pe)
+{
+    const uint64_t base = pe->bytes.address;
+    for (unsigned i = 0; i < pe->section_count; i++) {
+        const struct sw_bytes row = sw_bytes_part(pe->bytes, pe->sections + 40u * i, 40);
+        if (!row.size)
+            return false;
+        const uint32_t virtual_size = sw_load32(row.bytes + 8);
+        const uint64_t begin = base + sw_load32(row.bytes + 12);
+        const uint64_t size = virtual_size ? virtual_size : sw_load32(row.bytes + 16);
+        if (readable_end(refresh, begin) < begin + size)
+            return false;
+    }
+    return true;
+}
+
+/*
+ * The image as it is mapped: header first, and the whole only when all of it can be loaded.
+ *
+ * Returns  SW_E_UNREADABLE when a part is not mapped: then the file has to do.
+ */
+static enum sw_status open_mapped(const struct refresh *refresh, uint64_t base, struct sw_pe *pe)
+{
+    struct sw_bytes bytes = { (const uint8_t *)(uintptr_t)base, readable_end(refresh, base) - base, base };
+    enum sw_status status = sw_pe_open(bytes, true, pe);
+    if (status != SW_OK)
+        return status;
+    if (pe->size_of_headers > bytes.size || !all_sections_readable(refresh, pe))
+        return SW_E_UNREADABLE;
+    bytes.size = pe->size_of_image;
+    return sw_pe_open(bytes, true, pe);
+}
+
+static enum sw_status put_mapped_pe(struct refresh *refresh, const struct sw_image_file *file, const struct sw_pe *pe)
+{
+    struct sw_image_entry *entry = sw_images_make(refresh->images, file->path);
+    if (!entry)
+        return SW_E_NO_MEMORY;
+    entry->pe = *pe;
+    entry->origin = file->origin;
+    entry->identity = file->identity;
+    entry->seen = true;
+    enum sw_status status = sw_images_fill_pe(refresh->images, entry);
+    if (status == SW_OK)
+        status = sw_images_insert(refresh->images, entry);
+    if (status != SW_OK)
+        sw_images_discard(refresh->images, entry);
+    return status;
+}
+
+static enum sw_status put_pe(struct refresh *refresh, const struct sw_map *map, uint64_t *end)
+{
+    const struct sw_image_file file = { refresh->path, refresh->path, map->begin, &origin_self, map->inode, { 0 } };
+    struct sw_pe pe;
+    enum sw_status status = sw_maps_path(map, refresh->path, sizeof refresh->path, NULL);
+    if (status != SW_OK || sw_images_keep(refresh->images, &file, end))
+        return status;
+    status = open_mapped(refresh, map->begin, &pe);
+    if (status == SW_E_UNREADABLE)
+        return sw_images_put_file(refresh->images, &file, end);
+    if (status != SW_OK)
+        return status;
+    *end = map->begin + pe.size_of_image;
+    return put_mapped_pe(refresh, &file, &pe);
+}
+
+static void put_all_pe(struct refresh *refresh)
+{
+    const struct sw_memory memory = sw_self_memory();
+    const struct sw_map *map;
+    uint64_t floor = 0;
+    size_t at = 0;
+    bool is_pe;
+    while (refresh->status == SW_OK &&
+           (map = sw_images_next_site(refresh->maps, refresh->map_count, &at, floor, &memory, &is_pe)) != NULL)
+        if (is_pe)
+            note(refresh, put_pe(refresh, map, &floor));
+}
+
+static void run(struct refresh *refresh)
+{
+    refresh->vdso_seen = refresh->overlap = false;
+    sw_images_mark(refresh->images, &origin_self);
+    dl_iterate_phdr(each_object, refresh);
+    if (refresh->status == SW_OK && refresh->vdso && !refresh->vdso_seen)
+        put_vdso(refresh);
+    if (refresh->status == SW_OK)
+        put_all_pe(refresh);
+    if (refresh->status == SW_OK)
+        refresh->status = sw_images_sweep(refresh->images, &origin_self);
+}
+
+enum sw_status sw_images_add_self(struct sw_images *images)
+{
+    struct refresh refresh = { .images = images };
+    struct sw_os_text text;
+    if (!images)
+        return SW_E_ARGUMENT;
+    const struct sw_alloc *alloc = sw_images_alloc(images);
+    enum sw_status status = sw_os_read_file(alloc, "/proc/self/maps", &text);
+    if (status != SW_OK)
+        return status == SW_E_NO_MEMORY ? status : SW_E_OS;
+    const size_t count = sw_maps_parse(text.bytes, text.size, NULL, 0);
+    struct sw_map *maps = count ? alloc->get(alloc->arg, count * sizeof *maps) : NULL;
+    status = count && !maps ? SW_E_NO_MEMORY : sw_images_lock(images);
+    if (status == SW_OK) {
+        refresh.maps = maps;
+        refresh.map_count = sw_maps_parse(text.bytes, text.size, maps, count);
+        refresh.vdso = getauxval(AT_SYSINFO_EHDR);
+        run(&refresh);
+        if (refresh.status == SW_OK && refresh.overlap)
+            run(&refresh);
+        sw_images_unlock(images);
+        status = refresh.status;
+    }
+    if (maps)
+        alloc->put(alloc->arg, maps, count * sizeof *maps);
+    sw_os_free_text(alloc, &text);
+    return status;
+}

@@ -1,0 +1,164 @@
+/*
+ * Parses the text of /proc/PID/maps. Knows the form of a row and nothing of who reads it: no system call here.
+ * A target may name its files as it likes, so a row is taken apart from the left, and what does not fit is passed over.
+ *
+ *     7f12a000-7f12c000 r-xp 00001000 fd:01 1234                       /usr/lib/libc.so.6
+ *
+ * Source: proc(5), /proc/pid/maps; Linux fs/proc/task_mmu.c (a newline in a path is written as \012, and only that).
+ */
+#include "target/linux/maps.h"
+
+#include <string.h>
+
+static int digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return -1;
+}
+
+/* A number of at least one digit, and the character behind it. */
+static bool number(const char **at, const char *end, unsigned base, char behind, uint64_t *value)
+{
+    const char *from = *at;
+    *value = 0;
+    for (; *at < end && digit(**at) >= 0 && (unsigned)digit(**at) < base; ++*at) {
+        if (*value > (UINT64_MAX - (base - 1)) / base)
+            return false;
+        *value = *value * base + (unsigned)digit(**at);
+    }
+    return *at > from && *at < end && *(*at)++ == behind;
+}
+
+/* Four letters and a space: "rwxp ". */
+static bool rights(const char **at, const char *end, struct sw_map *map)
+{
+    static const char allowed[4][2] = { { 'r', '-' }, { 'w', '-' }, { 'x', '-' }, { 's', 'p' } };
+    bool *const set[4] = { &map->readable, &map->writable, &map->executable, &map->shared };
+    if (end - *at < 5 || (*at)[4] != ' ')
+        return false;
+    for (size_t i = 0; i < 4; i++) {
+        if ((*at)[i] != allowed[i][0] && (*at)[i] != allowed[i][1])
+            return false;
+        *set[i] = (*at)[i] == allowed[i][0];
+    }
+    *at += 5;
+    return true;
+}
+
+/* The inode is the last thing that must be there; blanks and a path may follow. */
+static bool inode_and_path(const char *at, const char *end, struct sw_map *map)
+{
+    static const char blank = ' ';
+    const char *digits = at;
+    while (at < end && *at >= '0' && *at <= '9')
+        at++;
+    const char *stop = at;
+    while (at < end && *at == blank)
+        at++;
+    if (at == stop && at < end)
+        return false;
+    map->path = at;
+    map->path_size = (size_t)(end - at);
+    map->inode = 0;
+    for (const char *d = digits; d < stop; d++) {
+        if (map->inode > (UINT64_MAX - 9) / 10)
+            return false;
+        map->inode = map->inode * 10 + (uint64_t)(*d - '0');
+    }
+    return stop > digits;
+}
+
+static bool row(const char *at, const char *end, struct sw_map *map)
+{
+    uint64_t major, minor;
+    *map = (struct sw_map){ 0 };
+    if (!number(&at, end, 16, '-', &map->begin) || !number(&at, end, 16, ' ', &map->end) || map->begin >= map->end)
+        return false;
+    if (!rights(&at, end, map) || !number(&at, end, 16, ' ', &map->offset))
+        return false;
+    if (!number(&at, end, 16, ':', &major) || !number(&at, end, 16, ' ', &minor) || (major | minor) > UINT32_MAX)
+        return false;
+    map->major = (uint32_t)major;
+    map->minor = (uint32_t)minor;
+    return inode_and_path(at, end, map);
+}
+
+bool sw_maps_next(struct sw_maps_text *text, struct sw_map *map)
+{
+    while (text->at < text->end) {
+        const char *line = text->at;
+        const char *newline = memchr(line, '\n', (size_t)(text->end - line));
+        const char *end = newline ? newline : text->end;
+        text->at = newline ? newline + 1 : text->end;
+        if (row(line, end, map))
+            return true;
+        text->bad++;
+    }
+    return false;
+}
+
+size_t sw_maps_parse(const char *text, size_t size, struct sw_map *maps, size_t capacity)
+{
+    struct sw_maps_text left = { text, text + size, 0 };
+    struct sw_map map;
+    size_t count = 0;
+    uint64_t floor = 0;
+    while (sw_maps_next(&left, &map)) {
+        if (map.begin < floor)
+            continue;
+        floor = map.end;
+        if (count < capacity)
+            maps[count] = map;
+        count++;
+    }
+    return count;
+}
+
+const struct sw_map *sw_maps_find(const struct sw_map *maps, size_t count, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (maps[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && maps[low].begin <= address ? &maps[low] : NULL;
+}
+
+bool sw_maps_same_file(const struct sw_map *a, const struct sw_map *b)
+{
+    return a->inode != 0 && a->inode == b->inode && a->major == b->major && a->minor == b->minor;
+}
+
+static bool ends_in(const struct sw_map *map, const char *tail, size_t size)
+{
+    return map->path_size > size && memcmp(map->path + map->path_size - size, tail, size) == 0;
+}
+
+enum sw_status sw_maps_path(const struct sw_map *map, char *path, size_t size, bool *deleted)
+{
+    static const char gone[] = " (deleted)";
+    static const char newline[] = "\\012";
+    const bool cut = ends_in(map, gone, sizeof gone - 1);
+    const size_t length = map->path_size - (cut ? sizeof gone - 1 : 0);
+    size_t used = 0;
+    if (deleted)
+        *deleted = cut;
+    if (length == 0 || map->path[0] != '/' || memchr(map->path, 0, length))
+        return SW_E_NOT_FOUND;
+    for (size_t i = 0; i < length; i++) {
+        const bool escaped = length - i >= 4 && memcmp(map->path + i, newline, 4) == 0;
+        if (used + 1 >= size)
+            return SW_E_LIMIT;
+        path[used++] = escaped ? '\n' : map->path[i];
+        i += escaped ? 3 : 0;
+    }
+    path[used] = 0;
+    return SW_OK;
+}

@@ -1,0 +1,213 @@
+/*
+ * Another process as a target: opened, its memory read in bulk, a walker over a stopped thread's stack.
+ * Knows /proc; refuses to know how threads are stopped (process_threads_linux.c), what the mapped files are
+ * (images_process_linux.c) and what a frame is.
+ *
+ * Source: proc(5), process_vm_readv(2); contexts.md section 7.
+ */
+#include "common/alloc.h"
+#include "target/linux/process.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool is_own_child(int pid)
+{
+    siginfo_t info;
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/* Only the class of the executable: a 32-bit process has other registers and other tables. */
+static enum sw_status check_class(int pid)
+{
+    char path[SW_PROC_PATH_BYTES];
+    unsigned char ident[EI_NIDENT];
+    snprintf(path, sizeof path, "/proc/%d/exe", pid);
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return errno == ENOENT ? SW_E_UNSUPPORTED : sw_os_status(errno); /* a kernel thread has none */
+    const ssize_t got = read(file, ident, sizeof ident);
+    close(file);
+    const bool elf64 = got == (ssize_t)sizeof ident && memcmp(ident, ELFMAG, SELFMAG) == 0 &&
+                       ident[EI_CLASS] == ELFCLASS64 && ident[EI_DATA] == ELFDATA2LSB;
+    return elf64 ? SW_OK : SW_E_UNSUPPORTED;
+}
+
+enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_process **out)
+{
+    const struct sw_alloc from = sw_alloc_resolve(alloc);
+    if (!out || !sw_alloc_usable(alloc) || pid <= 0 || pid == getpid())
+        return SW_E_ARGUMENT;
+    if (sw_process_thread_ended(pid, pid))
+        return SW_E_GONE;
+    const enum sw_status status = check_class(pid);
+    if (status != SW_OK)
+        return status;
+    struct sw_process *process = from.get(from.arg, sizeof *process);
+    if (!process)
+        return SW_E_NO_MEMORY;
+    *process = (struct sw_process){ .alloc = from, .pid = pid, .own_child = is_own_child(pid), .mem_file = -1 };
+    *out = process;
+    return SW_OK;
+}
+
+void sw_process_close(struct sw_process *process)
+{
+    if (!process)
+        return;
+    const struct sw_alloc alloc = process->alloc;
+    sw_process_drop_threads(process);
+    sw_process_drop_capture(process);
+    if (process->window)
+        alloc.put(alloc.arg, process->window, process->window_room);
+    sw_process_forget_maps(process);
+    if (process->mem_file >= 0)
+        close(process->mem_file);
+    alloc.put(alloc.arg, process, sizeof *process);
+}
+
+enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, char *name, size_t size)
+{
+    char path[SW_PROC_PATH_BYTES];
+    if (!process || !name || size == 0)
+        return SW_E_ARGUMENT;
+    if (!sw_process_find_thread(process, tid) && !sw_process_find_captured(process, tid))
+        return SW_E_NOT_FOUND;
+    snprintf(path, sizeof path, "/proc/%d/task/%llu/comm", process->pid, (unsigned long long)tid);
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return sw_os_status(errno);
+    const ssize_t got = read(file, name, size - 1);
+    const int error = errno;
+    close(file);
+    if (got < 0)
+        return sw_os_status(error);
+    name[got] = 0;
+    name[strcspn(name, "\n")] = 0;
+    return SW_OK;
+}
+
+/* process_vm_readv asks for more rights than /proc/PID/mem does of a tracer, and some sandboxes forbid it. */
+size_t sw_process_read(void *arg, uint64_t address, void *to, size_t size)
+{
+    struct sw_process *process = arg;
+    size_t done = sw_os_read(process->pid, address, to, size);
+    if (done != 0 || address > INT64_MAX)
+        return done;
+    if (process->mem_file == -1) {
+        char path[SW_PROC_PATH_BYTES];
+        snprintf(path, sizeof path, "/proc/%d/mem", process->pid);
+        process->mem_file = open(path, O_RDONLY | O_CLOEXEC);
+        if (process->mem_file < 0)
+            process->mem_file = -2;
+    }
+    while (process->mem_file >= 0 && done < size) {
+        const ssize_t got = pread(process->mem_file, (char *)to + done, size - done, (off_t)(address + done));
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    return done;
+}
+
+struct sw_memory sw_process_memory(struct sw_process *process)
+{
+    return (struct sw_memory){ .read = process ? sw_process_read : NULL, .arg = process };
+}
+
+void sw_process_forget_maps(struct sw_process *process)
+{
+    if (process->maps)
+        process->alloc.put(process->alloc.arg, process->maps, process->map_count * sizeof *process->maps);
+    sw_os_free_text(&process->alloc, &process->maps_text);
+    process->maps = NULL;
+    process->map_count = 0;
+    process->maps_known = false;
+}
+
+static bool is_known(const struct sw_process *process, const struct sw_os_text *text)
+{
+    const struct sw_os_text *known = &process->maps_text;
+    return process->maps && text->size == known->size && memcmp(text->bytes, known->bytes, text->size) == 0;
+}
+
+static enum sw_status parse_maps(struct sw_process *process)
+{
+    const struct sw_os_text *text = &process->maps_text;
+    const size_t count = sw_maps_parse(text->bytes, text->size, NULL, 0);
+    if (count == 0)
+        return SW_E_GONE; /* the map of a zombie is empty */
+    process->maps = process->alloc.get(process->alloc.arg, count * sizeof *process->maps);
+    if (!process->maps)
+        return SW_E_NO_MEMORY;
+    process->map_count = sw_maps_parse(text->bytes, text->size, process->maps, count);
+    return SW_OK;
+}
+
+enum sw_status sw_process_read_maps(struct sw_process *process)
+{
+    char path[SW_PROC_PATH_BYTES];
+    struct sw_os_text text;
+    if (process->maps_known)
+        return SW_OK;
+    snprintf(path, sizeof path, "/proc/%d/maps", process->pid);
+    enum sw_status status = sw_os_read_file(&process->alloc, path, &text);
+    if (status == SW_OK && is_known(process, &text)) {
+        sw_os_free_text(&process->alloc, &text);
+    } else {
+        sw_process_forget_maps(process);
+        process->maps_text = text;
+        if (status == SW_OK)
+            status = parse_maps(process);
+    }
+    /* The map of a running process is true for one question only. */
+    process->maps_known = status == SW_OK && sw_process_threads(process, NULL, 0) != 0;
+    return status;
+}
+
+static enum sw_status copy_stack(struct sw_process *process, uint64_t begin, uint64_t end, struct sw_window *window)
+{
+    const size_t size = (size_t)(end - begin);
+    if (process->window_room < size) {
+        uint8_t *bytes = process->alloc.get(process->alloc.arg, size);
+        if (!bytes)
+            return SW_E_NO_MEMORY;
+        if (process->window)
+            process->alloc.put(process->alloc.arg, process->window, process->window_room);
+        process->window = bytes;
+        process->window_room = size;
+    }
+    const size_t got = sw_process_read(process, begin, process->window, size);
+    *window = (struct sw_window){ begin, begin + got, process->window };
+    return SW_OK;
+}
+
+enum sw_status sw_process_walker(struct sw_process *process, const struct sw_regs *regs,
+                                 const struct sw_codemap *codemap, const struct sw_images *images,
+                                 struct sw_walker *walker)
+{
+    if (!process || !regs || !walker || !sw_regs_has(regs, sw_regs_sp_number(regs->machine)))
+        return SW_E_ARGUMENT;
+    enum sw_status status = sw_process_read_maps(process);
+    if (status != SW_OK)
+        return status == SW_E_NO_MEMORY ? status : SW_E_GONE;
+    *walker = (struct sw_walker){
+        .machine = regs->machine, .memory = sw_process_memory(process), .codemap = codemap, .images = images
+    };
+    if (regs->machine == SW_MACHINE_ARM64)
+        walker->pac_mask = sw_process_pac_mask(process);
+    const uint64_t sp = sw_regs_sp(regs);
+    const struct sw_map *map = sw_maps_find(process->maps, process->map_count, sp);
+    if (!map)
+        return SW_OK; /* a garbage sp: the walk finds that out, word by word */
+    walker->stack_begin = map->begin;
+    walker->stack_end = map->end;
+    const uint64_t begin = sp - map->begin < SW_RED_ZONE ? map->begin : sp - SW_RED_ZONE;
+    const uint64_t end = map->end - begin > SW_STACK_MOST ? begin + SW_STACK_MOST : map->end;
+    return copy_stack(process, begin, end, &walker->memory.window);
+}

@@ -1,0 +1,247 @@
+/*
+ * What a process was doing at one moment: registers and stacks taken down while it stands, walked when it runs again.
+ * So it stands for as long as copying takes, and not for as long as walking does.
+ *
+ * A walk of copies must never come to another answer than one of the standing process: what has changed since may not
+ * be read. That is other parts of stacks. Code, tables and data of files are read when the walk wants them; so is other
+ * memory, where a runtime keeps the headers of its code, but for a thread that is not on its own stack: from there a
+ * signal frame may lead to any other place, and what lies there is another moment's.
+ */
+#include "target/linux/process.h"
+
+#include <string.h>
+
+enum { STACK_DEFAULT = 1 << 18, THREADS_FIRST = 32, STORE_FIRST = 1 << 16 };
+
+const struct sw_process_captured *sw_process_find_captured(const struct sw_process *process, uint64_t tid)
+{
+    for (size_t i = 0; i < process->capture.thread_count; i++)
+        if (process->capture.threads[i].tid == tid)
+            return &process->capture.threads[i];
+    return NULL;
+}
+
+void sw_process_drop_capture(struct sw_process *process)
+{
+    struct sw_process_capture *capture = &process->capture;
+    const struct sw_alloc *alloc = &process->alloc;
+    if (capture->threads)
+        alloc->put(alloc->arg, capture->threads, capture->thread_room * sizeof *capture->threads);
+    if (capture->store)
+        alloc->put(alloc->arg, capture->store, capture->store_room);
+    *capture = (struct sw_process_capture){ 0 };
+}
+
+/* ------------------------------------------------------------------ while the process stands */
+
+/* A block of at least `wanted` bytes in place of *block, with what is in it. False: no memory, and all is as it was. */
+static bool grow(const struct sw_alloc *alloc, void **block, size_t used, size_t *room, size_t wanted)
+{
+    if (wanted <= *room)
+        return true;
+    const size_t more = *room * 2 > wanted ? *room * 2 : wanted;
+    void *grown = alloc->get(alloc->arg, more);
+    if (!grown)
+        return false;
+    if (*block) {
+        memcpy(grown, *block, used);
+        alloc->put(alloc->arg, *block, *room);
+    }
+    *block = grown;
+    *room = more;
+    return true;
+}
+
+static bool room_for_thread(struct sw_process *process)
+{
+    struct sw_process_capture *capture = &process->capture;
+    const size_t each = sizeof *capture->threads;
+    const size_t wanted = capture->thread_count + 1 < THREADS_FIRST ? THREADS_FIRST : capture->thread_count + 1;
+    void *threads = capture->threads;
+    size_t room = capture->thread_room * each;
+    if (!grow(&process->alloc, &threads, capture->thread_count * each, &room, wanted * each))
+        return false;
+    capture->threads = threads;
+    capture->thread_room = room / each;
+    return true;
+}
+
+/* Copies [begin, end) as far as it can be read. */
+static enum sw_status copy(struct sw_process *process, uint64_t begin, uint64_t end, struct sw_process_copy *to)
+{
+    struct sw_process_capture *capture = &process->capture;
+    const size_t size = (size_t)(end - begin);
+    const size_t wanted = capture->store_size + size < STORE_FIRST ? STORE_FIRST : capture->store_size + size;
+    void *store = capture->store;
+    if (!grow(&process->alloc, &store, capture->store_size, &capture->store_room, wanted))
+        return SW_E_NO_MEMORY;
+    capture->store = store;
+    const size_t got = sw_process_read(process, begin, capture->store + capture->store_size, size);
+    *to = (struct sw_process_copy){ begin, got, capture->store_size };
+    capture->store_size += got;
+    return SW_OK;
+}
+
+/* From sp to the end of its mapping; where none is known, as far as there is memory. */
+static enum sw_status copy_stack(struct sw_process *process, struct sw_process_captured *thread, size_t most)
+{
+    const uint64_t sp = sw_regs_sp(&thread->regs);
+    const uint64_t above = sp - thread->stack.begin;
+    const uint64_t left = (thread->stack.end ? thread->stack.end : UINT64_MAX) - sp;
+    const uint64_t end = sp + (left < most ? left : most);
+    const uint64_t begin = sp - (above < SW_RED_ZONE ? above : SW_RED_ZONE);
+    const enum sw_status status = copy(process, begin, end, &thread->copies[0]);
+    if (status != SW_OK || thread->copies[0].size || thread->stack.end)
+        return status;
+    return copy(process, sp, end, &thread->copies[0]); /* there may be nothing below sp */
+}
+
+/* The upper end of a stack that the thread is not on now: where it left it is not known. */
+static enum sw_status copy_home(struct sw_process *process, struct sw_process_captured *thread, size_t most)
+{
+    const struct sw_process_span *home = &thread->home;
+    const uint64_t begin = home->end - home->begin > most ? home->end - most : home->begin;
+    return copy(process, begin, home->end, &thread->copies[1]);
+}
+
+static struct sw_process_span span_of(const struct sw_map *map)
+{
+    return map ? (struct sw_process_span){ map->begin, map->end } : (struct sw_process_span){ 0, 0 };
+}
+
+static bool is_main_stack(const struct sw_map *map)
+{
+    static const char name[] = "[stack]";
+    return map->path_size == sizeof name - 1 && memcmp(map->path, name, sizeof name - 1) == 0;
+}
+
+/* The main thread's stack has a name; those of others begin, at their upper end, with what the thread pointer points
+ * to. */
+static struct sw_process_span home_of(const struct sw_process *process, uint64_t tid, uint64_t tls)
+{
+    const struct sw_map *map = sw_maps_find(process->maps, process->map_count, tls);
+    if (tid == (uint64_t)process->pid)
+        for (size_t i = 0; i < process->map_count; i++)
+            if (is_main_stack(&process->maps[i]))
+                map = &process->maps[i];
+    return span_of(map);
+}
+
+static enum sw_status capture_thread(struct sw_process *process, int tid, size_t most)
+{
+    uint64_t tls = 0;
+    if (!room_for_thread(process))
+        return SW_E_NO_MEMORY;
+    struct sw_process_captured *thread = &process->capture.threads[process->capture.thread_count];
+    *thread = (struct sw_process_captured){ .process = process, .tid = (uint64_t)tid };
+    if (sw_process_read_regs(tid, &thread->regs, &tls) != SW_OK)
+        return SW_OK; /* it was killed just now */
+    const uint64_t sp = sw_regs_sp(&thread->regs);
+    thread->stack = span_of(sw_maps_find(process->maps, process->map_count, sp));
+    thread->home = home_of(process, thread->tid, tls);
+    thread->is_home = sp >= thread->home.begin && sp < thread->home.end;
+    enum sw_status status = copy_stack(process, thread, most);
+    if (status == SW_OK && !thread->is_home && thread->home.end)
+        status = copy_home(process, thread, most);
+    process->capture.thread_count += status == SW_OK;
+    return status;
+}
+
+static enum sw_status capture_threads(struct sw_process *process, size_t most)
+{
+    enum sw_status status = SW_OK;
+    process->capture.pac_mask = sw_os_machine() == SW_MACHINE_ARM64 ? sw_process_pac_mask(process) : 0;
+    for (size_t i = 0; i < process->thread_count && status == SW_OK; i++)
+        if (process->threads[i].stopped)
+            status = capture_thread(process, process->threads[i].tid, most);
+    return status;
+}
+
+enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes)
+{
+    if (!process)
+        return SW_E_ARGUMENT;
+    if (sw_process_threads(process, NULL, 0))
+        return SW_E_BUSY;
+    const size_t most = stack_bytes == 0 ? STACK_DEFAULT : stack_bytes < SW_STACK_MOST ? stack_bytes : SW_STACK_MOST;
+    process->capture.thread_count = process->capture.store_size = 0;
+    enum sw_status status = sw_process_read_maps(process);
+    if (status == SW_OK)
+        status = sw_process_stop(process);
+    if (status != SW_OK)
+        return status;
+    status = capture_threads(process, most);
+    const enum sw_status resumed = sw_process_resume(process);
+    if (status != SW_OK)
+        process->capture.thread_count = 0;
+    return status == SW_OK ? resumed : status;
+}
+
+/* ------------------------------------------------------------------ afterwards */
+
+static size_t read_copy(const struct sw_process_captured *thread, uint64_t address, void *to, size_t size)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        const struct sw_process_copy *from = &thread->copies[i];
+        const uint64_t offset = address - from->begin;
+        if (offset >= from->size)
+            continue;
+        const size_t part = from->size - (size_t)offset < size ? from->size - (size_t)offset : size;
+        memcpy(to, thread->process->capture.store + from->at + offset, part);
+        return part;
+    }
+    return 0;
+}
+
+static bool meet(const struct sw_map *map, const struct sw_process_span *span)
+{
+    return map->begin < span->end && span->begin < map->end;
+}
+
+/* Whether what is in a mapping may be another moment's than the copies are. */
+static bool is_past(const struct sw_process_captured *thread, const struct sw_map *map)
+{
+    return meet(map, &thread->stack) || meet(map, &thread->home) ||
+           (!thread->is_home && map->writable && !map->executable && map->inode == 0);
+}
+
+static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
+{
+    const struct sw_process_captured *thread = arg;
+    struct sw_process *process = thread->process;
+    const size_t copied = read_copy(thread, address, to, size);
+    const struct sw_map *map = sw_maps_find(process->maps, process->map_count, address);
+    if (copied || !map || is_past(thread, map))
+        return copied;
+    return sw_process_read(process, address, to, map->end - address < size ? (size_t)(map->end - address) : size);
+}
+
+size_t sw_process_captured(const struct sw_process *process, uint64_t *tids, size_t capacity)
+{
+    const size_t count = process ? process->capture.thread_count : 0;
+    for (size_t i = 0; tids && i < count && i < capacity; i++)
+        tids[i] = process->capture.threads[i].tid;
+    return count;
+}
+
+enum sw_status sw_process_captured_walker(struct sw_process *process, uint64_t tid, const struct sw_codemap *codemap,
+                                          const struct sw_images *images, struct sw_regs *regs,
+                                          struct sw_walker *walker)
+{
+    if (!process || !regs || !walker)
+        return SW_E_ARGUMENT;
+    const struct sw_process_captured *thread = sw_process_find_captured(process, tid);
+    if (!thread)
+        return SW_E_NOT_FOUND;
+    const struct sw_process_copy *stack = &thread->copies[0];
+    *regs = thread->regs;
+    *walker = (struct sw_walker){ .machine = regs->machine, .codemap = codemap, .images = images };
+    walker->memory.read = read_captured;
+    walker->memory.arg = (void *)(uintptr_t)thread;
+    walker->memory.window =
+        (struct sw_window){ stack->begin, stack->begin + stack->size, process->capture.store + stack->at };
+    walker->pac_mask = process->capture.pac_mask;
+    walker->stack_begin = thread->stack.begin;
+    walker->stack_end = thread->stack.end;
+    return SW_OK;
+}

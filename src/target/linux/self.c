@@ -1,0 +1,119 @@
+/*
+ * This process as a target: its memory, the calling thread's stack and id, a walker over both.
+ * Knows Linux; knows nothing of frames. Suspending other threads is suspend_linux.c's.
+ *
+ * Source: pthread_getattr_np(3), proc(5).
+ */
+#include "common/alloc.h"
+#include "target/linux/maps.h"
+#include "target/linux/os.h"
+
+#include <snapwalk/self.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Some sandboxes, and emulators, do not let a process ask for its own memory in that way. */
+static bool is_refused(void)
+{
+    const char from = 1;
+    char to = 0;
+    return sw_os_read(getpid(), (uint64_t)(uintptr_t)&from, &to, 1) != 1;
+}
+
+static size_t read_by_file(uint64_t address, void *to, size_t size)
+{
+    const int before = errno;
+    const int file = address <= INT64_MAX ? open("/proc/self/mem", O_RDONLY | O_CLOEXEC) : -1;
+    const ssize_t got = file >= 0 ? pread(file, to, size, (off_t)address) : 0;
+    if (file >= 0)
+        close(file);
+    errno = before;
+    return got > 0 ? (size_t)got : 0;
+}
+
+static size_t read_self(void *arg, uint64_t address, void *to, size_t size)
+{
+    (void)arg;
+    const size_t got = sw_os_read(getpid(), address, to, size);
+    return got == 0 && size != 0 && is_refused() ? read_by_file(address, to, size) : got;
+}
+
+struct sw_memory sw_self_memory(void)
+{
+    return (struct sw_memory){ .read = read_self };
+}
+
+uint64_t sw_self_thread(void)
+{
+    return (uint64_t)syscall(SYS_gettid);
+}
+
+enum sw_status sw_self_stack(uint64_t *begin, uint64_t *end)
+{
+    pthread_attr_t attributes;
+    void *lowest;
+    size_t size;
+    if (!begin || !end)
+        return SW_E_ARGUMENT;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return SW_E_OS;
+    const int failed = pthread_attr_getstack(&attributes, &lowest, &size);
+    pthread_attr_destroy(&attributes);
+    if (failed)
+        return SW_E_OS;
+    *begin = (uint64_t)(uintptr_t)lowest;
+    *end = *begin + size;
+    return SW_OK;
+}
+
+/*
+ * The part of the stack that is mapped now, around sp: guard pages and what the main thread's stack has not grown into
+ * yet would fault when loaded directly. Rows that touch count as one.
+ */
+static struct sw_window mapped_part(const struct sw_os_text *text, uint64_t sp, uint64_t begin, uint64_t end)
+{
+    struct sw_maps_text rows = { text->bytes, text->bytes + text->size, 0 };
+    struct sw_window part = { 0 };
+    struct sw_map map;
+    while (part.end <= sp && sw_maps_next(&rows, &map)) {
+        if (map.begin != part.end || !map.readable)
+            part.begin = map.begin;
+        part.end = map.readable ? map.end : map.begin;
+    }
+    part.begin = part.begin < begin ? begin : part.begin;
+    part.end = part.end > end ? end : part.end;
+    if (part.begin > sp || part.end <= sp)
+        return (struct sw_window){ 0 };
+    part.bytes = (const uint8_t *)(uintptr_t)part.begin;
+    return part;
+}
+
+enum sw_status sw_self_walker(struct sw_walker *walker, const struct sw_codemap *codemap,
+                              const struct sw_images *images)
+{
+    const struct sw_alloc alloc = sw_alloc_resolve(NULL);
+    struct sw_os_text text;
+    uint64_t begin, end;
+    if (!walker)
+        return SW_E_ARGUMENT;
+    enum sw_status status = sw_self_stack(&begin, &end);
+    if (status != SW_OK)
+        return status;
+    *walker = (struct sw_walker){ .machine = sw_os_machine(),
+                                  .memory = sw_self_memory(),
+                                  .codemap = codemap,
+                                  .images = images,
+                                  .stack_begin = begin,
+                                  .stack_end = end,
+                                  .pac_mask = sw_os_pac_mask() };
+    /* Without the map there is no window, and every word costs a system call; the answers are the same. */
+    if (sw_os_read_file(&alloc, "/proc/self/maps", &text) != SW_OK)
+        return SW_OK;
+    walker->memory.window = mapped_part(&text, (uint64_t)(uintptr_t)__builtin_frame_address(0), begin, end);
+    sw_os_free_text(&alloc, &text);
+    return SW_OK;
+}

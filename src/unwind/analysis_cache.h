@@ -1,0 +1,30 @@
+/*
+ * The store of analyses, from the inside.
+ */
+#ifndef SW_KEPT_H
+#define SW_KEPT_H
+
+#include "analyze/analyze.h"
+
+#include <snapwalk/analysis_cache.h>
+
+/*
+ * The rule at pc of the function [begin, end) as sw_analyze_function gives it, its analysis from the store or run anew
+ * and then kept. kept may be null.
+ *
+ * stamp    What says that the code is still the same (the generation of its image); 0: its bytes are compared.
+ *
+ * Returns  SW_OK; SW_E_NO_RULE.
+ */
+SW_NODISCARD enum sw_status sw_kept_rule(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end,
+                                         uint64_t pc, uint64_t stamp, struct sw_analysis *work, struct sw_rule *rule);
+
+/* The same without asking for a pc: the analysis in work. */
+void sw_kept_analyze(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t stamp,
+                     struct sw_analysis *work);
+
+/* The function that a pc was found to be in, noted for the next time; 0: none. A hint, to be confirmed. */
+void sw_kept_note(struct sw_kept *kept, uint64_t pc, uint64_t function);
+uint64_t sw_kept_function(const struct sw_kept *kept, uint64_t pc);
+
+#endif

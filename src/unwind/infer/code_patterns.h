@@ -1,0 +1,38 @@
+/*
+ * What code looks like from outside, by machine: calls, stubs, addresses that are loaded, jumps, starts of functions.
+ */
+#ifndef SW_SRC_SHAPES_H
+#define SW_SRC_SHAPES_H
+
+#include "unwind/request.h"
+
+enum { SW_STUB_BYTES = 24, SW_LOADED_MOST = 8 };
+
+/*
+ * Whether a call instruction ends at an address, as it does in front of every return address.
+ *
+ * target   Receives what it calls, or 0 when that is not known.
+ */
+bool sw_is_behind_call(const struct sw_question *q, uint64_t after, uint64_t *target);
+
+/* The same without reading memory but code. slot: the word that holds the target, which is then 0; else 0. */
+bool sw_call_before(const struct sw_question *q, uint64_t after, uint64_t *target, uint64_t *slot);
+
+/* Whether the code at an address does nothing but go on through a word in memory, as PLT entries do. */
+bool sw_goes_through(const struct sw_question *q, uint64_t at, uint64_t *slot);
+
+/*
+ * Addresses that the instructions in front of a return address load: what was to be called back. Those that only look
+ * so are among them.
+ *
+ * Returns  How many, at most SW_LOADED_MOST.
+ */
+size_t sw_loaded_before(const struct sw_question *q, uint64_t after, uint64_t addresses[SW_LOADED_MOST]);
+
+/* Whether a function may start at an address: its bytes are front, 4 of them at least, and 4 more in front of those. */
+bool sw_may_start(enum sw_machine machine, const uint8_t *front, uint64_t address);
+
+/* Whether a direct jump, no call, is at bytes[at], which has `address`, with 4 more behind: its begin, where it leads. */
+bool sw_jump_at(enum sw_machine machine, const uint8_t *bytes, size_t at, uint64_t address, uint64_t *from, uint64_t *to);
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * What every source of rules stands on: what code is at an address, and what a rule leads to when it is applied and
+ * looked at. Decides nothing about order.
+ */
+#include "unwind/request.h"
+
+#include "code/map/codemap.h"
+#include "unwind/analysis_cache.h"
+
+#include "arch/a64/a64.h"
+#include "arch/x64/x64.h"
+
+struct sw_reading sw_reading_enter(const struct sw_walker *walker)
+{
+    return (struct sw_reading){ walker->codemap ? sw_codemap_enter(walker->codemap) : 0,
+                                sw_images_enter(walker->images) };
+}
+
+void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading)
+{
+    sw_images_leave(walker->images, reading.images);
+    if (walker->codemap)
+        sw_codemap_leave(walker->codemap, reading.codemap);
+}
+
+/* What the runtime itself knows of an address. */
+static bool ask_finder(const struct sw_walker *walker, uint64_t address, struct sw_range *code)
+{
+    const struct sw_code_finder *finder = walker->finder;
+    if (!finder || !finder->find(finder->arg, address, code) || address < code->begin || address >= code->end)
+        return false;
+    code->flags |= SW_RANGE_FOUND;
+    return true;
+}
+
+void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *entry, uint64_t lookup,
+                  struct sw_range *code)
+{
+    struct sw_range part, method;
+    const bool in_map = walker->codemap && sw_codemap_find_inside(walker->codemap, lookup, code);
+    if (in_map && code->kind != SW_KIND_NGEN)
+        return;
+    if (entry && entry->has_clr && sw_clr_image_method(&entry->clr, lookup, &part) == SW_OK) {
+        if (in_map)
+            code->flags |= part.flags; /* the map knows the whole method, the image what it consists of */
+        else
+            *code = part;
+        if (in_map)
+            return;
+        if (walker->codemap && sw_codemap_find_inside(walker->codemap, part.id, &method))
+            code->id = method.id; /* a part of its own */
+        else
+            code->flags |= SW_RANGE_ADDRESS_ID;
+        return;
+    }
+    if (!in_map && (entry || !ask_finder(walker, lookup, code)))
+        *code = (struct sw_range){ .kind = SW_KIND_NATIVE };
+}
+
+/* The decoder of a machine, or null: then nothing can be derived from its code. */
+static sw_decode_fn *decoder(enum sw_machine machine)
+{
+    return machine == SW_MACHINE_X64 ? sw_x64_decode : machine == SW_MACHINE_ARM64 ? sw_a64_decode : NULL;
+}
+
+bool sw_code_of(const struct sw_question *q, struct sw_code *code)
+{
+    *code = (struct sw_code){ q->walker->machine, decoder(q->walker->machine), sw_fetch_code, &q->room->fetch };
+    return code->decode != NULL;
+}
+
+/* The generation of the image that code is in, as a stamp; 0: it is in none. */
+static uint64_t stamp_of(const struct sw_walker *walker, uint64_t address)
+{
+    const bool in_image = walker->images && sw_images_entry(walker->images, address);
+    return in_image ? sw_images_generation(walker->images) + 1 : 0;
+}
+
+/* Instructions that were looked at are taken from what the walk may spend. */
+static void pay(struct sw_walk_room *room)
+{
+    const uint32_t spent = room->analysis.spent + 64;
+    room->left -= spent < room->left ? spent : room->left;
+}
+
+enum sw_status sw_function_rule(const struct sw_question *q, const struct sw_code *code, uint64_t begin, uint64_t end,
+                                struct sw_rule *rule)
+{
+    struct sw_walk_room *room = q->room;
+    room->analysis.spent = 0;
+    const enum sw_status status = sw_kept_rule(q->walker->kept, code, begin, end, q->frame->lookup,
+                                               stamp_of(q->walker, begin), &room->analysis, rule);
+    pay(room);
+    return status;
+}
+
+bool sw_function_has_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
+                           bool (*accept)(const struct sw_question *q, uint64_t pc, uint64_t function))
+{
+    struct sw_walk_room *room = q->room;
+    const struct sw_state *state, *last = NULL;
+    room->analysis.spent = 0;
+    sw_kept_analyze(q->walker->kept, code, begin, 0, stamp_of(q->walker, begin), &room->analysis);
+    pay(room);
+    for (unsigned at = 0; (state = sw_analyze_frame(&room->analysis, &at)) != NULL; last = state) {
+        if (state == last || !sw_extract_inside(state, code->machine, &room->rule) ||
+            sw_try_rule(q, &room->rule, NULL) != SW_STOP_NONE || !accept(q, sw_regs_pc(&room->caller), begin))
+            continue;
+        room->rule.source = SW_SOURCE_FORWARD;
+        room->rule.trust = SW_TRUST_GUESS;
+        return true;
+    }
+    return false;
+}
+
+/* ---- apply, and what a caller must look like ---- */
+
+/*
+ * The caller may be on another stack: it was interrupted, or unwind data says that its sp was stored (Wine's system
+ * calls do so).
+ */
+static bool is_switch(const struct sw_rule *rule, enum sw_machine machine)
+{
+    const struct sw_loc sp = rule->r[sw_regs_sp_number(machine)];
+    return (rule->flags & SW_RULE_SIGNAL) ||
+           (rule->source == SW_SOURCE_CFI &&
+            (sp.kind == SW_LOC_AT_CFA || sp.kind == SW_LOC_AT_REG || sp.kind == SW_LOC_AT_EXPR));
+}
+
+static enum sw_stop check_stack(const struct sw_walker *walker, uint64_t sp, uint64_t caller_sp, bool may_switch)
+{
+    const bool bounded = walker->stack_end != 0;
+    const bool inside = bounded && sp >= walker->stack_begin && sp <= walker->stack_end;
+    const bool caller_inside = caller_sp >= walker->stack_begin && caller_sp <= walker->stack_end;
+    if (may_switch)
+        return SW_STOP_NONE; /* the declared stack may be an alternate one, too */
+    if (inside && !caller_inside)
+        return SW_STOP_OUTSIDE_STACK;
+    if (bounded && !inside && caller_inside)
+        return SW_STOP_NONE; /* back from an alternate stack */
+    if (caller_sp < sp || (caller_sp == sp && walker->machine == SW_MACHINE_X64))
+        return SW_STOP_SP_NOT_RISING;
+    return SW_STOP_NONE;
+}
+
+static enum sw_stop stop_of(enum sw_status status)
+{
+    switch (status) {
+    case SW_E_UNREADABLE:
+        return SW_STOP_UNREADABLE;
+    case SW_E_NO_RULE:
+        return SW_STOP_LOST_REGISTER;
+    default:
+        return SW_STOP_BAD_TABLE;
+    }
+}
+
+static bool is_readable(const struct sw_question *q, uint64_t address)
+{
+    size_t size;
+    return sw_fetch_code(&q->room->fetch, address, &size) != NULL;
+}
+
+bool sw_is_code(const struct sw_question *q, uint64_t address)
+{
+    struct sw_range unwanted;
+    if (q->walker->codemap && sw_codemap_find_inside(q->walker->codemap, address, &unwanted))
+        return true;
+    return sw_images_entry(q->walker->images, address) || is_readable(q, address);
+}
+
+enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule, uint64_t *fault)
+{
+    const struct sw_regs *regs = &q->frame->regs;
+    struct sw_regs *caller = &q->room->caller;
+    const bool is_signal = rule->flags & SW_RULE_SIGNAL;
+    const unsigned pc = sw_regs_pc_number(regs->machine);
+    q->room->has_looked = true;
+    const enum sw_status status = sw_rule_apply(rule, regs, &q->walker->memory, caller, NULL, fault);
+    if (status)
+        return stop_of(status);
+    caller->r[pc] = sw_code_address(q->walker, caller->r[pc]);
+    if (q->walker->replaced.at != 0 && sw_regs_sp(caller) - 8 == q->walker->replaced.at)
+        caller->r[pc] = q->walker->replaced.by;
+    if (caller->r[pc] == 0 && !is_signal)
+        return SW_STOP_ROOT_ZERO;
+    const enum sw_stop stop =
+        check_stack(q->walker, sw_regs_sp(regs), sw_regs_sp(caller), is_switch(rule, regs->machine));
+    if (stop != SW_STOP_NONE)
+        return stop;
+    if (caller->machine == SW_MACHINE_ARM64 && sw_regs_sp(caller) == sw_regs_sp(regs) &&
+        caller->r[pc] == sw_regs_pc(regs) && !is_signal)
+        return SW_STOP_SP_NOT_RISING;
+    /* The last instruction of a function may be a call; the first may be one that faulted. */
+    const bool known = is_signal || sw_is_code(q, caller->r[pc] - 1) || sw_is_code(q, caller->r[pc]);
+    return known ? SW_STOP_NONE : SW_STOP_BAD_PC;
+}

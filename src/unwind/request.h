@@ -1,0 +1,82 @@
+/*
+ * One step of a walk, in pieces: find the code, apply a rule, look at what comes out.
+ */
+#ifndef SW_SRC_STEP_H
+#define SW_SRC_STEP_H
+
+#include "code/images.h"
+#include "unwind/workspace.h"
+
+/*
+ * One question: the frame whose caller is wanted.
+ *
+ * entry    The image around the pc, held by the asker; null when there is none.
+ */
+struct sw_question {
+    const struct sw_walker *walker;
+    struct sw_walk_room *room;
+    const struct sw_frame *frame;
+    const struct sw_image_entry *entry;
+};
+
+/*
+ * A reader section over the walker's code map and images: what follows is called inside one.
+ */
+struct sw_reading {
+    uint32_t codemap;
+    uint32_t images;
+};
+struct sw_reading sw_reading_enter(const struct sw_walker *walker);
+void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading);
+
+/*
+ * A code address without signature and tag (ARM64; plain.c). Each passes through here where it enters a walk or the
+ * contract: a rule's return address, start and seed registers, records, words of the stack that may be return
+ * addresses, ips that are asked for. Outside a reader section or inside one. Safe wherever the walker's reader is.
+ */
+uint64_t sw_code_address_arm64(const struct sw_walker *walker, uint64_t address);
+static inline uint64_t sw_code_address(const struct sw_walker *walker, uint64_t address)
+{
+    return walker->machine == SW_MACHINE_ARM64 ? sw_code_address_arm64(walker, address) : address;
+}
+
+/* The same of any word of the stack, which hardly ever is a code address: so the target is not asked about it. */
+uint64_t sw_code_word_arm64(const struct sw_walker *walker, uint64_t word);
+static inline uint64_t sw_code_word(const struct sw_walker *walker, uint64_t word)
+{
+    return walker->machine == SW_MACHINE_ARM64 ? sw_code_word_arm64(walker, word) : word;
+}
+
+/* The pc of registers that came from outside, if it is known, as sw_code_address has it. */
+static inline void sw_code_pc(const struct sw_walker *walker, struct sw_regs *regs)
+{
+    const unsigned pc = sw_regs_pc_number(regs->machine);
+    if (sw_regs_has(regs, pc) && regs->machine == walker->machine)
+        regs->r[pc] = sw_code_address(walker, regs->r[pc]);
+}
+
+/* The frame's caller by a rule: applied and checked. Fills room->caller. */
+SW_NODISCARD enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule, uint64_t *fault);
+
+/* The code range around an address: the code map's, else a ReadyToRun image's method, else NATIVE without bounds. */
+void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *entry, uint64_t lookup,
+                  struct sw_range *code);
+
+/* Whether an address is in known code, or at least readable where nothing is known. Inside a reader section. */
+bool sw_is_code(const struct sw_question *q, uint64_t address);
+
+/* The target's code, to be analysed. False: nothing can be derived from code of its machine. */
+bool sw_code_of(const struct sw_question *q, struct sw_code *code);
+
+/* The rule at the frame's pc by the instructions of the function [begin, end), end 0: not known. */
+SW_NODISCARD enum sw_status sw_function_rule(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
+                                             uint64_t end, struct sw_rule *rule);
+
+/*
+ * Whether the frame at hand, of code that no path leads to, is that of one of the function's calls: as deep, and its
+ * return address accepted. Fills room->rule, a guess, and room->caller.
+ */
+bool sw_function_has_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
+                           bool (*accept)(const struct sw_question *q, uint64_t pc, uint64_t function));
+
+#endif
