@@ -93,7 +93,7 @@ static int set_up(void)
         return 1;
     memcpy(code, loop, sizeof loop);
     __builtin___clear_cache((char *)code, (char *)code + sizeof loop);
-    suspender = sw_self_suspender(suspender_state);
+    suspender = sw_self_get_suspender(suspender_state);
     const struct sw_range range = { .begin = (uintptr_t)code, .end = (uintptr_t)code + sizeof loop, .id = MANAGED,
                                     .kind = SW_KIND_JIT };
     return sw_codemap_add(codemap, &range) || sw_images_add_self(images);

@@ -166,7 +166,7 @@ static void open_core(struct viewer *v, const char *path, const char *sysroot)
     must(sw_core_open(NULL, path, &v->core), path);
     open_viewer(v, SW_PERFMAP_PLAIN);
     must(sw_core_add_images(v->core, &files, v->images), "images");
-    for (size_t i = 0; sw_core_file(v->core, i, &file); i++)
+    for (size_t i = 0; sw_core_get_file(v->core, i, &file); i++)
         if (file.state < SW_CORE_FILE_UNCHECKED)
             fprintf(stderr, "stacks: %s: no image: %s\n", file.path, sw_core_file_state_name(file.state));
 }

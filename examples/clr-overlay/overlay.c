@@ -45,7 +45,7 @@ static bool follow(struct sw_overlay *overlay, IUnknown *info)
         say("cannot follow this runtime", status, "the profiler gets the runtime's own stacks");
         return false;
     }
-    sw_clr_counts(overlay->clr, &counts);
+    sw_clr_get_counts(overlay->clr, &counts);
     overlay->described = counts.layout == SW_OK;
     if (!overlay->described)
         say("the threads of this runtime are not known", counts.layout, "what it answers is left to it");

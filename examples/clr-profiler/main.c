@@ -176,7 +176,7 @@ static void print(FILE *to)
     const int top = most ? atoi(most) : 20;
     struct sw_clr_counts counts;
     char name[256];
-    sw_clr_counts(fed, &counts);
+    sw_clr_get_counts(fed, &counts);
     fprintf(to, "snapwalk: %llu samples, %llu incomplete, %llu without managed code; %llu methods known, layout of the runtime %s\n",
             (unsigned long long)samples, (unsigned long long)incomplete, (unsigned long long)unmanaged,
             (unsigned long long)counts.functions, counts.layout == SW_OK ? "known" : "not known: by analysis");

@@ -2,8 +2,8 @@
  * What analyses of functions found, kept between walks. Without it each walk derives rules anew; with it a second pc of a
  * function is cheap. One store serves any number of walkers of the same target.
  */
-#ifndef SNAPWALK_KEPT_H
-#define SNAPWALK_KEPT_H
+#ifndef SNAPWALK_ANALYSIS_CACHE_H
+#define SNAPWALK_ANALYSIS_CACHE_H
 
 #include <snapwalk/alloc.h>
 
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-struct sw_kept;
+struct sw_analysis_cache;
 
 /*
  * Makes an empty store.
@@ -19,19 +19,19 @@ struct sw_kept;
  * alloc    Copied; NULL for malloc and free.
  * bytes    How much memory it may take, all included; at least 64 KiB. 1 to 2 KiB serve a function; when it is full the
  *          oldest make room.
- * kept     Receives the store; the caller owns it and gives it back with sw_kept_destroy.
+ * kept     Receives the store; the caller owns it and gives it back with sw_analysis_cache_destroy.
  *
  * Returns  SW_OK; SW_E_ARGUMENT (kept null, bytes below 64 KiB); SW_E_NO_MEMORY.
  * Memory   Allocates `bytes` once. Threads  Any. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_kept_create(const struct sw_alloc *alloc, size_t bytes, struct sw_kept **kept);
+SW_NODISCARD enum sw_status sw_analysis_cache_create(const struct sw_alloc *alloc, size_t bytes, struct sw_analysis_cache **kept);
 
 /*
  * Gives a store back. No walk may use it any more.
  *
  * kept     May be null. Threads  One. Signals  Not safe.
  */
-void sw_kept_destroy(struct sw_kept *kept);
+void sw_analysis_cache_destroy(struct sw_analysis_cache *kept);
 
 /*
  * Counters of a store since it was made.
@@ -43,13 +43,13 @@ void sw_kept_destroy(struct sw_kept *kept);
  *
  * Memory   Allocates nothing. Threads  Any; the counts are not of one moment. Signals  Safe.
  */
-struct sw_kept_counts {
+struct sw_analysis_cache_counts {
     uint64_t hits;
     uint64_t misses;
     uint64_t outdated;
     uint64_t bytes;
 };
-struct sw_kept_counts sw_kept_counts(const struct sw_kept *kept);
+struct sw_analysis_cache_counts sw_analysis_cache_get_counts(const struct sw_analysis_cache *kept);
 
 #ifdef __cplusplus
 }

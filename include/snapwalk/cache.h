@@ -64,7 +64,7 @@ struct sw_cache_counts {
     uint64_t entries;
     uint64_t bytes;
 };
-struct sw_cache_counts sw_cache_counts(const struct sw_cache *cache);
+struct sw_cache_counts sw_cache_get_counts(const struct sw_cache *cache);
 
 #ifdef __cplusplus
 }

@@ -154,7 +154,7 @@ struct sw_clr_counts {
 /*
  * Threads  Any. Signals  Safe.
  */
-void sw_clr_counts(const struct sw_clr *clr, struct sw_clr_counts *counts);
+void sw_clr_get_counts(const struct sw_clr *clr, struct sw_clr_counts *counts);
 
 #ifdef __cplusplus
 }

@@ -143,7 +143,7 @@ struct sw_core_file {
  * Returns  False past the last. / A constant string, "?" for what is none.
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  */
-bool sw_core_file(const struct sw_core *core, size_t number, struct sw_core_file *file);
+bool sw_core_get_file(const struct sw_core *core, size_t number, struct sw_core_file *file);
 const char *sw_core_file_state_name(enum sw_core_file_state state);
 
 /*

@@ -53,7 +53,7 @@ struct sw_replay_counts {
     uint64_t walked;
     uint64_t forgotten;
 };
-struct sw_replay_counts sw_replay_counts(const struct sw_replay *replay);
+struct sw_replay_counts sw_replay_get_counts(const struct sw_replay *replay);
 
 #ifdef __cplusplus
 }

@@ -82,7 +82,7 @@ void sw_self_suspender_destroy(struct sw_self_suspender *self);
  *
  * Threads  Any. Signals  current, capture, suspend and resume are safe.
  */
-struct sw_suspender sw_self_suspender(struct sw_self_suspender *self);
+struct sw_suspender sw_self_get_suspender(struct sw_self_suspender *self);
 
 #ifdef __cplusplus
 }

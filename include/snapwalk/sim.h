@@ -91,7 +91,7 @@ struct sw_sim_counts {
  *
  * Memory   None. Threads, Signals  As sw_sim_create.
  */
-struct sw_sim_counts sw_sim_counts(const struct sw_sim *sim, uint64_t id);
+struct sw_sim_counts sw_sim_get_counts(const struct sw_sim *sim, uint64_t id);
 void sw_sim_fail_suspend(struct sw_sim *sim, enum sw_status status);
 
 /*

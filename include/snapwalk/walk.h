@@ -91,7 +91,7 @@ struct sw_code_finder {
  * memory        Reader of the target.
  * codemap       May be null.  images  May be null.
  * finder        Asked for code that is in neither; may be null.
- * kept          Where analyses of functions are kept between walks; may be null. Of this target alone.
+ * analysis_cache  Where analyses of functions are kept between walks; may be null. Of this target alone.
  * cache         Where what was found at a pc is kept between walks; may be null. Of walkers with this code map and these
  *               images alone. Code that is replaced must be removed from the code map and added again, or its
  *               image be. The window of `memory` is what makes a walk out of it fast, on x64.
@@ -116,7 +116,7 @@ struct sw_walker {
     const struct sw_codemap *codemap;
     const struct sw_images *images;
     const struct sw_code_finder *finder;
-    struct sw_kept *kept;
+    struct sw_analysis_cache *analysis_cache;
     struct {
         uint64_t at;
         uint64_t by;

@@ -61,14 +61,14 @@ static enum sw_status make_parts(struct sw_clr *clr)
     if (status == SW_OK)
         status = sw_images_create(&clr->alloc, &clr->images);
     if (status == SW_OK)
-        status = sw_kept_create(&clr->alloc, KEPT_BYTES, &clr->kept);
+        status = sw_analysis_cache_create(&clr->alloc, KEPT_BYTES, &clr->analysis_cache);
     if (status == SW_OK)
         status = sw_cache_create(&clr->alloc, CACHE_ENTRIES, &clr->cache);
     if (status == SW_OK)
         status = sw_self_suspender_create(&clr->alloc, 0, SW_CLR_LEASES, &clr->suspender_state);
     if (status != SW_OK)
         return status;
-    clr->suspender = sw_self_suspender(clr->suspender_state);
+    clr->suspender = sw_self_get_suspender(clr->suspender_state);
     if (self_by_clock(NULL) == sw_self_thread())
         clr->suspender.current = self_by_clock;
     status = sw_threads_create(&clr->alloc, clr->suspender.wait, clr->suspender.arg, &clr->threads);
@@ -126,7 +126,7 @@ void sw_clr_destroy(struct sw_clr *clr)
     for (unsigned i = 0; i < SW_CLR_LEASES; i++)
         sw_replay_destroy(clr->leases[i].walker.replay);
     sw_cache_destroy(clr->cache);
-    sw_kept_destroy(clr->kept);
+    sw_analysis_cache_destroy(clr->analysis_cache);
     sw_images_destroy(clr->images);
     sw_codemap_destroy(clr->codemap);
     if (clr->rooms)
@@ -141,7 +141,7 @@ void sw_clr_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear)
     atomic_fetch_and(&clr->runtime, ~clear);
 }
 
-void sw_clr_counts(const struct sw_clr *clr, struct sw_clr_counts *counts)
+void sw_clr_get_counts(const struct sw_clr *clr, struct sw_clr_counts *counts)
 {
     *counts = (struct sw_clr_counts){ .functions = sw_codemap_count(clr->codemap),
                                       .images = atomic_load(&clr->refreshes),

@@ -56,7 +56,7 @@ struct sw_clr {
     struct sw_codemap *codemap;
     struct sw_images *images;
     struct sw_threads *threads;
-    struct sw_kept *kept;
+    struct sw_analysis_cache *analysis_cache;
     struct sw_cache *cache;
     struct sw_self_suspender *suspender_state;
     struct sw_suspender suspender;

@@ -30,7 +30,7 @@ void sw_clr_leases_init(struct sw_clr *clr)
                                             .codemap = clr->codemap,
                                             .images = clr->images,
                                             .finder = &clr->finder,
-                                            .kept = clr->kept,
+                                            .analysis_cache = clr->analysis_cache,
                                             .cache = clr->cache,
                                             .replay = lease->walker.replay };
         lease->engine = (struct sw_engine){ .walker = &lease->walker,

@@ -6,16 +6,16 @@
 
 #include <assert.h>
 
-enum { COUNTERS = 2 * SW_GRACE_STRIPES }; /* of one side: a seat and a crowd in each stripe */
+enum { COUNTERS = 2 * SW_RECLAIM_STRIPES }; /* of one side: a seat and a crowd in each stripe */
 
 static_assert(COUNTERS == 32, "unseen has a bit for each");
 
-static _Atomic uint32_t *counter(struct sw_grace *grace, unsigned i, unsigned side)
+static _Atomic uint32_t *counter(struct sw_reclaim *grace, unsigned i, unsigned side)
 {
-    return &grace->readers[i / 2 * SW_GRACE_STRIPE + (i % 2 ? SW_GRACE_CROWD : SW_GRACE_SEAT) + side];
+    return &grace->readers[i / 2 * SW_RECLAIM_STRIPE + (i % 2 ? SW_RECLAIM_CROWD : SW_RECLAIM_SEAT) + side];
 }
 
-void sw_grace_init(struct sw_grace *grace, void (*release)(void *arg, struct sw_retired *block), void *arg)
+void sw_reclaim_init(struct sw_reclaim *grace, void (*release)(void *arg, struct sw_retired *block), void *arg)
 {
     for (unsigned i = 0; i < COUNTERS; i++)
         for (unsigned side = 0; side < 2; side++)
@@ -27,13 +27,13 @@ void sw_grace_init(struct sw_grace *grace, void (*release)(void *arg, struct sw_
     grace->arg = arg;
 }
 
-void sw_grace_retire(struct sw_grace *grace, struct sw_retired *block)
+void sw_reclaim_retire(struct sw_reclaim *grace, struct sw_retired *block)
 {
     block->next = grace->fresh;
     grace->fresh = block;
 }
 
-static void release_all(struct sw_grace *grace, struct sw_retired **list)
+static void release_all(struct sw_reclaim *grace, struct sw_retired **list)
 {
     struct sw_retired *block = *list;
     *list = NULL;
@@ -45,18 +45,18 @@ static void release_all(struct sw_grace *grace, struct sw_retired **list)
 }
 
 /* Most often nobody is inside, and the writer asks at every change. */
-static bool is_empty(struct sw_grace *grace, unsigned side)
+static bool is_empty(struct sw_reclaim *grace, unsigned side)
 {
     uint32_t inside = 0;
     _Atomic uint32_t *stripe = grace->readers + side;
-    for (unsigned i = 0; i < SW_GRACE_STRIPES; i++, stripe += SW_GRACE_STRIPE)
-        inside |= atomic_load_explicit(stripe + SW_GRACE_SEAT, memory_order_seq_cst) |
-                  atomic_load_explicit(stripe + SW_GRACE_CROWD, memory_order_seq_cst);
+    for (unsigned i = 0; i < SW_RECLAIM_STRIPES; i++, stripe += SW_RECLAIM_STRIPE)
+        inside |= atomic_load_explicit(stripe + SW_RECLAIM_SEAT, memory_order_seq_cst) |
+                  atomic_load_explicit(stripe + SW_RECLAIM_CROWD, memory_order_seq_cst);
     return inside == 0;
 }
 
 /* Looks at the counters of one side that were not yet seen at zero. */
-static void look(struct sw_grace *grace, unsigned side)
+static void look(struct sw_reclaim *grace, unsigned side)
 {
     if (grace->unseen[side] == UINT32_MAX && is_empty(grace, side))
         grace->unseen[side] = 0;
@@ -66,7 +66,7 @@ static void look(struct sw_grace *grace, unsigned side)
             grace->unseen[side] &= ~(UINT32_C(1) << i);
 }
 
-bool sw_grace_poll(struct sw_grace *grace)
+bool sw_reclaim_poll(struct sw_reclaim *grace)
 {
     if (!grace->waiting) {
         if (!grace->fresh)
@@ -87,7 +87,7 @@ bool sw_grace_poll(struct sw_grace *grace)
     return false;
 }
 
-void sw_grace_flush(struct sw_grace *grace)
+void sw_reclaim_flush(struct sw_reclaim *grace)
 {
     release_all(grace, &grace->waiting);
     release_all(grace, &grace->fresh);

@@ -24,16 +24,16 @@
  * fell on the same stripe, so goes to the crowd; one that comes just before or after finds the seat free. Each owner of
  * a seat reads the 0 that the one before stored on leaving: to have seen the last 0 is to have seen them all leave.
  */
-#ifndef SW_GRACE_H
-#define SW_GRACE_H
+#ifndef SW_RECLAIM_H
+#define SW_RECLAIM_H
 
 #include <snapwalk/status.h>
 
 #include <stdatomic.h>
 
 /* Counters: a stripe is a cache line of them, in which two kinds have two sides each. */
-enum { SW_GRACE_STRIPES = 16, SW_GRACE_STRIPE = 64 / sizeof(uint32_t) };
-enum { SW_GRACE_SEAT = 0, SW_GRACE_CROWD = 2 };
+enum { SW_RECLAIM_STRIPES = 16, SW_RECLAIM_STRIPE = 64 / sizeof(uint32_t) };
+enum { SW_RECLAIM_SEAT = 0, SW_RECLAIM_CROWD = 2 };
 
 /* The head of every block that can be retired. Readers do not touch it. */
 struct sw_retired {
@@ -41,8 +41,8 @@ struct sw_retired {
     size_t size; /* of the whole block, for `release` */
 };
 
-struct sw_grace {
-    _Atomic uint32_t readers[SW_GRACE_STRIPES * SW_GRACE_STRIPE]; /* of a stripe: stripe + kind + side */
+struct sw_reclaim {
+    _Atomic uint32_t readers[SW_RECLAIM_STRIPES * SW_RECLAIM_STRIPE]; /* of a stripe: stripe + kind + side */
     _Atomic uint32_t side;                                        /* where new readers go */
     /* From here on the writer's own. */
     uint32_t unseen[2];         /* by side: counters not yet seen at zero since `waiting` was filled */
@@ -55,37 +55,37 @@ struct sw_grace {
 /*
  * Makes a grace without readers and blocks. `release` gives back one block; it is called from poll and flush only.
  */
-void sw_grace_init(struct sw_grace *grace, void (*release)(void *arg, struct sw_retired *block), void *arg);
+void sw_reclaim_init(struct sw_reclaim *grace, void (*release)(void *arg, struct sw_retired *block), void *arg);
 
 /* Hands over a block that no new reader can reach. Allocates nothing. */
-void sw_grace_retire(struct sw_grace *grace, struct sw_retired *block);
+void sw_reclaim_retire(struct sw_reclaim *grace, struct sw_retired *block);
 
 /* Releases what can be released now. True when nothing is left. Never waits. */
-bool sw_grace_poll(struct sw_grace *grace);
+bool sw_reclaim_poll(struct sw_reclaim *grace);
 
 /* Releases everything; no reader may be inside. */
-void sw_grace_flush(struct sw_grace *grace);
+void sw_reclaim_flush(struct sw_reclaim *grace);
 
 /*
  * Enters the reader section and leaves it: what enter answers is given to leave, by any thread. Sections nest.
  * Wait-free, signal safe.
  */
-static inline uint32_t sw_grace_enter(struct sw_grace *grace)
+static inline uint32_t sw_reclaim_enter(struct sw_reclaim *grace)
 {
     /* Stacks lie whole pages apart: drop the offset in the page, spread the rest over the stripes. */
     const char here = 0;
     const uint64_t page = (uint64_t)(uintptr_t)&here >> 12;
-    const uint32_t stripe = (uint32_t)((page * UINT64_C(0x9e3779b97f4a7c15)) >> 60) % SW_GRACE_STRIPES;
-    const uint32_t seat = stripe * SW_GRACE_STRIPE + atomic_load_explicit(&grace->side, memory_order_relaxed);
+    const uint32_t stripe = (uint32_t)((page * UINT64_C(0x9e3779b97f4a7c15)) >> 60) % SW_RECLAIM_STRIPES;
+    const uint32_t seat = stripe * SW_RECLAIM_STRIPE + atomic_load_explicit(&grace->side, memory_order_relaxed);
     if (atomic_exchange_explicit(&grace->readers[seat], 1, memory_order_seq_cst) == 0)
         return seat;
-    atomic_fetch_add_explicit(&grace->readers[seat + SW_GRACE_CROWD], 1, memory_order_seq_cst);
-    return seat + SW_GRACE_CROWD;
+    atomic_fetch_add_explicit(&grace->readers[seat + SW_RECLAIM_CROWD], 1, memory_order_seq_cst);
+    return seat + SW_RECLAIM_CROWD;
 }
 
-static inline void sw_grace_leave(struct sw_grace *grace, uint32_t ticket)
+static inline void sw_reclaim_leave(struct sw_reclaim *grace, uint32_t ticket)
 {
-    if (ticket & SW_GRACE_CROWD)
+    if (ticket & SW_RECLAIM_CROWD)
         atomic_fetch_sub_explicit(&grace->readers[ticket], 1, memory_order_release);
     else
         atomic_store_explicit(&grace->readers[ticket], 0, memory_order_release);

@@ -66,7 +66,7 @@ static uint64_t count_of(const struct sw_cache *cache, enum sw_cache_count which
     return atomic_load_explicit(&cache->counts[which], memory_order_relaxed);
 }
 
-struct sw_cache_counts sw_cache_counts(const struct sw_cache *cache)
+struct sw_cache_counts sw_cache_get_counts(const struct sw_cache *cache)
 {
     if (!cache)
         return (struct sw_cache_counts){ 0 };

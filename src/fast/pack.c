@@ -98,12 +98,12 @@ void sw_warm_rule(enum sw_machine machine, const struct sw_walk_here *here, stru
 }
 
 /* What the call in front of the pc calls; and false for a pc that is none to return to. */
-static bool pack_call(const struct sw_question *q, uint64_t pc, bool is_managed, struct sw_cached *to)
+static bool pack_call(const struct sw_unwind_request *req, uint64_t pc, bool is_managed, struct sw_cached *to)
 {
     uint64_t target, slot;
-    if (q->frame->exact)
+    if (req->frame->exact)
         return true;
-    if (!sw_call_before(q, pc, &target, &slot))
+    if (!sw_call_before(req, pc, &target, &slot))
         return !is_managed; /* managed code that was interrupted: the next time it is exact */
     to->calls = slot ? 0 : (uint32_t)(target - pc);
     if (slot || (target && pc + (uint64_t)(int64_t)(int32_t)to->calls == target))
@@ -112,24 +112,24 @@ static bool pack_call(const struct sw_question *q, uint64_t pc, bool is_managed,
 }
 
 /* The code around the pc: in a range that holds both pc and lookup, or else in an image. */
-static bool pack_code(const struct sw_question *q, uint64_t pc, struct sw_cached *to)
+static bool pack_code(const struct sw_unwind_request *req, uint64_t pc, struct sw_cached *to)
 {
-    const struct sw_range *code = &q->frame->code;
-    const struct sw_codemap *map = q->walker->codemap;
+    const struct sw_range *code = &req->frame->code;
+    const struct sw_codemap *map = req->walker->codemap;
     struct sw_range range;
     to->id = code->id;
     to->rest = code->image | (uint64_t)code->kind << 32 | (uint64_t)code->unwind << 40 | (uint64_t)code->flags << 48;
     if (code->flags & SW_RANGE_FOUND)
         return false; /* nothing would tell that it is gone */
-    if (!map || !sw_codemap_find_inside(map, q->frame->lookup, &range))
+    if (!map || !sw_codemap_find_inside(map, req->frame->lookup, &range))
         to->form |= SW_FORM_UNRANGED;
     if (code->begin == code->end)
-        return q->entry && pc < q->entry->info.end;
+        return req->entry && pc < req->entry->info.end;
     to->place = (pc - code->begin) | (code->end - code->begin) << 32;
     return pc < code->end && code->end - code->begin <= UINT32_MAX;
 }
 
-static void pack_confirmation(const struct sw_walk_room *room, struct sw_cached *to)
+static void pack_confirmation(const struct sw_workspace *room, struct sw_cached *to)
 {
     const uint8_t trust = room->by_call ? room->unconfirmed : room->rule.trust;
     to->form |= (uint64_t)trust << SW_FORM_TRUST_SHIFT | (room->by_call ? SW_FORM_BY_CALL : 0) |
@@ -137,12 +137,12 @@ static void pack_confirmation(const struct sw_walk_room *room, struct sw_cached 
 }
 
 /* Everything about the frame in one line, or false. */
-static bool pack(const struct sw_question *q, uint64_t pc, struct sw_cached *to)
+static bool pack(const struct sw_unwind_request *req, uint64_t pc, struct sw_cached *to)
 {
-    const struct sw_walk_room *room = q->room;
-    const uint8_t kind = q->frame->code.kind;
+    const struct sw_workspace *room = req->work;
+    const uint8_t kind = req->frame->code.kind;
     if (pc >= SW_CACHE_PC_END || to->stamp == SW_STAMP_NEVER || (room->rule.flags & SW_RULE_SIGNAL) ||
-        !pack_code(q, pc, to) || !pack_call(q, pc, kind == SW_KIND_JIT || kind == SW_KIND_NGEN, to))
+        !pack_code(req, pc, to) || !pack_call(req, pc, kind == SW_KIND_JIT || kind == SW_KIND_NGEN, to))
         return false;
     if (room->rule.flags & SW_RULE_END) {
         to->form |= SW_FORM_END;
@@ -151,7 +151,7 @@ static bool pack(const struct sw_question *q, uint64_t pc, struct sw_cached *to)
     to->form |= SW_FORM_STEPS;
     pack_confirmation(room, to);
     const bool fits =
-        q->walker->machine == SW_MACHINE_X64 ? pack_x64(&room->rule, to) : sw_pack_arm64(&room->rule, to);
+        req->walker->machine == SW_MACHINE_X64 ? pack_x64(&room->rule, to) : sw_pack_arm64(&room->rule, to);
     if (!fits || room->rule.trust <= SW_TRUST_GUESS)
         return false;
     if (room->by_call)
@@ -159,14 +159,14 @@ static bool pack(const struct sw_question *q, uint64_t pc, struct sw_cached *to)
     return true;
 }
 
-void sw_warm_keep(const struct sw_question *q, bool follows_from_code)
+void sw_warm_keep(const struct sw_unwind_request *req, bool follows_from_code)
 {
-    struct sw_warm *warm = &q->room->warm;
-    const uint64_t pc = sw_regs_pc(&q->frame->regs);
+    struct sw_warm *warm = &req->work->warm;
+    const uint64_t pc = sw_regs_pc(&req->frame->regs);
     if (!warm->cache)
         return;
-    struct sw_cached cached = { .key = sw_warm_key(warm, q->frame), .stamp = warm->stamp };
-    if ((follows_from_code || q->room->by_call) && pack(q, pc, &cached))
+    struct sw_cached cached = { .key = sw_warm_key(warm, req->frame), .stamp = warm->stamp };
+    if ((follows_from_code || req->work->by_call) && pack(req, pc, &cached))
         sw_cache_keep(warm->cache, &warm->clocks, pc, &cached);
     else
         sw_cache_count(warm->cache, SW_COUNT_REFUSED, 1);

@@ -52,7 +52,7 @@ static uint64_t count_of(const struct sw_replay *replay, enum sw_replay_count wh
     return atomic_load_explicit(&replay->counts[which], memory_order_relaxed);
 }
 
-struct sw_replay_counts sw_replay_counts(const struct sw_replay *replay)
+struct sw_replay_counts sw_replay_get_counts(const struct sw_replay *replay)
 {
     if (!replay)
         return (struct sw_replay_counts){ 0 };

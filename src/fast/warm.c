@@ -15,9 +15,9 @@ enum { RSP = SW_X64_RSP, RIP = SW_X64_RIP, MASK = 0xffff };
 #define BIT(n)       (UINT64_C(1) << (n))
 #define OTHERS_SAVED ((SW_X64_NONVOLATILE & ~BIT(SW_X64_RBP)) << SW_FORM_SAVED_SHIFT)
 
-static struct sw_walk_room *room_of(const struct sw_walk *walk)
+static struct sw_workspace *workspace_of(const struct sw_walk *walk)
 {
-    return (struct sw_walk_room *)walk->scratch->room;
+    return (struct sw_workspace *)walk->scratch->room;
 }
 
 /* ---- the walk's view ---- */
@@ -260,7 +260,7 @@ static SW_APART bool longer_step(struct sw_walk *walk)
 {
     if (walk->here.form == 0 || walk->depth >= walk->most)
         return sw_walk_long_step(walk);
-    struct sw_warm *warm = &room_of(walk)->warm;
+    struct sw_warm *warm = &workspace_of(walk)->warm;
     const bool is_near = sw_warm_has_window(warm);
     if (is_near && confirmed_step(walk, warm))
         return true;
@@ -279,7 +279,7 @@ bool sw_walk_next(struct sw_walk *walk)
     const uint64_t form = walk->here.form;
     if (SW_UNLIKELY(!(form & SW_FORM_QUICK) || walk->depth >= walk->most))
         return longer_step(walk);
-    struct sw_warm *warm = &room_of(walk)->warm;
+    struct sw_warm *warm = &workspace_of(walk)->warm;
     if (SW_LIKELY(form & SW_FORM_FRAMED ? quick_step(walk, warm, true, false) : quick_step(walk, warm, false, false)))
         return true;
     return longer_step(walk);
@@ -289,7 +289,7 @@ bool sw_walk_next(struct sw_walk *walk)
 
 bool sw_warm_find(struct sw_walk *walk)
 {
-    struct sw_warm *warm = &room_of(walk)->warm;
+    struct sw_warm *warm = &workspace_of(walk)->warm;
     const uint64_t pc = sw_regs_pc(&walk->frame.regs);
     walk->here.form = 0;
     if (!warm->cache)
@@ -307,14 +307,14 @@ bool sw_warm_find(struct sw_walk *walk)
     return true;
 }
 
-bool sw_warm_confirm(const struct sw_question *q, const struct sw_walk_here *here)
+bool sw_warm_confirm(const struct sw_unwind_request *req, const struct sw_walk_here *here)
 {
-    const uint64_t function = sw_regs_pc(&q->frame->regs) - (uint32_t)here->place;
+    const uint64_t function = sw_regs_pc(&req->frame->regs) - (uint32_t)here->place;
     uint64_t target;
     if (!(here->form & SW_FORM_BY_CALL))
         return true;
-    if (sw_is_behind_call(q, sw_regs_pc(&q->room->caller), &target) && target == function) {
-        q->room->rule.trust = SW_TRUST_CONFIRMED;
+    if (sw_is_behind_call(req, sw_regs_pc(&req->work->caller), &target) && target == function) {
+        req->work->rule.trust = SW_TRUST_CONFIRMED;
         return true;
     }
     return !(here->form & SW_FORM_ONLY_SO);
@@ -322,7 +322,7 @@ bool sw_warm_confirm(const struct sw_question *q, const struct sw_walk_here *her
 
 void sw_warm_end(const struct sw_walk *walk)
 {
-    const struct sw_warm *warm = &room_of(walk)->warm;
+    const struct sw_warm *warm = &workspace_of(walk)->warm;
     if (warm->cache)
         sw_cache_count(warm->cache, SW_COUNT_HITS, walk->depth - warm->misses - warm->replayed);
 }

@@ -65,13 +65,13 @@ bool sw_warm_find(struct sw_walk *walk);
 void sw_warm_rule(enum sw_machine machine, const struct sw_walk_here *here, struct sw_rule *rule);
 
 /* Whether the rule in room->rule, which is here's and led to room->caller, holds; its trust is set. */
-bool sw_warm_confirm(const struct sw_question *q, const struct sw_walk_here *here);
+bool sw_warm_confirm(const struct sw_unwind_request *req, const struct sw_walk_here *here);
 
 /*
  * Keeps what was found for the frame: room->rule, if that follows from the code at its pc alone, or does but for its
  * trust (room->by_call). The frame was a miss.
  */
-void sw_warm_keep(const struct sw_question *q, bool follows_from_code);
+void sw_warm_keep(const struct sw_unwind_request *req, bool follows_from_code);
 
 /*
  * Whether a frame of that form (walk->here) is the last one, as far as that can be told without the long way: ROOT,

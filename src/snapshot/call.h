@@ -36,7 +36,7 @@ enum { SW_DEAD_MAX = 16 };
  * records  What frameInfo refers to. The CLR uses one for a whole walk; the documented flavour takes them in turn, so
  *          that a frameInfo kept from one callback to the next can be told.
  */
-struct sw_contract_work {
+struct sw_call_work {
     _Alignas(16) uint8_t context[SW_CONTEXT_MAX_BYTES];
     struct sw_walker walker;
     struct sw_walk walk;
@@ -63,10 +63,10 @@ struct sw_contract_work {
  *          explained  The engine's refusal was filled by this call.
  * inside, held, suspended  What finishing must undo.
  */
-struct sw_contract_call {
+struct sw_call {
     struct sw_engine *engine;
     struct sw_scratch *scratch;
-    struct sw_contract_work *work;
+    struct sw_call_work *work;
     StackSnapshotCallback *callback;
     void *client_data;
     const BYTE *context;
@@ -87,7 +87,7 @@ struct sw_contract_call {
     bool explained;
 };
 
-static inline bool sw_call_is_for_caller(const struct sw_contract_call *call)
+static inline bool sw_call_is_for_caller(const struct sw_call *call)
 {
     return call->caller != 0 && call->target.os_id == call->caller;
 }
@@ -109,21 +109,21 @@ static inline bool sw_code_is_managed(const struct sw_range *code)
 FunctionID sw_function_of(const struct sw_engine *engine, const struct sw_range *code, uint64_t ip);
 
 /* Whether the target is to be taken as preemptive: outside managed code and the runtime's helpers. */
-bool sw_call_is_preemptive(struct sw_contract_call *call);
+bool sw_call_is_preemptive(struct sw_call *call);
 
 /* The target's transition record behind `*cursor` (0: the innermost), which moves on. False: there is none. */
-bool sw_call_record(const struct sw_contract_call *call, uint64_t *cursor, struct sw_transition *record);
+bool sw_call_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record);
 
 /* Tells the user of a broken rule of conduct. */
-void sw_call_report(const struct sw_contract_call *call, enum sw_conduct rule);
+void sw_call_report(const struct sw_call *call, enum sw_conduct rule);
 
 /* An empty refusal to fill in: what an earlier call said is forgotten. */
-struct sw_refusal *sw_call_explain(struct sw_contract_call *call);
+struct sw_refusal *sw_call_explain(struct sw_call *call);
 
 /* Goes down the ladder. True: it ends here with *hr. False: walk. */
-bool sw_ladder(struct sw_contract_call *call, HRESULT *hr);
+bool sw_ladder(struct sw_call *call, HRESULT *hr);
 
 /* Walks and calls back. */
-HRESULT sw_fold(struct sw_contract_call *call);
+HRESULT sw_fold(struct sw_call *call);
 
 #endif

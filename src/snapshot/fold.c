@@ -34,7 +34,7 @@ struct told {
 /* One callback. False: it wants no more. */
 static SW_INLINE bool tell(struct sw_fold *fold, struct told what, const struct sw_regs *regs)
 {
-    struct sw_contract_call *call = fold->call;
+    struct sw_call *call = fold->call;
     struct sw_frame_info *record = next_record_of(fold);
     BYTE *context = fold->context_size ? call->work->context : NULL;
     record->function = what.function;
@@ -67,7 +67,7 @@ static SW_APART bool call_back(struct sw_fold *fold, FunctionID function, const 
 /* What is the same in every callback. */
 static void prepare_callbacks(struct sw_fold *fold)
 {
-    struct sw_contract_call *call = fold->call;
+    struct sw_call *call = fold->call;
     const struct sw_engine *engine = call->engine;
     const enum sw_machine machine = engine->walker->machine;
     const struct sw_regs none = { .machine = machine };
@@ -147,7 +147,7 @@ static const struct sw_regs *noted_regs(struct sw_fold *fold, const struct sw_fr
 
 static void find_dead(struct sw_fold *fold)
 {
-    const struct sw_contract_call *call = fold->call;
+    const struct sw_call *call = fold->call;
     const struct sw_inspector *inspector = call->engine->inspector;
     uint64_t cursor = 0;
     if (fold->documented || !inspector)
@@ -282,7 +282,7 @@ static SW_INLINE bool fold_ahead(struct sw_fold *fold, struct sw_ahead *ahead, u
 /* Goes as far as frames are ahead. False: the callback ended the walk. */
 static bool fold_all_ahead(struct sw_fold *fold)
 {
-    struct sw_contract_work *work = fold->call->work;
+    struct sw_call_work *work = fold->call->work;
     struct sw_ahead *ahead = &work->ahead;
     while (sw_ahead_look(&work->walk, ahead) != 0) {
         for (unsigned n = 0; n < ahead->count; n++) {
@@ -298,7 +298,7 @@ static bool fold_all_ahead(struct sw_fold *fold)
 /* The walker's replay memory, taken with the first stretch, serves all of them. */
 static void use_replay(struct sw_fold *fold)
 {
-    struct sw_warm *warm = &((struct sw_walk_room *)fold->call->scratch->room)->warm;
+    struct sw_warm *warm = &((struct sw_workspace *)fold->call->scratch->room)->warm;
     if (!fold->replay) {
         sw_warm_look_at_clocks(warm);
         sw_warm_open(warm, &fold->call->work->walker);
@@ -311,7 +311,7 @@ static void use_replay(struct sw_fold *fold)
 /* Walks one stretch. False: the callback ended it. */
 static bool walk_stretch(struct sw_fold *fold, struct sw_start start)
 {
-    struct sw_contract_work *work = fold->call->work;
+    struct sw_call_work *work = fold->call->work;
     if (!start.reached)
         sw_fold_begin_walk(fold, start.regs, start.exact);
     use_replay(fold);
@@ -354,7 +354,7 @@ static HRESULT explained(const struct sw_fold *fold, HRESULT hr)
     return hr;
 }
 
-static bool a_record_has_a_method(const struct sw_contract_call *call)
+static bool a_record_has_a_method(const struct sw_call *call)
 {
     uint64_t cursor = 0;
     while (sw_call_record(call, &cursor, &call->work->record))
@@ -371,7 +371,7 @@ static HRESULT empty_walk(const struct sw_fold *fold)
     return !fold->documented && looked_at_records && a_record_has_a_method(fold->call) ? S_OK : E_FAIL;
 }
 
-HRESULT sw_fold(struct sw_contract_call *call)
+HRESULT sw_fold(struct sw_call *call)
 {
     enum { DEFAULT_FRAMES = 10000 };
     const uint32_t most = call->engine->walker->max_frames;

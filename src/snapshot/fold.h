@@ -24,7 +24,7 @@ enum before { NOTHING = 0, MANAGED, SWALLOWING, NATIVE };
  * replay   The walker's, taken; or null.
  */
 struct sw_fold {
-    struct sw_contract_call *call;
+    struct sw_call *call;
     enum before before;
     uint64_t sp;
     uint64_t cursor;

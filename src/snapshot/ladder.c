@@ -15,33 +15,33 @@
 #define CLR (W | U)
 #define ALL (D | CLR)
 
-static bool profiler_is_detaching(struct sw_contract_call *call)
+static bool profiler_is_detaching(struct sw_call *call)
 {
     return (call->engine->runtime & SW_RUNTIME_DETACHING) != 0;
 }
 
-static bool runtime_has_not_started(struct sw_contract_call *call)
+static bool runtime_has_not_started(struct sw_call *call)
 {
     return (call->engine->runtime & SW_RUNTIME_STARTED) == 0;
 }
 
-static bool snapshots_are_not_enabled(struct sw_contract_call *call)
+static bool snapshots_are_not_enabled(struct sw_call *call)
 {
     return (call->engine->event_mask & COR_PRF_ENABLE_STACK_SNAPSHOT) == 0;
 }
 
 /* X86_OPTIMIZED is known on x86 only, which no target of this library is. */
-static bool a_flag_is_unknown(struct sw_contract_call *call)
+static bool a_flag_is_unknown(struct sw_call *call)
 {
     return (call->info_flags & ~(ULONG32)COR_PRF_SNAPSHOT_REGISTER_CONTEXT) != 0;
 }
 
-static bool callback_is_null(struct sw_contract_call *call)
+static bool callback_is_null(struct sw_call *call)
 {
     return !call->callback;
 }
 
-static bool engine_has_no_such_context(struct sw_contract_call *call)
+static bool engine_has_no_such_context(struct sw_call *call)
 {
     static const struct {
         enum sw_machine machine;
@@ -56,17 +56,17 @@ static bool engine_has_no_such_context(struct sw_contract_call *call)
     return true;
 }
 
-static bool seed_is_cut_short(struct sw_contract_call *call)
+static bool seed_is_cut_short(struct sw_call *call)
 {
     return call->context && call->context_size < sw_context_needed(SW_CONTEXT_WIN32, call->engine->walker->machine);
 }
 
-static bool caller_was_never_managed(struct sw_contract_call *call)
+static bool caller_was_never_managed(struct sw_call *call)
 {
     return call->thread == 0;
 }
 
-static bool target_is_not_in_the_table(struct sw_contract_call *call)
+static bool target_is_not_in_the_table(struct sw_call *call)
 {
     call->held = sw_threads_hold(call->engine->threads, call->thread, &call->target) == SW_OK;
     call->top = call->held && sw_call_is_for_caller(call) ? call->own : NULL;
@@ -76,13 +76,13 @@ static bool target_is_not_in_the_table(struct sw_contract_call *call)
     return !call->held;
 }
 
-static bool target_is_not_managed(struct sw_contract_call *call)
+static bool target_is_not_managed(struct sw_call *call)
 {
     return (call->target.flags & SW_THREAD_GC_SPECIAL) != 0 || (call->engine->runtime & SW_RUNTIME_HEAP_READY) == 0;
 }
 
 /* Lets one call in; from here on the scratch may be used. */
-static bool engine_is_inside_a_call(struct sw_contract_call *call)
+static bool engine_is_inside_a_call(struct sw_call *call)
 {
     if (__atomic_exchange_n(&call->engine->state[SW_STATE_INSIDE], 1, __ATOMIC_ACQUIRE) == 0) {
         call->inside = true;
@@ -96,34 +96,34 @@ static bool engine_is_inside_a_call(struct sw_contract_call *call)
     return true;
 }
 
-static bool return_address_is_being_changed(struct sw_contract_call *call)
+static bool return_address_is_being_changed(struct sw_call *call)
 {
     return (call->target.flags & SW_THREAD_HIJACK_LOCKED) != 0;
 }
 
-static bool suspension_is_in_progress(struct sw_contract_call *call)
+static bool suspension_is_in_progress(struct sw_call *call)
 {
     return !sw_call_is_for_caller(call) && (call->engine->runtime & SW_RUNTIME_SUSPENDING) != 0 &&
            sw_threads_find_os(call->engine->threads, call->caller, NULL) == SW_OK;
 }
 
-static bool target_forbids_suspension(struct sw_contract_call *call)
+static bool target_forbids_suspension(struct sw_call *call)
 {
     return (call->target.flags & SW_THREAD_FORBID_SUSPEND) != 0;
 }
 
-static bool other_target_forbids_suspension(struct sw_contract_call *call)
+static bool other_target_forbids_suspension(struct sw_call *call)
 {
     return !sw_call_is_for_caller(call) && target_forbids_suspension(call);
 }
 
-static bool other_target_runs(struct sw_contract_call *call)
+static bool other_target_runs(struct sw_call *call)
 {
     return !sw_call_is_for_caller(call) && (call->engine->runtime & SW_RUNTIME_SUSPENDED) == 0;
 }
 
 /* Stops the target, which gives its registers, unless that was done before or it is the caller. */
-static enum sw_status stop_target(struct sw_contract_call *call)
+static enum sw_status stop_target(struct sw_call *call)
 {
     const struct sw_suspender *suspender = call->engine->suspender;
     if (call->suspended || sw_call_is_for_caller(call))
@@ -142,7 +142,7 @@ static enum sw_status stop_target(struct sw_contract_call *call)
 }
 
 /* Under SuspendRuntime the CLR stops nobody again; the documented flavour always does: native code runs on. */
-static bool target_has_no_os_thread(struct sw_contract_call *call)
+static bool target_has_no_os_thread(struct sw_call *call)
 {
     call->suspending = SW_OK;
     if (sw_call_is_for_caller(call))
@@ -153,12 +153,12 @@ static bool target_has_no_os_thread(struct sw_contract_call *call)
     return call->suspending == SW_E_GONE;
 }
 
-static bool target_cannot_be_stopped(struct sw_contract_call *call)
+static bool target_cannot_be_stopped(struct sw_call *call)
 {
     return call->suspending != SW_OK;
 }
 
-static bool made_a_first_walk(const struct sw_contract_call *call)
+static bool made_a_first_walk(const struct sw_call *call)
 {
     for (unsigned i = SW_STATE_FIRST; i < SW_STATE_END; i++)
         if (call->engine->state[i] == call->caller)
@@ -170,7 +170,7 @@ static bool made_a_first_walk(const struct sw_contract_call *call)
  * Never fires: notes the rules of conduct that can be seen from here. A seed for another thread, or a suspended
  * runtime, shows that the caller had stopped the target before it called.
  */
-static bool conduct_is_noted(struct sw_contract_call *call)
+static bool conduct_is_noted(struct sw_call *call)
 {
     struct sw_thread caller = { 0 };
     if (call->caller == 0 || sw_call_is_for_caller(call))
@@ -185,24 +185,24 @@ static bool conduct_is_noted(struct sw_contract_call *call)
 }
 
 /* Never fires: a seed for a preemptive target is not even looked at. */
-static bool seed_is_dropped(struct sw_contract_call *call)
+static bool seed_is_dropped(struct sw_call *call)
 {
     if (call->context && sw_call_is_preemptive(call))
         call->context = NULL;
     return false;
 }
 
-static bool other_target_is_cooperative(struct sw_contract_call *call)
+static bool other_target_is_cooperative(struct sw_call *call)
 {
     return !sw_call_is_for_caller(call) && !sw_call_is_preemptive(call);
 }
 
-static bool registers_cannot_be_had(struct sw_contract_call *call)
+static bool registers_cannot_be_had(struct sw_call *call)
 {
     return other_target_is_cooperative(call) && stop_target(call) != SW_OK;
 }
 
-static bool record_lies_below_the_stack_pointer(struct sw_contract_call *call)
+static bool record_lies_below_the_stack_pointer(struct sw_call *call)
 {
     uint64_t cursor = 0;
     return other_target_is_cooperative(call) && sw_call_record(call, &cursor, &call->work->record) &&
@@ -210,7 +210,7 @@ static bool record_lies_below_the_stack_pointer(struct sw_contract_call *call)
 }
 
 /* Never fires: the caller's seed is read, or the target's own registers take its place. */
-static bool seed_is_taken(struct sw_contract_call *call)
+static bool seed_is_taken(struct sw_call *call)
 {
     struct sw_regs *seed = &call->work->seed;
     if (call->context && sw_context_load(SW_CONTEXT_WIN32, call->engine->walker->machine, call->context,
@@ -221,7 +221,7 @@ static bool seed_is_taken(struct sw_contract_call *call)
     return false;
 }
 
-static bool own_registers_are_the_seed(struct sw_contract_call *call)
+static bool own_registers_are_the_seed(struct sw_call *call)
 {
     if (!call->seed && other_target_is_cooperative(call))
         call->seed = call->top;
@@ -229,7 +229,7 @@ static bool own_registers_are_the_seed(struct sw_contract_call *call)
 }
 
 /* Says in the refusal what is there instead, and which seed would do. */
-static void explain_bad_seed(struct sw_contract_call *call, const struct sw_range *code)
+static void explain_bad_seed(struct sw_call *call, const struct sw_range *code)
 {
     struct sw_refusal *refusal = sw_call_explain(call);
     struct sw_fault fault = { 0 };
@@ -239,7 +239,7 @@ static void explain_bad_seed(struct sw_contract_call *call, const struct sw_rang
         sw_walk_find_seed(&call->work->walker, call->scratch, call->seed, &refusal->nearest_seed, &fault) == SW_OK;
 }
 
-static bool seed_is_not_managed_code(struct sw_contract_call *call)
+static bool seed_is_not_managed_code(struct sw_call *call)
 {
     if (!call->seed)
         return false;
@@ -250,12 +250,12 @@ static bool seed_is_not_managed_code(struct sw_contract_call *call)
     return true;
 }
 
-static bool dispatch_is_unwinding(struct sw_contract_call *call)
+static bool dispatch_is_unwinding(struct sw_call *call)
 {
     return !call->seed && (call->target.flags & SW_THREAD_EXCEPTION_PASS2) != 0;
 }
 
-static bool exception_state_is_broken(struct sw_contract_call *call)
+static bool exception_state_is_broken(struct sw_call *call)
 {
     return (call->target.flags & SW_THREAD_EXCEPTION_BROKEN) != 0;
 }
@@ -267,7 +267,7 @@ static bool exception_state_is_broken(struct sw_contract_call *call)
 static const struct {
     const char *step;
     const char *name;
-    bool (*fires)(struct sw_contract_call *call);
+    bool (*fires)(struct sw_call *call);
     unsigned flavours;
     HRESULT answer;
 } rungs[] = {
@@ -304,7 +304,7 @@ static const struct {
 };
 /* clang-format on */
 
-bool sw_ladder(struct sw_contract_call *call, HRESULT *hr)
+bool sw_ladder(struct sw_call *call, HRESULT *hr)
 {
     const unsigned flavour = 1u << call->engine->flavour;
     for (size_t i = 0; i < sizeof rungs / sizeof rungs[0]; i++)
@@ -316,7 +316,7 @@ bool sw_ladder(struct sw_contract_call *call, HRESULT *hr)
     return false;
 }
 
-static bool take_record(const struct sw_contract_call *call, uint64_t *cursor, struct sw_transition *record)
+static bool take_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record)
 {
     const struct sw_inspector *inspector = call->engine->inspector;
     if (inspector)
@@ -327,7 +327,7 @@ static bool take_record(const struct sw_contract_call *call, uint64_t *cursor, s
     return true;
 }
 
-bool sw_call_record(const struct sw_contract_call *call, uint64_t *cursor, struct sw_transition *record)
+bool sw_call_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record)
 {
     if (!take_record(call, cursor, record))
         return false;
@@ -336,7 +336,7 @@ bool sw_call_record(const struct sw_contract_call *call, uint64_t *cursor, struc
 }
 
 /* Whether some transition record leads to a managed frame. */
-static bool a_record_leads_on(struct sw_contract_call *call)
+static bool a_record_leads_on(struct sw_call *call)
 {
     uint64_t cursor = 0;
     while (sw_call_record(call, &cursor, &call->work->record))
@@ -345,7 +345,7 @@ static bool a_record_leads_on(struct sw_contract_call *call)
     return false;
 }
 
-bool sw_call_is_preemptive(struct sw_contract_call *call)
+bool sw_call_is_preemptive(struct sw_call *call)
 {
     if (call->target.mode != SW_MODE_UNKNOWN)
         return call->target.mode == SW_MODE_PREEMPTIVE;

@@ -11,7 +11,7 @@
 
 #include <assert.h>
 
-static_assert(sizeof(struct sw_contract_work) + _Alignof(struct sw_contract_work) <= SW_SNAPSHOT_ROOM,
+static_assert(sizeof(struct sw_call_work) + _Alignof(struct sw_call_work) <= SW_SNAPSHOT_ROOM,
               "the contract's part of the scratch");
 static_assert(SW_SNAPSHOT_ROOM < SW_SCRATCH_BYTES, "the contract's part of the scratch");
 static_assert(sizeof(void *) != 8 || offsetof(struct sw_frame_info, known) == 40, "the CLR's part of the record");
@@ -25,22 +25,22 @@ struct sw_range sw_code_at(const struct sw_walker *walker, uint64_t pc)
     return code;
 }
 
-void sw_call_report(const struct sw_contract_call *call, enum sw_conduct rule)
+void sw_call_report(const struct sw_call *call, enum sw_conduct rule)
 {
     if (call->engine->on_conduct)
         call->engine->on_conduct(call->engine->conduct_arg, rule, call->thread);
 }
 
 /* A scratch is aligned for words, a CONTEXT wants 16. */
-static struct sw_contract_work *work_of(struct sw_scratch *scratch)
+static struct sw_call_work *work_of(struct sw_scratch *scratch)
 {
     uint8_t *room = (uint8_t *)scratch + SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM;
-    const uintptr_t over = (uintptr_t)room % _Alignof(struct sw_contract_work);
-    return (struct sw_contract_work *)(void *)(over ? room + (_Alignof(struct sw_contract_work) - over) : room);
+    const uintptr_t over = (uintptr_t)room % _Alignof(struct sw_call_work);
+    return (struct sw_call_work *)(void *)(over ? room + (_Alignof(struct sw_call_work) - over) : room);
 }
 
 /* The caller's own OS id and, for thread 0, its ThreadID. */
-static void find_caller(struct sw_contract_call *call)
+static void find_caller(struct sw_call *call)
 {
     const struct sw_suspender *suspender = call->engine->suspender;
     struct sw_thread thread = { 0 };
@@ -51,7 +51,7 @@ static void find_caller(struct sw_contract_call *call)
 }
 
 /* Remembers that the caller has walked another thread and got a frame (D26). */
-static void note_first_walk(const struct sw_contract_call *call)
+static void note_first_walk(const struct sw_call *call)
 {
     uint64_t *state = call->engine->state;
     if (call->caller == 0 || sw_call_is_for_caller(call) || call->reported == 0)
@@ -62,14 +62,14 @@ static void note_first_walk(const struct sw_contract_call *call)
     state[SW_STATE_FIRST + state[SW_STATE_NEXT_FIRST]++ % (SW_STATE_END - SW_STATE_FIRST)] = call->caller;
 }
 
-struct sw_refusal *sw_call_explain(struct sw_contract_call *call)
+struct sw_refusal *sw_call_explain(struct sw_call *call)
 {
     call->engine->refusal = (struct sw_refusal){ 0 };
     call->explained = true;
     return &call->engine->refusal;
 }
 
-static void note_refusal(struct sw_contract_call *call, HRESULT hr)
+static void note_refusal(struct sw_call *call, HRESULT hr)
 {
     if (!call->explained)
         (void)sw_call_explain(call);
@@ -77,7 +77,7 @@ static void note_refusal(struct sw_contract_call *call, HRESULT hr)
     call->engine->refusal.reason = call->reason;
 }
 
-static HRESULT finish(struct sw_contract_call *call, HRESULT hr)
+static HRESULT finish(struct sw_call *call, HRESULT hr)
 {
     const struct sw_suspender *suspender = call->engine->suspender;
     if (call->suspended)
@@ -101,7 +101,7 @@ HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *scratch, Thread
     HRESULT hr = S_OK;
     if (!engine || !scratch || !engine->walker || !engine->threads || (unsigned)engine->flavour >= SW_FLAVOUR_COUNT)
         return E_INVALIDARG;
-    struct sw_contract_call call = { .engine = engine,
+    struct sw_call call = { .engine = engine,
                                      .scratch = scratch,
                                      .work = work_of(scratch),
                                      .callback = callback,

@@ -40,7 +40,7 @@ static void open_window(const struct sw_fold *fold, const struct sw_regs *start)
 
 void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, bool exact)
 {
-    struct sw_contract_work *work = fold->call->work;
+    struct sw_call_work *work = fold->call->work;
     work->walker.max_frames = fold->frames_left;
     open_window(fold, regs);
     sw_walk_start(&work->walk, &work->walker, fold->call->scratch, regs, exact);
@@ -53,7 +53,7 @@ void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, 
 static bool walk_to_record(const struct sw_fold *fold, const struct sw_regs *record)
 {
     const struct sw_regs *top = fold->call->top;
-    struct sw_contract_work *work = fold->call->work;
+    struct sw_call_work *work = fold->call->work;
     const struct sw_regs *here = &work->walk.frame.regs;
     bool more;
     if (!top || sw_regs_sp(top) >= sw_regs_sp(record))
@@ -82,7 +82,7 @@ static void complete_record(const struct sw_fold *fold, struct sw_regs *record)
  */
 static struct sw_start start_at_record(struct sw_fold *fold)
 {
-    const struct sw_contract_call *call = fold->call;
+    const struct sw_call *call = fold->call;
     const bool parked = (call->target.flags & SW_THREAD_RESUMABLE_TOP) != 0;
     const bool stopped_by_os = call->engine->flavour == SW_FLAVOUR_CORECLR_WINDOWS && !sw_call_is_for_caller(call) &&
                                (call->engine->runtime & SW_RUNTIME_SUSPENDED) == 0;
@@ -100,7 +100,7 @@ static struct sw_start start_at_record(struct sw_fold *fold)
 }
 
 /* Whether the top of the stack is runtime helper code: not managed, and not what a platform invoke called. */
-static bool helper_is_on_top(const struct sw_contract_call *call)
+static bool helper_is_on_top(const struct sw_call *call)
 {
     if (!call->top)
         return true;
@@ -110,7 +110,7 @@ static bool helper_is_on_top(const struct sw_contract_call *call)
 
 static struct sw_start documented_start(struct sw_fold *fold)
 {
-    const struct sw_contract_call *call = fold->call;
+    const struct sw_call *call = fold->call;
     if (!helper_is_on_top(call))
         return (struct sw_start){ call->top, true, false };
     if (call->seed)

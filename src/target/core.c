@@ -385,7 +385,7 @@ const char *sw_core_file_state_name(enum sw_core_file_state state)
     return (unsigned)state < SW_CORE_FILE_COUNT ? names[state] : "?";
 }
 
-bool sw_core_file(const struct sw_core *core, size_t number, struct sw_core_file *file)
+bool sw_core_get_file(const struct sw_core *core, size_t number, struct sw_core_file *file)
 {
     if (!core || !file)
         return false;

@@ -254,7 +254,7 @@ void sw_sim_run_as(struct sw_sim *sim, uint64_t id)
         sim->caller = id;
 }
 
-struct sw_sim_counts sw_sim_counts(const struct sw_sim *sim, uint64_t id)
+struct sw_sim_counts sw_sim_get_counts(const struct sw_sim *sim, uint64_t id)
 {
     const struct sim_thread *thread = sim ? find_thread(sim, id) : NULL;
     return thread ? thread->counts : (struct sw_sim_counts){ 0 };

@@ -23,7 +23,7 @@ struct note {
  * ring    ring_words, all that is left of the memory. head counts words from the beginning of time.
  * places  By hash of a function: 1 + where its entry begins, in words from the beginning of time.
  */
-struct sw_kept {
+struct sw_analysis_cache {
     struct sw_alloc alloc;
     size_t bytes;
     uint64_t ring_words;
@@ -54,12 +54,12 @@ static uint64_t power_below(uint64_t n)
     return p;
 }
 
-enum sw_status sw_kept_create(const struct sw_alloc *alloc, size_t bytes, struct sw_kept **kept)
+enum sw_status sw_analysis_cache_create(const struct sw_alloc *alloc, size_t bytes, struct sw_analysis_cache **kept)
 {
     const struct sw_alloc from = sw_alloc_resolve(alloc);
     if (!kept || bytes < LEAST || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
-    struct sw_kept *k = from.get(from.arg, bytes);
+    struct sw_analysis_cache *k = from.get(from.arg, bytes);
     if (!k)
         return SW_E_NO_MEMORY;
     memset(k, 0, bytes);
@@ -75,7 +75,7 @@ enum sw_status sw_kept_create(const struct sw_alloc *alloc, size_t bytes, struct
     return SW_OK;
 }
 
-void sw_kept_destroy(struct sw_kept *kept)
+void sw_analysis_cache_destroy(struct sw_analysis_cache *kept)
 {
     if (kept)
         kept->alloc.put(kept->alloc.arg, kept, kept->bytes);
@@ -91,11 +91,11 @@ static void add_one(_Atomic uint64_t *counter)
     (void)atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-struct sw_kept_counts sw_kept_counts(const struct sw_kept *kept)
+struct sw_analysis_cache_counts sw_analysis_cache_get_counts(const struct sw_analysis_cache *kept)
 {
     if (!kept)
-        return (struct sw_kept_counts){ 0 };
-    return (struct sw_kept_counts){ count(&kept->hits), count(&kept->misses), count(&kept->outdated), kept->bytes };
+        return (struct sw_analysis_cache_counts){ 0 };
+    return (struct sw_analysis_cache_counts){ count(&kept->hits), count(&kept->misses), count(&kept->outdated), kept->bytes };
 }
 
 /* ---- notes ---- */
@@ -105,7 +105,7 @@ static uint64_t spread(uint64_t n)
     return (n * UINT64_C(0x9e3779b97f4a7c15)) >> 16;
 }
 
-void sw_kept_note(struct sw_kept *kept, uint64_t pc, uint64_t function)
+void sw_analysis_cache_note(struct sw_analysis_cache *kept, uint64_t pc, uint64_t function)
 {
     if (!kept)
         return;
@@ -114,7 +114,7 @@ void sw_kept_note(struct sw_kept *kept, uint64_t pc, uint64_t function)
     atomic_store_explicit(&note->mixed, pc ^ function, memory_order_relaxed);
 }
 
-uint64_t sw_kept_function(const struct sw_kept *kept, uint64_t pc)
+uint64_t sw_analysis_cache_function(const struct sw_analysis_cache *kept, uint64_t pc)
 {
     if (!kept)
         return 0;
@@ -125,7 +125,7 @@ uint64_t sw_kept_function(const struct sw_kept *kept, uint64_t pc)
 
 /* ---- the ring ---- */
 
-static _Atomic uint64_t *place_of(const struct sw_kept *kept, uint64_t begin, uint64_t end)
+static _Atomic uint64_t *place_of(const struct sw_analysis_cache *kept, uint64_t begin, uint64_t end)
 {
     return &kept->places[spread(begin ^ end << 20) & (kept->place_count - 1)];
 }
@@ -139,14 +139,14 @@ static uint64_t checksum(const uint64_t *words, uint64_t size)
 }
 
 /* What was written at `at` is there no more once the head is a whole ring further. */
-static bool is_there(const struct sw_kept *kept, uint64_t at, uint64_t size)
+static bool is_there(const struct sw_analysis_cache *kept, uint64_t at, uint64_t size)
 {
     const uint64_t head = count(&kept->head);
     return size <= kept->ring_words && at + size <= head && head - at <= kept->ring_words;
 }
 
 /* Copies the entry at `at` out; its size, or 0. */
-static uint64_t copy_out(const struct sw_kept *kept, uint64_t at, uint64_t *words, uint64_t room)
+static uint64_t copy_out(const struct sw_analysis_cache *kept, uint64_t at, uint64_t *words, uint64_t room)
 {
     const uint64_t first = at % kept->ring_words;
     if (!is_there(kept, at, HEAD_WORDS) || first + HEAD_WORDS > kept->ring_words)
@@ -161,7 +161,7 @@ static uint64_t copy_out(const struct sw_kept *kept, uint64_t at, uint64_t *word
 }
 
 /* A stretch of the ring that does not wrap; its place from the beginning of time. */
-static uint64_t take(struct sw_kept *kept, uint64_t size)
+static uint64_t take(struct sw_analysis_cache *kept, uint64_t size)
 {
     uint64_t at = count(&kept->head), begin;
     do {
@@ -172,7 +172,7 @@ static uint64_t take(struct sw_kept *kept, uint64_t size)
     return begin;
 }
 
-static void keep(struct sw_kept *kept, struct sw_analysis *w, uint64_t stamp)
+static void keep(struct sw_analysis_cache *kept, struct sw_analysis *w, uint64_t stamp)
 {
     if (!sw_analysis_measure(w) && !stamp)
         return;
@@ -191,7 +191,7 @@ static void keep(struct sw_kept *kept, struct sw_analysis *w, uint64_t stamp)
     atomic_store_explicit(place_of(kept, w->begin, w->end), at + 1, memory_order_release);
 }
 
-static bool find(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t stamp,
+static bool find(struct sw_analysis_cache *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t stamp,
                  struct sw_analysis *w)
 {
     const uint64_t at = atomic_load_explicit(place_of(kept, begin, end), memory_order_acquire);
@@ -208,7 +208,7 @@ static bool find(struct sw_kept *kept, const struct sw_code *code, uint64_t begi
 }
 
 /* Finds an analysis, and counts that. */
-static bool look_up(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t stamp,
+static bool look_up(struct sw_analysis_cache *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t stamp,
                     struct sw_analysis *w)
 {
     if (!kept)
@@ -218,7 +218,7 @@ static bool look_up(struct sw_kept *kept, const struct sw_code *code, uint64_t b
     return found;
 }
 
-void sw_kept_analyze(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t stamp,
+void sw_analysis_cache_analyze(struct sw_analysis_cache *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t stamp,
                      struct sw_analysis *work)
 {
     if (look_up(kept, code, begin, end, stamp, work))
@@ -228,7 +228,7 @@ void sw_kept_analyze(struct sw_kept *kept, const struct sw_code *code, uint64_t 
         keep(kept, work, stamp);
 }
 
-enum sw_status sw_kept_rule(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t pc,
+enum sw_status sw_analysis_cache_rule(struct sw_analysis_cache *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t pc,
                             uint64_t stamp, struct sw_analysis *work, struct sw_rule *rule)
 {
     enum sw_status status = SW_E_BUSY; /* a path has to be assumed: then all is run again */

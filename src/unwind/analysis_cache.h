@@ -1,8 +1,8 @@
 /*
  * The store of analyses, from the inside.
  */
-#ifndef SW_KEPT_H
-#define SW_KEPT_H
+#ifndef SW_ANALYSIS_CACHE_H
+#define SW_ANALYSIS_CACHE_H
 
 #include "analyze/analyze.h"
 
@@ -16,15 +16,15 @@
  *
  * Returns  SW_OK; SW_E_NO_RULE.
  */
-SW_NODISCARD enum sw_status sw_kept_rule(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end,
+SW_NODISCARD enum sw_status sw_analysis_cache_rule(struct sw_analysis_cache *kept, const struct sw_code *code, uint64_t begin, uint64_t end,
                                          uint64_t pc, uint64_t stamp, struct sw_analysis *work, struct sw_rule *rule);
 
 /* The same without asking for a pc: the analysis in work. */
-void sw_kept_analyze(struct sw_kept *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t stamp,
+void sw_analysis_cache_analyze(struct sw_analysis_cache *kept, const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t stamp,
                      struct sw_analysis *work);
 
 /* The function that a pc was found to be in, noted for the next time; 0: none. A hint, to be confirmed. */
-void sw_kept_note(struct sw_kept *kept, uint64_t pc, uint64_t function);
-uint64_t sw_kept_function(const struct sw_kept *kept, uint64_t pc);
+void sw_analysis_cache_note(struct sw_analysis_cache *kept, uint64_t pc, uint64_t function);
+uint64_t sw_analysis_cache_function(const struct sw_analysis_cache *kept, uint64_t pc);
 
 #endif

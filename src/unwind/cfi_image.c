@@ -9,30 +9,30 @@
 enum { MOST_SCANNED = 256, SILENT_PUSHES = 2, PUSHED = 16, A64_WORD = 4 };
 
 /* Only x64 is looked at here. */
-static bool code_of(const struct sw_question *q, struct sw_code *code)
+static bool code_of(const struct sw_unwind_request *req, struct sw_code *code)
 {
-    return q->walker->machine == SW_MACHINE_X64 && !(q->walker->flags & SW_WALK_NO_ANALYSIS) && sw_code_of(q, code);
+    return req->walker->machine == SW_MACHINE_X64 && !(req->walker->flags & SW_WALK_NO_ANALYSIS) && sw_code_of(req, code);
 }
 
 /* The caller that the table leads to; another rule is believed where it leads to the same. */
 struct same_caller {
-    const struct sw_question *q;
+    const struct sw_unwind_request *req;
     uint64_t pc;
     uint64_t sp;
 };
 
-static bool note_caller(const struct sw_question *q, struct same_caller *same)
+static bool note_caller(const struct sw_unwind_request *req, struct same_caller *same)
 {
-    if (sw_try_rule(q, &q->room->rule, NULL) != SW_STOP_NONE)
+    if (sw_try_rule(req, &req->work->rule, NULL) != SW_STOP_NONE)
         return false;
-    *same = (struct same_caller){ q, sw_regs_pc(&q->room->caller), sw_regs_sp(&q->room->caller) };
+    *same = (struct same_caller){ req, sw_regs_pc(&req->work->caller), sw_regs_sp(&req->work->caller) };
     return true;
 }
 
 static bool leads_to(const struct same_caller *same, const struct sw_rule *rule)
 {
-    const struct sw_regs *caller = &same->q->room->caller;
-    return sw_try_rule(same->q, rule, NULL) == SW_STOP_NONE && sw_regs_pc(caller) == same->pc &&
+    const struct sw_regs *caller = &same->req->work->caller;
+    return sw_try_rule(same->req, rule, NULL) == SW_STOP_NONE && sw_regs_pc(caller) == same->pc &&
            sw_regs_sp(caller) == same->sp;
 }
 
@@ -43,7 +43,7 @@ static bool is_same_caller(void *arg, const struct sw_rule *rule)
     const struct same_caller *same = arg;
     if (!leads_to(same, rule))
         return false;
-    same->q->room->plain = *rule;
+    same->req->work->plain = *rule;
     return true;
 }
 
@@ -66,19 +66,19 @@ static bool is_any_apart(const struct sw_rule *rule)
  * of rbp too. Where the instructions lead to the same caller they say where its registers are. Only an executing pc can
  * be there.
  */
-static void mend_epilogue(const struct sw_question *q)
+static void mend_epilogue(const struct sw_unwind_request *req)
 {
-    struct sw_walk_room *room = q->room;
+    struct sw_workspace *work = req->work;
     struct same_caller same;
     struct sw_code code;
-    if (!q->frame->exact || room->rule.cfa.kind != SW_LOC_REG || !is_any_apart(&room->rule) || !code_of(q, &code) ||
-        !note_caller(q, &same))
+    if (!req->frame->exact || work->rule.cfa.kind != SW_LOC_REG || !is_any_apart(&work->rule) || !code_of(req, &code) ||
+        !note_caller(req, &same))
         return;
-    if (sw_analyze_forward(&code, sw_regs_pc(&q->frame->regs), NULL, &room->analysis, is_same_caller, &same) != SW_OK)
+    if (sw_analyze_forward(&code, sw_regs_pc(&req->frame->regs), NULL, &work->analysis, is_same_caller, &same) != SW_OK)
         return;
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (is_apart(&room->rule, n))
-            room->rule.r[n] = room->plain.r[n];
+        if (is_apart(&work->rule, n))
+            work->rule.r[n] = work->plain.r[n];
 }
 
 /* ---- registers written without a word ---- */
@@ -92,15 +92,15 @@ static uint64_t kept_registers(void)
  * A frame in which no register was ever saved although there were pushes, or one that is executing. Compiled code
  * pushes little else than registers to be saved, and says so; to look at the code of every frame would cost too much.
  */
-static bool is_suspicious(const struct sw_question *q, const struct sw_cfi_cover *cover)
+static bool is_suspicious(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover)
 {
-    const struct sw_rule *rule = &q->room->rule;
+    const struct sw_rule *rule = &req->work->rule;
     if (rule->flags || cover->places != 0 || rule->cfa.kind != SW_LOC_REG || rule->cfa.reg != SW_X64_RSP)
         return false;
     for (unsigned n = 0; n < SW_X64_COUNT; n++)
         if ((kept_registers() >> n & 1) && rule->r[n].kind != SW_LOC_SAME)
             return false;
-    return q->frame->exact || cover->pushes >= SILENT_PUSHES;
+    return req->frame->exact || cover->pushes >= SILENT_PUSHES;
 }
 
 /* The registers that an instruction writes. */
@@ -120,9 +120,9 @@ static uint64_t written_by(const struct sw_insn *insn)
 }
 
 /* The nonvolatile registers that instructions in front of pc write, in the order in which they stand. */
-static uint64_t written_before(const struct sw_question *q, const struct sw_code *code, uint64_t begin)
+static uint64_t written_before(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin)
 {
-    const uint64_t pc = q->frame->lookup;
+    const uint64_t pc = req->frame->lookup;
     uint64_t written = 0;
     struct sw_insn insn;
     for (uint64_t at = begin; at < pc && pc - begin <= MOST_SCANNED; at += insn.length) {
@@ -136,21 +136,21 @@ static uint64_t written_before(const struct sw_question *q, const struct sw_code
 }
 
 /* Where the instructions lead to the same caller they say where its registers are; else those written are lost. */
-static void mend_silence(const struct sw_question *q, const struct sw_cfi_cover *cover)
+static void mend_silence(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover)
 {
-    struct sw_walk_room *room = q->room;
+    struct sw_workspace *work = req->work;
     struct same_caller same;
     struct sw_code code;
-    if (!is_suspicious(q, cover) || !code_of(q, &code))
+    if (!is_suspicious(req, cover) || !code_of(req, &code))
         return;
-    const uint64_t written = written_before(q, &code, cover->begin);
-    if (written == 0 || !note_caller(q, &same))
+    const uint64_t written = written_before(req, &code, cover->begin);
+    if (written == 0 || !note_caller(req, &same))
         return;
-    const bool told = sw_function_rule(q, &code, cover->begin, cover->end, &room->plain) == SW_OK &&
-                      room->plain.trust != SW_TRUST_GUESS && leads_to(&same, &room->plain);
+    const bool told = sw_function_rule(req, &code, cover->begin, cover->end, &work->plain) == SW_OK &&
+                      work->plain.trust != SW_TRUST_GUESS && leads_to(&same, &work->plain);
     for (unsigned n = 0; n < SW_X64_COUNT; n++)
         if (written >> n & 1)
-            room->rule.r[n] = told ? room->plain.r[n] : (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
+            work->rule.r[n] = told ? work->plain.r[n] : (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
 }
 
 /* ---- what was pushed in front ---- */
@@ -164,24 +164,24 @@ static bool is_pushed(const struct sw_rule *rule)
 
 /* Whether it is so behind the function's first instruction, when that is executing: a landing pad, told of with no
  * word. */
-static bool is_pushed_next(const struct sw_question *q, const struct sw_cfi_cover *cover)
+static bool is_pushed_next(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover)
 {
     struct sw_cfi_cover other;
-    const uint64_t next = q->frame->lookup + A64_WORD;
-    return q->frame->exact && q->frame->lookup == cover->begin && next < cover->end &&
-           sw_cfi_rule(&q->entry->cfi, next, &q->room->cfi, &q->room->plain, &other) == SW_OK &&
-           is_pushed(&q->room->plain);
+    const uint64_t next = req->frame->lookup + A64_WORD;
+    return req->frame->exact && req->frame->lookup == cover->begin && next < cover->end &&
+           sw_cfi_rule(&req->entry->cfi, next, &req->work->cfi, &req->work->plain, &other) == SW_OK &&
+           is_pushed(&req->work->plain);
 }
 
 /*
  * The first entry of an ARM64 PLT pushes lr and a word for the dynamic linker's resolver, whose table begins in front
  * of both. The caller's stack begins behind them.
  */
-static void mend_pushed(const struct sw_question *q, const struct sw_cfi_cover *cover)
+static void mend_pushed(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover)
 {
-    struct sw_rule *rule = &q->room->rule;
-    if (q->walker->machine != SW_MACHINE_ARM64 || rule->cfa.kind != SW_LOC_REG || rule->cfa.off > INT32_MAX - PUSHED ||
-        !(is_pushed(rule) || is_pushed_next(q, cover)))
+    struct sw_rule *rule = &req->work->rule;
+    if (req->walker->machine != SW_MACHINE_ARM64 || rule->cfa.kind != SW_LOC_REG || rule->cfa.off > INT32_MAX - PUSHED ||
+        !(is_pushed(rule) || is_pushed_next(req, cover)))
         return;
     rule->cfa.off += PUSHED;
     for (unsigned n = 0; n < SW_ARM64_COUNT; n++)
@@ -189,14 +189,14 @@ static void mend_pushed(const struct sw_question *q, const struct sw_cfi_cover *
             rule->r[n].off -= PUSHED;
 }
 
-enum sw_status sw_cfi_image_source(const struct sw_question *q)
+enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req)
 {
     struct sw_cfi_cover cover;
-    const enum sw_status status = sw_cfi_rule(&q->entry->cfi, q->frame->lookup, &q->room->cfi, &q->room->rule, &cover);
+    const enum sw_status status = sw_cfi_rule(&req->entry->cfi, req->frame->lookup, &req->work->cfi, &req->work->rule, &cover);
     if (status != SW_OK)
         return status;
-    mend_epilogue(q);
-    mend_silence(q, &cover);
-    mend_pushed(q, &cover);
+    mend_epilogue(req);
+    mend_silence(req, &cover);
+    mend_pushed(req, &cover);
     return SW_OK;
 }

@@ -6,8 +6,8 @@
 
 #include "unwind/request.h"
 
-/* Fills q->room->rule; uses room->caller and room->plain, and room->analysis unless the walker forbids analysis.
+/* Fills req->work->rule; uses work->caller and work->plain, and work->analysis unless the walker forbids analysis.
  * Returns as sw_cfi_rule. */
-SW_NODISCARD enum sw_status sw_cfi_image_source(const struct sw_question *q);
+SW_NODISCARD enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req);
 
 #endif

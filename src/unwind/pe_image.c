@@ -10,20 +10,20 @@
 #include "unwind/infer/code_patterns.h"
 
 /* Whether the rule leads to the outermost frame or to a return address with a call in front, and what that calls. */
-static bool is_plausible(const struct sw_question *q, const struct sw_rule *rule, uint64_t *target)
+static bool is_plausible(const struct sw_unwind_request *req, const struct sw_rule *rule, uint64_t *target)
 {
-    const enum sw_stop stop = sw_try_rule(q, rule, NULL);
+    const enum sw_stop stop = sw_try_rule(req, rule, NULL);
     *target = 0;
     if (stop == SW_STOP_ROOT_ZERO)
         return true;
-    return stop == SW_STOP_NONE && sw_is_behind_call(q, sw_regs_pc(&q->room->caller), target);
+    return stop == SW_STOP_NONE && sw_is_behind_call(req, sw_regs_pc(&req->work->caller), target);
 }
 
 /* ---- jumps between the parts of a function ---- */
 
-static enum sw_status rule_at(const struct sw_question *q, bool exact, struct sw_rule *rule)
+static enum sw_status rule_at(const struct sw_unwind_request *req, bool exact, struct sw_rule *rule)
 {
-    return sw_pe_image_rule(&q->entry->pe, q->entry->exceptions, q->frame->lookup, exact, rule);
+    return sw_pe_image_rule(&req->entry->pe, req->entry->exceptions, req->frame->lookup, exact, rule);
 }
 
 static bool same_cfa(const struct sw_rule *a, const struct sw_rule *b)
@@ -32,24 +32,24 @@ static bool same_cfa(const struct sw_rule *a, const struct sw_rule *b)
 }
 
 /* Where an epilogue seen at pc leads nowhere and the body's rule leads to a caller, it was a jump inside. */
-static void mend_epilogue(const struct sw_question *q)
+static void mend_epilogue(const struct sw_unwind_request *req)
 {
-    struct sw_walk_room *room = q->room;
+    struct sw_workspace *work = req->work;
     uint64_t target;
-    if (!q->frame->exact || is_plausible(q, &room->rule, &target))
+    if (!req->frame->exact || is_plausible(req, &work->rule, &target))
         return;
-    if (rule_at(q, false, &room->plain) != SW_OK || same_cfa(&room->plain, &room->rule) ||
-        !is_plausible(q, &room->plain, &target))
+    if (rule_at(req, false, &work->plain) != SW_OK || same_cfa(&work->plain, &work->rule) ||
+        !is_plausible(req, &work->plain, &target))
         return;
-    room->rule = room->plain;
-    room->rule.trust = SW_TRUST_LIKELY;
+    work->rule = work->plain;
+    work->rule.trust = SW_TRUST_LIKELY;
 }
 
 /* ---- code without an entry ---- */
 
 /* What instructions forward to a return say of the caller that the convention names. */
 struct opinion {
-    const struct sw_question *q;
+    const struct sw_unwind_request *req;
     uint64_t pc;
     uint64_t sp;
     bool differs; /* they lead to another caller that looks right */
@@ -58,54 +58,54 @@ struct opinion {
 static bool is_agreed(void *arg, const struct sw_rule *rule)
 {
     struct opinion *opinion = arg;
-    const struct sw_regs *caller = &opinion->q->room->caller;
+    const struct sw_regs *caller = &opinion->req->work->caller;
     uint64_t target;
-    if (!is_plausible(opinion->q, rule, &target))
+    if (!is_plausible(opinion->req, rule, &target))
         return false;
     const bool same = sw_regs_pc(caller) == opinion->pc && sw_regs_sp(caller) == opinion->sp;
     opinion->differs |= !same;
     return same;
 }
 
-static enum sw_status ask_instructions(const struct sw_question *q, struct sw_rule *rule)
+static enum sw_status ask_instructions(const struct sw_unwind_request *req, struct sw_rule *rule)
 {
     struct sw_code code;
-    struct opinion opinion = { q, sw_regs_pc(&q->room->caller), sw_regs_sp(&q->room->caller), false };
-    if ((q->walker->flags & SW_WALK_NO_ANALYSIS) || !sw_code_of(q, &code))
+    struct opinion opinion = { req, sw_regs_pc(&req->work->caller), sw_regs_sp(&req->work->caller), false };
+    if ((req->walker->flags & SW_WALK_NO_ANALYSIS) || !sw_code_of(req, &code))
         return SW_OK;
-    if (sw_analyze_forward(&code, q->frame->lookup, NULL, &q->room->analysis, is_agreed, &opinion) == SW_OK)
+    if (sw_analyze_forward(&code, req->frame->lookup, NULL, &req->work->analysis, is_agreed, &opinion) == SW_OK)
         rule->trust = SW_TRUST_EXACT;
     return opinion.differs && rule->trust != SW_TRUST_EXACT ? SW_E_NO_RULE : SW_OK;
 }
 
 /* Exact pcs only: what has made a call is no leaf, and has to have an entry. */
-static enum sw_status leaf(const struct sw_question *q)
+static enum sw_status leaf(const struct sw_unwind_request *req)
 {
-    const struct sw_pe *pe = &q->entry->pe;
-    struct sw_rule *rule = &q->room->rule;
-    const uint64_t pc = q->frame->lookup;
+    const struct sw_pe *pe = &req->entry->pe;
+    struct sw_rule *rule = &req->work->rule;
+    const uint64_t pc = req->frame->lookup;
     uint64_t target;
-    if (!q->frame->exact || !sw_pe_is_code(pe, (uint32_t)(pc - pe->bytes.address)))
+    if (!req->frame->exact || !sw_pe_is_code(pe, (uint32_t)(pc - pe->bytes.address)))
         return SW_E_NO_RULE;
     sw_rule_leaf(rule, pe->machine, SW_SOURCE_LEAF, SW_TRUST_LIKELY);
     if (pe->machine == SW_MACHINE_X64 && !pe->linux_code)
         rule->r[SW_X64_RSI].kind = rule->r[SW_X64_RDI].kind = SW_LOC_SAME;
-    if (!is_plausible(q, rule, &target))
+    if (!is_plausible(req, rule, &target))
         return SW_E_NO_RULE;
     if (target == pc) {
         rule->trust = SW_TRUST_CONFIRMED; /* it was just called */
         return SW_OK;
     }
-    return ask_instructions(q, rule);
+    return ask_instructions(req, rule);
 }
 
-enum sw_status sw_pe_image_source(const struct sw_question *q)
+enum sw_status sw_pe_image_source(const struct sw_unwind_request *req)
 {
-    const enum sw_status usable = q->entry->exceptions_status;
+    const enum sw_status usable = req->entry->exceptions_status;
     if (usable)
         return usable == SW_E_NOT_FOUND ? SW_E_NO_RULE : usable;
-    const enum sw_status status = rule_at(q, q->frame->exact, &q->room->rule);
+    const enum sw_status status = rule_at(req, req->frame->exact, &req->work->rule);
     if (status == SW_OK)
-        mend_epilogue(q);
-    return status == SW_E_NO_RULE ? leaf(q) : status;
+        mend_epilogue(req);
+    return status == SW_E_NO_RULE ? leaf(req) : status;
 }

@@ -8,11 +8,11 @@
 #include "unwind/request.h"
 
 /*
- * Fills q->room->rule; uses room->caller, and room->analysis unless the walker forbids analysis.
+ * Fills req->work->rule; uses work->caller, and work->analysis unless the walker forbids analysis.
  *
  * Returns  SW_OK; SW_E_NO_RULE (no directory; no entry, and what the convention says of that is contradicted);
  *          others: the directory or the unwind data is broken.
  */
-SW_NODISCARD enum sw_status sw_pe_image_source(const struct sw_question *q);
+SW_NODISCARD enum sw_status sw_pe_image_source(const struct sw_unwind_request *req);
 
 #endif

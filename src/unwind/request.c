@@ -63,9 +63,9 @@ static sw_decode_fn *decoder(enum sw_machine machine)
     return machine == SW_MACHINE_X64 ? sw_x64_decode : machine == SW_MACHINE_ARM64 ? sw_a64_decode : NULL;
 }
 
-bool sw_code_of(const struct sw_question *q, struct sw_code *code)
+bool sw_code_of(const struct sw_unwind_request *req, struct sw_code *code)
 {
-    *code = (struct sw_code){ q->walker->machine, decoder(q->walker->machine), sw_fetch_code, &q->room->fetch };
+    *code = (struct sw_code){ req->walker->machine, decoder(req->walker->machine), sw_fetch_code, &req->work->fetch };
     return code->decode != NULL;
 }
 
@@ -77,37 +77,37 @@ static uint64_t stamp_of(const struct sw_walker *walker, uint64_t address)
 }
 
 /* Instructions that were looked at are taken from what the walk may spend. */
-static void pay(struct sw_walk_room *room)
+static void pay(struct sw_workspace *work)
 {
-    const uint32_t spent = room->analysis.spent + 64;
-    room->left -= spent < room->left ? spent : room->left;
+    const uint32_t spent = work->analysis.spent + 64;
+    work->left -= spent < work->left ? spent : work->left;
 }
 
-enum sw_status sw_function_rule(const struct sw_question *q, const struct sw_code *code, uint64_t begin, uint64_t end,
+enum sw_status sw_function_rule(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin, uint64_t end,
                                 struct sw_rule *rule)
 {
-    struct sw_walk_room *room = q->room;
-    room->analysis.spent = 0;
-    const enum sw_status status = sw_kept_rule(q->walker->kept, code, begin, end, q->frame->lookup,
-                                               stamp_of(q->walker, begin), &room->analysis, rule);
-    pay(room);
+    struct sw_workspace *work = req->work;
+    work->analysis.spent = 0;
+    const enum sw_status status = sw_analysis_cache_rule(req->walker->analysis_cache, code, begin, end, req->frame->lookup,
+                                               stamp_of(req->walker, begin), &work->analysis, rule);
+    pay(work);
     return status;
 }
 
-bool sw_function_has_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
-                           bool (*accept)(const struct sw_question *q, uint64_t pc, uint64_t function))
+bool sw_function_has_frame(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
+                           bool (*accept)(const struct sw_unwind_request *req, uint64_t pc, uint64_t function))
 {
-    struct sw_walk_room *room = q->room;
+    struct sw_workspace *work = req->work;
     const struct sw_state *state, *last = NULL;
-    room->analysis.spent = 0;
-    sw_kept_analyze(q->walker->kept, code, begin, 0, stamp_of(q->walker, begin), &room->analysis);
-    pay(room);
-    for (unsigned at = 0; (state = sw_analyze_frame(&room->analysis, &at)) != NULL; last = state) {
-        if (state == last || !sw_extract_inside(state, code->machine, &room->rule) ||
-            sw_try_rule(q, &room->rule, NULL) != SW_STOP_NONE || !accept(q, sw_regs_pc(&room->caller), begin))
+    work->analysis.spent = 0;
+    sw_analysis_cache_analyze(req->walker->analysis_cache, code, begin, 0, stamp_of(req->walker, begin), &work->analysis);
+    pay(work);
+    for (unsigned at = 0; (state = sw_analyze_frame(&work->analysis, &at)) != NULL; last = state) {
+        if (state == last || !sw_extract_inside(state, code->machine, &work->rule) ||
+            sw_try_rule(req, &work->rule, NULL) != SW_STOP_NONE || !accept(req, sw_regs_pc(&work->caller), begin))
             continue;
-        room->rule.source = SW_SOURCE_FORWARD;
-        room->rule.trust = SW_TRUST_GUESS;
+        work->rule.source = SW_SOURCE_FORWARD;
+        work->rule.trust = SW_TRUST_GUESS;
         return true;
     }
     return false;
@@ -155,43 +155,43 @@ static enum sw_stop stop_of(enum sw_status status)
     }
 }
 
-static bool is_readable(const struct sw_question *q, uint64_t address)
+static bool is_readable(const struct sw_unwind_request *req, uint64_t address)
 {
     size_t size;
-    return sw_fetch_code(&q->room->fetch, address, &size) != NULL;
+    return sw_fetch_code(&req->work->fetch, address, &size) != NULL;
 }
 
-bool sw_is_code(const struct sw_question *q, uint64_t address)
+bool sw_is_code(const struct sw_unwind_request *req, uint64_t address)
 {
     struct sw_range unwanted;
-    if (q->walker->codemap && sw_codemap_find_inside(q->walker->codemap, address, &unwanted))
+    if (req->walker->codemap && sw_codemap_find_inside(req->walker->codemap, address, &unwanted))
         return true;
-    return sw_images_entry(q->walker->images, address) || is_readable(q, address);
+    return sw_images_entry(req->walker->images, address) || is_readable(req, address);
 }
 
-enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule, uint64_t *fault)
+enum sw_stop sw_try_rule(const struct sw_unwind_request *req, const struct sw_rule *rule, uint64_t *fault)
 {
-    const struct sw_regs *regs = &q->frame->regs;
-    struct sw_regs *caller = &q->room->caller;
+    const struct sw_regs *regs = &req->frame->regs;
+    struct sw_regs *caller = &req->work->caller;
     const bool is_signal = rule->flags & SW_RULE_SIGNAL;
     const unsigned pc = sw_regs_pc_number(regs->machine);
-    q->room->has_looked = true;
-    const enum sw_status status = sw_rule_apply(rule, regs, &q->walker->memory, caller, NULL, fault);
+    req->work->has_looked = true;
+    const enum sw_status status = sw_rule_apply(rule, regs, &req->walker->memory, caller, NULL, fault);
     if (status)
         return stop_of(status);
-    caller->r[pc] = sw_code_address(q->walker, caller->r[pc]);
-    if (q->walker->replaced.at != 0 && sw_regs_sp(caller) - 8 == q->walker->replaced.at)
-        caller->r[pc] = q->walker->replaced.by;
+    caller->r[pc] = sw_code_address(req->walker, caller->r[pc]);
+    if (req->walker->replaced.at != 0 && sw_regs_sp(caller) - 8 == req->walker->replaced.at)
+        caller->r[pc] = req->walker->replaced.by;
     if (caller->r[pc] == 0 && !is_signal)
         return SW_STOP_ROOT_ZERO;
     const enum sw_stop stop =
-        check_stack(q->walker, sw_regs_sp(regs), sw_regs_sp(caller), is_switch(rule, regs->machine));
+        check_stack(req->walker, sw_regs_sp(regs), sw_regs_sp(caller), is_switch(rule, regs->machine));
     if (stop != SW_STOP_NONE)
         return stop;
     if (caller->machine == SW_MACHINE_ARM64 && sw_regs_sp(caller) == sw_regs_sp(regs) &&
         caller->r[pc] == sw_regs_pc(regs) && !is_signal)
         return SW_STOP_SP_NOT_RISING;
     /* The last instruction of a function may be a call; the first may be one that faulted. */
-    const bool known = is_signal || sw_is_code(q, caller->r[pc] - 1) || sw_is_code(q, caller->r[pc]);
+    const bool known = is_signal || sw_is_code(req, caller->r[pc] - 1) || sw_is_code(req, caller->r[pc]);
     return known ? SW_STOP_NONE : SW_STOP_BAD_PC;
 }

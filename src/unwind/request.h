@@ -1,8 +1,8 @@
 /*
  * One step of a walk, in pieces: find the code, apply a rule, look at what comes out.
  */
-#ifndef SW_SRC_STEP_H
-#define SW_SRC_STEP_H
+#ifndef SW_UNWIND_REQUEST_H
+#define SW_UNWIND_REQUEST_H
 
 #include "code/images.h"
 #include "unwind/workspace.h"
@@ -12,9 +12,9 @@
  *
  * entry    The image around the pc, held by the asker; null when there is none.
  */
-struct sw_question {
+struct sw_unwind_request {
     const struct sw_walker *walker;
-    struct sw_walk_room *room;
+    struct sw_workspace *work;
     const struct sw_frame *frame;
     const struct sw_image_entry *entry;
 };
@@ -55,28 +55,28 @@ static inline void sw_code_pc(const struct sw_walker *walker, struct sw_regs *re
         regs->r[pc] = sw_code_address(walker, regs->r[pc]);
 }
 
-/* The frame's caller by a rule: applied and checked. Fills room->caller. */
-SW_NODISCARD enum sw_stop sw_try_rule(const struct sw_question *q, const struct sw_rule *rule, uint64_t *fault);
+/* The frame's caller by a rule: applied and checked. Fills work->caller. */
+SW_NODISCARD enum sw_stop sw_try_rule(const struct sw_unwind_request *req, const struct sw_rule *rule, uint64_t *fault);
 
 /* The code range around an address: the code map's, else a ReadyToRun image's method, else NATIVE without bounds. */
 void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *entry, uint64_t lookup,
                   struct sw_range *code);
 
 /* Whether an address is in known code, or at least readable where nothing is known. Inside a reader section. */
-bool sw_is_code(const struct sw_question *q, uint64_t address);
+bool sw_is_code(const struct sw_unwind_request *req, uint64_t address);
 
 /* The target's code, to be analysed. False: nothing can be derived from code of its machine. */
-bool sw_code_of(const struct sw_question *q, struct sw_code *code);
+bool sw_code_of(const struct sw_unwind_request *req, struct sw_code *code);
 
 /* The rule at the frame's pc by the instructions of the function [begin, end), end 0: not known. */
-SW_NODISCARD enum sw_status sw_function_rule(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
+SW_NODISCARD enum sw_status sw_function_rule(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
                                              uint64_t end, struct sw_rule *rule);
 
 /*
  * Whether the frame at hand, of code that no path leads to, is that of one of the function's calls: as deep, and its
- * return address accepted. Fills room->rule, a guess, and room->caller.
+ * return address accepted. Fills work->rule, a guess, and work->caller.
  */
-bool sw_function_has_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin,
-                           bool (*accept)(const struct sw_question *q, uint64_t pc, uint64_t function));
+bool sw_function_has_frame(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
+                           bool (*accept)(const struct sw_unwind_request *req, uint64_t pc, uint64_t function));
 
 #endif

@@ -19,24 +19,24 @@ enum { LONGEST_STUB = 1024 };
 
 /* ---- what came with the range ---- */
 
-enum sw_status sw_source_clr_header(const struct sw_question *q, struct sw_rule *rule, struct sw_clr_jit_code *about)
+enum sw_status sw_source_clr_header(const struct sw_unwind_request *req, struct sw_rule *rule, struct sw_clr_jit_code *about)
 {
-    const struct sw_range *code = &q->frame->code;
+    const struct sw_range *code = &req->frame->code;
     if (code->unwind != SW_UNWIND_CLR_HEADER)
         return SW_E_NO_RULE;
-    return sw_clr_jit_rule(q->walker->machine, &q->walker->memory, code->begin, code->end, q->frame->lookup,
-                           q->frame->exact, rule, about);
+    return sw_clr_jit_rule(req->walker->machine, &req->walker->memory, code->begin, code->end, req->frame->lookup,
+                           req->frame->exact, rule, about);
 }
 
-static enum sw_status from_range(const struct sw_question *q)
+static enum sw_status from_range(const struct sw_unwind_request *req)
 {
-    if (q->frame->code.unwind == SW_UNWIND_LEAF) {
-        sw_rule_leaf(&q->room->rule, q->walker->machine, SW_SOURCE_LEAF, SW_TRUST_EXACT);
+    if (req->frame->code.unwind == SW_UNWIND_LEAF) {
+        sw_rule_leaf(&req->work->rule, req->walker->machine, SW_SOURCE_LEAF, SW_TRUST_EXACT);
         return SW_OK;
     }
-    if (!q->room->has_kept)
+    if (!req->work->has_range_rule)
         return SW_E_NO_RULE;
-    q->room->rule = q->room->kept;
+    req->work->rule = req->work->range_rule;
     return SW_OK;
 }
 
@@ -77,36 +77,36 @@ static void signal_rule(const struct trampoline *t, struct sw_rule *rule)
     rule->cfa = rule->r[sp];
 }
 
-static bool holds_bytes(const struct sw_question *q, const struct trampoline *t, uint64_t at)
+static bool holds_bytes(const struct sw_unwind_request *req, const struct trampoline *t, uint64_t at)
 {
     size_t size;
-    const uint8_t *bytes = sw_fetch_code(&q->room->fetch, at, &size);
+    const uint8_t *bytes = sw_fetch_code(&req->work->fetch, at, &size);
     return bytes && size >= t->size && memcmp(bytes, t->bytes, t->size) == 0;
 }
 
 /* The trampoline at an address, or null; inside: at its second instruction, too. */
-static const struct trampoline *trampoline_at(const struct sw_question *q, uint64_t at, bool inside)
+static const struct trampoline *trampoline_at(const struct sw_unwind_request *req, uint64_t at, bool inside)
 {
     for (size_t i = 0; i < sizeof trampolines / sizeof trampolines[0]; i++) {
         const struct trampoline *t = &trampolines[i];
-        if (t->machine == q->walker->machine &&
-            (holds_bytes(q, t, at) || (inside && holds_bytes(q, t, at - t->first_size))))
+        if (t->machine == req->walker->machine &&
+            (holds_bytes(req, t, at) || (inside && holds_bytes(req, t, at - t->first_size))))
             return t;
     }
     return NULL;
 }
 
-bool sw_source_is_trampoline(const struct sw_question *q, uint64_t address)
+bool sw_source_is_trampoline(const struct sw_unwind_request *req, uint64_t address)
 {
-    return trampoline_at(q, address, false) != NULL;
+    return trampoline_at(req, address, false) != NULL;
 }
 
-static enum sw_status from_signal_bytes(const struct sw_question *q)
+static enum sw_status from_signal_bytes(const struct sw_unwind_request *req)
 {
-    const struct trampoline *t = trampoline_at(q, sw_regs_pc(&q->frame->regs), q->frame->exact);
+    const struct trampoline *t = trampoline_at(req, sw_regs_pc(&req->frame->regs), req->frame->exact);
     if (!t)
         return SW_E_NO_RULE;
-    signal_rule(t, &q->room->rule);
+    signal_rule(t, &req->work->rule);
     return SW_OK;
 }
 
@@ -116,26 +116,26 @@ static enum sw_status from_signal_bytes(const struct sw_question *q)
  * ARM64 kernels up to 5.7 describe their trampoline by the frame record above the ucontext, which holds the interrupted
  * lr in the place of the pc. The ucontext itself, by the trampoline's bytes, knows better.
  */
-static enum sw_status from_cfi(const struct sw_question *q)
+static enum sw_status from_cfi(const struct sw_unwind_request *req)
 {
-    const enum sw_status status = sw_cfi_image_source(q);
-    const bool is_record = status == SW_OK && (q->room->rule.flags & SW_RULE_SIGNAL) != 0 &&
-                           q->walker->machine == SW_MACHINE_ARM64;
-    return is_record && from_signal_bytes(q) == SW_OK ? SW_OK : status;
+    const enum sw_status status = sw_cfi_image_source(req);
+    const bool is_record = status == SW_OK && (req->work->rule.flags & SW_RULE_SIGNAL) != 0 &&
+                           req->walker->machine == SW_MACHINE_ARM64;
+    return is_record && from_signal_bytes(req) == SW_OK ? SW_OK : status;
 }
 
-static enum sw_status from_image(const struct sw_question *q)
+static enum sw_status from_image(const struct sw_unwind_request *req)
 {
-    if (!q->entry || q->frame->code.unwind == SW_UNWIND_ANALYSIS)
+    if (!req->entry || req->frame->code.unwind == SW_UNWIND_ANALYSIS)
         return SW_E_NO_RULE;
-    if ((q->entry->has_clr || q->entry->has_pe) && q->entry->pe.machine != q->walker->machine)
+    if ((req->entry->has_clr || req->entry->has_pe) && req->entry->pe.machine != req->walker->machine)
         return SW_E_NO_RULE;
-    if (q->entry->has_clr)
-        return sw_clr_image_rule(&q->entry->clr, q->frame->lookup, q->frame->exact, &q->room->rule);
-    if (q->entry->has_pe)
-        return sw_pe_image_source(q);
-    if (q->entry->has_cfi)
-        return from_cfi(q);
+    if (req->entry->has_clr)
+        return sw_clr_image_rule(&req->entry->clr, req->frame->lookup, req->frame->exact, &req->work->rule);
+    if (req->entry->has_pe)
+        return sw_pe_image_source(req);
+    if (req->entry->has_cfi)
+        return from_cfi(req);
     return SW_E_NO_RULE;
 }
 
@@ -151,38 +151,38 @@ static bool is_block_of_stubs(const struct sw_range *code)
  * Code that need not keep to the platform's calling convention: ranges that say so, and what is in no file and no
  * range. V8's code keeps no register but rbp, HotSpot's none but rbp and its thread register; V8's pops its arguments.
  */
-static bool is_foreign(const struct sw_question *q)
+static bool is_foreign(const struct sw_unwind_request *req)
 {
-    const struct sw_range *code = &q->frame->code;
-    return code->unwind == SW_UNWIND_FOREIGN || (code->begin == code->end && q->walker->images && !q->entry);
+    const struct sw_range *code = &req->frame->code;
+    return code->unwind == SW_UNWIND_FOREIGN || (code->begin == code->end && req->walker->images && !req->entry);
 }
 
 /* Whether a rule leads to a caller that has called something. target: what, 0: not known. */
-static bool leads_behind_call(const struct sw_question *q, const struct sw_rule *rule, uint64_t *target)
+static bool leads_behind_call(const struct sw_unwind_request *req, const struct sw_rule *rule, uint64_t *target)
 {
-    return sw_try_rule(q, rule, NULL) == SW_STOP_NONE && sw_is_behind_call(q, sw_regs_pc(&q->room->caller), target);
+    return sw_try_rule(req, rule, NULL) == SW_STOP_NONE && sw_is_behind_call(req, sw_regs_pc(&req->work->caller), target);
 }
 
 /*
  * The same frame by its frame pointer, where the function saved its caller's first of all and then has one of its own:
- * where callees pop the arguments that were pushed for them, sp is not where analysis thinks. Fills room->rule if so.
+ * where callees pop the arguments that were pushed for them, sp is not where analysis thinks. Fills work->rule if so.
  */
-static bool by_frame_record(const struct sw_question *q)
+static bool by_frame_record(const struct sw_unwind_request *req)
 {
-    const struct sw_regs *regs = &q->frame->regs;
+    const struct sw_regs *regs = &req->frame->regs;
     const unsigned fp = sw_regs_fp_number(regs->machine);
-    struct sw_rule rule = q->room->rule;
+    struct sw_rule rule = req->work->rule;
     uint64_t saved, target;
     if (regs->machine != SW_MACHINE_X64 || rule.r[fp].kind != SW_LOC_AT_CFA || rule.r[fp].off != -16 ||
         rule.cfa.kind != SW_LOC_REG || rule.cfa.reg == fp || !sw_regs_has(regs, rule.cfa.reg) || !sw_regs_has(regs, fp))
         return false;
     const uint64_t cfa = regs->r[rule.cfa.reg] + (uint64_t)(int64_t)rule.cfa.off;
-    if (sw_memory_word(&q->walker->memory, cfa - 16, &saved) && saved == sw_regs_fp(regs))
+    if (sw_memory_word(&req->walker->memory, cfa - 16, &saved) && saved == sw_regs_fp(regs))
         return false; /* still its caller's */
     rule.cfa = (struct sw_loc){ SW_LOC_REG, (uint8_t)fp, 0, 16 };
-    if (!leads_behind_call(q, &rule, &target))
+    if (!leads_behind_call(req, &rule, &target))
         return false;
-    q->room->rule = rule;
+    req->work->rule = rule;
     return true;
 }
 
@@ -190,23 +190,23 @@ static bool by_frame_record(const struct sw_question *q)
  * A rule that leads to no caller that has called, and comes with an assumption or from such code: others are asked. The
  * stubs of a range may be entered anywhere, so that what was assumed from its start may even lead to such a caller.
  */
-static enum sw_status doubt(const struct sw_question *q, bool has_called)
+static enum sw_status doubt(const struct sw_unwind_request *req, bool has_called)
 {
-    struct sw_walk_room *room = q->room;
-    const bool is_assumed = room->rule.trust == SW_TRUST_GUESS;
-    if (has_called ? !is_assumed || q->frame->code.kind != SW_KIND_STUB : !is_assumed && !is_foreign(q))
+    struct sw_workspace *work = req->work;
+    const bool is_assumed = work->rule.trust == SW_TRUST_GUESS;
+    if (has_called ? !is_assumed || req->frame->code.kind != SW_KIND_STUB : !is_assumed && !is_foreign(req))
         return SW_OK;
-    room->doubted = room->rule;
-    room->doubted.trust = SW_TRUST_GUESS;
-    room->has_doubted = true;
+    work->doubted = work->rule;
+    work->doubted.trust = SW_TRUST_GUESS;
+    work->has_doubted = true;
     return SW_E_NO_RULE;
 }
 
 /* bti c */
-static bool is_landing_pad(const struct sw_question *q, uint64_t pc)
+static bool is_landing_pad(const struct sw_unwind_request *req, uint64_t pc)
 {
     size_t size;
-    const uint8_t *bytes = sw_fetch_code(&q->room->fetch, pc, &size);
+    const uint8_t *bytes = sw_fetch_code(&req->work->fetch, pc, &size);
     return bytes && size >= sizeof(uint32_t) && sw_load32(bytes) == 0xd503245fu;
 }
 
@@ -215,106 +215,106 @@ static bool is_landing_pad(const struct sw_question *q, uint64_t pc)
  * resolver. A jump behind a push is no tail call, and what the resolver does is its own table's. Only an executing pc
  * can be there.
  */
-static enum sw_status from_plt(const struct sw_question *q)
+static enum sw_status from_plt(const struct sw_unwind_request *req)
 {
     enum { PUSH = 0xa9bf7bf0u, WORD = 4, LONGEST = 6 * WORD, PUSHED = 16 };
-    const uint64_t pc = sw_regs_pc(&q->frame->regs);
-    struct sw_rule *rule = &q->room->rule;
+    const uint64_t pc = sw_regs_pc(&req->frame->regs);
+    struct sw_rule *rule = &req->work->rule;
     uint64_t target, slot;
-    if (q->walker->machine != SW_MACHINE_ARM64 || !q->frame->exact || pc % WORD != 0 || pc < LONGEST)
+    if (req->walker->machine != SW_MACHINE_ARM64 || !req->frame->exact || pc % WORD != 0 || pc < LONGEST)
         return SW_E_NO_RULE;
     for (uint64_t at = pc + WORD; at > pc - LONGEST; at -= WORD) {
         size_t size;
-        const uint8_t *bytes = sw_fetch_code(&q->room->fetch, at, &size);
-        if (!bytes || size < WORD || sw_load32(bytes) != PUSH || (at > pc && !is_landing_pad(q, pc)))
+        const uint8_t *bytes = sw_fetch_code(&req->work->fetch, at, &size);
+        if (!bytes || size < WORD || sw_load32(bytes) != PUSH || (at > pc && !is_landing_pad(req, pc)))
             continue;
         sw_rule_leaf(rule, SW_MACHINE_ARM64, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
         if (at < pc) {
             rule->cfa.off += PUSHED;
             rule->r[SW_ARM64_PC] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, WORD * 2 - PUSHED };
         }
-        return sw_goes_through(q, at + WORD, &slot) && leads_behind_call(q, rule, &target) ? SW_OK : SW_E_NO_RULE;
+        return sw_goes_through(req, at + WORD, &slot) && leads_behind_call(req, rule, &target) ? SW_OK : SW_E_NO_RULE;
     }
     return SW_E_NO_RULE;
 }
 
-static enum sw_status from_function(const struct sw_question *q)
+static enum sw_status from_function(const struct sw_unwind_request *req)
 {
-    const struct sw_range *code = &q->frame->code;
+    const struct sw_range *code = &req->frame->code;
     struct sw_code where;
     uint64_t target = 0;
-    q->room->has_doubted = false;
-    if (code->begin == code->end || is_block_of_stubs(code) || !sw_code_of(q, &where))
+    req->work->has_doubted = false;
+    if (code->begin == code->end || is_block_of_stubs(code) || !sw_code_of(req, &where))
         return SW_E_NO_RULE;
-    const enum sw_status status = sw_function_rule(q, &where, code->begin, code->end, &q->room->rule);
+    const enum sw_status status = sw_function_rule(req, &where, code->begin, code->end, &req->work->rule);
     if (status)
         return status;
-    const bool was_looked_at = q->room->has_looked, is_assumed = q->room->rule.trust == SW_TRUST_GUESS;
-    q->room->unconfirmed = q->room->rule.trust;
-    q->room->only_so = is_foreign(q);
-    const bool has_called = leads_behind_call(q, &q->room->rule, &target);
-    q->room->by_call = !was_looked_at && !is_assumed && (!q->room->only_so || (has_called && target == code->begin));
+    const bool was_looked_at = req->work->has_looked, is_assumed = req->work->rule.trust == SW_TRUST_GUESS;
+    req->work->unconfirmed = req->work->rule.trust;
+    req->work->only_so = is_foreign(req);
+    const bool has_called = leads_behind_call(req, &req->work->rule, &target);
+    req->work->by_call = !was_looked_at && !is_assumed && (!req->work->only_so || (has_called && target == code->begin));
     if (has_called && target == code->begin)
-        q->room->rule.trust = SW_TRUST_CONFIRMED;
-    else if (is_foreign(q) && by_frame_record(q))
+        req->work->rule.trust = SW_TRUST_CONFIRMED;
+    else if (is_foreign(req) && by_frame_record(req))
         return SW_OK;
-    return doubt(q, has_called);
+    return doubt(req, has_called);
 }
 
 /*
  * A way forward that leads to no caller that has called: interpreters and other code of JITs have a frame pointer more
  * often than that is right.
  */
-static enum sw_status doubt_way(const struct sw_question *q)
+static enum sw_status doubt_way(const struct sw_unwind_request *req)
 {
-    if (!is_foreign(q))
+    if (!is_foreign(req))
         return SW_OK;
-    q->room->doubted = q->room->rule;
-    q->room->has_doubted = true;
+    req->work->doubted = req->work->rule;
+    req->work->has_doubted = true;
     return SW_E_NO_RULE;
 }
 
 /* What was doubted, when nothing else is known. */
-static enum sw_status from_doubted(const struct sw_question *q)
+static enum sw_status from_doubted(const struct sw_unwind_request *req)
 {
-    if (!q->room->has_doubted)
+    if (!req->work->has_doubted)
         return SW_E_NO_RULE;
-    q->room->rule = q->room->doubted;
+    req->work->rule = req->work->doubted;
     return SW_OK;
 }
 
 /* ---- instructions, forward to a return ---- */
 
 struct search {
-    const struct sw_question *q;
+    const struct sw_unwind_request *req;
     uint64_t target; /* what the call in front of the accepted candidate calls */
     bool is_own;     /* lr is left from a call that this very function made */
     bool is_weak;    /* it leads to where lr does by a jump that may be one of a switch: then lr may be left from such a call */
-    bool has_plain;  /* room->plain holds a candidate without a call in front of its return address */
+    bool has_plain;  /* work->plain holds a candidate without a call in front of its return address */
 };
 
 static bool is_candidate(void *arg, const struct sw_rule *rule)
 {
     struct search *s = arg;
-    struct sw_walk_room *room = s->q->room;
-    const struct sw_loc ra = rule->r[sw_regs_pc_number(s->q->walker->machine)];
-    const bool by_lr = ra.kind == SW_LOC_REG && ra.reg == SW_ARM64_LR && s->q->walker->machine == SW_MACHINE_ARM64;
+    struct sw_workspace *work = s->req->work;
+    const struct sw_loc ra = rule->r[sw_regs_pc_number(s->req->walker->machine)];
+    const bool by_lr = ra.kind == SW_LOC_REG && ra.reg == SW_ARM64_LR && s->req->walker->machine == SW_MACHINE_ARM64;
     if (s->is_own && by_lr)
         return false;
-    const enum sw_stop stop = sw_try_rule(s->q, rule, NULL);
+    const enum sw_stop stop = sw_try_rule(s->req, rule, NULL);
     if (stop != SW_STOP_NONE && stop != SW_STOP_ROOT_ZERO)
         return false;
-    const uint64_t caller = sw_regs_pc(&room->caller);
+    const uint64_t caller = sw_regs_pc(&work->caller);
     if (stop == SW_STOP_ROOT_ZERO ||
-        !(sw_is_behind_call(s->q, caller, &s->target) || sw_source_is_trampoline(s->q, caller))) {
+        !(sw_is_behind_call(s->req, caller, &s->target) || sw_source_is_trampoline(s->req, caller))) {
         if (!s->has_plain)
-            room->plain = *rule;
+            work->plain = *rule;
         s->has_plain = true;
         return false;
     }
     s->is_weak = by_lr && rule->trust == SW_TRUST_NONE;
-    room->rule = *rule;
-    room->rule.trust = SW_TRUST_GUESS;
+    work->rule = *rule;
+    work->rule.trust = SW_TRUST_GUESS;
     return true;
 }
 
@@ -326,86 +326,86 @@ static bool fp_above_sp(const struct sw_regs *regs, int32_t *above)
 }
 
 /* The function that pc was found to be in before: if its caller calls it, nothing needs to be gone forward for. */
-static bool is_noted(const struct sw_question *q, const struct sw_code *code)
+static bool is_noted(const struct sw_unwind_request *req, const struct sw_code *code)
 {
-    const uint64_t function = sw_kept_function(q->walker->kept, q->frame->lookup);
-    return function != 0 && sw_search_confirm(q, code, function) && q->room->rule.trust == SW_TRUST_CONFIRMED;
+    const uint64_t function = sw_analysis_cache_function(req->walker->analysis_cache, req->frame->lookup);
+    return function != 0 && sw_confirm_by_call(req, code, function) && req->work->rule.trust == SW_TRUST_CONFIRMED;
 }
 
 /*
  * ARM64: whether code goes on from where lr leads to and comes to pc. Then lr is not what pc's function will return by,
  * but what a call that it made has left.
  */
-static bool is_own_lr(const struct sw_question *q, const struct sw_code *code)
+static bool is_own_lr(const struct sw_unwind_request *req, const struct sw_code *code)
 {
-    const struct sw_regs *regs = &q->frame->regs;
+    const struct sw_regs *regs = &req->frame->regs;
     uint64_t target;
     bool assumed;
-    if (code->machine != SW_MACHINE_ARM64 || !q->frame->exact || !sw_regs_has(regs, SW_ARM64_LR))
+    if (code->machine != SW_MACHINE_ARM64 || !req->frame->exact || !sw_regs_has(regs, SW_ARM64_LR))
         return false;
-    const uint64_t behind = sw_code_address(q->walker, regs->r[SW_ARM64_LR]);
-    if (!sw_is_behind_call(q, behind, &target))
+    const uint64_t behind = sw_code_address(req->walker, regs->r[SW_ARM64_LR]);
+    if (!sw_is_behind_call(req, behind, &target))
         return false;
-    sw_analyze_run(code, behind, 0, &q->room->analysis);
-    return sw_analyze_state(&q->room->analysis, q->frame->lookup, &assumed) != NULL && !assumed;
+    sw_analyze_run(code, behind, 0, &req->work->analysis);
+    return sw_analyze_state(&req->work->analysis, req->frame->lookup, &assumed) != NULL && !assumed;
 }
 
-static enum sw_status from_forward(const struct sw_question *q)
+static enum sw_status from_forward(const struct sw_unwind_request *req)
 {
     struct sw_code code;
-    struct search s = { .q = q };
-    if (!sw_code_of(q, &code))
+    struct search s = { .req = req };
+    if (!sw_code_of(req, &code))
         return SW_E_NO_RULE;
-    if (is_noted(q, &code))
+    if (is_noted(req, &code))
         return SW_OK;
-    s.is_own = is_own_lr(q, &code);
+    s.is_own = is_own_lr(req, &code);
     /* A return address is walked from as such: the call in front of it has been made. */
-    const uint64_t pc = sw_regs_pc(&q->frame->regs);
+    const uint64_t pc = sw_regs_pc(&req->frame->regs);
     int32_t above;
-    const int32_t *known = fp_above_sp(&q->frame->regs, &above) ? &above : NULL;
-    const bool found = sw_analyze_forward(&code, pc, known, &q->room->analysis, is_candidate, &s) == SW_OK;
+    const int32_t *known = fp_above_sp(&req->frame->regs, &above) ? &above : NULL;
+    const bool found = sw_analyze_forward(&code, pc, known, &req->work->analysis, is_candidate, &s) == SW_OK;
     if (found && s.target == 0 && !s.is_weak) {
-        q->room->rule.trust = SW_TRUST_LIKELY; /* called through a register: nothing to confirm it by */
+        req->work->rule.trust = SW_TRUST_LIKELY; /* called through a register: nothing to confirm it by */
         return SW_OK;
     }
     if (found)
-        q->room->plain = q->room->rule;
-    if (found && s.target != 0 && sw_search_confirm(q, &code, s.target))
+        req->work->plain = req->work->rule;
+    if (found && s.target != 0 && sw_confirm_by_call(req, &code, s.target))
         return SW_OK;
-    if (sw_search_stack(q, &code) && !(found && !s.is_weak && q->room->rule.trust == SW_TRUST_GUESS))
+    if (sw_confirm_by_stack(req, &code) && !(found && !s.is_weak && req->work->rule.trust == SW_TRUST_GUESS))
         return SW_OK; /* a guess is no better than what was found, if that was not weaker */
-    if (!found && sw_starts_find(q, &code))
+    if (!found && sw_function_scan(req, &code))
         return SW_OK;
     if (!found && !s.has_plain)
         return SW_E_NO_RULE;
-    q->room->rule = q->room->plain;
-    q->room->rule.trust = SW_TRUST_GUESS;
-    return found ? SW_OK : doubt_way(q);
+    req->work->rule = req->work->plain;
+    req->work->rule.trust = SW_TRUST_GUESS;
+    return found ? SW_OK : doubt_way(req);
 }
 
 /* ---- the frame pointer, and code that cannot be read ---- */
 
 /* A call through a bad pointer: nothing was executed there, so the return address is where the call left it. */
-static enum sw_status from_bad_pc(const struct sw_question *q)
+static enum sw_status from_bad_pc(const struct sw_unwind_request *req)
 {
     size_t size;
-    if (!q->frame->exact || sw_fetch_code(&q->room->fetch, sw_regs_pc(&q->frame->regs), &size))
+    if (!req->frame->exact || sw_fetch_code(&req->work->fetch, sw_regs_pc(&req->frame->regs), &size))
         return SW_E_NO_RULE;
-    sw_rule_leaf(&q->room->rule, q->walker->machine, SW_SOURCE_LEAF, SW_TRUST_GUESS);
+    sw_rule_leaf(&req->work->rule, req->walker->machine, SW_SOURCE_LEAF, SW_TRUST_GUESS);
     return SW_OK;
 }
 
 /* A frame record: {caller's fp, return address}, above sp, aligned, rising. prologue-shapes.md section 5, E. */
-static enum sw_status from_frame_pointer(const struct sw_question *q)
+static enum sw_status from_frame_pointer(const struct sw_unwind_request *req)
 {
-    const struct sw_regs *regs = &q->frame->regs;
+    const struct sw_regs *regs = &req->frame->regs;
     const unsigned fp = sw_regs_fp_number(regs->machine), pc = sw_regs_pc_number(regs->machine);
-    struct sw_rule *rule = &q->room->rule;
+    struct sw_rule *rule = &req->work->rule;
     uint64_t target, next;
     if (!sw_regs_has(regs, fp) || sw_regs_fp(regs) < sw_regs_sp(regs) || sw_regs_fp(regs) % 8 != 0)
         return SW_E_NO_RULE;
-    if (!sw_memory_word(&q->walker->memory, sw_regs_fp(regs), &next) ||
-        (next != 0 && next <= sw_regs_fp(regs) && !is_foreign(q))) /* the caller may use its own for anything */
+    if (!sw_memory_word(&req->walker->memory, sw_regs_fp(regs), &next) ||
+        (next != 0 && next <= sw_regs_fp(regs) && !is_foreign(req))) /* the caller may use its own for anything */
         return SW_E_NO_RULE;
     sw_rule_init(rule, regs->machine, SW_SOURCE_FRAME_POINTER, SW_TRUST_GUESS);
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
@@ -414,10 +414,10 @@ static enum sw_status from_frame_pointer(const struct sw_question *q)
     rule->cfa = (struct sw_loc){ SW_LOC_REG, (uint8_t)fp, 0, 16 };
     rule->r[fp] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -16 };
     rule->r[pc] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
-    const enum sw_stop stop = sw_try_rule(q, rule, NULL);
+    const enum sw_stop stop = sw_try_rule(req, rule, NULL);
     if (stop == SW_STOP_ROOT_ZERO)
         return SW_OK;
-    if (stop != SW_STOP_NONE || !sw_is_behind_call(q, sw_regs_pc(&q->room->caller), &target))
+    if (stop != SW_STOP_NONE || !sw_is_behind_call(req, sw_regs_pc(&req->work->caller), &target))
         return SW_E_NO_RULE;
     return SW_OK;
 }
@@ -428,16 +428,16 @@ static enum sw_status from_frame_pointer(const struct sw_question *q)
  * A register that such code did not touch may have been changed by a tail call to it; one that it stored may be an
  * argument, and one that it loads before it returns may be a spilled value of its own.
  */
-static void claim_only_promised(const struct sw_question *q)
+static void claim_only_promised(const struct sw_unwind_request *req)
 {
-    const enum sw_machine machine = q->walker->machine;
+    const enum sw_machine machine = req->walker->machine;
     const uint64_t promised = UINT64_C(1) << sw_regs_fp_number(machine) | UINT64_C(1) << sw_regs_sp_number(machine) |
                               UINT64_C(1) << sw_regs_pc_number(machine);
-    if (!is_foreign(q))
+    if (!is_foreign(req))
         return;
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (!(promised >> n & 1))
-            q->room->rule.r[n] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
+            req->work->rule.r[n] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
 }
 
 /*
@@ -445,11 +445,11 @@ static void claim_only_promised(const struct sw_question *q)
  * return that is as deep and restores others. A guess at the way leads to the caller, but says nothing of them; on x64 it
  * would end at another depth.
  */
-static void claim_only_the_record(const struct sw_question *q)
+static void claim_only_the_record(const struct sw_unwind_request *req)
 {
-    struct sw_rule *rule = &q->room->rule;
+    struct sw_rule *rule = &req->work->rule;
     const uint64_t others = SW_ARM64_NONVOLATILE & ~(UINT64_C(1) << SW_ARM64_FP);
-    if (q->walker->machine != SW_MACHINE_ARM64 || rule->source != SW_SOURCE_FORWARD || rule->trust != SW_TRUST_GUESS)
+    if (req->walker->machine != SW_MACHINE_ARM64 || rule->source != SW_SOURCE_FORWARD || rule->trust != SW_TRUST_GUESS)
         return;
     for (unsigned n = 0; n < SW_ARM64_COUNT; n++)
         if (others >> n & 1)
@@ -458,7 +458,7 @@ static void claim_only_the_record(const struct sw_question *q)
 
 /* Asked in this order; each unless the walker forbids its group. */
 static const struct row {
-    enum sw_status (*rule)(const struct sw_question *q);
+    enum sw_status (*rule)(const struct sw_unwind_request *req);
     uint32_t forbidden_by;
 } rows[SW_SOURCES] = {
     { from_range, SW_WALK_NO_TABLES },
@@ -472,16 +472,16 @@ static const struct row {
     { from_doubted, SW_WALK_NO_ANALYSIS },
 };
 
-enum sw_status sw_source_rule(const struct sw_question *q, unsigned n)
+enum sw_status sw_source_rule(const struct sw_unwind_request *req, unsigned n)
 {
     if (n >= SW_SOURCES)
         return SW_E_LIMIT;
-    if (q->walker->flags & rows[n].forbidden_by)
+    if (req->walker->flags & rows[n].forbidden_by)
         return SW_E_NO_RULE;
-    const enum sw_status status = rows[n].rule(q);
+    const enum sw_status status = rows[n].rule(req);
     if (status == SW_OK && rows[n].forbidden_by == SW_WALK_NO_ANALYSIS) {
-        claim_only_promised(q);
-        claim_only_the_record(q);
+        claim_only_promised(req);
+        claim_only_the_record(req);
     }
     return status;
 }

@@ -2,8 +2,8 @@
  * The walker's working memory, as it lies in struct sw_scratch. The last SW_SNAPSHOT_ROOM bytes of a scratch belong to
  * the snapshot.
  */
-#ifndef SW_SRC_WALK_H
-#define SW_SRC_WALK_H
+#ifndef SW_WORKSPACE_H
+#define SW_WORKSPACE_H
 
 #include "analyze/analyze.h"
 #include "fast/cache.h"
@@ -76,13 +76,13 @@ struct sw_warm {
 
 /*
  * is_open     fetch and left are ready: from the first step on that is not out of the cache.
- * is_found    kept and has_kept are the current frame's.
+ * is_found    range_rule and has_range_rule are the current frame's.
  * has_looked  A source has looked at where a rule leads to: what it says may depend on the stack.
  * by_call     But only in that its trust is CONFIRMED by the call of the function, and unconfirmed otherwise. Filled by
  *             the source; only_so: and that it says nothing then.
  * whole       Of a walk that is made in one call: stacks are short where walks are made.
  */
-struct sw_walk_room {
+struct sw_workspace {
     struct sw_warm warm;
     bool is_open;
     bool is_found;
@@ -94,12 +94,12 @@ struct sw_walk_room {
     struct sw_cfi_work cfi;
     struct sw_analysis analysis;
     struct sw_rule rule;    /* being tried */
-    struct sw_rule kept;    /* the one that came with the frame */
+    struct sw_rule range_rule;    /* the one that came with the frame */
     struct sw_rule plain;   /* a forward rule without a call in front of its return address */
     struct sw_rule guess;   /* search.c: of a stack search */
     struct sw_rule doubted; /* one that assumes something and leads to no caller that has called */
     struct sw_regs caller;  /* what the rule being tried leads to */
-    bool has_kept;
+    bool has_range_rule;
     bool has_doubted;
     uint32_t left;             /* instructions that searches of this walk may still look at: its cost is bounded */
     struct sw_state elsewhere; /* starts.c: pc's, in terms of another place's */
@@ -107,7 +107,7 @@ struct sw_walk_room {
     uint8_t bytes[SW_WALK_BYTES];
 };
 
-_Static_assert(sizeof(struct sw_walk_room) <= SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM, "the walker fits its scratch");
+_Static_assert(sizeof(struct sw_workspace) <= SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM, "the walker fits its scratch");
 
 /* Bytes of code at pc, for sw_code.fetch (arg: a struct sw_fetch). */
 const uint8_t *sw_fetch_code(void *fetch, uint64_t pc, size_t *size);

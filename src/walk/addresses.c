@@ -380,9 +380,9 @@ size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scra
     *stop = SW_STOP_BAD_START;
     if (!walker || !scratch || !start)
         return 0;
-    struct sw_walk_room *room = (struct sw_walk_room *)scratch->room;
-    struct sw_warm *warm = &room->warm;
-    struct sw_walk *walk = &room->whole;
+    struct sw_workspace *work = (struct sw_workspace *)scratch->room;
+    struct sw_warm *warm = &work->warm;
+    struct sw_walk *walk = &work->whole;
     struct sw_replay *replay = NULL;
     bool ended = false;
     most = pcs ? most : 0;

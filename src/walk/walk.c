@@ -13,9 +13,9 @@
 
 enum { BEFORE = 0, INSIDE, OVER, DEFAULT_FRAMES = 10000 };
 
-static struct sw_walk_room *room_of(const struct sw_walk *walk)
+static struct sw_workspace *workspace_of(const struct sw_walk *walk)
 {
-    return (struct sw_walk_room *)walk->scratch->room;
+    return (struct sw_workspace *)walk->scratch->room;
 }
 
 static bool is_clean(enum sw_stop stop)
@@ -42,15 +42,15 @@ bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop)
  * pc look like a return address, without a signal frame. Managed code has no return address without a call in front of
  * it.
  */
-static bool was_interrupted(const struct sw_question *q)
+static bool was_interrupted(const struct sw_unwind_request *req)
 {
-    const uint64_t pc = sw_regs_pc(&q->frame->regs);
+    const uint64_t pc = sw_regs_pc(&req->frame->regs);
     struct sw_range code;
     uint64_t target;
-    sw_find_code(q->walker, sw_images_entry(q->walker->images, pc), pc, &code);
+    sw_find_code(req->walker, sw_images_entry(req->walker->images, pc), pc, &code);
     if (code.kind != SW_KIND_JIT && code.kind != SW_KIND_NGEN)
         return false;
-    return pc == code.begin || !sw_is_behind_call(q, pc, &target);
+    return pc == code.begin || !sw_is_behind_call(req, pc, &target);
 }
 
 /*
@@ -60,14 +60,14 @@ static bool was_interrupted(const struct sw_question *q)
 static void find_frame(struct sw_walk *walk, const struct sw_image_entry *entry)
 {
     struct sw_frame *frame = &walk->frame;
-    struct sw_walk_room *room = room_of(walk);
-    const struct sw_question q = { walk->walker, room, frame, entry };
+    struct sw_workspace *work = workspace_of(walk);
+    const struct sw_unwind_request req = { walk->walker, work, frame, entry };
     struct sw_clr_jit_code about;
     sw_find_code(walk->walker, entry, frame->lookup, &frame->code);
-    room->is_found = true;
-    room->has_kept =
-        !(walk->walker->flags & SW_WALK_NO_TABLES) && sw_source_clr_header(&q, &room->kept, &about) == SW_OK;
-    if (!room->has_kept)
+    work->is_found = true;
+    work->has_range_rule =
+        !(walk->walker->flags & SW_WALK_NO_TABLES) && sw_source_clr_header(&req, &work->range_rule, &about) == SW_OK;
+    if (!work->has_range_rule)
         return;
     frame->code.flags |= about.flags;
     if (frame->code.id == frame->code.begin)
@@ -84,57 +84,57 @@ static enum sw_status status_of_cut(enum sw_stop stop)
     return stop == SW_STOP_LOST_REGISTER ? SW_E_NO_RULE : SW_E_MALFORMED;
 }
 
-/* Asks the sources one after the other until a rule leads to a caller. Fills room->rule and room->caller. */
-static enum sw_stop ask_sources(struct sw_walk *walk, const struct sw_question *q)
+/* Asks the sources one after the other until a rule leads to a caller. Fills work->rule and work->caller. */
+static enum sw_stop ask_sources(struct sw_walk *walk, const struct sw_unwind_request *req)
 {
     enum sw_stop first = SW_STOP_NO_RULE;
-    q->room->has_looked = q->room->by_call = false;
+    req->work->has_looked = req->work->by_call = false;
     for (unsigned n = 0; n < SW_SOURCES; n++) {
         struct sw_fault *fault = &walk->fault;
         uint64_t address = 0;
         enum sw_stop stop;
-        const enum sw_status status = sw_source_rule(q, n);
-        const bool by_code = !q->room->has_looked;
+        const enum sw_status status = sw_source_rule(req, n);
+        const bool by_code = !req->work->has_looked;
         if (status == SW_E_NO_RULE)
             continue;
-        if (status == SW_OK && (q->room->rule.flags & SW_RULE_END))
+        if (status == SW_OK && (req->work->rule.flags & SW_RULE_END))
             stop = SW_STOP_ROOT;
         else
-            stop = status == SW_OK ? sw_try_rule(q, &q->room->rule, &address) : SW_STOP_BAD_TABLE;
+            stop = status == SW_OK ? sw_try_rule(req, &req->work->rule, &address) : SW_STOP_BAD_TABLE;
         if (stop == SW_STOP_NONE || stop == SW_STOP_ROOT || (is_clean(stop) && first == SW_STOP_NO_RULE)) {
             if (first == SW_STOP_NO_RULE && walk->here.form == 0)
-                sw_warm_keep(q, by_code);
+                sw_warm_keep(req, by_code);
             return stop; /* behind the cut of a better source a zero is no end */
         }
         if (first == SW_STOP_NO_RULE) { /* what the best source met says most about the cut */
             first = stop;
-            *fault = (struct sw_fault){ status ? status : status_of_cut(stop), sw_regs_pc(&q->frame->regs), address };
+            *fault = (struct sw_fault){ status ? status : status_of_cut(stop), sw_regs_pc(&req->frame->regs), address };
         }
     }
     return first;
 }
 
 /* The caller by the rule that the cache has, if it leads to one or to the end: fills as ask_sources. */
-static bool is_cached(const struct sw_walk *walk, const struct sw_question *q, enum sw_stop *stop)
+static bool is_cached(const struct sw_walk *walk, const struct sw_unwind_request *req, enum sw_stop *stop)
 {
-    struct sw_walk_room *room = q->room;
+    struct sw_workspace *work = req->work;
     if (walk->here.form == 0)
         return false;
-    sw_warm_rule(walk->walker->machine, &walk->here, &room->rule);
-    *stop = room->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_try_rule(q, &room->rule, NULL);
+    sw_warm_rule(walk->walker->machine, &walk->here, &work->rule);
+    *stop = work->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_try_rule(req, &work->rule, NULL);
     if (is_clean(*stop))
         return !(walk->here.form & SW_FORM_ONLY_SO);
-    return *stop == SW_STOP_NONE && sw_warm_confirm(q, &walk->here);
+    return *stop == SW_STOP_NONE && sw_warm_confirm(req, &walk->here);
 }
 
-static enum sw_stop find_caller(struct sw_walk *walk, const struct sw_question *q)
+static enum sw_stop find_caller(struct sw_walk *walk, const struct sw_unwind_request *req)
 {
     enum sw_stop stop;
-    if (is_cached(walk, q, &stop))
+    if (is_cached(walk, req, &stop))
         return stop;
-    if (!q->room->is_found)
-        find_frame(walk, q->entry);
-    return ask_sources(walk, q);
+    if (!req->work->is_found)
+        find_frame(walk, req->entry);
+    return ask_sources(walk, req);
 }
 
 static bool at_base(const struct sw_walk *walk)
@@ -146,13 +146,13 @@ static bool at_base(const struct sw_walk *walk)
 /* What a walk needs that is not out of the cache. */
 static void open_room(struct sw_walk *walk)
 {
-    struct sw_walk_room *room = room_of(walk);
-    if (!room->is_open) {
-        sw_fetch_reset(&room->fetch, &walk->walker->memory, walk->walker->images);
-        room->left = SW_WALK_SEARCH;
+    struct sw_workspace *work = workspace_of(walk);
+    if (!work->is_open) {
+        sw_fetch_reset(&work->fetch, &walk->walker->memory, walk->walker->images);
+        work->left = SW_WALK_SEARCH;
     }
-    room->is_open = true;
-    room->fetch.direct = (struct sw_bytes){ 0 }; /* what was found in another section may be gone */
+    work->is_open = true;
+    work->fetch.direct = (struct sw_bytes){ 0 }; /* what was found in another section may be gone */
 }
 
 static void set_exact(struct sw_frame *frame, bool exact)
@@ -161,36 +161,36 @@ static void set_exact(struct sw_frame *frame, bool exact)
     frame->lookup = sw_regs_pc(&frame->regs) - (exact ? 0 : 1);
 }
 
-/* The frame in whose caller's room->caller is: what is known of it, out of the cache or by looking. */
-static void arrive(struct sw_walk *walk, const struct sw_question *q)
+/* The frame in whose caller's work->caller is: what is known of it, out of the cache or by looking. */
+static void arrive(struct sw_walk *walk, const struct sw_unwind_request *req)
 {
-    struct sw_walk_room *room = room_of(walk);
+    struct sw_workspace *work = workspace_of(walk);
     struct sw_frame *frame = &walk->frame;
-    frame->regs = room->caller;
-    frame->source = room->rule.source;
-    frame->trust = room->rule.trust;
-    set_exact(frame, room->rule.flags & SW_RULE_SIGNAL);
-    room->is_found = false;
+    frame->regs = work->caller;
+    frame->source = work->rule.source;
+    frame->trust = work->rule.trust;
+    set_exact(frame, work->rule.flags & SW_RULE_SIGNAL);
+    work->is_found = false;
     if (sw_warm_find(walk))
         return;
-    sw_warm_look_at_clocks(&room->warm);
-    set_exact(frame, frame->exact || was_interrupted(q));
-    find_frame(walk, sw_images_entry(q->walker->images, frame->lookup));
+    sw_warm_look_at_clocks(&work->warm);
+    set_exact(frame, frame->exact || was_interrupted(req));
+    find_frame(walk, sw_images_entry(req->walker->images, frame->lookup));
 }
 
 static bool step(struct sw_walk *walk)
 {
-    struct sw_walk_room *room = room_of(walk);
+    struct sw_workspace *work = workspace_of(walk);
     const struct sw_walker *walker = walk->walker;
     struct sw_frame *frame = &walk->frame;
 
     walk->fault = (struct sw_fault){ SW_E_NO_RULE, sw_regs_pc(&frame->regs), 0 };
     const struct sw_reading reading = sw_reading_enter(walker);
     open_room(walk);
-    const struct sw_question q = { walker, room, frame, sw_images_entry(walker->images, frame->lookup) };
-    const enum sw_stop stop = find_caller(walk, &q);
+    const struct sw_unwind_request req = { walker, work, frame, sw_images_entry(walker->images, frame->lookup) };
+    const enum sw_stop stop = find_caller(walk, &req);
     if (stop == SW_STOP_NONE)
-        arrive(walk, &q);
+        arrive(walk, &req);
     sw_reading_leave(walker, reading);
     if (stop == SW_STOP_NONE)
         return true;
@@ -217,8 +217,8 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
         (void)sw_walk_end(walk, SW_STOP_BAD_START);
         return;
     }
-    room_of(walk)->is_open = room_of(walk)->is_found = false;
-    sw_warm_start(&room_of(walk)->warm, walker);
+    workspace_of(walk)->is_open = workspace_of(walk)->is_found = false;
+    sw_warm_start(&workspace_of(walk)->warm, walker);
     walk->most = walker->max_frames ? walker->max_frames : DEFAULT_FRAMES;
     walk->frame.regs = *start;
     sw_code_pc(walker, &walk->frame.regs);
@@ -229,14 +229,14 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
 
 static bool first_frame(struct sw_walk *walk)
 {
-    struct sw_walk_room *room = room_of(walk);
+    struct sw_workspace *work = workspace_of(walk);
     walk->state = INSIDE;
     walk->depth = 1;
     if (sw_warm_find(walk))
         return true;
     const struct sw_reading reading = sw_reading_enter(walk->walker);
     open_room(walk);
-    sw_warm_look_at_clocks(&room->warm);
+    sw_warm_look_at_clocks(&work->warm);
     find_frame(walk, sw_images_entry(walk->walker->images, walk->frame.lookup));
     sw_reading_leave(walk->walker, reading);
     return true;
@@ -261,7 +261,7 @@ enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scra
 {
     if (!sink || !scratch)
         return SW_STOP_BAD_START;
-    struct sw_walk *walk = &((struct sw_walk_room *)scratch->room)->whole;
+    struct sw_walk *walk = &((struct sw_workspace *)scratch->room)->whole;
     sw_walk_start(walk, walker, scratch, start, true);
     while (sw_walk_next(walk))
         if (!sink(arg, &walk->frame))
@@ -287,7 +287,7 @@ enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scrat
 {
     if (!seed || !scratch)
         return SW_E_ARGUMENT;
-    struct sw_walk *walk = &((struct sw_walk_room *)scratch->room)->whole;
+    struct sw_walk *walk = &((struct sw_workspace *)scratch->room)->whole;
     sw_walk_start(walk, walker, scratch, start, true);
     while (sw_walk_next(walk))
         if (walk->frame.code.kind == SW_KIND_JIT || walk->frame.code.kind == SW_KIND_NGEN) {

@@ -38,7 +38,7 @@ static size_t place_count;
 static uint64_t caller; /* behind a call through a register */
 static struct sw_images *images;
 static struct sw_codemap *codemap;
-static struct sw_kept *kept;
+static struct sw_analysis_cache *kept;
 static struct sw_walker walker;
 static struct sw_scratch scratch;
 static uint64_t stack[STACK / 8], seed = BENCH_SEED;
@@ -82,7 +82,7 @@ static const struct sw_image_entry *load(const char *library)
 /* Parts that were split from functions are not entered by a call: the table says so of their first instruction. */
 static bool is_called(const struct place *place)
 {
-    struct sw_walk_room *room = (struct sw_walk_room *)scratch.room;
+    struct sw_workspace *room = (struct sw_workspace *)scratch.room;
     return sw_cfi_rule(&place->image->cfi, place->function.begin, &room->cfi, &room->rule, NULL) == SW_OK &&
            room->rule.cfa.reg == SW_X64_RSP && room->rule.cfa.off == 8;
 }
@@ -128,7 +128,7 @@ static void registers_at(uint64_t pc, struct sw_regs *regs)
 /* The made-up stack for a pc: nothing but the return address, where the table says that it lies. */
 static uint64_t *caller_slot(const struct place *place, uint64_t pc)
 {
-    struct sw_walk_room *room = (struct sw_walk_room *)scratch.room;
+    struct sw_workspace *room = (struct sw_workspace *)scratch.room;
     struct sw_regs regs, caller_regs;
     uint64_t cfa = 0;
     registers_at(pc, &regs);
@@ -187,7 +187,7 @@ static void use(const struct way_in *way)
 {
     walker.flags = way->flags;
     walker.codemap = way->has_bounds ? codemap : NULL;
-    walker.kept = way->is_kept ? kept : NULL;
+    walker.analysis_cache = way->is_kept ? kept : NULL;
 }
 
 static void step_at(const struct way_in *way, struct times *t, const struct place *place)
@@ -246,7 +246,7 @@ void bench_cold(void)
 {
     must(sw_images_create(NULL, &images) == SW_OK, "sw_images_create");
     must(sw_codemap_create(NULL, &codemap) == SW_OK, "sw_codemap_create");
-    must(sw_kept_create(NULL, KEPT_BYTES, &kept) == SW_OK, "sw_kept_create");
+    must(sw_analysis_cache_create(NULL, KEPT_BYTES, &kept) == SW_OK, "sw_analysis_cache_create");
     find_places();
     must(sw_self_walker(&walker, NULL, images) == SW_OK, "making a walker");
     walker.stack_begin = walker.stack_end = 0;
@@ -258,7 +258,7 @@ void bench_cold(void)
         note(w);
     figure_print("cold", "cold: one step at a pc that was not met before, by CFI or by analysis of a function, and how "
                          "many times unw_step");
-    sw_kept_destroy(kept);
+    sw_analysis_cache_destroy(kept);
     sw_codemap_destroy(codemap);
     sw_images_destroy(images);
 }

@@ -71,12 +71,12 @@ static void count_hits(int pid)
     kill(pid, SIGCONT);
     for (int i = 0; i < HIT_SAMPLES; i++) {
         if (i == HIT_WARM)
-            warmed = sw_cache_counts(remote.cache);
+            warmed = sw_cache_get_counts(remote.cache);
         (void)remote_sample(&remote, NULL, NULL);
         usleep(HIT_EVERY_US);
     }
     kill(pid, SIGSTOP);
-    const struct sw_cache_counts c = sw_cache_counts(remote.cache);
+    const struct sw_cache_counts c = sw_cache_get_counts(remote.cache);
     const double hits = (double)(c.hits - warmed.hits);
     const double misses = (double)(c.absent + c.outdated + c.busy - warmed.absent - warmed.outdated - warmed.busy);
     remote_close(&remote);

@@ -35,7 +35,7 @@ static void on_tick(int signal, siginfo_t *info, void *context)
     enum sw_stop stop;
     (void)signal, (void)info;
     if (samples == WARM_SAMPLES)
-        warmed = sw_cache_counts(walker.cache);
+        warmed = sw_cache_get_counts(walker.cache);
     if (sw_context_load(SW_CONTEXT_UCONTEXT, SW_MACHINE_X64, context, sizeof(ucontext_t), &here) != SW_OK)
         return;
     frames += (unsigned)sw_walk_addresses(&walker, &scratch, &here, true, pcs, FRAMES_MOST, &stop);
@@ -102,18 +102,18 @@ void bench_hits(void)
 {
     const struct sigaction action = { .sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART };
     struct sw_images *images;
-    struct sw_kept *kept;
+    struct sw_analysis_cache *kept;
     must(sw_images_create(NULL, &images) == SW_OK && sw_images_add_self(images) == SW_OK, "registering images");
     must(sw_self_walker(&walker, NULL, images) == SW_OK, "sw_self_walker");
     must(sw_cache_create(NULL, 1 << 14, &walker.cache) == SW_OK, "sw_cache_create");
-    must(sw_kept_create(NULL, 1 << 20, &kept) == SW_OK, "sw_kept_create");
-    walker.kept = kept;
+    must(sw_analysis_cache_create(NULL, 1 << 20, &kept) == SW_OK, "sw_analysis_cache_create");
+    walker.analysis_cache = kept;
     must(sigaction(SIGALRM, &action, NULL) == 0, "sigaction");
     tick_every(EVERY_US);
     for (unsigned i = 0; samples < SAMPLES; i++)
         work[i % (sizeof work / sizeof *work)]();
     tick_every(0);
-    const struct sw_cache_counts c = sw_cache_counts(walker.cache);
+    const struct sw_cache_counts c = sw_cache_get_counts(walker.cache);
     const double hits = (double)(c.hits - warmed.hits);
     const double misses = (double)(c.absent + c.outdated + c.busy - warmed.absent - warmed.outdated - warmed.busy);
     figure_note("hits", "% hits after warm-up", "in-process", 0, 100 * hits / (hits + misses), 0);
@@ -122,7 +122,7 @@ void bench_hits(void)
     figure_print("hits", "rule cache, a program sampled 1,000 times a second by its own handler");
     must(complete == samples, "reaching the root of every sample");
     (void)sigaction(SIGALRM, &(const struct sigaction){ .sa_handler = SIG_IGN }, NULL);
-    sw_kept_destroy(kept);
+    sw_analysis_cache_destroy(kept);
     sw_cache_destroy(walker.cache);
     sw_images_destroy(images);
 }

@@ -58,7 +58,7 @@ void sw_clr_destroy(struct sw_clr *clr)
     tell(clr ? "destroyed " : "destroyed null ", 0);
 }
 
-void sw_clr_counts(const struct sw_clr *clr, struct sw_clr_counts *counts)
+void sw_clr_get_counts(const struct sw_clr *clr, struct sw_clr_counts *counts)
 {
     assert_ptr_equal(clr, &the_clr);
     *counts = (struct sw_clr_counts){ .layout = layout_status };

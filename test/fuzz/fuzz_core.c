@@ -91,7 +91,7 @@ static void ask(struct sw_core *core, const struct sw_core_files *files, struct 
         const enum sw_status status = sw_core_add_images(core, files, images);
         check(status == SW_OK || status == SW_E_NO_MEMORY);
     }
-    for (size_t i = 0; sw_core_file(core, i, &file); i++)
+    for (size_t i = 0; sw_core_get_file(core, i, &file); i++)
         check(file.path && file.state < SW_CORE_FILE_COUNT);
     ask_memory(core);
     const size_t count = sw_core_threads(core, tids, THREADS);

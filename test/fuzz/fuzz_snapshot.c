@@ -218,7 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             put_memory(sim, &in);
     }
     for (uint64_t id = 1; id <= 2; id++) {
-        const struct sw_sim_counts counts = sw_sim_counts(sim, id);
+        const struct sw_sim_counts counts = sw_sim_get_counts(sim, id);
         expect(counts.outstanding == 0 && counts.suspended == counts.resumed);
         expect(sw_threads_remove(sw_sim_threads(sim), id) == SW_OK);
     }

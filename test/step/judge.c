@@ -95,7 +95,7 @@ bool judge_open(struct judge *j, struct target *target, const bool is_mode[STEP_
     j->target = target;
     memcpy(j->is_mode, is_mode, sizeof j->is_mode);
     if (sw_images_create(NULL, &j->images) != SW_OK || sw_codemap_create(NULL, &j->bounds) != SW_OK ||
-        sw_codemap_create(NULL, &j->jit) != SW_OK || sw_kept_create(NULL, KEPT_BYTES, &j->kept) != SW_OK ||
+        sw_codemap_create(NULL, &j->jit) != SW_OK || sw_analysis_cache_create(NULL, KEPT_BYTES, &j->analysis_cache) != SW_OK ||
         !beside_open(&j->beside)) {
         fprintf(stderr, "step: cannot set the library up\n");
         return false;
@@ -113,7 +113,7 @@ void judge_close(struct judge *j)
     sw_images_destroy(j->images);
     sw_codemap_destroy(j->bounds);
     sw_codemap_destroy(j->jit);
-    sw_kept_destroy(j->kept);
+    sw_analysis_cache_destroy(j->analysis_cache);
     beside_close(&j->beside);
     symbols_free(&j->symbols);
 }
@@ -127,7 +127,7 @@ static void walker_for(const struct judge *j, enum step_mode mode, struct sw_wal
                                   .memory = j->target->memory,
                                   .images = j->images,
                                   .codemap = codemaps[mode],
-                                  .kept = j->kept,
+                                  .analysis_cache = j->analysis_cache,
                                   .stack_begin = j->target->stack_begin,
                                   .stack_end = j->target->stack_end,
                                   .max_frames = MOST_FRAMES,

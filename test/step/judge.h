@@ -26,7 +26,7 @@ struct judge {
     struct symbols symbols;
     struct sw_images *images;
     struct sw_codemap *bounds, *jit;
-    struct sw_kept *kept;
+    struct sw_analysis_cache *analysis_cache;
     struct sw_perfmap *perfmap;
     uint64_t files[JUDGE_FILES];
     size_t file_count;

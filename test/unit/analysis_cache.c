@@ -17,7 +17,7 @@ enum { SMALL = 65536, LARGE = 1 << 20, MOST_CODE = 64, MANY = 400, ROUNDS = 3 };
 
 static struct sw_scratch scratch;
 static struct sw_sim *sim;
-static struct sw_kept *kept;
+static struct sw_analysis_cache *kept;
 static struct budget budget;
 static void *block; /* what the allocator gave for the store */
 
@@ -31,7 +31,7 @@ static const struct sw_alloc alloc = { get_noted, budget_put, &budget };
 static void make(size_t bytes)
 {
     budget = (struct budget){ .left = 1 };
-    assert_int_equal(sw_kept_create(&alloc, bytes, &kept), SW_OK);
+    assert_int_equal(sw_analysis_cache_create(&alloc, bytes, &kept), SW_OK);
     assert_int_equal(budget.bytes, bytes);
 }
 
@@ -45,12 +45,12 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    sw_kept_destroy(kept);
+    sw_analysis_cache_destroy(kept);
     sw_sim_destroy(sim);
     return budget.blocks == 0 && budget.bytes == 0 ? 0 : -1;
 }
 
-static struct kept_seen walk(struct sw_kept *with, uint64_t pc)
+static struct kept_seen walk(struct sw_analysis_cache *with, uint64_t pc)
 {
     return walk_from(sw_sim_walker(sim), with, &scratch, pc);
 }
@@ -78,13 +78,13 @@ static void size_is_kept_to(void **state)
     const struct size_row *row = *state;
     budget = (struct budget){ .left = row->blocks };
     kept = NULL;
-    assert_int_equal(sw_kept_create(&alloc, row->bytes, &kept), row->status);
+    assert_int_equal(sw_analysis_cache_create(&alloc, row->bytes, &kept), row->status);
     if (row->status != SW_OK) {
         assert_null(kept);
         assert_int_equal(budget.blocks, 0);
         return;
     }
-    assert_int_equal(sw_kept_counts(kept).bytes, row->bytes);
+    assert_int_equal(sw_analysis_cache_get_counts(kept).bytes, row->bytes);
     assert_int_equal(sw_sim_create(NULL, SW_MACHINE_X64, &sim), SW_OK);
     assert_true(put_surroundings(sim));
     for (unsigned n = 0; n < MANY; n++) {
@@ -100,22 +100,22 @@ static void what_is_no_allocator_is_refused(void **state)
 {
     const struct sw_alloc none = { NULL, NULL, NULL };
     (void)state;
-    assert_int_equal(sw_kept_create(NULL, SMALL, NULL), SW_E_ARGUMENT);
-    assert_int_equal(sw_kept_create(&none, SMALL, &kept), SW_E_ARGUMENT);
-    assert_int_equal(sw_kept_create(NULL, SMALL, &kept), SW_OK);
-    sw_kept_destroy(kept);
-    sw_kept_destroy(NULL);
+    assert_int_equal(sw_analysis_cache_create(NULL, SMALL, NULL), SW_E_ARGUMENT);
+    assert_int_equal(sw_analysis_cache_create(&none, SMALL, &kept), SW_E_ARGUMENT);
+    assert_int_equal(sw_analysis_cache_create(NULL, SMALL, &kept), SW_OK);
+    sw_analysis_cache_destroy(kept);
+    sw_analysis_cache_destroy(NULL);
 }
 
 static void no_store_is_as_good_as_an_empty_one(void **state)
 {
-    const struct sw_kept_counts counts = sw_kept_counts(NULL);
+    const struct sw_analysis_cache_counts counts = sw_analysis_cache_get_counts(NULL);
     (void)state;
-    sw_kept_note(NULL, 1, 2);
-    assert_int_equal(sw_kept_function(NULL, 1), 0);
+    sw_analysis_cache_note(NULL, 1, 2);
+    assert_int_equal(sw_analysis_cache_function(NULL, 1), 0);
     assert_int_equal(counts.hits + counts.misses + counts.outdated + counts.bytes, 0);
-    assert_int_equal(sw_kept_function(kept, 1), 0);
-    assert_int_equal(sw_kept_function(kept, 0), 0);
+    assert_int_equal(sw_analysis_cache_function(kept, 1), 0);
+    assert_int_equal(sw_analysis_cache_function(kept, 0), 0);
 }
 
 /* ---- the same frames, at every pc ---- */
@@ -172,8 +172,8 @@ static void frames_are_those_without(void **state)
             memset(&scratch, 0x5a * (int)round, sizeof scratch);
             check_pc(FIRST_CODE + at);
         }
-    assert_true(sw_kept_counts(kept).hits > row->size);
-    assert_int_equal(sw_kept_counts(kept).outdated, 0);
+    assert_true(sw_analysis_cache_get_counts(kept).hits > row->size);
+    assert_int_equal(sw_analysis_cache_get_counts(kept).outdated, 0);
 }
 
 /* ---- never the answer of code that is gone ---- */
@@ -194,7 +194,7 @@ static void changed_code_is_answered_as_it_is(void **state)
             check_pc(FIRST_CODE + pc);
         assert_int_equal(sw_sim_bytes(sim, FIRST_CODE + at, &row->code[at], 1), SW_OK);
     }
-    assert_true(sw_kept_counts(kept).outdated > 0);
+    assert_true(sw_analysis_cache_get_counts(kept).outdated > 0);
 }
 
 static void code_that_becomes_unreadable_is_answered_as_it_is(void **state)
@@ -250,7 +250,7 @@ static int32_t asked(const uint8_t *code, uint64_t stamp)
 {
     const struct sw_code what = { SW_MACHINE_X64, sw_x64_decode, fetch_code, (void *)(uintptr_t)code };
     struct sw_rule rule;
-    assert_int_equal(sw_kept_rule(kept, &what, FIRST_CODE, FIRST_CODE + NUMBERED_BYTES, FIRST_CODE + IN_NUMBERED, stamp,
+    assert_int_equal(sw_analysis_cache_rule(kept, &what, FIRST_CODE, FIRST_CODE + NUMBERED_BYTES, FIRST_CODE + IN_NUMBERED, stamp,
                                   &work, &rule),
                      SW_OK);
     return rule.cfa.off;
@@ -264,21 +264,21 @@ static void a_stamp_stands_for_the_code_until_it_changes(void **state)
     assert_int_equal(asked(code, 7), frame_of(1) + 8);
     numbered_code(2, code);
     assert_int_equal(asked(code, 8), frame_of(2) + 8);
-    assert_int_equal(sw_kept_counts(kept).outdated, 1);
+    assert_int_equal(sw_analysis_cache_get_counts(kept).outdated, 1);
     assert_int_equal(asked(code, 8), frame_of(2) + 8);
-    assert_int_equal(sw_kept_counts(kept).hits, 1);
+    assert_int_equal(sw_analysis_cache_get_counts(kept).hits, 1);
     numbered_code(3, code);
     assert_int_equal(asked(code, 0), frame_of(3) + 8); /* it is in no image any more */
     assert_int_equal(asked(code, 8), frame_of(3) + 8);
-    assert_int_equal(sw_kept_counts(kept).outdated, 3);
-    assert_int_equal(sw_kept_counts(kept).hits, 1);
+    assert_int_equal(sw_analysis_cache_get_counts(kept).outdated, 3);
+    assert_int_equal(sw_analysis_cache_get_counts(kept).hits, 1);
 }
 
 enum { TIMES = 3, ELSEWHERE = 0x10000000 };
 
 /* Called by its name, so that its caller can be proved by that: by the analysis from its start. */
 static __attribute__((noinline)) void walk_self(struct sw_images *images, struct kept_seen seen[TIMES],
-                                                struct sw_kept_counts counts[TIMES])
+                                                struct sw_analysis_cache_counts counts[TIMES])
 {
     struct sw_walker walker;
     struct sw_regs regs;
@@ -289,7 +289,7 @@ static __attribute__((noinline)) void walk_self(struct sw_images *images, struct
         if (i == 2)
             assert_int_equal(sw_images_add_file(images, "/proc/self/exe", ELSEWHERE), SW_OK);
         seen[i] = walk_regs(&walker, kept, &scratch, &regs);
-        counts[i] = sw_kept_counts(kept);
+        counts[i] = sw_analysis_cache_get_counts(kept);
     }
 }
 
@@ -298,7 +298,7 @@ static void images_that_change_make_what_was_kept_of_them_outdated(void **state)
 {
     struct sw_images *images;
     static struct kept_seen seen[TIMES];
-    struct sw_kept_counts counts[TIMES];
+    struct sw_analysis_cache_counts counts[TIMES];
     (void)state;
     assert_int_equal(sw_images_create(NULL, &images), SW_OK);
     assert_int_equal(sw_images_add_self(images), SW_OK);
@@ -317,7 +317,7 @@ static void images_that_change_make_what_was_kept_of_them_outdated(void **state)
 
 static void make_small_with_many(void)
 {
-    sw_kept_destroy(kept);
+    sw_analysis_cache_destroy(kept);
     make(SMALL);
     for (unsigned n = 0; n < MANY; n++)
         assert_true(put_numbered(sim, n));
@@ -329,16 +329,16 @@ static void in_a_small_store_old_ones_make_room(void **state)
     (void)state;
     make_small_with_many();
     for (unsigned n = 0; n < ROUNDS * MANY; n++) {
-        const uint64_t hits = sw_kept_counts(kept).hits, misses = sw_kept_counts(kept).misses;
+        const uint64_t hits = sw_analysis_cache_get_counts(kept).hits, misses = sw_analysis_cache_get_counts(kept).misses;
         struct kept_seen seen = walk(kept, begin_of(n % MANY) + IN_NUMBERED);
         assert_true(is_right_caller(&seen, n % MANY));
         seen = walk(kept, begin_of(n % MANY) + IN_NUMBERED);
         assert_true(is_right_caller(&seen, n % MANY));
-        const struct sw_kept_counts now = sw_kept_counts(kept);
+        const struct sw_analysis_cache_counts now = sw_analysis_cache_get_counts(kept);
         assert_true(now.hits > hits);
         assert_true(now.hits - hits >= now.misses - misses);
     }
-    const struct sw_kept_counts counts = sw_kept_counts(kept);
+    const struct sw_analysis_cache_counts counts = sw_analysis_cache_get_counts(kept);
     assert_true(counts.misses > MANY);
     assert_int_equal(counts.outdated, 0);
     assert_int_equal(counts.bytes, SMALL);
@@ -444,9 +444,9 @@ static void wrong_notes_change_no_answer(void **state)
                               begin_of(3), KEPT_STACK,     UINT64_MAX,  0x10,          FIRST_CODE };
     for (unsigned at = 0; at < row->size; at++)
         for (size_t i = 0; i < COUNT_OF(lies); i++) {
-            sw_kept_note(kept, FIRST_CODE + at, lies[i]);
-            sw_kept_note(kept, BEHIND_CALLER - 1, lies[i]);
-            assert_int_equal(sw_kept_function(kept, FIRST_CODE + at), lies[i]);
+            sw_analysis_cache_note(kept, FIRST_CODE + at, lies[i]);
+            sw_analysis_cache_note(kept, BEHIND_CALLER - 1, lies[i]);
+            assert_int_equal(sw_analysis_cache_function(kept, FIRST_CODE + at), lies[i]);
             check_pc(FIRST_CODE + at);
         }
 }
@@ -455,11 +455,11 @@ static void a_note_is_of_its_pc_alone(void **state)
 {
     (void)state;
     for (uint64_t pc = 1; pc < 20000; pc++) {
-        sw_kept_note(kept, pc, pc ^ 0x5555);
-        assert_int_equal(sw_kept_function(kept, pc), pc ^ 0x5555);
+        sw_analysis_cache_note(kept, pc, pc ^ 0x5555);
+        assert_int_equal(sw_analysis_cache_function(kept, pc), pc ^ 0x5555);
     }
     for (uint64_t pc = 1; pc < 40000; pc++)
-        assert_true(sw_kept_function(kept, pc) == 0 || (pc < 20000 && sw_kept_function(kept, pc) == (pc ^ 0x5555)));
+        assert_true(sw_analysis_cache_function(kept, pc) == 0 || (pc < 20000 && sw_analysis_cache_function(kept, pc) == (pc ^ 0x5555)));
 }
 
 /* ---- all of them ---- */

@@ -14,7 +14,7 @@ enum { SMALL = 65536, THREADS = 4, MANY = 400, FEW = 5, WALKS = 20000 };
 
 struct race {
     struct sw_sim *sim;
-    struct sw_kept *kept;
+    struct sw_analysis_cache *kept;
     atomic_uint ready;
     atomic_ulong errors;
 };
@@ -63,7 +63,7 @@ static void every_answer_is_right_while_the_store_wraps(void **state)
     assert_true(put_surroundings(race.sim));
     for (unsigned n = 0; n < MANY; n++)
         assert_true(put_numbered(race.sim, n));
-    assert_int_equal(sw_kept_create(NULL, SMALL, &race.kept), SW_OK);
+    assert_int_equal(sw_analysis_cache_create(NULL, SMALL, &race.kept), SW_OK);
     for (unsigned i = 0; i < THREADS; i++) {
         threads[i].race = &race;
         threads[i].number = i;
@@ -71,12 +71,12 @@ static void every_answer_is_right_while_the_store_wraps(void **state)
     }
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(ids[i], NULL), 0);
-    const struct sw_kept_counts counts = sw_kept_counts(race.kept);
+    const struct sw_analysis_cache_counts counts = sw_analysis_cache_get_counts(race.kept);
     assert_int_equal(atomic_load(&race.errors), 0);
     assert_true(counts.hits > WALKS / 8);
     assert_true(counts.misses > 4 * MANY); /* it wrapped: more was put into it than there are functions */
     assert_true(counts.outdated <= counts.misses);
-    sw_kept_destroy(race.kept);
+    sw_analysis_cache_destroy(race.kept);
     sw_sim_destroy(race.sim);
 }
 

@@ -92,18 +92,18 @@ static inline bool kept_note_frame(void *arg, const struct sw_frame *frame)
     return true;
 }
 
-static inline struct kept_seen walk_regs(const struct sw_walker *walker, struct sw_kept *kept,
+static inline struct kept_seen walk_regs(const struct sw_walker *walker, struct sw_analysis_cache *kept,
                                          struct sw_scratch *scratch, const struct sw_regs *regs)
 {
     struct sw_walker with = *walker;
     struct kept_seen seen = { .count = 0 };
-    with.kept = kept;
+    with.analysis_cache = kept;
     with.max_frames = MOST_SEEN;
     seen.stop = sw_walk_all(&with, scratch, regs, kept_note_frame, &seen);
     return seen;
 }
 
-static inline struct kept_seen walk_from(const struct sw_walker *walker, struct sw_kept *kept,
+static inline struct kept_seen walk_from(const struct sw_walker *walker, struct sw_analysis_cache *kept,
                                          struct sw_scratch *scratch, uint64_t pc)
 {
     const struct sw_regs regs = regs_at(pc);

@@ -91,12 +91,12 @@ static struct sw_regs three_framed(void)
 static uint64_t walk_as_without(const struct sw_regs *regs, bool exact)
 {
     struct sw_walker bare = *sw_sim_walker(sim), quick = bare;
-    const uint64_t before = sw_cache_counts(cache).hits;
+    const uint64_t before = sw_cache_get_counts(cache).hits;
     bare.cache = NULL;
     twice_window(&bare, sw_regs_sp(regs), &quick.memory.window);
     twice_walk(&bare, regs, exact, &without);
     twice_walk(&quick, regs, exact, &with);
-    const uint64_t hits = sw_cache_counts(cache).hits - before;
+    const uint64_t hits = sw_cache_get_counts(cache).hits - before;
     twice_same(&without, &with);
     twice_addresses(&quick, regs, exact, &without);
     return hits;
@@ -107,10 +107,10 @@ static void a_second_walk_finds_every_frame(void **state)
     const struct sw_regs regs = three_framed();
     (void)state;
     assert_int_equal(walk_as_without(&regs, true), 0);
-    assert_int_equal(sw_cache_counts(cache).absent, 3);
-    assert_int_equal(sw_cache_counts(cache).kept, 3);
+    assert_int_equal(sw_cache_get_counts(cache).absent, 3);
+    assert_int_equal(sw_cache_get_counts(cache).kept, 3);
     assert_int_equal(walk_as_without(&regs, true), 3);
-    assert_int_equal(sw_cache_counts(cache).absent, 3);
+    assert_int_equal(sw_cache_get_counts(cache).absent, 3);
     assert_int_equal(with.stop, SW_STOP_ROOT_ZERO);
     assert_int_equal(with.frames[1].trust, SW_TRUST_CONFIRMED);
     assert_int_equal(walk_twice(sw_sim_walker(sim), &regs, true), 3); /* over the window, too */
@@ -125,7 +125,7 @@ static void freed_code_whose_addresses_are_reused_is_seen_anew(void **state)
     take_away(B);
     put(B, plain, SW_UNWIND_AUTO); /* rbp is not in its frame any more, rbx is */
     assert_int_equal(walk_as_without(&regs, true), 2);
-    assert_int_equal(sw_cache_counts(cache).outdated, 1);
+    assert_int_equal(sw_cache_get_counts(cache).outdated, 1);
     assert_int_equal(with.frames[2].regs.r[RBX], STACK + 0x20);
     assert_int_equal(walk_as_without(&regs, true), 3);
 }
@@ -236,7 +236,7 @@ static void changes_elsewhere_leave_what_was_found(void **state)
     assert_int_equal(walk_as_without(&regs, true), 3);
     take_away(FAR);
     assert_int_equal(walk_as_without(&regs, true), 3);
-    assert_int_equal(sw_cache_counts(cache).outdated, 0);
+    assert_int_equal(sw_cache_get_counts(cache).outdated, 0);
 }
 
 /* The same callee, and a caller that calls it by name or through a register: what the trust rests on. */
@@ -348,10 +348,10 @@ static void caches_of_any_size_give_the_same(void **state)
         sw_sim_walker(sim)->cache = cache;
         for (unsigned turn = 0; turn < 3; turn++)
             (void)walk_as_without(&regs, true);
-        assert_true(sw_cache_counts(cache).entries >= entries);
-        assert_true(sw_cache_counts(cache).entries < 2 * entries);
+        assert_true(sw_cache_get_counts(cache).entries >= entries);
+        assert_true(sw_cache_get_counts(cache).entries < 2 * entries);
         if (entries < 3)
-            assert_true(sw_cache_counts(cache).evicted > 0);
+            assert_true(sw_cache_get_counts(cache).evicted > 0);
     }
 }
 
@@ -368,13 +368,13 @@ static void wrong_sizes_and_failing_allocations_are_refused(void **state)
     assert_null(made);
     budget.left = 1;
     assert_int_equal(sw_cache_create(&alloc, 100, &made), SW_OK);
-    assert_int_equal(sw_cache_counts(made).entries, 128);
-    assert_int_equal(sw_cache_counts(made).bytes, budget.bytes);
+    assert_int_equal(sw_cache_get_counts(made).entries, 128);
+    assert_int_equal(sw_cache_get_counts(made).bytes, budget.bytes);
     assert_in_range(budget.bytes, 128 * 96, 128 * 96 + 512);
     sw_cache_destroy(made);
     assert_int_equal(budget.bytes, 0);
     sw_cache_destroy(NULL);
-    assert_int_equal(sw_cache_counts(NULL).bytes, 0);
+    assert_int_equal(sw_cache_get_counts(NULL).bytes, 0);
 }
 
 /* ---- lines that are being written ---- */
@@ -390,9 +390,9 @@ static void a_line_in_the_middle_of_being_written_is_a_miss(void **state)
         atomic_store(&cache->lines[i].where, UINT64_C(0x0404040404));
     }
     assert_int_equal(walk_as_without(&regs, true), 0);
-    assert_true(sw_cache_counts(cache).busy >= 3);
-    assert_int_equal(sw_cache_counts(cache).kept, 3);
-    assert_true(sw_cache_counts(cache).refused >= 3);
+    assert_true(sw_cache_get_counts(cache).busy >= 3);
+    assert_int_equal(sw_cache_get_counts(cache).kept, 3);
+    assert_true(sw_cache_get_counts(cache).refused >= 3);
 }
 
 /* ---- images ---- */
@@ -447,8 +447,8 @@ static void what_takes_more_than_the_code_to_find_is_not_kept(void **state)
     self.flags = SW_WALK_NO_TABLES;
     call_walk(10, &hits);
     assert_int_equal(with.frames[3].source, SW_SOURCE_FORWARD);
-    assert_int_equal(sw_cache_counts(cache).kept, 0);
-    assert_true(sw_cache_counts(cache).refused > 10);
+    assert_int_equal(sw_cache_get_counts(cache).kept, 0);
+    assert_true(sw_cache_get_counts(cache).refused > 10);
     sw_images_destroy(images);
 }
 

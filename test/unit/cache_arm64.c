@@ -157,11 +157,11 @@ static struct sw_regs three_frames(void)
 static uint64_t walk_as_without(const struct sw_regs *regs)
 {
     struct sw_walker bare = *sw_sim_walker(sim);
-    const uint64_t before = sw_cache_counts(cache).hits;
+    const uint64_t before = sw_cache_get_counts(cache).hits;
     bare.cache = NULL;
     twice_walk(&bare, regs, true, &without);
     twice_walk(sw_sim_walker(sim), regs, true, &with);
-    const uint64_t hits = sw_cache_counts(cache).hits - before;
+    const uint64_t hits = sw_cache_get_counts(cache).hits - before;
     twice_same(&without, &with);
     twice_addresses(sw_sim_walker(sim), regs, true, &without);
     return hits;

@@ -114,7 +114,7 @@ static void no_line_is_believed_that_is_torn_or_outdated(void **state)
         pthread_join(threads[i], NULL);
     atomic_store(&done, true);
     pthread_join(writer, NULL);
-    const struct sw_cache_counts counts = sw_cache_counts(cache);
+    const struct sw_cache_counts counts = sw_cache_get_counts(cache);
     print_message("# %lu found, %llu kept, %llu in vain, %lu handlers\n", atomic_load(&found),
                   (unsigned long long)counts.kept, (unsigned long long)counts.refused, atomic_load(&handled));
     assert_int_equal(torn, 0);
@@ -233,10 +233,10 @@ static void walks_are_right_while_lines_are_overwritten(void **state)
         atomic_store(&done, true);
         pthread_join(changer, NULL);
         print_message("# %zu lines: %llu hits, %llu evicted, %llu replayed\n", entries,
-                      (unsigned long long)sw_cache_counts(cache).hits,
-                      (unsigned long long)sw_cache_counts(cache).evicted,
-                      (unsigned long long)sw_replay_counts(replay).replayed);
-        assert_in_range(sw_cache_counts(cache).hits, 0, THREADS * (uint64_t)WALKS * FRAMES);
+                      (unsigned long long)sw_cache_get_counts(cache).hits,
+                      (unsigned long long)sw_cache_get_counts(cache).evicted,
+                      (unsigned long long)sw_replay_get_counts(replay).replayed);
+        assert_in_range(sw_cache_get_counts(cache).hits, 0, THREADS * (uint64_t)WALKS * FRAMES);
         sw_cache_destroy(cache);
         sw_replay_destroy(replay);
         assert_int_equal(torn, 0);

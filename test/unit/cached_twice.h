@@ -105,7 +105,7 @@ static inline void twice_ahead(const struct sw_walker *walker, const struct sw_r
     unsigned n = 0;
     if (plain->count != plain->depth)
         return; /* more than were looked at */
-    struct sw_warm *warm = &((struct sw_walk_room *)scratch.room)->warm;
+    struct sw_warm *warm = &((struct sw_workspace *)scratch.room)->warm;
     sw_walk_start(&walk, walker, &scratch, start, exact);
     if (walk.stop == SW_STOP_NONE) {
         sw_warm_look_at_clocks(warm);
@@ -177,9 +177,9 @@ static inline uint64_t walk_twice(const struct sw_walker *walker, const struct s
     for (unsigned turn = 0; turn < 5; turn++) {
         if (turn == 3)
             twice_window(walker, sw_regs_sp(start), &with.memory.window);
-        hits = sw_cache_counts(with.cache).hits;
+        hits = sw_cache_get_counts(with.cache).hits;
         twice_walk(&with, start, exact, &cached);
-        hits = sw_cache_counts(with.cache).hits - hits;
+        hits = sw_cache_get_counts(with.cache).hits - hits;
         twice_same(&plain, &cached);
         twice_replayed(&with, start, exact, &plain);
     }

@@ -37,7 +37,7 @@ static void only_x64_is_followed(void **state)
     const enum sw_status status = sw_clr_create(&alloc, (IUnknown *)(void *)info, &clr);
     if (host_machine() == SW_MACHINE_X64) {
         assert_int_equal(status, SW_OK);
-        sw_clr_counts(clr, &counts);
+        sw_clr_get_counts(clr, &counts);
         assert_int_equal(counts.layout, SW_E_NOT_FOUND);
         sw_clr_destroy(clr);
     } else {

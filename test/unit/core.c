@@ -89,7 +89,7 @@ static void close_all(struct sw_core *core, struct sw_images *images, const stru
 static enum sw_core_file_state state_of(const struct sw_core *core, size_t number, const char *path, uint64_t address)
 {
     struct sw_core_file file;
-    assert_true(sw_core_file(core, number, &file));
+    assert_true(sw_core_get_file(core, number, &file));
     assert_string_equal(file.path, path);
     assert_true(file.address == address);
     return file.state;
@@ -154,7 +154,7 @@ static void null_pointers_are_refused(void **state)
     assert_int_equal(sw_core_regs(NULL, 1, &regs), SW_E_ARGUMENT);
     assert_int_equal(sw_core_walker(NULL, 1, &regs, NULL, NULL, &walker), SW_E_ARGUMENT);
     assert_int_equal(sw_core_add_images(NULL, NULL, NULL), SW_E_ARGUMENT);
-    assert_false(sw_core_file(NULL, 0, &file));
+    assert_false(sw_core_get_file(NULL, 0, &file));
     assert_string_equal(sw_core_file_state_name(SW_CORE_FILE_OTHER), "other");
     assert_string_equal(sw_core_file_state_name(SW_CORE_FILE_COUNT), "?");
     sw_core_close(NULL);
@@ -410,7 +410,7 @@ static void what_no_note_tells_the_dynamic_linker_lists(void **state)
     struct sw_images *images = images_of(core, &files);
     assert_int_equal(state_of(core, 0, "/bin/made", PROGRAM_AT), SW_CORE_FILE_CHECKED);
     assert_int_equal(state_of(core, 1, "/lib/made.so", LIBRARY_AT), SW_CORE_FILE_UNCHECKED);
-    assert_false(sw_core_file(core, 2, &file)); /* the list runs in a circle */
+    assert_false(sw_core_get_file(core, 2, &file)); /* the list runs in a circle */
     assert_int_equal(sw_images_find(images, PROGRAM_AT + F_AT, &image), SW_OK);
     assert_int_equal(sw_images_find(images, LIBRARY_AT + F_AT, &image), SW_OK);
     assert_string_equal(image.path, "/lib/made.so");

@@ -81,7 +81,7 @@ static void d4_the_target_is_suspended_during_every_callback(void **state)
     walk(&row);
     for (size_t i = 0; i < stack.heard_count; i++)
         assert_int_equal(stack.heard[i].outstanding, 1);
-    assert_int_equal(sw_sim_counts(stack.sim, TARGET).outstanding, 0);
+    assert_int_equal(sw_sim_get_counts(stack.sim, TARGET).outstanding, 0);
     tear_down(&stack);
 }
 
@@ -135,7 +135,7 @@ static void d19_the_way_to_a_seed_leads_to_a_good_one(void **state)
     assert_int_equal(
         sw_snapshot(stack.engine, &stack.scratch, TARGET, hear, 0, &stack, stack.context, SW_CONTEXT_X64_BYTES), S_OK);
     assert_string_equal(stack.said, "DCM0");
-    assert_int_equal(sw_sim_counts(stack.sim, TARGET).outstanding, 1); /* the caller's own suspend still stands */
+    assert_int_equal(sw_sim_get_counts(stack.sim, TARGET).outstanding, 1); /* the caller's own suspend still stands */
     assert_int_equal(suspender->resume(suspender->arg, TARGET), SW_OK);
     tear_down(&stack);
 }
@@ -415,7 +415,7 @@ static void c6_only_the_target_of_an_asynchronous_walk_stands_still(void **state
     (void)state;
     walk(&other);
     assert_int_equal(stack.heard[0].outstanding, 1);
-    assert_int_equal(sw_sim_counts(stack.sim, OTHER).suspended, 0);
+    assert_int_equal(sw_sim_get_counts(stack.sim, OTHER).suspended, 0);
     tear_down(&stack);
     walk(&self);
     assert_int_equal(stack.heard[0].outstanding, 0);

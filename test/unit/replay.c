@@ -190,12 +190,12 @@ static uint64_t replayed_from(const struct sw_regs *regs)
     static struct sw_scratch scratch;
     uint64_t pcs[MOST + 2];
     enum sw_stop stop;
-    const uint64_t before = sw_replay_counts(of_addresses).replayed;
+    const uint64_t before = sw_replay_get_counts(of_addresses).replayed;
     for (unsigned turn = 0; turn < 2; turn++) {
         quick.replay = turn ? of_addresses : NULL;
         assert_in_range(sw_walk_addresses(&quick, &scratch, regs, false, pcs, COUNT_OF(pcs), &stop), 1, MOST);
     }
-    return sw_replay_counts(of_addresses).replayed - before;
+    return sw_replay_get_counts(of_addresses).replayed - before;
 }
 
 /* As many walks as it may take until all of a stack is remembered. */
@@ -393,7 +393,7 @@ static void code_that_is_renamed_is_seen(void **state)
         same(&model);
         same(&model);
     }
-    assert_true(sw_replay_counts(of_frames).forgotten > 0);
+    assert_true(sw_replay_get_counts(of_frames).forgotten > 0);
 }
 
 static void changes_elsewhere_forget_nothing(void **state)
@@ -434,10 +434,10 @@ static void another_cache_or_other_sources_are_another_target(void **state)
     quick.cache = second;
     for (unsigned turn = 0; turn < 3; turn++)
         same(&model);
-    assert_int_equal(sw_replay_counts(of_frames).forgotten, 1);
+    assert_int_equal(sw_replay_get_counts(of_frames).forgotten, 1);
     bare.flags = quick.flags = SW_WALK_NO_TABLES | SW_WALK_NO_ANALYSIS | SW_WALK_NO_FRAME_POINTER;
     same(&model);
-    assert_int_equal(sw_replay_counts(of_frames).forgotten, 2);
+    assert_int_equal(sw_replay_get_counts(of_frames).forgotten, 2);
     quick.cache = cache;
     sw_cache_destroy(second);
 }
@@ -451,15 +451,15 @@ static void a_memory_in_use_is_left_alone(void **state)
     choose(&model, MOST, MOST);
     build(&model);
     same(&model);
-    const uint64_t walks = sw_replay_counts(of_frames).walks;
+    const uint64_t walks = sw_replay_get_counts(of_frames).walks;
     atomic_store(&of_frames->is_busy, 1);
     atomic_store(&of_addresses->is_busy, 1);
     same(&model);
-    assert_int_equal(sw_replay_counts(of_frames).walks, walks);
+    assert_int_equal(sw_replay_get_counts(of_frames).walks, walks);
     atomic_store(&of_frames->is_busy, 0);
     atomic_store(&of_addresses->is_busy, 0);
     same(&model);
-    assert_int_equal(sw_replay_counts(of_frames).walks, walks + 2);
+    assert_int_equal(sw_replay_get_counts(of_frames).walks, walks + 2);
 }
 
 static void memories_of_any_size_give_the_same(void **state)
@@ -497,7 +497,7 @@ static void wrong_sizes_and_failing_allocations_are_refused(void **state)
     sw_replay_destroy(made);
     assert_int_equal(budget.bytes, 0);
     sw_replay_destroy(NULL);
-    assert_int_equal(sw_replay_counts(NULL).walks, 0);
+    assert_int_equal(sw_replay_get_counts(NULL).walks, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

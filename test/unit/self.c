@@ -237,7 +237,7 @@ static void the_mask_is_what_this_processor_signs(void **state)
 
 static struct sw_suspender suspender_of(struct sw_self_suspender *self)
 {
-    return sw_self_suspender(self);
+    return sw_self_get_suspender(self);
 }
 
 static struct sw_self_suspender *make(size_t capacity)

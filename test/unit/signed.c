@@ -182,7 +182,7 @@ static void out_of_a_cache(void)
     for (unsigned i = 0; i < 3; i++)
         link_register_and_records();
     /* addresses of 48 bits only are kept */
-    assert_int_equal(sw_cache_counts(cache).hits > 0, plain(0) < UINT64_C(1) << 48);
+    assert_int_equal(sw_cache_get_counts(cache).hits > 0, plain(0) < UINT64_C(1) << 48);
     sw_sim_walker(sim)->cache = NULL;
     sw_cache_destroy(cache);
 }

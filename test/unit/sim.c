@@ -265,18 +265,18 @@ static void suspends_and_resumes_are_counted_by_thread(void **state)
     assert_int_equal(s->suspend(s->arg, 1, &seen), SW_OK);
     assert_int_equal(s->suspend(s->arg, 1, &seen), SW_OK);
     assert_int_equal(s->resume(s->arg, 1), SW_OK);
-    struct sw_sim_counts counts = sw_sim_counts(sim, 1);
+    struct sw_sim_counts counts = sw_sim_get_counts(sim, 1);
     assert_int_equal(counts.suspended, 2);
     assert_int_equal(counts.resumed, 1);
     assert_int_equal(counts.outstanding, 1);
     assert_int_equal(s->resume(s->arg, 1), SW_OK);
     assert_int_equal(s->resume(s->arg, 1), SW_E_ARGUMENT);
-    assert_int_equal(sw_sim_counts(sim, 1).outstanding, 0);
-    counts = sw_sim_counts(sim, 2);
+    assert_int_equal(sw_sim_get_counts(sim, 1).outstanding, 0);
+    counts = sw_sim_get_counts(sim, 2);
     assert_int_equal(counts.suspended + counts.resumed + counts.outstanding, 0);
-    counts = sw_sim_counts(sim, 99);
+    counts = sw_sim_get_counts(sim, 99);
     assert_int_equal(counts.suspended + counts.resumed + counts.outstanding, 0);
-    counts = sw_sim_counts(NULL, 1);
+    counts = sw_sim_get_counts(NULL, 1);
     assert_int_equal(counts.suspended + counts.resumed + counts.outstanding, 0);
     assert_int_equal(s->suspend(s->arg, 99, &seen), SW_E_GONE);
     assert_int_equal(s->resume(s->arg, 99), SW_E_ARGUMENT);
@@ -292,10 +292,10 @@ static void suspends_fail_as_asked_and_are_not_counted(void **state)
     sw_sim_fail_suspend(sim, SW_E_PERMISSION);
     assert_int_equal(s->suspend(s->arg, 1, &seen), SW_E_PERMISSION);
     assert_int_equal(s->suspend(s->arg, 1, &seen), SW_E_PERMISSION);
-    assert_int_equal(sw_sim_counts(sim, 1).suspended, 0);
+    assert_int_equal(sw_sim_get_counts(sim, 1).suspended, 0);
     sw_sim_fail_suspend(sim, SW_OK);
     assert_int_equal(s->suspend(s->arg, 1, &seen), SW_OK);
-    assert_int_equal(sw_sim_counts(sim, 1).suspended, 1);
+    assert_int_equal(sw_sim_get_counts(sim, 1).suspended, 1);
 }
 
 static void the_caller_is_whom_run_as_names(void **state)

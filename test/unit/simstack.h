@@ -153,7 +153,7 @@ static inline HRESULT SW_COM_CALL hear(FunctionID function, UINT_PTR ip, COR_PRF
                              .context_size = context_size,
                              .has_context = context != NULL,
                              .client_data = client_data,
-                             .outstanding = sw_sim_counts(stack->sim, TARGET).outstanding };
+                             .outstanding = sw_sim_get_counts(stack->sim, TARGET).outstanding };
     if (context)
         assert_int_equal(
             sw_context_load(SW_CONTEXT_WIN32, stack->engine->walker->machine, context, context_size, &heard->regs),
@@ -227,7 +227,7 @@ static inline void build_stack(struct simstack *stack, const char *letters)
 
 static inline void tear_down(struct simstack *stack)
 {
-    const struct sw_sim_counts counts = sw_sim_counts(stack->sim, TARGET);
+    const struct sw_sim_counts counts = sw_sim_get_counts(stack->sim, TARGET);
     assert_int_equal(counts.outstanding, 0);
     assert_int_equal(counts.suspended, counts.resumed);
     assert_int_equal(sw_threads_remove(sw_sim_threads(stack->sim), TARGET), SW_OK); /* hangs if a hold is left */
@@ -365,7 +365,7 @@ static inline void situation_is_answered(void **state)
     arrange(&stack, row);
     assert_int_equal((uint32_t)ask(&stack, row), (uint32_t)row->hr);
     assert_string_equal(stack.said, row->heard ? row->heard : "");
-    assert_int_equal(sw_sim_counts(stack.sim, TARGET).suspended, row->suspends);
+    assert_int_equal(sw_sim_get_counts(stack.sim, TARGET).suspended, row->suspends);
     if (row->hr != S_OK) {
         assert_int_equal((uint32_t)stack.engine->refusal.hr, (uint32_t)row->hr);
         assert_non_null(stack.engine->refusal.reason);

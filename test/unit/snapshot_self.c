@@ -82,7 +82,7 @@ static int set_up(void **state)
     assert_int_equal(sw_images_add_self(world.images), SW_OK);
     assert_int_equal(sw_threads_create(NULL, NULL, NULL, &world.threads), SW_OK);
     assert_int_equal(sw_self_suspender_create(NULL, 0, 4, &world.self), SW_OK);
-    world.suspender = sw_self_suspender(world.self);
+    world.suspender = sw_self_get_suspender(world.self);
     assert_int_equal(sw_self_walker(&world.walker, world.codemap, world.images), SW_OK);
     world.engine = (struct sw_engine){ .walker = &world.walker,
                                        .threads = world.threads,

@@ -55,7 +55,7 @@ struct measured {
     uint8_t *stack;
     const uint8_t *inside; /* an address in the measured function's frame */
     unsigned frames, by_source;
-    struct sw_kept *kept;
+    struct sw_analysis_cache *analysis_cache;
     struct sw_cache *cache;
 };
 
@@ -82,7 +82,7 @@ static void *walk_once(void *arg)
     if (sw_self_walker(&walker, NULL, images) != SW_OK)
         return NULL;
     walker.flags = m->row->flags;
-    walker.kept = m->kept;
+    walker.analysis_cache = m->analysis_cache;
     walker.cache = m->cache;
     sw_self_capture(&regs);
     for (unsigned i = 1; i < m->row->walks; i++)
@@ -109,15 +109,15 @@ static uint8_t *painted_stack(void)
 /* The store has one block from the start, and never another. */
 static void check_store(const struct measured *m, const struct budget *budget)
 {
-    const struct sw_kept_counts counts = sw_kept_counts(m->kept);
+    const struct sw_analysis_cache_counts counts = sw_analysis_cache_get_counts(m->analysis_cache);
     assert_int_equal(budget->left, 1);
-    assert_int_equal(budget->blocks, m->kept || m->cache ? 1 : 0);
-    if (m->kept)
+    assert_int_equal(budget->blocks, m->analysis_cache || m->cache ? 1 : 0);
+    if (m->analysis_cache)
         assert_true(counts.misses > 0);
-    if (m->kept && m->row->walks > 1)
+    if (m->analysis_cache && m->row->walks > 1)
         assert_true(counts.hits > 0);
     if (m->row->entries > 1 && m->row->walks > 1)
-        assert_true(sw_cache_counts(m->cache).hits > 0);
+        assert_true(sw_cache_get_counts(m->cache).hits > 0);
 }
 
 static void walk_fits_its_stack_budget(void **state)
@@ -132,7 +132,7 @@ static void walk_fits_its_stack_budget(void **state)
     if (m.row->entries)
         assert_int_equal(sw_cache_create(&alloc, m.row->entries, &m.cache), SW_OK);
     else if (m.row->walks)
-        assert_int_equal(sw_kept_create(&alloc, 1 << 20, &m.kept), SW_OK);
+        assert_int_equal(sw_analysis_cache_create(&alloc, 1 << 20, &m.analysis_cache), SW_OK);
     else
         budget.left = 1;
     assert_int_equal(pthread_attr_init(&attributes), 0);
@@ -143,7 +143,7 @@ static void walk_fits_its_stack_budget(void **state)
     while (stack[untouched] == PAINT)
         untouched++;
     check_store(&m, &budget);
-    sw_kept_destroy(m.kept);
+    sw_analysis_cache_destroy(m.analysis_cache);
     sw_cache_destroy(m.cache);
     assert_true(m.frames >= 2);
     assert_true(m.by_source >= 1);

@@ -21,7 +21,7 @@ void sw_codemap_put(struct sw_codemap *map, void *body)
 
 void sw_codemap_retire(struct sw_codemap *map, void *body)
 {
-    sw_grace_retire(map->grace, sw_blocks_retired(body));
+    sw_reclaim_retire(map->grace, sw_blocks_retired(body));
 }
 
 static void release(void *arg, struct sw_retired *retired)
@@ -44,7 +44,7 @@ enum sw_status sw_codemap_create(const struct sw_alloc *alloc, struct sw_codemap
         return SW_E_NO_MEMORY;
     }
     sw_blocks_init(&made->blocks, &from);
-    sw_grace_init(made->grace, release, made);
+    sw_reclaim_init(made->grace, release, made);
     atomic_init(&made->root, 0);
     atomic_init(&made->count, 0);
     atomic_init(&made->generation, 0);
@@ -101,7 +101,7 @@ static void end_writing(struct sw_codemap *map, enum sw_status status, unsigned 
         note_change(map, kind, range, atomic_load_explicit(&map->generation, memory_order_relaxed) + 1);
         atomic_fetch_add_explicit(&map->generation, 1, memory_order_seq_cst);
     }
-    sw_grace_poll(map->grace);
+    sw_reclaim_poll(map->grace);
     atomic_flag_clear_explicit(&map->writing, memory_order_release);
 }
 
@@ -133,12 +133,12 @@ enum sw_status sw_codemap_remove(struct sw_codemap *map, uint64_t begin)
 
 uint32_t sw_codemap_enter(const struct sw_codemap *map)
 {
-    return sw_grace_enter(map->grace);
+    return sw_reclaim_enter(map->grace);
 }
 
 void sw_codemap_leave(const struct sw_codemap *map, uint32_t ticket)
 {
-    sw_grace_leave(map->grace, ticket);
+    sw_reclaim_leave(map->grace, ticket);
 }
 
 /* Down the levels below a page, which only very dense code has. */
@@ -181,10 +181,10 @@ enum sw_status sw_codemap_find(const struct sw_codemap *map, uint64_t address, s
     if (!map)
         return SW_E_ARGUMENT;
     struct sw_range unwanted;
-    struct sw_grace *grace = map->grace;
-    const uint32_t ticket = sw_grace_enter(grace);
+    struct sw_reclaim *grace = map->grace;
+    const uint32_t ticket = sw_reclaim_enter(grace);
     const bool found = find(map, address, range ? range : &unwanted);
-    sw_grace_leave(grace, ticket);
+    sw_reclaim_leave(grace, ticket);
     return found ? SW_OK : SW_E_NOT_FOUND;
 }
 
@@ -242,11 +242,11 @@ enum sw_status sw_codemap_each(const struct sw_codemap *map, bool (*each)(void *
     if (!map || !each)
         return SW_E_ARGUMENT;
     struct sw_range range;
-    const uint32_t ticket = sw_grace_enter(map->grace);
+    const uint32_t ticket = sw_reclaim_enter(map->grace);
     for (uint64_t from = 0; sw_codemap_next(map, from, UINT64_MAX, &range); from = range.end)
         if (!each(arg, &range))
             break;
-    sw_grace_leave(map->grace, ticket);
+    sw_reclaim_leave(map->grace, ticket);
     return SW_OK;
 }
 

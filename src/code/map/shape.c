@@ -314,5 +314,5 @@ static void clear(struct sw_codemap *map, const sw_slot *slots, unsigned count)
 void sw_codemap_clear(struct sw_codemap *map)
 {
     clear(map, &map->root, 1);
-    sw_grace_flush(map->grace);
+    sw_reclaim_flush(map->grace);
 }

@@ -44,7 +44,7 @@ struct sw_node {
 
 struct sw_codemap {
     sw_slot root;
-    struct sw_grace *grace;
+    struct sw_reclaim *grace;
     struct sw_blocks blocks;
     atomic_flag writing;
     _Atomic uint64_t count;

@@ -357,7 +357,7 @@ static uint64_t current(void *arg)
     return sw_self_thread();
 }
 
-struct sw_suspender sw_self_suspender(struct sw_self_suspender *suspender)
+struct sw_suspender sw_self_get_suspender(struct sw_self_suspender *suspender)
 {
     return (struct sw_suspender){ suspend, resume, current, sw_self_capture_with, sw_os_wait, suspender };
 }

@@ -14,74 +14,74 @@ enum { LONGEST_CALL = 8, WORD = 4, NEAR_CALL = 64, ALIGNMENT = 16 };
 
 /* ---- calls ---- */
 
-static bool arm64_call_before(const struct sw_question *q, uint64_t after, uint64_t *target)
+static bool arm64_call_before(const struct sw_unwind_request *req, uint64_t after, uint64_t *target)
 {
     size_t size;
     struct sw_insn insn;
-    const uint8_t *bytes = after >= WORD ? sw_fetch_code(&q->room->fetch, after - WORD, &size) : NULL;
+    const uint8_t *bytes = after >= WORD ? sw_fetch_code(&req->work->fetch, after - WORD, &size) : NULL;
     if (!bytes || after % WORD != 0 || sw_a64_decode(bytes, size, after - WORD, &insn) != SW_OK)
         return false;
     *target = insn.target;
     return insn.flow == SW_FLOW_CALL;
 }
 
-bool sw_call_before(const struct sw_question *q, uint64_t after, uint64_t *target, uint64_t *slot)
+bool sw_call_before(const struct sw_unwind_request *req, uint64_t after, uint64_t *target, uint64_t *slot)
 {
     /* The page in front may be missing: the shorter forms are asked for alone. */
     static const uint8_t sizes[] = { LONGEST_CALL, 5, 2 };
     *target = *slot = 0;
     if (after < LONGEST_CALL)
         return false;
-    if (q->walker->machine == SW_MACHINE_ARM64)
-        return arm64_call_before(q, after, target);
+    if (req->walker->machine == SW_MACHINE_ARM64)
+        return arm64_call_before(req, after, target);
     for (unsigned i = 0; i < sizeof sizes; i++) {
         size_t size;
-        const uint8_t *bytes = sw_fetch_code(&q->room->fetch, after - sizes[i], &size);
+        const uint8_t *bytes = sw_fetch_code(&req->work->fetch, after - sizes[i], &size);
         if (bytes && size >= sizes[i])
             return sw_x64_call_before(bytes, sizes[i], after, target, slot);
     }
     return false;
 }
 
-bool sw_is_behind_call(const struct sw_question *q, uint64_t after, uint64_t *target)
+bool sw_is_behind_call(const struct sw_unwind_request *req, uint64_t after, uint64_t *target)
 {
     uint64_t slot;
     *target = 0;
-    if (!sw_call_before(q, after, target, &slot))
+    if (!sw_call_before(req, after, target, &slot))
         return false;
-    if (slot && !sw_memory_word(&q->walker->memory, slot, target))
+    if (slot && !sw_memory_word(&req->walker->memory, slot, target))
         *target = 0;
-    *target = sw_code_address(q->walker, *target);
+    *target = sw_code_address(req->walker, *target);
     return true;
 }
 
 /* ---- stubs ---- */
 
-static bool decode_x64(const struct sw_question *q, uint64_t at, struct sw_insn *insn)
+static bool decode_x64(const struct sw_unwind_request *req, uint64_t at, struct sw_insn *insn)
 {
     size_t size;
-    const uint8_t *bytes = sw_fetch_code(&q->room->fetch, at, &size);
+    const uint8_t *bytes = sw_fetch_code(&req->work->fetch, at, &size);
     return bytes && sw_x64_decode(bytes, size, at, insn) == SW_OK;
 }
 
 /* jmp [rip + x], perhaps behind endbr64. */
-static bool x64_goes_through(const struct sw_question *q, uint64_t at, uint64_t *slot)
+static bool x64_goes_through(const struct sw_unwind_request *req, uint64_t at, uint64_t *slot)
 {
     struct sw_insn insn;
-    if (!decode_x64(q, at, &insn))
+    if (!decode_x64(req, at, &insn))
         return false;
-    if (insn.flow == SW_FLOW_NEXT && insn.count == 0 && !decode_x64(q, at + insn.length, &insn))
+    if (insn.flow == SW_FLOW_NEXT && insn.count == 0 && !decode_x64(req, at + insn.length, &insn))
         return false;
     *slot = insn.slot;
     return insn.flow == SW_FLOW_INDIRECT && insn.slot;
 }
 
-bool sw_goes_through(const struct sw_question *q, uint64_t at, uint64_t *slot)
+bool sw_goes_through(const struct sw_unwind_request *req, uint64_t at, uint64_t *slot)
 {
     size_t size;
-    if (q->walker->machine == SW_MACHINE_X64)
-        return x64_goes_through(q, at, slot);
-    const uint8_t *bytes = sw_fetch_code(&q->room->fetch, at, &size);
+    if (req->walker->machine == SW_MACHINE_X64)
+        return x64_goes_through(req, at, slot);
+    const uint8_t *bytes = sw_fetch_code(&req->work->fetch, at, &size);
     return bytes && sw_a64_goes_through(bytes, size, at, slot);
 }
 
@@ -101,7 +101,7 @@ static size_t x64_loaded(const uint8_t *bytes, uint64_t begin, uint64_t addresse
 }
 
 /* adr; adrp and add; adrp and ldr: then the word there. */
-static size_t arm64_loaded(const struct sw_question *q, const uint8_t *bytes, uint64_t begin,
+static size_t arm64_loaded(const struct sw_unwind_request *req, const uint8_t *bytes, uint64_t begin,
                            uint64_t addresses[SW_LOADED_MOST])
 {
     uint64_t made[SW_REGS_MAX] = { 0 };
@@ -117,19 +117,19 @@ static size_t arm64_loaded(const struct sw_question *q, const uint8_t *bytes, ui
         else if (e->kind == SW_EFFECT_SET && from)
             addresses[count++] = from + (uint64_t)e->imm;
         else if (e->kind == SW_EFFECT_LOAD && from &&
-                 sw_memory_word(&q->walker->memory, from + (uint64_t)e->imm, &addresses[count]))
+                 sw_memory_word(&req->walker->memory, from + (uint64_t)e->imm, &addresses[count]))
             count++;
     }
     return count;
 }
 
-size_t sw_loaded_before(const struct sw_question *q, uint64_t after, uint64_t addresses[SW_LOADED_MOST])
+size_t sw_loaded_before(const struct sw_unwind_request *req, uint64_t after, uint64_t addresses[SW_LOADED_MOST])
 {
     uint8_t bytes[NEAR_CALL];
-    if (after < NEAR_CALL || sw_memory_read(&q->walker->memory, after - NEAR_CALL, bytes, NEAR_CALL) != NEAR_CALL)
+    if (after < NEAR_CALL || sw_memory_read(&req->walker->memory, after - NEAR_CALL, bytes, NEAR_CALL) != NEAR_CALL)
         return 0;
-    return q->walker->machine == SW_MACHINE_X64 ? x64_loaded(bytes, after - NEAR_CALL, addresses)
-                                                : arm64_loaded(q, bytes, after - NEAR_CALL, addresses);
+    return req->walker->machine == SW_MACHINE_X64 ? x64_loaded(bytes, after - NEAR_CALL, addresses)
+                                                : arm64_loaded(req, bytes, after - NEAR_CALL, addresses);
 }
 
 /* ---- starts of functions ---- */

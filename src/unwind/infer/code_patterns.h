@@ -1,8 +1,8 @@
 /*
  * What code looks like from outside, by machine: calls, stubs, addresses that are loaded, jumps, starts of functions.
  */
-#ifndef SW_SRC_SHAPES_H
-#define SW_SRC_SHAPES_H
+#ifndef SW_CODE_PATTERNS_H
+#define SW_CODE_PATTERNS_H
 
 #include "unwind/request.h"
 
@@ -13,13 +13,13 @@ enum { SW_STUB_BYTES = 24, SW_LOADED_MOST = 8 };
  *
  * target   Receives what it calls, or 0 when that is not known.
  */
-bool sw_is_behind_call(const struct sw_question *q, uint64_t after, uint64_t *target);
+bool sw_is_behind_call(const struct sw_unwind_request *req, uint64_t after, uint64_t *target);
 
 /* The same without reading memory but code. slot: the word that holds the target, which is then 0; else 0. */
-bool sw_call_before(const struct sw_question *q, uint64_t after, uint64_t *target, uint64_t *slot);
+bool sw_call_before(const struct sw_unwind_request *req, uint64_t after, uint64_t *target, uint64_t *slot);
 
 /* Whether the code at an address does nothing but go on through a word in memory, as PLT entries do. */
-bool sw_goes_through(const struct sw_question *q, uint64_t at, uint64_t *slot);
+bool sw_goes_through(const struct sw_unwind_request *req, uint64_t at, uint64_t *slot);
 
 /*
  * Addresses that the instructions in front of a return address load: what was to be called back. Those that only look
@@ -27,7 +27,7 @@ bool sw_goes_through(const struct sw_question *q, uint64_t at, uint64_t *slot);
  *
  * Returns  How many, at most SW_LOADED_MOST.
  */
-size_t sw_loaded_before(const struct sw_question *q, uint64_t after, uint64_t addresses[SW_LOADED_MOST]);
+size_t sw_loaded_before(const struct sw_unwind_request *req, uint64_t after, uint64_t addresses[SW_LOADED_MOST]);
 
 /* Whether a function may start at an address: its bytes are front, 4 of them at least, and 4 more in front of those. */
 bool sw_may_start(enum sw_machine machine, const uint8_t *front, uint64_t address);

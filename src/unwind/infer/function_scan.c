@@ -22,53 +22,53 @@ enum { NOTHING = 1, BY_CALL = 2 };
 
 /* What a caller must look like that calls through a pointer: the instruction behind such a call, or a signal's return.
  */
-static bool is_caller(const struct sw_question *q, uint64_t pc, uint64_t function)
+static bool is_caller(const struct sw_unwind_request *req, uint64_t pc, uint64_t function)
 {
     uint64_t target;
-    if (sw_is_behind_call(q, pc, &target))
+    if (sw_is_behind_call(req, pc, &target))
         return target == 0 || target == function;
-    return sw_source_is_trampoline(q, pc);
+    return sw_source_is_trampoline(req, pc);
 }
 
-static bool is_function(const struct sw_question *q, const struct sw_code *code, uint64_t begin)
+static bool is_function(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin)
 {
-    struct sw_walk_room *room = q->room;
-    if (sw_function_rule(q, code, begin, 0, &room->rule) != SW_OK || room->rule.trust == SW_TRUST_GUESS ||
-        sw_try_rule(q, &room->rule, NULL) != SW_STOP_NONE || !is_caller(q, sw_regs_pc(&room->caller), begin))
+    struct sw_workspace *work = req->work;
+    if (sw_function_rule(req, code, begin, 0, &work->rule) != SW_OK || work->rule.trust == SW_TRUST_GUESS ||
+        sw_try_rule(req, &work->rule, NULL) != SW_STOP_NONE || !is_caller(req, sw_regs_pc(&work->caller), begin))
         return false;
-    room->rule.source = SW_SOURCE_FORWARD;
-    room->rule.trust = SW_TRUST_GUESS;
+    work->rule.source = SW_SOURCE_FORWARD;
+    work->rule.trust = SW_TRUST_GUESS;
     return true;
 }
 
 /* For landing pads, to which no path leads. */
-static bool has_frame(const struct sw_question *q, const struct sw_code *code, uint64_t begin)
+static bool has_frame(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin)
 {
-    return sw_function_has_frame(q, code, begin, is_caller);
+    return sw_function_has_frame(req, code, begin, is_caller);
 }
 
-typedef bool is_start_fn(const struct sw_question *q, const struct sw_code *code, uint64_t begin);
+typedef bool is_start_fn(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin);
 
 /* The nearest start in front of a place that serves, or 0. */
-static uint64_t start_in_front(const struct sw_question *q, const struct sw_code *code, uint64_t place,
+static uint64_t start_in_front(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t place,
                                is_start_fn *is_start)
 {
-    struct sw_walk_room *room = q->room;
+    struct sw_workspace *work = req->work;
     const uint64_t first = place > IN_FRONT ? place - IN_FRONT : 0;
-    const size_t got = sw_memory_read(&q->walker->memory, first, room->bytes, IN_FRONT + ALIGNMENT);
+    const size_t got = sw_memory_read(&req->walker->memory, first, work->bytes, IN_FRONT + ALIGNMENT);
     unsigned tried = 0;
-    const bool is_x64 = q->walker->machine == SW_MACHINE_X64;
-    if (q->frame->exact && is_x64 && is_start(q, code, place))
+    const bool is_x64 = req->walker->machine == SW_MACHINE_X64;
+    if (req->frame->exact && is_x64 && is_start(req, code, place))
         return place;
-    for (uint64_t at = place; got >= IN_FRONT + 4 && at >= first + 4 && tried < MOST_STARTS && room->left > 0; at--) {
-        if (!sw_may_start(q->walker->machine, room->bytes + (at - first), at))
+    for (uint64_t at = place; got >= IN_FRONT + 4 && at >= first + 4 && tried < MOST_STARTS && work->left > 0; at--) {
+        if (!sw_may_start(req->walker->machine, work->bytes + (at - first), at))
             continue;
         tried++;
-        if (is_start(q, code, at))
+        if (is_start(req, code, at))
             return at;
     }
     /* On ARM64 lr leads to the caller from anywhere in a prologue: starts that look like one come first. */
-    return q->frame->exact && !is_x64 && is_start(q, code, place) ? place : 0;
+    return req->frame->exact && !is_x64 && is_start(req, code, place) ? place : 0;
 }
 
 /* ---- jumps ---- */
@@ -105,19 +105,19 @@ static void scan(struct jumps *jumps, enum sw_machine machine, const uint8_t *by
 }
 
 /* Where the code around pc may be: its image, else what can be read nearby. */
-static void scan_around(const struct sw_question *q, struct jumps *jumps)
+static void scan_around(const struct sw_unwind_request *req, struct jumps *jumps)
 {
-    struct sw_walk_room *room = q->room;
-    const struct sw_image_entry *image = sw_images_entry(q->walker->images, jumps->pc);
+    struct sw_workspace *work = req->work;
+    const struct sw_image_entry *image = sw_images_entry(req->walker->images, jumps->pc);
     uint64_t begin = jumps->pc > AROUND ? jumps->pc - AROUND : 0, end = jumps->pc + AROUND;
     if (image && image->info.begin > begin)
         begin = image->info.begin;
     if (image && image->info.end < end)
         end = image->info.end;
-    const uint64_t step = sizeof room->bytes - ALIGNMENT; /* jumps across the edges are met in the next piece */
+    const uint64_t step = sizeof work->bytes - ALIGNMENT; /* jumps across the edges are met in the next piece */
     for (uint64_t at = begin; at < end; at += step) {
-        const size_t got = sw_memory_read(&q->walker->memory, at, room->bytes, sizeof room->bytes);
-        scan(jumps, q->walker->machine, room->bytes, got, at);
+        const size_t got = sw_memory_read(&req->walker->memory, at, work->bytes, sizeof work->bytes);
+        scan(jumps, req->walker->machine, work->bytes, got, at);
     }
 }
 
@@ -132,7 +132,7 @@ static bool shift(const struct sw_state *state, struct sw_loc *loc)
 }
 
 struct shifted {
-    const struct sw_question *q;
+    const struct sw_unwind_request *req;
     const struct sw_state *state; /* at pc, in terms of what was at the jump */
 };
 
@@ -140,86 +140,86 @@ struct shifted {
 static bool leads_to_a_call(void *arg, const struct sw_rule *rule)
 {
     const struct shifted *s = arg;
-    struct sw_rule *here = &s->q->room->rule;
+    struct sw_rule *here = &s->req->work->rule;
     uint64_t target;
     *here = *rule;
-    if (!shift(s->state, &here->cfa) || !shift(s->state, &here->r[sw_regs_pc_number(s->q->walker->machine)]))
+    if (!shift(s->state, &here->cfa) || !shift(s->state, &here->r[sw_regs_pc_number(s->req->walker->machine)]))
         return false;
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (!shift(s->state, &here->r[n]) || (here->r[n].kind == SW_LOC_SAME && !sw_val_is_start(s->state->reg[n], n)))
             here->r[n].kind = SW_LOC_UNKNOWN;
-    return sw_try_rule(s->q, here, NULL) == SW_STOP_NONE &&
-           sw_is_behind_call(s->q, sw_regs_pc(&s->q->room->caller), &target);
+    return sw_try_rule(s->req, here, NULL) == SW_STOP_NONE &&
+           sw_is_behind_call(s->req, sw_regs_pc(&s->req->work->caller), &target);
 }
 
-static bool is_from(const struct sw_question *q, const struct sw_code *code, uint64_t jump)
+static bool is_from(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t jump)
 {
-    struct sw_walk_room *room = q->room;
-    struct shifted shifted = { q, &room->elsewhere };
+    struct sw_workspace *work = req->work;
+    struct shifted shifted = { req, &work->elsewhere };
     bool assumed;
-    sw_analyze_run(code, jump, 0, &room->analysis);
-    const struct sw_state *state = sw_analyze_state(&room->analysis, q->frame->lookup, &assumed);
+    sw_analyze_run(code, jump, 0, &work->analysis);
+    const struct sw_state *state = sw_analyze_state(&work->analysis, req->frame->lookup, &assumed);
     if (!state || assumed)
         return false;
-    sw_state_copy(&room->elsewhere, state);
-    if (sw_analyze_forward(code, jump, NULL, &room->analysis, leads_to_a_call, &shifted) != SW_OK)
+    sw_state_copy(&work->elsewhere, state);
+    if (sw_analyze_forward(code, jump, NULL, &work->analysis, leads_to_a_call, &shifted) != SW_OK)
         return false;
-    room->rule.trust = SW_TRUST_GUESS;
+    work->rule.trust = SW_TRUST_GUESS;
     return true;
 }
 
 /* A jump to pc; or the start of the function that it is in, where that cannot be gone forward from. */
-static uint64_t jump_to(const struct sw_question *q, const struct sw_code *code, const struct jumps *jumps)
+static uint64_t jump_to(const struct sw_unwind_request *req, const struct sw_code *code, const struct jumps *jumps)
 {
     uint64_t start;
     for (unsigned i = 0; i < jumps->count; i++) {
-        if (is_from(q, code, jumps->rows[i].from))
+        if (is_from(req, code, jumps->rows[i].from))
             return jumps->rows[i].from | IS_JUMP;
-        if ((start = start_in_front(q, code, jumps->rows[i].from, is_function)) != 0)
+        if ((start = start_in_front(req, code, jumps->rows[i].from, is_function)) != 0)
             return start;
     }
     return 0;
 }
 
 /* The start of a function whose frame this may be: in front of pc, or of a jump to the code around it. */
-static uint64_t frame_of(const struct sw_question *q, const struct sw_code *code, const struct jumps *jumps)
+static uint64_t frame_of(const struct sw_unwind_request *req, const struct sw_code *code, const struct jumps *jumps)
 {
-    uint64_t start = start_in_front(q, code, q->frame->lookup, has_frame);
+    uint64_t start = start_in_front(req, code, req->frame->lookup, has_frame);
     for (unsigned i = 0; i < jumps->count && start == 0; i++)
-        start = start_in_front(q, code, jumps->rows[i].from, has_frame);
+        start = start_in_front(req, code, jumps->rows[i].from, has_frame);
     return start ? start | IS_FRAME : 0;
 }
 
-static uint64_t find_by_jumps(const struct sw_question *q, const struct sw_code *code)
+static uint64_t find_by_jumps(const struct sw_unwind_request *req, const struct sw_code *code)
 {
-    const uint64_t pc = q->frame->lookup;
+    const uint64_t pc = req->frame->lookup;
     struct jumps jumps = { .begin = pc > COLD ? pc - COLD : 0, .pc = pc };
-    scan_around(q, &jumps);
-    const uint64_t jump = jump_to(q, code, &jumps);
+    scan_around(req, &jumps);
+    const uint64_t jump = jump_to(req, code, &jumps);
     if (jump != 0)
         return jump;
-    return sw_search_depth(q, code) ? BY_CALL : frame_of(q, code, &jumps);
+    return sw_confirm_by_depth(req, code) ? BY_CALL : frame_of(req, code, &jumps);
 }
 
 /* ---- what was found, noted ---- */
 
-static bool is_as_noted(const struct sw_question *q, const struct sw_code *code, uint64_t noted)
+static bool is_as_noted(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t noted)
 {
     if (noted <= BY_CALL)
-        return noted == BY_CALL && sw_search_depth(q, code);
+        return noted == BY_CALL && sw_confirm_by_depth(req, code);
     if (noted & IS_JUMP)
-        return is_from(q, code, noted & ~IS_JUMP);
-    return noted & IS_FRAME ? has_frame(q, code, noted & ~IS_FRAME) : is_function(q, code, noted);
+        return is_from(req, code, noted & ~IS_JUMP);
+    return noted & IS_FRAME ? has_frame(req, code, noted & ~IS_FRAME) : is_function(req, code, noted);
 }
 
-bool sw_starts_find(const struct sw_question *q, const struct sw_code *code)
+bool sw_function_scan(const struct sw_unwind_request *req, const struct sw_code *code)
 {
-    const uint64_t key = ~q->frame->lookup, noted = sw_kept_function(q->walker->kept, key);
+    const uint64_t key = ~req->frame->lookup, noted = sw_analysis_cache_function(req->walker->analysis_cache, key);
     if (noted != 0)
-        return is_as_noted(q, code, noted);
-    uint64_t found = start_in_front(q, code, q->frame->lookup, is_function);
+        return is_as_noted(req, code, noted);
+    uint64_t found = start_in_front(req, code, req->frame->lookup, is_function);
     if (found == 0)
-        found = find_by_jumps(q, code);
-    sw_kept_note(q->walker->kept, key, found ? found : NOTHING);
+        found = find_by_jumps(req, code);
+    sw_analysis_cache_note(req->walker->analysis_cache, key, found ? found : NOTHING);
     return found != 0;
 }

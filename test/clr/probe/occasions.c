@@ -107,7 +107,7 @@ static HRESULT STDMETHODCALLTYPE shutdown(Self *self)
     struct sw_clr_counts counts;
     (void)self;
     stop_suspender();
-    sw_clr_counts(fed, &counts);
+    sw_clr_get_counts(fed, &counts);
     fprintf(report, "  %llu ranges, %llu threads, %llu refreshes of images, %llu failures, layout %s\n",
             (unsigned long long)counts.functions, (unsigned long long)counts.threads, (unsigned long long)counts.images,
             (unsigned long long)counts.failures, counts.layout == SW_OK ? "known" : "not known");
