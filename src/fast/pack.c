@@ -129,44 +129,46 @@ static bool pack_code(const struct sw_unwind_request *req, uint64_t pc, struct s
     return pc < code->end && code->end - code->begin <= UINT32_MAX;
 }
 
-static void pack_confirmation(const struct sw_workspace *room, struct sw_cached *to)
+static void pack_confirmation(const struct sw_workspace *work, const struct sw_found *found, struct sw_cached *to)
 {
-    const uint8_t trust = room->by_call ? room->unconfirmed : room->rule.trust;
-    to->form |= (uint64_t)trust << SW_FORM_TRUST_SHIFT | (room->by_call ? SW_FORM_BY_CALL : 0) |
-                (room->by_call && room->only_so ? SW_FORM_ONLY_SO : 0);
+    const bool by_call = found->depends == SW_DEPENDS_CALL;
+    const bool only_so = by_call && found->unconfirmed == SW_TRUST_NONE;
+    const uint8_t trust = by_call && !only_so ? found->unconfirmed : work->rule.trust;
+    to->form |= (uint64_t)trust << SW_FORM_TRUST_SHIFT | (by_call ? SW_FORM_BY_CALL : 0) |
+                (only_so ? SW_FORM_ONLY_SO : 0);
 }
 
 /* Everything about the frame in one line, or false. */
-static bool pack(const struct sw_unwind_request *req, uint64_t pc, struct sw_cached *to)
+static bool pack(const struct sw_unwind_request *req, const struct sw_found *found, uint64_t pc, struct sw_cached *to)
 {
-    const struct sw_workspace *room = req->work;
+    const struct sw_workspace *work = req->work;
     const uint8_t kind = req->frame->code.kind;
-    if (pc >= SW_CACHE_PC_END || to->stamp == SW_STAMP_NEVER || (room->rule.flags & SW_RULE_SIGNAL) ||
+    if (pc >= SW_CACHE_PC_END || to->stamp == SW_STAMP_NEVER || (work->rule.flags & SW_RULE_SIGNAL) ||
         !pack_code(req, pc, to) || !pack_call(req, pc, kind == SW_KIND_JIT || kind == SW_KIND_NGEN, to))
         return false;
-    if (room->rule.flags & SW_RULE_END) {
+    if (work->rule.flags & SW_RULE_END) {
         to->form |= SW_FORM_END;
         return true;
     }
     to->form |= SW_FORM_STEPS;
-    pack_confirmation(room, to);
+    pack_confirmation(work, found, to);
     const bool fits =
-        req->walker->machine == SW_MACHINE_X64 ? pack_x64(&room->rule, to) : sw_pack_arm64(&room->rule, to);
-    if (!fits || room->rule.trust <= SW_TRUST_GUESS)
+        req->walker->machine == SW_MACHINE_X64 ? pack_x64(&work->rule, to) : sw_pack_arm64(&work->rule, to);
+    if (!fits || work->rule.trust <= SW_TRUST_GUESS)
         return false;
-    if (room->by_call)
-        to->form &= ~(SW_FORM_QUICK | (room->only_so ? SW_FORM_EASY : 0));
+    if (to->form & SW_FORM_BY_CALL)
+        to->form &= ~(SW_FORM_QUICK | (to->form & SW_FORM_ONLY_SO ? SW_FORM_EASY : 0));
     return true;
 }
 
-void sw_warm_keep(const struct sw_unwind_request *req, bool follows_from_code)
+void sw_warm_keep(const struct sw_unwind_request *req, const struct sw_found *found)
 {
     struct sw_warm *warm = &req->work->warm;
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
     if (!warm->cache)
         return;
     struct sw_cached cached = { .key = sw_warm_key(warm, req->frame), .stamp = warm->stamp };
-    if ((follows_from_code || req->work->by_call) && pack(req, pc, &cached))
+    if (found->depends != SW_DEPENDS_STACK && pack(req, found, pc, &cached))
         sw_cache_keep(warm->cache, &warm->clocks, pc, &cached);
     else
         sw_cache_count(warm->cache, SW_COUNT_REFUSED, 1);

@@ -5,7 +5,7 @@
 #ifndef SW_SRC_WALK_WARM_H
 #define SW_SRC_WALK_WARM_H
 
-#include "unwind/request.h"
+#include "unwind/unwind.h"
 
 /* The registers that a rule may have saved, in the order of their bytes in `where`; how far below the CFA, in words. */
 enum { SW_WARM_REGISTERS = 6, SW_WARM_WORDS = 255, SW_WARM_NEAR = 31 };
@@ -68,10 +68,9 @@ void sw_warm_rule(enum sw_machine machine, const struct sw_walk_here *here, stru
 bool sw_warm_confirm(const struct sw_unwind_request *req, const struct sw_walk_here *here);
 
 /*
- * Keeps what was found for the frame: room->rule, if that follows from the code at its pc alone, or does but for its
- * trust (room->by_call). The frame was a miss.
+ * Keeps what was found for the frame: work->rule, unless that depends on the stack. The frame was a miss.
  */
-void sw_warm_keep(const struct sw_unwind_request *req, bool follows_from_code);
+void sw_warm_keep(const struct sw_unwind_request *req, const struct sw_found *found);
 
 /*
  * Whether a frame of that form (walk->here) is the last one, as far as that can be told without the long way: ROOT,

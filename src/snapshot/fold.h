@@ -6,6 +6,7 @@
 #define SW_FOLD_H
 
 #include "snapshot/call.h"
+#include "unwind/unwind.h"
 
 /* What the frame before was. A SWALLOWING frame is managed and hides the run behind it: exception dispatch, a filter.
  */
@@ -61,10 +62,5 @@ void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, 
  * Null when there is none.
  */
 struct sw_transition *sw_fold_take_record(struct sw_fold *fold, uint64_t above);
-
-static inline bool sw_stop_is_root(enum sw_stop stop)
-{
-    return stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE;
-}
 
 #endif

@@ -3,11 +3,8 @@
  * from sources.c, what it means from lib/base/rule.c. Allocates nothing, takes no lock, keeps everything in the
  * scratch.
  */
-#include "unwind/workspace.h"
-
-#include "unwind/infer/code_patterns.h"
-#include "unwind/sources.h"
 #include "fast/warm.h"
+#include "unwind/unwind.h"
 
 #include <string.h>
 
@@ -18,16 +15,11 @@ static struct sw_workspace *workspace_of(const struct sw_walk *walk)
     return (struct sw_workspace *)walk->scratch->room;
 }
 
-static bool is_clean(enum sw_stop stop)
-{
-    return stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE;
-}
-
 bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop)
 {
     if (walk->state == INSIDE)
         sw_warm_end(walk);
-    if (is_clean(stop))
+    if (sw_stop_is_root(stop))
         walk->fault = (struct sw_fault){ 0 };
     walk->here.form = 0;
     walk->stop = stop;
@@ -35,86 +27,9 @@ bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop)
     return false;
 }
 
-/* ---- find ---- */
-
-/*
- * Whether a frame of managed code was interrupted although nothing says so: CoreCLR's fault handler makes the faulting
- * pc look like a return address, without a signal frame. Managed code has no return address without a call in front of
- * it.
- */
-static bool was_interrupted(const struct sw_unwind_request *req)
-{
-    const uint64_t pc = sw_regs_pc(&req->frame->regs);
-    struct sw_range code;
-    uint64_t target;
-    sw_find_code(req->walker, sw_images_entry(req->walker->images, pc), pc, &code);
-    if (code.kind != SW_KIND_JIT && code.kind != SW_KIND_NGEN)
-        return false;
-    return pc == code.begin || !sw_is_behind_call(req, pc, &target);
-}
-
-/*
- * Completes a frame whose regs and exact are set: its code, and for CoreCLR JIT code the rule that comes with the
- * FunctionID. A perf map's id is only the method's address; the header knows the real one.
- */
-static void find_frame(struct sw_walk *walk, const struct sw_image_entry *entry)
-{
-    struct sw_frame *frame = &walk->frame;
-    struct sw_workspace *work = workspace_of(walk);
-    const struct sw_unwind_request req = { walk->walker, work, frame, entry };
-    struct sw_clr_jit_code about;
-    sw_find_code(walk->walker, entry, frame->lookup, &frame->code);
-    work->is_found = true;
-    work->has_range_rule =
-        !(walk->walker->flags & SW_WALK_NO_TABLES) && sw_source_clr_header(&req, &work->range_rule, &about) == SW_OK;
-    if (!work->has_range_rule)
-        return;
-    frame->code.flags |= about.flags;
-    if (frame->code.id == frame->code.begin)
-        frame->code.id = about.function;
-}
-
 /* ---- one step ---- */
 
-/* A rule that was found, but led to no caller. */
-static enum sw_status status_of_cut(enum sw_stop stop)
-{
-    if (stop == SW_STOP_UNREADABLE)
-        return SW_E_UNREADABLE;
-    return stop == SW_STOP_LOST_REGISTER ? SW_E_NO_RULE : SW_E_MALFORMED;
-}
-
-/* Asks the sources one after the other until a rule leads to a caller. Fills work->rule and work->caller. */
-static enum sw_stop ask_sources(struct sw_walk *walk, const struct sw_unwind_request *req)
-{
-    enum sw_stop first = SW_STOP_NO_RULE;
-    req->work->has_looked = req->work->by_call = false;
-    for (unsigned n = 0; n < SW_SOURCES; n++) {
-        struct sw_fault *fault = &walk->fault;
-        uint64_t address = 0;
-        enum sw_stop stop;
-        const enum sw_status status = sw_source_rule(req, n);
-        const bool by_code = !req->work->has_looked;
-        if (status == SW_E_NO_RULE)
-            continue;
-        if (status == SW_OK && (req->work->rule.flags & SW_RULE_END))
-            stop = SW_STOP_ROOT;
-        else
-            stop = status == SW_OK ? sw_try_rule(req, &req->work->rule, &address) : SW_STOP_BAD_TABLE;
-        if (stop == SW_STOP_NONE || stop == SW_STOP_ROOT || (is_clean(stop) && first == SW_STOP_NO_RULE)) {
-            if (first == SW_STOP_NO_RULE && walk->here.form == 0)
-                sw_warm_keep(req, by_code);
-            return stop; /* behind the cut of a better source a zero is no end */
-        }
-        if (first == SW_STOP_NO_RULE) { /* what the best source met says most about the cut */
-            first = stop;
-            *fault = (struct sw_fault){ status ? status : status_of_cut(stop), sw_regs_pc(&req->frame->regs), address };
-        }
-    }
-    return first;
-}
-
-/* The caller by the rule that the cache has, if it leads to one or to the end: fills as ask_sources. */
+/* The caller by the rule that the cache has, if it leads to one or to the end: fills as sw_unwind. */
 static bool is_cached(const struct sw_walk *walk, const struct sw_unwind_request *req, enum sw_stop *stop)
 {
     struct sw_workspace *work = req->work;
@@ -122,19 +37,24 @@ static bool is_cached(const struct sw_walk *walk, const struct sw_unwind_request
         return false;
     sw_warm_rule(walk->walker->machine, &walk->here, &work->rule);
     *stop = work->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_try_rule(req, &work->rule, NULL);
-    if (is_clean(*stop))
+    if (sw_stop_is_root(*stop))
         return !(walk->here.form & SW_FORM_ONLY_SO);
     return *stop == SW_STOP_NONE && sw_warm_confirm(req, &walk->here);
 }
 
 static enum sw_stop find_caller(struct sw_walk *walk, const struct sw_unwind_request *req)
 {
+    struct sw_found found;
     enum sw_stop stop;
     if (is_cached(walk, req, &stop))
         return stop;
     if (!req->work->is_found)
-        find_frame(walk, req->entry);
-    return ask_sources(walk, req);
+        sw_unwind_find_code(req, &walk->frame);
+    sw_unwind(req, &found);
+    walk->fault = found.fault;
+    if ((found.stop == SW_STOP_NONE || sw_stop_is_root(found.stop)) && walk->here.form == 0)
+        sw_warm_keep(req, &found);
+    return found.stop;
 }
 
 static bool at_base(const struct sw_walk *walk)
@@ -161,6 +81,14 @@ static void set_exact(struct sw_frame *frame, bool exact)
     frame->lookup = sw_regs_pc(&frame->regs) - (exact ? 0 : 1);
 }
 
+static void find_code(struct sw_walk *walk)
+{
+    const struct sw_walker *walker = walk->walker;
+    const struct sw_image_entry *entry = sw_images_entry(walker->images, walk->frame.lookup);
+    const struct sw_unwind_request req = { walker, workspace_of(walk), &walk->frame, entry };
+    sw_unwind_find_code(&req, &walk->frame);
+}
+
 /* The frame in whose caller's work->caller is: what is known of it, out of the cache or by looking. */
 static void arrive(struct sw_walk *walk, const struct sw_unwind_request *req)
 {
@@ -174,8 +102,8 @@ static void arrive(struct sw_walk *walk, const struct sw_unwind_request *req)
     if (sw_warm_find(walk))
         return;
     sw_warm_look_at_clocks(&work->warm);
-    set_exact(frame, frame->exact || was_interrupted(req));
-    find_frame(walk, sw_images_entry(req->walker->images, frame->lookup));
+    set_exact(frame, frame->exact || sw_unwind_was_interrupted(req));
+    find_code(walk);
 }
 
 static bool step(struct sw_walk *walk)
@@ -194,7 +122,7 @@ static bool step(struct sw_walk *walk)
     sw_reading_leave(walker, reading);
     if (stop == SW_STOP_NONE)
         return true;
-    return sw_walk_end(walk, at_base(walk) && !is_clean(stop) ? SW_STOP_ROOT_BASE : stop);
+    return sw_walk_end(walk, at_base(walk) && !sw_stop_is_root(stop) ? SW_STOP_ROOT_BASE : stop);
 }
 
 static bool usable_start(const struct sw_walker *walker, const struct sw_regs *start)
@@ -237,7 +165,7 @@ static bool first_frame(struct sw_walk *walk)
     const struct sw_reading reading = sw_reading_enter(walk->walker);
     open_room(walk);
     sw_warm_look_at_clocks(&work->warm);
-    find_frame(walk, sw_images_entry(walk->walker->images, walk->frame.lookup));
+    find_code(walk);
     sw_reading_leave(walk->walker, reading);
     return true;
 }
@@ -275,7 +203,7 @@ static enum sw_status status_of(const struct sw_walk *walk)
 {
     if (walk->stop == SW_STOP_BAD_START)
         return SW_E_ARGUMENT;
-    if (is_clean(walk->stop))
+    if (sw_stop_is_root(walk->stop))
         return SW_E_NOT_FOUND;
     if (walk->stop == SW_STOP_UNREADABLE)
         return SW_E_UNREADABLE;
