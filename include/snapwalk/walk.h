@@ -176,11 +176,11 @@ struct sw_walk {
     uint32_t depth;        /* frames delivered so far */
     uint32_t most;
     uint8_t state;
-    struct sw_walk_here { /* what the cache has of the frame; form 0: nothing */
-        uint64_t where;
-        uint64_t form;
-        uint64_t place;
-    } here;
+    struct sw_walk_entry { /* what the rule cache has of the frame; step 0: nothing */
+        uint64_t step;
+        uint64_t at;
+        uint64_t generation;
+    } entry;
 };
 
 /*

@@ -1,15 +1,14 @@
 /*
- * The lines of the rule cache: a table of four ways that anybody may write at any time. A writer takes a line by making
- * its version odd, and gives up where it is odd already; a reader that sees an odd version, or another one after than
- * before, has a miss. So nobody waits, and a handler may come in anywhere, also in the middle of a writer's line.
- * A version comes back after 2^31 writings of one line: a reader would have to sleep between two loads for that long.
- * Refuses to know what a line says.
+ * See cache.h. Entries are used in the order in which pcs are met, so that those of one stack lie side by side; when
+ * there are no more, the oldest one makes room.
  */
 #include "fast/cache.h"
 
 #include "common/alloc.h"
 
 #include <string.h>
+
+enum { ENTRY_BYTES = sizeof(struct sw_hot) + sizeof(struct sw_cold) + sizeof(uint32_t), CHECK_AT_ONCE = 64, LOOK_AHEAD = 4 };
 
 static size_t power_above(size_t n)
 {
@@ -19,38 +18,27 @@ static size_t power_above(size_t n)
     return p;
 }
 
-/* Beside a line: its guess, a brief entry, and that one's place in the index; the briefs have one more. */
-enum { ENTRY_BYTES = 2 * sizeof(uint32_t) + sizeof(struct sw_brief), FIRST_BYTES = sizeof(struct sw_brief) };
-
-static void lay_out_briefs(struct sw_cache *made, size_t count)
-{
-    struct sw_briefs *briefs = &made->briefs;
-    briefs->entries = (struct sw_brief *)(void *)(made->lines + count);
-    made->next = (_Atomic uint32_t *)(void *)(briefs->entries + count + 1);
-    briefs->index = made->next + count;
-    briefs->mask = count - 1;
-    briefs->room = (uint32_t)count + 1;
-}
-
 enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t entries, struct sw_cache **cache)
 {
     const struct sw_alloc from = sw_alloc_resolve(alloc);
     if (!cache || entries == 0 || entries > SW_CACHE_MOST || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
-    const size_t count = power_above(entries);
-    const size_t bytes = sizeof(struct sw_cache) + (count + 1) * SW_LINE_BYTES + count * ENTRY_BYTES + FIRST_BYTES;
+    const size_t count = power_above(entries), line = sizeof(struct sw_cold);
+    const size_t bytes = sizeof(struct sw_cache) + line + (count + 1) * ENTRY_BYTES;
     struct sw_cache *made = from.get(from.arg, bytes);
     if (!made)
         return SW_E_NO_MEMORY;
     memset(made, 0, bytes);
     const uintptr_t behind = (uintptr_t)(made + 1);
-    made->lines = (struct sw_line *)(void *)((char *)(made + 1) + (0 - behind) % SW_LINE_BYTES);
-    made->mask = (count - 1) * SW_LINE_BYTES;
+    made->cold = (struct sw_cold *)(void *)((char *)(made + 1) + (0 - behind) % line);
+    made->hot = (struct sw_hot *)(void *)(made->cold + count + 1);
+    made->index = (_Atomic uint32_t *)(void *)(made->hot + count + 1);
+    made->index_mask = (uint32_t)count - 1;
+    made->room = (uint32_t)count;
     made->alloc = from;
     made->bytes = bytes;
-    for (size_t i = 0; i < count; i++)
-        atomic_init(&made->lines[i].key, SW_CACHE_NO_KEY);
-    lay_out_briefs(made, count);
+    for (size_t n = 0; n <= count; n++)
+        atomic_init(&made->hot[n].key, SW_KEY_NONE);
     *cache = made;
     return SW_OK;
 }
@@ -61,23 +49,18 @@ void sw_cache_destroy(struct sw_cache *cache)
         cache->alloc.put(cache->alloc.arg, cache, cache->bytes);
 }
 
-static uint64_t count_of(const struct sw_cache *cache, enum sw_cache_count which)
-{
-    return atomic_load_explicit(&cache->counts[which], memory_order_relaxed);
-}
-
 struct sw_cache_counts sw_cache_get_counts(const struct sw_cache *cache)
 {
     if (!cache)
         return (struct sw_cache_counts){ 0 };
-    return (struct sw_cache_counts){ .hits = count_of(cache, SW_COUNT_HITS),
-                                     .absent = count_of(cache, SW_COUNT_ABSENT),
-                                     .outdated = count_of(cache, SW_COUNT_OUTDATED),
-                                     .busy = count_of(cache, SW_COUNT_BUSY),
-                                     .kept = count_of(cache, SW_COUNT_KEPT),
-                                     .evicted = count_of(cache, SW_COUNT_EVICTED),
-                                     .refused = count_of(cache, SW_COUNT_REFUSED),
-                                     .entries = cache->mask / SW_LINE_BYTES + 1,
+    return (struct sw_cache_counts){ .hits = sw_load(&cache->counts[SW_COUNT_HITS]),
+                                     .absent = sw_load(&cache->counts[SW_COUNT_ABSENT]),
+                                     .outdated = sw_load(&cache->counts[SW_COUNT_OUTDATED]),
+                                     .busy = sw_load(&cache->counts[SW_COUNT_BUSY]),
+                                     .kept = sw_load(&cache->counts[SW_COUNT_STORED]),
+                                     .evicted = sw_load(&cache->counts[SW_COUNT_EVICTED]),
+                                     .refused = sw_load(&cache->counts[SW_COUNT_REFUSED]),
+                                     .entries = cache->room,
                                      .bytes = cache->bytes };
 }
 
@@ -89,106 +72,176 @@ void sw_cache_count(struct sw_cache *cache, enum sw_cache_count which, uint64_t 
 
 /* ---- reading ---- */
 
-static struct sw_line *line_at(const struct sw_cache *cache, uint64_t pc, unsigned way)
+static void copy_out(const struct sw_cache *cache, uint32_t n, struct sw_entry *to)
 {
-    const struct sw_line *own = sw_line_of(cache->lines, cache->mask, pc);
-    return &cache->lines[((size_t)(own - cache->lines) ^ way) & (cache->mask / SW_LINE_BYTES)];
+    const struct sw_cold *cold = &cache->cold[n];
+    to->step = sw_load(&cold->step);
+    to->slots = sw_load(&cold->slots);
+    to->function = sw_load(&cold->function);
+    to->found = sw_load(&cache->hot[n].found);
+    to->begin = sw_load(&cold->begin);
+    to->end = sw_load(&cold->end);
+    to->id = sw_load(&cold->id);
+    to->attributes = sw_load(&cold->attributes);
+    to->calls = atomic_load_explicit(&cold->calls, memory_order_relaxed);
+    to->same = atomic_load_explicit(&cold->same, memory_order_relaxed);
 }
 
-struct sw_line *sw_cache_line(const struct sw_cache *cache, uint64_t pc, uint64_t key)
+enum sw_cache_count sw_cache_find(const struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc,
+                                  struct sw_entry *entry, uint32_t *n)
 {
-    for (unsigned way = 0; way < SW_CACHE_WAYS; way++) {
-        struct sw_line *line = line_at(cache, pc, way);
-        if (atomic_load_explicit(&line->key, memory_order_relaxed) == key)
-            return line;
-    }
-    return NULL;
-}
-
-enum sw_cache_count sw_cache_find(const struct sw_cache *cache, const struct sw_cache_clocks *clocks, uint64_t pc,
-                                  struct sw_cached *cached)
-{
-    struct sw_line *line = sw_cache_line(cache, pc, cached->key);
-    if (!line)
+    const uint64_t generation = sw_cache_generation(cache);
+    *n = sw_cache_number(cache, pc, entry->key);
+    if (*n == 0)
         return SW_COUNT_ABSENT;
-    const uint32_t version = atomic_load_explicit(&line->version, memory_order_acquire);
-    if (atomic_load_explicit(&line->key, memory_order_relaxed) != cached->key || !sw_line_read(line, version, cached))
+    copy_out(cache, *n, entry);
+    if (!sw_cache_is_same(cache, generation))
         return SW_COUNT_BUSY;
-    return sw_cached_holds(cached, pc, clocks) ? SW_COUNT_HITS : SW_COUNT_OUTDATED;
+    return sw_entry_holds(entry->found, entry->step, pc, changes) ? SW_COUNT_HITS : SW_COUNT_OUTDATED;
 }
 
 /* ---- writing ---- */
 
-enum worth { SAME, FREE, GOOD };
-
-/* What would be lost with a line. Others may change it meanwhile: then something else is lost, which is as good. */
-static enum worth worth_of(struct sw_line *line, const struct sw_cache_clocks *clocks, uint64_t key)
+static bool begin_writing(struct sw_cache *cache)
 {
-    struct sw_cached there;
-    const uint32_t version = atomic_load_explicit(&line->version, memory_order_acquire);
-    there.key = atomic_load_explicit(&line->key, memory_order_relaxed);
-    if (there.key == key)
-        return SAME;
-    if (there.key == SW_CACHE_NO_KEY)
-        return FREE;
-    if (!sw_line_read(line, version, &there))
-        return GOOD;
-    return sw_cached_holds(&there, there.key % SW_CACHE_PC_END, clocks) ? GOOD : FREE;
+    return atomic_exchange_explicit(&cache->is_writing, 1, memory_order_acquire) == 0;
 }
 
-static void fill(struct sw_line *line, const struct sw_cached *from)
+static void end_writing(struct sw_cache *cache)
 {
-    atomic_store_explicit(&line->calls, from->calls, memory_order_relaxed);
-    atomic_store_explicit(&line->key, from->key, memory_order_relaxed);
-    atomic_store_explicit(&line->where, from->where, memory_order_relaxed);
-    atomic_store_explicit(&line->form, from->form, memory_order_relaxed);
-    atomic_store_explicit(&line->stamp, from->stamp, memory_order_relaxed);
-    atomic_store_explicit(&line->place, from->place, memory_order_relaxed);
-    atomic_store_explicit(&line->id, from->id, memory_order_relaxed);
-    atomic_store_explicit(&line->rest, from->rest, memory_order_relaxed);
+    atomic_store_explicit(&cache->is_writing, 0, memory_order_release);
 }
 
-/* False: another writer is there, perhaps the one that this one has interrupted. */
-static bool write_line(struct sw_line *line, const struct sw_cached *from)
+static bool holds(const struct sw_cache *cache, const struct sw_changes *changes, uint32_t n)
 {
-    uint32_t version = atomic_load_explicit(&line->version, memory_order_relaxed);
-    if (version % 2 != 0 || !atomic_compare_exchange_strong_explicit(&line->version, &version, version + 1,
-                                                                     memory_order_acquire, memory_order_relaxed))
-        return false;
+    const uint64_t key = sw_cache_key(cache, n);
+    const uint64_t found = sw_load(&cache->hot[n].found), step = sw_load(&cache->cold[n].step);
+    return key != SW_KEY_NONE && sw_entry_holds(found, step, key % SW_KEY_PC_END, changes);
+}
+
+/* The number of an entry to be filled anew: one that does not hold, or the oldest. */
+static uint32_t choose(struct sw_cache *cache, const struct sw_changes *changes, bool *evicts)
+{
+    for (unsigned i = 0; i < LOOK_AHEAD; i++) {
+        cache->hand = cache->hand % cache->room + 1;
+        if (!holds(cache, changes, cache->hand))
+            return cache->hand;
+    }
+    *evicts = true;
+    return cache->hand;
+}
+
+/* Takes what stood there away, for good: a reader that has seen the key will see that the generation is another. */
+static void make_empty(struct sw_cache *cache, uint32_t n)
+{
+    atomic_store_explicit(&cache->hot[n].key, SW_KEY_NONE, memory_order_relaxed);
+    atomic_store_explicit(&cache->hot[n].step, 0, memory_order_relaxed);
+    atomic_store_explicit(&cache->generation, sw_load(&cache->generation) + 1, memory_order_release);
     atomic_thread_fence(memory_order_release);
-    fill(line, from);
-    atomic_store_explicit(&line->version, version + 2, memory_order_release);
+}
+
+static void fill(struct sw_cache *cache, uint32_t n, const struct sw_entry *from)
+{
+    struct sw_hot *hot = &cache->hot[n];
+    struct sw_cold *cold = &cache->cold[n];
+    const bool is_direct = from->key < SW_KEY_PC_END;
+    atomic_store_explicit(&cold->step, from->step, memory_order_relaxed);
+    atomic_store_explicit(&cold->slots, from->slots, memory_order_relaxed);
+    atomic_store_explicit(&cold->function, from->function, memory_order_relaxed);
+    atomic_store_explicit(&hot->found, from->found, memory_order_relaxed);
+    atomic_store_explicit(&cold->begin, from->begin, memory_order_relaxed);
+    atomic_store_explicit(&cold->end, from->end, memory_order_relaxed);
+    atomic_store_explicit(&cold->id, from->id, memory_order_relaxed);
+    atomic_store_explicit(&cold->attributes, from->attributes, memory_order_relaxed);
+    atomic_store_explicit(&cold->calls, from->calls, memory_order_relaxed);
+    atomic_store_explicit(&cold->same, from->same, memory_order_relaxed);
+    atomic_store_explicit(&hot->step, is_direct ? from->step : 0, memory_order_relaxed);
+    atomic_store_explicit(&hot->next, n * sizeof *hot, memory_order_relaxed);
+    atomic_store_explicit(&hot->key, from->key, memory_order_release);
+}
+
+/* Whether a place in the index leads to no other entry that belongs there. */
+static bool is_free(const struct sw_cache *cache, uint32_t place, uint32_t own)
+{
+    const uint32_t n = sw_cache_at(cache, place);
+    const uint64_t key = n ? sw_cache_key(cache, n) : SW_KEY_NONE;
+    return n == own || key == SW_KEY_NONE || (sw_cache_place(cache, key % SW_KEY_PC_END, 0) ^ place) / SW_CACHE_WAYS != 0;
+}
+
+static uint32_t free_place(const struct sw_cache *cache, uint64_t pc, uint32_t own)
+{
+    unsigned way = 0;
+    while (way + 1 < SW_CACHE_WAYS && !is_free(cache, sw_cache_place(cache, pc, way), own))
+        way++;
+    return sw_cache_place(cache, pc, way);
+}
+
+/* For a key that has no entry. */
+static void add(struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc, const struct sw_entry *entry)
+{
+    const bool is_fresh = cache->used < cache->room;
+    bool evicts = false;
+    const uint32_t n = is_fresh ? cache->used + 1 : choose(cache, changes, &evicts);
+    if (!is_fresh)
+        make_empty(cache, n);
+    fill(cache, n, entry);
+    cache->used += is_fresh;
+    atomic_store_explicit(&cache->index[free_place(cache, pc, n)], n, memory_order_relaxed);
+    sw_cache_count(cache, SW_COUNT_EVICTED, evicts);
+}
+
+static bool store(struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc, const struct sw_entry *entry)
+{
+    const uint32_t n = sw_cache_number(cache, pc, entry->key);
+    if (!sw_entry_holds(entry->found, entry->step, pc, changes))
+        return false;
+    if (n == 0) {
+        add(cache, changes, pc, entry);
+        return true;
+    }
+    make_empty(cache, n);
+    fill(cache, n, entry);
     return true;
 }
 
-/* The way whose loss costs least; among good ones the turn goes round with what was written before. */
-static unsigned choose_way(const struct sw_cache *cache, const struct sw_cache_clocks *clocks, uint64_t pc,
-                           uint64_t key, enum worth *worth)
+void sw_cache_store(struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc, const struct sw_entry *entry)
 {
-    unsigned best = 0;
-    uint32_t turn = 0;
-    *worth = GOOD;
-    for (unsigned way = 0; way < SW_CACHE_WAYS; way++) {
-        struct sw_line *line = line_at(cache, pc, way);
-        const enum worth here = worth_of(line, clocks, key);
-        turn += atomic_load_explicit(&line->version, memory_order_relaxed) / 2;
-        if (here < *worth) {
-            *worth = here;
-            best = way;
-        }
+    bool stored = false;
+    if (begin_writing(cache)) {
+        stored = store(cache, changes, pc, entry);
+        end_writing(cache);
     }
-    return *worth == GOOD ? turn % SW_CACHE_WAYS : best;
+    sw_cache_count(cache, stored ? SW_COUNT_STORED : SW_COUNT_REFUSED, 1);
 }
 
-void sw_cache_keep(struct sw_cache *cache, const struct sw_cache_clocks *clocks, uint64_t pc,
-                   const struct sw_cached *cached)
+/* ---- changes of code map and images ---- */
+
+/* Goes through a few entries; behind the last, all hold as of when that began, but for those that no walk may reach. */
+static void check_some(struct sw_cache *cache, const struct sw_changes *changes, uint64_t now)
 {
-    enum worth worth;
-    const unsigned way = choose_way(cache, clocks, pc, cached->key, &worth);
-    if (!write_line(line_at(cache, pc, way), cached)) {
-        sw_cache_count(cache, SW_COUNT_REFUSED, 1);
+    const uint32_t left = cache->used - cache->checked, count = left < CHECK_AT_ONCE ? left : CHECK_AT_ONCE;
+    if (cache->checked == 0)
+        cache->checked_as_of = now;
+    for (uint32_t n = cache->checked + 1; n <= cache->checked + count; n++)
+        if (!holds(cache, changes, n))
+            atomic_store_explicit(&cache->hot[n].step, 0, memory_order_relaxed);
+    cache->checked += count;
+    if (count < left)
         return;
+    cache->checked = 0;
+    atomic_store_explicit(&cache->holds_as_of, cache->checked_as_of, memory_order_release);
+}
+
+bool sw_cache_open(struct sw_cache *cache, const struct sw_changes *changes)
+{
+    const uint64_t now = sw_changed_last(changes);
+    if (now == SW_FOUND_NEVER)
+        return false;
+    if (atomic_load_explicit(&cache->holds_as_of, memory_order_acquire) >= now)
+        return true;
+    if (begin_writing(cache)) {
+        check_some(cache, changes, now);
+        end_writing(cache);
     }
-    sw_cache_count(cache, SW_COUNT_KEPT, 1);
-    sw_cache_count(cache, SW_COUNT_EVICTED, worth == GOOD);
+    return atomic_load_explicit(&cache->holds_as_of, memory_order_acquire) >= now;
 }

@@ -1,175 +1,182 @@
 /*
- * The rule cache from the inside: one pc, one cache line. Knows how a line is read and written by many at once, and
- * when it is too old; what it says about a frame is put in and taken out by walk/warm.h.
+ * The rule cache from the inside: a table of entries, and when one may be believed. Knows how many read while one writes;
+ * refuses to know what entries say (entry.h, codec.h).
+ *
+ * The protocol, all of it:
+ * 1. An entry is filled before its key is set, and is not changed as long as it has a key.
+ * 2. Before an entry is filled anew, its key is taken away and the generation goes up.
+ * 3. A reader notes the generation, reads keys and what stands with them, and believes what it read if the generation is
+ *    still the same (sw_cache_is_same). Otherwise it has a miss.
+ * 4. One writer at a time; whoever finds another one at work goes without. Nobody waits, also not a handler that came in
+ *    the middle of a write.
+ * 5. All entries with a hot step hold as of `holds_as_of`. A walk that finds code map and images unchanged since then asks no
+ *    further. Another one asks each entry (sw_entry_holds); and it goes through a few of them, and takes the hot step from
+ *    those that do not hold (sw_cache_open).
  */
-#ifndef SW_CACHE_H
-#define SW_CACHE_H
+#ifndef SW_FAST_CACHE_H
+#define SW_FAST_CACHE_H
 
-#include "fast/brief.h"
 #include "code/map/codemap.h"
+#include "fast/entry.h"
 
 #include <snapwalk/cache.h>
-
-#include <stdatomic.h>
-
-/*
- * What is known of a pc.
- *
- * key     The pc, whether it is exact, and the SW_WALK_NO_* flags of the walker, which choose among rules.
- * where   x64: six bytes, for rbp, rbx, r12 to r15: 0 not saved, otherwise saved 8 * that below the CFA. Above them, by
- *         register number, those that are unchanged. ARM64: walk/pack.h.
- * form    SW_FORM_*: the rest of the rule, and what kind of pc this is.
- * stamp   When it was found: generation of the images << 40 | generation of the code map.
- * place   pc - begin of the code range, and its size << 32; of code without bounds the size is 0.
- * id, rest  As in the code range: rest is image | kind << 32 | unwind << 40 | flags << 48.
- * calls   The displacement of the direct call in front of pc, see SW_FORM_CALLS.
- */
-struct sw_cached {
-    uint64_t key;
-    uint64_t where;
-    uint64_t form;
-    uint64_t stamp;
-    uint64_t place;
-    uint64_t id;
-    uint64_t rest;
-    uint32_t calls;
-};
-
-#define SW_CACHE_PC_END   (UINT64_C(1) << 48)
-#define SW_CACHE_EXACT    (UINT64_C(1) << 48)
-#define SW_CACHE_FLAGS(f) ((uint64_t)(f) << 49)
-#define SW_CACHE_NO_KEY   UINT64_MAX /* of no pc: also 0 may be asked for */
-
-enum { SW_WHERE_SAME_SHIFT = 48 };
-
-/*
- * form, from bit 0 up: source and trust as they stand in struct sw_frame; 16 bits, the saved registers by number;
- * flags; in 4 bits the register that the CFA counts from; another flag; 16 bits, signed: how many words the CFA is
- * above it.
- *
- * UNRANGED   The code map has no range there: a new one would be told instead.
- * STEPS      There is a rule. END  There is none: this is the outermost frame.
- * BY_CALL    The rule is CONFIRMED where the caller's pc is behind a call of the function that begins at pc - place.
- * ONLY_SO    And not to be used otherwise.
- * QUICK      No register that is to be kept is lost by the rule, and it is FRAMED or counts from sp. In walk->here only
- *            where no other register is known either.
- * EASY       QUICK, but for the trust: enough where only addresses are followed.
- * FRAMED     The frame begins as a frame pointer's should: the CFA is rbp + 16, the caller's rbp is right there.
- * CALLS      pc is behind a direct call, of pc + calls; calls 0: behind one through a word in memory, which may change.
- */
-enum { SW_FORM_TRUST_SHIFT = 8, SW_FORM_SAVED_SHIFT = 16, SW_FORM_CFA_SHIFT = 40, SW_FORM_OFFSET_SHIFT = 48 };
-enum { SW_FORM_UNRANGED_BIT = 32 };
-#define SW_FORM_UNRANGED (UINT64_C(1) << SW_FORM_UNRANGED_BIT)
-#define SW_FORM_STEPS    (UINT64_C(1) << 33)
-#define SW_FORM_END      (UINT64_C(1) << 34)
-#define SW_FORM_BY_CALL  (UINT64_C(1) << 35)
-#define SW_FORM_ONLY_SO  (UINT64_C(1) << 36)
-#define SW_FORM_CALLS    (UINT64_C(1) << 37)
-#define SW_FORM_QUICK    (UINT64_C(1) << 38)
-#define SW_FORM_FRAMED   (UINT64_C(1) << 39)
-#define SW_FORM_EASY     (UINT64_C(1) << 44)
-
-enum { SW_STAMP_SHIFT = 40 };
-#define SW_STAMP_CODEMAP ((UINT64_C(1) << SW_STAMP_SHIFT) - 1)
-#define SW_STAMP_NEVER   (UINT64_MAX >> 1) /* above all others, which is what a line must not be */
-
-/* version: odd while somebody writes. Readers read it before and after, and believe only what stands between equal
- * ones. */
-struct sw_line {
-    _Atomic uint32_t version;
-    _Atomic uint32_t calls;
-    _Atomic uint64_t key;
-    _Atomic uint64_t where;
-    _Atomic uint64_t form;
-    _Atomic uint64_t stamp;
-    _Atomic uint64_t place;
-    _Atomic uint64_t id;
-    _Atomic uint64_t rest;
-};
-
-/* A pc has its line, and three that it may take instead. */
-enum { SW_LINE_BYTES = 64, SW_CACHE_WAYS = 4 };
-
-_Static_assert(sizeof(struct sw_line) == SW_LINE_BYTES, "a line of the cache is one of the processor's");
-
-/*
- * lines, mask  The mask is of the bytes of all lines: those that choose one.
- * next         By line: the line of the caller that was met there last. A guess, which saves a walk from waiting for
- * one pc to look for the next; any number of a line may stand there.
- * briefs       What addresses alone take, as many as there are lines.
- */
-struct sw_cache {
-    struct sw_line *lines;
-    uint64_t mask;
-    _Atomic uint32_t *next;
-    struct sw_briefs briefs;
-    struct sw_alloc alloc;
-    size_t bytes;
-    _Atomic uint64_t counts[7]; /* in the order of struct sw_cache_counts */
-};
 
 enum sw_cache_count {
     SW_COUNT_HITS = 0,
     SW_COUNT_ABSENT,
     SW_COUNT_OUTDATED,
     SW_COUNT_BUSY,
-    SW_COUNT_KEPT,
+    SW_COUNT_STORED,
     SW_COUNT_EVICTED,
-    SW_COUNT_REFUSED
+    SW_COUNT_REFUSED,
+    SW_COUNTS
 };
 
-/* Where the clocks of a walker's code map and images stand. */
-struct sw_cache_clocks {
-    const _Atomic uint64_t *changes; /* sw_codemap_changes */
+/*
+ * hot, cold   By number. Number 0 is no pc's; its `next` is predicted for frames without an entry.
+ * index       By a pc's hash: numbers; a pc has four places for its own.
+ * index_mask  Of places.
+ * room        Numbers there are, from 1 on.
+ * flags       SW_WALK_NO_* of the first walker, + 1; 0: there was none. Its keys are pcs, so that the fast lane is its, and
+ *             that of others with the same.
+ * generation  Goes up whenever an entry is used again.
+ * holds_as_of As struct sw_entry, found.
+ * is_writing  Somebody writes; the following are the writer's:
+ * used        Numbers that were used up to now.  hand: the one that was used again last.
+ * checked     How far the entries were gone through since changes were noticed; checked_as_of: what clocks said then.
+ */
+struct sw_cache {
+    struct sw_hot *hot;
+    struct sw_cold *cold;
+    _Atomic uint32_t *index;
+    uint32_t index_mask;
+    uint32_t room;
+    _Atomic uint32_t flags;
+    _Atomic uint64_t generation;
+    _Atomic uint64_t holds_as_of;
+    _Atomic uint32_t is_writing;
+    uint32_t used;
+    uint32_t hand;
+    uint32_t checked;
+    uint64_t checked_as_of;
+    struct sw_alloc alloc;
+    size_t bytes;
+    _Atomic uint64_t counts[SW_COUNTS]; /* in the order of struct sw_cache_counts */
+};
+
+/* The change counters of a walker's code map and images. */
+struct sw_changes {
+    const _Atomic uint64_t *codemap; /* sw_codemap_changes */
     const _Atomic uint64_t *images;
 };
 
-/* Of the lines for a pc, its own: the mask is in bytes. 2^24 lines at most leave it 30 bits. */
-static inline struct sw_line *sw_line_of(struct sw_line *lines, uint64_t mask, uint64_t pc)
+enum { SW_CACHE_WAYS = 4 };
+
+static inline uint32_t sw_cache_place(const struct sw_cache *cache, uint64_t pc, unsigned way)
 {
-    return (struct sw_line *)(void *)((char *)lines + (pc * UINT64_C(0x9e3779b97f4a7c15) >> 34 & mask));
+    return ((uint32_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 34) ^ way) & cache->index_mask;
 }
 
-/* Everything in a line but its key. False: it was being written. */
-static inline bool sw_line_read(struct sw_line *line, uint32_t version, struct sw_cached *out)
+static inline uint32_t sw_cache_at(const struct sw_cache *cache, uint32_t place)
 {
-    out->calls = atomic_load_explicit(&line->calls, memory_order_relaxed);
-    out->where = atomic_load_explicit(&line->where, memory_order_relaxed);
-    out->form = atomic_load_explicit(&line->form, memory_order_relaxed);
-    out->stamp = atomic_load_explicit(&line->stamp, memory_order_relaxed);
-    out->place = atomic_load_explicit(&line->place, memory_order_relaxed);
-    out->id = atomic_load_explicit(&line->id, memory_order_relaxed);
-    out->rest = atomic_load_explicit(&line->rest, memory_order_relaxed);
+    return atomic_load_explicit(&cache->index[place], memory_order_relaxed);
+}
+
+/*
+ * Entries are named by number in the index, else by where their hot part is, in bytes from the first.
+ */
+static inline struct sw_hot *sw_hot_at(struct sw_hot *hot, uint64_t at)
+{
+    return (struct sw_hot *)(void *)((char *)hot + at);
+}
+
+static inline struct sw_cold *sw_cold_at(struct sw_cold *cold, uint64_t at)
+{
+    return (struct sw_cold *)(void *)((char *)cold + 2 * at);
+}
+
+static inline uint64_t sw_cache_key(const struct sw_cache *cache, uint32_t n)
+{
+    return atomic_load_explicit(&cache->hot[n].key, memory_order_acquire);
+}
+
+/* The number of the entry of a key, which holds pc; 0: there is no entry. */
+static inline uint32_t sw_cache_number(const struct sw_cache *cache, uint64_t pc, uint64_t key)
+{
+    for (unsigned way = 0; way < SW_CACHE_WAYS; way++) {
+        const uint32_t n = sw_cache_at(cache, sw_cache_place(cache, pc, way));
+        if (n != 0 && sw_cache_key(cache, n) == key)
+            return n;
+    }
+    return 0;
+}
+
+static inline uint64_t sw_cache_generation(const struct sw_cache *cache)
+{
+    return atomic_load_explicit(&cache->generation, memory_order_acquire);
+}
+
+/* Whether all that was read since that generation was noted may be believed. */
+static inline bool sw_cache_is_same(const struct sw_cache *cache, uint64_t generation)
+{
     atomic_thread_fence(memory_order_acquire);
-    return version % 2 == 0 && atomic_load_explicit(&line->version, memory_order_relaxed) == version;
+    return sw_load(&cache->generation) == generation;
 }
 
-/* Whether nothing has happened at the pc, as far as it matters, since that was found. */
-static inline bool sw_cached_holds(const struct sw_cached *cached, uint64_t pc, const struct sw_cache_clocks *clocks)
+/* Whether nothing has happened at a pc that matters to what was found there. */
+static inline bool sw_entry_holds(uint64_t found, uint64_t step, uint64_t pc, const struct sw_changes *changes)
 {
-    const unsigned kind = cached->form & SW_FORM_UNRANGED ? SW_ADDED : SW_REMOVED;
-    const uint64_t changed = atomic_load_explicit(&clocks->changes[kind + sw_piece(pc)], memory_order_acquire);
-    const uint64_t images = atomic_load_explicit(clocks->images, memory_order_acquire);
-    return cached->stamp >> SW_STAMP_SHIFT == images && (cached->stamp & SW_STAMP_CODEMAP) >= changed;
+    const unsigned kind = step & SW_STEP_UNRANGED ? SW_ADDED : SW_REMOVED;
+    const uint64_t changed = atomic_load_explicit(&changes->codemap[kind + sw_piece(pc)], memory_order_acquire);
+    const uint64_t images = atomic_load_explicit(changes->images, memory_order_acquire);
+    return found >> SW_FOUND_SHIFT == images && (found & SW_FOUND_CODEMAP) >= changed;
 }
 
-/* The line that has a key, or null; it may be another's a moment later. */
-struct sw_line *sw_cache_line(const struct sw_cache *cache, uint64_t pc, uint64_t key);
+/* What keys of walkers with those flags have above the pc. */
+static inline uint64_t sw_cache_tags(struct sw_cache *cache, uint32_t flags)
+{
+    uint32_t first = 0;
+    const bool is_first = atomic_load_explicit(&cache->flags, memory_order_relaxed) == 0 &&
+                          atomic_compare_exchange_strong_explicit(&cache->flags, &first, flags + 1, memory_order_relaxed,
+                                                                  memory_order_relaxed);
+    return is_first ? 0 : SW_KEY_FLAGS((atomic_load_explicit(&cache->flags, memory_order_relaxed) - 1) ^ flags);
+}
+
+/* Generations as struct sw_entry has them in `found`; SW_FOUND_NEVER: one of them is too large for that. */
+static inline uint64_t sw_found_at(uint64_t images, uint64_t codemap)
+{
+    const bool fits = images < UINT64_C(1) << (63 - SW_FOUND_SHIFT) && codemap <= SW_FOUND_CODEMAP;
+    return fits ? images << SW_FOUND_SHIFT | codemap : SW_FOUND_NEVER;
+}
+
+/* When something last changed anywhere. */
+static inline uint64_t sw_changed_last(const struct sw_changes *changes)
+{
+    const uint64_t removed = atomic_load_explicit(&changes->codemap[SW_REMOVED + SW_PIECES], memory_order_acquire);
+    const uint64_t added = atomic_load_explicit(&changes->codemap[SW_ADDED + SW_PIECES], memory_order_acquire);
+    return sw_found_at(atomic_load_explicit(changes->images, memory_order_acquire), removed > added ? removed : added);
+}
 
 /*
- * Looks for cached->key, which holds pc. Wait-free, signal safe.
+ * For a walk that begins. Wait-free, signal safe.
  *
- * Returns  SW_COUNT_HITS, and the rest of *cached is filled; else the kind of miss.
+ * Returns  Whether all entries hold now. False: each is to be asked.
  */
-enum sw_cache_count sw_cache_find(const struct sw_cache *cache, const struct sw_cache_clocks *clocks, uint64_t pc,
-                                  struct sw_cached *cached);
+bool sw_cache_open(struct sw_cache *cache, const struct sw_changes *changes);
 
 /*
- * Puts something in, in place of the same key, of what is too old, or of another; not if another writer is just there.
- * Counts that. Wait-free, signal safe.
+ * Looks for entry->key, which holds pc. Wait-free, signal safe.
+ *
+ * Returns  SW_COUNT_HITS: the rest of *entry, and its number *n, are filled; else the kind of miss.
  */
-void sw_cache_keep(struct sw_cache *cache, const struct sw_cache_clocks *clocks, uint64_t pc,
-                   const struct sw_cached *cached);
+enum sw_cache_count sw_cache_find(const struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc,
+                                  struct sw_entry *entry, uint32_t *n);
+
+/*
+ * Puts an entry in, in place of that of the same key, of one that does not hold, or of the oldest; not while another writer
+ * is at work. Counts that. Wait-free, signal safe.
+ */
+void sw_cache_store(struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc, const struct sw_entry *entry);
 
 void sw_cache_count(struct sw_cache *cache, enum sw_cache_count which, uint64_t count);
 

@@ -5,7 +5,8 @@
 #ifndef SW_CONTRACT_H
 #define SW_CONTRACT_H
 
-#include "fast/ahead.h"
+#include "walk/batch.h"
+#include "walk/scratch.h"
 
 #include <snapwalk/context.h>
 #include <snapwalk/snapshot.h>
@@ -22,16 +23,16 @@ enum sw_engine_state {
 enum { SW_FRAME_RECORDS = 16 };
 
 /* Exceptions in flight that are looked at: each caught one inside another's handler is one more. */
-enum { SW_DEAD_MAX = 16 };
+enum { SW_UNWOUND_MAX = 16 };
 
 /*
  * Working memory of a call: the last SW_SNAPSHOT_ROOM bytes of the scratch, which the walker leaves alone.
  *
  * walker   The engine's, with the stack bounds of the target.
- * ahead    Frames that the walk has not gone to yet.
+ * batch    Frames that the walk has not gone to yet.
  * record   The transition record that was taken last.  run: the leaf end of the native run that was met last.
  * noted    Registers of a frame, with what a record says of them.
- * dead     Parts of the stack that exceptions in flight have unwound.
+ * unwound  Parts of the stack that exceptions in flight have unwound.
  * stopped  Registers of the target when it is another thread.
  * records  What frameInfo refers to. The CLR uses one for a whole walk; the documented flavour takes them in turn, so
  *          that a frameInfo kept from one callback to the next can be told.
@@ -40,7 +41,7 @@ struct sw_call_work {
     _Alignas(16) uint8_t context[SW_CONTEXT_MAX_BYTES];
     struct sw_walker walker;
     struct sw_walk walk;
-    struct sw_ahead ahead;
+    struct sw_batch batch;
     struct sw_transition record;
     struct sw_frame run;
     struct sw_regs noted;
@@ -48,7 +49,7 @@ struct sw_call_work {
     struct sw_regs seed;
     struct {
         uint64_t low, high;
-    } dead[SW_DEAD_MAX];
+    } unwound[SW_UNWOUND_MAX];
     struct sw_frame_info records[SW_FRAME_RECORDS];
 };
 

@@ -22,8 +22,8 @@ static struct sw_frame_info *next_record_of(struct sw_fold *fold)
     return &fold->call->work->records[turn];
 }
 
-/* What a callback tells of a frame beside its registers. */
-struct told {
+/* What a callback reports of a frame beside its registers. */
+struct report {
     FunctionID function;
     uint8_t source;
     uint8_t trust;
@@ -32,7 +32,7 @@ struct told {
 };
 
 /* One callback. False: it wants no more. */
-static SW_INLINE bool tell(struct sw_fold *fold, struct told what, const struct sw_regs *regs)
+static SW_INLINE bool report(struct sw_fold *fold, struct report what, const struct sw_regs *regs)
 {
     struct sw_call *call = fold->call;
     struct sw_frame_info *record = next_record_of(fold);
@@ -61,7 +61,7 @@ static SW_INLINE bool tell(struct sw_fold *fold, struct told what, const struct 
 static SW_APART bool call_back(struct sw_fold *fold, FunctionID function, const struct sw_frame *frame,
                                const struct sw_regs *regs)
 {
-    return tell(fold, (struct told){ function, frame->source, frame->trust, frame->exact, frame->code.flags }, regs);
+    return report(fold, (struct report){ function, frame->source, frame->trust, frame->exact, frame->code.flags }, regs);
 }
 
 /* What is the same in every callback. */
@@ -145,24 +145,24 @@ static const struct sw_regs *noted_regs(struct sw_fold *fold, const struct sw_fr
     return regs;
 }
 
-static void find_dead(struct sw_fold *fold)
+static void find_unwound(struct sw_fold *fold)
 {
     const struct sw_call *call = fold->call;
     const struct sw_inspector *inspector = call->engine->inspector;
     uint64_t cursor = 0;
     if (fold->documented || !inspector)
         return;
-    while (fold->dead_count < SW_DEAD_MAX &&
-           inspector->dead(inspector->arg, &call->target, &cursor, &fold->call->work->dead[fold->dead_count].low,
-                           &fold->call->work->dead[fold->dead_count].high))
-        fold->dead_count++;
+    while (fold->unwound_count < SW_UNWOUND_MAX &&
+           inspector->dead(inspector->arg, &call->target, &cursor, &fold->call->work->unwound[fold->unwound_count].low,
+                           &fold->call->work->unwound[fold->unwound_count].high))
+        fold->unwound_count++;
 }
 
-static bool is_dead(const struct sw_fold *fold, const struct sw_frame *frame)
+static bool is_unwound(const struct sw_fold *fold, const struct sw_frame *frame)
 {
     const uint64_t sp = sw_regs_sp(&frame->regs);
-    for (unsigned i = 0; i < fold->dead_count; i++)
-        if (sp >= fold->call->work->dead[i].low && sp < fold->call->work->dead[i].high)
+    for (unsigned i = 0; i < fold->unwound_count; i++)
+        if (sp >= fold->call->work->unwound[i].low && sp < fold->call->work->unwound[i].high)
             return true;
     return false;
 }
@@ -171,17 +171,17 @@ static bool is_dead(const struct sw_fold *fold, const struct sw_frame *frame)
  * A run is told of when it is known what called into it: the CLR swallows it when that is exception dispatch. At the
  * end there is nothing any more.
  */
-static bool tell_of_run(struct sw_fold *fold, bool swallowed)
+static bool report_run(struct sw_fold *fold, bool swallowed)
 {
-    const bool told = fold->has_run && !swallowed;
+    const bool reported = fold->has_run && !swallowed;
     fold->has_run = false;
-    return !told || call_back(fold, 0, &fold->call->work->run, &fold->call->work->run.regs);
+    return !reported || call_back(fold, 0, &fold->call->work->run, &fold->call->work->run.regs);
 }
 
 /* What is neither there for the CLR nor swallows a run. */
 static bool is_passed_over(struct sw_fold *fold, const struct sw_frame *frame)
 {
-    if ((fold->handler != 0 || !is_dead(fold, frame)) && !is_inside_handler(fold, frame))
+    if ((fold->handler != 0 || !is_unwound(fold, frame)) && !is_inside_handler(fold, frame))
         return false;
     fold->before = MANAGED;
     fold->hidden++;
@@ -198,14 +198,14 @@ static bool fold_every_managed(struct sw_fold *fold, const struct sw_frame *fram
 /* The coreclr flavours: what the CLR hides is hidden. */
 static bool fold_managed(struct sw_fold *fold, const struct sw_frame *frame)
 {
-    if (fold->before == MANAGED && frame->code.flags == 0 && fold->handler == 0 && fold->dead_count == 0)
+    if (fold->before == MANAGED && frame->code.flags == 0 && fold->handler == 0 && fold->unwound_count == 0)
         return call_back(fold, (FunctionID)frame->code.id, frame, &frame->regs); /* most are so */
     const bool dispatch = (frame->code.flags & SW_RANGE_EH_DISPATCH) != 0;
     const bool filter = (frame->code.flags & SW_RANGE_FILTER) != 0;
     if (fold->handler == 0 && !is_on_record(fold, frame))
         return true;
     const struct sw_regs *regs = noted_regs(fold, frame);
-    if (!tell_of_run(fold, dispatch))
+    if (!report_run(fold, dispatch))
         return false;
     if (is_passed_over(fold, frame))
         return true;
@@ -246,66 +246,53 @@ static bool fold_frame(struct sw_fold *fold, const struct sw_frame *frame)
 /* ---- the walk and its end ---- */
 
 /* Whether a frame has nothing to it but to be called back: most are so. */
-static bool is_plain(const struct sw_fold *fold, const struct sw_known_frame *frame)
+static bool is_plain(const struct sw_fold *fold, const struct sw_trace_frame *frame)
 {
-    return fold->before == MANAGED && fold->handler == 0 && fold->dead_count == 0 && sw_ahead_flags(frame) == 0 &&
-           sw_kind_is_managed(sw_ahead_kind(frame));
+    return fold->before == MANAGED && fold->handler == 0 && fold->unwound_count == 0 && sw_trace_flags(frame) == 0 &&
+           sw_kind_is_managed(sw_trace_kind(frame));
 }
 
 /* Whether a frame is inside a run of native ones, which is all that is to be known of it. */
-static bool is_in_run(const struct sw_fold *fold, const struct sw_known_frame *frame)
+static bool is_in_run(const struct sw_fold *fold, const struct sw_trace_frame *frame)
 {
-    return fold->before == NATIVE && !sw_kind_is_managed(sw_ahead_kind(frame)) &&
+    return fold->before == NATIVE && !sw_kind_is_managed(sw_trace_kind(frame)) &&
            (fold->call->engine->options & SW_ENGINE_EVERY_NATIVE_FRAME) == 0;
 }
 
-/* The n-th frame ahead, to which the walk has gone. False: the callback wants no more; then the frame is whole. */
-static SW_INLINE bool fold_ahead(struct sw_fold *fold, struct sw_ahead *ahead, unsigned n)
+/* The n-th frame of a batch, to which the walk has gone. False: the callback wants no more; then the frame is whole. */
+static SW_INLINE bool fold_one(struct sw_fold *fold, struct sw_batch *batch, unsigned n)
 {
     struct sw_walk *walk = &fold->call->work->walk;
-    const struct sw_known_frame *frame = &ahead->frames[n];
+    const struct sw_trace_frame *frame = &batch->frames[n];
     const bool plain = is_plain(fold, frame);
     if (plain && fold->context_size != 0)
-        sw_ahead_settle_one(walk, ahead, n);
+        sw_batch_settle_one(walk, batch, n);
     if (plain &&
-        tell(fold, (struct told){ (FunctionID)frame->id, (uint8_t)frame->form, sw_ahead_trust(frame), false, 0 },
+        report(fold, (struct report){ (FunctionID)frame->id, sw_step_source(frame->step), sw_step_trust(frame->step), false, 0 },
              &walk->frame.regs))
         return true;
     if (!plain && is_in_run(fold, frame)) {
         fold->sp = frame->sp;
         return true;
     }
-    sw_ahead_arrive(walk, ahead, n);
+    sw_batch_arrive(walk, batch, n);
     return !plain && fold_frame(fold, &walk->frame);
 }
 
-/* Goes as far as frames are ahead. False: the callback ended the walk. */
-static bool fold_all_ahead(struct sw_fold *fold)
+/* Goes as far as batches do. False: the callback ended the walk. */
+static bool fold_batches(struct sw_fold *fold)
 {
     struct sw_call_work *work = fold->call->work;
-    struct sw_ahead *ahead = &work->ahead;
-    while (sw_ahead_look(&work->walk, ahead) != 0) {
-        for (unsigned n = 0; n < ahead->count; n++) {
-            sw_ahead_go(&work->walk, &ahead->frames[n]);
-            if (!fold_ahead(fold, ahead, n))
+    struct sw_batch *batch = &work->batch;
+    while (sw_batch_take(&work->walk, batch) != 0) {
+        for (unsigned n = 0; n < batch->count; n++) {
+            sw_batch_go(&work->walk, &batch->frames[n]);
+            if (!fold_one(fold, batch, n))
                 return false;
         }
-        sw_ahead_arrive(&work->walk, ahead, ahead->count - 1);
+        sw_batch_arrive(&work->walk, batch, batch->count - 1);
     }
     return true;
-}
-
-/* The walker's replay memory, taken with the first stretch, serves all of them. */
-static void use_replay(struct sw_fold *fold)
-{
-    struct sw_warm *warm = &((struct sw_workspace *)fold->call->scratch->room)->warm;
-    if (!fold->replay) {
-        sw_warm_look_at_clocks(warm);
-        sw_warm_open(warm, &fold->call->work->walker);
-    } else if (warm->cache && sw_warm_has_window(warm)) {
-        warm->replay = fold->replay;
-    }
-    fold->replay = warm->replay ? warm->replay : fold->replay;
 }
 
 /* Walks one stretch. False: the callback ended it. */
@@ -314,9 +301,9 @@ static bool walk_stretch(struct sw_fold *fold, struct sw_start start)
     struct sw_call_work *work = fold->call->work;
     if (!start.reached)
         sw_fold_begin_walk(fold, start.regs, start.exact);
-    use_replay(fold);
+    fold->replay = sw_batch_use_replay(&work->walk, fold->replay); /* one for all stretches */
     for (bool there = start.reached; there || sw_walk_next(&work->walk); there = false)
-        if (!fold_frame(fold, &work->walk.frame) || !fold_all_ahead(fold)) {
+        if (!fold_frame(fold, &work->walk.frame) || !fold_batches(fold)) {
             work->walk.stop = SW_STOP_ABORTED;
             return false;
         }
@@ -379,7 +366,7 @@ HRESULT sw_fold(struct sw_call *call)
                             .frames_left = most ? most : DEFAULT_FRAMES,
                             .documented = call->engine->flavour == SW_FLAVOUR_DOCUMENTED };
     prepare_callbacks(&fold);
-    find_dead(&fold);
+    find_unwound(&fold);
     struct sw_start start = sw_fold_start(&fold);
     if (!start.regs)
         return empty_walk(&fold);
@@ -388,9 +375,8 @@ HRESULT sw_fold(struct sw_call *call)
             break;
         start = sw_fold_go_on(&fold);
     } while (start.regs);
-    if (fold.replay)
-        sw_replay_close(fold.replay);
-    if (call->work->walk.stop != SW_STOP_ABORTED && !tell_of_run(&fold, false))
+    sw_trace_close(fold.replay);
+    if (call->work->walk.stop != SW_STOP_ABORTED && !report_run(&fold, false))
         call->work->walk.stop = SW_STOP_ABORTED;
     return explained(&fold, outcome(&fold));
 }

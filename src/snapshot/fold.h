@@ -19,7 +19,7 @@ enum before { NOTHING = 0, MANAGED, SWALLOWING, NATIVE };
  * hidden   Managed frames since the last callback.  has_run: a run in work->run is to be told of.
  * claimed  The registers that a callback may rely on, by bit; pc: the number of the program counter.
  * context_size  Of the CONTEXT that is handed out; 0: none.
- * dead_count  How many rows of work->dead are filled.
+ * unwound_count  How many rows of work->unwound are filled.
  * handler, handler_fp  A handler was met (a catch, finally or fault funclet), and frames are passed over until its
  *          method's own is reached, which has the same frame pointer. 0: none.
  * replay   The walker's, taken; or null.
@@ -32,7 +32,7 @@ struct sw_fold {
     uint64_t handler;
     uint64_t handler_fp;
     struct sw_replay *replay;
-    unsigned dead_count;
+    unsigned unwound_count;
     uint64_t claimed;
     unsigned pc;
     ULONG32 context_size;

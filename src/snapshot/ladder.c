@@ -8,6 +8,8 @@
  */
 #include "snapshot/call.h"
 
+#include "unwind/request.h"
+
 /* The flavours in which a row holds. */
 #define D   (1u << SW_FLAVOUR_DOCUMENTED)
 #define W   (1u << SW_FLAVOUR_CORECLR_WINDOWS)

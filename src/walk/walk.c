@@ -3,43 +3,142 @@
  * from sources.c, what it means from lib/base/rule.c. Allocates nothing, takes no lock, keeps everything in the
  * scratch.
  */
-#include "fast/warm.h"
+#include "fast/codec.h"
 #include "unwind/unwind.h"
-
-#include <string.h>
+#include "walk/remember.h"
+#include "walk/scratch.h"
 
 enum { BEFORE = 0, INSIDE, OVER, DEFAULT_FRAMES = 10000 };
 
+#define BIT(n) (UINT64_C(1) << (n))
+
 static struct sw_workspace *workspace_of(const struct sw_walk *walk)
 {
-    return (struct sw_workspace *)walk->scratch->room;
+    return &sw_walk_scratch_of(walk->scratch)->work;
+}
+
+static struct sw_lane *lane_of(const struct sw_walk *walk)
+{
+    return &sw_walk_scratch_of(walk->scratch)->lane;
+}
+
+static void count_hits(const struct sw_walk *walk)
+{
+    const struct sw_lane *lane = lane_of(walk);
+    if (lane->cache)
+        sw_cache_count(lane->cache, SW_COUNT_HITS, walk->depth - lane->misses - lane->replayed);
 }
 
 bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop)
 {
     if (walk->state == INSIDE)
-        sw_warm_end(walk);
+        count_hits(walk);
     if (sw_stop_is_root(stop))
         walk->fault = (struct sw_fault){ 0 };
-    walk->here.form = 0;
+    walk->entry.step = 0;
     walk->stop = stop;
     walk->state = OVER;
     return false;
 }
 
-/* ---- one step ---- */
+/* ---- the fast step ---- */
+
+static SW_INLINE void set_code(struct sw_range *code, const struct sw_cold *cold)
+{
+    code->begin = sw_load(&cold->begin);
+    code->end = sw_load(&cold->end);
+    code->id = sw_load(&cold->id);
+    sw_entry_attributes(code, sw_load(&cold->attributes));
+}
+
+/*
+ * From a frame that has an entry to a caller that has one, over words in the window: what the long way would say. False: in all
+ * other cases; then the frame is as it was, but for its code where the entry has become unknown.
+ */
+SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, bool framed)
+{
+    const struct sw_lane *lane = lane_of(walk);
+    struct sw_frame *frame = &walk->frame;
+    struct sw_regs *regs = &frame->regs;
+    const struct sw_at at = { regs->r[SW_X64_RIP], regs->r[SW_X64_RSP], regs->r[SW_X64_RBP], walk->entry.step,
+                              walk->entry.at };
+    const struct sw_cold *cold = sw_cold_at(lane->cold, at.entry);
+    const uint64_t slots = sw_load(&cold->slots), same = atomic_load_explicit(&cold->same, memory_order_relaxed);
+    struct sw_at to;
+    uint64_t by;
+    if (!sw_lane_step(lane, &at, &to, &by, framed))
+        return false;
+    set_code(&frame->code, sw_cold_at(lane->cold, to.entry));
+    walk->entry.step = to.step;
+    walk->entry.at = to.entry;
+    if (SW_UNLIKELY(!sw_cache_is_same(lane->cache, walk->entry.generation))) {
+        walk->entry.step = 0;
+        return false;
+    }
+    if (at.step & SW_STEP_OTHERS)
+        sw_slots_restore(regs, lane->stack, to.sp, slots);
+    regs->known = (regs->known & same) | slots >> SW_SLOTS_SAVED_SHIFT;
+    regs->r[SW_X64_RIP] = to.pc;
+    regs->r[SW_X64_RSP] = to.sp;
+    regs->r[SW_X64_RBP] = to.fp;
+    walk->depth++;
+    frame->lookup = to.pc - 1;
+    frame->exact = false;
+    frame->source = (uint8_t)(by >> SW_STEP_SOURCE_SHIFT);
+    frame->trust = (uint8_t)(by >> SW_STEP_TRUST_SHIFT);
+    return true;
+}
+
+/* Whether the frame is the last one, as far as its entry and the window tell: NONE where not. */
+static enum sw_stop fast_end(const struct sw_walk *walk)
+{
+    const struct sw_regs *regs = &walk->frame.regs;
+    const uint64_t step = walk->entry.step;
+    const bool known = step & (SW_STEP_PLAIN | SW_STEP_END) || sw_regs_has(regs, SW_X64_RBP);
+    return known ? sw_lane_end(lane_of(walk), step, sw_regs_sp(regs), sw_regs_fp(regs)) : SW_STOP_NONE;
+}
+
+/* Bits of a step that are of no use to the walk: it has no lane, or the frame pointer, which all easy steps keep, is not known. */
+static uint64_t unusable(const struct sw_walk *walk)
+{
+    const bool is_usable = sw_lane_is_open(lane_of(walk)) && sw_regs_has(&walk->frame.regs, SW_X64_RBP);
+    return is_usable ? 0 : SW_STEP_EASY;
+}
+
+/*
+ * The entry of the walk's frame, whose regs, exact and lookup are set; its code out of it. The generation is noted first, so that
+ * what is read of the entry later on is what was found here, or is not believed.
+ */
+static bool find_entry(struct sw_walk *walk, struct sw_entry *entry)
+{
+    struct sw_lane *lane = lane_of(walk);
+    walk->entry.step = 0;
+    walk->entry.generation = lane->cache ? sw_cache_generation(lane->cache) : 0;
+    if (!sw_lane_find(lane, sw_regs_pc(&walk->frame.regs), walk->frame.exact, entry, &walk->entry.at))
+        return false;
+    struct sw_range *code = &walk->frame.code;
+    code->begin = entry->begin;
+    code->end = entry->end;
+    code->id = entry->id;
+    sw_entry_attributes(code, entry->attributes);
+    walk->entry.step = entry->step & ~unusable(walk);
+    return true;
+}
+
+/* ---- the long step ---- */
 
 /* The caller by the rule that the cache has, if it leads to one or to the end: fills as sw_unwind. */
-static bool is_cached(const struct sw_walk *walk, const struct sw_unwind_request *req, enum sw_stop *stop)
+static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req, enum sw_stop *stop)
 {
-    struct sw_workspace *work = req->work;
-    if (walk->here.form == 0)
+    struct sw_rule *rule = &req->work->rule;
+    struct sw_entry by;
+    if (walk->entry.step == 0 || !find_entry(walk, &by))
         return false;
-    sw_warm_rule(walk->walker->machine, &walk->here, &work->rule);
-    *stop = work->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_try_rule(req, &work->rule, NULL);
+    sw_codec_unpack(walk->walker->machine, by.step, by.slots, by.same, rule);
+    *stop = rule->flags & SW_RULE_END ? SW_STOP_ROOT : sw_try_rule(req, rule, NULL);
     if (sw_stop_is_root(*stop))
-        return !(walk->here.form & SW_FORM_ONLY_SO);
-    return *stop == SW_STOP_NONE && sw_warm_confirm(req, &walk->here);
+        return !(by.step & SW_STEP_ONLY_SO);
+    return *stop == SW_STOP_NONE && sw_walk_confirm(req, by.step, by.function);
 }
 
 static enum sw_stop find_caller(struct sw_walk *walk, const struct sw_unwind_request *req)
@@ -52,8 +151,8 @@ static enum sw_stop find_caller(struct sw_walk *walk, const struct sw_unwind_req
         sw_unwind_find_code(req, &walk->frame);
     sw_unwind(req, &found);
     walk->fault = found.fault;
-    if ((found.stop == SW_STOP_NONE || sw_stop_is_root(found.stop)) && walk->here.form == 0)
-        sw_warm_keep(req, &found);
+    if ((found.stop == SW_STOP_NONE || sw_stop_is_root(found.stop)) && walk->entry.step == 0)
+        sw_walk_remember(lane_of(walk), req, &found);
     return found.stop;
 }
 
@@ -64,14 +163,15 @@ static bool at_base(const struct sw_walk *walk)
 }
 
 /* What a walk needs that is not out of the cache. */
-static void open_room(struct sw_walk *walk)
+static void open_workspace(struct sw_walk *walk)
 {
-    struct sw_workspace *work = workspace_of(walk);
-    if (!work->is_open) {
+    struct sw_walk_scratch *scratch = sw_walk_scratch_of(walk->scratch);
+    struct sw_workspace *work = &scratch->work;
+    if (!scratch->is_open) {
         sw_fetch_reset(&work->fetch, &walk->walker->memory, walk->walker->images);
         work->left = SW_WALK_SEARCH;
     }
-    work->is_open = true;
+    scratch->is_open = true;
     work->fetch.direct = (struct sw_bytes){ 0 }; /* what was found in another section may be gone */
 }
 
@@ -94,14 +194,15 @@ static void arrive(struct sw_walk *walk, const struct sw_unwind_request *req)
 {
     struct sw_workspace *work = workspace_of(walk);
     struct sw_frame *frame = &walk->frame;
+    struct sw_entry entry;
     frame->regs = work->caller;
     frame->source = work->rule.source;
     frame->trust = work->rule.trust;
     set_exact(frame, work->rule.flags & SW_RULE_SIGNAL);
     work->is_found = false;
-    if (sw_warm_find(walk))
+    if (find_entry(walk, &entry))
         return;
-    sw_warm_look_at_clocks(&work->warm);
+    sw_lane_note_generations(lane_of(walk));
     set_exact(frame, frame->exact || sw_unwind_was_interrupted(req));
     find_code(walk);
 }
@@ -114,7 +215,7 @@ static bool step(struct sw_walk *walk)
 
     walk->fault = (struct sw_fault){ SW_E_NO_RULE, sw_regs_pc(&frame->regs), 0 };
     const struct sw_reading reading = sw_reading_enter(walker);
-    open_room(walk);
+    open_workspace(walk);
     const struct sw_unwind_request req = { walker, work, frame, sw_images_entry(walker->images, frame->lookup) };
     const enum sw_stop stop = find_caller(walk, &req);
     if (stop == SW_STOP_NONE)
@@ -145,8 +246,8 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
         (void)sw_walk_end(walk, SW_STOP_BAD_START);
         return;
     }
-    workspace_of(walk)->is_open = workspace_of(walk)->is_found = false;
-    sw_warm_start(&workspace_of(walk)->warm, walker);
+    sw_walk_scratch_of(scratch)->is_open = workspace_of(walk)->is_found = false;
+    sw_lane_start(lane_of(walk), walker);
     walk->most = walker->max_frames ? walker->max_frames : DEFAULT_FRAMES;
     walk->frame.regs = *start;
     sw_code_pc(walker, &walk->frame.regs);
@@ -157,20 +258,20 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
 
 static bool first_frame(struct sw_walk *walk)
 {
-    struct sw_workspace *work = workspace_of(walk);
+    struct sw_entry entry;
     walk->state = INSIDE;
     walk->depth = 1;
-    if (sw_warm_find(walk))
+    if (find_entry(walk, &entry))
         return true;
     const struct sw_reading reading = sw_reading_enter(walk->walker);
-    open_room(walk);
-    sw_warm_look_at_clocks(&work->warm);
+    open_workspace(walk);
+    sw_lane_note_generations(lane_of(walk));
     find_code(walk);
     sw_reading_leave(walk->walker, reading);
     return true;
 }
 
-bool sw_walk_long_step(struct sw_walk *walk)
+static SW_APART bool long_step(struct sw_walk *walk)
 {
     if (walk->state == OVER)
         return false;
@@ -178,10 +279,24 @@ bool sw_walk_long_step(struct sw_walk *walk)
         return first_frame(walk);
     if (walk->depth >= walk->most)
         return sw_walk_end(walk, SW_STOP_FRAME_LIMIT);
+    const enum sw_stop end = walk->entry.step ? fast_end(walk) : SW_STOP_NONE;
+    if (end != SW_STOP_NONE)
+        return sw_walk_end(walk, end);
     if (!step(walk))
         return false;
     walk->depth++;
     return true;
+}
+
+bool sw_walk_next(struct sw_walk *walk)
+{
+    if (SW_UNLIKELY(!walk))
+        return false;
+    const uint64_t step = walk->entry.step;
+    if (SW_LIKELY((step & SW_STEP_EASY) && walk->depth < walk->most &&
+                  (step & SW_STEP_FRAMED ? fast_step(walk, true) : fast_step(walk, false))))
+        return true;
+    return long_step(walk);
 }
 
 enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scratch, const struct sw_regs *start,
@@ -189,7 +304,7 @@ enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scra
 {
     if (!sink || !scratch)
         return SW_STOP_BAD_START;
-    struct sw_walk *walk = &((struct sw_workspace *)scratch->room)->whole;
+    struct sw_walk *walk = &sw_walk_scratch_of(scratch)->whole;
     sw_walk_start(walk, walker, scratch, start, true);
     while (sw_walk_next(walk))
         if (!sink(arg, &walk->frame))
@@ -215,7 +330,7 @@ enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scrat
 {
     if (!seed || !scratch)
         return SW_E_ARGUMENT;
-    struct sw_walk *walk = &((struct sw_workspace *)scratch->room)->whole;
+    struct sw_walk *walk = &sw_walk_scratch_of(scratch)->whole;
     sw_walk_start(walk, walker, scratch, start, true);
     while (sw_walk_next(walk))
         if (walk->frame.code.kind == SW_KIND_JIT || walk->frame.code.kind == SW_KIND_NGEN) {

@@ -5,7 +5,7 @@
 #include "rows.h"
 #include "cached_twice.h"
 
-#include "fast/pack.h"
+#include "fast/codec.h"
 
 #include <snapwalk/sim.h>
 
@@ -65,33 +65,33 @@ static void rules_come_out_as_they_went_in(void **state)
 {
     const struct rule_row *row = *state;
     const struct sw_rule in = rule_of(row);
-    struct sw_cached line = { .form = (uint64_t)SW_TRUST_EXACT << SW_FORM_TRUST_SHIFT };
-    assert_int_equal(sw_pack_arm64(&in, &line), row->fits);
+    struct sw_entry entry = { .key = 0 };
+    assert_int_equal(sw_codec_pack(SW_MACHINE_ARM64, &in, &entry), row->fits);
     if (!row->fits)
         return;
-    assert_int_equal(line.form & (SW_FORM_QUICK | SW_FORM_EASY | SW_FORM_FRAMED | SW_FORM_END), 0);
-    const struct sw_walk_here here = { .form = line.form, .where = line.where };
+    assert_int_equal(entry.step & (SW_STEP_EASY | SW_STEP_END), 0);
     struct sw_rule out;
-    sw_warm_rule(SW_MACHINE_ARM64, &here, &out);
+    entry.step = sw_step_with_trust(entry.step, SW_TRUST_EXACT);
+    sw_codec_unpack(SW_MACHINE_ARM64, entry.step, entry.slots, entry.same, &out);
     assert_memory_equal(&in.cfa, &out.cfa, sizeof in.cfa);
     assert_memory_equal(in.r, out.r, sizeof in.r);
     assert_int_equal(out.source, SW_SOURCE_CFI);
     assert_int_equal(out.trust, SW_TRUST_EXACT);
 }
 
-static void a_register_that_no_line_has_room_for_is_refused(void **state)
+static void a_register_that_no_entry_has_room_for_is_refused(void **state)
 {
     struct sw_rule rule = rule_of(&rule_rows[1]);
-    struct sw_cached line = { 0 };
+    struct sw_entry entry = { .key = 0 };
     (void)state;
     rule.r[3] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
-    assert_false(sw_pack_arm64(&rule, &line));
+    assert_false(sw_codec_pack(SW_MACHINE_ARM64, &rule, &entry));
     rule = rule_of(&rule_rows[1]);
     rule.r[SP].kind = SW_LOC_AT_CFA;
-    assert_false(sw_pack_arm64(&rule, &line));
+    assert_false(sw_codec_pack(SW_MACHINE_ARM64, &rule, &entry));
     rule = rule_of(&rule_rows[1]);
     rule.r[PC] = (struct sw_loc){ SW_LOC_REG, 9, 0, 0 };
-    assert_false(sw_pack_arm64(&rule, &line));
+    assert_false(sw_codec_pack(SW_MACHINE_ARM64, &rule, &entry));
 }
 
 /* ---- walks ---- */
@@ -206,7 +206,7 @@ int main(void)
 {
     struct CMUnitTest tests[COUNT_OF(rule_rows) + 3];
     FILL_ROWS(tests, rule_rows, rules_come_out_as_they_went_in);
-    tests[COUNT_OF(rule_rows)] = (struct CMUnitTest)cmocka_unit_test(a_register_that_no_line_has_room_for_is_refused);
+    tests[COUNT_OF(rule_rows)] = (struct CMUnitTest)cmocka_unit_test(a_register_that_no_entry_has_room_for_is_refused);
     tests[COUNT_OF(rule_rows) + 1] =
         (struct CMUnitTest)cmocka_unit_test_setup_teardown(a_second_walk_finds_every_frame, set_up, tear_down);
     tests[COUNT_OF(rule_rows) + 2] = (struct CMUnitTest)cmocka_unit_test_setup_teardown(

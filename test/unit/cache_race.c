@@ -21,22 +21,24 @@ enum { THREADS = 4, KEYS = 24, LINES = 16, TURNS = 500000, BASE = 0x40000000, AP
 
 static struct sw_cache *cache;
 static struct sw_codemap *map;
-static struct sw_cache_clocks clocks;
+static struct sw_changes changes;
 static atomic_ulong torn, outdated, found, handled;
 static atomic_bool done;
 
-/* Everything in a line follows from its pc and one number. */
-static struct sw_cached made_of(uint64_t pc, uint64_t number, uint64_t stamp)
+/* Everything in an entry follows from its pc and one number. Its step is that of a pc in a range. */
+static struct sw_entry made_of(uint64_t pc, uint64_t number, uint64_t found_at)
 {
-    return (struct sw_cached){ pc,          number,      number * 3, stamp,
-                               number ^ pc, number + pc, number * 5, (uint32_t)(number * 7) };
+    const uint64_t step = (number * 3 & ~(uint64_t)SW_STEP_UNRANGED) | SW_STEP_ENTRY;
+    return (struct sw_entry){ pc,          step,        number,     number * 11,            found_at,
+                              number ^ pc, number * 13, number + pc, number * 5, (uint32_t)(number * 7),
+                              (uint32_t)(number * 9) };
 }
 
-static bool is_whole(const struct sw_cached *c, uint64_t pc)
+static bool is_whole(const struct sw_entry *c, uint64_t pc)
 {
-    const struct sw_cached all = made_of(pc, c->where, c->stamp);
-    return c->form == all.form && c->place == all.place && c->id == all.id && c->rest == all.rest &&
-           c->calls == all.calls;
+    const struct sw_entry all = made_of(pc, c->slots, c->found);
+    return c->step == all.step && c->function == all.function && c->begin == all.begin && c->end == all.end && c->id == all.id &&
+           c->attributes == all.attributes && c->calls == all.calls && c->same == all.same;
 }
 
 static uint64_t pc_of(unsigned key)
@@ -44,23 +46,24 @@ static uint64_t pc_of(unsigned key)
     return BASE + (uint64_t)key * APART;
 }
 
-/* Numbers so small that forms are of pcs in ranges. */
+/* One look-up, and every other time one store. */
 static void once(uint32_t *seed)
 {
     *seed = *seed * 1103515245u + 12345u;
     const uint64_t pc = pc_of((*seed >> 8) % KEYS), number = *seed >> 12;
-    struct sw_cached cached = { .key = pc };
-    const uint64_t changed = atomic_load(&clocks.changes[SW_REMOVED + sw_piece(pc)]);
-    if (sw_cache_find(cache, &clocks, pc, &cached) == SW_COUNT_HITS) {
+    struct sw_entry entry = { .key = pc };
+    uint32_t n;
+    const uint64_t changed = atomic_load(&changes.codemap[SW_REMOVED + sw_piece(pc)]);
+    if (sw_cache_find(cache, &changes, pc, &entry, &n) == SW_COUNT_HITS) {
         atomic_fetch_add(&found, 1);
-        if (!is_whole(&cached, pc))
+        if (!is_whole(&entry, pc))
             atomic_fetch_add(&torn, 1);
-        if ((cached.stamp & SW_STAMP_CODEMAP) < changed)
+        if ((entry.found & SW_FOUND_CODEMAP) < changed)
             atomic_fetch_add(&outdated, 1);
     }
     if (*seed >> 16 & 1) {
-        const struct sw_cached next = made_of(pc, number, sw_codemap_generation(map));
-        sw_cache_keep(cache, &clocks, pc, &next);
+        const struct sw_entry next = made_of(pc, number, sw_codemap_generation(map));
+        sw_cache_store(cache, &changes, pc, &next);
     }
 }
 
@@ -93,7 +96,7 @@ static void *come_and_go(void *arg)
     return NULL;
 }
 
-static void no_line_is_believed_that_is_torn_or_outdated(void **state)
+static void no_entry_is_believed_that_is_torn_or_outdated(void **state)
 {
     static const _Atomic uint64_t no_images;
     pthread_t threads[THREADS], writer;
@@ -101,7 +104,7 @@ static void no_line_is_believed_that_is_torn_or_outdated(void **state)
     (void)state;
     assert_int_equal(sw_cache_create(NULL, LINES, &cache), SW_OK);
     assert_int_equal(sw_codemap_create(NULL, &map), SW_OK);
-    clocks = (struct sw_cache_clocks){ sw_codemap_changes(map), &no_images };
+    changes = (struct sw_changes){ sw_codemap_changes(map), &no_images };
     assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
     for (uintptr_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, go_on, (void *)(i + 1)), 0);
@@ -246,7 +249,7 @@ static void walks_are_right_while_lines_are_overwritten(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(no_line_is_believed_that_is_torn_or_outdated),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(no_entry_is_believed_that_is_torn_or_outdated),
                                         cmocka_unit_test(walks_are_right_while_lines_are_overwritten) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #ifndef TEST_UNIT_WARM_TWICE_H
 #define TEST_UNIT_WARM_TWICE_H
 
-#include "fast/ahead.h"
+#include "walk/batch.h"
 
 #include <snapwalk/cache.h>
 #include <snapwalk/walk.h>
@@ -94,41 +94,35 @@ static inline void twice_addresses(const struct sw_walker *walker, const struct 
     }
 }
 
-/* What is known of frames ahead, of which every `each`-th is made whole, and the last; with a replay memory if there is
+/* Frames in batches, of which every `each`-th is made whole, and the last; with a replay memory if there is
  * one. */
-static inline void twice_ahead(const struct sw_walker *walker, const struct sw_regs *start, bool exact,
+static inline void twice_batches(const struct sw_walker *walker, const struct sw_regs *start, bool exact,
                                const struct twice *plain, unsigned each)
 {
     static struct sw_scratch scratch;
     struct sw_walk walk;
-    struct sw_ahead ahead;
+    struct sw_batch batch;
     unsigned n = 0;
     if (plain->count != plain->depth)
         return; /* more than were looked at */
-    struct sw_warm *warm = &((struct sw_workspace *)scratch.room)->warm;
     sw_walk_start(&walk, walker, &scratch, start, exact);
-    if (walk.stop == SW_STOP_NONE) {
-        sw_warm_look_at_clocks(warm);
-        sw_warm_open(warm, walker);
-    }
-    struct sw_replay *replay = walk.stop == SW_STOP_NONE ? warm->replay : NULL;
+    struct sw_replay *replay = sw_batch_use_replay(&walk, NULL);
     while (sw_walk_next(&walk)) {
         assert_true(n < plain->count);
         twice_same_frame(&plain->frames[n++], &walk.frame);
-        while (sw_ahead_look(&walk, &ahead))
-            for (unsigned i = 0; i < ahead.count; i++) {
+        while (sw_batch_take(&walk, &batch))
+            for (unsigned i = 0; i < batch.count; i++) {
                 assert_true(n < plain->count);
-                sw_ahead_go(&walk, &ahead.frames[i]);
+                sw_batch_go(&walk, &batch.frames[i]);
                 if (n++ % each == 0)
-                    sw_ahead_settle_one(&walk, &ahead, i);
-                if (n % each != 0 && i + 1 != ahead.count)
+                    sw_batch_settle_one(&walk, &batch, i);
+                if (n % each != 0 && i + 1 != batch.count)
                     continue;
-                sw_ahead_arrive(&walk, &ahead, i);
+                sw_batch_arrive(&walk, &batch, i);
                 twice_same_frame(&plain->frames[n - 1], &walk.frame);
             }
     }
-    if (replay)
-        sw_replay_close(replay);
+    sw_trace_close(replay);
     assert_int_equal(walk.stop, plain->stop);
     assert_int_equal(walk.depth, plain->depth);
 }
@@ -139,7 +133,7 @@ static inline void twice_replayed(const struct sw_walker *walker, const struct s
 {
     twice_addresses(walker, start, exact, plain);
     for (unsigned each = 1; each < 6; each++)
-        twice_ahead(walker, start, exact, plain, each);
+        twice_batches(walker, start, exact, plain, each);
 }
 
 /* What can be read around sp, with what cannot be read below it as garbage: a window that a walk may take words from.

@@ -1,0 +1,264 @@
+/*
+ * See trace.h. All that is remembered is a statement about words: "from this pc, sp and fp, where these words are as they were,
+ * the next frame is that one". It rests on rules, so on code; the words are compared anew at every use. So it does not matter
+ * what stack it is used for, nor what has become of the rest of that.
+ */
+#include "fast/trace.h"
+
+#include "common/alloc.h"
+
+_Static_assert(sizeof(struct sw_trace_frame) == 64, "a frame is one line of the processor's cache");
+
+enum {
+    FRAME_BYTES = 2 * (sizeof(struct sw_trace_frame) + sizeof(struct sw_trace_check)) + sizeof(uint32_t),
+    LINE = 64,
+    STRANGE = 4
+};
+enum { WALKS = 0, REPLAYED, WALKED, FORGOTTEN };
+
+enum sw_status sw_replay_create(const struct sw_alloc *alloc, size_t frames, struct sw_replay **replay)
+{
+    const struct sw_alloc from = sw_alloc_resolve(alloc);
+    if (!replay || frames == 0 || frames > SW_REPLAY_MOST || !sw_alloc_usable(alloc))
+        return SW_E_ARGUMENT;
+    const size_t bytes = sizeof(struct sw_replay) + LINE + frames * FRAME_BYTES;
+    struct sw_replay *made = from.get(from.arg, bytes);
+    if (!made)
+        return SW_E_NO_MEMORY;
+    memset(made, 0, sizeof *made); /* what was never remembered is never read, nor does it take memory */
+    const uintptr_t behind = (uintptr_t)(made + 1);
+    made->frames = (struct sw_trace_frame *)(void *)((char *)(made + 1) + (0 - behind) % LINE);
+    made->stage = made->frames + frames;
+    made->checks = (struct sw_trace_check *)(void *)(made->stage + frames);
+    made->stage_checks = made->checks + frames;
+    made->runs = (uint32_t *)(void *)(made->stage_checks + frames);
+    made->alloc = from;
+    made->bytes = bytes;
+    made->room = made->first = (uint32_t)frames;
+    *replay = made;
+    return SW_OK;
+}
+
+void sw_replay_destroy(struct sw_replay *replay)
+{
+    if (replay)
+        replay->alloc.put(replay->alloc.arg, replay, replay->bytes);
+}
+
+struct sw_replay_counts sw_replay_get_counts(const struct sw_replay *replay)
+{
+    if (!replay)
+        return (struct sw_replay_counts){ 0 };
+    return (struct sw_replay_counts){ .walks = sw_load(&replay->counts[WALKS]),
+                                      .replayed = sw_load(&replay->counts[REPLAYED]),
+                                      .walked = sw_load(&replay->counts[WALKED]),
+                                      .forgotten = sw_load(&replay->counts[FORGOTTEN]) };
+}
+
+/* The memory is one walk's at that time: so nobody comes between load and store. */
+static void count(struct sw_replay *replay, unsigned which, uint64_t more)
+{
+    atomic_store_explicit(&replay->counts[which], sw_load(&replay->counts[which]) + more, memory_order_relaxed);
+}
+
+/* ---- one walk ---- */
+
+static void forget(struct sw_replay *replay)
+{
+    count(replay, FORGOTTEN, replay->first != replay->room);
+    replay->first = replay->room;
+}
+
+/*
+ * Whether nothing has happened at a frame's pc since. Its own step stands with the frame that follows from it; where that is
+ * not known, neither a range removed nor one added may have been there.
+ */
+static bool frame_holds(const struct sw_replay *replay, uint32_t i, const struct sw_changes *changes)
+{
+    const bool is_followed = i + 1 < replay->room && replay->checks[i + 1].at_pc && replay->frames[i + 1].step;
+    const uint64_t step = is_followed ? replay->frames[i + 1].step : 0, pc = replay->frames[i].pc;
+    return sw_entry_holds(replay->found_as_of, step, pc, changes) &&
+           (is_followed || sw_entry_holds(replay->found_as_of, SW_STEP_UNRANGED, pc, changes));
+}
+
+static bool still_holds(const struct sw_replay *replay, const struct sw_changes *changes)
+{
+    if (replay->found_as_of >= sw_changed_last(changes))
+        return true;
+    for (uint32_t i = replay->first; i < replay->room; i++)
+        if (!frame_holds(replay, i, changes))
+            return false;
+    return true;
+}
+
+void sw_trace_open(struct sw_lane *lane, const struct sw_walker *walker)
+{
+    struct sw_replay *replay = walker->replay;
+    if (!replay || !sw_lane_is_open(lane) || lane->found == SW_FOUND_NEVER ||
+        atomic_exchange_explicit(&replay->is_busy, 1, memory_order_acquire) != 0)
+        return;
+    if (replay->cache != lane->cache || replay->flags != walker->flags || !still_holds(replay, &lane->changes))
+        forget(replay);
+    replay->cache = lane->cache;
+    replay->flags = walker->flags;
+    replay->found_as_of = lane->found;
+    replay->is_staging = replay->first == replay->room || replay->is_strange || ++replay->since >= SW_TRACE_EVERY;
+    replay->found = replay->walked = 0;
+    replay->staged = 0;
+    replay->tail = replay->upto = replay->room;
+    replay->cursor = replay->first;
+    replay->is_lost = false;
+    lane->replay = replay;
+}
+
+/* The staged frames are put in front of what the walk has met, or of nothing. */
+static void remember(struct sw_replay *replay)
+{
+    const uint32_t tail = replay->tail, fits = replay->staged < tail ? replay->staged : tail;
+    const uint32_t from = replay->staged - fits, to = tail - fits;
+    replay->since = 0;
+    replay->first = to;
+    if (fits == 0)
+        return;
+    memcpy(replay->frames + to, replay->stage + from, fits * sizeof *replay->frames);
+    memcpy(replay->checks + to, replay->stage_checks + from, fits * sizeof *replay->checks);
+    if (tail == replay->room)
+        replay->runs[tail - 1] = 0;
+    for (uint32_t i = tail - 1; i-- > to;)
+        replay->runs[i] = replay->checks[i + 1].at_pc ? replay->runs[i + 1] + 1 : 0;
+}
+
+void sw_trace_close(struct sw_replay *replay)
+{
+    if (!replay)
+        return;
+    count(replay, WALKS, 1);
+    count(replay, REPLAYED, replay->found);
+    count(replay, WALKED, replay->walked);
+    replay->is_strange = replay->found < replay->walked / STRANGE;
+    if (replay->is_lost)
+        forget(replay);
+    else if (replay->is_staging)
+        remember(replay);
+    atomic_store_explicit(&replay->is_busy, 0, memory_order_release);
+}
+
+/* ---- what is staged ---- */
+
+/* The walk leaves what is remembered behind the frames that it found again there. */
+static void stage_found(struct sw_replay *replay)
+{
+    const uint32_t from = replay->tail, more = replay->upto - from;
+    replay->is_lost |= more > replay->room - replay->staged;
+    replay->tail = replay->room;
+    if (replay->is_lost)
+        return;
+    memcpy(replay->stage + replay->staged, replay->frames + from, more * sizeof *replay->frames);
+    memcpy(replay->stage_checks + replay->staged, replay->checks + from, more * sizeof *replay->checks);
+    replay->staged += more;
+}
+
+uint32_t sw_trace_room(struct sw_replay *replay)
+{
+    if (replay->tail != replay->room)
+        stage_found(replay);
+    return replay->is_lost ? 0 : replay->room - replay->staged;
+}
+
+void sw_trace_stage_start(struct sw_replay *replay, const struct sw_at *at)
+{
+    const struct sw_trace_frame *last = &replay->stage[replay->staged - 1];
+    if (replay->staged > 0 && last->pc == at->pc && last->sp == at->sp)
+        return;
+    replay->stage[replay->staged] = (struct sw_trace_frame){ .pc = at->pc, .sp = at->sp, .fp = at->fp };
+    replay->stage_checks[replay->staged] = (struct sw_trace_check){ 0 };
+    replay->staged++;
+}
+
+/* ---- what is remembered ---- */
+
+/* How many frames behind the one that was met can be compared: all their words are in the window. */
+static uint32_t comparable(const struct sw_lane *lane, const struct sw_replay *replay, uint32_t met)
+{
+    const uint32_t run = replay->runs[met];
+    return sw_lane_is_inside(lane, replay->frames[met].sp) && sw_lane_is_inside(lane, replay->frames[met + run].sp)
+               ? run /* sp rises in a run */
+               : 0;
+}
+
+/* Not 0 unless the words are as they were that led to a frame. */
+SW_OTHERS_FRAMES static SW_INLINE uint64_t differs(uintptr_t stack, const struct sw_trace_check *check)
+{
+    return (sw_lane_word(stack, check->at_pc) ^ check->pc) | (sw_lane_word(stack, check->at_fp) ^ check->fp);
+}
+
+/* How many of the checks find the words as they were; their pcs. */
+SW_OTHERS_FRAMES static uint32_t compare(uintptr_t stack, const struct sw_trace_check *checks, uint32_t most, uint64_t *pcs)
+{
+    uint32_t n = 0;
+    for (; most - n >= 4; n += 4) { /* one branch for four: the loads need not wait for each other */
+        const struct sw_trace_check *a = checks + n;
+        if (SW_UNLIKELY((differs(stack, a) | differs(stack, a + 1) | differs(stack, a + 2) | differs(stack, a + 3)) != 0))
+            break;
+        if (!pcs)
+            continue;
+        pcs[n] = a[0].pc;
+        pcs[n + 1] = a[1].pc;
+        pcs[n + 2] = a[2].pc;
+        pcs[n + 3] = a[3].pc;
+    }
+    for (; n < most && differs(stack, checks + n) == 0; n++)
+        if (pcs)
+            pcs[n] = checks[n].pc;
+    return n;
+}
+
+/* How many frames are known whole, and change nothing of which registers are known. */
+static uint32_t whole_frames(const struct sw_trace_frame *frames, uint32_t most, uint64_t missing)
+{
+    uint32_t n = 0;
+    while (n < most && (frames[n].step & SW_STEP_KEEPS) && !(frames[n].slots >> SW_SLOTS_SAVED_SHIFT & missing))
+        n++;
+    return n;
+}
+
+/*
+ * Whether the walk, which has met that frame, can go on in what is remembered: it has met it there where it left, over a frame
+ * that takes more; or it is the walk's first; or there is room for it to be staged.
+ */
+static bool enters(struct sw_replay *replay, const struct sw_at *at, uint32_t met)
+{
+    if (!replay->is_staging || (replay->tail != replay->room && replay->upto == met))
+        return true;
+    if (sw_trace_room(replay) == 0)
+        return false;
+    replay->tail = met;
+    if (replay->staged != 0) {
+        sw_trace_stage_start(replay, at);
+        replay->tail = met + 1;
+    }
+    return true;
+}
+
+uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, size_t most, uint64_t *pcs,
+                         uint32_t *first)
+{
+    struct sw_replay *replay = lane->replay;
+    if (!sw_trace_meets(replay, at->pc, at->sp, at->fp))
+        return 0;
+    const uint32_t met = replay->cursor, run = comparable(lane, replay, met), end = run < most ? run : (uint32_t)most;
+    const struct sw_trace_frame *frames = replay->frames + met + 1;
+    uint32_t n = compare(lane->stack, replay->checks + met + 1, end, pcs);
+    if (missing)
+        n = whole_frames(frames, n, *missing);
+    if (n == 0 || !enters(replay, at, met))
+        return 0;
+    *first = met + 1;
+    replay->cursor = replay->upto = met + 1 + n;
+    replay->found += n;
+    lane->replayed += n;
+    at->pc = frames[n - 1].pc;
+    at->sp = frames[n - 1].sp;
+    at->fp = frames[n - 1].fp;
+    return n;
+}

@@ -1,0 +1,155 @@
+/*
+ * The replay memory from the inside: a trace, that is the frames of one stack, leaf first, and the stack words by which each
+ * was found in the frame before. Knows what is remembered, for how long it holds, and how it is compared; who walks, and what
+ * becomes of the frames, is its users' (walk/addresses.c, walk/batch.c).
+ *
+ * In one walk of SW_TRACE_EVERY the frames it finds are staged; when it ends they take the place of those remembered, up to
+ * the one that both have. In the others what is remembered stays as it is: the leaf end of a stack is another one every time,
+ * and to remember it costs more than to walk it.
+ */
+#ifndef SW_FAST_TRACE_H
+#define SW_FAST_TRACE_H
+
+#include "fast/lane.h"
+
+#include <snapwalk/replay.h>
+
+/*
+ * One frame: pc, sp, fp, and what code it is.
+ *
+ * range        pc - begin of the code range, and its size << 32; 0: of code without bounds.
+ * id, attributes  As in struct sw_entry.
+ * step, slots  Of the frame before: how this one was found, with the trust it has, and where that has the other registers.
+ *              step 0: no more is known of this frame than pc, sp and fp.
+ */
+struct sw_trace_frame {
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t fp;
+    uint64_t step;
+    uint64_t slots;
+    uint64_t range;
+    uint64_t id;
+    uint64_t attributes;
+};
+
+/*
+ * The words that pc and fp of a frame were loaded from, and what they were; the former once more where fp was not loaded.
+ * at_pc 0: the frame does not follow from the one before.
+ */
+struct sw_trace_check {
+    uint64_t at_pc;
+    uint64_t at_fp;
+    uint64_t pc;
+    uint64_t fp;
+};
+
+/*
+ * room           Frames that fit. Remembered are frames[first] to frames[room - 1].
+ * runs           How many frames behind a remembered one follow from it and from each other, by their checks.
+ * is_staging     In this walk.  since: how many walks there were without.  is_strange: the last one found hardly any frame
+ *                again: the next is staged.
+ * found, walked  Frames of this walk that were found again; that were followed.
+ * staged         Frames of the walk at hand, in stage and stage_checks.
+ * tail           They are to go in front of frames[tail]: room, or what the walk has met.
+ * upto           From there on, frames up to this one were found again, and stay where they are.
+ * cursor         Frames before it lie below where the walk is.
+ * is_lost        The stage was too small.
+ * cache, flags, found_as_of  What all of it was found with, and since when it holds.
+ */
+struct sw_replay {
+    struct sw_alloc alloc;
+    size_t bytes;
+    _Atomic uint32_t is_busy;
+    uint32_t room;
+    uint32_t first;
+    bool is_staging;
+    bool is_strange;
+    bool is_lost;
+    uint32_t since;
+    uint32_t found;
+    uint32_t walked;
+    uint32_t staged;
+    uint32_t tail;
+    uint32_t upto;
+    uint32_t cursor;
+    const struct sw_cache *cache;
+    uint32_t flags;
+    uint64_t found_as_of;
+    struct sw_trace_frame *frames;
+    struct sw_trace_frame *stage;
+    struct sw_trace_check *checks;
+    struct sw_trace_check *stage_checks;
+    uint32_t *runs;
+    _Atomic uint64_t counts[4]; /* in the order of struct sw_replay_counts */
+};
+
+enum { SW_TRACE_EVERY = 4 };
+
+/*
+ * Takes the walker's replay memory for a walk, into lane->replay, if there is one, it is free, and the walk can use it. What
+ * it holds is made sure of by the change counters, or forgotten. After sw_lane_start, with lane->found of now. The walk's user
+ * gives it back on every path.
+ */
+void sw_trace_open(struct sw_lane *lane, const struct sw_walker *walker);
+
+/* What was staged is remembered, and the memory is free for the next walk. replay may be null. */
+void sw_trace_close(struct sw_replay *replay);
+
+/* How many more frames there is room for. The walk leaves what is remembered: those that it found again are staged. */
+uint32_t sw_trace_room(struct sw_replay *replay);
+
+/* Stages the frame that the walk is at, come to in another way; it must not be an exact one. There must be room. */
+void sw_trace_stage_start(struct sw_replay *replay, const struct sw_at *at);
+
+/*
+ * Goes to the next frames as the last walk found them, where this one has met it and the words are the same. at's step is to
+ * be looked up then (sw_lane_place).
+ *
+ * missing   Null: addresses are wanted. Otherwise frames are, up to the first that is not known whole, loses a register, or
+ *           restores one of these.
+ * pcs       Receives the pcs; null where frames are wanted.
+ * first     The number of the first of the frames.
+ *
+ * Returns   How many; 0: at is where it was.
+ */
+uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, size_t most, uint64_t *pcs,
+                         uint32_t *first);
+
+static inline void sw_trace_code(const struct sw_trace_frame *frame, struct sw_range *code)
+{
+    code->begin = frame->range ? frame->pc - (uint32_t)frame->range : 0;
+    code->end = frame->range ? code->begin + (frame->range >> 32) : 0;
+    code->id = frame->id;
+    sw_entry_attributes(code, frame->attributes);
+}
+
+/* The words that a frame was found by, below its sp: pc, and fp where that has a slot, in bytes. */
+static SW_INLINE struct sw_trace_check sw_trace_check_of(uint64_t sp, uint64_t pc, uint64_t slot, uint64_t fp)
+{
+    return (struct sw_trace_check){ sp - SW_WORD, sp - (slot ? slot : SW_WORD), pc, slot ? fp : pc };
+}
+
+/*
+ * Whether the walk is where one that is remembered was: pc, sp and fp alike. The cursor stands there then. sp rises, as a
+ * rule, in both; where it does not, less is met.
+ */
+static SW_INLINE bool sw_trace_meets(struct sw_replay *replay, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+    uint32_t cursor = replay->cursor;
+    while (cursor < replay->room && replay->frames[cursor].sp < sp)
+        cursor++;
+    replay->cursor = cursor;
+    if (cursor == replay->room)
+        return false;
+    const struct sw_trace_frame *frame = &replay->frames[cursor];
+    return ((frame->sp ^ sp) | (frame->pc ^ pc) | (frame->fp ^ fp)) == 0;
+}
+
+/* The sp from which on the walk may meet something. */
+static SW_INLINE uint64_t sw_trace_next_sp(const struct sw_replay *replay)
+{
+    return replay->cursor < replay->room ? replay->frames[replay->cursor].sp : UINT64_MAX;
+}
+
+#endif

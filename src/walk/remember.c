@@ -1,0 +1,100 @@
+/*
+ * See remember.h. Knows what of a frame follows from its pc; refuses to know how entries are shared (fast/cache.h), and in
+ * what words they hold rules (fast/codec.h).
+ */
+#include "walk/remember.h"
+
+#include "code/map/codemap.h"
+#include "fast/codec.h"
+#include "unwind/infer/code_patterns.h"
+
+/* What the call in front of the pc calls; and false for a pc that no call returns to. */
+static bool note_call(const struct sw_unwind_request *req, uint64_t pc, struct sw_entry *to)
+{
+    const uint8_t kind = req->frame->code.kind;
+    uint64_t target, slot;
+    if (req->frame->exact)
+        return true;
+    if (!sw_call_before(req, pc, &target, &slot))
+        return kind != SW_KIND_JIT && kind != SW_KIND_NGEN; /* managed code that was interrupted: the next time it is exact */
+    to->calls = slot ? 0 : (uint32_t)(target - pc);
+    if (slot || (target && pc + (uint64_t)(int64_t)(int32_t)to->calls == target))
+        to->step |= SW_STEP_CALLS;
+    return true;
+}
+
+/* The code around the pc: in a range that holds both pc and lookup, or else in an image. */
+static bool note_code(const struct sw_unwind_request *req, uint64_t pc, struct sw_entry *to)
+{
+    const struct sw_range *code = &req->frame->code;
+    const struct sw_codemap *map = req->walker->codemap;
+    struct sw_range range;
+    to->id = code->id;
+    to->attributes =
+        code->image | (uint64_t)code->kind << 32 | (uint64_t)code->unwind << 40 | (uint64_t)code->flags << 48;
+    if (code->flags & SW_RANGE_FOUND)
+        return false; /* nothing would tell that it is gone */
+    if (!map || !sw_codemap_find_inside(map, req->frame->lookup, &range))
+        to->step |= SW_STEP_UNRANGED;
+    if (code->begin == code->end)
+        return req->entry && pc < req->entry->info.end;
+    to->begin = code->begin;
+    to->end = code->end;
+    return pc < code->end && code->end - code->begin <= UINT32_MAX;
+}
+
+/* The rule, and what it wants to be confirmed by. */
+static bool note_rule(const struct sw_unwind_request *req, const struct sw_found *found, struct sw_entry *to)
+{
+    const struct sw_rule *rule = &req->work->rule;
+    const bool by_call = found->depends == SW_DEPENDS_CALL, only_so = by_call && found->unconfirmed == SW_TRUST_NONE;
+    if (rule->trust <= SW_TRUST_GUESS || !sw_codec_pack(req->walker->machine, rule, to))
+        return false;
+    to->function = by_call ? found->function : 0;
+    to->step = sw_step_with_trust(to->step, by_call && !only_so ? found->unconfirmed : rule->trust);
+    if (by_call)
+        to->step |= SW_STEP_BY_CALL | (only_so ? SW_STEP_ONLY_SO : 0);
+    if (only_so && (to->step & SW_STEP_EASY)) /* to be looked at, one by one */
+        to->step = (to->step & ~(uint64_t)SW_STEP_EASY) | SW_STEP_SINGLE;
+    return true;
+}
+
+/* Everything about the frame, or false. */
+static bool note(const struct sw_unwind_request *req, const struct sw_found *found, struct sw_entry *to)
+{
+    const struct sw_rule *rule = &req->work->rule;
+    const uint64_t pc = sw_regs_pc(&req->frame->regs);
+    if (pc == 0 || pc >= SW_KEY_PC_END || (rule->flags & SW_RULE_SIGNAL) || !note_code(req, pc, to) ||
+        !note_call(req, pc, to))
+        return false;
+    to->step |= SW_STEP_ENTRY;
+    if (!(rule->flags & SW_RULE_END))
+        return note_rule(req, found, to);
+    to->step |= SW_STEP_END | (uint64_t)rule->source << SW_STEP_SOURCE_SHIFT;
+    to->step = sw_step_with_trust(to->step, rule->trust);
+    return true;
+}
+
+void sw_walk_remember(struct sw_lane *lane, const struct sw_unwind_request *req, const struct sw_found *found)
+{
+    const uint64_t pc = sw_regs_pc(&req->frame->regs);
+    if (!lane->cache)
+        return;
+    struct sw_entry entry = { .key = pc | lane->tags | (req->frame->exact ? SW_KEY_EXACT : 0), .found = lane->found };
+    if (found->depends != SW_DEPENDS_STACK && lane->found != SW_FOUND_NEVER && note(req, found, &entry))
+        sw_cache_store(lane->cache, &lane->changes, pc, &entry);
+    else
+        sw_cache_count(lane->cache, SW_COUNT_REFUSED, 1);
+}
+
+bool sw_walk_confirm(const struct sw_unwind_request *req, uint64_t step, uint64_t function)
+{
+    uint64_t target;
+    if (!(step & SW_STEP_BY_CALL))
+        return true;
+    if (sw_is_behind_call(req, sw_regs_pc(&req->work->caller), &target) && target == function) {
+        req->work->rule.trust = SW_TRUST_CONFIRMED;
+        return true;
+    }
+    return !(step & SW_STEP_ONLY_SO);
+}

@@ -1,0 +1,34 @@
+/*
+ * A scratch, as the walker lays it out. The last SW_SNAPSHOT_ROOM bytes of it belong to the snapshot.
+ */
+#ifndef SW_WALK_SCRATCH_H
+#define SW_WALK_SCRATCH_H
+
+#include "fast/lane.h"
+#include "unwind/workspace.h"
+
+/*
+ * lane   The walk's view of the rule cache.
+ * work   The long way's; ready from the first step on that takes it (is_open).
+ * whole  Of a walk that is made in one call: stacks are short where walks are made.
+ */
+struct sw_walk_scratch {
+    struct sw_lane lane;
+    bool is_open;
+    struct sw_workspace work;
+    struct sw_walk whole;
+};
+
+enum { SW_SNAPSHOT_ROOM = 8192 };
+
+_Static_assert(sizeof(struct sw_walk_scratch) <= SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM, "the walker fits its scratch");
+
+static inline struct sw_walk_scratch *sw_walk_scratch_of(struct sw_scratch *scratch)
+{
+    return (struct sw_walk_scratch *)(void *)scratch;
+}
+
+/* Ends a walk. False. */
+bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop);
+
+#endif
