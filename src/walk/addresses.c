@@ -69,6 +69,7 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_lane *lane, struct 
         cfa = cfa_of(&r, kind);
         if (to == end || !(r.step & kind))
             break;
+        SW_APART_FROM_HERE(cfa);
         if (SW_UNLIKELY(cfa > top))
             break;
         if (kind == SW_STEP_FRAMED && SW_UNLIKELY(cfa <= r.sp)) /* an offset from sp is more than 0, and wraps nothing round */
