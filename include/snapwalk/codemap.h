@@ -19,6 +19,13 @@ enum sw_kind {
     SW_KIND_NATIVE /* anything else */
 };
 
+/*
+ * The name of a kind for people: "jit", "native".
+ *
+ * Returns  A constant string; "?" out of range. Memory  Static. Threads  Any. Signals  Safe.
+ */
+const char *sw_kind_name(enum sw_kind kind);
+
 /* Where the unwind data of a range is. What is named here is tried first; if it does not validate, the rest follows. */
 enum sw_unwind {
     SW_UNWIND_AUTO = 0,   /* the tables of the image around it, else analysis from `begin` */
