@@ -4,7 +4,7 @@
 #ifndef SNAPWALK_PROCESS_H
 #define SNAPWALK_PROCESS_H
 
-#include <snapwalk/thread.h>
+#include <snapwalk/suspend.h>
 #include <snapwalk/walk.h>
 
 #ifdef __cplusplus

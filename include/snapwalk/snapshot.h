@@ -5,6 +5,7 @@
 #define SNAPWALK_SNAPSHOT_H
 
 #include <snapwalk/corprof.h>
+#include <snapwalk/suspend.h>
 #include <snapwalk/thread.h>
 #include <snapwalk/walk.h>
 

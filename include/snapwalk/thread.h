@@ -1,5 +1,5 @@
 /*
- * The thread table: what a runtime knows of its threads, and how a thread is stopped and looked at.
+ * The thread table: what a runtime knows of its threads.
  */
 #ifndef SNAPWALK_THREAD_H
 #define SNAPWALK_THREAD_H
@@ -63,29 +63,6 @@ struct sw_thread {
     uint32_t flags;
     const struct sw_transition *transitions;
     size_t transition_count;
-};
-
-/*
- * How threads of a target are stopped and looked at. Implementations: sw_self_suspender, sw_process_suspender,
- * sw_sim_suspender.
- *
- * suspend   Stops the thread and gives its registers (pc executing). SW_OK, SW_E_GONE, SW_E_BUSY, SW_E_PERMISSION,
- *           SW_E_OS. After SW_OK it does not run until resume. Nests: n suspends need n resumes.
- * resume    Undoes one suspend.
- * current   The OS id of the calling thread, or 0 when the caller is no thread of the target.
- * capture   Registers of the calling thread, to walk itself: somewhere inside the caller of this call.
- *           SW_E_UNSUPPORTED when the caller is no thread of the target.
- * wait      Called again and again while something is waited for; `round` counts from 0. May sleep; may be null
- *           (then the waiting loop spins).
- * arg       Borrowed; handed to each.
- */
-struct sw_suspender {
-    enum sw_status (*suspend)(void *arg, uint64_t os_id, struct sw_regs *regs);
-    enum sw_status (*resume)(void *arg, uint64_t os_id);
-    uint64_t (*current)(void *arg);
-    enum sw_status (*capture)(void *arg, struct sw_regs *regs);
-    void (*wait)(void *arg, unsigned round);
-    void *arg;
 };
 
 /*
