@@ -20,10 +20,10 @@
 
 enum { GROUPS = 512, SHOWN = 24, LOOK_AT_CLOCK = 65536, EVERY_SECONDS = 10 };
 
-/* Differences of one kind: what, behind which kind of instruction it begins, how sure the analysis is. */
+/* Differences of one kind: what, after which kind of instruction it begins, how sure the analysis is. */
 struct group {
     uint8_t verdict;
-    uint8_t behind;
+    uint8_t after;
     uint8_t trust;
     uint8_t reg;
     uint8_t machine;
@@ -49,7 +49,7 @@ struct report {
     struct group groups[GROUPS];
     unsigned group_count;
     struct group *current;
-    uint64_t next; /* address behind the last difference */
+    uint64_t next; /* address after the last difference */
     bool is_listing;
     bool says_progress;
     const char *path;
@@ -66,13 +66,13 @@ static struct group *group_of(struct report *r, const struct sw_audit_insn *insn
 {
     for (unsigned i = 0; i < r->group_count; i++) {
         struct group *g = &r->groups[i];
-        if (g->verdict == insn->verdict && g->behind == insn->behind && g->trust == insn->trust && g->reg == insn->reg)
+        if (g->verdict == insn->verdict && g->after == insn->after && g->trust == insn->trust && g->reg == insn->reg)
             return g;
     }
     if (r->group_count == GROUPS)
         return &r->groups[GROUPS - 1];
     struct group *g = &r->groups[r->group_count++];
-    *g = (struct group){ insn->verdict, insn->behind, insn->trust, insn->reg, insn->function->machine, 0, 0, insn->address, "", "", "" };
+    *g = (struct group){ insn->verdict, insn->after, insn->trust, insn->reg, insn->function->machine, 0, 0, insn->address, "", "", "" };
     snprintf(g->name, sizeof g->name, "%s", insn->function->name);
     sw_audit_text((enum sw_machine)insn->function->machine, insn->table, g->table, sizeof g->table);
     sw_audit_text((enum sw_machine)insn->function->machine, insn->analysis, g->analysis, sizeof g->analysis);
@@ -82,10 +82,10 @@ static struct group *group_of(struct report *r, const struct sw_audit_insn *insn
 static void list(const struct sw_audit_insn *insn)
 {
     char table[96], analysis[96];
-    printf("%#" PRIx64 " %s %s behind %s, %s; function %#" PRIx64 " %s; table %s; analysis %s\n", insn->address,
+    printf("%#" PRIx64 " %s %s after %s, %s; function %#" PRIx64 " %s; table %s; analysis %s\n", insn->address,
            insn->function->returns ? "differs:" : "differs (does not return):",
            sw_audit_verdict_name((enum sw_audit_verdict)insn->verdict),
-           sw_audit_behind_name((enum sw_audit_behind)insn->behind), sw_trust_name((enum sw_trust)insn->trust),
+           sw_audit_after_name((enum sw_audit_after)insn->after), sw_trust_name((enum sw_trust)insn->trust),
            insn->function->begin, insn->function->name, sw_audit_text((enum sw_machine)insn->function->machine, insn->table, table, sizeof table),
            sw_audit_text((enum sw_machine)insn->function->machine, insn->analysis, analysis, sizeof analysis));
     if (insn->function->is_false)
@@ -162,10 +162,10 @@ static void print_groups(struct report *r)
     qsort(r->groups, r->group_count, sizeof r->groups[0], most_insns_first);
     for (unsigned i = 0; i < r->group_count && i < SHOWN; i++) {
         const struct group *g = &r->groups[i];
-        printf("  %8lu in %6lu places  %s%s%s, %s, behind %s; %#" PRIx64 " %s: table %s, analysis %s\n", g->insns,
+        printf("  %8lu in %6lu places  %s%s%s, %s, after %s; %#" PRIx64 " %s: table %s, analysis %s\n", g->insns,
                g->places, sw_audit_verdict_name((enum sw_audit_verdict)g->verdict), g->reg ? " " : "",
                g->reg ? sw_regs_name((enum sw_machine)g->machine, g->reg) : "",
-               sw_trust_name((enum sw_trust)g->trust), sw_audit_behind_name((enum sw_audit_behind)g->behind), g->at,
+               sw_trust_name((enum sw_trust)g->trust), sw_audit_after_name((enum sw_audit_after)g->after), g->at,
                g->name, g->table, g->analysis);
     }
 }

@@ -99,7 +99,7 @@ static void look_at_process(struct viewer *v, uint64_t tid, struct sw_regs *regs
 /* A core has no names of threads, only the program's. */
 static void look_at_core(struct viewer *v, uint64_t tid, struct sw_regs *regs, struct sw_walker *walker, char *name)
 {
-    struct sw_core_about about;
+    struct sw_core_info about;
     must(sw_core_regs(v->core, tid, regs), "registers");
     must(sw_core_walker(v->core, tid, regs, v->codemap, v->images, walker), "stack");
     must(sw_core_describe(v->core, &about), "process");

@@ -80,7 +80,7 @@ static void tell_suspended(struct sw_overlay *overlay, bool suspended)
 {
     atomic_store(&overlay->suspended, suspended);
     if (overlay->clr)
-        sw_clr_runtime(overlay->clr, suspended ? SW_RUNTIME_SUSPENDED : 0, suspended ? 0 : SW_RUNTIME_SUSPENDED);
+        sw_clr_set_runtime(overlay->clr, suspended ? SW_RUNTIME_SUSPENDED : 0, suspended ? 0 : SW_RUNTIME_SUSPENDED);
 }
 
 static HRESULT STDMETHODCALLTYPE suspend_runtime(Self *self)
@@ -106,7 +106,7 @@ static HRESULT STDMETHODCALLTYPE request_detach(Self *self, DWORD milliseconds)
 {
     const HRESULT hr = runtime->RequestProfilerDetach(self, milliseconds);
     if (SUCCEEDED(hr) && overlay_of(self)->clr)
-        sw_clr_runtime(overlay_of(self)->clr, SW_RUNTIME_DETACHING, 0);
+        sw_clr_set_runtime(overlay_of(self)->clr, SW_RUNTIME_DETACHING, 0);
     return hr;
 }
 

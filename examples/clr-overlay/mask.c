@@ -57,7 +57,7 @@ void sw_overlay_mask_init(struct sw_overlay_mask *mask)
 void sw_overlay_mask_begin(struct sw_overlay *overlay, bool attached)
 {
     struct sw_overlay_mask *mask = &overlay->mask;
-    sw_clr_events(&mask->added_low, &mask->added_high);
+    sw_clr_get_events(&mask->added_low, &mask->added_high);
     if (attached) {
         mask->added_low &= (DWORD)COR_PRF_ALLOWABLE_AFTER_ATTACH;
         mask->added_high &= (DWORD)COR_PRF_HIGH_ALLOWABLE_AFTER_ATTACH;

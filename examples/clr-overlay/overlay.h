@@ -16,7 +16,7 @@
 enum sw_overlay_side { SW_OVERLAY_VENDOR, SW_OVERLAY_RUNTIME };
 
 /*
- * The events that go to the vendor. Its own mask is what it set and reads back; `added_*` is what sw_clr_events needs
+ * The events that go to the vendor. Its own mask is what it set and reads back; `added_*` is what sw_clr_get_events needs
  * besides. `lock` orders changes.
  */
 struct sw_overlay_mask {

@@ -203,7 +203,7 @@ static HRESULT STDMETHODCALLTYPE initialize(ICorProfilerCallback11 *self, IUnkno
         return E_FAIL;
     events = found;
     info = found;
-    sw_clr_events(&low, &high);
+    sw_clr_get_events(&low, &high);
     period_ns = 1000000000L / (hertz && atoi(hertz) > 0 ? atoi(hertz) : 100);
     if (events->lpVtbl->SetEventMask2(events, low, high) != S_OK || sw_clr_create(NULL, given, &fed) != SW_OK ||
         sigaction(SIGPROF, &action, NULL) != 0 || pthread_create(&refresher, NULL, refresh, NULL) != 0)

@@ -30,17 +30,17 @@ enum sw_audit_verdict {
     SW_AUDIT_VERDICT_COUNT
 };
 
-/* How control gets past the instruction in front. ORDER sw_audit_behind: src/audit/text.c; sw_flow: effect.h. */
-enum sw_audit_behind {
-    SW_AUDIT_BEHIND_PLAIN = 0,
-    SW_AUDIT_BEHIND_CALL,
-    SW_AUDIT_BEHIND_BRANCH,
-    SW_AUDIT_BEHIND_JUMP,
-    SW_AUDIT_BEHIND_INDIRECT, /* a jump through a register or memory: switches, tail calls */
-    SW_AUDIT_BEHIND_RETURN,
-    SW_AUDIT_BEHIND_TRAP,
-    SW_AUDIT_BEHIND_NOTHING,  /* it is the first */
-    SW_AUDIT_BEHIND_COUNT
+/* How control gets past the instruction in front. ORDER sw_audit_after: src/audit/text.c; sw_flow: effect.h. */
+enum sw_audit_after {
+    SW_AUDIT_AFTER_PLAIN = 0,
+    SW_AUDIT_AFTER_CALL,
+    SW_AUDIT_AFTER_BRANCH,
+    SW_AUDIT_AFTER_JUMP,
+    SW_AUDIT_AFTER_INDIRECT, /* a jump through a register or memory: switches, tail calls */
+    SW_AUDIT_AFTER_RETURN,
+    SW_AUDIT_AFTER_TRAP,
+    SW_AUDIT_AFTER_NOTHING,  /* it is the first */
+    SW_AUDIT_AFTER_COUNT
 };
 
 /*
@@ -69,7 +69,7 @@ struct sw_rule;
 /*
  * One instruction.
  *
- * verdict  enum sw_audit_verdict.  behind  enum sw_audit_behind.
+ * verdict  enum sw_audit_verdict.  after  enum sw_audit_after.
  * reg      By number of regs.h, for the verdicts that name one.
  * trust    enum sw_trust of what the instructions say; NONE where they say nothing.
  * table, analysis  Both rules, null where there is none; for sw_audit_text.
@@ -79,7 +79,7 @@ struct sw_audit_insn {
     uint64_t address;
     uint8_t length;
     uint8_t verdict;
-    uint8_t behind;
+    uint8_t after;
     uint8_t reg;
     uint8_t trust;
     const struct sw_rule *table;
@@ -125,7 +125,7 @@ const char *sw_audit_text(enum sw_machine machine, const struct sw_rule *rule, c
  * Returns  A constant string; "?" out of range. Memory  Static. Threads  Any. Signals  Safe.
  */
 const char *sw_audit_verdict_name(enum sw_audit_verdict verdict);
-const char *sw_audit_behind_name(enum sw_audit_behind behind);
+const char *sw_audit_after_name(enum sw_audit_after behind);
 
 #ifdef __cplusplus
 }

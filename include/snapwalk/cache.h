@@ -15,13 +15,13 @@ extern "C" {
 
 struct sw_cache;
 
-enum { SW_CACHE_MOST = 1 << 24 };
+enum { SW_CACHE_MAX_ENTRIES = 1 << 24 };
 
 /*
  * Makes an empty cache.
  *
  * alloc    Copied; NULL for malloc and free.
- * entries  How many pcs it can hold, 1 to SW_CACHE_MOST; rounded up to a power of two. Twice the pcs that are expected
+ * entries  How many pcs it can hold, 1 to SW_CACHE_MAX_ENTRIES; rounded up to a power of two. Twice the pcs that are expected
  *          lets nearly all of them stay.
  * cache    Receives the cache; the caller owns it and gives it back with sw_cache_destroy.
  *
@@ -45,9 +45,9 @@ void sw_cache_destroy(struct sw_cache *cache);
  * absent   Misses: never met, or pushed out since.
  * outdated Misses: found, but the code there was removed, or images changed, since.
  * busy     Misses: being written at that moment.
- * kept     Pcs that were put in, again or for the first time.
+ * stored   Pcs that were put in, again or for the first time.
  * evicted  Among them: those for which another one, still good, was pushed out.
- * refused  Misses that were not put in: what was found took more than the code to find (the stack was looked at), has an
+ * uncacheable  Misses that were not put in: what was found took more than the code to find (the stack was looked at), has an
  *          unusual form, or belongs to no range and no image.
  * entries, bytes  Its size.
  *
@@ -58,9 +58,9 @@ struct sw_cache_counts {
     uint64_t absent;
     uint64_t outdated;
     uint64_t busy;
-    uint64_t kept;
+    uint64_t stored;
     uint64_t evicted;
-    uint64_t refused;
+    uint64_t uncacheable;
     uint64_t entries;
     uint64_t bytes;
 };

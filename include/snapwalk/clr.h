@@ -3,7 +3,7 @@
  * up to date, and DoStackSnapshot over them, answered by this library. Linux.
  *
  *     sw_clr_create(NULL, info, &clr);                        // in ICorProfilerCallback::Initialize
- *     sw_clr_events(&low, &high);                             // or'ed into the profiler's own event mask
+ *     sw_clr_get_events(&low, &high);                             // or'ed into the profiler's own event mask
  *     sw_clr_function_compiled(clr, function, 0);             // ... in JITCompilationFinished, and so on below
  *     sw_clr_snapshot(clr, flavour, 0, on_frame, 0, me, NULL, 0);
  *
@@ -43,7 +43,7 @@ void sw_clr_destroy(struct sw_clr *clr);
  *
  * Memory   None. Threads  Any. Signals  Safe.
  */
-void sw_clr_events(DWORD *low, DWORD *high);
+void sw_clr_get_events(DWORD *low, DWORD *high);
 
 /*
  * What the events say. Each is to be called from the ICorProfilerCallback method named beside it, which it takes the
@@ -87,7 +87,7 @@ void sw_clr_refresh(struct sw_clr *clr);
  *
  * Threads  Any. Signals  Safe.
  */
-void sw_clr_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear);
+void sw_clr_set_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear);
 
 /*
  * DoStackSnapshot: sw_snapshot with an engine and working memory out of a fixed supply, so that threads and signal

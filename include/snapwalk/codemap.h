@@ -67,7 +67,7 @@ struct sw_range {
 /* Of frames only: the id is the address of a precompiled method's entry, because nobody has registered the method. */
 #define SW_RANGE_ADDRESS_ID UINT16_C(16)
 /* Of frames only: the range is in no code map, a walker's finder told of it. */
-#define SW_RANGE_FOUND UINT16_C(32)
+#define SW_RANGE_FROM_FINDER UINT16_C(32)
 
 struct sw_codemap;
 

@@ -45,7 +45,7 @@ void sw_core_close(struct sw_core *core);
  * crashed  The thread whose signal made the core: the first one in it, if that has a signal.
  * entry    Where the program begins. vdso: where the kernel's own image is mapped.
  */
-struct sw_core_about {
+struct sw_core_info {
     enum sw_machine machine;
     uint64_t pid;
     uint64_t crashed;
@@ -80,7 +80,7 @@ struct sw_core_thread {
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  * Source   Linux NT_PRSTATUS, NT_PRPSINFO, NT_SIGINFO, NT_AUXV, NT_ARM_PAC_MASK.
  */
-SW_NODISCARD enum sw_status sw_core_describe(const struct sw_core *core, struct sw_core_about *about);
+SW_NODISCARD enum sw_status sw_core_describe(const struct sw_core *core, struct sw_core_info *about);
 size_t sw_core_threads(const struct sw_core *core, uint64_t *tids, size_t capacity);
 SW_NODISCARD enum sw_status sw_core_find_thread(const struct sw_core *core, uint64_t tid,
                                                 struct sw_core_thread *thread);

@@ -14,14 +14,14 @@ extern "C" {
 
 struct sw_replay;
 
-enum { SW_REPLAY_MOST = 1 << 20 };
+enum { SW_REPLAY_MAX_FRAMES = 1 << 20 };
 
 /*
  * Makes an empty replay memory. It is for the stack of one thread (struct sw_walker, replay); stacks of several in turn
  * are walked right, but never replayed.
  *
  * alloc    Copied; NULL for malloc and free.
- * frames   How many frames of a stack it can hold, 1 to SW_REPLAY_MOST. A deeper one is replayed in part or not at all.
+ * frames   How many frames of a stack it can hold, 1 to SW_REPLAY_MAX_FRAMES. A deeper one is replayed in part or not at all.
  * replay   Receives the memory; the caller owns it and gives it back with sw_replay_destroy.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY.
@@ -43,7 +43,7 @@ void sw_replay_destroy(struct sw_replay *replay);
  * walks      Walks that used it, and ended.
  * replayed   Frames that were compared and not walked.
  * walked     Frames that were followed. One walk of four remembers them; the next one too, where hardly any was
- * replayed. forgotten  How often everything was forgotten: code or images changed, another target, too many frames.
+ * replayed. resets     How often everything was forgotten: code or images changed, another target, too many frames.
  *
  * Memory   Allocates nothing. Threads  Any; the counts are not of one moment. Signals  Safe.
  */
@@ -51,7 +51,7 @@ struct sw_replay_counts {
     uint64_t walks;
     uint64_t replayed;
     uint64_t walked;
-    uint64_t forgotten;
+    uint64_t resets;
 };
 struct sw_replay_counts sw_replay_get_counts(const struct sw_replay *replay);
 

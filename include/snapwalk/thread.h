@@ -77,9 +77,9 @@ struct sw_thread {
  * arg       Borrowed; handed to each.
  */
 struct sw_inspector {
-    void (*look)(void *arg, struct sw_thread *thread);
+    void (*update)(void *arg, struct sw_thread *thread);
     bool (*record)(void *arg, const struct sw_thread *thread, uint64_t *cursor, struct sw_transition *record);
-    bool (*dead)(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high);
+    bool (*unwound)(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high);
     uint64_t (*function)(void *arg, uint64_t address);
     void *arg;
 };

@@ -65,7 +65,7 @@ struct sw_walker {
     struct sw_analysis_cache *analysis_cache;
     struct {
         uint64_t at;
-        uint64_t by;
+        uint64_t original;
     } replaced;
     uint64_t stack_begin;
     uint64_t stack_end;

@@ -35,7 +35,7 @@ static void lay_out_briefs(struct sw_cache *made, size_t count)
 enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t entries, struct sw_cache **cache)
 {
     const struct sw_alloc from = sw_alloc_resolve(alloc);
-    if (!cache || entries == 0 || entries > SW_CACHE_MOST || !sw_alloc_usable(alloc))
+    if (!cache || entries == 0 || entries > SW_CACHE_MAX_ENTRIES || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
     const size_t count = power_above(entries);
     const size_t bytes = sizeof(struct sw_cache) + (count + 1) * SW_LINE_BYTES + count * ENTRY_BYTES + FIRST_BYTES;
@@ -74,9 +74,9 @@ struct sw_cache_counts sw_cache_get_counts(const struct sw_cache *cache)
                                      .absent = count_of(cache, SW_COUNT_ABSENT),
                                      .outdated = count_of(cache, SW_COUNT_OUTDATED),
                                      .busy = count_of(cache, SW_COUNT_BUSY),
-                                     .kept = count_of(cache, SW_COUNT_KEPT),
+                                     .stored = count_of(cache, SW_COUNT_KEPT),
                                      .evicted = count_of(cache, SW_COUNT_EVICTED),
-                                     .refused = count_of(cache, SW_COUNT_REFUSED),
+                                     .uncacheable = count_of(cache, SW_COUNT_REFUSED),
                                      .entries = cache->mask / SW_LINE_BYTES + 1,
                                      .bytes = cache->bytes };
 }

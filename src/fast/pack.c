@@ -119,7 +119,7 @@ static bool pack_code(const struct sw_unwind_request *req, uint64_t pc, struct s
     struct sw_range range;
     to->id = code->id;
     to->rest = code->image | (uint64_t)code->kind << 32 | (uint64_t)code->unwind << 40 | (uint64_t)code->flags << 48;
-    if (code->flags & SW_RANGE_FOUND)
+    if (code->flags & SW_RANGE_FROM_FINDER)
         return false; /* nothing would tell that it is gone */
     if (!map || !sw_codemap_find_inside(map, req->frame->lookup, &range))
         to->form |= SW_FORM_UNRANGED;

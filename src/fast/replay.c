@@ -21,7 +21,7 @@ enum {
 enum sw_status sw_replay_create(const struct sw_alloc *alloc, size_t frames, struct sw_replay **replay)
 {
     const struct sw_alloc from = sw_alloc_resolve(alloc);
-    if (!replay || frames == 0 || frames > SW_REPLAY_MOST || !sw_alloc_usable(alloc))
+    if (!replay || frames == 0 || frames > SW_REPLAY_MAX_FRAMES || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
     const size_t bytes = sizeof(struct sw_replay) + LINE + frames * FRAME_BYTES;
     struct sw_replay *made = from.get(from.arg, bytes);
@@ -59,7 +59,7 @@ struct sw_replay_counts sw_replay_get_counts(const struct sw_replay *replay)
     return (struct sw_replay_counts){ .walks = count_of(replay, SW_REPLAY_WALKS),
                                       .replayed = count_of(replay, SW_REPLAY_REPLAYED),
                                       .walked = count_of(replay, SW_REPLAY_WALKED),
-                                      .forgotten = count_of(replay, SW_REPLAY_FORGOTTEN) };
+                                      .resets = count_of(replay, SW_REPLAY_FORGOTTEN) };
 }
 
 /* ---- one walk ---- */

@@ -153,7 +153,7 @@ static void find_dead(struct sw_fold *fold)
     if (fold->documented || !inspector)
         return;
     while (fold->dead_count < SW_DEAD_MAX &&
-           inspector->dead(inspector->arg, &call->target, &cursor, &fold->call->work->dead[fold->dead_count].low,
+           inspector->unwound(inspector->arg, &call->target, &cursor, &fold->call->work->dead[fold->dead_count].low,
                            &fold->call->work->dead[fold->dead_count].high))
         fold->dead_count++;
 }

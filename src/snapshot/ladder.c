@@ -72,7 +72,7 @@ static bool target_is_not_in_the_table(struct sw_call *call)
     call->top = call->held && sw_call_is_for_caller(call) ? call->own : NULL;
     const struct sw_inspector *inspector = call->engine->inspector;
     if (call->held && inspector)
-        inspector->look(inspector->arg, &call->target);
+        inspector->update(inspector->arg, &call->target);
     return !call->held;
 }
 
