@@ -81,7 +81,7 @@ struct sw_walker {
  */
 #define SW_SCRATCH_BYTES 335872
 struct sw_scratch {
-    uint64_t room[SW_SCRATCH_BYTES / 8];
+    uint64_t words[SW_SCRATCH_BYTES / 8];
 };
 
 /*

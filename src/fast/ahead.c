@@ -86,7 +86,7 @@ static unsigned look_or_recall(struct sw_warm *warm, struct sw_at *at, uint32_t 
 
 unsigned sw_ahead_look(const struct sw_walk *walk, struct sw_ahead *ahead)
 {
-    struct sw_warm *warm = &((struct sw_workspace *)walk->scratch->room)->warm;
+    struct sw_warm *warm = &((struct sw_workspace *)walk->scratch->words)->warm;
     const uint32_t left = walk->most - walk->depth, most = left < SW_AHEAD_MOST ? left : SW_AHEAD_MOST;
     ahead->count = ahead->settled = 0;
     if (!(walk->here.form & SW_FORM_QUICK))
@@ -100,7 +100,7 @@ unsigned sw_ahead_look(const struct sw_walk *walk, struct sw_ahead *ahead)
 /* From the last frame back: of each register the last place counts. */
 SW_OTHERS_FRAMES void sw_ahead_settle(struct sw_walk *walk, struct sw_ahead *ahead, unsigned n)
 {
-    const struct sw_warm *warm = &((const struct sw_workspace *)walk->scratch->room)->warm;
+    const struct sw_warm *warm = &((const struct sw_workspace *)walk->scratch->words)->warm;
     uint64_t wanted = SW_AHEAD_OTHERS;
     for (unsigned i = n + 1; i > ahead->settled && wanted != 0; i--) {
         const struct sw_known_frame *frame = &ahead->frames[i - 1];

@@ -74,7 +74,7 @@ void sw_ahead_settle(struct sw_walk *walk, struct sw_ahead *ahead, unsigned n);
 SW_OTHERS_FRAMES static SW_INLINE void sw_ahead_settle_one(struct sw_walk *walk, struct sw_ahead *ahead, unsigned n)
 {
     const struct sw_known_frame *frame = &ahead->frames[n];
-    const struct sw_warm *warm = &((const struct sw_workspace *)walk->scratch->room)->warm;
+    const struct sw_warm *warm = &((const struct sw_workspace *)walk->scratch->words)->warm;
     if (SW_UNLIKELY(ahead->settled != n)) {
         sw_ahead_settle(walk, ahead, n);
         return;

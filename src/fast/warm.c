@@ -17,7 +17,7 @@ enum { RSP = SW_X64_RSP, RIP = SW_X64_RIP, MASK = 0xffff };
 
 static struct sw_workspace *workspace_of(const struct sw_walk *walk)
 {
-    return (struct sw_workspace *)walk->scratch->room;
+    return (struct sw_workspace *)walk->scratch->words;
 }
 
 /* ---- the walk's view ---- */

@@ -298,7 +298,7 @@ static bool fold_all_ahead(struct sw_fold *fold)
 /* The walker's replay memory, taken with the first stretch, serves all of them. */
 static void use_replay(struct sw_fold *fold)
 {
-    struct sw_warm *warm = &((struct sw_workspace *)fold->call->scratch->room)->warm;
+    struct sw_warm *warm = &((struct sw_workspace *)fold->call->scratch->words)->warm;
     if (!fold->replay) {
         sw_warm_look_at_clocks(warm);
         sw_warm_open(warm, &fold->call->work->walker);

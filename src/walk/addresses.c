@@ -380,7 +380,7 @@ size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scra
     *stop = SW_STOP_BAD_START;
     if (!walker || !scratch || !start)
         return 0;
-    struct sw_workspace *work = (struct sw_workspace *)scratch->room;
+    struct sw_workspace *work = (struct sw_workspace *)scratch->words;
     struct sw_warm *warm = &work->warm;
     struct sw_walk *walk = &work->whole;
     struct sw_replay *replay = NULL;

@@ -12,7 +12,7 @@ enum { BEFORE = 0, INSIDE, OVER, DEFAULT_FRAMES = 10000 };
 
 static struct sw_workspace *workspace_of(const struct sw_walk *walk)
 {
-    return (struct sw_workspace *)walk->scratch->room;
+    return (struct sw_workspace *)walk->scratch->words;
 }
 
 bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop)
@@ -189,7 +189,7 @@ enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scra
 {
     if (!sink || !scratch)
         return SW_STOP_BAD_START;
-    struct sw_walk *walk = &((struct sw_workspace *)scratch->room)->whole;
+    struct sw_walk *walk = &((struct sw_workspace *)scratch->words)->whole;
     sw_walk_start(walk, walker, scratch, start, true);
     while (sw_walk_next(walk))
         if (!sink(arg, &walk->frame))
@@ -215,7 +215,7 @@ enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scrat
 {
     if (!seed || !scratch)
         return SW_E_ARGUMENT;
-    struct sw_walk *walk = &((struct sw_workspace *)scratch->room)->whole;
+    struct sw_walk *walk = &((struct sw_workspace *)scratch->words)->whole;
     sw_walk_start(walk, walker, scratch, start, true);
     while (sw_walk_next(walk))
         if (walk->frame.code.kind == SW_KIND_JIT || walk->frame.code.kind == SW_KIND_NGEN) {

@@ -105,7 +105,7 @@ static inline void twice_ahead(const struct sw_walker *walker, const struct sw_r
     unsigned n = 0;
     if (plain->count != plain->depth)
         return; /* more than were looked at */
-    struct sw_warm *warm = &((struct sw_workspace *)scratch.room)->warm;
+    struct sw_warm *warm = &((struct sw_workspace *)scratch.words)->warm;
     sw_walk_start(&walk, walker, &scratch, start, exact);
     if (walk.stop == SW_STOP_NONE) {
         sw_warm_look_at_clocks(warm);
