@@ -1,5 +1,5 @@
 /*
- * This process as a target: its memory, its stacks, itself from a signal handler. Linux.
+ * This process as a target: its memory, its stacks, its own registers, in signal handlers too. Linux.
  */
 #ifndef SNAPWALK_SELF_H
 #define SNAPWALK_SELF_H
@@ -11,37 +11,42 @@ extern "C" {
 #endif
 
 /*
- * A reader of this process's own memory that cannot fault.
+ * A reader of this process's own memory. It cannot fault.
  *
  * Returns  A reader without a window. Memory  None. Threads  Any.
- * Signals  Safe (two system calls a read of up to 256 KiB).
+ * Signals  Safe. A read of up to 256 KiB takes two system calls.
  */
 struct sw_memory sw_self_memory(void);
 
 /*
- * The bounds of the calling thread's stack.
+ * Finds the bounds of the calling thread's stack.
+ *
+ * begin    Receives the lowest address.
+ * end      Receives one past the highest address.
  *
  * Returns  SW_OK; SW_E_OS; SW_E_ARGUMENT. Threads  Any.
- * Signals  Not safe: call it when the thread starts, keep the answer.
+ * Signals  Not safe. Call it when the thread starts, and keep the result.
  */
 SW_NODISCARD enum sw_status sw_self_stack(uint64_t *begin, uint64_t *end);
 
 /*
- * Registers of the calling thread at the return address of this call: the nonvolatile ones, sp and pc.
+ * Captures the registers of the calling thread, as they are when this call returns: the nonvolatile ones, sp and pc.
+ * The pc is the return address of this call.
  *
  * Memory   None. Threads  Any. Signals  Safe.
  */
 void sw_self_capture(struct sw_regs *regs);
 
 /*
- * A walker for this machine over this process, with the calling thread's stack bounds. Its window is the part of that
- * stack that is mapped now; deeper frames of a stack that grows later are read by system calls. On ARM64 its pac_mask
- * is what this processor strips: signed return addresses of any width are understood. A walker that is made by hand for
- * this process copies it from here.
+ * Makes a walker for this machine and process, with the bounds of the calling thread's stack. Its window is the part of
+ * that stack that is mapped now. If the stack grows later, the new part is read by system calls. On ARM64 its pac_mask
+ * is what this processor removes from signed addresses, whatever their width. If you make a walker for this process by
+ * hand, copy the pac_mask of this one.
  *
- * codemap, images  Borrowed; may be null.
+ * codemap  Borrowed. May be null.
+ * images   Borrowed. May be null.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS. Threads  Any. Signals  Not safe; the walker made is.
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS. Threads  Any. Signals  Not safe; walks with the walker are.
  */
 SW_NODISCARD enum sw_status sw_self_walker(struct sw_walker *walker, const struct sw_codemap *codemap,
                                            const struct sw_images *images);

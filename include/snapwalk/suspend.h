@@ -1,5 +1,6 @@
 /*
- * How threads of a target are stopped and looked at; and a suspender for the threads of this process. Linux.
+ * Stopping threads: the functions by which an engine stops threads of its target, and those for the threads of this
+ * process (Linux).
  */
 #ifndef SNAPWALK_SUSPEND_H
 #define SNAPWALK_SUSPEND_H
@@ -12,18 +13,19 @@ extern "C" {
 #endif
 
 /*
- * How threads of a target are stopped and looked at. Implementations: sw_self_suspender, sw_process_suspender,
- * sw_sim_suspender.
+ * Stops threads of a target and reads their registers. Made by sw_self_get_suspender, by sw_process_suspender and, for
+ * its engine, by a simulation.
  *
- * suspend   Stops the thread and gives its registers (pc executing). SW_OK, SW_E_GONE, SW_E_BUSY, SW_E_PERMISSION,
- *           SW_E_OS. After SW_OK it does not run until resume. Nests: n suspends need n resumes.
+ * suspend   Stops the thread and reads its registers; their pc was being executed. After SW_OK the thread does not run
+ *           until resume. Suspends nest: n suspends need n resumes. Returns SW_OK; SW_E_GONE; SW_E_BUSY;
+ *           SW_E_PERMISSION; SW_E_OS.
  * resume    Undoes one suspend.
- * current   The OS id of the calling thread, or 0 when the caller is no thread of the target.
- * capture   Registers of the calling thread, to walk itself: somewhere inside the caller of this call.
- *           SW_E_UNSUPPORTED when the caller is no thread of the target.
- * wait      Called again and again while something is waited for; `round` counts from 0. May sleep; may be null
- *           (then the waiting loop spins).
- * arg       Borrowed; handed to each.
+ * current   Returns the OS id of the calling thread, or 0 if the caller is not a thread of the target.
+ * capture   Reads the registers of the calling thread, for a walk of itself: somewhere inside the caller of capture.
+ *           Returns SW_E_UNSUPPORTED if the caller is not a thread of the target.
+ * wait      Called repeatedly while a call waits for something; `round` counts from 0. May sleep. May be null: then the
+ *           waiting loop spins.
+ * arg       Passed to each function. Borrowed.
  */
 struct sw_suspender {
     enum sw_status (*suspend)(void *arg, uint64_t os_id, struct sw_regs *regs);
@@ -35,32 +37,35 @@ struct sw_suspender {
 };
 
 /*
- * A suspender for other threads of this process, by a signal whose handler parks the thread. At most `capacity`
- * threads suspended at once.
+ * Suspends other threads of this process. It sends each a signal, whose handler waits until the thread is resumed.
  */
 struct sw_self_suspender;
 
 /*
- * Installs the signal's handler; destroy puts back what was there. One suspender per signal, any number per process.
+ * Makes a suspender and installs the handler of its signal. Destroy resumes threads that are still suspended and
+ * restores the former handler. A process may have any number of suspenders, one per signal.
  *
- * signal   A real-time signal that nothing handles; 0 for the first such one from SIGRTMIN + 6 on.
- * capacity 1 to 65536: threads suspended at once.
+ * signal   A real-time signal without a handler. 0: the first such signal from SIGRTMIN + 6 on.
+ * capacity How many threads can be suspended at once, 1 to 65536.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_BUSY (the signal has a handler already); SW_E_NO_MEMORY; SW_E_OS.
- * Threads  Any; destroy: nobody may be inside, threads that are still suspended are resumed. Signals  Not safe.
+ * Threads  Any. Destroy: no other call may be using the suspender. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_self_suspender_create(const struct sw_alloc *alloc, int signal, size_t capacity,
                                                      struct sw_self_suspender **self);
 void sw_self_suspender_destroy(struct sw_self_suspender *self);
 
 /*
- * The suspender's functions, to put into an engine. `self` is borrowed.
+ * The functions of a suspender, to put into an engine. `self` is borrowed.
  *
- * suspend answers SW_E_GONE for a thread that has ended or is none of this process, SW_E_BUSY when the thread does not
- * answer within a second (it blocks the signal, say) or all slots are taken, SW_E_ARGUMENT for the calling thread
- * itself; resume SW_E_NOT_FOUND for a thread that is not suspended. A suspended thread runs nothing, signal handlers
- * neither; a system call that it was in may end with EINTR where SA_RESTART does not apply. Two threads that suspend
- * each other at once wait for each other: let one thread do it.
+ * suspend  Returns SW_E_GONE if the thread has ended or is not of this process; SW_E_BUSY if the thread does not answer
+ *          within a second (it blocks the signal, for example) or `capacity` threads are suspended already;
+ *          SW_E_ARGUMENT for the calling thread.
+ * resume   Returns SW_E_NOT_FOUND if the thread is not suspended.
+ *
+ * A suspended thread runs nothing, not even signal handlers. If it was in a system call to which SA_RESTART does not
+ * apply, that call may end with EINTR. Two threads that suspend each other at the same time wait for each other, so let
+ * only one thread suspend others.
  *
  * Threads  Any. Signals  current, capture, suspend and resume are safe.
  */
