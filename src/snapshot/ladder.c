@@ -357,7 +357,7 @@ static const struct {
     void (*act)(struct sw_call *call);
     HRESULT answers[SW_FLAVOUR_COUNT];
 } rungs[] = {
-    /* section, row                                                      documented    windows       unix: ORDER sw_flavour */
+    /* section, row                                          ORDER sw_flavour: documented    windows       unix */
     { "0",   CHECK(profiler_is_detaching),                             { DETACHING,    DETACHING,    DETACHING    } },
     { "1",   CHECK(runtime_has_not_started),                           { UNSAFE,       UNSAFE,       UNSAFE       } },
     { "2",   CHECK(snapshots_are_not_enabled),                         { NOT_ENABLED,  NOT_ENABLED,  NOT_ENABLED  } },
