@@ -1,10 +1,10 @@
 /*
- * audit [-u] [-a] [-p] FILE...: the unwind tables of ELF and PE files beside what their instructions say. Prints, for
- * each file, how many instructions agree, and the differences grouped by cause with an address of each.
+ * audit [-u] [-a] [-p] FILE...: compares the unwind tables of ELF and PE files with their instructions. For each file
+ * it prints how many instructions agree, and the differences, grouped by cause, with an address of each.
  *
- * -u  as if only the starts of functions were known, not their ends
- * -a  every place where they begin to differ, instead of groups
- * -p  says on standard error every ten seconds how far it is
+ * -u  analyse as if only the starts of functions were known, not their ends
+ * -a  print every place where a difference begins, instead of groups
+ * -p  report progress on standard error every ten seconds
  */
 #include <snapwalk/audit.h>
 
@@ -20,10 +20,10 @@
 
 enum { GROUPS = 512, SHOWN = 24, LOOK_AT_CLOCK = 65536, EVERY_SECONDS = 10 };
 
-/* Differences of one kind: what, behind which kind of instruction it begins, how sure the analysis is. */
+/* Differences of one kind: the verdict, the kind of instruction before the first, and how sure the analysis is. */
 struct group {
     uint8_t verdict;
-    uint8_t behind;
+    uint8_t after;
     uint8_t trust;
     uint8_t reg;
     uint8_t machine;
@@ -35,7 +35,7 @@ struct group {
     char analysis[96];
 };
 
-/* in_false, equal_in_false: compared, and equal, in functions whose table contradicts itself. */
+/* in_false, equal_in_false: instructions compared, and equal, in functions whose table contradicts itself. */
 struct totals {
     unsigned long verdict[SW_AUDIT_VERDICT_COUNT];
     unsigned long in_false, equal_in_false;
@@ -49,7 +49,7 @@ struct report {
     struct group groups[GROUPS];
     unsigned group_count;
     struct group *current;
-    uint64_t next; /* address behind the last difference */
+    uint64_t next; /* address after the last difference */
     bool is_listing;
     bool says_progress;
     const char *path;
@@ -66,13 +66,18 @@ static struct group *group_of(struct report *r, const struct sw_audit_insn *insn
 {
     for (unsigned i = 0; i < r->group_count; i++) {
         struct group *g = &r->groups[i];
-        if (g->verdict == insn->verdict && g->behind == insn->behind && g->trust == insn->trust && g->reg == insn->reg)
+        if (g->verdict == insn->verdict && g->after == insn->after && g->trust == insn->trust && g->reg == insn->reg)
             return g;
     }
     if (r->group_count == GROUPS)
         return &r->groups[GROUPS - 1];
     struct group *g = &r->groups[r->group_count++];
-    *g = (struct group){ insn->verdict, insn->behind, insn->trust, insn->reg, insn->function->machine, 0, 0, insn->address, "", "", "" };
+    *g = (struct group){ .verdict = insn->verdict,
+                         .after = insn->after,
+                         .trust = insn->trust,
+                         .reg = insn->reg,
+                         .machine = insn->function->machine,
+                         .at = insn->address };
     snprintf(g->name, sizeof g->name, "%s", insn->function->name);
     sw_audit_text((enum sw_machine)insn->function->machine, insn->table, g->table, sizeof g->table);
     sw_audit_text((enum sw_machine)insn->function->machine, insn->analysis, g->analysis, sizeof g->analysis);
@@ -82,17 +87,18 @@ static struct group *group_of(struct report *r, const struct sw_audit_insn *insn
 static void list(const struct sw_audit_insn *insn)
 {
     char table[96], analysis[96];
-    printf("%#" PRIx64 " %s %s behind %s, %s; function %#" PRIx64 " %s; table %s; analysis %s\n", insn->address,
+    printf("%#" PRIx64 " %s %s after %s, %s; function %#" PRIx64 " %s; table %s; analysis %s\n", insn->address,
            insn->function->returns ? "differs:" : "differs (does not return):",
            sw_audit_verdict_name((enum sw_audit_verdict)insn->verdict),
-           sw_audit_behind_name((enum sw_audit_behind)insn->behind), sw_trust_name((enum sw_trust)insn->trust),
-           insn->function->begin, insn->function->name, sw_audit_text((enum sw_machine)insn->function->machine, insn->table, table, sizeof table),
+           sw_audit_after_name((enum sw_audit_after)insn->after), sw_trust_name((enum sw_trust)insn->trust),
+           insn->function->begin, insn->function->name,
+           sw_audit_text((enum sw_machine)insn->function->machine, insn->table, table, sizeof table),
            sw_audit_text((enum sw_machine)insn->function->machine, insn->analysis, analysis, sizeof analysis));
     if (insn->function->is_false)
         printf("  the table contradicts itself at %#" PRIx64 "\n", insn->function->false_at);
 }
 
-/* A run of differing instructions belongs to the cause of its first. */
+/* A run of differing instructions has the cause of its first one. */
 static void note_difference(struct report *r, const struct sw_audit_insn *insn)
 {
     if (!r->current || r->next != insn->address || r->current->verdict != insn->verdict) {
@@ -105,7 +111,7 @@ static void note_difference(struct report *r, const struct sw_audit_insn *insn)
     r->next = insn->address + insn->length;
 }
 
-/* For files that take minutes: the clock is looked at every so many instructions. */
+/* For files that take minutes. The clock is read only every LOOK_AT_CLOCK instructions. */
 static void say_progress(struct report *r)
 {
     if (!r->says_progress || ++r->seen % LOOK_AT_CLOCK != 0 || time(NULL) - r->said < EVERY_SECONDS)
@@ -162,15 +168,15 @@ static void print_groups(struct report *r)
     qsort(r->groups, r->group_count, sizeof r->groups[0], most_insns_first);
     for (unsigned i = 0; i < r->group_count && i < SHOWN; i++) {
         const struct group *g = &r->groups[i];
-        printf("  %8lu in %6lu places  %s%s%s, %s, behind %s; %#" PRIx64 " %s: table %s, analysis %s\n", g->insns,
+        printf("  %8lu in %6lu places  %s%s%s, %s, after %s; %#" PRIx64 " %s: table %s, analysis %s\n", g->insns,
                g->places, sw_audit_verdict_name((enum sw_audit_verdict)g->verdict), g->reg ? " " : "",
                g->reg ? sw_regs_name((enum sw_machine)g->machine, g->reg) : "",
-               sw_trust_name((enum sw_trust)g->trust), sw_audit_behind_name((enum sw_audit_behind)g->behind), g->at,
+               sw_trust_name((enum sw_trust)g->trust), sw_audit_after_name((enum sw_audit_after)g->after), g->at,
                g->name, g->table, g->analysis);
     }
 }
 
-/* Right: equal. Wrong: another rule than the table's, or none; neither where the table is false or a register lost. */
+/* Right: equal. Wrong: another rule, or no rule. Neither: the table is false, or a register is lost. */
 static void print_trust(const struct totals *t)
 {
     for (unsigned n = SW_TRUST_COUNT; n-- > SW_TRUST_NONE;)
@@ -191,7 +197,7 @@ static void print_totals(const struct totals *t)
     printf("\n");
 }
 
-/* Of all files. mk/audit.sh adds up the same three lines of many runs. */
+/* The sums of all files. mk/audit.sh adds these three lines of many runs. */
 static void print_sum(const struct totals *t)
 {
     const unsigned long equal = t->verdict[SW_AUDIT_EQUAL], all = compared(t);

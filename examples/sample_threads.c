@@ -1,6 +1,7 @@
 /*
- * Samples its own threads: a timer signal interrupts each wherever it is, the handler finds the seed (the first managed
- * frame) and takes a snapshot from it, as a profiler does. The "managed" code is a few bytes written at run time.
+ * Samples its own threads, as a profiler does. A signal interrupts each thread wherever it is. The handler finds the
+ * seed (the first managed frame) and takes a snapshot from it. The "managed" code is a few bytes that the program
+ * writes.
  */
 #include <snapwalk/context.h>
 #include <snapwalk/self.h>
@@ -20,7 +21,7 @@ enum { WORKERS = 2, MANAGED = 42, SECONDS = 1 };
 static const uint32_t loop[] = { 0xa9be7bfd, 0x910003fd, 0xf9000bf3, 0xaa0003f3, 0xd63f0260,
                                  0x35ffffe0, 0xf9400bf3, 0xa8c27bfd, 0xd65f03c0 };
 #else
-/* push rbp; mov rbp,rsp; push rbx; push rax; mov rbx,rdi; L: call rbx; test eax,eax; jne L; pop rax; pop rbx; pop rbp; ret */
+/* push rbp; mov rbp,rsp; push rbx; push rax; mov rbx,rdi; L: call rbx; test eax,eax; jne L; pop rax, rbx, rbp; ret */
 static const uint8_t loop[] = { 0x55, 0x48, 0x89, 0xe5, 0x53, 0x50, 0x48, 0x89, 0xfb, 0xff,
                                 0xd3, 0x85, 0xc0, 0x75, 0xfa, 0x58, 0x5b, 0x5d, 0xc3 };
 #endif

@@ -1,6 +1,6 @@
 /*
- * A simulated runtime in a few lines: code bytes, a stack, a thread; then DoStackSnapshot as a profiler under test would
- * call it. Main (JIT) calls a native function, which calls back Work (JIT), which calls a runtime helper.
+ * A simulated runtime in a few lines: code bytes, a stack and a thread. Then DoStackSnapshot, as a profiler under test
+ * would call it. Main (JIT) calls a native function, which calls Work (JIT), which calls a runtime helper.
  */
 #include <snapwalk/context.h>
 #include <snapwalk/sim.h>
@@ -10,11 +10,12 @@
 enum { MAIN = 0x10000, NATIVE = 0x20000, WORK = 0x30000, HELPER = 0x40000, START = 0x50000, STACK = 0x700000 };
 enum { MAIN_ID = 1001, WORK_ID = 1002, THREAD = 7 };
 
-/* push rbp; mov rbp,rsp; call x; pop rbp; ret: a return address into it is 9 bytes from its start. */
+/* push rbp; mov rbp,rsp; call x; pop rbp; ret: the return address of its call is 9 bytes from its start. */
 static const uint8_t function[] = { 0x55, 0x48, 0x89, 0xe5, 0xe8, 0, 0, 1, 0, 0x5d, 0xc3 };
-enum { BEHIND_CALL = 9 };
+enum { AFTER_CALL = 9 };
 
-static HRESULT print_frame(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 size, BYTE context[], void *data)
+static HRESULT print_frame(FunctionID id, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 size, BYTE context[],
+                           void *data)
 {
     (void)info, (void)size, (void)context, (void)data;
     if (id == 0)
@@ -38,9 +39,9 @@ static void add_function(struct sw_sim *sim, enum sw_kind kind, uint64_t begin, 
 
 int main(void)
 {
-    /* Each frame is {caller's rbp, return address}, the leaf's first; the last return address is 0: the end. */
-    const uint64_t stack[] = { STACK + 16, WORK + BEHIND_CALL, STACK + 32, NATIVE + BEHIND_CALL,
-                               STACK + 48, MAIN + BEHIND_CALL, STACK + 64, START + BEHIND_CALL, 0, 0 };
+    /* Each frame is {caller's rbp, return address}, leaf first. The last return address is 0: the end. */
+    const uint64_t stack[] = { STACK + 16, WORK + AFTER_CALL, STACK + 32, NATIVE + AFTER_CALL,
+                               STACK + 48, MAIN + AFTER_CALL, STACK + 64, START + AFTER_CALL, 0, 0 };
     static struct sw_scratch scratch;
     struct sw_sim *sim;
     struct sw_regs regs = { .machine = SW_MACHINE_X64 };
@@ -55,7 +56,7 @@ int main(void)
     add_function(sim, SW_KIND_NATIVE, START, 0);
     check(sw_sim_words(sim, STACK, stack, sizeof stack / sizeof stack[0]));
 
-    sw_regs_set(&regs, SW_X64_RIP, HELPER + 4); /* behind push rbp; mov rbp,rsp */
+    sw_regs_set(&regs, SW_X64_RIP, HELPER + 4); /* after push rbp; mov rbp,rsp */
     sw_regs_set(&regs, SW_X64_RSP, STACK);
     sw_regs_set(&regs, SW_X64_RBP, STACK);
     check(sw_sim_thread(sim, THREAD, &regs));

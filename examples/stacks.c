@@ -1,12 +1,12 @@
 /*
- * Prints the stack of every thread of a process or of a core file, leaf first: managed and native frames in one order,
- * each with how it was found and how sure that is. A process stands only for as long as its stacks are copied. Names of
- * JIT code come from the perf map of a process that has one.
+ * Prints the stack of every thread of a process or of a core file, leaf first. Managed and native frames are in one
+ * order, each with how it was found and how sure that is. A process stands only while its stacks are copied. The names
+ * of JIT code come from its perf map, if it has one.
  *
  *     stacks [--plain] PID
  *     stacks [--plain] --core FILE [--sysroot DIR]
  *
- * A core of another machine is walked with that machine's files, in a folder: --sysroot.
+ * --sysroot names a folder with the files of the machine that the core is from.
  * --plain is for programs: "thread TID NAME", "frame IP SP KIND SOURCE TRUST NAME", "stop REASON".
  */
 #include <inttypes.h>
@@ -31,7 +31,7 @@ struct viewer {
     struct sw_scratch scratch;
 };
 
-/* Ends the program on a failure. The process walked runs on: a tracer that ends lets go of it. */
+/* Ends this program on a failure. The walked process runs on, because a tracer that ends releases it. */
 static void must(enum sw_status status, const char *what)
 {
     if (status == SW_OK)
@@ -73,7 +73,7 @@ static void print_frame(const struct viewer *v, uint32_t number, const struct sw
         printf("  #%-3" PRIu32 " %016" PRIx64 "  %-6s  %13s/%-9s  %s\n", number, pc, kind, source, trust, name);
 }
 
-/* A recursion's frames stand at one pc: but for --plain the first is printed and the others are counted. */
+/* Prints the first frame of a recursion and counts the others, which have the same pc; --plain prints all of them. */
 static void print_frames(const struct viewer *v, struct sw_walk *walk)
 {
     uint64_t last = 0;
@@ -93,17 +93,17 @@ static void look_at_process(struct viewer *v, uint64_t tid, struct sw_regs *regs
 {
     must(sw_process_captured_walker(v->process, tid, v->codemap, v->images, regs, walker), "stack");
     if (sw_process_thread_name(v->process, tid, name, NAME_BYTES) != SW_OK)
-        snprintf(name, NAME_BYTES, "?"); /* it has ended since */
+        snprintf(name, NAME_BYTES, "?"); /* the thread has ended since */
 }
 
-/* A core has no names of threads, only the program's. */
+/* A core has the name of the program, but no names of threads. */
 static void look_at_core(struct viewer *v, uint64_t tid, struct sw_regs *regs, struct sw_walker *walker, char *name)
 {
-    struct sw_core_about about;
+    struct sw_core_info info;
     must(sw_core_regs(v->core, tid, regs), "registers");
     must(sw_core_walker(v->core, tid, regs, v->codemap, v->images, walker), "stack");
-    must(sw_core_describe(v->core, &about), "process");
-    snprintf(name, NAME_BYTES, "%s", about.name);
+    must(sw_core_describe(v->core, &info), "process");
+    snprintf(name, NAME_BYTES, "%s", info.name);
 }
 
 static void print_thread(struct viewer *v, uint64_t tid)
@@ -143,7 +143,7 @@ static void open_viewer(struct viewer *v, enum sw_perfmap_flavour flavour)
     must(sw_perfmap_create(NULL, flavour, &v->perfmap), "perf map");
 }
 
-/* Takes the stacks down and learns what code there is. A process without a perf map is no failure. */
+/* Captures the stacks and registers the code. A process without a perf map is not a failure. */
 static void open_process(struct viewer *v, int pid)
 {
     char path[40];
@@ -158,7 +158,7 @@ static void open_process(struct viewer *v, int pid)
     must(status == SW_E_OS ? SW_OK : status, path);
 }
 
-/* Files that are not those that the process had are named: without them less is known. */
+/* Names the files that are missing, or are not the ones the process had: without them less is known. */
 static void open_core(struct viewer *v, const char *path, const char *sysroot)
 {
     const struct sw_core_files files = { .sysroot = sysroot };
@@ -171,7 +171,7 @@ static void open_core(struct viewer *v, const char *path, const char *sysroot)
             fprintf(stderr, "stacks: %s: no image: %s\n", file.path, sw_core_file_state_name(file.state));
 }
 
-/* The options in front of the target; false when there is something else than the usage says. */
+/* Reads the options and the target. False: the arguments are not as the usage says. */
 static bool read_options(int argc, char **argv, struct viewer *v, int *pid, const char **core, const char **sysroot)
 {
     int at = 1;

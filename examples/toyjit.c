@@ -1,12 +1,11 @@
 /*
- * A toy JIT: a program to point `stacks` at where there is no .NET. It writes x64 or ARM64 functions with the prologues
- * that real compilers make, registers them in a perf map only (no unwind data at all), and parks threads deep inside
- * them.
+ * A toy JIT: a target for `stacks` where there is no .NET. It writes x64 or ARM64 functions with the prologues of real
+ * compilers, registers them in a perf map only (without unwind data), and blocks threads deep inside them.
  *
- *     toyjit [SECONDS]      prints "ready PID"; ends when standard input closes, or after that time
+ *     toyjit [SECONDS]      prints "ready PID"; ends when standard input is closed, or after SECONDS
  *
- * Prologues: gcc, clang and .NET on Linux as disassembled; every frame keeps the stack pointer a multiple of 16 at its
- * calls.
+ * The prologues are those of gcc, clang and .NET on Linux, as disassembled. At calls the stack pointer is a multiple of
+ * 16.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -18,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What stands before and behind the body of a function. In `frameless` the frame pointer holds something else. */
+/* The code before and after the body of a function. In `frameless` the frame pointer holds something else. */
 struct shape {
     const char *name;
     struct piece {
@@ -113,7 +112,7 @@ static int in_spin(int depth)
     return spin_code(depth);
 }
 
-/* Native code between two managed chains: the second one is that of the first thread. */
+/* Native code between two managed chains. The second chain is that of the first thread. */
 static int in_callback(int depth)
 {
     return threads[0].chain(depth) + 1;
@@ -133,8 +132,7 @@ static void emit_word(uint32_t word)
     emit(&word, sizeof word);
 }
 
-/* mov w0, #depth, then the call: half of those inside the JIT's code are direct. depth is never 0, so shrinkwrap goes
- * on. */
+/* mov w0, #depth; then the call. Half of the calls inside the JIT's code are direct. depth is not 0 (shrinkwrap). */
 static void emit_call(int depth, entry_fn callee)
 {
     const uint64_t target = (uint64_t)(uintptr_t)callee;
@@ -155,8 +153,7 @@ static void emit_spin(void)
     emit_word(0x17ffffff);
 }
 #else
-/* mov edi, depth, then the call: half of those inside the JIT's code are direct. depth is never 0, so shrinkwrap goes
- * on. */
+/* mov edi, depth; then the call. Half of the calls inside the JIT's code are direct. depth is not 0 (shrinkwrap). */
 static void emit_call(int depth, entry_fn callee)
 {
     const intptr_t away = (intptr_t)callee - (intptr_t)(jit.code + jit.used + 10);
@@ -179,8 +176,7 @@ static void emit_spin(void)
 }
 #endif
 
-/* One function in one of the shapes, entered in the perf map. It calls `callee`, or counts for ever when that is null.
- */
+/* Writes one function and its line of the perf map. It calls `callee`, or counts for ever if callee is null. */
 static entry_fn write_function(const struct shape *shape, const char *chain, int depth, entry_fn callee)
 {
     uint8_t *begin = jit.code + jit.used;

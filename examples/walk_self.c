@@ -1,8 +1,8 @@
 /*
- * Walks its own stack: images, a walker for this process, registers of here, frames. The shortest use of the library.
+ * Walks its own stack and prints the frames. The shortest use of the library: register the images, make a walker for
+ * this process, capture the registers, walk.
  */
-#include <snapwalk/image.h>
-#include <snapwalk/self.h>
+#include <snapwalk/snapwalk.h>
 
 #include <stdio.h>
 
@@ -26,7 +26,7 @@ static int walk_from_here(const struct sw_walker *walker, const struct sw_images
     return walk.stop == SW_STOP_ROOT ? 0 : 1;
 }
 
-/* Some frames to see. Not static, so that the compiler keeps them. */
+/* Makes some frames to see. Not static, so that the compiler keeps them. */
 int deeper(int levels, const struct sw_walker *walker, const struct sw_images *images);
 int deeper(int levels, const struct sw_walker *walker, const struct sw_images *images)
 {

@@ -1,9 +1,9 @@
 /*
- * The callbacks that tell the engine something, on their way from the runtime to the vendor. Knows which event is which
- * call of sw_clr; refuses to know what the vendor does. Every other callback is a plain forward.
+ * The callbacks that the library must see, on their way from the runtime to the vendor. Knows which event is which call
+ * of sw_clr. Refuses to know what the vendor does. Every other callback is a plain forward.
  *
- * What comes into being is told to the engine first, so that the vendor can walk through it in the callback; what goes
- * is told last. The vendor's half is called through sw_forward_slots, which leaves out what it did not ask for.
+ * The library learns of a new thing first, so that the vendor can walk through it in the callback, and of the end of a
+ * thing last. The vendor is called through sw_forward_slots, which leaves out what the vendor did not ask for.
  */
 #include "overlay.h"
 
@@ -106,7 +106,7 @@ static HRESULT STDMETHODCALLTYPE search_finished(Self *self, FunctionID function
     return vendor->JITCachedFunctionSearchFinished(self, function, result);
 }
 
-/* These two ask: for a vendor that did not want to be asked the answer is the one that changes nothing. */
+/* These two ask. If the vendor did not want to be asked, the answer is the one that changes nothing. */
 static HRESULT STDMETHODCALLTYPE search_started(Self *self, FunctionID function, BOOL *use)
 {
     if (use && IS_SKIPPED(self, JITCachedFunctionSearchStarted))
@@ -168,7 +168,7 @@ static HRESULT STDMETHODCALLTYPE thread_assigned(Self *self, ThreadID thread, DW
     return vendor->ThreadAssignedToOSThread(self, thread, os_id);
 }
 
-/* The vendor first: it may walk the thread until it returns. */
+/* The vendor first: it may walk the thread until the callback returns. */
 static HRESULT STDMETHODCALLTYPE thread_destroyed(Self *self, ThreadID thread)
 {
     const HRESULT hr = vendor->ThreadDestroyed(self, thread);

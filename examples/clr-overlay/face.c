@@ -1,9 +1,9 @@
 /*
  * Faces: which pointers are wrapped, and which face stands for which pointer. Knows COM's rules of identity and
- * counting; refuses to know what the slots mean.
+ * reference counts. Refuses to know what the slots mean.
  *
- * The runtime's object is not counted (corprof-abi.md section 2): vendors may use it after a Release, so its faces
- * stay. A face on the vendor's side goes with the last reference that was given out through it.
+ * The runtime's object has no reference count (corprof-abi.md section 2). Vendors may use it after a Release, so its
+ * faces stay. A face on the vendor's side is freed with the last reference that was given out through it.
  */
 #include "overlay.h"
 
@@ -91,9 +91,9 @@ static struct sw_overlay_face *add(struct sw_overlay *overlay, enum sw_overlay_s
 }
 
 /*
- * Puts a face in the place of *object, which the real object gave out for `riid` with one reference. A pointer to an
- * interface that is neither known nor wrapped already is left as it is: its calls go to the real object. On failure
- * *object is null and the reference given back.
+ * Replaces *object, which the real object gave out for `riid` with one reference, by a face. A pointer to an interface
+ * that is neither known nor wrapped already stays: its calls go to the real object. On failure *object is null, and the
+ * reference is released.
  */
 HRESULT sw_overlay_wrap(struct sw_overlay *overlay, enum sw_overlay_side side, REFIID riid, void **object)
 {
@@ -116,7 +116,7 @@ HRESULT sw_overlay_wrap(struct sw_overlay *overlay, enum sw_overlay_side side, R
     return hr;
 }
 
-/* QueryInterface: the real object decides what there is. */
+/* QueryInterface: the real object decides which interfaces exist. */
 HRESULT sw_overlay_query(struct sw_overlay_face *face, REFIID riid, void **object)
 {
     IUnknown *real = face->com.real;
@@ -134,7 +134,7 @@ void sw_overlay_refer(struct sw_overlay_face *face)
     pthread_mutex_unlock(&face->overlay->lock);
 }
 
-/* The face must not be used behind this, if it was the last reference. */
+/* If this was the last reference, the face must not be used afterwards. */
 void sw_overlay_unrefer(struct sw_overlay_face *face)
 {
     struct sw_overlay *overlay = face->overlay;

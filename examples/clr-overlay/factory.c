@@ -1,6 +1,6 @@
 /*
- * The class factory: makes the vendor's object and puts an overlay in front of it. Knows IClassFactory; refuses to know
- * what profilers do.
+ * The class factory: makes the vendor's object and puts an overlay before it. Knows IClassFactory. Refuses to know what
+ * profilers do.
  */
 #include "overlay.h"
 

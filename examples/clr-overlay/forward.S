@@ -1,7 +1,7 @@
 /*
- * One piece of code per slot: puts the real object in the place of `this`, the first argument, and jumps to the same
- * slot of its table. Arguments in other registers and on the stack stay where they are, and the real method returns to
- * the caller, so it is exact for every signature. Knows where `this` and scratch registers are; refuses to know any
+ * One piece of code per slot: it replaces `this`, the first argument, by the real object and jumps to the same slot of
+ * that object's table. Other arguments stay in their registers and on the stack, and the real method returns to the
+ * caller, so this is exact for every signature. Knows where `this` and scratch registers are. Refuses to know any
  * method.
  *
  * System V AMD64 ABI section 3.2.3 (rdi; rax is free but for variadic calls); AAPCS64 section 6 (x0; x16 is free).

@@ -1,11 +1,11 @@
 /*
- * Forwarding by slot number: an object whose every method is the same method of another object, whatever its arguments
- * are. The only file that C and assembly share.
+ * Forwarding by slot number: each method of an object is the same method of another object, whatever its arguments. The
+ * only file that C and assembly share.
  */
 #ifndef SNAPWALK_OVERLAY_FORWARD_H
 #define SNAPWALK_OVERLAY_FORWARD_H
 
-/* More than any interface has today, so that versions to come are forwarded too. */
+/* More than any interface has today, so that later versions are forwarded too. */
 #define SW_FORWARD_SLOTS 160
 
 /* Where forward.S finds the members of struct sw_forward. */
@@ -27,11 +27,11 @@ union sw_forward_table {
 };
 
 /*
- * An object that forwards. What calls it sees a COM object, what it calls sees the calls of its own user.
+ * An object that forwards. Its caller sees a COM object. The real object sees the calls of that caller.
  *
- * table  What its user calls: forward_slots, but for the slots that are answered otherwise.
- * real   Where calls go: the same slot of this object's table.
- * skip   For each slot, 1 to answer S_OK and call nobody.
+ * table  The methods: forward_slots, except for slots with an answer of their own.
+ * real   The object whose table's same slot is called.
+ * skip   For each slot: 1 to return S_OK without a call.
  */
 struct sw_forward {
     const union sw_forward_table *table;
@@ -44,7 +44,7 @@ _Static_assert(offsetof(struct sw_forward, skip) == SW_FORWARD_SKIP, "as in forw
 _Static_assert(sizeof(atomic_uchar) == 1, "forward.S reads bytes");
 _Static_assert(sizeof(union sw_forward_table) == SW_FORWARD_SLOTS * sizeof(void *), "no interface is longer");
 
-/* Every slot forwards. To be called with a struct sw_forward as the object. */
+/* Every slot forwards. The object of a call must be a struct sw_forward. */
 extern const union sw_forward_table sw_forward_slots;
 #endif
 

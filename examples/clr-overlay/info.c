@@ -1,7 +1,7 @@
 /*
  * The methods of the runtime's ICorProfilerInfo that the overlay answers or watches: stacks, functions by address,
- * event masks, suspension. Knows what each must tell the engine; refuses to know how stacks are walked (snapshot.c) and
- * masks combined (mask.c). Every other method is a plain forward.
+ * event masks, suspension. Knows what each must report to the library. Refuses to know how stacks are walked
+ * (snapshot.c) and masks are combined (mask.c). Every other method is a plain forward.
  */
 #include "overlay.h"
 
@@ -76,29 +76,29 @@ static HRESULT STDMETHODCALLTYPE set_event_mask2(Self *self, DWORD low, DWORD hi
 
 /* ---- the runtime as a whole ---- */
 
-static void tell_suspended(struct sw_overlay *overlay, bool suspended)
+static void report_suspended(struct sw_overlay *overlay, bool suspended)
 {
     atomic_store(&overlay->suspended, suspended);
     if (overlay->clr)
-        sw_clr_runtime(overlay->clr, suspended ? SW_RUNTIME_SUSPENDED : 0, suspended ? 0 : SW_RUNTIME_SUSPENDED);
+        sw_clr_set_runtime(overlay->clr, suspended ? SW_RUNTIME_SUSPENDED : 0, suspended ? 0 : SW_RUNTIME_SUSPENDED);
 }
 
 static HRESULT STDMETHODCALLTYPE suspend_runtime(Self *self)
 {
     const HRESULT hr = runtime->SuspendRuntime(self);
     if (SUCCEEDED(hr))
-        tell_suspended(overlay_of(self), true);
+        report_suspended(overlay_of(self), true);
     return hr;
 }
 
-/* Told before: once threads run, no walk may take them for stopped. */
+/* Reported before the call: once threads run, no walk may take them for stopped. */
 static HRESULT STDMETHODCALLTYPE resume_runtime(Self *self)
 {
     const bool was_suspended = atomic_load(&overlay_of(self)->suspended);
-    tell_suspended(overlay_of(self), false);
+    report_suspended(overlay_of(self), false);
     const HRESULT hr = runtime->ResumeRuntime(self);
     if (FAILED(hr) && was_suspended)
-        tell_suspended(overlay_of(self), true);
+        report_suspended(overlay_of(self), true);
     return hr;
 }
 
@@ -106,7 +106,7 @@ static HRESULT STDMETHODCALLTYPE request_detach(Self *self, DWORD milliseconds)
 {
     const HRESULT hr = runtime->RequestProfilerDetach(self, milliseconds);
     if (SUCCEEDED(hr) && overlay_of(self)->clr)
-        sw_clr_runtime(overlay_of(self)->clr, SW_RUNTIME_DETACHING, 0);
+        sw_clr_set_runtime(overlay_of(self)->clr, SW_RUNTIME_DETACHING, 0);
     return hr;
 }
 

@@ -1,9 +1,9 @@
 /*
- * What the runtime looks for in the library that CORECLR_PROFILER_PATH names, and the vendor's library behind it. Knows
- * loading and its failures; refuses to know the profiling interface.
+ * The entry points that the runtime looks for in the library of CORECLR_PROFILER_PATH, and the vendor's library. Knows
+ * loading and its failures. Refuses to know the profiling interface.
  *
- * The runtime's loader calls a library's DllMain where there is one (dotnet/runtime pal/src/loader/module.cpp), so the
- * vendor's is called likewise. Neither library is unloaded: walks and signal handlers may be anywhere.
+ * The runtime's loader calls DllMain in a library that has it (dotnet/runtime pal/src/loader/module.cpp), so the
+ * vendor's is called too. Neither library is unloaded: walks and signal handlers may be anywhere in them.
  */
 #include "overlay.h"
 
@@ -23,7 +23,7 @@ typedef BOOL STDMETHODCALLTYPE main_fn(void *library, DWORD reason, void *reserv
 EXPORT HRESULT STDMETHODCALLTYPE DllGetClassObject(REFIID clsid, REFIID riid, void **object);
 EXPORT BOOL STDMETHODCALLTYPE DllMain(void *library, DWORD reason, void *reserved);
 
-/* The vendor's library; all null until it is loaded, and for good when that failed. */
+/* The vendor's library. All null until it is loaded; if loading fails, all stay null. */
 static struct {
     void *library;
     get_class_fn *get_class;
@@ -85,7 +85,7 @@ HRESULT STDMETHODCALLTYPE DllGetClassObject(REFIID clsid, REFIID riid, void **ob
     return sw_overlay_factory_create(*object, (IClassFactory **)object);
 }
 
-/* Threads come and go, and the process ends, for the vendor as well. Its own beginning was in load_vendor. */
+/* The vendor too learns that threads begin and end, and that the process ends. load_vendor reported its load. */
 BOOL STDMETHODCALLTYPE DllMain(void *library, DWORD reason, void *reserved)
 {
     (void)library;

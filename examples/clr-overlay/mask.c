@@ -1,16 +1,16 @@
 /*
- * Event masks: the runtime is asked for what the vendor wants and what the engine needs, the vendor sees its own half.
- * Knows which callbacks each flag brings about; refuses to know what callbacks do.
+ * Event masks: the runtime is asked for the vendor's events and for those of the library; the vendor sees only its own
+ * mask. Knows which callbacks each flag causes. Refuses to know what callbacks do.
  *
- * Source: COR_PRF_MONITOR and COR_PRF_HIGH_MONITOR, public documentation; that ReJIT's and dynamic methods' callbacks
- * hang on MONITOR_JIT_COMPILATION, and that SetEventMask clears the high half: dotnet/runtime vm/prestub.cpp,
- * vm/proftoeeinterfaceimpl.cpp.
+ * Source: COR_PRF_MONITOR and COR_PRF_HIGH_MONITOR, public documentation; dotnet/runtime vm/prestub.cpp and
+ * vm/proftoeeinterfaceimpl.cpp (the callbacks of ReJIT and dynamic methods depend on MONITOR_JIT_COMPILATION;
+ * SetEventMask clears the high half).
  */
 #include "overlay.h"
 
 #define SLOT(name) ((unsigned char)(offsetof(ICorProfilerCallback11Vtbl, name) / sizeof(void *)))
 
-/* A callback, and the flags of which any one asks for it. */
+/* A callback, and the flags that ask for it: any one of them is enough. */
 static const struct {
     unsigned char slot;
     DWORD low, high;
@@ -38,7 +38,7 @@ static const struct {
     { SLOT(ThreadNameChanged), COR_PRF_MONITOR_THREADS, 0 },
 };
 
-/* A callback is kept from the vendor when the engine's flags ask for it and none of the vendor's does. */
+/* The vendor does not get a callback that the library's flags ask for and none of its own does. */
 static void skip_for(struct sw_overlay_mask *mask, DWORD low, DWORD high)
 {
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
@@ -53,11 +53,11 @@ void sw_overlay_mask_init(struct sw_overlay_mask *mask)
     pthread_mutex_init(&mask->lock, NULL);
 }
 
-/* Asks for the engine's events. A runtime refuses some of them to a profiler that was attached. */
+/* Asks for the library's events. A runtime refuses some of them to a profiler that was attached. */
 void sw_overlay_mask_begin(struct sw_overlay *overlay, bool attached)
 {
     struct sw_overlay_mask *mask = &overlay->mask;
-    sw_clr_events(&mask->added_low, &mask->added_high);
+    sw_clr_get_events(&mask->added_low, &mask->added_high);
     if (attached) {
         mask->added_low &= (DWORD)COR_PRF_ALLOWABLE_AFTER_ATTACH;
         mask->added_high &= (DWORD)COR_PRF_HIGH_ALLOWABLE_AFTER_ATTACH;
@@ -66,8 +66,8 @@ void sw_overlay_mask_begin(struct sw_overlay *overlay, bool attached)
 }
 
 /*
- * SetEventMask2 as the vendor calls it. While the runtime changes over, what either mask asks for goes through. On
- * failure all is as it was.
+ * SetEventMask2 as the vendor calls it. While the runtime changes its mask, the events of both masks pass. On failure
+ * nothing has changed.
  */
 HRESULT sw_overlay_mask_set(struct sw_overlay *overlay, DWORD low, DWORD high)
 {
@@ -85,7 +85,7 @@ HRESULT sw_overlay_mask_set(struct sw_overlay *overlay, DWORD low, DWORD high)
     return hr;
 }
 
-/* Takes out of a mask that the runtime gave what only the engine asked for. */
+/* Removes the flags that only the library asked for from a mask of the runtime. */
 void sw_overlay_mask_own(const struct sw_overlay_mask *mask, DWORD *low, DWORD *high)
 {
     *low &= ~(mask->added_low & ~mask->vendor_low);

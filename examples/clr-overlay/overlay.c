@@ -1,6 +1,6 @@
 /*
- * One overlay: its beginning, in the vendor's Initialize, and its end, when that fails. Knows what must be set up
- * before the vendor sees the runtime; refuses to know any event or answer.
+ * One overlay: it begins in the vendor's Initialize, and ends if that fails. Knows what must be set up before the
+ * vendor sees the runtime. Refuses to know any event or answer.
  */
 #include "overlay.h"
 
@@ -19,7 +19,7 @@ struct sw_overlay *sw_overlay_create(void)
     return overlay;
 }
 
-/* For an overlay that nobody has seen. */
+/* Only for an overlay that was not given out yet. */
 void sw_overlay_destroy(struct sw_overlay *overlay)
 {
     pthread_mutex_destroy(&overlay->mask.lock);
@@ -53,8 +53,8 @@ static bool follow(struct sw_overlay *overlay, IUnknown *info)
 }
 
 /*
- * Sets the engine up on the runtime's `info` and answers what the vendor is to get in its place. Where the engine
- * cannot be set up that is `info` itself, and the overlay does nothing but say so.
+ * Sets the library up on the runtime's `info` and returns the object that the vendor gets instead. If the library
+ * cannot be set up, that is `info` itself, and the overlay does nothing but say so.
  */
 IUnknown *sw_overlay_begin(struct sw_overlay *overlay, IUnknown *info, bool attached)
 {
@@ -62,7 +62,7 @@ IUnknown *sw_overlay_begin(struct sw_overlay *overlay, IUnknown *info, bool atta
     void *face = info;
     if (!follow(overlay, info))
         return info;
-    /* `info` is lent for the call, and a face takes a reference over. */
+    /* `info` is borrowed during the call, but a face takes over a reference. */
     info->lpVtbl->AddRef(info);
     if (sw_overlay_wrap(overlay, SW_OVERLAY_RUNTIME, &unknown, &face) != S_OK) {
         sw_overlay_end(overlay);
@@ -72,7 +72,7 @@ IUnknown *sw_overlay_begin(struct sw_overlay *overlay, IUnknown *info, bool atta
     return face;
 }
 
-/* From here on the runtime answers. Called only while the vendor cannot be inside: when its Initialize has failed. */
+/* From now on the runtime answers. Called only when the vendor's Initialize has failed, so no call of it is active. */
 void sw_overlay_end(struct sw_overlay *overlay)
 {
     struct sw_clr *clr = overlay->clr;

@@ -1,6 +1,6 @@
 /*
- * What the files of the overlay share. An overlay stands between one runtime and one profiler, called the vendor's:
- * the runtime calls faces of the vendor's ICorProfilerCallback object, the vendor calls faces of the runtime's
+ * What the files of the overlay share. An overlay stands between one runtime and one profiler, the vendor's. The
+ * runtime calls faces of the vendor's ICorProfilerCallback object. The vendor calls faces of the runtime's
  * ICorProfilerInfo object.
  */
 #ifndef SNAPWALK_OVERLAY_H
@@ -12,12 +12,12 @@
 
 #include "forward.h"
 
-/* Which object a face stands in front of. */
+/* Which object a face stands for. */
 enum sw_overlay_side { SW_OVERLAY_VENDOR, SW_OVERLAY_RUNTIME };
 
 /*
- * The events that go to the vendor. Its own mask is what it set and reads back; `added_*` is what sw_clr_events needs
- * besides. `lock` orders changes.
+ * The events that go to the vendor. Its own mask is the one it sets and reads. `added_*` are the flags of
+ * sw_clr_get_events that it lacks. `lock` orders changes.
  */
 struct sw_overlay_mask {
     pthread_mutex_t lock;
@@ -27,14 +27,15 @@ struct sw_overlay_mask {
 };
 
 /*
- * One profiler in one runtime. Lives as long as the process: a vendor's threads may call at any time.
+ * One profiler in one runtime. Lives as long as the process, because the vendor's threads may call at any time.
  *
  * lock       Guards faces and their counts.
- * clr        Null before the vendor's Initialize, and where the engine could not be set up: the runtime answers all.
- * info       The runtime's object, as version 5 or later; set before clr.
- * described  The engine understands how this runtime describes its threads. Where it does not, the runtime gives its
- * own answers, and the engine those that the runtime does not have. started    The runtime has been seen to be past its
- * start. suspended  The vendor holds the runtime suspended.
+ * clr        Null before the vendor's Initialize, and if the library could not be set up: then the runtime answers all.
+ * info       The runtime's object, as version 5 or later. Set before clr.
+ * described  The library understands how this runtime describes its threads. If not, the runtime gives its own answers,
+ *            and the library only those that the runtime does not have.
+ * started    The runtime was seen to have started.
+ * suspended  The vendor holds the runtime suspended.
  */
 struct sw_overlay {
     pthread_mutex_t lock;
@@ -49,14 +50,14 @@ struct sw_overlay {
 };
 
 /*
- * What is called in place of one pointer that the real object gave out. Equal pointers have one face, so comparing and
- * casting interface pointers gives what it gives without the overlay.
+ * Stands for one pointer that the real object gave out. Equal pointers have one face, so comparisons and casts of
+ * interface pointers have the same results as without the overlay.
  */
 struct sw_overlay_face {
     struct sw_forward com; /* first: the face's address is the interface's */
     struct sw_overlay *overlay;
     enum sw_overlay_side side;
-    unsigned long references; /* that went through this face; counted for the vendor's side only */
+    unsigned long references; /* given out through this face; counted for the vendor's side only */
     struct sw_overlay_face *next;
     union sw_forward_table table;
 };

@@ -1,18 +1,18 @@
 /*
- * DoStackSnapshot as the vendor calls it: the CLR's answer where the CLR answers, a walk of the running thread where it
- * says E_NOTIMPL. Knows which flavour is asked when; refuses to know how stacks are walked.
+ * DoStackSnapshot as the vendor calls it: the CLR's answer or, where the CLR says E_NOTIMPL, a walk of the running
+ * thread. Knows when each flavour is asked. Refuses to know how stacks are walked.
  *
  * Source: clr-contract.md sections 1 and 4; clr-observed.md section 1 (bad flags are refused before the thread and the
  * callback are looked at).
  */
 #include "overlay.h"
 
-/* No flag of COR_PRF_SNAPSHOT_INFO. */
+/* Not a flag of COR_PRF_SNAPSHOT_INFO. */
 #define UNKNOWN_FLAG 0x80000000u
 
 /*
- * What the runtime says to any call of DoStackSnapshot: S_OK once it has started. It alone knows, so it is asked, with
- * flags that it refuses right behind the checks in question.
+ * What the runtime would answer to any call of DoStackSnapshot: S_OK once it has started. Only the runtime knows, so it
+ * is asked, with flags that it refuses right after the checks in question.
  */
 HRESULT sw_overlay_early_answer(struct sw_overlay_face *face)
 {
@@ -27,7 +27,7 @@ HRESULT sw_overlay_early_answer(struct sw_overlay_face *face)
     return S_OK;
 }
 
-/* What the CLR answers: E_NOTIMPL for a thread that runs. */
+/* The CLR's answer: E_NOTIMPL for a thread that runs. */
 static HRESULT clr_answer(struct sw_overlay *overlay, ThreadID thread, StackSnapshotCallback *callback,
                           ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size)
 {
@@ -55,14 +55,14 @@ static HRESULT STDMETHODCALLTYPE on_any_frame(FunctionID function, UINT_PTR ip, 
     return sink->callback(function, ip, frame, size, context, sink->client_data);
 }
 
-/* IL stubs and dynamic methods. A return address may lie behind its method's last byte. */
+/* IL stubs and dynamic methods. A return address may be right after the last byte of its method. */
 static bool is_hidden(const struct sink *sink, UINT_PTR ip, const struct sw_frame_info *info)
 {
     const uint64_t pc = info->exact ? ip : ip - 1;
     return sw_clr_function_from_ip(sink->clr, SW_FLAVOUR_CORECLR_UNIX, pc, NULL) == E_FAIL;
 }
 
-/* Leaves out what the CLR does not report. */
+/* Leaves out frames that the CLR does not report. */
 static HRESULT STDMETHODCALLTYPE on_documented_frame(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO frame,
                                                      ULONG32 size, BYTE context[], void *client_data)
 {
@@ -74,9 +74,9 @@ static HRESULT STDMETHODCALLTYPE on_documented_frame(FunctionID function, UINT_P
 }
 
 /*
- * Another thread, which runs. The CLR's answer on Windows comes first: there it stops the thread and reports what it
- * would report under SuspendRuntime, but refuses a thread in its helpers and stubs. From those the documented flavour
- * finds the way; a thread without managed frames is E_FAIL, as for the CLR.
+ * Another thread, which runs. First the CLR's answer on Windows: there it stops the thread and reports what it would
+ * report under SuspendRuntime, but refuses a thread in its helpers and stubs. The documented flavour walks those too. A
+ * thread without managed frames is E_FAIL, as in the CLR.
  */
 static HRESULT walk_running(struct sink *sink, ThreadID thread, ULONG32 info_flags, BYTE context[],
                             ULONG32 context_size)

@@ -1,4 +1,4 @@
-/* The COM of a profiler with one object, which lives as long as the process, and the events that feed the engine. */
+/* The COM of a profiler with one object, which lives as long as the process, and the events passed to the library. */
 #include "callbacks.h"
 
 #include <string.h>
@@ -32,7 +32,8 @@ ULONG STDMETHODCALLTYPE profiler_refer(ICorProfilerCallback11 *self)
 
 static HRESULT STDMETHODCALLTYPE query_factory(IClassFactory *self, REFIID riid, void **object)
 {
-    const bool known = memcmp(riid, &IID_IUnknown, sizeof *riid) == 0 || memcmp(riid, &IID_IClassFactory, sizeof *riid) == 0;
+    const bool known = memcmp(riid, &IID_IUnknown, sizeof *riid) == 0 ||
+                       memcmp(riid, &IID_IClassFactory, sizeof *riid) == 0;
     *object = known ? self : NULL;
     return known ? S_OK : E_NOINTERFACE;
 }
@@ -62,7 +63,7 @@ static IClassFactory factory = { &factory_table };
 EXPORT HRESULT DllGetClassObject(const CLSID *clsid, REFIID riid, void **object);
 EXPORT HRESULT DllGetClassObject(const CLSID *clsid, REFIID riid, void **object)
 {
-    (void)clsid; /* whatever name the user has given it */
+    (void)clsid; /* any CLSID the user has chosen */
     return query_factory(&factory, riid, object);
 }
 

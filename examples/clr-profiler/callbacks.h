@@ -1,6 +1,6 @@
 /*
- * What a profiler needs of COM, for one callback object of its own: a class factory for it, slots that do nothing, and
- * slots that tell the engine (struct sw_clr) what the runtime tells the profiler. A table is then
+ * The COM that a profiler needs for its one callback object: a class factory, slots that do nothing, and slots that
+ * pass the runtime's events to the library (struct sw_clr). A table is then
  *
  *     EVERY_CALLBACK(IGNORE, ICorProfilerCallback11)
  *     static const ICorProfilerCallback11Vtbl table = { COM_SLOTS EVERY_CALLBACK(IGNORED, ICorProfilerCallback11)
@@ -13,16 +13,16 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The engine that the feeding slots tell; null: nothing is told. Set in Initialize. */
+/* Receives the events of FEED_SLOTS. Null: they are dropped. Set in Initialize. */
 extern struct sw_clr *fed;
 
-/* The profiler's object, to be defined where its table is. */
+/* The profiler's object. The file with its table defines it. */
 extern ICorProfilerCallback11 profiler;
 
 HRESULT STDMETHODCALLTYPE profiler_query(ICorProfilerCallback11 *self, REFIID riid, void **object);
 ULONG STDMETHODCALLTYPE profiler_refer(ICorProfilerCallback11 *self);
 
-/* A slot that does nothing looks at nothing; in a table the later initialiser is meant to win (C11 6.7.9p19). */
+/* A slot that does nothing uses no argument. In a table the later initialiser is meant to win (C11 6.7.9p19). */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Woverride-init"
 

@@ -1,15 +1,15 @@
 /*
- * A sampling profiler for .NET on Linux: every thread is interrupted by a timer of its own and walks itself in the signal
- * handler, wherever it is. When the program ends, the methods that were on the stacks most often are printed.
+ * A sampling profiler for .NET on Linux. A timer interrupts each thread wherever it is, and the thread walks itself in
+ * the signal handler. When the program ends, the profiler prints the methods that were on the stacks most often.
  *
  *     CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER={846F5F1C-F9AE-4B07-969E-05C26BC060D8} \
  *     CORECLR_PROFILER_PATH=.../libsnapwalk-profiler.so dotnet program.dll
  *
- *     SNAPWALK_HZ    samples a second and thread (default 100)
+ *     SNAPWALK_HZ    samples per second and thread (default 100)
  *     SNAPWALK_OUT   where the report goes (default: standard error)
  *     SNAPWALK_TOP   how many methods it shows (default 20)
  *
- * A program that wants parts of itself left out calls snapwalk_profiler_sample (P/Invoke, or dlsym).
+ * A program that wants parts of itself not sampled calls snapwalk_profiler_sample (by P/Invoke, or dlsym).
  */
 #include "callbacks.h"
 #include "names.h"
@@ -30,10 +30,10 @@
 
 enum { METHODS = 1 << 16, STACK_MAX = 512, REFRESH_NS = 20000000 };
 
-/* Methods by FunctionID, filled by signal handlers: a slot is taken once and never given back. */
+/* Methods by FunctionID. Signal handlers fill it: a slot is taken once and never freed. */
 static struct method {
     _Atomic FunctionID id;
-    _Atomic uint64_t self;  /* samples in it, or in what it called that is not managed */
+    _Atomic uint64_t self;  /* samples in it, or in unmanaged code that it called */
     _Atomic uint64_t total; /* samples with it anywhere on the stack */
 } methods[METHODS];
 static _Atomic uint64_t samples, incomplete, unmanaged;
@@ -49,7 +49,7 @@ static long period_ns;
 static __thread timer_t timer;
 static __thread bool is_sampled; /* has a timer */
 static __thread bool is_paused;
-static __thread struct stack stack; /* not on the interrupted stack, which may be nearly used up */
+static __thread struct stack stack; /* not on the interrupted stack, which may be nearly full */
 
 /* ---- in the handler ---- */
 
@@ -96,7 +96,7 @@ static void count(const struct stack *noted)
     }
 }
 
-/* One signal at a time: however long a walk takes, the thread goes on for a period before the next. */
+/* One signal at a time: however long a walk takes, the thread runs for one period before the next. */
 static void arm(void)
 {
     const struct itimerspec when = { { 0, 0 }, { period_ns / 1000000000, period_ns % 1000000000 } };
@@ -121,7 +121,7 @@ static void on_tick(int signal, siginfo_t *about, void *context)
 
 /* ---- threads ---- */
 
-/* The calling thread is sampled from now on, or is not (0). It is at first. */
+/* From now on the calling thread is sampled, or is not (0). At first it is. */
 EXPORT void snapwalk_profiler_sample(int on);
 EXPORT void snapwalk_profiler_sample(int on)
 {
@@ -138,7 +138,7 @@ static HRESULT STDMETHODCALLTYPE thread_assigned(ICorProfilerCallback11 *self, T
     event.sigev_notify_thread_id = (int)os_id;
     if (os_id == sw_self_thread() && !is_sampled && timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) {
         is_sampled = true;
-        stack.count = 0; /* touched here, so that no handler is the first */
+        stack.count = 0; /* touched here, so that no handler touches it first */
         arm();
     }
     return hr;
@@ -152,7 +152,7 @@ static HRESULT STDMETHODCALLTYPE thread_destroyed(ICorProfilerCallback11 *self, 
     return feed_thread_destroyed(self, thread);
 }
 
-/* Libraries that native code loads come without an event. */
+/* Libraries that native code loads cause no event. */
 static void *refresh(void *arg)
 {
     const struct timespec pause = { 0, REFRESH_NS };
@@ -177,7 +177,8 @@ static void print(FILE *to)
     struct sw_clr_counts counts;
     char name[256];
     sw_clr_get_counts(fed, &counts);
-    fprintf(to, "snapwalk: %llu samples, %llu incomplete, %llu without managed code; %llu methods known, layout of the runtime %s\n",
+    fprintf(to, "snapwalk: %llu samples, %llu incomplete, %llu without managed code; %llu methods known, "
+            "layout of the runtime %s\n",
             (unsigned long long)samples, (unsigned long long)incomplete, (unsigned long long)unmanaged,
             (unsigned long long)counts.functions, counts.layout == SW_OK ? "known" : "not known: by analysis");
     qsort(methods, METHODS, sizeof methods[0], by_total);
@@ -203,7 +204,7 @@ static HRESULT STDMETHODCALLTYPE initialize(ICorProfilerCallback11 *self, IUnkno
         return E_FAIL;
     events = found;
     info = found;
-    sw_clr_events(&low, &high);
+    sw_clr_get_events(&low, &high);
     period_ns = 1000000000L / (hertz && atoi(hertz) > 0 ? atoi(hertz) : 100);
     if (events->lpVtbl->SetEventMask2(events, low, high) != S_OK || sw_clr_create(NULL, given, &fed) != SW_OK ||
         sigaction(SIGPROF, &action, NULL) != 0 || pthread_create(&refresher, NULL, refresh, NULL) != 0)

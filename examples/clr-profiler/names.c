@@ -1,6 +1,6 @@
 /*
- * Names of methods. The two calls of IMetaDataImport that are needed are declared here, by their slots: corprof.h hands
- * out its objects as IUnknown.
+ * Names of methods. The two methods of IMetaDataImport that are needed are declared here, by their slots, because
+ * corprof.h has its objects as IUnknown only.
  *
  * Source: .NET documentation of IMetaDataImport; cor.h (order of slots, IID).
  */
@@ -25,7 +25,7 @@ struct import {
     } *table;
 };
 
-/* What is not ASCII becomes '?': this is for people's eyes. */
+/* Characters outside ASCII become '?': the name is for people. */
 static size_t append(char *to, size_t size, const WCHAR *from)
 {
     size_t n = 0;

@@ -4,7 +4,7 @@
 
 #include <snapwalk/corprof.h>
 
-/* name: receives a NUL-terminated string of at most size - 1 bytes; "?" where the CLR does not tell. */
+/* name: receives a NUL-terminated string of at most size - 1 bytes; "?" if the CLR does not know it. */
 void function_name(ICorProfilerInfo3 *info, FunctionID function, char *name, size_t size);
 
 #endif

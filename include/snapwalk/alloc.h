@@ -7,13 +7,14 @@
 #include <snapwalk/status.h>
 
 /*
- * Where set-up calls get memory from. Wherever a `const struct sw_alloc *` is taken, NULL means malloc and free; on
- * Linux, what is 2 MiB and larger is aligned to that and asked to be on huge pages (madvise(2), MADV_HUGEPAGE): the
- * memory of large code maps and rule caches is. Who gives an allocator of his own may do the same.
- * The struct is copied; `arg` is borrowed until the object made with it is destroyed.
+ * An allocator. Every set-up call that takes a `const struct sw_alloc *` accepts NULL, which means malloc and free.
+ * The struct is copied. `arg` is borrowed until the object made with it is destroyed.
  *
- * get   Returns `size` bytes (size > 0) aligned for any type, or null. Need not be zeroed.
- * put   Gives back what get returned; `size` is the size asked for. Never called with null.
+ * On Linux, NULL aligns blocks of 2 MiB and more to 2 MiB and asks for huge pages (madvise(2), MADV_HUGEPAGE). Large
+ * code maps and rule caches have such blocks. Your own allocator may do the same.
+ *
+ * get   Returns `size` bytes (size > 0), aligned for any type, or null. They need not be zero.
+ * put   Takes back a block that get returned. `size` is the size that was asked for. Never called with null.
  */
 struct sw_alloc {
     void *(*get)(void *arg, size_t size);

@@ -1,6 +1,6 @@
 /*
- * What analyses of functions found, kept between walks. Without it each walk derives rules anew; with it a second pc of a
- * function is cheap. One store serves any number of walkers of the same target.
+ * The analysis cache: the analyses of functions without unwind tables, for later walks. Without it every walk analyses
+ * anew; with it a second pc in the same function is cheap. One cache serves any number of walkers of the same target.
  */
 #ifndef SNAPWALK_ANALYSIS_CACHE_H
 #define SNAPWALK_ANALYSIS_CACHE_H
@@ -14,34 +14,35 @@ extern "C" {
 struct sw_analysis_cache;
 
 /*
- * Makes an empty store.
+ * Makes an empty cache.
  *
- * alloc    Copied; NULL for malloc and free.
- * bytes    How much memory it may take, all included; at least 64 KiB. 1 to 2 KiB serve a function; when it is full the
- *          oldest make room.
- * kept     Receives the store; the caller owns it and gives it back with sw_analysis_cache_destroy.
+ * alloc    Copied. NULL means malloc and free.
+ * bytes    How much memory it takes in all, at least 64 KiB. A function takes 1 to 2 KiB. A full cache drops the oldest
+ *          analyses.
+ * cache    Receives the cache. The caller owns it and frees it with sw_analysis_cache_destroy.
  *
- * Returns  SW_OK; SW_E_ARGUMENT (kept null, bytes below 64 KiB); SW_E_NO_MEMORY.
+ * Returns  SW_OK; SW_E_ARGUMENT (cache null, bytes below 64 KiB); SW_E_NO_MEMORY.
  * Memory   Allocates `bytes` once. Threads  Any. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_analysis_cache_create(const struct sw_alloc *alloc, size_t bytes, struct sw_analysis_cache **kept);
+SW_NODISCARD enum sw_status sw_analysis_cache_create(const struct sw_alloc *alloc, size_t bytes,
+                                                     struct sw_analysis_cache **cache);
 
 /*
- * Gives a store back. No walk may use it any more.
+ * Frees a cache. NULL is allowed.
  *
- * kept     May be null. Threads  One. Signals  Not safe.
+ * Threads  No walk may be using the cache. Signals  Not safe.
  */
-void sw_analysis_cache_destroy(struct sw_analysis_cache *kept);
+void sw_analysis_cache_destroy(struct sw_analysis_cache *cache);
 
 /*
- * Counters of a store since it was made.
+ * The counters of a cache since it was made.
  *
- * hits      Functions that were found in it.
+ * hits      Functions that were in the cache.
  * misses    Functions that were not.
- * outdated  Among the misses: those whose code or image had changed.
- * bytes     What it takes.
+ * outdated  Those of the misses whose code or image had changed.
+ * bytes     The size of the cache.
  *
- * Memory   Allocates nothing. Threads  Any; the counts are not of one moment. Signals  Safe.
+ * Memory   Allocates nothing. Threads  Any; the counters are not of one moment. Signals  Safe.
  */
 struct sw_analysis_cache_counts {
     uint64_t hits;
@@ -49,7 +50,7 @@ struct sw_analysis_cache_counts {
     uint64_t outdated;
     uint64_t bytes;
 };
-struct sw_analysis_cache_counts sw_analysis_cache_get_counts(const struct sw_analysis_cache *kept);
+struct sw_analysis_cache_counts sw_analysis_cache_get_counts(const struct sw_analysis_cache *cache);
 
 #ifdef __cplusplus
 }

@@ -1,13 +1,13 @@
 /*
- * The runtime that this process runs in: a code map, images and a thread table that the CLR's own profiling events keep
- * up to date, and DoStackSnapshot over them, answered by this library. Linux.
+ * The CLR in this process: a code map, images and a thread table that follow the CLR's profiling events, and
+ * DoStackSnapshot over them, answered by this library. Linux, x64.
  *
  *     sw_clr_create(NULL, info, &clr);                        // in ICorProfilerCallback::Initialize
- *     sw_clr_events(&low, &high);                             // or'ed into the profiler's own event mask
+ *     sw_clr_get_events(&low, &high);                             // add them to the profiler's event mask
  *     sw_clr_function_compiled(clr, function, 0);             // ... in JITCompilationFinished, and so on below
  *     sw_clr_snapshot(clr, flavour, 0, on_frame, 0, me, NULL, 0);
  *
- * examples/clr-profiler and examples/clr-overlay show all of it.
+ * Complete uses: examples/clr-profiler and examples/clr-overlay.
  */
 #ifndef SNAPWALK_CLR_H
 #define SNAPWALK_CLR_H
@@ -22,45 +22,47 @@ extern "C" {
 struct sw_clr;
 
 /*
- * Begins to follow the runtime whose profiling interface is `info`.
+ * Starts to follow the runtime with the profiling interface `info`.
  *
- * alloc    Copied; NULL for malloc and free.
- * info     Any version from ICorProfilerInfo3 on is enough, 9 and 10 are used where they are there. Borrowed: its object
- *          lives as long as the runtime.
- * clr      Receives it; the caller owns it and gives it back with sw_clr_destroy.
+ * alloc    Copied. NULL means malloc and free.
+ * info     ICorProfilerInfo3 or later. Versions 9 and 10 are used if they exist. Borrowed; the object lives as long as
+ *          the runtime.
+ * clr      Receives the object. The caller owns it and frees it with sw_clr_destroy.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_UNSUPPORTED (no such interface; another machine than x64); SW_E_NO_MEMORY;
- *          SW_E_OS.
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_UNSUPPORTED (no such interface, or not x64); SW_E_NO_MEMORY; SW_E_OS.
  * Threads  Any. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_clr_create(const struct sw_alloc *alloc, IUnknown *info, struct sw_clr **clr);
 
-/* Gives it back. NULL is allowed. Threads  Nobody may be inside. Signals  Not safe. */
+/* Frees the object. NULL is allowed. Threads  No other call may be using it. Signals  Not safe. */
 void sw_clr_destroy(struct sw_clr *clr);
 
 /*
- * The events to ask the CLR for, as of SetEventMask2: the low half and the high one. None of them slows generated code.
+ * The events that the CLR must report, as for SetEventMask2: the low half and the high half. None of them slows
+ * generated code.
  *
  * Memory   None. Threads  Any. Signals  Safe.
  */
-void sw_clr_events(DWORD *low, DWORD *high);
+void sw_clr_get_events(DWORD *low, DWORD *high);
 
 /*
- * What the events say. Each is to be called from the ICorProfilerCallback method named beside it, which it takes the
- * arguments from; errors (a method that cannot be asked for, no memory) leave the code unknown, so that walks go on by
- * analysis, and are counted (sw_clr_counts).
+ * The events. Call each function from the ICorProfilerCallback method beside it, with that method's arguments. After an
+ * error (the CLR does not describe the method, no memory) the code stays unknown, and walks use analysis there. Errors
+ * are counted (sw_clr_get_counts).
  *
- *   sw_clr_function_compiled   JITCompilationFinished, JITCachedFunctionSearchFinished (rejit 0); ReJITCompilationFinished
+ *   sw_clr_function_compiled   JITCompilationFinished, JITCachedFunctionSearchFinished (rejit 0);
+ *                              ReJITCompilationFinished
  *   sw_clr_dynamic_compiled    DynamicMethodJITCompilationFinished
  *   sw_clr_function_unloaded   FunctionUnloadStarted, DynamicMethodUnloaded
  *   sw_clr_module_loaded       ModuleLoadFinished (also: a native library was loaded)
  *   sw_clr_module_unloaded     ModuleUnloadFinished
  *   sw_clr_thread_created      ThreadCreated
  *   sw_clr_thread_assigned     ThreadAssignedToOSThread
- *   sw_clr_thread_destroyed    ThreadDestroyed: waits for walks of that thread, so that they never see it freed
- *   sw_clr_attached            ProfilerAttachComplete: asks for everything that was there before
+ *   sw_clr_thread_destroyed    ThreadDestroyed: waits for walks of that thread, so that none sees it freed
+ *   sw_clr_attached            ProfilerAttachComplete: asks for everything that existed before
  *
- * Memory   From the allocator. Threads  Any number; they take turns. Must not be called from a StackSnapshotCallback.
+ * Memory   From the allocator.
+ * Threads  Any number; they take turns. Must not be called from a StackSnapshotCallback.
  * Signals  Not safe.
  */
 void sw_clr_function_compiled(struct sw_clr *clr, FunctionID function, ReJITID rejit);
@@ -74,31 +76,31 @@ void sw_clr_thread_destroyed(struct sw_clr *clr, ThreadID thread);
 void sw_clr_attached(struct sw_clr *clr);
 
 /*
- * Looks after what comes without an event: libraries that native code has loaded, code that went with its module. To be
- * called some ten times a second by a thread of the profiler's own; cheap when nothing has changed.
+ * Updates what has no event: libraries that native code loaded, and code that was unloaded with its module. Call it
+ * some ten times per second, from a thread of the profiler. Cheap if nothing has changed.
  *
  * Memory, Threads, Signals  As the events.
  */
 void sw_clr_refresh(struct sw_clr *clr);
 
 /*
- * Tells of the runtime as a whole, for flavour coreclr-unix: SW_RUNTIME_* bits to set and to clear. SUSPENDED is for who
- * calls SuspendRuntime and ResumeRuntime. That the runtime has started, and the events that are enabled, it is asked.
+ * Sets and clears SW_RUNTIME_* bits, for flavour coreclr-unix. Use it for SUSPENDED if you call SuspendRuntime and
+ * ResumeRuntime. The library asks the runtime itself whether it has started and which events are enabled.
  *
  * Threads  Any. Signals  Safe.
  */
-void sw_clr_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear);
+void sw_clr_set_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear);
 
 /*
- * DoStackSnapshot: sw_snapshot with an engine and working memory out of a fixed supply, so that threads and signal
- * handlers may call it at the same time.
+ * DoStackSnapshot: sw_snapshot with an engine and working memory from a pool of 64, so that threads and signal handlers
+ * may call it at the same time.
  *
- * flavour  SW_FLAVOUR_CORECLR_UNIX answers as the CLR does; SW_FLAVOUR_DOCUMENTED walks other threads too, without
- *          stopping the runtime.
- * thread, callback, info_flags, client_data, context, context_size  As DoStackSnapshot.
+ * flavour  SW_FLAVOUR_CORECLR_UNIX answers as the CLR does. SW_FLAVOUR_DOCUMENTED walks other threads too, without a
+ *          stop of the runtime.
+ * thread, callback, info_flags, client_data, context, context_size  As in DoStackSnapshot.
  *
- * Returns  As sw_snapshot; CORPROF_E_STACKSNAPSHOT_UNSAFE also when all of the supply (64) is in use, and when a walk of
- *          the same thread is going on.
+ * Returns  As sw_snapshot. Also CORPROF_E_STACKSNAPSHOT_UNSAFE: the whole pool is in use, or a walk of the same thread
+ *          is going on.
  * Memory   Allocates nothing. Threads  Any number. Signals  Safe for thread 0.
  */
 SW_NODISCARD HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID thread,
@@ -106,13 +108,13 @@ SW_NODISCARD HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour
                                      BYTE context[], ULONG32 context_size);
 
 /*
- * The seed that DoStackSnapshot asks for: the registers of the first managed frame that a walk of the calling thread
- * comes to.
+ * Finds the seed that DoStackSnapshot asks for: the registers of the first managed frame in a walk of the calling
+ * thread.
  *
- * start    Where it stands: from its signal handler's context, or sw_self_capture.
+ * start    The registers of the thread: from the context of its signal handler, or from sw_self_capture.
  * context  Receives a Win32 CONTEXT of `size` bytes (SW_CONTEXT_X64_BYTES or more).
  *
- * Returns  As sw_walk_find_seed, and SW_E_BUSY when all of the supply is in use; SW_E_TRUNCATED (size too small).
+ * Returns  As sw_walk_find_seed; SW_E_BUSY (the whole pool is in use); SW_E_TRUNCATED (size too small).
  * Memory   Allocates nothing. Threads  Any number. Signals  Safe.
  */
 SW_NODISCARD enum sw_status sw_clr_find_seed(struct sw_clr *clr, const struct sw_regs *start, BYTE context[],
@@ -127,32 +129,32 @@ SW_NODISCARD HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_flavour
                                              FunctionID *function);
 
 /*
- * A walk of the calling thread from the context of its signal handler: every frame, managed and native, leaf first. Where
- * it is cut, or seems to end, below managed code that the runtime has noted, it goes on from there (that frame's source is
- * SEED): some of the runtime's assembly replaces return addresses, or the stack pointer itself.
+ * Walks the calling thread from the context of its signal handler: every frame, managed and native, leaf first. Some of
+ * the runtime's assembly code replaces return addresses, or the stack pointer itself. So if the walk is cut, or seems
+ * to end, below managed code that the runtime has noted, it continues from there. The source of that frame is SEED.
  *
- * ucontext  The handler's third argument.
- * sink      As in sw_walk_all; ends the walk when it answers false.
+ * ucontext  The third argument of the handler.
+ * sink      As in sw_walk_all: if it returns false, the walk ends.
  *
- * Returns  Why it ended; SW_STOP_BAD_START also for null pointers and when all of the supply is in use.
- * Memory   Allocates nothing. Takes less than 512 bytes of the caller's stack: walk and sink run on one of 64 KiB out of the
- *          supply, because the caller may be on what is left of an alternate signal stack. Threads  Any number.
- * Signals  Safe.
+ * Returns  Why the walk ended. SW_STOP_BAD_START also for null pointers, and if the whole pool is in use.
+ * Memory   Allocates nothing. Uses less than 512 bytes of the caller's stack, because that may be the rest of an
+ *          alternate signal stack. The walk and the sink run on a stack of 64 KiB from the pool.
+ * Threads  Any number. Signals  Safe.
  */
 SW_NODISCARD enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
                                       bool (*sink)(void *arg, const struct sw_frame *frame), void *arg);
 
-/* What it knows, and what it could not do. */
+/* What the library knows of the runtime, and what failed. */
 struct sw_clr_counts {
     uint64_t functions;     /* ranges of JIT code and precompiled methods in the code map */
     uint64_t images;        /* refreshes of the images */
     uint64_t threads;       /* in the table */
-    uint64_t failures;      /* events that could not be followed */
-    enum sw_status layout;  /* SW_OK: the runtime's own description of its threads is understood */
+    uint64_t failures;      /* events that failed */
+    enum sw_status layout;  /* SW_OK: the runtime's description of its threads is understood */
 };
 
 /*
- * Threads  Any. Signals  Safe.
+ * Reads the counters. Threads  Any. Signals  Safe.
  */
 void sw_clr_get_counts(const struct sw_clr *clr, struct sw_clr_counts *counts);
 

@@ -1,5 +1,6 @@
 /*
- * An ELF core file as a target: of an x64 or ARM64 Linux process, on any host. Written by the kernel, gdb or qemu.
+ * An ELF core file as a target: the core of an x64 or ARM64 Linux process, written by the kernel, gdb or qemu. Any host
+ * can read it.
  */
 #ifndef SNAPWALK_CORE_H
 #define SNAPWALK_CORE_H
@@ -13,15 +14,16 @@ extern "C" {
 struct sw_core;
 
 /*
- * Opens a core by its path, or one that lies in memory.
+ * Opens a core by its path, or a core in memory.
  *
- * path     Mapped read-only until close, however large: who cuts it short meanwhile brings SIGBUS on its readers.
+ * path     The file is mapped read-only until close, whatever its size. Truncating it meanwhile makes readers get
+ *          SIGBUS.
  * bytes    Borrowed until close.
  *
- * Returns  SW_OK, also for a core that ends too early: what it does hold is there; SW_E_ARGUMENT; SW_E_GONE,
- *          SW_E_PERMISSION, SW_E_OS (open or map failed); SW_E_NO_MEMORY; SW_E_TRUNCATED, SW_E_MALFORMED (no ELF);
- *          SW_E_UNSUPPORTED (no core file, 32-bit, another machine).
- * Memory   In proportion to the number of segments, threads and mapped files, never to their size.
+ * Returns  SW_OK, also for a core that ends early: the part that exists can be used; SW_E_ARGUMENT; SW_E_GONE,
+ *          SW_E_PERMISSION, SW_E_OS (open or map failed); SW_E_NO_MEMORY; SW_E_TRUNCATED, SW_E_MALFORMED (not ELF);
+ *          SW_E_UNSUPPORTED (not a core, 32-bit, or another machine).
+ * Memory   In proportion to the number of segments, threads and mapped files, not to their size.
  * Threads  Any. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_core_open(const struct sw_alloc *alloc, const char *path, struct sw_core **core);
@@ -29,23 +31,22 @@ SW_NODISCARD enum sw_status sw_core_open_bytes(const struct sw_alloc *alloc, con
                                                struct sw_core **core);
 
 /*
- * Gives a core back, and the files that it opened. Image sets that sw_core_add_images filled use those: destroy these
- * first, or remove the images.
+ * Closes a core and the files that it opened. NULL is allowed. Image sets that sw_core_add_images filled use those
+ * files, so first destroy these sets or remove the images.
  *
- * core     NULL is allowed.
- *
- * Threads  Any; no walk may be inside. Signals  Not safe.
+ * Threads  Any; no walk may be using the core. Signals  Not safe.
  */
 void sw_core_close(struct sw_core *core);
 
 /*
- * The process that the core was made of. What the core does not tell is 0 or empty.
+ * Describes the process of a core. What the core does not contain is 0 or empty.
  *
- * name, arguments  As the process had them: any bytes but 0.
- * crashed  The thread whose signal made the core: the first one in it, if that has a signal.
- * entry    Where the program begins. vdso: where the kernel's own image is mapped.
+ * crashed  The thread whose signal caused the core: the first thread in the core, if it has a signal.
+ * entry    Where the program starts.
+ * vdso     Where the kernel's own image is mapped.
+ * name, arguments  As the process had them; they may contain any bytes except 0.
  */
-struct sw_core_about {
+struct sw_core_info {
     enum sw_machine machine;
     uint64_t pid;
     uint64_t crashed;
@@ -56,12 +57,14 @@ struct sw_core_about {
 };
 
 /*
- * One thread.
+ * Describes one thread.
  *
- * signal   As its record says; 0: none. The kernel writes the one that ended the process into every thread's. code: its
- *          si_code, of the crashed thread.
- * has_fault  The signal is a faulting instruction's and names `fault`.
- * pac_mask ARM64: the bits of a code address that hold a signature, as the kernel told; 0: not told.
+ * pac_mask ARM64: the bits of a code address that hold its signature, as the kernel reported them. 0: not reported.
+ * fault    The address that the faulting instruction used, if has_fault.
+ * signal   The signal in the thread's record; 0: none. The kernel writes the signal that ended the process into the
+ *          record of every thread.
+ * code     The si_code of that signal, for the crashed thread.
+ * has_fault  An instruction caused the signal, and the core has its address in `fault`.
  */
 struct sw_core_thread {
     uint64_t tid;
@@ -73,29 +76,33 @@ struct sw_core_thread {
 };
 
 /*
- * The process; the thread ids, main thread first, the others as they stand in the core (the kernel writes the one that
- * crashed first); one thread; its registers.
+ * sw_core_describe describes the process. sw_core_threads lists the thread ids: the main thread first, the others in
+ * the order of the core, where the kernel writes the crashed thread first. sw_core_find_thread describes one thread.
+ * sw_core_regs reads its registers.
  *
- * Returns  The number of threads, whatever the capacity. / SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (no such thread).
+ * tids     Receives the first `capacity` ids.
+ *
+ * Returns  sw_core_threads: the number of threads, whatever the capacity. The others: SW_OK; SW_E_ARGUMENT;
+ *          SW_E_NOT_FOUND (no such thread).
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  * Source   Linux NT_PRSTATUS, NT_PRPSINFO, NT_SIGINFO, NT_AUXV, NT_ARM_PAC_MASK.
  */
-SW_NODISCARD enum sw_status sw_core_describe(const struct sw_core *core, struct sw_core_about *about);
+SW_NODISCARD enum sw_status sw_core_describe(const struct sw_core *core, struct sw_core_info *info);
 size_t sw_core_threads(const struct sw_core *core, uint64_t *tids, size_t capacity);
 SW_NODISCARD enum sw_status sw_core_find_thread(const struct sw_core *core, uint64_t tid,
                                                 struct sw_core_thread *thread);
 SW_NODISCARD enum sw_status sw_core_regs(const struct sw_core *core, uint64_t tid, struct sw_regs *regs);
 
 /*
- * Where the files come from that the process had mapped: a core seldom holds their code.
+ * Finds the files that the process had mapped. A core seldom contains their code.
  *
- * sysroot  A folder that the paths of the core begin in; NULL: they are paths of this machine, or there are none but
- *          those that `open` knows. Where it has no such file, the path as it stands is tried, and taken only when it
- *          is found to be the very file.
- * open     Asked before the file system, may be null: gives the bytes of a file, aligned to 8, which stay until
- *          close; or false.
- * close    Gives them back; may be null.
- * arg      Borrowed, as long as the core.
+ * sysroot  The folder in which the core's paths begin. If it has no such file, the path itself is tried, and that file
+ *          is taken only if it is proved to be the one that was mapped. NULL: the core's paths are paths of this
+ *          machine.
+ * open     Asked before the file system. Gives the bytes of a file, aligned to 8, which must stay until close; or
+ *          returns false. May be null.
+ * close    Takes the bytes back. May be null.
+ * arg      Passed to open and close. Borrowed until the core is closed.
  */
 struct sw_core_files {
     const char *sysroot;
@@ -105,52 +112,54 @@ struct sw_core_files {
 };
 
 /*
- * Registers the images that the process had mapped: those of NT_FILE or, where a core has no such note, those that the
- * dynamic linker lists; and the vdso. A file is compared with what the core holds of it, by the build id, else by its
- * first page, else by its dynamic section; one that is another file is refused, one that cannot be compared is taken.
- * Memory of files that were not written into the core is read from them from now on. May be called again, for
- * other sets, or with other `files` for those that were missing.
+ * Registers the images that the process had mapped, and the vdso. They are listed in the note NT_FILE or, in a core
+ * without it, by the dynamic linker.
  *
- * files    NULL: paths of this machine.
+ * Each file is compared with its part in the core: by build id, else by its first page, else by its dynamic section. A
+ * different file is refused. A file that cannot be compared is taken. From now on, memory of files that is not in the
+ * core is read from the files. Call it again for other sets, or with other `files` for those that were missing.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_BUSY (another writer is inside `images`); SW_E_NO_MEMORY. What could not be
- *          registered is left out: sw_core_file tells.
- * Memory   From the allocators of `core` and `images`; files are mapped until the core is closed.
- * Threads  One at a time, and no walk of this core meanwhile. Signals  Not safe.
+ * files    NULL: the core's paths are paths of this machine.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_BUSY (another writer is changing `images`); SW_E_NO_MEMORY. An image that could
+ *          not be registered is left out; sw_core_get_file says why.
+ * Memory   From the allocators of `core` and `images`. Files stay mapped until the core is closed.
+ * Threads  One call at a time, and no walk of this core meanwhile. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_core_add_images(struct sw_core *core, const struct sw_core_files *files,
                                                struct sw_images *images);
 
-/* What came of a file. ORDER sw_core_file_state: src/core.c names them. */
+/* The result for one file. ORDER sw_core_file_state: src/target/core.c. */
 enum sw_core_file_state {
-    SW_CORE_FILE_MISSING = 0, /* there is no such file, or it could not be read */
-    SW_CORE_FILE_OTHER,       /* refused: it is not the file that was mapped */
-    SW_CORE_FILE_BAD,         /* refused: no ELF or PE file that makes sense */
-    SW_CORE_FILE_UNCHECKED,   /* taken; the core holds nothing of it to compare it with */
+    SW_CORE_FILE_MISSING = 0, /* not found, or not readable */
+    SW_CORE_FILE_OTHER,       /* refused: it is another file than the one that was mapped */
+    SW_CORE_FILE_BAD,         /* refused: not a valid ELF or PE file */
+    SW_CORE_FILE_UNCHECKED,   /* taken: the core has nothing to compare it with */
     SW_CORE_FILE_CHECKED,     /* taken: it is the file that was mapped */
     SW_CORE_FILE_COUNT
 };
 
 struct sw_core_file {
-    const char *path; /* as the core has it; borrowed until close */
+    const char *path; /* as in the core; borrowed until close */
     uint64_t address; /* where its first byte is mapped */
     enum sw_core_file_state state;
 };
 
 /*
- * The files that sw_core_add_images looked for, by number; the name of a state: "missing".
+ * sw_core_get_file describes a file that sw_core_add_images looked for, by its number from 0. sw_core_file_state_name
+ * is the name of a state for people: "missing".
  *
- * Returns  False past the last. / A constant string, "?" for what is none.
+ * Returns  sw_core_get_file: false past the last file. The other: a constant string; "?" out of range.
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  */
 bool sw_core_get_file(const struct sw_core *core, size_t number, struct sw_core_file *file);
 const char *sw_core_file_state_name(enum sw_core_file_state state);
 
 /*
- * A walker for one thread: its stack is the segment around sp, served from the core without a copy; a thread's pac_mask
- * is the walker's.
+ * Makes a walker for one thread. Its stack is the segment that holds sp, read from the core without a copy. The walker
+ * has the thread's pac_mask.
  *
- * regs     The thread's own, or others of it (from a signal frame, an exception record).
+ * regs     The thread's registers: its own, or others (from a signal frame or an exception record).
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (no such thread).
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
@@ -160,7 +169,8 @@ SW_NODISCARD enum sw_status sw_core_walker(struct sw_core *core, uint64_t tid, c
                                            struct sw_walker *walker);
 
 /*
- * The memory that the core holds, and that of the files found, where it was not writable. `core` is borrowed.
+ * A reader of the memory in the core, and of memory of the files that were found, if it was not writable. `core` is
+ * borrowed.
  *
  * Returns  A reader without a window. Threads  Any. Signals  Safe.
  */

@@ -1,5 +1,5 @@
 /*
- * How the memory of a target is read. Everything that a walk reads of its target goes through one of these.
+ * A reader of target memory. A walk reads its target through one of these, and in no other way.
  */
 #ifndef SNAPWALK_MEMORY_H
 #define SNAPWALK_MEMORY_H
@@ -7,15 +7,15 @@
 #include <snapwalk/status.h>
 
 /*
- * A reader of target memory.
+ * Reads the memory of one target.
  *
- * read    Copies up to `size` bytes at `address` to `to` and returns how many bytes from the start were copied
- *         (0 when the first is unreadable; fewer than size when readable memory ends). Must not fault, whatever
- *         the address. May be null when the window is enough. Called from walks: signal safe if they are to be.
- * arg     Borrowed; handed to read.
- * window  Optional: bytes[0] is the byte at address `begin`, and all of [begin, end) may be loaded directly as
- *         long as the walk lasts (own stack inside its bounds, or a bulk copy of another one's). Empty when
- *         begin == end. It is a fast path only: where both could answer they must agree.
+ * read    Copies up to `size` bytes from `address` to `to`. Returns how many bytes it copied, counted from the start:
+ *         0 if the first byte is unreadable, fewer than `size` where readable memory ends. Must not fault at any
+ *         address. May be null if the window is enough. Walks call it, so it must be signal safe if they must be.
+ * arg     Passed to read. Borrowed.
+ * window  Optional fast path. bytes[0] is the byte at address `begin`. All of [begin, end) must stay directly loadable
+ *         until the walk ends: the own stack inside its bounds, or a copy of another stack. begin == end: no window.
+ *         Where both window and read can answer, they must agree.
  */
 struct sw_memory {
     size_t (*read)(void *arg, uint64_t address, void *to, size_t size);

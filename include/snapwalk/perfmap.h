@@ -1,5 +1,5 @@
 /*
- * Perf maps (/tmp/perf-PID.map): names and ranges of JIT code, as runtimes write them for Linux perf.
+ * Perf maps (/tmp/perf-PID.map): the names and ranges of JIT code that runtimes write for Linux perf.
  */
 #ifndef SNAPWALK_PERFMAP_H
 #define SNAPWALK_PERFMAP_H
@@ -12,14 +12,14 @@ extern "C" {
 
 struct sw_perfmap;
 
-/* How a runtime's perf map is to be understood. */
+/* How to read the perf map of a runtime. */
 enum sw_perfmap_flavour {
-    SW_PERFMAP_PLAIN = 0, /* every line is a JIT range, analysed from its start, its calling convention not known */
-    SW_PERFMAP_CLR        /* CoreCLR: "stub ..." lines are stubs, methods carry the JIT's code header, dynamic methods hidden */
+    SW_PERFMAP_PLAIN = 0, /* each line is a JIT range, analysed from its start; calling convention unknown */
+    SW_PERFMAP_CLR        /* CoreCLR: "stub ..." lines are stubs; methods have code headers; dynamic ones are hidden */
 };
 
 /*
- * Makes an empty reader; gives it back (NULL is allowed).
+ * Makes an empty reader; frees a reader (NULL is allowed).
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY. Threads  Any. Signals  Not safe.
  */
@@ -28,21 +28,22 @@ SW_NODISCARD enum sw_status sw_perfmap_create(const struct sw_alloc *alloc, enum
 void sw_perfmap_destroy(struct sw_perfmap *perfmap);
 
 /*
- * Reads what has been appended to a perf map file since the last call, and puts its ranges into a code map. A last line
- * without newline is left for the next call; a line that is no perf map line is counted and passed over.
+ * sw_perfmap_read reads what was appended to a perf map file since the last call. sw_perfmap_feed takes the next piece
+ * of the text from memory. Both add the ranges to a code map. A last line without a newline waits for the next call. A
+ * line that is not a perf map line is counted and skipped.
  *
- * Where lines overlap the later one wins and the earlier is removed as a whole (its code was freed and the place used
- * again), except for CoreCLR's stub blocks, which only fill the room between methods: a method always wins over a stub,
- * and of two stubs the smaller; what is left of a block keeps its name.
+ * Where lines overlap, the later line wins and the earlier range is removed whole: its code was freed, and its place
+ * was used again. CoreCLR's stub blocks are an exception, because they only fill the space between methods: a method
+ * always wins over a stub, and the smaller of two stubs wins. What is left of a block keeps its name.
  *
- * path     The file. A file that has become shorter is read from its beginning.
- * bytes    sw_perfmap_feed: the next piece of the text, cut anywhere.
- * codemap  Borrowed; may be null to get names only. The same one in every call. A range that overlaps one which somebody
- *          else put there is not added (its name is kept).
+ * path     The file. A file that has become shorter is read again from its start.
+ * bytes    The piece of text. It may begin and end anywhere.
+ * codemap  Borrowed; the same one in every call. May be null, to get names only. A range that overlaps a range from
+ *          another source is not added, but its name is kept.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS (cannot be opened or read, not a regular file); SW_E_NO_MEMORY, SW_E_BUSY (the
- *          code map's answer): the lines it struck may be missing, all others were taken.
- * Threads  One at a time. Signals  Not safe.
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS (the file cannot be opened or read, or is not regular); SW_E_NO_MEMORY,
+ *          SW_E_BUSY (the code map's answer): lines with that answer may be missing; all others were taken.
+ * Threads  One call at a time. Signals  Not safe.
  * Source   jit-interfaces.md section 1.
  */
 SW_NODISCARD enum sw_status sw_perfmap_read(struct sw_perfmap *perfmap, const char *path, struct sw_codemap *codemap);
@@ -50,14 +51,16 @@ SW_NODISCARD enum sw_status sw_perfmap_feed(struct sw_perfmap *perfmap, const ch
                                             struct sw_codemap *codemap);
 
 /*
- * The name of the range around an address.
+ * Finds the range at an address, and its name.
  *
- * Returns  A NUL-terminated string that lives until the next read or feed; null when there is none.
- * Threads  Any beside no writer. Signals  Safe.
+ * range    Receives the range. May be null.
+ *
+ * Returns  The name: a NUL-terminated string that lives until the next read or feed. Null if there is no range.
+ * Threads  Any number, while no read or feed is going on. Signals  Safe.
  */
 const char *sw_perfmap_name(const struct sw_perfmap *perfmap, uint64_t address, struct sw_range *range);
 
-/* Lines understood and lines passed over, so far. Threads  Any. Signals  Safe. */
+/* How many lines were taken, and how many were skipped, so far. Threads  Any. Signals  Safe. */
 uint64_t sw_perfmap_lines(const struct sw_perfmap *perfmap);
 uint64_t sw_perfmap_bad_lines(const struct sw_perfmap *perfmap);
 

@@ -1,10 +1,10 @@
 /*
- * Another process as a target: stopped by ptrace, read in bulk. Linux.
+ * Another process as a target: stopped by ptrace, its stacks copied. Linux.
  */
 #ifndef SNAPWALK_PROCESS_H
 #define SNAPWALK_PROCESS_H
 
-#include <snapwalk/thread.h>
+#include <snapwalk/suspend.h>
 #include <snapwalk/walk.h>
 
 #ifdef __cplusplus
@@ -14,55 +14,60 @@ extern "C" {
 struct sw_process;
 
 /*
- * Opens a process by its id. Nothing is stopped yet.
+ * Opens a process by its id. Nothing is stopped yet. Close resumes the process and detaches; NULL is allowed.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_PERMISSION; SW_E_NO_MEMORY; SW_E_OS; SW_E_UNSUPPORTED (32-bit,
- *          or a kernel thread). A process cannot open itself: SW_E_ARGUMENT.
- * Threads  All calls on one process from one thread: ptrace belongs to a thread. Signals  Not safe.
+ * Returns  SW_OK; SW_E_ARGUMENT (also: the process is this one); SW_E_GONE; SW_E_PERMISSION; SW_E_NO_MEMORY; SW_E_OS;
+ *          SW_E_UNSUPPORTED (a 32-bit process or a kernel thread).
+ * Threads  All calls on a process must come from one thread, because ptrace belongs to a thread. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_process **process);
-void sw_process_close(struct sw_process *process); /* resumes and detaches; NULL is allowed */
+void sw_process_close(struct sw_process *process);
 
 /*
- * Reads the process's memory map and registers the images in it (ELF files, the vdso, ReadyToRun images), forgetting
- * those that are gone. Cheap when nothing changed. A deleted file is found where the caller may open
- * /proc/PID/map_files, and left out elsewhere: better no tables than those of another file.
+ * Reads the memory map of the process, registers the images in it (ELF files, the vdso, ReadyToRun images), and removes
+ * images that are gone. Cheap if nothing changed. A deleted file is found if the caller may open /proc/PID/map_files.
+ * Otherwise it is left out: no tables are better than those of another file.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (another writer is inside `images`); SW_E_PERMISSION;
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (another writer is changing `images`); SW_E_PERMISSION;
  *          SW_E_NO_MEMORY; SW_E_OS. A bad image is left out.
- * Memory   From the allocator of `images`; files are mapped for the life of their image.
+ * Memory   From the allocator of `images`. Files stay mapped as long as their image is registered.
  * Threads  The one that opened the process. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_add_images(struct sw_process *process, struct sw_images *images);
 
 /*
- * Adds to a code map the ranges of code that the process has mapped a second time: V8 executes its built-in functions
- * where it maps them near its JIT code, and its perf map names them where they were loaded. Reads the memory map; to
- * be called again when the perf map has grown. Ranges that are there stay.
+ * Adds ranges to a code map for code that the process has mapped twice. V8 maps its built-in functions again near its
+ * JIT code and executes them there, but its perf map has their first addresses. The call reads the memory map. Call it
+ * again when the perf map has grown. Existing ranges stay.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (another writer is inside `codemap`); SW_E_PERMISSION;
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (another writer is changing `codemap`); SW_E_PERMISSION;
  *          SW_E_NO_MEMORY; SW_E_OS.
  * Threads  The one that opened the process. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_mirror_ranges(struct sw_process *process, struct sw_codemap *codemap);
 
 /*
- * Stops every thread; lets them run again. New threads are caught too; one that sleeps uninterruptibly for longer than
- * 0.2 s (a parent in vfork) is left out of the list. Resuming detaches: signals that came meanwhile are delivered, and
- * a process that was stopped by job control stays so. Suspends of single threads hold beyond a resume.
+ * Stops every thread of the process; lets them run again. Stop includes threads that are created meanwhile. A thread
+ * that sleeps uninterruptibly for longer than 0.2 s (a parent in vfork) is left out of the list. Resume detaches:
+ * signals that came meanwhile are delivered, and a process that job control had stopped stays stopped. Threads that a
+ * suspender has suspended one by one stay suspended.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (no thread could be stopped); SW_E_PERMISSION (also: somebody
- *          else traces it); SW_E_NO_MEMORY; SW_E_OS. After a failure nothing is stopped that was not before.
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (no thread could be stopped); SW_E_PERMISSION (also: another
+ *          process traces it); SW_E_NO_MEMORY; SW_E_OS. After a failure only what was stopped before is stopped.
  * Threads  The one that opened the process. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_stop(struct sw_process *process);
 SW_NODISCARD enum sw_status sw_process_resume(struct sw_process *process);
 
 /*
- * The thread ids of a stopped process, ascending; the registers and the name of one thread. A name can be had of a
- * thread that was captured, too.
+ * sw_process_threads lists the thread ids of a stopped process, ascending. The others read the registers and the name
+ * of one of its threads. The name of a captured thread can be read too.
  *
- * Returns  The number of threads. / SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND; SW_E_GONE; SW_E_OS.
+ * tids     Receives the first `capacity` ids.
+ * name     Receives a NUL-terminated string, cut to size - 1 bytes.
+ *
+ * Returns  sw_process_threads: the number of threads. The others: SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND; SW_E_GONE;
+ *          SW_E_OS.
  * Threads  The one that opened the process. Signals  Not safe.
  */
 size_t sw_process_threads(const struct sw_process *process, uint64_t *tids, size_t capacity);
@@ -70,11 +75,13 @@ SW_NODISCARD enum sw_status sw_process_regs(struct sw_process *process, uint64_t
 SW_NODISCARD enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, char *name, size_t size);
 
 /*
- * A walker for one stopped thread: its stack from sp to the end of its mapping is copied in one read and served as the
- * window; the copy is replaced by the next call. On ARM64 its pac_mask is what the kernel says of the process.
+ * Makes a walker for one stopped thread. Its stack is copied in one read, from sp to the end of the mapping, and is the
+ * walker's window. The next call replaces the copy. On ARM64 the walker has the pac_mask that the kernel reports.
+ *
+ * regs     The registers of the thread.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_GONE.
- * Memory   The copy belongs to the process and grows to the largest stack seen, at most 8 MiB.
+ * Memory   The copy belongs to `process` and grows to the largest stack so far, at most 8 MiB.
  * Threads  The one that opened the process. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process, const struct sw_regs *regs,
@@ -82,33 +89,37 @@ SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process, const 
                                               struct sw_walker *walker);
 
 /*
- * Takes down the registers and the stack of every thread as they are at one moment, and lets the process run on: it
- * stands for as long as copying takes, and walks are made afterwards. Replaces what was taken down before, and ends
- * the use of walkers over that. The memory map is read before the stop; sw_process_add_images is best called behind
- * the capture, for code that has come since.
+ * Captures the registers and the stack of every thread at one moment, and lets the process run on. The process stands
+ * only while its stacks are copied; walks are made afterwards. A capture replaces the previous one, whose walkers must
+ * not be used any more. The memory map is read before the stop. So call sw_process_add_images after the capture, for
+ * code that was loaded since.
  *
- * stack_bytes  How much of a stack is copied at most, from sp and the red zone below it up; 0: 256 KiB. At most 8 MiB.
+ * stack_bytes  How much of each stack is copied at most, from the red zone below sp upwards. 0: 256 KiB. At most 8 MiB.
  *
- * Returns  As sw_process_stop, and SW_E_BUSY while the process is stopped or a thread suspended. After a failure
- *          nothing is taken down and nothing stopped; after SW_E_GONE from the resume the threads are there.
- * Memory   From the process's allocator, in proportion to the stacks; kept for the next capture.
+ * Returns  As sw_process_stop; also SW_E_BUSY if the process is stopped or a thread is suspended. After a failure
+ *          nothing is captured and nothing is stopped, except that the threads are captured if the resume returned
+ *          SW_E_GONE.
+ * Memory   From the process's allocator, in proportion to the stacks. Reused by the next capture.
  * Threads  The one that opened the process. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes);
 
 /*
- * The threads taken down, ascending; and a walker for one, over its copied stack, with the registers to start from.
- * Frames are those of the process when it stood. What is not on the stack (code, tables, data) is read from the process
- * as it is when the walk wants it, also when that is gone; what may be another moment's is not readable and cuts a
- * walk: a stack beyond what was copied and, for a thread that is not on its own stack (that of the main thread; else
- * the mapping its thread pointer lies in), all memory of no file. A thread on an alternate signal stack is walked to
- * its own where that is less than stack_bytes deep; one on a stack of a user's making (a coroutine) is walked on that.
- * sw_process_stop has no such limits.
+ * sw_process_captured lists the captured threads, ascending. sw_process_captured_walker makes a walker for one of them,
+ * over its copied stack, and gives the registers to start from.
  *
+ * The frames are those of the moment of the capture. Code, tables and data are not copied: the walk reads them from the
+ * process as it is then; it may even have ended. Memory that may have changed since is unreadable, and cuts a walk: a
+ * stack beyond the copied part; and, for a thread that is not on its own stack, all memory without a file. (Its own
+ * stack is the main stack for the main thread; otherwise the mapping that its thread pointer is in.) A thread on an
+ * alternate signal stack is walked on to its own stack if that is less than stack_bytes deep. A thread on a stack that
+ * the program made (a coroutine) is walked on that stack. sw_process_stop has no such limits.
+ *
+ * tids     Receives the first `capacity` ids.
  * regs     Receives the thread's registers.
- * walker   Valid until the next capture, or close.
+ * walker   Valid until the next capture or close.
  *
- * Returns  The number of threads. / SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (not taken down).
+ * Returns  sw_process_captured: the number of threads. The other: SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (not captured).
  * Threads  The one that opened the process. Signals  Not safe.
  */
 size_t sw_process_captured(const struct sw_process *process, uint64_t *tids, size_t capacity);
@@ -118,16 +129,16 @@ SW_NODISCARD enum sw_status sw_process_captured_walker(struct sw_process *proces
                                                        struct sw_walker *walker);
 
 /*
- * How long the process stood, from before its first thread was stopped until the last one ran: in the last capture or
- * between the last stop of all threads and its end. Suspends of single threads are not counted.
+ * How long the process stood, from before its first thread was stopped until the last one ran again: in the last
+ * capture, or between the last sw_process_stop and its resume. Suspends of single threads do not count.
  *
- * Returns  Nanoseconds of a clock that only goes forward; 0: it was not stopped yet.
+ * Returns  Nanoseconds of a monotonic clock; 0: the process was not stopped yet.
  * Threads  The one that opened the process. Signals  Not safe.
  */
 uint64_t sw_process_stopped_ns(const struct sw_process *process);
 
 /*
- * The process's memory, for anything else. `process` is borrowed.
+ * A reader of the process's memory, for other uses. `process` is borrowed.
  *
  * Returns  A reader without a window.
  * Threads  The one that opened the process. Signals  Not safe.
@@ -135,9 +146,9 @@ uint64_t sw_process_stopped_ns(const struct sw_process *process);
 struct sw_memory sw_process_memory(struct sw_process *process);
 
 /*
- * Stops single threads for an engine. `process` is borrowed.
+ * A suspender for single threads of the process, for an engine. `process` is borrowed.
  *
- * Returns  The suspender; current answers 0: the caller is no thread of the target.
+ * Returns  The suspender. Its current returns 0, because the caller is not a thread of the target.
  * Threads  The one that opened the process. Signals  Not safe.
  */
 struct sw_suspender sw_process_suspender(struct sw_process *process);

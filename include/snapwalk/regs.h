@@ -1,7 +1,7 @@
 /*
- * Register files of both machines. One array serves both: a register's number is its hardware number
- * (x64: rax 0 rcx 1 rdx 2 rbx 3 rsp 4 rbp 5 rsi 6 rdi 7 r8..r15, as in Win32 UNWIND_CODE; ARM64: x0..x30, sp 31),
- * followed by the program counter. A register is known or unknown, never silently 0.
+ * The registers of a frame, for both machines. Registers are numbered as the hardware numbers them; the program counter
+ * comes last. x64: rax 0, rcx 1, rdx 2, rbx 3, rsp 4, rbp 5, rsi 6, rdi 7, r8 to r15, as in a Win32 UNWIND_CODE.
+ * ARM64: x0 to x30, sp 31. A register is known or unknown; an unknown one is never silently 0.
  */
 #ifndef SNAPWALK_REGS_H
 #define SNAPWALK_REGS_H
@@ -28,10 +28,10 @@ enum sw_arm64_reg {
 enum { SW_REGS_MAX = 33 };
 
 /*
- * Registers of one frame.
+ * The registers of one frame.
  *
- * known   Bit n is set when r[n] holds a true value; the others hold nothing that may be used.
- * r       By register number, see above.
+ * known   Bit n: r[n] holds the register's value. Where the bit is clear, r[n] must not be used.
+ * r       The values, by register number.
  */
 struct sw_regs {
     enum sw_machine machine;
@@ -40,14 +40,14 @@ struct sw_regs {
     uint64_t r[SW_REGS_MAX];
 };
 
-/* Registers that a callee preserves, without sp and pc. SysV x64: rbx rbp r12-r15. ARM64: x19-x28 and x29. */
+/* The registers that a callee preserves, except sp and pc. SysV x64: rbx, rbp, r12-r15. ARM64: x19-x28, x29. */
 #define SW_X64_NONVOLATILE   UINT64_C(0xf028)
 #define SW_ARM64_NONVOLATILE UINT64_C(0x3ff80000)
 
 /*
- * The numbers of the special registers of a machine, and whether one register is known.
+ * The numbers of pc, sp and fp on a machine; how many registers it has; which of them a callee preserves.
  *
- * Returns  A register number below SW_REGS_MAX; the count of registers (sw_regs_count).
+ * Returns  A register number below SW_REGS_MAX; sw_regs_count: a count; sw_regs_nonvolatile: a mask by register number.
  * Memory   None. Threads  Any. Signals  Safe.
  * Source   contexts.md section 9; SysV AMD64 psABI; AAPCS64.
  */
@@ -68,9 +68,12 @@ static inline uint64_t sw_regs_nonvolatile(enum sw_machine m)
 const char *sw_regs_name(enum sw_machine machine, unsigned number);
 
 /*
- * Whether a register is known; making it known; the values of pc, sp and fp (meaningful only when known).
+ * sw_regs_has says whether a register is known. sw_regs_set gives it a value and makes it known. The other three return
+ * the values of pc, sp and fp, which mean something only if the register is known.
  *
- * Memory   None. A number of SW_REGS_MAX or more is never known and is not set. Threads  Any. Signals  Safe.
+ * A number of SW_REGS_MAX or more is never known, and sw_regs_set ignores it.
+ *
+ * Memory   None. Threads  Any. Signals  Safe.
  */
 static inline bool sw_regs_has(const struct sw_regs *regs, unsigned number)
 {

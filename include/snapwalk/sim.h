@@ -1,6 +1,6 @@
 /*
- * Simulation: code bytes, code ranges, stack words and threads in a few lines, behind the same walker and the same
- * contract. What users' unit tests stand on. Built on the public headers only; both machines.
+ * Simulation: code bytes, code ranges, stack words and threads in a few lines, with the same walker and the same
+ * contract. For unit tests of users. It is built on the public headers only, and simulates both machines.
  *
  *     struct sw_sim *sim;
  *     sw_sim_create(NULL, SW_MACHINE_X64, &sim);
@@ -23,23 +23,25 @@ struct sw_sim;
 
 /*
  * Makes an empty simulated target: no memory, no code, no thread; runtime ready, flavour documented, snapshots enabled.
- * sw_sim_destroy gives it back with everything in it; NULL is allowed.
+ * sw_sim_destroy frees it with everything in it; NULL is allowed.
  *
- * alloc    Copied; NULL for malloc and free.
- * machine  Whose registers its threads have; not NONE.
+ * alloc    Copied. NULL means malloc and free.
+ * machine  The machine of its threads. Not NONE.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY.
- * Memory   From alloc; so do all calls below that can answer SW_E_NO_MEMORY, and then nothing has changed.
- * Threads  One sim belongs to one thread; any number may walk it while nobody changes it. Signals  Not safe; walks are.
+ * Memory   From alloc. So is the memory of all calls below that can return SW_E_NO_MEMORY; then nothing has changed.
+ * Threads  One thread changes a simulation. Any number of threads may walk it while none changes it.
+ * Signals  Not safe; walks are.
  */
 SW_NODISCARD enum sw_status sw_sim_create(const struct sw_alloc *alloc, enum sw_machine machine, struct sw_sim **sim);
 void sw_sim_destroy(struct sw_sim *sim);
 
 /*
- * Gives the target memory: bytes of code or data, or 64-bit little-endian words. What was there before is replaced;
- * what is given in pieces that touch reads as one.
+ * Gives the target memory: bytes of code or data, or 64-bit little-endian words. New contents replace old ones. Pieces
+ * that touch read as one.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_EMPTY; SW_E_WRAPS (the address space's last byte cannot be had); SW_E_NO_MEMORY.
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_EMPTY; SW_E_WRAPS (also: the last byte of the address space, which cannot be
+ *          used); SW_E_NO_MEMORY.
  * Memory   Copied. Threads, Signals  As sw_sim_create.
  */
 SW_NODISCARD enum sw_status sw_sim_bytes(struct sw_sim *sim, uint64_t address, const void *bytes, size_t size);
@@ -53,7 +55,7 @@ SW_NODISCARD enum sw_status sw_sim_words(struct sw_sim *sim, uint64_t address, c
 SW_NODISCARD enum sw_status sw_sim_unmap(struct sw_sim *sim, uint64_t address, size_t size);
 
 /*
- * Adds a code range with analysis (or whatever `sw_codemap_add` on sw_sim_codemap allows).
+ * Adds a code range whose callers are found by analysis. For other ranges use sw_codemap_add with sw_sim_codemap.
  *
  * Returns  As sw_codemap_add. Memory, Threads, Signals  As sw_sim_create.
  */
@@ -61,10 +63,10 @@ SW_NODISCARD enum sw_status sw_sim_range(struct sw_sim *sim, enum sw_kind kind, 
                                          uint64_t id);
 
 /*
- * Adds a thread that stands at `regs`, or moves one. Its OS id is its id; mode UNKNOWN; change more with
- * sw_threads_update on sw_sim_threads.
+ * Adds a thread that is stopped at `regs`, or moves an existing one there. Its OS id is its id, and its mode is
+ * UNKNOWN. To change more, use sw_threads_update with sw_sim_threads.
  *
- * regs     Copied; of the simulation's machine.
+ * regs     Copied. Of the simulation's machine.
  *
  * Returns  SW_OK; SW_E_ARGUMENT (null, id 0, another machine); SW_E_NO_MEMORY; SW_E_BUSY.
  * Memory, Threads, Signals  As sw_sim_create.
@@ -72,22 +74,22 @@ SW_NODISCARD enum sw_status sw_sim_range(struct sw_sim *sim, enum sw_kind kind, 
 SW_NODISCARD enum sw_status sw_sim_thread(struct sw_sim *sim, uint64_t id, const struct sw_regs *regs);
 
 /*
- * Says which simulated thread makes the calls that follow: its id, or 0 for a native thread that is not in the table.
+ * Sets the simulated thread that makes the following calls. 0: a native thread that is not in the table.
  *
  * Memory   None. Threads, Signals  As sw_sim_create.
  */
 void sw_sim_run_as(struct sw_sim *sim, uint64_t id);
 
-/* What happened to threads of a simulation. */
+/* How often a thread of a simulation was suspended and resumed. */
 struct sw_sim_counts {
-    uint32_t suspended;   /* suspends of this thread so far */
-    uint32_t resumed;     /* resumes */
+    uint32_t suspended;   /* suspends so far */
+    uint32_t resumed;     /* resumes so far */
     uint32_t outstanding; /* suspended now */
 };
 
 /*
- * Counts of one thread, zeros for an unknown one; and what every suspend answers from now on (SW_OK: it works). A
- * suspend that fails is not counted.
+ * sw_sim_get_counts returns the counts of one thread, zeros for an unknown thread. sw_sim_fail_suspend sets what every
+ * later suspend returns; SW_OK: suspends work. A suspend that fails is not counted.
  *
  * Memory   None. Threads, Signals  As sw_sim_create.
  */
@@ -95,9 +97,10 @@ struct sw_sim_counts sw_sim_get_counts(const struct sw_sim *sim, uint64_t id);
 void sw_sim_fail_suspend(struct sw_sim *sim, enum sw_status status);
 
 /*
- * The parts, to use with every other call. They belong to the simulation and may be changed (flavour, event mask).
+ * The parts of a simulation, for all other calls. They belong to the simulation. They may be changed (flavour, event
+ * mask).
  *
- * Returns  Null, or a reader without `read`, where sim is null.
+ * Returns  If sim is null: null, or a reader without `read`.
  * Memory   Borrowed. Threads  As the simulation. Signals  Safe.
  */
 struct sw_engine *sw_sim_engine(struct sw_sim *sim);

@@ -1,10 +1,11 @@
 /*
- * The contract: ICorProfilerInfo2::DoStackSnapshot and its neighbours, answered by this engine.
+ * The contract: ICorProfilerInfo2::DoStackSnapshot and related functions, answered by this library's engine.
  */
 #ifndef SNAPWALK_SNAPSHOT_H
 #define SNAPWALK_SNAPSHOT_H
 
 #include <snapwalk/corprof.h>
+#include <snapwalk/suspend.h>
 #include <snapwalk/thread.h>
 #include <snapwalk/walk.h>
 
@@ -12,59 +13,60 @@
 extern "C" {
 #endif
 
-/* Whose answers are given where documentation and the real CLR differ (DESIGN.md, "The contract"). */
+/* Whose answers an engine gives where the documentation and the real CLR differ. ORDER sw_flavour: ladder.c. */
 enum sw_flavour { SW_FLAVOUR_DOCUMENTED = 0, SW_FLAVOUR_CORECLR_WINDOWS, SW_FLAVOUR_CORECLR_UNIX, SW_FLAVOUR_COUNT };
 
-/* State of the runtime that the contract's checks ask for (clr-contract.md section 1). */
-#define SW_RUNTIME_STARTED     1u  /* set when the runtime has started */
+/* The state of the runtime, for the checks of the contract (clr-contract.md section 1). */
+#define SW_RUNTIME_STARTED     1u  /* the runtime has started */
 #define SW_RUNTIME_HEAP_READY  2u  /* the GC heap is fully initialised */
 #define SW_RUNTIME_DETACHING   4u  /* this profiler is being detached */
 #define SW_RUNTIME_SUSPENDING  8u  /* a runtime suspension is in progress */
-#define SW_RUNTIME_SUSPENDED   16u /* the profiler holds the runtime suspended (SuspendRuntime) */
+#define SW_RUNTIME_SUSPENDED   16u /* the profiler has suspended the runtime (SuspendRuntime) */
 #define SW_RUNTIME_READY       (SW_RUNTIME_STARTED | SW_RUNTIME_HEAP_READY)
 
-/* Choices beyond the contract. */
-#define SW_ENGINE_EVERY_NATIVE_FRAME 1u /* one callback per native frame instead of one per run (documented flavour) */
-#define SW_ENGINE_NO_AUTO_SEED       2u /* documented flavour: do not look for the first managed frame when unseeded */
-#define SW_ENGINE_OWN_PROCESS        4u /* the target is this process: a stack is loaded directly from sp up to its end */
+/* Options beyond the contract. */
+#define SW_ENGINE_EVERY_NATIVE_FRAME 1u /* documented flavour: a callback per native frame, not per run */
+#define SW_ENGINE_NO_AUTO_SEED       2u /* documented flavour: without a seed, do not search for a managed frame */
+#define SW_ENGINE_OWN_PROCESS        4u /* the target is this process: stacks are loaded directly, from sp up */
 
-/* Rules of conduct that a call broke; reported, never enforced. ORDER sw_conduct: src/names.c. */
+/* Rules of conduct that a call may break. They are reported, never enforced. ORDER sw_conduct: src/common/names.c. */
 enum sw_conduct {
-    SW_CONDUCT_MANAGED_SUSPENDER = 0, /* a thread that ran managed code suspended another (D22) */
-    SW_CONDUCT_NO_FIRST_WALK,         /* suspended a thread before a first walk that reported a frame (D25, D26) */
-    SW_CONDUCT_NESTED_WALK,           /* DoStackSnapshot inside a StackSnapshotCallback */
-    SW_CONDUCT_STALE_FRAME,           /* frameInfo used after its callback (C3) */
+    SW_CONDUCT_MANAGED_SUSPENDER = 0, /* a thread that has run managed code suspended another (D22) */
+    SW_CONDUCT_NO_FIRST_WALK,         /* a thread was suspended before a first walk that reported a frame (D25, D26) */
+    SW_CONDUCT_NESTED_WALK,           /* DoStackSnapshot was called in a StackSnapshotCallback */
+    SW_CONDUCT_STALE_FRAME,           /* a frameInfo was used after its callback (C3) */
     SW_CONDUCT_COUNT
 };
 
 /*
- * What the last answer that was not S_OK was about. The seed is named for CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX only.
+ * Explains the last answer that was not S_OK. A nearest seed is given for CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX only.
  */
 struct sw_refusal {
-    HRESULT hr;             /* the last answer of this engine that was not S_OK */
-    const char *reason;     /* the check that gave it, or the stop reason; a static string for people, null at first */
-    uint64_t address;       /* the pc that is not managed code, or where the walk was cut; 0 when it is about neither */
-    enum sw_kind kind;      /* what is there */
-    enum sw_stop stop;      /* why the walk ended, when it was walked */
-    bool has_nearest_seed;  /* nearest_seed is the first managed frame that a walk from there reaches */
+    HRESULT hr;             /* the answer */
+    const char *reason;     /* the check that gave it, or the stop reason: a static string for people; null at first */
+    uint64_t address;       /* the pc that is not in managed code, or where the walk was cut; 0: neither applies */
+    enum sw_kind kind;      /* the kind of code at `address` */
+    enum sw_stop stop;      /* why the walk ended, if there was a walk */
+    bool has_nearest_seed;  /* nearest_seed is the first managed frame that a walk from the refused seed reaches */
     struct sw_regs nearest_seed;
 };
 
 /*
- * An engine: one runtime, as the contract sees it. Filled by its user, all pointers borrowed; zero everything else.
+ * An engine: one runtime, as the contract sees it. The user fills it. All pointers are borrowed. The rest must be zero.
  *
- * walker      The target; its stack bounds are replaced by the thread's while a thread is walked.
+ * walker      Describes the target. During a walk the stack bounds of the walked thread replace the walker's.
  * threads     The thread table.
- * suspender   How threads are stopped. May be null: then only the current thread of nobody can be walked.
- * inspector   Asked for mode, flags and transition records of the target instead of the table; may be null.
- * flavour, options (SW_ENGINE_*), runtime (SW_RUNTIME_*)
- * event_mask  COR_PRF_ENABLE_STACK_SNAPSHOT must be set for a walk to be allowed.
- * context_size  Size of the CONTEXT handed to callbacks: 0 for the machine's Win32 size (1232 or 912), else 1232,
- *             3104, 3232 (x64), 912, 992 (ARM64).
- * on_conduct  Told of broken rules of conduct; may be null.
- * refusal     Filled at every answer but S_OK.
+ * suspender   Stops threads. May be null: then the engine cannot stop a thread, and knows no current thread.
+ * inspector   Asked for mode, flags and transition records of the target, instead of the table. May be null.
+ * options     SW_ENGINE_*.
+ * runtime     SW_RUNTIME_*.
+ * event_mask  Walks are allowed only if COR_PRF_ENABLE_STACK_SNAPSHOT is set.
+ * context_size  The size in bytes of the CONTEXT that callbacks receive: 1232, 1504, 3104 or 3232 (x64), 912 or 992
+ *             (ARM64). 0: the machine's Win32 size, 1232 or 912.
+ * on_conduct  Called when a rule of conduct is broken. May be null.
+ * refusal     Filled by every answer but S_OK.
  * stop        Why the last walk ended, after S_OK too: a clean root is never confused with a cut.
- * state       Private; zero at first.
+ * state       Private. Zero at first.
  */
 struct sw_engine {
     const struct sw_walker *walker;
@@ -91,39 +93,43 @@ struct sw_engine {
 const char *sw_conduct_name(enum sw_conduct rule);
 
 /*
- * Reports the stack of one thread, leaf first, main last: a managed frame is one callback, a run of native frames is
+ * Reports the stack of one thread, leaf first, main last. A managed frame is one callback. A run of native frames is
  * one callback with funcId 0.
  *
- * engine      Read, but for refusal, stop and state.
- * scratch     Working memory of this call.
- * thread      A ThreadID of the table; 0 for the calling thread.
- * callback, info_flags, client_data, context, context_size  As DoStackSnapshot. context may be null; it is a Win32
- *             CONTEXT of the walker's machine, of any size not below the part that holds the registers.
+ * engine      Only refusal, stop and state are written.
+ * scratch     The working memory of this call.
+ * thread      A ThreadID in the table. 0: the calling thread.
+ * callback, info_flags, client_data, context, context_size  As in DoStackSnapshot. context may be null. Otherwise it is
+ *             a Win32 CONTEXT of the walker's machine, of any size that includes the registers.
  *
- * Returns     S_OK: walked to the end, or the target is no managed thread (no callback).
- *             CORPROF_E_PROFILER_DETACHING, CORPROF_E_INCONSISTENT_WITH_FLAGS (snapshots not enabled in event_mask).
- *             E_INVALIDARG: an unknown bit in info_flags; null engine, scratch, callback, walker or threads; a
- *             context too small to hold the registers; a context_size of the engine that the machine does not have.
- *             CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD: the table does not hold the thread, or its OS thread is gone.
- *             CORPROF_E_STACKSNAPSHOT_UNSAFE: runtime not started; target cannot be stopped or looked at now; this
- *             engine is inside another call (a nested one, from a StackSnapshotCallback).
- *             CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX: the seed is not in JIT or NGEN code (engine->refusal says more).
- *             CORPROF_E_STACKSNAPSHOT_ABORTED: the callback answered anything but S_OK.
- *             E_NOTIMPL: another thread in flavour coreclr-unix while the runtime is not suspended.
- *             E_FAIL: nothing to start from, or cut before the end (below); what was reported stays reported.
- *             E_UNEXPECTED: as E_FAIL, stack memory unreadable under a managed frame (coreclr flavours).
- * Cuts        A walk that is cut in a managed frame fails. Cut in a native run it goes on from the next transition
- *             record above; where there is none, the thread's records show that no managed frame is left and it is S_OK.
- *             In the documented flavour a thread without any records cannot show that, so there it is E_FAIL. The frame
- *             limit always is E_FAIL.
- * Deviations  Where the real CLR reads what is not there (dead ThreadID, null callback, short context) the answers
- *             above are given in all flavours. A short context is refused only where the flavour looks at the seed.
- *             A thread without an OS id, at which the CLR ends the process, is INVALID_TGT_THREAD. Mode UNKNOWN in the
- *             coreclr flavours is cooperative when the top is managed or stub code or no transition record leads
- *             anywhere, else preemptive. Funclets and frames already unwound by an exception are not folded.
- * Memory      Allocates nothing. Stack below 4 KiB, callbacks not counted; the CONTEXT handed out lies in scratch.
- * Threads     One call at a time per engine and per scratch; several engines may share walker and table.
- * Signals     Safe when the walker's memory and the suspender are, for thread 0.
+ * Returns     S_OK: the walk reached the end, or the target is not a managed thread (no callback).
+ *             CORPROF_E_PROFILER_DETACHING.
+ *             CORPROF_E_INCONSISTENT_WITH_FLAGS: event_mask does not enable snapshots.
+ *             E_INVALIDARG: an unknown bit in info_flags; null engine, scratch, callback, walker or threads; a context
+ *             too small for the registers; an engine->context_size that the machine does not have.
+ *             CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD: the thread is not in the table, or its OS thread is gone.
+ *             CORPROF_E_STACKSNAPSHOT_UNSAFE: the runtime has not started; the target cannot be stopped or looked at
+ *             now; another call of this engine is going on (this one is nested in a StackSnapshotCallback).
+ *             CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX: the seed is not in JIT or NGEN code; engine->refusal says more.
+ *             CORPROF_E_STACKSNAPSHOT_ABORTED: the callback returned anything but S_OK.
+ *             E_NOTIMPL: flavour coreclr-unix, another thread, and the runtime is not suspended.
+ *             E_FAIL: there is nothing to start from, or the walk was cut (see Cuts). Frames already reported stay so.
+ *             E_UNEXPECTED: as E_FAIL, if stack memory under a managed frame is unreadable (coreclr flavours).
+ * Cuts        A walk that is cut in a managed frame fails. A walk that is cut in a native run continues from the next
+ *             transition record above it. If there is no such record, the thread's records prove that no managed frame
+ *             is left, and the answer is S_OK. In the documented flavour a thread without any records proves nothing,
+ *             so the answer is E_FAIL. The frame limit is always E_FAIL.
+ * Deviations  Where the real CLR reads memory that may not be there (removed ThreadID, null callback, short context),
+ *             all flavours give the answers above. A short context is refused only where the flavour looks at the seed.
+ *             A thread without an OS id, for which the CLR ends the process, is INVALID_TGT_THREAD. In the coreclr
+ *             flavours a thread of mode UNKNOWN is cooperative if its top is managed or stub code, or if no transition
+ *             record leads to a managed frame; otherwise it is preemptive. In the documented flavour handlers, and
+ *             frames that an exception has unwound, are not folded. The others know of unwound frames by an inspector
+ *             only.
+ * Memory      Allocates nothing. Uses less than 4 KiB of stack, without callbacks. The CONTEXT of callbacks is in
+ *             scratch.
+ * Threads     One call at a time per engine and per scratch. Several engines may share a walker and a table.
+ * Signals     Safe for thread 0 if the walker's memory and the suspender are.
  * Source      ICorProfilerInfo2::DoStackSnapshot; clr-contract.md; contract-documented.md.
  */
 SW_NODISCARD HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *scratch, ThreadID thread,
@@ -131,14 +137,15 @@ SW_NODISCARD HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *sc
                                  BYTE context[], ULONG32 context_size);
 
 /*
- * What the frameInfo of a callback refers to. The first 40 bytes are the CLR's record; the rest is ours.
+ * The record behind the frameInfo of a callback. The first 40 bytes are the CLR's; the rest is this library's.
  *
- * known   Which registers of the callback's CONTEXT hold true values, by the numbers of regs.h; the others are 0 there.
+ * known   The registers that are known in the callback's CONTEXT, by the numbers of regs.h. The others are 0 there.
  * source, trust, exact  As in struct sw_frame.
- * flags   SW_RANGE_* of its code.  hidden  Managed frames that were passed over since the callback before.
+ * flags   SW_RANGE_* of the frame's code.
+ * hidden  How many managed frames were passed over since the previous callback.
  */
 struct sw_frame_info {
-    USHORT size;    /* of the CLR's part */
+    USHORT size;    /* of the CLR's part, in bytes */
     USHORT version; /* 1 */
     FunctionID function;
     UINT_PTR ip;
@@ -153,29 +160,29 @@ struct sw_frame_info {
 };
 
 /*
- * Reads a frameInfo, during its callback only.
+ * Reads a frameInfo. Call it only during the callback that received the frameInfo.
  *
  * info     Receives a copy.
  *
  * Returns  S_OK; E_INVALIDARG: null, or a frameInfo whose callback is over, which is also reported as
  *          SW_CONDUCT_STALE_FRAME. In the documented flavour frames 16 apart share a value.
- * Memory   Allocates nothing. Threads  The one that the callback runs in. Signals  Safe.
+ * Memory   Allocates nothing. Threads  The thread that runs the callback. Signals  Safe.
  * Source   COR_PRF_FRAME_INFO, contract-documented.md C3; corprof-abi.md section 4.
  */
 SW_NODISCARD HRESULT sw_frame_info_read(struct sw_engine *engine, COR_PRF_FRAME_INFO frame_info,
                                         struct sw_frame_info *info);
 
 /*
- * The managed function around an address.
+ * Finds the managed function at an address.
  *
- * function    Receives its id; untouched on failure; may be null.
+ * function    Receives its id. Unchanged on failure, except that the documented flavour sets it to 0 on E_FAIL, as the
+ *             documentation says (D19). May be null.
  *
- * Returns     S_OK; E_FAIL: not managed code, or, in the coreclr flavours, code that the CLR does not report (IL stub,
+ * Returns     S_OK; E_FAIL: not managed code or, in the coreclr flavours, code that the CLR does not report (IL stub,
  *             dynamic method); CORPROF_E_NOT_YET_AVAILABLE: the heap is not ready (coreclr flavours);
  *             E_INVALIDARG: engine or its walker null.
  * Memory      Allocates nothing. Threads  Any. Signals  Safe.
- * Source      ICorProfilerInfo::GetFunctionFromIP; clr-contract.md section 8. In the documented flavour *function
- *             is set to 0 as well on E_FAIL, as the documentation says (D19).
+ * Source      ICorProfilerInfo::GetFunctionFromIP; clr-contract.md section 8.
  */
 SW_NODISCARD HRESULT sw_function_from_ip(const struct sw_engine *engine, uint64_t ip, FunctionID *function);
 

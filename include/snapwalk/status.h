@@ -1,5 +1,5 @@
 /*
- * What a call answers when it is not an HRESULT, and the attributes that the other headers use.
+ * The status that calls return where the contract does not ask for an HRESULT, and the attributes of the other headers.
  */
 #ifndef SNAPWALK_STATUS_H
 #define SNAPWALK_STATUS_H
@@ -18,22 +18,22 @@ extern "C" {
 #define SW_NODISCARD
 #endif
 
-/* ORDER sw_status: src/status.c names them in this order. Zero is success, everything else a failure by name. */
+/* Zero is success. Everything else names a failure. ORDER sw_status: src/common/status.c. */
 enum sw_status {
     SW_OK = 0,
-    SW_E_ARGUMENT,    /* a null pointer, a size that does not fit, an enumerator out of range */
-    SW_E_NO_MEMORY,   /* the allocator answered null */
+    SW_E_ARGUMENT,    /* null pointer, size that does not fit, or enumerator out of range */
+    SW_E_NO_MEMORY,   /* the allocator returned null */
     SW_E_EMPTY,       /* begin == end */
-    SW_E_WRAPS,       /* end < begin, or begin + size passes the end of the address space */
-    SW_E_OVERLAP,     /* the range overlaps one that is already there */
-    SW_E_NOT_FOUND,   /* no such range, thread, image, section or table entry */
-    SW_E_EXISTS,      /* that id is already taken */
-    SW_E_BUSY,        /* somebody else is changing it at this moment */
+    SW_E_WRAPS,       /* end < begin, or begin + size is beyond the end of the address space */
+    SW_E_OVERLAP,     /* the range overlaps an existing one */
+    SW_E_NOT_FOUND,   /* no such range, thread, image, section, or table entry */
+    SW_E_EXISTS,      /* the id is already in use */
+    SW_E_BUSY,        /* another caller is changing the object now */
     SW_E_TRUNCATED,   /* the bytes end before the structure does */
     SW_E_MALFORMED,   /* the bytes contradict their format */
-    SW_E_UNSUPPORTED, /* well-formed, but a version or feature that is not understood */
+    SW_E_UNSUPPORTED, /* well-formed, but of a version or with a feature that is not supported */
     SW_E_UNREADABLE,  /* target memory could not be read */
-    SW_E_LIMIT,       /* a bound of this library (stack depth, steps, nesting) was reached */
+    SW_E_LIMIT,       /* a limit of this library (stack depth, steps, nesting) was reached */
     SW_E_NO_RULE,     /* nothing describes the code at this pc */
     SW_E_PERMISSION,  /* the operating system refused */
     SW_E_GONE,        /* the process or thread has ended */
@@ -44,7 +44,7 @@ enum sw_status {
 /*
  * The name of a status, for messages: "SW_E_OVERLAP".
  *
- * Returns  A constant string; "SW_E_?" for a value that is no status. Never null.
+ * Returns  A constant string; "SW_E_?" for any other value. Never null.
  * Memory   Static. Threads  Any. Signals  Safe.
  */
 const char *sw_status_name(enum sw_status status);

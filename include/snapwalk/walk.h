@@ -1,83 +1,32 @@
 /*
- * The walker: registers in, frames out, leaf first. Knows nothing of the DoStackSnapshot contract (snapshot.h).
+ * The walker: registers in, frames out, leaf first. It knows nothing of the DoStackSnapshot contract (snapshot.h).
  */
 #ifndef SNAPWALK_WALK_H
 #define SNAPWALK_WALK_H
 
+#include <snapwalk/analysis_cache.h>
 #include <snapwalk/cache.h>
 #include <snapwalk/codemap.h>
+#include <snapwalk/frame.h>
 #include <snapwalk/image.h>
-#include <snapwalk/analysis_cache.h>
 #include <snapwalk/memory.h>
-#include <snapwalk/regs.h>
 #include <snapwalk/replay.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* How a frame's registers were found. ORDER sw_source: src/names.c. */
-enum sw_source {
-    SW_SOURCE_NONE = 0,
-    SW_SOURCE_SEED,          /* given: the registers the walk starts from */
-    SW_SOURCE_CFI,           /* DWARF call frame information */
-    SW_SOURCE_UNWIND_CODES,  /* Windows unwind data: a PE or ReadyToRun image */
-    SW_SOURCE_CLR_HEADER,    /* the unwind data that CoreCLR keeps with its JIT code */
-    SW_SOURCE_ANALYSIS,      /* instructions, from the known start of the function */
-    SW_SOURCE_FORWARD,       /* instructions, forward from pc to a return: the start is not known */
-    SW_SOURCE_SIGNAL_FRAME,  /* a signal trampoline known by its bytes */
-    SW_SOURCE_LEAF,          /* declared or seen not to move the stack pointer */
-    SW_SOURCE_FRAME_POINTER, /* the frame pointer looked like one */
-    SW_SOURCE_COUNT
-};
-
-/* How sure it is. ORDER sw_trust: src/names.c. */
-enum sw_trust {
-    SW_TRUST_NONE = 0,
-    SW_TRUST_GUESS,     /* plausible: a frame record, a forward walk that nothing confirms */
-    SW_TRUST_LIKELY,    /* derived from the code; paths agree, or a call stands before the return address */
-    SW_TRUST_CONFIRMED, /* derived, and the call before the return address names the function that pc is in */
-    SW_TRUST_EXACT,     /* given, or told by unwind data */
-    SW_TRUST_COUNT
-};
-
-/* Why a walk ended. A clean root is never confused with a cut. ORDER sw_stop: src/names.c. */
-enum sw_stop {
-    SW_STOP_NONE = 0,        /* it has not ended */
-    SW_STOP_ROOT,            /* clean: the unwind data says that this is the outermost frame */
-    SW_STOP_ROOT_ZERO,       /* clean: the return address is 0 */
-    SW_STOP_ROOT_BASE,       /* clean: the caller's frame begins at the stack's declared base */
-    SW_STOP_ABORTED,         /* the sink ended it */
-    SW_STOP_FRAME_LIMIT,     /* cut: max_frames */
-    SW_STOP_NO_RULE,         /* cut: nothing describes the code at pc */
-    SW_STOP_UNREADABLE,      /* cut: a stack word could not be read */
-    SW_STOP_BAD_PC,          /* cut: the return address is not in readable or known code */
-    SW_STOP_SP_NOT_RISING,   /* cut: the caller's stack pointer is not above the callee's: a loop or damage */
-    SW_STOP_OUTSIDE_STACK,   /* cut: the caller's stack pointer left the declared stack */
-    SW_STOP_BAD_TABLE,       /* cut: unwind data contradicts itself and nothing else helped */
-    SW_STOP_LOST_REGISTER,   /* cut: the rule needs a register whose value is not known */
-    SW_STOP_BAD_START,       /* the start registers lack pc or sp, or are of another machine */
-    SW_STOP_COUNT
-};
-
-/*
- * Names for people: "cfi", "exact", "root".
- *
- * Returns  A constant string; "?" out of range. Memory  Static. Threads  Any. Signals  Safe.
- */
-const char *sw_source_name(enum sw_source source);
-const char *sw_trust_name(enum sw_trust trust);
-const char *sw_stop_name(enum sw_stop stop);
-const char *sw_kind_name(enum sw_kind kind);
-
-/* Sources not to use: for comparisons, and for targets whose tables lie. */
-#define SW_WALK_NO_TABLES        1u /* neither CFI nor unwind codes nor JIT headers */
+/* Sources that a walk does not use: for comparisons, and for targets with wrong tables. */
+#define SW_WALK_NO_TABLES        1u /* no CFI, no unwind codes, no JIT headers */
 #define SW_WALK_NO_ANALYSIS      2u
 #define SW_WALK_NO_FRAME_POINTER 4u
 
 /*
- * Code that is in no range of the code map and in no image: a runtime that has not yet told of it may be asked. find must
- * be as safe as the place that walks are made from; what it finds is not kept.
+ * Finds code that is in no range of the code map and in no image: a runtime may know code that it has not registered
+ * yet. The walker does not store what `find` returns.
+ *
+ * find   True: *code is the range that holds `address`. It must be as safe as the place that walks are made from.
+ * arg    Passed to find. Borrowed.
  */
 struct sw_code_finder {
     bool (*find)(void *arg, uint64_t address, struct sw_range *code);
@@ -85,29 +34,31 @@ struct sw_code_finder {
 };
 
 /*
- * What a walk needs to know of its target. Plain values, all pointers borrowed; any number of walks may share one.
+ * Describes a target to walks. Plain values; all pointers are borrowed. Any number of walks may share a walker.
  *
  * machine       Not NONE.
- * memory        Reader of the target.
- * codemap       May be null.  images  May be null.
- * finder        Asked for code that is in neither; may be null.
- * analysis_cache  Where analyses of functions are kept between walks; may be null. Of this target alone.
- * cache         Where what was found at a pc is kept between walks; may be null. Of walkers with this code map and these
- *               images alone. Code that is replaced must be removed from the code map and added again, or its
- *               image be. The window of `memory` is what makes a walk out of it fast, on x64.
- * replay        What the last walk of the thread went through; may be null. With a cache and a window, on x64, whoever
- *               wants addresses only, and snapshots, are faster for it. One walk at a time has it: another one that
- *               comes meanwhile, also in a handler, goes without.
- * replaced      A return address that the target's runtime has put another in place of (CoreCLR does, to stop a thread when
- *               it returns): `at` is the stack word's address, `by` what belongs there. 0, 0: none. x64.
- * stack_begin   Lowest and one past the highest address of the stack, or 0, 0 when not known. A walk that
- * stack_end     starts elsewhere (an alternate signal stack) may enter it; only a signal frame leaves it again.
- * pac_mask      ARM64: the bits of a code address that hold a signature, as the kernel tells them (NT_ARM_PAC_MASK, the
- *               second word). 0 to derive them: from bit 48 on, or from bit 52 where there is something at that address.
- *               The tag, bits 56 to 63, goes in any case: it alone, for a target that signs nothing. Bit 55 stays and
- *               says what the others become.
- * max_frames    Cap; 0 for the default of 10,000.
  * flags         SW_WALK_NO_*.
+ * memory        The reader of the target.
+ * codemap       May be null.
+ * images        May be null.
+ * finder        Asked for code that is neither in codemap nor in images. May be null.
+ * analysis_cache  Keeps analyses of functions between walks. May be null. It must serve this target only.
+ * replaced      x64: a return address that the target's runtime has replaced (CoreCLR does so to stop a thread when it
+ *               returns). `at` is the address of the stack word, `original` the return address. 0, 0: none.
+ * stack_begin   The lowest address of the stack, or 0 if unknown.
+ * stack_end     One past its highest address, or 0 if unknown. A walk that starts outside (on an alternate signal
+ *               stack) may enter the stack. After that, it leaves the stack through a signal frame only.
+ * pac_mask      ARM64: the bits of a code address that hold its signature, as the kernel reports them (the second word
+ *               of NT_ARM_PAC_MASK). 0: derived, from bit 48 up, or from bit 52 up if there is something at that
+ *               address. The tag, bits 56 to 63, is always removed; for a target that signs nothing it is all that is
+ *               removed. Bit 55 stays, and the removed bits take its value.
+ * max_frames    The most frames that a walk delivers. 0: 10,000.
+ * cache         Keeps the rules found at pcs between walks. May be null. It must serve only walkers with this code map
+ *               and these images. When code is replaced, its range must be removed from the code map and added again,
+ *               or its image be. On x64 a walk by the cache is fast only with a window in `memory`.
+ * replay        Remembers the last walk of the thread. May be null. On x64, with a cache and a window, it makes
+ *               sw_walk_addresses and snapshots faster. One walk at a time uses it. A walk that starts meanwhile, in a
+ *               signal handler too, goes without.
  */
 struct sw_walker {
     enum sw_machine machine;
@@ -119,7 +70,7 @@ struct sw_walker {
     struct sw_analysis_cache *analysis_cache;
     struct {
         uint64_t at;
-        uint64_t by;
+        uint64_t original;
     } replaced;
     uint64_t stack_begin;
     uint64_t stack_end;
@@ -130,49 +81,23 @@ struct sw_walker {
 };
 
 /*
- * Working memory of one walk: nothing else is needed. Uninitialised is fine; holds nothing between walks.
- * One walk at a time per scratch.
+ * The working memory of one walk; a walk needs no other. It need not be initialised, and it holds nothing between
+ * walks. One walk at a time may use it.
  */
 #define SW_SCRATCH_BYTES 335872
 struct sw_scratch {
-    uint64_t room[SW_SCRATCH_BYTES / 8];
+    uint64_t words[SW_SCRATCH_BYTES / 8];
 };
 
 /*
- * One frame.
- *
- * regs     Its registers. For the first frame the start registers; for others pc is the return address and only
- *          what could be restored is known.
- * exact    pc is an instruction that was being executed (first frame, interrupted by a signal), not a return address.
- * lookup   The address to look code up with: pc when exact, pc - 1 otherwise.
- * code     The code range around lookup; kind NATIVE with begin == end == 0 when only an image or nothing is known.
- * source, trust  How regs were found.
- */
-struct sw_frame {
-    struct sw_regs regs;
-    struct sw_range code;
-    uint64_t lookup;
-    uint8_t source;
-    uint8_t trust;
-    bool exact;
-};
-
-/* Where and why a walk was cut: the pc whose caller could not be found, the address that could not be read. */
-struct sw_fault {
-    enum sw_status status;
-    uint64_t pc;
-    uint64_t address;
-};
-
-/*
- * A walk in progress. Treat as opaque but for `frame`, `stop` and `fault`.
+ * A walk in progress. Use only frame, stop, fault and depth; the rest is private.
  */
 struct sw_walk {
     const struct sw_walker *walker;
     struct sw_scratch *scratch;
-    struct sw_frame frame; /* the frame reached; valid while sw_walk_next answers true */
-    enum sw_stop stop;     /* why it ended */
-    struct sw_fault fault; /* more about a cut; SW_OK after a clean end */
+    struct sw_frame frame; /* the current frame; valid while sw_walk_next returns true */
+    enum sw_stop stop;     /* why the walk ended */
+    struct sw_fault fault; /* more about a cut; status SW_OK after a clean end */
     uint32_t depth;        /* frames delivered so far */
     uint32_t most;
     uint8_t state;
@@ -186,15 +111,16 @@ struct sw_walk {
 /*
  * Starts a walk. The first sw_walk_next delivers the frame of the start registers.
  *
- * walk, scratch  Filled; caller's memory, alive until the walk is over.
- * walker         Borrowed until then.
- * start          Copied. pc and sp must be known, the machine the walker's.
- * exact          True when start's pc was being executed; false when it is a return address (a frame handed on).
+ * walk     Filled. Caller's memory, which must live until the walk is over. So must scratch.
+ * walker   Borrowed until then.
+ * start    Copied. pc and sp must be known, and the machine must be the walker's.
+ * exact    True: start's pc was being executed. False: it is a return address (a frame of another walk).
  *
- * The walk goes by the code map and the images as they are now or become while it goes on.
+ * The walk uses the code map and the images as they are at each step, so changes during the walk show.
  *
- * Memory   Allocates nothing; stack below 4 KiB. Threads  Any number, each with its own walk and scratch.
- * Signals  Safe when walker->memory.read is.
+ * Memory   Allocates nothing. Uses less than 4 KiB of stack.
+ * Threads  Any number, each with its own walk and scratch.
+ * Signals  Safe if walker->memory.read is.
  */
 void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct sw_scratch *scratch,
                    const struct sw_regs *start, bool exact);
@@ -202,46 +128,49 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
 /*
  * Goes to the next frame, leaf first.
  *
- * Returns  True: walk->frame is the next frame. False: the walk is over, walk->stop says why, and so it stays.
+ * Returns  True: walk->frame is the next frame. False: the walk is over, and walk->stop says why. Later calls return
+ *          false too.
  * Memory, Threads, Signals  As sw_walk_start.
  */
 SW_NODISCARD bool sw_walk_next(struct sw_walk *walk);
 
 /*
- * The whole walk in one call.
+ * Makes a whole walk in one call. The pc of `start` was being executed.
  *
- * sink     Called with each frame, leaf first; the frame is valid until it returns. False ends the walk.
+ * sink     Called with each frame, leaf first. The frame is valid until sink returns. If sink returns false, the walk
+ *          ends.
  *
- * Returns  Why it ended; SW_STOP_BAD_START also for null pointers.
- * Memory, Threads, Signals  As sw_walk_start; sink must be as safe as the place it is called from.
+ * Returns  Why the walk ended. SW_STOP_BAD_START for null pointers too.
+ * Memory, Threads, Signals  As sw_walk_start. sink must be as safe as the place it is called from.
  */
 SW_NODISCARD enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scratch,
                                       const struct sw_regs *start,
                                       bool (*sink)(void *arg, const struct sw_frame *frame), void *arg);
 
 /*
- * The pcs of a whole walk, leaf first, and nothing else of it: the fastest way, where the walker has a cache and a window.
+ * Makes a whole walk and reports only the pcs, leaf first: those of the frames that sw_walk_next would deliver. This is
+ * the fastest way to walk if the walker has a cache and a window.
  *
  * exact    As in sw_walk_start.
- * pcs      Receives up to `most`.
- * stop     Receives why it ended; NONE: it has not, there was no room for more. May be null.
+ * pcs      Receives up to `capacity` pcs.
+ * stop     Receives why the walk ended. SW_STOP_NONE: it did not end; `pcs` is full. May be null.
  *
- * Returns  How many pcs there are: those that sw_walk_next would go through.
+ * Returns  How many pcs were stored.
  * Memory, Threads, Signals  As sw_walk_start.
  */
 SW_NODISCARD size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scratch,
-                                      const struct sw_regs *start, bool exact, uint64_t *pcs, size_t most,
+                                      const struct sw_regs *start, bool exact, uint64_t *pcs, size_t capacity,
                                       enum sw_stop *stop);
 
 /*
- * Walks down to the first managed frame: the seed that DoStackSnapshot asks for.
+ * Walks to the first managed frame. Its registers are the seed that DoStackSnapshot asks for.
  *
- * start    Any context of the thread, its pc executing.
- * seed     Receives the registers of the first frame in a JIT or NGEN range (start's own if it is there already).
- * fault    Where it was cut, on failure; may be null.
+ * start    Any registers of the thread; their pc was being executed.
+ * seed     Receives the registers of the first frame in a JIT or NGEN range: start's own, if start is in one.
+ * fault    Receives where the walk was cut, on failure. May be null.
  *
- * Returns  SW_OK; SW_E_NOT_FOUND (the stack has no managed frame); SW_E_NO_RULE, SW_E_UNREADABLE and other reasons
- *          (the walk was cut before one); SW_E_ARGUMENT.
+ * Returns  SW_OK; SW_E_NOT_FOUND (the stack has no managed frame); SW_E_NO_RULE, SW_E_UNREADABLE and others (the walk
+ *          was cut before a managed frame); SW_E_ARGUMENT.
  * Memory, Threads, Signals  As sw_walk_start.
  * Source   ICorProfilerInfo2::DoStackSnapshot, Remarks, "how to get a seed" (contract-documented.md D19).
  */

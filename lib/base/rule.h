@@ -9,7 +9,7 @@
 #include "base/memory.h"
 
 #include <snapwalk/regs.h>
-#include <snapwalk/walk.h>
+#include <snapwalk/frame.h>
 
 enum sw_loc_kind {
     SW_LOC_UNKNOWN = 0, /* the value is lost */

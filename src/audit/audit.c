@@ -11,8 +11,8 @@
 #include <assert.h>
 #include <string.h>
 
-static_assert((int)SW_AUDIT_BEHIND_TRAP == (int)SW_FLOW_TRAP && (int)SW_AUDIT_BEHIND_CALL == (int)SW_FLOW_CALL,
-              "ORDER sw_audit_behind");
+static_assert((int)SW_AUDIT_AFTER_TRAP == (int)SW_FLOW_TRAP && (int)SW_AUDIT_AFTER_CALL == (int)SW_FLOW_CALL,
+              "ORDER sw_audit_after");
 
 struct audit {
     struct sw_audit_file file;
@@ -49,7 +49,7 @@ static struct sw_insn unknown(const struct audit *a, uint64_t pc)
 
 static bool goes_on(unsigned flow)
 {
-    return flow == SW_FLOW_NEXT || flow == SW_FLOW_CALL || flow == SW_FLOW_BRANCH || flow == SW_AUDIT_BEHIND_NOTHING;
+    return flow == SW_FLOW_NEXT || flow == SW_FLOW_CALL || flow == SW_FLOW_BRANCH || flow == SW_AUDIT_AFTER_NOTHING;
 }
 
 /* nop, and zeros. */
@@ -209,18 +209,18 @@ static enum sw_audit_verdict judge(struct audit *a, struct sw_audit_insn *insn, 
 }
 
 /* Shows one instruction; its length, and how it goes on. */
-static bool show(struct audit *a, uint64_t pc, uint8_t *behind, uint8_t *length)
+static bool show(struct audit *a, uint64_t pc, uint8_t *after, uint8_t *length)
 {
     struct sw_insn insn;
-    struct sw_audit_insn out = { .function = &a->function, .address = pc, .behind = *behind };
+    struct sw_audit_insn out = { .function = &a->function, .address = pc, .after = *after };
     const bool is_code = decode(a, pc, &insn);
     if (!is_code)
         insn = unknown(a, pc);
     out.length = insn.length;
-    a->is_filling = is_code && (a->is_filling || !goes_on(*behind)) && is_filler(a, pc);
+    a->is_filling = is_code && (a->is_filling || !goes_on(*after)) && is_filler(a, pc);
     out.verdict = is_code ? (uint8_t)judge(a, &out, &insn) : SW_AUDIT_BAD_CODE;
     if (!a->is_filling)
-        *behind = insn.flow;
+        *after = insn.flow;
     *length = out.length;
     return a->sink(a->arg, &out);
 }
@@ -240,7 +240,7 @@ static bool begins_as_entry(struct audit *a)
 
 static bool audit_entry(struct audit *a)
 {
-    uint8_t behind = SW_AUDIT_BEHIND_NOTHING, length = 1;
+    uint8_t after = SW_AUDIT_AFTER_NOTHING, length = 1;
     sw_audit_entry(&a->file, a->entry, &a->function);
     clip(a);
     a->is_filling = false;
@@ -249,7 +249,7 @@ static bool audit_entry(struct audit *a)
     if (a->function.is_entry && a->function.end > a->function.begin)
         sw_analyze_run(&a->code, a->function.begin, a->flags & SW_AUDIT_END_UNKNOWN ? 0 : a->function.end, &a->work);
     for (uint64_t pc = a->function.begin; pc < a->function.end; pc += length)
-        if (!show(a, pc, &behind, &length))
+        if (!show(a, pc, &after, &length))
             return false;
     return true;
 }

@@ -23,17 +23,17 @@ static const char *const verdict_names[] = { /* ORDER sw_audit_verdict */
 };
 static_assert(sizeof verdict_names / sizeof verdict_names[0] == SW_AUDIT_VERDICT_COUNT, "ORDER sw_audit_verdict");
 
-static const char *const behind_names[] = { /* ORDER sw_audit_behind */
-    [SW_AUDIT_BEHIND_PLAIN]    = "plain",
-    [SW_AUDIT_BEHIND_CALL]     = "call",
-    [SW_AUDIT_BEHIND_BRANCH]   = "branch",
-    [SW_AUDIT_BEHIND_JUMP]     = "jump",
-    [SW_AUDIT_BEHIND_INDIRECT] = "indirect-jump",
-    [SW_AUDIT_BEHIND_RETURN]   = "return",
-    [SW_AUDIT_BEHIND_TRAP]     = "trap",
-    [SW_AUDIT_BEHIND_NOTHING]  = "start",
+static const char *const after_names[] = { /* ORDER sw_audit_after */
+    [SW_AUDIT_AFTER_PLAIN]    = "plain",
+    [SW_AUDIT_AFTER_CALL]     = "call",
+    [SW_AUDIT_AFTER_BRANCH]   = "branch",
+    [SW_AUDIT_AFTER_JUMP]     = "jump",
+    [SW_AUDIT_AFTER_INDIRECT] = "indirect-jump",
+    [SW_AUDIT_AFTER_RETURN]   = "return",
+    [SW_AUDIT_AFTER_TRAP]     = "trap",
+    [SW_AUDIT_AFTER_NOTHING]  = "start",
 };
-static_assert(sizeof behind_names / sizeof behind_names[0] == SW_AUDIT_BEHIND_COUNT, "ORDER sw_audit_behind");
+static_assert(sizeof after_names / sizeof after_names[0] == SW_AUDIT_AFTER_COUNT, "ORDER sw_audit_after");
 /* clang-format on */
 
 struct text {
@@ -139,7 +139,7 @@ const char *sw_audit_verdict_name(enum sw_audit_verdict verdict)
     return (unsigned)verdict < SW_AUDIT_VERDICT_COUNT ? verdict_names[verdict] : "?";
 }
 
-const char *sw_audit_behind_name(enum sw_audit_behind behind)
+const char *sw_audit_after_name(enum sw_audit_after after)
 {
-    return (unsigned)behind < SW_AUDIT_BEHIND_COUNT ? behind_names[behind] : "?";
+    return (unsigned)after < SW_AUDIT_AFTER_COUNT ? after_names[after] : "?";
 }

@@ -135,7 +135,7 @@ void sw_clr_destroy(struct sw_clr *clr)
     to.put(to.arg, clr, sizeof *clr);
 }
 
-void sw_clr_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear)
+void sw_clr_set_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear)
 {
     atomic_fetch_or(&clr->runtime, set);
     atomic_fetch_and(&clr->runtime, ~clear);

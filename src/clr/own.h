@@ -90,9 +90,9 @@ void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_thread *thread, stru
 bool sw_clr_find(void *arg, uint64_t address, struct sw_range *code);
 
 /* What an inspector answers; arg: the lease. */
-void sw_clr_look(void *arg, struct sw_thread *thread);
+void sw_clr_update(void *arg, struct sw_thread *thread);
 bool sw_clr_record(void *arg, const struct sw_thread *thread, uint64_t *cursor, struct sw_transition *record);
-bool sw_clr_dead(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high);
+bool sw_clr_unwound(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high);
 uint64_t sw_clr_function(void *arg, uint64_t address);
 
 /* Makes the supply ready. */

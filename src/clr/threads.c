@@ -115,15 +115,15 @@ void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_thread *thread, stru
 {
     const struct sw_memory object = object_of(clr, thread->id);
     uint64_t at, by;
-    walker->replaced.at = walker->replaced.by = 0;
+    walker->replaced.at = walker->replaced.original = 0;
     if (clr->layout_status == SW_OK && sw_clr_thread_hijack(&clr->layout, &object, thread->id, thread->stack_begin,
                                                             thread->stack_end, is_managed, clr, &at, &by)) {
         walker->replaced.at = at;
-        walker->replaced.by = by;
+        walker->replaced.original = by;
     }
 }
 
-void sw_clr_look(void *arg, struct sw_thread *thread)
+void sw_clr_update(void *arg, struct sw_thread *thread)
 {
     struct sw_clr_lease *lease = arg;
     struct sw_clr *clr = lease->clr;
@@ -151,7 +151,7 @@ bool sw_clr_record(void *arg, const struct sw_thread *thread, uint64_t *cursor, 
     return sw_clr_thread_record(&clr->layout, &object, &stack, thread->id, cursor, record);
 }
 
-bool sw_clr_dead(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high)
+bool sw_clr_unwound(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high)
 {
     const struct sw_clr *clr = ((const struct sw_clr_lease *)arg)->clr;
     struct sw_clr_exception exception;

@@ -21,7 +21,7 @@ static size_t power_above(size_t n)
 enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t entries, struct sw_cache **cache)
 {
     const struct sw_alloc from = sw_alloc_resolve(alloc);
-    if (!cache || entries == 0 || entries > SW_CACHE_MOST || !sw_alloc_usable(alloc))
+    if (!cache || entries == 0 || entries > SW_CACHE_MAX_ENTRIES || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
     const size_t count = power_above(entries), line = sizeof(struct sw_cold);
     const size_t bytes = sizeof(struct sw_cache) + line + (count + 1) * ENTRY_BYTES;
@@ -57,9 +57,9 @@ struct sw_cache_counts sw_cache_get_counts(const struct sw_cache *cache)
                                      .absent = sw_load(&cache->counts[SW_COUNT_ABSENT]),
                                      .outdated = sw_load(&cache->counts[SW_COUNT_OUTDATED]),
                                      .busy = sw_load(&cache->counts[SW_COUNT_BUSY]),
-                                     .kept = sw_load(&cache->counts[SW_COUNT_STORED]),
+                                     .stored = sw_load(&cache->counts[SW_COUNT_STORED]),
                                      .evicted = sw_load(&cache->counts[SW_COUNT_EVICTED]),
-                                     .refused = sw_load(&cache->counts[SW_COUNT_REFUSED]),
+                                     .uncacheable = sw_load(&cache->counts[SW_COUNT_UNCACHEABLE]),
                                      .entries = cache->room,
                                      .bytes = cache->bytes };
 }
@@ -211,7 +211,7 @@ void sw_cache_store(struct sw_cache *cache, const struct sw_changes *changes, ui
         stored = store(cache, changes, pc, entry);
         end_writing(cache);
     }
-    sw_cache_count(cache, stored ? SW_COUNT_STORED : SW_COUNT_REFUSED, 1);
+    sw_cache_count(cache, stored ? SW_COUNT_STORED : SW_COUNT_UNCACHEABLE, 1);
 }
 
 /* ---- changes of code map and images ---- */

@@ -28,7 +28,7 @@ enum sw_cache_count {
     SW_COUNT_BUSY,
     SW_COUNT_STORED,
     SW_COUNT_EVICTED,
-    SW_COUNT_REFUSED,
+    SW_COUNT_UNCACHEABLE,
     SW_COUNTS
 };
 

@@ -19,7 +19,7 @@ enum { WALKS = 0, REPLAYED, WALKED, FORGOTTEN };
 enum sw_status sw_replay_create(const struct sw_alloc *alloc, size_t frames, struct sw_replay **replay)
 {
     const struct sw_alloc from = sw_alloc_resolve(alloc);
-    if (!replay || frames == 0 || frames > SW_REPLAY_MOST || !sw_alloc_usable(alloc))
+    if (!replay || frames == 0 || frames > SW_REPLAY_MAX_FRAMES || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
     const size_t bytes = sizeof(struct sw_replay) + LINE + frames * FRAME_BYTES;
     struct sw_replay *made = from.get(from.arg, bytes);
@@ -52,7 +52,7 @@ struct sw_replay_counts sw_replay_get_counts(const struct sw_replay *replay)
     return (struct sw_replay_counts){ .walks = sw_load(&replay->counts[WALKS]),
                                       .replayed = sw_load(&replay->counts[REPLAYED]),
                                       .walked = sw_load(&replay->counts[WALKED]),
-                                      .forgotten = sw_load(&replay->counts[FORGOTTEN]) };
+                                      .resets = sw_load(&replay->counts[FORGOTTEN]) };
 }
 
 /* The memory is one walk's at that time: so nobody comes between load and store. */

@@ -109,9 +109,6 @@ static inline bool sw_code_is_managed(const struct sw_range *code)
 /* The id of managed code as the runtime knows it; ip: an address in it. */
 FunctionID sw_function_of(const struct sw_engine *engine, const struct sw_range *code, uint64_t ip);
 
-/* Whether the target is to be taken as preemptive: outside managed code and the runtime's helpers. */
-bool sw_call_is_preemptive(struct sw_call *call);
-
 /* The target's transition record behind `*cursor` (0: the innermost), which moves on. False: there is none. */
 bool sw_call_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record);
 

@@ -153,7 +153,7 @@ static void find_unwound(struct sw_fold *fold)
     if (fold->documented || !inspector)
         return;
     while (fold->unwound_count < SW_UNWOUND_MAX &&
-           inspector->dead(inspector->arg, &call->target, &cursor, &fold->call->work->unwound[fold->unwound_count].low,
+           inspector->unwound(inspector->arg, &call->target, &cursor, &fold->call->work->unwound[fold->unwound_count].low,
                            &fold->call->work->unwound[fold->unwound_count].high))
         fold->unwound_count++;
 }

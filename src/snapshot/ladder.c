@@ -1,49 +1,100 @@
 /*
- * The ladder: every check that DoStackSnapshot makes before it walks, in order, as one table; the first that fires
- * wins. Knows the engine's state, the thread table and the suspender; refuses to know how frames are found or reported.
+ * The ladder: everything that happens before DoStackSnapshot walks, in order, as one table. A row is a check or a step.
+ * A check only looks, and the first that fires gives the answer. A step only acts (holds the target, enters the engine,
+ * stops the target, takes the seed), and never ends the call: the check behind it looks at what came of it.
+ * Knows the engine's state, the thread table and the suspender. Refuses to know how frames are found or reported.
  *
- * Rows are numbered as in clr-contract.md section 1 (decimals: section 2). Rungs that only a Windows kernel has (9c's
- * safe context, 9d's lock, 9e's mode change while stopped) have no counterpart here: registers come from the suspender,
- * code lookup takes no lock, and the table does not change a thread that a walk holds.
+ * Rows are numbered as in clr-contract.md section 1 (decimals: section 2). Three checks of the CLR have no counterpart
+ * here, because only a Windows kernel needs them: 9c's safe context, 9d's lock, 9e's mode change while stopped.
+ * Registers come from the suspender. Code lookup takes no lock. The table does not change a thread that a walk holds.
  */
 #include "snapshot/call.h"
 
 #include "unwind/request.h"
 
-/* The flavours in which a row holds. */
-#define D   (1u << SW_FLAVOUR_DOCUMENTED)
-#define W   (1u << SW_FLAVOUR_CORECLR_WINDOWS)
-#define U   (1u << SW_FLAVOUR_CORECLR_UNIX)
-#define CLR (W | U)
-#define ALL (D | CLR)
+/* ---- what checks and steps ask ---- */
 
-static bool profiler_is_detaching(struct sw_call *call)
+static bool runtime_is(const struct sw_call *call, uint32_t flags)
 {
-    return (call->engine->runtime & SW_RUNTIME_DETACHING) != 0;
+    return (call->engine->runtime & flags) != 0;
 }
 
-static bool runtime_has_not_started(struct sw_call *call)
+static bool target_is(const struct sw_call *call, uint32_t flags)
 {
-    return (call->engine->runtime & SW_RUNTIME_STARTED) == 0;
+    return (call->target.flags & flags) != 0;
 }
 
-static bool snapshots_are_not_enabled(struct sw_call *call)
+static bool next_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record)
+{
+    const struct sw_inspector *inspector = call->engine->inspector;
+    if (inspector)
+        return inspector->record(inspector->arg, &call->target, cursor, record);
+    if (!call->target.transitions || *cursor >= call->target.transition_count)
+        return false;
+    *record = call->target.transitions[(*cursor)++];
+    return true;
+}
+
+bool sw_call_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record)
+{
+    if (!next_record(call, cursor, record))
+        return false;
+    sw_code_pc(call->engine->walker, &record->regs);
+    return true;
+}
+
+/* Whether some transition record leads to a managed frame. */
+static bool a_record_leads_on(const struct sw_call *call)
+{
+    struct sw_transition record;
+    uint64_t cursor = 0;
+    while (sw_call_record(call, &cursor, &record))
+        if (record.regs.known != 0)
+            return true;
+    return false;
+}
+
+/* Whether the target is to be taken as preemptive: outside managed code and the runtime's helpers. */
+static bool target_is_preemptive(const struct sw_call *call)
+{
+    if (call->target.mode != SW_MODE_UNKNOWN)
+        return call->target.mode == SW_MODE_PREEMPTIVE;
+    if (!sw_call_is_for_caller(call) && runtime_is(call, SW_RUNTIME_SUSPENDED))
+        return true; /* a finished suspension leaves every other thread so */
+    if (call->top && sw_code_at(call->engine->walker, sw_regs_pc(call->top)).kind != SW_KIND_NATIVE)
+        return false;
+    return a_record_leads_on(call);
+}
+
+/* ---- checks: they take no lock and change nothing ---- */
+
+static bool profiler_is_detaching(const struct sw_call *call)
+{
+    return runtime_is(call, SW_RUNTIME_DETACHING);
+}
+
+static bool runtime_has_not_started(const struct sw_call *call)
+{
+    return !runtime_is(call, SW_RUNTIME_STARTED);
+}
+
+static bool snapshots_are_not_enabled(const struct sw_call *call)
 {
     return (call->engine->event_mask & COR_PRF_ENABLE_STACK_SNAPSHOT) == 0;
 }
 
 /* X86_OPTIMIZED is known on x86 only, which no target of this library is. */
-static bool a_flag_is_unknown(struct sw_call *call)
+static bool a_flag_is_unknown(const struct sw_call *call)
 {
     return (call->info_flags & ~(ULONG32)COR_PRF_SNAPSHOT_REGISTER_CONTEXT) != 0;
 }
 
-static bool callback_is_null(struct sw_call *call)
+static bool callback_is_null(const struct sw_call *call)
 {
     return !call->callback;
 }
 
-static bool engine_has_no_such_context(struct sw_call *call)
+static bool engine_has_no_such_context(const struct sw_call *call)
 {
     static const struct {
         enum sw_machine machine;
@@ -58,81 +109,140 @@ static bool engine_has_no_such_context(struct sw_call *call)
     return true;
 }
 
-static bool seed_is_cut_short(struct sw_call *call)
+static bool seed_is_cut_short(const struct sw_call *call)
 {
     return call->context && call->context_size < sw_context_needed(SW_CONTEXT_WIN32, call->engine->walker->machine);
 }
 
-static bool caller_was_never_managed(struct sw_call *call)
+static bool caller_was_never_managed(const struct sw_call *call)
 {
     return call->thread == 0;
 }
 
-static bool target_is_not_in_the_table(struct sw_call *call)
+static bool target_is_not_in_the_table(const struct sw_call *call)
 {
-    call->held = sw_threads_hold(call->engine->threads, call->thread, &call->target) == SW_OK;
-    call->top = call->held && sw_call_is_for_caller(call) ? call->own : NULL;
-    const struct sw_inspector *inspector = call->engine->inspector;
-    if (call->held && inspector)
-        inspector->look(inspector->arg, &call->target);
     return !call->held;
 }
 
-static bool target_is_not_managed(struct sw_call *call)
+static bool target_is_not_managed(const struct sw_call *call)
 {
-    return (call->target.flags & SW_THREAD_GC_SPECIAL) != 0 || (call->engine->runtime & SW_RUNTIME_HEAP_READY) == 0;
+    return target_is(call, SW_THREAD_GC_SPECIAL) || !runtime_is(call, SW_RUNTIME_HEAP_READY);
 }
 
-/* Lets one call in; from here on the scratch may be used. */
-static bool engine_is_inside_a_call(struct sw_call *call)
+static bool engine_is_inside_a_call(const struct sw_call *call)
 {
-    if (__atomic_exchange_n(&call->engine->state[SW_STATE_INSIDE], 1, __ATOMIC_ACQUIRE) == 0) {
-        call->inside = true;
-        call->engine->stop = SW_STOP_NONE;
-        call->work->walker = *call->engine->walker;
-        call->work->walker.stack_begin = call->target.stack_begin;
-        call->work->walker.stack_end = call->target.stack_end;
-        return false;
-    }
-    sw_call_report(call, SW_CONDUCT_NESTED_WALK);
-    return true;
+    return !call->inside;
 }
 
-static bool return_address_is_being_changed(struct sw_call *call)
+static bool return_address_is_being_changed(const struct sw_call *call)
 {
-    return (call->target.flags & SW_THREAD_HIJACK_LOCKED) != 0;
+    return target_is(call, SW_THREAD_HIJACK_LOCKED);
 }
 
-static bool suspension_is_in_progress(struct sw_call *call)
+static bool suspension_is_in_progress(const struct sw_call *call)
 {
-    return !sw_call_is_for_caller(call) && (call->engine->runtime & SW_RUNTIME_SUSPENDING) != 0 &&
+    return !sw_call_is_for_caller(call) && runtime_is(call, SW_RUNTIME_SUSPENDING) &&
            sw_threads_find_os(call->engine->threads, call->caller, NULL) == SW_OK;
 }
 
-static bool target_forbids_suspension(struct sw_call *call)
+static bool target_forbids_suspension(const struct sw_call *call)
 {
-    return (call->target.flags & SW_THREAD_FORBID_SUSPEND) != 0;
+    return target_is(call, SW_THREAD_FORBID_SUSPEND);
 }
 
-static bool other_target_forbids_suspension(struct sw_call *call)
+static bool other_target_forbids_suspension(const struct sw_call *call)
 {
     return !sw_call_is_for_caller(call) && target_forbids_suspension(call);
 }
 
-static bool other_target_runs(struct sw_call *call)
+static bool other_target_runs(const struct sw_call *call)
 {
-    return !sw_call_is_for_caller(call) && (call->engine->runtime & SW_RUNTIME_SUSPENDED) == 0;
+    return !sw_call_is_for_caller(call) && !runtime_is(call, SW_RUNTIME_SUSPENDED);
+}
+
+static bool target_has_no_os_thread(const struct sw_call *call)
+{
+    return call->suspending == SW_E_GONE;
+}
+
+static bool target_cannot_be_stopped(const struct sw_call *call)
+{
+    return call->suspending != SW_OK;
+}
+
+static bool other_target_is_cooperative(const struct sw_call *call)
+{
+    return !sw_call_is_for_caller(call) && !target_is_preemptive(call);
+}
+
+static bool registers_cannot_be_had(const struct sw_call *call)
+{
+    return call->suspending != SW_OK;
+}
+
+static bool record_lies_below_the_stack_pointer(const struct sw_call *call)
+{
+    struct sw_transition record;
+    uint64_t cursor = 0;
+    return other_target_is_cooperative(call) && sw_call_record(call, &cursor, &record) &&
+           record.address < sw_regs_sp(call->top);
+}
+
+static bool seed_is_not_managed_code(const struct sw_call *call)
+{
+    if (!call->seed)
+        return false;
+    const struct sw_range code = sw_code_at(call->engine->walker, sw_regs_pc(call->seed));
+    return !sw_code_is_managed(&code);
+}
+
+static bool dispatch_is_unwinding(const struct sw_call *call)
+{
+    return !call->seed && target_is(call, SW_THREAD_EXCEPTION_PASS2);
+}
+
+static bool exception_state_is_broken(const struct sw_call *call)
+{
+    return target_is(call, SW_THREAD_EXCEPTION_BROKEN);
+}
+
+/* ---- steps ---- */
+
+static void hold_target(struct sw_call *call)
+{
+    const struct sw_inspector *inspector = call->engine->inspector;
+    call->held = sw_threads_hold(call->engine->threads, call->thread, &call->target) == SW_OK;
+    call->top = call->held && sw_call_is_for_caller(call) ? call->own : NULL;
+    if (call->held && inspector)
+        inspector->update(inspector->arg, &call->target);
+}
+
+/* Lets one call in; from here on that call may use the scratch. */
+static void enter_engine(struct sw_call *call)
+{
+    if (__atomic_exchange_n(&call->engine->state[SW_STATE_INSIDE], 1, __ATOMIC_ACQUIRE) != 0)
+        return;
+    call->inside = true;
+    call->engine->stop = SW_STOP_NONE;
+    call->work->walker = *call->engine->walker;
+    call->work->walker.stack_begin = call->target.stack_begin;
+    call->work->walker.stack_end = call->target.stack_end;
+}
+
+static void report_nested_walk(struct sw_call *call)
+{
+    sw_call_report(call, SW_CONDUCT_NESTED_WALK);
 }
 
 /* Stops the target, which gives its registers, unless that was done before or it is the caller. */
-static enum sw_status stop_target(struct sw_call *call)
+static enum sw_status suspend_target(struct sw_call *call)
 {
     const struct sw_suspender *suspender = call->engine->suspender;
     if (call->suspended || sw_call_is_for_caller(call))
         return SW_OK;
     if (!suspender || !suspender->suspend || !suspender->resume)
         return SW_E_UNSUPPORTED;
-    if ((call->target.flags & SW_THREAD_UNSTARTED) != 0)
+    if (target_is(call, SW_THREAD_UNSTARTED))
         return SW_E_BUSY;
     const enum sw_status status = suspender->suspend(suspender->arg, call->target.os_id, &call->work->stopped);
     call->suspended = status == SW_OK;
@@ -143,21 +253,22 @@ static enum sw_status stop_target(struct sw_call *call)
     return status;
 }
 
-/* Under SuspendRuntime the CLR stops nobody again; the documented flavour always does: native code runs on. */
-static bool target_has_no_os_thread(struct sw_call *call)
+/* Under SuspendRuntime the CLR stops nobody again. The documented flavour always does: native code runs on. */
+static void stop_target(struct sw_call *call)
 {
-    call->suspending = SW_OK;
-    if (sw_call_is_for_caller(call))
-        return false;
-    if (call->engine->flavour != SW_FLAVOUR_DOCUMENTED && !other_target_runs(call))
-        return false;
-    call->suspending = call->target.os_id != 0 ? stop_target(call) : SW_E_GONE;
-    return call->suspending == SW_E_GONE;
+    const bool documented = call->engine->flavour == SW_FLAVOUR_DOCUMENTED;
+    const bool is_stopped = sw_call_is_for_caller(call) || (!documented && !other_target_runs(call));
+    if (is_stopped)
+        call->suspending = SW_OK;
+    else
+        call->suspending = call->target.os_id != 0 ? suspend_target(call) : SW_E_GONE;
 }
 
-static bool target_cannot_be_stopped(struct sw_call *call)
+/* A cooperative target is stopped under SuspendRuntime too: its registers are needed. */
+static void stop_cooperative_target(struct sw_call *call)
 {
-    return call->suspending != SW_OK;
+    if (other_target_is_cooperative(call))
+        call->suspending = suspend_target(call);
 }
 
 static bool made_a_first_walk(const struct sw_call *call)
@@ -169,191 +280,135 @@ static bool made_a_first_walk(const struct sw_call *call)
 }
 
 /*
- * Never fires: notes the rules of conduct that can be seen from here. A seed for another thread, or a suspended
- * runtime, shows that the caller had stopped the target before it called.
+ * Reports the broken rules of conduct that can be seen from here. A seed for another thread, or a suspended runtime,
+ * shows that the caller had stopped the target before it called.
  */
-static bool conduct_is_noted(struct sw_call *call)
+static void report_conduct(struct sw_call *call)
 {
     struct sw_thread caller = { 0 };
     if (call->caller == 0 || sw_call_is_for_caller(call))
-        return false;
+        return;
     const bool known = sw_threads_find_os(call->engine->threads, call->caller, &caller) == SW_OK;
-    const bool stopped_before = call->context || (call->engine->runtime & SW_RUNTIME_SUSPENDED) != 0;
+    const bool stopped_before = call->context || runtime_is(call, SW_RUNTIME_SUSPENDED);
     if (known && (caller.flags & SW_THREAD_RAN_MANAGED) != 0)
         sw_call_report(call, SW_CONDUCT_MANAGED_SUSPENDER);
     else if (stopped_before && !made_a_first_walk(call))
         sw_call_report(call, SW_CONDUCT_NO_FIRST_WALK);
-    return false;
 }
 
-/* Never fires: a seed for a preemptive target is not even looked at. */
-static bool seed_is_dropped(struct sw_call *call)
+/* The CLR does not even look at a seed for a preemptive target. */
+static void drop_seed_of_preemptive_target(struct sw_call *call)
 {
-    if (call->context && sw_call_is_preemptive(call))
+    if (call->context && target_is_preemptive(call))
         call->context = NULL;
-    return false;
 }
 
-static bool other_target_is_cooperative(struct sw_call *call)
-{
-    return !sw_call_is_for_caller(call) && !sw_call_is_preemptive(call);
-}
-
-static bool registers_cannot_be_had(struct sw_call *call)
-{
-    return other_target_is_cooperative(call) && stop_target(call) != SW_OK;
-}
-
-static bool record_lies_below_the_stack_pointer(struct sw_call *call)
-{
-    uint64_t cursor = 0;
-    return other_target_is_cooperative(call) && sw_call_record(call, &cursor, &call->work->record) &&
-           call->work->record.address < sw_regs_sp(call->top);
-}
-
-/* Never fires: the caller's seed is read, or the target's own registers take its place. */
-static bool seed_is_taken(struct sw_call *call)
+static void read_seed(struct sw_call *call)
 {
     struct sw_regs *seed = &call->work->seed;
-    if (call->context && sw_context_load(SW_CONTEXT_WIN32, call->engine->walker->machine, call->context,
-                                         call->context_size, seed) == SW_OK) {
-        sw_code_pc(call->engine->walker, seed);
-        call->seed = seed;
-    }
-    return false;
+    if (!call->context || sw_context_load(SW_CONTEXT_WIN32, call->engine->walker->machine, call->context,
+                                          call->context_size, seed) != SW_OK)
+        return;
+    sw_code_pc(call->engine->walker, seed);
+    call->seed = seed;
 }
 
-static bool own_registers_are_the_seed(struct sw_call *call)
+/* The registers of a stopped cooperative target take the place of a seed. */
+static void seed_with_own_registers(struct sw_call *call)
 {
     if (!call->seed && other_target_is_cooperative(call))
         call->seed = call->top;
-    return false;
 }
 
-/* Says in the refusal what is there instead, and which seed would do. */
-static void explain_bad_seed(struct sw_call *call, const struct sw_range *code)
+/* Says in the refusal which code is there instead, and which seed would do. */
+static void explain_bad_seed(struct sw_call *call)
 {
     struct sw_refusal *refusal = sw_call_explain(call);
     struct sw_fault fault = { 0 };
     refusal->address = sw_regs_pc(call->seed);
-    refusal->kind = (enum sw_kind)code->kind;
+    refusal->kind = (enum sw_kind)sw_code_at(call->engine->walker, refusal->address).kind;
     refusal->has_nearest_seed =
         sw_walk_find_seed(&call->work->walker, call->scratch, call->seed, &refusal->nearest_seed, &fault) == SW_OK;
 }
 
-static bool seed_is_not_managed_code(struct sw_call *call)
-{
-    if (!call->seed)
-        return false;
-    const struct sw_range code = sw_code_at(call->engine->walker, sw_regs_pc(call->seed));
-    if (sw_code_is_managed(&code))
-        return false;
-    explain_bad_seed(call, &code);
-    return true;
-}
+/* ---- the table ---- */
 
-static bool dispatch_is_unwinding(struct sw_call *call)
-{
-    return !call->seed && (call->target.flags & SW_THREAD_EXCEPTION_PASS2) != 0;
-}
+enum rung_kind { CHECK_RUNG, STEP_RUNG };
 
-static bool exception_state_is_broken(struct sw_call *call)
-{
-    return (call->target.flags & SW_THREAD_EXCEPTION_BROKEN) != 0;
-}
+/* A row is named by its function. FOUND: a check, and a step for when it fires, which says more about it. */
+#define CHECK(check)       CHECK_RUNG, #check, check, NULL
+#define FOUND(check, step) CHECK_RUNG, #check, check, step
+#define STEP(step)         STEP_RUNG, #step, NULL, step
 
-/* A check is named by its function. */
-#define RUNG(check) #check, check
+/* What a flavour does at a row: it answers, takes the step, or does not have the row. S_FALSE is no answer. */
+#define TAKE S_OK
+#define SKIP S_FALSE
+
+#define DETACHING   CORPROF_E_PROFILER_DETACHING
+#define NOT_ENABLED CORPROF_E_INCONSISTENT_WITH_FLAGS
+#define NO_THREAD   CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD
+#define UNSAFE      CORPROF_E_STACKSNAPSHOT_UNSAFE
+#define UNMANAGED   CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX
 
 /* clang-format off */
 static const struct {
-    const char *step;
+    const char *section;
+    enum rung_kind kind;
     const char *name;
-    bool (*fires)(struct sw_call *call);
-    unsigned flavours;
-    HRESULT answer;
+    bool (*fires)(const struct sw_call *call);
+    void (*act)(struct sw_call *call);
+    HRESULT answers[SW_FLAVOUR_COUNT];
 } rungs[] = {
-    /* step  check                                      flavours answer */
-    { "0",   RUNG(profiler_is_detaching),                ALL,    CORPROF_E_PROFILER_DETACHING },
-    { "1",   RUNG(runtime_has_not_started),              ALL,    CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "2",   RUNG(snapshots_are_not_enabled),            ALL,    CORPROF_E_INCONSISTENT_WITH_FLAGS },
-    { "3",   RUNG(a_flag_is_unknown),                    ALL,    E_INVALIDARG },
-    { "2.4", RUNG(callback_is_null),                     ALL,    E_INVALIDARG },
-    { "own", RUNG(engine_has_no_such_context),           ALL,    E_INVALIDARG },
-    { "own", RUNG(seed_is_cut_short),                    D,      E_INVALIDARG },
-    { "2.1", RUNG(caller_was_never_managed),             CLR,    S_OK },
-    { "2.1", RUNG(target_is_not_in_the_table),           ALL,    CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD },
-    { "4",   RUNG(target_is_not_managed),                ALL,    S_OK },
-    { "5",   RUNG(engine_is_inside_a_call),              ALL,    CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "5",   RUNG(return_address_is_being_changed),      ALL,    CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "6",   RUNG(suspension_is_in_progress),            CLR,    CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "7",   RUNG(target_forbids_suspension),            CLR,    CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "7",   RUNG(other_target_forbids_suspension),      D,      CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "8u",  RUNG(other_target_runs),                    U,      E_NOTIMPL },
-    { "8w",  RUNG(target_has_no_os_thread),              D | W,  CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD },
-    { "8w2", RUNG(target_cannot_be_stopped),             D | W,  CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "D22", RUNG(conduct_is_noted),                     ALL,    S_OK },
-    { "9a",  RUNG(seed_is_dropped),                      CLR,    S_OK },
-    { "9b",  RUNG(other_target_is_cooperative),          U,      E_NOTIMPL },
-    { "9c",  RUNG(registers_cannot_be_had),              W,      CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "9f",  RUNG(record_lies_below_the_stack_pointer),  W,      CORPROF_E_STACKSNAPSHOT_UNSAFE },
-    { "own", RUNG(seed_is_cut_short),                    CLR,    E_INVALIDARG },
-    { "D8",  RUNG(seed_is_taken),                        ALL,    S_OK },
-    { "9g",  RUNG(own_registers_are_the_seed),           W,      S_OK },
-    { "10",  RUNG(seed_is_not_managed_code),             ALL,    CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX },
-    { "11",  RUNG(dispatch_is_unwinding),                CLR,    CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX },
-    { "12",  RUNG(exception_state_is_broken),            CLR,    CORPROF_E_STACKSNAPSHOT_UNSAFE },
+    /* section, row                                          ORDER sw_flavour: documented    windows       unix */
+    { "0",   CHECK(profiler_is_detaching),                             { DETACHING,    DETACHING,    DETACHING    } },
+    { "1",   CHECK(runtime_has_not_started),                           { UNSAFE,       UNSAFE,       UNSAFE       } },
+    { "2",   CHECK(snapshots_are_not_enabled),                         { NOT_ENABLED,  NOT_ENABLED,  NOT_ENABLED  } },
+    { "3",   CHECK(a_flag_is_unknown),                                 { E_INVALIDARG, E_INVALIDARG, E_INVALIDARG } },
+    { "2.4", CHECK(callback_is_null),                                  { E_INVALIDARG, E_INVALIDARG, E_INVALIDARG } },
+    { "own", CHECK(engine_has_no_such_context),                        { E_INVALIDARG, E_INVALIDARG, E_INVALIDARG } },
+    { "own", CHECK(seed_is_cut_short),                                 { E_INVALIDARG, SKIP,         SKIP         } },
+    { "2.1", CHECK(caller_was_never_managed),                          { SKIP,         S_OK,         S_OK         } },
+    { "2.1", STEP(hold_target),                                        { TAKE,         TAKE,         TAKE         } },
+    { "2.1", CHECK(target_is_not_in_the_table),                        { NO_THREAD,    NO_THREAD,    NO_THREAD    } },
+    { "4",   CHECK(target_is_not_managed),                             { S_OK,         S_OK,         S_OK         } },
+    { "5",   STEP(enter_engine),                                       { TAKE,         TAKE,         TAKE         } },
+    { "5",   FOUND(engine_is_inside_a_call, report_nested_walk),       { UNSAFE,       UNSAFE,       UNSAFE       } },
+    { "5",   CHECK(return_address_is_being_changed),                   { UNSAFE,       UNSAFE,       UNSAFE       } },
+    { "6",   CHECK(suspension_is_in_progress),                         { SKIP,         UNSAFE,       UNSAFE       } },
+    { "7",   CHECK(target_forbids_suspension),                         { SKIP,         UNSAFE,       UNSAFE       } },
+    { "7",   CHECK(other_target_forbids_suspension),                   { UNSAFE,       SKIP,         SKIP         } },
+    { "8u",  CHECK(other_target_runs),                                 { SKIP,         SKIP,         E_NOTIMPL    } },
+    { "8w",  STEP(stop_target),                                        { TAKE,         TAKE,         SKIP         } },
+    { "8w",  CHECK(target_has_no_os_thread),                           { NO_THREAD,    NO_THREAD,    SKIP         } },
+    { "8w2", CHECK(target_cannot_be_stopped),                          { UNSAFE,       UNSAFE,       SKIP         } },
+    { "D22", STEP(report_conduct),                                     { TAKE,         TAKE,         TAKE         } },
+    { "9a",  STEP(drop_seed_of_preemptive_target),                     { SKIP,         TAKE,         TAKE         } },
+    { "9b",  CHECK(other_target_is_cooperative),                       { SKIP,         SKIP,         E_NOTIMPL    } },
+    { "9c",  STEP(stop_cooperative_target),                            { SKIP,         TAKE,         SKIP         } },
+    { "9c",  CHECK(registers_cannot_be_had),                           { SKIP,         UNSAFE,       SKIP         } },
+    { "9f",  CHECK(record_lies_below_the_stack_pointer),               { SKIP,         UNSAFE,       SKIP         } },
+    { "own", CHECK(seed_is_cut_short),                                 { SKIP,         E_INVALIDARG, E_INVALIDARG } },
+    { "D8",  STEP(read_seed),                                          { TAKE,         TAKE,         TAKE         } },
+    { "9g",  STEP(seed_with_own_registers),                            { SKIP,         TAKE,         SKIP         } },
+    { "10",  FOUND(seed_is_not_managed_code, explain_bad_seed),        { UNMANAGED,    UNMANAGED,    UNMANAGED    } },
+    { "11",  CHECK(dispatch_is_unwinding),                             { SKIP,         UNMANAGED,    UNMANAGED    } },
+    { "12",  CHECK(exception_state_is_broken),                         { SKIP,         UNSAFE,       UNSAFE       } },
 };
 /* clang-format on */
 
 bool sw_ladder(struct sw_call *call, HRESULT *hr)
 {
-    const unsigned flavour = 1u << call->engine->flavour;
-    for (size_t i = 0; i < sizeof rungs / sizeof rungs[0]; i++)
-        if ((rungs[i].flavours & flavour) != 0 && rungs[i].fires(call)) {
-            *hr = rungs[i].answer;
-            call->reason = rungs[i].name;
-            return true;
-        }
+    for (size_t i = 0; i < sizeof rungs / sizeof rungs[0]; i++) {
+        const HRESULT answer = rungs[i].answers[call->engine->flavour];
+        if (answer == SKIP || (rungs[i].kind == CHECK_RUNG && !rungs[i].fires(call)))
+            continue;
+        if (rungs[i].act)
+            rungs[i].act(call);
+        if (rungs[i].kind == STEP_RUNG)
+            continue;
+        *hr = answer;
+        call->reason = rungs[i].name;
+        return true;
+    }
     return false;
-}
-
-static bool take_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record)
-{
-    const struct sw_inspector *inspector = call->engine->inspector;
-    if (inspector)
-        return inspector->record(inspector->arg, &call->target, cursor, record);
-    if (!call->target.transitions || *cursor >= call->target.transition_count)
-        return false;
-    *record = call->target.transitions[(*cursor)++];
-    return true;
-}
-
-bool sw_call_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record)
-{
-    if (!take_record(call, cursor, record))
-        return false;
-    sw_code_pc(call->engine->walker, &record->regs);
-    return true;
-}
-
-/* Whether some transition record leads to a managed frame. */
-static bool a_record_leads_on(struct sw_call *call)
-{
-    uint64_t cursor = 0;
-    while (sw_call_record(call, &cursor, &call->work->record))
-        if (call->work->record.regs.known != 0)
-            return true;
-    return false;
-}
-
-bool sw_call_is_preemptive(struct sw_call *call)
-{
-    if (call->target.mode != SW_MODE_UNKNOWN)
-        return call->target.mode == SW_MODE_PREEMPTIVE;
-    if (!sw_call_is_for_caller(call) && (call->engine->runtime & SW_RUNTIME_SUSPENDED) != 0)
-        return true; /* a finished suspension leaves every other thread so */
-    if (call->top && sw_code_at(call->engine->walker, sw_regs_pc(call->top)).kind != SW_KIND_NATIVE)
-        return false;
-    return a_record_leads_on(call);
 }

@@ -1,9 +1,9 @@
 /*
- * The COM face of an engine: a table of ICorProfilerInfo15 whose slots call the engine, the code map or the thread
- * table, or answer E_NOTIMPL. Knows the contract of the neighbours of DoStackSnapshot (clr-contract.md section 8);
- * refuses to know how stacks are walked, and everything about enumerators (thread_enum.c).
+ * An engine as a COM object: a table of ICorProfilerInfo15. Its slots call the engine, the code map or the thread
+ * table, or return E_NOTIMPL. Knows the contract of the functions beside DoStackSnapshot (clr-contract.md section 8).
+ * Refuses to know how stacks are walked, and everything about enumerators (thread_enum.c).
  *
- * One table serves all versions, because each version's slots are the first of the next one's (corprof-abi.md section
+ * One table serves all versions, because the slots of a version are the first slots of the next (corprof-abi.md section
  * 2).
  */
 #include <snapwalk/profiler_info.h>
@@ -49,7 +49,7 @@ static HRESULT STDMETHODCALLTYPE query_interface(ICorProfilerInfo15 *com, REFIID
     return *out ? S_OK : E_NOINTERFACE;
 }
 
-/* As in the CLR: the runtime's object is not counted. */
+/* As in the CLR: the runtime's object has no reference count. */
 static ULONG STDMETHODCALLTYPE one_reference(ICorProfilerInfo15 *com)
 {
     (void)com;
@@ -101,11 +101,11 @@ static HRESULT STDMETHODCALLTYPE get_function_from_ip3(ICorProfilerInfo15 *com, 
     return S_OK;
 }
 
-/* The regions of one function: how many there are, and the first `room` of them. */
+/* The regions of one function: `count`, how many there are, and the first `capacity` of them. */
 struct regions {
     uint64_t id;
     COR_PRF_CODE_INFO *infos;
-    ULONG32 room;
+    ULONG32 capacity;
     ULONG32 count;
 };
 
@@ -113,10 +113,10 @@ static void add_region(struct regions *regions, const struct sw_range *range, bo
 {
     const ULONG32 at = in_front ? 0 : regions->count;
     regions->count++;
-    if (at >= regions->room)
+    if (at >= regions->capacity)
         return;
-    const ULONG32 behind = (regions->count < regions->room ? regions->count : regions->room) - at - 1;
-    memmove(regions->infos + at + 1, regions->infos + at, behind * sizeof(*regions->infos));
+    const ULONG32 after = (regions->count < regions->capacity ? regions->count : regions->capacity) - at - 1;
+    memmove(regions->infos + at + 1, regions->infos + at, after * sizeof(*regions->infos));
     regions->infos[at] = (COR_PRF_CODE_INFO){ (UINT_PTR)range->begin, (SIZE_T)(range->end - range->begin) };
 }
 
@@ -133,7 +133,7 @@ static HRESULT find_regions(const struct sw_walker *walker, struct regions *regi
     struct sw_range method;
     if (walker->codemap && sw_codemap_each(walker->codemap, add_range_of_function, regions) != SW_OK)
         return E_FAIL;
-    /* A ReadyToRun method that nobody registered: its id is its address. */
+    /* A ReadyToRun method that was not registered: its id is its address. */
     if (regions->count == 0 && walker->images && sw_images_find_method(walker->images, regions->id, &method) == SW_OK &&
         method.id == regions->id)
         add_region(regions, &method, true);
@@ -144,7 +144,7 @@ static HRESULT STDMETHODCALLTYPE get_code_info(ICorProfilerInfo15 *com, Function
                                                ULONG *size)
 {
     COR_PRF_CODE_INFO first;
-    struct regions regions = { .id = function, .infos = &first, .room = 1 };
+    struct regions regions = { .id = function, .infos = &first, .capacity = 1 };
     if (function == 0)
         return E_INVALIDARG;
     const HRESULT hr = find_regions(object_of(com)->engine->walker, &regions);
@@ -159,11 +159,11 @@ static HRESULT STDMETHODCALLTYPE get_code_info(ICorProfilerInfo15 *com, Function
     return S_OK;
 }
 
-static HRESULT STDMETHODCALLTYPE get_code_info2(ICorProfilerInfo15 *com, FunctionID function, ULONG32 room,
+static HRESULT STDMETHODCALLTYPE get_code_info2(ICorProfilerInfo15 *com, FunctionID function, ULONG32 capacity,
                                                 ULONG32 *count, COR_PRF_CODE_INFO infos[])
 {
-    struct regions regions = { .id = function, .infos = infos, .room = room };
-    if (function == 0 || (room != 0 && !infos))
+    struct regions regions = { .id = function, .infos = infos, .capacity = capacity };
+    if (function == 0 || (capacity != 0 && !infos))
         return E_INVALIDARG;
     const HRESULT hr = find_regions(object_of(com)->engine->walker, &regions);
     if (hr == S_OK && count)
@@ -230,7 +230,7 @@ static HRESULT STDMETHODCALLTYPE set_event_mask(ICorProfilerInfo15 *com, DWORD l
     return set_event_mask2(com, low, object_of(com)->events_high);
 }
 
-/* Every slot behind IUnknown's, of all versions. */
+/* Every slot after those of IUnknown, of all versions. */
 #define EVERY_SLOT(SLOT, Self)                                                                                         \
     SW_OWN_SLOTS_ICorProfilerInfo(SLOT, Self) SW_OWN_SLOTS_ICorProfilerInfo2(SLOT, Self)                               \
         SW_OWN_SLOTS_ICorProfilerInfo3(SLOT, Self) SW_OWN_SLOTS_ICorProfilerInfo4(SLOT, Self)                          \
@@ -242,12 +242,12 @@ static HRESULT STDMETHODCALLTYPE set_event_mask(ICorProfilerInfo15 *com, DWORD l
                                 SW_OWN_SLOTS_ICorProfilerInfo15(SLOT, Self)
 
 /*
- * A refusal for every slot, with that slot's own signature: where the callee cleans the stack (32-bit Windows) no other
- * would do. Then the table: all refusals first, and what is served over them.
+ * A refusal for every slot, with that slot's own signature, which matters where the callee cleans the stack (32-bit
+ * Windows). Then the table: refusals for all slots first, then the slots that are implemented.
  */
 #ifdef __GNUC__
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter" /* a refusal looks at nothing */
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* a refusal uses no argument */
 #pragma GCC diagnostic ignored "-Woverride-init"    /* the later initialiser is meant to win (C11 6.7.9p19) */
 #endif
 #define REFUSE(Self, result, name, parameters)                                                                         \
@@ -291,15 +291,15 @@ enum sw_status sw_profiler_info_create(struct sw_engine *engine, struct sw_scrat
         return SW_E_ARGUMENT;
     const struct sw_alloc use = sw_alloc_resolve(alloc);
     struct sw_profiler_info *made = use.get(use.arg, sizeof(*made));
-    struct sw_scratch *room = scratch;
-    if (made && !room)
-        room = use.get(use.arg, sizeof(*room));
-    if (!room) {
+    struct sw_scratch *work = scratch;
+    if (made && !work)
+        work = use.get(use.arg, sizeof(*work));
+    if (!work) {
         if (made)
             use.put(use.arg, made, sizeof(*made));
         return SW_E_NO_MEMORY;
     }
-    *made = (struct sw_profiler_info){ { &table }, engine, room, use, 0, !scratch };
+    *made = (struct sw_profiler_info){ { &table }, engine, work, use, 0, !scratch };
     *info = (ICorProfilerInfo2 *)made;
     return SW_OK;
 }

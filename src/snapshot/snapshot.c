@@ -1,6 +1,6 @@
 /*
- * The door of the contract: sw_snapshot and its two small neighbours. Sets a call up, sends it down the ladder and into
- * the fold, and undoes on every path what was done on the way. Knows no check and no frame.
+ * The entry to the contract: sw_snapshot and two small functions beside it. Prepares a call, takes it down the ladder
+ * and into the fold, and undoes on every path what was done on the way. Knows no check and no frame.
  *
  * Source: ICorProfilerInfo2::DoStackSnapshot, ICorProfilerInfo::GetFunctionFromIP; clr-contract.md sections 1 and 3.5.
  */
@@ -31,12 +31,12 @@ void sw_call_report(const struct sw_call *call, enum sw_conduct rule)
         call->engine->on_conduct(call->engine->conduct_arg, rule, call->thread);
 }
 
-/* A scratch is aligned for words, a CONTEXT wants 16. */
+/* A scratch is aligned for words; a CONTEXT needs 16 bytes. */
 static struct sw_call_work *work_of(struct sw_scratch *scratch)
 {
-    uint8_t *room = (uint8_t *)scratch + SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM;
-    const uintptr_t over = (uintptr_t)room % _Alignof(struct sw_call_work);
-    return (struct sw_call_work *)(void *)(over ? room + (_Alignof(struct sw_call_work) - over) : room);
+    uint8_t *part = (uint8_t *)scratch + SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM;
+    const uintptr_t over = (uintptr_t)part % _Alignof(struct sw_call_work);
+    return (struct sw_call_work *)(void *)(over ? part + (_Alignof(struct sw_call_work) - over) : part);
 }
 
 /* The caller's own OS id and, for thread 0, its ThreadID. */
@@ -50,7 +50,7 @@ static void find_caller(struct sw_call *call)
         call->thread = (ThreadID)thread.id;
 }
 
-/* Remembers that the caller has walked another thread and got a frame (D26). */
+/* Notes that the caller has walked another thread and received a frame (D26). */
 static void note_first_walk(const struct sw_call *call)
 {
     uint64_t *state = call->engine->state;
@@ -102,17 +102,17 @@ HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *scratch, Thread
     if (!engine || !scratch || !engine->walker || !engine->threads || (unsigned)engine->flavour >= SW_FLAVOUR_COUNT)
         return E_INVALIDARG;
     struct sw_call call = { .engine = engine,
-                                     .scratch = scratch,
-                                     .work = work_of(scratch),
-                                     .callback = callback,
-                                     .client_data = client_data,
-                                     .context = context,
-                                     .context_size = context_size,
-                                     .info_flags = info_flags,
-                                     .thread = thread };
+                            .scratch = scratch,
+                            .work = work_of(scratch),
+                            .callback = callback,
+                            .client_data = client_data,
+                            .context = context,
+                            .context_size = context_size,
+                            .info_flags = info_flags,
+                            .thread = thread };
     const struct sw_suspender *suspender = engine->suspender;
     find_caller(&call);
-    /* Here and not in a callee: the frame that is captured must stand for as long as the walk goes on. */
+    /* Here and not in a callee: the captured frame must exist until the walk is over. */
     const bool captured = suspender && suspender->capture && suspender->capture(suspender->arg, &own) == SW_OK;
     if (captured)
         sw_code_pc(engine->walker, &own);
@@ -144,7 +144,7 @@ FunctionID sw_function_of(const struct sw_engine *engine, const struct sw_range 
     return (FunctionID)(named ? named : code->id);
 }
 
-/* A perf map's id of CoreCLR's JIT code is only its address; the header in front of the code knows the real one. */
+/* In a perf map the id of CoreCLR's JIT code is only its address. The header in front of the code has the real id. */
 static FunctionID function_at(const struct sw_engine *engine, const struct sw_range *code, uint64_t ip)
 {
     const struct sw_walker *walker = engine->walker;

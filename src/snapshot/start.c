@@ -1,6 +1,6 @@
 /*
- * Where a fold's walks start: at the thread's registers, at the seed, or at what the runtime noted when managed code
- * was left. Knows transition records and flavours; refuses to know what becomes of frames (fold.c).
+ * Where the walks of a fold start: at the thread's registers, at the seed, or at a transition record. Knows transition
+ * records and flavours. Refuses to know what becomes of frames (fold.c).
  *
  * Source: clr-contract.md sections 2.5 and 2.6; contract-documented.md D9, D18-D20.
  */
@@ -24,8 +24,8 @@ struct sw_transition *sw_fold_take_record(struct sw_fold *fold, uint64_t above)
 }
 
 /*
- * In this process a stack can be loaded directly from where its thread stands to its end: all of that is mapped. Of the
- * own stack also what lies below the start, from here on.
+ * In this process a stack can be loaded directly, from its thread's sp to its end, because all of that is mapped. Of
+ * the own stack, the part from this function's frame up to the start is mapped too.
  */
 static void open_window(const struct sw_fold *fold, const struct sw_regs *start)
 {
@@ -47,8 +47,8 @@ void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, 
 }
 
 /*
- * The runtime does not note every nonvolatile register. Where the thread's real ones are known, a walk from them comes
- * to the frame of the record with the others. What lies in front of it does not count as walked.
+ * The runtime does not note every nonvolatile register. If the thread's real registers are known, a walk from them
+ * reaches the frame of the record with the other registers. The frames before that one do not count as walked.
  */
 static bool walk_to_record(const struct sw_fold *fold, const struct sw_regs *record)
 {
@@ -65,7 +65,7 @@ static bool walk_to_record(const struct sw_fold *fold, const struct sw_regs *rec
     return more && sw_regs_sp(here) == sw_regs_sp(record) && sw_regs_pc(here) == sw_regs_pc(record);
 }
 
-/* The same, for a record whose pc was being executed: that walk would take it for a return address. */
+/* Adds those registers to a record whose pc was being executed. The walk would take that pc for a return address. */
 static void complete_record(const struct sw_fold *fold, struct sw_regs *record)
 {
     const struct sw_regs *here = &fold->call->work->walk.frame.regs;
@@ -77,8 +77,8 @@ static void complete_record(const struct sw_fold *fold, struct sw_regs *record)
 }
 
 /*
- * A thread parked at the top record was stopped at an instruction of the managed frame itself; otherwise the record
- * holds a return address, or says itself that it does not.
+ * A thread that is parked at the top record was stopped at an instruction of the managed frame itself. Otherwise the pc
+ * of the record is a return address, unless the record says that it is exact.
  */
 static struct sw_start start_at_record(struct sw_fold *fold)
 {
@@ -99,7 +99,7 @@ static struct sw_start start_at_record(struct sw_fold *fold)
     return (struct sw_start){ &record->regs, exact, false };
 }
 
-/* Whether the top of the stack is runtime helper code: not managed, and not what a platform invoke called. */
+/* Whether the top of the stack is runtime helper code: neither managed nor called by a platform invoke. */
 static bool helper_is_on_top(const struct sw_call *call)
 {
     if (!call->top)
@@ -133,8 +133,8 @@ struct sw_start sw_fold_start(struct sw_fold *fold)
 }
 
 /*
- * Where to go on after a stretch that ended in a native run: at the next record above. The CLR trusts its records only,
- * so there a clean root does not end the walk while a record is left.
+ * Where to continue after a walk that ended in a native run: at the next record above. The CLR trusts only its records,
+ * so in its flavours a clean root does not end the walk while a record is left.
  */
 struct sw_start sw_fold_go_on(struct sw_fold *fold)
 {

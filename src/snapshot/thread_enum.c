@@ -1,7 +1,7 @@
 /*
  * ICorProfilerThreadEnum: a private copy of thread ids, a position, a reference count.
- * Knows which threads the CLR lists and what its enumerators answer (clr-contract.md section 8); refuses to know what a
- * thread is doing, and does not look at the table again once it is made.
+ * Knows which threads the CLR lists and what its enumerators answer (clr-contract.md section 8). Refuses to know what a
+ * thread is doing. Does not look at the thread table again once it is made.
  */
 #include "snapshot/thread_enum.h"
 
@@ -13,7 +13,7 @@ struct thread_enum {
     ICorProfilerThreadEnum com; /* first: the object's address is the interface's */
     struct sw_alloc alloc;
     _Atomic ULONG references;
-    ULONG room;
+    ULONG capacity;
     ULONG count;
     ULONG at;
     ThreadID ids[];
@@ -25,12 +25,12 @@ static struct thread_enum *object_of(ICorProfilerThreadEnum *com)
     return (struct thread_enum *)com;
 }
 
-static size_t size_for(ULONG room)
+static size_t size_for(ULONG capacity)
 {
-    return sizeof(struct thread_enum) + room * sizeof(ThreadID);
+    return sizeof(struct thread_enum) + capacity * sizeof(ThreadID);
 }
 
-static struct thread_enum *make(const struct sw_alloc *alloc, ULONG room);
+static struct thread_enum *make(const struct sw_alloc *alloc, ULONG capacity);
 
 static HRESULT STDMETHODCALLTYPE query_interface(ICorProfilerThreadEnum *com, REFIID riid, void **out)
 {
@@ -56,7 +56,7 @@ static ULONG STDMETHODCALLTYPE release(ICorProfilerThreadEnum *com)
     const ULONG left = atomic_fetch_sub(&object->references, 1) - 1;
     if (left == 0) {
         const struct sw_alloc to = object->alloc;
-        to.put(to.arg, object, size_for(object->room));
+        to.put(to.arg, object, size_for(object->capacity));
     }
     return left;
 }
@@ -129,12 +129,12 @@ static const ICorProfilerThreadEnumVtbl table = {
     .Next = next,
 };
 
-static struct thread_enum *make(const struct sw_alloc *alloc, ULONG room)
+static struct thread_enum *make(const struct sw_alloc *alloc, ULONG capacity)
 {
-    struct thread_enum *made = alloc->get(alloc->arg, size_for(room));
+    struct thread_enum *made = alloc->get(alloc->arg, size_for(capacity));
     if (!made)
         return NULL;
-    *made = (struct thread_enum){ .com = { &table }, .alloc = *alloc, .references = 1, .room = room };
+    *made = (struct thread_enum){ .com = { &table }, .alloc = *alloc, .references = 1, .capacity = capacity };
     return made;
 }
 
@@ -148,22 +148,22 @@ static bool is_listed(const struct sw_threads *threads, uint64_t id)
 HRESULT sw_thread_enum_create(const struct sw_alloc *alloc, const struct sw_threads *threads,
                               ICorProfilerThreadEnum **out)
 {
-    const size_t room = sw_threads_list(threads, NULL, 0);
-    if (room > UINT32_MAX / sizeof(uint64_t))
+    const size_t capacity = sw_threads_list(threads, NULL, 0);
+    if (capacity > UINT32_MAX / sizeof(uint64_t))
         return E_OUTOFMEMORY;
     /* The table's ids are 64 bits wide on every host; ThreadIDs are as wide as a pointer. */
-    uint64_t *listed = room ? alloc->get(alloc->arg, room * sizeof(*listed)) : NULL;
-    struct thread_enum *made = listed || room == 0 ? make(alloc, (ULONG)room) : NULL;
+    uint64_t *listed = capacity ? alloc->get(alloc->arg, capacity * sizeof(*listed)) : NULL;
+    struct thread_enum *made = listed || capacity == 0 ? make(alloc, (ULONG)capacity) : NULL;
     if (made) {
-        /* Threads added since are not listed; those removed since drop out below. */
-        const size_t now = sw_threads_list(threads, listed, room);
-        for (size_t i = 0; i < room && i < now; i++) {
+        /* Threads added since are not listed. Threads removed since are dropped below. */
+        const size_t now = sw_threads_list(threads, listed, capacity);
+        for (size_t i = 0; i < capacity && i < now; i++) {
             if (is_listed(threads, listed[i]))
                 made->ids[made->count++] = (ThreadID)listed[i];
         }
         *out = &made->com;
     }
     if (listed)
-        alloc->put(alloc->arg, listed, room * sizeof(*listed));
+        alloc->put(alloc->arg, listed, capacity * sizeof(*listed));
     return made ? S_OK : E_OUTOFMEMORY;
 }

@@ -1,11 +1,11 @@
 /*
- * The thread table: ThreadID to facts, with holds that a removal waits for.
- * Knows slots and one word of state per slot; refuses to know how threads are stopped or what a walk is.
+ * The thread table: facts by ThreadID, and holds that a removal waits for.
+ * Knows slots and one word of state per slot. Refuses to know how threads are stopped or what a walk is.
  *
- * A slot's state word carries everything that readers and the writer must agree on at one instant: how many walks hold
- * the thread, how many readers are copying its facts, which of the two copies of the facts is current, and whether the
- * slot is closed (free, or being removed). A reader adds itself with one atomic addition and learns the rest from its
- * result, so no reader ever waits or repeats. Slots are never given back before the table is, only used again.
+ * The state word of a slot holds everything on which readers and the writer must agree at one instant: how many walks
+ * hold the thread, how many readers are copying its facts, which of the two copies of the facts is current, and whether
+ * the slot is closed (free, or being removed). A reader enters with one atomic addition and learns the rest from its
+ * result, so no reader ever waits or repeats. Slots are reused; they are freed only with the table.
  * Contract: contract-documented.md D23; clr-contract.md section 8, rules of conduct.
  */
 #include "common/alloc.h"
@@ -25,7 +25,7 @@ enum { BLOCK_SLOTS = 64, UPDATE_ROUNDS = 1000 };
 #define WALKS     ((CURRENT - 1) & ~READERS)
 #define OCCUPANTS (READERS | WALKS)
 
-/* id 0: the slot is free. order: rises with every add, so that a list can be given in the order of adding. */
+/* id 0: the slot is free. order: rises with every add, so that threads can be listed in the order of adding. */
 struct slots {
     _Atomic uint64_t id[BLOCK_SLOTS];
     _Atomic uint64_t os_id[BLOCK_SLOTS];
@@ -44,8 +44,8 @@ struct sw_threads {
     struct slots *_Atomic first;
 };
 
-/* One slot of the table; block null when there is none. */
-struct place {
+/* One slot of the table. block null: no slot. */
+struct slot {
     struct slots *block;
     unsigned at;
 };
@@ -99,7 +99,7 @@ static void pause_round(const struct sw_threads *threads, unsigned round)
         threads->wait(threads->wait_arg, round);
 }
 
-/* Whether the slot has that id or OS id. Of two threads with one OS id the one that is being removed does not count. */
+/* Whether the slot has that id or OS id. A thread being removed is not found by OS id: another may have that id now. */
 static bool slot_is(const struct slots *block, unsigned at, uint64_t value, bool by_os)
 {
     if (!by_os)
@@ -107,32 +107,33 @@ static bool slot_is(const struct slots *block, unsigned at, uint64_t value, bool
     return atomic_load(&block->os_id[at]) == value && (atomic_load(&block->state[at]) & CLOSED) == 0;
 }
 
-static struct place find_slot(const struct sw_threads *threads, uint64_t value, bool by_os)
+static struct slot find_slot(const struct sw_threads *threads, uint64_t value, bool by_os)
 {
     for (struct slots *block = atomic_load(&threads->first); block; block = atomic_load(&block->next))
         for (unsigned i = 0; i < BLOCK_SLOTS; i++)
             if (slot_is(block, i, value, by_os))
-                return (struct place){ block, i };
-    return (struct place){ 0 };
+                return (struct slot){ block, i };
+    return (struct slot){ 0 };
 }
 
 /*
- * Adds an occupant (READER or WALK) to the slot of a thread and copies its facts. The addition itself says whether the
- * slot was open and which copy is current; from then on neither id nor that copy changes until the occupant has left.
+ * Adds an occupant (READER or WALK) to the slot of a thread and copies its facts. The result of the addition says
+ * whether the slot was open and which copy is current. Neither the id nor that copy changes until the occupant has
+ * left.
  */
-static enum sw_status enter_slot(struct place place, uint64_t value, bool by_os, uint64_t occupant,
+static enum sw_status enter_slot(struct slot slot, uint64_t value, bool by_os, uint64_t occupant,
                                  struct sw_thread *thread)
 {
-    if (!place.block)
+    if (!slot.block)
         return SW_E_NOT_FOUND;
-    _Atomic uint64_t *state = &place.block->state[place.at];
+    _Atomic uint64_t *state = &slot.block->state[slot.at];
     const uint64_t before = atomic_fetch_add(state, occupant);
-    if ((before & CLOSED) != 0 || !slot_is(place.block, place.at, value, by_os)) {
+    if ((before & CLOSED) != 0 || !slot_is(slot.block, slot.at, value, by_os)) {
         atomic_fetch_sub(state, occupant);
         return SW_E_NOT_FOUND;
     }
     if (thread)
-        *thread = place.block->facts[place.at][(before & CURRENT) != 0];
+        *thread = slot.block->facts[slot.at][(before & CURRENT) != 0];
     return SW_OK;
 }
 
@@ -140,10 +141,10 @@ static enum sw_status look_up(const struct sw_threads *threads, uint64_t value, 
 {
     if (!threads || value == 0)
         return threads ? SW_E_NOT_FOUND : SW_E_ARGUMENT;
-    const struct place place = find_slot(threads, value, by_os);
-    const enum sw_status status = enter_slot(place, value, by_os, READER, thread);
+    const struct slot slot = find_slot(threads, value, by_os);
+    const enum sw_status status = enter_slot(slot, value, by_os, READER, thread);
     if (status == SW_OK)
-        atomic_fetch_sub(&place.block->state[place.at], READER);
+        atomic_fetch_sub(&slot.block->state[slot.at], READER);
     return status;
 }
 
@@ -170,9 +171,9 @@ void sw_threads_release(struct sw_threads *threads, uint64_t id)
 {
     if (!threads || id == 0)
         return;
-    const struct place place = find_slot(threads, id, false);
-    if (place.block && (atomic_load(&place.block->state[place.at]) & WALKS) != 0)
-        atomic_fetch_sub(&place.block->state[place.at], WALK);
+    const struct slot slot = find_slot(threads, id, false);
+    if (slot.block && (atomic_load(&slot.block->state[slot.at]) & WALKS) != 0)
+        atomic_fetch_sub(&slot.block->state[slot.at], WALK);
 }
 
 static struct slots *append_block(struct sw_threads *threads)
@@ -190,28 +191,28 @@ static struct slots *append_block(struct sw_threads *threads)
     return block;
 }
 
-/* A free slot that nobody is in. One that a stopped reader is still leaving is passed over. */
-static struct place free_slot(struct sw_threads *threads)
+/* A free slot without occupants. A slot that a stopped reader has not left yet is skipped. */
+static struct slot free_slot(struct sw_threads *threads)
 {
     for (struct slots *block = atomic_load(&threads->first); block; block = atomic_load(&block->next))
         for (unsigned i = 0; i < BLOCK_SLOTS; i++)
             if (atomic_load(&block->id[i]) == 0 && (atomic_load(&block->state[i]) & OCCUPANTS) == 0)
-                return (struct place){ block, i };
-    return (struct place){ append_block(threads), 0 };
+                return (struct slot){ block, i };
+    return (struct slot){ append_block(threads), 0 };
 }
 
 static enum sw_status put_in_slot(struct sw_threads *threads, const struct sw_thread *thread)
 {
     if (find_slot(threads, thread->id, false).block)
         return SW_E_EXISTS;
-    const struct place place = free_slot(threads);
-    if (!place.block)
+    const struct slot slot = free_slot(threads);
+    if (!slot.block)
         return SW_E_NO_MEMORY;
-    place.block->facts[place.at][0] = *thread;
-    atomic_store(&place.block->order[place.at], atomic_fetch_add(&threads->orders, 1) + 1);
-    atomic_store(&place.block->os_id[place.at], thread->os_id);
-    atomic_store(&place.block->id[place.at], thread->id);
-    atomic_fetch_and(&place.block->state[place.at], ~(CLOSED | CURRENT));
+    slot.block->facts[slot.at][0] = *thread;
+    atomic_store(&slot.block->order[slot.at], atomic_fetch_add(&threads->orders, 1) + 1);
+    atomic_store(&slot.block->os_id[slot.at], thread->os_id);
+    atomic_store(&slot.block->id[slot.at], thread->id);
+    atomic_fetch_and(&slot.block->state[slot.at], ~(CLOSED | CURRENT));
     return SW_OK;
 }
 
@@ -224,37 +225,37 @@ enum sw_status sw_threads_add(struct sw_threads *threads, const struct sw_thread
     return leave_writer(threads, put_in_slot(threads, thread));
 }
 
-/* Closes the slot of a thread; the writer's turn is over before the waiting begins, so others may go on. */
-static enum sw_status close_slot(struct sw_threads *threads, uint64_t id, struct place *place)
+/* Closes the slot of a thread. The writer's turn ends before the waiting begins, so that others may go on. */
+static enum sw_status close_slot(struct sw_threads *threads, uint64_t id, struct slot *slot)
 {
-    *place = find_slot(threads, id, false);
-    if (!place->block || (atomic_load(&place->block->state[place->at]) & CLOSED) != 0)
+    *slot = find_slot(threads, id, false);
+    if (!slot->block || (atomic_load(&slot->block->state[slot->at]) & CLOSED) != 0)
         return SW_E_NOT_FOUND;
-    atomic_fetch_or(&place->block->state[place->at], CLOSED);
+    atomic_fetch_or(&slot->block->state[slot->at], CLOSED);
     return SW_OK;
 }
 
 enum sw_status sw_threads_remove(struct sw_threads *threads, uint64_t id)
 {
-    struct place place;
+    struct slot slot;
     if (!threads)
         return SW_E_ARGUMENT;
     if (id == 0)
         return SW_E_NOT_FOUND;
     if (!enter_writer(threads))
         return SW_E_BUSY;
-    const enum sw_status status = leave_writer(threads, close_slot(threads, id, &place));
+    const enum sw_status status = leave_writer(threads, close_slot(threads, id, &slot));
     if (status != SW_OK)
         return status;
-    for (unsigned round = 0; (atomic_load(&place.block->state[place.at]) & WALKS) != 0; round++)
+    for (unsigned round = 0; (atomic_load(&slot.block->state[slot.at]) & WALKS) != 0; round++)
         pause_round(threads, round);
-    atomic_store(&place.block->os_id[place.at], 0);
-    atomic_store(&place.block->id[place.at], 0);
+    atomic_store(&slot.block->os_id[slot.at], 0);
+    atomic_store(&slot.block->id[slot.at], 0);
     return SW_OK;
 }
 
 /*
- * Makes the spare copy the current one unless a walk holds the thread. Readers that enter meanwhile count in the same
+ * Makes the spare copy the current one, unless a walk holds the thread. Readers that enter meanwhile count in the same
  * word, so the exchange cannot miss a walk that began before it.
  */
 static enum sw_status flip_copies(_Atomic uint64_t *state)
@@ -266,7 +267,7 @@ static enum sw_status flip_copies(_Atomic uint64_t *state)
     return SW_E_BUSY;
 }
 
-/* Waits until nobody can still be copying the spare facts: an instant without readers since the last flip. */
+/* Waits until no reader can still be copying the spare facts: an instant without readers since the last flip. */
 static bool spare_is_free(const struct sw_threads *threads, _Atomic uint64_t *state)
 {
     for (unsigned round = 0; round < UPDATE_ROUNDS; round++) {
@@ -282,22 +283,22 @@ static bool spare_is_free(const struct sw_threads *threads, _Atomic uint64_t *st
 
 static enum sw_status replace_facts(struct sw_threads *threads, const struct sw_thread *thread)
 {
-    const struct place place = find_slot(threads, thread->id, false);
-    if (!place.block)
+    const struct slot slot = find_slot(threads, thread->id, false);
+    if (!slot.block)
         return SW_E_NOT_FOUND;
-    _Atomic uint64_t *state = &place.block->state[place.at];
+    _Atomic uint64_t *state = &slot.block->state[slot.at];
     const uint64_t now = atomic_load(state);
-    const uint64_t os_id = atomic_load(&place.block->os_id[place.at]);
+    const uint64_t os_id = atomic_load(&slot.block->os_id[slot.at]);
     if ((now & CLOSED) != 0)
         return SW_E_NOT_FOUND;
     if (os_id != thread->os_id && os_id != 0)
         return SW_E_ARGUMENT;
     if (!spare_is_free(threads, state))
         return SW_E_BUSY;
-    place.block->facts[place.at][(now & CURRENT) == 0] = *thread;
+    slot.block->facts[slot.at][(now & CURRENT) == 0] = *thread;
     const enum sw_status status = flip_copies(state);
     if (status == SW_OK)
-        atomic_store(&place.block->os_id[place.at], thread->os_id);
+        atomic_store(&slot.block->os_id[slot.at], thread->os_id);
     return status;
 }
 

@@ -307,12 +307,12 @@ static const struct sw_core_task *find_task(const struct sw_core *core, uint64_t
     return NULL;
 }
 
-enum sw_status sw_core_describe(const struct sw_core *core, struct sw_core_about *about)
+enum sw_status sw_core_describe(const struct sw_core *core, struct sw_core_info *about)
 {
     if (!core || !about)
         return SW_E_ARGUMENT;
     const struct sw_core_process *process = &core->process;
-    *about = (struct sw_core_about){ .machine = core->headers.machine,
+    *about = (struct sw_core_info){ .machine = core->headers.machine,
                                      .pid = sw_core_pid(process),
                                      .crashed = core->crashed,
                                      .entry = sw_core_auxv(process, SW_AUXV_ENTRY),

@@ -29,7 +29,7 @@ static bool ask_finder(const struct sw_walker *walker, uint64_t address, struct 
     const struct sw_code_finder *finder = walker->finder;
     if (!finder || !finder->find(finder->arg, address, code) || address < code->begin || address >= code->end)
         return false;
-    code->flags |= SW_RANGE_FOUND;
+    code->flags |= SW_RANGE_FROM_FINDER;
     return true;
 }
 
@@ -181,7 +181,7 @@ enum sw_stop sw_try_rule(const struct sw_unwind_request *req, const struct sw_ru
         return stop_of(status);
     caller->r[pc] = sw_code_address(req->walker, caller->r[pc]);
     if (req->walker->replaced.at != 0 && sw_regs_sp(caller) - 8 == req->walker->replaced.at)
-        caller->r[pc] = req->walker->replaced.by;
+        caller->r[pc] = req->walker->replaced.original;
     if (caller->r[pc] == 0 && !is_signal)
         return SW_STOP_ROOT_ZERO;
     const enum sw_stop stop =

@@ -32,7 +32,7 @@ static bool note_code(const struct sw_unwind_request *req, uint64_t pc, struct s
     to->id = code->id;
     to->attributes =
         code->image | (uint64_t)code->kind << 32 | (uint64_t)code->unwind << 40 | (uint64_t)code->flags << 48;
-    if (code->flags & SW_RANGE_FOUND)
+    if (code->flags & SW_RANGE_FROM_FINDER)
         return false; /* nothing would tell that it is gone */
     if (!map || !sw_codemap_find_inside(map, req->frame->lookup, &range))
         to->step |= SW_STEP_UNRANGED;
@@ -84,7 +84,7 @@ void sw_walk_remember(struct sw_lane *lane, const struct sw_unwind_request *req,
     if (found->depends != SW_DEPENDS_STACK && lane->found != SW_FOUND_NEVER && note(req, found, &entry))
         sw_cache_store(lane->cache, &lane->changes, pc, &entry);
     else
-        sw_cache_count(lane->cache, SW_COUNT_REFUSED, 1);
+        sw_cache_count(lane->cache, SW_COUNT_UNCACHEABLE, 1);
 }
 
 bool sw_walk_confirm(const struct sw_unwind_request *req, uint64_t step, uint64_t function)

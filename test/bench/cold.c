@@ -82,7 +82,7 @@ static const struct sw_image_entry *load(const char *library)
 /* Parts that were split from functions are not entered by a call: the table says so of their first instruction. */
 static bool is_called(const struct place *place)
 {
-    struct sw_workspace *room = (struct sw_workspace *)scratch.room;
+    struct sw_workspace *room = (struct sw_workspace *)scratch.words;
     return sw_cfi_rule(&place->image->cfi, place->function.begin, &room->cfi, &room->rule, NULL) == SW_OK &&
            room->rule.cfa.reg == SW_X64_RSP && room->rule.cfa.off == 8;
 }
@@ -128,7 +128,7 @@ static void registers_at(uint64_t pc, struct sw_regs *regs)
 /* The made-up stack for a pc: nothing but the return address, where the table says that it lies. */
 static uint64_t *caller_slot(const struct place *place, uint64_t pc)
 {
-    struct sw_workspace *room = (struct sw_workspace *)scratch.room;
+    struct sw_workspace *room = (struct sw_workspace *)scratch.words;
     struct sw_regs regs, caller_regs;
     uint64_t cfa = 0;
     registers_at(pc, &regs);

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Everything but src/target/linux, src/clr and lib/elf compiles freestanding: for this machine, for aarch64, and with mingw-w64; and the
-# headers compile as C++.
+# Everything but src/target/linux, src/clr and lib/elf compiles freestanding: for this machine, for aarch64, and with mingw-w64;
+# and each public header compiles alone, as C11 and as C++17, without a shadowed name.
 set -u
 cd "$(dirname "$0")/../.."
 build=${1:-build}
 status=0
+mkdir -p "$build/log"
 # Cross compilers find Zydis' headers here and no others of this machine's.
 mkdir -p "$build/zydis"
 ln -sfn /usr/include/Zydis "$build/zydis/Zydis"
@@ -28,12 +29,19 @@ for file in src/target/linux/*.c src/clr/*.c lib/elf/*.c; do
         -fsyntax-only "$file" 2>"$build/log/portable.err" || { echo "# $file"; head -n 5 "$build/log/portable.err" | sed 's/^/# /'; bad=hosted; }
 done
 if [ "$bad" != hosted ]; then echo "ok - hosted files with aarch64-linux-gnu-gcc"; else echo "not ok - hosted files with aarch64-linux-gnu-gcc"; status=1; fi
+# Each header stands alone, in both languages: alone COMPILER LANGUAGE-FLAGS SOURCE-FILE
+alone() {
+    compiler=$1 language=$2 source=$3
+    $compiler $language -Wall -Wextra -Wshadow -Werror -Iinclude -fsyntax-only "$source" 2>"$build/log/header.err"
+}
 for header in include/snapwalk/*.h; do
-    printf '#include <snapwalk/%s>\nint main() { return 0; }\n' "$(basename "$header")" >"$build/log/header.cc"
-    if g++ -std=c++17 -Wall -Wextra -Werror -Iinclude -fsyntax-only "$build/log/header.cc" 2>"$build/log/header.err"; then
-        echo "ok - C++ takes snapwalk/$(basename "$header")"
+    name=$(basename "$header")
+    printf '#include <snapwalk/%s>\nint main(void) { return 0; }\n' "$name" >"$build/log/header.c"
+    cp "$build/log/header.c" "$build/log/header.cc"
+    if alone gcc -std=c11 "$build/log/header.c" && alone g++ -std=c++17 "$build/log/header.cc"; then
+        echo "ok - C11 and C++17 take snapwalk/$name alone"
     else
-        echo "not ok - C++ takes snapwalk/$(basename "$header")"
+        echo "not ok - C11 and C++17 take snapwalk/$name alone"
         head -n 5 "$build/log/header.err" | sed 's/^/# /'
         status=1
     fi

@@ -64,7 +64,7 @@ void sw_clr_get_counts(const struct sw_clr *clr, struct sw_clr_counts *counts)
     *counts = (struct sw_clr_counts){ .layout = layout_status };
 }
 
-void sw_clr_events(DWORD *low, DWORD *high)
+void sw_clr_get_events(DWORD *low, DWORD *high)
 {
     *low = OURS_LOW;
     *high = OURS_HIGH;
@@ -102,7 +102,7 @@ void sw_clr_attached(struct sw_clr *clr)
     tell("fed attached, ", 0);
 }
 
-void sw_clr_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear)
+void sw_clr_set_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear)
 {
     assert_ptr_equal(clr, &the_clr);
     runtime_bits = (runtime_bits | set) & ~clear;

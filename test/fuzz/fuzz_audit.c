@@ -21,7 +21,7 @@ static bool look(void *arg, const struct sw_audit_insn *insn)
     unsigned *left = arg;
     const enum sw_machine machine = (enum sw_machine)insn->function->machine;
     char text[64];
-    expect(insn->verdict < SW_AUDIT_VERDICT_COUNT && insn->behind < SW_AUDIT_BEHIND_COUNT);
+    expect(insn->verdict < SW_AUDIT_VERDICT_COUNT && insn->after < SW_AUDIT_AFTER_COUNT);
     expect(insn->trust < SW_TRUST_COUNT && insn->reg < SW_REGS_MAX && insn->length > 0);
     expect(insn->address >= insn->function->begin && insn->address < insn->function->end);
     expect(insn->length <= insn->function->end - insn->address);

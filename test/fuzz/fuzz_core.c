@@ -83,7 +83,7 @@ static void ask_thread(struct sw_core *core, uint64_t tid, const struct sw_image
 static void ask(struct sw_core *core, const struct sw_core_files *files, struct sw_images *images)
 {
     uint64_t tids[THREADS];
-    struct sw_core_about about;
+    struct sw_core_info about;
     struct sw_core_file file;
     check(sw_core_describe(core, &about) == SW_OK);
     check(strlen(about.name) < sizeof about.name && strlen(about.arguments) < sizeof about.arguments);

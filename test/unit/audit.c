@@ -87,7 +87,7 @@ static bool note(void *arg, const struct sw_audit_insn *insn)
     struct seen *seen = arg;
     char text[128];
     assert_in_range(insn->verdict, 0, SW_AUDIT_VERDICT_COUNT - 1);
-    assert_in_range(insn->behind, 0, SW_AUDIT_BEHIND_COUNT - 1);
+    assert_in_range(insn->after, 0, SW_AUDIT_AFTER_COUNT - 1);
     assert_in_range(insn->trust, 0, SW_TRUST_COUNT - 1);
     assert_true(insn->length > 0 && insn->length <= 15);
     assert_true(strlen(sw_audit_text(SW_MACHINE_X64, insn->table, text, sizeof text)) < sizeof text);
@@ -301,8 +301,8 @@ static void names_have_bounds(void **state)
     (void)state;
     assert_string_equal(sw_audit_verdict_name(SW_AUDIT_FALSE), "table-false");
     assert_string_equal(sw_audit_verdict_name((enum sw_audit_verdict)99), "?");
-    assert_string_equal(sw_audit_behind_name(SW_AUDIT_BEHIND_INDIRECT), "indirect-jump");
-    assert_string_equal(sw_audit_behind_name((enum sw_audit_behind)99), "?");
+    assert_string_equal(sw_audit_after_name(SW_AUDIT_AFTER_INDIRECT), "indirect-jump");
+    assert_string_equal(sw_audit_after_name((enum sw_audit_after)99), "?");
     char text[4];
     assert_string_equal(sw_audit_text(SW_MACHINE_X64, NULL, text, sizeof text), "non");
 }

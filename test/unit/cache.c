@@ -109,7 +109,7 @@ static void a_second_walk_finds_every_frame(void **state)
     (void)state;
     assert_int_equal(walk_as_without(&regs, true), 0);
     assert_int_equal(sw_cache_get_counts(cache).absent, 3);
-    assert_int_equal(sw_cache_get_counts(cache).kept, 3);
+    assert_int_equal(sw_cache_get_counts(cache).stored, 3);
     assert_int_equal(walk_as_without(&regs, true), 3);
     assert_int_equal(sw_cache_get_counts(cache).absent, 3);
     assert_int_equal(with.stop, SW_STOP_ROOT_ZERO);
@@ -363,7 +363,7 @@ static void wrong_sizes_and_failing_allocations_are_refused(void **state)
     struct sw_cache *made = NULL;
     (void)state;
     assert_int_equal(sw_cache_create(NULL, 0, &made), SW_E_ARGUMENT);
-    assert_int_equal(sw_cache_create(NULL, SW_CACHE_MOST + 1, &made), SW_E_ARGUMENT);
+    assert_int_equal(sw_cache_create(NULL, SW_CACHE_MAX_ENTRIES + 1, &made), SW_E_ARGUMENT);
     assert_int_equal(sw_cache_create(NULL, 1, NULL), SW_E_ARGUMENT);
     assert_int_equal(sw_cache_create(&alloc, 1, &made), SW_E_NO_MEMORY);
     assert_null(made);
@@ -394,8 +394,8 @@ static void an_entry_in_the_middle_of_being_written_is_a_miss(void **state)
         atomic_store(&cache->cold[n].slots, UINT64_C(0x0404040404));
     }
     assert_int_equal(walk_as_without(&regs, true), 0);
-    assert_int_equal(sw_cache_get_counts(cache).kept, 3);
-    assert_true(sw_cache_get_counts(cache).refused >= 3);
+    assert_int_equal(sw_cache_get_counts(cache).stored, 3);
+    assert_true(sw_cache_get_counts(cache).uncacheable >= 3);
 }
 
 /* And one that has only begun: what is there is good, but nothing new is stored. */
@@ -410,7 +410,7 @@ static void a_writer_that_never_goes_on_leaves_what_is_there(void **state)
     sw_regs_set(&regs, RIP, C + SIZE);
     (void)walk_as_without(&regs, true);
     (void)walk_as_without(&regs, true);
-    assert_int_equal(sw_cache_get_counts(cache).kept, 3);
+    assert_int_equal(sw_cache_get_counts(cache).stored, 3);
 }
 
 /* What a changed code map leaves is checked a part at a time; until all was, each entry is asked. */
@@ -498,8 +498,8 @@ static void what_takes_more_than_the_code_to_find_is_not_kept(void **state)
     self.flags = SW_WALK_NO_TABLES;
     call_walk(10, &hits);
     assert_int_equal(with.frames[3].source, SW_SOURCE_FORWARD);
-    assert_int_equal(sw_cache_get_counts(cache).kept, 0);
-    assert_true(sw_cache_get_counts(cache).refused > 10);
+    assert_int_equal(sw_cache_get_counts(cache).stored, 0);
+    assert_true(sw_cache_get_counts(cache).uncacheable > 10);
     sw_images_destroy(images);
 }
 

@@ -410,7 +410,7 @@ static void code_that_nobody_knows_is_asked_for(void **state)
     assert_int_equal(asked.times, 1);
     assert_int_equal(code.id, 7);
     assert_int_equal(code.kind, SW_KIND_JIT);
-    assert_int_equal(code.flags, SW_RANGE_HIDDEN | SW_RANGE_FOUND);
+    assert_int_equal(code.flags, SW_RANGE_HIDDEN | SW_RANGE_FROM_FINDER);
 }
 
 static void code_in_the_map_is_not_asked_for(void **state)

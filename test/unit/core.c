@@ -100,7 +100,7 @@ static enum sw_core_file_state state_of(const struct sw_core *core, size_t numbe
 static void tells_process_and_threads(enum sw_machine machine)
 {
     uint64_t tids[4] = { 0 };
-    struct sw_core_about about;
+    struct sw_core_info about;
     struct sw_core_thread thread;
     struct sw_regs regs;
     make(machine);

@@ -14,14 +14,14 @@
 /*
  * is       Stack, seed, flavour and answer; its mode and records are the table's.
  * noted    The inspector's records, by letters.  mode, flags  What it says of the thread.
- * dead     Parts of the stack that were unwound, two letters each: from that frame's sp up to that frame's.
+ * unwound  Parts of the stack that were unwound, two letters each: from that frame's sp up to that frame's.
  * hidden   A digit for every callback: managed frames passed over in front of it.
  * alone    There is no inspector.
  */
 struct inspected {
     struct situation is;
     const char *noted;
-    const char *dead;
+    const char *unwound;
     const char *hidden;
     enum sw_mode mode;
     uint32_t flags;
@@ -63,13 +63,13 @@ static const struct inspected rows[] = {
     { ROW("an_il_stub_does_not_swallow_it"), SEEN("CNiNBMN"), .noted = "iB", .is.heard = "C00BM0", .hidden = "001000" },
 
     /* what exceptions have unwound */
-    { ROW("unwound_frames_are_hidden"), LEFT("DNCBMN"), .noted = "DC", .dead = "CM", .is.heard = "D0M0", .hidden = "0020" },
-    { ROW("unwound_frames_are_shown_documented"), LEFT_DOC("DNCBMN"), .noted = "DC", .dead = "CM", .is.heard = "D0CBM0" },
-    { ROW("of_two_exceptions"), SEEN("CDBAMN"), .dead = "DBAM", .is.heard = "CBM0", .hidden = "0110" },
-    { ROW("a_region_that_is_empty"), SEEN("CDMN"), .dead = "DD", .is.heard = "CDM0", .hidden = "0000" },
-    { ROW("an_unwound_handler_hides_nothing_but_itself"), SEEN("CfkeNBMN"), .noted = "eB", .dead = "fk", .of_f = 6, .is.heard = "CBM0", .hidden = "0200" },
-    { ROW("a_method_whose_handler_runs_is_there"), SEEN("CfMN"), .dead = "MN", .of_f = 2, .is.heard = "CM0", .hidden = "010" },
-    { ROW("all_of_it"), SEEN("CDMN"), .dead = "CN", .is.heard = "0", .hidden = "3" },
+    { ROW("unwound_frames_are_hidden"), LEFT("DNCBMN"), .noted = "DC", .unwound = "CM", .is.heard = "D0M0", .hidden = "0020" },
+    { ROW("unwound_frames_are_shown_documented"), LEFT_DOC("DNCBMN"), .noted = "DC", .unwound = "CM", .is.heard = "D0CBM0" },
+    { ROW("of_two_exceptions"), SEEN("CDBAMN"), .unwound = "DBAM", .is.heard = "CBM0", .hidden = "0110" },
+    { ROW("a_region_that_is_empty"), SEEN("CDMN"), .unwound = "DD", .is.heard = "CDM0", .hidden = "0000" },
+    { ROW("an_unwound_handler_hides_nothing_but_itself"), SEEN("CfkeNBMN"), .noted = "eB", .unwound = "fk", .of_f = 6, .is.heard = "CBM0", .hidden = "0200" },
+    { ROW("a_method_whose_handler_runs_is_there"), SEEN("CfMN"), .unwound = "MN", .of_f = 2, .is.heard = "CM0", .hidden = "010" },
+    { ROW("all_of_it"), SEEN("CDMN"), .unwound = "CN", .is.heard = "0", .hidden = "3" },
 
     /* records */
     { ROW("behind_a_run_a_frame_without_record_is_passed_over"), LEFT("DNCNMN"), .noted = "DM", .is.heard = "D0M0" },
@@ -155,7 +155,7 @@ struct inspection {
     size_t dead_asked;
 };
 
-static void look(void *arg, struct sw_thread *thread)
+static void update(void *arg, struct sw_thread *thread)
 {
     const struct inspection *in = arg;
     thread->mode = in->row->mode;
@@ -172,10 +172,10 @@ static bool record(void *arg, const struct sw_thread *thread, uint64_t *cursor, 
     return true;
 }
 
-static bool dead(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high)
+static bool unwound(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high)
 {
     struct inspection *in = arg;
-    const char *letters = in->row->dead;
+    const char *letters = in->row->unwound;
     assert_int_equal(thread->id, TARGET);
     in->dead_asked++;
     if (!letters || *cursor >= strlen(letters))
@@ -218,7 +218,7 @@ static struct simstack *prepare(const struct inspected *row)
     inspection.row = row;
     inspection.noted_count = inspection.dead_asked = 0;
     note_records(&inspection, row->noted);
-    inspector = (struct sw_inspector){ look, record, dead, no_function, &inspection };
+    inspector = (struct sw_inspector){ update, record, unwound, no_function, &inspection };
     if (!row->alone)
         stack->engine->inspector = &inspector;
     return stack;
@@ -310,7 +310,7 @@ static void a_record_that_does_not_fit_is_not_the_frame_s(void **state)
 }
 
 /* An inspector whose list of exceptions has no end. */
-static bool dead_without_end(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high)
+static bool unwound_without_end(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high)
 {
     (void)thread, (void)cursor;
     ((struct inspection *)arg)->dead_asked++;
@@ -323,7 +323,7 @@ static void exceptions_without_end_are_cut_off(void **state)
     const struct inspected row = { SEEN("CMN") };
     (void)state;
     struct simstack *stack = prepare(&row);
-    inspector.dead = dead_without_end;
+    inspector.unwound = unwound_without_end;
     assert_int_equal(ask(stack, &row.is), S_OK);
     assert_string_equal(stack->said, "CM0");
     assert_int_equal(inspection.dead_asked, 16);

@@ -393,7 +393,7 @@ static void code_that_is_renamed_is_seen(void **state)
         same(&model);
         same(&model);
     }
-    assert_true(sw_replay_get_counts(of_frames).forgotten > 0);
+    assert_true(sw_replay_get_counts(of_frames).resets > 0);
 }
 
 static void changes_elsewhere_forget_nothing(void **state)
@@ -434,15 +434,15 @@ static void another_cache_or_other_sources_are_another_target(void **state)
     quick.cache = second;
     for (unsigned turn = 0; turn < 3; turn++)
         same(&model);
-    assert_int_equal(sw_replay_get_counts(of_frames).forgotten, 1);
+    assert_int_equal(sw_replay_get_counts(of_frames).resets, 1);
     bare.flags = quick.flags = SW_WALK_NO_TABLES | SW_WALK_NO_ANALYSIS | SW_WALK_NO_FRAME_POINTER;
     same(&model); /* a cache's fast lane, and so the replay, is for walkers with the flags of its first one */
-    assert_int_equal(sw_replay_get_counts(of_frames).forgotten, 1);
+    assert_int_equal(sw_replay_get_counts(of_frames).resets, 1);
     sw_cache_destroy(second);
     assert_int_equal(sw_cache_create(NULL, 1024, &second), SW_OK);
     quick.cache = second;
     same(&model);
-    assert_int_equal(sw_replay_get_counts(of_frames).forgotten, 2);
+    assert_int_equal(sw_replay_get_counts(of_frames).resets, 2);
     quick.cache = cache;
     sw_cache_destroy(second);
 }
@@ -492,7 +492,7 @@ static void wrong_sizes_and_failing_allocations_are_refused(void **state)
     struct sw_replay *made = NULL;
     (void)state;
     assert_int_equal(sw_replay_create(NULL, 0, &made), SW_E_ARGUMENT);
-    assert_int_equal(sw_replay_create(NULL, SW_REPLAY_MOST + 1, &made), SW_E_ARGUMENT);
+    assert_int_equal(sw_replay_create(NULL, SW_REPLAY_MAX_FRAMES + 1, &made), SW_E_ARGUMENT);
     assert_int_equal(sw_replay_create(NULL, 1, NULL), SW_E_ARGUMENT);
     assert_int_equal(sw_replay_create(&alloc, 1, &made), SW_E_NO_MEMORY);
     assert_null(made);

@@ -3,6 +3,7 @@
  * threads suspended wherever they are.
  */
 #include <snapwalk/self.h>
+#include <snapwalk/suspend.h>
 
 #include <errno.h>
 #include <pthread.h>

@@ -427,12 +427,12 @@ static void a_replaced_return_address_is_what_belongs_there(void **state)
     assert_int_equal(walk(&regs, &seen), SW_STOP_ROOT_ZERO);
     put_words(STACK + 0x18, &stub, 1);
     walker->replaced.at = STACK + 0x18;
-    walker->replaced.by = A + BEHIND_CALL;
+    walker->replaced.original = A + BEHIND_CALL;
     assert_int_equal(walk(&regs, &seen), SW_STOP_ROOT_ZERO);
     assert_int_equal(seen.count, 3);
     assert_int_equal(sw_regs_pc(&seen.frames[1].regs), B + BEHIND_CALL);
     assert_int_equal(sw_regs_pc(&seen.frames[2].regs), A + BEHIND_CALL);
-    walker->replaced.at = walker->replaced.by = 0;
+    walker->replaced.at = walker->replaced.original = 0;
     (void)walk(&regs, &seen);
     assert_int_equal(sw_regs_pc(&seen.frames[2].regs), stub);
 }

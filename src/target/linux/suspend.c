@@ -19,6 +19,7 @@
 
 #include <snapwalk/context.h>
 #include <snapwalk/self.h>
+#include <snapwalk/suspend.h>
 
 #include <errno.h>
 #include <linux/futex.h>

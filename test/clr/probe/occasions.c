@@ -54,7 +54,7 @@ static bool asked_for(const char *what)
 static DWORD events(void)
 {
     DWORD low, high;
-    sw_clr_events(&low, &high);
+    sw_clr_get_events(&low, &high);
     if (rejits)
         low |= COR_PRF_ENABLE_REJIT;
     if (mode != COMPARE)
@@ -89,7 +89,7 @@ static HRESULT STDMETHODCALLTYPE initialize(Self *self, IUnknown *given)
     if (given->lpVtbl->QueryInterface(given, &IID_ICorProfilerInfo10, &found) != S_OK)
         return E_FAIL;
     info = found;
-    sw_clr_events(&low, &high);
+    sw_clr_get_events(&low, &high);
     if (info->lpVtbl->SetEventMask2(info, events(), high) != S_OK || sw_clr_create(NULL, given, &fed) != SW_OK)
         return E_FAIL;
     pthread_t refresher;

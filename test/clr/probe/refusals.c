@@ -173,9 +173,9 @@ static void *suspend_again_and_again(void *arg)
         nanosleep(&pause, NULL);
         if (info->lpVtbl->SuspendRuntime(info) != S_OK)
             continue;
-        sw_clr_runtime(fed, SW_RUNTIME_SUSPENDED, 0);
+        sw_clr_set_runtime(fed, SW_RUNTIME_SUSPENDED, 0);
         each_thread(compare_suspended);
-        sw_clr_runtime(fed, 0, SW_RUNTIME_SUSPENDED);
+        sw_clr_set_runtime(fed, 0, SW_RUNTIME_SUSPENDED);
         (void)info->lpVtbl->ResumeRuntime(info);
     }
     return NULL;

@@ -1,0 +1,81 @@
+/*
+ * All of snapwalk. Include this header, or only the ones below that you need: each includes what it uses.
+ *
+ * Core: what it takes to walk a stack of this process, some 45 functions. Read these first, from top to bottom.
+ *
+ *   status.h          what calls return; the version of the library
+ *   alloc.h           the allocator that set-up calls use
+ *   memory.h          how the memory of a target is read
+ *   regs.h            the registers of a frame, known or unknown
+ *   codemap.h         code without an image: the ranges that a JIT or another runtime made
+ *   image.h           ELF and PE files with their unwind tables
+ *   frame.h           a frame, how it was found, how sure that is; why a walk ended
+ *   walk.h            the walker: registers in, frames out
+ *   self.h            this process as a target
+ *
+ * Extra: other targets.
+ *
+ *   process.h         another process
+ *   core.h            a core file
+ *   sim.h             a simulated process, for unit tests
+ *   context.h         register records of operating systems: ucontext_t, CONTEXT, core notes
+ *
+ * Extra: faster walks, more names, checks.
+ *
+ *   cache.h           the rule cache: frames met before take nanoseconds
+ *   replay.h          the replay memory: an unchanged stack is compared, not walked
+ *   analysis_cache.h  the analysis cache: a function without tables is analysed once
+ *   perfmap.h         perf maps: names and ranges of JIT code
+ *   audit.h           the unwind tables of a file, compared with its instructions
+ *
+ * Extra: the contract of DoStackSnapshot.
+ *
+ *   snapshot.h        the engine, which answers as ICorProfilerInfo2::DoStackSnapshot does
+ *   thread.h          the thread table of an engine
+ *   suspend.h         how an engine stops threads
+ *   profiler_info.h   an engine as a COM object, ICorProfilerInfo to ICorProfilerInfo15
+ *   clr.h             the CLR of this process, followed by its profiling events
+ *   corprof.h         the names, values and tables of the .NET profiling interface
+ *
+ * Every declaration has a card: what it does, its arguments with units, ranges and owners, and then
+ *
+ *   Returns  its results and errors        Memory   what it allocates or writes
+ *   Threads  which threads may call it     Signals  whether a signal handler may call it
+ *   Source   the documents it follows
+ */
+#ifndef SNAPWALK_SNAPWALK_H
+#define SNAPWALK_SNAPWALK_H
+
+/* Core. */
+#include <snapwalk/status.h>
+#include <snapwalk/alloc.h>
+#include <snapwalk/memory.h>
+#include <snapwalk/regs.h>
+#include <snapwalk/codemap.h>
+#include <snapwalk/image.h>
+#include <snapwalk/frame.h>
+#include <snapwalk/walk.h>
+#include <snapwalk/self.h>
+
+/* Extra: targets. */
+#include <snapwalk/process.h>
+#include <snapwalk/core.h>
+#include <snapwalk/sim.h>
+#include <snapwalk/context.h>
+
+/* Extra: speed, names, checks. */
+#include <snapwalk/cache.h>
+#include <snapwalk/replay.h>
+#include <snapwalk/analysis_cache.h>
+#include <snapwalk/perfmap.h>
+#include <snapwalk/audit.h>
+
+/* Extra: the contract. */
+#include <snapwalk/snapshot.h>
+#include <snapwalk/thread.h>
+#include <snapwalk/suspend.h>
+#include <snapwalk/profiler_info.h>
+#include <snapwalk/clr.h>
+#include <snapwalk/corprof.h>
+
+#endif
