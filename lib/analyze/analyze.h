@@ -67,7 +67,7 @@ struct sw_analysis {
     bool again;          /* a call that does not return was found: what was learnt behind it is wrong */
     bool doubtful;       /* a bound was hit */
     bool is_packed;      /* it was packed or unpacked: no path can be gone on with */
-    uint8_t flags;       /* of the path that is followed now, see flow.h */
+    uint8_t flags;       /* of the path that is followed now, see control_flow.h */
     uint32_t behind;     /* of that path, see struct sw_block */
     uint32_t budget;     /* instructions left */
     uint32_t spent;      /* instructions looked at, counted on from what the user set */

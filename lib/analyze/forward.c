@@ -2,7 +2,7 @@
  * Rules for a pc in code whose start is not known: forward along every path to a return, which says where everything is
  * in terms of what it is at pc.
  */
-#include "analyze/flow.h"
+#include "analyze/control_flow.h"
 
 #include "base/bytes.h"
 

@@ -2,7 +2,7 @@
  * The rules of a function whose first instruction is known: every path once, then the state at any pc of it from the
  * block that pc lies in.
  */
-#include "analyze/flow.h"
+#include "analyze/control_flow.h"
 
 enum { MOST_GAPS = 64, MOST_AGAIN = 24, MOST_OVERLAPPING = 4 };
 

@@ -3,7 +3,7 @@
  * to a return, that shows. Here it is found out for which of the calls on the path, and remembered, so that the next
  * run does not go on behind it. Knows only depths of sp and the chain of calls that a path went past.
  */
-#include "analyze/flow.h"
+#include "analyze/control_flow.h"
 
 enum { MOST_CALLS = 64 };
 

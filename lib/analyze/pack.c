@@ -3,7 +3,7 @@
  * on with it (queues, tables, what was seen) is left out, so code that no path led to cannot be asked for afterwards.
  * Words from outside are not trusted: they make a wrong rule at worst.
  */
-#include "analyze/flow.h"
+#include "analyze/control_flow.h"
 
 #include <stddef.h>
 #include <string.h>

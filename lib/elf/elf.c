@@ -3,7 +3,7 @@
  * followed. This file opens them and knows their segments; sections are in section.c, names in symbol.c.
  * Source: System V gABI, chapters 4 and 5.
  */
-#include "elf/inside.h"
+#include "elf/internal.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * Source: System V gABI, chapter 4; LSB, "The .eh_frame_hdr section".
  */
 #include "base/pointer.h"
-#include "elf/inside.h"
+#include "elf/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

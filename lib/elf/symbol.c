@@ -3,7 +3,7 @@
  * .dynsym, and that the MiniDebugInfo's .symtab completes the latter; not demangling and not debug information.
  * Source: System V gABI, chapter 4, "Symbol Table"; AAELF64 (mapping symbols).
  */
-#include "elf/inside.h"
+#include "elf/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

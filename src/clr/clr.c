@@ -2,7 +2,7 @@
  * Beginning and ending to follow a runtime: its interface, its own description of its structures, and the parts of an
  * engine. Knows nothing of events (feed.c) and walks (snapshot.c).
  */
-#include "clr/own.h"
+#include "clr/internal.h"
 
 #include "common/alloc.h"
 

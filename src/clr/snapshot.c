@@ -2,7 +2,7 @@
  * Walks of this process' threads, with working memory out of a fixed supply, so that any number of threads and signal
  * handlers can walk at once. Knows leases; what a walk is and what the contract says are the engine's.
  */
-#include "clr/own.h"
+#include "clr/internal.h"
 
 #include <snapwalk/context.h>
 

@@ -2,7 +2,7 @@
  * Events of the CLR → thread table, and what the runtime's own structures say of a thread at the moment of a walk.
  * Knows when a thread's stack can be asked for: by the thread itself.
  */
-#include "clr/own.h"
+#include "clr/internal.h"
 
 #include <sched.h>
 

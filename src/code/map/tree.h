@@ -25,7 +25,7 @@
 #ifndef SW_CODEMAP_TREE_H
 #define SW_CODEMAP_TREE_H
 
-#include "code/map/blocks.h"
+#include "code/map/block_alloc.h"
 #include "code/map/chunk.h"
 #include "code/map/codemap.h"
 

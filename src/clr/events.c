@@ -4,7 +4,7 @@
  *
  * Source: corprof-abi.md section 7; clr-contract.md section 8; .NET documentation of ICorProfilerCallback.
  */
-#include "clr/own.h"
+#include "clr/internal.h"
 
 #include "code/images.h"
 

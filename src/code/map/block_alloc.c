@@ -3,7 +3,7 @@
  * blocks hold and who still reads them (grace.h). Every step is bounded but one: a piece that is given back takes its
  * pages off their lists.
  */
-#include "code/map/blocks.h"
+#include "code/map/block_alloc.h"
 
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
  * (8 bytes), and the bound that a compare right in front of the jump gives. An element that leads nowhere near ends a
  * table without a bound; all elements of such a one are assumed.
  */
-#include "analyze/flow.h"
+#include "analyze/control_flow.h"
 
 #include "base/bytes.h"
 

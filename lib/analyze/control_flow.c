@@ -5,7 +5,7 @@
  * not what it was, is remembered, and everything is to be done again. All is bounded: instructions, blocks, states,
  * visits.
  */
-#include "analyze/flow.h"
+#include "analyze/control_flow.h"
 
 #include <string.h>
 

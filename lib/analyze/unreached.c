@@ -2,7 +2,7 @@
  * Code of a function that no path led to: the cases of a switch whose table was not understood, or landing pads. Says
  * in which state it may be entered, as an assumption.
  */
-#include "analyze/flow.h"
+#include "analyze/control_flow.h"
 
 enum { FARTHEST_PAD = 2048, ALIGNMENT = 16 };
 

@@ -4,7 +4,7 @@
  * be and how much memory the unpacking may take; refuses to know what is in it, and looks for no third file inside.
  * Source: GDB manual, "MiniDebugInfo"; the .xz file format 1.2 (block index, stream footer); liblzma's lzma/index.h.
  */
-#include "elf/inside.h"
+#include "elf/internal.h"
 
 #include <lzma.h>
 #include <stdlib.h>
