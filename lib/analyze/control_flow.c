@@ -11,114 +11,10 @@
 
 enum {
     MOST_VISITS = 8,
-    HASH = 2 * SW_ANALYZE_BLOCKS,
+    MOST_CASES = 1024,
+    MOST_UNBOUNDED = 256,
     PATH = SW_BLOCK_BEHIND_CALL | SW_BLOCK_ASSUMED | SW_BLOCK_PADDED
 };
-
-/* ---- what was seen ---- */
-
-static void mark_seen(struct sw_analysis *w, uint64_t pc, unsigned length)
-{
-    const uint64_t from = pc - w->begin;
-    if (from < w->window)
-        w->starts[from / 8] |= (uint8_t)(1u << from % 8);
-    for (uint64_t at = from, end = from + length; at < end && at < w->window; at++)
-        w->seen[at / 8] |= (uint8_t)(1u << at % 8);
-}
-
-bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address)
-{
-    const uint64_t at = address - w->begin;
-    return at < w->window && (w->seen[at / 8] >> at % 8 & 1);
-}
-
-bool sw_flow_is_start(const struct sw_analysis *w, uint64_t address)
-{
-    const uint64_t at = address - w->begin;
-    return at < w->window && (w->starts[at / 8] >> at % 8 & 1);
-}
-
-/* ---- states and blocks ---- */
-
-/* The index of a trimmed state, kept once. */
-uint16_t sw_flow_intern(struct sw_analysis *w, const struct sw_state *state)
-{
-    for (uint16_t i = w->state_count; i-- > 0;)
-        if (sw_state_same(&w->states[i], state))
-            return i;
-    if (w->state_count == SW_ANALYZE_STATES) {
-        w->doubtful = true;
-        return SW_NO_STATE;
-    }
-    sw_state_copy(&w->states[w->state_count], state);
-    return w->state_count++;
-}
-
-static uint16_t *hash_slot(const struct sw_analysis *w, uint64_t address)
-{
-    unsigned i = (unsigned)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % HASH;
-    while (w->hash[i] != 0 && w->blocks[w->hash[i] - 1].address != address)
-        i = (i + 1) % HASH;
-    return (uint16_t *)(uintptr_t)&w->hash[i];
-}
-
-uint16_t sw_flow_block(const struct sw_analysis *w, uint64_t address)
-{
-    const uint16_t number = *hash_slot(w, address);
-    return number == 0 ? SW_NO_BLOCK : (uint16_t)(number - 1);
-}
-
-uint16_t sw_flow_block_before(const struct sw_analysis *w, uint64_t address, uint64_t under)
-{
-    uint16_t best = SW_NO_BLOCK;
-    for (uint16_t i = 0; i < w->block_count; i++) {
-        const uint64_t at = w->blocks[i].address;
-        if (at <= address && at < under && (best == SW_NO_BLOCK || at > w->blocks[best].address))
-            best = i;
-    }
-    return best;
-}
-
-/* How far a path's or block's state is from having been seen: 0, behind a call, assumed. */
-static unsigned doubt(unsigned flags)
-{
-    return flags & SW_BLOCK_ASSUMED ? 2 : flags & SW_BLOCK_BEHIND_CALL ? 1 : 0;
-}
-
-static void queue(struct sw_analysis *w, uint16_t block)
-{
-    if (doubt(w->blocks[block].flags) != 0) {
-        if (w->later_count < SW_ANALYZE_BLOCKS)
-            w->later[w->later_count++] = block;
-    } else if (w->now_count < SW_ANALYZE_BLOCKS) {
-        w->now[w->now_count++] = block;
-    }
-}
-
-/* A path went on through an address that is a block from now on: it comes there again, to meet it. */
-static void split(struct sw_analysis *w, uint64_t address)
-{
-    const uint16_t through = sw_flow_block_before(w, address - 1, UINT64_MAX);
-    if (through != SW_NO_BLOCK)
-        queue(w, through);
-}
-
-static void add_block(struct sw_analysis *w, uint64_t address, uint8_t flags)
-{
-    const uint16_t state = sw_flow_intern(w, &w->other);
-    if (state == SW_NO_STATE || w->block_count == SW_ANALYZE_BLOCKS) {
-        w->doubtful = true;
-        return;
-    }
-    w->blocks[w->block_count] = (struct sw_block){ address, w->behind, state, flags, 1 };
-    *hash_slot(w, address) = (uint16_t)(w->block_count + 1);
-    if (!(flags & SW_BLOCK_AT_INDIRECT)) {
-        queue(w, w->block_count);
-        if (sw_flow_is_start(w, address))
-            split(w, address);
-    }
-    w->block_count++;
-}
 
 /* ---- where paths meet ---- */
 
@@ -177,17 +73,17 @@ static bool merge(struct sw_analysis *w, const struct sw_block *block, unsigned 
 static void meet_block(struct sw_analysis *w, uint16_t at, uint8_t flags)
 {
     struct sw_block *block = &w->blocks[at];
-    if (!merge(w, block, doubt(block->flags), doubt(flags)) || block->visits >= MOST_VISITS)
+    if (!merge(w, block, sw_flow_doubt(block->flags), sw_flow_doubt(flags)) || block->visits >= MOST_VISITS)
         return;
     const uint16_t state = sw_flow_intern(w, &w->other);
-    if (doubt(flags) <= doubt(block->flags))
+    if (sw_flow_doubt(flags) <= sw_flow_doubt(block->flags))
         block->flags = (uint8_t)((block->flags & ~PATH) | (flags & PATH));
     if (state == SW_NO_STATE || state == block->state)
         return;
     block->state = state;
     block->behind = w->behind;
     block->visits++;
-    queue(w, at);
+    sw_flow_queue(w, at);
 }
 
 /* The same state, on a surer path. What was assumed behind it is surer now, too. */
@@ -197,7 +93,7 @@ static void make_surer(struct sw_analysis *w, uint16_t at, uint8_t flags)
     const bool was_assumed = block->flags & SW_BLOCK_ASSUMED;
     block->flags = (uint8_t)((block->flags & ~PATH) | (flags & PATH));
     if (was_assumed)
-        queue(w, at);
+        sw_flow_queue(w, at);
 }
 
 /* ---- paths ---- */
@@ -210,7 +106,7 @@ void sw_flow_arrive(struct sw_analysis *w, uint64_t address, uint8_t flags)
     sw_state_trim(&w->other, w->code->machine, w->forward);
     const uint16_t at = sw_flow_block(w, address);
     if (at == SW_NO_BLOCK) {
-        add_block(w, address, flags);
+        sw_flow_add_block(w, address, flags);
         return;
     }
     struct sw_block *block = &w->blocks[at];
@@ -218,9 +114,55 @@ void sw_flow_arrive(struct sw_analysis *w, uint64_t address, uint8_t flags)
         block->flags |= SW_BLOCK_AT_INDIRECT;
     else if (!sw_state_same(&w->states[block->state], &w->other))
         meet_block(w, at, flags);
-    else if (doubt(flags) < doubt(block->flags))
+    else if (sw_flow_doubt(flags) < sw_flow_doubt(block->flags))
         make_surer(w, at, flags);
 }
+
+/* ---- switch tables ---- */
+
+static bool enter_cases(struct sw_analysis *w)
+{
+    const struct sw_val table = w->current.reg[sw_regs_pc_number(w->code->machine)];
+    const uint32_t bound = w->current.bound;
+    uint64_t target;
+    if (table.base != SW_VAL_TABLE || ((table.point & 0xff) != 8 && !table.deref))
+        return false;
+    if (bound == 0 || bound > MOST_CASES) {
+        sw_flow_keep_table(w, table);
+        return false;
+    }
+    for (uint32_t i = 0; i < bound; i++)
+        if (sw_flow_element(w, table, i, &target))
+            sw_flow_arrive(w, target, w->flags);
+    return true;
+}
+
+/* One element further. False: here the table ends; what follows it in memory leads nowhere, or into an instruction. */
+static bool enter_element(struct sw_analysis *w, struct sw_open_table *open)
+{
+    uint64_t target;
+    w->pc = open->jump;
+    if (open->next == MOST_UNBOUNDED || !sw_flow_element(w, open->table, open->next, &target) ||
+        (sw_flow_was_seen(w, target) && !sw_flow_is_start(w, target)))
+        return false;
+    open->next++;
+    sw_state_copy(&w->current, &w->states[open->state]);
+    w->behind = open->behind;
+    w->flags = SW_BLOCK_ASSUMED;
+    sw_flow_arrive(w, target, w->flags);
+    return true;
+}
+
+static bool enter_next_case(struct sw_analysis *w)
+{
+    for (unsigned i = 0; i < w->table_count; i++)
+        while (enter_element(w, &w->tables[i]))
+            if (w->now_count + w->later_count != 0)
+                return true;
+    return false;
+}
+
+/* ---- the run ---- */
 
 /* The state of a block, and where its path went. */
 static void enter_block(struct sw_analysis *w, const struct sw_block *block)
@@ -239,7 +181,7 @@ bool sw_flow_next(struct sw_analysis *w, uint64_t *pc)
     else if (w->later_count)
         block = w->later[--w->later_count];
     else
-        return sw_flow_next_case(w) && sw_flow_next(w, pc);
+        return enter_next_case(w) && sw_flow_next(w, pc);
     enter_block(w, &w->blocks[block]);
     *pc = w->blocks[block].address;
     return true;
@@ -293,7 +235,7 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
 {
     const uint64_t next = pc + insn->length;
     w->pc = pc;
-    mark_seen(w, pc, insn->length);
+    sw_flow_mark_seen(w, pc, insn->length);
     sw_state_run(&w->current, w->code->machine, insn, (uint32_t)(pc - w->begin));
     forget_data(w, insn, pc);
     w->fresh = w->fresh && insn->count == 0 && insn->flow == SW_FLOW_NEXT;
@@ -313,7 +255,7 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
         sw_flow_arrive(w, insn->target, w->flags);
         return false;
     case SW_FLOW_INDIRECT:
-        if (!sw_flow_table(w) || w->end != 0) /* with known bounds all code must come from somewhere */
+        if (!enter_cases(w) || w->end != 0) /* with known bounds all code must come from somewhere */
             sw_flow_arrive(w, pc, (uint8_t)(w->flags | SW_BLOCK_AT_INDIRECT));
         return false;
     case SW_FLOW_NEXT:

@@ -40,11 +40,6 @@ void sw_flow_blame(struct sw_analysis *w, uint32_t behind)
     w->now_count = w->later_count = w->table_count = 0;
 }
 
-struct sw_val sw_flow_sp(const struct sw_analysis *w, const struct sw_state *state)
-{
-    return state->reg[sw_regs_sp_number(w->code->machine)];
-}
-
 /* The place behind the call that a block with BEHIND_CALL is there by. */
 uint32_t sw_flow_place_behind(const struct sw_analysis *w, const struct sw_block *block)
 {
