@@ -118,9 +118,20 @@ bool sw_codemap_locate(const struct sw_codemap *map, uint64_t address, struct sw
 bool sw_codemap_next(const struct sw_codemap *map, uint64_t from, uint64_t last, struct sw_range *range);
 
 /* Blocks, at the begin of a cache line. Put: what no reader has seen. Retire: what no new reader can reach. */
-void *sw_codemap_get(struct sw_codemap *map, size_t size);
-void sw_codemap_put(struct sw_codemap *map, void *body);
-void sw_codemap_retire(struct sw_codemap *map, void *body);
+static inline void *sw_codemap_get(struct sw_codemap *map, size_t size)
+{
+    return sw_blocks_get(&map->blocks, size);
+}
+
+static inline void sw_codemap_put(struct sw_codemap *map, void *body)
+{
+    sw_blocks_put(&map->blocks, body);
+}
+
+static inline void sw_codemap_retire(struct sw_codemap *map, void *body)
+{
+    sw_reclaim_retire(map->grace, sw_blocks_retired(body));
+}
 
 /* What the writer does with slots, blocks and places: codemap/shape.c. */
 
