@@ -1,6 +1,6 @@
 /*
- * The code map: making, changing, counting. Knows who may write and what a change moves on (generation, changes);
- * refuses to know how the tree is read (find.c) and changed (insert.c, rebalance.c).
+ * The code map's calls that create, change and count. Knows that one writer may be inside, and which generations a
+ * change moves; refuses to know how the tree is read (find.c) and changed (insert.c, rebalance.c).
  */
 #include "code/map/codemap.h"
 #include "common/alloc.h"
@@ -20,13 +20,13 @@ enum sw_status sw_codemap_create(const struct sw_alloc *alloc, struct sw_codemap
     struct sw_codemap *made = from.get(from.arg, sizeof *made);
     if (!made)
         return SW_E_NO_MEMORY;
-    made->grace = from.get(from.arg, sizeof *made->grace);
-    if (!made->grace) {
+    made->reclaim = from.get(from.arg, sizeof *made->reclaim);
+    if (!made->reclaim) {
         from.put(from.arg, made, sizeof *made);
         return SW_E_NO_MEMORY;
     }
     sw_blocks_init(&made->blocks, &from);
-    sw_reclaim_init(made->grace, release, made);
+    sw_reclaim_init(made->reclaim, release, made);
     atomic_init(&made->root, 0);
     atomic_init(&made->count, 0);
     atomic_init(&made->generation, 0);
@@ -43,7 +43,7 @@ void sw_codemap_destroy(struct sw_codemap *map)
         return;
     sw_codemap_clear(map);
     const struct sw_alloc from = map->blocks.alloc;
-    from.put(from.arg, map->grace, sizeof *map->grace);
+    from.put(from.arg, map->reclaim, sizeof *map->reclaim);
     from.put(from.arg, map, sizeof *map);
 }
 
@@ -66,7 +66,7 @@ static bool begin_writing(struct sw_codemap *map)
     return !atomic_flag_test_and_set_explicit(&map->writing, memory_order_acquire);
 }
 
-/* Told of every piece that the range touches, of each number once. */
+/* Notes the change for every piece that the range touches, each number once. */
 static void note_change(struct sw_codemap *map, unsigned kind, const struct sw_range *range, uint64_t generation)
 {
     const uint64_t first = range->begin >> SW_PIECE_SHIFT;
@@ -76,14 +76,14 @@ static void note_change(struct sw_codemap *map, unsigned kind, const struct sw_r
     atomic_store_explicit(&map->changes[kind + SW_PIECES], generation, memory_order_seq_cst);
 }
 
-/* The generation moves after the change: what was found before it under the old number is then known to be old. */
+/* The generation moves after the change, so that what was found before under the old number is known to be old. */
 static void end_writing(struct sw_codemap *map, enum sw_status status, unsigned kind, const struct sw_range *range)
 {
     if (status == SW_OK) {
         note_change(map, kind, range, atomic_load_explicit(&map->generation, memory_order_relaxed) + 1);
         atomic_fetch_add_explicit(&map->generation, 1, memory_order_seq_cst);
     }
-    sw_reclaim_poll(map->grace);
+    sw_reclaim_poll(map->reclaim);
     atomic_flag_clear_explicit(&map->writing, memory_order_release);
 }
 
@@ -103,13 +103,13 @@ enum sw_status sw_codemap_add(struct sw_codemap *map, const struct sw_range *ran
 
 enum sw_status sw_codemap_remove(struct sw_codemap *map, uint64_t begin)
 {
-    struct sw_range gone;
+    struct sw_range removed;
     if (!map)
         return SW_E_ARGUMENT;
     if (!begin_writing(map))
         return SW_E_BUSY;
-    const enum sw_status status = sw_codemap_erase(map, begin, &gone);
-    end_writing(map, status, SW_REMOVED, &gone);
+    const enum sw_status status = sw_codemap_erase(map, begin, &removed);
+    end_writing(map, status, SW_REMOVED, &removed);
     return status;
 }
 
@@ -122,7 +122,7 @@ uint64_t sw_codemap_bytes(const struct sw_codemap *map)
 {
     if (!map)
         return 0;
-    return sizeof *map + sizeof *map->grace + atomic_load_explicit(&map->blocks.bytes, memory_order_relaxed);
+    return sizeof *map + sizeof *map->reclaim + atomic_load_explicit(&map->blocks.bytes, memory_order_relaxed);
 }
 
 uint64_t sw_codemap_generation(const struct sw_codemap *map)

@@ -1,23 +1,23 @@
 /*
- * The readers of the code map. Knows how to come down the tree (tree.h) while somebody else changes it; refuses to know
- * how it is changed (insert.c, rebalance.c) and how ranges are packed (chunk.c).
+ * The readers of the code map. Knows how to descend the tree (tree.h) while a writer changes it; refuses to know how it
+ * is changed (insert.c, rebalance.c) and how ranges are packed (chunk.c).
  *
  * Readers are wait-free: a find is one announcement (common/reclaim.h), one load per level, at most 8, and one bounded
- * search in a chunk that cannot change.
+ * search in a chunk, which never changes.
  */
 #include "code/map/tree.h"
 
 uint32_t sw_codemap_enter(const struct sw_codemap *map)
 {
-    return sw_reclaim_enter(map->grace);
+    return sw_reclaim_enter(map->reclaim);
 }
 
 void sw_codemap_leave(const struct sw_codemap *map, uint32_t ticket)
 {
-    sw_reclaim_leave(map->grace, ticket);
+    sw_reclaim_leave(map->reclaim, ticket);
 }
 
-/* Down the levels below a page, which only very dense code has. */
+/* Descends the levels below a page, which only very dense code has. */
 static uintptr_t find_below_page(uintptr_t value, uint64_t address)
 {
     while (sw_is_node(value)) {
@@ -27,7 +27,7 @@ static uintptr_t find_below_page(uintptr_t value, uint64_t address)
     return value;
 }
 
-/* From page size up all levels are alike, so that no node but the root is asked for its shift. */
+/* From page size up all levels have the same width, so only the root's shift has to be read. */
 static inline __attribute__((always_inline)) bool find(const struct sw_codemap *map, uint64_t address,
                                                        struct sw_range *range)
 {
@@ -43,7 +43,7 @@ static inline __attribute__((always_inline)) bool find(const struct sw_codemap *
     }
     if (!value)
         return false;
-    sw_chunk_expect(sw_chunk_of(value));
+    sw_chunk_prefetch(sw_chunk_of(value));
     return sw_chunk_find(sw_chunk_of(value), address, range);
 }
 
@@ -57,10 +57,10 @@ enum sw_status sw_codemap_find(const struct sw_codemap *map, uint64_t address, s
     if (!map)
         return SW_E_ARGUMENT;
     struct sw_range unwanted;
-    struct sw_reclaim *grace = map->grace;
-    const uint32_t ticket = sw_reclaim_enter(grace);
+    struct sw_reclaim *reclaim = map->reclaim;
+    const uint32_t ticket = sw_reclaim_enter(reclaim);
     const bool found = find(map, address, range ? range : &unwanted);
-    sw_reclaim_leave(grace, ticket);
+    sw_reclaim_leave(reclaim, ticket);
     return found ? SW_OK : SW_E_NOT_FOUND;
 }
 
@@ -84,13 +84,13 @@ bool sw_codemap_locate(const struct sw_codemap *map, uint64_t address, struct sw
     return true;
 }
 
-/* The last address that this place answers for, when it was asked about `address`. */
+/* The last address of the region that a place answers for; `address` lies in it. */
 static uint64_t last_of(const struct sw_place *place, uint64_t address)
 {
     if (!place->value)
         return address | sw_region_mask(place->shift);
     const struct sw_chunk *chunk = sw_chunk_of(place->value);
-    return address | sw_region_mask(chunk->form == SW_CHUNK_SPAN ? place->shift : chunk->bits);
+    return address | sw_region_mask(chunk->layout == SW_CHUNK_SPAN ? place->shift : chunk->bits);
 }
 
 bool sw_codemap_next(const struct sw_codemap *map, uint64_t from, uint64_t last, struct sw_range *range)
@@ -118,10 +118,10 @@ enum sw_status sw_codemap_each(const struct sw_codemap *map, bool (*each)(void *
     if (!map || !each)
         return SW_E_ARGUMENT;
     struct sw_range range;
-    const uint32_t ticket = sw_reclaim_enter(map->grace);
+    const uint32_t ticket = sw_reclaim_enter(map->reclaim);
     for (uint64_t from = 0; sw_codemap_next(map, from, UINT64_MAX, &range); from = range.end)
         if (!each(arg, &range))
             break;
-    sw_reclaim_leave(map->grace, ticket);
+    sw_reclaim_leave(map->reclaim, ticket);
     return SW_OK;
 }
