@@ -1,6 +1,6 @@
 /*
- * What a run keeps of the paths it has followed: blocks and their states, the queues of blocks to follow, and which bytes
- * were seen as instructions. Refuses to know instructions and how paths meet (control_flow.c).
+ * What a run keeps of the paths that it has followed: blocks and their states, the queues of blocks to follow, and the
+ * bytes seen as instructions. Refuses to know instructions and how paths meet (control_flow.c).
  */
 #include "analyze/control_flow.h"
 
@@ -11,34 +11,33 @@ enum { HASH = 2 * SW_ANALYZE_BLOCKS };
 void sw_flow_mark_seen(struct sw_analysis *w, uint64_t pc, unsigned length)
 {
     const uint64_t from = pc - w->begin;
-    if (from < w->window)
+    if (from < w->covered)
         w->starts[from / 8] |= (uint8_t)(1u << from % 8);
-    for (uint64_t at = from, end = from + length; at < end && at < w->window; at++)
+    for (uint64_t at = from, end = from + length; at < end && at < w->covered; at++)
         w->seen[at / 8] |= (uint8_t)(1u << at % 8);
 }
 
 bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address)
 {
     const uint64_t at = address - w->begin;
-    return at < w->window && (w->seen[at / 8] >> at % 8 & 1);
+    return at < w->covered && (w->seen[at / 8] >> at % 8 & 1);
 }
 
-bool sw_flow_is_start(const struct sw_analysis *w, uint64_t address)
+bool sw_flow_is_insn_start(const struct sw_analysis *w, uint64_t address)
 {
     const uint64_t at = address - w->begin;
-    return at < w->window && (w->starts[at / 8] >> at % 8 & 1);
+    return at < w->covered && (w->starts[at / 8] >> at % 8 & 1);
 }
 
 /* ---- states and blocks ---- */
 
-/* The index of a trimmed state, kept once. */
 uint16_t sw_flow_intern(struct sw_analysis *w, const struct sw_state *state)
 {
     for (uint16_t i = w->state_count; i-- > 0;)
         if (sw_state_same(&w->states[i], state))
             return i;
     if (w->state_count == SW_ANALYZE_STATES) {
-        w->doubtful = true;
+        w->hit_bound = true;
         return SW_NO_STATE;
     }
     sw_state_copy(&w->states[w->state_count], state);
@@ -73,15 +72,17 @@ uint16_t sw_flow_block_before(const struct sw_analysis *w, uint64_t address, uin
 void sw_flow_queue(struct sw_analysis *w, uint16_t block)
 {
     if (sw_flow_doubt(w->blocks[block].flags) != 0) {
-        if (w->later_count < SW_ANALYZE_BLOCKS)
-            w->later[w->later_count++] = block;
-    } else if (w->now_count < SW_ANALYZE_BLOCKS) {
-        w->now[w->now_count++] = block;
+        if (w->deferred_count < SW_ANALYZE_BLOCKS)
+            w->deferred[w->deferred_count++] = block;
+    } else if (w->queue_count < SW_ANALYZE_BLOCKS) {
+        w->queue[w->queue_count++] = block;
     }
 }
 
-/* A path went on through an address that is a block from now on: it comes there again, to meet it. */
-static void split(struct sw_analysis *w, uint64_t address)
+/*
+ * A path went through an address that becomes a block now: queue that path's block again, so that it meets the new one.
+ */
+static void requeue_path(struct sw_analysis *w, uint64_t address)
 {
     const uint16_t through = sw_flow_block_before(w, address - 1, UINT64_MAX);
     if (through != SW_NO_BLOCK)
@@ -92,15 +93,17 @@ void sw_flow_add_block(struct sw_analysis *w, uint64_t address, uint8_t flags)
 {
     const uint16_t state = sw_flow_intern(w, &w->other);
     if (state == SW_NO_STATE || w->block_count == SW_ANALYZE_BLOCKS) {
-        w->doubtful = true;
+        w->hit_bound = true;
         return;
     }
-    w->blocks[w->block_count] = (struct sw_block){ address, w->behind, state, flags, 1 };
+    w->blocks[w->block_count] = (struct sw_block){
+        .address = address, .return_point = w->return_point, .state = state, .flags = flags, .visits = 1
+    };
     *hash_slot(w, address) = (uint16_t)(w->block_count + 1);
     if (!(flags & SW_BLOCK_AT_INDIRECT)) {
         sw_flow_queue(w, w->block_count);
-        if (sw_flow_is_start(w, address))
-            split(w, address);
+        if (sw_flow_is_insn_start(w, address))
+            requeue_path(w, address);
     }
     w->block_count++;
 }

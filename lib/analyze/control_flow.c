@@ -1,9 +1,9 @@
 /*
- * Control flow: from a start, along every path, with the state of each. Paths meet at blocks; where they disagree, a
- * path that came past a call gives way (the call may never return, and what lies behind it may belong to something
- * else), otherwise what differs is unknown. A call that is shown not to return by that, or by a return at which sp is
- * not what it was, is remembered, and everything is to be done again. All is bounded: instructions, blocks, states,
- * visits.
+ * Follows the control flow from a start, along every path, with the state of each. Paths meet at blocks. Where their
+ * states disagree, a path that came past a call loses (the call may never return, and the code behind it may belong to
+ * something else); otherwise what differs becomes unknown. If the disagreement, or a return with a wrong sp, shows that
+ * a call does not return, the call is noted and the run starts again. Everything is bounded: instructions, blocks,
+ * states, visits.
  */
 #include "analyze/control_flow.h"
 
@@ -13,64 +13,75 @@ enum {
     MOST_VISITS = 8,
     MOST_CASES = 1024,
     MOST_UNBOUNDED = 256,
-    PATH = SW_BLOCK_BEHIND_CALL | SW_BLOCK_ASSUMED | SW_BLOCK_PADDED
+    PATH = SW_BLOCK_AFTER_CALL | SW_BLOCK_ASSUMED | SW_BLOCK_PADDED
 };
 
 /* ---- where paths meet ---- */
 
+enum right_path { NEITHER, THE_NEW_PATH, THE_BLOCK };
+
 /*
- * sp is at one place, whichever way code is come to: of two paths with different ones, one went on behind a call that
- * does not return. The one that passed no call is right; else the one that has less on the stack, since arguments were
- * pushed for the call. -1: it cannot be told; 0: the path in w->other is right; 1: the block's.
+ * At an address, sp has one value whichever way the code is reached. Where two paths disagree, one of them went on
+ * behind a call that does not return. The path that passed no call is right; else the one with less on the stack, since
+ * arguments were pushed for the call. NEITHER: cannot be decided.
  */
-static int right_one(const struct sw_analysis *w, const struct sw_block *block)
+static enum right_path right_path(const struct sw_analysis *w, const struct sw_block *block)
 {
-    const struct sw_val was = sw_flow_sp(w, &w->states[block->state]), is = sw_flow_sp(w, &w->other);
-    if (was.base != is.base || was.point != is.point || was.base == SW_VAL_POINT || was.deref || is.deref || was.off == is.off)
-        return -1;
+    const struct sw_val old = sw_flow_sp(w, &w->states[block->state]), now = sw_flow_sp(w, &w->other);
+    if (old.base != now.base || old.point != now.point || old.base == SW_VAL_POINT || old.deref || now.deref ||
+        old.off == now.off)
+        return NEITHER;
     if (block->flags & SW_BLOCK_ASSUMED)
-        return 1; /* the first elements of a table are cases, the last ones may be none */
-    if (block->behind == 0 || w->behind == 0)
-        return block->behind == w->behind ? -1 : block->behind == 0;
-    return was.off > is.off;
+        return THE_BLOCK; /* the first elements of a table are cases, the last ones may not be */
+    if (block->return_point == 0 && w->return_point == 0)
+        return NEITHER;
+    if (block->return_point == 0 || w->return_point == 0)
+        return block->return_point == 0 ? THE_BLOCK : THE_NEW_PATH;
+    return old.off > now.off ? THE_BLOCK : THE_NEW_PATH;
 }
 
-/* What block and path make of each other, in w->other, where sp has one place. False: the path gives way. */
-static bool merge_by_sp(struct sw_analysis *w, const struct sw_block *block, unsigned was, unsigned is)
+/*
+ * Merges the block's state into the path's, w->other, where sp has one value. old_doubt, new_doubt: of the block and of
+ * the path. False: the path is dropped.
+ */
+static bool merge_by_sp(struct sw_analysis *w, const struct sw_block *block, unsigned old_doubt, unsigned new_doubt)
 {
-    const struct sw_val sp_was = sw_flow_sp(w, &w->states[block->state]), sp_is = sw_flow_sp(w, &w->other);
-    const int right = was == is ? right_one(w, block) : is < was ? 0 : 1;
-    if (was == 1 && is == 0 && !sw_val_same(sp_was, sp_is))
-        sw_flow_blame(w, sw_flow_place_behind(w, block));
-    if (was == is && right >= 0)
-        sw_flow_blame(w, right == 0 ? sw_flow_culprit(w, block->behind, sp_was, sp_is)
-                                    : sw_flow_culprit(w, w->behind, sp_is, sp_was));
-    if (right < 0)
+    const struct sw_val old_sp = sw_flow_sp(w, &w->states[block->state]), new_sp = sw_flow_sp(w, &w->other);
+    enum right_path right = new_doubt < old_doubt ? THE_NEW_PATH : THE_BLOCK;
+    if (old_doubt == new_doubt)
+        right = right_path(w, block);
+    if (old_doubt == 1 && new_doubt == 0 && !sw_val_same(old_sp, new_sp))
+        sw_flow_mark_noreturn(w, sw_flow_return_point(w, block));
+    if (old_doubt == new_doubt && right == THE_NEW_PATH)
+        sw_flow_mark_noreturn(w, sw_flow_find_noreturn(w, block->return_point, old_sp, new_sp));
+    if (old_doubt == new_doubt && right == THE_BLOCK)
+        sw_flow_mark_noreturn(w, sw_flow_find_noreturn(w, w->return_point, new_sp, old_sp));
+    if (right == NEITHER)
         sw_state_meet(&w->other, &w->states[block->state], w->code->machine, (uint32_t)(block->address - w->begin));
-    return right != 1;
+    return right != THE_BLOCK;
 }
 
 /* The same where sp may be anywhere below fp. */
-static bool merge_by_fp(struct sw_analysis *w, const struct sw_block *block, unsigned was, unsigned is)
+static bool merge_by_fp(struct sw_analysis *w, const struct sw_block *block, unsigned old_doubt, unsigned new_doubt)
 {
-    if (was == is)
+    if (old_doubt == new_doubt)
         sw_state_meet(&w->other, &w->states[block->state], w->code->machine, (uint32_t)(block->address - w->begin));
-    else if (was < is)
+    else if (old_doubt < new_doubt)
         sw_state_copy(&w->other, &w->states[block->state]);
     sw_state_lose_sp(&w->other, w->code->machine);
     return true;
 }
 
-static bool merge(struct sw_analysis *w, const struct sw_block *block, unsigned was, unsigned is)
+static bool merge(struct sw_analysis *w, const struct sw_block *block, unsigned old_doubt, unsigned new_doubt)
 {
     const struct sw_state *there = &w->states[block->state];
     const bool by_fp = !sw_val_same(sw_flow_sp(w, there), sw_flow_sp(w, &w->other)) &&
                        sw_state_share_frame(there, &w->other, w->code->machine);
-    return by_fp ? merge_by_fp(w, block, was, is) : merge_by_sp(w, block, was, is);
+    return by_fp ? merge_by_fp(w, block, old_doubt, new_doubt) : merge_by_sp(w, block, old_doubt, new_doubt);
 }
 
-/* A second path comes to a block with another state (in w->other). */
-static void meet_block(struct sw_analysis *w, uint16_t at, uint8_t flags)
+/* A second path reaches a block with another state (in w->other). */
+static void merge_into_block(struct sw_analysis *w, uint16_t at, uint8_t flags)
 {
     struct sw_block *block = &w->blocks[at];
     if (!merge(w, block, sw_flow_doubt(block->flags), sw_flow_doubt(flags)) || block->visits >= MOST_VISITS)
@@ -81,13 +92,13 @@ static void meet_block(struct sw_analysis *w, uint16_t at, uint8_t flags)
     if (state == SW_NO_STATE || state == block->state)
         return;
     block->state = state;
-    block->behind = w->behind;
+    block->return_point = w->return_point;
     block->visits++;
     sw_flow_queue(w, at);
 }
 
-/* The same state, on a surer path. What was assumed behind it is surer now, too. */
-static void make_surer(struct sw_analysis *w, uint16_t at, uint8_t flags)
+/* The same state, on a path in less doubt. Then what follows it is in less doubt as well. */
+static void make_certain(struct sw_analysis *w, uint16_t at, uint8_t flags)
 {
     struct sw_block *block = &w->blocks[at];
     const bool was_assumed = block->flags & SW_BLOCK_ASSUMED;
@@ -101,7 +112,7 @@ static void make_surer(struct sw_analysis *w, uint16_t at, uint8_t flags)
 void sw_flow_arrive(struct sw_analysis *w, uint64_t address, uint8_t flags)
 {
     if (w->end != 0 && (address < w->begin || address >= w->end))
-        return; /* a tail call */
+        return; /* leaves the function: a tail call */
     sw_state_copy(&w->other, &w->current);
     sw_state_trim(&w->other, w->code->machine, w->forward);
     const uint16_t at = sw_flow_block(w, address);
@@ -113,9 +124,9 @@ void sw_flow_arrive(struct sw_analysis *w, uint64_t address, uint8_t flags)
     if (flags & SW_BLOCK_AT_INDIRECT)
         block->flags |= SW_BLOCK_AT_INDIRECT;
     else if (!sw_state_same(&w->states[block->state], &w->other))
-        meet_block(w, at, flags);
+        merge_into_block(w, at, flags);
     else if (sw_flow_doubt(flags) < sw_flow_doubt(block->flags))
-        make_surer(w, at, flags);
+        make_certain(w, at, flags);
 }
 
 /* ---- switch tables ---- */
@@ -137,17 +148,19 @@ static bool enter_cases(struct sw_analysis *w)
     return true;
 }
 
-/* One element further. False: here the table ends; what follows it in memory leads nowhere, or into an instruction. */
+/*
+ * Follows the next element. False: the table ends here, because the element leads nowhere near, or into an instruction.
+ */
 static bool enter_element(struct sw_analysis *w, struct sw_open_table *open)
 {
     uint64_t target;
     w->pc = open->jump;
     if (open->next == MOST_UNBOUNDED || !sw_flow_element(w, open->table, open->next, &target) ||
-        (sw_flow_was_seen(w, target) && !sw_flow_is_start(w, target)))
+        (sw_flow_was_seen(w, target) && !sw_flow_is_insn_start(w, target)))
         return false;
     open->next++;
     sw_state_copy(&w->current, &w->states[open->state]);
-    w->behind = open->behind;
+    w->return_point = open->return_point;
     w->flags = SW_BLOCK_ASSUMED;
     sw_flow_arrive(w, target, w->flags);
     return true;
@@ -157,29 +170,29 @@ static bool enter_next_case(struct sw_analysis *w)
 {
     for (unsigned i = 0; i < w->table_count; i++)
         while (enter_element(w, &w->tables[i]))
-            if (w->now_count + w->later_count != 0)
+            if (w->queue_count + w->deferred_count != 0)
                 return true;
     return false;
 }
 
 /* ---- the run ---- */
 
-/* The state of a block, and where its path went. */
+/* Enters a block: its state, and the calls and doubts of the path to it. */
 static void enter_block(struct sw_analysis *w, const struct sw_block *block)
 {
     sw_state_copy(&w->current, &w->states[block->state]);
-    w->fresh = block->flags & SW_BLOCK_BEHIND_CALL;
-    w->behind = w->fresh ? sw_flow_place_behind(w, block) : block->behind;
+    w->only_padding = block->flags & SW_BLOCK_AFTER_CALL;
+    w->return_point = w->only_padding ? sw_flow_return_point(w, block) : block->return_point;
     w->flags = block->flags & SW_BLOCK_ASSUMED;
 }
 
 bool sw_flow_next(struct sw_analysis *w, uint64_t *pc)
 {
     uint16_t block;
-    if (w->now_count)
-        block = w->now[--w->now_count];
-    else if (w->later_count)
-        block = w->later[--w->later_count];
+    if (w->queue_count)
+        block = w->queue[--w->queue_count];
+    else if (w->deferred_count)
+        block = w->deferred[--w->deferred_count];
     else
         return enter_next_case(w) && sw_flow_next(w, pc);
     enter_block(w, &w->blocks[block]);
@@ -192,7 +205,7 @@ bool sw_flow_insn(struct sw_analysis *w, uint64_t pc, struct sw_insn *insn)
     size_t size;
     const uint8_t *bytes;
     if (w->budget == 0) {
-        w->doubtful = true;
+        w->hit_bound = true;
         return false;
     }
     w->budget--;
@@ -201,27 +214,27 @@ bool sw_flow_insn(struct sw_analysis *w, uint64_t pc, struct sw_insn *insn)
     return bytes && w->code->decode(bytes, size, pc, insn) == SW_OK;
 }
 
-/* Both ways of a branch: the taken one becomes a block, the other stays in w->current. */
+/* Both ways of a branch. The taken one becomes a block, the other stays in w->current. */
 static void branch(struct sw_analysis *w, const struct sw_insn *insn)
 {
     const enum sw_machine machine = w->code->machine;
     if (insn->when == SW_WHEN_EQUAL) {
         const struct sw_val sp = w->current.reg[sw_regs_sp_number(machine)];
-        sw_state_equal(&w->current, machine);
+        sw_state_assume_equal(&w->current, machine);
         sw_flow_arrive(w, insn->target, w->flags);
         w->current.reg[sw_regs_sp_number(machine)] = sp;
         return;
     }
     sw_flow_arrive(w, insn->target, w->flags);
     if (insn->when == SW_WHEN_DIFFERENT)
-        sw_state_equal(&w->current, machine);
+        sw_state_assume_equal(&w->current, machine);
     if (insn->when == SW_WHEN_ABOVE && w->current.limit >= 0)
         w->current.bound = (uint32_t)w->current.limit + 1;
     if (insn->when == SW_WHEN_NOT_BELOW && w->current.limit >= 0)
         w->current.bound = (uint32_t)w->current.limit;
 }
 
-/* The address of data that is no table is of no use: a string's would only make states differ. */
+/* Forgets the address of data that is no table, such as a string: it would only make states differ. */
 static void forget_data(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc)
 {
     for (unsigned i = 0; i < insn->count && i < SW_EFFECTS_MAX; i++) {
@@ -238,12 +251,12 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
     sw_flow_mark_seen(w, pc, insn->length);
     sw_state_run(&w->current, w->code->machine, insn, (uint32_t)(pc - w->begin));
     forget_data(w, insn, pc);
-    w->fresh = w->fresh && insn->count == 0 && insn->flow == SW_FLOW_NEXT;
+    w->only_padding = w->only_padding && insn->count == 0 && insn->flow == SW_FLOW_NEXT;
     switch (insn->flow) {
     case SW_FLOW_CALL:
-        if (sw_flow_is_dead_call(w, insn, next))
+        if (sw_flow_is_noreturn(w, insn, next))
             return false;
-        sw_flow_arrive(w, next, (uint8_t)(w->flags | SW_BLOCK_BEHIND_CALL));
+        sw_flow_arrive(w, next, (uint8_t)(w->flags | SW_BLOCK_AFTER_CALL));
         return false;
     case SW_FLOW_RETURN:
         sw_flow_check_return(w);
@@ -255,7 +268,7 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
         sw_flow_arrive(w, insn->target, w->flags);
         return false;
     case SW_FLOW_INDIRECT:
-        if (!enter_cases(w) || w->end != 0) /* with known bounds all code must come from somewhere */
+        if (!enter_cases(w) || w->end != 0) /* with known bounds, all code must be reached from somewhere */
             sw_flow_arrive(w, pc, (uint8_t)(w->flags | SW_BLOCK_AT_INDIRECT));
         return false;
     case SW_FLOW_NEXT:
@@ -265,7 +278,7 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
     }
     if (sw_flow_block(w, next) == SW_NO_BLOCK)
         return true;
-    sw_flow_arrive(w, next, (uint8_t)(w->flags | (w->fresh ? SW_BLOCK_BEHIND_CALL | SW_BLOCK_PADDED : 0)));
+    sw_flow_arrive(w, next, (uint8_t)(w->flags | (w->only_padding ? SW_BLOCK_AFTER_CALL | SW_BLOCK_PADDED : 0)));
     return false;
 }
 
@@ -282,19 +295,19 @@ void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t b
     w->begin = begin;
     w->end = end;
     w->forward = forward;
-    w->budget = forward ? SW_ANALYZE_INSNS / 16 : SW_ANALYZE_INSNS; /* forward, much is looked at in vain */
-    w->fresh = w->again = w->doubtful = w->is_packed = false;
+    w->budget = forward ? SW_ANALYZE_INSNS / 16 : SW_ANALYZE_INSNS; /* most forward runs find nothing */
+    w->only_padding = w->restart = w->hit_bound = w->is_packed = false;
     w->flags = 0;
-    w->behind = 0;
-    w->state_count = w->block_count = w->now_count = w->later_count = w->table_count = 0;
-    w->at_block = SW_NO_BLOCK;
+    w->return_point = 0;
+    w->state_count = w->block_count = w->queue_count = w->deferred_count = w->table_count = 0;
+    w->cursor_block = SW_NO_BLOCK;
     w->unpacked = UINT64_MAX;
     memset(w->hash, 0, sizeof w->hash);
-    w->window = window_of(begin, end);
-    memset(w->seen, 0, (size_t)(w->window + 7) / 8);
-    memset(w->starts, 0, (size_t)(w->window + 7) / 8);
+    w->covered = window_of(begin, end);
+    memset(w->seen, 0, (size_t)(w->covered + 7) / 8);
+    memset(w->starts, 0, (size_t)(w->covered + 7) / 8);
     sw_state_start(&w->current);
-    w->current.has_distance = fp_above_sp != NULL;
+    w->current.has_fp_distance = fp_above_sp != NULL;
     w->current.fp_above_sp = fp_above_sp ? *fp_above_sp : 0;
     sw_flow_arrive(w, begin, 0);
 }

@@ -1,13 +1,12 @@
 /*
- * Switch tables: where a jump through an element of one may lead. Knows tables of offsets (4 bytes) and of addresses
- * (8 bytes), and the bound that a compare right in front of the jump gives. An element that leads nowhere near ends a
- * table without a bound; all elements of such a one are assumed.
+ * Switch tables: where a jump through a table element may lead. Knows tables of offsets (1, 2 or 4 bytes) and of
+ * addresses (8 bytes). A table without a bound is kept; control_flow.c follows it until an element leads nowhere near.
  */
 #include "analyze/control_flow.h"
 
 #include "base/bytes.h"
 
-/* In the function, or, where its end is not known, around the jump: it may be one that was tail-called. */
+/* In the function; or, where its end is not known, near the jump, which may be in code that was tail-called. */
 static bool is_near(const struct sw_analysis *w, uint64_t address)
 {
     if (w->end != 0)
@@ -44,7 +43,7 @@ bool sw_flow_element(const struct sw_analysis *w, struct sw_val table, uint32_t 
     return is_near(w, *target);
 }
 
-/* To be gone on with when everything else has been: then it can be told what is no case. */
+/* Followed when nothing else is left: by then it is known which code cannot be a case. */
 void sw_flow_keep_table(struct sw_analysis *w, struct sw_val table)
 {
     for (unsigned i = 0; i < w->table_count; i++)
@@ -55,5 +54,5 @@ void sw_flow_keep_table(struct sw_analysis *w, struct sw_val table)
     const uint16_t state = sw_flow_intern(w, &w->other);
     if (state == SW_NO_STATE || w->table_count == SW_ANALYZE_TABLES)
         return;
-    w->tables[w->table_count++] = (struct sw_open_table){ table, w->pc, w->behind, state, 0 };
+    w->tables[w->table_count++] = (struct sw_open_table){ table, w->pc, w->return_point, state, 0 };
 }
