@@ -2,8 +2,8 @@
  * The set of images, internal interface: what a walk finds at an address, and how the files for an operating system
  * register images.
  */
-#ifndef SW_IMAGES_H
-#define SW_IMAGES_H
+#ifndef SW_CODE_IMAGES_H
+#define SW_CODE_IMAGES_H
 
 #include "cfi/cfi.h"
 #include "clr/clr.h"

@@ -1,6 +1,6 @@
 /* A perf map reader, internal interface: its position in the file. For src/target, which opens the file. */
-#ifndef SW_PERFMAP_H
-#define SW_PERFMAP_H
+#ifndef SW_CODE_PERFMAP_H
+#define SW_CODE_PERFMAP_H
 
 #include <snapwalk/perfmap.h>
 

@@ -2,8 +2,8 @@
  * Resolves a NULL allocator to libc's. The libc allocator itself is in src/target/linux/alloc_libc.c; nothing else
  * calls malloc.
  */
-#ifndef SW_ALLOC_H
-#define SW_ALLOC_H
+#ifndef SW_COMMON_ALLOC_H
+#define SW_COMMON_ALLOC_H
 
 #include <snapwalk/alloc.h>
 

@@ -26,8 +26,8 @@
  * finds the slot free. Each owner of a slot reads the 0 that the owner before stored on leaving. So seeing the last 0
  * means that all of them have left.
  */
-#ifndef SW_RECLAIM_H
-#define SW_RECLAIM_H
+#ifndef SW_COMMON_RECLAIM_H
+#define SW_COMMON_RECLAIM_H
 
 #include <snapwalk/status.h>
 

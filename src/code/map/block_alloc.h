@@ -16,8 +16,8 @@
  *
  * Slabs grow with the amount in use. An empty slab is freed, unless it is small compared with what is in use.
  */
-#ifndef SW_CODEMAP_BLOCKS_H
-#define SW_CODEMAP_BLOCKS_H
+#ifndef SW_CODE_MAP_BLOCK_ALLOC_H
+#define SW_CODE_MAP_BLOCK_ALLOC_H
 
 #include "common/reclaim.h"
 

@@ -22,8 +22,8 @@
  * few instructions depend on the loaded data, because waiting instructions take the place of others that could run.
  * Each of these was worth 10 to 20 ns of 110 (test/bench/maps.c).
  */
-#ifndef SW_CODEMAP_CHUNK_H
-#define SW_CODEMAP_CHUNK_H
+#ifndef SW_CODE_MAP_CHUNK_H
+#define SW_CODE_MAP_CHUNK_H
 
 #include <snapwalk/codemap.h>
 

@@ -1,6 +1,6 @@
 /* The code map, internal interface: many finds in one reader section. A walk enters once and leaves once. */
-#ifndef SW_CODEMAP_CODEMAP_H
-#define SW_CODEMAP_CODEMAP_H
+#ifndef SW_CODE_MAP_CODEMAP_H
+#define SW_CODE_MAP_CODEMAP_H
 
 #include <snapwalk/codemap.h>
 

@@ -24,8 +24,8 @@
  *  4. Chunks never change. Slots change by one seq_cst store each. At any moment between two stores, every slot
  *     leads to a chunk that is right about all ranges that are not being added or removed.
  */
-#ifndef SW_CODEMAP_TREE_H
-#define SW_CODEMAP_TREE_H
+#ifndef SW_CODE_MAP_TREE_H
+#define SW_CODE_MAP_TREE_H
 
 #include "code/map/block_alloc.h"
 #include "code/map/chunk.h"

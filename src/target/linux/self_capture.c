@@ -1,7 +1,7 @@
 /*
- * The registers of the calling thread at the return address of the call. Written in assembly language because no
- * compiler's frame may stand between: the nonvolatile registers, sp and pc are then exact at every optimisation level.
- * Knows the layout of struct sw_regs (asserted below) and nothing else.
+ * The registers of the calling thread at the return address of the call. In assembly language, because no compiler-made
+ * frame may come in between: so the nonvolatile registers, sp and pc are exact at every optimisation level. Knows the
+ * layout of struct sw_regs (asserted below) and nothing else.
  *
  * Source: SysV AMD64 psABI 3.2; AAPCS64 6.1.
  */
