@@ -41,10 +41,7 @@ static bool take(struct cursor *c, void *to, size_t words)
     return true;
 }
 
-/*
- * ---- one state: masks of the registers that hold their start value and of those that hold another known value; the
- * latter; the slots ----
- */
+/* ---- one state: masks of its registers (start value; other known value), the latter's values, the slots ---- */
 
 struct masks {
     uint64_t same;

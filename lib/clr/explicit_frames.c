@@ -59,7 +59,7 @@ static bool from_inlined(const struct source *s, struct sw_transition *record)
     return true;
 }
 
-/* A call of a method that had to be prepared first: a stub pushed everything. */
+/* A call of a method that had to be prepared first: a stub has pushed all registers. */
 static bool from_block(const struct source *s, struct sw_transition *record)
 {
     uint64_t block, pc, method;

@@ -155,7 +155,7 @@ static struct text word(struct text *t)
     return inner;
 }
 
-/* Skips one value, which something must follow. */
+/* Skips one value. False: nothing follows it. */
 static bool skip(struct text *t)
 {
     const char first = peek(t);

@@ -41,7 +41,7 @@ static struct extent code_extent(const struct sw_elf *elf)
     return code;
 }
 
-/* Functions before labels, global before local, with a size before without. */
+/* Functions come before labels, global symbols before local ones, symbols with a size before those without. */
 static uint8_t rank_of(const Elf64_Sym *sym)
 {
     const unsigned type = ELF64_ST_TYPE(sym->st_info);
