@@ -1,7 +1,7 @@
 /*
  * Stack effects of code → rule at a pc. One abstract interpreter for both machines: it follows control flow, runs
- * effects on symbolic registers (state.h), and reads off where the caller's registers are. Knows nothing of
- * instructions or of where code comes from; never looks at the stack.
+ * effects on symbolic registers (state.h), and reads off where the caller's registers are. Refuses to know instructions
+ * and where code comes from; never looks at the stack.
  */
 #ifndef SW_ANALYZE_ANALYZE_H
 #define SW_ANALYZE_ANALYZE_H
@@ -14,8 +14,8 @@ enum {
     SW_ANALYZE_BLOCKS = 8192,
     SW_ANALYZE_INSNS = 65536,
     SW_ANALYZE_SEEN = 131072,
-    SW_ANALYZE_NEAR = 65536, /* of a function whose end is not known */
-    SW_ANALYZE_DEAD = 64,
+    SW_ANALYZE_NEAR = 65536, /* assumed size of a function whose end is not known */
+    SW_ANALYZE_NORETURN = 64,
     SW_ANALYZE_TABLES = 16,
     SW_ANALYZE_PACKED = SW_ANALYZE_BLOCKS
 };
@@ -23,7 +23,7 @@ enum {
 /*
  * The code to analyse.
  *
- * fetch    Bytes at pc: at least one; null when there are none. The answer is valid until the next fetch.
+ * fetch    Bytes at pc: at least one; null when there are none. Valid until the next fetch.
  */
 struct sw_code {
     enum sw_machine machine;
@@ -33,98 +33,108 @@ struct sw_code {
 };
 
 /*
- * A place where a path starts: a branch target, or the instruction behind a call.
+ * A block: code that a path enters at its first instruction, which is a branch target or follows a call.
  *
- * behind   The last place behind a call that the path to it went through, from begin.
+ * return_point  Of the last call that the path to the block went through: an offset from begin; 0: none.
+ * code_size     Only in packed form: the size of the block's code, see pack.c.
  */
 struct sw_block {
     uint64_t address;
-    uint32_t behind;
+    union {
+        uint32_t return_point;
+        uint32_t code_size;
+    };
     uint16_t state;
     uint8_t flags;
     uint8_t visits;
 };
 
 /*
- * A switch table without a known bound: its elements are gone to one by one, when everything else has been.
+ * A switch table without a known bound. Its elements are followed one by one, when nothing else is left to follow.
  *
- * next     The element to go to next.  state  In front of the jump, behind as of its path.
+ * return_point  Of the path to the jump, see struct sw_block.
+ * state         In front of the jump.
+ * next          The element to follow next.
  */
 struct sw_open_table {
     struct sw_val table;
     uint64_t jump;
-    uint32_t behind;
+    uint32_t return_point;
     uint16_t state;
     uint16_t next;
 };
 
-/* Working memory; uninitialised is fine. */
+/* Working memory of an analysis. It may be uninitialised. */
 struct sw_analysis {
     const struct sw_code *code;
-    uint64_t begin, end; /* known bounds, or begin and 0 */
-    bool forward;        /* begin is any pc, not a function's first instruction */
-    bool fresh;          /* since the last call there was nothing but padding */
-    bool again;          /* a call that does not return was found: what was learnt behind it is wrong */
-    bool doubtful;       /* a bound was hit */
-    bool is_packed;      /* it was packed or unpacked: no path can be gone on with */
-    uint8_t flags;       /* of the path that is followed now, see flow.h */
-    uint32_t behind;     /* of that path, see struct sw_block */
-    uint32_t budget;     /* instructions left */
-    uint32_t spent;      /* instructions looked at, counted on from what the user set */
-    uint16_t dead_count, dead_target_count, state_count, block_count, now_count, later_count, table_count;
-    uint16_t at_block; /* the block that `at` was taken from last; at_pc: where it holds */
-    uint64_t at_pc;
-    uint64_t pc;                            /* of the instruction that is followed now */
-    uint64_t window;                        /* how much behind begin `seen` and `starts` tell of */
-    uint32_t dead[SW_ANALYZE_DEAD];         /* places behind calls that do not return, from begin: not gone to */
-    uint64_t dead_targets[SW_ANALYZE_DEAD]; /* what they call */
-    union {                                 /* what only a run needs, and room for a packed analysis */
+    uint64_t begin, end;   /* known bounds, or begin and 0 */
+    bool forward;          /* begin is any pc, not a function's first instruction */
+    bool only_padding;     /* since the last call there was nothing but padding */
+    bool restart;          /* a call was found not to return: what was learnt behind it is wrong */
+    bool hit_bound;        /* some limit was reached: the result may be incomplete */
+    bool is_packed;        /* packed or unpacked: no path can be continued */
+    uint8_t flags;         /* of the current path, see control_flow.h */
+    uint32_t return_point; /* of the current path, see struct sw_block */
+    uint32_t budget;       /* instructions left */
+    uint32_t spent;        /* instructions decoded, added to what the user set */
+    uint16_t noreturn_count, noreturn_target_count, state_count, block_count, queue_count, deferred_count, table_count;
+    uint16_t cursor_block; /* the block from which `cursor` was derived last; cursor_pc: where it holds */
+    uint64_t cursor_pc;
+    uint64_t pc;                                    /* of the current instruction */
+    uint64_t covered;                               /* bytes behind begin for which `seen` and `starts` have bits */
+    uint32_t noreturn_points[SW_ANALYZE_NORETURN];  /* return points of calls that do not return */
+    uint64_t noreturn_targets[SW_ANALYZE_NORETURN]; /* what these calls call */
+    union {                                         /* either what only a run needs, or a packed analysis */
         struct {
-            uint16_t hash[2 * SW_ANALYZE_BLOCKS]; /* of addresses: 1 + a block's number */
-            uint16_t now[SW_ANALYZE_BLOCKS], later[SW_ANALYZE_BLOCKS];
+            uint16_t hash[2 * SW_ANALYZE_BLOCKS]; /* by address: 1 + a block's number */
+            uint16_t queue[SW_ANALYZE_BLOCKS];    /* blocks to follow */
+            uint16_t deferred[SW_ANALYZE_BLOCKS]; /* blocks to follow when the queue is empty: they are in doubt */
         };
         uint64_t packed[SW_ANALYZE_PACKED];
     };
-    uint64_t unpacked;                    /* which states are, a bit each */
-    uint16_t state_at[SW_ANALYZE_STATES]; /* where the others lie in `packed` */
+    uint64_t unpacked;                    /* a bit for each state that has been unpacked */
+    uint16_t state_at[SW_ANALYZE_STATES]; /* where the other states are in `packed` */
     struct sw_block blocks[SW_ANALYZE_BLOCKS];
     struct sw_open_table tables[SW_ANALYZE_TABLES];
     struct sw_state states[SW_ANALYZE_STATES];
-    struct sw_state current, other, at;
-    uint8_t seen[SW_ANALYZE_SEEN / 8];   /* a bit a byte behind begin: of an instruction that was met */
+    struct sw_state current, other, cursor;
+    uint8_t seen[SW_ANALYZE_SEEN / 8];   /* a bit per byte behind begin: part of an instruction that was followed */
     uint8_t starts[SW_ANALYZE_SEEN / 8]; /* the first byte of one */
 };
 
 /*
- * The rule at pc of the function [begin, end); pc may lie inside an instruction (a return address - 1). end 0: the
+ * The rule at pc of the function [begin, end). pc may be inside an instruction (a return address - 1). end 0: the
  * function's end is not known, and jumps are followed wherever they lead.
  *
- * Returns  SW_OK; SW_E_NO_RULE (pc is not reached from begin, or the CFA is lost there).
- *          rule->source ANALYSIS, trust LIKELY, or GUESS where a path was assumed rather than seen.
+ * Returns  SW_OK; SW_E_NO_RULE (no path reaches pc from begin, or the CFA is lost there).
+ *          rule->source ANALYSIS; trust LIKELY, or GUESS where a path was assumed and not seen.
  */
 SW_NODISCARD enum sw_status sw_analyze_function(const struct sw_code *code, uint64_t begin, uint64_t end, uint64_t pc,
                                                 struct sw_analysis *work, struct sw_rule *rule);
 
 /*
- * The same in pieces: all paths of a function, kept in `work`; then the state in front of the instruction that pc lies
- * in, for pc after pc (ascending ones go on from one another). Null: pc is not reached from begin. assumed: a path was
- * assumed rather than seen, or (null, and work is_packed) would have to be. The state is valid until the next question.
- * The rule is SW_E_BUSY in that last case.
+ * The same in steps. run follows all paths of a function and keeps them in `work`. state gives the state in front of
+ * the instruction that contains pc; pcs that ascend continue from one another.
+ *
+ * assumed  A path was assumed and not seen; or, where the result is null and work is_packed, one would have to be.
+ *
+ * Returns  state: null when no path reaches pc from begin; valid until the next call.
+ *          rule: as sw_analyze_function; SW_E_BUSY where work is_packed and a path would have to be assumed.
  */
 void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, struct sw_analysis *work);
 const struct sw_state *sw_analyze_state(struct sw_analysis *work, uint64_t pc, bool *assumed);
-/* The states behind the function's calls, one after the other: *at 0 at first. Null: no more. */
+/* The states behind the function's calls, one per call. *at starts at 0. Null: no more. */
 const struct sw_state *sw_analyze_frame(struct sw_analysis *work, unsigned *at);
 SW_NODISCARD enum sw_status sw_analyze_rule(struct sw_analysis *work, uint64_t pc, struct sw_rule *rule);
 
 /*
- * pack.c: an analysis as words, to be kept.
+ * pack.c: an analysis as words that can be stored.
  *
- * measure  Notes how much code each block stands for. False: it cannot be told. After the run, before pack.
- * pack     Returns how many words, 0 when there is no room for them.
- * unpack   What sw_analyze_state needs but for code that no path led to; `words` lie in work->packed and stay there.
- *          False: these are no such words.
- * hash     Of all code that the analysis was made of, as it is now; after measure or unpack. 0: it cannot be read.
+ * measure  Notes how much code each block stands for. Called after the run, before pack. False: it cannot be known.
+ * pack     Returns how many words it wrote; 0: no room.
+ * unpack   Restores what sw_analyze_state needs, except code that no path reached. `words` are in work->packed and stay
+ *          there. False: these are not words of pack.
+ * hash     Of all code that the analysis is made from, as it is now. Called after measure or unpack. 0: unreadable.
  */
 SW_NODISCARD bool sw_analysis_measure(struct sw_analysis *work);
 SW_NODISCARD size_t sw_analysis_pack(const struct sw_analysis *work, uint64_t *words, size_t count);
@@ -133,19 +143,24 @@ SW_NODISCARD bool sw_analysis_unpack(struct sw_analysis *work, const struct sw_c
 uint64_t sw_analysis_hash(const struct sw_analysis *work);
 
 /*
- * Rules at pc by going forward to returns, the start of the function unknown. `accept` is shown the rule of each return
- * that is come to, until it answers true; code behind calls is tried last, a tail call through a register last of all.
+ * Rules at pc, found by following the code forward to a return; the start of the function is not known. `accept`
+ * receives the rule of each return that is reached, until it returns true. Code behind calls is tried last, and after
+ * that tail calls through a register.
  *
- * fp_above_sp  How far fp is above sp at pc, or null: then words stored through one are not seen through the other.
+ * fp_above_sp  How far fp is above sp at pc; null: not known, and then words stored through one are not found through
+ *              the other.
  *
- * Returns  SW_OK (accepted); SW_E_NO_RULE. rule->source FORWARD, trust GUESS, or NONE where a jump was taken for one that
- *          leaves the function.
+ * Returns  SW_OK (accepted); SW_E_NO_RULE. rule->source FORWARD; trust GUESS, or NONE if a jump was taken to leave the
+ *          function.
  */
 SW_NODISCARD enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, const int32_t *fp_above_sp,
                                                struct sw_analysis *work,
                                                bool (*accept)(void *arg, const struct sw_rule *rule), void *arg);
 
-/* extract.c: the rule in a state reached from a function's first instruction; the rule that a return's state gives. */
+/*
+ * state_to_rule.c: inside: the rule at a point reached from the function's first instruction. return: the rule at pc,
+ * from the state at a return that was reached from pc.
+ */
 SW_NODISCARD bool sw_extract_inside(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule);
 SW_NODISCARD bool sw_extract_return(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule);
 

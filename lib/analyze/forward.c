@@ -1,18 +1,18 @@
 /*
- * Rules for a pc in code whose start is not known: forward along every path to a return, which says where everything is
- * in terms of what it is at pc.
+ * Rules for a pc in code whose start is not known: every path is followed forward to a return. The state there says
+ * where everything is, in terms of what it is at pc.
  */
-#include "analyze/flow.h"
+#include "analyze/control_flow.h"
 
 #include "base/bytes.h"
 
-struct showing {
+struct offer {
     struct sw_rule rule;
     bool (*accept)(void *arg, const struct sw_rule *rule);
     void *arg;
 };
 
-static bool show(struct sw_analysis *w, struct showing *to, enum sw_trust trust)
+static bool offer_rule(struct sw_analysis *w, struct offer *to, enum sw_trust trust)
 {
     if (!sw_extract_return(&w->current, w->code->machine, &to->rule))
         return false;
@@ -20,8 +20,8 @@ static bool show(struct sw_analysis *w, struct showing *to, enum sw_trust trust)
     return to->accept(to->arg, &to->rule);
 }
 
-/* As if a return stood here: the state of a tail call. */
-static bool show_return(struct sw_analysis *w, struct showing *to)
+/* Offers the rule as if a return stood here, which is the state at a tail call. */
+static bool offer_as_return(struct sw_analysis *w, struct offer *to)
 {
     const enum sw_machine machine = w->code->machine;
     const unsigned sp = sw_regs_sp_number(machine), pc = sw_regs_pc_number(machine);
@@ -33,18 +33,18 @@ static bool show_return(struct sw_analysis *w, struct showing *to)
                                        .flow = SW_FLOW_RETURN,
                                        .effects = { { SW_EFFECT_SET, (uint8_t)pc, SW_ARM64_LR, 8, 0 } } };
     sw_state_run(&w->current, machine, machine == SW_MACHINE_X64 ? &x64_ret : &arm64_ret, 0);
-    return show(w, to, SW_TRUST_NONE);
+    return offer_rule(w, to, SW_TRUST_NONE);
 }
 
 /*
  * A jump through a word that the instruction names: a tail call into another image, or a PLT entry that is not bound
- * yet and leads on to the resolver. If it is not the first, it is followed.
+ * yet and leads to the resolver. First it is offered as a tail call; if that is refused, it is followed.
  */
-static bool jump_through(struct sw_analysis *w, uint64_t slot, struct showing *to)
+static bool jump_through(struct sw_analysis *w, uint64_t slot, struct offer *to)
 {
     size_t size;
     w->other = w->current;
-    if (show_return(w, to))
+    if (offer_as_return(w, to))
         return true;
     w->current = w->other;
     const uint8_t *bytes = w->code->fetch(w->code->arg, slot, &size);
@@ -53,14 +53,14 @@ static bool jump_through(struct sw_analysis *w, uint64_t slot, struct showing *t
     return false;
 }
 
-/* One block; true: a return was accepted. */
-static bool run_forward(struct sw_analysis *w, uint64_t pc, struct showing *to)
+/* Follows one block. True: a return was accepted. */
+static bool run_forward(struct sw_analysis *w, uint64_t pc, struct offer *to)
 {
     struct sw_insn insn;
     while (sw_flow_insn(w, pc, &insn)) {
         const bool on = sw_flow_follow(w, &insn, pc);
         if (insn.flow == SW_FLOW_RETURN)
-            return show(w, to, SW_TRUST_GUESS);
+            return offer_rule(w, to, SW_TRUST_GUESS);
         if (insn.flow == SW_FLOW_INDIRECT && insn.slot)
             return jump_through(w, insn.slot, to);
         if (!on)
@@ -70,14 +70,14 @@ static bool run_forward(struct sw_analysis *w, uint64_t pc, struct showing *to)
     return false;
 }
 
-/* A jump through a register or memory may be a tail call: then the return address is where a return would find it. */
-static bool show_tail_calls(struct sw_analysis *w, struct showing *to)
+/* Indirect jumps may be tail calls: then the return address is where a return would find it. */
+static bool offer_tail_calls(struct sw_analysis *w, struct offer *to)
 {
     for (unsigned i = 0; i < w->block_count; i++) {
         if (!(w->blocks[i].flags & SW_BLOCK_AT_INDIRECT))
             continue;
         sw_state_copy(&w->current, &w->states[w->blocks[i].state]);
-        if (show_return(w, to))
+        if (offer_as_return(w, to))
             return true;
     }
     return false;
@@ -87,12 +87,12 @@ enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, const
                                   struct sw_analysis *work, bool (*accept)(void *arg, const struct sw_rule *rule),
                                   void *arg)
 {
-    struct showing to = { .accept = accept, .arg = arg };
+    struct offer to = { .accept = accept, .arg = arg };
     uint64_t from;
-    work->dead_count = work->dead_target_count = 0;
+    work->noreturn_count = work->noreturn_target_count = 0;
     sw_flow_start(work, code, pc, 0, true, fp_above_sp);
     while (sw_flow_next(work, &from))
         if (run_forward(work, from, &to))
             return SW_OK;
-    return show_tail_calls(work, &to) ? SW_OK : SW_E_NO_RULE;
+    return offer_tail_calls(work, &to) ? SW_OK : SW_E_NO_RULE;
 }

@@ -1,10 +1,10 @@
 /*
- * The rules of a function whose first instruction is known: every path once, then the state at any pc of it from the
- * block that pc lies in.
+ * The rules of a function whose first instruction is known: every path is followed once, then the state at a pc is
+ * derived from the block that contains it.
  */
-#include "analyze/flow.h"
+#include "analyze/control_flow.h"
 
-enum { MOST_GAPS = 64, MOST_AGAIN = 24, MOST_OVERLAPPING = 4 };
+enum { MOST_UNREACHED = 64, MOST_AGAIN = 24, MOST_OVERLAPPING = 4 };
 
 static void run_blocks(struct sw_analysis *w)
 {
@@ -12,7 +12,7 @@ static void run_blocks(struct sw_analysis *w)
     uint64_t pc;
     while (sw_flow_next(w, &pc)) {
         bool on = true;
-        while (on && !w->again && (w->end == 0 || pc < w->end) && sw_flow_insn(w, pc, &insn)) {
+        while (on && !w->restart && (w->end == 0 || pc < w->end) && sw_flow_insn(w, pc, &insn)) {
             on = sw_flow_follow(w, &insn, pc);
             pc += insn.length;
         }
@@ -21,10 +21,10 @@ static void run_blocks(struct sw_analysis *w)
 
 void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, struct sw_analysis *w)
 {
-    w->dead_count = w->dead_target_count = 0;
+    w->noreturn_count = w->noreturn_target_count = 0;
     sw_flow_start(w, code, begin, end, false, NULL);
     run_blocks(w);
-    for (unsigned more = 0; w->again && more < MOST_AGAIN; more++) {
+    for (unsigned more = 0; w->restart && more < MOST_AGAIN; more++) {
         sw_flow_start(w, code, begin, end, false, NULL);
         run_blocks(w);
     }
@@ -32,35 +32,37 @@ void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, st
 
 /* ---- the state at a pc ---- */
 
-/* One instruction on, along the straight line of the block. False: the line ends here. */
+/* Advances the cursor by one instruction of the block. False: the block ends here. */
 static bool pass(struct sw_analysis *w, const struct sw_insn *insn)
 {
-    sw_state_run(&w->at, w->code->machine, insn, (uint32_t)(w->at_pc - w->begin));
+    sw_state_run(&w->cursor, w->code->machine, insn, (uint32_t)(w->cursor_pc - w->begin));
     if (insn->flow == SW_FLOW_BRANCH && insn->when == SW_WHEN_DIFFERENT)
-        sw_state_equal(&w->at, w->code->machine);
-    w->at_pc += insn->length;
+        sw_state_assume_equal(&w->cursor, w->code->machine);
+    w->cursor_pc += insn->length;
     return insn->flow == SW_FLOW_NEXT || insn->flow == SW_FLOW_BRANCH;
 }
 
-/* From work->at on to the instruction that pc lies in. */
+/* Advances the cursor to the instruction that contains pc. */
 static bool go_to(struct sw_analysis *w, uint64_t pc)
 {
     struct sw_insn insn;
     w->budget = SW_ANALYZE_INSNS;
-    while (w->at_pc <= pc && (w->end == 0 || w->at_pc < w->end) && sw_flow_insn(w, w->at_pc, &insn)) {
-        if (pc - w->at_pc < insn.length) {
-            if (insn.flow == SW_FLOW_CALL) /* pc inside of it is a return address: the callee has been */
-                sw_state_give_below(&w->at, w->code->machine);
+    while (w->cursor_pc <= pc && (w->end == 0 || w->cursor_pc < w->end) && sw_flow_insn(w, w->cursor_pc, &insn)) {
+        if (pc - w->cursor_pc < insn.length) {
+            if (insn.flow == SW_FLOW_CALL) /* pc is inside, so it is a return address - 1: the callee has run */
+                sw_state_forget_below_sp(&w->cursor, w->code->machine);
             return true;
         }
         if (!pass(w, &insn))
             break;
     }
-    w->at_block = SW_NO_BLOCK;
+    w->cursor_block = SW_NO_BLOCK;
     return false;
 }
 
-/* By the blocks there are. Blocks end where others begin, but code that is entered in the middle of an instruction. */
+/*
+ * Searches the blocks. Usually a block ends where the next begins, but code may be entered inside an instruction too.
+ */
 static bool find_state(struct sw_analysis *w, uint64_t pc)
 {
     uint64_t under = UINT64_MAX;
@@ -69,10 +71,10 @@ static bool find_state(struct sw_analysis *w, uint64_t pc)
         if (block == SW_NO_BLOCK)
             return false;
         under = w->blocks[block].address;
-        if (block != w->at_block || w->at_pc > pc) { /* else on from the pc that was asked for before */
-            sw_state_copy(&w->at, sw_flow_state(w, &w->blocks[block]));
-            w->at_block = block;
-            w->at_pc = under;
+        if (block != w->cursor_block || w->cursor_pc > pc) { /* else continue from the previous pc */
+            sw_state_copy(&w->cursor, sw_flow_state(w, &w->blocks[block]));
+            w->cursor_block = block;
+            w->cursor_pc = under;
         }
         if (go_to(w, pc))
             return true;
@@ -80,16 +82,16 @@ static bool find_state(struct sw_analysis *w, uint64_t pc)
     return false;
 }
 
-/* By going where no path led. */
-static bool find_in_gaps(struct sw_analysis *w, uint64_t pc)
+/* Follows code that no path reached, until the cursor gets to pc. */
+static bool find_unreached(struct sw_analysis *w, uint64_t pc)
 {
     bool found = false;
-    for (unsigned gaps = 0; !found && gaps < MOST_GAPS; gaps++) {
+    for (unsigned tries = 0; !found && tries < MOST_UNREACHED; tries++) {
         w->budget = SW_ANALYZE_INSNS;
-        if (!sw_flow_enter_gap(w, pc))
+        if (!sw_flow_enter_unreached(w, pc))
             return false;
         run_blocks(w);
-        w->at_block = SW_NO_BLOCK;
+        w->cursor_block = SW_NO_BLOCK;
         found = find_state(w, pc);
     }
     return found;
@@ -98,18 +100,18 @@ static bool find_in_gaps(struct sw_analysis *w, uint64_t pc)
 const struct sw_state *sw_analyze_state(struct sw_analysis *w, uint64_t pc, bool *assumed)
 {
     const bool found = find_state(w, pc);
-    *assumed = !found && sw_flow_may_have_gap(w, pc);
-    if (!found && (!*assumed || w->is_packed || !find_in_gaps(w, pc)))
+    *assumed = !found && sw_flow_may_be_unreached(w, pc);
+    if (!found && (!*assumed || w->is_packed || !find_unreached(w, pc)))
         return NULL;
-    *assumed = *assumed || w->doubtful || (w->blocks[w->at_block].flags & SW_BLOCK_ASSUMED);
-    return &w->at;
+    *assumed = *assumed || w->hit_bound || (w->blocks[w->cursor_block].flags & SW_BLOCK_ASSUMED);
+    return &w->cursor;
 }
 
 const struct sw_state *sw_analyze_frame(struct sw_analysis *w, unsigned *at)
 {
     while (*at < w->block_count) {
         const struct sw_block *block = &w->blocks[(*at)++];
-        if (block->flags & SW_BLOCK_BEHIND_CALL)
+        if (block->flags & SW_BLOCK_AFTER_CALL)
             return sw_flow_state(w, block);
     }
     return NULL;

@@ -1,16 +1,16 @@
 /*
- * An analysis in few words, to be kept: blocks and their states, as sw_analyze_state needs them. What only serves to go
- * on with it (queues, tables, what was seen) is left out, so code that no path led to cannot be asked for afterwards.
- * Words from outside are not trusted: they make a wrong rule at worst.
+ * An analysis as few words, to be stored: blocks and states, as sw_analyze_state needs them. What only serves to
+ * continue a run (queues, tables, bytes seen) is left out, so code that no path reached cannot be entered afterwards.
+ * Words from outside are not trusted: they lead to a wrong rule at worst.
  */
-#include "analyze/flow.h"
+#include "analyze/control_flow.h"
 
 #include <stddef.h>
 #include <string.h>
 
-enum { TAIL = 16 };
+enum { TAIL_BYTES = 16 };
 
-#define OPEN (UINT32_C(1) << 31)
+#define PATH_ENDS (UINT32_C(1) << 31)
 
 #define REGISTERS ((UINT64_C(1) << SW_REGS_MAX) - 1)
 
@@ -41,7 +41,7 @@ static bool take(struct cursor *c, void *to, size_t words)
     return true;
 }
 
-/* ---- one state: which registers hold what they held at the start, which something else; these; the slots ---- */
+/* ---- one state: masks of its registers (start value; other known value), the latter's values, the slots ---- */
 
 struct masks {
     uint64_t same;
@@ -64,7 +64,7 @@ static bool pack_state(struct cursor *c, const struct sw_state *state)
     return good && put(c, state->slots, state->slot_count * (size_t)4);
 }
 
-/* Values as they may be: one that is no bool must not be looked at as such. */
+/* Takes values after a check: a byte that is not 0 or 1 must not be read as a bool. */
 static bool take_values(struct cursor *c, struct sw_val *to, size_t count)
 {
     if (c->count - c->at < count * 2)
@@ -106,7 +106,7 @@ static bool pass_state(struct cursor *c)
     return c->at <= c->count;
 }
 
-/* Most questions are about one block: states are unpacked when they are asked for. */
+/* Most requests concern one block, so states are unpacked on demand. */
 const struct sw_state *sw_flow_state(struct sw_analysis *w, const struct sw_block *block)
 {
     struct sw_state *state = &w->states[block->state];
@@ -120,19 +120,19 @@ const struct sw_state *sw_flow_state(struct sw_analysis *w, const struct sw_bloc
     return state;
 }
 
-/* ---- the whole ---- */
+/* ---- a whole analysis ---- */
 
 struct head {
     uint64_t begin;
     uint64_t end;
     uint32_t counts; /* blocks | states << 16 */
-    uint32_t doubtful;
+    uint32_t hit_bound;
 };
 
 size_t sw_analysis_pack(const struct sw_analysis *w, uint64_t *words, size_t count)
 {
     struct cursor c = { words, count, 0 };
-    const struct head head = { w->begin, w->end, w->block_count | (uint32_t)w->state_count << 16, w->doubtful };
+    const struct head head = { w->begin, w->end, w->block_count | (uint32_t)w->state_count << 16, w->hit_bound };
     bool good = put(&c, &head, sizeof head / 8);
     good = good && put(&c, w->blocks, w->block_count * sizeof w->blocks[0] / 8);
     for (unsigned i = 0; i < w->state_count && good; i++)
@@ -149,12 +149,12 @@ bool sw_analysis_unpack(struct sw_analysis *w, const struct sw_code *code, uint6
     w->code = code;
     w->begin = head.begin;
     w->end = head.end;
-    w->doubtful = head.doubtful != 0;
-    w->forward = w->again = false;
+    w->hit_bound = head.hit_bound != 0;
+    w->forward = w->restart = false;
     w->is_packed = true;
     w->block_count = (uint16_t)(head.counts & 0xffff);
     w->state_count = (uint16_t)(head.counts >> 16);
-    w->at_block = SW_NO_BLOCK;
+    w->cursor_block = SW_NO_BLOCK;
     if (w->block_count > SW_ANALYZE_BLOCKS || w->state_count > SW_ANALYZE_STATES ||
         !take(&c, w->blocks, w->block_count * sizeof w->blocks[0] / 8))
         return false;
@@ -170,29 +170,30 @@ bool sw_analysis_unpack(struct sw_analysis *w, const struct sw_code *code, uint6
     return true;
 }
 
-/* ---- the code that it was made of ---- */
+/* ---- the code that an analysis is made from ---- */
 
 /*
- * The bytes of a block's line: up to the next block, or to what was not met. OPEN: the latter; there the path ended, by
- * a jump or at bytes that are no instruction, and would go on if they became one. 0: it is too far away to tell.
+ * The size of a block's code: up to the next block, or to bytes that were not seen. PATH_ENDS: the latter. There the
+ * path ended by a jump or at bytes that are no instruction; it would go on if they became one. 0: too far from begin to
+ * know.
  */
-static uint32_t line_of(const struct sw_analysis *w, const struct sw_block *block)
+static uint32_t code_size_of(const struct sw_analysis *w, const struct sw_block *block)
 {
     uint64_t end = block->address;
     while (sw_flow_was_seen(w, end) && (end == block->address || sw_flow_block(w, end) == SW_NO_BLOCK))
         end++;
-    if (end - w->begin >= w->window)
+    if (end - w->begin >= w->covered)
         return 0;
     const bool meets = end != block->address && sw_flow_block(w, end) != SW_NO_BLOCK;
-    return (uint32_t)(end - block->address) | (meets ? 0 : OPEN);
+    return (uint32_t)(end - block->address) | (meets ? 0 : PATH_ENDS);
 }
 
 bool sw_analysis_measure(struct sw_analysis *w)
 {
     w->is_packed = true;
     for (unsigned i = 0; i < w->block_count; i++) {
-        w->blocks[i].behind = line_of(w, &w->blocks[i]);
-        if (w->blocks[i].behind == 0)
+        w->blocks[i].code_size = code_size_of(w, &w->blocks[i]);
+        if (w->blocks[i].code_size == 0)
             return false;
     }
     return true;
@@ -216,7 +217,7 @@ static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, size_t size)
     return mix(hash, word ^ (uint64_t)size << 56);
 }
 
-/* Code on from an address, up to `size` bytes of it. Answers how many there are. */
+/* Hashes up to `size` bytes of code from an address. Returns how many there are. */
 static uint64_t hash_code(const struct sw_analysis *w, uint64_t at, uint64_t size, uint64_t *hash)
 {
     uint64_t done = 0;
@@ -237,11 +238,11 @@ uint64_t sw_analysis_hash(const struct sw_analysis *w)
     uint64_t hash = w->block_count;
     for (unsigned i = 0; i < w->block_count; i++) {
         const struct sw_block *block = &w->blocks[i];
-        const uint32_t length = block->behind & ~OPEN;
+        const uint32_t length = block->code_size & ~PATH_ENDS;
         if (hash_code(w, block->address, length, &hash) != length)
             return 0;
-        if (block->behind & OPEN) {
-            const uint64_t there = hash_code(w, block->address + length, TAIL, &hash);
+        if (block->code_size & PATH_ENDS) {
+            const uint64_t there = hash_code(w, block->address + length, TAIL_BYTES, &hash);
             hash = mix(hash, there);
         }
     }

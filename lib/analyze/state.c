@@ -1,6 +1,6 @@
 /*
- * Symbolic registers and stack: see state.h. Every operation either keeps a value that is certainly true or makes it
- * unknown; nothing here guesses.
+ * Symbolic registers and stack: see state.h. Every operation keeps a value that is certainly true, or makes it unknown;
+ * nothing here guesses.
  */
 #include "analyze/state.h"
 #include "base/bytes.h"
@@ -52,22 +52,22 @@ struct sw_val sw_val_plus(struct sw_val v, int64_t off)
     return v;
 }
 
-/* A value that words can be kept at: relative to a register of the start, or to a stack pointer made later. */
-static bool is_place(struct sw_val v)
+/* A value at which words can be stored: relative to a register of the start, or to a stack pointer made later. */
+static bool is_address(struct sw_val v)
 {
     return v.base != SW_VAL_UNKNOWN && v.base <= SW_VAL_POINT;
 }
 
-/* An address relative to the start's fp, said relative to its sp where that can be said. */
-static struct sw_val by_sp(const struct sw_state *state, enum sw_machine machine, struct sw_val v)
+/* Expresses an address relative to the start's fp by the start's sp, where their distance is known. */
+static struct sw_val relative_to_sp(const struct sw_state *state, enum sw_machine machine, struct sw_val v)
 {
-    if (v.base != sw_regs_fp_number(machine) + 1 || v.deref || !state->has_distance)
+    if (v.base != sw_regs_fp_number(machine) + 1 || v.deref || !state->has_fp_distance)
         return v;
     v.base = (uint8_t)(sw_regs_sp_number(machine) + 1);
     return sw_val_plus(v, state->fp_above_sp);
 }
 
-/* b - a where both are the same thing plus a constant. */
+/* b - a, if both are the same base plus a constant. */
 static bool distance(struct sw_val a, struct sw_val b, int64_t *off)
 {
     const int32_t *pa = a.deref ? &a.add : &a.off, *pb = b.deref ? &b.add : &b.off;
@@ -79,19 +79,20 @@ static bool distance(struct sw_val a, struct sw_val b, int64_t *off)
     return true;
 }
 
-/* b - a for two addresses of a state. */
-static bool apart(const struct sw_state *state, enum sw_machine machine, struct sw_val a, struct sw_val b, int64_t *off)
+/* b - a for two addresses in a state. */
+static bool address_distance(const struct sw_state *state, enum sw_machine machine, struct sw_val a, struct sw_val b,
+                             int64_t *off)
 {
-    return distance(by_sp(state, machine, a), by_sp(state, machine, b), off);
+    return distance(relative_to_sp(state, machine, a), relative_to_sp(state, machine, b), off);
 }
 
 struct sw_val sw_state_word(const struct sw_state *state, enum sw_machine machine, struct sw_val at)
 {
     int64_t off;
     for (unsigned i = 0; i < state->slot_count; i++)
-        if (apart(state, machine, state->slots[i].at, at, &off) && off == 0)
+        if (address_distance(state, machine, state->slots[i].at, at, &off) && off == 0)
             return state->slots[i].holds;
-    if (!is_place(at) || at.deref)
+    if (!is_address(at) || at.deref)
         return unknown;
     at.deref = true;
     at.weak = false;
@@ -108,38 +109,38 @@ static void lose_bytes(struct sw_state *state, enum sw_machine machine, struct s
 {
     for (unsigned i = state->slot_count; i-- > 0;) {
         int64_t off;
-        if (apart(state, machine, at, state->slots[i].at, &off) && off > -WORD && off < (int64_t)size)
+        if (address_distance(state, machine, at, state->slots[i].at, &off) && off > -WORD && off < (int64_t)size)
             drop_slot(state, i);
     }
 }
 
 /*
- * Registers that a frame is made with beside the nonvolatile ones. x64: r10 holds the CFA while the stack is realigned,
- * r11 the end of a stack probe; code that is entered between does not see where they came from. ARM64: x9 to x12 the
- * same, lr the return address.
+ * Registers that set up a frame, besides the nonvolatile ones. x64: r10 holds the CFA while the stack is realigned, r11
+ * the end of a stack probe; code entered in between does not see where they came from. ARM64: x9 to x12 likewise, and
+ * lr the return address.
  */
-static uint64_t frame_makers(enum sw_machine machine)
+static uint64_t frame_setup_registers(enum sw_machine machine)
 {
     static const uint64_t arm64 = UINT64_C(0xf) << 9 | UINT64_C(1) << SW_ARM64_LR;
     static const uint64_t x64 = UINT64_C(1) << SW_X64_R10 | UINT64_C(1) << SW_X64_R11;
     return UINT64_C(1) << sw_regs_sp_number(machine) | (machine == SW_MACHINE_ARM64 ? arm64 : x64);
 }
 
-/* Values worth remembering in memory: what a caller's register, a return address or the frame's place comes from. */
+/* Values worth remembering in memory: those from which a caller's register, a return address or the frame is found. */
 static bool worth_keeping(struct sw_val v, enum sw_machine machine)
 {
     const unsigned n = v.base - 1u;
-    const uint64_t kept = sw_regs_nonvolatile(machine) | frame_makers(machine);
+    const uint64_t nonvolatile = sw_regs_nonvolatile(machine) | frame_setup_registers(machine);
     if (v.base == SW_VAL_NEAR)
         return true; /* a switch's table */
-    if (!is_place(v) || v.weak)
+    if (!is_address(v) || v.weak)
         return false;
-    return v.base == SW_VAL_POINT || (n < SW_REGS_MAX && (kept >> n & 1));
+    return v.base == SW_VAL_POINT || (n < SW_REGS_MAX && (nonvolatile >> n & 1));
 }
 
 /*
- * A place near the entry's sp: with the few words that are pushed first, what a frame is found by when sp is lost. The
- * addresses of local variables are further down.
+ * An address near the entry's sp. Such addresses, with the few words pushed first, locate the frame when sp is lost.
+ * The addresses of local variables are further down.
  */
 static bool is_anchor(struct sw_val v, enum sw_machine machine)
 {
@@ -148,8 +149,8 @@ static bool is_anchor(struct sw_val v, enum sw_machine machine)
 
 static void store(struct sw_state *state, enum sw_machine machine, struct sw_val at, struct sw_val value, unsigned size)
 {
-    if (!is_place(at))
-        return; /* not a stack slot that we know: taken not to hit one */
+    if (!is_address(at))
+        return; /* not a known stack slot: assumed not to hit one */
     lose_bytes(state, machine, at, size);
     if (size != WORD || !worth_keeping(value, machine) || state->slot_count == SW_STATE_SLOTS)
         return;
@@ -159,12 +160,12 @@ static void store(struct sw_state *state, enum sw_machine machine, struct sw_val
     state->slots[state->slot_count++] = (struct sw_slot){ at, value };
 }
 
-/* What sp has left behind, further than `room`, may be overwritten at any time; by a call, all of it. */
+/* Words further below sp than `room` may be overwritten at any time. */
 static void drop_below_sp(struct sw_state *state, enum sw_machine machine, struct sw_val sp, int64_t room)
 {
     for (unsigned i = state->slot_count; i-- > 0;) {
         int64_t above;
-        if (apart(state, machine, sp, state->slots[i].at, &above) && above < -room)
+        if (address_distance(state, machine, sp, state->slots[i].at, &above) && above < -room)
             drop_slot(state, i);
     }
 }
@@ -174,7 +175,7 @@ static void set(struct sw_state *state, enum sw_machine machine, unsigned reg, s
     const bool is_sp = reg == sw_regs_sp_number(machine);
     if (reg >= SW_REGS_MAX)
         return;
-    if (is_sp && !is_place(value))
+    if (is_sp && !is_address(value))
         value = (struct sw_val){ .base = SW_VAL_POINT, .point = point };
     if (is_sp)
         value.weak = value.copy = false;
@@ -198,7 +199,7 @@ static void clobber(struct sw_state *state, enum sw_machine machine, uint64_t ma
     }
 }
 
-/* What an ADD that takes part of its source makes of a constant. */
+/* What an ADD of an extended register makes of a constant. */
 static int64_t extended(int64_t value, unsigned size)
 {
     const unsigned bits = 8 * (size & 0xff);
@@ -208,7 +209,7 @@ static int64_t extended(int64_t value, unsigned size)
                                       : sw_sign_extend((uint64_t)value, bits);
 }
 
-/* An element of a jump table, `scale` times, made an address. */
+/* An element of a jump table, times `scale`, plus a base: an address. */
 static struct sw_val table_entry(struct sw_val element, struct sw_val base, int64_t scale, unsigned size)
 {
     const unsigned width = element.point & 0xff, taken = size & 0xff;
@@ -217,7 +218,7 @@ static struct sw_val table_entry(struct sw_val element, struct sw_val base, int6
         shift++;
     if (element.deref || INT64_C(1) << shift != scale || (taken != 0 && taken < width))
         return unknown;
-    if (taken == width) /* its sign is taken where it is added */
+    if (taken == width) /* extended where it is added */
         element.point = size;
     element.point |= shift << SW_TABLE_SHIFT;
     element.deref = true;
@@ -238,7 +239,7 @@ static struct sw_val sum(const struct sw_state *state, const struct sw_effect *e
     return unknown;
 }
 
-/* 16 bits of a constant, others kept; of a constant alone. */
+/* Replaces 16 bits of a constant; only constants are known. */
 static struct sw_val inserted(struct sw_val v, int64_t bits, unsigned at)
 {
     if (v.base != SW_VAL_CONST || at >= 64)
@@ -259,7 +260,7 @@ static struct sw_val plus_vectors(struct sw_val v, int64_t eighths)
     return v;
 }
 
-/* Effects name registers by number; a decoder's mistake must not become ours. */
+/* Effects name registers by number; a decoder's mistake must not lead outside of the array. */
 static struct sw_val value_of(const struct sw_state *state, unsigned reg)
 {
     return reg < SW_REGS_MAX ? state->reg[reg] : unknown;
@@ -337,22 +338,22 @@ static void run_one(struct sw_state *state, enum sw_machine machine, const struc
     }
 }
 
-void sw_state_give_below(struct sw_state *state, enum sw_machine machine)
+void sw_state_forget_below_sp(struct sw_state *state, enum sw_machine machine)
 {
     drop_below_sp(state, machine, state->reg[sw_regs_sp_number(machine)], 0);
 }
 
 void sw_state_run(struct sw_state *state, enum sw_machine machine, const struct sw_insn *insn, uint32_t point)
 {
-    if (insn->flow != SW_FLOW_BRANCH) /* a compare counts for the instruction right behind it only */
+    if (insn->flow != SW_FLOW_BRANCH) /* a compare counts only for the instruction right behind it */
         state->compared[0] = state->compared[1] = SW_NOREG, state->limit = -1;
     for (unsigned i = 0; i < insn->count && i < SW_EFFECTS_MAX; i++)
         run_one(state, machine, &insn->effects[i], insn->flow == SW_FLOW_CALL, point);
     if (insn->flow == SW_FLOW_CALL)
-        sw_state_give_below(state, machine);
+        sw_state_forget_below_sp(state, machine);
 }
 
-void sw_state_equal(struct sw_state *state, enum sw_machine machine)
+void sw_state_assume_equal(struct sw_state *state, enum sw_machine machine)
 {
     const unsigned sp = sw_regs_sp_number(machine);
     for (unsigned i = 0; i < 2; i++) {
@@ -362,7 +363,7 @@ void sw_state_equal(struct sw_state *state, enum sw_machine machine)
     }
 }
 
-/* What a stack probe that was called leaves alone: the size of a frame over a page, on ARM64 in units of 16 bytes. */
+/* What a called stack probe preserves: the size of a frame larger than a page, on ARM64 in units of 16 bytes. */
 static bool may_be_probed(struct sw_val v, enum sw_machine machine)
 {
     const int32_t unit = machine == SW_MACHINE_ARM64 ? 16 : 1;
@@ -370,68 +371,69 @@ static bool may_be_probed(struct sw_val v, enum sw_machine machine)
 }
 
 /* Whether a register's value may still matter behind the next branch. */
-static bool outlives(const struct sw_state *state, enum sw_machine machine, unsigned n, bool forward)
+static bool matters_later(const struct sw_state *state, enum sw_machine machine, unsigned n, bool forward)
 {
     const struct sw_val v = state->reg[n];
-    const uint64_t kept = sw_regs_nonvolatile(machine);
+    const uint64_t nonvolatile = sw_regs_nonvolatile(machine);
     if (n == sw_regs_sp_number(machine))
         return true;
     if (v.deref)
-        return forward && is_place(v) && ((kept | frame_makers(machine)) >> n & 1);
-    if (n == sw_regs_fp_number(machine) && is_place(v))
+        return forward && is_address(v) && ((nonvolatile | frame_setup_registers(machine)) >> n & 1);
+    if (n == sw_regs_fp_number(machine) && is_address(v))
         return true;
-    if (is_anchor(v, machine) || may_be_probed(v, machine) || (v.copy && (kept >> n & 1)) || v.base == SW_VAL_NEAR)
+    if (is_anchor(v, machine) || may_be_probed(v, machine) || (v.copy && (nonvolatile >> n & 1)) ||
+        v.base == SW_VAL_NEAR)
         return true;
-    if (frame_makers(machine) >> n & 1)
-        return is_place(v);
+    if (frame_setup_registers(machine) >> n & 1)
+        return is_address(v);
     return v.base != sw_regs_sp_number(machine) + 1 && v.base <= SW_REGS_MAX && worth_keeping(v, machine);
 }
 
 /*
- * Whether what a slot holds may still matter. A word loaded from elsewhere is the return address, moved; or, from where
- * the start is not the function's, any saved register.
+ * Whether a slot's content may still matter. A word loaded from elsewhere is the return address, moved; or, if the
+ * start is not the function's, any saved register.
  */
-static bool is_worth_its_slot(struct sw_val v, enum sw_machine machine, bool forward)
+static bool slot_matters(struct sw_val v, enum sw_machine machine, bool forward)
 {
     const bool is_return = v.base == sw_regs_sp_number(machine) + 1 && v.off == 0;
     return !v.deref || (v.add == 0 && (forward || is_return));
 }
 
-static bool is_any(struct sw_val v)
+static bool is_current_sp(struct sw_val v)
 {
-    return v.base == SW_VAL_POINT && v.point == SW_POINT_ANY;
+    return v.base == SW_VAL_POINT && v.point == SW_POINT_SP;
 }
 
-/* Forgets what is said in terms of an sp that is no more. */
-static void forget_any(struct sw_state *state)
+/* Forgets what is expressed in terms of an sp that no longer exists. */
+static void forget_current_sp(struct sw_state *state)
 {
     for (unsigned i = state->slot_count; i-- > 0;)
-        if (is_any(state->slots[i].at) || is_any(state->slots[i].holds))
+        if (is_current_sp(state->slots[i].at) || is_current_sp(state->slots[i].holds))
             drop_slot(state, i);
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (is_any(state->reg[n]))
+        if (is_current_sp(state->reg[n]))
             state->reg[n] = unknown;
 }
 
 static void rebase(struct sw_val *v, struct sw_val sp)
 {
     if (v->base == SW_VAL_POINT && v->point == sp.point) {
-        v->point = SW_POINT_ANY;
+        v->point = SW_POINT_SP;
         v->off -= sp.off;
     }
 }
 
 /*
- * An sp that was made by a computation is where it is, whatever it was called before: what is known in terms of it is
- * said in terms of the one there is now. So paths that differ in nothing else are the same.
+ * A computed sp is named by where it is now: what is known in terms of it is expressed in terms of the current sp. So
+ * paths that differ only in that name become equal.
  */
-static void rename_sp(struct sw_state *state, unsigned number)
+static void rebase_on_sp(struct sw_state *state, unsigned number)
 {
     const struct sw_val sp = state->reg[number];
     if (sp.base != SW_VAL_POINT || sp.deref)
         return;
-    if (sp.point != SW_POINT_ANY)
-        forget_any(state);
+    if (sp.point != SW_POINT_SP)
+        forget_current_sp(state);
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         rebase(&state->reg[n], sp);
     for (unsigned i = 0; i < state->slot_count; i++) {
@@ -442,18 +444,18 @@ static void rename_sp(struct sw_state *state, unsigned number)
 
 void sw_state_lose_sp(struct sw_state *state, enum sw_machine machine)
 {
-    forget_any(state);
-    state->reg[sw_regs_sp_number(machine)] = (struct sw_val){ .base = SW_VAL_POINT, .point = SW_POINT_ANY };
+    forget_current_sp(state);
+    state->reg[sw_regs_sp_number(machine)] = (struct sw_val){ .base = SW_VAL_POINT, .point = SW_POINT_SP };
 }
 
 void sw_state_trim(struct sw_state *state, enum sw_machine machine, bool forward)
 {
-    rename_sp(state, sw_regs_sp_number(machine));
+    rebase_on_sp(state, sw_regs_sp_number(machine));
     for (unsigned i = state->slot_count; i-- > 0;)
-        if (!is_worth_its_slot(state->slots[i].holds, machine, forward))
+        if (!slot_matters(state->slots[i].holds, machine, forward))
             drop_slot(state, i);
     for (unsigned n = 0; n < sw_regs_count(machine); n++)
-        if (state->reg[n].base != SW_VAL_UNKNOWN && !outlives(state, machine, n, forward))
+        if (state->reg[n].base != SW_VAL_UNKNOWN && !matters_later(state, machine, n, forward))
             state->reg[n] = unknown;
     state->reg[sw_regs_pc_number(machine)] = unknown;
     state->ret_at = unknown;
@@ -475,7 +477,7 @@ bool sw_state_same(const struct sw_state *a, const struct sw_state *b)
     if (a->slot_count != b->slot_count || memcmp(a->reg, b->reg, sizeof a->reg) != 0)
         return false;
     if (memcmp(a->slots, b->slots, a->slot_count * sizeof a->slots[0]) == 0)
-        return true; /* mostly saved in the same order */
+        return true; /* the usual case: saved in the same order */
     for (unsigned i = 0; i < a->slot_count; i++)
         if (!holds_slot(b, &a->slots[i]))
             return false;
@@ -495,7 +497,7 @@ void sw_state_meet(struct sw_state *state, const struct sw_state *other, enum sw
     if (!sw_val_same(state->reg[sp], other->reg[sp]))
         sw_state_lose_sp(state, machine);
     for (unsigned n = 0; n < sw_regs_count(machine); n++)
-        if (!sw_val_same(state->reg[n], other->reg[n]) && !is_any(state->reg[n]))
+        if (!sw_val_same(state->reg[n], other->reg[n]) && !is_current_sp(state->reg[n]))
             set(state, machine, n, unknown, point);
     for (unsigned i = state->slot_count; i-- > 0;)
         if (!holds_slot(other, &state->slots[i]))

@@ -1,5 +1,6 @@
 /*
- * What CoreCLR keeps: ReadyToRun images (method ranges, names) and the headers of its JIT code. Stands on pe/.
+ * CoreCLR's file and code formats: ReadyToRun images (method ranges, names) and the headers of JIT code. Built on pe/.
+ * (runtime.h has what a running CoreCLR publishes about itself; src/clr follows the CLR of this process.)
  */
 #ifndef SW_CLR_CLR_H
 #define SW_CLR_CLR_H
@@ -12,13 +13,13 @@
 enum { SW_CLR_DISPATCH_TYPES = 3 };
 
 /*
- * A ReadyToRun image: borrowed bytes, plus an index that set-up makes.
+ * A ReadyToRun image: borrowed bytes, plus an index made at set-up.
  *
  * functions    Section 102.
  * cold         Section 120: which runtime functions are cold parts, and of which others. Usually empty.
- * methods      Which runtime functions begin a method (others are its funclets or cold parts): ascending indices into
- *              functions, with the MethodDef or MemberRef token (0 when it is one of another module).
- * dispatch     Tokens of the methods that dispatch exceptions (System.Runtime.EH and its like in the core library);
+ * methods      Which runtime functions begin a method; the others are its funclets or cold parts. Ascending indices
+ *              into functions, each with the MethodDef or MemberRef token (0 for a method of another module).
+ * dispatch     Tokens of the methods that dispatch exceptions (System.Runtime.EH and the like in the core library);
  *              their ranges carry SW_RANGE_EH_DISPATCH.
  */
 struct sw_clr_image {
@@ -40,16 +41,16 @@ struct sw_clr_image {
 };
 
 /*
- * Reads the headers and makes the index; gives it back. A composite image (NAME.r2r.dll) has ranges and unwind data but
- * no names.
+ * open reads the headers and makes the index; close frees it. A composite image (NAME.r2r.dll) has ranges and unwind
+ * data but no names.
  *
  * pe       Copied; its bytes are borrowed until the image is closed.
  * alloc    Not null here: lib/ has no allocator of its own. Copied.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (a PE file without ReadyToRun code); SW_E_MALFORMED;
- *          SW_E_UNSUPPORTED (another major version than 16, component of a composite image);
+ *          SW_E_UNSUPPORTED (major version other than 16, component of a composite image);
  *          SW_E_NO_MEMORY. Nothing needs closing unless SW_OK.
- * Memory   8 bytes a method; while it works, 4 bytes a runtime function more. Threads  Any. Signals  Not safe.
+ * Memory   8 bytes per method; during open, 4 more bytes per runtime function. Threads  Any. Signals  Not safe.
  * Source   win-x64-unwind.md sections 7 and 8; the .NET runtime's ReadyToRun format document; ECMA-335 II.24.
  */
 SW_NODISCARD enum sw_status sw_clr_image_open(const struct sw_pe *pe, const struct sw_alloc *alloc,
@@ -57,7 +58,7 @@ SW_NODISCARD enum sw_status sw_clr_image_open(const struct sw_pe *pe, const stru
 void sw_clr_image_close(struct sw_clr_image *image);
 
 /*
- * The method around an address: range of its runtime function (the body, one funclet or one cold part, as flags tell),
+ * The method around an address: the range of its runtime function (the body, one funclet or one cold part, see flags),
  * kind NGEN, id = the address of the method's entry.
  *
  * Returns  SW_OK; SW_E_NO_RULE (not inside any runtime function); as sw_pe_find.
@@ -66,7 +67,7 @@ void sw_clr_image_close(struct sw_clr_image *image);
 SW_NODISCARD enum sw_status sw_clr_image_method(const struct sw_clr_image *image, uint64_t address,
                                                 struct sw_range *method);
 
-/* Whether a MethodDef token of the image's module is a method that dispatches exceptions. Signals  Safe. */
+/* Whether a MethodDef token of the image's module names a method that dispatches exceptions. Signals  Safe. */
 bool sw_clr_image_dispatches(const struct sw_clr_image *image, uint32_t token);
 
 /*
@@ -78,10 +79,10 @@ bool sw_clr_image_dispatches(const struct sw_clr_image *image, uint32_t token);
  * Memory   Allocates nothing; under 1.5 KiB of stack. Threads  Any. Signals  Safe.
  */
 SW_NODISCARD enum sw_status sw_clr_image_rule(const struct sw_clr_image *image, uint64_t address, bool exact,
-                                         struct sw_rule *rule);
+                                              struct sw_rule *rule);
 
 /*
- * "Namespace.Type::Method" around an address; nested types as "Outer+Inner". Set-up time only: not fast.
+ * "Namespace.Type::Method" around an address; nested types as "Outer+Inner". Set-up time only: slow.
  *
  * name     Receives a NUL-terminated string, cut at size - 1 bytes. size is not 0.
  *
@@ -91,36 +92,38 @@ SW_NODISCARD enum sw_status sw_clr_image_rule(const struct sw_clr_image *image, 
 SW_NODISCARD enum sw_status sw_clr_image_name(const struct sw_clr_image *image, uint64_t address, char *name,
                                               size_t size);
 
-/* Of JIT code: the MethodDesc's address (the FunctionID), and SW_RANGE_FUNCLET or SW_RANGE_FILTER for such a part. */
+/*
+ * A piece of JIT code: the MethodDesc's address (the FunctionID), and SW_RANGE_FUNCLET or SW_RANGE_FILTER if it is one.
+ */
 struct sw_clr_jit_code {
     uint64_t function;
     uint16_t flags;
 };
 
 /*
- * The rule at an address inside JIT code, from the header in front of the method, when that validates.
+ * The rule at an address inside JIT code, from the header in front of the method, if that header validates.
  *
  * machine  The target's.
  * memory   The target's: header, unwind info and the code at pc are read through it.
  * begin, end  The range that the JIT reported (perf map, profiler event): begin is the method's entry.
  * exact    As in sw_pe_x64_rule.
- * code     Receives what the header tells of the code at pc; may be null.
+ * code     Receives what the header says about the code at pc; may be null.
  *
  * Returns  SW_OK (source CLR_HEADER, trust EXACT); SW_E_NO_RULE (no valid header, or pc in none of its functions);
  *          SW_E_UNREADABLE.
  * Memory   Allocates nothing; under 1.5 KiB of stack; about 20 reads at most, on ARM64 one more for each function
  *          of the header (64 at most). Threads  Any. Signals  Safe when memory->read is.
  * Source   win-x64-unwind.md section 9: a private layout, validated before use. ARM64: win-arm64-unwind.md section 7;
- *          its layout is dotnet/runtime's, not seen in a process.
+ *          its layout is taken from dotnet/runtime's sources and was not seen in a process.
  */
 SW_NODISCARD enum sw_status sw_clr_jit_rule(enum sw_machine machine, const struct sw_memory *memory, uint64_t begin,
                                             uint64_t end, uint64_t pc, bool exact, struct sw_rule *rule,
                                             struct sw_clr_jit_code *code);
 
 /*
- * How far the JIT code goes that begins at an address, by its header.
+ * The extent of the JIT code that begins at an address, by its header.
  *
- * limit    It ends before that: the end of its heap.
+ * limit    The end of its heap: the code ends before that.
  * end, function  Receive the end of its last part, and the MethodDesc's address.
  *
  * Returns  SW_OK; SW_E_NO_RULE (no valid header); SW_E_UNREADABLE.

@@ -1,12 +1,12 @@
 /*
- * The runtime's own look-up of JIT code: a map of code ranges, four levels of 256 pointers over 128 KiB pieces, and in
- * each code heap a nibble map that tells where methods begin. Knows these two and the code header's frame; refuses to
- * know what a method is. Everything read is the target's and may change meanwhile: what does not fit together is no
- * answer.
+ * The runtime's own look-up of JIT code: a map of code ranges, four levels of 256 pointers over pieces of 128 KiB, and
+ * in each code heap a nibble map that says where methods begin. Knows these two and the position of the code header;
+ * refuses to know what a method is. All data is the target's and may change meanwhile; data that does not fit together
+ * gives no answer.
  *
- *   nibble map   u32 for 256 bytes: 8 nibbles, the first 32 bytes' in the highest bits; n: a method begins 4 * (n - 1)
- *                bytes into them, 0: none does. A u32 whose lowest nibble is above 8 is a pointer: all 256 bytes belong
- *                to the method at base + (u32 & ~15) + 4 * (lowest - 9).
+ *   nibble map   A u32 covers 256 bytes in 8 nibbles, the first 32 bytes in the highest bits. A nibble n says that a
+ *                method begins 4 * (n - 1) bytes into its 32 bytes; 0: none does. A u32 whose lowest nibble is above 8
+ *                is a pointer: all 256 bytes belong to the method at base + (u32 & ~15) + 4 * (lowest - 9).
  *
  * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md (contract version 2); checked on .NET 10.0.12.
  */
@@ -20,26 +20,26 @@ enum {
     LEVEL_BITS = 8,
     PIECE_BITS = 17,
     FRAGMENTS_MAX = 64,
-    COLLECTIBLE = 1, /* flags of a range section */
+    COLLECTIBLE = 1, /* flag of a range section */
     CODE_HEAP = 2,
-    STUB_LAST = 15, /* a code header below this is a number that tells a stub */
+    STUB_LAST = 15, /* a "code header" up to this is the number of a kind of stub */
     NIBBLES = 8,
     NIBBLE_BYTES = 32,
     DYNAMIC = 7 /* classification of a method: no metadata */
 };
 
-struct look {
+struct reader {
     const struct sw_clr_layout *layout;
     const struct sw_memory *memory;
 };
 
-static bool word_at(const struct look *l, uint64_t base, enum sw_clr_field field, uint64_t *value)
+static bool word_at(const struct reader *l, uint64_t base, enum sw_clr_field field, uint64_t *value)
 {
     return sw_memory_word(l->memory, base + l->layout->at[field], value);
 }
 
-/* The list of fragments of the 128 KiB around an address. A pointer's lowest bit is a mark for collectible code. */
-static bool find_fragments(const struct look *l, uint64_t address, uint64_t *fragment)
+/* The list of fragments for the 128 KiB around an address. A pointer's lowest bit marks collectible code. */
+static bool find_fragments(const struct reader *l, uint64_t address, uint64_t *fragment)
 {
     uint64_t at = l->layout->code + l->layout->at[SW_CLR_MAP_TOP];
     for (unsigned level = LEVELS; level > 0; level--) {
@@ -54,7 +54,7 @@ static bool find_fragments(const struct look *l, uint64_t address, uint64_t *fra
     return sw_memory_word(l->memory, at, fragment);
 }
 
-static bool find_section(const struct look *l, uint64_t address, uint64_t *section)
+static bool find_section(const struct reader *l, uint64_t address, uint64_t *section)
 {
     uint64_t fragment, begin, end;
     if (!find_fragments(l, address, &fragment))
@@ -76,7 +76,7 @@ struct heap {
     uint32_t flags;
 };
 
-static bool find_heap(const struct look *l, uint64_t address, struct heap *heap)
+static bool find_heap(const struct reader *l, uint64_t address, struct heap *heap)
 {
     uint64_t section, node;
     uint8_t flags[4];
@@ -90,7 +90,7 @@ static bool find_heap(const struct look *l, uint64_t address, struct heap *heap)
            address >= heap->begin && address < heap->end && address >= heap->base;
 }
 
-static bool entry_of(const struct look *l, const struct heap *heap, uint64_t index, uint32_t *entry)
+static bool entry_of(const struct reader *l, const struct heap *heap, uint64_t index, uint32_t *entry)
 {
     uint8_t bytes[4];
     if (sw_memory_read(l->memory, heap->map + 4 * index, bytes, sizeof bytes) != sizeof bytes)
@@ -108,7 +108,10 @@ static bool is_pointer(uint32_t entry, uint64_t *offset)
     return true;
 }
 
-/* The last method that begins in the first `nibbles` nibbles of an entry, the last of which counts up to `within`. */
+/*
+ * The last method that begins in the first `nibbles` nibbles of an entry. In the last of them, only up to byte
+ * `within`.
+ */
 static bool last_begin(uint32_t entry, unsigned nibbles, unsigned within, uint64_t *offset)
 {
     for (unsigned i = nibbles; i-- > 0;) {
@@ -121,8 +124,8 @@ static bool last_begin(uint32_t entry, unsigned nibbles, unsigned within, uint64
     return false;
 }
 
-/* Where the method begins that an address is in: in this entry, or in the one in front. */
-static bool find_begin(const struct look *l, const struct heap *heap, uint64_t address, uint64_t *begin)
+/* The begin of the method that contains an address: in this entry, or in the one before. */
+static bool find_begin(const struct reader *l, const struct heap *heap, uint64_t address, uint64_t *begin)
 {
     enum { ENTRY_BYTES = NIBBLES * NIBBLE_BYTES };
     const uint64_t from_base = address - heap->base, index = from_base / ENTRY_BYTES;
@@ -150,7 +153,7 @@ static bool find_begin(const struct look *l, const struct heap *heap, uint64_t a
     return true;
 }
 
-static bool is_dynamic(const struct look *l, uint64_t method)
+static bool is_dynamic(const struct reader *l, uint64_t method)
 {
     uint8_t flags[2];
     return sw_memory_read(l->memory, method + l->layout->at[SW_CLR_METHOD_FLAGS], flags, sizeof flags) ==
@@ -161,8 +164,8 @@ static bool is_dynamic(const struct look *l, uint64_t method)
 bool sw_clr_find_code(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t address,
                       struct sw_range *range)
 {
-    const enum sw_machine machine = SW_MACHINE_X64; /* a layout of another one is refused where it is read */
-    const struct look l = { layout, memory };
+    const enum sw_machine machine = SW_MACHINE_X64; /* the layout of another machine is refused when it is read */
+    const struct reader l = { layout, memory };
     struct heap heap;
     uint64_t begin, end, method, header;
     if (!find_heap(&l, address, &heap) || !find_begin(&l, &heap, address, &begin) || begin < heap.begin ||

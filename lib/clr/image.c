@@ -1,6 +1,6 @@
 /*
- * ReadyToRun images: finds the header and its sections, and makes the index that tells which runtime functions begin a
- * method, so that funclets and cold parts fold into the right one. Knows sections 102, 103, 109, 115, 116, 120 and no
+ * ReadyToRun images: finds the header and its sections, and makes the index of runtime functions that begin a method,
+ * so that funclets and cold parts are attributed to the right one. Knows sections 102, 103, 109, 115, 116, 120 and no
  * others; refuses to know fixups, GC info and debug info. Follows win-x64-unwind.md sections 7 and 8 and the .NET
  * runtime's ReadyToRun format document (major version 16).
  */
@@ -32,13 +32,13 @@ static const uint8_t *entry_at(const struct sw_clr_image *image, uint64_t index)
     return image->functions.bytes + sw_pe_entry_size(image->pe.machine) * index;
 }
 
-/* The sections that a header lists: u32 type, rva, size each. */
+/* The sections that a header lists: type, rva and size, u32 each. */
 struct sections {
     const struct sw_pe *pe;
     struct sw_bytes list;
 };
 
-/* Empty when the header does not list it; broken when it lists bytes that are not there. */
+/* A section's bytes; empty if the header does not list it. Sets *broken if the header lists bytes that do not exist. */
 static struct sw_bytes section(const struct sections *s, uint32_t type, bool *broken)
 {
     for (uint64_t at = 0; at + SECTION_SIZE <= s->list.size; at += SECTION_SIZE) {
@@ -53,7 +53,7 @@ static struct sw_bytes section(const struct sections *s, uint32_t type, bool *br
     return (struct sw_bytes){ 0 };
 }
 
-/* Through the CLI header; a composite image has none and exports its header by name. */
+/* Finds the header through the CLI header. A composite image has none, and exports its header by name. */
 static enum sw_status find_header(const struct sw_pe *pe, struct sw_bytes *header, struct sw_bytes *metadata)
 {
     uint32_t rva = 0;
@@ -86,22 +86,22 @@ static enum sw_status read_header(const struct sw_pe *pe, struct sw_bytes header
     return size == 0 || sections->list.size ? SW_OK : SW_E_MALFORMED;
 }
 
-/* What the index is made in: a token for each runtime function that begins a method. */
-struct marks {
-    struct sw_bytes table; /* the hash table that is being gone through */
+/* Working memory of the index: the token of each runtime function that begins a method. */
+struct index_work {
+    struct sw_bytes table; /* the hash table being read */
     uint32_t *tokens;
     uint32_t count;
 };
 
-/* Shared code may be named more than once; a token that names it stays. */
-static void mark(struct marks *marks, uint32_t function, uint32_t token)
+/* Shared code may be named more than once; a token that names it is kept. */
+static void note_token(struct index_work *work, uint32_t function, uint32_t token)
 {
-    if (function < marks->count && (marks->tokens[function] == no_method || marks->tokens[function] == 0))
-        marks->tokens[function] = token;
+    if (function < work->count && (work->tokens[function] == no_method || work->tokens[function] == 0))
+        work->tokens[function] = token;
 }
 
-/* Section 103: by row of the MethodDef table. token_base 0: the rows are those of one component among many. */
-static enum sw_status mark_methods(struct marks *marks, struct sw_bytes array, uint32_t token_base)
+/* Section 103: by row of the MethodDef table. token_base 0: the rows belong to one component of several. */
+static enum sw_status note_methods(struct index_work *work, struct sw_bytes array, uint32_t token_base)
 {
     uint32_t rows;
     if (!array.size)
@@ -113,32 +113,32 @@ static enum sw_status mark_methods(struct marks *marks, struct sw_bytes array, u
         uint32_t function;
         if (!sw_clr_array_at(array, row, &at))
             continue;
-        if (!sw_clr_entry_index(array, at, &function) || function >= marks->count)
+        if (!sw_clr_entry_index(array, at, &function) || function >= work->count)
             return SW_E_MALFORMED;
-        mark(marks, function, token_base ? token_base + row + 1 : 0);
+        note_token(work, function, token_base ? token_base + row + 1 : 0);
     }
     return SW_OK;
 }
 
-/* Section 109: a signature that cannot be read costs the name of one instantiation, not the image. */
-static bool mark_instance(void *arg, uint64_t at)
+/* Section 109. A signature that cannot be read costs the name of one instantiation, not the image. */
+static bool note_instance(void *arg, uint64_t at)
 {
-    struct marks *marks = arg;
+    struct index_work *work = arg;
     uint32_t token;
     uint32_t function;
-    if (sw_clr_method_signature(marks->table, &at, &token) == SW_OK && sw_clr_entry_index(marks->table, at, &function))
-        mark(marks, function, token);
+    if (sw_clr_method_signature(work->table, &at, &token) == SW_OK && sw_clr_entry_index(work->table, at, &function))
+        note_token(work, function, token);
     return true;
 }
 
-static enum sw_status mark_instances(struct marks *marks, struct sw_bytes table)
+static enum sw_status note_instances(struct index_work *work, struct sw_bytes table)
 {
-    marks->table = table;
-    return table.size ? sw_clr_hash_each(table, mark_instance, marks) : SW_OK;
+    work->table = table;
+    return table.size ? sw_clr_hash_each(table, note_instance, work) : SW_OK;
 }
 
-/* Section 115: the assemblies inside a composite image, each with a header of its own: u32 flags, count, sections. */
-static enum sw_status mark_components(struct marks *marks, const struct sw_pe *pe, struct sw_bytes components)
+/* Section 115: the assemblies inside a composite image. Each has a header of its own: u32 flags, count, sections. */
+static enum sw_status note_components(struct index_work *work, const struct sw_pe *pe, struct sw_bytes components)
 {
     for (uint64_t at = 0; at + COMPONENT_SIZE <= components.size; at += COMPONENT_SIZE) {
         bool broken = false;
@@ -148,57 +148,57 @@ static enum sw_status mark_components(struct marks *marks, const struct sw_pe *p
             return SW_E_MALFORMED;
         const uint64_t size = (uint64_t)sw_load32(core.bytes + 4) * SECTION_SIZE;
         const struct sections own = { pe, sw_bytes_part(core, CORE_HEADER_SIZE, size) };
-        enum sw_status status = mark_methods(marks, section(&own, SECTION_METHODS, &broken), 0);
+        enum sw_status status = note_methods(work, section(&own, SECTION_METHODS, &broken), 0);
         if (status || broken)
             return SW_E_MALFORMED;
     }
     return SW_OK;
 }
 
-static enum sw_status mark_all(struct marks *marks, const struct sections *sections, bool *broken)
+static enum sw_status note_all(struct index_work *work, const struct sections *sections, bool *broken)
 {
     const struct sw_bytes components = section(sections, SECTION_COMPONENTS, broken);
     const struct sw_bytes methods = section(sections, SECTION_METHODS, broken);
-    enum sw_status status = mark_methods(marks, methods, components.size ? 0 : UINT32_C(0x06000000));
+    enum sw_status status = note_methods(work, methods, components.size ? 0 : UINT32_C(0x06000000));
     if (status == SW_OK)
-        status = mark_instances(marks, section(sections, SECTION_INSTANCES, broken));
+        status = note_instances(work, section(sections, SECTION_INSTANCES, broken));
     if (status == SW_OK)
-        status = mark_components(marks, sections->pe, components);
+        status = note_components(work, sections->pe, components);
     return status;
 }
 
-static enum sw_status keep_marked(struct sw_clr_image *image, const struct marks *marks)
+static enum sw_status store_methods(struct sw_clr_image *image, const struct index_work *work)
 {
-    for (uint32_t i = 0; i < marks->count; i++)
-        image->method_capacity += marks->tokens[i] != no_method;
+    for (uint32_t i = 0; i < work->count; i++)
+        image->method_capacity += work->tokens[i] != no_method;
     if (image->method_capacity == 0)
         return SW_OK;
     image->methods = image->alloc.get(image->alloc.arg, image->method_capacity * sizeof *image->methods);
     if (!image->methods)
         return SW_E_NO_MEMORY;
-    for (uint32_t i = 0; i < marks->count; i++)
-        if (marks->tokens[i] != no_method)
-            image->methods[image->method_count++] = (struct sw_clr_method){ i, marks->tokens[i] };
+    for (uint32_t i = 0; i < work->count; i++)
+        if (work->tokens[i] != no_method)
+            image->methods[image->method_count++] = (struct sw_clr_method){ i, work->tokens[i] };
     return SW_OK;
 }
 
 static enum sw_status make_index(struct sw_clr_image *image, const struct sections *sections)
 {
     bool broken = false;
-    struct marks marks = { { 0 }, NULL, (uint32_t)(image->functions.size / sw_pe_entry_size(image->pe.machine)) };
-    if (marks.count == 0)
+    struct index_work work = { { 0 }, NULL, (uint32_t)(image->functions.size / sw_pe_entry_size(image->pe.machine)) };
+    if (work.count == 0)
         return SW_OK;
-    const size_t size = marks.count * sizeof *marks.tokens;
-    marks.tokens = image->alloc.get(image->alloc.arg, size);
-    if (!marks.tokens)
+    const size_t size = work.count * sizeof *work.tokens;
+    work.tokens = image->alloc.get(image->alloc.arg, size);
+    if (!work.tokens)
         return SW_E_NO_MEMORY;
-    memset(marks.tokens, 0xff, size);
-    enum sw_status status = mark_all(&marks, sections, &broken);
+    memset(work.tokens, 0xff, size);
+    enum sw_status status = note_all(&work, sections, &broken);
     if (status == SW_OK && broken)
         status = SW_E_MALFORMED;
     if (status == SW_OK)
-        status = keep_marked(image, &marks);
-    image->alloc.put(image->alloc.arg, marks.tokens, size);
+        status = store_methods(image, &work);
+    image->alloc.put(image->alloc.arg, work.tokens, size);
     return status;
 }
 
@@ -282,7 +282,7 @@ static uint32_t hot_part(const struct sw_clr_image *image, uint32_t function)
     return low ? sw_load32(image->cold.bytes + 8 * (low - 1) + 4) : function;
 }
 
-/* The method whose functions begin at or before this one; null when it lies before all of them. */
+/* The method that contains a runtime function; null when the function lies in front of all methods. */
 static const struct sw_clr_method *method_of(const struct sw_clr_image *image, uint32_t function)
 {
     size_t low = 0;
@@ -306,7 +306,7 @@ bool sw_clr_image_dispatches(const struct sw_clr_image *image, uint32_t token)
     return false;
 }
 
-/* The RVA of a runtime function's personality. 0: there is none. */
+/* The RVA of a runtime function's personality; 0: it has none. */
 static uint32_t personality_of(const struct sw_clr_image *image, uint32_t index)
 {
     const enum sw_machine machine = image->pe.machine;
@@ -320,8 +320,8 @@ static uint32_t personality_of(const struct sw_clr_image *image, uint32_t index)
 }
 
 /*
- * What a runtime function is to its method. Filters have a personality of their own (seen in .NET 10). A cold part is
- * no funclet, unless it comes behind the cold part of its method.
+ * The role of a runtime function in its method. Filters have a personality of their own (seen in .NET 10). A cold part
+ * is not a funclet, unless it follows the cold part of its method.
  */
 static uint16_t part_flags(const struct sw_clr_image *image, const struct sw_clr_method *method, uint32_t index)
 {

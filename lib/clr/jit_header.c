@@ -1,17 +1,17 @@
 /*
- * The header that CoreCLR keeps for each piece of its JIT code → rule. It is the only description of funclets and of
- * code that was entered in the middle of a running method (OSR). The layout is private to the runtime, so nothing of it
- * is believed before all of it fits together; where it does not, the answer is SW_E_NO_RULE and analysis takes over.
- * Follows win-x64-unwind.md section 9 (seen in .NET 10); ARM64: win-arm64-unwind.md section 7 and dotnet/runtime's
- * vm/codeman.h, vm/jitinterface.cpp, vm/arm64/cgencpu.h (not seen in a process).
+ * CoreCLR's header of a piece of JIT code → rule. It is the only description of funclets and of code that was entered
+ * in the middle of a running method (OSR). The layout is private to the runtime, so nothing is believed before all of
+ * it fits together; otherwise the answer is SW_E_NO_RULE and analysis takes over. Follows win-x64-unwind.md section 9
+ * (seen in .NET 10); ARM64: win-arm64-unwind.md section 7 and dotnet/runtime's vm/codeman.h, vm/jitinterface.cpp,
+ * vm/arm64/cgencpu.h (not seen in a process).
  *
  *   method start - 8   → header: +8 EH clauses, +24 MethodDesc, +32 u32 n, +36 n RUNTIME_FUNCTIONs (the method, then
  *                      its funclets)
  *   EH clauses         u64 count in front, 8 bytes, then 32 bytes each: u32 flags (1: filter), try begin, try end,
  *                      handler begin, handler end, and at +24 the filter's begin: offsets from the method's start
- *   code heap base     = method start - first entry's begin; what RVAs count from. It is 64 KiB aligned, but for the
- *                      heaps of dynamic methods, which begin 16 bytes later (seen in .NET 10). RVA 0 holds the
- *                      personality in both, a jump to an address in its own bytes; unwind data is never packed.
+ *   code heap base     = method start - first entry's begin; RVAs count from it. It is 64 KiB aligned, except in heaps
+ *                      of dynamic methods, which begin 16 bytes later (seen in .NET 10). In both, RVA 0 holds the
+ *                      personality: a jump to an address in its own bytes. Unwind data is never packed.
  */
 #include "clr/clr.h"
 
@@ -28,16 +28,16 @@ enum {
 };
 
 /*
- * What the JIT's code manager writes: unwind data has a handler, at RVA 0; what is there begins, and goes on at
- * jump_at. x64: UNWIND_INFO version 1, flags 3; mov rax, imm64; jmp rax. ARM64: a record of version 0 with X set;
- * ldr x16, [pc, #8]; br x16.
+ * What the JIT's code manager writes. Unwind data has a handler at RVA 0; the bytes there begin with `load`, and `jump`
+ * follows at jump_at. x64: UNWIND_INFO version 1, flags 3; mov rax, imm64; jmp rax. ARM64: a record of version 0 with X
+ * set; ldr x16, [pc, #8]; br x16.
  */
-struct form {
+struct heap_code {
     uint32_t head_mask, head;
     uint8_t load_size, load[4];
     uint8_t jump_at, jump_size, jump[4];
 };
-static const struct form forms[] = {
+static const struct heap_code heap_codes[] = {
     [SW_MACHINE_X64] = { 0xff, 0x19, 2, { 0x48, 0xb8 }, 10, 2, { 0xff, 0xe0 } },
     [SW_MACHINE_ARM64] = { 0x1c0000, 0x100000, 4, { 0x50, 0, 0, 0x58 }, 4, 4, { 0, 0x02, 0x1f, 0xd6 } },
 };
@@ -50,7 +50,7 @@ struct header {
     uint64_t base;
     uint64_t table; /* address of the first entry */
     uint64_t method;
-    uint64_t clauses; /* 0: none */
+    uint64_t clauses; /* 0: no EH clauses */
     uint32_t count;
     uint32_t functions_end; /* RVA behind the last entry's code */
 };
@@ -82,7 +82,7 @@ static struct sw_pe_reader reader_of(struct header *h)
     return (struct sw_pe_reader){ get, NULL, h };
 }
 
-/* Functions lie one behind the other inside the range, and their unwind data behind all of it. */
+/* Functions follow each other inside the range, and their unwind data follows all of them. */
 static bool entry_fits(const struct header *h, struct sw_pe_function entry, uint32_t previous_end)
 {
     const uint64_t limit = h->end - h->base;
@@ -124,13 +124,13 @@ static enum sw_status scan_entries(struct header *h, uint32_t rva, struct sw_pe_
 
 static enum sw_status check_info(struct header *h, struct sw_pe_function function)
 {
-    const struct form *form = &forms[h->machine];
+    const struct heap_code *heap_code = &heap_codes[h->machine];
     const struct sw_pe_reader reader = reader_of(h);
     uint8_t head[4];
     uint32_t handler;
     if (get(h, function.unwind, head, sizeof head) != sizeof head)
         return SW_E_UNREADABLE;
-    if ((sw_load32(head) & form->head_mask) != form->head)
+    if ((sw_load32(head) & heap_code->head_mask) != heap_code->head)
         return SW_E_NO_RULE;
     const enum sw_status status = sw_pe_handler(h->machine, &reader, &function, &handler);
     if (status)
@@ -140,13 +140,13 @@ static enum sw_status check_info(struct header *h, struct sw_pe_function functio
 
 static bool is_heap(const struct header *h)
 {
-    const struct form *form = &forms[h->machine];
+    const struct heap_code *heap_code = &heap_codes[h->machine];
     uint8_t bytes[12];
     if (h->base % HEAP_ALIGNMENT == 0)
         return true;
     return sw_memory_read(h->memory, h->base, bytes, sizeof bytes) == sizeof bytes &&
-           memcmp(bytes, form->load, form->load_size) == 0 &&
-           memcmp(bytes + form->jump_at, form->jump, form->jump_size) == 0;
+           memcmp(bytes, heap_code->load, heap_code->load_size) == 0 &&
+           memcmp(bytes + heap_code->jump_at, heap_code->jump, heap_code->jump_size) == 0;
 }
 
 static enum sw_status open_header(struct header *h)
@@ -165,7 +165,7 @@ static enum sw_status open_header(struct header *h)
     return SW_OK;
 }
 
-/* Whether a filter begins there: some clause says so. What cannot be read says nothing. */
+/* Whether a filter begins there, by the EH clauses. Unreadable clauses count as no. */
 static bool is_filter(const struct header *h, uint64_t begin)
 {
     uint8_t batch[BATCH * CLAUSE_SIZE];

@@ -1,11 +1,11 @@
 /*
- * The data contract descriptor of CoreCLR: a table of the runtime's own structures, made for debuggers. Knows its frame
- * and as much of JSON as is needed to pass over what was not asked for; refuses to know what the offsets are used for.
+ * The data contract descriptor of CoreCLR: a table of the runtime's own structures, made for debuggers. Knows its
+ * layout, and enough JSON to skip what was not asked for; refuses to know what the offsets are used for.
  *
- *   descriptor   u64 magic, u32 flags, u32 size of the text, u64 address of the text, u32 count of pointers, u32, u64
- *                address of the pointers, which globals such as [[20], "pointer"] stand for
- *   text         {"types": {"Thread": {"Frame": 8, "GCHandle": [304, "type"], "!": size}}, "globals": {"x": ["0x1",
- * "t"]}, "contracts": {"Thread": 1}}
+ *   descriptor   u64 magic, u32 flags, u32 size of the text, u64 address of the text, u32 count of pointers, u32,
+ *                u64 address of the pointers, to which globals such as [[20], "pointer"] refer
+ *   text         {"types": {"Thread": {"Frame": 8, "GCHandle": [304, "type"], "!": size}},
+ *                 "globals": {"x": ["0x1", "t"]}, "contracts": {"Thread": 1}}
  *
  * Source: dotnet/runtime docs/design/datacontracts/contract-descriptor.md and data_descriptor.md (compact form).
  */
@@ -75,7 +75,7 @@ static const char *const identifiers[] = {
 };
 static_assert(sizeof identifiers / sizeof identifiers[0] == SW_CLR_FRAMES, "a row for every kind of frame");
 
-/* What the fields mean is told by these, so another version of one is another runtime. */
+/* These contracts define what the fields mean, so another version of one means another runtime. */
 static const struct {
     const char *name;
     uint64_t version;
@@ -88,7 +88,7 @@ static const struct {
 
 /* ---- JSON, as far as needed ---- */
 
-/* A place in the text; at the end of it when something is wrong. */
+/* A position in the text; at the end after an error. */
 struct text {
     const char *at;
     const char *end;
@@ -109,7 +109,7 @@ static bool take(struct text *t, char wanted)
     return true;
 }
 
-/* A string without escapes that matter here: what stands between its quotes. */
+/* The content of a string between its quotes; escapes are not undone. */
 static struct text string(struct text *t)
 {
     struct text inner = { t->end, t->end };
@@ -123,7 +123,7 @@ static struct text string(struct text *t)
     return inner;
 }
 
-/* Past one value in brackets, which are counted; strings in it are taken whole. */
+/* Skips one value in brackets, counting them; strings are skipped whole. */
 static bool skip_brackets(struct text *t)
 {
     int depth = 0;
@@ -142,7 +142,7 @@ static bool skip_brackets(struct text *t)
     return depth == 0;
 }
 
-/* What stands between the quotes of a string, or a number or word as it is. */
+/* The content of a string between its quotes, or a number or word as it stands. */
 static struct text word(struct text *t)
 {
     static const char ends[] = " \n\t\r,:\"{}[]";
@@ -155,7 +155,7 @@ static struct text word(struct text *t)
     return inner;
 }
 
-/* Past one value, with something behind it. */
+/* Skips one value. False: nothing follows it. */
 static bool skip(struct text *t)
 {
     const char first = peek(t);
@@ -172,7 +172,7 @@ static bool equals(struct text word, const char *name)
     return (size_t)(word.end - word.at) == size && memcmp(word.at, name, size) == 0;
 }
 
-/* Goes into an object: *t stands behind the colon of that key. */
+/* Enters an object: moves *t behind the colon of that key. */
 static bool enter(struct text *t, const char *key)
 {
     if (!take(t, '{'))
@@ -196,7 +196,7 @@ static int digit(char c)
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : 16;
 }
 
-/* 8, "0x8", or the first of [8, "type"]. */
+/* A number: 8, "0x8", or the first of [8, "type"]. */
 static bool number(struct text t, uint64_t *value)
 {
     (void)take(&t, '[');
@@ -233,7 +233,7 @@ static bool is_x64(struct text globals)
     return enter(&globals, "Architecture") && (take(&globals, '['), equals(string(&globals), "x64"));
 }
 
-/* Which of the descriptor's pointers a global stands for: [[20], "pointer"]. */
+/* The index of the descriptor's pointer to which a global refers: [[20], "pointer"]. */
 static bool pointer_of(struct text globals, const char *name, uint64_t *number_of_pointer)
 {
     return enter(&globals, name) && take(&globals, '[') && number(globals, number_of_pointer);
@@ -250,7 +250,7 @@ static bool knows_contracts(struct text all)
     return true;
 }
 
-/* A text that was cut may end in the middle of a number: only a whole one is believed. */
+/* A truncated text may end in the middle of a number, so only a whole one is believed. */
 static bool is_whole(struct text whole)
 {
     return peek(&whole) == '{' && skip_brackets(&whole);

@@ -1,7 +1,7 @@
 /*
- * Names out of ECMA-335 metadata: the #~ tables as far as types and methods need them. Knows the layout of every table
- * (their rows must be measured to find the next one) and the meaning of five; refuses to know signatures.
- * Follows ECMA-335 II.22 (tables), II.24 (physical layout). Only compressed tables: #- is written by edit-and-continue.
+ * Names from ECMA-335 metadata: the #~ tables as far as types and methods need them. Knows the layout of every table
+ * (rows must be measured to find the next table) and the meaning of five; refuses to know signatures. Follows ECMA-335
+ * II.22 (tables), II.24 (physical layout). Only compressed tables: #- is written by edit-and-continue.
  */
 #include "clr/format.h"
 
@@ -28,7 +28,7 @@ enum {
     RESOLUTION_SCOPE
 };
 
-/* Tag bits, and the tables one may point to. II.24.2.6. ORDER coded index */
+/* Coded indices: the number of tag bits, and the tables that they select. II.24.2.6. ORDER coded index */
 static const struct {
     uint8_t bits;
     uint8_t count;
@@ -141,7 +141,7 @@ static unsigned width(const struct tables *t, uint8_t column)
     }
 }
 
-/* The offset of a column in its row; COLUMNS_MAX gives the size of the row. */
+/* The offset of a column in its row; COLUMNS_MAX gives the row's size. */
 static unsigned offset_of(const struct tables *t, unsigned table, unsigned column)
 {
     unsigned offset = 0;
@@ -196,7 +196,7 @@ static enum sw_status open_tables(struct sw_bytes root, struct tables *t)
     return sw_cursor_ok(&c) ? SW_OK : SW_E_MALFORMED;
 }
 
-/* Rows count from 1; a row that is not there gives 0, which no index means. */
+/* A cell; rows count from 1. A row that does not exist gives 0, which is no valid index. */
 static uint32_t cell(const struct tables *t, unsigned table, uint32_t row, unsigned column)
 {
     if (row == 0 || row > t->rows[table])
@@ -228,7 +228,7 @@ static void append(struct text *text, const char *more)
     *text->to = 0;
 }
 
-/* The last row whose column is not above value: MethodList of types ascends. 0 when there is none. */
+/* The last row whose column is not above value, in a column that ascends such as MethodList; 0: there is none. */
 static uint32_t last_not_above(const struct tables *t, unsigned table, unsigned column, uint32_t value)
 {
     uint32_t low = 0;

@@ -1,11 +1,11 @@
 /*
  * The compact containers of ReadyToRun images: variable-length integers, NativeArray, the native hash table. Knows
- * their layout; refuses to know what the elements mean, but for the index of a runtime function that entry points end
- * in. Follows win-x64-unwind.md section 8 and the .NET runtime's ReadyToRun format document.
+ * their layout; refuses to know what the elements mean, except that an entry point ends in the index of a runtime
+ * function. Follows win-x64-unwind.md section 8 and the .NET runtime's ReadyToRun format document.
  */
 #include "clr/format.h"
 
-/* The low bits of the first byte say how many bytes: 0, 01, 011, 0111 for 1 to 4, 01111 for a full word behind it. */
+/* The low bits of the first byte give the size: 0, 01, 011, 0111 for 1 to 4 bytes, 01111 for a full word behind it. */
 static bool varint(struct sw_bytes bytes, uint64_t *at, uint32_t *raw, unsigned *bits)
 {
     unsigned size = 1;
@@ -39,7 +39,7 @@ bool sw_clr_varint_signed(struct sw_bytes bytes, uint64_t *at, int32_t *value)
     return true;
 }
 
-/* Bit 0: fixups follow, which concern the runtime only. */
+/* Bit 0: fixups follow, which concern only the runtime. */
 bool sw_clr_entry_index(struct sw_bytes bytes, uint64_t at, uint32_t *index)
 {
     uint32_t id;
@@ -49,7 +49,7 @@ bool sw_clr_entry_index(struct sw_bytes bytes, uint64_t at, uint32_t *index)
     return true;
 }
 
-/* Little-endian of 1 << width bytes. */
+/* A little-endian integer of 1 << width bytes. */
 static bool fixed(struct sw_bytes bytes, uint64_t at, unsigned width, uint64_t *value)
 {
     const unsigned size = 1u << width;
@@ -66,12 +66,13 @@ bool sw_clr_array_count(struct sw_bytes array, uint32_t *count)
     if (!sw_clr_varint(array, &at, &header))
         return false;
     *count = header >> 2;
-    return *count <= 16 * (array.size - at); /* a block of 16 has an offset of a byte at least */
+    return *count <= 16 * (array.size - at); /* a block of 16 takes at least one byte, its offset */
 }
 
 /*
- * Blocks of 16 elements, each a binary tree by the bits of the element's number, highest first. A node says whether the
- * way of a 0 bit follows it (bit 0) and how far off the way of a 1 bit is (bit 1); a leaf names the element it holds.
+ * Blocks of 16 elements, each a binary tree over the bits of the element's number, highest first. A node says whether
+ * the branch for a 0 bit follows it (bit 0), and how far away the branch for a 1 bit is (bit 1). A leaf names its
+ * element.
  */
 bool sw_clr_array_at(struct sw_bytes array, uint32_t element, uint64_t *at)
 {
@@ -102,7 +103,9 @@ bool sw_clr_array_at(struct sw_bytes array, uint32_t element, uint64_t *at)
     return true;
 }
 
-/* The entries of one bucket: a byte of the hash, then how far the data is from the distance itself. */
+/*
+ * The entries of one bucket: a byte of the hash, then the offset of the data, counted from the offset's own position.
+ */
 static enum sw_status bucket_each(struct sw_bytes table, uint64_t at, uint64_t end, uint64_t *budget,
                                   bool (*each)(void *arg, uint64_t at), void *arg)
 {
@@ -121,7 +124,7 @@ static enum sw_status bucket_each(struct sw_bytes table, uint64_t at, uint64_t e
     return SW_OK;
 }
 
-/* An entry takes two bytes, so there are no more than half as many as bytes, however the buckets overlap. */
+/* An entry takes two bytes, so there are at most half as many as bytes, however the buckets overlap. */
 enum sw_status sw_clr_hash_each(struct sw_bytes table, bool (*each)(void *arg, uint64_t at), void *arg)
 {
     uint64_t budget = table.size / 2;

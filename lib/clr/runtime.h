@@ -1,6 +1,6 @@
 /*
- * What a running CoreCLR tells of itself: where its structures keep what (its data contract descriptor), and from that
- * the state of a thread and the records of where it left managed code.
+ * What a running CoreCLR publishes about itself: the offsets in its structures (its data contract descriptor), and from
+ * these a thread's state, its transition records, and JIT code by address.
  */
 #ifndef SW_CLR_RUNTIME_H
 #define SW_CLR_RUNTIME_H
@@ -11,9 +11,9 @@
 #include <snapwalk/codemap.h>
 #include <snapwalk/thread.h>
 
-/* Offsets and sizes that are asked for. ORDER sw_clr_field: lib/clr/layout.c. */
+/* Offsets and sizes read from the descriptor. ORDER sw_clr_field: lib/clr/layout.c. */
 enum sw_clr_field {
-    SW_CLR_THREAD_MODE,  /* u32, not 0: cooperative */
+    SW_CLR_THREAD_MODE,  /* u32; not 0: cooperative */
     SW_CLR_THREAD_FRAME, /* the top explicit frame */
     SW_CLR_THREAD_EXCEPTION,
     SW_CLR_EXCEPTION_PREVIOUS,
@@ -21,7 +21,7 @@ enum sw_clr_field {
     SW_CLR_INLINED_SP,
     SW_CLR_INLINED_RETURN,
     SW_CLR_INLINED_FP,
-    SW_CLR_METHOD_BLOCK, /* of a frame that stands for a call of a method: its transition block */
+    SW_CLR_METHOD_BLOCK, /* in a frame that stands for a call of a method: its transition block */
     SW_CLR_BLOCK_SIZE,
     SW_CLR_BLOCK_RETURN,
     SW_CLR_BLOCK_SAVED,
@@ -29,7 +29,7 @@ enum sw_clr_field {
     SW_CLR_FAULT_CONTEXT,     /* the CONTEXT itself */
     SW_CLR_SOFTWARE_CONTEXT,  /* likewise */
     SW_CLR_HIJACK_RETURN,
-    SW_CLR_HIJACK_ARGS, /* pointer to what the hijack stub pushed */
+    SW_CLR_HIJACK_ARGS, /* pointer to the registers that the hijack stub pushed */
     SW_CLR_HIJACK_SIZE,
     SW_CLR_HIJACK_SAVED,
     SW_CLR_SAVED_RBX,
@@ -38,8 +38,8 @@ enum sw_clr_field {
     SW_CLR_SAVED_R13,
     SW_CLR_SAVED_R14,
     SW_CLR_SAVED_R15,
-    SW_CLR_MAP_TOP,       /* of the map of code ranges: its top level */
-    SW_CLR_FRAGMENT_NEXT, /* of a piece of the address space in that map */
+    SW_CLR_MAP_TOP,       /* the top level of the map of code ranges */
+    SW_CLR_FRAGMENT_NEXT, /* in a fragment of that map, which is a part of the address space */
     SW_CLR_FRAGMENT_BEGIN,
     SW_CLR_FRAGMENT_END,
     SW_CLR_FRAGMENT_SECTION,
@@ -54,7 +54,7 @@ enum sw_clr_field {
     SW_CLR_FIELDS
 };
 
-/* Explicit frames by how they are read. ORDER sw_clr_frame: lib/clr/layout.c, thread.c. */
+/* Explicit frames, by kind. ORDER sw_clr_frame: lib/clr/layout.c, explicit_frames.c. */
 enum sw_clr_frame {
     SW_CLR_FRAME_INLINED,
     SW_CLR_FRAME_RESUMABLE,
@@ -71,7 +71,10 @@ enum sw_clr_frame {
     SW_CLR_FRAMES
 };
 
-/* at: offsets by enum sw_clr_field. id: what an explicit frame of that kind begins with. code: the map of code ranges. */
+/*
+ * at: offsets, by enum sw_clr_field. id: the first word of an explicit frame of each kind. code: the map of code
+ * ranges.
+ */
 struct sw_clr_layout {
     uint16_t at[SW_CLR_FIELDS];
     uint64_t id[SW_CLR_FRAMES];
@@ -82,10 +85,10 @@ struct sw_clr_layout {
  * Reads the descriptor that libcoreclr exports as DotNetRuntimeContractDescriptor.
  *
  * descriptor  Its address in the target.
- * alloc       Not null; the text of the descriptor is held while it is read.
+ * alloc       Not null. Holds the descriptor's text during the call.
  *
- * Returns  SW_OK; SW_E_UNREADABLE; SW_E_MALFORMED (no such descriptor); SW_E_UNSUPPORTED (another machine, or
- *          something that is asked for is not in it: another version); SW_E_NO_MEMORY.
+ * Returns  SW_OK; SW_E_UNREADABLE; SW_E_MALFORMED (no such descriptor); SW_E_UNSUPPORTED (another machine; or a field
+ *          is missing, which means another version); SW_E_NO_MEMORY.
  * Threads  Any. Signals  Not safe.
  * Source   dotnet/runtime docs/design/datacontracts/contract-descriptor.md, data_descriptor.md; .NET 10.0.12.
  */
@@ -104,14 +107,15 @@ bool sw_clr_thread_mode(const struct sw_clr_layout *layout, const struct sw_memo
                         enum sw_mode *mode);
 
 /*
- * The return address that the runtime has replaced on a thread's stack, to catch it when it returns. Where the thread's
- * object notes that is private: two words of it, the original and the place, that fit together.
+ * The return address that the runtime has replaced on a thread's stack, to intercept the thread when it returns. The
+ * position of this note in the thread's object is private: two adjacent words, the original address and where it was,
+ * that fit together.
  *
  * low, high  The part of the stack that may hold it.
  * is_code    Whether an address is managed code: the original must be.
  * at, by     Receive the stack word's address and the original.
  *
- * Returns  False: the thread's state says that none is replaced, or no such words.
+ * Returns  False: the thread's state says that none is replaced, or no two words fit.
  * Memory   Allocates nothing; about 2 KiB of stack. Threads  Any. Signals  Safe when the reader and is_code are.
  * Source   dotnet/runtime vm/threads.h (TS_Hijacked; m_pvHJRetAddr in front of m_ppvHJRetAddrPtr).
  */
@@ -123,9 +127,9 @@ bool sw_clr_thread_hijack(const struct sw_clr_layout *layout, const struct sw_me
  * The explicit frame of a thread behind `*cursor`, as a transition record; leaf first. *cursor: 0 for the first.
  *
  * object, stack  Readers of the runtime's data and of the thread's stack; may be the same.
- * record   regs.known is 0 when the frame leads to no caller. exact: its pc was being executed.
+ * record   regs.known is 0 if the frame leads to no caller. exact: its pc was being executed.
  *
- * Returns  False: no more, or what follows makes no sense (unreadable, not rising, unknown).
+ * Returns  False: no more, or the next one is invalid (unreadable, not at a higher address, misaligned).
  * Memory   Allocates nothing; about 0.5 KiB of stack. Threads  Any. Signals  Safe when memory->read is.
  * Source   dotnet/runtime docs/design/datacontracts/StackWalk.md (what each kind of frame restores).
  */
@@ -136,27 +140,28 @@ bool sw_clr_thread_record(const struct sw_clr_layout *layout, const struct sw_me
 /* An exception in flight on a thread. */
 struct sw_clr_exception {
     bool second_pass;
-    bool entered;           /* a managed handler has been entered for it */
-    uint64_t low, high;     /* of the stack that it has unwound: frames whose sp is in [low, high) are gone */
+    bool entered;       /* a managed handler has been entered for it */
+    uint64_t low, high; /* the stack that it has unwound: frames with sp in [low, high) no longer exist */
 };
 
 /*
- * The exception behind `*cursor` that is in flight on a thread, innermost first. *cursor: 0 for the first.
+ * The exception in flight on a thread behind `*cursor`, innermost first. *cursor: 0 for the first.
  *
- * Returns  False: no more, or what follows makes no sense.
+ * Returns  False: no more, or the next one is invalid.
  * Memory   Allocates nothing. Threads  Any. Signals  Safe when the readers are.
- * Source   dotnet/runtime vm/exinfo.h, vm/exstate.h, AsmOffsets.cs (pass number); the rest was seen in .NET 10.0.12: a
- *          private layout, of which nothing is believed that does not fit together.
+ * Source   dotnet/runtime vm/exinfo.h, vm/exstate.h, AsmOffsets.cs (pass number); the rest was seen in .NET 10.0.12.
+ *          The layout is private: a record is believed only if all of it fits together.
  */
 bool sw_clr_thread_exception(const struct sw_clr_layout *layout, const struct sw_memory *object,
                              const struct sw_memory *stack, uint64_t thread, uint64_t *cursor,
                              struct sw_clr_exception *exception);
 
 /*
- * The JIT's code around an address, as the runtime itself looks it up: kind JIT, unwind CLR_HEADER, id the FunctionID,
- * HIDDEN for dynamic methods and IL stubs, image 1 where the code can be collected (freed with its module). No event is needed for it, and no perf map.
+ * The JIT code around an address, found as the runtime itself does: kind JIT, unwind CLR_HEADER, id the FunctionID,
+ * HIDDEN for dynamic methods and IL stubs, image 1 if the code is collectible (freed with its module). Needs no event
+ * and no perf map.
  *
- * Returns  False: no JIT code there, a stub, or what was read does not fit together.
+ * Returns  False: no JIT code there, a stub, or the data read does not fit together.
  * Memory   Allocates nothing; some 15 reads. Threads  Any. Signals  Safe when memory->read is.
  * Source   dotnet/runtime docs/design/datacontracts/ExecutionManager.md (version 2: range section map, nibble map).
  */

@@ -1,7 +1,7 @@
 /*
- * Signatures of ReadyToRun instance entry points: how long they are, and which method they name. Knows the grammar;
- * refuses to know types, which are only passed over.
- * Follows ECMA-335 II.23.2 and the additions of the .NET runtime's ReadyToRun format document (names of readytorun.h).
+ * Signatures of ReadyToRun instance entry points: their length, and the method they name. Knows the grammar; refuses to
+ * know types, which are only skipped. Follows ECMA-335 II.23.2 and the additions of the .NET runtime's ReadyToRun
+ * format document (names of readytorun.h).
  */
 #include "clr/format.h"
 
@@ -67,7 +67,7 @@ static const uint8_t shapes[0x46] = {
     [0x45] = TYPE,        /* PINNED */
 };
 
-/* ECMA-335 compressed unsigned: 0, 10, 110 in the top bits for 1, 2, 4 bytes, high byte first. */
+/* The top bits give the size: 0, 10, 110 for 1, 2, 4 bytes, high byte first. */
 uint32_t sw_clr_compressed(struct sw_cursor *c)
 {
     const uint32_t b0 = (uint32_t)sw_cursor_u(c, 1);
@@ -85,7 +85,7 @@ uint32_t sw_clr_compressed(struct sw_cursor *c)
 
 static void skip_type(struct sw_cursor *c, unsigned depth);
 
-/* Each turn takes at least a byte, so a broken cursor is the only bound that is needed. */
+/* Each turn takes at least a byte, so a broken cursor ends the loop. */
 static void skip_types(struct sw_cursor *c, uint32_t count, unsigned depth)
 {
     while (count-- && sw_cursor_ok(c))

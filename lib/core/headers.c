@@ -1,6 +1,6 @@
 /*
- * ELF and program headers, and the notes that they lead to.
- * Source: System V gABI, "ELF Header", "Program Header", "Note Section"; PN_XNUM: Linux include/uapi/linux/elf.h.
+ * ELF and program headers, and the notes to which they lead. Source: System V gABI, "ELF Header", "Program Header",
+ * "Note Section"; PN_XNUM: Linux include/uapi/linux/elf.h.
  */
 #include "core/core.h"
 
@@ -9,7 +9,7 @@
 enum { MACHINE_X64 = 62, MACHINE_ARM64 = 183 };
 enum { PROGRAM_HEADER_BYTES = 56, SECTION_HEADER_BYTES = 64, COUNT_IS_ELSEWHERE = 0xffff, COUNT_AT = 44 };
 
-/* More than 65,534 program headers: their number stands in the first section header. */
+/* With more than 65,534 program headers, their number is in the first section header. */
 static uint64_t count_of(struct sw_bytes file, uint64_t sections, uint64_t count)
 {
     const struct sw_bytes first = sw_bytes_part(file, sections, SECTION_HEADER_BYTES);
@@ -107,7 +107,7 @@ struct sw_core_notes sw_core_notes_over(const struct sw_core_headers *headers)
     return (struct sw_core_notes){ .headers = headers, .budget = headers->file.size, .left = { .broken = true } };
 }
 
-/* To the next header with notes; false when there is none. */
+/* Advances to the next header with notes; false: there is none. */
 static bool next_segment(struct sw_core_notes *notes)
 {
     struct sw_core_header header;
@@ -125,7 +125,7 @@ static bool next_segment(struct sw_core_notes *notes)
     return false;
 }
 
-/* `size` bytes, and what fills them up; at the very end of the segment that may be missing. */
+/* Takes `size` bytes and their padding, which may be missing at the very end of the segment. */
 static struct sw_bytes padded(struct sw_core_notes *notes, const uint8_t *begin, uint64_t size)
 {
     struct sw_cursor *c = &notes->left;

@@ -1,6 +1,6 @@
 /*
- * The files that a core had mapped: whether one is that file, and which there are where no note tells.
- * Source: System V gABI, "Dynamic Section"; ld(1), --build-id; glibc's <link.h>.
+ * The files that a core had mapped: whether a file is the one that was mapped, and which files there are if no note
+ * lists them. Source: System V gABI, "Dynamic Section"; ld(1), --build-id; glibc's <link.h>.
  */
 #include "core/core.h"
 
@@ -49,7 +49,7 @@ enum sw_status sw_core_dynamic_check(const struct sw_core_headers *file, const s
     return SW_OK;
 }
 
-/* Where the loader left the address of its list, or 0. */
+/* The address of the loader's list, or 0. */
 static uint64_t debug_address(const struct sw_memory *memory, uint64_t dynamic)
 {
     for (unsigned n = 0; n < ENTRIES_MOST; n++, dynamic += 16) {

@@ -1,7 +1,7 @@
 /*
- * What the notes of a core mean: threads, the process, the files that were mapped.
- * Source: Linux include/uapi/linux/elf.h (types), include/linux/elfcore.h, fs/binfmt_elf.c (fill_files_note);
- * contexts.md section 6 (offsets).
+ * The meaning of a core's notes: threads, the process, the files that were mapped. Source: Linux
+ * include/uapi/linux/elf.h (types), include/linux/elfcore.h, fs/binfmt_elf.c (fill_files_note); contexts.md section 6
+ * (offsets).
  */
 #include "core/core.h"
 
@@ -22,8 +22,8 @@ enum { PRSTATUS_SIGNAL_AT = 12, SIGINFO_CODE_AT = 8, SIGINFO_ADDRESS_AT = 16 };
 enum { PSINFO_PID_AT = 24, PSINFO_NAME_AT = 40, PSINFO_NAME = 16, PSINFO_ARGUMENTS_AT = 56, PSINFO_ARGUMENTS = 80 };
 enum { PAC_CODE_AT = 8, MAPPING_BYTES = 24, PAGE_MOST = 1 << 24 };
 
-/* Owner "CORE" or "LINUX"; some writers leave the NUL out. */
-static bool is_ours(const struct sw_core_note *note)
+/* Whether the owner is "CORE" or "LINUX"; some writers omit the NUL. */
+static bool is_linux_note(const struct sw_core_note *note)
 {
     const char *owner = (const char *)note->owner.bytes;
     return (note->owner.size >= 4 && memcmp(owner, "CORE", 4) == 0) ||
@@ -46,7 +46,7 @@ static uint32_t part32(struct sw_bytes bytes, uint64_t offset)
 
 static void read_siginfo(struct sw_bytes data, struct sw_core_task *task)
 {
-    /* by number, the same on both machines: SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV */
+    /* signal numbers, the same on both machines: SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV */
     const uint32_t faulting = 1u << 4 | 1u << 5 | 1u << 7 | 1u << 8 | 1u << 11;
     const uint32_t signal = part32(data, 0);
     if (signal == 0 || signal > INT32_MAX)
@@ -58,12 +58,12 @@ static void read_siginfo(struct sw_bytes data, struct sw_core_task *task)
     task->fault = task->has_fault ? part64(data, SIGINFO_ADDRESS_AT) : 0;
 }
 
-/* The notes behind a thread's first, up to the next thread's. */
-static void read_rest(struct sw_core_notes notes, struct sw_core_task *task)
+/* Reads the notes behind a thread's NT_PRSTATUS, up to the next thread's. */
+static void read_other_notes(struct sw_core_notes notes, struct sw_core_task *task)
 {
     struct sw_core_note note;
     while (sw_core_notes_next(&notes, &note)) {
-        if (!is_ours(&note))
+        if (!is_linux_note(&note))
             continue;
         if (note.type == PRSTATUS)
             return;
@@ -80,13 +80,13 @@ bool sw_core_tasks_next(struct sw_core_notes *notes, struct sw_core_task *task)
     struct sw_core_note note;
     uint32_t tid;
     while (sw_core_notes_next(notes, &note)) {
-        if (!is_ours(&note) || note.type != PRSTATUS ||
+        if (!is_linux_note(&note) || note.type != PRSTATUS ||
             note.data.size < sw_context_needed(SW_CONTEXT_PRSTATUS, machine) ||
             sw_prstatus_thread(note.data.bytes, (size_t)note.data.size, &tid) != SW_OK)
             continue;
         *task = (struct sw_core_task){ .record = note.data, .tid = tid };
         task->signal = (int32_t)(part32(note.data, PRSTATUS_SIGNAL_AT) & 0xffff);
-        read_rest(*notes, task);
+        read_other_notes(*notes, task);
         return true;
     }
     return false;
@@ -100,7 +100,7 @@ void sw_core_process_read(const struct sw_core_headers *headers, struct sw_core_
     struct sw_core_note note;
     *process = (struct sw_core_process){ 0 };
     while (sw_core_notes_next(&notes, &note)) {
-        struct sw_bytes *to = !is_ours(&note)         ? NULL
+        struct sw_bytes *to = !is_linux_note(&note)   ? NULL
                               : note.type == PRPSINFO ? &process->psinfo
                               : note.type == AUXV     ? &process->auxv
                               : note.type == FILES    ? &process->files

@@ -1,9 +1,8 @@
 /*
- * ELF files: what libelf says about headers, checked here against the bytes that are there before any of it is
- * followed. This file opens them and knows their segments; sections are in section.c, names in symbol.c.
- * Source: System V gABI, chapters 4 and 5.
+ * Opens ELF files and knows their segments. What libelf says about headers is checked against the bytes that exist
+ * before any of it is followed. Sections are in section.c, names in symbol.c. Source: System V gABI, chapters 4 and 5.
  */
-#include "elf/inside.h"
+#include "elf/internal.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,7 +24,7 @@ static enum sw_status check_ident(struct sw_bytes file, enum sw_machine *machine
     return is_ours ? SW_OK : SW_E_UNSUPPORTED;
 }
 
-/* A loadable segment as far as its bytes are in the file; false for one that cannot be. */
+/* A loadable segment, limited to the bytes that are in the file. False: it contradicts itself. */
 static bool read_segment(const struct sw_elf *elf, size_t n, struct sw_elf_segment *segment)
 {
     GElf_Phdr p;
@@ -61,14 +60,14 @@ static enum sw_status open_file(struct sw_elf *elf)
     if (status != SW_OK)
         return status;
     (void)elf_version(EV_CURRENT);
-    /* libelf asks for char *, and does not write as long as nothing is compressed or updated in place. */
+    /* libelf takes char *, but does not write unless something is decompressed or updated in place. */
     elf->elf = elf_memory((char *)(uintptr_t)elf->file.bytes, (size_t)elf->file.size);
     if (!elf->elf || elf_kind(elf->elf) != ELF_K_ELF)
         return SW_E_MALFORMED;
     return read_segments(elf);
 }
 
-/* Takes over the mapping, if it is one. */
+/* Takes over the mapping, if the bytes are one. */
 static enum sw_status open_over(struct sw_bytes bytes, bool is_mapped, struct sw_elf **elf)
 {
     struct sw_elf *made = calloc(1, sizeof *made);
@@ -131,7 +130,7 @@ void sw_elf_close(struct sw_elf *elf)
 {
     if (!elf)
         return;
-    sw_elf_close(elf->mini); /* which holds no other */
+    sw_elf_close(elf->mini); /* which holds no third file */
     free((void *)(uintptr_t)elf->unpacked.bytes);
     if (elf->elf)
         (void)elf_end(elf->elf);

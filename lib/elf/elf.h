@@ -1,7 +1,6 @@
 /*
- * ELF files through libelf: segments, unwind sections, symbols, the file inside a file. The only place that includes
- * libelf and liblzma.
- * Set-up time only: allocates, maps, is not signal safe. Hostile files get a status.
+ * ELF files through libelf: segments, unwind sections, symbols, MiniDebugInfo. The only room that includes libelf and
+ * liblzma. Set-up time only: allocates, maps, is not signal safe. Hostile files get a status.
  */
 #ifndef SW_ELF_ELF_H
 #define SW_ELF_ELF_H
@@ -14,14 +13,14 @@
 struct sw_elf;
 
 /*
- * Opens a file, or an image in memory (copied from the target; `bytes` borrowed until close).
+ * Opens a file, or an image in memory (copied from the target; `bytes` is borrowed until close).
  *
  * elf      Null on failure.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS; SW_E_NO_MEMORY; SW_E_TRUNCATED (too short for a header), SW_E_MALFORMED,
- *          SW_E_UNSUPPORTED (not a regular file, not ELF64 LE of a machine of ours). A file cut off later opens, and
- *          has what is there.
- * Memory   Maps the file read-only until close: it must not be cut short meanwhile (SIGBUS).
+ *          SW_E_UNSUPPORTED (not a regular file, or not little-endian ELF64 for x64 or ARM64). A file cut off behind
+ *          its header opens, and has what is left.
+ * Memory   Maps the file read-only until close. It must not be cut short meanwhile (SIGBUS).
  */
 SW_NODISCARD enum sw_status sw_elf_open(const char *path, struct sw_elf **elf);
 SW_NODISCARD enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf);
@@ -31,7 +30,7 @@ enum sw_machine sw_elf_machine(const struct sw_elf *elf);
 
 /*
  * The loadable segments: link-time address, size in memory, file offset, executable. Returns false past the last.
- * file_size is what the file really holds of it; segments that contradict themselves are left out.
+ * file_size is how much of the segment the file really holds. Segments that contradict themselves are left out.
  */
 struct sw_elf_segment {
     uint64_t address;
@@ -43,36 +42,36 @@ struct sw_elf_segment {
 bool sw_elf_segment(const struct sw_elf *elf, size_t n, struct sw_elf_segment *segment);
 
 /*
- * The bytes of a section (.debug_frame: decompressed where it is compressed), address = its link-time address. Where
- * there are no section headers, PT_GNU_EH_FRAME leads to the unwind sections. A file without a .debug_frame has that of
- * its MiniDebugInfo. Borrowed until close.
+ * The bytes of a section; address = its link-time address. A compressed .debug_frame is decompressed. Without section
+ * headers, PT_GNU_EH_FRAME leads to the unwind sections. A file without a .debug_frame has that of its MiniDebugInfo.
+ * Borrowed until close.
  *
  * name     ".eh_frame", ".eh_frame_hdr", ".debug_frame"; others are found too, but not decompressed.
  *
- * Returns  SW_OK; SW_E_NOT_FOUND (also when only its header is there, as in files of debug information);
+ * Returns  SW_OK; SW_E_NOT_FOUND (also if only its header exists, as in files of debug information);
  *          SW_E_MALFORMED; SW_E_ARGUMENT; SW_E_NO_MEMORY. .debug_frame: also as sw_elf_mini. *bytes is empty then.
- * Threads  One at a time: the first request of a compressed section keeps its bytes.
+ * Threads  One at a time: the first request of a compressed section stores its bytes.
  */
 SW_NODISCARD enum sw_status sw_elf_section(const struct sw_elf *elf, const char *name, struct sw_bytes *bytes);
 
 /*
- * What came of the MiniDebugInfo: .gnu_debugdata, a whole ELF file packed by xz. It is unpacked when it is asked for
- * first, by this, by sw_elf_section for a .debug_frame that the file does not have, or by sw_elf_symbol in a file
- * without .symtab.
+ * The state of the MiniDebugInfo: .gnu_debugdata, a whole ELF file compressed by xz. The first of these unpacks it:
+ * this call; sw_elf_section for a .debug_frame that the file does not have; sw_elf_symbol in a file without .symtab.
  *
  * Returns  SW_OK (there is one); SW_E_NOT_FOUND; SW_E_TRUNCATED, SW_E_MALFORMED (damaged; no ELF file for the same
  *          machine); SW_E_UNSUPPORTED (an unknown filter or check); SW_E_LIMIT (unpacked over 128 MiB or 1,000
  *          times its size, or takes over 96 MiB to unpack); SW_E_NO_MEMORY; SW_E_ARGUMENT.
- * Memory   Keeps what was unpacked until close.
+ * Memory   Keeps the unpacked file until close.
  * Threads  One at a time.
  * Source   GDB manual, "MiniDebugInfo"; the .xz file format.
  */
 SW_NODISCARD enum sw_status sw_elf_mini(const struct sw_elf *elf);
 
 /*
- * The function symbol around a link-time address (.symtab, else .dynsym together with the MiniDebugInfo's .symtab,
- * which leaves out what .dynsym has): the nearest one that starts at or below it and, if it has a size, contains it;
- * without a size it ends where the next one begins. Functions go before labels, global before local.
+ * The function symbol around a link-time address: the nearest one that starts at or below it and, if it has a size,
+ * contains it. A symbol without a size ends where the next one begins. Functions are preferred to labels, global
+ * symbols to local ones. Searches .symtab; else .dynsym together with the MiniDebugInfo's .symtab, which omits what
+ * .dynsym has.
  *
  * name     Borrowed until close.
  * start, size  May be null. A size of 0: the symbol has none.

@@ -1,16 +1,15 @@
 /*
- * Sections of an ELF file by name, or what program headers tell of them where there are no section headers. Contents
- * are taken from the mapped file, not through libelf, so that a lying header can lead nowhere. Knows nothing of what
- * unwind tables mean but the pointer at the head of .eh_frame_hdr.
- * Source: System V gABI, chapter 4; LSB, "The .eh_frame_hdr section".
+ * Sections of an ELF file by name, or by program headers if there are no section headers. Contents come from the mapped
+ * file, not through libelf, so that a false header can lead nowhere. Refuses to know unwind tables, except the pointer
+ * at the head of .eh_frame_hdr. Source: System V gABI, chapter 4; LSB, "The .eh_frame_hdr section".
  */
 #include "base/pointer.h"
-#include "elf/inside.h"
+#include "elf/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A compressed section may claim to be this many times larger than it is (deflate ends at 1032), and this large. */
+/* Limits on the claimed size of a compressed section: times its own size (deflate ends at 1032), and absolute. */
 enum { INFLATION_MAX = 1100, INFLATED_MAX = 1 << 30 };
 
 bool sw_elf_section_bytes(const struct sw_elf *elf, const GElf_Shdr *header, struct sw_bytes *bytes)
@@ -23,7 +22,7 @@ bool sw_elf_section_bytes(const struct sw_elf *elf, const GElf_Shdr *header, str
     return bytes->size > 0;
 }
 
-/* A section's name is `name`: compared inside the string table's bytes. */
+/* Whether a section has this name, compared inside the string table's bytes. */
 static bool is_named(struct sw_bytes names, uint64_t offset, const char *name)
 {
     const size_t size = strlen(name) + 1;
@@ -47,7 +46,7 @@ static Elf_Scn *find_section(const struct sw_elf *elf, const char *name, GElf_Sh
     return NULL;
 }
 
-/* The claimed size is believed only as far as deflate could have made it. */
+/* The claimed size is believed only as far as deflate could have produced it. */
 static bool is_plausible(struct sw_bytes compressed)
 {
     if (compressed.size < sizeof(Elf64_Chdr))
@@ -56,7 +55,7 @@ static bool is_plausible(struct sw_bytes compressed)
     return size > 0 && size <= INFLATED_MAX && size / INFLATION_MAX <= compressed.size;
 }
 
-/* libelf decompresses in place, headers and all: it gets a copy of the file for that. */
+/* libelf decompresses in place, including headers, so it gets a copy of the file. */
 static enum sw_status inflate_from(Elf *copy, size_t number, struct sw_bytes *inflated)
 {
     Elf_Scn *section = elf_getscn(copy, number);
@@ -89,14 +88,14 @@ static enum sw_status inflate(const struct sw_elf *elf, Elf_Scn *section, struct
     return status;
 }
 
-/* Sections that are loaded are never compressed: .debug_frame is the only one to keep. */
+/* Loaded sections are never compressed, so .debug_frame is the only one to store. */
 static enum sw_status inflated_section(const struct sw_elf *elf, Elf_Scn *section, struct sw_bytes *bytes)
 {
-    struct sw_elf *keeper = (struct sw_elf *)(uintptr_t)elf;
+    struct sw_elf *owner = (struct sw_elf *)(uintptr_t)elf;
     if (elf->inflated.size == 0) {
         if (!is_plausible(*bytes))
             return SW_E_MALFORMED;
-        const enum sw_status status = inflate(elf, section, &keeper->inflated);
+        const enum sw_status status = inflate(elf, section, &owner->inflated);
         if (status != SW_OK)
             return status;
     }
@@ -156,7 +155,7 @@ static enum sw_status section_of_segments(const struct sw_elf *elf, const char *
     return bytes_from(elf, address, bytes);
 }
 
-/* What has no section header. */
+/* Sections without a section header. */
 static enum sw_status section_elsewhere(const struct sw_elf *elf, const char *name, struct sw_bytes *bytes)
 {
     enum sw_status status;

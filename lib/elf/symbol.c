@@ -1,16 +1,16 @@
 /*
- * Names of addresses: the symbols of a file that can name code, sorted at the first request. Knows .symtab and
- * .dynsym, and that the MiniDebugInfo's .symtab completes the latter; not demangling and not debug information.
- * Source: System V gABI, chapter 4, "Symbol Table"; AAELF64 (mapping symbols).
+ * Names of addresses: the symbols of a file that can name code, sorted at the first request. Knows .symtab and .dynsym,
+ * and that the MiniDebugInfo's .symtab completes the latter; refuses to know demangling and debug information. Source:
+ * System V gABI, chapter 4, "Symbol Table"; AAELF64 (mapping symbols).
  */
-#include "elf/inside.h"
+#include "elf/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct table {
     struct sw_bytes symbols;
-    struct sw_bytes strings; /* ends in a NUL: so every name in it does */
+    struct sw_bytes strings; /* ends in a NUL, so every name in it does */
 };
 
 struct extent {
@@ -27,7 +27,7 @@ static Elf_Scn *find_section_of_type(const struct sw_elf *elf, uint32_t type, GE
     return NULL;
 }
 
-/* From the lowest to the highest executable byte: enough to tell functions from data, in one look for each symbol. */
+/* From the lowest to the highest executable byte: enough to tell functions from data with one comparison per symbol. */
 static struct extent code_extent(const struct sw_elf *elf)
 {
     struct extent code = { UINT64_MAX, 0 };
@@ -41,7 +41,7 @@ static struct extent code_extent(const struct sw_elf *elf)
     return code;
 }
 
-/* Functions before labels, global before local, with a size before without. */
+/* Functions come before labels, global symbols before local ones, symbols with a size before those without. */
 static uint8_t rank_of(const Elf64_Sym *sym)
 {
     const unsigned type = ELF64_ST_TYPE(sym->st_info);
@@ -49,7 +49,7 @@ static uint8_t rank_of(const Elf64_Sym *sym)
     return (uint8_t)(!is_function << 2 | (sym->st_size == 0) << 1 | (ELF64_ST_BIND(sym->st_info) == STB_LOCAL));
 }
 
-/* A symbol that can name code: defined, and with a name (ARM64's mapping symbols, "$x", are none). */
+/* A symbol that can name code: it is defined, and its name is not that of an ARM64 mapping symbol ("$x"). */
 static bool take_symbol(struct sw_bytes strings, struct extent code, const Elf64_Sym *sym, struct sw_elf_name *symbol)
 {
     const unsigned type = ELF64_ST_TYPE(sym->st_info);
@@ -80,20 +80,20 @@ static int compare(const void *left, const void *right)
     return a->name < b->name ? -1 : a->name > b->name;
 }
 
-/* One symbol per start; ends and reaches. */
+/* Keeps one symbol per start, and sets ends and reaches. */
 static void finish_symbols(struct sw_elf *elf, struct extent code)
 {
     struct sw_elf_name *s = elf->symbols;
-    size_t kept = 0;
+    size_t unique = 0;
     if (elf->symbol_count > 0)
         qsort(s, elf->symbol_count, sizeof *s, compare);
     for (size_t n = 0; n < elf->symbol_count; n++)
-        if (kept == 0 || s[kept - 1].start != s[n].start)
-            s[kept++] = s[n];
-    elf->symbol_count = kept;
-    for (size_t n = 0; n < kept; n++) {
+        if (unique == 0 || s[unique - 1].start != s[n].start)
+            s[unique++] = s[n];
+    elf->symbol_count = unique;
+    for (size_t n = 0; n < unique; n++) {
         if (s[n].size == 0)
-            s[n].end = n + 1 < kept ? s[n + 1].start : code.end;
+            s[n].end = n + 1 < unique ? s[n + 1].start : code.end;
         s[n].reach = n > 0 && s[n - 1].reach > s[n].end ? s[n - 1].reach : s[n].end;
     }
 }

@@ -1,7 +1,7 @@
 /*
  * Lines of perf maps: START SIZE NAME, both numbers hexadecimal with or without 0x, NAME the rest of the line. Knows
- * one line; refuses to know what its name means and who wins where two overlap. Follows jit-interfaces.md section 1
- * (the Linux perf map interface, as .NET, V8, HotSpot and Mono write it).
+ * one line; refuses to know what its name means and which line wins where two overlap. Follows jit-interfaces.md
+ * section 1 (the Linux perf map interface, as .NET, V8, HotSpot and Mono write it).
  */
 #include "jit/perfmap_text.h"
 
@@ -21,7 +21,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* A number, and past the blank behind it. False: no digit, over 64 bits, or no blank. */
+/* Reads a number, and moves past the blank behind it. False: no digit, over 64 bits, or no blank. */
 static bool hex(const char **at, const char *end, uint64_t *value)
 {
     const char *p = *at;

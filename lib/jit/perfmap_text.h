@@ -1,6 +1,4 @@
-/*
- * The text format of perf maps. Knows lines; who wins where they overlap is the engine's business.
- */
+/* The text format of perf maps. Knows lines; src/code/perfmap.c decides which one wins where they overlap. */
 #ifndef SW_JIT_PERFMAP_TEXT_H
 #define SW_JIT_PERFMAP_TEXT_H
 
@@ -16,9 +14,9 @@ struct sw_perfmap_line {
 /*
  * The next line of a text.
  *
- * at       Where to begin; moved behind the line read, bad lines included. Not moved past a last line without newline.
+ * at       Where to begin; moved behind the line read, including a bad line. Not moved past an incomplete last line.
  *
- * Returns  SW_OK; SW_E_MALFORMED (not a perf map line: passed over); SW_E_NOT_FOUND (no complete line is left).
+ * Returns  SW_OK; SW_E_MALFORMED (not a perf map line: skipped); SW_E_NOT_FOUND (no complete line is left).
  */
 SW_NODISCARD enum sw_status sw_perfmap_next(const char *text, size_t size, size_t *at, struct sw_perfmap_line *line);
 

@@ -1,15 +1,15 @@
 /*
- * Epilogues of Windows x64 functions: version 1 unwind data does not tell them, so the bytes at rip do; version 2 lists
- * them. Knows where an epilogue is and what it has still to do; refuses to know the prolog. Follows win-x64-unwind.md
- * sections 4 and 5.
+ * Epilogues of Windows x64 functions. Version 1 unwind data does not describe them, so the bytes at rip are read;
+ * version 2 lists them. Knows where an epilogue is and what it still has to do; refuses to know the prolog. Follows
+ * win-x64-unwind.md sections 4 and 5.
  */
 #include "pe/unwind_x64.h"
 
 enum { EPILOGUE_WINDOW = 64 };
 enum { OP_PUSH = 0, OP_ALLOC_SMALL = 2, OP_EPILOG = 6, OP_MACHINE_FRAME = 10 };
 
-/* The entry that a chain begins with. */
-static enum sw_status primary(const struct sw_pe_reader *reader, struct sw_pe_function *function)
+/* Follows a chain to the entry with which it begins. */
+static enum sw_status first_entry(const struct sw_pe_reader *reader, struct sw_pe_function *function)
 {
     for (unsigned links = 0; links <= SW_PE_LINKS_MAX; links++) {
         uint8_t head[4];
@@ -28,10 +28,10 @@ static enum sw_status primary(const struct sw_pe_reader *reader, struct sw_pe_fu
 }
 
 /*
- * Whether a function can begin at the target: an entry begins there, and no frame is there yet. gcc's cold parts are
- * entries of their own, not chained; they have codes and no prolog.
+ * Whether a function can begin at the target: an entry begins there, and there is no frame yet. gcc's cold parts are
+ * entries of their own, without a chain; they have codes and no prolog.
  */
-static bool may_begin(const struct sw_pe_unwind *u, struct sw_pe_function function, uint32_t target)
+static bool may_begin_function(const struct sw_pe_unwind *u, struct sw_pe_function function, uint32_t target)
 {
     uint8_t head[4];
     unsigned links = 0;
@@ -40,14 +40,15 @@ static bool may_begin(const struct sw_pe_unwind *u, struct sw_pe_function functi
     if (sw_pe_x64_resolve(u->reader, &function, &links) ||
         u->reader->get(u->reader->arg, function.unwind, head, sizeof head) != sizeof head)
         return true;
-    const bool is_part = (head[0] >> 3 & SW_PE_FLAG_CHAIN) || ((head[0] & 7) == 1 && head[1] == 0 && head[2] != 0);
-    return !is_part;
+    const bool is_continuation =
+        (head[0] >> 3 & SW_PE_FLAG_CHAIN) || ((head[0] & 7) == 1 && head[1] == 0 && head[2] != 0);
+    return !is_continuation;
 }
 
 /*
- * A jump ends the function unless it stays inside, in this entry or in another one of the same function. Where nothing
- * was released in front of it, it has to lead to the beginning of something: into the middle of another entry, or to
- * where a frame is already, only the parts of one function jump. (The system unwinder does not ask this.)
+ * Whether a jump leaves the function. It does not if it stays in this entry or in another one of the same function. If
+ * nothing was released in front of it, it must lead to the beginning of something: only parts of one function jump into
+ * the middle of another entry, or to where a frame is already in place. (The system unwinder does not check this.)
  */
 static bool jump_leaves(const struct sw_pe_unwind *u, uint32_t target, bool released)
 {
@@ -58,12 +59,12 @@ static bool jump_leaves(const struct sw_pe_unwind *u, uint32_t target, bool rele
     if (!u->reader->find || !u->reader->find(u->reader->arg, target, &other))
         return true;
     const struct sw_pe_function there = other;
-    if (primary(u->reader, &mine) || primary(u->reader, &other) || mine.begin != other.begin)
-        return released || may_begin(u, there, target);
+    if (first_entry(u->reader, &mine) || first_entry(u->reader, &other) || mine.begin != other.begin)
+        return released || may_begin_function(u, there, target);
     return target == mine.begin;
 }
 
-/* Bytes at rva, as the epilogue rule looks at them; `at` is the next one. Beyond `size` there are zeros. */
+/* Bytes at rva, as the epilogue rule reads them. at: the next one. Behind `size` there are zeros. */
 struct window {
     uint8_t bytes[EPILOGUE_WINDOW + 8];
     size_t size;
@@ -76,8 +77,8 @@ static bool window_has(const struct window *w, size_t count)
 }
 
 /*
- * The terminators, first match decides. length: bytes that must be there; kind: what else is asked.
- * Section 4d of the facts.
+ * The terminators; the first match decides. length: bytes that must be there. kind: what else is checked. Section 4d of
+ * the facts.
  */
 enum terminator { RETURN, JUMP8, JUMP32, JUMP_MEMORY };
 static const struct {
@@ -121,8 +122,8 @@ static bool at_terminator(const struct sw_pe_unwind *u, struct window *w)
     return false;
 }
 
-/* Section 4a: add rsp,imm or lea rsp,[frame + disp]; sp is what rsp is afterwards. */
-static void take_release(const struct sw_pe_unwind *u, struct window *w, struct sw_pe_place *sp)
+/* Section 4a: add rsp,imm or lea rsp,[frame + disp]. sp: what rsp is afterwards. */
+static void skip_release(const struct sw_pe_unwind *u, struct window *w, struct sw_pe_offset *sp)
 {
     const uint8_t *b = w->bytes + w->at;
     const uint8_t base = (uint8_t)((b[0] & 1) << 3 | (b[2] & 7));
@@ -133,13 +134,13 @@ static void take_release(const struct sw_pe_unwind *u, struct window *w, struct 
     if ((!add && !lea) || !window_has(w, wide ? 7 : 4))
         return;
     if (lea)
-        *sp = (struct sw_pe_place){ base, 0 };
+        *sp = (struct sw_pe_offset){ base, 0 };
     sp->off += sw_sign_extend(wide ? sw_load32(b + 3) : b[3], wide ? 32 : 8);
     w->at += wide ? 7 : 4;
 }
 
-/* Section 4b: the register that a pop at this place restores, or none. No epilogue pops rsp. */
-static bool take_pop(struct window *w, unsigned *reg)
+/* Section 4b: the register that a pop at this point restores. False: there is no pop. No epilogue pops rsp. */
+static bool skip_pop(struct window *w, unsigned *reg)
 {
     const uint8_t *b = w->bytes + w->at;
     const bool rex = (b[0] & 0xf0) == 0x40;
@@ -153,27 +154,27 @@ static bool take_pop(struct window *w, unsigned *reg)
 }
 
 /*
- * Version 1 has no epilogue codes: the system unwinder reads the code at rip, and so does this, byte for byte. The walk
- * over the bytes is made twice: to see whether it is an epilogue, and to undo it.
+ * Version 1 has no epilogue codes. The system unwinder reads the code at rip, and so does this function, byte for byte.
+ * It goes over the bytes twice: to see whether they are an epilogue, and to undo it.
  */
 enum sw_status sw_pe_x64_epilogue_by_bytes(struct sw_pe_unwind *u, bool *inside)
 {
     struct window w = { { 0 }, 0, 0 };
-    struct sw_pe_place sp = u->sp;
+    struct sw_pe_offset sp = u->sp;
     unsigned reg;
     w.size = u->reader->get(u->reader->arg, u->rva, w.bytes, EPILOGUE_WINDOW);
     if (w.size > EPILOGUE_WINDOW)
         return SW_E_TRUNCATED;
-    take_release(u, &w, &sp);
+    skip_release(u, &w, &sp);
     const size_t pops = w.at;
-    while (take_pop(&w, &reg))
+    while (skip_pop(&w, &reg))
         ;
     *inside = at_terminator(u, &w);
     if (!*inside)
         return SW_OK;
     u->sp = sp;
     w.at = pops;
-    while (take_pop(&w, &reg)) {
+    while (skip_pop(&w, &reg)) {
         enum sw_status status = sw_pe_x64_pop(u, reg);
         if (status)
             return status;
@@ -181,7 +182,7 @@ enum sw_status sw_pe_x64_epilogue_by_bytes(struct sw_pe_unwind *u, bool *inside)
     return SW_OK;
 }
 
-/* Version 2: EPILOG slots lead the array; see section 5. depth: bytes of the epilogue that have run. */
+/* Version 2: EPILOG slots come first in the array; see section 5. depth: bytes of the epilogue that have run. */
 static bool in_listed_epilogue(const struct sw_pe_unwind *u, uint32_t *depth)
 {
     const struct sw_pe_info *info = &u->info;
@@ -203,7 +204,9 @@ static bool in_listed_epilogue(const struct sw_pe_unwind *u, uint32_t *depth)
     return false;
 }
 
-/* The pops that a listed epilogue still has to do, in this link of the chain. `passed`: bytes of code gone by. */
+/*
+ * Undoes the pops that a listed epilogue still has to do, in this link of the chain. passed: bytes of its code so far.
+ */
 static enum sw_status undo_pushes(struct sw_pe_unwind *u, uint32_t depth, uint32_t *passed, bool *started,
                                   bool *finished)
 {

@@ -1,7 +1,7 @@
 /*
- * The exported name of the function around an RVA: what a PE image without debug information says of its functions.
- * Knows the export directory; a name is believed only where nothing else can begin between it and the RVA. Follows the
- * Microsoft PE/COFF specification, "The .edata Section".
+ * The exported name of the function around an RVA: how a PE image without debug information names its functions. Knows
+ * the export directory. A name is believed only if nothing else can begin between it and the RVA. Follows the Microsoft
+ * PE/COFF specification, "The .edata Section".
  */
 #include "pe/pe.h"
 

@@ -1,8 +1,9 @@
 /*
  * The exception directory of a whole image: its entries, whether they can be searched, and the rule that they give at
- * an address. Knows what differs between the machines, and that a function without an entry moves nothing, which only a
- * sound directory can say; refuses to decide what such silence is worth (src/walk). Follows "x64 exception handling"
- * and "ARM64 exception handling" (Microsoft Learn); win-x64-unwind.md section 3, win-arm64-unwind.md section 1.
+ * an address. Knows what differs between the machines, and that a function without an entry moves nothing, provided
+ * that the directory is sound; refuses to decide what a missing entry is worth (src/unwind/pe_image.c). Follows "x64
+ * exception handling" and "ARM64 exception handling" (Microsoft Learn); win-x64-unwind.md section 3,
+ * win-arm64-unwind.md section 1.
  */
 #include "pe/pe.h"
 #include "pe/unwind_arm64.h"
@@ -70,7 +71,7 @@ static bool find(void *pe, uint32_t rva, struct sw_pe_function *function)
 
 struct sw_pe_reader sw_pe_reader_of(const struct sw_pe *pe)
 {
-    /* A reader does not change what it reads, but its argument has no const: this is where it goes. */
+    /* A reader does not change what it reads, but its argument is not const: the const is dropped here. */
     union {
         const struct sw_pe *from;
         void *to;
@@ -80,7 +81,7 @@ struct sw_pe_reader sw_pe_reader_of(const struct sw_pe *pe)
 
 /* ---- the directory ---- */
 
-/* The last entry that begins at or in front of the RVA, if it reaches as far. */
+/* The last entry that begins at or in front of the RVA, if it reaches that far. */
 enum sw_status sw_pe_find(const struct sw_pe *pe, struct sw_bytes table, uint32_t rva, struct sw_pe_function *function,
                           uint32_t *index)
 {
@@ -107,7 +108,10 @@ enum sw_status sw_pe_find(const struct sw_pe *pe, struct sw_bytes table, uint32_
     return SW_OK;
 }
 
-/* An entry whose end is not known has what is in front of the next: who asks there is told why there is no answer. */
+/*
+ * Whether entries ascend and do not overlap. An entry whose end is not known is checked as one byte long. A look-up
+ * between it and the next entry gets the reason from sw_pe_entry.
+ */
 static enum sw_status check_order(const struct sw_pe *pe, struct sw_bytes table)
 {
     const struct sw_pe_reader reader = sw_pe_reader_of(pe);

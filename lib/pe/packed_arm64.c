@@ -1,13 +1,13 @@
 /*
- * Packed Windows ARM64 unwind data → the codes that a full record of the same function would have. Knows the one shape
- * of prolog that a packed word can tell; refuses to know what a code does (unwind_arm64.c). Follows "ARM64 exception
+ * Packed Windows ARM64 unwind data → the codes that a full record of the same function would have. Knows the one prolog
+ * shape that a packed word can describe; refuses to know what a code does (unwind_arm64.c). Follows "ARM64 exception
  * handling" (Microsoft Learn), "Packed unwind data"; win-arm64-unwind.md section 5.
  */
 #include "pe/unwind_arm64.h"
 
 enum { CODES_MAX = 24, INTEGERS_MAX = 10, CODE_SET_FP = 0xe1, CODE_NOP = 0xe3, CODE_END = 0xe4, CODE_PAC = 0xfc };
 
-/* How the link register is kept. */
+/* How the link register is saved. */
 enum { LR_STAYS = 0, LR_SAVED = 1, CHAINED_SIGNED = 2, CHAINED = 3 };
 
 /* A prolog in the order of its instructions. */
@@ -28,11 +28,11 @@ static void add(struct prolog *p, unsigned code, uint8_t size, bool only_prolog)
     p->count++;
 }
 
-/* A save of register `x` of its kind at an offset, or the first save, which makes room for all of them. */
+/* The codes that save register `x` of a kind: at an offset, or as the first save, which allocates the whole area. */
 struct save {
-    uint16_t plain;   /* offset / 8 in bits 5:0 */
+    uint16_t fixed;   /* offset / 8 in bits 5:0 */
     uint16_t indexed; /* room / 8 - 1, in as many bits as there are below the register */
-    uint8_t plain_shift;
+    uint8_t fixed_shift;
     uint8_t indexed_shift;
 };
 static const struct save save_regp = { 0xc800, 0xcc00, 6, 6 };
@@ -40,13 +40,13 @@ static const struct save save_reg = { 0xd000, 0xd400, 6, 5 };
 static const struct save save_fregp = { 0xd800, 0xda00, 6, 6 };
 static const struct save save_freg = { 0xdc00, 0xde00, 6, 5 };
 
-/* room: of the area, when this is the first save into it; 0: the room is made. */
+/* room: the size of the area, if this is the first save into it; 0: the area is allocated already. */
 static void add_save(struct prolog *p, const struct save *save, unsigned x, uint32_t offset, uint32_t room)
 {
     if (room)
         add(p, save->indexed | x << save->indexed_shift | (room / 8 - 1), 2, false);
     else
-        add(p, save->plain | x << save->plain_shift | offset / 8, 2, false);
+        add(p, save->fixed | x << save->fixed_shift | offset / 8, 2, false);
 }
 
 static void add_alloc(struct prolog *p, uint32_t size)
@@ -66,7 +66,7 @@ static void add_locals(struct prolog *p, uint32_t size)
         add_alloc(p, size > 4080 ? size - 4080 : size);
 }
 
-/* x19 and up, then lr: an odd last register shares its instruction with lr, but for the first, which makes the room. */
+/* x19 and up, then lr. An odd last register shares its instruction with lr, unless it is the first, which allocates. */
 static void add_integers(struct prolog *p, uint32_t count, bool has_lr, uint32_t room)
 {
     const unsigned lr_of_save_reg = 11;
@@ -85,7 +85,7 @@ static void add_integers(struct prolog *p, uint32_t count, bool has_lr, uint32_t
         add_save(p, &save_reg, lr_of_save_reg, 8 * count, count == 0 ? room : 0);
 }
 
-/* d8 and up, behind the integers. */
+/* d8 and up, behind the integer registers. */
 static void add_floats(struct prolog *p, uint32_t count, uint32_t integers, uint32_t room)
 {
     for (uint32_t i = 0; i + 1 < count; i += 2)
@@ -94,7 +94,7 @@ static void add_floats(struct prolog *p, uint32_t count, uint32_t integers, uint
         add_save(p, &save_freg, count - 1, integers + 8 * (count - 1), 0);
 }
 
-/* The frame record, below which nothing is, and x29. */
+/* The frame record, which lies below everything else, and x29. */
 static void add_chain(struct prolog *p, uint32_t locals)
 {
     if (locals <= 512) {
@@ -111,7 +111,7 @@ static enum sw_status make_prolog(uint32_t word, struct prolog *p)
     const uint32_t reg_f = word >> 13 & 7, reg_i = word >> 16 & 15, lr = word >> 21 & 3, frame = (word >> 23) * 16;
     const bool homes = word >> 20 & 1, is_chained = lr == CHAINED || lr == CHAINED_SIGNED;
     const uint32_t integers = 8 * (reg_i + (lr == LR_SAVED)), floats = reg_f ? reg_f + 1 : 0;
-    /* Arguments that are stored where nothing else is saved lie in the local area. */
+    /* If nothing else is saved, homed arguments lie in the local area. */
     const uint32_t home_size = homes && integers + floats ? 64 : 0;
     const uint32_t saved = (integers + 8 * floats + home_size + 15) & ~UINT32_C(15);
     const uint32_t locals = frame - saved;
@@ -131,7 +131,7 @@ static enum sw_status make_prolog(uint32_t word, struct prolog *p)
     return SW_OK;
 }
 
-/* The array lists what is to be undone first, first. */
+/* The array begins with what is undone first. */
 static void put_codes(const struct prolog *p, bool is_epilog, struct sw_pe_arm64_codes *codes)
 {
     for (unsigned i = p->count; i-- > 0;) {

@@ -1,7 +1,7 @@
 /*
- * PE32+ images: headers, sections, exports. Knows where bytes of an RVA are, in a file and in
- * a mapped image; refuses to know relocations, imports and what the sections mean. Follows the Microsoft PE/COFF
- * specification; the Linux machine codes are those of win-x64-unwind.md section 7.
+ * PE32+ images: headers, sections, exports. Knows where the bytes of an RVA are, in a file and in a mapped image;
+ * refuses to know relocations, imports and what sections mean. Follows the Microsoft PE/COFF specification; the Linux
+ * machine codes are those of win-x64-unwind.md section 7.
  */
 #include "pe/pe.h"
 
@@ -98,8 +98,9 @@ enum sw_status sw_pe_open(struct sw_bytes bytes, bool mapped, struct sw_pe *pe)
 }
 
 /*
- * In a file a section has the bytes that are in the file; what the loader fills with zeros is not there. A mapped image
- * has its virtual size. Between sections an image may be not mapped at all, so nothing there is ever looked at.
+ * The bytes of a section from an RVA on. In a file, a section has only the bytes that are stored; what the loader would
+ * fill with zeros is missing. A mapped image has the virtual size. Nothing between sections is read, because an image
+ * may not be mapped there at all.
  */
 static struct sw_bytes section_rest(const struct sw_pe *pe, unsigned number, uint32_t rva)
 {

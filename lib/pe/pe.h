@@ -1,6 +1,6 @@
 /*
- * PE images, and Windows unwind data (UNWIND_INFO of x64, .pdata and .xdata of ARM64) → rule. Knows the formats; knows
- * nothing of .NET (clr/ does).
+ * PE images, and Windows unwind data (UNWIND_INFO of x64, .pdata and .xdata of ARM64) → rule. Knows the formats;
+ * refuses to know .NET (clr/ does).
  */
 #ifndef SW_PE_PE_H
 #define SW_PE_PE_H
@@ -12,13 +12,13 @@
  * A parsed PE32+ image: borrowed bytes.
  *
  * bytes    The file, or the image as it is mapped; address = the base address in the target.
- * mapped   RVA == offset into bytes (a mapped image); otherwise sections are looked up.
+ * mapped   True: a mapped image, in which an RVA is an offset into bytes. False: a file; sections are looked up.
  */
 struct sw_pe {
     struct sw_bytes bytes;
     bool mapped;
-    bool linux_code;         /* the machine code is the .NET one for Linux: SysV calling convention */
-    enum sw_machine machine; /* Linux and Windows codes of x64 and ARM64 alike */
+    bool linux_code;         /* the machine code is .NET's for Linux: SysV calling convention */
+    enum sw_machine machine; /* x64 or ARM64, by Linux or Windows machine code */
     uint32_t sections;       /* offset of the section headers, and how many */
     uint16_t section_count;
     uint32_t size_of_image;
@@ -32,40 +32,40 @@ struct sw_pe {
 };
 
 /*
- * Reads the headers. Nothing is copied; pe holds bytes.
+ * Reads the headers. Nothing is copied: pe borrows the bytes.
  *
  * Returns  SW_OK; SW_E_TRUNCATED; SW_E_MALFORMED (no PE file, or headers that contradict each other);
- *          SW_E_UNSUPPORTED (not PE32+ of a machine of ours).
+ *          SW_E_UNSUPPORTED (not PE32+, or another machine than x64 and ARM64).
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  * Source   Microsoft PE/COFF specification, "Optional Header"; win-x64-unwind.md section 7 for the Linux codes.
  */
 SW_NODISCARD enum sw_status sw_pe_open(struct sw_bytes bytes, bool mapped, struct sw_pe *pe);
 
 /*
- * `size` bytes at an RVA; empty when they are not all inside one section or the header. rest: all bytes from there to
- * the end of that section. Signals  Safe; at most 96 sections are looked at.
+ * at: `size` bytes at an RVA; empty unless they all lie in one section or in the header. rest: all bytes from there to
+ * the end of that section. Signals  Safe; at most 96 sections are searched.
  */
 struct sw_bytes sw_pe_at(const struct sw_pe *pe, uint32_t rva, uint32_t size);
 struct sw_bytes sw_pe_rest(const struct sw_pe *pe, uint32_t rva);
 
-/* The RVA of an exported name. Returns  SW_OK; SW_E_NOT_FOUND. Set-up time: it compares every name. */
+/* The RVA of an exported name. Returns  SW_OK; SW_E_NOT_FOUND. Set-up time: compares every name. */
 SW_NODISCARD enum sw_status sw_pe_export(const struct sw_pe *pe, const char *name, uint32_t *rva);
 
 /*
- * The exported name of the function around an RVA, where the exception directory says that it is that function's; code
- * without an entry has the name of an export less than 16 bytes in front of it.
+ * The exported name of the function around an RVA. It is believed if the exception directory puts the export and the
+ * RVA into the same function. Code without an entry takes the name of an export less than 16 bytes in front of it.
  *
  * table    Of sw_pe_exceptions; may be empty.
  * name     Receives a NUL-terminated string, cut at size - 1 bytes. begin: the export's RVA.
  *
- * Returns  SW_OK; SW_E_NOT_FOUND. Set-up time: it looks at every export.
+ * Returns  SW_OK; SW_E_NOT_FOUND. Set-up time: looks at every export.
  */
 SW_NODISCARD enum sw_status sw_pe_export_around(const struct sw_pe *pe, struct sw_bytes table, uint32_t rva, char *name,
                                                 size_t size, uint32_t *begin);
 
 /*
- * One RUNTIME_FUNCTION, RVAs. ARM64: the end is not in the entry but in what it refers to; unwind is the entry's second
- * word, packed unwind data or the RVA of a record.
+ * One RUNTIME_FUNCTION, in RVAs. ARM64: the end is not in the entry but in the data it refers to; unwind is the entry's
+ * second word, which is packed unwind data or the RVA of a record.
  */
 struct sw_pe_function {
     uint32_t begin;
@@ -77,11 +77,10 @@ struct sw_pe_function {
 uint32_t sw_pe_entry_size(enum sw_machine machine);
 
 /*
- * How UNWIND_INFO and code are reached: both by RVA.
+ * Access to unwind data and code, by RVA.
  *
- * get      Copies up to `size` bytes (unwind info, chained entries, code for the epilogue rule) and returns how many.
- * find     The entry around an RVA; decides whether a jump leaves the function. May be null: then a jump out of the
- *          entry leaves the function.
+ * get      Copies up to `size` bytes (unwind data, chained entries, code for the epilogue rule). Returns how many.
+ * find     The entry around an RVA, to decide whether a jump leaves the function. Null: a jump out of the entry does.
  */
 struct sw_pe_reader {
     size_t (*get)(void *arg, uint32_t rva, void *to, size_t size);
@@ -93,11 +92,11 @@ struct sw_pe_reader {
 struct sw_pe_reader sw_pe_reader_of(const struct sw_pe *pe);
 
 /*
- * The entry that lies at bytes, sw_pe_entry_size of them.
+ * The entry stored at bytes, which hold sw_pe_entry_size bytes.
  *
  * Returns  SW_OK, on x64 always; SW_E_TRUNCATED, SW_E_MALFORMED, SW_E_UNSUPPORTED (ARM64: the end is not known; begin
  *          is filled).
- * Memory   Allocates nothing. Threads  Any. Signals  Safe when the reader is; it is asked for two words.
+ * Memory   Allocates nothing. Threads  Any. Signals  Safe when the reader is; reads two words at most.
  */
 SW_NODISCARD enum sw_status sw_pe_entry(enum sw_machine machine, const struct sw_pe_reader *reader,
                                         const uint8_t *bytes, struct sw_pe_function *function);
@@ -105,8 +104,8 @@ SW_NODISCARD enum sw_status sw_pe_entry(enum sw_machine machine, const struct sw
 /*
  * The entry around an RVA, by binary search in a table of an image's entries.
  *
- * Returns  SW_OK (index and function filled; either may be null); SW_E_NO_RULE (none covers it); as sw_pe_entry: it is
- *          not known how far the last entry in front of it reaches.
+ * Returns  SW_OK (index and function are filled; either may be null); SW_E_NO_RULE (no entry covers the RVA); as
+ *          sw_pe_entry, if it is not known how far the last entry in front of the RVA reaches.
  */
 SW_NODISCARD enum sw_status sw_pe_find(const struct sw_pe *pe, struct sw_bytes table, uint32_t rva,
                                        struct sw_pe_function *function, uint32_t *index);
@@ -123,9 +122,9 @@ SW_NODISCARD enum sw_status sw_pe_handler(enum sw_machine machine, const struct 
 /*
  * The rule at an RVA inside function.
  *
- * exact        True: rva is an instruction that was being executed. False: it is a byte of the call before a return
- *              address (lookup pc), where an epilogue cannot be and the bytes must not be taken for one.
- * nonvolatile  Registers that count as preserved: the SysV set for .NET on Linux, SW_PE_WINDOWS_NONVOLATILE else.
+ * exact        True: rva is an instruction that was being executed. False: rva is a byte of the call before a return
+ *              address (lookup pc). An epilogue cannot be there, and the bytes must not be taken for one.
+ * nonvolatile  Registers that count as preserved: the SysV set for .NET on Linux, else SW_PE_WINDOWS_NONVOLATILE.
  * rule         Source SW_SOURCE_UNWIND_CODES, trust EXACT. Undefined unless SW_OK.
  *
  * Returns  SW_OK; SW_E_NO_RULE (the RVA is outside function); SW_E_TRUNCATED; SW_E_MALFORMED; SW_E_UNSUPPORTED
@@ -140,16 +139,16 @@ SW_NODISCARD enum sw_status sw_pe_x64_rule(const struct sw_pe_reader *reader, co
 #define SW_PE_WINDOWS_NONVOLATILE UINT64_C(0xf0e8)
 
 /*
- * The same for ARM64. No code is read: the codes tell of each instruction of prolog and epilogs what it does. So it
- * makes no difference whether rva is an instruction that was being executed or a byte of the call before a return
- * address: sp and saved registers are behind the call what they are in front of it, and a call inside of a prolog (a
- * stack probe) or epilog has a code of its own. What counts is the instruction that rva is in; a return address itself
- * may be in another function's prolog, or at the first instruction of an epilog that has not been reached.
+ * The same for ARM64. No code is read: the codes describe each instruction of prolog and epilogs. So it does not matter
+ * whether rva is an instruction that was being executed or a byte of the call before a return address: sp and saved
+ * registers are the same behind the call as in front of it, and a call inside a prolog (a stack probe) or epilog has a
+ * code of its own. What counts is the instruction that contains rva. The return address itself may be in another
+ * function's prolog, or at the first instruction of an epilog that has not been reached.
  *
- * rule     In terms of sp or x29. Signed return addresses are left as they lie: whoever applies a rule strips them.
+ * rule     In terms of sp or x29. Signed return addresses are left as stored; applying the rule strips them.
  *
- * Returns  SW_OK; SW_E_NO_RULE (the RVA is outside function); SW_E_TRUNCATED; SW_E_MALFORMED; SW_E_UNSUPPORTED (another
- *          version; a reserved entry; a frame of the kernel's or of ARM64EC; sp moved by a number of vector lengths).
+ * Returns  SW_OK; SW_E_NO_RULE (the RVA is outside function); SW_E_TRUNCATED; SW_E_MALFORMED; SW_E_UNSUPPORTED
+ *          (another version; a reserved entry; a kernel or ARM64EC frame; sp moved by a number of vector lengths).
  * Memory   Allocates nothing; under 0.5 KiB of stack. Threads  Any. Signals  Safe when the reader is.
  * Source   win-arm64-unwind.md sections 1-6; "ARM64 exception handling", Microsoft Learn.
  */
@@ -157,7 +156,7 @@ SW_NODISCARD enum sw_status sw_pe_arm64_rule(const struct sw_pe_reader *reader, 
                                              uint32_t rva, struct sw_rule *rule);
 
 /*
- * Either of the two.
+ * The rule for either machine.
  *
  * linux_code   .NET's code for Linux: its nonvolatile registers are those of SysV (x64).
  *
@@ -168,23 +167,23 @@ SW_NODISCARD enum sw_status sw_pe_rule(enum sw_machine machine, bool linux_code,
                                        struct sw_rule *rule);
 
 /*
- * The exception directory of an image, where it can be searched: its entries ascend, do not overlap and lie inside the
- * image. Only then has an address without an entry anything to say: it is in a function that moves nothing.
+ * The exception directory of an image, if it can be searched: its entries ascend, do not overlap and lie inside the
+ * image. Only then does a missing entry mean something: the function at that address moves nothing.
  *
  * Returns  SW_OK; SW_E_NOT_FOUND (there is none); SW_E_TRUNCATED (not inside one section);
- *          SW_E_MALFORMED. table is empty unless SW_OK. Set-up time: it looks at every entry.
+ *          SW_E_MALFORMED. table is empty unless SW_OK. Set-up time: looks at every entry.
  */
 SW_NODISCARD enum sw_status sw_pe_exceptions(const struct sw_pe *pe, struct sw_bytes *table);
 
-/* Whether an RVA lies in a section that is executed. Signals  Safe. */
+/* Whether an RVA lies in an executable section. Signals  Safe. */
 bool sw_pe_is_code(const struct sw_pe *pe, uint32_t rva);
 
 /*
  * The rule at an address inside an image.
  *
- * table    Of sw_pe_exceptions, or another one of the same kind. exact: as in sw_pe_x64_rule.
+ * table    Of sw_pe_exceptions, or another table of the same kind. exact: as in sw_pe_x64_rule.
  *
- * Returns  As sw_pe_rule and sw_pe_find; SW_E_NO_RULE (no entry is around the address).
+ * Returns  As sw_pe_rule and sw_pe_find; SW_E_NO_RULE (no entry covers the address).
  * Memory   Allocates nothing; under 1.5 KiB of stack. Threads  Any. Signals  Safe.
  */
 SW_NODISCARD enum sw_status sw_pe_image_rule(const struct sw_pe *pe, struct sw_bytes table, uint64_t address,

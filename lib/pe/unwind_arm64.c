@@ -1,11 +1,11 @@
 /*
  * Windows ARM64 unwind data → rule: .xdata records and packed words, every unwind code, epilogs, fragments. Reads no
- * instruction: what a function has done of its prolog or epilog at an address follows from the codes alone, because
- * each stands for one instruction. Refuses to know handlers, floating-point registers (they are passed over) and
- * signatures of return addresses (whoever applies a rule strips them). Follows "ARM64 exception handling" (Microsoft
- * Learn) as checked in win-arm64-unwind.md sections 1-4 and 6.
+ * instructions: each code stands for one instruction, so the codes alone show what has run of prolog or epilog at an
+ * address. Refuses to know handlers, floating-point registers (skipped) and signatures of return addresses (applying a
+ * rule strips them). Follows "ARM64 exception handling" (Microsoft Learn) as checked in win-arm64-unwind.md sections
+ * 1-4 and 6.
  *
- * As in unwind_x64.c, unwinding is simulated on names: sp is `base + off`, base being the callee's sp or x29.
+ * As in unwind_x64.c, unwinding is simulated on names: sp is `base + off`, where base is the callee's sp or x29.
  */
 #include "pe/unwind_arm64.h"
 
@@ -15,11 +15,11 @@ enum {
     MACHINE_FRAME_SIZE = 16
 };
 
-/* What save_any_reg saves; in between are d and q registers. */
+/* What save_any_reg saves; the values between are d and q registers. */
 enum { ANY_X = 0, ANY_SVE = 3 };
 
 enum effect {
-    PASS,    /* nothing that a rule could say */
+    PASS,    /* nothing that a rule could express */
     ALLOC,   /* sp += amount */
     SAVED,   /* x registers */
     FLOATS,  /* d registers: only sp matters */
@@ -33,22 +33,25 @@ enum effect {
     MACHINE_FRAME,
     CONTEXT,
     CLEAR_CALL,
-    UNKNOWN_FRAME /* of a layout that is not told: trap frames, ARM64EC, what is reserved for more of them */
+    UNKNOWN_FRAME /* of unknown layout: trap frames, ARM64EC, codes reserved for more of them */
 };
 
-/* How a save finds its place and whether sp moves: at sp + z * unit; at sp, which then rises by z or z + 1 units. */
+/*
+ * Where a save is and how sp moves. AT_Z: at sp + z * unit. RISE_Z, RISE_Z_1: at sp, which then rises by z or z + 1
+ * units.
+ */
 enum indexing { AT_Z, RISE_Z, RISE_Z_1 };
 
 /*
- * The codes by first byte. size: in bytes; insns: instructions that one stands for. Operands are in the big-endian
- * number that the bytes make: z is its lowest z_bits, x its x_bits from x_at up; x counts x_step registers from reg.
- * Section 3 of the facts.
+ * The codes by first byte. size: in bytes. insns: instructions that the code stands for. Operands are fields of the
+ * big-endian number that the bytes form: z is the lowest z_bits, x is x_bits from bit x_at. The first register is reg +
+ * x * x_step. Section 3 of the facts.
  */
 static const struct sw_pe_arm64_operation {
     uint8_t first, last;
     uint8_t size, insns;
     uint8_t effect;
-    uint8_t count; /* registers; 2 can be made more by save_next */
+    uint8_t count; /* registers saved; save_next extends a 2 */
     uint8_t reg, x_at, x_bits, x_step;
     uint8_t z_bits, unit;
     uint8_t indexing;
@@ -93,7 +96,7 @@ static const struct sw_pe_arm64_operation {
 };
 
 struct code {
-    const struct sw_pe_arm64_operation *how;
+    const struct sw_pe_arm64_operation *operation;
     uint64_t bytes; /* as one big-endian number */
     uint32_t x;     /* the first register */
     uint32_t z;
@@ -101,9 +104,10 @@ struct code {
 
 /* ---- codes ---- */
 
-/* Moves the window over bytes [at, at + size). Returns  SW_OK; SW_E_MALFORMED (behind the last code); SW_E_TRUNCATED.
+/*
+ * Moves the window over bytes [at, at + size). Returns  SW_OK; SW_E_MALFORMED (behind the last code); SW_E_TRUNCATED.
  */
-static enum sw_status show(struct sw_pe_arm64_codes *codes, uint32_t at, uint32_t size)
+static enum sw_status load_window(struct sw_pe_arm64_codes *codes, uint32_t at, uint32_t size)
 {
     if (at > codes->size || size > codes->size - at)
         return SW_E_MALFORMED;
@@ -132,32 +136,35 @@ static const struct sw_pe_arm64_operation *operation_of(uint8_t first)
     return &operations[low];
 }
 
-/* The code at byte *at, and past it. */
+/* Decodes the code at byte *at, and moves *at past it. */
 static enum sw_status next_code(struct sw_pe_arm64_codes *codes, uint32_t *at, struct code *code)
 {
-    enum sw_status status = show(codes, *at, 1);
+    enum sw_status status = load_window(codes, *at, 1);
     if (status)
         return status;
-    code->how = operation_of(codes->window[*at - codes->at]);
-    status = show(codes, *at, code->how->size);
+    code->operation = operation_of(codes->window[*at - codes->at]);
+    status = load_window(codes, *at, code->operation->size);
     if (status)
         return status;
     code->bytes = 0;
-    for (unsigned i = 0; i < code->how->size; i++)
+    for (unsigned i = 0; i < code->operation->size; i++)
         code->bytes = code->bytes << 8 | codes->window[*at - codes->at + i];
-    const uint32_t x = (uint32_t)(code->bytes >> code->how->x_at) & ((1u << code->how->x_bits) - 1);
-    code->x = code->how->reg + x * code->how->x_step;
-    code->z = (uint32_t)code->bytes & ((1u << code->how->z_bits) - 1);
-    *at += code->how->size;
+    const uint32_t x = (uint32_t)(code->bytes >> code->operation->x_at) & ((1u << code->operation->x_bits) - 1);
+    code->x = code->operation->reg + x * code->operation->x_step;
+    code->z = (uint32_t)code->bytes & ((1u << code->operation->z_bits) - 1);
+    *at += code->operation->size;
     return SW_OK;
 }
 
 static bool ends_scope(const struct code *code)
 {
-    return code->how->effect == END || code->how->effect == END_C;
+    return code->operation->effect == END || code->operation->effect == END_C;
 }
 
-/* The instructions that the codes from an index on stand for; in an epilog the end stands for the return. */
+/*
+ * The number of instructions that the codes from an index on stand for. In an epilog, the end code stands for the
+ * return.
+ */
 static enum sw_status scope_size(struct sw_pe_arm64_codes *codes, uint32_t index, bool is_epilog, uint32_t *size)
 {
     struct code code;
@@ -170,11 +177,11 @@ static enum sw_status scope_size(struct sw_pe_arm64_codes *codes, uint32_t index
             *size += is_epilog;
             return SW_OK;
         }
-        *size += code.how->insns;
+        *size += code.operation->insns;
     }
 }
 
-/* Past the codes of `insns` instructions, but not past the end of their scope. */
+/* Skips the codes of `insns` instructions, but not past the end of their scope. */
 static enum sw_status skip(struct sw_pe_arm64_codes *codes, uint32_t insns, uint32_t *index)
 {
     struct code code;
@@ -184,28 +191,28 @@ static enum sw_status skip(struct sw_pe_arm64_codes *codes, uint32_t insns, uint
             return status;
         if (ends_scope(&code))
             return SW_OK;
-        passed += code.how->insns;
+        passed += code.operation->insns;
     }
     return SW_OK;
 }
 
-/* ---- undoing them ---- */
+/* ---- undoing codes ---- */
 
-struct place {
+struct reg_offset {
     uint8_t base;
     int64_t off;
 };
 
 struct unwind {
     struct sw_rule *rule;
-    struct place sp;
-    uint64_t restored;   /* registers that have a place by now */
-    uint32_t next;       /* save_next in front */
-    bool has_pc;         /* its place is not lr's at the end */
-    bool is_other_frame; /* sp was loaded from memory: nothing counts from there */
+    struct reg_offset sp;
+    uint64_t restored;   /* registers with a known location */
+    uint32_t next;       /* number of save_next codes in front of the current code */
+    bool has_pc;         /* set by a code, not from lr at the end */
+    bool is_other_frame; /* sp was loaded from memory: no later code may count from it */
 };
 
-static enum sw_status set_place(struct unwind *u, uint32_t reg, int64_t above_sp)
+static enum sw_status set_saved_at(struct unwind *u, uint32_t reg, int64_t above_sp)
 {
     const int64_t off = u->sp.off + above_sp;
     if (reg > SW_ARM64_LR || !sw_fits_i32(off))
@@ -215,31 +222,31 @@ static enum sw_status set_place(struct unwind *u, uint32_t reg, int64_t above_sp
     return SW_OK;
 }
 
-static enum sw_status set_places(struct unwind *u, uint32_t reg, uint32_t count, int64_t above_sp)
+static enum sw_status set_saved_row(struct unwind *u, uint32_t reg, uint32_t count, int64_t above_sp)
 {
     enum sw_status status = SW_OK;
     for (uint32_t i = 0; i < count && status == SW_OK; i++)
-        status = set_place(u, reg + i, above_sp + 8 * (int64_t)i);
+        status = set_saved_at(u, reg + i, above_sp + 8 * (int64_t)i);
     return status;
 }
 
-/* save_next in front of a pair: that many pairs behind it, too. */
+/* The registers of a save. Each save_next in front of a pair adds one more pair behind it. */
 static uint32_t registers_of(const struct unwind *u, const struct code *code)
 {
-    return code->how->count == 2 ? 2 + 2 * u->next : code->how->count;
+    return code->operation->count == 2 ? 2 + 2 * u->next : code->operation->count;
 }
 
 static enum sw_status undo_save(struct unwind *u, const struct code *code)
 {
-    const int64_t z = (int64_t)code->z * code->how->unit;
-    const int64_t above = code->how->indexing == AT_Z ? z : 0;
+    const int64_t z = (int64_t)code->z * code->operation->unit;
+    const int64_t above = code->operation->indexing == AT_Z ? z : 0;
     enum sw_status status = SW_OK;
-    if (code->how->effect != FLOATS)
-        status = set_places(u, code->x, registers_of(u, code), above);
-    if (status == SW_OK && code->how->effect == LR_PAIR)
-        status = set_place(u, SW_ARM64_LR, above + 8);
-    if (code->how->indexing != AT_Z)
-        u->sp.off += z + (code->how->indexing == RISE_Z_1 ? code->how->unit : 0);
+    if (code->operation->effect != FLOATS)
+        status = set_saved_row(u, code->x, registers_of(u, code), above);
+    if (status == SW_OK && code->operation->effect == LR_PAIR)
+        status = set_saved_at(u, SW_ARM64_LR, above + 8);
+    if (code->operation->indexing != AT_Z)
+        u->sp.off += z + (code->operation->indexing == RISE_Z_1 ? code->operation->unit : 0);
     return status;
 }
 
@@ -257,18 +264,18 @@ static enum sw_status undo_any_reg(struct unwind *u, const struct code *code)
     if (u->next && !is_pair)
         return SW_E_MALFORMED;
     if (kind == ANY_X)
-        status = set_places(u, reg, is_pair ? 2 + 2 * u->next : 1, above);
+        status = set_saved_row(u, reg, is_pair ? 2 + 2 * u->next : 1, above);
     if (is_indexed)
         u->sp.off += ((int64_t)code->z + 1) * 16;
     return status;
 }
 
-/* x29's value in the callee can be named only while it has not been restored. */
+/* Only x29's value in the callee has a name, so x29 must not have been restored yet. */
 static enum sw_status sp_from_fp(struct unwind *u, int64_t below)
 {
     if (u->restored >> SW_ARM64_FP & 1)
         return SW_E_MALFORMED;
-    u->sp = (struct place){ SW_ARM64_FP, -below };
+    u->sp = (struct reg_offset){ SW_ARM64_FP, -below };
     return SW_OK;
 }
 
@@ -285,10 +292,10 @@ static void note_return(struct unwind *u)
     u->has_pc = true;
 }
 
-/* Registers as the system stored them: sp and pc, or all. */
+/* Registers as the system stored them: sp and pc, or all of them. */
 static enum sw_status undo_frame(struct unwind *u, const struct code *code)
 {
-    const bool is_context = code->how->effect == CONTEXT;
+    const bool is_context = code->operation->effect == CONTEXT;
     const int32_t size = is_context ? CONTEXT_SIZE : MACHINE_FRAME_SIZE;
     if (!sw_fits_i32(u->sp.off) || !sw_fits_i32(u->sp.off + size))
         return SW_E_MALFORMED;
@@ -306,9 +313,9 @@ static enum sw_status undo_frame(struct unwind *u, const struct code *code)
 
 static enum sw_status undo(struct unwind *u, const struct code *code)
 {
-    switch ((enum effect)code->how->effect) {
+    switch ((enum effect)code->operation->effect) {
     case ALLOC:
-        u->sp.off += (int64_t)code->z * code->how->unit;
+        u->sp.off += (int64_t)code->z * code->operation->unit;
         return SW_OK;
     case SAVED:
     case FLOATS:
@@ -317,9 +324,9 @@ static enum sw_status undo(struct unwind *u, const struct code *code)
     case ANY_REG:
         return undo_any_reg(u, code);
     case ALLOC_Z:
-        return code->z ? SW_E_UNSUPPORTED : SW_OK; /* how long a vector is, a rule cannot say */
+        return code->z ? SW_E_UNSUPPORTED : SW_OK; /* a rule cannot express the length of a vector */
     case SET_FP:
-        return sp_from_fp(u, (int64_t)code->z * code->how->unit);
+        return sp_from_fp(u, (int64_t)code->z * code->operation->unit);
     case MACHINE_FRAME:
     case CONTEXT:
         return undo_frame(u, code);
@@ -334,13 +341,13 @@ static enum sw_status undo(struct unwind *u, const struct code *code)
     }
 }
 
-/* Whether a code may stand behind those in front of it: save_next wants a pair, and a loaded sp nothing more. */
+/* Whether a code may follow those in front of it: save_next must precede a pair, and nothing may follow a loaded sp. */
 static enum sw_status check_order(const struct unwind *u, const struct code *code)
 {
-    const enum effect effect = (enum effect)code->how->effect;
+    const enum effect effect = (enum effect)code->operation->effect;
     if (u->is_other_frame && effect != PASS && !ends_scope(code))
         return SW_E_UNSUPPORTED;
-    if (u->next && effect != NEXT && effect != ANY_REG && code->how->count != 2)
+    if (u->next && effect != NEXT && effect != ANY_REG && code->operation->count != 2)
         return SW_E_MALFORMED;
     return SW_OK;
 }
@@ -352,9 +359,9 @@ static enum sw_status undo_codes(struct unwind *u, struct sw_pe_arm64_codes *cod
         enum sw_status status = next_code(codes, &index, &code);
         if (status == SW_OK)
             status = check_order(u, &code);
-        if (status || code.how->effect == END)
+        if (status || code.operation->effect == END)
             return status;
-        if (code.how->effect == NEXT) {
+        if (code.operation->effect == NEXT) {
             u->next++;
             continue;
         }
@@ -365,7 +372,7 @@ static enum sw_status undo_codes(struct unwind *u, struct sw_pe_arm64_codes *cod
     }
 }
 
-/* Places that count from the register the CFA counts from become places in the frame. */
+/* Locations relative to the CFA's register become offsets from the CFA. */
 static enum sw_status finish(struct unwind *u)
 {
     struct sw_rule *rule = u->rule;
@@ -374,7 +381,7 @@ static enum sw_status finish(struct unwind *u)
         note_return(u);
     if (!sw_fits_i32(u->sp.off))
         return SW_E_MALFORMED;
-    /* The call has overwritten the caller's own lr, unless it was interrupted. */
+    /* The call has overwritten the caller's own lr, unless the caller was interrupted. */
     if (!is_signal)
         rule->r[SW_ARM64_LR] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
     else if (!(u->restored >> SW_ARM64_LR & 1))
@@ -400,12 +407,12 @@ static enum sw_status word_at(const struct sw_pe_reader *reader, uint32_t rva, u
     return SW_OK;
 }
 
-/* The first word of a record, with the second, when there is one, spread over the wider fields. */
+/* The first word of a record; with a second word, its wider fields. */
 struct head {
     uint32_t length;
     bool has_handler;
     bool has_tail;
-    uint32_t epilogs; /* how many; has_tail: the index of its codes */
+    uint32_t epilogs; /* how many; with has_tail: the index of the epilog's codes */
     uint32_t code_words;
     uint32_t size;
 };
@@ -473,12 +480,12 @@ static enum sw_status load_info(const struct sw_pe_reader *reader, uint32_t word
     return sw_pe_arm64_expand(word, info);
 }
 
-/* ---- where in the function ---- */
+/* ---- the position in the function ---- */
 
 /*
- * The list ascends, and epilogs do not overlap: only the last one that starts at or in front of an instruction can hold
- * it. (Where they do overlap, as clang 14 has some, the later is the right one.) start: where it starts; none:
- * UINT32_MAX.
+ * The scope that may contain an instruction. The list ascends and epilogs do not overlap, so only the last one that
+ * starts at or in front of the instruction can contain it. (Where they do overlap, as some of clang 14's do, the later
+ * one is right.) start: where it starts; UINT32_MAX: there is no such scope.
  */
 static enum sw_status find_scope(const struct sw_pe_arm64_info *info, uint32_t at, uint32_t *start, uint32_t *index)
 {
@@ -501,7 +508,7 @@ static enum sw_status find_scope(const struct sw_pe_arm64_info *info, uint32_t a
     return SW_OK;
 }
 
-/* The epilog that instruction `at` is in, by its first instruction and its first code. */
+/* The epilog that contains instruction `at`: its first instruction and its first code. */
 static enum sw_status find_epilog(struct sw_pe_arm64_info *info, uint32_t at, bool *inside, uint32_t *start,
                                   uint32_t *index)
 {
@@ -521,8 +528,8 @@ static enum sw_status find_epilog(struct sw_pe_arm64_info *info, uint32_t at, bo
 }
 
 /*
- * The code to begin with at instruction `at`: an epilog's that is left to be done, or the body's. In the prolog the
- * codes of what has not been done yet are passed over: they are the first.
+ * The first code to undo at instruction `at`. In an epilog: what it has left to do. In the prolog: the codes of
+ * instructions that have not run yet come first and are skipped. Else: all codes.
  */
 static enum sw_status find_code(struct sw_pe_arm64_info *info, uint32_t at, uint32_t *index)
 {
@@ -543,7 +550,7 @@ static enum sw_status find_code(struct sw_pe_arm64_info *info, uint32_t at, uint
     return skip(&info->codes, at - start, index);
 }
 
-/* ---- the doors ---- */
+/* ---- the functions of pe.h ---- */
 
 enum sw_status sw_pe_arm64_entry(const struct sw_pe_reader *reader, const uint8_t *bytes,
                                  struct sw_pe_function *function)

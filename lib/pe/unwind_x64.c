@@ -1,10 +1,10 @@
 /*
- * Windows x64 unwind data → rule: UNWIND_INFO versions 1 and 2, chained entries, machine frames. Knows nothing of
- * epilogues (epilogue_x64.c), of how a table was found, of handlers and of xmm registers (they are passed over).
- * Follows "x64 exception handling" (Microsoft Learn) as checked in win-x64-unwind.md sections 1-3.
+ * Windows x64 unwind data → rule: UNWIND_INFO versions 1 and 2, chained entries, machine frames. Refuses to know
+ * epilogues (epilogue_x64.c), how a table was found, handlers, and xmm registers (skipped). Follows "x64 exception
+ * handling" (Microsoft Learn) as checked in win-x64-unwind.md sections 1-3.
  *
- * Unwinding is simulated on names, not on values: rsp is `base + off` where base is the callee's rsp or its frame
- * register, and each push undone notes the place of a register. At the end the places become offsets from the CFA.
+ * Unwinding is simulated on names, not on values: rsp is `base + off`, where base is the callee's rsp or its frame
+ * register, and undoing a push notes where a register is saved. At the end these locations become offsets from the CFA.
  */
 #include "pe/unwind_x64.h"
 
@@ -13,7 +13,7 @@
 enum { FLAG_HANDLERS = 3, OFFSET_ESCAPE = 15 };
 
 enum effect {
-    PASS, /* nothing that a rule could say */
+    PASS, /* nothing that a rule could express */
     PUSH,
     ALLOC_SMALL,
     ALLOC_LARGE,
@@ -25,7 +25,7 @@ enum effect {
     BAD
 };
 
-/* Slots by operation; only ALLOC_LARGE has another count where its info is 1. Section 2 of the facts. */
+/* Slots by operation. Only ALLOC_LARGE has another count if its info is 1. Section 2 of the facts. */
 static const struct sw_pe_operation {
     uint8_t slots;
     uint8_t slots_info1;
@@ -117,7 +117,7 @@ uint32_t sw_pe_x64_chain_rva(uint32_t unwind, uint8_t count)
     return unwind + 4 + 2 * ((count + 1u) & ~1u);
 }
 
-/* What follows the codes, padded to an even count. */
+/* The handler follows the codes, which are padded to an even count. */
 enum sw_status sw_pe_x64_handler(const struct sw_pe_reader *reader, const struct sw_pe_function *function,
                                  uint32_t *handler)
 {
@@ -133,7 +133,6 @@ enum sw_status sw_pe_x64_handler(const struct sw_pe_reader *reader, const struct
     return SW_OK;
 }
 
-/* To the codes of the entry that this one continues. */
 enum sw_status sw_pe_x64_follow_chain(struct sw_pe_unwind *u)
 {
     if (++u->links > SW_PE_LINKS_MAX)
@@ -143,23 +142,22 @@ enum sw_status sw_pe_x64_follow_chain(struct sw_pe_unwind *u)
     return status ? status : load_info(u);
 }
 
-/* The code at slot `at`, which moves past it. */
 enum sw_status sw_pe_x64_next_code(const struct sw_pe_info *info, unsigned *at, struct sw_pe_code *code)
 {
     const uint8_t *slot = info->slots + 2 * *at;
     code->offset = slot[0];
     code->op = slot[1] & 15;
     code->info = slot[1] >> 4;
-    code->how = &operations[code->op];
-    const unsigned slots = code->info == 1 ? code->how->slots_info1 : code->how->slots;
-    if (code->how->effect == BAD || code->info > code->how->info_max || slots > info->count - *at)
+    code->operation = &operations[code->op];
+    const unsigned slots = code->info == 1 ? code->operation->slots_info1 : code->operation->slots;
+    if (code->operation->effect == BAD || code->info > code->operation->info_max || slots > info->count - *at)
         return SW_E_MALFORMED;
     code->operand = slots == 1 ? 0 : (uint32_t)sw_load_le(slot + 2, 2 * (slots - 1));
     *at += slots;
     return SW_OK;
 }
 
-static enum sw_status set_place(struct sw_pe_unwind *u, unsigned reg, struct sw_pe_place place)
+static enum sw_status set_saved_at(struct sw_pe_unwind *u, unsigned reg, struct sw_pe_offset place)
 {
     if (reg == SW_X64_RSP || place.off < INT32_MIN || place.off > INT32_MAX)
         return SW_E_MALFORMED;
@@ -170,28 +168,31 @@ static enum sw_status set_place(struct sw_pe_unwind *u, unsigned reg, struct sw_
 
 enum sw_status sw_pe_x64_pop(struct sw_pe_unwind *u, unsigned reg)
 {
-    enum sw_status status = set_place(u, reg, u->sp);
+    enum sw_status status = set_saved_at(u, reg, u->sp);
     u->sp.off += 8;
     return status;
 }
 
-/* rsp from the frame register: only its value in the callee can be named, so it must not have been restored before. */
+/*
+ * rsp from the frame register. Only that register's value in the callee has a name, so it must not have been restored
+ * yet.
+ */
 static enum sw_status sp_from_frame(struct sw_pe_unwind *u, uint64_t offset)
 {
     const uint8_t reg = u->info.frame_register;
     if (reg == 0 || (u->restored >> reg & 1))
         return SW_E_MALFORMED;
-    u->sp = (struct sw_pe_place){ reg, -(int64_t)offset };
+    u->sp = (struct sw_pe_offset){ reg, -(int64_t)offset };
     return SW_OK;
 }
 
-/* rip and rsp as the processor pushed them: rip cs eflags rsp ss. */
+/* rip and rsp as the processor pushed them: rip, cs, eflags, rsp, ss. */
 enum sw_status sw_pe_x64_pop_machine_frame(struct sw_pe_unwind *u, unsigned has_error_code)
 {
     if (has_error_code)
         u->sp.off += 8;
-    enum sw_status status = set_place(u, SW_X64_RIP, u->sp);
-    struct sw_pe_place sp = u->sp;
+    enum sw_status status = set_saved_at(u, SW_X64_RIP, u->sp);
+    struct sw_pe_offset sp = u->sp;
     sp.off += 24;
     if (status == SW_OK && (sp.off < INT32_MIN || sp.off > INT32_MAX))
         status = SW_E_MALFORMED;
@@ -201,14 +202,14 @@ enum sw_status sw_pe_x64_pop_machine_frame(struct sw_pe_unwind *u, unsigned has_
     return status;
 }
 
-static struct sw_pe_place off_frame(const struct sw_pe_unwind *u, uint64_t off)
+static struct sw_pe_offset off_frame(const struct sw_pe_unwind *u, uint64_t off)
 {
-    return (struct sw_pe_place){ u->frame.base, u->frame.off + (int64_t)off };
+    return (struct sw_pe_offset){ u->frame.base, u->frame.off + (int64_t)off };
 }
 
 static enum sw_status undo(struct sw_pe_unwind *u, const struct sw_pe_code *code)
 {
-    switch ((enum effect)code->how->effect) {
+    switch ((enum effect)code->operation->effect) {
     case PUSH:
         return sw_pe_x64_pop(u, code->info);
     case ALLOC_SMALL:
@@ -222,9 +223,9 @@ static enum sw_status undo(struct sw_pe_unwind *u, const struct sw_pe_code *code
     case SET_FRAME_LARGE:
         return sp_from_frame(u, code->operand * UINT64_C(16));
     case SAVE:
-        return set_place(u, code->info, off_frame(u, code->operand * UINT64_C(8)));
+        return set_saved_at(u, code->info, off_frame(u, code->operand * UINT64_C(8)));
     case SAVE_FAR:
-        return set_place(u, code->info, off_frame(u, code->operand));
+        return set_saved_at(u, code->info, off_frame(u, code->operand));
     case MACHINE_FRAME:
         return sw_pe_x64_pop_machine_frame(u, code->info);
     default:
@@ -247,8 +248,8 @@ static enum sw_status undo_codes(struct sw_pe_unwind *u)
 }
 
 /*
- * The frame base F that SAVE_NONVOL counts from: rsp as it is, unless the frame register is set by now. An offset field
- * of 15 says that the true offset is in a SET_FPREG_LARGE.
+ * The frame base F from which SAVE_NONVOL counts: rsp, unless the frame register is set at this point. An offset field
+ * of 15 means that the true offset is in a SET_FPREG_LARGE code.
  */
 static enum sw_status find_frame(struct sw_pe_unwind *u)
 {
@@ -264,15 +265,15 @@ static enum sw_status find_frame(struct sw_pe_unwind *u)
         enum sw_status status = sw_pe_x64_next_code(info, &at, &code);
         if (status)
             return status;
-        const bool large = code.how->effect == SET_FRAME_LARGE;
-        if (!large && code.how->effect != SET_FRAME)
+        const bool large = code.operation->effect == SET_FRAME_LARGE;
+        if (!large && code.operation->effect != SET_FRAME)
             continue;
         is_set = is_set || offset >= code.offset;
         if (large && info->frame_offset == OFFSET_ESCAPE)
             scaled = code.operand * UINT64_C(16);
     }
     if (is_set)
-        u->frame = (struct sw_pe_place){ info->frame_register, -(int64_t)scaled };
+        u->frame = (struct sw_pe_offset){ info->frame_register, -(int64_t)scaled };
     return SW_OK;
 }
 
@@ -288,7 +289,7 @@ static enum sw_status undo_prolog(struct sw_pe_unwind *u)
     }
 }
 
-/* Places that count from the register the CFA counts from become places in the frame. */
+/* Locations relative to the CFA's register become offsets from the CFA. */
 static enum sw_status finish(struct sw_pe_unwind *u)
 {
     struct sw_rule *rule = u->rule;
@@ -310,7 +311,7 @@ static enum sw_status finish(struct sw_pe_unwind *u)
     return SW_OK;
 }
 
-static void keep_only(struct sw_rule *rule, uint64_t nonvolatile)
+static void set_nonvolatile(struct sw_rule *rule, uint64_t nonvolatile)
 {
     for (unsigned n = 0; n < SW_X64_RIP; n++)
         if (n != SW_X64_RSP)
@@ -325,7 +326,7 @@ enum sw_status sw_pe_x64_rule(const struct sw_pe_reader *reader, const struct sw
     if (rva < function->begin || rva >= function->end)
         return SW_E_NO_RULE;
     sw_rule_init(rule, SW_MACHINE_X64, SW_SOURCE_UNWIND_CODES, SW_TRUST_EXACT);
-    keep_only(rule, nonvolatile);
+    set_nonvolatile(rule, nonvolatile);
     memset(&u, 0, sizeof u);
     u.reader = reader;
     u.function = *function;

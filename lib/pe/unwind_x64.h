@@ -1,5 +1,5 @@
 /*
- * Unwinding by Windows x64 unwind data, shared between the prolog's codes and the two epilogue rules. For this room
+ * Unwinding by Windows x64 unwind data, shared by the prolog's codes and the two epilogue rules. Used inside lib/pe
  * only.
  */
 #ifndef SW_PE_UNWIND_X64_H
@@ -9,8 +9,8 @@
 
 enum { SW_PE_LINKS_MAX = 32, SW_PE_CODES_MAX = 255, SW_PE_FLAG_CHAIN = 4 };
 
-/* A value that can be named: a register of the callee, and how far from it. */
-struct sw_pe_place {
+/* A value that a rule can express: a register of the callee, plus an offset. */
+struct sw_pe_offset {
     uint8_t base;
     int64_t off;
 };
@@ -32,9 +32,9 @@ struct sw_pe_unwind {
     uint32_t rva;
     unsigned links;
     bool machine_frame;
-    uint32_t restored; /* registers that have a place by now */
-    struct sw_pe_place sp;
-    struct sw_pe_place frame;
+    uint32_t restored; /* registers with a known location */
+    struct sw_pe_offset sp;
+    struct sw_pe_offset frame;
     struct sw_rule *rule;
     struct sw_pe_info info;
 };
@@ -44,35 +44,37 @@ struct sw_pe_code {
     uint8_t op;
     uint8_t info;
     uint32_t operand; /* the next 16 or 32 bits, for operations of 2 or 3 slots */
-    const struct sw_pe_operation *how;
+    const struct sw_pe_operation *operation;
 };
 
-/* The code at slot *at, and past it. Returns  SW_OK; SW_E_MALFORMED. */
+/* Decodes the code at slot *at, and moves *at past it. Returns  SW_OK; SW_E_MALFORMED. */
 enum sw_status sw_pe_x64_next_code(const struct sw_pe_info *info, unsigned *at, struct sw_pe_code *code);
 
-/* rsp points at the saved reg: notes that, and raises rsp. Returns  SW_OK; SW_E_MALFORMED (rsp itself, out of range).
+/*
+ * rsp points at the saved reg: notes its location, and raises rsp. Returns  SW_OK; SW_E_MALFORMED (reg is rsp, or out
+ * of range).
  */
 enum sw_status sw_pe_x64_pop(struct sw_pe_unwind *u, unsigned reg);
 enum sw_status sw_pe_x64_pop_machine_frame(struct sw_pe_unwind *u, unsigned has_error_code);
 
-/* To the codes of the entry that this one continues. Returns  SW_OK; SW_E_LIMIT and as sw_pe_x64_rule. */
+/* Continues with the entry that this one is chained to. Returns  SW_OK; SW_E_LIMIT; as sw_pe_x64_rule. */
 enum sw_status sw_pe_x64_follow_chain(struct sw_pe_unwind *u);
 
-/* sw_pe_entry, sw_pe_handler. */
+/* See sw_pe_entry, sw_pe_handler. */
 enum sw_status sw_pe_x64_entry(const struct sw_pe_reader *reader, const uint8_t *bytes,
                                struct sw_pe_function *function);
 enum sw_status sw_pe_x64_handler(const struct sw_pe_reader *reader, const struct sw_pe_function *function,
                                  uint32_t *handler);
 
 /*
- * The entry at an RVA; the entry that an indirect one stands for; where the entry is that an info is chained to.
- * Returns  SW_OK; SW_E_TRUNCATED; SW_E_LIMIT.
+ * function: the entry at an RVA. resolve: the entry that an indirect one refers to. chain_rva: where the entry is to
+ * which an info is chained. Returns  SW_OK; SW_E_TRUNCATED; SW_E_LIMIT.
  */
 enum sw_status sw_pe_x64_function(const struct sw_pe_reader *reader, uint32_t rva, struct sw_pe_function *function);
 enum sw_status sw_pe_x64_resolve(const struct sw_pe_reader *reader, struct sw_pe_function *function, unsigned *links);
 uint32_t sw_pe_x64_chain_rva(uint32_t unwind, uint8_t count);
 
-/* Undoes what is left of an epilogue, if rva is in one: by its bytes (version 1), by its codes (version 2). */
+/* Undoes the rest of an epilogue, if rva is in one: by its bytes (version 1), by its codes (version 2). */
 enum sw_status sw_pe_x64_epilogue_by_bytes(struct sw_pe_unwind *u, bool *inside);
 enum sw_status sw_pe_x64_epilogue_by_codes(struct sw_pe_unwind *u, bool *inside);
 

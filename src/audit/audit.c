@@ -1,6 +1,6 @@
 /*
- * The audit of a file: entry by entry, instruction by instruction, the table's rule beside the analysis'. Knows in
- * which order questions are asked and what is not comparable; the comparison is compare.c's, the file's shape file.c's.
+ * The audit of a file: entry by entry, instruction by instruction, the table's rule against the analysis. Knows the
+ * order of the checks and what is not comparable. compare.c compares, file.c knows the file.
  */
 #include "audit/audit.h"
 
@@ -17,7 +17,7 @@ static_assert((int)SW_AUDIT_AFTER_TRAP == (int)SW_FLOW_TRAP && (int)SW_AUDIT_AFT
 struct audit {
     struct sw_audit_file file;
     struct sw_analysis work;
-    struct sw_state spare;
+    struct sw_state scratch;
     struct sw_rule table, derived;
     struct sw_code code;
     uint32_t flags;
@@ -25,9 +25,9 @@ struct audit {
     void *arg;
     size_t entry;
     struct sw_audit_function function;
-    uint64_t audited_to; /* behind the last byte of the entries before */
-    bool has_table;      /* of the survey: there is a rule in front of the instruction at hand */
-    bool is_filling;     /* what stands in front does not go on, or is filler */
+    uint64_t audited_to; /* end of the entries audited so far */
+    bool has_table;      /* in scan: the table has a rule in front of the current instruction */
+    bool in_padding;     /* the code in front ends here, or is padding */
 };
 
 static bool decode(struct audit *a, uint64_t pc, struct sw_insn *insn)
@@ -40,32 +40,32 @@ static bool decode(struct audit *a, uint64_t pc, struct sw_insn *insn)
     return a->code.decode(bytes, left < size ? (size_t)left : size, pc, insn) == SW_OK;
 }
 
-/* What is no instruction takes up as little as one can, and no more than there is. */
-static struct sw_insn unknown(const struct audit *a, uint64_t pc)
+/* Stands for bytes that are no instruction: as short as one can be, and within the entry. */
+static struct sw_insn unknown_insn(const struct audit *a, uint64_t pc)
 {
     const bool is_word = a->file.machine == SW_MACHINE_ARM64 && a->function.end - pc >= 4;
     return (struct sw_insn){ .length = is_word ? 4 : 1, .flow = SW_FLOW_TRAP };
 }
 
-static bool goes_on(unsigned flow)
+static bool falls_through(unsigned flow)
 {
     return flow == SW_FLOW_NEXT || flow == SW_FLOW_CALL || flow == SW_FLOW_BRANCH || flow == SW_AUDIT_AFTER_NOTHING;
 }
 
 /* nop, and zeros. */
-static bool is_arm64_filler(const uint8_t *b, size_t size)
+static bool is_arm64_padding(const uint8_t *b, size_t size)
 {
     return b && size >= 4 && (sw_load32(b) == 0xd503201f || sw_load32(b) == 0);
 }
 
 /* nop in all its lengths, xchg ax, ax, int3. */
-static bool is_filler(struct audit *a, uint64_t pc)
+static bool is_padding(struct audit *a, uint64_t pc)
 {
     size_t size;
     const uint8_t *b = sw_audit_fetch(&a->file, pc, &size);
     const uint64_t end = a->function.end;
     if (a->file.machine == SW_MACHINE_ARM64)
-        return pc < end && is_arm64_filler(b, size);
+        return pc < end && is_arm64_padding(b, size);
     for (; b && size > 1 && pc < end && (*b == 0x66 || *b == 0x2e); pc++, b++, size--)
         ;
     if (!b || pc >= end)
@@ -82,7 +82,7 @@ static bool leaves(const struct sw_audit_function *f, const struct sw_insn *insn
     return insn->flow == SW_FLOW_RETURN || insn->flow == SW_FLOW_INDIRECT;
 }
 
-/* To what no other entry has, so that each byte of code is audited once; and to bytes that are there. */
+/* Clips the entry to bytes that no other entry has, so that each byte is audited once, and to bytes that exist. */
 static void clip(struct audit *a)
 {
     struct sw_audit_function *f = &a->function, next = { 0 };
@@ -99,7 +99,7 @@ static void clip(struct audit *a)
         a->audited_to = f->end;
 }
 
-/* The table's rule in front of pc beside the one in front of `before`, which goes on to pc. */
+/* Compares the table's rules in front of and behind `before`, which continues to pc. */
 static void check_table(struct audit *a, uint64_t pc, const struct sw_insn *before)
 {
     const bool was_there = a->has_table;
@@ -107,14 +107,15 @@ static void check_table(struct audit *a, uint64_t pc, const struct sw_insn *befo
     *front = a->table;
     a->has_table = sw_audit_table_rule(&a->file, a->entry, pc, &a->table) == SW_OK &&
                    !(a->table.flags & (SW_RULE_END | SW_RULE_SIGNAL));
-    const bool goes_on = before->flow == SW_FLOW_NEXT || before->flow == SW_FLOW_BRANCH; /* a call may not return */
-    if (a->function.is_false || !was_there || !a->has_table || !goes_on)
+    const bool falls_through =
+        before->flow == SW_FLOW_NEXT || before->flow == SW_FLOW_BRANCH; /* a call may not return */
+    if (a->function.is_false || !was_there || !a->has_table || !falls_through)
         return;
-    a->function.is_false = sw_audit_contradicts(a->file.machine, front, before, &a->table, &a->spare);
+    a->function.is_false = sw_audit_contradicts(a->file.machine, front, before, &a->table, &a->scratch);
     a->function.false_at = a->function.is_false ? pc : 0;
 }
 
-/* The same for where a jump within the entry leads. */
+/* The same for the target of a jump within the entry. */
 static void check_jump(struct audit *a, uint64_t pc, const struct sw_insn *insn)
 {
     struct sw_audit_function *f = &a->function;
@@ -123,12 +124,12 @@ static void check_jump(struct audit *a, uint64_t pc, const struct sw_insn *insn)
         sw_audit_table_rule(&a->file, a->entry, insn->target, &a->derived) != SW_OK ||
         (a->derived.flags & (SW_RULE_END | SW_RULE_SIGNAL)))
         return;
-    f->is_false = sw_audit_contradicts(a->file.machine, &a->table, insn, &a->derived, &a->spare);
+    f->is_false = sw_audit_contradicts(a->file.machine, &a->table, insn, &a->derived, &a->scratch);
     f->false_at = f->is_false ? pc : 0;
 }
 
-/* What can be told without analysis: whether its instructions leave; whether the table may be true. */
-static void survey(struct audit *a)
+/* Scans the entry without analysis: whether its instructions may leave it, and whether the table may be true. */
+static void scan(struct audit *a)
 {
     struct sw_audit_function *f = &a->function;
     struct sw_insn insn = { .flow = SW_FLOW_TRAP };
@@ -139,18 +140,21 @@ static void survey(struct audit *a)
         if (f->is_entry)
             check_table(a, pc, &insn);
         if (!decode(a, pc, &insn))
-            insn = unknown(a, pc);
+            insn = unknown_insn(a, pc);
         else if (leaves(f, &insn))
             f->returns = true;
-        else if (is_filler(a, pc))
-            insn.flow = SW_FLOW_TRAP; /* nobody may come past it: the table's rule for it says nothing */
+        else if (is_padding(a, pc))
+            insn.flow = SW_FLOW_TRAP; /* it may be unreachable, and then the table's rule for it means nothing */
         if (f->is_entry)
             check_jump(a, pc, &insn);
         pc += insn.length;
     }
 }
 
-/* Entered by a call: the return address is on top, or in lr, and nothing has been saved. */
+/*
+ * Whether a rule is that of code entered by a call: the return address is on top of the stack or in lr, nothing is
+ * saved.
+ */
 static bool is_entry(const struct audit *a, const struct sw_rule *rule)
 {
     const enum sw_machine machine = a->file.machine;
@@ -166,20 +170,22 @@ static bool is_entry(const struct audit *a, const struct sw_rule *rule)
 }
 
 /*
- * UNWIND_INFO tells epilogues by their bytes, and a jump out of the entry looks like the end of one, even when it leads
- * to the entry's own cold part with the frame in place. Source: "x64 exception handling", Microsoft Learn, epilogs.
+ * Version 1 unwind data leaves epilogues to their bytes. A jump out of the entry looks like the end of one, even if it
+ * leads to the entry's own cold part with the frame in place. Source: "x64 exception handling", Microsoft Learn,
+ * epilogs.
  */
 static bool is_taken_for_epilogue(const struct audit *a, const struct sw_insn *code)
 {
     const struct sw_audit_function *f = &a->function;
-    return !a->file.elf && a->file.machine == SW_MACHINE_X64 && code->flow == SW_FLOW_JUMP && (code->target < f->begin || code->target >= f->end);
+    return !a->file.elf && a->file.machine == SW_MACHINE_X64 && code->flow == SW_FLOW_JUMP &&
+           (code->target < f->begin || code->target >= f->end);
 }
 
 static enum sw_audit_verdict derive(struct audit *a, struct sw_audit_insn *insn, const struct sw_insn *code)
 {
     bool assumed;
     const struct sw_state *state = sw_analyze_state(&a->work, insn->address, &assumed);
-    if (!state && is_filler(a, insn->address))
+    if (!state && is_padding(a, insn->address))
         return SW_AUDIT_PADDING; /* behind a call that does not return */
     if (!state || !sw_extract_inside(state, a->file.machine, &a->derived))
         return SW_AUDIT_UNREACHED;
@@ -187,12 +193,12 @@ static enum sw_audit_verdict derive(struct audit *a, struct sw_audit_insn *insn,
     insn->trust = assumed ? SW_TRUST_GUESS : SW_TRUST_LIKELY;
     const enum sw_audit_verdict verdict = sw_audit_compare(a->file.machine, &a->table, &a->derived, state, &insn->reg);
     const bool is_stale = verdict == SW_AUDIT_REGISTER && code->flow == SW_FLOW_RETURN &&
-                          sw_audit_is_left_behind(a->file.machine, &a->table, state, insn->reg);
+                          sw_audit_is_below_sp(a->file.machine, &a->table, state, insn->reg);
     const bool is_false = a->function.is_false || is_stale || is_taken_for_epilogue(a, code);
     return verdict != SW_AUDIT_EQUAL && is_false ? SW_AUDIT_FALSE : verdict;
 }
 
-static enum sw_audit_verdict judge(struct audit *a, struct sw_audit_insn *insn, const struct sw_insn *code)
+static enum sw_audit_verdict verdict_of(struct audit *a, struct sw_audit_insn *insn, const struct sw_insn *code)
 {
     if (sw_audit_table_rule(&a->file, a->entry, insn->address, &a->table) != SW_OK)
         return SW_AUDIT_NO_TABLE;
@@ -203,35 +209,37 @@ static enum sw_audit_verdict judge(struct audit *a, struct sw_audit_insn *insn, 
         return SW_AUDIT_NO_TABLE;
     if (!a->function.is_entry)
         return SW_AUDIT_PART;
-    if (a->is_filling)
+    if (a->in_padding)
         return SW_AUDIT_PADDING;
     return derive(a, insn, code);
 }
 
-/* Shows one instruction; its length, and how it goes on. */
-static bool show(struct audit *a, uint64_t pc, uint8_t *after, uint8_t *length)
+/* Reports one instruction. Receive: after: how control leaves it; length: its length. */
+static bool emit(struct audit *a, uint64_t pc, uint8_t *after, uint8_t *length)
 {
     struct sw_insn insn;
     struct sw_audit_insn out = { .function = &a->function, .address = pc, .after = *after };
     const bool is_code = decode(a, pc, &insn);
     if (!is_code)
-        insn = unknown(a, pc);
+        insn = unknown_insn(a, pc);
     out.length = insn.length;
-    a->is_filling = is_code && (a->is_filling || !goes_on(*after)) && is_filler(a, pc);
-    out.verdict = is_code ? (uint8_t)judge(a, &out, &insn) : SW_AUDIT_BAD_CODE;
-    if (!a->is_filling)
+    a->in_padding = is_code && (a->in_padding || !falls_through(*after)) && is_padding(a, pc);
+    out.verdict = is_code ? (uint8_t)verdict_of(a, &out, &insn) : SW_AUDIT_BAD_CODE;
+    if (!a->in_padding)
         *after = insn.flow;
     *length = out.length;
     return a->sink(a->arg, &out);
 }
 
-/* By the table, in front of the first instruction and of the first that does something: cold parts begin with filler.
+/*
+ * Whether the table has an entry's rule both in front of the first instruction and in front of the first that does
+ * something: cold parts begin with padding.
  */
 static bool begins_as_entry(struct audit *a)
 {
     struct sw_insn insn;
     uint64_t pc = a->function.begin;
-    while (is_filler(a, pc) && decode(a, pc, &insn))
+    while (is_padding(a, pc) && decode(a, pc, &insn))
         pc += insn.length;
     return sw_audit_table_rule(&a->file, a->entry, a->function.begin, &a->table) == SW_OK && is_entry(a, &a->table) &&
            (pc >= a->function.end ||
@@ -243,13 +251,13 @@ static bool audit_entry(struct audit *a)
     uint8_t after = SW_AUDIT_AFTER_NOTHING, length = 1;
     sw_audit_entry(&a->file, a->entry, &a->function);
     clip(a);
-    a->is_filling = false;
+    a->in_padding = false;
     a->function.is_entry = sw_audit_is_called(&a->file, a->entry) && begins_as_entry(a);
-    survey(a);
+    scan(a);
     if (a->function.is_entry && a->function.end > a->function.begin)
         sw_analyze_run(&a->code, a->function.begin, a->flags & SW_AUDIT_END_UNKNOWN ? 0 : a->function.end, &a->work);
     for (uint64_t pc = a->function.begin; pc < a->function.end; pc += length)
-        if (!show(a, pc, &after, &length))
+        if (!emit(a, pc, &after, &length))
             return false;
     return true;
 }

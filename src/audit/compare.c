@@ -1,6 +1,6 @@
 /*
- * One instruction: does what the table claims hold in the state that the instructions lead to? The table's locations
- * are evaluated on symbolic registers and stack words, so rbp + 16 and rsp + 48 are equal where rbp is rsp + 32.
+ * Compares one instruction: does what the table claims hold in the state to which the instructions lead? The table's
+ * locations are evaluated on symbolic registers and stack words, so rbp + 16 and rsp + 48 are equal if rbp is rsp + 32.
  * Knows rules and states; refuses to know files and instructions.
  */
 #include "audit/audit.h"
@@ -16,7 +16,7 @@ static bool is_value(struct sw_val a, struct sw_val b)
     return a.base != SW_VAL_UNKNOWN && sw_val_same(a, b);
 }
 
-/* The CFA as it is by the entry's sp. */
+/* The true CFA, in terms of the entry's sp. */
 static struct sw_val true_cfa(enum sw_machine machine)
 {
     return start_of(sw_regs_sp_number(machine), sw_rule_cfa_above_entry(machine));
@@ -28,7 +28,7 @@ static struct sw_val register_plus(const struct sw_state *state, const struct sw
     return loc->reg < SW_REGS_MAX ? sw_val_plus(state->reg[loc->reg], loc->off) : none;
 }
 
-/* What lies at a location, its rule's CFA being the true one. */
+/* The value at a location, if the rule's CFA is the true one. */
 static struct sw_val value_at(enum sw_machine machine, const struct sw_state *state, const struct sw_loc *loc,
                               unsigned n)
 {
@@ -63,8 +63,8 @@ static bool is_return_right(enum sw_machine machine, const struct sw_rule *rule,
     return is_value(value_at(machine, state, &rule->r[pc], pc), address);
 }
 
-enum sw_audit_verdict sw_audit_compare(enum sw_machine machine, const struct sw_rule *table, const struct sw_rule *analysis,
-                                       const struct sw_state *state, uint8_t *reg)
+enum sw_audit_verdict sw_audit_compare(enum sw_machine machine, const struct sw_rule *table,
+                                       const struct sw_rule *analysis, const struct sw_state *state, uint8_t *reg)
 {
     bool lost = false;
     *reg = 0;
@@ -84,28 +84,33 @@ enum sw_audit_verdict sw_audit_compare(enum sw_machine machine, const struct sw_
     return lost ? SW_AUDIT_LOST : SW_AUDIT_EQUAL;
 }
 
-bool sw_audit_is_left_behind(enum sw_machine machine, const struct sw_rule *table, const struct sw_state *state, uint8_t reg)
+bool sw_audit_is_below_sp(enum sw_machine machine, const struct sw_rule *table, const struct sw_state *state,
+                          uint8_t reg)
 {
     const unsigned number = sw_regs_sp_number(machine);
     const struct sw_val sp = state->reg[number];
     const bool by_entry = sp.base == number + 1 && !sp.deref && table->r[reg].kind == SW_LOC_AT_CFA;
-    return by_entry && sw_rule_cfa_above_entry(machine) + table->r[reg].off < sp.off && is_value(state->reg[reg], start_of(reg, 0));
+    return by_entry && sw_rule_cfa_above_entry(machine) + table->r[reg].off < sp.off &&
+           is_value(state->reg[reg], start_of(reg, 0));
 }
 
 /* ---- a table against itself ---- */
 
-static bool is_counted_alike(const struct sw_rule *a, const struct sw_rule *b)
+static bool has_same_cfa(const struct sw_rule *a, const struct sw_rule *b)
 {
     const bool by_register = a->cfa.kind == SW_LOC_REG || a->cfa.kind == SW_LOC_AT_REG;
     return by_register && a->cfa.kind == b->cfa.kind && a->cfa.reg == b->cfa.reg && a->cfa.off == b->cfa.off &&
            a->cfa_add == b->cfa_add;
 }
 
-/* From rsp + 16 to rsp + 16 across a push, from rsp + 16 to rsp + 32 across a nop. */
+/*
+ * Whether the two CFAs contradict the instruction: rsp + 16 on both sides of a push, or rsp + 16 and rsp + 32 around a
+ * nop.
+ */
 static bool is_cfa_moved(const struct sw_rule *front, const struct sw_rule *behind, const struct sw_state *state)
 {
     const unsigned reg = front->cfa.reg;
-    if (is_counted_alike(front, behind))
+    if (has_same_cfa(front, behind))
         return reg < SW_REGS_MAX && !is_value(state->reg[reg], start_of(reg, 0));
     if (front->cfa.kind != SW_LOC_REG || behind->cfa.kind != SW_LOC_REG)
         return false;
@@ -113,7 +118,7 @@ static bool is_cfa_moved(const struct sw_rule *front, const struct sw_rule *behi
     return to.base == reg + 1 && !to.deref && to.off != front->cfa.off;
 }
 
-/* Its value is no longer its own, and was not loaded from the frame: that would give it back. */
+/* Whether the register's value has changed, other than by loading it from the frame, which restores it. */
 static bool is_changed(enum sw_machine machine, const struct sw_state *state, unsigned n)
 {
     const struct sw_val v = state->reg[n];
@@ -122,16 +127,19 @@ static bool is_changed(enum sw_machine machine, const struct sw_state *state, un
     return !from_frame && !is_value(v, start_of(n, 0));
 }
 
-/* Said to lie at a distance from a register, before and after that register was changed. */
-static bool is_off_its_base(const struct sw_loc *front, const struct sw_loc *behind, const struct sw_state *state)
+/*
+ * Whether the table saves the register at the same distance from another one in front and behind, though that one
+ * changed.
+ */
+static bool lost_its_base(const struct sw_loc *front, const struct sw_loc *behind, const struct sw_state *state)
 {
     return front->kind == SW_LOC_AT_REG && behind->kind == SW_LOC_AT_REG && front->reg == behind->reg &&
            front->off == behind->off && front->reg < SW_REGS_MAX &&
            !is_value(state->reg[front->reg], start_of(front->reg, 0));
 }
 
-bool sw_audit_contradicts(enum sw_machine machine, const struct sw_rule *front, const struct sw_insn *insn, const struct sw_rule *behind,
-                          struct sw_state *state)
+bool sw_audit_contradicts(enum sw_machine machine, const struct sw_rule *front, const struct sw_insn *insn,
+                          const struct sw_rule *behind, struct sw_state *state)
 {
     sw_state_start(state);
     sw_state_run(state, machine, insn, 0);
@@ -140,7 +148,7 @@ bool sw_audit_contradicts(enum sw_machine machine, const struct sw_rule *front, 
     for (unsigned n = 0; n < SW_REGS_MAX; n++) {
         const bool is_same = front->r[n].kind == SW_LOC_SAME && behind->r[n].kind == SW_LOC_SAME;
         if ((sw_regs_nonvolatile(machine) >> n & 1) &&
-            ((is_same && is_changed(machine, state, n)) || is_off_its_base(&front->r[n], &behind->r[n], state)))
+            ((is_same && is_changed(machine, state, n)) || lost_its_base(&front->r[n], &behind->r[n], state)))
             return true;
     }
     return false;

@@ -1,6 +1,6 @@
 /*
- * A file's tables as one list of entries, its code as bytes at addresses. Knows where ELF and PE keep them; refuses to
- * know what an instruction is. Addresses are those of the file: link-time (ELF), RVA (PE).
+ * A file's tables as one list of entries, and its code as bytes at addresses. Knows where ELF and PE keep them; refuses
+ * to know instructions. Addresses are those of the file: link-time addresses (ELF), RVAs (PE).
  */
 #include "audit/audit.h"
 
@@ -68,7 +68,7 @@ static enum sw_status open_pe(struct sw_audit_file *file)
     return file->entry_count ? SW_OK : SW_E_NOT_FOUND;
 }
 
-/* An entry whose end is not known has none: there is nothing to be compared. */
+/* An entry whose end is not known is empty: there is nothing to compare. */
 static struct sw_pe_function pe_entry(const struct sw_audit_file *file, size_t n)
 {
     const struct sw_pe_reader reader = sw_pe_reader_of(&file->pe);
@@ -79,7 +79,7 @@ static struct sw_pe_function pe_entry(const struct sw_audit_file *file, size_t n
     return function;
 }
 
-/* Windows code preserves more than is compared; SysV's set is part of it. */
+/* Windows code preserves more registers than are compared; SysV's set is a subset. */
 static enum sw_status pe_rule(struct sw_audit_file *file, size_t n, uint64_t address, struct sw_rule *rule)
 {
     const struct sw_pe_reader reader = sw_pe_reader_of(&file->pe);

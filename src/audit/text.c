@@ -1,6 +1,4 @@
-/*
- * Rules, verdicts and causes for people. Knows how they read; refuses to know when they apply.
- */
+/* Texts for rules, verdicts and causes. Refuses to know when they apply. */
 #include "audit/audit.h"
 
 #include <assert.h>
@@ -99,8 +97,8 @@ static void put_location(struct text *t, enum sw_machine machine, const struct s
     }
 }
 
-/* The return address right below the CFA goes without saying, as does that it is in lr. */
-static bool is_told(enum sw_machine machine, const struct sw_rule *rule, unsigned n)
+/* Whether a register is shown. A return address right below the CFA, or in lr, is not: that is the usual case. */
+static bool is_shown(enum sw_machine machine, const struct sw_rule *rule, unsigned n)
 {
     const struct sw_loc *loc = &rule->r[n];
     if (n == sw_regs_pc_number(machine) && machine == SW_MACHINE_ARM64)
@@ -124,7 +122,7 @@ const char *sw_audit_text(enum sw_machine machine, const struct sw_rule *rule, c
     put_location(&t, machine, &rule->cfa);
     put_signed(&t, rule->cfa_add);
     for (unsigned n = 0; n < sw_regs_count(machine); n++) {
-        if (!is_told(machine, rule, n))
+        if (!is_shown(machine, rule, n))
             continue;
         put(&t, " ");
         put(&t, register_name(machine, n));

@@ -1,8 +1,8 @@
 /*
- * Beginning and ending to follow a runtime: its interface, its own description of its structures, and the parts of an
- * engine. Knows nothing of events (feed.c) and walks (snapshot.c).
+ * Starts and stops following a runtime: its interface, its own description of its structures, and the parts of an
+ * engine. Refuses to know events (events.c) and walks (snapshot.c).
  */
-#include "clr/own.h"
+#include "clr/internal.h"
 
 #include "common/alloc.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { KEPT_BYTES = 8 << 20, CACHE_ENTRIES = 1 << 16 };
+enum { ANALYSIS_CACHE_BYTES = 8 << 20, CACHE_ENTRIES = 1 << 16 };
 
 static void *interface_of(IUnknown *info, const IID *iid)
 {
@@ -20,7 +20,7 @@ static void *interface_of(IUnknown *info, const IID *iid)
     return found;
 }
 
-/* The object and what it is made of live in one library: its data contract descriptor is an export of that. */
+/* The code of the runtime's object is in the library that exports its data contract descriptor. */
 static enum sw_status read_layout(struct sw_clr *clr)
 {
     const struct sw_memory memory = sw_self_memory();
@@ -42,8 +42,8 @@ static enum sw_status read_layout(struct sw_clr *clr)
 }
 
 /*
- * The OS id of the calling thread without a system call, of which a walk made several: the clock of a thread's
- * processor time is named by it. Signal safe: both libcs only read their own record of the thread.
+ * The OS id of the calling thread without a system call; a walk used to make several. The clock id of a thread's
+ * processor time contains it. Signal safe: both libcs only read their own record of the thread.
  *
  * Source: pthread_getcpuclockid(3); linux/posix-timers.h, MAKE_THREAD_CPUCLOCK.
  */
@@ -61,7 +61,7 @@ static enum sw_status make_parts(struct sw_clr *clr)
     if (status == SW_OK)
         status = sw_images_create(&clr->alloc, &clr->images);
     if (status == SW_OK)
-        status = sw_analysis_cache_create(&clr->alloc, KEPT_BYTES, &clr->analysis_cache);
+        status = sw_analysis_cache_create(&clr->alloc, ANALYSIS_CACHE_BYTES, &clr->analysis_cache);
     if (status == SW_OK)
         status = sw_cache_create(&clr->alloc, CACHE_ENTRIES, &clr->cache);
     if (status == SW_OK)
@@ -73,12 +73,12 @@ static enum sw_status make_parts(struct sw_clr *clr)
         clr->suspender.current = self_by_clock;
     status = sw_threads_create(&clr->alloc, clr->suspender.wait, clr->suspender.arg, &clr->threads);
     for (unsigned i = 0; i < SW_CLR_LEASES && status == SW_OK; i++)
-        status = sw_replay_create(&clr->alloc, SW_CLR_REPLAYED, &clr->leases[i].walker.replay);
-    clr->rooms = clr->alloc.get(clr->alloc.arg, SW_CLR_LEASES * sizeof *clr->rooms);
-    return status == SW_OK && !clr->rooms ? SW_E_NO_MEMORY : status;
+        status = sw_replay_create(&clr->alloc, SW_CLR_REPLAY_FRAMES, &clr->leases[i].walker.replay);
+    clr->workspaces = clr->alloc.get(clr->alloc.arg, SW_CLR_LEASES * sizeof *clr->workspaces);
+    return status == SW_OK && !clr->workspaces ? SW_E_NO_MEMORY : status;
 }
 
-/* What is known of the runtime's structures and of its frames is x64's. */
+/* What is known about the runtime's structures and frames holds for x64 only. */
 static bool is_understood_here(void)
 {
     struct sw_regs here;
@@ -129,8 +129,8 @@ void sw_clr_destroy(struct sw_clr *clr)
     sw_analysis_cache_destroy(clr->analysis_cache);
     sw_images_destroy(clr->images);
     sw_codemap_destroy(clr->codemap);
-    if (clr->rooms)
-        to.put(to.arg, clr->rooms, SW_CLR_LEASES * sizeof *clr->rooms);
+    if (clr->workspaces)
+        to.put(to.arg, clr->workspaces, SW_CLR_LEASES * sizeof *clr->workspaces);
     pthread_mutex_destroy(&clr->lock);
     to.put(to.arg, clr, sizeof *clr);
 }

@@ -1,15 +1,15 @@
 /*
- * Walks of this process' threads, with working memory out of a fixed supply, so that any number of threads and signal
- * handlers can walk at once. Knows leases; what a walk is and what the contract says are the engine's.
+ * Walks of this process' threads. Working memory comes from a fixed number of leases, so that any number of threads and
+ * signal handlers can walk at once. Knows leases; what a walk is and what the contract says belong to the engine.
  */
-#include "clr/own.h"
+#include "clr/internal.h"
 
 #include <snapwalk/context.h>
 
 #include <string.h>
 #include <ucontext.h>
 
-/* Code runs before its event has come: another thread may still be on the way to tell of it. */
+/* Code may run before its event has come: another thread may still be about to report it. */
 bool sw_clr_find(void *arg, uint64_t address, struct sw_range *code)
 {
     const struct sw_clr *clr = arg;
@@ -23,7 +23,7 @@ void sw_clr_leases_init(struct sw_clr *clr)
     for (unsigned i = 0; i < SW_CLR_LEASES; i++) {
         struct sw_clr_lease *lease = &clr->leases[i];
         lease->clr = clr;
-        lease->room = &clr->rooms[i];
+        lease->workspace = &clr->workspaces[i];
         lease->inspector = (struct sw_inspector){ sw_clr_update, sw_clr_record, sw_clr_unwound, sw_clr_function, lease };
         lease->walker = (struct sw_walker){ .machine = SW_MACHINE_X64,
                                             .memory = sw_self_memory(),
@@ -46,7 +46,7 @@ static uint64_t caller_of(const struct sw_clr *clr)
     return clr->suspender.current(clr->suspender.arg);
 }
 
-/* Before the lease is: who counts them meets every one that is taken. */
+/* Called before the lease is taken, so that a reader of leases_used sees every lease that is taken. */
 static void note_used(struct sw_clr *clr, unsigned count)
 {
     unsigned before = atomic_load(&clr->leases_used);
@@ -54,7 +54,7 @@ static void note_used(struct sw_clr *clr, unsigned count)
         ;
 }
 
-static bool take(struct sw_clr *clr, unsigned i, uint64_t self)
+static bool try_lease(struct sw_clr *clr, unsigned i, uint64_t self)
 {
     uint64_t nobody = 0;
     if (atomic_load_explicit(&clr->leases[i].inside, memory_order_relaxed) != 0)
@@ -67,33 +67,34 @@ static struct sw_clr_lease *take_lease(struct sw_clr *clr)
 {
     const uint64_t self = caller_of(clr);
     for (unsigned i = 0; i < SW_CLR_LEASES; i++)
-        if (take(clr, i, self))
+        if (try_lease(clr, i, self))
             return &clr->leases[i];
     return NULL;
 }
 
-/* The one with which the caller's stack was walked last; else one that was nobody's; else any. */
+/* Prefers the lease with which the caller's stack was walked last, then one never used, then any. */
 static struct sw_clr_lease *take_own_lease(struct sw_clr *clr)
 {
     const uint64_t self = caller_of(clr);
     for (unsigned pass = 0; pass < 2; pass++)
         for (unsigned i = 0; i < SW_CLR_LEASES; i++) {
             struct sw_clr_lease *lease = &clr->leases[i];
-            if (atomic_load_explicit(&lease->last, memory_order_relaxed) == (pass ? 0 : self) && take(clr, i, self))
+            if (atomic_load_explicit(&lease->last, memory_order_relaxed) == (pass ? 0 : self) &&
+                try_lease(clr, i, self))
                 return lease;
         }
     return take_lease(clr);
 }
 
-static void give_back(struct sw_clr_lease *lease)
+static void release_lease(struct sw_clr_lease *lease)
 {
     lease->target = 0;
     atomic_store(&lease->inside, 0);
 }
 
 /*
- * Whether the runtime has started, which no event tells. It checks that before it refuses unknown flags, and does
- * nothing more (clr-contract.md section 1, steps 1 and 3).
+ * Whether the runtime has started, which no event reports. DoStackSnapshot checks that before it refuses unknown flags,
+ * and then does nothing more (clr-contract.md section 1, steps 1 and 3).
  */
 static uint32_t runtime_of(struct sw_clr *clr)
 {
@@ -118,10 +119,10 @@ HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID th
     if (clr->info->lpVtbl->GetEventMask(clr->info, &engine->event_mask) != S_OK)
         engine->event_mask = 0;
     engine->context_size = flavour == SW_FLAVOUR_DOCUMENTED ? 0 : SW_CONTEXT_MAX_BYTES;
-    const HRESULT hr =
-        sw_snapshot(engine, &lease->room->scratch, thread, callback, info_flags, client_data, context, context_size);
+    const HRESULT hr = sw_snapshot(engine, &lease->workspace->scratch, thread, callback, info_flags, client_data,
+                                   context, context_size);
     atomic_store_explicit(&lease->last, caller_of(clr), memory_order_relaxed);
-    give_back(lease);
+    release_lease(lease);
     return hr;
 }
 
@@ -136,7 +137,7 @@ HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_flavour flavour, uin
     return sw_function_from_ip(&engine, ip, function);
 }
 
-/* In this process a stack can be loaded directly from where its thread stands to its end. */
+/* Declares a thread's stack to a walker. In this process it can be read directly from the thread's sp to its end. */
 static bool declare_stack(struct sw_walker *walker, struct sw_clr *clr, uint64_t sp, struct sw_thread *thread)
 {
     if (sw_threads_find_os(clr->threads, caller_of(clr), thread) != SW_OK)
@@ -149,23 +150,23 @@ static bool declare_stack(struct sw_walker *walker, struct sw_clr *clr, uint64_t
     return true;
 }
 
-/* Frames on their way to the user's sink, and where the last one was. */
-struct passing {
+/* Passes frames to the user's sink, and remembers the sp of the last one. */
+struct forwarding {
     bool (*sink)(void *arg, const struct sw_frame *frame);
     void *arg;
     uint64_t sp;
 };
 
-static bool pass_on(void *arg, const struct sw_frame *frame)
+static bool forward_frame(void *arg, const struct sw_frame *frame)
 {
-    struct passing *passing = arg;
-    passing->sp = sw_regs_sp(&frame->regs);
-    return passing->sink(passing->arg, frame);
+    struct forwarding *forwarding = arg;
+    forwarding->sp = sw_regs_sp(&frame->regs);
+    return forwarding->sink(forwarding->arg, frame);
 }
 
 /*
- * The runtime's own note of managed code further out than the last frame. Its assembly that replaces return addresses
- * or whole contexts cannot be unwound at every instruction, whatever its tables say.
+ * The runtime's next transition record further out than the last frame. The runtime's assembly code that replaces
+ * return addresses or whole contexts cannot be unwound at every instruction, whatever its tables say.
  */
 static bool next_record(struct sw_clr_lease *lease, const struct sw_thread *thread, uint64_t sp, uint64_t *cursor,
                         struct sw_transition *record)
@@ -177,85 +178,85 @@ static bool next_record(struct sw_clr_lease *lease, const struct sw_thread *thre
 }
 
 /*
- * What a signal handler asks for. It runs on a stack of the lease's: the interrupted one may be the alternate stack of
- * another handler, nearly used up.
+ * A request from a signal handler. It runs on the lease's stack, because the interrupted one may be the alternate stack
+ * of another handler and nearly used up.
  */
-struct errand {
+struct request {
     struct sw_clr_lease *lease;
     const void *ucontext;
-    struct passing passing;
+    struct forwarding forwarding;
     enum sw_stop stop;
     const struct sw_regs *start;
     struct sw_regs *seed;
     enum sw_status status;
 };
 
-static void run_errand(struct errand *errand, void (*run)(void *arg))
+static void run_request(struct request *request, void (*run)(void *arg))
 {
-    sw_run_on(errand->lease->room->stack + SW_CLR_STACK, run, errand);
-    give_back(errand->lease);
+    sw_run_on(request->lease->workspace->stack + SW_CLR_STACK, run, request);
+    release_lease(request->lease);
 }
 
-static enum sw_stop go_on(const struct sw_walker *walker, struct sw_scratch *scratch,
-                          const struct sw_transition *record, struct passing *passing)
+static enum sw_stop continue_walk(const struct sw_walker *walker, struct sw_scratch *scratch,
+                                  const struct sw_transition *record, struct forwarding *forwarding)
 {
     struct sw_walk walk;
     sw_walk_start(&walk, walker, scratch, &record->regs, record->exact);
     while (sw_walk_next(&walk))
-        if (!pass_on(passing, &walk.frame))
+        if (!forward_frame(forwarding, &walk.frame))
             return SW_STOP_ABORTED;
     return walk.stop;
 }
 
-static void walk_errand(void *arg)
+static void walk_request(void *arg)
 {
-    struct errand *errand = arg;
-    struct sw_clr_lease *lease = errand->lease;
-    struct passing *passing = &errand->passing;
+    struct request *request = arg;
+    struct sw_clr_lease *lease = request->lease;
+    struct forwarding *forwarding = &request->forwarding;
     struct sw_walker walker = lease->walker;
     struct sw_regs start;
     struct sw_thread thread;
     struct sw_transition record;
     uint64_t cursor = 0;
-    if (sw_context_load(SW_CONTEXT_UCONTEXT, SW_MACHINE_X64, errand->ucontext, sizeof(ucontext_t), &start) != SW_OK)
+    if (sw_context_load(SW_CONTEXT_UCONTEXT, SW_MACHINE_X64, request->ucontext, sizeof(ucontext_t), &start) != SW_OK)
         return;
     const bool is_known = declare_stack(&walker, lease->clr, sw_regs_sp(&start), &thread);
-    enum sw_stop stop = sw_walk_all(&walker, &lease->room->scratch, &start, pass_on, passing);
+    enum sw_stop stop = sw_walk_all(&walker, &lease->workspace->scratch, &start, forward_frame, forwarding);
     while (is_known && stop != SW_STOP_ROOT && stop != SW_STOP_ABORTED && stop != SW_STOP_FRAME_LIMIT &&
-           next_record(lease, &thread, passing->sp, &cursor, &record))
-        stop = go_on(&walker, &lease->room->scratch, &record, passing);
-    errand->stop = stop;
+           next_record(lease, &thread, forwarding->sp, &cursor, &record))
+        stop = continue_walk(&walker, &lease->workspace->scratch, &record, forwarding);
+    request->stop = stop;
 }
 
 enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
                          bool (*sink)(void *arg, const struct sw_frame *frame), void *arg)
 {
-    struct errand errand = { .ucontext = ucontext, .passing = { sink, arg, 0 }, .stop = SW_STOP_BAD_START };
-    errand.lease = clr && ucontext && sink ? take_lease(clr) : NULL;
-    if (errand.lease)
-        run_errand(&errand, walk_errand);
-    return errand.stop;
+    struct request request = { .ucontext = ucontext, .forwarding = { sink, arg, 0 }, .stop = SW_STOP_BAD_START };
+    request.lease = clr && ucontext && sink ? take_lease(clr) : NULL;
+    if (request.lease)
+        run_request(&request, walk_request);
+    return request.stop;
 }
 
-static void seed_errand(void *arg)
+static void seed_request(void *arg)
 {
-    struct errand *errand = arg;
-    struct sw_clr_lease *lease = errand->lease;
+    struct request *request = arg;
+    struct sw_clr_lease *lease = request->lease;
     struct sw_walker walker = lease->walker;
     struct sw_thread thread;
-    (void)declare_stack(&walker, lease->clr, sw_regs_sp(errand->start), &thread);
-    errand->status = sw_walk_find_seed(&walker, &lease->room->scratch, errand->start, errand->seed, NULL);
+    (void)declare_stack(&walker, lease->clr, sw_regs_sp(request->start), &thread);
+    request->status = sw_walk_find_seed(&walker, &lease->workspace->scratch, request->start, request->seed, NULL);
 }
 
 enum sw_status sw_clr_find_seed(struct sw_clr *clr, const struct sw_regs *start, BYTE context[], ULONG32 size)
 {
     struct sw_regs seed;
-    struct errand errand = { .start = start, .seed = &seed };
+    struct request request = { .start = start, .seed = &seed };
     if (!clr || !start || !context)
         return SW_E_ARGUMENT;
-    errand.lease = take_lease(clr);
-    if (!errand.lease)
+    request.lease = take_lease(clr);
+    if (!request.lease)
         return SW_E_BUSY;
-    run_errand(&errand, seed_errand);
-    return errand.status == SW_OK ? sw_context_store(SW_CONTEXT_WIN32, &seed, context, size) : errand.status;
+    run_request(&request, seed_request);
+    return request.status == SW_OK ? sw_context_store(SW_CONTEXT_WIN32, &seed, context, size) : request.status;
 }

@@ -1,12 +1,12 @@
 /*
- * Events of the CLR → thread table, and what the runtime's own structures say of a thread at the moment of a walk.
- * Knows when a thread's stack can be asked for: by the thread itself.
+ * Events of the CLR → thread table; and what the runtime's own structures say about a thread at the moment of a walk.
+ * Knows that only the thread itself can find out where its stack is.
  */
-#include "clr/own.h"
+#include "clr/internal.h"
 
 #include <sched.h>
 
-/* Writers take turns without a lock: removing a thread may wait for a walk, and nothing else shall wait with it. */
+/* Writers take turns without a lock: removing a thread may wait for a walk, and nothing else must wait with it. */
 static enum sw_status put_thread(struct sw_clr *clr, const struct sw_thread *thread)
 {
     enum sw_status status;
@@ -73,7 +73,7 @@ void sw_clr_add_threads(struct sw_clr *clr)
 
 /* ---- at the moment of a walk ---- */
 
-/* A runtime's object lives as long as its thread is in the table, which a walk holds. */
+/* The runtime's object lives as long as its thread is in the table, and a walk holds that entry. */
 static struct sw_memory object_of(const struct sw_clr *clr, uint64_t thread)
 {
     struct sw_memory memory = sw_self_memory();
@@ -82,7 +82,7 @@ static struct sw_memory object_of(const struct sw_clr *clr, uint64_t thread)
     return memory;
 }
 
-/* The caller's own stack stands from here on. */
+/* The caller's own stack does not change from here on. */
 static struct sw_memory stack_of(const struct sw_thread *thread)
 {
     struct sw_memory memory = sw_self_memory();
@@ -92,7 +92,9 @@ static struct sw_memory stack_of(const struct sw_thread *thread)
     return memory;
 }
 
-/* The CLR refuses to walk a thread from inside a walk of it: it holds the lock of that thread's return address. */
+/*
+ * The CLR refuses to walk a thread from inside a walk of it, because it holds the lock of that thread's return address.
+ */
 static bool is_nested(const struct sw_clr_lease *lease, uint64_t target)
 {
     const struct sw_clr_lease *all = lease->clr->leases;
@@ -165,7 +167,7 @@ bool sw_clr_unwound(void *arg, const struct sw_thread *thread, uint64_t *cursor,
     return true;
 }
 
-/* The runtime's own look-up takes no lock, and may be made at any time (clr-contract.md section 8). */
+/* The runtime's own look-up takes no lock and may be called at any time (clr-contract.md section 8). */
 uint64_t sw_clr_function(void *arg, uint64_t address)
 {
     const struct sw_clr *clr = ((const struct sw_clr_lease *)arg)->clr;

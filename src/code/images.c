@@ -1,7 +1,7 @@
 /*
- * The set of images: a sorted array that is never changed, only replaced. Readers take no lock; an array and an image
- * that was in it are given back when no reader can see them any more (grace.h).
- * Knows addresses and entries; refuses to know files, formats and operating systems (src/os/images_linux.c).
+ * The set of images: a sorted array that is replaced, never changed. Readers take no lock. An old array, and an image
+ * that was in it, are freed when no reader can see them any more (common/reclaim.h). Knows addresses and entries;
+ * refuses to know files, formats and operating systems (src/target/linux/images.c).
  */
 #include "code/images.h"
 
@@ -16,7 +16,7 @@ struct row {
     struct sw_image_entry *entry;
 };
 
-/* dropped: the entry that the set after this one does not have any more; it goes when this set goes. */
+/* dropped: the entry that the next set lacks. It is released together with this set. */
 struct set {
     struct sw_retired retired;
     struct sw_image_entry *dropped;
@@ -25,7 +25,7 @@ struct set {
 };
 
 struct sw_images {
-    struct sw_reclaim grace;
+    struct sw_reclaim reclaim;
     struct sw_alloc alloc;
     struct set *_Atomic current; /* null: empty */
     _Atomic uint64_t generation;
@@ -66,7 +66,7 @@ enum sw_status sw_images_create(const struct sw_alloc *alloc, struct sw_images *
     atomic_init(&images->current, NULL);
     atomic_init(&images->generation, 1);
     atomic_flag_clear(&images->writer);
-    sw_reclaim_init(&images->grace, release_set, images);
+    sw_reclaim_init(&images->reclaim, release_set, images);
     *out = images;
     return SW_OK;
 }
@@ -80,26 +80,26 @@ void sw_images_destroy(struct sw_images *images)
     for (size_t i = 0; set && i < set->count; i++)
         release_entry(images, set->rows[i].entry);
     if (set)
-        sw_reclaim_retire(&images->grace, &set->retired);
-    sw_reclaim_flush(&images->grace);
+        sw_reclaim_retire(&images->reclaim, &set->retired);
+    sw_reclaim_flush(&images->reclaim);
     to.put(to.arg, images, sizeof *images);
 }
 
-/* Readers change nothing but the count of readers. */
-static struct sw_reclaim *grace_of(const struct sw_images *images)
+/* Readers change only the count of readers. */
+static struct sw_reclaim *reclaim_of(const struct sw_images *images)
 {
-    return &((struct sw_images *)(uintptr_t)images)->grace;
+    return &((struct sw_images *)(uintptr_t)images)->reclaim;
 }
 
 uint32_t sw_images_enter(const struct sw_images *images)
 {
-    return images ? sw_reclaim_enter(grace_of(images)) : 0;
+    return images ? sw_reclaim_enter(reclaim_of(images)) : 0;
 }
 
 void sw_images_leave(const struct sw_images *images, uint32_t ticket)
 {
     if (images)
-        sw_reclaim_leave(grace_of(images), ticket);
+        sw_reclaim_leave(reclaim_of(images), ticket);
 }
 
 /* The number of the first row that ends above the address. */
@@ -166,13 +166,13 @@ enum sw_status sw_images_lock(struct sw_images *images)
 {
     if (atomic_flag_test_and_set_explicit(&images->writer, memory_order_acquire))
         return SW_E_BUSY;
-    sw_reclaim_poll(&images->grace);
+    sw_reclaim_poll(&images->reclaim);
     return SW_OK;
 }
 
 void sw_images_unlock(struct sw_images *images)
 {
-    sw_reclaim_poll(&images->grace);
+    sw_reclaim_poll(&images->reclaim);
     atomic_flag_clear_explicit(&images->writer, memory_order_release);
 }
 
@@ -220,8 +220,8 @@ static void publish(struct sw_images *images, struct set *set, struct sw_image_e
     if (!old)
         return;
     old->dropped = dropped;
-    sw_reclaim_retire(&images->grace, &old->retired);
-    sw_reclaim_poll(&images->grace);
+    sw_reclaim_retire(&images->reclaim, &old->retired);
+    sw_reclaim_poll(&images->reclaim);
 }
 
 static void copy_rows(struct row *to, const struct set *set, size_t from, size_t count)

@@ -1,9 +1,9 @@
 /*
- * The set of images from the inside: what a walk finds at an address, and how the files that know an operating system
- * put images in.
+ * The set of images, internal interface: what a walk finds at an address, and how the files for an operating system
+ * register images.
  */
-#ifndef SW_IMAGES_H
-#define SW_IMAGES_H
+#ifndef SW_CODE_IMAGES_H
+#define SW_CODE_IMAGES_H
 
 #include "cfi/cfi.h"
 #include "clr/clr.h"
@@ -16,18 +16,18 @@
 struct sw_elf;
 
 /*
- * One image with its tables. Readers use what stands above the line; they never change anything.
+ * One image with its tables. Readers use the members above the line, and change nothing.
  *
- * beside   The table that cfi.beside points to, if it does.
+ * beside         The table that cfi.beside points to, if it does.
  * cfi, pe, clr   Valid where has_ says so. clr: a PE image with ReadyToRun code; pe: any PE image.
  * exceptions     Of a PE image: its exception directory, where exceptions_status is SW_OK (see sw_pe_exceptions).
+ * code           In this process: the image's code where it is mapped, readable like its tables; else empty.
  *
- * code     This process' own: its code where it is mapped, to be read as its tables are; else empty.
- *
- * origin   Who registered it (a refresh forgets its own images only): null for by hand. seen: by the refresh going on.
- * identity The file's inode, 0 where there is none: another file at the same place is another image.
- * elf      For names, and where tables come from a file for those. no_names: opening it failed before.
- * held     Memory the tables lie in: given back by `release`.
+ * origin         Who registered the image (a refresh forgets its own images only); null: registered by hand.
+ * seen           Set by the refresh in progress.
+ * identity       The file's inode, 0 for none: another file at the same address is another image.
+ * elf            For names; also holds tables that come from a file. no_names: opening it failed before.
+ * held           Memory that the tables lie in; `release` frees it.
  */
 struct sw_image_entry {
     struct sw_image info;
@@ -58,18 +58,18 @@ struct sw_image_entry {
 };
 
 /*
- * A reader section: entries stay valid between enter and leave, also those that are removed meanwhile. Sections nest.
- * enter and entry answer 0 and null for null images. Wait-free, signal safe.
+ * A reader section: entries stay valid between enter and leave, even those removed meanwhile. Sections nest. For null
+ * images, enter returns 0 and entry returns null. Wait-free, signal safe.
  */
 uint32_t sw_images_enter(const struct sw_images *images);
 void sw_images_leave(const struct sw_images *images, uint32_t ticket);
 const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uint64_t address);
 
-/* Where the generation stands that sw_images_generation reads; a number that never changes for null images. */
+/* The address of the generation that sw_images_generation reads. For null images: of a number that never changes. */
 const _Atomic uint64_t *sw_images_clock(const struct sw_images *images);
 
 /*
- * The writer's side: everything below is called between lock and unlock.
+ * The writer's interface: everything below is called between lock and unlock.
  *
  * Returns  SW_OK; SW_E_BUSY (another writer is inside).
  */
@@ -79,12 +79,15 @@ void sw_images_unlock(struct sw_images *images);
 /* The allocator of the set. */
 const struct sw_alloc *sw_images_alloc(const struct sw_images *images);
 
-/* An empty entry with a copy of the path, or null; gives back one that was not inserted, and what it holds. */
+/*
+ * make: an empty entry with a copy of the path; null: no memory. discard: frees an entry that was not inserted, with
+ * everything it holds.
+ */
 struct sw_image_entry *sw_images_make(struct sw_images *images, const char *path);
 void sw_images_discard(struct sw_images *images, struct sw_image_entry *entry);
 
 /*
- * Takes an entry over, by info.begin and info.end; removes the one that begins at `begin`.
+ * insert takes over an entry, at info.begin to info.end. drop removes the entry that begins at `begin`.
  *
  * Returns  SW_OK; SW_E_EMPTY; SW_E_WRAPS; SW_E_OVERLAP; SW_E_NO_MEMORY (the entry is still the caller's).
  *          drop: SW_OK; SW_E_NOT_FOUND; SW_E_NO_MEMORY (nothing changed).
@@ -92,7 +95,7 @@ void sw_images_discard(struct sw_images *images, struct sw_image_entry *entry);
 enum sw_status sw_images_insert(struct sw_images *images, struct sw_image_entry *entry);
 enum sw_status sw_images_drop(struct sw_images *images, uint64_t begin);
 
-/* The entries by number, ascending; null past the last. For the writer, until the next change. */
+/* The entries by number, ascending; null past the last. For the writer; valid until the next change. */
 struct sw_image_entry *sw_images_at(const struct sw_images *images, size_t number);
 
 #endif

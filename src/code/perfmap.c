@@ -1,13 +1,13 @@
 /*
- * Perf maps: names and ranges of JIT code, kept sorted and disjoint, and the same ranges in a code map. Knows who wins
- * where lines overlap and how CoreCLR names things; refuses to know files (src/os) and the text of a line (lib/jit).
- * Follows jit-interfaces.md section 1.
+ * Perf maps: names and ranges of JIT code, sorted and disjoint, and the same ranges in a code map. Knows which line
+ * wins where lines overlap, and how CoreCLR names its code; refuses to know files (src/target) and the text format
+ * (lib/jit). Follows jit-interfaces.md section 1.
  *
- * Who wins:
- *   method over method   the later one, and the earlier is gone as a whole: its code was freed and the place reused;
- *   method over stub     the method; what is left of the stub block stays on both sides of it;
- *   stub over method     the method: a block of stubs is reported with room that is not stubs (yet);
- *   stub over stub       the smaller one, which says more; of equal ones the later.
+ * Which line wins:
+ *   method over method   the later one. The earlier one goes as a whole: its code was freed and the memory reused.
+ *   method over stub     the method. The rest of the stub block stays on both sides of it.
+ *   stub over method     the method: a block of stubs is reported with room that holds no stubs (yet).
+ *   stub over stub       the smaller one, which is more precise; of equal ones the later.
  */
 #include "code/perfmap.h"
 #include "common/alloc.h"
@@ -17,10 +17,10 @@
 
 enum { CHUNK_ENTRIES = 128, LINE_MAX_BYTES = 65536 };
 
-/* span: the size of the line it comes from, of which this may be a part. in_map: the code map took it. */
+/* line_size: of the line that the range comes from; the range may be a part of it. in_map: the code map took it. */
 struct entry {
     struct sw_range range;
-    uint64_t span;
+    uint64_t line_size;
     size_t name; /* offset in names */
     bool in_map;
 };
@@ -39,12 +39,12 @@ struct text {
 struct sw_perfmap {
     struct sw_alloc alloc;
     enum sw_perfmap_flavour flavour;
-    struct chunk **chunks; /* none is empty; ascending */
+    struct chunk **chunks; /* each holds at least one entry; ascending */
     size_t chunk_count;
     size_t chunk_room;
-    struct text names;   /* NUL-terminated, one behind the other; those of replaced ranges stay */
-    struct text pending; /* a line whose end was not fed yet */
-    bool skipping;       /* that line is too long: its end is waited for */
+    struct text names;   /* NUL-terminated, one behind the other; names of replaced ranges stay */
+    struct text pending; /* a line whose end has not been fed yet */
+    bool skipping;       /* that line is too long: ignored up to its end */
     uint64_t position;
     uint64_t lines;
     uint64_t bad_lines;
@@ -93,7 +93,7 @@ static struct entry *entry_at(const struct sw_perfmap *p, struct place at)
                                                                               : NULL;
 }
 
-/* The first entry that ends behind the address; one past the last when there is none. */
+/* The first entry that ends behind the address; one past the last entry when there is none. */
 static struct place first_behind(const struct sw_perfmap *p, uint64_t address)
 {
     size_t low = 0;
@@ -138,7 +138,7 @@ static enum sw_status grow_directory(struct sw_perfmap *p)
     return SW_OK;
 }
 
-/* A new chunk at `number`, which takes the entries of the one before it from `from` on. */
+/* Makes a chunk at `number`, which takes the entries of the chunk before it from `from` on. */
 static enum sw_status add_chunk(struct sw_perfmap *p, size_t number, size_t from)
 {
     if (grow_directory(p))
@@ -159,7 +159,7 @@ static enum sw_status add_chunk(struct sw_perfmap *p, size_t number, size_t from
     return SW_OK;
 }
 
-/* Puts an entry before the one at `at`, which is the place that first_behind gave for it. */
+/* Inserts an entry before the one at `at`, the place that first_behind gave for it. */
 static enum sw_status insert_at(struct sw_perfmap *p, struct place at, const struct entry *entry)
 {
     if (p->chunk_count == 0 && add_chunk(p, 0, 0))
@@ -167,7 +167,7 @@ static enum sw_status insert_at(struct sw_perfmap *p, struct place at, const str
     if (at.chunk == p->chunk_count)
         at = (struct place){ p->chunk_count - 1, p->chunks[p->chunk_count - 1]->count };
     if (p->chunks[at.chunk]->count == CHUNK_ENTRIES) {
-        /* Code mostly comes ascending: a full last chunk stays full and the next one begins. */
+        /* Code is mostly reported in ascending order: a full last chunk stays full and a new one begins. */
         const size_t from = at.index == CHUNK_ENTRIES ? CHUNK_ENTRIES - 1 : CHUNK_ENTRIES / 2;
         if (add_chunk(p, at.chunk + 1, from))
             return SW_E_NO_MEMORY;
@@ -195,9 +195,9 @@ static void erase_at(struct sw_perfmap *p, struct place at)
     memmove(p->chunks + at.chunk, p->chunks + at.chunk + 1, (p->chunk_count - at.chunk) * sizeof *p->chunks);
 }
 
-/* ---- entries here and ranges there ---- */
+/* ---- entries, and their ranges in the code map ---- */
 
-/* What a user put into the code map himself stays: then the name is here and the range is his. */
+/* A range that the user added to the code map stays: then only the name is added here. */
 static enum sw_status put(struct sw_perfmap *p, struct sw_codemap *map, struct entry entry)
 {
     enum sw_status status = SW_OK;
@@ -210,10 +210,10 @@ static enum sw_status put(struct sw_perfmap *p, struct sw_codemap *map, struct e
         if (status == SW_E_OVERLAP)
             status = SW_OK;
     }
-    enum sw_status kept = insert_at(p, first_behind(p, entry.range.begin), &entry);
-    if (kept && entry.in_map)
+    enum sw_status inserted = insert_at(p, first_behind(p, entry.range.begin), &entry);
+    if (inserted && entry.in_map)
         status = sw_codemap_remove(map, entry.range.begin);
-    return kept ? kept : status;
+    return inserted ? inserted : status;
 }
 
 static enum sw_status drop(struct sw_perfmap *p, struct sw_codemap *map, struct place at)
@@ -233,22 +233,23 @@ static bool is_stub(const struct entry *entry)
     return entry->range.kind == SW_KIND_STUB;
 }
 
-/* Whether the entry that is there keeps its place against a new one. */
-static bool holds(const struct entry *old, const struct entry *fresh)
+/* Whether an existing entry keeps its place against a new one. */
+static bool outranks(const struct entry *old, const struct entry *incoming)
 {
-    return is_stub(fresh) && (!is_stub(old) || old->span < fresh->span);
+    return is_stub(incoming) && (!is_stub(old) || old->line_size < incoming->line_size);
 }
 
-/* Takes an entry out of the way of a new one. A stub block keeps what lies beside it. */
-static enum sw_status give_way(struct sw_perfmap *p, struct sw_codemap *map, struct place at, const struct entry *fresh)
+/* Removes an entry that a new one overlaps. A stub block keeps its parts on both sides. */
+static enum sw_status clear_overlap(struct sw_perfmap *p, struct sw_codemap *map, struct place at,
+                                    const struct entry *incoming)
 {
     struct entry left = *entry_at(p, at);
     struct entry right = left;
     enum sw_status status = drop(p, map, at);
     if (status || !is_stub(&left))
         return status;
-    left.range.end = fresh->range.begin;
-    right.range.begin = fresh->range.end;
+    left.range.end = incoming->range.begin;
+    right.range.begin = incoming->range.end;
     if (left.range.begin < left.range.end)
         status = put(p, map, left);
     if (status == SW_OK && right.range.begin < right.range.end)
@@ -256,25 +257,25 @@ static enum sw_status give_way(struct sw_perfmap *p, struct sw_codemap *map, str
     return status;
 }
 
-/* Puts a new entry where nothing holds its place: whole, or in the pieces between those that do. */
-static enum sw_status settle(struct sw_perfmap *p, struct sw_codemap *map, struct entry fresh)
+/* Adds a new entry where no existing one outranks it: whole, or in the gaps between those. */
+static enum sw_status place_entry(struct sw_perfmap *p, struct sw_codemap *map, struct entry incoming)
 {
-    const uint64_t end = fresh.range.end;
-    while (fresh.range.begin < end) {
-        const struct place at = first_behind(p, fresh.range.begin);
+    const uint64_t end = incoming.range.end;
+    while (incoming.range.begin < end) {
+        const struct place at = first_behind(p, incoming.range.begin);
         const struct entry *old = entry_at(p, at);
         enum sw_status status;
-        fresh.range.end = end;
-        if (old && old->range.begin < end && !holds(old, &fresh)) {
-            status = give_way(p, map, at, &fresh);
-        } else if (old && old->range.begin <= fresh.range.begin) {
-            fresh.range.begin = old->range.end;
+        incoming.range.end = end;
+        if (old && old->range.begin < end && !outranks(old, &incoming)) {
+            status = clear_overlap(p, map, at, &incoming);
+        } else if (old && old->range.begin <= incoming.range.begin) {
+            incoming.range.begin = old->range.end;
             status = SW_OK;
         } else {
             const uint64_t next = old && old->range.begin < end ? old->range.begin : end;
-            fresh.range.end = next;
-            status = put(p, map, fresh);
-            fresh.range.begin = next;
+            incoming.range.end = next;
+            status = put(p, map, incoming);
+            incoming.range.begin = next;
         }
         if (status)
             return status;
@@ -300,9 +301,9 @@ static bool contains(const struct sw_perfmap_line *line, const char *text)
 }
 
 /*
- * How CoreCLR's lines are told apart: methods are `type [assembly] Type::Method(args)[tier]`; IL stubs and
- * DynamicMethod bodies have the type dynamicClass. Nearly all stubs run with the return address on top, but not all:
- * nothing is promised of them.
+ * Classifies CoreCLR's lines. Methods are `type [assembly] Type::Method(args)[tier]`; IL stubs and DynamicMethod bodies
+ * have the type dynamicClass. Most stubs run with the return address on top of the stack, but not all, so nothing is
+ * assumed about them.
  */
 static void classify_clr(const struct sw_perfmap_line *line, struct sw_range *range)
 {
@@ -324,7 +325,7 @@ static enum sw_status take_line(struct sw_perfmap *p, struct sw_codemap *map, co
     entry.range.end = line->begin + line->size;
     entry.range.id = line->begin;
     entry.range.kind = SW_KIND_JIT;
-    entry.span = line->size;
+    entry.line_size = line->size;
     entry.name = p->names.size;
     entry.range.unwind = SW_UNWIND_FOREIGN;
     if (p->flavour == SW_PERFMAP_CLR)
@@ -336,10 +337,13 @@ static enum sw_status take_line(struct sw_perfmap *p, struct sw_codemap *map, co
         status = text_append(&p->alloc, &p->names, "", 1);
     if (status)
         p->names.size = entry.name;
-    return status ? status : settle(p, map, entry);
+    return status ? status : place_entry(p, map, entry);
 }
 
-/* Every complete line of a text; behind: what is left of it. A line that fails does not keep the others out. */
+/*
+ * Takes every complete line of a text. behind: where the incomplete rest begins. A line that fails does not stop the
+ * others.
+ */
 static enum sw_status take_lines(struct sw_perfmap *p, struct sw_codemap *map, const char *bytes, size_t size,
                                  size_t *behind)
 {
@@ -361,7 +365,7 @@ static enum sw_status take_lines(struct sw_perfmap *p, struct sw_codemap *map, c
     }
 }
 
-/* The rest of a line that was begun before. used: bytes taken, with its newline if that is there. */
+/* Completes a line that was begun before. used: bytes taken, including the newline if it is there. */
 static enum sw_status finish_pending(struct sw_perfmap *p, struct sw_codemap *map, const char *bytes, size_t size,
                                      size_t *used)
 {

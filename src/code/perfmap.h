@@ -1,12 +1,12 @@
-/*
- * A perf map reader from the inside: where in its file it is. For src/os, which opens the file.
- */
-#ifndef SW_PERFMAP_H
-#define SW_PERFMAP_H
+/* A perf map reader, internal interface: its position in the file. For src/target, which opens the file. */
+#ifndef SW_CODE_PERFMAP_H
+#define SW_CODE_PERFMAP_H
 
 #include <snapwalk/perfmap.h>
 
-/* Bytes of the file that were fed so far; says that more of them were; begins again with another file (names stay). */
+/*
+ * position: bytes of the file fed so far. advance: that many more were fed. restart: another file begins; names stay.
+ */
 uint64_t sw_perfmap_position(const struct sw_perfmap *perfmap);
 void sw_perfmap_advance(struct sw_perfmap *perfmap, uint64_t bytes);
 void sw_perfmap_restart(struct sw_perfmap *perfmap);

@@ -1,6 +1,7 @@
 /*
- * Knows how people read sources, trusts, stop reasons, kinds of code and rules of conduct: lower-case words with
- * dashes. Refuses to know when any of them applies. The names are stable: tools print them, users grep for them.
+ * Names that people read: registers, sources, trusts, stop reasons, kinds of code, rules of conduct. Lower-case words
+ * with dashes. Refuses to know when any of them applies. The names are stable: tools print them and users grep for
+ * them.
  */
 #include <snapwalk/snapshot.h>
 

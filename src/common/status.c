@@ -1,6 +1,6 @@
 /*
- * Knows the names of the statuses, and the version that the build gives as SW_VERSION.
- * Refuses to know what a status means: snapwalk/status.h says that.
+ * The names of the statuses, and the version, which the build passes as SW_VERSION. Refuses to know what a status
+ * means: snapwalk/status.h says that.
  */
 #include <snapwalk/status.h>
 

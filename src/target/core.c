@@ -1,6 +1,6 @@
 /*
- * A core file as a target: threads, registers, memory, a walker. Knows which bytes stand for which address; refuses to
- * know the formats (lib/core), where files come from and what images are (src/os/core_linux.c, images_core_linux.c).
+ * A core file as a target: threads, registers, memory, a walker. Knows which bytes belong to which address; refuses to
+ * know the formats (lib/core), where files come from and what images are (linux/core.c, linux/images_core.c).
  */
 #include "target/core.h"
 
@@ -11,29 +11,29 @@
 
 #include <string.h>
 
-enum { FIRST_ROOM = 16, SAME_FILE_LOOK_BACK = 16, PATH_MOST = 4096 };
+enum { FIRST_CAPACITY = 16, SAME_FILE_LOOK_BACK = 16, PATH_MOST = 4096 };
 
-void *sw_core_grow(const struct sw_core *core, void *array, struct sw_core_room *room, size_t element)
+void *sw_core_grow(const struct sw_core *core, void *array, struct sw_core_array *size, size_t element)
 {
-    if (room->count < room->room)
+    if (size->count < size->capacity)
         return array;
-    const size_t more = room->room ? room->room * 2 : FIRST_ROOM;
+    const size_t more = size->capacity ? size->capacity * 2 : FIRST_CAPACITY;
     if (more > SIZE_MAX / 2 / element)
         return NULL;
     void *grown = core->alloc.get(core->alloc.arg, more * element);
     if (!grown)
         return NULL;
     if (array) {
-        memcpy(grown, array, room->count * element);
-        core->alloc.put(core->alloc.arg, array, room->room * element);
+        memcpy(grown, array, size->count * element);
+        core->alloc.put(core->alloc.arg, array, size->capacity * element);
     }
-    room->room = more;
+    size->capacity = more;
     return grown;
 }
 
 /* Opening ------------------------------------------------------------------------------------------------------- */
 
-/* Ascending, as the gABI asks; a segment that begins inside the one before it is left out. */
+/* Segments ascend, as the gABI requires. A segment that begins inside the one before it is left out. */
 static enum sw_status read_segments(struct sw_core *core)
 {
     struct sw_core_header header;
@@ -43,11 +43,11 @@ static enum sw_status read_segments(struct sw_core *core)
         if (header.type != SW_CORE_LOAD || header.size == 0 || header.file_size > header.size ||
             !sw_add_u64(header.address, header.size, &end) || header.address < floor)
             continue;
-        struct sw_core_segment *at = sw_core_grow(core, core->segments, &core->segments_room, sizeof *core->segments);
+        struct sw_core_segment *at = sw_core_grow(core, core->segments, &core->segment_array, sizeof *core->segments);
         if (!at)
             return SW_E_NO_MEMORY;
         core->segments = at;
-        at[core->segments_room.count++] =
+        at[core->segment_array.count++] =
             (struct sw_core_segment){ header.address, end, sw_core_held(&core->headers, &header), header.file_size,
                                       header.flags };
         floor = end;
@@ -62,11 +62,11 @@ static enum sw_status read_tasks(struct sw_core *core)
     const uint64_t pid = sw_core_pid(&core->process);
     struct sw_core_task task;
     while (sw_core_tasks_next(&notes, &task)) {
-        struct sw_core_task *at = sw_core_grow(core, core->tasks, &core->tasks_room, sizeof *core->tasks);
+        struct sw_core_task *at = sw_core_grow(core, core->tasks, &core->task_array, sizeof *core->tasks);
         if (!at)
             return SW_E_NO_MEMORY;
         core->tasks = at;
-        const size_t count = core->tasks_room.count++;
+        const size_t count = core->task_array.count++;
         if (count == 0 && task.signal != 0)
             core->crashed = task.tid;
         const bool is_main = task.tid == pid && count > 0 && at[0].tid != pid;
@@ -77,31 +77,31 @@ static enum sw_status read_tasks(struct sw_core *core)
     return SW_OK;
 }
 
-/* The number of a path's file; rows of one file stand together, but for a few. SIZE_MAX without memory. */
+/* The number of the file with a path. Rows of one file are mostly adjacent. SIZE_MAX: no memory. */
 static size_t file_of(struct sw_core *core, const char *path)
 {
-    const size_t count = core->files_room.count;
+    const size_t count = core->file_array.count;
     for (size_t back = 1; back <= count && back <= SAME_FILE_LOOK_BACK; back++)
         if (strcmp(core->files[count - back].info.path, path) == 0)
             return count - back;
-    struct sw_core_mapped *at = sw_core_grow(core, core->files, &core->files_room, sizeof *core->files);
+    struct sw_core_mapped *at = sw_core_grow(core, core->files, &core->file_array, sizeof *core->files);
     if (!at)
         return SIZE_MAX;
     core->files = at;
-    at[core->files_room.count++] = (struct sw_core_mapped){ .info = { .path = path } };
+    at[core->file_array.count++] = (struct sw_core_mapped){ .info = { .path = path } };
     return count;
 }
 
 static enum sw_status add_row(struct sw_core *core, struct sw_core_row row)
 {
     const struct sw_core_segment *segment = sw_core_segment_at(core, row.begin);
-    struct sw_core_row *at = sw_core_grow(core, core->rows, &core->rows_room, sizeof *core->rows);
+    struct sw_core_row *at = sw_core_grow(core, core->rows, &core->row_array, sizeof *core->rows);
     if (!at)
         return SW_E_NO_MEMORY;
     core->rows = at;
     if (segment)
         row.flags = segment->flags;
-    at[core->rows_room.count++] = row;
+    at[core->row_array.count++] = row;
     return SW_OK;
 }
 
@@ -152,25 +152,25 @@ enum sw_status sw_core_open_bytes(const struct sw_alloc *alloc, const void *byte
     return status;
 }
 
-static void put_array(const struct sw_core *core, void *array, struct sw_core_room room, size_t element)
+static void free_array(const struct sw_core *core, void *array, struct sw_core_array size, size_t element)
 {
     if (array)
-        core->alloc.put(core->alloc.arg, array, room.room * element);
+        core->alloc.put(core->alloc.arg, array, size.capacity * element);
 }
 
 void sw_core_close(struct sw_core *core)
 {
     if (!core)
         return;
-    for (size_t i = 0; i < core->files_room.count; i++) {
+    for (size_t i = 0; i < core->file_array.count; i++) {
         const struct sw_core_mapped *file = &core->files[i];
         if (file->drop)
             file->drop(file->drop_arg, file->bytes.bytes, (size_t)file->bytes.size);
     }
-    put_array(core, core->segments, core->segments_room, sizeof *core->segments);
-    put_array(core, core->tasks, core->tasks_room, sizeof *core->tasks);
-    put_array(core, core->files, core->files_room, sizeof *core->files);
-    put_array(core, core->rows, core->rows_room, sizeof *core->rows);
+    free_array(core, core->segments, core->segment_array, sizeof *core->segments);
+    free_array(core, core->tasks, core->task_array, sizeof *core->tasks);
+    free_array(core, core->files, core->file_array, sizeof *core->files);
+    free_array(core, core->rows, core->row_array, sizeof *core->rows);
     if (core->unmap)
         core->unmap(core->headers.file.bytes, (size_t)core->headers.file.size);
     core->alloc.put(core->alloc.arg, core, sizeof *core);
@@ -182,7 +182,7 @@ void sw_core_close(struct sw_core *core)
 static size_t segment_search(const struct sw_core *core, uint64_t address)
 {
     size_t low = 0;
-    size_t high = core->segments_room.count;
+    size_t high = core->segment_array.count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (core->segments[middle].end <= address)
@@ -196,13 +196,13 @@ static size_t segment_search(const struct sw_core *core, uint64_t address)
 const struct sw_core_segment *sw_core_segment_at(const struct sw_core *core, uint64_t address)
 {
     const size_t at = segment_search(core, address);
-    return at < core->segments_room.count && core->segments[at].begin <= address ? &core->segments[at] : NULL;
+    return at < core->segment_array.count && core->segments[at].begin <= address ? &core->segments[at] : NULL;
 }
 
 static const struct sw_core_row *row_at(const struct sw_core *core, uint64_t address)
 {
     size_t low = 0;
-    size_t high = core->rows_room.count;
+    size_t high = core->row_array.count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (core->rows[middle].end <= address)
@@ -210,18 +210,18 @@ static const struct sw_core_row *row_at(const struct sw_core *core, uint64_t add
         else
             high = middle;
     }
-    return low < core->rows_room.count && core->rows[low].begin <= address ? &core->rows[low] : NULL;
+    return low < core->row_array.count && core->rows[low].begin <= address ? &core->rows[low] : NULL;
 }
 
-/* What a file has for an address at which the core has nothing. */
+/* What a file supplies for an address at which the core has nothing. */
 static struct sw_bytes file_bytes(const struct sw_core *core, uint64_t address)
 {
     const size_t next = segment_search(core, address);
-    const struct sw_core_segment *segment = next < core->segments_room.count ? &core->segments[next] : NULL;
+    const struct sw_core_segment *segment = next < core->segment_array.count ? &core->segments[next] : NULL;
     const bool inside = segment && segment->begin <= address;
     const struct sw_core_row *row = row_at(core, address);
     uint64_t offset;
-    /* What was written, or was meant to be in the core, may differ from the file. */
+    /* Memory that was written, or was meant to be in the core, may differ from the file. */
     if (!row || (inside && (address - segment->begin < segment->stored || (segment->flags & SW_CORE_WRITE))) ||
         (row->flags & SW_CORE_WRITE))
         return (struct sw_bytes){ 0 };
@@ -301,7 +301,7 @@ struct sw_memory sw_core_own_memory(struct sw_core *core)
 
 static const struct sw_core_task *find_task(const struct sw_core *core, uint64_t tid)
 {
-    for (size_t i = 0; i < core->tasks_room.count; i++)
+    for (size_t i = 0; i < core->task_array.count; i++)
         if (core->tasks[i].tid == tid)
             return &core->tasks[i];
     return NULL;
@@ -324,7 +324,7 @@ enum sw_status sw_core_describe(const struct sw_core *core, struct sw_core_info 
 
 size_t sw_core_threads(const struct sw_core *core, uint64_t *tids, size_t capacity)
 {
-    const size_t count = core ? core->tasks_room.count : 0;
+    const size_t count = core ? core->task_array.count : 0;
     for (size_t i = 0; tids && i < count && i < capacity; i++)
         tids[i] = core->tasks[i].tid;
     return count;
@@ -369,7 +369,7 @@ enum sw_status sw_core_walker(struct sw_core *core, uint64_t tid, const struct s
                                   .pac_mask = task->pac_mask };
     const struct sw_core_segment *stack = sw_core_segment_at(core, sw_regs_sp(regs));
     if (!stack)
-        return SW_OK; /* a garbage sp: the walk finds that out, word by word */
+        return SW_OK; /* sp is garbage: the walk finds that out, word by word */
     walker->stack_begin = stack->begin;
     walker->stack_end = stack->end;
     walker->memory.window = (struct sw_window){ stack->begin, stack->begin + stack->held.size, stack->held.bytes };
@@ -389,7 +389,7 @@ bool sw_core_get_file(const struct sw_core *core, size_t number, struct sw_core_
 {
     if (!core || !file)
         return false;
-    for (size_t i = 0; i < core->files_room.count; i++) {
+    for (size_t i = 0; i < core->file_array.count; i++) {
         if (!core->files[i].is_wanted || number-- > 0)
             continue;
         *file = core->files[i].info;
@@ -482,12 +482,12 @@ static void sift(struct sw_core_row *rows, size_t at, size_t count)
     }
 }
 
-/* A heap sort: the rows are few and mostly in order, but they are hostile. */
+/* Heap sort: the rows are few and mostly in order, but they are hostile input. */
 void sw_core_sort_rows(struct sw_core *core)
 {
     struct sw_core_row *rows = core->rows;
-    const size_t count = core->rows_room.count;
-    size_t kept = 0;
+    const size_t count = core->row_array.count;
+    size_t count_kept = 0;
     for (size_t i = count / 2; i > 0; i--)
         sift(rows, i - 1, count);
     for (size_t left = count; left > 1; left--) {
@@ -497,7 +497,7 @@ void sw_core_sort_rows(struct sw_core *core)
         sift(rows, 0, left - 1);
     }
     for (size_t i = 0; i < count; i++)
-        if (kept == 0 || rows[kept - 1].end <= rows[i].begin)
-            rows[kept++] = rows[i];
-    core->rows_room.count = kept;
+        if (count_kept == 0 || rows[count_kept - 1].end <= rows[i].begin)
+            rows[count_kept++] = rows[i];
+    core->row_array.count = count_kept;
 }

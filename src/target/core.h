@@ -1,17 +1,17 @@
 /*
- * The inside of struct sw_core, for the files that implement it: what a core holds, sorted by address, and the files
- * that stand in for what it does not hold.
+ * struct sw_core, for the files that implement it: what a core holds, sorted by address, and the files that supply what
+ * it does not hold.
  */
-#ifndef SW_CORE_H
-#define SW_CORE_H
+#ifndef SW_TARGET_CORE_H
+#define SW_TARGET_CORE_H
 
 #include "core/core.h"
 
 #include <snapwalk/core.h>
 
 /*
- * Memory of the process, [begin, end). held: what the core has of it, from begin on. stored: how many bytes it was
- * meant to have; in a core that was cut short there are fewer.
+ * Memory of the process, [begin, end). held: the core's bytes, from begin on. stored: how many bytes the core was meant
+ * to have; a truncated core holds fewer.
  */
 struct sw_core_segment {
     uint64_t begin;
@@ -24,10 +24,10 @@ struct sw_core_segment {
 /*
  * A file that was mapped.
  *
- * info     path lies in the core, or in a file that it had mapped; address is 0 while it is not known.
- * bias     Of a file from the dynamic linker's list, is_listed: address in memory - link-time address.
- * dynamic  Where that list says that its dynamic section is; 0: it does not say.
- * bytes    Once it was found; is_wanted: it may be an image, and is looked for. drop: gives them back.
+ * info     path lies in the core, or in a file that it had mapped; address is 0 while unknown.
+ * bias     Of a file in the dynamic linker's list (is_listed): address in memory - link-time address.
+ * dynamic  The address of its dynamic section by that list; 0: not given.
+ * bytes    The file, once found. is_wanted: it may be an image, so it is searched for. drop: releases the bytes.
  */
 struct sw_core_mapped {
     struct sw_core_file info;
@@ -40,7 +40,7 @@ struct sw_core_mapped {
     void *drop_arg;
 };
 
-/* A piece of a file in memory. Rows ascend, and do not overlap. */
+/* A part of a file in memory. Rows ascend and do not overlap. */
 struct sw_core_row {
     uint64_t begin;
     uint64_t end;
@@ -49,10 +49,10 @@ struct sw_core_row {
     uint32_t flags;
 };
 
-/* An array that grows. */
-struct sw_core_room {
+/* The size of a growing array. */
+struct sw_core_array {
     size_t count;
-    size_t room;
+    size_t capacity;
 };
 
 struct sw_core {
@@ -60,28 +60,31 @@ struct sw_core {
     struct sw_core_headers headers;
     struct sw_core_process process;
     struct sw_core_segment *segments;
-    struct sw_core_room segments_room;
+    struct sw_core_array segment_array;
     struct sw_core_task *tasks;
-    struct sw_core_room tasks_room;
+    struct sw_core_array task_array;
     uint64_t crashed;
     struct sw_core_mapped *files;
-    struct sw_core_room files_room;
+    struct sw_core_array file_array;
     struct sw_core_row *rows;
-    struct sw_core_room rows_room;
-    void (*unmap)(const void *bytes, size_t size); /* of the core itself; null: borrowed */
+    struct sw_core_array row_array;
+    void (*unmap)(const void *bytes, size_t size); /* for the core's own bytes; null: borrowed */
 };
 
-/* The array with room for one more element of that size, moved perhaps; null without memory, and it is as it was. */
-void *sw_core_grow(const struct sw_core *core, void *array, struct sw_core_room *room, size_t element);
+/* The array with room for one more element of that size; it may move. Null: no memory, and nothing has changed. */
+void *sw_core_grow(const struct sw_core *core, void *array, struct sw_core_array *size, size_t element);
 
-/* The segment around an address, or null; what the core itself holds there, up to the segment's end. */
+/*
+ * segment_at: the segment around an address, or null. held_at: what the core itself holds there, up to the segment's
+ * end.
+ */
 const struct sw_core_segment *sw_core_segment_at(const struct sw_core *core, uint64_t address);
 struct sw_bytes sw_core_held_at(const struct sw_core *core, uint64_t address);
 
-/* What the core or a file has at an address, as far as it lies in one piece. Empty when there is nothing. */
+/* What the core or a file has at an address, as far as it is contiguous. Empty: nothing. */
 struct sw_bytes sw_core_bytes_at(const struct sw_core *core, uint64_t address);
 
-/* A terminated string in target memory that lies in one piece; null when there is none. */
+/* A NUL-terminated string in target memory that is contiguous; null: there is none. */
 const char *sw_core_string_at(const struct sw_core *core, uint64_t address);
 
 /* A reader of what the core itself holds. */
@@ -92,8 +95,8 @@ enum sw_core_file_state sw_core_check_file(struct sw_core *core, const struct sw
                                            struct sw_bytes bytes);
 
 /*
- * Adds the rows of a listed file that has been found. When all are there, sort: puts them in order, and leaves out what
- * overlaps.
+ * add_rows adds the rows of a listed file that has been found. sort_rows, called when all are added, sorts the rows and
+ * leaves out those that overlap an earlier one.
  *
  * Returns  SW_OK; SW_E_NO_MEMORY.
  */

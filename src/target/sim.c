@@ -1,10 +1,10 @@
 /*
  * A simulated target: memory as pieces sorted by address, a code map, threads with their registers, and an engine over
- * them. Knows nothing of how a stack is walked or a contract kept; it only answers what walker and engine ask of a
+ * them. Refuses to know how a stack is walked or a contract kept; it only serves what walker and engine request of a
  * target.
  *
- * Pieces never overlap and are never empty; what is written over is cut out first. A read goes on through pieces that
- * touch, so nobody can see how memory was put together.
+ * Pieces never overlap and are never empty; what is overwritten is cut out first. A read continues through adjacent
+ * pieces, so how memory was put together is not visible.
  */
 #include <snapwalk/sim.h>
 
@@ -16,7 +16,7 @@ struct piece {
     uint64_t begin;
     uint64_t end;
     uint8_t *bytes;
-    size_t room; /* what was got from the allocator; at least end - begin */
+    size_t room; /* allocated bytes; at least end - begin */
 };
 
 struct sim_thread {
@@ -40,7 +40,7 @@ struct sw_sim {
     struct sw_engine engine;
 };
 
-/* An array with room for `needed` elements; the old one is given back. Null: no memory, the old one stands. */
+/* An array with room for `needed` elements; the old one is freed. Null: no memory, and the old one stays. */
 static void *grown(const struct sw_alloc *alloc, void *array, size_t *room, size_t needed, size_t element)
 {
     if (needed <= *room)
@@ -106,7 +106,7 @@ static void remove_piece(struct sw_sim *sim, size_t at)
     memmove(sim->pieces + at, sim->pieces + at + 1, (sim->piece_count - at) * sizeof(*sim->pieces));
 }
 
-/* Where one piece reaches beyond both ends of [begin, end), makes its upper part a piece of its own. */
+/* If one piece reaches beyond both ends of [begin, end), makes its upper part a piece of its own. */
 static enum sw_status split_around(struct sw_sim *sim, uint64_t begin, uint64_t end)
 {
     const size_t at = first_above(sim, begin);
@@ -123,7 +123,7 @@ static enum sw_status split_around(struct sw_sim *sim, uint64_t begin, uint64_t 
     return SW_OK;
 }
 
-/* Cuts [begin, end) out of all pieces. The piece table has room for one more. */
+/* Cuts [begin, end) out of all pieces. The piece table must have room for one more. */
 static enum sw_status cut_out(struct sw_sim *sim, uint64_t begin, uint64_t end)
 {
     const enum sw_status status = split_around(sim, begin, end);
@@ -153,7 +153,7 @@ static bool make_room(struct sw_sim *sim, size_t more)
     return table != NULL;
 }
 
-/* A fresh piece in place of whatever was there; *to receives its bytes, to be filled. */
+/* Makes a piece in place of whatever was there. *to receives its bytes, for the caller to fill. */
 static enum sw_status map(struct sw_sim *sim, uint64_t address, uint64_t size, uint8_t **to)
 {
     if (size == 0)
@@ -240,9 +240,9 @@ enum sw_status sw_sim_thread(struct sw_sim *sim, uint64_t id, const struct sw_re
     const enum sw_status status = sw_threads_add(sim->table, &thread);
     if (status != SW_OK && status != SW_E_EXISTS)
         return status;
-    struct sim_thread *known = find_thread(sim, id);
-    if (known)
-        known->regs = *regs;
+    struct sim_thread *existing = find_thread(sim, id);
+    if (existing)
+        existing->regs = *regs;
     else
         sim->threads[sim->thread_count++] = (struct sim_thread){ .id = id, .regs = *regs };
     return SW_OK;

@@ -45,7 +45,7 @@ static void ask_memory(struct sw_core *core)
 {
     const struct sw_memory memory = sw_core_memory(core);
     uint8_t bytes[256];
-    for (size_t i = 0; i < core->segments_room.count && i < 256; i++) {
+    for (size_t i = 0; i < core->segment_array.count && i < 256; i++) {
         const struct sw_core_segment *segment = &core->segments[i];
         check(segment->begin < segment->end && (i == 0 || segment[-1].end <= segment->begin));
         check(sw_core_segment_at(core, segment->begin) == segment &&
@@ -54,9 +54,9 @@ static void ask_memory(struct sw_core *core)
         check(memory.read(memory.arg, segment->end - 8, bytes, sizeof bytes) <= sizeof bytes);
         check(segment->held.size == 0 || memory.read(memory.arg, segment->begin, bytes, 1) == 1);
     }
-    for (size_t i = 0; i < core->rows_room.count && i < 256; i++) {
+    for (size_t i = 0; i < core->row_array.count && i < 256; i++) {
         const struct sw_core_row *row = &core->rows[i];
-        check(row->begin < row->end && (i == 0 || row[-1].end <= row->begin) && row->file < core->files_room.count);
+        check(row->begin < row->end && (i == 0 || row[-1].end <= row->begin) && row->file < core->file_array.count);
         check(memory.read(memory.arg, row->begin, bytes, sizeof bytes) <= sizeof bytes);
         check(memory.read(memory.arg, row->end - 8, bytes, sizeof bytes) <= sizeof bytes);
     }

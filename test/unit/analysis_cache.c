@@ -424,7 +424,7 @@ static void any_bit_of_a_packed_analysis_may_be_wrong(void **state)
         for (unsigned pc = 0; pc < row->size; pc++)
             (void)!sw_analyze_rule(&work, FIRST_CODE + pc, &rule);
         for (unsigned i = 0; i < work.block_count; i++)
-            work.blocks[i].behind &= 0xff; /* as much as there is to be read */
+            work.blocks[i].code_size &= 0xff; /* as much as there is to be read */
         (void)sw_analysis_hash(&work);
     }
     memcpy(work.packed, packed, count * sizeof packed[0]);

@@ -568,7 +568,7 @@ static void a_segment_that_overlaps_the_one_before_is_left_out(void **state)
     made_put(header_field(5, offsetof(Elf64_Phdr, p_vaddr)), UINT64_MAX - 8, 8); /* and one that wraps */
     assert_int_equal(sw_core_open_bytes(NULL, made.bytes, made.size, &core), SW_OK);
     const struct sw_memory memory = sw_core_memory(core);
-    assert_int_equal(core->segments_room.count, 3);
+    assert_int_equal(core->segment_array.count, 3);
     assert_int_equal(memory.read(memory.arg, STACK_OF_MAIN + MADE_PAGE - 8, found, 16), 8);
     assert_int_equal(memory.read(memory.arg, UINT64_MAX - 4, found, 4), 0);
     sw_core_close(core);
@@ -595,7 +595,7 @@ static void more_than_65534_segments_are_counted_elsewhere(void **state)
         struct sw_core *core = NULL;
         made_put(bytes + 64 + 44, lie ? UINT32_MAX : MANY, 4);
         assert_int_equal(sw_core_open_bytes(NULL, bytes, size, &core), SW_OK);
-        assert_int_equal(core->segments_room.count, MANY);
+        assert_int_equal(core->segment_array.count, MANY);
         assert_non_null(sw_core_segment_at(core, (uint64_t)(MANY - 1) * MADE_PAGE));
         sw_core_close(core);
     }
@@ -651,7 +651,7 @@ static void a_list_of_files_with_an_absurd_count_is_none(void **state)
         made_put(note_data(NT_FILE), rows[i].count, 8);
         made_put(note_data(NT_FILE) + 8, rows[i].page, 8);
         assert_int_equal(sw_core_open_bytes(NULL, made.bytes, made.size, &core), SW_OK);
-        assert_int_equal(core->rows_room.count, 0);
+        assert_int_equal(core->row_array.count, 0);
         sw_core_close(core);
     }
 }
@@ -666,7 +666,7 @@ static void rows_of_files_that_make_no_sense_are_left_out(void **state)
     made_put(rows + 24 + 16, UINT64_MAX, 8);           /* an offset that wraps */
     made_put(rows + 48, PROGRAM_AT + DATA + 0x800, 8); /* not at a page: taken as it is */
     assert_int_equal(sw_core_open_bytes(NULL, made.bytes, made.size, &core), SW_OK);
-    assert_int_equal(core->rows_room.count, 1);
+    assert_int_equal(core->row_array.count, 1);
     assert_true(core->rows[0].begin == PROGRAM_AT + DATA + 0x800);
     sw_core_close(core);
 }

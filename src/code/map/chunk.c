@@ -1,7 +1,6 @@
 /*
- * Chunks: how ranges are packed and unpacked, and found where they are not packed densely. Knows bytes and offsets in
- * one region; refuses to know where the region lies in the tree, who allocates, and who reads at the same time (a chunk
- * never changes).
+ * Packs and unpacks chunks, and searches those that are not dense. Knows bytes and offsets in one region; refuses to
+ * know where the region lies in the tree, who allocates, and who reads at the same time (a chunk never changes).
  */
 #include "code/map/chunk.h"
 
@@ -15,8 +14,8 @@ static bool fits_entry(const struct sw_range *range)
     return range->end - range->begin < SW_DENSE_SIZE_END && range->flags < 1u << SW_DENSE_FLAG_BITS;
 }
 
-/* A carry that fits begins less than 16 KiB below the region, so its offset fits too. */
-enum sw_chunk_form sw_chunk_form_for(const struct sw_ranges *ranges, unsigned bits)
+/* A carry that fits begins less than 16 KiB below the region, so its offset fits as well. */
+enum sw_chunk_layout sw_chunk_layout_for(const struct sw_ranges *ranges, unsigned bits)
 {
     if (bits > SW_DENSE_BITS || (ranges->carry.kind && !fits_entry(&ranges->carry)))
         return SW_CHUNK_WIDE;
@@ -26,9 +25,9 @@ enum sw_chunk_form sw_chunk_form_for(const struct sw_ranges *ranges, unsigned bi
     return SW_CHUNK_DENSE;
 }
 
-size_t sw_chunk_bytes(const struct sw_ranges *ranges, enum sw_chunk_form form)
+size_t sw_chunk_bytes(const struct sw_ranges *ranges, enum sw_chunk_layout layout)
 {
-    if (form == SW_CHUNK_DENSE)
+    if (layout == SW_CHUNK_DENSE)
         return sizeof(struct sw_dense) + (1 + ranges->count) * sizeof(struct sw_dense_entry);
     return sizeof(struct sw_wide) + (ranges->count + (ranges->carry.kind ? 1 : 0)) * sizeof(struct sw_range);
 }
@@ -59,23 +58,23 @@ static void pack_wide(struct sw_wide *wide, const struct sw_ranges *ranges)
     memcpy(to, ranges->at, ranges->count * sizeof ranges->at[0]);
 }
 
-void sw_chunk_pack(struct sw_chunk *chunk, const struct sw_ranges *ranges, enum sw_chunk_form form, unsigned bits,
+void sw_chunk_pack(struct sw_chunk *chunk, const struct sw_ranges *ranges, enum sw_chunk_layout layout, unsigned bits,
                    uint64_t address)
 {
     chunk->bits = (uint8_t)bits;
-    chunk->form = (uint8_t)form;
+    chunk->layout = (uint8_t)layout;
     chunk->count = (uint8_t)ranges->count;
     chunk->has_carry = ranges->carry.kind != SW_KIND_NONE;
-    if (form == SW_CHUNK_DENSE)
+    if (layout == SW_CHUNK_DENSE)
         pack_dense((struct sw_dense *)(void *)chunk, ranges, sw_dense_page(address));
     else
         pack_wide((struct sw_wide *)(void *)chunk, ranges);
 }
 
-/* Entry `n`, when `address` is below its end: 0 is the carry, then come the ranges. */
+/* Entry `n`, if `address` is below its end. Entry 0 is the carry; the ranges follow. */
 static bool below_end(const struct sw_chunk *chunk, unsigned n, uint64_t address, struct sw_range *range)
 {
-    if (chunk->form == SW_CHUNK_DENSE)
+    if (chunk->layout == SW_CHUNK_DENSE)
         return sw_dense_below_end(sw_dense_of(chunk), n, address, range);
     if (n == 0 && !chunk->has_carry)
         return false;
@@ -104,7 +103,7 @@ void sw_chunk_unpack(const struct sw_chunk *chunk, uint64_t address, struct sw_r
     ranges->carry.kind = SW_KIND_NONE;
     ranges->count = chunk->count;
     (void)below_end(chunk, 0, base, &ranges->carry);
-    if (chunk->form == SW_CHUNK_DENSE)
+    if (chunk->layout == SW_CHUNK_DENSE)
         unpack_dense(sw_dense_of(chunk), sw_dense_page(base), ranges->at);
     else
         memcpy(ranges->at, &wide_of(chunk)->ranges[chunk->has_carry], chunk->count * sizeof ranges->at[0]);
@@ -113,7 +112,7 @@ void sw_chunk_unpack(const struct sw_chunk *chunk, uint64_t address, struct sw_r
 /* The last entry that begins at or below `address`; 0 when only the carry can. */
 static unsigned last_begun(const struct sw_chunk *chunk, uint64_t address)
 {
-    if (chunk->form == SW_CHUNK_DENSE)
+    if (chunk->layout == SW_CHUNK_DENSE)
         return sw_dense_last_begun(sw_dense_of(chunk), address);
     const struct sw_range *ranges = &wide_of(chunk)->ranges[chunk->has_carry];
     unsigned n = 0;

@@ -1,29 +1,29 @@
 /*
- * A chunk: the ranges that begin in one aligned piece of the address space (its region), sorted, and packed into one
- * immutable block. Besides them it may hold one range that comes in from below (the carry), so that whatever covers an
- * address of the region is found in the chunk and nowhere else.
+ * A chunk: the ranges that begin in one aligned region of the address space, sorted and packed into one immutable
+ * block. A chunk may also hold one range that reaches into the region from below (the carry). So any range that covers
+ * an address of the region is found in its chunk.
  *
- * Three forms, chosen by content:
- *   dense  16 bytes a range, and offsets of 16 bits in an array of fixed size, for the search. For regions up to
- *          16 KiB and ranges below 16 KiB, which is what JIT code looks like.
- *   wide   struct sw_range as it is, for anything else.
- *   span   only a carry, which covers its region completely. One span stands for many places, of any size.
+ * Three layouts, chosen by content:
+ *   dense  16 bytes per range, and 16-bit offsets in an array of fixed size, for the search. For regions up to
+ *          16 KiB and ranges below 16 KiB, which is how JIT code looks.
+ *   wide   struct sw_range unchanged, for anything else.
+ *   span   only a carry, which covers its region completely. One span serves any number of slots, of any size.
  *
- * A dense chunk begins at a cache line; this one, with 12 ranges, takes four:
+ * A dense chunk begins at a cache line. This one has 12 ranges and takes four lines:
  *
  *      0      4                               36   40      56            72
  *      ┌──────┬───────────────────────────────┬────┬───────┬─────────────┬─────────────┬──
  *      │ head │ 16 offsets: carry, 15 ranges  │    │ carry │ 1st range   │ 2nd range   │ ...
  *      └──────┴───────────────────────────────┴────┴───────┴─────────────┴─────────────┴──
  *
- * How its find came to look like this. At a million ranges it waits for memory most of the time: what counts is how
- * many finds a processor has under way at once. So: all lines are asked for at once, though only the offsets tell
- * which one it will be; nothing is decided by a branch that could be guessed wrong, because that would be noticed only
- * when the memory is there; and few instructions wait for what was read, because they take the place of others that
- * need not. Each of these was worth 10 to 20 ns of 110 (test/bench/codemap.c).
+ * Why its find looks as it does: with a million ranges it mostly waits for memory, so what counts is how many finds the
+ * processor can have in flight at once. Therefore all lines are prefetched at once, although only the offsets tell
+ * which one is needed. No branch depends on data: a misprediction would be noticed only when the memory arrives. And
+ * few instructions depend on the loaded data, because waiting instructions take the place of others that could run.
+ * Each of these was worth 10 to 20 ns of 110 (test/bench/maps.c).
  */
-#ifndef SW_CODEMAP_CHUNK_H
-#define SW_CODEMAP_CHUNK_H
+#ifndef SW_CODE_MAP_CHUNK_H
+#define SW_CODE_MAP_CHUNK_H
 
 #include <snapwalk/codemap.h>
 
@@ -31,24 +31,24 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Ranges in a chunk, at most. A chunk that is full is split before one more is added. */
+/* The most ranges in a chunk. A full chunk is split before one more is added. */
 enum { SW_CHUNK_MAX = 15, SW_CHUNK_ENTRIES = 1 + SW_CHUNK_MAX };
 
-enum sw_chunk_form {
+enum sw_chunk_layout {
     SW_CHUNK_DENSE,
     SW_CHUNK_WIDE,
     SW_CHUNK_SPAN,
-    SW_CHUNK_CLEARED /* any of them once the map is at its end: already on the list of what is given back */
+    SW_CHUNK_CLEARED /* any layout, while the map is destroyed: the chunk is already on the list of what is freed */
 };
 
 struct sw_chunk {
     uint8_t bits; /* the region is 2^bits bytes and aligned to that */
-    uint8_t form;
+    uint8_t layout;
     uint8_t count; /* of ranges, without the carry */
     bool has_carry;
 };
 
-/* The second half of a struct sw_range as it is, with the size in the free bits of its flags: unpacked by one copy. */
+/* The second half of a struct sw_range, with the size in the free bits of its flags: one copy unpacks it. */
 struct sw_dense_entry {
     uint64_t id;
     uint32_t image;
@@ -58,9 +58,9 @@ struct sw_dense_entry {
 };
 
 /*
- * The carry is entry 0, found like any other. Where there is none, entry 0 is empty and begins with the 16 KiB page, so
- * that no address is below its end. An offset counts from the page in which the region lies; a carry has a negative
- * one.
+ * The carry is entry 0 and is found like any other. Without a carry, entry 0 is empty and begins at the start of the 16
+ * KiB page, so that no address is below its end. Offsets count from the page that holds the region; a carry's is
+ * negative.
  */
 struct sw_dense {
     struct sw_chunk head;
@@ -68,7 +68,7 @@ struct sw_dense {
     struct sw_dense_entry entries[];   /* 1 + count */
 };
 
-/* The carry first, if there is one. */
+/* The carry comes first, if there is one. */
 struct sw_wide {
     struct sw_chunk head;
     struct sw_range ranges[];
@@ -77,7 +77,7 @@ struct sw_wide {
 enum {
     SW_DENSE_BITS = 14,
     SW_DENSE_FLAG_BITS = 2,
-    SW_DENSE_SIZE_END = 1 << (16 - SW_DENSE_FLAG_BITS), /* sizes are below */
+    SW_DENSE_SIZE_END = 1 << (16 - SW_DENSE_FLAG_BITS), /* all sizes are below */
     SW_DENSE_NONE = INT16_MAX                           /* above every offset */
 };
 
@@ -87,14 +87,14 @@ static_assert(offsetof(struct sw_range, flags) - offsetof(struct sw_range, id) =
                   offsetof(struct sw_dense_entry, size_flags),
               "one half");
 
-/* What a chunk says, unpacked: for the writer, who edits this and packs it again. carry.kind is NONE when none. */
+/* The content of a chunk, unpacked: the writer edits this and packs it again. carry.kind is NONE without a carry. */
 struct sw_ranges {
     struct sw_range carry;
     unsigned count;
     struct sw_range at[SW_CHUNK_MAX];
 };
 
-/* The bits of an address that are below 2^bits, bits from 0 to 64. */
+/* The bits of an address below 2^bits; bits is 0 to 64. */
 static inline uint64_t sw_region_mask(unsigned bits)
 {
     return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
@@ -110,26 +110,26 @@ static inline const struct sw_dense *sw_dense_of(const struct sw_chunk *chunk)
     return (const struct sw_dense *)(const void *)chunk;
 }
 
-/* The form in which ranges of a region can be packed, and the bytes that it takes. */
-enum sw_chunk_form sw_chunk_form_for(const struct sw_ranges *ranges, unsigned bits);
-size_t sw_chunk_bytes(const struct sw_ranges *ranges, enum sw_chunk_form form);
+/* The layout for these ranges of a region, and the bytes that it takes. */
+enum sw_chunk_layout sw_chunk_layout_for(const struct sw_ranges *ranges, unsigned bits);
+size_t sw_chunk_bytes(const struct sw_ranges *ranges, enum sw_chunk_layout layout);
 
 /*
- * Packs into `chunk`, which has sw_chunk_bytes; unpacks. `address`: any in the region, which is 2^bits bytes. Spans:
- * bits 0.
+ * pack writes `chunk`, which has sw_chunk_bytes; unpack reads it. address: any in the region, which is 2^bits bytes;
+ * bits is 0 for spans.
  */
-void sw_chunk_pack(struct sw_chunk *chunk, const struct sw_ranges *ranges, enum sw_chunk_form form, unsigned bits,
+void sw_chunk_pack(struct sw_chunk *chunk, const struct sw_ranges *ranges, enum sw_chunk_layout layout, unsigned bits,
                    uint64_t address);
 void sw_chunk_unpack(const struct sw_chunk *chunk, uint64_t address, struct sw_ranges *ranges);
 
-/* The first range of the region that begins at `from`, which lies in the region, or above; the carry is not one. */
+/* The first range of the region that begins at `from` or above; `from` lies in the region. The carry does not count. */
 bool sw_chunk_first_from(const struct sw_chunk *chunk, uint64_t from, struct sw_range *range);
 
 /* sw_chunk_find for chunks that are not dense. */
 bool sw_chunk_find_wide(const struct sw_chunk *chunk, uint64_t address, struct sw_range *range);
 
-/* Asks for what follows the first line of a dense chunk; memory that is not the chunk's is harmed by nothing. */
-static inline void sw_chunk_expect(const struct sw_chunk *chunk)
+/* Prefetches what follows the first line of a dense chunk. Prefetching memory outside of the chunk does no harm. */
+static inline void sw_chunk_prefetch(const struct sw_chunk *chunk)
 {
 #if defined(__GNUC__)
     __builtin_prefetch((const char *)chunk + 64);
@@ -140,7 +140,9 @@ static inline void sw_chunk_expect(const struct sw_chunk *chunk)
 #endif
 }
 
-/* The last entry that begins at or below `address`; 0 when only the carry can. Compares all: a few vector operations.
+/*
+ * The last entry that begins at or below `address`; 0 when only the carry can. Compares all entries: a few vector
+ * operations.
  */
 static inline unsigned sw_dense_last_begun(const struct sw_dense *dense, uint64_t address)
 {
@@ -151,7 +153,7 @@ static inline unsigned sw_dense_last_begun(const struct sw_dense *dense, uint64_
     return SW_CHUNK_MAX - (unsigned)above;
 }
 
-/* Entry `n`, when `address` is below its end. Nothing is written before that is known. */
+/* Entry `n`, if `address` is below its end. Writes nothing before that is known. */
 static inline bool sw_dense_below_end(const struct sw_dense *dense, unsigned n, uint64_t address,
                                       struct sw_range *range)
 {
@@ -170,7 +172,7 @@ static inline bool sw_dense_below_end(const struct sw_dense *dense, unsigned n, 
 /* The range that holds `address`, which lies in the region. *range is written only when there is one. */
 static inline bool sw_chunk_find(const struct sw_chunk *chunk, uint64_t address, struct sw_range *range)
 {
-    if (chunk->form != SW_CHUNK_DENSE)
+    if (chunk->layout != SW_CHUNK_DENSE)
         return sw_chunk_find_wide(chunk, address, range);
     const struct sw_dense *dense = sw_dense_of(chunk);
     return sw_dense_below_end(dense, sw_dense_last_begun(dense, address), address, range);

@@ -1,16 +1,14 @@
-/*
- * The code map inside the engine: many finds in one reader section. A walk enters once and leaves once.
- */
-#ifndef SW_CODEMAP_CODEMAP_H
-#define SW_CODEMAP_CODEMAP_H
+/* The code map, internal interface: many finds in one reader section. A walk enters once and leaves once. */
+#ifndef SW_CODE_MAP_CODEMAP_H
+#define SW_CODE_MAP_CODEMAP_H
 
 #include <snapwalk/codemap.h>
 
 #include <stdatomic.h>
 
 /*
- * Opens a reader section, in which nothing that a find touches is given back; closes it. Sections nest. What enter
- * answers is given to leave. A section that stays open delays reclamation, and nothing else. Map not null.
+ * Opens and closes a reader section, in which nothing that a find touches is freed. Sections nest. The ticket of enter
+ * is passed to leave. A section that stays open delays reclamation and nothing else. map: not null.
  *
  * Memory   None. Threads  Any number, wait-free. Signals  Safe.
  */
@@ -18,20 +16,21 @@ uint32_t sw_codemap_enter(const struct sw_codemap *map);
 void sw_codemap_leave(const struct sw_codemap *map, uint32_t ticket);
 
 /*
- * sw_codemap_find for callers inside a reader section. range: not null; written only when there is one.
+ * sw_codemap_find for callers inside a reader section. range: not null; written only when a range is found.
  *
  * Returns  Whether there is a range. Memory  None. Threads  Any number, wait-free. Signals  Safe.
  */
 bool sw_codemap_find_inside(const struct sw_codemap *map, uint64_t address, struct sw_range *range);
 
 /*
- * When a piece of the address space saw its last change: the generation that the change led to, 0 for none. Pieces are
- * few, so that some share a number: a change of one looks like one of the others too. So what was found in a range at
- * generation g holds while no later removal is told of its piece, and what was found in none while no later addition
- * is; what else is added and removed leaves both alone.
+ * The last change of each piece of the address space: the generation that the change led to, or 0. A piece is 64 KiB.
+ * There are few numbers, so pieces share them: a change of one piece looks like a change of the others with its number.
+ * What was found in a range at generation g holds until the number of its piece shows a later removal; what was found
+ * outside of any range holds until it shows a later addition. Other additions and removals affect neither.
  *
- * Returns  Numbers that live as long as the map: by SW_REMOVED or SW_ADDED + sw_piece(address); and by + SW_PIECES, of
- *          the last change anywhere. Map not null. Memory  None. Threads  Any. Signals  Safe.
+ * Returns  The numbers, which live as long as the map. Index: SW_REMOVED or SW_ADDED, + sw_piece(address) for a piece,
+ *          + SW_PIECES for the last change anywhere. map: not null.
+ * Memory   None. Threads  Any. Signals  Safe.
  */
 enum {
     SW_PIECE_SHIFT = 16,

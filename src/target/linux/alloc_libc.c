@@ -1,9 +1,8 @@
 /*
- * malloc and free as a struct sw_alloc. The only place of the engine that knows libc's heap; walks never come here.
+ * malloc and free as a struct sw_alloc. The only file of the engine that knows libc's heap; walks never come here.
  *
- * Large tables are looked up all over the place, and then wait longer for the processor's map of pages than for their
- * bytes. So they are put on huge pages where the system has them for those who ask (madvise(2), MADV_HUGEPAGE); where
- * it has none, nothing is different.
+ * Large tables are accessed at random, and then address translation takes longer than the access itself. So they are
+ * put on huge pages where the system offers them on request (madvise(2), MADV_HUGEPAGE); elsewhere nothing changes.
  */
 #include "common/alloc.h"
 
@@ -19,7 +18,8 @@ static void *get_huge(size_t size)
     if (posix_memalign(&block, HUGE_PAGE, size) != 0)
         return NULL;
     const int before = errno;
-    (void)madvise(block, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* a page that is not filled stays small */
+    /* The part that does not fill a huge page stays on small pages. */
+    (void)madvise(block, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
     errno = before;
     return block;
 }

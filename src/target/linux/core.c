@@ -1,7 +1,7 @@
 /*
- * A core and the files that its process had mapped, from the file system or from the caller. Knows paths, what to open
- * and whose bytes are whose; refuses to know formats (lib/core), addresses (src/core.c) and images
- * (images_core_linux.c).
+ * Opens a core, and the files that its process had mapped, from the file system or from the caller. Knows paths, what
+ * to open and which bytes belong to which file; refuses to know formats (lib/core), addresses (../core.c) and images
+ * (images_core.c).
  */
 #include "target/linux/core.h"
 
@@ -68,8 +68,8 @@ enum sw_status sw_core_open(const struct sw_alloc *alloc, const char *path, stru
 
 /* Files --------------------------------------------------------------------------------------------------------- */
 
-/* Of a listed file: where its first byte is, which only the file itself tells. */
-static bool place(const struct sw_core *core, struct sw_core_mapped *file, struct sw_bytes bytes)
+/* Determines where the first byte of a listed file is, which needs the file itself. */
+static bool locate_file(const struct sw_core *core, struct sw_core_mapped *file, struct sw_bytes bytes)
 {
     struct sw_core_headers headers;
     uint64_t base;
@@ -83,12 +83,15 @@ static bool place(const struct sw_core *core, struct sw_core_mapped *file, struc
     return true;
 }
 
-/* Takes the bytes, or gives them back, by how they compare; certain: only where they are sure to be the right ones. */
-static bool take(struct sw_core *core, struct sw_core_mapped *file, struct sw_core_mapped found, bool certain)
+/*
+ * Accepts the found bytes, or releases them, depending on how they compare with the core. certain: accepts them only if
+ * they are certainly the right ones.
+ */
+static bool accept_file(struct sw_core *core, struct sw_core_mapped *file, struct sw_core_mapped found, bool certain)
 {
     const enum sw_core_file_state least = certain ? SW_CORE_FILE_CHECKED : SW_CORE_FILE_UNCHECKED;
     enum sw_core_file_state state = SW_CORE_FILE_BAD;
-    if (found.bytes.bytes && place(core, file, found.bytes))
+    if (found.bytes.bytes && locate_file(core, file, found.bytes))
         state = sw_core_check_file(core, file, found.bytes);
     if (state < least && found.drop)
         found.drop(found.drop_arg, found.bytes.bytes, (size_t)found.bytes.size);
@@ -103,7 +106,7 @@ static bool take(struct sw_core *core, struct sw_core_mapped *file, struct sw_co
     return true;
 }
 
-static bool take_path(struct sw_core *core, struct sw_core_mapped *file, const char *root, bool certain)
+static bool try_path(struct sw_core *core, struct sw_core_mapped *file, const char *root, bool certain)
 {
     struct sw_core_mapped found = { .drop = unmap_file };
     const char *path = file->info.path;
@@ -111,7 +114,7 @@ static bool take_path(struct sw_core *core, struct sw_core_mapped *file, const c
     const int length = snprintf(full, sizeof full, "%s%s%s", root, *root && *path != '/' ? "/" : "", path);
     if (length <= 0 || length >= PATH_BYTES || map_path(full, &found.bytes) != SW_OK)
         return false;
-    return take(core, file, found, certain);
+    return accept_file(core, file, found, certain);
 }
 
 static void find_file(struct sw_core *core, struct sw_core_mapped *file, const struct sw_core_files *files)
@@ -122,26 +125,26 @@ static void find_file(struct sw_core *core, struct sw_core_mapped *file, const s
     file->info.state = SW_CORE_FILE_MISSING;
     if (files->open && files->open(files->arg, file->info.path, &bytes, &size)) {
         found.bytes = (struct sw_bytes){ bytes, size, 0 };
-        (void)take(core, file, found, false);
+        (void)accept_file(core, file, found, false);
         return;
     }
     if (files->open && !files->sysroot)
         return;
-    if (!take_path(core, file, files->sysroot ? files->sysroot : "", false) && files->sysroot)
-        (void)take_path(core, file, "", true);
+    if (!try_path(core, file, files->sysroot ? files->sysroot : "", false) && files->sysroot)
+        (void)try_path(core, file, "", true);
 }
 
-/* Code of the file is mapped not far behind its first byte. */
+/* Whether code of the file is mapped closely behind its first byte. */
 static bool has_code(const struct sw_core *core, size_t at)
 {
     const struct sw_core_row *row = &core->rows[at];
-    for (size_t i = at; i < core->rows_room.count && i - at < ROWS_OF_AN_IMAGE; i++)
+    for (size_t i = at; i < core->row_array.count && i - at < ROWS_OF_AN_IMAGE; i++)
         if (core->rows[i].file == row->file && (core->rows[i].flags & SW_CORE_EXECUTE))
             return true;
     return false;
 }
 
-/* By its first bytes, where the core has them. */
+/* Whether a row may begin an image: by its first bytes, if the core has them. */
 static bool may_be_image(const struct sw_core *core, size_t at)
 {
     const struct sw_bytes held = sw_core_held_at(core, core->rows[at].begin);
@@ -154,30 +157,30 @@ static bool may_be_image(const struct sw_core *core, size_t at)
 
 static void find_noted(struct sw_core *core, const struct sw_core_files *files)
 {
-    for (size_t i = 0; i < core->rows_room.count; i++) {
+    for (size_t i = 0; i < core->row_array.count; i++) {
         struct sw_core_mapped *file = &core->files[core->rows[i].file];
         if (file->is_listed || file->is_wanted || !may_be_image(core, i))
             continue;
         file->is_wanted = true;
         file->info.address = core->rows[i].begin;
     }
-    for (size_t i = 0; i < core->files_room.count; i++)
+    for (size_t i = 0; i < core->file_array.count; i++)
         if (core->files[i].is_wanted && !core->files[i].is_listed && !core->files[i].bytes.bytes)
             find_file(core, &core->files[i], files);
 }
 
-/* Where no note tells: the program, and what the dynamic linker lists ------------------------------------------- */
+/* Without NT_FILE: the program, and the dynamic linker's list -------------------------------------------------- */
 
-static enum sw_status list(struct sw_core *core, const char *path, const struct sw_core_link *link)
+static enum sw_status add_listed(struct sw_core *core, const char *path, const struct sw_core_link *link)
 {
-    for (size_t i = 0; i < core->files_room.count; i++)
+    for (size_t i = 0; i < core->file_array.count; i++)
         if (core->files[i].bias == link->bias && strcmp(core->files[i].info.path, path) == 0)
             return SW_OK;
-    struct sw_core_mapped *at = sw_core_grow(core, core->files, &core->files_room, sizeof *core->files);
+    struct sw_core_mapped *at = sw_core_grow(core, core->files, &core->file_array, sizeof *core->files);
     if (!at)
         return SW_E_NO_MEMORY;
     core->files = at;
-    at[core->files_room.count++] = (struct sw_core_mapped){
+    at[core->file_array.count++] = (struct sw_core_mapped){
         .info = { .path = path }, .bias = link->bias, .dynamic = link->dynamic, .is_listed = true, .is_wanted = true
     };
     return SW_OK;
@@ -195,7 +198,7 @@ static enum sw_status list_linked(struct sw_core *core)
     while (status == SW_OK && sw_core_links_next(&links, &link)) {
         const char *path = sw_core_string_at(core, link.name);
         if (path && path[0] == '/')
-            status = list(core, path, &link);
+            status = add_listed(core, path, &link);
     }
     return status;
 }
@@ -208,16 +211,16 @@ static enum sw_status find_listed_file(struct sw_core *core, size_t number, cons
     return core->files[number].bytes.bytes ? sw_core_add_rows(core, number) : SW_OK;
 }
 
-/* The program is found before the list can be. */
+/* The program must be found before the list can be read. */
 static enum sw_status find_program(struct sw_core *core, const struct sw_core_files *files)
 {
     enum sw_status status = SW_OK;
-    if (core->files_room.count == 0) {
+    if (core->file_array.count == 0) {
         const char *path = sw_core_string_at(core, sw_core_auxv(&core->process, SW_AUXV_EXECUTABLE_NAME));
         if (path && *path)
-            status = list(core, path, &(struct sw_core_link){ 0 });
+            status = add_listed(core, path, &(struct sw_core_link){ 0 });
     }
-    if (status != SW_OK || core->files_room.count == 0 || core->files[0].bytes.bytes)
+    if (status != SW_OK || core->file_array.count == 0 || core->files[0].bytes.bytes)
         return status;
     status = find_listed_file(core, 0, files);
     sw_core_sort_rows(core);
@@ -227,7 +230,7 @@ static enum sw_status find_program(struct sw_core *core, const struct sw_core_fi
 static enum sw_status find_listed(struct sw_core *core, const struct sw_core_files *files)
 {
     enum sw_status status = find_program(core, files);
-    for (size_t i = 1; status == SW_OK && i < core->files_room.count; i++)
+    for (size_t i = 1; status == SW_OK && i < core->file_array.count; i++)
         status = find_listed_file(core, i, files);
     sw_core_sort_rows(core);
     return status;
@@ -235,7 +238,7 @@ static enum sw_status find_listed(struct sw_core *core, const struct sw_core_fil
 
 enum sw_status sw_core_find_files(struct sw_core *core, const struct sw_core_files *files)
 {
-    if (core->files_room.count == 0 || core->files[0].is_listed)
+    if (core->file_array.count == 0 || core->files[0].is_listed)
         return find_listed(core, files);
     find_noted(core, files);
     return SW_OK;

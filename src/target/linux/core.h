@@ -1,14 +1,12 @@
-/*
- * How a core's files are found, for the files that register them as images.
- */
-#ifndef SW_OS_CORE_LINUX_H
-#define SW_OS_CORE_LINUX_H
+/* Finds a core's files, for the files that register them as images. */
+#ifndef SW_TARGET_LINUX_CORE_H
+#define SW_TARGET_LINUX_CORE_H
 
 #include "target/core.h"
 
 /*
- * Opens the files that may be images and are not open yet, where they are those that were mapped; lists them first, in
- * a core without NT_FILE.
+ * Opens the files that may be images and are not open yet, if they are the files that were mapped. In a core without
+ * NT_FILE, lists them first.
  *
  * Returns  SW_OK; SW_E_NO_MEMORY.
  */

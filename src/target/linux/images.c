@@ -1,7 +1,7 @@
 /*
- * Files and target memory → images in the set, on Linux. Knows where a file lies in the target, and who holds the memory
- * of its tables; refuses to know the formats (lib/elf, lib/pe, lib/clr), which ELF tables are taken (images_cfi_linux.c)
- * and the set's inside (images.c).
+ * Files and target memory → images in the set, on Linux. Knows where a file lies in the target, and what owns the
+ * memory of its tables; refuses to know the formats (lib/elf, lib/pe, lib/clr), which ELF tables are taken
+ * (images_cfi.c) and how the set works (src/code/images.c).
  */
 #include "target/linux/images.h"
 
@@ -35,13 +35,13 @@ static void release_mapping(struct sw_image_entry *entry, const struct sw_alloc 
 
 /* ELF ----------------------------------------------------------------------------------------------------------- */
 
-/* Where the segments lie in the target, given where file offset 0 does. */
+/* Where the segments are in the target, given the address of file offset 0. */
 static enum sw_status place_elf(struct sw_image_entry *entry, uint64_t address)
 {
     struct sw_elf_segment segment;
     uint64_t low = UINT64_MAX;
     uint64_t high = 0;
-    uint64_t zero = 0; /* link-time address of file offset 0, or of where it would be */
+    uint64_t zero = 0; /* link-time address that corresponds to file offset 0 */
     for (size_t i = 0; sw_elf_segment(entry->elf, i, &segment); i++) {
         uint64_t end;
         if (!sw_add_u64(segment.address, segment.size, &end))
@@ -115,7 +115,7 @@ static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *e
 
 /* Both ---------------------------------------------------------------------------------------------------------- */
 
-/* SW_E_OS when it cannot be opened. */
+/* SW_E_OS: the file cannot be opened. */
 static enum sw_status starts_like_pe(const char *path, bool *is_pe)
 {
     char magic[2] = { 0, 0 };
@@ -128,7 +128,7 @@ static enum sw_status starts_like_pe(const char *path, bool *is_pe)
     return got < 0 ? SW_E_OS : SW_OK;
 }
 
-/* A whole file, or one as it is mapped. */
+/* A whole file, or an image as it is mapped. */
 static enum sw_status fill_bytes(struct sw_images *images, struct sw_image_entry *entry, struct sw_bytes bytes,
                                  bool is_mapped)
 {
@@ -144,7 +144,8 @@ static enum sw_status fill(struct sw_images *images, struct sw_image_entry *entr
 {
     bool is_pe = false;
     if (file->bytes.size)
-        return fill_bytes(images, entry, (struct sw_bytes){ file->bytes.bytes, file->bytes.size, file->address }, false);
+        return fill_bytes(images, entry, (struct sw_bytes){ file->bytes.bytes, file->bytes.size, file->address },
+                          false);
     enum sw_status status = starts_like_pe(file->open_path, &is_pe);
     if (status == SW_OK && is_pe)
         return fill_pe(images, entry, file);
@@ -153,9 +154,9 @@ static enum sw_status fill(struct sw_images *images, struct sw_image_entry *entr
     return status == SW_OK ? fill_elf(images, entry, file->address) : status;
 }
 
-/* Puts a filled entry in, or gives it back. */
-static enum sw_status settle(struct sw_images *images, struct sw_image_entry *entry, enum sw_status status,
-                             uint64_t *end)
+/* Inserts a filled entry, or discards it. */
+static enum sw_status insert_or_discard(struct sw_images *images, struct sw_image_entry *entry, enum sw_status status,
+                                        uint64_t *end)
 {
     const uint64_t entry_end = entry->info.end;
     entry->seen = true;
@@ -175,10 +176,10 @@ enum sw_status sw_images_put_file(struct sw_images *images, const struct sw_imag
         return SW_E_NO_MEMORY;
     entry->origin = file->origin;
     entry->identity = file->identity;
-    return settle(images, entry, fill(images, entry, file), end);
+    return insert_or_discard(images, entry, fill(images, entry, file), end);
 }
 
-/* Page by page; what cannot be read is zeros: an image has holes between its sections. */
+/* Copies page by page. Unreadable pages become zeros: an image has holes between its sections. */
 static void copy_pages(uint8_t *to, uint64_t address, uint64_t size, const struct sw_memory *memory)
 {
     for (uint64_t at = 0; at < size;) {
@@ -220,7 +221,7 @@ enum sw_status sw_images_put_memory(struct sw_images *images, const char *name, 
     const struct sw_bytes bytes = { entry->held, size, address };
     if (status == SW_OK)
         status = fill_bytes(images, entry, bytes, true);
-    return settle(images, entry, status, NULL);
+    return insert_or_discard(images, entry, status, NULL);
 }
 
 enum sw_status sw_images_add_file(struct sw_images *images, const char *path, uint64_t address)
@@ -266,7 +267,7 @@ bool sw_images_keep(struct sw_images *images, const struct sw_image_file *file, 
             break;
     if (!entry)
         return false;
-    /* An image that somebody registered by hand stands, whatever it is. */
+    /* An image registered by hand stays, whatever it is. */
     const bool same = entry->identity == file->identity && strcmp(entry->info.path, file->path) == 0;
     if (entry->origin == file->origin && !same)
         return sw_images_drop(images, entry->info.begin) != SW_OK;
@@ -287,7 +288,7 @@ enum sw_status sw_images_sweep(struct sw_images *images, const void *origin)
     return SW_OK;
 }
 
-/* The file's own code is mapped behind its first page. */
+/* Whether code of the same file is mapped behind its first page. */
 static bool has_code(const struct sw_map *maps, size_t count, size_t at)
 {
     for (size_t i = at; i < count && i - at < ROWS_OF_AN_IMAGE; i++) {
@@ -301,8 +302,8 @@ static bool has_code(const struct sw_map *maps, size_t count, size_t at)
 }
 
 /*
- * A PE file whose sections do not lie at whole pages is read, not mapped (Wine, for most DLLs but its own): then its
- * code is in memory without a file, where the header says.
+ * A PE file whose sections are not page-aligned is read, not mapped (Wine does so for most DLLs that are not its own).
+ * Then its code is in memory without a file, at the address in the header.
  */
 static bool has_code_in_place(const struct sw_map *maps, size_t count, const struct sw_map *site,
                               const struct sw_memory *memory)
@@ -389,7 +390,7 @@ enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, 
         return SW_E_ARGUMENT;
     const uint32_t ticket = sw_images_enter(images);
     const struct sw_image_entry *found = sw_images_entry(images, address);
-    /* The fields for names are this call's own, and it runs in one thread at a time. */
+    /* Only this call uses the fields for names, and only one thread at a time may call it. */
     struct sw_image_entry *entry = (struct sw_image_entry *)(uintptr_t)found;
     if (entry && entry->has_clr)
         status = method_name(entry, address, name, size, &begin);

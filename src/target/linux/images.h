@@ -1,8 +1,6 @@
-/*
- * How images get into the set, for the files that do it. Everything here is called under the set's writer lock.
- */
-#ifndef SW_OS_IMAGES_LINUX_H
-#define SW_OS_IMAGES_LINUX_H
+/* Registers images in the set, for the files that find them. Everything here is called under the set's writer lock. */
+#ifndef SW_TARGET_LINUX_IMAGES_H
+#define SW_TARGET_LINUX_IMAGES_H
 
 #include "code/images.h"
 #include "target/linux/maps.h"
@@ -10,9 +8,9 @@
 /*
  * A file to register.
  *
- * open_path   What to open; path: what the image is called.
+ * open_path   What to open. path: the image's name.
  * address     ELF: where file offset 0 is mapped; PE: the base address.
- * bytes       The whole file, borrowed for the life of the image: then nothing is opened. Empty otherwise.
+ * bytes       The whole file, borrowed for the life of the image: then nothing is opened. Else empty.
  */
 struct sw_image_file {
     const char *open_path;
@@ -31,40 +29,40 @@ enum sw_status sw_images_put_memory(struct sw_images *images, const char *name, 
                                     const struct sw_memory *memory, const void *origin);
 
 /*
- * A refresh: marks the images of an origin as not seen; keep says whether the file is there already, marks it and gives
- * its end (a stranger of the same origin at its place is forgotten); sweep forgets those that were not seen. Where a
- * newcomer overlaps one that is gone, SW_E_OVERLAP asks for another round after the sweep.
+ * A refresh. mark marks the images of an origin as not seen. keep says whether the file is registered already, marks it
+ * as seen and returns its end; another file of the same origin at its address is dropped. sweep drops those that were
+ * not seen. If a new image overlaps one that no longer exists, SW_E_OVERLAP requests another round after the sweep.
  */
 void sw_images_mark(struct sw_images *images, const void *origin);
 bool sw_images_keep(struct sw_images *images, const struct sw_image_file *file, uint64_t *end);
 enum sw_status sw_images_sweep(struct sw_images *images, const void *origin);
 
 /*
- * The unwind tables of an ELF image whose entry->elf is open, as they stand in the file: .eh_frame, and .debug_frame for
- * what that does not cover. complete_mapped: of one whose .eh_frame and its header were found where they are mapped;
- * the file, if it is still that file, is only asked for a .debug_frame.
+ * take_sections: the unwind tables of an ELF image whose entry->elf is open, as stored in the file: .eh_frame, and
+ * .debug_frame for code that the former does not cover. complete_mapped: for an image whose .eh_frame and header were
+ * found where they are mapped; it takes only a .debug_frame from the file, if that is still the same file.
  *
- * Returns  SW_OK, with entry->has_cfi where there are tables; SW_E_NO_MEMORY.
+ * Returns  SW_OK, with entry->has_cfi if there are tables; SW_E_NO_MEMORY.
  */
 enum sw_status sw_images_take_sections(struct sw_images *images, struct sw_image_entry *entry);
 enum sw_status sw_images_complete_mapped(struct sw_images *images, struct sw_image_entry *entry);
 
 /*
- * The next place at which a file is mapped that may be an image: the lowest row with offset 0, private, readable, with
- * ELF's or PE's first bytes, and an executable row of the same file not far behind; for PE, one without a file where the
- * header has code does as well.
+ * The next mapping that may be an image: the lowest row with offset 0, private, readable, with ELF's or PE's first
+ * bytes, and an executable row of the same file closely behind it. For PE, an executable row without a file also counts
+ * if the header has code there.
  *
- * at       Where to go on; starts at 0. floor: rows that begin below it are passed over (inside the last image).
+ * at       The row to continue from; starts at 0. floor: rows that begin below it are skipped (inside the last image).
  *
  * Returns  The row, or null at the end.
  */
 const struct sw_map *sw_images_next_site(const struct sw_map *maps, size_t count, size_t *at, uint64_t floor,
                                          const struct sw_memory *memory, bool *is_pe);
 
-/* Fills in an entry whose entry->pe has been opened. SW_OK; SW_E_WRAPS; SW_E_NO_MEMORY. */
+/* Fills in an entry whose entry->pe is open. Returns  SW_OK; SW_E_WRAPS; SW_E_NO_MEMORY. */
 enum sw_status sw_images_fill_pe(struct sw_images *images, struct sw_image_entry *entry);
 
-/* A status that ends a refresh: everything else means "leave that image out". */
+/* Whether a status ends a refresh. Any other one means that the image is left out. */
 static inline bool sw_images_fatal(enum sw_status status)
 {
     return status == SW_E_NO_MEMORY;

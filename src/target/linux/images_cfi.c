@@ -1,7 +1,7 @@
 /*
- * Which call frame information an ELF image walks by: .eh_frame, through its header where that can be searched, else by
- * an index made here; and .debug_frame for the code that .eh_frame leaves out, from the file or from the MiniDebugInfo
- * in it. Knows sections by name and who holds the memory; refuses to know what stands in them (lib/cfi, lib/elf).
+ * Chooses the call frame information of an ELF image: .eh_frame, through its header if that can be searched, else by an
+ * index made here; and .debug_frame for code that .eh_frame leaves out, from the file or from its MiniDebugInfo. Knows
+ * sections by name and what owns the memory; refuses to know their contents (lib/cfi, lib/elf).
  */
 #include "target/linux/images.h"
 
@@ -12,23 +12,25 @@
 static enum sw_status make_index(struct sw_images *images, struct sw_image_entry *entry, struct sw_cfi *cfi)
 {
     const struct sw_alloc *alloc = sw_images_alloc(images);
-    struct sw_image_index *kept = &entry->index[cfi == &entry->beside];
+    struct sw_image_index *index_out = &entry->index[cfi == &entry->beside];
     const size_t count = sw_cfi_index(cfi, NULL, 0);
     if (count == 0)
         return SW_OK;
-    if (count > SIZE_MAX / sizeof *kept->entries)
+    if (count > SIZE_MAX / sizeof *index_out->entries)
         return SW_E_NO_MEMORY;
     struct sw_cfi_entry *entries = alloc->get(alloc->arg, count * sizeof *entries);
     if (!entries)
         return SW_E_NO_MEMORY;
     const size_t filled = sw_cfi_index(cfi, entries, count);
-    *kept = (struct sw_image_index){ entries, count * sizeof *entries };
+    *index_out = (struct sw_image_index){ entries, count * sizeof *entries };
     cfi->index = entries;
     cfi->index_count = filled < count ? filled : count;
     return SW_OK;
 }
 
-/* A header that is not there, has no table, or lies about its order would make every search a long one. */
+/*
+ * Without a sound header (missing, without a table, or falsely sorted) every search would be slow, so an index is made.
+ */
 static enum sw_status check_header(struct sw_images *images, struct sw_image_entry *entry)
 {
     if (sw_cfi_header_is_sound(&entry->cfi))
@@ -37,7 +39,7 @@ static enum sw_status check_header(struct sw_images *images, struct sw_image_ent
     return make_index(images, entry, &entry->cfi);
 }
 
-/* A section at its address in the target; empty when there is none. */
+/* A section at its address in the target; empty: there is none. */
 static struct sw_bytes section(const struct sw_image_entry *entry, const char *name)
 {
     struct sw_bytes bytes;
@@ -47,7 +49,10 @@ static struct sw_bytes section(const struct sw_image_entry *entry, const char *n
     return bytes;
 }
 
-/* What is left out is start-up code and stubs: not worth unpacking a MiniDebugInfo for. */
+/*
+ * Whether .eh_frame covers the code, except start-up code and stubs, for which unpacking a MiniDebugInfo is not
+ * worthwhile.
+ */
 static bool is_covered(const struct sw_image_entry *entry)
 {
     enum { START_UP_CODE = 512 };
@@ -67,7 +72,7 @@ static struct sw_bytes debug_frame(const struct sw_image_entry *entry)
     return section(entry, ".debug_frame");
 }
 
-/* .debug_frame is the table beside .eh_frame, or the only one. Addresses in it are link-time ones. */
+/* .debug_frame becomes the second table beside .eh_frame, or the only one. Its addresses are link-time ones. */
 static enum sw_status take_debug_frame(struct sw_images *images, struct sw_image_entry *entry, struct sw_bytes frame)
 {
     struct sw_cfi *cfi = entry->has_cfi ? &entry->beside : &entry->cfi;
@@ -94,7 +99,7 @@ enum sw_status sw_images_take_sections(struct sw_images *images, struct sw_image
     return status == SW_OK ? take_debug_frame(images, entry, debug_frame(entry)) : status;
 }
 
-/* The very file that is mapped, as far as its header can tell: another one may have taken its place on the disk. */
+/* Whether the file is the one that is mapped, as far as its header shows: another may have replaced it on disk. */
 static bool is_same_file(const struct sw_image_entry *entry, struct sw_bytes mapped)
 {
     struct sw_bytes stored;
@@ -111,7 +116,7 @@ enum sw_status sw_images_complete_mapped(struct sw_images *images, struct sw_ima
     const struct sw_bytes frame = debug_frame(entry);
     if (frame.size > 0 && is_same_file(entry, mapped))
         status = take_debug_frame(images, entry, frame);
-    if (entry->beside.frame.size == 0) { /* not needed for walks; names open it again */
+    if (entry->beside.frame.size == 0) { /* not needed for walks; a name look-up opens it again */
         sw_elf_close(entry->elf);
         entry->elf = NULL;
     }

@@ -1,6 +1,6 @@
 /*
- * The images of a core, from the files that were found for it. Knows how a core's rows look as a memory map; everything
- * else is as for a process (images_process_linux.c).
+ * The images of a core, from the files that were found for it. Knows how to present a core's rows as a memory map; the
+ * rest is as for a process (images_process.c).
  */
 #include "target/linux/core.h"
 #include "target/linux/images.h"
@@ -9,7 +9,7 @@
 
 enum { VDSO_MOST = 1 << 20 };
 
-/* A core and its rows as the memory map that a search for images takes. A file's inode is its number, from 1. */
+/* A core, and its rows as the memory map that a search for images takes. A file's inode is its number, from 1. */
 struct mapped {
     struct sw_core *core;
     struct sw_map *maps;
@@ -19,7 +19,7 @@ struct mapped {
 static bool make_maps(struct mapped *m)
 {
     const struct sw_core *core = m->core;
-    m->count = core->rows_room.count;
+    m->count = core->row_array.count;
     if (m->count == 0)
         return true;
     m->maps = core->alloc.get(core->alloc.arg, m->count * sizeof *m->maps);
@@ -65,7 +65,7 @@ static enum sw_status put_vdso(const struct mapped *m, struct sw_images *images)
     return sw_images_put_memory(images, name, address, held.size, &memory, m->core);
 }
 
-/* SW_E_OVERLAP when an image was left out for it. */
+/* SW_E_OVERLAP: an image was left out because an old one is in its place. */
 static enum sw_status put_all(const struct mapped *m, struct sw_images *images)
 {
     const struct sw_memory memory = sw_core_memory(m->core);

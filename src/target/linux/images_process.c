@@ -1,6 +1,6 @@
 /*
- * The images of another process, from its memory map. Files are opened through /proc/PID, so that one in another
- * mount namespace, renamed or deleted is found where the kernel still has it.
+ * The images of another process, from its memory map. Files are opened through /proc/PID, so that a file in another
+ * mount namespace, or a renamed or deleted one, is found where the kernel still has it.
  *
  * Source: proc(5), /proc/pid/map_files and /proc/pid/root.
  */
@@ -14,7 +14,9 @@
 
 enum { PATH_BYTES = 4096, OPEN_BYTES = PATH_BYTES + 64 };
 
-/* The row's own link first: it is the very file. It takes more rights than the path, which a deleted file has not. */
+/*
+ * The row's own link comes first: it is the very file. It needs more rights than the path, which a deleted file lacks.
+ */
 static enum sw_status open_path(const struct sw_process *process, const struct sw_map *map, const char *path,
                                 bool deleted, char *to)
 {
@@ -59,7 +61,7 @@ static enum sw_status put_vdso(struct sw_process *process, struct sw_images *ima
     return SW_OK;
 }
 
-/* SW_E_OVERLAP when an image was left out for it. */
+/* SW_E_OVERLAP: an image was left out because an old one is in its place. */
 static enum sw_status put_all(struct sw_process *process, struct sw_images *images)
 {
     const struct sw_memory memory = sw_process_memory(process);

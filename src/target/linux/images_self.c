@@ -1,7 +1,7 @@
 /*
- * The images of this process: ELF as the dynamic linker tells, the vdso, ReadyToRun images from the memory map.
- * Their unwind tables are used where they are mapped: relocated already, no copy, no bias. Only what the program
- * headers (ELF) or the memory map (PE) call mapped and readable is touched.
+ * The images of this process: ELF objects from the dynamic linker, the vdso, ReadyToRun images from the memory map.
+ * Their unwind tables are used where they are mapped: already relocated, no copy, no bias. Only memory that the program
+ * headers (ELF) or the memory map (PE) declare mapped and readable is read.
  *
  * Source: dl_iterate_phdr(3), getauxval(3); win-x64-unwind.md section 7.
  */
@@ -20,18 +20,16 @@
 
 enum { PAGE = 4096, PATH_BYTES = 4096 };
 
-/* Whose images a refresh of this process may forget. */
+/* The origin of the images that a refresh of this process may drop. */
 static const char origin_self;
 
-/*
- * What a refresh carries along. maps may be empty: then there are no PE images, and the vdso has no symbols.
- */
+/* The state of a refresh. If maps is empty, there are no PE images, and the vdso has no symbols. */
 struct refresh {
     struct sw_images *images;
     enum sw_status status;
     uint64_t vdso;
     bool vdso_seen;
-    bool overlap; /* an image was left out for one that was not forgotten yet */
+    bool overlap; /* an image was left out because an old one is in its place */
     const struct sw_map *maps;
     size_t map_count;
     char path[PATH_BYTES];
@@ -45,7 +43,7 @@ struct object {
     size_t count;
 };
 
-/* The bytes of a segment as it is mapped. */
+/* The bytes of a segment where it is mapped. */
 static struct sw_bytes segment_bytes(const struct object *object, const ElfW(Phdr) * segment)
 {
     const uint64_t address = object->bias + segment->p_vaddr;
@@ -64,7 +62,7 @@ static const ElfW(Phdr) * segment_around(const struct object *object, const ElfW
     return NULL;
 }
 
-/* The header leads to .eh_frame, which may lie in another segment. */
+/* Finds the tables. The header leads to .eh_frame, which may be in another segment. */
 static bool take_tables(const struct object *object, struct sw_image_entry *entry)
 {
     const ElfW(Phdr) *header = NULL;
@@ -95,7 +93,7 @@ static struct sw_bytes code_of(const struct object *object)
     return (struct sw_bytes){ 0 };
 }
 
-static void place(const struct object *object, struct sw_image *info)
+static void locate_object(const struct object *object, struct sw_image *info)
 {
     uint64_t low = UINT64_MAX;
     uint64_t high = 0;
@@ -112,7 +110,7 @@ static void place(const struct object *object, struct sw_image *info)
     info->machine = sw_os_machine();
 }
 
-/* The vdso is in no file: its symbols are read where it is mapped. */
+/* The vdso is in no file, so its symbols are read where it is mapped. */
 static void open_vdso(const struct refresh *refresh, struct sw_image_entry *entry)
 {
     const struct sw_map *map = sw_maps_find(refresh->maps, refresh->map_count, refresh->vdso);
@@ -130,7 +128,7 @@ static void release_elf(struct sw_image_entry *entry, const struct sw_alloc *all
         sw_elf_close(entry->elf);
 }
 
-/* The tables where they are mapped. */
+/* Registers an object with its tables where they are mapped. */
 static enum sw_status put_mapped(struct refresh *refresh, const struct object *object, const struct sw_image *info)
 {
     struct sw_image_entry *entry = sw_images_make(refresh->images, info->path);
@@ -160,16 +158,16 @@ static enum sw_status put_object(struct refresh *refresh, const struct object *o
 {
     struct sw_image info = { .path = path };
     uint64_t end;
-    place(object, &info);
+    locate_object(object, &info);
     const struct sw_image_file file = { path, path, info.begin, &origin_self, 0, { 0 } };
     if (info.begin >= info.end || sw_images_keep(refresh->images, &file, &end))
         return SW_OK;
     const enum sw_status status = put_mapped(refresh, object, &info);
-    /* Linked without .eh_frame_hdr: the sections are found in the file only. */
+    /* Linked without .eh_frame_hdr: only the file can show the sections. */
     return status == SW_E_NOT_FOUND ? sw_images_put_file(refresh->images, &file, NULL) : status;
 }
 
-static void note(struct refresh *refresh, enum sw_status status)
+static void note_status(struct refresh *refresh, enum sw_status status)
 {
     if (sw_images_fatal(status))
         refresh->status = status;
@@ -182,7 +180,7 @@ static void name_of_program(struct refresh *refresh)
     refresh->path[got > 0 ? got : 0] = 0;
 }
 
-static bool holds(const struct dl_phdr_info *info, uint64_t address)
+static bool has_segment_at(const struct dl_phdr_info *info, uint64_t address)
 {
     for (size_t i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_addr + info->dlpi_phdr[i].p_vaddr == address)
@@ -196,18 +194,18 @@ static int each_object(struct dl_phdr_info *info, size_t size, void *arg)
     const struct object object = { info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum };
     const char *path = info->dlpi_name;
     (void)size;
-    if (refresh->vdso && holds(info, refresh->vdso)) {
+    if (refresh->vdso && has_segment_at(info, refresh->vdso)) {
         refresh->vdso_seen = true;
         path = "[vdso]";
     } else if (!path || !*path) {
         name_of_program(refresh);
         path = refresh->path;
     }
-    note(refresh, put_object(refresh, &object, path));
+    note_status(refresh, put_object(refresh, &object, path));
     return refresh->status != SW_OK;
 }
 
-/* For C libraries whose linker does not list it. The kernel made it, so its headers may be followed. */
+/* For C libraries whose linker does not list the vdso. The kernel made it, so its headers can be trusted. */
 static void put_vdso(struct refresh *refresh)
 {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)(uintptr_t)refresh->vdso;
@@ -217,12 +215,12 @@ static void put_vdso(struct refresh *refresh)
         if (segments[i].p_type == PT_LOAD)
             first = segments[i].p_vaddr - segments[i].p_offset;
     const struct object object = { refresh->vdso - first, segments, header->e_phnum };
-    note(refresh, put_object(refresh, &object, "[vdso]"));
+    note_status(refresh, put_object(refresh, &object, "[vdso]"));
 }
 
 /* PE ------------------------------------------------------------------------------------------------------------ */
 
-/* The end of what is readable without a gap from an address on; the address itself when it is not. */
+/* The end of the readable memory that begins at an address without a gap; the address itself if it is unreadable. */
 static uint64_t readable_end(const struct refresh *refresh, uint64_t address)
 {
     const struct sw_map *map = sw_maps_find(refresh->maps, refresh->map_count, address);
@@ -233,7 +231,7 @@ static uint64_t readable_end(const struct refresh *refresh, uint64_t address)
     return end;
 }
 
-/* Only what the sections hold is ever asked for, so it is enough that these are readable. */
+/* Only the sections' contents are ever read, so it is enough that these are readable. */
 static bool all_sections_readable(const struct refresh *refresh, const struct sw_pe *pe)
 {
     const uint64_t base = pe->bytes.address;
@@ -251,9 +249,9 @@ static bool all_sections_readable(const struct refresh *refresh, const struct sw
 }
 
 /*
- * The image as it is mapped: header first, and the whole only when all of it can be loaded.
+ * Opens an image as it is mapped: the header first; then the whole, if all of it can be read.
  *
- * Returns  SW_E_UNREADABLE when a part is not mapped: then the file has to do.
+ * Returns  SW_E_UNREADABLE: a part is not mapped, so the file has to be used. Else as sw_pe_open.
  */
 static enum sw_status open_mapped(const struct refresh *refresh, uint64_t base, struct sw_pe *pe)
 {
@@ -310,10 +308,10 @@ static void put_all_pe(struct refresh *refresh)
     while (refresh->status == SW_OK &&
            (map = sw_images_next_site(refresh->maps, refresh->map_count, &at, floor, &memory, &is_pe)) != NULL)
         if (is_pe)
-            note(refresh, put_pe(refresh, map, &floor));
+            note_status(refresh, put_pe(refresh, map, &floor));
 }
 
-static void run(struct refresh *refresh)
+static void refresh_all(struct refresh *refresh)
 {
     refresh->vdso_seen = refresh->overlap = false;
     sw_images_mark(refresh->images, &origin_self);
@@ -343,9 +341,9 @@ enum sw_status sw_images_add_self(struct sw_images *images)
         refresh.maps = maps;
         refresh.map_count = sw_maps_parse(text.bytes, text.size, maps, count);
         refresh.vdso = getauxval(AT_SYSINFO_EHDR);
-        run(&refresh);
+        refresh_all(&refresh);
         if (refresh.status == SW_OK && refresh.overlap)
-            run(&refresh);
+            refresh_all(&refresh);
         sw_images_unlock(images);
         status = refresh.status;
     }

@@ -1,10 +1,11 @@
 /*
- * Parses the text of /proc/PID/maps. Knows the form of a row and nothing of who reads it: no system call here.
- * A target may name its files as it likes, so a row is taken apart from the left, and what does not fit is passed over.
+ * Parses the text of /proc/PID/maps. Knows the form of a row; refuses to know where the text comes from: no system
+ * calls. A target may name its files freely, so a row is parsed from the left, and rows that do not fit are skipped.
  *
  *     7f12a000-7f12c000 r-xp 00001000 fd:01 1234                       /usr/lib/libc.so.6
  *
- * Source: proc(5), /proc/pid/maps; Linux fs/proc/task_mmu.c (a newline in a path is written as \012, and only that).
+ * Source: proc(5), /proc/pid/maps; Linux fs/proc/task_mmu.c (a newline in a path is written as \012, and nothing else
+ * is escaped).
  */
 #include "target/linux/maps.h"
 
@@ -19,7 +20,7 @@ static int digit(char c)
     return -1;
 }
 
-/* A number of at least one digit, and the character behind it. */
+/* A number of at least one digit, followed by the character `behind`. */
 static bool number(const char **at, const char *end, unsigned base, char behind, uint64_t *value)
 {
     const char *from = *at;
@@ -48,7 +49,7 @@ static bool rights(const char **at, const char *end, struct sw_map *map)
     return true;
 }
 
-/* The inode is the last thing that must be there; blanks and a path may follow. */
+/* The inode is the last required field; blanks and a path may follow. */
 static bool inode_and_path(const char *at, const char *end, struct sw_map *map)
 {
     static const char blank = ' ';

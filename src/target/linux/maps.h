@@ -1,14 +1,12 @@
-/*
- * The rows of /proc/PID/maps. Works on text alone, so that it can be fed anything.
- */
-#ifndef SW_OS_MAPS_LINUX_H
-#define SW_OS_MAPS_LINUX_H
+/* The rows of /proc/PID/maps. Works on text alone, so any text can be given. */
+#ifndef SW_TARGET_LINUX_MAPS_H
+#define SW_TARGET_LINUX_MAPS_H
 
 #include <snapwalk/status.h>
 
 /*
- * One mapping, [begin, end), begin < end. `path` points into the text (it is not terminated); escapes stand as they
- * are.
+ * One mapping, [begin, end), begin < end. `path` points into the text: it is not NUL-terminated, and escapes are not
+ * undone.
  */
 struct sw_map {
     uint64_t begin;
@@ -25,7 +23,7 @@ struct sw_map {
     size_t path_size;
 };
 
-/* Where a reading of the text has got to. bad: lines that were no rows, and were passed over. */
+/* The progress of reading a text. bad: lines that were not valid rows and were skipped. */
 struct sw_maps_text {
     const char *at;
     const char *end;
@@ -38,22 +36,22 @@ bool sw_maps_next(struct sw_maps_text *text, struct sw_map *map);
 /*
  * The rows of a whole text that ascend and do not overlap; others are left out.
  *
- * maps     Receives the first `capacity`; may be null when that is 0.
+ * maps     Receives the first `capacity`; may be null if that is 0.
  *
  * Returns  How many there are.
  */
 size_t sw_maps_parse(const char *text, size_t size, struct sw_map *maps, size_t capacity);
 
-/* The row around an address, by binary search in rows that ascend; null when there is none. */
+/* The row around an address, by binary search in ascending rows; null: there is none. */
 const struct sw_map *sw_maps_find(const struct sw_map *maps, size_t count, uint64_t address);
 
-/* True when both rows show the same file. */
+/* Whether both rows map the same file. */
 bool sw_maps_same_file(const struct sw_map *a, const struct sw_map *b);
 
 /*
- * The path of a row as a terminated string: escapes undone, " (deleted)" cut off.
+ * The path of a row as a NUL-terminated string, with escapes undone and " (deleted)" removed.
  *
- * deleted  Receives whether that was there; may be null.
+ * deleted  Receives whether " (deleted)" was there; may be null.
  *
  * Returns  SW_OK; SW_E_NOT_FOUND (no file: anonymous, or a name in brackets); SW_E_LIMIT (it does not fit).
  */

@@ -1,18 +1,18 @@
 /*
- * Code that is mapped a second time: V8 maps the part of its own file that holds its built-in functions again, near its
- * JIT code, runs them there, and names in the perf map where they lie first. Knows mappings and code ranges; refuses to
- * know who does such things.
+ * Code that is mapped a second time. V8 does this: it maps the part of its own file that holds the built-in functions
+ * again near its JIT code and runs them there, but the perf map names their first mapping. Knows mappings and code
+ * ranges; refuses to know which programs do this.
  */
 #include "target/linux/mirror.h"
 
 enum { MOST_MAPS = 4096, MOST_PIECES = 64 };
 
-/* [from, from + size) lies at `to`, too. */
+/* [from, from + size) is also mapped at `to`. */
 struct piece {
     uint64_t from, to, size;
 };
 
-/* Ranges of one piece: counted, then kept. A map that changes meanwhile is cut at `room`. */
+/* Collects the ranges of one piece: counted first, then stored. If the map grows in between, `room` limits them. */
 struct gathered {
     const struct piece *piece;
     struct sw_range *ranges;
@@ -24,15 +24,15 @@ static bool is_code_of_file(const struct sw_map *map)
     return map->executable && map->inode != 0;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
+static uint64_t max(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-/* What both rows show of their file; size 0: nothing. */
-static struct piece common(const struct sw_map *a, const struct sw_map *b)
+/* The part of the file that both rows map; size 0: none. */
+static struct piece shared_part(const struct sw_map *a, const struct sw_map *b)
 {
-    const uint64_t begin = later(a->offset, b->offset);
+    const uint64_t begin = max(a->offset, b->offset);
     const uint64_t a_size = a->end - a->begin, b_size = b->end - b->begin;
     if (!sw_maps_same_file(a, b) || begin - a->offset >= a_size || begin - b->offset >= b_size)
         return (struct piece){ 0 };
@@ -87,7 +87,7 @@ static enum sw_status mirror(const struct piece *piece, const struct sw_alloc *a
     return status;
 }
 
-/* The pieces that row `at` shares with rows behind it, in both directions. */
+/* Mirrors the pieces that row `at` shares with later rows, in both directions. */
 static enum sw_status mirror_row(const struct sw_map *maps, size_t count, size_t at, unsigned *pieces,
                                  const struct sw_alloc *alloc, struct sw_codemap *codemap)
 {
@@ -95,7 +95,7 @@ static enum sw_status mirror_row(const struct sw_map *maps, size_t count, size_t
     for (size_t i = at + 1; i < count && *pieces < MOST_PIECES && status == SW_OK; i++) {
         if (!is_code_of_file(&maps[i]))
             continue;
-        const struct piece there = common(&maps[at], &maps[i]);
+        const struct piece there = shared_part(&maps[at], &maps[i]);
         const struct piece back = { there.to, there.from, there.size };
         if (there.size == 0)
             continue;

@@ -1,6 +1,6 @@
 /*
- * The requests to the Linux kernel that the files of this folder share: memory of a process, whole files, time.
- * Knows no format and no policy.
+ * Linux system calls that the files of this folder share: memory of a process, whole files, time. Refuses to know
+ * formats and policy.
  *
  * Source: process_vm_readv(2): a transfer stops between two elements of the remote vector, never inside one, so every
  * page gets an element of its own.
@@ -27,8 +27,8 @@ enum sw_machine sw_os_machine(void)
 }
 
 /*
- * xpaclri, told of all bits of an address of the lower half, leaves those that are neither signature nor (where it is
- * signed) tag; processors that do not know it leave all.
+ * xpaclri, given an address of the lower half with all other bits set, clears the signature bits and (if signed) the
+ * tag. Processors without it change nothing.
  */
 uint64_t sw_os_pac_mask(void)
 {

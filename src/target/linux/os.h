@@ -1,44 +1,42 @@
-/*
- * What the files of this folder share: reading another address space, whole files of /proc, time. Linux.
- */
-#ifndef SW_OS_OS_H
-#define SW_OS_OS_H
+/* Linux system calls that the files of this folder share: reading another address space, whole files of /proc, time. */
+#ifndef SW_TARGET_LINUX_OS_H
+#define SW_TARGET_LINUX_OS_H
 
 #include <snapwalk/alloc.h>
 #include <snapwalk/memory.h>
 #include <snapwalk/regs.h>
 
-/* The machine that this library was compiled for. */
+/* The machine for which this library was compiled. */
 enum sw_machine sw_os_machine(void);
 
 /*
- * The bits of code addresses that hold signatures in this process, and the tag; the tag alone where this processor
- * signs nothing. 0 on x64. Signal safe.
+ * The bits of code addresses that hold signatures in this process, plus the tag bits; only the tag bits if this
+ * processor signs nothing. 0 on x64. Signal safe.
  */
 #define SW_OS_TAG UINT64_C(0xff00000000000000)
 uint64_t sw_os_pac_mask(void);
 
 /*
- * Copies memory of a process, whole pages at a time as far as they are readable, with process_vm_readv.
+ * Copies memory of a process with process_vm_readv, page by page as far as it is readable.
  *
- * Returns  Bytes copied from the start; 0 when the first is unreadable. Never faults. Signal safe.
+ * Returns  Bytes copied from the start; 0 if the first is unreadable. Never faults. Signal safe.
  */
 size_t sw_os_read(int pid, uint64_t address, void *to, size_t size);
 
-/* What errno says, as a status. Signal safe. */
+/* An errno value as a status. Signal safe. */
 enum sw_status sw_os_status(int error);
 
-/* Sleeps; nanoseconds of a clock that only goes forward. Signal safe. */
+/* sleep: for nanoseconds. now: nanoseconds of a monotonic clock. Signal safe. */
 void sw_os_sleep(uint64_t nanoseconds);
 uint64_t sw_os_now(void);
 
-/* The waiting of a loop: gives way at first, sleeps later. Fits struct sw_suspender. */
+/* One wait in a loop: yields in early rounds, sleeps in later ones. Fits struct sw_suspender. */
 void sw_os_wait(void *arg, unsigned round);
 
 /*
- * Reads a file to its end; for files of /proc, whose size is not known before.
+ * Reads a file to its end; for files of /proc, whose size is not known in advance.
  *
- * block    Receives the bytes and a 0 behind them; `room` what to give back to the allocator, `size` without the 0.
+ * text     Receives the bytes, followed by a 0. `room`: allocated bytes; `size`: bytes read, without the 0.
  *
  * Returns  SW_OK; SW_E_GONE, SW_E_PERMISSION, SW_E_OS (open, read); SW_E_NO_MEMORY; SW_E_LIMIT (over 256 MiB).
  */

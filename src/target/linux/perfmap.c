@@ -1,6 +1,4 @@
-/*
- * Reads perf map files: what was appended since the last time. Knows files; refuses to know what stands in them.
- */
+/* Reads perf map files: what was appended since the last call. Knows files; refuses to know their contents. */
 #include "code/perfmap.h"
 
 #include <errno.h>
@@ -19,7 +17,7 @@ static ssize_t read_at(int fd, char *to, size_t size, uint64_t position)
     return got;
 }
 
-/* Up to the size that the file had at first, so that a busy writer cannot keep the reader for ever. */
+/* Reads up to the size that the file had at the start, so that a busy writer cannot keep the reader forever. */
 static enum sw_status feed_file(struct sw_perfmap *perfmap, int fd, uint64_t end, struct sw_codemap *codemap)
 {
     enum sw_status first = SW_OK;

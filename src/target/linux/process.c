@@ -1,7 +1,7 @@
 /*
- * Another process as a target: opened, its memory read in bulk, a walker over a stopped thread's stack.
- * Knows /proc; refuses to know how threads are stopped (process_threads_linux.c), what the mapped files are
- * (images_process_linux.c) and what a frame is.
+ * Another process as a target: opened, its memory read in bulk, a walker over a stopped thread's stack. Knows /proc;
+ * refuses to know how threads are stopped (process_threads.c), what the mapped files are (images_process.c) and what a
+ * frame is.
  *
  * Source: proc(5), process_vm_readv(2); contexts.md section 7.
  */
@@ -22,7 +22,7 @@ static bool is_own_child(int pid)
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* Only the class of the executable: a 32-bit process has other registers and other tables. */
+/* Checks the class of the executable: a 32-bit process has other registers and other tables. */
 static enum sw_status check_class(int pid)
 {
     char path[SW_PROC_PATH_BYTES];
@@ -30,7 +30,7 @@ static enum sw_status check_class(int pid)
     snprintf(path, sizeof path, "/proc/%d/exe", pid);
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
-        return errno == ENOENT ? SW_E_UNSUPPORTED : sw_os_status(errno); /* a kernel thread has none */
+        return errno == ENOENT ? SW_E_UNSUPPORTED : sw_os_status(errno); /* a kernel thread has no executable */
     const ssize_t got = read(file, ident, sizeof ident);
     close(file);
     const bool elf64 = got == (ssize_t)sizeof ident && memcmp(ident, ELFMAG, SELFMAG) == 0 &&
@@ -92,7 +92,7 @@ enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, 
     return SW_OK;
 }
 
-/* process_vm_readv asks for more rights than /proc/PID/mem does of a tracer, and some sandboxes forbid it. */
+/* process_vm_readv requires more rights of a tracer than /proc/PID/mem does, and some sandboxes forbid it. */
 size_t sw_process_read(void *arg, uint64_t address, void *to, size_t size)
 {
     struct sw_process *process = arg;
@@ -127,13 +127,13 @@ void sw_process_forget_maps(struct sw_process *process)
     sw_os_free_text(&process->alloc, &process->maps_text);
     process->maps = NULL;
     process->map_count = 0;
-    process->maps_known = false;
+    process->maps_valid = false;
 }
 
-static bool is_known(const struct sw_process *process, const struct sw_os_text *text)
+static bool is_unchanged(const struct sw_process *process, const struct sw_os_text *text)
 {
-    const struct sw_os_text *known = &process->maps_text;
-    return process->maps && text->size == known->size && memcmp(text->bytes, known->bytes, text->size) == 0;
+    const struct sw_os_text *old = &process->maps_text;
+    return process->maps && text->size == old->size && memcmp(text->bytes, old->bytes, text->size) == 0;
 }
 
 static enum sw_status parse_maps(struct sw_process *process)
@@ -153,11 +153,11 @@ enum sw_status sw_process_read_maps(struct sw_process *process)
 {
     char path[SW_PROC_PATH_BYTES];
     struct sw_os_text text;
-    if (process->maps_known)
+    if (process->maps_valid)
         return SW_OK;
     snprintf(path, sizeof path, "/proc/%d/maps", process->pid);
     enum sw_status status = sw_os_read_file(&process->alloc, path, &text);
-    if (status == SW_OK && is_known(process, &text)) {
+    if (status == SW_OK && is_unchanged(process, &text)) {
         sw_os_free_text(&process->alloc, &text);
     } else {
         sw_process_forget_maps(process);
@@ -165,8 +165,8 @@ enum sw_status sw_process_read_maps(struct sw_process *process)
         if (status == SW_OK)
             status = parse_maps(process);
     }
-    /* The map of a running process is true for one question only. */
-    process->maps_known = status == SW_OK && sw_process_threads(process, NULL, 0) != 0;
+    /* The map of a running process is valid for one call only. */
+    process->maps_valid = status == SW_OK && sw_process_threads(process, NULL, 0) != 0;
     return status;
 }
 
@@ -204,7 +204,7 @@ enum sw_status sw_process_walker(struct sw_process *process, const struct sw_reg
     const uint64_t sp = sw_regs_sp(regs);
     const struct sw_map *map = sw_maps_find(process->maps, process->map_count, sp);
     if (!map)
-        return SW_OK; /* a garbage sp: the walk finds that out, word by word */
+        return SW_OK; /* sp is garbage: the walk finds that out, word by word */
     walker->stack_begin = map->begin;
     walker->stack_end = map->end;
     const uint64_t begin = sp - map->begin < SW_RED_ZONE ? map->begin : sp - SW_RED_ZONE;

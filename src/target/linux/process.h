@@ -1,8 +1,6 @@
-/*
- * The inside of struct sw_process, for the files that implement it.
- */
-#ifndef SW_OS_PROCESS_LINUX_H
-#define SW_OS_PROCESS_LINUX_H
+/* struct sw_process, for the files that implement it. */
+#ifndef SW_TARGET_LINUX_PROCESS_H
+#define SW_TARGET_LINUX_PROCESS_H
 
 #include "target/linux/maps.h"
 #include "target/linux/os.h"
@@ -10,14 +8,15 @@
 #include <snapwalk/process.h>
 
 /*
- * A thread that is seized. signal: to be handed over at the detach. whole: held by sw_process_stop; singles: suspends.
+ * A seized thread. signal: to be delivered at the detach. held_by_stop: sw_process_stop holds it. suspend_count: how
+ * often the suspender holds it.
  */
 struct sw_process_thread {
     int tid;
     int signal;
     bool stopped;
-    bool whole;
-    uint32_t singles;
+    bool held_by_stop;
+    uint32_t suspend_count;
 };
 
 struct sw_process_span {
@@ -25,7 +24,7 @@ struct sw_process_span {
     uint64_t end;
 };
 
-/* Bytes of the target's [begin, begin + size), in the store from `at`. */
+/* A copy of the target's [begin, begin + size), at offset `at` in the store. */
 struct sw_process_copy {
     uint64_t begin;
     size_t size;
@@ -33,23 +32,24 @@ struct sw_process_copy {
 };
 
 /*
- * What was taken down of a thread: process_capture_linux.c.
+ * The capture of a thread: process_capture.c.
  *
- * stack    The mapping that sp is in, all 0 where none was known. home: the one that belongs to the thread, where that
- * can be told. is_home: it is where sp is, so that nothing leads to another stack. copies   From sp up; of home, where
- * that is another one.
+ * stack            The mapping that contains sp; all 0 if unknown.
+ * own_stack        The mapping of the thread's own stack, if it can be found.
+ * is_on_own_stack  sp is in own_stack, so nothing leads to another stack.
+ * copies           From sp up; of own_stack, if that is another mapping.
  */
 struct sw_process_captured {
     struct sw_process *process;
     uint64_t tid;
     struct sw_regs regs;
     struct sw_process_span stack;
-    struct sw_process_span home;
-    bool is_home;
+    struct sw_process_span own_stack;
+    bool is_on_own_stack;
     struct sw_process_copy copies[2];
 };
 
-/* Kept from one capture to the next: only the counts begin anew. */
+/* Memory is reused from one capture to the next; only the counts restart. */
 struct sw_process_capture {
     struct sw_process_captured *threads;
     size_t thread_count;
@@ -64,8 +64,8 @@ struct sw_process {
     struct sw_alloc alloc;
     int pid;
     bool own_child;
-    bool maps_known;
-    int mem_file; /* /proc/PID/mem; -1: not opened yet, -2: cannot be */
+    bool maps_valid;
+    int mem_file; /* /proc/PID/mem; -1: not opened yet, -2: cannot be opened */
     struct sw_process_thread *threads;
     size_t thread_count;
     size_t thread_room;
@@ -81,30 +81,30 @@ struct sw_process {
 
 enum {
     SW_PROC_PATH_BYTES = 96,
-    SW_RED_ZONE = 256, /* copied below sp: leaf code may store there */
+    SW_RED_ZONE = 256, /* copied below sp: leaf functions may store there */
     SW_STACK_MOST = 8 << 20
 };
 
 /*
- * process_threads_linux.c. A zombie has ended too. pac_mask: the tag alone where nothing is signed; 0: not known. tls:
- * the thread pointer, may be null; 0: not known.
+ * process_threads.c. thread_ended: a zombie counts as ended. pac_mask: only the tag bits if nothing is signed; 0:
+ * unknown. read_regs: tls receives the thread pointer, 0: unknown; may be null.
  */
 bool sw_process_thread_ended(int pid, int tid);
 struct sw_process_thread *sw_process_find_thread(const struct sw_process *process, uint64_t tid);
-void sw_process_drop_threads(struct sw_process *process); /* lets all run, and forgets them */
+void sw_process_drop_threads(struct sw_process *process); /* resumes all threads and forgets them */
 uint64_t sw_process_pac_mask(const struct sw_process *process);
 enum sw_status sw_process_read_regs(int tid, struct sw_regs *regs, uint64_t *tls);
 
-/* process_capture_linux.c. */
+/* process_capture.c. */
 const struct sw_process_captured *sw_process_find_captured(const struct sw_process *process, uint64_t tid);
 void sw_process_drop_capture(struct sw_process *process);
 
-/* process_linux.c. Reads the process' memory. */
+/* process.c. Reads the process' memory. */
 size_t sw_process_read(void *process, uint64_t address, void *to, size_t size);
 
 /*
- * The memory map, read again unless the process has been stopped since the last time, and taken apart again where it
- * has changed; forgets it.
+ * read_maps: reads the memory map again, unless the process has been stopped since the last time, and parses it if it
+ * has changed. forget_maps: frees it.
  */
 enum sw_status sw_process_read_maps(struct sw_process *process);
 void sw_process_forget_maps(struct sw_process *process);

@@ -1,11 +1,11 @@
 /*
- * What a process was doing at one moment: registers and stacks taken down while it stands, walked when it runs again.
- * So it stands for as long as copying takes, and not for as long as walking does.
+ * Captures what a process was doing at one moment: registers and stacks are copied while it is stopped, and walked when
+ * it runs again. So it is stopped only as long as copying takes, not walking.
  *
- * A walk of copies must never come to another answer than one of the standing process: what has changed since may not
- * be read. That is other parts of stacks. Code, tables and data of files are read when the walk wants them; so is other
- * memory, where a runtime keeps the headers of its code, but for a thread that is not on its own stack: from there a
- * signal frame may lead to any other place, and what lies there is another moment's.
+ * A walk of the copies must never differ from a walk of the stopped process, so memory that may have changed since is
+ * not read. Such memory is the other parts of stacks. Code, tables and data of files are read when the walk needs them.
+ * So is other memory, in which a runtime keeps the headers of its code, unless the thread was not on its own stack:
+ * then a signal frame may lead anywhere, and memory there may have changed.
  */
 #include "target/linux/process.h"
 
@@ -32,9 +32,9 @@ void sw_process_drop_capture(struct sw_process *process)
     *capture = (struct sw_process_capture){ 0 };
 }
 
-/* ------------------------------------------------------------------ while the process stands */
+/* ------------------------------------------------------------------ while the process is stopped */
 
-/* A block of at least `wanted` bytes in place of *block, with what is in it. False: no memory, and all is as it was. */
+/* Replaces *block by one of at least `wanted` bytes, with its contents. False: no memory, and nothing has changed. */
 static bool grow(const struct sw_alloc *alloc, void **block, size_t used, size_t *room, size_t wanted)
 {
     if (wanted <= *room)
@@ -66,7 +66,7 @@ static bool room_for_thread(struct sw_process *process)
     return true;
 }
 
-/* Copies [begin, end) as far as it can be read. */
+/* Copies [begin, end) as far as it is readable. */
 static enum sw_status copy(struct sw_process *process, uint64_t begin, uint64_t end, struct sw_process_copy *to)
 {
     struct sw_process_capture *capture = &process->capture;
@@ -82,7 +82,7 @@ static enum sw_status copy(struct sw_process *process, uint64_t begin, uint64_t 
     return SW_OK;
 }
 
-/* From sp to the end of its mapping; where none is known, as far as there is memory. */
+/* Copies from sp to the end of its mapping; without a known mapping, as far as there is memory. */
 static enum sw_status copy_stack(struct sw_process *process, struct sw_process_captured *thread, size_t most)
 {
     const uint64_t sp = sw_regs_sp(&thread->regs);
@@ -93,15 +93,15 @@ static enum sw_status copy_stack(struct sw_process *process, struct sw_process_c
     const enum sw_status status = copy(process, begin, end, &thread->copies[0]);
     if (status != SW_OK || thread->copies[0].size || thread->stack.end)
         return status;
-    return copy(process, sp, end, &thread->copies[0]); /* there may be nothing below sp */
+    return copy(process, sp, end, &thread->copies[0]); /* there may be no memory below sp */
 }
 
-/* The upper end of a stack that the thread is not on now: where it left it is not known. */
-static enum sw_status copy_home(struct sw_process *process, struct sw_process_captured *thread, size_t most)
+/* Copies the upper end of a stack that the thread is not on now: where the thread left it is not known. */
+static enum sw_status copy_own_stack(struct sw_process *process, struct sw_process_captured *thread, size_t most)
 {
-    const struct sw_process_span *home = &thread->home;
-    const uint64_t begin = home->end - home->begin > most ? home->end - most : home->begin;
-    return copy(process, begin, home->end, &thread->copies[1]);
+    const struct sw_process_span *own_stack = &thread->own_stack;
+    const uint64_t begin = own_stack->end - own_stack->begin > most ? own_stack->end - most : own_stack->begin;
+    return copy(process, begin, own_stack->end, &thread->copies[1]);
 }
 
 static struct sw_process_span span_of(const struct sw_map *map)
@@ -115,9 +115,10 @@ static bool is_main_stack(const struct sw_map *map)
     return map->path_size == sizeof name - 1 && memcmp(map->path, name, sizeof name - 1) == 0;
 }
 
-/* The main thread's stack has a name; those of others begin, at their upper end, with what the thread pointer points
- * to. */
-static struct sw_process_span home_of(const struct sw_process *process, uint64_t tid, uint64_t tls)
+/*
+ * The main thread's stack has a name. The thread pointer of any other thread points into its stack, near the upper end.
+ */
+static struct sw_process_span own_stack_of(const struct sw_process *process, uint64_t tid, uint64_t tls)
 {
     const struct sw_map *map = sw_maps_find(process->maps, process->map_count, tls);
     if (tid == (uint64_t)process->pid)
@@ -135,14 +136,14 @@ static enum sw_status capture_thread(struct sw_process *process, int tid, size_t
     struct sw_process_captured *thread = &process->capture.threads[process->capture.thread_count];
     *thread = (struct sw_process_captured){ .process = process, .tid = (uint64_t)tid };
     if (sw_process_read_regs(tid, &thread->regs, &tls) != SW_OK)
-        return SW_OK; /* it was killed just now */
+        return SW_OK; /* the thread was killed just now */
     const uint64_t sp = sw_regs_sp(&thread->regs);
     thread->stack = span_of(sw_maps_find(process->maps, process->map_count, sp));
-    thread->home = home_of(process, thread->tid, tls);
-    thread->is_home = sp >= thread->home.begin && sp < thread->home.end;
+    thread->own_stack = own_stack_of(process, thread->tid, tls);
+    thread->is_on_own_stack = sp >= thread->own_stack.begin && sp < thread->own_stack.end;
     enum sw_status status = copy_stack(process, thread, most);
-    if (status == SW_OK && !thread->is_home && thread->home.end)
-        status = copy_home(process, thread, most);
+    if (status == SW_OK && !thread->is_on_own_stack && thread->own_stack.end)
+        status = copy_own_stack(process, thread, most);
     process->capture.thread_count += status == SW_OK;
     return status;
 }
@@ -193,16 +194,16 @@ static size_t read_copy(const struct sw_process_captured *thread, uint64_t addre
     return 0;
 }
 
-static bool meet(const struct sw_map *map, const struct sw_process_span *span)
+static bool overlap(const struct sw_map *map, const struct sw_process_span *span)
 {
     return map->begin < span->end && span->begin < map->end;
 }
 
-/* Whether what is in a mapping may be another moment's than the copies are. */
-static bool is_past(const struct sw_process_captured *thread, const struct sw_map *map)
+/* Whether the content of a mapping may have changed since the capture. */
+static bool may_have_changed(const struct sw_process_captured *thread, const struct sw_map *map)
 {
-    return meet(map, &thread->stack) || meet(map, &thread->home) ||
-           (!thread->is_home && map->writable && !map->executable && map->inode == 0);
+    return overlap(map, &thread->stack) || overlap(map, &thread->own_stack) ||
+           (!thread->is_on_own_stack && map->writable && !map->executable && map->inode == 0);
 }
 
 static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
@@ -211,7 +212,7 @@ static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
     struct sw_process *process = thread->process;
     const size_t copied = read_copy(thread, address, to, size);
     const struct sw_map *map = sw_maps_find(process->maps, process->map_count, address);
-    if (copied || !map || is_past(thread, map))
+    if (copied || !map || may_have_changed(thread, map))
         return copied;
     return sw_process_read(process, address, to, map->end - address < size ? (size_t)(map->end - address) : size);
 }

@@ -1,10 +1,10 @@
 /*
- * The threads of another process, stopped by ptrace.
+ * Stops the threads of another process with ptrace.
  *
- * A thread is seized and interrupted; whatever stop it reports first is good enough to look at it. If that was a signal
- * on its way, the signal is handed over at the detach. Resuming always detaches: so a process that was stopped by job
- * control stays stopped, and a tracer that dies leaves nothing behind. A thread that sleeps uninterruptibly is not
- * seized at all: it would report its stop later, to nobody.
+ * A thread is seized and interrupted; any first stop that it reports will do. If that was the delivery of a signal, the
+ * signal is delivered at the detach. Resuming always detaches, so a process stopped by job control stays stopped, and a
+ * tracer that dies leaves nothing behind. A thread in uninterruptible sleep is not seized at all: it would report its
+ * stop later, when nobody waits for it.
  *
  * Source: ptrace(2), proc(5); contexts.md section 7.
  */
@@ -35,12 +35,12 @@
 #define MILLISECOND UINT64_C(1000000)
 
 enum {
-    PATIENCE_MS = 2000,        /* for all threads of one stop together */
-    SLEEPER_PATIENCE_MS = 200, /* for those that sleep uninterruptibly */
+    STOP_TIMEOUT_MS = 2000,   /* for all threads of one stop together */
+    SLEEPER_TIMEOUT_MS = 200, /* for threads in uninterruptible sleep */
     STAT_BYTES = 512
 };
 
-/* The state letter out of /proc/PID/task/TID/stat; 0 when the thread is not there. */
+/* The state letter in /proc/PID/task/TID/stat; 0: the thread does not exist. */
 static char thread_state(int pid, int tid)
 {
     char path[SW_PROC_PATH_BYTES];
@@ -52,7 +52,7 @@ static char thread_state(int pid, int tid)
     const ssize_t got = read(file, text, sizeof text - 1);
     close(file);
     text[got > 0 ? got : 0] = 0;
-    /* The name before it may hold anything, brackets too: the last one counts. */
+    /* The name in front of it may hold any character, even brackets: the last bracket counts. */
     const char *name_end = strrchr(text, ')');
     return name_end && name_end[1] == ' ' ? name_end[2] : 0;
 }
@@ -88,31 +88,32 @@ static enum sw_status make_room(struct sw_process *process)
     return SW_OK;
 }
 
-static void drop(struct sw_process *process, struct sw_process_thread *thread)
+static void remove_thread(struct sw_process *process, struct sw_process_thread *thread)
 {
     *thread = process->threads[--process->thread_count];
 }
 
 /*
- * The last word of a thread that has ended, or is ending, belongs to its tracer, except to a parent that wants to hear
- * it itself: there it is only waited for. Until it is spoken, the process is not over for its parent, nor for proc(5).
+ * Reaps a thread that has ended or is ending. Its exit status goes to the tracer, unless our process is the parent and
+ * may want to wait for it itself: then it is only waited for. Until it is reaped, the process has not ended for its
+ * parent, nor for proc(5).
  */
-static void bury(const struct sw_process *process, int tid)
+static void reap(const struct sw_process *process, int tid)
 {
     const uint64_t begin = sw_os_now();
     const int keep = tid == process->pid && process->own_child ? WNOWAIT : 0;
     siginfo_t info = { 0 };
     for (unsigned round = 0; waitid(P_PID, (id_t)tid, &info, WEXITED | __WALL | WNOHANG | keep) == 0; round++) {
-        if (info.si_pid != 0 || sw_os_now() - begin > PATIENCE_MS * MILLISECOND)
+        if (info.si_pid != 0 || sw_os_now() - begin > STOP_TIMEOUT_MS * MILLISECOND)
             return;
         sw_os_wait(NULL, round);
     }
 }
 
 /*
- * Seizes a thread and asks it to stop.
+ * Seizes a thread and requests it to stop.
  *
- * Returns  SW_OK; SW_E_GONE (it has ended); SW_E_BUSY (it sleeps uninterruptibly, say in vfork); SW_E_PERMISSION;
+ * Returns  SW_OK; SW_E_GONE (it has ended); SW_E_BUSY (in uninterruptible sleep, say in vfork); SW_E_PERMISSION;
  *          SW_E_NO_MEMORY; SW_E_OS.
  */
 static enum sw_status seize(struct sw_process *process, int tid)
@@ -131,8 +132,8 @@ static enum sw_status seize(struct sw_process *process, int tid)
     return SW_OK;
 }
 
-/* What the thread has reported. SW_OK: it has stopped; SW_E_BUSY: nothing yet; SW_E_GONE. */
-static enum sw_status look(const struct sw_process *process, struct sw_process_thread *thread)
+/* What the thread has reported. SW_OK: it has stopped; SW_E_BUSY: nothing yet; SW_E_GONE: it has ended. */
+static enum sw_status poll_stop(const struct sw_process *process, struct sw_process_thread *thread)
 {
     const int tid = thread->tid;
     siginfo_t info = { 0 };
@@ -142,21 +143,21 @@ static enum sw_status look(const struct sw_process *process, struct sw_process_t
     if (info.si_pid == 0)
         return SW_E_BUSY;
     if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) {
-        bury(process, tid);
+        reap(process, tid);
         return SW_E_GONE;
     }
     if (waitpid(tid, &status, __WALL | WNOHANG) != tid || !WIFSTOPPED(status))
         return SW_E_BUSY;
-    /* No event number: a signal is on its way to the thread. */
+    /* No event number: the stop is the delivery of a signal. */
     thread->signal = status >> 16 ? 0 : WSTOPSIG(status);
     thread->stopped = true;
     return SW_OK;
 }
 
-static enum sw_status await(struct sw_process *process, struct sw_process_thread *thread, uint64_t deadline)
+static enum sw_status wait_for_stop(struct sw_process *process, struct sw_process_thread *thread, uint64_t deadline)
 {
     for (unsigned round = 0; !thread->stopped; round++) {
-        const enum sw_status status = look(process, thread);
+        const enum sw_status status = poll_stop(process, thread);
         if (status != SW_E_BUSY)
             return status;
         if (sw_os_now() > deadline)
@@ -166,43 +167,46 @@ static enum sw_status await(struct sw_process *process, struct sw_process_thread
     return SW_OK;
 }
 
-/* Lets a thread run on. One that has not stopped yet cannot be left: it stays seized, and running. */
+/* Resumes a thread. One that has not stopped yet cannot be detached: it stays seized, and runs. */
 static bool detach(struct sw_process *process, struct sw_process_thread *thread)
 {
-    if (!thread->stopped && look(process, thread) == SW_E_BUSY)
+    if (!thread->stopped && poll_stop(process, thread) == SW_E_BUSY)
         return false;
     if (ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal) != 0)
-        bury(process, thread->tid);
+        reap(process, thread->tid);
     return true;
 }
 
-/* Ends the hold of sw_process_stop. The leader comes last: its end can be told only after that of all the others. */
-static void let_go(struct sw_process *process)
+/*
+ * Releases the threads that sw_process_stop holds. The leader comes last: its end is reported only after that of all
+ * others.
+ */
+static void release_threads(struct sw_process *process)
 {
-    process->maps_known = false;
+    process->maps_valid = false;
     for (size_t i = process->thread_count; i-- > 0;) {
         struct sw_process_thread *thread = &process->threads[i];
-        thread->whole = false;
-        if (thread->tid != process->pid && thread->singles == 0 && detach(process, thread))
-            drop(process, thread);
+        thread->held_by_stop = false;
+        if (thread->tid != process->pid && thread->suspend_count == 0 && detach(process, thread))
+            remove_thread(process, thread);
     }
     struct sw_process_thread *leader = sw_process_find_thread(process, (uint64_t)process->pid);
-    if (leader && leader->singles == 0 && detach(process, leader))
-        drop(process, leader);
+    if (leader && leader->suspend_count == 0 && detach(process, leader))
+        remove_thread(process, leader);
     if (process->stop_began)
         process->stopped_ns = sw_os_now() - process->stop_began;
     process->stop_began = 0;
 }
 
-/* Seizes the threads that are not seized yet. found: how many; asleep: how many cannot be stopped now. */
-static enum sw_status seize_new(struct sw_process *process, size_t *found, size_t *asleep)
+/* Seizes the threads that are not seized yet. found: how many. uninterruptible: how many cannot be stopped now. */
+static enum sw_status seize_new(struct sw_process *process, size_t *found, size_t *uninterruptible)
 {
     char path[SW_PROC_PATH_BYTES];
     enum sw_status status = SW_OK;
     const struct dirent *entry;
     snprintf(path, sizeof path, "/proc/%d/task", process->pid);
     DIR *tasks = opendir(path);
-    *found = *asleep = 0;
+    *found = *uninterruptible = 0;
     if (!tasks)
         return sw_os_status(errno);
     while (status == SW_OK && (entry = readdir(tasks)) != NULL) {
@@ -211,7 +215,7 @@ static enum sw_status seize_new(struct sw_process *process, size_t *found, size_
             continue;
         status = seize(process, tid);
         *found += status == SW_OK;
-        *asleep += status == SW_E_BUSY;
+        *uninterruptible += status == SW_E_BUSY;
         if (status == SW_E_GONE || status == SW_E_BUSY)
             status = SW_OK;
     }
@@ -219,16 +223,16 @@ static enum sw_status seize_new(struct sw_process *process, size_t *found, size_
     return status;
 }
 
-/* One that does not stop stays in the list, not stopped. */
-static void await_all(struct sw_process *process, uint64_t deadline)
+/* A thread that does not stop stays in the list as not stopped. */
+static void wait_for_all(struct sw_process *process, uint64_t deadline)
 {
     for (size_t i = process->thread_count; i-- > 0;) {
         struct sw_process_thread *thread = &process->threads[i];
-        const enum sw_status status = await(process, thread, deadline);
+        const enum sw_status status = wait_for_stop(process, thread, deadline);
         if (status == SW_E_GONE)
-            drop(process, thread);
+            remove_thread(process, thread);
         else
-            thread->whole = true;
+            thread->held_by_stop = true;
     }
 }
 
@@ -239,20 +243,20 @@ static int by_tid(const void *a, const void *b)
     return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-/* A thread may start others until it is stopped itself, so the list is read until it holds nothing new. */
+/* A thread may start others until it is stopped itself, so the list is read until nothing new is in it. */
 static enum sw_status stop_all(struct sw_process *process)
 {
     const uint64_t begin = sw_os_now();
     enum sw_status status = SW_OK;
     size_t found = 1;
-    size_t asleep = 0;
-    for (unsigned round = 0; status == SW_OK && (found || asleep); round++) {
-        status = seize_new(process, &found, &asleep);
-        await_all(process, begin + PATIENCE_MS * MILLISECOND);
+    size_t uninterruptible = 0;
+    for (unsigned round = 0; status == SW_OK && (found || uninterruptible); round++) {
+        status = seize_new(process, &found, &uninterruptible);
+        wait_for_all(process, begin + STOP_TIMEOUT_MS * MILLISECOND);
         const uint64_t passed = sw_os_now() - begin;
-        if (found ? passed > PATIENCE_MS * MILLISECOND : passed > SLEEPER_PATIENCE_MS * MILLISECOND)
+        if (found ? passed > STOP_TIMEOUT_MS * MILLISECOND : passed > SLEEPER_TIMEOUT_MS * MILLISECOND)
             break;
-        if (!found && asleep)
+        if (!found && uninterruptible)
             sw_os_wait(NULL, round);
     }
     return status;
@@ -262,14 +266,14 @@ enum sw_status sw_process_stop(struct sw_process *process)
 {
     if (!process)
         return SW_E_ARGUMENT;
-    process->maps_known = false;
+    process->maps_valid = false;
     if (!process->stop_began)
         process->stop_began = sw_os_now();
     enum sw_status status = stop_all(process);
     if (status == SW_OK && sw_process_threads(process, NULL, 0) == 0)
         status = sw_process_thread_ended(process->pid, process->pid) ? SW_E_GONE : SW_E_BUSY;
     if (status != SW_OK)
-        let_go(process);
+        release_threads(process);
     if (process->thread_count)
         qsort(process->threads, process->thread_count, sizeof *process->threads, by_tid);
     return status;
@@ -279,7 +283,7 @@ enum sw_status sw_process_resume(struct sw_process *process)
 {
     if (!process)
         return SW_E_ARGUMENT;
-    let_go(process);
+    release_threads(process);
     return sw_process_thread_ended(process->pid, process->pid) ? SW_E_GONE : SW_OK;
 }
 
@@ -291,8 +295,8 @@ uint64_t sw_process_stopped_ns(const struct sw_process *process)
 void sw_process_drop_threads(struct sw_process *process)
 {
     for (size_t i = 0; i < process->thread_count; i++)
-        process->threads[i].singles = 0;
-    let_go(process);
+        process->threads[i].suspend_count = 0;
+    release_threads(process);
     if (process->threads)
         process->alloc.put(process->alloc.arg, process->threads, process->thread_room * sizeof *process->threads);
     process->threads = NULL;
@@ -312,7 +316,7 @@ size_t sw_process_threads(const struct sw_process *process, uint64_t *tids, size
     return count;
 }
 
-/* Linux: struct user_regs_struct of x64 has it as its word 21; ARM64 has a set of registers for it. */
+/* The thread pointer: on x64, word 21 of Linux' struct user_regs_struct; on ARM64, a register set of its own. */
 static uint64_t thread_pointer(int tid, const unsigned char *record)
 {
     uint64_t tls = 0;
@@ -345,10 +349,10 @@ enum sw_status sw_process_regs(struct sw_process *process, uint64_t tid, struct 
     return thread && thread->stopped ? sw_process_read_regs(thread->tid, regs, NULL) : SW_E_NOT_FOUND;
 }
 
-/* Where kernel or processor know of no signatures there is no such set of registers, and none are made. */
+/* If kernel or processor do not support signatures, this register set does not exist, and nothing is signed. */
 static uint64_t pac_mask_of(int tid)
 {
-    uint64_t masks[2] = { 0, 0 }; /* of data, of code */
+    uint64_t masks[2] = { 0, 0 }; /* for data, for code */
     struct iovec data = { masks, sizeof masks };
     if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_ARM_PAC_MASK, &data) != 0)
         return errno == EINVAL || errno == ENODEV ? SW_OS_TAG : 0;
@@ -374,15 +378,15 @@ static enum sw_status suspend(void *arg, uint64_t os_id, struct sw_regs *regs)
     struct sw_process_thread *thread = sw_process_find_thread(process, os_id);
     if (!thread)
         return status;
-    status = await(process, thread, sw_os_now() + PATIENCE_MS * MILLISECOND);
+    status = wait_for_stop(process, thread, sw_os_now() + STOP_TIMEOUT_MS * MILLISECOND);
     if (status == SW_OK)
         status = sw_process_read_regs(thread->tid, regs, NULL);
-    if (status == SW_E_GONE && thread->singles == 0) {
-        bury(process, thread->tid);
-        drop(process, thread);
+    if (status == SW_E_GONE && thread->suspend_count == 0) {
+        reap(process, thread->tid);
+        remove_thread(process, thread);
     }
     if (status == SW_OK)
-        thread->singles++;
+        thread->suspend_count++;
     return status;
 }
 
@@ -392,14 +396,14 @@ static enum sw_status resume(void *arg, uint64_t os_id)
     struct sw_process_thread *thread = process ? sw_process_find_thread(process, os_id) : NULL;
     if (!process)
         return SW_E_ARGUMENT;
-    if (!thread || thread->singles == 0)
+    if (!thread || thread->suspend_count == 0)
         return SW_E_NOT_FOUND;
-    thread->singles--;
-    if (thread->singles != 0 || thread->whole)
+    thread->suspend_count--;
+    if (thread->suspend_count != 0 || thread->held_by_stop)
         return SW_OK;
-    process->maps_known = false;
+    process->maps_valid = false;
     if (detach(process, thread))
-        drop(process, thread);
+        remove_thread(process, thread);
     return SW_OK;
 }
 

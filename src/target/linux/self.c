@@ -1,6 +1,6 @@
 /*
- * This process as a target: its memory, the calling thread's stack and id, a walker over both.
- * Knows Linux; knows nothing of frames. Suspending other threads is suspend_linux.c's.
+ * This process as a target: its memory, the calling thread's stack and id, a walker over both. Knows Linux; refuses to
+ * know frames, and how other threads are suspended (suspend.c).
  *
  * Source: pthread_getattr_np(3), proc(5).
  */
@@ -16,7 +16,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Some sandboxes, and emulators, do not let a process ask for its own memory in that way. */
+/*
+ * Whether reading is refused: some sandboxes and emulators do not let a process read its own memory with
+ * process_vm_readv.
+ */
 static bool is_refused(void)
 {
     const char from = 1;
@@ -71,8 +74,8 @@ enum sw_status sw_self_stack(uint64_t *begin, uint64_t *end)
 }
 
 /*
- * The part of the stack that is mapped now, around sp: guard pages and what the main thread's stack has not grown into
- * yet would fault when loaded directly. Rows that touch count as one.
+ * The part of the stack around sp that is mapped now. Guard pages, and the main thread's stack where it has not grown
+ * yet, would fault when read directly. Adjacent rows count as one.
  */
 static struct sw_window mapped_part(const struct sw_os_text *text, uint64_t sp, uint64_t begin, uint64_t end)
 {
@@ -110,7 +113,7 @@ enum sw_status sw_self_walker(struct sw_walker *walker, const struct sw_codemap 
                                   .stack_begin = begin,
                                   .stack_end = end,
                                   .pac_mask = sw_os_pac_mask() };
-    /* Without the map there is no window, and every word costs a system call; the answers are the same. */
+    /* Without the map there is no window, so every word costs a system call; the results are the same. */
     if (sw_os_read_file(&alloc, "/proc/self/maps", &text) != SW_OK)
         return SW_OK;
     walker->memory.window = mapped_part(&text, (uint64_t)(uintptr_t)__builtin_frame_address(0), begin, end);

@@ -1,7 +1,7 @@
 /*
- * The registers of the calling thread at the return address of the call. Written in assembly language because no
- * compiler's frame may stand between: the nonvolatile registers, sp and pc are then exact at every optimisation level.
- * Knows the layout of struct sw_regs (asserted below) and nothing else.
+ * The registers of the calling thread at the return address of the call. In assembly language, because no compiler-made
+ * frame may come in between: so the nonvolatile registers, sp and pc are exact at every optimisation level. Knows the
+ * layout of struct sw_regs (asserted below) and nothing else.
  *
  * Source: SysV AMD64 psABI 3.2; AAPCS64 6.1.
  */
@@ -28,7 +28,7 @@ _Static_assert(SW_MACHINE_X64 == 1, "what is stored below");
 #define SLOT(number) TEXT(AT_R) " + 8 * " #number "(%rdi)"
 
 /* clang-format off */
-/* The first takes its record as second argument, and answers 0. */
+/* sw_self_capture_with takes its record as second argument, and returns SW_OK (0). */
 __asm__(".text\n"
         FUNCTION("sw_self_capture_with")
         " endbr64\n"
@@ -67,7 +67,7 @@ _Static_assert(SW_MACHINE_ARM64 == 2, "what is stored below");
 
 #define SLOT(number) "[x0, #" TEXT(AT_R) " + 8 * " #number "]\n"
 
-/* The first takes its record as second argument, and answers 0. */
+/* sw_self_capture_with takes its record as second argument, and returns SW_OK (0). */
 __asm__(".text\n .p2align 2\n"
         FUNCTION("sw_self_capture_with")
         " hint #34\n" /* bti c */

@@ -1,15 +1,16 @@
 /*
- * Suspends threads of this process: a real-time signal whose handler stores the thread's registers and waits.
- * The signal's value points at the slot of the request, so the handler needs no global. Everything but create and
- * destroy is safe in a signal handler: no lock, no allocation; a slot changes hands by compare-and-swap on one word.
+ * Suspends threads of this process with a real-time signal, whose handler stores the thread's registers and waits. The
+ * signal's value points at the slot of the request, so the handler needs no global. Everything except create and
+ * destroy is safe in a signal handler: no lock, no allocation. A slot changes its phase by compare-and-swap on one
+ * word.
  *
  *     FREE ──► CLAIMED ──► SENT ──► PARKED ──► LEAVING ──► FREE
  *      by the suspender      │  by the thread  by resume   by the thread
  *                            └──► FREE, by the suspender, when the thread does not answer
  *
- * A signal that arrives late finds a slot that is not SENT to its own thread, and does nothing; if the slot has been
- * SENT to the same thread once more, serving that request is right. So only the slots' memory has to outlive it.
- * A system call of the suspended thread may end with EINTR where SA_RESTART does not apply (signal(7)).
+ * A signal that arrives late finds a slot that is not SENT to its own thread, and does nothing. If the slot has been
+ * SENT to the same thread again meanwhile, serving that request is right. So only the slots' memory has to outlive the
+ * signal. A system call of the suspended thread may end with EINTR where SA_RESTART does not apply (signal(7)).
  *
  * Source: rt_tgsigqueueinfo(2), futex(2), signal-safety(7).
  */
@@ -34,24 +35,24 @@
 
 enum phase { FREE = 0, CLAIMED, SENT, PARKED, LEAVING };
 
-enum { PATIENCE_MS = 1000, SLICE_MS = 5, UNANSWERED_MAX = 4, TRIES = 1000, CAPACITY_MAX = 1 << 16 };
+enum { TIMEOUT_MS = 1000, SLICE_MS = 5, UNANSWERED_MAX = 4, TRIES = 1000, CAPACITY_MAX = 1 << 16 };
 
 /*
  * word         phase, count of suspends (in PARKED), thread.
- * bell         Rung (and futex-waited on) when word changes.
- * unanswered   Thread and number of signals that it has not answered, kept while the slot is free.
+ * futex        Incremented and woken when word changes.
+ * unanswered   Thread and number of signals that it has not answered; survives while the slot is free.
  */
 struct slot {
     _Atomic uint64_t word;
     _Atomic uint64_t unanswered;
-    _Atomic uint32_t bell;
-    struct slots *all;
+    _Atomic uint32_t futex;
+    struct slots *owner;
     struct sw_regs regs;
 };
 
-/* On pages of its own: they stay where they are if a signal may still be under way when the rest is given back. */
+/* On pages of its own, which stay mapped if a signal may still be pending when the rest is freed. */
 struct slots {
-    _Atomic uint64_t under_way;
+    _Atomic uint64_t pending;
     size_t count;
     size_t bytes;
     struct slot slot[];
@@ -89,48 +90,48 @@ static bool change(struct slot *slot, uint64_t from, uint64_t to)
     return atomic_compare_exchange_strong(&slot->word, &from, to);
 }
 
-static void ring(struct slot *slot)
+static void wake(struct slot *slot)
 {
-    atomic_fetch_add(&slot->bell, 1);
-    syscall(SYS_futex, &slot->bell, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+    atomic_fetch_add(&slot->futex, 1);
+    syscall(SYS_futex, &slot->futex, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Waits until the bell is not `heard` any more, for milliseconds or (0) without end. May return early. */
-static void listen_for(struct slot *slot, uint32_t heard, long milliseconds)
+/* Waits until the futex differs from `seen`: for milliseconds, or (0) without limit. May return early. */
+static void wait_for_wake(struct slot *slot, uint32_t seen, long milliseconds)
 {
     const struct timespec time = { 0, milliseconds * 1000000 };
-    syscall(SYS_futex, &slot->bell, FUTEX_WAIT_PRIVATE, heard, milliseconds ? &time : NULL, NULL, 0);
+    syscall(SYS_futex, &slot->futex, FUTEX_WAIT_PRIVATE, seen, milliseconds ? &time : NULL, NULL, 0);
 }
 
-static uint32_t self(void)
+static uint32_t own_tid(void)
 {
     return (uint32_t)syscall(SYS_gettid);
 }
 
-/* The suspended thread's side, up to the moment at which it may go on. */
-static void stay(struct slot *slot, const void *ucontext)
+/* The suspended thread's side, until it may continue. */
+static void park(struct slot *slot, const void *ucontext)
 {
     const enum sw_machine machine = sw_os_machine();
-    const uint64_t sent = word_of(SENT, 1, self());
+    const uint64_t sent = word_of(SENT, 1, own_tid());
     if (atomic_load(&slot->word) != sent)
         return;
     if (sw_context_load(SW_CONTEXT_UCONTEXT, machine, ucontext, sw_context_needed(SW_CONTEXT_UCONTEXT, machine),
                         &slot->regs) != SW_OK)
         return;
-    if (!change(slot, sent, word_of(PARKED, 1, self())))
+    if (!change(slot, sent, word_of(PARKED, 1, own_tid())))
         return;
-    ring(slot);
+    wake(slot);
     for (;;) {
-        const uint32_t heard = atomic_load(&slot->bell);
+        const uint32_t seen = atomic_load(&slot->futex);
         if (phase_of(atomic_load(&slot->word)) != PARKED)
             break;
-        listen_for(slot, heard, 0);
+        wait_for_wake(slot, seen, 0);
     }
     atomic_store(&slot->word, word_of(FREE, 0, 0));
 }
 
-/* Takes one from the thread's unanswered signals. */
-static void answered(struct slot *slot, uint32_t thread)
+/* Counts down the thread's unanswered signals. */
+static void note_answered(struct slot *slot, uint32_t thread)
 {
     uint64_t now = atomic_load(&slot->unanswered);
     while (thread_of(now) == thread && count_of(now) != 0)
@@ -138,17 +139,17 @@ static void answered(struct slot *slot, uint32_t thread)
             return;
 }
 
-/* Anybody may send this signal; only one from this process, queued, carries a slot. */
-static void park(int number, siginfo_t *info, void *ucontext)
+/* Any process may send this signal; only a queued one from this process carries a slot. */
+static void handle_signal(int number, siginfo_t *info, void *ucontext)
 {
     const int before = errno;
     struct slot *slot = info->si_value.sival_ptr;
     (void)number;
     if (info->si_code == SI_QUEUE && info->si_pid == getpid() && slot) {
-        struct slots *slots = slot->all;
-        answered(slot, self());
-        stay(slot, ucontext);
-        atomic_fetch_sub(&slots->under_way, 1);
+        struct slots *slots = slot->owner;
+        note_answered(slot, own_tid());
+        park(slot, ucontext);
+        atomic_fetch_sub(&slots->pending, 1);
     }
     errno = before;
 }
@@ -163,7 +164,7 @@ static struct slot *find(struct slots *slots, uint32_t thread, enum phase phase)
     return NULL;
 }
 
-/* One more or one less suspend of a parked thread. False when it is not parked in this slot any more. */
+/* Adds or removes one suspend of a parked thread. False: the thread is no longer parked in this slot. */
 static bool count_up(struct slot *slot, uint32_t thread)
 {
     uint64_t now = atomic_load(&slot->word);
@@ -182,13 +183,13 @@ static bool count_down(struct slot *slot, uint32_t thread)
                                           word_of(last ? LEAVING : PARKED, count_of(now) - 1, thread)))
             continue;
         if (last)
-            ring(slot);
+            wake(slot);
         return true;
     }
     return false;
 }
 
-/* Whether somebody else is about to suspend the thread. */
+/* Whether another caller is about to suspend the thread. */
 static bool contended(struct slots *slots, const struct slot *mine, uint32_t thread)
 {
     for (size_t i = 0; i < slots->count; i++) {
@@ -200,7 +201,7 @@ static bool contended(struct slots *slots, const struct slot *mine, uint32_t thr
     return false;
 }
 
-/* A free slot, for the thread, with its old unanswered signals if there are any. Null when all are taken. */
+/* Claims a free slot for the thread, preferably with its own unanswered signals. Null: all are in use. */
 static struct slot *claim(struct slots *slots, uint32_t thread)
 {
     for (unsigned round = 0; round < 3; round++)
@@ -214,7 +215,7 @@ static struct slot *claim(struct slots *slots, uint32_t thread)
     return NULL;
 }
 
-/* Whether every slot is held for a while: none is about to become free. */
+/* Whether every slot is in long-term use: none is about to become free. */
 static bool all_taken(const struct slots *slots)
 {
     for (size_t i = 0; i < slots->count; i++) {
@@ -225,8 +226,8 @@ static bool all_taken(const struct slots *slots)
     return true;
 }
 
-/* Notes one more signal to the thread in its slot. False when enough of them wait for it already. */
-static bool note(struct slot *slot, uint32_t thread)
+/* Counts one more signal sent to the thread in its slot. False: enough unanswered ones are pending already. */
+static bool note_sent(struct slot *slot, uint32_t thread)
 {
     uint64_t now = atomic_load(&slot->unanswered);
     for (;;) {
@@ -241,7 +242,7 @@ static bool note(struct slot *slot, uint32_t thread)
 static enum sw_status send(const struct sw_self_suspender *suspender, struct slot *slot, uint32_t thread)
 {
     siginfo_t info;
-    if (!note(slot, thread))
+    if (!note_sent(slot, thread))
         return SW_OK;
     memset(&info, 0, sizeof info);
     info.si_signo = suspender->signal;
@@ -249,12 +250,12 @@ static enum sw_status send(const struct sw_self_suspender *suspender, struct slo
     info.si_pid = getpid();
     info.si_uid = getuid();
     info.si_value.sival_ptr = slot;
-    atomic_fetch_add(&suspender->slots->under_way, 1);
+    atomic_fetch_add(&suspender->slots->pending, 1);
     if (syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, suspender->signal, &info) == 0)
         return SW_OK;
     const enum sw_status status = sw_os_status(errno);
-    answered(slot, thread);
-    atomic_fetch_sub(&suspender->slots->under_way, 1);
+    note_answered(slot, thread);
+    atomic_fetch_sub(&suspender->slots->pending, 1);
     return status;
 }
 
@@ -263,31 +264,31 @@ static bool ended(uint32_t thread)
     return syscall(SYS_tgkill, getpid(), thread, 0) != 0 && errno == ESRCH;
 }
 
-/* Waits for the thread to park; takes the request back when it ends or does not answer. */
-static enum sw_status await(struct slot *slot, uint32_t thread)
+/* Waits for the thread to park. Withdraws the request if it ends or does not answer. */
+static enum sw_status wait_until_parked(struct slot *slot, uint32_t thread)
 {
     const uint64_t sent = word_of(SENT, 1, thread);
-    const uint64_t deadline = sw_os_now() + PATIENCE_MS * UINT64_C(1000000);
+    const uint64_t deadline = sw_os_now() + TIMEOUT_MS * UINT64_C(1000000);
     enum sw_status status = SW_OK;
     while (status == SW_OK) {
-        const uint32_t heard = atomic_load(&slot->bell);
+        const uint32_t seen = atomic_load(&slot->futex);
         if (atomic_load(&slot->word) != sent)
             return SW_OK;
-        listen_for(slot, heard, SLICE_MS);
+        wait_for_wake(slot, seen, SLICE_MS);
         if (ended(thread))
             status = SW_E_GONE;
         else if (sw_os_now() > deadline)
             status = SW_E_BUSY;
     }
-    /* It may have parked this very moment: then the request holds. */
+    /* It may have parked at this very moment: then the request succeeded. */
     return change(slot, sent, 0) ? status : SW_OK;
 }
 
-/* A thread's signals end with it. */
-static void forget(struct slots *slots, struct slot *slot)
+/* A thread's pending signals end with it. */
+static void forget_signals(struct slots *slots, struct slot *slot)
 {
     const uint64_t old = atomic_exchange(&slot->unanswered, 0);
-    atomic_fetch_sub(&slots->under_way, count_of(old));
+    atomic_fetch_sub(&slots->pending, count_of(old));
 }
 
 static enum sw_status request(const struct sw_self_suspender *suspender, struct slot *slot, uint32_t thread)
@@ -296,11 +297,11 @@ static enum sw_status request(const struct sw_self_suspender *suspender, struct 
         return SW_E_BUSY;
     enum sw_status status = send(suspender, slot, thread);
     if (status == SW_OK)
-        status = await(slot, thread);
+        status = wait_until_parked(slot, thread);
     else
         atomic_store(&slot->word, 0);
     if (status == SW_E_GONE)
-        forget(suspender->slots, slot);
+        forget_signals(suspender->slots, slot);
     return status;
 }
 
@@ -322,7 +323,7 @@ static enum sw_status suspend_thread(const struct sw_self_suspender *suspender, 
                 *regs = slot->regs;
             return status;
         }
-        /* Of two that claim at once at least one sees the other; whoever does steps back. */
+        /* Of two concurrent claims at least one sees the other, and withdraws. */
         if (slot)
             atomic_store(&slot->word, 0);
         sw_os_wait(NULL, i);
@@ -333,7 +334,7 @@ static enum sw_status suspend_thread(const struct sw_self_suspender *suspender, 
 static enum sw_status suspend(void *arg, uint64_t os_id, struct sw_regs *regs)
 {
     const int before = errno;
-    if (!arg || !regs || os_id == 0 || os_id > INT32_MAX || os_id == self())
+    if (!arg || !regs || os_id == 0 || os_id > INT32_MAX || os_id == own_tid())
         return SW_E_ARGUMENT;
     const enum sw_status status = suspend_thread(arg, (uint32_t)os_id, regs);
     errno = before;
@@ -363,14 +364,14 @@ struct sw_suspender sw_self_get_suspender(struct sw_self_suspender *suspender)
     return (struct sw_suspender){ suspend, resume, current, sw_self_capture_with, sw_os_wait, suspender };
 }
 
-/* Takes a signal that nobody handles. SW_E_BUSY when somebody does. */
+/* Takes a signal without a handler. SW_E_BUSY: it has one. */
 static enum sw_status take_signal(struct sw_self_suspender *suspender, int number)
 {
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    action.sa_sigaction = park;
+    action.sa_sigaction = handle_signal;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    /* A parked thread runs nothing, other handlers neither. */
+    /* A parked thread runs nothing, not even other handlers. */
     sigfillset(&action.sa_mask);
     if (sigaction(number, &action, &suspender->before) != 0)
         return SW_E_ARGUMENT;
@@ -397,7 +398,7 @@ static struct slots *make_slots(size_t capacity)
     slots->count = capacity;
     slots->bytes = bytes;
     for (size_t i = 0; i < capacity; i++)
-        slots->slot[i].all = slots;
+        slots->slot[i].owner = slots;
     return slots;
 }
 
@@ -433,7 +434,7 @@ void sw_self_suspender_destroy(struct sw_self_suspender *suspender)
     const struct sw_alloc to = suspender->alloc;
     struct slots *slots = suspender->slots;
     struct sigaction ignore;
-    /* Ignoring a signal takes it from every queue in which it waits; only then may its old fate come back. */
+    /* Ignoring a signal removes it from every queue; only then may its old disposition be restored. */
     memset(&ignore, 0, sizeof ignore);
     ignore.sa_handler = SIG_IGN;
     sigaction(suspender->signal, &ignore, NULL);
@@ -442,11 +443,14 @@ void sw_self_suspender_destroy(struct sw_self_suspender *suspender)
         if (phase_of(word) == PARKED)
             count_down(&slots->slot[i], thread_of(word));
     }
-    for (unsigned round = 0; round < 100 && atomic_load(&slots->under_way) != 0; round++)
+    for (unsigned round = 0; round < 100 && atomic_load(&slots->pending) != 0; round++)
         sw_os_wait(NULL, round);
     sigaction(suspender->signal, &suspender->before, NULL);
-    /* What has not been answered was thrown away above or is in a handler's hands still: nobody can tell. */
-    if (atomic_load(&slots->under_way) == 0)
+    /*
+     * An unanswered signal was discarded above, or a handler still runs: that cannot be known, so the slots stay
+     * mapped.
+     */
+    if (atomic_load(&slots->pending) == 0)
         munmap(slots, slots->bytes);
     to.put(to.arg, suspender, sizeof *suspender);
 }

@@ -5,7 +5,7 @@
 #include "probe.h"
 #include "../../../examples/clr-profiler/callbacks.h"
 
-#include "clr/own.h"
+#include "clr/internal.h"
 
 struct check {
     uint64_t addresses, found, shown;

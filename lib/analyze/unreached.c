@@ -1,8 +1,8 @@
 /*
- * Code of a function that no path led to: the cases of a switch whose table was not understood, or landing pads. Says
- * in which state it may be entered, as an assumption.
+ * Code of a function that no path reached: cases of a switch whose table was not understood, or landing pads. Chooses
+ * the state in which such code is entered, as an assumption.
  */
-#include "analyze/flow.h"
+#include "analyze/control_flow.h"
 
 enum { FARTHEST_PAD = 2048, ALIGNMENT = 16 };
 
@@ -11,33 +11,34 @@ static bool was_seen(const struct sw_analysis *w, uint64_t at)
     return sw_flow_was_seen(w, w->begin + at);
 }
 
-/* Not to be entered again. */
+/* Marks bytes as seen, so that they are not entered again. */
 static void pass_over(struct sw_analysis *w, uint64_t at, unsigned length)
 {
-    for (uint64_t end = at + length; at < end && at < w->window; at++)
+    for (uint64_t end = at + length; at < end && at < w->covered; at++)
         w->seen[at / 8] |= (uint8_t)(1u << at % 8);
 }
 
 /*
- * The state of the nearest indirect jump in front of the gap is taken, else that of one behind it, else that of the
- * nearest call in front; that of a jump with the sp of the entry, which may be a tail call, last of all. Behind an end
- * that is not known another function may begin, as a rule where functions are aligned to; landing pads begin anywhere.
+ * How likely a block's state is that of unreached code. Best is the nearest indirect jump in front of it, then one
+ * behind it, then the nearest call in front of it, then a jump with the entry's sp, which may be a tail call. Behind
+ * the end of a function whose end is not known, another function may begin, usually at an aligned address; landing pads
+ * begin anywhere.
  */
-static unsigned likelihood(struct sw_analysis *w, const struct sw_block *block, uint64_t gap)
+static unsigned likelihood(struct sw_analysis *w, const struct sw_block *block, uint64_t unseen)
 {
-    const bool before = block->address <= gap;
+    const bool before = block->address <= unseen;
     const unsigned sp = sw_regs_sp_number(w->code->machine);
     const bool at_jump = block->flags & SW_BLOCK_AT_INDIRECT;
     if (at_jump && !sw_val_is_start(sw_flow_state(w, block)->reg[sp], sp))
         return before ? 4 : 3;
     if (at_jump)
         return w->end != 0 && before ? 1 : 0;
-    if (w->end == 0 && gap - block->address > FARTHEST_PAD)
+    if (w->end == 0 && unseen - block->address > FARTHEST_PAD)
         return 0;
-    return (block->flags & SW_BLOCK_BEHIND_CALL) && before ? 2 : 0;
+    return (block->flags & SW_BLOCK_AFTER_CALL) && before ? 2 : 0;
 }
 
-bool sw_flow_may_have_gap(struct sw_analysis *w, uint64_t pc)
+bool sw_flow_may_be_unreached(struct sw_analysis *w, uint64_t pc)
 {
     if (pc - w->begin >= (w->end ? w->end - w->begin : SW_ANALYZE_NEAR))
         return false;
@@ -47,19 +48,19 @@ bool sw_flow_may_have_gap(struct sw_analysis *w, uint64_t pc)
     return false;
 }
 
-/* Another function, as far as can be told. */
-static bool may_be_another(const struct sw_analysis *w, const struct sw_block *origin, uint64_t gap)
+/* Whether this may be another function. */
+static bool may_be_another(const struct sw_analysis *w, const struct sw_block *origin, uint64_t unseen)
 {
-    return w->end == 0 && !(origin->flags & SW_BLOCK_AT_INDIRECT) && gap % ALIGNMENT == 0;
+    return w->end == 0 && !(origin->flags & SW_BLOCK_AT_INDIRECT) && unseen % ALIGNMENT == 0;
 }
 
-static const struct sw_block *likely_origin(struct sw_analysis *w, uint64_t gap)
+static const struct sw_block *likely_origin(struct sw_analysis *w, uint64_t unseen)
 {
     const struct sw_block *best = NULL;
     unsigned most = 0;
     for (unsigned i = 0; i < w->block_count; i++) {
         const struct sw_block *b = &w->blocks[i];
-        const unsigned here = likelihood(w, b, gap);
+        const unsigned here = likelihood(w, b, unseen);
         const bool nearer = best && (here == 3 ? b->address < best->address : b->address > best->address);
         if (here == 0 || here < most || (here == most && !nearer))
             continue;
@@ -69,11 +70,11 @@ static const struct sw_block *likely_origin(struct sw_analysis *w, uint64_t gap)
     return best;
 }
 
-/* Nothing but instructions without effect up to code that was seen, or a trap: filling. */
+/* Padding: only instructions without effect up to code that was seen, or a trap. */
 static bool is_padding(struct sw_analysis *w, uint64_t at)
 {
     struct sw_insn insn;
-    while (at < w->window && !was_seen(w, at)) {
+    while (at < w->covered && !was_seen(w, at)) {
         if (!sw_flow_insn(w, w->begin + at, &insn) || insn.flow == SW_FLOW_TRAP) {
             pass_over(w, at, 1);
             return true;
@@ -86,8 +87,8 @@ static bool is_padding(struct sw_analysis *w, uint64_t at)
     return true;
 }
 
-/* The next byte behind seen ones that is not seen and no filling, below `stop`; else stop. */
-static uint64_t next_gap(struct sw_analysis *w, uint64_t stop)
+/* The next byte behind seen ones that is not seen and not padding, below `stop`; else stop. */
+static uint64_t next_unreached(struct sw_analysis *w, uint64_t stop)
 {
     for (uint64_t at = 1; at < stop; at++) {
         if (at % 8 == 0 && w->seen[at / 8] == 0 && !was_seen(w, at - 1)) {
@@ -100,11 +101,11 @@ static uint64_t next_gap(struct sw_analysis *w, uint64_t stop)
     return stop;
 }
 
-bool sw_flow_enter_gap(struct sw_analysis *w, uint64_t pc)
+bool sw_flow_enter_unreached(struct sw_analysis *w, uint64_t pc)
 {
     const uint64_t wanted = pc - w->begin + 1;
-    const uint64_t stop = wanted < w->window ? wanted : w->window;
-    const uint64_t at = next_gap(w, stop);
+    const uint64_t stop = wanted < w->covered ? wanted : w->covered;
+    const uint64_t at = next_unreached(w, stop);
     if (at == stop)
         return false;
     const struct sw_block *origin = likely_origin(w, w->begin + at);
@@ -112,7 +113,7 @@ bool sw_flow_enter_gap(struct sw_analysis *w, uint64_t pc)
         return false;
     pass_over(w, at, 1);
     sw_state_copy(&w->current, &w->states[origin->state]);
-    w->behind = 0;
+    w->return_point = 0;
     sw_flow_arrive(w, w->begin + at, SW_BLOCK_ASSUMED);
     return true;
 }

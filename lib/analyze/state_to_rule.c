@@ -1,6 +1,7 @@
 /*
- * From symbolic state to rule. Two readings of one state: inside a function (values are relative to its entry; they are
- * turned round into current registers), and at a return reached from pc (values are relative to pc; they are the rule).
+ * From symbolic state to rule. A state can be read in two ways. Inside a function, values are relative to its entry,
+ * and are inverted into current registers. At a return reached from pc, values are relative to pc, and are the rule
+ * itself.
  */
 #include "analyze/analyze.h"
 
@@ -14,14 +15,14 @@ static struct sw_val start_of(unsigned n)
     return (struct sw_val){ .base = (uint8_t)(n + 1) };
 }
 
-/* The n-th register to ask: sp, fp, then all others. */
+/* The n-th register to try: sp, fp, then all others. */
 static unsigned preferred(enum sw_machine machine, unsigned n)
 {
     const unsigned sp = sw_regs_sp_number(machine), fp = sw_regs_fp_number(machine);
     return n == 0 ? sp : n == 1 ? fp : n - 2;
 }
 
-/* A register that holds v plus something, nearest to sp first; the something. */
+/* A register that holds v plus a constant, which goes to *above; sp is tried first. */
 static bool base_register(const struct sw_state *state, enum sw_machine machine, struct sw_val v, unsigned *reg,
                           int64_t *above)
 {
@@ -56,7 +57,7 @@ static bool cfa_inside(const struct sw_state *state, enum sw_machine machine, st
     int64_t above;
     if (base_register(state, machine, sp, &reg, &above))
         return put(&rule->cfa, SW_LOC_REG, reg, up - above);
-    /* Realigned: the entry's sp was kept in a word that a register still reaches. */
+    /* Realigned stack: the entry's sp was saved in a word that a register still locates. */
     for (unsigned i = 0; i < state->slot_count; i++) {
         const struct sw_slot *slot = &state->slots[i];
         if (slot->holds.base != sp.base || slot->holds.deref)
@@ -69,7 +70,7 @@ static bool cfa_inside(const struct sw_state *state, enum sw_machine machine, st
     return false;
 }
 
-/* A slot that sp has been moved above: still readable, but the first to be overwritten. */
+/* A slot below sp: still readable, but the first to be overwritten. */
 static bool is_below_sp(const struct sw_state *state, enum sw_machine machine, const struct sw_slot *slot)
 {
     const struct sw_val sp = state->reg[sw_regs_sp_number(machine)];
@@ -77,8 +78,8 @@ static bool is_below_sp(const struct sw_state *state, enum sw_machine machine, c
 }
 
 /*
- * A register's value lies in the frame. Then it is taken from there even where no path was seen to change the register:
- * a path that was not seen (out of a switch) may have, and what was saved was saved to be changed.
+ * Whether a register's value is saved in the frame. Then it is taken from there even if no path was seen to change the
+ * register: an unseen path (out of a switch) may have, and what was saved was saved to be changed.
  */
 static bool is_saved(const struct sw_state *state, enum sw_machine machine, unsigned n)
 {
@@ -88,7 +89,7 @@ static bool is_saved(const struct sw_state *state, enum sw_machine machine, unsi
     return false;
 }
 
-/* Where a value of the entry is now, in a stack word: below sp, or not. */
+/* The stack word that holds a value of the entry: below sp, or not. */
 static bool locate_word(const struct sw_state *state, enum sw_machine machine, struct sw_val v, bool below,
                         struct sw_loc *loc)
 {
@@ -114,7 +115,7 @@ static bool locate_register(const struct sw_state *state, enum sw_machine machin
     return false;
 }
 
-/* In a stack word, a safe one first, or in a register. */
+/* In a stack word, preferably a safe one, or in a register. */
 static bool locate(const struct sw_state *state, enum sw_machine machine, struct sw_val v, struct sw_loc *loc)
 {
     return locate_word(state, machine, v, false, loc) || locate_word(state, machine, v, true, loc) ||
@@ -127,7 +128,7 @@ static bool return_inside(const struct sw_state *state, enum sw_machine machine,
     if (machine == SW_MACHINE_ARM64) {
         if (sw_val_is_start(state->reg[SW_ARM64_LR], SW_ARM64_LR) && !is_saved(state, machine, SW_ARM64_LR))
             return put(loc, SW_LOC_REG, SW_ARM64_LR, 0);
-        /* Never below sp: code that has given up its frame has taken lr from there before. */
+        /* Never below sp: code that has released its frame has loaded lr before. */
         return locate_word(state, machine, start_of(SW_ARM64_LR), false, loc) ||
                locate_register(state, machine, start_of(SW_ARM64_LR), loc);
     }
@@ -140,12 +141,12 @@ static bool return_inside(const struct sw_state *state, enum sw_machine machine,
 
 bool sw_extract_inside(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule)
 {
-    const uint64_t kept = sw_regs_nonvolatile(machine);
+    const uint64_t nonvolatile = sw_regs_nonvolatile(machine);
     sw_rule_init(rule, machine, SW_SOURCE_ANALYSIS, SW_TRUST_LIKELY);
     if (!cfa_inside(state, machine, rule) || !return_inside(state, machine, &rule->r[sw_regs_pc_number(machine)]))
         return false;
     for (unsigned n = 0; n < SW_REGS_MAX; n++) {
-        if (!(kept >> n & 1) || (sw_val_is_start(state->reg[n], n) && !is_saved(state, machine, n)))
+        if (!(nonvolatile >> n & 1) || (sw_val_is_start(state->reg[n], n) && !is_saved(state, machine, n)))
             continue;
         rule->r[n].kind = SW_LOC_UNKNOWN;
         if (!locate(state, machine, start_of(n), &rule->r[n]))
@@ -154,7 +155,7 @@ bool sw_extract_inside(const struct sw_state *state, enum sw_machine machine, st
     return true;
 }
 
-/* A value of the return's state as a location at pc, where its base is a register. */
+/* A value of the return's state as a location at pc, if its base is a register. */
 static bool as_location(struct sw_val v, unsigned number, struct sw_loc *loc)
 {
     const unsigned reg = v.base - 1u;
@@ -165,7 +166,7 @@ static bool as_location(struct sw_val v, unsigned number, struct sw_loc *loc)
     return put(loc, v.deref ? SW_LOC_AT_REG : SW_LOC_REG, reg, v.off);
 }
 
-/* The CFA is the address behind the return address where that was in memory, else sp after the return. */
+/* The CFA is the address behind the return address if that was in memory, else sp after the return. */
 static bool cfa_at_return(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule,
                           struct sw_val *cfa)
 {
@@ -174,7 +175,7 @@ static bool cfa_at_return(const struct sw_state *state, enum sw_machine machine,
     if (machine == SW_MACHINE_X64)
         *cfa = sw_val_plus(state->ret_at, 8);
     if (cfa->base == SW_VAL_POINT && pc.deref &&
-        pc.add == 0) /* return address pushed again elsewhere: its first place */
+        pc.add == 0) /* the return address was pushed again elsewhere: take its first place */
         *cfa = (struct sw_val){ .base = pc.base, .point = pc.point, .off = pc.off + 8 };
     const unsigned reg = cfa->base - 1u;
     if (cfa->base == SW_VAL_UNKNOWN || reg >= SW_REGS_MAX || cfa->point != 0 || cfa->weak)
@@ -183,15 +184,15 @@ static bool cfa_at_return(const struct sw_state *state, enum sw_machine machine,
     return put(&rule->cfa, cfa->deref ? SW_LOC_AT_REG : SW_LOC_REG, reg, cfa->off);
 }
 
-/* Below sp at pc nothing that lies in memory is anybody's: such a word was read back by a path that pc's code never takes. */
-static bool is_dead(enum sw_machine machine, const struct sw_loc *loc)
+/* Memory below sp at pc belongs to nothing: only a path that this code never takes reads such a word back. */
+static bool is_unowned(enum sw_machine machine, const struct sw_loc *loc)
 {
     return loc->kind == SW_LOC_AT_REG && loc->reg == sw_regs_sp_number(machine) && loc->off < 0;
 }
 
 bool sw_extract_return(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule)
 {
-    const uint64_t kept = sw_regs_nonvolatile(machine);
+    const uint64_t nonvolatile = sw_regs_nonvolatile(machine);
     const unsigned sp = sw_regs_sp_number(machine), pc = sw_regs_pc_number(machine);
     struct sw_val cfa;
     sw_rule_init(rule, machine, SW_SOURCE_FORWARD, SW_TRUST_GUESS);
@@ -199,17 +200,18 @@ bool sw_extract_return(const struct sw_state *state, enum sw_machine machine, st
         return false;
     struct sw_val in_memory = state->ret_at;
     in_memory.deref = true;
-    const bool plain = machine == SW_MACHINE_X64 && (state->ret_at.deref || sw_val_same(in_memory, state->reg[pc]));
-    if (plain)
+    const bool from_stack =
+        machine == SW_MACHINE_X64 && (state->ret_at.deref || sw_val_same(in_memory, state->reg[pc]));
+    if (from_stack)
         rule->r[pc] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
     else if (!as_location(state->reg[pc], pc, &rule->r[pc]) ||
-             (machine == SW_MACHINE_ARM64 && is_dead(machine, &rule->r[pc])))
+             (machine == SW_MACHINE_ARM64 && is_unowned(machine, &rule->r[pc])))
         return false;
     const struct sw_val after = state->reg[sp];
     if (after.base == cfa.base && after.deref == cfa.deref && after.point == cfa.point)
         rule->r[sp].off = after.deref ? after.add - cfa.add : after.off - cfa.off;
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if ((kept >> n & 1) && !as_location(state->reg[n], n, &rule->r[n]))
+        if ((nonvolatile >> n & 1) && !as_location(state->reg[n], n, &rule->r[n]))
             rule->r[n] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
     return true;
 }

@@ -1,16 +1,16 @@
 /*
- * Adding to and removing from the code map. Refuses to know how ranges are packed, how the tree keeps its shape
- * (codemap/shape.c), and when memory may really be given back.
+ * Adds ranges to the code map and removes them. Refuses to know how ranges are packed (chunk.c), how the tree keeps its
+ * shape (rebalance.c), and when memory is really freed (common/reclaim.h).
  *
- * A change has two halves. First everything new is allocated, in a plan; if that fails, the new blocks are put back
- * and nothing has happened. Then the slots are stored, which cannot fail.
+ * A change has two halves. First a plan allocates everything new; if that fails, the new blocks are freed and nothing
+ * has happened. Then the slots are stored, which cannot fail.
  */
 #include "code/map/codemap.h"
 #include "code/map/tree.h"
 
 #include <assert.h>
 
-/* Store `value` in `count` slots from `slots`. */
+/* To store: `value` in `count` slots from `slots`. */
 struct edit {
     sw_slot *slots;
     unsigned count;
@@ -18,9 +18,10 @@ struct edit {
 };
 
 /*
- * A range touches the chunk it begins in and the one it ends in; on each level at most one run of its span
- * on its left and on its right side; and chunks that hold nothing but it as their carry. These come from splitting the
- * chunk it ends in, each time at most one, the lower half; so there is at most one of each of 64 sizes.
+ * The most edits of one change. A range touches the chunk in which it begins and the one in which it ends; on each
+ * level at most one group of slots for its span on the left and one on the right; and chunks that hold nothing but the
+ * range as their carry. These come from splitting the chunk in which it ends: each split adds at most one, the lower
+ * half, so there is at most one of each of 64 sizes.
  */
 enum { EDITS_MAX = 2 + 2 * SW_LEVELS + 64 };
 
@@ -47,7 +48,7 @@ static void plan_edit(struct plan *plan, sw_slot *slots, unsigned count, uintptr
     plan->edit[plan->count++] = (struct edit){ slots, count, value };
 }
 
-static void plan_drop(struct plan *plan)
+static void plan_abort(struct plan *plan)
 {
     for (unsigned i = 0; i < plan->count; i++)
         if (plan->edit[i].value != plan->span)
@@ -55,7 +56,7 @@ static void plan_drop(struct plan *plan)
     sw_codemap_put_chunk(plan->map, plan->span);
 }
 
-/* Publishes. What stood in the slots before is retired: once, though a span may have been in many places. */
+/* Publishes. The old values are retired, each once: a span may have been in many slots. */
 static void plan_commit(const struct plan *plan)
 {
     uintptr_t old_span = 0;
@@ -71,8 +72,10 @@ static void plan_commit(const struct plan *plan)
     sw_codemap_retire_chunk(plan->map, old_span);
 }
 
-/* How many slots from `place` on, the first of which begins at `from`, hold the same and lie wholly below `end`. */
-static unsigned alike(const struct sw_place *place, uint64_t from, uint64_t end)
+/*
+ * The number of slots from `place` on that hold the same value and lie wholly below `end`. The first begins at `from`.
+ */
+static unsigned equal_slots(const struct sw_place *place, uint64_t from, uint64_t end)
 {
     const unsigned left = (1u << sw_node_order(place->shift)) - place->index;
     const uint64_t mask = sw_region_mask(place->shift);
@@ -83,8 +86,8 @@ static unsigned alike(const struct sw_place *place, uint64_t from, uint64_t end)
     return count;
 }
 
-/* Puts the range into the ranges of one chunk: among them where it begins, as the carry elsewhere. */
-static void put_in(struct sw_ranges *ranges, const struct sw_range *range, uint64_t at)
+/* Adds the range to the ranges of one chunk: among them where it begins, else as the carry. */
+static void insert_range(struct sw_ranges *ranges, const struct sw_range *range, uint64_t at)
 {
     if (at != range->begin) {
         ranges->carry = *range;
@@ -97,7 +100,7 @@ static void put_in(struct sw_ranges *ranges, const struct sw_range *range, uint6
     ranges->at[i] = *range;
 }
 
-static void take_out(struct sw_ranges *ranges, const struct sw_range *range, uint64_t at)
+static void remove_range(struct sw_ranges *ranges, const struct sw_range *range, uint64_t at)
 {
     if (at != range->begin) {
         ranges->carry.kind = SW_KIND_NONE;
@@ -111,13 +114,13 @@ static void take_out(struct sw_ranges *ranges, const struct sw_range *range, uin
 }
 
 /*
- * Plans what happens at one place: `at` is the begin of the range, or the first address of what comes next. Leaves the
- * last address that is done with in *last. False: no memory.
+ * Plans the change of one place. at: where the range begins, or the first address not yet planned. *last receives the
+ * last address that is done. False: no memory.
  */
 static bool plan_add_at(struct plan *plan, const struct sw_place *place, uint64_t at, uint64_t *last)
 {
     const bool begins = at == plan->range->begin;
-    const unsigned run = place->value || begins ? 0 : alike(place, at, plan->range->end);
+    const unsigned run = place->value || begins ? 0 : equal_slots(place, at, plan->range->end);
     if (run) {
         if (!plan->span && !(plan->span = make_span(plan->map, plan->range)))
             return false;
@@ -130,7 +133,7 @@ static bool plan_add_at(struct plan *plan, const struct sw_place *place, uint64_
     struct sw_ranges ranges;
     uintptr_t value;
     sw_place_unpack(place, at, &ranges);
-    put_in(&ranges, plan->range, at);
+    insert_range(&ranges, plan->range, at);
     if (!sw_codemap_chunk(plan->map, &ranges, bits, at, &value))
         return false;
     plan_edit(plan, sw_place_block(place, order), 1u << order, value);
@@ -141,7 +144,7 @@ static bool plan_add_at(struct plan *plan, const struct sw_place *place, uint64_
 static bool plan_remove_at(struct plan *plan, const struct sw_place *place, uint64_t at, uint64_t *last)
 {
     if (sw_is_span(place->value)) {
-        const unsigned run = alike(place, at, plan->range->end);
+        const unsigned run = equal_slots(place, at, plan->range->end);
         plan_edit(plan, &place->slots[place->index], run, 0);
         *last = at + ((uint64_t)run << place->shift) - 1;
         return true;
@@ -150,7 +153,7 @@ static bool plan_remove_at(struct plan *plan, const struct sw_place *place, uint
     struct sw_ranges ranges;
     uintptr_t value;
     sw_place_unpack(place, at, &ranges);
-    take_out(&ranges, plan->range, at);
+    remove_range(&ranges, plan->range, at);
     if (!sw_codemap_chunk(plan->map, &ranges, place->shift + order, at, &value))
         return false;
     plan_edit(plan, sw_place_block(place, order), 1u << order, value);
@@ -160,10 +163,10 @@ static bool plan_remove_at(struct plan *plan, const struct sw_place *place, uint
 
 typedef bool plan_at_fn(struct plan *plan, const struct sw_place *place, uint64_t at, uint64_t *last);
 
-/* Goes through every place that the range touches, from its begin up; then publishes, or undoes. */
+/* Plans every place that the range touches, from its begin up. Then publishes, or undoes. */
 static enum sw_status change(struct sw_codemap *map, const struct sw_range *range, plan_at_fn *plan_at)
 {
-    struct plan plan; /* its edits are not made empty: that took longer than all else that is done here */
+    struct plan plan; /* its edits are not zeroed: that took longer than the rest of this function */
     plan.map = map;
     plan.range = range;
     plan.span = 0;
@@ -176,7 +179,7 @@ static enum sw_status change(struct sw_codemap *map, const struct sw_range *rang
         assert(inside);
         (void)inside;
         if (!plan_at(&plan, &place, at, &last)) {
-            plan_drop(&plan);
+            plan_abort(&plan);
             return SW_E_NO_MEMORY;
         }
     } while (last < range->end - 1);
@@ -197,15 +200,15 @@ enum sw_status sw_codemap_insert(struct sw_codemap *map, const struct sw_range *
     return status;
 }
 
-enum sw_status sw_codemap_erase(struct sw_codemap *map, uint64_t begin, struct sw_range *gone)
+enum sw_status sw_codemap_erase(struct sw_codemap *map, uint64_t begin, struct sw_range *removed)
 {
-    if (!sw_codemap_find_inside(map, begin, gone) || gone->begin != begin)
+    if (!sw_codemap_find_inside(map, begin, removed) || removed->begin != begin)
         return SW_E_NOT_FOUND;
-    const enum sw_status status = change(map, gone, plan_remove_at);
+    const enum sw_status status = change(map, removed, plan_remove_at);
     if (status != SW_OK)
         return status;
     atomic_fetch_sub_explicit(&map->count, 1, memory_order_relaxed);
-    sw_codemap_tidy(map, gone->begin);
-    sw_codemap_tidy(map, gone->end - 1);
+    sw_codemap_compact(map, removed->begin);
+    sw_codemap_compact(map, removed->end - 1);
     return SW_OK;
 }

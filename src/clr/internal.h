@@ -1,8 +1,9 @@
 /*
- * What the files of this folder share: the runtime that this process runs in, as it is followed.
+ * The state of following the CLR that runs in this process, shared by the files of src/clr. (lib/clr has CoreCLR's
+ * formats and knows no process.)
  */
-#ifndef SW_RUNTIME_OWN_H
-#define SW_RUNTIME_OWN_H
+#ifndef SW_CLR_INTERNAL_H
+#define SW_CLR_INTERNAL_H
 
 #include <snapwalk/clr.h>
 #include <snapwalk/self.h>
@@ -12,39 +13,39 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { SW_CLR_LEASES = 64, SW_CLR_REPLAYED = 2048, SW_CLR_PENDING = 256, SW_CLR_STACK = 65536 };
+enum { SW_CLR_LEASES = 64, SW_CLR_REPLAY_FRAMES = 2048, SW_CLR_PENDING = 256, SW_CLR_STACK = 65536 };
 
-/* Working memory of one call, and a stack for it where the caller's may be nearly used up. */
-struct sw_clr_room {
+/* Working memory of one call, and a stack for it in case the caller's is nearly used up. */
+struct sw_clr_workspace {
     struct sw_scratch scratch;
     _Alignas(16) uint8_t stack[SW_CLR_STACK];
 };
 
 /*
- * One place of the supply: what one call at a time works with.
+ * One lease: what a call works with. One call at a time holds it.
  *
- * inside   The OS id of the thread whose call it is; 0: free.
+ * inside   The OS id of the calling thread; 0: free.
  * target   The thread that is walked; 0: not known yet.
- * last     The thread that asked for the last snapshot: its stack is in the walker's replay memory.
+ * last     The thread that requested the last snapshot: its stack is in the walker's replay memory.
  */
 struct sw_clr_lease {
     _Atomic uint64_t inside;
     _Atomic uint64_t last;
     uint64_t target;
     struct sw_clr *clr;
-    struct sw_clr_room *room;
+    struct sw_clr_workspace *workspace;
     struct sw_walker walker;
     struct sw_engine engine;
     struct sw_inspector inspector;
 };
 
 /*
- * lock     Held by who changes the code map or the images.
- * info9    Null where the runtime is older.
- * layout   Of the runtime's structures, where layout_status is SW_OK.
- * loads    What the dynamic linker's counters of loads and unloads said when the images were read last.
- * pending  Precompiled methods that were announced, but whose code the runtime does not tell yet.
- * sweep_from  When code that is gone is looked for again.
+ * lock     Held while the code map or the images change.
+ * info9    Null if the runtime is older.
+ * layout   Of the runtime's structures, if layout_status is SW_OK.
+ * loads    The dynamic linker's counters of loads and unloads when the images were read last.
+ * pending  Precompiled methods that were announced, but whose code the runtime does not report yet.
+ * sweep_from  When to search for freed code again.
  * runtime  SW_RUNTIME_*.
  * leases_used  How many of the leases, from the first on, have ever been taken.
  */
@@ -71,34 +72,35 @@ struct sw_clr {
     _Atomic uint32_t runtime;
     _Atomic uint64_t refreshes;
     _Atomic uint64_t failures;
-    struct sw_clr_room *rooms;
+    struct sw_clr_workspace *workspaces;
     _Atomic unsigned leases_used;
     struct sw_clr_lease leases[SW_CLR_LEASES];
 };
 
-/* Reads the images again, if the dynamic linker has loaded or unloaded any, or if `always`. Called with the lock held.
+/*
+ * Reads the images again if the dynamic linker has loaded or unloaded any, or if `always`. Called with the lock held.
  */
 void sw_clr_refresh_images(struct sw_clr *clr, bool always);
 
-/* Asks the runtime for its threads: for those that were there before. */
+/* Adds the threads that the runtime had before: asks it for all of them. */
 void sw_clr_add_threads(struct sw_clr *clr);
 
-/* Tells a walker of the return address that the runtime has replaced on a thread's stack, or that there is none. */
+/* Sets in a walker the return address that the runtime has replaced on a thread's stack, or that there is none. */
 void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_thread *thread, struct sw_walker *walker);
 
-/* What a finder answers; arg: the runtime. */
+/* The struct sw_code_finder's function; arg: the struct sw_clr. */
 bool sw_clr_find(void *arg, uint64_t address, struct sw_range *code);
 
-/* What an inspector answers; arg: the lease. */
+/* The struct sw_inspector's functions; arg: the lease. */
 void sw_clr_update(void *arg, struct sw_thread *thread);
 bool sw_clr_record(void *arg, const struct sw_thread *thread, uint64_t *cursor, struct sw_transition *record);
 bool sw_clr_unwound(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high);
 uint64_t sw_clr_function(void *arg, uint64_t address);
 
-/* Makes the supply ready. */
+/* Prepares the leases. */
 void sw_clr_leases_init(struct sw_clr *clr);
 
-/* Runs a function on another stack: `top` is one past its highest byte, 16-aligned. In assembly: switch.c. */
+/* Runs a function on another stack: `top` is one past its highest byte, 16-aligned. In assembly: stack_switch.c. */
 void sw_run_on(void *top, void (*run)(void *arg), void *arg);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * Events of the CLR → code map and images. Knows which call of ICorProfilerInfo tells what an event left out; refuses to
+ * Events of the CLR → code map and images. Knows which calls of ICorProfilerInfo supply what an event omits; refuses to
  * know walks. One thread at a time changes map and images; events of other threads wait.
  *
  * Source: corprof-abi.md section 7; clr-contract.md section 8; .NET documentation of ICorProfilerCallback.
  */
-#include "clr/own.h"
+#include "clr/internal.h"
 
 #include "code/images.h"
 
@@ -21,7 +21,7 @@ void sw_clr_get_events(DWORD *low, DWORD *high)
     *high = COR_PRF_HIGH_MONITOR_DYNAMIC_FUNCTION_UNLOADS;
 }
 
-static void fail(struct sw_clr *clr)
+static void count_failure(struct sw_clr *clr)
 {
     atomic_fetch_add(&clr->failures, 1);
 }
@@ -33,7 +33,7 @@ struct loads {
     uint64_t subs;
 };
 
-/* The counters are the same in every row: the first is enough. */
+/* The counters are the same for every object, so the first one is enough. */
 static int first_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct loads *loads = arg;
@@ -52,12 +52,12 @@ void sw_clr_refresh_images(struct sw_clr *clr, bool always)
     clr->unloads = now.subs;
     atomic_fetch_add(&clr->refreshes, 1);
     if (sw_images_add_self(clr->images) != SW_OK)
-        fail(clr);
+        count_failure(clr);
 }
 
 void sw_clr_module_loaded(struct sw_clr *clr, ModuleID module)
 {
-    (void)module; /* the memory map tells more than the event does */
+    (void)module; /* the memory map has more than the event */
     pthread_mutex_lock(&clr->lock);
     sw_clr_refresh_images(clr, true);
     pthread_mutex_unlock(&clr->lock);
@@ -68,11 +68,10 @@ void sw_clr_module_loaded(struct sw_clr *clr, ModuleID module)
 static bool remove_around(struct sw_clr *clr, uint64_t address)
 {
     struct sw_range old;
-    return sw_codemap_find(clr->codemap, address, &old) == SW_OK &&
-           sw_codemap_remove(clr->codemap, old.begin) == SW_OK;
+    return sw_codemap_find(clr->codemap, address, &old) == SW_OK && sw_codemap_remove(clr->codemap, old.begin) == SW_OK;
 }
 
-/* Removes what lies in the way: code that was freed without a word, and whose addresses serve again. */
+/* Removes overlapping ranges: code that was freed without an event, and whose addresses are used again. */
 static void make_room(struct sw_clr *clr, const struct sw_range *range)
 {
     for (uint64_t at = range->begin; at < range->end; at += 16)
@@ -92,12 +91,12 @@ static void add_range(struct sw_clr *clr, const struct sw_range *range)
         status = sw_codemap_add(clr->codemap, range);
     }
     if (status != SW_OK)
-        fail(clr);
+        count_failure(clr);
 }
 
 /*
- * Whether a method is of the managed half of exception dispatch, which the CLR hides. Its precompiled code says so by
- * itself (lib/clr/image.c); code that was compiled anew is known by its module and token.
+ * Whether a method belongs to the managed half of exception dispatch, which the CLR hides. Precompiled code carries
+ * this itself (lib/clr/image.c); recompiled code is recognised by its module and token.
  */
 static bool dispatches(struct sw_clr *clr, FunctionID function)
 {
@@ -117,7 +116,7 @@ static bool dispatches(struct sw_clr *clr, FunctionID function)
     return answer;
 }
 
-/* One version of a method, or of a dynamic one: flags. */
+/* Adds one region of code of a method or dynamic method. */
 static void add_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code, uint16_t flags)
 {
     struct sw_image image;
@@ -143,41 +142,41 @@ static ULONG32 least(ULONG32 a, ULONG32 b)
 }
 
 /*
- * Every region of every version of a function, as the runtime tells. It may keep who asks waiting until a suspension of
- * its threads is over, and some events come on threads that a suspension waits for: so nothing is asked with the lock
- * held.
+ * Every region of every version of a function, as the runtime reports them. The runtime may block this request until a
+ * suspension of its threads is over, and some events come on threads for which a suspension waits. So no request is
+ * made with the lock held.
  */
 struct regions {
     COR_PRF_CODE_INFO at[REGIONS_MAX];
     ULONG32 count;
 };
 
-static void take_regions(struct regions *regions, HRESULT hr, ULONG32 told)
+static void count_regions(struct regions *regions, HRESULT hr, ULONG32 count)
 {
-    const ULONG32 room = REGIONS_MAX - regions->count;
+    const ULONG32 left = REGIONS_MAX - regions->count;
     if (hr == S_OK)
-        regions->count += least(told, room);
+        regions->count += least(count, left);
 }
 
-/* False: the runtime does not say. */
-static bool ask_regions(struct sw_clr *clr, FunctionID function, ReJITID rejit, struct regions *regions)
+/* False: the runtime does not know them yet, or any more. */
+static bool get_regions(struct sw_clr *clr, FunctionID function, ReJITID rejit, struct regions *regions)
 {
     UINT_PTR starts[VERSIONS_MAX];
-    ULONG32 versions = 0, told = 0;
+    ULONG32 versions = 0, count = 0;
     HRESULT hr;
     regions->count = 0;
     if (!clr->info9) {
-        hr = clr->info->lpVtbl->GetCodeInfo2(clr->info, function, REGIONS_MAX, &told, regions->at);
-        take_regions(regions, hr, told);
+        hr = clr->info->lpVtbl->GetCodeInfo2(clr->info, function, REGIONS_MAX, &count, regions->at);
+        count_regions(regions, hr, count);
         return hr == S_OK;
     }
     hr = clr->info9->lpVtbl->GetNativeCodeStartAddresses(clr->info9, function, rejit, VERSIONS_MAX, &versions, starts);
     if (hr != S_OK)
         return false;
     for (ULONG32 v = 0; v < least(versions, VERSIONS_MAX) && regions->count < REGIONS_MAX; v++) {
-        hr = clr->info9->lpVtbl->GetCodeInfo4(clr->info9, starts[v], REGIONS_MAX - regions->count, &told,
+        hr = clr->info9->lpVtbl->GetCodeInfo4(clr->info9, starts[v], REGIONS_MAX - regions->count, &count,
                                               regions->at + regions->count);
-        take_regions(regions, hr, told);
+        count_regions(regions, hr, count);
     }
     return versions != 0;
 }
@@ -189,8 +188,8 @@ static void add_regions(struct sw_clr *clr, FunctionID function, const struct re
 }
 
 /*
- * A precompiled method is announced before its code is the method's. Until the next event the runtime is asked for it
- * where a walk meets it.
+ * A precompiled method is announced before its code is assigned to it. Until the next event retries, a walk that meets
+ * the code asks the runtime for it.
  */
 static void postpone(struct sw_clr *clr, FunctionID function)
 {
@@ -198,8 +197,8 @@ static void postpone(struct sw_clr *clr, FunctionID function)
         clr->pending[clr->pending_count++] = function;
 }
 
-/* Asks again for what was postponed; what is not told now is not waited for any longer, when there is too much of it. */
-static void catch_up(struct sw_clr *clr)
+/* Requests the postponed methods again. Those that are still unknown are postponed again, unless the list was full. */
+static void retry_pending(struct sw_clr *clr)
 {
     FunctionID pending[SW_CLR_PENDING];
     struct regions regions;
@@ -209,9 +208,9 @@ static void catch_up(struct sw_clr *clr)
     clr->pending_count = 0;
     pthread_mutex_unlock(&clr->lock);
     for (unsigned i = 0; i < count; i++) {
-        const bool told = ask_regions(clr, pending[i], 0, &regions);
+        const bool known = get_regions(clr, pending[i], 0, &regions);
         pthread_mutex_lock(&clr->lock);
-        if (told)
+        if (known)
             add_regions(clr, pending[i], &regions, 0);
         else if (count < SW_CLR_PENDING)
             postpone(clr, pending[i]);
@@ -224,12 +223,12 @@ static void compiled(struct sw_clr *clr, FunctionID function, ReJITID rejit, uin
     struct regions regions;
     if (flags == 0 && dispatches(clr, function))
         flags = SW_RANGE_EH_DISPATCH;
-    const bool told = ask_regions(clr, function, rejit, &regions);
-    catch_up(clr);
+    const bool known = get_regions(clr, function, rejit, &regions);
+    retry_pending(clr);
     pthread_mutex_lock(&clr->lock);
     sw_clr_refresh_images(clr, false);
     add_regions(clr, function, &regions, flags);
-    if (!told)
+    if (!known)
         postpone(clr, function);
     pthread_mutex_unlock(&clr->lock);
 }
@@ -247,7 +246,7 @@ void sw_clr_dynamic_compiled(struct sw_clr *clr, FunctionID function)
 static void remove_range(struct sw_clr *clr, uint64_t begin)
 {
     if (sw_codemap_remove(clr->codemap, begin) != SW_OK)
-        fail(clr);
+        count_failure(clr);
 }
 
 static void remove_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code)
@@ -257,62 +256,62 @@ static void remove_code(struct sw_clr *clr, FunctionID function, const COR_PRF_C
         remove_range(clr, range.begin);
 }
 
-/* What the runtime does not tell any more is looked for in the map. */
-struct remains {
+/* Ranges of a function that the runtime no longer reports are searched for in the map. */
+struct stale_ranges {
     FunctionID function;
     uint64_t begins[OVERLAPS_MAX];
     unsigned count;
 };
 
-static bool note_remains(void *arg, const struct sw_range *range)
+static bool note_stale(void *arg, const struct sw_range *range)
 {
-    struct remains *remains = arg;
-    if (range->id == remains->function)
-        remains->begins[remains->count++] = range->begin;
-    return remains->count < OVERLAPS_MAX;
+    struct stale_ranges *stale = arg;
+    if (range->id == stale->function)
+        stale->begins[stale->count++] = range->begin;
+    return stale->count < OVERLAPS_MAX;
 }
 
-static void remove_remains(struct sw_clr *clr, FunctionID function)
+static void remove_stale(struct sw_clr *clr, FunctionID function)
 {
-    struct remains remains;
+    struct stale_ranges stale;
     do {
-        remains = (struct remains){ .function = function };
-        if (sw_codemap_each(clr->codemap, note_remains, &remains) != SW_OK)
-            fail(clr);
-        for (unsigned i = 0; i < remains.count; i++)
-            remove_range(clr, remains.begins[i]);
-    } while (remains.count == OVERLAPS_MAX);
+        stale = (struct stale_ranges){ .function = function };
+        if (sw_codemap_each(clr->codemap, note_stale, &stale) != SW_OK)
+            count_failure(clr);
+        for (unsigned i = 0; i < stale.count; i++)
+            remove_range(clr, stale.begins[i]);
+    } while (stale.count == OVERLAPS_MAX);
 }
 
 void sw_clr_function_unloaded(struct sw_clr *clr, FunctionID function)
 {
     struct regions regions;
-    const bool told = ask_regions(clr, function, 0, &regions);
+    const bool known = get_regions(clr, function, 0, &regions);
     pthread_mutex_lock(&clr->lock);
     for (ULONG32 i = 0; i < regions.count; i++)
         remove_code(clr, function, &regions.at[i]);
-    if (!told)
-        remove_remains(clr, function);
+    if (!known)
+        remove_stale(clr, function);
     pthread_mutex_unlock(&clr->lock);
 }
 
 /*
- * Collectible code goes with its module, without an event for each method, and some time later. So now and then every
- * such range is looked up in the runtime's own map, with at most a twentieth of the time spent on that.
+ * Collectible code is freed with its module, some time later and without an event for each method. So from time to time
+ * every such range is looked up in the runtime's own map. At most a twentieth of the time is spent on that.
  */
 struct sweep {
     struct sw_clr *clr;
-    uint64_t gone[OVERLAPS_MAX];
+    uint64_t freed[OVERLAPS_MAX];
     unsigned count;
 };
 
-static bool note_gone(void *arg, const struct sw_range *range)
+static bool note_freed(void *arg, const struct sw_range *range)
 {
     struct sweep *sweep = arg;
     struct sw_range there;
     if (range->kind == SW_KIND_JIT && range->image != 0 &&
         (!sw_clr_find(sweep->clr, range->begin, &there) || there.begin != range->begin || there.id != range->id))
-        sweep->gone[sweep->count++] = range->begin;
+        sweep->freed[sweep->count++] = range->begin;
     return sweep->count < OVERLAPS_MAX;
 }
 
@@ -332,10 +331,10 @@ static void sweep_code(struct sw_clr *clr)
         return;
     do {
         sweep = (struct sweep){ .clr = clr };
-        if (sw_codemap_each(clr->codemap, note_gone, &sweep) != SW_OK)
-            fail(clr);
+        if (sw_codemap_each(clr->codemap, note_freed, &sweep) != SW_OK)
+            count_failure(clr);
         for (unsigned i = 0; i < sweep.count; i++)
-            remove_range(clr, sweep.gone[i]);
+            remove_range(clr, sweep.freed[i]);
     } while (sweep.count == OVERLAPS_MAX);
     const uint64_t now = now_ns();
     clr->sweep_from = now + (now - begun) * SPARE_FACTOR + LATER_NS;
@@ -352,7 +351,7 @@ void sw_clr_module_unloaded(struct sw_clr *clr, ModuleID module)
 
 void sw_clr_refresh(struct sw_clr *clr)
 {
-    catch_up(clr);
+    retry_pending(clr);
     pthread_mutex_lock(&clr->lock);
     sw_clr_refresh_images(clr, false);
     sweep_code(clr);
@@ -367,7 +366,7 @@ static void add_all_functions(struct sw_clr *clr)
     COR_PRF_FUNCTION one;
     ULONG got = 0;
     if (clr->info->lpVtbl->EnumJITedFunctions(clr->info, &functions) != S_OK) {
-        fail(clr);
+        count_failure(clr);
         return;
     }
     while (functions->lpVtbl->Next(functions, 1, &one, &got) == S_OK && got == 1)

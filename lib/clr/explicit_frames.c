@@ -1,7 +1,8 @@
 /*
- * Explicit frames of CoreCLR → transition records. An explicit frame is a note that the runtime leaves on a thread's
- * stack where managed code calls out of it; the thread's object holds the innermost. Knows how each kind tells the
- * registers of the managed frame behind it; refuses to know what managed code is: who asks looks at the pc.
+ * Explicit frames of CoreCLR → transition records; and a thread's mode, hijacked return address and exceptions. An
+ * explicit frame is a record that the runtime leaves on a thread's stack where managed code calls out of it; the
+ * thread's object points to the innermost. Knows how each kind restores the registers of the managed frame behind it;
+ * refuses to know what managed code is: the caller looks at the pc.
  *
  * Source: dotnet/runtime docs/design/datacontracts/StackWalk.md; clr-contract.md section 3.
  */
@@ -24,8 +25,8 @@ static bool word_at(const struct source *s, uint64_t base, enum sw_clr_field fie
     return sw_memory_word(s->memory, base + s->layout->at[field], value);
 }
 
-/* What is restored from the registers that a stub pushed. */
-static bool take_saved(const struct source *s, uint64_t saved, struct sw_regs *regs)
+/* Restores what a stub pushed. */
+static bool read_saved(const struct source *s, uint64_t saved, struct sw_regs *regs)
 {
     static const struct {
         enum sw_clr_field field;
@@ -43,7 +44,7 @@ static bool take_saved(const struct source *s, uint64_t saved, struct sw_regs *r
     return true;
 }
 
-/* A platform invoke: registers of the call, once it is being made. */
+/* A platform invoke: the registers at the call, while it is in progress. */
 static bool from_inlined(const struct source *s, struct sw_transition *record)
 {
     uint64_t pc, sp, fp;
@@ -58,7 +59,7 @@ static bool from_inlined(const struct source *s, struct sw_transition *record)
     return true;
 }
 
-/* A call of a method that had to be prepared first: a stub pushed everything. */
+/* A call of a method that had to be prepared first: a stub has pushed all registers. */
 static bool from_block(const struct source *s, struct sw_transition *record)
 {
     uint64_t block, pc, method;
@@ -68,10 +69,10 @@ static bool from_block(const struct source *s, struct sw_transition *record)
     sw_regs_set(&record->regs, SW_X64_RIP, pc);
     sw_regs_set(&record->regs, SW_X64_RSP, block + s->layout->at[SW_CLR_BLOCK_SIZE]);
     record->has_method = method != 0;
-    return take_saved(s, block + s->layout->at[SW_CLR_BLOCK_SAVED], &record->regs);
+    return read_saved(s, block + s->layout->at[SW_CLR_BLOCK_SAVED], &record->regs);
 }
 
-static bool take_context(const struct source *s, uint64_t context, struct sw_transition *record)
+static bool read_context(const struct source *s, uint64_t context, struct sw_transition *record)
 {
     uint8_t bytes[X64_CONTEXT];
     const size_t needed = sw_context_needed(SW_CONTEXT_WIN32, SW_MACHINE_X64);
@@ -84,22 +85,22 @@ static bool from_redirected(const struct source *s, struct sw_transition *record
 {
     uint64_t context;
     record->exact = true;
-    return word_at(s, s->frame, SW_CLR_RESUMABLE_CONTEXT, &context) && take_context(s, context, record);
+    return word_at(s, s->frame, SW_CLR_RESUMABLE_CONTEXT, &context) && read_context(s, context, record);
 }
 
 /* Faulted at an instruction. */
 static bool from_fault(const struct source *s, struct sw_transition *record)
 {
     record->exact = true;
-    return take_context(s, s->frame + s->layout->at[SW_CLR_FAULT_CONTEXT], record);
+    return read_context(s, s->frame + s->layout->at[SW_CLR_FAULT_CONTEXT], record);
 }
 
 static bool from_software(const struct source *s, struct sw_transition *record)
 {
-    return take_context(s, s->frame + s->layout->at[SW_CLR_SOFTWARE_CONTEXT], record);
+    return read_context(s, s->frame + s->layout->at[SW_CLR_SOFTWARE_CONTEXT], record);
 }
 
-/* Its return address had been replaced, and it came to the stub that was put there. */
+/* The frame's return address had been replaced, and it has returned to the stub. */
 static bool from_hijack(const struct source *s, struct sw_transition *record)
 {
     uint64_t pc, args;
@@ -107,7 +108,7 @@ static bool from_hijack(const struct source *s, struct sw_transition *record)
         return false;
     sw_regs_set(&record->regs, SW_X64_RIP, pc);
     sw_regs_set(&record->regs, SW_X64_RSP, args + s->layout->at[SW_CLR_HIJACK_SIZE]);
-    return take_saved(s, args + s->layout->at[SW_CLR_HIJACK_SAVED], &record->regs);
+    return read_saved(s, args + s->layout->at[SW_CLR_HIJACK_SAVED], &record->regs);
 }
 
 /* ORDER sw_clr_frame. */
@@ -122,7 +123,7 @@ static bool read_record(const struct source *s, uint64_t id, struct sw_transitio
     for (unsigned i = 0; i < SW_CLR_FRAMES; i++)
         if (s->layout->id[i] == id)
             return readers[i](s, record);
-    return true; /* of a kind that leads nowhere */
+    return true; /* a kind that leads to no caller */
 }
 
 bool sw_clr_thread_mode(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t thread,
@@ -143,9 +144,9 @@ bool sw_clr_thread_record(const struct sw_clr_layout *layout, const struct sw_me
     uint64_t id;
     const bool found = *cursor ? sw_memory_word(stack, *cursor + layout->at[SW_CLR_FRAME_NEXT], &s.frame)
                                : sw_memory_word(object, thread + layout->at[SW_CLR_THREAD_FRAME], &s.frame);
-    if (!found || s.frame <= *cursor || s.frame % 8 != 0 ||
-        s.frame >= UINT64_MAX - UINT16_MAX || !sw_memory_word(stack, s.frame, &id))
-        return false; /* the outermost's next is -1 */
+    if (!found || s.frame <= *cursor || s.frame % 8 != 0 || s.frame >= UINT64_MAX - UINT16_MAX ||
+        !sw_memory_word(stack, s.frame, &id))
+        return false; /* the outermost frame's next is -1 */
     *cursor = s.frame;
     return read_record(&s, id, record);
 }
@@ -190,12 +191,13 @@ enum {
 static bool read_exception(const uint8_t *bytes, struct sw_clr_exception *exception)
 {
     const unsigned kind = bytes[EXCEPTION_KIND] & 3u, pass = bytes[EXCEPTION_PASS];
-    *exception = (struct sw_clr_exception){ .second_pass = (sw_load32(bytes + EXCEPTION_FLAGS) & UNWIND_HAS_STARTED) != 0,
-                                            .entered = bytes[EXCEPTION_ENTERED] == 1,
-                                            .low = sw_load64(bytes + EXCEPTION_LOW),
-                                            .high = sw_load64(bytes + EXCEPTION_HIGH) };
+    *exception =
+        (struct sw_clr_exception){ .second_pass = (sw_load32(bytes + EXCEPTION_FLAGS) & UNWIND_HAS_STARTED) != 0,
+                                   .entered = bytes[EXCEPTION_ENTERED] == 1,
+                                   .low = sw_load64(bytes + EXCEPTION_LOW),
+                                   .high = sw_load64(bytes + EXCEPTION_HIGH) };
     if (exception->low > exception->high)
-        exception->low = exception->high = 0; /* nothing yet */
+        exception->low = exception->high = 0; /* nothing unwound yet */
     return kind != 0 && kind != 3 && (pass == 1 || pass == 2) && bytes[EXCEPTION_ENTERED] <= 1;
 }
 

@@ -1,16 +1,16 @@
 /*
- * Blocks out of pieces: rows of free lines found, taken and given back. Knows bits and lists; refuses to know what the
- * blocks hold and who still reads them (grace.h). Every step is bounded but one: a piece that is given back takes its
- * pages off their lists.
+ * Finds, takes and frees rows of lines in slabs. Knows bits and lists; refuses to know what the blocks hold and who
+ * still reads them (common/reclaim.h). Every step is bounded, except that a freed slab takes all its pages off their
+ * lists.
  */
-#include "code/map/blocks.h"
+#include "code/map/block_alloc.h"
 
 #include <stddef.h>
 
-enum { PIECE_BYTES = 2 << 20, PIECE_LINES_FIRST = 16, GROWTH = 16, GOT_ALIGNED = _Alignof(void *) };
+enum { SLAB_BYTES = 2 << 20, SLAB_LINES_FIRST = 16, GROWTH = 16, GOT_ALIGNED = _Alignof(void *) };
 
-struct sw_piece {
-    void *first; /* line */
+struct sw_slab {
+    void *first; /* the first line */
     size_t bytes;
     size_t lines;
     size_t used;
@@ -18,18 +18,18 @@ struct sw_piece {
     struct sw_page pages[];
 };
 
-/* home: the page; of a block that has none, what the allocator gave. retired.size: of the whole block. */
+/* home: the page; for a large block, the memory that the allocator gave. retired.size: of the whole block. */
 struct header {
     void *home;
     struct sw_retired retired;
 };
 
 enum {
-    PIECE_LINES_MOST =
-        (PIECE_BYTES - sizeof(struct sw_piece) - SW_LINE) / (SW_LINE + sizeof(struct sw_page) / SW_PAGE_LINES + 1)
+    SLAB_LINES_MAX =
+        (SLAB_BYTES - sizeof(struct sw_slab) - SW_LINE) / (SW_LINE + sizeof(struct sw_page) / SW_PAGE_LINES + 1)
 };
 
-/* What is free is as forbidden to touch as what free() was given, so that the sanitizer sees who does. */
+/* Free lines are poisoned like memory after free(), so that the address sanitizer reports any access. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define FORBIDS 1
@@ -84,7 +84,7 @@ static void to_allocator(struct sw_blocks *blocks, void *got, size_t size)
     atomic_fetch_sub_explicit(&blocks->bytes, size, memory_order_relaxed);
 }
 
-/* Where in `got` a header stands so that a cache line begins behind it. */
+/* The position of a header in `got` such that a cache line begins behind it. */
 static char *before_line(void *got)
 {
     const uintptr_t least = (uintptr_t)got + sizeof(struct header);
@@ -93,7 +93,7 @@ static char *before_line(void *got)
 
 /* ------------------------------------------------------------------ rows of lines in a page */
 
-/* The lines that begin a row of `count` free ones. */
+/* The lines at which a row of `count` free lines begins. */
 static uint64_t rows_of(uint64_t used, unsigned count)
 {
     uint64_t begins = ~used;
@@ -146,57 +146,57 @@ static void set_used(struct sw_blocks *blocks, struct sw_page *page, uint64_t us
     list(blocks, page);
 }
 
-/* ------------------------------------------------------------------ pieces */
+/* ------------------------------------------------------------------ slabs */
 
 static char *lines_of(const struct sw_page *page)
 {
-    const size_t number = (size_t)(page - page->piece->pages);
-    return (char *)page->piece->first + number * SW_PAGE_LINES * SW_LINE;
+    const size_t number = (size_t)(page - page->slab->pages);
+    return (char *)page->slab->first + number * SW_PAGE_LINES * SW_LINE;
 }
 
-static bool add_piece(struct sw_blocks *blocks)
+static bool add_slab(struct sw_blocks *blocks)
 {
-    size_t lines = blocks->lines / GROWTH + PIECE_LINES_FIRST;
-    lines = lines < PIECE_LINES_MOST ? lines : PIECE_LINES_MOST;
+    size_t lines = blocks->lines / GROWTH + SLAB_LINES_FIRST;
+    lines = lines < SLAB_LINES_MAX ? lines : SLAB_LINES_MAX;
     const size_t pages = (lines + SW_PAGE_LINES - 1) / SW_PAGE_LINES;
-    const size_t head = sizeof(struct sw_piece) + pages * sizeof(struct sw_page);
-    const size_t bytes = lines < PIECE_LINES_MOST ? head + SW_LINE + lines * SW_LINE : PIECE_BYTES;
-    struct sw_piece *piece = from_allocator(blocks, bytes);
-    if (!piece)
+    const size_t head = sizeof(struct sw_slab) + pages * sizeof(struct sw_page);
+    const size_t bytes = lines < SLAB_LINES_MAX ? head + SW_LINE + lines * SW_LINE : SLAB_BYTES;
+    struct sw_slab *slab = from_allocator(blocks, bytes);
+    if (!slab)
         return false;
-    *piece = (struct sw_piece){ before_line((char *)piece + head), bytes, lines, 0, pages };
-    FORBID(piece->first, lines * SW_LINE);
+    *slab = (struct sw_slab){ before_line((char *)slab + head), bytes, lines, 0, pages };
+    FORBID(slab->first, lines * SW_LINE);
     for (size_t i = pages; i-- > 0;) {
-        struct sw_page *page = &piece->pages[i];
+        struct sw_page *page = &slab->pages[i];
         const size_t left = lines - i * SW_PAGE_LINES;
-        page->piece = piece;
+        page->slab = slab;
         page->used = left < SW_PAGE_LINES ? UINT64_MAX << left : 0;
         page->row = longest_row(page->used);
         list(blocks, page);
     }
     blocks->lines += lines;
-    blocks->idle = piece;
+    blocks->idle = slab;
     return true;
 }
 
 static void drop_idle(struct sw_blocks *blocks)
 {
-    struct sw_piece *piece = blocks->idle;
+    struct sw_slab *slab = blocks->idle;
     blocks->idle = NULL;
-    for (size_t i = 0; i < piece->page_count; i++)
-        unlist(blocks, &piece->pages[i]);
-    blocks->lines -= piece->lines;
-    ALLOW(piece->first, piece->lines * SW_LINE);
-    to_allocator(blocks, piece, piece->bytes);
+    for (size_t i = 0; i < slab->page_count; i++)
+        unlist(blocks, &slab->pages[i]);
+    blocks->lines -= slab->lines;
+    ALLOW(slab->first, slab->lines * SW_LINE);
+    to_allocator(blocks, slab, slab->bytes);
 }
 
-/* An empty piece waits for its next use while it is small beside the others: it may come at once. */
-static void note_empty(struct sw_blocks *blocks, struct sw_piece *piece)
+/* An empty slab is kept for its next use while it is small compared with the lines in use. */
+static void note_empty(struct sw_blocks *blocks, struct sw_slab *slab)
 {
-    if (piece->used == 0) {
+    if (slab->used == 0) {
         if (blocks->idle)
             drop_idle(blocks);
-        blocks->idle = piece;
+        blocks->idle = slab;
     }
     if (blocks->idle && blocks->idle->lines > blocks->used)
         drop_idle(blocks);
@@ -212,33 +212,33 @@ static struct sw_page *page_with(struct sw_blocks *blocks, unsigned count)
     return NULL;
 }
 
-static struct header *take(struct sw_blocks *blocks, unsigned count)
+static struct header *take_block(struct sw_blocks *blocks, unsigned count)
 {
     struct sw_page *page = page_with(blocks, count);
-    if (!page && (!add_piece(blocks) || !(page = page_with(blocks, count))))
+    if (!page && (!add_slab(blocks) || !(page = page_with(blocks, count))))
         return NULL;
     const unsigned first = (unsigned)__builtin_ctzll(rows_of(page->used, count));
     struct header *header = (struct header *)(void *)(lines_of(page) + first * SW_LINE);
     set_used(blocks, page, page->used | row_mask(first, count));
-    page->piece->used += count;
+    page->slab->used += count;
     blocks->used += count;
-    if (blocks->idle == page->piece)
+    if (blocks->idle == page->slab)
         blocks->idle = NULL;
     ALLOW(header, count * SW_LINE);
     header->home = page;
     return header;
 }
 
-static void give(struct sw_blocks *blocks, struct header *header)
+static void put_block(struct sw_blocks *blocks, struct header *header)
 {
     struct sw_page *page = header->home;
     const unsigned first = (unsigned)(((char *)header - lines_of(page)) / SW_LINE);
     const unsigned count = (unsigned)(header->retired.size / SW_LINE);
     FORBID(header, count * SW_LINE);
     set_used(blocks, page, page->used & ~row_mask(first, count));
-    page->piece->used -= count;
+    page->slab->used -= count;
     blocks->used -= count;
-    note_empty(blocks, page->piece);
+    note_empty(blocks, page->slab);
 }
 
 static struct header *take_large(struct sw_blocks *blocks, size_t size)
@@ -260,7 +260,8 @@ void *sw_blocks_get(struct sw_blocks *blocks, size_t size)
     size_t whole = (sizeof(struct header) + size + SW_LINE - 1) / SW_LINE * SW_LINE;
     if (is_large(whole))
         whole = sizeof(struct header) + size + SW_LINE - GOT_ALIGNED;
-    struct header *header = is_large(whole) ? take_large(blocks, whole) : take(blocks, (unsigned)(whole / SW_LINE));
+    struct header *header =
+        is_large(whole) ? take_large(blocks, whole) : take_block(blocks, (unsigned)(whole / SW_LINE));
     if (!header)
         return NULL;
     header->retired = (struct sw_retired){ NULL, whole };
@@ -273,5 +274,5 @@ void sw_blocks_put(struct sw_blocks *blocks, void *body)
     if (is_large(header->retired.size))
         to_allocator(blocks, header->home, header->retired.size);
     else
-        give(blocks, header);
+        put_block(blocks, header);
 }

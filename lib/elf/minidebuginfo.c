@@ -1,17 +1,16 @@
 /*
- * MiniDebugInfo: a stripped file's section .gnu_debugdata holds another ELF file, packed by xz, with the symbols (and
- * sometimes the .debug_frame) that were stripped. This file unpacks and opens it, once. Knows how large the result may
- * be and how much memory the unpacking may take; refuses to know what is in it, and looks for no third file inside.
- * Source: GDB manual, "MiniDebugInfo"; the .xz file format 1.2 (block index, stream footer); liblzma's lzma/index.h.
+ * MiniDebugInfo: the section .gnu_debugdata of a stripped file holds another ELF file, compressed by xz, with the
+ * symbols (and sometimes the .debug_frame) that were stripped. This file unpacks and opens it, once. Knows how large
+ * the result may be and how much memory unpacking may take; refuses to know what is in it, and looks for no third file
+ * inside. Source: GDB manual, "MiniDebugInfo"; the .xz file format 1.2 (block index, stream footer); liblzma's
+ * lzma/index.h.
  */
-#include "elf/inside.h"
+#include "elf/internal.h"
 
 #include <lzma.h>
 #include <stdlib.h>
 
-/*
- * What a section may ask for. Symbol tables shrink to a tenth or so; xz at its best setting unpacks with 65 MiB.
- */
+/* Limits. Symbol tables shrink to about a tenth; xz at its best setting unpacks with 65 MiB. */
 enum { UNPACKED_MAX = 128 << 20, RATIO_MAX = 1000, MEMORY_MAX = 96 << 20 };
 
 static enum sw_status status_of(lzma_ret ret)
@@ -34,7 +33,7 @@ static enum sw_status status_of(lzma_ret ret)
     }
 }
 
-/* Without the zeros that may follow a stream, by fours. */
+/* Removes the zeros that may follow a stream, four at a time. */
 static struct sw_bytes without_padding(struct sw_bytes packed)
 {
     while (packed.size >= 4 && sw_load32(packed.bytes + packed.size - 4) == 0)
@@ -42,7 +41,7 @@ static struct sw_bytes without_padding(struct sw_bytes packed)
     return packed;
 }
 
-/* The size that the index at the stream's end says. */
+/* The unpacked size, by the index at the stream's end. */
 static enum sw_status unpacked_size(struct sw_bytes packed, uint64_t *size)
 {
     lzma_stream_flags footer;
@@ -65,7 +64,7 @@ static enum sw_status unpacked_size(struct sw_bytes packed, uint64_t *size)
     return SW_OK;
 }
 
-/* The claimed size is believed within limits, and what comes out must be just that. */
+/* The claimed size is believed within limits, and the output must have exactly that size. */
 static enum sw_status unpack(struct sw_bytes packed, struct sw_bytes *unpacked)
 {
     uint64_t size = 0;
@@ -109,10 +108,10 @@ static enum sw_status open_mini(struct sw_elf *elf)
 
 struct sw_elf *sw_elf_mini_file(const struct sw_elf *elf, enum sw_status *status)
 {
-    struct sw_elf *keeper = (struct sw_elf *)(uintptr_t)elf;
+    struct sw_elf *owner = (struct sw_elf *)(uintptr_t)elf;
     if (!elf->is_mini_tried) {
-        keeper->is_mini_tried = true;
-        keeper->mini_status = elf->is_mini ? SW_E_NOT_FOUND : open_mini(keeper);
+        owner->is_mini_tried = true;
+        owner->mini_status = elf->is_mini ? SW_E_NOT_FOUND : open_mini(owner);
     }
     *status = elf->mini_status;
     return elf->mini_status == SW_OK ? elf->mini : NULL;

@@ -1,29 +1,27 @@
 /*
- * The shape of the code map's tree: makes room before a range is added, takes it back after one is removed, gives
- * everything back at the end. Keeps the invariants of codemap/tree.h; never changes which ranges there are, so every
- * step can be published on its own, and one that fails for want of memory leaves the map as good as it was.
+ * Keeps the shape of the code map's tree: makes room before a range is added, joins chunks after one is removed, frees
+ * everything at the end. Keeps the invariants of tree.h. Never changes which ranges there are, so every step can be
+ * published by itself, and a step that fails for lack of memory leaves the map intact.
  */
 #include "code/map/tree.h"
 
-/* Puts `value` in `count` slots, under the eyes of readers. */
 void sw_slots_store(sw_slot *slots, unsigned count, uintptr_t value)
 {
     for (unsigned i = 0; i < count; i++)
         atomic_store_explicit(&slots[i], value, memory_order_seq_cst);
 }
 
-/* A chunk with these ranges, or 0 where there are none. False: no memory. */
 bool sw_codemap_chunk(struct sw_codemap *map, const struct sw_ranges *ranges, unsigned bits, uint64_t address,
                       uintptr_t *value)
 {
     *value = 0;
     if (!ranges->count && !ranges->carry.kind)
         return true;
-    const enum sw_chunk_form form = sw_chunk_form_for(ranges, bits);
-    struct sw_chunk *chunk = sw_codemap_get(map, sw_chunk_bytes(ranges, form));
+    const enum sw_chunk_layout layout = sw_chunk_layout_for(ranges, bits);
+    struct sw_chunk *chunk = sw_codemap_get(map, sw_chunk_bytes(ranges, layout));
     if (!chunk)
         return false;
-    sw_chunk_pack(chunk, ranges, form, bits, address);
+    sw_chunk_pack(chunk, ranges, layout, bits, address);
     *value = (uintptr_t)chunk;
     return true;
 }
@@ -40,7 +38,6 @@ void sw_codemap_retire_chunk(struct sw_codemap *map, uintptr_t value)
         sw_codemap_retire(map, sw_chunk_of(value));
 }
 
-/* Ranges at a place; none when the slot is empty. */
 void sw_place_unpack(const struct sw_place *place, uint64_t address, struct sw_ranges *ranges)
 {
     ranges->count = 0;
@@ -57,7 +54,7 @@ static bool all_empty(const sw_slot *slots, unsigned count)
     return true;
 }
 
-/* The largest aligned block of empty slots around the empty one at `place` that begins at `first` or above: log2. */
+/* The largest aligned block of empty slots around the empty one at `place`, from slot `first` up: log2 of its size. */
 static unsigned empty_order(const struct sw_place *place, unsigned first)
 {
     unsigned order = 0;
@@ -71,7 +68,6 @@ static unsigned empty_order(const struct sw_place *place, unsigned first)
     return order;
 }
 
-/* log2 of the number of slots of the block at `place`, which is empty or a chunk. */
 unsigned sw_place_order(const struct sw_place *place, unsigned first)
 {
     return place->value ? sw_chunk_of(place->value)->bits - place->shift : empty_order(place, first);
@@ -82,7 +78,7 @@ sw_slot *sw_place_block(const struct sw_place *place, unsigned order)
     return &place->slots[place->index & ~((1u << order) - 1)];
 }
 
-/* A node around `address` with all slots alike; null: no memory. */
+/* A node around `address`, all slots set to `value`; null: no memory. */
 static struct sw_node *make_node(struct sw_codemap *map, uint64_t address, unsigned shift, uintptr_t value)
 {
     const unsigned slots = 1u << sw_node_order(shift);
@@ -97,15 +93,15 @@ static struct sw_node *make_node(struct sw_codemap *map, uint64_t address, unsig
     return node;
 }
 
-/* Replaces a full root chunk by a node just large enough for its ranges and one that comes. */
-static bool plant(struct sw_codemap *map, uintptr_t full, const struct sw_range *range)
+/* Replaces a full root chunk by a node just large enough for its ranges and the new one. */
+static bool replace_root_chunk(struct sw_codemap *map, uintptr_t full, const struct sw_range *range)
 {
     struct sw_ranges ranges;
     sw_chunk_unpack(sw_chunk_of(full), 0, &ranges);
-    const uint64_t apart = (ranges.at[0].begin ^ (ranges.at[ranges.count - 1].end - 1)) |
-                           (ranges.at[0].begin ^ range->begin) | (ranges.at[0].begin ^ (range->end - 1));
+    const uint64_t differing = (ranges.at[0].begin ^ (ranges.at[ranges.count - 1].end - 1)) |
+                               (ranges.at[0].begin ^ range->begin) | (ranges.at[0].begin ^ (range->end - 1));
     unsigned shift = 0;
-    while (apart >> shift >> sw_node_order(shift))
+    while (differing >> shift >> sw_node_order(shift))
         shift += sw_node_order(shift);
     uintptr_t value;
     if (!sw_codemap_chunk(map, &ranges, shift + sw_node_order(shift), range->begin, &value))
@@ -120,7 +116,7 @@ static bool plant(struct sw_codemap *map, uintptr_t full, const struct sw_range 
     return true;
 }
 
-/* Puts levels above the root until its region holds the whole range. */
+/* Adds levels above the root until its region holds the whole range. */
 static bool raise_root(struct sw_codemap *map, const struct sw_range *range)
 {
     for (;;) {
@@ -138,8 +134,8 @@ static bool raise_root(struct sw_codemap *map, const struct sw_range *range)
     }
 }
 
-/* Gives a full chunk that has one slot a node of its own, which it fills. */
-static bool sink(struct sw_codemap *map, const struct sw_place *place, uint64_t address)
+/* Gives a full chunk with a single slot a node of its own, which it then fills. */
+static bool push_down(struct sw_codemap *map, const struct sw_place *place, uint64_t address)
 {
     struct sw_node *node = make_node(map, address, sw_shift_below(place->shift), place->value);
     if (!node)
@@ -148,8 +144,11 @@ static bool sink(struct sw_codemap *map, const struct sw_place *place, uint64_t 
     return true;
 }
 
-/* The ranges of both halves of a region; what reaches from the lower one into the upper one is carried there. */
-static void divide(const struct sw_ranges *all, uint64_t middle, struct sw_ranges half[2])
+/*
+ * Divides ranges between the two halves of a region. A range that reaches from the lower into the upper half becomes
+ * the carry there.
+ */
+static void divide_ranges(const struct sw_ranges *all, uint64_t middle, struct sw_ranges half[2])
 {
     half[0].carry = all->carry;
     half[0].count = half[1].count = 0;
@@ -174,7 +173,7 @@ static bool split(struct sw_codemap *map, const struct sw_place *place, uint64_t
     struct sw_ranges all, half[2];
     uintptr_t value[2];
     sw_place_unpack(place, address, &all);
-    divide(&all, middle, half);
+    divide_ranges(&all, middle, half);
     if (!sw_codemap_chunk(map, &half[0], bits, middle - 1, &value[0]))
         return false;
     if (!sw_codemap_chunk(map, &half[1], bits, middle, &value[1])) {
@@ -189,7 +188,6 @@ static bool split(struct sw_codemap *map, const struct sw_place *place, uint64_t
     return true;
 }
 
-/* Sees to it that the range can be added where it begins. */
 bool sw_codemap_make_room(struct sw_codemap *map, const struct sw_range *range)
 {
     struct sw_place place;
@@ -197,14 +195,14 @@ bool sw_codemap_make_room(struct sw_codemap *map, const struct sw_range *range)
         if (!raise_root(map, range) || !sw_codemap_locate(map, range->begin, &place))
             return false;
         if (place.value)
-            sw_blocks_expect(sw_chunk_of(place.value));
+            sw_blocks_prefetch(sw_chunk_of(place.value));
         if (!place.value || sw_chunk_of(place.value)->count < SW_CHUNK_MAX)
             return true;
         bool done;
         if (!place.node)
-            done = plant(map, place.value, range);
+            done = replace_root_chunk(map, place.value, range);
         else if (sw_place_order(&place, 0) == 0)
-            done = sink(map, &place, range->begin);
+            done = push_down(map, &place, range->begin);
         else
             done = split(map, &place, range->begin);
         if (!done)
@@ -212,8 +210,8 @@ bool sw_codemap_make_room(struct sw_codemap *map, const struct sw_range *range)
     }
 }
 
-/* Puts what fills a whole node (one chunk, or nothing) in its place. False: no memory, or the root is reached. */
-static bool lift(struct sw_codemap *map, const struct sw_place *place, uint64_t address)
+/* Replaces a node that one chunk fills, or nothing, by its content. False: no memory, or the root is reached. */
+static bool pull_up(struct sw_codemap *map, const struct sw_place *place, uint64_t address)
 {
     uintptr_t value = place->value;
     if (value && place->home == &map->root) {
@@ -228,8 +226,8 @@ static bool lift(struct sw_codemap *map, const struct sw_place *place, uint64_t 
     return true;
 }
 
-/* Joins a block with its neighbour when both together have few ranges. False: they stay as they are. */
-static bool join(struct sw_codemap *map, const struct sw_place *place, uint64_t address, unsigned order)
+/* Merges a block with its neighbour when both together have few ranges. False: they stay as they are. */
+static bool merge(struct sw_codemap *map, const struct sw_place *place, uint64_t address, unsigned order)
 {
     const uint64_t beside = address ^ UINT64_C(1) << (place->shift + order);
     struct sw_place other = *place;
@@ -254,7 +252,7 @@ static bool join(struct sw_codemap *map, const struct sw_place *place, uint64_t 
     return true;
 }
 
-/* The only slot of a node that is in use; 0 when there are several. */
+/* The value of the only slot in use of a node; 0 when several are. */
 static uintptr_t only_slot(const struct sw_node *node)
 {
     uintptr_t only = 0;
@@ -267,7 +265,7 @@ static uintptr_t only_slot(const struct sw_node *node)
     return only;
 }
 
-/* Takes away top levels that have only one slot in use, and that a node. */
+/* Removes top levels in which one slot is in use and holds a node. */
 static void lower_root(struct sw_codemap *map)
 {
     for (;;) {
@@ -281,22 +279,22 @@ static void lower_root(struct sw_codemap *map)
 }
 
 /*
- * Joins and lifts around an address where something was removed. Stops early without harm when memory is short. Only
- * where a slot of the root is empty now, there can be one slot in use where there were more.
+ * Merges and pulls up around an address where a range was removed. Stops early, without harm, when memory is short. The
+ * root can have lost all but one used slot only if one of its slots is empty now.
  */
-void sw_codemap_tidy(struct sw_codemap *map, uint64_t address)
+void sw_codemap_compact(struct sw_codemap *map, uint64_t address)
 {
     struct sw_place place;
     bool more = true;
     while (more && sw_codemap_locate(map, address, &place) && place.node && !sw_is_span(place.value)) {
         const unsigned order = sw_place_order(&place, 0);
-        more = order == sw_node_order(place.shift) ? lift(map, &place, address) : join(map, &place, address, order);
+        more = order == sw_node_order(place.shift) ? pull_up(map, &place, address) : merge(map, &place, address, order);
     }
     if (place.home == &map->root && !place.value)
         lower_root(map);
 }
 
-/* Retires what the slots hold; a chunk that is in several of them once. */
+/* Retires what the slots hold. A chunk in several slots is retired once. */
 static void clear(struct sw_codemap *map, const sw_slot *slots, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -304,8 +302,8 @@ static void clear(struct sw_codemap *map, const sw_slot *slots, unsigned count)
         if (sw_is_node(value)) {
             clear(map, sw_node_of(value)->slot, 1u << sw_node_order(sw_node_of(value)->shift));
             sw_codemap_retire(map, sw_node_of(value));
-        } else if (value && sw_chunk_of(value)->form != SW_CHUNK_CLEARED) {
-            sw_chunk_of(value)->form = SW_CHUNK_CLEARED;
+        } else if (value && sw_chunk_of(value)->layout != SW_CHUNK_CLEARED) {
+            sw_chunk_of(value)->layout = SW_CHUNK_CLEARED;
             sw_codemap_retire_chunk(map, value);
         }
     }
@@ -314,5 +312,5 @@ static void clear(struct sw_codemap *map, const sw_slot *slots, unsigned count)
 void sw_codemap_clear(struct sw_codemap *map)
 {
     clear(map, &map->root, 1);
-    sw_reclaim_flush(map->grace);
+    sw_reclaim_flush(map->reclaim);
 }

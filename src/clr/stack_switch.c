@@ -1,10 +1,10 @@
 /*
- * Running a function on another stack, and coming back. A signal handler may find itself on what is left of somebody
- * else's alternate stack: CoreCLR's has about 2 KiB when its own handler is interrupted.
+ * Runs a function on another stack, and returns. A signal handler may run on the rest of another handler's alternate
+ * stack: CoreCLR's has about 2 KiB left when its own handler is interrupted.
  *
  * Source: SysV AMD64 psABI (rbp is preserved, the stack pointer 16-aligned at a call); AAPCS64.
  */
-#include "clr/own.h"
+#include "clr/internal.h"
 
 #if defined(__x86_64__)
 __asm__(".text\n"

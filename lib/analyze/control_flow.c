@@ -1,0 +1,313 @@
+/*
+ * Follows the control flow from a start, along every path, with the state of each. Paths meet at blocks. Where their
+ * states disagree, a path that came past a call loses (the call may never return, and the code behind it may belong to
+ * something else); otherwise what differs becomes unknown. If the disagreement, or a return with a wrong sp, shows that
+ * a call does not return, the call is noted and the run starts again. Everything is bounded: instructions, blocks,
+ * states, visits.
+ */
+#include "analyze/control_flow.h"
+
+#include <string.h>
+
+enum {
+    MOST_VISITS = 8,
+    MOST_CASES = 1024,
+    MOST_UNBOUNDED = 256,
+    PATH = SW_BLOCK_AFTER_CALL | SW_BLOCK_ASSUMED | SW_BLOCK_PADDED
+};
+
+/* ---- where paths meet ---- */
+
+enum right_path { NEITHER, THE_NEW_PATH, THE_BLOCK };
+
+/*
+ * At an address, sp has one value whichever way the code is reached. Where two paths disagree, one of them went on
+ * behind a call that does not return. The path that passed no call is right; else the one with less on the stack, since
+ * arguments were pushed for the call. NEITHER: cannot be decided.
+ */
+static enum right_path right_path(const struct sw_analysis *w, const struct sw_block *block)
+{
+    const struct sw_val old = sw_flow_sp(w, &w->states[block->state]), now = sw_flow_sp(w, &w->other);
+    if (old.base != now.base || old.point != now.point || old.base == SW_VAL_POINT || old.deref || now.deref ||
+        old.off == now.off)
+        return NEITHER;
+    if (block->flags & SW_BLOCK_ASSUMED)
+        return THE_BLOCK; /* the first elements of a table are cases, the last ones may not be */
+    if (block->return_point == 0 && w->return_point == 0)
+        return NEITHER;
+    if (block->return_point == 0 || w->return_point == 0)
+        return block->return_point == 0 ? THE_BLOCK : THE_NEW_PATH;
+    return old.off > now.off ? THE_BLOCK : THE_NEW_PATH;
+}
+
+/*
+ * Merges the block's state into the path's, w->other, where sp has one value. old_doubt, new_doubt: of the block and of
+ * the path. False: the path is dropped.
+ */
+static bool merge_by_sp(struct sw_analysis *w, const struct sw_block *block, unsigned old_doubt, unsigned new_doubt)
+{
+    const struct sw_val old_sp = sw_flow_sp(w, &w->states[block->state]), new_sp = sw_flow_sp(w, &w->other);
+    enum right_path right = new_doubt < old_doubt ? THE_NEW_PATH : THE_BLOCK;
+    if (old_doubt == new_doubt)
+        right = right_path(w, block);
+    if (old_doubt == 1 && new_doubt == 0 && !sw_val_same(old_sp, new_sp))
+        sw_flow_mark_noreturn(w, sw_flow_return_point(w, block));
+    if (old_doubt == new_doubt && right == THE_NEW_PATH)
+        sw_flow_mark_noreturn(w, sw_flow_find_noreturn(w, block->return_point, old_sp, new_sp));
+    if (old_doubt == new_doubt && right == THE_BLOCK)
+        sw_flow_mark_noreturn(w, sw_flow_find_noreturn(w, w->return_point, new_sp, old_sp));
+    if (right == NEITHER)
+        sw_state_meet(&w->other, &w->states[block->state], w->code->machine, (uint32_t)(block->address - w->begin));
+    return right != THE_BLOCK;
+}
+
+/* The same where sp may be anywhere below fp. */
+static bool merge_by_fp(struct sw_analysis *w, const struct sw_block *block, unsigned old_doubt, unsigned new_doubt)
+{
+    if (old_doubt == new_doubt)
+        sw_state_meet(&w->other, &w->states[block->state], w->code->machine, (uint32_t)(block->address - w->begin));
+    else if (old_doubt < new_doubt)
+        sw_state_copy(&w->other, &w->states[block->state]);
+    sw_state_lose_sp(&w->other, w->code->machine);
+    return true;
+}
+
+static bool merge(struct sw_analysis *w, const struct sw_block *block, unsigned old_doubt, unsigned new_doubt)
+{
+    const struct sw_state *there = &w->states[block->state];
+    const bool by_fp = !sw_val_same(sw_flow_sp(w, there), sw_flow_sp(w, &w->other)) &&
+                       sw_state_share_frame(there, &w->other, w->code->machine);
+    return by_fp ? merge_by_fp(w, block, old_doubt, new_doubt) : merge_by_sp(w, block, old_doubt, new_doubt);
+}
+
+/* A second path reaches a block with another state (in w->other). */
+static void merge_into_block(struct sw_analysis *w, uint16_t at, uint8_t flags)
+{
+    struct sw_block *block = &w->blocks[at];
+    if (!merge(w, block, sw_flow_doubt(block->flags), sw_flow_doubt(flags)) || block->visits >= MOST_VISITS)
+        return;
+    const uint16_t state = sw_flow_intern(w, &w->other);
+    if (sw_flow_doubt(flags) <= sw_flow_doubt(block->flags))
+        block->flags = (uint8_t)((block->flags & ~PATH) | (flags & PATH));
+    if (state == SW_NO_STATE || state == block->state)
+        return;
+    block->state = state;
+    block->return_point = w->return_point;
+    block->visits++;
+    sw_flow_queue(w, at);
+}
+
+/* The same state, on a path in less doubt. Then what follows it is in less doubt as well. */
+static void make_certain(struct sw_analysis *w, uint16_t at, uint8_t flags)
+{
+    struct sw_block *block = &w->blocks[at];
+    const bool was_assumed = block->flags & SW_BLOCK_ASSUMED;
+    block->flags = (uint8_t)((block->flags & ~PATH) | (flags & PATH));
+    if (was_assumed)
+        sw_flow_queue(w, at);
+}
+
+/* ---- paths ---- */
+
+void sw_flow_arrive(struct sw_analysis *w, uint64_t address, uint8_t flags)
+{
+    if (w->end != 0 && (address < w->begin || address >= w->end))
+        return; /* leaves the function: a tail call */
+    sw_state_copy(&w->other, &w->current);
+    sw_state_trim(&w->other, w->code->machine, w->forward);
+    const uint16_t at = sw_flow_block(w, address);
+    if (at == SW_NO_BLOCK) {
+        sw_flow_add_block(w, address, flags);
+        return;
+    }
+    struct sw_block *block = &w->blocks[at];
+    if (flags & SW_BLOCK_AT_INDIRECT)
+        block->flags |= SW_BLOCK_AT_INDIRECT;
+    else if (!sw_state_same(&w->states[block->state], &w->other))
+        merge_into_block(w, at, flags);
+    else if (sw_flow_doubt(flags) < sw_flow_doubt(block->flags))
+        make_certain(w, at, flags);
+}
+
+/* ---- switch tables ---- */
+
+static bool enter_cases(struct sw_analysis *w)
+{
+    const struct sw_val table = w->current.reg[sw_regs_pc_number(w->code->machine)];
+    const uint32_t bound = w->current.bound;
+    uint64_t target;
+    if (table.base != SW_VAL_TABLE || ((table.point & 0xff) != 8 && !table.deref))
+        return false;
+    if (bound == 0 || bound > MOST_CASES) {
+        sw_flow_keep_table(w, table);
+        return false;
+    }
+    for (uint32_t i = 0; i < bound; i++)
+        if (sw_flow_element(w, table, i, &target))
+            sw_flow_arrive(w, target, w->flags);
+    return true;
+}
+
+/*
+ * Follows the next element. False: the table ends here, because the element leads nowhere near, or into an instruction.
+ */
+static bool enter_element(struct sw_analysis *w, struct sw_open_table *open)
+{
+    uint64_t target;
+    w->pc = open->jump;
+    if (open->next == MOST_UNBOUNDED || !sw_flow_element(w, open->table, open->next, &target) ||
+        (sw_flow_was_seen(w, target) && !sw_flow_is_insn_start(w, target)))
+        return false;
+    open->next++;
+    sw_state_copy(&w->current, &w->states[open->state]);
+    w->return_point = open->return_point;
+    w->flags = SW_BLOCK_ASSUMED;
+    sw_flow_arrive(w, target, w->flags);
+    return true;
+}
+
+static bool enter_next_case(struct sw_analysis *w)
+{
+    for (unsigned i = 0; i < w->table_count; i++)
+        while (enter_element(w, &w->tables[i]))
+            if (w->queue_count + w->deferred_count != 0)
+                return true;
+    return false;
+}
+
+/* ---- the run ---- */
+
+/* Enters a block: its state, and the calls and doubts of the path to it. */
+static void enter_block(struct sw_analysis *w, const struct sw_block *block)
+{
+    sw_state_copy(&w->current, &w->states[block->state]);
+    w->only_padding = block->flags & SW_BLOCK_AFTER_CALL;
+    w->return_point = w->only_padding ? sw_flow_return_point(w, block) : block->return_point;
+    w->flags = block->flags & SW_BLOCK_ASSUMED;
+}
+
+bool sw_flow_next(struct sw_analysis *w, uint64_t *pc)
+{
+    uint16_t block;
+    if (w->queue_count)
+        block = w->queue[--w->queue_count];
+    else if (w->deferred_count)
+        block = w->deferred[--w->deferred_count];
+    else
+        return enter_next_case(w) && sw_flow_next(w, pc);
+    enter_block(w, &w->blocks[block]);
+    *pc = w->blocks[block].address;
+    return true;
+}
+
+bool sw_flow_insn(struct sw_analysis *w, uint64_t pc, struct sw_insn *insn)
+{
+    size_t size;
+    const uint8_t *bytes;
+    if (w->budget == 0) {
+        w->hit_bound = true;
+        return false;
+    }
+    w->budget--;
+    w->spent++;
+    bytes = w->code->fetch(w->code->arg, pc, &size);
+    return bytes && w->code->decode(bytes, size, pc, insn) == SW_OK;
+}
+
+/* Both ways of a branch. The taken one becomes a block, the other stays in w->current. */
+static void branch(struct sw_analysis *w, const struct sw_insn *insn)
+{
+    const enum sw_machine machine = w->code->machine;
+    if (insn->when == SW_WHEN_EQUAL) {
+        const struct sw_val sp = w->current.reg[sw_regs_sp_number(machine)];
+        sw_state_assume_equal(&w->current, machine);
+        sw_flow_arrive(w, insn->target, w->flags);
+        w->current.reg[sw_regs_sp_number(machine)] = sp;
+        return;
+    }
+    sw_flow_arrive(w, insn->target, w->flags);
+    if (insn->when == SW_WHEN_DIFFERENT)
+        sw_state_assume_equal(&w->current, machine);
+    if (insn->when == SW_WHEN_ABOVE && w->current.limit >= 0)
+        w->current.bound = (uint32_t)w->current.limit + 1;
+    if (insn->when == SW_WHEN_NOT_BELOW && w->current.limit >= 0)
+        w->current.bound = (uint32_t)w->current.limit;
+}
+
+/* Forgets the address of data that is no table, such as a string: it would only make states differ. */
+static void forget_data(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc)
+{
+    for (unsigned i = 0; i < insn->count && i < SW_EFFECTS_MAX; i++) {
+        const struct sw_effect *e = &insn->effects[i];
+        if (e->kind == SW_EFFECT_NEAR && e->dst < SW_REGS_MAX && !sw_flow_may_be_table(w, pc + (uint64_t)e->imm))
+            w->current.reg[e->dst] = (struct sw_val){ 0 };
+    }
+}
+
+bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc)
+{
+    const uint64_t next = pc + insn->length;
+    w->pc = pc;
+    sw_flow_mark_seen(w, pc, insn->length);
+    sw_state_run(&w->current, w->code->machine, insn, (uint32_t)(pc - w->begin));
+    forget_data(w, insn, pc);
+    w->only_padding = w->only_padding && insn->count == 0 && insn->flow == SW_FLOW_NEXT;
+    switch (insn->flow) {
+    case SW_FLOW_CALL:
+        if (sw_flow_is_noreturn(w, insn, next))
+            return false;
+        sw_flow_arrive(w, next, (uint8_t)(w->flags | SW_BLOCK_AFTER_CALL));
+        return false;
+    case SW_FLOW_RETURN:
+        sw_flow_check_return(w);
+        return false;
+    case SW_FLOW_BRANCH:
+        branch(w, insn);
+        break;
+    case SW_FLOW_JUMP:
+        sw_flow_arrive(w, insn->target, w->flags);
+        return false;
+    case SW_FLOW_INDIRECT:
+        if (!enter_cases(w) || w->end != 0) /* with known bounds, all code must be reached from somewhere */
+            sw_flow_arrive(w, pc, (uint8_t)(w->flags | SW_BLOCK_AT_INDIRECT));
+        return false;
+    case SW_FLOW_NEXT:
+        break;
+    default:
+        return false;
+    }
+    if (sw_flow_block(w, next) == SW_NO_BLOCK)
+        return true;
+    sw_flow_arrive(w, next, (uint8_t)(w->flags | (w->only_padding ? SW_BLOCK_AFTER_CALL | SW_BLOCK_PADDED : 0)));
+    return false;
+}
+
+static uint64_t window_of(uint64_t begin, uint64_t end)
+{
+    const uint64_t wanted = end > begin ? end - begin + 16 : SW_ANALYZE_NEAR;
+    return wanted < SW_ANALYZE_SEEN ? wanted : SW_ANALYZE_SEEN;
+}
+
+void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t begin, uint64_t end, bool forward,
+                   const int32_t *fp_above_sp)
+{
+    w->code = code;
+    w->begin = begin;
+    w->end = end;
+    w->forward = forward;
+    w->budget = forward ? SW_ANALYZE_INSNS / 16 : SW_ANALYZE_INSNS; /* most forward runs find nothing */
+    w->only_padding = w->restart = w->hit_bound = w->is_packed = false;
+    w->flags = 0;
+    w->return_point = 0;
+    w->state_count = w->block_count = w->queue_count = w->deferred_count = w->table_count = 0;
+    w->cursor_block = SW_NO_BLOCK;
+    w->unpacked = UINT64_MAX;
+    memset(w->hash, 0, sizeof w->hash);
+    w->covered = window_of(begin, end);
+    memset(w->seen, 0, (size_t)(w->covered + 7) / 8);
+    memset(w->starts, 0, (size_t)(w->covered + 7) / 8);
+    sw_state_start(&w->current);
+    w->current.has_fp_distance = fp_above_sp != NULL;
+    w->current.fp_above_sp = fp_above_sp ? *fp_above_sp : 0;
+    sw_flow_arrive(w, begin, 0);
+}
