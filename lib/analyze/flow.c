@@ -150,7 +150,7 @@ static bool merge_by_sp(struct sw_analysis *w, const struct sw_block *block, uns
         sw_flow_blame(w, right == 0 ? sw_flow_culprit(w, block->behind, sp_was, sp_is)
                                     : sw_flow_culprit(w, w->behind, sp_is, sp_was));
     if (right < 0)
-        sw_state_meet(&w->other, &w->states[block->state], w->code->machine, (uint32_t)(block->address - w->begin));
+        sw_state_meet(&w->other, &w->states[block->state], w->code->arch, (uint32_t)(block->address - w->begin));
     return right != 1;
 }
 
@@ -158,10 +158,10 @@ static bool merge_by_sp(struct sw_analysis *w, const struct sw_block *block, uns
 static bool merge_by_fp(struct sw_analysis *w, const struct sw_block *block, unsigned was, unsigned is)
 {
     if (was == is)
-        sw_state_meet(&w->other, &w->states[block->state], w->code->machine, (uint32_t)(block->address - w->begin));
+        sw_state_meet(&w->other, &w->states[block->state], w->code->arch, (uint32_t)(block->address - w->begin));
     else if (was < is)
         sw_state_copy(&w->other, &w->states[block->state]);
-    sw_state_lose_sp(&w->other, w->code->machine);
+    sw_state_lose_sp(&w->other, w->code->arch);
     return true;
 }
 
@@ -169,7 +169,7 @@ static bool merge(struct sw_analysis *w, const struct sw_block *block, unsigned 
 {
     const struct sw_state *there = &w->states[block->state];
     const bool by_fp = !sw_val_same(sw_flow_sp(w, there), sw_flow_sp(w, &w->other)) &&
-                       sw_state_share_frame(there, &w->other, w->code->machine);
+                       sw_state_share_frame(there, &w->other, w->code->arch);
     return by_fp ? merge_by_fp(w, block, was, is) : merge_by_sp(w, block, was, is);
 }
 
@@ -207,7 +207,7 @@ void sw_flow_arrive(struct sw_analysis *w, uint64_t address, uint8_t flags)
     if (w->end != 0 && (address < w->begin || address >= w->end))
         return; /* a tail call */
     sw_state_copy(&w->other, &w->current);
-    sw_state_trim(&w->other, w->code->machine, w->forward);
+    sw_state_trim(&w->other, w->code->arch, w->forward);
     const uint16_t at = sw_flow_block(w, address);
     if (at == SW_NO_BLOCK) {
         add_block(w, address, flags);
@@ -256,23 +256,23 @@ bool sw_flow_insn(struct sw_analysis *w, uint64_t pc, struct sw_insn *insn)
     w->budget--;
     w->spent++;
     bytes = w->code->fetch(w->code->arg, pc, &size);
-    return bytes && w->code->decode(bytes, size, pc, insn) == SW_OK;
+    return bytes && w->code->arch->decode(bytes, size, pc, insn) == SW_OK;
 }
 
 /* Both ways of a branch: the taken one becomes a block, the other stays in w->current. */
 static void branch(struct sw_analysis *w, const struct sw_insn *insn)
 {
-    const enum sw_machine machine = w->code->machine;
+    const struct sw_arch *arch = w->code->arch;
     if (insn->when == SW_WHEN_EQUAL) {
-        const struct sw_val sp = w->current.reg[sw_regs_sp_number(machine)];
-        sw_state_equal(&w->current, machine);
+        const struct sw_val sp = w->current.reg[arch->roles->sp];
+        sw_state_equal(&w->current, arch);
         sw_flow_arrive(w, insn->target, w->flags);
-        w->current.reg[sw_regs_sp_number(machine)] = sp;
+        w->current.reg[arch->roles->sp] = sp;
         return;
     }
     sw_flow_arrive(w, insn->target, w->flags);
     if (insn->when == SW_WHEN_DIFFERENT)
-        sw_state_equal(&w->current, machine);
+        sw_state_equal(&w->current, arch);
     if (insn->when == SW_WHEN_ABOVE && w->current.limit >= 0)
         w->current.bound = (uint32_t)w->current.limit + 1;
     if (insn->when == SW_WHEN_NOT_BELOW && w->current.limit >= 0)
@@ -294,7 +294,7 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
     const uint64_t next = pc + insn->length;
     w->pc = pc;
     mark_seen(w, pc, insn->length);
-    sw_state_run(&w->current, w->code->machine, insn, (uint32_t)(pc - w->begin));
+    sw_state_run(&w->current, w->code->arch, insn, (uint32_t)(pc - w->begin));
     forget_data(w, insn, pc);
     w->fresh = w->fresh && insn->count == 0 && insn->flow == SW_FLOW_NEXT;
     switch (insn->flow) {

@@ -35,9 +35,9 @@ void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, st
 /* One instruction on, along the straight line of the block. False: the line ends here. */
 static bool pass(struct sw_analysis *w, const struct sw_insn *insn)
 {
-    sw_state_run(&w->at, w->code->machine, insn, (uint32_t)(w->at_pc - w->begin));
+    sw_state_run(&w->at, w->code->arch, insn, (uint32_t)(w->at_pc - w->begin));
     if (insn->flow == SW_FLOW_BRANCH && insn->when == SW_WHEN_DIFFERENT)
-        sw_state_equal(&w->at, w->code->machine);
+        sw_state_equal(&w->at, w->code->arch);
     w->at_pc += insn->length;
     return insn->flow == SW_FLOW_NEXT || insn->flow == SW_FLOW_BRANCH;
 }
@@ -50,7 +50,7 @@ static bool go_to(struct sw_analysis *w, uint64_t pc)
     while (w->at_pc <= pc && (w->end == 0 || w->at_pc < w->end) && sw_flow_insn(w, w->at_pc, &insn)) {
         if (pc - w->at_pc < insn.length) {
             if (insn.flow == SW_FLOW_CALL) /* pc inside of it is a return address: the callee has been */
-                sw_state_give_below(&w->at, w->code->machine);
+                sw_state_give_below(&w->at, w->code->arch);
             return true;
         }
         if (!pass(w, &insn))
@@ -121,7 +121,7 @@ enum sw_status sw_analyze_rule(struct sw_analysis *w, uint64_t pc, struct sw_rul
     const struct sw_state *state = sw_analyze_state(w, pc, &assumed);
     if (!state && assumed && w->is_packed)
         return SW_E_BUSY;
-    if (!state || !sw_extract_inside(state, w->code->machine, rule))
+    if (!state || !sw_extract_inside(state, w->code->arch, rule))
         return SW_E_NO_RULE;
     if (assumed)
         rule->trust = SW_TRUST_GUESS;

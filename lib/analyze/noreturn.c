@@ -42,7 +42,7 @@ void sw_flow_blame(struct sw_analysis *w, uint32_t behind)
 
 struct sw_val sw_flow_sp(const struct sw_analysis *w, const struct sw_state *state)
 {
-    return state->reg[sw_regs_sp_number(w->code->machine)];
+    return state->reg[w->code->arch->roles->sp];
 }
 
 /* The place behind the call that a block with BEHIND_CALL is there by. */
@@ -106,8 +106,8 @@ static uint32_t pushed_for(const struct sw_analysis *w, uint32_t behind, int64_t
  */
 void sw_flow_check_return(struct sw_analysis *w)
 {
-    const struct sw_val v = w->current.reg[sw_regs_sp_number(w->code->machine)];
-    const int32_t right = sw_rule_cfa_above_entry(w->code->machine);
-    if (v.base == sw_regs_sp_number(w->code->machine) + 1 && !v.deref && v.off < right)
+    const struct sw_val v = w->current.reg[w->code->arch->roles->sp];
+    const int32_t right = sw_rule_cfa_above_entry(w->code->arch->machine);
+    if (v.base == w->code->arch->roles->sp + 1 && !v.deref && v.off < right)
         sw_flow_blame(w, pushed_for(w, w->behind, right - v.off));
 }

@@ -5,7 +5,7 @@
 #ifndef SW_ANALYZE_STATE_H
 #define SW_ANALYZE_STATE_H
 
-#include "base/effect.h"
+#include "arch/arch.h"
 
 /*
  * A value, symbolic:
@@ -73,30 +73,30 @@ void sw_state_start(struct sw_state *state);
 void sw_state_copy(struct sw_state *to, const struct sw_state *from);
 
 /* Runs the effects of one instruction at the code offset `point`. */
-void sw_state_run(struct sw_state *state, enum sw_machine machine, const struct sw_insn *insn, uint32_t point);
+void sw_state_run(struct sw_state *state, const struct sw_arch *arch, const struct sw_insn *insn, uint32_t point);
 
 /* A call is about to be made, or has been: what lies below sp is its to overwrite. */
-void sw_state_give_below(struct sw_state *state, enum sw_machine machine);
+void sw_state_give_below(struct sw_state *state, const struct sw_arch *arch);
 
 /* On the way on which the last compare found equality: sp is what it was compared with. */
-void sw_state_equal(struct sw_state *state, enum sw_machine machine);
+void sw_state_equal(struct sw_state *state, const struct sw_arch *arch);
 
 /*
  * Forgets what does not matter across blocks, so that states of different paths become the same. forward: the start is
  * not the function's, and words loaded from its frame may be saved registers.
  */
-void sw_state_trim(struct sw_state *state, enum sw_machine machine, bool forward);
+void sw_state_trim(struct sw_state *state, const struct sw_arch *arch, bool forward);
 
 /* Whether two trimmed states are the same; what holds in both (at the code offset `point` where they meet). */
 bool sw_state_same(const struct sw_state *a, const struct sw_state *b);
-void sw_state_meet(struct sw_state *state, const struct sw_state *other, enum sw_machine machine, uint32_t point);
+void sw_state_meet(struct sw_state *state, const struct sw_state *other, const struct sw_arch *arch, uint32_t point);
 
 /*
  * Whether fp says in both where the frame is, the same: then sp may be moved as the code likes (alloca). sp is
  * somewhere below fp: one such state is like another.
  */
-bool sw_state_share_frame(const struct sw_state *a, const struct sw_state *b, enum sw_machine machine);
-void sw_state_lose_sp(struct sw_state *state, enum sw_machine machine);
+bool sw_state_share_frame(const struct sw_state *a, const struct sw_state *b, const struct sw_arch *arch);
+void sw_state_lose_sp(struct sw_state *state, const struct sw_arch *arch);
 
 bool sw_val_same(struct sw_val a, struct sw_val b);
 /* The start value of register n, itself. */
@@ -104,6 +104,6 @@ bool sw_val_is_start(struct sw_val v, unsigned n);
 /* v + off, unknown when it cannot be expressed. */
 struct sw_val sw_val_plus(struct sw_val v, int64_t off);
 /* The content of the word at `at`: a known slot's, else a word of the start's memory, else unknown. */
-struct sw_val sw_state_word(const struct sw_state *state, enum sw_machine machine, struct sw_val at);
+struct sw_val sw_state_word(const struct sw_state *state, const struct sw_arch *arch, struct sw_val at);
 
 #endif

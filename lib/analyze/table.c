@@ -53,7 +53,7 @@ static void keep_open(struct sw_analysis *w, struct sw_val table)
         if (sw_val_same(w->tables[i].table, table))
             return;
     sw_state_copy(&w->other, &w->current);
-    sw_state_trim(&w->other, w->code->machine, w->forward);
+    sw_state_trim(&w->other, w->code->arch, w->forward);
     const uint16_t state = sw_flow_intern(w, &w->other);
     if (state == SW_NO_STATE || w->table_count == SW_ANALYZE_TABLES)
         return;
@@ -62,7 +62,7 @@ static void keep_open(struct sw_analysis *w, struct sw_val table)
 
 bool sw_flow_table(struct sw_analysis *w)
 {
-    const struct sw_val table = w->current.reg[sw_regs_pc_number(w->code->machine)];
+    const struct sw_val table = w->current.reg[w->code->arch->roles->pc];
     const uint32_t bound = w->current.bound;
     uint64_t target;
     if (table.base != SW_VAL_TABLE || ((table.point & 0xff) != 8 && !table.deref))

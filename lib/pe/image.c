@@ -14,15 +14,26 @@
 enum { SECTION_HEADER = 40, CHARACTERISTICS = 36 };
 #define IS_EXECUTED UINT32_C(0x20000000)
 
+/* Its unwind codes describe every pc, and what they do not name is preserved as everywhere. */
+static enum sw_status arm64_rule(const struct sw_pe_reader *reader, const struct sw_pe_function *function, uint32_t rva,
+                                 bool exact, uint64_t nonvolatile, struct sw_rule *rule)
+{
+    (void)exact, (void)nonvolatile;
+    return sw_pe_arm64_rule(reader, function, rva, rule);
+}
+
 static_assert(SW_MACHINE_X64 == 1 && SW_MACHINE_ARM64 == 2, "rows are machines in their order");
 static const struct {
     uint8_t entry_size;
     enum sw_status (*entry)(const struct sw_pe_reader *reader, const uint8_t *bytes, struct sw_pe_function *function);
     enum sw_status (*handler)(const struct sw_pe_reader *reader, const struct sw_pe_function *function,
                               uint32_t *handler);
+    enum sw_status (*rule)(const struct sw_pe_reader *reader, const struct sw_pe_function *function, uint32_t rva,
+                           bool exact, uint64_t nonvolatile, struct sw_rule *rule);
+    uint64_t nonvolatile; /* on Windows */
 } machines[] = {
-    { 12, sw_pe_x64_entry, sw_pe_x64_handler },
-    { 8, sw_pe_arm64_entry, sw_pe_arm64_handler },
+    { 12, sw_pe_x64_entry, sw_pe_x64_handler, sw_pe_x64_rule, SW_PE_WINDOWS_NONVOLATILE },
+    { 8, sw_pe_arm64_entry, sw_pe_arm64_handler, arm64_rule, SW_ARM64_NONVOLATILE },
 };
 
 uint32_t sw_pe_entry_size(enum sw_machine machine)
@@ -45,10 +56,13 @@ enum sw_status sw_pe_handler(enum sw_machine machine, const struct sw_pe_reader 
 enum sw_status sw_pe_rule(enum sw_machine machine, bool linux_code, const struct sw_pe_reader *reader,
                           const struct sw_pe_function *function, uint32_t rva, bool exact, struct sw_rule *rule)
 {
-    if (machine == SW_MACHINE_ARM64)
-        return sw_pe_arm64_rule(reader, function, rva, rule);
-    return sw_pe_x64_rule(reader, function, rva, exact, linux_code ? SW_X64_NONVOLATILE : SW_PE_WINDOWS_NONVOLATILE,
-                          rule);
+    return machines[machine - SW_MACHINE_X64].rule(reader, function, rva, exact,
+                                                   sw_pe_nonvolatile(machine, linux_code), rule);
+}
+
+uint64_t sw_pe_nonvolatile(enum sw_machine machine, bool linux_code)
+{
+    return linux_code ? sw_regs_nonvolatile(machine) : machines[machine - SW_MACHINE_X64].nonvolatile;
 }
 
 /* ---- the image as a reader ---- */

@@ -157,6 +157,13 @@ SW_NODISCARD enum sw_status sw_pe_arm64_rule(const struct sw_pe_reader *reader, 
                                              uint32_t rva, struct sw_rule *rule);
 
 /*
+ * What the machine's code preserves: .NET's code for Linux as all code there, other code as on Windows.
+ *
+ * Returns  Registers as bits. Memory  None. Threads  Any. Signals  Safe.
+ */
+uint64_t sw_pe_nonvolatile(enum sw_machine machine, bool linux_code);
+
+/*
  * Either of the two.
  *
  * linux_code   .NET's code for Linux: its nonvolatile registers are those of SysV (x64).

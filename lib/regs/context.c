@@ -5,7 +5,7 @@
  * Follows contexts.md sections 1-6 and 9: in five of the eight records the registers lie in the order of struct
  * sw_regs.
  */
-#include <snapwalk/context.h>
+#include "regs/offset.h"
 
 #include <assert.h>
 #include <string.h>
@@ -60,6 +60,11 @@ static void put_le(uint8_t *to, uint64_t value, unsigned size)
 {
     for (unsigned i = 0; i < size; i++)
         to[i] = (uint8_t)(value >> (8 * i));
+}
+
+size_t sw_context_offset(enum sw_context_form form, enum sw_machine machine, unsigned number)
+{
+    return offset_of(layout_of(form, machine), number);
 }
 
 size_t sw_context_size(enum sw_context_form form, enum sw_machine machine)

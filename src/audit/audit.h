@@ -51,20 +51,20 @@ const uint8_t *sw_audit_fetch(void *arg, uint64_t address, size_t *size);
 enum sw_status sw_audit_table_rule(struct sw_audit_file *file, size_t n, uint64_t address, struct sw_rule *rule);
 
 /* compare.c: whether the table's rule holds in the state that `analysis` was read off; which register differs. */
-enum sw_audit_verdict sw_audit_compare(enum sw_machine machine, const struct sw_rule *table, const struct sw_rule *analysis,
+enum sw_audit_verdict sw_audit_compare(const struct sw_arch *arch, const struct sw_rule *table, const struct sw_rule *analysis,
                                        const struct sw_state *state, uint8_t *reg);
 
 /*
  * Whether the table has `reg` in a word below sp, which anything may overwrite, while the register itself holds it: what
  * clang says at a return that a path comes to on which nothing was saved.
  */
-bool sw_audit_is_left_behind(enum sw_machine machine, const struct sw_rule *table, const struct sw_state *state, uint8_t reg);
+bool sw_audit_is_left_behind(const struct sw_arch *arch, const struct sw_rule *table, const struct sw_state *state, uint8_t reg);
 
 /*
  * Whether the table contradicts itself around an instruction that goes on to the next: its rules in front and behind,
  * and what the instruction does. `state` is working memory.
  */
-bool sw_audit_contradicts(enum sw_machine machine, const struct sw_rule *front, const struct sw_insn *insn, const struct sw_rule *behind,
+bool sw_audit_contradicts(const struct sw_arch *arch, const struct sw_rule *front, const struct sw_insn *insn, const struct sw_rule *behind,
                           struct sw_state *state);
 
 #endif

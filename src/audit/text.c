@@ -99,12 +99,13 @@ static void put_location(struct text *t, enum sw_machine machine, const struct s
     }
 }
 
-/* The return address right below the CFA goes without saying, as does that it is in lr. */
+/* A return address goes without saying where a call leaves it: right below the CFA, or in the link register. */
 static bool is_told(enum sw_machine machine, const struct sw_rule *rule, unsigned n)
 {
     const struct sw_loc *loc = &rule->r[n];
-    if (n == sw_regs_pc_number(machine) && machine == SW_MACHINE_ARM64)
-        return loc->kind != SW_LOC_REG || loc->reg != SW_ARM64_LR || loc->off != 0;
+    const unsigned link = sw_regs_link_number(machine);
+    if (n == sw_regs_pc_number(machine) && link != SW_REGS_MAX)
+        return loc->kind != SW_LOC_REG || loc->reg != link || loc->off != 0;
     if (n == sw_regs_pc_number(machine))
         return loc->kind != SW_LOC_AT_CFA || loc->off != -8;
     return (sw_regs_nonvolatile(machine) >> n & 1) && loc->kind != SW_LOC_SAME;
@@ -116,7 +117,7 @@ const char *sw_audit_text(enum sw_machine machine, const struct sw_rule *rule, c
     if (size == 0)
         return text;
     text[0] = '\0';
-    if (!rule || (machine != SW_MACHINE_X64 && machine != SW_MACHINE_ARM64)) {
+    if (!rule || !sw_arch_of(machine)) {
         put(&t, "none");
         return text;
     }

@@ -1,9 +1,9 @@
 /*
- * A64 words → effects: each by what its row says that it does. Control flow is here, the rest in arithmetic.c and
- * memory.c; which words are which is rows.c's.
+ * A64 words → effects: each by what its row says that it does. Control flow is here, the rest in decode_arithmetic.c
+ * and decode_memory.c; which words are which is the business of decode_rows.c.
  */
-#include "arch/a64/a64.h"
-#include "arch/a64/word.h"
+#include "arch/a64/decode.h"
+#include "arch/a64/decode_word.h"
 
 enum { LR = SW_ARM64_LR, PC = SW_ARM64_PC, WORD = 4, MOST_STUB = 5 };
 

@@ -2,9 +2,9 @@
  * x64 instructions → effects: the frequent encodings by the tables of quick.c, all others by Zydis. Knows neither
  * encodings nor meanings; how a call looks from behind is all it adds.
  */
-#include "arch/x64/x64.h"
+#include "arch/x64/decode.h"
 
-#include "arch/x64/decoded.h"
+#include "arch/x64/decode_insn.h"
 
 enum sw_status sw_x64_decode(const uint8_t *bytes, size_t size, uint64_t pc, struct sw_insn *insn)
 {

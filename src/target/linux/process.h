@@ -86,8 +86,8 @@ enum {
 };
 
 /*
- * process_threads_linux.c. A zombie has ended too. pac_mask: the tag alone where nothing is signed; 0: not known. tls:
- * the thread pointer, may be null; 0: not known.
+ * process_threads.c. A zombie has ended too. pac_mask: the tag alone where nothing is signed; 0: not known, or the
+ * machine has no signatures. tls: the thread pointer, may be null; 0: not known.
  */
 bool sw_process_thread_ended(int pid, int tid);
 struct sw_process_thread *sw_process_find_thread(const struct sw_process *process, uint64_t tid);

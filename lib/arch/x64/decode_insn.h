@@ -1,9 +1,9 @@
 /*
  * One x64 instruction as far as it matters here: what it is, its first two operands, its memory operand, and everything
- * it writes. Two decoders fill it (quick.c, zydis.c), one place says what it means (effects.c).
+ * it writes. Two decoders fill it (decode_quick.c, decode_zydis.c), one place says what it means (decode_effects.c).
  */
-#ifndef SW_X64_DECODED_H
-#define SW_X64_DECODED_H
+#ifndef SW_X64_DECODE_INSN_H
+#define SW_X64_DECODE_INSN_H
 
 #include "base/effect.h"
 
@@ -92,8 +92,8 @@ struct sw_x64_decoded {
 };
 
 /*
- * The instruction at `bytes` where it is one of the frequent encodings of opcodes.c; false: not answered, nothing is
- * said about it. Where it answers, sw_x64_effects makes the same of it as of sw_x64_zydis' answer
+ * The instruction at `bytes` where it is one of the frequent encodings of decode_opcodes.c. False: not answered, `d`
+ * says nothing. Where it answers, sw_x64_effects makes the same effects as of sw_x64_zydis' answer
  * (test/unit/x64_quick.c).
  *
  * Source   Intel SDM vol. 2, chapter 2 and appendix A.

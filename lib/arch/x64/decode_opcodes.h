@@ -1,10 +1,10 @@
 /*
  * The frequent encodings of x64 instructions as rows: an opcode's row says where its operands are.
  */
-#ifndef SW_X64_OPCODES_H
-#define SW_X64_OPCODES_H
+#ifndef SW_X64_DECODE_OPCODES_H
+#define SW_X64_DECODE_OPCODES_H
 
-#include "arch/x64/decoded.h"
+#include "arch/x64/decode_insn.h"
 
 /*
  * Where an operand is. AT_UNKNOWN: the opcode is left to others, as is every row that is all zero. Behind AT_VREG, of

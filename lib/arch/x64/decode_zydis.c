@@ -1,8 +1,8 @@
 /*
- * Any x64 instruction, read by Zydis: its operands and what it writes, in the terms of decoded.h. The only file that
- * knows Zydis; knows nothing of what instructions mean for the stack.
+ * Any x64 instruction, read by Zydis: its operands and what it writes, in the terms of decode_insn.h. The only file
+ * that knows Zydis. Knows nothing of what instructions mean for the stack.
  */
-#include "arch/x64/decoded.h"
+#include "arch/x64/decode_insn.h"
 
 #include <Zydis/Zydis.h>
 

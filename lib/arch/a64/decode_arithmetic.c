@@ -2,7 +2,7 @@
  * A64 instructions between registers, as effects: sums and constants that addresses are made of; of all others, which
  * registers they write.
  */
-#include "arch/a64/word.h"
+#include "arch/a64/decode_word.h"
 
 enum { LR = SW_ARM64_LR };
 

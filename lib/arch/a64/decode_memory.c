@@ -1,7 +1,7 @@
 /*
  * A64 loads and stores, as effects: whole words of general registers are followed, of all others where they are written.
  */
-#include "arch/a64/word.h"
+#include "arch/a64/decode_word.h"
 
 /* An operand: where, and by how much the base moves. known: the address is base + off. */
 struct place {

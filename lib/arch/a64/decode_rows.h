@@ -5,8 +5,8 @@
  * encoding groups of which no member does (arithmetic on vectors, hints). A word is looked for in the rows, then in the
  * fields. Rows are disjoint, so are fields: their order carries no meaning. Each has a sample that only it matches.
  */
-#ifndef SW_A64_ROWS_H
-#define SW_A64_ROWS_H
+#ifndef SW_A64_DECODE_ROWS_H
+#define SW_A64_DECODE_ROWS_H
 
 #include <stddef.h>
 #include <stdint.h>

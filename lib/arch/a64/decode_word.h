@@ -1,10 +1,10 @@
 /*
  * One word being decoded: its fields, and the effects that are made of it. For this room only.
  */
-#ifndef SW_A64_WORD_H
-#define SW_A64_WORD_H
+#ifndef SW_A64_DECODE_WORD_H
+#define SW_A64_DECODE_WORD_H
 
-#include "arch/a64/rows.h"
+#include "arch/a64/decode_rows.h"
 #include "base/bytes.h"
 #include "base/effect.h"
 
@@ -15,7 +15,7 @@ struct sw_a64_word {
     struct sw_insn *insn;
 };
 
-/* What a row's word does, by `does`: fills insn. False: no such instruction, after all. arithmetic.c, memory.c */
+/* Fills insn with what a row's word does. False: no such instruction. In decode_arithmetic.c and decode_memory.c. */
 typedef bool sw_a64_fn(const struct sw_a64_word *w);
 sw_a64_fn sw_a64_writes, sw_a64_add_immediate, sw_a64_add_shifted, sw_a64_add_extended, sw_a64_logical_immediate,
     sw_a64_or_shifted, sw_a64_move_wide, sw_a64_near, sw_a64_add_vector, sw_a64_sign;

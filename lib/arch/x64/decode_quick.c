@@ -1,9 +1,9 @@
 /*
- * The frequent encodings of x64 instructions, read by the tables of opcodes.c: prefixes, opcode, ModRM, SIB,
+ * The frequent encodings of x64 instructions, read by the tables of decode_opcodes.c: prefixes, opcode, ModRM, SIB,
  * displacement, immediate. Answers only what it knows for certain; everything else is Zydis'. Says where operands are
  * and what is written, not what that means. Source: Intel SDM vol. 2, chapter 2.
  */
-#include "arch/x64/opcodes.h"
+#include "arch/x64/decode_opcodes.h"
 
 #include <string.h>
 

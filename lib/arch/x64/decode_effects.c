@@ -3,7 +3,7 @@
  * has no row goes through `generic`: registers written are clobbered, memory written is lost. Knows no encodings, nor
  * functions, paths or unwinding. Source: Intel SDM vol. 2; SysV AMD64 psABI (registers a call does not preserve).
  */
-#include "arch/x64/decoded.h"
+#include "arch/x64/decode_insn.h"
 
 enum { RSP = SW_X64_RSP, RBP = SW_X64_RBP, RIP = SW_X64_RIP, WORD = 8 };
 

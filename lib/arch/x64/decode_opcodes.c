@@ -1,10 +1,10 @@
 /*
- * The tables of opcodes.h, laid out and named like Intel SDM vol. 2, appendix A: E and W are what ModRM's rm names, G
- * and V what its reg names, W and V other registers than general ones, O the register in the opcode, A the accumulator,
- * I an immediate. Compilers refuse two rows for one opcode (initializer overrides), so rows are disjoint. What is rare
- * has no row. Knows encodings only; test/unit/x64_quick.c compares every row with Zydis.
+ * The tables of decode_opcodes.h, laid out and named like Intel SDM vol. 2, appendix A: ModRM's rm names E and W, its
+ * reg names G and V (W and V are no general registers), O is the register in the opcode, A the accumulator, I an
+ * immediate. Compilers refuse two rows for one opcode (initializer overrides), so rows are disjoint. Rare opcodes have
+ * no row. Knows encodings only; test/unit/x64_quick.c compares every row with Zydis.
  */
-#include "arch/x64/opcodes.h"
+#include "arch/x64/decode_opcodes.h"
 
 /* clang-format off */
 enum { N = AT_NOTHING, I = AT_IMM, O = AT_OPCODE, A = AT_ACC, E = AT_RM, G = AT_REG, W = AT_VRM, V = AT_VREG };

@@ -2,7 +2,7 @@
  * A64 instruction forms, a row each. Source: Arm ARM (DDI 0487), C4.1 "A64 instruction set encoding"; the groups are those
  * of its bits 28:25. What is not here is unknown.
  */
-#include "arch/a64/rows.h"
+#include "arch/a64/decode_rows.h"
 
 #define DOES(does, arg) SW_A64_##does, arg, 0, 0
 #define ROWS(rows)      { rows, sizeof(rows) / sizeof(rows)[0] }
