@@ -1,7 +1,7 @@
 /*
- * What a machine is to this library: one value a machine, one folder a machine. The folders have the same files: arch.c
- * (the value), code_patterns.c, decode.c and decode.h; decode_*.c are a decoder's own. Whoever has a struct sw_arch
- * need not ask which machine it is. Includes nothing of the machines' folders.
+ * What a machine is to this library: one value a machine, one folder a machine. All folders have the same files: arch.c
+ * (the value), code_patterns.c, decode.c, decode.h; the files decode_* are parts of the decoder. Code that has a struct
+ * sw_arch need not ask which machine it is. Includes nothing of the folders.
  */
 #ifndef SW_ARCH_ARCH_H
 #define SW_ARCH_ARCH_H
@@ -25,19 +25,17 @@ enum { SW_LOADED_MOST = 8, SW_LOADED_BYTES = 64, SW_START_BYTES = 4, SW_JUMP_BYT
 /*
  * What code looks like from outside, before anything is decoded in order.
  *
- * call_before   Whether a call ends at `after`, which is 8 at least. target: what it calls, when the call says so; slot:
- *               the address of the word that holds the target. Both are 0 before.
- * goes_through  Whether the code at `at` does nothing but go on through a word in memory, whose address is `slot`: PLT
- *               entries and import stubs do.
- * loaded        Addresses that SW_LOADED_BYTES of code at `begin` load, at most SW_LOADED_MOST; those that only look so
- *               are among them. Returns how many.
- * may_start     Whether a function may start at `address`. front: its bytes, SW_START_BYTES of them, and as many more
- *               in front of those.
+ * call_before   Whether a call ends at `after`, which is 8 or more. target: what it calls; slot: the address of the word
+ *               that holds the target. Both are 0 before, and stay so where the call does not say it.
+ * goes_through  Whether the code at `at` only jumps through a word in memory, as PLT entries and import stubs do. slot:
+ *               the address of that word.
+ * loaded        Addresses that SW_LOADED_BYTES of code at `begin` load, and some that only look so. Returns how many.
+ * may_start     Whether a function may start at `address`. front: SW_START_BYTES of code there, with as many in front.
  * jump_at       Whether a direct jump, no call, is at bytes[at], which has `address`. SW_JUMP_BYTES are there, and all
  *               bytes in front of them. from: where the jump begins, to: where it leads.
- * plt_header    Whether pc is in the first entry of a PLT, which pushes and goes on to the resolver. pushed: how many
- *               bytes the stack has grown by at pc; the return address is the last word of those. Null: tables tell.
- * is_filler     Whether the instruction at `bytes`, of a function's last `size` bytes, only fills up.
+ * plt_header    Whether pc is in the first entry of a PLT, which pushes and goes on to the resolver. pushed: bytes that
+ *               it has pushed; the return address is the topmost word of them. Null: the entry needs no care.
+ * is_filler     Whether the instruction at `bytes` only fills up. size: bytes up to the function's end, 1 or more.
  */
 struct sw_code_patterns {
     bool (*call_before)(const struct sw_code *code, uint64_t after, uint64_t *target, uint64_t *slot);
@@ -51,11 +49,12 @@ struct sw_code_patterns {
 };
 
 /*
- * A signal trampoline: two instructions, the second one the system call. A handler returns to the first; the second can
- * be stopped at.
+ * A signal trampoline: two instructions, of which the second is the system call. A handler returns to the first; a
+ * thread can be stopped at the second.
  *
- * size, bytes   Of both. first_size: of the first one.
- * ucontext      Where the ucontext is above sp.
+ * size, bytes   Of both instructions.
+ * first_size    Bytes of the first one.
+ * ucontext      How far the ucontext is above sp.
  */
 struct sw_trampoline {
     uint8_t size;
@@ -65,40 +64,38 @@ struct sw_trampoline {
 };
 
 /*
- * Bits of a code address that say nothing of the place.
+ * Bits of a code address that are not of the address.
  *
- * half      The bit that says which half of the address space it is: without signature and tag all bits above the
- *           address are as this one.
- * tag       Bits that no address uses.
- * usual     Bits that nearly no address uses.  fewest  Bits that few targets' addresses do not use.
+ * half     The bit that says which half of the address space it is. Without signature and tag all bits above the address
+ *          are as this one.
+ * tag      Bits that are never of an address.
+ * usual    Bits that a signature usually has.
+ * fewest   Bits that every signature has; the other usual ones may be of an address.
  */
 struct sw_pointer_auth {
     uint64_t half, tag, usual, fewest;
 };
 
-/* Where call frame information was found to be wrong; each is mended in src/unwind. */
+/* How call frame information was seen to be wrong; src/unwind mends it. */
 enum sw_cfi_quirk {
-    SW_CFI_EPILOGUES = 1, /* pops of a realigned frame's epilogue are left out */
-    SW_CFI_SILENCE = 2,   /* hand-written code pushes and writes registers, and the table does not say so */
-    SW_CFI_PUSHED = 4,    /* what other code pushed before it jumped here is left out */
-    SW_CFI_TRAMPOLINE = 8 /* the trampoline is described by a frame record that holds lr in the place of the pc */
+    SW_CFI_EPILOGUES = 1, /* leaves out the pops in the epilogue of a realigned frame */
+    SW_CFI_SILENCE = 2,   /* leaves out pushes and written registers of hand-written code */
+    SW_CFI_PUSHED = 4,    /* leaves out what was pushed by code that jumped here */
+    SW_CFI_TRAMPOLINE = 8 /* finds a trampoline's caller by a frame record, which holds lr in the place of the pc */
 };
 
 /*
- * One machine.
+ * One machine. The rule codec of src/fast gets its member here.
  *
- * elf             Its number in ELF headers (e_machine).
- * roles           Its registers' roles. A call pushes the return address, or leaves it in roles->link.
- * names           Of registers, by number: roles->count of them.
- * frame_makers    Registers that a frame is made with beside the nonvolatile ones, as bits, sp among them.
- * probe_unit      Stack probes that are called take a frame's size in units of so many bytes.
+ * elf             The machine's number in ELF headers (e_machine).
  * insn_bytes      Instructions begin at multiples of so many bytes; none is shorter.
- * decode          Its decoder.
+ * probe_unit      Stack probes that are called take the frame's size in units of so many bytes.
+ * cfi_quirks      Bits of enum sw_cfi_quirk.
+ * roles           Which registers have which role. A call pushes the return address, or puts it into roles->link.
+ * names           Of the registers, by number: roles->count of them.
+ * frame_makers    Registers that a frame is made with beside the nonvolatile ones, as bits; sp is among them.
  * pointer_auth    Null: code addresses have neither signature nor tag.
- * cfi_quirks      Of enum sw_cfi_quirk, as bits.
- * trampolines     trampoline_count of them.
- *
- * The rule codec of src/fast gets its member here.
+ * trampolines     Signal trampolines, trampoline_count of them.
  */
 struct sw_arch {
     enum sw_machine machine;
@@ -116,7 +113,7 @@ struct sw_arch {
     const struct sw_trampoline *trampolines;
 };
 
-/* The machines' values, each in the arch.c of its folder. */
+/* The machines' values, each in its folder: arch.c, code_patterns.c. */
 extern const struct sw_arch sw_x64_arch, sw_a64_arch;
 extern const struct sw_code_patterns sw_x64_code_patterns, sw_a64_code_patterns;
 

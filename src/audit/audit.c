@@ -159,7 +159,8 @@ static bool is_entry(const struct audit *a, const struct sw_rule *rule)
 static bool is_taken_for_epilogue(const struct audit *a, const struct sw_insn *code)
 {
     const struct sw_audit_function *f = &a->function;
-    return !a->file.elf && a->file.machine == SW_MACHINE_X64 && code->flow == SW_FLOW_JUMP && (code->target < f->begin || code->target >= f->end);
+    return !a->file.elf && sw_pe_infers_epilogues(a->file.machine) && code->flow == SW_FLOW_JUMP &&
+           (code->target < f->begin || code->target >= f->end);
 }
 
 static enum sw_audit_verdict derive(struct audit *a, struct sw_audit_insn *insn, const struct sw_insn *code)

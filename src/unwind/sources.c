@@ -153,8 +153,9 @@ static bool by_frame_record(const struct sw_unwind_request *req)
     const unsigned fp = sw_regs_fp_number(regs->machine);
     struct sw_rule rule = req->work->rule;
     uint64_t saved, target;
-    if (sw_regs_link_number(regs->machine) != SW_REGS_MAX || rule.r[fp].kind != SW_LOC_AT_CFA || rule.r[fp].off != -16 ||
-        rule.cfa.kind != SW_LOC_REG || rule.cfa.reg == fp || !sw_regs_has(regs, rule.cfa.reg) || !sw_regs_has(regs, fp))
+    if (sw_regs_link_number(regs->machine) != SW_REGS_MAX || rule.r[fp].kind != SW_LOC_AT_CFA ||
+        rule.r[fp].off != -16 || rule.cfa.kind != SW_LOC_REG || rule.cfa.reg == fp ||
+        !sw_regs_has(regs, rule.cfa.reg) || !sw_regs_has(regs, fp))
         return false;
     const uint64_t cfa = regs->r[rule.cfa.reg] + (uint64_t)(int64_t)rule.cfa.off;
     if (sw_memory_word(&req->walker->memory, cfa - 16, &saved) && saved == sw_regs_fp(regs))
@@ -183,8 +184,8 @@ static enum sw_status doubt(const struct sw_unwind_request *req, bool has_called
 }
 
 /*
- * The first entry of a PLT, where it pushes: a jump behind a push is no tail call, and what the resolver does is its own
- * table's. Only an executing pc can be there.
+ * The first entry of a PLT, where it pushes: a jump behind a push is no tail call, and the resolver has a table of its
+ * own. Only an executing pc can be there.
  */
 static enum sw_status from_plt(const struct sw_unwind_request *req)
 {
@@ -199,7 +200,7 @@ static enum sw_status from_plt(const struct sw_unwind_request *req)
     sw_rule_leaf(rule, code.arch->machine, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
     if (pushed != 0) {
         rule->cfa.off += (int32_t)pushed;
-        rule->r[code.arch->roles->pc] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, 8 - (int32_t)pushed };
+        rule->r[code.arch->roles->pc] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
     }
     return leads_behind_call(req, rule, &target) ? SW_OK : SW_E_NO_RULE;
 }

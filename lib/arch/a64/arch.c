@@ -1,6 +1,6 @@
 /*
- * ARM64 as a value; a64 is the name of its instruction set, and of whatever is in this folder. Its instructions are
- * decode.c's, what its code looks like code_patterns.c's.
+ * ARM64 as a value: its facts in one table. decode.c reads its instructions, code_patterns.c knows what its code looks
+ * like. A64 is the name of the instruction set, and the name in everything that this folder defines.
  */
 #include "arch/a64/decode.h"
 #include "arch/arch.h"
@@ -23,8 +23,9 @@ static const struct sw_trampoline trampolines[] = {
  *     | tag    | h | signature | address                |   signatures from bit 48 on
  *     | tag    | h | sig. | address                     |   from bit 52 on: addresses of 52 bits
  *
- * No address of the kernel becomes one of a program: all bits above the address become as h is. Where targets have no
- * tags, signatures are there, too. Linux gives addresses above bit 47 only to programs that ask for them.
+ * Bit h says which half of the address space it is. All bits above the address become as h is, so that no address of
+ * the kernel becomes one of a program. Targets without tags have signatures in the tag's bits, too. Linux gives
+ * addresses above bit 47 only to programs that ask for them.
  * Source: Arm ARM, pseudocode AArch64.Strip; Linux, Documentation/arch/arm64/{memory,pointer-authentication,
  * tagged-pointers}.rst.
  */

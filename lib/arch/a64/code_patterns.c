@@ -62,7 +62,7 @@ static size_t loaded(const struct sw_memory *memory, const uint8_t *bytes, uint6
     return count;
 }
 
-/* Behind what does not go on, or behind filler; or a landing pad of calls, or what only functions begin with. */
+/* Behind an instruction that does not go on, behind filler, or at an instruction that only functions begin with. */
 static bool may_start(const uint8_t *front, uint64_t address)
 {
     struct sw_insn insn;
@@ -91,9 +91,7 @@ static bool jump_at(const uint8_t *bytes, size_t at, uint64_t address, uint64_t 
     return true;
 }
 
-/*
- * stp x16, x30, [sp, #-16]!, perhaps behind bti c; then, as every entry, on through a word of the GOT: to the resolver.
- */
+/* stp x16, x30, [sp, #-16]!, perhaps behind bti c; then, as in every entry, a jump through a word of the GOT. */
 static bool plt_header(const struct sw_code *code, uint64_t pc, unsigned *pushed)
 {
     enum { PUSH = 0xa9bf7bf0u, LONGEST = 6 * WORD, PUSHED = 16 };

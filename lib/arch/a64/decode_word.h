@@ -1,5 +1,5 @@
 /*
- * One word being decoded: its fields, and the effects that are made of it. For this room only.
+ * The word that is being decoded: its fields, and the effects that it becomes. For this room only.
  */
 #ifndef SW_A64_DECODE_WORD_H
 #define SW_A64_DECODE_WORD_H
@@ -41,7 +41,7 @@ static inline uint8_t rn(const struct sw_a64_word *w) { return (uint8_t)field(w,
 static inline uint8_t rm(const struct sw_a64_word *w) { return (uint8_t)field(w, 16, 5); }
 static inline uint8_t rt2(const struct sw_a64_word *w) { return (uint8_t)field(w, 10, 5); }
 
-/* Number 31 is the zero register, where it is not the stack pointer (whose own number it is). */
+/* Number 31 is the zero register where it is not the stack pointer, whose number in struct sw_regs is 31, too. */
 static inline uint8_t or_zero(uint8_t reg)
 {
     return reg == SW_A64_31 ? SW_NOREG : reg;

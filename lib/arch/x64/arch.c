@@ -1,5 +1,6 @@
 /*
- * x64 as a value. Its instructions are decode.c's, what its code looks like code_patterns.c's.
+ * x64 as a value: its facts in one table. decode.c reads its instructions, code_patterns.c knows what its code looks
+ * like.
  */
 #include "arch/arch.h"
 #include "arch/x64/decode.h"
@@ -9,7 +10,7 @@
 static const char *const names[SW_X64_COUNT] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8",
                                                  "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip" };
 
-/* Source: contexts.md section 3 (glibc, musl). The short form is what other assemblers make of mov rax, 15. */
+/* Source: contexts.md section 3 (glibc, musl). Other assemblers encode mov rax, 15 in the short form. */
 static const struct sw_trampoline trampolines[] = {
     { 9, { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 }, 7, 0 }, /* mov rax, 15; syscall */
     { 7, { 0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 }, 5, 0 },             /* mov eax, 15; syscall */

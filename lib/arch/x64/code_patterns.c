@@ -12,7 +12,7 @@ enum { LONGEST_CALL = 8, LEA = 7, ALIGNMENT = 16 };
 
 static bool call_before(const struct sw_code *code, uint64_t after, uint64_t *target, uint64_t *slot)
 {
-    /* The page in front may be missing: the shorter forms are asked for alone. */
+    /* The page in front may be missing: then only the shorter forms are looked for. */
     static const uint8_t sizes[] = { LONGEST_CALL, 5, 2 };
     for (unsigned i = 0; i < sizeof sizes; i++) {
         size_t size;
@@ -56,7 +56,7 @@ static size_t loaded(const struct sw_memory *memory, const uint8_t *bytes, uint6
     return count;
 }
 
-/* Behind a return or a trap, or where functions are aligned to. */
+/* Behind a return or a trap, at an aligned address, or at endbr64. */
 static bool may_start(const uint8_t *front, uint64_t address)
 {
     static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };

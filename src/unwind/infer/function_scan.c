@@ -99,8 +99,8 @@ static void scan(struct jumps *jumps, const struct sw_arch *arch, const uint8_t 
 {
     uint64_t from, to;
     for (size_t i = 0; i + SW_JUMP_BYTES <= size; i++)
-        if (arch->patterns->jump_at(bytes, i, address + i, &from, &to) && to - jumps->begin <= jumps->pc - jumps->begin &&
-            (from < jumps->begin || from > jumps->pc))
+        if (arch->patterns->jump_at(bytes, i, address + i, &from, &to) &&
+            to - jumps->begin <= jumps->pc - jumps->begin && (from < jumps->begin || from > jumps->pc))
             note(jumps, from, to);
 }
 
