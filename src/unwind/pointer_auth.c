@@ -1,7 +1,6 @@
 /*
- * Code addresses as some targets hold them: with a signature and a tag in their upper bits. Which bits those are, the
- * machine's value says (lib/arch); here it is found out which of them hold a signature. Refuses to know where an
- * address came from.
+ * Code addresses as some targets hold them: with a signature and a tag in their upper bits. The machine's value
+ * (lib/arch) says which bits may hold them; this file finds out which do. Refuses to know where an address came from.
  */
 #include "unwind/request.h"
 
@@ -25,8 +24,8 @@ static bool is_there(const struct sw_walker *walker, uint64_t address)
 }
 
 /*
- * The usual bits are nearly always of a signature. Where those beside the fewest are of an address there is something
- * at it; one byte in front where it is the address of a return.
+ * The usual bits nearly always are a signature's. If some of them are an address', something is at that address; if it
+ * is a return address, something is one byte in front of it.
  */
 static uint64_t derived(const struct sw_pointer_auth *bits, const struct sw_walker *walker, uint64_t address)
 {
