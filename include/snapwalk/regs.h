@@ -45,20 +45,42 @@ struct sw_regs {
 #define SW_ARM64_NONVOLATILE UINT64_C(0x3ff80000)
 
 /*
- * The numbers of pc, sp and fp on a machine; how many registers it has; which of them a callee preserves.
+ * The registers of one machine by their roles: one constant a machine.
  *
- * Returns  A register number below SW_REGS_MAX; sw_regs_count: a count; sw_regs_nonvolatile: a mask by register number.
+ * pc, sp, fp    Their numbers.
+ * link          The register that a call leaves the return address in; SW_REGS_MAX: a call pushes it.
+ * count         How many registers there are.
+ * nonvolatile   Bit n is set when a callee preserves register n; without sp and pc.
+ */
+struct sw_regs_roles {
+    uint8_t pc, sp, fp, link, count;
+    uint64_t nonvolatile;
+};
+static const struct sw_regs_roles sw_x64_roles = {
+    SW_X64_RIP, SW_X64_RSP, SW_X64_RBP, SW_REGS_MAX, SW_X64_COUNT, SW_X64_NONVOLATILE
+};
+static const struct sw_regs_roles sw_arm64_roles = {
+    SW_ARM64_PC, SW_ARM64_SP, SW_ARM64_FP, SW_ARM64_LR, SW_ARM64_COUNT, SW_ARM64_NONVOLATILE
+};
+
+/*
+ * The constant of a machine, and its members one by one. The compiler folds them: nothing is loaded.
+ *
+ * Returns  Constants; for a machine that does not exist those of x64. sw_regs_link_number: SW_REGS_MAX where a call
+ *          pushes the return address. All other numbers are below SW_REGS_MAX.
  * Memory   None. Threads  Any. Signals  Safe.
  * Source   contexts.md section 9; SysV AMD64 psABI; AAPCS64.
  */
-static inline unsigned sw_regs_pc_number(enum sw_machine m) { return m == SW_MACHINE_ARM64 ? 32u : 16u; }
-static inline unsigned sw_regs_sp_number(enum sw_machine m) { return m == SW_MACHINE_ARM64 ? 31u : 4u; }
-static inline unsigned sw_regs_fp_number(enum sw_machine m) { return m == SW_MACHINE_ARM64 ? 29u : 5u; }
-static inline unsigned sw_regs_count(enum sw_machine m) { return m == SW_MACHINE_ARM64 ? 33u : 17u; }
-static inline uint64_t sw_regs_nonvolatile(enum sw_machine m)
+static inline const struct sw_regs_roles *sw_regs_roles_of(enum sw_machine m)
 {
-    return m == SW_MACHINE_ARM64 ? SW_ARM64_NONVOLATILE : SW_X64_NONVOLATILE;
+    return m == SW_MACHINE_ARM64 ? &sw_arm64_roles : &sw_x64_roles;
 }
+static inline unsigned sw_regs_pc_number(enum sw_machine m) { return sw_regs_roles_of(m)->pc; }
+static inline unsigned sw_regs_sp_number(enum sw_machine m) { return sw_regs_roles_of(m)->sp; }
+static inline unsigned sw_regs_fp_number(enum sw_machine m) { return sw_regs_roles_of(m)->fp; }
+static inline unsigned sw_regs_link_number(enum sw_machine m) { return sw_regs_roles_of(m)->link; }
+static inline unsigned sw_regs_count(enum sw_machine m) { return sw_regs_roles_of(m)->count; }
+static inline uint64_t sw_regs_nonvolatile(enum sw_machine m) { return sw_regs_roles_of(m)->nonvolatile; }
 
 /*
  * The name of a register for people: "rbx", "x19".

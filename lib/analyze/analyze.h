@@ -1,5 +1,5 @@
 /*
- * Stack effects of code → rule at a pc. One abstract interpreter for both machines: it follows control flow, runs
+ * Stack effects of code → rule at a pc. One abstract interpreter for all machines: it follows control flow, runs
  * effects on symbolic registers (state.h), and reads off where the caller's registers are. Refuses to know instructions
  * and where code comes from; never looks at the stack.
  */
@@ -18,18 +18,6 @@ enum {
     SW_ANALYZE_NORETURN = 64,
     SW_ANALYZE_TABLES = 16,
     SW_ANALYZE_PACKED = SW_ANALYZE_BLOCKS
-};
-
-/*
- * The code to analyse.
- *
- * fetch    Bytes at pc: at least one; null when there are none. Valid until the next fetch.
- */
-struct sw_code {
-    enum sw_machine machine;
-    sw_decode_fn *decode;
-    const uint8_t *(*fetch)(void *arg, uint64_t pc, size_t *size);
-    void *arg;
 };
 
 /*
@@ -161,7 +149,7 @@ SW_NODISCARD enum sw_status sw_analyze_forward(const struct sw_code *code, uint6
  * state_to_rule.c: inside: the rule at a point reached from the function's first instruction. return: the rule at pc,
  * from the state at a return that was reached from pc.
  */
-SW_NODISCARD bool sw_extract_inside(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule);
-SW_NODISCARD bool sw_extract_return(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule);
+SW_NODISCARD bool sw_extract_inside(const struct sw_state *state, const struct sw_arch *arch, struct sw_rule *rule);
+SW_NODISCARD bool sw_extract_return(const struct sw_state *state, const struct sw_arch *arch, struct sw_rule *rule);
 
 #endif

@@ -110,5 +110,5 @@ void sw_flow_add_block(struct sw_analysis *w, uint64_t address, uint8_t flags)
 
 struct sw_val sw_flow_sp(const struct sw_analysis *w, const struct sw_state *state)
 {
-    return state->reg[sw_regs_sp_number(w->code->machine)];
+    return state->reg[w->code->arch->roles->sp];
 }

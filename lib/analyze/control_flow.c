@@ -57,7 +57,7 @@ static bool merge_by_sp(struct sw_analysis *w, const struct sw_block *block, uns
     if (old_doubt == new_doubt && right == THE_BLOCK)
         sw_flow_mark_noreturn(w, sw_flow_find_noreturn(w, w->return_point, new_sp, old_sp));
     if (right == NEITHER)
-        sw_state_meet(&w->other, &w->states[block->state], w->code->machine, (uint32_t)(block->address - w->begin));
+        sw_state_meet(&w->other, &w->states[block->state], w->code->arch, (uint32_t)(block->address - w->begin));
     return right != THE_BLOCK;
 }
 
@@ -65,10 +65,10 @@ static bool merge_by_sp(struct sw_analysis *w, const struct sw_block *block, uns
 static bool merge_by_fp(struct sw_analysis *w, const struct sw_block *block, unsigned old_doubt, unsigned new_doubt)
 {
     if (old_doubt == new_doubt)
-        sw_state_meet(&w->other, &w->states[block->state], w->code->machine, (uint32_t)(block->address - w->begin));
+        sw_state_meet(&w->other, &w->states[block->state], w->code->arch, (uint32_t)(block->address - w->begin));
     else if (old_doubt < new_doubt)
         sw_state_copy(&w->other, &w->states[block->state]);
-    sw_state_lose_sp(&w->other, w->code->machine);
+    sw_state_lose_sp(&w->other, w->code->arch);
     return true;
 }
 
@@ -76,7 +76,7 @@ static bool merge(struct sw_analysis *w, const struct sw_block *block, unsigned 
 {
     const struct sw_state *there = &w->states[block->state];
     const bool by_fp = !sw_val_same(sw_flow_sp(w, there), sw_flow_sp(w, &w->other)) &&
-                       sw_state_share_frame(there, &w->other, w->code->machine);
+                       sw_state_share_frame(there, &w->other, w->code->arch);
     return by_fp ? merge_by_fp(w, block, old_doubt, new_doubt) : merge_by_sp(w, block, old_doubt, new_doubt);
 }
 
@@ -114,7 +114,7 @@ void sw_flow_arrive(struct sw_analysis *w, uint64_t address, uint8_t flags)
     if (w->end != 0 && (address < w->begin || address >= w->end))
         return; /* leaves the function: a tail call */
     sw_state_copy(&w->other, &w->current);
-    sw_state_trim(&w->other, w->code->machine, w->forward);
+    sw_state_trim(&w->other, w->code->arch, w->forward);
     const uint16_t at = sw_flow_block(w, address);
     if (at == SW_NO_BLOCK) {
         sw_flow_add_block(w, address, flags);
@@ -133,7 +133,7 @@ void sw_flow_arrive(struct sw_analysis *w, uint64_t address, uint8_t flags)
 
 static bool enter_cases(struct sw_analysis *w)
 {
-    const struct sw_val table = w->current.reg[sw_regs_pc_number(w->code->machine)];
+    const struct sw_val table = w->current.reg[w->code->arch->roles->pc];
     const uint32_t bound = w->current.bound;
     uint64_t target;
     if (table.base != SW_VAL_TABLE || ((table.point & 0xff) != 8 && !table.deref))
@@ -211,23 +211,23 @@ bool sw_flow_insn(struct sw_analysis *w, uint64_t pc, struct sw_insn *insn)
     w->budget--;
     w->spent++;
     bytes = w->code->fetch(w->code->arg, pc, &size);
-    return bytes && w->code->decode(bytes, size, pc, insn) == SW_OK;
+    return bytes && w->code->arch->decode(bytes, size, pc, insn) == SW_OK;
 }
 
 /* Both ways of a branch. The taken one becomes a block, the other stays in w->current. */
 static void branch(struct sw_analysis *w, const struct sw_insn *insn)
 {
-    const enum sw_machine machine = w->code->machine;
+    const struct sw_arch *arch = w->code->arch;
     if (insn->when == SW_WHEN_EQUAL) {
-        const struct sw_val sp = w->current.reg[sw_regs_sp_number(machine)];
-        sw_state_assume_equal(&w->current, machine);
+        const struct sw_val sp = w->current.reg[arch->roles->sp];
+        sw_state_assume_equal(&w->current, arch);
         sw_flow_arrive(w, insn->target, w->flags);
-        w->current.reg[sw_regs_sp_number(machine)] = sp;
+        w->current.reg[arch->roles->sp] = sp;
         return;
     }
     sw_flow_arrive(w, insn->target, w->flags);
     if (insn->when == SW_WHEN_DIFFERENT)
-        sw_state_assume_equal(&w->current, machine);
+        sw_state_assume_equal(&w->current, arch);
     if (insn->when == SW_WHEN_ABOVE && w->current.limit >= 0)
         w->current.bound = (uint32_t)w->current.limit + 1;
     if (insn->when == SW_WHEN_NOT_BELOW && w->current.limit >= 0)
@@ -249,7 +249,7 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
     const uint64_t next = pc + insn->length;
     w->pc = pc;
     sw_flow_mark_seen(w, pc, insn->length);
-    sw_state_run(&w->current, w->code->machine, insn, (uint32_t)(pc - w->begin));
+    sw_state_run(&w->current, w->code->arch, insn, (uint32_t)(pc - w->begin));
     forget_data(w, insn, pc);
     w->only_padding = w->only_padding && insn->count == 0 && insn->flow == SW_FLOW_NEXT;
     switch (insn->flow) {

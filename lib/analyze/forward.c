@@ -14,7 +14,7 @@ struct offer {
 
 static bool offer_rule(struct sw_analysis *w, struct offer *to, enum sw_trust trust)
 {
-    if (!sw_extract_return(&w->current, w->code->machine, &to->rule))
+    if (!sw_extract_return(&w->current, w->code->arch, &to->rule))
         return false;
     to->rule.trust = (uint8_t)trust;
     return to->accept(to->arg, &to->rule);
@@ -23,16 +23,16 @@ static bool offer_rule(struct sw_analysis *w, struct offer *to, enum sw_trust tr
 /* Offers the rule as if a return stood here, which is the state at a tail call. */
 static bool offer_as_return(struct sw_analysis *w, struct offer *to)
 {
-    const enum sw_machine machine = w->code->machine;
-    const unsigned sp = sw_regs_sp_number(machine), pc = sw_regs_pc_number(machine);
-    const struct sw_insn x64_ret = { .count = 2,
+    const struct sw_arch *arch = w->code->arch;
+    const uint8_t sp = arch->roles->sp, pc = arch->roles->pc;
+    const struct sw_insn by_stack = { .count = 2,
+                                      .flow = SW_FLOW_RETURN,
+                                      .effects = { { SW_EFFECT_LOAD, pc, sp, 8, 0 },
+                                                   { SW_EFFECT_SET, sp, sp, 8, 8 } } };
+    const struct sw_insn by_link = { .count = 1,
                                      .flow = SW_FLOW_RETURN,
-                                     .effects = { { SW_EFFECT_LOAD, (uint8_t)pc, (uint8_t)sp, 8, 0 },
-                                                  { SW_EFFECT_SET, (uint8_t)sp, (uint8_t)sp, 8, 8 } } };
-    const struct sw_insn arm64_ret = { .count = 1,
-                                       .flow = SW_FLOW_RETURN,
-                                       .effects = { { SW_EFFECT_SET, (uint8_t)pc, SW_ARM64_LR, 8, 0 } } };
-    sw_state_run(&w->current, machine, machine == SW_MACHINE_X64 ? &x64_ret : &arm64_ret, 0);
+                                     .effects = { { SW_EFFECT_SET, pc, arch->roles->link, 8, 0 } } };
+    sw_state_run(&w->current, arch, sw_arch_has_link(arch) ? &by_link : &by_stack, 0);
     return offer_rule(w, to, SW_TRUST_NONE);
 }
 

@@ -35,9 +35,9 @@ void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, st
 /* Advances the cursor by one instruction of the block. False: the block ends here. */
 static bool pass(struct sw_analysis *w, const struct sw_insn *insn)
 {
-    sw_state_run(&w->cursor, w->code->machine, insn, (uint32_t)(w->cursor_pc - w->begin));
+    sw_state_run(&w->cursor, w->code->arch, insn, (uint32_t)(w->cursor_pc - w->begin));
     if (insn->flow == SW_FLOW_BRANCH && insn->when == SW_WHEN_DIFFERENT)
-        sw_state_assume_equal(&w->cursor, w->code->machine);
+        sw_state_assume_equal(&w->cursor, w->code->arch);
     w->cursor_pc += insn->length;
     return insn->flow == SW_FLOW_NEXT || insn->flow == SW_FLOW_BRANCH;
 }
@@ -50,7 +50,7 @@ static bool go_to(struct sw_analysis *w, uint64_t pc)
     while (w->cursor_pc <= pc && (w->end == 0 || w->cursor_pc < w->end) && sw_flow_insn(w, w->cursor_pc, &insn)) {
         if (pc - w->cursor_pc < insn.length) {
             if (insn.flow == SW_FLOW_CALL) /* pc is inside, so it is a return address - 1: the callee has run */
-                sw_state_forget_below_sp(&w->cursor, w->code->machine);
+                sw_state_forget_below_sp(&w->cursor, w->code->arch);
             return true;
         }
         if (!pass(w, &insn))
@@ -123,7 +123,7 @@ enum sw_status sw_analyze_rule(struct sw_analysis *w, uint64_t pc, struct sw_rul
     const struct sw_state *state = sw_analyze_state(w, pc, &assumed);
     if (!state && assumed && w->is_packed)
         return SW_E_BUSY;
-    if (!state || !sw_extract_inside(state, w->code->machine, rule))
+    if (!state || !sw_extract_inside(state, w->code->arch, rule))
         return SW_E_NO_RULE;
     if (assumed)
         rule->trust = SW_TRUST_GUESS;

@@ -100,8 +100,8 @@ static uint32_t call_with_extra(const struct sw_analysis *w, uint32_t point, int
 /* A function returns with the sp of its entry. On a path that does otherwise, some call did not return. */
 void sw_flow_check_return(struct sw_analysis *w)
 {
-    const struct sw_val v = w->current.reg[sw_regs_sp_number(w->code->machine)];
-    const int32_t right = sw_rule_cfa_above_entry(w->code->machine);
-    if (v.base == sw_regs_sp_number(w->code->machine) + 1 && !v.deref && v.off < right)
+    const struct sw_val v = w->current.reg[w->code->arch->roles->sp];
+    const int32_t right = sw_rule_cfa_above_entry(w->code->arch->machine);
+    if (v.base == w->code->arch->roles->sp + 1 && !v.deref && v.off < right)
         sw_flow_mark_noreturn(w, call_with_extra(w, w->return_point, right - v.off));
 }

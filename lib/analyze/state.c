@@ -59,11 +59,11 @@ static bool is_address(struct sw_val v)
 }
 
 /* Expresses an address relative to the start's fp by the start's sp, where their distance is known. */
-static struct sw_val relative_to_sp(const struct sw_state *state, enum sw_machine machine, struct sw_val v)
+static struct sw_val relative_to_sp(const struct sw_state *state, const struct sw_arch *arch, struct sw_val v)
 {
-    if (v.base != sw_regs_fp_number(machine) + 1 || v.deref || !state->has_fp_distance)
+    if (v.base != arch->roles->fp + 1 || v.deref || !state->has_fp_distance)
         return v;
-    v.base = (uint8_t)(sw_regs_sp_number(machine) + 1);
+    v.base = (uint8_t)(arch->roles->sp + 1);
     return sw_val_plus(v, state->fp_above_sp);
 }
 
@@ -80,17 +80,17 @@ static bool distance(struct sw_val a, struct sw_val b, int64_t *off)
 }
 
 /* b - a for two addresses in a state. */
-static bool address_distance(const struct sw_state *state, enum sw_machine machine, struct sw_val a, struct sw_val b,
+static bool address_distance(const struct sw_state *state, const struct sw_arch *arch, struct sw_val a, struct sw_val b,
                              int64_t *off)
 {
-    return distance(relative_to_sp(state, machine, a), relative_to_sp(state, machine, b), off);
+    return distance(relative_to_sp(state, arch, a), relative_to_sp(state, arch, b), off);
 }
 
-struct sw_val sw_state_word(const struct sw_state *state, enum sw_machine machine, struct sw_val at)
+struct sw_val sw_state_word(const struct sw_state *state, const struct sw_arch *arch, struct sw_val at)
 {
     int64_t off;
     for (unsigned i = 0; i < state->slot_count; i++)
-        if (address_distance(state, machine, state->slots[i].at, at, &off) && off == 0)
+        if (address_distance(state, arch, state->slots[i].at, at, &off) && off == 0)
             return state->slots[i].holds;
     if (!is_address(at) || at.deref)
         return unknown;
@@ -105,32 +105,20 @@ static void drop_slot(struct sw_state *state, unsigned i)
     memmove(&state->slots[i], &state->slots[i + 1], (state->slot_count - i) * sizeof state->slots[0]);
 }
 
-static void lose_bytes(struct sw_state *state, enum sw_machine machine, struct sw_val at, unsigned size)
+static void lose_bytes(struct sw_state *state, const struct sw_arch *arch, struct sw_val at, unsigned size)
 {
     for (unsigned i = state->slot_count; i-- > 0;) {
         int64_t off;
-        if (address_distance(state, machine, at, state->slots[i].at, &off) && off > -WORD && off < (int64_t)size)
+        if (address_distance(state, arch, at, state->slots[i].at, &off) && off > -WORD && off < (int64_t)size)
             drop_slot(state, i);
     }
 }
 
-/*
- * Registers that set up a frame, besides the nonvolatile ones. x64: r10 holds the CFA while the stack is realigned, r11
- * the end of a stack probe; code entered in between does not see where they came from. ARM64: x9 to x12 likewise, and
- * lr the return address.
- */
-static uint64_t frame_setup_registers(enum sw_machine machine)
-{
-    static const uint64_t arm64 = UINT64_C(0xf) << 9 | UINT64_C(1) << SW_ARM64_LR;
-    static const uint64_t x64 = UINT64_C(1) << SW_X64_R10 | UINT64_C(1) << SW_X64_R11;
-    return UINT64_C(1) << sw_regs_sp_number(machine) | (machine == SW_MACHINE_ARM64 ? arm64 : x64);
-}
-
 /* Values worth remembering in memory: those from which a caller's register, a return address or the frame is found. */
-static bool worth_keeping(struct sw_val v, enum sw_machine machine)
+static bool worth_keeping(struct sw_val v, const struct sw_arch *arch)
 {
     const unsigned n = v.base - 1u;
-    const uint64_t nonvolatile = sw_regs_nonvolatile(machine) | frame_setup_registers(machine);
+    const uint64_t nonvolatile = arch->roles->nonvolatile | arch->frame_makers;
     if (v.base == SW_VAL_NEAR)
         return true; /* a switch's table */
     if (!is_address(v) || v.weak)
@@ -142,37 +130,37 @@ static bool worth_keeping(struct sw_val v, enum sw_machine machine)
  * An address near the entry's sp. Such addresses, with the few words pushed first, locate the frame when sp is lost.
  * The addresses of local variables are further down.
  */
-static bool is_anchor(struct sw_val v, enum sw_machine machine)
+static bool is_anchor(struct sw_val v, const struct sw_arch *arch)
 {
-    return v.base == sw_regs_sp_number(machine) + 1 && !v.deref && !v.weak && v.off >= -ANCHORS;
+    return v.base == arch->roles->sp + 1 && !v.deref && !v.weak && v.off >= -ANCHORS;
 }
 
-static void store(struct sw_state *state, enum sw_machine machine, struct sw_val at, struct sw_val value, unsigned size)
+static void store(struct sw_state *state, const struct sw_arch *arch, struct sw_val at, struct sw_val value,
+                  unsigned size)
 {
     if (!is_address(at))
         return; /* not a known stack slot: assumed not to hit one */
-    lose_bytes(state, machine, at, size);
-    if (size != WORD || !worth_keeping(value, machine) || state->slot_count == SW_STATE_SLOTS)
+    lose_bytes(state, arch, at, size);
+    if (size != WORD || !worth_keeping(value, arch) || state->slot_count == SW_STATE_SLOTS)
         return;
-    if (at.base != SW_VAL_POINT && !value.deref && value.base == sw_regs_sp_number(machine) + 1 &&
-        !is_anchor(value, machine))
+    if (at.base != SW_VAL_POINT && !value.deref && value.base == arch->roles->sp + 1 && !is_anchor(value, arch))
         return; /* the address of a local variable */
     state->slots[state->slot_count++] = (struct sw_slot){ at, value };
 }
 
 /* Words further below sp than `room` may be overwritten at any time. */
-static void drop_below_sp(struct sw_state *state, enum sw_machine machine, struct sw_val sp, int64_t room)
+static void drop_below_sp(struct sw_state *state, const struct sw_arch *arch, struct sw_val sp, int64_t room)
 {
     for (unsigned i = state->slot_count; i-- > 0;) {
         int64_t above;
-        if (address_distance(state, machine, sp, state->slots[i].at, &above) && above < -room)
+        if (address_distance(state, arch, sp, state->slots[i].at, &above) && above < -room)
             drop_slot(state, i);
     }
 }
 
-static void set(struct sw_state *state, enum sw_machine machine, unsigned reg, struct sw_val value, uint32_t point)
+static void set(struct sw_state *state, const struct sw_arch *arch, unsigned reg, struct sw_val value, uint32_t point)
 {
-    const bool is_sp = reg == sw_regs_sp_number(machine);
+    const bool is_sp = reg == arch->roles->sp;
     if (reg >= SW_REGS_MAX)
         return;
     if (is_sp && !is_address(value))
@@ -181,21 +169,20 @@ static void set(struct sw_state *state, enum sw_machine machine, unsigned reg, s
         value.weak = value.copy = false;
     state->reg[reg] = value;
     if (is_sp)
-        drop_below_sp(state, machine, value, RED_ZONE);
+        drop_below_sp(state, arch, value, RED_ZONE);
 }
 
-static void clobber(struct sw_state *state, enum sw_machine machine, uint64_t mask, bool by_call, uint32_t point)
+static void clobber(struct sw_state *state, const struct sw_arch *arch, uint64_t mask, bool by_call, uint32_t point)
 {
-    for (unsigned n = 0; n < sw_regs_count(machine); n++) {
+    for (unsigned n = 0; n < arch->roles->count; n++) {
         if (!(mask >> n & 1))
             continue;
-        const bool keep =
-            by_call && (state->reg[n].base == SW_VAL_CONST || state->reg[n].base == sw_regs_sp_number(machine) + 1 ||
-                        state->reg[n].base == SW_VAL_POINT);
+        const bool keep = by_call && (state->reg[n].base == SW_VAL_CONST || state->reg[n].base == arch->roles->sp + 1 ||
+                                      state->reg[n].base == SW_VAL_POINT);
         if (keep)
             state->reg[n].weak = true;
         else
-            set(state, machine, n, unknown, point);
+            set(state, arch, n, unknown, point);
     }
 }
 
@@ -266,10 +253,10 @@ static struct sw_val value_of(const struct sw_state *state, unsigned reg)
     return reg < SW_REGS_MAX ? state->reg[reg] : unknown;
 }
 
-static void run_one(struct sw_state *state, enum sw_machine machine, const struct sw_effect *e, bool call,
+static void run_one(struct sw_state *state, const struct sw_arch *arch, const struct sw_effect *e, bool call,
                     uint32_t point)
 {
-    const unsigned sp = sw_regs_sp_number(machine);
+    const unsigned sp = arch->roles->sp;
     struct sw_val v = unknown;
     switch (e->kind) {
     case SW_EFFECT_SET:
@@ -277,34 +264,34 @@ static void run_one(struct sw_state *state, enum sw_machine machine, const struc
         if (e->dst != sp && v.weak)
             v = unknown;
         v.copy = e->src == sp && e->imm == 0;
-        set(state, machine, e->dst, v, point);
+        set(state, arch, e->dst, v, point);
         break;
     case SW_EFFECT_CONST:
         if (sw_fits_i32(e->imm))
             v = (struct sw_val){ .base = SW_VAL_CONST, .off = (int32_t)e->imm };
-        set(state, machine, e->dst, v, point);
+        set(state, arch, e->dst, v, point);
         break;
     case SW_EFFECT_ADD:
-        set(state, machine, e->dst, sum(state, e), point);
+        set(state, arch, e->dst, sum(state, e), point);
         break;
     case SW_EFFECT_ALIGN:
-        set(state, machine, e->dst, unknown, point);
+        set(state, arch, e->dst, unknown, point);
         break;
     case SW_EFFECT_LOAD:
         v = value_of(state, e->src);
         if (v.weak)
             v = unknown;
-        if (e->dst == sw_regs_pc_number(machine))
+        if (e->dst == arch->roles->pc)
             state->ret_at = sw_val_plus(v, e->imm);
-        set(state, machine, e->dst, sw_state_word(state, machine, sw_val_plus(v, e->imm)), point);
+        set(state, arch, e->dst, sw_state_word(state, arch, sw_val_plus(v, e->imm)), point);
         break;
     case SW_EFFECT_STORE:
         v = value_of(state, e->dst);
         if (!v.weak)
-            store(state, machine, sw_val_plus(v, e->imm), value_of(state, e->src), e->size);
+            store(state, arch, sw_val_plus(v, e->imm), value_of(state, e->src), e->size);
         break;
     case SW_EFFECT_CLOBBER:
-        clobber(state, machine, (uint64_t)e->imm, call, point);
+        clobber(state, arch, (uint64_t)e->imm, call, point);
         break;
     case SW_EFFECT_COMPARE:
         state->compared[0] = e->dst;
@@ -314,48 +301,48 @@ static void run_one(struct sw_state *state, enum sw_machine machine, const struc
         break;
     case SW_EFFECT_SWAP:
         v = value_of(state, e->dst);
-        set(state, machine, e->dst, value_of(state, e->src), point);
-        set(state, machine, e->src, v, point);
+        set(state, arch, e->dst, value_of(state, e->src), point);
+        set(state, arch, e->src, v, point);
         break;
     case SW_EFFECT_NEAR:
         if (sw_fits_i32(e->imm + point))
             v = (struct sw_val){ .base = SW_VAL_NEAR, .off = (int32_t)(e->imm + point) };
-        set(state, machine, e->dst, v, point);
+        set(state, arch, e->dst, v, point);
         break;
     case SW_EFFECT_ELEMENT:
         v = sw_val_plus(value_of(state, e->src), e->imm);
         v = v.base == SW_VAL_NEAR ? (struct sw_val){ .base = SW_VAL_TABLE, .point = e->size, .off = v.off } : unknown;
-        set(state, machine, e->dst, v, point);
+        set(state, arch, e->dst, v, point);
         break;
     case SW_EFFECT_INSERT:
-        set(state, machine, e->dst, inserted(value_of(state, e->dst), e->imm, e->size), point);
+        set(state, arch, e->dst, inserted(value_of(state, e->dst), e->imm, e->size), point);
         break;
     case SW_EFFECT_VECTOR:
-        set(state, machine, e->dst, plus_vectors(value_of(state, e->src), e->imm), point);
+        set(state, arch, e->dst, plus_vectors(value_of(state, e->src), e->imm), point);
         break;
     default:
         break;
     }
 }
 
-void sw_state_forget_below_sp(struct sw_state *state, enum sw_machine machine)
+void sw_state_forget_below_sp(struct sw_state *state, const struct sw_arch *arch)
 {
-    drop_below_sp(state, machine, state->reg[sw_regs_sp_number(machine)], 0);
+    drop_below_sp(state, arch, state->reg[arch->roles->sp], 0);
 }
 
-void sw_state_run(struct sw_state *state, enum sw_machine machine, const struct sw_insn *insn, uint32_t point)
+void sw_state_run(struct sw_state *state, const struct sw_arch *arch, const struct sw_insn *insn, uint32_t point)
 {
     if (insn->flow != SW_FLOW_BRANCH) /* a compare counts only for the instruction right behind it */
         state->compared[0] = state->compared[1] = SW_NOREG, state->limit = -1;
     for (unsigned i = 0; i < insn->count && i < SW_EFFECTS_MAX; i++)
-        run_one(state, machine, &insn->effects[i], insn->flow == SW_FLOW_CALL, point);
+        run_one(state, arch, &insn->effects[i], insn->flow == SW_FLOW_CALL, point);
     if (insn->flow == SW_FLOW_CALL)
-        sw_state_forget_below_sp(state, machine);
+        sw_state_forget_below_sp(state, arch);
 }
 
-void sw_state_assume_equal(struct sw_state *state, enum sw_machine machine)
+void sw_state_assume_equal(struct sw_state *state, const struct sw_arch *arch)
 {
-    const unsigned sp = sw_regs_sp_number(machine);
+    const unsigned sp = arch->roles->sp;
     for (unsigned i = 0; i < 2; i++) {
         const struct sw_val other = value_of(state, state->compared[1 - i]);
         if (state->compared[i] == sp && other.base != SW_VAL_UNKNOWN && !other.weak)
@@ -363,39 +350,37 @@ void sw_state_assume_equal(struct sw_state *state, enum sw_machine machine)
     }
 }
 
-/* What a called stack probe preserves: the size of a frame larger than a page, on ARM64 in units of 16 bytes. */
-static bool may_be_probed(struct sw_val v, enum sw_machine machine)
+/* What a called stack probe preserves: the size of a frame larger than a page, in units of its own. */
+static bool may_be_probed(struct sw_val v, const struct sw_arch *arch)
 {
-    const int32_t unit = machine == SW_MACHINE_ARM64 ? 16 : 1;
-    return v.weak && v.base == SW_VAL_CONST && v.off >= 4096 / unit && v.off % WORD == 0;
+    return v.weak && v.base == SW_VAL_CONST && v.off >= 4096 / arch->probe_unit && v.off % WORD == 0;
 }
 
 /* Whether a register's value may still matter behind the next branch. */
-static bool matters_later(const struct sw_state *state, enum sw_machine machine, unsigned n, bool forward)
+static bool matters_later(const struct sw_state *state, const struct sw_arch *arch, unsigned n, bool forward)
 {
     const struct sw_val v = state->reg[n];
-    const uint64_t nonvolatile = sw_regs_nonvolatile(machine);
-    if (n == sw_regs_sp_number(machine))
+    const uint64_t nonvolatile = arch->roles->nonvolatile;
+    if (n == arch->roles->sp)
         return true;
     if (v.deref)
-        return forward && is_address(v) && ((nonvolatile | frame_setup_registers(machine)) >> n & 1);
-    if (n == sw_regs_fp_number(machine) && is_address(v))
+        return forward && is_address(v) && ((nonvolatile | arch->frame_makers) >> n & 1);
+    if (n == arch->roles->fp && is_address(v))
         return true;
-    if (is_anchor(v, machine) || may_be_probed(v, machine) || (v.copy && (nonvolatile >> n & 1)) ||
-        v.base == SW_VAL_NEAR)
+    if (is_anchor(v, arch) || may_be_probed(v, arch) || (v.copy && (nonvolatile >> n & 1)) || v.base == SW_VAL_NEAR)
         return true;
-    if (frame_setup_registers(machine) >> n & 1)
+    if (arch->frame_makers >> n & 1)
         return is_address(v);
-    return v.base != sw_regs_sp_number(machine) + 1 && v.base <= SW_REGS_MAX && worth_keeping(v, machine);
+    return v.base != arch->roles->sp + 1 && v.base <= SW_REGS_MAX && worth_keeping(v, arch);
 }
 
 /*
  * Whether a slot's content may still matter. A word loaded from elsewhere is the return address, moved; or, if the
  * start is not the function's, any saved register.
  */
-static bool slot_matters(struct sw_val v, enum sw_machine machine, bool forward)
+static bool slot_matters(struct sw_val v, const struct sw_arch *arch, bool forward)
 {
-    const bool is_return = v.base == sw_regs_sp_number(machine) + 1 && v.off == 0;
+    const bool is_return = v.base == arch->roles->sp + 1 && v.off == 0;
     return !v.deref || (v.add == 0 && (forward || is_return));
 }
 
@@ -442,22 +427,22 @@ static void rebase_on_sp(struct sw_state *state, unsigned number)
     }
 }
 
-void sw_state_lose_sp(struct sw_state *state, enum sw_machine machine)
+void sw_state_lose_sp(struct sw_state *state, const struct sw_arch *arch)
 {
     forget_current_sp(state);
-    state->reg[sw_regs_sp_number(machine)] = (struct sw_val){ .base = SW_VAL_POINT, .point = SW_POINT_SP };
+    state->reg[arch->roles->sp] = (struct sw_val){ .base = SW_VAL_POINT, .point = SW_POINT_SP };
 }
 
-void sw_state_trim(struct sw_state *state, enum sw_machine machine, bool forward)
+void sw_state_trim(struct sw_state *state, const struct sw_arch *arch, bool forward)
 {
-    rebase_on_sp(state, sw_regs_sp_number(machine));
+    rebase_on_sp(state, arch->roles->sp);
     for (unsigned i = state->slot_count; i-- > 0;)
-        if (!slot_matters(state->slots[i].holds, machine, forward))
+        if (!slot_matters(state->slots[i].holds, arch, forward))
             drop_slot(state, i);
-    for (unsigned n = 0; n < sw_regs_count(machine); n++)
-        if (state->reg[n].base != SW_VAL_UNKNOWN && !matters_later(state, machine, n, forward))
+    for (unsigned n = 0; n < arch->roles->count; n++)
+        if (state->reg[n].base != SW_VAL_UNKNOWN && !matters_later(state, arch, n, forward))
             state->reg[n] = unknown;
-    state->reg[sw_regs_pc_number(machine)] = unknown;
+    state->reg[arch->roles->pc] = unknown;
     state->ret_at = unknown;
     state->compared[0] = state->compared[1] = SW_NOREG;
     state->limit = -1;
@@ -484,21 +469,20 @@ bool sw_state_same(const struct sw_state *a, const struct sw_state *b)
     return true;
 }
 
-bool sw_state_share_frame(const struct sw_state *a, const struct sw_state *b, enum sw_machine machine)
+bool sw_state_share_frame(const struct sw_state *a, const struct sw_state *b, const struct sw_arch *arch)
 {
-    const struct sw_val fp = a->reg[sw_regs_fp_number(machine)];
-    return fp.base == sw_regs_sp_number(machine) + 1 && !fp.deref &&
-           sw_val_same(fp, b->reg[sw_regs_fp_number(machine)]);
+    const struct sw_val fp = a->reg[arch->roles->fp];
+    return fp.base == arch->roles->sp + 1 && !fp.deref && sw_val_same(fp, b->reg[arch->roles->fp]);
 }
 
-void sw_state_meet(struct sw_state *state, const struct sw_state *other, enum sw_machine machine, uint32_t point)
+void sw_state_meet(struct sw_state *state, const struct sw_state *other, const struct sw_arch *arch, uint32_t point)
 {
-    const unsigned sp = sw_regs_sp_number(machine);
+    const unsigned sp = arch->roles->sp;
     if (!sw_val_same(state->reg[sp], other->reg[sp]))
-        sw_state_lose_sp(state, machine);
-    for (unsigned n = 0; n < sw_regs_count(machine); n++)
+        sw_state_lose_sp(state, arch);
+    for (unsigned n = 0; n < arch->roles->count; n++)
         if (!sw_val_same(state->reg[n], other->reg[n]) && !is_current_sp(state->reg[n]))
-            set(state, machine, n, unknown, point);
+            set(state, arch, n, unknown, point);
     for (unsigned i = state->slot_count; i-- > 0;)
         if (!holds_slot(other, &state->slots[i]))
             drop_slot(state, i);

@@ -5,7 +5,7 @@
 #ifndef SW_ANALYZE_STATE_H
 #define SW_ANALYZE_STATE_H
 
-#include "base/effect.h"
+#include "arch/arch.h"
 
 /*
  * A symbolic value:
@@ -75,33 +75,33 @@ void sw_state_start(struct sw_state *state);
 void sw_state_copy(struct sw_state *to, const struct sw_state *from);
 
 /* Runs the effects of one instruction at the code offset `point`. */
-void sw_state_run(struct sw_state *state, enum sw_machine machine, const struct sw_insn *insn, uint32_t point);
+void sw_state_run(struct sw_state *state, const struct sw_arch *arch, const struct sw_insn *insn, uint32_t point);
 
 /* Forgets words below sp: a call is about to be made, or has been, and may overwrite them. */
-void sw_state_forget_below_sp(struct sw_state *state, enum sw_machine machine);
+void sw_state_forget_below_sp(struct sw_state *state, const struct sw_arch *arch);
 
 /* On the path on which the last compare found equality: sp is what it was compared with. */
-void sw_state_assume_equal(struct sw_state *state, enum sw_machine machine);
+void sw_state_assume_equal(struct sw_state *state, const struct sw_arch *arch);
 
 /*
  * Forgets what does not matter across blocks, so that states of different paths become equal. forward: the start is not
  * the function's, so words loaded from its frame may be saved registers.
  */
-void sw_state_trim(struct sw_state *state, enum sw_machine machine, bool forward);
+void sw_state_trim(struct sw_state *state, const struct sw_arch *arch, bool forward);
 
 /*
  * same: whether two trimmed states are equal. meet: keeps what holds in both; `point` is the code offset where they
  * meet.
  */
 bool sw_state_same(const struct sw_state *a, const struct sw_state *b);
-void sw_state_meet(struct sw_state *state, const struct sw_state *other, enum sw_machine machine, uint32_t point);
+void sw_state_meet(struct sw_state *state, const struct sw_state *other, const struct sw_arch *arch, uint32_t point);
 
 /*
  * share_frame: whether fp locates the frame in both states, and equally; then the code may move sp freely (alloca).
  * lose_sp: sp is only known to be below fp, so all such states are equal.
  */
-bool sw_state_share_frame(const struct sw_state *a, const struct sw_state *b, enum sw_machine machine);
-void sw_state_lose_sp(struct sw_state *state, enum sw_machine machine);
+bool sw_state_share_frame(const struct sw_state *a, const struct sw_state *b, const struct sw_arch *arch);
+void sw_state_lose_sp(struct sw_state *state, const struct sw_arch *arch);
 
 bool sw_val_same(struct sw_val a, struct sw_val b);
 /* Whether v is the start value of register n. */
@@ -109,6 +109,6 @@ bool sw_val_is_start(struct sw_val v, unsigned n);
 /* v + off; unknown when that cannot be expressed. */
 struct sw_val sw_val_plus(struct sw_val v, int64_t off);
 /* The content of the word at `at`: a known slot's, else a word of memory at the start, else unknown. */
-struct sw_val sw_state_word(const struct sw_state *state, enum sw_machine machine, struct sw_val at);
+struct sw_val sw_state_word(const struct sw_state *state, const struct sw_arch *arch, struct sw_val at);
 
 #endif

@@ -5,9 +5,9 @@
  */
 #include "analyze/analyze.h"
 
-static struct sw_val entry_sp(enum sw_machine machine)
+static struct sw_val entry_sp(const struct sw_arch *arch)
 {
-    return (struct sw_val){ .base = (uint8_t)(sw_regs_sp_number(machine) + 1) };
+    return (struct sw_val){ .base = (uint8_t)(arch->roles->sp + 1) };
 }
 
 static struct sw_val start_of(unsigned n)
@@ -16,19 +16,19 @@ static struct sw_val start_of(unsigned n)
 }
 
 /* The n-th register to try: sp, fp, then all others. */
-static unsigned preferred(enum sw_machine machine, unsigned n)
+static unsigned preferred(const struct sw_arch *arch, unsigned n)
 {
-    const unsigned sp = sw_regs_sp_number(machine), fp = sw_regs_fp_number(machine);
+    const unsigned sp = arch->roles->sp, fp = arch->roles->fp;
     return n == 0 ? sp : n == 1 ? fp : n - 2;
 }
 
 /* A register that holds v plus a constant, which goes to *above; sp is tried first. */
-static bool base_register(const struct sw_state *state, enum sw_machine machine, struct sw_val v, unsigned *reg,
+static bool base_register(const struct sw_state *state, const struct sw_arch *arch, struct sw_val v, unsigned *reg,
                           int64_t *above)
 {
-    const unsigned pc = sw_regs_pc_number(machine);
-    for (unsigned i = 0; i < sw_regs_count(machine) + 2; i++) {
-        const unsigned n = preferred(machine, i);
+    const unsigned pc = arch->roles->pc;
+    for (unsigned i = 0; i < arch->roles->count + 2u; i++) {
+        const unsigned n = preferred(arch, i);
         const struct sw_val has = state->reg[n];
         if (n == pc || has.base != v.base || has.base == SW_VAL_UNKNOWN || has.base == SW_VAL_CONST)
             continue;
@@ -49,20 +49,20 @@ static bool put(struct sw_loc *loc, enum sw_loc_kind kind, unsigned reg, int64_t
     return true;
 }
 
-static bool cfa_inside(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule)
+static bool cfa_inside(const struct sw_state *state, const struct sw_arch *arch, struct sw_rule *rule)
 {
-    const struct sw_val sp = entry_sp(machine);
-    const int32_t up = sw_rule_cfa_above_entry(machine);
+    const struct sw_val sp = entry_sp(arch);
+    const int32_t up = sw_rule_cfa_above_entry(arch->machine);
     unsigned reg;
     int64_t above;
-    if (base_register(state, machine, sp, &reg, &above))
+    if (base_register(state, arch, sp, &reg, &above))
         return put(&rule->cfa, SW_LOC_REG, reg, up - above);
     /* Realigned stack: the entry's sp was saved in a word that a register still locates. */
     for (unsigned i = 0; i < state->slot_count; i++) {
         const struct sw_slot *slot = &state->slots[i];
         if (slot->holds.base != sp.base || slot->holds.deref)
             continue;
-        if (!base_register(state, machine, slot->at, &reg, &above))
+        if (!base_register(state, arch, slot->at, &reg, &above))
             continue;
         rule->cfa_add = up - slot->holds.off;
         return put(&rule->cfa, SW_LOC_AT_REG, reg, -above);
@@ -71,9 +71,9 @@ static bool cfa_inside(const struct sw_state *state, enum sw_machine machine, st
 }
 
 /* A slot below sp: still readable, but the first to be overwritten. */
-static bool is_below_sp(const struct sw_state *state, enum sw_machine machine, const struct sw_slot *slot)
+static bool is_below_sp(const struct sw_state *state, const struct sw_arch *arch, const struct sw_slot *slot)
 {
-    const struct sw_val sp = state->reg[sw_regs_sp_number(machine)];
+    const struct sw_val sp = state->reg[arch->roles->sp];
     return slot->at.base == sp.base && slot->at.point == sp.point && slot->at.off < sp.off;
 }
 
@@ -81,75 +81,77 @@ static bool is_below_sp(const struct sw_state *state, enum sw_machine machine, c
  * Whether a register's value is saved in the frame. Then it is taken from there even if no path was seen to change the
  * register: an unseen path (out of a switch) may have, and what was saved was saved to be changed.
  */
-static bool is_saved(const struct sw_state *state, enum sw_machine machine, unsigned n)
+static bool is_saved(const struct sw_state *state, const struct sw_arch *arch, unsigned n)
 {
     for (unsigned i = 0; i < state->slot_count; i++)
-        if (sw_val_is_start(state->slots[i].holds, n) && !is_below_sp(state, machine, &state->slots[i]))
+        if (sw_val_is_start(state->slots[i].holds, n) && !is_below_sp(state, arch, &state->slots[i]))
             return true;
     return false;
 }
 
 /* The stack word that holds a value of the entry: below sp, or not. */
-static bool locate_word(const struct sw_state *state, enum sw_machine machine, struct sw_val v, bool below,
+static bool locate_word(const struct sw_state *state, const struct sw_arch *arch, struct sw_val v, bool below,
                         struct sw_loc *loc)
 {
     unsigned reg;
     int64_t above;
     for (unsigned i = 0; i < state->slot_count; i++) {
         const struct sw_slot *slot = &state->slots[i];
-        if (!sw_val_same(slot->holds, v) || slot->at.deref || is_below_sp(state, machine, slot) != below)
+        if (!sw_val_same(slot->holds, v) || slot->at.deref || is_below_sp(state, arch, slot) != below)
             continue;
-        if (slot->at.base == entry_sp(machine).base && slot->at.point == 0)
-            return put(loc, SW_LOC_AT_CFA, 0, (int64_t)slot->at.off - sw_rule_cfa_above_entry(machine));
-        if (base_register(state, machine, slot->at, &reg, &above))
+        if (slot->at.base == entry_sp(arch).base && slot->at.point == 0)
+            return put(loc, SW_LOC_AT_CFA, 0, (int64_t)slot->at.off - sw_rule_cfa_above_entry(arch->machine));
+        if (base_register(state, arch, slot->at, &reg, &above))
             return put(loc, SW_LOC_AT_REG, reg, -above);
     }
     return false;
 }
 
-static bool locate_register(const struct sw_state *state, enum sw_machine machine, struct sw_val v, struct sw_loc *loc)
+static bool locate_register(const struct sw_state *state, const struct sw_arch *arch, struct sw_val v,
+                            struct sw_loc *loc)
 {
-    for (unsigned n = 0; n < sw_regs_count(machine); n++)
-        if (n != sw_regs_pc_number(machine) && sw_val_same(state->reg[n], v))
+    for (unsigned n = 0; n < arch->roles->count; n++)
+        if (n != arch->roles->pc && sw_val_same(state->reg[n], v))
             return put(loc, SW_LOC_REG, n, 0);
     return false;
 }
 
 /* In a stack word, preferably a safe one, or in a register. */
-static bool locate(const struct sw_state *state, enum sw_machine machine, struct sw_val v, struct sw_loc *loc)
+static bool locate(const struct sw_state *state, const struct sw_arch *arch, struct sw_val v, struct sw_loc *loc)
 {
-    return locate_word(state, machine, v, false, loc) || locate_word(state, machine, v, true, loc) ||
-           locate_register(state, machine, v, loc);
+    return locate_word(state, arch, v, false, loc) || locate_word(state, arch, v, true, loc) ||
+           locate_register(state, arch, v, loc);
 }
 
-static bool return_inside(const struct sw_state *state, enum sw_machine machine, struct sw_loc *loc)
+static bool return_inside(const struct sw_state *state, const struct sw_arch *arch, struct sw_loc *loc)
 {
-    struct sw_val address = entry_sp(machine);
-    if (machine == SW_MACHINE_ARM64) {
-        if (sw_val_is_start(state->reg[SW_ARM64_LR], SW_ARM64_LR) && !is_saved(state, machine, SW_ARM64_LR))
-            return put(loc, SW_LOC_REG, SW_ARM64_LR, 0);
-        /* Never below sp: code that has released its frame has loaded lr before. */
-        return locate_word(state, machine, start_of(SW_ARM64_LR), false, loc) ||
-               locate_register(state, machine, start_of(SW_ARM64_LR), loc);
+    const unsigned link = arch->roles->link;
+    struct sw_val address = entry_sp(arch);
+    if (sw_arch_has_link(arch)) {
+        if (sw_val_is_start(state->reg[link], link) && !is_saved(state, arch, link))
+            return put(loc, SW_LOC_REG, link, 0);
+        /* Never below sp: code that has released its frame has loaded the link register before. */
+        return locate_word(state, arch, start_of(link), false, loc) ||
+               locate_register(state, arch, start_of(link), loc);
     }
-    const struct sw_val there = sw_state_word(state, machine, address);
+    const struct sw_val there = sw_state_word(state, arch, address);
     address.deref = true;
     if (sw_val_same(there, address))
         return put(loc, SW_LOC_AT_CFA, 0, -8);
-    return locate(state, machine, address, loc);
+    return locate(state, arch, address, loc);
 }
 
-bool sw_extract_inside(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule)
+bool sw_extract_inside(const struct sw_state *state, const struct sw_arch *arch, struct sw_rule *rule)
 {
-    const uint64_t nonvolatile = sw_regs_nonvolatile(machine);
-    sw_rule_init(rule, machine, SW_SOURCE_ANALYSIS, SW_TRUST_LIKELY);
-    if (!cfa_inside(state, machine, rule) || !return_inside(state, machine, &rule->r[sw_regs_pc_number(machine)]))
+    const uint64_t nonvolatile = arch->roles->nonvolatile;
+    sw_rule_init(rule, arch->machine, SW_SOURCE_ANALYSIS, SW_TRUST_LIKELY);
+    if (!cfa_inside(state, arch, rule) || !return_inside(state, arch, &rule->r[arch->roles->pc]))
         return false;
     for (unsigned n = 0; n < SW_REGS_MAX; n++) {
-        if (!(nonvolatile >> n & 1) || (sw_val_is_start(state->reg[n], n) && !is_saved(state, machine, n)))
+        if (!(nonvolatile >> n & 1) || (sw_val_is_start(state->reg[n], n) && !is_saved(state, arch, n)))
             continue;
         rule->r[n].kind = SW_LOC_UNKNOWN;
-        if (!locate(state, machine, start_of(n), &rule->r[n]))
+        if (!locate(state, arch, start_of(n), &rule->r[n]))
             rule->r[n] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
     }
     return true;
@@ -167,12 +169,12 @@ static bool as_location(struct sw_val v, unsigned number, struct sw_loc *loc)
 }
 
 /* The CFA is the address behind the return address if that was in memory, else sp after the return. */
-static bool cfa_at_return(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule,
+static bool cfa_at_return(const struct sw_state *state, const struct sw_arch *arch, struct sw_rule *rule,
                           struct sw_val *cfa)
 {
-    const struct sw_val pc = state->reg[sw_regs_pc_number(machine)];
-    *cfa = state->reg[sw_regs_sp_number(machine)];
-    if (machine == SW_MACHINE_X64)
+    const struct sw_val pc = state->reg[arch->roles->pc];
+    *cfa = state->reg[arch->roles->sp];
+    if (!sw_arch_has_link(arch))
         *cfa = sw_val_plus(state->ret_at, 8);
     if (cfa->base == SW_VAL_POINT && pc.deref &&
         pc.add == 0) /* the return address was pushed again elsewhere: take its first place */
@@ -185,27 +187,26 @@ static bool cfa_at_return(const struct sw_state *state, enum sw_machine machine,
 }
 
 /* Memory below sp at pc belongs to nothing: only a path that this code never takes reads such a word back. */
-static bool is_unowned(enum sw_machine machine, const struct sw_loc *loc)
+static bool is_unowned(const struct sw_arch *arch, const struct sw_loc *loc)
 {
-    return loc->kind == SW_LOC_AT_REG && loc->reg == sw_regs_sp_number(machine) && loc->off < 0;
+    return loc->kind == SW_LOC_AT_REG && loc->reg == arch->roles->sp && loc->off < 0;
 }
 
-bool sw_extract_return(const struct sw_state *state, enum sw_machine machine, struct sw_rule *rule)
+bool sw_extract_return(const struct sw_state *state, const struct sw_arch *arch, struct sw_rule *rule)
 {
-    const uint64_t nonvolatile = sw_regs_nonvolatile(machine);
-    const unsigned sp = sw_regs_sp_number(machine), pc = sw_regs_pc_number(machine);
+    const uint64_t nonvolatile = arch->roles->nonvolatile;
+    const unsigned sp = arch->roles->sp, pc = arch->roles->pc;
     struct sw_val cfa;
-    sw_rule_init(rule, machine, SW_SOURCE_FORWARD, SW_TRUST_GUESS);
-    if (!cfa_at_return(state, machine, rule, &cfa))
+    sw_rule_init(rule, arch->machine, SW_SOURCE_FORWARD, SW_TRUST_GUESS);
+    if (!cfa_at_return(state, arch, rule, &cfa))
         return false;
     struct sw_val in_memory = state->ret_at;
     in_memory.deref = true;
-    const bool from_stack =
-        machine == SW_MACHINE_X64 && (state->ret_at.deref || sw_val_same(in_memory, state->reg[pc]));
+    const bool from_stack = !sw_arch_has_link(arch) && (state->ret_at.deref || sw_val_same(in_memory, state->reg[pc]));
     if (from_stack)
         rule->r[pc] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
     else if (!as_location(state->reg[pc], pc, &rule->r[pc]) ||
-             (machine == SW_MACHINE_ARM64 && is_unowned(machine, &rule->r[pc])))
+             (sw_arch_has_link(arch) && is_unowned(arch, &rule->r[pc])))
         return false;
     const struct sw_val after = state->reg[sp];
     if (after.base == cfa.base && after.deref == cfa.deref && after.point == cfa.point)

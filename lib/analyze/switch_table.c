@@ -50,7 +50,7 @@ void sw_flow_keep_table(struct sw_analysis *w, struct sw_val table)
         if (sw_val_same(w->tables[i].table, table))
             return;
     sw_state_copy(&w->other, &w->current);
-    sw_state_trim(&w->other, w->code->machine, w->forward);
+    sw_state_trim(&w->other, w->code->arch, w->forward);
     const uint16_t state = sw_flow_intern(w, &w->other);
     if (state == SW_NO_STATE || w->table_count == SW_ANALYZE_TABLES)
         return;

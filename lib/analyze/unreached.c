@@ -27,7 +27,7 @@ static void pass_over(struct sw_analysis *w, uint64_t at, unsigned length)
 static unsigned likelihood(struct sw_analysis *w, const struct sw_block *block, uint64_t unseen)
 {
     const bool before = block->address <= unseen;
-    const unsigned sp = sw_regs_sp_number(w->code->machine);
+    const unsigned sp = w->code->arch->roles->sp;
     const bool at_jump = block->flags & SW_BLOCK_AT_INDIRECT;
     if (at_jump && !sw_val_is_start(sw_flow_state(w, block)->reg[sp], sp))
         return before ? 4 : 3;

@@ -21,11 +21,11 @@ void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source 
 
 void sw_rule_leaf(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust)
 {
-    const bool x64 = machine == SW_MACHINE_X64;
+    const unsigned link = sw_regs_link_number(machine);
     sw_rule_init(rule, machine, source, trust);
     rule->cfa = (struct sw_loc){ SW_LOC_REG, (uint8_t)sw_regs_sp_number(machine), 0, sw_rule_cfa_above_entry(machine) };
-    rule->r[sw_regs_pc_number(machine)] =
-        x64 ? (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 } : (struct sw_loc){ SW_LOC_REG, SW_ARM64_LR, 0, 0 };
+    rule->r[sw_regs_pc_number(machine)] = link == SW_REGS_MAX ? (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 }
+                                                              : (struct sw_loc){ SW_LOC_REG, (uint8_t)link, 0, 0 };
 }
 
 /* Everything that evaluating one location takes. */

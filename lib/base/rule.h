@@ -57,13 +57,13 @@ struct sw_rule {
  */
 void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust);
 
-/* The CFA above sp at a function's first instruction: on x64 the return address lies between, on ARM64 it is in lr. */
+/* The CFA above sp at a function's first instruction: a return address that the call pushed lies between. */
 static inline int32_t sw_rule_cfa_above_entry(enum sw_machine machine)
 {
-    return machine == SW_MACHINE_X64 ? 8 : 0;
+    return sw_regs_link_number(machine) == SW_REGS_MAX ? 8 : 0;
 }
 
-/* sp + off is the CFA and the return address lies right below it (x64) or in lr (ARM64): code that moves nothing. */
+/* Of code that moves nothing: all is as at a function's first instruction. */
 void sw_rule_leaf(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust);
 
 /*

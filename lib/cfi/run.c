@@ -350,13 +350,14 @@ static enum sw_status run(struct machine *m, struct sw_cursor program)
 }
 
 /*
- * On x64 a call pushes, so a CFA below the stack pointer cannot be; hand-written tables with two epilogues come to this
+ * Where calls push, a CFA below the stack pointer cannot be; hand-written tables with two epilogues come to this
  * (libcoreclr has some). ARM64 knows it: glibc's _dl_runtime_resolve, behind the words that its PLT pushed.
  */
 static bool is_below_stack(const struct machine *m)
 {
     const struct sw_loc cfa = m->rule->cfa;
-    return m->cfi->machine == SW_MACHINE_X64 && cfa.kind == SW_LOC_REG && cfa.reg == SW_X64_RSP && cfa.off < 0;
+    const struct sw_regs_roles *roles = sw_regs_roles_of(m->cfi->machine);
+    return cfa.kind == SW_LOC_REG && cfa.reg == roles->sp && cfa.off < 0 && roles->link == SW_REGS_MAX;
 }
 
 /*

@@ -4,9 +4,10 @@
  */
 #include "core/core.h"
 
+#include "arch/arch.h"
+
 #include <string.h>
 
-enum { MACHINE_X64 = 62, MACHINE_ARM64 = 183 };
 enum { PROGRAM_HEADER_BYTES = 56, SECTION_HEADER_BYTES = 64, COUNT_IS_ELSEWHERE = 0xffff, COUNT_AT = 44 };
 
 /* With more than 65,534 program headers, their number is in the first section header. */
@@ -29,7 +30,7 @@ enum sw_status sw_core_headers_read(struct sw_bytes file, struct sw_core_headers
         return SW_E_MALFORMED;
     *headers = (struct sw_core_headers){ .file = file };
     headers->type = (unsigned)sw_cursor_u(&c, 2);
-    const uint64_t machine = sw_cursor_u(&c, 2);
+    const struct sw_arch *arch = sw_arch_of_elf((unsigned)sw_cursor_u(&c, 2));
     (void)sw_cursor_u(&c, 4); /* version */
     headers->entry = sw_cursor_u(&c, 8);
     headers->table = sw_cursor_u(&c, 8);
@@ -37,11 +38,8 @@ enum sw_status sw_core_headers_read(struct sw_bytes file, struct sw_core_headers
     (void)sw_cursor_take(&c, 6); /* flags, size of this header */
     const uint64_t size = sw_cursor_u(&c, 2);
     const uint64_t count = count_of(file, sections, sw_cursor_u(&c, 2));
-    headers->machine = machine == MACHINE_X64     ? SW_MACHINE_X64
-                       : machine == MACHINE_ARM64 ? SW_MACHINE_ARM64
-                                                  : SW_MACHINE_NONE;
-    if (memcmp(magic, ident, sizeof ident) != 0 || headers->machine == SW_MACHINE_NONE ||
-        (count > 0 && size != PROGRAM_HEADER_BYTES))
+    headers->machine = arch ? arch->machine : SW_MACHINE_NONE;
+    if (memcmp(magic, ident, sizeof ident) != 0 || !arch || (count > 0 && size != PROGRAM_HEADER_BYTES))
         return SW_E_UNSUPPORTED;
     const uint64_t room = headers->table < file.size ? (file.size - headers->table) / PROGRAM_HEADER_BYTES : 0;
     headers->count = count < room ? count : room;

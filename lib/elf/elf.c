@@ -4,6 +4,8 @@
  */
 #include "elf/internal.h"
 
+#include "arch/arch.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +19,10 @@ static enum sw_status check_ident(struct sw_bytes file, enum sw_machine *machine
         return SW_E_TRUNCATED;
     if (memcmp(file.bytes, ELFMAG, SELFMAG) != 0)
         return SW_E_MALFORMED;
-    const uint16_t id = sw_load16(file.bytes + offsetof(Elf64_Ehdr, e_machine));
-    *machine = id == EM_X86_64 ? SW_MACHINE_X64 : id == EM_AARCH64 ? SW_MACHINE_ARM64 : SW_MACHINE_NONE;
+    const struct sw_arch *arch = sw_arch_of_elf(sw_load16(file.bytes + offsetof(Elf64_Ehdr, e_machine)));
+    *machine = arch ? arch->machine : SW_MACHINE_NONE;
     const bool is_ours = file.bytes[EI_CLASS] == ELFCLASS64 && file.bytes[EI_DATA] == ELFDATA2LSB &&
-                         file.bytes[EI_VERSION] == EV_CURRENT && *machine != SW_MACHINE_NONE;
+                         file.bytes[EI_VERSION] == EV_CURRENT && arch;
     return is_ours ? SW_OK : SW_E_UNSUPPORTED;
 }
 

@@ -9,47 +9,65 @@
 #include "pe/unwind_arm64.h"
 #include "pe/unwind_x64.h"
 
-#include <assert.h>
 #include <string.h>
 
 enum { SECTION_HEADER = 40, CHARACTERISTICS = 36 };
 #define IS_EXECUTED UINT32_C(0x20000000)
 
-static_assert(SW_MACHINE_X64 == 1 && SW_MACHINE_ARM64 == 2, "rows are machines in their order");
+/* Its unwind codes describe every pc, and what they do not name is preserved as everywhere. */
+static enum sw_status arm64_rule(const struct sw_pe_reader *reader, const struct sw_pe_function *function, uint32_t rva,
+                                 bool exact, uint64_t nonvolatile, struct sw_rule *rule)
+{
+    (void)exact, (void)nonvolatile;
+    return sw_pe_arm64_rule(reader, function, rva, rule);
+}
+
+/* ORDER sw_machine. The machine of a struct sw_pe always has a row. */
 static const struct {
     uint8_t entry_size;
     enum sw_status (*entry)(const struct sw_pe_reader *reader, const uint8_t *bytes, struct sw_pe_function *function);
     enum sw_status (*handler)(const struct sw_pe_reader *reader, const struct sw_pe_function *function,
                               uint32_t *handler);
+    enum sw_status (*rule)(const struct sw_pe_reader *reader, const struct sw_pe_function *function, uint32_t rva,
+                           bool exact, uint64_t nonvolatile, struct sw_rule *rule);
+    uint64_t nonvolatile; /* on Windows */
+    bool infers_epilogues;
 } machines[] = {
-    { 12, sw_pe_x64_entry, sw_pe_x64_handler },
-    { 8, sw_pe_arm64_entry, sw_pe_arm64_handler },
+    [SW_MACHINE_X64] = { 12, sw_pe_x64_entry, sw_pe_x64_handler, sw_pe_x64_rule, SW_PE_WINDOWS_NONVOLATILE, true },
+    [SW_MACHINE_ARM64] = { 8, sw_pe_arm64_entry, sw_pe_arm64_handler, arm64_rule, SW_ARM64_NONVOLATILE, false },
 };
 
 uint32_t sw_pe_entry_size(enum sw_machine machine)
 {
-    return machines[machine - SW_MACHINE_X64].entry_size;
+    return machines[machine].entry_size;
 }
 
 enum sw_status sw_pe_entry(enum sw_machine machine, const struct sw_pe_reader *reader, const uint8_t *bytes,
                            struct sw_pe_function *function)
 {
-    return machines[machine - SW_MACHINE_X64].entry(reader, bytes, function);
+    return machines[machine].entry(reader, bytes, function);
 }
 
 enum sw_status sw_pe_handler(enum sw_machine machine, const struct sw_pe_reader *reader,
                              const struct sw_pe_function *function, uint32_t *handler)
 {
-    return machines[machine - SW_MACHINE_X64].handler(reader, function, handler);
+    return machines[machine].handler(reader, function, handler);
 }
 
 enum sw_status sw_pe_rule(enum sw_machine machine, bool linux_code, const struct sw_pe_reader *reader,
                           const struct sw_pe_function *function, uint32_t rva, bool exact, struct sw_rule *rule)
 {
-    if (machine == SW_MACHINE_ARM64)
-        return sw_pe_arm64_rule(reader, function, rva, rule);
-    return sw_pe_x64_rule(reader, function, rva, exact, linux_code ? SW_X64_NONVOLATILE : SW_PE_WINDOWS_NONVOLATILE,
-                          rule);
+    return machines[machine].rule(reader, function, rva, exact, sw_pe_nonvolatile(machine, linux_code), rule);
+}
+
+bool sw_pe_infers_epilogues(enum sw_machine machine)
+{
+    return machines[machine].infers_epilogues;
+}
+
+uint64_t sw_pe_nonvolatile(enum sw_machine machine, bool linux_code)
+{
+    return linux_code ? sw_regs_nonvolatile(machine) : machines[machine].nonvolatile;
 }
 
 /* ---- the image as a reader ---- */

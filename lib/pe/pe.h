@@ -155,6 +155,16 @@ SW_NODISCARD enum sw_status sw_pe_x64_rule(const struct sw_pe_reader *reader, co
 SW_NODISCARD enum sw_status sw_pe_arm64_rule(const struct sw_pe_reader *reader, const struct sw_pe_function *function,
                                              uint32_t rva, struct sw_rule *rule);
 
+/* Whether epilogues are told by their bytes, not by unwind codes. Signals  Safe. */
+bool sw_pe_infers_epilogues(enum sw_machine machine);
+
+/*
+ * What the machine's code preserves: .NET's code for Linux as all code there, other code as on Windows.
+ *
+ * Returns  Registers as bits. Memory  None. Threads  Any. Signals  Safe.
+ */
+uint64_t sw_pe_nonvolatile(enum sw_machine machine, bool linux_code);
+
 /*
  * The rule for either machine.
  *

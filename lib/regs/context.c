@@ -1,28 +1,27 @@
 /*
- * Knows where each form of register record keeps each register, and copies them by that knowledge.
- * Refuses to know where records come from, the host's own headers (both machines are served on every host), and every
- * register that struct sw_regs does not hold: flags, segments, vectors.
- * Follows contexts.md sections 1-6 and 9: in five of the eight records the registers lie in the order of struct
- * sw_regs.
+ * Knows where each form of register record keeps each register, and copies them.
+ * Refuses to know where records come from, the host's own headers (all machines are served on every host), and
+ * registers that struct sw_regs does not hold: flags, segments, vectors. Follows contexts.md sections 1-6 and 9. In
+ * five of the eight records the registers lie in the order of struct sw_regs.
  */
-#include <snapwalk/context.h>
+#include "regs/offset.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/bytes.h"
 
-/* Slot of each register in the kernel's order. rax rcx rdx rbx rsp rbp rsi rdi r8..r15 rip. */
+/* The slot of each register in the kernel's order: rax rcx rdx rbx rsp rbp rsi rdi r8..r15 rip. */
 static const uint8_t gregs_slot[SW_X64_COUNT] = { 13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7, 16 };
 static const uint8_t user_slot[SW_X64_COUNT] = { 10, 11, 12, 5, 19, 4, 13, 14, 9, 8, 7, 6, 3, 2, 1, 0, 16 };
 
-enum { MACHINES = 2, PRSTATUS_PID = 32, NO_FLAGS = 0xffff };
+enum { PRSTATUS_PID = 32, NO_FLAGS = 0xffff };
 
 /*
- * size    Of the smallest complete record: without XSTATE and SVE tails, with the kernel's 8-byte signal mask (x64).
- * first   Offset of slot 0; slots are 8 bytes.
- * slot    Slot by register number; null where they are the same.
- * flags   Offset of ContextFlags, and what is stored there: CONTROL | INTEGER.
+ * size       The size of the smallest complete record: without XSTATE and SVE tails, with the kernel's 8-byte signal
+ *            mask (x64).
+ * first      The offset of slot 0; slots are 8 bytes.
+ * slot       The slot by register number; null where the two are equal.
+ * flags_at   The offset of ContextFlags. flags: what is stored there, CONTROL | INTEGER.
  */
 /* clang-format off: the table below is aligned by hand. */
 static const struct layout {
@@ -31,23 +30,28 @@ static const struct layout {
     const uint8_t *slot;
     uint16_t flags_at;
     uint32_t flags;
-} layouts[][MACHINES] = {
-    /* ORDER sw_context_form */
-    /*                          x64                                    ARM64                            */
-    [SW_CONTEXT_WIN32] = { { 1232, 120, NULL, 0x30, 0x00100003 }, { 912, 8, NULL, 0, 0x00400003 } },
-    [SW_CONTEXT_UCONTEXT] = { { 304, 40, gregs_slot, NO_FLAGS, 0 }, { 4560, 184, NULL, NO_FLAGS, 0 } },
-    [SW_CONTEXT_USER_REGS] = { { 216, 0, user_slot, NO_FLAGS, 0 }, { 272, 0, NULL, NO_FLAGS, 0 } },
-    [SW_CONTEXT_PRSTATUS] = { { 336, 112, user_slot, NO_FLAGS, 0 }, { 392, 112, NULL, NO_FLAGS, 0 } },
+} layouts[][SW_CONTEXT_COUNT] = { /* ORDER sw_machine, ORDER sw_context_form */
+    [SW_MACHINE_X64] = {
+        [SW_CONTEXT_WIN32]     = { 1232, 120, NULL,       0x30,     0x00100003 },
+        [SW_CONTEXT_UCONTEXT]  = {  304,  40, gregs_slot, NO_FLAGS, 0          },
+        [SW_CONTEXT_USER_REGS] = {  216,   0, user_slot,  NO_FLAGS, 0          },
+        [SW_CONTEXT_PRSTATUS]  = {  336, 112, user_slot,  NO_FLAGS, 0          },
+    },
+    [SW_MACHINE_ARM64] = {
+        [SW_CONTEXT_WIN32]     = {  912,   8, NULL,       0,        0x00400003 },
+        [SW_CONTEXT_UCONTEXT]  = { 4560, 184, NULL,       NO_FLAGS, 0          },
+        [SW_CONTEXT_USER_REGS] = {  272,   0, NULL,       NO_FLAGS, 0          },
+        [SW_CONTEXT_PRSTATUS]  = {  392, 112, NULL,       NO_FLAGS, 0          },
+    },
 };
 /* clang-format on */
-static_assert(sizeof(layouts) / sizeof(layouts[0]) == SW_CONTEXT_COUNT, "a row for every form");
-static_assert(SW_MACHINE_X64 == 1 && SW_MACHINE_ARM64 == 2, "columns are machines in their order");
 
 static const struct layout *layout_of(enum sw_context_form form, enum sw_machine machine)
 {
-    const unsigned row = (unsigned)form;
-    const unsigned column = (unsigned)machine - 1u;
-    return row < SW_CONTEXT_COUNT && column < MACHINES ? &layouts[row][column] : NULL;
+    if ((unsigned)machine >= sizeof layouts / sizeof layouts[0] || (unsigned)form >= SW_CONTEXT_COUNT)
+        return NULL;
+    const struct layout *layout = &layouts[machine][form];
+    return layout->size ? layout : NULL;
 }
 
 static size_t offset_of(const struct layout *layout, unsigned number)
@@ -60,6 +64,11 @@ static void put_le(uint8_t *to, uint64_t value, unsigned size)
 {
     for (unsigned i = 0; i < size; i++)
         to[i] = (uint8_t)(value >> (8 * i));
+}
+
+size_t sw_context_offset(enum sw_context_form form, enum sw_machine machine, unsigned number)
+{
+    return offset_of(layout_of(form, machine), number);
 }
 
 size_t sw_context_size(enum sw_context_form form, enum sw_machine machine)
@@ -113,7 +122,7 @@ enum sw_status sw_context_store(enum sw_context_form form, const struct sw_regs 
     return SW_OK;
 }
 
-/* One store, once the compiler has seen it. */
+/* Compilers make one store of these. */
 static void put_word(uint8_t *to, uint64_t v)
 {
     to[0] = (uint8_t)v, to[1] = (uint8_t)(v >> 8), to[2] = (uint8_t)(v >> 16), to[3] = (uint8_t)(v >> 24);
@@ -122,7 +131,7 @@ static void put_word(uint8_t *to, uint64_t v)
 
 #define X64_KEPT (SW_X64_NONVOLATILE | 1u << SW_X64_RSP | 1u << SW_X64_RIP)
 
-/* What nearly every frame of a walk has, in a record whose slots are in order: straight on, for it is once a frame. */
+/* The registers of nearly every frame of a walk, into a record whose slots are in order: once a frame, so no loop. */
 static void put_kept(uint8_t *first, const uint64_t *r)
 {
     put_word(first + 8 * SW_X64_RBX, r[SW_X64_RBX]);
@@ -144,8 +153,8 @@ enum sw_status sw_context_update(enum sw_context_form form, const struct sw_regs
         return SW_E_ARGUMENT;
     if (size < layout->size)
         return SW_E_TRUNCATED;
-    if (regs->machine == SW_MACHINE_X64 && numbers == X64_KEPT && (regs->known & X64_KEPT) == X64_KEPT &&
-        !layout->slot) {
+    if (layout == &layouts[SW_MACHINE_X64][SW_CONTEXT_WIN32] && numbers == X64_KEPT &&
+        (regs->known & X64_KEPT) == X64_KEPT) {
         put_kept(bytes + layout->first, regs->r);
         return SW_OK;
     }

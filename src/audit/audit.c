@@ -4,9 +4,7 @@
  */
 #include "audit/audit.h"
 
-#include "arch/a64/a64.h"
 #include "common/alloc.h"
-#include "arch/x64/x64.h"
 
 #include <assert.h>
 #include <string.h>
@@ -37,14 +35,14 @@ static bool decode(struct audit *a, uint64_t pc, struct sw_insn *insn)
     const uint64_t left = a->function.end - pc;
     if (!bytes)
         return false;
-    return a->code.decode(bytes, left < size ? (size_t)left : size, pc, insn) == SW_OK;
+    return a->code.arch->decode(bytes, left < size ? (size_t)left : size, pc, insn) == SW_OK;
 }
 
 /* Stands for bytes that are no instruction: as short as one can be, and within the entry. */
 static struct sw_insn unknown_insn(const struct audit *a, uint64_t pc)
 {
-    const bool is_word = a->file.machine == SW_MACHINE_ARM64 && a->function.end - pc >= 4;
-    return (struct sw_insn){ .length = is_word ? 4 : 1, .flow = SW_FLOW_TRAP };
+    const uint8_t least = a->code.arch->insn_bytes;
+    return (struct sw_insn){ .length = a->function.end - pc >= least ? least : 1, .flow = SW_FLOW_TRAP };
 }
 
 static bool falls_through(unsigned flow)
@@ -52,25 +50,14 @@ static bool falls_through(unsigned flow)
     return flow == SW_FLOW_NEXT || flow == SW_FLOW_CALL || flow == SW_FLOW_BRANCH || flow == SW_AUDIT_AFTER_NOTHING;
 }
 
-/* nop, and zeros. */
-static bool is_arm64_padding(const uint8_t *b, size_t size)
-{
-    return b && size >= 4 && (sw_load32(b) == 0xd503201f || sw_load32(b) == 0);
-}
-
-/* nop in all its lengths, xchg ax, ax, int3. */
 static bool is_padding(struct audit *a, uint64_t pc)
 {
     size_t size;
-    const uint8_t *b = sw_audit_fetch(&a->file, pc, &size);
-    const uint64_t end = a->function.end;
-    if (a->file.machine == SW_MACHINE_ARM64)
-        return pc < end && is_arm64_padding(b, size);
-    for (; b && size > 1 && pc < end && (*b == 0x66 || *b == 0x2e); pc++, b++, size--)
-        ;
-    if (!b || pc >= end)
+    const uint8_t *bytes = sw_audit_fetch(&a->file, pc, &size);
+    if (!bytes || pc >= a->function.end)
         return false;
-    return *b == 0x90 || *b == 0xcc || (size > 1 && b[0] == 0x0f && b[1] == 0x1f);
+    const uint64_t left = a->function.end - pc;
+    return a->code.arch->patterns->is_filler(bytes, left < size ? (size_t)left : size);
 }
 
 /* ---- one entry ---- */
@@ -111,7 +98,7 @@ static void check_table(struct audit *a, uint64_t pc, const struct sw_insn *befo
         before->flow == SW_FLOW_NEXT || before->flow == SW_FLOW_BRANCH; /* a call may not return */
     if (a->function.is_false || !was_there || !a->has_table || !falls_through)
         return;
-    a->function.is_false = sw_audit_contradicts(a->file.machine, front, before, &a->table, &a->scratch);
+    a->function.is_false = sw_audit_contradicts(a->code.arch, front, before, &a->table, &a->scratch);
     a->function.false_at = a->function.is_false ? pc : 0;
 }
 
@@ -124,7 +111,7 @@ static void check_jump(struct audit *a, uint64_t pc, const struct sw_insn *insn)
         sw_audit_table_rule(&a->file, a->entry, insn->target, &a->derived) != SW_OK ||
         (a->derived.flags & (SW_RULE_END | SW_RULE_SIGNAL)))
         return;
-    f->is_false = sw_audit_contradicts(a->file.machine, &a->table, insn, &a->derived, &a->scratch);
+    f->is_false = sw_audit_contradicts(a->code.arch, &a->table, insn, &a->derived, &a->scratch);
     f->false_at = f->is_false ? pc : 0;
 }
 
@@ -152,19 +139,19 @@ static void scan(struct audit *a)
 }
 
 /*
- * Whether a rule is that of code entered by a call: the return address is on top of the stack or in lr, nothing is
- * saved.
+ * Whether a rule is that of code entered by a call: the return address is on top of the stack or in the link register,
+ * nothing is saved.
  */
 static bool is_entry(const struct audit *a, const struct sw_rule *rule)
 {
-    const enum sw_machine machine = a->file.machine;
-    const struct sw_loc *returns = &rule->r[SW_ARM64_PC];
-    if (rule->cfa.kind != SW_LOC_REG || rule->cfa.reg != sw_regs_sp_number(machine) ||
-        rule->cfa.off != sw_rule_cfa_above_entry(machine) ||
-        (machine == SW_MACHINE_ARM64 && (returns->kind != SW_LOC_REG || returns->reg != SW_ARM64_LR)))
+    const struct sw_arch *arch = a->code.arch;
+    const struct sw_loc *returns = &rule->r[arch->roles->pc];
+    if (rule->cfa.kind != SW_LOC_REG || rule->cfa.reg != arch->roles->sp ||
+        rule->cfa.off != sw_rule_cfa_above_entry(arch->machine) ||
+        (sw_arch_has_link(arch) && (returns->kind != SW_LOC_REG || returns->reg != arch->roles->link)))
         return false;
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if ((sw_regs_nonvolatile(machine) >> n & 1) && rule->r[n].kind != SW_LOC_SAME)
+        if ((arch->roles->nonvolatile >> n & 1) && rule->r[n].kind != SW_LOC_SAME)
             return false;
     return true;
 }
@@ -177,7 +164,7 @@ static bool is_entry(const struct audit *a, const struct sw_rule *rule)
 static bool is_taken_for_epilogue(const struct audit *a, const struct sw_insn *code)
 {
     const struct sw_audit_function *f = &a->function;
-    return !a->file.elf && a->file.machine == SW_MACHINE_X64 && code->flow == SW_FLOW_JUMP &&
+    return !a->file.elf && sw_pe_infers_epilogues(a->file.machine) && code->flow == SW_FLOW_JUMP &&
            (code->target < f->begin || code->target >= f->end);
 }
 
@@ -187,13 +174,13 @@ static enum sw_audit_verdict derive(struct audit *a, struct sw_audit_insn *insn,
     const struct sw_state *state = sw_analyze_state(&a->work, insn->address, &assumed);
     if (!state && is_padding(a, insn->address))
         return SW_AUDIT_PADDING; /* behind a call that does not return */
-    if (!state || !sw_extract_inside(state, a->file.machine, &a->derived))
+    if (!state || !sw_extract_inside(state, a->code.arch, &a->derived))
         return SW_AUDIT_UNREACHED;
     insn->analysis = &a->derived;
     insn->trust = assumed ? SW_TRUST_GUESS : SW_TRUST_LIKELY;
-    const enum sw_audit_verdict verdict = sw_audit_compare(a->file.machine, &a->table, &a->derived, state, &insn->reg);
+    const enum sw_audit_verdict verdict = sw_audit_compare(a->code.arch, &a->table, &a->derived, state, &insn->reg);
     const bool is_stale = verdict == SW_AUDIT_REGISTER && code->flow == SW_FLOW_RETURN &&
-                          sw_audit_is_below_sp(a->file.machine, &a->table, state, insn->reg);
+                          sw_audit_is_below_sp(a->code.arch, &a->table, state, insn->reg);
     const bool is_false = a->function.is_false || is_stale || is_taken_for_epilogue(a, code);
     return verdict != SW_AUDIT_EQUAL && is_false ? SW_AUDIT_FALSE : verdict;
 }
@@ -265,8 +252,7 @@ static bool audit_entry(struct audit *a)
 static enum sw_status audit_all(struct audit *a)
 {
     const enum sw_status status = sw_audit_open(&a->file);
-    const bool is_arm64 = a->file.machine == SW_MACHINE_ARM64;
-    a->code = (struct sw_code){ a->file.machine, is_arm64 ? sw_a64_decode : sw_x64_decode, sw_audit_fetch, &a->file };
+    a->code = (struct sw_code){ sw_arch_of(a->file.machine), sw_audit_fetch, &a->file };
     a->function.machine = (uint8_t)a->file.machine;
     for (a->entry = 0; status == SW_OK && a->entry < a->file.entry_count; a->entry++)
         if (!audit_entry(a))

@@ -52,21 +52,21 @@ enum sw_status sw_audit_table_rule(struct sw_audit_file *file, size_t n, uint64_
  * compare.c: whether the table's rule holds in the state from which `analysis` was derived. reg: the register that
  * differs.
  */
-enum sw_audit_verdict sw_audit_compare(enum sw_machine machine, const struct sw_rule *table,
+enum sw_audit_verdict sw_audit_compare(const struct sw_arch *arch, const struct sw_rule *table,
                                        const struct sw_rule *analysis, const struct sw_state *state, uint8_t *reg);
 
 /*
  * Whether the table puts `reg` into a word below sp, which anything may overwrite, while the register itself still
  * holds the value. clang does so at a return that is also reached by a path on which nothing was saved.
  */
-bool sw_audit_is_below_sp(enum sw_machine machine, const struct sw_rule *table, const struct sw_state *state,
+bool sw_audit_is_below_sp(const struct sw_arch *arch, const struct sw_rule *table, const struct sw_state *state,
                           uint8_t reg);
 
 /*
  * Whether the table contradicts itself around an instruction that continues to the next one: its rules in front of it
  * and behind it, against what the instruction does. `state` is working memory.
  */
-bool sw_audit_contradicts(enum sw_machine machine, const struct sw_rule *front, const struct sw_insn *insn,
+bool sw_audit_contradicts(const struct sw_arch *arch, const struct sw_rule *front, const struct sw_insn *insn,
                           const struct sw_rule *behind, struct sw_state *state);
 
 #endif

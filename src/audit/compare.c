@@ -17,9 +17,9 @@ static bool is_value(struct sw_val a, struct sw_val b)
 }
 
 /* The true CFA, in terms of the entry's sp. */
-static struct sw_val true_cfa(enum sw_machine machine)
+static struct sw_val true_cfa(const struct sw_arch *arch)
 {
-    return start_of(sw_regs_sp_number(machine), sw_rule_cfa_above_entry(machine));
+    return start_of(arch->roles->sp, sw_rule_cfa_above_entry(arch->machine));
 }
 
 static struct sw_val register_plus(const struct sw_state *state, const struct sw_loc *loc)
@@ -29,52 +29,53 @@ static struct sw_val register_plus(const struct sw_state *state, const struct sw
 }
 
 /* The value at a location, if the rule's CFA is the true one. */
-static struct sw_val value_at(enum sw_machine machine, const struct sw_state *state, const struct sw_loc *loc,
+static struct sw_val value_at(const struct sw_arch *arch, const struct sw_state *state, const struct sw_loc *loc,
                               unsigned n)
 {
-    const struct sw_val cfa = true_cfa(machine), none = { 0 };
+    const struct sw_val cfa = true_cfa(arch), none = { 0 };
     switch (loc->kind) {
     case SW_LOC_SAME:
         return state->reg[n];
     case SW_LOC_CFA:
         return sw_val_plus(cfa, loc->off);
     case SW_LOC_AT_CFA:
-        return sw_state_word(state, machine, sw_val_plus(cfa, loc->off));
+        return sw_state_word(state, arch, sw_val_plus(cfa, loc->off));
     case SW_LOC_REG:
         return register_plus(state, loc);
     case SW_LOC_AT_REG:
-        return sw_state_word(state, machine, register_plus(state, loc));
+        return sw_state_word(state, arch, register_plus(state, loc));
     default:
         return none;
     }
 }
 
-static bool is_cfa_right(enum sw_machine machine, const struct sw_rule *rule, const struct sw_state *state)
+static bool is_cfa_right(const struct sw_arch *arch, const struct sw_rule *rule, const struct sw_state *state)
 {
-    const struct sw_val cfa = sw_val_plus(value_at(machine, state, &rule->cfa, 0), rule->cfa_add);
-    return is_value(cfa, true_cfa(machine));
+    const struct sw_val cfa = sw_val_plus(value_at(arch, state, &rule->cfa, 0), rule->cfa_add);
+    return is_value(cfa, true_cfa(arch));
 }
 
-static bool is_return_right(enum sw_machine machine, const struct sw_rule *rule, const struct sw_state *state)
+static bool is_return_right(const struct sw_arch *arch, const struct sw_rule *rule, const struct sw_state *state)
 {
-    const unsigned pc = sw_regs_pc_number(machine);
-    struct sw_val address = start_of(machine == SW_MACHINE_ARM64 ? SW_ARM64_LR : SW_X64_RSP, 0);
-    address.deref = machine == SW_MACHINE_X64;
-    return is_value(value_at(machine, state, &rule->r[pc], pc), address);
+    const unsigned pc = arch->roles->pc;
+    const bool has_link = sw_arch_has_link(arch);
+    struct sw_val address = start_of(has_link ? arch->roles->link : arch->roles->sp, 0);
+    address.deref = !has_link;
+    return is_value(value_at(arch, state, &rule->r[pc], pc), address);
 }
 
-enum sw_audit_verdict sw_audit_compare(enum sw_machine machine, const struct sw_rule *table,
+enum sw_audit_verdict sw_audit_compare(const struct sw_arch *arch, const struct sw_rule *table,
                                        const struct sw_rule *analysis, const struct sw_state *state, uint8_t *reg)
 {
     bool lost = false;
     *reg = 0;
-    if (!is_cfa_right(machine, table, state))
+    if (!is_cfa_right(arch, table, state))
         return SW_AUDIT_CFA;
-    if (!is_return_right(machine, table, state))
+    if (!is_return_right(arch, table, state))
         return SW_AUDIT_RETURN;
     for (uint8_t n = 0; n < SW_REGS_MAX; n++) {
-        if (!(sw_regs_nonvolatile(machine) >> n & 1) || table->r[n].kind == SW_LOC_UNKNOWN ||
-            is_value(value_at(machine, state, &table->r[n], n), start_of(n, 0)))
+        if (!(arch->roles->nonvolatile >> n & 1) || table->r[n].kind == SW_LOC_UNKNOWN ||
+            is_value(value_at(arch, state, &table->r[n], n), start_of(n, 0)))
             continue;
         *reg = n;
         if (analysis->r[n].kind != SW_LOC_UNKNOWN)
@@ -84,13 +85,13 @@ enum sw_audit_verdict sw_audit_compare(enum sw_machine machine, const struct sw_
     return lost ? SW_AUDIT_LOST : SW_AUDIT_EQUAL;
 }
 
-bool sw_audit_is_below_sp(enum sw_machine machine, const struct sw_rule *table, const struct sw_state *state,
+bool sw_audit_is_below_sp(const struct sw_arch *arch, const struct sw_rule *table, const struct sw_state *state,
                           uint8_t reg)
 {
-    const unsigned number = sw_regs_sp_number(machine);
+    const unsigned number = arch->roles->sp;
     const struct sw_val sp = state->reg[number];
     const bool by_entry = sp.base == number + 1 && !sp.deref && table->r[reg].kind == SW_LOC_AT_CFA;
-    return by_entry && sw_rule_cfa_above_entry(machine) + table->r[reg].off < sp.off &&
+    return by_entry && sw_rule_cfa_above_entry(arch->machine) + table->r[reg].off < sp.off &&
            is_value(state->reg[reg], start_of(reg, 0));
 }
 
@@ -119,11 +120,10 @@ static bool is_cfa_moved(const struct sw_rule *front, const struct sw_rule *behi
 }
 
 /* Whether the register's value has changed, other than by loading it from the frame, which restores it. */
-static bool is_changed(enum sw_machine machine, const struct sw_state *state, unsigned n)
+static bool is_changed(const struct sw_arch *arch, const struct sw_state *state, unsigned n)
 {
     const struct sw_val v = state->reg[n];
-    const bool from_frame =
-        v.deref && (v.base == sw_regs_sp_number(machine) + 1 || v.base == sw_regs_fp_number(machine) + 1);
+    const bool from_frame = v.deref && (v.base == arch->roles->sp + 1 || v.base == arch->roles->fp + 1);
     return !from_frame && !is_value(v, start_of(n, 0));
 }
 
@@ -138,17 +138,17 @@ static bool lost_its_base(const struct sw_loc *front, const struct sw_loc *behin
            !is_value(state->reg[front->reg], start_of(front->reg, 0));
 }
 
-bool sw_audit_contradicts(enum sw_machine machine, const struct sw_rule *front, const struct sw_insn *insn,
+bool sw_audit_contradicts(const struct sw_arch *arch, const struct sw_rule *front, const struct sw_insn *insn,
                           const struct sw_rule *behind, struct sw_state *state)
 {
     sw_state_start(state);
-    sw_state_run(state, machine, insn, 0);
+    sw_state_run(state, arch, insn, 0);
     if (is_cfa_moved(front, behind, state))
         return true;
     for (unsigned n = 0; n < SW_REGS_MAX; n++) {
         const bool is_same = front->r[n].kind == SW_LOC_SAME && behind->r[n].kind == SW_LOC_SAME;
-        if ((sw_regs_nonvolatile(machine) >> n & 1) &&
-            ((is_same && is_changed(machine, state, n)) || lost_its_base(&front->r[n], &behind->r[n], state)))
+        if ((arch->roles->nonvolatile >> n & 1) &&
+            ((is_same && is_changed(arch, state, n)) || lost_its_base(&front->r[n], &behind->r[n], state)))
             return true;
     }
     return false;

@@ -97,12 +97,13 @@ static void put_location(struct text *t, enum sw_machine machine, const struct s
     }
 }
 
-/* Whether a register is shown. A return address right below the CFA, or in lr, is not: that is the usual case. */
+/* Whether a register is shown. A return address below the CFA, or in the link register, is not: the usual case. */
 static bool is_shown(enum sw_machine machine, const struct sw_rule *rule, unsigned n)
 {
     const struct sw_loc *loc = &rule->r[n];
-    if (n == sw_regs_pc_number(machine) && machine == SW_MACHINE_ARM64)
-        return loc->kind != SW_LOC_REG || loc->reg != SW_ARM64_LR || loc->off != 0;
+    const unsigned link = sw_regs_link_number(machine);
+    if (n == sw_regs_pc_number(machine) && link != SW_REGS_MAX)
+        return loc->kind != SW_LOC_REG || loc->reg != link || loc->off != 0;
     if (n == sw_regs_pc_number(machine))
         return loc->kind != SW_LOC_AT_CFA || loc->off != -8;
     return (sw_regs_nonvolatile(machine) >> n & 1) && loc->kind != SW_LOC_SAME;
@@ -114,7 +115,7 @@ const char *sw_audit_text(enum sw_machine machine, const struct sw_rule *rule, c
     if (size == 0)
         return text;
     text[0] = '\0';
-    if (!rule || (machine != SW_MACHINE_X64 && machine != SW_MACHINE_ARM64)) {
+    if (!rule || !sw_arch_of(machine)) {
         put(&t, "none");
         return text;
     }

@@ -5,17 +5,11 @@
  */
 #include <snapwalk/snapshot.h>
 
+#include "arch/arch.h"
+
 #include <assert.h>
 
 /* clang-format off */
-static const char *const register_names[][SW_REGS_MAX] = { /* by number of regs.h */
-    [SW_MACHINE_X64]   = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
-                           "r13", "r14", "r15", "rip" },
-    [SW_MACHINE_ARM64] = { "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13",
-                           "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26",
-                           "x27", "x28", "x29", "lr", "sp", "pc" },
-};
-
 static const char *const source_names[] = { /* ORDER sw_source */
     [SW_SOURCE_NONE]          = "none",
     [SW_SOURCE_SEED]          = "seed",
@@ -109,6 +103,6 @@ const char *sw_conduct_name(enum sw_conduct rule)
 
 const char *sw_regs_name(enum sw_machine machine, unsigned number)
 {
-    const bool is_machine = machine == SW_MACHINE_X64 || machine == SW_MACHINE_ARM64;
-    return is_machine && number < sw_regs_count(machine) ? register_names[machine][number] : "?";
+    const struct sw_arch *arch = sw_arch_of(machine);
+    return arch && number < arch->roles->count ? arch->names[number] : "?";
 }

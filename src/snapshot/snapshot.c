@@ -150,7 +150,7 @@ static FunctionID function_at(const struct sw_engine *engine, const struct sw_ra
     const struct sw_walker *walker = engine->walker;
     struct sw_rule rule;
     struct sw_clr_jit_code about;
-    const bool is_ours = walker->machine == SW_MACHINE_X64 || walker->machine == SW_MACHINE_ARM64;
+    const bool is_ours = sw_arch_of(walker->machine) != NULL;
     const bool has_header = code->unwind == SW_UNWIND_CLR_HEADER && code->id == code->begin && is_ours &&
                             (walker->flags & SW_WALK_NO_TABLES) == 0;
     if (has_header && sw_clr_jit_rule(walker->machine, &walker->memory, code->begin, code->end, ip, true, &rule,

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "arch/arch.h"
 #include "common/alloc.h"
 
 struct piece {
@@ -323,7 +324,7 @@ static void connect(struct sw_sim *sim, enum sw_machine machine)
 
 enum sw_status sw_sim_create(const struct sw_alloc *alloc, enum sw_machine machine, struct sw_sim **sim)
 {
-    if (!sim || !sw_alloc_usable(alloc) || (machine != SW_MACHINE_X64 && machine != SW_MACHINE_ARM64))
+    if (!sim || !sw_alloc_usable(alloc) || !sw_arch_of(machine))
         return SW_E_ARGUMENT;
     const struct sw_alloc use = sw_alloc_resolve(alloc);
     struct sw_sim *made = use.get(use.arg, sizeof(*made));

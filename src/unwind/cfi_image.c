@@ -6,12 +6,11 @@
  */
 #include "unwind/cfi_image.h"
 
-enum { MOST_SCANNED = 256, SILENT_PUSHES = 2, PUSHED = 16, A64_WORD = 4 };
+enum { MOST_SCANNED = 256, SILENT_PUSHES = 2, PUSHED = 16 };
 
-/* Only x64 is looked at here. */
 static bool code_of(const struct sw_unwind_request *req, struct sw_code *code)
 {
-    return req->walker->machine == SW_MACHINE_X64 && !(req->walker->flags & SW_WALK_NO_ANALYSIS) && sw_code_of(req, code);
+    return !(req->walker->flags & SW_WALK_NO_ANALYSIS) && sw_code_of(req, code);
 }
 
 /* The caller that the table leads to; another rule is believed where it leads to the same. */
@@ -66,11 +65,12 @@ static bool is_any_apart(const struct sw_rule *rule)
  * of rbp too. Where the instructions lead to the same caller they say where its registers are. Only an executing pc can
  * be there.
  */
-static void mend_epilogue(const struct sw_unwind_request *req)
+static void mend_epilogue(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover)
 {
     struct sw_workspace *work = req->work;
     struct same_caller same;
     struct sw_code code;
+    (void)cover;
     if (!req->frame->exact || work->rule.cfa.kind != SW_LOC_REG || !is_any_apart(&work->rule) || !code_of(req, &code) ||
         !note_caller(req, &same))
         return;
@@ -83,22 +83,18 @@ static void mend_epilogue(const struct sw_unwind_request *req)
 
 /* ---- registers written without a word ---- */
 
-static uint64_t kept_registers(void)
-{
-    return sw_regs_nonvolatile(SW_MACHINE_X64) & ~(UINT64_C(1) << SW_X64_RSP | UINT64_C(1) << SW_X64_RIP);
-}
-
 /*
  * A frame in which no register was ever saved although there were pushes, or one that is executing. Compiled code
  * pushes little else than registers to be saved, and says so; to look at the code of every frame would cost too much.
  */
 static bool is_suspicious(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover)
 {
+    const struct sw_regs_roles *roles = sw_regs_roles_of(req->walker->machine);
     const struct sw_rule *rule = &req->work->rule;
-    if (rule->flags || cover->places != 0 || rule->cfa.kind != SW_LOC_REG || rule->cfa.reg != SW_X64_RSP)
+    if (rule->flags || cover->places != 0 || rule->cfa.kind != SW_LOC_REG || rule->cfa.reg != roles->sp)
         return false;
-    for (unsigned n = 0; n < SW_X64_COUNT; n++)
-        if ((kept_registers() >> n & 1) && rule->r[n].kind != SW_LOC_SAME)
+    for (unsigned n = 0; n < roles->count; n++)
+        if ((roles->nonvolatile >> n & 1) && rule->r[n].kind != SW_LOC_SAME)
             return false;
     return req->frame->exact || cover->pushes >= SILENT_PUSHES;
 }
@@ -128,11 +124,11 @@ static uint64_t written_before(const struct sw_unwind_request *req, const struct
     for (uint64_t at = begin; at < pc && pc - begin <= MOST_SCANNED; at += insn.length) {
         size_t size;
         const uint8_t *bytes = code->fetch(code->arg, at, &size);
-        if (!bytes || code->decode(bytes, size, at, &insn) != SW_OK || insn.length > pc - at)
+        if (!bytes || code->arch->decode(bytes, size, at, &insn) != SW_OK || insn.length > pc - at)
             break;
         written |= written_by(&insn);
     }
-    return written & kept_registers();
+    return written & code->arch->roles->nonvolatile;
 }
 
 /* Where the instructions lead to the same caller they say where its registers are; else those written are lost. */
@@ -148,7 +144,7 @@ static void mend_silence(const struct sw_unwind_request *req, const struct sw_cf
         return;
     const bool told = sw_function_rule(req, &code, cover->begin, cover->end, &work->plain) == SW_OK &&
                       work->plain.trust != SW_TRUST_GUESS && leads_to(&same, &work->plain);
-    for (unsigned n = 0; n < SW_X64_COUNT; n++)
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (written >> n & 1)
             work->rule.r[n] = told ? work->plain.r[n] : (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
 }
@@ -156,9 +152,9 @@ static void mend_silence(const struct sw_unwind_request *req, const struct sw_cf
 /* ---- what was pushed in front ---- */
 
 /* A return address above the CFA: other code pushed it before it jumped here, and the table leaves that out. */
-static bool is_pushed(const struct sw_rule *rule)
+static bool is_pushed(const struct sw_unwind_request *req, const struct sw_rule *rule)
 {
-    const struct sw_loc ra = rule->r[SW_ARM64_PC];
+    const struct sw_loc ra = rule->r[sw_regs_pc_number(req->walker->machine)];
     return rule->flags == 0 && ra.kind == SW_LOC_AT_CFA && ra.off >= 0 && ra.off < PUSHED;
 }
 
@@ -167,10 +163,10 @@ static bool is_pushed(const struct sw_rule *rule)
 static bool is_pushed_next(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover)
 {
     struct sw_cfi_cover other;
-    const uint64_t next = req->frame->lookup + A64_WORD;
+    const uint64_t next = req->frame->lookup + sw_arch_of(req->walker->machine)->insn_bytes;
     return req->frame->exact && req->frame->lookup == cover->begin && next < cover->end &&
            sw_cfi_rule(&req->entry->cfi, next, &req->work->cfi, &req->work->plain, &other) == SW_OK &&
-           is_pushed(&req->work->plain);
+           is_pushed(req, &req->work->plain);
 }
 
 /*
@@ -180,14 +176,24 @@ static bool is_pushed_next(const struct sw_unwind_request *req, const struct sw_
 static void mend_pushed(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover)
 {
     struct sw_rule *rule = &req->work->rule;
-    if (req->walker->machine != SW_MACHINE_ARM64 || rule->cfa.kind != SW_LOC_REG || rule->cfa.off > INT32_MAX - PUSHED ||
-        !(is_pushed(rule) || is_pushed_next(req, cover)))
+    if (rule->cfa.kind != SW_LOC_REG || rule->cfa.off > INT32_MAX - PUSHED ||
+        !(is_pushed(req, rule) || is_pushed_next(req, cover)))
         return;
     rule->cfa.off += PUSHED;
-    for (unsigned n = 0; n < SW_ARM64_COUNT; n++)
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (rule->r[n].kind == SW_LOC_AT_CFA && rule->r[n].off >= INT32_MIN + PUSHED)
             rule->r[n].off -= PUSHED;
 }
+
+/* What is done about each lie, on machines where it was met. */
+static const struct {
+    enum sw_cfi_quirk quirk;
+    void (*mend)(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover);
+} mends[] = {
+    { SW_CFI_EPILOGUES, mend_epilogue },
+    { SW_CFI_SILENCE, mend_silence },
+    { SW_CFI_PUSHED, mend_pushed },
+};
 
 enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req)
 {
@@ -195,8 +201,8 @@ enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req)
     const enum sw_status status = sw_cfi_rule(&req->entry->cfi, req->frame->lookup, &req->work->cfi, &req->work->rule, &cover);
     if (status != SW_OK)
         return status;
-    mend_epilogue(req);
-    mend_silence(req, &cover);
-    mend_pushed(req, &cover);
+    for (size_t i = 0; i < sizeof mends / sizeof mends[0]; i++)
+        if (sw_arch_of(req->walker->machine)->cfi_quirks & mends[i].quirk)
+            mends[i].mend(req, &cover);
     return SW_OK;
 }

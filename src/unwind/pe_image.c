@@ -88,8 +88,9 @@ static enum sw_status leaf(const struct sw_unwind_request *req)
     if (!req->frame->exact || !sw_pe_is_code(pe, (uint32_t)(pc - pe->bytes.address)))
         return SW_E_NO_RULE;
     sw_rule_leaf(rule, pe->machine, SW_SOURCE_LEAF, SW_TRUST_LIKELY);
-    if (pe->machine == SW_MACHINE_X64 && !pe->linux_code)
-        rule->r[SW_X64_RSI].kind = rule->r[SW_X64_RDI].kind = SW_LOC_SAME;
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (sw_pe_nonvolatile(pe->machine, pe->linux_code) >> n & 1)
+            rule->r[n].kind = SW_LOC_SAME;
     if (!is_plausible(req, rule, &target))
         return SW_E_NO_RULE;
     if (target == pc) {

@@ -7,9 +7,6 @@
 #include "code/map/codemap.h"
 #include "unwind/analysis_cache.h"
 
-#include "arch/a64/a64.h"
-#include "arch/x64/x64.h"
-
 struct sw_reading sw_reading_enter(const struct sw_walker *walker)
 {
     return (struct sw_reading){ walker->codemap ? sw_codemap_enter(walker->codemap) : 0,
@@ -57,16 +54,10 @@ void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *e
         *code = (struct sw_range){ .kind = SW_KIND_NATIVE };
 }
 
-/* The decoder of a machine, or null: then nothing can be derived from its code. */
-static sw_decode_fn *decoder(enum sw_machine machine)
-{
-    return machine == SW_MACHINE_X64 ? sw_x64_decode : machine == SW_MACHINE_ARM64 ? sw_a64_decode : NULL;
-}
-
 bool sw_code_of(const struct sw_unwind_request *req, struct sw_code *code)
 {
-    *code = (struct sw_code){ req->walker->machine, decoder(req->walker->machine), sw_fetch_code, &req->work->fetch };
-    return code->decode != NULL;
+    *code = (struct sw_code){ sw_arch_of(req->walker->machine), sw_fetch_code, &req->work->fetch };
+    return code->arch != NULL;
 }
 
 /* The generation of the image that code is in, as a stamp; 0: it is in none. */
@@ -103,7 +94,7 @@ bool sw_function_has_frame(const struct sw_unwind_request *req, const struct sw_
     sw_analysis_cache_analyze(req->walker->analysis_cache, code, begin, 0, stamp_of(req->walker, begin), &work->analysis);
     pay(work);
     for (unsigned at = 0; (state = sw_analyze_frame(&work->analysis, &at)) != NULL; last = state) {
-        if (state == last || !sw_extract_inside(state, code->machine, &work->rule) ||
+        if (state == last || !sw_extract_inside(state, code->arch, &work->rule) ||
             sw_try_rule(req, &work->rule, NULL) != SW_STOP_NONE || !accept(req, sw_regs_pc(&work->caller), begin))
             continue;
         work->rule.source = SW_SOURCE_FORWARD;
@@ -138,7 +129,7 @@ static enum sw_stop check_stack(const struct sw_walker *walker, uint64_t sp, uin
         return SW_STOP_OUTSIDE_STACK;
     if (bounded && !inside && caller_inside)
         return SW_STOP_NONE; /* back from an alternate stack */
-    if (caller_sp < sp || (caller_sp == sp && walker->machine == SW_MACHINE_X64))
+    if (caller_sp < sp || (caller_sp == sp && sw_regs_link_number(walker->machine) == SW_REGS_MAX))
         return SW_STOP_SP_NOT_RISING;
     return SW_STOP_NONE;
 }
@@ -188,7 +179,7 @@ enum sw_stop sw_try_rule(const struct sw_unwind_request *req, const struct sw_ru
         check_stack(req->walker, sw_regs_sp(regs), sw_regs_sp(caller), is_switch(rule, regs->machine));
     if (stop != SW_STOP_NONE)
         return stop;
-    if (caller->machine == SW_MACHINE_ARM64 && sw_regs_sp(caller) == sw_regs_sp(regs) &&
+    if (sw_regs_link_number(caller->machine) != SW_REGS_MAX && sw_regs_sp(caller) == sw_regs_sp(regs) &&
         caller->r[pc] == sw_regs_pc(regs) && !is_signal)
         return SW_STOP_SP_NOT_RISING;
     /* The last instruction of a function may be a call; the first may be one that faulted. */

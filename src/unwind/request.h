@@ -4,6 +4,7 @@
 #ifndef SW_UNWIND_REQUEST_H
 #define SW_UNWIND_REQUEST_H
 
+#include "arch/arch.h"
 #include "code/images.h"
 #include "unwind/workspace.h"
 
@@ -29,22 +30,31 @@ struct sw_reading {
 struct sw_reading sw_reading_enter(const struct sw_walker *walker);
 void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading);
 
+/* Where a machine's code addresses hold signature and tag; null: they have neither. */
+static inline const struct sw_pointer_auth *sw_code_bits(const struct sw_walker *walker)
+{
+    const struct sw_arch *arch = sw_arch_of(walker->machine);
+    return arch ? arch->pointer_auth : NULL;
+}
+
 /*
- * A code address without signature and tag (ARM64; plain.c). Each passes through here where it enters a walk or the
+ * A code address without signature and tag (pointer_auth.c). Each passes through here where it enters a walk or the
  * contract: a rule's return address, start and seed registers, records, words of the stack that may be return
  * addresses, ips that are asked for. Outside a reader section or inside one. Safe wherever the walker's reader is.
  */
-uint64_t sw_code_address_arm64(const struct sw_walker *walker, uint64_t address);
+uint64_t sw_strip_code_address(const struct sw_pointer_auth *bits, const struct sw_walker *walker, uint64_t address);
 static inline uint64_t sw_code_address(const struct sw_walker *walker, uint64_t address)
 {
-    return walker->machine == SW_MACHINE_ARM64 ? sw_code_address_arm64(walker, address) : address;
+    const struct sw_pointer_auth *bits = sw_code_bits(walker);
+    return bits ? sw_strip_code_address(bits, walker, address) : address;
 }
 
 /* The same of any word of the stack, which hardly ever is a code address: so the target is not asked about it. */
-uint64_t sw_code_word_arm64(const struct sw_walker *walker, uint64_t word);
+uint64_t sw_strip_code_word(const struct sw_pointer_auth *bits, const struct sw_walker *walker, uint64_t word);
 static inline uint64_t sw_code_word(const struct sw_walker *walker, uint64_t word)
 {
-    return walker->machine == SW_MACHINE_ARM64 ? sw_code_word_arm64(walker, word) : word;
+    const struct sw_pointer_auth *bits = sw_code_bits(walker);
+    return bits ? sw_strip_code_word(bits, walker, word) : word;
 }
 
 /* The pc of registers that came from outside, if it is known, as sw_code_address has it. */
@@ -65,7 +75,7 @@ void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *e
 /* Whether an address is in known code, or at least readable where nothing is known. Inside a reader section. */
 bool sw_is_code(const struct sw_unwind_request *req, uint64_t address);
 
-/* The target's code, to be analysed. False: nothing can be derived from code of its machine. */
+/* The target's code, to be analysed. False: its machine has no value in lib/arch. */
 bool sw_code_of(const struct sw_unwind_request *req, struct sw_code *code);
 
 /* The rule at the frame's pc by the instructions of the function [begin, end), end 0: not known. */

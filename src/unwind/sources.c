@@ -12,6 +12,7 @@
 #include "unwind/infer/function_scan.h"
 
 #include "clr/clr.h"
+#include "regs/offset.h"
 
 #include <string.h>
 
@@ -42,42 +43,20 @@ static enum sw_status from_range(const struct sw_unwind_request *req)
 
 /* ---- signal trampolines without tables ---- */
 
-/*
- * A trampoline: its bytes, how many of them the first instruction has, and where sp is relative to the ucontext. A
- * handler returns to the first instruction; the second, the system call, can be stopped at. Source: contexts.md
- * sections 3 and 4 (glibc, musl; the ARM64 vdso); the short form is what other assemblers make of mov rax, 15.
- */
-static const struct trampoline {
-    enum sw_machine machine;
-    uint8_t size;
-    uint8_t bytes[9];
-    uint8_t first_size;
-    int16_t ucontext; /* above sp */
-    int16_t first;    /* of register 0 in it, ARM64 */
-} trampolines[] = {
-    { SW_MACHINE_X64, 9, { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 }, 7, 0, 0 },
-    { SW_MACHINE_X64, 7, { 0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 }, 5, 0, 0 },
-    { SW_MACHINE_ARM64, 8, { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 }, 4, 128, 184 },
-};
-
-/* Offsets in a ucontext by register number; contexts.md section 9. */
-static const int16_t x64_ucontext[SW_X64_COUNT] = { 144, 152, 136, 128, 160, 120, 112, 104, 40,
-                                                    48,  56,  64,  72,  80,  88,  96,  168 };
-
-static void signal_rule(const struct trampoline *t, struct sw_rule *rule)
+/* Every register is taken from the ucontext above sp. */
+static void signal_rule(enum sw_machine machine, const struct sw_trampoline *t, struct sw_rule *rule)
 {
-    const unsigned sp = sw_regs_sp_number(t->machine);
-    const bool x64 = t->machine == SW_MACHINE_X64;
-    sw_rule_init(rule, t->machine, SW_SOURCE_SIGNAL_FRAME, SW_TRUST_LIKELY);
+    const unsigned sp = sw_regs_sp_number(machine);
+    sw_rule_init(rule, machine, SW_SOURCE_SIGNAL_FRAME, SW_TRUST_LIKELY);
     rule->flags = SW_RULE_SIGNAL;
-    for (unsigned n = 0; n < sw_regs_count(t->machine); n++) {
-        const int off = t->ucontext + (x64 ? x64_ucontext[n] : t->first + 8 * (int)n);
+    for (unsigned n = 0; n < sw_regs_count(machine); n++) {
+        const int off = t->ucontext + (int)sw_context_offset(SW_CONTEXT_UCONTEXT, machine, n);
         rule->r[n] = (struct sw_loc){ SW_LOC_AT_REG, (uint8_t)sp, 0, off };
     }
     rule->cfa = rule->r[sp];
 }
 
-static bool holds_bytes(const struct sw_unwind_request *req, const struct trampoline *t, uint64_t at)
+static bool holds_bytes(const struct sw_unwind_request *req, const struct sw_trampoline *t, uint64_t at)
 {
     size_t size;
     const uint8_t *bytes = sw_fetch_code(&req->work->fetch, at, &size);
@@ -85,12 +64,12 @@ static bool holds_bytes(const struct sw_unwind_request *req, const struct trampo
 }
 
 /* The trampoline at an address, or null; inside: at its second instruction, too. */
-static const struct trampoline *trampoline_at(const struct sw_unwind_request *req, uint64_t at, bool inside)
+static const struct sw_trampoline *trampoline_at(const struct sw_unwind_request *req, uint64_t at, bool inside)
 {
-    for (size_t i = 0; i < sizeof trampolines / sizeof trampolines[0]; i++) {
-        const struct trampoline *t = &trampolines[i];
-        if (t->machine == req->walker->machine &&
-            (holds_bytes(req, t, at) || (inside && holds_bytes(req, t, at - t->first_size))))
+    const struct sw_arch *arch = sw_arch_of(req->walker->machine);
+    for (size_t i = 0; i < arch->trampoline_count; i++) {
+        const struct sw_trampoline *t = &arch->trampolines[i];
+        if (holds_bytes(req, t, at) || (inside && holds_bytes(req, t, at - t->first_size)))
             return t;
     }
     return NULL;
@@ -103,10 +82,10 @@ bool sw_source_is_trampoline(const struct sw_unwind_request *req, uint64_t addre
 
 static enum sw_status from_signal_bytes(const struct sw_unwind_request *req)
 {
-    const struct trampoline *t = trampoline_at(req, sw_regs_pc(&req->frame->regs), req->frame->exact);
+    const struct sw_trampoline *t = trampoline_at(req, sw_regs_pc(&req->frame->regs), req->frame->exact);
     if (!t)
         return SW_E_NO_RULE;
-    signal_rule(t, &req->work->rule);
+    signal_rule(req->walker->machine, t, &req->work->rule);
     return SW_OK;
 }
 
@@ -119,8 +98,9 @@ static enum sw_status from_signal_bytes(const struct sw_unwind_request *req)
 static enum sw_status from_cfi(const struct sw_unwind_request *req)
 {
     const enum sw_status status = sw_cfi_image_source(req);
+    const struct sw_arch *arch = sw_arch_of(req->walker->machine);
     const bool is_record = status == SW_OK && (req->work->rule.flags & SW_RULE_SIGNAL) != 0 &&
-                           req->walker->machine == SW_MACHINE_ARM64;
+                           (arch->cfi_quirks & SW_CFI_TRAMPOLINE) != 0;
     return is_record && from_signal_bytes(req) == SW_OK ? SW_OK : status;
 }
 
@@ -173,8 +153,9 @@ static bool by_frame_record(const struct sw_unwind_request *req)
     const unsigned fp = sw_regs_fp_number(regs->machine);
     struct sw_rule rule = req->work->rule;
     uint64_t saved, target;
-    if (regs->machine != SW_MACHINE_X64 || rule.r[fp].kind != SW_LOC_AT_CFA || rule.r[fp].off != -16 ||
-        rule.cfa.kind != SW_LOC_REG || rule.cfa.reg == fp || !sw_regs_has(regs, rule.cfa.reg) || !sw_regs_has(regs, fp))
+    if (sw_regs_link_number(regs->machine) != SW_REGS_MAX || rule.r[fp].kind != SW_LOC_AT_CFA ||
+        rule.r[fp].off != -16 || rule.cfa.kind != SW_LOC_REG || rule.cfa.reg == fp ||
+        !sw_regs_has(regs, rule.cfa.reg) || !sw_regs_has(regs, fp))
         return false;
     const uint64_t cfa = regs->r[rule.cfa.reg] + (uint64_t)(int64_t)rule.cfa.off;
     if (sw_memory_word(&req->walker->memory, cfa - 16, &saved) && saved == sw_regs_fp(regs))
@@ -202,40 +183,26 @@ static enum sw_status doubt(const struct sw_unwind_request *req, bool has_called
     return SW_E_NO_RULE;
 }
 
-/* bti c */
-static bool is_landing_pad(const struct sw_unwind_request *req, uint64_t pc)
-{
-    size_t size;
-    const uint8_t *bytes = sw_fetch_code(&req->work->fetch, pc, &size);
-    return bytes && size >= sizeof(uint32_t) && sw_load32(bytes) == 0xd503245fu;
-}
-
 /*
- * The first entry of a PLT: stp x16, x30, [sp, #-16]!; then, as every entry, on through a word of the GOT: to the
- * resolver. A jump behind a push is no tail call, and what the resolver does is its own table's. Only an executing pc
- * can be there.
+ * The first entry of a PLT, where it pushes: a jump behind a push is no tail call, and the resolver has a table of its
+ * own. Only an executing pc can be there.
  */
 static enum sw_status from_plt(const struct sw_unwind_request *req)
 {
-    enum { PUSH = 0xa9bf7bf0u, WORD = 4, LONGEST = 6 * WORD, PUSHED = 16 };
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
     struct sw_rule *rule = &req->work->rule;
-    uint64_t target, slot;
-    if (req->walker->machine != SW_MACHINE_ARM64 || !req->frame->exact || pc % WORD != 0 || pc < LONGEST)
+    struct sw_code code;
+    uint64_t target;
+    unsigned pushed;
+    if (!req->frame->exact || !sw_code_of(req, &code) || !code.arch->patterns->plt_header ||
+        !code.arch->patterns->plt_header(&code, pc, &pushed))
         return SW_E_NO_RULE;
-    for (uint64_t at = pc + WORD; at > pc - LONGEST; at -= WORD) {
-        size_t size;
-        const uint8_t *bytes = sw_fetch_code(&req->work->fetch, at, &size);
-        if (!bytes || size < WORD || sw_load32(bytes) != PUSH || (at > pc && !is_landing_pad(req, pc)))
-            continue;
-        sw_rule_leaf(rule, SW_MACHINE_ARM64, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
-        if (at < pc) {
-            rule->cfa.off += PUSHED;
-            rule->r[SW_ARM64_PC] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, WORD * 2 - PUSHED };
-        }
-        return sw_goes_through(req, at + WORD, &slot) && leads_behind_call(req, rule, &target) ? SW_OK : SW_E_NO_RULE;
+    sw_rule_leaf(rule, code.arch->machine, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
+    if (pushed != 0) {
+        rule->cfa.off += (int32_t)pushed;
+        rule->r[code.arch->roles->pc] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
     }
-    return SW_E_NO_RULE;
+    return leads_behind_call(req, rule, &target) ? SW_OK : SW_E_NO_RULE;
 }
 
 static enum sw_status from_function(const struct sw_unwind_request *req)
@@ -298,7 +265,7 @@ static bool is_candidate(void *arg, const struct sw_rule *rule)
     struct search *s = arg;
     struct sw_workspace *work = s->req->work;
     const struct sw_loc ra = rule->r[sw_regs_pc_number(s->req->walker->machine)];
-    const bool by_lr = ra.kind == SW_LOC_REG && ra.reg == SW_ARM64_LR && s->req->walker->machine == SW_MACHINE_ARM64;
+    const bool by_lr = ra.kind == SW_LOC_REG && ra.reg == sw_regs_link_number(s->req->walker->machine);
     if (s->is_own && by_lr)
         return false;
     const enum sw_stop stop = sw_try_rule(s->req, rule, NULL);
@@ -333,17 +300,18 @@ static bool is_noted(const struct sw_unwind_request *req, const struct sw_code *
 }
 
 /*
- * ARM64: whether code goes on from where lr leads to and comes to pc. Then lr is not what pc's function will return by,
- * but what a call that it made has left.
+ * Whether code goes on from where the link register leads to and comes to pc. Then that register is not what pc's
+ * function will return by, but what a call that it made has left.
  */
 static bool is_own_lr(const struct sw_unwind_request *req, const struct sw_code *code)
 {
     const struct sw_regs *regs = &req->frame->regs;
+    const unsigned link = code->arch->roles->link;
     uint64_t target;
     bool assumed;
-    if (code->machine != SW_MACHINE_ARM64 || !req->frame->exact || !sw_regs_has(regs, SW_ARM64_LR))
+    if (!req->frame->exact || !sw_regs_has(regs, link))
         return false;
-    const uint64_t behind = sw_code_address(req->walker, regs->r[SW_ARM64_LR]);
+    const uint64_t behind = sw_code_address(req->walker, regs->r[link]);
     if (!sw_is_behind_call(req, behind, &target))
         return false;
     sw_analyze_run(code, behind, 0, &req->work->analysis);
@@ -441,17 +409,18 @@ static void claim_only_promised(const struct sw_unwind_request *req)
 }
 
 /*
- * ARM64: registers are saved one by one, some on some ways only, so that a way past a call that never returns comes to a
- * return that is as deep and restores others. A guess at the way leads to the caller, but says nothing of them; on x64 it
- * would end at another depth.
+ * Where calls do not push, registers are saved one by one, some on some ways only, so that a way past a call that never
+ * returns comes to a return that is as deep and restores others. A guess at the way leads to the caller, but says
+ * nothing of them; where registers are pushed it would end at another depth.
  */
 static void claim_only_the_record(const struct sw_unwind_request *req)
 {
+    const struct sw_regs_roles *roles = sw_regs_roles_of(req->walker->machine);
+    const uint64_t others = roles->nonvolatile & ~(UINT64_C(1) << roles->fp);
     struct sw_rule *rule = &req->work->rule;
-    const uint64_t others = SW_ARM64_NONVOLATILE & ~(UINT64_C(1) << SW_ARM64_FP);
-    if (req->walker->machine != SW_MACHINE_ARM64 || rule->source != SW_SOURCE_FORWARD || rule->trust != SW_TRUST_GUESS)
+    if (roles->link == SW_REGS_MAX || rule->source != SW_SOURCE_FORWARD || rule->trust != SW_TRUST_GUESS)
         return;
-    for (unsigned n = 0; n < SW_ARM64_COUNT; n++)
+    for (unsigned n = 0; n < roles->count; n++)
         if (others >> n & 1)
             rule->r[n] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
 }

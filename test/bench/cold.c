@@ -13,7 +13,7 @@
 
 #include "code/images.h"
 #include "unwind/workspace.h"
-#include "arch/x64/x64.h"
+#include "arch/x64/decode.h"
 
 #include <snapwalk/self.h>
 #include <snapwalk/walk.h>

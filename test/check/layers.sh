@@ -1,5 +1,5 @@
 #!/bin/sh
-# Who may include whom: layers.txt. A third-party header is included in one room only.
+# Who may include whom: layers.txt. A third-party header is included in one room only. Machines' folders are alike.
 set -u
 cd "$(dirname "$0")/../.."
 status=0
@@ -27,4 +27,16 @@ for rule in 'Zydis/:lib/arch/x64/' 'libelf.h|gelf.h:lib/elf/'; do
         status=1
     fi
 done
+# A machine's folder has the same files as the others'; decode_* are its decoder's own.
+same=
+for room in lib/arch/*/; do
+    files=$(ls "$room" | grep -v '^decode_' | tr '\n' ' ')
+    [ "$files" = "${same:=$files}" ] || bad_room=$room
+done
+if [ -z "${bad_room:-}" ]; then
+    echo "ok - each folder of lib/arch has $same"
+else
+    echo "not ok - $bad_room has not $same"
+    status=1
+fi
 exit $status

@@ -2,7 +2,7 @@
  * Any words as A64 instructions and as a function: the decoder keeps its bounds and names registers that there are, stubs
  * are looked for within the bytes, analysis ends.
  */
-#include "arch/a64/a64.h"
+#include "arch/a64/decode.h"
 #include "analyze/analyze.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct sw_analysis work;
     struct input in = { data, size };
-    const struct sw_code code = { SW_MACHINE_ARM64, sw_a64_decode, fetch, &in };
+    const struct sw_code code = { &sw_a64_arch, fetch, &in };
     struct sw_rule rule;
     unsigned shown = 0;
     if (size == 0)

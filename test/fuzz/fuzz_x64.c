@@ -1,7 +1,7 @@
 /* Any bytes as x64 instructions and as a function: the decoder keeps its bounds, its readers agree, analysis ends. */
 #include "analyze/analyze.h"
-#include "arch/x64/decoded.h"
-#include "arch/x64/x64.h"
+#include "arch/x64/decode_insn.h"
+#include "arch/x64/decode.h"
 
 #include <stdlib.h>
 
@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct sw_analysis work;
     struct input in = { data, size };
-    const struct sw_code code = { SW_MACHINE_X64, sw_x64_decode, fetch, &in };
+    const struct sw_code code = { &sw_x64_arch, fetch, &in };
     struct sw_rule rule;
     unsigned shown = 0;
     if (size == 0)

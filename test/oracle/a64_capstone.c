@@ -6,8 +6,8 @@
  *
  * a64_capstone MILLIONS
  */
-#include "arch/a64/a64.h"
-#include "arch/a64/rows.h"
+#include "arch/a64/decode.h"
+#include "arch/a64/decode_rows.h"
 
 #include "base/bytes.h"
 

@@ -7,7 +7,7 @@
  */
 #include "analyze/analyze.h"
 #include "pe/pe.h"
-#include "arch/x64/x64.h"
+#include "arch/x64/decode.h"
 
 #include "wine/stack.h"
 
@@ -243,7 +243,7 @@ static bool analysis_agrees(const struct difference *d)
 {
     static struct sw_analysis work;
     const struct sw_memory memory = { .read = read_stack };
-    const struct sw_code code = { SW_MACHINE_X64, sw_x64_decode, fetch, (void *)(uintptr_t)&d->dll->pe };
+    const struct sw_code code = { &sw_x64_arch, fetch, (void *)(uintptr_t)&d->dll->pe };
     struct sw_regs regs = { .machine = SW_MACHINE_X64 };
     struct sw_regs caller;
     struct sw_rule rule;

@@ -3,7 +3,7 @@
  * those. Such a program walks itself by the tables that are mapped and by known bytes only.
  */
 #include "elf/elf.h"
-#include "arch/x64/x64.h"
+#include "arch/x64/decode.h"
 
 enum sw_status sw_elf_open(const char *path, struct sw_elf **elf)
 {

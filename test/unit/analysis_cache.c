@@ -11,7 +11,6 @@
 #include <snapwalk/self.h>
 
 #include "unwind/analysis_cache.h"
-#include "arch/x64/x64.h"
 
 enum { SMALL = 65536, LARGE = 1 << 20, MOST_CODE = 64, MANY = 400, ROUNDS = 3 };
 
@@ -248,7 +247,7 @@ static struct sw_analysis work;
 
 static int32_t asked(const uint8_t *code, uint64_t stamp)
 {
-    const struct sw_code what = { SW_MACHINE_X64, sw_x64_decode, fetch_code, (void *)(uintptr_t)code };
+    const struct sw_code what = { &sw_x64_arch, fetch_code, (void *)(uintptr_t)code };
     struct sw_rule rule;
     assert_int_equal(sw_analysis_cache_rule(kept, &what, FIRST_CODE, FIRST_CODE + NUMBERED_BYTES, FIRST_CODE + IN_NUMBERED, stamp,
                                   &work, &rule),
@@ -409,7 +408,7 @@ static void any_bit_of_a_packed_analysis_may_be_wrong(void **state)
 {
     static uint64_t packed[SW_ANALYZE_PACKED];
     const struct row *row = *state;
-    const struct sw_code code = { SW_MACHINE_X64, sw_x64_decode, fetch_code, (void *)(uintptr_t)row->code };
+    const struct sw_code code = { &sw_x64_arch, fetch_code, (void *)(uintptr_t)row->code };
     const uint64_t end = FIRST_CODE + row->size;
     struct sw_rule rule;
     sw_analyze_run(&code, FIRST_CODE, end, &work);

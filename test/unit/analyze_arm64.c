@@ -6,7 +6,6 @@
  */
 #include "rows.h"
 
-#include "arch/a64/a64.h"
 #include "analyze/analyze.h"
 
 #include <string.h>
@@ -384,7 +383,7 @@ static void expect(const struct sw_regs *caller, unsigned reg, uint64_t value)
 static void caller_is_found_at_every_instruction(void **state)
 {
     const struct row *row = *state;
-    const struct sw_code code = { SW_MACHINE_ARM64, sw_a64_decode, fetch_row, (void *)(uintptr_t)row };
+    const struct sw_code code = { &sw_a64_arch, fetch_row, (void *)(uintptr_t)row };
     for (unsigned i = 0; i < length_of(row); i++) {
         const struct at *at = &row->at[i];
         const uint64_t pc = BEGIN + 4 * i;
@@ -417,7 +416,7 @@ static bool first(void *arg, const struct sw_rule *rule)
 static void caller_is_found_going_forward(void **state)
 {
     const struct row *row = *state;
-    const struct sw_code code = { SW_MACHINE_ARM64, sw_a64_decode, fetch_row, (void *)(uintptr_t)row };
+    const struct sw_code code = { &sw_a64_arch, fetch_row, (void *)(uintptr_t)row };
     unsigned found = 0;
     for (unsigned i = 0; !row->known_start_only && i < length_of(row); i++) {
         const struct sw_regs regs = registers(row, &row->at[i], BEGIN + 4 * i);

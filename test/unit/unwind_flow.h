@@ -6,10 +6,10 @@
 #ifndef TEST_UNWIND_FLOW_H
 #define TEST_UNWIND_FLOW_H
 
-#include "arch/a64/a64.h"
+#include "arch/a64/decode.h"
 #include "base/effect.h"
 #include "base/rule.h"
-#include "arch/x64/x64.h"
+#include "arch/x64/decode.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -145,7 +145,7 @@ static inline bool flow_is_over(const struct flow *flow, const struct sw_rule *r
 static inline void flow_run(struct flow *flow)
 {
     sw_decode_fn *const decode = flow_is_arm64(flow) ? sw_a64_decode : sw_x64_decode;
-    struct sw_rule before;
+    struct sw_rule before = { 0 };
     bool has_before = false;
     struct sw_insn last;
     uint64_t last_at = 0;

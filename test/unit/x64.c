@@ -1,7 +1,7 @@
 /* x64 instructions → effects: a row an instruction, bytes as the assembler gives them. */
 #include "rows.h"
 
-#include "arch/x64/x64.h"
+#include "arch/x64/decode.h"
 
 #include <string.h>
 

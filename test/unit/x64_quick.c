@@ -1,13 +1,13 @@
 /*
- * The two readers of x64 instructions agree: wherever the tables of lib/x64/quick.c answer, for random bytes, for every
- * opcode with every REX and ModRM, and for the C library's code, the effects are those that Zydis' answer leads to. And
- * every row of the tables is reached, and most of real code is answered by them.
+ * The two readers of x64 instructions agree: wherever the tables of lib/arch/x64/decode_quick.c answer, for random
+ * bytes, for every opcode with every REX and ModRM, and for the C library's code, the effects are those that Zydis'
+ * answer leads to. And every row of the tables is reached, and most of real code is answered by them.
  */
 #include "rows.h"
 #include "host.h"
 
-#include "arch/x64/opcodes.h"
-#include "arch/x64/x64.h"
+#include "arch/x64/decode_opcodes.h"
+#include "arch/x64/decode.h"
 
 #include <link.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
- * A64 words → effects: each by what its row says that it does. Control flow is here, the rest in arithmetic.c and
- * memory.c; which words are which is rows.c's.
+ * A64 words → effects, each by its row. Control flow is here, the rest in decode_arithmetic.c and decode_memory.c; the
+ * rows are in decode_rows.c.
  */
-#include "arch/a64/a64.h"
-#include "arch/a64/word.h"
+#include "arch/a64/decode.h"
+#include "arch/a64/decode_word.h"
 
 enum { LR = SW_ARM64_LR, PC = SW_ARM64_PC, WORD = 4, MOST_STUB = 5 };
 
@@ -36,7 +36,7 @@ static bool control(const struct sw_a64_word *w)
 {
     const unsigned condition = field(w, 0, 4);
     switch (w->row->does) {
-    case SW_A64_BRANCH_19: /* always, never: a jump with a long name */
+    case SW_A64_BRANCH_19: /* conditions 14 and 15 are always true: a jump */
         go(w, w->row->arg && condition >= 14 ? SW_FLOW_JUMP : SW_FLOW_BRANCH, signed_field(w, 5, 19));
         w->insn->when = w->row->arg ? (uint8_t)when(condition) : SW_WHEN_ANY;
         break;
@@ -135,9 +135,8 @@ enum sw_status sw_a64_decode(const uint8_t *bytes, size_t size, uint64_t pc, str
 }
 
 /*
- * By effects, not by shape: the one address that is made, one word loaded by it, and a jump to what was loaded. Code
- * that stores goes on with another stack than it was entered with: the first entry of a PLT, which leads to the
- * resolver.
+ * By effects, not by encodings: one address is made, one word is loaded from it, and a jump leads to what was loaded.
+ * Code that stores changes the stack: it is the first entry of a PLT, which leads to the resolver.
  */
 bool sw_a64_goes_through(const uint8_t *bytes, size_t size, uint64_t pc, uint64_t *slot)
 {

@@ -1,10 +1,10 @@
 /*
- * x64 instructions → effects: the frequent encodings by the tables of quick.c, all others by Zydis. Knows neither
- * encodings nor meanings; how a call looks from behind is all it adds.
+ * x64 instructions → effects: the frequent encodings by the tables of decode_quick.c, all others by Zydis. Knows
+ * neither encodings nor meanings, but for the encodings of calls.
  */
-#include "arch/x64/x64.h"
+#include "arch/x64/decode.h"
 
-#include "arch/x64/decoded.h"
+#include "arch/x64/decode_insn.h"
 
 enum sw_status sw_x64_decode(const uint8_t *bytes, size_t size, uint64_t pc, struct sw_insn *insn)
 {
@@ -51,7 +51,7 @@ static bool may_be_call(const uint8_t *bytes, size_t size)
 
 bool sw_x64_call_before(const uint8_t *bytes, size_t size, uint64_t after, uint64_t *target, uint64_t *slot)
 {
-    /* Longest first: a shorter call can be the tail of a longer one, hardly ever the other way round. */
+    /* Longest first: the end of a long call often looks like a short one; the opposite is rare. */
     for (size_t length = size < 8 ? size : 8; length >= 2; length--) {
         const uint8_t *begin = bytes + size - length;
         struct sw_insn insn;

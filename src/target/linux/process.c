@@ -196,11 +196,11 @@ enum sw_status sw_process_walker(struct sw_process *process, const struct sw_reg
     enum sw_status status = sw_process_read_maps(process);
     if (status != SW_OK)
         return status == SW_E_NO_MEMORY ? status : SW_E_GONE;
-    *walker = (struct sw_walker){
-        .machine = regs->machine, .memory = sw_process_memory(process), .codemap = codemap, .images = images
-    };
-    if (regs->machine == SW_MACHINE_ARM64)
-        walker->pac_mask = sw_process_pac_mask(process);
+    *walker = (struct sw_walker){ .machine = regs->machine,
+                                  .memory = sw_process_memory(process),
+                                  .codemap = codemap,
+                                  .images = images,
+                                  .pac_mask = sw_process_pac_mask(process) };
     const uint64_t sp = sw_regs_sp(regs);
     const struct sw_map *map = sw_maps_find(process->maps, process->map_count, sp);
     if (!map)

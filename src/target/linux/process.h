@@ -87,7 +87,7 @@ enum {
 
 /*
  * process_threads.c. thread_ended: a zombie counts as ended. pac_mask: only the tag bits if nothing is signed; 0:
- * unknown. read_regs: tls receives the thread pointer, 0: unknown; may be null.
+ * unknown, or the machine has no signatures. read_regs: tls receives the thread pointer, 0: unknown; may be null.
  */
 bool sw_process_thread_ended(int pid, int tid);
 struct sw_process_thread *sw_process_find_thread(const struct sw_process *process, uint64_t tid);

@@ -151,7 +151,7 @@ static enum sw_status capture_thread(struct sw_process *process, int tid, size_t
 static enum sw_status capture_threads(struct sw_process *process, size_t most)
 {
     enum sw_status status = SW_OK;
-    process->capture.pac_mask = sw_os_machine() == SW_MACHINE_ARM64 ? sw_process_pac_mask(process) : 0;
+    process->capture.pac_mask = sw_process_pac_mask(process);
     for (size_t i = 0; i < process->thread_count && status == SW_OK; i++)
         if (process->threads[i].stopped)
             status = capture_thread(process, process->threads[i].tid, most);

@@ -10,6 +10,8 @@
  */
 #include "target/linux/process.h"
 
+#include "arch/arch.h"
+
 #include <snapwalk/context.h>
 
 #include <dirent.h>
@@ -361,6 +363,8 @@ static uint64_t pac_mask_of(int tid)
 
 uint64_t sw_process_pac_mask(const struct sw_process *process)
 {
+    if (!sw_arch_of(sw_os_machine())->pointer_auth)
+        return 0;
     for (size_t i = 0; i < process->thread_count; i++)
         if (process->threads[i].stopped)
             return pac_mask_of(process->threads[i].tid);

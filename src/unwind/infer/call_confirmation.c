@@ -3,7 +3,7 @@
  * its start, that function says where its return address lies; if what lies there is behind a call of that very
  * function, the caller is certain. So a candidate is confirmed, and where nothing leads forward to a return (code that
  * never returns) the stack is searched for such a call. A word that only looks like a return address confirms nothing.
- * Refuses to know what calls and stubs look like (shapes.c).
+ * Refuses to know what calls and stubs look like (code_patterns.c).
  */
 #include "unwind/infer/call_confirmation.h"
 
@@ -176,9 +176,9 @@ static bool search_words(const struct sw_unwind_request *req, const struct sw_co
     const uint64_t sp = sw_regs_sp(regs);
     struct tried tried = { .count = 0 };
     uint8_t chunk[CHUNK];
-    /* Where nothing was called yet the return address may be nowhere else than in lr. */
-    if (regs->machine == SW_MACHINE_ARM64 && sw_regs_has(regs, SW_ARM64_LR) &&
-        ends_search(req, code, regs->r[SW_ARM64_LR], &tried, way))
+    /* Where nothing was called yet the return address may be nowhere else than in the link register. */
+    const unsigned link = sw_regs_link_number(regs->machine);
+    if (sw_regs_has(regs, link) && ends_search(req, code, regs->r[link], &tried, way))
         return true;
     for (uint64_t at = sp; at < sp + window && tried.count < MOST_FUNCTIONS; at += CHUNK) {
         const size_t got = sw_memory_read(&req->walker->memory, at, chunk, CHUNK);

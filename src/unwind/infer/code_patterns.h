@@ -1,12 +1,13 @@
 /*
- * What code looks like from outside, by machine: calls, stubs, addresses that are loaded, jumps, starts of functions.
+ * What the target's code looks like from outside: calls, stubs, addresses that are loaded. The patterns are the
+ * machine's (lib/arch); here they are asked of the code and memory of an unwind request.
  */
 #ifndef SW_CODE_PATTERNS_H
 #define SW_CODE_PATTERNS_H
 
 #include "unwind/request.h"
 
-enum { SW_STUB_BYTES = 24, SW_LOADED_MOST = 8 };
+enum { SW_STUB_BYTES = 24 };
 
 /*
  * Whether a call instruction ends at an address, as it does in front of every return address.
@@ -22,17 +23,11 @@ bool sw_call_before(const struct sw_unwind_request *req, uint64_t after, uint64_
 bool sw_goes_through(const struct sw_unwind_request *req, uint64_t at, uint64_t *slot);
 
 /*
- * Addresses that the instructions in front of a return address load: what was to be called back. Those that only look
- * so are among them.
+ * Addresses that the instructions in front of a return address load: what was to be called back. Addresses that only
+ * look so are among them.
  *
  * Returns  How many, at most SW_LOADED_MOST.
  */
 size_t sw_loaded_before(const struct sw_unwind_request *req, uint64_t after, uint64_t addresses[SW_LOADED_MOST]);
-
-/* Whether a function may start at an address: its bytes are front, 4 of them at least, and 4 more in front of those. */
-bool sw_may_start(enum sw_machine machine, const uint8_t *front, uint64_t address);
-
-/* Whether a direct jump, no call, is at bytes[at], which has `address`, with 4 more behind: its begin, where it leads. */
-bool sw_jump_at(enum sw_machine machine, const uint8_t *bytes, size_t at, uint64_t address, uint64_t *from, uint64_t *to);
 
 #endif

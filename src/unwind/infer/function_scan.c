@@ -57,18 +57,18 @@ static uint64_t start_in_front(const struct sw_unwind_request *req, const struct
     const uint64_t first = place > IN_FRONT ? place - IN_FRONT : 0;
     const size_t got = sw_memory_read(&req->walker->memory, first, work->bytes, IN_FRONT + ALIGNMENT);
     unsigned tried = 0;
-    const bool is_x64 = req->walker->machine == SW_MACHINE_X64;
-    if (req->frame->exact && is_x64 && is_start(req, code, place))
+    const bool has_link = sw_arch_has_link(code->arch);
+    if (req->frame->exact && !has_link && is_start(req, code, place))
         return place;
     for (uint64_t at = place; got >= IN_FRONT + 4 && at >= first + 4 && tried < MOST_STARTS && work->left > 0; at--) {
-        if (!sw_may_start(req->walker->machine, work->bytes + (at - first), at))
+        if (!code->arch->patterns->may_start(work->bytes + (at - first), at))
             continue;
         tried++;
         if (is_start(req, code, at))
             return at;
     }
-    /* On ARM64 lr leads to the caller from anywhere in a prologue: starts that look like one come first. */
-    return req->frame->exact && !is_x64 && is_start(req, code, place) ? place : 0;
+    /* A link register leads to the caller from anywhere in a prologue: starts that look like one come first. */
+    return req->frame->exact && has_link && is_start(req, code, place) ? place : 0;
 }
 
 /* ---- jumps ---- */
@@ -95,17 +95,17 @@ static void note(struct jumps *jumps, uint64_t from, uint64_t to)
 }
 
 /* Those in bytes of code at `address`. */
-static void scan(struct jumps *jumps, enum sw_machine machine, const uint8_t *bytes, size_t size, uint64_t address)
+static void scan(struct jumps *jumps, const struct sw_arch *arch, const uint8_t *bytes, size_t size, uint64_t address)
 {
     uint64_t from, to;
-    for (size_t i = 0; i + 5 <= size; i++)
-        if (sw_jump_at(machine, bytes, i, address + i, &from, &to) && to - jumps->begin <= jumps->pc - jumps->begin &&
-            (from < jumps->begin || from > jumps->pc))
+    for (size_t i = 0; i + SW_JUMP_BYTES <= size; i++)
+        if (arch->patterns->jump_at(bytes, i, address + i, &from, &to) &&
+            to - jumps->begin <= jumps->pc - jumps->begin && (from < jumps->begin || from > jumps->pc))
             note(jumps, from, to);
 }
 
 /* Where the code around pc may be: its image, else what can be read nearby. */
-static void scan_around(const struct sw_unwind_request *req, struct jumps *jumps)
+static void scan_around(const struct sw_unwind_request *req, const struct sw_arch *arch, struct jumps *jumps)
 {
     struct sw_workspace *work = req->work;
     const struct sw_image_entry *image = sw_images_entry(req->walker->images, jumps->pc);
@@ -117,7 +117,7 @@ static void scan_around(const struct sw_unwind_request *req, struct jumps *jumps
     const uint64_t step = sizeof work->bytes - ALIGNMENT; /* jumps across the edges are met in the next piece */
     for (uint64_t at = begin; at < end; at += step) {
         const size_t got = sw_memory_read(&req->walker->memory, at, work->bytes, sizeof work->bytes);
-        scan(jumps, req->walker->machine, work->bytes, got, at);
+        scan(jumps, arch, work->bytes, got, at);
     }
 }
 
@@ -194,7 +194,7 @@ static uint64_t find_by_jumps(const struct sw_unwind_request *req, const struct 
 {
     const uint64_t pc = req->frame->lookup;
     struct jumps jumps = { .begin = pc > COLD ? pc - COLD : 0, .pc = pc };
-    scan_around(req, &jumps);
+    scan_around(req, code->arch, &jumps);
     const uint64_t jump = jump_to(req, code, &jumps);
     if (jump != 0)
         return jump;

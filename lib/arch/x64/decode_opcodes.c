@@ -1,10 +1,10 @@
 /*
- * The tables of opcodes.h, laid out and named like Intel SDM vol. 2, appendix A: E and W are what ModRM's rm names, G
- * and V what its reg names, W and V other registers than general ones, O the register in the opcode, A the accumulator,
- * I an immediate. Compilers refuse two rows for one opcode (initializer overrides), so rows are disjoint. What is rare
- * has no row. Knows encodings only; test/unit/x64_quick.c compares every row with Zydis.
+ * The tables of decode_opcodes.h, laid out and named like Intel SDM vol. 2, appendix A: ModRM's rm names E and W, its
+ * reg names G and V (W and V are no general registers), O is the register in the opcode, A the accumulator, I an
+ * immediate. Compilers refuse two rows for one opcode (initializer overrides), so rows are disjoint. Rare opcodes have
+ * no row. Knows encodings only; test/unit/x64_quick.c compares every row with Zydis.
  */
-#include "arch/x64/opcodes.h"
+#include "arch/x64/decode_opcodes.h"
 
 /* clang-format off */
 enum { N = AT_NOTHING, I = AT_IMM, O = AT_OPCODE, A = AT_ACC, E = AT_RM, G = AT_REG, W = AT_VRM, V = AT_VREG };
@@ -142,7 +142,7 @@ const struct sw_x64_row sw_x64_groups[][8] = {
     /* bt bts btr btc */
     [BITS_BA]  = { [4] = ROW(OTHER, E, I, S, IB, 0),  [5] = ROW(OTHER, E, I, S, IB, LK),
                    [6] = ROW(OTHER, E, I, S, IB, LK), [7] = ROW(OTHER, E, I, S, IB, LK) },
-    /* Of vectors, by a constant. VVVV counts behind VEX only: there it names the result. */
+    /* Shifts of vectors by a constant. VVVV counts behind VEX only: there it names the result. */
     [SHIFT_V]  = { [2] = ROW(OTHER, W, I, Q, IB, REG | VVVV), [4] = ROW(OTHER, W, I, Q, IB, REG | VVVV),
                    [6] = ROW(OTHER, W, I, Q, IB, REG | VVVV) },
     [SHIFT_Q]  = { [2] = ROW(OTHER, W, I, Q, IB, REG), [6] = ROW(OTHER, W, I, Q, IB, REG) },
@@ -151,7 +151,7 @@ const struct sw_x64_row sw_x64_groups[][8] = {
     [ENDBR]    = { [7] = ROW(OTHER, E, N, Q, NO, REG) },
 };
 
-/* Of general registers; 66 is the operand's size. */
+/* On general registers; 66 is the operand's size. */
 #define SIZED                                                                                                          \
     [0x1f] = ROW(OTHER, E, N, S, NO, 0),                    /* nop */                                                  \
     SIXTEEN(0x40, ROW(OTHER, G, E, S, NO, WR)),             /* cmovcc */                                               \
@@ -171,7 +171,7 @@ const struct sw_x64_row sw_x64_groups[][8] = {
     TWO(0xbe, ROW(OTHER, G, E, S, NO, WR)),                 /* movsx */                                                \
     [0xc1] = ROW(OTHER, E, G, S, NO, XC | LK)               /* xadd */
 
-/* Of SSE registers without and with 66, of MMX ones without: only memory and general registers count. */
+/* On SSE registers without and with 66, on MMX registers without: only memory and general registers count. */
 #define READS(imm, flags) ROW(OTHER, V, W, Q, imm, flags)
 #define STORES(size, flags) ROW(OTHER, W, V, size, NO, WR | (flags))
 #define TO_GENERAL(imm, flags) ROW(OTHER, G, W, Y, imm, WR | (flags))
@@ -188,7 +188,7 @@ const struct sw_x64_row sw_x64_groups[][8] = {
     TWO(0xe4, READS(NO, 0)),     EIGHT(0xe8, READS(NO, 0)),  [0xf1] = READS(NO, 0),      TWO(0xf2, READS(NO, 0)),      \
     TWO(0xf4, READS(NO, 0)),     [0xf6] = READS(NO, 0),      FOUR(0xf8, READS(NO, 0)),   TWO(0xfc, READS(NO, 0)),      \
     [0xfe] = READS(NO, 0)
-/* Of one element. */
+/* On one element. */
 #define SCALAR(size)                                                                                                   \
     [0x10] = READS(NO, 0),       [0x11] = STORES(size, 0),   [0x12] = READS(NO, 0),      [0x2a] = READS(NO, 0),        \
     TWO(0x2c, TO_GENERAL(NO, 0)), [0x51] = READS(NO, 0),     TWO(0x58, READS(NO, 0)),    [0x5a] = READS(NO, 0),        \

@@ -1,10 +1,10 @@
 /*
- * One word being decoded: its fields, and the effects that are made of it. For this room only.
+ * The word that is being decoded: its fields, and the effects that it becomes. For this room only.
  */
-#ifndef SW_A64_WORD_H
-#define SW_A64_WORD_H
+#ifndef SW_A64_DECODE_WORD_H
+#define SW_A64_DECODE_WORD_H
 
-#include "arch/a64/rows.h"
+#include "arch/a64/decode_rows.h"
 #include "base/bytes.h"
 #include "base/effect.h"
 
@@ -15,7 +15,7 @@ struct sw_a64_word {
     struct sw_insn *insn;
 };
 
-/* What a row's word does, by `does`: fills insn. False: no such instruction, after all. arithmetic.c, memory.c */
+/* Fills insn with what a row's word does. False: no such instruction. In decode_arithmetic.c and decode_memory.c. */
 typedef bool sw_a64_fn(const struct sw_a64_word *w);
 sw_a64_fn sw_a64_writes, sw_a64_add_immediate, sw_a64_add_shifted, sw_a64_add_extended, sw_a64_logical_immediate,
     sw_a64_or_shifted, sw_a64_move_wide, sw_a64_near, sw_a64_add_vector, sw_a64_sign;
@@ -41,7 +41,7 @@ static inline uint8_t rn(const struct sw_a64_word *w) { return (uint8_t)field(w,
 static inline uint8_t rm(const struct sw_a64_word *w) { return (uint8_t)field(w, 16, 5); }
 static inline uint8_t rt2(const struct sw_a64_word *w) { return (uint8_t)field(w, 10, 5); }
 
-/* Number 31 is the zero register, where it is not the stack pointer (whose own number it is). */
+/* Number 31 is the zero register where it is not the stack pointer, whose number in struct sw_regs is 31, too. */
 static inline uint8_t or_zero(uint8_t reg)
 {
     return reg == SW_A64_31 ? SW_NOREG : reg;

@@ -1,8 +1,8 @@
 /*
- * A64 instruction forms, a row each. Source: Arm ARM (DDI 0487), C4.1 "A64 instruction set encoding"; the groups are those
- * of its bits 28:25. What is not here is unknown.
+ * A64 instruction forms, a row each. A word without a row is unknown. Source: Arm ARM (DDI 0487), C4.1 "A64 instruction
+ * set encoding"; the groups are those of its bits 28:25.
  */
-#include "arch/a64/rows.h"
+#include "arch/a64/decode_rows.h"
 
 #define DOES(does, arg) SW_A64_##does, arg, 0, 0
 #define ROWS(rows)      { rows, sizeof(rows) / sizeof(rows)[0] }
@@ -115,7 +115,7 @@ static const struct sw_a64_row branches[] = {
 
 /* ---- loads and stores; C4.1.96 ---- */
 
-/* Two registers in every mode that pairs have. np: without allocation. */
+/* Two registers, in every addressing mode of pairs. np: non-temporal. */
 #define PAIR_ROW(bits, more, mode, does, arg, size, name) \
     { 0xffc00000, (bits) | (more), (bits) | (more) | 0x10c41, SW_A64_##does, arg, SW_A64_##mode, size, name }
 #define PAIR(bits, op, suffix, does, arg, size)                                       \
@@ -125,7 +125,7 @@ static const struct sw_a64_row branches[] = {
 #define PAIR_NP(bits, op, does, arg, size) \
     PAIR_ROW(bits, 0, AT_IMM7, does, arg, size, op "np"), PAIR(bits, op, "", does, arg, size)
 
-/* One register in every mode that it has. */
+/* One register, in every addressing mode of single registers. */
 #define ONE(bits, op, suffix, does, arg, size)                                                                        \
     { 0xffc00000, (bits) | 0x01000000, (bits) | 0x01000441, SW_A64_##does, arg, SW_A64_AT_IMM12, size, op "r" suffix }, \
         { 0xffe00c00, (bits), (bits) | 0x10041, SW_A64_##does, arg, SW_A64_AT_IMM9, size, op "ur" suffix },           \
@@ -362,7 +362,7 @@ static const struct sw_a64_group {
     [14] = ROWS(vector_singles), [15] = ROWS(from_vectors),
 };
 
-/* Each once, for sw_a64_row_at. */
+/* Each table once, for sw_a64_row_at. */
 static const uint8_t once[] = { 0, 2, 4, 5, 6, 7, 8, 10, 12, 14 };
 
 static const struct sw_a64_row *look(const struct sw_a64_row *rows, size_t count, uint32_t word)

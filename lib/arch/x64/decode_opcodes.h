@@ -1,14 +1,14 @@
 /*
  * The frequent encodings of x64 instructions as rows: an opcode's row says where its operands are.
  */
-#ifndef SW_X64_OPCODES_H
-#define SW_X64_OPCODES_H
+#ifndef SW_X64_DECODE_OPCODES_H
+#define SW_X64_DECODE_OPCODES_H
 
-#include "arch/x64/decoded.h"
+#include "arch/x64/decode_insn.h"
 
 /*
- * Where an operand is. AT_UNKNOWN: the opcode is left to others, as is every row that is all zero. Behind AT_VREG, of
- * the first operand only: the byte is not an opcode, or not all of it.
+ * Where an operand is. AT_UNKNOWN: the tables do not answer; a row that is all zero says so, too. The values behind
+ * AT_VREG stand for the first operand only: the byte is not an opcode, or not all of it.
  */
 enum sw_x64_at {
     AT_UNKNOWN = 0,
@@ -20,7 +20,7 @@ enum sw_x64_at {
     AT_REG,    /* of ModRM: a general register */
     AT_VRM,    /* of ModRM: another kind of register, or memory */
     AT_VREG,   /* of ModRM: another kind of register */
-    AT_GROUP,  /* row reg (of ModRM) of group imm is the one to take */
+    AT_GROUP,  /* take row reg (of ModRM) of group imm */
     AT_PREFIX, /* imm: which one */
     AT_REX,
     AT_ESCAPE, /* 0F: the next byte is the opcode */
@@ -55,11 +55,11 @@ enum {
     ROW_REG = 8,     /* ModRM must name a register */
     ROW_LOCK = 16,   /* takes a lock prefix where memory is written */
     ROW_REP = 32,    /* F3 changes nothing */
-    ROW_FIXED = 64,  /* its size is not changed by 66: with it, left to others */
+    ROW_FIXED = 64,  /* 66 does not change its size: the tables do not answer with it */
     ROW_NO_REX = 128 /* with REX it is another instruction */
 };
 
-/* Of rows behind VEX, where the prefixes that these bits are about do not occur. */
+/* The same bits in rows behind VEX, where lock and F3 do not occur. */
 enum {
     ROW_VVVV = ROW_LOCK, /* names one more register in vvvv */
     ROW_L0 = ROW_REP     /* L is 0 */

@@ -1,13 +1,13 @@
 /*
- * The frequent encodings of x64 instructions, read by the tables of opcodes.c: prefixes, opcode, ModRM, SIB,
- * displacement, immediate. Answers only what it knows for certain; everything else is Zydis'. Says where operands are
- * and what is written, not what that means. Source: Intel SDM vol. 2, chapter 2.
+ * The frequent encodings of x64 instructions, read by the tables of decode_opcodes.c: prefixes, opcode, ModRM, SIB,
+ * displacement, immediate. Answers only where it is certain; Zydis decodes all others. Says where operands are and what
+ * is written, not what that means. Source: Intel SDM vol. 2, chapter 2.
  */
-#include "arch/x64/opcodes.h"
+#include "arch/x64/decode_opcodes.h"
 
 #include <string.h>
 
-/* With no more prefixes (and REX) than that, no row is longer than an instruction may be. */
+/* With at most so many prefixes, and REX, no row is longer than an instruction may be. */
 enum { PREFIXES_MAX = 3, LENGTH_MAX = 15 };
 
 enum { MANDATORY = HAS_66 | HAS_F3 | HAS_F2, REPEATS = HAS_F3 | HAS_F2 };
@@ -62,7 +62,7 @@ static const struct sw_x64_row *take_byte(struct cursor *c)
     return &sw_x64_one_byte[c->opcode];
 }
 
-/* Unknown: more prefixes than are read here, or two of which one would have to win. */
+/* The unknown row where there are more prefixes than are read here, or two of one kind. */
 static const struct sw_x64_row *take_prefixes(struct cursor *c, const struct sw_x64_row *row)
 {
     for (unsigned n = 0; n < PREFIXES_MAX; n++) {
@@ -76,7 +76,7 @@ static const struct sw_x64_row *take_prefixes(struct cursor *c, const struct sw_
     return &unknown;
 }
 
-/* F2 and F3 are part of the opcode here and have no more to say; so is 66, but it may still be the operands' size. */
+/* F2 and F3 are part of the opcode here and mean nothing else; 66 is too, but may also be the operands' size. */
 static const struct sw_x64_row *take_two_byte(struct cursor *c)
 {
     static const uint8_t planes[MANDATORY + 1] = { [HAS_66] = PLANE_66, [HAS_F3] = PLANE_F3, [HAS_F2] = PLANE_F2 };
@@ -86,7 +86,7 @@ static const struct sw_x64_row *take_two_byte(struct cursor *c)
     return mandatory & (mandatory - 1) ? &unknown : &sw_x64_two_byte[planes[mandatory]][c->opcode];
 }
 
-/* VEX holds the bits of REX and vvvv inverted. Prefixes that it does not stand for are left to others. */
+/* VEX holds the bits of REX and vvvv inverted. With prefixes that it does not replace the tables do not answer. */
 static const struct sw_x64_row *take_vex(struct cursor *c, bool three)
 {
     if (c->has || c->rex || (three && (*c->at & 0x1f) != 1))
@@ -100,7 +100,7 @@ static const struct sw_x64_row *take_vex(struct cursor *c, bool three)
     return &sw_x64_vex[c->vex & 3][c->opcode];
 }
 
-/* The row of prefixes, REX and opcode, and of ModRM where a group tells. */
+/* The row by prefixes, REX and opcode, and by ModRM where the opcode is a group's. */
 static const struct sw_x64_row *take_row(struct cursor *c)
 {
     const struct sw_x64_row *row = take_byte(c);
@@ -133,7 +133,7 @@ static bool takes_vex(const struct sw_x64_row *row, const struct cursor *c)
     return (row->flags & ROW_VVVV) || (c->vex & 0x78) == 0x78;
 }
 
-/* Whether it is a row of an instruction, and made for what stands in front of its opcode. */
+/* Whether the row is an instruction's, and allows the prefixes in front of its opcode. */
 static bool is_answer(const struct sw_x64_row *row, const struct cursor *c)
 {
     if (row->to == AT_UNKNOWN || row->to > AT_VREG)
@@ -152,7 +152,7 @@ static bool is_memory(const struct cursor *c)
     return c->modrm < 0xc0;
 }
 
-/* A register's number: three bits, and one of REX, which `shift` brings to its place. */
+/* A register's number: three bits, and one bit of REX, shifted to its place. */
 enum { REX_R_TO_8 = 1, REX_X_TO_8 = 2, REX_B_TO_8 = 3 };
 static uint8_t extended(const struct cursor *c, unsigned low, unsigned shift)
 {
@@ -190,7 +190,7 @@ static void take_memory(struct cursor *c, struct sw_x64_memory *m)
         m->disp = take8(c);
 }
 
-/* false: the row does not take what ModRM names. */
+/* False: the row does not allow what ModRM names. */
 static bool take_modrm(const struct sw_x64_row *row, struct cursor *c, struct sw_x64_memory *m)
 {
     if (row->to < AT_RM)
@@ -293,7 +293,7 @@ static void fill(const struct sw_x64_row *row, struct cursor *c, struct sw_x64_d
     d->writes = row->implied;
     d->imm = row->imm == IMM_NONE ? 0 : take_imm(c, row->imm, size);
     if (row->op == SW_X64_OTHER && !(row->flags & ROW_WRITES))
-        return; /* its operands play no part */
+        return; /* its operands do not matter */
     find_operand(c, row->to, size, &d->to);
     find_operand(c, row->from, size, &d->from);
     if (row->flags & ROW_WRITES)
@@ -315,7 +315,7 @@ static bool answer(const uint8_t *bytes, uint64_t pc, struct sw_x64_decoded *d)
     return true;
 }
 
-/* Zeros stand for what is missing: an instruction that would go on into them is not answered. */
+/* Missing bytes are replaced by zeros; an instruction that reaches into them is not answered. */
 static bool read_padded(const uint8_t *bytes, size_t size, uint64_t pc, struct sw_x64_decoded *d)
 {
     uint8_t padded[LENGTH_MAX] = { 0 };

@@ -1,13 +1,13 @@
 /*
- * One x64 instruction as far as it matters here: what it is, its first two operands, its memory operand, and everything
- * it writes. Two decoders fill it (quick.c, zydis.c), one place says what it means (effects.c).
+ * The part of an x64 instruction that matters here: its operation, its first two operands, its memory operand, and
+ * everything it writes. Two decoders fill it (decode_quick.c, decode_zydis.c); decode_effects.c says what it means.
  */
-#ifndef SW_X64_DECODED_H
-#define SW_X64_DECODED_H
+#ifndef SW_X64_DECODE_INSN_H
+#define SW_X64_DECODE_INSN_H
 
 #include "base/effect.h"
 
-/* Instructions that mean something for the stack; ORDER sw_x64_op. Of any other only what it writes counts. */
+/* Operations that matter for the stack; ORDER sw_x64_op. Of all others only what they write counts. */
 enum sw_x64_op {
     SW_X64_OTHER = 0,
     SW_X64_MOV,
@@ -39,8 +39,8 @@ enum sw_x64_op {
 enum sw_x64_kind { SW_X64_NONE = 0, SW_X64_REG, SW_X64_MEM, SW_X64_IMM };
 
 /*
- * reg      REG: the general register it is (a part of), or SW_NOREG.
- * size     Bytes; of an immediate not told.
+ * reg      REG: the general register that the operand is, whole or in part, or SW_NOREG.
+ * size     Bytes; not set for an immediate.
  */
 struct sw_x64_operand {
     uint8_t kind;
@@ -48,14 +48,14 @@ struct sw_x64_operand {
     uint8_t size;
 };
 
-/* The index register of an address that is none of the general ones. */
+/* Stands for an index register that is not a general one. */
 enum { SW_X64_VECTOR_INDEX = 0x80 };
 
 /*
  * base     A general register's number; SW_X64_RIP; SW_NOREG.
  * index    A general register's number; SW_NOREG: none.
- * segment  The address counts from fs or gs.
- * narrow   Addresses are made of 32-bit registers.
+ * segment  The address is relative to fs or gs.
+ * narrow   The address is made of 32-bit registers.
  * size     Bytes.
  */
 struct sw_x64_memory {
@@ -71,11 +71,11 @@ struct sw_x64_memory {
 /*
  * when     BRANCH: enum sw_when.
  * width    PUSH, POP: bytes.
- * to       The first operand that the instruction names; from the second. Of OTHER not told.
+ * to       The first operand that the instruction names; from: the second. Not set for OTHER.
  * stores   Memory at `memory` is written.
- * writes   A bit a general register that is written, named or not. Not told of instructions whose meaning says it.
- * imm      Sign-extended the way the instruction does; of ENTER the frame's size, and `nested` its second one.
- * memory   The memory operand named, else one that is written without being named.
+ * writes   One bit for each general register that is written, named or not. Not set where `op` implies it.
+ * imm      Sign-extended as the instruction does it. ENTER: the frame's size; nested: its second immediate is not 0.
+ * memory   The memory operand that is named, else the one that is written without a name.
  */
 struct sw_x64_decoded {
     uint64_t pc;
@@ -92,18 +92,17 @@ struct sw_x64_decoded {
 };
 
 /*
- * The instruction at `bytes` where it is one of the frequent encodings of opcodes.c; false: not answered, nothing is
- * said about it. Where it answers, sw_x64_effects makes the same of it as of sw_x64_zydis' answer
- * (test/unit/x64_quick.c).
+ * The instruction at `bytes`, where decode_opcodes.c has its encoding; false where it has not, and `d` holds nothing.
+ * sw_x64_effects makes the same effects of the result as of sw_x64_zydis' (test/unit/x64_quick.c).
  *
  * Source   Intel SDM vol. 2, chapter 2 and appendix A.
  */
 bool sw_x64_quick(const uint8_t *bytes, size_t size, uint64_t pc, struct sw_x64_decoded *d);
 
-/* The instruction at `bytes`, whichever it is. Returns as sw_decode_fn does. */
+/* Any instruction at `bytes`. Returns as sw_decode_fn does. */
 SW_NODISCARD enum sw_status sw_x64_zydis(const uint8_t *bytes, size_t size, uint64_t pc, struct sw_x64_decoded *d);
 
-/* What the instruction does to registers and stack. Effects behind insn->count are left as they are. */
+/* What the instruction does to registers and stack. Effects behind insn->count are not written. */
 void sw_x64_effects(const struct sw_x64_decoded *d, struct sw_insn *insn);
 
 #endif

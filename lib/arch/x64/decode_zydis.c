@@ -1,8 +1,8 @@
 /*
- * Any x64 instruction, read by Zydis: its operands and what it writes, in the terms of decoded.h. The only file that
- * knows Zydis; knows nothing of what instructions mean for the stack.
+ * Any x64 instruction, read by Zydis: its operands and what it writes, in the terms of decode_insn.h. The only file
+ * that knows Zydis. Knows nothing of what instructions mean for the stack.
  */
-#include "arch/x64/decoded.h"
+#include "arch/x64/decode_insn.h"
 
 #include <Zydis/Zydis.h>
 
@@ -11,7 +11,7 @@ struct read {
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-/* Intel SDM vol. 2. Conditional branches have no rows: they are a category. */
+/* Intel SDM vol. 2. Conditional branches have no rows: Zydis has a category for them. */
 static const struct row {
     ZydisMnemonic mnemonic;
     enum sw_x64_op op;
@@ -114,7 +114,7 @@ static struct sw_x64_memory memory(const ZydisDecodedInstruction *info, const Zy
                                    .disp = mem->disp.has_displacement ? mem->disp.value : 0 };
 }
 
-/* The memory operand that counts: one that is written (none but VIA's xcrypt write two); else the first. NULL: none. */
+/* The memory operand that counts: one that is written (only VIA's xcrypt writes two), else the first; or null. */
 static const ZydisDecodedOperand *memory_among(const ZydisDecodedOperand *operands, unsigned count)
 {
     const ZydisDecodedOperand *found = NULL;
@@ -125,7 +125,7 @@ static const ZydisDecodedOperand *memory_among(const ZydisDecodedOperand *operan
     return found;
 }
 
-/* What is named goes first where it has a meaning (push [rax] writes the stack too, without naming it). */
+/* A named operand goes first where the operation needs it: push [rax] writes the stack too, without naming it. */
 static const ZydisDecodedOperand *memory_operand(const struct read *r, enum sw_x64_op op)
 {
     const ZydisDecodedOperand *named = memory_among(r->operands, r->info.operand_count_visible);

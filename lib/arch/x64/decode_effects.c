@@ -1,9 +1,10 @@
 /*
- * Decoded x64 instructions → effects: what each operation means for registers and stack, one row an operation. Whatever
- * has no row goes through `generic`: registers written are clobbered, memory written is lost. Knows no encodings, nor
- * functions, paths or unwinding. Source: Intel SDM vol. 2; SysV AMD64 psABI (registers a call does not preserve).
+ * Decoded x64 instructions → effects: what each operation means for registers and stack, one row an operation. An
+ * operation without a row goes through `generic`: it clobbers the registers and loses the memory that it writes. Knows
+ * neither encodings nor functions, paths or unwinding. Source: Intel SDM vol. 2; SysV AMD64 psABI (the registers that a
+ * call does not preserve).
  */
-#include "arch/x64/decoded.h"
+#include "arch/x64/decode_insn.h"
 
 enum { RSP = SW_X64_RSP, RBP = SW_X64_RBP, RIP = SW_X64_RIP, WORD = 8 };
 
@@ -23,7 +24,7 @@ static void set_size(struct sw_insn *insn, unsigned size)
 
 /* ---- what operands are ---- */
 
-/* The general register that an operand is or is a part of, else SW_NOREG. */
+/* The general register that the operand is, whole or in part, else SW_NOREG. */
 static unsigned number(const struct sw_x64_operand *op)
 {
     return op->kind == SW_X64_REG ? op->reg : SW_NOREG;
@@ -148,7 +149,7 @@ static void do_mov(const struct sw_x64_decoded *d, struct sw_insn *insn)
         generic(d, insn);
 }
 
-/* An address is not an access: a segment plays no part. */
+/* lea makes an address and does not use it, so the segment does not matter. */
 static void do_lea(const struct sw_x64_decoded *d, struct sw_insn *insn)
 {
     const unsigned dst = reg64(&d->to);
@@ -200,7 +201,7 @@ static void do_xor(const struct sw_x64_decoded *d, struct sw_insn *insn)
         generic(d, insn);
 }
 
-/* Of two 64-bit registers. */
+/* Both operands are 64-bit registers. */
 static void do_xchg(const struct sw_x64_decoded *d, struct sw_insn *insn)
 {
     const unsigned a = reg64(&d->to), b = reg64(&d->from);
@@ -278,7 +279,7 @@ static void do_call(const struct sw_x64_decoded *d, struct sw_insn *insn)
 {
     insn->target = direct_target(d);
     insn->slot = rip_address(d, &d->to);
-    if (insn->target == behind(d)) { /* call +0; pop reg: reads pc, a push in effect */
+    if (insn->target == behind(d)) { /* call +0; pop reg: reads pc, so it only pushes */
         emit(insn, SW_EFFECT_STORE, RSP, SW_NOREG, -WORD);
         emit(insn, SW_EFFECT_SET, RSP, RSP, -WORD);
         insn->target = 0;
@@ -313,7 +314,7 @@ static void do_trap(const struct sw_x64_decoded *d, struct sw_insn *insn)
     insn->flow = SW_FLOW_TRAP;
 }
 
-/* int 0x29 is Windows' fail-fast; any other comes back. */
+/* int 0x29 is Windows' fail-fast; all others return. */
 static void do_int(const struct sw_x64_decoded *d, struct sw_insn *insn)
 {
     if ((uint8_t)d->imm == 0x29)

@@ -1,12 +1,12 @@
 /*
- * The tables of A64 instruction forms. For this room and its test.
+ * The tables of A64 instruction forms, for this room and its test.
  *
- * Two tables: rows say what an instruction does that touches general registers, memory or control; fields are whole
- * encoding groups of which no member does (arithmetic on vectors, hints). A word is looked for in the rows, then in the
- * fields. Rows are disjoint, so are fields: their order carries no meaning. Each has a sample that only it matches.
+ * There are two tables. A row is an instruction that touches general registers, memory or control; a field is a whole
+ * encoding group without such instructions (arithmetic on vectors, hints). A word is looked for in the rows, then in
+ * the fields. Neither rows nor fields overlap, so their order does not matter. Each has a sample that only it matches.
  */
-#ifndef SW_A64_ROWS_H
-#define SW_A64_ROWS_H
+#ifndef SW_A64_DECODE_ROWS_H
+#define SW_A64_DECODE_ROWS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ enum sw_a64_does {
     SW_A64_NEAR,
     SW_A64_NEAR_PAGE,
     SW_A64_ADD_VECTOR, /* arg: eighths of a vector for each unit */
-    SW_A64_SIGN,       /* a pointer authentication code put in, checked or stripped */
+    SW_A64_SIGN,       /* adds, checks or strips a pointer authentication code */
     SW_A64_SIGN_17,    /* of x17 */
     SW_A64_LOAD,
     SW_A64_STORE,
@@ -49,7 +49,7 @@ enum sw_a64_does {
     SW_A64_DOES_COUNT
 };
 
-/* How memory is addressed. Immediates are in units of the access, but imm9. */
+/* How memory is addressed. Immediates are in units of the access; imm9 is in bytes. */
 enum sw_a64_mode {
     SW_A64_AT_BASE = 0, /* [xn] */
     SW_A64_AT_IMM12,    /* [xn, #imm], unsigned */
@@ -63,10 +63,10 @@ enum sw_a64_mode {
     SW_A64_AT_LITERAL /* pc + imm19 */
 };
 
-/* In arg of arithmetic: it subtracts, sets flags, is of 32 bits. */
+/* In arg of arithmetic: subtracts, sets flags, has 32 bits. */
 enum { SW_A64_SUBTRACTS = 1, SW_A64_FLAGS = 2, SW_A64_32 = 4 };
 
-/* In arg of memory: the registers are vectors; a load extends its sign; immediates are in units of 16 bytes. */
+/* In arg of memory: vector registers, a load that extends the sign, immediates in units of 16 bytes. */
 enum { SW_A64_VECTOR = 1, SW_A64_SIGNED = 2, SW_A64_BY_16 = 4 };
 
 /* In arg of WRITES: which fields. */
@@ -98,10 +98,10 @@ struct sw_a64_row {
     const char *name;
 };
 
-/* The row or field that a word is of, or null. */
+/* The row or field that a word matches, or null. */
 const struct sw_a64_row *sw_a64_match(uint32_t word);
 
-/* All rows, then all fields, by number; null behind the last. is_field: which of both. */
+/* The rows, then the fields, by number; null behind the last. is_field: which of the two it is. */
 const struct sw_a64_row *sw_a64_row_at(size_t number, int *is_field);
 
 #endif

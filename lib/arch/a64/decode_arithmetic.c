@@ -1,8 +1,8 @@
 /*
- * A64 instructions between registers, as effects: sums and constants that addresses are made of; of all others, which
- * registers they write.
+ * A64 instructions between registers → effects. Sums and constants, of which addresses are made, are followed; all
+ * others clobber the registers that they write.
  */
-#include "arch/a64/word.h"
+#include "arch/a64/decode_word.h"
 
 enum { LR = SW_ARM64_LR };
 
@@ -50,7 +50,7 @@ bool sw_a64_writes(const struct sw_a64_word *w)
     return true;
 }
 
-/* What every sum comes to: a comparison where only flags are wanted, a register else; 32 bits are not followed. */
+/* The end of every sum: a comparison where only flags are set, else a register; 32-bit sums are not followed. */
 static bool add_constant(const struct sw_a64_word *w, int64_t value)
 {
     const uint8_t arg = w->row->arg;
@@ -93,7 +93,7 @@ bool sw_a64_add_shifted(const struct sw_a64_word *w)
     return true;
 }
 
-/* option: bits 1:0 the width, 2: signed. */
+/* Of option, bits 1:0 are the width and bit 2 is the sign. */
 bool sw_a64_add_extended(const struct sw_a64_word *w)
 {
     const unsigned option = field(w, 13, 3), by = field(w, 10, 3);
@@ -110,7 +110,7 @@ static uint64_t ones(unsigned count)
     return count >= 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
 }
 
-/* The constant of a logical immediate: a run of ones, rotated, repeated. False: there is none such. Arm ARM, DecodeBitMasks. */
+/* A logical immediate: ones in a row, rotated, repeated. False: not allocated. Arm ARM, DecodeBitMasks. */
 static bool bit_mask(const struct sw_a64_word *w, uint64_t *value)
 {
     const unsigned run = field(w, 10, 6), rotate = field(w, 16, 6);
@@ -204,7 +204,7 @@ bool sw_a64_add_vector(const struct sw_a64_word *w)
     return true;
 }
 
-/* A signed address is the same address; what else is signed is not followed. */
+/* A signed address is the same address; other signed values are not followed. */
 bool sw_a64_sign(const struct sw_a64_word *w)
 {
     if (w->row->does == SW_A64_SIGN_17)

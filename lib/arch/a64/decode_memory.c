@@ -1,9 +1,10 @@
 /*
- * A64 loads and stores, as effects: whole words of general registers are followed, of all others where they are written.
+ * A64 loads and stores → effects. Whole words of general registers are followed; of all others only the place that they
+ * write.
  */
-#include "arch/a64/word.h"
+#include "arch/a64/decode_word.h"
 
-/* An operand: where, and by how much the base moves. known: the address is base + off. */
+/* A memory operand. known: its address is base + off. moves: how much the base changes. */
 struct place {
     uint8_t base;
     bool known;
@@ -117,7 +118,7 @@ bool sw_a64_load(const struct sw_a64_word *w)
     return true;
 }
 
-/* The register that is the base, too, is loaded last. */
+/* If one of the registers is also the base, it is loaded last. */
 bool sw_a64_load_pair(const struct sw_a64_word *w)
 {
     const struct place p = place_of(w);

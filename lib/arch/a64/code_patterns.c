@@ -1,0 +1,127 @@
+/*
+ * What ARM64 code looks like from outside. Knows the encodings that matter before anything is decoded in order.
+ * Source: Arm ARM C4.1; prologue-shapes.md sections 1, 3 and 5, F.
+ */
+#include "arch/a64/decode.h"
+#include "arch/arch.h"
+#include "base/bytes.h"
+
+enum { WORD = 4, ALIGNMENT = 16 };
+enum { NOP = 0xd503201fu, BTI_C = 0xd503245fu };
+
+/* The word at an address; false: it cannot be read. */
+static bool word_at(const struct sw_code *code, uint64_t at, uint32_t *word)
+{
+    size_t size;
+    const uint8_t *bytes = code->fetch(code->arg, at, &size);
+    if (!bytes || size < WORD)
+        return false;
+    *word = sw_load32(bytes);
+    return true;
+}
+
+static bool call_before(const struct sw_code *code, uint64_t after, uint64_t *target, uint64_t *slot)
+{
+    size_t size;
+    struct sw_insn insn;
+    const uint8_t *bytes = code->fetch(code->arg, after - WORD, &size);
+    (void)slot;
+    if (!bytes || after % WORD != 0 || sw_a64_decode(bytes, size, after - WORD, &insn) != SW_OK)
+        return false;
+    *target = insn.target;
+    return insn.flow == SW_FLOW_CALL;
+}
+
+static bool goes_through(const struct sw_code *code, uint64_t at, uint64_t *slot)
+{
+    size_t size;
+    const uint8_t *bytes = code->fetch(code->arg, at, &size);
+    return bytes && sw_a64_goes_through(bytes, size, at, slot);
+}
+
+/* adr; adrp and add; adrp and ldr: then the word there. */
+static size_t loaded(const struct sw_memory *memory, const uint8_t *bytes, uint64_t begin,
+                     uint64_t addresses[SW_LOADED_MOST])
+{
+    uint64_t made[SW_REGS_MAX] = { 0 };
+    struct sw_insn insn;
+    size_t count = 0;
+    for (unsigned i = 0; i < SW_LOADED_BYTES && count < SW_LOADED_MOST; i += WORD) {
+        if (sw_a64_decode(bytes + i, WORD, begin + i, &insn) != SW_OK || insn.count != 1)
+            continue;
+        const struct sw_effect *e = &insn.effects[0];
+        const uint64_t from = e->src < SW_REGS_MAX ? made[e->src] : 0;
+        if (e->kind == SW_EFFECT_NEAR && e->dst < SW_REGS_MAX)
+            addresses[count++] = made[e->dst] = begin + i + (uint64_t)e->imm;
+        else if (e->kind == SW_EFFECT_SET && from)
+            addresses[count++] = from + (uint64_t)e->imm;
+        else if (e->kind == SW_EFFECT_LOAD && from &&
+                 sw_memory_word(memory, from + (uint64_t)e->imm, &addresses[count]))
+            count++;
+    }
+    return count;
+}
+
+/* Behind an instruction that does not go on, behind filler, or at an instruction that only functions begin with. */
+static bool may_start(const uint8_t *front, uint64_t address)
+{
+    struct sw_insn insn;
+    const uint32_t word = sw_load32(front), before = sw_load32(front - WORD);
+    if (address % WORD != 0)
+        return false;
+    if ((word & 0xffffffbf) == 0xd503233f || word == BTI_C || (word & 0xffc07fff) == 0xa9807bfd)
+        return true; /* paciasp, pacibsp; bti c; stp x29, x30, [sp, #x]! */
+    if (sw_a64_decode(front - WORD, WORD, address - WORD, &insn) != SW_OK)
+        return true;
+    return before == NOP || insn.flow == SW_FLOW_RETURN || insn.flow == SW_FLOW_TRAP || insn.flow == SW_FLOW_JUMP ||
+           insn.flow == SW_FLOW_INDIRECT || (insn.flow == SW_FLOW_CALL && address % ALIGNMENT == 0);
+}
+
+/* b; b.cond; cbz, cbnz, tbz, tbnz. */
+static bool jump_at(const uint8_t *bytes, size_t at, uint64_t address, uint64_t *from, uint64_t *to)
+{
+    struct sw_insn insn;
+    const uint32_t word = sw_load32(bytes + at);
+    const bool may_be = (word & 0xfc000000) == 0x14000000 || (word & 0xfe000000) == 0x54000000 ||
+                        (word & 0x7c000000) == 0x34000000;
+    if (address % WORD != 0 || !may_be || sw_a64_decode(bytes + at, WORD, address, &insn) != SW_OK || insn.target == 0)
+        return false;
+    *from = address;
+    *to = insn.target;
+    return true;
+}
+
+/* stp x16, x30, [sp, #-16]!, perhaps behind bti c; then, as in every entry, a jump through a word of the GOT. */
+static bool plt_header(const struct sw_code *code, uint64_t pc, unsigned *pushed)
+{
+    enum { PUSH = 0xa9bf7bf0u, LONGEST = 6 * WORD, PUSHED = 16 };
+    uint32_t word;
+    uint64_t slot;
+    if (pc % WORD != 0 || pc < LONGEST)
+        return false;
+    for (uint64_t at = pc + WORD; at > pc - LONGEST; at -= WORD) {
+        if (!word_at(code, at, &word) || word != PUSH)
+            continue;
+        if (at > pc && (!word_at(code, pc, &word) || word != BTI_C))
+            continue;
+        *pushed = at < pc ? PUSHED : 0;
+        return goes_through(code, at + WORD, &slot);
+    }
+    return false;
+}
+
+/* nop, and zeros. */
+static bool is_filler(const uint8_t *bytes, size_t size)
+{
+    return size >= WORD && (sw_load32(bytes) == NOP || sw_load32(bytes) == 0);
+}
+
+const struct sw_code_patterns sw_a64_code_patterns = {
+    .call_before = call_before,
+    .goes_through = goes_through,
+    .loaded = loaded,
+    .may_start = may_start,
+    .jump_at = jump_at,
+    .plt_header = plt_header,
+    .is_filler = is_filler,
+};

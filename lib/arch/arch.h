@@ -1,0 +1,134 @@
+/*
+ * What a machine is to this library: one value a machine, one folder a machine. All folders have the same files: arch.c
+ * (the value), code_patterns.c, decode.c, decode.h; the files decode_* are parts of the decoder. Code that has a struct
+ * sw_arch need not ask which machine it is. Includes nothing of the folders.
+ */
+#ifndef SW_ARCH_ARCH_H
+#define SW_ARCH_ARCH_H
+
+#include "base/effect.h"
+#include "base/memory.h"
+
+/*
+ * Code of a target.
+ *
+ * fetch    Bytes at pc: at least one; null when there are none. The answer is valid until the next fetch.
+ */
+struct sw_code {
+    const struct sw_arch *arch;
+    const uint8_t *(*fetch)(void *arg, uint64_t pc, size_t *size);
+    void *arg;
+};
+
+enum { SW_LOADED_MOST = 8, SW_LOADED_BYTES = 64, SW_START_BYTES = 4, SW_JUMP_BYTES = 5, SW_TRAMPOLINE_MOST = 9 };
+
+/*
+ * What code looks like from outside, before anything is decoded in order.
+ *
+ * call_before   Whether a call ends at `after`, which is 8 or more. target: what it calls; slot: the address of the word
+ *               that holds the target. Both are 0 before, and stay so where the call does not say it.
+ * goes_through  Whether the code at `at` only jumps through a word in memory, as PLT entries and import stubs do. slot:
+ *               the address of that word.
+ * loaded        Addresses that SW_LOADED_BYTES of code at `begin` load, and some that only look so. Returns how many.
+ * may_start     Whether a function may start at `address`. front: SW_START_BYTES of code there, with as many in front.
+ * jump_at       Whether a direct jump, no call, is at bytes[at], which has `address`. SW_JUMP_BYTES are there, and all
+ *               bytes in front of them. from: where the jump begins, to: where it leads.
+ * plt_header    Whether pc is in the first entry of a PLT, which pushes and goes on to the resolver. pushed: bytes that
+ *               it has pushed; the return address is the topmost word of them. Null: the entry needs no care.
+ * is_filler     Whether the instruction at `bytes` only fills up. size: bytes up to the function's end, 1 or more.
+ */
+struct sw_code_patterns {
+    bool (*call_before)(const struct sw_code *code, uint64_t after, uint64_t *target, uint64_t *slot);
+    bool (*goes_through)(const struct sw_code *code, uint64_t at, uint64_t *slot);
+    size_t (*loaded)(const struct sw_memory *memory, const uint8_t *bytes, uint64_t begin,
+                     uint64_t addresses[SW_LOADED_MOST]);
+    bool (*may_start)(const uint8_t *front, uint64_t address);
+    bool (*jump_at)(const uint8_t *bytes, size_t at, uint64_t address, uint64_t *from, uint64_t *to);
+    bool (*plt_header)(const struct sw_code *code, uint64_t pc, unsigned *pushed);
+    bool (*is_filler)(const uint8_t *bytes, size_t size);
+};
+
+/*
+ * A signal trampoline: two instructions, of which the second is the system call. A handler returns to the first; a
+ * thread can be stopped at the second.
+ *
+ * size, bytes   Of both instructions.
+ * first_size    Bytes of the first one.
+ * ucontext      How far the ucontext is above sp.
+ */
+struct sw_trampoline {
+    uint8_t size;
+    uint8_t bytes[SW_TRAMPOLINE_MOST];
+    uint8_t first_size;
+    int16_t ucontext;
+};
+
+/*
+ * Bits of a code address that are not of the address.
+ *
+ * half     The bit that says which half of the address space it is. Without signature and tag all bits above the address
+ *          are as this one.
+ * tag      Bits that are never of an address.
+ * usual    Bits that a signature usually has.
+ * fewest   Bits that every signature has; the other usual ones may be of an address.
+ */
+struct sw_pointer_auth {
+    uint64_t half, tag, usual, fewest;
+};
+
+/* How call frame information was seen to be wrong; src/unwind mends it. */
+enum sw_cfi_quirk {
+    SW_CFI_EPILOGUES = 1, /* leaves out the pops in the epilogue of a realigned frame */
+    SW_CFI_SILENCE = 2,   /* leaves out pushes and written registers of hand-written code */
+    SW_CFI_PUSHED = 4,    /* leaves out what was pushed by code that jumped here */
+    SW_CFI_TRAMPOLINE = 8 /* finds a trampoline's caller by a frame record, which holds lr in the place of the pc */
+};
+
+/*
+ * One machine. The rule codec of src/fast gets its member here.
+ *
+ * elf             The machine's number in ELF headers (e_machine).
+ * insn_bytes      Instructions begin at multiples of so many bytes; none is shorter.
+ * probe_unit      Stack probes that are called take the frame's size in units of so many bytes.
+ * cfi_quirks      Bits of enum sw_cfi_quirk.
+ * roles           Which registers have which role. A call pushes the return address, or puts it into roles->link.
+ * names           Of the registers, by number: roles->count of them.
+ * frame_makers    Registers that a frame is made with beside the nonvolatile ones, as bits; sp is among them.
+ * pointer_auth    Null: code addresses have neither signature nor tag.
+ * trampolines     Signal trampolines, trampoline_count of them.
+ */
+struct sw_arch {
+    enum sw_machine machine;
+    uint16_t elf;
+    uint8_t insn_bytes;
+    uint8_t probe_unit;
+    uint8_t cfi_quirks;
+    uint8_t trampoline_count;
+    const struct sw_regs_roles *roles;
+    const char *const *names;
+    uint64_t frame_makers;
+    sw_decode_fn *decode;
+    const struct sw_code_patterns *patterns;
+    const struct sw_pointer_auth *pointer_auth;
+    const struct sw_trampoline *trampolines;
+};
+
+/* The machines' values, each in its folder: arch.c, code_patterns.c. */
+extern const struct sw_arch sw_x64_arch, sw_a64_arch;
+extern const struct sw_code_patterns sw_x64_code_patterns, sw_a64_code_patterns;
+
+/*
+ * The value of a machine, or of the machine with a number of ELF; null: there is none.
+ *
+ * Memory   Static. Threads  Any. Signals  Safe.
+ */
+const struct sw_arch *sw_arch_of(enum sw_machine machine);
+const struct sw_arch *sw_arch_of_elf(unsigned number);
+
+/* Whether a call leaves the return address in a register, not on the stack. */
+static inline bool sw_arch_has_link(const struct sw_arch *arch)
+{
+    return arch->roles->link != SW_REGS_MAX;
+}
+
+#endif

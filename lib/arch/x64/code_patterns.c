@@ -1,0 +1,93 @@
+/*
+ * What x64 code looks like from outside. Knows the encodings that matter before anything is decoded in order.
+ * Source: Intel SDM vol. 2; prologue-shapes.md sections 1, 3 and 5, F.
+ */
+#include "arch/arch.h"
+#include "arch/x64/decode.h"
+#include "base/bytes.h"
+
+#include <string.h>
+
+enum { LONGEST_CALL = 8, LEA = 7, ALIGNMENT = 16 };
+
+static bool call_before(const struct sw_code *code, uint64_t after, uint64_t *target, uint64_t *slot)
+{
+    /* The page in front may be missing: then only the shorter forms are looked for. */
+    static const uint8_t sizes[] = { LONGEST_CALL, 5, 2 };
+    for (unsigned i = 0; i < sizeof sizes; i++) {
+        size_t size;
+        const uint8_t *bytes = code->fetch(code->arg, after - sizes[i], &size);
+        if (bytes && size >= sizes[i])
+            return sw_x64_call_before(bytes, sizes[i], after, target, slot);
+    }
+    return false;
+}
+
+static bool decode_at(const struct sw_code *code, uint64_t at, struct sw_insn *insn)
+{
+    size_t size;
+    const uint8_t *bytes = code->fetch(code->arg, at, &size);
+    return bytes && sw_x64_decode(bytes, size, at, insn) == SW_OK;
+}
+
+/* jmp [rip + x], perhaps behind endbr64. */
+static bool goes_through(const struct sw_code *code, uint64_t at, uint64_t *slot)
+{
+    struct sw_insn insn;
+    if (!decode_at(code, at, &insn))
+        return false;
+    if (insn.flow == SW_FLOW_NEXT && insn.count == 0 && !decode_at(code, at + insn.length, &insn))
+        return false;
+    *slot = insn.slot;
+    return insn.flow == SW_FLOW_INDIRECT && insn.slot;
+}
+
+/* lea reg, [rip + x], anywhere. */
+static size_t loaded(const struct sw_memory *memory, const uint8_t *bytes, uint64_t begin,
+                     uint64_t addresses[SW_LOADED_MOST])
+{
+    size_t count = 0;
+    (void)memory;
+    for (unsigned i = 0; i + LEA <= SW_LOADED_BYTES && count < SW_LOADED_MOST; i++) {
+        const bool is_lea = (bytes[i] & 0xfb) == 0x48 && bytes[i + 1] == 0x8d && (bytes[i + 2] & 0xc7) == 0x05;
+        if (is_lea)
+            addresses[count++] = begin + i + LEA + (uint64_t)sw_sign_extend(sw_load32(bytes + i + 3), 32);
+    }
+    return count;
+}
+
+/* Behind a return or a trap, at an aligned address, or at endbr64. */
+static bool may_start(const uint8_t *front, uint64_t address)
+{
+    static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+    return address % ALIGNMENT == 0 || front[-1] == 0xc3 || front[-1] == 0xcc ||
+           memcmp(front, endbr64, sizeof endbr64) == 0;
+}
+
+/* jmp rel32, jcc rel32. */
+static bool jump_at(const uint8_t *bytes, size_t at, uint64_t address, uint64_t *from, uint64_t *to)
+{
+    const bool is_branch = at > 0 && (bytes[at] & 0xf0) == 0x80 && bytes[at - 1] == 0x0f;
+    if (bytes[at] != 0xe9 && !is_branch)
+        return false;
+    *from = address - is_branch;
+    *to = address + 5 + (uint64_t)sw_sign_extend(sw_load32(bytes + at + 1), 32);
+    return true;
+}
+
+/* nop in all its lengths, xchg ax, ax, int3. */
+static bool is_filler(const uint8_t *bytes, size_t size)
+{
+    for (; size > 1 && (*bytes == 0x66 || *bytes == 0x2e); bytes++, size--)
+        ;
+    return *bytes == 0x90 || *bytes == 0xcc || (size > 1 && bytes[0] == 0x0f && bytes[1] == 0x1f);
+}
+
+const struct sw_code_patterns sw_x64_code_patterns = {
+    .call_before = call_before,
+    .goes_through = goes_through,
+    .loaded = loaded,
+    .may_start = may_start,
+    .jump_at = jump_at,
+    .is_filler = is_filler,
+};

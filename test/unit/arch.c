@@ -1,0 +1,136 @@
+/*
+ * The machines' values: each is found by its number and by ELF's, has every member that none may be without, and says
+ * nothing that contradicts another member.
+ */
+#include "rows.h"
+
+#include "arch/arch.h"
+#include "regs/offset.h"
+
+#include <string.h>
+
+static const enum sw_machine machines[] = { SW_MACHINE_X64, SW_MACHINE_ARM64 };
+
+static void each_machine_has_its_value(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(machines); i++) {
+        const struct sw_arch *arch = sw_arch_of(machines[i]);
+        assert_non_null(arch);
+        assert_int_equal(arch->machine, machines[i]);
+        assert_ptr_equal(sw_arch_of_elf(arch->elf), arch);
+        assert_memory_equal(arch->roles, sw_regs_roles_of(machines[i]), sizeof *arch->roles);
+    }
+}
+
+static void other_machines_have_none(void **state)
+{
+    (void)state;
+    assert_null(sw_arch_of(SW_MACHINE_NONE));
+    assert_null(sw_arch_of((enum sw_machine)3));
+    assert_null(sw_arch_of((enum sw_machine)-1));
+    for (unsigned elf = 0; elf < 1 << 16; elf++)
+        assert_true((sw_arch_of_elf(elf) != NULL) == (elf == 62 || elf == 183));
+}
+
+static void members_are_there(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(machines); i++) {
+        const struct sw_arch *arch = sw_arch_of(machines[i]);
+        const struct sw_code_patterns *patterns = arch->patterns;
+        assert_non_null(arch->decode);
+        assert_true(arch->insn_bytes != 0 && arch->probe_unit != 0);
+        assert_true(patterns->call_before && patterns->goes_through && patterns->loaded && patterns->may_start &&
+                    patterns->jump_at && patterns->is_filler);
+        for (unsigned n = 0; n < arch->roles->count; n++)
+            assert_true(arch->names[n] && arch->names[n][0] != '\0');
+    }
+}
+
+static void roles_are_registers_of_the_machine(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(machines); i++) {
+        const struct sw_arch *arch = sw_arch_of(machines[i]);
+        const struct sw_regs_roles *roles = arch->roles;
+        const uint64_t all = (UINT64_C(1) << roles->count) - 1;
+        const uint64_t special = UINT64_C(1) << roles->sp | UINT64_C(1) << roles->pc;
+        assert_true(roles->count <= SW_REGS_MAX && roles->pc < roles->count);
+        assert_true(roles->sp < roles->count && roles->fp < roles->count);
+        assert_true(sw_arch_has_link(arch) ? roles->link < roles->count : roles->link == SW_REGS_MAX);
+        assert_true(((roles->nonvolatile | arch->frame_makers) & ~all) == 0 && (roles->nonvolatile & special) == 0);
+        assert_true((arch->frame_makers & special) == UINT64_C(1) << roles->sp);
+    }
+}
+
+/* The first instruction is one, and ends where first_size says; both of them are there. */
+static void trampolines_are_two_instructions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(machines); i++) {
+        const struct sw_arch *arch = sw_arch_of(machines[i]);
+        for (unsigned n = 0; n < arch->trampoline_count; n++) {
+            const struct sw_trampoline *t = &arch->trampolines[n];
+            struct sw_insn insn;
+            assert_true(t->size <= SW_TRAMPOLINE_MOST && t->first_size < t->size);
+            assert_int_equal(arch->decode(t->bytes, t->size, 0x1000, &insn), SW_OK);
+            assert_int_equal(insn.length, t->first_size);
+            assert_int_equal(arch->decode(t->bytes + t->first_size, t->size - t->first_size, 0x1000, &insn), SW_OK);
+            assert_int_equal(insn.length, t->size - t->first_size);
+        }
+    }
+}
+
+/* Linux asm/sigcontext.h of each machine: pc and sp lie where a handler's ucontext has them. */
+static void ucontexts_have_the_offsets_of_linux(void **state)
+{
+    (void)state;
+    assert_int_equal(sw_context_offset(SW_CONTEXT_UCONTEXT, SW_MACHINE_X64, SW_X64_RAX), 144);
+    assert_int_equal(sw_context_offset(SW_CONTEXT_UCONTEXT, SW_MACHINE_X64, SW_X64_RSP), 160);
+    assert_int_equal(sw_context_offset(SW_CONTEXT_UCONTEXT, SW_MACHINE_X64, SW_X64_RIP), 168);
+    assert_int_equal(sw_context_offset(SW_CONTEXT_UCONTEXT, SW_MACHINE_ARM64, SW_ARM64_X0), 184);
+    assert_int_equal(sw_context_offset(SW_CONTEXT_UCONTEXT, SW_MACHINE_ARM64, SW_ARM64_SP), 184 + 8 * 31);
+    assert_int_equal(sw_context_offset(SW_CONTEXT_UCONTEXT, SW_MACHINE_ARM64, SW_ARM64_PC), 184 + 8 * 32);
+}
+
+/* A signature's bits are above those of an address, and the fewest are among the usual ones. */
+static void signatures_are_above_addresses(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(machines); i++) {
+        const struct sw_pointer_auth *bits = sw_arch_of(machines[i])->pointer_auth;
+        if (!bits)
+            continue;
+        assert_true((bits->fewest & ~bits->usual) == 0 && (bits->tag & ~bits->fewest) == 0);
+        assert_true((bits->half & bits->fewest) != 0 && (bits->half & bits->tag) == 0);
+    }
+}
+
+/* A filler of two instructions fills; a return does not. */
+static void fillers_fill(void **state)
+{
+    static const uint8_t x64[] = { 0x66, 0x90, 0xc3, 0x66 }, a64[] = { 0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6 };
+    (void)state;
+    assert_true(sw_x64_arch.patterns->is_filler(x64, 2));
+    assert_false(sw_x64_arch.patterns->is_filler(x64 + 2, 1));
+    assert_false(sw_x64_arch.patterns->is_filler(x64 + 3, 1)); /* cut */
+    assert_true(sw_a64_arch.patterns->is_filler(a64, 4));
+    assert_false(sw_a64_arch.patterns->is_filler(a64, 3)); /* cut */
+    assert_false(sw_a64_arch.patterns->is_filler(a64 + 4, 4));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_machine_has_its_value),
+        cmocka_unit_test(other_machines_have_none),
+        cmocka_unit_test(members_are_there),
+        cmocka_unit_test(roles_are_registers_of_the_machine),
+        cmocka_unit_test(trampolines_are_two_instructions),
+        cmocka_unit_test(ucontexts_have_the_offsets_of_linux),
+        cmocka_unit_test(signatures_are_above_addresses),
+        cmocka_unit_test(fillers_fill),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
