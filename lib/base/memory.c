@@ -31,10 +31,13 @@ size_t sw_memory_read(const struct sw_memory *memory, uint64_t address, void *to
     return memory->read ? memory->read(memory->arg, address, to, size) : 0;
 }
 
-bool sw_memory_word(const struct sw_memory *memory, uint64_t address, uint64_t *word)
+OTHERS_FRAMES bool sw_memory_word(const struct sw_memory *memory, uint64_t address, uint64_t *word)
 {
+    const struct sw_window *w = &memory->window;
     uint8_t bytes[8];
-    if (sw_memory_read(memory, address, bytes, sizeof bytes) != sizeof bytes)
+    if (address >= w->begin && address < w->end && sizeof bytes <= w->end - address)
+        memcpy(bytes, w->bytes + (address - w->begin), sizeof bytes);
+    else if (!memory->read || memory->read(memory->arg, address, bytes, sizeof bytes) != sizeof bytes)
         return false;
     *word = sw_load64(bytes);
     return true;

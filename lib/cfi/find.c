@@ -39,9 +39,30 @@ static struct header read_header(struct sw_cursor *c)
     return h;
 }
 
+/* All linkers write datarel sdata4 into the table. */
+enum { DATAREL_SDATA4 = 0x3b, START_AND_FDE = 8 };
+
+/* The header that all linkers write: version 1, the frame section pcrel sdata4, the count udata4. False: another one. */
+static bool read_usual_table(const struct sw_cfi *cfi, struct table *table)
+{
+    enum { USUAL = 0x3b031b01, BEFORE_COUNT = 8, BEFORE_ROWS = 12 };
+    const struct sw_bytes header = cfi->header;
+    if (!header.bytes || header.size < BEFORE_ROWS || sw_load32(header.bytes) != USUAL)
+        return false;
+    table->bases = (struct sw_pointer_bases){ cfi->bias, header.address, 0 };
+    table->encoding = DATAREL_SDATA4;
+    table->size = START_AND_FDE;
+    table->count = sw_load32(header.bytes + BEFORE_COUNT);
+    table->rows = (struct sw_bytes){ header.bytes + BEFORE_ROWS, header.size - BEFORE_ROWS,
+                                     header.address + BEFORE_ROWS };
+    return table->count <= table->rows.size / START_AND_FDE;
+}
+
 /* SW_E_UNSUPPORTED: a header that cannot be searched, though it may be a good one. */
 static enum sw_status read_table(const struct sw_cfi *cfi, struct table *table)
 {
+    if (read_usual_table(cfi, table))
+        return SW_OK;
     uint64_t ignored = 0;
     struct sw_cursor c = sw_cursor_over(cfi->header);
     const struct header h = read_header(&c);
@@ -63,14 +84,19 @@ static enum sw_status read_table(const struct sw_cfi *cfi, struct table *table)
     return table->count <= table->rows.size / table->size ? SW_OK : SW_E_TRUNCATED;
 }
 
-/* Number 0 of an entry is its start, 1 the address of its FDE. All linkers write datarel sdata4: that goes straight. */
+static uint64_t read_usual_entry(const struct table *table, uint64_t entry, unsigned number)
+{
+    const uint8_t *from = table->rows.bytes + entry * START_AND_FDE + number * (START_AND_FDE / 2);
+    return table->bases.data + (uint64_t)sw_sign_extend(sw_load32(from), 32);
+}
+
+/* Number 0 of an entry is its start, 1 the address of its FDE. */
 static enum sw_status read_entry(const struct table *table, uint64_t entry, unsigned number, uint64_t *value)
 {
-    enum { DATAREL_SDATA4 = 0x3b };
     const unsigned half = table->size / 2;
     const uint64_t offset = entry * table->size + number * half;
     if (table->encoding == DATAREL_SDATA4) {
-        *value = table->bases.data + (uint64_t)sw_sign_extend(sw_load32(table->rows.bytes + offset), 32);
+        *value = read_usual_entry(table, entry, number);
         return SW_OK;
     }
     struct sw_cursor c = sw_cursor_over(sw_bytes_part(table->rows, offset, half));
@@ -109,12 +135,28 @@ static enum sw_status fde_of_entry(const struct sw_cfi *cfi, const struct table 
     return status == SW_OK && fde->begin != start ? SW_E_MALFORMED : status;
 }
 
+static uint64_t count_usual_below(const struct table *table, uint64_t pc)
+{
+    uint64_t low = 0;
+    for (uint64_t left = table->count; left > 0;) {
+        const uint64_t half = left / 2;
+        const bool is_below = read_usual_entry(table, low + half, 0) <= pc;
+        low = is_below ? low + half + 1 : low;
+        left = is_below ? left - half - 1 : half;
+    }
+    return low;
+}
+
 /* How many entries start at or below pc. */
 static enum sw_status count_below(const struct table *table, uint64_t pc, uint64_t *count)
 {
     uint64_t low = 0;
     uint64_t high = table->count;
     uint64_t value = 0;
+    if (table->encoding == DATAREL_SDATA4) {
+        *count = count_usual_below(table, pc);
+        return SW_OK;
+    }
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
         const enum sw_status status = read_entry(table, middle, 0, &value);

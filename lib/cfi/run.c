@@ -7,7 +7,12 @@
 #include "base/expr.h"
 #include "cfi/record.h"
 
+#include <string.h>
+
 enum { WORD = 8 }; /* of both machines */
+
+/* Opcodes by name, where they are asked for. */
+enum { NOP = 0x00, DEF_CFA = 0x0c, DEF_CFA_REGISTER = 0x0d, DEF_CFA_OFFSET = 0x0e };
 
 /* How an operand is stored and what it counts. */
 enum operand {
@@ -96,6 +101,7 @@ static const struct row rows[0x40] = {
  * at        The address the row begins at.  pc  Where to stop.
  * initial   The rule after the CIE, once has_initial; kept: states remembered, the last at kept[depth - 1].
  * ra        The register of the return address column.  pushes, places: see struct sw_cfi_cover.
+ * has_block The row had an expression, so it may have one still.
  */
 struct machine {
     const struct sw_cfi *cfi;
@@ -108,6 +114,7 @@ struct machine {
     unsigned ra;
     unsigned pushes, places;
     bool has_initial;
+    bool has_block;
     bool is_done;
 };
 
@@ -237,9 +244,19 @@ static enum sw_status locate_copy(struct machine *m, const struct insn *insn)
     return number == m->ra ? SW_E_UNSUPPORTED : SW_OK; /* must not be taken for the end of the stack */
 }
 
-/* The expression's place, counted from the section's first byte. */
-static enum sw_status block_location(const struct machine *m, const struct insn *insn, struct sw_loc *loc)
+/* A row, to be kept or to go on from. One copy of all registers would be a slow `rep movs`; x64 needs half of them. */
+static void copy_row(enum sw_machine machine, struct sw_rule *to, const struct sw_rule *from)
 {
+    memcpy(to, from, sizeof *to - sizeof to->r);
+    memcpy(to->r, from->r, SW_X64_COUNT * sizeof *to->r);
+    if (machine != SW_MACHINE_X64)
+        memcpy(to->r + SW_X64_COUNT, from->r + SW_X64_COUNT, (SW_REGS_MAX - SW_X64_COUNT) * sizeof *to->r);
+}
+
+/* The expression's place, counted from the section's first byte. */
+static enum sw_status block_location(struct machine *m, const struct insn *insn, struct sw_loc *loc)
+{
+    m->has_block = true;
     const uint64_t size = sw_cursor_left(&insn->block);
     const int64_t off = insn->block.at - m->cfi->frame.bytes;
     *loc = (struct sw_loc){ insn->row->kind, 0, (uint16_t)size, (int32_t)off };
@@ -272,7 +289,7 @@ static enum sw_status remember(struct machine *m)
 {
     if (m->depth == sizeof m->work->kept / sizeof m->work->kept[0])
         return SW_E_LIMIT;
-    m->work->kept[m->depth++] = *m->rule;
+    copy_row(m->cfi->machine, &m->work->kept[m->depth++], m->rule);
     return SW_OK;
 }
 
@@ -280,7 +297,7 @@ static enum sw_status recall(struct machine *m)
 {
     if (m->depth == 0)
         return SW_E_MALFORMED;
-    *m->rule = m->work->kept[--m->depth];
+    copy_row(m->cfi->machine, m->rule, &m->work->kept[--m->depth]);
     return SW_OK;
 }
 
@@ -337,16 +354,106 @@ static enum sw_status do_insn(struct machine *m, const struct insn *insn)
     }
 }
 
+/*
+ * ---- the usual instructions ----
+ * Nearly all that tables hold are six instructions with operands below 128. These are done here without being taken
+ * apart, as read_insn and do_insn would do them; each answers how many bytes it has, 0 for "not one of these".
+ */
+
+static inline unsigned usual_advance(struct machine *m, uint8_t opcode)
+{
+    uint64_t to;
+    if (!m->has_initial || !sw_add_u64(m->at, (opcode & 0x3f) * m->fde->cie.code_align, &to))
+        return 0;
+    if (to > m->pc)
+        m->is_done = true;
+    else
+        m->at = to;
+    return 1;
+}
+
+static inline unsigned usual_offset(struct machine *m, const uint8_t *at, uint64_t left)
+{
+    const unsigned number = sw_dwarf_reg(m->cfi->machine, at[0] & 0x3f);
+    if (left < 2 || at[1] >= 0x80 || number == SW_REGS_MAX)
+        return 0;
+    const int64_t off = at[1] * m->fde->cie.data_align;
+    if (!sw_fits_i32(off))
+        return 0;
+    m->rule->r[number] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, (int32_t)off };
+    m->places += m->has_initial;
+    return 2;
+}
+
+/* def_cfa_register, def_cfa_offset: the row must have a CFA by register already. */
+static inline unsigned usual_part_of_cfa(struct machine *m, const uint8_t *at, uint64_t left)
+{
+    struct sw_loc *cfa = &m->rule->cfa;
+    const unsigned number = left >= 2 && at[0] == DEF_CFA_REGISTER ? sw_dwarf_reg(m->cfi->machine, at[1]) : 0;
+    if (left < 2 || at[1] >= 0x80 || cfa->kind != SW_LOC_REG || number == SW_REGS_MAX)
+        return 0;
+    if (at[0] == DEF_CFA_REGISTER) {
+        cfa->reg = (uint8_t)number;
+        return 2;
+    }
+    m->pushes += m->has_initial && at[1] == (int64_t)cfa->off + WORD;
+    cfa->off = at[1];
+    return 2;
+}
+
+static inline unsigned usual_cfa(struct machine *m, const uint8_t *at, uint64_t left)
+{
+    struct sw_loc *cfa = &m->rule->cfa;
+    const unsigned number = left >= 3 ? sw_dwarf_reg(m->cfi->machine, at[1]) : SW_REGS_MAX;
+    if (number == SW_REGS_MAX || at[1] >= 0x80 || at[2] >= 0x80)
+        return 0;
+    m->pushes += m->has_initial && at[2] == (int64_t)cfa->off + WORD;
+    cfa->kind = SW_LOC_REG;
+    cfa->reg = (uint8_t)number;
+    cfa->off = at[2];
+    return 3;
+}
+
+static inline unsigned usual_insn(struct machine *m, const uint8_t *at, uint64_t left)
+{
+    switch (at[0] >> 6) {
+    case 1:
+        return usual_advance(m, at[0]);
+    case 2:
+        return usual_offset(m, at, left);
+    case 3:
+        return 0;
+    default:
+        if (at[0] == DEF_CFA_OFFSET || at[0] == DEF_CFA_REGISTER)
+            return usual_part_of_cfa(m, at, left);
+        return at[0] == DEF_CFA ? usual_cfa(m, at, left) : at[0] == NOP;
+    }
+}
+
+/* As many of them as stand at the cursor. */
+static void run_usual(struct machine *m, struct sw_cursor *program)
+{
+    const uint8_t *at = program->at;
+    unsigned size = 1;
+    while (!m->is_done && at < program->end && (size = usual_insn(m, at, (uint64_t)(program->end - at))) != 0)
+        at += size;
+    program->address += (uint64_t)(at - program->at);
+    program->at = at;
+}
+
 static enum sw_status run(struct machine *m, struct sw_cursor program)
 {
-    enum sw_status status = SW_OK;
-    while (status == SW_OK && !m->is_done && sw_cursor_left(&program) > 0) {
-        struct insn insn;
-        status = read_insn(m, &program, &insn);
+    struct insn insn;
+    for (;;) {
+        run_usual(m, &program);
+        if (m->is_done || sw_cursor_left(&program) == 0)
+            return SW_OK;
+        enum sw_status status = read_insn(m, &program, &insn);
         if (status == SW_OK)
             status = do_insn(m, &insn);
+        if (status != SW_OK)
+            return status;
     }
-    return status;
 }
 
 /*
@@ -382,7 +489,8 @@ static enum sw_status finish(struct machine *m)
     if (m->rule->cfa.kind == SW_LOC_UNKNOWN || (ra == SW_LOC_SAME && m->ra == pc))
         return SW_E_MALFORMED;
     place_return_address(m, pc);
-    sw_cfi_reduce(m->cfi->machine, m->rule, m->pc);
+    if (m->has_block)
+        sw_cfi_reduce(m->cfi->machine, m->rule, m->pc);
     return is_below_stack(m) ? SW_E_MALFORMED : SW_OK;
 }
 
@@ -391,7 +499,7 @@ static enum sw_status run_both(struct machine *m)
     enum sw_status status = run(m, m->fde->cie.program);
     if (status != SW_OK)
         return status;
-    m->work->initial = *m->rule;
+    copy_row(m->cfi->machine, &m->work->initial, m->rule);
     m->has_initial = true;
     m->depth = 0;
     status = run(m, m->fde->program);

@@ -106,13 +106,11 @@ void sw_images_leave(const struct sw_images *images, uint32_t ticket)
 static size_t search(const struct set *set, uint64_t address)
 {
     size_t low = 0;
-    size_t high = set ? set->count : 0;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (set->rows[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
+    for (size_t left = set ? set->count : 0; left > 0;) {
+        const size_t half = left / 2;
+        const bool is_above = set->rows[low + half].end <= address;
+        low = is_above ? low + half + 1 : low;
+        left = is_above ? left - half - 1 : half;
     }
     return low;
 }
