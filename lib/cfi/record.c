@@ -33,8 +33,29 @@ static enum sw_status classify(const struct sw_cfi *cfi, uint64_t id_offset, str
     return id <= id_offset ? SW_OK : SW_E_MALFORMED;
 }
 
+/* A record of .eh_frame with a length of 32 bits, at an offset inside. False: another one, or something is wrong. */
+static bool read_usual_record(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
+{
+    enum { LENGTH = 4, ID = 4 };
+    const uint64_t left = cfi->frame.size - offset;
+    if (!cfi->frame.bytes || cfi->is_debug_frame || left < LENGTH + ID)
+        return false;
+    const uint8_t *at = cfi->frame.bytes + offset;
+    const uint32_t length = sw_load32(at), id = sw_load32(at + LENGTH);
+    if (length < ID || length > left - LENGTH || length == UINT32_MAX || id > offset + LENGTH)
+        return false;
+    const uint64_t address = cfi->frame.address + offset + LENGTH + ID;
+    *record = (struct sw_cfi_record){ .kind = id == 0 ? SW_CFI_CIE : SW_CFI_FDE,
+                                      .next = offset + LENGTH + length,
+                                      .cie = offset + LENGTH - id,
+                                      .body = { at + LENGTH + ID, at + LENGTH + length, address, false } };
+    return true;
+}
+
 enum sw_status sw_cfi_record_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
 {
+    if (offset < cfi->frame.size && read_usual_record(cfi, offset, record))
+        return SW_OK;
     *record = (struct sw_cfi_record){ .kind = SW_CFI_OTHER };
     if (offset >= cfi->frame.size)
         return SW_E_NOT_FOUND;
@@ -148,8 +169,27 @@ static void pass_wide_id(const struct sw_cfi *cfi, struct sw_cursor *c, struct s
         (void)sw_cursor_u(c, 4);
 }
 
+/* The CIE of nearly all C code: version 1, augmentation "zR" with one byte of data, numbers below 128. */
+static bool read_usual_cie(const struct sw_cfi_record *record, struct sw_cfi_cie *cie)
+{
+    enum { VERSION_ZR = 0x00527a01, CODE = 4, DATA, RA, SIZE, ENCODING, BEFORE_PROGRAM };
+    const struct sw_cursor c = record->body;
+    if (record->is_wide || sw_cursor_left(&c) < BEFORE_PROGRAM || sw_load32(c.at) != VERSION_ZR ||
+        (c.at[CODE] | c.at[DATA]) >= 0x80 || c.at[SIZE] != 1)
+        return false;
+    *cie = (struct sw_cfi_cie){ .code_align = c.at[CODE],
+                                .data_align = sw_sign_extend(c.at[DATA], 7),
+                                .ra = c.at[RA],
+                                .encoding = c.at[ENCODING],
+                                .has_sizes = true,
+                                .program = { c.at + BEFORE_PROGRAM, c.end, c.address + BEFORE_PROGRAM, false } };
+    return true;
+}
+
 static enum sw_status read_cie(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_cie *cie)
 {
+    if (read_usual_cie(record, cie))
+        return SW_OK;
     struct sw_cursor c = record->body;
     *cie = (struct sw_cfi_cie){ .encoding = SW_POINTER_ABSOLUTE, .is_wide = record->is_wide };
     pass_wide_id(cfi, &c, cie);
@@ -183,22 +223,36 @@ static enum sw_status read_cie_at(const struct sw_cfi *cfi, uint64_t offset, str
     return record.kind == SW_CFI_CIE ? read_cie(cfi, &record, cie) : SW_E_MALFORMED;
 }
 
+/* The code that an FDE covers: where it begins, and its size. */
+static enum sw_status read_range(const struct sw_cfi *cfi, struct sw_cursor *c, uint8_t encoding, uint64_t *begin,
+                                 uint64_t *size)
+{
+    enum { PCREL_SDATA4 = 0x1b, BOTH = 8 };
+    const struct sw_pointer_bases bases = { cfi->bias, 0, 0 };
+    const uint64_t field = c->address;
+    const uint8_t *usual = encoding == PCREL_SDATA4 ? sw_cursor_take(c, BOTH) : NULL;
+    if (usual) {
+        const uint64_t distance = (uint64_t)sw_sign_extend(sw_load32(usual), 32);
+        *begin = distance == 0 ? 0 : field + distance;
+        *size = (uint64_t)sw_sign_extend(sw_load32(usual + BOTH / 2), 32);
+        return SW_OK;
+    }
+    const enum sw_status status = sw_pointer_read(c, encoding, &bases, begin);
+    return status == SW_OK ? sw_pointer_raw(c, encoding & SW_POINTER_FORMAT, size) : status;
+}
+
 enum sw_status sw_cfi_fde_read(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_fde *fde)
 {
     enum sw_status status = read_cie_at(cfi, record->cie, &fde->cie);
     if (status != SW_OK)
         return status;
-    const struct sw_pointer_bases bases = { cfi->bias, 0, 0 };
-    const uint8_t encoding = fde->cie.encoding;
     struct sw_cursor c = record->body;
     uint64_t size = 0;
     if (!cfi->is_debug_frame && record->is_wide != fde->cie.is_wide)
         return SW_E_UNSUPPORTED; /* how long its id is cannot be told */
     if (fde->cie.has_wide_id)
         (void)sw_cursor_u(&c, 4);
-    status = sw_pointer_read(&c, encoding, &bases, &fde->begin);
-    if (status == SW_OK)
-        status = sw_pointer_raw(&c, encoding & SW_POINTER_FORMAT, &size);
+    status = read_range(cfi, &c, fde->cie.encoding, &fde->begin, &size);
     if (status != SW_OK)
         return status;
     if (fde->cie.has_sizes) {
