@@ -113,7 +113,7 @@ enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *r
 {
     struct site site = { rule, regs, memory, 0, fault };
     const enum sw_machine machine = regs->machine;
-    const unsigned pc = sw_regs_pc_number(machine), sp = sw_regs_sp_number(machine);
+    const unsigned pc = sw_regs_pc_number(machine), sp = sw_regs_sp_number(machine), count = sw_regs_count(machine);
     uint64_t known = 0, value = 0;
     enum sw_status status = find_cfa(&site, &site.cfa);
     if (status)
@@ -121,7 +121,7 @@ enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *r
     caller->machine = machine;
     caller->reserved = 0;
     caller->known = 0;
-    for (unsigned n = 0; n < sw_regs_count(machine); n++) {
+    for (unsigned n = 0; n < count; n++) {
         if (rule->r[n].kind == SW_LOC_UNKNOWN)
             continue;
         status = find_value(&site, n, &value);

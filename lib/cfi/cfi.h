@@ -36,10 +36,14 @@ struct sw_cfi {
     const struct sw_cfi *beside;
 };
 
-/* Working memory of sw_cfi_rule: the states that remember_state keeps. */
+/* Working memory of sw_cfi_rule: the states that remember_state keeps, and where the CIE says that registers are. */
 struct sw_cfi_work {
-    struct sw_rule kept[8];
-    struct sw_rule initial;
+    struct sw_cfi_kept {
+        struct sw_loc cfa;
+        uint64_t changed; /* of r, the registers that are in it: the others are as in initial */
+        struct sw_loc r[SW_REGS_MAX];
+    } kept[8];
+    struct sw_loc initial[SW_REGS_MAX];
 };
 
 /*
