@@ -28,12 +28,14 @@ void sw_rule_leaf(struct sw_rule *rule, enum sw_machine machine, enum sw_source 
         x64 ? (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 } : (struct sw_loc){ SW_LOC_REG, SW_ARM64_LR, 0, 0 };
 }
 
-/* Everything that evaluating one location takes. */
+/* Everything that evaluating one location takes. window_words: at so many addresses from the window's begin on there is
+ * a word in it. */
 struct site {
     const struct sw_rule *rule;
     const struct sw_regs *regs;
     const struct sw_memory *memory;
     uint64_t cfa;
+    uint64_t window_words;
     uint64_t *fault;
 };
 
@@ -108,10 +110,38 @@ static enum sw_status find_value(const struct site *site, unsigned number, uint6
     }
 }
 
-enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *regs, const struct sw_memory *memory,
-                             struct sw_regs *caller, uint64_t *cfa, uint64_t *fault)
+/*
+ * What nearly all locations are: unchanged, or a word of the window below the CFA. False: another one, or it cannot be
+ * had so.
+ */
+SW_LOADS_STACK static inline bool usual_value(const struct site *site, unsigned n, uint64_t *value)
 {
-    struct site site = { rule, regs, memory, 0, fault };
+    const struct sw_loc *loc = &site->rule->r[n];
+    const struct sw_window *window = &site->memory->window;
+    const uint64_t off = (uint64_t)(int64_t)loc->off, at = site->cfa + off - window->begin;
+    uint8_t bytes[8];
+    if (loc->kind == SW_LOC_SAME) {
+        *value = site->regs->r[n] + off;
+        return site->regs->known >> n & 1;
+    }
+    if (loc->kind != SW_LOC_AT_CFA || loc->off >= 0 || site->cfa < -off || site->window_words <= at)
+        return false;
+    memcpy(bytes, window->bytes + at, sizeof bytes);
+    *value = sw_load64(bytes);
+    return true;
+}
+
+/* How many words begin in a window, one at each byte. */
+static uint64_t words_of(const struct sw_window *window)
+{
+    return window->end > window->begin && window->end - window->begin >= 8 ? window->end - window->begin - 7 : 0;
+}
+
+SW_LOADS_STACK enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *regs,
+                                            const struct sw_memory *memory, struct sw_regs *caller, uint64_t *cfa,
+                                            uint64_t *fault)
+{
+    struct site site = { rule, regs, memory, 0, words_of(&memory->window), fault };
     const enum sw_machine machine = regs->machine;
     const unsigned pc = sw_regs_pc_number(machine), sp = sw_regs_sp_number(machine), count = sw_regs_count(machine);
     uint64_t known = 0, value = 0;
@@ -124,7 +154,7 @@ enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *r
     for (unsigned n = 0; n < count; n++) {
         if (rule->r[n].kind == SW_LOC_UNKNOWN)
             continue;
-        status = find_value(&site, n, &value);
+        status = usual_value(&site, n, &value) ? SW_OK : find_value(&site, n, &value);
         if (status == SW_OK) {
             caller->r[n] = value;
             known |= UINT64_C(1) << n;

@@ -135,26 +135,43 @@ static enum sw_status fde_of_entry(const struct sw_cfi *cfi, const struct table 
     return status == SW_OK && fde->begin != start ? SW_E_MALFORMED : status;
 }
 
-static uint64_t count_usual_below(const struct table *table, uint64_t pc)
+/* The entries that a pc's piece of code leaves to be searched: what is in front of low starts below pc, high above. */
+static void narrow(const struct sw_cfi *cfi, const struct table *table, uint64_t pc, uint64_t *low, uint64_t *high)
+{
+    const uint64_t first = table->count ? read_usual_entry(table, 0, 0) : 0;
+    const uint64_t piece = (pc - first) >> cfi->piece_shift;
+    if (pc < first || piece >= cfi->piece_count)
+        return;
+    const uint32_t begin = cfi->pieces[piece], end = cfi->pieces[piece + 1];
+    if (begin <= end && end <= *high) { /* else it is not this table that they were made of */
+        *low = begin;
+        *high = end;
+    }
+}
+
+static uint64_t count_usual_below(const struct sw_cfi *cfi, const struct table *table, uint64_t pc)
 {
     uint64_t low = 0;
-    for (uint64_t left = table->count; left > 0;) {
-        const uint64_t half = left / 2;
-        const bool is_below = read_usual_entry(table, low + half, 0) <= pc;
-        low = is_below ? low + half + 1 : low;
-        left = is_below ? left - half - 1 : half;
+    uint64_t high = table->count;
+    if (cfi->pieces)
+        narrow(cfi, table, pc, &low, &high);
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        const bool is_below = read_usual_entry(table, middle, 0) <= pc;
+        low = is_below ? middle + 1 : low;
+        high = is_below ? high : middle;
     }
     return low;
 }
 
 /* How many entries start at or below pc. */
-static enum sw_status count_below(const struct table *table, uint64_t pc, uint64_t *count)
+static enum sw_status count_below(const struct sw_cfi *cfi, const struct table *table, uint64_t pc, uint64_t *count)
 {
     uint64_t low = 0;
     uint64_t high = table->count;
     uint64_t value = 0;
     if (table->encoding == DATAREL_SDATA4) {
-        *count = count_usual_below(table, pc);
+        *count = count_usual_below(cfi, table, pc);
         return SW_OK;
     }
     while (low < high) {
@@ -176,7 +193,7 @@ static enum sw_status find_by_header(const struct sw_cfi *cfi, const struct tabl
                                      struct sw_cfi_fde *fde)
 {
     uint64_t below = 0;
-    enum sw_status status = count_below(table, pc, &below);
+    enum sw_status status = count_below(cfi, table, pc, &below);
     for (uint64_t n = 0; status == SW_OK && n < below && n < OVERLAPS_MAX; n++) {
         status = fde_of_entry(cfi, table, below - 1 - n, fde);
         if (status == SW_OK && covers(fde, pc))
@@ -263,6 +280,36 @@ bool sw_cfi_header_is_sound(const struct sw_cfi *cfi)
         last = start;
     }
     return true;
+}
+
+/* Pieces so large that there are about two to four entries to each. */
+static unsigned shift_of(uint64_t span, uint64_t entries)
+{
+    unsigned shift = 0;
+    while (shift < 63 && span >> shift > entries / 2)
+        shift++;
+    return shift;
+}
+
+size_t sw_cfi_pieces(const struct sw_cfi *cfi, uint32_t *pieces, size_t capacity, unsigned *shift)
+{
+    struct table table;
+    if (cfi->header.size == 0 || cfi->is_debug_frame || !read_usual_table(cfi, &table) || table.count == 0)
+        return 0;
+    const uint64_t first = read_usual_entry(&table, 0, 0);
+    const uint64_t span = read_usual_entry(&table, table.count - 1, 0) - first;
+    *shift = shift_of(span, table.count);
+    const size_t count = (size_t)(span >> *shift) + 1;
+    size_t filled = 0;
+    if (capacity <= count)
+        return count;
+    for (uint64_t n = 0; n < table.count; n++)
+        for (const uint64_t piece = (read_usual_entry(&table, n, 0) - first) >> *shift;
+             filled <= piece && filled <= count;)
+            pieces[filled++] = (uint32_t)n;
+    while (filled <= count)
+        pieces[filled++] = (uint32_t)table.count;
+    return count;
 }
 
 /* Ascending; of equal starts the widest last, where a search looks. */

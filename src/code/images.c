@@ -37,8 +37,8 @@ static void release_entry(const struct sw_images *images, struct sw_image_entry 
     if (entry->has_clr)
         sw_clr_image_close(&entry->clr);
     for (unsigned n = 0; n < sizeof entry->index / sizeof entry->index[0]; n++)
-        if (entry->index[n].entries)
-            images->alloc.put(images->alloc.arg, entry->index[n].entries, entry->index[n].size);
+        if (entry->index[n].block)
+            images->alloc.put(images->alloc.arg, entry->index[n].block, entry->index[n].size);
     if (entry->release)
         entry->release(entry, &images->alloc);
     images->alloc.put(images->alloc.arg, entry, entry->size);
