@@ -35,6 +35,7 @@ struct site {
     const struct sw_regs *regs;
     const struct sw_memory *memory;
     uint64_t cfa;
+    struct sw_window window;
     uint64_t window_words;
     uint64_t *fault;
 };
@@ -117,16 +118,15 @@ static enum sw_status find_value(const struct site *site, unsigned number, uint6
 SW_LOADS_STACK static inline bool usual_value(const struct site *site, unsigned n, uint64_t *value)
 {
     const struct sw_loc *loc = &site->rule->r[n];
-    const struct sw_window *window = &site->memory->window;
-    const uint64_t off = (uint64_t)(int64_t)loc->off, at = site->cfa + off - window->begin;
     uint8_t bytes[8];
     if (loc->kind == SW_LOC_SAME) {
-        *value = site->regs->r[n] + off;
+        *value = site->regs->r[n] + (uint64_t)(int64_t)loc->off;
         return site->regs->known >> n & 1;
     }
-    if (loc->kind != SW_LOC_AT_CFA || loc->off >= 0 || site->cfa < -off || site->window_words <= at)
+    const uint64_t below = -(uint64_t)(int64_t)loc->off, at = site->cfa - below - site->window.begin;
+    if (loc->kind != SW_LOC_AT_CFA || loc->off >= 0 || site->cfa < below || at >= site->window_words)
         return false;
-    memcpy(bytes, window->bytes + at, sizeof bytes);
+    memcpy(bytes, site->window.bytes + at, sizeof bytes);
     *value = sw_load64(bytes);
     return true;
 }
@@ -141,7 +141,7 @@ SW_LOADS_STACK enum sw_status sw_rule_apply(const struct sw_rule *rule, const st
                                             const struct sw_memory *memory, struct sw_regs *caller, uint64_t *cfa,
                                             uint64_t *fault)
 {
-    struct site site = { rule, regs, memory, 0, words_of(&memory->window), fault };
+    struct site site = { rule, regs, memory, 0, memory->window, words_of(&memory->window), fault };
     const enum sw_machine machine = regs->machine;
     const unsigned pc = sw_regs_pc_number(machine), sp = sw_regs_sp_number(machine), count = sw_regs_count(machine);
     uint64_t known = 0, value = 0;
