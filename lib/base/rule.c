@@ -7,16 +7,36 @@
 
 #include <string.h>
 
+/* Registers that sw_regs_nonvolatile names are unchanged, sp is the CFA. */
+#define SAME { .kind = SW_LOC_SAME }
+static const struct sw_loc unchanged_x64[SW_REGS_MAX] = {
+    [SW_X64_RBX] = SAME, [SW_X64_RSP] = { .kind = SW_LOC_CFA }, [SW_X64_RBP] = SAME,
+    [SW_X64_R12] = SAME, [SW_X64_R13] = SAME,                   [SW_X64_R14] = SAME,
+    [SW_X64_R15] = SAME,
+};
+static const struct sw_loc unchanged_arm64[SW_REGS_MAX] = {
+    [SW_ARM64_X19] = SAME, [20] = SAME, [21] = SAME, [22] = SAME,           [23] = SAME,          [24] = SAME,
+    [25] = SAME,           [26] = SAME, [27] = SAME, [SW_ARM64_X28] = SAME, [SW_ARM64_FP] = SAME,
+    [SW_ARM64_SP] = { .kind = SW_LOC_CFA },
+};
+
+/* In two pieces: of one, compilers make a slow `rep movs`. */
+static void copy_locations(struct sw_loc *to, const struct sw_loc *from)
+{
+    enum { HALF = SW_REGS_MAX / 2 };
+    memcpy(to, from, HALF * sizeof *to);
+    memcpy(to + HALF, from + HALF, (SW_REGS_MAX - HALF) * sizeof *to);
+}
+
 void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust)
 {
-    const size_t half = sizeof *rule / 2; /* cleared in one piece it would be a slow `rep stos` */
-    memset(rule, 0, half);
-    memset((uint8_t *)rule + half, 0, sizeof *rule - half);
+    rule->cfa = (struct sw_loc){ 0 };
+    rule->cfa_add = 0;
     rule->source = (uint8_t)source;
     rule->trust = (uint8_t)trust;
-    for (uint64_t kept = sw_regs_nonvolatile(machine); kept != 0; kept &= kept - 1)
-        rule->r[__builtin_ctzll(kept)].kind = SW_LOC_SAME;
-    rule->r[sw_regs_sp_number(machine)].kind = SW_LOC_CFA;
+    rule->flags = 0;
+    rule->expr = NULL;
+    copy_locations(rule->r, machine == SW_MACHINE_ARM64 ? unchanged_arm64 : unchanged_x64);
 }
 
 void sw_rule_leaf(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust)

@@ -103,16 +103,6 @@ static enum sw_status read_entry(const struct table *table, uint64_t entry, unsi
     return sw_pointer_read(&c, table->encoding, &table->bases, value);
 }
 
-/* The FDE at an offset that a table gives. */
-static enum sw_status fde_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_fde *fde)
-{
-    struct sw_cfi_record record;
-    enum sw_status status = sw_cfi_record_at(cfi, offset, &record);
-    if (status == SW_OK)
-        status = record.kind == SW_CFI_FDE ? sw_cfi_fde_read(cfi, &record, fde) : SW_E_MALFORMED;
-    return status == SW_E_NOT_FOUND ? SW_E_MALFORMED : status;
-}
-
 static bool covers(const struct sw_cfi_fde *fde, uint64_t pc)
 {
     return fde->begin <= pc && pc < fde->end;
@@ -131,7 +121,7 @@ static enum sw_status fde_of_entry(const struct sw_cfi *cfi, const struct table 
         return status;
     if (address < cfi->frame.address)
         return SW_E_MALFORMED;
-    status = fde_at(cfi, address - cfi->frame.address, fde);
+    status = sw_cfi_fde_at(cfi, address - cfi->frame.address, fde);
     return status == SW_OK && fde->begin != start ? SW_E_MALFORMED : status;
 }
 
@@ -215,7 +205,7 @@ static enum sw_status find_by_index(const struct sw_cfi *cfi, uint64_t pc, struc
     }
     for (; low > 0 && cfi->index[low - 1].reach > pc; low--)
         if (cfi->index[low - 1].end > pc)
-            return fde_at(cfi, cfi->index[low - 1].fde, fde);
+            return sw_cfi_fde_at(cfi, cfi->index[low - 1].fde, fde);
     return SW_E_NO_RULE;
 }
 

@@ -45,9 +45,9 @@ static inline void sw_cfi_place(struct sw_cfi_machine *m, unsigned number, struc
 }
 
 /*
- * Does the instructions at the cursor, and goes past them, up to one that is not among the usual; sets is_done where
- * the row's end is passed.
+ * Does the instructions from `at` on up to one that is not among the usual, and answers where that is, or `end`. Sets
+ * is_done where the row's end is passed.
  */
-void sw_cfi_run_usual(struct sw_cfi_machine *m, struct sw_cursor *program);
+const uint8_t *sw_cfi_run_usual(struct sw_cfi_machine *m, const uint8_t *at, const uint8_t *end);
 
 #endif

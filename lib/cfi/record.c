@@ -34,7 +34,7 @@ static enum sw_status classify(const struct sw_cfi *cfi, uint64_t id_offset, str
 }
 
 /* A record of .eh_frame with a length of 32 bits, at an offset inside. False: another one, or something is wrong. */
-static bool read_usual_record(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
+static inline bool read_usual_record(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
 {
     enum { LENGTH = 4, ID = 4 };
     const uint64_t left = cfi->frame.size - offset;
@@ -52,10 +52,8 @@ static bool read_usual_record(const struct sw_cfi *cfi, uint64_t offset, struct 
     return true;
 }
 
-enum sw_status sw_cfi_record_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
+static enum sw_status read_other_record(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
 {
-    if (offset < cfi->frame.size && read_usual_record(cfi, offset, record))
-        return SW_OK;
     *record = (struct sw_cfi_record){ .kind = SW_CFI_OTHER };
     if (offset >= cfi->frame.size)
         return SW_E_NOT_FOUND;
@@ -69,6 +67,17 @@ enum sw_status sw_cfi_record_at(const struct sw_cfi *cfi, uint64_t offset, struc
     if (length == 0 && !record->is_wide) /* .debug_frame has no terminator: there it is padding */
         return cfi->is_debug_frame ? SW_OK : SW_E_NOT_FOUND;
     return classify(cfi, id_offset, record);
+}
+
+static inline enum sw_status read_record(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
+{
+    const bool is_usual = offset < cfi->frame.size && read_usual_record(cfi, offset, record);
+    return is_usual ? SW_OK : read_other_record(cfi, offset, record);
+}
+
+enum sw_status sw_cfi_record_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
+{
+    return read_record(cfi, offset, record);
 }
 
 /* A pointer that only has to be passed over: its base does not matter. */
@@ -170,7 +179,7 @@ static void pass_wide_id(const struct sw_cfi *cfi, struct sw_cursor *c, struct s
 }
 
 /* The CIE of nearly all C code: version 1, augmentation "zR" with one byte of data, numbers below 128. */
-static bool read_usual_cie(const struct sw_cfi_record *record, struct sw_cfi_cie *cie)
+static inline bool read_usual_cie(const struct sw_cfi_record *record, struct sw_cfi_cie *cie)
 {
     enum { VERSION_ZR = 0x00527a01, CODE = 4, DATA, RA, SIZE, ENCODING, BEFORE_PROGRAM };
     const struct sw_cursor c = record->body;
@@ -186,10 +195,9 @@ static bool read_usual_cie(const struct sw_cfi_record *record, struct sw_cfi_cie
     return true;
 }
 
-static enum sw_status read_cie(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_cie *cie)
+static enum sw_status read_other_cie(const struct sw_cfi *cfi, const struct sw_cfi_record *record,
+                                     struct sw_cfi_cie *cie)
 {
-    if (read_usual_cie(record, cie))
-        return SW_OK;
     struct sw_cursor c = record->body;
     *cie = (struct sw_cfi_cie){ .encoding = SW_POINTER_ABSOLUTE, .is_wide = record->is_wide };
     pass_wide_id(cfi, &c, cie);
@@ -214,17 +222,19 @@ static enum sw_status read_cie(const struct sw_cfi *cfi, const struct sw_cfi_rec
     return status;
 }
 
-static enum sw_status read_cie_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_cie *cie)
+static inline enum sw_status read_cie_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_cie *cie)
 {
     struct sw_cfi_record record;
-    const enum sw_status status = sw_cfi_record_at(cfi, offset, &record);
+    const enum sw_status status = read_record(cfi, offset, &record);
     if (status != SW_OK)
         return status == SW_E_NOT_FOUND ? SW_E_MALFORMED : status;
-    return record.kind == SW_CFI_CIE ? read_cie(cfi, &record, cie) : SW_E_MALFORMED;
+    if (record.kind != SW_CFI_CIE)
+        return SW_E_MALFORMED;
+    return read_usual_cie(&record, cie) ? SW_OK : read_other_cie(cfi, &record, cie);
 }
 
 /* The code that an FDE covers: where it begins, and its size. */
-static enum sw_status read_range(const struct sw_cfi *cfi, struct sw_cursor *c, uint8_t encoding, uint64_t *begin,
+static inline enum sw_status read_range(const struct sw_cfi *cfi, struct sw_cursor *c, uint8_t encoding, uint64_t *begin,
                                  uint64_t *size)
 {
     enum { PCREL_SDATA4 = 0x1b, BOTH = 8 };
@@ -241,7 +251,7 @@ static enum sw_status read_range(const struct sw_cfi *cfi, struct sw_cursor *c, 
     return status == SW_OK ? sw_pointer_raw(c, encoding & SW_POINTER_FORMAT, size) : status;
 }
 
-enum sw_status sw_cfi_fde_read(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_fde *fde)
+static inline enum sw_status read_fde(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_fde *fde)
 {
     enum sw_status status = read_cie_at(cfi, record->cie, &fde->cie);
     if (status != SW_OK)
@@ -265,4 +275,18 @@ enum sw_status sw_cfi_fde_read(const struct sw_cfi *cfi, const struct sw_cfi_rec
     if (fde->begin == 0)
         return SW_E_NOT_FOUND;
     return sw_add_u64(fde->begin, size, &fde->end) ? SW_OK : SW_E_MALFORMED;
+}
+
+enum sw_status sw_cfi_fde_read(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_fde *fde)
+{
+    return read_fde(cfi, record, fde);
+}
+
+enum sw_status sw_cfi_fde_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_fde *fde)
+{
+    struct sw_cfi_record record;
+    enum sw_status status = read_record(cfi, offset, &record);
+    if (status == SW_OK)
+        status = record.kind == SW_CFI_FDE ? read_fde(cfi, &record, fde) : SW_E_MALFORMED;
+    return status == SW_E_NOT_FOUND ? SW_E_MALFORMED : status;
 }

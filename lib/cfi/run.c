@@ -327,19 +327,23 @@ static enum sw_status do_insn(struct sw_cfi_machine *m, const struct insn *insn)
     }
 }
 
-static enum sw_status run(struct sw_cfi_machine *m, struct sw_cursor program)
+static enum sw_status run(struct sw_cfi_machine *m, const struct sw_cursor *program)
 {
+    const uint8_t *at = program->at;
     struct insn insn;
-    for (;;) {
-        sw_cfi_run_usual(m, &program);
-        if (m->is_done || sw_cursor_left(&program) == 0)
-            return SW_OK;
-        enum sw_status status = read_insn(m, &program, &insn);
+    while (!m->is_done) {
+        at = sw_cfi_run_usual(m, at, program->end);
+        if (m->is_done || at == program->end)
+            break;
+        struct sw_cursor c = { at, program->end, program->address + (uint64_t)(at - program->at), false };
+        enum sw_status status = read_insn(m, &c, &insn);
         if (status == SW_OK)
             status = do_insn(m, &insn);
         if (status != SW_OK)
             return status;
+        at = c.at;
     }
+    return SW_OK;
 }
 
 /*
@@ -382,13 +386,13 @@ static enum sw_status finish(struct sw_cfi_machine *m)
 
 static enum sw_status run_both(struct sw_cfi_machine *m)
 {
-    enum sw_status status = run(m, m->fde->cie.program);
+    enum sw_status status = run(m, &m->fde->cie.program);
     if (status != SW_OK)
         return status;
     m->has_initial = true;
     m->changed = 0;
     m->depth = 0;
-    status = run(m, m->fde->program);
+    status = run(m, &m->fde->program);
     return status == SW_OK ? finish(m) : status;
 }
 

@@ -79,26 +79,20 @@ static inline unsigned other(struct sw_cfi_machine *m, const uint8_t *at, uint64
     }
 }
 
-static inline unsigned run_one(struct sw_cfi_machine *m, const uint8_t *at, uint64_t left)
+const uint8_t *sw_cfi_run_usual(struct sw_cfi_machine *m, const uint8_t *at, const uint8_t *end)
 {
-    switch (at[0] >> 6) {
-    case ADVANCE:
-        return advance(m, at[0]);
-    case OFFSET:
-        return place(m, at, left);
-    case OTHERS:
-        return other(m, at, left);
-    default:
-        return 0;
-    }
-}
-
-void sw_cfi_run_usual(struct sw_cfi_machine *m, struct sw_cursor *program)
-{
-    const uint8_t *at = program->at, *const end = program->end;
-    unsigned size;
-    while (!m->is_done && at < end && (size = run_one(m, at, (uint64_t)(end - at))) != 0)
+    while (at < end) {
+        const unsigned kind = at[0] >> 6;
+        const uint64_t left = (uint64_t)(end - at);
+        const unsigned size = kind == ADVANCE ? advance(m, at[0])
+                              : kind == OFFSET ? place(m, at, left)
+                              : kind == OTHERS ? other(m, at, left)
+                                               : 0;
+        if (size == 0)
+            return at;
         at += size;
-    program->address += (uint64_t)(at - program->at);
-    program->at = at;
+        if (m->is_done)
+            return at;
+    }
+    return at;
 }

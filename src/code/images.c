@@ -106,12 +106,10 @@ void sw_images_leave(const struct sw_images *images, uint32_t ticket)
 static size_t search(const struct set *set, uint64_t address)
 {
     size_t low = 0;
-    for (size_t left = set ? set->count : 0; left > 0;) {
-        const size_t half = left / 2;
-        const bool is_above = set->rows[low + half].end <= address;
-        low = is_above ? low + half + 1 : low;
-        left = is_above ? left - half - 1 : half;
-    }
+    size_t left = set ? set->count : 0;
+    for (; left > 1; left -= left / 2)
+        low += set->rows[low + left / 2 - 1].end <= address ? left / 2 : 0;
+    low += left == 1 && set->rows[low].end <= address;
     return low;
 }
 

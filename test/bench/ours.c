@@ -52,7 +52,7 @@ void ours_open(struct ours *ours, const struct stacks *s)
                             (const uint8_t *)s->words };
     ours->warm = ours->cold;
     must(sw_cache_create(NULL, ENTRIES, &ours->warm.cache) == SW_OK, "sw_cache_create");
-    must(sw_analysis_cache_create(NULL, KEPT_BYTES, &ours->warm.kept) == SW_OK, "sw_analysis_cache_create");
+    must(sw_analysis_cache_create(NULL, KEPT_BYTES, &ours->warm.analysis_cache) == SW_OK, "sw_analysis_cache_create");
 }
 
 void ours_give_replay(struct ours *ours, const struct stacks *s)
@@ -71,7 +71,7 @@ void ours_close(struct ours *ours)
         sw_replay_destroy(ours->replay[i].replay);
     free(ours->replay);
     sw_cache_destroy(ours->warm.cache);
-    sw_analysis_cache_destroy(ours->warm.kept);
+    sw_analysis_cache_destroy(ours->warm.analysis_cache);
     *ours = (struct ours){ 0 };
 }
 
