@@ -8,17 +8,20 @@
 #include <string.h>
 
 /* Registers that sw_regs_nonvolatile names are unchanged, sp is the CFA. */
-#define SAME { .kind = SW_LOC_SAME }
+/* clang-format off */
+#define SAME { SW_LOC_SAME, 0, 0, 0 }
+#define CFA  { SW_LOC_CFA, 0, 0, 0 }
 static const struct sw_loc unchanged_x64[SW_REGS_MAX] = {
-    [SW_X64_RBX] = SAME, [SW_X64_RSP] = { .kind = SW_LOC_CFA }, [SW_X64_RBP] = SAME,
-    [SW_X64_R12] = SAME, [SW_X64_R13] = SAME,                   [SW_X64_R14] = SAME,
-    [SW_X64_R15] = SAME,
+    [SW_X64_RBX] = SAME, [SW_X64_RSP] = CFA,  [SW_X64_RBP] = SAME, [SW_X64_R12] = SAME, [SW_X64_R13] = SAME,
+    [SW_X64_R14] = SAME, [SW_X64_R15] = SAME,
 };
 static const struct sw_loc unchanged_arm64[SW_REGS_MAX] = {
-    [SW_ARM64_X19] = SAME, [20] = SAME, [21] = SAME, [22] = SAME,           [23] = SAME,          [24] = SAME,
-    [25] = SAME,           [26] = SAME, [27] = SAME, [SW_ARM64_X28] = SAME, [SW_ARM64_FP] = SAME,
-    [SW_ARM64_SP] = { .kind = SW_LOC_CFA },
+    [SW_ARM64_X19] = SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, [SW_ARM64_X28] = SAME,
+    [SW_ARM64_FP] = SAME, [SW_ARM64_SP] = CFA,
 };
+/* clang-format on */
+_Static_assert(SW_X64_NONVOLATILE == (1u << SW_X64_RBX | 1u << SW_X64_RBP | 15u << SW_X64_R12), "as in the table");
+_Static_assert(SW_ARM64_NONVOLATILE == 0x7ffu << SW_ARM64_X19, "as in the table");
 
 /* In two pieces: of one, compilers make a slow `rep movs`. */
 static void copy_locations(struct sw_loc *to, const struct sw_loc *from)

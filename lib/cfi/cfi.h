@@ -17,8 +17,8 @@
  * bias     Added to absolute addresses read from the tables: 0 for tables relocated in memory, the image's bias
  *          for tables read from a file.
  * index    Made by sw_cfi_index where there is no header: ascending, borrowed; null when not made.
- * pieces   Made by sw_cfi_pieces of the header: how many entries start in front of each of piece_count pieces of the code,
- *          and how many there are; borrowed, null: a search begins with all entries.
+ * pieces   Made by sw_cfi_pieces of the header: how many entries start in front of each of piece_count pieces of the
+ *          code, and how many there are; borrowed, null: a search begins with all entries.
  * beside   Another table of the same code, asked where this one has no rule (.debug_frame beside .eh_frame); borrowed,
  *          null: none. Its own `beside` is not looked at.
  */

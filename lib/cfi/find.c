@@ -42,7 +42,8 @@ static struct header read_header(struct sw_cursor *c)
 /* All linkers write datarel sdata4 into the table. */
 enum { DATAREL_SDATA4 = 0x3b, START_AND_FDE = 8 };
 
-/* The header that all linkers write: version 1, the frame section pcrel sdata4, the count udata4. False: another one. */
+/* The header that all linkers write: version 1, the frame section pcrel sdata4, the count udata4. False: another one.
+ */
 static bool read_usual_table(const struct sw_cfi *cfi, struct table *table)
 {
     enum { USUAL = 0x3b031b01, BEFORE_COUNT = 8, BEFORE_ROWS = 12 };
@@ -53,8 +54,8 @@ static bool read_usual_table(const struct sw_cfi *cfi, struct table *table)
     table->encoding = DATAREL_SDATA4;
     table->size = START_AND_FDE;
     table->count = sw_load32(header.bytes + BEFORE_COUNT);
-    table->rows = (struct sw_bytes){ header.bytes + BEFORE_ROWS, header.size - BEFORE_ROWS,
-                                     header.address + BEFORE_ROWS };
+    table->rows =
+        (struct sw_bytes){ header.bytes + BEFORE_ROWS, header.size - BEFORE_ROWS, header.address + BEFORE_ROWS };
     return table->count <= table->rows.size / START_AND_FDE;
 }
 

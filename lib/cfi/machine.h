@@ -34,7 +34,8 @@ struct sw_cfi_machine {
     bool is_done;
 };
 
-/* Says where a register is. The first time since the CIE, what it said is kept: to copy whole rows would take longer. */
+/* Says where a register is. The first time since the CIE, what it said is kept: to copy whole rows would take longer.
+ */
 static inline void sw_cfi_place(struct sw_cfi_machine *m, unsigned number, struct sw_loc loc)
 {
     const uint64_t bit = UINT64_C(1) << number;

@@ -234,8 +234,8 @@ static inline enum sw_status read_cie_at(const struct sw_cfi *cfi, uint64_t offs
 }
 
 /* The code that an FDE covers: where it begins, and its size. */
-static inline enum sw_status read_range(const struct sw_cfi *cfi, struct sw_cursor *c, uint8_t encoding, uint64_t *begin,
-                                 uint64_t *size)
+static inline enum sw_status read_range(const struct sw_cfi *cfi, struct sw_cursor *c, uint8_t encoding,
+                                        uint64_t *begin, uint64_t *size)
 {
     enum { PCREL_SDATA4 = 0x1b, BOTH = 8 };
     const struct sw_pointer_bases bases = { cfi->bias, 0, 0 };
@@ -251,7 +251,8 @@ static inline enum sw_status read_range(const struct sw_cfi *cfi, struct sw_curs
     return status == SW_OK ? sw_pointer_raw(c, encoding & SW_POINTER_FORMAT, size) : status;
 }
 
-static inline enum sw_status read_fde(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_fde *fde)
+static inline enum sw_status read_fde(const struct sw_cfi *cfi, const struct sw_cfi_record *record,
+                                      struct sw_cfi_fde *fde)
 {
     enum sw_status status = read_cie_at(cfi, record->cie, &fde->cie);
     if (status != SW_OK)

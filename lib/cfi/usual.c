@@ -84,7 +84,7 @@ const uint8_t *sw_cfi_run_usual(struct sw_cfi_machine *m, const uint8_t *at, con
     while (at < end) {
         const unsigned kind = at[0] >> 6;
         const uint64_t left = (uint64_t)(end - at);
-        const unsigned size = kind == ADVANCE ? advance(m, at[0])
+        const unsigned size = kind == ADVANCE  ? advance(m, at[0])
                               : kind == OFFSET ? place(m, at, left)
                               : kind == OTHERS ? other(m, at, left)
                                                : 0;
