@@ -10,16 +10,9 @@
 enum { STEPS_MAX = 1000, STACK_MAX = 64 };
 
 /* DWARF's number -> ours, x64. Source: SysV AMD64 psABI, figure 3.36. */
-static const uint8_t x64_regs[17] = { SW_X64_RAX, SW_X64_RDX, SW_X64_RCX, SW_X64_RBX, SW_X64_RSI, SW_X64_RDI,
-                                      SW_X64_RBP, SW_X64_RSP, SW_X64_R8,  SW_X64_R9,  SW_X64_R10, SW_X64_R11,
-                                      SW_X64_R12, SW_X64_R13, SW_X64_R14, SW_X64_R15, SW_X64_RIP };
-
-unsigned sw_dwarf_reg(enum sw_machine machine, uint64_t dwarf)
-{
-    if (machine == SW_MACHINE_ARM64)
-        return dwarf < SW_ARM64_COUNT ? (unsigned)dwarf : SW_REGS_MAX;
-    return dwarf < sizeof x64_regs ? x64_regs[dwarf] : SW_REGS_MAX;
-}
+const uint8_t sw_dwarf_x64_regs[17] = { SW_X64_RAX, SW_X64_RDX, SW_X64_RCX, SW_X64_RBX, SW_X64_RSI, SW_X64_RDI,
+                                        SW_X64_RBP, SW_X64_RSP, SW_X64_R8,  SW_X64_R9,  SW_X64_R10, SW_X64_R11,
+                                        SW_X64_R12, SW_X64_R13, SW_X64_R14, SW_X64_R15, SW_X64_RIP };
 
 enum operand { NONE = 0, U1, U2, U4, U8, S1, S2, S4, S8, ULEB, SLEB };
 

@@ -11,7 +11,13 @@
 #include <snapwalk/regs.h>
 
 /* The number in regs.h of a DWARF register, or SW_REGS_MAX when it is none of ours. x64: dwarf-cfi.md section 4. */
-unsigned sw_dwarf_reg(enum sw_machine machine, uint64_t dwarf);
+extern const uint8_t sw_dwarf_x64_regs[17];
+static inline unsigned sw_dwarf_reg(enum sw_machine machine, uint64_t dwarf)
+{
+    if (machine == SW_MACHINE_ARM64)
+        return dwarf < SW_ARM64_COUNT ? (unsigned)dwarf : SW_REGS_MAX;
+    return dwarf < sizeof sw_dwarf_x64_regs ? sw_dwarf_x64_regs[dwarf] : SW_REGS_MAX;
+}
 
 /* What an operation does. The many spellings of one idea (const1u, lit3, bregx, ...) come out as one of these. */
 enum sw_expr_does {
