@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Whose answers are given where documentation and the real CLR differ (DESIGN.md, "The contract"). */
+/* Whose answers are given where documentation and the real CLR differ (clr-contract.md section 9). */
 enum sw_flavour { SW_FLAVOUR_DOCUMENTED = 0, SW_FLAVOUR_CORECLR_WINDOWS, SW_FLAVOUR_CORECLR_UNIX, SW_FLAVOUR_COUNT };
 
 /* State of the runtime that the contract's checks ask for (clr-contract.md section 1). */
