@@ -435,7 +435,7 @@ void sw_self_suspender_destroy(struct sw_self_suspender *suspender)
     /* Ignoring a signal takes it from every queue in which it waits; only then may its old fate come back. */
     memset(&ignore, 0, sizeof ignore);
     ignore.sa_handler = SIG_IGN;
-    sigaction(suspender->signal, &ignore, NULL);
+    (void)sigaction(suspender->signal, &ignore, NULL);
     for (size_t i = 0; i < slots->count; i++) {
         const uint64_t word = atomic_load(&slots->slot[i].word);
         if (phase_of(word) == PARKED)
@@ -443,7 +443,7 @@ void sw_self_suspender_destroy(struct sw_self_suspender *suspender)
     }
     for (unsigned round = 0; round < 100 && atomic_load(&slots->under_way) != 0; round++)
         sw_os_wait(NULL, round);
-    sigaction(suspender->signal, &suspender->before, NULL);
+    (void)sigaction(suspender->signal, &suspender->before, NULL);
     /* What has not been answered was thrown away above or is in a handler's hands still: nobody can tell. */
     if (atomic_load(&slots->under_way) == 0)
         munmap(slots, slots->bytes);
