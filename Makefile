@@ -142,6 +142,9 @@ bench: deps
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/bench CFLAGS="-O2 -g" bench-programs
 	@mk/bench.sh $(BUILD)/bench
 
+lint: deps
+	@mk/lint.sh $(BUILD)
+
 fuzz: deps
 	@mk/fuzz.sh $(BUILD)/fuzz $(FUZZ_S)
 
@@ -170,9 +173,10 @@ help:
 	@echo 'make audit          unwind tables of large libraries beside their instructions'
 	@echo 'make bench          speed beside all alternatives: one table, $(BUILD)/bench/bench.json, bench.svg'
 	@echo 'make fuzz           every fuzz target for FUZZ_S=$(FUZZ_S) seconds'
+	@echo 'make lint           clang-tidy and gcc -fanalyzer over lib, src and examples'
 	@echo 'make deps           installs what all of these need (Debian packages, as root)'
 	@echo 'make clean          removes $(BUILD)'
 	@echo 'Variables: CC, CFLAGS, BUILD'
 
 .DEFAULT_GOAL := lib
-.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs fuzz install clean help
+.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint fuzz install clean help

@@ -178,7 +178,7 @@ static bool read_options(int argc, char **argv, struct viewer *v, int *pid, cons
     v->plain = at < argc && strcmp(argv[at], "--plain") == 0;
     at += v->plain;
     if (argc - at == 1)
-        *pid = atoi(argv[at]);
+        *pid = (int)strtol(argv[at], NULL, 10);
     if (argc - at == 2 || argc - at == 4)
         *core = strcmp(argv[at], "--core") == 0 ? argv[at + 1] : NULL;
     if (*core && argc - at == 4 && strcmp(argv[at + 2], "--sysroot") == 0)

@@ -251,6 +251,6 @@ int main(int argc, char **argv)
     }
     printf("ready %d\n", (int)getpid());
     fflush(stdout);
-    wait_for_end(argc > 1 ? atoi(argv[1]) : 60);
+    wait_for_end(argc > 1 ? (int)strtol(argv[1], NULL, 10) : 60);
     _exit(0);
 }

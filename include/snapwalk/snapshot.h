@@ -13,7 +13,10 @@
 extern "C" {
 #endif
 
-/* Whose answers an engine gives where the documentation and the real CLR differ. ORDER sw_flavour: ladder.c. */
+/*
+ * Whose answers an engine gives where the documentation and the real CLR differ (clr-contract.md section 9).
+ * ORDER sw_flavour: ladder.c.
+ */
 enum sw_flavour { SW_FLAVOUR_DOCUMENTED = 0, SW_FLAVOUR_CORECLR_WINDOWS, SW_FLAVOUR_CORECLR_UNIX, SW_FLAVOUR_COUNT };
 
 /* The state of the runtime, for the checks of the contract (clr-contract.md section 1). */

@@ -1,30 +1,7 @@
-/* The bounded cursor: see bytes.h. Every read of hostile bytes ends here. */
+/* The bounded cursor: see bytes.h. Its rarer half. */
 #include "base/bytes.h"
 
 enum { LEB_BITS_MOST = 140 };
-
-const uint8_t *sw_cursor_take(struct sw_cursor *c, uint64_t size)
-{
-    if (c->broken || size > sw_cursor_left(c)) {
-        c->broken = true;
-        return NULL;
-    }
-    const uint8_t *taken = c->at;
-    c->at += size;
-    c->address += size;
-    return taken;
-}
-
-uint64_t sw_cursor_u(struct sw_cursor *c, unsigned size)
-{
-    const uint8_t *from = sw_cursor_take(c, size);
-    return from ? sw_load_le(from, size) : 0;
-}
-
-int64_t sw_cursor_s(struct sw_cursor *c, unsigned size)
-{
-    return sw_sign_extend(sw_cursor_u(c, size), 8 * size);
-}
 
 /*
  * Both LEB forms: the value's bits so far, how many there are, the last byte. Bits beyond the 64th may only say again what is
@@ -52,14 +29,14 @@ static uint64_t leb(struct sw_cursor *c, bool is_signed, unsigned *bits, uint8_t
     return 0;
 }
 
-uint64_t sw_cursor_uleb(struct sw_cursor *c)
+uint64_t sw_cursor_long_uleb(struct sw_cursor *c)
 {
     unsigned bits = 0;
     uint8_t last = 0;
     return leb(c, false, &bits, &last);
 }
 
-int64_t sw_cursor_sleb(struct sw_cursor *c)
+int64_t sw_cursor_long_sleb(struct sw_cursor *c)
 {
     unsigned bits = 0;
     uint8_t last = 0;

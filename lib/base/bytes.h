@@ -33,9 +33,22 @@ static inline uint64_t sw_load_le(const void *from, unsigned size)
     return value;
 }
 
-static inline uint16_t sw_load16(const void *from) { return (uint16_t)sw_load_le(from, 2); }
-static inline uint32_t sw_load32(const void *from) { return (uint32_t)sw_load_le(from, 4); }
-static inline uint64_t sw_load64(const void *from) { return sw_load_le(from, 8); }
+/* Of these compilers make one load. */
+static inline uint16_t sw_load16(const void *from)
+{
+    const uint8_t *b = from;
+    return (uint16_t)(b[0] | b[1] << 8);
+}
+static inline uint32_t sw_load32(const void *from)
+{
+    const uint8_t *b = from;
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+static inline uint64_t sw_load64(const void *from)
+{
+    const uint8_t *b = from;
+    return sw_load32(b) | (uint64_t)sw_load32(b + 4) << 32;
+}
 
 /* The number with its lowest `bits` bits read as two's complement. */
 static inline int64_t sw_sign_extend(uint64_t value, unsigned bits)
@@ -83,11 +96,61 @@ static inline bool sw_cursor_ok(const struct sw_cursor *c) { return !c->broken; 
 static inline uint64_t sw_cursor_left(const struct sw_cursor *c) { return (uint64_t)(c->end - c->at); }
 
 /* `size` bytes and past them, or null. */
-const uint8_t *sw_cursor_take(struct sw_cursor *c, uint64_t size);
-uint64_t sw_cursor_u(struct sw_cursor *c, unsigned size); /* little-endian, size 1, 2, 4 or 8 */
-int64_t sw_cursor_s(struct sw_cursor *c, unsigned size);
-uint64_t sw_cursor_uleb(struct sw_cursor *c); /* breaks on values over 64 bits */
-int64_t sw_cursor_sleb(struct sw_cursor *c);
+static inline const uint8_t *sw_cursor_take(struct sw_cursor *c, uint64_t size)
+{
+    if (c->broken || size > sw_cursor_left(c)) {
+        c->broken = true;
+        return NULL;
+    }
+    const uint8_t *taken = c->at;
+    c->at += size;
+    c->address += size;
+    return taken;
+}
+
+/* Little-endian, size 1, 2, 4 or 8. */
+static inline uint64_t sw_cursor_u(struct sw_cursor *c, unsigned size)
+{
+    const uint8_t *from = sw_cursor_take(c, size);
+    if (!from)
+        return 0;
+    switch (size) {
+    case 1:
+        return *from;
+    case 2:
+        return sw_load16(from);
+    case 4:
+        return sw_load32(from);
+    default:
+        return sw_load_le(from, size);
+    }
+}
+
+static inline int64_t sw_cursor_s(struct sw_cursor *c, unsigned size)
+{
+    return sw_sign_extend(sw_cursor_u(c, size), 8 * size);
+}
+
+/* LEB numbers of more than one byte. Break on values over 64 bits. */
+uint64_t sw_cursor_long_uleb(struct sw_cursor *c);
+int64_t sw_cursor_long_sleb(struct sw_cursor *c);
+
+static inline uint64_t sw_cursor_uleb(struct sw_cursor *c)
+{
+    if (c->broken || c->at == c->end || *c->at & 0x80)
+        return sw_cursor_long_uleb(c);
+    c->address++;
+    return *c->at++;
+}
+
+static inline int64_t sw_cursor_sleb(struct sw_cursor *c)
+{
+    if (c->broken || c->at == c->end || *c->at & 0x80)
+        return sw_cursor_long_sleb(c);
+    c->address++;
+    return sw_sign_extend(*c->at++, 7);
+}
+
 const char *sw_cursor_string(struct sw_cursor *c); /* NUL-terminated inside the bytes, or null */
 struct sw_cursor sw_cursor_split(struct sw_cursor *c, uint64_t size); /* a cursor over the next size bytes; c goes past */
 

@@ -14,15 +14,7 @@ static const uint8_t x64_regs[SW_X64_COUNT] = { SW_X64_RAX, SW_X64_RDX, SW_X64_R
                                                 SW_X64_RBP, SW_X64_RSP, SW_X64_R8,  SW_X64_R9,  SW_X64_R10, SW_X64_R11,
                                                 SW_X64_R12, SW_X64_R13, SW_X64_R14, SW_X64_R15, SW_X64_RIP };
 
-/* ORDER sw_machine. Our number by DWARF's; null: they are the same. */
-static const uint8_t *const numbers[] = { [SW_MACHINE_X64] = x64_regs, [SW_MACHINE_ARM64] = NULL };
-
-unsigned sw_dwarf_reg(enum sw_machine machine, uint64_t dwarf)
-{
-    if (dwarf >= sw_regs_count(machine) || (unsigned)machine >= sizeof numbers / sizeof numbers[0])
-        return SW_REGS_MAX;
-    return numbers[machine] ? numbers[machine][dwarf] : (unsigned)dwarf;
-}
+const uint8_t *const sw_dwarf_numbers[SW_DWARF_MACHINES] = { [SW_MACHINE_X64] = x64_regs, [SW_MACHINE_ARM64] = NULL };
 
 enum operand { NONE = 0, U1, U2, U4, U8, S1, S2, S4, S8, ULEB, SLEB };
 

@@ -10,8 +10,18 @@
 #include <snapwalk/memory.h>
 #include <snapwalk/regs.h>
 
+enum { SW_DWARF_MACHINES = SW_MACHINE_ARM64 + 1 };
+
+/* ORDER sw_machine. The number in regs.h by DWARF's; null: they are the same. */
+extern const uint8_t *const sw_dwarf_numbers[SW_DWARF_MACHINES];
+
 /* The number in regs.h of a DWARF register, or SW_REGS_MAX when it is none of ours. x64: dwarf-cfi.md section 4. */
-unsigned sw_dwarf_reg(enum sw_machine machine, uint64_t dwarf);
+static inline unsigned sw_dwarf_reg(enum sw_machine machine, uint64_t dwarf)
+{
+    if (dwarf >= sw_regs_count(machine) || (unsigned)machine >= SW_DWARF_MACHINES)
+        return SW_REGS_MAX;
+    return sw_dwarf_numbers[machine] ? sw_dwarf_numbers[machine][dwarf] : (unsigned)dwarf;
+}
 
 /* What an operation does. The many spellings of one idea (const1u, lit3, bregx, ...) come out as one of these. */
 enum sw_expr_does {

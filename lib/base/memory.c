@@ -1,19 +1,10 @@
-/*
- * Target memory: by the window where that holds it all, else by the reader. The window is often the stack of this very
- * thread: words of other functions' frames are read, which AddressSanitizer would take for a mistake.
- */
+/* Target memory: by the window where that holds it all, else by the reader. */
 #include "base/memory.h"
 #include "base/bytes.h"
 
 #include <string.h>
 
-#if defined(__GNUC__)
-#define OTHERS_FRAMES __attribute__((no_sanitize_address, noinline))
-#else
-#define OTHERS_FRAMES
-#endif
-
-OTHERS_FRAMES static void copy(uint8_t *to, const uint8_t *from, size_t size)
+SW_LOADS_STACK static void copy(uint8_t *to, const uint8_t *from, size_t size)
 {
     for (; size >= 8; size -= 8, to += 8, from += 8)
         memcpy(to, from, 8);
@@ -21,7 +12,7 @@ OTHERS_FRAMES static void copy(uint8_t *to, const uint8_t *from, size_t size)
         *to++ = *from++;
 }
 
-size_t sw_memory_read(const struct sw_memory *memory, uint64_t address, void *to, size_t size)
+SW_LOADS_STACK size_t sw_memory_read(const struct sw_memory *memory, uint64_t address, void *to, size_t size)
 {
     const struct sw_window *w = &memory->window;
     if (address >= w->begin && address < w->end && size <= w->end - address) {
@@ -31,10 +22,13 @@ size_t sw_memory_read(const struct sw_memory *memory, uint64_t address, void *to
     return memory->read ? memory->read(memory->arg, address, to, size) : 0;
 }
 
-bool sw_memory_word(const struct sw_memory *memory, uint64_t address, uint64_t *word)
+SW_LOADS_STACK bool sw_memory_word(const struct sw_memory *memory, uint64_t address, uint64_t *word)
 {
+    const struct sw_window *w = &memory->window;
     uint8_t bytes[8];
-    if (sw_memory_read(memory, address, bytes, sizeof bytes) != sizeof bytes)
+    if (address >= w->begin && address < w->end && sizeof bytes <= w->end - address)
+        memcpy(bytes, w->bytes + (address - w->begin), sizeof bytes);
+    else if (!memory->read || memory->read(memory->arg, address, bytes, sizeof bytes) != sizeof bytes)
         return false;
     *word = sw_load64(bytes);
     return true;

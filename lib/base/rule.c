@@ -7,16 +7,39 @@
 
 #include <string.h>
 
+/* Registers that sw_regs_nonvolatile names are unchanged, sp is the CFA. */
+/* clang-format off */
+#define SAME { SW_LOC_SAME, 0, 0, 0 }
+#define CFA  { SW_LOC_CFA, 0, 0, 0 }
+static const struct sw_loc unchanged_x64[SW_REGS_MAX] = {
+    [SW_X64_RBX] = SAME, [SW_X64_RSP] = CFA,  [SW_X64_RBP] = SAME, [SW_X64_R12] = SAME, [SW_X64_R13] = SAME,
+    [SW_X64_R14] = SAME, [SW_X64_R15] = SAME,
+};
+static const struct sw_loc unchanged_arm64[SW_REGS_MAX] = {
+    [SW_ARM64_X19] = SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, SAME, [SW_ARM64_X28] = SAME,
+    [SW_ARM64_FP] = SAME, [SW_ARM64_SP] = CFA,
+};
+/* clang-format on */
+_Static_assert(SW_X64_NONVOLATILE == (1u << SW_X64_RBX | 1u << SW_X64_RBP | 15u << SW_X64_R12), "as in the table");
+_Static_assert(SW_ARM64_NONVOLATILE == 0x7ffu << SW_ARM64_X19, "as in the table");
+
+/* In two pieces: of one, compilers make a slow `rep movs`. */
+static void copy_locations(struct sw_loc *to, const struct sw_loc *from)
+{
+    enum { HALF = SW_REGS_MAX / 2 };
+    memcpy(to, from, HALF * sizeof *to);
+    memcpy(to + HALF, from + HALF, (SW_REGS_MAX - HALF) * sizeof *to);
+}
+
 void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust)
 {
-    const uint64_t kept = sw_regs_nonvolatile(machine);
-    memset(rule, 0, sizeof *rule);
+    rule->cfa = (struct sw_loc){ 0 };
+    rule->cfa_add = 0;
     rule->source = (uint8_t)source;
     rule->trust = (uint8_t)trust;
-    for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (kept >> n & 1)
-            rule->r[n].kind = SW_LOC_SAME;
-    rule->r[sw_regs_sp_number(machine)].kind = SW_LOC_CFA;
+    rule->flags = 0;
+    rule->expr = NULL;
+    copy_locations(rule->r, machine == SW_MACHINE_ARM64 ? unchanged_arm64 : unchanged_x64);
 }
 
 void sw_rule_leaf(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust)
@@ -28,12 +51,15 @@ void sw_rule_leaf(struct sw_rule *rule, enum sw_machine machine, enum sw_source 
                                                               : (struct sw_loc){ SW_LOC_REG, (uint8_t)link, 0, 0 };
 }
 
-/* Everything that evaluating one location takes. */
+/* Everything that evaluating one location takes. window_words: at so many addresses from the window's begin on there is
+ * a word in it. */
 struct site {
     const struct sw_rule *rule;
     const struct sw_regs *regs;
     const struct sw_memory *memory;
     uint64_t cfa;
+    struct sw_window window;
+    uint64_t window_words;
     uint64_t *fault;
 };
 
@@ -108,30 +134,58 @@ static enum sw_status find_value(const struct site *site, unsigned number, uint6
     }
 }
 
-enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *regs, const struct sw_memory *memory,
-                             struct sw_regs *caller, uint64_t *cfa, uint64_t *fault)
+/*
+ * What nearly all locations are: unchanged, or a word of the window below the CFA. False: another one, or it cannot be
+ * had so.
+ */
+SW_LOADS_STACK static inline bool usual_value(const struct site *site, unsigned n, uint64_t *value)
 {
-    struct site site = { rule, regs, memory, 0, fault };
+    const struct sw_loc *loc = &site->rule->r[n];
+    uint8_t bytes[8];
+    if (loc->kind == SW_LOC_SAME) {
+        *value = site->regs->r[n] + (uint64_t)(int64_t)loc->off;
+        return site->regs->known >> n & 1;
+    }
+    const uint64_t below = -(uint64_t)(int64_t)loc->off, at = site->cfa - below - site->window.begin;
+    if (loc->kind != SW_LOC_AT_CFA || loc->off >= 0 || site->cfa < below || at >= site->window_words)
+        return false;
+    memcpy(bytes, site->window.bytes + at, sizeof bytes);
+    *value = sw_load64(bytes);
+    return true;
+}
+
+/* How many words begin in a window, one at each byte. */
+static uint64_t words_of(const struct sw_window *window)
+{
+    return window->end > window->begin && window->end - window->begin >= 8 ? window->end - window->begin - 7 : 0;
+}
+
+SW_LOADS_STACK enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *regs,
+                                            const struct sw_memory *memory, struct sw_regs *caller, uint64_t *cfa,
+                                            uint64_t *fault)
+{
+    struct site site = { rule, regs, memory, 0, memory->window, words_of(&memory->window), fault };
     const enum sw_machine machine = regs->machine;
+    const unsigned pc = sw_regs_pc_number(machine), sp = sw_regs_sp_number(machine), count = sw_regs_count(machine);
+    uint64_t known = 0, value = 0;
     enum sw_status status = find_cfa(&site, &site.cfa);
     if (status)
         return status;
     caller->machine = machine;
     caller->reserved = 0;
     caller->known = 0;
-    for (unsigned n = 0; n < sw_regs_count(machine); n++) {
-        uint64_t value;
+    for (unsigned n = 0; n < count; n++) {
         if (rule->r[n].kind == SW_LOC_UNKNOWN)
             continue;
-        status = find_value(&site, n, &value);
-        if (status == SW_OK)
-            sw_regs_set(caller, n, value);
-        else if (n == sw_regs_pc_number(machine) || n == sw_regs_sp_number(machine))
+        status = usual_value(&site, n, &value) ? SW_OK : find_value(&site, n, &value);
+        if (status == SW_OK) {
+            caller->r[n] = value;
+            known |= UINT64_C(1) << n;
+        } else if (n == pc || n == sp)
             return status;
     }
+    caller->known = known;
     if (cfa)
         *cfa = site.cfa;
-    return sw_regs_has(caller, sw_regs_pc_number(machine)) && sw_regs_has(caller, sw_regs_sp_number(machine))
-               ? SW_OK
-               : SW_E_NO_RULE;
+    return known >> pc & known >> sp & 1 ? SW_OK : SW_E_NO_RULE;
 }

@@ -57,6 +57,16 @@ struct sw_rule {
  */
 void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust);
 
+/* *to = *from, as far as it is known: few registers are. As one piece it would be a slow `rep movs`. */
+static inline void sw_regs_copy(struct sw_regs *to, const struct sw_regs *from)
+{
+    to->machine = from->machine;
+    to->reserved = from->reserved;
+    to->known = from->known;
+    for (uint64_t rest = from->known; rest != 0; rest &= rest - 1)
+        to->r[__builtin_ctzll(rest)] = from->r[__builtin_ctzll(rest)];
+}
+
 /* The CFA above sp at a function's first instruction: a return address that the call pushed lies between. */
 static inline int32_t sw_rule_cfa_above_entry(enum sw_machine machine)
 {

@@ -17,6 +17,8 @@
  * bias     Added to absolute addresses read from the tables: 0 for tables relocated in memory, the image's bias
  *          for tables read from a file.
  * index    Made by sw_cfi_index where there is no header: ascending, borrowed; null when not made.
+ * pieces   Made by sw_cfi_pieces of the header: how many entries start in front of each of piece_count pieces of the
+ *          code, and how many there are; borrowed, null: a search begins with all entries.
  * beside   Another table of the same code, asked where this one has no rule (.debug_frame beside .eh_frame); borrowed,
  *          null: none. Its own `beside` is not looked at.
  */
@@ -33,13 +35,20 @@ struct sw_cfi {
         uint64_t fde;   /* offset in frame */
     } *index;
     size_t index_count;
+    const uint32_t *pieces;
+    size_t piece_count;
+    unsigned piece_shift;
     const struct sw_cfi *beside;
 };
 
-/* Working memory of sw_cfi_rule: the states that remember_state keeps. */
+/* Working memory of sw_cfi_rule: the states that remember_state keeps, and where the CIE says that registers are. */
 struct sw_cfi_work {
-    struct sw_rule kept[8];
-    struct sw_rule initial;
+    struct sw_cfi_kept {
+        struct sw_loc cfa;
+        uint64_t changed; /* of r, the registers that are in it: the others are as in initial */
+        struct sw_loc r[SW_REGS_MAX];
+    } kept[8];
+    struct sw_loc initial[SW_REGS_MAX];
 };
 
 /*
@@ -98,6 +107,17 @@ uint64_t sw_cfi_widest_gap(const struct sw_cfi *cfi, uint64_t begin, uint64_t en
  * it. Where it cannot, leave the header out and make an index: reading record by record takes long.
  */
 bool sw_cfi_header_is_sound(const struct sw_cfi *cfi);
+
+/*
+ * Where in a sound header's table a search begins: the code from the first start on in pieces of 1 << *shift bytes.
+ *
+ * pieces    Receives a number for each piece and one more, if capacity is greater than their count; null with 0 to
+ *           count.
+ *
+ * Returns  How many pieces there are, at most half as many as entries and one; 0: the header is none that linkers
+ *          write, and is searched without.
+ */
+size_t sw_cfi_pieces(const struct sw_cfi *cfi, uint32_t *pieces, size_t capacity, unsigned *shift);
 
 /*
  * The section .eh_frame that an .eh_frame_hdr points to, cut out of the segment bytes around it.

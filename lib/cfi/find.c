@@ -39,9 +39,31 @@ static struct header read_header(struct sw_cursor *c)
     return h;
 }
 
+/* All linkers write datarel sdata4 into the table. */
+enum { DATAREL_SDATA4 = 0x3b, START_AND_FDE = 8 };
+
+/* The header that all linkers write: version 1, the frame section pcrel sdata4, the count udata4. False: another one.
+ */
+static bool read_usual_table(const struct sw_cfi *cfi, struct table *table)
+{
+    enum { USUAL = 0x3b031b01, BEFORE_COUNT = 8, BEFORE_ROWS = 12 };
+    const struct sw_bytes header = cfi->header;
+    if (!header.bytes || header.size < BEFORE_ROWS || sw_load32(header.bytes) != USUAL)
+        return false;
+    table->bases = (struct sw_pointer_bases){ cfi->bias, header.address, 0 };
+    table->encoding = DATAREL_SDATA4;
+    table->size = START_AND_FDE;
+    table->count = sw_load32(header.bytes + BEFORE_COUNT);
+    table->rows =
+        (struct sw_bytes){ header.bytes + BEFORE_ROWS, header.size - BEFORE_ROWS, header.address + BEFORE_ROWS };
+    return table->count <= table->rows.size / START_AND_FDE;
+}
+
 /* SW_E_UNSUPPORTED: a header that cannot be searched, though it may be a good one. */
 static enum sw_status read_table(const struct sw_cfi *cfi, struct table *table)
 {
+    if (read_usual_table(cfi, table))
+        return SW_OK;
     uint64_t ignored = 0;
     struct sw_cursor c = sw_cursor_over(cfi->header);
     const struct header h = read_header(&c);
@@ -63,28 +85,23 @@ static enum sw_status read_table(const struct sw_cfi *cfi, struct table *table)
     return table->count <= table->rows.size / table->size ? SW_OK : SW_E_TRUNCATED;
 }
 
-/* Number 0 of an entry is its start, 1 the address of its FDE. All linkers write datarel sdata4: that goes straight. */
+static uint64_t read_usual_entry(const struct table *table, uint64_t entry, unsigned number)
+{
+    const uint8_t *from = table->rows.bytes + entry * START_AND_FDE + number * (START_AND_FDE / 2);
+    return table->bases.data + (uint64_t)sw_sign_extend(sw_load32(from), 32);
+}
+
+/* Number 0 of an entry is its start, 1 the address of its FDE. */
 static enum sw_status read_entry(const struct table *table, uint64_t entry, unsigned number, uint64_t *value)
 {
-    enum { DATAREL_SDATA4 = 0x3b };
     const unsigned half = table->size / 2;
     const uint64_t offset = entry * table->size + number * half;
     if (table->encoding == DATAREL_SDATA4) {
-        *value = table->bases.data + (uint64_t)sw_sign_extend(sw_load32(table->rows.bytes + offset), 32);
+        *value = read_usual_entry(table, entry, number);
         return SW_OK;
     }
     struct sw_cursor c = sw_cursor_over(sw_bytes_part(table->rows, offset, half));
     return sw_pointer_read(&c, table->encoding, &table->bases, value);
-}
-
-/* The FDE at an offset that a table gives. */
-static enum sw_status fde_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_fde *fde)
-{
-    struct sw_cfi_record record;
-    enum sw_status status = sw_cfi_record_at(cfi, offset, &record);
-    if (status == SW_OK)
-        status = record.kind == SW_CFI_FDE ? sw_cfi_fde_read(cfi, &record, fde) : SW_E_MALFORMED;
-    return status == SW_E_NOT_FOUND ? SW_E_MALFORMED : status;
 }
 
 static bool covers(const struct sw_cfi_fde *fde, uint64_t pc)
@@ -105,16 +122,49 @@ static enum sw_status fde_of_entry(const struct sw_cfi *cfi, const struct table 
         return status;
     if (address < cfi->frame.address)
         return SW_E_MALFORMED;
-    status = fde_at(cfi, address - cfi->frame.address, fde);
+    status = sw_cfi_fde_at(cfi, address - cfi->frame.address, fde);
     return status == SW_OK && fde->begin != start ? SW_E_MALFORMED : status;
 }
 
+/* The entries that a pc's piece of code leaves to be searched: what is in front of low starts below pc, high above. */
+static void narrow(const struct sw_cfi *cfi, const struct table *table, uint64_t pc, uint64_t *low, uint64_t *high)
+{
+    const uint64_t first = table->count ? read_usual_entry(table, 0, 0) : 0;
+    const uint64_t piece = (pc - first) >> cfi->piece_shift;
+    if (pc < first || piece >= cfi->piece_count)
+        return;
+    const uint32_t begin = cfi->pieces[piece], end = cfi->pieces[piece + 1];
+    if (begin <= end && end <= *high) { /* else it is not this table that they were made of */
+        *low = begin;
+        *high = end;
+    }
+}
+
+static uint64_t count_usual_below(const struct sw_cfi *cfi, const struct table *table, uint64_t pc)
+{
+    uint64_t low = 0;
+    uint64_t high = table->count;
+    if (cfi->pieces)
+        narrow(cfi, table, pc, &low, &high);
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        const bool is_below = read_usual_entry(table, middle, 0) <= pc;
+        low = is_below ? middle + 1 : low;
+        high = is_below ? high : middle;
+    }
+    return low;
+}
+
 /* How many entries start at or below pc. */
-static enum sw_status count_below(const struct table *table, uint64_t pc, uint64_t *count)
+static enum sw_status count_below(const struct sw_cfi *cfi, const struct table *table, uint64_t pc, uint64_t *count)
 {
     uint64_t low = 0;
     uint64_t high = table->count;
     uint64_t value = 0;
+    if (table->encoding == DATAREL_SDATA4) {
+        *count = count_usual_below(cfi, table, pc);
+        return SW_OK;
+    }
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
         const enum sw_status status = read_entry(table, middle, 0, &value);
@@ -134,7 +184,7 @@ static enum sw_status find_by_header(const struct sw_cfi *cfi, const struct tabl
                                      struct sw_cfi_fde *fde)
 {
     uint64_t below = 0;
-    enum sw_status status = count_below(table, pc, &below);
+    enum sw_status status = count_below(cfi, table, pc, &below);
     for (uint64_t n = 0; status == SW_OK && n < below && n < OVERLAPS_MAX; n++) {
         status = fde_of_entry(cfi, table, below - 1 - n, fde);
         if (status == SW_OK && covers(fde, pc))
@@ -156,7 +206,7 @@ static enum sw_status find_by_index(const struct sw_cfi *cfi, uint64_t pc, struc
     }
     for (; low > 0 && cfi->index[low - 1].reach > pc; low--)
         if (cfi->index[low - 1].end > pc)
-            return fde_at(cfi, cfi->index[low - 1].fde, fde);
+            return sw_cfi_fde_at(cfi, cfi->index[low - 1].fde, fde);
     return SW_E_NO_RULE;
 }
 
@@ -221,6 +271,36 @@ bool sw_cfi_header_is_sound(const struct sw_cfi *cfi)
         last = start;
     }
     return true;
+}
+
+/* Pieces so large that there are about two to four entries to each. */
+static unsigned shift_of(uint64_t span, uint64_t entries)
+{
+    unsigned shift = 0;
+    while (shift < 63 && span >> shift > entries / 2)
+        shift++;
+    return shift;
+}
+
+size_t sw_cfi_pieces(const struct sw_cfi *cfi, uint32_t *pieces, size_t capacity, unsigned *shift)
+{
+    struct table table;
+    if (cfi->header.size == 0 || cfi->is_debug_frame || !read_usual_table(cfi, &table) || table.count == 0)
+        return 0;
+    const uint64_t first = read_usual_entry(&table, 0, 0);
+    const uint64_t span = read_usual_entry(&table, table.count - 1, 0) - first;
+    *shift = shift_of(span, table.count);
+    const size_t count = (size_t)(span >> *shift) + 1;
+    size_t filled = 0;
+    if (capacity <= count)
+        return count;
+    for (uint64_t n = 0; n < table.count; n++)
+        for (const uint64_t piece = (read_usual_entry(&table, n, 0) - first) >> *shift;
+             filled <= piece && filled <= count;)
+            pieces[filled++] = (uint32_t)n;
+    while (filled <= count)
+        pieces[filled++] = (uint32_t)table.count;
+    return count;
 }
 
 /* Ascending; of equal starts the widest last, where a search looks. */

@@ -33,7 +33,26 @@ static enum sw_status classify(const struct sw_cfi *cfi, uint64_t id_offset, str
     return id <= id_offset ? SW_OK : SW_E_MALFORMED;
 }
 
-enum sw_status sw_cfi_record_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
+/* A record of .eh_frame with a length of 32 bits, at an offset inside. False: another one, or something is wrong. */
+static inline bool read_usual_record(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
+{
+    enum { LENGTH = 4, ID = 4 };
+    const uint64_t left = cfi->frame.size - offset;
+    if (!cfi->frame.bytes || cfi->is_debug_frame || left < LENGTH + ID)
+        return false;
+    const uint8_t *at = cfi->frame.bytes + offset;
+    const uint32_t length = sw_load32(at), id = sw_load32(at + LENGTH);
+    if (length < ID || length > left - LENGTH || length == UINT32_MAX || id > offset + LENGTH)
+        return false;
+    const uint64_t address = cfi->frame.address + offset + LENGTH + ID;
+    *record = (struct sw_cfi_record){ .kind = id == 0 ? SW_CFI_CIE : SW_CFI_FDE,
+                                      .next = offset + LENGTH + length,
+                                      .cie = offset + LENGTH - id,
+                                      .body = { at + LENGTH + ID, at + LENGTH + length, address, false } };
+    return true;
+}
+
+static enum sw_status read_other_record(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
 {
     *record = (struct sw_cfi_record){ .kind = SW_CFI_OTHER };
     if (offset >= cfi->frame.size)
@@ -48,6 +67,17 @@ enum sw_status sw_cfi_record_at(const struct sw_cfi *cfi, uint64_t offset, struc
     if (length == 0 && !record->is_wide) /* .debug_frame has no terminator: there it is padding */
         return cfi->is_debug_frame ? SW_OK : SW_E_NOT_FOUND;
     return classify(cfi, id_offset, record);
+}
+
+static inline enum sw_status read_record(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
+{
+    const bool is_usual = offset < cfi->frame.size && read_usual_record(cfi, offset, record);
+    return is_usual ? SW_OK : read_other_record(cfi, offset, record);
+}
+
+enum sw_status sw_cfi_record_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
+{
+    return read_record(cfi, offset, record);
 }
 
 /* A pointer that only has to be passed over: its base does not matter. */
@@ -148,7 +178,25 @@ static void pass_wide_id(const struct sw_cfi *cfi, struct sw_cursor *c, struct s
         (void)sw_cursor_u(c, 4);
 }
 
-static enum sw_status read_cie(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_cie *cie)
+/* The CIE of nearly all C code: version 1, augmentation "zR" with one byte of data, numbers below 128. */
+static inline bool read_usual_cie(const struct sw_cfi_record *record, struct sw_cfi_cie *cie)
+{
+    enum { VERSION_ZR = 0x00527a01, CODE = 4, DATA, RA, SIZE, ENCODING, BEFORE_PROGRAM };
+    const struct sw_cursor c = record->body;
+    if (record->is_wide || sw_cursor_left(&c) < BEFORE_PROGRAM || sw_load32(c.at) != VERSION_ZR ||
+        (c.at[CODE] | c.at[DATA]) >= 0x80 || c.at[SIZE] != 1)
+        return false;
+    *cie = (struct sw_cfi_cie){ .code_align = c.at[CODE],
+                                .data_align = sw_sign_extend(c.at[DATA], 7),
+                                .ra = c.at[RA],
+                                .encoding = c.at[ENCODING],
+                                .has_sizes = true,
+                                .program = { c.at + BEFORE_PROGRAM, c.end, c.address + BEFORE_PROGRAM, false } };
+    return true;
+}
+
+static enum sw_status read_other_cie(const struct sw_cfi *cfi, const struct sw_cfi_record *record,
+                                     struct sw_cfi_cie *cie)
 {
     struct sw_cursor c = record->body;
     *cie = (struct sw_cfi_cie){ .encoding = SW_POINTER_ABSOLUTE, .is_wide = record->is_wide };
@@ -174,31 +222,48 @@ static enum sw_status read_cie(const struct sw_cfi *cfi, const struct sw_cfi_rec
     return status;
 }
 
-static enum sw_status read_cie_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_cie *cie)
+static inline enum sw_status read_cie_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_cie *cie)
 {
     struct sw_cfi_record record;
-    const enum sw_status status = sw_cfi_record_at(cfi, offset, &record);
+    const enum sw_status status = read_record(cfi, offset, &record);
     if (status != SW_OK)
         return status == SW_E_NOT_FOUND ? SW_E_MALFORMED : status;
-    return record.kind == SW_CFI_CIE ? read_cie(cfi, &record, cie) : SW_E_MALFORMED;
+    if (record.kind != SW_CFI_CIE)
+        return SW_E_MALFORMED;
+    return read_usual_cie(&record, cie) ? SW_OK : read_other_cie(cfi, &record, cie);
 }
 
-enum sw_status sw_cfi_fde_read(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_fde *fde)
+/* The code that an FDE covers: where it begins, and its size. */
+static inline enum sw_status read_range(const struct sw_cfi *cfi, struct sw_cursor *c, uint8_t encoding,
+                                        uint64_t *begin, uint64_t *size)
+{
+    enum { PCREL_SDATA4 = 0x1b, BOTH = 8 };
+    const struct sw_pointer_bases bases = { cfi->bias, 0, 0 };
+    const uint64_t field = c->address;
+    const uint8_t *usual = encoding == PCREL_SDATA4 ? sw_cursor_take(c, BOTH) : NULL;
+    if (usual) {
+        const uint64_t distance = (uint64_t)sw_sign_extend(sw_load32(usual), 32);
+        *begin = distance == 0 ? 0 : field + distance;
+        *size = (uint64_t)sw_sign_extend(sw_load32(usual + BOTH / 2), 32);
+        return SW_OK;
+    }
+    const enum sw_status status = sw_pointer_read(c, encoding, &bases, begin);
+    return status == SW_OK ? sw_pointer_raw(c, encoding & SW_POINTER_FORMAT, size) : status;
+}
+
+static inline enum sw_status read_fde(const struct sw_cfi *cfi, const struct sw_cfi_record *record,
+                                      struct sw_cfi_fde *fde)
 {
     enum sw_status status = read_cie_at(cfi, record->cie, &fde->cie);
     if (status != SW_OK)
         return status;
-    const struct sw_pointer_bases bases = { cfi->bias, 0, 0 };
-    const uint8_t encoding = fde->cie.encoding;
     struct sw_cursor c = record->body;
     uint64_t size = 0;
     if (!cfi->is_debug_frame && record->is_wide != fde->cie.is_wide)
         return SW_E_UNSUPPORTED; /* how long its id is cannot be told */
     if (fde->cie.has_wide_id)
         (void)sw_cursor_u(&c, 4);
-    status = sw_pointer_read(&c, encoding, &bases, &fde->begin);
-    if (status == SW_OK)
-        status = sw_pointer_raw(&c, encoding & SW_POINTER_FORMAT, &size);
+    status = read_range(cfi, &c, fde->cie.encoding, &fde->begin, &size);
     if (status != SW_OK)
         return status;
     if (fde->cie.has_sizes) {
@@ -211,4 +276,18 @@ enum sw_status sw_cfi_fde_read(const struct sw_cfi *cfi, const struct sw_cfi_rec
     if (fde->begin == 0)
         return SW_E_NOT_FOUND;
     return sw_add_u64(fde->begin, size, &fde->end) ? SW_OK : SW_E_MALFORMED;
+}
+
+enum sw_status sw_cfi_fde_read(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_fde *fde)
+{
+    return read_fde(cfi, record, fde);
+}
+
+enum sw_status sw_cfi_fde_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_fde *fde)
+{
+    struct sw_cfi_record record;
+    enum sw_status status = read_record(cfi, offset, &record);
+    if (status == SW_OK)
+        status = record.kind == SW_CFI_FDE ? read_fde(cfi, &record, fde) : SW_E_MALFORMED;
+    return status == SW_E_NOT_FOUND ? SW_E_MALFORMED : status;
 }

@@ -58,6 +58,13 @@ SW_NODISCARD enum sw_status sw_cfi_fde_read(const struct sw_cfi *cfi, const stru
                                             struct sw_cfi_fde *fde);
 
 /*
+ * The FDE at an offset that a table gives.
+ *
+ * Returns  As sw_cfi_fde_read; SW_E_MALFORMED (there is none, or of a discarded function).
+ */
+SW_NODISCARD enum sw_status sw_cfi_fde_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_fde *fde);
+
+/*
  * The FDE that covers pc: by header, by index, or from the first record to the last.
  *
  * Returns  SW_OK; SW_E_NO_RULE; SW_E_TRUNCATED, SW_E_MALFORMED, SW_E_UNSUPPORTED.

@@ -4,10 +4,9 @@
  * (ARM64) is read and not kept: whoever applies the rule strips every code address.
  * Source: DWARF 5 section 6.4.2; AADWARF64; dwarf-cfi.md sections 2, 4 and 6.
  */
-#include "base/expr.h"
-#include "cfi/record.h"
+#include "cfi/machine.h"
 
-enum { WORD = 8 }; /* of both machines */
+#include "base/expr.h"
 
 /* How an operand is stored and what it counts. */
 enum operand {
@@ -91,26 +90,6 @@ static const struct row rows[0x40] = {
     [0x2f] = { LOCATE, ULEB, NEGATED, SW_LOC_AT_CFA, 0 },      /* GNU_negative_offset_extended */
 };
 
-/*
- * rule      The row so far; expressions are not reduced in it.
- * at        The address the row begins at.  pc  Where to stop.
- * initial   The rule after the CIE, once has_initial; kept: states remembered, the last at kept[depth - 1].
- * ra        The register of the return address column.  pushes, places: see struct sw_cfi_cover.
- */
-struct machine {
-    const struct sw_cfi *cfi;
-    const struct sw_cfi_fde *fde;
-    struct sw_cfi_work *work;
-    struct sw_rule *rule;
-    uint64_t at;
-    uint64_t pc;
-    unsigned depth;
-    unsigned ra;
-    unsigned pushes, places;
-    bool has_initial;
-    bool is_done;
-};
-
 /* An instruction with its operands: numbers, or a second one that is an expression. */
 struct insn {
     const struct row *row;
@@ -143,7 +122,7 @@ static int64_t read_number(struct sw_cursor *c, uint8_t operand, int64_t align)
     }
 }
 
-static enum sw_status read_first(const struct machine *m, struct sw_cursor *c, uint8_t opcode, struct insn *insn)
+static enum sw_status read_first(const struct sw_cfi_machine *m, struct sw_cursor *c, uint8_t opcode, struct insn *insn)
 {
     static const uint8_t widths[] = { [U1] = 1, [U2] = 2, [U4] = 4, [U8] = 8 };
     const struct sw_pointer_bases bases = { m->cfi->bias, 0, m->fde->begin };
@@ -167,7 +146,7 @@ static enum sw_status read_first(const struct machine *m, struct sw_cursor *c, u
     }
 }
 
-static enum sw_status read_insn(const struct machine *m, struct sw_cursor *c, struct insn *insn)
+static enum sw_status read_insn(const struct sw_cfi_machine *m, struct sw_cursor *c, struct insn *insn)
 {
     const uint8_t opcode = (uint8_t)sw_cursor_u(c, 1);
     const struct row *row = opcode >> 6 ? &packed[opcode >> 6] : &rows[opcode];
@@ -180,12 +159,12 @@ static enum sw_status read_insn(const struct machine *m, struct sw_cursor *c, st
     if (row->second == BLOCK)
         insn->block = sw_cursor_split(c, sw_cursor_uleb(c));
     else
-        insn->second = read_number(c, row->second, m->fde->cie.data_align);
+        insn->second = read_number(c, row->second, m->data_align);
     return sw_cursor_ok(c) ? SW_OK : SW_E_TRUNCATED;
 }
 
 /* A row holds from its address up to the next one: where that passes pc, the row that is there is the answer. */
-static enum sw_status move_to(struct machine *m, uint64_t to)
+static enum sw_status move_to(struct sw_cfi_machine *m, uint64_t to)
 {
     if (!m->has_initial)
         return SW_E_MALFORMED; /* a CIE has no addresses */
@@ -196,10 +175,10 @@ static enum sw_status move_to(struct machine *m, uint64_t to)
     return SW_OK;
 }
 
-static enum sw_status advance(struct machine *m, uint64_t count)
+static enum sw_status advance(struct sw_cfi_machine *m, uint64_t count)
 {
     uint64_t to;
-    const uint64_t align = m->fde->cie.code_align;
+    const uint64_t align = m->code_align;
     if (count > UINT32_MAX || !sw_add_u64(m->at, count * align, &to))
         to = UINT64_MAX;
     return move_to(m, to);
@@ -212,41 +191,42 @@ static enum sw_status set_offset(struct sw_loc *loc, int64_t off)
 }
 
 /* Rules of registers that are none of ours are read, and that is all. */
-static enum sw_status locate(struct machine *m, const struct insn *insn)
+static enum sw_status locate(struct sw_cfi_machine *m, const struct insn *insn)
 {
     struct sw_loc loc = { .kind = insn->row->kind };
     const unsigned number = sw_dwarf_reg(m->cfi->machine, insn->first);
     if (number == SW_REGS_MAX)
         return SW_OK;
     const enum sw_status status = set_offset(&loc, insn->second);
-    m->rule->r[number] = loc;
+    sw_cfi_place(m, number, loc);
     return status;
 }
 
-static enum sw_status locate_copy(struct machine *m, const struct insn *insn)
+static enum sw_status locate_copy(struct sw_cfi_machine *m, const struct insn *insn)
 {
     const unsigned number = sw_dwarf_reg(m->cfi->machine, insn->first);
     const unsigned from = insn->second >= 0 ? sw_dwarf_reg(m->cfi->machine, (uint64_t)insn->second) : SW_REGS_MAX;
     if (number == SW_REGS_MAX)
         return SW_OK;
     if (from != SW_REGS_MAX) {
-        m->rule->r[number] = (struct sw_loc){ SW_LOC_REG, (uint8_t)from, 0, 0 };
+        sw_cfi_place(m, number, (struct sw_loc){ SW_LOC_REG, (uint8_t)from, 0, 0 });
         return SW_OK;
     }
-    m->rule->r[number] = (struct sw_loc){ 0 };
+    sw_cfi_place(m, number, (struct sw_loc){ 0 });
     return number == m->ra ? SW_E_UNSUPPORTED : SW_OK; /* must not be taken for the end of the stack */
 }
 
 /* The expression's place, counted from the section's first byte. */
-static enum sw_status block_location(const struct machine *m, const struct insn *insn, struct sw_loc *loc)
+static enum sw_status block_location(struct sw_cfi_machine *m, const struct insn *insn, struct sw_loc *loc)
 {
+    m->has_block = true;
     const uint64_t size = sw_cursor_left(&insn->block);
     const int64_t off = insn->block.at - m->cfi->frame.bytes;
     *loc = (struct sw_loc){ insn->row->kind, 0, (uint16_t)size, (int32_t)off };
     return size <= UINT16_MAX && sw_fits_i32(off) ? SW_OK : SW_E_LIMIT;
 }
 
-static enum sw_status locate_block(struct machine *m, const struct insn *insn)
+static enum sw_status locate_block(struct sw_cfi_machine *m, const struct insn *insn)
 {
     struct sw_loc loc;
     const unsigned number = sw_dwarf_reg(m->cfi->machine, insn->first);
@@ -254,38 +234,48 @@ static enum sw_status locate_block(struct machine *m, const struct insn *insn)
         return SW_OK;
     const enum sw_status status = block_location(m, insn, &loc);
     if (status == SW_OK)
-        m->rule->r[number] = loc;
+        sw_cfi_place(m, number, loc);
     return status;
 }
 
-static enum sw_status restore(struct machine *m, uint64_t dwarf)
+static enum sw_status restore(struct sw_cfi_machine *m, uint64_t dwarf)
 {
     const unsigned number = sw_dwarf_reg(m->cfi->machine, dwarf);
     if (!m->has_initial)
         return SW_E_MALFORMED;
-    if (number != SW_REGS_MAX)
-        m->rule->r[number] = m->work->initial.r[number];
+    if (number != SW_REGS_MAX && m->changed >> number & 1)
+        m->rule->r[number] = m->work->initial[number];
     return SW_OK;
 }
 
-static enum sw_status remember(struct machine *m)
+/* Of a row only what differs from the CIE's is kept. */
+static enum sw_status remember(struct sw_cfi_machine *m)
 {
     if (m->depth == sizeof m->work->kept / sizeof m->work->kept[0])
         return SW_E_LIMIT;
-    m->work->kept[m->depth++] = *m->rule;
+    struct sw_cfi_kept *kept = &m->work->kept[m->depth++];
+    kept->cfa = m->rule->cfa;
+    kept->changed = m->changed;
+    for (uint64_t rest = m->changed; rest != 0; rest &= rest - 1)
+        kept->r[__builtin_ctzll(rest)] = m->rule->r[__builtin_ctzll(rest)];
     return SW_OK;
 }
 
-static enum sw_status recall(struct machine *m)
+static enum sw_status recall(struct sw_cfi_machine *m)
 {
     if (m->depth == 0)
         return SW_E_MALFORMED;
-    *m->rule = m->work->kept[--m->depth];
+    const struct sw_cfi_kept *kept = &m->work->kept[--m->depth];
+    m->rule->cfa = kept->cfa;
+    for (uint64_t rest = m->changed; rest != 0; rest &= rest - 1) {
+        const unsigned number = (unsigned)__builtin_ctzll(rest);
+        m->rule->r[number] = kept->changed >> number & 1 ? kept->r[number] : m->work->initial[number];
+    }
     return SW_OK;
 }
 
 /* def_cfa_register and def_cfa_offset keep the other part: there must be one. */
-static enum sw_status define_cfa(struct machine *m, const struct insn *insn)
+static enum sw_status define_cfa(struct sw_cfi_machine *m, const struct insn *insn)
 {
     struct sw_loc *cfa = &m->rule->cfa;
     if (insn->row->action != CFA && cfa->kind != SW_LOC_REG)
@@ -301,11 +291,11 @@ static enum sw_status define_cfa(struct machine *m, const struct insn *insn)
         return SW_OK;
     const int32_t before = cfa->off;
     const enum sw_status status = set_offset(cfa, insn->second);
-    m->pushes += m->has_initial && cfa->off == (int64_t)before + WORD;
+    m->pushes += m->has_initial && cfa->off == (int64_t)before + SW_CFI_WORD;
     return status;
 }
 
-static enum sw_status do_insn(struct machine *m, const struct insn *insn)
+static enum sw_status do_insn(struct sw_cfi_machine *m, const struct insn *insn)
 {
     const uint8_t action = (uint8_t)insn->row->action;
     m->places += m->has_initial && (action == LOCATE || action == LOCATE_BLOCK || action == COPY);
@@ -337,23 +327,30 @@ static enum sw_status do_insn(struct machine *m, const struct insn *insn)
     }
 }
 
-static enum sw_status run(struct machine *m, struct sw_cursor program)
+static enum sw_status run(struct sw_cfi_machine *m, const struct sw_cursor *program)
 {
-    enum sw_status status = SW_OK;
-    while (status == SW_OK && !m->is_done && sw_cursor_left(&program) > 0) {
-        struct insn insn;
-        status = read_insn(m, &program, &insn);
+    const uint8_t *at = program->at;
+    struct insn insn;
+    while (!m->is_done) {
+        at = sw_cfi_run_usual(m, at, program->end);
+        if (m->is_done || at == program->end)
+            break;
+        struct sw_cursor c = { at, program->end, program->address + (uint64_t)(at - program->at), false };
+        enum sw_status status = read_insn(m, &c, &insn);
         if (status == SW_OK)
             status = do_insn(m, &insn);
+        if (status != SW_OK)
+            return status;
+        at = c.at;
     }
-    return status;
+    return SW_OK;
 }
 
 /*
  * Where calls push, a CFA below the stack pointer cannot be; hand-written tables with two epilogues come to this
  * (libcoreclr has some). ARM64 knows it: glibc's _dl_runtime_resolve, behind the words that its PLT pushed.
  */
-static bool is_below_stack(const struct machine *m)
+static bool is_below_stack(const struct sw_cfi_machine *m)
 {
     const struct sw_loc cfa = m->rule->cfa;
     const struct sw_regs_roles *roles = sw_regs_roles_of(m->cfi->machine);
@@ -364,7 +361,7 @@ static bool is_below_stack(const struct machine *m)
  * The return address has the rule of its column. On ARM64 that is x30, where it still is when nothing was said; the
  * caller's own x30 is lost with the call, unless it was interrupted.
  */
-static void place_return_address(struct machine *m, unsigned pc)
+static void place_return_address(struct sw_cfi_machine *m, unsigned pc)
 {
     struct sw_loc *ra = &m->rule->r[m->ra];
     m->rule->r[pc] = ra->kind == SW_LOC_SAME ? (struct sw_loc){ SW_LOC_REG, (uint8_t)m->ra, 0, 0 } : *ra;
@@ -372,7 +369,7 @@ static void place_return_address(struct machine *m, unsigned pc)
         *ra = (struct sw_loc){ 0 };
 }
 
-static enum sw_status finish(struct machine *m)
+static enum sw_status finish(struct sw_cfi_machine *m)
 {
     const unsigned pc = sw_regs_pc_number(m->cfi->machine);
     const uint8_t ra = m->rule->r[m->ra].kind;
@@ -383,32 +380,37 @@ static enum sw_status finish(struct machine *m)
     if (m->rule->cfa.kind == SW_LOC_UNKNOWN || (ra == SW_LOC_SAME && m->ra == pc))
         return SW_E_MALFORMED;
     place_return_address(m, pc);
-    sw_cfi_reduce(m->cfi->machine, m->rule, m->pc);
+    if (m->has_block)
+        sw_cfi_reduce(m->cfi->machine, m->rule, m->pc);
     return is_below_stack(m) ? SW_E_MALFORMED : SW_OK;
 }
 
-static enum sw_status run_both(struct machine *m)
+static enum sw_status run_both(struct sw_cfi_machine *m)
 {
-    enum sw_status status = run(m, m->fde->cie.program);
+    enum sw_status status = run(m, &m->fde->cie.program);
     if (status != SW_OK)
         return status;
-    m->work->initial = *m->rule;
     m->has_initial = true;
+    m->changed = 0;
     m->depth = 0;
-    status = run(m, m->fde->program);
+    status = run(m, &m->fde->program);
     return status == SW_OK ? finish(m) : status;
 }
 
 static enum sw_status rule_of_table(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_work *work,
                                     struct sw_rule *rule, struct sw_cfi_cover *cover)
 {
+    const uint64_t all_registers = (UINT64_C(1) << SW_REGS_MAX) - 1;
     struct sw_cfi_fde fde;
     const enum sw_status status = sw_cfi_find(cfi, pc, &fde);
     if (status != SW_OK)
         return status;
     if (cover)
         *cover = (struct sw_cfi_cover){ fde.begin, fde.end, 0, 0 };
-    struct machine m = { .cfi = cfi, .fde = &fde, .work = work, .rule = rule, .at = fde.begin, .pc = pc };
+    struct sw_cfi_machine m = { .cfi = cfi, .fde = &fde, .work = work, .rule = rule, .at = fde.begin, .pc = pc };
+    m.code_align = fde.cie.code_align;
+    m.data_align = fde.cie.data_align;
+    m.changed = all_registers;
     m.ra = sw_dwarf_reg(cfi->machine, fde.cie.ra);
     if (m.ra == SW_REGS_MAX)
         return SW_E_UNSUPPORTED;

@@ -73,11 +73,11 @@ enum sw_audit_verdict sw_audit_compare(const struct sw_arch *arch, const struct 
         return SW_AUDIT_CFA;
     if (!is_return_right(arch, table, state))
         return SW_AUDIT_RETURN;
-    for (uint8_t n = 0; n < SW_REGS_MAX; n++) {
+    for (unsigned n = 0; n < SW_REGS_MAX; n++) {
         if (!(arch->roles->nonvolatile >> n & 1) || table->r[n].kind == SW_LOC_UNKNOWN ||
             is_value(value_at(arch, state, &table->r[n], n), start_of(n, 0)))
             continue;
-        *reg = n;
+        *reg = (uint8_t)n;
         if (analysis->r[n].kind != SW_LOC_UNKNOWN)
             return SW_AUDIT_REGISTER;
         lost = true;

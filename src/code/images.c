@@ -37,8 +37,8 @@ static void release_entry(const struct sw_images *images, struct sw_image_entry 
     if (entry->has_clr)
         sw_clr_image_close(&entry->clr);
     for (unsigned n = 0; n < sizeof entry->index / sizeof entry->index[0]; n++)
-        if (entry->index[n].entries)
-            images->alloc.put(images->alloc.arg, entry->index[n].entries, entry->index[n].size);
+        if (entry->index[n].block)
+            images->alloc.put(images->alloc.arg, entry->index[n].block, entry->index[n].size);
     if (entry->release)
         entry->release(entry, &images->alloc);
     images->alloc.put(images->alloc.arg, entry, entry->size);
@@ -106,14 +106,10 @@ void sw_images_leave(const struct sw_images *images, uint32_t ticket)
 static size_t search(const struct set *set, uint64_t address)
 {
     size_t low = 0;
-    size_t high = set ? set->count : 0;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (set->rows[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t left = set ? set->count : 0;
+    for (; left > 1; left -= left / 2)
+        low += set->rows[low + left / 2 - 1].end <= address ? left / 2 : 0;
+    low += left == 1 && set->rows[low].end <= address;
     return low;
 }
 

@@ -50,9 +50,9 @@ struct sw_image_entry {
     void *held;
     size_t held_size;
     struct sw_image_index {
-        struct sw_cfi_entry *entries;
+        void *block;
         size_t size;
-    } index[2]; /* of cfi, of beside */
+    } index[2]; /* of cfi, of beside: what their index or pieces point to */
     void (*release)(struct sw_image_entry *entry, const struct sw_alloc *alloc);
     size_t size; /* of this block, with the path behind it */
 };

@@ -155,9 +155,9 @@ static bool is_readable(const struct sw_unwind_request *req, uint64_t address)
 bool sw_is_code(const struct sw_unwind_request *req, uint64_t address)
 {
     struct sw_range unwanted;
-    if (req->walker->codemap && sw_codemap_find_inside(req->walker->codemap, address, &unwanted))
-        return true;
-    return sw_images_entry(req->walker->images, address) || is_readable(req, address);
+    return sw_request_image(req, address) ||
+           (req->walker->codemap && sw_codemap_find_inside(req->walker->codemap, address, &unwanted)) ||
+           is_readable(req, address);
 }
 
 enum sw_stop sw_try_rule(const struct sw_unwind_request *req, const struct sw_rule *rule, uint64_t *fault)

@@ -20,6 +20,15 @@ struct sw_unwind_request {
     const struct sw_image_entry *entry;
 };
 
+/* The image around an address, which mostly is that of the frame; as sw_images_entry. Inside a reader section. */
+static inline const struct sw_image_entry *sw_request_image(const struct sw_unwind_request *req, uint64_t address)
+{
+    const struct sw_image_entry *entry = req->entry;
+    return entry && address >= entry->info.begin && address < entry->info.end
+               ? entry
+               : sw_images_entry(req->walker->images, address);
+}
+
 /*
  * A reader section over the walker's code map and images: what follows is called inside one.
  */

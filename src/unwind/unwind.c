@@ -14,7 +14,7 @@ bool sw_unwind_was_interrupted(const struct sw_unwind_request *req)
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
     struct sw_range code;
     uint64_t target;
-    sw_find_code(req->walker, sw_images_entry(req->walker->images, pc), pc, &code);
+    sw_find_code(req->walker, sw_request_image(req, pc), pc, &code);
     if (code.kind != SW_KIND_JIT && code.kind != SW_KIND_NGEN)
         return false;
     return pc == code.begin || !sw_is_behind_call(req, pc, &target);

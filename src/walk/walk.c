@@ -195,7 +195,7 @@ static void arrive(struct sw_walk *walk, const struct sw_unwind_request *req)
     struct sw_workspace *work = workspace_of(walk);
     struct sw_frame *frame = &walk->frame;
     struct sw_entry entry;
-    frame->regs = work->caller;
+    sw_regs_copy(&frame->regs, &work->caller);
     frame->source = work->rule.source;
     frame->trust = work->rule.trust;
     set_exact(frame, work->rule.flags & SW_RULE_SIGNAL);

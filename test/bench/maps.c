@@ -114,6 +114,39 @@ static double time_finds(const struct map *m, uint64_t expected)
     return (cpu_ns() - begin) / QUESTIONS;
 }
 
+/* ns a find that cannot begin before the last one has ended: what a walk sees, which needs the answer to go on. */
+static double time_waiting(const struct map *m)
+{
+    uint64_t wait = 0;
+    const double begin = cpu_ns();
+    for (size_t i = 0; i < QUESTIONS; i++) {
+        __asm__ volatile("and $0, %0" : "+r"(wait));
+        wait = m->find(questions[i] + wait);
+    }
+    must(wait != 0, m->name);
+    return (cpu_ns() - begin) / QUESTIONS;
+}
+
+/* Beside one bare load out of as much memory as the code map takes: its caches' and translations' share. */
+static void note_floor(void)
+{
+    double array[TURNS], code[TURNS], load[TURNS];
+    char scene[64];
+    struct floor floor = floor_make(map_code.bytes());
+    (void)floor_time(&floor);
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        array[turn] = time_waiting(&map_array);
+        code[turn] = time_waiting(&map_code);
+        load[turn] = floor_time(&floor);
+    }
+    floor_free(&floor);
+    snprintf(scene, sizeof scene, "%zu ranges, ns, waiting for the last", count);
+    figure_note("codemap", scene, map_array.name, (double)count, median(array, TURNS), 0);
+    figure_note("codemap", scene, map_code.name, (double)count, median(code, TURNS), median_ratio(array, code, TURNS));
+    figure_note("codemap", scene, "bare load", (double)count, median(load, TURNS), median_ratio(array, load, TURNS));
+    figure_note("floor", scene, map_code.name, (double)count, median(code, TURNS), median_ratio(code, load, TURNS));
+}
+
 /* ns to remove a range and add it again, any of them, while all the others are there. */
 static double time_changes(const struct map *m)
 {
@@ -149,6 +182,7 @@ static void compare(void)
     for (unsigned turn = 0; turn < TURNS; turn++)
         for (unsigned m = 0; m < MAPS; m++)
             finds[m][turn] = time_finds(maps[m], expected);
+    note_floor();
     snprintf(scene, sizeof scene, "%zu ranges, bytes a range", count);
     for (unsigned m = 0; m < MAPS; m++)
         figure_note("codemap", scene, maps[m]->name, (double)count, (double)maps[m]->bytes() / (double)count, 0);

@@ -25,4 +25,17 @@ struct map {
 };
 extern const struct map map_array, map_tree, map_pages;
 
+/*
+ * Memory whose every line leads to another one, to compare a find with a bare load: ns of a load that waits for the one
+ * before, and one load of any line.
+ */
+struct floor {
+    uint64_t *words;
+    size_t lines;
+};
+struct floor floor_make(size_t bytes);
+void floor_free(struct floor *floor);
+double floor_time(const struct floor *floor);
+uint64_t floor_load(const struct floor *floor, uint64_t line);
+
 #endif

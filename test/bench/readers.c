@@ -19,6 +19,7 @@ enum { READERS = 8, FINDS = 100000, RANGES = 1000000, A_SECOND = 10000, TICK_NS 
 
 static struct sw_codemap *map;
 static struct sw_range *ranges;
+static struct floor floor_of_map;
 static _Atomic bool writing, running;
 static _Atomic uint64_t written;
 
@@ -39,6 +40,21 @@ static void *read_map(void *arg)
         r->ns[i] = ticks_ns(ticks() - begin);
         must(status == SW_OK && found.id == wanted->id, "finding a range that stays");
     }
+    return NULL;
+}
+
+/* The same with one bare load in place of a find, out of as much memory: how far the machine itself spreads. */
+static void *read_floor(void *arg)
+{
+    struct reader *r = arg;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < FINDS; i++) {
+        const uint64_t wanted = next_random(&r->seed);
+        const uint64_t begin = ticks();
+        sum += floor_load(&floor_of_map, wanted);
+        r->ns[i] = ticks_ns(ticks() - begin);
+    }
+    must(sum != 0, "loading");
     return NULL;
 }
 
@@ -68,11 +84,11 @@ struct latency {
     double median, p99, put_aside;
 };
 
-static struct latency run_readers(struct reader *readers)
+static struct latency run_readers(struct reader *readers, void *(*read)(void *reader))
 {
     struct latency worst = { 0 };
     for (int i = 0; i < READERS; i++)
-        must(pthread_create(&readers[i].thread, NULL, read_map, &readers[i]) == 0, "pthread_create");
+        must(pthread_create(&readers[i].thread, NULL, read, &readers[i]) == 0, "pthread_create");
     for (int i = 0; i < READERS; i++)
         pthread_join(readers[i].thread, NULL);
     for (int i = 0; i < READERS; i++) {
@@ -101,19 +117,22 @@ static void note(const char *scene, struct latency (*l)[TURNS], const double *qu
 
 static void take_turns_of(struct reader *readers)
 {
-    struct latency quiet[TURNS], busy[TURNS];
-    double quiet_medians[TURNS], seconds = 0;
+    struct latency quiet[TURNS], busy[TURNS], bare[TURNS];
+    double quiet_medians[TURNS], bare_medians[TURNS], seconds = 0;
     for (unsigned t = 0; t < TURNS; t++) {
-        quiet[t] = run_readers(readers);
+        quiet[t] = run_readers(readers, read_map);
         quiet_medians[t] = quiet[t].median;
+        bare[t] = run_readers(readers, read_floor);
+        bare_medians[t] = bare[t].median;
         writing = true;
         const double begin = wall_ns();
-        busy[t] = run_readers(readers);
+        busy[t] = run_readers(readers, read_map);
         writing = false;
         seconds += (wall_ns() - begin) / 1e9;
     }
     note("ns a find, quiet", &quiet, quiet_medians);
     note("ns a find, beside a writer", &busy, quiet_medians);
+    note("ns a bare load, quiet", &bare, bare_medians);
     figure_note("readers", "removed and added a second", "median", 0, (double)written / seconds, 0);
 }
 
@@ -127,6 +146,7 @@ void bench_readers(void)
         must(sw_codemap_add(map, &ranges[i]) == SW_OK, "sw_codemap_add");
     for (unsigned i = 0; i < READERS; i++)
         readers[i] = (struct reader){ .seed = BENCH_SEED + i, .ns = get(FINDS * sizeof(double)) };
+    floor_of_map = floor_make(sw_codemap_bytes(map));
     (void)ticks_ns(1);
     running = true;
     must(pthread_create(&writer, NULL, write_map, NULL) == 0, "pthread_create");
@@ -135,6 +155,7 @@ void bench_readers(void)
     pthread_join(writer, NULL);
     for (unsigned i = 0; i < READERS; i++)
         free(readers[i].ns);
+    floor_free(&floor_of_map);
     sw_codemap_destroy(map);
     free(ranges);
     figure_print("readers", "code map, 1,000,000 ranges, 8 readers: the slowest one, and how many times its quiet "

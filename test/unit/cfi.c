@@ -1001,6 +1001,49 @@ static void header_finds_functions_and_knows_gaps(void **state)
     check_functions(&make_world(&w)->cfi);
 }
 
+/* Gives a table its pieces. False: there are too many, or none. */
+static bool give_pieces(struct sw_cfi *cfi, uint32_t *pieces, size_t capacity)
+{
+    cfi->piece_count = sw_cfi_pieces(cfi, pieces, capacity, &cfi->piece_shift);
+    cfi->pieces = pieces;
+    return cfi->piece_count > 0 && cfi->piece_count < capacity;
+}
+
+static void search_in_pieces_finds_functions_and_knows_gaps(void **state)
+{
+    (void)state;
+    struct world w;
+    unsigned shift;
+    uint32_t pieces[FUNCTIONS + 2];
+    make_world(&w);
+    const size_t count = sw_cfi_pieces(&w.cfi, NULL, 0, &shift);
+    assert_true(count > 1 && count <= FUNCTIONS / 2 + 1);
+    assert_true(give_pieces(&w.cfi, pieces, count + 1));
+    assert_int_equal(pieces[0], 0);
+    assert_int_equal(pieces[count], FUNCTIONS);
+    check_functions(&w.cfi);
+}
+
+/* Those of another table cost a function at most. */
+static void pieces_of_another_table_lead_nowhere_else(void **state)
+{
+    (void)state;
+    static const uint32_t lies[] = { 0, 1, FUNCTIONS / 2, FUNCTIONS, FUNCTIONS + 1, UINT32_MAX };
+    struct world w;
+    struct sw_rule rule;
+    for (unsigned a = 0; a < COUNT_OF(lies); a++)
+        for (unsigned b = 0; b < COUNT_OF(lies); b++) {
+            const uint32_t pieces[] = { lies[a], lies[b] };
+            make_world(&w)->cfi.pieces = pieces;
+            w.cfi.piece_count = 1;
+            w.cfi.piece_shift = 63;
+            for (uint64_t pc = CODE - 1; pc < CODE + 0x40 * FUNCTIONS; pc++) {
+                const enum sw_status status = rule_of(&w.cfi, pc, &rule);
+                assert_true(status == SW_OK || status == SW_E_NO_RULE);
+            }
+        }
+}
+
 static void reading_finds_functions_and_knows_gaps(void **state)
 {
     (void)state;
@@ -1239,6 +1282,9 @@ static void overlapping_fdes_are_found_by_index_and_by_header(void **state)
     cfi.header = (struct sw_bytes){ header.bytes, header.size, HEADER };
     assert_true(sw_cfi_header_is_sound(&cfi));
     check_overlaps(&cfi);
+    uint32_t pieces[OVERLAPPING + 2];
+    assert_true(give_pieces(&cfi, pieces, COUNT_OF(pieces)));
+    check_overlaps(&cfi);
     cfi.header.size = 0;
     assert_int_equal(sw_cfi_index(&cfi, entries, OVERLAPPING), OVERLAPPING);
     cfi.index = entries;
@@ -1457,6 +1503,8 @@ static const struct CMUnitTest single[] = {
     cmocka_unit_test(cut_off_anywhere_is_never_a_rule),
     cmocka_unit_test(fde_shortened_anywhere_is_truncated_or_plain),
     cmocka_unit_test(header_finds_functions_and_knows_gaps),
+    cmocka_unit_test(search_in_pieces_finds_functions_and_knows_gaps),
+    cmocka_unit_test(pieces_of_another_table_lead_nowhere_else),
     cmocka_unit_test(reading_finds_functions_and_knows_gaps),
     cmocka_unit_test(header_of_any_fixed_encoding_is_searched),
     cmocka_unit_test(header_without_table_leads_to_reading),

@@ -16,7 +16,7 @@ static enum sw_status make_index(struct sw_images *images, struct sw_image_entry
     const size_t count = sw_cfi_index(cfi, NULL, 0);
     if (count == 0)
         return SW_OK;
-    if (count > SIZE_MAX / sizeof *index_out->entries)
+    if (count > SIZE_MAX / sizeof(struct sw_cfi_entry))
         return SW_E_NO_MEMORY;
     struct sw_cfi_entry *entries = alloc->get(alloc->arg, count * sizeof *entries);
     if (!entries)
@@ -28,13 +28,32 @@ static enum sw_status make_index(struct sw_images *images, struct sw_image_entry
     return SW_OK;
 }
 
+/* Without them the search takes longer, that is all. */
+static void make_pieces(struct sw_images *images, struct sw_image_entry *entry)
+{
+    const struct sw_alloc *alloc = sw_images_alloc(images);
+    struct sw_cfi *cfi = &entry->cfi;
+    unsigned shift = 0;
+    const size_t count = sw_cfi_pieces(cfi, NULL, 0, &shift), size = (count + 1) * sizeof *cfi->pieces;
+    uint32_t *pieces = count ? alloc->get(alloc->arg, size) : NULL;
+    if (!pieces)
+        return;
+    (void)sw_cfi_pieces(cfi, pieces, count + 1, &shift);
+    entry->index[0] = (struct sw_image_index){ pieces, size };
+    cfi->pieces = pieces;
+    cfi->piece_count = count;
+    cfi->piece_shift = shift;
+}
+
 /*
  * Without a sound header (missing, without a table, or falsely sorted) every search would be slow, so an index is made.
  */
 static enum sw_status check_header(struct sw_images *images, struct sw_image_entry *entry)
 {
-    if (sw_cfi_header_is_sound(&entry->cfi))
+    if (sw_cfi_header_is_sound(&entry->cfi)) {
+        make_pieces(images, entry);
         return SW_OK;
+    }
     entry->cfi.header = (struct sw_bytes){ 0 };
     return make_index(images, entry, &entry->cfi);
 }

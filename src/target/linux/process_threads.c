@@ -212,7 +212,7 @@ static enum sw_status seize_new(struct sw_process *process, size_t *found, size_
     if (!tasks)
         return sw_os_status(errno);
     while (status == SW_OK && (entry = readdir(tasks)) != NULL) {
-        const int tid = atoi(entry->d_name);
+        const int tid = (int)strtol(entry->d_name, NULL, 10); /* 0: . and .. */
         if (tid <= 0 || sw_process_find_thread(process, (uint64_t)tid))
             continue;
         status = seize(process, tid);

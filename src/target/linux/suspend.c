@@ -437,7 +437,7 @@ void sw_self_suspender_destroy(struct sw_self_suspender *suspender)
     /* Ignoring a signal removes it from every queue; only then may its old disposition be restored. */
     memset(&ignore, 0, sizeof ignore);
     ignore.sa_handler = SIG_IGN;
-    sigaction(suspender->signal, &ignore, NULL);
+    (void)sigaction(suspender->signal, &ignore, NULL);
     for (size_t i = 0; i < slots->count; i++) {
         const uint64_t word = atomic_load(&slots->slot[i].word);
         if (phase_of(word) == PARKED)
@@ -445,7 +445,7 @@ void sw_self_suspender_destroy(struct sw_self_suspender *suspender)
     }
     for (unsigned round = 0; round < 100 && atomic_load(&slots->pending) != 0; round++)
         sw_os_wait(NULL, round);
-    sigaction(suspender->signal, &suspender->before, NULL);
+    (void)sigaction(suspender->signal, &suspender->before, NULL);
     /*
      * An unanswered signal was discarded above, or a handler still runs: that cannot be known, so the slots stay
      * mapped.
