@@ -1,7 +1,7 @@
 /*
- * The sources of rules, a row each, asked in this order: what came with the range, the image's tables, signal
- * trampolines by their bytes, instructions from a known start, instructions forward to a return, the frame pointer.
- * Every one ends in a struct sw_rule. Nothing here loads a register: that is sw_rule_apply's.
+ * The sources of rules, a row each at the end of this file, asked in this order: what came with the range, the image's
+ * tables, signal trampolines by their bytes, instructions from a known start, instructions forward to a return, the
+ * frame pointer. Every one ends in a struct sw_candidate. Nothing here loads a register: that is sw_rule_apply's.
  */
 #include "unwind/sources.h"
 #include "unwind/cfi_image.h"
@@ -25,12 +25,16 @@ enum sw_status sw_source_clr_header(const struct sw_unwind_request *req, struct 
                            req->frame->exact, rule, about);
 }
 
-static enum sw_status from_range(const struct sw_unwind_request *req, struct sw_candidate *c)
+static enum sw_status from_declared_leaf(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
-    if (req->frame->code.unwind == SW_UNWIND_LEAF) {
-        sw_rule_leaf(&c->rule, req->walker->machine, SW_SOURCE_LEAF, SW_TRUST_EXACT);
-        return SW_OK;
-    }
+    if (req->frame->code.unwind != SW_UNWIND_LEAF)
+        return SW_E_NO_RULE;
+    sw_rule_leaf(&c->rule, req->walker->machine, SW_SOURCE_LEAF, SW_TRUST_EXACT);
+    return SW_OK;
+}
+
+static enum sw_status from_header(const struct sw_unwind_request *req, struct sw_candidate *c)
+{
     if (req->work->header_rule.source == SW_SOURCE_NONE)
         return SW_E_NO_RULE;
     c->rule = req->work->header_rule;
@@ -115,25 +119,27 @@ static enum sw_status from_signal_bytes(const struct sw_unwind_request *req, str
  */
 static enum sw_status from_cfi(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
+    if (!req->entry->has_cfi)
+        return SW_E_NO_RULE;
     const enum sw_status status = sw_cfi_image_source(req, c);
     const bool is_record =
         status == SW_OK && (c->rule.flags & SW_RULE_SIGNAL) != 0 && req->walker->machine == SW_MACHINE_ARM64;
     return is_record && from_signal_bytes(req, c) == SW_OK ? SW_OK : status;
 }
 
-static enum sw_status from_image(const struct sw_unwind_request *req, struct sw_candidate *c)
+static enum sw_status from_ready_to_run(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
-    if (!req->entry || req->frame->code.unwind == SW_UNWIND_ANALYSIS)
+    if (!req->entry->has_clr || req->entry->pe.machine != req->walker->machine)
         return SW_E_NO_RULE;
-    if ((req->entry->has_clr || req->entry->has_pe) && req->entry->pe.machine != req->walker->machine)
+    return sw_clr_image_rule(&req->entry->clr, req->frame->lookup, req->frame->exact, &c->rule);
+}
+
+/* ReadyToRun images know better. */
+static enum sw_status from_exceptions(const struct sw_unwind_request *req, struct sw_candidate *c)
+{
+    if (!req->entry->has_pe || req->entry->has_clr || req->entry->pe.machine != req->walker->machine)
         return SW_E_NO_RULE;
-    if (req->entry->has_clr)
-        return sw_clr_image_rule(&req->entry->clr, req->frame->lookup, req->frame->exact, &c->rule);
-    if (req->entry->has_pe)
-        return sw_pe_image_source(req, c);
-    if (req->entry->has_cfi)
-        return from_cfi(req, c);
-    return SW_E_NO_RULE;
+    return sw_pe_image_source(req, c);
 }
 
 /* ---- the frame pointer, and code that cannot be read ---- */
@@ -205,21 +211,70 @@ static void claim_only_the_record(enum sw_machine machine, struct sw_rule *rule)
 
 /* ---- the sources ---- */
 
-/* Asked in this order; each unless the walker forbids its group. What is doubted is taken only when all have been
- * asked. */
+/*
+ * Where a source has its knowledge from. A range: what came with it. ELF, PE: unwind tables of the image around pc,
+ * unless the range wants analysis. BYTES, INSTRUCTIONS: the code at pc and what is on the stack.
+ */
+enum kind { RANGE, ELF, PE, BYTES, INSTRUCTIONS, FRAME_POINTER };
+
+/* The flag by which a walker forbids a kind. */
+static const uint32_t forbidden_by[] = { [RANGE] = SW_WALK_NO_TABLES,
+                                         [ELF] = SW_WALK_NO_TABLES,
+                                         [PE] = SW_WALK_NO_TABLES,
+                                         [BYTES] = 0,
+                                         [INSTRUCTIONS] = SW_WALK_NO_ANALYSIS,
+                                         [FRAME_POINTER] = SW_WALK_NO_FRAME_POINTER };
+
+/*
+ * Asked in this order. What is doubted is taken only when all have been asked.
+ *
+ * section, open  Of tables of images: where they are found, and how they are opened at set-up. Opened in this order.
+ * ask            Null: tables that another row's reader asks beside its own.
+ */
 static const struct row {
+    enum kind kind;
+    const char *section;
+    sw_open_tables_fn *open;
     enum sw_status (*ask)(const struct sw_unwind_request *req, struct sw_candidate *c);
-    uint32_t forbidden_by;
 } rows[SW_SOURCES] = {
-    { from_range, SW_WALK_NO_TABLES },
-    { from_image, SW_WALK_NO_TABLES },
-    { from_signal_bytes, 0 },
-    { from_bad_pc, 0 },
-    { sw_plt_source, SW_WALK_NO_ANALYSIS },
-    { sw_function_source, SW_WALK_NO_ANALYSIS },
-    { sw_forward_source, SW_WALK_NO_ANALYSIS },
-    { from_frame_pointer, SW_WALK_NO_FRAME_POINTER },
+    { RANGE, NULL, NULL, from_declared_leaf },
+    { RANGE, NULL, NULL, from_header },
+    { ELF, ".eh_frame", sw_open_eh_frame, from_cfi },
+    { ELF, ".debug_frame", sw_open_debug_frame, NULL },
+    { PE, NULL, sw_open_ready_to_run, from_ready_to_run },
+    { PE, NULL, sw_open_exceptions, from_exceptions },
+    { BYTES, NULL, NULL, from_signal_bytes },
+    { BYTES, NULL, NULL, from_bad_pc },
+    { INSTRUCTIONS, NULL, NULL, sw_plt_source },
+    { INSTRUCTIONS, NULL, NULL, sw_function_source },
+    { INSTRUCTIONS, NULL, NULL, sw_forward_source },
+    { FRAME_POINTER, NULL, NULL, from_frame_pointer },
 };
+
+enum sw_status sw_sources_open(struct sw_images *images, struct sw_image_entry *entry,
+                               const struct sw_sections *sections)
+{
+    const enum kind kind = entry->info.is_pe ? PE : ELF;
+    enum sw_status status = SW_OK;
+    for (unsigned n = 0; n < SW_SOURCES && status == SW_OK; n++) {
+        if (rows[n].kind != kind || !rows[n].open)
+            continue;
+        const struct sw_bytes none = { 0 };
+        const struct sw_bytes section = kind == ELF ? sections->find(sections, entry, rows[n].section) : none;
+        if (kind == PE || section.size > 0)
+            status = rows[n].open(images, entry, section, sections);
+    }
+    return status;
+}
+
+/* Whether a row's source can have anything to say of the frame. */
+static bool is_asked(const struct sw_unwind_request *req, const struct row *row)
+{
+    const bool of_image = row->kind == ELF || row->kind == PE;
+    if (!row->ask || (req->walker->flags & forbidden_by[row->kind]))
+        return false;
+    return !of_image || (req->entry && req->frame->code.unwind != SW_UNWIND_ANALYSIS);
+}
 
 enum sw_status sw_source_ask(const struct sw_unwind_request *req, unsigned n, struct sw_candidate *candidate)
 {
@@ -227,10 +282,10 @@ enum sw_status sw_source_ask(const struct sw_unwind_request *req, unsigned n, st
     candidate->is_doubted = false;
     if (n >= SW_SOURCES)
         return SW_E_LIMIT;
-    if (req->walker->flags & rows[n].forbidden_by)
+    if (!is_asked(req, &rows[n]))
         return SW_E_NO_RULE;
     const enum sw_status status = rows[n].ask(req, candidate);
-    if (status == SW_OK && rows[n].forbidden_by == SW_WALK_NO_ANALYSIS) {
+    if (status == SW_OK && rows[n].kind == INSTRUCTIONS) {
         claim_only_promised(req, &candidate->rule);
         claim_only_the_record(req->walker->machine, &candidate->rule);
     }

@@ -1,41 +1,14 @@
 /*
- * Which call frame information an ELF image walks by: .eh_frame, through its header where that can be searched, else by
- * an index made here; and .debug_frame for the code that .eh_frame leaves out, from the file or from the MiniDebugInfo
- * in it. Knows sections by name and who holds the memory; refuses to know what stands in them (lib/cfi, lib/elf).
+ * Where the unwind sections of an ELF image are found: in the file or where it is mapped; .debug_frame, for the code
+ * that .eh_frame leaves out, in the file or in its MiniDebugInfo. Refuses to know what stands in them (lib/cfi,
+ * lib/elf) and who opens them (src/unwind/sources.c).
  */
 #include "target/linux/images.h"
 
 #include "elf/elf.h"
+#include "unwind/sources.h"
 
 #include <string.h>
-
-static enum sw_status make_index(struct sw_images *images, struct sw_image_entry *entry, struct sw_cfi *cfi)
-{
-    const struct sw_alloc *alloc = sw_images_alloc(images);
-    struct sw_image_index *kept = &entry->index[cfi == &entry->beside];
-    const size_t count = sw_cfi_index(cfi, NULL, 0);
-    if (count == 0)
-        return SW_OK;
-    if (count > SIZE_MAX / sizeof *kept->entries)
-        return SW_E_NO_MEMORY;
-    struct sw_cfi_entry *entries = alloc->get(alloc->arg, count * sizeof *entries);
-    if (!entries)
-        return SW_E_NO_MEMORY;
-    const size_t filled = sw_cfi_index(cfi, entries, count);
-    *kept = (struct sw_image_index){ entries, count * sizeof *entries };
-    cfi->index = entries;
-    cfi->index_count = filled < count ? filled : count;
-    return SW_OK;
-}
-
-/* A header that is not there, has no table, or lies about its order would make every search a long one. */
-static enum sw_status check_header(struct sw_images *images, struct sw_image_entry *entry)
-{
-    if (sw_cfi_header_is_sound(&entry->cfi))
-        return SW_OK;
-    entry->cfi.header = (struct sw_bytes){ 0 };
-    return make_index(images, entry, &entry->cfi);
-}
 
 /* A section at its address in the target; empty when there is none. */
 static struct sw_bytes section(const struct sw_image_entry *entry, const char *name)
@@ -67,32 +40,26 @@ static struct sw_bytes debug_frame(const struct sw_image_entry *entry)
     return section(entry, ".debug_frame");
 }
 
-/* .debug_frame is the table beside .eh_frame, or the only one. Addresses in it are link-time ones. */
-static enum sw_status take_debug_frame(struct sw_images *images, struct sw_image_entry *entry, struct sw_bytes frame)
+static struct sw_bytes find_in_file(const struct sw_sections *sections, struct sw_image_entry *entry, const char *name)
 {
-    struct sw_cfi *cfi = entry->has_cfi ? &entry->beside : &entry->cfi;
-    if (frame.size == 0)
-        return SW_OK;
-    *cfi = (struct sw_cfi){
-        .machine = entry->info.machine, .is_debug_frame = true, .frame = frame, .bias = entry->info.bias
-    };
-    if (entry->has_cfi)
-        entry->cfi.beside = cfi;
-    entry->has_cfi = true;
-    return make_index(images, entry, cfi);
+    (void)sections;
+    return strcmp(name, ".debug_frame") == 0 ? debug_frame(entry) : section(entry, name);
 }
 
 enum sw_status sw_images_take_sections(struct sw_images *images, struct sw_image_entry *entry)
 {
-    struct sw_cfi *cfi = &entry->cfi;
-    cfi->machine = entry->info.machine;
-    cfi->bias = entry->info.bias;
-    cfi->frame = section(entry, ".eh_frame");
-    cfi->header = section(entry, ".eh_frame_hdr");
-    entry->has_cfi = cfi->frame.size != 0;
-    const enum sw_status status = entry->has_cfi ? check_header(images, entry) : SW_OK;
-    return status == SW_OK ? take_debug_frame(images, entry, debug_frame(entry)) : status;
+    const struct sw_sections sections = { find_in_file };
+    entry->cfi.bias = entry->info.bias;
+    return sw_sources_open(images, entry, &sections);
 }
+
+/* ---- an image that is mapped in this process ---- */
+
+/* Where the tables that its program headers lead to are mapped. */
+struct mapped {
+    struct sw_sections sections;
+    struct sw_bytes frame, header;
+};
 
 /* The very file that is mapped, as far as its header can tell: another one may have taken its place on the disk. */
 static bool is_same_file(const struct sw_image_entry *entry, struct sw_bytes mapped)
@@ -102,16 +69,25 @@ static bool is_same_file(const struct sw_image_entry *entry, struct sw_bytes map
            stored.address + entry->info.bias == mapped.address && memcmp(stored.bytes, mapped.bytes, stored.size) == 0;
 }
 
+static struct sw_bytes find_mapped(const struct sw_sections *sections, struct sw_image_entry *entry, const char *name)
+{
+    const struct mapped *mapped = (const struct mapped *)sections;
+    if (strcmp(name, ".eh_frame") == 0)
+        return mapped->frame;
+    if (strcmp(name, ".eh_frame_hdr") == 0)
+        return mapped->header;
+    if (strcmp(name, ".debug_frame") != 0 || entry->elf || sw_elf_open(entry->info.path, &entry->elf) != SW_OK)
+        return (struct sw_bytes){ 0 };
+    const struct sw_bytes frame = debug_frame(entry);
+    return frame.size > 0 && is_same_file(entry, mapped->header) ? frame : (struct sw_bytes){ 0 };
+}
+
 enum sw_status sw_images_complete_mapped(struct sw_images *images, struct sw_image_entry *entry)
 {
-    const struct sw_bytes mapped = entry->cfi.header;
-    enum sw_status status = check_header(images, entry);
-    if (status != SW_OK || entry->elf || sw_elf_open(entry->info.path, &entry->elf) != SW_OK)
-        return status;
-    const struct sw_bytes frame = debug_frame(entry);
-    if (frame.size > 0 && is_same_file(entry, mapped))
-        status = take_debug_frame(images, entry, frame);
-    if (entry->beside.frame.size == 0) { /* not needed for walks; names open it again */
+    const struct mapped mapped = { { find_mapped }, entry->cfi.frame, entry->cfi.header };
+    const bool was_open = entry->elf != NULL;
+    const enum sw_status status = sw_sources_open(images, entry, &mapped.sections);
+    if (!was_open && entry->elf && entry->beside.frame.size == 0) { /* not needed for walks; names open it again */
         sw_elf_close(entry->elf);
         entry->elf = NULL;
     }
