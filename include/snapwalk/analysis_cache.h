@@ -19,19 +19,19 @@ struct sw_analysis_cache;
  * alloc    Copied; NULL for malloc and free.
  * bytes    How much memory it may take, all included; at least 64 KiB. 1 to 2 KiB serve a function; when it is full the
  *          oldest make room.
- * kept     Receives the store; the caller owns it and gives it back with sw_analysis_cache_destroy.
+ * cache    Receives the store; the caller owns it and gives it back with sw_analysis_cache_destroy.
  *
- * Returns  SW_OK; SW_E_ARGUMENT (kept null, bytes below 64 KiB); SW_E_NO_MEMORY.
+ * Returns  SW_OK; SW_E_ARGUMENT (cache null, bytes below 64 KiB); SW_E_NO_MEMORY.
  * Memory   Allocates `bytes` once. Threads  Any. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_analysis_cache_create(const struct sw_alloc *alloc, size_t bytes, struct sw_analysis_cache **kept);
+SW_NODISCARD enum sw_status sw_analysis_cache_create(const struct sw_alloc *alloc, size_t bytes, struct sw_analysis_cache **cache);
 
 /*
  * Gives a store back. No walk may use it any more.
  *
- * kept     May be null. Threads  One. Signals  Not safe.
+ * cache    May be null. Threads  One. Signals  Not safe.
  */
-void sw_analysis_cache_destroy(struct sw_analysis_cache *kept);
+void sw_analysis_cache_destroy(struct sw_analysis_cache *cache);
 
 /*
  * Counters of a store since it was made.
@@ -49,7 +49,7 @@ struct sw_analysis_cache_counts {
     uint64_t outdated;
     uint64_t bytes;
 };
-struct sw_analysis_cache_counts sw_analysis_cache_get_counts(const struct sw_analysis_cache *kept);
+struct sw_analysis_cache_counts sw_analysis_cache_get_counts(const struct sw_analysis_cache *cache);
 
 #ifdef __cplusplus
 }

@@ -69,8 +69,8 @@ bool sw_code_of(const struct sw_unwind_request *req, struct sw_code *code)
     return code->decode != NULL;
 }
 
-/* The generation of the image that code is in, as a stamp; 0: it is in none. */
-static uint64_t stamp_of(const struct sw_walker *walker, uint64_t address)
+/* The generation of the images, for code that is in one; 0: it is in none. */
+static uint64_t generation_of(const struct sw_walker *walker, uint64_t address)
 {
     const bool in_image = walker->images && sw_images_entry(walker->images, address);
     return in_image ? sw_images_generation(walker->images) + 1 : 0;
@@ -90,7 +90,7 @@ enum sw_status sw_function_rule(const struct sw_unwind_request *req, const struc
     work->analysis.spent = 0;
     const enum sw_status status =
         sw_analysis_cache_rule(req->walker->analysis_cache, code, begin, end, req->frame->lookup,
-                               stamp_of(req->walker, begin), &work->analysis, rule);
+                               generation_of(req->walker, begin), &work->analysis, rule);
     pay(work);
     return status;
 }
@@ -102,7 +102,7 @@ bool sw_function_has_frame(const struct sw_unwind_request *req, const struct sw_
     struct sw_workspace *work = req->work;
     const struct sw_state *state, *last = NULL;
     work->analysis.spent = 0;
-    sw_analysis_cache_analyze(req->walker->analysis_cache, code, begin, 0, stamp_of(req->walker, begin),
+    sw_analysis_cache_analyze(req->walker->analysis_cache, code, begin, 0, generation_of(req->walker, begin),
                               &work->analysis);
     pay(work);
     for (unsigned at = 0; (state = sw_analyze_frame(&work->analysis, &at)) != NULL; last = state) {

@@ -30,7 +30,7 @@ struct sw_reading sw_reading_enter(const struct sw_walker *walker);
 void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading);
 
 /*
- * A code address without signature and tag (ARM64; plain.c). Each passes through here where it enters a walk or the
+ * A code address without signature and tag (ARM64; pointer_auth.c). Each passes through here where it enters a walk or the
  * contract: a rule's return address, start and seed registers, records, words of the stack that may be return
  * addresses, ips that are asked for. Outside a reader section or inside one. Safe wherever the walker's reader is.
  */
