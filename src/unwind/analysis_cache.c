@@ -239,8 +239,11 @@ enum sw_status sw_analysis_cache_rule(struct sw_analysis_cache *cache, const str
     if (status != SW_E_BUSY)
         return status;
     sw_analyze_run(code, begin, end, work);
+    const bool was_doubtful = work->doubtful;
     status = sw_analyze_rule(work, pc, rule);
-    if (cache)
-        keep(cache, work, generation); /* with the path that was assumed, if one was */
+    /* With the path that was assumed, if one was; unless a bound was hit on it: then what was seen would be doubted,
+     * too. */
+    if (cache && work->doubtful == was_doubtful)
+        keep(cache, work, generation);
     return status;
 }
