@@ -75,10 +75,11 @@ made() {
     name=$1
     shift
     targets=$(awk -v name="$name" '$1 == name && $2 != "-" { print $2 }' "$log/list" | sort -u)
-    if grep -q "^$name - " "$log/list"; then
-        targets="$targets archive examples"
-        [ "$name" != gcc ] || targets="$targets oracle clr-libraries"
-    fi
+    ! grep -q "^$name - " "$log/list" || case $name in
+    gcc) targets="$targets archive examples oracle clr-libraries" ;;
+    arm64) targets="$targets archive examples" ;;
+    *) targets="$targets archive" ;;
+    esac
     start=$(now)
     # shellcheck disable=SC2086
     "$@" $targets >"$log/build-$name" 2>&1
