@@ -50,8 +50,9 @@ static enum sw_status status_of_cut(enum sw_stop stop)
 static void note_dependence(const struct sw_unwind_request *req, bool by_code, struct sw_found *found)
 {
     const struct sw_workspace *work = req->work;
-    found->depends = by_code ? SW_DEPENDS_CODE : work->by_call ? SW_DEPENDS_CALL : SW_DEPENDS_STACK;
-    found->unconfirmed = work->only_so ? SW_TRUST_NONE : work->unconfirmed;
+    const bool by_call = !by_code && work->by_call;
+    found->depends = by_code ? SW_DEPENDS_CODE : by_call ? SW_DEPENDS_CALL : SW_DEPENDS_STACK;
+    found->unconfirmed = by_call && !work->only_so ? work->unconfirmed : SW_TRUST_NONE;
     found->function = req->frame->code.begin;
 }
 
