@@ -23,6 +23,7 @@ LIB := $(BUILD)/libsnapwalk.a
 
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard test/unit/*.c))
 RACE := $(filter %_race,$(UNIT))
+CHOOSE := $(BUILD)/test/support/row.o
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 ORACLE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/oracle/*.c))
 # One program of many files, and rivals that must not share a process with it.
@@ -65,13 +66,19 @@ $(BUILD)/src/%.o: src/%.c
 
 # Examples see what users see: the public headers only. (private: the archive is built with its own flags.)
 $(EXAMPLES): private CPPFLAGS := -Iinclude
-$(UNIT): private LDLIBS += -lcmocka -ldl
+$(UNIT): private LDLIBS += $(CHOOSE) -lcmocka -ldl
+$(UNIT): $(CHOOSE)
 $(ORACLE): private LDLIBS += -ldw -lcapstone
 $(FUZZ): private LDLIBS += -fsanitize=fuzzer
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) $(CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $< $(LIB) $(LDLIBS) -o $@
+
+$(BUILD)/test/support/%.o: test/support/%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -c $< -o $@
 
 $(BENCH): $(wildcard test/bench/*.c test/bench/*.h) $(LIB)
 	@mkdir -p $(@D)
@@ -112,14 +119,13 @@ deps-run:
 run: deps-run $(EXAMPLES)
 	@mk/run.sh $(BUILD) $(TARGET)
 
-test: deps
-	@test/run.sh $(BUILD)
+# One room of the tests: ONLY=cache. One test: ONLY=unit-cache ROW=caches_of_any_size_give_the_same.
+test check arm64-test: deps
+	@ONLY='$(ONLY)' ROW='$(ROW)' test/run.sh $(BUILD) $@
 
 # Built for ARM64 against Debian's packages, in $(BUILD)/arm64; nothing of this system changes.
 arm64: deps
 	@mk/arm64.sh $(BUILD)/arm64/signed archive examples
-arm64-test: deps
-	@test/arm64.sh $(BUILD)
 
 clrmd: deps $(EXAMPLES)
 	@mk/clrmd.sh $(BUILD)
@@ -161,7 +167,9 @@ clean:
 help:
 	@echo 'make run            a real program with JIT code, and the stacks of all its threads'
 	@echo '  TARGET=toy|dotnet   which program (default: dotnet where that command exists)'
+	@echo 'make check          the quick half of the tests: unit tests, also with ASan, and checks; two minutes'
 	@echo 'make test           all tests; the last line is "N passed, N failed"'
+	@echo '  ONLY=cache          groups and programs whose name has a match; ROW=NAME: tests of that name'
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make install        archive, headers, snapwalk.pc; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
@@ -179,4 +187,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD'
 
 .DEFAULT_GOAL := lib
-.PHONY: lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint fuzz install clean help
+.PHONY: check lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint fuzz install clean help

@@ -13,16 +13,24 @@ have_dotnet() {
     command -v dotnet >/dev/null 2>&1 && dotnet --list-sdks 2>/dev/null | grep -Eq '^[1-9][0-9]\.'
 }
 
-# dotnet_build SOURCE NAME: makes $build/dotnet/NAME/NAME.dll and leaves nothing in SOURCE and no server running.
+# dotnet_build SOURCE NAME: makes $build/dotnet/NAME/NAME.dll and leaves nothing in SOURCE and no server running. One at a
+# time: they share a folder.
 dotnet_build() {
+    mkdir -p "$build/dotnet"
+    (
+        flock 8
+        dotnet_build_alone "$@"
+    ) 8>"$build/dotnet/lock" || exit 1
+}
+
+dotnet_build_alone() {
     made=$build/dotnet/$2/$2.dll
     if [ -f "$made" ] && [ -z "$(find "$1" -type f -newer "$made")" ]; then
         return 0
     fi
     echo "building $1"
-    mkdir -p "$build/dotnet"
     dotnet build "$1" -c Release -v q --artifacts-path "$build/dotnet/artifacts" -o "$build/dotnet/$2" \
-        --nodeReuse:false -p:UseSharedCompilation=false >"$build/dotnet/$2.log" 2>&1 && return 0
+        --nodeReuse:false -p:UseSharedCompilation=false >"$build/dotnet/$2.log" 2>&1 8>&- && return 0
     grep -E 'error|rror MSB' "$build/dotnet/$2.log" | sort -u >&2
     fail "$1 could not be built; the whole output is in $build/dotnet/$2.log"
 }

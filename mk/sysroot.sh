@@ -8,6 +8,10 @@ root=$(cd "$2" && pwd)
 shift 2
 state=$root.apt
 
+# exclusive: two callers at once would unpack over one another
+mkdir -p "$state/lists/partial" "$state/archives/partial" "$state/unpacked"
+exec 9>"$state/lock"
+flock 9
 missing=
 for package in "$@"; do
     [ -e "$state/unpacked/$package" ] || missing="$missing $package"
@@ -18,10 +22,6 @@ if ! command -v apt-get >/dev/null 2>&1 || ! command -v dpkg-deb >/dev/null 2>&1
     exit 1
 fi
 
-# exclusive: two callers at once would unpack over one another
-mkdir -p "$state/lists/partial" "$state/archives/partial" "$state/unpacked"
-exec 9>"$state/lock"
-flock 9
 : >"$state/status"
 apt() {
     apt-get -q -o APT::Architecture="$architecture" -o APT::Architectures="$architecture" -o Dir::State="$state" \

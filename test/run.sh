@@ -1,111 +1,127 @@
 #!/bin/sh
-# run.sh BUILD: builds and runs every test, and counts. Each program prints TAP lines (ok / not ok); what it printed is in
-# BUILD/log. A program that dies or runs out of time counts as one more failure. Last line: N passed, N failed.
+# run.sh BUILD [check | test | arm64-test]: builds and runs the tests that groups.txt names for that command, as many at a time as
+# there are processors. What each job printed is in BUILD/log. Last line: N passed, N failed[, N skipped].
+#
+#   ONLY=PATTERN  only groups and programs (unit-cache, step) whose name has a match of this extended regular expression
+#   ROW=NAME      only the tests of that name (* and ? stand for others); programs of cmocka only
 set -u
 cd "$(dirname "$0")/.."
 build=$1
+set=${2:-test}
 log=$build/log
-jobs=$(nproc 2>/dev/null || echo 1)
+processors=$(nproc 2>/dev/null || echo 1)
+export ONLY="${ONLY:-}" ROW="${ROW:-}" CMOCKA_MESSAGE_OUTPUT=TAP
+export ASAN_OPTIONS=detect_stack_use_after_return=0:allocator_may_return_null=1
+export TSAN_OPTIONS=halt_on_error=1
 rm -rf "$log"
-mkdir -p "$log"
-export CMOCKA_MESSAGE_OUTPUT=TAP
-passed=0
-failed=0
-skipped=0
+mkdir -p "$log/jobs"
 
-count() { grep -c "$1" "$2" || :; }
-
-# run NAME SECONDS COMMAND...
-run() {
-    name=$1
-    seconds=$2
-    shift 2
-    out=$log/$name
-    timeout -k 10 "$seconds" "$@" >"$out" 2>&1 </dev/null
-    status=$?
-    # cmocka says "not ok N # SKIP" of a test that skipped itself.
-    good=$(grep -v '# SKIP' "$out" | count '^ok ' -)
-    skip=$(count '^\(not \)\{0,1\}ok .*# SKIP' "$out")
-    bad=$(grep -v '# SKIP' "$out" | count '^not ok ' -)
-    if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
-        bad=1
-        echo "not ok - $name ended with status $status" >>"$out"
-    elif [ "$((good + bad + skip))" -eq 0 ]; then
-        bad=1
-        echo "not ok - $name ran no test" >>"$out"
-    fi
-    passed=$((passed + good))
-    failed=$((failed + bad))
-    skipped=$((skipped + skip))
-    printf '%-34s %5d passed %3d failed' "$name" "$good" "$bad"
-    [ "$skip" -eq 0 ] || printf ' %3d skipped' "$skip"
-    echo
-    grep '^[a-z].*: .* of .*' "$out" | tail -n 1 | sed 's/^/    /'
-    sed -nE 's/^(not )?ok .*# SKIP/    skipped:/p' "$out"
-    [ "$bad" -eq 0 ] || { grep -v '# SKIP' "$out" | grep -A3 '^not ok' | head -n 20 | sed 's/^/    /'; echo "    see $out"; }
+# The builds: name, folder, the command that makes targets in it.
+builds() {
+    make="make --no-print-directory -j$processors"
+    san="-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all"
+    cat <<END
+gcc     $build               $make BUILD=$build
+clang   $build/clang         $make BUILD=$build/clang CC=clang CFLAGS='-O2 -g'
+asan    $build/asan          $make BUILD=$build/asan CC=clang CFLAGS='$san -fsanitize=address,undefined'
+tsan    $build/tsan          $make BUILD=$build/tsan CC=clang CFLAGS='$san -fsanitize=thread'
+ndebug  $build/ndebug        $make BUILD=$build/ndebug CFLAGS='-O2 -DNDEBUG'
+arm64   $build/arm64/signed  mk/arm64.sh $build/arm64/signed
+END
 }
 
-# build NAME ARGUMENTS...: one configuration of library and test programs
-build() {
-    name=$1
-    shift
-    echo "building: $name"
-    if ! make -j"$jobs" --no-print-directory "$@" >"$log/build-$name" 2>&1; then
-        failed=$((failed + 1))
-        echo "not ok - build $name"
-        grep -E 'error|Error|undefined' "$log/build-$name" | head -n 20 | sed 's/^/    /'
-        return 1
-    fi
+# The sources of the programs of a kind.
+sources() {
+    case $1 in
+    unit) ls test/unit/*.c ;;
+    race) ls test/unit/*_race.c ;;
+    own) grep -lE 'snapwalk/(self|process)[.]h|sigaction' test/unit/*.c ;;
+    fuzz) ls test/fuzz/*.c ;;
+    check) ls -r test/check/*.sh ;;
+    esac
 }
 
-# programs PREFIX SECONDS DIRECTORY...: every program in a directory
-programs() {
-    prefix=$1
-    seconds=$2
-    shift 2
-    for program in "$@"; do
-        [ -x "$program" ] && [ -f "$program" ] && run "$prefix-$(basename "$program")" "$seconds" "$program"
+chosen() {
+    [ -z "$ONLY" ] || echo "$1" | grep -qE "$ONLY"
+}
+
+# Lines "build target name group command", one for each job that is asked for.
+list() {
+    grep -v '^#' test/groups.txt | while read -r in group of each command; do
+        case ,$in, in *",$set,"*) ;; *) continue ;; esac
+        folder=$(builds | awk -v name="$of" '$1 == name { print $2 }')
+        if [ "$each" = - ]; then
+            [ -n "$ROW" ] || ! chosen "$group" || echo "$of - $group $group $command $build"
+            continue
+        fi
+        for source in $(sources "$each"); do
+            name=$group-$(basename "${source%.*}")
+            program=$folder/${source%.c}
+            chosen "$name" || continue
+            case $each in
+            check) [ -n "$ROW" ] || echo "$of - $name $group $source $build" ;;
+            fuzz) [ -n "$ROW" ] || echo "$of $program $name $group $command $program" ;;
+            *) echo "$of $program $name $group $command $program" ;;
+            esac
+        done
     done
 }
 
-san="-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all"
-export ASAN_OPTIONS=detect_stack_use_after_return=0:allocator_may_return_null=1
-export TSAN_OPTIONS=halt_on_error=1
+now() { cut -d' ' -f1 /proc/uptime; }
+since() { now | awk -v from="$1" '{ printf "%.0f", $1 - from }'; }
 
-build gcc BUILD="$build" archive unit examples oracle && programs unit 120 "$build"/test/unit/*
-build clang BUILD="$build/clang" CC=clang CFLAGS="-O2 -g" archive unit examples &&
-    programs clang 120 "$build"/clang/test/unit/*
-build asan BUILD="$build/asan" CC=clang CFLAGS="$san -fsanitize=address,undefined" archive unit &&
-    programs asan 300 "$build"/asan/test/unit/*
-build tsan BUILD="$build/tsan" CC=clang CFLAGS="$san -fsanitize=thread" archive race &&
-    programs tsan 300 "$build"/tsan/test/unit/*
-build ndebug BUILD="$build/ndebug" CFLAGS="-O2 -DNDEBUG" archive unit && programs ndebug 120 "$build"/ndebug/test/unit/*
-build fuzz BUILD="$build/fuzz" CC=clang CFLAGS="$san -fsanitize=address,undefined -fsanitize=fuzzer-no-link" fuzzers &&
-    run fuzz-corpus 300 test/fuzz/replay.sh "$build/fuzz"
-for check in test/check/*.sh; do
-    run "check-$(basename "$check" .sh)" 300 "$check" "$build"
-done
-run examples 300 test/examples.sh "$build"
-run oracle-a64 300 test/oracle/a64.sh "$build"
-run oracle-cfi 600 test/oracle/cfi.sh "$build"
-run oracle-pe-arm64 300 test/oracle/pe_arm64.sh "$build"
-run oracle-wine 300 test/oracle/pe_wine.sh "$build"
-run arm64-max 1200 test/arm64.sh "$build" max
-run arm64-cortex-a57 1200 test/arm64.sh --own "$build" cortex-a57
-run hostile 300 test/audit/hostile.sh "$build"
-run system 300 test/system/run.sh "$build"
-run core 300 test/core/run.sh "$build"
-run step 600 test/step/run.sh "$build"
-run step-arm64 600 test/step/arm64.sh "$build"
-run clrmd 600 test/clrmd/test.sh "$build"
-run clr 600 test/clr/test.sh "$build"
-run overlay-unit 300 test/clr/overlay_unit.sh "$build"
-run overlay 600 test/clr/overlay.sh "$build"
+# made NAME COMMAND...: what the jobs need of a build. Where it cannot be had, its jobs go, and one result stands for them.
+made() {
+    name=$1
+    shift
+    targets=$(awk -v name="$name" '$1 == name && $2 != "-" { print $2 }' "$log/list" | sort -u)
+    ! grep -q "^$name - " "$log/list" || case $name in
+    gcc) targets="$targets archive examples oracle clr-libraries" ;;
+    arm64) targets="$targets archive examples" ;;
+    *) targets="$targets archive" ;;
+    esac
+    start=$(now)
+    # shellcheck disable=SC2086
+    "$@" $targets >"$log/build-$name" 2>&1
+    status=$?
+    seconds=$(since "$start")
+    echo "built $name in $seconds s"
+    [ "$status" -ne 0 ] || return 0
+    sed -i "/^$name /d" "$log/list"
+    if [ "$status" -eq 77 ]; then
+        echo "build-$name build-$name 0 0 1 $seconds" >"$log/jobs/build-$name"
+        echo "    skipped: $(tail -n 1 "$log/build-$name")"
+    else
+        echo "build-$name build-$name 0 1 0 $seconds" >"$log/jobs/build-$name"
+        grep -E 'error|Error|undefined' "$log/build-$name" | head -n 20 | sed 's/^/    /'
+    fi
+}
 
-echo
-if [ "$skipped" -eq 0 ]; then
-    echo "$passed passed, $failed failed"
-else
-    echo "$passed passed, $failed failed, $skipped skipped"
-fi
-[ "$failed" -eq 0 ]
+began=$(now)
+list >"$log/list"
+builds >"$log/builds"
+while read -r name folder command; do
+    grep -q "^$name " "$log/list" || continue
+    eval "made $name $command" </dev/null
+done <"$log/builds"
+cut -d' ' -f3- "$log/list" | tr '\n' '\0' | xargs -0 -r -n 1 -P "$processors" test/job.sh "$log"
+
+# Groups in the order of the table, their seconds summed over jobs, the longest job; then what failed, once more.
+cat "$log"/jobs/* /dev/null | awk -v took="$(since "$began")" -v processors="$processors" '
+    { passed += $3; failed += $4; skipped += $5; n[$2]++; p[$2] += $3; f[$2] += $4; s[$2] += $5; t[$2] += $6
+      if (!($2 in most) || $6 > most[$2]) { most[$2] = $6; longest[$2] = $1 }
+      if ($4) bad = bad "failed: " $1 "\n" }
+    END {
+        printf "\n%-18s %5s %7s %7s %7s %8s  %s\n", "group", "jobs", "passed", "failed", "skipped", "seconds", "the longest job"
+        while ((getline line <"test/groups.txt") > 0) {
+            split(line, word, " ")
+            if (line ~ /^#/ || !(word[2] in n)) continue
+            g = word[2]
+            printf "%-18s %5d %7d %7d %7d %8.0f  %s %.0f\n", g, n[g], p[g], f[g], s[g], t[g], longest[g], most[g]
+            delete n[g]
+        }
+        printf "all in %s s on %s processors\n\n%s", took, processors, bad
+        if (passed + failed + skipped == 0) { print "no test has that name"; failed = 1 }
+        printf "%d passed, %d failed%s\n", passed, failed, skipped ? ", " skipped " skipped" : ""
+        exit failed > 0
+    }'

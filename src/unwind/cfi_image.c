@@ -13,26 +13,18 @@ static bool code_of(const struct sw_unwind_request *req, struct sw_code *code)
     return !(req->walker->flags & SW_WALK_NO_ANALYSIS) && sw_code_of(req, code);
 }
 
-/* The caller that the table leads to; another rule is believed where it leads to the same. */
+/* What the table says, and what the instructions say; those are believed where both lead to the same caller. */
 struct same_caller {
     const struct sw_unwind_request *req;
-    uint64_t pc;
-    uint64_t sp;
+    const struct sw_candidate *table;
+    struct sw_candidate *other;
 };
 
-static bool note_caller(const struct sw_unwind_request *req, struct same_caller *same)
+static bool leads_to_same(const struct same_caller *same)
 {
-    if (sw_try_rule(req, &req->work->rule, NULL) != SW_STOP_NONE)
-        return false;
-    *same = (struct same_caller){ req, sw_regs_pc(&req->work->caller), sw_regs_sp(&req->work->caller) };
-    return true;
-}
-
-static bool leads_to(const struct same_caller *same, const struct sw_rule *rule)
-{
-    const struct sw_regs *caller = &same->req->work->caller;
-    return sw_try_rule(same->req, rule, NULL) == SW_STOP_NONE && sw_regs_pc(caller) == same->pc &&
-           sw_regs_sp(caller) == same->sp;
+    const struct sw_regs *wanted = &same->table->caller, *caller = &same->other->caller;
+    return sw_candidate_try(same->req, same->other) == SW_STOP_NONE && sw_regs_pc(caller) == sw_regs_pc(wanted) &&
+           sw_regs_sp(caller) == sw_regs_sp(wanted);
 }
 
 /* ---- epilogues of realigned frames ---- */
@@ -40,10 +32,8 @@ static bool leads_to(const struct same_caller *same, const struct sw_rule *rule)
 static bool is_same_caller(void *arg, const struct sw_rule *rule)
 {
     const struct same_caller *same = arg;
-    if (!leads_to(same, rule))
-        return false;
-    same->req->work->plain = *rule;
-    return true;
+    same->other->rule = *rule;
+    return leads_to_same(same);
 }
 
 /* Found by an expression over a register, other than the one that the CFA is found by. */
@@ -65,20 +55,21 @@ static bool is_any_apart(const struct sw_rule *rule)
  * of rbp too. Where the instructions lead to the same caller they say where its registers are. Only an executing pc can
  * be there.
  */
-static void mend_epilogue(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover)
+static void mend_epilogue(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover, struct sw_candidate *c)
 {
-    struct sw_workspace *work = req->work;
-    struct same_caller same;
+    struct same_caller same = { req, c, &req->work->spare[0] };
+    struct sw_rule *rule = &c->rule;
     struct sw_code code;
     (void)cover;
-    if (!req->frame->exact || work->rule.cfa.kind != SW_LOC_REG || !is_any_apart(&work->rule) || !code_of(req, &code) ||
-        !note_caller(req, &same))
+    if (!req->frame->exact || rule->cfa.kind != SW_LOC_REG || !is_any_apart(rule) || !code_of(req, &code) ||
+        sw_candidate_try(req, c) != SW_STOP_NONE)
         return;
-    if (sw_analyze_forward(&code, sw_regs_pc(&req->frame->regs), NULL, &work->analysis, is_same_caller, &same) != SW_OK)
+    if (sw_analyze_forward(&code, sw_regs_pc(&req->frame->regs), NULL, &req->work->analysis, is_same_caller, &same) !=
+        SW_OK)
         return;
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (is_apart(&work->rule, n))
-            work->rule.r[n] = work->plain.r[n];
+        if (is_apart(rule, n))
+            rule->r[n] = same.other->rule.r[n];
 }
 
 /* ---- registers written without a word ---- */
@@ -87,10 +78,10 @@ static void mend_epilogue(const struct sw_unwind_request *req, const struct sw_c
  * A frame in which no register was ever saved although there were pushes, or one that is executing. Compiled code
  * pushes little else than registers to be saved, and says so; to look at the code of every frame would cost too much.
  */
-static bool is_suspicious(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover)
+static bool is_suspicious(const struct sw_unwind_request *req, const struct sw_rule *rule,
+                          const struct sw_cfi_cover *cover)
 {
     const struct sw_regs_roles *roles = sw_regs_roles_of(req->walker->machine);
-    const struct sw_rule *rule = &req->work->rule;
     if (rule->flags || cover->places != 0 || rule->cfa.kind != SW_LOC_REG || rule->cfa.reg != roles->sp)
         return false;
     for (unsigned n = 0; n < roles->count; n++)
@@ -132,21 +123,21 @@ static uint64_t written_before(const struct sw_unwind_request *req, const struct
 }
 
 /* Where the instructions lead to the same caller they say where its registers are; else those written are lost. */
-static void mend_silence(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover)
+static void mend_silence(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover, struct sw_candidate *c)
 {
-    struct sw_workspace *work = req->work;
-    struct same_caller same;
+    const struct same_caller same = { req, c, &req->work->spare[0] };
+    struct sw_rule *other = &same.other->rule;
     struct sw_code code;
-    if (!is_suspicious(req, cover) || !code_of(req, &code))
+    if (!is_suspicious(req, &c->rule, cover) || !code_of(req, &code))
         return;
     const uint64_t written = written_before(req, &code, cover->begin);
-    if (written == 0 || !note_caller(req, &same))
+    if (written == 0 || sw_candidate_try(req, c) != SW_STOP_NONE)
         return;
-    const bool told = sw_function_rule(req, &code, cover->begin, cover->end, &work->plain) == SW_OK &&
-                      work->plain.trust != SW_TRUST_GUESS && leads_to(&same, &work->plain);
+    const bool is_known = sw_function_rule(req, &code, cover->begin, cover->end, other) == SW_OK &&
+                          other->trust != SW_TRUST_GUESS && leads_to_same(&same);
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (written >> n & 1)
-            work->rule.r[n] = told ? work->plain.r[n] : (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
+            c->rule.r[n] = is_known ? other->r[n] : (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
 }
 
 /* ---- what was pushed in front ---- */
@@ -158,24 +149,24 @@ static bool is_pushed(const struct sw_unwind_request *req, const struct sw_rule 
     return rule->flags == 0 && ra.kind == SW_LOC_AT_CFA && ra.off >= 0 && ra.off < PUSHED;
 }
 
-/* Whether it is so behind the function's first instruction, when that is executing: a landing pad, told of with no
- * word. */
+/* Whether it is so behind the function's first instruction, when that is executing: a landing pad, which the table
+ * leaves out. */
 static bool is_pushed_next(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover)
 {
+    struct sw_rule *rule = &req->work->spare[0].rule;
     struct sw_cfi_cover other;
     const uint64_t next = req->frame->lookup + sw_arch_of(req->walker->machine)->insn_bytes;
     return req->frame->exact && req->frame->lookup == cover->begin && next < cover->end &&
-           sw_cfi_rule(&req->entry->cfi, next, &req->work->cfi, &req->work->plain, &other) == SW_OK &&
-           is_pushed(req, &req->work->plain);
+           sw_cfi_rule(&req->entry->cfi, next, &req->work->cfi, rule, &other) == SW_OK && is_pushed(req, rule);
 }
 
 /*
  * The first entry of an ARM64 PLT pushes lr and a word for the dynamic linker's resolver, whose table begins in front
  * of both. The caller's stack begins behind them.
  */
-static void mend_pushed(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover)
+static void mend_pushed(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover, struct sw_candidate *c)
 {
-    struct sw_rule *rule = &req->work->rule;
+    struct sw_rule *rule = &c->rule;
     if (rule->cfa.kind != SW_LOC_REG || rule->cfa.off > INT32_MAX - PUSHED ||
         !(is_pushed(req, rule) || is_pushed_next(req, cover)))
         return;
@@ -188,21 +179,21 @@ static void mend_pushed(const struct sw_unwind_request *req, const struct sw_cfi
 /* What is done about each lie, on machines where it was met. */
 static const struct {
     enum sw_cfi_quirk quirk;
-    void (*mend)(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover);
+    void (*mend)(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover, struct sw_candidate *c);
 } mends[] = {
     { SW_CFI_EPILOGUES, mend_epilogue },
     { SW_CFI_SILENCE, mend_silence },
     { SW_CFI_PUSHED, mend_pushed },
 };
 
-enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req)
+enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
     struct sw_cfi_cover cover;
-    const enum sw_status status = sw_cfi_rule(&req->entry->cfi, req->frame->lookup, &req->work->cfi, &req->work->rule, &cover);
+    const enum sw_status status = sw_cfi_rule(&req->entry->cfi, req->frame->lookup, &req->work->cfi, &c->rule, &cover);
     if (status != SW_OK)
         return status;
     for (size_t i = 0; i < sizeof mends / sizeof mends[0]; i++)
         if (sw_arch_of(req->walker->machine)->cfi_quirks & mends[i].quirk)
-            mends[i].mend(req, &cover);
+            mends[i].mend(req, &cover, c);
     return SW_OK;
 }

@@ -10,13 +10,13 @@
 #include "unwind/infer/code_patterns.h"
 
 /* Whether the rule leads to the outermost frame or to a return address with a call in front, and what that calls. */
-static bool is_plausible(const struct sw_unwind_request *req, const struct sw_rule *rule, uint64_t *target)
+static bool is_plausible(const struct sw_unwind_request *req, struct sw_candidate *c, uint64_t *target)
 {
-    const enum sw_stop stop = sw_try_rule(req, rule, NULL);
+    const enum sw_stop stop = sw_candidate_try(req, c);
     *target = 0;
     if (stop == SW_STOP_ROOT_ZERO)
         return true;
-    return stop == SW_STOP_NONE && sw_is_behind_call(req, sw_regs_pc(&req->work->caller), target);
+    return stop == SW_STOP_NONE && sw_is_behind_call(req, sw_regs_pc(&c->caller), target);
 }
 
 /* ---- jumps between the parts of a function ---- */
@@ -32,17 +32,17 @@ static bool same_cfa(const struct sw_rule *a, const struct sw_rule *b)
 }
 
 /* Where an epilogue seen at pc leads nowhere and the body's rule leads to a caller, it was a jump inside. */
-static void mend_epilogue(const struct sw_unwind_request *req)
+static void mend_epilogue(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
-    struct sw_workspace *work = req->work;
+    struct sw_candidate *body = &req->work->spare[0];
     uint64_t target;
-    if (!req->frame->exact || is_plausible(req, &work->rule, &target))
+    if (!req->frame->exact || is_plausible(req, c, &target))
         return;
-    if (rule_at(req, false, &work->plain) != SW_OK || same_cfa(&work->plain, &work->rule) ||
-        !is_plausible(req, &work->plain, &target))
+    if (rule_at(req, false, &body->rule) != SW_OK || same_cfa(&body->rule, &c->rule) ||
+        !is_plausible(req, body, &target))
         return;
-    work->rule = work->plain;
-    work->rule.trust = SW_TRUST_LIKELY;
+    c->rule = body->rule;
+    c->rule.trust = SW_TRUST_LIKELY;
 }
 
 /* ---- code without an entry ---- */
@@ -58,31 +58,32 @@ struct opinion {
 static bool is_agreed(void *arg, const struct sw_rule *rule)
 {
     struct opinion *opinion = arg;
-    const struct sw_regs *caller = &opinion->req->work->caller;
+    struct sw_candidate *other = &opinion->req->work->spare[0];
     uint64_t target;
-    if (!is_plausible(opinion->req, rule, &target))
+    other->rule = *rule;
+    if (!is_plausible(opinion->req, other, &target))
         return false;
-    const bool same = sw_regs_pc(caller) == opinion->pc && sw_regs_sp(caller) == opinion->sp;
+    const bool same = sw_regs_pc(&other->caller) == opinion->pc && sw_regs_sp(&other->caller) == opinion->sp;
     opinion->differs |= !same;
     return same;
 }
 
-static enum sw_status ask_instructions(const struct sw_unwind_request *req, struct sw_rule *rule)
+static enum sw_status ask_instructions(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
     struct sw_code code;
-    struct opinion opinion = { req, sw_regs_pc(&req->work->caller), sw_regs_sp(&req->work->caller), false };
+    struct opinion opinion = { req, sw_regs_pc(&c->caller), sw_regs_sp(&c->caller), false };
     if ((req->walker->flags & SW_WALK_NO_ANALYSIS) || !sw_code_of(req, &code))
         return SW_OK;
     if (sw_analyze_forward(&code, req->frame->lookup, NULL, &req->work->analysis, is_agreed, &opinion) == SW_OK)
-        rule->trust = SW_TRUST_EXACT;
-    return opinion.differs && rule->trust != SW_TRUST_EXACT ? SW_E_NO_RULE : SW_OK;
+        c->rule.trust = SW_TRUST_EXACT;
+    return opinion.differs && c->rule.trust != SW_TRUST_EXACT ? SW_E_NO_RULE : SW_OK;
 }
 
 /* Exact pcs only: what has made a call is no leaf, and has to have an entry. */
-static enum sw_status leaf(const struct sw_unwind_request *req)
+static enum sw_status leaf(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
     const struct sw_pe *pe = &req->entry->pe;
-    struct sw_rule *rule = &req->work->rule;
+    struct sw_rule *rule = &c->rule;
     const uint64_t pc = req->frame->lookup;
     uint64_t target;
     if (!req->frame->exact || !sw_pe_is_code(pe, (uint32_t)(pc - pe->bytes.address)))
@@ -91,22 +92,22 @@ static enum sw_status leaf(const struct sw_unwind_request *req)
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (sw_pe_nonvolatile(pe->machine, pe->linux_code) >> n & 1)
             rule->r[n].kind = SW_LOC_SAME;
-    if (!is_plausible(req, rule, &target))
+    if (!is_plausible(req, c, &target))
         return SW_E_NO_RULE;
     if (target == pc) {
         rule->trust = SW_TRUST_CONFIRMED; /* it was just called */
         return SW_OK;
     }
-    return ask_instructions(req, rule);
+    return ask_instructions(req, c);
 }
 
-enum sw_status sw_pe_image_source(const struct sw_unwind_request *req)
+enum sw_status sw_pe_image_source(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
     const enum sw_status usable = req->entry->exceptions_status;
     if (usable)
         return usable == SW_E_NOT_FOUND ? SW_E_NO_RULE : usable;
-    const enum sw_status status = rule_at(req, req->frame->exact, &req->work->rule);
+    const enum sw_status status = rule_at(req, req->frame->exact, &c->rule);
     if (status == SW_OK)
-        mend_epilogue(req);
-    return status == SW_E_NO_RULE ? leaf(req) : status;
+        mend_epilogue(req, c);
+    return status == SW_E_NO_RULE ? leaf(req, c) : status;
 }

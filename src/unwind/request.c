@@ -60,8 +60,8 @@ bool sw_code_of(const struct sw_unwind_request *req, struct sw_code *code)
     return code->arch != NULL;
 }
 
-/* The generation of the image that code is in, as a stamp; 0: it is in none. */
-static uint64_t stamp_of(const struct sw_walker *walker, uint64_t address)
+/* The generation of the images, for code that is in one; 0: it is in none. */
+static uint64_t generation_of(const struct sw_walker *walker, uint64_t address)
 {
     const bool in_image = walker->images && sw_images_entry(walker->images, address);
     return in_image ? sw_images_generation(walker->images) + 1 : 0;
@@ -74,31 +74,34 @@ static void pay(struct sw_workspace *work)
     work->left -= spent < work->left ? spent : work->left;
 }
 
-enum sw_status sw_function_rule(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin, uint64_t end,
-                                struct sw_rule *rule)
+enum sw_status sw_function_rule(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
+                                uint64_t end, struct sw_rule *rule)
 {
     struct sw_workspace *work = req->work;
     work->analysis.spent = 0;
-    const enum sw_status status = sw_analysis_cache_rule(req->walker->analysis_cache, code, begin, end, req->frame->lookup,
-                                               stamp_of(req->walker, begin), &work->analysis, rule);
+    const enum sw_status status =
+        sw_analysis_cache_rule(req->walker->analysis_cache, code, begin, end, req->frame->lookup,
+                               generation_of(req->walker, begin), &work->analysis, rule);
     pay(work);
     return status;
 }
 
 bool sw_function_has_frame(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                           bool (*accept)(const struct sw_unwind_request *req, uint64_t pc, uint64_t function))
+                           bool (*accept)(const struct sw_unwind_request *req, uint64_t pc, uint64_t function),
+                           struct sw_candidate *candidate)
 {
     struct sw_workspace *work = req->work;
     const struct sw_state *state, *last = NULL;
     work->analysis.spent = 0;
-    sw_analysis_cache_analyze(req->walker->analysis_cache, code, begin, 0, stamp_of(req->walker, begin), &work->analysis);
+    sw_analysis_cache_analyze(req->walker->analysis_cache, code, begin, 0, generation_of(req->walker, begin),
+                              &work->analysis);
     pay(work);
     for (unsigned at = 0; (state = sw_analyze_frame(&work->analysis, &at)) != NULL; last = state) {
-        if (state == last || !sw_extract_inside(state, code->arch, &work->rule) ||
-            sw_try_rule(req, &work->rule, NULL) != SW_STOP_NONE || !accept(req, sw_regs_pc(&work->caller), begin))
+        if (state == last || !sw_extract_inside(state, code->arch, &candidate->rule) ||
+            sw_candidate_try(req, candidate) != SW_STOP_NONE || !accept(req, sw_regs_pc(&candidate->caller), begin))
             continue;
-        work->rule.source = SW_SOURCE_FORWARD;
-        work->rule.trust = SW_TRUST_GUESS;
+        candidate->rule.source = SW_SOURCE_FORWARD;
+        candidate->rule.trust = SW_TRUST_GUESS;
         return true;
     }
     return false;
@@ -160,14 +163,13 @@ bool sw_is_code(const struct sw_unwind_request *req, uint64_t address)
            is_readable(req, address);
 }
 
-enum sw_stop sw_try_rule(const struct sw_unwind_request *req, const struct sw_rule *rule, uint64_t *fault)
+static enum sw_stop try(const struct sw_unwind_request *req, const struct sw_rule *rule, struct sw_regs *caller,
+                        uint64_t *unreadable)
 {
     const struct sw_regs *regs = &req->frame->regs;
-    struct sw_regs *caller = &req->work->caller;
     const bool is_signal = rule->flags & SW_RULE_SIGNAL;
     const unsigned pc = sw_regs_pc_number(regs->machine);
-    req->work->has_looked = true;
-    const enum sw_status status = sw_rule_apply(rule, regs, &req->walker->memory, caller, NULL, fault);
+    const enum sw_status status = sw_rule_apply(rule, regs, &req->walker->memory, caller, NULL, unreadable);
     if (status)
         return stop_of(status);
     caller->r[pc] = sw_code_address(req->walker, caller->r[pc]);
@@ -185,4 +187,12 @@ enum sw_stop sw_try_rule(const struct sw_unwind_request *req, const struct sw_ru
     /* The last instruction of a function may be a call; the first may be one that faulted. */
     const bool known = is_signal || sw_is_code(req, caller->r[pc] - 1) || sw_is_code(req, caller->r[pc]);
     return known ? SW_STOP_NONE : SW_STOP_BAD_PC;
+}
+
+enum sw_stop sw_candidate_try(const struct sw_unwind_request *req, struct sw_candidate *candidate)
+{
+    candidate->unreadable = 0;
+    candidate->depends = SW_DEPENDS_STACK;
+    candidate->stop = try(req, &candidate->rule, &candidate->caller, &candidate->unreadable);
+    return candidate->stop;
 }

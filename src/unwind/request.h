@@ -74,8 +74,13 @@ static inline void sw_code_pc(const struct sw_walker *walker, struct sw_regs *re
         regs->r[pc] = sw_code_address(walker, regs->r[pc]);
 }
 
-/* The frame's caller by a rule: applied and checked. Fills work->caller. */
-SW_NODISCARD enum sw_stop sw_try_rule(const struct sw_unwind_request *req, const struct sw_rule *rule, uint64_t *fault);
+/*
+ * Applies a candidate's rule to the frame and looks at where it leads: fills caller, stop and unreadable. From then on
+ * what the candidate says depends on the stack, unless its source knows better.
+ *
+ * Returns  candidate->stop.
+ */
+enum sw_stop sw_candidate_try(const struct sw_unwind_request *req, struct sw_candidate *candidate);
 
 /* The code range around an address: the code map's, else a ReadyToRun image's method, else NATIVE without bounds. */
 void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *entry, uint64_t lookup,
@@ -88,14 +93,15 @@ bool sw_is_code(const struct sw_unwind_request *req, uint64_t address);
 bool sw_code_of(const struct sw_unwind_request *req, struct sw_code *code);
 
 /* The rule at the frame's pc by the instructions of the function [begin, end), end 0: not known. */
-SW_NODISCARD enum sw_status sw_function_rule(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                                             uint64_t end, struct sw_rule *rule);
+SW_NODISCARD enum sw_status sw_function_rule(const struct sw_unwind_request *req, const struct sw_code *code,
+                                             uint64_t begin, uint64_t end, struct sw_rule *rule);
 
 /*
  * Whether the frame at hand, of code that no path leads to, is that of one of the function's calls: as deep, and its
- * return address accepted. Fills work->rule, a guess, and work->caller.
+ * return address accepted. Fills the candidate with a guess.
  */
 bool sw_function_has_frame(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                           bool (*accept)(const struct sw_unwind_request *req, uint64_t pc, uint64_t function));
+                           bool (*accept)(const struct sw_unwind_request *req, uint64_t pc, uint64_t function),
+                           struct sw_candidate *candidate);
 
 #endif

@@ -1,19 +1,39 @@
 /*
- * Where rules come from: the sources in the order in which they are asked, and what each has to say about one pc.
+ * Where rules come from: one table of the sources, in the order in which they are asked. Of a source that reads unwind
+ * tables its row also says where they are found in an image and how they are opened.
  */
 #ifndef SW_SOURCES_H
 #define SW_SOURCES_H
 
+#include "code/tables.h"
 #include "unwind/request.h"
 
-/* The n-th source's rule in req->work->rule. SW_E_NO_RULE: it has nothing to say. SW_E_LIMIT with n past the last. */
-enum { SW_SOURCES = 9 };
-SW_NODISCARD enum sw_status sw_source_rule(const struct sw_unwind_request *req, unsigned n);
+/*
+ * What the n-th source says of the frame, into a candidate of the asker's.
+ *
+ * Returns  SW_OK: the candidate has a rule, tried or not. SW_E_NO_RULE: the source has nothing to say. SW_E_LIMIT with
+ * n past the last. Others: its table is broken. In all cases candidate->depends says what the answer depends on.
+ */
+enum { SW_SOURCES = 12 };
+SW_NODISCARD enum sw_status sw_source_ask(const struct sw_unwind_request *req, unsigned n,
+                                          struct sw_candidate *candidate);
+
+/*
+ * Opens every kind of unwind tables that an image has, when it is registered: called under the writer's lock of the
+ * set.
+ *
+ * sections  Of an ELF image; unused for a PE image (entry->info.is_pe), whose entry->pe is open.
+ *
+ * Returns  SW_OK; SW_E_NO_MEMORY.
+ */
+enum sw_status sw_sources_open(struct sw_images *images, struct sw_image_entry *entry,
+                               const struct sw_sections *sections);
 
 /* Whether a signal handler that returns to an address returns from the signal: told by the bytes there. */
 bool sw_source_is_trampoline(const struct sw_unwind_request *req, uint64_t address);
 
 /* The rule that a CoreCLR JIT header gives, with the FunctionID. */
-SW_NODISCARD enum sw_status sw_source_clr_header(const struct sw_unwind_request *req, struct sw_rule *rule, struct sw_clr_jit_code *about);
+SW_NODISCARD enum sw_status sw_source_clr_header(const struct sw_unwind_request *req, struct sw_rule *rule,
+                                                 struct sw_clr_jit_code *about);
 
 #endif

@@ -23,14 +23,14 @@ bool sw_unwind_was_interrupted(const struct sw_unwind_request *req)
 /* A perf map's id is only the method's address; CoreCLR's header knows the real one. */
 void sw_unwind_find_code(const struct sw_unwind_request *req, struct sw_frame *frame)
 {
-    struct sw_workspace *work = req->work;
+    struct sw_rule *rule = &req->work->header_rule;
     struct sw_clr_jit_code about;
     sw_find_code(req->walker, req->entry, frame->lookup, &frame->code);
-    work->is_found = true;
-    work->has_range_rule = !(req->walker->flags & SW_WALK_NO_TABLES) &&
-                           sw_source_clr_header(req, &work->range_rule, &about) == SW_OK;
-    if (!work->has_range_rule)
+    req->work->is_found = true;
+    if ((req->walker->flags & SW_WALK_NO_TABLES) || sw_source_clr_header(req, rule, &about) != SW_OK) {
+        rule->source = SW_SOURCE_NONE;
         return;
+    }
     frame->code.flags |= about.flags;
     if (frame->code.id == frame->code.begin)
         frame->code.id = about.function;
@@ -46,42 +46,80 @@ static enum sw_status status_of_cut(enum sw_stop stop)
     return stop == SW_STOP_LOST_REGISTER ? SW_E_NO_RULE : SW_E_MALFORMED;
 }
 
-/* What the answer depends on, of a source that no better one was cut before. */
-static void note_dependence(const struct sw_unwind_request *req, bool by_code, struct sw_found *found)
+/* What a source came to by what it said: its rule is tried. */
+static enum sw_stop stop_of(const struct sw_unwind_request *req, enum sw_status status, struct sw_candidate *candidate)
 {
-    const struct sw_workspace *work = req->work;
-    found->depends = by_code ? SW_DEPENDS_CODE : work->by_call ? SW_DEPENDS_CALL : SW_DEPENDS_STACK;
-    found->unconfirmed = work->only_so ? SW_TRUST_NONE : work->unconfirmed;
-    found->function = req->frame->code.begin;
+    if (status != SW_OK)
+        return SW_STOP_BAD_TABLE;
+    return candidate->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_candidate_try(req, candidate);
 }
 
+/*
+ * How good a candidate is beside others. LEADS ends the search. What the first cut met is noted, since what the best
+ * source met says most about it; behind a cut a zero is no end.
+ */
+enum rank { NOTHING = 0, DOUBTED, LEADS };
+
+static enum rank rank_of(const struct sw_unwind_request *req, enum sw_status status, struct sw_candidate *candidate,
+                         struct sw_found *found)
+{
+    if (status == SW_E_NO_RULE)
+        return NOTHING;
+    if (candidate->is_doubted)
+        return DOUBTED;
+    const enum sw_stop stop = stop_of(req, status, candidate);
+    const bool is_first = found->stop == SW_STOP_NO_RULE;
+    if (stop == SW_STOP_NONE || stop == SW_STOP_ROOT || (is_first && sw_stop_is_root(stop))) {
+        found->stop = stop;
+        return LEADS;
+    }
+    if (is_first) {
+        found->stop = stop;
+        found->fault.status = status ? status : status_of_cut(stop);
+        found->fault.address = status ? 0 : candidate->unreadable;
+    }
+    return NOTHING;
+}
+
+static void take(const struct sw_candidate *candidate, enum sw_depends depends, struct sw_found *found)
+{
+    found->rule = &candidate->rule;
+    found->caller = &candidate->caller;
+    found->depends = depends;
+    found->unconfirmed = candidate->unconfirmed;
+    found->function = candidate->function;
+}
+
+/*
+ * The ranking: the best candidate wins, of equal ones the last that was asked. An answer depends on all that was asked
+ * in front of it: on a stack where another source has more to say, the answer is another. A source that was cut counts
+ * as STACK: with a cached rule nobody would know that a zero behind it is no end.
+ */
 void sw_unwind(const struct sw_unwind_request *req, struct sw_found *found)
 {
+    struct sw_candidate *best = &req->work->asked[0], *next = &req->work->asked[1];
+    enum sw_depends depends = SW_DEPENDS_CODE;
+    enum rank best_rank = NOTHING;
     *found = (struct sw_found){ .stop = SW_STOP_NO_RULE,
                                 .fault = { SW_E_NO_RULE, sw_regs_pc(&req->frame->regs), 0 },
                                 .depends = SW_DEPENDS_STACK };
-    req->work->has_looked = req->work->by_call = false;
-    for (unsigned n = 0; n < SW_SOURCES; n++) {
-        uint64_t address = 0;
-        enum sw_stop stop;
-        const enum sw_status status = sw_source_rule(req, n);
-        const bool by_code = !req->work->has_looked;
-        if (status == SW_E_NO_RULE)
+    for (unsigned n = 0; n < SW_SOURCES && best_rank != LEADS; n++) {
+        const enum sw_status status = sw_source_ask(req, n, next);
+        depends = depends == SW_DEPENDS_CODE ? next->depends : SW_DEPENDS_STACK;
+        const enum rank rank = rank_of(req, status, next, found);
+        if (rank != LEADS && status != SW_E_NO_RULE)
+            depends = SW_DEPENDS_STACK;
+        if (rank == NOTHING || rank < best_rank)
             continue;
-        if (status == SW_OK && (req->work->rule.flags & SW_RULE_END))
-            stop = SW_STOP_ROOT;
-        else
-            stop = status == SW_OK ? sw_try_rule(req, &req->work->rule, &address) : SW_STOP_BAD_TABLE;
-        const bool is_first = found->stop == SW_STOP_NO_RULE;
-        if (stop == SW_STOP_NONE || stop == SW_STOP_ROOT || (is_first && sw_stop_is_root(stop))) {
-            if (is_first)
-                note_dependence(req, by_code, found);
-            found->stop = stop;
-            return; /* behind the cut of a better source a zero is no end */
-        }
-        if (is_first) { /* what the best source met says most about the cut */
-            found->stop = stop;
-            found->fault = (struct sw_fault){ status ? status : status_of_cut(stop), found->fault.pc, address };
-        }
+        struct sw_candidate *const was_best = best;
+        best = next;
+        next = was_best;
+        best_rank = rank;
     }
+    if (best_rank == DOUBTED) { /* nothing else is known */
+        best->is_doubted = false;
+        best_rank = rank_of(req, SW_OK, best, found);
+    }
+    if (best_rank == LEADS)
+        take(best, depends, found);
 }

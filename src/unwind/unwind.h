@@ -1,5 +1,6 @@
 /*
- * One step of unwinding the long way: the code around a frame's pc, and the caller by the first source that leads to one.
+ * One step of unwinding the long way: the code around a frame's pc, and the caller by the first source that leads to
+ * one.
  */
 #ifndef SW_UNWIND_H
 #define SW_UNWIND_H
@@ -7,30 +8,24 @@
 #include "unwind/request.h"
 
 /*
- * What the answer depends on beside the code at pc.
+ * What was found about a frame's caller.
  *
- * CODE   Nothing: the same rule holds whenever the same pc comes by.
- * CALL   The call in front of the caller's pc. The rule holds with the trust that it has behind a call of `function`,
- *        otherwise with the trust `unconfirmed`; NONE: then it does not hold at all.
- * STACK  What was on the stack: nothing can be said of the next time.
- */
-enum sw_depends { SW_DEPENDS_CODE = 0, SW_DEPENDS_CALL, SW_DEPENDS_STACK };
-
-/*
- * What was found about a frame's caller. The rule is in req->work->rule, the caller's registers in req->work->caller.
- *
- * stop   NONE: there is a caller. A root: the frame is the outermost one. Others: no source led to a caller.
- * fault  Of a cut: what the best source met.
+ * stop    NONE: there is a caller. A root: the frame is the outermost one. Others: no source led to a caller.
+ * fault   Of a cut: what the best source met.
+ * rule    Of the best candidate; null where no source led to a caller. caller: where it leads, where stop is NONE. Both
+ * lie in the workspace until the next question. depends, unconfirmed, function  As in struct sw_candidate.
  */
 struct sw_found {
     enum sw_stop stop;
     struct sw_fault fault;
+    const struct sw_rule *rule;
+    const struct sw_regs *caller;
     enum sw_depends depends;
     uint8_t unconfirmed;
     uint64_t function;
 };
 
-/* Asks the sources in their order until one leads to a caller or to the end. Inside a reader section. */
+/* Asks the sources in their order until one leads to a caller or to the end, and chooses. Inside a reader section. */
 void sw_unwind(const struct sw_unwind_request *req, struct sw_found *found);
 
 /*

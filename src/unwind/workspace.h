@@ -6,6 +6,7 @@
 
 #include "analyze/analyze.h"
 #include "cfi/cfi.h"
+#include "unwind/candidate.h"
 
 #include <snapwalk/walk.h>
 
@@ -33,30 +34,25 @@ struct sw_fetch {
 };
 
 /*
- * is_found    range_rule and has_range_rule are the current frame's.
- * has_looked  A source has looked at where a rule leads to: what it says may depend on the stack.
- * by_call     But only in that its trust is CONFIRMED by the call of the function, and unconfirmed otherwise. Filled by
- *             the source; only_so: and that it says nothing then.
+ * Memory of a walk. Sources leave each other no messages here: what one has to say is its candidate.
+ *
+ * is_found    header_rule is the current frame's. The walker's.
+ * header_rule The rule that was found with the frame's code; its source is NONE where none was.
+ * asked       Two candidates that unwind.c chooses with.
+ * spare       Two more, for the source that is being asked.
+ * left        Instructions that searches of this walk may still look at: its cost is bounded.
+ * elsewhere   function_scan.c: pc's state, in terms of another place's.
  */
 struct sw_workspace {
     bool is_found;
-    bool has_looked;
-    bool by_call;
-    bool only_so;
-    uint8_t unconfirmed;
+    uint32_t left;
     struct sw_fetch fetch;
     struct sw_cfi_work cfi;
     struct sw_analysis analysis;
-    struct sw_rule rule;    /* being tried */
-    struct sw_rule range_rule;    /* the one that came with the frame */
-    struct sw_rule plain;   /* a forward rule without a call in front of its return address */
-    struct sw_rule guess;   /* search.c: of a stack search */
-    struct sw_rule doubted; /* one that assumes something and leads to no caller that has called */
-    struct sw_regs caller;  /* what the rule being tried leads to */
-    bool has_range_rule;
-    bool has_doubted;
-    uint32_t left;             /* instructions that searches of this walk may still look at: its cost is bounded */
-    struct sw_state elsewhere; /* starts.c: pc's, in terms of another place's */
+    struct sw_rule header_rule;
+    struct sw_candidate asked[2];
+    struct sw_candidate spare[2];
+    struct sw_state elsewhere;
     uint8_t bytes[SW_WALK_BYTES];
 };
 

@@ -6,6 +6,7 @@
 
 #include "code/map/codemap.h"
 #include "fast/codec.h"
+#include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/code_patterns.h"
 
 /* What the call in front of the pc calls; and false for a pc that no call returns to. */
@@ -46,7 +47,7 @@ static bool note_code(const struct sw_unwind_request *req, uint64_t pc, struct s
 /* The rule, and what it wants to be confirmed by. */
 static bool note_rule(const struct sw_unwind_request *req, const struct sw_found *found, struct sw_entry *to)
 {
-    const struct sw_rule *rule = &req->work->rule;
+    const struct sw_rule *rule = found->rule;
     const bool by_call = found->depends == SW_DEPENDS_CALL, only_so = by_call && found->unconfirmed == SW_TRUST_NONE;
     if (rule->trust <= SW_TRUST_GUESS || !sw_codec_pack(req->walker->machine, rule, to))
         return false;
@@ -62,7 +63,7 @@ static bool note_rule(const struct sw_unwind_request *req, const struct sw_found
 /* Everything about the frame, or false. */
 static bool note(const struct sw_unwind_request *req, const struct sw_found *found, struct sw_entry *to)
 {
-    const struct sw_rule *rule = &req->work->rule;
+    const struct sw_rule *rule = found->rule;
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
     if (pc == 0 || pc >= SW_KEY_PC_END || (rule->flags & SW_RULE_SIGNAL) || !note_code(req, pc, to) ||
         !note_call(req, pc, to))
@@ -87,14 +88,21 @@ void sw_walk_remember(struct sw_lane *lane, const struct sw_unwind_request *req,
         sw_cache_count(lane->cache, SW_COUNT_UNCACHEABLE, 1);
 }
 
-bool sw_walk_confirm(const struct sw_unwind_request *req, uint64_t step, uint64_t function)
+/* As the source itself looks: for a function whose start is known at the call alone, else through stubs, too. */
+static bool is_called(const struct sw_unwind_request *req, uint64_t after, uint64_t function)
 {
     uint64_t target;
+    if (function != req->frame->code.begin)
+        return sw_is_call_of(req, after, function);
+    return sw_is_behind_call(req, after, &target) && target == function;
+}
+
+bool sw_walk_confirm(const struct sw_unwind_request *req, uint64_t step, uint64_t function, struct sw_candidate *c)
+{
     if (!(step & SW_STEP_BY_CALL))
         return true;
-    if (sw_is_behind_call(req, sw_regs_pc(&req->work->caller), &target) && target == function) {
-        req->work->rule.trust = SW_TRUST_CONFIRMED;
-        return true;
-    }
-    return !(step & SW_STEP_ONLY_SO);
+    if (!is_called(req, sw_regs_pc(&c->caller), function))
+        return !(step & SW_STEP_ONLY_SO);
+    c->rule.trust = SW_TRUST_CONFIRMED;
+    return true;
 }

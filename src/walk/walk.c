@@ -128,32 +128,30 @@ static bool find_entry(struct sw_walk *walk, struct sw_entry *entry)
 /* ---- the long step ---- */
 
 /* The caller by the rule that the cache has, if it leads to one or to the end: fills as sw_unwind. */
-static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req, enum sw_stop *stop)
+static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req, struct sw_found *found)
 {
-    struct sw_rule *rule = &req->work->rule;
+    struct sw_candidate *c = &req->work->asked[0];
     struct sw_entry by;
     if (walk->entry.step == 0 || !find_entry(walk, &by))
         return false;
-    sw_codec_unpack(walk->walker->machine, by.step, by.slots, by.same, rule);
-    *stop = rule->flags & SW_RULE_END ? SW_STOP_ROOT : sw_try_rule(req, rule, NULL);
-    if (sw_stop_is_root(*stop))
+    sw_codec_unpack(walk->walker->machine, by.step, by.slots, by.same, &c->rule);
+    *found = (struct sw_found){ .rule = &c->rule, .caller = &c->caller };
+    found->stop = c->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_candidate_try(req, c);
+    if (sw_stop_is_root(found->stop))
         return !(by.step & SW_STEP_ONLY_SO);
-    return *stop == SW_STOP_NONE && sw_walk_confirm(req, by.step, by.function);
+    return found->stop == SW_STOP_NONE && sw_walk_confirm(req, by.step, by.function, c);
 }
 
-static enum sw_stop find_caller(struct sw_walk *walk, const struct sw_unwind_request *req)
+static void find_caller(struct sw_walk *walk, const struct sw_unwind_request *req, struct sw_found *found)
 {
-    struct sw_found found;
-    enum sw_stop stop;
-    if (is_cached(walk, req, &stop))
-        return stop;
+    if (is_cached(walk, req, found))
+        return;
     if (!req->work->is_found)
         sw_unwind_find_code(req, &walk->frame);
-    sw_unwind(req, &found);
-    walk->fault = found.fault;
-    if ((found.stop == SW_STOP_NONE || sw_stop_is_root(found.stop)) && walk->entry.step == 0)
-        sw_walk_remember(lane_of(walk), req, &found);
-    return found.stop;
+    sw_unwind(req, found);
+    walk->fault = found->fault;
+    if ((found->stop == SW_STOP_NONE || sw_stop_is_root(found->stop)) && walk->entry.step == 0)
+        sw_walk_remember(lane_of(walk), req, found);
 }
 
 static bool at_base(const struct sw_walk *walk)
@@ -189,17 +187,16 @@ static void find_code(struct sw_walk *walk)
     sw_unwind_find_code(&req, &walk->frame);
 }
 
-/* The frame in whose caller's work->caller is: what is known of it, out of the cache or by looking. */
-static void arrive(struct sw_walk *walk, const struct sw_unwind_request *req)
+/* The caller's frame: what is known of it, out of the cache or by looking. */
+static void arrive(struct sw_walk *walk, const struct sw_unwind_request *req, const struct sw_found *found)
 {
-    struct sw_workspace *work = workspace_of(walk);
     struct sw_frame *frame = &walk->frame;
     struct sw_entry entry;
-    sw_regs_copy(&frame->regs, &work->caller);
-    frame->source = work->rule.source;
-    frame->trust = work->rule.trust;
-    set_exact(frame, work->rule.flags & SW_RULE_SIGNAL);
-    work->is_found = false;
+    sw_regs_copy(&frame->regs, found->caller);
+    frame->source = found->rule->source;
+    frame->trust = found->rule->trust;
+    set_exact(frame, found->rule->flags & SW_RULE_SIGNAL);
+    req->work->is_found = false;
     if (find_entry(walk, &entry))
         return;
     sw_lane_note_generations(lane_of(walk));
@@ -217,13 +214,14 @@ static bool step(struct sw_walk *walk)
     const struct sw_reading reading = sw_reading_enter(walker);
     open_workspace(walk);
     const struct sw_unwind_request req = { walker, work, frame, sw_images_entry(walker->images, frame->lookup) };
-    const enum sw_stop stop = find_caller(walk, &req);
-    if (stop == SW_STOP_NONE)
-        arrive(walk, &req);
+    struct sw_found found;
+    find_caller(walk, &req, &found);
+    if (found.stop == SW_STOP_NONE)
+        arrive(walk, &req, &found);
     sw_reading_leave(walker, reading);
-    if (stop == SW_STOP_NONE)
+    if (found.stop == SW_STOP_NONE)
         return true;
-    return sw_walk_end(walk, at_base(walk) && !sw_stop_is_root(stop) ? SW_STOP_ROOT_BASE : stop);
+    return sw_walk_end(walk, at_base(walk) && !sw_stop_is_root(found.stop) ? SW_STOP_ROOT_BASE : found.stop);
 }
 
 static bool usable_start(const struct sw_walker *walker, const struct sw_regs *start)

@@ -55,12 +55,16 @@ static class Referee
 
     // Where the runtime's walk resumes from the record of a platform invoke, its ip is the one that the record holds.
     // In precompiled code that is where the record was made, some instructions before the call; where the call returns
-    // to stands on the stack below the frame, and must be in the same method.
+    // to stands on the stack below the frame, and must be in the same method. Where the runtime knows no method at either,
+    // the image's own table of functions says whether they are one function's.
     static ulong ReturnAddress(ClrRuntime runtime, ClrStackFrame frame)
     {
         ulong word = runtime.DataTarget.DataReader.ReadPointer(frame.StackPointer - 8);
         ClrMethod? method = runtime.GetMethodByInstructionPointer(word - 1);
-        return method != null && method.MethodDesc == frame.Method?.MethodDesc ? word : frame.InstructionPointer;
+        bool same = method != null || frame.Method != null
+            ? method != null && method.MethodDesc == frame.Method?.MethodDesc
+            : Precompiled.Function(runtime, word - 1) is ulong begin && Precompiled.Function(runtime, frame.InstructionPointer) == begin;
+        return same ? word : frame.InstructionPointer;
     }
 
     static string NameOf(ClrStackFrame frame) => frame.Method?.Signature ?? frame.FrameName ?? "?";

@@ -273,6 +273,42 @@ static void a_stamp_stands_for_the_code_until_it_changes(void **state)
     assert_int_equal(sw_analysis_cache_get_counts(kept).hits, 1);
 }
 
+/* ---- by path ---- */
+
+enum { IN_SEEN = 5, IN_GAP = 9, LEVELS = 60, LEVEL_BYTES = 3, WITH_GAP = IN_GAP + LEVELS * LEVEL_BYTES };
+
+static const uint8_t *fetch_with_gap(void *arg, uint64_t pc, size_t *size)
+{
+    *size = pc - FIRST_CODE < WITH_GAP ? (size_t)(WITH_GAP - (pc - FIRST_CODE)) : 0;
+    return *size ? (const uint8_t *)arg + (pc - FIRST_CODE) : NULL;
+}
+
+static enum sw_trust trust_at(uint8_t *code, uint64_t pc)
+{
+    const struct sw_code what = { &sw_x64_arch, fetch_with_gap, code };
+    struct sw_rule rule = { .trust = SW_TRUST_NONE };
+    (void)!sw_analysis_cache_rule(kept, &what, FIRST_CODE, FIRST_CODE + WITH_GAP, FIRST_CODE + pc, 7, &work, &rule);
+    return (enum sw_trust)rule.trust;
+}
+
+/*
+ * push rbx; sub rsp, 16; test edi, edi; jmp rax; and code that no path leads to, of more states than there is room for:
+ * push rax; je to what follows.
+ */
+static void a_path_that_was_assumed_casts_no_doubt_on_those_seen(void **state)
+{
+    static const uint8_t seen[IN_GAP] = { 0x53, 0x48, 0x83, 0xec, 0x10, 0x85, 0xff, 0xff, 0xe0 };
+    uint8_t code[WITH_GAP] = { 0 };
+    (void)state;
+    memcpy(code, seen, sizeof seen);
+    for (unsigned i = 0; i < LEVELS; i++)
+        memcpy(code + IN_GAP + LEVEL_BYTES * i, "\x50\x74\x00", LEVEL_BYTES);
+    assert_int_equal(trust_at(code, IN_SEEN), SW_TRUST_LIKELY);
+    assert_int_equal(trust_at(code, IN_GAP + LEVEL_BYTES), SW_TRUST_GUESS);
+    assert_true(work.hit_bound);
+    assert_int_equal(trust_at(code, IN_SEEN), SW_TRUST_LIKELY);
+}
+
 enum { TIMES = 3, ELSEWHERE = 0x10000000 };
 
 /* Called by its name, so that its caller can be proved by that: by the analysis from its start. */
@@ -473,10 +509,11 @@ static void fill_rows(struct CMUnitTest *tests, CMUnitTestFunction run)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(size_rows) + 5 * COUNT_OF(rows) + 9] = {
+    struct CMUnitTest tests[COUNT_OF(size_rows) + 5 * COUNT_OF(rows) + 10] = {
         [COUNT_OF(size_rows) + 5 * COUNT_OF(rows)] = cmocka_unit_test(what_is_no_allocator_is_refused),
         SINGLE(no_store_is_as_good_as_an_empty_one),
         SINGLE(a_function_larger_than_its_notes_is_answered_as_it_is),
+        SINGLE(a_path_that_was_assumed_casts_no_doubt_on_those_seen),
         SINGLE(a_stamp_stands_for_the_code_until_it_changes),
         SINGLE(images_that_change_make_what_was_kept_of_them_outdated),
         SINGLE(in_a_small_store_old_ones_make_room),

@@ -3,6 +3,7 @@
  * that fails at every call in turn, memory that comes back, and finds in a signal handler that interrupts the writer.
  */
 #include "code/map/codemap.h"
+#include "../support/random.h"
 #include "codemap_model.h"
 
 #include <setjmp.h>
@@ -14,14 +15,6 @@
 #include <cmocka.h>
 
 #define LEN(a) (sizeof(a) / sizeof(a)[0])
-
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
 
 static struct sw_range range_of(uint64_t begin, uint64_t end)
 {

@@ -2,6 +2,7 @@
  * One writer, several readers, at the same time: what is registered all along is always found, and nothing that is
  * found is made of two ranges. Meant for a thread sanitizer as much as for itself.
  */
+#include "../support/random.h"
 #include "code/map/codemap.h"
 
 #include <pthread.h>
@@ -24,14 +25,6 @@ static const uint64_t far_away = UINT64_C(0x550000000000);
 static struct sw_codemap *map;
 static atomic_bool stop;
 static atomic_ulong bad, asked;
-
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
 
 /* Everything in a range follows from its begin and end, so a torn one betrays itself. */
 static struct sw_range range_of(uint64_t begin, uint64_t end)

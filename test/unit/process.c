@@ -115,7 +115,7 @@ static void end(pid_t child)
 static bool moves(size_t number)
 {
     const uint64_t before = shared->turns[number];
-    for (int i = 0; i < 5000 && shared->turns[number] == before; i++)
+    for (int i = 0; i < 60000 && shared->turns[number] == before; i++)
         nap(1000);
     return shared->turns[number] != before;
 }
@@ -247,14 +247,14 @@ static void signals_of_the_process_are_not_lost(void **state)
         kill(child, SIGUSR1);
         assert_int_equal(sw_process_stop(process), SW_OK);
         assert_int_equal(sw_process_resume(process), SW_OK);
-        for (int wait = 0; wait < 5000 && shared->signals == before; wait++)
+        for (int wait = 0; wait < 60000 && shared->signals == before; wait++)
             nap(1000);
         assert_int_equal(shared->signals, before + 1);
     }
     assert_int_equal(sw_process_stop(process), SW_OK);
     kill(child, SIGUSR1);
     sw_process_close(process);
-    for (int wait = 0; wait < 5000 && shared->signals == ROUNDS; wait++)
+    for (int wait = 0; wait < 60000 && shared->signals == ROUNDS; wait++)
         nap(1000);
     assert_int_equal(shared->signals, ROUNDS + 1);
     end(child);
@@ -342,7 +342,7 @@ static void a_process_killed_while_stopped_is_gone(void **state)
     assert_int_equal(sw_process_stop(process), SW_OK);
     kill(child, SIGKILL);
     enum sw_status seen = SW_OK;
-    for (int i = 0; i < 5000 && seen == SW_OK; i++) {
+    for (int i = 0; i < 60000 && seen == SW_OK; i++) {
         seen = sw_process_regs(process, tid, &regs);
         nap(1000);
     }
@@ -500,7 +500,7 @@ static void the_parent_of_a_process_killed_while_stopped_hears_of_it(void **stat
     assert_int_equal(sw_process_stop(process), SW_OK);
     assert_int_equal(sw_process_threads(process, NULL, 0), THREADS + 1);
     kill(shared->child, SIGKILL);
-    for (int i = 0; i < 5000 && sw_process_regs(process, shared->tid[1], &regs) != SW_E_GONE; i++)
+    for (int i = 0; i < 60000 && sw_process_regs(process, shared->tid[1], &regs) != SW_E_GONE; i++)
         nap(1000);
     sw_process_close(process);
     int status;

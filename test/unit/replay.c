@@ -5,6 +5,7 @@
  *
  * Stacks are made up, of functions that are nothing but their call frame information.
  */
+#include "../support/random.h"
 #include "rows.h"
 
 #ifdef __x86_64__
@@ -44,14 +45,7 @@ static struct sw_replay *of_addresses, *of_frames;
 static struct sw_walker bare, quick;
 static struct twice truth;
 
-static uint64_t next_random(void)
-{
-    static uint64_t seed = 88172645463325252u;
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
-}
+static uint64_t seed = 88172645463325252u;
 
 static uint64_t begin_of(enum kind kind)
 {
@@ -73,7 +67,7 @@ static uint64_t sp_of(unsigned frame)
 static enum kind random_kind(void)
 {
     static const enum kind often[] = { FRAMED, FRAMED, FRAMED, PLAIN, PLAIN, SAVING, SAVING, ODD };
-    return often[next_random() % COUNT_OF(often)];
+    return often[next_random(&seed) % COUNT_OF(often)];
 }
 
 /* Frames from `first` on keep their kinds and pcs. */
@@ -82,25 +76,25 @@ static void choose(struct model *model, unsigned depth, unsigned first)
     model->depth = depth;
     for (unsigned i = 0; i < first && i < depth; i++) {
         model->kind[i] = random_kind();
-        model->pc[i] = begin_of(model->kind[i]) + 1 + next_random() % 8;
+        model->pc[i] = begin_of(model->kind[i]) + 1 + next_random(&seed) % 8;
     }
 }
 
 /* From the root to the leaf: what each frame must have for the next one to be found by its kind, and the words. */
 static void build(struct model *model)
 {
-    uint64_t rbp = next_random(), rbx = next_random();
+    uint64_t rbp = next_random(&seed), rbx = next_random(&seed);
     for (unsigned i = model->depth; i-- > 0;) {
         uint64_t *at = frame_words(i);
         const uint64_t top = sp_of(i) + FRAME - 16;
-        at[0] = next_random();
-        at[1] = next_random();
+        at[0] = next_random(&seed);
+        at[1] = next_random(&seed);
         at[SAVED] = model->kind[i] == FRAMED || model->kind[i] == SAVING ? rbp : rbx;
         at[RETURN] = i + 1 < model->depth ? model->pc[i + 1] : 0;
         if (model->kind[i] == FRAMED || model->kind[i] == SAVING)
-            rbp = model->kind[i] == FRAMED ? top : next_random();
+            rbp = model->kind[i] == FRAMED ? top : next_random(&seed);
         if (model->kind[i] == PLAIN || model->kind[i] == ODD)
-            rbx = model->kind[i] == ODD ? top : next_random();
+            rbx = model->kind[i] == ODD ? top : next_random(&seed);
         model->rbp[i] = rbp;
         model->rbx[i] = rbx;
     }
@@ -135,7 +129,7 @@ static void same_from(const struct sw_regs *regs, bool exact)
         for (size_t i = 0; i < count; i++)
             assert_int_equal(pcs[i], sw_regs_pc(&truth.frames[i].regs));
         quick.replay = turn ? of_addresses : of_frames;
-        twice_batches(&quick, regs, exact, &truth, 1 + (unsigned)(next_random() % 5));
+        twice_batches(&quick, regs, exact, &truth, 1 + (unsigned)(next_random(&seed) % 5));
     }
 }
 
@@ -210,7 +204,7 @@ static void remember(const struct sw_regs *regs)
 /* What a word becomes: numbers, something near what it was, and what it might be taken for. */
 static uint64_t changed(uint64_t word, unsigned how, const struct model *model)
 {
-    const unsigned frame = (unsigned)(next_random() % model->depth);
+    const unsigned frame = (unsigned)(next_random(&seed) % model->depth);
     const uint64_t values[] = { 0,
                                 UINT64_MAX,
                                 word + 8,
@@ -219,7 +213,7 @@ static uint64_t changed(uint64_t word, unsigned how, const struct model *model)
                                 model->pc[frame],
                                 sp_of(frame),
                                 sp_of(frame) + FRAME - 16,
-                                next_random() };
+                                next_random(&seed) };
     return values[how];
 }
 enum { CHANGES = 9 };
@@ -292,10 +286,10 @@ static void stacks_that_change_in_any_way_are_walked_right(void **state)
     for (unsigned round = 0; round < 4000; round++) {
         if (round % 500 == 0)
             forget_all();
-        if (next_random() % 8 == 0)
-            choose(&model, 1 + (unsigned)(next_random() % MOST), MOST);
-        choose(&model, model.depth, (unsigned)(next_random() % (model.depth + 1)));
-        const bool has_root = next_random() % 2;
+        if (next_random(&seed) % 8 == 0)
+            choose(&model, 1 + (unsigned)(next_random(&seed) % MOST), MOST);
+        choose(&model, model.depth, (unsigned)(next_random(&seed) % (model.depth + 1)));
+        const bool has_root = next_random(&seed) % 2;
         const unsigned last = model.depth - 1;
         if (has_root) {
             model.kind[last] = ROOT;
@@ -305,10 +299,10 @@ static void stacks_that_change_in_any_way_are_walked_right(void **state)
             model.pc[last] = begin_of(PLAIN) + 1;
         }
         build(&model);
-        const unsigned from = (unsigned)(next_random() % model.depth);
+        const unsigned from = (unsigned)(next_random(&seed) % model.depth);
         const struct sw_regs regs = registers_at(&model, from);
-        same_from(&regs, next_random() % 2);
-        quick.max_frames = bare.max_frames = (uint32_t)(next_random() % 4 ? 0 : 1 + next_random() % MOST);
+        same_from(&regs, next_random(&seed) % 2);
+        quick.max_frames = bare.max_frames = (uint32_t)(next_random(&seed) % 4 ? 0 : 1 + next_random(&seed) % MOST);
     }
 }
 
@@ -343,7 +337,7 @@ static void two_stacks_in_turn_are_walked_right(void **state)
     choose(&one, MOST, MOST);
     for (unsigned round = 0; round < 50; round++) {
         other = one;
-        choose(&other, MOST, (unsigned)(next_random() % MOST));
+        choose(&other, MOST, (unsigned)(next_random(&seed) % MOST));
         build(&one);
         same(&one);
         build(&other);
@@ -361,8 +355,8 @@ static void a_window_that_moves_bounds_what_is_compared(void **state)
     build(&model);
     same(&model);
     for (unsigned round = 0; round < 600; round++) {
-        const uint64_t size = whole.end - whole.begin, from = next_random() % (size / 8) * 8,
-                       to = from + next_random() % ((size - from) / 8 + 1) * 8;
+        const uint64_t size = whole.end - whole.begin, from = next_random(&seed) % (size / 8) * 8,
+                       to = from + next_random(&seed) % ((size - from) / 8 + 1) * 8;
         quick.memory.window = (struct sw_window){ whole.begin + from, whole.begin + to, whole.bytes + from };
         same(&model);
         if (round % 2) {
@@ -382,7 +376,7 @@ static void code_that_is_renamed_is_seen(void **state)
     build(&model);
     same(&model);
     for (unsigned round = 0; round < 60; round++) {
-        const enum kind kind = (enum kind)(next_random() % KINDS);
+        const enum kind kind = (enum kind)(next_random(&seed) % KINDS);
         const struct sw_range range = {
             .begin = begin_of(kind), .end = begin_of(kind) + SLOT, .id = 1000 + round, .kind = SW_KIND_NGEN
         };
@@ -478,7 +472,7 @@ static void memories_of_any_size_give_the_same(void **state)
         assert_int_equal(sw_replay_create(NULL, frames, &of_addresses), SW_OK);
         assert_int_equal(sw_replay_create(NULL, frames, &of_frames), SW_OK);
         for (unsigned turn = 0; turn < 8; turn++) {
-            choose(&model, MOST, (unsigned)(next_random() % 8));
+            choose(&model, MOST, (unsigned)(next_random(&seed) % 8));
             build(&model);
             same(&model);
         }

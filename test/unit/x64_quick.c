@@ -3,6 +3,7 @@
  * bytes, for every opcode with every REX and ModRM, and for the C library's code, the effects are those that Zydis'
  * answer leads to. And every row of the tables is reached, and most of real code is answered by them.
  */
+#include "../support/random.h"
 #include "rows.h"
 #include "host.h"
 
@@ -14,19 +15,12 @@
 
 enum { LENGTH = 15, PC = 0x7654321000, RANDOM = 2500000, CALLS = 300000, VEX_TRIES = 6, SHARE_PERCENT = 95 };
 
-static uint64_t next_random(void)
-{
-    static uint64_t seed = 88172645463325252u;
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
-}
+static uint64_t seed = 88172645463325252u;
 
 static void randomize(uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)
-        bytes[i] = (uint8_t)(next_random() >> 20);
+        bytes[i] = (uint8_t)(next_random(&seed) >> 20);
 }
 
 /* ---- one string of bytes ---- */
@@ -94,8 +88,8 @@ static void random_bytes_are_read_alike(void **state)
     (void)state;
     for (unsigned i = 0; i < RANDOM; i++) {
         randomize(bytes, sizeof bytes);
-        const size_t size = i & 3 ? sizeof bytes : 1 + next_random() % sizeof bytes;
-        answered += compare(bytes, size, PC + next_random() % 0x100000);
+        const size_t size = i & 3 ? sizeof bytes : 1 + next_random(&seed) % sizeof bytes;
+        answered += compare(bytes, size, PC + next_random(&seed) % 0x100000);
     }
     print_message("random bytes: %u of %u strings answered by tables\n", answered, RANDOM);
     assert_true(answered > RANDOM / 10);
@@ -290,7 +284,7 @@ static void make_call(uint8_t *bytes, size_t size)
     static const uint8_t first[] = { 0xff, 0xe8, 0xff, 0x41, 0x48, 0x66, 0x67, 0xf2, 0x3e, 0x9a, 0x2e, 0xf0 };
     randomize(bytes, size);
     for (unsigned n = 0; n < 3; n++)
-        bytes[next_random() % size] = first[next_random() % COUNT_OF(first)];
+        bytes[next_random(&seed) % size] = first[next_random(&seed) % COUNT_OF(first)];
 }
 
 static void calls_are_found_as_without_looking_first(void **state)
@@ -301,7 +295,7 @@ static void calls_are_found_as_without_looking_first(void **state)
         uint8_t bytes[8];
         struct sw_insn insn = { 0 };
         uint64_t target = 0, slot = 0;
-        const size_t size = 1 + next_random() % sizeof bytes;
+        const size_t size = 1 + next_random(&seed) % sizeof bytes;
         make_call(bytes, size);
         const bool is_call = call_before(bytes, size, PC, &insn);
         assert_int_equal(sw_x64_call_before(bytes, size, PC, &target, &slot), is_call);

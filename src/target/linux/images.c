@@ -8,6 +8,7 @@
 #include "common/alloc.h"
 #include "elf/elf.h"
 #include "target/linux/os.h"
+#include "unwind/sources.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,17 +91,14 @@ static enum sw_status map_file(struct sw_image_entry *entry, const char *path)
 
 enum sw_status sw_images_fill_pe(struct sw_images *images, struct sw_image_entry *entry)
 {
-    const enum sw_status status = sw_clr_image_open(&entry->pe, sw_images_alloc(images), &entry->clr);
-    entry->has_pe = true;
-    entry->has_clr = status == SW_OK;
-    entry->exceptions_status = sw_pe_exceptions(&entry->pe, &entry->exceptions);
     entry->info.is_pe = true;
+    const enum sw_status status = sw_sources_open(images, entry, NULL);
     entry->info.is_ready_to_run = entry->has_clr;
     entry->info.machine = entry->pe.machine;
     entry->info.begin = entry->info.bias = entry->pe.bytes.address;
     if (!sw_add_u64(entry->info.begin, entry->pe.size_of_image, &entry->info.end))
         return SW_E_WRAPS;
-    return status == SW_E_NO_MEMORY ? status : SW_OK;
+    return status;
 }
 
 static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *entry, const struct sw_image_file *file)

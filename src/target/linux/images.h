@@ -38,9 +38,9 @@ bool sw_images_keep(struct sw_images *images, const struct sw_image_file *file, 
 enum sw_status sw_images_sweep(struct sw_images *images, const void *origin);
 
 /*
- * take_sections: the unwind tables of an ELF image whose entry->elf is open, as stored in the file: .eh_frame, and
- * .debug_frame for code that the former does not cover. complete_mapped: for an image whose .eh_frame and header were
- * found where they are mapped; it takes only a .debug_frame from the file, if that is still the same file.
+ * The unwind tables of an ELF image whose entry->elf is open, as they stand in the file. complete_mapped: of one whose
+ * .eh_frame and its header were found where they are mapped; the file, if it is still that file, is only asked for a
+ * .debug_frame, for what .eh_frame does not cover.
  *
  * Returns  SW_OK, with entry->has_cfi if there are tables; SW_E_NO_MEMORY.
  */

@@ -8,7 +8,6 @@
 #include "unwind/infer/call_confirmation.h"
 
 #include "code/map/codemap.h"
-#include "unwind/analysis_cache.h"
 #include "unwind/infer/code_patterns.h"
 
 #include "base/bytes.h"
@@ -17,8 +16,7 @@ enum { MOST_HOPS = 3, MOST_FUNCTIONS = 40, WINDOW = 131072, NEAREST = 4096, CHUN
 
 #define FARTHEST (UINT64_C(1) << 24)
 
-/* Where a call ends up: through the jumps of PLT entries or import stubs. 0: that cannot be told. */
-static uint64_t final_target(const struct sw_unwind_request *req, uint64_t target)
+uint64_t sw_final_target(const struct sw_unwind_request *req, uint64_t target)
 {
     uint64_t slot;
     for (unsigned hops = 0; hops < MOST_HOPS && target != 0 && sw_goes_through(req, target, &slot); hops++) {
@@ -36,50 +34,54 @@ static uint64_t called_before(const struct sw_unwind_request *req, uint64_t afte
     return sw_is_behind_call(req, after, &target) ? target : 0;
 }
 
-/* The caller by the analysis of a function that pc should be in. Fills work->rule and work->caller. */
-static bool caller_within(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function)
+bool sw_is_call_of(const struct sw_unwind_request *req, uint64_t after, uint64_t function)
 {
-    struct sw_workspace *work = req->work;
-    return function != 0 && sw_function_rule(req, code, function, 0, &work->rule) == SW_OK &&
-           sw_try_rule(req, &work->rule, NULL) == SW_STOP_NONE;
+    const uint64_t called = called_before(req, after);
+    return called == function || sw_final_target(req, called) == function;
 }
 
-static bool confirm_by_call(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function)
+/* The caller by the analysis of a function that pc should be in. Fills the candidate. */
+static bool caller_within(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function,
+                          struct sw_candidate *c)
 {
-    struct sw_rule *rule = &req->work->rule;
-    if (!caller_within(req, code, function))
+    return function != 0 && sw_function_rule(req, code, function, 0, &c->rule) == SW_OK &&
+           sw_candidate_try(req, c) == SW_STOP_NONE;
+}
+
+static bool confirm_by_call(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function,
+                            struct sw_candidate *c)
+{
+    if (!caller_within(req, code, function, c) || !sw_is_call_of(req, sw_regs_pc(&c->caller), function))
         return false;
-    const uint64_t called = called_before(req, sw_regs_pc(&req->work->caller));
-    if (called != function && final_target(req, called) != function)
-        return false;
-    rule->source = SW_SOURCE_FORWARD;
-    if (rule->trust == SW_TRUST_GUESS) /* by a path that was assumed: the call may be another's */
-        return true;
-    rule->trust = SW_TRUST_CONFIRMED;
-    sw_analysis_cache_note(req->walker->analysis_cache, req->frame->lookup, function);
+    c->function = function;
+    c->rule.source = SW_SOURCE_FORWARD;
+    if (c->rule.trust != SW_TRUST_GUESS) /* else by a path that was assumed: the call may be another's */
+        c->rule.trust = SW_TRUST_CONFIRMED;
     return true;
 }
 
-bool sw_confirm_by_call(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function)
+bool sw_confirm_by_call(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function,
+                        struct sw_candidate *c)
 {
-    const uint64_t further = final_target(req, function);
-    return confirm_by_call(req, code, further) || /* pc may still be in the stub: */
-           (further != function && req->frame->lookup - function < SW_STUB_BYTES && confirm_by_call(req, code, function));
+    const uint64_t further = sw_final_target(req, function);
+    return confirm_by_call(req, code, further, c) || /* pc may still be in the stub: */
+           (further != function && req->frame->lookup - function < SW_STUB_BYTES &&
+            confirm_by_call(req, code, function, c));
 }
 
 /*
  * A function whose address was loaded near a call that is on the stack, to be called back: main by _start, a comparison
  * by qsort's caller. The call in front of the return address is one through a register, which says nothing against it.
  */
-static bool confirm_callback(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function)
+static bool confirm_callback(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function,
+                             struct sw_candidate *c)
 {
-    struct sw_rule *rule = &req->work->rule;
     uint64_t target;
-    if (!caller_within(req, code, function) || !sw_is_behind_call(req, sw_regs_pc(&req->work->caller), &target) ||
+    if (!caller_within(req, code, function, c) || !sw_is_behind_call(req, sw_regs_pc(&c->caller), &target) ||
         target != 0)
         return false;
-    rule->source = SW_SOURCE_FORWARD;
-    rule->trust = rule->trust == SW_TRUST_GUESS ? SW_TRUST_GUESS : SW_TRUST_LIKELY;
+    c->rule.source = SW_SOURCE_FORWARD;
+    c->rule.trust = c->rule.trust == SW_TRUST_GUESS ? SW_TRUST_GUESS : SW_TRUST_LIKELY;
     return true;
 }
 
@@ -106,84 +108,94 @@ static bool is_new(struct tried *tried, uint64_t function)
     return true;
 }
 
-/* Further away is no tail call. */
-static bool may_be_near(const struct sw_unwind_request *req, uint64_t function)
-{
-    return req->frame->lookup - function + FARTHEST < 2 * FARTHEST;
-}
-
-static bool is_worth_trying(const struct sw_unwind_request *req, uint64_t function, struct tried *tried)
-{
-    if (function == 0 || !may_be_near(req, function) || tried->count == MOST_FUNCTIONS)
-        return false;
-    return req->work->left > 0 && is_new(tried, function);
-}
-
-/* What is loaded near a call; what only looks so confirms nothing. */
-static bool confirm_loaded(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t after, struct tried *tried)
-{
-    uint64_t functions[SW_LOADED_MOST];
-    const size_t count = sw_loaded_before(req, after, functions);
-    for (size_t i = 0; i < count; i++)
-        if (is_worth_trying(req, functions[i], tried) && confirm_callback(req, code, functions[i]))
-            return true;
-    return false;
-}
-
-static bool is_call_of(const struct sw_unwind_request *req, uint64_t pc, uint64_t function)
-{
-    return final_target(req, called_before(req, pc)) == function;
-}
-
 /*
  * How a word on the stack is made use of: by the call in front of it, by what is loaded there, or, for landing pads, to
  * which no path leads, by the depth of the frames of the function that is called.
  */
 enum way { BY_CALL, BY_LOADED, BY_DEPTH };
 
-static bool confirm_word(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t word, struct tried *tried,
-                         enum way way)
+/*
+ * A search of the stack.
+ *
+ * c      What the word that was gone by last has led to.
+ * guess  The first that is but a guess, if has_guess: words that lie further on, or another way, may tell better.
+ */
+struct search {
+    const struct sw_unwind_request *req;
+    const struct sw_code *code;
+    enum way way;
+    struct tried *tried;
+    struct sw_candidate *c, *guess;
+    bool has_guess;
+};
+
+/* Further away is no tail call. */
+static bool may_be_near(const struct sw_unwind_request *req, uint64_t function)
+{
+    return req->frame->lookup - function + FARTHEST < 2 * FARTHEST;
+}
+
+static bool is_worth_trying(const struct search *s, uint64_t function)
+{
+    if (function == 0 || !may_be_near(s->req, function) || s->tried->count == MOST_FUNCTIONS)
+        return false;
+    return s->req->work->left > 0 && is_new(s->tried, function);
+}
+
+/* What is loaded near a call; what only looks so confirms nothing. */
+static bool confirm_loaded(const struct search *s, uint64_t after)
+{
+    uint64_t functions[SW_LOADED_MOST];
+    const size_t count = sw_loaded_before(s->req, after, functions);
+    for (size_t i = 0; i < count; i++)
+        if (is_worth_trying(s, functions[i]) && confirm_callback(s->req, s->code, functions[i], s->c))
+            return true;
+    return false;
+}
+
+static bool confirm_word(const struct search *s, uint64_t word)
 {
     uint64_t target = 0;
-    if (!may_be_code(req, word) || !sw_is_behind_call(req, word, &target))
+    if (!may_be_code(s->req, word) || !sw_is_behind_call(s->req, word, &target))
         return false;
-    if (way == BY_LOADED)
-        return confirm_loaded(req, code, word, tried);
-    const uint64_t function = final_target(req, target);
-    if (!is_worth_trying(req, function, tried))
+    if (s->way == BY_LOADED)
+        return confirm_loaded(s, word);
+    const uint64_t function = sw_final_target(s->req, target);
+    if (!is_worth_trying(s, function))
         return false;
-    return way == BY_DEPTH ? sw_function_has_frame(req, code, function, is_call_of) : sw_confirm_by_call(req, code, target);
+    return s->way == BY_DEPTH ? sw_function_has_frame(s->req, s->code, function, sw_is_call_of, s->c)
+                              : sw_confirm_by_call(s->req, s->code, target, s->c);
 }
 
-/*
- * Goes by a word. True: what it led to is sure enough to end the search; the first that is but a guess is kept, since
- * words that lie further on, or another way, may tell better.
- */
-static bool ends_search(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t word, struct tried *tried,
-                        enum way way)
+/* Goes by a word. True: what it led to is sure enough to end the search, or, by depth, as sure as it gets. */
+static bool ends_search(struct search *s, uint64_t word)
 {
-    struct sw_rule *guess = &req->work->guess;
-    if (!confirm_word(req, code, sw_code_word(req->walker, word), tried, way))
+    if (!confirm_word(s, sw_code_word(s->req->walker, word)))
         return false;
-    if (req->work->rule.trust == SW_TRUST_GUESS && guess->source == SW_SOURCE_NONE)
-        *guess = req->work->rule;
-    return req->work->rule.trust != SW_TRUST_GUESS || way == BY_DEPTH; /* which tells no better */
+    if (s->c->rule.trust != SW_TRUST_GUESS || s->way == BY_DEPTH)
+        return true;
+    if (!s->has_guess)
+        *s->guess = *s->c;
+    s->has_guess = true;
+    return false;
 }
 
-static bool search_words(const struct sw_unwind_request *req, const struct sw_code *code, enum way way, uint64_t window)
+static bool search_words(struct search *s, enum way way, uint64_t window)
 {
-    const struct sw_regs *regs = &req->frame->regs;
+    const struct sw_regs *regs = &s->req->frame->regs;
     const uint64_t sp = sw_regs_sp(regs);
     struct tried tried = { .count = 0 };
     uint8_t chunk[CHUNK];
+    s->way = way;
+    s->tried = &tried;
     /* Where nothing was called yet the return address may be nowhere else than in the link register. */
     const unsigned link = sw_regs_link_number(regs->machine);
-    if (sw_regs_has(regs, link) && ends_search(req, code, regs->r[link], &tried, way))
+    if (sw_regs_has(regs, link) && ends_search(s, regs->r[link]))
         return true;
     for (uint64_t at = sp; at < sp + window && tried.count < MOST_FUNCTIONS; at += CHUNK) {
-        const size_t got = sw_memory_read(&req->walker->memory, at, chunk, CHUNK);
+        const size_t got = sw_memory_read(&s->req->walker->memory, at, chunk, CHUNK);
         for (size_t i = 0; i + 8 <= got && i + 8 <= CHUNK; i += 8)
-            if (ends_search(req, code, sw_load64(chunk + i), &tried, way))
+            if (ends_search(s, sw_load64(chunk + i)))
                 return true;
         if (got != CHUNK)
             return false;
@@ -191,26 +203,23 @@ static bool search_words(const struct sw_unwind_request *req, const struct sw_co
     return false;
 }
 
-/* The guess that is left, if there is one. */
-static bool or_guess(const struct sw_unwind_request *req)
+bool sw_confirm_by_stack(const struct sw_unwind_request *req, const struct sw_code *code, struct sw_candidate *c,
+                         struct sw_candidate *guess)
 {
-    if (req->work->guess.source == SW_SOURCE_NONE)
-        return false;
-    req->work->rule = req->work->guess;
-    return true;
-}
-
-bool sw_confirm_by_stack(const struct sw_unwind_request *req, const struct sw_code *code)
-{
+    struct search s = { .req = req, .code = code, .c = c, .guess = guess };
     if (sw_regs_sp(&req->frame->regs) > UINT64_MAX - WINDOW)
         return false;
-    req->work->guess.source = SW_SOURCE_NONE;
-    return search_words(req, code, BY_CALL, WINDOW) || search_words(req, code, BY_LOADED, WINDOW) || or_guess(req);
+    if (search_words(&s, BY_CALL, WINDOW) || search_words(&s, BY_LOADED, WINDOW))
+        return true;
+    if (s.has_guess)
+        *c = *guess;
+    return s.has_guess;
 }
 
-bool sw_confirm_by_depth(const struct sw_unwind_request *req, const struct sw_code *code)
+bool sw_confirm_by_depth(const struct sw_unwind_request *req, const struct sw_code *code, struct sw_candidate *c)
 {
+    struct search s = { .req = req, .code = code, .c = c };
     if (sw_regs_sp(&req->frame->regs) > UINT64_MAX - NEAREST)
         return false;
-    return search_words(req, code, BY_DEPTH, NEAREST);
+    return search_words(&s, BY_DEPTH, NEAREST);
 }

@@ -1,0 +1,257 @@
+/*
+ * The rule at a pc in code whose start is not known: forward along every way to a return, which leads to the caller
+ * where a call stands in front of the return address. If that call names a function, the rule by that function's own
+ * analysis is better, and certain. Where no way leads to a return, the stack and the code around pc are searched.
+ */
+#include "unwind/infer/instructions.h"
+
+#include "unwind/analysis_cache.h"
+#include "unwind/sources.h"
+#include "unwind/infer/call_confirmation.h"
+#include "unwind/infer/code_patterns.h"
+#include "unwind/infer/function_scan.h"
+
+/* ---- the first entry of a PLT ---- */
+
+/*
+ * The first entry of a PLT, where it pushes: a jump behind a push is no tail call, and the resolver has a table of its
+ * own. Only an executing pc can be there.
+ */
+enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_candidate *c)
+{
+    const uint64_t pc = sw_regs_pc(&req->frame->regs);
+    struct sw_rule *rule = &c->rule;
+    struct sw_code code;
+    uint64_t target;
+    unsigned pushed;
+    if (!req->frame->exact || !sw_code_of(req, &code) || !code.arch->patterns->plt_header ||
+        !code.arch->patterns->plt_header(&code, pc, &pushed))
+        return SW_E_NO_RULE;
+    sw_rule_leaf(rule, code.arch->machine, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
+    if (pushed != 0) {
+        rule->cfa.off += (int32_t)pushed;
+        rule->r[code.arch->roles->pc] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
+    }
+    return sw_leads_behind_call(req, c, &target) ? SW_OK : SW_E_NO_RULE;
+}
+
+/* ---- ways forward ---- */
+
+/*
+ * What is found by going forward.
+ *
+ * c         The rule that a way came to, tried.
+ * first     The first of them that leads to a caller without a call in front of its pc, if has_first.
+ * target    What the call in front of the accepted one's return address calls; 0: not known.
+ * shown     How many rules there were.
+ * is_own    lr is left from a call that this very function made.
+ * is_weak   The accepted one's is in lr, and it comes to that by a jump that may be one of a switch: then lr may be
+ * left from such a call.
+ */
+struct ways {
+    const struct sw_unwind_request *req;
+    struct sw_candidate *c, *first;
+    uint64_t target;
+    unsigned shown;
+    bool is_own, is_weak, has_first;
+};
+
+static bool is_return_by_lr(const struct sw_rule *rule, enum sw_machine machine)
+{
+    const struct sw_loc ra = rule->r[sw_regs_pc_number(machine)];
+    return ra.kind == SW_LOC_REG && ra.reg == sw_regs_link_number(machine);
+}
+
+/* Whether a caller is behind a call, or in a signal trampoline. */
+static bool is_caller(struct ways *ways, uint64_t pc)
+{
+    return sw_is_behind_call(ways->req, pc, &ways->target) || sw_source_is_trampoline(ways->req, pc);
+}
+
+static bool is_accepted(void *arg, const struct sw_rule *rule)
+{
+    struct ways *ways = arg;
+    ways->shown++;
+    const bool is_by_lr = is_return_by_lr(rule, ways->req->walker->machine);
+    if (ways->is_own && is_by_lr)
+        return false;
+    ways->c->rule = *rule;
+    const enum sw_stop stop = sw_candidate_try(ways->req, ways->c);
+    if (stop == SW_STOP_NONE && is_caller(ways, sw_regs_pc(&ways->c->caller))) {
+        ways->is_weak = is_by_lr && rule->trust == SW_TRUST_NONE;
+        ways->c->rule.trust = SW_TRUST_GUESS;
+        return true;
+    }
+    if ((stop == SW_STOP_NONE || stop == SW_STOP_ROOT_ZERO) && !ways->has_first) {
+        *ways->first = *ways->c;
+        ways->has_first = true;
+    }
+    return false;
+}
+
+static bool fp_above_sp(const struct sw_regs *regs, int32_t *above)
+{
+    const uint64_t distance = sw_regs_fp(regs) - sw_regs_sp(regs);
+    *above = (int32_t)distance;
+    return sw_regs_has(regs, sw_regs_fp_number(regs->machine)) && distance <= INT32_MAX;
+}
+
+/*
+ * Whether code goes on from where the link register leads to and comes to pc. Then that register is not what pc's
+ * function will return by, but what a call that it made has left.
+ */
+static bool is_own_lr(const struct sw_unwind_request *req, const struct sw_code *code)
+{
+    const struct sw_regs *regs = &req->frame->regs;
+    const unsigned link = code->arch->roles->link;
+    uint64_t target;
+    bool assumed;
+    if (!req->frame->exact || !sw_regs_has(regs, link))
+        return false;
+    const uint64_t behind = sw_code_address(req->walker, regs->r[link]);
+    if (!sw_is_behind_call(req, behind, &target))
+        return false;
+    sw_analyze_run(code, behind, 0, &req->work->analysis);
+    return sw_analyze_state(&req->work->analysis, req->frame->lookup, &assumed) != NULL && !assumed;
+}
+
+static bool go_forward(struct ways *ways, const struct sw_code *code)
+{
+    const struct sw_unwind_request *req = ways->req;
+    /* A return address is walked from as such: the call in front of it has been made. */
+    const uint64_t pc = sw_regs_pc(&req->frame->regs);
+    int32_t above;
+    const int32_t *known = fp_above_sp(&req->frame->regs, &above) ? &above : NULL;
+    ways->is_own = is_own_lr(req, code);
+    return sw_analyze_forward(code, pc, known, &req->work->analysis, is_accepted, ways) == SW_OK;
+}
+
+/* ---- what a confirmed answer depends on ---- */
+
+/* Where a rule takes the return address from, relative to the register of its CFA; false: not from such a place. */
+static bool return_place(const struct sw_rule *rule, enum sw_machine machine, int64_t *off)
+{
+    const struct sw_loc ra = rule->r[sw_regs_pc_number(machine)];
+    *off = ra.kind == SW_LOC_AT_CFA ? (int64_t)rule->cfa.off + ra.off : ra.off;
+    return ra.kind == SW_LOC_AT_CFA || (ra.kind == SW_LOC_AT_REG && ra.reg == rule->cfa.reg);
+}
+
+/*
+ * A rule that was confirmed by a call of function F holds behind every call of F only where the long way would give it
+ * again. What the long way asks:
+ *
+ * 1. The sources in front of this one. sw_unwind sees to those: if one of them looked at the stack, this is no answer
+ * for another stack.
+ * 2. The function that is noted for pc. If that is F, the answer is this one. If it is another, and a call of that one
+ * stands where its rule leads as well, then either is an answer of the long way: it depends on what was noted last.
+ * 3. Ways forward, until one leads behind a call: which one does, is the stack's. But the first one shown is the same
+ * each time, and where it takes the return address from the very place that the rule of F takes it from, it leads
+ * behind the call of F: it is accepted, and its call leads on to F and to this answer. Any other may be overtaken by
+ * one in front of it. A return address in lr does not do: whether lr is believed is the stack's, too. (How far fp is
+ * above sp matters to words only that the way itself has stored.)
+ * 4. Words of the stack, since no way led behind a call: on another stack one may. This never holds again.
+ *
+ * The rule is made of the code from F to pc. So F has to be in pc's range or image: other code may go while pc's stays.
+ */
+static bool is_same_place(const struct sw_rule *a, const struct sw_rule *b, enum sw_machine machine)
+{
+    const struct sw_loc sa = a->r[sw_regs_sp_number(machine)], sb = b->r[sw_regs_sp_number(machine)];
+    int64_t at_a, at_b;
+    return a->cfa.kind == SW_LOC_REG && b->cfa.kind == SW_LOC_REG && a->cfa.reg == b->cfa.reg &&
+           a->cfa.off == b->cfa.off && sa.kind == sb.kind && sa.off == sb.off && return_place(a, machine, &at_a) &&
+           return_place(b, machine, &at_b) && at_a == at_b;
+}
+
+static bool is_function_near(const struct sw_unwind_request *req, uint64_t function)
+{
+    const struct sw_range *code = &req->frame->code;
+    if (code->begin != code->end)
+        return function >= code->begin && function < code->end;
+    return req->entry && sw_images_entry(req->walker->images, function) == req->entry;
+}
+
+/* In a note beside the function: the first way forward leads to the same place. The two highest bits of an address are
+ * equal. */
+#define IS_FIRST (UINT64_C(1) << 62)
+
+static bool has_mark(uint64_t noted)
+{
+    return (noted >> 62 & 1) != noted >> 63;
+}
+
+/* A candidate that is to be the answer: noted for the next time, if it was confirmed. is_first: as in 3. */
+static enum sw_status settle(const struct sw_unwind_request *req, bool is_first, struct sw_candidate *c)
+{
+    c->depends = SW_DEPENDS_STACK;
+    if (c->rule.trust != SW_TRUST_CONFIRMED)
+        return SW_OK;
+    sw_analysis_cache_note(req->walker->analysis_cache, req->frame->lookup,
+                           is_first ? c->function ^ IS_FIRST : c->function);
+    if (!is_first || !is_function_near(req, c->function))
+        return SW_OK;
+    c->depends = SW_DEPENDS_CALL;
+    c->unconfirmed = SW_TRUST_NONE;
+    return SW_OK;
+}
+
+/* ---- the source ---- */
+
+/* By the function that pc was found to be in before: if its caller calls it, nothing needs to be gone forward for. */
+static bool is_noted(const struct sw_unwind_request *req, const struct sw_code *code, bool *is_first,
+                     struct sw_candidate *c)
+{
+    const uint64_t noted = sw_analysis_cache_function(req->walker->analysis_cache, req->frame->lookup);
+    const uint64_t function = has_mark(noted) ? noted ^ IS_FIRST : noted;
+    if (noted == 0 || !sw_confirm_by_call(req, code, function, c) || c->rule.trust != SW_TRUST_CONFIRMED)
+        return false;
+    *is_first = has_mark(noted) && c->function == function;
+    return true;
+}
+
+/* Whether the call in front of the accepted return address confirms a better rule; `first` holds the accepted one. */
+static bool is_confirmed(const struct ways *ways, const struct sw_code *code, bool *is_first)
+{
+    struct sw_candidate *c = ways->c;
+    if (ways->target == 0 || !sw_confirm_by_call(ways->req, code, ways->target, c))
+        return false;
+    *is_first = ways->shown == 1 && is_same_place(&ways->first->rule, &c->rule, code->arch->machine) &&
+                sw_final_target(ways->req, c->function) == c->function;
+    return true;
+}
+
+/* A way forward that leads to no caller that has called: the frame pointer of an interpreter or JIT is right more
+ * often. */
+static enum sw_status take_first(const struct ways *ways, bool found)
+{
+    *ways->c = *ways->first;
+    ways->c->rule.trust = SW_TRUST_GUESS;
+    ways->c->is_doubted = !found && sw_is_foreign(ways->req);
+    return SW_OK;
+}
+
+enum sw_status sw_forward_source(const struct sw_unwind_request *req, struct sw_candidate *c)
+{
+    struct sw_code code;
+    struct ways ways = { .req = req, .c = c, .first = &req->work->spare[0] };
+    bool is_first = false;
+    if (!sw_code_of(req, &code))
+        return SW_E_NO_RULE;
+    c->depends = SW_DEPENDS_STACK;
+    if (is_noted(req, &code, &is_first, c))
+        return settle(req, is_first, c);
+    const bool found = go_forward(&ways, &code);
+    if (found && ways.target == 0 && !ways.is_weak) {
+        c->rule.trust = SW_TRUST_LIKELY; /* called through a register: nothing to confirm it by */
+        return SW_OK;
+    }
+    if (found)
+        *ways.first = *c;
+    if (found && is_confirmed(&ways, &code, &is_first))
+        return settle(req, is_first, c);
+    if (sw_confirm_by_stack(req, &code, c, &req->work->spare[1]) &&
+        !(found && !ways.is_weak && c->rule.trust == SW_TRUST_GUESS))
+        return settle(req, false, c); /* a guess is no better than what was found, if that was not weaker */
+    if (!found && sw_function_scan(req, &code, c))
+        return SW_OK;
+    return found || ways.has_first ? take_first(&ways, found) : SW_E_NO_RULE;
+}

@@ -1,0 +1,23 @@
+/*
+ * The sources that read instructions: a function from its known start, code forward to a return, the first entry of a PLT.
+ */
+#ifndef SW_UNWIND_INSTRUCTIONS_H
+#define SW_UNWIND_INSTRUCTIONS_H
+
+#include "unwind/request.h"
+
+/*
+ * Code that need not keep to the platform's calling convention: ranges that say so, and what is in no file and no
+ * range. V8's code keeps no register but rbp, HotSpot's none but rbp and its thread register; V8's pops its arguments.
+ */
+bool sw_is_foreign(const struct sw_unwind_request *req);
+
+/* Whether a candidate leads to a caller that has called something; it is tried. target: what, 0: not known. */
+bool sw_leads_behind_call(const struct sw_unwind_request *req, struct sw_candidate *c, uint64_t *target);
+
+/* Sources, as sw_source_ask has them. Each uses both spare candidates and work->analysis. */
+SW_NODISCARD enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_candidate *c);
+SW_NODISCARD enum sw_status sw_function_source(const struct sw_unwind_request *req, struct sw_candidate *c);
+SW_NODISCARD enum sw_status sw_forward_source(const struct sw_unwind_request *req, struct sw_candidate *c);
+
+#endif

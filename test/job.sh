@@ -1,0 +1,43 @@
+#!/bin/sh
+# job.sh LOG "NAME GROUP COMMAND...": runs one job of run.sh. What it prints (TAP) goes to LOG/NAME; LOG/jobs/NAME gets a line
+# "NAME GROUP passed failed skipped seconds". A command that dies, runs out of time or runs no test is one more failure.
+set -u
+log=$1
+# shellcheck disable=SC2086
+set -- $2
+name=$1
+group=$2
+shift 2
+out=$log/$name
+# Ten times what the longest job takes on two busy processors: whatever is not done by then hangs.
+limit_s=1800
+
+read -r start idle </proc/uptime
+timeout -k 10 "$limit_s" "$@" >"$out" 2>&1 </dev/null
+status=$?
+read -r end idle </proc/uptime
+
+# cmocka says "not ok N # SKIP" of a test that skipped itself; why, in a line "# needs ..." before it.
+awk -v name="$name" -v group="$group" -v status="$status" -v seconds="$start $end" -v out="$out" -v row="${ROW:-}" \
+    -v sum="$log/jobs/$name" '
+    /^# needs / { reason = " (" substr($0, 3) ")" }
+    /^(not )?ok .*# SKIP/ { sub(/^.*# SKIP/, ""); why[++skipped] = name ":" $0 reason; reason = ""; failing = 0; next }
+    /^ok / { passed++; reason = ""; failing = 0; next }
+    /^not ok / { failed++; failing = 4 }
+    /^[a-z].*: .* of .*/ && !failing { last = $0 }
+    failing && lines < 20 { shown[++lines] = $0; failing-- }
+    END {
+        if (status != 0 && !failed) { failed = 1; shown[++lines] = "not ok - " name " ended with status " status }
+        else if (!passed && !failed && !skipped && row == "") { failed = 1; shown[++lines] = "not ok - " name " ran no test" }
+        split(seconds, at, " ")
+        printf "%s %s %d %d %d %.2f\n", name, group, passed, failed, skipped, at[2] - at[1] >sum
+        text = sprintf("%-34s %5d passed %3d failed", name, passed, failed)
+        if (skipped) text = text sprintf(" %3d skipped", skipped)
+        text = text sprintf(" %7.1f s\n", at[2] - at[1])
+        if (last != "") text = text "    " last "\n"
+        for (i = 1; i <= skipped; i++) text = text "    skipped: " why[i] "\n"
+        for (i = 1; i <= lines; i++) text = text "    " shown[i] "\n"
+        if (failed) text = text "    see " out "\n"
+        if (row == "" || passed + failed + skipped) printf "%s", text
+    }' "$out"
+exit 0
