@@ -170,9 +170,8 @@ static void print_groups(struct report *r)
         const struct group *g = &r->groups[i];
         printf("  %8lu in %6lu places  %s%s%s, %s, after %s; %#" PRIx64 " %s: table %s, analysis %s\n", g->insns,
                g->places, sw_audit_verdict_name((enum sw_audit_verdict)g->verdict), g->reg ? " " : "",
-               g->reg ? sw_regs_name((enum sw_machine)g->machine, g->reg) : "",
-               sw_trust_name((enum sw_trust)g->trust), sw_audit_after_name((enum sw_audit_after)g->after), g->at,
-               g->name, g->table, g->analysis);
+               g->reg ? sw_regs_name((enum sw_machine)g->machine, g->reg) : "", sw_trust_name((enum sw_trust)g->trust),
+               sw_audit_after_name((enum sw_audit_after)g->after), g->at, g->name, g->table, g->analysis);
     }
 }
 

@@ -60,8 +60,8 @@ static void on_tick(int signal, siginfo_t *info, void *context)
     BYTE record[SW_CONTEXT_MAX_BYTES];
     (void)signal, (void)info;
     for (struct worker *w = workers; w < workers + WORKERS; w++) {
-        if (w->os_id != sw_self_thread() || sw_context_load(SW_CONTEXT_UCONTEXT, w->walker.machine, context,
-                                                            sizeof(ucontext_t), &here) != SW_OK)
+        if (w->os_id != sw_self_thread() ||
+            sw_context_load(SW_CONTEXT_UCONTEXT, w->walker.machine, context, sizeof(ucontext_t), &here) != SW_OK)
             continue;
         w->samples++;
         w->seen = false;
@@ -79,8 +79,11 @@ static void *work(void *arg)
     struct worker *w = arg;
     if (sw_self_walker(&w->walker, codemap, images) != SW_OK)
         return NULL;
-    w->engine = (struct sw_engine){ .walker = &w->walker, .threads = threads, .suspender = &suspender,
-                                    .runtime = SW_RUNTIME_READY, .event_mask = COR_PRF_ENABLE_STACK_SNAPSHOT };
+    w->engine = (struct sw_engine){ .walker = &w->walker,
+                                    .threads = threads,
+                                    .suspender = &suspender,
+                                    .runtime = SW_RUNTIME_READY,
+                                    .event_mask = COR_PRF_ENABLE_STACK_SNAPSHOT };
     __atomic_store_n(&w->os_id, sw_self_thread(), __ATOMIC_RELEASE);
     ((void (*)(int (*)(void)))(uintptr_t)code)(still_running);
     return NULL;
@@ -95,8 +98,9 @@ static int set_up(void)
     memcpy(code, loop, sizeof loop);
     __builtin___clear_cache((char *)code, (char *)code + sizeof loop);
     suspender = sw_self_get_suspender(suspender_state);
-    const struct sw_range range = { .begin = (uintptr_t)code, .end = (uintptr_t)code + sizeof loop, .id = MANAGED,
-                                    .kind = SW_KIND_JIT };
+    const struct sw_range range = {
+        .begin = (uintptr_t)code, .end = (uintptr_t)code + sizeof loop, .id = MANAGED, .kind = SW_KIND_JIT
+    };
     return sw_codemap_add(codemap, &range) || sw_images_add_self(images);
 }
 

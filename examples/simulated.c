@@ -40,8 +40,11 @@ static void add_function(struct sw_sim *sim, enum sw_kind kind, uint64_t begin, 
 int main(void)
 {
     /* Each frame is {caller's rbp, return address}, leaf first. The last return address is 0: the end. */
-    const uint64_t stack[] = { STACK + 16, WORK + AFTER_CALL, STACK + 32, NATIVE + AFTER_CALL,
-                               STACK + 48, MAIN + AFTER_CALL, STACK + 64, START + AFTER_CALL, 0, 0 };
+    const uint64_t stack[] = { STACK + 16, WORK + AFTER_CALL,
+                               STACK + 32, NATIVE + AFTER_CALL,
+                               STACK + 48, MAIN + AFTER_CALL,
+                               STACK + 64, START + AFTER_CALL,
+                               0,          0 };
     static struct sw_scratch scratch;
     struct sw_sim *sim;
     struct sw_regs regs = { .machine = SW_MACHINE_X64 };
@@ -67,8 +70,7 @@ int main(void)
 
     printf("seeded with the helper's own registers:\n");
     check(sw_context_store(SW_CONTEXT_WIN32, &regs, seed, sizeof seed));
-    const HRESULT refused =
-        sw_snapshot(sw_sim_engine(sim), &scratch, THREAD, print_frame, 0, NULL, seed, sizeof seed);
+    const HRESULT refused = sw_snapshot(sw_sim_engine(sim), &scratch, THREAD, print_frame, 0, NULL, seed, sizeof seed);
     printf("  answer %#010x, a seed would be at %#llx\n", (unsigned)refused,
            (unsigned long long)sw_regs_pc(&sw_sim_engine(sim)->refusal.nearest_seed));
     sw_sim_destroy(sim);

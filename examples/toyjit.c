@@ -29,7 +29,10 @@ struct shape {
 #if defined(__aarch64__)
 #define CODE(...)                                                                                                      \
     {                                                                                                                  \
-        sizeof(const uint32_t[]){ __VA_ARGS__ }, (const uint32_t[]){ __VA_ARGS__ }                                     \
+        sizeof(const uint32_t[]){ __VA_ARGS__ }, (const uint32_t[])                                                    \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
     }
 static const struct shape shapes[] = {
     /* stp x29, x30, [sp, #-32]!; mov x29, sp; str x19, [sp, #16] ... and back; ret */

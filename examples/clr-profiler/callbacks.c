@@ -8,9 +8,18 @@ struct sw_clr *fed;
 /* ---- the object ---- */
 
 static const IID *const callback_iids[] = {
-    &IID_IUnknown,               &IID_ICorProfilerCallback,  &IID_ICorProfilerCallback2,  &IID_ICorProfilerCallback3,
-    &IID_ICorProfilerCallback4,  &IID_ICorProfilerCallback5, &IID_ICorProfilerCallback6,  &IID_ICorProfilerCallback7,
-    &IID_ICorProfilerCallback8,  &IID_ICorProfilerCallback9, &IID_ICorProfilerCallback10, &IID_ICorProfilerCallback11,
+    &IID_IUnknown,
+    &IID_ICorProfilerCallback,
+    &IID_ICorProfilerCallback2,
+    &IID_ICorProfilerCallback3,
+    &IID_ICorProfilerCallback4,
+    &IID_ICorProfilerCallback5,
+    &IID_ICorProfilerCallback6,
+    &IID_ICorProfilerCallback7,
+    &IID_ICorProfilerCallback8,
+    &IID_ICorProfilerCallback9,
+    &IID_ICorProfilerCallback10,
+    &IID_ICorProfilerCallback11,
 };
 
 HRESULT STDMETHODCALLTYPE profiler_query(ICorProfilerCallback11 *self, REFIID riid, void **object)
@@ -32,8 +41,8 @@ ULONG STDMETHODCALLTYPE profiler_refer(ICorProfilerCallback11 *self)
 
 static HRESULT STDMETHODCALLTYPE query_factory(IClassFactory *self, REFIID riid, void **object)
 {
-    const bool known = memcmp(riid, &IID_IUnknown, sizeof *riid) == 0 ||
-                       memcmp(riid, &IID_IClassFactory, sizeof *riid) == 0;
+    const bool known =
+        memcmp(riid, &IID_IUnknown, sizeof *riid) == 0 || memcmp(riid, &IID_IClassFactory, sizeof *riid) == 0;
     *object = known ? self : NULL;
     return known ? S_OK : E_NOINTERFACE;
 }

@@ -100,7 +100,8 @@ static void count(const struct stack *noted)
 static void arm(void)
 {
     const struct itimerspec when = { { 0, 0 }, { period_ns / 1000000000, period_ns % 1000000000 } };
-    (void)timer_settime(timer, 0, &when, NULL); /* fails only where the timer is gone: then nothing is sampled any more */
+    (void)timer_settime(timer, 0, &when,
+                        NULL); /* fails only where the timer is gone: then nothing is sampled any more */
 }
 
 static void on_tick(int signal, siginfo_t *about, void *context)
@@ -177,7 +178,8 @@ static void print(FILE *to)
     struct sw_clr_counts counts;
     char name[256];
     sw_clr_get_counts(fed, &counts);
-    fprintf(to, "snapwalk: %llu samples, %llu incomplete, %llu without managed code; %llu methods known, "
+    fprintf(to,
+            "snapwalk: %llu samples, %llu incomplete, %llu without managed code; %llu methods known, "
             "layout of the runtime %s\n",
             (unsigned long long)samples, (unsigned long long)incomplete, (unsigned long long)unmanaged,
             (unsigned long long)counts.functions, counts.layout == SW_OK ? "known" : "not known: by analysis");
@@ -185,7 +187,8 @@ static void print(FILE *to)
     fprintf(to, "   total    self\n");
     for (int i = 0; i < top && i < METHODS && methods[i].total; i++) {
         function_name(info, methods[i].id, name, sizeof name);
-        fprintf(to, "%8llu%8llu  %s\n", (unsigned long long)methods[i].total, (unsigned long long)methods[i].self, name);
+        fprintf(to, "%8llu%8llu  %s\n", (unsigned long long)methods[i].total, (unsigned long long)methods[i].self,
+                name);
     }
 }
 
@@ -230,8 +233,7 @@ static HRESULT STDMETHODCALLTYPE shutdown(ICorProfilerCallback11 *self)
 EVERY_CALLBACK(IGNORE, ICorProfilerCallback11)
 
 static ICorProfilerCallback11Vtbl table = {
-    EVERY_CALLBACK(IGNORED, ICorProfilerCallback11) COM_SLOTS FEED_SLOTS
-    .Initialize = initialize,
+    EVERY_CALLBACK(IGNORED, ICorProfilerCallback11) COM_SLOTS FEED_SLOTS.Initialize = initialize,
     .Shutdown = shutdown,
     .ThreadAssignedToOSThread = thread_assigned,
     .ThreadDestroyed = thread_destroyed,

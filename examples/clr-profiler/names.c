@@ -22,7 +22,7 @@ typedef HRESULT get_method(void *self, mdMethodDef method, mdTypeDef *type, WCHA
 struct import {
     const struct {
         void *slots[SLOT_METHOD + 1];
-    } *table;
+    } * table;
 };
 
 /* Characters outside ASCII become '?': the name is for people. */

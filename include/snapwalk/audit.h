@@ -14,19 +14,19 @@ extern "C" {
 
 /* The result for one instruction. ORDER sw_audit_verdict: src/audit/text.c. */
 enum sw_audit_verdict {
-    SW_AUDIT_EQUAL = 0,     /* the instructions confirm the table, and both know the same registers */
-    SW_AUDIT_UNREACHED,     /* no path from the function's start leads there, or every path loses the CFA */
-    SW_AUDIT_CFA,           /* the table's CFA differs from that of the instructions */
-    SW_AUDIT_RETURN,        /* the return address is elsewhere */
-    SW_AUDIT_REGISTER,      /* the nonvolatile register `reg` is elsewhere */
-    SW_AUDIT_LOST,          /* the table has the nonvolatile register `reg`, but the instructions lose it */
-    SW_AUDIT_FALSE,         /* they differ, and the table is known to be wrong: see is_false. PE also: a jump out of the
+    SW_AUDIT_EQUAL = 0, /* the instructions confirm the table, and both know the same registers */
+    SW_AUDIT_UNREACHED, /* no path from the function's start leads there, or every path loses the CFA */
+    SW_AUDIT_CFA,       /* the table's CFA differs from that of the instructions */
+    SW_AUDIT_RETURN,    /* the return address is elsewhere */
+    SW_AUDIT_REGISTER,  /* the nonvolatile register `reg` is elsewhere */
+    SW_AUDIT_LOST,      /* the table has the nonvolatile register `reg`, but the instructions lose it */
+    SW_AUDIT_FALSE,     /* they differ, and the table is known to be wrong: see is_false. PE also: a jump out of the
                              * entry, which the table's rule takes for the end of an epilogue */
-    SW_AUDIT_END,           /* not compared: by the table there is no caller, or the caller was interrupted */
-    SW_AUDIT_NO_TABLE,      /* not compared: the table cannot be read there, or computes the CFA */
-    SW_AUDIT_PART,          /* not compared: code that no call enters (cold parts, PLT, chained entries) */
-    SW_AUDIT_PADDING,       /* not compared: filler after code that does not continue */
-    SW_AUDIT_BAD_CODE,      /* not compared: not an instruction */
+    SW_AUDIT_END,       /* not compared: by the table there is no caller, or the caller was interrupted */
+    SW_AUDIT_NO_TABLE,  /* not compared: the table cannot be read there, or computes the CFA */
+    SW_AUDIT_PART,      /* not compared: code that no call enters (cold parts, PLT, chained entries) */
+    SW_AUDIT_PADDING,   /* not compared: filler after code that does not continue */
+    SW_AUDIT_BAD_CODE,  /* not compared: not an instruction */
     SW_AUDIT_VERDICT_COUNT
 };
 
@@ -39,7 +39,7 @@ enum sw_audit_after {
     SW_AUDIT_AFTER_INDIRECT, /* a jump through a register or memory: switches, tail calls */
     SW_AUDIT_AFTER_RETURN,
     SW_AUDIT_AFTER_TRAP,
-    SW_AUDIT_AFTER_NOTHING,  /* there is none: this is the first */
+    SW_AUDIT_AFTER_NOTHING, /* there is none: this is the first */
     SW_AUDIT_AFTER_COUNT
 };
 

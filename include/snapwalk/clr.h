@@ -146,11 +146,11 @@ SW_NODISCARD enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
 
 /* What the library knows of the runtime, and what failed. */
 struct sw_clr_counts {
-    uint64_t functions;     /* ranges of JIT code and precompiled methods in the code map */
-    uint64_t images;        /* refreshes of the images */
-    uint64_t threads;       /* in the table */
-    uint64_t failures;      /* events that failed */
-    enum sw_status layout;  /* SW_OK: the runtime's description of its threads is understood */
+    uint64_t functions;    /* ranges of JIT code and precompiled methods in the code map */
+    uint64_t images;       /* refreshes of the images */
+    uint64_t threads;      /* in the table */
+    uint64_t failures;     /* events that failed */
+    enum sw_status layout; /* SW_OK: the runtime's description of its threads is understood */
 };
 
 /*

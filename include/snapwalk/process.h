@@ -124,9 +124,8 @@ SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process, size_
  */
 size_t sw_process_captured(const struct sw_process *process, uint64_t *tids, size_t capacity);
 SW_NODISCARD enum sw_status sw_process_captured_walker(struct sw_process *process, uint64_t tid,
-                                                       const struct sw_codemap *codemap,
-                                                       const struct sw_images *images, struct sw_regs *regs,
-                                                       struct sw_walker *walker);
+                                                       const struct sw_codemap *codemap, const struct sw_images *images,
+                                                       struct sw_regs *regs, struct sw_walker *walker);
 
 /*
  * How long the process stood, from before its first thread was stopped until the last one ran again: in the last

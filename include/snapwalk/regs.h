@@ -15,14 +15,36 @@ extern "C" {
 enum sw_machine { SW_MACHINE_NONE = 0, SW_MACHINE_X64 = 1, SW_MACHINE_ARM64 = 2 };
 
 enum sw_x64_reg {
-    SW_X64_RAX, SW_X64_RCX, SW_X64_RDX, SW_X64_RBX, SW_X64_RSP, SW_X64_RBP, SW_X64_RSI, SW_X64_RDI,
-    SW_X64_R8, SW_X64_R9, SW_X64_R10, SW_X64_R11, SW_X64_R12, SW_X64_R13, SW_X64_R14, SW_X64_R15,
-    SW_X64_RIP, SW_X64_COUNT
+    SW_X64_RAX,
+    SW_X64_RCX,
+    SW_X64_RDX,
+    SW_X64_RBX,
+    SW_X64_RSP,
+    SW_X64_RBP,
+    SW_X64_RSI,
+    SW_X64_RDI,
+    SW_X64_R8,
+    SW_X64_R9,
+    SW_X64_R10,
+    SW_X64_R11,
+    SW_X64_R12,
+    SW_X64_R13,
+    SW_X64_R14,
+    SW_X64_R15,
+    SW_X64_RIP,
+    SW_X64_COUNT
 };
 
 enum sw_arm64_reg {
-    SW_ARM64_X0 = 0, SW_ARM64_X18 = 18, SW_ARM64_X19 = 19, SW_ARM64_X28 = 28, SW_ARM64_FP = 29, SW_ARM64_LR = 30,
-    SW_ARM64_SP = 31, SW_ARM64_PC = 32, SW_ARM64_COUNT = 33
+    SW_ARM64_X0 = 0,
+    SW_ARM64_X18 = 18,
+    SW_ARM64_X19 = 19,
+    SW_ARM64_X28 = 28,
+    SW_ARM64_FP = 29,
+    SW_ARM64_LR = 30,
+    SW_ARM64_SP = 31,
+    SW_ARM64_PC = 32,
+    SW_ARM64_COUNT = 33
 };
 
 enum { SW_REGS_MAX = 33 };
@@ -56,12 +78,10 @@ struct sw_regs_roles {
     uint8_t pc, sp, fp, link, count;
     uint64_t nonvolatile;
 };
-static const struct sw_regs_roles sw_x64_roles = {
-    SW_X64_RIP, SW_X64_RSP, SW_X64_RBP, SW_REGS_MAX, SW_X64_COUNT, SW_X64_NONVOLATILE
-};
-static const struct sw_regs_roles sw_arm64_roles = {
-    SW_ARM64_PC, SW_ARM64_SP, SW_ARM64_FP, SW_ARM64_LR, SW_ARM64_COUNT, SW_ARM64_NONVOLATILE
-};
+static const struct sw_regs_roles sw_x64_roles = { SW_X64_RIP,  SW_X64_RSP,   SW_X64_RBP,
+                                                   SW_REGS_MAX, SW_X64_COUNT, SW_X64_NONVOLATILE };
+static const struct sw_regs_roles sw_arm64_roles = { SW_ARM64_PC, SW_ARM64_SP,    SW_ARM64_FP,
+                                                     SW_ARM64_LR, SW_ARM64_COUNT, SW_ARM64_NONVOLATILE };
 
 /*
  * The constant of a machine, and its members one by one. The compiler folds them: nothing is loaded.
@@ -75,12 +95,30 @@ static inline const struct sw_regs_roles *sw_regs_roles_of(enum sw_machine m)
 {
     return m == SW_MACHINE_ARM64 ? &sw_arm64_roles : &sw_x64_roles;
 }
-static inline unsigned sw_regs_pc_number(enum sw_machine m) { return sw_regs_roles_of(m)->pc; }
-static inline unsigned sw_regs_sp_number(enum sw_machine m) { return sw_regs_roles_of(m)->sp; }
-static inline unsigned sw_regs_fp_number(enum sw_machine m) { return sw_regs_roles_of(m)->fp; }
-static inline unsigned sw_regs_link_number(enum sw_machine m) { return sw_regs_roles_of(m)->link; }
-static inline unsigned sw_regs_count(enum sw_machine m) { return sw_regs_roles_of(m)->count; }
-static inline uint64_t sw_regs_nonvolatile(enum sw_machine m) { return sw_regs_roles_of(m)->nonvolatile; }
+static inline unsigned sw_regs_pc_number(enum sw_machine m)
+{
+    return sw_regs_roles_of(m)->pc;
+}
+static inline unsigned sw_regs_sp_number(enum sw_machine m)
+{
+    return sw_regs_roles_of(m)->sp;
+}
+static inline unsigned sw_regs_fp_number(enum sw_machine m)
+{
+    return sw_regs_roles_of(m)->fp;
+}
+static inline unsigned sw_regs_link_number(enum sw_machine m)
+{
+    return sw_regs_roles_of(m)->link;
+}
+static inline unsigned sw_regs_count(enum sw_machine m)
+{
+    return sw_regs_roles_of(m)->count;
+}
+static inline uint64_t sw_regs_nonvolatile(enum sw_machine m)
+{
+    return sw_regs_roles_of(m)->nonvolatile;
+}
 
 /*
  * The name of a register for people: "rbx", "x19".
@@ -108,9 +146,18 @@ static inline void sw_regs_set(struct sw_regs *regs, unsigned number, uint64_t v
         regs->known |= UINT64_C(1) << number;
     }
 }
-static inline uint64_t sw_regs_pc(const struct sw_regs *regs) { return regs->r[sw_regs_pc_number(regs->machine)]; }
-static inline uint64_t sw_regs_sp(const struct sw_regs *regs) { return regs->r[sw_regs_sp_number(regs->machine)]; }
-static inline uint64_t sw_regs_fp(const struct sw_regs *regs) { return regs->r[sw_regs_fp_number(regs->machine)]; }
+static inline uint64_t sw_regs_pc(const struct sw_regs *regs)
+{
+    return regs->r[sw_regs_pc_number(regs->machine)];
+}
+static inline uint64_t sw_regs_sp(const struct sw_regs *regs)
+{
+    return regs->r[sw_regs_sp_number(regs->machine)];
+}
+static inline uint64_t sw_regs_fp(const struct sw_regs *regs)
+{
+    return regs->r[sw_regs_fp_number(regs->machine)];
+}
 
 #ifdef __cplusplus
 }

@@ -20,12 +20,12 @@ extern "C" {
 enum sw_flavour { SW_FLAVOUR_DOCUMENTED = 0, SW_FLAVOUR_CORECLR_WINDOWS, SW_FLAVOUR_CORECLR_UNIX, SW_FLAVOUR_COUNT };
 
 /* The state of the runtime, for the checks of the contract (clr-contract.md section 1). */
-#define SW_RUNTIME_STARTED     1u  /* the runtime has started */
-#define SW_RUNTIME_HEAP_READY  2u  /* the GC heap is fully initialised */
-#define SW_RUNTIME_DETACHING   4u  /* this profiler is being detached */
-#define SW_RUNTIME_SUSPENDING  8u  /* a runtime suspension is in progress */
-#define SW_RUNTIME_SUSPENDED   16u /* the profiler has suspended the runtime (SuspendRuntime) */
-#define SW_RUNTIME_READY       (SW_RUNTIME_STARTED | SW_RUNTIME_HEAP_READY)
+#define SW_RUNTIME_STARTED    1u  /* the runtime has started */
+#define SW_RUNTIME_HEAP_READY 2u  /* the GC heap is fully initialised */
+#define SW_RUNTIME_DETACHING  4u  /* this profiler is being detached */
+#define SW_RUNTIME_SUSPENDING 8u  /* a runtime suspension is in progress */
+#define SW_RUNTIME_SUSPENDED  16u /* the profiler has suspended the runtime (SuspendRuntime) */
+#define SW_RUNTIME_READY      (SW_RUNTIME_STARTED | SW_RUNTIME_HEAP_READY)
 
 /* Options beyond the contract. */
 #define SW_ENGINE_EVERY_NATIVE_FRAME 1u /* documented flavour: a callback per native frame, not per run */
@@ -45,12 +45,12 @@ enum sw_conduct {
  * Explains the last answer that was not S_OK. A nearest seed is given for CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX only.
  */
 struct sw_refusal {
-    HRESULT hr;             /* the answer */
-    const char *reason;     /* the check that gave it, or the stop reason: a static string for people; null at first */
-    uint64_t address;       /* the pc that is not in managed code, or where the walk was cut; 0: neither applies */
-    enum sw_kind kind;      /* the kind of code at `address` */
-    enum sw_stop stop;      /* why the walk ended, if there was a walk */
-    bool has_nearest_seed;  /* nearest_seed is the first managed frame that a walk from the refused seed reaches */
+    HRESULT hr;            /* the answer */
+    const char *reason;    /* the check that gave it, or the stop reason: a static string for people; null at first */
+    uint64_t address;      /* the pc that is not in managed code, or where the walk was cut; 0: neither applies */
+    enum sw_kind kind;     /* the kind of code at `address` */
+    enum sw_stop stop;     /* why the walk ended, if there was a walk */
+    bool has_nearest_seed; /* nearest_seed is the first managed frame that a walk from the refused seed reaches */
     struct sw_regs nearest_seed;
 };
 
@@ -136,8 +136,8 @@ const char *sw_conduct_name(enum sw_conduct rule);
  * Source      ICorProfilerInfo2::DoStackSnapshot; clr-contract.md; contract-documented.md.
  */
 SW_NODISCARD HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *scratch, ThreadID thread,
-                                 StackSnapshotCallback *callback, ULONG32 info_flags, void *client_data,
-                                 BYTE context[], ULONG32 context_size);
+                                 StackSnapshotCallback *callback, ULONG32 info_flags, void *client_data, BYTE context[],
+                                 ULONG32 context_size);
 
 /*
  * The record behind the frameInfo of a callback. The first 40 bytes are the CLR's; the rest is this library's.

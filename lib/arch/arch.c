@@ -5,7 +5,8 @@
 
 #define ROWS (sizeof rows / sizeof rows[0])
 
-static const struct sw_arch *const rows[] = { /* ORDER sw_machine */
+static const struct sw_arch *const rows[] = {
+    /* ORDER sw_machine */
     [SW_MACHINE_X64] = &sw_x64_arch,
     [SW_MACHINE_ARM64] = &sw_a64_arch,
 };

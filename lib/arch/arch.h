@@ -25,8 +25,8 @@ enum { SW_LOADED_MOST = 8, SW_LOADED_BYTES = 64, SW_START_BYTES = 4, SW_JUMP_BYT
 /*
  * What code looks like from outside, before anything is decoded in order.
  *
- * call_before   Whether a call ends at `after`, which is 8 or more. target: what it calls; slot: the address of the word
- *               that holds the target. Both are 0 before, and stay so where the call does not say it.
+ * call_before   Whether a call ends at `after`, which is 8 or more. target: what it calls; slot: the address of the
+ *               word that holds the target. Both are 0 before, and stay so where the call does not say it.
  * goes_through  Whether the code at `at` only jumps through a word in memory, as PLT entries and import stubs do. slot:
  *               the address of that word.
  * loaded        Addresses that SW_LOADED_BYTES of code at `begin` load, and some that only look so. Returns how many.
@@ -66,8 +66,8 @@ struct sw_trampoline {
 /*
  * Bits of a code address that are not of the address.
  *
- * half     The bit that says which half of the address space it is. Without signature and tag all bits above the address
- *          are as this one.
+ * half     The bit that says which half of the address space it is. Without signature and tag all bits above the
+ *          address are as this one.
  * tag      Bits that are never of an address.
  * usual    Bits that a signature usually has.
  * fewest   Bits that every signature has; the other usual ones may be of an address.

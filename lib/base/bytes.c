@@ -4,8 +4,8 @@
 enum { LEB_BITS_MOST = 140 };
 
 /*
- * Both LEB forms: the value's bits so far, how many there are, the last byte. Bits beyond the 64th may only say again what is
- * known: zeros, or for a signed number its sign.
+ * Both LEB forms: the value's bits so far, how many there are, the last byte. Bits beyond the 64th may only say again
+ * what is known: zeros, or for a signed number its sign.
  */
 static uint64_t leb(struct sw_cursor *c, bool is_signed, unsigned *bits, uint8_t *last)
 {

@@ -92,8 +92,14 @@ static inline struct sw_cursor sw_cursor_over(struct sw_bytes bytes)
     return (struct sw_cursor){ first, first + (bytes.bytes ? bytes.size : 0), bytes.address, false };
 }
 
-static inline bool sw_cursor_ok(const struct sw_cursor *c) { return !c->broken; }
-static inline uint64_t sw_cursor_left(const struct sw_cursor *c) { return (uint64_t)(c->end - c->at); }
+static inline bool sw_cursor_ok(const struct sw_cursor *c)
+{
+    return !c->broken;
+}
+static inline uint64_t sw_cursor_left(const struct sw_cursor *c)
+{
+    return (uint64_t)(c->end - c->at);
+}
 
 /* `size` bytes and past them, or null. */
 static inline const uint8_t *sw_cursor_take(struct sw_cursor *c, uint64_t size)
@@ -152,6 +158,7 @@ static inline int64_t sw_cursor_sleb(struct sw_cursor *c)
 }
 
 const char *sw_cursor_string(struct sw_cursor *c); /* NUL-terminated inside the bytes, or null */
-struct sw_cursor sw_cursor_split(struct sw_cursor *c, uint64_t size); /* a cursor over the next size bytes; c goes past */
+struct sw_cursor sw_cursor_split(struct sw_cursor *c,
+                                 uint64_t size); /* a cursor over the next size bytes; c goes past */
 
 #endif

@@ -15,19 +15,19 @@
 enum { SW_NOREG = 0xff, SW_EFFECTS_MAX = 6 };
 
 enum sw_effect_kind {
-    SW_EFFECT_SET,      /* dst = src + imm */
-    SW_EFFECT_CONST,    /* dst = imm */
-    SW_EFFECT_ADD,      /* dst = dst + src * imm; of src count `size` bytes, 0 or 8: all */
-    SW_EFFECT_ALIGN,    /* dst = dst & imm, imm a negative power of two */
-    SW_EFFECT_LOAD,     /* dst = 64-bit word at [src + imm]; src SW_NOREG: an address that is not known */
-    SW_EFFECT_STORE,    /* 64-bit word at [dst + imm] = src */
-    SW_EFFECT_CLOBBER,  /* registers of the mask imm get values that are not known */
-    SW_EFFECT_COMPARE,  /* dst is compared with src, or with imm where src is SW_NOREG, for the branch that follows */
-    SW_EFFECT_SWAP,     /* dst and src change their values */
-    SW_EFFECT_NEAR,     /* dst = the instruction's own address + imm */
-    SW_EFFECT_ELEMENT,  /* dst = an element, size bytes wide, of the table at src + imm; which one is not known */
-    SW_EFFECT_INSERT,   /* the 16 bits of dst from bit `size` on = imm */
-    SW_EFFECT_VECTOR    /* dst = src + imm eighths of a scalable vector (SVE), whose length is not known */
+    SW_EFFECT_SET,     /* dst = src + imm */
+    SW_EFFECT_CONST,   /* dst = imm */
+    SW_EFFECT_ADD,     /* dst = dst + src * imm; of src count `size` bytes, 0 or 8: all */
+    SW_EFFECT_ALIGN,   /* dst = dst & imm, imm a negative power of two */
+    SW_EFFECT_LOAD,    /* dst = 64-bit word at [src + imm]; src SW_NOREG: an address that is not known */
+    SW_EFFECT_STORE,   /* 64-bit word at [dst + imm] = src */
+    SW_EFFECT_CLOBBER, /* registers of the mask imm get values that are not known */
+    SW_EFFECT_COMPARE, /* dst is compared with src, or with imm where src is SW_NOREG, for the branch that follows */
+    SW_EFFECT_SWAP,    /* dst and src change their values */
+    SW_EFFECT_NEAR,    /* dst = the instruction's own address + imm */
+    SW_EFFECT_ELEMENT, /* dst = an element, size bytes wide, of the table at src + imm; which one is not known */
+    SW_EFFECT_INSERT,  /* the 16 bits of dst from bit `size` on = imm */
+    SW_EFFECT_VECTOR   /* dst = src + imm eighths of a scalable vector (SVE), whose length is not known */
 };
 
 /* In the size of an ELEMENT, of an ADD: it is not sign-extended. */
@@ -52,7 +52,7 @@ enum sw_flow {
     SW_FLOW_JUMP,     /* to target */
     SW_FLOW_INDIRECT, /* to an address in a register or in memory */
     SW_FLOW_RETURN,
-    SW_FLOW_TRAP      /* does not go on: ud2, int3, hlt, brk */
+    SW_FLOW_TRAP /* does not go on: ud2, int3, hlt, brk */
 };
 
 /* When a BRANCH is taken, as far as it matters; above and not below: unsigned. */

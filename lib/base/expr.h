@@ -27,11 +27,11 @@ static inline unsigned sw_dwarf_reg(enum sw_machine machine, uint64_t dwarf)
 enum sw_expr_does {
     SW_EXPR_UNKNOWN = 0, /* not an operation of ours */
     SW_EXPR_NOTHING,
-    SW_EXPR_PUSH,   /* push value */
-    SW_EXPR_REG,    /* push register reg (DWARF's number) + value */
-    SW_EXPR_ADD,    /* top += value */
-    SW_EXPR_LOAD,   /* top = the `value` bytes at address top: 1, 2, 4 or 8 */
-    SW_EXPR_PICK,   /* push the entry `value` below the top */
+    SW_EXPR_PUSH, /* push value */
+    SW_EXPR_REG,  /* push register reg (DWARF's number) + value */
+    SW_EXPR_ADD,  /* top += value */
+    SW_EXPR_LOAD, /* top = the `value` bytes at address top: 1, 2, 4 or 8 */
+    SW_EXPR_PICK, /* push the entry `value` below the top */
     SW_EXPR_DROP,
     SW_EXPR_SWAP,
     SW_EXPR_ROTATE, /* top three: the top goes below the other two */

@@ -38,8 +38,8 @@ struct sw_pointer_bases {
  * Returns  SW_OK; SW_E_TRUNCATED; SW_E_UNSUPPORTED (no such format, a base that is not there, indirect, omitted).
  * Source   LSB, "DWARF Exception Header Encoding"; dwarf-cfi.md section 1.
  */
-SW_NODISCARD enum sw_status sw_pointer_read(struct sw_cursor *c, uint8_t encoding,
-                                            const struct sw_pointer_bases *bases, uint64_t *value);
+SW_NODISCARD enum sw_status sw_pointer_read(struct sw_cursor *c, uint8_t encoding, const struct sw_pointer_bases *bases,
+                                            uint64_t *value);
 
 /* The same number without any base: a size (pc_range), or a pointer that is only to be passed over. */
 SW_NODISCARD enum sw_status sw_pointer_raw(struct sw_cursor *c, uint8_t encoding, uint64_t *value);

@@ -11,7 +11,8 @@
 /*
  * The tables of one image. Addresses are those of the target.
  *
- * frame    .eh_frame or .debug_frame. In process its size may reach to the end of its segment: a zero terminator ends it.
+ * frame    .eh_frame or .debug_frame. In process its size may reach to the end of its segment: a zero terminator ends
+ *          it.
  * header   .eh_frame_hdr; empty when there is none. One without a table that can be searched counts as none; one that
  *          leads elsewhere than it says, too, where that is met.
  * bias     Added to absolute addresses read from the tables: 0 for tables relocated in memory, the image's bias
@@ -33,7 +34,7 @@ struct sw_cfi {
         uint64_t end;
         uint64_t reach; /* the greatest end up to here: how far back a search has to look */
         uint64_t fde;   /* offset in frame */
-    } *index;
+    } * index;
     size_t index_count;
     const uint32_t *pieces;
     size_t piece_count;

@@ -29,7 +29,7 @@ struct sw_clr_image {
     struct sw_clr_method {
         uint32_t function;
         uint32_t token;
-    } *methods;
+    } * methods;
     size_t method_count;
     size_t method_capacity;
     struct sw_alloc alloc;

@@ -24,7 +24,8 @@ void sw_clr_leases_init(struct sw_clr *clr)
         struct sw_clr_lease *lease = &clr->leases[i];
         lease->clr = clr;
         lease->workspace = &clr->workspaces[i];
-        lease->inspector = (struct sw_inspector){ sw_clr_update, sw_clr_record, sw_clr_unwound, sw_clr_function, lease };
+        lease->inspector =
+            (struct sw_inspector){ sw_clr_update, sw_clr_record, sw_clr_unwound, sw_clr_function, lease };
         lease->walker = (struct sw_walker){ .machine = SW_MACHINE_X64,
                                             .memory = sw_self_memory(),
                                             .codemap = clr->codemap,

@@ -8,7 +8,11 @@
 
 #include <string.h>
 
-enum { ENTRY_BYTES = sizeof(struct sw_hot) + sizeof(struct sw_cold) + sizeof(uint32_t), CHECK_AT_ONCE = 64, LOOK_AHEAD = 4 };
+enum {
+    ENTRY_BYTES = sizeof(struct sw_hot) + sizeof(struct sw_cold) + sizeof(uint32_t),
+    CHECK_AT_ONCE = 64,
+    LOOK_AHEAD = 4
+};
 
 static size_t power_above(size_t n)
 {
@@ -165,7 +169,8 @@ static bool is_free(const struct sw_cache *cache, uint32_t place, uint32_t own)
 {
     const uint32_t n = sw_cache_at(cache, place);
     const uint64_t key = n ? sw_cache_key(cache, n) : SW_KEY_NONE;
-    return n == own || key == SW_KEY_NONE || (sw_cache_place(cache, key % SW_KEY_PC_END, 0) ^ place) / SW_CACHE_WAYS != 0;
+    return n == own || key == SW_KEY_NONE ||
+           (sw_cache_place(cache, key % SW_KEY_PC_END, 0) ^ place) / SW_CACHE_WAYS != 0;
 }
 
 static uint32_t free_place(const struct sw_cache *cache, uint64_t pc, uint32_t own)

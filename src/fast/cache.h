@@ -1,17 +1,17 @@
 /*
- * The rule cache from the inside: a table of entries, and when one may be believed. Knows how many read while one writes;
- * refuses to know what entries say (entry.h, codec.h).
+ * The rule cache from the inside: a table of entries, and when one may be believed. Knows how many read while one
+ * writes; refuses to know what entries say (entry.h, codec.h).
  *
  * The protocol, all of it:
  * 1. An entry is filled before its key is set, and is not changed as long as it has a key.
  * 2. Before an entry is filled anew, its key is taken away and the generation goes up.
- * 3. A reader notes the generation, reads keys and what stands with them, and believes what it read if the generation is
- *    still the same (sw_cache_is_same). Otherwise it has a miss.
- * 4. One writer at a time; whoever finds another one at work goes without. Nobody waits, also not a handler that came in
- *    the middle of a write.
- * 5. All entries with a hot step hold as of `holds_as_of`. A walk that finds code map and images unchanged since then asks no
- *    further. Another one asks each entry (sw_entry_holds); and it goes through a few of them, and takes the hot step from
- *    those that do not hold (sw_cache_open).
+ * 3. A reader notes the generation, reads keys and what stands with them, and believes what it read if the generation
+ *    is still the same (sw_cache_is_same). Otherwise it has a miss.
+ * 4. One writer at a time; whoever finds another one at work goes without. Nobody waits, also not a handler that came
+ *    in the middle of a write.
+ * 5. All entries with a hot step hold as of `holds_as_of`. A walk that finds code map and images unchanged since then
+ *    asks no further. Another one asks each entry (sw_entry_holds); and it goes through a few of them, and takes the
+ *    hot step from those that do not hold (sw_cache_open).
  */
 #ifndef SW_FAST_CACHE_H
 #define SW_FAST_CACHE_H
@@ -37,8 +37,8 @@ enum sw_cache_count {
  * index       By a pc's hash: numbers; a pc has four places for its own.
  * index_mask  Of places.
  * room        Numbers there are, from 1 on.
- * flags       SW_WALK_NO_* of the first walker, + 1; 0: there was none. Its keys are pcs, so that the fast lane is its, and
- *             that of others with the same.
+ * flags       SW_WALK_NO_* of the first walker, + 1; 0: there was none. Its keys are pcs, so that the fast lane is its,
+ *             and that of others with the same.
  * generation  Goes up whenever an entry is used again.
  * holds_as_of As struct sw_entry, found.
  * is_writing  Somebody writes; the following are the writer's:
@@ -137,8 +137,8 @@ static inline uint64_t sw_cache_tags(struct sw_cache *cache, uint32_t flags)
 {
     uint32_t first = 0;
     const bool is_first = atomic_load_explicit(&cache->flags, memory_order_relaxed) == 0 &&
-                          atomic_compare_exchange_strong_explicit(&cache->flags, &first, flags + 1, memory_order_relaxed,
-                                                                  memory_order_relaxed);
+                          atomic_compare_exchange_strong_explicit(&cache->flags, &first, flags + 1,
+                                                                  memory_order_relaxed, memory_order_relaxed);
     return is_first ? 0 : SW_KEY_FLAGS((atomic_load_explicit(&cache->flags, memory_order_relaxed) - 1) ^ flags);
 }
 
@@ -173,10 +173,11 @@ enum sw_cache_count sw_cache_find(const struct sw_cache *cache, const struct sw_
                                   struct sw_entry *entry, uint32_t *n);
 
 /*
- * Puts an entry in, in place of that of the same key, of one that does not hold, or of the oldest; not while another writer
- * is at work. Counts that. Wait-free, signal safe.
+ * Puts an entry in, in place of that of the same key, of one that does not hold, or of the oldest; not while another
+ * writer is at work. Counts that. Wait-free, signal safe.
  */
-void sw_cache_store(struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc, const struct sw_entry *entry);
+void sw_cache_store(struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc,
+                    const struct sw_entry *entry);
 
 void sw_cache_count(struct sw_cache *cache, enum sw_cache_count which, uint64_t count);
 

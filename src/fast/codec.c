@@ -51,8 +51,8 @@ static bool pack_registers(const struct sw_rule *rule, struct sw_entry *to)
 }
 
 /*
- * Whether something is saved more than SW_SLOT_NEAR words below the CFA. It hardly ever is, and the less is asked of the
- * window below a frame, the nearer to its begin frames can be left directly.
+ * Whether something is saved more than SW_SLOT_NEAR words below the CFA. It hardly ever is, and the less is asked of
+ * the window below a frame, the nearer to its begin frames can be left directly.
  */
 static bool is_far(uint64_t slots)
 {

@@ -9,7 +9,8 @@
 #include "base/rule.h"
 
 /*
- * Puts a rule into entry->step, ->slots and ->same. Of the step, trust and SW_STEP_* bits about the call stay the caller's.
+ * Puts a rule into entry->step, ->slots and ->same. Of the step, trust and SW_STEP_* bits about the call stay the
+ * caller's.
  *
  * Returns  False: the rule has no such form.
  */

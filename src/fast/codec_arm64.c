@@ -1,9 +1,9 @@
 /*
- * ARM64 rules in the words of an entry. Registers are saved side by side, the frame record beside them or at the other end
- * of the frame, where sp or x29 points: so places are told in five bits each, from two starts.
+ * ARM64 rules in the words of an entry. Registers are saved side by side, the frame record beside them or at the other
+ * end of the frame, where sp or x29 points: so places are told in five bits each, from two starts.
  *
- *     slots    60 bits: for x19 to x29 and the return address, 0: unchanged, in lr; 31: lost; else 1 + words above a start;
- *              bit 60: the frame record's start is the CFA's register.
+ *     slots    60 bits: for x19 to x29 and the return address, 0: unchanged, in lr; 31: lost; else 1 + words above a
+ *              start; bit 60: the frame record's start is the CFA's register.
  *     same     How many words below the CFA the start is.
  *
  * No such frame is left by the fast lane.

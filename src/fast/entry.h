@@ -1,7 +1,7 @@
 /*
- * An entry of the rule cache: what a walk found out about one pc. The hot part is what it takes to go on from there; the
- * cold part is what a whole frame consists of. Knows what the bits say; how entries are shared is cache.h's, what is done
- * with them lane.h's.
+ * An entry of the rule cache: what a walk found out about one pc. The hot part is what it takes to go on from there;
+ * the cold part is what a whole frame consists of. Knows what the bits say; how entries are shared is cache.h's, what
+ * is done with them lane.h's.
  */
 #ifndef SW_FAST_ENTRY_H
 #define SW_FAST_ENTRY_H
@@ -19,23 +19,30 @@
  *
  * fp slot  How many bytes below the CFA the frame pointer is saved; 0: it is unchanged.
  */
-#define SW_STEP_PLAIN    (UINT64_C(1) << 24) /* CFA = sp + offset, and nothing else needs to be looked at */
-#define SW_STEP_FRAMED   (UINT64_C(1) << 25) /* CFA = rbp + 16, rbp saved at CFA - 16; nothing else */
-#define SW_STEP_SINGLE   (UINT64_C(1) << 26) /* other CFA offsets from fp, and rules that need the call to confirm them */
-#define SW_STEP_KEEPS    (UINT64_C(1) << 27) /* no nonvolatile register is lost */
-#define SW_STEP_OTHERS   (UINT64_C(1) << 28) /* registers beside fp are saved */
-#define SW_STEP_BY_CALL  (UINT64_C(1) << 29) /* trust is CONFIRMED where the caller's pc is behind a call of `function` */
+#define SW_STEP_PLAIN  (UINT64_C(1) << 24) /* CFA = sp + offset, and nothing else needs to be looked at */
+#define SW_STEP_FRAMED (UINT64_C(1) << 25) /* CFA = rbp + 16, rbp saved at CFA - 16; nothing else */
+#define SW_STEP_SINGLE (UINT64_C(1) << 26) /* other CFA offsets from fp, and rules that need the call to confirm them */
+#define SW_STEP_KEEPS  (UINT64_C(1) << 27) /* no nonvolatile register is lost */
+#define SW_STEP_OTHERS (UINT64_C(1) << 28) /* registers beside fp are saved */
+#define SW_STEP_BY_CALL                                                                                                \
+    (UINT64_C(1) << 29) /* trust is CONFIRMED where the caller's pc is behind a call of `function` */
 #define SW_STEP_ONLY_SO  (UINT64_C(1) << 30) /* and otherwise the rule does not hold */
 #define SW_STEP_END      (UINT64_C(1) << 32) /* the outermost frame: there is no rule */
-#define SW_STEP_CALLS    (UINT64_C(1) << 33) /* this pc is behind a direct call, of pc + calls; 0: a call through memory */
+#define SW_STEP_CALLS    (UINT64_C(1) << 33) /* behind a direct call, of pc + calls; 0: through memory */
 #define SW_STEP_UNRANGED (UINT64_C(1) << 34) /* the code map has no range here: a new one would change the answer */
 #define SW_STEP_ENTRY    (UINT64_C(1) << 35) /* set in every step: 0 is no entry */
 
 /* The caller is found from sp and fp alone. */
-#define SW_STEP_DIRECT   (SW_STEP_PLAIN | SW_STEP_FRAMED)
-#define SW_STEP_EASY     (SW_STEP_DIRECT | SW_STEP_SINGLE)
+#define SW_STEP_DIRECT (SW_STEP_PLAIN | SW_STEP_FRAMED)
+#define SW_STEP_EASY   (SW_STEP_DIRECT | SW_STEP_SINGLE)
 
-enum { SW_STEP_SOURCE_SHIFT = 8, SW_STEP_TRUST_SHIFT = 16, SW_STEP_CFA_SHIFT = 40, SW_STEP_OFFSET_SHIFT = 48, SW_WORD = 8 };
+enum {
+    SW_STEP_SOURCE_SHIFT = 8,
+    SW_STEP_TRUST_SHIFT = 16,
+    SW_STEP_CFA_SHIFT = 40,
+    SW_STEP_OFFSET_SHIFT = 48,
+    SW_WORD = 8
+};
 
 static inline uint64_t sw_step_fp_slot(uint64_t step)
 {
@@ -71,10 +78,10 @@ static inline uint64_t sw_step_with_trust(uint64_t step, uint8_t trust)
 /*
  * An entry as a value.
  *
- * key         The pc; above it whether it is exact, and in what the walker's SW_WALK_NO_* flags, which choose among rules,
- *             differ from the cache's.
- * slots       x64: six bytes, for rbp, rbx, r12 to r15: 0 not saved, otherwise saved 8 * that below the CFA; above them,
- *             by register number, those that are saved. ARM64: see codec_arm64.c.
+ * key         The pc; above it whether it is exact, and in what the walker's SW_WALK_NO_* flags, which choose among
+ *             rules, differ from the cache's.
+ * slots       x64: six bytes, for rbp, rbx, r12 to r15: 0 not saved, otherwise saved 8 * that below the CFA; above
+ *             them, by register number, those that are saved. ARM64: see codec_arm64.c.
  * same        By register number, those that are unchanged, and sp and pc. ARM64: see codec_arm64.c.
  * function    What SW_STEP_BY_CALL wants the caller to have called.
  * found       When: generation of the images << SW_FOUND_SHIFT | generation of the code map.
@@ -117,8 +124,8 @@ static const uint8_t sw_slot_registers[SW_SLOTS] = { SW_X64_RBP, SW_X64_RBX, SW_
  * step  0 unless a walk may reach the entry by a return address without looking at anything else: not for exact pcs,
  *       not for walkers with other flags, not for an entry that does not hold.
  * found As in struct sw_entry.
- * next  Predicted: where the caller's hot part is that was met last, in bytes from the first. Anybody may write it at any
- *       time; whatever stands there leads to some entry, whose key tells whether it is the right one.
+ * next  Predicted: where the caller's hot part is that was met last, in bytes from the first. Anybody may write it at
+ *       any time; whatever stands there leads to some entry, whose key tells whether it is the right one.
  */
 struct sw_hot {
     _Atomic uint64_t key;

@@ -15,8 +15,8 @@ static void find_bounds(struct sw_lane *lane, const struct sw_walker *walker)
     const uint64_t end = bounded && walker->stack_end < w->end ? walker->stack_end : w->end;
     lane->least = UINT64_MAX;
     lane->span = 0;
-    if (walker->machine != SW_MACHINE_X64 || lane->tags != 0 || w->begin >= w->end || least < w->begin ||
-        begin > end || end > INT64_MAX) /* so that no CFA wraps round */
+    if (walker->machine != SW_MACHINE_X64 || lane->tags != 0 || w->begin >= w->end || least < w->begin || begin > end ||
+        end > INT64_MAX) /* so that no CFA wraps round */
         return;
     lane->least = begin;
     lane->span = end - begin;

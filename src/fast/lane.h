@@ -1,8 +1,8 @@
 /*
- * The fast lane: from a frame whose entry is in the rule cache to its caller, whose entry is there too, over a stack that
- * can be loaded directly. Answers STEP, END or MISS; refuses to know what becomes of a MISS, and which registers are wanted
- * beside pc, sp and fp (its users restore them from the entry's slots). x64: elsewhere there is no lane, but entries are
- * found all the same.
+ * The fast lane: from a frame whose entry is in the rule cache to its caller, whose entry is there too, over a stack
+ * that can be loaded directly. Answers STEP, END or MISS; refuses to know what becomes of a MISS, and which registers
+ * are wanted beside pc, sp and fp (its users restore them from the entry's slots). x64: elsewhere there is no lane, but
+ * entries are found all the same.
  */
 #ifndef SW_FAST_LANE_H
 #define SW_FAST_LANE_H
@@ -18,7 +18,8 @@
  * One walk's view of the cache and of its stack.
  *
  * cache     Null: the walk has none, or is not one that it serves.
- * least     CFAs that can be walked from directly: all words of the frame are in the window, and the caller's sp is on the
+ * least     CFAs that can be walked from directly: all words of the frame are in the window, and the caller's sp is on
+ *           the
  * span      declared stack, when they are least + 0 ... span. span 0: there is no lane.
  * stack     Where the target's address 0 would be, in those cases.
  * tags      What the walk's keys have above the pc.
@@ -116,8 +117,8 @@ static SW_INLINE uint64_t sw_lane_caller(const struct sw_lane *lane, struct sw_h
 }
 
 /*
- * The trust of a step whose rule wants to be confirmed by the call in front of the caller's pc, which has that entry. NONE:
- * that takes the long way.
+ * The trust of a step whose rule wants to be confirmed by the call in front of the caller's pc, which has that entry.
+ * NONE: that takes the long way.
  */
 static inline uint8_t sw_lane_confirm(const struct sw_lane *lane, const struct sw_at *at, uint64_t entry, uint64_t pc)
 {
@@ -133,12 +134,13 @@ static inline uint8_t sw_lane_confirm(const struct sw_lane *lane, const struct s
 }
 
 /*
- * One step: the fast one, from a frame whose step is easy; framed: SW_STEP_FRAMED. to: the caller; *by: at's step with its trust.
+ * One step: the fast one, from a frame whose step is easy; framed: SW_STEP_FRAMED. to: the caller; *by: at's step with
+ * its trust.
  *
  * Returns  False: MISS; what was read must be the cache's of one generation otherwise, too (sw_cache_is_same).
  */
-SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, const struct sw_at *at, struct sw_at *to,
-                                                    uint64_t *by, bool framed)
+SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, const struct sw_at *at,
+                                                    struct sw_at *to, uint64_t *by, bool framed)
 {
     const uint64_t step = at->step, slot = framed ? 2 * SW_WORD : sw_step_fp_slot(step);
     const uint64_t cfa = framed ? at->fp + 2 * SW_WORD : sw_lane_cfa(step, at->sp, at->fp);
@@ -177,7 +179,8 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, 
         return;
 
 /* All registers that a frame saves but the frame pointer, which is the first. */
-SW_OTHERS_FRAMES static SW_INLINE void sw_slots_restore(struct sw_regs *regs, uintptr_t stack, uint64_t cfa, uint64_t slots)
+SW_OTHERS_FRAMES static SW_INLINE void sw_slots_restore(struct sw_regs *regs, uintptr_t stack, uint64_t cfa,
+                                                        uint64_t slots)
 {
     uint64_t rest = (slots & ((UINT64_C(1) << SW_SLOTS_SAVED_SHIFT) - 1)) >> 8;
     SW_RESTORE(1)

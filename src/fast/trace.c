@@ -1,7 +1,7 @@
 /*
- * See trace.h. All that is remembered is a statement about words: "from this pc, sp and fp, where these words are as they were,
- * the next frame is that one". It rests on rules, so on code; the words are compared anew at every use. So it does not matter
- * what stack it is used for, nor what has become of the rest of that.
+ * See trace.h. All that is remembered is a statement about words: "from this pc, sp and fp, where these words are as
+ * they were, the next frame is that one". It rests on rules, so on code; the words are compared anew at every use. So
+ * it does not matter what stack it is used for, nor what has become of the rest of that.
  */
 #include "fast/trace.h"
 
@@ -70,8 +70,8 @@ static void forget(struct sw_replay *replay)
 }
 
 /*
- * Whether nothing has happened at a frame's pc since. Its own step stands with the frame that follows from it; where that is
- * not known, neither a range removed nor one added may have been there.
+ * Whether nothing has happened at a frame's pc since. Its own step stands with the frame that follows from it; where
+ * that is not known, neither a range removed nor one added may have been there.
  */
 static bool frame_holds(const struct sw_replay *replay, uint32_t i, const struct sw_changes *changes)
 {
@@ -193,12 +193,14 @@ SW_OTHERS_FRAMES static SW_INLINE uint64_t differs(uintptr_t stack, const struct
 }
 
 /* How many of the checks find the words as they were; their pcs. */
-SW_OTHERS_FRAMES static uint32_t compare(uintptr_t stack, const struct sw_trace_check *checks, uint32_t most, uint64_t *pcs)
+SW_OTHERS_FRAMES static uint32_t compare(uintptr_t stack, const struct sw_trace_check *checks, uint32_t most,
+                                         uint64_t *pcs)
 {
     uint32_t n = 0;
     for (; most - n >= 4; n += 4) { /* one branch for four: the loads need not wait for each other */
         const struct sw_trace_check *a = checks + n;
-        if (SW_UNLIKELY((differs(stack, a) | differs(stack, a + 1) | differs(stack, a + 2) | differs(stack, a + 3)) != 0))
+        if (SW_UNLIKELY((differs(stack, a) | differs(stack, a + 1) | differs(stack, a + 2) | differs(stack, a + 3)) !=
+                        0))
             break;
         if (!pcs)
             continue;
@@ -223,8 +225,8 @@ static uint32_t whole_frames(const struct sw_trace_frame *frames, uint32_t most,
 }
 
 /*
- * Whether the walk, which has met that frame, can go on in what is remembered: it has met it there where it left, over a frame
- * that takes more; or it is the walk's first; or there is room for it to be staged.
+ * Whether the walk, which has met that frame, can go on in what is remembered: it has met it there where it left, over
+ * a frame that takes more; or it is the walk's first; or there is room for it to be staged.
  */
 static bool enters(struct sw_replay *replay, const struct sw_at *at, uint32_t met)
 {

@@ -1,11 +1,11 @@
 /*
- * The replay memory from the inside: a trace, that is the frames of one stack, leaf first, and the stack words by which each
- * was found in the frame before. Knows what is remembered, for how long it holds, and how it is compared; who walks, and what
- * becomes of the frames, is its users' (walk/addresses.c, walk/batch.c).
+ * The replay memory from the inside: a trace, that is the frames of one stack, leaf first, and the stack words by which
+ * each was found in the frame before. Knows what is remembered, for how long it holds, and how it is compared; who
+ * walks, and what becomes of the frames, is its users' (walk/addresses.c, walk/batch.c).
  *
- * In one walk of SW_TRACE_EVERY the frames it finds are staged; when it ends they take the place of those remembered, up to
- * the one that both have. In the others what is remembered stays as it is: the leaf end of a stack is another one every time,
- * and to remember it costs more than to walk it.
+ * In one walk of SW_TRACE_EVERY the frames it finds are staged; when it ends they take the place of those remembered,
+ * up to the one that both have. In the others what is remembered stays as it is: the leaf end of a stack is another one
+ * every time, and to remember it costs more than to walk it.
  */
 #ifndef SW_FAST_TRACE_H
 #define SW_FAST_TRACE_H
@@ -19,8 +19,8 @@
  *
  * range        pc - begin of the code range, and its size << 32; 0: of code without bounds.
  * id, attributes  As in struct sw_entry.
- * step, slots  Of the frame before: how this one was found, with the trust it has, and where that has the other registers.
- *              step 0: no more is known of this frame than pc, sp and fp.
+ * step, slots  Of the frame before: how this one was found, with the trust it has, and where that has the other
+ *              registers. step 0: no more is known of this frame than pc, sp and fp.
  */
 struct sw_trace_frame {
     uint64_t pc;
@@ -34,8 +34,8 @@ struct sw_trace_frame {
 };
 
 /*
- * The words that pc and fp of a frame were loaded from, and what they were; the former once more where fp was not loaded.
- * at_pc 0: the frame does not follow from the one before.
+ * The words that pc and fp of a frame were loaded from, and what they were; the former once more where fp was not
+ * loaded. at_pc 0: the frame does not follow from the one before.
  */
 struct sw_trace_check {
     uint64_t at_pc;
@@ -47,8 +47,8 @@ struct sw_trace_check {
 /*
  * room           Frames that fit. Remembered are frames[first] to frames[room - 1].
  * runs           How many frames behind a remembered one follow from it and from each other, by their checks.
- * is_staging     In this walk.  since: how many walks there were without.  is_strange: the last one found hardly any frame
- *                again: the next is staged.
+ * is_staging     In this walk.  since: how many walks there were without.  is_strange: the last one found hardly any
+ *                frame again: the next is staged.
  * found, walked  Frames of this walk that were found again; that were followed.
  * staged         Frames of the walk at hand, in stage and stage_checks.
  * tail           They are to go in front of frames[tail]: room, or what the walk has met.
@@ -87,9 +87,9 @@ struct sw_replay {
 enum { SW_TRACE_EVERY = 4 };
 
 /*
- * Takes the walker's replay memory for a walk, into lane->replay, if there is one, it is free, and the walk can use it. What
- * it holds is made sure of by the change counters, or forgotten. After sw_lane_start, with lane->found of now. The walk's user
- * gives it back on every path.
+ * Takes the walker's replay memory for a walk, into lane->replay, if there is one, it is free, and the walk can use it.
+ * What it holds is made sure of by the change counters, or forgotten. After sw_lane_start, with lane->found of now. The
+ * walk's user gives it back on every path.
  */
 void sw_trace_open(struct sw_lane *lane, const struct sw_walker *walker);
 
@@ -103,11 +103,11 @@ uint32_t sw_trace_room(struct sw_replay *replay);
 void sw_trace_stage_start(struct sw_replay *replay, const struct sw_at *at);
 
 /*
- * Goes to the next frames as the last walk found them, where this one has met it and the words are the same. at's step is to
- * be looked up then (sw_lane_place).
+ * Goes to the next frames as the last walk found them, where this one has met it and the words are the same. at's step
+ * is to be looked up then (sw_lane_place).
  *
- * missing   Null: addresses are wanted. Otherwise frames are, up to the first that is not known whole, loses a register, or
- *           restores one of these.
+ * missing   Null: addresses are wanted. Otherwise frames are, up to the first that is not known whole, loses a
+ *           register, or restores one of these.
  * pcs       Receives the pcs; null where frames are wanted.
  * first     The number of the first of the frames.
  *
@@ -131,8 +131,8 @@ static SW_INLINE struct sw_trace_check sw_trace_check_of(uint64_t sp, uint64_t p
 }
 
 /*
- * Whether the walk is where one that is remembered was: pc, sp and fp alike. The cursor stands there then. sp rises, as a
- * rule, in both; where it does not, less is met.
+ * Whether the walk is where one that is remembered was: pc, sp and fp alike. The cursor stands there then. sp rises, as
+ * a rule, in both; where it does not, less is met.
  */
 static SW_INLINE bool sw_trace_meets(struct sw_replay *replay, uint64_t pc, uint64_t sp, uint64_t fp)
 {

@@ -61,7 +61,8 @@ static SW_INLINE bool report(struct sw_fold *fold, struct report what, const str
 static SW_APART bool call_back(struct sw_fold *fold, FunctionID function, const struct sw_frame *frame,
                                const struct sw_regs *regs)
 {
-    return report(fold, (struct report){ function, frame->source, frame->trust, frame->exact, frame->code.flags }, regs);
+    return report(fold, (struct report){ function, frame->source, frame->trust, frame->exact, frame->code.flags },
+                  regs);
 }
 
 /* What is the same in every callback. */
@@ -153,8 +154,9 @@ static void find_unwound(struct sw_fold *fold)
     if (fold->documented || !inspector)
         return;
     while (fold->unwound_count < SW_UNWOUND_MAX &&
-           inspector->unwound(inspector->arg, &call->target, &cursor, &fold->call->work->unwound[fold->unwound_count].low,
-                           &fold->call->work->unwound[fold->unwound_count].high))
+           inspector->unwound(inspector->arg, &call->target, &cursor,
+                              &fold->call->work->unwound[fold->unwound_count].low,
+                              &fold->call->work->unwound[fold->unwound_count].high))
         fold->unwound_count++;
 }
 
@@ -267,9 +269,10 @@ static SW_INLINE bool fold_one(struct sw_fold *fold, struct sw_batch *batch, uns
     const bool plain = is_plain(fold, frame);
     if (plain && fold->context_size != 0)
         sw_batch_settle_one(walk, batch, n);
-    if (plain &&
-        report(fold, (struct report){ (FunctionID)frame->id, sw_step_source(frame->step), sw_step_trust(frame->step), false, 0 },
-             &walk->frame.regs))
+    if (plain && report(fold,
+                        (struct report){ (FunctionID)frame->id, sw_step_source(frame->step), sw_step_trust(frame->step),
+                                         false, 0 },
+                        &walk->frame.regs))
         return true;
     if (!plain && is_in_run(fold, frame)) {
         fold->sp = frame->sp;

@@ -138,9 +138,8 @@ HRESULT sw_frame_info_read(struct sw_engine *engine, COR_PRF_FRAME_INFO frame_in
 FunctionID sw_function_of(const struct sw_engine *engine, const struct sw_range *code, uint64_t ip)
 {
     const struct sw_inspector *inspector = engine->inspector;
-    const uint64_t named = inspector && (code->flags & SW_RANGE_ADDRESS_ID) != 0
-                               ? inspector->function(inspector->arg, ip)
-                               : 0;
+    const uint64_t named =
+        inspector && (code->flags & SW_RANGE_ADDRESS_ID) != 0 ? inspector->function(inspector->arg, ip) : 0;
     return (FunctionID)(named ? named : code->id);
 }
 
@@ -153,8 +152,8 @@ static FunctionID function_at(const struct sw_engine *engine, const struct sw_ra
     const bool is_ours = sw_arch_of(walker->machine) != NULL;
     const bool has_header = code->unwind == SW_UNWIND_CLR_HEADER && code->id == code->begin && is_ours &&
                             (walker->flags & SW_WALK_NO_TABLES) == 0;
-    if (has_header && sw_clr_jit_rule(walker->machine, &walker->memory, code->begin, code->end, ip, true, &rule,
-                                      &about) == SW_OK)
+    if (has_header &&
+        sw_clr_jit_rule(walker->machine, &walker->memory, code->begin, code->end, ip, true, &rule, &about) == SW_OK)
         return (FunctionID)about.function;
     return sw_function_of(engine, code, ip);
 }

@@ -313,10 +313,10 @@ enum sw_status sw_core_describe(const struct sw_core *core, struct sw_core_info 
         return SW_E_ARGUMENT;
     const struct sw_core_process *process = &core->process;
     *about = (struct sw_core_info){ .machine = core->headers.machine,
-                                     .pid = sw_core_pid(process),
-                                     .crashed = core->crashed,
-                                     .entry = sw_core_auxv(process, SW_AUXV_ENTRY),
-                                     .vdso = sw_core_auxv(process, SW_AUXV_VDSO) };
+                                    .pid = sw_core_pid(process),
+                                    .crashed = core->crashed,
+                                    .entry = sw_core_auxv(process, SW_AUXV_ENTRY),
+                                    .vdso = sw_core_auxv(process, SW_AUXV_VDSO) };
     sw_core_name(process, about->name);
     sw_core_arguments(process, about->arguments);
     return SW_OK;

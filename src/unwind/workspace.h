@@ -10,13 +10,7 @@
 
 #include <snapwalk/walk.h>
 
-enum {
-    SW_WALK_BYTES = 8192,
-    SW_WALK_SEARCH = 4000000,
-    SW_FETCH_BLOCK = 512,
-    SW_FETCH_BLOCKS = 8,
-    SW_INSN_MOST = 16
-};
+enum { SW_WALK_BYTES = 8192, SW_WALK_SEARCH = 4000000, SW_FETCH_BLOCK = 512, SW_FETCH_BLOCKS = 8, SW_INSN_MOST = 16 };
 
 /*
  * Pieces of code as they were read: the instructions of a function without a read for each. direct: code that lies in

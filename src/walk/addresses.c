@@ -1,7 +1,8 @@
 /*
- * Addresses only: the pcs of a walk without its frames. Over frames that have an entry in the rule cache, or that the replay
- * memory knows, only pc, sp and the frame pointer are followed, in registers of this processor. Where one is met that takes
- * more, the way there is gone again with all registers (sw_walk_next), so that the answer is always that of the whole walk.
+ * Addresses only: the pcs of a walk without its frames. Over frames that have an entry in the rule cache, or that the
+ * replay memory knows, only pc, sp and the frame pointer are followed, in registers of this processor. Where one is met
+ * that takes more, the way there is gone again with all registers (sw_walk_next), so that the answer is always that of
+ * the whole walk.
  */
 #include "fast/trace.h"
 #include "walk/scratch.h"
@@ -24,10 +25,10 @@ static SW_INLINE uint64_t cfa_of(const struct run *r, uint64_t kind)
 }
 
 /*
- * From frame to frame of one kind, as sw_lane_step goes, in a loop of its own: the processor has to be told what does not
- * depend on what. The next entry is predicted by this one's, so that nothing waits for a pc to be loaded; where there is a
- * frame pointer, nothing waits for the entry either. replay: null, or the run ends at a frame that is remembered, where *met
- * becomes true; staging: frames are staged; there must be room. Answers how many were reached.
+ * From frame to frame of one kind, as sw_lane_step goes, in a loop of its own: the processor has to be told what does
+ * not depend on what. The next entry is predicted by this one's, so that nothing waits for a pc to be loaded; where
+ * there is a frame pointer, nothing waits for the entry either. replay: null, or the run ends at a frame that is
+ * remembered, where *met becomes true; staging: frames are staged; there must be room. Answers how many were reached.
  */
 SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, size_t most,
                                              uint64_t kind, struct sw_replay *replay, bool staging, bool *met)
@@ -72,7 +73,8 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_lane *lane, struct 
         SW_APART_FROM_HERE(cfa);
         if (SW_UNLIKELY(cfa > top))
             break;
-        if (kind == SW_STEP_FRAMED && SW_UNLIKELY(cfa <= r.sp)) /* an offset from sp is more than 0, and wraps nothing round */
+        if (kind == SW_STEP_FRAMED &&
+            SW_UNLIKELY(cfa <= r.sp)) /* an offset from sp is more than 0, and wraps nothing round */
             break;
     }
     const size_t count = (size_t)(to - pcs);
@@ -101,11 +103,11 @@ static SW_APART size_t single(const struct sw_lane *lane, struct sw_at *at, uint
 }
 
 /*
- * From frame to frame of all kinds: a run that ends though its kind goes on has met an obstacle. Where entries are to be asked
- * each whether they hold, all are taken one by one.
+ * From frame to frame of all kinds: a run that ends though its kind goes on has met an obstacle. Where entries are to
+ * be asked each whether they hold, all are taken one by one.
  */
-static SW_INLINE size_t go(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, size_t most, struct sw_replay *replay,
-                           bool staging)
+static SW_INLINE size_t go(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, size_t most,
+                           struct sw_replay *replay, bool staging)
 {
     const uint64_t in_runs = lane->holds ? SW_STEP_DIRECT : 0;
     size_t count = 0, more = 1;
@@ -176,7 +178,8 @@ static size_t replay_on(struct sw_lane *lane, struct sw_at *at, bool exact, uint
             sw_lane_place(lane, at);
         if (recalled && sw_lane_end(lane, at->step, at->sp, at->fp) != SW_STOP_NONE)
             break; /* most walks */
-        const size_t walked = (lane->replay->is_staging ? go_staging : go_to_known)(lane, at, pcs + count, most - count);
+        const size_t walked =
+            (lane->replay->is_staging ? go_staging : go_to_known)(lane, at, pcs + count, most - count);
         lane->replay->walked += (uint32_t)walked;
         count += walked;
     } while (count > before);
@@ -195,8 +198,8 @@ struct start {
 /*
  * From there to the end, with pc, sp and the frame pointer only; *from is where that led.
  *
- * Returns  True: that was it; *stop NONE: there was no room for more. False: behind *count frames comes one that takes more, or
- *          entries were used again meanwhile.
+ * Returns  True: that was it; *stop NONE: there was no room for more. False: behind *count frames comes one that takes
+ *          more, or entries were used again meanwhile.
  */
 static bool ends_quickly(struct sw_lane *lane, struct start *from, uint64_t *pcs, size_t most, size_t *count,
                          enum sw_stop *stop)
@@ -232,8 +235,7 @@ static bool find_step(struct sw_lane *lane, struct start *start)
         sw_lane_place(lane, at);
         return (at->step & SW_STEP_EASY) != 0;
     }
-    if (at->pc >= SW_KEY_PC_END ||
-        sw_cache_find(lane->cache, &lane->changes, at->pc, &entry, &n) != SW_COUNT_HITS)
+    if (at->pc >= SW_KEY_PC_END || sw_cache_find(lane->cache, &lane->changes, at->pc, &entry, &n) != SW_COUNT_HITS)
         return false;
     at->entry = n * sizeof *lane->hot;
     at->step = entry.step;
@@ -254,8 +256,8 @@ static bool find_place(struct sw_lane *lane, const struct sw_regs *regs, bool ex
 }
 
 /*
- * With all registers, frame by frame; quickly again behind each that wants them. `tried`: how many frames there are up to the
- * first of those, which have been gone over quickly in vain.
+ * With all registers, frame by frame; quickly again behind each that wants them. `tried`: how many frames there are up
+ * to the first of those, which have been gone over quickly in vain.
  */
 static SW_APART size_t walk_slowly(struct sw_walk *walk, struct sw_lane *lane, size_t tried, uint64_t *pcs, size_t most)
 {

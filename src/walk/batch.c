@@ -1,6 +1,6 @@
 /*
- * See batch.h: frames from entry to entry of the rule cache, or by comparing words with those of the last walk. Knows which
- * frames can be left without looking at more than that; all others are sw_walk_next's.
+ * See batch.h: frames from entry to entry of the rule cache, or by comparing words with those of the last walk. Knows
+ * which frames can be left without looking at more than that; all others are sw_walk_next's.
  */
 #include "walk/batch.h"
 
@@ -9,8 +9,9 @@
 #define BIT(n) (UINT64_C(1) << (n))
 
 /*
- * Where a batch has come to: the frame, where it has its registers; and registers whose values are not known: frames that would
- * restore one of them end the batch. generation: all that is read of the cache is believed only while it is that.
+ * Where a batch has come to: the frame, where it has its registers; and registers whose values are not known: frames
+ * that would restore one of them end the batch. generation: all that is read of the cache is believed only while it is
+ * that.
  */
 struct place {
     struct sw_at at;
@@ -25,15 +26,20 @@ static SW_INLINE bool follow(const struct sw_lane *lane, struct place *place, st
     struct sw_at next;
     uint64_t by;
     const uint64_t wanted = SW_STEP_KEEPS | (place->at.step & SW_STEP_EASY);
-    if (wanted == SW_STEP_KEEPS || !(place->at.step & SW_STEP_KEEPS) || (place->slots >> SW_SLOTS_SAVED_SHIFT & place->missing) ||
+    if (wanted == SW_STEP_KEEPS || !(place->at.step & SW_STEP_KEEPS) ||
+        (place->slots >> SW_SLOTS_SAVED_SHIFT & place->missing) ||
         !sw_lane_step(lane, &place->at, &next, &by, place->at.step & SW_STEP_FRAMED))
         return false;
     const struct sw_cold *cold = sw_cold_at(lane->cold, next.entry);
     const uint64_t begin = sw_load(&cold->begin), end = sw_load(&cold->end);
-    *to = (struct sw_trace_frame){ next.pc,      next.sp,
-                                   next.fp,      by,
-                                   place->slots, end ? (next.pc - begin) | (end - begin) << 32 : 0,
-                                   sw_load(&cold->id), sw_load(&cold->attributes) };
+    *to = (struct sw_trace_frame){ next.pc,
+                                   next.sp,
+                                   next.fp,
+                                   by,
+                                   place->slots,
+                                   end ? (next.pc - begin) | (end - begin) << 32 : 0,
+                                   sw_load(&cold->id),
+                                   sw_load(&cold->attributes) };
     place->at = next;
     place->slots = sw_load(&cold->slots);
     return true;
@@ -98,8 +104,8 @@ static unsigned recall_or_follow(struct sw_lane *lane, struct place *place, unsi
         sw_lane_place(lane, &place->at);
         return count;
     }
-    count = replay->is_staging ? follow_staging(lane, place, most, batch)
-                               : follow_all(lane, place, most, batch->own, NULL);
+    count =
+        replay->is_staging ? follow_staging(lane, place, most, batch) : follow_all(lane, place, most, batch->own, NULL);
     replay->walked += count;
     return count;
 }
@@ -128,7 +134,8 @@ unsigned sw_batch_take(const struct sw_walk *walk, struct sw_batch *batch)
     if (!(walk->entry.step & SW_STEP_EASY) || walk->frame.exact || (regs->known & ~settled) != 0 ||
         !(regs->known >> SW_X64_RBP & 1))
         return 0;
-    struct place place = { { regs->r[SW_X64_RIP], regs->r[SW_X64_RSP], regs->r[SW_X64_RBP], walk->entry.step, walk->entry.at },
+    struct place place = { { regs->r[SW_X64_RIP], regs->r[SW_X64_RSP], regs->r[SW_X64_RBP], walk->entry.step,
+                             walk->entry.at },
                            sw_load(&sw_cold_at(lane->cold, walk->entry.at)->slots),
                            SW_X64_NONVOLATILE & ~regs->known,
                            walk->entry.generation };

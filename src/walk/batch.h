@@ -1,6 +1,7 @@
 /*
- * Frame batches: what the rule cache or the replay memory says of the next frames of a walk, many at a time and in few words
- * each. For users who want no more of most frames than that (snapshot/fold.c); other frames are made whole one by one.
+ * Frame batches: what the rule cache or the replay memory says of the next frames of a walk, many at a time and in few
+ * words each. For users who want no more of most frames than that (snapshot/fold.c); other frames are made whole one by
+ * one.
  *
  *     while (sw_walk_next(&walk)) {
  *         ... walk.frame ...
@@ -43,16 +44,16 @@ static inline uint16_t sw_trace_flags(const struct sw_trace_frame *frame)
 }
 
 /*
- * Takes the walker's replay memory for a walk that has just been started; it serves sw_batch_take. again: it was taken for an
- * earlier walk, which is over, and not given back; or null.
+ * Takes the walker's replay memory for a walk that has just been started; it serves sw_batch_take. again: it was taken
+ * for an earlier walk, which is over, and not given back; or null.
  *
  * Returns  The memory, to be given back with sw_trace_close; null: there is none.
  */
 struct sw_replay *sw_batch_use_replay(struct sw_walk *walk, struct sw_replay *again);
 
 /*
- * The frames behind the walk's, as far as sw_walk_next would say the same of them and it is known at once. The walk stays
- * where it is.
+ * The frames behind the walk's, as far as sw_walk_next would say the same of them and it is known at once. The walk
+ * stays where it is.
  *
  * Returns  How many; 0: sw_walk_next is to be asked.
  */

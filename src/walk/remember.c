@@ -1,6 +1,6 @@
 /*
- * See remember.h. Knows what of a frame follows from its pc; refuses to know how entries are shared (fast/cache.h), and in
- * what words they hold rules (fast/codec.h).
+ * See remember.h. Knows what of a frame follows from its pc; refuses to know how entries are shared (fast/cache.h), and
+ * in what words they hold rules (fast/codec.h).
  */
 #include "walk/remember.h"
 
@@ -17,7 +17,8 @@ static bool note_call(const struct sw_unwind_request *req, uint64_t pc, struct s
     if (req->frame->exact)
         return true;
     if (!sw_call_before(req, pc, &target, &slot))
-        return kind != SW_KIND_JIT && kind != SW_KIND_NGEN; /* managed code that was interrupted: the next time it is exact */
+        return kind != SW_KIND_JIT &&
+               kind != SW_KIND_NGEN; /* managed code that was interrupted: the next time it is exact */
     to->calls = slot ? 0 : (uint32_t)(target - pc);
     if (slot || (target && pc + (uint64_t)(int64_t)(int32_t)to->calls == target))
         to->step |= SW_STEP_CALLS;

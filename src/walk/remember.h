@@ -11,8 +11,8 @@
 void sw_walk_remember(struct sw_lane *lane, const struct sw_unwind_request *req, const struct sw_found *found);
 
 /*
- * Whether the rule of a candidate, which an entry's step and function say and which led to the candidate's caller, holds; its
- * trust is set.
+ * Whether the rule of a candidate, which an entry's step and function say and which led to the candidate's caller,
+ * holds; its trust is set.
  */
 bool sw_walk_confirm(const struct sw_unwind_request *req, uint64_t step, uint64_t function, struct sw_candidate *c);
 

@@ -52,8 +52,8 @@ static SW_INLINE void set_code(struct sw_range *code, const struct sw_cold *cold
 }
 
 /*
- * From a frame that has an entry to a caller that has one, over words in the window: what the long way would say. False: in all
- * other cases; then the frame is as it was, but for its code where the entry has become unknown.
+ * From a frame that has an entry to a caller that has one, over words in the window: what the long way would say.
+ * False: in all other cases; then the frame is as it was, but for its code where the entry has become unknown.
  */
 SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, bool framed)
 {
@@ -98,7 +98,10 @@ static enum sw_stop fast_end(const struct sw_walk *walk)
     return known ? sw_lane_end(lane_of(walk), step, sw_regs_sp(regs), sw_regs_fp(regs)) : SW_STOP_NONE;
 }
 
-/* Bits of a step that are of no use to the walk: it has no lane, or the frame pointer, which all easy steps keep, is not known. */
+/*
+ * Bits of a step that are of no use to the walk: it has no lane, or the frame pointer, which all easy steps keep, is
+ * not known.
+ */
 static uint64_t unusable(const struct sw_walk *walk)
 {
     const bool is_usable = sw_lane_is_open(lane_of(walk)) && sw_regs_has(&walk->frame.regs, SW_X64_RBP);
@@ -106,8 +109,8 @@ static uint64_t unusable(const struct sw_walk *walk)
 }
 
 /*
- * The entry of the walk's frame, whose regs, exact and lookup are set; its code out of it. The generation is noted first, so that
- * what is read of the entry later on is what was found here, or is not believed.
+ * The entry of the walk's frame, whose regs, exact and lookup are set; its code out of it. The generation is noted
+ * first, so that what is read of the entry later on is what was found here, or is not believed.
  */
 static bool find_entry(struct sw_walk *walk, struct sw_entry *entry)
 {

@@ -1,6 +1,6 @@
 /*
- * Any words as A64 instructions and as a function: the decoder keeps its bounds and names registers that there are, stubs
- * are looked for within the bytes, analysis ends.
+ * Any words as A64 instructions and as a function: the decoder keeps its bounds and names registers that there are,
+ * stubs are looked for within the bytes, analysis ends.
  */
 #include "arch/a64/decode.h"
 #include "analyze/analyze.h"

@@ -19,7 +19,7 @@
 
 enum { PC = 0x7000000, SP = SW_ARM64_SP, MOST_SHOWN = 40 };
 
-#define GENERAL UINT64_C(0xffffffff) /* x0-x30 and sp */
+#define GENERAL  UINT64_C(0xffffffff) /* x0-x30 and sp */
 #define VOLATILE UINT64_C(0x4007ffff)
 
 /* What both say of a word. */
@@ -203,7 +203,8 @@ static bool is_written(const cs_insn *insn, unsigned operand)
 static bool is_moved(const cs_arm64 *a, const cs_arm64_op *memory)
 {
     const cs_arm64_op *last = &a->operands[a->op_count - 1];
-    return a->writeback && (last->type == ARM64_OP_IMM ? last->imm != 0 : last->type == ARM64_OP_REG || memory->mem.disp != 0);
+    return a->writeback &&
+           (last->type == ARM64_OP_IMM ? last->imm != 0 : last->type == ARM64_OP_REG || memory->mem.disp != 0);
 }
 
 static bool theirs(csh capstone, cs_insn *insn, uint32_t word, struct said *said)
@@ -225,7 +226,8 @@ static bool theirs(csh capstone, cs_insn *insn, uint32_t word, struct said *said
             said->written |= UINT64_C(1) << number_of(op->reg);
         if (op->type == ARM64_OP_MEM && is_moved(a, op) && number_of(op->mem.base) < 32)
             said->written |= UINT64_C(1) << number_of(op->mem.base);
-        if (op->type == ARM64_OP_IMM && (said->flow == SW_FLOW_BRANCH || said->flow == SW_FLOW_JUMP || insn->id == ARM64_INS_BL))
+        if (op->type == ARM64_OP_IMM &&
+            (said->flow == SW_FLOW_BRANCH || said->flow == SW_FLOW_JUMP || insn->id == ARM64_INS_BL))
             said->target = (uint64_t)op->imm; /* the last one: tbz has a bit's number in front */
     }
     note_moves(insn, said);
@@ -266,9 +268,10 @@ static void complain(const char *what, uint32_t word, const cs_insn *insn, const
     static unsigned shown;
     counts.differ++;
     if (shown++ < MOST_SHOWN)
-        printf("# %s: %08x %s %s: flow %u/%u target %llx/%llx written %llx/%llx moves %u/%u\n", what, word, insn->mnemonic,
-               insn->op_str, a->flow, b->flow, (unsigned long long)a->target, (unsigned long long)b->target,
-               (unsigned long long)a->written, (unsigned long long)b->written, a->moves, b->moves);
+        printf("# %s: %08x %s %s: flow %u/%u target %llx/%llx written %llx/%llx moves %u/%u\n", what, word,
+               insn->mnemonic, insn->op_str, a->flow, b->flow, (unsigned long long)a->target,
+               (unsigned long long)b->target, (unsigned long long)a->written, (unsigned long long)b->written, a->moves,
+               b->moves);
 }
 
 static void compare(csh capstone, cs_insn *insn, uint32_t word)
@@ -319,7 +322,8 @@ int main(int argc, char **argv)
             compare(capstone, insn, row->bits | ((uint32_t)random_word() & ~row->mask));
     cs_free(insn, 1);
     (void)cs_close(&capstone);
-    printf("# %llu words: %llu known to both (%llu of control, %llu write sp, %llu move registers), %llu to Capstone only, "
+    printf("# %llu words: %llu known to both (%llu of control, %llu write sp, %llu move registers), %llu to Capstone "
+           "only, "
            "%llu to us only\n",
            (unsigned long long)counts.words, (unsigned long long)counts.both, (unsigned long long)counts.control,
            (unsigned long long)counts.sp, (unsigned long long)counts.moves, (unsigned long long)counts.only_theirs,

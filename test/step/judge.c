@@ -95,8 +95,8 @@ bool judge_open(struct judge *j, struct target *target, const bool is_mode[STEP_
     j->target = target;
     memcpy(j->is_mode, is_mode, sizeof j->is_mode);
     if (sw_images_create(NULL, &j->images) != SW_OK || sw_codemap_create(NULL, &j->bounds) != SW_OK ||
-        sw_codemap_create(NULL, &j->jit) != SW_OK || sw_analysis_cache_create(NULL, KEPT_BYTES, &j->analysis_cache) != SW_OK ||
-        !beside_open(&j->beside)) {
+        sw_codemap_create(NULL, &j->jit) != SW_OK ||
+        sw_analysis_cache_create(NULL, KEPT_BYTES, &j->analysis_cache) != SW_OK || !beside_open(&j->beside)) {
         fprintf(stderr, "step: cannot set the library up\n");
         return false;
     }

@@ -21,10 +21,10 @@ enum step_place { STEP_PROLOGUE, STEP_EPILOGUE, STEP_PLT, STEP_VDSO, STEP_SIGNAL
 enum step_verdict { STEP_RIGHT, STEP_WRONG_PLACE, STEP_WRONG_REGISTER, STEP_CUT, STEP_TOO_FAR, STEP_VERDICTS };
 
 /*
- * One walk judged. first: of the first caller; whole: of the first frame that is not right, `at` its number (1 is the first
- * caller). got, expected: that frame; source, trust: what the walk said of it. stop: why the walk ended.
- * frames: right and wrong by trust, up to and including frame `at`. from: the pc of the frame in front of it, whose caller
- * was asked for. unheard_of: a frame's code is in no file and no range.
+ * One walk judged. first: of the first caller; whole: of the first frame that is not right, `at` its number (1 is the
+ * first caller). got, expected: that frame; source, trust: what the walk said of it. stop: why the walk ended.
+ * frames: right and wrong by trust, up to and including frame `at`. from: the pc of the frame in front of it, whose
+ * caller was asked for. unheard_of: a frame's code is in no file and no range.
  */
 struct step_walk {
     bool judged, unheard_of;

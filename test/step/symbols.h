@@ -27,7 +27,10 @@ struct symbols {
     size_t text_size, text_room;
 };
 
-/* Adds the sized functions of one file (.symtab, else .dynsym) that is mapped from an address on; sorts when all are in. */
+/*
+ * Adds the sized functions of one file (.symtab, else .dynsym) that is mapped from an address on; sorts when all are
+ * in.
+ */
 bool symbols_add(struct symbols *symbols, const char *path, uint64_t address);
 void symbols_sort(struct symbols *symbols);
 void symbols_free(struct symbols *symbols);

@@ -10,14 +10,14 @@ enum { TRACE_RECENT = 8192 };
 
 /* How often the shadow stack met what is no call and no return, and what became of what it was told. */
 struct trace_events {
-    uint64_t between;  /* instructions not judged: sp above the return address */
-    uint64_t left;     /* jumps out of frames */
-    uint64_t forgiven; /* walks not judged since such a jump was under way */
-    uint64_t moved;    /* returns by a moved return address */
-    uint64_t pushed;   /* returns used as jumps */
-    uint64_t switched; /* changes of stacks */
+    uint64_t between;                     /* instructions not judged: sp above the return address */
+    uint64_t left;                        /* jumps out of frames */
+    uint64_t forgiven;                    /* walks not judged since such a jump was under way */
+    uint64_t moved;                       /* returns by a moved return address */
+    uint64_t pushed;                      /* returns used as jumps */
+    uint64_t switched;                    /* changes of stacks */
     uint64_t adopted, confirmed, refuted; /* assumed calls: taken on, returned to, not returned to */
-    uint64_t mapped;   /* readings of the mappings */
+    uint64_t mapped;                      /* readings of the mappings */
 };
 
 /*
@@ -37,8 +37,10 @@ struct trace {
     void *arg;
 };
 
-/* Executes one instruction, looked at before when it is due; `regs` are in front of it and become those behind it. False
- * at the end of the program. */
+/*
+ * Executes one instruction, looked at before when it is due; `regs` are in front of it and become those behind it. False
+ * at the end of the program.
+ */
 bool trace_step(struct trace *trace, struct sw_regs *regs, bool look);
 
 /* Counts the samples that wait. */

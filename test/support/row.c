@@ -1,5 +1,6 @@
 /*
- * Linked to each unit test: of its tests, ROW=NAME in the environment runs those of that name only; * and ? stand for others.
+ * Linked to each unit test: of its tests, ROW=NAME in the environment runs those of that name only; * and ? stand for
+ * others.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -249,8 +249,8 @@ static int32_t asked(const uint8_t *code, uint64_t stamp)
 {
     const struct sw_code what = { &sw_x64_arch, fetch_code, (void *)(uintptr_t)code };
     struct sw_rule rule;
-    assert_int_equal(sw_analysis_cache_rule(kept, &what, FIRST_CODE, FIRST_CODE + NUMBERED_BYTES, FIRST_CODE + IN_NUMBERED, stamp,
-                                  &work, &rule),
+    assert_int_equal(sw_analysis_cache_rule(kept, &what, FIRST_CODE, FIRST_CODE + NUMBERED_BYTES,
+                                            FIRST_CODE + IN_NUMBERED, stamp, &work, &rule),
                      SW_OK);
     return rule.cfa.off;
 }
@@ -364,7 +364,8 @@ static void in_a_small_store_old_ones_make_room(void **state)
     (void)state;
     make_small_with_many();
     for (unsigned n = 0; n < ROUNDS * MANY; n++) {
-        const uint64_t hits = sw_analysis_cache_get_counts(kept).hits, misses = sw_analysis_cache_get_counts(kept).misses;
+        const uint64_t hits = sw_analysis_cache_get_counts(kept).hits,
+                       misses = sw_analysis_cache_get_counts(kept).misses;
         struct kept_seen seen = walk(kept, begin_of(n % MANY) + IN_NUMBERED);
         assert_true(is_right_caller(&seen, n % MANY));
         seen = walk(kept, begin_of(n % MANY) + IN_NUMBERED);
@@ -494,7 +495,8 @@ static void a_note_is_of_its_pc_alone(void **state)
         assert_int_equal(sw_analysis_cache_function(kept, pc), pc ^ 0x5555);
     }
     for (uint64_t pc = 1; pc < 40000; pc++)
-        assert_true(sw_analysis_cache_function(kept, pc) == 0 || (pc < 20000 && sw_analysis_cache_function(kept, pc) == (pc ^ 0x5555)));
+        assert_true(sw_analysis_cache_function(kept, pc) == 0 ||
+                    (pc < 20000 && sw_analysis_cache_function(kept, pc) == (pc ^ 0x5555)));
 }
 
 /* ---- all of them ---- */

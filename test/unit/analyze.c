@@ -254,7 +254,8 @@ static void realigned_frame_is_followed_through_its_saved_cfa(void **state)
 {
     /* lea r10,[rsp+8]; and rsp,-64; push [r10-8]; push rbp; mov rbp,rsp; push r10; push rbx; call x;
      * pop rbx; pop r10; pop rbp; lea rsp,[r10-8]; ret */
-    static const struct row drap = { "drap", false,
+    static const struct row drap = { "drap",
+                                     false,
                                      { 0x4c, 0x8d, 0x54, 0x24, 8,    0x48, 0x83, 0xe4, 0xc0, 0x41, 0xff, 0x72,
                                        0xf8, 0x55, 0x48, 0x89, 0xe5, 0x41, 0x52, 0x53, 0xe8, 0,    0,    1,
                                        0,    0x5b, 0x41, 0x5a, 0x5d, 0x49, 0x8d, 0x62, 0xf8, 0xc3 },
@@ -286,7 +287,9 @@ static void realigned_frame_is_followed_through_its_saved_cfa(void **state)
 
 static void a_register_overwritten_and_not_saved_is_unknown(void **state)
 {
-    static const struct row lost = { "lost", false, { 0x31, 0xdb, 0x90, 0xc3 }, { { 4, 0, 0, 0 } } }; /* xor ebx,ebx; nop; ret */
+    static const struct row lost = {
+        "lost", false, { 0x31, 0xdb, 0x90, 0xc3 }, { { 4, 0, 0, 0 } }
+    }; /* xor ebx,ebx; nop; ret */
     const struct sw_code code = { &sw_x64_arch, fetch_row, (void *)(uintptr_t)&lost };
     struct sw_rule rule;
     (void)state;

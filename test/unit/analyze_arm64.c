@@ -1,8 +1,8 @@
 /*
- * Analysis of A64 code, pc by pc through whole functions, as analyze.c does for x64: each row is a function with the truth
- * about each of its instructions: how far the CFA is above sp, and where the caller's lr, x29 and x19 lie once the function
- * has overwritten them. The shapes are those of prologue-shapes.md section 4; the words are the assembler's, the numbers
- * were counted by hand.
+ * Analysis of A64 code, pc by pc through whole functions, as analyze.c does for x64: each row is a function with the
+ * truth about each of its instructions: how far the CFA is above sp, and where the caller's lr, x29 and x19 lie once
+ * the function has overwritten them. The shapes are those of prologue-shapes.md section 4; the words are the
+ * assembler's, the numbers were counted by hand.
  */
 #include "rows.h"
 
@@ -10,9 +10,21 @@
 
 #include <string.h>
 
-enum { BEGIN = 0x401000, MOST = 20, LOST = 32000, DATA = 32001, LR = SW_ARM64_LR, FP = SW_ARM64_FP, SP = SW_ARM64_SP, X19 = 19 };
+enum {
+    BEGIN = 0x401000,
+    MOST = 20,
+    LOST = 32000,
+    DATA = 32001,
+    LR = SW_ARM64_LR,
+    FP = SW_ARM64_FP,
+    SP = SW_ARM64_SP,
+    X19 = 19
+};
 
-/* One instruction: in front of it, the CFA above sp (LOST: sp does not tell), and below the CFA the places of registers. */
+/*
+ * One instruction: in front of it, the CFA above sp (LOST: sp does not tell), and below the CFA the places of
+ * registers.
+ */
 struct at {
     uint32_t word;
     int16_t cfa;
@@ -298,9 +310,18 @@ static const struct row {
 };
 /* clang-format on */
 
-/* ---- registers and a stack that fit the row's truth, with distinct garbage in everything that must not be used ---- */
+/*
+ * ---- registers and a stack that fit the row's truth, with distinct garbage in everything that must not be used ----
+ */
 
-enum { STACK = 0x7000, STACK_BYTES = 0x8000, CFA = 0xe000, CALLER = 0x400510, CALLER_X19 = 0xb0b0b0, CALLER_FP = 0xe888 };
+enum {
+    STACK = 0x7000,
+    STACK_BYTES = 0x8000,
+    CFA = 0xe000,
+    CALLER = 0x400510,
+    CALLER_X19 = 0xb0b0b0,
+    CALLER_FP = 0xe888
+};
 
 static uint8_t stack[STACK_BYTES];
 static const struct sw_memory memory = { .window = { STACK, STACK + STACK_BYTES, stack } };
@@ -394,7 +415,8 @@ static void caller_is_found_at_every_instruction(void **state)
         if (at->cfa == DATA)
             continue;
         for (unsigned inside = 0; inside < 4; inside++) /* a return address - 1 lies inside */
-            assert_int_equal(sw_analyze_function(&code, BEGIN, BEGIN + 4 * length_of(row), pc + inside, &work, &rule), SW_OK);
+            assert_int_equal(sw_analyze_function(&code, BEGIN, BEGIN + 4 * length_of(row), pc + inside, &work, &rule),
+                             SW_OK);
         assert_int_equal(rule.source, SW_SOURCE_ANALYSIS);
         assert_int_equal(rule.trust, SW_TRUST_LIKELY);
         assert_int_equal(sw_rule_apply(&rule, &regs, &memory, &caller, &cfa, NULL), SW_OK);

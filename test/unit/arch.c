@@ -28,7 +28,7 @@ static void other_machines_have_none(void **state)
     (void)state;
     assert_null(sw_arch_of(SW_MACHINE_NONE));
     assert_null(sw_arch_of((enum sw_machine)3));
-    assert_null(sw_arch_of((enum sw_machine)-1));
+    assert_null(sw_arch_of((enum sw_machine) - 1));
     for (unsigned elf = 0; elf < 1 << 16; elf++)
         assert_true((sw_arch_of_elf(elf) != NULL) == (elf == 62 || elf == 183));
 }

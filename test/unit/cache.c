@@ -320,7 +320,9 @@ static void a_return_address_beyond_the_address_space_is_none(void **state)
 
 /* ---- few lines ---- */
 
-/* The sum of a register and a frame's size may be any number, also the one that bounds are marked with where none are. */
+/*
+ * The sum of a register and a frame's size may be any number, also the one that bounds are marked with where none are.
+ */
 static void registers_at_the_very_top_are_no_addresses(void **state)
 {
     struct sw_regs regs = three_framed();
@@ -380,7 +382,10 @@ static void wrong_sizes_and_failing_allocations_are_refused(void **state)
 
 /* ---- entries that are being written ---- */
 
-/* As a handler sees it that has interrupted a writer in the middle of an entry: nobody waits, nobody believes what is there. */
+/*
+ * As a handler sees it that has interrupted a writer in the middle of an entry: nobody waits, nobody believes what is
+ * there.
+ */
 static void an_entry_in_the_middle_of_being_written_is_a_miss(void **state)
 {
     const struct sw_regs regs = three_framed();
@@ -490,14 +495,14 @@ static void this_process_is_walked_out_of_the_cache(void **state)
 }
 
 /*
- * Where each frame is analysed anew in each of some hundred walks: calls enough that frame 3 is one of call_walk, and few of
- * the frames of cmocka and of libc, which take a hundred times as long and have nothing else to show.
+ * Where each frame is analysed anew in each of some hundred walks: calls enough that frame 3 is one of call_walk, and
+ * few of the frames of cmocka and of libc, which take a hundred times as long and have nothing else to show.
  */
 enum { FEW = 3, FEW_FRAMES = FEW + 5 };
 
 /*
- * Without tables: callers whose call names the function are those of that call each time; those that only the stack tells
- * of are asked about each time.
+ * Without tables: callers whose call names the function are those of that call each time; those that only the stack
+ * tells of are asked about each time.
  */
 static void without_tables_only_what_a_call_names_is_kept(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * The rule cache on ARM64: rules come out of a line as they went in, or are refused; and walks out of it see what they see
- * without it, signed return addresses, leaves and freed code included.
+ * The rule cache on ARM64: rules come out of a line as they went in, or are refused; and walks out of it see what they
+ * see without it, signed return addresses, leaves and freed code included.
  */
 #include "rows.h"
 #include "cached_twice.h"

@@ -29,16 +29,24 @@ static atomic_bool done;
 static struct sw_entry made_of(uint64_t pc, uint64_t number, uint64_t found_at)
 {
     const uint64_t step = (number * 3 & ~(uint64_t)SW_STEP_UNRANGED) | SW_STEP_ENTRY;
-    return (struct sw_entry){ pc,          step,        number,     number * 11,            found_at,
-                              number ^ pc, number * 13, number + pc, number * 5, (uint32_t)(number * 7),
+    return (struct sw_entry){ pc,
+                              step,
+                              number,
+                              number * 11,
+                              found_at,
+                              number ^ pc,
+                              number * 13,
+                              number + pc,
+                              number * 5,
+                              (uint32_t)(number * 7),
                               (uint32_t)(number * 9) };
 }
 
 static bool is_whole(const struct sw_entry *c, uint64_t pc)
 {
     const struct sw_entry all = made_of(pc, c->slots, c->found);
-    return c->step == all.step && c->function == all.function && c->begin == all.begin && c->end == all.end && c->id == all.id &&
-           c->attributes == all.attributes && c->calls == all.calls && c->same == all.same;
+    return c->step == all.step && c->function == all.function && c->begin == all.begin && c->end == all.end &&
+           c->id == all.id && c->attributes == all.attributes && c->calls == all.calls && c->same == all.same;
 }
 
 static uint64_t pc_of(unsigned key)

@@ -97,7 +97,7 @@ static inline void twice_addresses(const struct sw_walker *walker, const struct 
 /* Frames in batches, of which every `each`-th is made whole, and the last; with a replay memory if there is
  * one. */
 static inline void twice_batches(const struct sw_walker *walker, const struct sw_regs *start, bool exact,
-                               const struct twice *plain, unsigned each)
+                                 const struct twice *plain, unsigned each)
 {
     static struct sw_scratch scratch;
     struct sw_walk walk;

@@ -506,13 +506,19 @@ static const struct row {
       32,
       { SW_LOC_REG, 30, 0, 0 },
       0 },
-#define A64(name, program, pc, cfa, number, ...) \
-    { name, SW_MACHINE_ARM64, B("\x0c\x1f\0"), B(program), pc, SW_OK, cfa, number, __VA_ARGS__, 0 }
-#define IN_X30 { SW_LOC_REG, 30, 0, 0 }
+#define A64(name, program, pc, cfa, number, ...)                                                                       \
+    {                                                                                                                  \
+        name, SW_MACHINE_ARM64, B("\x0c\x1f\0"), B(program), pc, SW_OK, cfa, number, __VA_ARGS__, 0                    \
+    }
+#define IN_X30                                                                                                         \
+    {                                                                                                                  \
+        SW_LOC_REG, 30, 0, 0                                                                                           \
+    }
     A64("cfi_arm64_set_ra_state_alone", "\x2b\x01\x7f\x0e\x20", 0, CFA(31, 32), 32, IN_X30),
-    A64("cfi_arm64_set_ra_state_with_long_operands", "\x2b\x81\x80\x00\xff\x80\x7f\x0e\x20", 0, CFA(31, 32), 32, IN_X30),
+    A64("cfi_arm64_set_ra_state_with_long_operands", "\x2b\x81\x80\x00\xff\x80\x7f\x0e\x20", 0, CFA(31, 32), 32,
+        IN_X30),
     A64("cfi_arm64_negate_ra_state_with_pc_alone", "\x2c\x0e\x20", 0, CFA(31, 32), 32, IN_X30),
-    /* paciasp; stp x29, x30, [sp, #-32]!; ...; ldp x29, x30, [sp], #32; autiasp; ret */
+/* paciasp; stp x29, x30, [sp, #-32]!; ...; ldp x29, x30, [sp], #32; autiasp; ret */
 #define SIGNED_FRAME "\x41\x2d\x41\x0e\x20\x9d\x04\x9e\x03\x42\xde\xdd\x0e\x00\x41\x2d"
     A64("cfi_arm64_signed_frame_at_entry", SIGNED_FRAME, 0, CFA(31, 0), 32, IN_X30),
     A64("cfi_arm64_signed_frame_once_signed", SIGNED_FRAME, 4, CFA(31, 0), 32, IN_X30),
@@ -522,7 +528,9 @@ static const struct row {
     A64("cfi_arm64_signed_frame_authenticated", SIGNED_FRAME, 20, CFA(31, 0), 32, IN_X30),
     A64("cfi_arm64_remembered_while_signed", "\x2d\x0a\x2d\x0e\x20\x0b", 0, CFA(31, 0), 32, IN_X30),
     A64("cfi_arm64_return_address_in_another_register", "\x09\x1e\x11", 0, CFA(31, 0), 32, { SW_LOC_REG, 17, 0, 0 }),
-    /* d8 saved, undefined, unchanged, in x3, by an expression, restored; so v31, z0, p4, VG, FFR, and numbers of none */
+    /*
+     * d8 saved, undefined, unchanged, in x3, by an expression, restored; so v31, z0, p4, VG, FFR, and numbers of none
+     */
     A64("cfi_arm64_vector_registers_are_passed_over",
         "\x05\x48\x06\x07\x48\x08\x48\x09\x48\x03\x10\x48\x02\x8f\x00\x06\x48\x05\x5f\x06\x16\x60\x01\x30\x11\x34\x7f"
         "\x08\x2e\x07\x2f\x14\xff\x7f\x01\x0e\x20",

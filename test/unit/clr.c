@@ -161,9 +161,9 @@ static void mark_funclet(const struct file *file, uint32_t method, uint32_t offs
     struct sw_range range;
     uint32_t index;
     struct sw_pe_function function;
-    if (sw_pe_find(&file->image.pe, file->image.functions, method + offset, &function, &index) || function.begin != method + offset ||
-        sw_clr_image_method(&file->image, base + method + offset, &range) || range.id != base + method ||
-        (range.flags & (SW_RANGE_FUNCLET | SW_RANGE_FILTER)) != flag)
+    if (sw_pe_find(&file->image.pe, file->image.functions, method + offset, &function, &index) ||
+        function.begin != method + offset || sw_clr_image_method(&file->image, base + method + offset, &range) ||
+        range.id != base + method || (range.flags & (SW_RANGE_FUNCLET | SW_RANGE_FILTER)) != flag)
         ++*wrong;
     else
         is_funclet[index] = 1;
@@ -241,8 +241,8 @@ static bool is_in_place(const struct file *file, struct sw_bytes part)
 }
 
 /*
- * Functions, unwind data, cold parts and metadata are read where they are in the file. Kept is what no table says: which
- * functions begin a method, and its token, found in a hash table that leads the other way.
+ * Functions, unwind data, cold parts and metadata are read where they are in the file. Kept is what no table says:
+ * which functions begin a method, and its token, found in a hash table that leads the other way.
  */
 static void tables_of_corelib_are_used_in_place(void **state)
 {
@@ -868,8 +868,9 @@ static void jit_rule_is_found(void **state)
     const struct sw_memory memory = memory_of(&j);
     struct sw_rule rule;
     struct sw_clr_jit_code about = { 0 };
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + row->offset, true, &rule, &about),
-                     SW_OK);
+    assert_int_equal(
+        sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + row->offset, true, &rule, &about),
+        SW_OK);
     assert_true(about.function == METHOD);
     assert_int_equal(about.flags, row->offset < 0x30 ? 0 : SW_RANGE_FUNCLET);
     assert_int_equal(rule.source, SW_SOURCE_CLR_HEADER);
@@ -918,7 +919,8 @@ static void bad_jit_header_is_not_believed(void **state)
     const struct sw_memory memory = memory_of(&j);
     struct sw_rule rule;
     put_le((row->in_heap ? j.heap : j.header) + row->at, row->value, row->size);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 9, true, &rule, NULL), row->status);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 9, true, &rule, NULL),
+                     row->status);
 }
 
 static void heap_of_dynamic_methods_is_known_by_its_personality(void **state)
@@ -930,9 +932,11 @@ static void heap_of_dynamic_methods_is_known_by_its_personality(void **state)
     struct sw_rule rule;
     j.heap_at = HEAP + 0x10;
     const uint64_t start = START + 0x10;
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, start, start + CODE_SIZE, start, true, &rule, NULL), SW_E_NO_RULE);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, start, start + CODE_SIZE, start, true, &rule, NULL),
+                     SW_E_NO_RULE);
     memcpy(j.heap, personality, sizeof personality);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, start, start + CODE_SIZE, start, true, &rule, NULL), SW_OK);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, start, start + CODE_SIZE, start, true, &rule, NULL),
+                     SW_OK);
 }
 
 /* ---- JIT headers of ARM64 ---- */
@@ -941,7 +945,7 @@ static void heap_of_dynamic_methods_is_known_by_its_personality(void **state)
 static struct jit make_arm64_jit(void)
 {
     static const uint32_t body[] = { 0xa9be7bfd /* stp x29, x30, [sp, #-32]! */, 0x910003fd /* mov x29, sp */,
-                                     0x94000000 /* bl */,                        0xa8c27bfd /* ldp x29, x30, [sp], #32 */,
+                                     0x94000000 /* bl */, 0xa8c27bfd /* ldp x29, x30, [sp], #32 */,
                                      0xd65f03c0 /* ret */ };
     static const uint32_t body_record[] = { 5 | 1u << 20 | 1u << 22 | 1u << 27, 3 | 1u << 22, 0xe4e483e1, 0 };
     static const uint32_t funclet[] = { 0xa9bf7bfd, 0xa8c17bfd, 0xd65f03c0 };
@@ -1025,9 +1029,8 @@ static void bad_arm64_jit_header_is_not_believed(void **state)
     assert_int_equal(sw_clr_jit_extent(SW_MACHINE_ARM64, &memory, START, START + CODE_SIZE, &end, &function), SW_OK);
     assert_true(end == START + 0x20 && function == METHOD);
     put_le((row->in_heap ? j.heap : j.header) + row->at, row->value, row->size);
-    assert_int_equal(
-        sw_clr_jit_rule(SW_MACHINE_ARM64, &memory, START, START + CODE_SIZE, START + 8, true, &rule, NULL),
-        row->status);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_ARM64, &memory, START, START + CODE_SIZE, START + 8, true, &rule, NULL),
+                     row->status);
 }
 
 static void arm64_heap_of_dynamic_methods_is_known_by_its_personality(void **state)
@@ -1052,10 +1055,16 @@ static void pc_between_functions_has_no_jit_rule(void **state)
     const struct sw_memory memory = memory_of(&j);
     struct sw_rule rule;
     put_le(j.header + 40, 0x130, 4);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x2f, true, &rule, NULL), SW_OK);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x30, true, &rule, NULL), SW_E_NO_RULE);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x60, true, &rule, NULL), SW_E_NO_RULE);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START - 1, true, &rule, NULL), SW_E_NO_RULE);
+    assert_int_equal(
+        sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x2f, true, &rule, NULL), SW_OK);
+    assert_int_equal(
+        sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x30, true, &rule, NULL),
+        SW_E_NO_RULE);
+    assert_int_equal(
+        sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x60, true, &rule, NULL),
+        SW_E_NO_RULE);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START - 1, true, &rule, NULL),
+                     SW_E_NO_RULE);
     assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START, START, true, &rule, NULL), SW_E_NO_RULE);
 }
 
@@ -1072,11 +1081,13 @@ static void osr_method_has_its_tier_0_frame_from_the_start(void **state)
     memcpy(j.heap + 0x160, info, sizeof info);
     put_le(j.header + 32, 1, 4);
     put_le(j.header + 40, 0x160, 4);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START, true, &rule, NULL), SW_OK);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START, true, &rule, NULL),
+                     SW_OK);
     assert_int_equal(rule.cfa.off, 88 + 8 + 8);
     assert_int_equal(rule.r[SW_X64_RBP].off, -16);
     assert_int_equal(rule.r[SW_X64_RBX].kind, SW_LOC_SAME);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x20, true, &rule, NULL), SW_OK);
+    assert_int_equal(
+        sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x20, true, &rule, NULL), SW_OK);
     assert_int_equal(rule.cfa.off, 32 + 8 + 88 + 8 + 8);
     assert_int_equal(rule.r[SW_X64_RBX].off, 0x68 - 144);
     assert_int_equal(rule.r[SW_X64_R14].off, 0x70 - 144);
@@ -1087,7 +1098,9 @@ static void osr_method_has_its_tier_0_frame_from_the_start(void **state)
 
 enum { CLAUSES = 0x100, FUNCLET_AT = 0x40 }; /* in the header's page; the funclet's offset */
 
-/* One clause, number `index` of `count`; type_or_filter: a class for a handler, where the filter begins for a filter. */
+/*
+ * One clause, number `index` of `count`; type_or_filter: a class for a handler, where the filter begins for a filter.
+ */
 static const struct clause_row {
     const char *name;
     uint64_t list; /* where the header says the clauses are */
@@ -1126,10 +1139,12 @@ static void clause_tells_filters_from_handlers(void **state)
     put_le(clause, row->flags, 4);
     put_le(clause + 12, row->handler, 4);
     put_le(clause + 24, row->type_or_filter, 4);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x42, true, &rule, &about), SW_OK);
+    assert_int_equal(
+        sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x42, true, &rule, &about), SW_OK);
     assert_int_equal(about.flags, row->flag);
     assert_true(about.function == METHOD);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 2, true, &rule, &about), SW_OK);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 2, true, &rule, &about),
+                     SW_OK);
     assert_int_equal(about.flags, 0);
 }
 
@@ -1240,8 +1255,8 @@ int main(void)
         cmocka_unit_test(every_function_of_corelib_has_a_method_and_a_name),
         cmocka_unit_test(tables_of_corelib_are_used_in_place),
     };
-    struct CMUnitTest tests[LEN(arm64_jit_rows) + LEN(arm64_jit_bad_rows) + LEN(refusal_rows) + LEN(varint_rows) + LEN(jit_rows) + 2 * LEN(jit_bad_rows) +
-                            LEN(clause_rows) + LEN(extent_rows) + LEN(single)];
+    struct CMUnitTest tests[LEN(arm64_jit_rows) + LEN(arm64_jit_bad_rows) + LEN(refusal_rows) + LEN(varint_rows) +
+                            LEN(jit_rows) + 2 * LEN(jit_bad_rows) + LEN(clause_rows) + LEN(extent_rows) + LEN(single)];
     size_t n = 0;
     ROWS(refusal_rows, image_is_answered);
     ROWS(varint_rows, varint_is_read);

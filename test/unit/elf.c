@@ -255,7 +255,8 @@ static Elf64_Phdr *program_header(struct image *m)
 }
 
 /* Kept out of line: gcc mistakes the bytes behind the header for a part of it. */
-__attribute__((noinline)) static void add_section(struct image *m, unsigned n, uint32_t name, uint32_t type, const void *bytes, size_t size)
+__attribute__((noinline)) static void add_section(struct image *m, unsigned n, uint32_t name, uint32_t type,
+                                                  const void *bytes, size_t size)
 {
     Elf64_Shdr *s = section_header(m, n);
     s->sh_name = name;

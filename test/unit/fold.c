@@ -222,8 +222,13 @@ static void s4_3_registers_that_a_record_does_not_hold_are_the_thread_s_own(void
 static void s4_3_registers_that_nobody_knows_are_0_and_not_claimed(void **state)
 {
     static struct simstack stack;
-    const struct situation row = { MIXED,         .flavour = UNIX,    .mode = PREEMPT,      .info_flags = 1,
-                                   .who = FROM_OTHER, .runtime = SW_RUNTIME_SUSPENDED, .heard = "D0CB0AM0" };
+    const struct situation row = { MIXED,
+                                   .flavour = UNIX,
+                                   .mode = PREEMPT,
+                                   .info_flags = 1,
+                                   .who = FROM_OTHER,
+                                   .runtime = SW_RUNTIME_SUSPENDED,
+                                   .heard = "D0CB0AM0" };
     (void)state;
     walk_mixed(&stack, &row);
     assert_int_equal(stack.heard[0].regs.r[SW_X64_RSP], stack.regs[1].r[SW_X64_RSP]);

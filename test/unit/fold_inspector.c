@@ -310,7 +310,8 @@ static void a_record_that_does_not_fit_is_not_the_frame_s(void **state)
 }
 
 /* An inspector whose list of exceptions has no end. */
-static bool unwound_without_end(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high)
+static bool unwound_without_end(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low,
+                                uint64_t *high)
 {
     (void)thread, (void)cursor;
     ((struct inspection *)arg)->dead_asked++;

@@ -416,7 +416,8 @@ static enum sw_status dll_rule(void *arg, uint64_t address, bool exact, struct s
     struct dll *dll = arg;
     struct sw_pe_function function;
     const struct sw_pe_reader reader = sw_pe_reader_of(&dll->pe);
-    enum sw_status status = sw_pe_find(&dll->pe, dll->table, (uint32_t)(address - dll->pe.bytes.address), &function, NULL);
+    enum sw_status status =
+        sw_pe_find(&dll->pe, dll->table, (uint32_t)(address - dll->pe.bytes.address), &function, NULL);
     if (status)
         return status;
     return sw_pe_x64_rule(&reader, &function, (uint32_t)(address - dll->pe.bytes.address), exact,

@@ -16,6 +16,9 @@
 /* Fills tests[0 .. COUNT_OF(rows)) with `run` on each row; every row's first member is its name. */
 #define FILL_ROWS(tests, rows, run)                                                                                    \
     for (size_t row_ = 0; row_ < COUNT_OF(rows); row_++)                                                               \
-    (tests)[row_] = (struct CMUnitTest){ (rows)[row_].name, run, NULL, NULL, (void *)(uintptr_t) & (rows)[row_] }
+        (tests)[row_] = (struct CMUnitTest)                                                                            \
+        {                                                                                                              \
+            (rows)[row_].name, run, NULL, NULL, (void *)(uintptr_t) & (rows)[row_]                                     \
+        }
 
 #endif

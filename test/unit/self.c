@@ -393,8 +393,8 @@ static uint64_t now_ns(void)
 }
 
 /*
- * A running thread is suspended. Only one that was given no processor for as long as the suspender waits may be called busy;
- * then it is asked again, so that no test depends on the scheduler. Busy any sooner is the answer.
+ * A running thread is suspended. Only one that was given no processor for as long as the suspender waits may be called
+ * busy; then it is asked again, so that no test depends on the scheduler. Busy any sooner is the answer.
  */
 static enum sw_status suspend_running(const struct sw_suspender *s, uint64_t id, struct sw_regs *regs)
 {

@@ -185,7 +185,8 @@ static void walk_running_thread(void)
         clock_gettime(CLOCK_MONOTONIC, &begin);
         walk_thread(OTHER_THREAD);
         clock_gettime(CLOCK_MONOTONIC, &end);
-    } while (world.hr != S_OK && (end.tv_sec - begin.tv_sec) * 1000000000L + end.tv_nsec - begin.tv_nsec >= 1000000000L);
+    } while (world.hr != S_OK &&
+             (end.tv_sec - begin.tv_sec) * 1000000000L + end.tv_nsec - begin.tv_nsec >= 1000000000L);
 }
 
 static void d3_another_thread_is_suspended_walked_and_runs_on(void **state)

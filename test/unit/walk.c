@@ -1,6 +1,6 @@
 /*
- * The walker over simulated targets: every reason to stop, every order of sources, limits of 1 and 2. Registers that must
- * not be used hold distinct garbage.
+ * The walker over simulated targets: every reason to stop, every order of sources, limits of 1 and 2. Registers that
+ * must not be used hold distinct garbage.
  */
 #include "rows.h"
 #include "cached_twice.h"
@@ -10,7 +10,15 @@
 
 #include <string.h>
 
-enum { A = 0x10000, B = 0x20000, C = 0x30000, TRAMPOLINE = 0x40000, NOWHERE = 0x900000, STACK = 0x700000, DATA = 0x800000 };
+enum {
+    A = 0x10000,
+    B = 0x20000,
+    C = 0x30000,
+    TRAMPOLINE = 0x40000,
+    NOWHERE = 0x900000,
+    STACK = 0x700000,
+    DATA = 0x800000
+};
 enum { RSP = SW_X64_RSP, RBP = SW_X64_RBP, RIP = SW_X64_RIP, RBX = SW_X64_RBX };
 
 /* push rbp; mov rbp,rsp; call +0x10000 (A calls B, B calls C); pop rbp; ret */
@@ -192,7 +200,8 @@ static const struct ending {
 } endings[] = {
     { "return_address_zero_is_a_clean_root", 0, 0, 0, 0, SW_STOP_ROOT_ZERO },
     { "return_address_in_nothing_is_a_bad_pc", 0, NOWHERE, 0, 0, SW_STOP_BAD_PC },
-    { "caller_beyond_the_declared_stack_is_outside", 0, B + BEHIND_CALL, STACK - 0x100, STACK + 8, SW_STOP_OUTSIDE_STACK },
+    { "caller_beyond_the_declared_stack_is_outside", 0, B + BEHIND_CALL, STACK - 0x100, STACK + 8,
+      SW_STOP_OUTSIDE_STACK },
 };
 
 static void a_damaged_stack_ends_by_name_and_keeps_the_frame(void **state)

@@ -82,8 +82,8 @@ static bool jump_at(const uint8_t *bytes, size_t at, uint64_t address, uint64_t 
 {
     struct sw_insn insn;
     const uint32_t word = sw_load32(bytes + at);
-    const bool may_be = (word & 0xfc000000) == 0x14000000 || (word & 0xfe000000) == 0x54000000 ||
-                        (word & 0x7c000000) == 0x34000000;
+    const bool may_be =
+        (word & 0xfc000000) == 0x14000000 || (word & 0xfe000000) == 0x54000000 || (word & 0x7c000000) == 0x34000000;
     if (address % WORD != 0 || !may_be || sw_a64_decode(bytes + at, WORD, address, &insn) != SW_OK || insn.target == 0)
         return false;
     *from = address;

@@ -5,7 +5,10 @@
 #include "arch/a64/decode_rows.h"
 
 #define DOES(does, arg) SW_A64_##does, arg, 0, 0
-#define ROWS(rows)      { rows, sizeof(rows) / sizeof(rows)[0] }
+#define ROWS(rows)                                                                                                     \
+    {                                                                                                                  \
+        rows, sizeof(rows) / sizeof(rows)[0]                                                                           \
+    }
 
 enum {
     RD = SW_A64_RD,
@@ -24,121 +27,125 @@ enum {
 
 static const struct sw_a64_row immediates[] = {
     /* mask      bits        sample      does, arg                        name */
-    { 0xff800000, 0x91000000, 0x910083fd, DOES(ADD_IMMEDIATE, 0),          "add x" },
-    { 0xff800000, 0xd1000000, 0xd10083ff, DOES(ADD_IMMEDIATE, SUB),        "sub x" },
-    { 0xff800000, 0xb1000000, 0xb1000441, DOES(ADD_IMMEDIATE, SETS),       "adds x" },
+    { 0xff800000, 0x91000000, 0x910083fd, DOES(ADD_IMMEDIATE, 0), "add x" },
+    { 0xff800000, 0xd1000000, 0xd10083ff, DOES(ADD_IMMEDIATE, SUB), "sub x" },
+    { 0xff800000, 0xb1000000, 0xb1000441, DOES(ADD_IMMEDIATE, SETS), "adds x" },
     { 0xff800000, 0xf1000000, 0xf1000441, DOES(ADD_IMMEDIATE, SUB | SETS), "subs x" },
-    { 0xff800000, 0x11000000, 0x11000441, DOES(ADD_IMMEDIATE, W),          "add w" },
-    { 0xff800000, 0x51000000, 0x51000441, DOES(ADD_IMMEDIATE, W | SUB),    "sub w" },
-    { 0xff800000, 0x31000000, 0x31000441, DOES(ADD_IMMEDIATE, W | SETS),   "adds w" },
+    { 0xff800000, 0x11000000, 0x11000441, DOES(ADD_IMMEDIATE, W), "add w" },
+    { 0xff800000, 0x51000000, 0x51000441, DOES(ADD_IMMEDIATE, W | SUB), "sub w" },
+    { 0xff800000, 0x31000000, 0x31000441, DOES(ADD_IMMEDIATE, W | SETS), "adds w" },
     { 0xff800000, 0x71000000, 0x71000441, DOES(ADD_IMMEDIATE, W | SUB | SETS), "subs w" },
-    { 0x9f000000, 0x10000000, 0x10000101, DOES(NEAR, 0),                   "adr" },
-    { 0x9f000000, 0x90000000, 0x90000101, DOES(NEAR_PAGE, 0),              "adrp" },
-    { 0xff800000, 0xd2800000, 0xd2800101, DOES(MOVE_WIDE, 2),              "mov x, movz" },
-    { 0xff800000, 0x92800000, 0x92800101, DOES(MOVE_WIDE, 0),              "mov x, movn" },
-    { 0xff800000, 0xf2800000, 0xf2800101, DOES(MOVE_WIDE, 3),              "movk x" },
-    { 0xffc00000, 0x52800000, 0x52800101, DOES(MOVE_WIDE, 2 | W),          "mov w, movz" },
-    { 0xffc00000, 0x12800000, 0x12800101, DOES(MOVE_WIDE, 0 | W),          "mov w, movn" },
-    { 0xffc00000, 0x72800000, 0x72800101, DOES(MOVE_WIDE, 3 | W),          "movk w" },
-    { 0xff800000, 0x92000000, 0x9279e13f, DOES(AND_IMMEDIATE, 0),          "and x" },
-    { 0xff800000, 0xb2000000, 0xb27ae501, DOES(OR_IMMEDIATE, 0),           "orr x" },
-    { 0xff800000, 0xd2000000, 0xd27ae501, DOES(XOR_IMMEDIATE, 0),          "eor x" },
-    { 0xff800000, 0xf2000000, 0xf27ae501, DOES(AND_IMMEDIATE, SETS),       "ands x" },
-    { 0xffc00000, 0x12000000, 0x121a6501, DOES(AND_IMMEDIATE, W),          "and w" },
-    { 0xffc00000, 0x32000000, 0x321a6501, DOES(OR_IMMEDIATE, W),           "orr w" },
-    { 0xffc00000, 0x52000000, 0x521a6501, DOES(XOR_IMMEDIATE, W),          "eor w" },
-    { 0xffc00000, 0x72000000, 0x721a6501, DOES(AND_IMMEDIATE, W | SETS),   "ands w" },
-    { 0xffc00000, 0x93400000, 0x93438841, DOES(WRITES, RD),                "sbfx x" },
-    { 0xffc00000, 0xb3400000, 0xb3438841, DOES(WRITES, RD),                "bfxil x" },
-    { 0xffc00000, 0xd3400000, 0xd3438841, DOES(WRITES, RD),                "ubfx x" },
-    { 0xffe08000, 0x13000000, 0x13031841, DOES(WRITES, RD),                "sbfx w" },
-    { 0xffe08000, 0x33000000, 0x33031841, DOES(WRITES, RD),                "bfxil w" },
-    { 0xffe08000, 0x53000000, 0x53031841, DOES(WRITES, RD),                "ubfx w" },
-    { 0xffe00000, 0x93c00000, 0x93c31041, DOES(WRITES, RD),                "extr x" },
-    { 0xffe08000, 0x13800000, 0x13831041, DOES(WRITES, RD),                "extr w" },
-    { 0x7ff00000, 0x11c00000, 0x91c01441, DOES(WRITES, RD),                "smax, with smin, umax, umin" },
-    { 0xffc0c000, 0x91800000, 0x91810441, DOES(WRITES_SP, RD),             "addg" },
-    { 0xffc0c000, 0xd1800000, 0xd1810441, DOES(WRITES_SP, RD),             "subg" },
-    { 0xffc0001f, 0xf380001f, 0xf380003f, DOES(NOTHING, 0),                "autiasppc, autibsppc" },
+    { 0x9f000000, 0x10000000, 0x10000101, DOES(NEAR, 0), "adr" },
+    { 0x9f000000, 0x90000000, 0x90000101, DOES(NEAR_PAGE, 0), "adrp" },
+    { 0xff800000, 0xd2800000, 0xd2800101, DOES(MOVE_WIDE, 2), "mov x, movz" },
+    { 0xff800000, 0x92800000, 0x92800101, DOES(MOVE_WIDE, 0), "mov x, movn" },
+    { 0xff800000, 0xf2800000, 0xf2800101, DOES(MOVE_WIDE, 3), "movk x" },
+    { 0xffc00000, 0x52800000, 0x52800101, DOES(MOVE_WIDE, 2 | W), "mov w, movz" },
+    { 0xffc00000, 0x12800000, 0x12800101, DOES(MOVE_WIDE, 0 | W), "mov w, movn" },
+    { 0xffc00000, 0x72800000, 0x72800101, DOES(MOVE_WIDE, 3 | W), "movk w" },
+    { 0xff800000, 0x92000000, 0x9279e13f, DOES(AND_IMMEDIATE, 0), "and x" },
+    { 0xff800000, 0xb2000000, 0xb27ae501, DOES(OR_IMMEDIATE, 0), "orr x" },
+    { 0xff800000, 0xd2000000, 0xd27ae501, DOES(XOR_IMMEDIATE, 0), "eor x" },
+    { 0xff800000, 0xf2000000, 0xf27ae501, DOES(AND_IMMEDIATE, SETS), "ands x" },
+    { 0xffc00000, 0x12000000, 0x121a6501, DOES(AND_IMMEDIATE, W), "and w" },
+    { 0xffc00000, 0x32000000, 0x321a6501, DOES(OR_IMMEDIATE, W), "orr w" },
+    { 0xffc00000, 0x52000000, 0x521a6501, DOES(XOR_IMMEDIATE, W), "eor w" },
+    { 0xffc00000, 0x72000000, 0x721a6501, DOES(AND_IMMEDIATE, W | SETS), "ands w" },
+    { 0xffc00000, 0x93400000, 0x93438841, DOES(WRITES, RD), "sbfx x" },
+    { 0xffc00000, 0xb3400000, 0xb3438841, DOES(WRITES, RD), "bfxil x" },
+    { 0xffc00000, 0xd3400000, 0xd3438841, DOES(WRITES, RD), "ubfx x" },
+    { 0xffe08000, 0x13000000, 0x13031841, DOES(WRITES, RD), "sbfx w" },
+    { 0xffe08000, 0x33000000, 0x33031841, DOES(WRITES, RD), "bfxil w" },
+    { 0xffe08000, 0x53000000, 0x53031841, DOES(WRITES, RD), "ubfx w" },
+    { 0xffe00000, 0x93c00000, 0x93c31041, DOES(WRITES, RD), "extr x" },
+    { 0xffe08000, 0x13800000, 0x13831041, DOES(WRITES, RD), "extr w" },
+    { 0x7ff00000, 0x11c00000, 0x91c01441, DOES(WRITES, RD), "smax, with smin, umax, umin" },
+    { 0xffc0c000, 0x91800000, 0x91810441, DOES(WRITES_SP, RD), "addg" },
+    { 0xffc0c000, 0xd1800000, 0xd1810441, DOES(WRITES_SP, RD), "subg" },
+    { 0xffc0001f, 0xf380001f, 0xf380003f, DOES(NOTHING, 0), "autiasppc, autibsppc" },
 };
 
 /* ---- branches, exceptions, system; C4.1.94 ---- */
 
 static const struct sw_a64_row branches[] = {
-    { 0xfc000000, 0x94000000, 0x94000004, DOES(CALL, 0),            "bl" },
-    { 0xfc000000, 0x14000000, 0x14000004, DOES(JUMP, 0),            "b" },
-    { 0xff000010, 0x54000000, 0x54000080, DOES(BRANCH_19, 1),       "b.eq" },
-    { 0xff000010, 0x54000010, 0x54000090, DOES(BRANCH_19, 1),       "bc.eq" },
-    { 0x7f000000, 0x34000000, 0xb4000081, DOES(BRANCH_19, 0),       "cbz" },
-    { 0x7f000000, 0x35000000, 0xb5000081, DOES(BRANCH_19, 0),       "cbnz" },
-    { 0x7f000000, 0x36000000, 0x36180081, DOES(BRANCH_14, 0),       "tbz" },
-    { 0x7f000000, 0x37000000, 0x37180081, DOES(BRANCH_14, 0),       "tbnz" },
-    { 0xfffffc1f, 0xd65f0000, 0xd65f03c0, DOES(RETURN, 0),          "ret" },
-    { 0xfffffc1f, 0xd61f0000, 0xd61f0200, DOES(JUMP_REGISTER, 0),   "br" },
-    { 0xfffffc1f, 0xd63f0000, 0xd63f0200, DOES(CALL_REGISTER, 0),   "blr" },
-    { 0xfffffbe0, 0xd65f0be0, 0xd65f0bff, DOES(RETURN_SIGNED, 0),   "retaa, with retab, retaasppcr" },
-    { 0xffc0001f, 0x5500001f, 0x5500003f, DOES(RETURN_SIGNED, 0),   "retaasppc, retabsppc" },
-    { 0xfffff81f, 0xd61f081f, 0xd61f0a1f, DOES(JUMP_REGISTER, 0),   "braaz, brabz" },
-    { 0xfffff800, 0xd71f0800, 0xd71f0a05, DOES(JUMP_REGISTER, 0),   "braa, brab" },
-    { 0xfffff81f, 0xd63f081f, 0xd63f0a1f, DOES(CALL_REGISTER, 0),   "blraaz, blrabz" },
-    { 0xfffff800, 0xd73f0800, 0xd73f0a05, DOES(CALL_REGISTER, 0),   "blraa, blrab" },
-    { 0xffffffff, 0xd69f03e0, 0xd69f03e0, DOES(TRAP, 0),            "eret" },
-    { 0xfffffbff, 0xd69f0bff, 0xd69f0bff, DOES(TRAP, 0),            "eretaa, eretab" },
-    { 0xffffffff, 0xd6bf03e0, 0xd6bf03e0, DOES(TRAP, 0),            "drps" },
-    { 0xffe0001f, 0xd4000001, 0xd4000001, DOES(SYSTEM_CALL, 0),     "svc" },
-    { 0xffe0001f, 0xd4000002, 0xd4000002, DOES(SYSTEM_CALL, 0),     "hvc" },
-    { 0xffe0001f, 0xd4000003, 0xd4000003, DOES(SYSTEM_CALL, 0),     "smc" },
-    { 0xffe0001f, 0xd4200000, 0xd4200020, DOES(TRAP, 0),            "brk" },
-    { 0xffe0001f, 0xd4400000, 0xd4400020, DOES(TRAP, 0),            "hlt" },
-    { 0xffe0001f, 0xd4600000, 0xd4600020, DOES(TRAP, 0),            "tcancel" },
-    { 0xffe0001f, 0xd4a00001, 0xd4a00001, DOES(TRAP, 0),            "dcps1" },
-    { 0xffe0001f, 0xd4a00002, 0xd4a00002, DOES(TRAP, 0),            "dcps2" },
-    { 0xffe0001f, 0xd4a00003, 0xd4a00003, DOES(TRAP, 0),            "dcps3" },
+    { 0xfc000000, 0x94000000, 0x94000004, DOES(CALL, 0), "bl" },
+    { 0xfc000000, 0x14000000, 0x14000004, DOES(JUMP, 0), "b" },
+    { 0xff000010, 0x54000000, 0x54000080, DOES(BRANCH_19, 1), "b.eq" },
+    { 0xff000010, 0x54000010, 0x54000090, DOES(BRANCH_19, 1), "bc.eq" },
+    { 0x7f000000, 0x34000000, 0xb4000081, DOES(BRANCH_19, 0), "cbz" },
+    { 0x7f000000, 0x35000000, 0xb5000081, DOES(BRANCH_19, 0), "cbnz" },
+    { 0x7f000000, 0x36000000, 0x36180081, DOES(BRANCH_14, 0), "tbz" },
+    { 0x7f000000, 0x37000000, 0x37180081, DOES(BRANCH_14, 0), "tbnz" },
+    { 0xfffffc1f, 0xd65f0000, 0xd65f03c0, DOES(RETURN, 0), "ret" },
+    { 0xfffffc1f, 0xd61f0000, 0xd61f0200, DOES(JUMP_REGISTER, 0), "br" },
+    { 0xfffffc1f, 0xd63f0000, 0xd63f0200, DOES(CALL_REGISTER, 0), "blr" },
+    { 0xfffffbe0, 0xd65f0be0, 0xd65f0bff, DOES(RETURN_SIGNED, 0), "retaa, with retab, retaasppcr" },
+    { 0xffc0001f, 0x5500001f, 0x5500003f, DOES(RETURN_SIGNED, 0), "retaasppc, retabsppc" },
+    { 0xfffff81f, 0xd61f081f, 0xd61f0a1f, DOES(JUMP_REGISTER, 0), "braaz, brabz" },
+    { 0xfffff800, 0xd71f0800, 0xd71f0a05, DOES(JUMP_REGISTER, 0), "braa, brab" },
+    { 0xfffff81f, 0xd63f081f, 0xd63f0a1f, DOES(CALL_REGISTER, 0), "blraaz, blrabz" },
+    { 0xfffff800, 0xd73f0800, 0xd73f0a05, DOES(CALL_REGISTER, 0), "blraa, blrab" },
+    { 0xffffffff, 0xd69f03e0, 0xd69f03e0, DOES(TRAP, 0), "eret" },
+    { 0xfffffbff, 0xd69f0bff, 0xd69f0bff, DOES(TRAP, 0), "eretaa, eretab" },
+    { 0xffffffff, 0xd6bf03e0, 0xd6bf03e0, DOES(TRAP, 0), "drps" },
+    { 0xffe0001f, 0xd4000001, 0xd4000001, DOES(SYSTEM_CALL, 0), "svc" },
+    { 0xffe0001f, 0xd4000002, 0xd4000002, DOES(SYSTEM_CALL, 0), "hvc" },
+    { 0xffe0001f, 0xd4000003, 0xd4000003, DOES(SYSTEM_CALL, 0), "smc" },
+    { 0xffe0001f, 0xd4200000, 0xd4200020, DOES(TRAP, 0), "brk" },
+    { 0xffe0001f, 0xd4400000, 0xd4400020, DOES(TRAP, 0), "hlt" },
+    { 0xffe0001f, 0xd4600000, 0xd4600020, DOES(TRAP, 0), "tcancel" },
+    { 0xffe0001f, 0xd4a00001, 0xd4a00001, DOES(TRAP, 0), "dcps1" },
+    { 0xffe0001f, 0xd4a00002, 0xd4a00002, DOES(TRAP, 0), "dcps2" },
+    { 0xffe0001f, 0xd4a00003, 0xd4a00003, DOES(TRAP, 0), "dcps3" },
     /* hints that sign, check and strip lr: CRm 0 (xpaclri) and 3; x17: CRm 1 */
-    { 0xffffffff, 0xd50320ff, 0xd50320ff, DOES(SIGN, 0),            "xpaclri" },
-    { 0xffffff1f, 0xd503231f, 0xd503233f, DOES(SIGN, 0),            "paciasp, with pacibsp, autiasp, autibsp, and zero" },
-    { 0xffffff3f, 0xd503211f, 0xd503211f, DOES(SIGN_17, 0),         "pacia1716, with pacib, autia, autib" },
-    { 0xffffffe0, 0xd5031000, 0xd5031001, DOES(NOTHING, 0),         "wfet" },
-    { 0xffffffe0, 0xd5031020, 0xd5031021, DOES(NOTHING, 0),         "wfit" },
-    { 0xfffff01f, 0xd503301f, 0xd503309f, DOES(NOTHING, 0),         "dsb, and other barriers" },
-    { 0xfff8f01f, 0xd500401f, 0xd50041bf, DOES(NOTHING, 0),         "msr immediate" },
-    { 0xffffffe0, 0xd5233060, 0xd5233061, DOES(WRITES, RD),         "tstart" },
-    { 0xffffffe0, 0xd5233160, 0xd5233161, DOES(WRITES, RD),         "ttest" },
-    { 0xfff80000, 0xd5080000, 0xd50b7521, DOES(NOTHING, 0),         "ic, and other sys" },
-    { 0xfff80000, 0xd5280000, 0xd5280001, DOES(WRITES, RD),         "sysl" },
-    { 0xfff00000, 0xd5100000, 0xd51bd041, DOES(NOTHING, 0),         "msr" },
-    { 0xfff00000, 0xd5300000, 0xd53bd041, DOES(WRITES, RD),         "mrs" },
-    { 0xfff80000, 0xd5480000, 0xd5480002, DOES(NOTHING, 0),         "sysp" },
-    { 0xfff00000, 0xd5500000, 0xd5500002, DOES(NOTHING, 0),         "msrr" },
+    { 0xffffffff, 0xd50320ff, 0xd50320ff, DOES(SIGN, 0), "xpaclri" },
+    { 0xffffff1f, 0xd503231f, 0xd503233f, DOES(SIGN, 0), "paciasp, with pacibsp, autiasp, autibsp, and zero" },
+    { 0xffffff3f, 0xd503211f, 0xd503211f, DOES(SIGN_17, 0), "pacia1716, with pacib, autia, autib" },
+    { 0xffffffe0, 0xd5031000, 0xd5031001, DOES(NOTHING, 0), "wfet" },
+    { 0xffffffe0, 0xd5031020, 0xd5031021, DOES(NOTHING, 0), "wfit" },
+    { 0xfffff01f, 0xd503301f, 0xd503309f, DOES(NOTHING, 0), "dsb, and other barriers" },
+    { 0xfff8f01f, 0xd500401f, 0xd50041bf, DOES(NOTHING, 0), "msr immediate" },
+    { 0xffffffe0, 0xd5233060, 0xd5233061, DOES(WRITES, RD), "tstart" },
+    { 0xffffffe0, 0xd5233160, 0xd5233161, DOES(WRITES, RD), "ttest" },
+    { 0xfff80000, 0xd5080000, 0xd50b7521, DOES(NOTHING, 0), "ic, and other sys" },
+    { 0xfff80000, 0xd5280000, 0xd5280001, DOES(WRITES, RD), "sysl" },
+    { 0xfff00000, 0xd5100000, 0xd51bd041, DOES(NOTHING, 0), "msr" },
+    { 0xfff00000, 0xd5300000, 0xd53bd041, DOES(WRITES, RD), "mrs" },
+    { 0xfff80000, 0xd5480000, 0xd5480002, DOES(NOTHING, 0), "sysp" },
+    { 0xfff00000, 0xd5500000, 0xd5500002, DOES(NOTHING, 0), "msrr" },
     { 0xfff00000, 0xd5700000, 0xd5700002, DOES(WRITES, RD | RD_NEXT), "mrrs" },
 };
 
 /* ---- loads and stores; C4.1.96 ---- */
 
 /* Two registers, in every addressing mode of pairs. np: non-temporal. */
-#define PAIR_ROW(bits, more, mode, does, arg, size, name) \
-    { 0xffc00000, (bits) | (more), (bits) | (more) | 0x10c41, SW_A64_##does, arg, SW_A64_##mode, size, name }
-#define PAIR(bits, op, suffix, does, arg, size)                                       \
-    PAIR_ROW(bits, 0x00800000, POST_IMM7, does, arg, size, op "p" suffix " post"),    \
-        PAIR_ROW(bits, 0x01000000, AT_IMM7, does, arg, size, op "p" suffix),          \
+#define PAIR_ROW(bits, more, mode, does, arg, size, name)                                                              \
+    {                                                                                                                  \
+        0xffc00000, (bits) | (more), (bits) | (more) | 0x10c41, SW_A64_##does, arg, SW_A64_##mode, size, name          \
+    }
+#define PAIR(bits, op, suffix, does, arg, size)                                                                        \
+    PAIR_ROW(bits, 0x00800000, POST_IMM7, does, arg, size, op "p" suffix " post"),                                     \
+        PAIR_ROW(bits, 0x01000000, AT_IMM7, does, arg, size, op "p" suffix),                                           \
         PAIR_ROW(bits, 0x01800000, PRE_IMM7, does, arg, size, op "p" suffix " pre")
-#define PAIR_NP(bits, op, does, arg, size) \
+#define PAIR_NP(bits, op, does, arg, size)                                                                             \
     PAIR_ROW(bits, 0, AT_IMM7, does, arg, size, op "np"), PAIR(bits, op, "", does, arg, size)
 
+/* clang-format off */
 /* One register, in every addressing mode of single registers. */
-#define ONE(bits, op, suffix, does, arg, size)                                                                        \
+#define ONE(bits, op, suffix, does, arg, size) \
     { 0xffc00000, (bits) | 0x01000000, (bits) | 0x01000441, SW_A64_##does, arg, SW_A64_AT_IMM12, size, op "r" suffix }, \
-        { 0xffe00c00, (bits), (bits) | 0x10041, SW_A64_##does, arg, SW_A64_AT_IMM9, size, op "ur" suffix },           \
-        { 0xffe00c00, (bits) | 0x400, (bits) | 0x10441, SW_A64_##does, arg, SW_A64_POST_IMM9, size,                   \
-          op "r" suffix " post" },                                                                                    \
-        { 0xffe00c00, (bits) | 0xc00, (bits) | 0x10c41, SW_A64_##does, arg, SW_A64_PRE_IMM9, size,                    \
-          op "r" suffix " pre" },                                                                                     \
-        { 0xffe04c00, (bits) | 0x00204800, (bits) | 0x00246841, SW_A64_##does, arg, SW_A64_AT_INDEX, size,            \
+        { 0xffe00c00, (bits), (bits) | 0x10041, SW_A64_##does, arg, SW_A64_AT_IMM9, size, op "ur" suffix }, \
+        { 0xffe00c00, (bits) | 0x400, (bits) | 0x10441, SW_A64_##does, arg, SW_A64_POST_IMM9, size, \
+          op "r" suffix " post" }, \
+        { 0xffe00c00, (bits) | 0xc00, (bits) | 0x10c41, SW_A64_##does, arg, SW_A64_PRE_IMM9, size, \
+          op "r" suffix " pre" }, \
+        { 0xffe04c00, (bits) | 0x00204800, (bits) | 0x00246841, SW_A64_##does, arg, SW_A64_AT_INDEX, size, \
           op "r" suffix " index" }
-#define ONE_OR_USER(bits, op, suffix, does, arg, size)                                                             \
-    ONE(bits, op, suffix, does, arg, size), {                                                                      \
+#define ONE_OR_USER(bits, op, suffix, does, arg, size) \
+    ONE(bits, op, suffix, does, arg, size), { \
         0xffe00c00, (bits) | 0x800, (bits) | 0x10841, SW_A64_##does, arg, SW_A64_AT_IMM9, size, op "tr" suffix " user" \
     }
+/* clang-format on */
 
 enum { VECTOR = SW_A64_VECTOR, SIGNED = SW_A64_SIGNED, BY_16 = SW_A64_BY_16 };
 
@@ -251,23 +258,23 @@ static const struct sw_a64_row vector_singles[] = {
 /* ---- with registers; C4.1.95 ---- */
 
 static const struct sw_a64_row registers[] = {
-    { 0xff200000, 0xaa000000, 0xaa0203e1, DOES(OR_SHIFTED, 0),                "mov x, orr" },
-    { 0xff208000, 0x2a000000, 0x2a0203e1, DOES(OR_SHIFTED, W),                "mov w, orr" },
-    { 0xff200000, 0x8b000000, 0x8b030041, DOES(ADD_SHIFTED, 0),               "add x shifted" },
-    { 0xff200000, 0xcb000000, 0xcb030041, DOES(ADD_SHIFTED, SUB),             "sub x shifted" },
-    { 0xff200000, 0xab000000, 0xab030041, DOES(ADD_SHIFTED, SETS),            "adds x shifted" },
-    { 0xff200000, 0xeb000000, 0xeb030041, DOES(ADD_SHIFTED, SUB | SETS),      "subs x shifted" },
-    { 0xff208000, 0x0b000000, 0x0b030041, DOES(ADD_SHIFTED, W),               "add w shifted" },
-    { 0xff208000, 0x4b000000, 0x4b030041, DOES(ADD_SHIFTED, W | SUB),         "sub w shifted" },
-    { 0xff208000, 0x2b000000, 0x2b030041, DOES(ADD_SHIFTED, W | SETS),        "adds w shifted" },
-    { 0xff208000, 0x6b000000, 0x6b030041, DOES(ADD_SHIFTED, W | SUB | SETS),  "subs w shifted" },
-    { 0xffe00000, 0x8b200000, 0x8b2c63ff, DOES(ADD_EXTENDED, 0),              "add x extended" },
-    { 0xffe00000, 0xcb200000, 0xcb2c63ff, DOES(ADD_EXTENDED, SUB),            "sub x extended" },
-    { 0xffe00000, 0xab200000, 0xab236041, DOES(ADD_EXTENDED, SETS),           "adds x extended" },
-    { 0xffe00000, 0xeb200000, 0xeb236041, DOES(ADD_EXTENDED, SUB | SETS),     "subs x extended" },
-    { 0xffe00000, 0x0b200000, 0x0b234041, DOES(ADD_EXTENDED, W),              "add w extended" },
-    { 0xffe00000, 0x4b200000, 0x4b234041, DOES(ADD_EXTENDED, W | SUB),        "sub w extended" },
-    { 0xffe00000, 0x2b200000, 0x2b234041, DOES(ADD_EXTENDED, W | SETS),       "adds w extended" },
+    { 0xff200000, 0xaa000000, 0xaa0203e1, DOES(OR_SHIFTED, 0), "mov x, orr" },
+    { 0xff208000, 0x2a000000, 0x2a0203e1, DOES(OR_SHIFTED, W), "mov w, orr" },
+    { 0xff200000, 0x8b000000, 0x8b030041, DOES(ADD_SHIFTED, 0), "add x shifted" },
+    { 0xff200000, 0xcb000000, 0xcb030041, DOES(ADD_SHIFTED, SUB), "sub x shifted" },
+    { 0xff200000, 0xab000000, 0xab030041, DOES(ADD_SHIFTED, SETS), "adds x shifted" },
+    { 0xff200000, 0xeb000000, 0xeb030041, DOES(ADD_SHIFTED, SUB | SETS), "subs x shifted" },
+    { 0xff208000, 0x0b000000, 0x0b030041, DOES(ADD_SHIFTED, W), "add w shifted" },
+    { 0xff208000, 0x4b000000, 0x4b030041, DOES(ADD_SHIFTED, W | SUB), "sub w shifted" },
+    { 0xff208000, 0x2b000000, 0x2b030041, DOES(ADD_SHIFTED, W | SETS), "adds w shifted" },
+    { 0xff208000, 0x6b000000, 0x6b030041, DOES(ADD_SHIFTED, W | SUB | SETS), "subs w shifted" },
+    { 0xffe00000, 0x8b200000, 0x8b2c63ff, DOES(ADD_EXTENDED, 0), "add x extended" },
+    { 0xffe00000, 0xcb200000, 0xcb2c63ff, DOES(ADD_EXTENDED, SUB), "sub x extended" },
+    { 0xffe00000, 0xab200000, 0xab236041, DOES(ADD_EXTENDED, SETS), "adds x extended" },
+    { 0xffe00000, 0xeb200000, 0xeb236041, DOES(ADD_EXTENDED, SUB | SETS), "subs x extended" },
+    { 0xffe00000, 0x0b200000, 0x0b234041, DOES(ADD_EXTENDED, W), "add w extended" },
+    { 0xffe00000, 0x4b200000, 0x4b234041, DOES(ADD_EXTENDED, W | SUB), "sub w extended" },
+    { 0xffe00000, 0x2b200000, 0x2b234041, DOES(ADD_EXTENDED, W | SETS), "adds w extended" },
     { 0xffe00000, 0x6b200000, 0x6b234041, DOES(ADD_EXTENDED, W | SUB | SETS), "subs w extended" },
     { 0xff200000, 0x8a000000, 0x8a030041, DOES(WRITES, RD), "and x shifted" },
     { 0xff200000, 0x8a200000, 0x8a230041, DOES(WRITES, RD), "bic x" },
@@ -298,9 +305,9 @@ static const struct sw_a64_row registers[] = {
     { 0xffe0fc00, 0x9ac03000, 0x9ac33041, DOES(WRITES, RD), "pacga" },
     { 0x7fffe000, 0x5ac00000, 0xdac00041, DOES(WRITES, RD), "rbit, with rev to cnt" },
     { 0x7ffffc00, 0x5ac02000, 0xdac02041, DOES(WRITES, RD), "abs" },
-    { 0xffffe000, 0xdac10000, 0xdac10041, DOES(SIGN, RD),   "pacia, with pacib to autdb" },
-    { 0xffffe3e0, 0xdac123e0, 0xdac123e1, DOES(SIGN, RD),   "paciza, with pacizb to autdzb" },
-    { 0xfffffbe0, 0xdac143e0, 0xdac143e1, DOES(SIGN, RD),   "xpaci, xpacd" },
+    { 0xffffe000, 0xdac10000, 0xdac10041, DOES(SIGN, RD), "pacia, with pacib to autdb" },
+    { 0xffffe3e0, 0xdac123e0, 0xdac123e1, DOES(SIGN, RD), "paciza, with pacizb to autdzb" },
+    { 0xfffffbe0, 0xdac143e0, 0xdac143e1, DOES(SIGN, RD), "xpaci, xpacd" },
 };
 
 /* ---- vectors to general registers; C4.1.97 ---- */
@@ -356,10 +363,20 @@ static const struct sw_a64_group {
     const struct sw_a64_row *rows;
     size_t count;
 } groups[16] = {
-    [0] = ROWS(udf),          [2] = ROWS(scalable),   [4] = ROWS(pairs),          [5] = ROWS(registers),
-    [6] = ROWS(vector_pairs), [7] = ROWS(from_vectors), [8] = ROWS(immediates),   [9] = ROWS(immediates),
-    [10] = ROWS(branches),    [11] = ROWS(branches),  [12] = ROWS(singles),       [13] = ROWS(registers),
-    [14] = ROWS(vector_singles), [15] = ROWS(from_vectors),
+    [0] = ROWS(udf),
+    [2] = ROWS(scalable),
+    [4] = ROWS(pairs),
+    [5] = ROWS(registers),
+    [6] = ROWS(vector_pairs),
+    [7] = ROWS(from_vectors),
+    [8] = ROWS(immediates),
+    [9] = ROWS(immediates),
+    [10] = ROWS(branches),
+    [11] = ROWS(branches),
+    [12] = ROWS(singles),
+    [13] = ROWS(registers),
+    [14] = ROWS(vector_singles),
+    [15] = ROWS(from_vectors),
 };
 
 /* Each table once, for sw_a64_row_at. */

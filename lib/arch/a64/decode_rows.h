@@ -32,7 +32,7 @@ enum sw_a64_does {
     SW_A64_STORE,
     SW_A64_LOAD_PAIR,
     SW_A64_STORE_PAIR,
-    SW_A64_EXCHANGE, /* changes memory, and writes the registers in the fields of `arg` */
+    SW_A64_EXCHANGE,    /* changes memory, and writes the registers in the fields of `arg` */
     SW_A64_LOAD_SIGNED, /* ldraa: an authenticated pointer's word */
     SW_A64_STRUCTURES,  /* vectors in memory, many at once; arg: the fields that give their size */
     SW_A64_TAGS,        /* memory tags, arg: bytes that are zeroed */
@@ -71,10 +71,10 @@ enum { SW_A64_VECTOR = 1, SW_A64_SIGNED = 2, SW_A64_BY_16 = 4 };
 
 /* In arg of WRITES: which fields. */
 enum {
-    SW_A64_RD = 1,      /* 4:0, also Rt */
-    SW_A64_RN = 2,      /* 9:5 */
-    SW_A64_RS = 4,      /* 20:16 */
-    SW_A64_RT2 = 8,     /* 14:10 */
+    SW_A64_RD = 1,  /* 4:0, also Rt */
+    SW_A64_RN = 2,  /* 9:5 */
+    SW_A64_RS = 4,  /* 20:16 */
+    SW_A64_RT2 = 8, /* 14:10 */
     SW_A64_RS_NEXT = 16,
     SW_A64_RD_NEXT = 32,
     SW_A64_RD_EIGHT = 64 /* and the seven behind it */

@@ -36,10 +36,22 @@ static inline int64_t signed_field(const struct sw_a64_word *w, unsigned at, uns
     return sw_sign_extend(field(w, at, width), width);
 }
 
-static inline uint8_t rd(const struct sw_a64_word *w) { return (uint8_t)field(w, 0, 5); }
-static inline uint8_t rn(const struct sw_a64_word *w) { return (uint8_t)field(w, 5, 5); }
-static inline uint8_t rm(const struct sw_a64_word *w) { return (uint8_t)field(w, 16, 5); }
-static inline uint8_t rt2(const struct sw_a64_word *w) { return (uint8_t)field(w, 10, 5); }
+static inline uint8_t rd(const struct sw_a64_word *w)
+{
+    return (uint8_t)field(w, 0, 5);
+}
+static inline uint8_t rn(const struct sw_a64_word *w)
+{
+    return (uint8_t)field(w, 5, 5);
+}
+static inline uint8_t rm(const struct sw_a64_word *w)
+{
+    return (uint8_t)field(w, 16, 5);
+}
+static inline uint8_t rt2(const struct sw_a64_word *w)
+{
+    return (uint8_t)field(w, 10, 5);
+}
 
 /* Number 31 is the zero register where it is not the stack pointer, whose number in struct sw_regs is 31, too. */
 static inline uint8_t or_zero(uint8_t reg)

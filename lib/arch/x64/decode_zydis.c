@@ -137,7 +137,8 @@ static uint16_t written_registers(const struct read *r)
     unsigned mask = 0;
     for (unsigned i = 0; i < r->info.operand_count; i++) {
         const ZydisDecodedOperand *op = &r->operands[i];
-        const uint8_t reg = op->type == ZYDIS_OPERAND_TYPE_REGISTER && is_written(op) ? number(op->reg.value) : SW_NOREG;
+        const uint8_t reg =
+            op->type == ZYDIS_OPERAND_TYPE_REGISTER && is_written(op) ? number(op->reg.value) : SW_NOREG;
         if (reg != SW_NOREG)
             mask |= 1u << reg;
     }

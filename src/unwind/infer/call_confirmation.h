@@ -25,8 +25,8 @@ bool sw_confirm_by_call(const struct sw_unwind_request *req, const struct sw_cod
 
 /*
  * The same for the functions that the words above sp are return addresses of calls to, nearest first; then for those
- * whose addresses are loaded near such calls, to be called back. Bounded in bytes and in functions. Fills the candidate;
- * `guess` is memory for another one.
+ * whose addresses are loaded near such calls, to be called back. Bounded in bytes and in functions. Fills the
+ * candidate; `guess` is memory for another one.
  */
 bool sw_confirm_by_stack(const struct sw_unwind_request *req, const struct sw_code *code, struct sw_candidate *c,
                          struct sw_candidate *guess);

@@ -1,5 +1,6 @@
 /*
- * The sources that read instructions: a function from its known start, code forward to a return, the first entry of a PLT.
+ * The sources that read instructions: a function from its known start, code forward to a return, the first entry of a
+ * PLT.
  */
 #ifndef SW_UNWIND_INSTRUCTIONS_H
 #define SW_UNWIND_INSTRUCTIONS_H

@@ -10,7 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAMES_MAX = 20000, FRAMES_SHOWN = 24, SAVED = 6, ALL_SAVED = (1 << SAVED) - 1, RBP_BIT = 2, TRIES = 8, SETTLED = 3 };
+enum {
+    FRAMES_MAX = 20000,
+    FRAMES_SHOWN = 24,
+    SAVED = 6,
+    ALL_SAVED = (1 << SAVED) - 1,
+    RBP_BIT = 2,
+    TRIES = 8,
+    SETTLED = 3
+};
 
 static const uint8_t saved_numbers[SAVED] = { SW_X64_RBX, SW_X64_RBP, SW_X64_R12, SW_X64_R13, SW_X64_R14, SW_X64_R15 };
 static const char *const saved_names[SAVED] = { "rbx", "rbp", "r12", "r13", "r14", "r15" };
@@ -31,7 +39,10 @@ struct answer {
     struct heard frames[FRAMES_MAX];
 };
 
-/* Three answers of each thread: nothing of it may lie on the stack that is walked, nor be allocated in a callback twice. */
+/*
+ * Three answers of each thread: nothing of it may lie on the stack that is walked, nor be allocated in a callback
+ * twice.
+ */
 static __thread struct answer *answers;
 static __thread bool inside;
 
@@ -76,8 +87,8 @@ static HRESULT STDMETHODCALLTYPE hear(FunctionID function, UINT_PTR ip, COR_PRF_
 
 /*
  * The CLR does not restore rbx and r12 to r15 over native code: where it comes to a managed frame by a record of the
- * runtime, they hold what they held before (0 at the leaf, else what they were in native code or in exception dispatch),
- * until a managed frame has saved them. Such a value is the CLR's own, and ours is the true one.
+ * runtime, they hold what they held before (0 at the leaf, else what they were in native code or in exception
+ * dispatch), until a managed frame has saved them. Such a value is the CLR's own, and ours is the true one.
  *
  * stale    By register: such a value.  is_stale  By register, whether the CLR still hands it on.
  * untrue   How many values of the CLR's own differed from ours.
@@ -91,7 +102,9 @@ struct comparison {
     bool is_told; /* by records; not from a seed */
 };
 
-/* Whether the CLR may have come to this frame by a record: the first, one behind native code or behind hidden frames. */
+/*
+ * Whether the CLR may have come to this frame by a record: the first, one behind native code or behind hidden frames.
+ */
 static bool begins_block(const struct comparison *c, uint32_t i)
 {
     return i == 0 || c->ours->frames[i - 1].function == 0 || c->ours->frames[i].hidden != 0;
@@ -202,8 +215,8 @@ static bool unchanged(const struct answer *a, const struct answer *b)
 
 /*
  * Native code of a thread runs on while the runtime is stopped, and a collection may move what registers and stacks
- * point to. So both are asked until the CLR's own answer is the same before and after ours; of another thread, which may
- * try to come back to managed code in between and be turned away, that often.
+ * point to. So both are asked until the CLR's own answer is the same before and after ours; of another thread, which
+ * may try to come back to managed code in between and be turned away, that often.
  */
 void compare(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size)
 {

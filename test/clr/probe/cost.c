@@ -69,7 +69,8 @@ void measure_cost(void)
         return;
     for (ULONG32 flags = 0; flags < 2; flags++) {
         const double clr = median_of(false, flags, &frames), ours = median_of(true, flags, &frames);
-        fprintf(report, "cost: depth %4u flags %u: CLR %8.0f ns (%5.1f a frame), ours %8.0f ns (%5.1f a frame): %.1fx\n",
+        fprintf(report,
+                "cost: depth %4u flags %u: CLR %8.0f ns (%5.1f a frame), ours %8.0f ns (%5.1f a frame): %.1fx\n",
                 frames, flags, clr, clr / frames, ours, ours / frames, clr / ours);
     }
 }

@@ -1,6 +1,6 @@
 /*
- * The runtime's own map of its code (lib/clr/code.c) held against what the events told: at the end of a run, every piece
- * of JIT code that is known by events is looked up by some of its addresses. Looks inside the library.
+ * The runtime's own map of its code (lib/clr/code.c) held against what the events told: at the end of a run, every
+ * piece of JIT code that is known by events is looked up by some of its addresses. Looks inside the library.
  */
 #include "probe.h"
 #include "../../../examples/clr-profiler/callbacks.h"
@@ -27,10 +27,12 @@ static bool look_up(void *arg, const struct sw_range *range)
         check->addresses++;
         check->found += same;
         if (!same && check->shown++ < 8)
-            fprintf(report, "difference: code at %#llx: %#llx-%#llx id %#llx flags %x by events, %#llx-%#llx id %#llx flags %x\n",
-                    (unsigned long long)at[i], (unsigned long long)range->begin, (unsigned long long)range->end,
-                    (unsigned long long)range->id, range->flags, (unsigned long long)found.begin,
-                    (unsigned long long)found.end, (unsigned long long)found.id, found.flags);
+            fprintf(
+                report,
+                "difference: code at %#llx: %#llx-%#llx id %#llx flags %x by events, %#llx-%#llx id %#llx flags %x\n",
+                (unsigned long long)at[i], (unsigned long long)range->begin, (unsigned long long)range->end,
+                (unsigned long long)range->id, range->flags, (unsigned long long)found.begin,
+                (unsigned long long)found.end, (unsigned long long)found.id, found.flags);
     }
     return true;
 }

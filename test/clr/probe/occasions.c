@@ -133,8 +133,8 @@ static HRESULT STDMETHODCALLTYPE shutdown(Self *self)
     }
 
 OCCASION(jit_started, (Self * self, FunctionID function, BOOL may_block), AT_JIT_STARTED)
-OCCASION(dynamic_started,
-         (Self * self, FunctionID function, BOOL may_block, LPCBYTE header, ULONG size), AT_JIT_STARTED)
+OCCASION(dynamic_started, (Self * self, FunctionID function, BOOL may_block, LPCBYTE header, ULONG size),
+         AT_JIT_STARTED)
 OCCASION(search_started, (Self * self, FunctionID function, BOOL *use), AT_CACHE_SEARCH)
 OCCASION(class_load_started, (Self * self, ClassID class_id), AT_CLASS_LOAD)
 OCCASION(class_load_finished, (Self * self, ClassID class_id, HRESULT status), AT_CLASS_LOAD)
@@ -202,8 +202,7 @@ static HRESULT STDMETHODCALLTYPE thread_destroyed(Self *self, ThreadID thread)
 EVERY_CALLBACK(IGNORE, ICorProfilerCallback11)
 
 static ICorProfilerCallback11Vtbl table = {
-    EVERY_CALLBACK(IGNORED, ICorProfilerCallback11) COM_SLOTS FEED_SLOTS
-    .Initialize = initialize,
+    EVERY_CALLBACK(IGNORED, ICorProfilerCallback11) COM_SLOTS FEED_SLOTS.Initialize = initialize,
     .Shutdown = shutdown,
     .JITCompilationStarted = jit_started,
     .JITCompilationFinished = jit_finished,

@@ -96,7 +96,8 @@ static void compare_answers(HRESULT given, uint32_t at, bool nests)
     const bool equal = hr[0] == hr[1] && both[0].count == both[1].count && both[0].nested == both[1].nested;
     count(AT_REFUSAL, equal);
     if (!equal && may_report_difference(AT_REFUSAL))
-        fprintf(report, "difference: callback answers %#x at %u: hr %#x and %#x, %u and %u callbacks, nested %#x and %#x\n",
+        fprintf(report,
+                "difference: callback answers %#x at %u: hr %#x and %#x, %u and %u callbacks, nested %#x and %#x\n",
                 (unsigned)given, at, (unsigned)hr[0], (unsigned)hr[1], both[0].count, both[1].count,
                 (unsigned)both[0].nested, (unsigned)both[1].nested);
 }

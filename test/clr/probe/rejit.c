@@ -51,6 +51,6 @@ void count_rejit(void)
 
 void print_rejits(void)
 {
-    fprintf(report, "  %llu methods were asked to be compiled again, %llu were\n", (unsigned long long)atomic_load(&requests),
-            (unsigned long long)atomic_load(&finished));
+    fprintf(report, "  %llu methods were asked to be compiled again, %llu were\n",
+            (unsigned long long)atomic_load(&requests), (unsigned long long)atomic_load(&finished));
 }

@@ -74,6 +74,7 @@ void print_counts(void)
             fprintf(report, "  %-26s %9llu walks, %9llu identical\n", names[i], (unsigned long long)n,
                     (unsigned long long)equal);
     }
-    fprintf(report, "  registers that the CLR gives as 0 and that are not: %llu\n", (unsigned long long)atomic_load(&zeros));
+    fprintf(report, "  registers that the CLR gives as 0 and that are not: %llu\n",
+            (unsigned long long)atomic_load(&zeros));
     fprintf(report, "clr: %llu of %llu walks identical\n", (unsigned long long)same, (unsigned long long)all);
 }

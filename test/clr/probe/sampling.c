@@ -189,7 +189,9 @@ static bool agree(const struct seen *sample, uint32_t n, const struct seen *clr,
     return true;
 }
 
-/* A precompiled method that no event has told of has its address for an id in the handler; here the CLR may be asked. */
+/*
+ * A precompiled method that no event has told of has its address for an id in the handler; here the CLR may be asked.
+ */
 static void name_all(struct sampled *s)
 {
     FunctionID function;
@@ -290,7 +292,8 @@ void print_samples(void)
     print_cuts();
     for (unsigned i = 0; i < STOPS; i++)
         if (atomic_load(&stops[i]))
-            fprintf(report, "  %-16s %9llu\n", sw_stop_name((enum sw_stop)i), (unsigned long long)atomic_load(&stops[i]));
+            fprintf(report, "  %-16s %9llu\n", sw_stop_name((enum sw_stop)i),
+                    (unsigned long long)atomic_load(&stops[i]));
     fprintf(report, "  with managed frames %llu, with a guessed frame %llu\n",
             (unsigned long long)atomic_load(&with_managed), (unsigned long long)atomic_load(&with_guess));
     fprintf(report, "  signals asked for %llu, come %llu; the others wait still or went with one of %llu threads\n",

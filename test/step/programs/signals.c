@@ -1,4 +1,6 @@
-/* Signal handlers: in a loop, in a leaf with its locals below the stack pointer, nested, and on a stack of their own. */
+/*
+ * Signal handlers: in a loop, in a leaf with its locals below the stack pointer, nested, and on a stack of their own.
+ */
 #include "shape.h"
 
 #include <signal.h>
@@ -6,10 +8,10 @@
 #include <ucontext.h>
 
 #if defined(__aarch64__)
-#define LOAD_FROM_NOWHERE __asm__ volatile("mov x9, #0\n\tldr x9, [x9]" ::: "x9", "memory")
+#define LOAD_FROM_NOWHERE  __asm__ volatile("mov x9, #0\n\tldr x9, [x9]" ::: "x9", "memory")
 #define SKIP_LOAD(context) ((context)->uc_mcontext.pc += 4)
 #else
-#define LOAD_FROM_NOWHERE __asm__ volatile("xor %%eax, %%eax\n\tmov (%%rax), %%eax" ::: "rax", "memory")
+#define LOAD_FROM_NOWHERE  __asm__ volatile("xor %%eax, %%eax\n\tmov (%%rax), %%eax" ::: "rax", "memory")
 #define SKIP_LOAD(context) ((context)->uc_mcontext.gregs[REG_RIP] += 2)
 #endif
 

@@ -11,18 +11,34 @@ APART long one(long x)
 APART long dispatch(int op, long x, long y)
 {
     switch (op) {
-    case 0: return one(x);
-    case 1: return one(y) + x;
-    case 2: x += one(x); break;
-    case 3: y *= one(y); break;
-    case 4: x = y - one(x - y); break;
-    case 5: return x;
-    case 6: y = one(one(x)); break;
-    case 7: x ^= y;
+    case 0:
+        return one(x);
+    case 1:
+        return one(y) + x;
+    case 2:
+        x += one(x);
+        break;
+    case 3:
+        y *= one(y);
+        break;
+    case 4:
+        x = y - one(x - y);
+        break;
+    case 5:
+        return x;
+    case 6:
+        y = one(one(x));
+        break;
+    case 7:
+        x ^= y;
     /* fall through */
-    case 8: x += one(y); break;
-    case 9: return one(x) * one(y);
-    default: return -1;
+    case 8:
+        x += one(y);
+        break;
+    case 9:
+        return one(x) * one(y);
+    default:
+        return -1;
     }
     return one(x + y);
 }

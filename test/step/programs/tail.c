@@ -1,4 +1,6 @@
-/* Calls in tail position: direct, through a pointer, out of frames that were in use before, and to each other in turn. */
+/*
+ * Calls in tail position: direct, through a pointer, out of frames that were in use before, and to each other in turn.
+ */
 #include "shape.h"
 
 SHAPE_PLACES

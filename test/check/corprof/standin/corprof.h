@@ -1,6 +1,6 @@
 /*
- * Stands in for the real corprof.h where a profiler in C++ is built: its include guard, its base types, its interfaces as
- * abstract classes with the same slots. Only what the check calls has its name. Slots: corprof-abi.md section 7.1.
+ * Stands in for the real corprof.h where a profiler in C++ is built: its include guard, its base types, its interfaces
+ * as abstract classes with the same slots. Only what the check calls has its name. Slots: corprof-abi.md section 7.1.
  */
 #ifndef __corprof_h__
 #define __corprof_h__
