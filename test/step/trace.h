@@ -38,8 +38,8 @@ struct trace {
 };
 
 /*
- * Executes one instruction, looked at before when it is due; `regs` are in front of it and become those behind it. False
- * at the end of the program.
+ * Executes one instruction, looked at before when it is due; `regs` are in front of it and become those behind it.
+ * False at the end of the program.
  */
 bool trace_step(struct trace *trace, struct sw_regs *regs, bool look);
 
