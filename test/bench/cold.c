@@ -83,8 +83,8 @@ static const struct sw_image_entry *load(const char *library)
 static bool is_called(const struct place *place)
 {
     struct sw_workspace *room = (struct sw_workspace *)scratch.words;
-    return sw_cfi_rule(&place->image->cfi, place->function.begin, &room->cfi, &room->rule, NULL) == SW_OK &&
-           room->rule.cfa.reg == SW_X64_RSP && room->rule.cfa.off == 8;
+    return sw_cfi_rule(&place->image->cfi, place->function.begin, &room->cfi, &room->asked[0].rule, NULL) == SW_OK &&
+           room->asked[0].rule.cfa.reg == SW_X64_RSP && room->asked[0].rule.cfa.off == 8;
 }
 
 static void take_places(const struct sw_image_entry *image)
@@ -132,8 +132,8 @@ static uint64_t *caller_slot(const struct place *place, uint64_t pc)
     struct sw_regs regs, caller_regs;
     uint64_t cfa = 0;
     registers_at(pc, &regs);
-    if (sw_cfi_rule(&place->image->cfi, pc - 1, &room->cfi, &room->rule, NULL) != SW_OK ||
-        sw_rule_apply(&room->rule, &regs, &walker.memory, &caller_regs, &cfa, NULL) != SW_OK)
+    if (sw_cfi_rule(&place->image->cfi, pc - 1, &room->cfi, &room->asked[0].rule, NULL) != SW_OK ||
+        sw_rule_apply(&room->asked[0].rule, &regs, &walker.memory, &caller_regs, &cfa, NULL) != SW_OK)
         return &stack[0];
     const uint64_t at = (cfa - 8 - (uint64_t)(uintptr_t)stack) / 8;
     return at < STACK / 8 ? &stack[at] : &stack[0];
