@@ -38,6 +38,7 @@ void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source 
     rule->source = (uint8_t)source;
     rule->trust = (uint8_t)trust;
     rule->flags = 0;
+    rule->unused = 0;
     rule->expr = NULL;
     copy_locations(rule->r, machine == SW_MACHINE_ARM64 ? unchanged_arm64 : unchanged_x64);
 }

@@ -47,6 +47,7 @@ struct sw_rule {
     uint8_t source;
     uint8_t trust;
     uint8_t flags;
+    uint8_t unused; /* 0: rules of the same content are the same bytes */
     const uint8_t *expr;
     struct sw_loc r[SW_REGS_MAX];
 };
