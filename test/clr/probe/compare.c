@@ -215,8 +215,8 @@ static bool unchanged(const struct answer *a, const struct answer *b)
 }
 
 /*
- * The CLR says UNSAFE of a thread whose hijack lock another thread holds at that moment (clr-contract.md section 1, row 5).
- * On a busy machine the holder may be off the processor for several questions: it is given time to go on.
+ * The CLR says UNSAFE of a thread whose hijack lock another thread holds at that moment (clr-contract.md section 1,
+ * row 5). On a busy machine the holder may be off the processor for several questions: it is given time to go on.
  */
 static bool is_of_the_moment(const struct answer *clr, const struct answer *ours)
 {
