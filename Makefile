@@ -1,5 +1,5 @@
 # snapwalk. `make help` lists the targets. Everything built goes to $(BUILD); the source tree stays clean.
-VERSION := 0.1.0
+VERSION := 0.2.0
 PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD ?= build
