@@ -1,6 +1,7 @@
 /*
  * The fast lane: from a frame whose entry is in the rule cache to its caller, whose entry is there too, over a stack
- * that can be loaded directly. Answers STEP, END or MISS; refuses to know what becomes of a MISS, and which registers
+ * that can be loaded directly. Answers a step (sw_lane_step), an end (sw_lane_end) or
+ * neither, a miss; refuses to know what becomes of a miss, and which registers
  * are wanted beside pc, sp and fp (its users restore them from the entry's slots). x64: elsewhere there is no lane, but
  * entries are found all the same.
  */
@@ -44,8 +45,6 @@ struct sw_lane {
     uint32_t replayed;
     struct sw_replay *replay;
 };
-
-enum sw_lane_answer { SW_LANE_MISS = 0, SW_LANE_STEP, SW_LANE_END };
 
 /* A frame: registers, how its caller is reached (0: not known), and where its entry is. */
 struct sw_at {
@@ -137,7 +136,8 @@ static inline uint8_t sw_lane_confirm(const struct sw_lane *lane, const struct s
  * One step: the fast one, from a frame whose step is easy; framed: SW_STEP_FRAMED. to: the caller; *by: at's step with
  * its trust.
  *
- * Returns  False: MISS; what was read must be the cache's of one generation otherwise, too (sw_cache_is_same).
+ * Returns  True: a step, to be believed only if the cache is still of the generation that was noted before
+ *          (sw_cache_is_same). False: a miss; sw_lane_end tells whether it is the clean end of the stack.
  */
 SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, const struct sw_at *at,
                                                     struct sw_at *to, uint64_t *by, bool framed)
