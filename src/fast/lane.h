@@ -1,9 +1,8 @@
 /*
  * The fast lane: from a frame whose entry is in the rule cache to its caller, whose entry is there too, over a stack
- * that can be loaded directly. Answers a step (sw_lane_step), an end (sw_lane_end) or
- * neither, a miss; refuses to know what becomes of a miss, and which registers
- * are wanted beside pc, sp and fp (its users restore them from the entry's slots). x64: elsewhere there is no lane, but
- * entries are found all the same.
+ * that can be loaded directly. It answers a step (sw_lane_step), an end (sw_lane_end), or neither: a miss. What becomes
+ * of a miss is the walk's. It follows pc, sp and fp; its users restore other registers from the entry's slots. Only x64
+ * has a lane. Entries are found on all machines.
  */
 #ifndef SW_FAST_LANE_H
 #define SW_FAST_LANE_H
@@ -16,26 +15,35 @@
 #include <string.h>
 
 /*
- * One walk's view of the cache and of its stack.
+ * What a step reads: entries, and words of the stack.
+ *
+ * stack   Where the target's address 0 would be.
+ * top     The end of the stack that can be loaded: no CFA is above it. 0: there is no lane.
+ */
+struct sw_lane_view {
+    struct sw_hot *hot;
+    uintptr_t stack;
+    uint64_t top;
+};
+
+/*
+ * The lane of one walk.
  *
  * cache     Null: the walk has none, or is not one that it serves.
- * least     CFAs that can be walked from directly: all words of the frame are in the window, and the caller's sp is on
- *           the
- * span      declared stack, when they are least + 0 ... span. span 0: there is no lane.
- * stack     Where the target's address 0 would be, in those cases.
+ * least     Frames with CFAs from least to view.top can be left: all their words are in the window, and the caller's sp
+ *           is on the declared stack.
  * tags      What the walk's keys have above the pc.
  * holds     All entries hold; otherwise each is asked.
  * found     For what is stored next: the generations from before its code was looked for.
- * misses    Frames of this walk that had no entry.  replayed: those that no entry was looked for.
+ * misses    Frames of this walk that had no entry.
+ * replayed  Frames of this walk that no entry was looked for.
  * replay    The walk's while it goes on (trace.h); or null.
  */
 struct sw_lane {
     struct sw_cache *cache;
-    struct sw_hot *hot;
     struct sw_cold *cold;
+    struct sw_lane_view view;
     uint64_t least;
-    uint64_t span;
-    uintptr_t stack;
     uint64_t tags;
     bool holds;
     struct sw_changes changes;
@@ -79,7 +87,7 @@ enum sw_stop sw_lane_end(const struct sw_lane *lane, uint64_t step, uint64_t sp,
 
 static inline bool sw_lane_is_open(const struct sw_lane *lane)
 {
-    return lane->span != 0;
+    return lane->view.top != 0;
 }
 
 SW_OTHERS_FRAMES static SW_INLINE uint64_t sw_lane_word(uintptr_t stack, uint64_t address)
@@ -91,7 +99,7 @@ SW_OTHERS_FRAMES static SW_INLINE uint64_t sw_lane_word(uintptr_t stack, uint64_
 
 static SW_INLINE bool sw_lane_is_inside(const struct sw_lane *lane, uint64_t cfa)
 {
-    return cfa - lane->least <= lane->span;
+    return cfa >= lane->least && cfa <= lane->view.top;
 }
 
 static SW_INLINE uint64_t sw_lane_cfa(uint64_t step, uint64_t sp, uint64_t fp)
@@ -102,17 +110,42 @@ static SW_INLINE uint64_t sw_lane_cfa(uint64_t step, uint64_t sp, uint64_t fp)
 /* Whether an entry holds, where not all do. */
 static inline bool sw_lane_holds(const struct sw_lane *lane, uint64_t entry, uint64_t pc)
 {
-    const struct sw_hot *hot = sw_hot_at(lane->hot, entry);
+    const struct sw_hot *hot = sw_hot_at(lane->view.hot, entry);
     return sw_entry_holds(sw_load(&hot->found), sw_load(&hot->step), pc, &lane->changes);
 }
 
-/* Where the caller's entry is: where it is predicted, or where it should be. 0: there is none. */
-static SW_INLINE uint64_t sw_lane_caller(const struct sw_lane *lane, struct sw_hot *hot, uint64_t from, uint64_t pc)
+/*
+ * To the caller by words and entries alone, from a frame whose step is easy. kind: the step's, SW_STEP_PLAIN or
+ * SW_STEP_FRAMED, and then sp must be inside; or 0: any kind, any sp. looks_up: an entry that is not where it is
+ * predicted is looked up; otherwise that is a miss. to: may be at.
+ *
+ * Returns  False: a miss, and *to is as it was. True: to->step is 0 where the caller's entry does not hold.
+ */
+SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_follow(const struct sw_lane *lane, struct sw_lane_view view,
+                                                      const struct sw_at *at, struct sw_at *to, uint64_t kind,
+                                                      bool looks_up)
 {
-    const uint64_t next = sw_load(&sw_hot_at(hot, from)->next);
-    if (SW_LIKELY(atomic_load_explicit(&sw_hot_at(hot, next)->key, memory_order_acquire) == pc))
-        return next;
-    return sw_lane_look_up(lane, from, pc);
+    const uint64_t slot = kind == SW_STEP_FRAMED ? 2 * SW_WORD : sw_step_fp_slot(at->step);
+    const uint64_t cfa = kind == SW_STEP_FRAMED  ? at->fp + 2 * SW_WORD
+                         : kind == SW_STEP_PLAIN ? at->sp + sw_step_offset(at->step)
+                                                 : sw_lane_cfa(at->step, at->sp, at->fp);
+    if (SW_UNLIKELY(cfa > view.top) || (kind != SW_STEP_PLAIN && SW_UNLIKELY(cfa <= at->sp)))
+        return false; /* an offset from an sp inside is more than 0, and wraps nothing round */
+    if (kind == 0 && SW_UNLIKELY(cfa < lane->least))
+        return false;
+    const uint64_t pc = sw_lane_word(view.stack, cfa - SW_WORD);
+    uint64_t entry = sw_load(&sw_hot_at(view.hot, at->entry)->next);
+    if (SW_UNLIKELY(atomic_load_explicit(&sw_hot_at(view.hot, entry)->key, memory_order_acquire) != pc)) {
+        entry = looks_up ? sw_lane_look_up(lane, at->entry, pc) : 0;
+        if (entry == 0)
+            return false;
+    }
+    to->fp = slot ? sw_lane_word(view.stack, cfa - slot) : at->fp;
+    to->pc = pc;
+    to->sp = cfa;
+    to->step = sw_load(&sw_hot_at(view.hot, entry)->step);
+    to->entry = entry;
+    return true;
 }
 
 /*
@@ -133,39 +166,22 @@ static inline uint8_t sw_lane_confirm(const struct sw_lane *lane, const struct s
 }
 
 /*
- * One step: the fast one, from a frame whose step is easy; framed: SW_STEP_FRAMED. to: the caller; *by: at's step with
- * its trust.
+ * One fast step, from a frame whose step is easy. to: the caller. *by: at's step with its trust.
  *
  * Returns  True: a step, to be believed only if the cache is still of the generation that was noted before
  *          (sw_cache_is_same). False: a miss; sw_lane_end tells whether it is the clean end of the stack.
  */
-SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, const struct sw_at *at,
-                                                    struct sw_at *to, uint64_t *by, bool framed)
+static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, const struct sw_at *at, struct sw_at *to, uint64_t *by)
 {
-    const uint64_t step = at->step, slot = framed ? 2 * SW_WORD : sw_step_fp_slot(step);
-    const uint64_t cfa = framed ? at->fp + 2 * SW_WORD : sw_lane_cfa(step, at->sp, at->fp);
-    if (SW_UNLIKELY(!sw_lane_is_inside(lane, cfa) || cfa <= at->sp))
+    *by = at->step;
+    if (!sw_lane_follow(lane, lane->view, at, to, 0, true) || SW_UNLIKELY(to->step == 0) ||
+        (SW_UNLIKELY(!lane->holds) && !sw_lane_holds(lane, to->entry, to->pc)))
         return false;
-    struct sw_hot *hot = lane->hot;
-    const uintptr_t stack = lane->stack;
-    const uint64_t pc = sw_lane_word(stack, cfa - SW_WORD);
-    const uint64_t entry = sw_lane_caller(lane, hot, at->entry, pc);
-    const uint64_t caller = sw_load(&sw_hot_at(hot, entry)->step);
-    *by = step;
-    if (SW_UNLIKELY(caller == 0) || (SW_UNLIKELY(!lane->holds) && !sw_lane_holds(lane, entry, pc)))
-        return false;
-    if (SW_UNLIKELY(step & SW_STEP_BY_CALL)) {
-        const uint8_t trust = sw_lane_confirm(lane, at, entry, pc);
-        *by = sw_step_with_trust(step, trust);
-        if (trust == SW_TRUST_NONE)
-            return false;
-    }
-    to->pc = pc;
-    to->sp = cfa;
-    to->fp = slot ? sw_lane_word(stack, cfa - slot) : at->fp;
-    to->step = caller;
-    to->entry = entry;
-    return true;
+    if (SW_LIKELY(!(at->step & SW_STEP_BY_CALL)))
+        return true;
+    const uint8_t trust = sw_lane_confirm(lane, at, to->entry, to->pc);
+    *by = sw_step_with_trust(at->step, trust);
+    return trust != SW_TRUST_NONE;
 }
 
 /* ---- the other registers, and the code ---- */

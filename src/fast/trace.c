@@ -250,7 +250,7 @@ uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct s
         return 0;
     const uint32_t met = replay->cursor, run = comparable(lane, replay, met), end = run < most ? run : (uint32_t)most;
     const struct sw_trace_frame *frames = replay->frames + met + 1;
-    uint32_t n = compare(lane->stack, replay->checks + met + 1, end, pcs);
+    uint32_t n = compare(lane->view.stack, replay->checks + met + 1, end, pcs);
     if (missing)
         n = whole_frames(frames, n, *missing);
     if (n == 0 || !enters(replay, at, met))

@@ -11,72 +11,36 @@ enum { DEFAULT_FRAMES = 10000 };
 
 /* ---- from frame to frame ---- */
 
-/* Where a run of frames is: what is followed. */
-struct run {
-    uint64_t sp;
-    uint64_t fp;
-    uint64_t step;
-    uint64_t entry;
-};
-
-static SW_INLINE uint64_t cfa_of(const struct run *r, uint64_t kind)
-{
-    return kind == SW_STEP_FRAMED ? r->fp + 2 * SW_WORD : r->sp + sw_step_offset(r->step);
-}
-
 /*
- * From frame to frame of one kind, as sw_lane_step goes, in a loop of its own: the processor has to be told what does
- * not depend on what. The next entry is predicted by this one's, so that nothing waits for a pc to be loaded; where
- * there is a frame pointer, nothing waits for the entry either. replay: null, or the run ends at a frame that is
- * remembered, where *met becomes true; staging: frames are staged; there must be room. Answers how many were reached.
+ * From frame to frame of one kind. The kind is a constant of each loop: the processor has to be told what does not
+ * depend on what. The next entry is predicted by this one's, so that nothing waits for a pc to be loaded; where there
+ * is a frame pointer, nothing waits for the entry either. replay: null, or the run ends at a frame that is remembered,
+ * where *met becomes true; staging: frames are staged; there must be room. Answers how many were reached.
  */
-SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, size_t most,
-                                             uint64_t kind, struct sw_replay *replay, bool staging, bool *met)
+static SW_INLINE size_t run(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, size_t most, uint64_t kind,
+                            struct sw_replay *replay, bool staging, bool *met)
 {
-    const uint64_t top = lane->least + lane->span;
-    const uintptr_t stack = lane->stack;
-    struct sw_hot *hot = lane->hot;
-    struct run r = { at->sp, at->fp, at->step, at->entry };
+    const struct sw_lane_view view = lane->view;
+    struct sw_at r = *at;
     uint64_t next_sp = replay ? sw_trace_next_sp(replay) : 0, *to = pcs, *const end = pcs + most;
     struct sw_trace_frame *staged = staging ? replay->stage + replay->staged : NULL;
     struct sw_trace_check *check = staging ? replay->stage_checks + replay->staged : NULL;
-    uint64_t cfa = cfa_of(&r, kind);
-    if (most == 0 || cfa > top || cfa <= r.sp)
-        return 0;
-    for (;;) {
-        const uint64_t pc = sw_lane_word(stack, cfa - SW_WORD);
-        uint64_t caller = sw_load(&sw_hot_at(hot, r.entry)->next);
-        if (SW_UNLIKELY(atomic_load_explicit(&sw_hot_at(hot, caller)->key, memory_order_acquire) != pc)) {
-            caller = sw_lane_look_up(lane, r.entry, pc);
-            if (caller == 0)
-                break;
-        }
+    do {
         const uint64_t slot = kind == SW_STEP_FRAMED ? 2 * SW_WORD : sw_step_fp_slot(r.step);
-        r.fp = slot ? sw_lane_word(stack, cfa - slot) : r.fp;
-        r.step = sw_load(&sw_hot_at(hot, caller)->step);
-        r.entry = caller;
-        r.sp = cfa;
-        *to++ = pc;
+        if (!sw_lane_follow(lane, view, &r, &r, kind, true))
+            break;
+        *to++ = r.pc;
         if (staging) {
-            *staged++ = (struct sw_trace_frame){ .pc = pc, .sp = cfa, .fp = r.fp }; /* for addresses only */
-            *check++ = sw_trace_check_of(cfa, pc, slot, r.fp);
+            *staged++ = (struct sw_trace_frame){ .pc = r.pc, .sp = r.sp, .fp = r.fp }; /* for addresses only */
+            *check++ = sw_trace_check_of(r.sp, r.pc, slot, r.fp);
         }
-        if (replay && cfa >= next_sp) {
-            *met = sw_trace_meets(replay, pc, cfa, r.fp);
+        if (replay && r.sp >= next_sp) {
+            *met = sw_trace_meets(replay, r.pc, r.sp, r.fp);
             if (*met)
                 break;
             next_sp = sw_trace_next_sp(replay);
         }
-        cfa = cfa_of(&r, kind);
-        if (to == end || !(r.step & kind))
-            break;
-        SW_APART_FROM_HERE(cfa);
-        if (SW_UNLIKELY(cfa > top))
-            break;
-        if (kind == SW_STEP_FRAMED &&
-            SW_UNLIKELY(cfa <= r.sp)) /* an offset from sp is more than 0, and wraps nothing round */
-            break;
-    }
+    } while (to != end && (r.step & kind));
     const size_t count = (size_t)(to - pcs);
     if (staging)
         replay->staged += (uint32_t)count;
@@ -90,7 +54,7 @@ static SW_APART size_t single(const struct sw_lane *lane, struct sw_at *at, uint
 {
     struct sw_at to;
     uint64_t by;
-    if (!(at->step & SW_STEP_EASY) || !sw_lane_step(lane, at, &to, &by, at->step & SW_STEP_FRAMED))
+    if (!(at->step & SW_STEP_EASY) || !sw_lane_step(lane, at, &to, &by))
         return 0;
     *pc = to.pc;
     if (staging) {
@@ -237,7 +201,7 @@ static bool find_step(struct sw_lane *lane, struct start *start)
     }
     if (at->pc >= SW_KEY_PC_END || sw_cache_find(lane->cache, &lane->changes, at->pc, &entry, &n) != SW_COUNT_HITS)
         return false;
-    at->entry = n * sizeof *lane->hot;
+    at->entry = n * sizeof *lane->view.hot;
     at->step = entry.step;
     return (at->step & SW_STEP_EASY) != 0;
 }

@@ -27,8 +27,7 @@ static SW_INLINE bool follow(const struct sw_lane *lane, struct place *place, st
     uint64_t by;
     const uint64_t wanted = SW_STEP_KEEPS | (place->at.step & SW_STEP_EASY);
     if (wanted == SW_STEP_KEEPS || !(place->at.step & SW_STEP_KEEPS) ||
-        (place->slots >> SW_SLOTS_SAVED_SHIFT & place->missing) ||
-        !sw_lane_step(lane, &place->at, &next, &by, place->at.step & SW_STEP_FRAMED))
+        (place->slots >> SW_SLOTS_SAVED_SHIFT & place->missing) || !sw_lane_step(lane, &place->at, &next, &by))
         return false;
     const struct sw_cold *cold = sw_cold_at(lane->cold, next.entry);
     const uint64_t begin = sw_load(&cold->begin), end = sw_load(&cold->end);
@@ -140,7 +139,7 @@ unsigned sw_batch_take(const struct sw_walk *walk, struct sw_batch *batch)
                            SW_X64_NONVOLATILE & ~regs->known,
                            walk->entry.generation };
     const unsigned most = left < SW_BATCH_MOST ? left : SW_BATCH_MOST;
-    batch->stack = lane->stack;
+    batch->stack = lane->view.stack;
     batch->frames = batch->own;
     batch->count = lane->replay ? recall_or_follow(lane, &place, most, left, batch)
                                 : follow_all(lane, &place, most, batch->own, NULL);

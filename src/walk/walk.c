@@ -43,6 +43,21 @@ bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop)
 
 /* ---- the fast step ---- */
 
+/*
+ * A step as the walk at its frame can use it: without the fast lane where the walk has none or does not know the frame
+ * pointer, which all easy steps keep; and to be looked at one by one where the lane's short ways are not for it.
+ */
+static uint64_t usable(const struct sw_walk *walk, uint64_t step)
+{
+    const struct sw_lane *lane = lane_of(walk);
+    const struct sw_regs *regs = &walk->frame.regs;
+    if (!sw_lane_is_open(lane) || !sw_regs_has(regs, SW_X64_RBP))
+        return step & ~SW_STEP_EASY;
+    if ((step & SW_STEP_DIRECT) && (!lane->holds || !sw_lane_is_inside(lane, regs->r[SW_X64_RSP])))
+        return (step & ~SW_STEP_DIRECT) | SW_STEP_SINGLE;
+    return step;
+}
+
 static SW_INLINE void set_code(struct sw_range *code, const struct sw_cold *cold)
 {
     code->begin = sw_load(&cold->begin);
@@ -52,10 +67,12 @@ static SW_INLINE void set_code(struct sw_range *code, const struct sw_cold *cold
 }
 
 /*
- * From a frame that has an entry to a caller that has one, over words in the window: what the long way would say.
- * False: in all other cases; then the frame is as it was, but for its code where the entry has become unknown.
+ * From a frame that has an entry to a caller that has one, over words in the window: what the long way would say. kind:
+ * as in sw_lane_follow; of a step without SW_STEP_BY_CALL where all entries hold. Or 0.
+ *
+ * Returns  False: neither; then the frame is as it was. Its entry has become unknown where the cache's is another.
  */
-SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, bool framed)
+SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, uint64_t kind)
 {
     const struct sw_lane *lane = lane_of(walk);
     struct sw_frame *frame = &walk->frame;
@@ -65,8 +82,9 @@ SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, bool fram
     const struct sw_cold *cold = sw_cold_at(lane->cold, at.entry);
     const uint64_t slots = sw_load(&cold->slots), same = atomic_load_explicit(&cold->same, memory_order_relaxed);
     struct sw_at to;
-    uint64_t by;
-    if (!sw_lane_step(lane, &at, &to, &by, framed))
+    uint64_t by = at.step;
+    if (kind ? !sw_lane_follow(lane, lane->view, &at, &to, kind, false) || to.step == 0
+             : !sw_lane_step(lane, &at, &to, &by))
         return false;
     set_code(&frame->code, sw_cold_at(lane->cold, to.entry));
     walk->entry.step = to.step;
@@ -76,7 +94,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, bool fram
         return false;
     }
     if (at.step & SW_STEP_OTHERS)
-        sw_slots_restore(regs, lane->stack, to.sp, slots);
+        sw_slots_restore(regs, lane->view.stack, to.sp, slots);
     regs->known = (regs->known & same) | slots >> SW_SLOTS_SAVED_SHIFT;
     regs->r[SW_X64_RIP] = to.pc;
     regs->r[SW_X64_RSP] = to.sp;
@@ -86,6 +104,8 @@ SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, bool fram
     frame->exact = false;
     frame->source = (uint8_t)(by >> SW_STEP_SOURCE_SHIFT);
     frame->trust = (uint8_t)(by >> SW_STEP_TRUST_SHIFT);
+    if (kind == 0)
+        walk->entry.step = usable(walk, to.step);
     return true;
 }
 
@@ -96,16 +116,6 @@ static enum sw_stop fast_end(const struct sw_walk *walk)
     const uint64_t step = walk->entry.step;
     const bool known = step & (SW_STEP_PLAIN | SW_STEP_END) || sw_regs_has(regs, SW_X64_RBP);
     return known ? sw_lane_end(lane_of(walk), step, sw_regs_sp(regs), sw_regs_fp(regs)) : SW_STOP_NONE;
-}
-
-/*
- * Bits of a step that are of no use to the walk: it has no lane, or the frame pointer, which all easy steps keep, is
- * not known.
- */
-static uint64_t unusable(const struct sw_walk *walk)
-{
-    const bool is_usable = sw_lane_is_open(lane_of(walk)) && sw_regs_has(&walk->frame.regs, SW_X64_RBP);
-    return is_usable ? 0 : SW_STEP_EASY;
 }
 
 /*
@@ -124,7 +134,7 @@ static bool find_entry(struct sw_walk *walk, struct sw_entry *entry)
     code->end = entry->end;
     code->id = entry->id;
     sw_entry_attributes(code, entry->attributes);
-    walk->entry.step = entry->step & ~unusable(walk);
+    walk->entry.step = usable(walk, entry->step);
     return true;
 }
 
@@ -280,6 +290,8 @@ static SW_APART bool long_step(struct sw_walk *walk)
         return first_frame(walk);
     if (walk->depth >= walk->most)
         return sw_walk_end(walk, SW_STOP_FRAME_LIMIT);
+    if ((walk->entry.step & SW_STEP_EASY) && fast_step(walk, 0))
+        return true;
     const enum sw_stop end = walk->entry.step ? fast_end(walk) : SW_STOP_NONE;
     if (end != SW_STOP_NONE)
         return sw_walk_end(walk, end);
@@ -293,9 +305,9 @@ bool sw_walk_next(struct sw_walk *walk)
 {
     if (SW_UNLIKELY(!walk))
         return false;
-    const uint64_t step = walk->entry.step;
-    if (SW_LIKELY((step & SW_STEP_EASY) && walk->depth < walk->most &&
-                  (step & SW_STEP_FRAMED ? fast_step(walk, true) : fast_step(walk, false))))
+    const uint64_t kind = walk->entry.step & (SW_STEP_DIRECT | SW_STEP_BY_CALL);
+    if (SW_LIKELY(walk->depth < walk->most) && ((kind == SW_STEP_FRAMED && fast_step(walk, SW_STEP_FRAMED)) ||
+                                                (kind == SW_STEP_PLAIN && fast_step(walk, SW_STEP_PLAIN))))
         return true;
     return long_step(walk);
 }
