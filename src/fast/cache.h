@@ -11,7 +11,7 @@
  *    in the middle of a write.
  * 5. All entries with a hot step hold as of `holds_as_of`. A walk that finds code map and images unchanged since then
  *    asks no further. Another one asks each entry (sw_entry_holds); and it goes through a few of them, and takes the
- *    hot step from those that do not hold (sw_cache_open).
+ *    hot step from those that do not hold (sw_cache_check).
  */
 #ifndef SW_FAST_CACHE_H
 #define SW_FAST_CACHE_H
@@ -157,20 +157,15 @@ static inline uint64_t sw_changed_last(const struct sw_changes *changes)
     return sw_found_at(atomic_load_explicit(changes->images, memory_order_acquire), removed > added ? removed : added);
 }
 
-/*
- * For a walk that begins. Wait-free, signal safe.
- *
- * Returns  Whether all entries hold now. False: each is to be asked.
- */
-bool sw_cache_open(struct sw_cache *cache, const struct sw_changes *changes);
+/* Goes through some of the entries. Returns whether all hold now. Wait-free, signal safe. */
+bool sw_cache_check(struct sw_cache *cache, const struct sw_changes *changes);
 
-/*
- * Looks for entry->key, which holds pc. Wait-free, signal safe.
- *
- * Returns  SW_COUNT_HITS: the rest of *entry, and its number *n, are filled; else the kind of miss.
- */
-enum sw_cache_count sw_cache_find(const struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc,
-                                  struct sw_entry *entry, uint32_t *n);
+/* For a walk that begins: whether all entries hold now. Otherwise each is to be asked. Wait-free, signal safe. */
+static inline bool sw_cache_open(struct sw_cache *cache, const struct sw_changes *changes)
+{
+    return atomic_load_explicit(&cache->holds_as_of, memory_order_acquire) >= sw_changed_last(changes) ||
+           sw_cache_check(cache, changes);
+}
 
 /*
  * Puts an entry in, in place of that of the same key, of one that does not hold, or of the oldest; not while another

@@ -63,27 +63,22 @@ struct sw_at {
     uint64_t entry;
 };
 
-/* For a walk that begins. lane->found is the generations of now. */
+/* For a walk that begins. */
 void sw_lane_start(struct sw_lane *lane, const struct sw_walker *walker);
 
-/* The generations of code map and images into lane->found: before code is looked for that is to be stored. */
-void sw_lane_note_generations(struct sw_lane *lane);
-
-/* The entry of a frame with that pc, and where it is. False, and counted: a miss. */
-bool sw_lane_find(struct sw_lane *lane, uint64_t pc, bool exact, struct sw_entry *entry, uint64_t *at);
-
-/* Where a return address' entry is, or 0; from: the entry at which it is predicted from now on. */
-SW_APART uint64_t sw_lane_look_up(const struct sw_lane *lane, uint64_t from, uint64_t pc);
-
-/* The frame's step, of a return address whose entry is looked up. step 0: it is not known. */
-void sw_lane_place(const struct sw_lane *lane, struct sw_at *at);
+/* The generations of code map and images: before code is looked for that is to be stored. There must be a cache. */
+uint64_t sw_lane_generations(const struct sw_lane *lane);
 
 /*
- * Whether a frame is the last one, as far as that can be told without the long way.
+ * Looks for the entry of a frame whose pc is at->pc. at->entry: where it is; at->step: its own, or 0 unless it holds.
+ * There must be a cache, whose generation was noted before.
  *
- * Returns  SW_STOP_ROOT, SW_STOP_ROOT_ZERO, or SW_STOP_NONE: that cannot be told here.
+ * Returns  SW_COUNT_HITS, or the kind of miss.
  */
-enum sw_stop sw_lane_end(const struct sw_lane *lane, uint64_t step, uint64_t sp, uint64_t fp);
+enum sw_cache_count sw_lane_find(const struct sw_lane *lane, struct sw_at *at, bool exact);
+
+/* Where a return address' entry is, or 0; from: the entry at which it is predicted from now on. */
+SW_APART uint64_t sw_lane_predict(const struct sw_lane *lane, uint64_t from, uint64_t pc);
 
 static inline bool sw_lane_is_open(const struct sw_lane *lane)
 {
@@ -136,7 +131,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_follow(const struct sw_lane *lane
     const uint64_t pc = sw_lane_word(view.stack, cfa - SW_WORD);
     uint64_t entry = sw_load(&sw_hot_at(view.hot, at->entry)->next);
     if (SW_UNLIKELY(atomic_load_explicit(&sw_hot_at(view.hot, entry)->key, memory_order_acquire) != pc)) {
-        entry = looks_up ? sw_lane_look_up(lane, at->entry, pc) : 0;
+        entry = looks_up && pc != 0 ? sw_lane_predict(lane, at->entry, pc) : 0;
         if (entry == 0)
             return false;
     }
@@ -171,7 +166,8 @@ static inline uint8_t sw_lane_confirm(const struct sw_lane *lane, const struct s
  * Returns  True: a step, to be believed only if the cache is still of the generation that was noted before
  *          (sw_cache_is_same). False: a miss; sw_lane_end tells whether it is the clean end of the stack.
  */
-static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, const struct sw_at *at, struct sw_at *to, uint64_t *by)
+SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, const struct sw_at *at,
+                                                    struct sw_at *to, uint64_t *by)
 {
     *by = at->step;
     if (!sw_lane_follow(lane, lane->view, at, to, 0, true) || SW_UNLIKELY(to->step == 0) ||
@@ -182,6 +178,22 @@ static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, const struct sw_a
     const uint8_t trust = sw_lane_confirm(lane, at, to->entry, to->pc);
     *by = sw_step_with_trust(at->step, trust);
     return trust != SW_TRUST_NONE;
+}
+
+/*
+ * Whether a frame is the last one, as far as that can be told without the long way.
+ *
+ * Returns  SW_STOP_ROOT, SW_STOP_ROOT_ZERO, or SW_STOP_NONE: that cannot be told here.
+ */
+SW_OTHERS_FRAMES static inline enum sw_stop sw_lane_end(const struct sw_lane *lane, uint64_t step, uint64_t sp,
+                                                        uint64_t fp)
+{
+    const uint64_t cfa = sw_lane_cfa(step, sp, fp);
+    if (step & SW_STEP_END)
+        return SW_STOP_ROOT;
+    if (!(step & SW_STEP_EASY) || step & SW_STEP_ONLY_SO || !sw_lane_is_inside(lane, cfa))
+        return SW_STOP_NONE;
+    return sw_lane_word(lane->view.stack, cfa - SW_WORD) == 0 ? SW_STOP_ROOT_ZERO : SW_STOP_NONE;
 }
 
 /* ---- the other registers, and the code ---- */

@@ -51,10 +51,9 @@ struct sw_trace_check {
  *                frame again: the next is staged.
  * found, walked  Frames of this walk that were found again; that were followed.
  * staged         Frames of the walk at hand, in stage and stage_checks.
- * tail           They are to go in front of frames[tail]: room, or what the walk has met.
- * upto           From there on, frames up to this one were found again, and stay where they are.
- * cursor         Frames before it lie below where the walk is.
- * is_lost        The stage was too small.
+ * tail           They are to go in front of frames[tail]. room: in front of nothing.
+ * cursor         Frames before it lie below where the walk is, or are of no use to it.
+ * is_lost        What was staged is not the whole walk: all is forgotten.
  * cache, flags, found_as_of  What all of it was found with, and since when it holds.
  */
 struct sw_replay {
@@ -71,7 +70,6 @@ struct sw_replay {
     uint32_t walked;
     uint32_t staged;
     uint32_t tail;
-    uint32_t upto;
     uint32_t cursor;
     const struct sw_cache *cache;
     uint32_t flags;
@@ -88,19 +86,13 @@ enum { SW_TRACE_EVERY = 4 };
 
 /*
  * Takes the walker's replay memory for a walk, into lane->replay, if there is one, it is free, and the walk can use it.
- * What it holds is made sure of by the change counters, or forgotten. After sw_lane_start, with lane->found of now. The
- * walk's user gives it back on every path.
+ * What it holds is made sure of by the change counters, or forgotten. After sw_lane_start. The walk's user gives it
+ * back on every path (sw_trace_close).
  */
 void sw_trace_open(struct sw_lane *lane, const struct sw_walker *walker);
 
 /* What was staged is remembered, and the memory is free for the next walk. replay may be null. */
 void sw_trace_close(struct sw_replay *replay);
-
-/* How many more frames there is room for. The walk leaves what is remembered: those that it found again are staged. */
-uint32_t sw_trace_room(struct sw_replay *replay);
-
-/* Stages the frame that the walk is at, come to in another way; it must not be an exact one. There must be room. */
-void sw_trace_stage_start(struct sw_replay *replay, const struct sw_at *at);
 
 /*
  * Goes to the next frames as the last walk found them, where this one has met it and the words are the same. at's step
@@ -109,12 +101,42 @@ void sw_trace_stage_start(struct sw_replay *replay, const struct sw_at *at);
  * missing   Null: addresses are wanted. Otherwise frames are, up to the first that is not known whole, loses a
  *           register, or restores one of these.
  * pcs       Receives the pcs; null where frames are wanted.
- * first     The number of the first of the frames.
  *
- * Returns   How many; 0: at is where it was.
+ * Returns   How many: the frames that end in front of replay->frames[replay->cursor]. 0: at is where it was.
  */
-uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, size_t most, uint64_t *pcs,
-                         uint32_t *first);
+uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, size_t most, uint64_t *pcs);
+
+/*
+ * Goes to the next frames by entries.
+ *
+ * missing   As in sw_trace_recall.
+ * own       Room for `most` frames. They are put there, or in the stage.
+ * frames    Receives where they are. The frames of a walk that wants addresses are always staged; own may be null.
+ *
+ * Returns   How many, to be believed as what sw_lane_step returns; see sw_trace_distrust.
+ */
+uint32_t sw_trace_follow(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, uint32_t most,
+                         struct sw_trace_frame *own, const struct sw_trace_frame **frames);
+
+/* Whether the next frames can be staged. */
+static inline bool sw_trace_can_stage(const struct sw_replay *replay)
+{
+    return replay->is_staging && replay->tail == replay->room && replay->room - replay->staged >= 2;
+}
+
+/* So many frames were followed, and not staged. */
+static inline void sw_trace_pass(struct sw_replay *replay, size_t count)
+{
+    replay->walked += (uint32_t)count;
+    replay->is_lost |= replay->is_staging && count != 0;
+}
+
+/* What was followed in this walk is not to be believed. replay may be null. */
+static inline void sw_trace_distrust(struct sw_replay *replay)
+{
+    if (replay)
+        replay->is_lost |= replay->is_staging;
+}
 
 static inline void sw_trace_code(const struct sw_trace_frame *frame, struct sw_range *code)
 {
@@ -144,12 +166,6 @@ static SW_INLINE bool sw_trace_meets(struct sw_replay *replay, uint64_t pc, uint
         return false;
     const struct sw_trace_frame *frame = &replay->frames[cursor];
     return ((frame->sp ^ sp) | (frame->pc ^ pc) | (frame->fp ^ fp)) == 0;
-}
-
-/* The sp from which on the walk may meet something. */
-static SW_INLINE uint64_t sw_trace_next_sp(const struct sw_replay *replay)
-{
-    return replay->cursor < replay->room ? replay->frames[replay->cursor].sp : UINT64_MAX;
 }
 
 #endif

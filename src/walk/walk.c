@@ -8,7 +8,7 @@
 #include "walk/remember.h"
 #include "walk/scratch.h"
 
-enum { BEFORE = 0, INSIDE, OVER, DEFAULT_FRAMES = 10000 };
+enum { BEFORE = 0, INSIDE, OVER };
 
 #define BIT(n) (UINT64_C(1) << (n))
 
@@ -122,20 +122,26 @@ static enum sw_stop fast_end(const struct sw_walk *walk)
  * The entry of the walk's frame, whose regs, exact and lookup are set; its code out of it. The generation is noted
  * first, so that what is read of the entry later on is what was found here, or is not believed.
  */
-static bool find_entry(struct sw_walk *walk, struct sw_entry *entry)
+static bool find_entry(struct sw_walk *walk)
 {
     struct sw_lane *lane = lane_of(walk);
+    struct sw_at at = { .pc = sw_regs_pc(&walk->frame.regs) };
     walk->entry.step = 0;
-    walk->entry.generation = lane->cache ? sw_cache_generation(lane->cache) : 0;
-    if (!sw_lane_find(lane, sw_regs_pc(&walk->frame.regs), walk->frame.exact, entry, &walk->entry.at))
+    if (!lane->cache)
         return false;
-    struct sw_range *code = &walk->frame.code;
-    code->begin = entry->begin;
-    code->end = entry->end;
-    code->id = entry->id;
-    sw_entry_attributes(code, entry->attributes);
-    walk->entry.step = usable(walk, entry->step);
-    return true;
+    walk->entry.generation = sw_cache_generation(lane->cache);
+    enum sw_cache_count answer = sw_lane_find(lane, &at, walk->frame.exact);
+    set_code(&walk->frame.code, sw_cold_at(lane->cold, at.entry));
+    if (answer == SW_COUNT_HITS && !sw_cache_is_same(lane->cache, walk->entry.generation))
+        answer = SW_COUNT_BUSY;
+    if (answer == SW_COUNT_HITS) {
+        walk->entry.at = at.entry;
+        walk->entry.step = usable(walk, at.step);
+        return true;
+    }
+    lane->misses++;
+    sw_cache_count(lane->cache, answer, 1);
+    return false;
 }
 
 /* ---- the long step ---- */
@@ -143,16 +149,23 @@ static bool find_entry(struct sw_walk *walk, struct sw_entry *entry)
 /* The caller by the rule that the cache has, if it leads to one or to the end: fills as sw_unwind. */
 static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req, struct sw_found *found)
 {
+    const struct sw_lane *lane = lane_of(walk);
     struct sw_candidate *c = &req->work->asked[0];
-    struct sw_entry by;
-    if (walk->entry.step == 0 || !find_entry(walk, &by))
+    if (walk->entry.step == 0 || !find_entry(walk))
         return false;
-    sw_codec_unpack(walk->walker->machine, by.step, by.slots, by.same, &c->rule);
+    const struct sw_cold *cold = sw_cold_at(lane->cold, walk->entry.at);
+    const uint64_t step = sw_load(&cold->step), function = sw_load(&cold->function);
+    sw_codec_unpack(walk->walker->machine, step, sw_load(&cold->slots),
+                    atomic_load_explicit(&cold->same, memory_order_relaxed), &c->rule);
+    if (!sw_cache_is_same(lane->cache, walk->entry.generation)) {
+        walk->entry.step = 0;
+        return false;
+    }
     *found = (struct sw_found){ .rule = &c->rule, .caller = &c->caller };
     found->stop = c->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_candidate_try(req, c);
     if (sw_stop_is_root(found->stop))
-        return !(by.step & SW_STEP_ONLY_SO);
-    return found->stop == SW_STOP_NONE && sw_walk_confirm(req, by.step, by.function, c);
+        return !(step & SW_STEP_ONLY_SO);
+    return found->stop == SW_STOP_NONE && sw_walk_confirm(req, step, function, c);
 }
 
 static void find_caller(struct sw_walk *walk, const struct sw_unwind_request *req, struct sw_found *found)
@@ -192,6 +205,14 @@ static void set_exact(struct sw_frame *frame, bool exact)
     frame->lookup = sw_regs_pc(&frame->regs) - (exact ? 0 : 1);
 }
 
+/* Before code is looked for: what is found then may be stored. */
+static void note_generations(const struct sw_walk *walk)
+{
+    struct sw_lane *lane = lane_of(walk);
+    if (lane->cache)
+        lane->found = sw_lane_generations(lane);
+}
+
 static void find_code(struct sw_walk *walk)
 {
     const struct sw_walker *walker = walk->walker;
@@ -204,15 +225,14 @@ static void find_code(struct sw_walk *walk)
 static void arrive(struct sw_walk *walk, const struct sw_unwind_request *req, const struct sw_found *found)
 {
     struct sw_frame *frame = &walk->frame;
-    struct sw_entry entry;
     sw_regs_copy(&frame->regs, found->caller);
     frame->source = found->rule->source;
     frame->trust = found->rule->trust;
     set_exact(frame, found->rule->flags & SW_RULE_SIGNAL);
     req->work->is_found = false;
-    if (find_entry(walk, &entry))
+    if (find_entry(walk))
         return;
-    sw_lane_note_generations(lane_of(walk));
+    note_generations(walk);
     set_exact(frame, frame->exact || sw_unwind_was_interrupted(req));
     find_code(walk);
 }
@@ -245,22 +265,37 @@ static bool usable_start(const struct sw_walker *walker, const struct sw_regs *s
            sw_regs_has(start, sw_regs_sp_number(start->machine));
 }
 
+/* Constant sizes, of which the smaller one is copied without a loop. */
+static void copy_start(struct sw_regs *to, const struct sw_regs *from)
+{
+    if (from->machine == SW_MACHINE_X64)
+        memcpy(to, from, offsetof(struct sw_regs, r) + SW_X64_COUNT * sizeof from->r[0]);
+    else
+        *to = *from;
+}
+
 void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct sw_scratch *scratch,
                    const struct sw_regs *start, bool exact)
 {
     if (!walk)
         return;
-    memset(walk, 0, sizeof *walk);
     walk->walker = walker;
     walk->scratch = scratch;
+    walk->frame.code = (struct sw_range){ 0 };
+    walk->stop = SW_STOP_NONE;
+    walk->fault = (struct sw_fault){ 0 };
+    walk->depth = 0;
+    walk->state = BEFORE;
+    walk->entry = (struct sw_walk_entry){ 0 };
     if (!walker || !scratch || !start || !usable_start(walker, start)) {
+        walk->frame = (struct sw_frame){ 0 };
         (void)sw_walk_end(walk, SW_STOP_BAD_START);
         return;
     }
     sw_walk_scratch_of(scratch)->is_open = workspace_of(walk)->is_found = false;
     sw_lane_start(lane_of(walk), walker);
-    walk->most = walker->max_frames ? walker->max_frames : DEFAULT_FRAMES;
-    walk->frame.regs = *start;
+    walk->most = sw_walk_most(walker);
+    copy_start(&walk->frame.regs, start);
     sw_code_pc(walker, &walk->frame.regs);
     set_exact(&walk->frame, exact);
     walk->frame.source = SW_SOURCE_SEED;
@@ -269,14 +304,13 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
 
 static bool first_frame(struct sw_walk *walk)
 {
-    struct sw_entry entry;
     walk->state = INSIDE;
     walk->depth = 1;
-    if (find_entry(walk, &entry))
+    if (find_entry(walk))
         return true;
     const struct sw_reading reading = sw_reading_enter(walk->walker);
     open_workspace(walk);
-    sw_lane_note_generations(lane_of(walk));
+    note_generations(walk);
     find_code(walk);
     sw_reading_leave(walk->walker, reading);
     return true;
