@@ -3,7 +3,7 @@
  * from sources.c, what it means from lib/base/rule.c. Allocates nothing, takes no lock, keeps everything in the
  * scratch.
  */
-#include "fast/codec.h"
+#include "arch/arch.h"
 #include "unwind/unwind.h"
 #include "walk/remember.h"
 #include "walk/scratch.h"
@@ -154,15 +154,16 @@ static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req,
     if (walk->entry.step == 0 || !find_entry(walk))
         return false;
     const struct sw_cold *cold = sw_cold_at(lane->cold, walk->entry.at);
-    const uint64_t step = sw_load(&cold->step), function = sw_load(&cold->function);
-    sw_codec_unpack(walk->walker->machine, step, sw_load(&cold->slots),
-                    atomic_load_explicit(&cold->same, memory_order_relaxed), &c->rule);
+    const struct sw_packed_rule packed = { sw_load(&cold->step), sw_load(&cold->slots),
+                                           atomic_load_explicit(&cold->same, memory_order_relaxed) };
+    const uint64_t step = packed.step, function = sw_load(&cold->function);
     if (!sw_cache_is_same(lane->cache, walk->entry.generation)) {
         walk->entry.step = 0;
         return false;
     }
+    sw_arch_of(walk->walker->machine)->codec->unpack(&packed, &c->rule);
     *found = (struct sw_found){ .rule = &c->rule, .caller = &c->caller };
-    found->stop = c->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_candidate_try(req, c);
+    found->stop = step & SW_STEP_END ? SW_STOP_ROOT : sw_candidate_try(req, c);
     if (sw_stop_is_root(found->stop))
         return !(step & SW_STEP_ONLY_SO);
     return found->stop == SW_STOP_NONE && sw_walk_confirm(req, step, function, c);
