@@ -105,7 +105,7 @@ struct sw_walker {
  * The working memory of one walk; a walk needs no other. It need not be initialised, and it holds nothing between
  * walks. One walk at a time may use it.
  */
-#define SW_SCRATCH_BYTES 335872
+#define SW_SCRATCH_BYTES 339968
 struct sw_scratch {
     uint64_t words[SW_SCRATCH_BYTES / 8];
 };
@@ -191,8 +191,8 @@ SW_NODISCARD size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_
  * seed     Receives the registers of the first frame in a JIT or NGEN range: start's own, if start is in one.
  * fault    Receives where the walk was cut, on failure. May be null.
  *
- * Returns  SW_OK; SW_E_NOT_FOUND (the stack has no managed frame); SW_E_NO_RULE, SW_E_UNREADABLE and others (the walk
- *          was cut before a managed frame); SW_E_ARGUMENT.
+ * Returns  SW_OK; SW_E_NOT_FOUND (the stack has no managed frame); SW_E_NO_RULE, SW_E_UNREADABLE, SW_E_LIMIT (budget,
+ *          max_frames) and others (the walk was cut before a managed frame); SW_E_ARGUMENT.
  * Memory, Threads, Signals  As sw_walk_start.
  * Source   ICorProfilerInfo2::DoStackSnapshot, Remarks, "how to get a seed" (contract-documented.md D19).
  */

@@ -8,16 +8,19 @@
 
 #include "base/effect.h"
 #include "base/memory.h"
+#include "base/meter.h"
 
 /*
  * Code of a target.
  *
  * fetch    Bytes at pc: at least one; null when there are none. The answer is valid until the next fetch.
+ * meter    What may be spent on it. May be null.
  */
 struct sw_code {
     const struct sw_arch *arch;
     const uint8_t *(*fetch)(void *arg, uint64_t pc, size_t *size);
     void *arg;
+    struct sw_meter *meter;
 };
 
 enum { SW_LOADED_MOST = 8, SW_LOADED_BYTES = 64, SW_START_BYTES = 4, SW_JUMP_BYTES = 5, SW_TRAMPOLINE_MOST = 9 };

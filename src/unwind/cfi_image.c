@@ -6,6 +6,8 @@
  */
 #include "unwind/cfi_image.h"
 
+#include "unwind/findings.h"
+
 enum { MOST_SCANNED = 256, SILENT_PUSHES = 2, PUSHED = 16 };
 
 static bool code_of(const struct sw_unwind_request *req, struct sw_code *code)
@@ -64,8 +66,7 @@ static void mend_epilogue(const struct sw_unwind_request *req, const struct sw_c
     if (!req->frame->exact || rule->cfa.kind != SW_LOC_REG || !is_any_apart(rule) || !code_of(req, &code) ||
         sw_candidate_try(req, c) != SW_STOP_NONE)
         return;
-    if (sw_analyze_forward(&code, sw_regs_pc(&req->frame->regs), NULL, &req->work->analysis, is_same_caller, &same) !=
-        SW_OK)
+    if (sw_forward_rules(req, &code, sw_regs_pc(&req->frame->regs), NULL, is_same_caller, &same) != SW_OK)
         return;
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (is_apart(rule, n))
