@@ -107,7 +107,8 @@ static enum sw_status map_file(int fd, struct sw_bytes *bytes)
         return SW_E_UNSUPPORTED;
     if (st.st_size < (off_t)sizeof(Elf64_Ehdr))
         return SW_E_TRUNCATED;
-    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    /* Shared: who looks for images in a memory map passes over it. */
+    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
         return SW_E_OS;
     *bytes = (struct sw_bytes){ at, (uint64_t)st.st_size, 0 };
