@@ -83,7 +83,7 @@ static bool is_suspicious(const struct sw_unwind_request *req, const struct sw_r
                           const struct sw_cfi_cover *cover)
 {
     const struct sw_regs_roles *roles = sw_regs_roles_of(req->walker->machine);
-    if (rule->flags || cover->places != 0 || rule->cfa.kind != SW_LOC_REG || rule->cfa.reg != roles->sp)
+    if (rule->flags || cover->places || rule->cfa.kind != SW_LOC_REG || rule->cfa.reg != roles->sp)
         return false;
     for (unsigned n = 0; n < roles->count; n++)
         if ((roles->nonvolatile >> n & 1) && rule->r[n].kind != SW_LOC_SAME)
@@ -193,8 +193,11 @@ enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req, struct s
     const enum sw_status status = sw_cfi_rule(&req->entry->cfi, req->frame->lookup, &req->work->cfi, &c->rule, &cover);
     if (status != SW_OK)
         return status;
-    for (size_t i = 0; i < sizeof mends / sizeof mends[0]; i++)
-        if (sw_arch_of(req->walker->machine)->cfi_quirks & mends[i].quirk)
+    /* Of a frame that is not executing in an epilogue, and whose table says something, these are not asked at all. */
+    const unsigned never = (req->frame->exact ? 0u : SW_CFI_EPILOGUES) | (cover.places ? SW_CFI_SILENCE : 0u);
+    const unsigned quirks = sw_arch_of(req->walker->machine)->cfi_quirks & ~never;
+    for (size_t i = 0; quirks != 0 && i < sizeof mends / sizeof mends[0]; i++)
+        if (quirks & mends[i].quirk)
             mends[i].mend(req, &cover, c);
     return SW_OK;
 }

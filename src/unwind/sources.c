@@ -101,9 +101,8 @@ static enum sw_status from_cfi(const struct sw_unwind_request *req, struct sw_ca
     if (!req->entry->has_cfi)
         return SW_E_NO_RULE;
     const enum sw_status status = sw_cfi_image_source(req, c);
-    const struct sw_arch *arch = sw_arch_of(req->walker->machine);
-    const bool is_record =
-        status == SW_OK && (c->rule.flags & SW_RULE_SIGNAL) != 0 && (arch->cfi_quirks & SW_CFI_TRAMPOLINE) != 0;
+    const bool is_record = status == SW_OK && (c->rule.flags & SW_RULE_SIGNAL) != 0 &&
+                           (sw_arch_of(req->walker->machine)->cfi_quirks & SW_CFI_TRAMPOLINE) != 0;
     return is_record && from_signal_bytes(req, c) == SW_OK ? SW_OK : status;
 }
 
