@@ -145,8 +145,14 @@ static bool is_unheard_of(const struct judge *j, const struct sw_frame *frame)
  * (On ARM64 it is not known where it lies.) */
 static bool is_overwritten(const struct judge *j, const struct shadow_entry *truth)
 {
-    return target_shadow->pushed && !truth->interrupted && !truth->assumed &&
-           target_word(j->target, truth->slot) != truth->regs.pc;
+    return target_shadow->pushed && !truth->interrupted && target_word(j->target, truth->slot) != truth->regs.pc;
+}
+
+/* A stack that was made by hand may end at its first function, or at what that will return to. */
+static bool is_end(const struct shadow_entry *expected, enum sw_stop stop)
+{
+    return !expected ||
+           (expected->bottom && (stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE));
 }
 
 /*
@@ -172,8 +178,8 @@ static bool is_moved(const struct judge *j, const struct shadow_entry *truth, co
 }
 
 /* One frame against the truth, null: there should be none. moved: its sp may differ. Fills in `got` and `known`. */
-static enum step_verdict judge_frame(const struct sw_frame *frame, const struct shadow_entry *truth, bool moved,
-                                     struct step_walk *walk)
+static enum step_verdict judge_frame(const struct judge *j, const struct sw_frame *frame,
+                                     const struct shadow_entry *truth, bool moved, struct step_walk *walk)
 {
     const uint8_t *order = target_shadow->number;
     const struct sw_regs *regs = &frame->regs;
@@ -190,7 +196,7 @@ static enum step_verdict judge_frame(const struct sw_frame *frame, const struct 
     if (walk->got.pc != truth->regs.pc || !is_sp || frame->exact != truth->interrupted)
         return STEP_WRONG_PLACE;
     for (unsigned n = 0; n < target_shadow->nonvolatile && !truth->assumed; n++)
-        if (sw_regs_has(regs, order[n]) && walk->got.nv[n] != truth->regs.nv[n])
+        if (sw_regs_has(regs, order[n]) && !(j->unjudged >> order[n] & 1) && walk->got.nv[n] != truth->regs.nv[n])
             return STEP_WRONG_REGISTER;
     return STEP_RIGHT;
 }
@@ -225,9 +231,10 @@ static void judge_walk(struct judge *j, enum step_mode mode, const struct sw_reg
         if (expected)
             out->expected = expected->regs;
         if (more)
-            verdict = judge_frame(&walk.frame, expected, is_moved(j, expected, &walk.frame), out);
-        else if (expected)
-            verdict = STEP_CUT;
+            verdict = judge_frame(j, &walk.frame, expected, is_moved(j, expected, &walk.frame), out);
+        else
+            verdict = is_end(expected, walk.stop) ? STEP_RIGHT : STEP_CUT;
+        out->complete = !more;
         out->unheard_of = out->unheard_of || (more && is_unheard_of(j, &walk.frame));
         if (out->at == 1)
             out->first = (uint8_t)verdict;

@@ -19,6 +19,7 @@ enum { JUDGE_FILES = 1024 };
  * jit      The ranges of the program's perf map, if it writes one.
  * files    The images whose symbols are in.
  * overwritten  Walks not judged since the return address that they needed was written over.
+ * unjudged Registers, as a mask of known ones, that the program's language does not preserve in calls.
  * is_mode  The walks that are made; spent: seconds that they took.
  */
 struct judge {
@@ -33,6 +34,7 @@ struct judge {
     uint64_t vdso_begin, vdso_end;
     uint64_t main_begin;
     uint64_t overwritten;
+    uint64_t unjudged;
     bool is_mode[STEP_MODES];
     double spent[STEP_MODES];
     struct beside beside;

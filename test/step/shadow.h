@@ -30,6 +30,7 @@ struct shadow_regs {
  * loose        regs.sp means not quite what it says: the callee may pop its arguments, as code of JITs does.
  * popped       The return address was popped, and may be pushed elsewhere.
  * framed       ARM64: the callee has had a frame: sp was below its value at the call.
+ * bottom       The outermost call of a stack that was made by hand: nobody made it, and there is none beyond.
  * unknown      From here outwards nothing is known; regs mean nothing.
  */
 struct shadow_entry {
@@ -40,6 +41,7 @@ struct shadow_entry {
     bool loose;
     bool popped;
     bool framed;
+    bool bottom;
     bool unknown;
 };
 

@@ -6,7 +6,15 @@
 
 #include <string.h>
 
-enum { EPILOGUE_INSNS = 5, FAR = 4096, SMALL = 1024, ON_THE_WAY = 4096, BUILDING = 1 << 17 };
+enum {
+    EPILOGUE_INSNS = 5,
+    FAR = 4096,
+    SMALL = 1024,
+    FIRST_FRAME = 512,
+    SWITCHING = 256,
+    ON_THE_WAY = 4096,
+    BUILDING = 1 << 17
+};
 
 static struct shadow_regs watched(const struct sw_regs *regs)
 {
@@ -187,6 +195,27 @@ static void check_slots(struct trace *trace, uint64_t sp)
 }
 
 /*
+ * A switch is over. If it led to the beginning of a function on a stack of which nothing was known, the stack begins
+ * here: the word on top is what the function will return to. (Not known of ARM64.) And just before a switch a walk may
+ * say where it leads, and rightly so.
+ */
+static void end_switch(struct trace *trace, const struct shadow_regs *after)
+{
+    struct shadow_entry *only = &trace->shadow.entries[0];
+    const struct symbol *symbol = symbols_find(&trace->judge.symbols, after->pc);
+    forgive_landing(trace, after, SWITCHING);
+    if (trace->shadow.count != 1 || !only->unknown || after->sp - only->slot > FIRST_FRAME || !symbol ||
+        symbol->begin != after->pc || !target_shadow->pushed)
+        return;
+    const uint64_t start = target_word(&trace->target, after->sp);
+    const struct sw_map *map = target_map_at(&trace->target, start);
+    if (map && map->executable)
+        *only = (struct shadow_entry){
+            .regs = { .pc = start, .sp = after->sp + 8 }, .slot = after->sp, .assumed = true, .bottom = true
+        };
+}
+
+/*
  * Whether the stack pointer went to another stack by an instruction that transfers no control: to one that is parked; to
  * another mapping; or, loaded, within one that holds many small stacks, out of what is known of the one it was on. A
  * switch where there was none costs no more than the calls further out; so what is not certain is one. Space on the
@@ -245,8 +274,11 @@ static void record(struct trace *trace, enum shadow_kind kind, const struct sw_r
         return; /* a signal came first; or one round of a repeated instruction */
     if (kind == SHADOW_PLAIN || kind == SHADOW_LOAD)
         check_switch(trace, kind, &before, &after);
+    const bool switching = shadow->switching;
     const enum shadow_event event = shadow_step(shadow, kind, &before, &after, top);
     count_event(trace, event, assumed);
+    if (switching && !shadow->switching && event != SHADOW_CALLED)
+        end_switch(trace, &after);
     if (event == SHADOW_CALLED)
         shadow->entries[shadow->count - 1].loose = is_generated(trace, before.pc) || is_generated(trace, after.pc);
     if (event == SHADOW_RETURNED)
