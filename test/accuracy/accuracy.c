@@ -11,6 +11,7 @@
  * take a third of the time -t S     ends after so many seconds (default 30) -o FILE  appends what went wrong, by place
  * of the code, with its instructions
  *
+ *   -b       with the default budget: a walk that it cut is made again when the work left is prepared
  *   -r NAMES registers that the program's language does not preserve in calls, with commas between: not judged
  *
  * Prints rows for people, and one for mk: "sum NAME steps mode checked first whole mode checked first whole".
@@ -33,6 +34,7 @@ struct options {
     const char *name, *thread, *findings, *registers;
     uint64_t start, window, full, every;
     unsigned windows, gap, attach, seconds;
+    bool is_limited;
 };
 
 struct run {
@@ -142,6 +144,7 @@ static void report(const struct run *run)
            run->trace.judge.beside.otherwise);
     printf("#   by addresses and replayed: %" PRIu64 " walks, %" PRIu64 " otherwise\n", run->trace.judge.beside.walks,
            run->trace.judge.beside.walks_otherwise);
+    judge_print_budget(&run->trace.judge);
     if (run->trace.shadow.overflow)
         printf("#   the shadow stack overflowed: stepped no further\n");
     if (run->trace.target.executed)
@@ -173,7 +176,7 @@ static bool parse(int argc, char *argv[], struct options *o)
 {
     int c;
     *o = (struct options){ .start = 300000, .window = 20000, .full = 20000, .every = 97, .gap = 20, .seconds = 30 };
-    while ((c = getopt(argc, argv, "+n:s:w:k:g:a:T:f:e:t:o:r:")) != -1) {
+    while ((c = getopt(argc, argv, "+bn:s:w:k:g:a:T:f:e:t:o:r:")) != -1) {
         const struct {
             int letter;
             const char **text;
@@ -185,9 +188,12 @@ static bool parse(int argc, char *argv[], struct options *o)
                      { 'f', NULL, &o->full, NULL },     { 'e', NULL, &o->every, NULL },
                      { 'w', NULL, NULL, &o->windows },  { 'g', NULL, NULL, &o->gap },
                      { 'a', NULL, NULL, &o->attach },   { 't', NULL, NULL, &o->seconds } };
+        o->is_limited = o->is_limited || c == 'b';
         size_t i = 0;
-        while (i < sizeof rows / sizeof *rows && rows[i].letter != c)
+        while (c != 'b' && i < sizeof rows / sizeof *rows && rows[i].letter != c)
             i++;
+        if (c == 'b')
+            continue;
         if (i == sizeof rows / sizeof *rows)
             return false;
         if (rows[i].text)
@@ -221,6 +227,7 @@ static bool open_run(struct run *run, char *argv[])
     if (!started || !judge_open(&run->trace.judge, t, is_mode))
         return false;
     run->trace.judge.unjudged = registers_of(o->registers);
+    run->trace.judge.is_limited = o->is_limited;
     return true;
 }
 

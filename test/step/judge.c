@@ -4,6 +4,7 @@
  */
 #include "judge.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -131,7 +132,8 @@ static void walker_for(const struct judge *j, enum step_mode mode, struct sw_wal
                                   .stack_begin = j->target->stack_begin,
                                   .stack_end = j->target->stack_end,
                                   .max_frames = MOST_FRAMES,
-                                  .flags = mode == STEP_TABLES ? 0 : SW_WALK_NO_TABLES };
+                                  .flags = mode == STEP_TABLES ? 0 : SW_WALK_NO_TABLES,
+                                  .budget = j->is_limited ? SW_WALK_BUDGET_DEFAULT : SW_WALK_BUDGET_UNLIMITED };
 }
 
 /* Code that was made since the perf map was read. */
@@ -249,6 +251,8 @@ static void judge_walk(struct judge *j, enum step_mode mode, const struct sw_reg
     beside_end(&j->beside, mode, &walk);
     out->whole = (uint8_t)verdict;
     out->stop = (uint8_t)walk.stop;
+    j->cut_again[mode] += walk.stop == SW_STOP_BUDGET;
+    j->most_work[mode] = walk.work > j->most_work[mode] ? walk.work : j->most_work[mode];
 }
 
 static enum step_place place_of(const struct judge *j, uint64_t pc, const struct shadow *truth)
@@ -273,6 +277,19 @@ double judge_clock(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+/* What a user does whose walk was cut by its budget: the work that is left, then walks again. */
+static void prepare(struct judge *j, enum step_mode mode, const struct sw_regs *start)
+{
+    static uint64_t pcs[MOST_FRAMES];
+    struct sw_walker walker;
+    enum sw_stop stop;
+    walker_for(j, mode, &walker);
+    if (sw_walk_addresses(&walker, &j->scratch, start, true, pcs, MOST_FRAMES, &stop) == 0 || stop != SW_STOP_BUDGET)
+        return;
+    j->cut[mode]++;
+    j->unprepared += sw_walk_prepare(&walker, &j->scratch, SW_WALK_BUDGET_UNLIMITED) > 0;
+}
+
 void judge_sample(struct judge *j, const struct sw_regs *regs, const struct shadow *truth, struct step_sample *sample)
 {
     const uint64_t pc = sw_regs_pc(regs);
@@ -286,6 +303,8 @@ void judge_sample(struct judge *j, const struct sw_regs *regs, const struct shad
         if (!j->is_mode[m] ||
             (m == STEP_BOUNDS && sample->place != STEP_PLT && sw_codemap_find(j->bounds, pc, NULL) != SW_OK))
             continue;
+        if (j->is_limited)
+            prepare(j, (enum step_mode)m, regs);
         judge_walk(j, (enum step_mode)m, regs, truth, &sample->walks[m]);
         if (m == STEP_TABLES && sample->walks[m].unheard_of) { /* once more with what the map has got since */
             read_perfmap(j);
@@ -295,6 +314,16 @@ void judge_sample(struct judge *j, const struct sw_regs *regs, const struct shad
         j->spent[m] += end - begin;
         begin = end;
     }
+}
+
+void judge_print_budget(const struct judge *j)
+{
+    if (!j->is_limited)
+        return;
+    for (unsigned m = 0; m < STEP_MODES; m++)
+        printf("#   budget, %s: %" PRIu64 " walks cut, %" PRIu64 " of the judged ones, at most %" PRIu64 " units\n",
+               score_mode_name((enum step_mode)m), j->cut[m], j->cut_again[m], j->most_work[m]);
+    printf("#   budget: work left by %" PRIu64 " preparations\n", j->unprepared);
 }
 
 /* ---- adopting ---- */
@@ -335,7 +364,7 @@ void judge_adopt(struct judge *j, const struct sw_regs *regs, struct shadow *sha
             shadow->entries[shadow->count++] = entry_of(&walk.frame, sp);
         sp = sw_regs_sp(&walk.frame.regs);
     }
-    if (walk.stop != SW_STOP_ROOT && walk.stop != SW_STOP_ROOT_ZERO)
+    if (walk.stop != SW_STOP_ROOT) /* a zero may be in the middle of a stack */
         shadow->entries[shadow->count++] = (struct shadow_entry){ .slot = UINT64_MAX, .unknown = true };
     reverse(shadow);
 }

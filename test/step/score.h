@@ -60,7 +60,7 @@ struct step_score {
     uint64_t places[STEP_PLACES][2]; /* wrong, right */
     uint64_t frames[SW_TRUST_COUNT][2];
     uint64_t verdicts[STEP_VERDICTS];
-    uint64_t ends[SW_STOP_COUNT]; /* of walks that are right to their end */
+    uint64_t ends[SW_STOP_COUNT];            /* of walks that are right to their end */
     struct step_miss misses[2][STEP_MISSES]; /* of the first caller; further out */
     size_t miss_count[2];
 };

@@ -216,8 +216,8 @@ static void end_switch(struct trace *trace, const struct shadow_regs *after)
 }
 
 /*
- * Whether the stack pointer went to another stack by an instruction that transfers no control: to one that is parked; to
- * another mapping; or, loaded, within one that holds many small stacks, out of what is known of the one it was on. A
+ * Whether the stack pointer went to another stack by an instruction that transfers no control: to one that is parked;
+ * to another mapping; or, loaded, within one that holds many small stacks, out of what is known of the one it was on. A
  * switch where there was none costs no more than the calls further out; so what is not certain is one. Space on the
  * program's own stack may be taken by loading sp, too.
  */
