@@ -109,6 +109,7 @@ void sw_trace_open(struct sw_lane *lane, const struct sw_walker *walker)
     replay->staged = 0;
     replay->tail = replay->room;
     replay->cursor = replay->first;
+    replay->stride = SW_STRIDE_LEAST;
     replay->is_lost = false;
     lane->replay = replay;
 }
@@ -158,6 +159,14 @@ static void stage_start(struct sw_replay *replay, const struct sw_at *at)
     replay->staged++;
 }
 
+/* The words that a frame was found by: pc, and fp where that has a slot. */
+static SW_INLINE struct sw_trace_check check_of(const struct sw_trace_frame *frame)
+{
+    const uint64_t sp = frame->sp, slot = sw_step_fp_slot(frame->step);
+    return (struct sw_trace_check){ sp - SW_WORD, sp - (slot ? slot : SW_WORD), frame->pc,
+                                    slot ? frame->fp : frame->pc };
+}
+
 /* Whether a frame is left without a change of which registers are known, if that matters. */
 static SW_INLINE bool keeps(uint64_t step, uint64_t slots, const uint64_t *missing)
 {
@@ -194,6 +203,8 @@ SW_OTHERS_FRAMES uint32_t sw_trace_follow(struct sw_lane *lane, const uint64_t *
     struct sw_replay *replay = lane->replay;
     uint32_t count = 0;
     *frames = own;
+    if (replay)
+        most = sw_trace_stride(replay, most);
     if (!replay || !sw_trace_can_stage(replay)) {
         while (count < most && follow(lane, missing, at, own + count))
             count++;
@@ -207,13 +218,29 @@ SW_OTHERS_FRAMES uint32_t sw_trace_follow(struct sw_lane *lane, const uint64_t *
     const uint32_t room = replay->room - replay->staged, end = room < most ? room : most;
     *frames = to;
     for (; count < end && follow(lane, missing, at, to); to++, count++)
-        *check++ = sw_trace_check_of(to->sp, to->pc, sw_step_fp_slot(to->step), to->fp);
+        *check++ = check_of(to);
     replay->staged += count;
     replay->walked += count;
     return count;
 }
 
 /* ---- what is remembered ---- */
+
+/*
+ * Whether the walk is where the one remembered was: pc, sp and fp alike. The cursor stands there then. As a rule sp
+ * rises in both; where it does not, less is met.
+ */
+static bool meets(struct sw_replay *replay, const struct sw_at *at)
+{
+    uint32_t cursor = replay->cursor;
+    while (cursor < replay->room && replay->frames[cursor].sp < at->sp)
+        cursor++;
+    replay->cursor = cursor;
+    if (cursor == replay->room)
+        return false;
+    const struct sw_trace_frame *frame = &replay->frames[cursor];
+    return ((frame->sp ^ at->sp) | (frame->pc ^ at->pc) | (frame->fp ^ at->fp)) == 0;
+}
 
 /* How many frames behind the one that was met can be compared: all their words are in the window. */
 static uint32_t comparable(const struct sw_lane *lane, const struct sw_replay *replay, uint32_t met)
@@ -287,7 +314,7 @@ static bool enters(struct sw_replay *replay, const struct sw_at *at, uint32_t me
 uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, size_t most, uint64_t *pcs)
 {
     struct sw_replay *replay = lane->replay;
-    if (!sw_trace_meets(replay, at->pc, at->sp, at->fp))
+    if (!meets(replay, at))
         return 0;
     const uint32_t met = replay->cursor, run = comparable(lane, replay, met), end = run < most ? run : (uint32_t)most;
     const struct sw_trace_frame *frames = replay->frames + met + 1;
@@ -297,6 +324,7 @@ uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct s
     if (!enters(replay, at, met, n, n == end))
         return 0;
     replay->cursor = met + 1 + n;
+    replay->stride = SW_STRIDE_LEAST;
     replay->found += n;
     lane->replayed += n;
     at->pc = frames[n - 1].pc;

@@ -53,6 +53,7 @@ struct sw_trace_check {
  * staged         Frames of the walk at hand, in stage and stage_checks.
  * tail           They are to go in front of frames[tail]. room: in front of nothing.
  * cursor         Frames before it lie below where the walk is, or are of no use to it.
+ * stride         How many frames to follow until what is remembered is looked for again.
  * is_lost        What was staged is not the whole walk: all is forgotten.
  * cache, flags, found_as_of  What all of it was found with, and since when it holds.
  */
@@ -71,6 +72,7 @@ struct sw_replay {
     uint32_t staged;
     uint32_t tail;
     uint32_t cursor;
+    uint32_t stride;
     const struct sw_cache *cache;
     uint32_t flags;
     uint64_t found_as_of;
@@ -82,7 +84,7 @@ struct sw_replay {
     _Atomic uint64_t counts[4]; /* in the order of struct sw_replay_counts */
 };
 
-enum { SW_TRACE_EVERY = 4 };
+enum { SW_TRACE_EVERY = 4, SW_STRIDE_LEAST = 2, SW_STRIDE_MOST = 32 };
 
 /*
  * Takes the walker's replay memory for a walk, into lane->replay, if there is one, it is free, and the walk can use it.
@@ -96,7 +98,7 @@ void sw_trace_close(struct sw_replay *replay);
 
 /*
  * Goes to the next frames as the last walk found them, where this one has met it and the words are the same. at's step
- * is to be looked up then (sw_lane_place).
+ * is to be looked up then (sw_lane_find).
  *
  * missing   Null: addresses are wanted. Otherwise frames are, up to the first that is not known whole, loses a
  *           register, or restores one of these.
@@ -107,7 +109,7 @@ void sw_trace_close(struct sw_replay *replay);
 uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, size_t most, uint64_t *pcs);
 
 /*
- * Goes to the next frames by entries.
+ * Goes to some of the next frames by entries.
  *
  * missing   As in sw_trace_recall.
  * own       Room for `most` frames. They are put there, or in the stage.
@@ -122,6 +124,14 @@ uint32_t sw_trace_follow(struct sw_lane *lane, const uint64_t *missing, struct s
 static inline bool sw_trace_can_stage(const struct sw_replay *replay)
 {
     return replay->is_staging && replay->tail == replay->room && replay->room - replay->staged >= 2;
+}
+
+/* How many frames to follow, of so many: twice as many each time. */
+static inline uint32_t sw_trace_stride(struct sw_replay *replay, size_t most)
+{
+    const uint32_t stride = replay->stride;
+    replay->stride = stride < SW_STRIDE_MOST ? 2 * stride : SW_STRIDE_MOST;
+    return most < stride ? (uint32_t)most : stride;
 }
 
 /* So many frames were followed, and not staged. */
@@ -144,28 +154,6 @@ static inline void sw_trace_code(const struct sw_trace_frame *frame, struct sw_r
     code->end = frame->range ? code->begin + (frame->range >> 32) : 0;
     code->id = frame->id;
     sw_entry_attributes(code, frame->attributes);
-}
-
-/* The words that a frame was found by, below its sp: pc, and fp where that has a slot, in bytes. */
-static SW_INLINE struct sw_trace_check sw_trace_check_of(uint64_t sp, uint64_t pc, uint64_t slot, uint64_t fp)
-{
-    return (struct sw_trace_check){ sp - SW_WORD, sp - (slot ? slot : SW_WORD), pc, slot ? fp : pc };
-}
-
-/*
- * Whether the walk is where one that is remembered was: pc, sp and fp alike. The cursor stands there then. sp rises, as
- * a rule, in both; where it does not, less is met.
- */
-static SW_INLINE bool sw_trace_meets(struct sw_replay *replay, uint64_t pc, uint64_t sp, uint64_t fp)
-{
-    uint32_t cursor = replay->cursor;
-    while (cursor < replay->room && replay->frames[cursor].sp < sp)
-        cursor++;
-    replay->cursor = cursor;
-    if (cursor == replay->room)
-        return false;
-    const struct sw_trace_frame *frame = &replay->frames[cursor];
-    return ((frame->sp ^ sp) | (frame->pc ^ pc) | (frame->fp ^ fp)) == 0;
 }
 
 #endif

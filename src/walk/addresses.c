@@ -65,30 +65,26 @@ SW_OTHERS_FRAMES static SW_APART size_t go_on(const struct sw_lane *lane, struct
 
 /* ---- with a replay memory ---- */
 
-/* The next ones, to be remembered or not. */
+/* Some of the next ones, to be remembered or not. */
 static size_t go_some(struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, size_t most)
 {
     const struct sw_trace_frame *frames;
     size_t count;
     if (sw_trace_can_stage(lane->replay)) {
-        count = sw_trace_follow(lane, NULL, at, (uint32_t)most, NULL, &frames);
+        count = sw_trace_follow(lane, NULL, at, most < UINT32_MAX ? (uint32_t)most : UINT32_MAX, NULL, &frames);
         for (size_t i = 0; i < count; i++)
             pcs[i] = frames[i].pc;
-        return count;
+    } else {
+        count = go_on(lane, at, pcs, sw_trace_stride(lane->replay, most));
+        sw_trace_pass(lane->replay, count);
     }
-    count = go_on(lane, at, pcs, most);
-    sw_trace_pass(lane->replay, count);
     return count;
 }
 
-/*
- * The same frames by what the last walk went through, where that can be: asked at first, and then behind so many frames
- * as there have been. An exact frame is none to be remembered.
- */
+/* The same frames by what the last walk went through, where that can be. An exact frame is none to be remembered. */
 static SW_APART size_t replay_on(struct sw_lane *lane, struct sw_at *at, bool exact, uint64_t *pcs, size_t most)
 {
-    enum { LEAST = 2, MOST = 32 };
-    size_t count = exact ? go_on(lane, at, pcs, most != 0) : 0, before, some = LEAST;
+    size_t count = exact ? go_on(lane, at, pcs, most != 0) : 0, before;
     if (exact && count == 0)
         return 0;
     do {
@@ -98,25 +94,21 @@ static SW_APART size_t replay_on(struct sw_lane *lane, struct sw_at *at, bool ex
             (void)sw_lane_find(lane, at, false);
         if (count > before && sw_lane_end(lane, at->step, at->sp, at->fp) != SW_STOP_NONE)
             break; /* most walks */
-        count += go_some(lane, at, pcs + count, most - count < some ? most - count : some);
-        some = some < MOST ? 2 * some : MOST;
+        count += go_some(lane, at, pcs + count, most - count);
     } while (count > before);
     return count;
 }
 
 /* ---- the whole walk ---- */
 
-/*
- * A frame to go on from with pc, sp and the frame pointer only. Where the last walk was at the very same, its entry
- * need not be looked up.
- */
+/* A frame to go on from with pc, sp and fp only. Replays look for what is remembered first, then for its entry. */
 static SW_INLINE bool find_place(struct sw_lane *lane, const struct sw_regs *regs, bool exact, struct sw_at *at)
 {
     const uint64_t needed = UINT64_C(1) << SW_X64_RIP | UINT64_C(1) << SW_X64_RSP | UINT64_C(1) << SW_X64_RBP;
     if ((regs->known & needed) != needed || !sw_lane_is_inside(lane, regs->r[SW_X64_RSP]))
         return false;
     *at = (struct sw_at){ .pc = regs->r[SW_X64_RIP], .sp = regs->r[SW_X64_RSP], .fp = regs->r[SW_X64_RBP] };
-    if (lane->replay && !exact && sw_trace_meets(lane->replay, at->pc, at->sp, at->fp))
+    if (lane->replay && !exact)
         return true;
     (void)sw_lane_find(lane, at, exact);
     return (at->step & SW_STEP_EASY) != 0;

@@ -286,7 +286,7 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
     walk->frame.code = (struct sw_range){ 0 };
     walk->stop = SW_STOP_NONE;
     walk->fault = (struct sw_fault){ 0 };
-    walk->depth = 0;
+    walk->depth = walk->most = 0;
     walk->work = 0;
     walk->state = BEFORE;
     walk->entry = (struct sw_walk_entry){ 0 };
