@@ -1,7 +1,6 @@
 /*
- * An entry of the rule cache: what a walk found out about one pc. The hot part is what it takes to go on from there;
- * the cold part is what a whole frame consists of. Knows what the bits say; how entries are shared is cache.h's, what
- * is done with them lane.h's.
+ * An entry of the rule cache: what a walk found out about one pc. The hot part is needed to go on from there, the cold
+ * part for a whole frame. How entries are shared is cache.h's; what is done with them is lane.h's.
  */
 #ifndef SW_FAST_ENTRY_H
 #define SW_FAST_ENTRY_H
@@ -21,8 +20,8 @@
 /*
  * An entry as a value.
  *
- * key         The pc; above it whether it is exact, and in what the walker's SW_WALK_NO_* flags, which choose among
- *             rules, differ from the cache's.
+ * key         The pc. Above it: whether the pc is exact, and how the walker's SW_WALK_NO_* flags differ from the
+ *             cache's.
  * step, slots, same  See struct sw_packed_rule.
  * function    What SW_STEP_BY_CALL wants the caller to have called.
  * found       When: generation of the images << SW_FOUND_SHIFT | generation of the code map.
@@ -57,11 +56,10 @@ enum { SW_FOUND_SHIFT = 40 };
 /*
  * The hot part.
  *
- * step  0 unless a walk may reach the entry by a return address without looking at anything else: not for exact pcs,
- *       not for walkers with other flags, not for an entry that does not hold.
- * found As in struct sw_entry.
- * next  Predicted: where the caller's hot part is that was met last, in bytes from the first. Anybody may write it at
- *       any time; whatever stands there leads to some entry, whose key tells whether it is the right one.
+ * step   The entry's, where its key is a plain pc and it holds; else 0.
+ * next   Predicted: the place of the caller's entry that was met last. Any thread may write it at any time. It always
+ *        leads to some entry, whose key tells whether it is the right one.
+ * found  As in struct sw_entry.
  */
 struct sw_hot {
     _Atomic uint64_t key;
@@ -70,7 +68,7 @@ struct sw_hot {
     _Atomic uint64_t found;
 };
 
-/* The cold part: what struct sw_entry has beside; the step as it is. */
+/* The cold part: the rest of struct sw_entry, and its step whatever the key. */
 struct sw_cold {
     _Atomic uint64_t step;
     _Atomic uint64_t slots;
@@ -83,7 +81,7 @@ struct sw_cold {
     _Atomic uint32_t same;
 };
 
-/* So the place of one part is easily that of the other; and neither lies across two of the processor's lines. */
+/* The place of one part follows from that of the other. Neither lies across two cache lines of the processor. */
 _Static_assert(sizeof(struct sw_hot) == 32 && sizeof(struct sw_cold) == 2 * sizeof(struct sw_hot), "entries");
 
 static inline uint64_t sw_load(const _Atomic uint64_t *word)

@@ -1,7 +1,7 @@
 /*
- * See trace.h. All that is remembered is a statement about words: "from this pc, sp and fp, where these words are as
- * they were, the next frame is that one". It rests on rules, so on code; the words are compared anew at every use. So
- * it does not matter what stack it is used for, nor what has become of the rest of that.
+ * See trace.h. All that is remembered says: "from this pc, sp and fp, if these words are as they were, the next frame
+ * is that one". It follows from the code's rules, and the words are compared at every use. So it does not matter whose
+ * stack it is, nor what became of the rest of it.
  */
 #include "fast/trace.h"
 
@@ -55,7 +55,7 @@ struct sw_replay_counts sw_replay_get_counts(const struct sw_replay *replay)
                                       .resets = sw_load(&replay->counts[FORGOTTEN]) };
 }
 
-/* The memory is one walk's at that time: so nobody comes between load and store. */
+/* The memory is one walk's at a time, so that nobody writes between load and store. */
 static void count(struct sw_replay *replay, unsigned which, uint64_t more)
 {
     atomic_store_explicit(&replay->counts[which], sw_load(&replay->counts[which]) + more, memory_order_relaxed);
@@ -70,8 +70,8 @@ static void forget(struct sw_replay *replay)
 }
 
 /*
- * Whether nothing has happened at a frame's pc since. Its own step stands with the frame that follows from it; where
- * that is not known, neither a range removed nor one added may have been there.
+ * Whether no change since then touches a frame's pc. Its step stands with the frame that follows from it. Where none
+ * does, neither a removed nor an added range may have been there.
  */
 static bool frame_holds(const struct sw_replay *replay, uint32_t i, const struct sw_changes *changes)
 {

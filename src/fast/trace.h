@@ -1,11 +1,11 @@
 /*
- * The replay memory from the inside: a trace, that is the frames of one stack, leaf first, and the stack words by which
- * each was found in the frame before. Knows what is remembered, for how long it holds, and how it is compared; who
- * walks, and what becomes of the frames, is its users' (walk/addresses.c, walk/batch.c).
+ * The replay memory from the inside: a trace, that is the frames of one stack, leaf first, and the stack words by
+ * which each was found in the frame before. Knows what is remembered, for how long it holds, and how it is
+ * compared. Its users are walk/addresses.c and walk/batch.c.
  *
- * In one walk of SW_TRACE_EVERY the frames it finds are staged; when it ends they take the place of those remembered,
- * up to the one that both have. In the others what is remembered stays as it is: the leaf end of a stack is another one
- * every time, and to remember it costs more than to walk it.
+ * One walk of SW_TRACE_EVERY is staged: when it ends, its frames replace the remembered ones, up to the first that both
+ * have. The other walks leave what is remembered as it is. The leaf end of a stack is another one every time, and to
+ * remember it costs more than to walk it.
  */
 #ifndef SW_FAST_TRACE_H
 #define SW_FAST_TRACE_H
@@ -34,8 +34,8 @@ struct sw_trace_frame {
 };
 
 /*
- * The words that pc and fp of a frame were loaded from, and what they were; the former once more where fp was not
- * loaded. at_pc 0: the frame does not follow from the one before.
+ * Where pc and fp of a frame were loaded from, and what they were. Where fp was not loaded, its half is that of pc.
+ * at_pc 0: the frame does not follow from the one before.
  */
 struct sw_trace_check {
     uint64_t at_pc;
@@ -46,11 +46,13 @@ struct sw_trace_check {
 
 /*
  * room           Frames that fit. Remembered are frames[first] to frames[room - 1].
- * runs           How many frames behind a remembered one follow from it and from each other, by their checks.
- * is_staging     In this walk.  since: how many walks there were without.  is_strange: the last one found hardly any
- *                frame again: the next is staged.
- * found, walked  Frames of this walk that were found again; that were followed.
- * staged         Frames of the walk at hand, in stage and stage_checks.
+ * runs           How many frames behind a remembered one follow from it, one after the other, by their checks.
+ * is_staging     This walk is staged.
+ * is_strange     The last walk found hardly any frame again. The next one is staged.
+ * since          Walks since one was staged.
+ * found          Frames of this walk that were found again.
+ * walked         Frames of this walk that were followed.
+ * staged         Frames of this walk in stage and stage_checks.
  * tail           They are to go in front of frames[tail]. room: in front of nothing.
  * cursor         Frames before it lie below where the walk is, or are of no use to it.
  * stride         How many frames to follow until what is remembered is looked for again.
@@ -88,8 +90,8 @@ enum { SW_TRACE_EVERY = 4, SW_STRIDE_LEAST = 2, SW_STRIDE_MOST = 32 };
 
 /*
  * Takes the walker's replay memory for a walk, into lane->replay, if there is one, it is free, and the walk can use it.
- * What it holds is made sure of by the change counters, or forgotten. After sw_lane_start. The walk's user gives it
- * back on every path (sw_trace_close).
+ * Comes after sw_lane_start. What was remembered is forgotten unless the change counters say that it holds. The walk's
+ * user gives the memory back on every path (sw_trace_close).
  */
 void sw_trace_open(struct sw_lane *lane, const struct sw_walker *walker);
 
@@ -97,8 +99,8 @@ void sw_trace_open(struct sw_lane *lane, const struct sw_walker *walker);
 void sw_trace_close(struct sw_replay *replay);
 
 /*
- * Goes to the next frames as the last walk found them, where this one has met it and the words are the same. at's step
- * is to be looked up then (sw_lane_find).
+ * Goes to the next frames by what is remembered, where the walk has met that and the words are the same. at->step is
+ * not set (sw_lane_find).
  *
  * missing   Null: addresses are wanted. Otherwise frames are, up to the first that is not known whole, loses a
  *           register, or restores one of these.

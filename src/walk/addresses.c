@@ -1,8 +1,7 @@
 /*
- * Addresses only: the pcs of a walk without its frames. Over frames that have an entry in the rule cache, or that the
- * replay memory knows, only pc, sp and the frame pointer are followed, in registers of this processor. Where one is met
- * that takes more, the way there is gone again with all registers (sw_walk_next), so that the answer is always that of
- * the whole walk.
+ * The pcs of a walk without its frames. Where frames have entries in the rule cache or are in the replay memory, only
+ * pc, sp and fp are followed. Where a frame needs more than that, the way there is gone again with all registers
+ * (sw_walk_next), so that the answer is always that of the whole walk.
  */
 #include "fast/trace.h"
 #include "walk/scratch.h"
@@ -10,9 +9,8 @@
 /* ---- from frame to frame ---- */
 
 /*
- * From frame to frame of one kind. The kind is a constant of each loop: the processor has to be told what does not
- * depend on what. The next entry is predicted by this one's, so that nothing waits for a pc to be loaded; where there
- * is a frame pointer, nothing waits for the entry either. Returns how many were reached.
+ * From frame to frame of one kind, which is a constant of each loop. So a prediction never waits for a pc to be loaded,
+ * and a frame pointer never waits for an entry. Returns how many frames were reached.
  */
 SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, size_t most,
                                              uint64_t kind)
@@ -42,8 +40,8 @@ SW_OTHERS_FRAMES static SW_APART size_t single(const struct sw_lane *lane, struc
 }
 
 /*
- * From frame to frame of all kinds: a run that ends though its kind goes on has met an obstacle. Where entries are to
- * be asked each whether they hold, all are taken one by one.
+ * From frame to frame of all kinds. A run that ends at a frame of its own kind has met an obstacle. Where each entry is
+ * to be asked whether it holds, frames are taken one by one.
  */
 SW_OTHERS_FRAMES static SW_APART size_t go_on(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, size_t most)
 {
@@ -81,7 +79,7 @@ static size_t go_some(struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, siz
     return count;
 }
 
-/* The same frames by what the last walk went through, where that can be. An exact frame is none to be remembered. */
+/* The same frames, by what is remembered where that is possible. An exact frame is never remembered. */
 static SW_APART size_t replay_on(struct sw_lane *lane, struct sw_at *at, bool exact, uint64_t *pcs, size_t most)
 {
     size_t count = exact ? go_on(lane, at, pcs, most != 0) : 0, before;
@@ -150,8 +148,8 @@ static SW_INLINE bool ends_quickly(struct sw_lane *lane, const struct sw_regs *r
 }
 
 /*
- * With all registers, frame by frame; quickly again behind each that wants them. `tried`: how many frames there are up
- * to the first of those, which have been gone over quickly in vain.
+ * With all registers, frame by frame, and quickly again behind each frame that needs them. tried: how many frames have
+ * been gone over quickly in vain.
  */
 static SW_APART size_t walk_slowly(struct sw_walk *walk, struct sw_lane *lane, size_t tried, uint64_t *pcs, size_t most,
                                    enum sw_stop *stop)

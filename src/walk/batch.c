@@ -1,6 +1,6 @@
 /*
- * See batch.h: frames from entry to entry of the rule cache, or by comparing words with those of the last walk. Knows
- * which frames can be left without looking at more than that; all others are sw_walk_next's.
+ * See batch.h. Frames come from the rule cache's entries (sw_trace_follow) or from the replay memory (sw_trace_recall).
+ * All others are sw_walk_next's.
  */
 #include "walk/batch.h"
 
