@@ -11,6 +11,8 @@
 #include "unwind/infer/code_patterns.h"
 #include "unwind/infer/function_scan.h"
 
+#include <string.h>
+
 enum { WIDEST_FRAME = 1 << 20 };
 
 /* ---- the first entry of a PLT ---- */
@@ -177,6 +179,31 @@ static enum sw_status settle(const struct sw_unwind_request *req, bool is_first,
     return SW_OK;
 }
 
+/*
+ * The same of a way forward that leads behind a call that names nothing, through a register: there is nothing to confirm
+ * it by. Where it is the first one it is accepted behind every such call; behind another call that one is asked.
+ */
+static enum sw_status settle_pointed(const struct ways *ways)
+{
+    struct sw_candidate *c = ways->c;
+    int64_t at;
+    c->rule.trust = SW_TRUST_LIKELY;
+    if (ways->shown != 1 || c->rule.cfa.kind != SW_LOC_REG || !return_place(&c->rule, ways->req->walker->machine, &at))
+        return SW_OK;
+    c->depends = SW_DEPENDS_CALL;
+    c->unconfirmed = SW_TRUST_NONE;
+    c->pointed = SW_TRUST_LIKELY;
+    c->function = 0;
+    return SW_OK;
+}
+
+/* Whether two rules say the same, whoever says it and how sure it is. */
+static bool is_same_rule(const struct sw_rule *a, const struct sw_rule *b)
+{
+    return memcmp(&a->cfa, &b->cfa, sizeof a->cfa) == 0 && a->cfa_add == b->cfa_add && a->flags == b->flags &&
+           memcmp(a->r, b->r, sizeof a->r) == 0;
+}
+
 /* ---- the source ---- */
 
 /* Whether the call in front of the accepted return address confirms a better rule; `first` holds the accepted one. */
@@ -187,6 +214,7 @@ static bool is_confirmed(const struct ways *ways, const struct sw_code *code, bo
         return false;
     *is_first = ways->shown == 1 && is_same_place(&ways->first->rule, &c->rule, code->arch->machine) &&
                 sw_final_target(ways->req, c->function) == c->function;
+    c->pointed = *is_first && is_same_rule(&ways->first->rule, &c->rule) ? SW_TRUST_LIKELY : SW_TRUST_NONE;
     return true;
 }
 
@@ -209,10 +237,8 @@ enum sw_status sw_forward_source(const struct sw_unwind_request *req, struct sw_
         return SW_E_NO_RULE;
     c->depends = SW_DEPENDS_STACK;
     const bool found = go_forward(&ways, &code);
-    if (found && ways.target == 0 && !ways.is_weak) {
-        c->rule.trust = SW_TRUST_LIKELY; /* called through a register: nothing to confirm it by */
-        return SW_OK;
-    }
+    if (found && ways.target == 0 && !ways.is_weak)
+        return settle_pointed(&ways);
     if (found)
         *ways.first = *c;
     if (found && is_confirmed(&ways, &code, &is_first))
