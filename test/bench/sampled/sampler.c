@@ -21,13 +21,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { EVERY_NS = 250000, LOOKS_EVERY = 40, MOST_FRAMES = 1024, PAGE = 4096, LONGEST_STACK = 1 << 24, KEPT = 1 << 24 };
+/* Not what a program may use itself: php has SIGPROF. */
+#define SIGNAL (SIGRTMIN + 5)
+
+enum { EVERY_NS = 250000, LOOKS_EVERY = 40, MOST_FRAMES = 1024, PAGE = 4096, LONGEST_STACK = 1 << 18, KEPT = 1 << 24 };
 
 static struct sw_walker walker;
 static struct sw_images *images;
@@ -51,15 +53,16 @@ static double thread_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* The end of the mapping that sp is in; the system is asked when sp has left what it said last. */
+/* The end of what can be read from sp on; the system is asked when sp has left what it said last. */
 static void find_stack(uint64_t sp)
 {
     const uint64_t page = sp & ~(uint64_t)(PAGE - 1);
-    unsigned char present;
+    const struct sw_memory memory = sw_self_memory();
+    uint64_t word;
     if (page < found.stack_begin || sp >= found.stack_end) {
         found.stack_end = page + PAGE;
         while (found.stack_end - page < LONGEST_STACK &&
-               mincore((void *)(uintptr_t)found.stack_end, PAGE, &present) == 0)
+               memory.read(memory.arg, found.stack_end, &word, sizeof word) == sizeof word)
             found.stack_end += PAGE;
     }
     found.stack_begin = page;
@@ -171,7 +174,7 @@ static void *beside(void *arg)
                 _exit(1);
             clock_gettime(CLOCK_MONOTONIC, &next);
         }
-        (void)syscall(SYS_tgkill, process, chosen, SIGPROF);
+        (void)syscall(SYS_tgkill, process, chosen, SIGNAL);
         next.tv_nsec += EVERY_NS;
         next.tv_sec += next.tv_nsec / 1000000000;
         next.tv_nsec %= 1000000000;
@@ -201,7 +204,7 @@ __attribute__((constructor)) static void begin(void)
     walker.flags = getenv("NO_TABLES") ? SW_WALK_NO_TABLES : 0;
     walker.budget = getenv("NO_BUDGET") ? SW_WALK_BUDGET_UNLIMITED : SW_WALK_BUDGET_DEFAULT;
     sigfillset(&all);
-    if (sigaction(SIGPROF, &action, NULL) != 0 || pthread_sigmask(SIG_SETMASK, &all, &old) != 0 ||
+    if (sigaction(SIGNAL, &action, NULL) != 0 || pthread_sigmask(SIG_SETMASK, &all, &old) != 0 ||
         pthread_create(&thread, NULL, beside, NULL) != 0 || pthread_sigmask(SIG_SETMASK, &old, NULL) != 0)
         _exit(1);
 }
