@@ -1,7 +1,8 @@
 /*
  * The sources of rules, a row each at the end of this file, asked in this order: what came with the range, the image's
- * tables, signal trampolines by their bytes, instructions from a known start, instructions forward to a return, the
- * frame pointer. Every one ends in a struct sw_candidate. Nothing here loads a register: that is sw_rule_apply's.
+ * tables, signal trampolines by their bytes, where stacks begin, instructions from a known start, instructions forward
+ * to a return, the frame pointer. Every one ends in a struct sw_candidate. Nothing here loads a register: that is
+ * sw_rule_apply's.
  */
 #include "unwind/sources.h"
 #include "unwind/cfi_image.h"
@@ -219,6 +220,7 @@ static const struct row {
     { PE, NULL, sw_open_exceptions, from_exceptions },
     { BYTES, NULL, NULL, from_signal_bytes },
     { BYTES, NULL, NULL, from_bad_pc },
+    { INSTRUCTIONS, NULL, NULL, sw_root_source },
     { INSTRUCTIONS, NULL, NULL, sw_plt_source },
     { INSTRUCTIONS, NULL, NULL, sw_function_source },
     { INSTRUCTIONS, NULL, NULL, sw_forward_source },

@@ -59,6 +59,8 @@ static enum sw_status place_elf(struct sw_image_entry *entry, uint64_t address)
     entry->info.begin = entry->info.bias + (low & ~(uint64_t)(PAGE - 1));
     entry->info.end = entry->info.bias + high;
     entry->info.machine = sw_elf_machine(entry->elf);
+    const uint64_t start = sw_elf_start(entry->elf);
+    entry->start = start ? entry->info.bias + start : 0;
     return entry->info.begin < entry->info.end ? SW_OK : SW_E_WRAPS;
 }
 

@@ -99,6 +99,17 @@ static struct sw_bytes code_of(const struct object *object)
     return (struct sw_bytes){ 0 };
 }
 
+/* Of the program and of its linker, which ran first; of others the header says something only in their files. */
+static uint64_t start_of(const struct object *object, const struct sw_image *info)
+{
+    const uint64_t program = getauxval(AT_ENTRY), linker = getauxval(AT_BASE);
+    if (program >= info->begin && program < info->end)
+        return program;
+    if (linker == 0 || object->bias != linker || info->begin != linker)
+        return 0;
+    return linker + ((const ElfW(Ehdr) *)(uintptr_t)linker)->e_entry;
+}
+
 static void locate_object(const struct object *object, struct sw_image *info)
 {
     uint64_t low = UINT64_MAX;
@@ -139,6 +150,7 @@ static enum sw_status put_mapped(struct refresh *refresh, const struct object *o
     entry->origin = &origin_self;
     entry->seen = true;
     entry->release = sw_images_release_elf;
+    entry->start = start_of(object, info);
     if (object->lasts)
         entry->code = code_of(object);
     const bool found = take_tables(object, entry);
