@@ -27,6 +27,25 @@ struct sw_fetch {
     } blocks[SW_FETCH_BLOCKS];
 };
 
+/* Functions that a search of the stack has tried. */
+enum { SW_TRIED_MOST = 40 };
+struct sw_tried {
+    unsigned count;
+    uint64_t functions[SW_TRIED_MOST];
+};
+
+/* Direct jumps to [begin, pc], the code right in front of pc: those to the nearest first. */
+enum { SW_JUMPS_MOST = 8 };
+struct sw_jumps {
+    uint64_t begin;
+    uint64_t pc;
+    unsigned count;
+    struct sw_jump {
+        uint64_t from;
+        uint64_t to;
+    } rows[SW_JUMPS_MOST];
+};
+
 /*
  * Memory of a walk. Sources leave each other no messages here: what one has to say is its candidate.
  *
@@ -36,6 +55,8 @@ struct sw_fetch {
  * spare       Two more, for the source that is being asked.
  * left        Instructions that searches of this walk may still look at: its cost is bounded.
  * elsewhere   function_scan.c: pc's state, in terms of another place's.
+ * tried       call_confirmation.c.  jumps: function_scan.c.
+ * bytes       Of the target, for one search at a time: of code (function_scan.c), of the stack (call_confirmation.c).
  */
 struct sw_workspace {
     bool is_found;
@@ -47,6 +68,8 @@ struct sw_workspace {
     struct sw_candidate asked[2];
     struct sw_candidate spare[2];
     struct sw_state elsewhere;
+    struct sw_tried tried;
+    struct sw_jumps jumps;
     uint8_t bytes[SW_WALK_BYTES];
 };
 

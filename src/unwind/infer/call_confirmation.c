@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 
-enum { MOST_HOPS = 3, MOST_FUNCTIONS = 40, WINDOW = 131072, NEAREST = 4096, CHUNK = 256 };
+enum { MOST_HOPS = 3, WINDOW = 131072, NEAREST = 4096, CHUNK = 256 };
 
 #define FARTHEST (UINT64_C(1) << 24)
 
@@ -93,13 +93,8 @@ static bool may_be_code(const struct sw_unwind_request *req, uint64_t address)
     return req->walker->images ? sw_images_entry(req->walker->images, address) != NULL : address >= 4096;
 }
 
-/* The functions that were tried: each once, since its analysis names one slot, whichever word led to it. */
-struct tried {
-    uint64_t functions[MOST_FUNCTIONS];
-    unsigned count;
-};
-
-static bool is_new(struct tried *tried, uint64_t function)
+/* Each function is tried once: its analysis names one slot, whichever word led to it. */
+static bool is_new(struct sw_tried *tried, uint64_t function)
 {
     for (unsigned i = 0; i < tried->count; i++)
         if (tried->functions[i] == function)
@@ -124,7 +119,7 @@ struct search {
     const struct sw_unwind_request *req;
     const struct sw_code *code;
     enum way way;
-    struct tried *tried;
+    struct sw_tried *tried;
     struct sw_candidate *c, *guess;
     bool has_guess;
 };
@@ -137,7 +132,7 @@ static bool may_be_near(const struct sw_unwind_request *req, uint64_t function)
 
 static bool is_worth_trying(const struct search *s, uint64_t function)
 {
-    if (function == 0 || !may_be_near(s->req, function) || s->tried->count == MOST_FUNCTIONS)
+    if (function == 0 || !may_be_near(s->req, function) || s->tried->count == SW_TRIED_MOST)
         return false;
     return s->req->work->left > 0 && is_new(s->tried, function);
 }
@@ -184,15 +179,15 @@ static bool search_words(struct search *s, enum way way, uint64_t window)
 {
     const struct sw_regs *regs = &s->req->frame->regs;
     const uint64_t sp = sw_regs_sp(regs);
-    struct tried tried = { .count = 0 };
-    uint8_t chunk[CHUNK];
+    uint8_t *chunk = s->req->work->bytes;
     s->way = way;
-    s->tried = &tried;
+    s->tried = &s->req->work->tried;
+    s->tried->count = 0;
     /* Where nothing was called yet the return address may be nowhere else than in the link register. */
     const unsigned link = sw_regs_link_number(regs->machine);
     if (sw_regs_has(regs, link) && ends_search(s, regs->r[link]))
         return true;
-    for (uint64_t at = sp; at < sp + window && tried.count < MOST_FUNCTIONS; at += CHUNK) {
+    for (uint64_t at = sp; at < sp + window && s->tried->count < SW_TRIED_MOST; at += CHUNK) {
         const size_t got = sw_memory_read(&s->req->walker->memory, at, chunk, CHUNK);
         for (size_t i = 0; i + 8 <= got && i + 8 <= CHUNK; i += 8)
             if (ends_search(s, sw_load64(chunk + i)))
