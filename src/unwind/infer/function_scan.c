@@ -9,8 +9,9 @@
 #include "unwind/infer/code_patterns.h"
 
 #include "unwind/analysis_cache.h"
+#include "unwind/trampoline.h"
 
-enum { IN_FRONT = 4096, MOST_STARTS = 160, ALIGNMENT = 16, AROUND = 1 << 20, COLD = 1024, MOST_JUMPS = 8 };
+enum { IN_FRONT = 4096, MOST_STARTS = 160, ALIGNMENT = 16, AROUND = 1 << 20, COLD = 1024 };
 
 /* Notes under ~pc: a start, a jump or a function with such a frame with their bits; that there is nothing; or
  * that a call on the stack tells by the depth of its function's frames. */
@@ -26,7 +27,7 @@ static bool is_caller(const struct sw_unwind_request *req, uint64_t pc, uint64_t
     uint64_t target;
     if (sw_is_behind_call(req, pc, &target))
         return target == 0 || target == function;
-    return sw_source_is_trampoline(req, pc);
+    return sw_is_trampoline(req, pc);
 }
 
 static bool is_function(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
@@ -74,29 +75,19 @@ static uint64_t start_in_front(const struct sw_unwind_request *req, const struct
 
 /* ---- jumps ---- */
 
-/* Direct jumps to the code right in front of pc, those to the nearest first. */
-struct jumps {
-    uint64_t begin; /* of that code */
-    uint64_t pc;
-    unsigned count;
-    struct jump {
-        uint64_t from;
-        uint64_t to;
-    } rows[MOST_JUMPS];
-};
-
-static void note(struct jumps *jumps, uint64_t from, uint64_t to)
+static void note(struct sw_jumps *jumps, uint64_t from, uint64_t to)
 {
-    unsigned i = jumps->count < MOST_JUMPS ? jumps->count++ : MOST_JUMPS - 1u;
-    if (i == MOST_JUMPS - 1u && jumps->rows[i].to > to)
+    unsigned i = jumps->count < SW_JUMPS_MOST ? jumps->count++ : SW_JUMPS_MOST - 1u;
+    if (i == SW_JUMPS_MOST - 1u && jumps->rows[i].to > to)
         return;
     for (; i > 0 && jumps->rows[i - 1].to < to; i--)
         jumps->rows[i] = jumps->rows[i - 1];
-    jumps->rows[i] = (struct jump){ from, to };
+    jumps->rows[i] = (struct sw_jump){ from, to };
 }
 
 /* Those in bytes of code at `address`. */
-static void scan(struct jumps *jumps, const struct sw_arch *arch, const uint8_t *bytes, size_t size, uint64_t address)
+static void scan(struct sw_jumps *jumps, const struct sw_arch *arch, const uint8_t *bytes, size_t size,
+                 uint64_t address)
 {
     uint64_t from, to;
     for (size_t i = 0; i + SW_JUMP_BYTES <= size; i++)
@@ -106,7 +97,7 @@ static void scan(struct jumps *jumps, const struct sw_arch *arch, const uint8_t 
 }
 
 /* Where the code around pc may be: its image, else what can be read nearby. */
-static void scan_around(const struct sw_unwind_request *req, const struct sw_arch *arch, struct jumps *jumps)
+static void scan_around(const struct sw_unwind_request *req, const struct sw_arch *arch, struct sw_jumps *jumps)
 {
     struct sw_workspace *work = req->work;
     const struct sw_image_entry *image = sw_images_entry(req->walker->images, jumps->pc);
@@ -172,7 +163,7 @@ static bool is_from(const struct sw_unwind_request *req, const struct sw_code *c
 }
 
 /* A jump to pc; or the start of the function that it is in, where that cannot be gone forward from. */
-static uint64_t jump_to(const struct sw_unwind_request *req, const struct sw_code *code, const struct jumps *jumps,
+static uint64_t jump_to(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_jumps *jumps,
                         struct sw_candidate *c)
 {
     uint64_t start;
@@ -186,7 +177,7 @@ static uint64_t jump_to(const struct sw_unwind_request *req, const struct sw_cod
 }
 
 /* The start of a function whose frame this may be: in front of pc, or of a jump to the code around it. */
-static uint64_t frame_of(const struct sw_unwind_request *req, const struct sw_code *code, const struct jumps *jumps,
+static uint64_t frame_of(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_jumps *jumps,
                          struct sw_candidate *c)
 {
     uint64_t start = start_in_front(req, code, req->frame->lookup, has_frame, c);
@@ -198,12 +189,13 @@ static uint64_t frame_of(const struct sw_unwind_request *req, const struct sw_co
 static uint64_t find_by_jumps(const struct sw_unwind_request *req, const struct sw_code *code, struct sw_candidate *c)
 {
     const uint64_t pc = req->frame->lookup;
-    struct jumps jumps = { .begin = pc > COLD ? pc - COLD : 0, .pc = pc };
-    scan_around(req, code->arch, &jumps);
-    const uint64_t jump = jump_to(req, code, &jumps, c);
+    struct sw_jumps *jumps = &req->work->jumps;
+    *jumps = (struct sw_jumps){ .begin = pc > COLD ? pc - COLD : 0, .pc = pc };
+    scan_around(req, code->arch, jumps);
+    const uint64_t jump = jump_to(req, code, jumps, c);
     if (jump != 0)
         return jump;
-    return sw_confirm_by_depth(req, code, c) ? BY_CALL : frame_of(req, code, &jumps, c);
+    return sw_confirm_by_depth(req, code, c) ? BY_CALL : frame_of(req, code, jumps, c);
 }
 
 /* ---- what was found, noted ---- */
