@@ -58,6 +58,9 @@ struct sw_rule {
  */
 void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust);
 
+/* The locations that sw_rule_init gives: SW_REGS_MAX of them. */
+const struct sw_loc *sw_rule_unchanged(enum sw_machine machine);
+
 /* *to = *from, as far as it is known: few registers are. As one piece it would be a slow `rep movs`. */
 static inline void sw_regs_copy(struct sw_regs *to, const struct sw_regs *from)
 {

@@ -21,7 +21,8 @@ struct sw_elf;
  * beside         The table that cfi.beside points to, if it does.
  * cfi, pe, clr   Valid where has_ says so. clr: a PE image with ReadyToRun code; pe: any PE image.
  * exceptions     Of a PE image: its exception directory, where exceptions_status is SW_OK (see sw_pe_exceptions).
- * code           In this process: the image's code where it is mapped, readable like its tables; else empty.
+ * start          Where the program begins, in an image that is one; else 0.
+ * code           In this process: the code of an image that is never unmapped, where it is; else empty.
  *
  * origin         Who registered the image (a refresh forgets its own images only); null: registered by hand.
  * seen           Set by the refresh in progress.
@@ -38,6 +39,7 @@ struct sw_image_entry {
     struct sw_cfi beside;
     struct sw_pe pe;
     struct sw_clr_image clr;
+    uint64_t start;
     struct sw_bytes code;
     struct sw_bytes exceptions;
     enum sw_status exceptions_status;

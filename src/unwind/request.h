@@ -103,16 +103,4 @@ bool sw_is_code(const struct sw_unwind_request *req, uint64_t address);
 /* The target's code, to be analysed. False: its machine has no value in lib/arch. */
 bool sw_code_of(const struct sw_unwind_request *req, struct sw_code *code);
 
-/* The rule at the frame's pc by the instructions of the function [begin, end), end 0: not known. */
-SW_NODISCARD enum sw_status sw_function_rule(const struct sw_unwind_request *req, const struct sw_code *code,
-                                             uint64_t begin, uint64_t end, struct sw_rule *rule);
-
-/*
- * Whether the frame at hand, of code that no path leads to, is that of one of the function's calls: as deep, and its
- * return address accepted. Fills the candidate with a guess.
- */
-bool sw_function_has_frame(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                           bool (*accept)(const struct sw_unwind_request *req, uint64_t pc, uint64_t function),
-                           struct sw_candidate *candidate);
-
 #endif

@@ -1,7 +1,8 @@
 /*
  * The sources of rules, a row each at the end of this file, asked in this order: what came with the range, the image's
- * tables, signal trampolines by their bytes, instructions from a known start, instructions forward to a return, the
- * frame pointer. Every one ends in a struct sw_candidate. Nothing here loads a register: that is sw_rule_apply's.
+ * tables, signal trampolines by their bytes, where stacks begin, instructions from a known start, instructions forward
+ * to a return, the frame pointer. Every one ends in a struct sw_candidate. Nothing here loads a register: that is
+ * sw_rule_apply's.
  */
 #include "unwind/sources.h"
 #include "unwind/cfi_image.h"
@@ -51,9 +52,8 @@ static enum sw_status from_cfi(const struct sw_unwind_request *req, struct sw_ca
     if (!req->entry->has_cfi)
         return SW_E_NO_RULE;
     const enum sw_status status = sw_cfi_image_source(req, c);
-    const struct sw_arch *arch = sw_arch_of(req->walker->machine);
-    const bool is_record =
-        status == SW_OK && (c->rule.flags & SW_RULE_SIGNAL) != 0 && (arch->cfi_quirks & SW_CFI_TRAMPOLINE) != 0;
+    const bool is_record = status == SW_OK && (c->rule.flags & SW_RULE_SIGNAL) != 0 &&
+                           (sw_arch_of(req->walker->machine)->cfi_quirks & SW_CFI_TRAMPOLINE) != 0;
     return is_record && sw_trampoline_source(req, c) == SW_OK ? SW_OK : status;
 }
 
@@ -176,6 +176,7 @@ static const struct row {
     { PE, NULL, sw_open_exceptions, from_exceptions },
     { BYTES, NULL, NULL, sw_trampoline_source },
     { BYTES, NULL, NULL, from_bad_pc },
+    { INSTRUCTIONS, NULL, NULL, sw_root_source },
     { INSTRUCTIONS, NULL, NULL, sw_plt_source },
     { INSTRUCTIONS, NULL, NULL, sw_function_source },
     { INSTRUCTIONS, NULL, NULL, sw_forward_source },

@@ -14,7 +14,7 @@
  * Returns  SW_OK: the candidate has a rule, tried or not. SW_E_NO_RULE: the source has nothing to say. SW_E_LIMIT with
  * n past the last. Others: its table is broken. In all cases candidate->depends says what the answer depends on.
  */
-enum { SW_SOURCES = 12 };
+enum { SW_SOURCES = 13 };
 SW_NODISCARD enum sw_status sw_source_ask(const struct sw_unwind_request *req, unsigned n,
                                           struct sw_candidate *candidate);
 

@@ -90,6 +90,14 @@ static void take(const struct sw_candidate *candidate, enum sw_depends depends, 
     found->function = candidate->function;
 }
 
+/* More work was needed than the walk may do: nothing else is known of the caller, whatever some source had to say. */
+static void cut(const struct sw_unwind_request *req, struct sw_found *found)
+{
+    *found = (struct sw_found){ .stop = SW_STOP_BUDGET,
+                                .fault = { SW_E_LIMIT, sw_regs_pc(&req->frame->regs), 0 },
+                                .depends = SW_DEPENDS_STACK };
+}
+
 /*
  * The ranking: the best candidate wins, of equal ones the last that was asked. An answer depends on all that was asked
  * in front of it: on a stack where another source has more to say, the answer is another. A source that was cut counts
@@ -105,6 +113,10 @@ void sw_unwind(const struct sw_unwind_request *req, struct sw_found *found)
                                 .depends = SW_DEPENDS_STACK };
     for (unsigned n = 0; n < SW_SOURCES && best_rank != LEADS; n++) {
         const enum sw_status status = sw_source_ask(req, n, next);
+        if (req->work->meter.is_cut) {
+            cut(req, found);
+            return;
+        }
         depends = depends == SW_DEPENDS_CODE ? next->depends : SW_DEPENDS_STACK;
         const enum rank rank = rank_of(req, status, next, found);
         if (rank != LEADS && status != SW_E_NO_RULE)

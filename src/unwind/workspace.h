@@ -10,7 +10,14 @@
 
 #include <snapwalk/walk.h>
 
-enum { SW_WALK_BYTES = 8192, SW_WALK_SEARCH = 4000000, SW_FETCH_BLOCK = 512, SW_FETCH_BLOCKS = 8, SW_INSN_MOST = 16 };
+enum {
+    SW_WALK_BYTES = 8192,
+    SW_FETCH_BLOCK = 512,
+    SW_FETCH_BLOCKS = 8,
+    SW_INSN_MOST = 16,
+    SW_FINDING_WORDS = 512,
+    SW_RULE_WORDS = 40
+};
 
 /*
  * Pieces of code as they were read: the instructions of a function without a read for each. direct: code that lies in
@@ -34,18 +41,6 @@ struct sw_tried {
     uint64_t functions[SW_TRIED_MOST];
 };
 
-/* Direct jumps to [begin, pc], the code right in front of pc: those to the nearest first. */
-enum { SW_JUMPS_MOST = 8 };
-struct sw_jumps {
-    uint64_t begin;
-    uint64_t pc;
-    unsigned count;
-    struct sw_jump {
-        uint64_t from;
-        uint64_t to;
-    } rows[SW_JUMPS_MOST];
-};
-
 /*
  * Memory of a walk. Sources leave each other no messages here: what one has to say is its candidate.
  *
@@ -53,14 +48,15 @@ struct sw_jumps {
  * header_rule The rule that was found with the frame's code; its source is NONE where none was.
  * asked       Two candidates that unwind.c chooses with.
  * spare       Two more, for the source that is being asked.
- * left        Instructions that searches of this walk may still look at: its cost is bounded.
+ * meter       What this walk may still do.
+ * words       findings.c: the finding at hand; rule_words: a rule's.
  * elsewhere   function_scan.c: pc's state, in terms of another place's.
- * tried       call_confirmation.c.  jumps: function_scan.c.
+ * tried       call_confirmation.c.
  * bytes       Of the target, for one search at a time: of code (function_scan.c), of the stack (call_confirmation.c).
  */
 struct sw_workspace {
     bool is_found;
-    uint32_t left;
+    struct sw_meter meter;
     struct sw_fetch fetch;
     struct sw_cfi_work cfi;
     struct sw_analysis analysis;
@@ -69,9 +65,18 @@ struct sw_workspace {
     struct sw_candidate spare[2];
     struct sw_state elsewhere;
     struct sw_tried tried;
-    struct sw_jumps jumps;
+    uint64_t words[SW_FINDING_WORDS];
+    uint64_t rule_words[SW_RULE_WORDS];
     uint8_t bytes[SW_WALK_BYTES];
 };
+
+/* What a walk may do with that budget, in units of its meter. */
+static inline uint64_t sw_work_granted(uint32_t budget)
+{
+    if (budget == SW_WALK_BUDGET_UNLIMITED)
+        return SW_METER_UNLIMITED;
+    return budget == SW_WALK_BUDGET_DEFAULT ? SW_WALK_BUDGET : budget;
+}
 
 /* Bytes of code at pc, for sw_code.fetch (arg: a struct sw_fetch). */
 const uint8_t *sw_fetch_code(void *fetch, uint64_t pc, size_t *size);

@@ -170,7 +170,7 @@ static void open_workspace(struct sw_walk *walk)
     struct sw_workspace *work = &scratch->work;
     if (!scratch->is_open) {
         sw_fetch_reset(&work->fetch, &walk->walker->memory, walk->walker->images);
-        work->left = SW_WALK_SEARCH;
+        work->meter = (struct sw_meter){ .left = sw_work_granted(walk->walker->budget) };
     }
     scratch->is_open = true;
     work->fetch.direct = (struct sw_bytes){ 0 }; /* what was found in another section may be gone */
@@ -221,6 +221,7 @@ static bool step(struct sw_walk *walk)
     find_caller(walk, &req, &found);
     if (found.stop == SW_STOP_NONE)
         arrive(walk, &req, &found);
+    walk->work = sw_work_granted(walker->budget) - work->meter.left;
     sw_reading_leave(walker, reading);
     if (found.stop == SW_STOP_NONE)
         return true;
@@ -323,7 +324,7 @@ static enum sw_status status_of(const struct sw_walk *walk)
         return SW_E_NOT_FOUND;
     if (walk->stop == SW_STOP_UNREADABLE)
         return SW_E_UNREADABLE;
-    return walk->stop == SW_STOP_FRAME_LIMIT ? SW_E_LIMIT : SW_E_NO_RULE;
+    return walk->stop == SW_STOP_FRAME_LIMIT || walk->stop == SW_STOP_BUDGET ? SW_E_LIMIT : SW_E_NO_RULE;
 }
 
 enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scratch *scratch,

@@ -239,7 +239,9 @@ enum sw_status sw_process_captured_walker(struct sw_process *process, uint64_t t
         return SW_E_NOT_FOUND;
     const struct sw_process_copy *stack = &thread->copies[0];
     *regs = thread->regs;
-    *walker = (struct sw_walker){ .machine = regs->machine, .codemap = codemap, .images = images };
+    *walker = (struct sw_walker){
+        .machine = regs->machine, .codemap = codemap, .images = images, .budget = SW_WALK_BUDGET_UNLIMITED
+    };
     walker->memory.read = read_captured;
     walker->memory.arg = (void *)(uintptr_t)thread;
     walker->memory.window =

@@ -8,11 +8,12 @@
 #include "unwind/infer/call_confirmation.h"
 
 #include "code/map/codemap.h"
+#include "unwind/findings.h"
 #include "unwind/infer/code_patterns.h"
 
 #include "base/bytes.h"
 
-enum { MOST_HOPS = 3, WINDOW = 131072, NEAREST = 4096, CHUNK = 256 };
+enum { MOST_HOPS = 3, WINDOW = 131072, NEAREST = 4096, CHUNK = 256, STACK_A_UNIT = 128 };
 
 #define FARTHEST (UINT64_C(1) << 24)
 
@@ -20,6 +21,7 @@ uint64_t sw_final_target(const struct sw_unwind_request *req, uint64_t target)
 {
     uint64_t slot;
     for (unsigned hops = 0; hops < MOST_HOPS && target != 0 && sw_goes_through(req, target, &slot); hops++) {
+        (void)sw_meter_pay(&req->work->meter, 1);
         if (!sw_memory_word(&req->walker->memory, slot, &target))
             return 0;
         target = sw_code_address(req->walker, target);
@@ -134,7 +136,7 @@ static bool is_worth_trying(const struct search *s, uint64_t function)
 {
     if (function == 0 || !may_be_near(s->req, function) || s->tried->count == SW_TRIED_MOST)
         return false;
-    return s->req->work->left > 0 && is_new(s->tried, function);
+    return !s->req->work->meter.is_cut && is_new(s->tried, function);
 }
 
 /* What is loaded near a call; what only looks so confirms nothing. */
@@ -151,7 +153,8 @@ static bool confirm_loaded(const struct search *s, uint64_t after)
 static bool confirm_word(const struct search *s, uint64_t word)
 {
     uint64_t target = 0;
-    if (!may_be_code(s->req, word) || !sw_is_behind_call(s->req, word, &target))
+    if (!may_be_code(s->req, word) || !sw_meter_pay(&s->req->work->meter, 1) ||
+        !sw_is_behind_call(s->req, word, &target))
         return false;
     if (s->way == BY_LOADED)
         return confirm_loaded(s, word);
@@ -188,6 +191,8 @@ static bool search_words(struct search *s, enum way way, uint64_t window)
     if (sw_regs_has(regs, link) && ends_search(s, regs->r[link]))
         return true;
     for (uint64_t at = sp; at < sp + window && s->tried->count < SW_TRIED_MOST; at += CHUNK) {
+        if (!sw_meter_pay(&s->req->work->meter, CHUNK / STACK_A_UNIT))
+            return false;
         const size_t got = sw_memory_read(&s->req->walker->memory, at, chunk, CHUNK);
         for (size_t i = 0; i + 8 <= got && i + 8 <= CHUNK; i += 8)
             if (ends_search(s, sw_load64(chunk + i)))

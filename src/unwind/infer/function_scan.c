@@ -8,16 +8,20 @@
 #include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/code_patterns.h"
 
-#include "unwind/analysis_cache.h"
+#include "unwind/findings.h"
 #include "unwind/trampoline.h"
 
-enum { IN_FRONT = 4096, MOST_STARTS = 160, ALIGNMENT = 16, AROUND = 1 << 20, COLD = 1024 };
+#include <string.h>
 
-/* Notes under ~pc: a start, a jump or a function with such a frame with their bits; that there is nothing; or
- * that a call on the stack tells by the depth of its function's frames. */
-#define IS_JUMP  (UINT64_C(1) << 63)
-#define IS_FRAME (UINT64_C(1) << 62)
-enum { NOTHING = 1, BY_CALL = 2 };
+enum {
+    IN_FRONT = 4096,
+    MOST_STARTS = 160,
+    ALIGNMENT = 16,
+    AROUND = 1 << 20,
+    COLD = 1024,
+    MOST_JUMPS = 8,
+    READ_A_UNIT = 64
+};
 
 /* ---- starts ---- */
 
@@ -59,10 +63,12 @@ static uint64_t start_in_front(const struct sw_unwind_request *req, const struct
     const uint64_t first = place > IN_FRONT ? place - IN_FRONT : 0;
     const size_t got = sw_memory_read(&req->walker->memory, first, work->bytes, IN_FRONT + ALIGNMENT);
     unsigned tried = 0;
+    (void)sw_meter_pay(&work->meter, IN_FRONT / READ_A_UNIT);
     const bool has_link = sw_arch_has_link(code->arch);
     if (req->frame->exact && !has_link && is_start(req, code, place, c))
         return place;
-    for (uint64_t at = place; got >= IN_FRONT + 4 && at >= first + 4 && tried < MOST_STARTS && work->left > 0; at--) {
+    for (uint64_t at = place; got >= IN_FRONT + 4 && at >= first + 4 && tried < MOST_STARTS && !work->meter.is_cut;
+         at--) {
         if (!code->arch->patterns->may_start(work->bytes + (at - first), at))
             continue;
         tried++;
@@ -75,19 +81,29 @@ static uint64_t start_in_front(const struct sw_unwind_request *req, const struct
 
 /* ---- jumps ---- */
 
-static void note(struct sw_jumps *jumps, uint64_t from, uint64_t to)
+/* Direct jumps to the code right in front of pc, those to the nearest first. */
+struct jumps {
+    uint64_t begin; /* of that code */
+    uint64_t pc;
+    unsigned count;
+    struct jump {
+        uint64_t from;
+        uint64_t to;
+    } rows[MOST_JUMPS];
+};
+
+static void note(struct jumps *jumps, uint64_t from, uint64_t to)
 {
-    unsigned i = jumps->count < SW_JUMPS_MOST ? jumps->count++ : SW_JUMPS_MOST - 1u;
-    if (i == SW_JUMPS_MOST - 1u && jumps->rows[i].to > to)
+    unsigned i = jumps->count < MOST_JUMPS ? jumps->count++ : MOST_JUMPS - 1u;
+    if (i == MOST_JUMPS - 1u && jumps->rows[i].to > to)
         return;
     for (; i > 0 && jumps->rows[i - 1].to < to; i--)
         jumps->rows[i] = jumps->rows[i - 1];
-    jumps->rows[i] = (struct sw_jump){ from, to };
+    jumps->rows[i] = (struct jump){ from, to };
 }
 
 /* Those in bytes of code at `address`. */
-static void scan(struct sw_jumps *jumps, const struct sw_arch *arch, const uint8_t *bytes, size_t size,
-                 uint64_t address)
+static void scan(struct jumps *jumps, const struct sw_arch *arch, const uint8_t *bytes, size_t size, uint64_t address)
 {
     uint64_t from, to;
     for (size_t i = 0; i + SW_JUMP_BYTES <= size; i++)
@@ -96,8 +112,11 @@ static void scan(struct sw_jumps *jumps, const struct sw_arch *arch, const uint8
             note(jumps, from, to);
 }
 
-/* Where the code around pc may be: its image, else what can be read nearby. */
-static void scan_around(const struct sw_unwind_request *req, const struct sw_arch *arch, struct sw_jumps *jumps)
+/*
+ * Where the code around pc may be: its image, else what can be read nearby. Where there are images, but none around pc,
+ * the code was made by a JIT: those split no parts off.
+ */
+static void scan_around(const struct sw_unwind_request *req, const struct sw_code *code, struct jumps *jumps)
 {
     struct sw_workspace *work = req->work;
     const struct sw_image_entry *image = sw_images_entry(req->walker->images, jumps->pc);
@@ -106,11 +125,26 @@ static void scan_around(const struct sw_unwind_request *req, const struct sw_arc
         begin = image->info.begin;
     if (image && image->info.end < end)
         end = image->info.end;
+    if (!image && req->walker->images)
+        return;
     const uint64_t step = sizeof work->bytes - ALIGNMENT; /* jumps across the edges are met in the next piece */
-    for (uint64_t at = begin; at < end; at += step) {
+    for (uint64_t at = begin; at < end && sw_meter_pay(code->meter, step / READ_A_UNIT); at += step) {
         const size_t got = sw_memory_read(&req->walker->memory, at, work->bytes, sizeof work->bytes);
-        scan(jumps, arch, work->bytes, got, at);
+        scan(jumps, code->arch, work->bytes, got, at);
     }
+    sw_meter_note(code->meter, begin, (uint32_t)(end - begin));
+}
+
+_Static_assert(sizeof(struct jumps) % 8 == 0, "is kept as words");
+
+static size_t find_jumps(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t *words, size_t room)
+{
+    const uint64_t pc = req->frame->lookup;
+    struct jumps jumps = { .begin = pc > COLD ? pc - COLD : 0, .pc = pc };
+    (void)room;
+    scan_around(req, code, &jumps);
+    memcpy(words, &jumps, sizeof jumps);
+    return sizeof jumps / 8;
 }
 
 /* A location in terms of the registers at the jump, in terms of those at pc. */
@@ -150,74 +184,50 @@ static bool is_from(const struct sw_unwind_request *req, const struct sw_code *c
 {
     struct sw_workspace *work = req->work;
     struct shifted shifted = { req, &work->elsewhere, c };
-    bool assumed;
-    sw_analyze_run(code, jump, 0, &work->analysis);
-    const struct sw_state *state = sw_analyze_state(&work->analysis, req->frame->lookup, &assumed);
-    if (!state || assumed)
-        return false;
-    sw_state_copy(&work->elsewhere, state);
-    if (sw_analyze_forward(code, jump, NULL, &work->analysis, leads_to_a_call, &shifted) != SW_OK)
+    if (!sw_state_from(req, code, jump, &work->elsewhere) ||
+        sw_forward_rules(req, code, jump, NULL, leads_to_a_call, &shifted) != SW_OK)
         return false;
     c->rule.trust = SW_TRUST_GUESS;
     return true;
 }
 
 /* A jump to pc; or the start of the function that it is in, where that cannot be gone forward from. */
-static uint64_t jump_to(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_jumps *jumps,
-                        struct sw_candidate *c)
+static bool is_jumped_to(const struct sw_unwind_request *req, const struct sw_code *code, const struct jumps *jumps,
+                         struct sw_candidate *c)
 {
-    uint64_t start;
-    for (unsigned i = 0; i < jumps->count; i++) {
-        if (is_from(req, code, jumps->rows[i].from, c))
-            return jumps->rows[i].from | IS_JUMP;
-        if ((start = start_in_front(req, code, jumps->rows[i].from, is_function, c)) != 0)
-            return start;
-    }
-    return 0;
+    for (unsigned i = 0; i < jumps->count; i++)
+        if (is_from(req, code, jumps->rows[i].from, c) ||
+            start_in_front(req, code, jumps->rows[i].from, is_function, c) != 0)
+            return true;
+    return false;
 }
 
 /* The start of a function whose frame this may be: in front of pc, or of a jump to the code around it. */
-static uint64_t frame_of(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_jumps *jumps,
-                         struct sw_candidate *c)
+static bool is_frame_of(const struct sw_unwind_request *req, const struct sw_code *code, const struct jumps *jumps,
+                        struct sw_candidate *c)
 {
     uint64_t start = start_in_front(req, code, req->frame->lookup, has_frame, c);
     for (unsigned i = 0; i < jumps->count && start == 0; i++)
         start = start_in_front(req, code, jumps->rows[i].from, has_frame, c);
-    return start ? start | IS_FRAME : 0;
+    return start != 0;
 }
 
-static uint64_t find_by_jumps(const struct sw_unwind_request *req, const struct sw_code *code, struct sw_candidate *c)
+static bool find_by_jumps(const struct sw_unwind_request *req, const struct sw_code *code, struct sw_candidate *c)
 {
-    const uint64_t pc = req->frame->lookup;
-    struct sw_jumps *jumps = &req->work->jumps;
-    *jumps = (struct sw_jumps){ .begin = pc > COLD ? pc - COLD : 0, .pc = pc };
-    scan_around(req, code->arch, jumps);
-    const uint64_t jump = jump_to(req, code, jumps, c);
-    if (jump != 0)
-        return jump;
-    return sw_confirm_by_depth(req, code, c) ? BY_CALL : frame_of(req, code, jumps, c);
-}
-
-/* ---- what was found, noted ---- */
-
-static bool is_as_noted(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t noted,
-                        struct sw_candidate *c)
-{
-    if (noted <= BY_CALL)
-        return noted == BY_CALL && sw_confirm_by_depth(req, code, c);
-    if (noted & IS_JUMP)
-        return is_from(req, code, noted & ~IS_JUMP, c);
-    return noted & IS_FRAME ? has_frame(req, code, noted & ~IS_FRAME, c) : is_function(req, code, noted, c);
+    const struct sw_finding finding = { SW_FINDING_JUMPS, req->frame->lookup, 0, 0 };
+    struct jumps jumps;
+    const size_t room = sizeof jumps / 8;
+    if (sw_find_once(req, code, &finding, find_jumps, req->work->words, room) != room)
+        return false;
+    memcpy(&jumps, req->work->words, sizeof jumps);
+    return is_jumped_to(req, code, &jumps, c) || sw_confirm_by_depth(req, code, c) || is_frame_of(req, code, &jumps, c);
 }
 
 bool sw_function_scan(const struct sw_unwind_request *req, const struct sw_code *code, struct sw_candidate *c)
 {
-    const uint64_t key = ~req->frame->lookup, noted = sw_analysis_cache_function(req->walker->analysis_cache, key);
-    if (noted != 0)
-        return is_as_noted(req, code, noted, c);
-    uint64_t found = start_in_front(req, code, req->frame->lookup, is_function, c);
-    if (found == 0)
-        found = find_by_jumps(req, code, c);
-    sw_analysis_cache_note(req->walker->analysis_cache, key, found ? found : NOTHING);
-    return found != 0;
+    const bool is_found =
+        start_in_front(req, code, req->frame->lookup, is_function, c) != 0 || find_by_jumps(req, code, c);
+    if (req->work->meter.is_cut)
+        sw_findings_pend_scan(req);
+    return is_found;
 }

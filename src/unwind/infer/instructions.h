@@ -1,6 +1,6 @@
 /*
- * The sources that read instructions: a function from its known start, code forward to a return, the first entry of a
- * PLT.
+ * The sources that read instructions: where stacks begin, a function from its known start, code forward to a return,
+ * the first entry of a PLT.
  */
 #ifndef SW_UNWIND_INSTRUCTIONS_H
 #define SW_UNWIND_INSTRUCTIONS_H
@@ -17,6 +17,7 @@ bool sw_is_foreign(const struct sw_unwind_request *req);
 bool sw_leads_behind_call(const struct sw_unwind_request *req, struct sw_candidate *c, uint64_t *target);
 
 /* Sources, as sw_source_ask has them. Each uses both spare candidates and work->analysis. */
+SW_NODISCARD enum sw_status sw_root_source(const struct sw_unwind_request *req, struct sw_candidate *c);
 SW_NODISCARD enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_candidate *c);
 SW_NODISCARD enum sw_status sw_function_source(const struct sw_unwind_request *req, struct sw_candidate *c);
 SW_NODISCARD enum sw_status sw_forward_source(const struct sw_unwind_request *req, struct sw_candidate *c);
