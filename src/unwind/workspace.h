@@ -49,6 +49,7 @@ struct sw_fetch {
  *             others; outer: what that was read from.
  * tried       call_confirmation.c: functions.
  * elsewhere   function_scan.c: pc's state, in terms of another place's.
+ * bytes       Of the target, for one search at a time: of code (function_scan.c), of the stack (call_confirmation.c).
  */
 struct sw_workspace {
     bool is_found;
