@@ -2,6 +2,8 @@
  * See findings.h. Knows what a finding is made of, what it costs and how it is kept; refuses to know stacks. A finding
  * about code in an image holds as long as no image changes, other findings as long as the bytes that they were read
  * from are the same.
+ *
+ * A scan that was cut is finished by function_scan.c, which makes its findings here: so the two files call each other.
  */
 #include "unwind/findings.h"
 

@@ -6,17 +6,16 @@
 
 #include "code/map/codemap.h"
 
-struct sw_reading sw_reading_enter(const struct sw_walker *walker)
+void sw_workspace_open(struct sw_workspace *work, const struct sw_walker *walker, bool is_new)
 {
-    return (struct sw_reading){ walker->codemap ? sw_codemap_enter(walker->codemap) : 0,
-                                sw_images_enter(walker->images) };
-}
-
-void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading)
-{
-    sw_images_leave(walker->images, reading.images);
-    if (walker->codemap)
-        sw_codemap_leave(walker->codemap, reading.codemap);
+    const uint64_t generation = sw_images_generation(walker->images);
+    if (is_new)
+        sw_fetch_reset(&work->fetch, &walker->memory, walker->images);
+    if (!is_new && generation == work->generation)
+        return;
+    work->generation = generation;
+    work->image = NULL;
+    work->fetch.direct = (struct sw_bytes){ 0 };
 }
 
 /* What the runtime itself knows of an address. */

@@ -39,6 +39,8 @@ struct sw_fetch {
  * Memory of a walk. Sources leave each other no messages here: what one has to say is its candidate.
  *
  * is_found    header_rule is the current frame's. The walker's.
+ * generation  Of the images when `image`, and fetch.direct, were found. They hold while it is the same.
+ * image       The image that was found last, or null.
  * header_rule The rule that was found with the frame's code; its source is NONE where none was.
  * asked       Two candidates that unwind.c chooses with.
  * spare       Two more, for the source that is being asked.
@@ -47,9 +49,12 @@ struct sw_fetch {
  *             others; outer: what that was read from.
  * tried       call_confirmation.c: functions.
  * elsewhere   function_scan.c: pc's state, in terms of another place's.
+ * bytes       Of the target, for one search at a time: of code (function_scan.c), of the stack (call_confirmation.c).
  */
 struct sw_workspace {
     bool is_found;
+    uint64_t generation;
+    const struct sw_image_entry *image;
     struct sw_meter meter;
     struct sw_fetch fetch;
     struct sw_cfi_work cfi;

@@ -9,6 +9,7 @@
 #include "unwind/infer/code_patterns.h"
 
 #include "unwind/findings.h"
+#include "unwind/trampoline.h"
 
 #include <string.h>
 
@@ -32,7 +33,7 @@ static bool is_caller(const struct sw_unwind_request *req, uint64_t pc, uint64_t
     uint64_t target;
     if (sw_is_behind_call(req, pc, &target))
         return target == 0 || target == function;
-    return sw_source_is_trampoline(req, pc);
+    return sw_is_trampoline(req, pc);
 }
 
 /* What a rule that is shown is taken for: of a start, by a call of that or through a pointer; else by any call. */
