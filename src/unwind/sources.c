@@ -217,6 +217,7 @@ enum sw_status sw_source_ask(const struct sw_unwind_request *req, unsigned n, st
 {
     candidate->depends = SW_DEPENDS_CODE;
     candidate->is_doubted = false;
+    candidate->pointed = SW_TRUST_NONE;
     const enum sw_status status = rows[n].ask(req, candidate);
     if (status == SW_OK && rows[n].kind == INSTRUCTIONS) {
         claim_only_promised(req, &candidate->rule);

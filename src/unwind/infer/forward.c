@@ -147,7 +147,9 @@ static bool return_place(const struct sw_rule *rule, enum sw_machine machine, in
  * behind the call of F: it is accepted, and its call leads on to F and to this answer. Any other may be overtaken by
  * one in front of it. A return address in lr does not do: whether lr is believed is the stack's, too. (How far fp is
  * above sp matters to words only that the way itself has stored.)
- * 3. Words of the stack, since no way led behind a call: on another stack one may. This never holds again.
+ * 3. Words of the stack, since no way led behind a call: on another stack one may. But where no way leads to a return
+ * at all, none ever does; and since sp has one depth at a place, from whichever function it is reached, all functions
+ * that pc may be in take the return address from the same place: behind a call of F there it is F.
  *
  * The rule is made of the code from F to pc. So F has to be in pc's range or image: other code may go while pc's stays.
  */
@@ -168,7 +170,7 @@ static bool is_function_near(const struct sw_unwind_request *req, uint64_t funct
     return req->entry && sw_images_entry(req->walker->images, function) == req->entry;
 }
 
-/* What a candidate that is to be the answer depends on. is_first: as in 2. */
+/* What a candidate that is to be the answer depends on. is_first: as in 2, or no way as in 3. */
 static enum sw_status settle(const struct sw_unwind_request *req, bool is_first, struct sw_candidate *c)
 {
     c->depends = SW_DEPENDS_STACK;
@@ -245,7 +247,7 @@ enum sw_status sw_forward_source(const struct sw_unwind_request *req, struct sw_
         return settle(req, is_first, c);
     if (sw_confirm_by_stack(req, &code, c, &req->work->spare[1]) &&
         !(found && !ways.is_weak && c->rule.trust == SW_TRUST_GUESS))
-        return settle(req, false, c); /* a guess is no better than what was found, if that was not weaker */
+        return settle(req, ways.shown == 0, c); /* a guess is no better than what was found, if that was not weaker */
     if (!found && sw_function_scan(req, &code, c))
         return SW_OK;
     return found || ways.has_first ? take_first(&ways, found) : SW_E_NO_RULE;
