@@ -188,32 +188,51 @@ SW_LOADS_STACK static uint64_t take_usual(const struct sw_loc *locs, uint64_t wa
     return known | (same & regs->known);
 }
 
+/* The registers that take more than the window; those that can be had join *known. Fails where pc or sp cannot. */
+static enum sw_status take_others(const struct site *site, uint64_t others, uint64_t needed, uint64_t *values,
+                                  uint64_t *known)
+{
+    for (; others != 0; others &= others - 1) {
+        const unsigned n = (unsigned)__builtin_ctzll(others);
+        const enum sw_status status = find_value(site, n, &values[n]);
+        if (status != SW_OK && needed >> n & 1)
+            return status;
+        *known |= status == SW_OK ? UINT64_C(1) << n : 0;
+    }
+    return SW_OK;
+}
+
+/* Nearly all CFAs are a register and a number; with others, find_cfa. */
+static inline bool usual_cfa(const struct sw_rule *rule, const struct sw_regs *regs, uint64_t *cfa)
+{
+    const struct sw_loc *loc = &rule->cfa;
+    return loc->kind == SW_LOC_REG && sw_regs_has(regs, loc->reg) && sw_add_offset(regs->r[loc->reg], loc->off, cfa);
+}
+
 enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *regs, const struct sw_memory *memory,
                              struct sw_regs *caller, uint64_t *cfa, uint64_t *fault)
 {
-    struct site site = { rule, regs, memory, 0, fault };
     const struct sw_regs_roles *roles = sw_regs_roles_of(regs->machine);
     const uint64_t needed = UINT64_C(1) << roles->pc | UINT64_C(1) << roles->sp;
-    uint64_t others;
-    enum sw_status status = find_cfa(&site, &site.cfa);
-    if (status)
-        return status;
-    const struct near near = near_of(&memory->window, site.cfa);
     const uint64_t wanted = ((UINT64_C(1) << roles->count) - 1) & ~rule->initial;
+    uint64_t others, at = 0;
+    enum sw_status status = SW_OK;
+    if (!usual_cfa(rule, regs, &at))
+        status = find_cfa(&(struct site){ rule, regs, memory, 0, fault }, &at);
+    if (status != SW_OK)
+        return status;
+    const struct near near = near_of(&memory->window, at);
     sw_regs_copy(caller, regs); /* so those that are unchanged need not be looked at */
-    const uint64_t usual = take_usual(rule->r, wanted, regs, &near, site.cfa, caller->r, &others);
+    const uint64_t usual = take_usual(rule->r, wanted, regs, &near, at, caller->r, &others);
     uint64_t known = usual | (rule->initial & roles->nonvolatile & regs->known);
     caller->reserved = 0;
     caller->known = 0;
-    for (; others != 0; others &= others - 1) {
-        const unsigned n = (unsigned)__builtin_ctzll(others);
-        status = find_value(&site, n, &caller->r[n]);
-        if (status != SW_OK && needed >> n & 1)
-            return status;
-        known |= status == SW_OK ? UINT64_C(1) << n : 0;
-    }
+    if (others)
+        status = take_others(&(struct site){ rule, regs, memory, at, fault }, others, needed, caller->r, &known);
+    if (status != SW_OK)
+        return status;
     caller->known = known;
     if (cfa)
-        *cfa = site.cfa;
+        *cfa = at;
     return (known & needed) == needed ? SW_OK : SW_E_NO_RULE;
 }

@@ -26,10 +26,16 @@ void sw_unwind_find_code(const struct sw_unwind_request *req, struct sw_frame *f
 {
     struct sw_rule *rule = &req->work->header_rule;
     struct sw_clr_jit_code about;
-    sw_find_code(req->walker, req->entry, frame->lookup, &frame->code);
     req->work->is_found = true;
-    if (frame->code.unwind != SW_UNWIND_CLR_HEADER || (req->walker->flags & SW_WALK_NO_TABLES) ||
-        sw_source_clr_header(req, rule, &about) != SW_OK) {
+    rule->source = SW_SOURCE_NONE;
+    if (sw_is_native(req->walker, req->entry)) {
+        frame->code = (struct sw_range){ .kind = SW_KIND_NATIVE };
+        return;
+    }
+    sw_find_code(req->walker, req->entry, frame->lookup, &frame->code);
+    if (frame->code.unwind != SW_UNWIND_CLR_HEADER || (req->walker->flags & SW_WALK_NO_TABLES))
+        return;
+    if (sw_source_clr_header(req, rule, &about) != SW_OK) {
         rule->source = SW_SOURCE_NONE;
         return;
     }
