@@ -6,19 +6,6 @@
 
 #include "code/map/codemap.h"
 
-struct sw_reading sw_reading_enter(const struct sw_walker *walker)
-{
-    return (struct sw_reading){ walker->codemap ? sw_codemap_enter(walker->codemap) : 0,
-                                sw_images_enter(walker->images) };
-}
-
-void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading)
-{
-    sw_images_leave(walker->images, reading.images);
-    if (walker->codemap)
-        sw_codemap_leave(walker->codemap, reading.codemap);
-}
-
 /* What the runtime itself knows of an address. */
 static bool ask_finder(const struct sw_walker *walker, uint64_t address, struct sw_range *code)
 {

@@ -6,6 +6,7 @@
 
 #include "arch/arch.h"
 #include "code/images.h"
+#include "code/map/codemap.h"
 #include "unwind/workspace.h"
 
 /*
@@ -61,8 +62,18 @@ struct sw_reading {
     uint32_t codemap;
     uint32_t images;
 };
-struct sw_reading sw_reading_enter(const struct sw_walker *walker);
-void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading);
+static inline struct sw_reading sw_reading_enter(const struct sw_walker *walker)
+{
+    return (struct sw_reading){ walker->codemap ? sw_codemap_enter(walker->codemap) : 0,
+                                sw_images_enter(walker->images) };
+}
+
+static inline void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading)
+{
+    sw_images_leave(walker->images, reading.images);
+    if (walker->codemap)
+        sw_codemap_leave(walker->codemap, reading.codemap);
+}
 
 /* Where a machine's code addresses hold signature and tag; null: they have neither. */
 static inline const struct sw_pointer_auth *sw_code_bits(const struct sw_walker *walker)

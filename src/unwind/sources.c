@@ -9,11 +9,9 @@
 #include "unwind/pe_image.h"
 #include "unwind/infer/code_patterns.h"
 #include "unwind/infer/instructions.h"
+#include "unwind/trampoline.h"
 
 #include "clr/clr.h"
-#include "regs/offset.h"
-
-#include <string.h>
 
 /* ---- what came with the range ---- */
 
@@ -39,54 +37,6 @@ static enum sw_status from_header(const struct sw_unwind_request *req, struct sw
     return SW_OK;
 }
 
-/* ---- signal trampolines without tables ---- */
-
-/* Every register is taken from the ucontext above sp. */
-static void signal_rule(enum sw_machine machine, const struct sw_trampoline *t, struct sw_rule *rule)
-{
-    const unsigned sp = sw_regs_sp_number(machine);
-    sw_rule_init(rule, machine, SW_SOURCE_SIGNAL_FRAME, SW_TRUST_LIKELY);
-    rule->flags = SW_RULE_SIGNAL;
-    for (unsigned n = 0; n < sw_regs_count(machine); n++) {
-        const int off = t->ucontext + (int)sw_context_offset(SW_CONTEXT_UCONTEXT, machine, n);
-        rule->r[n] = (struct sw_loc){ SW_LOC_AT_REG, (uint8_t)sp, 0, off };
-    }
-    rule->cfa = rule->r[sp];
-}
-
-static bool holds_bytes(const struct sw_unwind_request *req, const struct sw_trampoline *t, uint64_t at)
-{
-    size_t size;
-    const uint8_t *bytes = sw_fetch_code(&req->work->fetch, at, &size);
-    return bytes && size >= t->size && memcmp(bytes, t->bytes, t->size) == 0;
-}
-
-/* The trampoline at an address, or null; inside: at its second instruction, too. */
-static const struct sw_trampoline *trampoline_at(const struct sw_unwind_request *req, uint64_t at, bool inside)
-{
-    const struct sw_arch *arch = sw_arch_of(req->walker->machine);
-    for (size_t i = 0; i < arch->trampoline_count; i++) {
-        const struct sw_trampoline *t = &arch->trampolines[i];
-        if (holds_bytes(req, t, at) || (inside && holds_bytes(req, t, at - t->first_size)))
-            return t;
-    }
-    return NULL;
-}
-
-bool sw_source_is_trampoline(const struct sw_unwind_request *req, uint64_t address)
-{
-    return trampoline_at(req, address, false) != NULL;
-}
-
-static enum sw_status from_signal_bytes(const struct sw_unwind_request *req, struct sw_candidate *c)
-{
-    const struct sw_trampoline *t = trampoline_at(req, sw_regs_pc(&req->frame->regs), req->frame->exact);
-    if (!t)
-        return SW_E_NO_RULE;
-    signal_rule(req->walker->machine, t, &c->rule);
-    return SW_OK;
-}
-
 /* ---- the image's tables ---- */
 
 /*
@@ -98,7 +48,7 @@ static enum sw_status from_cfi(const struct sw_unwind_request *req, struct sw_ca
     const enum sw_status status = sw_cfi_image_source(req, c);
     const bool is_record = status == SW_OK && (c->rule.flags & SW_RULE_SIGNAL) != 0 &&
                            (sw_arch_of(req->walker->machine)->cfi_quirks & SW_CFI_TRAMPOLINE) != 0;
-    return is_record && from_signal_bytes(req, c) == SW_OK ? SW_OK : status;
+    return is_record && sw_trampoline_source(req, c) == SW_OK ? SW_OK : status;
 }
 
 static enum sw_status from_ready_to_run(const struct sw_unwind_request *req, struct sw_candidate *c)
@@ -218,7 +168,7 @@ static const struct row {
     { ELF, ".debug_frame", sw_open_debug_frame, NULL },
     { PE, NULL, sw_open_ready_to_run, from_ready_to_run },
     { PE, NULL, sw_open_exceptions, from_exceptions },
-    { BYTES, NULL, NULL, from_signal_bytes },
+    { BYTES, NULL, NULL, sw_trampoline_source },
     { BYTES, NULL, NULL, from_bad_pc },
     { INSTRUCTIONS, NULL, NULL, sw_root_source },
     { INSTRUCTIONS, NULL, NULL, sw_plt_source },

@@ -34,9 +34,6 @@ SW_NODISCARD enum sw_status sw_source_ask(const struct sw_unwind_request *req, u
 enum sw_status sw_sources_open(struct sw_images *images, struct sw_image_entry *entry,
                                const struct sw_sections *sections);
 
-/* Whether a signal handler that returns to an address returns from the signal: told by the bytes there. */
-bool sw_source_is_trampoline(const struct sw_unwind_request *req, uint64_t address);
-
 /* The rule that a CoreCLR JIT header gives, with the FunctionID. */
 SW_NODISCARD enum sw_status sw_source_clr_header(const struct sw_unwind_request *req, struct sw_rule *rule,
                                                  struct sw_clr_jit_code *about);

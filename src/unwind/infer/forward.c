@@ -6,7 +6,7 @@
 #include "unwind/infer/instructions.h"
 
 #include "unwind/findings.h"
-#include "unwind/sources.h"
+#include "unwind/trampoline.h"
 #include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/code_patterns.h"
 #include "unwind/infer/function_scan.h"
@@ -67,7 +67,7 @@ static bool is_return_by_lr(const struct sw_rule *rule, enum sw_machine machine)
 /* Whether a caller is behind a call, or in a signal trampoline. */
 static bool is_caller(struct ways *ways, uint64_t pc)
 {
-    return sw_is_behind_call(ways->req, pc, &ways->target) || sw_source_is_trampoline(ways->req, pc);
+    return sw_is_behind_call(ways->req, pc, &ways->target) || sw_is_trampoline(ways->req, pc);
 }
 
 static bool is_accepted(void *arg, const struct sw_rule *rule)
