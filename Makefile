@@ -10,7 +10,9 @@ CC := gcc
 endif
 
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror
-CPPFLAGS += -Iinclude -Ilib -Isrc
+# ASSERTS=1 is a build for tests: what always holds of the main structures (sw_*_is_valid) is asserted.
+ASSERTS ?=
+CPPFLAGS += -Iinclude -Ilib -Isrc $(if $(ASSERTS),,-DNDEBUG)
 SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno-common
 # Bound at start: a walk in a signal handler must not enter the dynamic loader.
 LDLIBS := -lZydis -lelf -llzma -Wl,-z,now
@@ -184,7 +186,7 @@ help:
 	@echo 'make lint           clang-tidy and gcc -fanalyzer over lib, src and examples'
 	@echo 'make deps           installs what all of these need (Debian packages, as root)'
 	@echo 'make clean          removes $(BUILD)'
-	@echo 'Variables: CC, CFLAGS, BUILD'
+	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
 .PHONY: check lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint fuzz install clean help
