@@ -108,8 +108,8 @@ static enum sw_status start(struct sw_cfi_machine *m)
     return status;
 }
 
-static enum sw_status rule_of_table(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_work *work,
-                                    struct sw_rule *rule, struct sw_cfi_cover *cover)
+static inline enum sw_status rule_of_table(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_work *work,
+                                           struct sw_rule *rule, struct sw_cfi_cover *cover)
 {
     struct sw_cfi_fde fde;
     enum sw_status status = sw_cfi_find(cfi, pc, &fde);
@@ -130,12 +130,17 @@ static enum sw_status rule_of_table(const struct sw_cfi *cfi, uint64_t pc, struc
     return status == SW_OK ? finish(&m) : status;
 }
 
+/* What the first table with something to say says; if none has a rule, what was wrong with the first one. */
 enum sw_status sw_cfi_rule(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_work *work, struct sw_rule *rule,
                            struct sw_cfi_cover *cover)
 {
-    const enum sw_status status = rule_of_table(cfi, pc, work, rule, cover);
-    if (status == SW_OK || !cfi->beside)
-        return status;
-    const enum sw_status other = rule_of_table(cfi->beside, pc, work, rule, cover);
-    return other == SW_E_NO_RULE ? status : other;
+    const struct sw_cfi *const tables[] = { cfi, cfi->beside };
+    enum sw_status first = SW_OK;
+    for (unsigned n = 0; n < 2 && tables[n]; n++) {
+        const enum sw_status status = rule_of_table(tables[n], pc, work, rule, cover);
+        if (status == SW_OK || (n > 0 && status != SW_E_NO_RULE))
+            return status;
+        first = n > 0 ? first : status;
+    }
+    return first;
 }

@@ -6,6 +6,18 @@
 
 #include "code/map/codemap.h"
 
+void sw_workspace_open(struct sw_workspace *work, const struct sw_walker *walker, bool is_new)
+{
+    const uint64_t generation = sw_images_generation(walker->images);
+    if (is_new)
+        sw_fetch_reset(&work->fetch, &walker->memory, walker->images);
+    if (!is_new && generation == work->generation)
+        return;
+    work->generation = generation;
+    work->image = NULL;
+    work->fetch.direct = (struct sw_bytes){ 0 };
+}
+
 /* What the runtime itself knows of an address. */
 static bool ask_finder(const struct sw_walker *walker, uint64_t address, struct sw_range *code)
 {

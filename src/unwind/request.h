@@ -21,13 +21,28 @@ struct sw_unwind_request {
     const struct sw_image_entry *entry;
 };
 
-/* The image around an address, which mostly is that of the frame; as sw_images_entry. Inside a reader section. */
+/*
+ * Opens the workspace in a reader section: what was found in an earlier one is forgotten, unless the images are as they
+ * were. is_new: nothing was found yet; then it may be opened outside of one, too.
+ */
+void sw_workspace_open(struct sw_workspace *work, const struct sw_walker *walker, bool is_new);
+
+/* The image around an address, which mostly is that of the last; as sw_images_entry. Inside a section it is open in. */
+static inline const struct sw_image_entry *sw_workspace_image(struct sw_workspace *work, const struct sw_walker *walker,
+                                                              uint64_t address)
+{
+    const struct sw_image_entry *last = work->image;
+    if (!last || address < last->info.begin || address >= last->info.end)
+        work->image = last = sw_images_entry(walker->images, address);
+    return last;
+}
+
+/* The same; the frame's own is still at hand afterwards. */
 static inline const struct sw_image_entry *sw_request_image(const struct sw_unwind_request *req, uint64_t address)
 {
     const struct sw_image_entry *entry = req->entry;
-    return entry && address >= entry->info.begin && address < entry->info.end
-               ? entry
-               : sw_images_entry(req->walker->images, address);
+    const bool is_own = entry && address >= entry->info.begin && address < entry->info.end;
+    return is_own ? entry : sw_workspace_image(req->work, req->walker, address);
 }
 
 /*

@@ -27,16 +27,12 @@ enum sw_status sw_source_clr_header(const struct sw_unwind_request *req, struct 
 
 static enum sw_status from_declared_leaf(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
-    if (req->frame->code.unwind != SW_UNWIND_LEAF)
-        return SW_E_NO_RULE;
     sw_rule_leaf(&c->rule, req->walker->machine, SW_SOURCE_LEAF, SW_TRUST_EXACT);
     return SW_OK;
 }
 
 static enum sw_status from_header(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
-    if (req->work->header_rule.source == SW_SOURCE_NONE)
-        return SW_E_NO_RULE;
     c->rule = req->work->header_rule;
     return SW_OK;
 }
@@ -49,8 +45,6 @@ static enum sw_status from_header(const struct sw_unwind_request *req, struct sw
  */
 static enum sw_status from_cfi(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
-    if (!req->entry->has_cfi)
-        return SW_E_NO_RULE;
     const enum sw_status status = sw_cfi_image_source(req, c);
     const bool is_record = status == SW_OK && (c->rule.flags & SW_RULE_SIGNAL) != 0 &&
                            (sw_arch_of(req->walker->machine)->cfi_quirks & SW_CFI_TRAMPOLINE) != 0;
@@ -143,18 +137,18 @@ static void claim_only_the_record(enum sw_machine machine, struct sw_rule *rule)
 /* ---- the sources ---- */
 
 /*
- * Where a source has its knowledge from. A range: what came with it. ELF, PE: unwind tables of the image around pc,
- * unless the range wants analysis. BYTES, INSTRUCTIONS: the code at pc and what is on the stack.
+ * Where a source has its knowledge from. LEAF, HEADER: what came with the range. ELF, PE: unwind tables of the image
+ * around pc, unless the range wants analysis. BYTES, INSTRUCTIONS: the code at pc and what is on the stack.
  */
-enum kind { RANGE, ELF, PE, BYTES, INSTRUCTIONS, FRAME_POINTER };
+enum kind { LEAF, HEADER, ELF, PE, BYTES, INSTRUCTIONS, FRAME_POINTER, KINDS };
+enum { TABLES = 1 << LEAF | 1 << HEADER | 1 << ELF | 1 << PE };
 
-/* The flag by which a walker forbids a kind. */
-static const uint32_t forbidden_by[] = { [RANGE] = SW_WALK_NO_TABLES,
-                                         [ELF] = SW_WALK_NO_TABLES,
-                                         [PE] = SW_WALK_NO_TABLES,
-                                         [BYTES] = 0,
-                                         [INSTRUCTIONS] = SW_WALK_NO_ANALYSIS,
-                                         [FRAME_POINTER] = SW_WALK_NO_FRAME_POINTER };
+/* The kinds that a walker's flag forbids. */
+static const struct forbidden {
+    uint32_t flag, kinds;
+} forbidden[] = { { SW_WALK_NO_TABLES, TABLES },
+                  { SW_WALK_NO_ANALYSIS, 1 << INSTRUCTIONS },
+                  { SW_WALK_NO_FRAME_POINTER, 1 << FRAME_POINTER } };
 
 /*
  * Asked in this order. What is doubted is taken only when all have been asked.
@@ -168,8 +162,8 @@ static const struct row {
     sw_open_tables_fn *open;
     enum sw_status (*ask)(const struct sw_unwind_request *req, struct sw_candidate *c);
 } rows[SW_SOURCES] = {
-    { RANGE, NULL, NULL, from_declared_leaf },
-    { RANGE, NULL, NULL, from_header },
+    { LEAF, NULL, NULL, from_declared_leaf },
+    { HEADER, NULL, NULL, from_header },
     { ELF, ".eh_frame", sw_open_eh_frame, from_cfi },
     { ELF, ".debug_frame", sw_open_debug_frame, NULL },
     { PE, NULL, sw_open_ready_to_run, from_ready_to_run },
@@ -199,23 +193,30 @@ enum sw_status sw_sources_open(struct sw_images *images, struct sw_image_entry *
     return status;
 }
 
-/* Whether a row's source can have anything to say of the frame. */
-static bool is_asked(const struct sw_unwind_request *req, const struct row *row)
+uint32_t sw_sources_of(const struct sw_unwind_request *req)
 {
-    const bool of_image = row->kind == ELF || row->kind == PE;
-    if (!row->ask || (req->walker->flags & forbidden_by[row->kind]))
-        return false;
-    return !of_image || (req->entry && req->frame->code.unwind != SW_UNWIND_ANALYSIS);
+    const struct sw_image_entry *entry = req->frame->code.unwind != SW_UNWIND_ANALYSIS ? req->entry : NULL;
+    uint32_t kinds = 1 << BYTES | 1 << INSTRUCTIONS | 1 << FRAME_POINTER;
+    kinds |= req->frame->code.unwind == SW_UNWIND_LEAF ? 1 << LEAF : 0;
+    kinds |= req->work->header_rule.source != SW_SOURCE_NONE ? 1 << HEADER : 0;
+    kinds |= entry && entry->has_cfi ? 1 << ELF : 0;
+    kinds |= entry && (entry->has_pe || entry->has_clr) ? 1 << PE : 0;
+    for (size_t i = 0; req->walker->flags != 0 && i < sizeof forbidden / sizeof forbidden[0]; i++)
+        kinds &= req->walker->flags & forbidden[i].flag ? ~forbidden[i].kinds : ~0u;
+    return kinds;
+}
+
+unsigned sw_source_next(uint32_t kinds, unsigned n)
+{
+    while (n < SW_SOURCES && !(rows[n].ask && kinds >> rows[n].kind & 1))
+        n++;
+    return n;
 }
 
 enum sw_status sw_source_ask(const struct sw_unwind_request *req, unsigned n, struct sw_candidate *candidate)
 {
     candidate->depends = SW_DEPENDS_CODE;
     candidate->is_doubted = false;
-    if (n >= SW_SOURCES)
-        return SW_E_LIMIT;
-    if (!is_asked(req, &rows[n]))
-        return SW_E_NO_RULE;
     const enum sw_status status = rows[n].ask(req, candidate);
     if (status == SW_OK && rows[n].kind == INSTRUCTIONS) {
         claim_only_promised(req, &candidate->rule);
