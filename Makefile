@@ -25,7 +25,8 @@ LIB := $(BUILD)/libsnapwalk.a
 
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard test/unit/*.c))
 RACE := $(filter %_race,$(UNIT))
-CHOOSE := $(BUILD)/test/support/row.o
+# row.o is linked whether something of it is called or not.
+SUPPORT := $(BUILD)/test/support/row.o $(BUILD)/test/support/libsupport.a
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 ORACLE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/oracle/*.c))
 # One program of many files, and rivals that must not share a process with it.
@@ -69,8 +70,9 @@ $(BUILD)/src/%.o: src/%.c
 
 # Examples see what users see: the public headers only. (private: the archive is built with its own flags.)
 $(EXAMPLES): private CPPFLAGS := -Iinclude
-$(UNIT): private LDLIBS += $(CHOOSE) -lcmocka -ldl
-$(UNIT): $(CHOOSE)
+$(UNIT): private LIB := $(SUPPORT) $(LIB)
+$(UNIT): private LDLIBS += -lcmocka -ldl
+$(UNIT): $(SUPPORT)
 $(ORACLE): private LDLIBS += -ldw -lcapstone
 $(FUZZ): private LDLIBS += -fsanitize=fuzzer
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
@@ -81,7 +83,10 @@ $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 $(BUILD)/test/support/%.o: test/support/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -c $< -o $@
+	@$(CC) $(CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -c $< -o $@
+$(BUILD)/test/support/libsupport.a: $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/row.c,$(wildcard test/support/*.c)))
+	@rm -f $@
+	@$(AR) rcs $@ $^
 
 $(BENCH): $(wildcard test/bench/*.c test/bench/*.h) $(LIB)
 	@mkdir -p $(@D)
@@ -114,7 +119,7 @@ $(PROBE): $(wildcard test/clr/probe/*) examples/clr-profiler/callbacks.c example
 	@echo "  CC      $@"
 	@$(CC) $(CPPFLAGS) $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
 
--include $(OBJECTS:.o=.d) $(addsuffix .d,$(PROGRAMS))
+-include $(OBJECTS:.o=.d) $(addsuffix .d,$(PROGRAMS)) $(wildcard $(BUILD)/test/support/*.d)
 
 deps:
 	@mk/deps.sh all
