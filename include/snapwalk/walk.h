@@ -23,8 +23,8 @@ extern "C" {
 
 /*
  * How much work a walk may do, in units. One unit is one instruction that is decoded and followed, about 100 ns on a
- * machine of 2020. Other work is counted as what takes as long: 16 words of the stack or 64 bytes of code that are
- * looked through, 4 bytes of a switch table, one look into the analysis cache. A frame found by tables is free, unless
+ * machine of 2020. Other work is counted as what takes as long: 64 words of the stack or 64 bytes of code that are
+ * looked through, an element of a switch table, a hop through a stub, one look into the analysis cache. A frame found by tables is free, unless
  * its table takes more than 256 steps: max_frames bounds those. A frame in the rule cache is free.
  *
  * DEFAULT    SW_WALK_BUDGET units: for signal handlers, no walk over about 200 us.
@@ -105,7 +105,7 @@ struct sw_walker {
  * The working memory of one walk; a walk needs no other. It need not be initialised, and it holds nothing between
  * walks. One walk at a time may use it.
  */
-#define SW_SCRATCH_BYTES 339968
+#define SW_SCRATCH_BYTES 344064
 struct sw_scratch {
     uint64_t words[SW_SCRATCH_BYTES / 8];
 };

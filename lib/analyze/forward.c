@@ -7,17 +7,16 @@
 #include "base/bytes.h"
 
 struct offer {
-    struct sw_rule rule;
     bool (*accept)(void *arg, const struct sw_rule *rule);
     void *arg;
 };
 
 static bool offer_rule(struct sw_analysis *w, struct offer *to, enum sw_trust trust)
 {
-    if (!sw_meter_pay(w->code->meter, 1) || !sw_extract_return(&w->current, w->code->arch, &to->rule))
+    if (!sw_meter_pay(w->code->meter, 1) || !sw_extract_return(&w->current, w->code->arch, &w->offered))
         return false;
-    to->rule.trust = (uint8_t)trust;
-    return to->accept(to->arg, &to->rule);
+    w->offered.trust = (uint8_t)trust;
+    return to->accept(to->arg, &w->offered);
 }
 
 /* Offers the rule as if a return stood here, which is the state at a tail call. */

@@ -136,12 +136,19 @@ extern const struct sw_arch sw_x64_arch, sw_a64_arch;
 extern const struct sw_code_patterns sw_x64_code_patterns, sw_a64_code_patterns;
 extern const struct sw_rule_codec sw_x64_codec, sw_a64_codec;
 
+/* ORDER sw_machine */
+enum { SW_ARCHS = SW_MACHINE_ARM64 + 1 };
+extern const struct sw_arch *const sw_archs[SW_ARCHS];
+
 /*
  * The value of a machine, or of the machine with a number of ELF; null: there is none.
  *
  * Memory   Static. Threads  Any. Signals  Safe.
  */
-const struct sw_arch *sw_arch_of(enum sw_machine machine);
+static inline const struct sw_arch *sw_arch_of(enum sw_machine machine)
+{
+    return (unsigned)machine < SW_ARCHS ? sw_archs[machine] : NULL;
+}
 const struct sw_arch *sw_arch_of_elf(unsigned number);
 
 /* Whether a call leaves the return address in a register, not on the stack. */

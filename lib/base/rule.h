@@ -11,6 +11,8 @@
 #include <snapwalk/regs.h>
 #include <snapwalk/frame.h>
 
+#include <string.h>
+
 enum sw_loc_kind {
     SW_LOC_UNKNOWN = 0, /* the value is lost */
     SW_LOC_SAME,        /* still in its register */
@@ -40,6 +42,8 @@ struct sw_loc {
  * r       By register number of regs.h, pc included: its location is that of the return address.
  *         sp is usually SW_LOC_CFA with off 0.
  * source, trust  Of the caller's frame that this rule leads to.
+ * initial  Registers whose location is as sw_rule_init gave it, for certain: nobody looks at it. Never sp, nor a register
+ *          past the last. Whoever changes a location clears its bit; 0 is right of any rule.
  */
 struct sw_rule {
     struct sw_loc cfa;
@@ -49,6 +53,7 @@ struct sw_rule {
     uint8_t flags;
     uint8_t unused; /* 0: rules of the same content are the same bytes */
     const uint8_t *expr;
+    uint64_t initial;
     struct sw_loc r[SW_REGS_MAX];
 };
 
@@ -61,14 +66,16 @@ void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source 
 /* The locations that sw_rule_init gives: SW_REGS_MAX of them. */
 const struct sw_loc *sw_rule_unchanged(enum sw_machine machine);
 
-/* *to = *from, as far as it is known: few registers are. As one piece it would be a slow `rep movs`. */
+/* *to = *from, of a machine's registers; unknown ones too, since to ask takes longer. Of 33 one `rep movs` would be slow. */
 static inline void sw_regs_copy(struct sw_regs *to, const struct sw_regs *from)
 {
+    enum { FIRST = SW_X64_COUNT };
     to->machine = from->machine;
     to->reserved = from->reserved;
     to->known = from->known;
-    for (uint64_t rest = from->known; rest != 0; rest &= rest - 1)
-        to->r[__builtin_ctzll(rest)] = from->r[__builtin_ctzll(rest)];
+    memcpy(to->r, from->r, FIRST * sizeof to->r[0]);
+    if (sw_regs_count(from->machine) > FIRST)
+        memcpy(to->r + FIRST, from->r + FIRST, (SW_REGS_MAX - FIRST) * sizeof to->r[0]);
 }
 
 /* The CFA above sp at a function's first instruction: a return address that the call pushed lies between. */

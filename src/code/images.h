@@ -67,6 +67,12 @@ uint32_t sw_images_enter(const struct sw_images *images);
 void sw_images_leave(const struct sw_images *images, uint32_t ticket);
 const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uint64_t address);
 
+/*
+ * An entry may also be kept from one section to a later one, with the generation (sw_images_generation) from before it
+ * was found. If that is the same inside the later section, the entry is valid there: the writer counts the generation
+ * up before it hands over what it dropped, so it sees this reader before it frees anything.
+ */
+
 /* The address of the generation that sw_images_generation reads. For null images: of a number that never changes. */
 const _Atomic uint64_t *sw_images_clock(const struct sw_images *images);
 

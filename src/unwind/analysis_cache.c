@@ -251,8 +251,9 @@ static bool holds(const struct sw_code *code, const struct top *top, uint64_t ge
     return generation != 0 || top->entry.hash == hash_code(code, top->extents, top->entry.extents);
 }
 
-size_t sw_analysis_cache_try(struct sw_analysis_cache *cache, const struct sw_code *code,
-                             const struct sw_finding *finding, uint64_t generation, uint64_t *words, size_t room)
+__attribute__((noinline)) size_t sw_analysis_cache_try(struct sw_analysis_cache *cache, const struct sw_code *code,
+                                                       const struct sw_finding *finding, uint64_t generation,
+                                                       uint64_t *words, size_t room)
 {
     struct top top;
     if (!cache)
@@ -277,8 +278,9 @@ size_t sw_analysis_cache_get(struct sw_analysis_cache *cache, const struct sw_co
     return found;
 }
 
-void sw_analysis_cache_put(struct sw_analysis_cache *cache, const struct sw_code *code,
-                           const struct sw_finding *finding, uint64_t generation, const uint64_t *words, size_t count)
+__attribute__((noinline)) void sw_analysis_cache_put(struct sw_analysis_cache *cache, const struct sw_code *code,
+                                                     const struct sw_finding *finding, uint64_t generation,
+                                                     const uint64_t *words, size_t count)
 {
     const struct sw_meter *meter = code->meter;
     struct top top = { .entry = { .finding = *finding, .generation = generation } };

@@ -2,6 +2,8 @@
  * See findings.h. Knows what a finding is made of, what it costs and how it is kept; refuses to know stacks. A finding
  * about code in an image holds as long as no image changes, other findings as long as the bytes that they were read
  * from are the same.
+ *
+ * A scan that was cut is finished by function_scan.c, which makes its findings here: so the two files call each other.
  */
 #include "unwind/findings.h"
 
@@ -61,7 +63,14 @@ static bool begin_piece(const struct sw_unwind_request *req, const struct sw_cod
     return !meter->is_cut;
 }
 
-/* False: it was cut. */
+static void note_all(struct sw_meter *to, const struct sw_meter *from)
+{
+    for (uint8_t i = 0; i < from->count; i++)
+        sw_meter_note(to, from->read[i].begin, (uint32_t)(from->read[i].end - from->read[i].begin));
+    to->is_far |= from->is_far;
+}
+
+/* False: it was cut. What it was read from is what the finding around it is read from, too. */
 static bool end_piece(const struct sw_unwind_request *req, const struct piece *piece)
 {
     const struct sw_meter *meter = meter_of(req);
@@ -69,6 +78,7 @@ static bool end_piece(const struct sw_unwind_request *req, const struct piece *p
     if (!meter->is_cut) {
         if (about.cost != 0)
             sw_analysis_cache_settle(cache_of(req), &about.finding);
+        note_all(&req->work->outer, meter);
         return true;
     }
     about.cost = piece->left - meter->left + 1;
@@ -103,7 +113,8 @@ _Static_assert((int)RULE_WORDS < (int)SW_RULE_WORDS, "with a status");
  * What stands in a rule beside what sw_rule_init gives: the CFA, a mask of registers, and their locations. Rules by
  * instructions have no expressions.
  */
-static size_t pack_rule(const struct sw_rule *rule, enum sw_machine machine, uint64_t words[RULE_WORDS])
+static __attribute__((noinline)) size_t pack_rule(const struct sw_rule *rule, enum sw_machine machine,
+                                                  uint64_t words[RULE_WORDS])
 {
     struct sw_rule usual;
     uint64_t mask = 0;
@@ -215,112 +226,143 @@ bool sw_function_has_frame(const struct sw_unwind_request *req, const struct sw_
     return false;
 }
 
-/* ---- forward ---- */
+/* ---- rules that are shown one after the other ---- */
 
-/*
- * The rules that were shown, one behind the other, in work->words.
- *
- * words  How many words there are of `count` rules.
- */
-struct shown {
-    const struct sw_unwind_request *req;
-    enum sw_machine machine;
-    size_t words;
-    unsigned count;
-    bool is_accepted;
-    bool (*accept)(void *arg, const struct sw_rule *rule);
-    void *arg;
-};
+enum { IS_WHOLE = 1, TAG_WORDS = 1 };
 
-enum { IS_WHOLE = 1 };
-
-static uint64_t distance_key(const struct sw_fp_distance *fp)
+static bool was_shown(const struct sw_shown *s, const uint64_t *packed, size_t size)
 {
-    return !fp->is_used ? 0 : fp->is_known ? (uint64_t)(uint32_t)fp->above_sp | UINT64_C(1) << 33 : UINT64_C(1) << 32;
-}
-
-static bool was_shown(const struct shown *s, const uint64_t *rule, size_t size)
-{
-    const uint64_t *words = s->req->work->words;
     for (size_t at = 1; at < s->words;) {
-        const size_t there = 3 + (size_t)__builtin_popcountll(words[at + 2]);
-        if (there == size && memcmp(words + at, rule, size * 8) == 0)
+        const size_t there = TAG_WORDS + 3 + (size_t)__builtin_popcountll(s->buffer[at + TAG_WORDS + 2]);
+        if (there == size && memcmp(s->buffer + at + TAG_WORDS, packed + TAG_WORDS, (size - TAG_WORDS) * 8) == 0)
             return true;
         at += there;
     }
     return false;
 }
 
-/* Notes a rule, and shows it if it is new. True: the run is over. */
-static bool show(void *arg, const struct sw_rule *rule)
+__attribute__((noinline)) bool sw_show(struct sw_shown *s, const struct sw_rule *rule, uint64_t tag)
 {
-    struct shown *s = arg;
-    uint64_t packed[RULE_WORDS];
-    const size_t size = pack_rule(rule, s->machine, packed);
+    uint64_t packed[TAG_WORDS + RULE_WORDS];
+    const size_t size = TAG_WORDS + pack_rule(rule, s->req->walker->machine, packed + TAG_WORDS);
     if (was_shown(s, packed, size))
         return false;
-    if (s->count == SW_FORWARD_RULES || s->words + size > SW_FINDING_WORDS)
+    if (s->count == SW_SHOWN_RULES || s->words + size > SW_FINDING_WORDS)
         return true;
-    memcpy(s->req->work->words + s->words, packed, size * 8);
+    packed[0] = tag;
+    memcpy(s->buffer + s->words, packed, size * 8);
     s->words += size;
     s->count++;
-    s->is_accepted = s->accept(s->arg, rule);
+    s->is_accepted = s->accept(s->arg, rule, tag);
     return s->is_accepted;
 }
 
-/* Shows the rules that were found before. */
-static bool show_known(struct shown *s)
+/* Shows the rules that were found before. Whether that is all. */
+static bool show_known(struct sw_shown *s)
 {
-    const uint64_t *words = s->req->work->words;
-    struct sw_rule rule;
+    struct sw_rule *rule = &s->req->work->spare_rule;
     size_t size;
-    for (size_t at = 1; at < s->words && !s->is_accepted; at += size) {
-        size = unpack_rule(words + at, s->words - at, s->machine, &rule);
+    for (size_t at = 1; at < s->words && !s->is_accepted; at += TAG_WORDS + size) {
+        size = unpack_rule(s->buffer + at + TAG_WORDS, s->words - at - TAG_WORDS, s->req->walker->machine, rule);
         if (size == 0)
             return false;
         s->count++;
-        s->is_accepted = s->accept(s->arg, &rule);
+        s->is_accepted = s->accept(s->arg, rule, s->buffer[at]);
     }
-    return s->is_accepted || (words[0] & IS_WHOLE);
+    return s->is_accepted || (s->buffer[0] & IS_WHOLE);
+}
+
+/* Keeps what was shown, up to what was accepted. */
+static void keep_shown(struct sw_shown *s, const struct sw_code *code, const struct sw_finding *finding,
+                       uint64_t generation)
+{
+    s->buffer[0] = s->is_accepted ? 0 : IS_WHOLE;
+    sw_analysis_cache_put(cache_of(s->req), code, finding, generation, s->buffer, s->words);
+}
+
+bool sw_show_once(struct sw_shown *s, const struct sw_code *code, const struct sw_finding *finding, sw_shower *find,
+                  void *arg)
+{
+    const uint64_t generation = generation_of(s->req->walker, finding->a);
+    struct sw_meter *meter = meter_of(s->req), *outer = &s->req->work->outer;
+    if (!sw_meter_pay(meter, 1))
+        return false;
+    s->words = sw_analysis_cache_get(cache_of(s->req), code, finding, generation, s->buffer, SW_FINDING_WORDS);
+    if (s->words != 0 && show_known(s))
+        return s->is_accepted;
+    s->words = s->words ? s->words : 1;
+    *outer = (struct sw_meter){ .left = 0 };
+    find(s, code, arg);
+    if (meter->is_cut) {
+        const struct sw_pending pending = { *finding, generation, 1 }; /* its pieces are cut where they cost too much */
+        sw_analysis_cache_pend(cache_of(s->req), &pending);
+        return false;
+    }
+    sw_analysis_cache_settle(cache_of(s->req), finding);
+    sw_meter_forget(meter);
+    note_all(meter, outer);
+    keep_shown(s, code, finding, generation);
+    return s->is_accepted;
+}
+
+/* ---- forward ---- */
+
+static uint64_t distance_key(const struct sw_fp_distance *fp)
+{
+    return !fp->is_used ? 0 : fp->is_known ? (uint64_t)(uint32_t)fp->above_sp | UINT64_C(1) << 33 : UINT64_C(1) << 32;
+}
+
+/* What the distance is, and that it matters. */
+static uint64_t used_key(const struct sw_fp_distance *fp)
+{
+    const struct sw_fp_distance used = { fp->above_sp, fp->is_known, true };
+    return distance_key(&used);
 }
 
 /* Looks for what was found before: where the distance made no difference, or where it was the same. */
-static bool get_shown(struct shown *s, const struct sw_code *code, uint64_t pc, const struct sw_fp_distance *fp,
-                      uint64_t generation)
+static bool show_known_ways(struct sw_shown *s, const struct sw_code *code, uint64_t pc,
+                            const struct sw_fp_distance *fp, uint64_t generation)
 {
-    struct sw_workspace *work = s->req->work;
-    struct sw_fp_distance used = *fp;
-    used.is_used = true;
-    const uint64_t keys[] = { 0, distance_key(&used) };
-    for (unsigned i = 0; i < 2 && s->words <= 1; i++) {
-        const struct sw_finding finding = { SW_FINDING_FORWARD, pc, keys[i], 0 };
-        if (!sw_meter_pay(&work->meter, 1))
-            return false;
-        s->words = (i == 0 ? sw_analysis_cache_try : sw_analysis_cache_get)(cache_of(s->req), code, &finding,
-                                                                            generation, work->words, SW_FINDING_WORDS);
-        if (s->words != 0)
-            return show_known(s);
-    }
-    return false;
+    struct sw_finding finding = { SW_FINDING_FORWARD, pc, 0, 0 };
+    if (!sw_meter_pay(meter_of(s->req), 1))
+        return false;
+    s->words = sw_analysis_cache_try(cache_of(s->req), code, &finding, generation, s->buffer, SW_FINDING_WORDS);
+    finding.b = used_key(fp);
+    if (s->words == 0)
+        s->words = sw_analysis_cache_get(cache_of(s->req), code, &finding, generation, s->buffer, SW_FINDING_WORDS);
+    return s->words != 0 && show_known(s);
 }
 
-/* Goes forward; everything that is shown on the way is kept, up to what was accepted. */
-static void go(struct shown *s, const struct sw_code *code, uint64_t pc, struct sw_fp_distance *fp, uint64_t generation)
+static bool show_way(void *arg, const struct sw_rule *rule)
 {
-    struct sw_workspace *work = s->req->work;
-    struct sw_fp_distance used = *fp;
-    used.is_used = true;
-    struct sw_finding finding = { SW_FINDING_FORWARD, pc, distance_key(&used), 0 };
+    return sw_show(arg, rule, 0);
+}
+
+static void go(struct sw_shown *s, const struct sw_code *code, uint64_t pc, struct sw_fp_distance *fp,
+               uint64_t generation)
+{
+    struct sw_finding finding = { SW_FINDING_FORWARD, pc, used_key(fp), 0 };
     struct piece piece;
     if (!begin_piece(s->req, code, &finding, generation, &piece))
         return;
     s->words = s->words ? s->words : 1;
-    const bool is_over = sw_analyze_forward(code, pc, fp, &work->analysis, show, s) == SW_OK;
+    (void)!sw_analyze_forward(code, pc, fp, &s->req->work->analysis, show_way, s);
     if (!end_piece(s->req, &piece))
         return;
-    work->words[0] = is_over && s->is_accepted ? 0 : IS_WHOLE;
     finding.b = distance_key(fp);
-    sw_analysis_cache_put(cache_of(s->req), code, &finding, generation, work->words, s->words);
+    keep_shown(s, code, &finding, generation);
+}
+
+struct plain_accept {
+    bool (*accept)(void *arg, const struct sw_rule *rule);
+    void *arg;
+};
+
+static bool accept_plain(void *arg, const struct sw_rule *rule, uint64_t tag)
+{
+    const struct plain_accept *plain = arg;
+    (void)tag;
+    return plain->accept(plain->arg, rule);
 }
 
 enum sw_status sw_forward_rules(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc,
@@ -329,9 +371,10 @@ enum sw_status sw_forward_rules(const struct sw_unwind_request *req, const struc
 {
     struct sw_fp_distance unknown = { 0, false, false };
     struct sw_fp_distance *distance = fp ? fp : &unknown;
-    struct shown s = { .req = req, .machine = code->arch->machine, .accept = accept, .arg = arg };
+    struct plain_accept plain = { accept, arg };
+    struct sw_shown s = { .req = req, .buffer = req->work->words, .accept = accept_plain, .arg = &plain };
     const uint64_t generation = generation_of(req->walker, pc);
-    if (!get_shown(&s, code, pc, distance, generation) && !req->work->meter.is_cut)
+    if (!show_known_ways(&s, code, pc, distance, generation) && !req->work->meter.is_cut)
         go(&s, code, pc, distance, generation);
     return s.is_accepted && !req->work->meter.is_cut ? SW_OK : SW_E_NO_RULE;
 }
@@ -371,15 +414,6 @@ bool sw_state_from(const struct sw_unwind_request *req, const struct sw_code *co
 }
 
 /* ---- what was cut ---- */
-
-void sw_findings_pend_scan(const struct sw_unwind_request *req)
-{
-    const uint64_t pc = req->frame->lookup;
-    const struct sw_pending pending = { { SW_FINDING_SCAN, pc, req->frame->exact, 0 },
-                                        generation_of(req->walker, pc),
-                                        1 };
-    sw_analysis_cache_pend(cache_of(req), &pending);
-}
 
 static bool accept_none(void *arg, const struct sw_rule *rule)
 {

@@ -32,14 +32,37 @@ bool sw_function_has_frame(const struct sw_unwind_request *req, const struct sw_
                            struct sw_candidate *candidate);
 
 /*
+ * Rules that are found one after the other and shown to `accept` until it takes one; each once, and only the first
+ * SW_SHOWN_RULES. The asker fills req, buffer (SW_FINDING_WORDS of the workspace), accept and arg. accept must not ask
+ * for findings.
+ *
+ * show       Shows a rule with a tag of the asker's. True: that was the last one.
+ * show_once  Shows what was shown before, then what `find` shows: that may ask for findings, which are not in
+ *            `buffer`. Whether one was accepted; false also where it was cut.
+ */
+enum { SW_SHOWN_RULES = 32 };
+struct sw_shown {
+    const struct sw_unwind_request *req;
+    uint64_t *buffer;
+    size_t words; /* in the buffer */
+    unsigned count;
+    bool is_accepted;
+    bool (*accept)(void *arg, const struct sw_rule *rule, uint64_t tag);
+    void *arg;
+};
+typedef void sw_shower(struct sw_shown *shown, const struct sw_code *code, void *arg);
+bool sw_show(struct sw_shown *shown, const struct sw_rule *rule, uint64_t tag);
+bool sw_show_once(struct sw_shown *shown, const struct sw_code *code, const struct sw_finding *finding, sw_shower *find,
+                  void *arg);
+
+/*
  * The rules at pc by the returns that code leads to from there, as sw_analyze_forward has them, but each once and only
- * the first SW_FORWARD_RULES. accept must not ask for findings.
+ * the first SW_SHOWN_RULES. accept must not ask for findings.
  *
  * fp       How far fp is above sp. May be null.
  *
  * Returns  SW_OK (accepted); SW_E_NO_RULE (also where it was cut).
  */
-enum { SW_FORWARD_RULES = 32 };
 SW_NODISCARD enum sw_status sw_forward_rules(const struct sw_unwind_request *req, const struct sw_code *code,
                                              uint64_t pc, struct sw_fp_distance *fp,
                                              bool (*accept)(void *arg, const struct sw_rule *rule), void *arg);
@@ -61,9 +84,6 @@ typedef size_t sw_find_fn(const struct sw_unwind_request *req, const struct sw_c
                           size_t room);
 size_t sw_find_once(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_finding *finding,
                     sw_find_fn *find, uint64_t *words, size_t room);
-
-/* Notes as pending that the search for the start of the function around the frame's pc was cut. */
-void sw_findings_pend_scan(const struct sw_unwind_request *req);
 
 /* Does what will be asked of a return address: the ways forward from it. */
 void sw_findings_go_forward(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc);

@@ -16,7 +16,8 @@ enum {
     SW_FETCH_BLOCKS = 8,
     SW_INSN_MOST = 16,
     SW_FINDING_WORDS = 512,
-    SW_RULE_WORDS = 40
+    SW_RULE_WORDS = 40,
+    SW_TRIED = 40
 };
 
 /*
@@ -38,15 +39,22 @@ struct sw_fetch {
  * Memory of a walk. Sources leave each other no messages here: what one has to say is its candidate.
  *
  * is_found    header_rule is the current frame's. The walker's.
+ * generation  Of the images when `image`, and fetch.direct, were found. They hold while it is the same.
+ * image       The image that was found last, or null.
  * header_rule The rule that was found with the frame's code; its source is NONE where none was.
  * asked       Two candidates that unwind.c chooses with.
  * spare       Two more, for the source that is being asked.
  * meter       What this walk may still do.
- * words       findings.c: the finding at hand; rule_words: a rule's.
+ * words       findings.c: the finding at hand; rule_words, spare_rule: a rule's; scan_words, scan_rule: of one made of
+ *             others; outer: what that was read from.
+ * tried       call_confirmation.c: functions.
  * elsewhere   function_scan.c: pc's state, in terms of another place's.
+ * bytes       Of the target, for one search at a time: of code (function_scan.c), of the stack (call_confirmation.c).
  */
 struct sw_workspace {
     bool is_found;
+    uint64_t generation;
+    const struct sw_image_entry *image;
     struct sw_meter meter;
     struct sw_fetch fetch;
     struct sw_cfi_work cfi;
@@ -57,6 +65,10 @@ struct sw_workspace {
     struct sw_state elsewhere;
     uint64_t words[SW_FINDING_WORDS];
     uint64_t rule_words[SW_RULE_WORDS];
+    uint64_t scan_words[SW_FINDING_WORDS];
+    uint64_t tried[SW_TRIED];
+    struct sw_rule spare_rule, scan_rule;
+    struct sw_meter outer;
     uint8_t bytes[SW_WALK_BYTES];
 };
 

@@ -119,8 +119,8 @@ static SW_INLINE bool find_place(struct sw_lane *lane, const struct sw_regs *reg
  * Returns  True: that was it; *stop NONE: there was no room for more. False: behind *count frames comes one that takes
  *          more, or entries were used again meanwhile.
  */
-static SW_INLINE bool ends_quickly(struct sw_lane *lane, const struct sw_regs *regs, bool exact, size_t left,
-                                   uint64_t *pcs, size_t most, size_t *count, enum sw_stop *stop)
+static SW_APART bool ends_quickly(struct sw_lane *lane, const struct sw_regs *regs, bool exact, size_t left,
+                                  uint64_t *pcs, size_t most, size_t *count, enum sw_stop *stop)
 {
     const uint64_t generation = sw_cache_generation(lane->cache);
     const size_t end = most < left ? most : left;

@@ -25,7 +25,7 @@ static bool start(struct prepare *p, const struct sw_walker *walker, struct sw_s
         return false;
     struct sw_walk_scratch *inside = sw_walk_scratch_of(scratch);
     *p = (struct prepare){ walker, &inside->work, &inside->whole.frame, sw_work_granted(budget) };
-    sw_fetch_reset(&p->work->fetch, &walker->memory, walker->images);
+    sw_workspace_open(p->work, walker, true);
     p->work->meter = (struct sw_meter){ .left = p->granted };
     return true;
 }
@@ -37,8 +37,8 @@ static struct sw_unwind_request request(const struct prepare *p, uint64_t pc)
     p->frame->regs.machine = p->walker->machine;
     p->frame->lookup = pc;
     sw_regs_set(&p->frame->regs, sw_regs_pc_number(p->walker->machine), pc);
-    p->work->fetch.direct = (struct sw_bytes){ 0 }; /* what was found in another section may be gone */
-    return (struct sw_unwind_request){ p->walker, p->work, p->frame, sw_images_entry(p->walker->images, pc) };
+    sw_workspace_open(p->work, p->walker, false);
+    return (struct sw_unwind_request){ p->walker, p->work, p->frame, sw_workspace_image(p->work, p->walker, pc) };
 }
 
 /* ---- what was left undone ---- */

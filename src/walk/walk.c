@@ -166,7 +166,11 @@ static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req,
     found->stop = step & SW_STEP_END ? SW_STOP_ROOT : sw_candidate_try(req, c);
     if (sw_stop_is_root(found->stop))
         return !(step & SW_STEP_ONLY_SO);
-    return found->stop == SW_STOP_NONE && sw_walk_confirm(req, step, function, c);
+    if (found->stop == SW_STOP_NONE && sw_walk_confirm(req, step, function, c))
+        return true;
+    if ((step & SW_STEP_POINTER) && function == 0)
+        walk->entry.step = 0; /* with the function, if one is found, the entry says more */
+    return false;
 }
 
 static void find_caller(struct sw_walk *walk, const struct sw_unwind_request *req, struct sw_found *found)
@@ -177,7 +181,8 @@ static void find_caller(struct sw_walk *walk, const struct sw_unwind_request *re
         sw_unwind_find_code(req, &walk->frame);
     sw_unwind(req, found);
     walk->fault = found->fault;
-    if ((found->stop == SW_STOP_NONE || sw_stop_is_root(found->stop)) && walk->entry.step == 0)
+    const bool leads = found->stop == SW_STOP_NONE || sw_stop_is_root(found->stop);
+    if (leads && walk->entry.step == 0 && lane_of(walk)->cache)
         sw_walk_remember(lane_of(walk), req, found);
 }
 
@@ -192,12 +197,10 @@ static void open_workspace(struct sw_walk *walk)
 {
     struct sw_walk_scratch *scratch = sw_walk_scratch_of(walk->scratch);
     struct sw_workspace *work = &scratch->work;
-    if (!scratch->is_open) {
-        sw_fetch_reset(&work->fetch, &walk->walker->memory, walk->walker->images);
+    if (!scratch->is_open)
         work->meter = (struct sw_meter){ .left = sw_work_granted(walk->walker->budget) };
-    }
+    sw_workspace_open(work, walk->walker, !scratch->is_open);
     scratch->is_open = true;
-    work->fetch.direct = (struct sw_bytes){ 0 }; /* what was found in another section may be gone */
 }
 
 static void set_exact(struct sw_frame *frame, bool exact)
@@ -214,12 +217,29 @@ static void note_generations(const struct sw_walk *walk)
         lane->found = sw_lane_generations(lane);
 }
 
+static struct sw_unwind_request request_of(struct sw_walk *walk)
+{
+    struct sw_workspace *work = workspace_of(walk);
+    return (struct sw_unwind_request){ walk->walker, work, &walk->frame,
+                                       sw_workspace_image(work, walk->walker, walk->frame.lookup) };
+}
+
 static void find_code(struct sw_walk *walk)
 {
-    const struct sw_walker *walker = walk->walker;
-    const struct sw_image_entry *entry = sw_images_entry(walker->images, walk->frame.lookup);
-    const struct sw_unwind_request req = { walker, workspace_of(walk), &walk->frame, entry };
+    const struct sw_unwind_request req = request_of(walk);
     sw_unwind_find_code(&req, &walk->frame);
+}
+
+/* What seems to be a return address may be a pc that was interrupted. */
+static void find_callers_code(struct sw_walk *walk)
+{
+    const struct sw_unwind_request req = request_of(walk);
+    sw_unwind_find_code(&req, &walk->frame);
+    if (walk->frame.exact || sw_is_native(walk->walker, sw_request_image(&req, sw_regs_pc(&walk->frame.regs))) ||
+        !sw_unwind_was_interrupted(&req))
+        return;
+    set_exact(&walk->frame, true);
+    find_code(walk);
 }
 
 /* The caller's frame: what is known of it, out of the cache or by looking. */
@@ -234,25 +254,23 @@ static void arrive(struct sw_walk *walk, const struct sw_unwind_request *req, co
     if (find_entry(walk))
         return;
     note_generations(walk);
-    set_exact(frame, frame->exact || sw_unwind_was_interrupted(req));
-    find_code(walk);
+    find_callers_code(walk);
 }
 
 static bool step(struct sw_walk *walk)
 {
-    struct sw_workspace *work = workspace_of(walk);
     const struct sw_walker *walker = walk->walker;
     struct sw_frame *frame = &walk->frame;
 
     walk->fault = (struct sw_fault){ SW_E_NO_RULE, sw_regs_pc(&frame->regs), 0 };
     const struct sw_reading reading = sw_reading_enter(walker);
     open_workspace(walk);
-    const struct sw_unwind_request req = { walker, work, frame, sw_images_entry(walker->images, frame->lookup) };
+    const struct sw_unwind_request req = request_of(walk);
     struct sw_found found;
     find_caller(walk, &req, &found);
     if (found.stop == SW_STOP_NONE)
         arrive(walk, &req, &found);
-    walk->work = sw_work_granted(walker->budget) - work->meter.left;
+    walk->work = sw_work_granted(walker->budget) - req.work->meter.left;
     sw_reading_leave(walker, reading);
     if (found.stop == SW_STOP_NONE)
         return true;

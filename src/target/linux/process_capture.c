@@ -6,6 +6,9 @@
  * not read. Such memory is the other parts of stacks. Code, tables and data of files are read when the walk needs them.
  * So is other memory, in which a runtime keeps the headers of its code, unless the thread was not on its own stack:
  * then a signal frame may lead anywhere, and memory there may have changed.
+ *
+ * A capture is read through process.c, and belongs to the process, whose walkers and end are there: so the two files
+ * call each other.
  */
 #include "target/linux/process.h"
 

@@ -9,6 +9,7 @@
 #include "unwind/infer/code_patterns.h"
 
 #include "unwind/findings.h"
+#include "unwind/trampoline.h"
 
 #include <string.h>
 
@@ -17,9 +18,11 @@ enum {
     MOST_STARTS = 160,
     ALIGNMENT = 16,
     AROUND = 1 << 20,
+    AROUND_UNKNOWN = 1 << 16,
     COLD = 1024,
     MOST_JUMPS = 8,
-    READ_A_UNIT = 64
+    READ_A_UNIT = 64,
+    PAGE = 4096
 };
 
 /* ---- starts ---- */
@@ -30,52 +33,65 @@ static bool is_caller(const struct sw_unwind_request *req, uint64_t pc, uint64_t
     uint64_t target;
     if (sw_is_behind_call(req, pc, &target))
         return target == 0 || target == function;
-    return sw_source_is_trampoline(req, pc);
+    return sw_is_trampoline(req, pc);
 }
 
-static bool is_function(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                        struct sw_candidate *c)
+/* What a rule that is shown is taken for: of a start, by a call of that or through a pointer; else by any call. */
+enum { BY_ANY_CALL = 0 };
+
+typedef bool show_start_fn(struct sw_shown *shown, const struct sw_code *code, uint64_t begin);
+
+static bool show_guess(struct sw_shown *shown, struct sw_rule *rule, uint64_t tag)
 {
-    if (sw_function_rule(req, code, begin, 0, &c->rule) != SW_OK || c->rule.trust == SW_TRUST_GUESS ||
-        sw_candidate_try(req, c) != SW_STOP_NONE || !is_caller(req, sw_regs_pc(&c->caller), begin))
+    rule->source = SW_SOURCE_FORWARD;
+    rule->trust = SW_TRUST_GUESS;
+    return sw_show(shown, rule, tag);
+}
+
+static bool show_function(struct sw_shown *shown, const struct sw_code *code, uint64_t begin)
+{
+    struct sw_rule *rule = &shown->req->work->scan_rule;
+    return sw_function_rule(shown->req, code, begin, 0, rule) == SW_OK && rule->trust != SW_TRUST_GUESS &&
+           show_guess(shown, rule, begin);
+}
+
+/* For landing pads, to which no path leads: as deep as any of the function's calls. */
+static bool show_frames(struct sw_shown *shown, const struct sw_code *code, uint64_t begin)
+{
+    struct sw_workspace *work = shown->req->work;
+    const struct sw_state *state, *last = NULL;
+    if (!sw_function_analyze(shown->req, code, begin, 0))
         return false;
-    c->rule.source = SW_SOURCE_FORWARD;
-    c->rule.trust = SW_TRUST_GUESS;
-    return true;
+    for (unsigned at = 0; (state = sw_analyze_frame(&work->analysis, &at)) != NULL; last = state)
+        if (state != last && sw_meter_pay(&work->meter, 1) && sw_extract_inside(state, code->arch, &work->scan_rule) &&
+            show_guess(shown, &work->scan_rule, begin))
+            return true;
+    return false;
 }
 
-/* For landing pads, to which no path leads. */
-static bool has_frame(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                      struct sw_candidate *c)
+/* The starts in front of a place, nearest first. Whether that was enough. */
+static bool show_starts(struct sw_shown *shown, const struct sw_code *code, uint64_t place, show_start_fn *show)
 {
-    return sw_function_has_frame(req, code, begin, is_caller, c);
-}
-
-typedef bool is_start_fn(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                         struct sw_candidate *c);
-
-/* The nearest start in front of a place that serves, or 0. */
-static uint64_t start_in_front(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t place,
-                               is_start_fn *is_start, struct sw_candidate *c)
-{
+    const struct sw_unwind_request *req = shown->req;
     struct sw_workspace *work = req->work;
     const uint64_t first = place > IN_FRONT ? place - IN_FRONT : 0;
+    const bool is_exact = req->frame->exact, has_link = sw_arch_has_link(code->arch);
     const size_t got = sw_memory_read(&req->walker->memory, first, work->bytes, IN_FRONT + ALIGNMENT);
     unsigned tried = 0;
     (void)sw_meter_pay(&work->meter, IN_FRONT / READ_A_UNIT);
-    const bool has_link = sw_arch_has_link(code->arch);
-    if (req->frame->exact && !has_link && is_start(req, code, place, c))
-        return place;
+    sw_meter_note(&work->outer, first, IN_FRONT + ALIGNMENT);
+    if (is_exact && !has_link && show(shown, code, place))
+        return true;
     for (uint64_t at = place; got >= IN_FRONT + 4 && at >= first + 4 && tried < MOST_STARTS && !work->meter.is_cut;
          at--) {
         if (!code->arch->patterns->may_start(work->bytes + (at - first), at))
             continue;
         tried++;
-        if (is_start(req, code, at, c))
-            return at;
+        if (show(shown, code, at))
+            return true;
     }
     /* A link register leads to the caller from anywhere in a prologue: starts that look like one come first. */
-    return req->frame->exact && has_link && is_start(req, code, place, c) ? place : 0;
+    return is_exact && has_link && show(shown, code, place);
 }
 
 /* ---- jumps ---- */
@@ -119,16 +135,18 @@ static void scan_around(const struct sw_unwind_request *req, const struct sw_cod
 {
     struct sw_workspace *work = req->work;
     const struct sw_image_entry *image = sw_images_entry(req->walker->images, jumps->pc);
-    uint64_t begin = jumps->pc > AROUND ? jumps->pc - AROUND : 0, end = jumps->pc + AROUND;
+    const uint64_t most = image ? AROUND : AROUND_UNKNOWN;
+    uint64_t begin = jumps->pc > most ? jumps->pc - most : 0, end = jumps->pc + most;
     if (image && image->info.begin > begin)
         begin = image->info.begin;
     if (image && image->info.end < end)
         end = image->info.end;
     if (!image && req->walker->images)
         return;
-    const uint64_t step = sizeof work->bytes - ALIGNMENT; /* jumps across the edges are met in the next piece */
-    for (uint64_t at = begin; at < end && sw_meter_pay(code->meter, step / READ_A_UNIT); at += step) {
-        const size_t got = sw_memory_read(&req->walker->memory, at, work->bytes, sizeof work->bytes);
+    /* Page by page, since any of them may be unreadable; jumps across the edges are met in front of them. */
+    for (uint64_t at = begin & ~(uint64_t)(PAGE - 1); at < end && sw_meter_pay(code->meter, PAGE / READ_A_UNIT);
+         at += PAGE) {
+        const size_t got = sw_memory_read(&req->walker->memory, at, work->bytes, PAGE + ALIGNMENT);
         scan(jumps, code->arch, work->bytes, got, at);
     }
     sw_meter_note(code->meter, begin, (uint32_t)(end - begin));
@@ -157,76 +175,96 @@ static bool shift(const struct sw_state *state, struct sw_loc *loc)
 }
 
 struct shifted {
-    const struct sw_unwind_request *req;
+    struct sw_shown *shown;
     const struct sw_state *state; /* at pc, in terms of what was at the jump */
-    struct sw_candidate *c;
 };
 
-/* A rule that holds at the jump, taken to pc and tried. */
-static bool leads_to_a_call(void *arg, const struct sw_rule *rule)
+/* A rule that holds at the jump, taken to pc. */
+static bool show_here(void *arg, const struct sw_rule *rule)
 {
     const struct shifted *s = arg;
-    struct sw_rule *here = &s->c->rule;
-    uint64_t target;
+    const unsigned pc = sw_regs_pc_number(s->shown->req->walker->machine);
+    struct sw_rule *here = &s->shown->req->work->scan_rule;
     *here = *rule;
-    if (!shift(s->state, &here->cfa) || !shift(s->state, &here->r[sw_regs_pc_number(s->req->walker->machine)]))
+    if (!shift(s->state, &here->cfa) || !shift(s->state, &here->r[pc]))
         return false;
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (!shift(s->state, &here->r[n]) || (here->r[n].kind == SW_LOC_SAME && !sw_val_is_start(s->state->reg[n], n)))
             here->r[n].kind = SW_LOC_UNKNOWN;
-    return sw_candidate_try(s->req, s->c) == SW_STOP_NONE &&
-           sw_is_behind_call(s->req, sw_regs_pc(&s->c->caller), &target);
+    return show_guess(s->shown, here, BY_ANY_CALL);
 }
 
-static bool is_from(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t jump,
-                    struct sw_candidate *c)
+/* By going forward from a jump to pc. Whether that was enough. */
+static bool show_jump(struct sw_shown *shown, const struct sw_code *code, uint64_t jump)
 {
-    struct sw_workspace *work = req->work;
-    struct shifted shifted = { req, &work->elsewhere, c };
-    if (!sw_state_from(req, code, jump, &work->elsewhere) ||
-        sw_forward_rules(req, code, jump, NULL, leads_to_a_call, &shifted) != SW_OK)
-        return false;
-    c->rule.trust = SW_TRUST_GUESS;
-    return true;
+    struct shifted shifted = { shown, &shown->req->work->elsewhere };
+    return sw_state_from(shown->req, code, jump, &shown->req->work->elsewhere) &&
+           sw_forward_rules(shown->req, code, jump, NULL, show_here, &shifted) == SW_OK;
 }
 
-/* A jump to pc; or the start of the function that it is in, where that cannot be gone forward from. */
-static bool is_jumped_to(const struct sw_unwind_request *req, const struct sw_code *code, const struct jumps *jumps,
-                         struct sw_candidate *c)
-{
-    for (unsigned i = 0; i < jumps->count; i++)
-        if (is_from(req, code, jumps->rows[i].from, c) ||
-            start_in_front(req, code, jumps->rows[i].from, is_function, c) != 0)
-            return true;
-    return false;
-}
-
-/* The start of a function whose frame this may be: in front of pc, or of a jump to the code around it. */
-static bool is_frame_of(const struct sw_unwind_request *req, const struct sw_code *code, const struct jumps *jumps,
-                        struct sw_candidate *c)
-{
-    uint64_t start = start_in_front(req, code, req->frame->lookup, has_frame, c);
-    for (unsigned i = 0; i < jumps->count && start == 0; i++)
-        start = start_in_front(req, code, jumps->rows[i].from, has_frame, c);
-    return start != 0;
-}
-
-static bool find_by_jumps(const struct sw_unwind_request *req, const struct sw_code *code, struct sw_candidate *c)
+/* They are asked for anew for each of them, so that none lies on the stack meanwhile. */
+static uint64_t nth_jump(const struct sw_unwind_request *req, const struct sw_code *code, unsigned n)
 {
     const struct sw_finding finding = { SW_FINDING_JUMPS, req->frame->lookup, 0, 0 };
-    struct jumps jumps;
-    const size_t room = sizeof jumps / 8;
-    if (sw_find_once(req, code, &finding, find_jumps, req->work->words, room) != room)
+    const size_t room = sizeof(struct jumps) / 8;
+    const struct jumps *jumps = (const struct jumps *)(const void *)req->work->words;
+    return sw_find_once(req, code, &finding, find_jumps, req->work->words, room) == room && n < jumps->count
+               ? jumps->rows[n].from
+               : 0;
+}
+
+/* ---- the scan ---- */
+
+/* Starts in front of pc; then jumps to pc, or the starts of functions that those are in. */
+static void show_functions(struct sw_shown *shown, const struct sw_code *code, void *arg)
+{
+    uint64_t from;
+    (void)arg;
+    if (show_starts(shown, code, shown->req->frame->lookup, show_function))
+        return;
+    for (unsigned i = 0; (from = nth_jump(shown->req, code, i)) != 0; i++)
+        if (show_jump(shown, code, from) || show_starts(shown, code, from, show_function))
+            return;
+}
+
+/* Functions whose frame this may be: in front of pc, or of a jump to the code around it. */
+static void show_all_frames(struct sw_shown *shown, const struct sw_code *code, void *arg)
+{
+    uint64_t from;
+    (void)arg;
+    if (show_starts(shown, code, shown->req->frame->lookup, show_frames))
+        return;
+    for (unsigned i = 0; (from = nth_jump(shown->req, code, i)) != 0; i++)
+        if (show_starts(shown, code, from, show_frames))
+            return;
+}
+
+/* A rule that is shown is tried on the stack. */
+struct tried_rule {
+    const struct sw_unwind_request *req;
+    struct sw_candidate *c;
+};
+
+static bool is_right(void *arg, const struct sw_rule *rule, uint64_t tag)
+{
+    const struct tried_rule *t = arg;
+    uint64_t target;
+    t->c->rule = *rule;
+    if (sw_candidate_try(t->req, t->c) != SW_STOP_NONE)
         return false;
-    memcpy(&jumps, req->work->words, sizeof jumps);
-    return is_jumped_to(req, code, &jumps, c) || sw_confirm_by_depth(req, code, c) || is_frame_of(req, code, &jumps, c);
+    const uint64_t pc = sw_regs_pc(&t->c->caller);
+    return tag == BY_ANY_CALL ? sw_is_behind_call(t->req, pc, &target) : is_caller(t->req, pc, tag);
 }
 
 bool sw_function_scan(const struct sw_unwind_request *req, const struct sw_code *code, struct sw_candidate *c)
 {
-    const bool is_found =
-        start_in_front(req, code, req->frame->lookup, is_function, c) != 0 || find_by_jumps(req, code, c);
-    if (req->work->meter.is_cut)
-        sw_findings_pend_scan(req);
-    return is_found;
+    const uint64_t pc = req->frame->lookup;
+    const struct sw_finding functions = { SW_FINDING_SCAN, pc, req->frame->exact, 0 };
+    const struct sw_finding frames = { SW_FINDING_SCAN, pc, req->frame->exact, 1 };
+    struct tried_rule tried = { req, c };
+    struct sw_shown shown = { .req = req, .buffer = req->work->scan_words, .accept = is_right, .arg = &tried };
+    if (sw_show_once(&shown, code, &functions, show_functions, NULL) || sw_confirm_by_depth(req, code, c))
+        return true;
+    shown.count = 0;
+    return sw_show_once(&shown, code, &frames, show_all_frames, NULL);
 }

@@ -1,7 +1,7 @@
 { Calls, nested procedures, objects, exceptions, strings and sorting, by Free Pascal. }
 program Work;
 {$mode objfpc}{$H+}
-uses SysUtils, Classes;
+uses {$ifdef THREADS} cthreads, {$endif} SysUtils, Classes; { THREADS: with the C library }
 type
   TShape = class
     constructor Create(ASize: Integer);

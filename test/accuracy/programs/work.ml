@@ -16,6 +16,6 @@ let round i =
 
 let () =
   let sum = ref 0 in
-  for i = 0 to 200000 do sum := !sum + round i done;
+  for i = 0 to 20_000_000 do sum := !sum + round i done;
   Gc.full_major ();
   Printf.printf "%d\n" !sum
