@@ -95,6 +95,7 @@ static void take(const struct sw_candidate *candidate, enum sw_depends depends, 
     found->caller = &candidate->caller;
     found->depends = depends;
     found->unconfirmed = candidate->unconfirmed;
+    found->pointed = candidate->pointed;
     found->function = candidate->function;
 }
 

@@ -144,7 +144,11 @@ static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req,
     found->stop = c->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_candidate_try(req, c);
     if (sw_stop_is_root(found->stop))
         return !(by.step & SW_STEP_ONLY_SO);
-    return found->stop == SW_STOP_NONE && sw_walk_confirm(req, by.step, by.function, c);
+    if (found->stop == SW_STOP_NONE && sw_walk_confirm(req, by.step, by.function, c))
+        return true;
+    if ((by.step & SW_STEP_POINTER) && by.function == 0)
+        walk->entry.step = 0; /* with the function, if one is found, the entry says more */
+    return false;
 }
 
 static void find_caller(struct sw_walk *walk, const struct sw_unwind_request *req, struct sw_found *found)
