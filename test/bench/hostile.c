@@ -1,8 +1,8 @@
 /*
- * The worst walks: code without tables that is made, or happens, to be expensive to find a caller in. Each case is walked
- * with empty caches (cold), again and again as a sampler would (again: the worst of these), after the work that was left has
- * been prepared (warm), and without a limit; in microseconds, and in the units of the walker's budget. A walk that is
- * cut is no failure here: what counts is that none takes longer than the budget allows.
+ * The worst walks: code without tables that is made, or happens, to be expensive to find a caller in. Each case is
+ * walked with empty caches (cold), again and again as a sampler would (again: the worst of these), after the work that
+ * was left has been prepared (warm), and without a limit; in microseconds, and in the units of the walker's budget. A
+ * walk that is cut is no failure here: what counts is that none takes longer than the budget allows.
  */
 #include "bench.h"
 #include "figures.h"

@@ -1,8 +1,8 @@
 /*
  * Loaded into any program (LD_PRELOAD): its busiest thread is interrupted every 250 us and walked by its handler, as a
  * profiler does that knows nothing of the program: no perf map, no ranges, the images that the dynamic linker knows.
- * Another thread sends the signals, does the work that walks have left, and after so many samples prints figures to file 3
- * and ends the program.
+ * Another thread sends the signals, does the work that walks have left, and after so many samples prints figures to
+ * file 3 and ends the program.
  *
  *     SAMPLES=N     as many, and as many before them to warm up
  *     NO_TABLES=1   as if no image had unwind tables
