@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SAMPLES = 4000, SECONDS = 40 };
+enum { SAMPLES = 3000, SECONDS = 40 };
 
 /* command: $BUILT is where mk/bench.sh has built programs, $SCRIPTS test/accuracy/programs. */
 static const struct program {
