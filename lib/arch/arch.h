@@ -23,7 +23,8 @@ struct sw_code {
     struct sw_meter *meter;
 };
 
-enum { SW_LOADED_MOST = 8, SW_LOADED_BYTES = 64, SW_START_BYTES = 8, SW_JUMP_BYTES = 5, SW_TRAMPOLINE_MOST = 9 };
+enum { SW_LOADED_MOST = 8, SW_LOADED_BYTES = 64, SW_START_BYTES = 4, SW_JUMP_BYTES = 5, SW_TRAMPOLINE_MOST = 9 };
+enum { SW_ENDING_BYTES = 8 };
 
 /*
  * What code looks like from outside, before anything is decoded in order.
@@ -35,6 +36,7 @@ enum { SW_LOADED_MOST = 8, SW_LOADED_BYTES = 64, SW_START_BYTES = 8, SW_JUMP_BYT
  * loaded        Addresses that SW_LOADED_BYTES of code at `begin` load, and some that only look so. Returns how many.
  * may_start     Whether a function may start at `address`. front: SW_START_BYTES of code there, with as many in front.
  * may_end       Whether code in front of `address` may end there: it goes elsewhere, or calls what may never return.
+ *               SW_ENDING_BYTES of code are at front, and as many in front.
  * opens_frame   Whether the instruction there is one that functions begin their frames with.
  * jump_at       Whether a direct jump, no call, is at bytes[at], which has `address`. SW_JUMP_BYTES are there, and all
  *               bytes in front of them. from: where the jump begins, to: where it leads.

@@ -155,7 +155,7 @@ enum { PLACE = 0x401008 };
 static const struct place_row {
     const char *name;
     enum sw_machine machine;
-    uint8_t code[2 * SW_START_BYTES];
+    uint8_t code[2 * SW_ENDING_BYTES];
     bool ends, opens;
 } place_rows[] = {
     { "behind_ret_is_push", SW_MACHINE_X64, { 0, 0, 0, 0, 0, 0, 0, 0xc3, 0x55 }, true, true },
@@ -184,8 +184,8 @@ static void places_are_told_apart(void **state)
 {
     const struct place_row *row = *state;
     const struct sw_code_patterns *patterns = sw_arch_of(row->machine)->patterns;
-    assert_int_equal(patterns->may_end(row->code + SW_START_BYTES, PLACE), row->ends);
-    assert_int_equal(patterns->opens_frame(row->code + SW_START_BYTES), row->opens);
+    assert_int_equal(patterns->may_end(row->code + SW_ENDING_BYTES, PLACE), row->ends);
+    assert_int_equal(patterns->opens_frame(row->code + SW_ENDING_BYTES), row->opens);
 }
 
 int main(void)

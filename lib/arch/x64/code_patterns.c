@@ -73,7 +73,7 @@ static bool may_end(const uint8_t *front, uint64_t address)
         return true;
     if ((front[-2] == 0x0f && last == 0x0b) || (front[-2] == 0xff && (last & 0xf8) == 0xe0))
         return true;
-    return sw_x64_call_before(front - SW_START_BYTES, SW_START_BYTES, address, &target, &slot);
+    return sw_x64_call_before(front - SW_ENDING_BYTES, SW_ENDING_BYTES, address, &target, &slot);
 }
 
 /* push; endbr64; sub rsp, x. */

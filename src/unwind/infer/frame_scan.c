@@ -57,12 +57,12 @@ static bool may_open(const struct sw_arch *arch, const uint8_t *front, uint64_t 
 static uint64_t next_place(const struct sw_code *code, uint64_t at, uint64_t end, bool *found)
 {
     size_t size;
-    const uint8_t *bytes = code->fetch(code->arg, at - SW_START_BYTES, &size);
+    const uint8_t *bytes = code->fetch(code->arg, at - SW_ENDING_BYTES, &size);
     *found = false;
-    if (!bytes || size < 2 * SW_START_BYTES)
-        return bytes || at % PIECE == 0 ? at + SW_START_BYTES : end; /* the page in front may be missing */
-    const uint64_t last = at + (size - 2 * SW_START_BYTES);
-    for (bytes += SW_START_BYTES; at <= last && at < end; at++, bytes++)
+    if (!bytes || size < 2 * SW_ENDING_BYTES)
+        return bytes || at % PIECE == 0 ? at + SW_ENDING_BYTES : end; /* the page in front may be missing */
+    const uint64_t last = at + (size - 2 * SW_ENDING_BYTES);
+    for (bytes += SW_ENDING_BYTES; at <= last && at < end; at++, bytes++)
         if ((*found = may_open(code->arch, bytes, at)))
             break;
     return at;
@@ -75,7 +75,7 @@ static size_t find_openings(const struct sw_unwind_request *req, const struct sw
     struct opening opening;
     bool found;
     words[0] = 0;
-    sw_meter_note(code->meter, begin - SW_START_BYTES, PIECE + 2 * SW_START_BYTES);
+    sw_meter_note(code->meter, begin - SW_ENDING_BYTES, PIECE + 2 * SW_ENDING_BYTES);
     (void)sw_meter_pay(code->meter, PIECE / READ_A_UNIT);
     for (uint64_t at = begin; at < end && (words[0] + 1) * OPENING_WORDS < room; at += found) {
         at = next_place(code, at, end, &found);

@@ -81,8 +81,8 @@ static bool show_starts(struct sw_shown *shown, const struct sw_code *code, uint
     sw_meter_note(&work->outer, first, IN_FRONT + ALIGNMENT);
     if (is_exact && !has_link && show(shown, code, place))
         return true;
-    for (uint64_t at = place;
-         got >= IN_FRONT + SW_START_BYTES && at >= first + SW_START_BYTES && tried < MOST_STARTS && !work->meter.is_cut;
+    for (uint64_t at = place; got >= IN_FRONT + SW_ENDING_BYTES && at >= first + SW_ENDING_BYTES &&
+                              tried < MOST_STARTS && !work->meter.is_cut;
          at--) {
         if (!may_begin(code->arch->patterns, work->bytes + (at - first), at))
             continue;
