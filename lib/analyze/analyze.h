@@ -109,7 +109,15 @@ void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, st
 const struct sw_state *sw_analyze_state(struct sw_analysis *work, uint64_t pc, bool *assumed);
 /* The states behind the function's calls, one per call. *at starts at 0. Null: no more. */
 const struct sw_state *sw_analyze_frame(struct sw_analysis *work, unsigned *at);
+/* The same for the states at indirect jumps, whose cases are not known, other than through a word that they name. */
+const struct sw_state *sw_analyze_jump(struct sw_analysis *work, unsigned *at);
 SW_NODISCARD enum sw_status sw_analyze_rule(struct sw_analysis *work, uint64_t pc, struct sw_rule *rule);
+
+/*
+ * The state at pc, or where straight code from `begin` ends before it: at a branch, a jump, a call, or after so many
+ * instructions as prologues have. For starts that are only supposed: how large a frame they make.
+ */
+void sw_analyze_prologue(const struct sw_code *code, uint64_t begin, uint64_t pc, struct sw_state *state);
 
 /*
  * pack.c: an analysis as words that can be stored.

@@ -4,7 +4,7 @@
  */
 #include "analyze/control_flow.h"
 
-enum { MOST_UNREACHED = 64, MOST_AGAIN = 24, MOST_OVERLAPPING = 4 };
+enum { LONGEST_INSN = 16, LONGEST_PROLOGUE = 40, MOST_UNREACHED = 64, MOST_AGAIN = 24, MOST_OVERLAPPING = 4 };
 
 static void run_blocks(struct sw_analysis *w)
 {
@@ -117,6 +117,18 @@ const struct sw_state *sw_analyze_frame(struct sw_analysis *w, unsigned *at)
     return NULL;
 }
 
+const struct sw_state *sw_analyze_jump(struct sw_analysis *w, unsigned *at)
+{
+    struct sw_insn insn;
+    w->budget = SW_ANALYZE_INSNS;
+    while (*at < w->block_count) {
+        const struct sw_block *block = &w->blocks[(*at)++];
+        if ((block->flags & SW_BLOCK_AT_INDIRECT) && sw_flow_insn(w, block->address, &insn) && !insn.slot)
+            return sw_flow_state(w, block);
+    }
+    return NULL;
+}
+
 enum sw_status sw_analyze_rule(struct sw_analysis *w, uint64_t pc, struct sw_rule *rule)
 {
     bool assumed;
@@ -135,4 +147,22 @@ enum sw_status sw_analyze_function(const struct sw_code *code, uint64_t begin, u
 {
     sw_analyze_run(code, begin, end, work);
     return sw_analyze_rule(work, pc, rule);
+}
+
+/* ---- without following paths ---- */
+
+void sw_analyze_prologue(const struct sw_code *code, uint64_t begin, uint64_t pc, struct sw_state *state)
+{
+    struct sw_insn insn;
+    size_t size;
+    uint64_t at = begin;
+    sw_state_start(state);
+    for (unsigned count = 0; at != pc && count < LONGEST_PROLOGUE && sw_meter_pay(code->meter, 1); count++) {
+        const uint8_t *bytes = code->fetch(code->arg, at, &size);
+        if (!bytes || code->arch->decode(bytes, size, at, &insn) != SW_OK || insn.flow != SW_FLOW_NEXT)
+            break;
+        sw_state_run(state, code->arch, &insn, (uint32_t)(at - begin));
+        at += insn.length;
+    }
+    sw_meter_note(code->meter, begin, (uint32_t)(at - begin) + LONGEST_INSN);
 }

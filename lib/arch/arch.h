@@ -25,6 +25,7 @@ struct sw_code {
 };
 
 enum { SW_LOADED_MOST = 8, SW_LOADED_BYTES = 64, SW_START_BYTES = 4, SW_JUMP_BYTES = 5, SW_TRAMPOLINE_MOST = 9 };
+enum { SW_ENDING_BYTES = 8 };
 
 /*
  * What code looks like from outside, before anything is decoded in order.
@@ -35,6 +36,9 @@ enum { SW_LOADED_MOST = 8, SW_LOADED_BYTES = 64, SW_START_BYTES = 4, SW_JUMP_BYT
  *               the address of that word.
  * loaded        Addresses that SW_LOADED_BYTES of code at `begin` load, and some that only look so. Returns how many.
  * may_start     Whether a function may start at `address`. front: SW_START_BYTES of code there, with as many in front.
+ * may_end       Whether code in front of `address` may end there: it goes elsewhere, or calls what may never return.
+ *               SW_ENDING_BYTES of code are at front, and as many in front.
+ * opens_frame   Whether the instruction there is one that functions begin their frames with.
  * jump_at       Whether a direct jump, no call, is at bytes[at], which has `address`. SW_JUMP_BYTES are there, and all
  *               bytes in front of them. from: where the jump begins, to: where it leads.
  * plt_header    Whether pc is in the first entry of a PLT, which pushes and goes on to the resolver. pushed: bytes that
@@ -48,6 +52,8 @@ struct sw_code_patterns {
     size_t (*loaded)(const struct sw_memory *memory, const uint8_t *bytes, uint64_t begin,
                      uint64_t addresses[SW_LOADED_MOST]);
     bool (*may_start)(const uint8_t *front, uint64_t address);
+    bool (*may_end)(const uint8_t *front, uint64_t address);
+    bool (*opens_frame)(const uint8_t *front);
     bool (*jump_at)(const uint8_t *bytes, size_t at, uint64_t address, uint64_t *from, uint64_t *to);
     bool (*plt_header)(const struct sw_code *code, uint64_t pc, unsigned *pushed);
     bool (*exits)(const struct sw_code *code, uint64_t pc);

@@ -19,7 +19,10 @@ enum sw_finding_kind {
     SW_FINDING_FORWARD,
     SW_FINDING_STATE,
     SW_FINDING_JUMPS,
-    SW_FINDING_SCAN
+    SW_FINDING_SCAN,
+    SW_FINDING_OPENINGS,
+    SW_FINDING_TO_JUMP,
+    SW_FINDING_DISPATCH
 };
 struct sw_finding {
     uint64_t kind;

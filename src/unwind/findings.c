@@ -96,7 +96,7 @@ size_t sw_find_once(const struct sw_unwind_request *req, const struct sw_code *c
     size_t count = sw_analysis_cache_get(cache_of(req), code, finding, generation, words, room);
     if (count != 0 || !begin_piece(req, code, finding, generation, &piece))
         return meter_of(req)->is_cut ? 0 : count;
-    count = find(req, code, words, room);
+    count = find(req, code, finding, words, room);
     if (!end_piece(req, &piece))
         return 0;
     sw_analysis_cache_put(cache_of(req), code, finding, generation, words, count);
@@ -444,7 +444,7 @@ static void finish(const struct sw_unwind_request *req, const struct sw_code *co
         (void)sw_state_from(req, code, f->a, &req->work->elsewhere);
         break;
     default: /* nothing on the stack is right, so that all is looked at */
-        (void)sw_function_scan(req, code, c);
+        sw_function_scan_finish(req, code, f, c);
         break;
     }
 }

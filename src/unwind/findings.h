@@ -80,8 +80,8 @@ bool sw_state_from(const struct sw_unwind_request *req, const struct sw_code *co
  *
  * Returns  How many words there are; 0: it was cut.
  */
-typedef size_t sw_find_fn(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t *words,
-                          size_t room);
+typedef size_t sw_find_fn(const struct sw_unwind_request *req, const struct sw_code *code,
+                          const struct sw_finding *finding, uint64_t *words, size_t room);
 size_t sw_find_once(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_finding *finding,
                     sw_find_fn *find, uint64_t *words, size_t room);
 

@@ -48,7 +48,7 @@ struct sw_fetch {
  * words       findings.c: the finding at hand; rule_words, spare_rule: a rule's; scan_words, scan_rule: of one made of
  *             others; outer: what that was read from.
  * tried       call_confirmation.c: functions.
- * elsewhere   function_scan.c: pc's state, in terms of another place's.
+ * elsewhere   function_scan.c, dispatch.c: the state at one place, in terms of another's.
  * bytes       Of the target, for one search at a time: of code (function_scan.c), of the stack (call_confirmation.c).
  */
 struct sw_workspace {

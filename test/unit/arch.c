@@ -42,7 +42,7 @@ static void members_are_there(void **state)
         assert_non_null(arch->decode);
         assert_true(arch->insn_bytes != 0 && arch->probe_unit != 0);
         assert_true(patterns->call_before && patterns->goes_through && patterns->loaded && patterns->may_start &&
-                    patterns->jump_at && patterns->is_filler);
+                    patterns->may_end && patterns->opens_frame && patterns->jump_at && patterns->is_filler);
         for (unsigned n = 0; n < arch->roles->count; n++)
             assert_true(arch->names[n] && arch->names[n][0] != '\0');
     }
@@ -147,6 +147,47 @@ static void a_register_is_known_once_it_is_set(void **state)
         assert_false(sw_regs_has(&a, n));
 }
 
+/* ---- where code may end, and what frames begin with ---- */
+
+enum { PLACE = 0x401008 };
+
+/* Code in front of a place and at it: whether it may end in front of it, whether it opens a frame there. */
+static const struct place_row {
+    const char *name;
+    enum sw_machine machine;
+    uint8_t code[2 * SW_ENDING_BYTES];
+    bool ends, opens;
+} place_rows[] = {
+    { "behind_ret_is_push", SW_MACHINE_X64, { 0, 0, 0, 0, 0, 0, 0, 0xc3, 0x55 }, true, true },
+    { "behind_ret_with_bytes", SW_MACHINE_X64, { 0, 0, 0, 0, 0, 0xc2, 8, 0, 0x31 }, true, false },
+    { "behind_a_call", SW_MACHINE_X64, { 0, 0, 0, 0xe8, 1, 2, 3, 4, 0x41, 0x57 }, true, true },
+    { "behind_a_call_through_a_register", SW_MACHINE_X64, { 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x53 }, true, true },
+    { "behind_a_jump", SW_MACHINE_X64, { 0, 0, 0, 0xe9, 1, 2, 3, 4, 0x48, 0x83, 0xec, 8 }, true, true },
+    { "behind_a_short_jump", SW_MACHINE_X64, { 0, 0, 0, 0, 0, 0, 0xeb, 4, 0x48, 0x81, 0xec, 8 }, true, true },
+    { "behind_a_jump_through_a_register", SW_MACHINE_X64, { 0, 0, 0, 0, 0, 0, 0xff, 0xe0, 0x48, 0x89 }, true, false },
+    { "behind_a_trap", SW_MACHINE_X64, { 0, 0, 0, 0, 0, 0, 0x0f, 0x0b, 0xf3, 0x0f, 0x1e, 0xfa }, true, true },
+    { "behind_a_move", SW_MACHINE_X64, { 0, 0, 0, 0, 0, 0x48, 0x89, 0xc7, 0x55 }, false, true },
+    { "behind_a_branch", SW_MACHINE_X64, { 0, 0, 0, 0, 0, 0, 0x74, 0x10, 0x90 }, false, false },
+    /* bl; stp x19, x20, [sp, #-16]! */
+    { "behind_bl_is_stp", SW_MACHINE_ARM64, { 0, 0, 0, 0, 4, 0, 0, 0x94, 0xf3, 0x53, 0xbf, 0xa9 }, true, true },
+    /* b; sub sp, sp, #32 */
+    { "behind_b_is_sub", SW_MACHINE_ARM64, { 0, 0, 0, 0, 4, 0, 0, 0x14, 0xff, 0x83, 0, 0xd1 }, true, true },
+    /* ret; str x19, [sp, #-16]! */
+    { "behind_ret_is_str", SW_MACHINE_ARM64, { 0, 0, 0, 0, 0xc0, 3, 0x5f, 0xd6, 0xf3, 0x0f, 0x1f, 0xf8 }, true, true },
+    /* mov x0, x1; stp x29, x30, [sp, #-32]! */
+    { "behind_mov_is_stp", SW_MACHINE_ARM64, { 0, 0, 0, 0, 0xe0, 3, 1, 0xaa, 0xfd, 0x7b, 0xbe, 0xa9 }, false, true },
+    /* ret; stp x0, x1, [sp, #16] */
+    { "behind_ret_is_a_store", SW_MACHINE_ARM64, { 0, 0, 0, 0, 0xc0, 3, 0x5f, 0xd6, 0xe0, 7, 1, 0xa9 }, true, false },
+};
+
+static void places_are_told_apart(void **state)
+{
+    const struct place_row *row = *state;
+    const struct sw_code_patterns *patterns = sw_arch_of(row->machine)->patterns;
+    assert_int_equal(patterns->may_end(row->code + SW_ENDING_BYTES, PLACE), row->ends);
+    assert_int_equal(patterns->opens_frame(row->code + SW_ENDING_BYTES), row->opens);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,5 +201,7 @@ int main(void)
         cmocka_unit_test(fillers_fill),
         cmocka_unit_test(a_register_is_known_once_it_is_set),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    struct CMUnitTest places[COUNT_OF(place_rows)];
+    FILL_ROWS(places, place_rows, places_are_told_apart);
+    return cmocka_run_group_tests(tests, NULL, NULL) + cmocka_run_group_tests(places, NULL, NULL);
 }

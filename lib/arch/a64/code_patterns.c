@@ -62,19 +62,40 @@ static size_t loaded(const struct sw_memory *memory, const uint8_t *bytes, uint6
     return count;
 }
 
-/* Behind an instruction that does not go on, behind filler, or at an instruction that only functions begin with. */
-static bool may_start(const uint8_t *front, uint64_t address)
+/* paciasp, pacibsp; bti c; stp x29, x30, [sp, #x]! */
+static bool is_first(uint32_t word)
+{
+    return (word & 0xffffffbf) == 0xd503233f || word == BTI_C || (word & 0xffc07fff) == 0xa9807bfd;
+}
+
+/* Behind an instruction that does not go on, or filler. calls: a call goes on. */
+static bool is_behind_end(const uint8_t *front, uint64_t address, bool calls)
 {
     struct sw_insn insn;
-    const uint32_t word = sw_load32(front), before = sw_load32(front - WORD);
-    if (address % WORD != 0)
-        return false;
-    if ((word & 0xffffffbf) == 0xd503233f || word == BTI_C || (word & 0xffc07fff) == 0xa9807bfd)
-        return true; /* paciasp, pacibsp; bti c; stp x29, x30, [sp, #x]! */
     if (sw_a64_decode(front - WORD, WORD, address - WORD, &insn) != SW_OK)
         return true;
-    return before == NOP || insn.flow == SW_FLOW_RETURN || insn.flow == SW_FLOW_TRAP || insn.flow == SW_FLOW_JUMP ||
-           insn.flow == SW_FLOW_INDIRECT || (insn.flow == SW_FLOW_CALL && address % ALIGNMENT == 0);
+    return sw_load32(front - WORD) == NOP || insn.flow == SW_FLOW_RETURN || insn.flow == SW_FLOW_TRAP ||
+           insn.flow == SW_FLOW_JUMP || insn.flow == SW_FLOW_INDIRECT || (insn.flow == SW_FLOW_CALL && !calls);
+}
+
+/* At an instruction that only functions begin with, or where code ends. */
+static bool may_start(const uint8_t *front, uint64_t address)
+{
+    return address % WORD == 0 &&
+           (is_first(sw_load32(front)) || is_behind_end(front, address, address % ALIGNMENT != 0));
+}
+
+static bool may_end(const uint8_t *front, uint64_t address)
+{
+    return address % WORD == 0 && is_behind_end(front, address, false);
+}
+
+/* Those; sub sp, sp, #x; stp and str with sp going down. */
+static bool opens_frame(const uint8_t *front)
+{
+    const uint32_t word = sw_load32(front);
+    return is_first(word) || (word & 0xff8003ff) == 0xd10003ff || (word & 0xffe003e0) == 0xa9a003e0 ||
+           (word & 0xfff00fe0) == 0xf8100fe0;
 }
 
 /* b; b.cond; cbz, cbnz, tbz, tbnz. */
@@ -134,6 +155,8 @@ const struct sw_code_patterns sw_a64_code_patterns = {
     .goes_through = goes_through,
     .loaded = loaded,
     .may_start = may_start,
+    .may_end = may_end,
+    .opens_frame = opens_frame,
     .jump_at = jump_at,
     .plt_header = plt_header,
     .exits = exits,

@@ -64,6 +64,27 @@ static bool may_start(const uint8_t *front, uint64_t address)
            memcmp(front, endbr64, sizeof endbr64) == 0;
 }
 
+/* Behind ret, ret x, int3, ud2, hlt; jmp in its forms; a call. */
+static bool may_end(const uint8_t *front, uint64_t address)
+{
+    uint64_t target, slot;
+    const uint8_t last = front[-1];
+    if (last == 0xc3 || last == 0xcc || last == 0xf4 || front[-3] == 0xc2 || front[-2] == 0xeb || front[-5] == 0xe9)
+        return true;
+    if ((front[-2] == 0x0f && last == 0x0b) || (front[-2] == 0xff && (last & 0xf8) == 0xe0))
+        return true;
+    return sw_x64_call_before(front - SW_ENDING_BYTES, SW_ENDING_BYTES, address, &target, &slot);
+}
+
+/* push; endbr64; sub rsp, x. */
+static bool opens_frame(const uint8_t *front)
+{
+    static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+    const bool is_wide_push = front[0] == 0x41 && (front[1] & 0xf8) == 0x50;
+    const bool is_sub = front[0] == 0x48 && (front[1] == 0x83 || front[1] == 0x81) && front[2] == 0xec;
+    return (front[0] & 0xf8) == 0x50 || is_wide_push || is_sub || memcmp(front, endbr64, sizeof endbr64) == 0;
+}
+
 /* jmp rel32, jcc rel32. */
 static bool jump_at(const uint8_t *bytes, size_t at, uint64_t address, uint64_t *from, uint64_t *to)
 {
@@ -107,6 +128,8 @@ const struct sw_code_patterns sw_x64_code_patterns = {
     .goes_through = goes_through,
     .loaded = loaded,
     .may_start = may_start,
+    .may_end = may_end,
+    .opens_frame = opens_frame,
     .jump_at = jump_at,
     .exits = exits,
     .is_filler = is_filler,

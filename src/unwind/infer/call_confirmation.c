@@ -8,8 +8,10 @@
 #include "unwind/infer/call_confirmation.h"
 
 #include "code/map/codemap.h"
+#include "unwind/trampoline.h"
 #include "unwind/findings.h"
 #include "unwind/infer/code_patterns.h"
+#include "unwind/infer/dispatch.h"
 
 #include "base/bytes.h"
 
@@ -50,6 +52,14 @@ bool sw_is_call_of(const struct sw_unwind_request *req, uint64_t after, uint64_t
     return called == function || sw_final_target(req, called) == function;
 }
 
+bool sw_may_have_called(const struct sw_unwind_request *req, uint64_t pc, uint64_t function)
+{
+    uint64_t target;
+    if (sw_is_behind_call(req, pc, &target))
+        return target == 0 || target == function;
+    return sw_is_trampoline(req, pc);
+}
+
 /* The caller by the analysis of a function that pc should be in. Fills the candidate. */
 static bool caller_within(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function,
                           struct sw_candidate *c)
@@ -58,15 +68,34 @@ static bool caller_within(const struct sw_unwind_request *req, const struct sw_c
            sw_candidate_try(req, c) == SW_STOP_NONE;
 }
 
-static bool confirm_by_call(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function,
-                            struct sw_candidate *c)
+/* In an interpreter that has pc among its parts two things agree, and the call as the third. */
+static bool confirm_by_dispatch(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function,
+                                struct sw_candidate *c)
+{
+    if (function == 0 || !sw_dispatch_caller(req, code, function, sw_is_call_of, c))
+        return false;
+    c->rule.trust = SW_TRUST_LIKELY;
+    return true;
+}
+
+static bool is_called_within(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function,
+                             struct sw_candidate *c)
 {
     if (!caller_within(req, code, function, c) || !sw_is_call_of(req, sw_regs_pc(&c->caller), function))
         return false;
     c->function = function;
     c->rule.source = SW_SOURCE_FORWARD;
-    if (c->rule.trust != SW_TRUST_GUESS) /* else by a path that was assumed: the call may be another's */
-        c->rule.trust = SW_TRUST_CONFIRMED;
+    return true;
+}
+
+/* By a path that was assumed it is a guess: the call may be another's. */
+static bool confirm_by_call(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function,
+                            struct sw_candidate *c)
+{
+    const bool is_within = is_called_within(req, code, function, c);
+    if (!is_within || c->rule.trust == SW_TRUST_GUESS)
+        return confirm_by_dispatch(req, code, function, c) || (is_within && is_called_within(req, code, function, c));
+    c->rule.trust = SW_TRUST_CONFIRMED;
     return true;
 }
 

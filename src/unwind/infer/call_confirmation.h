@@ -15,6 +15,9 @@ uint64_t sw_final_target(const struct sw_unwind_request *req, uint64_t target);
  */
 bool sw_is_call_of(const struct sw_unwind_request *req, uint64_t after, uint64_t function);
 
+/* Whether a caller may have called a function through a pointer: it is behind such a call, or a signal's trampoline. */
+bool sw_may_have_called(const struct sw_unwind_request *req, uint64_t pc, uint64_t function);
+
 /*
  * Whether pc lies in the function that a call of `function` (or of a stub that leads there) reaches, at just the
  * distance from the return address at which its analysis sees it. Fills the candidate when it does; its function is the

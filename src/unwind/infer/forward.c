@@ -9,11 +9,12 @@
 #include "unwind/trampoline.h"
 #include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/code_patterns.h"
+#include "unwind/infer/frame_scan.h"
 #include "unwind/infer/function_scan.h"
 
 #include <string.h>
 
-enum { WIDEST_FRAME = 1 << 20 };
+enum { MOST_REFUSED = 6, FRAME_ALIGNMENT = 16, WIDEST_FRAME = 1 << 20 };
 
 /* ---- the first entry of a PLT ---- */
 
@@ -45,19 +46,23 @@ enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_cand
  * What is found by going forward.
  *
  * c         The rule that a way came to, tried.
- * first     The first of them that leads to a caller without a call in front of its pc, if has_first.
+ * first     The first of them that leads to a caller by whose call it is not confirmed, or without a call in front of
+ *           its pc, if has_first.
+ * refused   The callers' sp of those that were accepted, but not confirmed: other ways are gone.
  * target    What the call in front of the accepted one's return address calls; 0: not known.
  * shown     How many rules there were.
  * is_own    lr is left from a call that this very function made.
- * is_weak   The accepted one's is in lr, and it comes to that by a jump that may be one of a switch: then lr may be
- * left from such a call.
+ * is_jump   The accepted one comes to a jump through a register, as if that were a tail call.
+ * is_askew  And the stack is not as it is in front of one.
+ * is_weak   That; or its return address is in lr, which may be left from a call if the jump is one of a switch.
  */
 struct ways {
     const struct sw_unwind_request *req;
     struct sw_candidate *c, *first;
     uint64_t target;
-    unsigned shown;
-    bool is_own, is_weak, has_first;
+    uint64_t refused[MOST_REFUSED];
+    unsigned shown, refused_count;
+    bool is_own, is_jump, is_askew, is_weak, has_first;
 };
 
 static bool is_return_by_lr(const struct sw_rule *rule, enum sw_machine machine)
@@ -72,6 +77,33 @@ static bool is_caller(struct ways *ways, uint64_t pc)
     return sw_is_behind_call(ways->req, pc, &ways->target) || sw_is_trampoline(ways->req, pc);
 }
 
+static bool is_refused(const struct ways *ways, uint64_t sp)
+{
+    for (unsigned i = 0; i < ways->refused_count; i++)
+        if (ways->refused[i] == sp)
+            return true;
+    return false;
+}
+
+/*
+ * Whether a rule, if it was offered for a jump through a register, can hardly be that of a tail call: sp is aligned
+ * where a call is made, and so, in front of a tail call, where it returns to. Parts of an interpreter jump on
+ * otherwise.
+ */
+static bool is_askew(const struct ways *ways, const struct sw_rule *rule)
+{
+    return rule->trust == SW_TRUST_NONE && !sw_is_foreign(ways->req) &&
+           sw_regs_sp(&ways->c->caller) % FRAME_ALIGNMENT != 0;
+}
+
+/* The first one: what is said if nothing else is known. */
+static void keep_first(struct ways *ways)
+{
+    if (!ways->has_first)
+        *ways->first = *ways->c;
+    ways->has_first = true;
+}
+
 static bool is_accepted(void *arg, const struct sw_rule *rule)
 {
     struct ways *ways = arg;
@@ -81,15 +113,16 @@ static bool is_accepted(void *arg, const struct sw_rule *rule)
         return false;
     ways->c->rule = *rule;
     const enum sw_stop stop = sw_candidate_try(ways->req, ways->c);
-    if (stop == SW_STOP_NONE && is_caller(ways, sw_regs_pc(&ways->c->caller))) {
-        ways->is_weak = is_by_lr && rule->trust == SW_TRUST_NONE;
+    if (stop == SW_STOP_NONE && is_caller(ways, sw_regs_pc(&ways->c->caller)) &&
+        !is_refused(ways, sw_regs_sp(&ways->c->caller))) {
+        ways->is_jump = rule->trust == SW_TRUST_NONE;
+        ways->is_askew = is_askew(ways, rule);
+        ways->is_weak = ways->is_askew || (is_by_lr && ways->is_jump);
         ways->c->rule.trust = SW_TRUST_GUESS;
         return true;
     }
-    if ((stop == SW_STOP_NONE || stop == SW_STOP_ROOT_ZERO) && !ways->has_first) {
-        *ways->first = *ways->c;
-        ways->has_first = true;
-    }
+    if (stop == SW_STOP_NONE || stop == SW_STOP_ROOT_ZERO)
+        keep_first(ways);
     return false;
 }
 
@@ -122,7 +155,6 @@ static bool go_forward(struct ways *ways, const struct sw_code *code)
     /* A return address is walked from as such: the call in front of it has been made. */
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
     struct sw_fp_distance fp = fp_above_sp(&req->frame->regs);
-    ways->is_own = is_own_lr(req, code);
     return sw_forward_rules(req, code, pc, &fp, is_accepted, ways) == SW_OK;
 }
 
@@ -182,15 +214,17 @@ static enum sw_status settle(const struct sw_unwind_request *req, bool is_first,
 }
 
 /*
- * The same of a way forward that leads behind a call that names nothing, through a register: there is nothing to confirm
- * it by. Where it is the first one it is accepted behind every such call; behind another call that one is asked.
+ * The same of a way forward that leads behind a call that names nothing, through a register: there is nothing to
+ * confirm it by. Where it is the first one it is accepted behind every such call; behind another call that one is
+ * asked.
  */
 static enum sw_status settle_pointed(const struct ways *ways)
 {
     struct sw_candidate *c = ways->c;
     int64_t at;
     c->rule.trust = SW_TRUST_LIKELY;
-    if (ways->shown != 1 || c->rule.cfa.kind != SW_LOC_REG || !return_place(&c->rule, ways->req->walker->machine, &at))
+    if (ways->shown != 1 || ways->is_jump || c->rule.cfa.kind != SW_LOC_REG ||
+        !return_place(&c->rule, ways->req->walker->machine, &at))
         return SW_OK;
     c->depends = SW_DEPENDS_CALL;
     c->unconfirmed = SW_TRUST_NONE;
@@ -220,6 +254,39 @@ static bool is_confirmed(const struct ways *ways, const struct sw_code *code, bo
     return true;
 }
 
+/* A way is gone that the call in front of its return address does not confirm: the next time it is passed over. */
+static void refuse(struct ways *ways)
+{
+    ways->refused[ways->refused_count++] = sw_regs_sp(&ways->c->caller);
+    if (ways->refused_count == 1)
+        *ways->first = *ways->c;
+    ways->has_first = true;
+}
+
+/*
+ * Way after way, until one is sure enough. The call in front of a way's return address is to confirm it: where it calls
+ * another function, the way went past a call that never returns, and on in other code. Else the first is left.
+ */
+static bool is_sure_way(struct ways *ways, const struct sw_code *code)
+{
+    bool is_first = false, is_weak = false, is_skewed = false;
+    ways->is_own = is_own_lr(ways->req, code);
+    while (ways->refused_count < MOST_REFUSED && go_forward(ways, code)) {
+        if (ways->target == 0 && !ways->is_weak)
+            return settle_pointed(ways) == SW_OK;
+        refuse(ways);
+        if (ways->refused_count == 1) {
+            is_weak = ways->is_weak;
+            is_skewed = ways->is_askew;
+        }
+        if (is_confirmed(ways, code, &is_first))
+            return settle(ways->req, is_first, ways->c) == SW_OK;
+    }
+    ways->is_weak = is_weak;
+    ways->is_askew = is_skewed;
+    return false;
+}
+
 /* A way forward that leads to no caller that has called: the frame pointer of an interpreter or JIT is right more
  * often. */
 static enum sw_status take_first(const struct ways *ways, bool found)
@@ -234,21 +301,16 @@ enum sw_status sw_forward_source(const struct sw_unwind_request *req, struct sw_
 {
     struct sw_code code;
     struct ways ways = { .req = req, .c = c, .first = &req->work->spare[0] };
-    bool is_first = false;
     if (!sw_code_of(req, &code))
         return SW_E_NO_RULE;
     c->depends = SW_DEPENDS_STACK;
-    const bool found = go_forward(&ways, &code);
-    if (found && ways.target == 0 && !ways.is_weak)
-        return settle_pointed(&ways);
-    if (found)
-        *ways.first = *c;
-    if (found && is_confirmed(&ways, &code, &is_first))
-        return settle(req, is_first, c);
+    if (is_sure_way(&ways, &code))
+        return SW_OK;
+    const bool found = ways.refused_count != 0 && !ways.is_askew;
     if (sw_confirm_by_stack(req, &code, c, &req->work->spare[1]) &&
         !(found && !ways.is_weak && c->rule.trust == SW_TRUST_GUESS))
         return settle(req, ways.shown == 0, c); /* a guess is no better than what was found, if that was not weaker */
-    if (!found && sw_function_scan(req, &code, c))
+    if (sw_frame_scan(req, &code, c) || (!found && sw_function_scan(req, &code, c)))
         return SW_OK;
-    return found || ways.has_first ? take_first(&ways, found) : SW_E_NO_RULE;
+    return ways.has_first ? take_first(&ways, found) : SW_E_NO_RULE;
 }

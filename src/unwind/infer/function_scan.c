@@ -7,6 +7,8 @@
 
 #include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/code_patterns.h"
+#include "unwind/infer/dispatch.h"
+#include "unwind/infer/frame_scan.h"
 
 #include "unwind/findings.h"
 #include "unwind/trampoline.h"
@@ -26,15 +28,6 @@ enum {
 };
 
 /* ---- starts ---- */
-
-/* What a caller looks like that calls through a pointer: the instruction behind such a call, or a signal's return. */
-static bool is_caller(const struct sw_unwind_request *req, uint64_t pc, uint64_t function)
-{
-    uint64_t target;
-    if (sw_is_behind_call(req, pc, &target))
-        return target == 0 || target == function;
-    return sw_is_trampoline(req, pc);
-}
 
 /* What a rule that is shown is taken for: of a start, by a call of that or through a pointer; else by any call. */
 enum { BY_ANY_CALL = 0 };
@@ -69,6 +62,12 @@ static bool show_frames(struct sw_shown *shown, const struct sw_code *code, uint
     return false;
 }
 
+/* Behind a call, which may never return, only if a frame is made. */
+static bool may_begin(const struct sw_code_patterns *patterns, const uint8_t *front, uint64_t at)
+{
+    return patterns->may_start(front, at) || (patterns->opens_frame(front) && patterns->may_end(front, at));
+}
+
 /* The starts in front of a place, nearest first. Whether that was enough. */
 static bool show_starts(struct sw_shown *shown, const struct sw_code *code, uint64_t place, show_start_fn *show)
 {
@@ -82,9 +81,10 @@ static bool show_starts(struct sw_shown *shown, const struct sw_code *code, uint
     sw_meter_note(&work->outer, first, IN_FRONT + ALIGNMENT);
     if (is_exact && !has_link && show(shown, code, place))
         return true;
-    for (uint64_t at = place; got >= IN_FRONT + 4 && at >= first + 4 && tried < MOST_STARTS && !work->meter.is_cut;
+    for (uint64_t at = place; got >= IN_FRONT + SW_ENDING_BYTES && at >= first + SW_ENDING_BYTES &&
+                              tried < MOST_STARTS && !work->meter.is_cut;
          at--) {
-        if (!code->arch->patterns->may_start(work->bytes + (at - first), at))
+        if (!may_begin(code->arch->patterns, work->bytes + (at - first), at))
             continue;
         tried++;
         if (show(shown, code, at))
@@ -154,11 +154,12 @@ static void scan_around(const struct sw_unwind_request *req, const struct sw_cod
 
 _Static_assert(sizeof(struct jumps) % 8 == 0, "is kept as words");
 
-static size_t find_jumps(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t *words, size_t room)
+static size_t find_jumps(const struct sw_unwind_request *req, const struct sw_code *code,
+                         const struct sw_finding *finding, uint64_t *words, size_t room)
 {
     const uint64_t pc = req->frame->lookup;
     struct jumps jumps = { .begin = pc > COLD ? pc - COLD : 0, .pc = pc };
-    (void)room;
+    (void)finding, (void)room;
     scan_around(req, code, &jumps);
     memcpy(words, &jumps, sizeof jumps);
     return sizeof jumps / 8;
@@ -253,7 +254,7 @@ static bool is_right(void *arg, const struct sw_rule *rule, uint64_t tag)
     if (sw_candidate_try(t->req, t->c) != SW_STOP_NONE)
         return false;
     const uint64_t pc = sw_regs_pc(&t->c->caller);
-    return tag == BY_ANY_CALL ? sw_is_behind_call(t->req, pc, &target) : is_caller(t->req, pc, tag);
+    return tag == BY_ANY_CALL ? sw_is_behind_call(t->req, pc, &target) : sw_may_have_called(t->req, pc, tag);
 }
 
 bool sw_function_scan(const struct sw_unwind_request *req, const struct sw_code *code, struct sw_candidate *c)
@@ -267,4 +268,12 @@ bool sw_function_scan(const struct sw_unwind_request *req, const struct sw_code 
         return true;
     shown.count = 0;
     return sw_show_once(&shown, code, &frames, show_all_frames, NULL);
+}
+
+void sw_function_scan_finish(const struct sw_unwind_request *req, const struct sw_code *code,
+                             const struct sw_finding *finding, struct sw_candidate *c)
+{
+    if (!sw_frame_scan_finish(req, code, finding) && !sw_dispatch_finish(req, code, finding) &&
+        !sw_frame_scan(req, code, c))
+        (void)sw_function_scan(req, code, c);
 }

@@ -4,6 +4,7 @@
 #ifndef SW_FUNCTION_SCAN_H
 #define SW_FUNCTION_SCAN_H
 
+#include "unwind/analysis_cache.h"
 #include "unwind/request.h"
 
 /*
@@ -13,5 +14,9 @@
  * the code around pc is searched for one. A guess. Fills the candidate.
  */
 bool sw_function_scan(const struct sw_unwind_request *req, const struct sw_code *code, struct sw_candidate *c);
+
+/* Makes a finding of a scan that was cut: of this one, of frame_scan.h, of dispatch.h. The candidate is for its use. */
+void sw_function_scan_finish(const struct sw_unwind_request *req, const struct sw_code *code,
+                             const struct sw_finding *finding, struct sw_candidate *c);
 
 #endif
