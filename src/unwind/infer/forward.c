@@ -182,8 +182,9 @@ static enum sw_status settle(const struct sw_unwind_request *req, bool is_first,
 }
 
 /*
- * The same of a way forward that leads behind a call that names nothing, through a register: there is nothing to confirm
- * it by. Where it is the first one it is accepted behind every such call; behind another call that one is asked.
+ * The same of a way forward that leads behind a call that names nothing, through a register: there is nothing to
+ * confirm it by. Where it is the first one it is accepted behind every such call; behind another call that one is
+ * asked.
  */
 static enum sw_status settle_pointed(const struct ways *ways)
 {
