@@ -5,6 +5,7 @@
 #include "fast/cache.h"
 
 #include "common/alloc.h"
+#include "fast/valid.h"
 
 #include <string.h>
 
@@ -49,6 +50,7 @@ enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t entries, str
 
 void sw_cache_destroy(struct sw_cache *cache)
 {
+    assert(!cache || sw_cache_is_valid(cache));
     if (cache)
         cache->alloc.put(cache->alloc.arg, cache, cache->bytes);
 }
@@ -212,6 +214,7 @@ static bool store(struct sw_cache *cache, const struct sw_changes *changes, uint
 void sw_cache_store(struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc, const struct sw_entry *entry)
 {
     bool stored = false;
+    assert(sw_entry_is_valid(entry));
     if (begin_writing(cache)) {
         stored = store(cache, changes, pc, entry);
         end_writing(cache);

@@ -6,6 +6,7 @@
 #include "fast/trace.h"
 
 #include "common/alloc.h"
+#include "fast/valid.h"
 
 _Static_assert(sizeof(struct sw_trace_frame) == 64, "a frame is one line of the processor's cache");
 
@@ -140,6 +141,7 @@ void sw_trace_close(struct sw_replay *replay)
         forget(replay);
     else if (replay->is_staging)
         remember(replay);
+    assert(sw_replay_is_valid(replay));
     atomic_store_explicit(&replay->is_busy, 0, memory_order_release);
 }
 

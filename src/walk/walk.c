@@ -205,7 +205,8 @@ static void find_callers_code(struct sw_walk *walk)
 {
     const struct sw_unwind_request req = request_of(walk);
     sw_unwind_find_code(&req, &walk->frame);
-    if (walk->frame.exact || !sw_unwind_was_interrupted(&req))
+    if (walk->frame.exact || sw_is_native(walk->walker, sw_request_image(&req, sw_regs_pc(&walk->frame.regs))) ||
+        !sw_unwind_was_interrupted(&req))
         return;
     set_exact(&walk->frame, true);
     find_code(walk);

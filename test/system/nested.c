@@ -101,7 +101,7 @@ int main(int argc, char **argv)
         return 1;
 #endif
     prctl(PR_SET_PTRACER, -1, 0, 0, 0); /* whoever looks is no parent */
-    alarm(60);
+    alarm(600);
     if (sigaltstack(&other, NULL) != 0 || sigaction(SIGUSR1, &action, NULL) != 0)
         return 1;
     action.sa_handler = on_fault;

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "../support/target.h" /* last: its names are short */
+
 enum { SP = SW_ARM64_SP, FP = SW_ARM64_FP, LR = SW_ARM64_LR, PC = SW_ARM64_PC, NONE = 0, LOST = 9999 };
 
 /* ---- rules ---- */
@@ -108,26 +110,7 @@ enum { SIZE = sizeof framed, BEHIND_CALL = 20, ENTRY = 0 };
 
 #define SIGNATURE (UINT64_C(0x2b5d) << 48)
 
-static struct sw_sim *sim;
-static struct sw_cache *cache;
 static struct twice with, without;
-
-static int set_up(void **state)
-{
-    (void)state;
-    if (sw_sim_create(NULL, SW_MACHINE_ARM64, &sim) || sw_cache_create(NULL, 64, &cache))
-        return -1;
-    sw_sim_walker(sim)->cache = cache;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sw_sim_destroy(sim);
-    sw_cache_destroy(cache);
-    return 0;
-}
 
 static void put(uint64_t at, const uint32_t *words)
 {
@@ -143,10 +126,8 @@ static void put(uint64_t at, const uint32_t *words)
 static struct sw_regs three_frames(void)
 {
     const uint64_t words[] = { STACK + 0x20, SIGNATURE | (A + BEHIND_CALL), 0x1919, 0, 0, 0, 0xa19, 0, 0, 0, 0, 0 };
-    struct sw_regs regs = { .machine = SW_MACHINE_ARM64 };
+    struct sw_regs regs = garbage_regs(SW_MACHINE_ARM64);
     assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
-    for (unsigned n = 0; n < SW_ARM64_COUNT; n++)
-        sw_regs_set(&regs, n, 0xbad00000 + n * 0x1001);
     sw_regs_set(&regs, PC, C + ENTRY);
     sw_regs_set(&regs, SP, STACK);
     sw_regs_set(&regs, FP, STACK);
@@ -207,9 +188,9 @@ int main(void)
     struct CMUnitTest tests[COUNT_OF(rule_rows) + 3];
     FILL_ROWS(tests, rule_rows, rules_come_out_as_they_went_in);
     tests[COUNT_OF(rule_rows)] = (struct CMUnitTest)cmocka_unit_test(a_register_that_no_entry_has_room_for_is_refused);
-    tests[COUNT_OF(rule_rows) + 1] =
-        (struct CMUnitTest)cmocka_unit_test_setup_teardown(a_second_walk_finds_every_frame, set_up, tear_down);
+    tests[COUNT_OF(rule_rows) + 1] = (struct CMUnitTest)cmocka_unit_test_setup_teardown(
+        a_second_walk_finds_every_frame, set_up_cached_arm64, tear_down_target);
     tests[COUNT_OF(rule_rows) + 2] = (struct CMUnitTest)cmocka_unit_test_setup_teardown(
-        freed_code_whose_addresses_are_reused_is_seen_anew, set_up, tear_down);
+        freed_code_whose_addresses_are_reused_is_seen_anew, set_up_cached_arm64, tear_down_target);
     return _cmocka_run_group_tests("cache_arm64", tests, COUNT_OF(tests), NULL, NULL);
 }

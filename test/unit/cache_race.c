@@ -28,13 +28,13 @@ static atomic_bool done;
 /* Everything in an entry follows from its pc and one number. Its step is that of a pc in a range. */
 static struct sw_entry made_of(uint64_t pc, uint64_t number, uint64_t found_at)
 {
-    const uint64_t step = (number * 3 & ~(uint64_t)SW_STEP_UNRANGED) | SW_STEP_ENTRY;
+    const uint64_t step = SW_STEP_ENTRY | number << SW_STEP_OFFSET_SHIFT | number % 256;
     return (struct sw_entry){ pc,
                               step,
                               number,
                               number * 11,
                               found_at,
-                              number ^ pc,
+                              number,
                               number * 13,
                               number + pc,
                               number * 5,
