@@ -1,7 +1,8 @@
 /*
  * Samples its own threads, as a profiler does. A signal interrupts each thread wherever it is. The handler finds the
  * seed (the first managed frame) and takes a snapshot from it. The "managed" code is a few bytes that the program
- * writes.
+ * writes. All walkers share a rule cache and an analysis cache; what a handler's budget was too small for is done
+ * between samples.
  */
 #include <snapwalk/context.h>
 #include <snapwalk/self.h>
@@ -14,7 +15,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-enum { WORKERS = 2, MANAGED = 42, SECONDS = 1 };
+enum { WORKERS = 2, MANAGED = 42, SECONDS = 1, ENTRIES = 4096, ANALYSIS_BYTES = 4 << 20 };
 
 #if defined(__aarch64__)
 /* stp x29,x30,[sp,#-32]!; mov x29,sp; str x19,[sp,#16]; mov x19,x0; L: blr x19; cbnz w0,L; and back; ret */
@@ -37,6 +38,9 @@ static struct worker {
 } workers[WORKERS];
 static struct sw_codemap *codemap;
 static struct sw_images *images;
+static struct sw_cache *cache;
+static struct sw_analysis_cache *analysis_cache;
+static struct sw_scratch scratch; /* of the thread that prepares */
 static struct sw_threads *threads;
 static struct sw_self_suspender *suspender_state;
 static struct sw_suspender suspender;
@@ -79,6 +83,8 @@ static void *work(void *arg)
     struct worker *w = arg;
     if (sw_self_walker(&w->walker, codemap, images) != SW_OK)
         return NULL;
+    w->walker.cache = cache;
+    w->walker.analysis_cache = analysis_cache;
     w->engine = (struct sw_engine){ .walker = &w->walker,
                                     .threads = threads,
                                     .suspender = &suspender,
@@ -93,6 +99,7 @@ static int set_up(void)
 {
     code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (code == MAP_FAILED || sw_codemap_create(NULL, &codemap) || sw_images_create(NULL, &images) ||
+        sw_cache_create(NULL, ENTRIES, &cache) || sw_analysis_cache_create(NULL, ANALYSIS_BYTES, &analysis_cache) ||
         sw_threads_create(NULL, NULL, NULL, &threads) || sw_self_suspender_create(NULL, 0, WORKERS, &suspender_state))
         return 1;
     memcpy(code, loop, sizeof loop);
@@ -116,9 +123,11 @@ int main(void)
         const struct sw_thread thread = { .id = (uint64_t)i + 1, .os_id = workers[i].os_id };
         bad = bad || sw_threads_add(threads, &thread) != SW_OK;
     }
-    for (int n = 0; !bad && n < SECONDS * 500; n++, nanosleep(&tick, NULL))
+    for (int n = 0; !bad && n < SECONDS * 500; n++, nanosleep(&tick, NULL)) {
         for (int i = 0; i < WORKERS; i++)
             pthread_kill(workers[i].thread, SIGPROF);
+        (void)sw_walk_prepare(&workers[0].walker, &scratch, SW_WALK_BUDGET_UNLIMITED);
+    }
     running = 0;
     for (int i = 0; !bad && i < WORKERS; i++) {
         pthread_join(workers[i].thread, NULL);

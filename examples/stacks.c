@@ -18,7 +18,7 @@
 #include <snapwalk/perfmap.h>
 #include <snapwalk/process.h>
 
-enum { THREADS_MAX = 4096, NAME_BYTES = 512, STACK_BYTES = 1 << 20 };
+enum { THREADS_MAX = 4096, NAME_BYTES = 512, STACK_BYTES = 1 << 20, ANALYSIS_BYTES = 4 << 20 };
 
 /* The target is a process or a core: the other is null. */
 struct viewer {
@@ -27,6 +27,7 @@ struct viewer {
     struct sw_images *images;
     struct sw_codemap *codemap;
     struct sw_perfmap *perfmap;
+    struct sw_analysis_cache *analysis_cache; /* threads share code */
     bool plain;
     struct sw_scratch scratch;
 };
@@ -114,6 +115,7 @@ static void print_thread(struct viewer *v, uint64_t tid)
     char name[NAME_BYTES];
     (v->core ? look_at_core : look_at_process)(v, tid, &regs, &walker, name);
     printf(v->plain ? "thread %" PRIu64 " %s\n" : "thread %" PRIu64 " \"%s\"\n", tid, name);
+    walker.analysis_cache = v->analysis_cache;
     sw_walk_start(&walk, &walker, &v->scratch, &regs, true);
     print_frames(v, &walk);
     printf(v->plain ? "stop %s" : "  end: %s", sw_stop_name(walk.stop));
@@ -141,6 +143,7 @@ static void open_viewer(struct viewer *v, enum sw_perfmap_flavour flavour)
     must(sw_images_create(NULL, &v->images), "images");
     must(sw_codemap_create(NULL, &v->codemap), "code map");
     must(sw_perfmap_create(NULL, flavour, &v->perfmap), "perf map");
+    must(sw_analysis_cache_create(NULL, ANALYSIS_BYTES, &v->analysis_cache), "analysis cache");
 }
 
 /* Captures the stacks and registers the code. A process without a perf map is not a failure. */
@@ -205,6 +208,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < count && i < THREADS_MAX; i++)
         print_thread(&v, tids[i]);
     sw_process_close(v.process);
+    sw_analysis_cache_destroy(v.analysis_cache);
     sw_perfmap_destroy(v.perfmap);
     sw_codemap_destroy(v.codemap);
     sw_images_destroy(v.images);

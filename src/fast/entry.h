@@ -14,10 +14,17 @@
 #define SW_STEP_ONLY_SO  (UINT64_C(1) << 30) /* and otherwise the rule does not hold */
 #define SW_STEP_BEHIND   (UINT64_C(1) << 31) /* the pc is behind a call */
 #define SW_STEP_END      (UINT64_C(1) << 32) /* the outermost frame: there is no rule */
-#define SW_STEP_CALLS    (UINT64_C(1) << 33) /* behind a direct call, of pc + calls; 0: through memory */
+#define SW_STEP_CALLS    (UINT64_C(1) << 33) /* behind a call that names something: `calls` */
 #define SW_STEP_UNRANGED (UINT64_C(1) << 34) /* the code map has no range here: a new one would change the answer */
 #define SW_STEP_ENTRY    (UINT64_C(1) << 35) /* set in every step: 0 is no entry */
 #define SW_STEP_POINTER  (UINT64_C(1) << 36) /* with ONLY_SO: the rule holds, too, behind a call that names nothing */
+#define SW_STEP_THROUGH  (UINT64_C(1) << 37) /* with CALLS: it is named through a stub */
+
+/* What stands for a function in half a word, never 0: less than 2 GiB apart, no two have the same. */
+static inline uint32_t sw_call_mark(uint64_t function)
+{
+    return (uint32_t)(function * UINT64_C(0x9e3779b97f4a7c15) >> 32) | 1;
+}
 
 /*
  * An entry as a value.
@@ -30,7 +37,7 @@
  * begin, end  Of the code range; 0, 0: of code without bounds.
  * id          Of the code range.
  * attributes  Of the code range: image | kind << 32 | unwind << 40 | flags << 48.
- * calls       See SW_STEP_CALLS.
+ * calls       With SW_STEP_CALLS: the mark of the function that is called in the end; 0: it may be another by now.
  */
 struct sw_entry {
     uint64_t key;

@@ -147,18 +147,17 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_follow(const struct sw_lane *lane
  * The trust of a step whose rule wants to be confirmed by the call in front of the caller's pc, which has that entry.
  * NONE: that takes the long way.
  */
-static inline uint8_t sw_lane_confirm(const struct sw_lane *lane, const struct sw_at *at, uint64_t entry, uint64_t pc)
+static inline uint8_t sw_lane_confirm(const struct sw_lane *lane, const struct sw_at *at, uint64_t entry)
 {
     const struct sw_cold *cold = sw_cold_at(lane->cold, entry);
     const uint64_t step = at->step, function = sw_load(&sw_cold_at(lane->cold, at->entry)->function);
-    const bool calls = sw_load(&cold->step) & SW_STEP_CALLS;
-    const int32_t distance = (int32_t)atomic_load_explicit(&cold->calls, memory_order_relaxed);
-    if (calls && distance == 0)
-        return SW_TRUST_NONE;
-    if (calls && pc + (uint64_t)(int64_t)distance == function)
+    const uint64_t caller = sw_load(&cold->step), named = caller & (SW_STEP_BEHIND | SW_STEP_CALLS);
+    const uint32_t mark = atomic_load_explicit(&cold->calls, memory_order_relaxed);
+    if ((caller & SW_STEP_CALLS) && mark == sw_call_mark(function))
         return SW_TRUST_CONFIRMED;
-    const bool names_nothing = (sw_load(&cold->step) & (SW_STEP_BEHIND | SW_STEP_CALLS)) == SW_STEP_BEHIND;
-    const bool holds = !(step & SW_STEP_ONLY_SO) || (names_nothing && (step & SW_STEP_POINTER));
+    if ((caller & SW_STEP_CALLS) && (mark == 0 || (caller & SW_STEP_THROUGH)))
+        return SW_TRUST_NONE;
+    const bool holds = !(step & SW_STEP_ONLY_SO) || (named == SW_STEP_BEHIND && (step & SW_STEP_POINTER));
     return holds ? sw_step_trust(step) : SW_TRUST_NONE;
 }
 
@@ -177,7 +176,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, 
         return false;
     if (SW_LIKELY(!(at->step & SW_STEP_BY_CALL)))
         return true;
-    const uint8_t trust = sw_lane_confirm(lane, at, to->entry, to->pc);
+    const uint8_t trust = sw_lane_confirm(lane, at, to->entry);
     *by = sw_step_with_trust(at->step, trust);
     return trust != SW_TRUST_NONE;
 }

@@ -1,6 +1,6 @@
 /*
- * The store of what was found out about code, from the inside: analyses and other findings, each for as long as the code
- * is what it was; and the work that walks had to leave undone.
+ * The store of what was found out about code, from the inside: analyses and other findings, each for as long as the
+ * code is what it was; and the work that walks had to leave undone.
  */
 #ifndef SW_ANALYSIS_CACHE_H
 #define SW_ANALYSIS_CACHE_H

@@ -11,8 +11,8 @@
  * What an answer depends on beside the code at pc. Code includes the words that code names: switch tables, a GOT.
  *
  * CODE   Nothing: the same rule holds whenever the same pc comes by.
- * CALL   The call in front of the caller's pc. The rule holds with the trust CONFIRMED behind a call of `function`; with
- *        the trust `pointed` behind a call that names nothing, through a register; otherwise with the trust
+ * CALL   The call in front of the caller's pc. The rule holds with the trust CONFIRMED behind a call of `function`;
+ *        with the trust `pointed` behind a call that names nothing, through a register; otherwise with the trust
  *        `unconfirmed`. NONE: then it does not hold at all.
  * STACK  What was on the stack: nothing can be said of the next time.
  */

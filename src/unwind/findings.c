@@ -46,8 +46,9 @@ static struct sw_analysis_cache *cache_of(const struct sw_unwind_request *req)
 }
 
 /* Begins a piece of work, unless it has been cut before and cost more than half of what is left. */
-static bool begin_piece(const struct sw_unwind_request *req, const struct sw_code *code,
-                        const struct sw_finding *finding, uint64_t generation, struct piece *piece)
+static __attribute__((noinline)) bool begin_piece(const struct sw_unwind_request *req, const struct sw_code *code,
+                                                  const struct sw_finding *finding, uint64_t generation,
+                                                  struct piece *piece)
 {
     struct sw_meter *meter = meter_of(req);
     piece->left = meter->left;
@@ -71,7 +72,7 @@ static void note_all(struct sw_meter *to, const struct sw_meter *from)
 }
 
 /* False: it was cut. What it was read from is what the finding around it is read from, too. */
-static bool end_piece(const struct sw_unwind_request *req, const struct piece *piece)
+static __attribute__((noinline)) bool end_piece(const struct sw_unwind_request *req, const struct piece *piece)
 {
     const struct sw_meter *meter = meter_of(req);
     struct sw_pending about = piece->about;

@@ -1,6 +1,6 @@
 /*
- * Work ahead of walks: what they left undone, and what they would have to do in a piece of code. Knows in which order and
- * when to end; what there is to be found out is unwind/findings.h's.
+ * Work ahead of walks: what they left undone, and what they would have to do in a piece of code. Knows in which order
+ * and when to end; what there is to be found out is unwind/findings.h's.
  */
 #include "code/map/codemap.h"
 #include "unwind/findings.h"
@@ -74,7 +74,7 @@ static bool is_used_up(struct prepare *p)
     return was_cut && p->work->meter.left < p->granted / 2;
 }
 
-/* The call in front of a return address: the ways forward from there, and the function that it calls, if that is here. */
+/* The call in front of a return address: the ways forward from there, and the function that it calls, if it is here. */
 static void prepare_call(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t after,
                          struct sw_extent all)
 {

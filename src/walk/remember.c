@@ -19,12 +19,9 @@ static bool note_call(const struct sw_unwind_request *req, uint64_t pc, struct s
     if (!sw_call_before(req, pc, &target, &slot))
         return kind != SW_KIND_JIT &&
                kind != SW_KIND_NGEN; /* managed code that was interrupted: the next time it is exact */
-    to->calls = slot ? 0 : (uint32_t)(target - pc);
-    to->step |= SW_STEP_BEHIND;
-    if (slot || target)
-        to->step |= SW_STEP_CALLS;
-    if (target && pc + (uint64_t)(int64_t)(int32_t)to->calls != target)
-        to->calls = 0; /* as far away as if it were through memory: that takes the long way */
+    const uint64_t final = sw_final_target(req, target); /* through words that are written once, when they are bound */
+    to->calls = slot || final == 0 ? 0 : sw_call_mark(final);
+    to->step |= SW_STEP_BEHIND | (slot || target ? SW_STEP_CALLS : 0) | (final != target ? SW_STEP_THROUGH : 0);
     return true;
 }
 
@@ -97,15 +94,6 @@ void sw_walk_remember(struct sw_lane *lane, const struct sw_unwind_request *req,
         sw_cache_count(lane->cache, SW_COUNT_UNCACHEABLE, 1);
 }
 
-/* As the source itself looks: for a function whose start is known at the call alone, else through stubs, too. */
-static bool is_called(const struct sw_unwind_request *req, uint64_t after, uint64_t function)
-{
-    uint64_t target;
-    if (function != req->frame->code.begin)
-        return sw_is_call_of(req, after, function);
-    return sw_is_behind_call(req, after, &target) && target == function;
-}
-
 /* Behind a call that names nothing. */
 static bool is_pointed(const struct sw_unwind_request *req, uint64_t after)
 {
@@ -117,7 +105,7 @@ bool sw_walk_confirm(const struct sw_unwind_request *req, uint64_t step, uint64_
 {
     if (!(step & SW_STEP_BY_CALL))
         return true;
-    if (function == 0 || !is_called(req, sw_regs_pc(&c->caller), function))
+    if (function == 0 || !sw_is_call_of(req, sw_regs_pc(&c->caller), function))
         return !(step & SW_STEP_ONLY_SO) || ((step & SW_STEP_POINTER) && is_pointed(req, sw_regs_pc(&c->caller)));
     c->rule.trust = SW_TRUST_CONFIRMED;
     return true;

@@ -6,6 +6,7 @@
 #include "unwind/infer/instructions.h"
 
 #include "unwind/findings.h"
+#include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/code_patterns.h"
 
 enum { LONGEST_STUB = 1024 };
@@ -86,7 +87,8 @@ enum sw_status sw_function_source(const struct sw_unwind_request *req, struct sw
     const enum sw_status status = sw_function_rule(req, &where, code->begin, code->end, &c->rule);
     if (status)
         return status;
-    const bool has_called = sw_leads_behind_call(req, c, &target), is_confirmed = has_called && target == code->begin;
+    const bool has_called = sw_leads_behind_call(req, c, &target),
+               is_confirmed = has_called && sw_is_call_of(req, sw_regs_pc(&c->caller), code->begin);
     set_dependence(req, is_confirmed, c);
     if (is_confirmed)
         c->rule.trust = SW_TRUST_CONFIRMED;
