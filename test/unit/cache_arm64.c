@@ -5,7 +5,7 @@
 #include "rows.h"
 #include "cached_twice.h"
 
-#include "fast/codec.h"
+#include "arch/arch.h"
 
 #include <snapwalk/sim.h>
 
@@ -67,14 +67,13 @@ static void rules_come_out_as_they_went_in(void **state)
 {
     const struct rule_row *row = *state;
     const struct sw_rule in = rule_of(row);
-    struct sw_entry entry = { .key = 0 };
-    assert_int_equal(sw_codec_pack(SW_MACHINE_ARM64, &in, &entry), row->fits);
+    struct sw_packed_rule packed;
+    assert_int_equal(sw_a64_codec.pack(&in, &packed), row->fits);
     if (!row->fits)
         return;
-    assert_int_equal(entry.step & (SW_STEP_EASY | SW_STEP_END), 0);
+    assert_int_equal(packed.step & (SW_STEP_EASY | SW_STEP_OF_ENTRY), 0);
     struct sw_rule out;
-    entry.step = sw_step_with_trust(entry.step, SW_TRUST_EXACT);
-    sw_codec_unpack(SW_MACHINE_ARM64, entry.step, entry.slots, entry.same, &out);
+    sw_a64_codec.unpack(&packed, &out);
     assert_memory_equal(&in.cfa, &out.cfa, sizeof in.cfa);
     assert_memory_equal(in.r, out.r, sizeof in.r);
     assert_int_equal(out.source, SW_SOURCE_CFI);
@@ -84,16 +83,16 @@ static void rules_come_out_as_they_went_in(void **state)
 static void a_register_that_no_entry_has_room_for_is_refused(void **state)
 {
     struct sw_rule rule = rule_of(&rule_rows[1]);
-    struct sw_entry entry = { .key = 0 };
+    struct sw_packed_rule packed;
     (void)state;
     rule.r[3] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
-    assert_false(sw_codec_pack(SW_MACHINE_ARM64, &rule, &entry));
+    assert_false(sw_a64_codec.pack(&rule, &packed));
     rule = rule_of(&rule_rows[1]);
     rule.r[SP].kind = SW_LOC_AT_CFA;
-    assert_false(sw_codec_pack(SW_MACHINE_ARM64, &rule, &entry));
+    assert_false(sw_a64_codec.pack(&rule, &packed));
     rule = rule_of(&rule_rows[1]);
     rule.r[PC] = (struct sw_loc){ SW_LOC_REG, 9, 0, 0 };
-    assert_false(sw_codec_pack(SW_MACHINE_ARM64, &rule, &entry));
+    assert_false(sw_a64_codec.pack(&rule, &packed));
 }
 
 /* ---- walks ---- */
