@@ -81,7 +81,7 @@ struct sw_analysis {
     struct sw_open_table tables[SW_ANALYZE_TABLES];
     struct sw_state states[SW_ANALYZE_STATES];
     struct sw_state current, other, cursor;
-    struct sw_rule offered;              /* forward.c: what the user is asked about */
+    struct sw_rule offered;              /* forward.c: what the user is asked about; findings.c */
     uint8_t seen[SW_ANALYZE_SEEN / 8];   /* a bit per byte behind begin: part of an instruction that was followed */
     uint8_t starts[SW_ANALYZE_SEEN / 8]; /* the first byte of one */
 };

@@ -247,7 +247,7 @@ static bool fold_frame(struct sw_fold *fold, const struct sw_frame *frame)
 
 /* ---- the walk and its end ---- */
 
-/* Whether managed frames without flags have nothing to them but to be called back: most are so. No callback changes it. */
+/* Whether managed frames without flags have nothing to them but to be called back. No callback changes that. */
 static bool calls_back_managed(const struct sw_fold *fold)
 {
     return fold->before == MANAGED && fold->handler == 0 && fold->unwound_count == 0;

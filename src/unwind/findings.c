@@ -159,11 +159,11 @@ static size_t unpack_rule(const uint64_t *words, size_t count, enum sw_machine m
 static size_t find_rule(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_finding *f,
                         uint64_t generation, uint64_t *words)
 {
-    struct sw_rule rule;
+    struct sw_rule *rule = &req->work->analysis.offered; /* not on the stack, of which little is left here */
     const enum sw_status status =
-        sw_analysis_cache_rule(cache_of(req), code, f->a, f->b, f->c, generation, &req->work->analysis, &rule);
+        sw_analysis_cache_rule(cache_of(req), code, f->a, f->b, f->c, generation, &req->work->analysis, rule);
     words[0] = status == SW_OK;
-    return 1 + (status == SW_OK ? pack_rule(&rule, code->arch->machine, words + 1) : 0);
+    return 1 + (status == SW_OK ? pack_rule(rule, code->arch->machine, words + 1) : 0);
 }
 
 enum sw_status sw_function_rule(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,

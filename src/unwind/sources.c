@@ -46,8 +46,9 @@ static enum sw_status from_header(const struct sw_unwind_request *req, struct sw
 static enum sw_status from_cfi(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
     const enum sw_status status = sw_cfi_image_source(req, c);
-    const bool is_record = status == SW_OK && (c->rule.flags & SW_RULE_SIGNAL) != 0 &&
-                           (sw_arch_of(req->walker->machine)->cfi_quirks & SW_CFI_TRAMPOLINE) != 0;
+    const struct sw_arch *arch = sw_arch_of(req->walker->machine);
+    const bool is_record =
+        status == SW_OK && (c->rule.flags & SW_RULE_SIGNAL) != 0 && arch && (arch->cfi_quirks & SW_CFI_TRAMPOLINE) != 0;
     return is_record && sw_trampoline_source(req, c) == SW_OK ? SW_OK : status;
 }
 

@@ -32,7 +32,7 @@ static bool holds_bytes(const struct sw_unwind_request *req, const struct sw_tra
 static const struct sw_trampoline *trampoline_at(const struct sw_unwind_request *req, uint64_t at, bool inside)
 {
     const struct sw_arch *arch = sw_arch_of(req->walker->machine);
-    for (size_t i = 0; i < arch->trampoline_count; i++) {
+    for (size_t i = 0; arch && i < arch->trampoline_count; i++) {
         const struct sw_trampoline *t = &arch->trampolines[i];
         if (holds_bytes(req, t, at) || (inside && holds_bytes(req, t, at - t->first_size)))
             return t;
