@@ -6,6 +6,8 @@
  */
 #include "unwind/cfi_image.h"
 
+#include "unwind/cfi_check.h"
+
 enum { MOST_SCANNED = 256, SILENT_PUSHES = 2, PUSHED = 16 };
 
 static bool code_of(const struct sw_unwind_request *req, struct sw_code *code)
@@ -195,5 +197,7 @@ enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req, struct s
     for (size_t i = 0; i < sizeof mends / sizeof mends[0]; i++)
         if (sw_arch_of(req->walker->machine)->cfi_quirks & mends[i].quirk)
             mends[i].mend(req, &cover, c);
+    if (req->frame->exact)
+        sw_cfi_check(req, &cover, c);
     return SW_OK;
 }

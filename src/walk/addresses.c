@@ -210,8 +210,9 @@ static bool ends_quickly(struct sw_lane *lane, struct start *from, uint64_t *pcs
     *count = lane->replay ? replay_on(lane, &from->at, from->exact, pcs, end) : go_on(lane, &from->at, pcs, end);
     *stop = SW_STOP_NONE;
     const bool is_lost = *count != 0 && from->at.step == 0; /* it was led to an entry that no return address has */
+    const bool is_doubted = *count == 0 && from->exact;     /* a zero there may be a mistake of its table */
     if (*count < end)
-        *stop = sw_lane_end(lane, from->at.step, from->at.sp, from->at.fp);
+        *stop = is_doubted ? SW_STOP_NONE : sw_lane_end(lane, from->at.step, from->at.sp, from->at.fp);
     else if (from->left < most)
         *stop = SW_STOP_FRAME_LIMIT;
     if (is_lost || !sw_cache_is_same(lane->cache, generation)) {

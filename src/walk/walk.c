@@ -4,6 +4,7 @@
  * scratch.
  */
 #include "fast/codec.h"
+#include "unwind/caller_check.h"
 #include "unwind/unwind.h"
 #include "walk/remember.h"
 #include "walk/scratch.h"
@@ -95,7 +96,9 @@ static enum sw_stop fast_end(const struct sw_walk *walk)
     const struct sw_regs *regs = &walk->frame.regs;
     const uint64_t step = walk->entry.step;
     const bool known = step & (SW_STEP_PLAIN | SW_STEP_END) || sw_regs_has(regs, SW_X64_RBP);
-    return known ? sw_lane_end(lane_of(walk), step, sw_regs_sp(regs), sw_regs_fp(regs)) : SW_STOP_NONE;
+    return known && (!walk->frame.exact || step & SW_STEP_END)
+               ? sw_lane_end(lane_of(walk), step, sw_regs_sp(regs), sw_regs_fp(regs))
+               : SW_STOP_NONE;
 }
 
 /*
@@ -130,6 +133,15 @@ static bool find_entry(struct sw_walk *walk, struct sw_entry *entry)
 
 /* ---- the long step ---- */
 
+/* A caller that has an entry is one that has called: no other return address is stored. */
+static bool is_called(const struct sw_walk *walk, const struct sw_unwind_request *req, const struct sw_candidate *c)
+{
+    const struct sw_lane *lane = lane_of(walk);
+    struct sw_at caller = { .pc = sw_regs_pc(&c->caller) };
+    sw_lane_place(lane, &caller);
+    return caller.step != 0 || sw_candidate_is_called(req, c);
+}
+
 /* The caller by the rule that the cache has, if it leads to one or to the end: fills as sw_unwind. */
 static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req, struct sw_found *found)
 {
@@ -140,9 +152,9 @@ static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req,
     sw_codec_unpack(walk->walker->machine, by.step, by.slots, by.same, &c->rule);
     *found = (struct sw_found){ .rule = &c->rule, .caller = &c->caller };
     found->stop = c->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_candidate_try(req, c);
-    if (sw_stop_is_root(found->stop))
-        return !(by.step & SW_STEP_ONLY_SO);
-    return found->stop == SW_STOP_NONE && sw_walk_confirm(req, by.step, by.function, c);
+    if (sw_stop_is_root(found->stop)) /* a zero in front of executing code may be a table's mistake */
+        return !(by.step & SW_STEP_ONLY_SO) && (found->stop == SW_STOP_ROOT || !walk->frame.exact);
+    return found->stop == SW_STOP_NONE && sw_walk_confirm(req, by.step, by.function, c) && is_called(walk, req, c);
 }
 
 static void find_caller(struct sw_walk *walk, const struct sw_unwind_request *req, struct sw_found *found)
@@ -218,6 +230,8 @@ static bool step(struct sw_walk *walk)
     open_workspace(walk);
     const struct sw_unwind_request req = { walker, work, frame, sw_images_entry(walker->images, frame->lookup) };
     struct sw_found found;
+    if (req.entry)
+        work->fetch.direct = req.entry->code; /* where the frame's code lies its caller's mostly does, too */
     find_caller(walk, &req, &found);
     if (found.stop == SW_STOP_NONE)
         arrive(walk, &req, &found);
