@@ -49,7 +49,7 @@ enum sw_trust {
 /* Why a walk ended. A clean root is never confused with a cut. ORDER sw_stop: src/common/names.c. */
 enum sw_stop {
     SW_STOP_NONE = 0,      /* the walk has not ended */
-    SW_STOP_ROOT,          /* clean: unwind data says that this frame is the outermost */
+    SW_STOP_ROOT,          /* clean: unwind data or the code at pc says that this frame is the outermost */
     SW_STOP_ROOT_ZERO,     /* clean: the return address is 0 */
     SW_STOP_ROOT_BASE,     /* clean: the caller's frame begins at the stack's declared base */
     SW_STOP_ABORTED,       /* the sink ended the walk */
@@ -62,6 +62,7 @@ enum sw_stop {
     SW_STOP_BAD_TABLE,     /* cut: unwind data contradicts itself, and no other source helped */
     SW_STOP_LOST_REGISTER, /* cut: the rule needs a register that is unknown */
     SW_STOP_BAD_START,     /* the start registers lack pc or sp, or are of another machine */
+    SW_STOP_BUDGET,        /* cut: it would have taken more work than the walk may do; the frames so far are right */
     SW_STOP_COUNT
 };
 

@@ -39,9 +39,12 @@ void sw_images_destroy(struct sw_images *images);
  * Registers every image that this process has loaded now, and removes images that are gone. ELF images come from the
  * dynamic linker, PE images from the memory map; the vdso is included.
  *
- * Unwind tables are used where they are mapped, without a copy. So call it again after dlopen and dlclose, and make
- * sure that no walk meets code of a library that is being unloaded. Code that .eh_frame does not cover is looked up in
- * the .debug_frame of the file, or of its MiniDebugInfo; the file then stays mapped as long as its image is registered.
+ * Unwind tables and code of the program, and of the libraries that it needs, are used where they are mapped, without
+ * a copy. Those of libraries that were opened later, and of PE images, come from their files, which stay mapped as long
+ * as the image is registered; where the file is not the mapped one any more they are copied. Their code is read by the
+ * walker's reader. So a walk that meets an address in a library that was closed does not fault: it ends, in a wrong or
+ * a cut frame at worst. Call this again after dlopen and dlclose. Code that .eh_frame does not cover is looked up in
+ * the .debug_frame of the file, or of its MiniDebugInfo; the file then stays mapped too.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_BUSY; SW_E_OS. An image with bad headers is left out.
  * Threads  One writer at a time; walks go on meanwhile. Signals  Not safe.

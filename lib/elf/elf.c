@@ -107,7 +107,8 @@ static enum sw_status map_file(int fd, struct sw_bytes *bytes)
         return SW_E_UNSUPPORTED;
     if (st.st_size < (off_t)sizeof(Elf64_Ehdr))
         return SW_E_TRUNCATED;
-    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    /* Shared: who looks for images in a memory map passes over it. */
+    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
         return SW_E_OS;
     *bytes = (struct sw_bytes){ at, (uint64_t)st.st_size, 0 };
@@ -147,6 +148,33 @@ void sw_elf_close(struct sw_elf *elf)
 enum sw_machine sw_elf_machine(const struct sw_elf *elf)
 {
     return elf->machine;
+}
+
+/* Whether the dynamic section says so of a program that is its own linker (static-pie). */
+static bool is_marked_program(const struct sw_elf *elf, const GElf_Phdr *dynamic)
+{
+    const struct sw_bytes rows = sw_bytes_part(elf->file, dynamic->p_offset, dynamic->p_filesz);
+    for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= rows.size; at += sizeof(Elf64_Dyn)) {
+        const uint64_t tag = sw_load64(rows.bytes + at);
+        if (tag == DT_NULL)
+            break;
+        if (tag == DT_FLAGS_1)
+            return (sw_load64(rows.bytes + at + 8) & DF_1_PIE) != 0;
+    }
+    return false;
+}
+
+uint64_t sw_elf_start(const struct sw_elf *elf)
+{
+    GElf_Ehdr header;
+    GElf_Phdr segment;
+    size_t count = 0;
+    if (!gelf_getehdr(elf->elf, &header) || elf_getphdrnum(elf->elf, &count) != 0)
+        return 0;
+    bool is_program = header.e_type == ET_EXEC;
+    for (size_t i = 0; i < count && !is_program && gelf_getphdr(elf->elf, (int)i, &segment); i++)
+        is_program = segment.p_type == PT_INTERP || (segment.p_type == PT_DYNAMIC && is_marked_program(elf, &segment));
+    return is_program ? header.e_entry : 0;
 }
 
 bool sw_elf_segment(const struct sw_elf *elf, size_t n, struct sw_elf_segment *segment)

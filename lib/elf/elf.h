@@ -28,6 +28,9 @@ void sw_elf_close(struct sw_elf *elf);
 
 enum sw_machine sw_elf_machine(const struct sw_elf *elf);
 
+/* Where a program begins, as a link-time address; 0 in a library, whose header may hold anything there. */
+uint64_t sw_elf_start(const struct sw_elf *elf);
+
 /*
  * The loadable segments: link-time address, size in memory, file offset, executable. Returns false past the last.
  * file_size is how much of the segment the file really holds. Segments that contradict themselves are left out.

@@ -21,7 +21,8 @@ struct sw_elf;
  * beside         The table that cfi.beside points to, if it does.
  * cfi, pe, clr   Valid where has_ says so. clr: a PE image with ReadyToRun code; pe: any PE image.
  * exceptions     Of a PE image: its exception directory, where exceptions_status is SW_OK (see sw_pe_exceptions).
- * code           In this process: the image's code where it is mapped, readable like its tables; else empty.
+ * start          Where the program begins, in an image that is one; else 0.
+ * code           In this process: the code of an image that is never unmapped, where it is; else empty.
  *
  * origin         Who registered the image (a refresh forgets its own images only); null: registered by hand.
  * seen           Set by the refresh in progress.
@@ -38,6 +39,7 @@ struct sw_image_entry {
     struct sw_cfi beside;
     struct sw_pe pe;
     struct sw_clr_image clr;
+    uint64_t start;
     struct sw_bytes code;
     struct sw_bytes exceptions;
     enum sw_status exceptions_status;
@@ -64,6 +66,12 @@ struct sw_image_entry {
 uint32_t sw_images_enter(const struct sw_images *images);
 void sw_images_leave(const struct sw_images *images, uint32_t ticket);
 const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uint64_t address);
+
+/*
+ * An entry may also be kept from one section to a later one, with the generation (sw_images_generation) from before it
+ * was found. If that is the same inside the later section, the entry is valid there: the writer counts the generation
+ * up before it hands over what it dropped, so it sees this reader before it frees anything.
+ */
 
 /* The address of the generation that sw_images_generation reads. For null images: of a number that never changes. */
 const _Atomic uint64_t *sw_images_clock(const struct sw_images *images);

@@ -5,7 +5,8 @@
 #include "unwind/caller_check.h"
 
 #include "unwind/infer/code_patterns.h"
-#include "unwind/sources.h"
+#include "unwind/infer/instructions.h"
+#include "unwind/trampoline.h"
 
 /* CoreCLR's fault handler makes a faulting pc look like a return address, see sw_unwind_was_interrupted. */
 static bool is_managed(const struct sw_unwind_request *req, uint64_t pc)
@@ -20,6 +21,9 @@ static bool is_end(const struct sw_unwind_request *req, uint64_t pc)
 {
     const struct sw_image_entry *entry = sw_request_image(req, pc);
     struct sw_rule *rule = &req->work->spare[0].rule;
+    struct sw_code code;
+    if (sw_code_of(req, &code) && sw_is_made_up(req, &code, pc))
+        return true;
     if (!entry || !entry->has_cfi || (req->walker->flags & SW_WALK_NO_TABLES))
         return false;
     for (uint64_t at = pc - 1; at != pc + 1; at++)
@@ -34,6 +38,6 @@ bool sw_candidate_is_called(const struct sw_unwind_request *req, const struct sw
     uint64_t target, slot;
     if (candidate->rule.trust != SW_TRUST_EXACT || (candidate->rule.flags & SW_RULE_SIGNAL))
         return true;
-    return sw_call_before(req, pc, &target, &slot) || sw_source_is_trampoline(req, pc) || is_managed(req, pc) ||
+    return sw_call_before(req, pc, &target, &slot) || sw_is_trampoline(req, pc) || is_managed(req, pc) ||
            is_end(req, pc);
 }

@@ -418,6 +418,51 @@ static void a_refused_write_changes_nothing(void **state)
     assert_int_equal(budget.blocks, 0);
 }
 
+static HRESULT STDMETHODCALLTYPE no_frame(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 size,
+                                          BYTE *context, void *calls)
+{
+    (void)function, (void)ip, (void)info, (void)size, (void)context;
+    ++*(unsigned *)calls;
+    return S_OK;
+}
+
+/* Nothing of a scratch is looked at before a walk has been started in it: here it is full of wild pointers. */
+static void snapshots_need_pc_and_sp(enum sw_machine machine, enum sw_flavour flavour)
+{
+    static struct sw_scratch scratch;
+    struct sw_regs regs = { .machine = machine };
+    struct sw_replay *replay;
+    struct sw_cache *cache;
+    struct sw_sim *sim;
+    unsigned calls = 0;
+    memset(&scratch, 0xa5, sizeof scratch);
+    memset(regs.r, 0xa5, sizeof regs.r);
+    assert_int_equal(sw_sim_create(NULL, machine, &sim), SW_OK);
+    assert_int_equal(sw_replay_create(NULL, 100, &replay), SW_OK);
+    assert_int_equal(sw_cache_create(NULL, 100, &cache), SW_OK);
+    sw_sim_walker(sim)->replay = replay;
+    sw_sim_walker(sim)->cache = cache;
+    sw_sim_engine(sim)->flavour = flavour;
+    assert_int_equal(sw_sim_thread(sim, 1, &regs), SW_OK);
+    for (uint64_t caller = 0; caller < 2; caller++) {
+        sw_sim_run_as(sim, caller);
+        assert_int_not_equal(sw_snapshot(sw_sim_engine(sim), &scratch, 1, no_frame, 0, &calls, NULL, 0), S_OK);
+    }
+    assert_int_equal(calls, 0);
+    sw_sim_destroy(sim);
+    sw_cache_destroy(cache);
+    sw_replay_destroy(replay);
+}
+
+static void a_thread_without_pc_and_sp_has_no_frames(void **state)
+{
+    (void)state;
+    for (int flavour = 0; flavour < SW_FLAVOUR_COUNT; flavour++) {
+        snapshots_need_pc_and_sp(SW_MACHINE_X64, (enum sw_flavour)flavour);
+        snapshots_need_pc_and_sp(SW_MACHINE_ARM64, (enum sw_flavour)flavour);
+    }
+}
+
 int main(void)
 {
 #define WITH_SIM(function) cmocka_unit_test_setup_teardown(function, make, unmake)
@@ -437,6 +482,7 @@ int main(void)
         WITH_SIM(suspends_fail_as_asked_and_are_not_counted),
         WITH_SIM(the_caller_is_whom_run_as_names),
         WITH_SIM(a_new_simulation_is_ready),
+        cmocka_unit_test(a_thread_without_pc_and_sp_has_no_frames),
         cmocka_unit_test(both_machines_can_be_simulated),
         cmocka_unit_test(creation_refuses_bad_arguments),
         cmocka_unit_test(running_out_of_memory_is_a_status),

@@ -110,6 +110,19 @@ static bool plt_header(const struct sw_code *code, uint64_t pc, unsigned *pushed
     return false;
 }
 
+/* mov x8, NUMBER or mov w8, NUMBER; svc #0. exit is 93, exit_group 94. In front stands where the status comes from. */
+static bool exits(const struct sw_code *code, uint64_t pc)
+{
+    enum { SVC = 0xd4000001u, MOV = 0x52800008u, WIDE = 0x80000000u, IN_FRONT = 3 };
+    uint32_t word, next;
+    for (unsigned i = 0; i < IN_FRONT && word_at(code, pc + i * WORD, &word); i++) {
+        const uint32_t number = ((word & ~WIDE) - MOV) >> 5;
+        if (((word & ~WIDE) & 0xffe0001fu) == MOV && (number == 93 || number == 94))
+            return word_at(code, pc + (i + 1) * WORD, &next) && next == SVC;
+    }
+    return false;
+}
+
 /* nop, and zeros. */
 static bool is_filler(const uint8_t *bytes, size_t size)
 {
@@ -123,5 +136,6 @@ const struct sw_code_patterns sw_a64_code_patterns = {
     .may_start = may_start,
     .jump_at = jump_at,
     .plt_header = plt_header,
+    .exits = exits,
     .is_filler = is_filler,
 };

@@ -75,6 +75,25 @@ static bool jump_at(const uint8_t *bytes, size_t at, uint64_t address, uint64_t 
     return true;
 }
 
+/*
+ * mov eax, NUMBER or mov al, NUMBER; syscall. exit is 60, exit_group 231. In front stands where the status comes from.
+ */
+static bool exits(const struct sw_code *code, uint64_t pc)
+{
+    static const uint8_t calls[][7] = { { 0xb8, 0x3c, 0, 0, 0, 0x0f, 0x05 },
+                                        { 0xb8, 0xe7, 0, 0, 0, 0x0f, 0x05 },
+                                        { 0xb0, 0x3c, 0x0f, 0x05 } };
+    static const uint8_t sizes[] = { 7, 7, 4 };
+    enum { IN_FRONT = 8 };
+    size_t size;
+    const uint8_t *bytes = code->fetch(code->arg, pc, &size);
+    for (size_t at = 0; bytes && at <= IN_FRONT; at++)
+        for (unsigned i = 0; i < sizeof sizes; i++)
+            if (at + sizes[i] <= size && memcmp(bytes + at, calls[i], sizes[i]) == 0)
+                return true;
+    return false;
+}
+
 /* nop in all its lengths, xchg ax, ax, int3. */
 static bool is_filler(const uint8_t *bytes, size_t size)
 {
@@ -89,5 +108,6 @@ const struct sw_code_patterns sw_x64_code_patterns = {
     .loaded = loaded,
     .may_start = may_start,
     .jump_at = jump_at,
+    .exits = exits,
     .is_filler = is_filler,
 };

@@ -20,7 +20,7 @@
 
 enum { PAGE = 4096, MEMORY_IMAGE_MAX = 64 << 20, ROWS_OF_AN_IMAGE = 64 };
 
-static void release_elf(struct sw_image_entry *entry, const struct sw_alloc *alloc)
+void sw_images_release_elf(struct sw_image_entry *entry, const struct sw_alloc *alloc)
 {
     if (entry->elf)
         sw_elf_close(entry->elf);
@@ -59,12 +59,14 @@ static enum sw_status place_elf(struct sw_image_entry *entry, uint64_t address)
     entry->info.begin = entry->info.bias + (low & ~(uint64_t)(PAGE - 1));
     entry->info.end = entry->info.bias + high;
     entry->info.machine = sw_elf_machine(entry->elf);
+    const uint64_t start = sw_elf_start(entry->elf);
+    entry->start = start ? entry->info.bias + start : 0;
     return entry->info.begin < entry->info.end ? SW_OK : SW_E_WRAPS;
 }
 
 static enum sw_status fill_elf(struct sw_images *images, struct sw_image_entry *entry, uint64_t address)
 {
-    entry->release = release_elf;
+    entry->release = sw_images_release_elf;
     const enum sw_status status = place_elf(entry, address);
     return status == SW_OK ? sw_images_take_sections(images, entry) : status;
 }
@@ -77,9 +79,9 @@ static enum sw_status map_file(struct sw_image_entry *entry, const char *path)
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return SW_E_OS;
-    void *bytes = MAP_FAILED;
+    void *bytes = MAP_FAILED; /* shared: not to be taken for an image, which is private */
     if (fstat(file, &stat) == 0 && stat.st_size > 0)
-        bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+        bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, file, 0);
     close(file);
     if (bytes == MAP_FAILED)
         return SW_E_OS;
@@ -107,6 +109,9 @@ static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *e
     if (status != SW_OK)
         return status;
     const struct sw_bytes bytes = { entry->held, entry->held_size, file->address };
+    const size_t header = file->header.size;
+    if (header > bytes.size || (header > 0 && memcmp(bytes.bytes, file->header.bytes, header) != 0))
+        return SW_E_NOT_FOUND;
     status = sw_pe_open(bytes, false, &entry->pe);
     return status == SW_OK ? sw_images_fill_pe(images, entry) : status;
 }
@@ -198,7 +203,7 @@ static enum sw_status copy_memory(struct sw_images *images, struct sw_image_entr
     if (!entry->held)
         return SW_E_NO_MEMORY;
     entry->held_size = (size_t)size;
-    entry->release = release_elf;
+    entry->release = sw_images_release_elf;
     if (memory->read(memory->arg, address, entry->held, (size_t)size) == size)
         return SW_OK;
     if (size < sizeof magic || memory->read(memory->arg, address, magic, sizeof magic) != sizeof magic ||
@@ -208,15 +213,18 @@ static enum sw_status copy_memory(struct sw_images *images, struct sw_image_entr
     return SW_OK;
 }
 
-enum sw_status sw_images_put_memory(struct sw_images *images, const char *name, uint64_t address, uint64_t size,
-                                    const struct sw_memory *memory, const void *origin)
+enum sw_status sw_images_put_memory(struct sw_images *images, const struct sw_image_file *file, uint64_t size,
+                                    const struct sw_memory *memory)
 {
-    struct sw_image_entry *entry = sw_images_make(images, name);
+    if (size > MEMORY_IMAGE_MAX)
+        return SW_E_UNSUPPORTED;
+    struct sw_image_entry *entry = sw_images_make(images, file->path);
     if (!entry)
         return SW_E_NO_MEMORY;
-    entry->origin = origin;
-    enum sw_status status = copy_memory(images, entry, address, size, memory);
-    const struct sw_bytes bytes = { entry->held, size, address };
+    entry->origin = file->origin;
+    entry->identity = file->identity;
+    enum sw_status status = copy_memory(images, entry, file->address, size, memory);
+    const struct sw_bytes bytes = { entry->held, size, file->address };
     if (status == SW_OK)
         status = fill_bytes(images, entry, bytes, true);
     return insert_or_discard(images, entry, status, NULL);
@@ -238,12 +246,13 @@ enum sw_status sw_images_add_file(struct sw_images *images, const char *path, ui
 enum sw_status sw_images_add_memory(struct sw_images *images, const char *name, uint64_t address, uint64_t size,
                                     const struct sw_memory *memory)
 {
+    const struct sw_image_file file = { .path = name, .address = address };
     if (!images || !name || !memory || !memory->read || size == 0 || size > MEMORY_IMAGE_MAX)
         return SW_E_ARGUMENT;
     enum sw_status status = sw_images_lock(images);
     if (status != SW_OK)
         return status;
-    status = sw_images_put_memory(images, name, address, size, memory, NULL);
+    status = sw_images_put_memory(images, &file, size, memory);
     sw_images_unlock(images);
     return status;
 }

@@ -11,6 +11,7 @@
  * open_path   What to open. path: the image's name.
  * address     ELF: where file offset 0 is mapped; PE: the base address.
  * bytes       The whole file, borrowed for the life of the image: then nothing is opened. Else empty.
+ * header      PE: what the file that is opened has to begin with. Empty: it may be any.
  */
 struct sw_image_file {
     const char *open_path;
@@ -19,14 +20,18 @@ struct sw_image_file {
     const void *origin;
     uint64_t identity;
     struct sw_bytes bytes;
+    struct sw_bytes header;
 };
 
-/* Returns as sw_images_add_file. end: receives the end of the image; may be null. */
+/* Returns as sw_images_add_file; SW_E_NOT_FOUND (another header). end: receives the end of the image; may be null. */
 enum sw_status sw_images_put_file(struct sw_images *images, const struct sw_image_file *file, uint64_t *end);
 
-/* Returns as sw_images_add_memory. */
-enum sw_status sw_images_put_memory(struct sw_images *images, const char *name, uint64_t address, uint64_t size,
-                                    const struct sw_memory *memory, const void *origin);
+/* An image of `size` bytes that is mapped at file->address, copied from there. Returns as sw_images_add_memory. */
+enum sw_status sw_images_put_memory(struct sw_images *images, const struct sw_image_file *file, uint64_t size,
+                                    const struct sw_memory *memory);
+
+/* For entry->release: closes entry->elf, and frees entry->held, which is the allocator's. */
+void sw_images_release_elf(struct sw_image_entry *entry, const struct sw_alloc *alloc);
 
 /*
  * A refresh. mark marks the images of an origin as not seen. keep says whether the file is registered already, marks it
@@ -40,12 +45,14 @@ enum sw_status sw_images_sweep(struct sw_images *images, const void *origin);
 /*
  * The unwind tables of an ELF image whose entry->elf is open, as they stand in the file. complete_mapped: of one whose
  * .eh_frame and its header were found where they are mapped; the file, if it is still that file, is only asked for a
- * .debug_frame, for what .eh_frame does not cover.
+ * .debug_frame, for what .eh_frame does not cover. detach_mapped: of one that may be unmapped before it is removed: its
+ * file, if it is still that file, is used for all tables, else those that are mapped are copied.
  *
  * Returns  SW_OK, with entry->has_cfi if there are tables; SW_E_NO_MEMORY.
  */
 enum sw_status sw_images_take_sections(struct sw_images *images, struct sw_image_entry *entry);
 enum sw_status sw_images_complete_mapped(struct sw_images *images, struct sw_image_entry *entry);
+enum sw_status sw_images_detach_mapped(struct sw_images *images, struct sw_image_entry *entry);
 
 /*
  * The next mapping that may be an image: the lowest row with offset 0, private, readable, with ELF's or PE's first

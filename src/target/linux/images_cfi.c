@@ -79,10 +79,42 @@ static struct sw_bytes find_mapped(const struct sw_sections *sections, struct sw
         return mapped->frame;
     if (strcmp(name, ".eh_frame_hdr") == 0)
         return mapped->header;
-    if (strcmp(name, ".debug_frame") != 0 || entry->elf || sw_elf_open(entry->info.path, &entry->elf) != SW_OK)
+    if (strcmp(name, ".debug_frame") != 0 || entry->held || entry->elf ||
+        sw_elf_open(entry->info.path, &entry->elf) != SW_OK)
         return (struct sw_bytes){ 0 };
     const struct sw_bytes frame = debug_frame(entry);
     return frame.size > 0 && is_same_file(entry, mapped->header) ? frame : (struct sw_bytes){ 0 };
+}
+
+/* The mapped tables in memory of the entry's own. */
+static enum sw_status copy_mapped(struct sw_images *images, struct sw_image_entry *entry, struct mapped *mapped)
+{
+    const struct sw_alloc *alloc = sw_images_alloc(images);
+    const size_t frame = mapped->frame.size, header = mapped->header.size;
+    uint8_t *copy = alloc->get(alloc->arg, frame + header);
+    if (!copy)
+        return SW_E_NO_MEMORY;
+    entry->held = copy;
+    entry->held_size = frame + header;
+    memcpy(copy, mapped->frame.bytes, frame);
+    memcpy(copy + frame, mapped->header.bytes, header);
+    mapped->frame.bytes = copy;
+    mapped->header.bytes = copy + frame;
+    return SW_OK;
+}
+
+enum sw_status sw_images_detach_mapped(struct sw_images *images, struct sw_image_entry *entry)
+{
+    struct mapped mapped = { { find_mapped }, entry->cfi.frame, entry->cfi.header };
+    entry->has_cfi = false;
+    if (sw_elf_open(entry->info.path, &entry->elf) == SW_OK) {
+        if (is_same_file(entry, mapped.header))
+            return sw_images_take_sections(images, entry);
+        sw_elf_close(entry->elf);
+        entry->elf = NULL;
+    }
+    const enum sw_status status = copy_mapped(images, entry, &mapped);
+    return status == SW_OK ? sw_sources_open(images, entry, &mapped.sections) : status;
 }
 
 enum sw_status sw_images_complete_mapped(struct sw_images *images, struct sw_image_entry *entry)

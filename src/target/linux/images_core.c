@@ -62,7 +62,7 @@ static enum sw_status put_vdso(const struct mapped *m, struct sw_images *images)
     uint64_t end;
     if (address == 0 || held.size == 0 || held.size > VDSO_MOST || sw_images_keep(images, &file, &end))
         return SW_OK;
-    return sw_images_put_memory(images, name, address, held.size, &memory, m->core);
+    return sw_images_put_memory(images, &file, held.size, &memory);
 }
 
 /* SW_E_OVERLAP: an image was left out because an old one is in its place. */

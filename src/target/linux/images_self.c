@@ -1,13 +1,16 @@
 /*
- * The images of this process: ELF objects from the dynamic linker, the vdso, ReadyToRun images from the memory map.
- * Their unwind tables are used where they are mapped: already relocated, no copy, no bias. Only memory that the program
- * headers (ELF) or the memory map (PE) declare mapped and readable is read.
+ * The images of this process: ELF objects from the dynamic linker, the vdso, ReadyToRun images from the memory map. The
+ * unwind tables and the code of objects that stay mapped as long as the process runs are used where they are: already
+ * relocated, no copy, no bias. What may be unmapped at any time, libraries that were opened and PE images, is used from
+ * its file, if that is still the one that is mapped, or copied; its code is read by the walker's reader, which cannot
+ * fault.
  *
  * Source: dl_iterate_phdr(3), getauxval(3); win-x64-unwind.md section 7.
  */
 #include "target/linux/images.h"
 
 #include "elf/elf.h"
+#include "target/linux/lasting.h"
 #include "target/linux/os.h"
 
 #include <snapwalk/self.h>
@@ -32,15 +35,18 @@ struct refresh {
     bool overlap; /* an image was left out because an old one is in its place */
     const struct sw_map *maps;
     size_t map_count;
+    struct sw_lasting lasting;
     char path[PATH_BYTES];
 };
 
 /* ELF ----------------------------------------------------------------------------------------------------------- */
 
+/* lasts: it stays mapped. */
 struct object {
     uint64_t bias;
     const ElfW(Phdr) * headers;
     size_t count;
+    bool lasts;
 };
 
 /* The bytes of a segment where it is mapped. */
@@ -93,6 +99,17 @@ static struct sw_bytes code_of(const struct object *object)
     return (struct sw_bytes){ 0 };
 }
 
+/* Of the program and of its linker, which ran first; of others the header says something only in their files. */
+static uint64_t start_of(const struct object *object, const struct sw_image *info)
+{
+    const uint64_t program = getauxval(AT_ENTRY), linker = getauxval(AT_BASE);
+    if (program >= info->begin && program < info->end)
+        return program;
+    if (linker == 0 || object->bias != linker || info->begin != linker)
+        return 0;
+    return linker + ((const ElfW(Ehdr) *)(uintptr_t)linker)->e_entry;
+}
+
 static void locate_object(const struct object *object, struct sw_image *info)
 {
     uint64_t low = UINT64_MAX;
@@ -121,14 +138,7 @@ static void open_vdso(const struct refresh *refresh, struct sw_image_entry *entr
         entry->elf = NULL;
 }
 
-static void release_elf(struct sw_image_entry *entry, const struct sw_alloc *alloc)
-{
-    (void)alloc;
-    if (entry->elf)
-        sw_elf_close(entry->elf);
-}
-
-/* Registers an object with its tables where they are mapped. */
+/* Registers an object whose tables are mapped. */
 static enum sw_status put_mapped(struct refresh *refresh, const struct object *object, const struct sw_image *info)
 {
     struct sw_image_entry *entry = sw_images_make(refresh->images, info->path);
@@ -139,14 +149,17 @@ static enum sw_status put_mapped(struct refresh *refresh, const struct object *o
     entry->info.path = path;
     entry->origin = &origin_self;
     entry->seen = true;
-    entry->release = release_elf;
-    entry->code = code_of(object);
+    entry->release = sw_images_release_elf;
+    entry->start = start_of(object, info);
+    if (object->lasts)
+        entry->code = code_of(object);
     const bool found = take_tables(object, entry);
     if (info->begin == refresh->vdso)
         open_vdso(refresh, entry);
     enum sw_status status = found || entry->elf ? SW_OK : SW_E_NOT_FOUND;
     if (found)
-        status = sw_images_complete_mapped(refresh->images, entry);
+        status = object->lasts ? sw_images_complete_mapped(refresh->images, entry)
+                               : sw_images_detach_mapped(refresh->images, entry);
     if (status == SW_OK)
         status = sw_images_insert(refresh->images, entry);
     if (status != SW_OK)
@@ -159,7 +172,7 @@ static enum sw_status put_object(struct refresh *refresh, const struct object *o
     struct sw_image info = { .path = path };
     uint64_t end;
     locate_object(object, &info);
-    const struct sw_image_file file = { path, path, info.begin, &origin_self, 0, { 0 } };
+    const struct sw_image_file file = { path, path, info.begin, &origin_self, 0, { 0 }, { 0 } };
     if (info.begin >= info.end || sw_images_keep(refresh->images, &file, &end))
         return SW_OK;
     const enum sw_status status = put_mapped(refresh, object, &info);
@@ -191,11 +204,12 @@ static bool has_segment_at(const struct dl_phdr_info *info, uint64_t address)
 static int each_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct refresh *refresh = arg;
-    const struct object object = { info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum };
+    const bool lasts = sw_lasting_is(&refresh->lasting, info);
+    struct object object = { info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, lasts };
     const char *path = info->dlpi_name;
     (void)size;
     if (refresh->vdso && has_segment_at(info, refresh->vdso)) {
-        refresh->vdso_seen = true;
+        refresh->vdso_seen = object.lasts = true;
         path = "[vdso]";
     } else if (!path || !*path) {
         name_of_program(refresh);
@@ -214,88 +228,31 @@ static void put_vdso(struct refresh *refresh)
     for (size_t i = header->e_phnum; i-- > 0;)
         if (segments[i].p_type == PT_LOAD)
             first = segments[i].p_vaddr - segments[i].p_offset;
-    const struct object object = { refresh->vdso - first, segments, header->e_phnum };
+    const struct object object = { refresh->vdso - first, segments, header->e_phnum, true };
     note_status(refresh, put_object(refresh, &object, "[vdso]"));
 }
 
 /* PE ------------------------------------------------------------------------------------------------------------ */
 
-/* The end of the readable memory that begins at an address without a gap; the address itself if it is unreadable. */
-static uint64_t readable_end(const struct refresh *refresh, uint64_t address)
-{
-    const struct sw_map *map = sw_maps_find(refresh->maps, refresh->map_count, address);
-    const struct sw_map *behind = refresh->maps + refresh->map_count;
-    uint64_t end = address;
-    for (; map && map < behind && map->readable && map->begin <= end; map++)
-        end = map->end;
-    return end;
-}
-
-/* Only the sections' contents are ever read, so it is enough that these are readable. */
-static bool all_sections_readable(const struct refresh *refresh, const struct sw_pe *pe)
-{
-    const uint64_t base = pe->bytes.address;
-    for (unsigned i = 0; i < pe->section_count; i++) {
-        const struct sw_bytes row = sw_bytes_part(pe->bytes, pe->sections + 40u * i, 40);
-        if (!row.size)
-            return false;
-        const uint32_t virtual_size = sw_load32(row.bytes + 8);
-        const uint64_t begin = base + sw_load32(row.bytes + 12);
-        const uint64_t size = virtual_size ? virtual_size : sw_load32(row.bytes + 16);
-        if (readable_end(refresh, begin) < begin + size)
-            return false;
-    }
-    return true;
-}
-
 /*
- * Opens an image as it is mapped: the header first; then the whole, if all of it can be read.
- *
- * Returns  SW_E_UNREADABLE: a part is not mapped, so the file has to be used. Else as sw_pe_open.
+ * A ReadyToRun image is unmapped with the assembly's context that it was loaded for. So it is used from its file, if
+ * that has the header that is mapped; else what is mapped now is copied.
  */
-static enum sw_status open_mapped(const struct refresh *refresh, uint64_t base, struct sw_pe *pe)
-{
-    struct sw_bytes bytes = { (const uint8_t *)(uintptr_t)base, readable_end(refresh, base) - base, base };
-    enum sw_status status = sw_pe_open(bytes, true, pe);
-    if (status != SW_OK)
-        return status;
-    if (pe->size_of_headers > bytes.size || !all_sections_readable(refresh, pe))
-        return SW_E_UNREADABLE;
-    bytes.size = pe->size_of_image;
-    return sw_pe_open(bytes, true, pe);
-}
-
-static enum sw_status put_mapped_pe(struct refresh *refresh, const struct sw_image_file *file, const struct sw_pe *pe)
-{
-    struct sw_image_entry *entry = sw_images_make(refresh->images, file->path);
-    if (!entry)
-        return SW_E_NO_MEMORY;
-    entry->pe = *pe;
-    entry->origin = file->origin;
-    entry->identity = file->identity;
-    entry->seen = true;
-    enum sw_status status = sw_images_fill_pe(refresh->images, entry);
-    if (status == SW_OK)
-        status = sw_images_insert(refresh->images, entry);
-    if (status != SW_OK)
-        sw_images_discard(refresh->images, entry);
-    return status;
-}
-
 static enum sw_status put_pe(struct refresh *refresh, const struct sw_map *map, uint64_t *end)
 {
-    const struct sw_image_file file = { refresh->path, refresh->path, map->begin, &origin_self, map->inode, { 0 } };
+    const struct sw_memory memory = sw_self_memory();
+    struct sw_image_file file = { refresh->path, refresh->path, map->begin, &origin_self, map->inode, { 0 }, { 0 } };
     struct sw_pe pe;
+    uint8_t header[PAGE];
     enum sw_status status = sw_maps_path(map, refresh->path, sizeof refresh->path, NULL);
     if (status != SW_OK || sw_images_keep(refresh->images, &file, end))
         return status;
-    status = open_mapped(refresh, map->begin, &pe);
-    if (status == SW_E_UNREADABLE)
-        return sw_images_put_file(refresh->images, &file, end);
-    if (status != SW_OK)
+    file.header = (struct sw_bytes){ header, memory.read(memory.arg, map->begin, header, sizeof header), map->begin };
+    status = sw_images_put_file(refresh->images, &file, end);
+    if ((status != SW_E_NOT_FOUND && status != SW_E_OS) || sw_pe_open(file.header, true, &pe) != SW_OK)
         return status;
     *end = map->begin + pe.size_of_image;
-    return put_mapped_pe(refresh, &file, &pe);
+    return sw_images_put_memory(refresh->images, &file, pe.size_of_image, &memory);
 }
 
 static void put_all_pe(struct refresh *refresh)
@@ -314,6 +271,8 @@ static void put_all_pe(struct refresh *refresh)
 static void refresh_all(struct refresh *refresh)
 {
     refresh->vdso_seen = refresh->overlap = false;
+    refresh->lasting.began = false;
+    refresh->lasting.count = 0;
     sw_images_mark(refresh->images, &origin_self);
     dl_iterate_phdr(each_object, refresh);
     if (refresh->status == SW_OK && refresh->vdso && !refresh->vdso_seen)

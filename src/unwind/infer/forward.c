@@ -5,11 +5,15 @@
  */
 #include "unwind/infer/instructions.h"
 
-#include "unwind/analysis_cache.h"
-#include "unwind/sources.h"
+#include "unwind/findings.h"
+#include "unwind/trampoline.h"
 #include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/code_patterns.h"
 #include "unwind/infer/function_scan.h"
+
+#include <string.h>
+
+enum { WIDEST_FRAME = 1 << 20 };
 
 /* ---- the first entry of a PLT ---- */
 
@@ -65,7 +69,7 @@ static bool is_return_by_lr(const struct sw_rule *rule, enum sw_machine machine)
 /* Whether a caller is behind a call, or in a signal trampoline. */
 static bool is_caller(struct ways *ways, uint64_t pc)
 {
-    return sw_is_behind_call(ways->req, pc, &ways->target) || sw_source_is_trampoline(ways->req, pc);
+    return sw_is_behind_call(ways->req, pc, &ways->target) || sw_is_trampoline(ways->req, pc);
 }
 
 static bool is_accepted(void *arg, const struct sw_rule *rule)
@@ -89,11 +93,12 @@ static bool is_accepted(void *arg, const struct sw_rule *rule)
     return false;
 }
 
-static bool fp_above_sp(const struct sw_regs *regs, int32_t *above)
+/* Further away fp is not the frame's. */
+static struct sw_fp_distance fp_above_sp(const struct sw_regs *regs)
 {
     const uint64_t distance = sw_regs_fp(regs) - sw_regs_sp(regs);
-    *above = (int32_t)distance;
-    return sw_regs_has(regs, sw_regs_fp_number(regs->machine)) && distance <= INT32_MAX;
+    const bool is_known = sw_regs_has(regs, sw_regs_fp_number(regs->machine)) && distance <= WIDEST_FRAME;
+    return (struct sw_fp_distance){ is_known ? (int32_t)distance : 0, is_known, false };
 }
 
 /*
@@ -105,14 +110,10 @@ static bool is_own_lr(const struct sw_unwind_request *req, const struct sw_code 
     const struct sw_regs *regs = &req->frame->regs;
     const unsigned link = code->arch->roles->link;
     uint64_t target;
-    bool assumed;
     if (!req->frame->exact || !sw_regs_has(regs, link))
         return false;
     const uint64_t behind = sw_code_address(req->walker, regs->r[link]);
-    if (!sw_is_behind_call(req, behind, &target))
-        return false;
-    sw_analyze_run(code, behind, 0, &req->work->analysis);
-    return sw_analyze_state(&req->work->analysis, req->frame->lookup, &assumed) != NULL && !assumed;
+    return sw_is_behind_call(req, behind, &target) && sw_state_from(req, code, behind, &req->work->elsewhere);
 }
 
 static bool go_forward(struct ways *ways, const struct sw_code *code)
@@ -120,10 +121,9 @@ static bool go_forward(struct ways *ways, const struct sw_code *code)
     const struct sw_unwind_request *req = ways->req;
     /* A return address is walked from as such: the call in front of it has been made. */
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
-    int32_t above;
-    const int32_t *known = fp_above_sp(&req->frame->regs, &above) ? &above : NULL;
+    struct sw_fp_distance fp = fp_above_sp(&req->frame->regs);
     ways->is_own = is_own_lr(req, code);
-    return sw_analyze_forward(code, pc, known, &req->work->analysis, is_accepted, ways) == SW_OK;
+    return sw_forward_rules(req, code, pc, &fp, is_accepted, ways) == SW_OK;
 }
 
 /* ---- what a confirmed answer depends on ---- */
@@ -142,14 +142,14 @@ static bool return_place(const struct sw_rule *rule, enum sw_machine machine, in
  *
  * 1. The sources in front of this one. sw_unwind sees to those: if one of them looked at the stack, this is no answer
  * for another stack.
- * 2. The function that is noted for pc. If that is F, the answer is this one. If it is another, and a call of that one
- * stands where its rule leads as well, then either is an answer of the long way: it depends on what was noted last.
- * 3. Ways forward, until one leads behind a call: which one does, is the stack's. But the first one shown is the same
+ * 2. Ways forward, until one leads behind a call: which one does, is the stack's. But the first one shown is the same
  * each time, and where it takes the return address from the very place that the rule of F takes it from, it leads
  * behind the call of F: it is accepted, and its call leads on to F and to this answer. Any other may be overtaken by
  * one in front of it. A return address in lr does not do: whether lr is believed is the stack's, too. (How far fp is
  * above sp matters to words only that the way itself has stored.)
- * 4. Words of the stack, since no way led behind a call: on another stack one may. This never holds again.
+ * 3. Words of the stack, since no way led behind a call: on another stack one may. But where no way leads to a return
+ * at all, none ever does; and since sp has one depth at a place, from whichever function it is reached, all functions
+ * that pc may be in take the return address from the same place: behind a call of F there it is F.
  *
  * The rule is made of the code from F to pc. So F has to be in pc's range or image: other code may go while pc's stays.
  */
@@ -170,43 +170,43 @@ static bool is_function_near(const struct sw_unwind_request *req, uint64_t funct
     return req->entry && sw_images_entry(req->walker->images, function) == req->entry;
 }
 
-/* In a note beside the function: the first way forward leads to the same place. The two highest bits of an address are
- * equal. */
-#define IS_FIRST (UINT64_C(1) << 62)
-
-static bool has_mark(uint64_t noted)
-{
-    return (noted >> 62 & 1) != noted >> 63;
-}
-
-/* A candidate that is to be the answer: noted for the next time, if it was confirmed. is_first: as in 3. */
+/* What a candidate that is to be the answer depends on. is_first: as in 2, or no way as in 3. */
 static enum sw_status settle(const struct sw_unwind_request *req, bool is_first, struct sw_candidate *c)
 {
     c->depends = SW_DEPENDS_STACK;
-    if (c->rule.trust != SW_TRUST_CONFIRMED)
-        return SW_OK;
-    sw_analysis_cache_note(req->walker->analysis_cache, req->frame->lookup,
-                           is_first ? c->function ^ IS_FIRST : c->function);
-    if (!is_first || !is_function_near(req, c->function))
+    if (c->rule.trust != SW_TRUST_CONFIRMED || !is_first || !is_function_near(req, c->function))
         return SW_OK;
     c->depends = SW_DEPENDS_CALL;
     c->unconfirmed = SW_TRUST_NONE;
     return SW_OK;
 }
 
-/* ---- the source ---- */
-
-/* By the function that pc was found to be in before: if its caller calls it, nothing needs to be gone forward for. */
-static bool is_noted(const struct sw_unwind_request *req, const struct sw_code *code, bool *is_first,
-                     struct sw_candidate *c)
+/*
+ * The same of a way forward that leads behind a call that names nothing, through a register: there is nothing to confirm
+ * it by. Where it is the first one it is accepted behind every such call; behind another call that one is asked.
+ */
+static enum sw_status settle_pointed(const struct ways *ways)
 {
-    const uint64_t noted = sw_analysis_cache_function(req->walker->analysis_cache, req->frame->lookup);
-    const uint64_t function = has_mark(noted) ? noted ^ IS_FIRST : noted;
-    if (noted == 0 || !sw_confirm_by_call(req, code, function, c) || c->rule.trust != SW_TRUST_CONFIRMED)
-        return false;
-    *is_first = has_mark(noted) && c->function == function;
-    return true;
+    struct sw_candidate *c = ways->c;
+    int64_t at;
+    c->rule.trust = SW_TRUST_LIKELY;
+    if (ways->shown != 1 || c->rule.cfa.kind != SW_LOC_REG || !return_place(&c->rule, ways->req->walker->machine, &at))
+        return SW_OK;
+    c->depends = SW_DEPENDS_CALL;
+    c->unconfirmed = SW_TRUST_NONE;
+    c->pointed = SW_TRUST_LIKELY;
+    c->function = 0;
+    return SW_OK;
 }
+
+/* Whether two rules say the same, whoever says it and how sure it is. */
+static bool is_same_rule(const struct sw_rule *a, const struct sw_rule *b)
+{
+    return memcmp(&a->cfa, &b->cfa, sizeof a->cfa) == 0 && a->cfa_add == b->cfa_add && a->flags == b->flags &&
+           memcmp(a->r, b->r, sizeof a->r) == 0;
+}
+
+/* ---- the source ---- */
 
 /* Whether the call in front of the accepted return address confirms a better rule; `first` holds the accepted one. */
 static bool is_confirmed(const struct ways *ways, const struct sw_code *code, bool *is_first)
@@ -216,6 +216,7 @@ static bool is_confirmed(const struct ways *ways, const struct sw_code *code, bo
         return false;
     *is_first = ways->shown == 1 && is_same_place(&ways->first->rule, &c->rule, code->arch->machine) &&
                 sw_final_target(ways->req, c->function) == c->function;
+    c->pointed = *is_first && is_same_rule(&ways->first->rule, &c->rule) ? SW_TRUST_LIKELY : SW_TRUST_NONE;
     return true;
 }
 
@@ -237,20 +238,16 @@ enum sw_status sw_forward_source(const struct sw_unwind_request *req, struct sw_
     if (!sw_code_of(req, &code))
         return SW_E_NO_RULE;
     c->depends = SW_DEPENDS_STACK;
-    if (is_noted(req, &code, &is_first, c))
-        return settle(req, is_first, c);
     const bool found = go_forward(&ways, &code);
-    if (found && ways.target == 0 && !ways.is_weak) {
-        c->rule.trust = SW_TRUST_LIKELY; /* called through a register: nothing to confirm it by */
-        return SW_OK;
-    }
+    if (found && ways.target == 0 && !ways.is_weak)
+        return settle_pointed(&ways);
     if (found)
         *ways.first = *c;
     if (found && is_confirmed(&ways, &code, &is_first))
         return settle(req, is_first, c);
     if (sw_confirm_by_stack(req, &code, c, &req->work->spare[1]) &&
         !(found && !ways.is_weak && c->rule.trust == SW_TRUST_GUESS))
-        return settle(req, false, c); /* a guess is no better than what was found, if that was not weaker */
+        return settle(req, ways.shown == 0, c); /* a guess is no better than what was found, if that was not weaker */
     if (!found && sw_function_scan(req, &code, c))
         return SW_OK;
     return found || ways.has_first ? take_first(&ways, found) : SW_E_NO_RULE;

@@ -1,0 +1,133 @@
+/*
+ * Where stacks begin, told by the code there: nobody called it. A frame is the outermost one where its code
+ *
+ * 1. belongs to the start of the program, the function at the entry point of its image;
+ * 2. ends the thread or the process by a system call, behind a call through a register: clone and its kin;
+ * 3. was never come to by a call: the start of a made-up stack was stored as a return address, as makecontext,
+ *    runtimes of goroutines and libraries of fibers do.
+ *
+ * All of it is a matter of code: the same pc is the outermost frame's on every stack.
+ *
+ * Source: glibc clone.S, __start_context.S; musl clone.s; Go runtime asm_amd64.s, asm_arm64.s; Boost.Context
+ * make_*_sysv_elf_gas.S.
+ */
+#include "unwind/infer/code_patterns.h"
+#include "unwind/infer/instructions.h"
+
+enum { NEAR = 1024, MOST_FAR = 8, MOST_SWEPT = 512, SHORTEST_START = 16, MOST_LAST = 5 };
+
+static bool decode(const struct sw_code *code, uint64_t at, struct sw_insn *insn)
+{
+    size_t size;
+    const uint8_t *bytes = code->fetch(code->arg, at, &size);
+    return bytes && code->arch->decode(bytes, size, at, insn) == SW_OK && insn->length > 0;
+}
+
+/* Whether an instruction does nothing: filler, a landing pad, a register moved to itself. */
+static bool does_nothing(const struct sw_insn *insn)
+{
+    const struct sw_effect *e = &insn->effects[0];
+    return insn->flow == SW_FLOW_NEXT &&
+           (insn->count == 0 || (insn->count == 1 && e->kind == SW_EFFECT_SET && e->dst == e->src && e->imm == 0));
+}
+
+/* ---- the start of the program ---- */
+
+/*
+ * The code in its order, from the entry point on, over jumps to where it really begins. Far from there only such a jump
+ * is looked for.
+ */
+static bool is_in_start(const struct sw_unwind_request *req, const struct sw_code *code)
+{
+    const uint64_t pc = req->frame->lookup;
+    uint64_t at = req->entry ? req->entry->start : 0, begin = at;
+    struct sw_insn insn;
+    unsigned far = 0;
+    for (unsigned n = 0; at != 0 && n < MOST_SWEPT && decode(code, at, &insn); n++) {
+        if (pc - at < insn.length)
+            return true;
+        if (pc - begin >= NEAR && ++far > MOST_FAR)
+            return false;
+        if (insn.flow == SW_FLOW_TRAP || insn.flow == SW_FLOW_RETURN || insn.flow == SW_FLOW_INDIRECT)
+            return false;
+        if (insn.flow == SW_FLOW_JUMP && insn.target - begin >= NEAR)
+            begin = insn.target;
+        at = insn.flow == SW_FLOW_JUMP ? insn.target : at + insn.length;
+    }
+    return false;
+}
+
+/* ---- threads ---- */
+
+static bool ends_the_thread(const struct sw_unwind_request *req, const struct sw_code *code)
+{
+    const uint64_t pc = sw_regs_pc(&req->frame->regs);
+    uint64_t target, slot;
+    return sw_call_before(req, pc, &target, &slot) && target == 0 && slot == 0 && code->arch->patterns->exits(code, pc);
+}
+
+/* ---- made-up stacks ---- */
+
+/* A function's first instruction takes a nonvolatile register for its own: whoever made the stack left it there. */
+static bool starts_a_context(const struct sw_code *code, uint64_t pc)
+{
+    const uint64_t kept = code->arch->roles->nonvolatile & ~(UINT64_C(1) << code->arch->roles->fp);
+    struct sw_insn insn;
+    size_t size;
+    const uint8_t *front = code->fetch(code->arg, pc - SW_START_BYTES, &size);
+    if (!front || size < 2 * SW_START_BYTES || !code->arch->patterns->may_start(front + SW_START_BYTES, pc) ||
+        !decode(code, pc, &insn))
+        return false;
+    if (does_nothing(&insn) && !decode(code, pc + insn.length, &insn))
+        return false;
+    const struct sw_effect *e = &insn.effects[0];
+    return insn.flow == SW_FLOW_NEXT && insn.count == 1 && e->kind == SW_EFFECT_SET && e->imm == 0 &&
+           e->src < SW_REGS_MAX && (kept >> e->src & 1) && e->dst < SW_REGS_MAX && !(kept >> e->dst & 1);
+}
+
+/* Whether pc is behind a function's first instruction, which does nothing: so that pc - 1 is in that function. */
+static bool is_behind_a_nop(const struct sw_code *code, uint64_t pc)
+{
+    const uint64_t begin = pc - code->arch->insn_bytes;
+    struct sw_insn insn;
+    return begin % SHORTEST_START == 0 && decode(code, begin, &insn) && insn.length == code->arch->insn_bytes &&
+           does_nothing(&insn);
+}
+
+/* Straight on there is one call, and behind it nothing: it does not return, and the stack has ended. */
+static bool calls_last(const struct sw_code *code, uint64_t pc)
+{
+    const bool is_second = is_behind_a_nop(code, pc);
+    bool has_called = false;
+    struct sw_insn insn;
+    for (unsigned n = 0; n < MOST_LAST && decode(code, pc, &insn); n++, pc += insn.length) {
+        if (has_called)
+            return insn.flow == SW_FLOW_TRAP || (is_second && does_nothing(&insn));
+        if (insn.flow != SW_FLOW_NEXT && insn.flow != SW_FLOW_CALL)
+            return false;
+        has_called = insn.flow == SW_FLOW_CALL;
+    }
+    return false;
+}
+
+bool sw_is_made_up(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
+{
+    uint64_t target;
+    return pc >= SHORTEST_START && !sw_is_behind_call(req, pc, &target) &&
+           (starts_a_context(code, pc) || calls_last(code, pc));
+}
+
+/* ---- the source ---- */
+
+enum sw_status sw_root_source(const struct sw_unwind_request *req, struct sw_candidate *c)
+{
+    struct sw_code code;
+    if (!sw_code_of(req, &code))
+        return SW_E_NO_RULE;
+    if (!is_in_start(req, &code) && (req->frame->exact || !(ends_the_thread(req, &code) ||
+                                                            sw_is_made_up(req, &code, sw_regs_pc(&req->frame->regs)))))
+        return SW_E_NO_RULE;
+    sw_rule_init(&c->rule, code.arch->machine, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
+    c->rule.flags = SW_RULE_END;
+    return SW_OK;
+}
