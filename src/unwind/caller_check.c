@@ -26,10 +26,7 @@ static bool is_end(const struct sw_unwind_request *req, uint64_t pc)
         return true;
     if (!entry || !entry->has_cfi || (req->walker->flags & SW_WALK_NO_TABLES))
         return false;
-    for (uint64_t at = pc - 1; at != pc + 1; at++)
-        if (sw_cfi_rule(&entry->cfi, at, &req->work->cfi, rule, NULL) == SW_OK && rule->flags != 0)
-            return true;
-    return false;
+    return sw_cfi_rule(&entry->cfi, pc, &req->work->cfi, rule, NULL) == SW_OK && rule->flags != 0;
 }
 
 bool sw_candidate_is_called(const struct sw_unwind_request *req, const struct sw_candidate *candidate)
