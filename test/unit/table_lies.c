@@ -14,8 +14,9 @@
     X(of_silent)                                                                                                       \
     X(of_early)                                                                                                        \
     X(of_leaving)                                                                                                      \
-    X(of_anything) X(stale) X(silent_pushed) X(silent_made) X(early_not_saved) X(early_saved) X(leaving_returns)       \
-        X(anything_called) X(told) X(told_called) X(bottom) X(bottom_inside) X(end)
+    X(of_anything)                                                                                                     \
+    X(stale) X(silent_pushed) X(silent_made) X(early_not_saved) X(early_saved) X(leaving_returns) X(anything_called)   \
+        X(told) X(told_called) X(bottom) X(bottom_inside) X(end)
 #define DECLARE(name) extern const uint8_t lies_##name[];
 LABELS(DECLARE)
 
