@@ -1,7 +1,7 @@
 /*
- * Runs the instructions of a CIE or an FDE up to a pc. Instructions are rows (opcode -> operands, action). Knows nothing
- * of memory or of how the FDE was found, nor of what a finished row means. Signing of return addresses (ARM64) is read
- * and not kept: whoever applies the rule strips every code address.
+ * Runs the instructions of a CIE or an FDE up to a pc. Instructions are rows (opcode -> operands, action). Knows
+ * nothing of memory, of how the FDE was found, or of what a finished row means. Signing of return addresses (ARM64) is
+ * read and not kept: whoever applies the rule strips every code address.
  * Source: DWARF 5 section 6.4.2; AADWARF64; dwarf-cfi.md sections 2 and 6.
  */
 #include "cfi/machine.h"
@@ -341,18 +341,14 @@ enum sw_status sw_cfi_run(struct sw_cfi_machine *m, const struct sw_cursor *prog
 {
     const uint8_t *at = program->at;
     struct insn insn;
-    while (!m->is_done) {
-        if (m->initial)
-            at = sw_cfi_run_usual(m, at, program->end);
-        if (m->is_done || at == program->end)
-            break;
+    while (!m->is_done && at != program->end) {
         struct sw_cursor c = { at, program->end, program->address + (uint64_t)(at - program->at), false };
         enum sw_status status = read_insn(m, &c, &insn);
         if (status == SW_OK)
             status = do_insn(m, &insn);
         if (status != SW_OK)
             return status;
-        at = c.at;
+        at = m->initial && !m->is_done ? sw_cfi_run_usual(m, c.at, program->end) : c.at;
     }
     return SW_OK;
 }

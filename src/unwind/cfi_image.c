@@ -215,5 +215,6 @@ enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req, struct s
             mends[i].mend(req, &cover, c);
     if (req->frame->exact)
         sw_cfi_check(req, &cover, c);
+    c->rule.initial = quirks || req->frame->exact ? 0 : c->rule.initial; /* what was mended is not as it was */
     return SW_OK;
 }

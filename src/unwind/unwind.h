@@ -35,6 +35,12 @@ void sw_unwind(const struct sw_unwind_request *req, struct sw_found *found);
  */
 void sw_unwind_find_code(const struct sw_unwind_request *req, struct sw_frame *frame);
 
+/* Whether all that can be known of an address' code is that its image is native. */
+static inline bool sw_is_native(const struct sw_walker *walker, const struct sw_image_entry *image)
+{
+    return image && !image->has_clr && !walker->codemap;
+}
+
 /*
  * Whether a frame of managed code was interrupted although nothing says so: CoreCLR's fault handler makes the faulting
  * pc look like a return address, without a signal frame. Managed code has no return address without a call in front of
