@@ -31,7 +31,7 @@ enum sw_source {
  *
  * GUESS      Plausible: a frame record, or a forward walk without confirmation.
  * LIKELY     Derived from the code: paths agree, or a call precedes the return address. Or stated by unwind data, and
- *            not borne out: no call precedes the return address, as where a coroutine begins; or its code is unreadable.
+ *            not borne out: no call precedes the return address, as where a coroutine begins, or it cannot be read.
  * CONFIRMED  Derived, and the call before the return address calls the function at pc.
  * EXACT      Given; or stated by unwind data, and checked: a call precedes the return address, or a signal's frame, or
  *            managed code that was interrupted, or the end of the stack is there. Of executing code the instructions

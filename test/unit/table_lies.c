@@ -43,7 +43,8 @@ __asm__(".text\n" CALLER(".cfi_undefined x30\n", "b")
     "ldp x29, x30, [sp], #32\n.cfi_def_cfa_offset 0\n.cfi_restore x29\n.cfi_restore x30\nret\n.cfi_endproc\n"
     FUNCTION("silent") "stp x29, x30, [sp, #-32]!\nstr x19, [sp, #16]\n" AT("silent_pushed") "mov x30, x1\n"
     AT("silent_made") "nop\nblr x0\nldr x19, [sp, #16]\nldp x29, x30, [sp], #32\nret\n.cfi_endproc\n"
-    FUNCTION("early") MAKES_FRAME ".cfi_offset x19, -16\nnop\n" AT("early_not_saved") "str x19, [sp, #16]\nmov x19, #1\n"
+    FUNCTION("early") MAKES_FRAME ".cfi_offset x19, -16\nnop\n" AT("early_not_saved")
+    "str x19, [sp, #16]\nmov x19, #1\n"
     AT("early_saved") "blr x0\nldr x19, [sp, #16]\nldp x29, x30, [sp], #32\nret\n.cfi_endproc\n"
     FUNCTION("leaving") MAKES_FRAME ".cfi_offset x19, -16\nstr x19, [sp, #16]\nblr x0\nldr x19, [sp, #16]\n"
     "ldp x29, x30, [sp], #32\n" AT("leaving_returns") "ret\n.cfi_endproc\n"
