@@ -9,6 +9,7 @@
 #include <snapwalk/image.h>
 #include <snapwalk/self.h>
 
+/* clang-format off */
 #define LABELS(X)                                                                                                      \
     X(of_told)                                                                                                         \
     X(of_silent)                                                                                                       \
@@ -17,6 +18,7 @@
     X(of_anything)                                                                                                     \
     X(stale) X(silent_pushed) X(silent_made) X(early_not_saved) X(early_saved) X(leaving_returns) X(anything_called)   \
         X(told) X(told_called) X(bottom) X(bottom_inside) X(end)
+/* clang-format on */
 #define DECLARE(name) extern const uint8_t lies_##name[];
 LABELS(DECLARE)
 
