@@ -26,13 +26,23 @@ enum sw_source {
     SW_SOURCE_COUNT
 };
 
-/* How sure the registers are. ORDER sw_trust: src/common/names.c. */
+/*
+ * How sure the registers are. ORDER sw_trust: src/common/names.c.
+ *
+ * GUESS      Plausible: a frame record, or a forward walk without confirmation.
+ * LIKELY     Derived from the code: paths agree, or a call precedes the return address. Or stated by unwind data, and
+ *            not borne out: no call precedes the return address, as where a coroutine begins, or it cannot be read.
+ * CONFIRMED  Derived, and the call before the return address calls the function at pc.
+ * EXACT      Given; or stated by unwind data, and checked: a call precedes the return address, or a signal's frame, or
+ *            managed code that was interrupted, or the end of the stack is there. Of executing code the instructions
+ *            around pc do not contradict the call frame information, unless SW_WALK_NO_ANALYSIS forbids to look.
+ */
 enum sw_trust {
     SW_TRUST_NONE = 0,
-    SW_TRUST_GUESS,     /* plausible: a frame record, or a forward walk without confirmation */
-    SW_TRUST_LIKELY,    /* derived from the code: paths agree, or a call precedes the return address */
-    SW_TRUST_CONFIRMED, /* derived, and the call before the return address calls the function at pc */
-    SW_TRUST_EXACT,     /* given, or stated by unwind data */
+    SW_TRUST_GUESS,
+    SW_TRUST_LIKELY,
+    SW_TRUST_CONFIRMED,
+    SW_TRUST_EXACT,
     SW_TRUST_COUNT
 };
 

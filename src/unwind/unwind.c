@@ -4,6 +4,7 @@
  */
 #include "unwind/unwind.h"
 
+#include "unwind/caller_check.h"
 #include "unwind/infer/code_patterns.h"
 #include "unwind/sources.h"
 
@@ -59,14 +60,36 @@ static enum sw_stop stop_of(const struct sw_unwind_request *req, enum sw_status 
 {
     if (status != SW_OK)
         return SW_STOP_BAD_TABLE;
-    return candidate->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_candidate_try(req, candidate);
+    if (!(candidate->rule.flags & SW_RULE_END))
+        return sw_candidate_try(req, candidate);
+    candidate->stop = SW_STOP_ROOT;
+    return SW_STOP_ROOT;
 }
 
 /*
  * How good a candidate is beside others. LEADS ends the search. What the first cut met is noted, since what the best
  * source met says most about it; behind a cut a zero is no end.
+ *
+ * UNCALLED  A table's, which leads to a pc that no call returns to, or from executing code to a zero. Tables are wrong
+ *           about some code, but coroutines and threads begin with return addresses that nobody called for: it stands
+ *           unless a source that says less does better.
  */
-enum rank { NOTHING = 0, DOUBTED, LEADS };
+enum rank { NOTHING = 0, DOUBTED, UNCALLED, LEADS };
+
+static bool is_uncalled(const struct sw_unwind_request *req, const struct sw_candidate *candidate)
+{
+    if (candidate->stop == SW_STOP_NONE)
+        return !sw_candidate_is_called(req, candidate);
+    return candidate->stop == SW_STOP_ROOT_ZERO && candidate->rule.trust == SW_TRUST_EXACT && req->frame->exact;
+}
+
+/* What a source must come to where a table has led to no call. */
+static bool is_better(const struct sw_unwind_request *req, const struct sw_candidate *candidate)
+{
+    uint64_t target;
+    return candidate->rule.trust > SW_TRUST_GUESS && candidate->stop == SW_STOP_NONE &&
+           sw_is_behind_call(req, sw_regs_pc(&candidate->caller), &target);
+}
 
 static inline enum rank rank_of(const struct sw_unwind_request *req, enum sw_status status,
                                 struct sw_candidate *candidate, struct sw_found *found)
@@ -77,10 +100,8 @@ static inline enum rank rank_of(const struct sw_unwind_request *req, enum sw_sta
         return DOUBTED;
     const enum sw_stop stop = stop_of(req, status, candidate);
     const bool is_first = found->stop == SW_STOP_NO_RULE;
-    if (stop == SW_STOP_NONE || stop == SW_STOP_ROOT || (is_first && sw_stop_is_root(stop))) {
-        found->stop = stop;
-        return LEADS;
-    }
+    if (stop == SW_STOP_NONE || stop == SW_STOP_ROOT || (is_first && sw_stop_is_root(stop)))
+        return is_uncalled(req, candidate) ? UNCALLED : LEADS;
     if (is_first) {
         found->stop = stop;
         found->fault.status = status ? status : status_of_cut(stop);
@@ -91,6 +112,7 @@ static inline enum rank rank_of(const struct sw_unwind_request *req, enum sw_sta
 
 static void take(const struct sw_candidate *candidate, enum sw_depends depends, struct sw_found *found)
 {
+    found->stop = candidate->stop;
     found->rule = &candidate->rule;
     found->caller = &candidate->caller;
     found->depends = depends;
@@ -123,15 +145,17 @@ void sw_unwind(const struct sw_unwind_request *req, struct sw_found *found)
     const uint32_t kinds = sw_sources_of(req);
     for (unsigned n = 0; n < SW_SOURCES && best_rank != LEADS;) {
         const enum sw_status status = sw_source_ask(req, kinds, &n, next);
-        if (req->work->meter.is_cut) {
+        if (req->work->meter.is_cut && best_rank != UNCALLED) {
             cut(req, found);
             return;
         }
+        if (req->work->meter.is_cut)
+            break;
         depends = depends == SW_DEPENDS_CODE ? next->depends : SW_DEPENDS_STACK;
         const enum rank rank = rank_of(req, status, next, found);
         if (rank != LEADS && status != SW_E_NO_RULE)
             depends = SW_DEPENDS_STACK;
-        if (rank == NOTHING || rank < best_rank)
+        if (rank == NOTHING || rank < best_rank || (best_rank == UNCALLED && !is_better(req, next)))
             continue;
         struct sw_candidate *const was_best = best;
         best = next;
@@ -142,6 +166,10 @@ void sw_unwind(const struct sw_unwind_request *req, struct sw_found *found)
         best->is_doubted = false;
         best_rank = rank_of(req, SW_OK, best, found);
     }
-    if (best_rank == LEADS)
+    if (best_rank == UNCALLED) {
+        best->rule.trust = SW_TRUST_LIKELY;
+        req->work->meter.is_cut = false; /* what others say was left open: the table leads on */
+    }
+    if (best_rank >= UNCALLED)
         take(best, depends, found);
 }

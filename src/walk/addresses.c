@@ -132,8 +132,9 @@ static SW_APART bool ends_quickly(struct sw_lane *lane, const struct sw_regs *re
         return false;
     const size_t reached = lane->replay ? replay_on(lane, &at, exact, pcs, end) : go_on(lane, &at, pcs, end);
     const bool is_lost = reached != 0 && at.step == 0; /* it was led to an entry that no return address has */
+    const bool is_doubted = reached == 0 && exact;     /* a zero there may be a mistake of its table */
     if (reached < end)
-        *stop = sw_lane_end(lane, at.step, at.sp, at.fp);
+        *stop = is_doubted ? SW_STOP_NONE : sw_lane_end(lane, at.step, at.sp, at.fp);
     else if (left < most)
         *stop = SW_STOP_FRAME_LIMIT;
     if (is_lost || !sw_cache_is_same(lane->cache, generation)) {

@@ -9,16 +9,18 @@
 #include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/code_patterns.h"
 
-/* What the call in front of the pc calls; and false for a pc that no call returns to. */
-static bool note_call(const struct sw_unwind_request *req, uint64_t pc, struct sw_entry *to)
+/*
+ * What the call in front of the pc calls; and false for a pc that no call returns to: the frame in front of it looks at
+ * that each time, but for the end of a stack. Managed code that was interrupted is exact the next time.
+ */
+static bool note_call(const struct sw_unwind_request *req, uint64_t pc, bool is_end, struct sw_entry *to)
 {
     const uint8_t kind = req->frame->code.kind;
     uint64_t target, slot;
     if (req->frame->exact)
         return true;
     if (!sw_call_before(req, pc, &target, &slot))
-        return kind != SW_KIND_JIT &&
-               kind != SW_KIND_NGEN; /* managed code that was interrupted: the next time it is exact */
+        return is_end && kind != SW_KIND_JIT && kind != SW_KIND_NGEN;
     const uint64_t final = sw_final_target(req, target); /* through words that are written once, when they are bound */
     to->calls = slot || final == 0 ? 0 : sw_call_mark(final);
     to->step |= SW_STEP_BEHIND | (slot || target ? SW_STEP_CALLS : 0) | (final != target ? SW_STEP_THROUGH : 0);
@@ -74,7 +76,7 @@ static bool note(const struct sw_unwind_request *req, const struct sw_found *fou
     const struct sw_rule *rule = found->rule;
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
     if (pc == 0 || pc >= SW_KEY_PC_END || (rule->flags & SW_RULE_SIGNAL) || !note_code(req, pc, to) ||
-        !note_call(req, pc, to))
+        !note_call(req, pc, rule->flags & SW_RULE_END, to))
         return false;
     to->step |= SW_STEP_ENTRY;
     if (!(rule->flags & SW_RULE_END))

@@ -4,6 +4,7 @@
  * scratch.
  */
 #include "arch/arch.h"
+#include "unwind/caller_check.h"
 #include "unwind/unwind.h"
 #include "walk/remember.h"
 #include "walk/scratch.h"
@@ -115,7 +116,9 @@ static enum sw_stop fast_end(const struct sw_walk *walk)
     const struct sw_regs *regs = &walk->frame.regs;
     const uint64_t step = walk->entry.step;
     const bool known = step & (SW_STEP_PLAIN | SW_STEP_END) || sw_regs_has(regs, SW_X64_RBP);
-    return known ? sw_lane_end(lane_of(walk), step, sw_regs_sp(regs), sw_regs_fp(regs)) : SW_STOP_NONE;
+    return known && (!walk->frame.exact || step & SW_STEP_END)
+               ? sw_lane_end(lane_of(walk), step, sw_regs_sp(regs), sw_regs_fp(regs))
+               : SW_STOP_NONE;
 }
 
 /*
@@ -146,6 +149,15 @@ static bool find_entry(struct sw_walk *walk)
 
 /* ---- the long step ---- */
 
+/* A caller that has an entry is one that has called: no other return address is stored. */
+static bool is_called(const struct sw_walk *walk, const struct sw_unwind_request *req, const struct sw_candidate *c)
+{
+    const struct sw_lane *lane = lane_of(walk);
+    struct sw_at caller = { .pc = sw_regs_pc(&c->caller) };
+    (void)sw_lane_find(lane, &caller, false);
+    return caller.step != 0 || sw_candidate_is_called(req, c);
+}
+
 /* The caller by the rule that the cache has, if it leads to one or to the end: fills as sw_unwind. */
 static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req, struct sw_found *found)
 {
@@ -164,9 +176,9 @@ static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req,
     sw_arch_of(walk->walker->machine)->codec->unpack(&packed, &c->rule);
     *found = (struct sw_found){ .rule = &c->rule, .caller = &c->caller };
     found->stop = step & SW_STEP_END ? SW_STOP_ROOT : sw_candidate_try(req, c);
-    if (sw_stop_is_root(found->stop))
-        return !(step & SW_STEP_ONLY_SO);
-    if (found->stop == SW_STOP_NONE && sw_walk_confirm(req, step, function, c))
+    if (sw_stop_is_root(found->stop)) /* a zero in front of executing code may be a table's mistake */
+        return !(step & SW_STEP_ONLY_SO) && (found->stop == SW_STOP_ROOT || !walk->frame.exact);
+    if (found->stop == SW_STOP_NONE && sw_walk_confirm(req, step, function, c) && is_called(walk, req, c))
         return true;
     if ((step & SW_STEP_POINTER) && function == 0)
         walk->entry.step = 0; /* with the function, if one is found, the entry says more */
@@ -267,6 +279,8 @@ static bool step(struct sw_walk *walk)
     open_workspace(walk);
     const struct sw_unwind_request req = request_of(walk);
     struct sw_found found;
+    if (req.entry)
+        req.work->fetch.direct = req.entry->code; /* where the frame's code lies its caller's mostly does, too */
     find_caller(walk, &req, &found);
     if (found.stop == SW_STOP_NONE)
         arrive(walk, &req, &found);

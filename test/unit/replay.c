@@ -3,7 +3,7 @@
  * time, those that the frames depend on and all others; stacks grow, shrink and change; code comes and goes. What a
  * walk with the memory sees is always compared with a walk from scratch, without cache and window (warm_twice.h).
  *
- * Stacks are made up, of functions that are nothing but their call frame information.
+ * Stacks are made up, of functions that are nothing but calls and their call frame information.
  */
 #include "../support/random.h"
 #include "rows.h"
@@ -20,14 +20,13 @@
 /* FRAMED: a frame pointer; PLAIN: rbx is saved; SAVING: rbp is, and is no frame pointer; ODD: the CFA counts from rbx,
  * which no short way follows. ROOT: there is no caller. */
 enum kind { FRAMED, PLAIN, SAVING, ODD, ROOT, KINDS };
-enum { SLOT = 64, FRAME_WORDS = 4, FRAME = 8 * FRAME_WORDS, MOST = 40, SLACK = 128, SAVED = 2, RETURN = 3 };
+enum { SLOT = 64, FRAME_WORDS = 4, FRAME = 8 * FRAME_WORDS, MOST = 40, SLACK = 128, SAVED = 2, RETURN = 3, CALL = 2 };
 
-__asm__(".text\n.p2align 6\nreplay_code:\n"
-        ".p2align 6\n.cfi_startproc\n.cfi_def_cfa %rbp, 16\n.cfi_offset %rbp, -16\n.fill 64, 1, 0x90\n.cfi_endproc\n"
-        ".p2align 6\n.cfi_startproc\n.cfi_def_cfa %rsp, 32\n.cfi_offset %rbx, -16\n.fill 64, 1, 0x90\n.cfi_endproc\n"
-        ".p2align 6\n.cfi_startproc\n.cfi_def_cfa %rsp, 32\n.cfi_offset %rbp, -16\n.fill 64, 1, 0x90\n.cfi_endproc\n"
-        ".p2align 6\n.cfi_startproc\n.cfi_def_cfa %rbx, 16\n.cfi_offset %rbx, -16\n.fill 64, 1, 0x90\n.cfi_endproc\n"
-        ".p2align 6\n.cfi_startproc\n.cfi_undefined %rip\n.fill 64, 1, 0x90\n.cfi_endproc\n");
+#define FUNCTION(cfi) ".p2align 6\n.cfi_startproc\n" cfi "\n.rept 32\ncall *%rax\n.endr\n.cfi_endproc\n"
+__asm__(".text\n.p2align 6\nreplay_code:\n" FUNCTION(".cfi_def_cfa %rbp, 16\n.cfi_offset %rbp, -16")
+            FUNCTION(".cfi_def_cfa %rsp, 32\n.cfi_offset %rbx, -16")
+                FUNCTION(".cfi_def_cfa %rsp, 32\n.cfi_offset %rbp, -16")
+                    FUNCTION(".cfi_def_cfa %rbx, 16\n.cfi_offset %rbx, -16") FUNCTION(".cfi_undefined %rip"));
 extern const uint8_t replay_code[];
 
 /* A stack as it should be: what frame i has in pc, rbp and rbx. */
@@ -76,7 +75,7 @@ static void choose(struct model *model, unsigned depth, unsigned first)
     model->depth = depth;
     for (unsigned i = 0; i < first && i < depth; i++) {
         model->kind[i] = random_kind();
-        model->pc[i] = begin_of(model->kind[i]) + 1 + next_random(&seed) % 8;
+        model->pc[i] = begin_of(model->kind[i]) + CALL * (1 + next_random(&seed) % 8);
     }
 }
 
@@ -261,7 +260,7 @@ static void what_a_frame_depends_on_is_compared_and_nothing_else(void **state)
         for (unsigned i = 0; i < model.depth; i++)
             if (model.kind[i] == ODD) {
                 model.kind[i] = PLAIN;
-                model.pc[i] = begin_of(PLAIN) + 1;
+                model.pc[i] = begin_of(PLAIN) + CALL;
             }
         build(&model);
         const struct sw_regs regs = registers_at(&model, 0);
@@ -301,10 +300,10 @@ static void stacks_that_change_in_any_way_are_walked_right(void **state)
         const unsigned last = model.depth - 1;
         if (has_root) {
             model.kind[last] = ROOT;
-            model.pc[last] = begin_of(ROOT) + 1;
+            model.pc[last] = begin_of(ROOT) + CALL;
         } else if (model.kind[last] == ROOT) {
             model.kind[last] = PLAIN;
-            model.pc[last] = begin_of(PLAIN) + 1;
+            model.pc[last] = begin_of(PLAIN) + CALL;
         }
         build(&model);
         const unsigned from = (unsigned)(next_random(&seed) % model.depth);
@@ -321,14 +320,14 @@ static void a_leaf_part_that_changes_leaves_the_rest_to_be_replayed(void **state
     choose(&model, MOST, MOST);
     for (unsigned i = 0; i < MOST; i++) {
         model.kind[i] = FRAMED;
-        model.pc[i] = begin_of(FRAMED) + 1 + i % 2;
+        model.pc[i] = begin_of(FRAMED) + CALL;
     }
     build(&model);
     struct sw_regs regs = registers_at(&model, 0);
     remember(&regs);
     for (unsigned changes = 1; changes < 10; changes++) {
         for (unsigned i = 0; i < changes; i++)
-            model.pc[i] += 2;
+            model.pc[i] += CALL;
         build(&model);
         regs = registers_at(&model, 0);
         /* What is remembered is looked for again behind twice as many frames each time. */
@@ -407,7 +406,7 @@ static void changes_elsewhere_forget_nothing(void **state)
     choose(&model, MOST, 0);
     for (unsigned i = 0; i < MOST; i++) {
         model.kind[i] = PLAIN;
-        model.pc[i] = begin_of(PLAIN) + 1;
+        model.pc[i] = begin_of(PLAIN) + CALL;
     }
     build(&model);
     same(&model);

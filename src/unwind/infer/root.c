@@ -110,9 +110,8 @@ static bool calls_last(const struct sw_code *code, uint64_t pc)
     return false;
 }
 
-static bool is_made_up(const struct sw_unwind_request *req, const struct sw_code *code)
+bool sw_is_made_up(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
 {
-    const uint64_t pc = sw_regs_pc(&req->frame->regs);
     uint64_t target;
     return pc >= SHORTEST_START && !sw_is_behind_call(req, pc, &target) &&
            (starts_a_context(code, pc) || calls_last(code, pc));
@@ -125,7 +124,8 @@ enum sw_status sw_root_source(const struct sw_unwind_request *req, struct sw_can
     struct sw_code code;
     if (!sw_code_of(req, &code))
         return SW_E_NO_RULE;
-    if (!is_in_start(req, &code) && (req->frame->exact || !(ends_the_thread(req, &code) || is_made_up(req, &code))))
+    if (!is_in_start(req, &code) && (req->frame->exact || !(ends_the_thread(req, &code) ||
+                                                            sw_is_made_up(req, &code, sw_regs_pc(&req->frame->regs)))))
         return SW_E_NO_RULE;
     sw_rule_init(&c->rule, code.arch->machine, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
     c->rule.flags = SW_RULE_END;

@@ -1,0 +1,243 @@
+/*
+ * Tables that lie about prologues and epilogues: a register that is saved one instruction later than the table has it,
+ * a frame that is released without a word, rows that were left out. At an executing pc the instructions in a straight
+ * line say what is so, whatever the stack holds: from the function's first instruction to pc, and from pc to a return.
+ * Refuses to judge where control may come from, or go, elsewhere, where sp is made by more than adding, and where the
+ * return goes to what the code itself has put there. Knows nothing of the format (lib/cfi).
+ */
+#include "unwind/cfi_check.h"
+
+enum { PROLOGUE_INSNS = 24, EPILOGUE_INSNS = 16, PROLOGUE_BYTES = 160 };
+
+/* The table's candidate, and the code's one beside it. */
+struct check {
+    const struct sw_unwind_request *req;
+    const struct sw_code *code;
+    const struct sw_cfi_cover *cover;
+    struct sw_candidate *table, *other;
+    struct sw_state *state;
+};
+
+/* ---- straight lines ---- */
+
+/* Runs the instruction at an address. False: there is none that can be read. */
+static bool run_one(const struct check *check, uint64_t at, uint64_t begin, struct sw_insn *insn)
+{
+    size_t size;
+    const struct sw_code *code = check->code;
+    const uint8_t *bytes = code->fetch(code->arg, at, &size);
+    if (!bytes || code->arch->decode(bytes, size, at, insn) != SW_OK)
+        return false;
+    sw_state_run(check->state, code->arch, insn, (uint32_t)(at - begin));
+    return true;
+}
+
+/*
+ * The state at pc, from the function's first instruction on. A call may not return, so that what stands behind it is
+ * another piece of code: it is gone past only where a branch leads over it, towards pc.
+ */
+static bool run_to_pc(const struct check *check)
+{
+    const uint64_t begin = check->cover->begin, pc = check->req->frame->lookup;
+    struct sw_insn insn;
+    uint64_t at = begin, skipped = begin;
+    if (pc - begin > PROLOGUE_BYTES)
+        return false;
+    sw_state_start(check->state);
+    for (unsigned n = 0; at < pc && n < PROLOGUE_INSNS; n++, at += insn.length) {
+        if (!run_one(check, at, begin, &insn))
+            return false;
+        if (insn.flow == SW_FLOW_BRANCH && insn.target > skipped && insn.target <= pc)
+            skipped = insn.target;
+        if (insn.flow != SW_FLOW_NEXT && insn.flow != SW_FLOW_BRANCH && (insn.flow != SW_FLOW_CALL || skipped <= at))
+            return false;
+    }
+    return at == pc;
+}
+
+/* The state behind a return, in terms of pc's. */
+static bool run_to_return(const struct check *check)
+{
+    const uint64_t pc = check->req->frame->lookup;
+    struct sw_insn insn;
+    uint64_t at = pc;
+    sw_state_start(check->state);
+    for (unsigned n = 0; n < EPILOGUE_INSNS; n++, at += insn.length) {
+        if (!run_one(check, at, pc, &insn))
+            return false;
+        if (insn.flow != SW_FLOW_NEXT && insn.flow != SW_FLOW_BRANCH)
+            return insn.flow == SW_FLOW_RETURN;
+    }
+    return false;
+}
+
+/* ---- a rule in a state ---- */
+
+static bool is_at_entry(const struct check *check, struct sw_val v, int64_t above)
+{
+    return v.base == check->code->arch->roles->sp + 1 && !v.deref && v.point == 0 && v.off == above;
+}
+
+static struct sw_val word_of_frame(const struct check *check, const struct sw_rule *rule, unsigned n)
+{
+    const struct sw_arch *arch = check->code->arch;
+    const struct sw_val sp = { .base = (uint8_t)(arch->roles->sp + 1) };
+    const int64_t off = (int64_t)sw_rule_cfa_above_entry(arch->machine) + rule->r[n].off;
+    return sw_state_word(check->state, arch, sw_val_plus(sp, off));
+}
+
+/* Whether register n is where the rule says. Of what is said in other ways nothing is known, and of what is lost. */
+static bool is_in_place(const struct check *check, const struct sw_rule *rule, unsigned n)
+{
+    const struct sw_loc loc = rule->r[n];
+    if (loc.kind == SW_LOC_SAME)
+        return sw_val_is_start(check->state->reg[n], n);
+    return loc.kind != SW_LOC_AT_CFA || sw_val_is_start(word_of_frame(check, rule, n), n);
+}
+
+static bool has_return_address(const struct check *check, const struct sw_rule *rule)
+{
+    const struct sw_regs_roles *roles = check->code->arch->roles;
+    const struct sw_loc ra = rule->r[roles->pc];
+    if (roles->link == SW_REGS_MAX)
+        return ra.kind != SW_LOC_AT_CFA || ra.off == -8;
+    if (ra.kind == SW_LOC_AT_CFA)
+        return sw_val_is_start(word_of_frame(check, rule, roles->pc), roles->link);
+    return ra.kind != SW_LOC_REG || ra.reg != roles->link ||
+           sw_val_is_start(check->state->reg[roles->link], roles->link);
+}
+
+static bool has_cfa(const struct check *check, const struct sw_rule *rule)
+{
+    const struct sw_val v = sw_val_plus(check->state->reg[rule->cfa.reg], rule->cfa.off);
+    return is_at_entry(check, v, sw_rule_cfa_above_entry(check->code->arch->machine));
+}
+
+/* The nonvolatile registers that are elsewhere than the rule says. */
+static uint64_t misplaced(const struct check *check, const struct sw_rule *rule)
+{
+    uint64_t found = 0;
+    for (uint64_t rest = check->code->arch->roles->nonvolatile; rest != 0; rest &= rest - 1) {
+        const unsigned n = (unsigned)__builtin_ctzll(rest);
+        if (!is_in_place(check, rule, n))
+            found |= UINT64_C(1) << n;
+    }
+    return found;
+}
+
+/* ---- prologues ---- */
+
+/* Whether the table describes the first instruction as that of a function: nothing was moved, nothing saved. */
+static bool begins_function(const struct check *check)
+{
+    const struct sw_unwind_request *req = check->req;
+    const struct sw_regs_roles *roles = check->code->arch->roles;
+    struct sw_rule *first = &check->other->rule;
+    if (sw_cfi_rule(&req->entry->cfi, check->cover->begin, &req->work->cfi, first, NULL) != SW_OK || first->flags)
+        return false;
+    const struct sw_loc cfa = first->cfa, ra = first->r[roles->pc];
+    const bool is_leaf = roles->link == SW_REGS_MAX ? ra.kind == SW_LOC_AT_CFA && ra.off == -8
+                                                    : ra.kind == SW_LOC_REG && ra.reg == roles->link;
+    for (uint64_t rest = roles->nonvolatile; rest != 0; rest &= rest - 1)
+        if (first->r[__builtin_ctzll(rest)].kind == SW_LOC_AT_CFA)
+            return false;
+    return is_leaf && cfa.kind == SW_LOC_REG && cfa.reg == roles->sp &&
+           cfa.off == sw_rule_cfa_above_entry(check->code->arch->machine);
+}
+
+/* The code's rule instead of the table's, if it leads to a caller. It follows from the code alone. */
+static void replace(const struct check *check)
+{
+    struct sw_candidate *c = check->table;
+    if (sw_candidate_try(check->req, check->other) != SW_STOP_NONE)
+        return;
+    *c = *check->other;
+    c->rule.trust = SW_TRUST_LIKELY;
+    c->depends = SW_DEPENDS_CODE;
+    c->is_doubted = false;
+}
+
+/* True: the prologue has told. */
+static bool check_prologue(const struct check *check)
+{
+    struct sw_rule *rule = &check->table->rule, *other = &check->other->rule;
+    const unsigned sp = check->code->arch->roles->sp;
+    if (!run_to_pc(check) || check->state->reg[sp].base != sp + 1 || check->state->reg[sp].point != 0)
+        return false;
+    const bool same_caller = has_cfa(check, rule) && has_return_address(check, rule);
+    const uint64_t wrong = misplaced(check, rule);
+    if (same_caller && wrong == 0)
+        return true;
+    if (!begins_function(check) || !sw_extract_inside(check->state, check->code->arch, other))
+        return false;
+    if (!same_caller)
+        replace(check);
+    else
+        for (uint64_t rest = wrong; rest != 0; rest &= rest - 1)
+            rule->r[__builtin_ctzll(rest)] = other->r[__builtin_ctzll(rest)];
+    return true;
+}
+
+/* ---- epilogues ---- */
+
+/* Whether the return goes to a word that lay in the frame, or to the link register's, found by sp or fp. */
+static bool is_plain(const struct check *check, const struct sw_rule *rule)
+{
+    const struct sw_regs_roles *roles = check->code->arch->roles;
+    const struct sw_loc cfa = rule->cfa, ra = rule->r[roles->pc];
+    if (cfa.kind != SW_LOC_REG || (cfa.reg != roles->sp && cfa.reg != roles->fp))
+        return false;
+    if (roles->link == SW_REGS_MAX)
+        return ra.kind == SW_LOC_AT_CFA;
+    return ra.kind == SW_LOC_AT_REG ? ra.reg == roles->sp || ra.reg == roles->fp
+                                    : ra.kind == SW_LOC_REG && ra.reg == roles->link;
+}
+
+static bool is_same_loc(struct sw_loc a, struct sw_loc b)
+{
+    return a.kind == b.kind && a.reg == b.reg && a.off == b.off;
+}
+
+/* Whether both lead to the same caller: by their form, or by what is there. */
+static bool leads_to_same(const struct check *check)
+{
+    const struct sw_unwind_request *req = check->req;
+    const unsigned pc = check->code->arch->roles->pc;
+    struct sw_candidate *table = check->table, *other = check->other;
+    const enum sw_depends depends = table->depends;
+    if (is_same_loc(table->rule.cfa, other->rule.cfa) && is_same_loc(table->rule.r[pc], other->rule.r[pc]))
+        return true;
+    const enum sw_stop stop = sw_candidate_try(req, table);
+    table->depends = depends;
+    return stop == sw_candidate_try(req, other) && stop == SW_STOP_NONE &&
+           sw_regs_pc(&table->caller) == sw_regs_pc(&other->caller) &&
+           sw_regs_sp(&table->caller) == sw_regs_sp(&other->caller);
+}
+
+static void check_epilogue(const struct check *check)
+{
+    if (run_to_return(check) && sw_extract_return(check->state, check->code->arch, &check->other->rule) &&
+        is_plain(check, &check->other->rule) && !leads_to_same(check))
+        replace(check);
+}
+
+/* ---- both ---- */
+
+/* A frame as compilers make them. What is found in other ways was written by hand: longjmp's is where it will lead. */
+static bool is_usual(const struct sw_arch *arch, const struct sw_rule *rule)
+{
+    const struct sw_regs_roles *roles = arch->roles;
+    const struct sw_loc cfa = rule->cfa, ra = rule->r[roles->pc];
+    return rule->flags == 0 && cfa.kind == SW_LOC_REG && (cfa.reg == roles->sp || cfa.reg == roles->fp) &&
+           (ra.kind == SW_LOC_AT_CFA || (ra.kind == SW_LOC_REG && ra.reg == roles->link));
+}
+
+void sw_cfi_check(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover, struct sw_candidate *c)
+{
+    struct sw_code code;
+    const struct check check = { req, &code, cover, c, &req->work->spare[0], &req->work->elsewhere };
+    if ((req->walker->flags & SW_WALK_NO_ANALYSIS) || !sw_code_of(req, &code) || !is_usual(code.arch, &c->rule))
+        return;
+    if (!check_prologue(&check))
+        check_epilogue(&check);
+}
