@@ -40,7 +40,7 @@ enum sw_trust {
 enum sw_stop {
     SW_STOP_NONE = 0,      /* the walk has not ended */
     SW_STOP_ROOT,          /* clean: unwind data or the code at pc says that this frame is the outermost */
-    SW_STOP_ROOT_ZERO,     /* clean: the return address is 0 */
+    SW_STOP_ROOT_ZERO,     /* clean: the return address is 0, and neither the frame nor this was a guess */
     SW_STOP_ROOT_BASE,     /* clean: the caller's frame begins at the stack's declared base */
     SW_STOP_ABORTED,       /* the sink ended the walk */
     SW_STOP_FRAME_LIMIT,   /* cut: max_frames was reached */

@@ -43,7 +43,7 @@ enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_cand
  * c         The rule that a way came to, tried.
  * first     The first of them that leads to a caller without a call in front of its pc, if has_first.
  * target    What the call in front of the accepted one's return address calls; 0: not known.
- * shown     How many rules there were.
+ * shown     How many rules there were. zeros: how many of them are of a return, and to 0.
  * is_own    lr is left from a call that this very function made.
  * is_weak   The accepted one's is in lr, and it comes to that by a jump that may be one of a switch: then lr may be
  * left from such a call.
@@ -52,7 +52,7 @@ struct ways {
     const struct sw_unwind_request *req;
     struct sw_candidate *c, *first;
     uint64_t target;
-    unsigned shown;
+    unsigned shown, zeros;
     bool is_own, is_weak, has_first;
 };
 
@@ -82,6 +82,7 @@ static bool is_accepted(void *arg, const struct sw_rule *rule)
         ways->c->rule.trust = SW_TRUST_GUESS;
         return true;
     }
+    ways->zeros += stop == SW_STOP_ROOT_ZERO && rule->trust != SW_TRUST_NONE;
     if ((stop == SW_STOP_NONE || stop == SW_STOP_ROOT_ZERO) && !ways->has_first) {
         *ways->first = *ways->c;
         ways->has_first = true;
@@ -115,7 +116,8 @@ static bool is_own_lr(const struct sw_unwind_request *req, const struct sw_code 
     return sw_analyze_state(&req->work->analysis, req->frame->lookup, &assumed) != NULL && !assumed;
 }
 
-static bool go_forward(struct ways *ways, const struct sw_code *code)
+/* all_zero: all ways were gone, and each of them ends in a return to 0. */
+static bool go_forward(struct ways *ways, const struct sw_code *code, bool *all_zero)
 {
     const struct sw_unwind_request *req = ways->req;
     /* A return address is walked from as such: the call in front of it has been made. */
@@ -123,7 +125,9 @@ static bool go_forward(struct ways *ways, const struct sw_code *code)
     int32_t above;
     const int32_t *known = fp_above_sp(&req->frame->regs, &above) ? &above : NULL;
     ways->is_own = is_own_lr(req, code);
-    return sw_analyze_forward(code, pc, known, &req->work->analysis, is_accepted, ways) == SW_OK;
+    const bool found = sw_analyze_forward(code, pc, known, &req->work->analysis, is_accepted, ways) == SW_OK;
+    *all_zero = !found && ways->zeros != 0 && ways->zeros == ways->shown && !req->work->analysis.hit_bound;
+    return found;
 }
 
 /* ---- what a confirmed answer depends on ---- */
@@ -219,13 +223,16 @@ static bool is_confirmed(const struct ways *ways, const struct sw_code *code, bo
     return true;
 }
 
-/* A way forward that leads to no caller that has called: the frame pointer of an interpreter or JIT is right more
- * often. */
-static enum sw_status take_first(const struct ways *ways, bool found)
+/*
+ * A way forward that leads to no caller that has called: the frame pointer of an interpreter or JIT is right more
+ * often. Where all ways agree on a 0 the stack ends there, unless the code may do as it likes.
+ */
+static enum sw_status take_first(const struct ways *ways, bool found, bool all_zero)
 {
+    const bool is_foreign = sw_is_foreign(ways->req);
     *ways->c = *ways->first;
-    ways->c->rule.trust = SW_TRUST_GUESS;
-    ways->c->is_doubted = !found && sw_is_foreign(ways->req);
+    ways->c->rule.trust = all_zero && !is_foreign ? SW_TRUST_LIKELY : SW_TRUST_GUESS;
+    ways->c->is_doubted = !found && is_foreign;
     return SW_OK;
 }
 
@@ -233,13 +240,13 @@ enum sw_status sw_forward_source(const struct sw_unwind_request *req, struct sw_
 {
     struct sw_code code;
     struct ways ways = { .req = req, .c = c, .first = &req->work->spare[0] };
-    bool is_first = false;
+    bool is_first = false, all_zero;
     if (!sw_code_of(req, &code))
         return SW_E_NO_RULE;
     c->depends = SW_DEPENDS_STACK;
     if (is_noted(req, &code, &is_first, c))
         return settle(req, is_first, c);
-    const bool found = go_forward(&ways, &code);
+    const bool found = go_forward(&ways, &code, &all_zero);
     if (found && ways.target == 0 && !ways.is_weak) {
         c->rule.trust = SW_TRUST_LIKELY; /* called through a register: nothing to confirm it by */
         return SW_OK;
@@ -253,5 +260,5 @@ enum sw_status sw_forward_source(const struct sw_unwind_request *req, struct sw_
         return settle(req, false, c); /* a guess is no better than what was found, if that was not weaker */
     if (!found && sw_function_scan(req, &code, c))
         return SW_OK;
-    return found || ways.has_first ? take_first(&ways, found) : SW_E_NO_RULE;
+    return found || ways.has_first ? take_first(&ways, found, all_zero) : SW_E_NO_RULE;
 }
