@@ -46,7 +46,7 @@ enum sw_stop {
     SW_STOP_FRAME_LIMIT,   /* cut: max_frames was reached */
     SW_STOP_NO_RULE,       /* cut: nothing describes the code at pc */
     SW_STOP_UNREADABLE,    /* cut: a stack word could not be read */
-    SW_STOP_BAD_PC,        /* cut: the return address is in no readable or known code */
+    SW_STOP_BAD_PC,        /* cut: the return address is in no code, or 0 by a guess */
     SW_STOP_SP_NOT_RISING, /* cut: the caller's stack pointer is not above the callee's: loop or damage */
     SW_STOP_OUTSIDE_STACK, /* cut: the caller's stack pointer left the declared stack */
     SW_STOP_BAD_TABLE,     /* cut: unwind data contradicts itself, and no other source helped */

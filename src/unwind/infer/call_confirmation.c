@@ -90,7 +90,8 @@ static bool may_be_code(const struct sw_unwind_request *req, uint64_t address)
     struct sw_range unwanted;
     if (req->walker->codemap && sw_codemap_find_inside(req->walker->codemap, address, &unwanted))
         return true;
-    return req->walker->images ? sw_images_entry(req->walker->images, address) != NULL : address >= 4096;
+    const struct sw_image_entry *entry = sw_images_entry(req->walker->images, address);
+    return req->walker->images ? entry && sw_image_is_code(entry, address - 1) : address >= 4096;
 }
 
 /* The functions that were tried: each once, since its analysis names one slot, whichever word led to it. */
