@@ -30,6 +30,7 @@ ORACLE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/oracle/*.c))
 BENCH := $(BUILD)/test/bench/bench
 BENCH_SHARED := test/bench/stacks.c test/bench/turns.c test/bench/measure.c test/bench/programs/rival.c
 BENCH_RIVALS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(BENCH_SHARED),$(wildcard test/bench/programs/*.c)))
+SAMPLER := $(BUILD)/test/bench/programs/libsampler.so
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
 PROFILER := $(BUILD)/examples/libsnapwalk-profiler.so
 OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
@@ -102,6 +103,10 @@ $(OVERLAY): $(wildcard examples/clr-overlay/*) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
 	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c %.S,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
+$(SAMPLER): test/bench/sampled/sampler.c $(LIB)
+	@mkdir -p $(@D)
+	@echo "  CC      $@"
+	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
 $(PROBE): $(wildcard test/clr/probe/*) examples/clr-profiler/callbacks.c examples/clr-profiler/callbacks.h $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
@@ -143,7 +148,7 @@ audit: deps $(EXAMPLES) $(ORACLE)
 	@mk/audit.sh $(BUILD)
 
 # Built apart, so that flags for tests do not make it slow.
-bench-programs: $(BENCH) $(BENCH_RIVALS) $(EXAMPLES)
+bench-programs: $(BENCH) $(BENCH_RIVALS) $(SAMPLER) $(EXAMPLES)
 bench: deps
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/bench CFLAGS="-O2 -g" bench-programs
 	@mk/bench.sh $(BUILD)/bench

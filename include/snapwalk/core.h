@@ -157,7 +157,7 @@ const char *sw_core_file_state_name(enum sw_core_file_state state);
 
 /*
  * Makes a walker for one thread. Its stack is the segment that holds sp, read from the core without a copy. The walker
- * has the thread's pac_mask.
+ * has the thread's pac_mask and SW_WALK_BUDGET_UNLIMITED.
  *
  * regs     The thread's registers: its own, or others (from a signal frame or an exception record).
  *

@@ -52,6 +52,7 @@ enum sw_stop {
     SW_STOP_BAD_TABLE,     /* cut: unwind data contradicts itself, and no other source helped */
     SW_STOP_LOST_REGISTER, /* cut: the rule needs a register that is unknown */
     SW_STOP_BAD_START,     /* the start registers lack pc or sp, or are of another machine */
+    SW_STOP_BUDGET,        /* cut: it would have taken more work than the walk may do; the frames so far are right */
     SW_STOP_COUNT
 };
 

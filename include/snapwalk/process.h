@@ -76,7 +76,8 @@ SW_NODISCARD enum sw_status sw_process_thread_name(struct sw_process *process, u
 
 /*
  * Makes a walker for one stopped thread. Its stack is copied in one read, from sp to the end of the mapping, and is the
- * walker's window. The next call replaces the copy. On ARM64 the walker has the pac_mask that the kernel reports.
+ * walker's window. The next call replaces the copy. On ARM64 the walker has the pac_mask that the kernel reports. Its
+ * budget is SW_WALK_BUDGET_UNLIMITED.
  *
  * regs     The registers of the thread.
  *
@@ -106,7 +107,7 @@ SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process, size_
 
 /*
  * sw_process_captured lists the captured threads, ascending. sw_process_captured_walker makes a walker for one of them,
- * over its copied stack, and gives the registers to start from.
+ * over its copied stack, and gives the registers to start from. The walker's budget is SW_WALK_BUDGET_UNLIMITED.
  *
  * The frames are those of the moment of the capture. Code, tables and data are not copied: the walk reads them from the
  * process as it is then; it may even have ended. Memory that may have changed since is unreadable, and cuts a walk: a

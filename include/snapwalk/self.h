@@ -41,7 +41,8 @@ void sw_self_capture(struct sw_regs *regs);
  * Makes a walker for this machine and process, with the bounds of the calling thread's stack. Its window is the part of
  * that stack that is mapped now. If the stack grows later, the new part is read by system calls. On ARM64 its pac_mask
  * is what this processor removes from signed addresses, whatever their width. If you make a walker for this process by
- * hand, copy the pac_mask of this one.
+ * hand, copy the pac_mask of this one. Its budget is SW_WALK_BUDGET_DEFAULT. It has neither caches nor replay memory:
+ * where code without tables is walked more than once, give it an analysis cache and a rule cache.
  *
  * codemap  Borrowed. May be null.
  * images   Borrowed. May be null.

@@ -98,7 +98,7 @@ void sw_sim_fail_suspend(struct sw_sim *sim, enum sw_status status);
 
 /*
  * The parts of a simulation, for all other calls. They belong to the simulation. They may be changed (flavour, event
- * mask).
+ * mask). The walker has SW_WALK_BUDGET_UNLIMITED.
  *
  * Returns  If sim is null: null, or a reader without `read`.
  * Memory   Borrowed. Threads  As the simulation. Signals  Safe.

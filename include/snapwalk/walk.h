@@ -22,6 +22,20 @@ extern "C" {
 #define SW_WALK_NO_FRAME_POINTER 4u
 
 /*
+ * How much work a walk may do, in units. One unit is one instruction that is decoded and followed, about 100 ns on a
+ * machine of 2020. Other work is counted as what takes as long: 64 words of the stack or 64 bytes of code that are
+ * looked through, an element of a switch table, a hop through a stub, one look into the analysis cache. A frame found by tables is free, unless
+ * its table takes more than 256 steps: max_frames bounds those. A frame in the rule cache is free.
+ *
+ * DEFAULT    SW_WALK_BUDGET units: for signal handlers, no walk over about 200 us.
+ * UNLIMITED  For cores, other processes and set-up. Every analysis has bounds of its own, so that a walk ends, but one
+ *            may take seconds in code that is made for that.
+ */
+#define SW_WALK_BUDGET           1500u
+#define SW_WALK_BUDGET_DEFAULT   0u
+#define SW_WALK_BUDGET_UNLIMITED UINT32_MAX
+
+/*
  * Finds code that is in no range of the code map and in no image: a runtime may know code that it has not registered
  * yet. The walker does not store what `find` returns.
  *
@@ -42,7 +56,9 @@ struct sw_code_finder {
  * codemap       May be null.
  * images        May be null.
  * finder        Asked for code that is neither in codemap nor in images. May be null.
- * analysis_cache  Keeps analyses of functions between walks. May be null. It must serve this target only.
+ * analysis_cache  Keeps what was found out about code without tables. It must serve this target only. May be null: then
+ *               each walk finds out anew, which in code without tables costs up to 1,000 times as much, and what the
+ *               budget cuts is cut each time.
  * replaced      x64: a return address that the target's runtime has replaced (CoreCLR does so to stop a thread when it
  *               returns). `at` is the address of the stack word, `original` the return address. 0, 0: none.
  * stack_begin   The lowest address of the stack, or 0 if unknown.
@@ -59,6 +75,10 @@ struct sw_code_finder {
  * replay        Remembers the last walk of the thread. May be null. On x64, with a cache and a window, it makes
  *               sw_walk_addresses and snapshots faster. One walk at a time uses it. A walk that starts meanwhile, in a
  *               signal handler too, goes without.
+ * budget        How much work a walk may do without tables: SW_WALK_BUDGET_DEFAULT, _UNLIMITED, or units. A walk that
+ *               needs more ends with SW_STOP_BUDGET; its frames so far are those that it would have without a limit.
+ *               With an analysis cache what was cut is remembered: the same is not paid for again by a walk that may
+ *               not pay twice as much, and sw_walk_prepare does it.
  */
 struct sw_walker {
     enum sw_machine machine;
@@ -78,19 +98,20 @@ struct sw_walker {
     uint32_t max_frames;
     struct sw_cache *cache;
     struct sw_replay *replay;
+    uint32_t budget;
 };
 
 /*
  * The working memory of one walk; a walk needs no other. It need not be initialised, and it holds nothing between
  * walks. One walk at a time may use it.
  */
-#define SW_SCRATCH_BYTES 335872
+#define SW_SCRATCH_BYTES 344064
 struct sw_scratch {
     uint64_t words[SW_SCRATCH_BYTES / 8];
 };
 
 /*
- * A walk in progress. Use only frame, stop, fault and depth; the rest is private.
+ * A walk in progress. Use only frame, stop, fault, depth and work; the rest is private.
  */
 struct sw_walk {
     const struct sw_walker *walker;
@@ -99,6 +120,7 @@ struct sw_walk {
     enum sw_stop stop;     /* why the walk ended */
     struct sw_fault fault; /* more about a cut; status SW_OK after a clean end */
     uint32_t depth;        /* frames delivered so far */
+    uint64_t work;         /* units used so far, see SW_WALK_BUDGET */
     uint32_t most;
     uint8_t state;
     struct sw_walk_entry { /* what the rule cache has of the frame; step 0: nothing */
@@ -169,14 +191,46 @@ SW_NODISCARD size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_
  * seed     Receives the registers of the first frame in a JIT or NGEN range: start's own, if start is in one.
  * fault    Receives where the walk was cut, on failure. May be null.
  *
- * Returns  SW_OK; SW_E_NOT_FOUND (the stack has no managed frame); SW_E_NO_RULE, SW_E_UNREADABLE and others (the walk
- *          was cut before a managed frame); SW_E_ARGUMENT.
+ * Returns  SW_OK; SW_E_NOT_FOUND (the stack has no managed frame); SW_E_NO_RULE, SW_E_UNREADABLE, SW_E_LIMIT (budget,
+ *          max_frames) and others (the walk was cut before a managed frame); SW_E_ARGUMENT.
  * Memory, Threads, Signals  As sw_walk_start.
  * Source   ICorProfilerInfo2::DoStackSnapshot, Remarks, "how to get a seed" (contract-documented.md D19).
  */
 SW_NODISCARD enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scratch *scratch,
                                               const struct sw_regs *start, struct sw_regs *seed,
                                               struct sw_fault *fault);
+
+/*
+ * Does what walks have left undone because of their budget, so that later ones find it done. To be called between
+ * samples, or by a thread of its own; walks may go on meanwhile, in signal handlers too.
+ *
+ * walker   Of the walks, or one of the same target with the same memory, images, code map and analysis cache. Its budget
+ *          does not matter.
+ * scratch  As in walks.
+ * budget   How much work the call may do: as struct sw_walker, budget. What is cut is left for the next call, which has
+ *          to bring more.
+ *
+ * Returns  How many pieces of work are left; 0 without an analysis cache.
+ * Memory   Allocates nothing. Uses less than 4 KiB of stack.
+ * Threads  Any number, each with its own scratch.
+ * Signals  Safe if walker->memory.read is, but without a limit it takes as long as it takes.
+ */
+size_t sw_walk_prepare(const struct sw_walker *walker, struct sw_scratch *scratch, uint32_t budget);
+
+/*
+ * Does ahead of time what walks through code without tables would have to find out: for when a range is added, or a
+ * library without tables is loaded. A code range of the code map that wants analysis is analysed. Of other code the
+ * ways forward from all return addresses in it are found.
+ *
+ * [begin, end)  The code. Clipped to nothing if end <= begin.
+ * budget        As sw_walk_prepare.
+ *
+ * Returns  Where it stopped: end, or an address to go on from where the budget was used up; begin without an analysis
+ *          cache. What does not fit the analysis cache replaces what was there before.
+ * Memory, Threads, Signals  As sw_walk_prepare.
+ */
+uint64_t sw_walk_prepare_range(const struct sw_walker *walker, struct sw_scratch *scratch, uint64_t begin, uint64_t end,
+                               uint32_t budget);
 
 #ifdef __cplusplus
 }

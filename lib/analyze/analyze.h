@@ -24,14 +24,10 @@ enum {
  * A block: code that a path enters at its first instruction, which is a branch target or follows a call.
  *
  * return_point  Of the last call that the path to the block went through: an offset from begin; 0: none.
- * code_size     Only in packed form: the size of the block's code, see pack.c.
  */
 struct sw_block {
     uint64_t address;
-    union {
-        uint32_t return_point;
-        uint32_t code_size;
-    };
+    uint32_t return_point;
     uint16_t state;
     uint8_t flags;
     uint8_t visits;
@@ -64,7 +60,6 @@ struct sw_analysis {
     uint8_t flags;         /* of the current path, see control_flow.h */
     uint32_t return_point; /* of the current path, see struct sw_block */
     uint32_t budget;       /* instructions left */
-    uint32_t spent;        /* instructions decoded, added to what the user set */
     uint16_t noreturn_count, noreturn_target_count, state_count, block_count, queue_count, deferred_count, table_count;
     uint16_t cursor_block; /* the block from which `cursor` was derived last; cursor_pc: where it holds */
     uint64_t cursor_pc;
@@ -86,6 +81,7 @@ struct sw_analysis {
     struct sw_open_table tables[SW_ANALYZE_TABLES];
     struct sw_state states[SW_ANALYZE_STATES];
     struct sw_state current, other, cursor;
+    struct sw_rule offered;              /* forward.c: what the user is asked about */
     uint8_t seen[SW_ANALYZE_SEEN / 8];   /* a bit per byte behind begin: part of an instruction that was followed */
     uint8_t starts[SW_ANALYZE_SEEN / 8]; /* the first byte of one */
 };
@@ -118,30 +114,30 @@ SW_NODISCARD enum sw_status sw_analyze_rule(struct sw_analysis *work, uint64_t p
 /*
  * pack.c: an analysis as words that can be stored.
  *
- * measure  Notes how much code each block stands for. Called after the run, before pack. False: it cannot be known.
- * pack     Returns how many words it wrote; 0: no room.
+ * pack     Returns how many words it wrote; 0: no room. `words` may be in work->packed; then work->is_packed must be
+ *          set before.
  * unpack   Restores what sw_analyze_state needs, except code that no path reached. `words` are in work->packed and stay
  *          there. False: these are not words of pack.
- * hash     Of all code that the analysis is made from, as it is now. Called after measure or unpack. 0: unreadable.
  */
-SW_NODISCARD bool sw_analysis_measure(struct sw_analysis *work);
 SW_NODISCARD size_t sw_analysis_pack(const struct sw_analysis *work, uint64_t *words, size_t count);
 SW_NODISCARD bool sw_analysis_unpack(struct sw_analysis *work, const struct sw_code *code, uint64_t *words,
                                      size_t count);
-uint64_t sw_analysis_hash(const struct sw_analysis *work);
+
+/* A hash of code as it is now. Two pieces of code with the same hash are the same for all purposes here. */
+uint64_t sw_code_hash(const struct sw_code *code, const struct sw_extent *extents, size_t count);
 
 /*
  * Rules at pc, found by following the code forward to a return; the start of the function is not known. `accept`
  * receives the rule of each return that is reached, until it returns true. Code behind calls is tried last, and after
  * that tail calls through a register.
  *
- * fp_above_sp  How far fp is above sp at pc; null: not known, and then words stored through one are not found through
- *              the other.
+ * fp  How far fp is above sp at pc; null: not known, and then words stored through one are not found through the other.
+ *     is_used is set where it matters.
  *
  * Returns  SW_OK (accepted); SW_E_NO_RULE. rule->source FORWARD; trust GUESS, or NONE if a jump was taken to leave the
  *          function.
  */
-SW_NODISCARD enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, const int32_t *fp_above_sp,
+SW_NODISCARD enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, struct sw_fp_distance *fp,
                                                struct sw_analysis *work,
                                                bool (*accept)(void *arg, const struct sw_rule *rule), void *arg);
 

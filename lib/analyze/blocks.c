@@ -61,6 +61,7 @@ uint16_t sw_flow_block(const struct sw_analysis *w, uint64_t address)
 uint16_t sw_flow_block_before(const struct sw_analysis *w, uint64_t address, uint64_t under)
 {
     uint16_t best = SW_NO_BLOCK;
+    (void)sw_meter_pay(w->code->meter, w->block_count / SW_FLOW_BLOCKS_A_UNIT);
     for (uint16_t i = 0; i < w->block_count; i++) {
         const uint64_t at = w->blocks[i].address;
         if (at <= address && at < under && (best == SW_NO_BLOCK || at > w->blocks[best].address))

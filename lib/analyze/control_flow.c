@@ -13,6 +13,8 @@ enum {
     MOST_VISITS = 8,
     MOST_CASES = 1024,
     MOST_UNBOUNDED = 256,
+    LONGEST_INSN = 16,
+    START_UNITS = 16, /* what a run costs before its first instruction */
     PATH = SW_BLOCK_AFTER_CALL | SW_BLOCK_ASSUMED | SW_BLOCK_PADDED
 };
 
@@ -142,7 +144,7 @@ static bool enter_cases(struct sw_analysis *w)
         sw_flow_keep_table(w, table);
         return false;
     }
-    for (uint32_t i = 0; i < bound; i++)
+    for (uint32_t i = 0; i < bound && sw_meter_pay(w->code->meter, 1); i++)
         if (sw_flow_element(w, table, i, &target))
             sw_flow_arrive(w, target, w->flags);
     return true;
@@ -155,7 +157,8 @@ static bool enter_element(struct sw_analysis *w, struct sw_open_table *open)
 {
     uint64_t target;
     w->pc = open->jump;
-    if (open->next == MOST_UNBOUNDED || !sw_flow_element(w, open->table, open->next, &target) ||
+    if (open->next == MOST_UNBOUNDED || !sw_meter_pay(w->code->meter, 1) ||
+        !sw_flow_element(w, open->table, open->next, &target) ||
         (sw_flow_was_seen(w, target) && !sw_flow_is_insn_start(w, target)))
         return false;
     open->next++;
@@ -204,14 +207,15 @@ bool sw_flow_insn(struct sw_analysis *w, uint64_t pc, struct sw_insn *insn)
 {
     size_t size;
     const uint8_t *bytes;
-    if (w->budget == 0) {
+    if (w->budget == 0 || !sw_meter_pay(w->code->meter, 1)) {
         w->hit_bound = true;
         return false;
     }
     w->budget--;
-    w->spent++;
     bytes = w->code->fetch(w->code->arg, pc, &size);
-    return bytes && w->code->arch->decode(bytes, size, pc, insn) == SW_OK;
+    const bool is_insn = bytes && w->code->arch->decode(bytes, size, pc, insn) == SW_OK;
+    sw_meter_note(w->code->meter, pc, is_insn ? insn->length : LONGEST_INSN);
+    return is_insn;
 }
 
 /* Both ways of a branch. The taken one becomes a block, the other stays in w->current. */
@@ -289,8 +293,9 @@ static uint64_t window_of(uint64_t begin, uint64_t end)
 }
 
 void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t begin, uint64_t end, bool forward,
-                   const int32_t *fp_above_sp)
+                   struct sw_fp_distance *fp)
 {
+    (void)sw_meter_pay(code->meter, START_UNITS);
     w->code = code;
     w->begin = begin;
     w->end = end;
@@ -307,7 +312,6 @@ void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t b
     memset(w->seen, 0, (size_t)(w->covered + 7) / 8);
     memset(w->starts, 0, (size_t)(w->covered + 7) / 8);
     sw_state_start(&w->current);
-    w->current.has_fp_distance = fp_above_sp != NULL;
-    w->current.fp_above_sp = fp_above_sp ? *fp_above_sp : 0;
+    w->current.fp = fp;
     sw_flow_arrive(w, begin, 0);
 }

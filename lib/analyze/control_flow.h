@@ -20,7 +20,8 @@
  */
 enum { SW_BLOCK_AFTER_CALL = 1, SW_BLOCK_AT_INDIRECT = 2, SW_BLOCK_ASSUMED = 4, SW_BLOCK_PADDED = 8 };
 
-enum { SW_NO_BLOCK = 0xffff, SW_NO_STATE = 0xffff };
+/* BLOCKS_A_UNIT, BYTES_A_UNIT: how many are looked through for one unit of work (struct sw_meter). */
+enum { SW_NO_BLOCK = 0xffff, SW_NO_STATE = 0xffff, SW_FLOW_BLOCKS_A_UNIT = 64, SW_FLOW_BYTES_A_UNIT = 256 };
 
 /* How doubtful a path or block is: 0: it was seen; 1: it follows a call; 2: it is assumed. */
 static inline unsigned sw_flow_doubt(unsigned flags)
@@ -87,7 +88,7 @@ bool sw_flow_may_be_table(const struct sw_analysis *w, uint64_t address);
 
 /* Starts a run from begin with nothing known, except the calls that were found not to return. */
 void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t begin, uint64_t end, bool forward,
-                   const int32_t *fp_above_sp);
+                   struct sw_fp_distance *fp);
 
 /* The path in work->current, with these flags, reaches an address. */
 void sw_flow_arrive(struct sw_analysis *w, uint64_t address, uint8_t flags);

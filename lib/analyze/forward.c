@@ -7,17 +7,16 @@
 #include "base/bytes.h"
 
 struct offer {
-    struct sw_rule rule;
     bool (*accept)(void *arg, const struct sw_rule *rule);
     void *arg;
 };
 
 static bool offer_rule(struct sw_analysis *w, struct offer *to, enum sw_trust trust)
 {
-    if (!sw_extract_return(&w->current, w->code->arch, &to->rule))
+    if (!sw_meter_pay(w->code->meter, 1) || !sw_extract_return(&w->current, w->code->arch, &w->offered))
         return false;
-    to->rule.trust = (uint8_t)trust;
-    return to->accept(to->arg, &to->rule);
+    w->offered.trust = (uint8_t)trust;
+    return to->accept(to->arg, &w->offered);
 }
 
 /* Offers the rule as if a return stood here, which is the state at a tail call. */
@@ -83,14 +82,14 @@ static bool offer_tail_calls(struct sw_analysis *w, struct offer *to)
     return false;
 }
 
-enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, const int32_t *fp_above_sp,
+enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, struct sw_fp_distance *fp,
                                   struct sw_analysis *work, bool (*accept)(void *arg, const struct sw_rule *rule),
                                   void *arg)
 {
     struct offer to = { .accept = accept, .arg = arg };
     uint64_t from;
     work->noreturn_count = work->noreturn_target_count = 0;
-    sw_flow_start(work, code, pc, 0, true, fp_above_sp);
+    sw_flow_start(work, code, pc, 0, true, fp);
     while (sw_flow_next(work, &from))
         if (run_forward(work, from, &to))
             return SW_OK;

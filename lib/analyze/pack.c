@@ -8,10 +8,6 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { TAIL_BYTES = 16 };
-
-#define PATH_ENDS (UINT32_C(1) << 31)
-
 #define REGISTERS ((UINT64_C(1) << SW_REGS_MAX) - 1)
 
 _Static_assert(SW_ANALYZE_STATES <= 64, "unpacked has a bit for each");
@@ -170,34 +166,7 @@ bool sw_analysis_unpack(struct sw_analysis *w, const struct sw_code *code, uint6
     return true;
 }
 
-/* ---- the code that an analysis is made from ---- */
-
-/*
- * The size of a block's code: up to the next block, or to bytes that were not seen. PATH_ENDS: the latter. There the
- * path ended by a jump or at bytes that are no instruction; it would go on if they became one. 0: too far from begin to
- * know.
- */
-static uint32_t code_size_of(const struct sw_analysis *w, const struct sw_block *block)
-{
-    uint64_t end = block->address;
-    while (sw_flow_was_seen(w, end) && (end == block->address || sw_flow_block(w, end) == SW_NO_BLOCK))
-        end++;
-    if (end - w->begin >= w->covered)
-        return 0;
-    const bool meets = end != block->address && sw_flow_block(w, end) != SW_NO_BLOCK;
-    return (uint32_t)(end - block->address) | (meets ? 0 : PATH_ENDS);
-}
-
-bool sw_analysis_measure(struct sw_analysis *w)
-{
-    w->is_packed = true;
-    for (unsigned i = 0; i < w->block_count; i++) {
-        w->blocks[i].code_size = code_size_of(w, &w->blocks[i]);
-        if (w->blocks[i].code_size == 0)
-            return false;
-    }
-    return true;
-}
+/* ---- the code that something was found out from ---- */
 
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
@@ -217,34 +186,26 @@ static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, size_t size)
     return mix(hash, word ^ (uint64_t)size << 56);
 }
 
-/* Hashes up to `size` bytes of code from an address. Returns how many there are. */
-static uint64_t hash_code(const struct sw_analysis *w, uint64_t at, uint64_t size, uint64_t *hash)
+/* What cannot be read counts as such. */
+static uint64_t hash_extent(const struct sw_code *code, struct sw_extent extent, uint64_t hash)
 {
-    uint64_t done = 0;
-    while (done < size) {
-        size_t there;
-        const uint8_t *bytes = w->code->fetch(w->code->arg, at + done, &there);
-        const uint64_t left = size - done;
+    for (uint64_t at = extent.begin; at < extent.end;) {
+        size_t there = 0;
+        const uint8_t *bytes = code->fetch(code->arg, at, &there);
+        const uint64_t left = extent.end - at;
         if (!bytes || there == 0)
-            break;
-        *hash = hash_bytes(*hash, bytes, there < left ? there : (size_t)left);
-        done += there < left ? there : left;
+            return mix(hash, at);
+        there = there < left ? there : (size_t)left;
+        hash = hash_bytes(hash, bytes, there);
+        at += there;
     }
-    return done;
+    return hash;
 }
 
-uint64_t sw_analysis_hash(const struct sw_analysis *w)
+uint64_t sw_code_hash(const struct sw_code *code, const struct sw_extent *extents, size_t count)
 {
-    uint64_t hash = w->block_count;
-    for (unsigned i = 0; i < w->block_count; i++) {
-        const struct sw_block *block = &w->blocks[i];
-        const uint32_t length = block->code_size & ~PATH_ENDS;
-        if (hash_code(w, block->address, length, &hash) != length)
-            return 0;
-        if (block->code_size & PATH_ENDS) {
-            const uint64_t there = hash_code(w, block->address + length, TAIL_BYTES, &hash);
-            hash = mix(hash, there);
-        }
-    }
+    uint64_t hash = count;
+    for (size_t i = 0; i < count; i++)
+        hash = hash_extent(code, extents[i], hash);
     return hash;
 }

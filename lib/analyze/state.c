@@ -61,10 +61,17 @@ static bool is_address(struct sw_val v)
 /* Expresses an address relative to the start's fp by the start's sp, where their distance is known. */
 static struct sw_val relative_to_sp(const struct sw_state *state, const struct sw_arch *arch, struct sw_val v)
 {
-    if (v.base != arch->roles->fp + 1 || v.deref || !state->has_fp_distance)
+    if (v.base != arch->roles->fp + 1 || v.deref || !state->fp || !state->fp->is_known)
         return v;
     v.base = (uint8_t)(arch->roles->sp + 1);
-    return sw_val_plus(v, state->fp_above_sp);
+    return sw_val_plus(v, state->fp->above_sp);
+}
+
+/* Whether one address is relative to the start's fp, the other to its sp. */
+static bool is_across(const struct sw_arch *arch, struct sw_val a, struct sw_val b)
+{
+    const unsigned fp = arch->roles->fp + 1u, sp = arch->roles->sp + 1u;
+    return !a.deref && !b.deref && ((a.base == fp && b.base == sp) || (a.base == sp && b.base == fp));
 }
 
 /* b - a, if both are the same base plus a constant. */
@@ -83,6 +90,8 @@ static bool distance(struct sw_val a, struct sw_val b, int64_t *off)
 static bool address_distance(const struct sw_state *state, const struct sw_arch *arch, struct sw_val a, struct sw_val b,
                              int64_t *off)
 {
+    if (state->fp && is_across(arch, a, b))
+        state->fp->is_used = true;
     return distance(relative_to_sp(state, arch, a), relative_to_sp(state, arch, b), off);
 }
 

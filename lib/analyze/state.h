@@ -47,23 +47,31 @@ struct sw_slot {
 enum { SW_STATE_SLOTS = 28 };
 
 /*
+ * How far fp is above sp where a run starts. is_used: the answer depends on that, or on its not being known.
+ */
+struct sw_fp_distance {
+    int32_t above_sp;
+    bool is_known;
+    bool is_used;
+};
+
+/*
  * reg          By register number of regs.h; pc's entry is where a return leads.
  * ret_at       The address from which a return loaded pc.
  * slots        The first slot_count are valid, in the order in which they were stored.
  * compared     The last two registers compared; SW_NOREG: none.
  * limit        What compared[0] was compared with, if a constant.
  * bound        An index is known to be below it, by a compare and branch a few instructions ago; 0: nothing is known.
- * fp_above_sp  How far fp was above sp at the start, if has_fp_distance. Then a word stored through one of them can be
- *              loaded through the other.
+ * fp           How far fp was above sp at the start, if that is known: then a word stored through one of them can be
+ *              loaded through the other. May be null.
  */
 struct sw_state {
     struct sw_val reg[SW_REGS_MAX];
     struct sw_val ret_at;
-    int32_t fp_above_sp;
+    struct sw_fp_distance *fp;
     int32_t limit;
     uint32_t bound;
     uint8_t compared[2];
-    bool has_fp_distance;
     uint8_t slot_count;
     struct sw_slot slots[SW_STATE_SLOTS];
 };

@@ -32,6 +32,7 @@ bool sw_flow_element(const struct sw_analysis *w, struct sw_val table, uint32_t 
     const uint64_t at = w->begin + (uint64_t)(int64_t)table.off + (uint64_t)i * width;
     size_t size;
     const uint8_t *bytes = w->code->fetch(w->code->arg, at, &size);
+    sw_meter_note(w->code->meter, at, width);
     if (!bytes || size < width)
         return false;
     *target = sw_load_le(bytes, width);

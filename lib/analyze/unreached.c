@@ -42,6 +42,7 @@ bool sw_flow_may_be_unreached(struct sw_analysis *w, uint64_t pc)
 {
     if (pc - w->begin >= (w->end ? w->end - w->begin : SW_ANALYZE_NEAR))
         return false;
+    (void)sw_meter_pay(w->code->meter, w->block_count / SW_FLOW_BLOCKS_A_UNIT);
     for (unsigned i = 0; i < w->block_count; i++)
         if (likelihood(w, &w->blocks[i], pc) != 0)
             return true;
@@ -105,6 +106,8 @@ bool sw_flow_enter_unreached(struct sw_analysis *w, uint64_t pc)
 {
     const uint64_t wanted = pc - w->begin + 1;
     const uint64_t stop = wanted < w->covered ? wanted : w->covered;
+    if (!sw_meter_pay(w->code->meter, 1 + w->block_count / SW_FLOW_BLOCKS_A_UNIT + stop / SW_FLOW_BYTES_A_UNIT))
+        return false;
     const uint64_t at = next_unreached(w, stop);
     if (at == stop)
         return false;

@@ -3,23 +3,15 @@
  */
 #include "arch/arch.h"
 
-#define ROWS (sizeof rows / sizeof rows[0])
-
-static const struct sw_arch *const rows[] = {
-    /* ORDER sw_machine */
+const struct sw_arch *const sw_archs[SW_ARCHS] = {
     [SW_MACHINE_X64] = &sw_x64_arch,
     [SW_MACHINE_ARM64] = &sw_a64_arch,
 };
 
-const struct sw_arch *sw_arch_of(enum sw_machine machine)
-{
-    return (unsigned)machine < ROWS ? rows[machine] : NULL;
-}
-
 const struct sw_arch *sw_arch_of_elf(unsigned number)
 {
-    for (unsigned i = 0; i < ROWS; i++)
-        if (rows[i] && rows[i]->elf == number)
-            return rows[i];
+    for (unsigned i = 0; i < SW_ARCHS; i++)
+        if (sw_archs[i] && sw_archs[i]->elf == number)
+            return sw_archs[i];
     return NULL;
 }

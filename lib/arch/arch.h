@@ -8,16 +8,19 @@
 
 #include "base/effect.h"
 #include "base/memory.h"
+#include "base/meter.h"
 
 /*
  * Code of a target.
  *
  * fetch    Bytes at pc: at least one; null when there are none. The answer is valid until the next fetch.
+ * meter    What may be spent on it. May be null.
  */
 struct sw_code {
     const struct sw_arch *arch;
     const uint8_t *(*fetch)(void *arg, uint64_t pc, size_t *size);
     void *arg;
+    struct sw_meter *meter;
 };
 
 enum { SW_LOADED_MOST = 8, SW_LOADED_BYTES = 64, SW_START_BYTES = 4, SW_JUMP_BYTES = 5, SW_TRAMPOLINE_MOST = 9 };
@@ -119,12 +122,19 @@ struct sw_arch {
 extern const struct sw_arch sw_x64_arch, sw_a64_arch;
 extern const struct sw_code_patterns sw_x64_code_patterns, sw_a64_code_patterns;
 
+/* ORDER sw_machine */
+enum { SW_ARCHS = SW_MACHINE_ARM64 + 1 };
+extern const struct sw_arch *const sw_archs[SW_ARCHS];
+
 /*
  * The value of a machine, or of the machine with a number of ELF; null: there is none.
  *
  * Memory   Static. Threads  Any. Signals  Safe.
  */
-const struct sw_arch *sw_arch_of(enum sw_machine machine);
+static inline const struct sw_arch *sw_arch_of(enum sw_machine machine)
+{
+    return (unsigned)machine < SW_ARCHS ? sw_archs[machine] : NULL;
+}
 const struct sw_arch *sw_arch_of_elf(unsigned number);
 
 /* Whether a call leaves the return address in a register, not on the stack. */

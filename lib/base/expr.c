@@ -9,12 +9,17 @@
 
 enum { STEPS_MAX = 1000, STACK_MAX = 64 };
 
-/* DWARF's number -> ours, x64. Source: SysV AMD64 psABI, figure 3.36. */
-static const uint8_t x64_regs[SW_X64_COUNT] = { SW_X64_RAX, SW_X64_RDX, SW_X64_RCX, SW_X64_RBX, SW_X64_RSI, SW_X64_RDI,
-                                                SW_X64_RBP, SW_X64_RSP, SW_X64_R8,  SW_X64_R9,  SW_X64_R10, SW_X64_R11,
-                                                SW_X64_R12, SW_X64_R13, SW_X64_R14, SW_X64_R15, SW_X64_RIP };
-
-const uint8_t *const sw_dwarf_numbers[SW_DWARF_MACHINES] = { [SW_MACHINE_X64] = x64_regs, [SW_MACHINE_ARM64] = NULL };
+/* Source: SysV AMD64 psABI, figure 3.36; AADWARF64, table 1. */
+#define R(number) (number) + 1
+const uint8_t sw_dwarf_numbers[SW_DWARF_MACHINES][SW_DWARF_REGS] = {
+    [SW_MACHINE_X64] = { R(SW_X64_RAX), R(SW_X64_RDX), R(SW_X64_RCX), R(SW_X64_RBX), R(SW_X64_RSI), R(SW_X64_RDI),
+                         R(SW_X64_RBP), R(SW_X64_RSP), R(SW_X64_R8), R(SW_X64_R9), R(SW_X64_R10), R(SW_X64_R11),
+                         R(SW_X64_R12), R(SW_X64_R13), R(SW_X64_R14), R(SW_X64_R15), R(SW_X64_RIP) },
+    [SW_MACHINE_ARM64] = { R(0),  R(1),  R(2),  R(3),  R(4),  R(5),  R(6),  R(7),  R(8),  R(9),  R(10),
+                           R(11), R(12), R(13), R(14), R(15), R(16), R(17), R(18), R(19), R(20), R(21),
+                           R(22), R(23), R(24), R(25), R(26), R(27), R(28), R(29), R(30), R(31), R(32) },
+};
+#undef R
 
 enum operand { NONE = 0, U1, U2, U4, U8, S1, S2, S4, S8, ULEB, SLEB };
 

@@ -10,17 +10,17 @@
 #include <snapwalk/memory.h>
 #include <snapwalk/regs.h>
 
-enum { SW_DWARF_MACHINES = SW_MACHINE_ARM64 + 1 };
+enum { SW_DWARF_MACHINES = SW_MACHINE_ARM64 + 1, SW_DWARF_REGS = 64 };
 
-/* ORDER sw_machine. The number in regs.h by DWARF's; null: they are the same. */
-extern const uint8_t *const sw_dwarf_numbers[SW_DWARF_MACHINES];
+/* ORDER sw_machine. By DWARF's number: one more than the number in regs.h; 0: none of ours. */
+extern const uint8_t sw_dwarf_numbers[SW_DWARF_MACHINES][SW_DWARF_REGS];
 
 /* The number in regs.h of a DWARF register, or SW_REGS_MAX when it is none of ours. x64: dwarf-cfi.md section 4. */
 static inline unsigned sw_dwarf_reg(enum sw_machine machine, uint64_t dwarf)
 {
-    if (dwarf >= sw_regs_count(machine) || (unsigned)machine >= SW_DWARF_MACHINES)
-        return SW_REGS_MAX;
-    return sw_dwarf_numbers[machine] ? sw_dwarf_numbers[machine][dwarf] : (unsigned)dwarf;
+    const bool is_listed = dwarf < SW_DWARF_REGS && (unsigned)machine < SW_DWARF_MACHINES;
+    const unsigned one_more = is_listed ? sw_dwarf_numbers[machine][dwarf] : 0;
+    return one_more ? one_more - 1 : SW_REGS_MAX;
 }
 
 /* What an operation does. The many spellings of one idea (const1u, lit3, bregx, ...) come out as one of these. */

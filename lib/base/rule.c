@@ -31,6 +31,11 @@ static void copy_locations(struct sw_loc *to, const struct sw_loc *from)
     memcpy(to + HALF, from + HALF, (SW_REGS_MAX - HALF) * sizeof *to);
 }
 
+const struct sw_loc *sw_rule_unchanged(enum sw_machine machine)
+{
+    return machine == SW_MACHINE_ARM64 ? unchanged_arm64 : unchanged_x64;
+}
+
 void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust)
 {
     rule->cfa = (struct sw_loc){ 0 };
@@ -40,7 +45,7 @@ void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source 
     rule->flags = 0;
     rule->unused = 0;
     rule->expr = NULL;
-    copy_locations(rule->r, machine == SW_MACHINE_ARM64 ? unchanged_arm64 : unchanged_x64);
+    copy_locations(rule->r, sw_rule_unchanged(machine));
 }
 
 void sw_rule_leaf(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust)
@@ -52,15 +57,12 @@ void sw_rule_leaf(struct sw_rule *rule, enum sw_machine machine, enum sw_source 
                                                               : (struct sw_loc){ SW_LOC_REG, (uint8_t)link, 0, 0 };
 }
 
-/* Everything that evaluating one location takes. window_words: at so many addresses from the window's begin on there is
- * a word in it. */
+/* Everything that evaluating one location takes. */
 struct site {
     const struct sw_rule *rule;
     const struct sw_regs *regs;
     const struct sw_memory *memory;
     uint64_t cfa;
-    struct sw_window window;
-    uint64_t window_words;
     uint64_t *fault;
 };
 
@@ -136,57 +138,84 @@ static enum sw_status find_value(const struct site *site, unsigned number, uint6
 }
 
 /*
- * What nearly all locations are: unchanged, or a word of the window below the CFA. False: another one, or it cannot be
- * had so.
+ * The stack around a CFA as far as the window holds it.
+ *
+ * bytes   Where the window's first byte is.
+ * cfa     The CFA, counted from the window's begin on.
+ * words   At so many addresses from the begin on there is a word in the window. 0: it does not help, or a CFA and an
+ *         offset could wrap round into it.
  */
-SW_LOADS_STACK static inline bool usual_value(const struct site *site, unsigned n, uint64_t *value)
+struct near {
+    const uint8_t *bytes;
+    uint64_t cfa;
+    uint64_t words;
+};
+
+static struct near near_of(const struct sw_window *window, uint64_t cfa)
 {
-    const struct sw_loc *loc = &site->rule->r[n];
-    uint8_t bytes[8];
-    if (loc->kind == SW_LOC_SAME) {
-        *value = site->regs->r[n] + (uint64_t)(int64_t)loc->off;
-        return site->regs->known >> n & 1;
+    const uint64_t size = window->end - window->begin;
+    const bool helps = window->end > window->begin && size >= 8 && (cfa | window->end) >> 63 == 0;
+    return (struct near){ window->bytes, cfa - window->begin, helps ? size - 7 : 0 };
+}
+
+/*
+ * Registers whose locations are what nearly all are: unchanged, the CFA, or a word of the window. *others receives
+ * those that are elsewhere, or cannot be had so. Calls nothing, so all of it stays in registers.
+ *
+ * Returns  Those that are known now.
+ */
+SW_LOADS_STACK static uint64_t take_usual(const struct sw_loc *locs, unsigned count, const struct sw_regs *regs,
+                                          const struct near *window, uint64_t cfa, uint64_t *values, uint64_t *others)
+{
+    const struct near near = *window;
+    const uint64_t had = regs->known;
+    uint64_t known = 0, rest = 0, bit = 1;
+    for (unsigned n = 0; n < count; n++, bit <<= 1) {
+        const unsigned kind = locs[n].kind;
+        if (kind == SW_LOC_UNKNOWN)
+            continue;
+        const uint64_t off = (uint64_t)(int64_t)locs[n].off, at = near.cfa + off;
+        if (kind == SW_LOC_SAME) {
+            values[n] = regs->r[n] + off;
+            known |= had & bit;
+        } else if (kind == SW_LOC_AT_CFA && at < near.words) {
+            memcpy(&values[n], near.bytes + at, sizeof values[n]);
+            values[n] = sw_load64(&values[n]);
+            known |= bit;
+        } else if (kind == SW_LOC_CFA && off == 0) {
+            values[n] = cfa;
+            known |= bit;
+        } else
+            rest |= bit;
     }
-    const uint64_t below = -(uint64_t)(int64_t)loc->off, at = site->cfa - below - site->window.begin;
-    if (loc->kind != SW_LOC_AT_CFA || loc->off >= 0 || site->cfa < below || at >= site->window_words)
-        return false;
-    memcpy(bytes, site->window.bytes + at, sizeof bytes);
-    *value = sw_load64(bytes);
-    return true;
+    *others = rest;
+    return known;
 }
 
-/* How many words begin in a window, one at each byte. */
-static uint64_t words_of(const struct sw_window *window)
+enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *regs, const struct sw_memory *memory,
+                             struct sw_regs *caller, uint64_t *cfa, uint64_t *fault)
 {
-    return window->end > window->begin && window->end - window->begin >= 8 ? window->end - window->begin - 7 : 0;
-}
-
-SW_LOADS_STACK enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *regs,
-                                            const struct sw_memory *memory, struct sw_regs *caller, uint64_t *cfa,
-                                            uint64_t *fault)
-{
-    struct site site = { rule, regs, memory, 0, memory->window, words_of(&memory->window), fault };
-    const enum sw_machine machine = regs->machine;
-    const unsigned pc = sw_regs_pc_number(machine), sp = sw_regs_sp_number(machine), count = sw_regs_count(machine);
-    uint64_t known = 0, value = 0;
+    struct site site = { rule, regs, memory, 0, fault };
+    const struct sw_regs_roles *roles = sw_regs_roles_of(regs->machine);
+    const uint64_t needed = UINT64_C(1) << roles->pc | UINT64_C(1) << roles->sp;
+    uint64_t others;
     enum sw_status status = find_cfa(&site, &site.cfa);
     if (status)
         return status;
-    caller->machine = machine;
+    const struct near near = near_of(&memory->window, site.cfa);
+    uint64_t known = take_usual(rule->r, roles->count, regs, &near, site.cfa, caller->r, &others);
+    caller->machine = regs->machine;
     caller->reserved = 0;
     caller->known = 0;
-    for (unsigned n = 0; n < count; n++) {
-        if (rule->r[n].kind == SW_LOC_UNKNOWN)
-            continue;
-        status = usual_value(&site, n, &value) ? SW_OK : find_value(&site, n, &value);
-        if (status == SW_OK) {
-            caller->r[n] = value;
-            known |= UINT64_C(1) << n;
-        } else if (n == pc || n == sp)
+    for (; others != 0; others &= others - 1) {
+        const unsigned n = (unsigned)__builtin_ctzll(others);
+        status = find_value(&site, n, &caller->r[n]);
+        if (status != SW_OK && needed >> n & 1)
             return status;
+        known |= status == SW_OK ? UINT64_C(1) << n : 0;
     }
     caller->known = known;
     if (cfa)
         *cfa = site.cfa;
-    return known >> pc & known >> sp & 1 ? SW_OK : SW_E_NO_RULE;
+    return (known & needed) == needed ? SW_OK : SW_E_NO_RULE;
 }

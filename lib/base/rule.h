@@ -11,6 +11,8 @@
 #include <snapwalk/regs.h>
 #include <snapwalk/frame.h>
 
+#include <string.h>
+
 enum sw_loc_kind {
     SW_LOC_UNKNOWN = 0, /* the value is lost */
     SW_LOC_SAME,        /* still in its register */
@@ -58,14 +60,19 @@ struct sw_rule {
  */
 void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust);
 
-/* *to = *from, as far as it is known: few registers are. As one piece it would be a slow `rep movs`. */
+/* The locations that sw_rule_init gives: SW_REGS_MAX of them. */
+const struct sw_loc *sw_rule_unchanged(enum sw_machine machine);
+
+/* *to = *from, of a machine's registers; unknown ones too, since to ask takes longer. Of 33 one `rep movs` would be slow. */
 static inline void sw_regs_copy(struct sw_regs *to, const struct sw_regs *from)
 {
+    enum { FIRST = SW_X64_COUNT };
     to->machine = from->machine;
     to->reserved = from->reserved;
     to->known = from->known;
-    for (uint64_t rest = from->known; rest != 0; rest &= rest - 1)
-        to->r[__builtin_ctzll(rest)] = from->r[__builtin_ctzll(rest)];
+    memcpy(to->r, from->r, FIRST * sizeof to->r[0]);
+    if (sw_regs_count(from->machine) > FIRST)
+        memcpy(to->r + FIRST, from->r + FIRST, (SW_REGS_MAX - FIRST) * sizeof to->r[0]);
 }
 
 /* The CFA above sp at a function's first instruction: a return address that the call pushed lies between. */

@@ -56,13 +56,13 @@ struct sw_cfi_work {
  * What covers a pc: the FDE's code [begin, end).
  *
  * pushes   How often, in front of pc, the FDE lets the CFA move away from its register by one word, as a push does.
- * places   How often it says there where a register is.
+ * places   Whether it says there where a register is.
  */
 struct sw_cfi_cover {
     uint64_t begin;
     uint64_t end;
     unsigned pushes;
-    unsigned places;
+    bool places;
 };
 
 /*

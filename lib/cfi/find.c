@@ -44,7 +44,7 @@ enum { DATAREL_SDATA4 = 0x3b, START_AND_FDE = 8 };
 
 /* The header that all linkers write: version 1, the frame section pcrel sdata4, the count udata4. False: another one.
  */
-static bool read_usual_table(const struct sw_cfi *cfi, struct table *table)
+static inline bool read_usual_table(const struct sw_cfi *cfi, struct table *table)
 {
     enum { USUAL = 0x3b031b01, BEFORE_COUNT = 8, BEFORE_ROWS = 12 };
     const struct sw_bytes header = cfi->header;
@@ -85,7 +85,7 @@ static enum sw_status read_table(const struct sw_cfi *cfi, struct table *table)
     return table->count <= table->rows.size / table->size ? SW_OK : SW_E_TRUNCATED;
 }
 
-static uint64_t read_usual_entry(const struct table *table, uint64_t entry, unsigned number)
+static inline uint64_t read_usual_entry(const struct table *table, uint64_t entry, unsigned number)
 {
     const uint8_t *from = table->rows.bytes + entry * START_AND_FDE + number * (START_AND_FDE / 2);
     return table->bases.data + (uint64_t)sw_sign_extend(sw_load32(from), 32);
@@ -127,7 +127,8 @@ static enum sw_status fde_of_entry(const struct sw_cfi *cfi, const struct table 
 }
 
 /* The entries that a pc's piece of code leaves to be searched: what is in front of low starts below pc, high above. */
-static void narrow(const struct sw_cfi *cfi, const struct table *table, uint64_t pc, uint64_t *low, uint64_t *high)
+static inline void narrow(const struct sw_cfi *cfi, const struct table *table, uint64_t pc, uint64_t *low,
+                          uint64_t *high)
 {
     const uint64_t first = table->count ? read_usual_entry(table, 0, 0) : 0;
     const uint64_t piece = (pc - first) >> cfi->piece_shift;
@@ -140,7 +141,7 @@ static void narrow(const struct sw_cfi *cfi, const struct table *table, uint64_t
     }
 }
 
-static uint64_t count_usual_below(const struct sw_cfi *cfi, const struct table *table, uint64_t pc)
+static inline uint64_t count_usual_below(const struct sw_cfi *cfi, const struct table *table, uint64_t pc)
 {
     uint64_t low = 0;
     uint64_t high = table->count;
@@ -238,6 +239,23 @@ static enum sw_status find_by_reading(const struct sw_cfi *cfi, uint64_t pc, str
     return status == SW_E_NOT_FOUND ? SW_E_NO_RULE : status;
 }
 
+/*
+ * The FDE of the last entry that starts at or below pc, in the table of all linkers. False: it is another table, that
+ * FDE does not cover pc, or something is wrong: the search above tells which.
+ */
+static bool find_usual(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde *fde)
+{
+    struct table table;
+    if (!read_usual_table(cfi, &table))
+        return false;
+    const uint64_t below = count_usual_below(cfi, &table, pc);
+    if (below == 0)
+        return false;
+    const uint64_t address = read_usual_entry(&table, below - 1, 1);
+    return address >= cfi->frame.address && sw_cfi_fde_at(cfi, address - cfi->frame.address, fde) == SW_OK &&
+           fde->begin == read_usual_entry(&table, below - 1, 0) && covers(fde, pc);
+}
+
 static enum sw_status find_without_header(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde *fde)
 {
     return cfi->index ? find_by_index(cfi, pc, fde) : find_by_reading(cfi, pc, fde);
@@ -246,6 +264,8 @@ static enum sw_status find_without_header(const struct sw_cfi *cfi, uint64_t pc,
 enum sw_status sw_cfi_find(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde *fde)
 {
     struct table table;
+    if (!cfi->is_debug_frame && find_usual(cfi, pc, fde))
+        return SW_OK;
     if (cfi->header.size == 0 || cfi->is_debug_frame || read_table(cfi, &table) != SW_OK)
         return find_without_header(cfi, pc, fde);
     const enum sw_status status = find_by_header(cfi, &table, pc, fde);
@@ -369,11 +389,11 @@ static bool nth_range(const struct sw_cfi *cfi, const struct table *table, uint6
     if (table->count == 0) {
         if (n >= cfi->index_count)
             return false;
-        *range = (struct sw_cfi_cover){ cfi->index[n].begin, cfi->index[n].end, 0, 0 };
+        *range = (struct sw_cfi_cover){ cfi->index[n].begin, cfi->index[n].end, 0, false };
         return true;
     }
     if (n < table->count && fde_of_entry(cfi, table, n, &fde) == SW_OK)
-        *range = (struct sw_cfi_cover){ fde.begin, fde.end, 0, 0 };
+        *range = (struct sw_cfi_cover){ fde.begin, fde.end, 0, false };
     return n < table->count;
 }
 

@@ -11,9 +11,10 @@ enum { SW_CFI_WORD = 8 }; /* of both machines */
 /*
  * rule      The row so far; expressions are not reduced in it.
  * at        The address the row begins at.  pc  Where to stop.
- * changed   The registers whose location was said since the CIE, or all while that runs; work->initial has the CIE's.
+ * initial   Where the CIE says that registers are, but for initial_ra: the return address column. Null while it runs.
+ * changed   The registers whose location was said since the CIE, or all while that runs.
  * depth     How many states are remembered, the last at work->kept[depth - 1].
- * ra        The register of the return address column.  pushes, places: see struct sw_cfi_cover.
+ * ra        The register of the return address column.  pushes: see struct sw_cfi_cover.
  * has_block The row had an expression, so it may have one still.
  */
 struct sw_cfi_machine {
@@ -25,29 +26,26 @@ struct sw_cfi_machine {
     uint64_t pc;
     uint64_t code_align;
     int64_t data_align;
+    const struct sw_loc *initial;
+    struct sw_loc initial_ra;
     uint64_t changed;
     unsigned depth;
     unsigned ra;
-    unsigned pushes, places;
-    bool has_initial;
+    unsigned pushes;
     bool has_block;
     bool is_done;
 };
 
-/* Says where a register is. The first time since the CIE, what it said is kept: to copy whole rows would take longer.
+/*
+ * Runs instructions up to the row that holds at pc, or to their end.
+ *
+ * Returns  SW_OK; SW_E_TRUNCATED, SW_E_MALFORMED, SW_E_UNSUPPORTED, SW_E_LIMIT.
  */
-static inline void sw_cfi_place(struct sw_cfi_machine *m, unsigned number, struct sw_loc loc)
-{
-    const uint64_t bit = UINT64_C(1) << number;
-    if (!(m->changed & bit))
-        m->work->initial[number] = m->rule->r[number];
-    m->changed |= bit;
-    m->rule->r[number] = loc;
-}
+SW_NODISCARD enum sw_status sw_cfi_run(struct sw_cfi_machine *m, const struct sw_cursor *program);
 
 /*
- * Does the instructions from `at` on up to one that is not among the usual, and answers where that is, or `end`. Sets
- * is_done where the row's end is passed.
+ * Does an FDE's instructions from `at` on up to one that is not among the usual, and answers where that is, or `end`.
+ * Sets is_done where the row's end is passed.
  */
 const uint8_t *sw_cfi_run_usual(struct sw_cfi_machine *m, const uint8_t *at, const uint8_t *end);
 

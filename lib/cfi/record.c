@@ -33,23 +33,38 @@ static enum sw_status classify(const struct sw_cfi *cfi, uint64_t id_offset, str
     return id <= id_offset ? SW_OK : SW_E_MALFORMED;
 }
 
-/* A record of .eh_frame with a length of 32 bits, at an offset inside. False: another one, or something is wrong. */
-static inline bool read_usual_record(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
+/*
+ * A record of .eh_frame with a length of 32 bits: its body is [at, end), and id is how far its CIE's offset is in front
+ * of its own id; 0: it is a CIE.
+ */
+struct usual {
+    const uint8_t *at, *end;
+    uint32_t id;
+};
+enum { LENGTH = 4, ID = 4 };
+
+/* False: another record, or something is wrong. */
+static inline bool read_usual_record(const struct sw_cfi *cfi, uint64_t offset, struct usual *record)
 {
-    enum { LENGTH = 4, ID = 4 };
-    const uint64_t left = cfi->frame.size - offset;
-    if (!cfi->frame.bytes || cfi->is_debug_frame || left < LENGTH + ID)
+    const uint64_t size = cfi->frame.size, left = size - offset;
+    if (offset >= size || !cfi->frame.bytes || cfi->is_debug_frame || left < LENGTH + ID)
         return false;
     const uint8_t *at = cfi->frame.bytes + offset;
     const uint32_t length = sw_load32(at), id = sw_load32(at + LENGTH);
     if (length < ID || length > left - LENGTH || length == UINT32_MAX || id > offset + LENGTH)
         return false;
-    const uint64_t address = cfi->frame.address + offset + LENGTH + ID;
-    *record = (struct sw_cfi_record){ .kind = id == 0 ? SW_CFI_CIE : SW_CFI_FDE,
-                                      .next = offset + LENGTH + length,
-                                      .cie = offset + LENGTH - id,
-                                      .body = { at + LENGTH + ID, at + LENGTH + length, address, false } };
+    *record = (struct usual){ at + LENGTH + ID, at + LENGTH + length, id };
     return true;
+}
+
+static inline uint64_t address_of(const struct sw_cfi *cfi, const uint8_t *at)
+{
+    return cfi->frame.address + (uint64_t)(at - cfi->frame.bytes);
+}
+
+static inline struct sw_cursor cursor_of(const struct sw_cfi *cfi, const uint8_t *at, const uint8_t *end)
+{
+    return (struct sw_cursor){ at, end, address_of(cfi, at), false };
 }
 
 static enum sw_status read_other_record(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
@@ -69,15 +84,16 @@ static enum sw_status read_other_record(const struct sw_cfi *cfi, uint64_t offse
     return classify(cfi, id_offset, record);
 }
 
-static inline enum sw_status read_record(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
-{
-    const bool is_usual = offset < cfi->frame.size && read_usual_record(cfi, offset, record);
-    return is_usual ? SW_OK : read_other_record(cfi, offset, record);
-}
-
 enum sw_status sw_cfi_record_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_record *record)
 {
-    return read_record(cfi, offset, record);
+    struct usual usual;
+    if (!read_usual_record(cfi, offset, &usual))
+        return read_other_record(cfi, offset, record);
+    *record = (struct sw_cfi_record){ .kind = usual.id == 0 ? SW_CFI_CIE : SW_CFI_FDE,
+                                      .next = (uint64_t)(usual.end - cfi->frame.bytes),
+                                      .cie = offset + LENGTH - usual.id,
+                                      .body = cursor_of(cfi, usual.at, usual.end) };
+    return SW_OK;
 }
 
 /* A pointer that only has to be passed over: its base does not matter. */
@@ -179,19 +195,21 @@ static void pass_wide_id(const struct sw_cfi *cfi, struct sw_cursor *c, struct s
 }
 
 /* The CIE of nearly all C code: version 1, augmentation "zR" with one byte of data, numbers below 128. */
-static inline bool read_usual_cie(const struct sw_cfi_record *record, struct sw_cfi_cie *cie)
+static inline bool read_usual_cie(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_cie *cie)
 {
     enum { VERSION_ZR = 0x00527a01, CODE = 4, DATA, RA, SIZE, ENCODING, BEFORE_PROGRAM };
-    const struct sw_cursor c = record->body;
-    if (record->is_wide || sw_cursor_left(&c) < BEFORE_PROGRAM || sw_load32(c.at) != VERSION_ZR ||
-        (c.at[CODE] | c.at[DATA]) >= 0x80 || c.at[SIZE] != 1)
+    struct usual record;
+    if (!read_usual_record(cfi, offset, &record) || record.id != 0 || record.end - record.at < BEFORE_PROGRAM)
         return false;
-    *cie = (struct sw_cfi_cie){ .code_align = c.at[CODE],
-                                .data_align = sw_sign_extend(c.at[DATA], 7),
-                                .ra = c.at[RA],
-                                .encoding = c.at[ENCODING],
+    const uint8_t *at = record.at;
+    if (sw_load32(at) != VERSION_ZR || (at[CODE] | at[DATA]) >= 0x80 || at[SIZE] != 1)
+        return false;
+    *cie = (struct sw_cfi_cie){ .code_align = at[CODE],
+                                .data_align = sw_sign_extend(at[DATA], 7),
+                                .ra = at[RA],
+                                .encoding = at[ENCODING],
                                 .has_sizes = true,
-                                .program = { c.at + BEFORE_PROGRAM, c.end, c.address + BEFORE_PROGRAM, false } };
+                                .program = cursor_of(cfi, at + BEFORE_PROGRAM, record.end) };
     return true;
 }
 
@@ -222,37 +240,27 @@ static enum sw_status read_other_cie(const struct sw_cfi *cfi, const struct sw_c
     return status;
 }
 
-static inline enum sw_status read_cie_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_cie *cie)
+static enum sw_status read_cie_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_cie *cie)
 {
     struct sw_cfi_record record;
-    const enum sw_status status = read_record(cfi, offset, &record);
+    if (read_usual_cie(cfi, offset, cie))
+        return SW_OK;
+    const enum sw_status status = sw_cfi_record_at(cfi, offset, &record);
     if (status != SW_OK)
         return status == SW_E_NOT_FOUND ? SW_E_MALFORMED : status;
-    if (record.kind != SW_CFI_CIE)
-        return SW_E_MALFORMED;
-    return read_usual_cie(&record, cie) ? SW_OK : read_other_cie(cfi, &record, cie);
+    return record.kind == SW_CFI_CIE ? read_other_cie(cfi, &record, cie) : SW_E_MALFORMED;
 }
 
 /* The code that an FDE covers: where it begins, and its size. */
-static inline enum sw_status read_range(const struct sw_cfi *cfi, struct sw_cursor *c, uint8_t encoding,
-                                        uint64_t *begin, uint64_t *size)
+static enum sw_status read_range(const struct sw_cfi *cfi, struct sw_cursor *c, uint8_t encoding, uint64_t *begin,
+                                 uint64_t *size)
 {
-    enum { PCREL_SDATA4 = 0x1b, BOTH = 8 };
     const struct sw_pointer_bases bases = { cfi->bias, 0, 0 };
-    const uint64_t field = c->address;
-    const uint8_t *usual = encoding == PCREL_SDATA4 ? sw_cursor_take(c, BOTH) : NULL;
-    if (usual) {
-        const uint64_t distance = (uint64_t)sw_sign_extend(sw_load32(usual), 32);
-        *begin = distance == 0 ? 0 : field + distance;
-        *size = (uint64_t)sw_sign_extend(sw_load32(usual + BOTH / 2), 32);
-        return SW_OK;
-    }
     const enum sw_status status = sw_pointer_read(c, encoding, &bases, begin);
     return status == SW_OK ? sw_pointer_raw(c, encoding & SW_POINTER_FORMAT, size) : status;
 }
 
-static inline enum sw_status read_fde(const struct sw_cfi *cfi, const struct sw_cfi_record *record,
-                                      struct sw_cfi_fde *fde)
+enum sw_status sw_cfi_fde_read(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_fde *fde)
 {
     enum sw_status status = read_cie_at(cfi, record->cie, &fde->cie);
     if (status != SW_OK)
@@ -278,16 +286,30 @@ static inline enum sw_status read_fde(const struct sw_cfi *cfi, const struct sw_
     return sw_add_u64(fde->begin, size, &fde->end) ? SW_OK : SW_E_MALFORMED;
 }
 
-enum sw_status sw_cfi_fde_read(const struct sw_cfi *cfi, const struct sw_cfi_record *record, struct sw_cfi_fde *fde)
+/* The FDE of a usual CIE: its range pcrel sdata4, and less than 128 bytes of augmentation data. */
+static inline bool read_usual_fde(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_fde *fde)
 {
-    return read_fde(cfi, record, fde);
+    enum { PCREL_SDATA4 = 0x1b, SIZE = 4, DATA = 8, BEFORE_DATA };
+    struct usual record;
+    if (!read_usual_record(cfi, offset, &record) || record.id == 0 || record.end - record.at < BEFORE_DATA ||
+        !read_usual_cie(cfi, offset + LENGTH - record.id, &fde->cie) || fde->cie.encoding != PCREL_SDATA4)
+        return false;
+    const uint8_t *at = record.at;
+    const uint64_t distance = (uint64_t)sw_sign_extend(sw_load32(at), 32);
+    if (distance == 0 || at[DATA] >= 0x80 || record.end - at < BEFORE_DATA + at[DATA])
+        return false;
+    fde->begin = address_of(cfi, at) + distance;
+    fde->program = cursor_of(cfi, at + BEFORE_DATA + at[DATA], record.end);
+    return fde->begin != 0 && sw_add_u64(fde->begin, (uint64_t)sw_sign_extend(sw_load32(at + SIZE), 32), &fde->end);
 }
 
 enum sw_status sw_cfi_fde_at(const struct sw_cfi *cfi, uint64_t offset, struct sw_cfi_fde *fde)
 {
     struct sw_cfi_record record;
-    enum sw_status status = read_record(cfi, offset, &record);
+    if (read_usual_fde(cfi, offset, fde))
+        return SW_OK;
+    enum sw_status status = sw_cfi_record_at(cfi, offset, &record);
     if (status == SW_OK)
-        status = record.kind == SW_CFI_FDE ? read_fde(cfi, &record, fde) : SW_E_MALFORMED;
+        status = record.kind == SW_CFI_FDE ? sw_cfi_fde_read(cfi, &record, fde) : SW_E_MALFORMED;
     return status == SW_E_NOT_FOUND ? SW_E_MALFORMED : status;
 }

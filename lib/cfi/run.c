@@ -1,8 +1,8 @@
 /*
- * Runs the instructions of a CIE and an FDE up to a pc: the row that holds there, as a rule. Instructions are rows
- * (opcode -> operands, action). Knows nothing of memory or of how the FDE was found. Signing of return addresses
- * (ARM64) is read and not kept: whoever applies the rule strips every code address.
- * Source: DWARF 5 section 6.4.2; AADWARF64; dwarf-cfi.md sections 2, 4 and 6.
+ * Runs the instructions of a CIE or an FDE up to a pc. Instructions are rows (opcode -> operands, action). Knows nothing
+ * of memory or of how the FDE was found, nor of what a finished row means. Signing of return addresses (ARM64) is read
+ * and not kept: whoever applies the rule strips every code address.
+ * Source: DWARF 5 section 6.4.2; AADWARF64; dwarf-cfi.md sections 2 and 6.
  */
 #include "cfi/machine.h"
 
@@ -166,7 +166,7 @@ static enum sw_status read_insn(const struct sw_cfi_machine *m, struct sw_cursor
 /* A row holds from its address up to the next one: where that passes pc, the row that is there is the answer. */
 static enum sw_status move_to(struct sw_cfi_machine *m, uint64_t to)
 {
-    if (!m->has_initial)
+    if (!m->initial)
         return SW_E_MALFORMED; /* a CIE has no addresses */
     if (to > m->pc)
         m->is_done = true;
@@ -190,6 +190,12 @@ static enum sw_status set_offset(struct sw_loc *loc, int64_t off)
     return sw_fits_i32(off) ? SW_OK : SW_E_LIMIT;
 }
 
+static void place(struct sw_cfi_machine *m, unsigned number, struct sw_loc loc)
+{
+    m->changed |= UINT64_C(1) << number;
+    m->rule->r[number] = loc;
+}
+
 /* Rules of registers that are none of ours are read, and that is all. */
 static enum sw_status locate(struct sw_cfi_machine *m, const struct insn *insn)
 {
@@ -198,7 +204,7 @@ static enum sw_status locate(struct sw_cfi_machine *m, const struct insn *insn)
     if (number == SW_REGS_MAX)
         return SW_OK;
     const enum sw_status status = set_offset(&loc, insn->second);
-    sw_cfi_place(m, number, loc);
+    place(m, number, loc);
     return status;
 }
 
@@ -209,10 +215,10 @@ static enum sw_status locate_copy(struct sw_cfi_machine *m, const struct insn *i
     if (number == SW_REGS_MAX)
         return SW_OK;
     if (from != SW_REGS_MAX) {
-        sw_cfi_place(m, number, (struct sw_loc){ SW_LOC_REG, (uint8_t)from, 0, 0 });
+        place(m, number, (struct sw_loc){ SW_LOC_REG, (uint8_t)from, 0, 0 });
         return SW_OK;
     }
-    sw_cfi_place(m, number, (struct sw_loc){ 0 });
+    place(m, number, (struct sw_loc){ 0 });
     return number == m->ra ? SW_E_UNSUPPORTED : SW_OK; /* must not be taken for the end of the stack */
 }
 
@@ -234,17 +240,22 @@ static enum sw_status locate_block(struct sw_cfi_machine *m, const struct insn *
         return SW_OK;
     const enum sw_status status = block_location(m, insn, &loc);
     if (status == SW_OK)
-        sw_cfi_place(m, number, loc);
+        place(m, number, loc);
     return status;
+}
+
+static struct sw_loc initial_of(const struct sw_cfi_machine *m, unsigned number)
+{
+    return number == m->ra ? m->initial_ra : m->initial[number];
 }
 
 static enum sw_status restore(struct sw_cfi_machine *m, uint64_t dwarf)
 {
     const unsigned number = sw_dwarf_reg(m->cfi->machine, dwarf);
-    if (!m->has_initial)
+    if (!m->initial)
         return SW_E_MALFORMED;
-    if (number != SW_REGS_MAX && m->changed >> number & 1)
-        m->rule->r[number] = m->work->initial[number];
+    if (number != SW_REGS_MAX)
+        m->rule->r[number] = initial_of(m, number);
     return SW_OK;
 }
 
@@ -269,7 +280,7 @@ static enum sw_status recall(struct sw_cfi_machine *m)
     m->rule->cfa = kept->cfa;
     for (uint64_t rest = m->changed; rest != 0; rest &= rest - 1) {
         const unsigned number = (unsigned)__builtin_ctzll(rest);
-        m->rule->r[number] = kept->changed >> number & 1 ? kept->r[number] : m->work->initial[number];
+        m->rule->r[number] = kept->changed >> number & 1 ? kept->r[number] : initial_of(m, number);
     }
     return SW_OK;
 }
@@ -291,14 +302,13 @@ static enum sw_status define_cfa(struct sw_cfi_machine *m, const struct insn *in
         return SW_OK;
     const int32_t before = cfa->off;
     const enum sw_status status = set_offset(cfa, insn->second);
-    m->pushes += m->has_initial && cfa->off == (int64_t)before + SW_CFI_WORD;
+    m->pushes += m->initial && cfa->off == (int64_t)before + SW_CFI_WORD;
     return status;
 }
 
 static enum sw_status do_insn(struct sw_cfi_machine *m, const struct insn *insn)
 {
     const uint8_t action = (uint8_t)insn->row->action;
-    m->places += m->has_initial && (action == LOCATE || action == LOCATE_BLOCK || action == COPY);
     switch (action) {
     case ADVANCE:
         return advance(m, insn->first);
@@ -327,12 +337,13 @@ static enum sw_status do_insn(struct sw_cfi_machine *m, const struct insn *insn)
     }
 }
 
-static enum sw_status run(struct sw_cfi_machine *m, const struct sw_cursor *program)
+enum sw_status sw_cfi_run(struct sw_cfi_machine *m, const struct sw_cursor *program)
 {
     const uint8_t *at = program->at;
     struct insn insn;
     while (!m->is_done) {
-        at = sw_cfi_run_usual(m, at, program->end);
+        if (m->initial)
+            at = sw_cfi_run_usual(m, at, program->end);
         if (m->is_done || at == program->end)
             break;
         struct sw_cursor c = { at, program->end, program->address + (uint64_t)(at - program->at), false };
@@ -344,92 +355,4 @@ static enum sw_status run(struct sw_cfi_machine *m, const struct sw_cursor *prog
         at = c.at;
     }
     return SW_OK;
-}
-
-/*
- * Where calls push, a CFA below the stack pointer cannot be; hand-written tables with two epilogues come to this
- * (libcoreclr has some). ARM64 knows it: glibc's _dl_runtime_resolve, behind the words that its PLT pushed.
- */
-static bool is_below_stack(const struct sw_cfi_machine *m)
-{
-    const struct sw_loc cfa = m->rule->cfa;
-    const struct sw_regs_roles *roles = sw_regs_roles_of(m->cfi->machine);
-    return cfa.kind == SW_LOC_REG && cfa.reg == roles->sp && cfa.off < 0 && roles->link == SW_REGS_MAX;
-}
-
-/*
- * The return address has the rule of its column. On ARM64 that is x30, where it still is when nothing was said; the
- * caller's own x30 is lost with the call, unless it was interrupted.
- */
-static void place_return_address(struct sw_cfi_machine *m, unsigned pc)
-{
-    struct sw_loc *ra = &m->rule->r[m->ra];
-    m->rule->r[pc] = ra->kind == SW_LOC_SAME ? (struct sw_loc){ SW_LOC_REG, (uint8_t)m->ra, 0, 0 } : *ra;
-    if (m->ra != pc && !(m->rule->flags & SW_RULE_SIGNAL))
-        *ra = (struct sw_loc){ 0 };
-}
-
-static enum sw_status finish(struct sw_cfi_machine *m)
-{
-    const unsigned pc = sw_regs_pc_number(m->cfi->machine);
-    const uint8_t ra = m->rule->r[m->ra].kind;
-    if (ra == SW_LOC_UNKNOWN) {
-        m->rule->flags |= SW_RULE_END;
-        return SW_OK;
-    }
-    if (m->rule->cfa.kind == SW_LOC_UNKNOWN || (ra == SW_LOC_SAME && m->ra == pc))
-        return SW_E_MALFORMED;
-    place_return_address(m, pc);
-    if (m->has_block)
-        sw_cfi_reduce(m->cfi->machine, m->rule, m->pc);
-    return is_below_stack(m) ? SW_E_MALFORMED : SW_OK;
-}
-
-static enum sw_status run_both(struct sw_cfi_machine *m)
-{
-    enum sw_status status = run(m, &m->fde->cie.program);
-    if (status != SW_OK)
-        return status;
-    m->has_initial = true;
-    m->changed = 0;
-    m->depth = 0;
-    status = run(m, &m->fde->program);
-    return status == SW_OK ? finish(m) : status;
-}
-
-static enum sw_status rule_of_table(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_work *work,
-                                    struct sw_rule *rule, struct sw_cfi_cover *cover)
-{
-    const uint64_t all_registers = (UINT64_C(1) << SW_REGS_MAX) - 1;
-    struct sw_cfi_fde fde;
-    const enum sw_status status = sw_cfi_find(cfi, pc, &fde);
-    if (status != SW_OK)
-        return status;
-    if (cover)
-        *cover = (struct sw_cfi_cover){ fde.begin, fde.end, 0, 0 };
-    struct sw_cfi_machine m = { .cfi = cfi, .fde = &fde, .work = work, .rule = rule, .at = fde.begin, .pc = pc };
-    m.code_align = fde.cie.code_align;
-    m.data_align = fde.cie.data_align;
-    m.changed = all_registers;
-    m.ra = sw_dwarf_reg(cfi->machine, fde.cie.ra);
-    if (m.ra == SW_REGS_MAX)
-        return SW_E_UNSUPPORTED;
-    sw_rule_init(rule, cfi->machine, SW_SOURCE_CFI, SW_TRUST_EXACT);
-    rule->expr = cfi->frame.bytes;
-    rule->flags = fde.cie.is_signal ? SW_RULE_SIGNAL : 0;
-    rule->r[m.ra].kind = SW_LOC_SAME; /* until something is said about it */
-    const enum sw_status ran = run_both(&m);
-    if (cover)
-        *cover = (struct sw_cfi_cover){ fde.begin, fde.end, m.pushes, m.places };
-    return ran;
-}
-
-enum sw_status sw_cfi_rule(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_work *work, struct sw_rule *rule,
-                           struct sw_cfi_cover *cover)
-{
-    const enum sw_status status = rule_of_table(cfi, pc, work, rule, cover);
-    if (status == SW_OK || !cfi->beside)
-        return status;
-    const enum sw_status other = rule_of_table(cfi->beside, pc, work, rule, cover);
-    return other == SW_E_NO_RULE ? status : other;
 }

@@ -1,5 +1,5 @@
 /*
- * The usual instructions: six, with operands below 128, are nearly all that tables hold. Here they are done without
+ * The usual instructions: five, with operands below 128, are nearly all that FDEs hold. Here they are done without
  * being taken apart into rows and operands, just as run.c would do them; what is not one of them, or would be a
  * mistake, is left to run.c. Knows bytes; refuses to know what an error is.
  * Source: DWARF 5 section 6.4.2.
@@ -9,90 +9,113 @@
 #include "base/expr.h"
 
 enum { NOP = 0x00, DEF_CFA = 0x0c, DEF_CFA_REGISTER = 0x0d, DEF_CFA_OFFSET = 0x0e };
-enum { ADVANCE = 1, OFFSET = 2, OTHERS = 0 }; /* the upper two bits */
-enum { LOW = 0x3f, SMALL = 0x80 };
+enum { ADVANCE = 1, OFFSET = 2 };               /* the upper two bits */
+enum { LOW = 0x3f, SMALL = 0x80, LONGEST = 3 }; /* bytes of an instruction */
 
-/* Each answers how many bytes the instruction has, 0 for "not one of these": then nothing happened. */
+/*
+ * The machine, as these instructions see it. Nothing else has its address, so it stays in registers.
+ *
+ * left     How far pc is behind the row's begin.
+ * numbers  As sw_dwarf_numbers, of the machine.
+ */
+struct usual {
+    struct sw_rule *rule;
+    const uint8_t *numbers;
+    uint64_t left, code_align;
+    int64_t data_align;
+    uint64_t changed;
+    unsigned pushes;
+    bool is_done;
+};
 
-static inline unsigned advance(struct sw_cfi_machine *m, uint8_t opcode)
+static inline struct usual usual_of(const struct sw_cfi_machine *m)
 {
-    uint64_t to;
-    if (!m->has_initial || !sw_add_u64(m->at, (opcode & LOW) * m->code_align, &to))
+    return (struct usual){ .rule = m->rule,
+                           .numbers = sw_dwarf_numbers[m->cfi->machine],
+                           .left = m->pc - m->at,
+                           .code_align = m->code_align,
+                           .data_align = m->data_align,
+                           .changed = m->changed,
+                           .pushes = m->pushes };
+}
+
+static inline void give_back(const struct usual *u, struct sw_cfi_machine *m)
+{
+    m->at = m->pc - u->left;
+    m->changed = u->changed;
+    m->pushes = u->pushes;
+    m->is_done = u->is_done;
+}
+
+/* Each answers how many bytes the instruction has, 0 for "the row ends here", or "not one of these": then nothing
+ * happened. */
+
+static inline unsigned advance(struct usual *u, uint8_t opcode)
+{
+    const uint64_t by = (opcode & LOW) * u->code_align;
+    if (by > u->left) {
+        u->is_done = true;
         return 0;
-    m->is_done = to > m->pc;
-    m->at = m->is_done ? m->at : to;
+    }
+    u->left -= by;
     return 1;
 }
 
-static inline unsigned place(struct sw_cfi_machine *m, const uint8_t *at, uint64_t left)
+static inline unsigned place(struct usual *u, uint8_t opcode, uint8_t by)
 {
-    const unsigned number = sw_dwarf_reg(m->cfi->machine, at[0] & LOW);
-    const int64_t off = left >= 2 && at[1] < SMALL ? at[1] * m->data_align : INT64_MAX;
-    if (number == SW_REGS_MAX || !sw_fits_i32(off))
+    const unsigned one_more = u->numbers[opcode & LOW];
+    if (one_more == 0 || by >= SMALL)
         return 0;
-    sw_cfi_place(m, number, (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, (int32_t)off });
-    m->places += m->has_initial;
+    u->changed |= UINT64_C(1) << (one_more - 1);
+    u->rule->r[one_more - 1] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, (int32_t)(by * u->data_align) };
     return 2;
 }
 
-static inline void set_cfa_offset(struct sw_cfi_machine *m, uint8_t off)
+/* The CFA's other part stays: there must be one. */
+static inline unsigned move_cfa(struct usual *u, uint8_t off)
 {
-    m->pushes += m->has_initial && off == (int64_t)m->rule->cfa.off + SW_CFI_WORD;
-    m->rule->cfa.off = off;
-}
-
-static inline unsigned define_cfa_offset(struct sw_cfi_machine *m, const uint8_t *at, uint64_t left)
-{
-    if (left < 2 || at[1] >= SMALL || m->rule->cfa.kind != SW_LOC_REG)
+    struct sw_loc *cfa = &u->rule->cfa;
+    if (off >= SMALL || cfa->kind != SW_LOC_REG)
         return 0;
-    set_cfa_offset(m, at[1]);
+    u->pushes += off == (int64_t)cfa->off + SW_CFI_WORD;
+    cfa->off = off;
     return 2;
 }
 
-/* Both parts, or the register alone: then there must be an offset already. */
-static inline unsigned define_cfa(struct sw_cfi_machine *m, const uint8_t *at, uint64_t left, bool both)
+static inline unsigned turn_cfa(struct usual *u, uint8_t dwarf)
 {
-    const unsigned size = both ? 3 : 2;
-    const unsigned number = left >= size ? sw_dwarf_reg(m->cfi->machine, at[1]) : SW_REGS_MAX;
-    if (number == SW_REGS_MAX || (both ? at[2] >= SMALL : m->rule->cfa.kind != SW_LOC_REG))
+    const unsigned one_more = dwarf < SW_DWARF_REGS ? u->numbers[dwarf] : 0;
+    if (one_more == 0 || u->rule->cfa.kind != SW_LOC_REG)
         return 0;
-    m->rule->cfa.kind = SW_LOC_REG;
-    m->rule->cfa.reg = (uint8_t)number;
-    if (both)
-        set_cfa_offset(m, at[2]);
-    return size;
+    u->rule->cfa.reg = (uint8_t)(one_more - 1);
+    return 2;
 }
 
-static inline unsigned other(struct sw_cfi_machine *m, const uint8_t *at, uint64_t left)
+static inline unsigned one(struct usual *u, const uint8_t *at)
 {
-    switch (at[0]) {
-    case NOP:
-        return 1;
-    case DEF_CFA_OFFSET:
-        return define_cfa_offset(m, at, left);
-    case DEF_CFA_REGISTER:
-        return define_cfa(m, at, left, false);
-    case DEF_CFA:
-        return define_cfa(m, at, left, true);
-    default:
-        return 0;
-    }
+    if (at[0] >> 6 == ADVANCE)
+        return advance(u, at[0]);
+    if (at[0] >> 6 == OFFSET)
+        return place(u, at[0], at[1]);
+    if (at[0] == DEF_CFA_OFFSET)
+        return move_cfa(u, at[1]);
+    if (at[0] == DEF_CFA_REGISTER)
+        return turn_cfa(u, at[1]);
+    if (at[0] == DEF_CFA && at[2] < SMALL && turn_cfa(u, at[1]))
+        return 1 + move_cfa(u, at[2]);
+    return at[0] == NOP;
 }
 
 const uint8_t *sw_cfi_run_usual(struct sw_cfi_machine *m, const uint8_t *at, const uint8_t *end)
 {
-    while (at < end) {
-        const unsigned kind = at[0] >> 6;
-        const uint64_t left = (uint64_t)(end - at);
-        const unsigned size = kind == ADVANCE  ? advance(m, at[0])
-                              : kind == OFFSET ? place(m, at, left)
-                              : kind == OTHERS ? other(m, at, left)
-                                               : 0;
-        if (size == 0)
-            return at;
-        at += size;
-        if (m->is_done)
-            return at;
-    }
+    enum { MOST = INT32_MAX / SMALL }; /* with it no offset leaves its type */
+    if (m->data_align > MOST || m->data_align < -MOST)
+        return at;
+    struct usual u = usual_of(m);
+    for (unsigned size = 1; size != 0 && end - at >= LONGEST; at += size)
+        size = one(&u, at);
+    while (at < end && at[0] == NOP && !u.is_done)
+        at++;
+    give_back(&u, m);
     return at;
 }

@@ -2,6 +2,9 @@
  * Sections of an ELF file by name, or by program headers if there are no section headers. Contents come from the mapped
  * file, not through libelf, so that a false header can lead nowhere. Refuses to know unwind tables, except the pointer
  * at the head of .eh_frame_hdr. Source: System V gABI, chapter 4; LSB, "The .eh_frame_hdr section".
+ *
+ * A section that was stripped is looked for in the file inside (minidebuginfo.c), which itself lies in a section of
+ * this one: so the two files call each other, one level deep.
  */
 #include "base/pointer.h"
 #include "elf/internal.h"

@@ -252,7 +252,7 @@ static bool audit_entry(struct audit *a)
 static enum sw_status audit_all(struct audit *a)
 {
     const enum sw_status status = sw_audit_open(&a->file);
-    a->code = (struct sw_code){ sw_arch_of(a->file.machine), sw_audit_fetch, &a->file };
+    a->code = (struct sw_code){ sw_arch_of(a->file.machine), sw_audit_fetch, &a->file, NULL };
     a->function.machine = (uint8_t)a->file.machine;
     for (a->entry = 0; status == SW_OK && a->entry < a->file.entry_count; a->entry++)
         if (!audit_entry(a))

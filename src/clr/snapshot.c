@@ -9,14 +9,6 @@
 #include <string.h>
 #include <ucontext.h>
 
-/* Code may run before its event has come: another thread may still be about to report it. */
-bool sw_clr_find(void *arg, uint64_t address, struct sw_range *code)
-{
-    const struct sw_clr *clr = arg;
-    const struct sw_memory memory = sw_self_memory();
-    return clr->layout_status == SW_OK && sw_clr_find_code(&clr->layout, &memory, address, code);
-}
-
 void sw_clr_leases_init(struct sw_clr *clr)
 {
     clr->finder = (struct sw_code_finder){ sw_clr_find, clr };

@@ -1,10 +1,18 @@
 /*
- * Events of the CLR → thread table; and what the runtime's own structures say about a thread at the moment of a walk.
- * Knows that only the thread itself can find out where its stack is.
+ * Events of the CLR → thread table; and what the runtime's own structures say about an address or a thread at the
+ * moment of a walk. Knows that only the thread itself can find out where its stack is.
  */
 #include "clr/internal.h"
 
 #include <sched.h>
+
+/* Code may run before its event has come: another thread may still be about to report it. */
+bool sw_clr_find(void *arg, uint64_t address, struct sw_range *code)
+{
+    const struct sw_clr *clr = arg;
+    const struct sw_memory memory = sw_self_memory();
+    return clr->layout_status == SW_OK && sw_clr_find_code(&clr->layout, &memory, address, code);
+}
 
 /* Writers take turns without a lock: removing a thread may wait for a walk, and nothing else must wait with it. */
 static enum sw_status put_thread(struct sw_clr *clr, const struct sw_thread *thread)

@@ -69,6 +69,12 @@ uint32_t sw_images_enter(const struct sw_images *images);
 void sw_images_leave(const struct sw_images *images, uint32_t ticket);
 const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uint64_t address);
 
+/*
+ * An entry may also be kept from one section to a later one, with the generation (sw_images_generation) from before it
+ * was found. If that is the same inside the later section, the entry is valid there: the writer counts the generation
+ * up before it hands over what it dropped, so it sees this reader before it frees anything.
+ */
+
 /* Whether an address of an image is in one of its executable segments or sections. */
 bool sw_image_is_code(const struct sw_image_entry *entry, uint64_t address);
 

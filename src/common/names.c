@@ -46,6 +46,7 @@ static const char *const stop_names[] = { /* ORDER sw_stop */
     [SW_STOP_BAD_TABLE]     = "bad-table",
     [SW_STOP_LOST_REGISTER] = "lost-register",
     [SW_STOP_BAD_START]     = "bad-start",
+    [SW_STOP_BUDGET]        = "budget",
 };
 
 static const char *const kind_names[] = { /* ORDER sw_kind */

@@ -1,6 +1,6 @@
 /*
  * What the rooms of the contract share: one call of sw_snapshot on its way from the door (snapshot.c) down the ladder
- * of checks (ladder.c) into the fold (fold.c).
+ * of checks (ladder.c) into the fold (fold.c); and what all of them ask on the way (call.c).
  */
 #ifndef SW_CONTRACT_H
 #define SW_CONTRACT_H

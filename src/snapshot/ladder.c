@@ -24,25 +24,6 @@ static bool target_is(const struct sw_call *call, uint32_t flags)
     return (call->target.flags & flags) != 0;
 }
 
-static bool next_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record)
-{
-    const struct sw_inspector *inspector = call->engine->inspector;
-    if (inspector)
-        return inspector->record(inspector->arg, &call->target, cursor, record);
-    if (!call->target.transitions || *cursor >= call->target.transition_count)
-        return false;
-    *record = call->target.transitions[(*cursor)++];
-    return true;
-}
-
-bool sw_call_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record)
-{
-    if (!next_record(call, cursor, record))
-        return false;
-    sw_code_pc(call->engine->walker, &record->regs);
-    return true;
-}
-
 /* Whether some transition record leads to a managed frame. */
 static bool a_record_leads_on(const struct sw_call *call)
 {

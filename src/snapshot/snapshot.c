@@ -16,21 +16,6 @@ static_assert(sizeof(struct sw_call_work) + _Alignof(struct sw_call_work) <= SW_
 static_assert(SW_SNAPSHOT_ROOM < SW_SCRATCH_BYTES, "the contract's part of the scratch");
 static_assert(sizeof(void *) != 8 || offsetof(struct sw_frame_info, known) == 40, "the CLR's part of the record");
 
-struct sw_range sw_code_at(const struct sw_walker *walker, uint64_t pc)
-{
-    struct sw_range code;
-    const struct sw_reading reading = sw_reading_enter(walker);
-    sw_find_code(walker, sw_images_entry(walker->images, pc), pc, &code);
-    sw_reading_leave(walker, reading);
-    return code;
-}
-
-void sw_call_report(const struct sw_call *call, enum sw_conduct rule)
-{
-    if (call->engine->on_conduct)
-        call->engine->on_conduct(call->engine->conduct_arg, rule, call->thread);
-}
-
 /* A scratch is aligned for words; a CONTEXT needs 16 bytes. */
 static struct sw_call_work *work_of(struct sw_scratch *scratch)
 {
@@ -60,13 +45,6 @@ static void note_first_walk(const struct sw_call *call)
         if (state[i] == call->caller)
             return;
     state[SW_STATE_FIRST + state[SW_STATE_NEXT_FIRST]++ % (SW_STATE_END - SW_STATE_FIRST)] = call->caller;
-}
-
-struct sw_refusal *sw_call_explain(struct sw_call *call)
-{
-    call->engine->refusal = (struct sw_refusal){ 0 };
-    call->explained = true;
-    return &call->engine->refusal;
 }
 
 static void note_refusal(struct sw_call *call, HRESULT hr)
@@ -133,14 +111,6 @@ HRESULT sw_frame_info_read(struct sw_engine *engine, COR_PRF_FRAME_INFO frame_in
     }
     *info = *(const struct sw_frame_info *)frame_info;
     return S_OK;
-}
-
-FunctionID sw_function_of(const struct sw_engine *engine, const struct sw_range *code, uint64_t ip)
-{
-    const struct sw_inspector *inspector = engine->inspector;
-    const uint64_t named =
-        inspector && (code->flags & SW_RANGE_ADDRESS_ID) != 0 ? inspector->function(inspector->arg, ip) : 0;
-    return (FunctionID)(named ? named : code->id);
 }
 
 /* In a perf map the id of CoreCLR's JIT code is only its address. The header in front of the code has the real id. */

@@ -366,7 +366,8 @@ enum sw_status sw_core_walker(struct sw_core *core, uint64_t tid, const struct s
                                   .memory = sw_core_memory(core),
                                   .codemap = codemap,
                                   .images = images,
-                                  .pac_mask = task->pac_mask };
+                                  .pac_mask = task->pac_mask,
+                                  .budget = SW_WALK_BUDGET_UNLIMITED };
     const struct sw_core_segment *stack = sw_core_segment_at(core, sw_regs_sp(regs));
     if (!stack)
         return SW_OK; /* sp is garbage: the walk finds that out, word by word */

@@ -310,7 +310,8 @@ static void connect(struct sw_sim *sim, enum sw_machine machine)
 {
     sim->walker = (struct sw_walker){ .machine = machine,
                                       .memory = { .read = read_pieces, .arg = sim },
-                                      .codemap = sim->codemap };
+                                      .codemap = sim->codemap,
+                                      .budget = SW_WALK_BUDGET_UNLIMITED };
     sim->suspender = (struct sw_suspender){
         .suspend = suspend, .resume = resume, .current = current, .capture = capture, .arg = sim
     };

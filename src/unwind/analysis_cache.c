@@ -11,38 +11,46 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { LEAST = 65536, SHARE = 16, HEAD_WORDS = 4 };
+enum { LEAST = 65536, SHARE = 8, PENDING_SHARE = 32, HEAD_WORDS = 9, HASHED_A_UNIT = 512 };
 
-/* pc ^ function beside function: halves of different notes do not fit together. */
-struct note {
-    _Atomic uint64_t mixed;
-    _Atomic uint64_t function;
+/* One piece of pending work: as struct sw_pending, behind a checksum. Two writers at once leave one that does not fit. */
+enum { PENDING_WORDS = sizeof(struct sw_pending) / 8, PENDING_WAYS = 4 };
+struct pending {
+    _Atomic uint64_t check;
+    _Atomic uint64_t words[PENDING_WORDS];
 };
 
 /*
- * ring    ring_words, all that is left of the memory. head counts words from the beginning of time.
- * places  By hash of a function: 1 + where its entry begins, in words from the beginning of time.
+ * ring     ring_words, all that is left of the memory. head counts words from the beginning of time.
+ * places   By hash of a finding: 1 + where its entry begins, in words from the beginning of time.
+ * pending  By hash of a finding, PENDING_WAYS places for each.
  */
 struct sw_analysis_cache {
     struct sw_alloc alloc;
     size_t bytes;
     uint64_t ring_words;
-    uint64_t place_count, note_count; /* powers of two */
-    _Atomic uint64_t head, hits, misses, outdated;
-    struct note *notes;
+    uint64_t place_count, pending_count; /* powers of two */
+    _Atomic uint64_t head, hits, misses, outdated, cuts;
+    struct pending *pending;
     _Atomic uint64_t *places;
     _Atomic uint64_t *ring;
 };
 
-/* The first words of an entry. */
+/*
+ * The first words of an entry. Behind them stand the extents that it was read from, where there is no generation, and
+ * its words.
+ */
 struct entry {
     uint64_t check; /* of all that follows */
     uint64_t size;  /* in words, these included */
+    struct sw_finding finding;
     uint64_t generation;
     uint64_t hash;
+    uint64_t extents; /* how many */
 };
 
 _Static_assert(sizeof(struct entry) == HEAD_WORDS * 8, "HEAD_WORDS");
+enum { EXTENT_WORDS = 2, TOP_WORDS = HEAD_WORDS + EXTENT_WORDS * SW_METER_EXTENTS };
 
 /* ---- making ---- */
 
@@ -66,9 +74,9 @@ enum sw_status sw_analysis_cache_create(const struct sw_alloc *alloc, size_t byt
     k->alloc = from;
     k->bytes = bytes;
     k->place_count = power_below(bytes / SHARE / sizeof *k->places);
-    k->note_count = power_below(bytes / SHARE / sizeof *k->notes);
-    k->notes = (struct note *)(k + 1);
-    k->places = (_Atomic uint64_t *)(k->notes + k->note_count);
+    k->pending_count = power_below(bytes / PENDING_SHARE / sizeof *k->pending);
+    k->pending = (struct pending *)(k + 1);
+    k->places = (_Atomic uint64_t *)(k->pending + k->pending_count);
     k->ring = k->places + k->place_count;
     k->ring_words = (bytes - (size_t)((char *)k->ring - (char *)k)) / sizeof *k->ring;
     *cache = k;
@@ -91,52 +99,47 @@ static void add_one(_Atomic uint64_t *counter)
     (void)atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
+static uint64_t count_pending(const struct sw_analysis_cache *cache)
+{
+    struct sw_pending pending;
+    uint64_t waiting = 0;
+    for (size_t n = 0; sw_analysis_cache_pending(cache, n, &pending); n++)
+        waiting += pending.finding.kind != SW_FINDING_NONE;
+    return waiting;
+}
+
 struct sw_analysis_cache_counts sw_analysis_cache_get_counts(const struct sw_analysis_cache *cache)
 {
     if (!cache)
         return (struct sw_analysis_cache_counts){ 0 };
     return (struct sw_analysis_cache_counts){ count(&cache->hits), count(&cache->misses), count(&cache->outdated),
-                                              cache->bytes };
+                                              cache->bytes,        count(&cache->cuts),   count_pending(cache) };
 }
 
-/* ---- notes ---- */
-
-static uint64_t spread(uint64_t n)
+static uint64_t hash_of(const struct sw_finding *f)
 {
-    return (n * UINT64_C(0x9e3779b97f4a7c15)) >> 16;
+    uint64_t hash = f->kind;
+    hash = (hash ^ f->a) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = ((hash ^ hash >> 32) ^ f->b) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = ((hash ^ hash >> 32) ^ f->c) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash >> 16;
 }
 
-void sw_analysis_cache_note(struct sw_analysis_cache *cache, uint64_t pc, uint64_t function)
+static bool is_same(const struct sw_finding *a, const struct sw_finding *b)
 {
-    if (!cache)
-        return;
-    struct note *note = &cache->notes[spread(pc) & (cache->note_count - 1)];
-    atomic_store_explicit(&note->function, function, memory_order_relaxed);
-    atomic_store_explicit(&note->mixed, pc ^ function, memory_order_relaxed);
+    return a->kind == b->kind && a->a == b->a && a->b == b->b && a->c == b->c;
 }
 
-uint64_t sw_analysis_cache_function(const struct sw_analysis_cache *cache, uint64_t pc)
+static uint64_t add_to(uint64_t sum, uint64_t word)
 {
-    if (!cache)
-        return 0;
-    const struct note *note = &cache->notes[spread(pc) & (cache->note_count - 1)];
-    const uint64_t function = count(&note->function);
-    return (count(&note->mixed) ^ function) == pc ? function : 0;
+    return (sum ^ word) * UINT64_C(0xff51afd7ed558ccd) + (sum >> 29);
 }
 
 /* ---- the ring ---- */
 
-static _Atomic uint64_t *place_of(const struct sw_analysis_cache *cache, uint64_t begin, uint64_t end)
+static _Atomic uint64_t *place_of(const struct sw_analysis_cache *cache, const struct sw_finding *finding)
 {
-    return &cache->places[spread(begin ^ end << 20) & (cache->place_count - 1)];
-}
-
-static uint64_t checksum(const uint64_t *words, uint64_t size)
-{
-    uint64_t sum = size;
-    for (uint64_t i = 1; i < size; i++)
-        sum = (sum ^ words[i]) * UINT64_C(0xff51afd7ed558ccd) + (sum >> 29);
-    return sum;
+    return &cache->places[hash_of(finding) & (cache->place_count - 1)];
 }
 
 /* What was written at `at` is there no more once the head is a whole ring further. */
@@ -146,19 +149,60 @@ static bool is_there(const struct sw_analysis_cache *cache, uint64_t at, uint64_
     return size <= cache->ring_words && at + size <= head && head - at <= cache->ring_words;
 }
 
-/* Copies the entry at `at` out; its size, or 0. */
-static uint64_t copy_out(const struct sw_analysis_cache *cache, uint64_t at, uint64_t *words, uint64_t room)
+/* An entry's top: its first words and its extents. */
+struct top {
+    struct entry entry;
+    struct sw_extent extents[SW_METER_EXTENTS];
+};
+
+static uint64_t top_words(const struct entry *entry)
+{
+    return HEAD_WORDS + EXTENT_WORDS * entry->extents;
+}
+
+static void load(const struct sw_analysis_cache *cache, uint64_t first, void *to, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t word = atomic_load_explicit(&cache->ring[first + i], memory_order_relaxed);
+        memcpy((uint8_t *)to + 8 * i, &word, 8);
+    }
+}
+
+static uint64_t sum_up(uint64_t sum, const void *words, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t word;
+        memcpy(&word, (const uint8_t *)words + 8 * i, 8);
+        sum = add_to(sum, word);
+    }
+    return sum;
+}
+
+/* The top of the entry at `at`, as far as it makes sense. */
+static bool load_top(const struct sw_analysis_cache *cache, uint64_t at, struct top *top)
 {
     const uint64_t first = at % cache->ring_words;
     if (!is_there(cache, at, HEAD_WORDS) || first + HEAD_WORDS > cache->ring_words)
+        return false;
+    load(cache, first, &top->entry, HEAD_WORDS);
+    if (top->entry.extents > SW_METER_EXTENTS || top->entry.size <= top_words(&top->entry) ||
+        first + top->entry.size > cache->ring_words || !is_there(cache, at, top->entry.size))
+        return false;
+    load(cache, first + HEAD_WORDS, top->extents, EXTENT_WORDS * top->entry.extents);
+    return true;
+}
+
+/* Copies the entry at `at` out: how many words there are behind its top, or 0. */
+static size_t copy_out(const struct sw_analysis_cache *cache, uint64_t at, struct top *top, uint64_t *words,
+                       size_t room)
+{
+    if (!load_top(cache, at, top) || top->entry.size - top_words(&top->entry) > room)
         return 0;
-    const uint64_t size = count(&cache->ring[first + 1]);
-    if (size < HEAD_WORDS || size > room || first + size > cache->ring_words || !is_there(cache, at, size))
-        return 0;
-    for (uint64_t i = 0; i < size; i++)
-        words[i] = count(&cache->ring[first + i]);
+    const uint64_t above = top_words(&top->entry), count = top->entry.size - above;
+    load(cache, at % cache->ring_words + above, words, count);
     atomic_thread_fence(memory_order_acquire);
-    return is_there(cache, at, size) && words[1] == size && words[0] == checksum(words, size) ? size : 0;
+    const uint64_t sum = sum_up(sum_up(0, (const uint8_t *)top + 8, above - 1), words, count);
+    return is_there(cache, at, top->entry.size) && sum == top->entry.check ? (size_t)count : 0;
 }
 
 /* A stretch of the ring that does not wrap; its place from the beginning of time. */
@@ -173,50 +217,116 @@ static uint64_t take(struct sw_analysis_cache *cache, uint64_t size)
     return begin;
 }
 
-static void keep(struct sw_analysis_cache *cache, struct sw_analysis *w, uint64_t generation)
+static void store(struct sw_analysis_cache *cache, uint64_t first, const void *words, uint64_t count)
 {
-    if (!sw_analysis_measure(w) && !generation)
-        return;
-    struct entry entry = { .generation = generation, .hash = generation ? 0 : sw_analysis_hash(w) };
-    if (!generation && !entry.hash)
-        return;
-    const size_t packed = sw_analysis_pack(w, w->packed + HEAD_WORDS, SW_ANALYZE_PACKED - HEAD_WORDS);
-    entry.size = packed + HEAD_WORDS;
-    if (packed == 0 || entry.size > cache->ring_words / 4)
-        return;
-    memcpy(w->packed, &entry, sizeof entry);
-    w->packed[0] = checksum(w->packed, entry.size);
-    const uint64_t at = take(cache, entry.size), first = at % cache->ring_words;
-    for (uint64_t i = 0; i < entry.size; i++)
-        atomic_store_explicit(&cache->ring[first + i], w->packed[i], memory_order_relaxed);
-    atomic_store_explicit(place_of(cache, w->begin, w->end), at + 1, memory_order_release);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t word;
+        memcpy(&word, (const uint8_t *)words + 8 * i, 8);
+        atomic_store_explicit(&cache->ring[first + i], word, memory_order_relaxed);
+    }
 }
 
-static bool find(struct sw_analysis_cache *cache, const struct sw_code *code, uint64_t begin, uint64_t end,
-                 uint64_t generation, struct sw_analysis *w)
+/* ---- findings ---- */
+
+static uint64_t bytes_of(const struct sw_extent *extents, uint64_t count)
 {
-    const uint64_t at = atomic_load_explicit(place_of(cache, begin, end), memory_order_acquire);
-    const uint64_t size = at ? copy_out(cache, at - 1, w->packed, SW_ANALYZE_PACKED) : 0;
-    struct entry entry;
-    if (size == 0 || !sw_analysis_unpack(w, code, w->packed + HEAD_WORDS, size - HEAD_WORDS) || w->begin != begin ||
-        w->end != end)
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i < count; i++)
+        bytes += extents[i].end - extents[i].begin;
+    return bytes;
+}
+
+static uint64_t hash_code(const struct sw_code *code, const struct sw_extent *extents, uint64_t count)
+{
+    return sw_meter_pay(code->meter, bytes_of(extents, count) / HASHED_A_UNIT) ? sw_code_hash(code, extents, count) : 0;
+}
+
+/* Whether the code is what it was; notes it. */
+static bool holds(const struct sw_code *code, const struct top *top, uint64_t generation)
+{
+    if (top->entry.generation != generation)
         return false;
-    memcpy(&entry, w->packed, sizeof entry);
-    if (entry.generation == generation && (generation || entry.hash == sw_analysis_hash(w)))
-        return true;
-    add_one(&cache->outdated);
-    return false;
+    for (uint64_t i = 0; i < top->entry.extents; i++)
+        sw_meter_note(code->meter, top->extents[i].begin, (uint32_t)(top->extents[i].end - top->extents[i].begin));
+    return generation != 0 || top->entry.hash == hash_code(code, top->extents, top->entry.extents);
 }
 
-/* Finds an analysis, and counts that. */
+__attribute__((noinline)) size_t sw_analysis_cache_try(struct sw_analysis_cache *cache, const struct sw_code *code,
+                                                       const struct sw_finding *finding, uint64_t generation,
+                                                       uint64_t *words, size_t room)
+{
+    struct top top;
+    if (!cache)
+        return 0;
+    const uint64_t at = atomic_load_explicit(place_of(cache, finding), memory_order_acquire);
+    const size_t count = at ? copy_out(cache, at - 1, &top, words, room) : 0;
+    const bool is_there = count != 0 && is_same(&top.entry.finding, finding);
+    const bool is_found = is_there && holds(code, &top, generation);
+    if (is_found)
+        add_one(&cache->hits);
+    if (is_there && !is_found)
+        add_one(&cache->outdated);
+    return is_found ? count : 0;
+}
+
+size_t sw_analysis_cache_get(struct sw_analysis_cache *cache, const struct sw_code *code,
+                             const struct sw_finding *finding, uint64_t generation, uint64_t *words, size_t room)
+{
+    const size_t found = sw_analysis_cache_try(cache, code, finding, generation, words, room);
+    if (cache && found == 0)
+        add_one(&cache->misses);
+    return found;
+}
+
+__attribute__((noinline)) void sw_analysis_cache_put(struct sw_analysis_cache *cache, const struct sw_code *code,
+                                                     const struct sw_finding *finding, uint64_t generation,
+                                                     const uint64_t *words, size_t count)
+{
+    const struct sw_meter *meter = code->meter;
+    struct top top = { .entry = { .finding = *finding, .generation = generation } };
+    if (!cache || count == 0 || (meter && meter->is_cut))
+        return;
+    if (generation == 0) {
+        if (!meter || meter->is_far || meter->count == 0)
+            return;
+        top.entry.extents = meter->count;
+        memcpy(top.extents, meter->read, meter->count * sizeof meter->read[0]);
+        top.entry.hash = hash_code(code, top.extents, top.entry.extents);
+    }
+    const uint64_t above = top_words(&top.entry);
+    top.entry.size = above + count;
+    if (top.entry.size > cache->ring_words / 4 || (meter && meter->is_cut))
+        return;
+    top.entry.check = sum_up(sum_up(0, (const uint8_t *)&top + 8, above - 1), words, count);
+    const uint64_t at = take(cache, top.entry.size), first = at % cache->ring_words;
+    store(cache, first, &top, above);
+    store(cache, first + above, words, count);
+    atomic_store_explicit(place_of(cache, finding), at + 1, memory_order_release);
+}
+
+/* ---- analyses ---- */
+
+static struct sw_finding analysis_of(uint64_t begin, uint64_t end)
+{
+    return (struct sw_finding){ SW_FINDING_ANALYSIS, begin, end, 0 };
+}
+
+/* No path of it can be continued from then on. */
+static void keep(struct sw_analysis_cache *cache, const struct sw_code *code, struct sw_analysis *w,
+                 uint64_t generation)
+{
+    const struct sw_finding finding = analysis_of(w->begin, w->end);
+    w->is_packed = true;
+    sw_analysis_cache_put(cache, code, &finding, generation, w->packed,
+                          sw_analysis_pack(w, w->packed, SW_ANALYZE_PACKED));
+}
+
 static bool look_up(struct sw_analysis_cache *cache, const struct sw_code *code, uint64_t begin, uint64_t end,
                     uint64_t generation, struct sw_analysis *w)
 {
-    if (!cache)
-        return false;
-    const bool found = find(cache, code, begin, end, generation, w);
-    add_one(found ? &cache->hits : &cache->misses);
-    return found;
+    const struct sw_finding finding = analysis_of(begin, end);
+    const size_t count = sw_analysis_cache_get(cache, code, &finding, generation, w->packed, SW_ANALYZE_PACKED);
+    return count != 0 && sw_analysis_unpack(w, code, w->packed, count) && w->begin == begin && w->end == end;
 }
 
 void sw_analysis_cache_analyze(struct sw_analysis_cache *cache, const struct sw_code *code, uint64_t begin,
@@ -226,7 +336,7 @@ void sw_analysis_cache_analyze(struct sw_analysis_cache *cache, const struct sw_
         return;
     sw_analyze_run(code, begin, end, work);
     if (cache)
-        keep(cache, work, generation);
+        keep(cache, code, work, generation);
 }
 
 enum sw_status sw_analysis_cache_rule(struct sw_analysis_cache *cache, const struct sw_code *code, uint64_t begin,
@@ -244,6 +354,92 @@ enum sw_status sw_analysis_cache_rule(struct sw_analysis_cache *cache, const str
     /* With the path that was assumed, if one was; unless a bound was hit on it: then what was seen would be doubted,
      * too. */
     if (cache && work->hit_bound == had_hit_bound)
-        keep(cache, work, generation);
+        keep(cache, code, work, generation);
     return status;
+}
+
+/* ---- what is left to be done ---- */
+
+static struct pending *pending_at(const struct sw_analysis_cache *cache, const struct sw_finding *finding, unsigned way)
+{
+    return &cache->pending[(hash_of(finding) + way) & (cache->pending_count - 1)];
+}
+
+/* What stands there; nothing if that does not fit together. */
+static struct sw_pending load_pending(const struct pending *from)
+{
+    struct sw_pending pending = { .cost = 0 };
+    uint64_t words[PENDING_WORDS], sum = 0;
+    for (unsigned i = 0; i < PENDING_WORDS; i++) {
+        words[i] = count(&from->words[i]);
+        sum = add_to(sum, words[i]);
+    }
+    if (sum == count(&from->check))
+        memcpy(&pending, words, sizeof pending);
+    return pending;
+}
+
+static void store_pending(struct pending *to, const struct sw_pending *pending)
+{
+    uint64_t words[PENDING_WORDS], sum = 0;
+    memcpy(words, pending, sizeof words);
+    for (unsigned i = 0; i < PENDING_WORDS; i++) {
+        atomic_store_explicit(&to->words[i], words[i], memory_order_relaxed);
+        sum = add_to(sum, words[i]);
+    }
+    atomic_store_explicit(&to->check, sum, memory_order_relaxed);
+}
+
+void sw_analysis_cache_pend(struct sw_analysis_cache *cache, const struct sw_pending *pending)
+{
+    if (!cache)
+        return;
+    add_one(&cache->cuts);
+    struct pending *to = NULL;
+    for (unsigned way = 0; way < PENDING_WAYS; way++) {
+        struct pending *here = pending_at(cache, &pending->finding, way);
+        const struct sw_pending there = load_pending(here);
+        if (is_same(&there.finding, &pending->finding)) {
+            to = here;
+            break;
+        }
+        if (!to && there.finding.kind == SW_FINDING_NONE)
+            to = here;
+    }
+    store_pending(to ? to : pending_at(cache, &pending->finding, 0), pending);
+}
+
+static struct pending *find_pending(const struct sw_analysis_cache *cache, const struct sw_finding *finding,
+                                    struct sw_pending *there)
+{
+    for (unsigned way = 0; cache && way < PENDING_WAYS; way++) {
+        struct pending *here = pending_at(cache, finding, way);
+        *there = load_pending(here);
+        if (is_same(&there->finding, finding))
+            return here;
+    }
+    return NULL;
+}
+
+uint64_t sw_analysis_cache_cost(const struct sw_analysis_cache *cache, const struct sw_finding *finding, uint64_t stamp)
+{
+    struct sw_pending there;
+    return find_pending(cache, finding, &there) && there.stamp == stamp ? there.cost : 0;
+}
+
+bool sw_analysis_cache_pending(const struct sw_analysis_cache *cache, size_t n, struct sw_pending *pending)
+{
+    if (!cache || n >= cache->pending_count)
+        return false;
+    *pending = load_pending(&cache->pending[n]);
+    return true;
+}
+
+void sw_analysis_cache_settle(struct sw_analysis_cache *cache, const struct sw_finding *finding)
+{
+    const struct sw_pending none = { .cost = 0 };
+    struct sw_pending there;
+    struct pending *at = find_pending(cache, finding, &there);
+    if (at)
+        store_pending(at, &none);
 }

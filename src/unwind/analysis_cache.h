@@ -1,5 +1,6 @@
 /*
- * The store of analyses, from the inside.
+ * The store of what was found out about code, from the inside: analyses and other findings, each for as long as the code
+ * is what it was; and the work that walks had to leave undone.
  */
 #ifndef SW_ANALYSIS_CACHE_H
 #define SW_ANALYSIS_CACHE_H
@@ -9,10 +10,42 @@
 #include <snapwalk/analysis_cache.h>
 
 /*
- * The rule at pc of the function [begin, end) as sw_analyze_function gives it, its analysis from the store or run anew
- * and then kept. cache may be null.
+ * What a finding is about. a, b, c: by its kind, see findings.h; ANALYSIS: of the function [a, b).
+ */
+enum sw_finding_kind {
+    SW_FINDING_NONE = 0,
+    SW_FINDING_ANALYSIS,
+    SW_FINDING_RULE,
+    SW_FINDING_FORWARD,
+    SW_FINDING_STATE,
+    SW_FINDING_JUMPS,
+    SW_FINDING_SCAN
+};
+struct sw_finding {
+    uint64_t kind;
+    uint64_t a, b, c;
+};
+
+/*
+ * get: the words of a finding that is there and holds, and what it was read from into the code's meter; try: the same,
+ * of one that may be another one's part: that it is not there is not counted. put: stores one, which was read from what
+ * the code's meter says.
  *
+ * cache       May be null.
  * generation  What says that the code is still the same (the generation of its image); 0: its bytes are compared.
+ *
+ * Returns  get: how many words there are; 0: none, or they are more than `room`. Counts that.
+ */
+size_t sw_analysis_cache_get(struct sw_analysis_cache *cache, const struct sw_code *code,
+                             const struct sw_finding *finding, uint64_t generation, uint64_t *words, size_t room);
+size_t sw_analysis_cache_try(struct sw_analysis_cache *cache, const struct sw_code *code,
+                             const struct sw_finding *finding, uint64_t generation, uint64_t *words, size_t room);
+void sw_analysis_cache_put(struct sw_analysis_cache *cache, const struct sw_code *code,
+                           const struct sw_finding *finding, uint64_t generation, const uint64_t *words, size_t count);
+
+/*
+ * The rule at pc of the function [begin, end) as sw_analyze_function gives it, its analysis from the store or run anew
+ * and then kept. cache may be null. Nothing is kept of what the code's meter has cut.
  *
  * Returns  SW_OK; SW_E_NO_RULE.
  */
@@ -24,8 +57,24 @@ SW_NODISCARD enum sw_status sw_analysis_cache_rule(struct sw_analysis_cache *cac
 void sw_analysis_cache_analyze(struct sw_analysis_cache *cache, const struct sw_code *code, uint64_t begin,
                                uint64_t end, uint64_t generation, struct sw_analysis *work);
 
-/* The function that a pc was found to be in, noted for the next time; 0: none. A hint, to be confirmed. */
-void sw_analysis_cache_note(struct sw_analysis_cache *cache, uint64_t pc, uint64_t function);
-uint64_t sw_analysis_cache_function(const struct sw_analysis_cache *cache, uint64_t pc);
+/*
+ * Work that was cut: what should have been found out, and the units that it had cost by then. `stamp` is anything that
+ * changes with the code. A few are noted; what is lost is only known to cost too much once it was tried again.
+ *
+ * pend     Notes it.
+ * cost     What it had cost; 0: it is not noted.
+ * pending  The n-th place of the notes. False: there is none. finding->kind is NONE where the place is free.
+ * settle   Frees its place.
+ */
+struct sw_pending {
+    struct sw_finding finding;
+    uint64_t stamp;
+    uint64_t cost;
+};
+void sw_analysis_cache_pend(struct sw_analysis_cache *cache, const struct sw_pending *pending);
+uint64_t sw_analysis_cache_cost(const struct sw_analysis_cache *cache, const struct sw_finding *finding,
+                                uint64_t stamp);
+bool sw_analysis_cache_pending(const struct sw_analysis_cache *cache, size_t n, struct sw_pending *pending);
+void sw_analysis_cache_settle(struct sw_analysis_cache *cache, const struct sw_finding *finding);
 
 #endif

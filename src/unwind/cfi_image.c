@@ -6,6 +6,7 @@
  */
 #include "unwind/cfi_image.h"
 
+#include "unwind/findings.h"
 #include "unwind/infer/code_patterns.h"
 
 enum { MOST_SCANNED = 256, SILENT_PUSHES = 2, PUSHED = 16 };
@@ -66,8 +67,7 @@ static void mend_epilogue(const struct sw_unwind_request *req, const struct sw_c
     if (!req->frame->exact || rule->cfa.kind != SW_LOC_REG || !is_any_apart(rule) || !code_of(req, &code) ||
         sw_candidate_try(req, c) != SW_STOP_NONE)
         return;
-    if (sw_analyze_forward(&code, sw_regs_pc(&req->frame->regs), NULL, &req->work->analysis, is_same_caller, &same) !=
-        SW_OK)
+    if (sw_forward_rules(req, &code, sw_regs_pc(&req->frame->regs), NULL, is_same_caller, &same) != SW_OK)
         return;
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (is_apart(rule, n))
@@ -84,7 +84,7 @@ static bool is_suspicious(const struct sw_unwind_request *req, const struct sw_r
                           const struct sw_cfi_cover *cover)
 {
     const struct sw_regs_roles *roles = sw_regs_roles_of(req->walker->machine);
-    if (rule->flags || cover->places != 0 || rule->cfa.kind != SW_LOC_REG || rule->cfa.reg != roles->sp)
+    if (rule->flags || cover->places || rule->cfa.kind != SW_LOC_REG || rule->cfa.reg != roles->sp)
         return false;
     for (unsigned n = 0; n < roles->count; n++)
         if ((roles->nonvolatile >> n & 1) && rule->r[n].kind != SW_LOC_SAME)
@@ -206,8 +206,11 @@ enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req, struct s
         return status;
     if (cover.end == sw_regs_pc(&req->frame->regs) && is_made_up(req))
         return SW_E_NO_RULE;
-    for (size_t i = 0; i < sizeof mends / sizeof mends[0]; i++)
-        if (sw_arch_of(req->walker->machine)->cfi_quirks & mends[i].quirk)
+    /* Of a frame that is not executing in an epilogue, and whose table says something, these are not asked at all. */
+    const unsigned never = (req->frame->exact ? 0u : SW_CFI_EPILOGUES) | (cover.places ? SW_CFI_SILENCE : 0u);
+    const unsigned quirks = sw_arch_of(req->walker->machine)->cfi_quirks & ~never;
+    for (size_t i = 0; quirks != 0 && i < sizeof mends / sizeof mends[0]; i++)
+        if (quirks & mends[i].quirk)
             mends[i].mend(req, &cover, c);
     return SW_OK;
 }

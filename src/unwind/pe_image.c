@@ -7,6 +7,7 @@
  */
 #include "unwind/pe_image.h"
 
+#include "unwind/findings.h"
 #include "unwind/infer/code_patterns.h"
 
 /* Whether the rule leads to the outermost frame or to a return address with a call in front, and what that calls. */
@@ -74,7 +75,7 @@ static enum sw_status ask_instructions(const struct sw_unwind_request *req, stru
     struct opinion opinion = { req, sw_regs_pc(&c->caller), sw_regs_sp(&c->caller), false };
     if ((req->walker->flags & SW_WALK_NO_ANALYSIS) || !sw_code_of(req, &code))
         return SW_OK;
-    if (sw_analyze_forward(&code, req->frame->lookup, NULL, &req->work->analysis, is_agreed, &opinion) == SW_OK)
+    if (sw_forward_rules(req, &code, req->frame->lookup, NULL, is_agreed, &opinion) == SW_OK)
         c->rule.trust = SW_TRUST_EXACT;
     return opinion.differs && c->rule.trust != SW_TRUST_EXACT ? SW_E_NO_RULE : SW_OK;
 }

@@ -5,20 +5,17 @@
 #include "unwind/request.h"
 
 #include "code/map/codemap.h"
-#include "unwind/analysis_cache.h"
-#include "unwind/infer/code_patterns.h"
 
-struct sw_reading sw_reading_enter(const struct sw_walker *walker)
+void sw_workspace_open(struct sw_workspace *work, const struct sw_walker *walker, bool is_new)
 {
-    return (struct sw_reading){ walker->codemap ? sw_codemap_enter(walker->codemap) : 0,
-                                sw_images_enter(walker->images) };
-}
-
-void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading)
-{
-    sw_images_leave(walker->images, reading.images);
-    if (walker->codemap)
-        sw_codemap_leave(walker->codemap, reading.codemap);
+    const uint64_t generation = sw_images_generation(walker->images);
+    if (is_new)
+        sw_fetch_reset(&work->fetch, &walker->memory, walker->images);
+    if (!is_new && generation == work->generation)
+        return;
+    work->generation = generation;
+    work->image = NULL;
+    work->fetch.direct = (struct sw_bytes){ 0 };
 }
 
 /* What the runtime itself knows of an address. */
@@ -57,55 +54,8 @@ void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *e
 
 bool sw_code_of(const struct sw_unwind_request *req, struct sw_code *code)
 {
-    *code = (struct sw_code){ sw_arch_of(req->walker->machine), sw_fetch_code, &req->work->fetch };
+    *code = (struct sw_code){ sw_arch_of(req->walker->machine), sw_fetch_code, &req->work->fetch, &req->work->meter };
     return code->arch != NULL;
-}
-
-/* The generation of the images, for code that is in one; 0: it is in none. */
-static uint64_t generation_of(const struct sw_walker *walker, uint64_t address)
-{
-    const bool in_image = walker->images && sw_images_entry(walker->images, address);
-    return in_image ? sw_images_generation(walker->images) + 1 : 0;
-}
-
-/* Instructions that were looked at are taken from what the walk may spend. */
-static void pay(struct sw_workspace *work)
-{
-    const uint32_t spent = work->analysis.spent + 64;
-    work->left -= spent < work->left ? spent : work->left;
-}
-
-enum sw_status sw_function_rule(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                                uint64_t end, struct sw_rule *rule)
-{
-    struct sw_workspace *work = req->work;
-    work->analysis.spent = 0;
-    const enum sw_status status =
-        sw_analysis_cache_rule(req->walker->analysis_cache, code, begin, end, req->frame->lookup,
-                               generation_of(req->walker, begin), &work->analysis, rule);
-    pay(work);
-    return status;
-}
-
-bool sw_function_has_frame(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                           bool (*accept)(const struct sw_unwind_request *req, uint64_t pc, uint64_t function),
-                           struct sw_candidate *candidate)
-{
-    struct sw_workspace *work = req->work;
-    const struct sw_state *state, *last = NULL;
-    work->analysis.spent = 0;
-    sw_analysis_cache_analyze(req->walker->analysis_cache, code, begin, 0, generation_of(req->walker, begin),
-                              &work->analysis);
-    pay(work);
-    for (unsigned at = 0; (state = sw_analyze_frame(&work->analysis, &at)) != NULL; last = state) {
-        if (state == last || !sw_extract_inside(state, code->arch, &candidate->rule) ||
-            sw_candidate_try(req, candidate) != SW_STOP_NONE || !accept(req, sw_regs_pc(&candidate->caller), begin))
-            continue;
-        candidate->rule.source = SW_SOURCE_FORWARD;
-        candidate->rule.trust = SW_TRUST_GUESS;
-        return true;
-    }
-    return false;
 }
 
 /* ---- apply, and what a caller must look like ---- */
@@ -177,6 +127,14 @@ enum sw_place sw_place_of(const struct sw_unwind_request *req, uint64_t address)
     return entry ? SW_PLACE_DATA : place_in_memory(req, address);
 }
 
+static bool is_behind_any_call(const struct sw_unwind_request *req, uint64_t pc)
+{
+    enum { LONGEST_CALL = 8 };
+    uint64_t target = 0, slot = 0;
+    struct sw_code code;
+    return pc >= LONGEST_CALL && sw_code_of(req, &code) && code.arch->patterns->call_before(&code, pc, &target, &slot);
+}
+
 /*
  * Whether a return address leads to code. Memory of which nothing is known is that of a runtime whose code came later
  * than the map, or data: then a call stands in front, or does not. The last instruction of a function may be a call;
@@ -185,10 +143,9 @@ enum sw_place sw_place_of(const struct sw_unwind_request *req, uint64_t address)
 static bool leads_to_code(const struct sw_unwind_request *req, uint64_t pc)
 {
     enum sw_place place = sw_place_of(req, pc - 1);
-    uint64_t target;
     if (place == SW_PLACE_DATA)
         place = sw_place_of(req, pc);
-    return place == SW_PLACE_CODE || (place == SW_PLACE_UNKNOWN && sw_is_behind_call(req, pc, &target));
+    return place == SW_PLACE_CODE || (place == SW_PLACE_UNKNOWN && is_behind_any_call(req, pc));
 }
 
 static enum sw_stop try(const struct sw_unwind_request *req, const struct sw_rule *rule, struct sw_regs *caller,

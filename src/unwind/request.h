@@ -6,6 +6,7 @@
 
 #include "arch/arch.h"
 #include "code/images.h"
+#include "code/map/codemap.h"
 #include "unwind/workspace.h"
 
 /*
@@ -20,13 +21,28 @@ struct sw_unwind_request {
     const struct sw_image_entry *entry;
 };
 
-/* The image around an address, which mostly is that of the frame; as sw_images_entry. Inside a reader section. */
+/*
+ * Opens the workspace in a reader section: what was found in an earlier one is forgotten, unless the images are as they
+ * were. is_new: nothing was found yet; then it may be opened outside of one, too.
+ */
+void sw_workspace_open(struct sw_workspace *work, const struct sw_walker *walker, bool is_new);
+
+/* The image around an address, which mostly is that of the last; as sw_images_entry. Inside a section it is open in. */
+static inline const struct sw_image_entry *sw_workspace_image(struct sw_workspace *work, const struct sw_walker *walker,
+                                                              uint64_t address)
+{
+    const struct sw_image_entry *last = work->image;
+    if (!last || address < last->info.begin || address >= last->info.end)
+        work->image = last = sw_images_entry(walker->images, address);
+    return last;
+}
+
+/* The same; the frame's own is still at hand afterwards. */
 static inline const struct sw_image_entry *sw_request_image(const struct sw_unwind_request *req, uint64_t address)
 {
     const struct sw_image_entry *entry = req->entry;
-    return entry && address >= entry->info.begin && address < entry->info.end
-               ? entry
-               : sw_images_entry(req->walker->images, address);
+    const bool is_own = entry && address >= entry->info.begin && address < entry->info.end;
+    return is_own ? entry : sw_workspace_image(req->work, req->walker, address);
 }
 
 /*
@@ -36,8 +52,18 @@ struct sw_reading {
     uint32_t codemap;
     uint32_t images;
 };
-struct sw_reading sw_reading_enter(const struct sw_walker *walker);
-void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading);
+static inline struct sw_reading sw_reading_enter(const struct sw_walker *walker)
+{
+    return (struct sw_reading){ walker->codemap ? sw_codemap_enter(walker->codemap) : 0,
+                                sw_images_enter(walker->images) };
+}
+
+static inline void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading)
+{
+    sw_images_leave(walker->images, reading.images);
+    if (walker->codemap)
+        sw_codemap_leave(walker->codemap, reading.codemap);
+}
 
 /* Where a machine's code addresses hold signature and tag; null: they have neither. */
 static inline const struct sw_pointer_auth *sw_code_bits(const struct sw_walker *walker)
@@ -95,17 +121,5 @@ enum sw_place sw_place_of(const struct sw_unwind_request *req, uint64_t address)
 
 /* The target's code, to be analysed. False: its machine has no value in lib/arch. */
 bool sw_code_of(const struct sw_unwind_request *req, struct sw_code *code);
-
-/* The rule at the frame's pc by the instructions of the function [begin, end), end 0: not known. */
-SW_NODISCARD enum sw_status sw_function_rule(const struct sw_unwind_request *req, const struct sw_code *code,
-                                             uint64_t begin, uint64_t end, struct sw_rule *rule);
-
-/*
- * Whether the frame at hand, of code that no path leads to, is that of one of the function's calls: as deep, and its
- * return address accepted. Fills the candidate with a guess.
- */
-bool sw_function_has_frame(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                           bool (*accept)(const struct sw_unwind_request *req, uint64_t pc, uint64_t function),
-                           struct sw_candidate *candidate);
 
 #endif

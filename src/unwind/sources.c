@@ -9,11 +9,9 @@
 #include "unwind/pe_image.h"
 #include "unwind/infer/code_patterns.h"
 #include "unwind/infer/instructions.h"
+#include "unwind/trampoline.h"
 
 #include "clr/clr.h"
-#include "regs/offset.h"
-
-#include <string.h>
 
 /* ---- what came with the range ---- */
 
@@ -29,65 +27,13 @@ enum sw_status sw_source_clr_header(const struct sw_unwind_request *req, struct 
 
 static enum sw_status from_declared_leaf(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
-    if (req->frame->code.unwind != SW_UNWIND_LEAF)
-        return SW_E_NO_RULE;
     sw_rule_leaf(&c->rule, req->walker->machine, SW_SOURCE_LEAF, SW_TRUST_EXACT);
     return SW_OK;
 }
 
 static enum sw_status from_header(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
-    if (req->work->header_rule.source == SW_SOURCE_NONE)
-        return SW_E_NO_RULE;
     c->rule = req->work->header_rule;
-    return SW_OK;
-}
-
-/* ---- signal trampolines without tables ---- */
-
-/* Every register is taken from the ucontext above sp. */
-static void signal_rule(enum sw_machine machine, const struct sw_trampoline *t, struct sw_rule *rule)
-{
-    const unsigned sp = sw_regs_sp_number(machine);
-    sw_rule_init(rule, machine, SW_SOURCE_SIGNAL_FRAME, SW_TRUST_LIKELY);
-    rule->flags = SW_RULE_SIGNAL;
-    for (unsigned n = 0; n < sw_regs_count(machine); n++) {
-        const int off = t->ucontext + (int)sw_context_offset(SW_CONTEXT_UCONTEXT, machine, n);
-        rule->r[n] = (struct sw_loc){ SW_LOC_AT_REG, (uint8_t)sp, 0, off };
-    }
-    rule->cfa = rule->r[sp];
-}
-
-static bool holds_bytes(const struct sw_unwind_request *req, const struct sw_trampoline *t, uint64_t at)
-{
-    size_t size;
-    const uint8_t *bytes = sw_fetch_code(&req->work->fetch, at, &size);
-    return bytes && size >= t->size && memcmp(bytes, t->bytes, t->size) == 0;
-}
-
-/* The trampoline at an address, or null; inside: at its second instruction, too. */
-static const struct sw_trampoline *trampoline_at(const struct sw_unwind_request *req, uint64_t at, bool inside)
-{
-    const struct sw_arch *arch = sw_arch_of(req->walker->machine);
-    for (size_t i = 0; i < arch->trampoline_count; i++) {
-        const struct sw_trampoline *t = &arch->trampolines[i];
-        if (holds_bytes(req, t, at) || (inside && holds_bytes(req, t, at - t->first_size)))
-            return t;
-    }
-    return NULL;
-}
-
-bool sw_source_is_trampoline(const struct sw_unwind_request *req, uint64_t address)
-{
-    return trampoline_at(req, address, false) != NULL;
-}
-
-static enum sw_status from_signal_bytes(const struct sw_unwind_request *req, struct sw_candidate *c)
-{
-    const struct sw_trampoline *t = trampoline_at(req, sw_regs_pc(&req->frame->regs), req->frame->exact);
-    if (!t)
-        return SW_E_NO_RULE;
-    signal_rule(req->walker->machine, t, &c->rule);
     return SW_OK;
 }
 
@@ -99,13 +45,10 @@ static enum sw_status from_signal_bytes(const struct sw_unwind_request *req, str
  */
 static enum sw_status from_cfi(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
-    if (!req->entry->has_cfi)
-        return SW_E_NO_RULE;
     const enum sw_status status = sw_cfi_image_source(req, c);
-    const struct sw_arch *arch = sw_arch_of(req->walker->machine);
-    const bool is_record =
-        status == SW_OK && (c->rule.flags & SW_RULE_SIGNAL) != 0 && (arch->cfi_quirks & SW_CFI_TRAMPOLINE) != 0;
-    return is_record && from_signal_bytes(req, c) == SW_OK ? SW_OK : status;
+    const bool is_record = status == SW_OK && (c->rule.flags & SW_RULE_SIGNAL) != 0 &&
+                           (sw_arch_of(req->walker->machine)->cfi_quirks & SW_CFI_TRAMPOLINE) != 0;
+    return is_record && sw_trampoline_source(req, c) == SW_OK ? SW_OK : status;
 }
 
 static enum sw_status from_ready_to_run(const struct sw_unwind_request *req, struct sw_candidate *c)
@@ -193,18 +136,18 @@ static void claim_only_the_record(enum sw_machine machine, struct sw_rule *rule)
 /* ---- the sources ---- */
 
 /*
- * Where a source has its knowledge from. A range: what came with it. ELF, PE: unwind tables of the image around pc,
- * unless the range wants analysis. BYTES, INSTRUCTIONS: the code at pc and what is on the stack.
+ * Where a source has its knowledge from. LEAF, HEADER: what came with the range. ELF, PE: unwind tables of the image
+ * around pc, unless the range wants analysis. BYTES, INSTRUCTIONS: the code at pc and what is on the stack.
  */
-enum kind { RANGE, ELF, PE, BYTES, INSTRUCTIONS, FRAME_POINTER };
+enum kind { LEAF, HEADER, ELF, PE, BYTES, INSTRUCTIONS, FRAME_POINTER, KINDS };
+enum { TABLES = 1 << LEAF | 1 << HEADER | 1 << ELF | 1 << PE };
 
-/* The flag by which a walker forbids a kind. */
-static const uint32_t forbidden_by[] = { [RANGE] = SW_WALK_NO_TABLES,
-                                         [ELF] = SW_WALK_NO_TABLES,
-                                         [PE] = SW_WALK_NO_TABLES,
-                                         [BYTES] = 0,
-                                         [INSTRUCTIONS] = SW_WALK_NO_ANALYSIS,
-                                         [FRAME_POINTER] = SW_WALK_NO_FRAME_POINTER };
+/* The kinds that a walker's flag forbids. */
+static const struct forbidden {
+    uint32_t flag, kinds;
+} forbidden[] = { { SW_WALK_NO_TABLES, TABLES },
+                  { SW_WALK_NO_ANALYSIS, 1 << INSTRUCTIONS },
+                  { SW_WALK_NO_FRAME_POINTER, 1 << FRAME_POINTER } };
 
 /*
  * Asked in this order. What is doubted is taken only when all have been asked.
@@ -218,13 +161,13 @@ static const struct row {
     sw_open_tables_fn *open;
     enum sw_status (*ask)(const struct sw_unwind_request *req, struct sw_candidate *c);
 } rows[SW_SOURCES] = {
-    { RANGE, NULL, NULL, from_declared_leaf },
-    { RANGE, NULL, NULL, from_header },
+    { LEAF, NULL, NULL, from_declared_leaf },
+    { HEADER, NULL, NULL, from_header },
     { ELF, ".eh_frame", sw_open_eh_frame, from_cfi },
     { ELF, ".debug_frame", sw_open_debug_frame, NULL },
     { PE, NULL, sw_open_ready_to_run, from_ready_to_run },
     { PE, NULL, sw_open_exceptions, from_exceptions },
-    { BYTES, NULL, NULL, from_signal_bytes },
+    { BYTES, NULL, NULL, sw_trampoline_source },
     { BYTES, NULL, NULL, from_bad_pc },
     { INSTRUCTIONS, NULL, NULL, sw_root_source },
     { INSTRUCTIONS, NULL, NULL, sw_plt_source },
@@ -249,23 +192,30 @@ enum sw_status sw_sources_open(struct sw_images *images, struct sw_image_entry *
     return status;
 }
 
-/* Whether a row's source can have anything to say of the frame. */
-static bool is_asked(const struct sw_unwind_request *req, const struct row *row)
+uint32_t sw_sources_of(const struct sw_unwind_request *req)
 {
-    const bool of_image = row->kind == ELF || row->kind == PE;
-    if (!row->ask || (req->walker->flags & forbidden_by[row->kind]))
-        return false;
-    return !of_image || (req->entry && req->frame->code.unwind != SW_UNWIND_ANALYSIS);
+    const struct sw_image_entry *entry = req->frame->code.unwind != SW_UNWIND_ANALYSIS ? req->entry : NULL;
+    uint32_t kinds = 1 << BYTES | 1 << INSTRUCTIONS | 1 << FRAME_POINTER;
+    kinds |= req->frame->code.unwind == SW_UNWIND_LEAF ? 1 << LEAF : 0;
+    kinds |= req->work->header_rule.source != SW_SOURCE_NONE ? 1 << HEADER : 0;
+    kinds |= entry && entry->has_cfi ? 1 << ELF : 0;
+    kinds |= entry && (entry->has_pe || entry->has_clr) ? 1 << PE : 0;
+    for (size_t i = 0; req->walker->flags != 0 && i < sizeof forbidden / sizeof forbidden[0]; i++)
+        kinds &= req->walker->flags & forbidden[i].flag ? ~forbidden[i].kinds : ~0u;
+    return kinds;
+}
+
+unsigned sw_source_next(uint32_t kinds, unsigned n)
+{
+    while (n < SW_SOURCES && !(rows[n].ask && kinds >> rows[n].kind & 1))
+        n++;
+    return n;
 }
 
 enum sw_status sw_source_ask(const struct sw_unwind_request *req, unsigned n, struct sw_candidate *candidate)
 {
     candidate->depends = SW_DEPENDS_CODE;
     candidate->is_doubted = false;
-    if (n >= SW_SOURCES)
-        return SW_E_LIMIT;
-    if (!is_asked(req, &rows[n]))
-        return SW_E_NO_RULE;
     const enum sw_status status = rows[n].ask(req, candidate);
     if (status == SW_OK && rows[n].kind == INSTRUCTIONS) {
         claim_only_promised(req, &candidate->rule);

@@ -8,13 +8,20 @@
 #include "code/tables.h"
 #include "unwind/request.h"
 
+enum { SW_SOURCES = 13 };
+
+/* The kinds of sources that can have anything to say of the frame, as bits. */
+uint32_t sw_sources_of(const struct sw_unwind_request *req);
+
+/* The first source from n on that is of one of these kinds; SW_SOURCES: there is none. */
+unsigned sw_source_next(uint32_t kinds, unsigned n);
+
 /*
  * What the n-th source says of the frame, into a candidate of the asker's.
  *
- * Returns  SW_OK: the candidate has a rule, tried or not. SW_E_NO_RULE: the source has nothing to say. SW_E_LIMIT with
- * n past the last. Others: its table is broken. In all cases candidate->depends says what the answer depends on.
+ * Returns  SW_OK: the candidate has a rule, tried or not. SW_E_NO_RULE: the source has nothing to say. Others: its table
+ * is broken. In all cases candidate->depends says what the answer depends on.
  */
-enum { SW_SOURCES = 13 };
 SW_NODISCARD enum sw_status sw_source_ask(const struct sw_unwind_request *req, unsigned n,
                                           struct sw_candidate *candidate);
 
@@ -28,9 +35,6 @@ SW_NODISCARD enum sw_status sw_source_ask(const struct sw_unwind_request *req, u
  */
 enum sw_status sw_sources_open(struct sw_images *images, struct sw_image_entry *entry,
                                const struct sw_sections *sections);
-
-/* Whether a signal handler that returns to an address returns from the signal: told by the bytes there. */
-bool sw_source_is_trampoline(const struct sw_unwind_request *req, uint64_t address);
 
 /* The rule that a CoreCLR JIT header gives, with the FunctionID. */
 SW_NODISCARD enum sw_status sw_source_clr_header(const struct sw_unwind_request *req, struct sw_rule *rule,

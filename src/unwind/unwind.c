@@ -12,9 +12,14 @@
 bool sw_unwind_was_interrupted(const struct sw_unwind_request *req)
 {
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
-    struct sw_range code;
+    struct sw_range code = req->frame->code;
     uint64_t target;
-    sw_find_code(req->walker, sw_request_image(req, pc), pc, &code);
+    if (pc < code.begin || pc >= code.end) { /* the code in front of pc ends there */
+        const struct sw_image_entry *image = sw_request_image(req, pc);
+        if (image && !image->has_clr && !req->walker->codemap)
+            return false;
+        sw_find_code(req->walker, image, pc, &code);
+    }
     if (code.kind != SW_KIND_JIT && code.kind != SW_KIND_NGEN)
         return false;
     return pc == code.begin || !sw_is_behind_call(req, pc, &target);
@@ -27,7 +32,8 @@ void sw_unwind_find_code(const struct sw_unwind_request *req, struct sw_frame *f
     struct sw_clr_jit_code about;
     sw_find_code(req->walker, req->entry, frame->lookup, &frame->code);
     req->work->is_found = true;
-    if ((req->walker->flags & SW_WALK_NO_TABLES) || sw_source_clr_header(req, rule, &about) != SW_OK) {
+    if (frame->code.unwind != SW_UNWIND_CLR_HEADER || (req->walker->flags & SW_WALK_NO_TABLES) ||
+        sw_source_clr_header(req, rule, &about) != SW_OK) {
         rule->source = SW_SOURCE_NONE;
         return;
     }
@@ -93,6 +99,14 @@ static void take(const struct sw_candidate *candidate, enum sw_depends depends, 
     found->function = candidate->function;
 }
 
+/* More work was needed than the walk may do: nothing else is known of the caller, whatever some source had to say. */
+static void cut(const struct sw_unwind_request *req, struct sw_found *found)
+{
+    *found = (struct sw_found){ .stop = SW_STOP_BUDGET,
+                                .fault = { SW_E_LIMIT, sw_regs_pc(&req->frame->regs), 0 },
+                                .depends = SW_DEPENDS_STACK };
+}
+
 /*
  * The ranking: the best candidate wins, of equal ones the last that was asked. An answer depends on all that was asked
  * in front of it: on a stack where another source has more to say, the answer is another. A source that was cut counts
@@ -106,8 +120,13 @@ void sw_unwind(const struct sw_unwind_request *req, struct sw_found *found)
     *found = (struct sw_found){ .stop = SW_STOP_NO_RULE,
                                 .fault = { SW_E_NO_RULE, sw_regs_pc(&req->frame->regs), 0 },
                                 .depends = SW_DEPENDS_STACK };
-    for (unsigned n = 0; n < SW_SOURCES && best_rank != LEADS; n++) {
+    const uint32_t kinds = sw_sources_of(req);
+    for (unsigned n = 0; best_rank != LEADS && (n = sw_source_next(kinds, n)) < SW_SOURCES; n++) {
         const enum sw_status status = sw_source_ask(req, n, next);
+        if (req->work->meter.is_cut) {
+            cut(req, found);
+            return;
+        }
         depends = depends == SW_DEPENDS_CODE ? next->depends : SW_DEPENDS_STACK;
         const enum rank rank = rank_of(req, status, next, found);
         if (rank != LEADS && status != SW_E_NO_RULE)

@@ -37,7 +37,7 @@ void sw_unwind_find_code(const struct sw_unwind_request *req, struct sw_frame *f
 /*
  * Whether a frame of managed code was interrupted although nothing says so: CoreCLR's fault handler makes the faulting
  * pc look like a return address, without a signal frame. Managed code has no return address without a call in front of
- * it. Inside a reader section.
+ * it. The frame's code is found. Inside a reader section.
  */
 bool sw_unwind_was_interrupted(const struct sw_unwind_request *req);
 

@@ -10,7 +10,15 @@
 
 #include <snapwalk/walk.h>
 
-enum { SW_WALK_BYTES = 8192, SW_WALK_SEARCH = 4000000, SW_FETCH_BLOCK = 512, SW_FETCH_BLOCKS = 8, SW_INSN_MOST = 16 };
+enum {
+    SW_WALK_BYTES = 8192,
+    SW_FETCH_BLOCK = 512,
+    SW_FETCH_BLOCKS = 8,
+    SW_INSN_MOST = 16,
+    SW_FINDING_WORDS = 512,
+    SW_RULE_WORDS = 40,
+    SW_TRIED = 40
+};
 
 /*
  * Pieces of code as they were read: the instructions of a function without a read for each. direct: code that lies in
@@ -31,15 +39,23 @@ struct sw_fetch {
  * Memory of a walk. Sources leave each other no messages here: what one has to say is its candidate.
  *
  * is_found    header_rule is the current frame's. The walker's.
+ * generation  Of the images when `image`, and fetch.direct, were found. They hold while it is the same.
+ * image       The image that was found last, or null.
  * header_rule The rule that was found with the frame's code; its source is NONE where none was.
  * asked       Two candidates that unwind.c chooses with.
  * spare       Two more, for the source that is being asked.
- * left        Instructions that searches of this walk may still look at: its cost is bounded.
+ * meter       What this walk may still do.
+ * words       findings.c: the finding at hand; rule_words, spare_rule: a rule's; scan_words, scan_rule: of one made of
+ *             others; outer: what that was read from.
+ * tried       call_confirmation.c: functions.
  * elsewhere   function_scan.c: pc's state, in terms of another place's.
+ * bytes       Of the target, for one search at a time: of code (function_scan.c), of the stack (call_confirmation.c).
  */
 struct sw_workspace {
     bool is_found;
-    uint32_t left;
+    uint64_t generation;
+    const struct sw_image_entry *image;
+    struct sw_meter meter;
     struct sw_fetch fetch;
     struct sw_cfi_work cfi;
     struct sw_analysis analysis;
@@ -47,8 +63,22 @@ struct sw_workspace {
     struct sw_candidate asked[2];
     struct sw_candidate spare[2];
     struct sw_state elsewhere;
+    uint64_t words[SW_FINDING_WORDS];
+    uint64_t rule_words[SW_RULE_WORDS];
+    uint64_t scan_words[SW_FINDING_WORDS];
+    uint64_t tried[SW_TRIED];
+    struct sw_rule spare_rule, scan_rule;
+    struct sw_meter outer;
     uint8_t bytes[SW_WALK_BYTES];
 };
+
+/* What a walk may do with that budget, in units of its meter. */
+static inline uint64_t sw_work_granted(uint32_t budget)
+{
+    if (budget == SW_WALK_BUDGET_UNLIMITED)
+        return SW_METER_UNLIMITED;
+    return budget == SW_WALK_BUDGET_DEFAULT ? SW_WALK_BUDGET : budget;
+}
 
 /* Bytes of code at pc, for sw_code.fetch (arg: a struct sw_fetch). */
 const uint8_t *sw_fetch_code(void *fetch, uint64_t pc, size_t *size);

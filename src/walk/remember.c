@@ -80,8 +80,6 @@ static bool note(const struct sw_unwind_request *req, const struct sw_found *fou
 void sw_walk_remember(struct sw_lane *lane, const struct sw_unwind_request *req, const struct sw_found *found)
 {
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
-    if (!lane->cache)
-        return;
     struct sw_entry entry = { .key = pc | lane->tags | (req->frame->exact ? SW_KEY_EXACT : 0), .found = lane->found };
     if (found->depends != SW_DEPENDS_STACK && lane->found != SW_FOUND_NEVER && note(req, found, &entry))
         sw_cache_store(lane->cache, &lane->changes, pc, &entry);

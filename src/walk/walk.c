@@ -120,7 +120,9 @@ static bool find_entry(struct sw_walk *walk, struct sw_entry *entry)
 {
     struct sw_lane *lane = lane_of(walk);
     walk->entry.step = 0;
-    walk->entry.generation = lane->cache ? sw_cache_generation(lane->cache) : 0;
+    if (!lane->cache)
+        return false;
+    walk->entry.generation = sw_cache_generation(lane->cache);
     if (!sw_lane_find(lane, sw_regs_pc(&walk->frame.regs), walk->frame.exact, entry, &walk->entry.at))
         return false;
     struct sw_range *code = &walk->frame.code;
@@ -157,7 +159,8 @@ static void find_caller(struct sw_walk *walk, const struct sw_unwind_request *re
         sw_unwind_find_code(req, &walk->frame);
     sw_unwind(req, found);
     walk->fault = found->fault;
-    if ((found->stop == SW_STOP_NONE || sw_stop_is_root(found->stop)) && walk->entry.step == 0)
+    const bool leads = found->stop == SW_STOP_NONE || sw_stop_is_root(found->stop);
+    if (leads && walk->entry.step == 0 && lane_of(walk)->cache)
         sw_walk_remember(lane_of(walk), req, found);
 }
 
@@ -172,12 +175,10 @@ static void open_workspace(struct sw_walk *walk)
 {
     struct sw_walk_scratch *scratch = sw_walk_scratch_of(walk->scratch);
     struct sw_workspace *work = &scratch->work;
-    if (!scratch->is_open) {
-        sw_fetch_reset(&work->fetch, &walk->walker->memory, walk->walker->images);
-        work->left = SW_WALK_SEARCH;
-    }
+    if (!scratch->is_open)
+        work->meter = (struct sw_meter){ .left = sw_work_granted(walk->walker->budget) };
+    sw_workspace_open(work, walk->walker, !scratch->is_open);
     scratch->is_open = true;
-    work->fetch.direct = (struct sw_bytes){ 0 }; /* what was found in another section may be gone */
 }
 
 static void set_exact(struct sw_frame *frame, bool exact)
@@ -186,12 +187,28 @@ static void set_exact(struct sw_frame *frame, bool exact)
     frame->lookup = sw_regs_pc(&frame->regs) - (exact ? 0 : 1);
 }
 
+static struct sw_unwind_request request_of(struct sw_walk *walk)
+{
+    struct sw_workspace *work = workspace_of(walk);
+    return (struct sw_unwind_request){ walk->walker, work, &walk->frame,
+                                       sw_workspace_image(work, walk->walker, walk->frame.lookup) };
+}
+
 static void find_code(struct sw_walk *walk)
 {
-    const struct sw_walker *walker = walk->walker;
-    const struct sw_image_entry *entry = sw_images_entry(walker->images, walk->frame.lookup);
-    const struct sw_unwind_request req = { walker, workspace_of(walk), &walk->frame, entry };
+    const struct sw_unwind_request req = request_of(walk);
     sw_unwind_find_code(&req, &walk->frame);
+}
+
+/* What seems to be a return address may be a pc that was interrupted. */
+static void find_callers_code(struct sw_walk *walk)
+{
+    const struct sw_unwind_request req = request_of(walk);
+    sw_unwind_find_code(&req, &walk->frame);
+    if (walk->frame.exact || !sw_unwind_was_interrupted(&req))
+        return;
+    set_exact(&walk->frame, true);
+    find_code(walk);
 }
 
 /* The caller's frame: what is known of it, out of the cache or by looking. */
@@ -207,24 +224,23 @@ static void arrive(struct sw_walk *walk, const struct sw_unwind_request *req, co
     if (find_entry(walk, &entry))
         return;
     sw_lane_note_generations(lane_of(walk));
-    set_exact(frame, frame->exact || sw_unwind_was_interrupted(req));
-    find_code(walk);
+    find_callers_code(walk);
 }
 
 static bool step(struct sw_walk *walk)
 {
-    struct sw_workspace *work = workspace_of(walk);
     const struct sw_walker *walker = walk->walker;
     struct sw_frame *frame = &walk->frame;
 
     walk->fault = (struct sw_fault){ SW_E_NO_RULE, sw_regs_pc(&frame->regs), 0 };
     const struct sw_reading reading = sw_reading_enter(walker);
     open_workspace(walk);
-    const struct sw_unwind_request req = { walker, work, frame, sw_images_entry(walker->images, frame->lookup) };
+    const struct sw_unwind_request req = request_of(walk);
     struct sw_found found;
     find_caller(walk, &req, &found);
     if (found.stop == SW_STOP_NONE)
         arrive(walk, &req, &found);
+    walk->work = sw_work_granted(walker->budget) - req.work->meter.left;
     sw_reading_leave(walker, reading);
     if (found.stop == SW_STOP_NONE)
         return true;
@@ -327,7 +343,7 @@ static enum sw_status status_of(const struct sw_walk *walk)
         return SW_E_NOT_FOUND;
     if (walk->stop == SW_STOP_UNREADABLE)
         return SW_E_UNREADABLE;
-    return walk->stop == SW_STOP_FRAME_LIMIT ? SW_E_LIMIT : SW_E_NO_RULE;
+    return walk->stop == SW_STOP_FRAME_LIMIT || walk->stop == SW_STOP_BUDGET ? SW_E_LIMIT : SW_E_NO_RULE;
 }
 
 enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scratch *scratch,

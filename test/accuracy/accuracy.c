@@ -11,6 +11,9 @@
  * take a third of the time -t S     ends after so many seconds (default 30) -o FILE  appends what went wrong, by place
  * of the code, with its instructions
  *
+ *   -b       with the default budget: a walk that it cut is made again when the work left is prepared
+ *   -r NAMES registers that the program's language does not preserve in calls, with commas between: not judged
+ *
  * Prints rows for people, and one for mk: "sum NAME steps mode checked first whole mode checked first whole".
  */
 #include "findings.h"
@@ -28,9 +31,10 @@ enum { VISITS = 1 << 18, SHARE = 3, GRACE = 3 };
 extern char **environ;
 
 struct options {
-    const char *name, *thread, *findings;
+    const char *name, *thread, *findings, *registers;
     uint64_t start, window, full, every;
     unsigned windows, gap, attach, seconds;
+    bool is_limited;
 };
 
 struct run {
@@ -140,6 +144,7 @@ static void report(const struct run *run)
            run->trace.judge.beside.otherwise);
     printf("#   by addresses and replayed: %" PRIu64 " walks, %" PRIu64 " otherwise\n", run->trace.judge.beside.walks,
            run->trace.judge.beside.walks_otherwise);
+    judge_print_budget(&run->trace.judge);
     if (run->trace.shadow.overflow)
         printf("#   the shadow stack overflowed: stepped no further\n");
     if (run->trace.target.executed)
@@ -171,21 +176,24 @@ static bool parse(int argc, char *argv[], struct options *o)
 {
     int c;
     *o = (struct options){ .start = 300000, .window = 20000, .full = 20000, .every = 97, .gap = 20, .seconds = 30 };
-    while ((c = getopt(argc, argv, "+n:s:w:k:g:a:T:f:e:t:o:")) != -1) {
+    while ((c = getopt(argc, argv, "+bn:s:w:k:g:a:T:f:e:t:o:r:")) != -1) {
         const struct {
             int letter;
             const char **text;
             uint64_t *large;
             unsigned *small;
         } rows[] = { { 'n', &o->name, NULL, NULL },     { 'T', &o->thread, NULL, NULL },
-                     { 'o', &o->findings, NULL, NULL }, { 's', NULL, &o->start, NULL },
-                     { 'k', NULL, &o->window, NULL },   { 'f', NULL, &o->full, NULL },
-                     { 'e', NULL, &o->every, NULL },    { 'w', NULL, NULL, &o->windows },
-                     { 'g', NULL, NULL, &o->gap },      { 'a', NULL, NULL, &o->attach },
-                     { 't', NULL, NULL, &o->seconds } };
+                     { 'o', &o->findings, NULL, NULL }, { 'r', &o->registers, NULL, NULL },
+                     { 's', NULL, &o->start, NULL },    { 'k', NULL, &o->window, NULL },
+                     { 'f', NULL, &o->full, NULL },     { 'e', NULL, &o->every, NULL },
+                     { 'w', NULL, NULL, &o->windows },  { 'g', NULL, NULL, &o->gap },
+                     { 'a', NULL, NULL, &o->attach },   { 't', NULL, NULL, &o->seconds } };
+        o->is_limited = o->is_limited || c == 'b';
         size_t i = 0;
-        while (i < sizeof rows / sizeof *rows && rows[i].letter != c)
+        while (c != 'b' && i < sizeof rows / sizeof *rows && rows[i].letter != c)
             i++;
+        if (c == 'b')
+            continue;
         if (i == sizeof rows / sizeof *rows)
             return false;
         if (rows[i].text)
@@ -198,6 +206,16 @@ static bool parse(int argc, char *argv[], struct options *o)
     return o->name && optind < argc && o->every != 0;
 }
 
+/* The registers whose names are in a list. */
+static uint64_t registers_of(const char *list)
+{
+    uint64_t mask = 0;
+    for (unsigned n = 0; list && n < target_shadow->nonvolatile; n++)
+        if (strstr(list, target_shadow->name[n]))
+            mask |= UINT64_C(1) << target_shadow->number[n];
+    return mask;
+}
+
 static bool open_run(struct run *run, char *argv[])
 {
     static const bool is_mode[STEP_MODES] = { true, false, true };
@@ -206,7 +224,11 @@ static bool open_run(struct run *run, char *argv[])
     const bool started =
         o->attach ? target_attach(t, argv, environ, o->attach, o->thread) : target_start(t, argv, environ);
     t->over = &over;
-    return started && judge_open(&run->trace.judge, t, is_mode);
+    if (!started || !judge_open(&run->trace.judge, t, is_mode))
+        return false;
+    run->trace.judge.unjudged = registers_of(o->registers);
+    run->trace.judge.is_limited = o->is_limited;
+    return true;
 }
 
 static void remove_perfmap(pid_t pid)
@@ -221,7 +243,7 @@ int main(int argc, char *argv[])
     struct run *run = calloc(1, sizeof *run);
     if (!run || !parse(argc, argv, &run->options)) {
         fprintf(stderr, "usage: accuracy -n NAME [-s N] [-w N] [-k N] [-g MS] [-a MS] [-T NAME] [-f N] [-e N] [-t S] "
-                        "[-o FILE] -- PROGRAM ARGS...\n");
+                        "[-o FILE] [-r NAMES] -- PROGRAM ARGS...\n");
         return 2;
     }
     run->trace.shadow.machine = target_shadow;

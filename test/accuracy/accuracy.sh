@@ -20,6 +20,8 @@ much="-t 250 -s 3000000 -e 29 -f 200000 -k 200000"
 
 subjects() {
     agent=
+    texts=$(for _ in 1 2 3 4 5 6 7 8 9; do printf '%s ' "$programs/text" "$programs/text" "$programs/text"; done)
+    scripts=$(printf '%s ' "$PWD"/test/accuracy/*.sh)
     [ ! -f "$programs/libjvmti_map.so" ] || agent=-agentpath:$programs/libjvmti_map.so
     cat <<END
 gzip|dev|gzip|gzip|-w 3||-c $programs/text
@@ -30,6 +32,18 @@ python3|dev|/usr/bin/python3|python3|-w 6||-S $programs/work.py
 gawk|held|gawk|gawk|-w 6||-f $programs/work.awk
 lua|held|lua5.4|lua5.4|-w 6||$programs/work.lua
 ruby|held|ruby|ruby|-w 6||--disable=gems $programs/work.rb
+php|dev|php|php-cli|-s 100000 -w 12 -k 10000 -r r14,r15||-n $here/work.php
+guile|dev|guile|guile-3.0|-a 1500 -w 12|GUILE_AUTO_COMPILE=0 GUILE_JIT_THRESHOLD=-1|$here/work.scm
+busybox|dev|busybox|busybox|-s 100000 -w 12 -k 10000||awk -f $here/work_posix.awk
+luajit|dev|luajit|luajit|-s 100000 -w 12 -k 10000||-joff $programs/work.lua
+pascal|dev|$programs/pascal|fp-compiler|-w 6||
+go|dev|$programs/go|golang-go|-s 100000 -w 12 -k 10000 -r rbx,r12,r13,r14,r15|GODEBUG=asyncpreemptoff=1 GOMAXPROCS=1|
+ocaml|dev|$programs/ocaml|ocaml|-w 6 -r rbx,rbp,r12,r13,r14,r15||
+rust|dev|rg|ripgrep|-w 6||-j1 -c (\\w+)7[0-9]+.line $texts
+haskell|dev|shellcheck|shellcheck|-s 100000 -w 12 -k 10000 -r rbx,rbp,r12,r13,r14,r15||-s sh $scripts
+coroutines|dev|$programs/coroutines||-w 2||
+musl|dev|$programs/musl|musl-tools|-w 2||
+musl-static|dev|$programs/musl-static|musl-tools|-w 2||
 throws|dev|$programs/throws||-s 600000||
 handlers|dev|$programs/handlers||||
 node|dev|node|nodejs|-a 700 -w 12||--perf-basic-prof $here/work.js

@@ -1,5 +1,6 @@
 #!/bin/sh
-# build.sh OUT: compiles what accuracy.sh steps besides installed programs into OUT: throws, handlers, Java's agent; and without
+# build.sh OUT: compiles what accuracy.sh steps besides installed programs into OUT: throws, handlers, coroutines, a user of musl,
+# the work of Pascal's, Go's and OCaml's compilers, Java's agent; and without
 # any unwind table of their own, by gcc and clang at five levels, joined-COMPILER-LEVEL (the programs of the single-step test in
 # one) and mixed-COMPILER-LEVEL (generated functions of mixed shapes).
 #
@@ -84,6 +85,28 @@ if [ "$machine" = arm64 ]; then
     plain handlers-pac "${prefix}gcc -O2 -std=c11 $protection" handlers.c
     plain static-throws "${prefix}g++ -O2 -std=c++17 -static" throws.cc
     exit 0
+fi
+plain coroutines "gcc -O2 -std=c11" coroutines.c
+have() { command -v "$1" >/dev/null 2>&1 || ! echo "accuracy: no $1: nothing is built by it"; }
+if have musl-gcc; then
+    plain musl "musl-gcc -O2 -std=c11" libc.c
+    plain musl-static "musl-gcc -O2 -std=c11 -static" libc.c
+fi
+# Compilers that leave files beside their source get a copy.
+copy() {
+    mkdir -p "$out/$1"
+    cp "$here/programs/$2" "$out/$1/$2"
+}
+if have fpc && ! newer "$out/pascal"; then
+    copy fpc Work.pas
+    fpc -O2 -v0 -o"$out/pascal" "$out/fpc/Work.pas" >"$out/fpc/messages" || cat "$out/fpc/messages" >&2
+fi
+if have go && ! newer "$out/go"; then
+    GOCACHE="$out/go-cache" GO111MODULE=off CGO_ENABLED=0 go build -o "$out/go" "$here/programs/work.go"
+fi
+if have ocamlopt && ! newer "$out/ocaml"; then
+    copy ocamlopt work.ml
+    (cd "$out/ocamlopt" && ocamlopt -O3 work.ml -o "$out/ocaml" 2>/dev/null)
 fi
 # The agent that gives Java a perf map; without a JDK Java is walked without one.
 jdk=$(dirname "$(dirname "$(readlink -f "$(command -v javac || echo /)")")")

@@ -83,6 +83,7 @@ run_list() {
         fi
         more=
         [ "${FULL:-0}" = 0 ] || more=$much
+        [ "${BUDGET:-0}" = 0 ] || more="$more -b"
         : >"$out/found$2"
         # shellcheck disable=SC2046,SC2086
         # There: node leaves a log where it stands.

@@ -73,18 +73,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct sw_analysis work;
     struct input in = { data, size };
-    const struct sw_code code = { &sw_x64_arch, fetch, &in };
+    const struct sw_code code = { &sw_x64_arch, fetch, &in, NULL };
     struct sw_rule rule;
     unsigned shown = 0;
     if (size == 0)
         return 0;
     check_insn(&in);
     check_readers(&in);
-    const int32_t above = (int32_t)data[0] * 8;
+    struct sw_fp_distance fp = { (int32_t)data[0] * 8, true, false };
     const uint64_t pc = BEGIN + data[size - 1] % size;
     if (sw_analyze_function(&code, BEGIN, BEGIN + size, pc, &work, &rule) == SW_OK && rule.cfa.reg >= SW_REGS_MAX)
         abort();
     (void)!sw_analyze_function(&code, BEGIN, 0, pc, &work, &rule);
-    (void)!sw_analyze_forward(&code, pc, data[0] & 1 ? &above : NULL, &work, never, &shown);
+    (void)!sw_analyze_forward(&code, pc, data[0] & 1 ? &fp : NULL, &work, never, &shown);
     return 0;
 }

@@ -243,7 +243,7 @@ static bool analysis_agrees(const struct difference *d)
 {
     static struct sw_analysis work;
     const struct sw_memory memory = { .read = read_stack };
-    const struct sw_code code = { &sw_x64_arch, fetch, (void *)(uintptr_t)&d->dll->pe };
+    const struct sw_code code = { &sw_x64_arch, fetch, (void *)(uintptr_t)&d->dll->pe, NULL };
     struct sw_regs regs = { .machine = SW_MACHINE_X64 };
     struct sw_regs caller;
     struct sw_rule rule;

@@ -4,6 +4,7 @@
  */
 #include "judge.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -131,7 +132,8 @@ static void walker_for(const struct judge *j, enum step_mode mode, struct sw_wal
                                   .stack_begin = j->target->stack_begin,
                                   .stack_end = j->target->stack_end,
                                   .max_frames = MOST_FRAMES,
-                                  .flags = mode == STEP_TABLES ? 0 : SW_WALK_NO_TABLES };
+                                  .flags = mode == STEP_TABLES ? 0 : SW_WALK_NO_TABLES,
+                                  .budget = j->is_limited ? SW_WALK_BUDGET_DEFAULT : SW_WALK_BUDGET_UNLIMITED };
 }
 
 /* Code that was made since the perf map was read. */
@@ -145,8 +147,14 @@ static bool is_unheard_of(const struct judge *j, const struct sw_frame *frame)
  * (On ARM64 it is not known where it lies.) */
 static bool is_overwritten(const struct judge *j, const struct shadow_entry *truth)
 {
-    return target_shadow->pushed && !truth->interrupted && !truth->assumed &&
-           target_word(j->target, truth->slot) != truth->regs.pc;
+    return target_shadow->pushed && !truth->interrupted && target_word(j->target, truth->slot) != truth->regs.pc;
+}
+
+/* A stack that was made by hand may end at its first function, or at what that will return to. */
+static bool is_end(const struct shadow_entry *expected, enum sw_stop stop)
+{
+    return !expected ||
+           (expected->bottom && (stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE));
 }
 
 /*
@@ -172,8 +180,8 @@ static bool is_moved(const struct judge *j, const struct shadow_entry *truth, co
 }
 
 /* One frame against the truth, null: there should be none. moved: its sp may differ. Fills in `got` and `known`. */
-static enum step_verdict judge_frame(const struct sw_frame *frame, const struct shadow_entry *truth, bool moved,
-                                     struct step_walk *walk)
+static enum step_verdict judge_frame(const struct judge *j, const struct sw_frame *frame,
+                                     const struct shadow_entry *truth, bool moved, struct step_walk *walk)
 {
     const uint8_t *order = target_shadow->number;
     const struct sw_regs *regs = &frame->regs;
@@ -190,7 +198,7 @@ static enum step_verdict judge_frame(const struct sw_frame *frame, const struct 
     if (walk->got.pc != truth->regs.pc || !is_sp || frame->exact != truth->interrupted)
         return STEP_WRONG_PLACE;
     for (unsigned n = 0; n < target_shadow->nonvolatile && !truth->assumed; n++)
-        if (sw_regs_has(regs, order[n]) && walk->got.nv[n] != truth->regs.nv[n])
+        if (sw_regs_has(regs, order[n]) && !(j->unjudged >> order[n] & 1) && walk->got.nv[n] != truth->regs.nv[n])
             return STEP_WRONG_REGISTER;
     return STEP_RIGHT;
 }
@@ -225,9 +233,10 @@ static void judge_walk(struct judge *j, enum step_mode mode, const struct sw_reg
         if (expected)
             out->expected = expected->regs;
         if (more)
-            verdict = judge_frame(&walk.frame, expected, is_moved(j, expected, &walk.frame), out);
-        else if (expected)
-            verdict = STEP_CUT;
+            verdict = judge_frame(j, &walk.frame, expected, is_moved(j, expected, &walk.frame), out);
+        else
+            verdict = is_end(expected, walk.stop) ? STEP_RIGHT : STEP_CUT;
+        out->complete = !more;
         out->unheard_of = out->unheard_of || (more && is_unheard_of(j, &walk.frame));
         if (out->at == 1)
             out->first = (uint8_t)verdict;
@@ -242,6 +251,8 @@ static void judge_walk(struct judge *j, enum step_mode mode, const struct sw_reg
     beside_end(&j->beside, mode, &walk);
     out->whole = (uint8_t)verdict;
     out->stop = (uint8_t)walk.stop;
+    j->cut_again[mode] += walk.stop == SW_STOP_BUDGET;
+    j->most_work[mode] = walk.work > j->most_work[mode] ? walk.work : j->most_work[mode];
 }
 
 static enum step_place place_of(const struct judge *j, uint64_t pc, const struct shadow *truth)
@@ -266,6 +277,19 @@ double judge_clock(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+/* What a user does whose walk was cut by its budget: the work that is left, then walks again. */
+static void prepare(struct judge *j, enum step_mode mode, const struct sw_regs *start)
+{
+    static uint64_t pcs[MOST_FRAMES];
+    struct sw_walker walker;
+    enum sw_stop stop;
+    walker_for(j, mode, &walker);
+    if (sw_walk_addresses(&walker, &j->scratch, start, true, pcs, MOST_FRAMES, &stop) == 0 || stop != SW_STOP_BUDGET)
+        return;
+    j->cut[mode]++;
+    j->unprepared += sw_walk_prepare(&walker, &j->scratch, SW_WALK_BUDGET_UNLIMITED) > 0;
+}
+
 void judge_sample(struct judge *j, const struct sw_regs *regs, const struct shadow *truth, struct step_sample *sample)
 {
     const uint64_t pc = sw_regs_pc(regs);
@@ -279,6 +303,8 @@ void judge_sample(struct judge *j, const struct sw_regs *regs, const struct shad
         if (!j->is_mode[m] ||
             (m == STEP_BOUNDS && sample->place != STEP_PLT && sw_codemap_find(j->bounds, pc, NULL) != SW_OK))
             continue;
+        if (j->is_limited)
+            prepare(j, (enum step_mode)m, regs);
         judge_walk(j, (enum step_mode)m, regs, truth, &sample->walks[m]);
         if (m == STEP_TABLES && sample->walks[m].unheard_of) { /* once more with what the map has got since */
             read_perfmap(j);
@@ -288,6 +314,16 @@ void judge_sample(struct judge *j, const struct sw_regs *regs, const struct shad
         j->spent[m] += end - begin;
         begin = end;
     }
+}
+
+void judge_print_budget(const struct judge *j)
+{
+    if (!j->is_limited)
+        return;
+    for (unsigned m = 0; m < STEP_MODES; m++)
+        printf("#   budget, %s: %" PRIu64 " walks cut, %" PRIu64 " of the judged ones, at most %" PRIu64 " units\n",
+               score_mode_name((enum step_mode)m), j->cut[m], j->cut_again[m], j->most_work[m]);
+    printf("#   budget: work left by %" PRIu64 " preparations\n", j->unprepared);
 }
 
 /* ---- adopting ---- */
@@ -328,7 +364,7 @@ void judge_adopt(struct judge *j, const struct sw_regs *regs, struct shadow *sha
             shadow->entries[shadow->count++] = entry_of(&walk.frame, sp);
         sp = sw_regs_sp(&walk.frame.regs);
     }
-    if (walk.stop != SW_STOP_ROOT && walk.stop != SW_STOP_ROOT_ZERO)
+    if (walk.stop != SW_STOP_ROOT) /* a zero may be in the middle of a stack */
         shadow->entries[shadow->count++] = (struct shadow_entry){ .slot = UINT64_MAX, .unknown = true };
     reverse(shadow);
 }

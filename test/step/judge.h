@@ -19,7 +19,11 @@ enum { JUDGE_FILES = 1024 };
  * jit      The ranges of the program's perf map, if it writes one.
  * files    The images whose symbols are in.
  * overwritten  Walks not judged since the return address that they needed was written over.
+ * unjudged Registers, as a mask of known ones, that the program's language does not preserve in calls.
  * is_mode  The walks that are made; spent: seconds that they took.
+ * is_limited  They have the default budget; then, where one was cut, what is left is prepared and another one judged.
+ * cut, cut_again  Walks that the budget cut, the first ones and those after preparing; unprepared: work was left then.
+ * most_work  The most units that a judged walk has used.
  */
 struct judge {
     struct target *target;
@@ -33,8 +37,12 @@ struct judge {
     uint64_t vdso_begin, vdso_end;
     uint64_t main_begin;
     uint64_t overwritten;
+    uint64_t unjudged;
     bool is_mode[STEP_MODES];
     double spent[STEP_MODES];
+    bool is_limited;
+    uint64_t cut[STEP_MODES], cut_again[STEP_MODES], unprepared;
+    uint64_t most_work[STEP_MODES];
     struct beside beside;
     struct sw_scratch scratch;
 };
@@ -45,6 +53,9 @@ void judge_close(struct judge *judge);
 
 /* Takes note of images that were mapped or unmapped, and of what the perf map has got. */
 void judge_sync(struct judge *judge);
+
+/* What budgets cut, as a comment; nothing where there is no limit. */
+void judge_print_budget(const struct judge *judge);
 
 double judge_clock(void);
 

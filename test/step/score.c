@@ -53,6 +53,8 @@ void score_add(struct step_score *score, const struct step_sample *sample, enum 
     score->whole += walk->whole == STEP_RIGHT;
     score->places[sample->place][walk->first == STEP_RIGHT]++;
     score->verdicts[walk->first]++;
+    if (walk->complete && walk->whole == STEP_RIGHT)
+        score->ends[walk->stop]++;
     for (unsigned t = 0; t < SW_TRUST_COUNT; t++)
         for (unsigned right = 0; right < 2; right++)
             score->frames[t][right] += walk->frames[t][right];
@@ -73,6 +75,8 @@ void score_merge(struct step_score *to, const struct step_score *from)
     }
     for (unsigned v = 0; v < STEP_VERDICTS; v++)
         to->verdicts[v] += from->verdicts[v];
+    for (unsigned s = 0; s < SW_STOP_COUNT; s++)
+        to->ends[s] += from->ends[s];
 }
 
 void score_print_tables(FILE *to, const struct step_score *score)
@@ -87,6 +91,10 @@ void score_print_tables(FILE *to, const struct step_score *score)
         if (score->frames[t][0] + score->frames[t][1])
             fprintf(to, " %s %" PRIu64 "/%" PRIu64, sw_trust_name((enum sw_trust)t), score->frames[t][1],
                     score->frames[t][0] + score->frames[t][1]);
+    fprintf(to, "\n#   ends of whole walks:");
+    for (unsigned s = 0; s < SW_STOP_COUNT; s++)
+        if (score->ends[s])
+            fprintf(to, " %s %" PRIu64, sw_stop_name((enum sw_stop)s), score->ends[s]);
     fprintf(to, "\n");
 }
 

@@ -24,10 +24,10 @@ enum step_verdict { STEP_RIGHT, STEP_WRONG_PLACE, STEP_WRONG_REGISTER, STEP_CUT,
  * One walk judged. first: of the first caller; whole: of the first frame that is not right, `at` its number (1 is the
  * first caller). got, expected: that frame; source, trust: what the walk said of it. stop: why the walk ended.
  * frames: right and wrong by trust, up to and including frame `at`. from: the pc of the frame in front of it, whose
- * caller was asked for. unheard_of: a frame's code is in no file and no range.
+ * caller was asked for. unheard_of: a frame's code is in no file and no range. complete: it was judged to its end.
  */
 struct step_walk {
-    bool judged, unheard_of;
+    bool judged, unheard_of, complete;
     uint8_t first, whole;
     uint8_t source, trust, stop;
     uint32_t at;
@@ -60,6 +60,7 @@ struct step_score {
     uint64_t places[STEP_PLACES][2]; /* wrong, right */
     uint64_t frames[SW_TRUST_COUNT][2];
     uint64_t verdicts[STEP_VERDICTS];
+    uint64_t ends[SW_STOP_COUNT];            /* of walks that are right to their end */
     struct step_miss misses[2][STEP_MISSES]; /* of the first caller; further out */
     size_t miss_count[2];
 };

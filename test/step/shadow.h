@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SHADOW_DEPTH = 4096, SHADOW_NONVOLATILE = 11 };
+enum { SHADOW_DEPTH = 4096, SHADOW_NONVOLATILE = 11, SHADOW_PARKED = 64, SHADOW_PARKED_DEPTH = 512 };
 
 /* The registers that matter. nv: what a callee preserves, as the machine's row lists it. lr: 0 on x64. */
 struct shadow_regs {
@@ -30,6 +30,7 @@ struct shadow_regs {
  * loose        regs.sp means not quite what it says: the callee may pop its arguments, as code of JITs does.
  * popped       The return address was popped, and may be pushed elsewhere.
  * framed       ARM64: the callee has had a frame: sp was below its value at the call.
+ * bottom       The outermost call of a stack that was made by hand: nobody made it, and there is none beyond.
  * unknown      From here outwards nothing is known; regs mean nothing.
  */
 struct shadow_entry {
@@ -40,19 +41,34 @@ struct shadow_entry {
     bool loose;
     bool popped;
     bool framed;
+    bool bottom;
     bool unknown;
 };
 
-/* entries[count - 1] is the caller of the code being executed. overflow: calls that found no room; truth is lost. */
+/* A stack that was switched away from: [sp, end) is what is known to be its own; its innermost calls. */
+struct shadow_parked {
+    uint64_t sp, end;
+    size_t count;
+    struct shadow_entry entries[SHADOW_PARKED_DEPTH];
+};
+
+/*
+ * entries[count - 1] is the caller of the code being executed. overflow: calls that found no room; truth is lost.
+ * switching: sp is on another stack already, and the code that took it there has not left: whose caller it has is not
+ * defined. parked: a ring, parked_next the oldest.
+ */
 struct shadow {
     const struct shadow_machine *machine;
     struct shadow_entry entries[SHADOW_DEPTH];
     size_t count;
     bool overflow;
+    bool switching;
+    struct shadow_parked parked[SHADOW_PARKED];
+    size_t parked_next;
 };
 
-/* What an instruction does to control, by its opcode. */
-enum shadow_kind { SHADOW_PLAIN, SHADOW_CALL, SHADOW_RETURN, SHADOW_JUMP, SHADOW_SYSCALL };
+/* What an instruction does to control, by its opcode; SHADOW_LOAD: it loads sp, from a register or memory. */
+enum shadow_kind { SHADOW_PLAIN, SHADOW_LOAD, SHADOW_CALL, SHADOW_RETURN, SHADOW_JUMP, SHADOW_SYSCALL };
 struct shadow_machine;
 enum shadow_kind shadow_kind_of(const struct shadow_machine *machine, const uint8_t *bytes, size_t size);
 
@@ -109,17 +125,28 @@ void shadow_signal(struct shadow *shadow, const struct shadow_regs *before, cons
 bool shadow_wants_top(const struct shadow *shadow, enum shadow_kind kind);
 
 /*
- * Records that the stack pointer went to another stack, [begin, end), by an instruction that is no call: a switch of
- * contexts, or a jump out of an alternate stack. Calls that are still on that stack come back; below others nothing is
- * known.
+ * Whether a stack pointer that is loaded stays on its stack: not below the old one, and not above the outermost call
+ * that is known there.
  */
-void shadow_switch(struct shadow *shadow, uint64_t begin, uint64_t end);
+bool shadow_owns(const struct shadow *shadow, uint64_t before, uint64_t after);
 
-/* Nothing is known any more. */
+/* Whether a stack that was switched away from holds sp. */
+bool shadow_has_parked(const struct shadow *shadow, uint64_t sp);
+
+/*
+ * Records that the stack pointer went to another stack by an instruction that is no call: a switch of contexts, or a
+ * jump out of an alternate stack. The calls of the stack that is left are parked. Those of the stack that sp is on now
+ * come back; else those that are still in [begin, end), which does not hold the stack that is left; below others
+ * nothing is known.
+ */
+void shadow_switch(struct shadow *shadow, uint64_t before, uint64_t after, uint64_t begin, uint64_t end);
+
+/* Nothing is known any more; of no stack. */
 void shadow_forget(struct shadow *shadow);
+void shadow_forget_all(struct shadow *shadow);
 
-/* The stack pointer is above the return address of the code being executed: it is on its way elsewhere, and who its
- * caller is is not defined. */
+/* The stack pointer is above the return address of the code being executed, or on another stack: it is on its way
+ * elsewhere, and who its caller is is not defined. */
 bool shadow_between(const struct shadow *shadow, const struct shadow_regs *now);
 
 /* For the machines' own files: a new entry; the calls dropped whose slot lies `room` bytes or more below sp. */

@@ -15,6 +15,16 @@ static size_t prefixes(const uint8_t *bytes, size_t size)
     return n;
 }
 
+/* mov, xchg and pop with rsp as what is written; not leave, lea, add: they stay on their stack. */
+static bool loads_sp(const uint8_t *bytes, size_t at, size_t size)
+{
+    const uint8_t rex = at > 0 && (bytes[at - 1] & 0xf0) == 0x40 ? bytes[at - 1] : 0;
+    const uint8_t opcode = bytes[at], modrm = at + 1 < size ? bytes[at + 1] : 0;
+    const bool to_sp = (modrm >> 3 & 7) == 4 && !(rex & 4), of_sp = modrm >= 0xc0 && (modrm & 7) == 4 && !(rex & 1);
+    return (opcode == 0x8b && to_sp) || (opcode == 0x89 && of_sp) || (opcode == 0x87 && (to_sp || of_sp)) ||
+           ((opcode == 0x94 || opcode == 0x5c) && !(rex & 1));
+}
+
 static enum shadow_kind x64_kind_of(const uint8_t *bytes, size_t size)
 {
     const size_t n = prefixes(bytes, size);
@@ -27,7 +37,9 @@ static enum shadow_kind x64_kind_of(const uint8_t *bytes, size_t size)
         return SHADOW_RETURN;
     if (opcode == 0xeb || opcode == 0xe9 || (opcode == 0xff && (next >> 3 & 6) == 4))
         return SHADOW_JUMP;
-    return opcode == 0x0f && next == 0x05 ? SHADOW_SYSCALL : SHADOW_PLAIN;
+    if (opcode == 0x0f && next == 0x05)
+        return SHADOW_SYSCALL;
+    return loads_sp(bytes, n, size) ? SHADOW_LOAD : SHADOW_PLAIN;
 }
 
 /* A return address that is popped into a register, and pushed again when arguments have been added or taken away. */

@@ -1,9 +1,10 @@
 /*
- * step [-a] [-v] [-s N] [-l N] [-x COMMAND] [-n NAME -- PROGRAM ARGS... | PROGRAM...]: single-steps programs and
+ * step [-a] [-b] [-v] [-s N] [-l N] [-x COMMAND] [-n NAME -- PROGRAM ARGS... | PROGRAM...]: single-steps programs and
  * compares, at each instruction, the walk with a shadow stack of the calls that were executed. TAP on standard output,
  * one test for each program and mode; rows and misses as comments; the last line sums up.
  *
  *   -a      from the entry point to the end of the program; else from main until it returns
+ *   -b      with the default budget: a walk that it cut is made again when the work left is prepared
  *   -s N    an instruction is checked the first 2 times it is met, then once in N (default 64)
  *   -l N    in other images (libc, the dynamic linker) one instruction in N is checked (default 7); 1: as in the
  * program -v      list all misses -n      one program with arguments, under a name
@@ -21,6 +22,7 @@ enum { WARM = 2, VISITS = 1 << 16, COMMAND_WORDS = 16 };
 struct options {
     bool all;
     bool verbose;
+    bool is_limited;
     unsigned sample;
     unsigned library;
     const char *name;
@@ -124,6 +126,7 @@ static bool report(const struct run *run, const char *name, const struct options
            beside->walks_otherwise ? "not ok" : "ok", ++*number, name, beside->walks - beside->walks_otherwise,
            beside->walks);
     passed = passed && beside->otherwise == 0 && beside->walks_otherwise == 0;
+    judge_print_budget(&run->trace.judge);
     if (run->trace.shadow.overflow)
         printf("# the shadow stack overflowed: stepped no further\n");
     (void)fflush(stdout);
@@ -142,6 +145,7 @@ static bool run_program(char *const argv[], const char *name, const struct optio
     if (target_start(&trace->target, argv, NULL) && judge_open(&trace->judge, &trace->target, modes)) {
         run->options = options;
         trace->shadow.machine = target_shadow;
+        trace->judge.is_limited = options->is_limited;
         trace->due = is_due;
         trace->arg = run;
         run->image = target_map_at(&trace->target, trace->judge.main_begin);
@@ -168,9 +172,10 @@ static bool parse(int argc, char *argv[], struct options *options)
 {
     int c;
     *options = (struct options){ .sample = 64, .library = 7 };
-    while ((c = getopt(argc, argv, "avs:l:n:x:")) != -1) {
+    while ((c = getopt(argc, argv, "abvs:l:n:x:")) != -1) {
         options->all = options->all || c == 'a';
         options->verbose = options->verbose || c == 'v';
+        options->is_limited = options->is_limited || c == 'b';
         if (c == 's')
             options->sample = (unsigned)strtoul(optarg, NULL, 10);
         if (c == 'l')
@@ -203,7 +208,8 @@ int main(int argc, char *argv[])
     bool passed = true;
     const double begin = judge_clock();
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: step [-a] [-v] [-s N] [-l N] [-x COMMAND] [-n NAME -- PROGRAM ARGS... | PROGRAM...]\n");
+        fprintf(stderr,
+                "usage: step [-a] [-b] [-v] [-s N] [-l N] [-x COMMAND] [-n NAME -- PROGRAM ARGS... | PROGRAM...]\n");
         return 2;
     }
     if (options.name)

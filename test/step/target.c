@@ -80,10 +80,15 @@ void target_take_maps(struct target *t, size_t size)
         t->pages[i].begin = 0;
 }
 
+bool target_is_main_stack(const struct sw_map *map)
+{
+    return map->path_size == 7 && memcmp(map->path, "[stack]", 7) == 0;
+}
+
 void target_find_stack(struct target *t, uint64_t sp)
 {
     const struct sw_map *map = target_map_at(t, sp - 1); /* an empty stack begins where its mapping ends */
-    const bool is_main = map && map->path_size == 7 && memcmp(map->path, "[stack]", 7) == 0;
+    const bool is_main = map && target_is_main_stack(map);
     t->stack_end = map ? map->end : 0;
     t->stack_begin = is_main ? map->end - STACK_LIMIT : map ? map->begin : 0;
 }

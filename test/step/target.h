@@ -95,6 +95,7 @@ bool target_mirror(struct target *target, struct sw_codemap *codemap);
 /* The mapping around an address, or null. Whether it is of a file whose code stays as it is. */
 const struct sw_map *target_map_at(const struct target *target, uint64_t address);
 bool target_is_file(const struct sw_map *map);
+bool target_is_main_stack(const struct sw_map *map);
 
 /*
  * For ptrace's and qemu's files: what both do. become: in a child, never returns. prepare: an empty target; learn:

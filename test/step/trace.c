@@ -6,7 +6,15 @@
 
 #include <string.h>
 
-enum { EPILOGUE_INSNS = 5, FAR = 4096, ON_THE_WAY = 4096, BUILDING = 1 << 17 };
+enum {
+    EPILOGUE_INSNS = 5,
+    FAR = 4096,
+    SMALL = 1024,
+    FIRST_FRAME = 512,
+    SWITCHING = 256,
+    ON_THE_WAY = 4096,
+    BUILDING = 1 << 17
+};
 
 static struct shadow_regs watched(const struct sw_regs *regs)
 {
@@ -171,18 +179,76 @@ static const struct sw_map *stack_at(const struct trace *trace, uint64_t sp)
     return target_map_at(&trace->target, sp - 1);
 }
 
-/* A stack pointer that went far by an instruction that transfers no control may be on another stack. */
-static void check_switch(struct trace *trace, const struct shadow_regs *before, const struct shadow_regs *after)
+/* A stack that came back is what memory still says, or it has been used for something else. */
+static void check_slots(struct trace *trace, uint64_t sp)
+{
+    const struct shadow *shadow = &trace->shadow;
+    for (size_t left = shadow->count; left > 0 && target_shadow->pushed; left--) {
+        const struct shadow_entry *entry = &shadow->entries[left - 1];
+        if (entry->unknown || entry->interrupted)
+            return;
+        if (entry->slot >= sp && target_word(&trace->target, entry->slot) != entry->regs.pc) {
+            shadow_forget(&trace->shadow);
+            return;
+        }
+    }
+}
+
+/*
+ * A switch is over. If it led to the beginning of a function on a stack of which nothing was known, the stack begins
+ * here: the word on top is what the function will return to. (Not known of ARM64.) And just before a switch a walk may
+ * say where it leads, and rightly so.
+ */
+static void end_switch(struct trace *trace, const struct shadow_regs *after)
+{
+    struct shadow_entry *only = &trace->shadow.entries[0];
+    const struct symbol *symbol = symbols_find(&trace->judge.symbols, after->pc);
+    forgive_landing(trace, after, SWITCHING);
+    if (trace->shadow.count != 1 || !only->unknown || after->sp - only->slot > FIRST_FRAME || !symbol ||
+        symbol->begin != after->pc || !target_shadow->pushed)
+        return;
+    const uint64_t start = target_word(&trace->target, after->sp);
+    const struct sw_map *map = target_map_at(&trace->target, start);
+    if (map && map->executable)
+        *only = (struct shadow_entry){
+            .regs = { .pc = start, .sp = after->sp + 8 }, .slot = after->sp, .assumed = true, .bottom = true
+        };
+}
+
+/*
+ * Whether the stack pointer went to another stack by an instruction that transfers no control: to one that is parked;
+ * to another mapping; or, loaded, within one that holds many small stacks, out of what is known of the one it was on. A
+ * switch where there was none costs no more than the calls further out; so what is not certain is one. Space on the
+ * program's own stack may be taken by loading sp, too.
+ */
+static bool is_switch(const struct trace *trace, enum shadow_kind kind, const struct shadow_regs *before,
+                      const struct shadow_regs *after)
 {
     const uint64_t distance = after->sp > before->sp ? after->sp - before->sp : before->sp - after->sp;
-    if (distance < FAR || stack_at(trace, before->sp) == stack_at(trace, after->sp))
+    const struct sw_map *to = stack_at(trace, after->sp);
+    if (kind == SHADOW_PLAIN && distance < FAR)
+        return false;
+    if (distance == 0 || !to || shadow_owns(&trace->shadow, before->sp, after->sp))
+        return false;
+    if (to != stack_at(trace, before->sp))
+        return true;
+    return kind == SHADOW_LOAD &&
+           (shadow_has_parked(&trace->shadow, after->sp) || (distance >= SMALL && !target_is_main_stack(to)));
+}
+
+static void check_switch(struct trace *trace, enum shadow_kind kind, const struct shadow_regs *before,
+                         const struct shadow_regs *after)
+{
+    const uint64_t distance = after->sp > before->sp ? after->sp - before->sp : before->sp - after->sp;
+    if (distance >= FAR && stack_at(trace, before->sp) != stack_at(trace, after->sp))
+        remap(trace);
+    if (!is_switch(trace, kind, before, after))
         return;
-    remap(trace);
     const struct sw_map *from = stack_at(trace, before->sp), *to = stack_at(trace, after->sp);
-    if (!to || from == to)
-        return;
+    const bool elsewhere = from != to;
     trace->events.switched++;
-    shadow_switch(&trace->shadow, to->begin, to->end);
+    shadow_switch(&trace->shadow, before->sp, after->sp, elsewhere ? to->begin : 0, elsewhere ? to->end : 0);
+    check_slots(trace, after->sp);
 }
 
 static bool is_generated(const struct trace *trace, uint64_t pc)
@@ -206,10 +272,13 @@ static void record(struct trace *trace, enum shadow_kind kind, const struct sw_r
     }
     if (before.pc == after.pc && before.sp == after.sp)
         return; /* a signal came first; or one round of a repeated instruction */
-    if (kind == SHADOW_PLAIN)
-        check_switch(trace, &before, &after);
+    if (kind == SHADOW_PLAIN || kind == SHADOW_LOAD)
+        check_switch(trace, kind, &before, &after);
+    const bool switching = shadow->switching;
     const enum shadow_event event = shadow_step(shadow, kind, &before, &after, top);
     count_event(trace, event, assumed);
+    if (switching && !shadow->switching && event != SHADOW_CALLED)
+        end_switch(trace, &after);
     if (event == SHADOW_CALLED)
         shadow->entries[shadow->count - 1].loose = is_generated(trace, before.pc) || is_generated(trace, after.pc);
     if (event == SHADOW_RETURNED)
@@ -244,6 +313,7 @@ bool trace_adopt(struct trace *trace, struct sw_regs *regs)
     if (!target_regs(&trace->target, regs))
         return false;
     remap(trace);
+    shadow_forget_all(&trace->shadow);
     judge_adopt(&trace->judge, regs, &trace->shadow);
     for (size_t i = 0; i < trace->shadow.count; i++)
         trace->events.adopted += trace->shadow.entries[i].assumed;

@@ -110,7 +110,6 @@ static inline struct kept_seen walk_from(const struct sw_walker *walker, struct 
     return walk_regs(walker, kept, scratch, &regs);
 }
 
-/* The known bits are compared at once: gcc 12 -O1 for x64 gets "has(a, n) != has(b, n) || ..." wrong in a loop. */
 static inline bool is_same_frame(const struct sw_frame *a, const struct sw_frame *b)
 {
     if (a->regs.known != b->regs.known)

@@ -205,7 +205,7 @@ static void check(const struct row *row, const struct sw_rule *rule, const struc
 static void caller_is_found_at_every_instruction(void **state)
 {
     const struct row *row = *state;
-    const struct sw_code code = { &sw_x64_arch, fetch_row, (void *)(uintptr_t)row };
+    const struct sw_code code = { &sw_x64_arch, fetch_row, (void *)(uintptr_t)row, NULL };
     uint64_t pc = BEGIN;
     for (unsigned i = 0; row->at[i].length; pc += row->at[i++].length)
         for (unsigned inside = 0; inside < row->at[i].length; inside++) { /* a return address - 1 lies inside */
@@ -227,16 +227,16 @@ static bool first(void *arg, const struct sw_rule *rule)
 static void caller_is_found_going_forward(void **state)
 {
     const struct row *row = *state;
-    const struct sw_code code = { &sw_x64_arch, fetch_row, (void *)(uintptr_t)row };
+    const struct sw_code code = { &sw_x64_arch, fetch_row, (void *)(uintptr_t)row, NULL };
     uint64_t pc = BEGIN;
     if (row->known_start_only)
         return;
     for (unsigned i = 0; row->at[i].length; pc += row->at[i++].length) {
         struct sw_rule rule;
         const struct sw_regs regs = registers(row, &row->at[i], pc);
-        const int32_t above = (int32_t)(regs.r[RBP] - regs.r[RSP]);
+        struct sw_fp_distance fp = { (int32_t)(regs.r[RBP] - regs.r[RSP]), true, false };
         struct sw_regs caller;
-        if (sw_analyze_forward(&code, pc, &above, &work, first, &rule) != SW_OK)
+        if (sw_analyze_forward(&code, pc, &fp, &work, first, &rule) != SW_OK)
             continue; /* a tail call out of the bytes, a loop: no return to be found here */
         assert_int_equal(sw_rule_apply(&rule, &regs, &memory, &caller, NULL, NULL), SW_OK);
         assert_int_equal(sw_regs_pc(&caller), CALLER);
@@ -261,7 +261,7 @@ static void realigned_frame_is_followed_through_its_saved_cfa(void **state)
                                        0,    0x5b, 0x41, 0x5a, 0x5d, 0x49, 0x8d, 0x62, 0xf8, 0xc3 },
                                      { { 34, 0, 0, 0 } } };
     enum { ALIGNED = CFA - 0x48, BEHIND_CALL = 25 };
-    const struct sw_code code = { &sw_x64_arch, fetch_row, (void *)(uintptr_t)&drap };
+    const struct sw_code code = { &sw_x64_arch, fetch_row, (void *)(uintptr_t)&drap, NULL };
     struct sw_regs regs = registers(&drap, &(struct at){ 1, LOST, 0, 0 }, BEGIN + BEHIND_CALL), caller;
     struct sw_rule rule;
     (void)state;
@@ -290,7 +290,7 @@ static void a_register_overwritten_and_not_saved_is_unknown(void **state)
     static const struct row lost = {
         "lost", false, { 0x31, 0xdb, 0x90, 0xc3 }, { { 4, 0, 0, 0 } }
     }; /* xor ebx,ebx; nop; ret */
-    const struct sw_code code = { &sw_x64_arch, fetch_row, (void *)(uintptr_t)&lost };
+    const struct sw_code code = { &sw_x64_arch, fetch_row, (void *)(uintptr_t)&lost, NULL };
     struct sw_rule rule;
     (void)state;
     assert_int_equal(sw_analyze_function(&code, BEGIN, BEGIN + 4, BEGIN + 2, &work, &rule), SW_OK);
@@ -301,7 +301,7 @@ static void a_register_overwritten_and_not_saved_is_unknown(void **state)
 static void code_that_is_no_code_gives_no_rule(void **state)
 {
     static const struct row bad = { "bad", false, { 0x06, 0x06, 0x06, 0x06 }, { { 4, 0, 0, 0 } } };
-    const struct sw_code code = { &sw_x64_arch, fetch_row, (void *)(uintptr_t)&bad };
+    const struct sw_code code = { &sw_x64_arch, fetch_row, (void *)(uintptr_t)&bad, NULL };
     struct sw_rule rule;
     (void)state;
     assert_int_equal(sw_analyze_function(&code, BEGIN, BEGIN + 4, BEGIN + 2, &work, &rule), SW_E_NO_RULE);

@@ -404,7 +404,7 @@ static void expect(const struct sw_regs *caller, unsigned reg, uint64_t value)
 static void caller_is_found_at_every_instruction(void **state)
 {
     const struct row *row = *state;
-    const struct sw_code code = { &sw_a64_arch, fetch_row, (void *)(uintptr_t)row };
+    const struct sw_code code = { &sw_a64_arch, fetch_row, (void *)(uintptr_t)row, NULL };
     for (unsigned i = 0; i < length_of(row); i++) {
         const struct at *at = &row->at[i];
         const uint64_t pc = BEGIN + 4 * i;
@@ -438,14 +438,14 @@ static bool first(void *arg, const struct sw_rule *rule)
 static void caller_is_found_going_forward(void **state)
 {
     const struct row *row = *state;
-    const struct sw_code code = { &sw_a64_arch, fetch_row, (void *)(uintptr_t)row };
+    const struct sw_code code = { &sw_a64_arch, fetch_row, (void *)(uintptr_t)row, NULL };
     unsigned found = 0;
     for (unsigned i = 0; !row->known_start_only && i < length_of(row); i++) {
         const struct sw_regs regs = registers(row, &row->at[i], BEGIN + 4 * i);
-        const int32_t above = (int32_t)(regs.r[FP] - regs.r[SP]);
+        struct sw_fp_distance fp = { (int32_t)(regs.r[FP] - regs.r[SP]), true, false };
         struct sw_rule rule;
         struct sw_regs caller;
-        if (sw_analyze_forward(&code, BEGIN + 4 * i, &above, &work, first, &rule) != SW_OK)
+        if (sw_analyze_forward(&code, BEGIN + 4 * i, &fp, &work, first, &rule) != SW_OK)
             continue; /* a tail call out of the bytes: no return to be found here */
         found++;
         assert_int_equal(sw_rule_apply(&rule, &regs, &memory, &caller, NULL, NULL), SW_OK);

@@ -120,6 +120,33 @@ static void fillers_fill(void **state)
     assert_false(sw_a64_arch.patterns->is_filler(a64 + 4, 4));
 }
 
+/* As users write it: in a loop, and twice in one condition. */
+static bool have_the_same(const struct sw_regs *a, const struct sw_regs *b)
+{
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (sw_regs_has(a, n) != sw_regs_has(b, n) || (sw_regs_has(a, n) && a->r[n] != b->r[n]))
+            return false;
+    return true;
+}
+
+static void a_register_is_known_once_it_is_set(void **state)
+{
+    struct sw_regs a = { .machine = SW_MACHINE_X64 }, b = a;
+    (void)state;
+    for (unsigned n = 0; n < SW_REGS_MAX; n += 2) {
+        a.r[n + 1 < SW_REGS_MAX ? n + 1 : n] = 7; /* not known: it does not matter */
+        assert_false(sw_regs_has(&a, n));
+        sw_regs_set(&a, n, n);
+        assert_true(sw_regs_has(&a, n));
+        assert_false(have_the_same(&a, &b));
+        sw_regs_set(&b, n, n);
+        assert_true(have_the_same(&a, &b));
+    }
+    sw_regs_set(&a, SW_REGS_MAX, 1);
+    for (unsigned n = SW_REGS_MAX; n < 200; n++)
+        assert_false(sw_regs_has(&a, n));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +158,7 @@ int main(void)
         cmocka_unit_test(ucontexts_have_the_offsets_of_linux),
         cmocka_unit_test(signatures_are_above_addresses),
         cmocka_unit_test(fillers_fill),
+        cmocka_unit_test(a_register_is_known_once_it_is_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,6 +125,16 @@ static const struct row {
         SW_LOC_AT_CFA, 0, 0, off                                                                                       \
     }
     { "cfi_row_of_the_cie", X64, B(""), 0, SW_OK, CFA(RSP, 8), SW_X64_RIP, AT_CFA(-8), 0 },
+    { "cfi_row_of_a_cie_with_nops", SW_MACHINE_X64, B(X64_START "\0\0\0"), B(""), 0, SW_OK, CFA(RSP, 8), SW_X64_RIP,
+      AT_CFA(-8), 0 },
+    { "cfi_row_of_a_cie_with_many_nops", SW_MACHINE_X64, B(X64_START "\0\0\0\0"), B(""), 0, SW_OK, CFA(RSP, 8),
+      SW_X64_RIP, AT_CFA(-8), 0 },
+    { "cfi_row_of_a_cie_with_another_cfa", SW_MACHINE_X64, B("\x0c\x07\x10\x90\x01\0\0"), B(""), 0, SW_OK, CFA(RSP, 16),
+      SW_X64_RIP, AT_CFA(-8), 0 },
+    { "cfi_row_of_a_cie_that_says_more", SW_MACHINE_X64, B(X64_START "\x86\x02"), B(""), 0, SW_OK, CFA(RSP, 8),
+      SW_X64_RBP, AT_CFA(-16), 0 },
+    { "cfi_restore_of_more_that_the_cie_said", SW_MACHINE_X64, B(X64_START "\x86\x02"), B("\x86\x05\xc6"), 0, SW_OK,
+      CFA(RSP, 8), SW_X64_RBP, AT_CFA(-16), 0 },
     { "cfi_sp_is_the_cfa", X64, B(""), 0, SW_OK, CFA(RSP, 8), RSP, { SW_LOC_CFA, 0, 0, 0 }, 0 },
     { "cfi_nonvolatile_is_the_same", X64, B(""), 0, SW_OK, CFA(RSP, 8), RBX, { SW_LOC_SAME, 0, 0, 0 }, 0 },
     { "cfi_volatile_is_unknown", X64, B(""), 0, SW_OK, CFA(RSP, 8), SW_X64_RAX, { 0 }, 0 },
@@ -583,6 +593,8 @@ static const struct row {
     { "cfi_offset_of_over_31_bits", X64, B("\x0e\x80\x80\x80\x80\x08"), 0, BAD(SW_E_LIMIT) },
     { "cfi_scaled_offset_of_over_31_bits", X64, B("\x86\x80\x80\x80\x80\x02"), 0, BAD(SW_E_LIMIT) },
     { "cfi_scaled_offset_of_64_bits", X64, B("\x86\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), 0, BAD(SW_E_LIMIT) },
+    { "cfi_cie_cut_off", SW_MACHINE_X64, B("\x0c\x07\x08\x90"), B(""), 0, BAD(SW_E_TRUNCATED) },
+    { "cfi_arm64_cie_cut_off", SW_MACHINE_ARM64, B("\x0c\x1f"), B(""), 0, BAD(SW_E_TRUNCATED) },
     { "cfi_operand_cut_off", X64, B("\x0c\x07"), 0, BAD(SW_E_TRUNCATED) },
     { "cfi_block_cut_off", X64, B("\x0f\x05\x77\x00"), 0, BAD(SW_E_TRUNCATED) },
     { "cfi_pc_behind_the_fde", X64, B(""), CODE_SIZE, BAD(SW_E_NO_RULE) },
@@ -733,13 +745,128 @@ static void head_gives(void **state)
     assert_int_equal(rule.flags, row->flags);
 }
 
-/* ---- real frames ---- */
-
 static enum sw_status rule_of(const struct sw_cfi *cfi, uint64_t pc, struct sw_rule *rule)
 {
     static struct sw_cfi_work work;
     return sw_cfi_rule(cfi, pc, &work, rule, NULL);
 }
+
+/* ---- one instruction in two forms ---- */
+
+/* A program of random instructions, with one byte for each number, and the same with two where an instruction allows
+ * it: those go other ways through the reader. */
+struct two_forms {
+    struct section brief, wide;
+    uint64_t seed;
+};
+
+static unsigned choose(struct two_forms *p, unsigned count)
+{
+    p->seed = p->seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (unsigned)(p->seed >> 33) % count;
+}
+
+static void put_padded(struct section *s, unsigned number)
+{
+    put(s, number | 0x80, 1);
+    put(s, 0, 1);
+}
+
+static void put_advance(struct two_forms *p)
+{
+    const unsigned by = choose(p, 5);
+    put(&p->brief, 0x40 | by, 1);
+    put(&p->wide, 0x02, 1);
+    put(&p->wide, by, 1);
+}
+
+static void put_offset(struct two_forms *p)
+{
+    const unsigned number = choose(p, 34), by = choose(p, 0x80);
+    put(&p->brief, 0x80 | number, 1);
+    put(&p->brief, by, 1);
+    put(&p->wide, 0x05, 1);
+    put_padded(&p->wide, number);
+    put_padded(&p->wide, by);
+}
+
+/* def_cfa, def_cfa_register, def_cfa_offset. */
+static void put_cfa(struct two_forms *p)
+{
+    const unsigned opcode = 0x0c + choose(p, 3), number = choose(p, 17), off = choose(p, 16) * 8;
+    put(&p->brief, opcode, 1);
+    put(&p->wide, opcode, 1);
+    for (unsigned i = 0; i < 2; i++)
+        if (opcode == 0x0c || opcode == 0x0d + i) {
+            put(&p->brief, i ? off : number, 1);
+            put_padded(&p->wide, i ? off : number);
+        }
+}
+
+/* nop; restore; remember_state, then restore_state some time. */
+static void put_other(struct two_forms *p)
+{
+    const uint8_t opcodes[] = { 0x00, 0x0a, 0x0b, (uint8_t)(0xc0 | choose(p, 34)) };
+    const uint8_t opcode = opcodes[choose(p, COUNT_OF(opcodes))];
+    put(&p->brief, opcode, 1);
+    put(&p->wide, opcode, 1);
+}
+
+static void put_forms(struct two_forms *p, unsigned count)
+{
+    static void (*const puts[])(struct two_forms * p) = { put_advance, put_advance, put_offset, put_cfa, put_other };
+    p->brief.size = p->wide.size = 0;
+    for (unsigned i = 0; i < count; i++)
+        puts[choose(p, COUNT_OF(puts))](p);
+}
+
+static struct sw_cfi cfi_of_program(struct section *s, enum sw_machine machine, const char *start, size_t start_size,
+                                    const struct section *program)
+{
+    const char *const head = machine == SW_MACHINE_ARM64 ? plain_arm64 : plain_x64;
+    s->size = 0;
+    put_fde(s, put_cie(s, head, sizeof plain_x64 - 1, start, start_size), CODE, CODE_SIZE, (const char *)program->bytes,
+            program->size);
+    return cfi_over(s, machine);
+}
+
+static unsigned compare_forms(const struct two_forms *p, enum sw_machine machine)
+{
+    static struct section sections[2];
+    const bool is_arm64 = machine == SW_MACHINE_ARM64;
+    const struct sw_cfi brief = is_arm64 ? cfi_of_program(&sections[0], machine, B("\x0c\x1f\0\0"), &p->brief)
+                                         : cfi_of_program(&sections[0], machine, B(X64_START "\0\0"), &p->brief);
+    const struct sw_cfi wide = is_arm64
+                                   ? cfi_of_program(&sections[1], machine, B("\x0c\x9f\0\0"), &p->wide)
+                                   : cfi_of_program(&sections[1], machine, B("\x0c\x87\0\x08\x05\x10\x01"), &p->wide);
+    unsigned rules = 0;
+    for (uint64_t pc = CODE; pc < CODE + 100; pc++) {
+        struct sw_rule x, y;
+        const enum sw_status status = rule_of(&brief, pc, &x);
+        assert_int_equal(rule_of(&wide, pc, &y), status);
+        if (status != SW_OK)
+            continue;
+        assert_memory_equal(&x.cfa, &y.cfa, sizeof x.cfa);
+        assert_memory_equal(x.r, y.r, sizeof x.r);
+        assert_int_equal(x.flags, y.flags);
+        rules++;
+    }
+    return rules;
+}
+
+static void brief_and_wide_instructions_come_to_the_same(void **state)
+{
+    (void)state;
+    static struct two_forms p = { .seed = 1 };
+    unsigned rules = 0;
+    for (unsigned i = 0; i < 4000; i++) {
+        put_forms(&p, 1 + choose(&p, 30));
+        rules += compare_forms(&p, i % 2 ? SW_MACHINE_ARM64 : SW_MACHINE_X64);
+    }
+    assert_true(rules > 100000);
+}
+
+/* ---- real frames ---- */
 
 /* The lazy PLT: one FDE, an expression of rsp and rip. At every byte of an entry the location is plain. */
 static void plt_expression_is_plain_at_every_byte(void **state)
@@ -1504,6 +1631,7 @@ static void many_records_are_read_in_one_pass(void **state)
 }
 
 static const struct CMUnitTest single[] = {
+    cmocka_unit_test(brief_and_wide_instructions_come_to_the_same),
     cmocka_unit_test(plt_expression_is_plain_at_every_byte),
     cmocka_unit_test(expression_with_a_jump_stays),
     cmocka_unit_test(realigned_frame_is_applied),

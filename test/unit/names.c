@@ -84,6 +84,7 @@ static void names_are_those_of_the_headers(void **state)
     assert_string_equal(sw_stop_name(SW_STOP_ROOT), "root");
     assert_string_equal(sw_stop_name(SW_STOP_SP_NOT_RISING), "sp-not-rising");
     assert_string_equal(sw_stop_name(SW_STOP_BAD_START), "bad-start");
+    assert_string_equal(sw_stop_name(SW_STOP_BUDGET), "budget");
     assert_string_equal(sw_kind_name(SW_KIND_NGEN), "ngen");
     assert_string_equal(sw_regs_name(SW_MACHINE_X64, SW_X64_RBX), "rbx");
     assert_string_equal(sw_regs_name(SW_MACHINE_ARM64, SW_ARM64_SP), "sp");

@@ -40,6 +40,7 @@ __attribute__((noinline)) static void look(struct end *end)
         return;
     walker.stack_begin = walker.stack_end = 0; /* the end must be told without knowing where the stack ends */
     walker.flags = end->flags;
+    walker.budget = SW_WALK_BUDGET_UNLIMITED; /* the first walk through code without tables takes what it takes */
     sw_self_capture(&here);
     sw_walk_start(&walk, &walker, &scratch, &here, false);
     while (sw_walk_next(&walk))

@@ -47,6 +47,14 @@ static enum shadow_event move_sp(uint64_t sp)
     return step(SHADOW_PLAIN, thread.regs.pc + 4, sp, 0);
 }
 
+/* sp goes to another stack, in a mapping, or in the same one: 0, 0. */
+static void switch_to(uint64_t sp, uint64_t begin, uint64_t end)
+{
+    const uint64_t before = thread.regs.sp;
+    move_sp(sp);
+    shadow_switch(&thread.shadow, before, sp, begin, end);
+}
+
 static const struct shadow_entry *top_entry(void)
 {
     assert_true(thread.shadow.count > 0);
@@ -85,6 +93,15 @@ static const struct {
     { "jmp [rip + x]", { 0xff, 0x25, 0, 0, 0, 0 }, 6, SHADOW_JUMP },
     { "notrack jmp rax", { 0x3e, 0xff, 0xe0 }, 3, SHADOW_JUMP },
     { "syscall", { 0x0f, 0x05 }, 2, SHADOW_SYSCALL },
+    { "mov rsp, [rdx + 160]", { 0x48, 0x8b, 0xa2, 0xa0, 0, 0 }, 6, SHADOW_LOAD },
+    { "mov rsp, rdi", { 0x48, 0x89, 0xfc }, 3, SHADOW_LOAD },
+    { "mov rdi, rsp", { 0x48, 0x89, 0xe7 }, 3, SHADOW_PLAIN },
+    { "mov r12, [rdx]", { 0x4c, 0x8b, 0x22 }, 3, SHADOW_PLAIN },
+    { "mov r12, rax", { 0x49, 0x89, 0xc4 }, 3, SHADOW_PLAIN },
+    { "xchg rax, rsp", { 0x48, 0x94 }, 2, SHADOW_LOAD },
+    { "pop rsp", { 0x5c }, 1, SHADOW_LOAD },
+    { "pop r12", { 0x41, 0x5c }, 2, SHADOW_PLAIN },
+    { "leave", { 0xc9 }, 1, SHADOW_PLAIN },
     { "push rax", { 0x50 }, 1, SHADOW_PLAIN },
     { "push [rax]", { 0xff, 0x30 }, 2, SHADOW_PLAIN },
     { "inc [rax]", { 0xff, 0x00 }, 2, SHADOW_PLAIN },
@@ -302,8 +319,7 @@ static void a_jump_off_an_alternate_stack_comes_back_to_the_calls_below(void **s
     call(CODE + 0x200);
     signal_at(OTHER_END - 0x400);
     call(CODE + 0x300);
-    move_sp(STACK - 0x180);
-    shadow_switch(&thread.shadow, STACK - 0x10000, STACK);
+    switch_to(STACK - 0x180, STACK - 0x10000, STACK);
     assert_int_equal(thread.shadow.count, 2);
     assert_int_equal(step(SHADOW_JUMP, CODE + 0x120, STACK - 0x180, 0), SHADOW_LEFT);
     assert_int_equal(thread.shadow.count, 1);
@@ -316,8 +332,7 @@ static void below_a_switch_nothing_is_known(void **state)
 {
     (void)state;
     call(CODE + 0x100);
-    move_sp(OTHER_END - 0x100);
-    shadow_switch(&thread.shadow, OTHER_STACK, OTHER_END);
+    switch_to(OTHER_END - 0x100, OTHER_STACK, OTHER_END);
     assert_true(top_entry()->unknown);
     assert_int_equal(step(SHADOW_RETURN, CODE + 0x500, OTHER_END - 0xf8, 0), SHADOW_NOTHING);
     assert_int_equal(call(CODE + 0x600), SHADOW_CALLED);
@@ -330,13 +345,86 @@ static void a_switch_back_finds_the_calls_again(void **state)
 {
     (void)state;
     call(CODE + 0x100);
-    move_sp(OTHER_END - 0x100);
-    shadow_switch(&thread.shadow, OTHER_STACK, OTHER_END);
+    switch_to(OTHER_END - 0x100, OTHER_STACK, OTHER_END);
     call(CODE + 0x600);
-    move_sp(STACK - 8);
-    shadow_switch(&thread.shadow, STACK - 0x10000, STACK);
+    switch_to(STACK - 8, STACK - 0x10000, STACK);
     assert_int_equal(thread.shadow.count, 1);
     assert_int_equal(step(SHADOW_RETURN, CODE + 5, STACK, 0), SHADOW_RETURNED);
+}
+
+/* Two coroutines side by side, one above the other; both have called. */
+static void two_stacks(void)
+{
+    call(CODE + 0x100);
+    switch_to(OTHER_END - 0x10, OTHER_STACK, OTHER_END);
+    step(SHADOW_JUMP, CODE + 0x500, OTHER_END - 0x10, 0);
+    call(CODE + 0x600);
+    call(CODE + 0x700);
+    switch_to(OTHER_END - 0x810, 0, 0);
+    step(SHADOW_JUMP, CODE + 0x800, OTHER_END - 0x810, 0);
+    call(CODE + 0x900);
+}
+
+static void stacks_in_one_mapping_are_told_apart(void **state)
+{
+    (void)state;
+    two_stacks();
+    assert_int_equal(thread.shadow.count, 2);
+    assert_true(shadow_has_parked(&thread.shadow, OTHER_END - 0x18));
+    assert_false(shadow_has_parked(&thread.shadow, OTHER_END - 0x28));
+    switch_to(OTHER_END - 0x18, 0, 0); /* as it will be when the switch has returned */
+    assert_int_equal(step(SHADOW_RETURN, CODE + 0x605, OTHER_END - 0x18, 0), SHADOW_RETURNED);
+    assert_int_equal(thread.shadow.count, 2);
+    assert_int_equal(top_entry()->regs.pc, CODE + 0x505);
+    assert_true(shadow_has_parked(&thread.shadow, OTHER_END - 0x818));
+}
+
+static void the_end_of_a_switch_is_between(void **state)
+{
+    (void)state;
+    two_stacks();
+    assert_false(shadow_between(&thread.shadow, &thread.regs));
+    switch_to(OTHER_END - 0x20, 0, 0);
+    assert_true(shadow_between(&thread.shadow, &thread.regs));
+    step(SHADOW_RETURN, CODE + 0x605, OTHER_END - 0x18, 0);
+    assert_false(shadow_between(&thread.shadow, &thread.regs));
+}
+
+static void a_call_from_a_frame_of_two_stacks_has_an_unknown_caller(void **state)
+{
+    (void)state;
+    two_stacks();
+    switch_to(OTHER_END - 0x20, 0, 0);
+    assert_int_equal(call(CODE + 0xa00), SHADOW_CALLED);
+    assert_int_equal(top_entry()->regs.pc, CODE + 0x909);
+    assert_true(thread.shadow.entries[thread.shadow.count - 2].unknown);
+}
+
+static void a_stack_that_is_used_anew_has_no_old_calls(void **state)
+{
+    (void)state;
+    two_stacks();
+    switch_to(OTHER_END - 8, 0, 0); /* above what was known of the first one */
+    assert_int_equal(thread.shadow.count, 1);
+    assert_true(top_entry()->unknown);
+    call(CODE + 0xa00);
+    thread.regs.sp = OTHER_END - 0x40;
+    switch_to(OTHER_END - 0x818, 0, 0);
+    assert_int_equal(thread.shadow.count, 2);
+    switch_to(OTHER_END - 0x20, 0, 0);
+    assert_int_equal(thread.shadow.count, 1 + 1);
+    assert_int_equal(top_entry()->slot, OTHER_END - 0x10);
+}
+
+static void sp_stays_on_its_stack_up_to_the_outermost_call(void **state)
+{
+    (void)state;
+    call(CODE + 0x100);
+    move_sp(STACK - 0x100);
+    call(CODE + 0x200);
+    assert_true(shadow_owns(&thread.shadow, thread.regs.sp, STACK - 8));
+    assert_false(shadow_owns(&thread.shadow, thread.regs.sp, STACK));
+    assert_false(shadow_owns(&thread.shadow, thread.regs.sp, thread.regs.sp - 8));
 }
 
 static void what_is_forgotten_is_unknown_for_good(void **state)
@@ -375,6 +463,11 @@ int main(void)
         cmocka_unit_test_setup(a_jump_off_an_alternate_stack_comes_back_to_the_calls_below, setup),
         cmocka_unit_test_setup(below_a_switch_nothing_is_known, setup),
         cmocka_unit_test_setup(a_switch_back_finds_the_calls_again, setup),
+        cmocka_unit_test_setup(stacks_in_one_mapping_are_told_apart, setup),
+        cmocka_unit_test_setup(the_end_of_a_switch_is_between, setup),
+        cmocka_unit_test_setup(a_call_from_a_frame_of_two_stacks_has_an_unknown_caller, setup),
+        cmocka_unit_test_setup(a_stack_that_is_used_anew_has_no_old_calls, setup),
+        cmocka_unit_test_setup(sp_stays_on_its_stack_up_to_the_outermost_call, setup),
         cmocka_unit_test_setup(what_is_forgotten_is_unknown_for_good, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

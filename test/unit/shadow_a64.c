@@ -61,6 +61,14 @@ static void leave_frame(uint64_t size, uint64_t lr)
     move_sp(thread.regs.sp + size);
 }
 
+/* sp goes to another stack, in a mapping, or in the same one: 0, 0. */
+static void switch_to(uint64_t sp, uint64_t begin, uint64_t end)
+{
+    const uint64_t before = thread.regs.sp;
+    move_sp(sp);
+    shadow_switch(&thread.shadow, before, sp, begin, end);
+}
+
 static const struct shadow_entry *top_entry(void)
 {
     assert_true(thread.shadow.count > 0);
@@ -297,8 +305,7 @@ static void below_a_switch_nothing_is_known(void **state)
 {
     (void)state;
     call(CODE + 0x100);
-    move_sp(OTHER_END);
-    shadow_switch(&thread.shadow, OTHER_STACK, OTHER_END);
+    switch_to(OTHER_END, OTHER_STACK, OTHER_END);
     assert_true(top_entry()->unknown);
     assert_int_equal(step(SHADOW_JUMP, CODE + 0x500, OTHER_END), SHADOW_NOTHING);
     assert_int_equal(call(CODE + 0x600), SHADOW_CALLED);
@@ -310,11 +317,9 @@ static void a_switch_back_finds_the_calls_again(void **state)
 {
     (void)state;
     call(CODE + 0x100);
-    move_sp(OTHER_END - 0x100);
-    shadow_switch(&thread.shadow, OTHER_STACK, OTHER_END);
+    switch_to(OTHER_END - 0x100, OTHER_STACK, OTHER_END);
     call(CODE + 0x600);
-    move_sp(STACK);
-    shadow_switch(&thread.shadow, STACK - 0x10000, STACK);
+    switch_to(STACK, STACK - 0x10000, STACK);
     assert_int_equal(thread.shadow.count, 1);
     assert_int_equal(step(SHADOW_JUMP, CODE + 4, STACK), SHADOW_RETURNED);
 }

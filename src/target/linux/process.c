@@ -200,7 +200,8 @@ enum sw_status sw_process_walker(struct sw_process *process, const struct sw_reg
                                   .memory = sw_process_memory(process),
                                   .codemap = codemap,
                                   .images = images,
-                                  .pac_mask = sw_process_pac_mask(process) };
+                                  .pac_mask = sw_process_pac_mask(process),
+                                  .budget = SW_WALK_BUDGET_UNLIMITED };
     const uint64_t sp = sw_regs_sp(regs);
     const struct sw_map *map = sw_maps_find(process->maps, process->map_count, sp);
     if (!map)

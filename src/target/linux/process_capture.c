@@ -6,6 +6,9 @@
  * not read. Such memory is the other parts of stacks. Code, tables and data of files are read when the walk needs them.
  * So is other memory, in which a runtime keeps the headers of its code, unless the thread was not on its own stack:
  * then a signal frame may lead anywhere, and memory there may have changed.
+ *
+ * A capture is read through process.c, and belongs to the process, whose walkers and end are there: so the two files
+ * call each other.
  */
 #include "target/linux/process.h"
 
@@ -236,7 +239,9 @@ enum sw_status sw_process_captured_walker(struct sw_process *process, uint64_t t
         return SW_E_NOT_FOUND;
     const struct sw_process_copy *stack = &thread->copies[0];
     *regs = thread->regs;
-    *walker = (struct sw_walker){ .machine = regs->machine, .codemap = codemap, .images = images };
+    *walker = (struct sw_walker){
+        .machine = regs->machine, .codemap = codemap, .images = images, .budget = SW_WALK_BUDGET_UNLIMITED
+    };
     walker->memory.read = read_captured;
     walker->memory.arg = (void *)(uintptr_t)thread;
     walker->memory.window =

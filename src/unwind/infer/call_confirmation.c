@@ -8,11 +8,20 @@
 #include "unwind/infer/call_confirmation.h"
 
 #include "code/map/codemap.h"
+#include "unwind/findings.h"
 #include "unwind/infer/code_patterns.h"
 
 #include "base/bytes.h"
 
-enum { MOST_HOPS = 3, MOST_FUNCTIONS = 40, WINDOW = 131072, NEAREST = 4096, CHUNK = 256 };
+enum {
+    MOST_HOPS = 3,
+    MOST_FUNCTIONS = SW_TRIED,
+    WINDOW = 131072,
+    NEAREST = 4096,
+    CHUNK = 256,
+    STACK_A_UNIT = 512,
+    MOST_CALLS = 256
+};
 
 #define FARTHEST (UINT64_C(1) << 24)
 
@@ -20,6 +29,7 @@ uint64_t sw_final_target(const struct sw_unwind_request *req, uint64_t target)
 {
     uint64_t slot;
     for (unsigned hops = 0; hops < MOST_HOPS && target != 0 && sw_goes_through(req, target, &slot); hops++) {
+        (void)sw_meter_pay(&req->work->meter, 1);
         if (!sw_memory_word(&req->walker->memory, slot, &target))
             return 0;
         target = sw_code_address(req->walker, target);
@@ -85,18 +95,21 @@ static bool confirm_callback(const struct sw_unwind_request *req, const struct s
     return true;
 }
 
+/* Most words are none: small numbers, and addresses on the stack itself. */
 static bool may_be_code(const struct sw_unwind_request *req, uint64_t address)
 {
     struct sw_range unwanted;
+    if (address < 4096 || address - sw_regs_sp(&req->frame->regs) < WINDOW)
+        return false;
     if (req->walker->codemap && sw_codemap_find_inside(req->walker->codemap, address, &unwanted))
         return true;
     const struct sw_image_entry *entry = sw_images_entry(req->walker->images, address);
-    return req->walker->images ? entry && sw_image_is_code(entry, address - 1) : address >= 4096;
+    return !req->walker->images || (entry && sw_image_is_code(entry, address - 1));
 }
 
 /* The functions that were tried: each once, since its analysis names one slot, whichever word led to it. */
 struct tried {
-    uint64_t functions[MOST_FUNCTIONS];
+    uint64_t *functions;
     unsigned count;
 };
 
@@ -118,6 +131,7 @@ enum way { BY_CALL, BY_LOADED, BY_DEPTH };
 /*
  * A search of the stack.
  *
+ * calls  How many words so far were behind calls: no more than MOST_CALLS are gone by.
  * c      What the word that was gone by last has led to.
  * guess  The first that is but a guess, if has_guess: words that lie further on, or another way, may tell better.
  */
@@ -127,6 +141,7 @@ struct search {
     enum way way;
     struct tried *tried;
     struct sw_candidate *c, *guess;
+    unsigned calls;
     bool has_guess;
 };
 
@@ -140,7 +155,7 @@ static bool is_worth_trying(const struct search *s, uint64_t function)
 {
     if (function == 0 || !may_be_near(s->req, function) || s->tried->count == MOST_FUNCTIONS)
         return false;
-    return s->req->work->left > 0 && is_new(s->tried, function);
+    return !s->req->work->meter.is_cut && is_new(s->tried, function);
 }
 
 /* What is loaded near a call; what only looks so confirms nothing. */
@@ -154,10 +169,13 @@ static bool confirm_loaded(const struct search *s, uint64_t after)
     return false;
 }
 
-static bool confirm_word(const struct search *s, uint64_t word)
+static bool confirm_word(struct search *s, uint64_t word)
 {
     uint64_t target = 0;
     if (!may_be_code(s->req, word) || !sw_is_behind_call(s->req, word, &target))
+        return false;
+    s->calls++;
+    if (!sw_meter_pay(&s->req->work->meter, 1))
         return false;
     if (s->way == BY_LOADED)
         return confirm_loaded(s, word);
@@ -185,17 +203,20 @@ static bool search_words(struct search *s, enum way way, uint64_t window)
 {
     const struct sw_regs *regs = &s->req->frame->regs;
     const uint64_t sp = sw_regs_sp(regs);
-    struct tried tried = { .count = 0 };
-    uint8_t chunk[CHUNK];
+    struct tried tried = { .functions = s->req->work->tried };
+    uint8_t *chunk = s->req->work->bytes;
     s->way = way;
     s->tried = &tried;
+    s->calls = 0;
     /* Where nothing was called yet the return address may be nowhere else than in the link register. */
     const unsigned link = sw_regs_link_number(regs->machine);
     if (sw_regs_has(regs, link) && ends_search(s, regs->r[link]))
         return true;
-    for (uint64_t at = sp; at < sp + window && tried.count < MOST_FUNCTIONS; at += CHUNK) {
+    for (uint64_t at = sp; at < sp + window && tried.count < MOST_FUNCTIONS && s->calls < MOST_CALLS; at += CHUNK) {
+        if ((at - sp) % STACK_A_UNIT == 0 && !sw_meter_pay(&s->req->work->meter, 1))
+            return false;
         const size_t got = sw_memory_read(&s->req->walker->memory, at, chunk, CHUNK);
-        for (size_t i = 0; i + 8 <= got && i + 8 <= CHUNK; i += 8)
+        for (size_t i = 0; i + 8 <= got && i + 8 <= CHUNK && s->calls < MOST_CALLS; i += 8)
             if (ends_search(s, sw_load64(chunk + i)))
                 return true;
         if (got != CHUNK)
@@ -210,7 +231,7 @@ bool sw_confirm_by_stack(const struct sw_unwind_request *req, const struct sw_co
     struct search s = { .req = req, .code = code, .c = c, .guess = guess };
     if (sw_regs_sp(&req->frame->regs) > UINT64_MAX - WINDOW)
         return false;
-    if (search_words(&s, BY_CALL, WINDOW) || search_words(&s, BY_LOADED, WINDOW))
+    if (search_words(&s, BY_CALL, WINDOW) || (s.calls != 0 && search_words(&s, BY_LOADED, WINDOW)))
         return true;
     if (s.has_guess)
         *c = *guess;

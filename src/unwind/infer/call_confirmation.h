@@ -4,7 +4,7 @@
 #ifndef SW_CALL_CONFIRMATION_H
 #define SW_CALL_CONFIRMATION_H
 
-#include "unwind/sources.h"
+#include "unwind/request.h"
 
 /* Where a call ends up: through the jumps of PLT entries or import stubs. 0: that cannot be told. */
 uint64_t sw_final_target(const struct sw_unwind_request *req, uint64_t target);

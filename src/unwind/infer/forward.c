@@ -5,11 +5,13 @@
  */
 #include "unwind/infer/instructions.h"
 
-#include "unwind/analysis_cache.h"
-#include "unwind/sources.h"
+#include "unwind/findings.h"
+#include "unwind/trampoline.h"
 #include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/code_patterns.h"
 #include "unwind/infer/function_scan.h"
+
+enum { WIDEST_FRAME = 1 << 20 };
 
 /* ---- the first entry of a PLT ---- */
 
@@ -65,7 +67,7 @@ static bool is_return_by_lr(const struct sw_rule *rule, enum sw_machine machine)
 /* Whether a caller is behind a call, or in a signal trampoline. */
 static bool is_caller(struct ways *ways, uint64_t pc)
 {
-    return sw_is_behind_call(ways->req, pc, &ways->target) || sw_source_is_trampoline(ways->req, pc);
+    return sw_is_behind_call(ways->req, pc, &ways->target) || sw_is_trampoline(ways->req, pc);
 }
 
 static bool is_accepted(void *arg, const struct sw_rule *rule)
@@ -90,11 +92,12 @@ static bool is_accepted(void *arg, const struct sw_rule *rule)
     return false;
 }
 
-static bool fp_above_sp(const struct sw_regs *regs, int32_t *above)
+/* Further away fp is not the frame's. */
+static struct sw_fp_distance fp_above_sp(const struct sw_regs *regs)
 {
     const uint64_t distance = sw_regs_fp(regs) - sw_regs_sp(regs);
-    *above = (int32_t)distance;
-    return sw_regs_has(regs, sw_regs_fp_number(regs->machine)) && distance <= INT32_MAX;
+    const bool is_known = sw_regs_has(regs, sw_regs_fp_number(regs->machine)) && distance <= WIDEST_FRAME;
+    return (struct sw_fp_distance){ is_known ? (int32_t)distance : 0, is_known, false };
 }
 
 /*
@@ -106,14 +109,10 @@ static bool is_own_lr(const struct sw_unwind_request *req, const struct sw_code 
     const struct sw_regs *regs = &req->frame->regs;
     const unsigned link = code->arch->roles->link;
     uint64_t target;
-    bool assumed;
     if (!req->frame->exact || !sw_regs_has(regs, link))
         return false;
     const uint64_t behind = sw_code_address(req->walker, regs->r[link]);
-    if (!sw_is_behind_call(req, behind, &target))
-        return false;
-    sw_analyze_run(code, behind, 0, &req->work->analysis);
-    return sw_analyze_state(&req->work->analysis, req->frame->lookup, &assumed) != NULL && !assumed;
+    return sw_is_behind_call(req, behind, &target) && sw_state_from(req, code, behind, &req->work->elsewhere);
 }
 
 /* all_zero: all ways were gone, and each of them ends in a return to 0. */
@@ -122,11 +121,10 @@ static bool go_forward(struct ways *ways, const struct sw_code *code, bool *all_
     const struct sw_unwind_request *req = ways->req;
     /* A return address is walked from as such: the call in front of it has been made. */
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
-    int32_t above;
-    const int32_t *known = fp_above_sp(&req->frame->regs, &above) ? &above : NULL;
+    struct sw_fp_distance fp = fp_above_sp(&req->frame->regs);
     ways->is_own = is_own_lr(req, code);
-    const bool found = sw_analyze_forward(code, pc, known, &req->work->analysis, is_accepted, ways) == SW_OK;
-    *all_zero = !found && ways->zeros != 0 && ways->zeros == ways->shown && !req->work->analysis.hit_bound;
+    const bool found = sw_forward_rules(req, code, pc, &fp, is_accepted, ways) == SW_OK;
+    *all_zero = !found && ways->zeros != 0 && ways->zeros == ways->shown && !req->work->meter.is_cut;
     return found;
 }
 
@@ -146,14 +144,12 @@ static bool return_place(const struct sw_rule *rule, enum sw_machine machine, in
  *
  * 1. The sources in front of this one. sw_unwind sees to those: if one of them looked at the stack, this is no answer
  * for another stack.
- * 2. The function that is noted for pc. If that is F, the answer is this one. If it is another, and a call of that one
- * stands where its rule leads as well, then either is an answer of the long way: it depends on what was noted last.
- * 3. Ways forward, until one leads behind a call: which one does, is the stack's. But the first one shown is the same
+ * 2. Ways forward, until one leads behind a call: which one does, is the stack's. But the first one shown is the same
  * each time, and where it takes the return address from the very place that the rule of F takes it from, it leads
  * behind the call of F: it is accepted, and its call leads on to F and to this answer. Any other may be overtaken by
  * one in front of it. A return address in lr does not do: whether lr is believed is the stack's, too. (How far fp is
  * above sp matters to words only that the way itself has stored.)
- * 4. Words of the stack, since no way led behind a call: on another stack one may. This never holds again.
+ * 3. Words of the stack, since no way led behind a call: on another stack one may. This never holds again.
  *
  * The rule is made of the code from F to pc. So F has to be in pc's range or image: other code may go while pc's stays.
  */
@@ -174,24 +170,11 @@ static bool is_function_near(const struct sw_unwind_request *req, uint64_t funct
     return req->entry && sw_images_entry(req->walker->images, function) == req->entry;
 }
 
-/* In a note beside the function: the first way forward leads to the same place. The two highest bits of an address are
- * equal. */
-#define IS_FIRST (UINT64_C(1) << 62)
-
-static bool has_mark(uint64_t noted)
-{
-    return (noted >> 62 & 1) != noted >> 63;
-}
-
-/* A candidate that is to be the answer: noted for the next time, if it was confirmed. is_first: as in 3. */
+/* What a candidate that is to be the answer depends on. is_first: as in 2. */
 static enum sw_status settle(const struct sw_unwind_request *req, bool is_first, struct sw_candidate *c)
 {
     c->depends = SW_DEPENDS_STACK;
-    if (c->rule.trust != SW_TRUST_CONFIRMED)
-        return SW_OK;
-    sw_analysis_cache_note(req->walker->analysis_cache, req->frame->lookup,
-                           is_first ? c->function ^ IS_FIRST : c->function);
-    if (!is_first || !is_function_near(req, c->function))
+    if (c->rule.trust != SW_TRUST_CONFIRMED || !is_first || !is_function_near(req, c->function))
         return SW_OK;
     c->depends = SW_DEPENDS_CALL;
     c->unconfirmed = SW_TRUST_NONE;
@@ -199,18 +182,6 @@ static enum sw_status settle(const struct sw_unwind_request *req, bool is_first,
 }
 
 /* ---- the source ---- */
-
-/* By the function that pc was found to be in before: if its caller calls it, nothing needs to be gone forward for. */
-static bool is_noted(const struct sw_unwind_request *req, const struct sw_code *code, bool *is_first,
-                     struct sw_candidate *c)
-{
-    const uint64_t noted = sw_analysis_cache_function(req->walker->analysis_cache, req->frame->lookup);
-    const uint64_t function = has_mark(noted) ? noted ^ IS_FIRST : noted;
-    if (noted == 0 || !sw_confirm_by_call(req, code, function, c) || c->rule.trust != SW_TRUST_CONFIRMED)
-        return false;
-    *is_first = has_mark(noted) && c->function == function;
-    return true;
-}
 
 /* Whether the call in front of the accepted return address confirms a better rule; `first` holds the accepted one. */
 static bool is_confirmed(const struct ways *ways, const struct sw_code *code, bool *is_first)
@@ -244,8 +215,6 @@ enum sw_status sw_forward_source(const struct sw_unwind_request *req, struct sw_
     if (!sw_code_of(req, &code))
         return SW_E_NO_RULE;
     c->depends = SW_DEPENDS_STACK;
-    if (is_noted(req, &code, &is_first, c))
-        return settle(req, is_first, c);
     const bool found = go_forward(&ways, &code, &all_zero);
     if (found && ways.target == 0 && !ways.is_weak) {
         c->rule.trust = SW_TRUST_LIKELY; /* called through a register: nothing to confirm it by */

@@ -5,6 +5,7 @@
  */
 #include "unwind/infer/instructions.h"
 
+#include "unwind/findings.h"
 #include "unwind/infer/code_patterns.h"
 
 enum { LONGEST_STUB = 1024 };

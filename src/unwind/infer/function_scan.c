@@ -8,15 +8,22 @@
 #include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/code_patterns.h"
 
-#include "unwind/analysis_cache.h"
+#include "unwind/findings.h"
+#include "unwind/trampoline.h"
 
-enum { IN_FRONT = 4096, MOST_STARTS = 160, ALIGNMENT = 16, AROUND = 1 << 20, COLD = 1024, MOST_JUMPS = 8 };
+#include <string.h>
 
-/* Notes under ~pc: a start, a jump or a function with such a frame with their bits; that there is nothing; or
- * that a call on the stack tells by the depth of its function's frames. */
-#define IS_JUMP  (UINT64_C(1) << 63)
-#define IS_FRAME (UINT64_C(1) << 62)
-enum { NOTHING = 1, BY_CALL = 2 };
+enum {
+    IN_FRONT = 4096,
+    MOST_STARTS = 160,
+    ALIGNMENT = 16,
+    AROUND = 1 << 20,
+    AROUND_UNKNOWN = 1 << 16,
+    COLD = 1024,
+    MOST_JUMPS = 8,
+    READ_A_UNIT = 64,
+    PAGE = 4096
+};
 
 /* ---- starts ---- */
 
@@ -26,50 +33,65 @@ static bool is_caller(const struct sw_unwind_request *req, uint64_t pc, uint64_t
     uint64_t target;
     if (sw_is_behind_call(req, pc, &target))
         return target == 0 || target == function;
-    return sw_source_is_trampoline(req, pc);
+    return sw_is_trampoline(req, pc);
 }
 
-static bool is_function(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                        struct sw_candidate *c)
+/* What a rule that is shown is taken for: of a start, by a call of that or through a pointer; else by any call. */
+enum { BY_ANY_CALL = 0 };
+
+typedef bool show_start_fn(struct sw_shown *shown, const struct sw_code *code, uint64_t begin);
+
+static bool show_guess(struct sw_shown *shown, struct sw_rule *rule, uint64_t tag)
 {
-    if (sw_function_rule(req, code, begin, 0, &c->rule) != SW_OK || c->rule.trust == SW_TRUST_GUESS ||
-        sw_candidate_try(req, c) != SW_STOP_NONE || !is_caller(req, sw_regs_pc(&c->caller), begin))
+    rule->source = SW_SOURCE_FORWARD;
+    rule->trust = SW_TRUST_GUESS;
+    return sw_show(shown, rule, tag);
+}
+
+static bool show_function(struct sw_shown *shown, const struct sw_code *code, uint64_t begin)
+{
+    struct sw_rule *rule = &shown->req->work->scan_rule;
+    return sw_function_rule(shown->req, code, begin, 0, rule) == SW_OK && rule->trust != SW_TRUST_GUESS &&
+           show_guess(shown, rule, begin);
+}
+
+/* For landing pads, to which no path leads: as deep as any of the function's calls. */
+static bool show_frames(struct sw_shown *shown, const struct sw_code *code, uint64_t begin)
+{
+    struct sw_workspace *work = shown->req->work;
+    const struct sw_state *state, *last = NULL;
+    if (!sw_function_analyze(shown->req, code, begin, 0))
         return false;
-    c->rule.source = SW_SOURCE_FORWARD;
-    c->rule.trust = SW_TRUST_GUESS;
-    return true;
+    for (unsigned at = 0; (state = sw_analyze_frame(&work->analysis, &at)) != NULL; last = state)
+        if (state != last && sw_meter_pay(&work->meter, 1) && sw_extract_inside(state, code->arch, &work->scan_rule) &&
+            show_guess(shown, &work->scan_rule, begin))
+            return true;
+    return false;
 }
 
-/* For landing pads, to which no path leads. */
-static bool has_frame(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                      struct sw_candidate *c)
+/* The starts in front of a place, nearest first. Whether that was enough. */
+static bool show_starts(struct sw_shown *shown, const struct sw_code *code, uint64_t place, show_start_fn *show)
 {
-    return sw_function_has_frame(req, code, begin, is_caller, c);
-}
-
-typedef bool is_start_fn(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                         struct sw_candidate *c);
-
-/* The nearest start in front of a place that serves, or 0. */
-static uint64_t start_in_front(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t place,
-                               is_start_fn *is_start, struct sw_candidate *c)
-{
+    const struct sw_unwind_request *req = shown->req;
     struct sw_workspace *work = req->work;
     const uint64_t first = place > IN_FRONT ? place - IN_FRONT : 0;
+    const bool is_exact = req->frame->exact, has_link = sw_arch_has_link(code->arch);
     const size_t got = sw_memory_read(&req->walker->memory, first, work->bytes, IN_FRONT + ALIGNMENT);
     unsigned tried = 0;
-    const bool has_link = sw_arch_has_link(code->arch);
-    if (req->frame->exact && !has_link && is_start(req, code, place, c))
-        return place;
-    for (uint64_t at = place; got >= IN_FRONT + 4 && at >= first + 4 && tried < MOST_STARTS && work->left > 0; at--) {
+    (void)sw_meter_pay(&work->meter, IN_FRONT / READ_A_UNIT);
+    sw_meter_note(&work->outer, first, IN_FRONT + ALIGNMENT);
+    if (is_exact && !has_link && show(shown, code, place))
+        return true;
+    for (uint64_t at = place; got >= IN_FRONT + 4 && at >= first + 4 && tried < MOST_STARTS && !work->meter.is_cut;
+         at--) {
         if (!code->arch->patterns->may_start(work->bytes + (at - first), at))
             continue;
         tried++;
-        if (is_start(req, code, at, c))
-            return at;
+        if (show(shown, code, at))
+            return true;
     }
     /* A link register leads to the caller from anywhere in a prologue: starts that look like one come first. */
-    return req->frame->exact && has_link && is_start(req, code, place, c) ? place : 0;
+    return is_exact && has_link && show(shown, code, place);
 }
 
 /* ---- jumps ---- */
@@ -105,21 +127,41 @@ static void scan(struct jumps *jumps, const struct sw_arch *arch, const uint8_t 
             note(jumps, from, to);
 }
 
-/* Where the code around pc may be: its image, else what can be read nearby. */
-static void scan_around(const struct sw_unwind_request *req, const struct sw_arch *arch, struct jumps *jumps)
+/*
+ * Where the code around pc may be: its image, else what can be read nearby. Where there are images, but none around pc,
+ * the code was made by a JIT: those split no parts off.
+ */
+static void scan_around(const struct sw_unwind_request *req, const struct sw_code *code, struct jumps *jumps)
 {
     struct sw_workspace *work = req->work;
     const struct sw_image_entry *image = sw_images_entry(req->walker->images, jumps->pc);
-    uint64_t begin = jumps->pc > AROUND ? jumps->pc - AROUND : 0, end = jumps->pc + AROUND;
+    const uint64_t most = image ? AROUND : AROUND_UNKNOWN;
+    uint64_t begin = jumps->pc > most ? jumps->pc - most : 0, end = jumps->pc + most;
     if (image && image->info.begin > begin)
         begin = image->info.begin;
     if (image && image->info.end < end)
         end = image->info.end;
-    const uint64_t step = sizeof work->bytes - ALIGNMENT; /* jumps across the edges are met in the next piece */
-    for (uint64_t at = begin; at < end; at += step) {
-        const size_t got = sw_memory_read(&req->walker->memory, at, work->bytes, sizeof work->bytes);
-        scan(jumps, arch, work->bytes, got, at);
+    if (!image && req->walker->images)
+        return;
+    /* Page by page, since any of them may be unreadable; jumps across the edges are met in front of them. */
+    for (uint64_t at = begin & ~(uint64_t)(PAGE - 1); at < end && sw_meter_pay(code->meter, PAGE / READ_A_UNIT);
+         at += PAGE) {
+        const size_t got = sw_memory_read(&req->walker->memory, at, work->bytes, PAGE + ALIGNMENT);
+        scan(jumps, code->arch, work->bytes, got, at);
     }
+    sw_meter_note(code->meter, begin, (uint32_t)(end - begin));
+}
+
+_Static_assert(sizeof(struct jumps) % 8 == 0, "is kept as words");
+
+static size_t find_jumps(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t *words, size_t room)
+{
+    const uint64_t pc = req->frame->lookup;
+    struct jumps jumps = { .begin = pc > COLD ? pc - COLD : 0, .pc = pc };
+    (void)room;
+    scan_around(req, code, &jumps);
+    memcpy(words, &jumps, sizeof jumps);
+    return sizeof jumps / 8;
 }
 
 /* A location in terms of the registers at the jump, in terms of those at pc. */
@@ -133,99 +175,96 @@ static bool shift(const struct sw_state *state, struct sw_loc *loc)
 }
 
 struct shifted {
-    const struct sw_unwind_request *req;
+    struct sw_shown *shown;
     const struct sw_state *state; /* at pc, in terms of what was at the jump */
-    struct sw_candidate *c;
 };
 
-/* A rule that holds at the jump, taken to pc and tried. */
-static bool leads_to_a_call(void *arg, const struct sw_rule *rule)
+/* A rule that holds at the jump, taken to pc. */
+static bool show_here(void *arg, const struct sw_rule *rule)
 {
     const struct shifted *s = arg;
-    struct sw_rule *here = &s->c->rule;
-    uint64_t target;
+    const unsigned pc = sw_regs_pc_number(s->shown->req->walker->machine);
+    struct sw_rule *here = &s->shown->req->work->scan_rule;
     *here = *rule;
-    if (!shift(s->state, &here->cfa) || !shift(s->state, &here->r[sw_regs_pc_number(s->req->walker->machine)]))
+    if (!shift(s->state, &here->cfa) || !shift(s->state, &here->r[pc]))
         return false;
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (!shift(s->state, &here->r[n]) || (here->r[n].kind == SW_LOC_SAME && !sw_val_is_start(s->state->reg[n], n)))
             here->r[n].kind = SW_LOC_UNKNOWN;
-    return sw_candidate_try(s->req, s->c) == SW_STOP_NONE &&
-           sw_is_behind_call(s->req, sw_regs_pc(&s->c->caller), &target);
+    return show_guess(s->shown, here, BY_ANY_CALL);
 }
 
-static bool is_from(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t jump,
-                    struct sw_candidate *c)
+/* By going forward from a jump to pc. Whether that was enough. */
+static bool show_jump(struct sw_shown *shown, const struct sw_code *code, uint64_t jump)
 {
-    struct sw_workspace *work = req->work;
-    struct shifted shifted = { req, &work->elsewhere, c };
-    bool assumed;
-    sw_analyze_run(code, jump, 0, &work->analysis);
-    const struct sw_state *state = sw_analyze_state(&work->analysis, req->frame->lookup, &assumed);
-    if (!state || assumed)
+    struct shifted shifted = { shown, &shown->req->work->elsewhere };
+    return sw_state_from(shown->req, code, jump, &shown->req->work->elsewhere) &&
+           sw_forward_rules(shown->req, code, jump, NULL, show_here, &shifted) == SW_OK;
+}
+
+/* They are asked for anew for each of them, so that none lies on the stack meanwhile. */
+static uint64_t nth_jump(const struct sw_unwind_request *req, const struct sw_code *code, unsigned n)
+{
+    const struct sw_finding finding = { SW_FINDING_JUMPS, req->frame->lookup, 0, 0 };
+    const size_t room = sizeof(struct jumps) / 8;
+    const struct jumps *jumps = (const struct jumps *)(const void *)req->work->words;
+    return sw_find_once(req, code, &finding, find_jumps, req->work->words, room) == room && n < jumps->count
+               ? jumps->rows[n].from
+               : 0;
+}
+
+/* ---- the scan ---- */
+
+/* Starts in front of pc; then jumps to pc, or the starts of functions that those are in. */
+static void show_functions(struct sw_shown *shown, const struct sw_code *code, void *arg)
+{
+    uint64_t from;
+    (void)arg;
+    if (show_starts(shown, code, shown->req->frame->lookup, show_function))
+        return;
+    for (unsigned i = 0; (from = nth_jump(shown->req, code, i)) != 0; i++)
+        if (show_jump(shown, code, from) || show_starts(shown, code, from, show_function))
+            return;
+}
+
+/* Functions whose frame this may be: in front of pc, or of a jump to the code around it. */
+static void show_all_frames(struct sw_shown *shown, const struct sw_code *code, void *arg)
+{
+    uint64_t from;
+    (void)arg;
+    if (show_starts(shown, code, shown->req->frame->lookup, show_frames))
+        return;
+    for (unsigned i = 0; (from = nth_jump(shown->req, code, i)) != 0; i++)
+        if (show_starts(shown, code, from, show_frames))
+            return;
+}
+
+/* A rule that is shown is tried on the stack. */
+struct tried_rule {
+    const struct sw_unwind_request *req;
+    struct sw_candidate *c;
+};
+
+static bool is_right(void *arg, const struct sw_rule *rule, uint64_t tag)
+{
+    const struct tried_rule *t = arg;
+    uint64_t target;
+    t->c->rule = *rule;
+    if (sw_candidate_try(t->req, t->c) != SW_STOP_NONE)
         return false;
-    sw_state_copy(&work->elsewhere, state);
-    if (sw_analyze_forward(code, jump, NULL, &work->analysis, leads_to_a_call, &shifted) != SW_OK)
-        return false;
-    c->rule.trust = SW_TRUST_GUESS;
-    return true;
-}
-
-/* A jump to pc; or the start of the function that it is in, where that cannot be gone forward from. */
-static uint64_t jump_to(const struct sw_unwind_request *req, const struct sw_code *code, const struct jumps *jumps,
-                        struct sw_candidate *c)
-{
-    uint64_t start;
-    for (unsigned i = 0; i < jumps->count; i++) {
-        if (is_from(req, code, jumps->rows[i].from, c))
-            return jumps->rows[i].from | IS_JUMP;
-        if ((start = start_in_front(req, code, jumps->rows[i].from, is_function, c)) != 0)
-            return start;
-    }
-    return 0;
-}
-
-/* The start of a function whose frame this may be: in front of pc, or of a jump to the code around it. */
-static uint64_t frame_of(const struct sw_unwind_request *req, const struct sw_code *code, const struct jumps *jumps,
-                         struct sw_candidate *c)
-{
-    uint64_t start = start_in_front(req, code, req->frame->lookup, has_frame, c);
-    for (unsigned i = 0; i < jumps->count && start == 0; i++)
-        start = start_in_front(req, code, jumps->rows[i].from, has_frame, c);
-    return start ? start | IS_FRAME : 0;
-}
-
-static uint64_t find_by_jumps(const struct sw_unwind_request *req, const struct sw_code *code, struct sw_candidate *c)
-{
-    const uint64_t pc = req->frame->lookup;
-    struct jumps jumps = { .begin = pc > COLD ? pc - COLD : 0, .pc = pc };
-    scan_around(req, code->arch, &jumps);
-    const uint64_t jump = jump_to(req, code, &jumps, c);
-    if (jump != 0)
-        return jump;
-    return sw_confirm_by_depth(req, code, c) ? BY_CALL : frame_of(req, code, &jumps, c);
-}
-
-/* ---- what was found, noted ---- */
-
-static bool is_as_noted(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t noted,
-                        struct sw_candidate *c)
-{
-    if (noted <= BY_CALL)
-        return noted == BY_CALL && sw_confirm_by_depth(req, code, c);
-    if (noted & IS_JUMP)
-        return is_from(req, code, noted & ~IS_JUMP, c);
-    return noted & IS_FRAME ? has_frame(req, code, noted & ~IS_FRAME, c) : is_function(req, code, noted, c);
+    const uint64_t pc = sw_regs_pc(&t->c->caller);
+    return tag == BY_ANY_CALL ? sw_is_behind_call(t->req, pc, &target) : is_caller(t->req, pc, tag);
 }
 
 bool sw_function_scan(const struct sw_unwind_request *req, const struct sw_code *code, struct sw_candidate *c)
 {
-    const uint64_t key = ~req->frame->lookup, noted = sw_analysis_cache_function(req->walker->analysis_cache, key);
-    if (noted != 0)
-        return is_as_noted(req, code, noted, c);
-    uint64_t found = start_in_front(req, code, req->frame->lookup, is_function, c);
-    if (found == 0)
-        found = find_by_jumps(req, code, c);
-    sw_analysis_cache_note(req->walker->analysis_cache, key, found ? found : NOTHING);
-    return found != 0;
+    const uint64_t pc = req->frame->lookup;
+    const struct sw_finding functions = { SW_FINDING_SCAN, pc, req->frame->exact, 0 };
+    const struct sw_finding frames = { SW_FINDING_SCAN, pc, req->frame->exact, 1 };
+    struct tried_rule tried = { req, c };
+    struct sw_shown shown = { .req = req, .buffer = req->work->scan_words, .accept = is_right, .arg = &tried };
+    if (sw_show_once(&shown, code, &functions, show_functions, NULL) || sw_confirm_by_depth(req, code, c))
+        return true;
+    shown.count = 0;
+    return sw_show_once(&shown, code, &frames, show_all_frames, NULL);
 }

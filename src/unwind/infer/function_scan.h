@@ -4,7 +4,7 @@
 #ifndef SW_FUNCTION_SCAN_H
 #define SW_FUNCTION_SCAN_H
 
-#include "unwind/sources.h"
+#include "unwind/request.h"
 
 /*
  * By a place in front of pc that may be the first instruction of its function: analysed from there, the return address

@@ -1,0 +1,59 @@
+/*
+ * The extents of code that was read: a few, each grown by what is read near it. Where there are too many, the two that
+ * are nearest to each other become one.
+ */
+#include "base/meter.h"
+
+enum { NEAR = 64, WIDEST = 1 << 18 };
+
+static bool is_near(const struct sw_extent *e, uint64_t address)
+{
+    return address - (e->begin - NEAR) <= e->end - e->begin + 2 * NEAR;
+}
+
+static void grow(struct sw_extent *e, uint64_t begin, uint64_t end)
+{
+    e->begin = begin < e->begin ? begin : e->begin;
+    e->end = end > e->end ? end : e->end;
+}
+
+static uint64_t gap_of(const struct sw_extent *a, const struct sw_extent *b)
+{
+    if (a->end < b->begin)
+        return b->begin - a->end;
+    return b->end < a->begin ? a->begin - b->end : 0;
+}
+
+/* Joins the two extents with the least between them. */
+static void make_room(struct sw_meter *m)
+{
+    unsigned first = 0, second = 1;
+    for (unsigned i = 0; i < m->count; i++)
+        for (unsigned k = i + 1; k < m->count; k++)
+            if (gap_of(&m->read[i], &m->read[k]) < gap_of(&m->read[first], &m->read[second])) {
+                first = i;
+                second = k;
+            }
+    grow(&m->read[first], m->read[second].begin, m->read[second].end);
+    m->is_far |= m->read[first].end - m->read[first].begin > WIDEST;
+    m->read[second] = m->read[--m->count];
+}
+
+void sw_meter_note_elsewhere(struct sw_meter *m, uint64_t address, uint32_t size)
+{
+    const uint64_t end = address + size;
+    if (end < address) {
+        m->is_far = true;
+        return;
+    }
+    for (uint8_t i = 0; i < m->count; i++)
+        if (is_near(&m->read[i], address)) {
+            grow(&m->read[i], address, end);
+            m->last = i;
+            return;
+        }
+    if (m->count == SW_METER_EXTENTS)
+        make_room(m);
+    m->last = m->count++;
+    m->read[m->last] = (struct sw_extent){ address, end };
+}

@@ -1,0 +1,12 @@
+; Calls, closures, sorting, strings and exceptions, in guile.
+(use-modules (ice-9 regex))
+(define (fib n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))
+(define (numbers n i) (map (lambda (j) (modulo (+ i (* j 7919)) 101)) (iota n 1)))
+(define (caught i) (catch 'odd (lambda () (if (odd? i) (throw 'odd i) 1)) (lambda (key value) value)))
+(define (digits text) (regexp-substitute/global #f "[0-9]" text 'pre (lambda (m) (string-append (match:substring m) "x")) 'post))
+(let loop ((i 0) (sum 0))
+  (if (< i 100000)
+      (loop (+ i 1)
+            (+ sum (fib 8) (car (sort (numbers 30 i) >)) (caught i) (string-length (digits (number->string i)))
+               (string->number (number->string (exact->inexact (/ i 3))))))
+      (begin (display sum) (newline))))
