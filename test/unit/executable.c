@@ -18,7 +18,7 @@ enum { PAGE = 4096, WORDS = 16, AT = 64 };
 
 static const uint8_t call_bytes[2][4] = { { 0x90, 0x90, 0xff, 0xd0 }, { 0x00, 0x00, 0x3f, 0xd6 } };
 static const uint8_t other_bytes[2][4] = { { 0x90, 0x90, 0x90, 0x90 }, { 0x1f, 0x20, 0x03, 0xd5 } };
-static const uint8_t constants[256] __attribute__((aligned(64))) = { 0x90, 0xff, 0xd0, 1 };
+static uint8_t variables[2 * AT] __attribute__((aligned(AT)));
 
 static struct sw_scratch scratch;
 
@@ -41,8 +41,7 @@ static uint8_t *map(int protection, int file)
 
 static uint64_t in_an_image(bool with_call)
 {
-    (void)with_call;
-    return (uint64_t)(uintptr_t)constants + 3;
+    return filled(variables, with_call);
 }
 
 static uint64_t in_the_heap(bool with_call)
@@ -80,7 +79,7 @@ static const struct row {
     uint64_t (*place)(bool with_call);
     bool with_call, later, is_code;
 } rows[] = {
-    { "constants_of_an_image_are_no_code", in_an_image, true, false, false },
+    { "variables_of_an_image_are_no_code", in_an_image, true, false, false },
     { "a_heap_is_no_code_whatever_it_holds", in_the_heap, true, false, false },
     { "a_file_that_was_mapped_is_no_code", in_a_file, true, false, false },
     { "generated_code_is_code", in_generated_code, false, false, true },
