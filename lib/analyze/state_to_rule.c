@@ -5,6 +5,8 @@
  */
 #include "analyze/analyze.h"
 
+#include "base/bytes.h"
+
 static struct sw_val entry_sp(const struct sw_arch *arch)
 {
     return (struct sw_val){ .base = (uint8_t)(arch->roles->sp + 1) };
@@ -192,6 +194,17 @@ static bool is_unowned(const struct sw_arch *arch, const struct sw_loc *loc)
     return loc->kind == SW_LOC_AT_REG && loc->reg == arch->roles->sp && loc->off < 0;
 }
 
+/* Words beside the register that the CFA counts from, as words below the CFA: one rule is one value, however found. */
+static void count_from_cfa(struct sw_rule *rule)
+{
+    for (unsigned n = 0; n < SW_REGS_MAX && rule->cfa.kind == SW_LOC_REG; n++) {
+        struct sw_loc *loc = &rule->r[n];
+        const int64_t off = (int64_t)loc->off - rule->cfa.off;
+        if (loc->kind == SW_LOC_AT_REG && loc->reg == rule->cfa.reg && sw_fits_i32(off))
+            *loc = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, (int32_t)off };
+    }
+}
+
 bool sw_extract_return(const struct sw_state *state, const struct sw_arch *arch, struct sw_rule *rule)
 {
     const uint64_t nonvolatile = arch->roles->nonvolatile;
@@ -214,5 +227,6 @@ bool sw_extract_return(const struct sw_state *state, const struct sw_arch *arch,
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if ((nonvolatile >> n & 1) && !as_location(state->reg[n], n, &rule->r[n]))
             rule->r[n] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
+    count_from_cfa(rule);
     return true;
 }

@@ -53,6 +53,8 @@ static inline uint64_t sw_load64(const void *from)
 /* The number with its lowest `bits` bits read as two's complement. */
 static inline int64_t sw_sign_extend(uint64_t value, unsigned bits)
 {
+    if (bits == 32) /* of this compilers make one instruction */
+        return (int32_t)(uint32_t)value;
     const uint64_t sign = UINT64_C(1) << (bits - 1);
     const uint64_t low = bits == 64 ? value : value & ((UINT64_C(1) << bits) - 1);
     return (int64_t)((low ^ sign) - sign);

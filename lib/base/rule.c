@@ -45,6 +45,7 @@ void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source 
     rule->flags = 0;
     rule->unused = 0;
     rule->expr = NULL;
+    rule->initial = 0;
     copy_locations(rule->r, sw_rule_unchanged(machine));
 }
 
@@ -112,10 +113,9 @@ static enum sw_status find_cfa(const struct site *site, uint64_t *cfa)
 static enum sw_status find_value(const struct site *site, unsigned number, uint64_t *value)
 {
     const struct sw_loc loc = site->rule->r[number];
-    const unsigned reg = loc.kind == SW_LOC_SAME ? number : loc.reg;
+    const unsigned reg = loc.reg;
     enum sw_status status;
     switch (loc.kind) {
-    case SW_LOC_SAME:
     case SW_LOC_REG:
         if (!sw_regs_has(site->regs, reg))
             return SW_E_NO_RULE;
@@ -159,63 +159,80 @@ static struct near near_of(const struct sw_window *window, uint64_t cfa)
 }
 
 /*
- * Registers whose locations are what nearly all are: unchanged, the CFA, or a word of the window. *others receives
- * those that are elsewhere, or cannot be had so. Calls nothing, so all of it stays in registers.
+ * Of these registers, those whose locations are what nearly all are: unchanged (so it has its value), the CFA, or a word
+ * of the window. *others receives those that are elsewhere, or cannot be had so. Calls nothing, so all of it stays in registers.
  *
  * Returns  Those that are known now.
  */
-SW_LOADS_STACK static uint64_t take_usual(const struct sw_loc *locs, unsigned count, const struct sw_regs *regs,
+SW_LOADS_STACK static uint64_t take_usual(const struct sw_loc *locs, uint64_t wanted, const struct sw_regs *regs,
                                           const struct near *window, uint64_t cfa, uint64_t *values, uint64_t *others)
 {
     const struct near near = *window;
-    const uint64_t had = regs->known;
-    uint64_t known = 0, rest = 0, bit = 1;
-    for (unsigned n = 0; n < count; n++, bit <<= 1) {
-        const unsigned kind = locs[n].kind;
-        if (kind == SW_LOC_UNKNOWN)
-            continue;
-        const uint64_t off = (uint64_t)(int64_t)locs[n].off, at = near.cfa + off;
+    uint64_t same = 0, known = 0, rest = 0;
+    for (; wanted != 0; wanted &= wanted - 1) {
+        const unsigned n = (unsigned)__builtin_ctzll(wanted), kind = locs[n].kind;
+        const uint64_t bit = wanted & -wanted, at = near.cfa + (uint64_t)(int64_t)locs[n].off;
         if (kind == SW_LOC_SAME) {
-            values[n] = regs->r[n] + off;
-            known |= had & bit;
+            same |= bit;
         } else if (kind == SW_LOC_AT_CFA && at < near.words) {
             memcpy(&values[n], near.bytes + at, sizeof values[n]);
             values[n] = sw_load64(&values[n]);
             known |= bit;
-        } else if (kind == SW_LOC_CFA && off == 0) {
+        } else if (kind == SW_LOC_CFA && locs[n].off == 0) {
             values[n] = cfa;
             known |= bit;
-        } else
+        } else if (kind != SW_LOC_UNKNOWN)
             rest |= bit;
     }
     *others = rest;
-    return known;
+    return known | (same & regs->known);
+}
+
+/* The registers that take more than the window; those that can be had join *known. Fails where pc or sp cannot. */
+static enum sw_status take_others(const struct site *site, uint64_t others, uint64_t needed, uint64_t *values,
+                                  uint64_t *known)
+{
+    for (; others != 0; others &= others - 1) {
+        const unsigned n = (unsigned)__builtin_ctzll(others);
+        const enum sw_status status = find_value(site, n, &values[n]);
+        if (status != SW_OK && needed >> n & 1)
+            return status;
+        *known |= status == SW_OK ? UINT64_C(1) << n : 0;
+    }
+    return SW_OK;
+}
+
+/* Nearly all CFAs are a register and a number; with others, find_cfa. */
+static inline bool usual_cfa(const struct sw_rule *rule, const struct sw_regs *regs, uint64_t *cfa)
+{
+    const struct sw_loc *loc = &rule->cfa;
+    return loc->kind == SW_LOC_REG && sw_regs_has(regs, loc->reg) && sw_add_offset(regs->r[loc->reg], loc->off, cfa);
 }
 
 enum sw_status sw_rule_apply(const struct sw_rule *rule, const struct sw_regs *regs, const struct sw_memory *memory,
                              struct sw_regs *caller, uint64_t *cfa, uint64_t *fault)
 {
-    struct site site = { rule, regs, memory, 0, fault };
     const struct sw_regs_roles *roles = sw_regs_roles_of(regs->machine);
     const uint64_t needed = UINT64_C(1) << roles->pc | UINT64_C(1) << roles->sp;
-    uint64_t others;
-    enum sw_status status = find_cfa(&site, &site.cfa);
-    if (status)
+    const uint64_t wanted = ((UINT64_C(1) << roles->count) - 1) & ~rule->initial;
+    uint64_t others, at = 0;
+    enum sw_status status = SW_OK;
+    if (!usual_cfa(rule, regs, &at))
+        status = find_cfa(&(struct site){ rule, regs, memory, 0, fault }, &at);
+    if (status != SW_OK)
         return status;
-    const struct near near = near_of(&memory->window, site.cfa);
-    uint64_t known = take_usual(rule->r, roles->count, regs, &near, site.cfa, caller->r, &others);
-    caller->machine = regs->machine;
+    const struct near near = near_of(&memory->window, at);
+    sw_regs_copy(caller, regs); /* so those that are unchanged need not be looked at */
+    const uint64_t usual = take_usual(rule->r, wanted, regs, &near, at, caller->r, &others);
+    uint64_t known = usual | (rule->initial & roles->nonvolatile & regs->known);
     caller->reserved = 0;
     caller->known = 0;
-    for (; others != 0; others &= others - 1) {
-        const unsigned n = (unsigned)__builtin_ctzll(others);
-        status = find_value(&site, n, &caller->r[n]);
-        if (status != SW_OK && needed >> n & 1)
-            return status;
-        known |= status == SW_OK ? UINT64_C(1) << n : 0;
-    }
+    if (others)
+        status = take_others(&(struct site){ rule, regs, memory, at, fault }, others, needed, caller->r, &known);
+    if (status != SW_OK)
+        return status;
     caller->known = known;
     if (cfa)
-        *cfa = site.cfa;
+        *cfa = at;
     return (known & needed) == needed ? SW_OK : SW_E_NO_RULE;
 }

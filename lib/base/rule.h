@@ -42,6 +42,8 @@ struct sw_loc {
  * r       By register number of regs.h, pc included: its location is that of the return address.
  *         sp is usually SW_LOC_CFA with off 0.
  * source, trust  Of the caller's frame that this rule leads to.
+ * initial  Registers whose location is as sw_rule_init gave it, for certain: nobody looks at it. Never sp, nor a register
+ *          past the last. Whoever changes a location clears its bit; 0 is right of any rule.
  */
 struct sw_rule {
     struct sw_loc cfa;
@@ -51,6 +53,7 @@ struct sw_rule {
     uint8_t flags;
     uint8_t unused; /* 0: rules of the same content are the same bytes */
     const uint8_t *expr;
+    uint64_t initial;
     struct sw_loc r[SW_REGS_MAX];
 };
 

@@ -55,48 +55,43 @@ static enum sw_status finish(struct sw_cfi_machine *m)
  * data_align  What the instructions count in; 0: in nothing.
  */
 static const struct start {
-    enum sw_machine machine;
     uint8_t ra;
     int8_t data_align;
     uint8_t size;
     uint64_t program;
     struct sw_loc cfa, ra_loc;
-} starts[] = {
-    /* def_cfa rsp+8; offset RA at CFA-8 */
-    { SW_MACHINE_X64, SW_X64_RIP, -8, 5, 0x019008070c, { SW_LOC_REG, SW_X64_RSP, 0, 8 }, { SW_LOC_AT_CFA, 0, 0, -8 } },
-    /* def_cfa sp+0 */
-    { SW_MACHINE_ARM64, SW_ARM64_LR, 0, 3, 0x001f0c, { SW_LOC_REG, SW_ARM64_SP, 0, 0 }, { SW_LOC_SAME, 0, 0, 0 } },
+} starts[SW_DWARF_MACHINES] = {
+    /* ORDER sw_machine: def_cfa rsp+8; offset RA at CFA-8. def_cfa sp+0. */
+    [SW_MACHINE_X64] = { SW_X64_RIP,
+                         -8,
+                         5,
+                         0x019008070c,
+                         { SW_LOC_REG, SW_X64_RSP, 0, 8 },
+                         { SW_LOC_AT_CFA, 0, 0, -8 } },
+    [SW_MACHINE_ARM64] = { SW_ARM64_LR, 0, 3, 0x001f0c, { SW_LOC_REG, SW_ARM64_SP, 0, 0 }, { SW_LOC_SAME, 0, 0, 0 } },
 };
 
-static bool is_start(const struct sw_cfi_machine *m, const struct start *start)
+static inline bool is_start(const struct sw_cfi_machine *m, const struct start *start)
 {
     const struct sw_cursor *program = &m->fde->cie.program;
     const uint64_t size = sw_cursor_left(program);
     const bool is_scaled = start->data_align == 0 || m->data_align == start->data_align;
-    if (m->cfi->machine != start->machine || m->ra != start->ra || !is_scaled || size < start->size ||
-        size > sizeof start->program)
+    if (m->ra != start->ra || !is_scaled || size < start->size || size > sizeof start->program)
         return false;
     /* At least so many bytes of the record are in front of the end: its length and id. */
     return sw_load64(program->end - sizeof start->program) >> (64 - 8 * size) == start->program;
 }
 
-static bool start_usual(struct sw_cfi_machine *m)
-{
-    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
-        if (is_start(m, &starts[i])) {
-            m->rule->cfa = starts[i].cfa;
-            m->rule->r[m->ra] = m->initial_ra = starts[i].ra_loc;
-            m->initial = sw_rule_unchanged(m->cfi->machine);
-            return true;
-        }
-    return false;
-}
-
 static enum sw_status start(struct sw_cfi_machine *m)
 {
     const uint64_t all_registers = (UINT64_C(1) << SW_REGS_MAX) - 1;
-    if (start_usual(m))
+    const struct start *usual = &starts[m->cfi->machine]; /* there is such a machine: it has registers */
+    if (is_start(m, usual)) {
+        m->rule->cfa = usual->cfa;
+        m->rule->r[m->ra] = m->initial_ra = usual->ra_loc;
+        m->initial = sw_rule_unchanged(m->cfi->machine);
         return SW_OK;
+    }
     m->changed = all_registers;
     m->rule->r[m->ra].kind = SW_LOC_SAME; /* until something is said about it */
     const enum sw_status status = sw_cfi_run(m, &m->fde->cie.program);
@@ -106,6 +101,22 @@ static enum sw_status start(struct sw_cfi_machine *m)
     m->changed = 0;
     m->depth = 0;
     return status;
+}
+
+/* Behind a usual CIE: what neither the FDE says anything of, nor anyone here. */
+static uint64_t initial_of_rule(const struct sw_cfi_machine *m)
+{
+    const struct sw_regs_roles *roles = sw_regs_roles_of(m->cfi->machine);
+    const uint64_t others = UINT64_C(1) << roles->sp | UINT64_C(1) << roles->pc | UINT64_C(1) << m->ra;
+    return m->initial == m->work->initial ? 0 : ~(others | m->changed) & ((UINT64_C(1) << roles->count) - 1);
+}
+
+static inline enum sw_status run(struct sw_cfi_machine *m, struct sw_cursor program)
+{
+    const uint8_t *from = program.at;
+    program.at = sw_cfi_run_usual(m, from, program.end);
+    program.address += (uint64_t)(program.at - from);
+    return m->is_done || program.at == program.end ? SW_OK : sw_cfi_run(m, &program);
 }
 
 static inline enum sw_status rule_of_table(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_work *work,
@@ -124,9 +135,11 @@ static inline enum sw_status rule_of_table(const struct sw_cfi *cfi, uint64_t pc
     rule->flags = fde.cie.is_signal ? SW_RULE_SIGNAL : 0;
     status = m.ra == SW_REGS_MAX ? SW_E_UNSUPPORTED : start(&m);
     if (status == SW_OK)
-        status = sw_cfi_run(&m, &fde.program);
+        status = run(&m, fde.program);
     if (cover)
         *cover = (struct sw_cfi_cover){ fde.begin, fde.end, m.pushes, m.changed != 0 };
+    if (m.ra != SW_REGS_MAX)
+        rule->initial = initial_of_rule(&m);
     return status == SW_OK ? finish(&m) : status;
 }
 

@@ -341,18 +341,14 @@ enum sw_status sw_cfi_run(struct sw_cfi_machine *m, const struct sw_cursor *prog
 {
     const uint8_t *at = program->at;
     struct insn insn;
-    while (!m->is_done) {
-        if (m->initial)
-            at = sw_cfi_run_usual(m, at, program->end);
-        if (m->is_done || at == program->end)
-            break;
+    while (!m->is_done && at != program->end) {
         struct sw_cursor c = { at, program->end, program->address + (uint64_t)(at - program->at), false };
         enum sw_status status = read_insn(m, &c, &insn);
         if (status == SW_OK)
             status = do_insn(m, &insn);
         if (status != SW_OK)
             return status;
-        at = c.at;
+        at = m->initial && !m->is_done ? sw_cfi_run_usual(m, c.at, program->end) : c.at;
     }
     return SW_OK;
 }

@@ -9,7 +9,11 @@
 #include "base/expr.h"
 
 enum { NOP = 0x00, DEF_CFA = 0x0c, DEF_CFA_REGISTER = 0x0d, DEF_CFA_OFFSET = 0x0e };
-enum { ADVANCE = 1, OFFSET = 2 };               /* the upper two bits */
+enum {
+    ADVANCE = 0x40,
+    OFFSET = 0x80,
+    RESTORE = 0xc0
+};                                              /* from here on, up to the next: the lower bits are an operand */
 enum { LOW = 0x3f, SMALL = 0x80, LONGEST = 3 }; /* bytes of an instruction */
 
 /*
@@ -93,10 +97,10 @@ static inline unsigned turn_cfa(struct usual *u, uint8_t dwarf)
 
 static inline unsigned one(struct usual *u, const uint8_t *at)
 {
-    if (at[0] >> 6 == ADVANCE)
+    if (at[0] >= OFFSET)
+        return at[0] < RESTORE ? place(u, at[0], at[1]) : 0;
+    if (at[0] >= ADVANCE)
         return advance(u, at[0]);
-    if (at[0] >> 6 == OFFSET)
-        return place(u, at[0], at[1]);
     if (at[0] == DEF_CFA_OFFSET)
         return move_cfa(u, at[1]);
     if (at[0] == DEF_CFA_REGISTER)

@@ -27,10 +27,12 @@
 #define SW_STEP_BY_CALL                                                                                                \
     (UINT64_C(1) << 29) /* trust is CONFIRMED where the caller's pc is behind a call of `function` */
 #define SW_STEP_ONLY_SO  (UINT64_C(1) << 30) /* and otherwise the rule does not hold */
+#define SW_STEP_BEHIND   (UINT64_C(1) << 31) /* the pc is behind a call */
 #define SW_STEP_END      (UINT64_C(1) << 32) /* the outermost frame: there is no rule */
 #define SW_STEP_CALLS    (UINT64_C(1) << 33) /* behind a direct call, of pc + calls; 0: through memory */
 #define SW_STEP_UNRANGED (UINT64_C(1) << 34) /* the code map has no range here: a new one would change the answer */
 #define SW_STEP_ENTRY    (UINT64_C(1) << 35) /* set in every step: 0 is no entry */
+#define SW_STEP_POINTER  (UINT64_C(1) << 36) /* with ONLY_SO: the rule holds, too, behind a call that names nothing */
 
 /* The caller is found from sp and fp alone. */
 #define SW_STEP_DIRECT (SW_STEP_PLAIN | SW_STEP_FRAMED)

@@ -129,7 +129,9 @@ static inline uint8_t sw_lane_confirm(const struct sw_lane *lane, const struct s
         return SW_TRUST_NONE;
     if (calls && pc + (uint64_t)(int64_t)distance == function)
         return SW_TRUST_CONFIRMED;
-    return step & SW_STEP_ONLY_SO ? SW_TRUST_NONE : sw_step_trust(step);
+    const bool names_nothing = (sw_load(&cold->step) & (SW_STEP_BEHIND | SW_STEP_CALLS)) == SW_STEP_BEHIND;
+    const bool holds = !(step & SW_STEP_ONLY_SO) || (names_nothing && (step & SW_STEP_POINTER));
+    return holds ? sw_step_trust(step) : SW_TRUST_NONE;
 }
 
 /*

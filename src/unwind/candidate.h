@@ -11,8 +11,9 @@
  * What an answer depends on beside the code at pc. Code includes the words that code names: switch tables, a GOT.
  *
  * CODE   Nothing: the same rule holds whenever the same pc comes by.
- * CALL   The call in front of the caller's pc. The rule holds with the trust that it has behind a call of `function`,
- *        otherwise with the trust `unconfirmed`; NONE: then it does not hold at all.
+ * CALL   The call in front of the caller's pc. The rule holds with the trust CONFIRMED behind a call of `function`; with
+ *        the trust `pointed` behind a call that names nothing, through a register; otherwise with the trust
+ *        `unconfirmed`. NONE: then it does not hold at all.
  * STACK  What was on the stack: nothing can be said of the next time.
  */
 enum sw_depends { SW_DEPENDS_CODE = 0, SW_DEPENDS_CALL, SW_DEPENDS_STACK };
@@ -23,7 +24,7 @@ enum sw_depends { SW_DEPENDS_CODE = 0, SW_DEPENDS_CALL, SW_DEPENDS_STACK };
  * stop        What the trial came to: NONE, or why there is no caller.
  * unreadable  The address that the trial could not read, or 0.
  * depends     What the answer depends on; of a source that has nothing to say, what its silence depends on.
- * unconfirmed, function  With CALL: see there. function is also set where a call confirmed the rule.
+ * unconfirmed, pointed, function  With CALL: see there. function is also set where a call confirmed the rule.
  * is_doubted  To be taken only where no other source leads to a caller.
  */
 struct sw_candidate {
@@ -33,6 +34,7 @@ struct sw_candidate {
     uint64_t unreadable;
     enum sw_depends depends;
     uint8_t unconfirmed;
+    uint8_t pointed;
     bool is_doubted;
     uint64_t function;
 };

@@ -6,18 +6,6 @@
 
 #include "code/map/codemap.h"
 
-void sw_workspace_open(struct sw_workspace *work, const struct sw_walker *walker, bool is_new)
-{
-    const uint64_t generation = sw_images_generation(walker->images);
-    if (is_new)
-        sw_fetch_reset(&work->fetch, &walker->memory, walker->images);
-    if (!is_new && generation == work->generation)
-        return;
-    work->generation = generation;
-    work->image = NULL;
-    work->fetch.direct = (struct sw_bytes){ 0 };
-}
-
 /* What the runtime itself knows of an address. */
 static bool ask_finder(const struct sw_walker *walker, uint64_t address, struct sw_range *code)
 {
@@ -72,13 +60,11 @@ static bool is_switch(const struct sw_rule *rule, enum sw_machine machine)
             (sp.kind == SW_LOC_AT_CFA || sp.kind == SW_LOC_AT_REG || sp.kind == SW_LOC_AT_EXPR));
 }
 
-static enum sw_stop check_stack(const struct sw_walker *walker, uint64_t sp, uint64_t caller_sp, bool may_switch)
+static enum sw_stop check_stack(const struct sw_walker *walker, uint64_t sp, uint64_t caller_sp)
 {
     const bool bounded = walker->stack_end != 0;
     const bool inside = bounded && sp >= walker->stack_begin && sp <= walker->stack_end;
     const bool caller_inside = caller_sp >= walker->stack_begin && caller_sp <= walker->stack_end;
-    if (may_switch)
-        return SW_STOP_NONE; /* the declared stack may be an alternate one, too */
     if (inside && !caller_inside)
         return SW_STOP_OUTSIDE_STACK;
     if (bounded && !inside && caller_inside)
@@ -162,10 +148,9 @@ static enum sw_stop try(const struct sw_unwind_request *req, const struct sw_rul
         caller->r[pc] = req->walker->replaced.original;
     if (caller->r[pc] == 0 && !is_signal)
         return SW_STOP_ROOT_ZERO;
-    const enum sw_stop stop =
-        check_stack(req->walker, sw_regs_sp(regs), sw_regs_sp(caller), is_switch(rule, regs->machine));
-    if (stop != SW_STOP_NONE)
-        return stop;
+    const enum sw_stop stop = check_stack(req->walker, sw_regs_sp(regs), sw_regs_sp(caller));
+    if (stop != SW_STOP_NONE && !is_switch(rule, regs->machine))
+        return stop; /* else the declared stack may be an alternate one, too */
     if (sw_regs_link_number(caller->machine) != SW_REGS_MAX && sw_regs_sp(caller) == sw_regs_sp(regs) &&
         caller->r[pc] == sw_regs_pc(regs) && !is_signal)
         return SW_STOP_SP_NOT_RISING;

@@ -25,7 +25,17 @@ struct sw_unwind_request {
  * Opens the workspace in a reader section: what was found in an earlier one is forgotten, unless the images are as they
  * were. is_new: nothing was found yet; then it may be opened outside of one, too.
  */
-void sw_workspace_open(struct sw_workspace *work, const struct sw_walker *walker, bool is_new);
+static inline void sw_workspace_open(struct sw_workspace *work, const struct sw_walker *walker, bool is_new)
+{
+    const uint64_t generation = sw_images_generation(walker->images);
+    if (is_new)
+        sw_fetch_reset(&work->fetch, &walker->memory, walker->images);
+    if (!is_new && generation == work->generation)
+        return;
+    work->generation = generation;
+    work->image = NULL;
+    work->fetch.direct = (struct sw_bytes){ 0 };
+}
 
 /* The image around an address, which mostly is that of the last; as sw_images_entry. Inside a section it is open in. */
 static inline const struct sw_image_entry *sw_workspace_image(struct sw_workspace *work, const struct sw_walker *walker,

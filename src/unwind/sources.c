@@ -205,19 +205,20 @@ uint32_t sw_sources_of(const struct sw_unwind_request *req)
     return kinds;
 }
 
-unsigned sw_source_next(uint32_t kinds, unsigned n)
+enum sw_status sw_source_ask(const struct sw_unwind_request *req, uint32_t kinds, unsigned *n,
+                             struct sw_candidate *candidate)
 {
-    while (n < SW_SOURCES && !(rows[n].ask && kinds >> rows[n].kind & 1))
-        n++;
-    return n;
-}
-
-enum sw_status sw_source_ask(const struct sw_unwind_request *req, unsigned n, struct sw_candidate *candidate)
-{
+    const struct row *row = &rows[*n];
+    while (row < rows + SW_SOURCES && !(row->ask && kinds >> row->kind & 1))
+        row++;
+    *n = (unsigned)(row - rows) + 1;
     candidate->depends = SW_DEPENDS_CODE;
     candidate->is_doubted = false;
-    const enum sw_status status = rows[n].ask(req, candidate);
-    if (status == SW_OK && rows[n].kind == INSTRUCTIONS) {
+    candidate->pointed = SW_TRUST_NONE;
+    if (row == rows + SW_SOURCES)
+        return SW_E_NO_RULE;
+    const enum sw_status status = row->ask(req, candidate);
+    if (status == SW_OK && row->kind == INSTRUCTIONS) {
         claim_only_promised(req, &candidate->rule);
         claim_only_the_record(req->walker->machine, &candidate->rule);
     }

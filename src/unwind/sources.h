@@ -13,16 +13,14 @@ enum { SW_SOURCES = 13 };
 /* The kinds of sources that can have anything to say of the frame, as bits. */
 uint32_t sw_sources_of(const struct sw_unwind_request *req);
 
-/* The first source from n on that is of one of these kinds; SW_SOURCES: there is none. */
-unsigned sw_source_next(uint32_t kinds, unsigned n);
-
 /*
- * What the n-th source says of the frame, into a candidate of the asker's.
+ * What the first source from *n on, of one of these kinds, says of the frame, into a candidate of the asker's. *n is the
+ * number of the next one, from which to go on; past the last it is above SW_SOURCES, and there was none to be asked.
  *
  * Returns  SW_OK: the candidate has a rule, tried or not. SW_E_NO_RULE: the source has nothing to say. Others: its table
  * is broken. In all cases candidate->depends says what the answer depends on.
  */
-SW_NODISCARD enum sw_status sw_source_ask(const struct sw_unwind_request *req, unsigned n,
+SW_NODISCARD enum sw_status sw_source_ask(const struct sw_unwind_request *req, uint32_t kinds, unsigned *n,
                                           struct sw_candidate *candidate);
 
 /*

@@ -14,12 +14,8 @@ bool sw_unwind_was_interrupted(const struct sw_unwind_request *req)
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
     struct sw_range code = req->frame->code;
     uint64_t target;
-    if (pc < code.begin || pc >= code.end) { /* the code in front of pc ends there */
-        const struct sw_image_entry *image = sw_request_image(req, pc);
-        if (image && !image->has_clr && !req->walker->codemap)
-            return false;
-        sw_find_code(req->walker, image, pc, &code);
-    }
+    if (pc < code.begin || pc >= code.end) /* the code in front of pc ends there */
+        sw_find_code(req->walker, sw_request_image(req, pc), pc, &code);
     if (code.kind != SW_KIND_JIT && code.kind != SW_KIND_NGEN)
         return false;
     return pc == code.begin || !sw_is_behind_call(req, pc, &target);
@@ -30,10 +26,16 @@ void sw_unwind_find_code(const struct sw_unwind_request *req, struct sw_frame *f
 {
     struct sw_rule *rule = &req->work->header_rule;
     struct sw_clr_jit_code about;
-    sw_find_code(req->walker, req->entry, frame->lookup, &frame->code);
     req->work->is_found = true;
-    if (frame->code.unwind != SW_UNWIND_CLR_HEADER || (req->walker->flags & SW_WALK_NO_TABLES) ||
-        sw_source_clr_header(req, rule, &about) != SW_OK) {
+    rule->source = SW_SOURCE_NONE;
+    if (sw_is_native(req->walker, req->entry)) {
+        frame->code = (struct sw_range){ .kind = SW_KIND_NATIVE };
+        return;
+    }
+    sw_find_code(req->walker, req->entry, frame->lookup, &frame->code);
+    if (frame->code.unwind != SW_UNWIND_CLR_HEADER || (req->walker->flags & SW_WALK_NO_TABLES))
+        return;
+    if (sw_source_clr_header(req, rule, &about) != SW_OK) {
         rule->source = SW_SOURCE_NONE;
         return;
     }
@@ -69,8 +71,8 @@ static enum sw_stop stop_of(const struct sw_unwind_request *req, enum sw_status 
  */
 enum rank { NOTHING = 0, DOUBTED, LEADS };
 
-static enum rank rank_of(const struct sw_unwind_request *req, enum sw_status status, struct sw_candidate *candidate,
-                         struct sw_found *found)
+static inline enum rank rank_of(const struct sw_unwind_request *req, enum sw_status status,
+                                struct sw_candidate *candidate, struct sw_found *found)
 {
     if (status == SW_E_NO_RULE)
         return NOTHING;
@@ -96,6 +98,7 @@ static void take(const struct sw_candidate *candidate, enum sw_depends depends, 
     found->caller = &candidate->caller;
     found->depends = depends;
     found->unconfirmed = candidate->unconfirmed;
+    found->pointed = candidate->pointed;
     found->function = candidate->function;
 }
 
@@ -121,8 +124,8 @@ void sw_unwind(const struct sw_unwind_request *req, struct sw_found *found)
                                 .fault = { SW_E_NO_RULE, sw_regs_pc(&req->frame->regs), 0 },
                                 .depends = SW_DEPENDS_STACK };
     const uint32_t kinds = sw_sources_of(req);
-    for (unsigned n = 0; best_rank != LEADS && (n = sw_source_next(kinds, n)) < SW_SOURCES; n++) {
-        const enum sw_status status = sw_source_ask(req, n, next);
+    for (unsigned n = 0; n < SW_SOURCES && best_rank != LEADS;) {
+        const enum sw_status status = sw_source_ask(req, kinds, &n, next);
         if (req->work->meter.is_cut) {
             cut(req, found);
             return;

@@ -13,7 +13,7 @@
  * stop    NONE: there is a caller. A root: the frame is the outermost one. Others: no source led to a caller.
  * fault   Of a cut: what the best source met.
  * rule    Of the best candidate; null where no source led to a caller. caller: where it leads, where stop is NONE. Both
- * lie in the workspace until the next question. depends, unconfirmed, function  As in struct sw_candidate.
+ * lie in the workspace until the next question. depends, unconfirmed, pointed, function  As in struct sw_candidate.
  */
 struct sw_found {
     enum sw_stop stop;
@@ -22,6 +22,7 @@ struct sw_found {
     const struct sw_regs *caller;
     enum sw_depends depends;
     uint8_t unconfirmed;
+    uint8_t pointed;
     uint64_t function;
 };
 
@@ -33,6 +34,12 @@ void sw_unwind(const struct sw_unwind_request *req, struct sw_found *found);
  * Inside a reader section.
  */
 void sw_unwind_find_code(const struct sw_unwind_request *req, struct sw_frame *frame);
+
+/* Whether all that can be known of an address' code is that its image is native. */
+static inline bool sw_is_native(const struct sw_walker *walker, const struct sw_image_entry *image)
+{
+    return image && !image->has_clr && !walker->codemap;
+}
 
 /*
  * Whether a frame of managed code was interrupted although nothing says so: CoreCLR's fault handler makes the faulting

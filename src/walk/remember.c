@@ -20,8 +20,11 @@ static bool note_call(const struct sw_unwind_request *req, uint64_t pc, struct s
         return kind != SW_KIND_JIT &&
                kind != SW_KIND_NGEN; /* managed code that was interrupted: the next time it is exact */
     to->calls = slot ? 0 : (uint32_t)(target - pc);
-    if (slot || (target && pc + (uint64_t)(int64_t)(int32_t)to->calls == target))
+    to->step |= SW_STEP_BEHIND;
+    if (slot || target)
         to->step |= SW_STEP_CALLS;
+    if (target && pc + (uint64_t)(int64_t)(int32_t)to->calls != target)
+        to->calls = 0; /* as far away as if it were through memory: that takes the long way */
     return true;
 }
 
@@ -53,9 +56,12 @@ static bool note_rule(const struct sw_unwind_request *req, const struct sw_found
     if (rule->trust <= SW_TRUST_GUESS || !sw_codec_pack(req->walker->machine, rule, to))
         return false;
     to->function = by_call ? found->function : 0;
-    to->step = sw_step_with_trust(to->step, by_call && !only_so ? found->unconfirmed : rule->trust);
+    const bool by_pointer = only_so && found->pointed != SW_TRUST_NONE;
+    to->step = sw_step_with_trust(to->step, by_pointer            ? found->pointed
+                                            : by_call && !only_so ? found->unconfirmed
+                                                                  : rule->trust);
     if (by_call)
-        to->step |= SW_STEP_BY_CALL | (only_so ? SW_STEP_ONLY_SO : 0);
+        to->step |= SW_STEP_BY_CALL | (only_so ? SW_STEP_ONLY_SO : 0) | (by_pointer ? SW_STEP_POINTER : 0);
     if (only_so && (to->step & SW_STEP_EASY)) /* to be looked at, one by one */
         to->step = (to->step & ~(uint64_t)SW_STEP_EASY) | SW_STEP_SINGLE;
     return true;
@@ -96,12 +102,19 @@ static bool is_called(const struct sw_unwind_request *req, uint64_t after, uint6
     return sw_is_behind_call(req, after, &target) && target == function;
 }
 
+/* Behind a call that names nothing. */
+static bool is_pointed(const struct sw_unwind_request *req, uint64_t after)
+{
+    uint64_t target;
+    return sw_is_behind_call(req, after, &target) && target == 0;
+}
+
 bool sw_walk_confirm(const struct sw_unwind_request *req, uint64_t step, uint64_t function, struct sw_candidate *c)
 {
     if (!(step & SW_STEP_BY_CALL))
         return true;
-    if (!is_called(req, sw_regs_pc(&c->caller), function))
-        return !(step & SW_STEP_ONLY_SO);
+    if (function == 0 || !is_called(req, sw_regs_pc(&c->caller), function))
+        return !(step & SW_STEP_ONLY_SO) || ((step & SW_STEP_POINTER) && is_pointed(req, sw_regs_pc(&c->caller)));
     c->rule.trust = SW_TRUST_CONFIRMED;
     return true;
 }

@@ -148,7 +148,11 @@ static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req,
     found->stop = c->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_candidate_try(req, c);
     if (sw_stop_is_root(found->stop))
         return !(by.step & SW_STEP_ONLY_SO);
-    return found->stop == SW_STOP_NONE && sw_walk_confirm(req, by.step, by.function, c);
+    if (found->stop == SW_STOP_NONE && sw_walk_confirm(req, by.step, by.function, c))
+        return true;
+    if ((by.step & SW_STEP_POINTER) && by.function == 0)
+        walk->entry.step = 0; /* with the function, if one is found, the entry says more */
+    return false;
 }
 
 static void find_caller(struct sw_walk *walk, const struct sw_unwind_request *req, struct sw_found *found)
@@ -205,7 +209,8 @@ static void find_callers_code(struct sw_walk *walk)
 {
     const struct sw_unwind_request req = request_of(walk);
     sw_unwind_find_code(&req, &walk->frame);
-    if (walk->frame.exact || !sw_unwind_was_interrupted(&req))
+    if (walk->frame.exact || sw_is_native(walk->walker, sw_request_image(&req, sw_regs_pc(&walk->frame.regs))) ||
+        !sw_unwind_was_interrupted(&req))
         return;
     set_exact(&walk->frame, true);
     find_code(walk);

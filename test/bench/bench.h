@@ -20,6 +20,7 @@ void bench_replay(void);
 void bench_cold(void);
 void bench_counts(const struct options *options);
 void bench_hits(void);
+void bench_tableless(void);
 void bench_hostile(void);
 void bench_sampled(const struct options *options);
 void bench_maps(void);

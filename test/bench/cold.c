@@ -224,6 +224,7 @@ static void note(unsigned w)
     figure_note("cold", "ns, median", ways[w].name, 0, median(t->all, t->count), ratio);
     figure_note("cold", "ns, 90th percentile", ways[w].name, 0, percentile(t->all, t->count, 90), 0);
     figure_note("cold", "ns, 99th percentile", ways[w].name, 0, percentile(t->all, t->count, 99), 0);
+    figure_note("cold", "ns, worst", ways[w].name, 0, percentile(t->all, t->count, 100), 0);
     figure_note("cold", "% of the callers found", ways[w].name, 0, 100.0 * (double)t->good / (double)t->count, 0);
 }
 

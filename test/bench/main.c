@@ -25,10 +25,10 @@ static const struct section {
     void (*run)(void);
     void (*run_with)(const struct options *options);
 } sections[] = {
-    { "walk", NULL, bench_walk },       { "replay", bench_replay, NULL }, { "cold", bench_cold, NULL },
-    { "counts", NULL, bench_counts },   { "hits", bench_hits, NULL },     { "hostile", bench_hostile, NULL },
-    { "sampled", NULL, bench_sampled }, { "maps", bench_maps, NULL },     { "readers", bench_readers, NULL },
-    { "remote", NULL, bench_remote },   { "dotnet", NULL, bench_dotnet },
+    { "walk", NULL, bench_walk },       { "replay", bench_replay, NULL },   { "cold", bench_cold, NULL },
+    { "counts", NULL, bench_counts },   { "hits", bench_hits, NULL },       { "tableless", bench_tableless, NULL },
+    { "hostile", bench_hostile, NULL }, { "sampled", NULL, bench_sampled }, { "maps", bench_maps, NULL },
+    { "readers", bench_readers, NULL }, { "remote", NULL, bench_remote },   { "dotnet", NULL, bench_dotnet },
 };
 
 /* All of them, or the one of this name. */

@@ -46,7 +46,8 @@ void ours_open(struct ours *ours, const struct stacks *s)
                                      .flags = known == BY_CFI ? 0 : SW_WALK_NO_TABLES,
                                      .memory = sw_self_memory(),
                                      .codemap = known == BY_RANGE ? own_ranges() : NULL,
-                                     .images = own_images() };
+                                     .images = own_images(),
+                                     .budget = SW_WALK_BUDGET_UNLIMITED };
     ours->cold.memory.window =
         (struct sw_window){ (uint64_t)(uintptr_t)s->words, (uint64_t)(uintptr_t)s->words + s->bytes,
                             (const uint8_t *)s->words };

@@ -45,6 +45,8 @@ static void check_rule(const struct sw_cfi *cfi, const struct sw_rule *rule)
     for (unsigned n = 0; n < SW_REGS_MAX; n++) {
         regs.r[n] = 0x7000 + 8 * n;
         check_loc(cfi, rule->r[n]);
+        check(!(rule->initial >> n & 1) ||
+              memcmp(&rule->r[n], &sw_rule_unchanged(cfi->machine)[n], sizeof rule->r[n]) == 0);
     }
     check((rule->flags & ~(SW_RULE_END | SW_RULE_SIGNAL)) == 0);
     check(sw_rule_apply(rule, &regs, &memory, &caller, &cfa, NULL) < SW_STATUS_COUNT);

@@ -41,8 +41,10 @@ static const struct row {
     { "the_first_way_forward_is_found_again", simple, sizeof simple, STUBS, SW_DEPENDS_CALL, SW_TRUST_CONFIRMED },
     { "a_second_way_may_be_overtaken", two_ways, sizeof two_ways, STUBS, SW_DEPENDS_STACK, SW_TRUST_CONFIRMED },
     { "a_function_elsewhere_may_go_away", simple, sizeof simple, OUTSIDE, SW_DEPENDS_STACK, SW_TRUST_CONFIRMED },
-    { "what_the_stack_was_searched_for", endless, sizeof endless, STUBS, SW_DEPENDS_STACK, SW_TRUST_CONFIRMED },
-    { "a_call_through_a_register_names_nothing", simple, sizeof simple, 0, SW_DEPENDS_STACK, SW_TRUST_LIKELY },
+    { "what_the_stack_was_searched_for", endless, sizeof endless, STUBS, SW_DEPENDS_CALL, SW_TRUST_CONFIRMED },
+    { "a_call_through_a_register_names_nothing", simple, sizeof simple, 0, SW_DEPENDS_CALL, SW_TRUST_LIKELY },
+    { "a_second_way_through_a_register_may_be_overtaken", two_ways, sizeof two_ways, 0, SW_DEPENDS_STACK,
+      SW_TRUST_LIKELY },
 };
 
 static struct sw_scratch scratch;
@@ -121,6 +123,8 @@ static void an_answer_says_what_it_depends_on(void **state)
             continue;
         assert_int_equal(found.function, row->calls);
         assert_int_equal(found.unconfirmed, SW_TRUST_NONE);
+        /* The same rule, without a name to confirm it by; of what no way led to, none. */
+        assert_int_equal(found.pointed, row->code == endless ? SW_TRUST_NONE : SW_TRUST_LIKELY);
     }
 }
 

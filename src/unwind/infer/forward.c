@@ -11,6 +11,8 @@
 #include "unwind/infer/code_patterns.h"
 #include "unwind/infer/function_scan.h"
 
+#include <string.h>
+
 enum { WIDEST_FRAME = 1 << 20 };
 
 /* ---- the first entry of a PLT ---- */
@@ -149,7 +151,9 @@ static bool return_place(const struct sw_rule *rule, enum sw_machine machine, in
  * behind the call of F: it is accepted, and its call leads on to F and to this answer. Any other may be overtaken by
  * one in front of it. A return address in lr does not do: whether lr is believed is the stack's, too. (How far fp is
  * above sp matters to words only that the way itself has stored.)
- * 3. Words of the stack, since no way led behind a call: on another stack one may. This never holds again.
+ * 3. Words of the stack, since no way led behind a call: on another stack one may. But where no way leads to a return
+ * at all, none ever does; and since sp has one depth at a place, from whichever function it is reached, all functions
+ * that pc may be in take the return address from the same place: behind a call of F there it is F.
  *
  * The rule is made of the code from F to pc. So F has to be in pc's range or image: other code may go while pc's stays.
  */
@@ -170,7 +174,7 @@ static bool is_function_near(const struct sw_unwind_request *req, uint64_t funct
     return req->entry && sw_images_entry(req->walker->images, function) == req->entry;
 }
 
-/* What a candidate that is to be the answer depends on. is_first: as in 2. */
+/* What a candidate that is to be the answer depends on. is_first: as in 2, or no way as in 3. */
 static enum sw_status settle(const struct sw_unwind_request *req, bool is_first, struct sw_candidate *c)
 {
     c->depends = SW_DEPENDS_STACK;
@@ -179,6 +183,31 @@ static enum sw_status settle(const struct sw_unwind_request *req, bool is_first,
     c->depends = SW_DEPENDS_CALL;
     c->unconfirmed = SW_TRUST_NONE;
     return SW_OK;
+}
+
+/*
+ * The same of a way forward that leads behind a call that names nothing, through a register: there is nothing to confirm
+ * it by. Where it is the first one it is accepted behind every such call; behind another call that one is asked.
+ */
+static enum sw_status settle_pointed(const struct ways *ways)
+{
+    struct sw_candidate *c = ways->c;
+    int64_t at;
+    c->rule.trust = SW_TRUST_LIKELY;
+    if (ways->shown != 1 || c->rule.cfa.kind != SW_LOC_REG || !return_place(&c->rule, ways->req->walker->machine, &at))
+        return SW_OK;
+    c->depends = SW_DEPENDS_CALL;
+    c->unconfirmed = SW_TRUST_NONE;
+    c->pointed = SW_TRUST_LIKELY;
+    c->function = 0;
+    return SW_OK;
+}
+
+/* Whether two rules say the same, whoever says it and how sure it is. */
+static bool is_same_rule(const struct sw_rule *a, const struct sw_rule *b)
+{
+    return memcmp(&a->cfa, &b->cfa, sizeof a->cfa) == 0 && a->cfa_add == b->cfa_add && a->flags == b->flags &&
+           memcmp(a->r, b->r, sizeof a->r) == 0;
 }
 
 /* ---- the source ---- */
@@ -191,6 +220,7 @@ static bool is_confirmed(const struct ways *ways, const struct sw_code *code, bo
         return false;
     *is_first = ways->shown == 1 && is_same_place(&ways->first->rule, &c->rule, code->arch->machine) &&
                 sw_final_target(ways->req, c->function) == c->function;
+    c->pointed = *is_first && is_same_rule(&ways->first->rule, &c->rule) ? SW_TRUST_LIKELY : SW_TRUST_NONE;
     return true;
 }
 
@@ -216,17 +246,15 @@ enum sw_status sw_forward_source(const struct sw_unwind_request *req, struct sw_
         return SW_E_NO_RULE;
     c->depends = SW_DEPENDS_STACK;
     const bool found = go_forward(&ways, &code, &all_zero);
-    if (found && ways.target == 0 && !ways.is_weak) {
-        c->rule.trust = SW_TRUST_LIKELY; /* called through a register: nothing to confirm it by */
-        return SW_OK;
-    }
+    if (found && ways.target == 0 && !ways.is_weak)
+        return settle_pointed(&ways);
     if (found)
         *ways.first = *c;
     if (found && is_confirmed(&ways, &code, &is_first))
         return settle(req, is_first, c);
     if (sw_confirm_by_stack(req, &code, c, &req->work->spare[1]) &&
         !(found && !ways.is_weak && c->rule.trust == SW_TRUST_GUESS))
-        return settle(req, false, c); /* a guess is no better than what was found, if that was not weaker */
+        return settle(req, ways.shown == 0, c); /* a guess is no better than what was found, if that was not weaker */
     if (!found && sw_function_scan(req, &code, c))
         return SW_OK;
     return found || ways.has_first ? take_first(&ways, found, all_zero) : SW_E_NO_RULE;

@@ -73,7 +73,7 @@ static void set_dependence(const struct sw_unwind_request *req, bool is_confirme
         return;
     c->depends = SW_DEPENDS_CALL;
     c->function = req->frame->code.begin;
-    c->unconfirmed = only_confirmed ? SW_TRUST_NONE : c->rule.trust;
+    c->unconfirmed = c->pointed = only_confirmed ? SW_TRUST_NONE : c->rule.trust;
 }
 
 enum sw_status sw_function_source(const struct sw_unwind_request *req, struct sw_candidate *c)
