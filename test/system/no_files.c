@@ -36,6 +36,12 @@ bool sw_elf_segment(const struct sw_elf *elf, size_t n, struct sw_elf_segment *s
     return false;
 }
 
+uint64_t sw_elf_start(const struct sw_elf *elf)
+{
+    (void)elf;
+    return 0;
+}
+
 enum sw_status sw_elf_section(const struct sw_elf *elf, const char *name, struct sw_bytes *bytes)
 {
     (void)elf, (void)name;

@@ -7,6 +7,7 @@
 
 #include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/code_patterns.h"
+#include "unwind/infer/instructions.h"
 
 #include "unwind/findings.h"
 #include "unwind/trampoline.h"
@@ -27,13 +28,17 @@ enum {
 
 /* ---- starts ---- */
 
-/* What a caller looks like that calls through a pointer: the instruction behind such a call, or a signal's return. */
+/*
+ * What a caller looks like that calls through a pointer: the instruction behind such a call, or a signal's return. The
+ * program's start makes one call, which jumps on as it likes (musl's, through a pointer).
+ */
 static bool is_caller(const struct sw_unwind_request *req, uint64_t pc, uint64_t function)
 {
+    struct sw_code code;
     uint64_t target;
-    if (sw_is_behind_call(req, pc, &target))
-        return target == 0 || target == function;
-    return sw_is_trampoline(req, pc);
+    if (!sw_is_behind_call(req, pc, &target))
+        return sw_is_trampoline(req, pc);
+    return target == 0 || target == function || (sw_code_of(req, &code) && sw_is_program_start(req, &code, pc - 1));
 }
 
 /* What a rule that is shown is taken for: of a start, by a call of that or through a pointer; else by any call. */

@@ -16,6 +16,9 @@ bool sw_is_foreign(const struct sw_unwind_request *req);
 /* Whether a candidate leads to a caller that has called something; it is tried. target: what, 0: not known. */
 bool sw_leads_behind_call(const struct sw_unwind_request *req, struct sw_candidate *c, uint64_t *target);
 
+/* Whether an address is in the code that a program begins with. */
+bool sw_is_program_start(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc);
+
 /* Sources, as sw_source_ask has them. Each uses both spare candidates and work->analysis. */
 SW_NODISCARD enum sw_status sw_root_source(const struct sw_unwind_request *req, struct sw_candidate *c);
 SW_NODISCARD enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_candidate *c);
