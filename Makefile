@@ -10,7 +10,9 @@ CC := gcc
 endif
 
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror
-CPPFLAGS += -Iinclude -Ilib -Isrc
+# ASSERTS=1 is a build for tests: what always holds of the main structures (sw_*_is_valid) is asserted.
+ASSERTS ?=
+CPPFLAGS += -Iinclude -Ilib -Isrc $(if $(ASSERTS),,-DNDEBUG)
 SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno-common
 # Bound at start: a walk in a signal handler must not enter the dynamic loader.
 LDLIBS := -lZydis -lelf -llzma -Wl,-z,now
@@ -23,7 +25,8 @@ LIB := $(BUILD)/libsnapwalk.a
 
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard test/unit/*.c))
 RACE := $(filter %_race,$(UNIT))
-CHOOSE := $(BUILD)/test/support/row.o
+# row.o is linked whether something of it is called or not.
+SUPPORT := $(BUILD)/test/support/row.o $(BUILD)/test/support/libsupport.a
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 ORACLE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/oracle/*.c))
 # One program of many files, and rivals that must not share a process with it.
@@ -67,8 +70,9 @@ $(BUILD)/src/%.o: src/%.c
 
 # Examples see what users see: the public headers only. (private: the archive is built with its own flags.)
 $(EXAMPLES): private CPPFLAGS := -Iinclude
-$(UNIT): private LDLIBS += $(CHOOSE) -lcmocka -ldl
-$(UNIT): $(CHOOSE)
+$(UNIT): private LIB := $(SUPPORT) $(LIB)
+$(UNIT): private LDLIBS += -lcmocka -ldl
+$(UNIT): $(SUPPORT)
 $(ORACLE): private LDLIBS += -ldw -lcapstone
 $(FUZZ): private LDLIBS += -fsanitize=fuzzer
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
@@ -79,7 +83,10 @@ $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 $(BUILD)/test/support/%.o: test/support/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -c $< -o $@
+	@$(CC) $(CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -c $< -o $@
+$(BUILD)/test/support/libsupport.a: $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/row.c,$(wildcard test/support/*.c)))
+	@rm -f $@
+	@$(AR) rcs $@ $^
 
 $(BENCH): $(wildcard test/bench/*.c test/bench/*.h) $(LIB)
 	@mkdir -p $(@D)
@@ -112,7 +119,7 @@ $(PROBE): $(wildcard test/clr/probe/*) examples/clr-profiler/callbacks.c example
 	@echo "  CC      $@"
 	@$(CC) $(CPPFLAGS) $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
 
--include $(OBJECTS:.o=.d) $(addsuffix .d,$(PROGRAMS))
+-include $(OBJECTS:.o=.d) $(addsuffix .d,$(PROGRAMS)) $(wildcard $(BUILD)/test/support/*.d)
 
 deps:
 	@mk/deps.sh all
@@ -189,7 +196,7 @@ help:
 	@echo 'make lint           clang-tidy and gcc -fanalyzer over lib, src and examples'
 	@echo 'make deps           installs what all of these need (Debian packages, as root)'
 	@echo 'make clean          removes $(BUILD)'
-	@echo 'Variables: CC, CFLAGS, BUILD'
+	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
 .PHONY: check lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint fuzz install clean help

@@ -57,7 +57,7 @@ run_once() {
     # shellcheck disable=SC2086
     env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' \
         CORECLR_PROFILER_PATH="$library" CLRTEST_OUT="$report" SNAPWALK_OUT="$report" $settings \
-        timeout "${LIMIT_S:-300}" dotnet "$build/dotnet/workload/workload.dll" "$@" >"$work/out" 2>&1
+        timeout "${LIMIT_S:-1200}" dotnet "$build/dotnet/workload/workload.dll" "$@" >"$work/out" 2>&1
 }
 
 # answers NAME VARIABLE=VALUE... -- ARGUMENTS

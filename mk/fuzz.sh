@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 build=$1
 seconds=$2
 flags="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
-make --no-print-directory BUILD="$build" CC=clang CFLAGS="$flags -fsanitize=fuzzer-no-link" fuzzers
+make --no-print-directory BUILD="$build" ASSERTS=1 CC=clang CFLAGS="$flags -fsanitize=fuzzer-no-link" fuzzers
 status=0
 for target in "$build"/test/fuzz/fuzz_*; do
     case $target in *.d | *.log) continue ;; esac

@@ -50,7 +50,7 @@ start_sample() {
     tries=0
     until grep -q '^ready ' "$work/out"; do
         tries=$((tries + 1))
-        if ! kill -0 "$sample" 2>/dev/null || [ "$tries" -gt 600 ]; then
+        if ! kill -0 "$sample" 2>/dev/null || [ "$tries" -gt 6000 ]; then
             cat "$work/err" >&2
             fail "the sample did not get ready: $*"
         fi

@@ -23,9 +23,9 @@ builds() {
     cat <<END
 gcc     $build               $make BUILD=$build
 clang   $build/clang         $make BUILD=$build/clang CC=clang CFLAGS='-O2 -g'
-asan    $build/asan          $make BUILD=$build/asan CC=clang CFLAGS='$san -fsanitize=address,undefined'
-tsan    $build/tsan          $make BUILD=$build/tsan CC=clang CFLAGS='$san -fsanitize=thread'
-ndebug  $build/ndebug        $make BUILD=$build/ndebug CFLAGS='-O2 -DNDEBUG'
+asan    $build/asan          $make BUILD=$build/asan ASSERTS=1 CC=clang CFLAGS='$san -fsanitize=address,undefined'
+tsan    $build/tsan          $make BUILD=$build/tsan ASSERTS=1 CC=clang CFLAGS='$san -fsanitize=thread'
+asserts $build/asserts       $make BUILD=$build/asserts ASSERTS=1 CFLAGS='-O1 -g'
 arm64   $build/arm64/signed  mk/arm64.sh $build/arm64/signed
 END
 }

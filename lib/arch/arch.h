@@ -1,6 +1,6 @@
 /*
  * What a machine is to this library: one value a machine, one folder a machine. All folders have the same files: arch.c
- * (the value), code_patterns.c, decode.c, decode.h; the files decode_* are parts of the decoder. Code that has a struct
+ * (the value), code_patterns.c, codec.c, decode.c, decode.h; the files decode_* are parts of the decoder. Code that has a struct
  * sw_arch need not ask which machine it is. Includes nothing of the folders.
  */
 #ifndef SW_ARCH_ARCH_H
@@ -9,6 +9,7 @@
 #include "base/effect.h"
 #include "base/memory.h"
 #include "base/meter.h"
+#include "base/packed_rule.h"
 
 /*
  * Code of a target.
@@ -54,6 +55,17 @@ struct sw_code_patterns {
 };
 
 /*
+ * Rules as the rule cache stores them.
+ *
+ * pack     Fills all of *to. False: the rule has no such form.
+ * unpack   The same back.
+ */
+struct sw_rule_codec {
+    bool (*pack)(const struct sw_rule *rule, struct sw_packed_rule *to);
+    void (*unpack)(const struct sw_packed_rule *from, struct sw_rule *rule);
+};
+
+/*
  * A signal trampoline: two instructions, of which the second is the system call. A handler returns to the first; a
  * thread can be stopped at the second.
  *
@@ -90,7 +102,7 @@ enum sw_cfi_quirk {
 };
 
 /*
- * One machine. The rule codec of src/fast gets its member here.
+ * One machine.
  *
  * elf             The machine's number in ELF headers (e_machine).
  * insn_bytes      Instructions begin at multiples of so many bytes; none is shorter.
@@ -114,13 +126,15 @@ struct sw_arch {
     uint64_t frame_makers;
     sw_decode_fn *decode;
     const struct sw_code_patterns *patterns;
+    const struct sw_rule_codec *codec;
     const struct sw_pointer_auth *pointer_auth;
     const struct sw_trampoline *trampolines;
 };
 
-/* The machines' values, each in its folder: arch.c, code_patterns.c. */
+/* The machines' values, each in its folder: arch.c, code_patterns.c, codec.c. */
 extern const struct sw_arch sw_x64_arch, sw_a64_arch;
 extern const struct sw_code_patterns sw_x64_code_patterns, sw_a64_code_patterns;
+extern const struct sw_rule_codec sw_x64_codec, sw_a64_codec;
 
 /* ORDER sw_machine */
 enum { SW_ARCHS = SW_MACHINE_ARM64 + 1 };

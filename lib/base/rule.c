@@ -159,8 +159,9 @@ static struct near near_of(const struct sw_window *window, uint64_t cfa)
 }
 
 /*
- * Of these registers, those whose locations are what nearly all are: unchanged (so it has its value), the CFA, or a word
- * of the window. *others receives those that are elsewhere, or cannot be had so. Calls nothing, so all of it stays in registers.
+ * Of these registers, those whose locations are what nearly all are: unchanged (so it has its value), the CFA, or a
+ * word of the window. *others receives those that are elsewhere, or cannot be had so. Calls nothing, so that all of it
+ * stays in registers.
  *
  * Returns  Those that are known now.
  */

@@ -42,8 +42,8 @@ struct sw_loc {
  * r       By register number of regs.h, pc included: its location is that of the return address.
  *         sp is usually SW_LOC_CFA with off 0.
  * source, trust  Of the caller's frame that this rule leads to.
- * initial  Registers whose location is as sw_rule_init gave it, for certain: nobody looks at it. Never sp, nor a register
- *          past the last. Whoever changes a location clears its bit; 0 is right of any rule.
+ * initial  Registers whose location is as sw_rule_init gave it, for certain: nobody looks at it. Never sp, nor a
+ *          register past the last. Whoever changes a location clears its bit; 0 is right of any rule.
  */
 struct sw_rule {
     struct sw_loc cfa;
@@ -66,7 +66,7 @@ void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source 
 /* The locations that sw_rule_init gives: SW_REGS_MAX of them. */
 const struct sw_loc *sw_rule_unchanged(enum sw_machine machine);
 
-/* *to = *from, of a machine's registers; unknown ones too, since to ask takes longer. Of 33 one `rep movs` would be slow. */
+/* *to = *from, of a machine's registers, unknown ones too: to ask takes longer. Of 33 one `rep movs` would be slow. */
 static inline void sw_regs_copy(struct sw_regs *to, const struct sw_regs *from)
 {
     enum { FIRST = SW_X64_COUNT };

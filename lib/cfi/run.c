@@ -1,7 +1,7 @@
 /*
- * Runs the instructions of a CIE or an FDE up to a pc. Instructions are rows (opcode -> operands, action). Knows nothing
- * of memory or of how the FDE was found, nor of what a finished row means. Signing of return addresses (ARM64) is read
- * and not kept: whoever applies the rule strips every code address.
+ * Runs the instructions of a CIE or an FDE up to a pc. Instructions are rows (opcode -> operands, action). Knows
+ * nothing of memory, of how the FDE was found, or of what a finished row means. Signing of return addresses (ARM64) is
+ * read and not kept: whoever applies the rule strips every code address.
  * Source: DWARF 5 section 6.4.2; AADWARF64; dwarf-cfi.md sections 2 and 6.
  */
 #include "cfi/machine.h"

@@ -5,6 +5,7 @@
 #include "fast/cache.h"
 
 #include "common/alloc.h"
+#include "fast/valid.h"
 
 #include <string.h>
 
@@ -49,6 +50,7 @@ enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t entries, str
 
 void sw_cache_destroy(struct sw_cache *cache)
 {
+    assert(!cache || sw_cache_is_valid(cache));
     if (cache)
         cache->alloc.put(cache->alloc.arg, cache, cache->bytes);
 }
@@ -72,36 +74,6 @@ void sw_cache_count(struct sw_cache *cache, enum sw_cache_count which, uint64_t 
 {
     if (count)
         (void)atomic_fetch_add_explicit(&cache->counts[which], count, memory_order_relaxed);
-}
-
-/* ---- reading ---- */
-
-static void copy_out(const struct sw_cache *cache, uint32_t n, struct sw_entry *to)
-{
-    const struct sw_cold *cold = &cache->cold[n];
-    to->step = sw_load(&cold->step);
-    to->slots = sw_load(&cold->slots);
-    to->function = sw_load(&cold->function);
-    to->found = sw_load(&cache->hot[n].found);
-    to->begin = sw_load(&cold->begin);
-    to->end = sw_load(&cold->end);
-    to->id = sw_load(&cold->id);
-    to->attributes = sw_load(&cold->attributes);
-    to->calls = atomic_load_explicit(&cold->calls, memory_order_relaxed);
-    to->same = atomic_load_explicit(&cold->same, memory_order_relaxed);
-}
-
-enum sw_cache_count sw_cache_find(const struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc,
-                                  struct sw_entry *entry, uint32_t *n)
-{
-    const uint64_t generation = sw_cache_generation(cache);
-    *n = sw_cache_number(cache, pc, entry->key);
-    if (*n == 0)
-        return SW_COUNT_ABSENT;
-    copy_out(cache, *n, entry);
-    if (!sw_cache_is_same(cache, generation))
-        return SW_COUNT_BUSY;
-    return sw_entry_holds(entry->found, entry->step, pc, changes) ? SW_COUNT_HITS : SW_COUNT_OUTDATED;
 }
 
 /* ---- writing ---- */
@@ -212,6 +184,7 @@ static bool store(struct sw_cache *cache, const struct sw_changes *changes, uint
 void sw_cache_store(struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc, const struct sw_entry *entry)
 {
     bool stored = false;
+    assert(sw_entry_is_valid(entry));
     if (begin_writing(cache)) {
         stored = store(cache, changes, pc, entry);
         end_writing(cache);
@@ -237,13 +210,11 @@ static void check_some(struct sw_cache *cache, const struct sw_changes *changes,
     atomic_store_explicit(&cache->holds_as_of, cache->checked_as_of, memory_order_release);
 }
 
-bool sw_cache_open(struct sw_cache *cache, const struct sw_changes *changes)
+bool sw_cache_check(struct sw_cache *cache, const struct sw_changes *changes)
 {
     const uint64_t now = sw_changed_last(changes);
     if (now == SW_FOUND_NEVER)
         return false;
-    if (atomic_load_explicit(&cache->holds_as_of, memory_order_acquire) >= now)
-        return true;
     if (begin_writing(cache)) {
         check_some(cache, changes, now);
         end_writing(cache);

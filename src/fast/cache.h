@@ -1,17 +1,17 @@
 /*
- * The rule cache from the inside: a table of entries, and when one may be believed. Knows how many read while one
- * writes; refuses to know what entries say (entry.h, codec.h).
+ * The rule cache from the inside: a table of entries, and when one may be believed. Many read while one writes. What
+ * entries say is entry.h's.
  *
  * The protocol, all of it:
  * 1. An entry is filled before its key is set, and is not changed as long as it has a key.
  * 2. Before an entry is filled anew, its key is taken away and the generation goes up.
  * 3. A reader notes the generation, reads keys and what stands with them, and believes what it read if the generation
  *    is still the same (sw_cache_is_same). Otherwise it has a miss.
- * 4. One writer at a time; whoever finds another one at work goes without. Nobody waits, also not a handler that came
- *    in the middle of a write.
+ * 4. There is one writer at a time. Who finds another one at work stores nothing. Nobody waits, not even a handler that
+ *    interrupted a write.
  * 5. All entries with a hot step hold as of `holds_as_of`. A walk that finds code map and images unchanged since then
- *    asks no further. Another one asks each entry (sw_entry_holds); and it goes through a few of them, and takes the
- *    hot step from those that do not hold (sw_cache_open).
+ *    asks no further. Any other walk asks each entry that it meets (sw_entry_holds). It also goes through a few entries
+ *    and takes the hot step from those that do not hold (sw_cache_check).
  */
 #ifndef SW_FAST_CACHE_H
 #define SW_FAST_CACHE_H
@@ -33,17 +33,19 @@ enum sw_cache_count {
 };
 
 /*
- * hot, cold   By number. Number 0 is no pc's; its `next` is predicted for frames without an entry.
- * index       By a pc's hash: numbers; a pc has four places for its own.
- * index_mask  Of places.
- * room        Numbers there are, from 1 on.
- * flags       SW_WALK_NO_* of the first walker, + 1; 0: there was none. Its keys are pcs, so that the fast lane is its,
- *             and that of others with the same.
- * generation  Goes up whenever an entry is used again.
- * holds_as_of As struct sw_entry, found.
- * is_writing  Somebody writes; the following are the writer's:
- * used        Numbers that were used up to now.  hand: the one that was used again last.
- * checked     How far the entries were gone through since changes were noticed; checked_as_of: what clocks said then.
+ * hot, cold     By number, from 1 on. Number 0 is no pc's.
+ * index         Numbers, by a pc's hash. A pc has SW_CACHE_WAYS places.
+ * index_mask    Of places.
+ * room          How many numbers there are.
+ * flags         SW_WALK_NO_* of the first walker, + 1. 0: there was none. Keys of walkers with these flags are plain
+ *               pcs; only they have the fast lane.
+ * generation    Goes up whenever an entry is filled anew.
+ * holds_as_of   As struct sw_entry, found.
+ * is_writing    Somebody writes. What follows is the writer's.
+ * used          Numbers that were used up to now.
+ * hand          The number that was filled anew last.
+ * checked       How many entries were gone through since a change was noticed.
+ * checked_as_of When that was, as struct sw_entry, found.
  */
 struct sw_cache {
     struct sw_hot *hot;
@@ -82,9 +84,7 @@ static inline uint32_t sw_cache_at(const struct sw_cache *cache, uint32_t place)
     return atomic_load_explicit(&cache->index[place], memory_order_relaxed);
 }
 
-/*
- * Entries are named by number in the index, else by where their hot part is, in bytes from the first.
- */
+/* Outside the index an entry is named by its place: where its hot part is, in bytes from the first. */
 static inline struct sw_hot *sw_hot_at(struct sw_hot *hot, uint64_t at)
 {
     return (struct sw_hot *)(void *)((char *)hot + at);
@@ -123,7 +123,7 @@ static inline bool sw_cache_is_same(const struct sw_cache *cache, uint64_t gener
     return sw_load(&cache->generation) == generation;
 }
 
-/* Whether nothing has happened at a pc that matters to what was found there. */
+/* Whether no change of code map or images since then touches what was found at a pc. */
 static inline bool sw_entry_holds(uint64_t found, uint64_t step, uint64_t pc, const struct sw_changes *changes)
 {
     const unsigned kind = step & SW_STEP_UNRANGED ? SW_ADDED : SW_REMOVED;
@@ -157,24 +157,19 @@ static inline uint64_t sw_changed_last(const struct sw_changes *changes)
     return sw_found_at(atomic_load_explicit(changes->images, memory_order_acquire), removed > added ? removed : added);
 }
 
-/*
- * For a walk that begins. Wait-free, signal safe.
- *
- * Returns  Whether all entries hold now. False: each is to be asked.
- */
-bool sw_cache_open(struct sw_cache *cache, const struct sw_changes *changes);
+/* Goes through some of the entries. Returns whether all hold now. Wait-free, signal safe. */
+bool sw_cache_check(struct sw_cache *cache, const struct sw_changes *changes);
+
+/* For a walk that begins: whether all entries hold now. Otherwise each is to be asked. Wait-free, signal safe. */
+static inline bool sw_cache_open(struct sw_cache *cache, const struct sw_changes *changes)
+{
+    return atomic_load_explicit(&cache->holds_as_of, memory_order_acquire) >= sw_changed_last(changes) ||
+           sw_cache_check(cache, changes);
+}
 
 /*
- * Looks for entry->key, which holds pc. Wait-free, signal safe.
- *
- * Returns  SW_COUNT_HITS: the rest of *entry, and its number *n, are filled; else the kind of miss.
- */
-enum sw_cache_count sw_cache_find(const struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc,
-                                  struct sw_entry *entry, uint32_t *n);
-
-/*
- * Puts an entry in, in place of that of the same key, of one that does not hold, or of the oldest; not while another
- * writer is at work. Counts that. Wait-free, signal safe.
+ * Stores an entry: in place of that of the same key, else of one that does not hold, else of the oldest. Does nothing
+ * while another writer is at work. Counts what it did. Wait-free, signal safe.
  */
 void sw_cache_store(struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc,
                     const struct sw_entry *entry);

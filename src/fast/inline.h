@@ -11,18 +11,12 @@
 #define SW_UNLIKELY(x)   __builtin_expect(!!(x), 0)
 #define SW_INLINE        inline __attribute__((always_inline))
 #define SW_APART         __attribute__((noinline))
-/*
- * No branch in front of it is joined with one behind it: two branches that are never taken cost less than one that is
- * made of both.
- */
-#define SW_APART_FROM_HERE(x) __asm__("" : "+r"(x))
 #else
 #define SW_OTHERS_FRAMES
 #define SW_LIKELY(x)   (x)
 #define SW_UNLIKELY(x) (x)
 #define SW_INLINE      inline
 #define SW_APART
-#define SW_APART_FROM_HERE(x) (void)(x)
 #endif
 
 #endif

@@ -1,9 +1,8 @@
 /*
  * The fast lane: from a frame whose entry is in the rule cache to its caller, whose entry is there too, over a stack
- * that can be loaded directly. Answers a step (sw_lane_step), an end (sw_lane_end) or
- * neither, a miss; refuses to know what becomes of a miss, and which registers
- * are wanted beside pc, sp and fp (its users restore them from the entry's slots). x64: elsewhere there is no lane, but
- * entries are found all the same.
+ * that can be loaded directly. It answers a step (sw_lane_step), an end (sw_lane_end), or neither: a miss. What becomes
+ * of a miss is the walk's. It follows pc, sp and fp; its users restore other registers from the entry's slots. Only x64
+ * has a lane. Entries are found on all machines.
  */
 #ifndef SW_FAST_LANE_H
 #define SW_FAST_LANE_H
@@ -16,26 +15,35 @@
 #include <string.h>
 
 /*
- * One walk's view of the cache and of its stack.
+ * What a step reads: entries, and words of the stack.
+ *
+ * stack   Where the target's address 0 would be.
+ * top     The end of the stack that can be loaded: no CFA is above it. 0: there is no lane.
+ */
+struct sw_lane_view {
+    struct sw_hot *hot;
+    uintptr_t stack;
+    uint64_t top;
+};
+
+/*
+ * The lane of one walk.
  *
  * cache     Null: the walk has none, or is not one that it serves.
- * least     CFAs that can be walked from directly: all words of the frame are in the window, and the caller's sp is on
- *           the
- * span      declared stack, when they are least + 0 ... span. span 0: there is no lane.
- * stack     Where the target's address 0 would be, in those cases.
+ * least     Frames with CFAs from least to view.top can be left: all their words are in the window, and the caller's sp
+ *           is on the declared stack.
  * tags      What the walk's keys have above the pc.
  * holds     All entries hold; otherwise each is asked.
  * found     For what is stored next: the generations from before its code was looked for.
- * misses    Frames of this walk that had no entry.  replayed: those that no entry was looked for.
+ * misses    Frames of this walk that had no entry.
+ * replayed  Frames of this walk that no entry was looked for.
  * replay    The walk's while it goes on (trace.h); or null.
  */
 struct sw_lane {
     struct sw_cache *cache;
-    struct sw_hot *hot;
     struct sw_cold *cold;
+    struct sw_lane_view view;
     uint64_t least;
-    uint64_t span;
-    uintptr_t stack;
     uint64_t tags;
     bool holds;
     struct sw_changes changes;
@@ -55,31 +63,26 @@ struct sw_at {
     uint64_t entry;
 };
 
-/* For a walk that begins. lane->found is the generations of now. */
+/* For a walk that begins. */
 void sw_lane_start(struct sw_lane *lane, const struct sw_walker *walker);
 
-/* The generations of code map and images into lane->found: before code is looked for that is to be stored. */
-void sw_lane_note_generations(struct sw_lane *lane);
-
-/* The entry of a frame with that pc, and where it is. False, and counted: a miss. */
-bool sw_lane_find(struct sw_lane *lane, uint64_t pc, bool exact, struct sw_entry *entry, uint64_t *at);
-
-/* Where a return address' entry is, or 0; from: the entry at which it is predicted from now on. */
-SW_APART uint64_t sw_lane_look_up(const struct sw_lane *lane, uint64_t from, uint64_t pc);
-
-/* The frame's step, of a return address whose entry is looked up. step 0: it is not known. */
-void sw_lane_place(const struct sw_lane *lane, struct sw_at *at);
+/* The generations of code map and images: before code is looked for that is to be stored. There must be a cache. */
+uint64_t sw_lane_generations(const struct sw_lane *lane);
 
 /*
- * Whether a frame is the last one, as far as that can be told without the long way.
+ * Looks for the entry of a frame whose pc is at->pc. at->entry: where it is; at->step: its own, or 0 unless it holds.
+ * There must be a cache, whose generation was noted before.
  *
- * Returns  SW_STOP_ROOT, SW_STOP_ROOT_ZERO, or SW_STOP_NONE: that cannot be told here.
+ * Returns  SW_COUNT_HITS, or the kind of miss.
  */
-enum sw_stop sw_lane_end(const struct sw_lane *lane, uint64_t step, uint64_t sp, uint64_t fp);
+enum sw_cache_count sw_lane_find(const struct sw_lane *lane, struct sw_at *at, bool exact);
+
+/* Where a return address' entry is, or 0; from: the entry at which it is predicted from now on. */
+SW_APART uint64_t sw_lane_predict(const struct sw_lane *lane, uint64_t from, uint64_t pc);
 
 static inline bool sw_lane_is_open(const struct sw_lane *lane)
 {
-    return lane->span != 0;
+    return lane->view.top != 0;
 }
 
 SW_OTHERS_FRAMES static SW_INLINE uint64_t sw_lane_word(uintptr_t stack, uint64_t address)
@@ -91,7 +94,7 @@ SW_OTHERS_FRAMES static SW_INLINE uint64_t sw_lane_word(uintptr_t stack, uint64_
 
 static SW_INLINE bool sw_lane_is_inside(const struct sw_lane *lane, uint64_t cfa)
 {
-    return cfa - lane->least <= lane->span;
+    return cfa >= lane->least && cfa <= lane->view.top;
 }
 
 static SW_INLINE uint64_t sw_lane_cfa(uint64_t step, uint64_t sp, uint64_t fp)
@@ -102,17 +105,42 @@ static SW_INLINE uint64_t sw_lane_cfa(uint64_t step, uint64_t sp, uint64_t fp)
 /* Whether an entry holds, where not all do. */
 static inline bool sw_lane_holds(const struct sw_lane *lane, uint64_t entry, uint64_t pc)
 {
-    const struct sw_hot *hot = sw_hot_at(lane->hot, entry);
+    const struct sw_hot *hot = sw_hot_at(lane->view.hot, entry);
     return sw_entry_holds(sw_load(&hot->found), sw_load(&hot->step), pc, &lane->changes);
 }
 
-/* Where the caller's entry is: where it is predicted, or where it should be. 0: there is none. */
-static SW_INLINE uint64_t sw_lane_caller(const struct sw_lane *lane, struct sw_hot *hot, uint64_t from, uint64_t pc)
+/*
+ * To the caller by words and entries alone, from a frame whose step is easy. kind: the step's, SW_STEP_PLAIN or
+ * SW_STEP_FRAMED, and then sp must be inside; or 0: any kind, any sp. looks_up: an entry that is not where it is
+ * predicted is looked up; otherwise that is a miss. to: may be at.
+ *
+ * Returns  False: a miss, and *to is as it was. True: to->step is 0 where the caller's entry does not hold.
+ */
+SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_follow(const struct sw_lane *lane, struct sw_lane_view view,
+                                                      const struct sw_at *at, struct sw_at *to, uint64_t kind,
+                                                      bool looks_up)
 {
-    const uint64_t next = sw_load(&sw_hot_at(hot, from)->next);
-    if (SW_LIKELY(atomic_load_explicit(&sw_hot_at(hot, next)->key, memory_order_acquire) == pc))
-        return next;
-    return sw_lane_look_up(lane, from, pc);
+    const uint64_t slot = kind == SW_STEP_FRAMED ? 2 * SW_WORD : sw_step_fp_slot(at->step);
+    const uint64_t cfa = kind == SW_STEP_FRAMED  ? at->fp + 2 * SW_WORD
+                         : kind == SW_STEP_PLAIN ? at->sp + sw_step_offset(at->step)
+                                                 : sw_lane_cfa(at->step, at->sp, at->fp);
+    if (SW_UNLIKELY(cfa > view.top) || (kind != SW_STEP_PLAIN && SW_UNLIKELY(cfa <= at->sp)))
+        return false; /* an offset from an sp inside is more than 0, and wraps nothing round */
+    if (kind == 0 && SW_UNLIKELY(cfa < lane->least))
+        return false;
+    const uint64_t pc = sw_lane_word(view.stack, cfa - SW_WORD);
+    uint64_t entry = sw_load(&sw_hot_at(view.hot, at->entry)->next);
+    if (SW_UNLIKELY(atomic_load_explicit(&sw_hot_at(view.hot, entry)->key, memory_order_acquire) != pc)) {
+        entry = looks_up && pc != 0 ? sw_lane_predict(lane, at->entry, pc) : 0;
+        if (entry == 0)
+            return false;
+    }
+    to->fp = slot ? sw_lane_word(view.stack, cfa - slot) : at->fp;
+    to->pc = pc;
+    to->sp = cfa;
+    to->step = sw_load(&sw_hot_at(view.hot, entry)->step);
+    to->entry = entry;
+    return true;
 }
 
 /*
@@ -135,39 +163,39 @@ static inline uint8_t sw_lane_confirm(const struct sw_lane *lane, const struct s
 }
 
 /*
- * One step: the fast one, from a frame whose step is easy; framed: SW_STEP_FRAMED. to: the caller; *by: at's step with
- * its trust.
+ * One fast step, from a frame whose step is easy. to: the caller. *by: at's step with its trust.
  *
  * Returns  True: a step, to be believed only if the cache is still of the generation that was noted before
  *          (sw_cache_is_same). False: a miss; sw_lane_end tells whether it is the clean end of the stack.
  */
 SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, const struct sw_at *at,
-                                                    struct sw_at *to, uint64_t *by, bool framed)
+                                                    struct sw_at *to, uint64_t *by)
 {
-    const uint64_t step = at->step, slot = framed ? 2 * SW_WORD : sw_step_fp_slot(step);
-    const uint64_t cfa = framed ? at->fp + 2 * SW_WORD : sw_lane_cfa(step, at->sp, at->fp);
-    if (SW_UNLIKELY(!sw_lane_is_inside(lane, cfa) || cfa <= at->sp))
+    *by = at->step;
+    if (!sw_lane_follow(lane, lane->view, at, to, 0, true) || SW_UNLIKELY(to->step == 0) ||
+        (SW_UNLIKELY(!lane->holds) && !sw_lane_holds(lane, to->entry, to->pc)))
         return false;
-    struct sw_hot *hot = lane->hot;
-    const uintptr_t stack = lane->stack;
-    const uint64_t pc = sw_lane_word(stack, cfa - SW_WORD);
-    const uint64_t entry = sw_lane_caller(lane, hot, at->entry, pc);
-    const uint64_t caller = sw_load(&sw_hot_at(hot, entry)->step);
-    *by = step;
-    if (SW_UNLIKELY(caller == 0) || (SW_UNLIKELY(!lane->holds) && !sw_lane_holds(lane, entry, pc)))
-        return false;
-    if (SW_UNLIKELY(step & SW_STEP_BY_CALL)) {
-        const uint8_t trust = sw_lane_confirm(lane, at, entry, pc);
-        *by = sw_step_with_trust(step, trust);
-        if (trust == SW_TRUST_NONE)
-            return false;
-    }
-    to->pc = pc;
-    to->sp = cfa;
-    to->fp = slot ? sw_lane_word(stack, cfa - slot) : at->fp;
-    to->step = caller;
-    to->entry = entry;
-    return true;
+    if (SW_LIKELY(!(at->step & SW_STEP_BY_CALL)))
+        return true;
+    const uint8_t trust = sw_lane_confirm(lane, at, to->entry, to->pc);
+    *by = sw_step_with_trust(at->step, trust);
+    return trust != SW_TRUST_NONE;
+}
+
+/*
+ * Whether a frame is the last one, as far as that can be told without the long way.
+ *
+ * Returns  SW_STOP_ROOT, SW_STOP_ROOT_ZERO, or SW_STOP_NONE: that cannot be told here.
+ */
+SW_OTHERS_FRAMES static inline enum sw_stop sw_lane_end(const struct sw_lane *lane, uint64_t step, uint64_t sp,
+                                                        uint64_t fp)
+{
+    const uint64_t cfa = sw_lane_cfa(step, sp, fp);
+    if (step & SW_STEP_END)
+        return SW_STOP_ROOT;
+    if (!(step & SW_STEP_EASY) || step & SW_STEP_ONLY_SO || !sw_lane_is_inside(lane, cfa))
+        return SW_STOP_NONE;
+    return sw_lane_word(lane->view.stack, cfa - SW_WORD) == 0 ? SW_STOP_ROOT_ZERO : SW_STOP_NONE;
 }
 
 /* ---- the other registers, and the code ---- */

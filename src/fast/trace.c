@@ -1,11 +1,12 @@
 /*
- * See trace.h. All that is remembered is a statement about words: "from this pc, sp and fp, where these words are as
- * they were, the next frame is that one". It rests on rules, so on code; the words are compared anew at every use. So
- * it does not matter what stack it is used for, nor what has become of the rest of that.
+ * See trace.h. All that is remembered says: "from this pc, sp and fp, if these words are as they were, the next frame
+ * is that one". It follows from the code's rules, and the words are compared at every use. So it does not matter whose
+ * stack it is, nor what became of the rest of it.
  */
 #include "fast/trace.h"
 
 #include "common/alloc.h"
+#include "fast/valid.h"
 
 _Static_assert(sizeof(struct sw_trace_frame) == 64, "a frame is one line of the processor's cache");
 
@@ -55,7 +56,7 @@ struct sw_replay_counts sw_replay_get_counts(const struct sw_replay *replay)
                                       .resets = sw_load(&replay->counts[FORGOTTEN]) };
 }
 
-/* The memory is one walk's at that time: so nobody comes between load and store. */
+/* The memory is one walk's at a time, so that nobody writes between load and store. */
 static void count(struct sw_replay *replay, unsigned which, uint64_t more)
 {
     atomic_store_explicit(&replay->counts[which], sw_load(&replay->counts[which]) + more, memory_order_relaxed);
@@ -70,8 +71,8 @@ static void forget(struct sw_replay *replay)
 }
 
 /*
- * Whether nothing has happened at a frame's pc since. Its own step stands with the frame that follows from it; where
- * that is not known, neither a range removed nor one added may have been there.
+ * Whether no change since then touches a frame's pc. Its step stands with the frame that follows from it. Where none
+ * does, neither a removed nor an added range may have been there.
  */
 static bool frame_holds(const struct sw_replay *replay, uint32_t i, const struct sw_changes *changes)
 {
@@ -94,19 +95,22 @@ static bool still_holds(const struct sw_replay *replay, const struct sw_changes 
 void sw_trace_open(struct sw_lane *lane, const struct sw_walker *walker)
 {
     struct sw_replay *replay = walker->replay;
-    if (!replay || !sw_lane_is_open(lane) || lane->found == SW_FOUND_NEVER ||
-        atomic_exchange_explicit(&replay->is_busy, 1, memory_order_acquire) != 0)
+    if (!replay || !sw_lane_is_open(lane))
+        return;
+    const uint64_t now = sw_lane_generations(lane);
+    if (now == SW_FOUND_NEVER || atomic_exchange_explicit(&replay->is_busy, 1, memory_order_acquire) != 0)
         return;
     if (replay->cache != lane->cache || replay->flags != walker->flags || !still_holds(replay, &lane->changes))
         forget(replay);
     replay->cache = lane->cache;
     replay->flags = walker->flags;
-    replay->found_as_of = lane->found;
+    replay->found_as_of = now;
     replay->is_staging = replay->first == replay->room || replay->is_strange || ++replay->since >= SW_TRACE_EVERY;
     replay->found = replay->walked = 0;
     replay->staged = 0;
-    replay->tail = replay->upto = replay->room;
+    replay->tail = replay->room;
     replay->cursor = replay->first;
+    replay->stride = SW_STRIDE_LEAST;
     replay->is_lost = false;
     lane->replay = replay;
 }
@@ -140,32 +144,14 @@ void sw_trace_close(struct sw_replay *replay)
         forget(replay);
     else if (replay->is_staging)
         remember(replay);
+    assert(sw_replay_is_valid(replay));
     atomic_store_explicit(&replay->is_busy, 0, memory_order_release);
 }
 
 /* ---- what is staged ---- */
 
-/* The walk leaves what is remembered behind the frames that it found again there. */
-static void stage_found(struct sw_replay *replay)
-{
-    const uint32_t from = replay->tail, more = replay->upto - from;
-    replay->is_lost |= more > replay->room - replay->staged;
-    replay->tail = replay->room;
-    if (replay->is_lost)
-        return;
-    memcpy(replay->stage + replay->staged, replay->frames + from, more * sizeof *replay->frames);
-    memcpy(replay->stage_checks + replay->staged, replay->checks + from, more * sizeof *replay->checks);
-    replay->staged += more;
-}
-
-uint32_t sw_trace_room(struct sw_replay *replay)
-{
-    if (replay->tail != replay->room)
-        stage_found(replay);
-    return replay->is_lost ? 0 : replay->room - replay->staged;
-}
-
-void sw_trace_stage_start(struct sw_replay *replay, const struct sw_at *at)
+/* The frame that the walk is at, come to in another way. */
+static void stage_start(struct sw_replay *replay, const struct sw_at *at)
 {
     const struct sw_trace_frame *last = &replay->stage[replay->staged - 1];
     if (replay->staged > 0 && last->pc == at->pc && last->sp == at->sp)
@@ -175,7 +161,88 @@ void sw_trace_stage_start(struct sw_replay *replay, const struct sw_at *at)
     replay->staged++;
 }
 
+/* The words that a frame was found by: pc, and fp where that has a slot. */
+static SW_INLINE struct sw_trace_check check_of(const struct sw_trace_frame *frame)
+{
+    const uint64_t sp = frame->sp, slot = sw_step_fp_slot(frame->step);
+    return (struct sw_trace_check){ sp - SW_WORD, sp - (slot ? slot : SW_WORD), frame->pc,
+                                    slot ? frame->fp : frame->pc };
+}
+
+/* Whether a frame is left without a change of which registers are known, if that matters. */
+static SW_INLINE bool keeps(uint64_t step, uint64_t slots, const uint64_t *missing)
+{
+    return !missing || ((step & SW_STEP_KEEPS) && !(slots >> SW_SLOTS_SAVED_SHIFT & *missing));
+}
+
+/* One frame on, whole. */
+SW_OTHERS_FRAMES static SW_INLINE bool follow(const struct sw_lane *lane, const uint64_t *missing, struct sw_at *at,
+                                              struct sw_trace_frame *to)
+{
+    const uint64_t slots = sw_load(&sw_cold_at(lane->cold, at->entry)->slots);
+    struct sw_at next;
+    uint64_t by;
+    if (!(at->step & SW_STEP_EASY) || !keeps(at->step, slots, missing) || !sw_lane_step(lane, at, &next, &by))
+        return false;
+    const struct sw_cold *cold = sw_cold_at(lane->cold, next.entry);
+    const uint64_t begin = sw_load(&cold->begin), end = sw_load(&cold->end);
+    *to = (struct sw_trace_frame){ next.pc,
+                                   next.sp,
+                                   next.fp,
+                                   by,
+                                   slots,
+                                   end ? (next.pc - begin) | (end - begin) << 32 : 0,
+                                   sw_load(&cold->id),
+                                   sw_load(&cold->attributes) };
+    *at = next;
+    return true;
+}
+
+SW_OTHERS_FRAMES uint32_t sw_trace_follow(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at,
+                                          uint32_t most, struct sw_trace_frame *own,
+                                          const struct sw_trace_frame **frames)
+{
+    struct sw_replay *replay = lane->replay;
+    uint32_t count = 0;
+    *frames = own;
+    if (replay)
+        most = sw_trace_stride(replay, most);
+    if (!replay || !sw_trace_can_stage(replay)) {
+        while (count < most && follow(lane, missing, at, own + count))
+            count++;
+        if (replay)
+            sw_trace_pass(replay, count);
+        return count;
+    }
+    stage_start(replay, at);
+    struct sw_trace_frame *to = replay->stage + replay->staged;
+    struct sw_trace_check *check = replay->stage_checks + replay->staged;
+    const uint32_t room = replay->room - replay->staged, end = room < most ? room : most;
+    *frames = to;
+    for (; count < end && follow(lane, missing, at, to); to++, count++)
+        *check++ = check_of(to);
+    replay->staged += count;
+    replay->walked += count;
+    return count;
+}
+
 /* ---- what is remembered ---- */
+
+/*
+ * Whether the walk is where the one remembered was: pc, sp and fp alike. The cursor stands there then. As a rule sp
+ * rises in both; where it does not, less is met.
+ */
+static bool meets(struct sw_replay *replay, const struct sw_at *at)
+{
+    uint32_t cursor = replay->cursor;
+    while (cursor < replay->room && replay->frames[cursor].sp < at->sp)
+        cursor++;
+    replay->cursor = cursor;
+    if (cursor == replay->room)
+        return false;
+    const struct sw_trace_frame *frame = &replay->frames[cursor];
+    return ((frame->sp ^ at->sp) | (frame->pc ^ at->pc) | (frame->fp ^ at->fp)) == 0;
+}
 
 /* How many frames behind the one that was met can be compared: all their words are in the window. */
 static uint32_t comparable(const struct sw_lane *lane, const struct sw_replay *replay, uint32_t met)
@@ -216,47 +283,50 @@ SW_OTHERS_FRAMES static uint32_t compare(uintptr_t stack, const struct sw_trace_
 }
 
 /* How many frames are known whole, and change nothing of which registers are known. */
-static uint32_t whole_frames(const struct sw_trace_frame *frames, uint32_t most, uint64_t missing)
+static uint32_t whole_frames(const struct sw_trace_frame *frames, uint32_t most, const uint64_t *missing)
 {
     uint32_t n = 0;
-    while (n < most && (frames[n].step & SW_STEP_KEEPS) && !(frames[n].slots >> SW_SLOTS_SAVED_SHIFT & missing))
+    while (n < most && keeps(frames[n].step, frames[n].slots, missing))
         n++;
     return n;
 }
 
 /*
- * Whether the walk, which has met that frame, can go on in what is remembered: it has met it there where it left, over
- * a frame that takes more; or it is the walk's first; or there is room for it to be staged.
+ * Whether the walk, which has met that frame, goes on in what is remembered. While it is staged, it does so only where
+ * no word differs up to the end of the run; where one does, it meets nothing before that.
  */
-static bool enters(struct sw_replay *replay, const struct sw_at *at, uint32_t met)
+static bool enters(struct sw_replay *replay, const struct sw_at *at, uint32_t met, uint32_t count, bool is_all)
 {
-    if (!replay->is_staging || (replay->tail != replay->room && replay->upto == met))
+    if (!replay->is_staging || count == 0)
+        return count != 0;
+    if (replay->tail != replay->room)
         return true;
-    if (sw_trace_room(replay) == 0)
+    if (!is_all || !sw_trace_can_stage(replay)) {
+        replay->cursor = met + count + 1;
         return false;
+    }
     replay->tail = met;
     if (replay->staged != 0) {
-        sw_trace_stage_start(replay, at);
+        stage_start(replay, at);
         replay->tail = met + 1;
     }
     return true;
 }
 
-uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, size_t most, uint64_t *pcs,
-                         uint32_t *first)
+uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, size_t most, uint64_t *pcs)
 {
     struct sw_replay *replay = lane->replay;
-    if (!sw_trace_meets(replay, at->pc, at->sp, at->fp))
+    if (!meets(replay, at))
         return 0;
     const uint32_t met = replay->cursor, run = comparable(lane, replay, met), end = run < most ? run : (uint32_t)most;
     const struct sw_trace_frame *frames = replay->frames + met + 1;
-    uint32_t n = compare(lane->stack, replay->checks + met + 1, end, pcs);
+    uint32_t n = compare(lane->view.stack, replay->checks + met + 1, end, pcs);
     if (missing)
-        n = whole_frames(frames, n, *missing);
-    if (n == 0 || !enters(replay, at, met))
+        n = whole_frames(frames, n, missing);
+    if (!enters(replay, at, met, n, n == end))
         return 0;
-    *first = met + 1;
-    replay->cursor = replay->upto = met + 1 + n;
+    replay->cursor = met + 1 + n;
+    replay->stride = SW_STRIDE_LEAST;
     replay->found += n;
     lane->replayed += n;
     at->pc = frames[n - 1].pc;

@@ -1,11 +1,11 @@
 /*
- * The replay memory from the inside: a trace, that is the frames of one stack, leaf first, and the stack words by which
- * each was found in the frame before. Knows what is remembered, for how long it holds, and how it is compared; who
- * walks, and what becomes of the frames, is its users' (walk/addresses.c, walk/batch.c).
+ * The replay memory from the inside: a trace, that is the frames of one stack, leaf first, and the stack words by
+ * which each was found in the frame before. Knows what is remembered, for how long it holds, and how it is
+ * compared. Its users are walk/addresses.c and walk/batch.c.
  *
- * In one walk of SW_TRACE_EVERY the frames it finds are staged; when it ends they take the place of those remembered,
- * up to the one that both have. In the others what is remembered stays as it is: the leaf end of a stack is another one
- * every time, and to remember it costs more than to walk it.
+ * One walk of SW_TRACE_EVERY is staged: when it ends, its frames replace the remembered ones, up to the first that both
+ * have. The other walks leave what is remembered as it is. The leaf end of a stack is another one every time, and to
+ * remember it costs more than to walk it.
  */
 #ifndef SW_FAST_TRACE_H
 #define SW_FAST_TRACE_H
@@ -34,8 +34,8 @@ struct sw_trace_frame {
 };
 
 /*
- * The words that pc and fp of a frame were loaded from, and what they were; the former once more where fp was not
- * loaded. at_pc 0: the frame does not follow from the one before.
+ * Where pc and fp of a frame were loaded from, and what they were. Where fp was not loaded, its half is that of pc.
+ * at_pc 0: the frame does not follow from the one before.
  */
 struct sw_trace_check {
     uint64_t at_pc;
@@ -46,15 +46,17 @@ struct sw_trace_check {
 
 /*
  * room           Frames that fit. Remembered are frames[first] to frames[room - 1].
- * runs           How many frames behind a remembered one follow from it and from each other, by their checks.
- * is_staging     In this walk.  since: how many walks there were without.  is_strange: the last one found hardly any
- *                frame again: the next is staged.
- * found, walked  Frames of this walk that were found again; that were followed.
- * staged         Frames of the walk at hand, in stage and stage_checks.
- * tail           They are to go in front of frames[tail]: room, or what the walk has met.
- * upto           From there on, frames up to this one were found again, and stay where they are.
- * cursor         Frames before it lie below where the walk is.
- * is_lost        The stage was too small.
+ * runs           How many frames behind a remembered one follow from it, one after the other, by their checks.
+ * is_staging     This walk is staged.
+ * is_strange     The last walk found hardly any frame again. The next one is staged.
+ * since          Walks since one was staged.
+ * found          Frames of this walk that were found again.
+ * walked         Frames of this walk that were followed.
+ * staged         Frames of this walk in stage and stage_checks.
+ * tail           They are to go in front of frames[tail]. room: in front of nothing.
+ * cursor         Frames before it lie below where the walk is, or are of no use to it.
+ * stride         How many frames to follow until what is remembered is looked for again.
+ * is_lost        What was staged is not the whole walk: all is forgotten.
  * cache, flags, found_as_of  What all of it was found with, and since when it holds.
  */
 struct sw_replay {
@@ -71,8 +73,8 @@ struct sw_replay {
     uint32_t walked;
     uint32_t staged;
     uint32_t tail;
-    uint32_t upto;
     uint32_t cursor;
+    uint32_t stride;
     const struct sw_cache *cache;
     uint32_t flags;
     uint64_t found_as_of;
@@ -84,37 +86,69 @@ struct sw_replay {
     _Atomic uint64_t counts[4]; /* in the order of struct sw_replay_counts */
 };
 
-enum { SW_TRACE_EVERY = 4 };
+enum { SW_TRACE_EVERY = 4, SW_STRIDE_LEAST = 2, SW_STRIDE_MOST = 32 };
 
 /*
  * Takes the walker's replay memory for a walk, into lane->replay, if there is one, it is free, and the walk can use it.
- * What it holds is made sure of by the change counters, or forgotten. After sw_lane_start, with lane->found of now. The
- * walk's user gives it back on every path.
+ * Comes after sw_lane_start. What was remembered is forgotten unless the change counters say that it holds. The walk's
+ * user gives the memory back on every path (sw_trace_close).
  */
 void sw_trace_open(struct sw_lane *lane, const struct sw_walker *walker);
 
 /* What was staged is remembered, and the memory is free for the next walk. replay may be null. */
 void sw_trace_close(struct sw_replay *replay);
 
-/* How many more frames there is room for. The walk leaves what is remembered: those that it found again are staged. */
-uint32_t sw_trace_room(struct sw_replay *replay);
-
-/* Stages the frame that the walk is at, come to in another way; it must not be an exact one. There must be room. */
-void sw_trace_stage_start(struct sw_replay *replay, const struct sw_at *at);
-
 /*
- * Goes to the next frames as the last walk found them, where this one has met it and the words are the same. at's step
- * is to be looked up then (sw_lane_place).
+ * Goes to the next frames by what is remembered, where the walk has met that and the words are the same. at->step is
+ * not set (sw_lane_find).
  *
  * missing   Null: addresses are wanted. Otherwise frames are, up to the first that is not known whole, loses a
  *           register, or restores one of these.
  * pcs       Receives the pcs; null where frames are wanted.
- * first     The number of the first of the frames.
  *
- * Returns   How many; 0: at is where it was.
+ * Returns   How many: the frames that end in front of replay->frames[replay->cursor]. 0: at is where it was.
  */
-uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, size_t most, uint64_t *pcs,
-                         uint32_t *first);
+uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, size_t most, uint64_t *pcs);
+
+/*
+ * Goes to some of the next frames by entries.
+ *
+ * missing   As in sw_trace_recall.
+ * own       Room for `most` frames. They are put there, or in the stage.
+ * frames    Receives where they are. The frames of a walk that wants addresses are always staged; own may be null.
+ *
+ * Returns   How many, to be believed as what sw_lane_step returns; see sw_trace_distrust.
+ */
+uint32_t sw_trace_follow(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, uint32_t most,
+                         struct sw_trace_frame *own, const struct sw_trace_frame **frames);
+
+/* Whether the next frames can be staged. */
+static inline bool sw_trace_can_stage(const struct sw_replay *replay)
+{
+    return replay->is_staging && replay->tail == replay->room && replay->room - replay->staged >= 2;
+}
+
+/* How many frames to follow, of so many: twice as many each time. */
+static inline uint32_t sw_trace_stride(struct sw_replay *replay, size_t most)
+{
+    const uint32_t stride = replay->stride;
+    replay->stride = stride < SW_STRIDE_MOST ? 2 * stride : SW_STRIDE_MOST;
+    return most < stride ? (uint32_t)most : stride;
+}
+
+/* So many frames were followed, and not staged. */
+static inline void sw_trace_pass(struct sw_replay *replay, size_t count)
+{
+    replay->walked += (uint32_t)count;
+    replay->is_lost |= replay->is_staging && count != 0;
+}
+
+/* What was followed in this walk is not to be believed. replay may be null. */
+static inline void sw_trace_distrust(struct sw_replay *replay)
+{
+    if (replay)
+        replay->is_lost |= replay->is_staging;
+}
 
 static inline void sw_trace_code(const struct sw_trace_frame *frame, struct sw_range *code)
 {
@@ -122,34 +156,6 @@ static inline void sw_trace_code(const struct sw_trace_frame *frame, struct sw_r
     code->end = frame->range ? code->begin + (frame->range >> 32) : 0;
     code->id = frame->id;
     sw_entry_attributes(code, frame->attributes);
-}
-
-/* The words that a frame was found by, below its sp: pc, and fp where that has a slot, in bytes. */
-static SW_INLINE struct sw_trace_check sw_trace_check_of(uint64_t sp, uint64_t pc, uint64_t slot, uint64_t fp)
-{
-    return (struct sw_trace_check){ sp - SW_WORD, sp - (slot ? slot : SW_WORD), pc, slot ? fp : pc };
-}
-
-/*
- * Whether the walk is where one that is remembered was: pc, sp and fp alike. The cursor stands there then. sp rises, as
- * a rule, in both; where it does not, less is met.
- */
-static SW_INLINE bool sw_trace_meets(struct sw_replay *replay, uint64_t pc, uint64_t sp, uint64_t fp)
-{
-    uint32_t cursor = replay->cursor;
-    while (cursor < replay->room && replay->frames[cursor].sp < sp)
-        cursor++;
-    replay->cursor = cursor;
-    if (cursor == replay->room)
-        return false;
-    const struct sw_trace_frame *frame = &replay->frames[cursor];
-    return ((frame->sp ^ sp) | (frame->pc ^ pc) | (frame->fp ^ fp)) == 0;
-}
-
-/* The sp from which on the walk may meet something. */
-static SW_INLINE uint64_t sw_trace_next_sp(const struct sw_replay *replay)
-{
-    return replay->cursor < replay->room ? replay->frames[replay->cursor].sp : UINT64_MAX;
 }
 
 #endif

@@ -247,11 +247,15 @@ static bool fold_frame(struct sw_fold *fold, const struct sw_frame *frame)
 
 /* ---- the walk and its end ---- */
 
-/* Whether a frame has nothing to it but to be called back: most are so. */
-static bool is_plain(const struct sw_fold *fold, const struct sw_trace_frame *frame)
+/* Whether managed frames without flags have nothing to them but to be called back: most are so. No callback changes it. */
+static bool calls_back_managed(const struct sw_fold *fold)
 {
-    return fold->before == MANAGED && fold->handler == 0 && fold->unwound_count == 0 && sw_trace_flags(frame) == 0 &&
-           sw_kind_is_managed(sw_trace_kind(frame));
+    return fold->before == MANAGED && fold->handler == 0 && fold->unwound_count == 0;
+}
+
+static bool is_plain(const struct sw_trace_frame *frame)
+{
+    return sw_trace_flags(frame) == 0 && sw_kind_is_managed(sw_trace_kind(frame));
 }
 
 /* Whether a frame is inside a run of native ones, which is all that is to be known of it. */
@@ -261,40 +265,78 @@ static bool is_in_run(const struct sw_fold *fold, const struct sw_trace_frame *f
            (fold->call->engine->options & SW_ENGINE_EVERY_NATIVE_FRAME) == 0;
 }
 
-/* The n-th frame of a batch, to which the walk has gone. False: the callback wants no more; then the frame is whole. */
-static SW_INLINE bool fold_one(struct sw_fold *fold, struct sw_batch *batch, unsigned n)
+/*
+ * Calls back for plain frames from the *n-th of a batch on, up to one that is not; the walk goes with them. Of the
+ * records only that is written which differs from frame to frame. False: the callback wants no more.
+ */
+static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n)
+{
+    struct sw_call *call = fold->call;
+    struct sw_walk *walk = &call->work->walk;
+    uint64_t *live = &call->engine->state[SW_STATE_LIVE_FRAME];
+    BYTE *const context = fold->context_size ? call->work->context : NULL;
+    const uint64_t known = walk->frame.regs.known & fold->claimed;
+    HRESULT hr = S_OK;
+    for (; *n < batch->count && is_plain(&batch->frames[*n]); ++*n) {
+        const struct sw_trace_frame *frame = &batch->frames[*n];
+        struct sw_frame_info *record = next_record_of(fold);
+        sw_batch_go(walk, frame);
+        if (context)
+            sw_batch_settle_one(walk, batch, *n);
+        if (context &&
+            sw_context_update(SW_CONTEXT_WIN32, &walk->frame.regs, fold->claimed, context, fold->context_size) != SW_OK)
+            return false;
+        record->function = (FunctionID)frame->id;
+        record->ip = (UINT_PTR)frame->pc;
+        record->known = known;
+        record->source = sw_step_source(frame->step);
+        record->trust = sw_step_trust(frame->step);
+        record->exact = false;
+        record->flags = 0;
+        record->hidden = fold->hidden;
+        fold->hidden = 0;
+        call->reported++;
+        *live = (uintptr_t)record;
+        hr = call->callback((FunctionID)frame->id, (UINT_PTR)frame->pc, (COR_PRF_FRAME_INFO)(uintptr_t)record,
+                            fold->context_size, context, call->client_data);
+        *live = 0;
+        if (hr != S_OK)
+            return false;
+    }
+    return true;
+}
+
+/* The frames of a batch. False: the callback wants no more; then walk->frame is that frame, whole. */
+static bool fold_batch(struct sw_fold *fold, struct sw_batch *batch)
 {
     struct sw_walk *walk = &fold->call->work->walk;
-    const struct sw_trace_frame *frame = &batch->frames[n];
-    const bool plain = is_plain(fold, frame);
-    if (plain && fold->context_size != 0)
-        sw_batch_settle_one(walk, batch, n);
-    if (plain && report(fold,
-                        (struct report){ (FunctionID)frame->id, sw_step_source(frame->step), sw_step_trust(frame->step),
-                                         false, 0 },
-                        &walk->frame.regs))
-        return true;
-    if (!plain && is_in_run(fold, frame)) {
-        fold->sp = frame->sp;
-        return true;
+    for (unsigned n = 0; n < batch->count; n++) {
+        if (calls_back_managed(fold) && !fold_plain(fold, batch, &n)) {
+            sw_batch_arrive(walk, batch, n);
+            return false;
+        }
+        if (n == batch->count)
+            break;
+        sw_batch_go(walk, &batch->frames[n]);
+        if (is_in_run(fold, &batch->frames[n])) {
+            fold->sp = batch->frames[n].sp;
+            continue;
+        }
+        sw_batch_arrive(walk, batch, n);
+        if (!fold_frame(fold, &walk->frame))
+            return false;
     }
-    sw_batch_arrive(walk, batch, n);
-    return !plain && fold_frame(fold, &walk->frame);
+    sw_batch_arrive(walk, batch, batch->count - 1);
+    return true;
 }
 
 /* Goes as far as batches do. False: the callback ended the walk. */
 static bool fold_batches(struct sw_fold *fold)
 {
     struct sw_call_work *work = fold->call->work;
-    struct sw_batch *batch = &work->batch;
-    while (sw_batch_take(&work->walk, batch) != 0) {
-        for (unsigned n = 0; n < batch->count; n++) {
-            sw_batch_go(&work->walk, &batch->frames[n]);
-            if (!fold_one(fold, batch, n))
-                return false;
-        }
-        sw_batch_arrive(&work->walk, batch, batch->count - 1);
-    }
+    while (sw_batch_take(&work->walk, &work->batch) != 0)
+        if (!fold_batch(fold, &work->batch))
+            return false;
     return true;
 }
 

@@ -8,10 +8,11 @@
  * result, so no reader ever waits or repeats. Slots are reused; they are freed only with the table.
  * Contract: contract-documented.md D23; clr-contract.md section 8, rules of conduct.
  */
+#include "snapshot/threads.h"
+
 #include "common/alloc.h"
 
-#include <snapwalk/thread.h>
-
+#include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -82,6 +83,37 @@ void sw_threads_destroy(struct sw_threads *threads)
     to.put(to.arg, threads, sizeof *threads);
 }
 
+#ifndef NDEBUG
+/* A free slot is closed; a thread's was given a turn, and its facts are its own. */
+static bool is_slot(const struct sw_threads *threads, const struct slots *block, unsigned at)
+{
+    const uint64_t id = atomic_load(&block->id[at]), state = atomic_load(&block->state[at]);
+    const uint64_t order = atomic_load(&block->order[at]);
+    if (state & CLOSED)
+        return true;
+    return id != 0 && order != 0 && order <= atomic_load(&threads->orders) &&
+           block->facts[at][(state & CURRENT) != 0].id == id;
+}
+
+static unsigned count_open(const struct slots *block, uint64_t id)
+{
+    unsigned count = 0;
+    for (; block; block = atomic_load(&block->next))
+        for (unsigned i = 0; i < BLOCK_SLOTS; i++)
+            count += atomic_load(&block->id[i]) == id && (atomic_load(&block->state[i]) & CLOSED) == 0;
+    return count;
+}
+
+bool sw_threads_is_valid(const struct sw_threads *threads)
+{
+    for (const struct slots *block = atomic_load(&threads->first); block; block = atomic_load(&block->next))
+        for (unsigned i = 0; i < BLOCK_SLOTS; i++)
+            if (!is_slot(threads, block, i) || count_open(block, atomic_load(&block->id[i])) > 1)
+                return false;
+    return true;
+}
+#endif
+
 static bool enter_writer(struct sw_threads *threads)
 {
     return !atomic_flag_test_and_set_explicit(&threads->writing, memory_order_acquire);
@@ -89,6 +121,7 @@ static bool enter_writer(struct sw_threads *threads)
 
 static enum sw_status leave_writer(struct sw_threads *threads, enum sw_status status)
 {
+    assert(sw_threads_is_valid(threads));
     atomic_flag_clear_explicit(&threads->writing, memory_order_release);
     return status;
 }

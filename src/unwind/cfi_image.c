@@ -212,6 +212,6 @@ enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req, struct s
     for (size_t i = 0; quirks != 0 && i < sizeof mends / sizeof mends[0]; i++)
         if (quirks & mends[i].quirk)
             mends[i].mend(req, &cover, c);
-    c->rule.initial = quirks ? 0 : c->rule.initial;
+    c->rule.initial = quirks ? 0 : c->rule.initial; /* what was mended is not as it was */
     return SW_OK;
 }

@@ -14,11 +14,11 @@ enum { SW_SOURCES = 13 };
 uint32_t sw_sources_of(const struct sw_unwind_request *req);
 
 /*
- * What the first source from *n on, of one of these kinds, says of the frame, into a candidate of the asker's. *n is the
- * number of the next one, from which to go on; past the last it is above SW_SOURCES, and there was none to be asked.
+ * What the first source from *n on, of one of these kinds, says of the frame, into a candidate of the asker's. *n is
+ * then the number to go on from; above SW_SOURCES, there was no source left to be asked.
  *
- * Returns  SW_OK: the candidate has a rule, tried or not. SW_E_NO_RULE: the source has nothing to say. Others: its table
- * is broken. In all cases candidate->depends says what the answer depends on.
+ * Returns  SW_OK: the candidate has a rule, tried or not. SW_E_NO_RULE: the source has nothing to say. Others: its
+ * table is broken. In all cases candidate->depends says what the answer depends on.
  */
 SW_NODISCARD enum sw_status sw_source_ask(const struct sw_unwind_request *req, uint32_t kinds, unsigned *n,
                                           struct sw_candidate *candidate);

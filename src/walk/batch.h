@@ -1,7 +1,6 @@
 /*
- * Frame batches: what the rule cache or the replay memory says of the next frames of a walk, many at a time and in few
- * words each. For users who want no more of most frames than that (snapshot/fold.c); other frames are made whole one by
- * one.
+ * Frame batches: many frames of a walk at a time, in few words each, by the rule cache or the replay memory. For users
+ * that want no more of most frames (snapshot/fold.c). Other frames are made whole one by one.
  *
  *     while (sw_walk_next(&walk)) {
  *         ... walk.frame ...
@@ -52,8 +51,7 @@ static inline uint16_t sw_trace_flags(const struct sw_trace_frame *frame)
 struct sw_replay *sw_batch_use_replay(struct sw_walk *walk, struct sw_replay *again);
 
 /*
- * The frames behind the walk's, as far as sw_walk_next would say the same of them and it is known at once. The walk
- * stays where it is.
+ * The next frames, as sw_walk_next would give them, as far as they are known at once. The walk stays where it is.
  *
  * Returns  How many; 0: sw_walk_next is to be asked.
  */

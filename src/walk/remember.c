@@ -1,11 +1,11 @@
 /*
  * See remember.h. Knows what of a frame follows from its pc; refuses to know how entries are shared (fast/cache.h), and
- * in what words they hold rules (fast/codec.h).
+ * in what words they hold rules (base/packed_rule.h).
  */
 #include "walk/remember.h"
 
+#include "arch/arch.h"
 #include "code/map/codemap.h"
-#include "fast/codec.h"
 #include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/code_patterns.h"
 
@@ -53,8 +53,12 @@ static bool note_rule(const struct sw_unwind_request *req, const struct sw_found
 {
     const struct sw_rule *rule = found->rule;
     const bool by_call = found->depends == SW_DEPENDS_CALL, only_so = by_call && found->unconfirmed == SW_TRUST_NONE;
-    if (rule->trust <= SW_TRUST_GUESS || !sw_codec_pack(req->walker->machine, rule, to))
+    struct sw_packed_rule packed;
+    if (rule->trust <= SW_TRUST_GUESS || !sw_arch_of(req->walker->machine)->codec->pack(rule, &packed))
         return false;
+    to->step |= packed.step;
+    to->slots = packed.slots;
+    to->same = packed.same;
     to->function = by_call ? found->function : 0;
     const bool by_pointer = only_so && found->pointed != SW_TRUST_NONE;
     to->step = sw_step_with_trust(to->step, by_pointer            ? found->pointed

@@ -28,6 +28,12 @@ static inline struct sw_walk_scratch *sw_walk_scratch_of(struct sw_scratch *scra
     return (struct sw_walk_scratch *)(void *)scratch;
 }
 
+static inline uint32_t sw_walk_most(const struct sw_walker *walker)
+{
+    enum { DEFAULT_FRAMES = 10000 };
+    return walker->max_frames ? walker->max_frames : DEFAULT_FRAMES;
+}
+
 /* Ends a walk. False. */
 bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop);
 

@@ -3,12 +3,12 @@
  * from sources.c, what it means from lib/base/rule.c. Allocates nothing, takes no lock, keeps everything in the
  * scratch.
  */
-#include "fast/codec.h"
+#include "arch/arch.h"
 #include "unwind/unwind.h"
 #include "walk/remember.h"
 #include "walk/scratch.h"
 
-enum { BEFORE = 0, INSIDE, OVER, DEFAULT_FRAMES = 10000 };
+enum { BEFORE = 0, INSIDE, OVER };
 
 #define BIT(n) (UINT64_C(1) << (n))
 
@@ -47,6 +47,21 @@ bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop)
 
 /* ---- the fast step ---- */
 
+/*
+ * A step as the walk at its frame can use it: without the fast lane where the walk has none or does not know the frame
+ * pointer, which all easy steps keep; and to be looked at one by one where the lane's short ways are not for it.
+ */
+static uint64_t usable(const struct sw_walk *walk, uint64_t step)
+{
+    const struct sw_lane *lane = lane_of(walk);
+    const struct sw_regs *regs = &walk->frame.regs;
+    if (!sw_lane_is_open(lane) || !sw_regs_has(regs, SW_X64_RBP))
+        return step & ~SW_STEP_EASY;
+    if ((step & SW_STEP_DIRECT) && (!lane->holds || !sw_lane_is_inside(lane, regs->r[SW_X64_RSP])))
+        return (step & ~SW_STEP_DIRECT) | SW_STEP_SINGLE;
+    return step;
+}
+
 static SW_INLINE void set_code(struct sw_range *code, const struct sw_cold *cold)
 {
     code->begin = sw_load(&cold->begin);
@@ -56,10 +71,12 @@ static SW_INLINE void set_code(struct sw_range *code, const struct sw_cold *cold
 }
 
 /*
- * From a frame that has an entry to a caller that has one, over words in the window: what the long way would say.
- * False: in all other cases; then the frame is as it was, but for its code where the entry has become unknown.
+ * From a frame that has an entry to a caller that has one, over words in the window: what the long way would say. kind:
+ * as in sw_lane_follow; of a step without SW_STEP_BY_CALL where all entries hold. Or 0.
+ *
+ * Returns  False: neither; then the frame is as it was. Its entry has become unknown where the cache's is another.
  */
-SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, bool framed)
+SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, uint64_t kind)
 {
     const struct sw_lane *lane = lane_of(walk);
     struct sw_frame *frame = &walk->frame;
@@ -69,8 +86,9 @@ SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, bool fram
     const struct sw_cold *cold = sw_cold_at(lane->cold, at.entry);
     const uint64_t slots = sw_load(&cold->slots), same = atomic_load_explicit(&cold->same, memory_order_relaxed);
     struct sw_at to;
-    uint64_t by;
-    if (!sw_lane_step(lane, &at, &to, &by, framed))
+    uint64_t by = at.step;
+    if (kind ? !sw_lane_follow(lane, lane->view, &at, &to, kind, false) || to.step == 0
+             : !sw_lane_step(lane, &at, &to, &by))
         return false;
     set_code(&frame->code, sw_cold_at(lane->cold, to.entry));
     walk->entry.step = to.step;
@@ -80,7 +98,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, bool fram
         return false;
     }
     if (at.step & SW_STEP_OTHERS)
-        sw_slots_restore(regs, lane->stack, to.sp, slots);
+        sw_slots_restore(regs, lane->view.stack, to.sp, slots);
     regs->known = (regs->known & same) | slots >> SW_SLOTS_SAVED_SHIFT;
     regs->r[SW_X64_RIP] = to.pc;
     regs->r[SW_X64_RSP] = to.sp;
@@ -90,6 +108,8 @@ SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, bool fram
     frame->exact = false;
     frame->source = (uint8_t)(by >> SW_STEP_SOURCE_SHIFT);
     frame->trust = (uint8_t)(by >> SW_STEP_TRUST_SHIFT);
+    if (kind == 0)
+        walk->entry.step = usable(walk, to.step);
     return true;
 }
 
@@ -103,35 +123,29 @@ static enum sw_stop fast_end(const struct sw_walk *walk)
 }
 
 /*
- * Bits of a step that are of no use to the walk: it has no lane, or the frame pointer, which all easy steps keep, is
- * not known.
- */
-static uint64_t unusable(const struct sw_walk *walk)
-{
-    const bool is_usable = sw_lane_is_open(lane_of(walk)) && sw_regs_has(&walk->frame.regs, SW_X64_RBP);
-    return is_usable ? 0 : SW_STEP_EASY;
-}
-
-/*
  * The entry of the walk's frame, whose regs, exact and lookup are set; its code out of it. The generation is noted
  * first, so that what is read of the entry later on is what was found here, or is not believed.
  */
-static bool find_entry(struct sw_walk *walk, struct sw_entry *entry)
+static bool find_entry(struct sw_walk *walk)
 {
     struct sw_lane *lane = lane_of(walk);
+    struct sw_at at = { .pc = sw_regs_pc(&walk->frame.regs) };
     walk->entry.step = 0;
     if (!lane->cache)
         return false;
     walk->entry.generation = sw_cache_generation(lane->cache);
-    if (!sw_lane_find(lane, sw_regs_pc(&walk->frame.regs), walk->frame.exact, entry, &walk->entry.at))
-        return false;
-    struct sw_range *code = &walk->frame.code;
-    code->begin = entry->begin;
-    code->end = entry->end;
-    code->id = entry->id;
-    sw_entry_attributes(code, entry->attributes);
-    walk->entry.step = entry->step & ~unusable(walk);
-    return true;
+    enum sw_cache_count answer = sw_lane_find(lane, &at, walk->frame.exact);
+    set_code(&walk->frame.code, sw_cold_at(lane->cold, at.entry));
+    if (answer == SW_COUNT_HITS && !sw_cache_is_same(lane->cache, walk->entry.generation))
+        answer = SW_COUNT_BUSY;
+    if (answer == SW_COUNT_HITS) {
+        walk->entry.at = at.entry;
+        walk->entry.step = usable(walk, at.step);
+        return true;
+    }
+    lane->misses++;
+    sw_cache_count(lane->cache, answer, 1);
+    return false;
 }
 
 /* ---- the long step ---- */
@@ -139,18 +153,26 @@ static bool find_entry(struct sw_walk *walk, struct sw_entry *entry)
 /* The caller by the rule that the cache has, if it leads to one or to the end: fills as sw_unwind. */
 static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req, struct sw_found *found)
 {
+    const struct sw_lane *lane = lane_of(walk);
     struct sw_candidate *c = &req->work->asked[0];
-    struct sw_entry by;
-    if (walk->entry.step == 0 || !find_entry(walk, &by))
+    if (walk->entry.step == 0 || !find_entry(walk))
         return false;
-    sw_codec_unpack(walk->walker->machine, by.step, by.slots, by.same, &c->rule);
+    const struct sw_cold *cold = sw_cold_at(lane->cold, walk->entry.at);
+    const struct sw_packed_rule packed = { sw_load(&cold->step), sw_load(&cold->slots),
+                                           atomic_load_explicit(&cold->same, memory_order_relaxed) };
+    const uint64_t step = packed.step, function = sw_load(&cold->function);
+    if (!sw_cache_is_same(lane->cache, walk->entry.generation)) {
+        walk->entry.step = 0;
+        return false;
+    }
+    sw_arch_of(walk->walker->machine)->codec->unpack(&packed, &c->rule);
     *found = (struct sw_found){ .rule = &c->rule, .caller = &c->caller };
-    found->stop = c->rule.flags & SW_RULE_END ? SW_STOP_ROOT : sw_candidate_try(req, c);
+    found->stop = step & SW_STEP_END ? SW_STOP_ROOT : sw_candidate_try(req, c);
     if (sw_stop_is_root(found->stop))
-        return !(by.step & SW_STEP_ONLY_SO);
-    if (found->stop == SW_STOP_NONE && sw_walk_confirm(req, by.step, by.function, c))
+        return !(step & SW_STEP_ONLY_SO);
+    if (found->stop == SW_STOP_NONE && sw_walk_confirm(req, step, function, c))
         return true;
-    if ((by.step & SW_STEP_POINTER) && by.function == 0)
+    if ((step & SW_STEP_POINTER) && function == 0)
         walk->entry.step = 0; /* with the function, if one is found, the entry says more */
     return false;
 }
@@ -191,6 +213,14 @@ static void set_exact(struct sw_frame *frame, bool exact)
     frame->lookup = sw_regs_pc(&frame->regs) - (exact ? 0 : 1);
 }
 
+/* Before code is looked for: what is found then may be stored. */
+static void note_generations(const struct sw_walk *walk)
+{
+    struct sw_lane *lane = lane_of(walk);
+    if (lane->cache)
+        lane->found = sw_lane_generations(lane);
+}
+
 static struct sw_unwind_request request_of(struct sw_walk *walk)
 {
     struct sw_workspace *work = workspace_of(walk);
@@ -220,15 +250,14 @@ static void find_callers_code(struct sw_walk *walk)
 static void arrive(struct sw_walk *walk, const struct sw_unwind_request *req, const struct sw_found *found)
 {
     struct sw_frame *frame = &walk->frame;
-    struct sw_entry entry;
     sw_regs_copy(&frame->regs, found->caller);
     frame->source = found->rule->source;
     frame->trust = found->rule->trust;
     set_exact(frame, found->rule->flags & SW_RULE_SIGNAL);
     req->work->is_found = false;
-    if (find_entry(walk, &entry))
+    if (find_entry(walk))
         return;
-    sw_lane_note_generations(lane_of(walk));
+    note_generations(walk);
     find_callers_code(walk);
 }
 
@@ -260,22 +289,38 @@ static bool usable_start(const struct sw_walker *walker, const struct sw_regs *s
            sw_regs_has(start, sw_regs_sp_number(start->machine));
 }
 
+/* Constant sizes, of which the smaller one is copied without a loop. */
+static void copy_start(struct sw_regs *to, const struct sw_regs *from)
+{
+    if (from->machine == SW_MACHINE_X64)
+        memcpy(to, from, offsetof(struct sw_regs, r) + SW_X64_COUNT * sizeof from->r[0]);
+    else
+        *to = *from;
+}
+
 void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct sw_scratch *scratch,
                    const struct sw_regs *start, bool exact)
 {
     if (!walk)
         return;
-    memset(walk, 0, sizeof *walk);
     walk->walker = walker;
     walk->scratch = scratch;
+    walk->frame.code = (struct sw_range){ 0 };
+    walk->stop = SW_STOP_NONE;
+    walk->fault = (struct sw_fault){ 0 };
+    walk->depth = walk->most = 0;
+    walk->work = 0;
+    walk->state = BEFORE;
+    walk->entry = (struct sw_walk_entry){ 0 };
     if (!walker || !scratch || !start || !usable_start(walker, start)) {
+        walk->frame = (struct sw_frame){ 0 };
         (void)sw_walk_end(walk, SW_STOP_BAD_START);
         return;
     }
     sw_walk_scratch_of(scratch)->is_open = workspace_of(walk)->is_found = false;
     sw_lane_start(lane_of(walk), walker);
-    walk->most = walker->max_frames ? walker->max_frames : DEFAULT_FRAMES;
-    walk->frame.regs = *start;
+    walk->most = sw_walk_most(walker);
+    copy_start(&walk->frame.regs, start);
     sw_code_pc(walker, &walk->frame.regs);
     set_exact(&walk->frame, exact);
     walk->frame.source = SW_SOURCE_SEED;
@@ -284,14 +329,13 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
 
 static bool first_frame(struct sw_walk *walk)
 {
-    struct sw_entry entry;
     walk->state = INSIDE;
     walk->depth = 1;
-    if (find_entry(walk, &entry))
+    if (find_entry(walk))
         return true;
     const struct sw_reading reading = sw_reading_enter(walk->walker);
     open_workspace(walk);
-    sw_lane_note_generations(lane_of(walk));
+    note_generations(walk);
     find_code(walk);
     sw_reading_leave(walk->walker, reading);
     return true;
@@ -305,6 +349,8 @@ static SW_APART bool long_step(struct sw_walk *walk)
         return first_frame(walk);
     if (walk->depth >= walk->most)
         return sw_walk_end(walk, SW_STOP_FRAME_LIMIT);
+    if ((walk->entry.step & SW_STEP_EASY) && fast_step(walk, 0))
+        return true;
     const enum sw_stop end = walk->entry.step ? fast_end(walk) : SW_STOP_NONE;
     if (end != SW_STOP_NONE)
         return sw_walk_end(walk, end);
@@ -318,9 +364,9 @@ bool sw_walk_next(struct sw_walk *walk)
 {
     if (SW_UNLIKELY(!walk))
         return false;
-    const uint64_t step = walk->entry.step;
-    if (SW_LIKELY((step & SW_STEP_EASY) && walk->depth < walk->most &&
-                  (step & SW_STEP_FRAMED ? fast_step(walk, true) : fast_step(walk, false))))
+    const uint64_t kind = walk->entry.step & (SW_STEP_DIRECT | SW_STEP_BY_CALL);
+    if (SW_LIKELY(walk->depth < walk->most) && ((kind == SW_STEP_FRAMED && fast_step(walk, SW_STEP_FRAMED)) ||
+                                                (kind == SW_STEP_PLAIN && fast_step(walk, SW_STEP_PLAIN))))
         return true;
     return long_step(walk);
 }

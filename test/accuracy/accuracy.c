@@ -14,7 +14,8 @@
  *   -b       with the default budget: a walk that it cut is made again when the work left is prepared
  *   -r NAMES registers that the program's language does not preserve in calls, with commas between: not judged
  *
- * Prints rows for people, and one for mk: "sum NAME steps mode checked first whole mode checked first whole".
+ * Prints rows for people, and one for mk: "sum NAME steps mode checked first whole mode checked first whole
+ * sure WRONG WRONG", frames that are wrong and called confirmed or exact, in either mode.
  */
 #include "findings.h"
 #include "trace.h"
@@ -127,6 +128,12 @@ static void print_events(const struct run *run)
            e->between, e->forgiven, run->trace.judge.overwritten);
 }
 
+/* Wrong frames that walks called confirmed or exact. */
+static uint64_t wrong_and_sure(const struct step_score *score)
+{
+    return score->frames[SW_TRUST_CONFIRMED][0] + score->frames[SW_TRUST_EXACT][0];
+}
+
 static void report(const struct run *run)
 {
     const char *name = run->options.name;
@@ -156,7 +163,8 @@ static void report(const struct run *run)
         if (m != STEP_BOUNDS)
             printf(" %s %" PRIu64 " %" PRIu64 " %" PRIu64, mode_titles[m], run->trace.scores[m].checked,
                    run->trace.scores[m].first, run->trace.scores[m].whole);
-    printf("\n");
+    printf(" sure %" PRIu64 " %" PRIu64 "\n", wrong_and_sure(&run->trace.scores[STEP_TABLES]),
+           wrong_and_sure(&run->trace.scores[STEP_WITHOUT]));
 }
 
 static void write_findings(struct run *run)

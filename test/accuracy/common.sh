@@ -119,7 +119,7 @@ run_all() {
 
 sum_up() {
     awk '
-        { for (s = 1; s <= 2; s++) { key = s == 1 ? $1 : "all"; n[key]++; t[key] += $5; f[key] += $6; r[key] += $7; T[key] += $9; F[key] += $10; R[key] += $11 } }
+        { for (s = 1; s <= 2; s++) { key = s == 1 ? $1 : "all"; n[key]++; t[key] += $5; f[key] += $6; r[key] += $7; T[key] += $9; F[key] += $10; R[key] += $11 } s1 += $13; s2 += $14 }
         function percent(a, b) { return b ? 100 * a / b : 100 }
         function row(key, title) {
             if (n[key]) printf "%s: %d subjects; with tables first caller %.4f %%, whole %.4f %% of %d; analysis alone first caller %.4f %%, whole %.4f %% of %d\n",
@@ -127,6 +127,7 @@ sum_up() {
         }
         END {
             row("dev", "developed against"); row("held", "held out")
+            printf "frames that are wrong and called confirmed or exact: %d with tables, %d by analysis alone\n", s1, s2
             printf "accuracy: %d of %d walks right (%.4f %%), analysis alone %d of %d (%.4f %%)\n",
                 r["all"], t["all"], percent(r["all"], t["all"]), R["all"], T["all"], percent(R["all"], T["all"])
         }' "$out/sums"

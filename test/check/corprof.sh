@@ -54,7 +54,7 @@ if command -v dotnet >/dev/null 2>&1; then
     loaded() {
         gcc -std=c11 -Wall -Wextra -Werror -shared -fPIC -O1 -Iinclude test/check/corprof/live.c -o "$profiler" || return 1
         CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{5b3c4a40-0d51-4f0e-9c39-1d2f2a6f7e11}' \
-            CORECLR_PROFILER_PATH="$(realpath "$profiler")" timeout 120 dotnet --version >"$build/log/corprof-live" 2>&1
+            CORECLR_PROFILER_PATH="$(realpath "$profiler")" timeout 1200 dotnet --version >"$build/log/corprof-live" 2>&1
         cat "$build/log/corprof-live"
         # At least one walk and one thread; every managed frame agreed with GetFunctionFromIP; nothing wrong.
         awk '/^live:/ { ok = $3 + 0 >= 8 && $4 > 0 && $6 > 0 && $8 > 0 && $10 > 0 && $13 == $10 && $15 == 0 } END { exit !ok }' \

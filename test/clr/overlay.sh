@@ -37,7 +37,7 @@ with_profiler() {
         load="CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER={5a1d2b3c-0000-4000-8000-000000000077} CORECLR_PROFILER_PATH=$1"
     fi
     env $load VENDOR_LIB="$out/libvendor.so" VENDOR_OUT="$2" \
-        timeout -k 5 120 dotnet "$build/dotnet/target/target.dll" "${BUSY_MS:-2000}" >"$2.stdout" 2>"$2.stderr"
+        timeout -k 10 1200 dotnet "$build/dotnet/target/target.dll" "${BUSY_MS:-2000}" >"$2.stdout" 2>"$2.stderr"
 }
 
 # both NAME: both runs, and what differs.

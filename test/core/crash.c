@@ -2,6 +2,7 @@
  * A program to make cores of: main waits in calls of its own, a second thread sits at the end of a recursion, a third
  * writes to nowhere inside a signal handler and ends the process. With an argument it says "ready" and waits instead.
  */
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -68,11 +69,29 @@ APART void *diver(void *arg)
     return arg;
 }
 
+/* Whether each other thread waits for something, by its state in /proc. */
+static int others_sit(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int running = 0;
+    for (struct dirent *task; tasks && (task = readdir(tasks)) != NULL;) {
+        char path[300], text[300] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", task->d_name);
+        FILE *file = atoi(task->d_name) == gettid() ? NULL : fopen(path, "r");
+        if (file && fgets(text, sizeof text, file))
+            running += strstr(text, ") S ") == NULL;
+        if (file)
+            fclose(file);
+    }
+    if (tasks)
+        closedir(tasks);
+    return !running;
+}
+
 APART void *crasher(void *arg)
 {
-    while (atomic_load(&ready) < 1)
+    while (atomic_load(&ready) < 1 || !others_sit())
         usleep(1000);
-    usleep(200000); /* the others sit by now */
     signal_here();
     STAYS;
     return arg;

@@ -4,6 +4,7 @@
 # that crash.c calls, in order; frame by frame as eu-stack sees it, or as the living process was seen. TAP on standard output.
 set -u
 cd "$(dirname "$0")/../.."
+. test/support/wait.sh
 build=${1:?run.sh BUILD}
 here=$(pwd)
 mkdir -p "$build/test/core"
@@ -38,7 +39,7 @@ core_of() {
         cd "$1" || exit
         shift
         ulimit -c unlimited 2>/dev/null || exit
-        timeout 30 "$@" >said 2>&1
+        timeout 300 "$@" >said 2>&1
         :
     ) >/dev/null 2>&1
     find "$1" -name 'qemu_*.core' | grep . || find "$1" -name 'core*' -type f | head -n 1
@@ -127,14 +128,9 @@ if ! command -v gcore >/dev/null 2>&1; then
 else
     "$out/crash" wait >"$out/said" 2>&1 &
     pid=$!
-    tries=0
-    until grep -q '^ready' "$out/said" || [ "$tries" -ge 100 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
-    sleep 0.2
+    until_so is_ready "$out/said" "$pid" && until_so sits "$pid"
     "$stacks" --plain "$pid" >"$out/alive" 2>&1
-    timeout 60 gcore -o "$out/gcore" "$pid" >"$out/gcore.log" 2>&1
+    timeout 600 gcore -o "$out/gcore" "$pid" >"$out/gcore.log" 2>&1
     "$stacks" --plain --core "$out/gcore.$pid" >"$out/seen" 2>"$out/complaints"
     kill -KILL "$pid"
     wait "$pid" 2>/dev/null

@@ -1,8 +1,9 @@
 /*
- * How long a walk takes: the input is a small program and a few words of stack, repeated until there are 256 KiB of code and
- * 32 KiB of stack, walked with the default budget in code that no table describes. Holds: the budget's counter is never
- * over the budget; what the library reads from the target, counted here, is within what its units say; so it is in walks
- * after it, which have what was kept, and in preparing. The search is led to inputs that read much for a unit.
+ * How long a walk takes: the input is a small program and a few words of stack, repeated until there are 256 KiB of
+ * code and 32 KiB of stack, walked with the default budget in code that no table describes. Holds: the budget's
+ * counter is never over the budget; what the library reads from the target, counted here, is within what its units
+ * say; so it is in walks after it, which have what was kept, and in preparing. The search is led to inputs that read
+ * much for a unit.
  */
 #include <snapwalk/analysis_cache.h>
 #include <snapwalk/cache.h>

@@ -5,6 +5,7 @@
 # Last line: wine: E of T instructions equal over N files (differences by cause: ...)
 set -u
 cd "$(dirname "$0")/../.."
+. test/support/wait.sh
 build=${1:-build}
 [ $# -eq 0 ] || shift
 work=$build/wine
@@ -88,7 +89,7 @@ fi
 "$mingw" -O2 -Wall -Wextra -Werror -static test/oracle/wine/unwind.c -o "$work/unwind.exe" ||
     { echo "not ok - test/oracle/wine/unwind.c does not compile"; exit 1; }
 # The first program makes the prefix; what that says is of no interest.
-timeout 120 "$wine" "$work/unwind.exe" >"$work/first.log" 2>&1
+timeout 1200 "$wine" "$work/unwind.exe" >"$work/first.log" 2>&1
 [ $? -eq 2 ] || skip "wine64 runs no program here, see $work/first.log"
 "$server" -p >/dev/null 2>&1 # stays until it is told to go: between two DLLs it would just be leaving
 
@@ -127,9 +128,9 @@ done
 # A program in Wine, walked from outside: the functions of its own image on the stack, leaf first, and a clean end.
 walk_live() {
     "$mingw" -O1 -g -Wl,--disable-dynamicbase test/oracle/wine/spin.c -o "$work/spin.exe" || return 1
-    timeout 60 "$wine" "$work/spin.exe" >/dev/null 2>&1 &
+    timeout 600 "$wine" "$work/spin.exe" >/dev/null 2>&1 &
     launcher=$!
-    sleep 2
+    until_so is_spinning
     "$build/examples/stacks" "$(spinning)" >"$work/spin.out" 2>&1
     kill "$(spinning)" "$launcher" 2>/dev/null
     wait "$launcher" 2>/dev/null
@@ -141,6 +142,12 @@ walk_live() {
     "inner outer compare main "*) grep -q 'end: root' "$work/spin.out" ;;
     *) false ;;
     esac
+}
+
+# Wine takes less of a processor to start a program than two seconds; after that it spins where it should.
+is_spinning() {
+    pid=$(spinning)
+    ! kill -0 "$launcher" 2>/dev/null || { [ -n "$pid" ] && has_used "$pid" 200; }
 }
 
 # The process that Wine made of it: its first argument is the program.

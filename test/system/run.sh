@@ -5,6 +5,7 @@
 # where there are tables, every frame must come from them. musl's own functions have none. TAP on standard output.
 set -u
 cd "$(dirname "$0")/../.."
+. test/support/wait.sh
 build=${1:?run.sh BUILD}
 out=$build/test/system
 mkdir -p "$out"
@@ -51,11 +52,7 @@ check() {
     : >"$out/said"
     "$2" ${5:-} >"$out/said" 2>&1 &
     pid=$!
-    tries=0
-    until grep -q '^ready' "$out/said" || [ "$tries" -ge 100 ] || ! kill -0 "$pid" 2>/dev/null; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
+    until_so is_ready "$out/said" "$pid"
     "$build/examples/stacks" --plain "$pid" >"$out/seen" 2>&1
     kill -KILL "$pid" 2>/dev/null
     wait "$pid" 2>/dev/null
@@ -121,14 +118,15 @@ elif mini "$out/debug-frame" "$out/mini"; then
     check "MiniDebugInfo, stripped" "$out/mini" tables all
     check "MiniDebugInfo, stripped" "$out/mini" tables all alt
     strip "$out/debug-frame" -o "$out/stripped"
-    "$out/stripped" >/dev/null 2>&1 &
+    : >"$out/said"
+    "$out/stripped" >"$out/said" 2>&1 &
     pid=$!
-    sleep 0.3
+    until_so is_ready "$out/said" "$pid"
     "$build/examples/stacks" --plain "$pid" >"$out/seen" 2>&1
     kill -KILL "$pid"
     wait "$pid" 2>/dev/null
-    case $(summary "$out/seen" | head -n 1) in
-    *main*) say "not ok" "stripped without MiniDebugInfo there are no names" ;;
+    case $(summary "$out/seen" | head -n 1)$(grep -c '^frame' "$out/seen") in
+    *main* | *:[0-4]) say "not ok" "stripped without MiniDebugInfo there are no names" ;;
     *) say ok "stripped without MiniDebugInfo there are no names" ;;
     esac
 else

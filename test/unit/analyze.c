@@ -3,6 +3,7 @@
  * a form that can be checked without trusting the analysis: how far the CFA is above sp, and which nonvolatile
  * registers the function has overwritten so far. The numbers were counted by hand.
  */
+#include "../support/bytes.h"
 #include "rows.h"
 
 #include "analyze/analyze.h"
@@ -125,8 +126,7 @@ static const struct sw_memory memory = { .window = { STACK, STACK + STACK_BYTES,
 
 static void put_word(uint64_t address, uint64_t value)
 {
-    for (unsigned i = 0; i < 8; i++)
-        stack[address - STACK + i] = (uint8_t)(value >> 8 * i);
+    put_le(stack + (address - STACK), value, 8);
 }
 
 static const uint8_t *fetch_row(void *arg, uint64_t pc, size_t *size)

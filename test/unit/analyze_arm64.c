@@ -4,6 +4,7 @@
  * the function has overwritten them. The shapes are those of prologue-shapes.md section 4; the words are the
  * assembler's, the numbers were counted by hand.
  */
+#include "../support/bytes.h"
 #include "rows.h"
 
 #include "analyze/analyze.h"
@@ -328,8 +329,7 @@ static const struct sw_memory memory = { .window = { STACK, STACK + STACK_BYTES,
 
 static void put_word(int64_t address, uint64_t value)
 {
-    for (unsigned i = 0; i < 8; i++)
-        stack[address - STACK + i] = (uint8_t)(value >> 8 * i);
+    put_le(stack + (address - STACK), value, 8);
 }
 
 static const uint8_t *fetch_row(void *arg, uint64_t pc, size_t *size)

@@ -2,6 +2,7 @@
  * The audit: functions with tables that are right, tables that lie in one place each, code that no path leads to; the
  * same file cut off at every length and with every byte changed; this program itself. The ELF file is made here.
  */
+#include "../support/bytes.h"
 #include "rows.h"
 
 #include <snapwalk/audit.h>
@@ -14,36 +15,30 @@
 
 enum { HEADER_AT = 0x100, FRAME_AT = 0x110, CODE_AT = 0x180, FILE_MAX = 0x200 };
 
-static void put(uint8_t *to, uint64_t value, unsigned size)
-{
-    for (unsigned i = 0; i < size; i++)
-        to[i] = (uint8_t)(value >> 8 * i);
-}
-
 static void put_segment(uint8_t *to, uint32_t type, uint32_t flags, uint64_t at, uint64_t size)
 {
-    put(to, type, 4);
-    put(to + 4, flags, 4);
-    put(to + 8, at, 8);
-    put(to + 16, at, 8);
-    put(to + 24, at, 8);
-    put(to + 32, size, 8);
-    put(to + 40, size, 8);
-    put(to + 48, 1, 8);
+    put_le(to, type, 4);
+    put_le(to + 4, flags, 4);
+    put_le(to + 8, at, 8);
+    put_le(to + 16, at, 8);
+    put_le(to + 24, at, 8);
+    put_le(to + 32, size, 8);
+    put_le(to + 40, size, 8);
+    put_le(to + 48, 1, 8);
 }
 
 static void put_elf_header(uint8_t *to)
 {
     static const uint8_t ident[] = { 0x7f, 'E', 'L', 'F', 2, 1, 1 };
     memcpy(to, ident, sizeof ident);
-    put(to + 16, 3, 2);  /* shared */
-    put(to + 18, 62, 2); /* x86-64 */
-    put(to + 20, 1, 4);
-    put(to + 32, 64, 8); /* program headers */
-    put(to + 52, 64, 2);
-    put(to + 54, 56, 2);
-    put(to + 56, 2, 2);
-    put(to + 58, 64, 2);
+    put_le(to + 16, 3, 2);  /* shared */
+    put_le(to + 18, 62, 2); /* x86-64 */
+    put_le(to + 20, 1, 4);
+    put_le(to + 32, 64, 8); /* program headers */
+    put_le(to + 52, 64, 2);
+    put_le(to + 54, 56, 2);
+    put_le(to + 56, 2, 2);
+    put_le(to + 58, 64, 2);
 }
 
 /* One CIE (cfa=rsp+8, return address below) and one FDE over the code. */
@@ -53,10 +48,10 @@ static void put_frame(uint8_t *to, size_t code_size, const uint8_t *program, siz
                                    1,  0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1,   0,   0 };
     uint8_t *fde = to + sizeof cie;
     memcpy(to, cie, sizeof cie);
-    put(fde, 13 + size, 4);
-    put(fde + 4, sizeof cie + 4, 4);
-    put(fde + 8, (uint64_t)(CODE_AT - (FRAME_AT + (int)sizeof cie + 8)), 4);
-    put(fde + 12, code_size, 4);
+    put_le(fde, 13 + size, 4);
+    put_le(fde + 4, sizeof cie + 4, 4);
+    put_le(fde + 8, (uint64_t)(CODE_AT - (FRAME_AT + (int)sizeof cie + 8)), 4);
+    put_le(fde + 12, code_size, 4);
     memcpy(fde + 17, program, size);
 }
 
@@ -230,25 +225,11 @@ static bool count(void *arg, const struct sw_audit_insn *insn)
     return f->left == 0 || --f->left > 0;
 }
 
-static uint8_t *read_self(size_t *size)
-{
-    FILE *file = fopen("/proc/self/exe", "rb");
-    assert_non_null(file);
-    assert_int_equal(fseek(file, 0, SEEK_END), 0);
-    *size = (size_t)ftell(file);
-    rewind(file);
-    uint8_t *bytes = malloc(*size);
-    assert_non_null(bytes);
-    assert_int_equal(fread(bytes, 1, *size, file), *size);
-    fclose(file);
-    return bytes;
-}
-
 static void in_this_program_nothing_is_wrong_and_sure(void **state)
 {
     struct figures f = { .left = 0 };
     size_t size;
-    uint8_t *bytes = read_self(&size);
+    uint8_t *bytes = read_whole("/proc/self/exe", &size);
     (void)state;
     assert_int_equal(sw_audit_file(bytes, size, NULL, 0, count, &f), SW_OK);
     free(bytes);
@@ -262,7 +243,7 @@ static void a_sink_that_has_enough_ends_it(void **state)
     struct figures f = { .left = 7 };
     size_t size;
     unsigned long sum = 0;
-    uint8_t *bytes = read_self(&size);
+    uint8_t *bytes = read_whole("/proc/self/exe", &size);
     (void)state;
     assert_int_equal(sw_audit_file(bytes, size, NULL, 0, count, &f), SW_OK);
     free(bytes);

@@ -16,6 +16,8 @@
 
 #include <string.h>
 
+#include "../support/target.h" /* last: its names are short */
+
 enum { A = 0x10000, B = 0x20000, C = 0x30000, FAR = 0x5000000, STACK = 0x700000, BEHIND_CALL = 9, IN_FRAME = 4 };
 enum { RSP = SW_X64_RSP, RBP = SW_X64_RBP, RBX = SW_X64_RBX, RIP = SW_X64_RIP };
 
@@ -27,26 +29,7 @@ static const uint8_t plain[] = { 0x53, 0x90, 0x90, 0x90, 0xe8, 0xf7, 0xff, 0x00,
 static const uint8_t by_register[] = { 0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x90, 0xff, 0xd0, 0x5d, 0xc3 };
 enum { SIZE = sizeof framed };
 
-static struct sw_sim *sim;
-static struct sw_cache *cache;
 static struct twice with, without;
-
-static int set_up(void **state)
-{
-    (void)state;
-    if (sw_sim_create(NULL, SW_MACHINE_X64, &sim) || sw_cache_create(NULL, 64, &cache))
-        return -1;
-    sw_sim_walker(sim)->cache = cache;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sw_sim_destroy(sim);
-    sw_cache_destroy(cache);
-    return 0;
-}
 
 static void put(uint64_t at, const uint8_t *code, enum sw_unwind unwind)
 {
@@ -67,10 +50,8 @@ static void take_away(uint64_t at)
 static struct sw_regs three_frames(void)
 {
     const uint64_t words[] = { STACK + 0x10, B + BEHIND_CALL, STACK + 0x20, A + BEHIND_CALL, 0, 0, 0, 0 };
-    struct sw_regs regs = { .machine = SW_MACHINE_X64 };
+    struct sw_regs regs = garbage_regs(SW_MACHINE_X64);
     assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
-    for (unsigned n = 0; n < SW_X64_COUNT; n++)
-        sw_regs_set(&regs, n, 0xbad00000 + n * 0x1001);
     sw_regs_set(&regs, RIP, C + IN_FRAME);
     sw_regs_set(&regs, RSP, STACK);
     sw_regs_set(&regs, RBP, STACK);
@@ -453,7 +434,6 @@ static void many_entries_outlive_a_change_that_is_not_theirs(void **state)
 
 /* ---- images ---- */
 
-static struct sw_images *images;
 static struct sw_walker self;
 
 static __attribute__((noinline)) void walk_from_here(uint64_t *hits)
@@ -478,7 +458,6 @@ static __attribute__((noinline)) void call_walk(unsigned depth, uint64_t *hits)
 
 static void open_self(void)
 {
-    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
     assert_int_equal(sw_images_add_self(images), SW_OK);
     assert_int_equal(sw_self_walker(&self, sw_sim_codemap(sim), images), SW_OK);
 }
@@ -491,7 +470,6 @@ static void this_process_is_walked_out_of_the_cache(void **state)
     call_walk(10, &hits);
     assert_true(with.count > 10);
     assert_int_equal(hits, with.count);
-    sw_images_destroy(images);
 }
 
 /*
@@ -521,7 +499,6 @@ static void without_tables_what_the_call_decides_is_kept(void **state)
     assert_true(hits + guessed <= with.count);
     assert_true(sw_cache_get_counts(cache).stored > 0);
     assert_true(sw_cache_get_counts(cache).uncacheable >= guessed);
-    sw_images_destroy(images);
 }
 
 /* A range where there was only an image; and an image that is gone. */
@@ -545,34 +522,46 @@ static void what_was_found_in_an_image_goes_with_it_or_with_a_range(void **state
     self.max_frames = FEW_FRAMES;
     call_walk(FEW, &hits);
     assert_int_not_equal(with.frames[3].source, SW_SOURCE_CFI);
-    sw_images_destroy(images);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_second_walk_finds_every_frame, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(freed_code_whose_addresses_are_reused_is_seen_anew, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(ranges_that_are_replaced_are_seen_anew_wherever_they_are, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(registers_become_known_where_they_are_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_comes_to_lie_at_a_return_address_counts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(freed_code_is_in_no_range_any_more, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(changes_elsewhere_leave_what_was_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(trust_goes_by_the_call_of_the_caller_at_hand, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_other_sources_say_is_kept_apart, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(exact_pcs_are_others, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_interrupted_frame_is_met_as_one_though_it_was_started_from, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_return_address_beyond_the_address_space_is_none, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(registers_at_the_very_top_are_no_addresses, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(caches_of_any_size_give_the_same, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(wrong_sizes_and_failing_allocations_are_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_entry_in_the_middle_of_being_written_is_a_miss, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_writer_that_never_goes_on_leaves_what_is_there, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(many_entries_outlive_a_change_that_is_not_theirs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(this_process_is_walked_out_of_the_cache, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_tables_what_the_call_decides_is_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_was_found_in_an_image_goes_with_it_or_with_a_range, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_second_walk_finds_every_frame, set_up_cached_x64, tear_down_target),
+        cmocka_unit_test_setup_teardown(freed_code_whose_addresses_are_reused_is_seen_anew, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(ranges_that_are_replaced_are_seen_anew_wherever_they_are, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(registers_become_known_where_they_are_found, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(what_comes_to_lie_at_a_return_address_counts, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(freed_code_is_in_no_range_any_more, set_up_cached_x64, tear_down_target),
+        cmocka_unit_test_setup_teardown(changes_elsewhere_leave_what_was_found, set_up_cached_x64, tear_down_target),
+        cmocka_unit_test_setup_teardown(trust_goes_by_the_call_of_the_caller_at_hand, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(what_other_sources_say_is_kept_apart, set_up_cached_x64, tear_down_target),
+        cmocka_unit_test_setup_teardown(exact_pcs_are_others, set_up_cached_x64, tear_down_target),
+        cmocka_unit_test_setup_teardown(an_interrupted_frame_is_met_as_one_though_it_was_started_from,
+                                        set_up_cached_x64, tear_down_target),
+        cmocka_unit_test_setup_teardown(a_return_address_beyond_the_address_space_is_none, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(registers_at_the_very_top_are_no_addresses, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(caches_of_any_size_give_the_same, set_up_cached_x64, tear_down_target),
+        cmocka_unit_test_setup_teardown(wrong_sizes_and_failing_allocations_are_refused, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(an_entry_in_the_middle_of_being_written_is_a_miss, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(a_writer_that_never_goes_on_leaves_what_is_there, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(many_entries_outlive_a_change_that_is_not_theirs, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(this_process_is_walked_out_of_the_cache, set_up_cached_x64, tear_down_target),
+        cmocka_unit_test_setup_teardown(without_tables_what_the_call_decides_is_kept, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(what_was_found_in_an_image_goes_with_it_or_with_a_range, set_up_cached_x64,
+                                        tear_down_target),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,11 +5,13 @@
 #include "rows.h"
 #include "cached_twice.h"
 
-#include "fast/codec.h"
+#include "arch/arch.h"
 
 #include <snapwalk/sim.h>
 
 #include <string.h>
+
+#include "../support/target.h" /* last: its names are short */
 
 enum { SP = SW_ARM64_SP, FP = SW_ARM64_FP, LR = SW_ARM64_LR, PC = SW_ARM64_PC, NONE = 0, LOST = 9999 };
 
@@ -65,14 +67,13 @@ static void rules_come_out_as_they_went_in(void **state)
 {
     const struct rule_row *row = *state;
     const struct sw_rule in = rule_of(row);
-    struct sw_entry entry = { .key = 0 };
-    assert_int_equal(sw_codec_pack(SW_MACHINE_ARM64, &in, &entry), row->fits);
+    struct sw_packed_rule packed;
+    assert_int_equal(sw_a64_codec.pack(&in, &packed), row->fits);
     if (!row->fits)
         return;
-    assert_int_equal(entry.step & (SW_STEP_EASY | SW_STEP_END), 0);
+    assert_int_equal(packed.step & (SW_STEP_EASY | SW_STEP_OF_ENTRY), 0);
     struct sw_rule out;
-    entry.step = sw_step_with_trust(entry.step, SW_TRUST_EXACT);
-    sw_codec_unpack(SW_MACHINE_ARM64, entry.step, entry.slots, entry.same, &out);
+    sw_a64_codec.unpack(&packed, &out);
     assert_memory_equal(&in.cfa, &out.cfa, sizeof in.cfa);
     assert_memory_equal(in.r, out.r, sizeof in.r);
     assert_int_equal(out.source, SW_SOURCE_CFI);
@@ -82,16 +83,16 @@ static void rules_come_out_as_they_went_in(void **state)
 static void a_register_that_no_entry_has_room_for_is_refused(void **state)
 {
     struct sw_rule rule = rule_of(&rule_rows[1]);
-    struct sw_entry entry = { .key = 0 };
+    struct sw_packed_rule packed;
     (void)state;
     rule.r[3] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -8 };
-    assert_false(sw_codec_pack(SW_MACHINE_ARM64, &rule, &entry));
+    assert_false(sw_a64_codec.pack(&rule, &packed));
     rule = rule_of(&rule_rows[1]);
     rule.r[SP].kind = SW_LOC_AT_CFA;
-    assert_false(sw_codec_pack(SW_MACHINE_ARM64, &rule, &entry));
+    assert_false(sw_a64_codec.pack(&rule, &packed));
     rule = rule_of(&rule_rows[1]);
     rule.r[PC] = (struct sw_loc){ SW_LOC_REG, 9, 0, 0 };
-    assert_false(sw_codec_pack(SW_MACHINE_ARM64, &rule, &entry));
+    assert_false(sw_a64_codec.pack(&rule, &packed));
 }
 
 /* ---- walks ---- */
@@ -108,26 +109,7 @@ enum { SIZE = sizeof framed, BEHIND_CALL = 20, ENTRY = 0 };
 
 #define SIGNATURE (UINT64_C(0x2b5d) << 48)
 
-static struct sw_sim *sim;
-static struct sw_cache *cache;
 static struct twice with, without;
-
-static int set_up(void **state)
-{
-    (void)state;
-    if (sw_sim_create(NULL, SW_MACHINE_ARM64, &sim) || sw_cache_create(NULL, 64, &cache))
-        return -1;
-    sw_sim_walker(sim)->cache = cache;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sw_sim_destroy(sim);
-    sw_cache_destroy(cache);
-    return 0;
-}
 
 static void put(uint64_t at, const uint32_t *words)
 {
@@ -143,10 +125,8 @@ static void put(uint64_t at, const uint32_t *words)
 static struct sw_regs three_frames(void)
 {
     const uint64_t words[] = { STACK + 0x20, SIGNATURE | (A + BEHIND_CALL), 0x1919, 0, 0, 0, 0xa19, 0, 0, 0, 0, 0 };
-    struct sw_regs regs = { .machine = SW_MACHINE_ARM64 };
+    struct sw_regs regs = garbage_regs(SW_MACHINE_ARM64);
     assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
-    for (unsigned n = 0; n < SW_ARM64_COUNT; n++)
-        sw_regs_set(&regs, n, 0xbad00000 + n * 0x1001);
     sw_regs_set(&regs, PC, C + ENTRY);
     sw_regs_set(&regs, SP, STACK);
     sw_regs_set(&regs, FP, STACK);
@@ -207,9 +187,9 @@ int main(void)
     struct CMUnitTest tests[COUNT_OF(rule_rows) + 3];
     FILL_ROWS(tests, rule_rows, rules_come_out_as_they_went_in);
     tests[COUNT_OF(rule_rows)] = (struct CMUnitTest)cmocka_unit_test(a_register_that_no_entry_has_room_for_is_refused);
-    tests[COUNT_OF(rule_rows) + 1] =
-        (struct CMUnitTest)cmocka_unit_test_setup_teardown(a_second_walk_finds_every_frame, set_up, tear_down);
+    tests[COUNT_OF(rule_rows) + 1] = (struct CMUnitTest)cmocka_unit_test_setup_teardown(
+        a_second_walk_finds_every_frame, set_up_cached_arm64, tear_down_target);
     tests[COUNT_OF(rule_rows) + 2] = (struct CMUnitTest)cmocka_unit_test_setup_teardown(
-        freed_code_whose_addresses_are_reused_is_seen_anew, set_up, tear_down);
+        freed_code_whose_addresses_are_reused_is_seen_anew, set_up_cached_arm64, tear_down_target);
     return _cmocka_run_group_tests("cache_arm64", tests, COUNT_OF(tests), NULL, NULL);
 }

@@ -5,7 +5,7 @@
  */
 #include "rows.h"
 
-#include "fast/cache.h"
+#include "fast/lane.h"
 
 #include <snapwalk/codemap.h>
 #include <snapwalk/sim.h>
@@ -28,13 +28,13 @@ static atomic_bool done;
 /* Everything in an entry follows from its pc and one number. Its step is that of a pc in a range. */
 static struct sw_entry made_of(uint64_t pc, uint64_t number, uint64_t found_at)
 {
-    const uint64_t step = (number * 3 & ~(uint64_t)SW_STEP_UNRANGED) | SW_STEP_ENTRY;
+    const uint64_t step = SW_STEP_ENTRY | number << SW_STEP_OFFSET_SHIFT | number % 256;
     return (struct sw_entry){ pc,
                               step,
                               number,
                               number * 11,
                               found_at,
-                              number ^ pc,
+                              number,
                               number * 13,
                               number + pc,
                               number * 5,
@@ -42,11 +42,13 @@ static struct sw_entry made_of(uint64_t pc, uint64_t number, uint64_t found_at)
                               (uint32_t)(number * 9) };
 }
 
-static bool is_whole(const struct sw_entry *c, uint64_t pc)
+static bool is_whole(const struct sw_cold *c, uint64_t pc, uint64_t found_at)
 {
-    const struct sw_entry all = made_of(pc, c->slots, c->found);
-    return c->step == all.step && c->function == all.function && c->begin == all.begin && c->end == all.end &&
-           c->id == all.id && c->attributes == all.attributes && c->calls == all.calls && c->same == all.same;
+    const struct sw_entry all = made_of(pc, sw_load(&c->slots), found_at);
+    return sw_load(&c->step) == all.step && sw_load(&c->function) == all.function && sw_load(&c->begin) == all.begin &&
+           sw_load(&c->end) == all.end && sw_load(&c->id) == all.id && sw_load(&c->attributes) == all.attributes &&
+           atomic_load_explicit(&c->calls, memory_order_relaxed) == all.calls &&
+           atomic_load_explicit(&c->same, memory_order_relaxed) == all.same;
 }
 
 static uint64_t pc_of(unsigned key)
@@ -59,15 +61,17 @@ static void once(uint32_t *seed)
 {
     *seed = *seed * 1103515245u + 12345u;
     const uint64_t pc = pc_of((*seed >> 8) % KEYS), number = *seed >> 12;
-    struct sw_entry entry = { .key = pc };
-    uint32_t n;
+    const struct sw_lane lane = { .cache = cache, .cold = cache->cold, .view.hot = cache->hot, .changes = changes };
     const uint64_t changed = atomic_load(&changes.codemap[SW_REMOVED + sw_piece(pc)]);
-    if (sw_cache_find(cache, &changes, pc, &entry, &n) == SW_COUNT_HITS) {
-        atomic_fetch_add(&found, 1);
-        if (!is_whole(&entry, pc))
-            atomic_fetch_add(&torn, 1);
-        if ((entry.found & SW_FOUND_CODEMAP) < changed)
-            atomic_fetch_add(&outdated, 1);
+    const uint64_t generation = sw_cache_generation(cache);
+    struct sw_at at = { .pc = pc };
+    if (sw_lane_find(&lane, &at, false) == SW_COUNT_HITS) {
+        const uint64_t found_at = sw_load(&sw_hot_at(cache->hot, at.entry)->found);
+        const bool whole = is_whole(sw_cold_at(cache->cold, at.entry), pc, found_at);
+        const bool believed = sw_cache_is_same(cache, generation);
+        atomic_fetch_add(&found, believed);
+        atomic_fetch_add(&torn, believed && !whole);
+        atomic_fetch_add(&outdated, believed && (found_at & SW_FOUND_CODEMAP) < changed);
     }
     if (*seed >> 16 & 1) {
         const struct sw_entry next = made_of(pc, number, sw_codemap_generation(map));

@@ -2,6 +2,8 @@
  * ReadyToRun images and JIT headers: synthetic ones made here, byte by byte, and the installed .NET's own when it is
  * found.
  */
+#include "rows.h"
+#include "../support/bytes.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,8 +23,6 @@
 #include "clr/clr.h"
 #include "clr/format.h"
 #include "unwind_flow.h"
-
-#define LEN(a) (sizeof(a) / sizeof(a)[0])
 
 /* All 50,482 functions, but under a sanitizer, which is slow. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -53,7 +53,7 @@ static bool open_framework(const char *name, struct file *file)
     char path[256];
     struct stat st;
     struct sw_pe pe;
-    for (size_t i = 0; i < LEN(roots) && found.gl_pathc == 0; i++) {
+    for (size_t i = 0; i < COUNT_OF(roots) && found.gl_pathc == 0; i++) {
         snprintf(path, sizeof path, "%s/shared/Microsoft.NETCore.App/10.*/%s", roots[i], name);
         if (glob(path, 0, NULL, &found) != 0)
             found.gl_pathc = 0;
@@ -290,12 +290,6 @@ static uint8_t *at_rva(struct bin *b, uint32_t rva)
     return b->bytes + FILE_AT + (rva - BASE_RVA);
 }
 
-static void put_le(uint8_t *to, uint64_t value, unsigned size)
-{
-    for (unsigned i = 0; i < size; i++)
-        to[i] = (uint8_t)(value >> (8 * i));
-}
-
 static void put_words(uint8_t *to, const uint32_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -355,7 +349,7 @@ static void put_ready_to_run(struct bin *b)
      * string>. */
     static const uint8_t instances[] = { 0,    2,    4, 0x5a, 1 << 1, 0x04, 2,    1,
                                          0x15, 0x12, 5, 2,    0x08,   0x1d, 0x0e, (3 << 1) << 1 };
-    put_words(at_rva(b, RTR), header, LEN(header));
+    put_words(at_rva(b, RTR), header, COUNT_OF(header));
     memcpy(at_rva(b, UNWIND), unwind, sizeof unwind);
     for (uint32_t i = 0; i < 6; i++) {
         const uint32_t entry[] = { CODE + 16 * i, CODE + 16 * i + 16, UNWIND };
@@ -435,7 +429,7 @@ static struct bin make_arm64_image(void)
     put_le(b.bytes + 0x84, 0xd11d, 2);
     put_le(b.bytes + 0x98 + 112 + 8 * 3 + 4, 48, 4);
     put_le(at_rva(&b, RTR) + 16 + 8, 48, 4);
-    put_words(at_rva(&b, UNWIND), record, LEN(record));
+    put_words(at_rva(&b, UNWIND), record, COUNT_OF(record));
     for (uint32_t i = 0; i < 6; i++) {
         const uint32_t entry[] = { CODE + 16 * i, UNWIND };
         put_words(at_rva(&b, FUNCTIONS) + 8 * i, entry, 2);
@@ -461,7 +455,7 @@ static struct bin make_composite(void)
     put_le(at_rva(&b, EXPORTS) + 40, RTR, 4);
     put_le(at_rva(&b, EXPORTS) + 44, EXPORTS + 52, 4);
     memcpy(at_rva(&b, EXPORTS) + 52, "RTR_HEADER", 11);
-    put_words(at_rva(&b, RTR), header, LEN(header));
+    put_words(at_rva(&b, RTR), header, COUNT_OF(header));
     put_words(at_rva(&b, COMPONENTS), component, 4);
     put_words(at_rva(&b, COMPONENTS) + 0x20, core, 5);
     return b;
@@ -490,7 +484,7 @@ static const struct method_row {
 
 static void assert_methods(const struct sw_clr_image *image)
 {
-    for (size_t i = 0; i < LEN(method_rows); i++) {
+    for (size_t i = 0; i < COUNT_OF(method_rows); i++) {
         const struct method_row *row = &method_rows[i];
         struct sw_range range;
         char name[64];
@@ -609,7 +603,7 @@ static void outside_of_all_functions_there_is_no_rule(void **state)
     struct sw_rule rule;
     char name[8];
     assert_int_equal(open_bytes(b.bytes, IMAGE_BYTES, false, &image), SW_OK);
-    for (size_t i = 0; i < LEN(outside); i++) {
+    for (size_t i = 0; i < COUNT_OF(outside); i++) {
         assert_int_equal(sw_clr_image_method(&image, image_base + outside[i], &range), SW_E_NO_RULE);
         assert_int_equal(sw_clr_image_rule(&image, image_base + outside[i], true, &rule), SW_E_NO_RULE);
         assert_int_equal(sw_clr_image_name(&image, image_base + outside[i], name, sizeof name), SW_E_NOT_FOUND);
@@ -719,7 +713,7 @@ static void image_with_any_byte_changed_is_survived(void **state)
     struct bin b = make_image();
     for (size_t at = 0; at < IMAGE_BYTES; at++) {
         const uint8_t before = b.bytes[at];
-        for (size_t v = 0; v < LEN(values) && (before || at % 4 == 0); v++) {
+        for (size_t v = 0; v < COUNT_OF(values) && (before || at % 4 == 0); v++) {
             b.bytes[at] = values[v];
             exercise(b.bytes, IMAGE_BYTES);
         }
@@ -830,7 +824,7 @@ static struct jit make_jit(void)
     memcpy(j.heap + 0x160, body_info, sizeof body_info);
     memcpy(j.heap + 0x170, funclet_info, sizeof funclet_info);
     put_le(j.header + 24, METHOD, 8);
-    put_words(j.header + 32, entries, LEN(entries));
+    put_words(j.header + 32, entries, COUNT_OF(entries));
     return j;
 }
 
@@ -955,12 +949,12 @@ static struct jit make_arm64_jit(void)
     memset(&j, 0, sizeof j);
     j.heap_at = HEAP;
     put_le(j.heap + 0x100 - 8, HEADER, 8);
-    put_words(j.heap + 0x100, body, LEN(body));
-    put_words(j.heap + 0x114, funclet, LEN(funclet));
-    put_words(j.heap + 0x160, body_record, LEN(body_record));
-    put_words(j.heap + 0x170, funclet_record, LEN(funclet_record));
+    put_words(j.heap + 0x100, body, COUNT_OF(body));
+    put_words(j.heap + 0x114, funclet, COUNT_OF(funclet));
+    put_words(j.heap + 0x160, body_record, COUNT_OF(body_record));
+    put_words(j.heap + 0x170, funclet_record, COUNT_OF(funclet_record));
     put_le(j.header + 24, METHOD, 8);
-    put_words(j.header + 32, entries, LEN(entries));
+    put_words(j.header + 32, entries, COUNT_OF(entries));
     return j;
 }
 
@@ -1043,7 +1037,7 @@ static void arm64_heap_of_dynamic_methods_is_known_by_its_personality(void **sta
     j.heap_at = HEAP + 0x10;
     const uint64_t start = START + 0x10, end = start + CODE_SIZE;
     assert_int_equal(sw_clr_jit_rule(SW_MACHINE_ARM64, &memory, start, end, start, true, &rule, NULL), SW_E_NO_RULE);
-    put_words(j.heap, personality, LEN(personality));
+    put_words(j.heap, personality, COUNT_OF(personality));
     assert_int_equal(sw_clr_jit_rule(SW_MACHINE_ARM64, &memory, start, end, start, true, &rule, NULL), SW_OK);
     assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, start, end, start, true, &rule, NULL), SW_E_NO_RULE);
 }
@@ -1223,13 +1217,6 @@ static void extent_of_a_changing_header_keeps_its_limit(void **state)
     }
 }
 
-#define ROWS(rows, test)                                                                                               \
-    for (size_t i = 0; i < LEN(rows); i++)                                                                             \
-        tests[n++] = (struct CMUnitTest)                                                                               \
-        {                                                                                                              \
-            rows[i].name, test, NULL, NULL, (void *)(uintptr_t)&rows[i]                                                \
-        }
-
 int main(void)
 {
     static const struct CMUnitTest single[] = {
@@ -1255,19 +1242,20 @@ int main(void)
         cmocka_unit_test(every_function_of_corelib_has_a_method_and_a_name),
         cmocka_unit_test(tables_of_corelib_are_used_in_place),
     };
-    struct CMUnitTest tests[LEN(arm64_jit_rows) + LEN(arm64_jit_bad_rows) + LEN(refusal_rows) + LEN(varint_rows) +
-                            LEN(jit_rows) + 2 * LEN(jit_bad_rows) + LEN(clause_rows) + LEN(extent_rows) + LEN(single)];
+    struct CMUnitTest tests[COUNT_OF(arm64_jit_rows) + COUNT_OF(arm64_jit_bad_rows) + COUNT_OF(refusal_rows) +
+                            COUNT_OF(varint_rows) + COUNT_OF(jit_rows) + 2 * COUNT_OF(jit_bad_rows) +
+                            COUNT_OF(clause_rows) + COUNT_OF(extent_rows) + COUNT_OF(single)];
     size_t n = 0;
-    ROWS(refusal_rows, image_is_answered);
-    ROWS(varint_rows, varint_is_read);
-    ROWS(jit_rows, jit_rule_is_found);
-    ROWS(jit_bad_rows, bad_jit_header_is_not_believed);
-    ROWS(jit_bad_rows, extent_of_a_bad_jit_header_is_not_believed);
-    ROWS(arm64_jit_rows, arm64_jit_rule_is_found);
-    ROWS(arm64_jit_bad_rows, bad_arm64_jit_header_is_not_believed);
-    ROWS(clause_rows, clause_tells_filters_from_handlers);
-    ROWS(extent_rows, extent_is_answered);
-    for (size_t i = 0; i < LEN(single); i++)
+    ADD_ROWS(tests, n, refusal_rows, image_is_answered);
+    ADD_ROWS(tests, n, varint_rows, varint_is_read);
+    ADD_ROWS(tests, n, jit_rows, jit_rule_is_found);
+    ADD_ROWS(tests, n, jit_bad_rows, bad_jit_header_is_not_believed);
+    ADD_ROWS(tests, n, jit_bad_rows, extent_of_a_bad_jit_header_is_not_believed);
+    ADD_ROWS(tests, n, arm64_jit_rows, arm64_jit_rule_is_found);
+    ADD_ROWS(tests, n, arm64_jit_bad_rows, bad_arm64_jit_header_is_not_believed);
+    ADD_ROWS(tests, n, clause_rows, clause_tells_filters_from_handlers);
+    ADD_ROWS(tests, n, extent_rows, extent_is_answered);
+    for (size_t i = 0; i < COUNT_OF(single); i++)
         tests[n++] = single[i];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

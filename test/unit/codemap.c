@@ -2,6 +2,7 @@
  * The code map by its contract: every status, every edge, a model that must agree after random changes, an allocator
  * that fails at every call in turn, memory that comes back, and finds in a signal handler that interrupts the writer.
  */
+#include "rows.h"
 #include "code/map/codemap.h"
 #include "../support/random.h"
 #include "codemap_model.h"
@@ -13,8 +14,6 @@
 #include <sys/time.h>
 
 #include <cmocka.h>
-
-#define LEN(a) (sizeof(a) / sizeof(a)[0])
 
 static struct sw_range range_of(uint64_t begin, uint64_t end)
 {
@@ -125,7 +124,7 @@ static void empty_map_holds_nothing(void **state)
     struct sw_codemap *map = map_of(NULL);
     const uint64_t addresses[] = { 0, 1, 0x7f0000000000, UINT64_MAX };
     struct sw_range untouched = range_of(5, 6);
-    for (size_t i = 0; i < LEN(addresses); i++) {
+    for (size_t i = 0; i < COUNT_OF(addresses); i++) {
         assert_int_equal(sw_codemap_find(map, addresses[i], &untouched), SW_E_NOT_FOUND);
         assert_int_equal(sw_codemap_remove(map, addresses[i]), SW_E_NOT_FOUND);
     }
@@ -146,7 +145,7 @@ static void only_the_begin_of_a_range_removes_it(void **state)
     const struct sw_range range = range_of(0x1000, 0x300000);
     assert_int_equal(sw_codemap_add(map, &range), SW_OK);
     const uint64_t others[] = { 0, 0xfff, 0x1001, 0x2000, 0x2fffff, 0x300000, UINT64_MAX };
-    for (size_t i = 0; i < LEN(others); i++)
+    for (size_t i = 0; i < COUNT_OF(others); i++)
         assert_int_equal(sw_codemap_remove(map, others[i]), SW_E_NOT_FOUND);
     assert_int_equal(sw_codemap_find(map, 0x2fffff, NULL), SW_OK);
     assert_int_equal(sw_codemap_remove(map, 0x1000), SW_OK);
@@ -282,7 +281,7 @@ static void span_beside_a_chunk_that_was_split_is_removed_whole(void **state)
     const uint64_t bytes_empty = sw_codemap_bytes(map), node = 0x7f0000000000, page = 0x1000;
     struct sw_range small[92];
     /* 40 in the first page and some in the last ones: a node of pages, with chunks at both ends. */
-    for (uint64_t i = 0; i < LEN(small); i++) {
+    for (uint64_t i = 0; i < COUNT_OF(small); i++) {
         const uint64_t begin = i < 40 ? node + 8 * i : node + (i < 50 ? 60 : 61) * page + 8 * i;
         small[i] = range_of(begin, begin + 8);
     }
@@ -290,12 +289,12 @@ static void span_beside_a_chunk_that_was_split_is_removed_whole(void **state)
         assert_int_equal(sw_codemap_add(map, &small[i]), SW_OK);
     const struct sw_range large = range_of(node + page - 8, node + 50 * page + 100);
     assert_int_equal(sw_codemap_add(map, &large), SW_OK);
-    for (uint64_t i = 50; i < LEN(small); i++)
+    for (uint64_t i = 50; i < COUNT_OF(small); i++)
         assert_int_equal(sw_codemap_add(map, &small[i]), SW_OK);
     assert_int_equal(sw_codemap_remove(map, large.begin), SW_OK);
     for (uint64_t i = 1; i < 60; i++)
         assert_int_equal(sw_codemap_find(map, node + i * page, NULL), SW_E_NOT_FOUND);
-    for (uint64_t i = 0; i < LEN(small); i++)
+    for (uint64_t i = 0; i < COUNT_OF(small); i++)
         assert_int_equal(sw_codemap_remove(map, small[i].begin), SW_OK);
     assert_int_equal(sw_codemap_bytes(map), bytes_empty);
     sw_codemap_destroy(map);
@@ -334,7 +333,7 @@ static struct sw_range random_range(uint64_t *seed)
     static const uint64_t bases[] = {
         0, 0x10000000, 0x7f0012340000, 0x7f0056780000, 0xffff800000000000, UINT64_MAX - 0xffff
     };
-    const uint64_t base = bases[next_random(seed) % LEN(bases)];
+    const uint64_t base = bases[next_random(seed) % COUNT_OF(bases)];
     const uint64_t begin = base + (next_random(seed) & low_bits(next_random(seed) % 17));
     const uint64_t size = (next_random(seed) & low_bits(next_random(seed) % 3 ? 7 : next_random(seed) % 40)) + 1;
     return range_of(begin, begin + size);
@@ -688,12 +687,12 @@ int main(void)
         cmocka_unit_test(second_writer_is_busy_and_readers_are_not),
         cmocka_unit_test(handler_that_interrupts_the_writer_finds_every_lasting_range),
     };
-    struct CMUnitTest tests[LEN(refusals) + LEN(layouts) + LEN(single)];
+    struct CMUnitTest tests[COUNT_OF(refusals) + COUNT_OF(layouts) + COUNT_OF(single)];
     size_t n = 0;
-    for (size_t i = 0; i < LEN(refusals); i++)
+    for (size_t i = 0; i < COUNT_OF(refusals); i++)
         tests[n++] = (struct CMUnitTest){ refusals[i].name, add_answers_as_declared, NULL, NULL,
                                           (void *)(uintptr_t)&refusals[i] };
-    for (size_t i = 0; i < LEN(layouts); i++)
+    for (size_t i = 0; i < COUNT_OF(layouts); i++)
         tests[n++] = (struct CMUnitTest){ layouts[i].name, every_range_is_found_until_it_is_removed, NULL, NULL,
                                           (void *)(uintptr_t)&layouts[i] };
     memcpy(&tests[n], single, sizeof single);

@@ -2,6 +2,7 @@
  * Register records: every offset against the published layout, those of the machine that this runs on also against the
  * operating system's own headers, and every conversion against sizes that do not fit.
  */
+#include "rows.h"
 #include <snapwalk/context.h>
 
 #include <setjmp.h>
@@ -14,8 +15,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include <cmocka.h>
-
-#define LEN(a) (sizeof(a) / sizeof(a)[0])
 
 enum { ROOM = 5000 };
 
@@ -211,7 +210,7 @@ static void every_coreclr_size_of_a_context_is_accepted(void **state)
     } sizes[] = {
         { X64, 1232 }, { X64, 1504 }, { X64, 3104 }, { X64, SW_CONTEXT_MAX_BYTES }, { A64, 912 }, { A64, 992 }
     };
-    for (size_t i = 0; i < LEN(sizes); i++) {
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         const struct sw_regs regs = distinct(sizes[i].machine);
         struct sw_regs back;
         uint8_t record[ROOM];
@@ -346,7 +345,7 @@ static void a_real_handlers_ucontext_holds_the_interrupted_registers(void **stat
         { SW_X64_R13, 0xdddd }, { SW_X64_R14, 0xeeee }, { SW_X64_R15, 0xffff },
     };
     /* clang-format on */
-    for (size_t i = 0; i < LEN(expected); i++)
+    for (size_t i = 0; i < COUNT_OF(expected); i++)
         assert_int_equal(seen.r[expected[i].number], expected[i].value);
     assert_true(sp > handler_frame);
 }
@@ -378,19 +377,19 @@ int main(void)
         cmocka_unit_test(sizes_are_those_of_the_headers),
 #endif
     };
-    static char names[LEN(per_form) * LEN(form_rows)][64];
-    struct CMUnitTest tests[LEN(places) + LEN(names) + LEN(single)];
+    static char names[COUNT_OF(per_form) * COUNT_OF(form_rows)][64];
+    struct CMUnitTest tests[COUNT_OF(places) + COUNT_OF(names) + COUNT_OF(single)];
     size_t count = 0;
-    for (size_t i = 0; i < LEN(places); i++)
+    for (size_t i = 0; i < COUNT_OF(places); i++)
         tests[count++] =
             (struct CMUnitTest){ places[i].name, register_is_at_its_place, NULL, NULL, (void *)(uintptr_t)&places[i] };
-    for (size_t i = 0; i < LEN(per_form) * LEN(form_rows); i++) {
-        const struct form_row *row = &form_rows[i % LEN(form_rows)];
-        strcat(strcat(strcpy(names[i], row->name), "_"), per_form[i / LEN(form_rows)].name);
-        tests[count++] =
-            (struct CMUnitTest){ names[i], per_form[i / LEN(form_rows)].function, NULL, NULL, (void *)(uintptr_t)row };
+    for (size_t i = 0; i < COUNT_OF(per_form) * COUNT_OF(form_rows); i++) {
+        const struct form_row *row = &form_rows[i % COUNT_OF(form_rows)];
+        strcat(strcat(strcpy(names[i], row->name), "_"), per_form[i / COUNT_OF(form_rows)].name);
+        tests[count++] = (struct CMUnitTest){ names[i], per_form[i / COUNT_OF(form_rows)].function, NULL, NULL,
+                                              (void *)(uintptr_t)row };
     }
-    for (size_t i = 0; i < LEN(single); i++)
+    for (size_t i = 0; i < COUNT_OF(single); i++)
         tests[count++] = single[i];
     return _cmocka_run_group_tests("context", tests, count, NULL, NULL);
 }

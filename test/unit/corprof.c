@@ -1,6 +1,7 @@
 /*
  * The ABI of corprof.h: sizes, slots, identifiers and values, against the numbers of corprof-abi.md.
  */
+#include "rows.h"
 #include <snapwalk/corprof.h>
 
 #include <setjmp.h>
@@ -8,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-
-#define LEN(a) (sizeof(a) / sizeof(a)[0])
 
 /* clang-format off */
 static const struct table_row { const char *name; size_t size; size_t slots; const IID *iid; const char *text; } tables[] = {
@@ -192,15 +191,15 @@ static void a_callback_object_can_be_written_in_c(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[LEN(tables) + LEN(slots) + LEN(values) + 1];
+    struct CMUnitTest tests[COUNT_OF(tables) + COUNT_OF(slots) + COUNT_OF(values) + 1];
     size_t count = 0;
-    for (size_t i = 0; i < LEN(tables); i++)
+    for (size_t i = 0; i < COUNT_OF(tables); i++)
         tests[count++] = (struct CMUnitTest){ tables[i].name, table_has_its_length_and_identifier, NULL, NULL,
                                               (void *)(uintptr_t)&tables[i] };
-    for (size_t i = 0; i < LEN(slots); i++)
+    for (size_t i = 0; i < COUNT_OF(slots); i++)
         tests[count++] =
             (struct CMUnitTest){ slots[i].name, method_is_in_its_slot, NULL, NULL, (void *)(uintptr_t)&slots[i] };
-    for (size_t i = 0; i < LEN(values); i++)
+    for (size_t i = 0; i < COUNT_OF(values); i++)
         tests[count++] = (struct CMUnitTest){ values[i].name, value_is_that_of_the_real_header, NULL, NULL,
                                               (void *)(uintptr_t)&values[i] };
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(a_callback_object_can_be_written_in_c);

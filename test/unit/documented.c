@@ -454,7 +454,6 @@ static void c9_only_ip_sp_fp_and_nonvolatile_registers_are_claimed(void **state)
 
 int main(void)
 {
-    enum { ROWS = sizeof situations / sizeof situations[0] };
     const struct CMUnitTest singles[] = {
         cmocka_unit_test(d4_the_target_is_suspended_during_every_callback),
         cmocka_unit_test(d7_c5_client_data_goes_straight_through),
@@ -478,10 +477,8 @@ int main(void)
         cmocka_unit_test(c8_the_context_of_a_run_is_that_of_its_most_recently_pushed_frame),
         cmocka_unit_test(c9_only_ip_sp_fp_and_nonvolatile_registers_are_claimed),
     };
-    enum { SINGLES = sizeof singles / sizeof singles[0] };
-    struct CMUnitTest tests[ROWS + SINGLES];
-    for (size_t i = 0; i < ROWS; i++)
-        tests[i] = (struct CMUnitTest)SITUATION_TEST(situations[i]);
-    memcpy(tests + ROWS, singles, sizeof singles);
+    struct CMUnitTest tests[COUNT_OF(situations) + COUNT_OF(singles)];
+    FILL_ROWS(tests, situations, situation_is_answered);
+    memcpy(tests + COUNT_OF(situations), singles, sizeof singles);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

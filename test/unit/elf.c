@@ -2,6 +2,7 @@
  * ELF files: this program and its C library as they are loaded, the same cut off and stripped, and small images made
  * here with lying headers, symbols of every kind and a compressed section.
  */
+#include "../support/bytes.h"
 #include "rows.h"
 #include "host.h"
 
@@ -129,20 +130,6 @@ static void code_of_this_program_is_in_an_executable_segment(void **state)
     assert_false(sw_elf_segment(elf, n, &s));
     assert_false(sw_elf_segment(elf, SIZE_MAX, &s));
     sw_elf_close(elf);
-}
-
-static uint8_t *read_whole(const char *path, size_t *size)
-{
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    assert_int_equal(fseek(file, 0, SEEK_END), 0);
-    *size = (size_t)ftell(file);
-    rewind(file);
-    uint8_t *bytes = malloc(*size);
-    assert_non_null(bytes);
-    assert_int_equal(fread(bytes, 1, *size, file), *size);
-    fclose(file);
-    return bytes;
 }
 
 static void without_section_headers_the_segments_lead_to_the_same(void **state)

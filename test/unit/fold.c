@@ -380,7 +380,6 @@ static void arm64_frames_are_folded_alike(void **state)
 
 int main(void)
 {
-    enum { ROWS = sizeof situations / sizeof situations[0] };
     const struct CMUnitTest singles[] = {
         cmocka_unit_test(s4_3_ip_is_the_exact_pc_at_the_leaf_and_return_addresses_unadjusted),
         cmocka_unit_test(s4_3_frame_info_is_never_null_and_repeats_id_and_ip),
@@ -397,10 +396,8 @@ int main(void)
         cmocka_unit_test(arm64_frames_are_folded_alike),
         cmocka_unit_test(records_that_lead_in_circles_end),
     };
-    enum { SINGLES = sizeof singles / sizeof singles[0] };
-    struct CMUnitTest tests[ROWS + SINGLES];
-    for (size_t i = 0; i < ROWS; i++)
-        tests[i] = (struct CMUnitTest)SITUATION_TEST(situations[i]);
-    memcpy(tests + ROWS, singles, sizeof singles);
+    struct CMUnitTest tests[COUNT_OF(situations) + COUNT_OF(singles)];
+    FILL_ROWS(tests, situations, situation_is_answered);
+    memcpy(tests + COUNT_OF(situations), singles, sizeof singles);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -389,7 +389,6 @@ static void s8_function_from_ip_of_clr_jit_code_is_what_the_walk_reports(void **
 
 int main(void)
 {
-    enum { ROWS = sizeof situations / sizeof situations[0] };
     const struct CMUnitTest singles[] = {
         cmocka_unit_test(s1_5_a_nested_call_is_unsafe_and_the_outer_one_goes_on),
         cmocka_unit_test(s1_4_not_managed_beats_a_nested_call),
@@ -401,10 +400,8 @@ int main(void)
         cmocka_unit_test(s8_function_from_ip_by_kind_and_flavour),
         cmocka_unit_test(s8_function_from_ip_of_clr_jit_code_is_what_the_walk_reports),
     };
-    enum { SINGLES = sizeof singles / sizeof singles[0] };
-    struct CMUnitTest tests[ROWS + SINGLES];
-    for (size_t i = 0; i < ROWS; i++)
-        tests[i] = (struct CMUnitTest)SITUATION_TEST(situations[i]);
-    memcpy(tests + ROWS, singles, sizeof singles);
+    struct CMUnitTest tests[COUNT_OF(situations) + COUNT_OF(singles)];
+    FILL_ROWS(tests, situations, situation_is_answered);
+    memcpy(tests + COUNT_OF(situations), singles, sizeof singles);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

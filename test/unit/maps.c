@@ -1,4 +1,5 @@
 /* Rows of /proc/PID/maps: real ones, and what a hostile target could make of them. */
+#include "rows.h"
 #include "target/linux/maps.h"
 
 #include <setjmp.h>
@@ -7,8 +8,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define LEN(a) (sizeof(a) / sizeof *(a))
 
 static const struct row {
     const char *name;
@@ -145,7 +144,7 @@ static void rows_that_overlap_or_go_back_are_left_out(void **state)
                                "5000-6000 r--p 0 0:0 0\n";
     struct sw_map maps[8];
     (void)state;
-    assert_int_equal(sw_maps_parse(text, sizeof text - 1, maps, LEN(maps)), 2);
+    assert_int_equal(sw_maps_parse(text, sizeof text - 1, maps, COUNT_OF(maps)), 2);
     assert_int_equal(maps[0].begin, 0x3000);
     assert_int_equal(maps[1].begin, 0x5000);
     assert_int_equal(sw_maps_parse(text, sizeof text - 1, NULL, 0), 2);
@@ -157,13 +156,13 @@ static void a_row_is_found_by_any_of_its_addresses(void **state)
                                           { .begin = 0x2000, .end = 0x3000 },
                                           { .begin = 0x5000, .end = 0x6000 } };
     (void)state;
-    assert_null(sw_maps_find(maps, LEN(maps), 0xfff));
-    assert_ptr_equal(sw_maps_find(maps, LEN(maps), 0x1000), &maps[0]);
-    assert_ptr_equal(sw_maps_find(maps, LEN(maps), 0x1fff), &maps[0]);
-    assert_ptr_equal(sw_maps_find(maps, LEN(maps), 0x2000), &maps[1]);
-    assert_null(sw_maps_find(maps, LEN(maps), 0x3000));
-    assert_ptr_equal(sw_maps_find(maps, LEN(maps), 0x5fff), &maps[2]);
-    assert_null(sw_maps_find(maps, LEN(maps), UINT64_MAX));
+    assert_null(sw_maps_find(maps, COUNT_OF(maps), 0xfff));
+    assert_ptr_equal(sw_maps_find(maps, COUNT_OF(maps), 0x1000), &maps[0]);
+    assert_ptr_equal(sw_maps_find(maps, COUNT_OF(maps), 0x1fff), &maps[0]);
+    assert_ptr_equal(sw_maps_find(maps, COUNT_OF(maps), 0x2000), &maps[1]);
+    assert_null(sw_maps_find(maps, COUNT_OF(maps), 0x3000));
+    assert_ptr_equal(sw_maps_find(maps, COUNT_OF(maps), 0x5fff), &maps[2]);
+    assert_null(sw_maps_find(maps, COUNT_OF(maps), UINT64_MAX));
     assert_null(sw_maps_find(maps, 0, 0x1000));
 }
 
@@ -187,16 +186,16 @@ static void the_map_of_this_process_parses_without_a_bad_row(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[LEN(rows) + LEN(path_rows) + 4] = {
+    struct CMUnitTest tests[COUNT_OF(rows) + COUNT_OF(path_rows) + 4] = {
         cmocka_unit_test(a_zero_inside_a_path_makes_it_no_file),
         cmocka_unit_test(rows_that_overlap_or_go_back_are_left_out),
         cmocka_unit_test(a_row_is_found_by_any_of_its_addresses),
         cmocka_unit_test(the_map_of_this_process_parses_without_a_bad_row),
     };
-    for (size_t i = 0; i < LEN(rows); i++)
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
         tests[4 + i] = (struct CMUnitTest){ rows[i].name, one_row, NULL, NULL, (void *)(uintptr_t)&rows[i] };
-    for (size_t i = 0; i < LEN(path_rows); i++)
-        tests[4 + LEN(rows) + i] =
+    for (size_t i = 0; i < COUNT_OF(path_rows); i++)
+        tests[4 + COUNT_OF(rows) + i] =
             (struct CMUnitTest){ path_rows[i].name, one_path, NULL, NULL, (void *)(uintptr_t)&path_rows[i] };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /*
  * Names for people: every enumerator has one, no two of a kind share one, and numbers that are no enumerator are safe.
  */
+#include "rows.h"
 #include <snapwalk/snapshot.h>
 
 #include <setjmp.h>
@@ -8,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-
-#define LEN(a) (sizeof(a) / sizeof(a)[0])
 
 static const char *status_at(int n)
 {
@@ -67,7 +66,7 @@ static void numbers_out_of_range_are_unknown(void **state)
 {
     const struct family *f = *state;
     const int outside[] = { -1, f->count, f->count + 1, 1000000, INT32_MAX, INT32_MIN };
-    for (size_t i = 0; i < LEN(outside); i++)
+    for (size_t i = 0; i < COUNT_OF(outside); i++)
         assert_string_equal(f->at(outside[i]), f->unknown);
 }
 
@@ -109,10 +108,10 @@ static void version_is_three_numbers(void **state)
 
 int main(void)
 {
-    static char names[2 * LEN(families)][64];
-    struct CMUnitTest tests[2 * LEN(families) + 2];
+    static char names[2 * COUNT_OF(families)][64];
+    struct CMUnitTest tests[2 * COUNT_OF(families) + 2];
     size_t count = 0;
-    for (size_t i = 0; i < LEN(families); i++) {
+    for (size_t i = 0; i < COUNT_OF(families); i++) {
         void *row = (void *)(uintptr_t)&families[i];
         strcat(strcpy(names[2 * i], families[i].name), "_are_complete");
         strcat(strcpy(names[2 * i + 1], families[i].name), "_out_of_range");

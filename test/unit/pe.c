@@ -3,6 +3,7 @@
  * made. A rule is compared as text, so that a row shows all of it: "rsp+40 rbx[-16]" is CFA = rsp + 40, rbx saved at
  * CFA - 16, return address at CFA - 8, everything else unchanged.
  */
+#include "rows.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,6 @@
 #include "pe/pe.h"
 #include "unwind_flow.h"
 
-#define LEN(a)      (sizeof(a) / sizeof(a)[0])
 #define BYTES(text) text, sizeof text - 1
 
 enum { CODE = 0x1000, INFO = 0x2000, SIZE = 0x100 };
@@ -482,7 +482,7 @@ static void rules_of_a_compiled_dll_agree_with_its_instructions(void **state)
     assert_non_null(f);
     fputs(source, f);
     fclose(f);
-    for (size_t i = 0; i < LEN(options); i++) {
+    for (size_t i = 0; i < COUNT_OF(options); i++) {
         snprintf(command, sizeof command, "x86_64-w64-mingw32-gcc -shared -s " NO_COLD_PARTS " %s -o %s/a.dll %s/a.c",
                  options[i], folder, folder);
         assert_int_equal(system(command), 0);
@@ -515,13 +515,6 @@ static void entry_is_found_by_binary_search(void **state)
     assert_int_equal(sw_pe_find(&pe, (struct sw_bytes){ 0 }, 1, NULL, NULL), SW_E_NO_RULE);
 }
 
-#define ROWS(rows, test)                                                                                               \
-    for (size_t i = 0; i < LEN(rows); i++)                                                                             \
-        tests[n++] = (struct CMUnitTest)                                                                               \
-        {                                                                                                              \
-            rows[i].name, test, NULL, NULL, (void *)(uintptr_t)&rows[i]                                                \
-        }
-
 int main(void)
 {
     static const struct CMUnitTest single[] = {
@@ -534,13 +527,14 @@ int main(void)
         cmocka_unit_test(entry_is_found_by_binary_search),
         cmocka_unit_test(rules_of_a_compiled_dll_agree_with_its_instructions),
     };
-    struct CMUnitTest tests[LEN(op_rows) + LEN(bytes_rows) + LEN(frame_rows) + LEN(listed_rows) + LEN(single)];
+    struct CMUnitTest tests[COUNT_OF(op_rows) + COUNT_OF(bytes_rows) + COUNT_OF(frame_rows) + COUNT_OF(listed_rows) +
+                            COUNT_OF(single)];
     size_t n = 0;
-    ROWS(op_rows, operation_is_undone);
-    ROWS(bytes_rows, epilogue_by_bytes);
-    ROWS(frame_rows, epilogue_with_frame_register);
-    ROWS(listed_rows, epilogue_by_codes);
-    for (size_t i = 0; i < LEN(single); i++)
+    ADD_ROWS(tests, n, op_rows, operation_is_undone);
+    ADD_ROWS(tests, n, bytes_rows, epilogue_by_bytes);
+    ADD_ROWS(tests, n, frame_rows, epilogue_with_frame_register);
+    ADD_ROWS(tests, n, listed_rows, epilogue_by_codes);
+    for (size_t i = 0; i < COUNT_OF(single); i++)
         tests[n++] = single[i];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  * sp + 48 and x29, the return address and x19 saved there; registers that are not named are unchanged, and without x30
  * the return address is in x30.
  */
+#include "../support/bytes.h"
 #include "rows.h"
 
 #include <stdlib.h>
@@ -17,12 +18,6 @@
 #define LR          SW_ARM64_LR
 
 enum { CODE = 0x1000, INFO = 0x2000, LENGTH = 0x100, BODY = 0x80 };
-
-static void put_le(uint8_t *to, uint64_t value, unsigned size)
-{
-    for (unsigned i = 0; i < size; i++)
-        to[i] = (uint8_t)(value >> (8 * i));
-}
 
 /* ---- unwind data at RVA 0x2000 ---- */
 

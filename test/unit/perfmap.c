@@ -1,6 +1,7 @@
 /*
  * Perf maps: the text of a line, who wins where lines overlap, and what becomes of CoreCLR's lines in a code map.
  */
+#include "rows.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,8 +17,6 @@
 #include <snapwalk/perfmap.h>
 
 #include "jit/perfmap_text.h"
-
-#define LEN(a) (sizeof(a) / sizeof(a)[0])
 
 /* ---- one line ---- */
 
@@ -304,7 +303,7 @@ static void assert_text(const struct text_row *row, size_t step)
     assert_true(sw_perfmap_lines(perfmap) == row->lines);
     assert_true(sw_perfmap_bad_lines(perfmap) == row->bad);
     assert_true(sw_codemap_count(map) == row->ranges);
-    for (size_t i = 0; i < LEN(row->probes) && row->probes[i].address; i++)
+    for (size_t i = 0; i < COUNT_OF(row->probes) && row->probes[i].address; i++)
         assert_probe(perfmap, map, &row->probes[i]);
     sw_codemap_destroy(map);
     sw_perfmap_destroy(perfmap);
@@ -471,15 +470,15 @@ int main(void)
         cmocka_unit_test(file_is_read_on_from_where_it_was_left),
         cmocka_unit_test(bad_arguments_are_refused),
     };
-    struct CMUnitTest tests[LEN(line_rows) + LEN(text_rows) + LEN(single)];
+    struct CMUnitTest tests[COUNT_OF(line_rows) + COUNT_OF(text_rows) + COUNT_OF(single)];
     size_t n = 0;
-    for (size_t i = 0; i < LEN(line_rows); i++)
+    for (size_t i = 0; i < COUNT_OF(line_rows); i++)
         tests[n++] =
             (struct CMUnitTest){ line_rows[i].name, line_is_read, NULL, NULL, (void *)(uintptr_t)&line_rows[i] };
-    for (size_t i = 0; i < LEN(text_rows); i++)
+    for (size_t i = 0; i < COUNT_OF(text_rows); i++)
         tests[n++] =
             (struct CMUnitTest){ text_rows[i].name, text_is_understood, NULL, NULL, (void *)(uintptr_t)&text_rows[i] };
-    for (size_t i = 0; i < LEN(single); i++)
+    for (size_t i = 0; i < COUNT_OF(single); i++)
         tests[n++] = single[i];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

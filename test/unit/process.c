@@ -1,6 +1,7 @@
 /*
  * Another process as a target: a child with threads is stopped, looked at and let go, and never notices.
  */
+#include "../support/nap.h"
 #include "target/linux/maps.h"
 
 #include <snapwalk/image.h>
@@ -43,12 +44,6 @@ struct shared {
 
 static struct shared *shared;
 static bool can_trace;
-
-static void nap(long microseconds)
-{
-    const struct timespec time = { microseconds / 1000000, microseconds % 1000000 * 1000 };
-    nanosleep(&time, NULL);
-}
 
 static void count_signal(int number)
 {

@@ -2,6 +2,7 @@
  * A profiler author's view: everything here calls an ICorProfilerInfo that came as IUnknown, by the names of corprof.h
  * only. sw_ names make the runtime that stands behind it.
  */
+#include "rows.h"
 #include <snapwalk/profiler_info.h>
 #include <snapwalk/sim.h>
 
@@ -13,8 +14,6 @@
 #include <cmocka.h>
 
 #include "budget.h"
-
-#define LEN(a) (sizeof(a) / sizeof(a)[0])
 
 enum { LEAF = 42, CALLER = 43, STUB = 44, HIDDEN = 45, THREAD = 7, GC_THREAD = 8, UNSTARTED = 9, LAST_THREAD = 10 };
 
@@ -49,7 +48,7 @@ static int start(void **state)
     assert_int_equal(sw_sim_create(NULL, SW_MACHINE_X64, &sim), SW_OK);
     assert_int_equal(sw_sim_bytes(sim, 0x1000, leaf_code, sizeof leaf_code), SW_OK);
     assert_int_equal(sw_sim_bytes(sim, 0x2000, caller_code, sizeof caller_code), SW_OK);
-    assert_int_equal(sw_sim_words(sim, 0x7000, stack_words, LEN(stack_words)), SW_OK);
+    assert_int_equal(sw_sim_words(sim, 0x7000, stack_words, COUNT_OF(stack_words)), SW_OK);
     assert_int_equal(sw_sim_range(sim, SW_KIND_JIT, 0x1000, 0x1000 + sizeof leaf_code, LEAF), SW_OK);
     assert_int_equal(sw_sim_range(sim, SW_KIND_JIT, 0x2000, 0x2000 + sizeof caller_code, CALLER), SW_OK);
     assert_int_equal(sw_sim_range(sim, SW_KIND_STUB, 0x3000, 0x3010, STUB), SW_OK);
@@ -97,7 +96,7 @@ static void every_version_is_the_same_object(void **state)
         &IID_ICorProfilerInfo8,  &IID_ICorProfilerInfo9,  &IID_ICorProfilerInfo10, &IID_ICorProfilerInfo11,
         &IID_ICorProfilerInfo12, &IID_ICorProfilerInfo13, &IID_ICorProfilerInfo14, &IID_ICorProfilerInfo15,
     };
-    for (size_t i = 0; i < LEN(iids); i++) {
+    for (size_t i = 0; i < COUNT_OF(iids); i++) {
         const IID copy = *iids[i]; /* compared by value, not by address */
         assert_ptr_equal(interface_of(state, &copy), ((struct runtime *)*state)->info);
     }
@@ -146,7 +145,7 @@ static HRESULT STDMETHODCALLTYPE on_frame(FunctionID id, UINT_PTR ip, COR_PRF_FR
     struct frames *frames = client_data;
     (void)frame;
     assert_true((context_size == 0) == (context == NULL));
-    assert_true(frames->count < LEN(frames->at));
+    assert_true(frames->count < COUNT_OF(frames->at));
     frames->at[frames->count].id = id;
     frames->at[frames->count].ip = ip;
     frames->at[frames->count].context_size = context_size;
@@ -304,7 +303,7 @@ static void code_info2_gives_every_region_entry_first(void **state)
         uint64_t begin, end;
     } added[] = { { 0x5300, 0x5310 }, { 0x5100, 0x5120 }, { 0x5000, 0x5040 }, { 0x5200, 0x5201 } };
     static const COR_PRF_CODE_INFO expected[] = { { 0x5100, 0x20 }, { 0x5000, 0x40 }, { 0x5200, 1 }, { 0x5300, 0x10 } };
-    for (size_t i = 0; i < LEN(added); i++)
+    for (size_t i = 0; i < COUNT_OF(added); i++)
         assert_int_equal(sw_sim_range(sim, SW_KIND_NGEN, added[i].begin, added[i].end, 0x5100), SW_OK);
     for (ULONG32 room = 0; room <= 6; room++) {
         COR_PRF_CODE_INFO infos[7];
@@ -520,7 +519,7 @@ static void a_runtime_without_threads_has_an_empty_enumerator(void **state)
 {
     struct sw_sim *sim = ((struct runtime *)*state)->sim;
     const uint64_t all[] = { THREAD, GC_THREAD, UNSTARTED, LAST_THREAD };
-    for (size_t i = 0; i < LEN(all); i++)
+    for (size_t i = 0; i < COUNT_OF(all); i++)
         assert_int_equal(sw_threads_remove(sw_sim_threads(sim), all[i]), SW_OK);
     ICorProfilerThreadEnum *threads = threads_of(state);
     ThreadID id;
@@ -665,7 +664,8 @@ static const struct refused_row {
 } refused_rows[] = { REFUSED_CALLS(ROW_OF_SLOT) };
 
 /* With the 13 that are served and the three of IUnknown, that is the whole table. */
-static_assert(LEN(refused_rows) + 13 + 3 == sizeof(ICorProfilerInfo15Vtbl) / sizeof(void *), "every slot is called");
+static_assert(COUNT_OF(refused_rows) + 13 + 3 == sizeof(ICorProfilerInfo15Vtbl) / sizeof(void *),
+              "every slot is called");
 
 static void a_slot_that_is_not_served_answers_e_notimpl(void **state)
 {
@@ -778,14 +778,14 @@ int main(void)
         WITH_RUNTIME(running_out_of_memory_is_an_answer),
         WITH_RUNTIME(a_given_scratch_is_used),
     };
-    struct CMUnitTest tests[LEN(single) + LEN(ip_rows) + LEN(refused_rows)];
+    struct CMUnitTest tests[COUNT_OF(single) + COUNT_OF(ip_rows) + COUNT_OF(refused_rows)];
     size_t count = 0;
-    for (size_t i = 0; i < LEN(single); i++)
+    for (size_t i = 0; i < COUNT_OF(single); i++)
         tests[count++] = single[i];
-    for (size_t i = 0; i < LEN(ip_rows); i++)
+    for (size_t i = 0; i < COUNT_OF(ip_rows); i++)
         tests[count++] = (struct CMUnitTest){ ip_rows[i].name, function_from_ip_answers, NULL, NULL,
                                               (void *)(uintptr_t)&ip_rows[i] };
-    for (size_t i = 0; i < LEN(refused_rows); i++)
+    for (size_t i = 0; i < COUNT_OF(refused_rows); i++)
         tests[count++] = (struct CMUnitTest){ refused_rows[i].name, a_slot_that_is_not_served_answers_e_notimpl, NULL,
                                               NULL, (void *)(uintptr_t)&refused_rows[i] };
     return _cmocka_run_group_tests("profiler_info", tests, count, NULL, NULL);

@@ -199,6 +199,13 @@ static void remember(const struct sw_regs *regs)
         (void)replayed_from(regs);
 }
 
+/* The next walk is not one that is staged. */
+static void be_staged_before(const struct sw_regs *regs)
+{
+    while (of_addresses->since + 1 >= SW_TRACE_EVERY || of_addresses->is_strange)
+        (void)replayed_from(regs);
+}
+
 /* ---- every word ---- */
 
 /* What a word becomes: numbers, something near what it was, and what it might be taken for. */
@@ -263,6 +270,7 @@ static void what_a_frame_depends_on_is_compared_and_nothing_else(void **state)
         assert_int_equal(replayed_from(&regs), model.depth - 1);
         for (unsigned i = 0; i < (model.depth - 1) * FRAME_WORDS; i++) {
             uint64_t *word = frame_words(0) + i;
+            be_staged_before(&regs);
             *word ^= 0x100000;
             const uint64_t replayed = replayed_from(&regs);
             *word ^= 0x100000;
@@ -323,7 +331,8 @@ static void a_leaf_part_that_changes_leaves_the_rest_to_be_replayed(void **state
             model.pc[i] += 2;
         build(&model);
         regs = registers_at(&model, 0);
-        assert_int_equal(replayed_from(&regs), MOST - 1 - changes);
+        /* What is remembered is looked for again behind twice as many frames each time. */
+        assert_in_range(replayed_from(&regs), MOST - 1 - (2 * changes + 2), MOST - 1 - changes);
         remember(&regs);
         assert_int_equal(replayed_from(&regs), MOST - 1);
     }

@@ -21,4 +21,11 @@
             (rows)[row_].name, run, NULL, NULL, (void *)(uintptr_t) & (rows)[row_]                                     \
         }
 
+/* The same behind the first n tests, which become more. */
+#define ADD_ROWS(tests, n, rows, run)                                                                                  \
+    do {                                                                                                               \
+        FILL_ROWS((tests) + (n), rows, run);                                                                           \
+        (n) += COUNT_OF(rows);                                                                                         \
+    } while (0)
+
 #endif

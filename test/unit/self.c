@@ -2,6 +2,7 @@
  * This process as a target: a reader that cannot fault, registers at a call's return address, stack bounds, and other
  * threads suspended wherever they are.
  */
+#include "../support/nap.h"
 #include <snapwalk/self.h>
 #include <snapwalk/suspend.h>
 
@@ -338,12 +339,6 @@ struct worker {
     uint64_t stack_begin;
     uint64_t stack_end;
 };
-
-static void nap(long microseconds)
-{
-    const struct timespec time = { 0, microseconds * 1000 };
-    nanosleep(&time, NULL);
-}
 
 static void *work(void *arg)
 {

@@ -3,6 +3,7 @@
  * table describes it by the frame record that holds the interrupted lr in the place of pc, one that is no image at all.
  * Every register of the interrupted code must come back, that of a leaf and that of a prologue, on another stack too.
  */
+#include "../support/bytes.h"
 #include "rows.h"
 
 #include <snapwalk/image.h>
@@ -45,21 +46,15 @@ static const struct row {
     { "without_an_image_from_an_alternate_stack_above", false, false, TRAMPOLINE, false, STACK, ALTERNATE },
 };
 
-static void put(uint8_t *to, uint64_t value, unsigned size)
-{
-    for (unsigned i = 0; i < size; i++)
-        to[i] = (uint8_t)(value >> 8 * i);
-}
-
 static void put_segment(uint8_t *to, uint32_t type, uint32_t flags, uint64_t at, uint64_t size)
 {
-    put(to, type, 4);
-    put(to + 4, flags, 4);
+    put_le(to, type, 4);
+    put_le(to + 4, flags, 4);
     for (unsigned i = 0; i < 3; i++)
-        put(to + 8 + 8 * i, at, 8);
-    put(to + 32, size, 8);
-    put(to + 40, size, 8);
-    put(to + 48, 1, 8);
+        put_le(to + 8 + 8 * i, at, 8);
+    put_le(to + 32, size, 8);
+    put_le(to + 40, size, 8);
+    put_le(to + 48, 1, 8);
 }
 
 /* One CIE ("zRS", code 4, data -8, x30) and one FDE over the nop and the trampoline. */
@@ -68,10 +63,10 @@ static void put_frame(uint8_t *to)
     static const uint8_t cie[] = { 16, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 'S', 0, 4, 0x78, 30, 1, 0x1b, 0, 0 };
     uint8_t *fde = to + sizeof cie;
     memcpy(to, cie, sizeof cie);
-    put(fde, 13 + sizeof by_record, 4);
-    put(fde + 4, sizeof cie + 4, 4);
-    put(fde + 8, (uint64_t)(NOP_AT - (FRAME_AT + (int)sizeof cie + 8)), 4);
-    put(fde + 12, sizeof code, 4);
+    put_le(fde, 13 + sizeof by_record, 4);
+    put_le(fde + 4, sizeof cie + 4, 4);
+    put_le(fde + 8, (uint64_t)(NOP_AT - (FRAME_AT + (int)sizeof cie + 8)), 4);
+    put_le(fde + 12, sizeof code, 4);
     memcpy(fde + 17, by_record, sizeof by_record - 1);
 }
 
@@ -81,14 +76,14 @@ static void make_vdso(uint8_t *file, bool has_table)
     static const uint8_t header[] = { 1, 0x1b, 0xff, 0xff, FRAME_AT - HEADER_AT - 4, 0, 0, 0 };
     memset(file, 0, FILE_BYTES);
     memcpy(file, ident, sizeof ident);
-    put(file + 16, 3, 2);   /* shared */
-    put(file + 18, 183, 2); /* aarch64 */
-    put(file + 20, 1, 4);
-    put(file + 32, 64, 8); /* program headers */
-    put(file + 52, 64, 2);
-    put(file + 54, 56, 2);
-    put(file + 56, has_table ? 2 : 1, 2);
-    put(file + 58, 64, 2);
+    put_le(file + 16, 3, 2);   /* shared */
+    put_le(file + 18, 183, 2); /* aarch64 */
+    put_le(file + 20, 1, 4);
+    put_le(file + 32, 64, 8); /* program headers */
+    put_le(file + 52, 64, 2);
+    put_le(file + 54, 56, 2);
+    put_le(file + 56, has_table ? 2 : 1, 2);
+    put_le(file + 58, 64, 2);
     put_segment(file + 64, 1, 5, 0, FILE_BYTES);
     put_segment(file + 120, 0x6474e550, 4, HEADER_AT, sizeof header);
     memcpy(file + HEADER_AT, header, sizeof header);

@@ -2,6 +2,7 @@
  * The simulation as users' tests see it: memory that is what was written last, threads that stand where they were put,
  * suspends that are counted. What needs a walk is in the tests of walker and contract.
  */
+#include "rows.h"
 #include <snapwalk/sim.h>
 
 #include <setjmp.h>
@@ -11,8 +12,6 @@
 #include <cmocka.h>
 
 #include "budget.h"
-
-#define LEN(a) (sizeof(a) / sizeof(a)[0])
 
 static int make(void **state)
 {
@@ -488,12 +487,12 @@ int main(void)
         cmocka_unit_test(running_out_of_memory_is_a_status),
         cmocka_unit_test(a_refused_write_changes_nothing),
     };
-    struct CMUnitTest tests[LEN(overs) + LEN(single)];
+    struct CMUnitTest tests[COUNT_OF(overs) + COUNT_OF(single)];
     size_t count = 0;
-    for (size_t i = 0; i < LEN(overs); i++)
+    for (size_t i = 0; i < COUNT_OF(overs); i++)
         tests[count++] =
             (struct CMUnitTest){ overs[i].name, the_last_writer_wins, NULL, NULL, (void *)(uintptr_t)&overs[i] };
-    for (size_t i = 0; i < LEN(single); i++)
+    for (size_t i = 0; i < COUNT_OF(single); i++)
         tests[count++] = single[i];
     return _cmocka_run_group_tests("sim", tests, count, NULL, NULL);
 }

@@ -12,11 +12,7 @@
 #ifndef TEST_SIMSTACK_H
 #define TEST_SIMSTACK_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "rows.h"
 
 #include <snapwalk/context.h>
 #include <snapwalk/sim.h>
@@ -372,10 +368,5 @@ static inline void situation_is_answered(void **state)
     }
     tear_down(&stack);
 }
-
-#define SITUATION_TEST(row)                                                                                            \
-    {                                                                                                                  \
-        (row).name, situation_is_answered, NULL, NULL, (void *)(uintptr_t) & (row)                                     \
-    }
 
 #endif

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "../support/target.h" /* last: its names are short */
+
 enum {
     A = 0x10000,
     B = 0x20000,
@@ -26,27 +28,6 @@ static const uint8_t framed[] = { 0x55, 0x48, 0x89, 0xe5, 0xe8, 0xf7, 0xff, 0x00
 enum { IN_FRAME = 4, BEHIND_CALL = 9, FRAMED = sizeof framed };
 
 static struct sw_scratch scratch;
-static struct sw_sim *sim;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return sw_sim_create(NULL, SW_MACHINE_X64, &sim) == SW_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sw_sim_destroy(sim);
-    return 0;
-}
-
-static void put_code(uint64_t at, const uint8_t *bytes, size_t size, enum sw_kind kind)
-{
-    assert_int_equal(sw_sim_bytes(sim, at, bytes, size), SW_OK);
-    if (kind != SW_KIND_NONE)
-        assert_int_equal(sw_sim_range(sim, kind, at, at + size, at), SW_OK);
-}
 
 static void put_words(uint64_t at, const uint64_t *words, size_t count)
 {
@@ -55,9 +36,7 @@ static void put_words(uint64_t at, const uint64_t *words, size_t count)
 
 static struct sw_regs at(uint64_t pc, uint64_t sp, uint64_t fp)
 {
-    struct sw_regs regs = { .machine = SW_MACHINE_X64 };
-    for (unsigned n = 0; n < SW_X64_COUNT; n++)
-        sw_regs_set(&regs, n, 0xbad00000 + n * 0x1001);
+    struct sw_regs regs = garbage_regs(SW_MACHINE_X64);
     sw_regs_set(&regs, RIP, pc);
     sw_regs_set(&regs, RSP, sp);
     sw_regs_set(&regs, RBP, fp);
@@ -90,9 +69,9 @@ static enum sw_stop walk(const struct sw_regs *regs, struct seen *seen)
 static struct sw_regs three_frames(enum sw_kind kind)
 {
     const uint64_t words[] = { STACK + 0x20, B + BEHIND_CALL, 0, 0, STACK + 0x40, A + BEHIND_CALL, 0, 0, 0, 0 };
-    put_code(A, framed, FRAMED, kind);
-    put_code(B, framed, FRAMED, kind);
-    put_code(C, framed, FRAMED, kind);
+    put_code(A, framed, FRAMED, kind, SW_UNWIND_ANALYSIS);
+    put_code(B, framed, FRAMED, kind, SW_UNWIND_ANALYSIS);
+    put_code(C, framed, FRAMED, kind, SW_UNWIND_ANALYSIS);
     put_words(STACK, words, COUNT_OF(words));
     return at(C + IN_FRAME, STACK, STACK);
 }
@@ -210,16 +189,16 @@ static void a_damaged_stack_ends_by_name_and_keeps_the_frame(void **state)
     const uint64_t words[] = { row->saved_fp, row->return_address };
     const struct sw_regs regs = at(A + IN_FRAME, STACK, STACK);
     struct seen seen = { 0 };
-    assert_int_equal(set_up(NULL), 0);
-    put_code(A, framed, FRAMED, SW_KIND_JIT);
-    put_code(B, framed, FRAMED, SW_KIND_JIT);
+    assert_int_equal(set_up_x64(NULL), 0);
+    put_code(A, framed, FRAMED, SW_KIND_JIT, SW_UNWIND_ANALYSIS);
+    put_code(B, framed, FRAMED, SW_KIND_JIT, SW_UNWIND_ANALYSIS);
     put_words(STACK, words, 2);
     sw_sim_walker(sim)->flags = SW_WALK_NO_FRAME_POINTER;
     sw_sim_walker(sim)->stack_begin = row->stack_begin;
     sw_sim_walker(sim)->stack_end = row->stack_end;
     assert_int_equal(walk(&regs, &seen), row->stop);
     assert_int_equal(seen.count, 1);
-    tear_down(NULL);
+    tear_down_target(NULL);
 }
 
 static void an_unreadable_stack_is_named_with_its_address(void **state)
@@ -227,7 +206,7 @@ static void an_unreadable_stack_is_named_with_its_address(void **state)
     struct sw_walk w;
     const struct sw_regs regs = at(A + IN_FRAME, DATA, DATA);
     (void)state;
-    put_code(A, framed, FRAMED, SW_KIND_JIT);
+    put_code(A, framed, FRAMED, SW_KIND_JIT, SW_UNWIND_ANALYSIS);
     (void)walk_twice(sw_sim_walker(sim), &regs, true);
     sw_walk_start(&w, sw_sim_walker(sim), &scratch, &regs, true);
     assert_true(sw_walk_next(&w));
@@ -247,7 +226,7 @@ static void a_rule_on_an_unknown_register_is_a_lost_register(void **state)
     struct sw_regs regs = at(A + 7, STACK, 0);
     struct seen seen = { 0 };
     (void)state;
-    put_code(A, code, sizeof code, SW_KIND_JIT);
+    put_code(A, code, sizeof code, SW_KIND_JIT, SW_UNWIND_ANALYSIS);
     regs.known &= ~(UINT64_C(1) << RBP);
     assert_int_equal(walk(&regs, &seen), SW_STOP_LOST_REGISTER);
 }
@@ -258,7 +237,7 @@ static void a_stack_that_loops_ends(void **state)
     const struct sw_regs regs = at(A + IN_FRAME, STACK, STACK);
     struct seen seen = { 0 };
     (void)state;
-    put_code(A, framed, FRAMED, SW_KIND_NONE);
+    put_code(A, framed, FRAMED, SW_KIND_NONE, SW_UNWIND_ANALYSIS);
     put_words(STACK, words, 2);
     sw_sim_walker(sim)->flags = SW_WALK_NO_ANALYSIS;
     assert_int_equal(walk(&regs, &seen), SW_STOP_NO_RULE);
@@ -273,7 +252,7 @@ static void sp_that_does_not_rise_is_refused(void **state)
     const struct sw_regs regs = at(A, STACK, STACK - 0x100);
     struct seen seen = { 0 };
     (void)state;
-    put_code(A, code, sizeof code, SW_KIND_NONE);
+    put_code(A, code, sizeof code, SW_KIND_NONE, SW_UNWIND_ANALYSIS);
     put_words(STACK - 0x100, words, 2);
     assert_int_equal(walk(&regs, &seen), SW_STOP_NO_RULE);
     assert_int_equal(seen.count, 1);
@@ -286,8 +265,8 @@ static void at_the_declared_base_a_cut_is_a_clean_end(void **state)
     const struct sw_regs regs = at(A + IN_FRAME, STACK, STACK);
     struct seen seen = { 0 };
     (void)state;
-    put_code(A, framed, FRAMED, SW_KIND_JIT);
-    put_code(B, endless, sizeof endless, SW_KIND_NONE);
+    put_code(A, framed, FRAMED, SW_KIND_JIT, SW_UNWIND_ANALYSIS);
+    put_code(B, endless, sizeof endless, SW_KIND_NONE, SW_UNWIND_ANALYSIS);
     put_words(STACK, words, 2);
     sw_sim_walker(sim)->stack_begin = STACK - 0x1000;
     sw_sim_walker(sim)->stack_end = STACK + 16;
@@ -314,7 +293,7 @@ static void check_trampoline(const struct restorer *restorer)
     struct seen seen = { 0 };
     const struct sw_regs regs = at(TRAMPOLINE + restorer->at, STACK - 0x400, 0xbad);
     (void)three_tight_frames(SW_KIND_JIT);
-    put_code(TRAMPOLINE, restorer->bytes, restorer->size, SW_KIND_NONE);
+    put_code(TRAMPOLINE, restorer->bytes, restorer->size, SW_KIND_NONE, SW_UNWIND_ANALYSIS);
     ucontext[168 / 8] = C; /* interrupted at its first instruction: the return address is at sp */
     ucontext[160 / 8] = STACK + 8;
     ucontext[120 / 8] = STACK + 0x10;
@@ -334,9 +313,9 @@ static void a_signal_trampoline_is_known_by_its_bytes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(restorers); i++) {
-        assert_int_equal(set_up(NULL), 0);
+        assert_int_equal(set_up_x64(NULL), 0);
         check_trampoline(&restorers[i]);
-        tear_down(NULL);
+        tear_down_target(NULL);
     }
 }
 
@@ -350,7 +329,7 @@ static void a_signal_frame_leads_off_the_declared_stack(void **state)
     const struct sw_regs regs = at(TRAMPOLINE, OTHER, 0xbad);
     (void)state;
     (void)three_tight_frames(SW_KIND_JIT);
-    put_code(TRAMPOLINE, restorer, sizeof restorer, SW_KIND_NONE);
+    put_code(TRAMPOLINE, restorer, sizeof restorer, SW_KIND_NONE, SW_UNWIND_ANALYSIS);
     ucontext[168 / 8] = C;
     ucontext[160 / 8] = STACK + 8;
     ucontext[120 / 8] = STACK + 0x10;
@@ -369,7 +348,7 @@ static void a_zero_behind_the_cut_of_a_better_source_is_no_clean_end(void **stat
     const struct sw_regs regs = at(A + 1, STACK + 8, STACK + 16); /* push rbp is done: the record is another's */
     struct seen seen = { 0 };
     (void)state;
-    put_code(A, framed, FRAMED, SW_KIND_JIT);
+    put_code(A, framed, FRAMED, SW_KIND_JIT, SW_UNWIND_ANALYSIS);
     put_words(STACK, words, COUNT_OF(words));
     put_words(STACK + 8, (const uint64_t[]){ 0, NOWHERE }, 2);
     put_words(STACK + 24, (const uint64_t[]){ 0 }, 1);
@@ -429,9 +408,9 @@ static void a_leaf_range_is_believed(void **state)
     const struct sw_regs regs = at(C + 1, STACK, STACK + 8);
     struct seen seen = { 0 };
     (void)state;
-    put_code(A, framed, FRAMED, SW_KIND_JIT);
-    put_code(B, framed, FRAMED, SW_KIND_JIT);
-    put_code(C, garbage, sizeof garbage, SW_KIND_NONE);
+    put_code(A, framed, FRAMED, SW_KIND_JIT, SW_UNWIND_ANALYSIS);
+    put_code(B, framed, FRAMED, SW_KIND_JIT, SW_UNWIND_ANALYSIS);
+    put_code(C, garbage, sizeof garbage, SW_KIND_NONE, SW_UNWIND_ANALYSIS);
     assert_int_equal(sw_codemap_add(sw_sim_codemap(sim), &stub), SW_OK);
     put_words(STACK, words, COUNT_OF(words));
     assert_int_equal(walk(&regs, &seen), SW_STOP_ROOT_ZERO);
@@ -489,9 +468,9 @@ static void the_seed_is_the_first_managed_frame(void **state)
     const uint64_t words[] = { STACK + 0x10, B + BEHIND_CALL, STACK + 0x20, A + BEHIND_CALL, 0, 0 };
     const struct sw_regs regs = at(C + IN_FRAME, STACK, STACK);
     (void)state;
-    put_code(A, framed, FRAMED, SW_KIND_NGEN);
-    put_code(B, framed, FRAMED, SW_KIND_STUB);
-    put_code(C, framed, FRAMED, SW_KIND_NATIVE);
+    put_code(A, framed, FRAMED, SW_KIND_NGEN, SW_UNWIND_ANALYSIS);
+    put_code(B, framed, FRAMED, SW_KIND_STUB, SW_UNWIND_ANALYSIS);
+    put_code(C, framed, FRAMED, SW_KIND_NATIVE, SW_UNWIND_ANALYSIS);
     put_words(STACK, words, COUNT_OF(words));
     assert_int_equal(sw_walk_find_seed(sw_sim_walker(sim), &scratch, &regs, &seed, &fault), SW_OK);
     assert_int_equal(sw_regs_pc(&seed), A + BEHIND_CALL);
@@ -530,7 +509,7 @@ static void arm64_frame_records_are_followed_and_signatures_stripped(void **stat
     sw_sim_destroy(arm);
 }
 
-#define WALK_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define WALK_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_x64, tear_down_target)
 
 int main(void)
 {

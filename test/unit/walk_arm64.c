@@ -2,6 +2,7 @@
  * Walks from instructions at which a way forward to a return tells nothing or lies: the first entry of a PLT, code that
  * never returns, lr left by a call that the function itself made. No tables, no bounds: memory alone.
  */
+#include "rows.h"
 #include <snapwalk/walk.h>
 
 #include <setjmp.h>
@@ -10,8 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define COUNT_OF(a) (sizeof(a) / sizeof *(a))
 
 enum { CODE = 0x10000, STACK = 0x80000, WORDS = 32, CALLER = CODE + 8, GARBAGE = 0x0badf00d };
 

@@ -9,6 +9,8 @@
 #include <snapwalk/sim.h>
 #include <snapwalk/walk.h>
 
+#include "../support/target.h" /* last: its names are short */
+
 enum { A = 0x10000, B = 0x20000, STUB = 0x30000, DATA = 0x800000, STACK = 0x700000 };
 enum { RSP = SW_X64_RSP, RBP = SW_X64_RBP, RIP = SW_X64_RIP, RBX = SW_X64_RBX, R12 = SW_X64_R12 };
 
@@ -21,34 +23,10 @@ enum { BEHIND_PUSH = 1, BEHIND_CALL = 10, AT_LEAVE = 14 };
 static const uint8_t leaf[] = { 0xb8, 1, 0, 0, 0, 0xc3 };
 
 static struct sw_scratch scratch;
-static struct sw_sim *sim;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return sw_sim_create(NULL, SW_MACHINE_X64, &sim) == SW_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sw_sim_destroy(sim);
-    return 0;
-}
-
-static void put(uint64_t at, const uint8_t *bytes, size_t size, enum sw_kind kind, enum sw_unwind unwind)
-{
-    const struct sw_range range = { at, at + size, at, 0, (uint8_t)kind, (uint8_t)unwind, 0 };
-    assert_int_equal(sw_sim_bytes(sim, at, bytes, size), SW_OK);
-    if (kind != SW_KIND_NONE)
-        assert_int_equal(sw_codemap_add(sw_sim_codemap(sim), &range), SW_OK);
-}
 
 static struct sw_regs at(uint64_t pc, uint64_t sp, uint64_t fp)
 {
-    struct sw_regs regs = { .machine = SW_MACHINE_X64 };
-    for (unsigned n = 0; n < SW_X64_COUNT; n++)
-        sw_regs_set(&regs, n, 0xbad00000 + n * 0x1001);
+    struct sw_regs regs = garbage_regs(SW_MACHINE_X64);
     sw_regs_set(&regs, RIP, pc);
     sw_regs_set(&regs, RSP, sp);
     sw_regs_set(&regs, RBP, fp);
@@ -81,23 +59,19 @@ static void claims_are_as_the_range_says(void **state)
     const struct claim *row = *state;
     const uint64_t words[] = { A + BEHIND_CALL, 0, 0, 0 };
     const struct sw_regs regs = at(B + 5, STACK, STACK + 0x80);
-    struct sw_images *images = NULL;
     struct sw_walk walk;
-    assert_int_equal(set_up(NULL), 0);
-    put(A, caller, sizeof caller, row->kind, row->unwind);
-    put(B, leaf, sizeof leaf, row->kind, row->unwind);
+    assert_int_equal(set_up_x64(NULL), 0);
+    put_code(A, caller, sizeof caller, row->kind, row->unwind);
+    put_code(B, leaf, sizeof leaf, row->kind, row->unwind);
     assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
-    if (row->has_images)
-        assert_int_equal(sw_images_create(NULL, &images), SW_OK);
-    sw_sim_walker(sim)->images = images;
+    sw_sim_walker(sim)->images = row->has_images ? images : NULL;
     first_caller(&regs, &walk);
     assert_int_equal(sw_regs_pc(&walk.frame.regs), A + BEHIND_CALL);
     assert_true(sw_regs_has(&walk.frame.regs, RBP));
     assert_int_equal(sw_regs_fp(&walk.frame.regs), STACK + 0x80);
     assert_int_equal(sw_regs_has(&walk.frame.regs, RBX), row->is_claimed);
     assert_int_equal(sw_regs_has(&walk.frame.regs, R12), row->is_claimed);
-    tear_down(NULL);
-    sw_images_destroy(images);
+    tear_down_target(NULL);
 }
 
 /*
@@ -123,14 +97,14 @@ static void callees_may_pop_arguments(void **state)
     };
     const struct sw_regs regs = at(A + row->offset, row->sp, row->fp);
     struct sw_walk walk;
-    assert_int_equal(set_up(NULL), 0);
-    put(A, caller, sizeof caller, SW_KIND_JIT, SW_UNWIND_FOREIGN);
+    assert_int_equal(set_up_x64(NULL), 0);
+    put_code(A, caller, sizeof caller, SW_KIND_JIT, SW_UNWIND_FOREIGN);
     assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
     first_caller(&regs, &walk);
     assert_int_equal(sw_regs_pc(&walk.frame.regs), A + BEHIND_CALL);
     assert_int_equal(sw_regs_sp(&walk.frame.regs), STACK + 0x20);
     assert_int_equal(sw_regs_fp(&walk.frame.regs), STACK + 0x30);
-    tear_down(NULL);
+    tear_down_target(NULL);
 }
 
 /*
@@ -153,16 +127,16 @@ static void assumptions_give_way(void **state)
     const uint64_t words[] = { row->on_top, A + BEHIND_CALL, 0, 0 };
     const struct sw_regs regs = at(STUB + 2, STACK, STACK + 0x80);
     struct sw_walk walk;
-    assert_int_equal(set_up(NULL), 0);
-    put(A, caller, sizeof caller, SW_KIND_JIT, SW_UNWIND_ANALYSIS);
-    put(STUB, stub, sizeof stub, SW_KIND_STUB, SW_UNWIND_AUTO);
-    put(DATA, data, sizeof data, SW_KIND_NONE, SW_UNWIND_AUTO);
+    assert_int_equal(set_up_x64(NULL), 0);
+    put_code(A, caller, sizeof caller, SW_KIND_JIT, SW_UNWIND_ANALYSIS);
+    put_code(STUB, stub, sizeof stub, SW_KIND_STUB, SW_UNWIND_AUTO);
+    put_code(DATA, data, sizeof data, SW_KIND_NONE, SW_UNWIND_AUTO);
     assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
     first_caller(&regs, &walk);
     assert_int_equal(sw_regs_pc(&walk.frame.regs), A + BEHIND_CALL);
     assert_int_equal(sw_regs_sp(&walk.frame.regs), STACK + 0x10);
     assert_int_equal(walk.frame.source, SW_SOURCE_FORWARD);
-    tear_down(NULL);
+    tear_down_target(NULL);
 }
 
 /* The same without a way forward (ud2 at the end): better doubted than none. */
@@ -174,8 +148,8 @@ static void an_assumption_is_used_when_nothing_else_is_known(void **state)
     const struct sw_regs regs = at(STUB + 4, STACK, 1);
     struct sw_walk walk;
     (void)state;
-    put(STUB, stub, sizeof stub, SW_KIND_STUB, SW_UNWIND_AUTO);
-    put(DATA, data, sizeof data, SW_KIND_NONE, SW_UNWIND_AUTO);
+    put_code(STUB, stub, sizeof stub, SW_KIND_STUB, SW_UNWIND_AUTO);
+    put_code(DATA, data, sizeof data, SW_KIND_NONE, SW_UNWIND_AUTO);
     assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
     first_caller(&regs, &walk);
     assert_int_equal(sw_regs_pc(&walk.frame.regs), DATA + 8);
@@ -185,7 +159,7 @@ static void an_assumption_is_used_when_nothing_else_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest singles[] = {
-        cmocka_unit_test_setup_teardown(an_assumption_is_used_when_nothing_else_is_known, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_assumption_is_used_when_nothing_else_is_known, set_up_x64, tear_down_target),
     };
     struct CMUnitTest claimed[COUNT_OF(claims)], popped[COUNT_OF(places)], guessed[COUNT_OF(guesses)];
     FILL_ROWS(claimed, claims, claims_are_as_the_range_says);

@@ -2,6 +2,7 @@
  * Walks through PE images that have no ReadyToRun code: a small image made here, in a simulated target, in a file, and
  * mapped into this process as Wine maps one. Every register that no frame saves holds distinct garbage.
  */
+#include "../support/bytes.h"
 #include "rows.h"
 #include "cached_twice.h"
 
@@ -16,6 +17,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "../support/target.h" /* last: its names are short */
 
 enum { BASE = 0x40000000, STACK = 0x700000, PAGE = 4096, TEXT = 0x1000, INFO = 0x2000, TABLE = 0x3000, SIZE = 0x4000 };
 enum { FILE_TEXT = 0x1000, FILE_INFO = 0x1600, FILE_TABLE = 0x1800, FILE_SIZE = 0x1a00 };
@@ -83,34 +86,29 @@ static const struct section {
     { TABLE, sizeof table, FILE_TABLE, 0x200, 0x40000040 },
 };
 
-static void put32(uint8_t *to, uint32_t value)
-{
-    memcpy(to, &value, 4);
-}
-
 static void put_header(uint8_t *image)
 {
     uint8_t *pe = image + 0x80;
     uint8_t *optional = pe + 24;
     memcpy(image, "MZ", 2);
-    put32(image + 60, 0x80);
+    put_le(image + 60, 0x80, 4);
     memcpy(pe, "PE\0\0\x64\x86\x03\0", 8);
-    put32(pe + 20, 0x202200f0);
+    put_le(pe + 20, 0x202200f0, 4);
     memcpy(optional, "\x0b\x02", 2);
-    put32(optional + 56, SIZE);
-    put32(optional + 60, 0x400);
-    put32(optional + 108, 16);
-    put32(optional + 112, INFO + 0x60);
-    put32(optional + 112 + 4, 0x60);
-    put32(optional + 112 + 8 * 3, TABLE);
-    put32(optional + 112 + 8 * 3 + 4, sizeof table);
+    put_le(optional + 56, SIZE, 4);
+    put_le(optional + 60, 0x400, 4);
+    put_le(optional + 108, 16, 4);
+    put_le(optional + 112, INFO + 0x60, 4);
+    put_le(optional + 112 + 4, 0x60, 4);
+    put_le(optional + 112 + 8 * 3, TABLE, 4);
+    put_le(optional + 112 + 8 * 3 + 4, sizeof table, 4);
     for (size_t i = 0; i < COUNT_OF(sections); i++) {
         uint8_t *row = optional + 0xf0 + 40 * i;
-        put32(row + 8, sections[i].size);
-        put32(row + 12, sections[i].rva);
-        put32(row + 16, sections[i].in_file_size);
-        put32(row + 20, sections[i].in_file);
-        put32(row + 36, sections[i].characteristics);
+        put_le(row + 8, sections[i].size, 4);
+        put_le(row + 12, sections[i].rva, 4);
+        put_le(row + 16, sections[i].in_file_size, 4);
+        put_le(row + 20, sections[i].in_file, 4);
+        put_le(row + 36, sections[i].characteristics, 4);
     }
 }
 
@@ -137,22 +135,6 @@ static void make_file(uint8_t file[FILE_SIZE])
 /* ---- walks in a simulated target ---- */
 
 static struct sw_scratch scratch;
-static struct sw_images *images;
-static struct sw_sim *sim;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return sw_sim_create(NULL, SW_MACHINE_X64, &sim) == SW_OK && sw_images_create(NULL, &images) == SW_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sw_sim_destroy(sim);
-    sw_images_destroy(images);
-    return 0;
-}
 
 /* damage: an RVA whose byte is made 0xff before the image is registered; 0: none. */
 static void load(uint32_t damage)
@@ -317,9 +299,7 @@ static void put_stack(const uint64_t *words, size_t count)
 
 static struct sw_regs start_at(uint32_t rva)
 {
-    struct sw_regs regs = { .machine = SW_MACHINE_X64 };
-    for (unsigned n = 0; n < SW_X64_COUNT; n++)
-        sw_regs_set(&regs, n, 0xbad00000 + n * 0x1001);
+    struct sw_regs regs = garbage_regs(SW_MACHINE_X64);
     sw_regs_set(&regs, SW_X64_RIP, BASE + rva);
     sw_regs_set(&regs, RSP, STACK);
     return regs;
@@ -538,7 +518,7 @@ static void directory_is_judged(void **state)
     struct sw_pe pe;
     struct sw_bytes found;
     make_image(image);
-    put32(image + TABLE + row->offset, row->value);
+    put_le(image + TABLE + row->offset, row->value, 4);
     assert_int_equal(sw_pe_open((struct sw_bytes){ image, SIZE, BASE }, true, &pe), SW_OK);
     assert_int_equal(sw_pe_exceptions(&pe, &found), row->status);
     assert_int_equal(found.size, row->status ? 0 : sizeof table);
@@ -552,10 +532,10 @@ static void a_directory_outside_its_section_is_truncated(void **state)
     (void)state;
     make_image(image);
     const struct sw_bytes bytes = { image, SIZE, BASE };
-    put32(image + 0x80 + 24 + 112 + 8 * 3 + 4, sizeof table + 12);
+    put_le(image + 0x80 + 24 + 112 + 8 * 3 + 4, sizeof table + 12, 4);
     assert_int_equal(sw_pe_open(bytes, true, &pe), SW_OK);
     assert_int_equal(sw_pe_exceptions(&pe, &found), SW_E_TRUNCATED);
-    put32(image + 0x80 + 24 + 112 + 8 * 3 + 4, 0);
+    put_le(image + 0x80 + 24 + 112 + 8 * 3 + 4, 0, 4);
     assert_int_equal(sw_pe_open(bytes, true, &pe), SW_OK);
     assert_int_equal(sw_pe_exceptions(&pe, &found), SW_E_NOT_FOUND);
     assert_true(sw_pe_is_code(&pe, TEXT) && sw_pe_is_code(&pe, TEXT + 0x4ff));
@@ -565,11 +545,12 @@ static void a_directory_outside_its_section_is_truncated(void **state)
 int main(void)
 {
     static const struct CMUnitTest single[] = {
-        cmocka_unit_test_setup_teardown(registers_of_the_windows_convention_are_kept_and_restored, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_return_address_without_an_entry_is_no_leaf, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(holes_in_an_image_in_memory_are_zeros, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_file_is_walked_as_its_image_is, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_image_read_into_memory_is_found_by_its_header, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(registers_of_the_windows_convention_are_kept_and_restored, set_up_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(a_return_address_without_an_entry_is_no_leaf, set_up_x64, tear_down_target),
+        cmocka_unit_test_setup_teardown(holes_in_an_image_in_memory_are_zeros, set_up_x64, tear_down_target),
+        cmocka_unit_test_setup_teardown(a_file_is_walked_as_its_image_is, set_up_x64, tear_down_target),
+        cmocka_unit_test_setup_teardown(an_image_read_into_memory_is_found_by_its_header, set_up_x64, tear_down_target),
         cmocka_unit_test(a_directory_outside_its_section_is_truncated),
     };
     struct CMUnitTest tests[COUNT_OF(rows) + COUNT_OF(name_rows) + COUNT_OF(directory_rows) + COUNT_OF(single)];
@@ -579,8 +560,8 @@ int main(void)
     FILL_ROWS(next, name_rows, name_is_found);
     next += COUNT_OF(name_rows);
     for (struct CMUnitTest *test = tests; test < next; test++) {
-        test->setup_func = set_up;
-        test->teardown_func = tear_down;
+        test->setup_func = set_up_x64;
+        test->teardown_func = tear_down_target;
     }
     FILL_ROWS(next, directory_rows, directory_is_judged);
     next += COUNT_OF(directory_rows);

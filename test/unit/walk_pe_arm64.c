@@ -2,6 +2,7 @@
  * Walks through an ARM64 PE image made here, in a simulated target: packed entries, records, leaf functions, a machine
  * frame, signed return addresses. Every register that no frame saves holds distinct garbage.
  */
+#include "../support/bytes.h"
 #include "rows.h"
 #include "cached_twice.h"
 
@@ -11,6 +12,8 @@
 #include <snapwalk/sim.h>
 
 #include <string.h>
+
+#include "../support/target.h" /* last: its names are short */
 
 enum { BASE = 0x40000000, STACK = 0x700000, TEXT = 0x1000, INFO = 0x2000, TABLE = 0x3000, SIZE = 0x4000 };
 enum { FP = SW_ARM64_FP, LR = SW_ARM64_LR, SP = SW_ARM64_SP, PC = SW_ARM64_PC };
@@ -43,51 +46,30 @@ static const uint32_t table[][2] = {
     { FAULT, INFO + 0x20 },
 };
 
-static void put32(uint8_t *to, uint32_t value)
-{
-    memcpy(to, &value, 4);
-}
-
 static void make_image(uint8_t image[SIZE], uint16_t machine)
 {
     uint8_t *pe = image + 0x80, *optional = pe + 24, *section = optional + 0xf0;
     memset(image, 0, SIZE);
     memcpy(image, "MZ", 2);
-    put32(image + 60, 0x80);
+    put_le(image + 60, 0x80, 4);
     memcpy(pe, "PE\0\0", 4);
-    put32(pe + 4, machine | 1u << 16);
-    put32(pe + 20, 0x202200f0);
+    put_le(pe + 4, machine | 1u << 16, 4);
+    put_le(pe + 20, 0x202200f0, 4);
     memcpy(optional, "\x0b\x02", 2);
-    put32(optional + 56, SIZE);
-    put32(optional + 60, 0x400);
-    put32(optional + 108, 16);
-    put32(optional + 112 + 8 * 3, TABLE);
-    put32(optional + 112 + 8 * 3 + 4, sizeof table);
+    put_le(optional + 56, SIZE, 4);
+    put_le(optional + 60, 0x400, 4);
+    put_le(optional + 108, 16, 4);
+    put_le(optional + 112 + 8 * 3, TABLE, 4);
+    put_le(optional + 112 + 8 * 3 + 4, sizeof table, 4);
     const uint32_t words[] = { SIZE - TEXT, TEXT, SIZE - TEXT, TEXT };
     memcpy(section + 8, words, sizeof words);
-    put32(section + 36, 0x60000020);
+    put_le(section + 36, 0x60000020, 4);
     for (size_t i = 0; i < COUNT_OF(pieces); i++)
         memcpy(image + pieces[i].rva, pieces[i].words, sizeof pieces[i].words);
     memcpy(image + TABLE, table, sizeof table);
 }
 
 static struct sw_scratch scratch;
-static struct sw_images *images;
-static struct sw_sim *sim;
-
-static int set_up(void **state)
-{
-    (void)state;
-    return sw_sim_create(NULL, SW_MACHINE_ARM64, &sim) == SW_OK && sw_images_create(NULL, &images) == SW_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sw_sim_destroy(sim);
-    sw_images_destroy(images);
-    return 0;
-}
 
 static void load(uint16_t machine)
 {
@@ -191,10 +173,8 @@ static void put_stack(const uint64_t *words, uint64_t signature)
 /* x29 is MAIN's: it points at the last frame record, {0, 0}. */
 static struct sw_regs start_at(const struct row *row, uint64_t signature)
 {
-    struct sw_regs regs = { .machine = SW_MACHINE_ARM64 };
+    struct sw_regs regs = garbage_regs(SW_MACHINE_ARM64);
     size_t record = 0;
-    for (unsigned n = 0; n < SW_ARM64_COUNT; n++)
-        sw_regs_set(&regs, n, 0xbad00000 + n * 0x1001);
     for (size_t i = 0; i + 1 < COUNT_OF(row->words) && !record; i++)
         if (row->words[i] == 0 && row->words[i + 1] == 0)
             record = i + 1;
@@ -263,14 +243,14 @@ static void image_of_another_machine_gives_no_rule(void **state)
 int main(void)
 {
     static const struct CMUnitTest single[] = {
-        cmocka_unit_test_setup_teardown(signed_return_addresses_make_no_difference, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(image_of_another_machine_gives_no_rule, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(signed_return_addresses_make_no_difference, set_up_arm64, tear_down_target),
+        cmocka_unit_test_setup_teardown(image_of_another_machine_gives_no_rule, set_up_arm64, tear_down_target),
     };
     struct CMUnitTest tests[COUNT_OF(rows) + COUNT_OF(single)];
     FILL_ROWS(tests, rows, walk_is_as_expected);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        tests[i].setup_func = set_up;
-        tests[i].teardown_func = tear_down;
+        tests[i].setup_func = set_up_arm64;
+        tests[i].teardown_func = tear_down_target;
     }
     memcpy(tests + COUNT_OF(rows), single, sizeof single);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,6 +42,7 @@ const struct sw_arch sw_a64_arch = {
     .insn_bytes = 4,
     .decode = sw_a64_decode,
     .patterns = &sw_a64_code_patterns,
+    .codec = &sw_a64_codec,
     .pointer_auth = &pointer_auth,
     .cfi_quirks = SW_CFI_PUSHED | SW_CFI_TRAMPOLINE,
     .trampolines = trampolines,

@@ -41,6 +41,7 @@ void sw_codemap_destroy(struct sw_codemap *map)
 {
     if (!map)
         return;
+    assert(sw_codemap_is_valid(map));
     sw_codemap_clear(map);
     const struct sw_alloc from = map->blocks.alloc;
     from.put(from.arg, map->reclaim, sizeof *map->reclaim);

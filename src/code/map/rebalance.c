@@ -15,6 +15,7 @@ bool sw_codemap_chunk(struct sw_codemap *map, const struct sw_ranges *ranges, un
                       uintptr_t *value)
 {
     *value = 0;
+    assert(sw_ranges_are_valid(ranges, bits, address));
     if (!ranges->count && !ranges->carry.kind)
         return true;
     const enum sw_chunk_layout layout = sw_chunk_layout_for(ranges, bits);

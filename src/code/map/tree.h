@@ -181,4 +181,14 @@ void sw_codemap_clear(struct sw_codemap *map);
 SW_NODISCARD enum sw_status sw_codemap_insert(struct sw_codemap *map, const struct sw_range *range);
 SW_NODISCARD enum sw_status sw_codemap_erase(struct sw_codemap *map, uint64_t begin, struct sw_range *removed);
 
+#ifndef NDEBUG
+/*
+ * ---- valid.c: what always holds, for builds for tests ----
+ *
+ * Ranges of one region: in order, apart, each of them begins there. Of a whole map at rest: the invariants above.
+ */
+bool sw_ranges_are_valid(const struct sw_ranges *ranges, unsigned bits, uint64_t address);
+bool sw_codemap_is_valid(const struct sw_codemap *map);
+#endif
+
 #endif

@@ -1,8 +1,8 @@
 /*
  * Loaded into any program (LD_PRELOAD): its busiest thread is interrupted every 250 us and walked by its handler, as a
  * profiler does that knows nothing of the program: no perf map, no ranges, the images that the dynamic linker knows.
- * Another thread sends the signals, does the work that walks have left, and after so many samples prints figures to file 3
- * and ends the program.
+ * Another thread sends the signals, does the work that walks have left, and after so many samples prints figures to
+ * file 3 and ends the program.
  *
  *     SAMPLES=N     as many, and as many before them to warm up
  *     NO_TABLES=1   as if no image had unwind tables
@@ -29,7 +29,15 @@
 /* Not what a program may use itself: php has SIGPROF. */
 #define SIGNAL (SIGRTMIN + 5)
 
-enum { EVERY_NS = 250000, LOOKS_EVERY = 40, MOST_FRAMES = 1024, PAGE = 4096, LONGEST_STACK = 1 << 18, KEPT = 1 << 24 };
+enum {
+    EVERY_NS = 250000,
+    LOOKS_EVERY = 40,
+    MOST_TRIES = 100,
+    MOST_FRAMES = 1024,
+    PAGE = 4096,
+    LONGEST_STACK = 1 << 18,
+    KEPT = 1 << 24
+};
 
 static struct sw_walker walker;
 static struct sw_images *images;
@@ -158,27 +166,37 @@ static void print_figures(size_t left)
     (void)fclose(to);
 }
 
+static void sleep_ns(long ns)
+{
+    const struct timespec some = { 0, ns };
+    (void)nanosleep(&some, NULL);
+}
+
+/* One sample, and until its walk is over; what does not come in some time is lost. */
+static void sample(pid_t process, pid_t tid)
+{
+    const unsigned before = taken;
+    (void)syscall(SYS_tgkill, process, tid, SIGNAL);
+    for (unsigned tries = 0; taken == before && tries < MOST_TRIES; tries++)
+        sleep_ns(EVERY_NS / 4);
+}
+
+/* The program has 250 us between two walks, or it would stand still where they take longer, and all samples be one. */
 static void *beside(void *arg)
 {
-    struct timespec next;
     const pid_t self = (pid_t)syscall(SYS_gettid), process = getpid();
     pid_t chosen = process;
     size_t left = 0;
     (void)arg;
-    clock_gettime(CLOCK_MONOTONIC, &next);
     for (unsigned n = 0; taken < 2 * wanted; n++) {
         if (n % LOOKS_EVERY == 0) {
             chosen = busiest(self);
             left = sw_walk_prepare(&walker, &preparing, SW_WALK_BUDGET_UNLIMITED);
             if (n % (100 * LOOKS_EVERY) == 0 && sw_images_add_self(images) != SW_OK)
                 _exit(1);
-            clock_gettime(CLOCK_MONOTONIC, &next);
         }
-        (void)syscall(SYS_tgkill, process, chosen, SIGNAL);
-        next.tv_nsec += EVERY_NS;
-        next.tv_sec += next.tv_nsec / 1000000000;
-        next.tv_nsec %= 1000000000;
-        (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+        sample(process, chosen);
+        sleep_ns(EVERY_NS);
     }
     print_figures(left);
     _exit(0);

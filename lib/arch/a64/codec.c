@@ -1,14 +1,14 @@
 /*
- * ARM64 rules in the words of an entry. Registers are saved side by side, the frame record beside them or at the other
+ * ARM64 rules, packed. Registers are saved side by side, the frame record beside them or at the other
  * end of the frame, where sp or x29 points: so places are told in five bits each, from two starts.
  *
  *     slots    60 bits: for x19 to x29 and the return address, 0: unchanged, in lr; 31: lost; else 1 + words above a
  *              start; bit 60: the frame record's start is the CFA's register.
  *     same     How many words below the CFA the start is.
  *
- * No such frame is left by the fast lane.
+ * No such frame is left by the fast lane (src/fast).
  */
-#include "fast/codec.h"
+#include "arch/arch.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ static int32_t start_of(unsigned i, bool record_by_register, int32_t start, int3
     return i >= FIRST && record_by_register ? -cfa : -start;
 }
 
-/* ---- into an entry ---- */
+/* ---- packing ---- */
 
 static bool is_saved(const struct sw_rule *rule, unsigned i)
 {
@@ -76,12 +76,12 @@ static bool is_told(unsigned n)
     return n == SW_ARM64_SP || memchr(registers, (int)n, sizeof registers) != NULL;
 }
 
-bool sw_codec_pack_arm64(const struct sw_rule *rule, struct sw_entry *to)
+static bool pack(const struct sw_rule *rule, struct sw_packed_rule *to)
 {
     const struct sw_loc cfa = rule->cfa, sp = rule->r[SW_ARM64_SP];
     int32_t start = lowest(rule, PLACES);
-    if (cfa.kind != SW_LOC_REG || (cfa.reg != SW_ARM64_SP && cfa.reg != SW_ARM64_FP) || cfa.off % SW_WORD != 0 ||
-        cfa.off / SW_WORD > INT16_MAX || cfa.off / SW_WORD < INT16_MIN || sp.kind != SW_LOC_CFA || sp.off != 0)
+    if (cfa.kind != SW_LOC_REG || (cfa.reg != SW_ARM64_SP && cfa.reg != SW_ARM64_FP) ||
+        !sw_is_words(cfa.off, INT16_MIN, INT16_MAX) || sp.kind != SW_LOC_CFA || sp.off != 0)
         return false;
     for (unsigned n = 0; n < SW_ARM64_COUNT; n++)
         if (!is_told(n) && rule->r[n].kind != SW_LOC_UNKNOWN)
@@ -92,17 +92,19 @@ bool sw_codec_pack_arm64(const struct sw_rule *rule, struct sw_entry *to)
             return false;
     }
     to->same = (uint32_t)start;
+    to->step = sw_pack_cfa(rule);
     return true;
 }
 
-/* ---- out of it ---- */
+/* ---- unpacking ---- */
 
-void sw_codec_unpack_arm64(uint64_t step, uint64_t slots, uint32_t same, struct sw_rule *rule)
+static void unpack(const struct sw_packed_rule *from, struct sw_rule *rule)
 {
-    const int32_t cfa = (int32_t)sw_step_offset(step) / SW_WORD;
+    sw_unpack_cfa(from->step, SW_MACHINE_ARM64, rule);
+    const int32_t cfa = rule->cfa.off / SW_WORD;
     for (unsigned i = 0; i < PLACES; i++) {
-        const int32_t bits = (int32_t)(slots >> (BITS * i) & LOST);
-        const int32_t start = start_of(i, slots & RECORD_BY_REGISTER, (int32_t)same, cfa);
+        const int32_t bits = (int32_t)(from->slots >> (BITS * i) & LOST);
+        const int32_t start = start_of(i, from->slots & RECORD_BY_REGISTER, (int32_t)from->same, cfa);
         struct sw_loc *loc = &rule->r[registers[i]];
         if (bits == LOST)
             *loc = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
@@ -112,3 +114,5 @@ void sw_codec_unpack_arm64(uint64_t step, uint64_t slots, uint32_t same, struct 
             *loc = (struct sw_loc){ SW_LOC_REG, SW_ARM64_LR, 0, 0 };
     }
 }
+
+const struct sw_rule_codec sw_a64_codec = { pack, unpack };

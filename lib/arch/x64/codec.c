@@ -1,8 +1,8 @@
 /*
- * x64 rules in the words of an entry: CFA = register + offset, return address below the CFA, nonvolatile registers
- * unchanged, lost, or within 255 words below the CFA. Knows which of them the fast lane can go by.
+ * x64 rules, packed: CFA = register + offset, return address below the CFA, nonvolatile registers unchanged, lost, or
+ * within 255 words below the CFA. Knows which of them the fast lane (src/fast) can go by.
  */
-#include "fast/codec.h"
+#include "arch/arch.h"
 
 #include <string.h>
 
@@ -10,15 +10,10 @@ enum { RSP = SW_X64_RSP, RBP = SW_X64_RBP, RIP = SW_X64_RIP };
 
 #define BIT(n) (UINT64_C(1) << (n))
 
-static bool fits_word(int32_t off, int32_t least, int32_t most)
-{
-    return off % SW_WORD == 0 && off / SW_WORD >= least && off / SW_WORD <= most;
-}
-
-/* ---- into an entry ---- */
+/* ---- packing ---- */
 
 /* Where a register is, or false: it cannot be said in a byte. */
-static bool pack_register(const struct sw_rule *rule, unsigned i, struct sw_entry *to)
+static bool pack_register(const struct sw_rule *rule, unsigned i, struct sw_packed_rule *to)
 {
     const unsigned n = sw_slot_registers[i];
     const struct sw_loc loc = rule->r[n];
@@ -28,7 +23,7 @@ static bool pack_register(const struct sw_rule *rule, unsigned i, struct sw_entr
         to->same |= (uint32_t)BIT(n);
         return true;
     }
-    if (loc.kind != SW_LOC_AT_CFA || !fits_word(loc.off, -SW_SLOT_FARTHEST, -1))
+    if (loc.kind != SW_LOC_AT_CFA || !sw_is_words(loc.off, -SW_SLOT_FARTHEST, -1))
         return false;
     to->slots |= BIT(SW_SLOTS_SAVED_SHIFT + n) | (uint64_t)(-loc.off / SW_WORD) << (8 * i);
     return true;
@@ -39,7 +34,7 @@ static bool is_listed(unsigned n)
     return n == RSP || n == RIP || memchr(sw_slot_registers, (int)n, sizeof sw_slot_registers) != NULL;
 }
 
-static bool pack_registers(const struct sw_rule *rule, struct sw_entry *to)
+static bool pack_registers(const struct sw_rule *rule, struct sw_packed_rule *to)
 {
     for (unsigned n = 0; n < SW_X64_COUNT; n++)
         if (!is_listed(n) && rule->r[n].kind != SW_LOC_UNKNOWN)
@@ -60,9 +55,9 @@ static bool is_far(uint64_t slots)
 }
 
 /* How the fast lane may go on: only where fp is kept, and the CFA counts from sp or fp. */
-static uint64_t easy_bits(const struct sw_rule *rule, const struct sw_entry *to)
+static uint64_t easy_bits(const struct sw_rule *rule, const struct sw_packed_rule *to)
 {
-    const uint64_t saved = to->slots >> SW_SLOTS_SAVED_SHIFT, kept = saved | to->same;
+    const uint64_t saved = to->slots >> SW_SLOTS_SAVED_SHIFT, kept = saved | (to->same & SW_X64_NONVOLATILE);
     const bool by_fp = rule->cfa.reg == RBP;
     uint64_t bits = kept == SW_X64_NONVOLATILE ? SW_STEP_KEEPS : 0;
     if (saved & ~BIT(RBP))
@@ -74,29 +69,20 @@ static uint64_t easy_bits(const struct sw_rule *rule, const struct sw_entry *to)
     return bits | (rule->cfa.off == 2 * SW_WORD && (to->slots & 0xff) == 2 ? SW_STEP_FRAMED : SW_STEP_SINGLE);
 }
 
-static bool pack_x64(const struct sw_rule *rule, struct sw_entry *to)
+static bool pack(const struct sw_rule *rule, struct sw_packed_rule *to)
 {
     const struct sw_loc pc = rule->r[RIP], sp = rule->r[RSP];
-    if (rule->cfa.kind != SW_LOC_REG || rule->cfa.reg >= RIP || !fits_word(rule->cfa.off, INT16_MIN, INT16_MAX) ||
+    *to = (struct sw_packed_rule){ .same = (uint32_t)(BIT(RSP) | BIT(RIP)) }; /* known, as they are in every caller */
+    if (rule->cfa.kind != SW_LOC_REG || rule->cfa.reg >= RIP || !sw_is_words(rule->cfa.off, INT16_MIN, INT16_MAX) ||
         pc.kind != SW_LOC_AT_CFA || pc.off != -SW_WORD || sp.kind != SW_LOC_CFA || sp.off != 0 ||
         !pack_registers(rule, to))
         return false;
     const uint64_t easy = easy_bits(rule, to);
-    to->step |= easy | (easy & SW_STEP_EASY ? (to->slots & 0xff) * SW_WORD : 0);
-    to->same |= BIT(RSP) | BIT(RIP); /* known, as they are in every caller */
+    to->step = sw_pack_cfa(rule) | easy | (easy & SW_STEP_EASY ? (to->slots & 0xff) * SW_WORD : 0);
     return true;
 }
 
-bool sw_codec_pack(enum sw_machine machine, const struct sw_rule *rule, struct sw_entry *entry)
-{
-    if (machine == SW_MACHINE_X64 ? !pack_x64(rule, entry) : !sw_codec_pack_arm64(rule, entry))
-        return false;
-    entry->step |= (uint64_t)rule->source << SW_STEP_SOURCE_SHIFT | (uint64_t)rule->cfa.reg << SW_STEP_CFA_SHIFT |
-                   (uint64_t)(uint16_t)(rule->cfa.off / SW_WORD) << SW_STEP_OFFSET_SHIFT;
-    return true;
-}
-
-/* ---- out of it ---- */
+/* ---- unpacking ---- */
 
 static struct sw_loc location(uint64_t slots, uint32_t same, unsigned i)
 {
@@ -106,23 +92,12 @@ static struct sw_loc location(uint64_t slots, uint32_t same, unsigned i)
     return (struct sw_loc){ (uint8_t)kind, 0, 0, -SW_WORD * below };
 }
 
-static void unpack_x64(uint64_t slots, uint32_t same, struct sw_rule *rule)
+static void unpack(const struct sw_packed_rule *from, struct sw_rule *rule)
 {
+    sw_unpack_cfa(from->step, SW_MACHINE_X64, rule);
     rule->r[RIP] = (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, -SW_WORD };
     for (unsigned i = 0; i < SW_SLOTS; i++)
-        rule->r[sw_slot_registers[i]] = location(slots, same, i);
+        rule->r[sw_slot_registers[i]] = location(from->slots, from->same, i);
 }
 
-void sw_codec_unpack(enum sw_machine machine, uint64_t step, uint64_t slots, uint32_t same, struct sw_rule *rule)
-{
-    sw_rule_init(rule, machine, (enum sw_source)sw_step_source(step), (enum sw_trust)sw_step_trust(step));
-    if (step & SW_STEP_END) {
-        rule->flags = SW_RULE_END;
-        return;
-    }
-    rule->cfa = (struct sw_loc){ SW_LOC_REG, (uint8_t)sw_step_cfa_register(step), 0, (int32_t)sw_step_offset(step) };
-    if (machine == SW_MACHINE_X64)
-        unpack_x64(slots, same, rule);
-    else
-        sw_codec_unpack_arm64(step, slots, same, rule);
-}
+const struct sw_rule_codec sw_x64_codec = { pack, unpack };
