@@ -125,7 +125,8 @@ enum sw_status sw_root_source(const struct sw_unwind_request *req, struct sw_can
     struct sw_code code;
     if (!sw_code_of(req, &code))
         return SW_E_NO_RULE;
-    if (!sw_is_program_start(req, &code, req->frame->lookup) && (req->frame->exact || !(ends_the_thread(req, &code) || is_made_up(req, &code))))
+    if (!sw_is_program_start(req, &code, req->frame->lookup) &&
+        (req->frame->exact || !(ends_the_thread(req, &code) || is_made_up(req, &code))))
         return SW_E_NO_RULE;
     sw_rule_init(&c->rule, code.arch->machine, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
     c->rule.flags = SW_RULE_END;
