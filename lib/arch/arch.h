@@ -1,7 +1,7 @@
 /*
  * What a machine is to this library: one value a machine, one folder a machine. All folders have the same files: arch.c
- * (the value), code_patterns.c, codec.c, decode.c, decode.h; the files decode_* are parts of the decoder. Code that has a struct
- * sw_arch need not ask which machine it is. Includes nothing of the folders.
+ * (the value), code_patterns.c, codec.c, decode.c, decode.h; the files decode_* are parts of the decoder. Code that has
+ * a struct sw_arch need not ask which machine it is. Includes nothing of the folders.
  */
 #ifndef SW_ARCH_ARCH_H
 #define SW_ARCH_ARCH_H
