@@ -50,13 +50,13 @@ enum sw_trust {
 enum sw_stop {
     SW_STOP_NONE = 0,      /* the walk has not ended */
     SW_STOP_ROOT,          /* clean: unwind data or the code at pc says that this frame is the outermost */
-    SW_STOP_ROOT_ZERO,     /* clean: the return address is 0 */
+    SW_STOP_ROOT_ZERO,     /* clean: the return address is 0, and neither the frame nor this was a guess */
     SW_STOP_ROOT_BASE,     /* clean: the caller's frame begins at the stack's declared base */
     SW_STOP_ABORTED,       /* the sink ended the walk */
     SW_STOP_FRAME_LIMIT,   /* cut: max_frames was reached */
     SW_STOP_NO_RULE,       /* cut: nothing describes the code at pc */
     SW_STOP_UNREADABLE,    /* cut: a stack word could not be read */
-    SW_STOP_BAD_PC,        /* cut: the return address is in no readable or known code */
+    SW_STOP_BAD_PC,        /* cut: the return address is in no code, or 0 by a guess */
     SW_STOP_SP_NOT_RISING, /* cut: the caller's stack pointer is not above the callee's: loop or damage */
     SW_STOP_OUTSIDE_STACK, /* cut: the caller's stack pointer left the declared stack */
     SW_STOP_BAD_TABLE,     /* cut: unwind data contradicts itself, and no other source helped */

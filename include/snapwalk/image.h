@@ -46,6 +46,9 @@ void sw_images_destroy(struct sw_images *images);
  * a cut frame at worst. Call this again after dlopen and dlclose. Code that .eh_frame does not cover is looked up in
  * the .debug_frame of the file, or of its MiniDebugInfo; the file then stays mapped too.
  *
+ * It also notes which memory is executable (as sw_process_add_images and sw_core_add_images do): a return address
+ * elsewhere is none. Memory of which nothing is known, since it came later or is anonymous, counts behind a call.
+ *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_BUSY; SW_E_OS. An image with bad headers is left out.
  * Threads  One writer at a time; walks go on meanwhile. Signals  Not safe.
  */

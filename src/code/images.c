@@ -16,18 +16,29 @@ struct row {
     struct sw_image_entry *entry;
 };
 
-/* dropped: the entry that the next set lacks. It is released together with this set. */
-struct set {
+/* dropped: the entry that the next set lacks. It is released together with this block. */
+struct block {
     struct sw_retired retired;
     struct sw_image_entry *dropped;
+};
+
+struct set {
+    struct block block;
     size_t count;
     struct row rows[];
+};
+
+struct spans {
+    struct block block;
+    size_t count;
+    struct sw_span rows[];
 };
 
 struct sw_images {
     struct sw_reclaim reclaim;
     struct sw_alloc alloc;
     struct set *_Atomic current; /* null: empty */
+    struct spans *_Atomic spans; /* null: there is no map */
     _Atomic uint64_t generation;
     atomic_flag writer;
 };
@@ -44,13 +55,13 @@ static void release_entry(const struct sw_images *images, struct sw_image_entry 
     images->alloc.put(images->alloc.arg, entry, entry->size);
 }
 
-static void release_set(void *arg, struct sw_retired *block)
+static void release_block(void *arg, struct sw_retired *retired)
 {
     const struct sw_images *images = arg;
-    struct set *set = (struct set *)block;
-    if (set->dropped)
-        release_entry(images, set->dropped);
-    images->alloc.put(images->alloc.arg, set, set->retired.size);
+    struct block *block = (struct block *)retired;
+    if (block->dropped)
+        release_entry(images, block->dropped);
+    images->alloc.put(images->alloc.arg, block, retired->size);
 }
 
 enum sw_status sw_images_create(const struct sw_alloc *alloc, struct sw_images **out)
@@ -64,9 +75,10 @@ enum sw_status sw_images_create(const struct sw_alloc *alloc, struct sw_images *
     memset(images, 0, sizeof *images);
     images->alloc = from;
     atomic_init(&images->current, NULL);
+    atomic_init(&images->spans, NULL);
     atomic_init(&images->generation, 1);
     atomic_flag_clear(&images->writer);
-    sw_reclaim_init(&images->reclaim, release_set, images);
+    sw_reclaim_init(&images->reclaim, release_block, images);
     *out = images;
     return SW_OK;
 }
@@ -79,8 +91,11 @@ void sw_images_destroy(struct sw_images *images)
     struct set *set = atomic_load(&images->current);
     for (size_t i = 0; set && i < set->count; i++)
         release_entry(images, set->rows[i].entry);
+    struct spans *spans = atomic_load(&images->spans);
     if (set)
-        sw_reclaim_retire(&images->reclaim, &set->retired);
+        sw_reclaim_retire(&images->reclaim, &set->block.retired);
+    if (spans)
+        sw_reclaim_retire(&images->reclaim, &spans->block.retired);
     sw_reclaim_flush(&images->reclaim);
     to.put(to.arg, images, sizeof *images);
 }
@@ -118,6 +133,28 @@ const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uin
     const struct set *set = images ? atomic_load(&images->current) : NULL;
     const size_t at = search(set, address);
     return set && at < set->count && set->rows[at].begin <= address ? set->rows[at].entry : NULL;
+}
+
+bool sw_image_is_code(const struct sw_image_entry *entry, uint64_t address)
+{
+    if (entry->info.is_pe)
+        return sw_pe_is_code(&entry->pe, (uint32_t)(address - entry->info.begin));
+    return address >= entry->code_begin && address < entry->code_end;
+}
+
+enum sw_span_kind sw_images_span(const struct sw_images *images, uint64_t address, bool *is_mapped)
+{
+    const struct spans *spans = images ? atomic_load(&images->spans) : NULL;
+    size_t low = 0, high = spans ? spans->count : 0;
+    *is_mapped = spans != NULL;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (spans->rows[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return spans && low < spans->count && spans->rows[low].begin <= address ? spans->rows[low].kind : SW_SPAN_UNKNOWN;
 }
 
 uint64_t sw_images_generation(const struct sw_images *images)
@@ -203,8 +240,7 @@ static struct set *make_set(const struct sw_images *images, size_t count)
     struct set *set = images->alloc.get(images->alloc.arg, size);
     if (!set)
         return NULL;
-    set->retired = (struct sw_retired){ NULL, size };
-    set->dropped = NULL;
+    set->block = (struct block){ { NULL, size }, NULL };
     set->count = count;
     return set;
 }
@@ -215,8 +251,8 @@ static void publish(struct sw_images *images, struct set *set, struct sw_image_e
     atomic_fetch_add(&images->generation, 1);
     if (!old)
         return;
-    old->dropped = dropped;
-    sw_reclaim_retire(&images->reclaim, &old->retired);
+    old->block.dropped = dropped;
+    sw_reclaim_retire(&images->reclaim, &old->block.retired);
     sw_reclaim_poll(&images->reclaim);
 }
 
@@ -260,6 +296,23 @@ enum sw_status sw_images_drop(struct sw_images *images, uint64_t begin)
     copy_rows(set->rows, old, 0, at);
     copy_rows(set->rows + at, old, at + 1, old->count - at - 1);
     publish(images, set, old->rows[at].entry);
+    return SW_OK;
+}
+
+enum sw_status sw_images_set_spans(struct sw_images *images, const struct sw_span *spans, size_t count)
+{
+    const size_t size = sizeof(struct spans) + count * sizeof *spans;
+    struct spans *made = images->alloc.get(images->alloc.arg, size);
+    if (!made)
+        return SW_E_NO_MEMORY;
+    made->block = (struct block){ { NULL, size }, NULL };
+    made->count = count;
+    if (count)
+        memcpy(made->rows, spans, count * sizeof *spans);
+    struct spans *old = atomic_exchange(&images->spans, made);
+    if (old)
+        sw_reclaim_retire(&images->reclaim, &old->block.retired);
+    sw_reclaim_poll(&images->reclaim);
     return SW_OK;
 }
 

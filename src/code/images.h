@@ -22,6 +22,7 @@ struct sw_elf;
  * cfi, pe, clr   Valid where has_ says so. clr: a PE image with ReadyToRun code; pe: any PE image.
  * exceptions     Of a PE image: its exception directory, where exceptions_status is SW_OK (see sw_pe_exceptions).
  * start          Where the program begins, in an image that is one; else 0.
+ * code_begin, code_end  Of an ELF image: around its executable segments.
  * code           In this process: the code of an image that is never unmapped, where it is; else empty.
  *
  * origin         Who registered the image (a refresh forgets its own images only); null: registered by hand.
@@ -40,6 +41,7 @@ struct sw_image_entry {
     struct sw_pe pe;
     struct sw_clr_image clr;
     uint64_t start;
+    uint64_t code_begin, code_end;
     struct sw_bytes code;
     struct sw_bytes exceptions;
     enum sw_status exceptions_status;
@@ -73,6 +75,22 @@ const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uin
  * up before it hands over what it dropped, so it sees this reader before it frees anything.
  */
 
+/* Whether an address of an image is in one of its executable segments or sections. */
+bool sw_image_is_code(const struct sw_image_entry *entry, uint64_t address);
+
+/*
+ * The target's memory, as its map was when the images were refreshed last: what was executable, and what neither was
+ * nor is likely to become so. UNKNOWN: everything else, which may have been made executable since. is_mapped: there is
+ * such a map; where there is none all is UNKNOWN. Inside a reader section; images may be null.
+ */
+enum sw_span_kind { SW_SPAN_UNKNOWN = 0, SW_SPAN_CODE, SW_SPAN_DATA };
+struct sw_span {
+    uint64_t begin;
+    uint64_t end;
+    enum sw_span_kind kind;
+};
+enum sw_span_kind sw_images_span(const struct sw_images *images, uint64_t address, bool *is_mapped);
+
 /* The address of the generation that sw_images_generation reads. For null images: of a number that never changes. */
 const _Atomic uint64_t *sw_images_clock(const struct sw_images *images);
 
@@ -102,6 +120,13 @@ void sw_images_discard(struct sw_images *images, struct sw_image_entry *entry);
  */
 enum sw_status sw_images_insert(struct sw_images *images, struct sw_image_entry *entry);
 enum sw_status sw_images_drop(struct sw_images *images, uint64_t begin);
+
+/*
+ * Replaces the map of the target's memory. spans ascend, do not overlap, and are copied.
+ *
+ * Returns  SW_OK; SW_E_NO_MEMORY (the old one stays).
+ */
+enum sw_status sw_images_set_spans(struct sw_images *images, const struct sw_span *spans, size_t count);
 
 /* The entries by number, ascending; null past the last. For the writer; valid until the next change. */
 struct sw_image_entry *sw_images_at(const struct sw_images *images, size_t number);

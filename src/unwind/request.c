@@ -92,12 +92,46 @@ static bool is_readable(const struct sw_unwind_request *req, uint64_t address)
     return sw_fetch_code(&req->work->fetch, address, &size) != NULL;
 }
 
-bool sw_is_code(const struct sw_unwind_request *req, uint64_t address)
+/* Where there is no map of the target's memory all that can be read may be code. */
+static enum sw_place place_in_memory(const struct sw_unwind_request *req, uint64_t address)
 {
+    bool is_mapped;
+    const enum sw_span_kind kind = sw_images_span(req->walker->images, address, &is_mapped);
+    if (kind == SW_SPAN_DATA || !is_readable(req, address))
+        return SW_PLACE_DATA;
+    return kind == SW_SPAN_CODE || !is_mapped ? SW_PLACE_CODE : SW_PLACE_UNKNOWN;
+}
+
+enum sw_place sw_place_of(const struct sw_unwind_request *req, uint64_t address)
+{
+    const struct sw_image_entry *entry = sw_request_image(req, address);
     struct sw_range unwanted;
-    return sw_request_image(req, address) ||
-           (req->walker->codemap && sw_codemap_find_inside(req->walker->codemap, address, &unwanted)) ||
-           is_readable(req, address);
+    if (entry && sw_image_is_code(entry, address))
+        return SW_PLACE_CODE;
+    if (req->walker->codemap && sw_codemap_find_inside(req->walker->codemap, address, &unwanted))
+        return SW_PLACE_CODE;
+    return entry ? SW_PLACE_DATA : place_in_memory(req, address);
+}
+
+static bool is_behind_any_call(const struct sw_unwind_request *req, uint64_t pc)
+{
+    enum { LONGEST_CALL = 8 };
+    uint64_t target = 0, slot = 0;
+    struct sw_code code;
+    return pc >= LONGEST_CALL && sw_code_of(req, &code) && code.arch->patterns->call_before(&code, pc, &target, &slot);
+}
+
+/*
+ * Whether a return address leads to code. Memory of which nothing is known is that of a runtime whose code came later
+ * than the map, or data: then a call stands in front, or does not. The last instruction of a function may be a call;
+ * the first may be one that faulted.
+ */
+static bool leads_to_code(const struct sw_unwind_request *req, uint64_t pc)
+{
+    enum sw_place place = sw_place_of(req, pc - 1);
+    if (place == SW_PLACE_DATA)
+        place = sw_place_of(req, pc);
+    return place == SW_PLACE_CODE || (place == SW_PLACE_UNKNOWN && is_behind_any_call(req, pc));
 }
 
 static enum sw_stop try(const struct sw_unwind_request *req, const struct sw_rule *rule, struct sw_regs *caller,
@@ -120,9 +154,7 @@ static enum sw_stop try(const struct sw_unwind_request *req, const struct sw_rul
     if (sw_regs_link_number(caller->machine) != SW_REGS_MAX && sw_regs_sp(caller) == sw_regs_sp(regs) &&
         caller->r[pc] == sw_regs_pc(regs) && !is_signal)
         return SW_STOP_SP_NOT_RISING;
-    /* The last instruction of a function may be a call; the first may be one that faulted. */
-    const bool known = is_signal || sw_is_code(req, caller->r[pc] - 1) || sw_is_code(req, caller->r[pc]);
-    return known ? SW_STOP_NONE : SW_STOP_BAD_PC;
+    return is_signal || leads_to_code(req, caller->r[pc]) ? SW_STOP_NONE : SW_STOP_BAD_PC;
 }
 
 enum sw_stop sw_candidate_try(const struct sw_unwind_request *req, struct sw_candidate *candidate)

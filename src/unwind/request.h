@@ -122,8 +122,12 @@ enum sw_stop sw_candidate_try(const struct sw_unwind_request *req, struct sw_can
 void sw_find_code(const struct sw_walker *walker, const struct sw_image_entry *entry, uint64_t lookup,
                   struct sw_range *code);
 
-/* Whether an address is in known code, or at least readable where nothing is known. Inside a reader section. */
-bool sw_is_code(const struct sw_unwind_request *req, uint64_t address);
+/*
+ * What is known of an address: code in a range, in an executable part of an image or of memory; data, which cannot be
+ * executed; or nothing. Code and what is not known is readable. Inside a reader section.
+ */
+enum sw_place { SW_PLACE_DATA = 0, SW_PLACE_UNKNOWN, SW_PLACE_CODE };
+enum sw_place sw_place_of(const struct sw_unwind_request *req, uint64_t address);
 
 /* The target's code, to be analysed. False: its machine has no value in lib/arch. */
 bool sw_code_of(const struct sw_unwind_request *req, struct sw_code *code);

@@ -72,8 +72,7 @@ static enum sw_status from_exceptions(const struct sw_unwind_request *req, struc
 /* A call through a bad pointer: nothing was executed there, so the return address is where the call left it. */
 static enum sw_status from_bad_pc(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
-    size_t size;
-    if (!req->frame->exact || sw_fetch_code(&req->work->fetch, sw_regs_pc(&req->frame->regs), &size))
+    if (!req->frame->exact || sw_place_of(req, sw_regs_pc(&req->frame->regs)) != SW_PLACE_DATA)
         return SW_E_NO_RULE;
     sw_rule_leaf(&c->rule, req->walker->machine, SW_SOURCE_LEAF, SW_TRUST_GUESS);
     return SW_OK;

@@ -55,13 +55,15 @@ static enum sw_status status_of_cut(enum sw_stop stop)
     return stop == SW_STOP_LOST_REGISTER ? SW_E_NO_RULE : SW_E_MALFORMED;
 }
 
-/* What a source came to by what it said: its rule is tried. */
+/* What a source came to by what it said: its rule is tried. A guess that leads to 0 leads nowhere. */
 static enum sw_stop stop_of(const struct sw_unwind_request *req, enum sw_status status, struct sw_candidate *candidate)
 {
     if (status != SW_OK)
         return SW_STOP_BAD_TABLE;
-    if (!(candidate->rule.flags & SW_RULE_END))
-        return sw_candidate_try(req, candidate);
+    if (!(candidate->rule.flags & SW_RULE_END)) {
+        const enum sw_stop stop = sw_candidate_try(req, candidate);
+        return stop == SW_STOP_ROOT_ZERO && candidate->rule.trust <= SW_TRUST_GUESS ? SW_STOP_BAD_PC : stop;
+    }
     candidate->stop = SW_STOP_ROOT;
     return SW_STOP_ROOT;
 }

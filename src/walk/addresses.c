@@ -167,6 +167,8 @@ static SW_APART size_t walk_slowly(struct sw_walk *walk, struct sw_lane *lane, s
             continue;
         count += more;
         walk->depth += (uint32_t)more;
+        if (more != 0)
+            walk->frame.trust = SW_TRUST_LIKELY; /* of the last of them, at least */
         if (*stop != SW_STOP_NONE)
             (void)sw_walk_end(walk, *stop);
         break;

@@ -34,6 +34,10 @@ bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop)
 {
     if (walk->state == INSIDE)
         count_hits(walk);
+    if (stop == SW_STOP_ROOT_ZERO && walk->frame.trust <= SW_TRUST_GUESS) { /* it may be any zero */
+        stop = SW_STOP_BAD_PC;
+        walk->fault = (struct sw_fault){ SW_E_MALFORMED, sw_regs_pc(&walk->frame.regs), 0 };
+    }
     if (sw_stop_is_root(stop))
         walk->fault = (struct sw_fault){ 0 };
     walk->entry.step = 0;

@@ -129,7 +129,7 @@ static void without_analysis_frame_pointers_are_followed_as_a_guess(void **state
     const struct sw_regs regs = three_frames(SW_KIND_JIT);
     (void)state;
     sw_sim_walker(sim)->flags = SW_WALK_NO_ANALYSIS;
-    assert_int_equal(walk(&regs, &seen), SW_STOP_ROOT_ZERO);
+    assert_int_equal(walk(&regs, &seen), SW_STOP_BAD_PC); /* a record of zeros is a guess, too */
     assert_int_equal(seen.count, 3);
     assert_int_equal(seen.frames[2].source, SW_SOURCE_FRAME_POINTER);
     assert_int_equal(seen.frames[2].trust, SW_TRUST_GUESS);
@@ -356,6 +356,20 @@ static void a_zero_behind_the_cut_of_a_better_source_is_no_clean_end(void **stat
     assert_int_equal(seen.count, 1);
 }
 
+/* A frame that was guessed: what its own rule finds may be any zero of the stack. */
+static void a_zero_behind_a_guess_is_no_clean_end(void **state)
+{
+    const uint64_t words[] = { B + BEHIND_CALL, 0, 0, 0, 0, 0 };
+    const struct sw_regs regs = at(0, STACK, STACK + 8);
+    struct seen seen = { 0 };
+    (void)state;
+    (void)three_tight_frames(SW_KIND_JIT);
+    put_words(STACK, words, COUNT_OF(words));
+    assert_int_equal(walk(&regs, &seen), SW_STOP_BAD_PC);
+    assert_int_equal(seen.count, 2);
+    assert_int_equal(seen.frames[1].trust, SW_TRUST_GUESS);
+}
+
 static void a_call_through_a_bad_pointer_returns_to_its_caller(void **state)
 {
     const uint64_t words[] = { B + BEHIND_CALL, STACK + 0x20, A + BEHIND_CALL, 0, 0, 0 };
@@ -487,7 +501,7 @@ static void arm64_frame_records_are_followed_and_signatures_stripped(void **stat
     sw_regs_set(&regs, SW_ARM64_SP, STACK);
     sw_regs_set(&regs, SW_ARM64_FP, STACK);
     (void)walk_twice(sw_sim_walker(arm), &regs, true);
-    assert_int_equal(sw_walk_all(sw_sim_walker(arm), &scratch, &regs, keep, &seen), SW_STOP_ROOT_ZERO);
+    assert_int_equal(sw_walk_all(sw_sim_walker(arm), &scratch, &regs, keep, &seen), SW_STOP_BAD_PC);
     assert_int_equal(seen.count, 3);
     assert_int_equal(sw_regs_pc(&seen.frames[1].regs), B + 4);
     assert_int_equal(sw_regs_sp(&seen.frames[1].regs), STACK + 0x10);
@@ -514,6 +528,7 @@ int main(void)
         cmocka_unit_test(a_signal_trampoline_is_known_by_its_bytes),
         WALK_TEST(a_signal_frame_leads_off_the_declared_stack),
         WALK_TEST(a_zero_behind_the_cut_of_a_better_source_is_no_clean_end),
+        WALK_TEST(a_zero_behind_a_guess_is_no_clean_end),
         WALK_TEST(a_call_through_a_bad_pointer_returns_to_its_caller),
         WALK_TEST(managed_code_returned_to_without_a_call_in_front_was_interrupted),
         WALK_TEST(a_leaf_range_is_believed),

@@ -37,6 +37,16 @@ static void release_mapping(struct sw_image_entry *entry, const struct sw_alloc 
 /* ELF ----------------------------------------------------------------------------------------------------------- */
 
 /* Where the segments are in the target, given the address of file offset 0. */
+static void note_code(struct sw_image_entry *entry, const struct sw_elf_segment *segment)
+{
+    const uint64_t begin = segment->address & ~(uint64_t)(PAGE - 1);
+    const uint64_t end = (segment->address + segment->size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    if (!segment->executable)
+        return;
+    entry->code_begin = entry->code_end == 0 || begin < entry->code_begin ? begin : entry->code_begin;
+    entry->code_end = end > entry->code_end ? end : entry->code_end;
+}
+
 static enum sw_status place_elf(struct sw_image_entry *entry, uint64_t address)
 {
     struct sw_elf_segment segment;
@@ -52,6 +62,7 @@ static enum sw_status place_elf(struct sw_image_entry *entry, uint64_t address)
             zero = segment.address - segment.offset;
         }
         high = end > high ? end : high;
+        note_code(entry, &segment);
     }
     if (low >= high)
         return SW_E_MALFORMED;
@@ -59,6 +70,8 @@ static enum sw_status place_elf(struct sw_image_entry *entry, uint64_t address)
     entry->info.begin = entry->info.bias + (low & ~(uint64_t)(PAGE - 1));
     entry->info.end = entry->info.bias + high;
     entry->info.machine = sw_elf_machine(entry->elf);
+    entry->code_begin += entry->info.bias;
+    entry->code_end += entry->info.bias;
     const uint64_t start = sw_elf_start(entry->elf);
     entry->start = start ? entry->info.bias + start : 0;
     return entry->info.begin < entry->info.end ? SW_OK : SW_E_WRAPS;
@@ -293,6 +306,45 @@ enum sw_status sw_images_sweep(struct sw_images *images, const void *origin)
             return SW_E_NO_MEMORY;
     }
     return SW_OK;
+}
+
+/*
+ * What is executable, and what hardly can become so: private mappings of files, heap and stack. Anonymous memory may be
+ * a runtime's, which makes it executable later; so may memory that is shared or reserved.
+ */
+static enum sw_span_kind kind_of(const struct sw_map *map)
+{
+    static const char heap[] = "[heap]", stack[] = "[stack]";
+    const bool is_named =
+        map->path_size != 0 &&
+        (map->inode != 0 || (map->path_size == sizeof heap - 1 && memcmp(map->path, heap, sizeof heap - 1) == 0) ||
+         (map->path_size == sizeof stack - 1 && memcmp(map->path, stack, sizeof stack - 1) == 0));
+    if (!map->readable || (!map->executable && (map->shared || !is_named)))
+        return SW_SPAN_UNKNOWN;
+    return map->executable ? SW_SPAN_CODE : SW_SPAN_DATA;
+}
+
+void sw_images_append_span(struct sw_span *spans, size_t *count, struct sw_span span)
+{
+    struct sw_span *last = *count ? &spans[*count - 1] : NULL;
+    if (last && last->end == span.begin && last->kind == span.kind)
+        last->end = span.end;
+    else if (span.kind != SW_SPAN_UNKNOWN)
+        spans[(*count)++] = span;
+}
+
+enum sw_status sw_images_take_maps(struct sw_images *images, const struct sw_map *maps, size_t count)
+{
+    const struct sw_alloc *alloc = sw_images_alloc(images);
+    struct sw_span *spans = alloc->get(alloc->arg, (count + 1) * sizeof *spans);
+    size_t used = 0;
+    if (!spans)
+        return SW_E_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        sw_images_append_span(spans, &used, (struct sw_span){ maps[i].begin, maps[i].end, kind_of(&maps[i]) });
+    const enum sw_status status = sw_images_set_spans(images, spans, used);
+    alloc->put(alloc->arg, spans, (count + 1) * sizeof *spans);
+    return status;
 }
 
 /* Whether code of the same file is mapped behind its first page. */

@@ -43,6 +43,14 @@ bool sw_images_keep(struct sw_images *images, const struct sw_image_file *file, 
 enum sw_status sw_images_sweep(struct sw_images *images, const void *origin);
 
 /*
+ * The map of the target's memory into the set, for sw_images_span. append_span: to spans, which have room.
+ *
+ * Returns  SW_OK; SW_E_NO_MEMORY.
+ */
+enum sw_status sw_images_take_maps(struct sw_images *images, const struct sw_map *maps, size_t count);
+void sw_images_append_span(struct sw_span *spans, size_t *count, struct sw_span span);
+
+/*
  * The unwind tables of an ELF image whose entry->elf is open, as they stand in the file. complete_mapped: of one whose
  * .eh_frame and its header were found where they are mapped; the file, if it is still that file, is only asked for a
  * .debug_frame, for what .eh_frame does not cover. detach_mapped: of one that may be unmapped before it is removed: its

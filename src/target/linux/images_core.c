@@ -88,6 +88,32 @@ static enum sw_status put_all(const struct mapped *m, struct sw_images *images)
     return status == SW_OK && overlap ? SW_E_OVERLAP : status;
 }
 
+/*
+ * What the core's segments say: nothing becomes executable any more. Where none is executable, whoever wrote the core
+ * did not know.
+ */
+static enum sw_status take_segments(const struct sw_core *core, struct sw_images *images)
+{
+    const size_t most = core->segment_array.count, size = (most + 1) * sizeof(struct sw_span);
+    struct sw_span *spans = core->alloc.get(core->alloc.arg, size);
+    enum sw_status status = SW_OK;
+    bool has_code = false;
+    size_t count = 0;
+    if (!spans)
+        return SW_E_NO_MEMORY;
+    for (size_t i = 0; i < most; i++) {
+        const struct sw_core_segment *segment = &core->segments[i];
+        const bool is_code = (segment->flags & SW_CORE_EXECUTE) != 0;
+        has_code |= is_code;
+        sw_images_append_span(spans, &count,
+                              (struct sw_span){ segment->begin, segment->end, is_code ? SW_SPAN_CODE : SW_SPAN_DATA });
+    }
+    if (has_code)
+        status = sw_images_set_spans(images, spans, count);
+    core->alloc.put(core->alloc.arg, spans, size);
+    return status;
+}
+
 static enum sw_status put_locked(const struct mapped *m, struct sw_images *images)
 {
     enum sw_status status = sw_images_lock(images);
@@ -96,6 +122,8 @@ static enum sw_status put_locked(const struct mapped *m, struct sw_images *image
     status = put_all(m, images);
     if (status == SW_E_OVERLAP)
         status = put_all(m, images);
+    if (!sw_images_fatal(status))
+        status = take_segments(m->core, images);
     sw_images_unlock(images);
     return sw_images_fatal(status) ? status : SW_OK;
 }

@@ -96,8 +96,10 @@ enum sw_status sw_process_add_images(struct sw_process *process, struct sw_image
     status = put_all(process, images);
     if (status == SW_E_OVERLAP)
         status = put_all(process, images);
+    if (!sw_images_fatal(status))
+        status = sw_images_take_maps(images, process->maps, process->map_count);
     sw_images_unlock(images);
-    return status == SW_E_OVERLAP ? SW_OK : status;
+    return status;
 }
 
 enum sw_status sw_process_mirror_ranges(struct sw_process *process, struct sw_codemap *codemap)

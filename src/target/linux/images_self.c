@@ -89,6 +89,20 @@ static bool take_tables(const struct object *object, struct sw_image_entry *entr
     return entry->has_cfi;
 }
 
+/* Around the executable segments. */
+static void locate_code(const struct object *object, struct sw_image_entry *entry)
+{
+    for (size_t i = 0; i < object->count; i++) {
+        const ElfW(Phdr) *segment = &object->headers[i];
+        const uint64_t begin = (object->bias + segment->p_vaddr) & ~(uint64_t)(PAGE - 1);
+        const uint64_t end = (object->bias + segment->p_vaddr + segment->p_memsz + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
+            continue;
+        entry->code_begin = entry->code_end == 0 || begin < entry->code_begin ? begin : entry->code_begin;
+        entry->code_end = end > entry->code_end ? end : entry->code_end;
+    }
+}
+
 static struct sw_bytes code_of(const struct object *object)
 {
     for (size_t i = 0; i < object->count; i++) {
@@ -151,6 +165,7 @@ static enum sw_status put_mapped(struct refresh *refresh, const struct object *o
     entry->seen = true;
     entry->release = sw_images_release_elf;
     entry->start = start_of(object, info);
+    locate_code(object, entry);
     if (object->lasts)
         entry->code = code_of(object);
     const bool found = take_tables(object, entry);
@@ -303,6 +318,8 @@ enum sw_status sw_images_add_self(struct sw_images *images)
         refresh_all(&refresh);
         if (refresh.status == SW_OK && refresh.overlap)
             refresh_all(&refresh);
+        if (refresh.status == SW_OK)
+            refresh.status = sw_images_take_maps(images, maps, refresh.map_count);
         sw_images_unlock(images);
         status = refresh.status;
     }

@@ -213,11 +213,21 @@ static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
 {
     const struct sw_process_captured *thread = arg;
     struct sw_process *process = thread->process;
-    const size_t copied = read_copy(thread, address, to, size);
-    const struct sw_map *map = sw_maps_find(process->maps, process->map_count, address);
-    if (copied || !map || may_have_changed(thread, map))
-        return copied;
-    return sw_process_read(process, address, to, map->end - address < size ? (size_t)(map->end - address) : size);
+    size_t done = read_copy(thread, address, to, size);
+    if (done)
+        return done;
+    while (done < size) { /* mappings that touch read as one */
+        const uint64_t at = address + done;
+        const struct sw_map *map = sw_maps_find(process->maps, process->map_count, at);
+        if (!map || may_have_changed(thread, map))
+            break;
+        const size_t part = map->end - at < size - done ? (size_t)(map->end - at) : size - done;
+        const size_t got = sw_process_read(process, at, (uint8_t *)to + done, part);
+        done += got;
+        if (got != part)
+            break;
+    }
+    return done;
 }
 
 size_t sw_process_captured(const struct sw_process *process, uint64_t *tids, size_t capacity)

@@ -12,6 +12,7 @@
 #include "unwind/findings.h"
 #include "unwind/infer/code_patterns.h"
 #include "unwind/infer/dispatch.h"
+#include "unwind/infer/instructions.h"
 
 #include "base/bytes.h"
 
@@ -54,10 +55,11 @@ bool sw_is_call_of(const struct sw_unwind_request *req, uint64_t after, uint64_t
 
 bool sw_may_have_called(const struct sw_unwind_request *req, uint64_t pc, uint64_t function)
 {
+    struct sw_code code;
     uint64_t target;
-    if (sw_is_behind_call(req, pc, &target))
-        return target == 0 || target == function;
-    return sw_is_trampoline(req, pc);
+    if (!sw_is_behind_call(req, pc, &target))
+        return sw_is_trampoline(req, pc);
+    return target == 0 || target == function || (sw_code_of(req, &code) && sw_is_program_start(req, &code, pc - 1));
 }
 
 /* The caller by the analysis of a function that pc should be in. Fills the candidate. */
@@ -132,7 +134,8 @@ static bool may_be_code(const struct sw_unwind_request *req, uint64_t address)
         return false;
     if (req->walker->codemap && sw_codemap_find_inside(req->walker->codemap, address, &unwanted))
         return true;
-    return !req->walker->images || sw_images_entry(req->walker->images, address) != NULL;
+    const struct sw_image_entry *entry = sw_images_entry(req->walker->images, address);
+    return !req->walker->images || (entry && sw_image_is_code(entry, address - 1));
 }
 
 /* The functions that were tried: each once, since its analysis names one slot, whichever word led to it. */

@@ -50,7 +50,7 @@ enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_cand
  *           its pc, if has_first.
  * refused   The callers' sp of those that were accepted, but not confirmed: other ways are gone.
  * target    What the call in front of the accepted one's return address calls; 0: not known.
- * shown     How many rules there were.
+ * shown     How many rules there were. zeros: how many of them are of a return, and to 0.
  * is_own    lr is left from a call that this very function made.
  * is_jump   The accepted one comes to a jump through a register, as if that were a tail call.
  * is_askew  And the stack is not as it is in front of one.
@@ -61,7 +61,7 @@ struct ways {
     struct sw_candidate *c, *first;
     uint64_t target;
     uint64_t refused[MOST_REFUSED];
-    unsigned shown, refused_count;
+    unsigned shown, zeros, refused_count;
     bool is_own, is_jump, is_askew, is_weak, has_first;
 };
 
@@ -121,6 +121,7 @@ static bool is_accepted(void *arg, const struct sw_rule *rule)
         ways->c->rule.trust = SW_TRUST_GUESS;
         return true;
     }
+    ways->zeros += stop == SW_STOP_ROOT_ZERO && rule->trust != SW_TRUST_NONE;
     if (stop == SW_STOP_NONE || stop == SW_STOP_ROOT_ZERO)
         keep_first(ways);
     return false;
@@ -287,13 +288,23 @@ static bool is_sure_way(struct ways *ways, const struct sw_code *code)
     return false;
 }
 
-/* A way forward that leads to no caller that has called: the frame pointer of an interpreter or JIT is right more
- * often. */
-static enum sw_status take_first(const struct ways *ways, bool found)
+/* All ways were gone, and each of them ends in a return to 0. */
+static bool is_all_zero(const struct ways *ways)
 {
+    return ways->refused_count == 0 && ways->zeros != 0 && ways->zeros == ways->shown &&
+           !ways->req->work->meter.is_cut;
+}
+
+/*
+ * A way forward that leads to no caller that has called: the frame pointer of an interpreter or JIT is right more
+ * often. Where all ways agree on a 0 the stack ends there, unless the code may do as it likes.
+ */
+static enum sw_status take_first(const struct ways *ways, bool found, bool all_zero)
+{
+    const bool is_foreign = sw_is_foreign(ways->req);
     *ways->c = *ways->first;
-    ways->c->rule.trust = SW_TRUST_GUESS;
-    ways->c->is_doubted = !found && sw_is_foreign(ways->req);
+    ways->c->rule.trust = all_zero && !is_foreign ? SW_TRUST_LIKELY : SW_TRUST_GUESS;
+    ways->c->is_doubted = !found && is_foreign;
     return SW_OK;
 }
 
@@ -307,10 +318,11 @@ enum sw_status sw_forward_source(const struct sw_unwind_request *req, struct sw_
     if (is_sure_way(&ways, &code))
         return SW_OK;
     const bool found = ways.refused_count != 0 && !ways.is_askew;
+    const bool all_zero = is_all_zero(&ways);
     if (sw_confirm_by_stack(req, &code, c, &req->work->spare[1]) &&
         !(found && !ways.is_weak && c->rule.trust == SW_TRUST_GUESS))
         return settle(req, ways.shown == 0, c); /* a guess is no better than what was found, if that was not weaker */
     if (sw_frame_scan(req, &code, c) || (!found && sw_function_scan(req, &code, c)))
         return SW_OK;
-    return ways.has_first ? take_first(&ways, found) : SW_E_NO_RULE;
+    return ways.has_first ? take_first(&ways, found, all_zero) : SW_E_NO_RULE;
 }

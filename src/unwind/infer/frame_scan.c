@@ -124,7 +124,7 @@ static bool fits(const struct scan *s, const struct opening *opening, uint64_t b
         !sw_memory_word(&s->req->walker->memory, *cfa + (uint64_t)(int64_t)opening->return_off, &word))
         return false;
     word = sw_code_word(s->req->walker, word);
-    return sw_is_code(s->req, word) && sw_may_have_called(s->req, word, begin);
+    return sw_place_of(s->req, word) != SW_PLACE_DATA && sw_may_have_called(s->req, word, begin);
 }
 
 /* Whether the candidate's rule leads to a caller of the function, with this sp. */

@@ -19,6 +19,9 @@ bool sw_leads_behind_call(const struct sw_unwind_request *req, struct sw_candida
 /* Whether a return address is the start of a made-up stack: no call returns there, and its code is such a start's. */
 bool sw_is_made_up(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc);
 
+/* Whether an address is in the code that a program begins with. */
+bool sw_is_program_start(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc);
+
 /* Sources, as sw_source_ask has them. Each uses both spare candidates and work->analysis. */
 SW_NODISCARD enum sw_status sw_root_source(const struct sw_unwind_request *req, struct sw_candidate *c);
 SW_NODISCARD enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_candidate *c);

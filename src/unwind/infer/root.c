@@ -37,10 +37,10 @@ static bool does_nothing(const struct sw_insn *insn)
  * The code in its order, from the entry point on, over jumps to where it really begins. Far from there only such a jump
  * is looked for.
  */
-static bool is_in_start(const struct sw_unwind_request *req, const struct sw_code *code)
+bool sw_is_program_start(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
 {
-    const uint64_t pc = req->frame->lookup;
-    uint64_t at = req->entry ? req->entry->start : 0, begin = at;
+    const struct sw_image_entry *image = sw_request_image(req, pc);
+    uint64_t at = image ? image->start : 0, begin = at;
     struct sw_insn insn;
     unsigned far = 0;
     for (unsigned n = 0; at != 0 && n < MOST_SWEPT && decode(code, at, &insn); n++) {
@@ -124,8 +124,8 @@ enum sw_status sw_root_source(const struct sw_unwind_request *req, struct sw_can
     struct sw_code code;
     if (!sw_code_of(req, &code))
         return SW_E_NO_RULE;
-    if (!is_in_start(req, &code) && (req->frame->exact || !(ends_the_thread(req, &code) ||
-                                                            sw_is_made_up(req, &code, sw_regs_pc(&req->frame->regs)))))
+    if (!sw_is_program_start(req, &code, req->frame->lookup) &&
+        (req->frame->exact || !(ends_the_thread(req, &code) || sw_is_made_up(req, &code, sw_regs_pc(&req->frame->regs)))))
         return SW_E_NO_RULE;
     sw_rule_init(&c->rule, code.arch->machine, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
     c->rule.flags = SW_RULE_END;
