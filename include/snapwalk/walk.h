@@ -24,8 +24,8 @@ extern "C" {
 /*
  * How much work a walk may do, in units. One unit is one instruction that is decoded and followed, about 100 ns on a
  * machine of 2020. Other work is counted as what takes as long: 64 words of the stack or 64 bytes of code that are
- * looked through, an element of a switch table, a hop through a stub, one look into the analysis cache. A frame found by tables is free, unless
- * its table takes more than 256 steps: max_frames bounds those. A frame in the rule cache is free.
+ * looked through, an element of a switch table, a hop through a stub, one look into the analysis cache, 256 bytes of an
+ * FDE's instructions. Most frames found by tables are free: max_frames bounds those. A frame in the rule cache is free.
  *
  * DEFAULT    SW_WALK_BUDGET units: for signal handlers, no walk over about 200 us.
  * UNLIMITED  For cores, other processes and set-up. Every analysis has bounds of its own, so that a walk ends, but one
@@ -204,8 +204,8 @@ SW_NODISCARD enum sw_status sw_walk_find_seed(const struct sw_walker *walker, st
  * Does what walks have left undone because of their budget, so that later ones find it done. To be called between
  * samples, or by a thread of its own; walks may go on meanwhile, in signal handlers too.
  *
- * walker   Of the walks, or one of the same target with the same memory, images, code map and analysis cache. Its budget
- *          does not matter.
+ * walker   Of the walks, or one of the same target with the same memory, images, code map and analysis cache. Its
+ *          budget does not matter.
  * scratch  As in walks.
  * budget   How much work the call may do: as struct sw_walker, budget. What is cut is left for the next call, which has
  *          to bring more.

@@ -57,12 +57,14 @@ struct sw_cfi_work {
  *
  * pushes   How often, in front of pc, the FDE lets the CFA move away from its register by one word, as a push does.
  * places   Whether it says there where a register is.
+ * bytes    The size of its instructions.
  */
 struct sw_cfi_cover {
     uint64_t begin;
     uint64_t end;
     unsigned pushes;
     bool places;
+    uint64_t bytes;
 };
 
 /*
@@ -77,7 +79,7 @@ struct sw_cfi_cover {
  *
  * Returns  SW_OK; SW_E_NO_RULE (no FDE covers pc); SW_E_TRUNCATED, SW_E_MALFORMED (among others: no CFA, no return
  *          address, x64: a CFA below the stack pointer), SW_E_UNSUPPORTED (augmentation, version, unknown
- *          instruction); SW_E_LIMIT (nesting, an offset over 31 bits, an expression of 64 KiB).
+ *          instruction); SW_E_LIMIT (nesting, an offset over 31 bits, an expression of 64 KiB, instructions of 1 MiB).
  *          rule->flags has SW_RULE_END where the return address is undefined, SW_RULE_SIGNAL for 'S'.
  *          Reading record by record leaves out FDEs that cannot be read: a pc that only they cover has SW_E_NO_RULE.
  *          With `beside`, what this table says of a pc that the other has nothing for either.

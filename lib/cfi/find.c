@@ -389,11 +389,11 @@ static bool nth_range(const struct sw_cfi *cfi, const struct table *table, uint6
     if (table->count == 0) {
         if (n >= cfi->index_count)
             return false;
-        *range = (struct sw_cfi_cover){ cfi->index[n].begin, cfi->index[n].end, 0, false };
+        *range = (struct sw_cfi_cover){ cfi->index[n].begin, cfi->index[n].end, 0, false, 0 };
         return true;
     }
     if (n < table->count && fde_of_entry(cfi, table, n, &fde) == SW_OK)
-        *range = (struct sw_cfi_cover){ fde.begin, fde.end, 0, false };
+        *range = (struct sw_cfi_cover){ fde.begin, fde.end, 0, false, 0 };
     return n < table->count;
 }
 

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { MOST_BYTES = 1 << 20 };
+
 /*
  * Where calls push, a CFA below the stack pointer cannot be; hand-written tables with two epilogues come to this
  * (libcoreclr has some). ARM64 knows it: glibc's _dl_runtime_resolve, behind the words that its PLT pushed.
@@ -126,6 +128,9 @@ static inline enum sw_status rule_of_table(const struct sw_cfi *cfi, uint64_t pc
     enum sw_status status = sw_cfi_find(cfi, pc, &fde);
     if (status != SW_OK)
         return status;
+    const uint64_t bytes = sw_cursor_left(&fde.program);
+    if (bytes > MOST_BYTES)
+        return SW_E_LIMIT;
     struct sw_cfi_machine m = { .cfi = cfi, .fde = &fde, .work = work, .rule = rule, .at = fde.begin, .pc = pc };
     m.code_align = fde.cie.code_align;
     m.data_align = fde.cie.data_align;
@@ -137,7 +142,7 @@ static inline enum sw_status rule_of_table(const struct sw_cfi *cfi, uint64_t pc
     if (status == SW_OK)
         status = run(&m, fde.program);
     if (cover)
-        *cover = (struct sw_cfi_cover){ fde.begin, fde.end, m.pushes, m.changed != 0 };
+        *cover = (struct sw_cfi_cover){ fde.begin, fde.end, m.pushes, m.changed != 0, bytes };
     if (m.ra != SW_REGS_MAX)
         rule->initial = initial_of_rule(&m);
     return status == SW_OK ? finish(&m) : status;

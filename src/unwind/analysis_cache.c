@@ -13,7 +13,7 @@
 
 enum { LEAST = 65536, SHARE = 8, PENDING_SHARE = 32, HEAD_WORDS = 9, HASHED_A_UNIT = 512 };
 
-/* One piece of pending work: as struct sw_pending, behind a checksum. Two writers at once leave one that is no piece. */
+/* One piece of pending work: as struct sw_pending, behind a checksum. Two writers at once leave none. */
 enum { PENDING_WORDS = sizeof(struct sw_pending) / 8, PENDING_WAYS = 4 };
 struct pending {
     _Atomic uint64_t check;

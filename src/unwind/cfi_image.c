@@ -10,7 +10,7 @@
 #include "unwind/findings.h"
 #include "unwind/infer/code_patterns.h"
 
-enum { MOST_SCANNED = 256, SILENT_PUSHES = 2, PUSHED = 16 };
+enum { BYTES_A_UNIT = 256, MOST_SCANNED = 256, SILENT_PUSHES = 2, PUSHED = 16 };
 
 static bool code_of(const struct sw_unwind_request *req, struct sw_code *code)
 {
@@ -201,8 +201,10 @@ static const struct {
 
 enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
-    struct sw_cfi_cover cover;
+    struct sw_cfi_cover cover = { 0 };
     const enum sw_status status = sw_cfi_rule(&req->entry->cfi, req->frame->lookup, &req->work->cfi, &c->rule, &cover);
+    if (cover.bytes >= BYTES_A_UNIT)
+        (void)sw_meter_pay(&req->work->meter, cover.bytes / BYTES_A_UNIT);
     if (status != SW_OK)
         return status;
     if (cover.end == sw_regs_pc(&req->frame->regs) && is_made_up(req))

@@ -291,8 +291,7 @@ static bool is_sure_way(struct ways *ways, const struct sw_code *code)
 /* All ways were gone, and each of them ends in a return to 0. */
 static bool is_all_zero(const struct ways *ways)
 {
-    return ways->refused_count == 0 && ways->zeros != 0 && ways->zeros == ways->shown &&
-           !ways->req->work->meter.is_cut;
+    return ways->refused_count == 0 && ways->zeros != 0 && ways->zeros == ways->shown && !ways->req->work->meter.is_cut;
 }
 
 /*

@@ -119,13 +119,18 @@ bool sw_is_made_up(const struct sw_unwind_request *req, const struct sw_code *co
 
 /* ---- the source ---- */
 
+static bool has_no_caller(const struct sw_unwind_request *req, const struct sw_code *code)
+{
+    return !req->frame->exact &&
+           (ends_the_thread(req, code) || sw_is_made_up(req, code, sw_regs_pc(&req->frame->regs)));
+}
+
 enum sw_status sw_root_source(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
     struct sw_code code;
     if (!sw_code_of(req, &code))
         return SW_E_NO_RULE;
-    if (!sw_is_program_start(req, &code, req->frame->lookup) &&
-        (req->frame->exact || !(ends_the_thread(req, &code) || sw_is_made_up(req, &code, sw_regs_pc(&req->frame->regs)))))
+    if (!sw_is_program_start(req, &code, req->frame->lookup) && !has_no_caller(req, &code))
         return SW_E_NO_RULE;
     sw_rule_init(&c->rule, code.arch->machine, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
     c->rule.flags = SW_RULE_END;
