@@ -145,11 +145,20 @@ static bool begins_function(const struct check *check)
            cfa.off == sw_rule_cfa_above_entry(check->code->arch->machine);
 }
 
-/* The code's rule instead of the table's, if it leads to a caller. It follows from the code alone. */
+/*
+ * The code's rule instead of the table's, if it leads to another caller. It follows from the code alone. Where both
+ * lead to the same pc the table knows what was on the stack before: glibc's _dl_runtime_resolve for ARM64, whose first
+ * row is an ordinary function's, comes to words that the PLT has pushed.
+ */
 static void replace(const struct check *check)
 {
     struct sw_candidate *c = check->table;
+    const enum sw_depends depends = c->depends;
     if (sw_candidate_try(check->req, check->other) != SW_STOP_NONE)
+        return;
+    const bool leads = sw_candidate_try(check->req, c) == SW_STOP_NONE;
+    c->depends = depends;
+    if (leads && sw_regs_pc(&c->caller) == sw_regs_pc(&check->other->caller))
         return;
     *c = *check->other;
     c->rule.trust = SW_TRUST_LIKELY;

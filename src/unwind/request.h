@@ -28,8 +28,10 @@ struct sw_unwind_request {
 static inline void sw_workspace_open(struct sw_workspace *work, const struct sw_walker *walker, bool is_new)
 {
     const uint64_t generation = sw_images_generation(walker->images);
-    if (is_new)
+    if (is_new) {
         sw_fetch_reset(&work->fetch, &walker->memory, walker->images);
+        work->meter = work->outer = (struct sw_meter){ .left = 0 };
+    }
     if (!is_new && generation == work->generation)
         return;
     work->generation = generation;

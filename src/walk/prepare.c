@@ -26,7 +26,7 @@ static bool start(struct prepare *p, const struct sw_walker *walker, struct sw_s
     struct sw_walk_scratch *inside = sw_walk_scratch_of(scratch);
     *p = (struct prepare){ walker, &inside->work, &inside->whole.frame, sw_work_granted(budget) };
     sw_workspace_open(p->work, walker, true);
-    p->work->meter = (struct sw_meter){ .left = p->granted };
+    p->work->meter.left = p->granted;
     return true;
 }
 

@@ -213,9 +213,9 @@ static void open_workspace(struct sw_walk *walk)
 {
     struct sw_walk_scratch *scratch = sw_walk_scratch_of(walk->scratch);
     struct sw_workspace *work = &scratch->work;
-    if (!scratch->is_open)
-        work->meter = (struct sw_meter){ .left = sw_work_granted(walk->walker->budget) };
     sw_workspace_open(work, walk->walker, !scratch->is_open);
+    if (!scratch->is_open)
+        work->meter.left = sw_work_granted(walk->walker->budget);
     scratch->is_open = true;
 }
 

@@ -158,6 +158,7 @@ static __attribute__((noinline)) void call(void (*function)(const int *nothing),
     walker.flags = 0;
     walk_from(&here, false, &expected);
     walker.flags = flags;
+    walker.budget = SW_WALK_BUDGET_UNLIMITED; /* what is cut by it is not looked at here */
     walker.max_frames = flags ? HANDLER + BY_CODE : 0;
     function(NULL);
     walker.max_frames = 0;

@@ -16,11 +16,25 @@
 
 enum { MOST_REFUSED = 6, FRAME_ALIGNMENT = 16, WIDEST_FRAME = 1 << 20 };
 
-/* ---- the first entry of a PLT ---- */
+/* ---- PLTs ---- */
+
+/*
+ * Whether pc is in a PLT's entry or another stub that only goes on through a word, on machines where the return address
+ * is in a register meanwhile. On others such a stub is a function like any other.
+ */
+static bool is_in_stub(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
+{
+    enum { STUB_INSNS = 4 };
+    uint64_t slot;
+    for (unsigned n = 0; sw_arch_has_link(code->arch) && n < STUB_INSNS; n++)
+        if (sw_goes_through(req, pc - n * code->arch->insn_bytes, &slot))
+            return true;
+    return false;
+}
 
 /*
  * The first entry of a PLT, where it pushes: a jump behind a push is no tail call, and the resolver has a table of its
- * own. Only an executing pc can be there.
+ * own. And the other entries. Only an executing pc can be there.
  */
 enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
@@ -28,9 +42,9 @@ enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_cand
     struct sw_rule *rule = &c->rule;
     struct sw_code code;
     uint64_t target;
-    unsigned pushed;
+    unsigned pushed = 0;
     if (!req->frame->exact || !sw_code_of(req, &code) || !code.arch->patterns->plt_header ||
-        !code.arch->patterns->plt_header(&code, pc, &pushed))
+        !(code.arch->patterns->plt_header(&code, pc, &pushed) || is_in_stub(req, &code, pc)))
         return SW_E_NO_RULE;
     sw_rule_leaf(rule, code.arch->machine, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
     if (pushed != 0) {
