@@ -25,7 +25,8 @@ void sw_clr_leases_init(struct sw_clr *clr)
                                             .finder = &clr->finder,
                                             .analysis_cache = clr->analysis_cache,
                                             .cache = clr->cache,
-                                            .replay = lease->walker.replay };
+                                            .replay = lease->walker.replay,
+                                            .budget = SW_WALK_BUDGET_UNLIMITED };
         lease->engine = (struct sw_engine){ .walker = &lease->walker,
                                             .threads = clr->threads,
                                             .suspender = &clr->suspender,
@@ -201,12 +202,20 @@ static enum sw_stop continue_walk(const struct sw_walker *walker, struct sw_scra
     return walk.stop;
 }
 
+/* Of walks in handlers. A snapshot is made outside of them, and has no limit. */
+static struct sw_walker handler_walker(const struct sw_clr_lease *lease)
+{
+    struct sw_walker walker = lease->walker;
+    walker.budget = SW_WALK_BUDGET_DEFAULT;
+    return walker;
+}
+
 static void walk_request(void *arg)
 {
     struct request *request = arg;
     struct sw_clr_lease *lease = request->lease;
     struct forwarding *forwarding = &request->forwarding;
-    struct sw_walker walker = lease->walker;
+    struct sw_walker walker = handler_walker(lease);
     struct sw_regs start;
     struct sw_thread thread;
     struct sw_transition record;
@@ -235,7 +244,7 @@ static void seed_request(void *arg)
 {
     struct request *request = arg;
     struct sw_clr_lease *lease = request->lease;
-    struct sw_walker walker = lease->walker;
+    struct sw_walker walker = handler_walker(lease);
     struct sw_thread thread;
     (void)declare_stack(&walker, lease->clr, sw_regs_sp(request->start), &thread);
     request->status = sw_walk_find_seed(&walker, &lease->workspace->scratch, request->start, request->seed, NULL);

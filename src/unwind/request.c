@@ -123,7 +123,7 @@ static bool is_behind_any_call(const struct sw_unwind_request *req, uint64_t pc)
 
 /*
  * Whether a return address leads to code. Memory of which nothing is known is that of a runtime whose code came later
- * than the map, or data: then a call stands in front, or does not. The last instruction of a function may be a call;
+ * than the map, or data: then a call stands in front, or does not; the runtime itself knows more. The last instruction of a function may be a call;
  * the first may be one that faulted.
  */
 static bool leads_to_code(const struct sw_unwind_request *req, uint64_t pc)
@@ -131,7 +131,10 @@ static bool leads_to_code(const struct sw_unwind_request *req, uint64_t pc)
     enum sw_place place = sw_place_of(req, pc - 1);
     if (place == SW_PLACE_DATA)
         place = sw_place_of(req, pc);
-    return place == SW_PLACE_CODE || (place == SW_PLACE_UNKNOWN && is_behind_any_call(req, pc));
+    if (place != SW_PLACE_UNKNOWN)
+        return place == SW_PLACE_CODE;
+    struct sw_range unwanted;
+    return is_behind_any_call(req, pc) || ask_finder(req->walker, pc, &unwanted);
 }
 
 static enum sw_stop try(const struct sw_unwind_request *req, const struct sw_rule *rule, struct sw_regs *caller,

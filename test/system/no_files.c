@@ -4,6 +4,7 @@
  */
 #include "elf/elf.h"
 #include "arch/x64/decode.h"
+#include "base/bytes.h"
 
 enum sw_status sw_elf_open(const char *path, struct sw_elf **elf)
 {
@@ -61,9 +62,13 @@ enum sw_status sw_x64_decode(const uint8_t *bytes, size_t size, uint64_t pc, str
     return SW_E_UNSUPPORTED;
 }
 
+/* call rel32, which is known by its bytes. */
 bool sw_x64_call_before(const uint8_t *bytes, size_t size, uint64_t after, uint64_t *target, uint64_t *slot)
 {
-    (void)bytes, (void)size, (void)after;
+    enum { CALL = 5 };
     *target = *slot = 0;
-    return false;
+    if (size < CALL || bytes[size - CALL] != 0xe8)
+        return false;
+    *target = after + (uint64_t)sw_sign_extend(sw_load32(bytes + size - CALL + 1), 32);
+    return true;
 }
