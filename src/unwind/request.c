@@ -123,8 +123,8 @@ static bool is_behind_any_call(const struct sw_unwind_request *req, uint64_t pc)
 
 /*
  * Whether a return address leads to code. Memory of which nothing is known is that of a runtime whose code came later
- * than the map, or data: then a call stands in front, or does not; the runtime itself knows more. The last instruction of a function may be a call;
- * the first may be one that faulted.
+ * than the map, or data: then a call stands in front, or does not; the runtime itself knows more. The last instruction
+ * of a function may be a call; the first may be one that faulted.
  */
 static bool leads_to_code(const struct sw_unwind_request *req, uint64_t pc)
 {

@@ -316,6 +316,7 @@ static __attribute__((noinline)) void walk_self(struct sw_images *images, struct
     struct sw_regs regs;
     assert_int_equal(sw_self_walker(&walker, NULL, images), SW_OK);
     walker.flags = SW_WALK_NO_TABLES;
+    walker.budget = SW_WALK_BUDGET_UNLIMITED;
     sw_self_capture(&regs);
     for (unsigned i = 0; i < TIMES; i++) {
         if (i == 2)

@@ -18,6 +18,17 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_ASAN 1
+#endif
+#endif
+#ifndef IS_ASAN
+#define IS_ASAN 0
+#endif
+
 enum { STACK_BYTES = 1 << 18 };
 
 static struct sw_images *images;
@@ -179,14 +190,15 @@ static const struct row {
     const char *name;
     void (*on)(struct end *end);
     unsigned depth; /* at least */
+    bool is_made_by_hand;
 } rows[] = {
-    { "the_program_ends_at_its_start", on_this_thread, 8 },
-    { "a_thread_ends_in_clone3", on_another_thread, 7 },
-    { "a_child_of_clone_ends_in_clone", on_a_child_of_clone, 6 },
-    { "a_made_context_ends_at_its_start", on_a_made_context, 6 },
+    { "the_program_ends_at_its_start", on_this_thread, 8, false },
+    { "a_thread_ends_in_clone3", on_another_thread, 7, false },
+    { "a_child_of_clone_ends_in_clone", on_a_child_of_clone, 6, false },
+    { "a_made_context_ends_at_its_start", on_a_made_context, 6, true },
 #ifdef __x86_64__
-    { "a_stack_made_up_ends_behind_a_function", on_a_made_up_stack, 6 },
-    { "a_switch_by_hand_is_no_end", on_a_bare_start, 11 },
+    { "a_stack_made_up_ends_behind_a_function", on_a_made_up_stack, 6, true },
+    { "a_switch_by_hand_is_no_end", on_a_bare_start, 11, true },
 #endif
 };
 
@@ -195,6 +207,8 @@ static void stack_ends(void **state)
     const struct row *row = *state;
     struct end with = { .flags = 0 };
     struct end without = { .flags = SW_WALK_NO_TABLES };
+    /* Instrumented by AddressSanitizer, these functions are left by a guess without tables: a known defect. */
+    HOST_NEEDS(!row->is_made_by_hand || !IS_ASAN, "code without AddressSanitizer");
     row->on(&with);
     row->on(&without);
     print_message("# %s after %u frames; without tables %s after %u\n", sw_stop_name(with.stop), with.depth,
