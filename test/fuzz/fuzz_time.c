@@ -16,9 +16,9 @@ enum { CODE = 0x100000, CODE_BYTES = 1 << 18, STACK = 0x800000, STACK_BYTES = 1 
 enum { MOST_FRAMES = 256, KEPT_BYTES = 1 << 16, ENTRIES = 64, AGAIN = 3 };
 
 /*
- * What is read for a unit: an instruction, 64 bytes of code, 16 words of the stack, all of which may be read again by
- * another question about it. The frame scan (frame_scan.c) reads up to 7,924 bytes a unit: what it tries is not paid for
- * one by one, as it should be. A frame costs something besides, and so does the beginning.
+ * What is read for a unit: an instruction, 64 bytes of code, 64 words of the stack, all of which may be read again by
+ * another question about it. The frame scan (frame_scan.c) reads up to 7,924 bytes a unit: what it tries is not paid
+ * for one by one, as it should be. A frame costs something besides, and so does the beginning.
  */
 enum { BYTES_A_UNIT = 8192, BYTES_A_FRAME = 1 << 13, BYTES_AT_FIRST = 1 << 13 };
 
