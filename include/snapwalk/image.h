@@ -61,7 +61,8 @@ SW_NODISCARD enum sw_status sw_images_add_self(struct sw_images *images);
  * address  ELF: the address of file offset 0. PE: the base address.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_BUSY; SW_E_OVERLAP; SW_E_OS (open or map failed);
- *          SW_E_TRUNCATED, SW_E_MALFORMED, SW_E_UNSUPPORTED (not a file of these kinds).
+ *          SW_E_TRUNCATED, SW_E_MALFORMED, SW_E_UNSUPPORTED (not a file of these kinds); SW_E_LIMIT (nearly all of it
+ *          is holes: snapwalk/limits.h).
  * Memory   Maps the file read-only as long as the image is registered. Truncating the file meanwhile makes its readers
  *          get SIGBUS.
  * Threads  One writer. Signals  Not safe.
@@ -105,7 +106,7 @@ SW_NODISCARD enum sw_status sw_images_find_method(const struct sw_images *images
  * name     Receives a NUL-terminated string, cut to size - 1 bytes.
  * start    Receives the address where the function begins. May be null.
  *
- * Returns  SW_OK; SW_E_NOT_FOUND; SW_E_ARGUMENT. Threads  One at a time. Signals  Not safe (libelf).
+ * Returns  SW_OK; SW_E_NOT_FOUND; SW_E_ARGUMENT; SW_E_NO_MEMORY. Threads  One at a time. Signals  Not safe (allocates).
  */
 SW_NODISCARD enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, char *name, size_t size,
                                            uint64_t *start);

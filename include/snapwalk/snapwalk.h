@@ -9,6 +9,7 @@
  *   regs.h            the registers of a frame, known or unknown
  *   codemap.h         code without an image: the ranges that a JIT or another runtime made
  *   image.h           ELF and PE files with their unwind tables
+ *   limits.h          what a file may cost
  *   frame.h           a frame, how it was found, how sure that is; why a walk ended
  *   walk.h            the walker: registers in, frames out
  *   self.h            this process as a target
@@ -54,6 +55,7 @@
 #include <snapwalk/regs.h>
 #include <snapwalk/codemap.h>
 #include <snapwalk/image.h>
+#include <snapwalk/limits.h>
 #include <snapwalk/frame.h>
 #include <snapwalk/walk.h>
 #include <snapwalk/self.h>

@@ -36,7 +36,7 @@ static enum sw_status put_site(const struct sw_process *process, struct sw_image
     char path[PATH_BYTES];
     char opened[OPEN_BYTES];
     bool deleted;
-    const struct sw_image_file file = { opened, path, map->begin, process, map->inode, { 0 }, { 0 } };
+    const struct sw_image_file file = { opened, path, map->begin, process, map->inode, { 0 }, { 0 }, 0 };
     enum sw_status status = sw_maps_path(map, path, sizeof path, &deleted);
     if (status != SW_OK || sw_images_keep(images, &file, end))
         return status;
@@ -50,7 +50,7 @@ static enum sw_status put_vdso(struct sw_process *process, struct sw_images *ima
     const struct sw_memory memory = sw_process_memory(process);
     for (size_t i = 0; i < process->map_count; i++) {
         const struct sw_map *map = &process->maps[i];
-        const struct sw_image_file file = { name, name, map->begin, process, 0, { 0 }, { 0 } };
+        const struct sw_image_file file = { name, name, map->begin, process, 0, { 0 }, { 0 }, 0 };
         uint64_t end;
         if (map->path_size != sizeof name - 1 || memcmp(map->path, name, sizeof name - 1) != 0)
             continue;

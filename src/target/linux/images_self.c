@@ -187,7 +187,7 @@ static enum sw_status put_object(struct refresh *refresh, const struct object *o
     struct sw_image info = { .path = path };
     uint64_t end;
     locate_object(object, &info);
-    const struct sw_image_file file = { path, path, info.begin, &origin_self, 0, { 0 }, { 0 } };
+    const struct sw_image_file file = { path, path, info.begin, &origin_self, 0, { 0 }, { 0 }, 0 };
     if (info.begin >= info.end || sw_images_keep(refresh->images, &file, &end))
         return SW_OK;
     const enum sw_status status = put_mapped(refresh, object, &info);
@@ -256,7 +256,7 @@ static void put_vdso(struct refresh *refresh)
 static enum sw_status put_pe(struct refresh *refresh, const struct sw_map *map, uint64_t *end)
 {
     const struct sw_memory memory = sw_self_memory();
-    struct sw_image_file file = { refresh->path, refresh->path, map->begin, &origin_self, map->inode, { 0 }, { 0 } };
+    struct sw_image_file file = { refresh->path, refresh->path, map->begin, &origin_self, map->inode, { 0 }, { 0 }, 0 };
     struct sw_pe pe;
     uint8_t header[PAGE];
     enum sw_status status = sw_maps_path(map, refresh->path, sizeof refresh->path, NULL);
