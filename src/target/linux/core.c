@@ -114,7 +114,7 @@ static bool try_path(struct sw_core *core, struct sw_core_mapped *file, const ch
     const char *path = file->info.path;
     char full[PATH_BYTES];
     const int length = snprintf(full, sizeof full, "%s%s%s", root, *root && *path != '/' ? "/" : "", path);
-    if (length <= 0 || length >= PATH_BYTES || sw_elf_map(full, &found.bytes, &found.room) != SW_OK)
+    if (length <= 0 || length >= PATH_BYTES || sw_elf_read(full, SW_ELF_WHOLE, &found.bytes, &found.room) != SW_OK)
         return false;
     return accept_file(core, file, found, certain);
 }

@@ -89,7 +89,7 @@ static enum sw_status map_file(struct sw_image_entry *entry, const char *path)
 {
     struct sw_bytes bytes;
     uint64_t room;
-    const enum sw_status status = sw_elf_map(path, &bytes, &room);
+    const enum sw_status status = sw_elf_read(path, SW_ELF_WHOLE, &bytes, &room);
     if (status != SW_OK)
         return status;
     entry->held = (void *)(uintptr_t)bytes.bytes;
