@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 4, SIGNALS = 4 };
+enum { THREADS = 4, SIGNALS = 4, BURST = 16 };
 
 /* sent: by the flood, per signal. got: by the target. turns: of each of its threads. */
 struct shared {
@@ -62,8 +62,8 @@ static void be_flood(pid_t target)
     for (unsigned i = 0; !shared->enough; i++) {
         if (sigqueue(target, SIGRTMIN + (int)(i % SIGNALS), (union sigval){ 0 }) == 0)
             shared->sent++;
-        else
-            nap(100);
+        if (i % BURST == 0)
+            nap(100); /* the target is to get on, too */
     }
     _exit(0);
 }
@@ -82,7 +82,7 @@ static void be_tool(pid_t target)
 static bool moves(size_t thread)
 {
     const uint64_t before = shared->turns[thread];
-    for (int i = 0; i < 2000 && shared->turns[thread] == before; i++)
+    for (int i = 0; i < 10000 && shared->turns[thread] == before; i++)
         nap(1000);
     return shared->turns[thread] != before;
 }
