@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 4, SIGNALS = 4, BURST = 16 };
+enum { THREADS = 4, SIGNALS = 4, BURST = 16, PENDING = 256 };
 
 /* sent: by the flood, per signal. got: by the target. turns: of each of its threads. */
 struct shared {
@@ -64,6 +64,8 @@ static void be_flood(pid_t target)
             shared->sent++;
         if (i % BURST == 0)
             nap(100); /* the target is to get on, too */
+        while (shared->sent > shared->got + PENDING && !shared->enough)
+            nap(100); /* all of a user's processes share the room for pending signals */
     }
     _exit(0);
 }

@@ -255,6 +255,39 @@ static void signals_of_the_process_are_not_lost(void **state)
     end(child);
 }
 
+/* Stops the process when there is a signal on its way to it, and is killed while it stands. */
+static void stop_and_die(pid_t child)
+{
+    struct sw_process *process;
+    if (sw_process_open(NULL, child, &process) != SW_OK)
+        _exit(1);
+    kill(child, SIGUSR1);
+    if (sw_process_stop(process) != SW_OK)
+        _exit(1);
+    raise(SIGKILL);
+}
+
+static void signals_are_not_lost_when_the_tool_is_killed(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    const pid_t child = spawn(false);
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        const int before = shared->signals;
+        int status;
+        const pid_t tool = fork();
+        if (tool == 0)
+            stop_and_die(child);
+        assert_int_equal(waitpid(tool, &status, 0), tool);
+        assert_true(WIFSIGNALED(status));
+        for (int wait = 0; wait < 10000 && shared->signals == before; wait++)
+            nap(1000);
+        assert_int_equal(shared->signals, before + 1);
+    }
+    assert_true(moves(1));
+    end(child);
+}
+
 static void a_process_stopped_by_job_control_stays_stopped(void **state)
 {
     HOST_NEEDS(can_trace, "ptrace");
@@ -781,6 +814,7 @@ int main(void)
         cmocka_unit_test(memory_is_read_and_ends_where_it_ends),
         cmocka_unit_test(a_walker_has_the_stack_as_window),
         cmocka_unit_test(signals_of_the_process_are_not_lost),
+        cmocka_unit_test(signals_are_not_lost_when_the_tool_is_killed),
         cmocka_unit_test(a_process_stopped_by_job_control_stays_stopped),
         cmocka_unit_test(threads_that_are_born_meanwhile_are_caught),
         cmocka_unit_test(single_threads_are_suspended_and_nest),

@@ -134,12 +134,15 @@ static enum sw_status seize(struct sw_process *process, int tid)
     return SW_OK;
 }
 
-/* What the thread has reported. SW_OK: it has stopped; SW_E_BUSY: nothing yet; SW_E_GONE: it has ended. */
+/*
+ * What the thread has reported. SW_OK: it has stopped; SW_E_BUSY: nothing yet; SW_E_GONE: it has ended. The report is
+ * left where it is: a signal whose delivery was reported and taken note of would be lost if this process were killed
+ * before it detaches, because then the kernel detaches and knows of none.
+ */
 static enum sw_status poll_stop(const struct sw_process *process, struct sw_process_thread *thread)
 {
     const int tid = thread->tid;
     siginfo_t info = { 0 };
-    int status = 0;
     if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | __WALL | WNOHANG | WNOWAIT) != 0)
         return errno == EINTR ? SW_E_BUSY : SW_E_GONE;
     if (info.si_pid == 0)
@@ -148,10 +151,8 @@ static enum sw_status poll_stop(const struct sw_process *process, struct sw_proc
         reap(process, tid);
         return SW_E_GONE;
     }
-    if (waitpid(tid, &status, __WALL | WNOHANG) != tid || !WIFSTOPPED(status))
-        return SW_E_BUSY;
     /* No event number: the stop is the delivery of a signal. */
-    thread->signal = status >> 16 ? 0 : WSTOPSIG(status);
+    thread->signal = info.si_status >> 8 ? 0 : info.si_status;
     thread->stopped = true;
     return SW_OK;
 }
