@@ -20,13 +20,13 @@ enum { PATH_BYTES = 4096, OPEN_BYTES = PATH_BYTES + 64 };
 static enum sw_status open_path(const struct sw_process *process, const struct sw_map *map, const char *path,
                                 bool deleted, char *to)
 {
-    snprintf(to, OPEN_BYTES, "/proc/%d/map_files/%llx-%llx", process->pid, (unsigned long long)map->begin,
+    snprintf(to, OPEN_BYTES, "/proc/%d/map_files/%llx-%llx", process->live_tid, (unsigned long long)map->begin,
              (unsigned long long)map->end);
     if (access(to, R_OK) == 0)
         return SW_OK;
     if (deleted)
         return SW_E_NOT_FOUND;
-    snprintf(to, OPEN_BYTES, "/proc/%d/root%s", process->pid, path);
+    snprintf(to, OPEN_BYTES, "/proc/%d/root%s", process->live_tid, path);
     return SW_OK;
 }
 
