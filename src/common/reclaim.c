@@ -7,9 +7,11 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* Of one side. GONE_FIRST: after so many polls in vain, and each time after twice as many, readers that are gone are
- * looked for. */
-enum { COUNTERS = SW_RECLAIM_STRIPES * SW_RECLAIM_SIDE, GONE_FIRST = 2 };
+/*
+ * COUNTERS: of one side. Readers that are gone are looked for after GONE_FIRST polls in vain, each time after twice as
+ * many, and each GONE_EVERY.
+ */
+enum { COUNTERS = SW_RECLAIM_STRIPES * SW_RECLAIM_SIDE, GONE_FIRST = 2, GONE_EVERY = 64 };
 
 static_assert(COUNTERS == 64, "undrained has a bit for each");
 
@@ -36,13 +38,15 @@ void sw_reclaim_enter_elsewhere(struct sw_reclaim *reclaim, struct sw_section *s
 {
     const unsigned first = home / SW_RECLAIM_STRIPE * SW_RECLAIM_SIDE;
     const unsigned side = home / SW_RECLAIM_SIDE % 2;
-    for (unsigned n = 1; n < COUNTERS; n++) {
+    const uint64_t here = (uint64_t)(uintptr_t)section;
+    for (unsigned n = 0; n < COUNTERS; n++) {
         const uint32_t slot = number_of((first + n) % COUNTERS, side);
-        uint64_t nobody = 0;
-        if (slot % SW_RECLAIM_SIDE == SW_RECLAIM_COUNTER || atomic_load(&reclaim->readers[slot]) != 0)
+        uint64_t holder = atomic_load(&reclaim->readers[slot]);
+        if (slot % SW_RECLAIM_SIDE == SW_RECLAIM_COUNTER || (holder != 0 && holder != here))
             continue;
+        /* The same address: of a section at this place that was left by longjmp. Its slot is taken over. */
         section->mark = SW_RECLAIM_OPEN + slot;
-        if (atomic_compare_exchange_strong(&reclaim->readers[slot], &nobody, (uint64_t)(uintptr_t)section))
+        if (atomic_compare_exchange_strong(&reclaim->readers[slot], &holder, here))
             return;
     }
     section->mark = SW_RECLAIM_OPEN + home + SW_RECLAIM_COUNTER;
@@ -104,51 +108,56 @@ static void check_side(struct sw_reclaim *reclaim, unsigned side)
 
 static_assert(offsetof(struct sw_section, mark) == 0 && offsetof(struct sw_section, thread) == 8, "what is peeked at");
 
-/* Whether there is no open section any more at the address that a slot holds. */
-static bool is_over(uint64_t address, uint32_t slot)
+/* Whether there is no open section any more at the address that a slot holds. ask_threads: also by who there is. */
+static bool is_over(uint64_t address, uint32_t slot, bool ask_threads)
 {
     uint64_t words[2];
     const enum sw_peek found = sw_peek(address & ~taking, words);
     if (found != SW_PEEK_WORDS)
         return found == SW_PEEK_NOTHING;
-    return words[0] != SW_RECLAIM_OPEN + slot || sw_thread_is_gone(words[1]);
+    return words[0] != SW_RECLAIM_OPEN + slot || (ask_threads && sw_thread_is_gone(words[1]));
 }
 
 /*
  * Frees the slot of a section that was found to be over. Meanwhile the same address may have come into the slot anew:
  * that reader set its mark before, so it is seen once the slot is marked as being taken, or it has stored its 0.
  */
-static void take_slot(_Atomic uint64_t *slot, uint64_t address, uint32_t number)
+static void take_slot(_Atomic uint64_t *slot, uint64_t address, uint32_t number, bool ask_threads)
 {
     if ((address & taking) == 0 && !atomic_compare_exchange_strong(slot, &address, address | taking))
         return;
     uint64_t taken = address | taking;
-    (void)atomic_compare_exchange_strong(slot, &taken, is_over(address, number) ? 0 : address & ~taking);
+    (void)atomic_compare_exchange_strong(slot, &taken, is_over(address, number, ask_threads) ? 0 : address & ~taking);
 }
 
 /* Finds the slots of one side whose readers are gone. */
-static void find_gone(struct sw_reclaim *reclaim, unsigned side)
+static void find_gone(struct sw_reclaim *reclaim, unsigned side, bool ask_threads)
 {
     for (unsigned i = 0; i < COUNTERS && reclaim->undrained[side] >> i; i++) {
         const uint32_t number = number_of(i, side);
         _Atomic uint64_t *slot = &reclaim->readers[number];
         const uint64_t address = atomic_load(slot);
         if (!(reclaim->undrained[side] >> i & 1) || number % SW_RECLAIM_SIDE == SW_RECLAIM_COUNTER || address == 0 ||
-            !is_over(address, number))
+            !is_over(address, number, ask_threads))
             continue;
         reclaim->undrained[side] &= ~(UINT64_C(1) << i);
-        take_slot(slot, address, number);
+        take_slot(slot, address, number, ask_threads);
     }
 }
 
-/* Looks for readers that are gone, where polling has been in vain: ever more rarely, since it takes system calls. */
+/*
+ * Looks for readers that are gone, where polling has been in vain: it takes a system call a reader, and some for each
+ * thread to ask which there are. So that is done ever more rarely.
+ */
 static void check_gone(struct sw_reclaim *reclaim)
 {
-    if (!(reclaim->undrained[0] | reclaim->undrained[1]) || ++reclaim->polls < GONE_FIRST ||
-        (reclaim->polls & (reclaim->polls - 1)) != 0)
+    if (!(reclaim->undrained[0] | reclaim->undrained[1]) || ++reclaim->polls < GONE_FIRST)
         return;
-    find_gone(reclaim, 0);
-    find_gone(reclaim, 1);
+    const bool ask_threads = (reclaim->polls & (reclaim->polls - 1)) == 0;
+    if (!ask_threads && reclaim->polls % GONE_EVERY != 0)
+        return;
+    find_gone(reclaim, 0, ask_threads);
+    find_gone(reclaim, 1, ask_threads);
 }
 
 bool sw_reclaim_poll(struct sw_reclaim *reclaim)
