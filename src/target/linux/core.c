@@ -5,6 +5,7 @@
  */
 #include "target/linux/core.h"
 
+#include "elf/elf.h"
 #include "target/linux/os.h"
 
 #include <errno.h>
@@ -52,7 +53,7 @@ static void unmap_file(void *arg, const void *bytes, size_t size)
 
 enum sw_status sw_core_open(const struct sw_alloc *alloc, const char *path, struct sw_core **core)
 {
-    struct sw_bytes bytes;
+    struct sw_bytes bytes = { 0 };
     if (!path || !core)
         return SW_E_ARGUMENT;
     enum sw_status status = map_path(path, &bytes);
@@ -101,6 +102,7 @@ static bool accept_file(struct sw_core *core, struct sw_core_mapped *file, struc
     if (state < least)
         return true;
     file->bytes = found.bytes;
+    file->room = found.room;
     file->drop = found.drop;
     file->drop_arg = found.drop_arg;
     return true;
@@ -112,7 +114,7 @@ static bool try_path(struct sw_core *core, struct sw_core_mapped *file, const ch
     const char *path = file->info.path;
     char full[PATH_BYTES];
     const int length = snprintf(full, sizeof full, "%s%s%s", root, *root && *path != '/' ? "/" : "", path);
-    if (length <= 0 || length >= PATH_BYTES || map_path(full, &found.bytes) != SW_OK)
+    if (length <= 0 || length >= PATH_BYTES || sw_elf_read(full, SW_ELF_WHOLE, &found.bytes, &found.room) != SW_OK)
         return false;
     return accept_file(core, file, found, certain);
 }

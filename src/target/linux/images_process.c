@@ -20,13 +20,13 @@ enum { PATH_BYTES = 4096, OPEN_BYTES = PATH_BYTES + 64 };
 static enum sw_status open_path(const struct sw_process *process, const struct sw_map *map, const char *path,
                                 bool deleted, char *to)
 {
-    snprintf(to, OPEN_BYTES, "/proc/%d/map_files/%llx-%llx", process->pid, (unsigned long long)map->begin,
+    snprintf(to, OPEN_BYTES, "/proc/%d/map_files/%llx-%llx", process->live_tid, (unsigned long long)map->begin,
              (unsigned long long)map->end);
     if (access(to, R_OK) == 0)
         return SW_OK;
     if (deleted)
         return SW_E_NOT_FOUND;
-    snprintf(to, OPEN_BYTES, "/proc/%d/root%s", process->pid, path);
+    snprintf(to, OPEN_BYTES, "/proc/%d/root%s", process->live_tid, path);
     return SW_OK;
 }
 
@@ -36,7 +36,7 @@ static enum sw_status put_site(const struct sw_process *process, struct sw_image
     char path[PATH_BYTES];
     char opened[OPEN_BYTES];
     bool deleted;
-    const struct sw_image_file file = { opened, path, map->begin, process, map->inode, { 0 }, { 0 } };
+    const struct sw_image_file file = { opened, path, map->begin, process, map->inode, { 0 }, { 0 }, 0 };
     enum sw_status status = sw_maps_path(map, path, sizeof path, &deleted);
     if (status != SW_OK || sw_images_keep(images, &file, end))
         return status;
@@ -50,7 +50,7 @@ static enum sw_status put_vdso(struct sw_process *process, struct sw_images *ima
     const struct sw_memory memory = sw_process_memory(process);
     for (size_t i = 0; i < process->map_count; i++) {
         const struct sw_map *map = &process->maps[i];
-        const struct sw_image_file file = { name, name, map->begin, process, 0, { 0 }, { 0 } };
+        const struct sw_image_file file = { name, name, map->begin, process, 0, { 0 }, { 0 }, 0 };
         uint64_t end;
         if (map->path_size != sizeof name - 1 || memcmp(map->path, name, sizeof name - 1) != 0)
             continue;
