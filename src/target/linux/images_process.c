@@ -23,8 +23,8 @@ static bool is_file_of(const struct sw_map *map, const char *path)
 
 /*
  * The row's own link comes first: it is the very file. It needs more rights than the path, which a deleted file lacks.
- * The path is one in the root of the process, if that has mounts of its own; of a process that has changed its root, one
- * in ours. It may lead elsewhere by now, or to what is no file.
+ * The path is one in the root of the process, if that has mounts of its own; of a process that has changed its root,
+ * one in ours. It may lead elsewhere by now, or to what is no file.
  */
 static enum sw_status pin_file(const struct sw_process *process, const struct sw_map *map, const char *path,
                                bool deleted, struct sw_os_pin *pin)

@@ -1,6 +1,6 @@
 /*
- * Finds regular files by names that are not to be trusted: names in a core, in a memory map. Knows how to look at what a
- * name leads to before it is opened; refuses to know what is in a file.
+ * Finds regular files by names that are not to be trusted: names in a core, in a memory map. Knows how to look at what
+ * a name leads to before it is opened; refuses to know what is in a file.
  *
  * Source: open(2), O_PATH; openat2(2), RESOLVE_IN_ROOT.
  */
