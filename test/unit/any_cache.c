@@ -47,11 +47,12 @@ static const void *const inside[] = { (const void *)(uintptr_t)&sw_walk_next, (c
 static bool table_at(uint64_t pc, struct sw_cfi_cover *cover, struct sw_rule *rule)
 {
     static struct sw_cfi_work work;
-    const uint32_t section = sw_images_enter(images);
+    struct sw_section section;
+    sw_images_enter(images, &section);
     const struct sw_image_entry *entry = sw_images_entry(images, pc);
     const bool is_there =
         entry && sw_image_is_code(entry, pc) && sw_cfi_rule(&entry->cfi, pc, &work, rule, cover) == SW_OK;
-    sw_images_leave(images, section);
+    sw_images_leave(images, &section);
     return is_there;
 }
 
