@@ -30,7 +30,7 @@ struct sw_packed_rule {
 #define SW_STEP_SINGLE   (UINT64_C(1) << 26) /* other CFA offsets from fp; one by one */
 #define SW_STEP_KEEPS    (UINT64_C(1) << 27) /* no nonvolatile register is lost */
 #define SW_STEP_OTHERS   (UINT64_C(1) << 28) /* registers beside fp are saved */
-#define SW_STEP_OF_ENTRY (UINT64_C(0x7ff) << 29)
+#define SW_STEP_OF_ENTRY (UINT64_C(0x7ff) << 29 | UINT64_C(7) << 45)
 
 /* The caller is found from sp and fp alone. */
 #define SW_STEP_DIRECT (SW_STEP_PLAIN | SW_STEP_FRAMED)

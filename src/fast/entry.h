@@ -20,6 +20,8 @@
 #define SW_STEP_POINTER  (UINT64_C(1) << 36) /* with ONLY_SO: the rule holds, too, behind a call that names nothing */
 #define SW_STEP_THROUGH  (UINT64_C(1) << 37) /* with CALLS: it is named through a stub */
 
+#define SW_STEP_SEARCHED (UINT64_C(1) << 45) /* with ONLY_SO: and only where no way forward leads to a caller */
+
 /* As PLAIN and FRAMED, where ONLY_SO stands beside it. */
 #define SW_STEP_SO_SHIFT  14
 #define SW_STEP_PLAIN_SO  (SW_STEP_PLAIN << SW_STEP_SO_SHIFT)

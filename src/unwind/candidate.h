@@ -25,6 +25,7 @@ enum sw_depends { SW_DEPENDS_CODE = 0, SW_DEPENDS_CALL, SW_DEPENDS_STACK };
  * unreadable  The address that the trial could not read, or 0.
  * depends     What the answer depends on; of a source that has nothing to say, what its silence depends on.
  * unconfirmed, pointed, function  With CALL: see there. function is also set where a call confirmed the rule.
+ * is_searched With CALL: it holds only where no way forward leads to a caller (sw_forward_is_silent).
  * is_doubted  To be taken only where no other source leads to a caller.
  */
 struct sw_candidate {
@@ -35,6 +36,7 @@ struct sw_candidate {
     enum sw_depends depends;
     uint8_t unconfirmed;
     uint8_t pointed;
+    bool is_searched;
     bool is_doubted;
     uint64_t function;
 };

@@ -214,7 +214,7 @@ enum sw_status sw_source_ask(const struct sw_unwind_request *req, uint32_t kinds
         row++;
     *n = (unsigned)(row - rows) + 1;
     candidate->depends = SW_DEPENDS_CODE;
-    candidate->is_doubted = false;
+    candidate->is_searched = candidate->is_doubted = false;
     candidate->pointed = SW_TRUST_NONE;
     if (row == rows + SW_SOURCES)
         return SW_E_NO_RULE;

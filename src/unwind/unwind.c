@@ -118,6 +118,7 @@ static void take(const struct sw_candidate *candidate, enum sw_depends depends, 
     found->depends = depends;
     found->unconfirmed = candidate->unconfirmed;
     found->pointed = candidate->pointed;
+    found->is_searched = candidate->is_searched;
     found->function = candidate->function;
 }
 

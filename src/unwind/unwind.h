@@ -13,7 +13,8 @@
  * stop    NONE: there is a caller. A root: the frame is the outermost one. Others: no source led to a caller.
  * fault   Of a cut: what the best source met.
  * rule    Of the best candidate; null where no source led to a caller. caller: where it leads, where stop is NONE. Both
- * lie in the workspace until the next question. depends, unconfirmed, pointed, function  As in struct sw_candidate.
+ * lie in the workspace until the next question.
+ * depends, unconfirmed, pointed, is_searched, function  As in struct sw_candidate.
  */
 struct sw_found {
     enum sw_stop stop;
@@ -23,6 +24,7 @@ struct sw_found {
     enum sw_depends depends;
     uint8_t unconfirmed;
     uint8_t pointed;
+    bool is_searched;
     uint64_t function;
 };
 

@@ -8,6 +8,7 @@
 #include "code/map/codemap.h"
 #include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/code_patterns.h"
+#include "unwind/infer/instructions.h"
 
 /*
  * What the call in front of the pc calls; and false for a pc that no call returns to: the frame in front of it looks at
@@ -68,6 +69,8 @@ static bool note_rule(const struct sw_unwind_request *req, const struct sw_found
     const uint64_t direct = to->step & SW_STEP_DIRECT;
     if (only_so)
         to->step = (to->step & ~direct) | direct << SW_STEP_SO_SHIFT;
+    if (only_so && found->is_searched) /* which the lane cannot tell */
+        to->step = (to->step & ~SW_STEP_EASY) | SW_STEP_SEARCHED;
     return true;
 }
 
@@ -108,6 +111,8 @@ bool sw_walk_confirm(const struct sw_unwind_request *req, uint64_t step, uint64_
 {
     if (!(step & SW_STEP_BY_CALL))
         return true;
+    if ((step & SW_STEP_SEARCHED) && !sw_forward_is_silent(req))
+        return false;
     if (function == 0 || !sw_is_call_of(req, sw_regs_pc(&c->caller), function))
         return !(step & SW_STEP_ONLY_SO) || ((step & SW_STEP_POINTER) && is_pointed(req, sw_regs_pc(&c->caller)));
     c->rule.trust = SW_TRUST_CONFIRMED;

@@ -200,7 +200,8 @@ static void find_caller(struct sw_walk *walk, const struct sw_unwind_request *re
     sw_unwind(req, found);
     walk->fault = found->fault;
     const bool leads = found->stop == SW_STOP_NONE || sw_stop_is_root(found->stop);
-    if (leads && walk->entry.step == 0 && lane_of(walk)->cache)
+    const bool says_more = found->pointed != SW_TRUST_NONE && !(walk->entry.step & SW_STEP_POINTER);
+    if (leads && (walk->entry.step == 0 || says_more) && lane_of(walk)->cache)
         sw_walk_remember(lane_of(walk), req, found);
 }
 

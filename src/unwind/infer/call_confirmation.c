@@ -127,6 +127,8 @@ static bool confirm_callback(const struct sw_unwind_request *req, const struct s
         return false;
     c->rule.source = SW_SOURCE_FORWARD;
     c->rule.trust = c->rule.trust == SW_TRUST_GUESS ? SW_TRUST_GUESS : SW_TRUST_LIKELY;
+    c->function = function;
+    c->pointed = SW_TRUST_LIKELY;
     return true;
 }
 

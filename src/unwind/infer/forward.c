@@ -208,9 +208,11 @@ static bool return_place(const struct sw_rule *rule, enum sw_machine machine, in
  * behind the call of F: it is accepted, and its call leads on to F and to this answer. Any other may be overtaken by
  * one in front of it. A return address in lr does not do: whether lr is believed is the stack's, too. (How far fp is
  * above sp matters to words only that the way itself has stored.)
- * 3. Words of the stack, since no way led behind a call: on another stack one may. But where no way leads to a return
- * at all, none ever does; and since sp has one depth at a place, from whichever function it is reached, all functions
- * that pc may be in take the return address from the same place: behind a call of F there it is F.
+ * 3. Words of the stack, since no way led behind a call: on another stack one may, so that is asked each time, unless
+ * no way leads to a return at all (is_searched). And since sp has one depth at a place, from whichever function it is
+ * reached, all functions that pc may be in take the return address from the same place: behind a call of F there it is
+ * F. So it is with a function that was called back: behind a call that names nothing it is F, which was loaded to be
+ * called there.
  *
  * The rule is made of the code from F to pc. So F has to be in pc's range or image: other code may go while pc's stays.
  */
@@ -231,15 +233,24 @@ static bool is_function_near(const struct sw_unwind_request *req, uint64_t funct
     return req->entry && sw_images_entry(req->walker->images, function) == req->entry;
 }
 
-/* What a candidate that is to be the answer depends on. is_first: as in 2, or no way as in 3. */
-static enum sw_status settle(const struct sw_unwind_request *req, bool is_first, struct sw_candidate *c)
+/* What a candidate that is to be the answer depends on. is_settled: as in 2 or 3. */
+static enum sw_status settle(const struct sw_unwind_request *req, bool is_settled, struct sw_candidate *c)
 {
+    const bool is_sure =
+        c->rule.trust == SW_TRUST_CONFIRMED || (c->rule.trust == SW_TRUST_LIKELY && c->pointed == SW_TRUST_LIKELY);
     c->depends = SW_DEPENDS_STACK;
-    if (c->rule.trust != SW_TRUST_CONFIRMED || !is_first || !is_function_near(req, c->function))
+    if (!is_sure || !is_settled || !is_function_near(req, c->function))
         return SW_OK;
     c->depends = SW_DEPENDS_CALL;
     c->unconfirmed = SW_TRUST_NONE;
     return SW_OK;
+}
+
+/* The same of what the stack was searched for. */
+static enum sw_status settle_search(const struct ways *ways, struct sw_candidate *c)
+{
+    c->is_searched = ways->shown != 0;
+    return settle(ways->req, ways->refused_count == 0, c);
 }
 
 /*
@@ -270,6 +281,16 @@ static bool is_same_rule(const struct sw_rule *a, const struct sw_rule *b)
 }
 
 /* ---- the source ---- */
+
+bool sw_forward_is_silent(const struct sw_unwind_request *req)
+{
+    struct sw_code code;
+    struct ways ways = { .req = req, .c = &req->work->asked[1], .first = &req->work->spare[0] };
+    if (!sw_code_of(req, &code))
+        return false;
+    ways.is_own = is_own_lr(req, &code);
+    return !go_forward(&ways, &code) && !req->work->meter.is_cut;
+}
 
 /* Whether the call in front of the accepted return address confirms a better rule; `first` holds the accepted one. */
 static bool is_confirmed(const struct ways *ways, const struct sw_code *code, bool *is_first)
@@ -348,7 +369,7 @@ enum sw_status sw_forward_source(const struct sw_unwind_request *req, struct sw_
     const bool all_zero = is_all_zero(&ways);
     if (sw_confirm_by_stack(req, &code, c, &req->work->spare[1]) &&
         !(found && !ways.is_weak && c->rule.trust == SW_TRUST_GUESS))
-        return settle(req, ways.shown == 0, c); /* a guess is no better than what was found, if that was not weaker */
+        return settle_search(&ways, c); /* a guess is no better than what was found, if that was not weaker */
     if (sw_frame_scan(req, &code, c) || (!found && sw_function_scan(req, &code, c)))
         return SW_OK;
     return ways.has_first ? take_first(&ways, found, all_zero) : SW_E_NO_RULE;

@@ -22,6 +22,12 @@ bool sw_is_made_up(const struct sw_unwind_request *req, const struct sw_code *co
 /* Whether an address is in the code that a program begins with. */
 bool sw_is_program_start(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc);
 
+/*
+ * Whether no way forward from the frame's pc leads to a caller that may have called: then the stack is searched. False,
+ * too, where that was cut. Uses the second candidate that is asked about, spare[0], and work->analysis.
+ */
+bool sw_forward_is_silent(const struct sw_unwind_request *req);
+
 /* Sources, as sw_source_ask has them. Each uses both spare candidates and work->analysis. */
 SW_NODISCARD enum sw_status sw_root_source(const struct sw_unwind_request *req, struct sw_candidate *c);
 SW_NODISCARD enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_candidate *c);
