@@ -795,6 +795,46 @@ static void a_thread_busy_in_the_kernel_is_left_out_and_let_go(void **state)
     end(child);
 }
 
+static void *wait_for_ever(void *arg)
+{
+    for (;;)
+        pause();
+    return arg;
+}
+
+/* The kernel ends the threads first, and waits for those that are traced: nobody may wait for it then. */
+static void a_process_that_begins_another_program_goes_on(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    pthread_t thread;
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        char name[16] = "";
+        memset(shared, 0, sizeof *shared);
+        const pid_t child = fork();
+        if (child == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (int i = 0; i < 8; i++)
+                pthread_create(&thread, NULL, wait_for_ever, NULL);
+            shared->running = 1;
+            nap(round * 50);
+            execl("/bin/sleep", "sleep", "100", (char *)NULL);
+            _exit(1);
+        }
+        while (shared->running == 0)
+            nap(100);
+        struct sw_process *process = open_process(child);
+        while (strcmp(name, "sleep") != 0) {
+            const enum sw_status status = sw_process_capture(process, 0);
+            assert_true(status == SW_OK || status == SW_E_BUSY);
+            if (status != SW_OK || sw_process_thread_name(process, (uint64_t)child, name, sizeof name) != SW_OK)
+                nap(10);
+        }
+        sw_process_close(process);
+        end(child);
+    }
+}
+
 /* ------------------------------------------------------------------ a stack whose faults another thread handles */
 
 static int faults; /* the userfaultfd */
@@ -1138,6 +1178,7 @@ int main(void)
         cmocka_unit_test(what_forbids_a_look_is_told),
         cmocka_unit_test(files_are_found_in_the_root_of_the_process),
         cmocka_unit_test(a_thread_busy_in_the_kernel_is_left_out_and_let_go),
+        cmocka_unit_test(a_process_that_begins_another_program_goes_on),
         cmocka_unit_test(a_stack_whose_faults_the_process_handles_is_read_without_waiting),
         cmocka_unit_test(a_process_whose_main_thread_has_ended_is_there),
         { "captured_walk_is_the_stopped_walk", captured_walk_is_the_stopped_walk, NULL, NULL, NULL },
