@@ -9,6 +9,7 @@
  *   regs.h            the registers of a frame, known or unknown
  *   codemap.h         code without an image: the ranges that a JIT or another runtime made
  *   image.h           ELF and PE files with their unwind tables
+ *   limits.h          what a file may cost
  *   frame.h           a frame, how it was found, how sure that is; why a walk ended
  *   walk.h            the walker: registers in, frames out
  *   self.h            this process as a target
@@ -18,6 +19,7 @@
  *   process.h         another process
  *   core.h            a core file
  *   sim.h             a simulated process, for unit tests
+ *   fork.h            a child of fork() that goes on with what its parent had
  *   context.h         register records of operating systems: ucontext_t, CONTEXT, core notes
  *
  * Extra: faster walks, more names, checks.
@@ -53,6 +55,7 @@
 #include <snapwalk/regs.h>
 #include <snapwalk/codemap.h>
 #include <snapwalk/image.h>
+#include <snapwalk/limits.h>
 #include <snapwalk/frame.h>
 #include <snapwalk/walk.h>
 #include <snapwalk/self.h>
@@ -61,6 +64,7 @@
 #include <snapwalk/process.h>
 #include <snapwalk/core.h>
 #include <snapwalk/sim.h>
+#include <snapwalk/fork.h>
 #include <snapwalk/context.h>
 
 /* Extra: speed, names, checks. */

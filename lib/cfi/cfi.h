@@ -18,6 +18,8 @@
  * bias     Added to absolute addresses read from the tables: 0 for tables relocated in memory, the image's bias
  *          for tables read from a file.
  * index    Made by sw_cfi_index where there is no header: ascending, borrowed; null when not made.
+ * no_reading  A search that neither header nor index leads to an FDE ends there; else it reads record by record where
+ *          there is no index, which takes long.
  * pieces   Made by sw_cfi_pieces of the header: how many entries start in front of each of piece_count pieces of the
  *          code, and how many there are; borrowed, null: a search begins with all entries.
  * beside   Another table of the same code, asked where this one has no rule (.debug_frame beside .eh_frame); borrowed,
@@ -26,13 +28,14 @@
 struct sw_cfi {
     enum sw_machine machine;
     bool is_debug_frame;
+    bool no_reading;
     struct sw_bytes frame;
     struct sw_bytes header;
     uint64_t bias;
     const struct sw_cfi_entry {
         uint64_t begin;
         uint64_t end;
-        uint64_t reach; /* the greatest end up to here: how far back a search has to look */
+        uint64_t reach; /* base/interval.h */
         uint64_t fde;   /* offset in frame */
     } * index;
     size_t index_count;

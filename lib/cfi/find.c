@@ -1,10 +1,12 @@
 /*
- * From a pc to the FDE that covers it: binary search in .eh_frame_hdr or in an index made beforehand, else record by
- * record. A header that turns out to lie is no obstacle: the records are asked then. Every search looks at each record
- * at most once. FDEs may overlap. Knows the tables' order, not the records' contents.
+ * From a pc to the FDE that covers it: binary search in .eh_frame_hdr or in an index made beforehand; without an index
+ * record by record, also where a header turns out to lie. Every search looks at each record at most once. FDEs may
+ * overlap. Knows the tables' order, not the records' contents.
  * Source: LSB, "The .eh_frame_hdr section"; dwarf-cfi.md section 1.
  */
 #include "cfi/record.h"
+
+#include "base/interval.h"
 
 /* So many FDEs that begin in front of a pc are looked at in a header's table: more than one where FDEs overlap. */
 enum { OVERLAPS_MAX = 4 };
@@ -194,21 +196,16 @@ static enum sw_status find_by_header(const struct sw_cfi *cfi, const struct tabl
     return status == SW_OK ? SW_E_NO_RULE : status;
 }
 
+static struct sw_intervals intervals_of(const struct sw_cfi_entry *entries, size_t count)
+{
+    return (struct sw_intervals){ (void *)(uintptr_t)entries, count, sizeof *entries };
+}
+
 static enum sw_status find_by_index(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde *fde)
 {
-    size_t low = 0;
-    size_t high = cfi->index_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (cfi->index[middle].begin <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low > 0 && cfi->index[low - 1].reach > pc; low--)
-        if (cfi->index[low - 1].end > pc)
-            return sw_cfi_fde_at(cfi, cfi->index[low - 1].fde, fde);
-    return SW_E_NO_RULE;
+    const struct sw_intervals index = intervals_of(cfi->index, cfi->index_count);
+    const size_t at = sw_intervals_find(&index, pc);
+    return at < index.count ? sw_cfi_fde_at(cfi, cfi->index[at].fde, fde) : SW_E_NO_RULE;
 }
 
 /*
@@ -258,7 +255,7 @@ static bool find_usual(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde 
 
 static enum sw_status find_without_header(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde *fde)
 {
-    return cfi->index ? find_by_index(cfi, pc, fde) : find_by_reading(cfi, pc, fde);
+    return cfi->index || cfi->no_reading ? find_by_index(cfi, pc, fde) : find_by_reading(cfi, pc, fde);
 }
 
 enum sw_status sw_cfi_find(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde *fde)
@@ -324,43 +321,12 @@ size_t sw_cfi_pieces(const struct sw_cfi *cfi, uint32_t *pieces, size_t capacity
 }
 
 /* Ascending; of equal starts the widest last, where a search looks. */
-static bool is_before(const struct sw_cfi_entry *a, const struct sw_cfi_entry *b)
+static bool is_before(const void *left, const void *right)
 {
+    const struct sw_cfi_entry *a = left, *b = right;
     if (a->begin != b->begin)
         return a->begin < b->begin;
     return a->end != b->end ? a->end < b->end : a->fde < b->fde;
-}
-
-static void sink(struct sw_cfi_entry *entries, size_t root, size_t count)
-{
-    const struct sw_cfi_entry moving = entries[root];
-    for (size_t child; (child = 2 * root + 1) < count; root = child) {
-        if (child + 1 < count && is_before(&entries[child], &entries[child + 1]))
-            child++;
-        if (!is_before(&moving, &entries[child]))
-            break;
-        entries[root] = entries[child];
-    }
-    entries[root] = moving;
-}
-
-/* Heap sort: no order of hostile entries makes it slow, and it needs no memory. */
-static void sort(struct sw_cfi_entry *entries, size_t count)
-{
-    for (size_t root = count / 2; root-- > 0;)
-        sink(entries, root, count);
-    for (size_t last = count; last-- > 1;) {
-        const struct sw_cfi_entry greatest = entries[0];
-        entries[0] = entries[last];
-        entries[last] = greatest;
-        sink(entries, 0, last);
-    }
-}
-
-static void set_reaches(struct sw_cfi_entry *entries, size_t count)
-{
-    for (size_t n = 0; n < count; n++)
-        entries[n].reach = n > 0 && entries[n - 1].reach > entries[n].end ? entries[n - 1].reach : entries[n].end;
 }
 
 size_t sw_cfi_index(const struct sw_cfi *cfi, struct sw_cfi_entry *entries, size_t capacity)
@@ -376,8 +342,9 @@ size_t sw_cfi_index(const struct sw_cfi *cfi, struct sw_cfi_entry *entries, size
             entries[count] = (struct sw_cfi_entry){ fde.begin, fde.end, 0, at };
         count++;
     }
-    sort(entries, count < capacity ? count : capacity);
-    set_reaches(entries, count < capacity ? count : capacity);
+    const struct sw_intervals filled = intervals_of(entries, count < capacity ? count : capacity);
+    sw_intervals_sort(&filled, is_before);
+    sw_intervals_link(&filled);
     return count;
 }
 

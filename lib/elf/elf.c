@@ -1,17 +1,17 @@
 /*
- * Opens ELF files and knows their segments. What libelf says about headers is checked against the bytes that exist
- * before any of it is followed. Sections are in section.c, names in symbol.c. Source: System V gABI, chapters 4 and 5.
+ * Opens ELF files and knows their segments. What headers say is checked against the bytes that exist before
+ * any of it is followed. Sections are in section.c, names in symbol.c, files on a disk in file.c. Source: System V
+ * gABI, chapters 4 and 5.
  */
 #include "elf/internal.h"
 
 #include "arch/arch.h"
 
-#include <fcntl.h>
+#include <snapwalk/limits.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static enum sw_status check_ident(struct sw_bytes file, enum sw_machine *machine)
 {
@@ -27,11 +27,11 @@ static enum sw_status check_ident(struct sw_bytes file, enum sw_machine *machine
 }
 
 /* A loadable segment, limited to the bytes that are in the file. False: it contradicts itself. */
-static bool read_segment(const struct sw_elf *elf, size_t n, struct sw_elf_segment *segment)
+static bool read_segment(const struct sw_elf *elf, uint64_t n, struct sw_elf_segment *segment)
 {
-    GElf_Phdr p;
+    Elf64_Phdr p;
     uint64_t end;
-    if (n > INT32_MAX || !gelf_getphdr(elf->elf, (int)n, &p) || p.p_type != PT_LOAD)
+    if (!sw_elf_program_header(elf, n, &p) || p.p_type != PT_LOAD)
         return false;
     if (p.p_filesz > p.p_memsz || !sw_add_u64(p.p_vaddr, p.p_memsz, &end))
         return false;
@@ -43,11 +43,7 @@ static bool read_segment(const struct sw_elf *elf, size_t n, struct sw_elf_segme
 
 static enum sw_status read_segments(struct sw_elf *elf)
 {
-    size_t count = 0;
-    if (elf_getphdrnum(elf->elf, &count) != 0)
-        return SW_E_MALFORMED;
-    if (count > elf->file.size / sizeof(Elf64_Phdr))
-        count = (size_t)(elf->file.size / sizeof(Elf64_Phdr));
+    const size_t count = (size_t)(elf->program_headers.size / sizeof(Elf64_Phdr));
     elf->segments = calloc(count + 1, sizeof *elf->segments);
     if (!elf->segments)
         return SW_E_NO_MEMORY;
@@ -58,19 +54,14 @@ static enum sw_status read_segments(struct sw_elf *elf)
 
 static enum sw_status open_file(struct sw_elf *elf)
 {
-    const enum sw_status status = check_ident(elf->file, &elf->machine);
-    if (status != SW_OK)
-        return status;
-    (void)elf_version(EV_CURRENT);
-    /* libelf takes char *, but does not write unless something is decompressed or updated in place. */
-    elf->elf = elf_memory((char *)(uintptr_t)elf->file.bytes, (size_t)elf->file.size);
-    if (!elf->elf || elf_kind(elf->elf) != ELF_K_ELF)
-        return SW_E_MALFORMED;
-    return read_segments(elf);
+    enum sw_status status = check_ident(elf->file, &elf->machine);
+    if (status == SW_OK)
+        status = sw_elf_find_headers(elf);
+    return status == SW_OK ? read_segments(elf) : status;
 }
 
 /* Takes over the mapping, if the bytes are one. */
-static enum sw_status open_over(struct sw_bytes bytes, bool is_mapped, struct sw_elf **elf)
+static enum sw_status open_over(struct sw_bytes bytes, uint64_t room, bool is_mapped, struct sw_elf **elf)
 {
     struct sw_elf *made = calloc(1, sizeof *made);
     if (!made) {
@@ -79,6 +70,7 @@ static enum sw_status open_over(struct sw_bytes bytes, bool is_mapped, struct sw
         return SW_E_NO_MEMORY;
     }
     made->file = bytes;
+    made->room = room;
     made->is_mapped = is_mapped;
     const enum sw_status status = open_file(made);
     if (status == SW_OK)
@@ -95,24 +87,7 @@ enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf)
     *elf = NULL;
     if (!bytes.bytes && bytes.size > 0)
         return SW_E_ARGUMENT;
-    return open_over(bytes, false, elf);
-}
-
-static enum sw_status map_file(int fd, struct sw_bytes *bytes)
-{
-    struct stat st;
-    if (fstat(fd, &st) != 0)
-        return SW_E_OS;
-    if (!S_ISREG(st.st_mode))
-        return SW_E_UNSUPPORTED;
-    if (st.st_size < (off_t)sizeof(Elf64_Ehdr))
-        return SW_E_TRUNCATED;
-    /* Shared: who looks for images in a memory map passes over it. */
-    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED)
-        return SW_E_OS;
-    *bytes = (struct sw_bytes){ at, (uint64_t)st.st_size, 0 };
-    return SW_OK;
+    return open_over(bytes, SW_FILE_FREE + SW_FILE_COST * bytes.size, false, elf);
 }
 
 enum sw_status sw_elf_open(const char *path, struct sw_elf **elf)
@@ -121,12 +96,37 @@ enum sw_status sw_elf_open(const char *path, struct sw_elf **elf)
         return SW_E_ARGUMENT;
     *elf = NULL;
     struct sw_bytes bytes;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
-    if (fd < 0)
-        return SW_E_OS;
-    const enum sw_status status = map_file(fd, &bytes);
-    (void)close(fd);
-    return status == SW_OK ? open_over(bytes, true, elf) : status;
+    uint64_t room = 0;
+    const enum sw_status status = sw_elf_read(path, SW_ELF_TABLES, &bytes, &room);
+    return status == SW_OK ? open_over(bytes, room, true, elf) : status;
+}
+
+static struct sw_elf *owner_of(const struct sw_elf *elf)
+{
+    return elf->outer ? elf->outer : (struct sw_elf *)(uintptr_t)elf;
+}
+
+enum sw_status sw_elf_room(const struct sw_elf *elf, uint64_t size, uint8_t **bytes)
+{
+    struct sw_elf *owner = owner_of(elf);
+    if (size > owner->room)
+        return SW_E_LIMIT;
+    *bytes = malloc((size_t)size);
+    if (!*bytes)
+        return SW_E_NO_MEMORY;
+    owner->room -= size;
+    return SW_OK;
+}
+
+void sw_elf_give_back(const struct sw_elf *elf, uint64_t size, const uint8_t *bytes)
+{
+    owner_of(elf)->room += size;
+    free((void *)(uintptr_t)bytes);
+}
+
+void sw_elf_set_room(struct sw_elf *elf, uint64_t room)
+{
+    elf->room = room;
 }
 
 void sw_elf_close(struct sw_elf *elf)
@@ -135,8 +135,6 @@ void sw_elf_close(struct sw_elf *elf)
         return;
     sw_elf_close(elf->mini); /* which holds no third file */
     free((void *)(uintptr_t)elf->unpacked.bytes);
-    if (elf->elf)
-        (void)elf_end(elf->elf);
     if (elf->is_mapped)
         (void)munmap((void *)(uintptr_t)elf->file.bytes, (size_t)elf->file.size);
     free(elf->segments);
@@ -151,7 +149,7 @@ enum sw_machine sw_elf_machine(const struct sw_elf *elf)
 }
 
 /* Whether the dynamic section says so of a program that is its own linker (static-pie). */
-static bool is_marked_program(const struct sw_elf *elf, const GElf_Phdr *dynamic)
+static bool is_marked_program(const struct sw_elf *elf, const Elf64_Phdr *dynamic)
 {
     const struct sw_bytes rows = sw_bytes_part(elf->file, dynamic->p_offset, dynamic->p_filesz);
     for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= rows.size; at += sizeof(Elf64_Dyn)) {
@@ -166,15 +164,16 @@ static bool is_marked_program(const struct sw_elf *elf, const GElf_Phdr *dynamic
 
 uint64_t sw_elf_start(const struct sw_elf *elf)
 {
-    GElf_Ehdr header;
-    GElf_Phdr segment;
-    size_t count = 0;
-    if (!gelf_getehdr(elf->elf, &header) || elf_getphdrnum(elf->elf, &count) != 0)
-        return 0;
+    Elf64_Ehdr header;
+    Elf64_Phdr segment, dynamic = { 0 };
+    memcpy(&header, elf->file.bytes, sizeof header);
     bool is_program = header.e_type == ET_EXEC;
-    for (size_t i = 0; i < count && !is_program && gelf_getphdr(elf->elf, (int)i, &segment); i++)
-        is_program = segment.p_type == PT_INTERP || (segment.p_type == PT_DYNAMIC && is_marked_program(elf, &segment));
-    return is_program ? header.e_entry : 0;
+    for (uint64_t i = 0; !is_program && sw_elf_program_header(elf, i, &segment); i++) {
+        is_program = segment.p_type == PT_INTERP;
+        if (segment.p_type == PT_DYNAMIC && dynamic.p_type == 0) /* there is one */
+            dynamic = segment;
+    }
+    return is_program || is_marked_program(elf, &dynamic) ? header.e_entry : 0;
 }
 
 bool sw_elf_segment(const struct sw_elf *elf, size_t n, struct sw_elf_segment *segment)

@@ -1,6 +1,7 @@
 /*
- * ELF files through libelf: segments, unwind sections, symbols, MiniDebugInfo. The only room that includes libelf and
- * liblzma. Set-up time only: allocates, maps, is not signal safe. Hostile files get a status.
+ * ELF files: segments, unwind sections, symbols, MiniDebugInfo. The only room that includes libelf and liblzma. Set-up
+ * time only: allocates, maps, is not signal safe. Hostile files get a status, and cost no more than snapwalk/limits.h
+ * says.
  */
 #ifndef SW_ELF_ELF_H
 #define SW_ELF_ELF_H
@@ -18,13 +19,30 @@ struct sw_elf;
  * elf      Null on failure.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS; SW_E_NO_MEMORY; SW_E_TRUNCATED (too short for a header), SW_E_MALFORMED,
- *          SW_E_UNSUPPORTED (not a regular file, or not little-endian ELF64 for x64 or ARM64). A file cut off behind
- *          its header opens, and has what is left.
- * Memory   Maps the file read-only until close. It must not be cut short meanwhile (SIGBUS).
+ *          SW_E_UNSUPPORTED (not a regular file, or not little-endian ELF64 for x64 or ARM64), SW_E_LIMIT (nearly all
+ *          of it is holes). A file cut off behind its header opens, and has what is left.
+ * Memory   Holds what it needs of the file until close (sw_elf_read).
  */
 SW_NODISCARD enum sw_status sw_elf_open(const char *path, struct sw_elf **elf);
 SW_NODISCARD enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf);
 void sw_elf_close(struct sw_elf *elf);
+
+/*
+ * Reads a regular file, to be used as an image. It may change or be cut short afterwards.
+ *
+ * what     TABLES: of an ELF file only headers, symbols and what unwinding needs; the rest is zeros. Any other file is
+ *          read whole. WHOLE: what is mapped of it, too.
+ * room     Receives how many bytes may be unpacked of it.
+ *
+ * Returns  SW_OK; SW_E_OS; SW_E_UNSUPPORTED (not a regular file); SW_E_TRUNCATED; SW_E_LIMIT (nearly all of it is
+ *          holes). Memory  As much as is read. The caller unmaps it.
+ */
+enum sw_elf_what { SW_ELF_TABLES, SW_ELF_WHOLE };
+SW_NODISCARD enum sw_status sw_elf_read(const char *path, enum sw_elf_what what, struct sw_bytes *bytes,
+                                        uint64_t *room);
+
+/* How many bytes may be unpacked of a file that was opened as bytes; else it is what all of them are worth. */
+void sw_elf_set_room(struct sw_elf *elf, uint64_t room);
 
 enum sw_machine sw_elf_machine(const struct sw_elf *elf);
 
@@ -52,7 +70,8 @@ bool sw_elf_segment(const struct sw_elf *elf, size_t n, struct sw_elf_segment *s
  * name     ".eh_frame", ".eh_frame_hdr", ".debug_frame"; others are found too, but not decompressed.
  *
  * Returns  SW_OK; SW_E_NOT_FOUND (also if only its header exists, as in files of debug information);
- *          SW_E_MALFORMED; SW_E_ARGUMENT; SW_E_NO_MEMORY. .debug_frame: also as sw_elf_mini. *bytes is empty then.
+ *          SW_E_MALFORMED; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_LIMIT (it would be larger than the file is worth).
+ *          .debug_frame: also as sw_elf_mini. *bytes is empty then.
  * Threads  One at a time: the first request of a compressed section stores its bytes.
  */
 SW_NODISCARD enum sw_status sw_elf_section(const struct sw_elf *elf, const char *name, struct sw_bytes *bytes);
@@ -62,8 +81,8 @@ SW_NODISCARD enum sw_status sw_elf_section(const struct sw_elf *elf, const char 
  * this call; sw_elf_section for a .debug_frame that the file does not have; sw_elf_symbol in a file without .symtab.
  *
  * Returns  SW_OK (there is one); SW_E_NOT_FOUND; SW_E_TRUNCATED, SW_E_MALFORMED (damaged; no ELF file for the same
- *          machine); SW_E_UNSUPPORTED (an unknown filter or check); SW_E_LIMIT (unpacked over 128 MiB or 1,000
- *          times its size, or takes over 96 MiB to unpack); SW_E_NO_MEMORY; SW_E_ARGUMENT.
+ *          machine); SW_E_UNSUPPORTED (an unknown filter or check); SW_E_LIMIT (it would be larger than the file is
+ *          worth, or takes over SW_UNPACK_MEMORY to unpack); SW_E_NO_MEMORY; SW_E_ARGUMENT.
  * Memory   Keeps the unpacked file until close.
  * Threads  One at a time.
  * Source   GDB manual, "MiniDebugInfo"; the .xz file format.
@@ -79,7 +98,7 @@ SW_NODISCARD enum sw_status sw_elf_mini(const struct sw_elf *elf);
  * name     Borrowed until close.
  * start, size  May be null. A size of 0: the symbol has none.
  *
- * Returns  SW_OK; SW_E_NOT_FOUND (also without memory for the table); SW_E_ARGUMENT.
+ * Returns  SW_OK; SW_E_NOT_FOUND; SW_E_NO_MEMORY; SW_E_ARGUMENT.
  */
 SW_NODISCARD enum sw_status sw_elf_symbol(struct sw_elf *elf, uint64_t address, const char **name, uint64_t *start,
                                           uint64_t *size);

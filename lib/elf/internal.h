@@ -4,20 +4,14 @@
 
 #include "elf/elf.h"
 
-#include <gelf.h>
-#include <libelf.h>
+#include <elf.h>
 
-/*
- * A symbol that names code.
- *
- * end     Behind its last byte; for a symbol without size, the next one's start.
- * reach   The greatest end of this symbol and all before it: how far back a search has to look.
- */
+/* A symbol that names code. It ends behind its last byte; one without size, where the next one starts. */
 struct sw_elf_name {
     uint64_t start;
-    uint64_t size;
     uint64_t end;
-    uint64_t reach;
+    uint64_t reach; /* base/interval.h */
+    uint64_t size;
     uint32_t name;
     uint8_t table; /* index of the strings that hold the name */
     uint8_t rank;  /* among symbols with one start, the lowest is preferred */
@@ -26,15 +20,19 @@ struct sw_elf_name {
 enum { SW_ELF_STRINGS = 2 };
 
 /*
- * file      The bytes; mapped if is_mapped.
+ * file      The bytes; those of sw_elf_read if is_mapped.
+ * program_headers, section_headers  The tables in it; a section's name is in the section of number `names`.
+ * room      How many bytes may still be unpacked of this file; of one that lies in another, that one's is used.
  * inflated  .debug_frame, decompressed at the first request.
  * symbols   Made at the first request. Names are in `strings`: the file's own, those of the MiniDebugInfo.
  * mini      The file in .gnu_debugdata, over `unpacked`. mini_status: the result of opening it, once is_mini_tried.
- *           is_mini: this is such a file.
+ * outer     The file that this one was packed in; else null.
  */
 struct sw_elf {
     struct sw_bytes file;
-    Elf *elf;
+    struct sw_bytes program_headers, section_headers;
+    uint64_t names;
+    uint64_t room;
     enum sw_machine machine;
     bool is_mapped;
     bool has_symbols;
@@ -48,11 +46,37 @@ struct sw_elf {
     struct sw_bytes unpacked;
     enum sw_status mini_status;
     bool is_mini_tried;
-    bool is_mini;
+    struct sw_elf *outer;
 };
 
+/* Headers by number. False: past the last one. */
+bool sw_elf_program_header(const struct sw_elf *elf, uint64_t number, Elf64_Phdr *header);
+bool sw_elf_section_header(const struct sw_elf *elf, uint64_t number, Elf64_Shdr *header);
+
+/* Finds the tables of headers in elf->file. Returns  SW_OK; SW_E_MALFORMED. */
+enum sw_status sw_elf_find_headers(struct sw_elf *elf);
+
+/* Whether a section has this name, compared inside the string table's bytes. */
+bool sw_elf_is_named(struct sw_bytes names, uint64_t offset, const char *name);
+
 /* The bytes that a section's header claims; false: not all of them are in the file. */
-bool sw_elf_section_bytes(const struct sw_elf *elf, const GElf_Shdr *header, struct sw_bytes *bytes);
+bool sw_elf_section_bytes(const struct sw_elf *elf, const Elf64_Shdr *header, struct sw_bytes *bytes);
+
+/*
+ * Memory for what is unpacked of a file; and given back.
+ *
+ * Returns  SW_OK; SW_E_LIMIT (SW_FILE_COST); SW_E_NO_MEMORY.
+ */
+enum sw_status sw_elf_room(const struct sw_elf *elf, uint64_t size, uint8_t **bytes);
+void sw_elf_give_back(const struct sw_elf *elf, uint64_t size, const uint8_t *bytes);
+
+/*
+ * The contents of a compressed section. Malformed, or of a format that libelf does not know: SW_E_MALFORMED.
+ *
+ * Returns  SW_OK; SW_E_MALFORMED; SW_E_LIMIT; SW_E_NO_MEMORY. Memory  *inflated is malloc's.
+ */
+enum sw_status sw_elf_inflate(const struct sw_elf *elf, const Elf64_Shdr *header, struct sw_bytes compressed,
+                              struct sw_bytes *inflated);
 
 /* The MiniDebugInfo, or null and the reason in status. Opened at the first request. */
 struct sw_elf *sw_elf_mini_file(const struct sw_elf *elf, enum sw_status *status);

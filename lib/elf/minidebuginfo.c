@@ -1,17 +1,14 @@
 /*
  * MiniDebugInfo: the section .gnu_debugdata of a stripped file holds another ELF file, compressed by xz, with the
- * symbols (and sometimes the .debug_frame) that were stripped. This file unpacks and opens it, once. Knows how large
- * the result may be and how much memory unpacking may take; refuses to know what is in it, and looks for no third file
- * inside. Source: GDB manual, "MiniDebugInfo"; the .xz file format 1.2 (block index, stream footer); liblzma's
- * lzma/index.h.
+ * symbols (and sometimes the .debug_frame) that were stripped. This file unpacks and opens it, once. Refuses to know
+ * what is in it, and looks for no third file inside. Source: GDB manual, "MiniDebugInfo"; the .xz file format 1.2
+ * (block index, stream footer); liblzma's lzma/index.h.
  */
 #include "elf/internal.h"
 
-#include <lzma.h>
-#include <stdlib.h>
+#include <snapwalk/limits.h>
 
-/* Limits. Symbol tables shrink to about a tenth; xz at its best setting unpacks with 65 MiB. */
-enum { UNPACKED_MAX = 128 << 20, RATIO_MAX = 1000, MEMORY_MAX = 96 << 20 };
+#include <lzma.h>
 
 static enum sw_status status_of(lzma_ret ret)
 {
@@ -46,7 +43,7 @@ static enum sw_status unpacked_size(struct sw_bytes packed, uint64_t *size)
 {
     lzma_stream_flags footer;
     lzma_index *index = NULL;
-    uint64_t memory = MEMORY_MAX;
+    uint64_t memory = SW_UNPACK_MEMORY;
     if (packed.size < 2 * LZMA_STREAM_HEADER_SIZE)
         return SW_E_TRUNCATED;
     const size_t end = (size_t)packed.size - LZMA_STREAM_HEADER_SIZE;
@@ -65,10 +62,10 @@ static enum sw_status unpacked_size(struct sw_bytes packed, uint64_t *size)
 }
 
 /* The claimed size is believed within limits, and the output must have exactly that size. */
-static enum sw_status unpack(struct sw_bytes packed, struct sw_bytes *unpacked)
+static enum sw_status unpack(struct sw_elf *elf, struct sw_bytes packed)
 {
     uint64_t size = 0;
-    uint64_t memory = MEMORY_MAX;
+    uint64_t memory = SW_UNPACK_MEMORY;
     size_t in = 0;
     size_t out = 0;
     enum sw_status status = unpacked_size(packed, &size);
@@ -76,19 +73,18 @@ static enum sw_status unpack(struct sw_bytes packed, struct sw_bytes *unpacked)
         return status;
     if (size == 0)
         return SW_E_MALFORMED;
-    if (size > UNPACKED_MAX || size / RATIO_MAX > packed.size)
-        return SW_E_LIMIT;
-    uint8_t *bytes = malloc((size_t)size);
-    if (!bytes)
-        return SW_E_NO_MEMORY;
+    uint8_t *bytes;
+    status = sw_elf_room(elf, size, &bytes);
+    if (status != SW_OK)
+        return status;
     status = status_of(
         lzma_stream_buffer_decode(&memory, 0, NULL, packed.bytes, &in, (size_t)packed.size, bytes, &out, (size_t)size));
     if (status == SW_OK && (out != size || in != packed.size))
         status = SW_E_MALFORMED;
     if (status == SW_OK)
-        *unpacked = (struct sw_bytes){ bytes, size, 0 };
+        elf->unpacked = (struct sw_bytes){ bytes, size, 0 };
     else
-        free(bytes);
+        sw_elf_give_back(elf, size, bytes);
     return status;
 }
 
@@ -97,12 +93,16 @@ static enum sw_status open_mini(struct sw_elf *elf)
     struct sw_bytes packed;
     enum sw_status status = sw_elf_section(elf, ".gnu_debugdata", &packed);
     if (status == SW_OK)
-        status = unpack(without_padding(packed), &elf->unpacked);
-    if (status == SW_OK)
-        status = sw_elf_open_bytes(elf->unpacked, &elf->mini);
+        status = unpack(elf, without_padding(packed));
     if (status != SW_OK)
         return status;
-    elf->mini->is_mini = true;
+    status = sw_elf_open_bytes(elf->unpacked, &elf->mini);
+    if (status != SW_OK) {
+        sw_elf_give_back(elf, elf->unpacked.size, elf->unpacked.bytes);
+        elf->unpacked = (struct sw_bytes){ 0 };
+        return status;
+    }
+    elf->mini->outer = elf;
     return elf->mini->machine == elf->machine ? SW_OK : SW_E_MALFORMED;
 }
 
@@ -110,8 +110,8 @@ struct sw_elf *sw_elf_mini_file(const struct sw_elf *elf, enum sw_status *status
 {
     struct sw_elf *owner = (struct sw_elf *)(uintptr_t)elf;
     if (!elf->is_mini_tried) {
-        owner->is_mini_tried = true;
-        owner->mini_status = elf->is_mini ? SW_E_NOT_FOUND : open_mini(owner);
+        owner->mini_status = elf->outer ? SW_E_NOT_FOUND : open_mini(owner);
+        owner->is_mini_tried = elf->mini_status != SW_E_NO_MEMORY; /* of which there may be more later */
     }
     *status = elf->mini_status;
     return elf->mini_status == SW_OK ? elf->mini : NULL;

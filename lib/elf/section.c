@@ -1,7 +1,7 @@
 /*
- * Sections of an ELF file by name, or by program headers if there are no section headers. Contents come from the mapped
- * file, not through libelf, so that a false header can lead nowhere. Refuses to know unwind tables, except the pointer
- * at the head of .eh_frame_hdr. Source: System V gABI, chapter 4; LSB, "The .eh_frame_hdr section".
+ * Sections of an ELF file by name, or by program headers if there are no section headers. Refuses to know unwind
+ * tables, except the pointer at the head of .eh_frame_hdr. Source: System V gABI, chapter 4; LSB, "The .eh_frame_hdr
+ * section".
  *
  * A section that was stripped is looked for in the file inside (minidebuginfo.c), which itself lies in a section of
  * this one: so the two files call each other, one level deep.
@@ -9,96 +9,25 @@
 #include "base/pointer.h"
 #include "elf/internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* Limits on the claimed size of a compressed section: times its own size (deflate ends at 1032), and absolute. */
-enum { INFLATION_MAX = 1100, INFLATED_MAX = 1 << 30 };
-
-bool sw_elf_section_bytes(const struct sw_elf *elf, const GElf_Shdr *header, struct sw_bytes *bytes)
+static bool find_section(const struct sw_elf *elf, const char *name, Elf64_Shdr *header)
 {
-    *bytes = (struct sw_bytes){ 0 };
-    if (header->sh_size == 0)
-        return true;
-    *bytes = sw_bytes_part(elf->file, header->sh_offset, header->sh_size);
-    bytes->address = header->sh_addr;
-    return bytes->size > 0;
-}
-
-/* Whether a section has this name, compared inside the string table's bytes. */
-static bool is_named(struct sw_bytes names, uint64_t offset, const char *name)
-{
-    const size_t size = strlen(name) + 1;
-    const struct sw_bytes found = sw_bytes_part(names, offset, size);
-    return found.size == size && memcmp(found.bytes, name, size) == 0;
-}
-
-static Elf_Scn *find_section(const struct sw_elf *elf, const char *name, GElf_Shdr *header)
-{
-    size_t names_number = 0;
     struct sw_bytes names;
-    if (elf_getshdrstrndx(elf->elf, &names_number) != 0)
-        return NULL;
-    Elf_Scn *section = elf_getscn(elf->elf, names_number);
-    if (!section || !gelf_getshdr(section, header) || !sw_elf_section_bytes(elf, header, &names))
-        return NULL;
-    section = NULL;
-    while ((section = elf_nextscn(elf->elf, section)) != NULL)
-        if (gelf_getshdr(section, header) && is_named(names, header->sh_name, name))
-            return section;
-    return NULL;
-}
-
-/* The claimed size is believed only as far as deflate could have produced it. */
-static bool is_plausible(struct sw_bytes compressed)
-{
-    if (compressed.size < sizeof(Elf64_Chdr))
+    if (!sw_elf_section_header(elf, elf->names, header) || !sw_elf_section_bytes(elf, header, &names))
         return false;
-    const uint64_t size = sw_load64(compressed.bytes + offsetof(Elf64_Chdr, ch_size));
-    return size > 0 && size <= INFLATED_MAX && size / INFLATION_MAX <= compressed.size;
-}
-
-/* libelf decompresses in place, including headers, so it gets a copy of the file. */
-static enum sw_status inflate_from(Elf *copy, size_t number, struct sw_bytes *inflated)
-{
-    Elf_Scn *section = elf_getscn(copy, number);
-    if (!section || elf_compress(section, 0, 0) != 1)
-        return SW_E_MALFORMED;
-    const Elf_Data *data = elf_rawdata(section, NULL);
-    if (!data || !data->d_buf || data->d_size == 0)
-        return SW_E_MALFORMED;
-    uint8_t *bytes = malloc(data->d_size);
-    if (!bytes)
-        return SW_E_NO_MEMORY;
-    memcpy(bytes, data->d_buf, data->d_size);
-    *inflated = (struct sw_bytes){ bytes, data->d_size, 0 };
-    return SW_OK;
-}
-
-static enum sw_status inflate(const struct sw_elf *elf, Elf_Scn *section, struct sw_bytes *inflated)
-{
-    char *copy = malloc((size_t)elf->file.size);
-    if (!copy)
-        return SW_E_NO_MEMORY;
-    memcpy(copy, elf->file.bytes, (size_t)elf->file.size);
-    Elf *over = elf_memory(copy, (size_t)elf->file.size);
-    enum sw_status status = SW_E_MALFORMED;
-    if (over) {
-        status = inflate_from(over, elf_ndxscn(section), inflated);
-        (void)elf_end(over);
-    }
-    free(copy);
-    return status;
+    for (uint64_t n = 1; sw_elf_section_header(elf, n, header); n++)
+        if (sw_elf_is_named(names, header->sh_name, name))
+            return true;
+    return false;
 }
 
 /* Loaded sections are never compressed, so .debug_frame is the only one to store. */
-static enum sw_status inflated_section(const struct sw_elf *elf, Elf_Scn *section, struct sw_bytes *bytes)
+static enum sw_status inflated_section(const struct sw_elf *elf, const Elf64_Shdr *header, struct sw_bytes *bytes)
 {
     struct sw_elf *owner = (struct sw_elf *)(uintptr_t)elf;
     if (elf->inflated.size == 0) {
-        if (!is_plausible(*bytes))
-            return SW_E_MALFORMED;
-        const enum sw_status status = inflate(elf, section, &owner->inflated);
+        const enum sw_status status = sw_elf_inflate(elf, header, *bytes, &owner->inflated);
         if (status != SW_OK)
             return status;
     }
@@ -110,11 +39,8 @@ static enum sw_status inflated_section(const struct sw_elf *elf, Elf_Scn *sectio
 
 static bool find_header_segment(const struct sw_elf *elf, struct sw_bytes *bytes)
 {
-    size_t count = 0;
-    if (elf_getphdrnum(elf->elf, &count) != 0)
-        return false;
-    GElf_Phdr p;
-    for (size_t n = 0; n < count && n < INT32_MAX && gelf_getphdr(elf->elf, (int)n, &p); n++) {
+    Elf64_Phdr p;
+    for (uint64_t n = 0; sw_elf_program_header(elf, n, &p); n++) {
         if (p.p_type != PT_GNU_EH_FRAME)
             continue;
         *bytes = sw_bytes_part(elf->file, p.p_offset, p.p_filesz);
@@ -173,9 +99,8 @@ enum sw_status sw_elf_section(const struct sw_elf *elf, const char *name, struct
     if (!elf || !name || !bytes)
         return SW_E_ARGUMENT;
     *bytes = (struct sw_bytes){ 0 };
-    GElf_Shdr header;
-    Elf_Scn *section = find_section(elf, name, &header);
-    if (!section)
+    Elf64_Shdr header;
+    if (!find_section(elf, name, &header))
         return section_elsewhere(elf, name, bytes);
     if (header.sh_type == SHT_NOBITS || header.sh_size == 0) /* a file of debug information keeps the header only */
         return SW_E_NOT_FOUND;
@@ -183,5 +108,5 @@ enum sw_status sw_elf_section(const struct sw_elf *elf, const char *name, struct
         return SW_E_MALFORMED;
     if (!(header.sh_flags & SHF_COMPRESSED))
         return SW_OK;
-    return strcmp(name, ".debug_frame") == 0 ? inflated_section(elf, section, bytes) : SW_E_MALFORMED;
+    return strcmp(name, ".debug_frame") == 0 ? inflated_section(elf, &header, bytes) : SW_E_MALFORMED;
 }

@@ -5,6 +5,8 @@
  */
 #include "elf/internal.h"
 
+#include "base/interval.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,13 +20,12 @@ struct extent {
     uint64_t end;
 };
 
-static Elf_Scn *find_section_of_type(const struct sw_elf *elf, uint32_t type, GElf_Shdr *header)
+static bool find_section_of_type(const struct sw_elf *elf, uint32_t type, Elf64_Shdr *header)
 {
-    Elf_Scn *section = NULL;
-    while ((section = elf_nextscn(elf->elf, section)) != NULL)
-        if (gelf_getshdr(section, header) && header->sh_type == type && header->sh_size > 0)
-            return section;
-    return NULL;
+    for (uint64_t n = 1; sw_elf_section_header(elf, n, header); n++)
+        if (header->sh_type == type && header->sh_size > 0)
+            return true;
+    return false;
 }
 
 /* From the lowest to the highest executable byte: enough to tell functions from data with one comparison per symbol. */
@@ -63,39 +64,41 @@ static bool take_symbol(struct sw_bytes strings, struct extent code, const Elf64
         return false;
     if (!sw_add_u64(sym->st_value, sym->st_size, &end))
         return false;
-    *symbol = (struct sw_elf_name){ sym->st_value, sym->st_size, end, 0, sym->st_name, 0, rank_of(sym) };
+    *symbol = (struct sw_elf_name){ sym->st_value, end, 0, sym->st_size, sym->st_name, 0, rank_of(sym) };
     return true;
 }
 
-static int compare(const void *left, const void *right)
+static bool is_before(const void *left, const void *right)
 {
     const struct sw_elf_name *a = left;
     const struct sw_elf_name *b = right;
     if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
+        return a->start < b->start;
     if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    if (a->table != b->table)
-        return a->table < b->table ? -1 : 1;
-    return a->name < b->name ? -1 : a->name > b->name;
+        return a->rank < b->rank;
+    return a->table != b->table ? a->table < b->table : a->name < b->name;
 }
 
-/* Keeps one symbol per start, and sets ends and reaches. */
+static struct sw_intervals intervals_of(const struct sw_elf *elf)
+{
+    return (struct sw_intervals){ elf->symbols, elf->symbol_count, sizeof *elf->symbols };
+}
+
+/* Keeps one symbol per start, and sets ends. */
 static void finish_symbols(struct sw_elf *elf, struct extent code)
 {
     struct sw_elf_name *s = elf->symbols;
+    struct sw_intervals all = intervals_of(elf);
     size_t unique = 0;
-    if (elf->symbol_count > 0)
-        qsort(s, elf->symbol_count, sizeof *s, compare);
+    sw_intervals_sort(&all, is_before);
     for (size_t n = 0; n < elf->symbol_count; n++)
         if (unique == 0 || s[unique - 1].start != s[n].start)
             s[unique++] = s[n];
-    elf->symbol_count = unique;
-    for (size_t n = 0; n < unique; n++) {
+    elf->symbol_count = all.count = unique;
+    for (size_t n = 0; n < unique; n++)
         if (s[n].size == 0)
             s[n].end = n + 1 < unique ? s[n + 1].start : code.end;
-        s[n].reach = n > 0 && s[n - 1].reach > s[n].end ? s[n - 1].reach : s[n].end;
-    }
+    sw_intervals_link(&all);
 }
 
 static void read_table(struct sw_elf *elf, uint8_t number, const struct table *table, struct extent code)
@@ -113,27 +116,28 @@ static void read_table(struct sw_elf *elf, uint8_t number, const struct table *t
     }
 }
 
-static void read_tables(struct sw_elf *elf, const struct table *tables, uint8_t count)
+static enum sw_status read_tables(struct sw_elf *elf, const struct table *tables, uint8_t count)
 {
     const struct extent code = code_extent(elf);
     size_t most = 1;
     for (uint8_t n = 0; n < count; n++)
         most += (size_t)(tables[n].symbols.size / sizeof(Elf64_Sym));
     elf->symbols = calloc(most, sizeof *elf->symbols);
-    for (uint8_t n = 0; elf->symbols && n < count; n++)
+    if (!elf->symbols)
+        return SW_E_NO_MEMORY;
+    for (uint8_t n = 0; n < count; n++)
         read_table(elf, n, &tables[n], code);
     finish_symbols(elf, code);
+    return SW_OK;
 }
 
 /* The first table of a type, with its names. */
 static bool find_table(const struct sw_elf *elf, uint32_t type, struct table *table)
 {
-    GElf_Shdr header;
-    GElf_Shdr strings;
-    if (!find_section_of_type(elf, type, &header))
-        return false;
-    Elf_Scn *names = elf_getscn(elf->elf, header.sh_link);
-    if (!names || !gelf_getshdr(names, &strings) || ((header.sh_flags | strings.sh_flags) & SHF_COMPRESSED) != 0)
+    Elf64_Shdr header;
+    Elf64_Shdr strings;
+    if (!find_section_of_type(elf, type, &header) || !sw_elf_section_header(elf, header.sh_link, &strings) ||
+        ((header.sh_flags | strings.sh_flags) & SHF_COMPRESSED) != 0)
         return false;
     if (strings.sh_type == SHT_NOBITS || !sw_elf_section_bytes(elf, &strings, &table->strings) ||
         !sw_elf_section_bytes(elf, &header, &table->symbols))
@@ -142,44 +146,36 @@ static bool find_table(const struct sw_elf *elf, uint32_t type, struct table *ta
     return size > 0 && table->strings.bytes[size - 1] == 0;
 }
 
-static void load_symbols(struct sw_elf *elf)
+/* Without memory it is tried again at the next request. */
+static enum sw_status load_symbols(struct sw_elf *elf)
 {
     struct table tables[SW_ELF_STRINGS];
     enum sw_status ignored;
-    uint8_t count = 0;
-    elf->has_symbols = true;
-    count = find_table(elf, SHT_SYMTAB, &tables[0]);
+    uint8_t count = find_table(elf, SHT_SYMTAB, &tables[0]);
     if (count == 0) {
         const struct sw_elf *mini = sw_elf_mini_file(elf, &ignored);
         count = find_table(elf, SHT_DYNSYM, &tables[0]);
         count = (uint8_t)(count + (mini && find_table(mini, SHT_SYMTAB, &tables[count])));
     }
-    read_tables(elf, tables, count);
+    const enum sw_status status = read_tables(elf, tables, count);
+    elf->has_symbols = status == SW_OK;
+    return status;
 }
 
 static const struct sw_elf_name *find_symbol(const struct sw_elf *elf, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = elf->symbol_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (elf->symbols[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low > 0 && elf->symbols[low - 1].reach > address; low--)
-        if (elf->symbols[low - 1].end > address)
-            return &elf->symbols[low - 1];
-    return NULL;
+    const struct sw_intervals all = intervals_of(elf);
+    const size_t at = sw_intervals_find(&all, address);
+    return at < all.count ? &elf->symbols[at] : NULL;
 }
 
 enum sw_status sw_elf_symbol(struct sw_elf *elf, uint64_t address, const char **name, uint64_t *start, uint64_t *size)
 {
     if (!elf || !name)
         return SW_E_ARGUMENT;
-    if (!elf->has_symbols)
-        load_symbols(elf);
+    const enum sw_status status = elf->has_symbols ? SW_OK : load_symbols(elf);
+    if (status != SW_OK)
+        return status;
     const struct sw_elf_name *found = find_symbol(elf, address);
     if (!found)
         return SW_E_NOT_FOUND;

@@ -51,6 +51,7 @@ enum sw_status sw_open_eh_frame(struct sw_images *images, struct sw_image_entry 
     struct sw_cfi *cfi = &entry->cfi;
     cfi->machine = entry->info.machine;
     cfi->frame = section;
+    cfi->no_reading = true;
     cfi->header = sections->find(sections, entry, ".eh_frame_hdr");
     entry->has_cfi = true;
     if (sw_cfi_header_is_sound(cfi)) {
@@ -67,9 +68,11 @@ enum sw_status sw_open_debug_frame(struct sw_images *images, struct sw_image_ent
 {
     struct sw_cfi *cfi = entry->has_cfi ? &entry->beside : &entry->cfi;
     (void)sections;
-    *cfi = (struct sw_cfi){
-        .machine = entry->info.machine, .is_debug_frame = true, .frame = section, .bias = entry->info.bias
-    };
+    *cfi = (struct sw_cfi){ .machine = entry->info.machine,
+                            .is_debug_frame = true,
+                            .no_reading = true,
+                            .frame = section,
+                            .bias = entry->info.bias };
     if (entry->has_cfi)
         entry->cfi.beside = cfi;
     entry->has_cfi = true;

@@ -28,6 +28,7 @@ struct sw_core_segment {
  * bias     Of a file in the dynamic linker's list (is_listed): address in memory - link-time address.
  * dynamic  The address of its dynamic section by that list; 0: not given.
  * bytes    The file, once found. is_wanted: it may be an image, so it is searched for. drop: releases the bytes.
+ * room     How much may be unpacked of them; 0: as much as they are worth.
  */
 struct sw_core_mapped {
     struct sw_core_file info;
@@ -36,6 +37,7 @@ struct sw_core_mapped {
     bool is_listed;
     bool is_wanted;
     struct sw_bytes bytes;
+    uint64_t room;
     void (*drop)(void *arg, const void *bytes, size_t size);
     void *drop_arg;
 };

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { BYTES_A_UNIT = 8, SWEPT_AT_ONCE = 4096, LONGEST_CALL = 8 };
+enum { BYTES_A_UNIT = 8, SWEPT_AT_ONCE = 4096 };
 
 /* Work in progress. granted: units that the call may use. */
 struct prepare {
@@ -45,11 +45,12 @@ static struct sw_unwind_request request(const struct prepare *p, uint64_t pc)
 
 static void finish(struct prepare *p, const struct sw_pending *pending)
 {
-    const struct sw_reading reading = sw_reading_enter(p->walker);
+    struct sw_reading reading;
+    sw_reading_enter(p->walker, &reading);
     const struct sw_unwind_request req = request(p, pending->finding.a);
     p->work->meter.is_cut = false;
     (void)sw_findings_finish(&req, p->frame, pending);
-    sw_reading_leave(p->walker, reading);
+    sw_reading_leave(p->walker, &reading);
 }
 
 size_t sw_walk_prepare(const struct sw_walker *walker, struct sw_scratch *scratch, uint32_t budget)
@@ -79,7 +80,7 @@ static void prepare_call(const struct sw_unwind_request *req, const struct sw_co
                          struct sw_extent all)
 {
     uint64_t target = 0, slot = 0;
-    if (after < LONGEST_CALL || !code->arch->patterns->call_before(code, after, &target, &slot))
+    if (!code->arch->patterns->call_before(code, after, &target, &slot))
         return;
     sw_findings_go_forward(req, code, after);
     if (target >= all.begin && target < all.end)
@@ -128,9 +129,10 @@ uint64_t sw_walk_prepare_range(const struct sw_walker *walker, struct sw_scratch
     if (begin >= end || !start(&p, walker, scratch, budget))
         return begin;
     while (at < end) {
-        const struct sw_reading reading = sw_reading_enter(walker);
+        struct sw_reading reading;
+        sw_reading_enter(walker, &reading);
         const uint64_t next = prepare_at(&p, at, all);
-        sw_reading_leave(walker, reading);
+        sw_reading_leave(walker, &reading);
         if (next <= at)
             return at;
         at = next < end ? next : end;

@@ -20,6 +20,17 @@ enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf)
     return SW_E_UNSUPPORTED;
 }
 
+enum sw_status sw_elf_map(const char *path, struct sw_bytes *bytes, uint64_t *room)
+{
+    (void)path, (void)bytes, (void)room;
+    return SW_E_UNSUPPORTED;
+}
+
+void sw_elf_set_room(struct sw_elf *elf, uint64_t room)
+{
+    (void)elf, (void)room;
+}
+
 void sw_elf_close(struct sw_elf *elf)
 {
     (void)elf;

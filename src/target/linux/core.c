@@ -5,6 +5,7 @@
  */
 #include "target/linux/core.h"
 
+#include "elf/elf.h"
 #include "target/linux/os.h"
 #include "target/linux/pin.h"
 
@@ -53,7 +54,7 @@ static void unmap_file(void *arg, const void *bytes, size_t size)
 
 enum sw_status sw_core_open(const struct sw_alloc *alloc, const char *path, struct sw_core **core)
 {
-    struct sw_bytes bytes;
+    struct sw_bytes bytes = { 0 };
     if (!path || !core)
         return SW_E_ARGUMENT;
     enum sw_status status = map_path(path, &bytes);
@@ -102,6 +103,7 @@ static bool accept_file(struct sw_core *core, struct sw_core_mapped *file, struc
     if (state < least)
         return true;
     file->bytes = found.bytes;
+    file->room = found.room;
     file->drop = found.drop;
     file->drop_arg = found.drop_arg;
     return true;
@@ -116,7 +118,7 @@ static bool try_path(struct sw_core *core, struct sw_core_mapped *file, const ch
     struct sw_os_pin pin;
     if (length <= 0 || length >= PATH_BYTES || sw_os_pin_file(NULL, full, &pin) != SW_OK)
         return false;
-    const enum sw_status status = map_path(pin.path, &found.bytes);
+    const enum sw_status status = sw_elf_read(pin.path, SW_ELF_WHOLE, &found.bytes, &found.room);
     sw_os_unpin(&pin);
     if (status != SW_OK)
         return false;

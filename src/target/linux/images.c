@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, MEMORY_IMAGE_MAX = 64 << 20, ROWS_OF_AN_IMAGE = 64 };
@@ -88,18 +87,13 @@ static enum sw_status fill_elf(struct sw_images *images, struct sw_image_entry *
 
 static enum sw_status map_file(struct sw_image_entry *entry, const char *path)
 {
-    struct stat stat;
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return SW_E_OS;
-    void *bytes = MAP_FAILED; /* shared: not to be taken for an image, which is private */
-    if (fstat(file, &stat) == 0 && stat.st_size > 0)
-        bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, file, 0);
-    close(file);
-    if (bytes == MAP_FAILED)
-        return SW_E_OS;
-    entry->held = bytes;
-    entry->held_size = (size_t)stat.st_size;
+    struct sw_bytes bytes;
+    uint64_t room;
+    const enum sw_status status = sw_elf_read(path, SW_ELF_WHOLE, &bytes, &room);
+    if (status != SW_OK)
+        return status;
+    entry->held = (void *)(uintptr_t)bytes.bytes;
+    entry->held_size = (size_t)bytes.size;
     entry->release = release_mapping;
     return SW_OK;
 }
@@ -146,13 +140,15 @@ static enum sw_status starts_like_pe(const char *path, bool *is_pe)
 
 /* A whole file, or an image as it is mapped. */
 static enum sw_status fill_bytes(struct sw_images *images, struct sw_image_entry *entry, struct sw_bytes bytes,
-                                 bool is_mapped)
+                                 uint64_t room, bool is_mapped)
 {
     if (bytes.size >= 2 && memcmp(bytes.bytes, "MZ", 2) == 0) {
         const enum sw_status status = sw_pe_open(bytes, is_mapped, &entry->pe);
         return status == SW_OK ? sw_images_fill_pe(images, entry) : status;
     }
     const enum sw_status status = sw_elf_open_bytes(bytes, &entry->elf);
+    if (status == SW_OK && room)
+        sw_elf_set_room(entry->elf, room);
     return status == SW_OK ? fill_elf(images, entry, bytes.address) : status;
 }
 
@@ -161,7 +157,7 @@ static enum sw_status fill(struct sw_images *images, struct sw_image_entry *entr
     bool is_pe = false;
     if (file->bytes.size)
         return fill_bytes(images, entry, (struct sw_bytes){ file->bytes.bytes, file->bytes.size, file->address },
-                          false);
+                          file->room, false);
     enum sw_status status = starts_like_pe(file->open_path, &is_pe);
     if (status == SW_OK && is_pe)
         return fill_pe(images, entry, file);
@@ -239,7 +235,7 @@ enum sw_status sw_images_put_memory(struct sw_images *images, const struct sw_im
     enum sw_status status = copy_memory(images, entry, file->address, size, memory);
     const struct sw_bytes bytes = { entry->held, size, file->address };
     if (status == SW_OK)
-        status = fill_bytes(images, entry, bytes, true);
+        status = fill_bytes(images, entry, bytes, 0, true);
     return insert_or_discard(images, entry, status, NULL);
 }
 
@@ -408,11 +404,16 @@ static enum sw_status elf_name(struct sw_image_entry *entry, uint64_t address, c
 {
     const char *symbol;
     uint64_t begin, length;
-    if (!entry->elf && !entry->no_names)
-        entry->no_names = sw_elf_open(entry->info.path, &entry->elf) != SW_OK;
-    if (!entry->elf || sw_elf_symbol(entry->elf, address - entry->info.bias, &symbol, &begin, &length) != SW_OK)
-        return SW_E_NOT_FOUND;
-    snprintf(name, size, "%s", symbol);
+    enum sw_status status = entry->elf ? SW_OK : SW_E_NOT_FOUND;
+    if (!entry->elf && !entry->no_names) {
+        status = sw_elf_open(entry->info.path, &entry->elf);
+        entry->no_names = status != SW_OK && status != SW_E_NO_MEMORY;
+    }
+    if (status == SW_OK)
+        status = sw_elf_symbol(entry->elf, address - entry->info.bias, &symbol, &begin, &length);
+    if (status != SW_OK)
+        return status == SW_E_NO_MEMORY ? status : SW_E_NOT_FOUND;
+    snprintf(name, size, "%.*s", size > INT32_MAX ? INT32_MAX : (int)size - 1, symbol);
     *start = begin + entry->info.bias;
     return SW_OK;
 }
@@ -447,7 +448,8 @@ enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, 
     uint64_t begin = 0;
     if (!images || !name || size == 0)
         return SW_E_ARGUMENT;
-    const uint32_t ticket = sw_images_enter(images);
+    struct sw_section section;
+    sw_images_enter(images, &section);
     const struct sw_image_entry *found = sw_images_entry(images, address);
     /* Only this call uses the fields for names, and only one thread at a time may call it. */
     struct sw_image_entry *entry = (struct sw_image_entry *)(uintptr_t)found;
@@ -457,7 +459,7 @@ enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, 
         status = export_name(entry, address, name, size, &begin);
     else if (entry)
         status = elf_name(entry, address, name, size, &begin);
-    sw_images_leave(images, ticket);
+    sw_images_leave(images, &section);
     if (status == SW_OK && start)
         *start = begin;
     return status;

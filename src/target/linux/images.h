@@ -11,6 +11,7 @@
  * open_path   What to open. path: the image's name.
  * address     ELF: where file offset 0 is mapped; PE: the base address.
  * bytes       The whole file, borrowed for the life of the image: then nothing is opened. Else empty.
+ * room        How much may be unpacked of them, if they have holes; else 0.
  * header      PE: what the file that is opened has to begin with. Empty: it may be any.
  */
 struct sw_image_file {
@@ -21,6 +22,7 @@ struct sw_image_file {
     uint64_t identity;
     struct sw_bytes bytes;
     struct sw_bytes header;
+    uint64_t room;
 };
 
 /* Returns as sw_images_add_file; SW_E_NOT_FOUND (another header). end: receives the end of the image; may be null. */

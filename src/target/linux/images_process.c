@@ -72,7 +72,7 @@ static enum sw_status put_vdso(struct sw_process *process, struct sw_images *ima
     const struct sw_memory memory = sw_process_memory(process);
     for (size_t i = 0; i < process->map_count; i++) {
         const struct sw_map *map = &process->maps[i];
-        const struct sw_image_file file = { name, name, map->begin, process, 0, { 0 }, { 0 } };
+        const struct sw_image_file file = { name, name, map->begin, process, 0, { 0 }, { 0 }, 0 };
         uint64_t end;
         if (map->path_size != sizeof name - 1 || memcmp(map->path, name, sizeof name - 1) != 0)
             continue;

@@ -1,0 +1,36 @@
+/*
+ * Sorted rows of any type that begin with an interval of addresses; the last one that holds an address is found in few
+ * steps, however they overlap. Knows intervals; refuses to know what else is in a row.
+ */
+#ifndef SW_BASE_INTERVAL_H
+#define SW_BASE_INTERVAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * count rows of row_size bytes, at most SW_INTERVAL_ROW_MAX. Each begins with three numbers of 64 bits: begin, end, and
+ * reach, which is the greatest end in a block of rows that ends with this one. The block's size is the lowest bit of
+ * the row's number, counted from 1 (a Fenwick tree); sw_intervals_link sets it.
+ */
+enum { SW_INTERVAL_ROW_MAX = 64 };
+struct sw_intervals {
+    void *rows;
+    size_t count;
+    size_t row_size;
+};
+
+/* Sorts rows in O(n log n) steps, whatever their order, without memory. is_before: a strict order of rows. */
+void sw_intervals_sort(const struct sw_intervals *intervals, bool (*is_before)(const void *a, const void *b));
+
+/* Sets the reaches. Rows ascend by begin; ends are final. */
+void sw_intervals_link(const struct sw_intervals *intervals);
+
+/*
+ * The number of the last row that begins at or below the address and ends above it; count: there is none. Takes
+ * O(log² n) steps. Signal safe.
+ */
+size_t sw_intervals_find(const struct sw_intervals *intervals, uint64_t address);
+
+#endif

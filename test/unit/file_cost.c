@@ -1,0 +1,397 @@
+/*
+ * What hostile files cost: sparse ones, compressed sections that claim much, tables without records, intervals that
+ * all overlap, headers that each lead to everything. Where something has to be linear, twice the input is timed against
+ * once in the same run: CPU time, best of a few, with room for a noisy machine.
+ */
+#include "rows.h"
+
+#include "base/interval.h"
+#include "code/images.h"
+#include "elf/elf.h"
+
+#include <snapwalk/limits.h>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ADDRESS = 0x400000, HEADS = 512, TIMES = 8, ROUNDS = 5 };
+
+/* ---- an ELF file: headers, then sections one behind the other ---- */
+
+struct file {
+    uint8_t *bytes;
+    size_t size, room;
+    Elf64_Ehdr header;
+    Elf64_Phdr *segments;
+    Elf64_Shdr sections[8];
+    char names[128];
+    size_t names_size;
+};
+
+static size_t put(struct file *f, const void *bytes, size_t size)
+{
+    const size_t at = f->size;
+    f->size += (size + 7) & ~(size_t)7;
+    if (f->size > f->room)
+        f->bytes = realloc(f->bytes, f->room = 2 * f->size);
+    assert_non_null(f->bytes);
+    memset(f->bytes + at, 0, f->size - at);
+    if (bytes)
+        memcpy(f->bytes + at, bytes, size);
+    return at;
+}
+
+static Elf64_Shdr *add(struct file *f, const char *name, uint32_t type, const void *bytes, size_t size)
+{
+    Elf64_Shdr *s = &f->sections[f->header.e_shnum++];
+    *s = (Elf64_Shdr){ .sh_name = (uint32_t)f->names_size, .sh_type = type, .sh_size = size };
+    s->sh_offset = put(f, bytes, size);
+    s->sh_addr = ADDRESS + s->sh_offset;
+    memcpy(f->names + f->names_size, name, strlen(name) + 1);
+    f->names_size += strlen(name) + 1;
+    return s;
+}
+
+static void begin(struct file *f)
+{
+    memset(f, 0, sizeof *f);
+    f->header = (Elf64_Ehdr){ .e_ident = ELFMAG "\2\1\1",
+                              .e_type = ET_DYN,
+                              .e_machine = EM_X86_64,
+                              .e_version = EV_CURRENT,
+                              .e_ehsize = sizeof(Elf64_Ehdr),
+                              .e_phentsize = sizeof(Elf64_Phdr),
+                              .e_shentsize = sizeof(Elf64_Shdr),
+                              .e_entry = ADDRESS };
+    put(f, NULL, HEADS);
+    add(f, "", SHT_NULL, NULL, 0);
+}
+
+/* One segment of code over everything, and `more` like `like`. */
+static void end(struct file *f, Elf64_Phdr like, uint16_t more)
+{
+    Elf64_Phdr code = { PT_LOAD, PF_R | PF_X, 0, ADDRESS, ADDRESS, 0, 0, 4096 };
+    add(f, ".names", SHT_STRTAB, NULL, 128);
+    memcpy(f->bytes + f->sections[f->header.e_shnum - 1].sh_offset, f->names, sizeof f->names);
+    f->header.e_shstrndx = f->header.e_shnum - 1;
+    f->header.e_shoff = put(f, f->sections, f->header.e_shnum * sizeof *f->sections);
+    f->header.e_phnum = (uint16_t)(1 + more);
+    f->header.e_phoff = put(f, NULL, f->header.e_phnum * sizeof code);
+    code.p_filesz = code.p_memsz = f->size;
+    memcpy(f->bytes + f->header.e_phoff, &code, sizeof code);
+    like.p_filesz = like.p_memsz = f->size - like.p_offset;
+    for (uint16_t i = 1; i <= more; i++)
+        memcpy(f->bytes + f->header.e_phoff + i * sizeof like, &like, sizeof like);
+    memcpy(f->bytes, &f->header, sizeof f->header);
+}
+
+/* .eh_frame: a CIE, and as many FDEs, of code at `begin` of each. */
+static const uint8_t cie[] = { 20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 3, 0x0c, 7, 8, 0x90, 1, 0, 0 };
+static size_t make_frame(uint32_t **made, size_t count, void (*code)(size_t n, size_t count, uint32_t *fde))
+{
+    enum { WORDS = 5 };
+    uint32_t *words = calloc(sizeof cie / 4 + WORDS * count + 1, 4);
+    assert_non_null(words);
+    memcpy(words, cie, sizeof cie);
+    uint32_t *at = words + sizeof cie / 4;
+    for (size_t n = 0; n < count; n++, at += WORDS) {
+        at[0] = 4 * (WORDS - 1);
+        at[1] = (uint32_t)((const char *)(at + 1) - (const char *)words);
+        code(n, count, at + 2);
+    }
+    *made = words;
+    return (size_t)((const char *)(at + 1) - (const char *)words);
+}
+
+/* Each in all before it; or one behind the other, more than there is of the file. */
+enum { APART = 20, MUCH = 32 };
+static void nested(size_t n, size_t count, uint32_t *fde)
+{
+    fde[0] = (uint32_t)(ADDRESS + n);
+    fde[1] = (uint32_t)(APART * (count - n));
+}
+
+static void in_a_row(size_t n, size_t count, uint32_t *fde)
+{
+    (void)count;
+    fde[0] = (uint32_t)(ADDRESS + MUCH * n);
+    fde[1] = MUCH;
+}
+
+static void add_records(struct file *f, size_t count, void (*code)(size_t n, size_t count, uint32_t *fde))
+{
+    uint32_t *words;
+    const size_t size = make_frame(&words, count, code);
+    add(f, ".eh_frame", SHT_PROGBITS, words, size);
+    free(words);
+}
+
+/* ---- in linear time ---- */
+
+static void of_dynamic(struct file *f, size_t size)
+{
+    uint64_t row[2] = { DT_DEBUG, 0 };
+    begin(f);
+    for (size_t i = 0; i < 8 * size; i++)
+        put(f, row, sizeof row);
+    end(f, (Elf64_Phdr){ .p_type = PT_DYNAMIC, .p_offset = HEADS }, (uint16_t)size);
+}
+
+static void of_segments(struct file *f, size_t size)
+{
+    begin(f);
+    add_records(f, 8 * size, in_a_row);
+    add(f, ".gnu_debugdata", SHT_PROGBITS, "none", 4);
+    end(f, (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_X, .p_vaddr = ADDRESS }, (uint16_t)size);
+}
+
+static void of_symbols(struct file *f, size_t size)
+{
+    const size_t count = 32 * size;
+    Elf64_Sym *symbols = calloc(count, sizeof *symbols);
+    assert_non_null(symbols);
+    begin(f);
+    for (size_t n = 0; n < count; n++)
+        symbols[n] = (Elf64_Sym){ 1, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, 1, ADDRESS + n, APART * (count - n) };
+    Elf64_Shdr *table = add(f, ".symtab", SHT_SYMTAB, symbols, count * sizeof *symbols);
+    table->sh_link = f->header.e_shnum;
+    add(f, ".strtab", SHT_STRTAB, "\0nested\0", 8);
+    end(f, (Elf64_Phdr){ 0 }, 0);
+    free(symbols);
+}
+
+static void of_records(struct file *f, size_t size)
+{
+    begin(f);
+    add_records(f, 32 * size, nested);
+    end(f, (Elf64_Phdr){ 0 }, 0);
+}
+
+static void of_no_records(struct file *f, size_t size)
+{
+    begin(f);
+    Elf64_Shdr *s = add(f, ".eh_frame", SHT_PROGBITS, NULL, sizeof cie * 32 * size + 8);
+    for (size_t n = 0; n < 32 * size; n++)
+        memcpy(f->bytes + s->sh_offset + n * sizeof cie, cie, sizeof cie);
+    end(f, (Elf64_Phdr){ 0 }, 0);
+}
+
+static uint64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+struct times {
+    uint64_t add, look_up;
+};
+
+/* To add it, and to look up, in tables and names, the last address that any of so many of its records may cover. */
+static struct times ask(const struct file *f, const char *path, uint64_t last)
+{
+    enum { LOOK_UPS = 500 };
+    static struct sw_cfi_work work;
+    struct sw_images *images;
+    struct times t;
+    char name[16];
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    const uint64_t begin = now();
+    assert_int_equal(sw_images_add_file(images, path, ADDRESS), SW_OK);
+    (void)!sw_images_name(images, ADDRESS, name, sizeof name, NULL);
+    t.add = now() - begin;
+    const struct sw_image_entry *entry = sw_images_entry(images, ADDRESS + f->size - 1);
+    for (unsigned i = 0; i < LOOK_UPS; i++) {
+        struct sw_rule rule;
+        if (entry->has_cfi)
+            (void)!sw_cfi_rule(&entry->cfi, ADDRESS + last, &work, &rule, NULL);
+        (void)!sw_images_name(images, ADDRESS + last, name, sizeof name, NULL);
+    }
+    t.look_up = now() - begin - t.add;
+    sw_images_destroy(images);
+    return t;
+}
+
+static struct times best_of(void (*make)(struct file *f, size_t size), size_t size)
+{
+    char path[] = "/tmp/snapwalk-cost-XXXXXX";
+    struct times best = { UINT64_MAX, UINT64_MAX };
+    struct file f;
+    make(&f, size);
+    const int fd = mkstemp(path);
+    assert_int_equal(write(fd, f.bytes, f.size), f.size);
+    close(fd);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        const struct times t = ask(&f, path, APART * 32 * size - 1);
+        best.add = t.add < best.add ? t.add : best.add;
+        best.look_up = t.look_up < best.look_up ? t.look_up : best.look_up;
+    }
+    unlink(path);
+    free(f.bytes);
+    return best;
+}
+
+static const struct linear {
+    const char *name;
+    void (*make)(struct file *f, size_t size);
+} linears[] = {
+    { "headers_that_each_lead_to_everything", of_dynamic },
+    { "segments_of_code_that_are_covered", of_segments },
+    { "symbols_in_each_other", of_symbols },
+    { "records_in_each_other", of_records },
+    { "table_without_records", of_no_records },
+};
+
+/* Twice as much as linear, and as logarithmic, would be. */
+static void cost_is_linear(void **state)
+{
+    const struct linear *row = *state;
+    const struct times little = best_of(row->make, 256), much = best_of(row->make, 256 * TIMES);
+    if (much.add > 2 * TIMES * little.add || much.look_up > TIMES / 2 * little.look_up)
+        fail_msg("%d times as much: adding %.1f, look-ups %.1f times as long", TIMES,
+                 (double)much.add / (double)little.add, (double)much.look_up / (double)little.look_up);
+    print_message("%d times as much: adding %.1f, look-ups %.1f times as long\n", TIMES,
+                  (double)much.add / (double)little.add, (double)much.look_up / (double)little.look_up);
+}
+
+/* ---- no more than what is stored is worth ---- */
+
+static enum sw_status open_sparse(uint64_t size)
+{
+    char path[] = "/tmp/snapwalk-cost-XXXXXX";
+    struct sw_elf *elf;
+    struct file f;
+    begin(&f);
+    end(&f, (Elf64_Phdr){ 0 }, 0);
+    const int fd = mkstemp(path);
+    assert_int_equal(write(fd, f.bytes, f.size), f.size);
+    assert_int_equal(ftruncate(fd, (off_t)size), 0);
+    close(fd);
+    const enum sw_status status = sw_elf_open(path, &elf);
+    sw_elf_close(elf);
+    unlink(path);
+    free(f.bytes);
+    return status;
+}
+
+static void file_of_holes_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(open_sparse(SW_FILE_HOLES_FREE), SW_OK);
+    assert_int_equal(open_sparse(SW_FILE_HOLES_FREE + 4096), SW_E_LIMIT);
+    assert_int_equal(open_sparse(UINT64_C(1) << 40), SW_E_LIMIT);
+}
+
+/* A section that claims to hold so much, as far as deflate could. */
+static enum sw_status inflate(uint64_t claimed, size_t stored)
+{
+    struct sw_elf *elf;
+    struct sw_bytes bytes;
+    struct file f;
+    begin(&f);
+    uint8_t *packed = calloc(stored, 1);
+    const Elf64_Chdr head = { ELFCOMPRESS_ZLIB, 0, claimed, 1 };
+    memcpy(packed, &head, sizeof head);
+    add(&f, ".debug_frame", SHT_PROGBITS, packed, stored)->sh_flags = SHF_COMPRESSED;
+    end(&f, (Elf64_Phdr){ 0 }, 0);
+    assert_int_equal(sw_elf_open_bytes((struct sw_bytes){ f.bytes, f.size, 0 }, &elf), SW_OK);
+    const enum sw_status status = sw_elf_section(elf, ".debug_frame", &bytes);
+    sw_elf_close(elf);
+    free(packed);
+    free(f.bytes);
+    return status;
+}
+
+static void section_is_inflated_as_far_as_it_is_worth(void **state)
+{
+    (void)state;
+    enum { STORED = 1 << 16 };
+    const uint64_t most = SW_FILE_FREE + SW_FILE_COST * (uint64_t)STORED;
+    assert_int_equal(inflate(most, STORED), SW_E_MALFORMED); /* it is no deflate stream */
+    assert_int_equal(inflate(most + SW_FILE_COST * 4096, STORED), SW_E_LIMIT);
+    assert_int_equal(inflate(1000 * (uint64_t)STORED, STORED), SW_E_LIMIT);
+}
+
+/*
+ * No memory is left for libelf, which takes as much again: that is not the file's fault. Address space cannot be
+ * limited under AddressSanitizer, which reserves it.
+ */
+static void no_memory_in_libelf_is_not_malformed(void **state)
+{
+    (void)state;
+    enum { STORED = 1 << 20, CLAIMED = 6 << 20, LEFT = 11 << 20 };
+    unsigned long pages = 0;
+    struct rlimit limit, less;
+    FILE *statm = fopen("/proc/self/statm", "r");
+    assert_non_null(statm);
+    assert_int_equal(fscanf(statm, "%lu", &pages), 1);
+    fclose(statm);
+    if (pages > UINT64_C(1) << 28)
+        skip();
+    assert_int_equal(inflate(CLAIMED, STORED), SW_E_MALFORMED);
+    assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
+    less = limit;
+    less.rlim_cur = (rlim_t)pages * 4096 + LEFT;
+    assert_int_equal(setrlimit(RLIMIT_AS, &less), 0);
+    const enum sw_status status = inflate(CLAIMED, STORED);
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    assert_int_equal(status, SW_E_NO_MEMORY);
+}
+
+/* ---- intervals ---- */
+
+struct row {
+    uint64_t begin, end, reach, value;
+};
+
+static bool is_before(const void *a, const void *b)
+{
+    return ((const struct row *)a)->begin < ((const struct row *)b)->begin;
+}
+
+/* Against a search through all of them, in small numbers of every kind of overlap. */
+static void intervals_are_found_as_by_looking_at_all(void **state)
+{
+    (void)state;
+    enum { MOST = 40, SPAN = 64 };
+    srand(1);
+    for (unsigned round = 0; round < 2000; round++) {
+        struct row rows[MOST];
+        const struct sw_intervals all = { rows, (size_t)rand() % MOST, sizeof *rows };
+        for (size_t n = 0; n < all.count; n++) {
+            const uint64_t begin = (uint64_t)rand() % SPAN;
+            rows[n] = (struct row){ begin, begin + (uint64_t)rand() % (SPAN >> rand() % 6), 0, n };
+        }
+        sw_intervals_sort(&all, is_before);
+        sw_intervals_link(&all);
+        for (size_t n = 1; n < all.count; n++)
+            assert_true(rows[n - 1].begin <= rows[n].begin);
+        for (uint64_t at = 0; at < 2 * SPAN; at++) {
+            size_t expected = all.count;
+            for (size_t n = 0; n < all.count; n++)
+                expected = rows[n].begin <= at && at < rows[n].end ? n : expected;
+            assert_int_equal(sw_intervals_find(&all, at), expected);
+        }
+    }
+}
+
+static const struct CMUnitTest single[] = {
+    cmocka_unit_test(file_of_holes_is_refused),
+    cmocka_unit_test(section_is_inflated_as_far_as_it_is_worth),
+    cmocka_unit_test(no_memory_in_libelf_is_not_malformed),
+    cmocka_unit_test(intervals_are_found_as_by_looking_at_all),
+};
+
+int main(void)
+{
+    struct CMUnitTest tests[COUNT_OF(single) + COUNT_OF(linears)];
+    size_t n = COUNT_OF(single);
+    memcpy(tests, single, sizeof single);
+    ADD_ROWS(tests, n, linears, cost_is_linear);
+    return _cmocka_run_group_tests("file_cost", tests, n, NULL, NULL);
+}
