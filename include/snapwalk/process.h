@@ -136,8 +136,8 @@ SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process, size_
 
 /*
  * Captures the threads that sleep in the kernel, without stopping the process: no system call of theirs is interrupted,
- * and nothing of it stands. Threads that run are left out, and so are those that woke up meanwhile; each captured one is
- * of a moment of its own. A thread in uninterruptible sleep is captured, too.
+ * and nothing of it stands. Threads that run are left out, and so are those that woke up meanwhile; each captured one
+ * is of a moment of its own. A thread in uninterruptible sleep is captured, too.
  *
  * Only pc and sp are known. A caller that is found by another register ends the walk, unless a callee has saved it. A
  * thread other than the main one counts as not on its own stack (sw_process_captured).

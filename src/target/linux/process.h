@@ -110,8 +110,9 @@ enum {
 
 /*
  * process_task.c. thread_state: the letter of proc(5), 0: there is no such thread. thread_ended: a zombie counts as
- * ended. thread_file: a file of a thread as a string; false: there is no such thread, or it may not be read. next_thread: of an open /proc/PID/task, 0: no more. live_thread: one that has not ended, if possible the main
- * one; 0: none.
+ * ended. thread_file: a file of a thread as a string; false: there is no such thread, or it may not be read.
+ * next_thread: of an open /proc/PID/task, 0: no more. live_thread: one that has not ended, if possible the main one;
+ * 0: none.
  */
 char sw_process_thread_state(int pid, int tid);
 bool sw_process_thread_ended(int pid, int tid);
@@ -141,8 +142,8 @@ struct sw_process_thread *sw_process_find_thread(const struct sw_process *proces
 void sw_process_drop_threads(struct sw_process *process);
 
 /*
- * process_capture.c. begin_capture: forgets the last one and reads the memory map; most: receives how much of a stack to
- * copy. add_captured: copies the stack of a thread that stands, or sleeps. tls: its thread pointer, 0: unknown.
+ * process_capture.c. begin_capture: forgets the last one and reads the memory map; most: receives how much of a stack
+ * to copy. add_captured: copies the stack of a thread that stands, or sleeps. tls: its thread pointer, 0: unknown.
  */
 enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack_bytes, size_t *most);
 enum sw_status sw_process_add_captured(struct sw_process *process, int tid, const struct sw_regs *regs, uint64_t tls,

@@ -22,8 +22,8 @@ struct sw_tracer {
 bool sw_tracer_lives(const struct sw_tracer *tracer);
 
 /*
- * Has the thread make a call, and waits until it has. The first call starts the thread. relieve: is called by the waiting
- * thread, with the same argument, every few milliseconds.
+ * Has the thread make a call, and waits until it has. The first call starts the thread. relieve: is called by the
+ * waiting thread, with the same argument, every few milliseconds.
  *
  * Returns  SW_OK; SW_E_NO_MEMORY: there is no thread to be had, and no call was made.
  */
