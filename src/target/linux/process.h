@@ -84,6 +84,8 @@ struct sw_process {
     int mem_file; /* /proc/PID/mem; -1: not opened */
     struct sw_tracer tracer;
     pthread_mutex_t threads_lock; /* the tracer's, but while it seizes a thread */
+    uint64_t seize_count;
+    uint64_t seize_seen; /* when the tracer was last looked at */
     struct sw_process_thread *threads;
     size_t thread_count;
     size_t thread_room;

@@ -120,6 +120,7 @@ static enum sw_status seize(struct sw_process *process, int tid)
         return status;
     if (sw_process_thread_state(process->pid, tid) == 'D')
         return SW_E_BUSY;
+    process->seize_count++;
     pthread_mutex_unlock(&process->threads_lock);
     const int error = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 ? 0 : errno;
     pthread_mutex_lock(&process->threads_lock);
@@ -361,7 +362,7 @@ static void make_call(void *arg)
 
 /*
  * No thread can be seized while the process begins another program. That ends its other threads, and waits until those
- * that were seized before are reaped: so this is done here, while the tracer waits in PTRACE_SEIZE.
+ * that were seized before are reaped: so this is done here, while the tracer waits in one PTRACE_SEIZE.
  */
 static void reap_ended(void *arg)
 {
@@ -369,7 +370,9 @@ static void reap_ended(void *arg)
     struct sw_process *process = request->process;
     if (pthread_mutex_trylock(&process->threads_lock) != 0)
         return;
-    for (size_t i = 0; i < process->thread_count; i++) {
+    const bool is_stuck = process->seize_count == process->seize_seen;
+    process->seize_seen = process->seize_count;
+    for (size_t i = 0; i < process->thread_count && is_stuck; i++) {
         const int tid = process->threads[i].tid;
         siginfo_t info;
         if (tid != process->pid)
