@@ -79,6 +79,7 @@ SW_NODISCARD enum sw_status sw_process_mirror_ranges(struct sw_process *process,
  *
  * A stop is seen by some system calls that were sleeping: those that signal(7) lists as never restarted after a stop
  * (epoll_wait, semop, sigtimedwait, recv with a timeout) return EINTR. This is the nature of ptrace.
+ * sw_process_capture_asleep does without.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (no thread could be stopped); SW_E_PERMISSION (also: another
  *          process traces it); SW_E_NO_MEMORY; SW_E_OS. After a failure only what was stopped before is stopped.
@@ -132,6 +133,24 @@ SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process, const 
  * Threads  One call on a process at a time. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes);
+
+/*
+ * Captures the threads that sleep in the kernel, without stopping the process: no system call of theirs is interrupted,
+ * and nothing of it stands. Threads that run are left out, and so are those that woke up meanwhile; each captured one
+ * is of a moment of its own. A thread in uninterruptible sleep is captured, too.
+ *
+ * Only pc and sp are known. A caller that is found by another register ends the walk, unless a callee has saved it. A
+ * thread other than the main one counts as not on its own stack (sw_process_captured).
+ *
+ * stack_bytes  As for sw_process_capture.
+ *
+ * Returns  SW_OK, also if no thread sleeps; SW_E_ARGUMENT; SW_E_BUSY (the process is stopped, or a thread suspended);
+ *          SW_E_GONE; SW_E_PERMISSION; SW_E_NO_MEMORY; SW_E_OS; SW_E_UNSUPPORTED (a kernel without /proc/PID/syscall or
+ *          schedstat). After a failure nothing is captured.
+ * Memory   As sw_process_capture.
+ * Threads  One call on a process at a time. Signals  Not safe.
+ */
+SW_NODISCARD enum sw_status sw_process_capture_asleep(struct sw_process *process, size_t stack_bytes);
 
 /*
  * sw_process_captured lists the captured threads, ascending. sw_process_captured_walker makes a walker for one of them,

@@ -67,6 +67,13 @@ static bool start(void *(*run)(void *), void *arg)
     return started;
 }
 
+static void *wait_for_ever(void *arg)
+{
+    for (;;)
+        pause();
+    return arg;
+}
+
 /* ------------------------------------------------------------------ what the process does */
 
 static void do_fork(void)
@@ -86,10 +93,13 @@ static void do_vfork(void)
         shared->turns += waitpid(child, NULL, 0) == child;
 }
 
+/* Beside several threads, which the kernel ends for it. */
 static void do_exec(void)
 {
     shared->turns++;
-    nap(500);
+    for (int i = 0; i < 4; i++)
+        start(wait_for_ever, NULL);
+    nap(rand() % 1000);
     execl("/proc/self/exe", "storm", "exec", "again", (char *)NULL);
 }
 
@@ -103,13 +113,6 @@ static void do_clone(void)
 {
     if (!start(end_at_once, NULL))
         nap(100);
-}
-
-static void *wait_for_ever(void *arg)
-{
-    for (;;)
-        pause();
-    return arg;
 }
 
 static void do_many(void)

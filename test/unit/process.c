@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/userfaultfd.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -795,6 +796,46 @@ static void a_thread_busy_in_the_kernel_is_left_out_and_let_go(void **state)
     end(child);
 }
 
+static void *wait_for_ever(void *arg)
+{
+    for (;;)
+        pause();
+    return arg;
+}
+
+/* The kernel ends the threads first, and waits for those that are traced: nobody may wait for it then. */
+static void a_process_that_begins_another_program_goes_on(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    pthread_t thread;
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        char name[16] = "";
+        memset(shared, 0, sizeof *shared);
+        const pid_t child = fork();
+        if (child == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (int i = 0; i < 8; i++)
+                pthread_create(&thread, NULL, wait_for_ever, NULL);
+            shared->running = 1;
+            nap(round * 50);
+            execl("/bin/sleep", "sleep", "100", (char *)NULL);
+            _exit(1);
+        }
+        while (shared->running == 0)
+            nap(100);
+        struct sw_process *process = open_process(child);
+        while (strcmp(name, "sleep") != 0) {
+            const enum sw_status status = sw_process_capture(process, 0);
+            assert_true(status == SW_OK || status == SW_E_BUSY);
+            if (status != SW_OK || sw_process_thread_name(process, (uint64_t)child, name, sizeof name) != SW_OK)
+                nap(10);
+        }
+        sw_process_close(process);
+        end(child);
+    }
+}
+
 /* ------------------------------------------------------------------ a stack whose faults another thread handles */
 
 static int faults; /* the userfaultfd */
@@ -1116,6 +1157,60 @@ static void a_capture_is_refused_where_it_would_let_go_or_has_nobody(void **stat
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+/* A wait that a stop would end with EINTR. */
+__attribute__((noinline)) static void *wait_for_events(void *arg)
+{
+    struct epoll_event event;
+    const int events = epoll_create1(0);
+    shared->tid[1] = (uint64_t)gettid();
+    shared->running++;
+    for (;;) {
+        epoll_wait(events, &event, 1, -1);
+        shared->turns[1]++;
+    }
+    return arg;
+}
+
+static void threads_that_sleep_are_captured_without_a_stop(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    const pid_t child = spawn_with(wait_for_events);
+    struct sw_process *process = open_process(child);
+    struct sw_images *images = NULL;
+    char path[64], name[64] = "";
+    uint64_t tids[4], start;
+    (void)state;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)child, (int)shared->tid[1]);
+    const bool is_told = access(path, R_OK) == 0;
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_int_equal(sw_process_capture_asleep(NULL, 0), SW_E_ARGUMENT);
+    bool seen = false;
+    for (int i = 0; (i < 50 || !seen) && is_told; i++) {
+        assert_int_equal(sw_process_capture_asleep(process, 0), SW_OK);
+        const size_t count = sw_process_captured(process, tids, 4);
+        assert_true(count <= 2 && sw_process_stopped_ns(process) == 0);
+        seen = count && tids[count - 1] == shared->tid[1];
+        nap(1000);
+    }
+    assert_true(!is_told || shared->turns[1] == 0);
+    if (is_told) {
+        assert_int_equal(sw_process_add_images(process, images), SW_OK);
+        const struct stack stack = walk_captured(process, shared->tid[1], images);
+        assert_true(stack.count >= 2);
+        for (size_t i = 0; i < stack.count && strcmp(name, "wait_for_events") != 0; i++)
+            if (sw_images_name(images, stack.pc[i], name, sizeof name, &start) != SW_OK)
+                name[0] = 0;
+        assert_string_equal(name, "wait_for_events");
+        /* Nothing of it is there while the process is stopped. */
+        assert_int_equal(sw_process_stop(process), SW_OK);
+        assert_int_equal(sw_process_capture_asleep(process, 0), SW_E_BUSY);
+    }
+    sw_process_close(process);
+    sw_images_destroy(images);
+    end(child);
+    HOST_NEEDS(is_told, "schedstat");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1138,12 +1233,14 @@ int main(void)
         cmocka_unit_test(what_forbids_a_look_is_told),
         cmocka_unit_test(files_are_found_in_the_root_of_the_process),
         cmocka_unit_test(a_thread_busy_in_the_kernel_is_left_out_and_let_go),
+        cmocka_unit_test(a_process_that_begins_another_program_goes_on),
         cmocka_unit_test(a_stack_whose_faults_the_process_handles_is_read_without_waiting),
         cmocka_unit_test(a_process_whose_main_thread_has_ended_is_there),
         { "captured_walk_is_the_stopped_walk", captured_walk_is_the_stopped_walk, NULL, NULL, NULL },
         { "captured_walk_leaves_an_alternate_stack", captured_walk_is_the_stopped_walk, NULL, NULL, &can_trace },
         cmocka_unit_test(a_captured_process_runs_on_and_its_copies_stay),
         cmocka_unit_test(a_capture_holds_what_it_was_told_and_nothing_newer_of_stacks),
+        cmocka_unit_test(threads_that_sleep_are_captured_without_a_stop),
         cmocka_unit_test(a_capture_is_refused_where_it_would_let_go_or_has_nobody),
     };
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -57,6 +57,7 @@ enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_
     *process = (struct sw_process){
         .alloc = from, .pid = pid, .live_tid = live_tid, .own_child = is_own_child(pid), .mem_file = -1
     };
+    pthread_mutex_init(&process->threads_lock, NULL);
     *out = process;
     return SW_OK;
 }
@@ -73,6 +74,7 @@ void sw_process_close(struct sw_process *process)
     sw_process_forget_maps(process);
     if (process->mem_file >= 0)
         close(process->mem_file);
+    pthread_mutex_destroy(&process->threads_lock);
     alloc.put(alloc.arg, process, sizeof *process);
 }
 

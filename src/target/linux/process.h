@@ -83,6 +83,9 @@ struct sw_process {
     bool maps_valid;
     int mem_file; /* /proc/PID/mem; -1: not opened */
     struct sw_tracer tracer;
+    pthread_mutex_t threads_lock; /* the tracer's, but while it seizes a thread */
+    uint64_t seize_count;
+    uint64_t seize_seen; /* when the tracer was last looked at */
     struct sw_process_thread *threads;
     size_t thread_count;
     size_t thread_room;
@@ -102,17 +105,20 @@ struct sw_process {
 
 enum {
     SW_PROC_PATH_BYTES = 96,
+    SW_PROC_TEXT_BYTES = 512,
     SW_RED_ZONE = 256, /* copied below sp: leaf functions may store there */
     SW_STACK_MOST = 8 << 20
 };
 
 /*
  * process_task.c. thread_state: the letter of proc(5), 0: there is no such thread. thread_ended: a zombie counts as
- * ended. next_thread: of an open /proc/PID/task, 0: no more. live_thread: one that has not ended, if possible the main
- * one; 0: none.
+ * ended. thread_file: a file of a thread as a string; false: there is no such thread, or it may not be read.
+ * next_thread: of an open /proc/PID/task, 0: no more. live_thread: one that has not ended, if possible the main one;
+ * 0: none.
  */
 char sw_process_thread_state(int pid, int tid);
 bool sw_process_thread_ended(int pid, int tid);
+bool sw_process_thread_file(int pid, int tid, const char *file, char text[SW_PROC_TEXT_BYTES]);
 int sw_process_next_thread(DIR *tasks);
 int sw_process_live_thread(int pid);
 
@@ -137,7 +143,13 @@ enum sw_status sw_process_read_regs(int tid, struct sw_regs *regs, uint64_t *tls
 struct sw_process_thread *sw_process_find_thread(const struct sw_process *process, uint64_t tid);
 void sw_process_drop_threads(struct sw_process *process);
 
-/* process_capture.c. */
+/*
+ * process_capture.c. begin_capture: forgets the last one and reads the memory map; most: receives how much of a stack
+ * to copy. add_captured: copies the stack of a thread that stands, or sleeps. tls: its thread pointer, 0: unknown.
+ */
+enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack_bytes, size_t *most);
+enum sw_status sw_process_add_captured(struct sw_process *process, int tid, const struct sw_regs *regs, uint64_t tls,
+                                       size_t most);
 const struct sw_process_captured *sw_process_find_captured(const struct sw_process *process, uint64_t tid);
 void sw_process_drop_capture(struct sw_process *process);
 

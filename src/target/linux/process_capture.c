@@ -131,15 +131,13 @@ static struct sw_process_span own_stack_of(const struct sw_process *process, uin
     return span_of(map);
 }
 
-static enum sw_status capture_thread(struct sw_process *process, int tid, size_t most)
+enum sw_status sw_process_add_captured(struct sw_process *process, int tid, const struct sw_regs *regs, uint64_t tls,
+                                       size_t most)
 {
-    uint64_t tls = 0;
     if (!room_for_thread(process))
         return SW_E_NO_MEMORY;
     struct sw_process_captured *thread = &process->capture.threads[process->capture.thread_count];
-    *thread = (struct sw_process_captured){ .process = process, .tid = (uint64_t)tid };
-    if (sw_process_read_regs(tid, &thread->regs, &tls) != SW_OK)
-        return SW_OK; /* the thread was killed just now */
+    *thread = (struct sw_process_captured){ .process = process, .tid = (uint64_t)tid, .regs = *regs };
     const uint64_t sp = sw_regs_sp(&thread->regs);
     thread->stack = span_of(sw_maps_find(process->maps, process->map_count, sp));
     thread->own_stack = own_stack_of(process, thread->tid, tls);
@@ -149,6 +147,15 @@ static enum sw_status capture_thread(struct sw_process *process, int tid, size_t
         status = copy_own_stack(process, thread, most);
     process->capture.thread_count += status == SW_OK;
     return status;
+}
+
+static enum sw_status capture_thread(struct sw_process *process, int tid, size_t most)
+{
+    struct sw_regs regs;
+    uint64_t tls = 0;
+    if (sw_process_read_regs(tid, &regs, &tls) != SW_OK)
+        return SW_OK; /* the thread was killed just now */
+    return sw_process_add_captured(process, tid, &regs, tls, most);
 }
 
 static enum sw_status capture_threads(struct sw_process *process, size_t most)
@@ -172,15 +179,23 @@ static enum sw_status capture_call(struct sw_process *process, void *arg)
     return status == SW_OK ? resumed : status;
 }
 
-enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes)
+enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack_bytes, size_t *most)
 {
     if (!process)
         return SW_E_ARGUMENT;
     if (sw_process_threads(process, NULL, 0))
         return SW_E_BUSY;
-    size_t most = stack_bytes == 0 ? STACK_DEFAULT : stack_bytes < SW_STACK_MOST ? stack_bytes : SW_STACK_MOST;
+    *most = stack_bytes == 0 ? STACK_DEFAULT : stack_bytes < SW_STACK_MOST ? stack_bytes : SW_STACK_MOST;
     process->capture.thread_count = process->capture.store_size = 0;
-    enum sw_status status = sw_process_read_maps(process);
+    return sw_process_read_maps(process);
+}
+
+enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes)
+{
+    size_t most;
+    enum sw_status status = sw_process_begin_capture(process, stack_bytes, &most);
+    if (!process || status == SW_E_BUSY)
+        return status;
     if (status == SW_OK)
         status = sw_process_on_tracer(process, capture_call, &most);
     if (status != SW_OK && status != SW_E_GONE)

@@ -75,7 +75,7 @@ enum sw_process_obstacle sw_process_find_obstacle(int pid, int *tracer)
     read_text("/proc/sys/kernel/yama/ptrace_scope", scope);
     const int traced_by = (int)number_in(its, "TracerPid", 10);
     const bool may_all = number_in(ours, "CapEff", 16) >> CAP_SYS_PTRACE_BIT & 1;
-    const int limit = atoi(scope);
+    const int limit = (int)strtol(scope, NULL, 10);
     if (tracer)
         *tracer = traced_by;
     if (!its[0])

@@ -15,17 +15,16 @@
 
 #define LONG_NS UINT64_C(20000000) /* two ticks of the slowest clock that Linux counts time with */
 
-enum { TEXT_BYTES = 512, SLEEPERS_FIRST = 16 };
+enum { SLEEPERS_FIRST = 16 };
 
-/* A file of a thread as a string. False: the thread does not exist. */
-static bool read_task(int pid, int tid, const char *file, char *text)
+bool sw_process_thread_file(int pid, int tid, const char *file, char text[SW_PROC_TEXT_BYTES])
 {
     char path[SW_PROC_PATH_BYTES];
     snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid, tid, file);
     const int opened = open(path, O_RDONLY | O_CLOEXEC);
     if (opened < 0)
         return false;
-    const ssize_t got = read(opened, text, TEXT_BYTES - 1);
+    const ssize_t got = read(opened, text, SW_PROC_TEXT_BYTES - 1);
     close(opened);
     text[got > 0 ? got : 0] = 0;
     return got > 0;
@@ -33,8 +32,8 @@ static bool read_task(int pid, int tid, const char *file, char *text)
 
 char sw_process_thread_state(int pid, int tid)
 {
-    char text[TEXT_BYTES];
-    if (!read_task(pid, tid, "stat", text))
+    char text[SW_PROC_TEXT_BYTES];
+    if (!sw_process_thread_file(pid, tid, "stat", text))
         return 0;
     /* The name in front of it may hold any character, even brackets: the last bracket counts. */
     const char *name_end = strrchr(text, ')');
@@ -76,10 +75,10 @@ int sw_process_live_thread(int pid)
 /* Without schedstat in the kernel: 0 and 0. */
 static void read_times(int pid, int tid, uint64_t *ran_ns, uint64_t *turns)
 {
-    char text[TEXT_BYTES];
+    char text[SW_PROC_TEXT_BYTES];
     char *end = text;
     *ran_ns = *turns = 0;
-    if (!read_task(pid, tid, "schedstat", text))
+    if (!sw_process_thread_file(pid, tid, "schedstat", text))
         return;
     *ran_ns = strtoull(end, &end, 10);
     (void)strtoull(end, &end, 10);

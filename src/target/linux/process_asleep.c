@@ -1,0 +1,95 @@
+/*
+ * Captures the threads of a process that sleep in the kernel, without stopping anything. Where such a thread left the
+ * program is in /proc; its stack does not change while it sleeps. Whether it has slept all the time is found out
+ * afterwards: it was in the same system call, and has had no processor since.
+ *
+ * Source: proc(5), /proc/pid/syscall; sched-stats.rst, as in process_task.c.
+ */
+#include "target/linux/process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a thread is and what it has done: two that are equal mean that it has slept. */
+struct rest {
+    char call[SW_PROC_TEXT_BYTES]; /* "NUMBER ARGUMENTS SP PC", "-1 SP PC" outside of system calls, or "running" */
+    char times[SW_PROC_TEXT_BYTES];
+};
+
+/* False: the thread runs, or cannot be looked at. */
+static bool read_rest(const struct sw_process *process, int tid, struct rest *rest)
+{
+    memset(rest, 0, sizeof *rest);
+    return sw_process_thread_file(process->pid, tid, "schedstat", rest->times) &&
+           sw_process_thread_file(process->pid, tid, "syscall", rest->call) && strncmp(rest->call, "running", 7) != 0;
+}
+
+/* The two last numbers. False: they are not there. */
+static bool read_registers(const struct rest *rest, struct sw_regs *regs)
+{
+    const enum sw_machine machine = sw_os_machine();
+    const char *at = rest->call;
+    uint64_t last[2] = { 0, 0 };
+    unsigned count = 0;
+    for (char *end; count < 9; count++, at = end) {
+        const uint64_t number = strtoull(at, &end, 0);
+        if (end == at)
+            break;
+        last[0] = last[1];
+        last[1] = number;
+    }
+    *regs = (struct sw_regs){ .machine = machine };
+    sw_regs_set(regs, sw_regs_sp_number(machine), last[0]);
+    sw_regs_set(regs, sw_regs_pc_number(machine), last[1]);
+    return count >= 3 && last[0] && last[1];
+}
+
+static enum sw_status capture_if_asleep(struct sw_process *process, int tid, size_t most)
+{
+    struct sw_process_capture *capture = &process->capture;
+    const size_t threads = capture->thread_count, store = capture->store_size;
+    struct rest before, after;
+    struct sw_regs regs;
+    if (!read_rest(process, tid, &before) || !read_registers(&before, &regs))
+        return SW_OK;
+    const enum sw_status status = sw_process_add_captured(process, tid, &regs, 0, most);
+    if (!read_rest(process, tid, &after) || memcmp(&before, &after, sizeof before) != 0) {
+        capture->thread_count = threads;
+        capture->store_size = store;
+    }
+    return status;
+}
+
+/* Whether this kernel tells, and tells us: of another thread, which may run. */
+static enum sw_status check_support(const struct sw_process *process)
+{
+    struct rest rest;
+    read_rest(process, process->live_tid, &rest);
+    if (rest.times[0] && rest.call[0])
+        return SW_OK;
+    return sw_process_live_thread(process->pid) == 0 ? SW_E_GONE : rest.times[0] ? SW_E_PERMISSION : SW_E_UNSUPPORTED;
+}
+
+enum sw_status sw_process_capture_asleep(struct sw_process *process, size_t stack_bytes)
+{
+    char path[SW_PROC_PATH_BYTES];
+    size_t most;
+    int tid;
+    enum sw_status status = sw_process_begin_capture(process, stack_bytes, &most);
+    if (status == SW_OK)
+        status = check_support(process);
+    if (status != SW_OK)
+        return status;
+    snprintf(path, sizeof path, "/proc/%d/task", process->pid);
+    DIR *tasks = opendir(path);
+    if (!tasks)
+        return sw_os_status(errno);
+    while (status == SW_OK && (tid = sw_process_next_thread(tasks)) != 0)
+        status = capture_if_asleep(process, tid, most);
+    closedir(tasks);
+    if (status != SW_OK)
+        process->capture.thread_count = 0;
+    return status;
+}
