@@ -47,7 +47,8 @@ void sw_perfmap_destroy(struct sw_perfmap *perfmap);
  *          another source is not added, but its name is kept.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS (the file cannot be opened or read, or is not regular); SW_E_PERMISSION (a
- *          symbolic link, or another user's file); SW_E_NO_MEMORY, SW_E_BUSY (the code map's answer): lines with that answer may be missing; all others were taken.
+ *          symbolic link, or another user's file); SW_E_NO_MEMORY, SW_E_BUSY (the code map's answer): lines with that
+ *          answer may be missing; all others were taken.
  * Threads  One call at a time. Signals  Not safe.
  * Source   jit-interfaces.md section 1; perf, tools/perf/util/symbol.c (whose files are refused).
  */

@@ -1,13 +1,15 @@
 /*
  * What hostile files cost: sparse ones, compressed sections that claim much, tables without records, intervals that
- * all overlap, headers that each lead to everything. Where something has to be linear, twice the input is timed against
- * once in the same run: CPU time, best of a few, with room for a noisy machine.
+ * all overlap, headers that each lead to everything, files that are mapped thousands of times. Where something has to be
+ * linear, eight times the input is timed against once in the same run: CPU time, best of a few, with room for a noisy
+ * machine.
  */
 #include "rows.h"
 
 #include "base/interval.h"
 #include "code/images.h"
 #include "elf/elf.h"
+#include "target/linux/images.h"
 
 #include <snapwalk/limits.h>
 
@@ -343,6 +345,68 @@ static void no_memory_in_libelf_is_not_malformed(void **state)
     assert_int_equal(status, SW_E_NO_MEMORY);
 }
 
+/* ---- many mappings of one file ---- */
+
+static uint64_t bytes_asked;
+
+static void *get(void *arg, size_t size)
+{
+    (void)arg;
+    bytes_asked += size;
+    return malloc(size);
+}
+
+static void give_back(void *arg, void *block, size_t size)
+{
+    (void)arg, (void)size;
+    free(block);
+}
+
+/* A refresh finds so many, the next the same, the third none; what is asked for is memory, and time in the second. */
+static uint64_t refresh_thrice(size_t count)
+{
+    static const char origin;
+    const struct sw_alloc alloc = { get, give_back, NULL };
+    struct sw_images *images;
+    uint64_t end = 0, best = UINT64_MAX;
+    bytes_asked = 0;
+    assert_int_equal(sw_images_create(&alloc, &images), SW_OK);
+    assert_int_equal(sw_images_lock(images), SW_OK);
+    for (size_t n = 0; n < count; n++) {
+        struct sw_image_entry *entry = sw_images_make(images, "file");
+        entry->info.begin = ADDRESS + n * 0x1000;
+        entry->info.end = entry->info.begin + 0x800;
+        entry->origin = &origin;
+        assert_int_equal(sw_images_insert(images, entry), SW_OK);
+    }
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const uint64_t begin = now();
+        sw_images_mark(images, &origin);
+        for (size_t n = 0; n < count; n++) {
+            const struct sw_image_file file = { .path = "file", .address = ADDRESS + n * 0x1000, .origin = &origin };
+            assert_true(sw_images_keep(images, &file, &end));
+        }
+        const uint64_t took = now() - begin;
+        best = took < best ? took : best;
+    }
+    sw_images_mark(images, &origin);
+    assert_int_equal(sw_images_sweep(images, &origin), SW_OK);
+    assert_null(sw_images_at(images, 0));
+    sw_images_unlock(images);
+    sw_images_destroy(images);
+    return best;
+}
+
+static void many_mappings_of_one_file_cost_the_same_each(void **state)
+{
+    (void)state;
+    enum { MANY = 1 << 14, ROW = 24 };
+    const uint64_t little = refresh_thrice(MANY / TIMES), much = refresh_thrice(MANY);
+    assert_true(bytes_asked < MANY * (sizeof(struct sw_image_entry) + 8 + 8 * ROW));
+    if (much > 2 * TIMES * little)
+        fail_msg("%d times as many take %.1f times as long", TIMES, (double)much / (double)little);
+}
+
 /* ---- intervals ---- */
 
 struct row {
@@ -384,6 +448,7 @@ static const struct CMUnitTest single[] = {
     cmocka_unit_test(file_of_holes_is_refused),
     cmocka_unit_test(section_is_inflated_as_far_as_it_is_worth),
     cmocka_unit_test(no_memory_in_libelf_is_not_malformed),
+    cmocka_unit_test(many_mappings_of_one_file_cost_the_same_each),
     cmocka_unit_test(intervals_are_found_as_by_looking_at_all),
 };
 
