@@ -30,7 +30,7 @@ enum { SW_ENDING_BYTES = 8 };
 /*
  * What code looks like from outside, before anything is decoded in order.
  *
- * call_before   Whether a call ends at `after`, which is 8 or more. target: what it calls; slot: the address of the
+ * call_before   Whether a call ends at `after`; below 8 none does. target: what it calls; slot: the address of the
  *               word that holds the target. Both are 0 before, and stay so where the call does not say it.
  * goes_through  Whether the code at `at` only jumps through a word in memory, as PLT entries and import stubs do. slot:
  *               the address of that word.

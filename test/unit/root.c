@@ -18,17 +18,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_ASAN 1
-#endif
-#endif
-#ifndef IS_ASAN
-#define IS_ASAN 0
-#endif
-
 enum { STACK_BYTES = 1 << 18 };
 
 static struct sw_images *images;

@@ -24,8 +24,10 @@ static bool call_before(const struct sw_code *code, uint64_t after, uint64_t *ta
 {
     size_t size;
     struct sw_insn insn;
-    const uint8_t *bytes = code->fetch(code->arg, after - WORD, &size);
     (void)slot;
+    if (after < 2 * WORD)
+        return false;
+    const uint8_t *bytes = code->fetch(code->arg, after - WORD, &size);
     if (!bytes || after % WORD != 0 || sw_a64_decode(bytes, size, after - WORD, &insn) != SW_OK)
         return false;
     *target = insn.target;

@@ -14,6 +14,8 @@ static bool call_before(const struct sw_code *code, uint64_t after, uint64_t *ta
 {
     /* The page in front may be missing: then only the shorter forms are looked for. */
     static const uint8_t sizes[] = { LONGEST_CALL, 5, 2 };
+    if (after < LONGEST_CALL)
+        return false;
     for (unsigned i = 0; i < sizeof sizes; i++) {
         size_t size;
         const uint8_t *bytes = code->fetch(code->arg, after - sizes[i], &size);

@@ -230,10 +230,17 @@ static bool ends_search(struct search *s, uint64_t word)
     return false;
 }
 
+/* Where a search from sp ends: with the declared stack, if sp is on it. */
+static uint64_t end_of_search(const struct sw_walker *walker, uint64_t sp, uint64_t window)
+{
+    const bool is_inside = sp >= walker->stack_begin && sp < walker->stack_end;
+    return is_inside && walker->stack_end - sp < window ? walker->stack_end : sp + window;
+}
+
 static bool search_words(struct search *s, enum way way, uint64_t window)
 {
     const struct sw_regs *regs = &s->req->frame->regs;
-    const uint64_t sp = sw_regs_sp(regs);
+    const uint64_t sp = sw_regs_sp(regs), end = end_of_search(s->req->walker, sp, window);
     struct tried tried = { .functions = s->req->work->tried };
     uint8_t *chunk = s->req->work->bytes;
     s->way = way;
@@ -243,10 +250,11 @@ static bool search_words(struct search *s, enum way way, uint64_t window)
     const unsigned link = sw_regs_link_number(regs->machine);
     if (sw_regs_has(regs, link) && ends_search(s, regs->r[link]))
         return true;
-    for (uint64_t at = sp; at < sp + window && tried.count < MOST_FUNCTIONS && s->calls < MOST_CALLS; at += CHUNK) {
+    for (uint64_t at = sp; at < end && tried.count < MOST_FUNCTIONS && s->calls < MOST_CALLS; at += CHUNK) {
         if ((at - sp) % STACK_A_UNIT == 0 && !sw_meter_pay(&s->req->work->meter, 1))
             return false;
-        const size_t got = sw_memory_read(&s->req->walker->memory, at, chunk, CHUNK);
+        const size_t wanted = end - at < CHUNK ? (size_t)(end - at) : CHUNK;
+        const size_t got = sw_memory_read(&s->req->walker->memory, at, chunk, wanted);
         for (size_t i = 0; i + 8 <= got && i + 8 <= CHUNK && s->calls < MOST_CALLS; i += 8)
             if (ends_search(s, sw_load64(chunk + i)))
                 return true;

@@ -4,14 +4,11 @@
  */
 #include "unwind/infer/code_patterns.h"
 
-enum { LONGEST_CALL = 8 };
-
 bool sw_call_before(const struct sw_unwind_request *req, uint64_t after, uint64_t *target, uint64_t *slot)
 {
     struct sw_code code;
     *target = *slot = 0;
-    return after >= LONGEST_CALL && sw_code_of(req, &code) &&
-           code.arch->patterns->call_before(&code, after, target, slot);
+    return sw_code_of(req, &code) && code.arch->patterns->call_before(&code, after, target, slot);
 }
 
 bool sw_is_behind_call(const struct sw_unwind_request *req, uint64_t after, uint64_t *target)
