@@ -1,7 +1,8 @@
 /*
  * The set of images: a sorted array that is replaced, never changed, but that rows may be put behind the last one.
  * Readers take no lock. An old array, and the images that were in it and are no more, are freed when no reader can see
- * them any more (common/reclaim.h). Knows addresses and entries; refuses to know files, formats and operating systems (src/target/linux/images.c).
+ * them any more (common/reclaim.h). Knows addresses and entries; refuses to know files, formats and operating systems
+ * (src/target/linux/images.c).
  */
 #include "code/images.h"
 

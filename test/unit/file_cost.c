@@ -1,8 +1,8 @@
 /*
  * What hostile files cost: sparse ones, compressed sections that claim much, tables without records, intervals that
- * all overlap, headers that each lead to everything, files that are mapped thousands of times. Where something has to be
- * linear, eight times the input is timed against once in the same run: CPU time, best of a few, with room for a noisy
- * machine.
+ * all overlap, headers that each lead to everything, files that are mapped thousands of times. Where something has to
+ * be linear, eight times the input is timed against once in the same run: CPU time, best of a few, with room for a
+ * noisy machine.
  */
 #include "rows.h"
 
