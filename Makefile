@@ -34,11 +34,12 @@ BENCH := $(BUILD)/test/bench/bench
 BENCH_SHARED := test/bench/stacks.c test/bench/turns.c test/bench/measure.c test/bench/programs/rival.c
 BENCH_RIVALS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(BENCH_SHARED),$(wildcard test/bench/programs/*.c)))
 SAMPLER := $(BUILD)/test/bench/programs/libsampler.so
+TORTURE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/torture/*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
 PROFILER := $(BUILD)/examples/libsnapwalk-profiler.so
 OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
 PROBE := $(BUILD)/test/clr/libclrtest.so
-PROGRAMS := $(UNIT) $(EXAMPLES) $(ORACLE) $(FUZZ)
+PROGRAMS := $(UNIT) $(EXAMPLES) $(ORACLE) $(FUZZ) $(TORTURE)
 
 lib: deps-lib $(LIB)
 
@@ -73,6 +74,9 @@ $(EXAMPLES): private CPPFLAGS := -Iinclude
 $(UNIT): private LIB := $(SUPPORT) $(LIB)
 $(UNIT): private LDLIBS += -lcmocka -ldl
 $(UNIT): $(SUPPORT)
+$(TORTURE): private LIB := $(BUILD)/test/support/libsupport.a $(LIB)
+$(TORTURE): private LDLIBS += -ldl
+$(TORTURE): $(BUILD)/test/support/libsupport.a
 $(ORACLE): private LDLIBS += -ldw -lcapstone
 $(FUZZ): private LDLIBS += -fsanitize=fuzzer
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
@@ -160,6 +164,10 @@ bench: deps
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/bench CFLAGS="-O2 -g" bench-programs
 	@mk/bench.sh $(BUILD)/bench
 
+# What takes minutes and tries to do harm. ONLY=kill: scenarios whose name has a match.
+torture: deps
+	@ONLY='$(ONLY)' test/torture/run.sh $(BUILD)
+
 lint: deps
 	@mk/lint.sh $(BUILD)
 
@@ -193,10 +201,11 @@ help:
 	@echo 'make audit          unwind tables of large libraries beside their instructions'
 	@echo 'make bench          speed beside all alternatives: one table, $(BUILD)/bench/bench.json, bench.svg'
 	@echo 'make fuzz           every fuzz target for FUZZ_S=$(FUZZ_S) seconds'
+	@echo 'make torture        what could harm a walked or a walking process, ten minutes; "torture: N of N held"'
 	@echo 'make lint           clang-tidy and gcc -fanalyzer over lib, src and examples'
 	@echo 'make deps           installs what all of these need (Debian packages, as root)'
 	@echo 'make clean          removes $(BUILD)'
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint fuzz install clean help
+.PHONY: check lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint torture fuzz install clean help

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -222,24 +221,27 @@ static void add(struct totals *to, const struct totals *from)
     to->equal_in_false += from->equal_in_false;
 }
 
-static void *map(const char *path, size_t *size)
+/* A copy: who reads from a mapping faults when somebody cuts the file short meanwhile. */
+static void *read_file(const char *path, size_t *size)
 {
     struct stat st;
-    void *bytes = MAP_FAILED;
+    uint8_t *bytes = NULL;
+    size_t done = 0;
     const int fd = open(path, O_RDONLY);
-    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0) {
-        *size = (size_t)st.st_size;
-        bytes = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
-    }
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0)
+        bytes = malloc((size_t)st.st_size);
+    for (ssize_t got = 1; bytes && got > 0 && done<(size_t)st.st_size; done += got> 0 ? (size_t)got : 0)
+        got = read(fd, bytes + done, (size_t)st.st_size - done);
     if (fd >= 0)
         close(fd);
-    return bytes == MAP_FAILED ? NULL : bytes;
+    *size = done;
+    return bytes;
 }
 
 static bool audit(struct report *r, const char *path, uint32_t flags)
 {
     size_t size;
-    void *bytes = map(path, &size);
+    void *bytes = read_file(path, &size);
     if (!bytes) {
         printf("%s: cannot be read\n", path);
         return false;
@@ -251,7 +253,7 @@ static bool audit(struct report *r, const char *path, uint32_t flags)
     r->seen = 0;
     r->said = time(NULL);
     const enum sw_status status = sw_audit_file(bytes, size, NULL, flags, note, r);
-    munmap(bytes, size);
+    free(bytes);
     printf("%s: %s\n", path, status == SW_OK ? "audited" : sw_status_name(status));
     if (status != SW_OK)
         return false;

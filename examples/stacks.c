@@ -19,7 +19,9 @@
 #include <snapwalk/perfmap.h>
 #include <snapwalk/process.h>
 
-enum { THREADS_MAX = 4096, NAME_BYTES = 512, STACK_BYTES = 1 << 20, ANALYSIS_BYTES = 4 << 20 };
+#include "shown.h"
+
+enum { NAME_BYTES = 512, SHOWN_BYTES = 4 * NAME_BYTES, STACK_BYTES = 1 << 20, ANALYSIS_BYTES = 4 << 20 };
 
 /* The target is a process or a core: the other is null. */
 struct viewer {
@@ -40,6 +42,18 @@ static void must(enum sw_status status, const char *what)
         return;
     fprintf(stderr, "stacks: %s: %s\n", what, sw_status_name(status));
     exit(1);
+}
+
+/* As must, for calls that the system may forbid: says why it does. */
+static void must_be_allowed(enum sw_status status, int pid, const char *what)
+{
+    int tracer;
+    if (status == SW_E_PERMISSION) {
+        fprintf(stderr, "stacks: process %d: %s", pid,
+                sw_process_obstacle_text(sw_process_find_obstacle(pid, &tracer)));
+        fprintf(stderr, tracer ? " (process %d)\n" : "\n", tracer);
+    }
+    must(status, what);
 }
 
 /* "int32 [app] Type::Method(int32)[Tier]" from the perf map, "library!symbol+0x12", or "library+0x1234". */
@@ -67,8 +81,9 @@ static void print_frame(const struct viewer *v, uint32_t number, const struct sw
     const char *kind = sw_kind_name(frame->code.kind), *source = sw_source_name(frame->source);
     const char *trust = sw_trust_name(frame->trust);
     const uint64_t pc = sw_regs_pc(&frame->regs), sp = sw_regs_sp(&frame->regs);
-    char name[NAME_BYTES + 64];
-    describe(v, frame, name, sizeof name);
+    char raw[NAME_BYTES + 64], name[SHOWN_BYTES];
+    describe(v, frame, raw, sizeof raw);
+    shown(raw, name, sizeof name);
     if (v->plain)
         printf("frame %" PRIx64 " %" PRIx64 " %s %s %s %s\n", pc, sp, kind, source, trust, name);
     else
@@ -113,9 +128,10 @@ static void print_thread(struct viewer *v, uint64_t tid)
     struct sw_regs regs;
     struct sw_walker walker;
     struct sw_walk walk;
-    char name[NAME_BYTES];
+    char name[NAME_BYTES], printed[SHOWN_BYTES];
     (v->core ? look_at_core : look_at_process)(v, tid, &regs, &walker, name);
-    printf(v->plain ? "thread %" PRIu64 " %s\n" : "thread %" PRIu64 " \"%s\"\n", tid, name);
+    printf(v->plain ? "thread %" PRIu64 " %s\n" : "thread %" PRIu64 " \"%s\"\n", tid,
+           shown(name, printed, sizeof printed));
     walker.analysis_cache = v->analysis_cache;
     sw_walk_start(&walk, &walker, &v->scratch, &regs, true);
     print_frames(v, &walk);
@@ -166,9 +182,9 @@ static void read_perfmap(struct viewer *v, int pid)
 /* Captures the stacks and registers the code. */
 static void open_process(struct viewer *v, int pid)
 {
-    must(sw_process_open(NULL, pid, &v->process), "process");
+    must_be_allowed(sw_process_open(NULL, pid, &v->process), pid, "process");
     open_viewer(v, runs_coreclr(pid) ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN);
-    must(sw_process_capture(v->process, STACK_BYTES), "stop");
+    must_be_allowed(sw_process_capture(v->process, STACK_BYTES), pid, "stop");
     if (!v->plain)
         printf("stopped for %" PRIu64 " us\n\n", sw_process_stopped_ns(v->process) / 1000);
     must(sw_process_add_images(v->process, v->images), "images");
@@ -180,12 +196,14 @@ static void open_core(struct viewer *v, const char *path, const char *sysroot)
 {
     const struct sw_core_files files = { .sysroot = sysroot };
     struct sw_core_file file;
+    char printed[SHOWN_BYTES];
     must(sw_core_open(NULL, path, &v->core), path);
     open_viewer(v, SW_PERFMAP_PLAIN);
     must(sw_core_add_images(v->core, &files, v->images), "images");
     for (size_t i = 0; sw_core_get_file(v->core, i, &file); i++)
         if (file.state < SW_CORE_FILE_UNCHECKED)
-            fprintf(stderr, "stacks: %s: no image: %s\n", file.path, sw_core_file_state_name(file.state));
+            fprintf(stderr, "stacks: %s: no image: %s\n", shown(file.path, printed, sizeof printed),
+                    sw_core_file_state_name(file.state));
 }
 
 /* Reads the options and the target. False: the arguments are not as the usage says. */
@@ -203,10 +221,25 @@ static bool read_options(int argc, char **argv, struct viewer *v, int *pid, cons
     return *pid > 0 || (*core && (argc - at == 2 || *sysroot));
 }
 
+static size_t threads_of(const struct viewer *v, uint64_t *tids, size_t capacity)
+{
+    return v->core ? sw_core_threads(v->core, tids, capacity) : sw_process_captured(v->process, tids, capacity);
+}
+
+static void print_threads(struct viewer *v)
+{
+    const size_t count = threads_of(v, NULL, 0);
+    uint64_t *tids = calloc(count ? count : 1, sizeof *tids);
+    must(tids ? SW_OK : SW_E_NO_MEMORY, "threads");
+    threads_of(v, tids, count);
+    for (size_t i = 0; i < count; i++)
+        print_thread(v, tids[i]);
+    free(tids);
+}
+
 int main(int argc, char **argv)
 {
     struct viewer v = { 0 };
-    uint64_t tids[THREADS_MAX];
     const char *core = NULL, *sysroot = NULL;
     int pid = 0;
     if (!read_options(argc, argv, &v, &pid, &core, &sysroot)) {
@@ -217,10 +250,7 @@ int main(int argc, char **argv)
         open_core(&v, core, sysroot);
     else
         open_process(&v, pid);
-    const size_t count =
-        core ? sw_core_threads(v.core, tids, THREADS_MAX) : sw_process_captured(v.process, tids, THREADS_MAX);
-    for (size_t i = 0; i < count && i < THREADS_MAX; i++)
-        print_thread(&v, tids[i]);
+    print_threads(&v);
     sw_process_close(v.process);
     sw_analysis_cache_destroy(v.analysis_cache);
     sw_perfmap_destroy(v.perfmap);

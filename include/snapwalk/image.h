@@ -40,11 +40,11 @@ void sw_images_destroy(struct sw_images *images);
  * dynamic linker, PE images from the memory map; the vdso is included.
  *
  * Unwind tables and code of the program, and of the libraries that it needs, are used where they are mapped, without
- * a copy. Those of libraries that were opened later, and of PE images, come from their files, which stay mapped as long
- * as the image is registered; where the file is not the mapped one any more they are copied. Their code is read by the
- * walker's reader. So a walk that meets an address in a library that was closed does not fault: it ends, in a wrong or
- * a cut frame at worst. Call this again after dlopen and dlclose. Code that .eh_frame does not cover is looked up in
- * the .debug_frame of the file, or of its MiniDebugInfo; the file then stays mapped too.
+ * a copy: should their file be cut short, this process ends in its own code anyway. Those of libraries that were opened
+ * later, and of PE images, are copied from their files; where the file is not the mapped one any more, from where they
+ * are mapped. Their code is read by the walker's reader. So a walk that meets an address in a library that was closed
+ * or cut short does not fault: it ends, in a wrong or a cut frame at worst. Call this again after dlopen and dlclose.
+ * Code that .eh_frame does not cover is looked up in the .debug_frame of the file, or of its MiniDebugInfo.
  *
  * It also notes which memory is executable (as sw_process_add_images and sw_core_add_images do): a return address
  * elsewhere is none. Memory of which nothing is known, since it came later or is anonymous, counts behind a call.
@@ -63,8 +63,8 @@ SW_NODISCARD enum sw_status sw_images_add_self(struct sw_images *images);
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_BUSY; SW_E_OVERLAP; SW_E_OS (open or map failed);
  *          SW_E_TRUNCATED, SW_E_MALFORMED, SW_E_UNSUPPORTED (not a file of these kinds); SW_E_LIMIT (nearly all of it
  *          is holes: snapwalk/limits.h).
- * Memory   Maps the file read-only as long as the image is registered. Truncating the file meanwhile makes its readers
- *          get SIGBUS.
+ * Memory   Of an ELF file, headers, symbols and unwind tables are copied, of a PE file all; the file may change or be
+ *          cut short afterwards.
  * Threads  One writer. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_images_add_file(struct sw_images *images, const char *path, uint64_t address);

@@ -18,20 +18,41 @@ struct sw_process;
  *
  * Returns  SW_OK; SW_E_ARGUMENT (also: the process is this one); SW_E_GONE; SW_E_PERMISSION; SW_E_NO_MEMORY; SW_E_OS;
  *          SW_E_UNSUPPORTED (a 32-bit process or a kernel thread).
- * Threads  All calls on a process must come from one thread, because ptrace belongs to a thread. Signals  Not safe.
+ * Threads  Any thread; one call on a process at a time. The first stop starts a thread of the library, which traces.
+ *          Close ends it. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_process **process);
 void sw_process_close(struct sw_process *process);
 
 /*
+ * Why a call on a process returned SW_E_PERMISSION, as far as /proc tells, and as a sentence with what to do about it.
+ * NONE: nothing is known to be in the way.
+ *
+ * tracer   Receives the process that traces it, 0: none; may be null.
+ *
+ * Returns  The obstacle; a constant string, "?" out of range. Memory  Static. Threads  Any. Signals  Not safe.
+ */
+enum sw_process_obstacle {
+    SW_OBSTACLE_NONE,
+    SW_OBSTACLE_TRACED,
+    SW_OBSTACLE_OTHER_USER,
+    SW_OBSTACLE_MORE_RIGHTS,
+    SW_OBSTACLE_SCOPE,
+    SW_OBSTACLE_POLICY,
+};
+enum sw_process_obstacle sw_process_find_obstacle(int pid, int *tracer);
+const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle);
+
+/*
  * Reads the memory map of the process, registers the images in it (ELF files, the vdso, ReadyToRun images), and removes
  * images that are gone. Cheap if nothing changed. A deleted file is found if the caller may open /proc/PID/map_files.
- * Otherwise it is left out: no tables are better than those of another file.
+ * Otherwise it is left out: no tables are better than those of another file. Files are looked up in the process's root
+ * and mounts, not in the caller's. What is no regular file is not opened.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (another writer is changing `images`); SW_E_PERMISSION;
  *          SW_E_NO_MEMORY; SW_E_OS. A bad image is left out.
  * Memory   From the allocator of `images`. Files stay mapped as long as their image is registered.
- * Threads  The one that opened the process. Signals  Not safe.
+ * Threads  One call on a process at a time. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_add_images(struct sw_process *process, struct sw_images *images);
 
@@ -42,19 +63,26 @@ SW_NODISCARD enum sw_status sw_process_add_images(struct sw_process *process, st
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (another writer is changing `codemap`); SW_E_PERMISSION;
  *          SW_E_NO_MEMORY; SW_E_OS.
- * Threads  The one that opened the process. Signals  Not safe.
+ * Threads  One call on a process at a time. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_mirror_ranges(struct sw_process *process, struct sw_codemap *codemap);
 
 /*
  * Stops every thread of the process; lets them run again. Stop includes threads that are created meanwhile. A thread
- * that sleeps uninterruptibly for longer than 0.2 s (a parent in vfork) is left out of the list. Resume detaches:
- * signals that came meanwhile are delivered, and a process that job control had stopped stays stopped. Threads that a
- * suspender has suspended one by one stay suspended.
+ * that sleeps uninterruptibly (a parent in vfork), or runs in the kernel, is waited for up to about 20 ms and then left
+ * out of the list; one that has slept since the last stop is not waited for again. The others stand meanwhile. Resume
+ * detaches: signals that came meanwhile are delivered, and a process that job control had stopped stays stopped.
+ * Threads that a suspender has suspended one by one stay suspended.
+ *
+ * Nothing stays traced after a resume, a failure or close, and nothing stands or is lost if this program is killed. But
+ * a thread that was left out stays traced, running, as long as single threads are suspended.
+ *
+ * A stop is seen by some system calls that were sleeping: those that signal(7) lists as never restarted after a stop
+ * (epoll_wait, semop, sigtimedwait, recv with a timeout) return EINTR. This is the nature of ptrace.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (no thread could be stopped); SW_E_PERMISSION (also: another
  *          process traces it); SW_E_NO_MEMORY; SW_E_OS. After a failure only what was stopped before is stopped.
- * Threads  The one that opened the process. Signals  Not safe.
+ * Threads  One call on a process at a time. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_stop(struct sw_process *process);
 SW_NODISCARD enum sw_status sw_process_resume(struct sw_process *process);
@@ -68,7 +96,7 @@ SW_NODISCARD enum sw_status sw_process_resume(struct sw_process *process);
  *
  * Returns  sw_process_threads: the number of threads. The others: SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND; SW_E_GONE;
  *          SW_E_OS.
- * Threads  The one that opened the process. Signals  Not safe.
+ * Threads  One call on a process at a time. Signals  Not safe.
  */
 size_t sw_process_threads(const struct sw_process *process, uint64_t *tids, size_t capacity);
 SW_NODISCARD enum sw_status sw_process_regs(struct sw_process *process, uint64_t tid, struct sw_regs *regs);
@@ -83,7 +111,7 @@ SW_NODISCARD enum sw_status sw_process_thread_name(struct sw_process *process, u
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_GONE.
  * Memory   The copy belongs to `process` and grows to the largest stack so far, at most 8 MiB.
- * Threads  The one that opened the process. Signals  Not safe.
+ * Threads  One call on a process at a time. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process, const struct sw_regs *regs,
                                               const struct sw_codemap *codemap, const struct sw_images *images,
@@ -101,7 +129,7 @@ SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process, const 
  *          nothing is captured and nothing is stopped, except that the threads are captured if the resume returned
  *          SW_E_GONE.
  * Memory   From the process's allocator, in proportion to the stacks. Reused by the next capture.
- * Threads  The one that opened the process. Signals  Not safe.
+ * Threads  One call on a process at a time. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes);
 
@@ -121,7 +149,7 @@ SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process, size_
  * walker   Valid until the next capture or close.
  *
  * Returns  sw_process_captured: the number of threads. The other: SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (not captured).
- * Threads  The one that opened the process. Signals  Not safe.
+ * Threads  One call on a process at a time. Signals  Not safe.
  */
 size_t sw_process_captured(const struct sw_process *process, uint64_t *tids, size_t capacity);
 SW_NODISCARD enum sw_status sw_process_captured_walker(struct sw_process *process, uint64_t tid,
@@ -133,7 +161,7 @@ SW_NODISCARD enum sw_status sw_process_captured_walker(struct sw_process *proces
  * capture, or between the last sw_process_stop and its resume. Suspends of single threads do not count.
  *
  * Returns  Nanoseconds of a monotonic clock; 0: the process was not stopped yet.
- * Threads  The one that opened the process. Signals  Not safe.
+ * Threads  One call on a process at a time. Signals  Not safe.
  */
 uint64_t sw_process_stopped_ns(const struct sw_process *process);
 
@@ -141,7 +169,7 @@ uint64_t sw_process_stopped_ns(const struct sw_process *process);
  * A reader of the process's memory, for other uses. `process` is borrowed.
  *
  * Returns  A reader without a window.
- * Threads  The one that opened the process. Signals  Not safe.
+ * Threads  One call on a process at a time. Signals  Not safe.
  */
 struct sw_memory sw_process_memory(struct sw_process *process);
 
@@ -149,7 +177,7 @@ struct sw_memory sw_process_memory(struct sw_process *process);
  * A suspender for single threads of the process, for an engine. `process` is borrowed.
  *
  * Returns  The suspender. Its current returns 0, because the caller is not a thread of the target.
- * Threads  The one that opened the process. Signals  Not safe.
+ * Threads  One call on a process at a time. Signals  Not safe.
  */
 struct sw_suspender sw_process_suspender(struct sw_process *process);
 

@@ -19,6 +19,7 @@
  *   process.h         another process
  *   core.h            a core file
  *   sim.h             a simulated process, for unit tests
+ *   fork.h            a child of fork() that goes on with what its parent had
  *   context.h         register records of operating systems: ucontext_t, CONTEXT, core notes
  *
  * Extra: faster walks, more names, checks.
@@ -63,6 +64,7 @@
 #include <snapwalk/process.h>
 #include <snapwalk/core.h>
 #include <snapwalk/sim.h>
+#include <snapwalk/fork.h>
 #include <snapwalk/context.h>
 
 /* Extra: speed, names, checks. */

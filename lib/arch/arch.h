@@ -104,10 +104,11 @@ struct sw_pointer_auth {
 
 /* How call frame information was seen to be wrong; src/unwind mends it. */
 enum sw_cfi_quirk {
-    SW_CFI_EPILOGUES = 1, /* leaves out the pops in the epilogue of a realigned frame */
-    SW_CFI_SILENCE = 2,   /* leaves out pushes and written registers of hand-written code */
-    SW_CFI_PUSHED = 4,    /* leaves out what was pushed by code that jumped here */
-    SW_CFI_TRAMPOLINE = 8 /* finds a trampoline's caller by a frame record, which holds lr in the place of the pc */
+    SW_CFI_EPILOGUES = 1,  /* leaves out the pops in the epilogue of a realigned frame */
+    SW_CFI_SILENCE = 2,    /* leaves out pushes and written registers of hand-written code */
+    SW_CFI_PUSHED = 4,     /* leaves out what was pushed by code that jumped here */
+    SW_CFI_TRAMPOLINE = 8, /* finds a trampoline's caller by a frame record, which holds lr in the place of the pc */
+    SW_CFI_BARE = 16       /* tells how large frames are, and nothing of registers */
 };
 
 /*

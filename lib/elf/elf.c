@@ -1,5 +1,5 @@
 /*
- * Opens ELF files and knows their headers and segments. What headers say is checked against the bytes that exist before
+ * Opens ELF files and knows their segments. What headers say is checked against the bytes that exist before
  * any of it is followed. Sections are in section.c, names in symbol.c, files on a disk in file.c. Source: System V
  * gABI, chapters 4 and 5.
  */
@@ -24,55 +24,6 @@ static enum sw_status check_ident(struct sw_bytes file, enum sw_machine *machine
     const bool is_ours = file.bytes[EI_CLASS] == ELFCLASS64 && file.bytes[EI_DATA] == ELFDATA2LSB &&
                          file.bytes[EI_VERSION] == EV_CURRENT && arch;
     return is_ours ? SW_OK : SW_E_UNSUPPORTED;
-}
-
-/* Row `number` of a table of headers. */
-static bool copy_row(struct sw_bytes table, uint64_t number, void *row, size_t size)
-{
-    if (number >= table.size / size)
-        return false;
-    memcpy(row, table.bytes + number * size, size);
-    return true;
-}
-
-bool sw_elf_program_header(const struct sw_elf *elf, uint64_t number, Elf64_Phdr *header)
-{
-    return copy_row(elf->program_headers, number, header, sizeof *header);
-}
-
-bool sw_elf_section_header(const struct sw_elf *elf, uint64_t number, Elf64_Shdr *header)
-{
-    return copy_row(elf->section_headers, number, header, sizeof *header);
-}
-
-/* A table of headers; empty: they are of another size, or not all of them are in the file. */
-static struct sw_bytes table_at(struct sw_bytes file, uint64_t offset, uint64_t count, size_t size, size_t expected)
-{
-    if (offset == 0 || size != expected || count > file.size / size)
-        return (struct sw_bytes){ 0 };
-    return sw_bytes_part(file, offset, count * size);
-}
-
-/* Numbers that do not fit into the file's header are in the first section's. */
-static enum sw_status find_headers(struct sw_elf *elf)
-{
-    Elf64_Ehdr h;
-    Elf64_Shdr first = { 0 };
-    memcpy(&h, elf->file.bytes, sizeof h);
-    elf->section_headers = table_at(elf->file, h.e_shoff, 1, h.e_shentsize, sizeof first);
-    (void)sw_elf_section_header(elf, 0, &first);
-    const uint64_t sections = h.e_shnum ? h.e_shnum : first.sh_size;
-    uint64_t segments = h.e_phnum == PN_XNUM ? first.sh_info : h.e_phnum;
-    elf->section_headers = table_at(elf->file, h.e_shoff, sections, h.e_shentsize, sizeof first);
-    elf->names = h.e_shstrndx == SHN_XINDEX ? first.sh_link : h.e_shstrndx;
-    if (h.e_phoff == 0 || segments == 0)
-        return SW_OK;
-    if (h.e_phoff >= elf->file.size || h.e_phentsize != sizeof(Elf64_Phdr))
-        return SW_E_MALFORMED;
-    const uint64_t whole = (elf->file.size - h.e_phoff) / sizeof(Elf64_Phdr); /* of a file that is cut off */
-    segments = segments < whole ? segments : whole;
-    elf->program_headers = table_at(elf->file, h.e_phoff, segments, h.e_phentsize, sizeof(Elf64_Phdr));
-    return SW_OK;
 }
 
 /* A loadable segment, limited to the bytes that are in the file. False: it contradicts itself. */
@@ -105,7 +56,7 @@ static enum sw_status open_file(struct sw_elf *elf)
 {
     enum sw_status status = check_ident(elf->file, &elf->machine);
     if (status == SW_OK)
-        status = find_headers(elf);
+        status = sw_elf_find_headers(elf);
     return status == SW_OK ? read_segments(elf) : status;
 }
 
@@ -146,7 +97,7 @@ enum sw_status sw_elf_open(const char *path, struct sw_elf **elf)
     *elf = NULL;
     struct sw_bytes bytes;
     uint64_t room = 0;
-    const enum sw_status status = sw_elf_map(path, &bytes, &room);
+    const enum sw_status status = sw_elf_read(path, SW_ELF_TABLES, &bytes, &room);
     return status == SW_OK ? open_over(bytes, room, true, elf) : status;
 }
 

@@ -21,21 +21,25 @@ struct sw_elf;
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS; SW_E_NO_MEMORY; SW_E_TRUNCATED (too short for a header), SW_E_MALFORMED,
  *          SW_E_UNSUPPORTED (not a regular file, or not little-endian ELF64 for x64 or ARM64), SW_E_LIMIT (nearly all
  *          of it is holes). A file cut off behind its header opens, and has what is left.
- * Memory   Maps the file read-only until close. It must not be cut short meanwhile (SIGBUS).
+ * Memory   Holds what it needs of the file until close (sw_elf_read).
  */
 SW_NODISCARD enum sw_status sw_elf_open(const char *path, struct sw_elf **elf);
 SW_NODISCARD enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf);
 void sw_elf_close(struct sw_elf *elf);
 
 /*
- * Maps a regular file read-only, to be read as an image.
+ * Reads a regular file, to be used as an image. It may change or be cut short afterwards.
  *
+ * what     TABLES: of an ELF file only headers, symbols and what unwinding needs; the rest is zeros. Any other file is
+ *          read whole. WHOLE: what is mapped of it, too.
  * room     Receives how many bytes may be unpacked of it.
  *
  * Returns  SW_OK; SW_E_OS; SW_E_UNSUPPORTED (not a regular file); SW_E_TRUNCATED; SW_E_LIMIT (nearly all of it is
- *          holes). Memory  The caller unmaps it.
+ *          holes). Memory  As much as is read. The caller unmaps it.
  */
-SW_NODISCARD enum sw_status sw_elf_map(const char *path, struct sw_bytes *bytes, uint64_t *room);
+enum sw_elf_what { SW_ELF_TABLES, SW_ELF_WHOLE };
+SW_NODISCARD enum sw_status sw_elf_read(const char *path, enum sw_elf_what what, struct sw_bytes *bytes,
+                                        uint64_t *room);
 
 /* How many bytes may be unpacked of a file that was opened as bytes; else it is what all of them are worth. */
 void sw_elf_set_room(struct sw_elf *elf, uint64_t room);

@@ -1,12 +1,19 @@
 /*
  * Files on a disk as bytes, and how much of them is really there. A hole of a sparse file costs nothing to make, and
- * reads as zeros; so what a file may cost is counted by what is stored. Source: lseek(2), SEEK_DATA.
+ * reads as zeros; so what a file may cost is counted by what is stored.
+ *
+ * No file is mapped: who looks at a page behind the end of a file that was cut short meanwhile gets a SIGBUS. A file is
+ * anonymous memory of its size, into which those parts are read that are wanted; the others are zeros and cost nothing.
+ *
+ * Source: lseek(2), SEEK_DATA; mmap(2), SIGBUS; System V gABI, chapter 4.
  */
 #include "elf/internal.h"
 
 #include <snapwalk/limits.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,7 +33,121 @@ static uint64_t stored(int fd, uint64_t size)
     return sum < size ? sum : size;
 }
 
-static enum sw_status map(int fd, struct sw_bytes *bytes, uint64_t *room)
+/* A file that is being read. left: how much may be read; headers may ask for the same bytes again and again. */
+struct reading {
+    int fd;
+    uint8_t *bytes;
+    uint64_t size;
+    uint64_t left;
+};
+
+/* What cannot be read stays zero. False: nothing more is to be read. */
+static bool take(struct reading *r, uint64_t offset, uint64_t size)
+{
+    if (offset >= r->size)
+        return true;
+    const uint64_t end = size < r->size - offset ? offset + size : r->size;
+    if (end - offset > r->left)
+        return false;
+    r->left -= end - offset;
+    for (uint64_t at = offset; at < end;) {
+        const ssize_t got = pread(r->fd, r->bytes + at, (size_t)(end - at), (off_t)at);
+        if (got <= 0 && !(got < 0 && errno == EINTR))
+            break;
+        at += got > 0 ? (uint64_t)got : 0;
+    }
+    return true;
+}
+
+static void take_all(struct reading *r)
+{
+    r->left = r->size;
+    (void)take(r, 0, r->size);
+}
+
+/* Whether a section is ever asked for. *is_frames: it is the one that all depends on. */
+static bool is_wanted(struct sw_bytes names, const Elf64_Shdr *header, bool *is_frames)
+{
+    static const char *const wanted[] = { ".eh_frame_hdr", ".debug_frame", ".gnu_debugdata" };
+    const uint32_t type = header->sh_type;
+    *is_frames = sw_elf_is_named(names, header->sh_name, ".eh_frame");
+    if (*is_frames || type == SHT_SYMTAB || type == SHT_DYNSYM || type == SHT_STRTAB)
+        return true;
+    for (size_t n = 0; n < sizeof wanted / sizeof wanted[0]; n++)
+        if (sw_elf_is_named(names, header->sh_name, wanted[n]))
+            return true;
+    return false;
+}
+
+/* Program headers that are asked for themselves. *has_frames: one leads to .eh_frame. */
+static bool take_small_segments(struct reading *r, const struct sw_elf *elf, bool *has_frames)
+{
+    Elf64_Phdr p;
+    for (uint64_t n = 0; sw_elf_program_header(elf, n, &p); n++) {
+        *has_frames |= p.p_type == PT_GNU_EH_FRAME;
+        if ((p.p_type == PT_GNU_EH_FRAME || p.p_type == PT_DYNAMIC || p.p_type == PT_NOTE) &&
+            !take(r, p.p_offset, p.p_filesz))
+            return false;
+    }
+    return true;
+}
+
+/* False: all has to be read, since headers lead to everything, or to the same again and again. */
+static bool take_sections(struct reading *r, const struct sw_elf *elf)
+{
+    struct sw_bytes names;
+    Elf64_Shdr header;
+    bool leads_to_frames = false, has_frames = false, is_frames;
+    if (!take_small_segments(r, elf, &leads_to_frames) || !sw_elf_section_header(elf, elf->names, &header) ||
+        !take(r, header.sh_offset, header.sh_size) || !sw_elf_section_bytes(elf, &header, &names))
+        return false;
+    for (uint64_t n = 1; sw_elf_section_header(elf, n, &header); n++) {
+        if (!is_wanted(names, &header, &is_frames))
+            continue;
+        has_frames |= is_frames;
+        if (header.sh_type != SHT_NOBITS && !take(r, header.sh_offset, header.sh_size))
+            return false;
+    }
+    return has_frames || !leads_to_frames;
+}
+
+/* All that is mapped of it: the file stands for memory. */
+static bool take_segments(struct reading *r, const struct sw_elf *elf)
+{
+    Elf64_Phdr p;
+    for (uint64_t n = 0; sw_elf_program_header(elf, n, &p); n++)
+        if (p.p_type == PT_LOAD && !take(r, p.p_offset, p.p_filesz))
+            return false;
+    return true;
+}
+
+/* False: it is no ELF file that can be read in parts. */
+static bool take_parts(struct reading *r, enum sw_elf_what what)
+{
+    struct sw_elf elf = { .file = { r->bytes, r->size, 0 } };
+    Elf64_Ehdr h;
+    if (!take(r, 0, sizeof h) || memcmp(r->bytes, ELFMAG, SELFMAG) != 0)
+        return false;
+    memcpy(&h, r->bytes, sizeof h);
+    if (!take(r, h.e_shoff, sizeof(Elf64_Shdr)) || sw_elf_find_headers(&elf) != SW_OK || elf.section_headers.size == 0)
+        return false;
+    return take(r, h.e_shoff, elf.section_headers.size) && take(r, h.e_phoff, elf.program_headers.size) &&
+           take_sections(r, &elf) && (what == SW_ELF_TABLES || take_segments(r, &elf));
+}
+
+/* Headers may claim that parts overlap: two times the file at most, and then once more all of it. */
+static void *read_parts(int fd, uint64_t size, enum sw_elf_what what)
+{
+    void *at = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct reading r = { fd, at, size, 2 * size };
+    if (at == MAP_FAILED)
+        return NULL;
+    if (!take_parts(&r, what))
+        take_all(&r);
+    return at;
+}
+
+static enum sw_status open_fd(int fd, enum sw_elf_what what, struct sw_bytes *bytes, uint64_t *room)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -38,21 +159,20 @@ static enum sw_status map(int fd, struct sw_bytes *bytes, uint64_t *room)
     const uint64_t size = (uint64_t)st.st_size, there = stored(fd, size);
     if (size > SW_FILE_HOLES_FREE && size / SW_FILE_COST > there)
         return SW_E_LIMIT;
-    /* Shared: who looks for images in a memory map passes over it. */
-    void *at = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED)
-        return SW_E_OS;
+    void *at = read_parts(fd, size, what);
+    if (!at)
+        return errno == ENOMEM ? SW_E_NO_MEMORY : SW_E_OS;
     *bytes = (struct sw_bytes){ at, size, 0 };
     *room = SW_FILE_FREE + SW_FILE_COST * there;
     return SW_OK;
 }
 
-enum sw_status sw_elf_map(const char *path, struct sw_bytes *bytes, uint64_t *room)
+enum sw_status sw_elf_read(const char *path, enum sw_elf_what what, struct sw_bytes *bytes, uint64_t *room)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
     if (fd < 0)
         return SW_E_OS;
-    const enum sw_status status = map(fd, bytes, room);
+    const enum sw_status status = open_fd(fd, what, bytes, room);
     (void)close(fd);
     return status;
 }

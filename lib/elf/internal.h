@@ -20,7 +20,7 @@ struct sw_elf_name {
 enum { SW_ELF_STRINGS = 2 };
 
 /*
- * file      The bytes; mapped if is_mapped.
+ * file      The bytes; those of sw_elf_read if is_mapped.
  * program_headers, section_headers  The tables in it; a section's name is in the section of number `names`.
  * room      How many bytes may still be unpacked of this file; of one that lies in another, that one's is used.
  * inflated  .debug_frame, decompressed at the first request.
@@ -52,6 +52,12 @@ struct sw_elf {
 /* Headers by number. False: past the last one. */
 bool sw_elf_program_header(const struct sw_elf *elf, uint64_t number, Elf64_Phdr *header);
 bool sw_elf_section_header(const struct sw_elf *elf, uint64_t number, Elf64_Shdr *header);
+
+/* Finds the tables of headers in elf->file. Returns  SW_OK; SW_E_MALFORMED. */
+enum sw_status sw_elf_find_headers(struct sw_elf *elf);
+
+/* Whether a section has this name, compared inside the string table's bytes. */
+bool sw_elf_is_named(struct sw_bytes names, uint64_t offset, const char *name);
 
 /* The bytes that a section's header claims; false: not all of them are in the file. */
 bool sw_elf_section_bytes(const struct sw_elf *elf, const Elf64_Shdr *header, struct sw_bytes *bytes);

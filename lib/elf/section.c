@@ -11,31 +11,13 @@
 
 #include <string.h>
 
-bool sw_elf_section_bytes(const struct sw_elf *elf, const Elf64_Shdr *header, struct sw_bytes *bytes)
-{
-    *bytes = (struct sw_bytes){ 0 };
-    if (header->sh_size == 0)
-        return true;
-    *bytes = sw_bytes_part(elf->file, header->sh_offset, header->sh_size);
-    bytes->address = header->sh_addr;
-    return bytes->size > 0;
-}
-
-/* Whether a section has this name, compared inside the string table's bytes. */
-static bool is_named(struct sw_bytes names, uint64_t offset, const char *name)
-{
-    const size_t size = strlen(name) + 1;
-    const struct sw_bytes found = sw_bytes_part(names, offset, size);
-    return found.size == size && memcmp(found.bytes, name, size) == 0;
-}
-
 static bool find_section(const struct sw_elf *elf, const char *name, Elf64_Shdr *header)
 {
     struct sw_bytes names;
     if (!sw_elf_section_header(elf, elf->names, header) || !sw_elf_section_bytes(elf, header, &names))
         return false;
     for (uint64_t n = 1; sw_elf_section_header(elf, n, header); n++)
-        if (is_named(names, header->sh_name, name))
+        if (sw_elf_is_named(names, header->sh_name, name))
             return true;
     return false;
 }

@@ -109,10 +109,11 @@ static bool dispatches(struct sw_clr *clr, FunctionID function)
     if (info->lpVtbl->GetFunctionInfo(info, function, &unwanted, &module, &token) != S_OK ||
         info->lpVtbl->GetModuleInfo(info, module, &base, 0, NULL, NULL, &assembly) != S_OK)
         return false;
-    const uint32_t ticket = sw_images_enter(clr->images);
+    struct sw_section section;
+    sw_images_enter(clr->images, &section);
     const struct sw_image_entry *entry = sw_images_entry(clr->images, (uint64_t)(uintptr_t)base);
     const bool answer = entry && entry->has_clr && sw_clr_image_dispatches(&entry->clr, token);
-    sw_images_leave(clr->images, ticket);
+    sw_images_leave(clr->images, &section);
     return answer;
 }
 

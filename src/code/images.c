@@ -116,15 +116,16 @@ static struct sw_reclaim *reclaim_of(const struct sw_images *images)
     return &((struct sw_images *)(uintptr_t)images)->reclaim;
 }
 
-uint32_t sw_images_enter(const struct sw_images *images)
-{
-    return images ? sw_reclaim_enter(reclaim_of(images)) : 0;
-}
-
-void sw_images_leave(const struct sw_images *images, uint32_t ticket)
+void sw_images_enter(const struct sw_images *images, struct sw_section *section)
 {
     if (images)
-        sw_reclaim_leave(reclaim_of(images), ticket);
+        sw_reclaim_enter(reclaim_of(images), section);
+}
+
+void sw_images_leave(const struct sw_images *images, struct sw_section *section)
+{
+    if (images)
+        sw_reclaim_leave(reclaim_of(images), section);
 }
 
 /* The number of the first of count rows that ends above the address. */
@@ -182,11 +183,12 @@ enum sw_status sw_images_find(const struct sw_images *images, uint64_t address, 
 {
     if (!images || !image)
         return SW_E_ARGUMENT;
-    const uint32_t ticket = sw_images_enter(images);
+    struct sw_section section;
+    sw_images_enter(images, &section);
     const struct sw_image_entry *entry = sw_images_entry(images, address);
     if (entry)
         *image = entry->info;
-    sw_images_leave(images, ticket);
+    sw_images_leave(images, &section);
     return entry ? SW_OK : SW_E_NOT_FOUND;
 }
 
@@ -195,11 +197,12 @@ enum sw_status sw_images_find_method(const struct sw_images *images, uint64_t ad
     enum sw_status status = SW_E_NOT_FOUND;
     if (!images || !method)
         return SW_E_ARGUMENT;
-    const uint32_t ticket = sw_images_enter(images);
+    struct sw_section section;
+    sw_images_enter(images, &section);
     const struct sw_image_entry *entry = sw_images_entry(images, address);
     if (entry && entry->has_clr && sw_clr_image_method(&entry->clr, address, method) == SW_OK)
         status = SW_OK;
-    sw_images_leave(images, ticket);
+    sw_images_leave(images, &section);
     return status;
 }
 
@@ -217,6 +220,17 @@ void sw_images_unlock(struct sw_images *images)
 {
     sw_reclaim_poll(&images->reclaim);
     atomic_flag_clear_explicit(&images->writer, memory_order_release);
+}
+
+enum sw_status sw_images_after_fork(struct sw_images *images)
+{
+    sw_reclaim_forget_readers(&images->reclaim);
+    const enum sw_status status = sw_images_lock(images);
+    if (status != SW_OK)
+        return status;
+    sw_reclaim_flush(&images->reclaim);
+    sw_images_unlock(images);
+    return SW_OK;
 }
 
 const struct sw_alloc *sw_images_alloc(const struct sw_images *images)

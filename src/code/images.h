@@ -7,6 +7,7 @@
 
 #include "cfi/cfi.h"
 #include "clr/clr.h"
+#include "common/reclaim.h"
 #include "pe/pe.h"
 
 #include <snapwalk/image.h>
@@ -65,10 +66,10 @@ struct sw_image_entry {
 
 /*
  * A reader section: entries stay valid between enter and leave, even those removed meanwhile. Sections nest. For null
- * images, enter returns 0 and entry returns null. Wait-free, signal safe.
+ * images, entry returns null. Wait-free, signal safe.
  */
-uint32_t sw_images_enter(const struct sw_images *images);
-void sw_images_leave(const struct sw_images *images, uint32_t ticket);
+void sw_images_enter(const struct sw_images *images, struct sw_section *section);
+void sw_images_leave(const struct sw_images *images, struct sw_section *section);
 const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uint64_t address);
 
 /*
@@ -79,6 +80,9 @@ const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uin
 
 /* Whether an address of an image is in one of its executable segments or sections. */
 bool sw_image_is_code(const struct sw_image_entry *entry, uint64_t address);
+
+/* In the child of fork: forgets all readers. Returns  SW_OK; SW_E_BUSY (fork came in the middle of a change). */
+enum sw_status sw_images_after_fork(struct sw_images *images);
 
 /*
  * The target's memory, as its map was when the images were refreshed last: what was executable, and what neither was

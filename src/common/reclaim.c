@@ -5,23 +5,61 @@
 #include "common/reclaim.h"
 
 #include <assert.h>
+#include <stddef.h>
 
-enum { COUNTERS = 2 * SW_RECLAIM_STRIPES }; /* of one side: a fast slot and a shared counter in each stripe */
+/*
+ * COUNTERS: of one side. Readers that are gone are looked for after GONE_FIRST polls in vain, each time after twice as
+ * many, and each GONE_EVERY.
+ */
+enum { COUNTERS = SW_RECLAIM_STRIPES * SW_RECLAIM_SIDE, GONE_FIRST = 2, GONE_EVERY = 64 };
 
-static_assert(COUNTERS == 32, "undrained has a bit for each");
+static_assert(COUNTERS == 64, "undrained has a bit for each");
 
-static _Atomic uint32_t *counter(struct sw_reclaim *reclaim, unsigned i, unsigned side)
+/* In a slot beside an address, which is even: the writer is about to take it from a reader that is gone. */
+static const uint64_t taking = 1;
+
+static uint32_t number_of(unsigned i, unsigned side)
 {
-    return &reclaim->readers[i / 2 * SW_RECLAIM_STRIPE + (i % 2 ? SW_RECLAIM_SHARED : SW_RECLAIM_FAST) + side];
+    return i / SW_RECLAIM_SIDE * SW_RECLAIM_STRIPE + side * SW_RECLAIM_SIDE + i % SW_RECLAIM_SIDE;
+}
+
+static _Atomic uint64_t *counter(struct sw_reclaim *reclaim, unsigned i, unsigned side)
+{
+    return &reclaim->readers[number_of(i, side)];
+}
+
+void sw_reclaim_forget_readers(struct sw_reclaim *reclaim)
+{
+    for (unsigned n = 0; n < SW_RECLAIM_STRIPES * SW_RECLAIM_STRIPE; n++)
+        atomic_store(&reclaim->readers[n], 0);
+}
+
+void sw_reclaim_enter_elsewhere(struct sw_reclaim *reclaim, struct sw_section *section, uint32_t home)
+{
+    const unsigned first = home / SW_RECLAIM_STRIPE * SW_RECLAIM_SIDE;
+    const unsigned side = home / SW_RECLAIM_SIDE % 2;
+    const uint64_t here = (uint64_t)(uintptr_t)section;
+    for (unsigned n = 0; n < COUNTERS; n++) {
+        const uint32_t slot = number_of((first + n) % COUNTERS, side);
+        uint64_t holder = atomic_load(&reclaim->readers[slot]);
+        if (slot % SW_RECLAIM_SIDE == SW_RECLAIM_COUNTER || (holder != 0 && holder != here))
+            continue;
+        /* The same address: of a section at this place that was left by longjmp. Its slot is taken over. */
+        section->mark = SW_RECLAIM_OPEN + slot;
+        if (atomic_compare_exchange_strong(&reclaim->readers[slot], &holder, here))
+            return;
+    }
+    section->mark = SW_RECLAIM_OPEN + home + SW_RECLAIM_COUNTER;
+    atomic_fetch_add(&reclaim->readers[home + SW_RECLAIM_COUNTER], 1);
 }
 
 void sw_reclaim_init(struct sw_reclaim *reclaim, void (*release)(void *arg, struct sw_retired *block), void *arg)
 {
-    for (unsigned i = 0; i < COUNTERS; i++)
-        for (unsigned side = 0; side < 2; side++)
-            atomic_init(counter(reclaim, i, side), 0);
+    for (unsigned n = 0; n < SW_RECLAIM_STRIPES * SW_RECLAIM_STRIPE; n++)
+        atomic_init(&reclaim->readers[n], 0);
     atomic_init(&reclaim->side, 0);
     reclaim->undrained[0] = reclaim->undrained[1] = 0;
+    reclaim->polls = 0;
     reclaim->waiting = reclaim->retired = NULL;
     reclaim->release = release;
     reclaim->arg = arg;
@@ -47,23 +85,79 @@ static void release_all(struct sw_reclaim *reclaim, struct sw_retired **list)
 /* The usual case: no reader is inside. The writer asks at every change, so this is one pass without branches. */
 static bool is_empty(struct sw_reclaim *reclaim, unsigned side)
 {
-    uint32_t inside = 0;
-    _Atomic uint32_t *stripe = reclaim->readers + side;
+    uint64_t inside = 0;
+    _Atomic uint64_t *stripe = reclaim->readers + side * SW_RECLAIM_SIDE;
     for (unsigned i = 0; i < SW_RECLAIM_STRIPES; i++, stripe += SW_RECLAIM_STRIPE)
-        inside |= atomic_load_explicit(stripe + SW_RECLAIM_FAST, memory_order_seq_cst) |
-                  atomic_load_explicit(stripe + SW_RECLAIM_SHARED, memory_order_seq_cst);
+        inside |= atomic_load_explicit(stripe, memory_order_seq_cst) |
+                  atomic_load_explicit(stripe + 1, memory_order_seq_cst) |
+                  atomic_load_explicit(stripe + 2, memory_order_seq_cst) |
+                  atomic_load_explicit(stripe + 3, memory_order_seq_cst);
     return inside == 0;
 }
 
 /* Checks those counters of one side that were not yet seen at zero. */
 static void check_side(struct sw_reclaim *reclaim, unsigned side)
 {
-    if (reclaim->undrained[side] == UINT32_MAX && is_empty(reclaim, side))
+    if (reclaim->undrained[side] == UINT64_MAX && is_empty(reclaim, side))
         reclaim->undrained[side] = 0;
-    uint32_t left = reclaim->undrained[side];
+    uint64_t left = reclaim->undrained[side];
     for (unsigned i = 0; i < COUNTERS && left >> i; i++)
         if ((left >> i & 1) && atomic_load_explicit(counter(reclaim, i, side), memory_order_seq_cst) == 0)
-            reclaim->undrained[side] &= ~(UINT32_C(1) << i);
+            reclaim->undrained[side] &= ~(UINT64_C(1) << i);
+}
+
+static_assert(offsetof(struct sw_section, mark) == 0 && offsetof(struct sw_section, thread) == 8, "what is peeked at");
+
+/* Whether there is no open section any more at the address that a slot holds. ask_threads: also by who there is. */
+static bool is_over(uint64_t address, uint32_t slot, bool ask_threads)
+{
+    uint64_t words[2];
+    const enum sw_peek found = sw_peek(address & ~taking, words);
+    if (found != SW_PEEK_WORDS)
+        return found == SW_PEEK_NOTHING;
+    return words[0] != SW_RECLAIM_OPEN + slot || (ask_threads && sw_thread_is_gone(words[1]));
+}
+
+/*
+ * Frees the slot of a section that was found to be over. Meanwhile the same address may have come into the slot anew:
+ * that reader set its mark before, so it is seen once the slot is marked as being taken, or it has stored its 0.
+ */
+static void take_slot(_Atomic uint64_t *slot, uint64_t address, uint32_t number, bool ask_threads)
+{
+    if ((address & taking) == 0 && !atomic_compare_exchange_strong(slot, &address, address | taking))
+        return;
+    uint64_t taken = address | taking;
+    (void)atomic_compare_exchange_strong(slot, &taken, is_over(address, number, ask_threads) ? 0 : address & ~taking);
+}
+
+/* Finds the slots of one side whose readers are gone. */
+static void find_gone(struct sw_reclaim *reclaim, unsigned side, bool ask_threads)
+{
+    for (unsigned i = 0; i < COUNTERS && reclaim->undrained[side] >> i; i++) {
+        const uint32_t number = number_of(i, side);
+        _Atomic uint64_t *slot = &reclaim->readers[number];
+        const uint64_t address = atomic_load(slot);
+        if (!(reclaim->undrained[side] >> i & 1) || number % SW_RECLAIM_SIDE == SW_RECLAIM_COUNTER || address == 0 ||
+            !is_over(address, number, ask_threads))
+            continue;
+        reclaim->undrained[side] &= ~(UINT64_C(1) << i);
+        take_slot(slot, address, number, ask_threads);
+    }
+}
+
+/*
+ * Looks for readers that are gone, where polling has been in vain: it takes a system call a reader, and some for each
+ * thread to ask which there are. So that is done ever more rarely.
+ */
+static void check_gone(struct sw_reclaim *reclaim)
+{
+    if (!(reclaim->undrained[0] | reclaim->undrained[1]) || ++reclaim->polls < GONE_FIRST)
+        return;
+    const bool ask_threads = (reclaim->polls & (reclaim->polls - 1)) == 0;
+    if (!ask_threads && reclaim->polls % GONE_EVERY != 0)
+        return;
+    find_gone(reclaim, 0, ask_threads);
+    find_gone(reclaim, 1, ask_threads);
 }
 
 bool sw_reclaim_poll(struct sw_reclaim *reclaim)
@@ -73,10 +167,12 @@ bool sw_reclaim_poll(struct sw_reclaim *reclaim)
             return true;
         reclaim->waiting = reclaim->retired;
         reclaim->retired = NULL;
-        reclaim->undrained[0] = reclaim->undrained[1] = UINT32_MAX;
+        reclaim->undrained[0] = reclaim->undrained[1] = UINT64_MAX;
+        reclaim->polls = 0;
     }
     check_side(reclaim, 0);
     check_side(reclaim, 1);
+    check_gone(reclaim);
     if (!reclaim->undrained[0] && !reclaim->undrained[1]) {
         release_all(reclaim, &reclaim->waiting);
         return !reclaim->retired;

@@ -11,9 +11,10 @@
 struct sw_range sw_code_at(const struct sw_walker *walker, uint64_t pc)
 {
     struct sw_range code;
-    const struct sw_reading reading = sw_reading_enter(walker);
+    struct sw_reading reading;
+    sw_reading_enter(walker, &reading);
     sw_find_code(walker, sw_images_entry(walker->images, pc), pc, &code);
-    sw_reading_leave(walker, reading);
+    sw_reading_leave(walker, &reading);
     return code;
 }
 

@@ -7,6 +7,7 @@
  */
 #include "unwind/findings.h"
 
+#include "unwind/infer/dispatch.h"
 #include "unwind/infer/function_scan.h"
 
 #include <string.h>
@@ -330,6 +331,29 @@ static bool show_way(void *arg, const struct sw_rule *rule)
     return sw_show(arg, rule, 0);
 }
 
+/* Of work that is done ahead. */
+static bool accept_none(void *arg, const struct sw_rule *rule)
+{
+    (void)arg, (void)rule;
+    return false;
+}
+
+struct plain_accept {
+    bool (*accept)(void *arg, const struct sw_rule *rule);
+    void *arg;
+};
+
+/* All ways are gone, and a walk took none of them: then it is asked which of them come to a jump. */
+static void keep_jump(struct sw_shown *s, const struct sw_code *code, uint64_t pc, uint64_t generation)
+{
+    const struct plain_accept *plain = s->arg;
+    size_t count;
+    if (plain->accept == accept_none)
+        return;
+    const struct sw_finding finding = sw_dispatch_behind(code, pc, &s->req->work->analysis, s->buffer, &count);
+    sw_analysis_cache_put(cache_of(s->req), code, &finding, generation, s->buffer, count);
+}
+
 static void go(struct sw_shown *s, const struct sw_code *code, uint64_t pc, struct sw_fp_distance *fp,
                uint64_t generation)
 {
@@ -338,17 +362,14 @@ static void go(struct sw_shown *s, const struct sw_code *code, uint64_t pc, stru
     if (!begin_piece(s->req, code, &finding, generation, &piece))
         return;
     s->words = s->words ? s->words : 1;
-    (void)!sw_analyze_forward(code, pc, fp, &s->req->work->analysis, show_way, s);
+    const bool is_all = sw_analyze_forward(code, pc, fp, &s->req->work->analysis, show_way, s) == SW_E_NO_RULE;
     if (!end_piece(s->req, &piece))
         return;
     finding.b = distance_key(fp);
     keep_shown(s, code, &finding, generation);
+    if (is_all && !fp->is_used)
+        keep_jump(s, code, pc, generation);
 }
-
-struct plain_accept {
-    bool (*accept)(void *arg, const struct sw_rule *rule);
-    void *arg;
-};
 
 static bool accept_plain(void *arg, const struct sw_rule *rule, uint64_t tag)
 {
@@ -406,12 +427,6 @@ bool sw_state_from(const struct sw_unwind_request *req, const struct sw_code *co
 }
 
 /* ---- what was cut ---- */
-
-static bool accept_none(void *arg, const struct sw_rule *rule)
-{
-    (void)arg, (void)rule;
-    return false;
-}
 
 void sw_findings_go_forward(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
 {

@@ -16,10 +16,11 @@ static bool is_there(const struct sw_walker *walker, uint64_t address)
 {
     struct sw_range unwanted;
     uint8_t byte;
-    const struct sw_reading reading = sw_reading_enter(walker);
+    struct sw_reading reading;
+    sw_reading_enter(walker, &reading);
     const bool known = (walker->codemap && sw_codemap_find_inside(walker->codemap, address, &unwanted)) ||
                        sw_images_entry(walker->images, address);
-    sw_reading_leave(walker, reading);
+    sw_reading_leave(walker, &reading);
     return known || sw_memory_read(&walker->memory, address, &byte, 1) == 1;
 }
 

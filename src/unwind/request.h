@@ -61,20 +61,21 @@ static inline const struct sw_image_entry *sw_request_image(const struct sw_unwi
  * A reader section over the walker's code map and images: what follows is called inside one.
  */
 struct sw_reading {
-    uint32_t codemap;
-    uint32_t images;
+    struct sw_section codemap;
+    struct sw_section images;
 };
-static inline struct sw_reading sw_reading_enter(const struct sw_walker *walker)
+static inline void sw_reading_enter(const struct sw_walker *walker, struct sw_reading *reading)
 {
-    return (struct sw_reading){ walker->codemap ? sw_codemap_enter(walker->codemap) : 0,
-                                sw_images_enter(walker->images) };
+    if (walker->codemap)
+        sw_codemap_enter(walker->codemap, &reading->codemap);
+    sw_images_enter(walker->images, &reading->images);
 }
 
-static inline void sw_reading_leave(const struct sw_walker *walker, struct sw_reading reading)
+static inline void sw_reading_leave(const struct sw_walker *walker, struct sw_reading *reading)
 {
-    sw_images_leave(walker->images, reading.images);
+    sw_images_leave(walker->images, &reading->images);
     if (walker->codemap)
-        sw_codemap_leave(walker->codemap, reading.codemap);
+        sw_codemap_leave(walker->codemap, &reading->codemap);
 }
 
 /* Where a machine's code addresses hold signature and tag; null: they have neither. */

@@ -45,11 +45,12 @@ static struct sw_unwind_request request(const struct prepare *p, uint64_t pc)
 
 static void finish(struct prepare *p, const struct sw_pending *pending)
 {
-    const struct sw_reading reading = sw_reading_enter(p->walker);
+    struct sw_reading reading;
+    sw_reading_enter(p->walker, &reading);
     const struct sw_unwind_request req = request(p, pending->finding.a);
     p->work->meter.is_cut = false;
     (void)sw_findings_finish(&req, p->frame, pending);
-    sw_reading_leave(p->walker, reading);
+    sw_reading_leave(p->walker, &reading);
 }
 
 size_t sw_walk_prepare(const struct sw_walker *walker, struct sw_scratch *scratch, uint32_t budget)
@@ -128,9 +129,10 @@ uint64_t sw_walk_prepare_range(const struct sw_walker *walker, struct sw_scratch
     if (begin >= end || !start(&p, walker, scratch, budget))
         return begin;
     while (at < end) {
-        const struct sw_reading reading = sw_reading_enter(walker);
+        struct sw_reading reading;
+        sw_reading_enter(walker, &reading);
         const uint64_t next = prepare_at(&p, at, all);
-        sw_reading_leave(walker, reading);
+        sw_reading_leave(walker, &reading);
         if (next <= at)
             return at;
         at = next < end ? next : end;

@@ -281,7 +281,8 @@ static bool step(struct sw_walk *walk)
     struct sw_frame *frame = &walk->frame;
 
     walk->fault = (struct sw_fault){ SW_E_NO_RULE, sw_regs_pc(&frame->regs), 0 };
-    const struct sw_reading reading = sw_reading_enter(walker);
+    struct sw_reading reading;
+    sw_reading_enter(walker, &reading);
     open_workspace(walk);
     const struct sw_unwind_request req = request_of(walk);
     struct sw_found found;
@@ -291,7 +292,7 @@ static bool step(struct sw_walk *walk)
     if (found.stop == SW_STOP_NONE)
         arrive(walk, &req, &found);
     walk->work = sw_work_granted(walker->budget) - req.work->meter.left;
-    sw_reading_leave(walker, reading);
+    sw_reading_leave(walker, &reading);
     if (found.stop == SW_STOP_NONE)
         return true;
     return sw_walk_end(walk, at_base(walk) && found.stop != SW_STOP_ROOT ? SW_STOP_ROOT_BASE : found.stop);
@@ -349,11 +350,12 @@ static bool first_frame(struct sw_walk *walk)
     walk->depth = 1;
     if (find_entry(walk))
         return true;
-    const struct sw_reading reading = sw_reading_enter(walk->walker);
+    struct sw_reading reading;
+    sw_reading_enter(walk->walker, &reading);
     open_workspace(walk);
     note_generations(walk);
     find_code(walk);
-    sw_reading_leave(walk->walker, reading);
+    sw_reading_leave(walk->walker, &reading);
     return true;
 }
 

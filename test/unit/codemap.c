@@ -507,7 +507,8 @@ static void destroy_gives_everything_back(void **state)
     }
     /* Spans of many nodes, and blocks that a reader keeps from being released. */
     const struct sw_range huge = range_of(0x800000000, 0x7e0000000001);
-    (void)sw_codemap_enter(map);
+    struct sw_section inside;
+    sw_codemap_enter(map, &inside);
     assert_int_equal(sw_codemap_add(map, &huge), SW_OK);
     assert_int_equal(sw_codemap_count(map), added + 1);
     assert_int_equal(sw_codemap_bytes(map), meter.bytes);
@@ -524,16 +525,18 @@ static void memory_waits_for_a_reader_that_is_inside_and_for_no_other(void **sta
         assert_int_equal(sw_codemap_add(map, &range), SW_OK);
     }
     const uint64_t full = sw_codemap_bytes(map);
-    const uint32_t inside = sw_codemap_enter(map);
+    struct sw_section inside, later, last;
+    sw_codemap_enter(map, &inside);
     for (uint64_t i = 0; i < 1999; i++)
         assert_int_equal(sw_codemap_remove(map, i * 64), SW_OK);
     assert_true(sw_codemap_bytes(map) >= full); /* the writer went on; nothing was given back */
 
-    const uint32_t later = sw_codemap_enter(map);
-    sw_codemap_leave(map, inside);
-    sw_codemap_leave(map, sw_codemap_enter(map));
+    sw_codemap_enter(map, &later);
+    sw_codemap_leave(map, &inside);
+    sw_codemap_enter(map, &last);
+    sw_codemap_leave(map, &last);
     assert_int_equal(sw_codemap_find(map, 1999 * 64, NULL), SW_OK);
-    sw_codemap_leave(map, later);
+    sw_codemap_leave(map, &later);
     assert_int_equal(sw_codemap_remove(map, 1999 * 64), SW_OK);
     const struct sw_range range = range_of(1, 2);
     assert_int_equal(sw_codemap_add(map, &range), SW_OK);
@@ -549,17 +552,17 @@ static void memory_comes_back_though_some_reader_is_always_inside(void **state)
     (void)state;
     struct sw_codemap *map = map_of(NULL);
     uint64_t most = 0;
-    uint32_t inside = sw_codemap_enter(map);
+    struct sw_section inside[2];
+    sw_codemap_enter(map, &inside[0]);
     for (uint64_t i = 0; i < 20000; i++) {
         const struct sw_range range = range_of(64, 128);
         assert_int_equal(sw_codemap_add(map, &range), SW_OK);
-        const uint32_t next = sw_codemap_enter(map);
-        sw_codemap_leave(map, inside);
-        inside = next;
+        sw_codemap_enter(map, &inside[(i + 1) % 2]);
+        sw_codemap_leave(map, &inside[i % 2]);
         assert_int_equal(sw_codemap_remove(map, 64), SW_OK);
         most = sw_codemap_bytes(map) > most ? sw_codemap_bytes(map) : most;
     }
-    sw_codemap_leave(map, inside);
+    sw_codemap_leave(map, &inside[0]);
     assert_in_range(most, 1, 8192);
     sw_codemap_destroy(map);
 }

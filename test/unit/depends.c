@@ -92,12 +92,13 @@ static void ask(const struct sw_walker *walker, struct sw_found *found)
         sw_regs_set(&frame.regs, n, 0xbad00000 + n * 0x1001);
     sw_regs_set(&frame.regs, SW_X64_RIP, STUBS + AT_FRAME);
     sw_regs_set(&frame.regs, SW_X64_RSP, STACK);
-    const struct sw_reading reading = sw_reading_enter(walker);
+    struct sw_reading reading;
+    sw_reading_enter(walker, &reading);
     sw_fetch_reset(&work->fetch, &walker->memory, walker->images, NULL);
     work->meter = (struct sw_meter){ .left = SW_METER_UNLIMITED };
     sw_unwind_find_code(&req, &frame);
     sw_unwind(&req, found);
-    sw_reading_leave(walker, reading);
+    sw_reading_leave(walker, &reading);
 }
 
 /* Without a store of analyses; while it is filled; and when it names the function. */

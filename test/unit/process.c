@@ -8,6 +8,7 @@
 #include <snapwalk/process.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -17,9 +18,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -252,6 +257,39 @@ static void signals_of_the_process_are_not_lost(void **state)
     for (int wait = 0; wait < 60000 && shared->signals == ROUNDS; wait++)
         nap(1000);
     assert_int_equal(shared->signals, ROUNDS + 1);
+    end(child);
+}
+
+/* Stops the process when there is a signal on its way to it, and is killed while it stands. */
+static void stop_and_die(pid_t child)
+{
+    struct sw_process *process;
+    if (sw_process_open(NULL, child, &process) != SW_OK)
+        _exit(1);
+    kill(child, SIGUSR1);
+    if (sw_process_stop(process) != SW_OK)
+        _exit(1);
+    raise(SIGKILL);
+}
+
+static void signals_are_not_lost_when_the_tool_is_killed(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    const pid_t child = spawn(false);
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        const int before = shared->signals;
+        int status;
+        const pid_t tool = fork();
+        if (tool == 0)
+            stop_and_die(child);
+        assert_int_equal(waitpid(tool, &status, 0), tool);
+        assert_true(WIFSIGNALED(status));
+        for (int wait = 0; wait < 10000 && shared->signals == before; wait++)
+            nap(1000);
+        assert_int_equal(shared->signals, before + 1);
+    }
+    assert_true(moves(1));
     end(child);
 }
 
@@ -567,6 +605,311 @@ static void an_image_whose_file_was_deleted_is_found(void **state)
     end(child);
 }
 
+/* ------------------------------------------------------------------ what is forbidden */
+
+/* In a child, which becomes user 65534 and looks. Returns  What it found: status * 16 + obstacle. */
+static int look_as_nobody(pid_t child)
+{
+    struct sw_process *process = NULL;
+    int status;
+    const pid_t tool = fork();
+    if (tool == 0) {
+        if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
+            _exit(255);
+        enum sw_status seen = sw_process_open(NULL, child, &process);
+        if (seen == SW_OK)
+            seen = sw_process_capture(process, 0);
+        _exit((seen == SW_E_PERMISSION) * 16 + (int)sw_process_find_obstacle(child, NULL));
+    }
+    assert_int_equal(waitpid(tool, &status, 0), tool);
+    return WEXITSTATUS(status);
+}
+
+static pid_t spawn_user(bool is_dumpable)
+{
+    memset(shared, 0, sizeof *shared);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
+            _exit(1);
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* another user has none any more */
+        prctl(PR_SET_DUMPABLE, is_dumpable);
+        live(NULL);
+    }
+    while (shared->running < 1)
+        nap(100);
+    return child;
+}
+
+static void what_forbids_a_look_is_told(void **state)
+{
+    HOST_NEEDS(can_trace && geteuid() == 0, "ptrace, and to be root");
+    struct sw_process *process = NULL;
+    int tracer = 0, status;
+    (void)state;
+    pid_t child = spawn(false);
+    assert_int_equal(look_as_nobody(child), 16 + SW_OBSTACLE_OTHER_USER);
+    assert_int_equal(sw_process_find_obstacle(child, &tracer), SW_OBSTACLE_NONE);
+    /* Traced by a debugger, which stays its tracer and sees nothing of the try. */
+    const pid_t debugger = fork();
+    if (debugger == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (size_t i = 0; i <= THREADS; i++)
+            if (ptrace(PTRACE_SEIZE, (pid_t)shared->tid[i], NULL, NULL) != 0)
+                _exit(1);
+        shared->births = 1;
+        for (;;)
+            pause();
+    }
+    while (shared->births == 0)
+        nap(100);
+    process = open_process(child);
+    assert_int_equal(sw_process_capture(process, 0), SW_E_PERMISSION);
+    assert_int_equal(sw_process_find_obstacle(child, &tracer), SW_OBSTACLE_TRACED);
+    assert_int_equal(tracer, debugger);
+    assert_true(moves(0) && moves(1));
+    end(debugger);
+    assert_int_equal(sw_process_capture(process, 0), SW_OK);
+    sw_process_close(process);
+    end(child);
+    child = spawn_user(false);
+    assert_int_equal(look_as_nobody(child), 16 + SW_OBSTACLE_MORE_RIGHTS);
+    end(child);
+    child = spawn_user(true);
+    status = look_as_nobody(child);
+    assert_true(status == SW_OBSTACLE_NONE || status == 16 + SW_OBSTACLE_SCOPE);
+    end(child);
+    for (int i = 0; i <= SW_OBSTACLE_POLICY; i++)
+        assert_true(strlen(sw_process_obstacle_text((enum sw_process_obstacle)i)) > 10);
+    assert_string_equal(sw_process_obstacle_text((enum sw_process_obstacle)99), "?");
+}
+
+/* A thread of another user in another root: the tool has no rights but the user's. */
+static void files_are_found_in_the_root_of_the_process(void **state)
+{
+    HOST_NEEDS(can_trace && geteuid() == 0, "ptrace, and to be root");
+    char folder[] = "/tmp/snapwalk-root-XXXXXX";
+    int status;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chmod(folder, 0755), 0);
+    memset(shared, 0, sizeof *shared);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (chroot(folder) != 0 || chdir("/") != 0 || setresuid(65534, 65534, 65534) != 0)
+            _exit(1);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        prctl(PR_SET_DUMPABLE, 1);
+        live(NULL);
+    }
+    while (shared->running < 1)
+        nap(100);
+    const pid_t tool = fork();
+    if (tool == 0) {
+        struct sw_process *process = NULL;
+        struct sw_images *images = NULL;
+        struct sw_image image;
+        if (setresuid(65534, 65534, 65534) != 0 || sw_process_open(NULL, child, &process) != SW_OK)
+            _exit(3);
+        _exit(sw_images_create(NULL, &images) != SW_OK || sw_process_add_images(process, images) != SW_OK ||
+              sw_images_find(images, (uint64_t)(uintptr_t)&getppid, &image) != SW_OK);
+    }
+    assert_int_equal(waitpid(tool, &status, 0), tool);
+    end(child);
+    rmdir(folder);
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* ------------------------------------------------------------------ threads that do not stop */
+
+/* Whether some thread of it is traced by anybody. */
+static bool is_traced(pid_t child, uint64_t tid)
+{
+    char path[80], line[128];
+    int tracer = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)child, (int)tid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) && sscanf(line, "TracerPid: %d", &tracer) != 1)
+        continue;
+    fclose(file);
+    return tracer != 0;
+}
+
+/* In the kernel for half a second, again and again: only a fatal signal ends such a call early. */
+static void *stay_in_kernel(void *arg)
+{
+    enum { POPULATE_READ = 22 };
+    const size_t size = (size_t)4 << 30;
+    void *at = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    shared->tid[1] = (uint64_t)gettid();
+    shared->running++;
+    while (at != MAP_FAILED && madvise(at, size, MADV_NOHUGEPAGE) == 0 && madvise(at, size, POPULATE_READ) == 0) {
+        madvise(at, size, MADV_DONTNEED);
+        shared->turns[1]++;
+    }
+    shared->magic = 1; /* it cannot be had here */
+    return arg;
+}
+
+static pid_t spawn_with(void *(*run)(void *))
+{
+    memset(shared, 0, sizeof *shared);
+    const pid_t child = fork();
+    pthread_t thread;
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (pthread_create(&thread, NULL, run, NULL) == 0)
+            live(NULL);
+        _exit(1);
+    }
+    while (shared->running < 2)
+        nap(100);
+    return child;
+}
+
+static void a_thread_busy_in_the_kernel_is_left_out_and_let_go(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    const pid_t child = spawn_with(stay_in_kernel);
+    const bool is_busy = shared->magic == 0;
+    struct sw_process *process = open_process(child);
+    const struct sw_suspender s = sw_process_suspender(process);
+    struct sw_regs regs;
+    unsigned left_out = 0;
+    (void)state;
+    for (int i = 0; i < 5 && is_busy; i++) {
+        const uint64_t tid = shared->tid[1];
+        assert_int_equal(sw_process_capture(process, 0), SW_OK);
+        left_out += sw_process_captured(process, NULL, 0) == 1;
+        assert_false(is_traced(child, tid));
+        assert_false(is_traced(child, (uint64_t)child));
+        if (s.suspend(s.arg, tid, &regs) == SW_OK)
+            assert_int_equal(s.resume(s.arg, tid), SW_OK);
+        assert_false(is_traced(child, tid));
+        assert_true(moves(0));
+    }
+    assert_true(!is_busy || shared->magic || left_out);
+    assert_true(!is_busy || moves(1));
+    sw_process_close(process);
+    end(child);
+}
+
+/* ------------------------------------------------------------------ a stack whose faults another thread handles */
+
+static int faults; /* the userfaultfd */
+
+static void *handle_faults(void *arg)
+{
+    struct uffd_msg message;
+    while (read(faults, &message, sizeof message) == (ssize_t)sizeof message) {
+        struct uffdio_zeropage zero = { .range = { message.arg.pagefault.address & ~UINT64_C(4095), 4096 } };
+        ioctl(faults, UFFDIO_ZEROPAGE, &zero);
+    }
+    return arg;
+}
+
+/* There are pages above sp that nothing has touched. */
+static void *live_over_a_hole(void *arg)
+{
+    volatile char hole[1 << 16];
+    hole[0] = 1;
+    shared->births = (uint64_t)(uintptr_t)&hole[1 << 15];
+    live(NULL);
+    return arg;
+}
+
+static _Noreturn void child_with_handled_stack(void)
+{
+    struct uffdio_api api = { .api = UFFD_API };
+    const size_t size = 1 << 18;
+    char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct uffdio_register range = { { (uint64_t)(uintptr_t)stack, size }, UFFDIO_REGISTER_MODE_MISSING, 0 };
+    pthread_attr_t attributes;
+    pthread_t thread;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, stack, size);
+    if (faults < 0 || ioctl(faults, UFFDIO_API, &api) != 0 || ioctl(faults, UFFDIO_REGISTER, &range) != 0)
+        shared->running = -1;
+    else if (pthread_create(&thread, NULL, handle_faults, NULL) == 0)
+        pthread_create(&thread, &attributes, live_over_a_hole, NULL);
+    for (;;)
+        pause();
+}
+
+/* A read that waited for the handler, which stands, would wait for ever. */
+static void a_stack_whose_faults_the_process_handles_is_read_without_waiting(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    uint64_t word;
+    (void)state;
+    memset(shared, 0, sizeof *shared);
+    const pid_t child = fork();
+    if (child == 0)
+        child_with_handled_stack();
+    while (shared->running == 0)
+        nap(100);
+    const bool has_faults = shared->running > 0;
+    struct sw_process *process = open_process(child);
+    const struct sw_memory memory = sw_process_memory(process);
+    for (int i = 0; i < 5 && has_faults; i++) {
+        assert_int_equal(sw_process_capture(process, 0), SW_OK);
+        assert_int_equal(sw_process_captured(process, NULL, 0), 3);
+        assert_int_equal(sw_process_stop(process), SW_OK);
+        assert_int_equal(memory.read(memory.arg, shared->births, &word, sizeof word), 0);
+        assert_int_equal(sw_process_resume(process), SW_OK);
+        assert_true(moves(0));
+    }
+    sw_process_close(process);
+    end(child);
+    HOST_NEEDS(has_faults, "userfaultfd");
+}
+
+/* ------------------------------------------------------------------ a process without its main thread */
+
+static void *start_and_live(void *arg)
+{
+    nap(1000);
+    return live(arg);
+}
+
+static void a_process_whose_main_thread_has_ended_is_there(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    struct sw_process *process = NULL;
+    struct sw_images *images = NULL;
+    struct sw_image image;
+    uint64_t tids[4];
+    char name[32];
+    pthread_t thread;
+    (void)state;
+    memset(shared, 0, sizeof *shared);
+    const pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pthread_create(&thread, NULL, start_and_live, (void *)1);
+        pthread_create(&thread, NULL, start_and_live, (void *)2);
+        syscall(SYS_exit, 0);
+    }
+    while (shared->running < 2)
+        nap(100);
+    assert_int_equal(sw_process_open(NULL, child, &process), SW_OK);
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_int_equal(sw_process_capture(process, 0), SW_OK);
+    assert_int_equal(sw_process_captured(process, tids, 4), 2);
+    assert_int_equal(sw_process_add_images(process, images), SW_OK);
+    assert_int_equal(sw_images_find(images, (uint64_t)(uintptr_t)&getppid, &image), SW_OK);
+    assert_int_equal(sw_process_thread_name(process, tids[0], name, sizeof name), SW_OK);
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    assert_int_equal(sw_process_resume(process), SW_OK);
+    assert_true(moves(1) && moves(2));
+    sw_process_close(process);
+    sw_images_destroy(images);
+    end(child);
+}
+
 /* ------------------------------------------------------------------ captures */
 
 enum { FRAMES = 64 };
@@ -781,6 +1124,7 @@ int main(void)
         cmocka_unit_test(memory_is_read_and_ends_where_it_ends),
         cmocka_unit_test(a_walker_has_the_stack_as_window),
         cmocka_unit_test(signals_of_the_process_are_not_lost),
+        cmocka_unit_test(signals_are_not_lost_when_the_tool_is_killed),
         cmocka_unit_test(a_process_stopped_by_job_control_stays_stopped),
         cmocka_unit_test(threads_that_are_born_meanwhile_are_caught),
         cmocka_unit_test(single_threads_are_suspended_and_nest),
@@ -791,6 +1135,11 @@ int main(void)
         cmocka_unit_test(a_thread_that_cannot_be_stopped_is_told_and_left_alone),
         cmocka_unit_test(the_parent_of_a_process_killed_while_stopped_hears_of_it),
         cmocka_unit_test(an_image_whose_file_was_deleted_is_found),
+        cmocka_unit_test(what_forbids_a_look_is_told),
+        cmocka_unit_test(files_are_found_in_the_root_of_the_process),
+        cmocka_unit_test(a_thread_busy_in_the_kernel_is_left_out_and_let_go),
+        cmocka_unit_test(a_stack_whose_faults_the_process_handles_is_read_without_waiting),
+        cmocka_unit_test(a_process_whose_main_thread_has_ended_is_there),
         { "captured_walk_is_the_stopped_walk", captured_walk_is_the_stopped_walk, NULL, NULL, NULL },
         { "captured_walk_leaves_an_alternate_stack", captured_walk_is_the_stopped_walk, NULL, NULL, &can_trace },
         cmocka_unit_test(a_captured_process_runs_on_and_its_copies_stay),

@@ -114,6 +114,16 @@ enum sw_status sw_codemap_remove(struct sw_codemap *map, uint64_t begin)
     return status;
 }
 
+enum sw_status sw_codemap_after_fork(struct sw_codemap *map)
+{
+    sw_reclaim_forget_readers(map->reclaim);
+    if (!begin_writing(map))
+        return SW_E_BUSY;
+    sw_reclaim_flush(map->reclaim);
+    atomic_flag_clear_explicit(&map->writing, memory_order_release);
+    return SW_OK;
+}
+
 uint64_t sw_codemap_count(const struct sw_codemap *map)
 {
     return map ? atomic_load_explicit(&map->count, memory_order_relaxed) : 0;

@@ -2,18 +2,20 @@
 #ifndef SW_CODE_MAP_CODEMAP_H
 #define SW_CODE_MAP_CODEMAP_H
 
+#include "common/reclaim.h"
+
 #include <snapwalk/codemap.h>
 
-#include <stdatomic.h>
-
 /*
- * Opens and closes a reader section, in which nothing that a find touches is freed. Sections nest. The ticket of enter
- * is passed to leave. A section that stays open delays reclamation and nothing else. map: not null.
+ * Opens and closes a reader section, in which nothing that a find touches is freed. Sections nest.
+ * A section that stays open delays reclamation and nothing else. map: not null.
+ *
+ * section  On the stack of the caller, in whose frame it stays until it is closed (common/reclaim.h).
  *
  * Memory   None. Threads  Any number, wait-free. Signals  Safe.
  */
-uint32_t sw_codemap_enter(const struct sw_codemap *map);
-void sw_codemap_leave(const struct sw_codemap *map, uint32_t ticket);
+void sw_codemap_enter(const struct sw_codemap *map, struct sw_section *section);
+void sw_codemap_leave(const struct sw_codemap *map, struct sw_section *section);
 
 /*
  * sw_codemap_find for callers inside a reader section. range: not null; written only when a range is found.
@@ -21,6 +23,9 @@ void sw_codemap_leave(const struct sw_codemap *map, uint32_t ticket);
  * Returns  Whether there is a range. Memory  None. Threads  Any number, wait-free. Signals  Safe.
  */
 bool sw_codemap_find_inside(const struct sw_codemap *map, uint64_t address, struct sw_range *range);
+
+/* In the child of fork: forgets all readers. Returns  SW_OK; SW_E_BUSY (fork came in the middle of a change). */
+enum sw_status sw_codemap_after_fork(struct sw_codemap *map);
 
 /*
  * The last change of each piece of the address space: the generation that the change led to, or 0. A piece is 64 KiB.

@@ -7,14 +7,14 @@
  */
 #include "code/map/tree.h"
 
-uint32_t sw_codemap_enter(const struct sw_codemap *map)
+void sw_codemap_enter(const struct sw_codemap *map, struct sw_section *section)
 {
-    return sw_reclaim_enter(map->reclaim);
+    sw_reclaim_enter(map->reclaim, section);
 }
 
-void sw_codemap_leave(const struct sw_codemap *map, uint32_t ticket)
+void sw_codemap_leave(const struct sw_codemap *map, struct sw_section *section)
 {
-    sw_reclaim_leave(map->reclaim, ticket);
+    sw_reclaim_leave(map->reclaim, section);
 }
 
 /* Descends the levels below a page, which only very dense code has. */
@@ -58,9 +58,10 @@ enum sw_status sw_codemap_find(const struct sw_codemap *map, uint64_t address, s
         return SW_E_ARGUMENT;
     struct sw_range unwanted;
     struct sw_reclaim *reclaim = map->reclaim;
-    const uint32_t ticket = sw_reclaim_enter(reclaim);
+    struct sw_section section;
+    sw_reclaim_enter(reclaim, &section);
     const bool found = find(map, address, range ? range : &unwanted);
-    sw_reclaim_leave(reclaim, ticket);
+    sw_reclaim_leave(reclaim, &section);
     return found ? SW_OK : SW_E_NOT_FOUND;
 }
 
@@ -118,10 +119,11 @@ enum sw_status sw_codemap_each(const struct sw_codemap *map, bool (*each)(void *
     if (!map || !each)
         return SW_E_ARGUMENT;
     struct sw_range range;
-    const uint32_t ticket = sw_reclaim_enter(map->reclaim);
+    struct sw_section section;
+    sw_reclaim_enter(map->reclaim, &section);
     for (uint64_t from = 0; sw_codemap_next(map, from, UINT64_MAX, &range); from = range.end)
         if (!each(arg, &range))
             break;
-    sw_reclaim_leave(map->reclaim, ticket);
+    sw_reclaim_leave(map->reclaim, &section);
     return SW_OK;
 }

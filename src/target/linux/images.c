@@ -89,7 +89,7 @@ static enum sw_status map_file(struct sw_image_entry *entry, const char *path)
 {
     struct sw_bytes bytes;
     uint64_t room;
-    const enum sw_status status = sw_elf_map(path, &bytes, &room);
+    const enum sw_status status = sw_elf_read(path, SW_ELF_WHOLE, &bytes, &room);
     if (status != SW_OK)
         return status;
     entry->held = (void *)(uintptr_t)bytes.bytes;
@@ -445,7 +445,8 @@ enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, 
     uint64_t begin = 0;
     if (!images || !name || size == 0)
         return SW_E_ARGUMENT;
-    const uint32_t ticket = sw_images_enter(images);
+    struct sw_section section;
+    sw_images_enter(images, &section);
     const struct sw_image_entry *found = sw_images_entry(images, address);
     /* Only this call uses the fields for names, and only one thread at a time may call it. */
     struct sw_image_entry *entry = (struct sw_image_entry *)(uintptr_t)found;
@@ -455,7 +456,7 @@ enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, 
         status = export_name(entry, address, name, size, &begin);
     else if (entry)
         status = elf_name(entry, address, name, size, &begin);
-    sw_images_leave(images, ticket);
+    sw_images_leave(images, &section);
     if (status == SW_OK && start)
         *start = begin;
     return status;

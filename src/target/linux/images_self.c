@@ -21,7 +21,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, PATH_BYTES = 4096 };
+enum { PAGE = 4096, PATH_BYTES = 4096, HEADERS = 64 };
 
 /* The origin of the images that a refresh of this process may drop. */
 static const char origin_self;
@@ -36,6 +36,7 @@ struct refresh {
     const struct sw_map *maps;
     size_t map_count;
     struct sw_lasting lasting;
+    ElfW(Phdr) headers[HEADERS]; /* of the object that is looked at */
     char path[PATH_BYTES];
 };
 
@@ -216,9 +217,36 @@ static bool has_segment_at(const struct dl_phdr_info *info, uint64_t address)
     return false;
 }
 
-static int each_object(struct dl_phdr_info *info, size_t size, void *arg)
+/*
+ * Whether the object's mapping still has its file behind it: one that was cut short has pages that fault. Its dynamic
+ * section lies behind all that is looked at here. Replaces the program headers by a copy.
+ */
+static bool is_whole(struct refresh *refresh, struct dl_phdr_info *info)
+{
+    const struct sw_memory memory = sw_self_memory();
+    const size_t size = info->dlpi_phnum * sizeof *info->dlpi_phdr;
+    char bytes[256];
+    if (info->dlpi_phnum > HEADERS)
+        return true;
+    if (memory.read(memory.arg, (uint64_t)(uintptr_t)info->dlpi_phdr, refresh->headers, size) != size)
+        return false;
+    info->dlpi_phdr = refresh->headers;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &refresh->headers[i];
+        const uint64_t end = info->dlpi_addr + segment->p_vaddr + segment->p_filesz;
+        if (segment->p_type == PT_DYNAMIC && segment->p_filesz >= sizeof bytes &&
+            memory.read(memory.arg, end - sizeof bytes, bytes, sizeof bytes) != sizeof bytes)
+            return false;
+    }
+    return true;
+}
+
+static int each_object(struct dl_phdr_info *listed, size_t size, void *arg)
 {
     struct refresh *refresh = arg;
+    struct dl_phdr_info copy = *listed, *info = &copy;
+    if (!is_whole(refresh, info))
+        return 0;
     const bool lasts = sw_lasting_is(&refresh->lasting, info);
     struct object object = { info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, lasts };
     const char *path = info->dlpi_name;

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { MAPS_ROUNDS = 8 };
+
 static bool is_own_child(int pid)
 {
     siginfo_t info;
@@ -43,15 +45,18 @@ enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_
     const struct sw_alloc from = sw_alloc_resolve(alloc);
     if (!out || !sw_alloc_usable(alloc) || pid <= 0 || pid == getpid())
         return SW_E_ARGUMENT;
-    if (sw_process_thread_ended(pid, pid))
+    const int live_tid = sw_process_live_thread(pid);
+    if (live_tid == 0)
         return SW_E_GONE;
-    const enum sw_status status = check_class(pid);
+    const enum sw_status status = check_class(live_tid);
     if (status != SW_OK)
         return status;
     struct sw_process *process = from.get(from.arg, sizeof *process);
     if (!process)
         return SW_E_NO_MEMORY;
-    *process = (struct sw_process){ .alloc = from, .pid = pid, .own_child = is_own_child(pid), .mem_file = -1 };
+    *process = (struct sw_process){
+        .alloc = from, .pid = pid, .live_tid = live_tid, .own_child = is_own_child(pid), .mem_file = -1
+    };
     *out = process;
     return SW_OK;
 }
@@ -92,25 +97,45 @@ enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, 
     return SW_OK;
 }
 
-/* process_vm_readv requires more rights of a tracer than /proc/PID/mem does, and some sandboxes forbid it. */
+static bool open_memory(struct sw_process *process)
+{
+    char path[SW_PROC_PATH_BYTES];
+    if (process->mem_file >= 0)
+        close(process->mem_file);
+    snprintf(path, sizeof path, "/proc/%d/mem", process->live_tid);
+    process->mem_file = open(path, O_RDONLY | O_CLOEXEC);
+    return process->mem_file >= 0;
+}
+
+/* Registers of a device may be mapped, and to read them may do something. */
+static bool is_device(const struct sw_process *process, uint64_t address)
+{
+    static const char device[] = "/dev/", shared[] = "/dev/shm/";
+    const struct sw_map *map = sw_maps_find(process->maps, process->map_count, address);
+    return map && map->path_size >= sizeof shared && memcmp(map->path, device, sizeof device - 1) == 0 &&
+           memcmp(map->path, shared, sizeof shared - 1) != 0;
+}
+
+/*
+ * By /proc/PID/mem. process_vm_readv waits where the process handles its page faults itself (userfaultfd(2)), and would
+ * wait for ever for a handler that stands; this file does not: the page is unreadable. Nothing is read at the end of
+ * the address space that it was opened for: the process has begun another program.
+ */
 size_t sw_process_read(void *arg, uint64_t address, void *to, size_t size)
 {
     struct sw_process *process = arg;
-    size_t done = sw_os_read(process->pid, address, to, size);
-    if (done != 0 || address > INT64_MAX)
-        return done;
-    if (process->mem_file == -1) {
-        char path[SW_PROC_PATH_BYTES];
-        snprintf(path, sizeof path, "/proc/%d/mem", process->pid);
-        process->mem_file = open(path, O_RDONLY | O_CLOEXEC);
-        if (process->mem_file < 0)
-            process->mem_file = -2;
-    }
-    while (process->mem_file >= 0 && done < size) {
+    bool is_fresh = process->mem_file < 0;
+    size_t done = 0;
+    if (address > INT64_MAX || is_device(process, address) || (is_fresh && !open_memory(process)))
+        return 0;
+    while (done < size) {
         const ssize_t got = pread(process->mem_file, (char *)to + done, size - done, (off_t)(address + done));
-        if (got <= 0)
+        if (got > 0)
+            done += (size_t)got;
+        else if (got < 0 || done || is_fresh || !open_memory(process))
             break;
-        done += (size_t)got;
+        else
+            is_fresh = true;
     }
     return done;
 }
@@ -149,13 +174,12 @@ static enum sw_status parse_maps(struct sw_process *process)
     return SW_OK;
 }
 
-enum sw_status sw_process_read_maps(struct sw_process *process)
+static enum sw_status read_maps_once(struct sw_process *process)
 {
     char path[SW_PROC_PATH_BYTES];
     struct sw_os_text text;
-    if (process->maps_valid)
-        return SW_OK;
-    snprintf(path, sizeof path, "/proc/%d/maps", process->pid);
+    process->live_tid = sw_process_live_thread(process->pid);
+    snprintf(path, sizeof path, "/proc/%d/maps", process->live_tid);
     enum sw_status status = sw_os_read_file(&process->alloc, path, &text);
     if (status == SW_OK && is_unchanged(process, &text)) {
         sw_os_free_text(&process->alloc, &text);
@@ -164,6 +188,18 @@ enum sw_status sw_process_read_maps(struct sw_process *process)
         process->maps_text = text;
         if (status == SW_OK)
             status = parse_maps(process);
+    }
+    return status;
+}
+
+/* The map is empty also where the process began another program while it was read. */
+enum sw_status sw_process_read_maps(struct sw_process *process)
+{
+    enum sw_status status = process->maps_valid ? SW_OK : SW_E_GONE;
+    for (unsigned round = 0; round < MAPS_ROUNDS && status == SW_E_GONE; round++) {
+        status = read_maps_once(process);
+        if (status == SW_E_GONE && process->live_tid == 0)
+            break;
     }
     /* The map of a running process is valid for one call only. */
     process->maps_valid = status == SW_OK && sw_process_threads(process, NULL, 0) != 0;
@@ -200,7 +236,7 @@ enum sw_status sw_process_walker(struct sw_process *process, const struct sw_reg
                                   .memory = sw_process_memory(process),
                                   .codemap = codemap,
                                   .images = images,
-                                  .pac_mask = sw_process_pac_mask(process),
+                                  .pac_mask = process->pac_mask,
                                   .budget = SW_WALK_BUDGET_UNLIMITED };
     const uint64_t sp = sw_regs_sp(regs);
     const struct sw_map *map = sw_maps_find(process->maps, process->map_count, sp);

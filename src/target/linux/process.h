@@ -4,19 +4,34 @@
 
 #include "target/linux/maps.h"
 #include "target/linux/os.h"
+#include "target/linux/tracer.h"
 
 #include <snapwalk/process.h>
 
+#include <dirent.h>
+
 /*
- * A seized thread. signal: to be delivered at the detach. held_by_stop: sw_process_stop holds it. suspend_count: how
- * often the suspender holds it.
+ * A seized thread. signal: to be delivered at the detach. held_by_stop: sw_process_stop holds it. is_left_out: it is in
+ * the kernel for long, and not waited for. suspend_count: how often the suspender holds it. ran_ns: its time on
+ * processors when it was found running (is_timed).
  */
 struct sw_process_thread {
     int tid;
     int signal;
     bool stopped;
     bool held_by_stop;
+    bool is_left_out;
+    bool is_timed;
     uint32_t suspend_count;
+    uint64_t ran_ns;
+};
+
+/* A thread that was found in uninterruptible sleep; turns: how often it had had a processor. */
+struct sw_process_sleeper {
+    int tid;
+    bool is_seen;
+    uint64_t turns;
+    uint64_t since;
 };
 
 struct sw_process_span {
@@ -63,12 +78,18 @@ struct sw_process_capture {
 struct sw_process {
     struct sw_alloc alloc;
     int pid;
+    int live_tid; /* pid, or another thread's id when the main thread has ended: /proc knows the process by both */
     bool own_child;
     bool maps_valid;
-    int mem_file; /* /proc/PID/mem; -1: not opened yet, -2: cannot be opened */
+    int mem_file; /* /proc/PID/mem; -1: not opened */
+    struct sw_tracer tracer;
     struct sw_process_thread *threads;
     size_t thread_count;
     size_t thread_room;
+    struct sw_process_sleeper *sleepers;
+    size_t sleeper_count;
+    size_t sleeper_room;
+    uint64_t pac_mask;
     struct sw_os_text maps_text;
     struct sw_map *maps;
     size_t map_count;
@@ -86,20 +107,41 @@ enum {
 };
 
 /*
- * process_threads.c. thread_ended: a zombie counts as ended. pac_mask: only the tag bits if nothing is signed; 0:
- * unknown, or the machine has no signatures. read_regs: tls receives the thread pointer, 0: unknown; may be null.
+ * process_task.c. thread_state: the letter of proc(5), 0: there is no such thread. thread_ended: a zombie counts as
+ * ended. next_thread: of an open /proc/PID/task, 0: no more. live_thread: one that has not ended, if possible the main
+ * one; 0: none.
  */
+char sw_process_thread_state(int pid, int tid);
 bool sw_process_thread_ended(int pid, int tid);
-struct sw_process_thread *sw_process_find_thread(const struct sw_process *process, uint64_t tid);
-void sw_process_drop_threads(struct sw_process *process); /* resumes all threads and forgets them */
-uint64_t sw_process_pac_mask(const struct sw_process *process);
+int sw_process_next_thread(DIR *tasks);
+int sw_process_live_thread(int pid);
+
+/*
+ * Whether a thread in uninterruptible sleep has slept for so long that nobody should wait for it; whether a thread that
+ * does not stop has run in the kernel for so long. forget_sleepers: those that nobody asked for since the last time.
+ */
+bool sw_process_sleeps_long(struct sw_process *process, int tid);
+bool sw_process_runs_long(const struct sw_process *process, struct sw_process_thread *thread);
+void sw_process_forget_sleepers(struct sw_process *process);
+
+/*
+ * process_threads.c. on_tracer: has the tracer make a call; afterwards nothing is traced that is not wanted. Only such
+ * calls may use stop_threads, resume_threads (as sw_process_stop, sw_process_resume) and read_regs. tls: receives the
+ * thread pointer, 0: unknown; may be null. drop_threads: resumes all threads and forgets them.
+ */
+typedef enum sw_status sw_process_call(struct sw_process *process, void *arg);
+enum sw_status sw_process_on_tracer(struct sw_process *process, sw_process_call *call, void *arg);
+enum sw_status sw_process_stop_threads(struct sw_process *process);
+enum sw_status sw_process_resume_threads(struct sw_process *process);
 enum sw_status sw_process_read_regs(int tid, struct sw_regs *regs, uint64_t *tls);
+struct sw_process_thread *sw_process_find_thread(const struct sw_process *process, uint64_t tid);
+void sw_process_drop_threads(struct sw_process *process);
 
 /* process_capture.c. */
 const struct sw_process_captured *sw_process_find_captured(const struct sw_process *process, uint64_t tid);
 void sw_process_drop_capture(struct sw_process *process);
 
-/* process.c. Reads the process' memory. */
+/* process.c. Reads the process' memory. Never waits for the process. */
 size_t sw_process_read(void *process, uint64_t address, void *to, size_t size);
 
 /*

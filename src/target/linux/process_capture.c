@@ -154,11 +154,22 @@ static enum sw_status capture_thread(struct sw_process *process, int tid, size_t
 static enum sw_status capture_threads(struct sw_process *process, size_t most)
 {
     enum sw_status status = SW_OK;
-    process->capture.pac_mask = sw_process_pac_mask(process);
+    process->capture.pac_mask = process->pac_mask;
     for (size_t i = 0; i < process->thread_count && status == SW_OK; i++)
         if (process->threads[i].stopped)
             status = capture_thread(process, process->threads[i].tid, most);
     return status;
+}
+
+static enum sw_status capture_call(struct sw_process *process, void *arg)
+{
+    const size_t *most = arg;
+    enum sw_status status = sw_process_stop_threads(process);
+    if (status != SW_OK)
+        return status;
+    status = capture_threads(process, *most);
+    const enum sw_status resumed = sw_process_resume_threads(process);
+    return status == SW_OK ? resumed : status;
 }
 
 enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes)
@@ -167,18 +178,14 @@ enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes
         return SW_E_ARGUMENT;
     if (sw_process_threads(process, NULL, 0))
         return SW_E_BUSY;
-    const size_t most = stack_bytes == 0 ? STACK_DEFAULT : stack_bytes < SW_STACK_MOST ? stack_bytes : SW_STACK_MOST;
+    size_t most = stack_bytes == 0 ? STACK_DEFAULT : stack_bytes < SW_STACK_MOST ? stack_bytes : SW_STACK_MOST;
     process->capture.thread_count = process->capture.store_size = 0;
     enum sw_status status = sw_process_read_maps(process);
     if (status == SW_OK)
-        status = sw_process_stop(process);
-    if (status != SW_OK)
-        return status;
-    status = capture_threads(process, most);
-    const enum sw_status resumed = sw_process_resume(process);
-    if (status != SW_OK)
+        status = sw_process_on_tracer(process, capture_call, &most);
+    if (status != SW_OK && status != SW_E_GONE)
         process->capture.thread_count = 0;
-    return status == SW_OK ? resumed : status;
+    return status;
 }
 
 /* ------------------------------------------------------------------ afterwards */

@@ -4,7 +4,8 @@
  * A thread is seized and interrupted; any first stop that it reports will do. If that was the delivery of a signal, the
  * signal is delivered at the detach. Resuming always detaches, so a process stopped by job control stays stopped, and a
  * tracer that dies leaves nothing behind. A thread in uninterruptible sleep is not seized at all: it would report its
- * stop later, when nobody waits for it.
+ * stop later, when nobody waits for it. A thread that was seized and stays in the kernel for long cannot be detached,
+ * and is let go by the end of the tracer, a thread of ours that makes all calls of ptrace (tracer.c).
  *
  * Source: ptrace(2), proc(5); contexts.md section 7.
  */
@@ -14,10 +15,8 @@
 
 #include <snapwalk/context.h>
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +24,6 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #ifndef NT_ARM_PAC_MASK
 #define NT_ARM_PAC_MASK 0x406
@@ -34,36 +32,11 @@
 #define NT_ARM_TLS 0x401
 #endif
 
-#define MILLISECOND UINT64_C(1000000)
+#define STOP_TIMEOUT_NS UINT64_C(2000000000) /* for threads that get no processor */
 
-enum {
-    STOP_TIMEOUT_MS = 2000,   /* for all threads of one stop together */
-    SLEEPER_TIMEOUT_MS = 200, /* for threads in uninterruptible sleep */
-    STAT_BYTES = 512
-};
+enum { LATE_ROUND = 32 }; /* of waiting: about a millisecond */
 
-/* The state letter in /proc/PID/task/TID/stat; 0: the thread does not exist. */
-static char thread_state(int pid, int tid)
-{
-    char path[SW_PROC_PATH_BYTES];
-    char text[STAT_BYTES];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return 0;
-    const ssize_t got = read(file, text, sizeof text - 1);
-    close(file);
-    text[got > 0 ? got : 0] = 0;
-    /* The name in front of it may hold any character, even brackets: the last bracket counts. */
-    const char *name_end = strrchr(text, ')');
-    return name_end && name_end[1] == ' ' ? name_end[2] : 0;
-}
-
-bool sw_process_thread_ended(int pid, int tid)
-{
-    const char state = thread_state(pid, tid);
-    return state == 0 || state == 'Z' || state == 'X';
-}
+/* ------------------------------------------------------------------ the list of seized threads */
 
 struct sw_process_thread *sw_process_find_thread(const struct sw_process *process, uint64_t tid)
 {
@@ -71,6 +44,26 @@ struct sw_process_thread *sw_process_find_thread(const struct sw_process *proces
         if ((uint64_t)process->threads[i].tid == tid)
             return &process->threads[i];
     return NULL;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+    const struct sw_process_thread *x = a;
+    const struct sw_process_thread *y = b;
+    return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+static void sort_threads(struct sw_process *process)
+{
+    if (process->thread_count)
+        qsort(process->threads, process->thread_count, sizeof *process->threads, by_tid);
+}
+
+/* Among the first `count`, which are sorted. */
+static bool is_known(const struct sw_process *process, size_t count, int tid)
+{
+    const struct sw_process_thread key = { .tid = tid };
+    return count && bsearch(&key, process->threads, count, sizeof key, by_tid);
 }
 
 static enum sw_status make_room(struct sw_process *process)
@@ -95,6 +88,8 @@ static void remove_thread(struct sw_process *process, struct sw_process_thread *
     *thread = process->threads[--process->thread_count];
 }
 
+/* ------------------------------------------------------------------ one thread */
+
 /*
  * Reaps a thread that has ended or is ending. Its exit status goes to the tracer, unless our process is the parent and
  * may want to wait for it itself: then it is only waited for. Until it is reaped, the process has not ended for its
@@ -106,7 +101,7 @@ static void reap(const struct sw_process *process, int tid)
     const int keep = tid == process->pid && process->own_child ? WNOWAIT : 0;
     siginfo_t info = { 0 };
     for (unsigned round = 0; waitid(P_PID, (id_t)tid, &info, WEXITED | __WALL | WNOHANG | keep) == 0; round++) {
-        if (info.si_pid != 0 || sw_os_now() - begin > STOP_TIMEOUT_MS * MILLISECOND)
+        if (info.si_pid != 0 || sw_os_now() - begin > STOP_TIMEOUT_NS)
             return;
         sw_os_wait(NULL, round);
     }
@@ -123,7 +118,7 @@ static enum sw_status seize(struct sw_process *process, int tid)
     const enum sw_status status = make_room(process);
     if (status != SW_OK)
         return status;
-    if (thread_state(process->pid, tid) == 'D')
+    if (sw_process_thread_state(process->pid, tid) == 'D')
         return SW_E_BUSY;
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
         const int error = errno;
@@ -134,12 +129,15 @@ static enum sw_status seize(struct sw_process *process, int tid)
     return SW_OK;
 }
 
-/* What the thread has reported. SW_OK: it has stopped; SW_E_BUSY: nothing yet; SW_E_GONE: it has ended. */
+/*
+ * What the thread has reported. SW_OK: it has stopped; SW_E_BUSY: nothing yet; SW_E_GONE: it has ended. The report is
+ * left where it is: a signal whose delivery was reported and taken note of would be lost if this process were killed
+ * before it detaches, because then the kernel detaches and knows of none.
+ */
 static enum sw_status poll_stop(const struct sw_process *process, struct sw_process_thread *thread)
 {
     const int tid = thread->tid;
     siginfo_t info = { 0 };
-    int status = 0;
     if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | __WALL | WNOHANG | WNOWAIT) != 0)
         return errno == EINTR ? SW_E_BUSY : SW_E_GONE;
     if (info.si_pid == 0)
@@ -148,25 +146,41 @@ static enum sw_status poll_stop(const struct sw_process *process, struct sw_proc
         reap(process, tid);
         return SW_E_GONE;
     }
-    if (waitpid(tid, &status, __WALL | WNOHANG) != tid || !WIFSTOPPED(status))
-        return SW_E_BUSY;
     /* No event number: the stop is the delivery of a signal. */
-    thread->signal = status >> 16 ? 0 : WSTOPSIG(status);
+    thread->signal = info.si_status >> 8 ? 0 : info.si_status;
     thread->stopped = true;
     return SW_OK;
 }
 
-static enum sw_status wait_for_stop(struct sw_process *process, struct sw_process_thread *thread, uint64_t deadline)
+/*
+ * Looks once at a thread that was requested to stop. It is left out if it is in the kernel for long: the others stand
+ * as long as it is waited for.
+ */
+static enum sw_status look_at_thread(struct sw_process *process, struct sw_process_thread *thread, unsigned round)
 {
-    for (unsigned round = 0; !thread->stopped; round++) {
-        const enum sw_status status = poll_stop(process, thread);
-        if (status != SW_E_BUSY)
-            return status;
-        if (sw_os_now() > deadline)
-            return SW_E_BUSY;
-        sw_os_wait(NULL, round);
+    const enum sw_status status = thread->stopped ? SW_OK : poll_stop(process, thread);
+    if (status != SW_E_BUSY || round < LATE_ROUND)
+        return status;
+    thread->is_left_out = sw_process_thread_state(process->pid, thread->tid) == 'D'
+                              ? sw_process_sleeps_long(process, thread->tid)
+                              : sw_process_runs_long(process, thread);
+    return status;
+}
+
+/* Waits for one thread. SW_E_BUSY: it does not stop. */
+static enum sw_status wait_for_stop(struct sw_process *process, struct sw_process_thread *thread)
+{
+    const uint64_t begin = sw_os_now();
+    enum sw_status status = SW_E_BUSY;
+    thread->is_left_out = thread->is_timed = false;
+    for (unsigned round = 0; status == SW_E_BUSY && !thread->is_left_out; round++) {
+        status = look_at_thread(process, thread, round);
+        if (status == SW_E_BUSY && sw_os_now() - begin > STOP_TIMEOUT_NS)
+            break;
+        if (status == SW_E_BUSY)
+            sw_os_wait(NULL, round);
     }
-    return SW_OK;
+    return status;
 }
 
 /* Resumes a thread. One that has not stopped yet cannot be detached: it stays seized, and runs. */
@@ -200,24 +214,26 @@ static void release_threads(struct sw_process *process)
     process->stop_began = 0;
 }
 
-/* Seizes the threads that are not seized yet. found: how many. uninterruptible: how many cannot be stopped now. */
-static enum sw_status seize_new(struct sw_process *process, size_t *found, size_t *uninterruptible)
+/* ------------------------------------------------------------------ all threads */
+
+/* Seizes the threads that are not seized yet. found: how many. asleep: how many cannot be, but may be in a moment. */
+static enum sw_status seize_new(struct sw_process *process, size_t *found, size_t *asleep)
 {
     char path[SW_PROC_PATH_BYTES];
     enum sw_status status = SW_OK;
-    const struct dirent *entry;
+    const size_t known = process->thread_count;
+    int tid;
     snprintf(path, sizeof path, "/proc/%d/task", process->pid);
     DIR *tasks = opendir(path);
-    *found = *uninterruptible = 0;
+    *found = *asleep = 0;
     if (!tasks)
         return sw_os_status(errno);
-    while (status == SW_OK && (entry = readdir(tasks)) != NULL) {
-        const int tid = (int)strtol(entry->d_name, NULL, 10); /* 0: . and .. */
-        if (tid <= 0 || sw_process_find_thread(process, (uint64_t)tid))
+    while (status == SW_OK && (tid = sw_process_next_thread(tasks)) != 0) {
+        if (is_known(process, known, tid))
             continue;
         status = seize(process, tid);
         *found += status == SW_OK;
-        *uninterruptible += status == SW_E_BUSY;
+        *asleep += status == SW_E_BUSY && !sw_process_sleeps_long(process, tid);
         if (status == SW_E_GONE || status == SW_E_BUSY)
             status = SW_OK;
     }
@@ -225,24 +241,27 @@ static enum sw_status seize_new(struct sw_process *process, size_t *found, size_
     return status;
 }
 
-/* A thread that does not stop stays in the list as not stopped. */
-static void wait_for_all(struct sw_process *process, uint64_t deadline)
+/* Looks once at all threads. Returns  How many to wait for. */
+static size_t look_at_all(struct sw_process *process, unsigned round)
 {
+    size_t waiting = 0;
     for (size_t i = process->thread_count; i-- > 0;) {
         struct sw_process_thread *thread = &process->threads[i];
-        const enum sw_status status = wait_for_stop(process, thread, deadline);
+        const enum sw_status status = thread->is_left_out ? SW_E_BUSY : look_at_thread(process, thread, round);
+        thread->held_by_stop = true;
+        waiting += status == SW_E_BUSY && !thread->is_left_out;
         if (status == SW_E_GONE)
             remove_thread(process, thread);
-        else
-            thread->held_by_stop = true;
     }
+    return waiting;
 }
 
-static int by_tid(const void *a, const void *b)
+/* A thread that does not stop stays in the list as not stopped. */
+static void wait_for_all(struct sw_process *process, uint64_t begin)
 {
-    const struct sw_process_thread *x = a;
-    const struct sw_process_thread *y = b;
-    return (x->tid > y->tid) - (x->tid < y->tid);
+    for (unsigned round = 0; look_at_all(process, round) && sw_os_now() - begin <= STOP_TIMEOUT_NS; round++)
+        sw_os_wait(NULL, round);
+    sort_threads(process);
 }
 
 /* A thread may start others until it is stopped itself, so the list is read until nothing new is in it. */
@@ -251,42 +270,124 @@ static enum sw_status stop_all(struct sw_process *process)
     const uint64_t begin = sw_os_now();
     enum sw_status status = SW_OK;
     size_t found = 1;
-    size_t uninterruptible = 0;
-    for (unsigned round = 0; status == SW_OK && (found || uninterruptible); round++) {
-        status = seize_new(process, &found, &uninterruptible);
-        wait_for_all(process, begin + STOP_TIMEOUT_MS * MILLISECOND);
-        const uint64_t passed = sw_os_now() - begin;
-        if (found ? passed > STOP_TIMEOUT_MS * MILLISECOND : passed > SLEEPER_TIMEOUT_MS * MILLISECOND)
+    size_t asleep = 0;
+    sort_threads(process);
+    for (size_t i = 0; i < process->thread_count; i++)
+        process->threads[i].is_left_out = process->threads[i].is_timed = false;
+    for (unsigned round = 0; status == SW_OK && (found || asleep); round++) {
+        status = seize_new(process, &found, &asleep);
+        wait_for_all(process, begin);
+        if (sw_os_now() - begin > STOP_TIMEOUT_NS)
             break;
-        if (!found && uninterruptible)
+        if (!found && asleep)
             sw_os_wait(NULL, round);
     }
+    sw_process_forget_sleepers(process);
     return status;
 }
 
-enum sw_status sw_process_stop(struct sw_process *process)
+/* If kernel or processor do not support signatures, this register set does not exist, and nothing is signed. */
+static uint64_t pac_mask_of(int tid)
 {
-    if (!process)
-        return SW_E_ARGUMENT;
+    uint64_t masks[2] = { 0, 0 }; /* for data, for code */
+    struct iovec data = { masks, sizeof masks };
+    if (!sw_arch_of(sw_os_machine())->pointer_auth)
+        return 0;
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_ARM_PAC_MASK, &data) != 0)
+        return errno == EINVAL || errno == ENODEV ? SW_OS_TAG : 0;
+    return data.iov_len == sizeof masks ? masks[1] | SW_OS_TAG : 0;
+}
+
+enum sw_status sw_process_stop_threads(struct sw_process *process)
+{
     process->maps_valid = false;
     if (!process->stop_began)
         process->stop_began = sw_os_now();
     enum sw_status status = stop_all(process);
     if (status == SW_OK && sw_process_threads(process, NULL, 0) == 0)
-        status = sw_process_thread_ended(process->pid, process->pid) ? SW_E_GONE : SW_E_BUSY;
+        status = sw_process_live_thread(process->pid) ? SW_E_BUSY : SW_E_GONE;
     if (status != SW_OK)
         release_threads(process);
-    if (process->thread_count)
-        qsort(process->threads, process->thread_count, sizeof *process->threads, by_tid);
+    for (size_t i = 0; i < process->thread_count; i++)
+        if (process->threads[i].stopped) {
+            process->pac_mask = pac_mask_of(process->threads[i].tid);
+            break;
+        }
     return status;
+}
+
+enum sw_status sw_process_resume_threads(struct sw_process *process)
+{
+    release_threads(process);
+    return sw_process_live_thread(process->pid) ? SW_OK : SW_E_GONE;
+}
+
+static bool is_wanted(const struct sw_process_thread *thread)
+{
+    return thread->held_by_stop || thread->suspend_count;
+}
+
+/*
+ * A thread that is not wanted any more and could not be detached is let go by the end of the tracer, as soon as nothing
+ * else is held by it.
+ */
+static void settle(struct sw_process *process)
+{
+    for (size_t i = 0; i < process->thread_count; i++)
+        if (is_wanted(&process->threads[i]))
+            return;
+    if (process->thread_count)
+        sw_tracer_end(&process->tracer);
+    process->thread_count = 0;
+}
+
+/* ------------------------------------------------------------------ calls, made by the tracer */
+
+struct request {
+    struct sw_process *process;
+    sw_process_call *call;
+    void *arg;
+    enum sw_status status;
+};
+
+static void make_call(void *arg)
+{
+    struct request *request = arg;
+    request->status = request->call(request->process, request->arg);
+}
+
+enum sw_status sw_process_on_tracer(struct sw_process *process, sw_process_call *call, void *arg)
+{
+    struct request request = { process, call, arg, SW_OK };
+    const enum sw_status status = sw_tracer_call(&process->tracer, make_call, &request);
+    settle(process);
+    return status == SW_OK ? request.status : status;
+}
+
+static enum sw_status stop_call(struct sw_process *process, void *arg)
+{
+    (void)arg;
+    return sw_process_stop_threads(process);
+}
+
+enum sw_status sw_process_stop(struct sw_process *process)
+{
+    return process ? sw_process_on_tracer(process, stop_call, NULL) : SW_E_ARGUMENT;
+}
+
+static enum sw_status resume_call(struct sw_process *process, void *arg)
+{
+    (void)arg;
+    return sw_process_resume_threads(process);
 }
 
 enum sw_status sw_process_resume(struct sw_process *process)
 {
     if (!process)
         return SW_E_ARGUMENT;
-    release_threads(process);
-    return sw_process_thread_ended(process->pid, process->pid) ? SW_E_GONE : SW_OK;
+    if (!sw_tracer_lives(&process->tracer))
+        return sw_process_live_thread(process->pid) ? SW_OK : SW_E_GONE;
+    return sw_process_on_tracer(process, resume_call, NULL);
 }
 
 uint64_t sw_process_stopped_ns(const struct sw_process *process)
@@ -296,13 +397,16 @@ uint64_t sw_process_stopped_ns(const struct sw_process *process)
 
 void sw_process_drop_threads(struct sw_process *process)
 {
+    const struct sw_alloc *alloc = &process->alloc;
     for (size_t i = 0; i < process->thread_count; i++)
         process->threads[i].suspend_count = 0;
-    release_threads(process);
+    if (sw_tracer_lives(&process->tracer))
+        (void)sw_process_on_tracer(process, resume_call, NULL);
+    sw_tracer_end(&process->tracer);
     if (process->threads)
-        process->alloc.put(process->alloc.arg, process->threads, process->thread_room * sizeof *process->threads);
-    process->threads = NULL;
-    process->thread_count = process->thread_room = 0;
+        alloc->put(alloc->arg, process->threads, process->thread_room * sizeof *process->threads);
+    if (process->sleepers)
+        alloc->put(alloc->arg, process->sleepers, process->sleeper_room * sizeof *process->sleepers);
 }
 
 size_t sw_process_threads(const struct sw_process *process, uint64_t *tids, size_t capacity)
@@ -343,55 +447,64 @@ enum sw_status sw_process_read_regs(int tid, struct sw_regs *regs, uint64_t *tls
     return sw_context_load(SW_CONTEXT_USER_REGS, sw_os_machine(), record, data.iov_len, regs);
 }
 
+/* One thread, for calls. */
+struct one {
+    uint64_t tid;
+    struct sw_regs *regs;
+};
+
+static enum sw_status regs_call(struct sw_process *process, void *arg)
+{
+    const struct one *one = arg;
+    (void)process;
+    return sw_process_read_regs((int)one->tid, one->regs, NULL);
+}
+
 enum sw_status sw_process_regs(struct sw_process *process, uint64_t tid, struct sw_regs *regs)
 {
+    struct one one = { tid, regs };
     if (!process || !regs)
         return SW_E_ARGUMENT;
     const struct sw_process_thread *thread = sw_process_find_thread(process, tid);
-    return thread && thread->stopped ? sw_process_read_regs(thread->tid, regs, NULL) : SW_E_NOT_FOUND;
+    return thread && thread->stopped ? sw_process_on_tracer(process, regs_call, &one) : SW_E_NOT_FOUND;
 }
 
-/* If kernel or processor do not support signatures, this register set does not exist, and nothing is signed. */
-static uint64_t pac_mask_of(int tid)
+static enum sw_status suspend_call(struct sw_process *process, void *arg)
 {
-    uint64_t masks[2] = { 0, 0 }; /* for data, for code */
-    struct iovec data = { masks, sizeof masks };
-    if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_ARM_PAC_MASK, &data) != 0)
-        return errno == EINVAL || errno == ENODEV ? SW_OS_TAG : 0;
-    return data.iov_len == sizeof masks ? masks[1] | SW_OS_TAG : 0;
-}
-
-uint64_t sw_process_pac_mask(const struct sw_process *process)
-{
-    if (!sw_arch_of(sw_os_machine())->pointer_auth)
-        return 0;
-    for (size_t i = 0; i < process->thread_count; i++)
-        if (process->threads[i].stopped)
-            return pac_mask_of(process->threads[i].tid);
-    return 0;
+    const struct one *one = arg;
+    enum sw_status status = SW_OK;
+    if (!sw_process_find_thread(process, one->tid))
+        status = sw_process_thread_ended(process->pid, (int)one->tid) ? SW_E_GONE : seize(process, (int)one->tid);
+    struct sw_process_thread *thread = sw_process_find_thread(process, one->tid);
+    if (!thread)
+        return status;
+    status = wait_for_stop(process, thread);
+    if (status == SW_OK)
+        status = sw_process_read_regs(thread->tid, one->regs, NULL);
+    if (status == SW_OK) {
+        thread->suspend_count++;
+        process->pac_mask = pac_mask_of(thread->tid);
+    } else if (!is_wanted(thread) && detach(process, thread)) {
+        remove_thread(process, thread);
+    }
+    return status;
 }
 
 static enum sw_status suspend(void *arg, uint64_t os_id, struct sw_regs *regs)
 {
-    struct sw_process *process = arg;
-    enum sw_status status = SW_OK;
-    if (!process || !regs || os_id == 0 || os_id > INT32_MAX)
+    struct one one = { os_id, regs };
+    if (!arg || !regs || os_id == 0 || os_id > INT32_MAX)
         return SW_E_ARGUMENT;
-    if (!sw_process_find_thread(process, os_id))
-        status = sw_process_thread_ended(process->pid, (int)os_id) ? SW_E_GONE : seize(process, (int)os_id);
-    struct sw_process_thread *thread = sw_process_find_thread(process, os_id);
-    if (!thread)
-        return status;
-    status = wait_for_stop(process, thread, sw_os_now() + STOP_TIMEOUT_MS * MILLISECOND);
-    if (status == SW_OK)
-        status = sw_process_read_regs(thread->tid, regs, NULL);
-    if (status == SW_E_GONE && thread->suspend_count == 0) {
-        reap(process, thread->tid);
+    return sw_process_on_tracer(arg, suspend_call, &one);
+}
+
+static enum sw_status let_go_call(struct sw_process *process, void *arg)
+{
+    struct sw_process_thread *thread = arg;
+    process->maps_valid = false;
+    if (detach(process, thread))
         remove_thread(process, thread);
-    }
-    if (status == SW_OK)
-        thread->suspend_count++;
-    return status;
+    return SW_OK;
 }
 
 static enum sw_status resume(void *arg, uint64_t os_id)
@@ -403,12 +516,7 @@ static enum sw_status resume(void *arg, uint64_t os_id)
     if (!thread || thread->suspend_count == 0)
         return SW_E_NOT_FOUND;
     thread->suspend_count--;
-    if (thread->suspend_count != 0 || thread->held_by_stop)
-        return SW_OK;
-    process->maps_valid = false;
-    if (detach(process, thread))
-        remove_thread(process, thread);
-    return SW_OK;
+    return is_wanted(thread) ? SW_OK : sw_process_on_tracer(process, let_go_call, thread);
 }
 
 static uint64_t current(void *arg)

@@ -1,0 +1,152 @@
+/*
+ * What /proc says of a thread: whether it runs, sleeps or has ended, and whether it is in the kernel for long. Knows
+ * files of /proc; refuses to know how threads are stopped (process_threads.c).
+ *
+ * Source: proc(5), /proc/pid/stat; Linux Documentation/scheduler/sched-stats.rst (schedstat: nanoseconds on a
+ * processor, nanoseconds of waiting for one, how often it got one).
+ */
+#include "target/linux/process.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LONG_NS UINT64_C(20000000) /* two ticks of the slowest clock that Linux counts time with */
+
+enum { TEXT_BYTES = 512, SLEEPERS_FIRST = 16 };
+
+/* A file of a thread as a string. False: the thread does not exist. */
+static bool read_task(int pid, int tid, const char *file, char *text)
+{
+    char path[SW_PROC_PATH_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid, tid, file);
+    const int opened = open(path, O_RDONLY | O_CLOEXEC);
+    if (opened < 0)
+        return false;
+    const ssize_t got = read(opened, text, TEXT_BYTES - 1);
+    close(opened);
+    text[got > 0 ? got : 0] = 0;
+    return got > 0;
+}
+
+char sw_process_thread_state(int pid, int tid)
+{
+    char text[TEXT_BYTES];
+    if (!read_task(pid, tid, "stat", text))
+        return 0;
+    /* The name in front of it may hold any character, even brackets: the last bracket counts. */
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] == ' ' ? name_end[2] : 0;
+}
+
+bool sw_process_thread_ended(int pid, int tid)
+{
+    const char state = sw_process_thread_state(pid, tid);
+    return state == 0 || state == 'Z' || state == 'X';
+}
+
+int sw_process_next_thread(DIR *tasks)
+{
+    const struct dirent *entry;
+    int tid = 0; /* as . and .. are */
+    while (tid <= 0 && (entry = readdir(tasks)) != NULL)
+        tid = (int)strtol(entry->d_name, NULL, 10);
+    return tid;
+}
+
+int sw_process_live_thread(int pid)
+{
+    char path[SW_PROC_PATH_BYTES];
+    int tid;
+    if (!sw_process_thread_ended(pid, pid))
+        return pid;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *tasks = opendir(path);
+    if (!tasks)
+        return 0;
+    while ((tid = sw_process_next_thread(tasks)) != 0)
+        if (!sw_process_thread_ended(pid, tid))
+            break;
+    closedir(tasks);
+    return tid;
+}
+
+/* Without schedstat in the kernel: 0 and 0. */
+static void read_times(int pid, int tid, uint64_t *ran_ns, uint64_t *turns)
+{
+    char text[TEXT_BYTES];
+    char *end = text;
+    *ran_ns = *turns = 0;
+    if (!read_task(pid, tid, "schedstat", text))
+        return;
+    *ran_ns = strtoull(end, &end, 10);
+    (void)strtoull(end, &end, 10);
+    *turns = strtoull(end, &end, 10);
+}
+
+static struct sw_process_sleeper *find_sleeper(const struct sw_process *process, int tid)
+{
+    for (size_t i = 0; i < process->sleeper_count; i++)
+        if (process->sleepers[i].tid == tid)
+            return &process->sleepers[i];
+    return NULL;
+}
+
+static struct sw_process_sleeper *add_sleeper(struct sw_process *process, int tid)
+{
+    const struct sw_alloc *alloc = &process->alloc;
+    const size_t room = process->sleeper_room ? process->sleeper_room * 2 : SLEEPERS_FIRST;
+    if (process->sleeper_count == process->sleeper_room) {
+        struct sw_process_sleeper *more = alloc->get(alloc->arg, room * sizeof *more);
+        if (!more)
+            return NULL;
+        if (process->sleepers) {
+            memcpy(more, process->sleepers, process->sleeper_count * sizeof *more);
+            alloc->put(alloc->arg, process->sleepers, process->sleeper_room * sizeof *more);
+        }
+        process->sleepers = more;
+        process->sleeper_room = room;
+    }
+    struct sw_process_sleeper *sleeper = &process->sleepers[process->sleeper_count++];
+    *sleeper = (struct sw_process_sleeper){ .tid = tid, .since = sw_os_now() };
+    return sleeper;
+}
+
+bool sw_process_sleeps_long(struct sw_process *process, int tid)
+{
+    uint64_t ran_ns, turns;
+    struct sw_process_sleeper *sleeper = find_sleeper(process, tid);
+    read_times(process->pid, tid, &ran_ns, &turns);
+    if (!sleeper)
+        sleeper = add_sleeper(process, tid);
+    if (!sleeper)
+        return true;
+    if (sleeper->turns != turns)
+        sleeper->since = sw_os_now(); /* it was awake meanwhile */
+    sleeper->turns = turns;
+    sleeper->is_seen = true;
+    return sw_os_now() - sleeper->since > LONG_NS;
+}
+
+void sw_process_forget_sleepers(struct sw_process *process)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < process->sleeper_count; i++)
+        if (process->sleepers[i].is_seen) {
+            process->sleepers[left] = process->sleepers[i];
+            process->sleepers[left++].is_seen = false;
+        }
+    process->sleeper_count = left;
+}
+
+bool sw_process_runs_long(const struct sw_process *process, struct sw_process_thread *thread)
+{
+    uint64_t ran_ns, turns;
+    read_times(process->pid, thread->tid, &ran_ns, &turns);
+    if (!thread->is_timed)
+        thread->ran_ns = ran_ns;
+    thread->is_timed = true;
+    return ran_ns - thread->ran_ns > LONG_NS;
+}
