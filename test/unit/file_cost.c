@@ -13,6 +13,7 @@
 #include "elf/elf.h"
 #include "target/linux/images.h"
 
+#include <snapwalk/core.h>
 #include <snapwalk/limits.h>
 
 #include <elf.h>
@@ -436,6 +437,44 @@ static void file_of_holes_is_refused(void **state)
     assert_int_equal(open_sparse(UINT64_C(1) << 40), SW_E_LIMIT);
 }
 
+/* A core whose headers, or whose notes, are said to be in a hole of 16 GiB. What is looked at is in memory then. */
+static long kib_of_sparse_core(bool is_notes)
+{
+    enum { HOLE_AT = 1 << 12 };
+    const uint64_t size = UINT64_C(1) << 34;
+    const Elf64_Phdr notes = { .p_type = PT_NOTE, .p_offset = HOLE_AT, .p_filesz = size - HOLE_AT };
+    const Elf64_Shdr first = { .sh_info = is_notes ? 1 : UINT32_MAX };
+    const Elf64_Ehdr header = { .e_ident = ELFMAG "\2\1\1",
+                                .e_type = ET_CORE,
+                                .e_machine = EM_X86_64,
+                                .e_phoff = is_notes ? 256 : HOLE_AT,
+                                .e_shoff = 128,
+                                .e_phentsize = sizeof notes,
+                                .e_phnum = PN_XNUM };
+    char path[] = "/tmp/snapwalk-cost-XXXXXX";
+    struct rusage before, after;
+    struct sw_core *core;
+    const int fd = mkstemp(path);
+    assert_int_equal(pwrite(fd, &header, sizeof header, 0), sizeof header);
+    assert_int_equal(pwrite(fd, &first, sizeof first, 128), sizeof first);
+    assert_int_equal(pwrite(fd, &notes, sizeof notes, 256), sizeof notes);
+    assert_int_equal(ftruncate(fd, (off_t)size), 0);
+    close(fd);
+    assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+    assert_int_equal(sw_core_open(NULL, path, &core), SW_OK);
+    assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+    sw_core_close(core);
+    unlink(path);
+    return after.ru_maxrss - before.ru_maxrss; /* KiB */
+}
+
+static void core_of_holes_costs_little(void **state)
+{
+    (void)state;
+    assert_true(kib_of_sparse_core(true) < 8 << 10);
+    assert_true(kib_of_sparse_core(false) < 64 << 10);
+}
+
 /* A section that claims to hold so much, as far as deflate could. */
 static enum sw_status inflate(uint64_t claimed, size_t stored)
 {
@@ -578,6 +617,7 @@ static void intervals_are_found_as_by_looking_at_all(void **state)
 
 static const struct CMUnitTest single[] = {
     cmocka_unit_test(file_of_holes_is_refused),
+    cmocka_unit_test(core_of_holes_costs_little),
     cmocka_unit_test(section_is_inflated_as_far_as_it_is_worth),
     cmocka_unit_test(no_memory_in_libelf_is_not_malformed),
     cmocka_unit_test(types_that_share_a_long_name_are_read_once),
