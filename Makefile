@@ -172,7 +172,7 @@ lint: deps
 	@mk/lint.sh $(BUILD)
 
 fuzz: deps
-	@mk/fuzz.sh $(BUILD)/fuzz $(FUZZ_S)
+	@mk/fuzz.sh $(BUILD)/fuzz $(FUZZ_S) '$(ONLY)'
 
 install: lib
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/snapwalk

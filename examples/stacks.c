@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <snapwalk/core.h>
 #include <snapwalk/perfmap.h>
@@ -162,19 +163,32 @@ static void open_viewer(struct viewer *v, enum sw_perfmap_flavour flavour)
     must(sw_analysis_cache_create(NULL, ANALYSIS_BYTES, &v->analysis_cache), "analysis cache");
 }
 
-/* Captures the stacks and registers the code. A process without a perf map is not a failure. */
-static void open_process(struct viewer *v, int pid)
+/* A process without a perf map is not a failure. One that somebody else put there, neither root nor its owner, is. */
+static void read_perfmap(struct viewer *v, int pid)
 {
     char path[40];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d", pid);
+    if (stat(path, &st) == 0)
+        sw_perfmap_trust(v->perfmap, st.st_uid);
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
+    const enum sw_status status = sw_perfmap_read(v->perfmap, path, v->codemap);
+    if (status == SW_E_PERMISSION)
+        fprintf(stderr, "stacks: %s: not read: a symbolic link, or the file of another user\n", path);
+    else
+        must(status == SW_E_OS ? SW_OK : status, path);
+}
+
+/* Captures the stacks and registers the code. */
+static void open_process(struct viewer *v, int pid)
+{
     must_be_allowed(sw_process_open(NULL, pid, &v->process), pid, "process");
     open_viewer(v, runs_coreclr(pid) ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN);
     must_be_allowed(sw_process_capture(v->process, STACK_BYTES), pid, "stop");
     if (!v->plain)
         printf("stopped for %" PRIu64 " us\n\n", sw_process_stopped_ns(v->process) / 1000);
     must(sw_process_add_images(v->process, v->images), "images");
-    snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
-    enum sw_status status = sw_perfmap_read(v->perfmap, path, v->codemap);
-    must(status == SW_E_OS ? SW_OK : status, path);
+    read_perfmap(v, pid);
 }
 
 /* Names the files that are missing, or are not the ones the process had: without them less is known. */

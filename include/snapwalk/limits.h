@@ -17,6 +17,14 @@
 enum { SW_FILE_COST = 8, SW_FILE_FREE = 1 << 20, SW_FILE_HOLES_FREE = 16 << 20, SW_UNPACK_MEMORY = 96 << 20 };
 
 /*
+ * Cores. Their holes are memory that was zero, so only what describes it is limited; what is over a limit is not seen.
+ *
+ * SW_CORE_HEADERS_MAX  Program headers: mappings of the process.
+ * SW_CORE_NOTES_MAX    Notes, in bytes.
+ */
+enum { SW_CORE_HEADERS_MAX = 1 << 19, SW_CORE_NOTES_MAX = 1 << 30 };
+
+/*
  * Perf maps, in bytes.
  *
  * SW_PERFMAP_LINE_MAX  A longer line is skipped.

@@ -36,19 +36,34 @@ void sw_perfmap_destroy(struct sw_perfmap *perfmap);
  * was used again. CoreCLR's stub blocks are an exception, because they only fill the space between methods: a method
  * always wins over a stub, and the smaller of two stubs wins. What is left of a block keeps its name.
  *
- * path     The file. A file that has become shorter is read again from its start.
+ * Text of n bytes takes about n steps, whatever it says, and holes of a sparse file none. So stub blocks that overlap
+ * very many methods, or each other in very many places, are cut in the end, and count as skipped lines.
+ *
+ * path     The file. A file that has become shorter is read again from its start. It has to belong to root, to the
+ *          effective user, or to the user that sw_perfmap_trust names, and must not be a symbolic link: anyone can put
+ *          a file into /tmp.
  * bytes    The piece of text. It may begin and end anywhere.
  * codemap  Borrowed; the same one in every call. May be null, to get names only. A range that overlaps a range from
  *          another source is not added, but its name is kept.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS (the file cannot be opened or read, or is not regular); SW_E_NO_MEMORY,
- *          SW_E_BUSY (the code map's answer): lines with that answer may be missing; all others were taken.
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS (the file cannot be opened or read, or is not regular); SW_E_PERMISSION (a
+ *          symbolic link, or another user's file); SW_E_NO_MEMORY, SW_E_BUSY (the code map's answer): lines with that
+ *          answer may be missing; all others were taken.
  * Threads  One call at a time. Signals  Not safe.
- * Source   jit-interfaces.md section 1.
+ * Source   jit-interfaces.md section 1; perf, tools/perf/util/symbol.c (whose files are refused).
  */
 SW_NODISCARD enum sw_status sw_perfmap_read(struct sw_perfmap *perfmap, const char *path, struct sw_codemap *codemap);
 SW_NODISCARD enum sw_status sw_perfmap_feed(struct sw_perfmap *perfmap, const char *bytes, size_t size,
                                             struct sw_codemap *codemap);
+
+/*
+ * Also reads files of one more user: of the walked process's owner, for a tool that root runs.
+ *
+ * user     A user id. Replaces the one named before.
+ *
+ * Threads  As sw_perfmap_read. Signals  Not safe.
+ */
+void sw_perfmap_trust(struct sw_perfmap *perfmap, uint32_t user);
 
 /*
  * Finds the range at an address, and its name.

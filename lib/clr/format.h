@@ -28,6 +28,9 @@ SW_NODISCARD enum sw_status sw_clr_hash_each(struct sw_bytes table, bool (*each)
 /* An ECMA-335 compressed unsigned integer (II.23.2). Breaks the cursor on invalid bytes. */
 uint32_t sw_clr_compressed(struct sw_cursor *c);
 
+/* A longer signature, in bytes, is bad. */
+enum { SW_CLR_SIGNATURE_MAX = 4096 };
+
 /*
  * Moves *at past a method signature. token: its MethodDef or MemberRef token; 0 for a method of another module. Returns
  * SW_OK; SW_E_MALFORMED. Source: "ReadyToRun file format", Fixups; ECMA-335 II.23.2.

@@ -21,7 +21,8 @@ enum {
     COMPONENT_SIZE = 16,
     CLI_HEADER_SIZE = 72,
     HEADER_SIZE = 16,
-    CORE_HEADER_SIZE = 8
+    CORE_HEADER_SIZE = 8,
+    STEPS_A_BYTE = 2
 };
 
 static const uint32_t no_method = UINT32_MAX;
@@ -86,12 +87,26 @@ static enum sw_status read_header(const struct sw_pe *pe, struct sw_bytes header
     return size == 0 || sections->list.size ? SW_OK : SW_E_MALFORMED;
 }
 
-/* Working memory of the index: the token of each runtime function that begins a method. */
+/*
+ * Working memory of the index: the token of each runtime function that begins a method.
+ *
+ * table  The hash table being read.
+ * steps  How many rows, entries and bytes of signatures may still be read. Tables of a sound image do not share what
+ *        they lead to, so there are fewer of these than the image has bytes.
+ */
 struct index_work {
-    struct sw_bytes table; /* the hash table being read */
+    struct sw_bytes table;
     uint32_t *tokens;
     uint32_t count;
+    uint64_t steps;
 };
+
+static bool pay(struct index_work *work, uint64_t steps)
+{
+    const bool is_paid = steps <= work->steps;
+    work->steps -= is_paid ? steps : work->steps;
+    return is_paid;
+}
 
 /* Shared code may be named more than once; a token that names it is kept. */
 static void note_token(struct index_work *work, uint32_t function, uint32_t token)
@@ -106,7 +121,7 @@ static enum sw_status note_methods(struct index_work *work, struct sw_bytes arra
     uint32_t rows;
     if (!array.size)
         return SW_OK;
-    if (!sw_clr_array_count(array, &rows) || rows > 0xffffff)
+    if (!sw_clr_array_count(array, &rows) || rows > 0xffffff || !pay(work, rows))
         return SW_E_MALFORMED;
     for (uint32_t row = 0; row < rows; row++) {
         uint64_t at;
@@ -126,9 +141,11 @@ static bool note_instance(void *arg, uint64_t at)
     struct index_work *work = arg;
     uint32_t token;
     uint32_t function;
-    if (sw_clr_method_signature(work->table, &at, &token) == SW_OK && sw_clr_entry_index(work->table, at, &function))
+    const uint64_t begin = at;
+    const bool is_read = sw_clr_method_signature(work->table, &at, &token) == SW_OK;
+    if (is_read && sw_clr_entry_index(work->table, at, &function))
         note_token(work, function, token);
-    return true;
+    return pay(work, is_read ? at - begin : SW_CLR_SIGNATURE_MAX);
 }
 
 static enum sw_status note_instances(struct index_work *work, struct sw_bytes table)
@@ -148,6 +165,8 @@ static enum sw_status note_components(struct index_work *work, const struct sw_p
             return SW_E_MALFORMED;
         const uint64_t size = (uint64_t)sw_load32(core.bytes + 4) * SECTION_SIZE;
         const struct sections own = { pe, sw_bytes_part(core, CORE_HEADER_SIZE, size) };
+        if (!pay(work, own.list.size))
+            return SW_E_MALFORMED;
         enum sw_status status = note_methods(work, section(&own, SECTION_METHODS, &broken), 0);
         if (status || broken)
             return SW_E_MALFORMED;
@@ -185,7 +204,8 @@ static enum sw_status store_methods(struct sw_clr_image *image, const struct ind
 static enum sw_status make_index(struct sw_clr_image *image, const struct sections *sections)
 {
     bool broken = false;
-    struct index_work work = { { 0 }, NULL, (uint32_t)(image->functions.size / sw_pe_entry_size(image->pe.machine)) };
+    struct index_work work = { .count = (uint32_t)(image->functions.size / sw_pe_entry_size(image->pe.machine)),
+                               .steps = STEPS_A_BYTE * image->pe.bytes.size };
     if (work.count == 0)
         return SW_OK;
     const size_t size = work.count * sizeof *work.tokens;

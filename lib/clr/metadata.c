@@ -214,6 +214,14 @@ static const char *string(const struct tables *t, uint32_t offset)
     return text ? text : "";
 }
 
+/* Without looking for the end of what is there: of many rows that share one long string each would. */
+static bool is_string(const struct tables *t, uint32_t offset, const char *wanted)
+{
+    const size_t size = strlen(wanted) + 1;
+    const struct sw_bytes found = sw_bytes_part(t->strings, offset, size);
+    return found.size == size && memcmp(found.bytes, wanted, size) == 0;
+}
+
 struct text {
     char *to;
     size_t left; /* with the final NUL */
@@ -342,11 +350,11 @@ enum sw_status sw_clr_metadata_type(struct sw_bytes root, const char *assembly, 
     enum sw_status status = open_tables(root, &t);
     if (status)
         return status;
-    if (strcmp(string(&t, cell(&t, ASSEMBLY, 1, ASSEMBLY_NAME)), assembly) != 0)
+    if (!is_string(&t, cell(&t, ASSEMBLY, 1, ASSEMBLY_NAME), assembly))
         return SW_E_NOT_FOUND;
     for (uint32_t row = 1; row <= t.rows[TYPE_DEF]; row++) {
-        if (strcmp(string(&t, cell(&t, TYPE_DEF, row, DEF_NAME)), name) != 0 ||
-            strcmp(string(&t, cell(&t, TYPE_DEF, row, DEF_SPACE)), space) != 0)
+        if (!is_string(&t, cell(&t, TYPE_DEF, row, DEF_NAME), name) ||
+            !is_string(&t, cell(&t, TYPE_DEF, row, DEF_SPACE), space))
             continue;
         const uint32_t after = row < t.rows[TYPE_DEF] ? cell(&t, TYPE_DEF, row + 1, DEF_METHODS) : t.rows[METHOD] + 1;
         *first = UINT32_C(0x06000000) + cell(&t, TYPE_DEF, row, DEF_METHODS);

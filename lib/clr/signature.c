@@ -5,7 +5,7 @@
  */
 #include "clr/format.h"
 
-enum { DEPTH_MAX = 32, SIGNATURE_MAX = 4096 };
+enum { DEPTH_MAX = 32 };
 
 enum {
     HAS_INSTANTIATION = 0x04,
@@ -150,7 +150,8 @@ enum sw_status sw_clr_method_signature(struct sw_bytes bytes, uint64_t *at, uint
     if (*at > bytes.size)
         return SW_E_MALFORMED;
     const uint64_t rest = bytes.size - *at;
-    struct sw_cursor c = sw_cursor_over(sw_bytes_part(bytes, *at, rest < SIGNATURE_MAX ? rest : SIGNATURE_MAX));
+    struct sw_cursor c =
+        sw_cursor_over(sw_bytes_part(bytes, *at, rest < SW_CLR_SIGNATURE_MAX ? rest : SW_CLR_SIGNATURE_MAX));
     const uint32_t flags = sw_clr_compressed(&c);
     if (flags & HAS_MODULE)
         sw_clr_compressed(&c);

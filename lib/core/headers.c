@@ -6,6 +6,8 @@
 
 #include "arch/arch.h"
 
+#include <snapwalk/limits.h>
+
 #include <string.h>
 
 enum { PROGRAM_HEADER_BYTES = 56, SECTION_HEADER_BYTES = 64, COUNT_IS_ELSEWHERE = 0xffff, COUNT_AT = 44 };
@@ -43,6 +45,7 @@ enum sw_status sw_core_headers_read(struct sw_bytes file, struct sw_core_headers
         return SW_E_UNSUPPORTED;
     const uint64_t room = headers->table < file.size ? (file.size - headers->table) / PROGRAM_HEADER_BYTES : 0;
     headers->count = count < room ? count : room;
+    headers->count = headers->count < SW_CORE_HEADERS_MAX ? headers->count : SW_CORE_HEADERS_MAX;
     return SW_OK;
 }
 
@@ -102,7 +105,10 @@ bool sw_core_link_base(const struct sw_core_headers *file, uint64_t *address)
 
 struct sw_core_notes sw_core_notes_over(const struct sw_core_headers *headers)
 {
-    return (struct sw_core_notes){ .headers = headers, .budget = headers->file.size, .left = { .broken = true } };
+    const uint64_t size = headers->file.size;
+    return (struct sw_core_notes){ .headers = headers,
+                                   .budget = size < SW_CORE_NOTES_MAX ? size : SW_CORE_NOTES_MAX,
+                                   .left = { .broken = true } };
 }
 
 /* Advances to the next header with notes; false: there is none. */
@@ -146,6 +152,8 @@ static bool note_here(struct sw_core_notes *notes, struct sw_core_note *note)
     note->type = (uint32_t)sw_cursor_u(c, 4);
     note->owner = padded(notes, begin, owner_size);
     note->data = padded(notes, begin, data_size);
+    if ((owner_size | data_size | note->type) == 0) /* a hole of a sparse file: what is behind it is no note either */
+        c->broken = true;
     return sw_cursor_ok(c);
 }
 

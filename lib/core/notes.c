@@ -166,7 +166,8 @@ bool sw_core_mappings_next(struct sw_core_mappings *mappings, struct sw_core_map
         mapping->end = sw_cursor_u(&mappings->rows, 8);
         const uint64_t pages = sw_cursor_u(&mappings->rows, 8);
         mapping->path = sw_cursor_string(&mappings->names);
-        if (!mapping->path || !sw_cursor_ok(&mappings->rows))
+        if (!mapping->path || !sw_cursor_ok(&mappings->rows) ||
+            mapping->end == 0) /* nothing: a hole of a sparse file */
             return false;
         mapping->offset = pages * mappings->page;
         if (mapping->begin < mapping->end && pages <= INT64_MAX / mappings->page)

@@ -1,7 +1,8 @@
 /*
- * The set of images: a sorted array that is replaced, never changed. Readers take no lock. An old array, and an image
- * that was in it, are freed when no reader can see them any more (common/reclaim.h). Knows addresses and entries;
- * refuses to know files, formats and operating systems (src/target/linux/images.c).
+ * The set of images: a sorted array that is replaced, never changed, but that rows may be put behind the last one.
+ * Readers take no lock. An old array, and the images that were in it and are no more, are freed when no reader can see
+ * them any more (common/reclaim.h). Knows addresses and entries; refuses to know files, formats and operating systems
+ * (src/target/linux/images.c).
  */
 #include "code/images.h"
 
@@ -16,15 +17,17 @@ struct row {
     struct sw_image_entry *entry;
 };
 
-/* dropped: the entry that the next set lacks. It is released together with this block. */
+/* dropped: the entries that the next set lacks, by `next`. They are released together with this block. */
 struct block {
     struct sw_retired retired;
     struct sw_image_entry *dropped;
 };
 
+/* count: of rows that readers may see; there is room for more, up to `room`. */
 struct set {
     struct block block;
-    size_t count;
+    _Atomic size_t count;
+    size_t room;
     struct row rows[];
 };
 
@@ -43,6 +46,11 @@ struct sw_images {
     atomic_flag writer;
 };
 
+static size_t count_of(const struct set *set)
+{
+    return set ? atomic_load_explicit(&set->count, memory_order_acquire) : 0;
+}
+
 static void release_entry(const struct sw_images *images, struct sw_image_entry *entry)
 {
     if (entry->has_clr)
@@ -59,8 +67,10 @@ static void release_block(void *arg, struct sw_retired *retired)
 {
     const struct sw_images *images = arg;
     struct block *block = (struct block *)retired;
-    if (block->dropped)
-        release_entry(images, block->dropped);
+    for (struct sw_image_entry *next, *entry = block->dropped; entry; entry = next) {
+        next = entry->next;
+        release_entry(images, entry);
+    }
     images->alloc.put(images->alloc.arg, block, retired->size);
 }
 
@@ -89,7 +99,7 @@ void sw_images_destroy(struct sw_images *images)
         return;
     const struct sw_alloc to = images->alloc;
     struct set *set = atomic_load(&images->current);
-    for (size_t i = 0; set && i < set->count; i++)
+    for (size_t i = 0; i < count_of(set); i++)
         release_entry(images, set->rows[i].entry);
     struct spans *spans = atomic_load(&images->spans);
     if (set)
@@ -118,11 +128,11 @@ void sw_images_leave(const struct sw_images *images, struct sw_section *section)
         sw_reclaim_leave(reclaim_of(images), section);
 }
 
-/* The number of the first row that ends above the address. */
-static size_t search(const struct set *set, uint64_t address)
+/* The number of the first of count rows that ends above the address. */
+static size_t search(const struct set *set, size_t count, uint64_t address)
 {
     size_t low = 0;
-    size_t left = set ? set->count : 0;
+    size_t left = count;
     for (; left > 1; left -= left / 2)
         low += set->rows[low + left / 2 - 1].end <= address ? left / 2 : 0;
     low += left == 1 && set->rows[low].end <= address;
@@ -132,8 +142,8 @@ static size_t search(const struct set *set, uint64_t address)
 const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uint64_t address)
 {
     const struct set *set = images ? atomic_load(&images->current) : NULL;
-    const size_t at = search(set, address);
-    return set && at < set->count && set->rows[at].begin <= address ? set->rows[at].entry : NULL;
+    const size_t count = count_of(set), at = search(set, count, address);
+    return at < count && set->rows[at].begin <= address ? set->rows[at].entry : NULL;
 }
 
 bool sw_image_is_code(const struct sw_image_entry *entry, uint64_t address)
@@ -248,15 +258,25 @@ void sw_images_discard(struct sw_images *images, struct sw_image_entry *entry)
         release_entry(images, entry);
 }
 
-static struct set *make_set(const struct sw_images *images, size_t count)
+/* An empty set. */
+static struct set *make_set(const struct sw_images *images, size_t room)
 {
-    const size_t size = sizeof(struct set) + count * sizeof(struct row);
+    const size_t size = sizeof(struct set) + room * sizeof(struct row);
     struct set *set = images->alloc.get(images->alloc.arg, size);
     if (!set)
         return NULL;
     set->block = (struct block){ { NULL, size }, NULL };
-    set->count = count;
+    atomic_init(&set->count, 0);
+    set->room = room;
     return set;
+}
+
+static void append_rows(struct set *set, const struct row *rows, size_t count)
+{
+    const size_t at = count_of(set);
+    if (count)
+        memcpy(&set->rows[at], rows, count * sizeof *rows);
+    atomic_store_explicit(&set->count, at + count, memory_order_release);
 }
 
 static void publish(struct sw_images *images, struct set *set, struct sw_image_entry *dropped)
@@ -270,47 +290,79 @@ static void publish(struct sw_images *images, struct set *set, struct sw_image_e
     sw_reclaim_poll(&images->reclaim);
 }
 
-static void copy_rows(struct row *to, const struct set *set, size_t from, size_t count)
+/* Puts a row between others, in a set with room for half as many behind the last. */
+static enum sw_status insert_at(struct sw_images *images, const struct set *old, size_t at, const struct row *row)
 {
-    if (count)
-        memcpy(to, &set->rows[from], count * sizeof *to);
-}
-
-enum sw_status sw_images_insert(struct sw_images *images, struct sw_image_entry *entry)
-{
-    const struct sw_image *info = &entry->info;
-    const struct set *old = atomic_load(&images->current);
-    const size_t count = old ? old->count : 0;
-    if (info->begin == info->end)
-        return SW_E_EMPTY;
-    if (info->begin > info->end)
-        return SW_E_WRAPS;
-    const size_t at = search(old, info->begin);
-    if (at < count && old->rows[at].begin < info->end)
-        return SW_E_OVERLAP;
-    struct set *set = make_set(images, count + 1);
+    const size_t count = count_of(old);
+    struct set *set = make_set(images, count + 1 + count / 2);
     if (!set)
         return SW_E_NO_MEMORY;
-    copy_rows(set->rows, old, 0, at);
-    set->rows[at] = (struct row){ info->begin, info->end, entry };
-    copy_rows(set->rows + at + 1, old, at, count - at);
+    append_rows(set, old ? old->rows : NULL, at);
+    append_rows(set, row, 1);
+    append_rows(set, old ? old->rows + at : NULL, count - at);
     publish(images, set, NULL);
     return SW_OK;
 }
 
-enum sw_status sw_images_drop(struct sw_images *images, uint64_t begin)
+enum sw_status sw_images_insert(struct sw_images *images, struct sw_image_entry *entry)
+{
+    const struct row row = { entry->info.begin, entry->info.end, entry };
+    struct set *old = atomic_load(&images->current);
+    const size_t count = count_of(old), at = search(old, count, row.begin);
+    if (row.begin == row.end)
+        return SW_E_EMPTY;
+    if (row.begin > row.end)
+        return SW_E_WRAPS;
+    if (at < count && old->rows[at].begin < row.end)
+        return SW_E_OVERLAP;
+    if (!old || at < count || count == old->room)
+        return insert_at(images, old, at, &row);
+    append_rows(old, &row, 1); /* maps are read in ascending order */
+    atomic_fetch_add(&images->generation, 1);
+    return SW_OK;
+}
+
+/* Appends the rows that are not gone, and returns the entries of the others. */
+static struct sw_image_entry *split(struct set *set, const struct set *old,
+                                    bool (*is_gone)(const struct sw_image_entry *, const void *), const void *arg)
+{
+    struct sw_image_entry *dropped = NULL;
+    for (size_t i = 0; i < count_of(old); i++) {
+        struct sw_image_entry *entry = old->rows[i].entry;
+        if (!is_gone(entry, arg)) {
+            append_rows(set, &old->rows[i], 1);
+            continue;
+        }
+        entry->next = dropped;
+        dropped = entry;
+    }
+    return dropped;
+}
+
+enum sw_status sw_images_drop_if(struct sw_images *images, bool (*is_gone)(const struct sw_image_entry *, const void *),
+                                 const void *arg)
 {
     const struct set *old = atomic_load(&images->current);
-    const size_t at = search(old, begin);
-    if (!old || at == old->count || old->rows[at].begin != begin)
+    size_t gone = 0;
+    for (size_t i = 0; i < count_of(old); i++)
+        gone += is_gone(old->rows[i].entry, arg);
+    if (gone == 0)
         return SW_E_NOT_FOUND;
-    struct set *set = make_set(images, old->count - 1);
+    struct set *set = make_set(images, count_of(old) - gone);
     if (!set)
         return SW_E_NO_MEMORY;
-    copy_rows(set->rows, old, 0, at);
-    copy_rows(set->rows + at, old, at + 1, old->count - at - 1);
-    publish(images, set, old->rows[at].entry);
+    publish(images, set, split(set, old, is_gone, arg));
     return SW_OK;
+}
+
+static bool begins_at(const struct sw_image_entry *entry, const void *begin)
+{
+    return entry->info.begin == *(const uint64_t *)begin;
+}
+
+enum sw_status sw_images_drop(struct sw_images *images, uint64_t begin)
+{
+    return sw_images_drop_if(images, begins_at, &begin);
 }
 
 enum sw_status sw_images_set_spans(struct sw_images *images, const struct sw_span *spans, size_t count)
@@ -333,7 +385,7 @@ enum sw_status sw_images_set_spans(struct sw_images *images, const struct sw_spa
 struct sw_image_entry *sw_images_at(const struct sw_images *images, size_t number)
 {
     const struct set *set = atomic_load(&images->current);
-    return set && number < set->count ? set->rows[number].entry : NULL;
+    return number < count_of(set) ? set->rows[number].entry : NULL;
 }
 
 enum sw_status sw_images_remove(struct sw_images *images, uint64_t begin)

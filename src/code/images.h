@@ -27,6 +27,7 @@ struct sw_elf;
  * code           In this process: the code of an image that is never unmapped, where it is; else empty.
  *
  * origin         Who registered the image (a refresh forgets its own images only); null: registered by hand.
+ * next           Of one that was dropped: another one.
  * seen           Set by the refresh in progress.
  * identity       The file's inode, 0 for none: another file at the same address is another image.
  * elf            For names; also holds tables that come from a file. no_names: opening it failed before.
@@ -48,6 +49,7 @@ struct sw_image_entry {
     enum sw_status exceptions_status;
     /* ---- */
     const void *origin;
+    struct sw_image_entry *next;
     uint64_t identity;
     bool seen;
     bool no_names;
@@ -117,13 +119,16 @@ struct sw_image_entry *sw_images_make(struct sw_images *images, const char *path
 void sw_images_discard(struct sw_images *images, struct sw_image_entry *entry);
 
 /*
- * insert takes over an entry, at info.begin to info.end. drop removes the entry that begins at `begin`.
+ * insert takes over an entry, at info.begin to info.end. drop removes the entry that begins at `begin`; drop_if at once
+ * all that are gone.
  *
  * Returns  SW_OK; SW_E_EMPTY; SW_E_WRAPS; SW_E_OVERLAP; SW_E_NO_MEMORY (the entry is still the caller's).
  *          drop: SW_OK; SW_E_NOT_FOUND; SW_E_NO_MEMORY (nothing changed).
  */
 enum sw_status sw_images_insert(struct sw_images *images, struct sw_image_entry *entry);
 enum sw_status sw_images_drop(struct sw_images *images, uint64_t begin);
+enum sw_status sw_images_drop_if(struct sw_images *images, bool (*is_gone)(const struct sw_image_entry *, const void *),
+                                 const void *arg);
 
 /*
  * Replaces the map of the target's memory. spans ascend, do not overlap, and are copied.

@@ -8,14 +8,20 @@
  *   method over stub     the method. The rest of the stub block stays on both sides of it.
  *   stub over method     the method: a block of stubs is reported with room that holds no stubs (yet).
  *   stub over stub       the smaller one, which is more precise; of equal ones the later.
+ *
+ * A line costs a few steps each for what it adds and takes away. But a stub block lies in all gaps between methods, and
+ * may replace others in as many; so that lines of hostile text cannot each do so, what stubs visit is paid for out of a
+ * credit that grows with each line.
  */
 #include "code/perfmap.h"
 #include "common/alloc.h"
 #include "jit/perfmap_text.h"
 
+#include <snapwalk/limits.h>
+
 #include <string.h>
 
-enum { CHUNK_ENTRIES = 128, LINE_MAX_BYTES = 65536 };
+enum { CHUNK_ENTRIES = 128, FIRST_CREDIT = 1 << 16, CREDIT_A_LINE = 8 };
 
 /* line_size: of the line that the range comes from; the range may be a part of it. in_map: the code map took it. */
 struct entry {
@@ -45,6 +51,9 @@ struct sw_perfmap {
     struct text names;   /* NUL-terminated, one behind the other; names of replaced ranges stay */
     struct text pending; /* a line whose end has not been fed yet */
     bool skipping;       /* that line is too long: ignored up to its end */
+    uint64_t credit;     /* how many entries stubs may still visit */
+    bool has_user;       /* files of `user` are trusted, too */
+    uint32_t user;
     uint64_t position;
     uint64_t lines;
     uint64_t bad_lines;
@@ -257,11 +266,23 @@ static enum sw_status clear_overlap(struct sw_perfmap *p, struct sw_codemap *map
     return status;
 }
 
+/* Whether a stub may visit one more entry. What is left of one that may not is not added, and it counts as bad. */
+static bool pay(struct sw_perfmap *p)
+{
+    if (p->credit == 0) {
+        p->bad_lines++;
+        return false;
+    }
+    p->credit--;
+    return true;
+}
+
 /* Adds a new entry where no existing one outranks it: whole, or in the gaps between those. */
 static enum sw_status place_entry(struct sw_perfmap *p, struct sw_codemap *map, struct entry incoming)
 {
     const uint64_t end = incoming.range.end;
-    while (incoming.range.begin < end) {
+    p->credit += CREDIT_A_LINE;
+    while (incoming.range.begin < end && (!is_stub(&incoming) || pay(p))) {
         const struct place at = first_behind(p, incoming.range.begin);
         const struct entry *old = entry_at(p, at);
         enum sw_status status;
@@ -373,7 +394,7 @@ static enum sw_status finish_pending(struct sw_perfmap *p, struct sw_codemap *ma
     enum sw_status status = SW_OK;
     size_t behind;
     *used = newline ? (size_t)(newline - bytes) + 1 : size;
-    if (!p->skipping && p->pending.size + *used <= LINE_MAX_BYTES)
+    if (!p->skipping && p->pending.size + *used <= SW_PERFMAP_LINE_MAX)
         status = text_append(&p->alloc, &p->pending, bytes, *used);
     else
         p->skipping = true;
@@ -425,6 +446,7 @@ enum sw_status sw_perfmap_create(const struct sw_alloc *alloc, enum sw_perfmap_f
     memset(p, 0, sizeof *p);
     p->alloc = use;
     p->flavour = flavour;
+    p->credit = FIRST_CREDIT;
     *made = p;
     return SW_OK;
 }
@@ -471,6 +493,24 @@ uint64_t sw_perfmap_position(const struct sw_perfmap *p)
 void sw_perfmap_advance(struct sw_perfmap *p, uint64_t bytes)
 {
     p->position += bytes;
+}
+
+void sw_perfmap_pass(struct sw_perfmap *p, uint64_t bytes)
+{
+    p->position += bytes;
+    p->pending.size = 0;
+    p->skipping = true;
+}
+
+void sw_perfmap_trust(struct sw_perfmap *p, uint32_t user)
+{
+    p->has_user = true;
+    p->user = user;
+}
+
+bool sw_perfmap_trusts(const struct sw_perfmap *p, uint32_t user)
+{
+    return p->has_user && p->user == user;
 }
 
 void sw_perfmap_restart(struct sw_perfmap *p)

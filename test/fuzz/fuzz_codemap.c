@@ -1,6 +1,6 @@
 /*
- * Random changes to a code map and to a sorted array that cannot be wrong; both must agree after every one of them.
- * Also with an allocator that fails now and then: then nothing may have changed.
+ * Random changes to a code map and to a sorted array that cannot be wrong; both must agree where something changed, and
+ * everywhere in the end. Also with an allocator that fails now and then: then nothing may have changed.
  *
  * The input is a row of operations of 8 bytes: what, a place (base and offset), a size, a number of allocations
  * after which none succeeds.
@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-enum { OPERATION_BYTES = 8, OPERATIONS_MAX = 400 };
+enum { OPERATION_BYTES = 8, OPERATIONS_MAX = 128 };
 
 static uint64_t allocations_left, bytes_out;
 
@@ -85,11 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(sw_codemap_create(&alloc, &map) == SW_OK);
     const uint64_t bytes_empty = bytes_out;
     const size_t count = size / OPERATION_BYTES < OPERATIONS_MAX ? size / OPERATION_BYTES : OPERATIONS_MAX;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         change(map, &model, data + i * OPERATION_BYTES);
-        if (i % 32 == 0)
-            must(model_agrees(&model, map));
-    }
     must(model_agrees(&model, map));
     const bool drain = count % 2 == 0;
     while (drain && model.count) {

@@ -1,8 +1,12 @@
 /*
  * Any bytes as a core: its first part is the core, the rest what every file of it holds; the last two bytes say where
- * one ends and the other begins. Threads, files, memory and walks of it stay inside what is there.
+ * one ends and the other begins. Threads, files, memory and walks of it stay inside what is there. Half of the
+ * mutations know what a core is made of: a field of a program header, of a note's header or a word of a note becomes
+ * another number that may mean something there.
  */
 #include "target/core.h"
+
+#include <elf.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -122,4 +126,81 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(file.bytes);
     free(first);
     return 0;
+}
+
+/* ---- mutations of fields ---- */
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
+
+static uint32_t next(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* Where a field of 4 or 8 bytes is; the end of the data: nowhere. */
+struct field {
+    size_t at, size;
+};
+
+/* A header's field or a word behind it, of a random note in [at, end). */
+static struct field note_field(const uint8_t *data, size_t at, size_t end, uint32_t *state)
+{
+    Elf64_Nhdr note;
+    for (unsigned left = next(state) % 32; end - at >= sizeof note; left--) {
+        memcpy(&note, data + at, sizeof note);
+        const uint64_t size = sizeof note + ((note.n_namesz + UINT64_C(3)) & ~UINT64_C(3)) +
+                              ((note.n_descsz + UINT64_C(3)) & ~UINT64_C(3));
+        if (left == 0 || size >= end - at) {
+            const size_t words = (size < end - at ? (size_t)size : end - at) / 4;
+            return (struct field){ at + 4 * (next(state) & 1 ? next(state) % words : next(state) % 3), 4 };
+        }
+        at += (size_t)size;
+    }
+    return (struct field){ end, 4 };
+}
+
+static struct field choose(const uint8_t *data, size_t size, uint32_t *state)
+{
+    Elf64_Ehdr header;
+    Elf64_Phdr segment;
+    memcpy(&header, data, sizeof header);
+    const uint64_t at = header.e_phoff + sizeof segment * (next(state) % (header.e_phnum % 64 + 1));
+    if (at >= size || size - at < sizeof segment)
+        return (struct field){ 4 * (next(state) % (sizeof header / 4)), 4 };
+    memcpy(&segment, data + at, sizeof segment);
+    if (segment.p_type == PT_NOTE && next(state) % 4 && segment.p_offset < size) {
+        const uint64_t there = size - segment.p_offset;
+        const uint64_t end = segment.p_offset + (segment.p_filesz < there ? segment.p_filesz : there);
+        return note_field(data, (size_t)segment.p_offset, (size_t)end, state);
+    }
+    return (struct field){ (size_t)at + 8 * (next(state) % (sizeof segment / 8)), 8 };
+}
+
+/* A limit, a neighbour, a size or what stands elsewhere. */
+static uint64_t number(const uint8_t *data, size_t size, uint64_t old, uint32_t *state)
+{
+    uint64_t other = 0;
+    memcpy(&other, data + 4 * (next(state) % (size / 4 - 1)), sizeof other);
+    const uint64_t numbers[] = { 0,       1,          UINT64_MAX, UINT64_C(1) << 63, UINT32_MAX, old + 1,
+                                 old - 1, old + 4096, size,       size - old,        other,      old * 2 };
+    return numbers[next(state) % (sizeof numbers / sizeof numbers[0])];
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
+{
+    uint32_t state = seed;
+    if (size < 2 * sizeof(Elf64_Ehdr) || (seed & 1))
+        return LLVMFuzzerMutate(data, size, room);
+    for (unsigned n = 1 + next(&state) % 3; n > 0; n--) {
+        const struct field field = choose(data, size, &state);
+        uint64_t value = 0;
+        if (field.at > size || size - field.at < field.size)
+            continue;
+        memcpy(&value, data + field.at, field.size);
+        value = number(data, size, value, &state);
+        memcpy(data + field.at, &value, field.size);
+    }
+    return size;
 }

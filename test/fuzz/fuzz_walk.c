@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CODE = 0x10000, STACK = 0x80000, MOST_FRAMES = 64, MOST_CODE = 2048 };
+enum { CODE = 0x10000, STACK = 0x80000, MOST_FRAMES = 64, MOST_CODE = 2048, LEAST_BUDGET = 4, BUDGETS = 7 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -135,6 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             sw_regs_set(&regs, n, take_word(&data, &size));
     (void)!sw_sim_bytes(sim, CODE, data, size < MOST_CODE ? size : MOST_CODE);
     sw_sim_walker(sim)->max_frames = MOST_FRAMES;
+    sw_sim_walker(sim)->budget = UINT32_C(1) << (LEAST_BUDGET + choice % BUDGETS); /* long walks are fuzz_time's */
     sw_sim_walker(sim)->flags = choice >> 1 & 7;
     if (choice & 16) {
         sw_sim_walker(sim)->stack_begin = STACK;

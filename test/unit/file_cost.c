@@ -1,14 +1,19 @@
 /*
  * What hostile files cost: sparse ones, compressed sections that claim much, tables without records, intervals that
- * all overlap, headers that each lead to everything. Where something has to be linear, twice the input is timed against
- * once in the same run: CPU time, best of a few, with room for a noisy machine.
+ * all overlap, headers that each lead to everything, files that are mapped thousands of times. Where something has to
+ * be linear, eight times the input is timed against once in the same run: CPU time, best of a few, with room for a
+ * noisy machine.
  */
 #include "rows.h"
 
 #include "base/interval.h"
+#include "clr/clr.h"
+#include "clr/format.h"
 #include "code/images.h"
 #include "elf/elf.h"
+#include "target/linux/images.h"
 
+#include <snapwalk/core.h>
 #include <snapwalk/limits.h>
 
 #include <elf.h>
@@ -247,16 +252,161 @@ static const struct linear {
     { "table_without_records", of_no_records },
 };
 
-/* Twice as much as linear, and as logarithmic, would be. */
+/* Quadratic is 64 times as much and linear 8; look-ups take as long, or linear 8 times. */
 static void cost_is_linear(void **state)
 {
     const struct linear *row = *state;
     const struct times little = best_of(row->make, 256), much = best_of(row->make, 256 * TIMES);
-    if (much.add > 2 * TIMES * little.add || much.look_up > TIMES / 2 * little.look_up)
+    if (much.add > 4 * TIMES * little.add || much.look_up > TIMES / 2 * little.look_up)
         fail_msg("%d times as much: adding %.1f, look-ups %.1f times as long", TIMES,
                  (double)much.add / (double)little.add, (double)much.look_up / (double)little.look_up);
     print_message("%d times as much: adding %.1f, look-ups %.1f times as long\n", TIMES,
                   (double)much.add / (double)little.add, (double)much.look_up / (double)little.look_up);
+}
+
+static uint64_t bytes_asked;
+
+static void *get(void *arg, size_t size)
+{
+    (void)arg;
+    bytes_asked += size;
+    return malloc(size);
+}
+
+static void give_back(void *arg, void *block, size_t size)
+{
+    (void)arg, (void)size;
+    free(block);
+}
+
+/* ---- metadata of .NET ---- */
+
+static void put_number(uint8_t **to, uint64_t value, unsigned size)
+{
+    for (; size > 0; size--, value >>= 8)
+        *(*to)++ = (uint8_t)value;
+}
+
+/* So many types with one name, which is the longer the more there are. */
+static uint64_t find_type_among(size_t types)
+{
+    enum { TABLES_AT = 64, TYPE_DEF = 2, ASSEMBLY = 32, TYPE_ROW = 18, ASSEMBLY_ROW = 26, NAME_AT = 3 };
+    const size_t strings_at = 256 + TYPE_ROW * types, strings = 64 * types, size = strings_at + strings;
+    uint8_t *root = calloc(size, 1), *at = root;
+    uint64_t best = UINT64_MAX;
+    uint32_t first, end;
+    assert_non_null(root);
+    put_number(&at, 0x424a5342, 4);
+    put_number(&at, 0, 8);
+    put_number(&at, 4, 4);
+    put_number(&at, 0, 4 + 2);
+    put_number(&at, 2, 2);
+    put_number(&at, TABLES_AT, 4);
+    put_number(&at, strings_at - TABLES_AT, 4);
+    memcpy(at, "#~\0", 4);
+    at += 4;
+    put_number(&at, strings_at, 4);
+    put_number(&at, strings, 4);
+    memcpy(at, "#Strings", 8);
+    at = root + TABLES_AT;
+    put_number(&at, 0, 6);
+    put_number(&at, 1, 2); /* indices into strings have 4 bytes */
+    put_number(&at, UINT64_C(1) << TYPE_DEF | UINT64_C(1) << ASSEMBLY, 8);
+    put_number(&at, 0, 8);
+    put_number(&at, types, 4);
+    put_number(&at, 1, 4);
+    for (size_t n = 0; n < types; n++) {
+        put_number(&at, 0, 4);
+        put_number(&at, NAME_AT, 4);
+        put_number(&at, 0, TYPE_ROW - 8);
+    }
+    put_number(&at, 0, 18);
+    put_number(&at, 1, 4); /* the assembly's name, "a" */
+    memcpy(root + strings_at, "\0a", 3);
+    memset(root + strings_at + NAME_AT, 'a', strings - NAME_AT - 1);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        const uint64_t begin = now();
+        assert_int_equal(sw_clr_metadata_type((struct sw_bytes){ root, size, 0 }, "a", "b", "aa", &first, &end),
+                         SW_E_NOT_FOUND);
+        const uint64_t took = now() - begin;
+        best = took < best ? took : best;
+    }
+    free(root);
+    return best;
+}
+
+static void types_that_share_a_long_name_are_read_once(void **state)
+{
+    (void)state;
+    const uint64_t little = find_type_among(1000), much = find_type_among(1000 * TIMES);
+    if (much > 4 * TIMES * little)
+        fail_msg("%d times as much takes %.1f times as long", TIMES, (double)much / (double)little);
+}
+
+/* A number of 4 bytes at an offset. */
+static void put_at(uint8_t *image, size_t at, uint64_t value)
+{
+    uint8_t *to = image + at;
+    put_number(&to, value, 4);
+}
+
+/* A composite ReadyToRun image of so many components, which share one list of as many sections. */
+static uint64_t open_components(uint32_t count)
+{
+    enum { HEAD = 0x80, OPTIONAL = HEAD + 24, SECTION = OPTIONAL + 240, CODE = 0x400, RVA = 0x1000, CLI = RVA };
+    enum { RTR = CLI + 80, FUNCTIONS = RTR + 64, COMPONENTS = FUNCTIONS + 16, ENTRY = 16, LISTED = 12 };
+    const uint32_t core = COMPONENTS + ENTRY * count, core_size = 8 + LISTED * count;
+    const size_t stored = core - RVA + core_size, size = CODE + stored;
+    const struct sw_alloc alloc = { get, give_back, NULL };
+    struct sw_clr_image opened;
+    struct sw_pe pe;
+    uint64_t best = UINT64_MAX;
+    uint8_t *image = calloc(size, 1);
+    assert_non_null(image);
+    uint8_t *code = image + CODE - RVA;
+    const uint32_t fields[][2] = { { 0, 0x5a4d },
+                                   { 60, HEAD },
+                                   { HEAD, 0x4550 },
+                                   { HEAD + 4, 0x00018664 },
+                                   { HEAD + 20, 240 },
+                                   { OPTIONAL, 0x20b },
+                                   { OPTIONAL + 56, RVA + (uint32_t)stored },
+                                   { OPTIONAL + 60, CODE },
+                                   { OPTIONAL + 108, 16 },
+                                   { OPTIONAL + 112 + 8 * 14, CLI },
+                                   { OPTIONAL + 116 + 8 * 14, 72 },
+                                   { SECTION + 8, (uint32_t)stored },
+                                   { SECTION + 12, RVA },
+                                   { SECTION + 16, (uint32_t)stored },
+                                   { SECTION + 20, CODE } };
+    const uint32_t header[] = { 0x00525452, 16, 0, 2, 102, FUNCTIONS, 12, 115, COMPONENTS, ENTRY * count };
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        put_at(image, fields[i][0], fields[i][1]);
+    put_at(code, CLI + 64, RTR);
+    for (size_t i = 0; i < COUNT_OF(header); i++)
+        put_at(code, RTR + 4 * i, header[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        put_at(code, COMPONENTS + ENTRY * i + 8, core);
+        put_at(code, COMPONENTS + ENTRY * i + 12, core_size);
+    }
+    put_at(code, core + 4, count);
+    assert_int_equal(sw_pe_open((struct sw_bytes){ image, size, 0 }, false, &pe), SW_OK);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        const uint64_t begin = now();
+        assert_int_equal(sw_clr_image_open(&pe, &alloc, &opened), SW_E_MALFORMED);
+        const uint64_t took = now() - begin;
+        best = took < best ? took : best;
+    }
+    free(image);
+    return best;
+}
+
+static void components_that_share_a_list_are_refused(void **state)
+{
+    (void)state;
+    const uint64_t little = open_components(1000), much = open_components(1000 * TIMES);
+    if (much > 4 * TIMES * little)
+        fail_msg("%d times as much takes %.1f times as long", TIMES, (double)much / (double)little);
 }
 
 /* ---- no more than what is stored is worth ---- */
@@ -285,6 +435,44 @@ static void file_of_holes_is_refused(void **state)
     assert_int_equal(open_sparse(SW_FILE_HOLES_FREE), SW_OK);
     assert_int_equal(open_sparse(SW_FILE_HOLES_FREE + 4096), SW_E_LIMIT);
     assert_int_equal(open_sparse(UINT64_C(1) << 40), SW_E_LIMIT);
+}
+
+/* A core whose headers, or whose notes, are said to be in a hole of 16 GiB. What is looked at is in memory then. */
+static long kib_of_sparse_core(bool is_notes)
+{
+    enum { HOLE_AT = 1 << 12 };
+    const uint64_t size = UINT64_C(1) << 34;
+    const Elf64_Phdr notes = { .p_type = PT_NOTE, .p_offset = HOLE_AT, .p_filesz = size - HOLE_AT };
+    const Elf64_Shdr first = { .sh_info = is_notes ? 1 : UINT32_MAX };
+    const Elf64_Ehdr header = { .e_ident = ELFMAG "\2\1\1",
+                                .e_type = ET_CORE,
+                                .e_machine = EM_X86_64,
+                                .e_phoff = is_notes ? 256 : HOLE_AT,
+                                .e_shoff = 128,
+                                .e_phentsize = sizeof notes,
+                                .e_phnum = PN_XNUM };
+    char path[] = "/tmp/snapwalk-cost-XXXXXX";
+    struct rusage before, after;
+    struct sw_core *core;
+    const int fd = mkstemp(path);
+    assert_int_equal(pwrite(fd, &header, sizeof header, 0), sizeof header);
+    assert_int_equal(pwrite(fd, &first, sizeof first, 128), sizeof first);
+    assert_int_equal(pwrite(fd, &notes, sizeof notes, 256), sizeof notes);
+    assert_int_equal(ftruncate(fd, (off_t)size), 0);
+    close(fd);
+    assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+    assert_int_equal(sw_core_open(NULL, path, &core), SW_OK);
+    assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+    sw_core_close(core);
+    unlink(path);
+    return after.ru_maxrss - before.ru_maxrss; /* KiB */
+}
+
+static void core_of_holes_costs_little(void **state)
+{
+    (void)state;
+    assert_true(kib_of_sparse_core(true) < 8 << 10);
+    assert_true(kib_of_sparse_core(false) < 64 << 10);
 }
 
 /* A section that claims to hold so much, as far as deflate could. */
@@ -343,6 +531,53 @@ static void no_memory_in_libelf_is_not_malformed(void **state)
     assert_int_equal(status, SW_E_NO_MEMORY);
 }
 
+/* ---- many mappings of one file ---- */
+
+/* A refresh finds so many, the next the same, the third none; what is asked for is memory, and time in the second. */
+static uint64_t refresh_thrice(size_t count)
+{
+    static const char origin;
+    const struct sw_alloc alloc = { get, give_back, NULL };
+    struct sw_images *images;
+    uint64_t end = 0, best = UINT64_MAX;
+    bytes_asked = 0;
+    assert_int_equal(sw_images_create(&alloc, &images), SW_OK);
+    assert_int_equal(sw_images_lock(images), SW_OK);
+    for (size_t n = 0; n < count; n++) {
+        struct sw_image_entry *entry = sw_images_make(images, "file");
+        entry->info.begin = ADDRESS + n * 0x1000;
+        entry->info.end = entry->info.begin + 0x800;
+        entry->origin = &origin;
+        assert_int_equal(sw_images_insert(images, entry), SW_OK);
+    }
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const uint64_t begin = now();
+        sw_images_mark(images, &origin);
+        for (size_t n = 0; n < count; n++) {
+            const struct sw_image_file file = { .path = "file", .address = ADDRESS + n * 0x1000, .origin = &origin };
+            assert_true(sw_images_keep(images, &file, &end));
+        }
+        const uint64_t took = now() - begin;
+        best = took < best ? took : best;
+    }
+    sw_images_mark(images, &origin);
+    assert_int_equal(sw_images_sweep(images, &origin), SW_OK);
+    assert_null(sw_images_at(images, 0));
+    sw_images_unlock(images);
+    sw_images_destroy(images);
+    return best;
+}
+
+static void many_mappings_of_one_file_cost_the_same_each(void **state)
+{
+    (void)state;
+    enum { MANY = 1 << 14, ROW = 24 };
+    const uint64_t little = refresh_thrice(MANY / TIMES), much = refresh_thrice(MANY);
+    assert_true(bytes_asked < MANY * (sizeof(struct sw_image_entry) + 8 + 8 * ROW));
+    if (much > 4 * TIMES * little)
+        fail_msg("%d times as many take %.1f times as long", TIMES, (double)much / (double)little);
+}
+
 /* ---- intervals ---- */
 
 struct row {
@@ -382,8 +617,12 @@ static void intervals_are_found_as_by_looking_at_all(void **state)
 
 static const struct CMUnitTest single[] = {
     cmocka_unit_test(file_of_holes_is_refused),
+    cmocka_unit_test(core_of_holes_costs_little),
     cmocka_unit_test(section_is_inflated_as_far_as_it_is_worth),
     cmocka_unit_test(no_memory_in_libelf_is_not_malformed),
+    cmocka_unit_test(types_that_share_a_long_name_are_read_once),
+    cmocka_unit_test(components_that_share_a_list_are_refused),
+    cmocka_unit_test(many_mappings_of_one_file_cost_the_same_each),
     cmocka_unit_test(intervals_are_found_as_by_looking_at_all),
 };
 

@@ -442,6 +442,78 @@ static void file_is_read_on_from_where_it_was_left(void **state)
     sw_perfmap_destroy(perfmap);
 }
 
+/* Anyone can put a file into /tmp. To give one away takes root. */
+static void file_of_another_user_is_refused(void **state)
+{
+    (void)state;
+    enum { SOMEBODY = 12345 };
+    char path[] = "/tmp/snapwalk-perfmap-XXXXXX", link[sizeof path + 5];
+    struct sw_perfmap *perfmap;
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    snprintf(link, sizeof link, "%s-link", path);
+    assert_int_equal(sw_perfmap_create(NULL, SW_PERFMAP_PLAIN, &perfmap), SW_OK);
+    assert_int_equal(write(fd, "1000 10 a\n", 10), 10);
+    assert_int_equal(symlink(path, link), 0);
+    assert_int_equal(sw_perfmap_read(perfmap, link, NULL), SW_E_PERMISSION);
+    unlink(link);
+    if (fchown(fd, SOMEBODY, SOMEBODY) == 0) {
+        assert_int_equal(sw_perfmap_read(perfmap, path, NULL), SW_E_PERMISSION);
+        assert_null(sw_perfmap_name(perfmap, 0x1000, NULL));
+        sw_perfmap_trust(perfmap, SOMEBODY);
+        assert_int_equal(sw_perfmap_read(perfmap, path, NULL), SW_OK);
+        assert_string_equal(sw_perfmap_name(perfmap, 0x1000, NULL), "a");
+    }
+    close(fd);
+    unlink(path);
+    sw_perfmap_destroy(perfmap);
+}
+
+/* A terabyte of nothing is one line that is too long. */
+static void hole_of_a_file_is_not_read(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/snapwalk-perfmap-XXXXXX";
+    struct sw_perfmap *perfmap;
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(sw_perfmap_create(NULL, SW_PERFMAP_PLAIN, &perfmap), SW_OK);
+    assert_int_equal(write(fd, "1000 10 a\n", 10), 10);
+    assert_int_equal(pwrite(fd, "x\n2000 10 b\n", 12, (off_t)1 << 40), 12);
+    assert_int_equal(sw_perfmap_read(perfmap, path, NULL), SW_OK);
+    assert_int_equal(ftruncate(fd, (off_t)2 << 40), 0);
+    assert_int_equal(sw_perfmap_read(perfmap, path, NULL), SW_OK);
+    assert_string_equal(sw_perfmap_name(perfmap, 0x1000, NULL), "a");
+    assert_string_equal(sw_perfmap_name(perfmap, 0x2000, NULL), "b");
+    assert_int_equal(sw_perfmap_bad_lines(perfmap), 1);
+    close(fd);
+    unlink(path);
+    sw_perfmap_destroy(perfmap);
+}
+
+/* Stub blocks over all methods, each of which replaces the one before in every gap: changes are counted, not time. */
+static void stubs_over_everything_cost_little_each(void **state)
+{
+    (void)state;
+    enum { METHODS = 4000, STUBS = 4000, FIRST = 3 << 16, EACH = 32 };
+    char line[64];
+    struct sw_perfmap *perfmap;
+    struct sw_codemap *map;
+    assert_int_equal(sw_codemap_create(NULL, &map), SW_OK);
+    assert_int_equal(sw_perfmap_create(NULL, SW_PERFMAP_CLR, &perfmap), SW_OK);
+    for (unsigned n = 0; n < METHODS + STUBS; n++) {
+        const int size = n < METHODS ? snprintf(line, sizeof line, "%x 1 m\n", 0x1000 + 2 * n)
+                                     : snprintf(line, sizeof line, "1 %x stub block\n", 0x100000 - n);
+        assert_int_equal(sw_perfmap_feed(perfmap, line, (size_t)size, map), SW_OK);
+    }
+    assert_true(sw_codemap_generation(map) < FIRST + EACH * (METHODS + STUBS));
+    assert_string_equal(sw_perfmap_name(perfmap, 0x1001, NULL), "stub block");
+    assert_string_equal(sw_perfmap_name(perfmap, 0x1000, NULL), "m");
+    assert_true(sw_perfmap_bad_lines(perfmap) > 0);
+    sw_perfmap_destroy(perfmap);
+    sw_codemap_destroy(map);
+}
+
 static void bad_arguments_are_refused(void **state)
 {
     (void)state;
@@ -468,6 +540,9 @@ int main(void)
         cmocka_unit_test(range_of_somebody_else_stays),
         cmocka_unit_test(every_failing_allocation_is_a_status_and_no_leak),
         cmocka_unit_test(file_is_read_on_from_where_it_was_left),
+        cmocka_unit_test(file_of_another_user_is_refused),
+        cmocka_unit_test(hole_of_a_file_is_not_read),
+        cmocka_unit_test(stubs_over_everything_cost_little_each),
         cmocka_unit_test(bad_arguments_are_refused),
     };
     struct CMUnitTest tests[COUNT_OF(line_rows) + COUNT_OF(text_rows) + COUNT_OF(single)];

@@ -277,11 +277,9 @@ void sw_images_mark(struct sw_images *images, const void *origin)
 
 bool sw_images_keep(struct sw_images *images, const struct sw_image_file *file, uint64_t *end)
 {
-    struct sw_image_entry *entry;
-    for (size_t i = 0; (entry = sw_images_at(images, i)) != NULL; i++)
-        if (file->address == entry->info.begin)
-            break;
-    if (!entry)
+    /* Under the writer's lock, so it may be changed. */
+    struct sw_image_entry *entry = (struct sw_image_entry *)(uintptr_t)sw_images_entry(images, file->address);
+    if (!entry || entry->info.begin != file->address)
         return false;
     /* An image registered by hand stays, whatever it is. */
     const bool same = entry->identity == file->identity && strcmp(entry->info.path, file->path) == 0;
@@ -292,16 +290,15 @@ bool sw_images_keep(struct sw_images *images, const struct sw_image_file *file, 
     return true;
 }
 
+static bool is_unseen(const struct sw_image_entry *entry, const void *origin)
+{
+    return !entry->seen && entry->origin == origin;
+}
+
 enum sw_status sw_images_sweep(struct sw_images *images, const void *origin)
 {
-    struct sw_image_entry *entry;
-    for (size_t i = 0; (entry = sw_images_at(images, i)) != NULL;) {
-        if (entry->seen || entry->origin != origin)
-            i++;
-        else if (sw_images_drop(images, entry->info.begin) != SW_OK)
-            return SW_E_NO_MEMORY;
-    }
-    return SW_OK;
+    const enum sw_status status = sw_images_drop_if(images, is_unseen, origin);
+    return status == SW_E_NOT_FOUND ? SW_OK : status;
 }
 
 /*

@@ -1,5 +1,11 @@
-/* Reads perf map files: what was appended since the last call. Knows files; refuses to know their contents. */
+/*
+ * Reads perf map files: what was appended since the last call. Knows files, whose they are, and their holes; refuses to
+ * know their contents. Source: perf, tools/perf/util/symbol.c, which wants a regular file, no link, of root or of the
+ * effective user; lseek(2), SEEK_DATA.
+ */
 #include "code/perfmap.h"
+
+#include <snapwalk/limits.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +23,28 @@ static ssize_t read_at(int fd, char *to, size_t size, uint64_t position)
     return got;
 }
 
+/*
+ * Passes over a hole of a sparse file. It reads as zeros, which are no newline: of more of them than a line may have
+ * nothing is left but a line that is too long.
+ */
+static void pass_hole(struct sw_perfmap *perfmap, int fd, uint64_t end)
+{
+    const uint64_t from = sw_perfmap_position(perfmap);
+    const off_t found = lseek(fd, (off_t)from, SEEK_DATA);
+    if (found < 0 && errno != ENXIO) /* this file system cannot tell */
+        return;
+    const uint64_t data = found >= 0 && (uint64_t)found < end ? (uint64_t)found : end;
+    if (data > from && data - from > SW_PERFMAP_LINE_MAX)
+        sw_perfmap_pass(perfmap, data - from);
+}
+
 /* Reads up to the size that the file had at the start, so that a busy writer cannot keep the reader forever. */
 static enum sw_status feed_file(struct sw_perfmap *perfmap, int fd, uint64_t end, struct sw_codemap *codemap)
 {
     enum sw_status first = SW_OK;
     while (sw_perfmap_position(perfmap) < end) {
         char piece[PIECE];
+        pass_hole(perfmap, fd, end);
         const uint64_t left = end - sw_perfmap_position(perfmap);
         const ssize_t got = read_at(fd, piece, left < PIECE ? (size_t)left : PIECE, sw_perfmap_position(perfmap));
         if (got < 0)
@@ -36,19 +58,43 @@ static enum sw_status feed_file(struct sw_perfmap *perfmap, int fd, uint64_t end
     return first;
 }
 
+static enum sw_status check(const struct sw_perfmap *perfmap, const struct stat *st)
+{
+    const bool is_trusted = st->st_uid == 0 || st->st_uid == geteuid() || sw_perfmap_trusts(perfmap, st->st_uid);
+    if (S_ISLNK(st->st_mode) || !is_trusted)
+        return SW_E_PERMISSION;
+    return S_ISREG(st->st_mode) ? SW_OK : SW_E_OS;
+}
+
+/* What is no regular file is not opened, as that may do something; what is opened is looked at again. */
+static enum sw_status open_file(const struct sw_perfmap *perfmap, const char *path, int *fd, struct stat *st)
+{
+    if (lstat(path, st))
+        return SW_E_OS;
+    enum sw_status status = check(perfmap, st);
+    if (status != SW_OK)
+        return status;
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (*fd < 0)
+        return SW_E_OS;
+    status = fstat(*fd, st) ? SW_E_OS : check(perfmap, st);
+    if (status != SW_OK)
+        close(*fd);
+    return status;
+}
+
 enum sw_status sw_perfmap_read(struct sw_perfmap *perfmap, const char *path, struct sw_codemap *codemap)
 {
     struct stat st;
+    int fd;
     if (!perfmap || !path)
         return SW_E_ARGUMENT;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return SW_E_OS;
-    enum sw_status status = fstat(fd, &st) || !S_ISREG(st.st_mode) ? SW_E_OS : SW_OK;
-    if (status == SW_OK && (uint64_t)st.st_size < sw_perfmap_position(perfmap))
+    enum sw_status status = open_file(perfmap, path, &fd, &st);
+    if (status != SW_OK)
+        return status;
+    if ((uint64_t)st.st_size < sw_perfmap_position(perfmap))
         sw_perfmap_restart(perfmap); /* another process has taken the name */
-    if (status == SW_OK)
-        status = feed_file(perfmap, fd, (uint64_t)st.st_size, codemap);
+    status = feed_file(perfmap, fd, (uint64_t)st.st_size, codemap);
     close(fd);
     return status;
 }
