@@ -43,6 +43,18 @@ static void must(enum sw_status status, const char *what)
     exit(1);
 }
 
+/* As must, for calls that the system may forbid: says why it does. */
+static void must_be_allowed(enum sw_status status, int pid, const char *what)
+{
+    int tracer;
+    if (status == SW_E_PERMISSION) {
+        fprintf(stderr, "stacks: process %d: %s", pid,
+                sw_process_obstacle_text(sw_process_find_obstacle(pid, &tracer)));
+        fprintf(stderr, tracer ? " (process %d)\n" : "\n", tracer);
+    }
+    must(status, what);
+}
+
 /* "int32 [app] Type::Method(int32)[Tier]" from the perf map, "library!symbol+0x12", or "library+0x1234". */
 static void describe(const struct viewer *v, const struct sw_frame *frame, char *name, size_t size)
 {
@@ -154,9 +166,9 @@ static void open_viewer(struct viewer *v, enum sw_perfmap_flavour flavour)
 static void open_process(struct viewer *v, int pid)
 {
     char path[40];
-    must(sw_process_open(NULL, pid, &v->process), "process");
+    must_be_allowed(sw_process_open(NULL, pid, &v->process), pid, "process");
     open_viewer(v, runs_coreclr(pid) ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN);
-    must(sw_process_capture(v->process, STACK_BYTES), "stop");
+    must_be_allowed(sw_process_capture(v->process, STACK_BYTES), pid, "stop");
     if (!v->plain)
         printf("stopped for %" PRIu64 " us\n\n", sw_process_stopped_ns(v->process) / 1000);
     must(sw_process_add_images(v->process, v->images), "images");

@@ -25,9 +25,29 @@ SW_NODISCARD enum sw_status sw_process_open(const struct sw_alloc *alloc, int pi
 void sw_process_close(struct sw_process *process);
 
 /*
+ * Why a call on a process returned SW_E_PERMISSION, as far as /proc tells, and as a sentence with what to do about it.
+ * NONE: nothing is known to be in the way.
+ *
+ * tracer   Receives the process that traces it, 0: none; may be null.
+ *
+ * Returns  The obstacle; a constant string, "?" out of range. Memory  Static. Threads  Any. Signals  Not safe.
+ */
+enum sw_process_obstacle {
+    SW_OBSTACLE_NONE,
+    SW_OBSTACLE_TRACED,
+    SW_OBSTACLE_OTHER_USER,
+    SW_OBSTACLE_MORE_RIGHTS,
+    SW_OBSTACLE_SCOPE,
+    SW_OBSTACLE_POLICY,
+};
+enum sw_process_obstacle sw_process_find_obstacle(int pid, int *tracer);
+const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle);
+
+/*
  * Reads the memory map of the process, registers the images in it (ELF files, the vdso, ReadyToRun images), and removes
  * images that are gone. Cheap if nothing changed. A deleted file is found if the caller may open /proc/PID/map_files.
- * Otherwise it is left out: no tables are better than those of another file.
+ * Otherwise it is left out: no tables are better than those of another file. Files are looked up in the process's root
+ * and mounts, not in the caller's. What is no regular file is not opened.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (another writer is changing `images`); SW_E_PERMISSION;
  *          SW_E_NO_MEMORY; SW_E_OS. A bad image is left out.

@@ -22,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -604,6 +605,121 @@ static void an_image_whose_file_was_deleted_is_found(void **state)
     end(child);
 }
 
+/* ------------------------------------------------------------------ what is forbidden */
+
+/* In a child, which becomes user 65534 and looks. Returns  What it found: status * 16 + obstacle. */
+static int look_as_nobody(pid_t child)
+{
+    struct sw_process *process = NULL;
+    int status;
+    const pid_t tool = fork();
+    if (tool == 0) {
+        if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
+            _exit(255);
+        enum sw_status seen = sw_process_open(NULL, child, &process);
+        if (seen == SW_OK)
+            seen = sw_process_capture(process, 0);
+        _exit((seen == SW_E_PERMISSION) * 16 + (int)sw_process_find_obstacle(child, NULL));
+    }
+    assert_int_equal(waitpid(tool, &status, 0), tool);
+    return WEXITSTATUS(status);
+}
+
+static pid_t spawn_user(bool is_dumpable)
+{
+    memset(shared, 0, sizeof *shared);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
+            _exit(1);
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* another user has none any more */
+        prctl(PR_SET_DUMPABLE, is_dumpable);
+        live(NULL);
+    }
+    while (shared->running < 1)
+        nap(100);
+    return child;
+}
+
+static void what_forbids_a_look_is_told(void **state)
+{
+    HOST_NEEDS(can_trace && geteuid() == 0, "ptrace, and to be root");
+    struct sw_process *process = NULL;
+    int tracer = 0, status;
+    (void)state;
+    pid_t child = spawn(false);
+    assert_int_equal(look_as_nobody(child), 16 + SW_OBSTACLE_OTHER_USER);
+    assert_int_equal(sw_process_find_obstacle(child, &tracer), SW_OBSTACLE_NONE);
+    /* Traced by a debugger, which stays its tracer and sees nothing of the try. */
+    const pid_t debugger = fork();
+    if (debugger == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (size_t i = 0; i <= THREADS; i++)
+            if (ptrace(PTRACE_SEIZE, (pid_t)shared->tid[i], NULL, NULL) != 0)
+                _exit(1);
+        shared->births = 1;
+        for (;;)
+            pause();
+    }
+    while (shared->births == 0)
+        nap(100);
+    process = open_process(child);
+    assert_int_equal(sw_process_capture(process, 0), SW_E_PERMISSION);
+    assert_int_equal(sw_process_find_obstacle(child, &tracer), SW_OBSTACLE_TRACED);
+    assert_int_equal(tracer, debugger);
+    assert_true(moves(0) && moves(1));
+    end(debugger);
+    assert_int_equal(sw_process_capture(process, 0), SW_OK);
+    sw_process_close(process);
+    end(child);
+    child = spawn_user(false);
+    assert_int_equal(look_as_nobody(child), 16 + SW_OBSTACLE_MORE_RIGHTS);
+    end(child);
+    child = spawn_user(true);
+    status = look_as_nobody(child);
+    assert_true(status == SW_OBSTACLE_NONE || status == 16 + SW_OBSTACLE_SCOPE);
+    end(child);
+    for (int i = 0; i <= SW_OBSTACLE_POLICY; i++)
+        assert_true(strlen(sw_process_obstacle_text((enum sw_process_obstacle)i)) > 10);
+    assert_string_equal(sw_process_obstacle_text((enum sw_process_obstacle)99), "?");
+}
+
+/* A thread of another user in another root: the tool has no rights but the user's. */
+static void files_are_found_in_the_root_of_the_process(void **state)
+{
+    HOST_NEEDS(can_trace && geteuid() == 0, "ptrace, and to be root");
+    char folder[] = "/tmp/snapwalk-root-XXXXXX";
+    int status;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chmod(folder, 0755), 0);
+    memset(shared, 0, sizeof *shared);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (chroot(folder) != 0 || chdir("/") != 0 || setresuid(65534, 65534, 65534) != 0)
+            _exit(1);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        prctl(PR_SET_DUMPABLE, 1);
+        live(NULL);
+    }
+    while (shared->running < 1)
+        nap(100);
+    const pid_t tool = fork();
+    if (tool == 0) {
+        struct sw_process *process = NULL;
+        struct sw_images *images = NULL;
+        struct sw_image image;
+        if (setresuid(65534, 65534, 65534) != 0 || sw_process_open(NULL, child, &process) != SW_OK)
+            _exit(3);
+        _exit(sw_images_create(NULL, &images) != SW_OK || sw_process_add_images(process, images) != SW_OK ||
+              sw_images_find(images, (uint64_t)(uintptr_t)&getppid, &image) != SW_OK);
+    }
+    assert_int_equal(waitpid(tool, &status, 0), tool);
+    end(child);
+    rmdir(folder);
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* ------------------------------------------------------------------ threads that do not stop */
 
 /* Whether some thread of it is traced by anybody. */
@@ -677,6 +793,46 @@ static void a_thread_busy_in_the_kernel_is_left_out_and_let_go(void **state)
     assert_true(!is_busy || moves(1));
     sw_process_close(process);
     end(child);
+}
+
+static void *wait_for_ever(void *arg)
+{
+    for (;;)
+        pause();
+    return arg;
+}
+
+/* The kernel ends the threads first, and waits for those that are traced: nobody may wait for it then. */
+static void a_process_that_begins_another_program_goes_on(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    pthread_t thread;
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        char name[16] = "";
+        memset(shared, 0, sizeof *shared);
+        const pid_t child = fork();
+        if (child == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (int i = 0; i < 8; i++)
+                pthread_create(&thread, NULL, wait_for_ever, NULL);
+            shared->running = 1;
+            nap(round * 50);
+            execl("/bin/sleep", "sleep", "100", (char *)NULL);
+            _exit(1);
+        }
+        while (shared->running == 0)
+            nap(100);
+        struct sw_process *process = open_process(child);
+        while (strcmp(name, "sleep") != 0) {
+            const enum sw_status status = sw_process_capture(process, 0);
+            assert_true(status == SW_OK || status == SW_E_BUSY);
+            if (status != SW_OK || sw_process_thread_name(process, (uint64_t)child, name, sizeof name) != SW_OK)
+                nap(10);
+        }
+        sw_process_close(process);
+        end(child);
+    }
 }
 
 /* ------------------------------------------------------------------ a stack whose faults another thread handles */
@@ -1019,7 +1175,10 @@ int main(void)
         cmocka_unit_test(a_thread_that_cannot_be_stopped_is_told_and_left_alone),
         cmocka_unit_test(the_parent_of_a_process_killed_while_stopped_hears_of_it),
         cmocka_unit_test(an_image_whose_file_was_deleted_is_found),
+        cmocka_unit_test(what_forbids_a_look_is_told),
+        cmocka_unit_test(files_are_found_in_the_root_of_the_process),
         cmocka_unit_test(a_thread_busy_in_the_kernel_is_left_out_and_let_go),
+        cmocka_unit_test(a_process_that_begins_another_program_goes_on),
         cmocka_unit_test(a_stack_whose_faults_the_process_handles_is_read_without_waiting),
         cmocka_unit_test(a_process_whose_main_thread_has_ended_is_there),
         { "captured_walk_is_the_stopped_walk", captured_walk_is_the_stopped_walk, NULL, NULL, NULL },

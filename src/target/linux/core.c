@@ -7,6 +7,7 @@
 
 #include "elf/elf.h"
 #include "target/linux/os.h"
+#include "target/linux/pin.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -114,7 +115,12 @@ static bool try_path(struct sw_core *core, struct sw_core_mapped *file, const ch
     const char *path = file->info.path;
     char full[PATH_BYTES];
     const int length = snprintf(full, sizeof full, "%s%s%s", root, *root && *path != '/' ? "/" : "", path);
-    if (length <= 0 || length >= PATH_BYTES || sw_elf_read(full, SW_ELF_WHOLE, &found.bytes, &found.room) != SW_OK)
+    struct sw_os_pin pin;
+    if (length <= 0 || length >= PATH_BYTES || sw_os_pin_file(NULL, full, &pin) != SW_OK)
+        return false;
+    const enum sw_status status = sw_elf_read(pin.path, SW_ELF_WHOLE, &found.bytes, &found.room);
+    sw_os_unpin(&pin);
+    if (status != SW_OK)
         return false;
     return accept_file(core, file, found, certain);
 }

@@ -6,42 +6,64 @@
  */
 #include "target/linux/images.h"
 #include "target/linux/mirror.h"
+#include "target/linux/pin.h"
 #include "target/linux/process.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
-enum { PATH_BYTES = 4096, OPEN_BYTES = PATH_BYTES + 64 };
+enum { PATH_BYTES = 4096 };
+
+static bool is_file_of(const struct sw_map *map, const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && found.st_ino == map->inode;
+}
 
 /*
  * The row's own link comes first: it is the very file. It needs more rights than the path, which a deleted file lacks.
+ * The path is one in the root of the process, if that has mounts of its own; of a process that has changed its root,
+ * one in ours. It may lead elsewhere by now, or to what is no file.
  */
-static enum sw_status open_path(const struct sw_process *process, const struct sw_map *map, const char *path,
-                                bool deleted, char *to)
+static enum sw_status pin_file(const struct sw_process *process, const struct sw_map *map, const char *path,
+                               bool deleted, struct sw_os_pin *pin)
 {
-    snprintf(to, OPEN_BYTES, "/proc/%d/map_files/%llx-%llx", process->live_tid, (unsigned long long)map->begin,
+    char name[SW_PROC_PATH_BYTES];
+    snprintf(name, sizeof name, "/proc/%d/map_files/%llx-%llx", process->live_tid, (unsigned long long)map->begin,
              (unsigned long long)map->end);
-    if (access(to, R_OK) == 0)
+    if (sw_os_pin_file(NULL, name, pin) == SW_OK)
         return SW_OK;
     if (deleted)
         return SW_E_NOT_FOUND;
-    snprintf(to, OPEN_BYTES, "/proc/%d/root%s", process->live_tid, path);
-    return SW_OK;
+    snprintf(name, sizeof name, "/proc/%d/root", process->live_tid);
+    if (sw_os_pin_file(name, path, pin) == SW_OK)
+        return SW_OK;
+    if (sw_os_pin_file(NULL, path, pin) != SW_OK)
+        return SW_E_NOT_FOUND;
+    if (is_file_of(map, pin->path))
+        return SW_OK;
+    sw_os_unpin(pin);
+    return SW_E_NOT_FOUND;
 }
 
 static enum sw_status put_site(const struct sw_process *process, struct sw_images *images, const struct sw_map *map,
                                uint64_t *end)
 {
     char path[PATH_BYTES];
-    char opened[OPEN_BYTES];
+    struct sw_os_pin pin;
     bool deleted;
-    const struct sw_image_file file = { opened, path, map->begin, process, map->inode, { 0 }, { 0 }, 0 };
+    struct sw_image_file file = { .path = path, .address = map->begin, .origin = process, .identity = map->inode };
     enum sw_status status = sw_maps_path(map, path, sizeof path, &deleted);
     if (status != SW_OK || sw_images_keep(images, &file, end))
         return status;
-    status = open_path(process, map, path, deleted, opened);
-    return status == SW_OK ? sw_images_put_file(images, &file, end) : status;
+    status = pin_file(process, map, path, deleted, &pin);
+    if (status != SW_OK)
+        return status;
+    file.open_path = pin.path;
+    status = sw_images_put_file(images, &file, end);
+    sw_os_unpin(&pin);
+    return status;
 }
 
 static enum sw_status put_vdso(struct sw_process *process, struct sw_images *images)

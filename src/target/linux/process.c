@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { MAPS_ROUNDS = 8 };
+
 static bool is_own_child(int pid)
 {
     siginfo_t info;
@@ -55,6 +57,7 @@ enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_
     *process = (struct sw_process){
         .alloc = from, .pid = pid, .live_tid = live_tid, .own_child = is_own_child(pid), .mem_file = -1
     };
+    pthread_mutex_init(&process->threads_lock, NULL);
     *out = process;
     return SW_OK;
 }
@@ -71,6 +74,7 @@ void sw_process_close(struct sw_process *process)
     sw_process_forget_maps(process);
     if (process->mem_file >= 0)
         close(process->mem_file);
+    pthread_mutex_destroy(&process->threads_lock);
     alloc.put(alloc.arg, process, sizeof *process);
 }
 
@@ -172,12 +176,10 @@ static enum sw_status parse_maps(struct sw_process *process)
     return SW_OK;
 }
 
-enum sw_status sw_process_read_maps(struct sw_process *process)
+static enum sw_status read_maps_once(struct sw_process *process)
 {
     char path[SW_PROC_PATH_BYTES];
     struct sw_os_text text;
-    if (process->maps_valid)
-        return SW_OK;
     process->live_tid = sw_process_live_thread(process->pid);
     snprintf(path, sizeof path, "/proc/%d/maps", process->live_tid);
     enum sw_status status = sw_os_read_file(&process->alloc, path, &text);
@@ -188,6 +190,18 @@ enum sw_status sw_process_read_maps(struct sw_process *process)
         process->maps_text = text;
         if (status == SW_OK)
             status = parse_maps(process);
+    }
+    return status;
+}
+
+/* The map is empty also where the process began another program while it was read. */
+enum sw_status sw_process_read_maps(struct sw_process *process)
+{
+    enum sw_status status = process->maps_valid ? SW_OK : SW_E_GONE;
+    for (unsigned round = 0; round < MAPS_ROUNDS && status == SW_E_GONE; round++) {
+        status = read_maps_once(process);
+        if (status == SW_E_GONE && process->live_tid == 0)
+            break;
     }
     /* The map of a running process is valid for one call only. */
     process->maps_valid = status == SW_OK && sw_process_threads(process, NULL, 0) != 0;

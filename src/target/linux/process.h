@@ -83,6 +83,7 @@ struct sw_process {
     bool maps_valid;
     int mem_file; /* /proc/PID/mem; -1: not opened */
     struct sw_tracer tracer;
+    pthread_mutex_t threads_lock; /* the tracer's, but while it seizes a thread */
     struct sw_process_thread *threads;
     size_t thread_count;
     size_t thread_room;

@@ -120,10 +120,11 @@ static enum sw_status seize(struct sw_process *process, int tid)
         return status;
     if (sw_process_thread_state(process->pid, tid) == 'D')
         return SW_E_BUSY;
-    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
-        const int error = errno;
+    pthread_mutex_unlock(&process->threads_lock);
+    const int error = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 ? 0 : errno;
+    pthread_mutex_lock(&process->threads_lock);
+    if (error)
         return sw_process_thread_ended(process->pid, tid) ? SW_E_GONE : sw_os_status(error);
-    }
     process->threads[process->thread_count++] = (struct sw_process_thread){ .tid = tid };
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     return SW_OK;
@@ -353,13 +354,34 @@ struct request {
 static void make_call(void *arg)
 {
     struct request *request = arg;
+    pthread_mutex_lock(&request->process->threads_lock);
     request->status = request->call(request->process, request->arg);
+    pthread_mutex_unlock(&request->process->threads_lock);
+}
+
+/*
+ * No thread can be seized while the process begins another program. That ends its other threads, and waits until those
+ * that were seized before are reaped: so this is done here, while the tracer waits in PTRACE_SEIZE.
+ */
+static void reap_ended(void *arg)
+{
+    const struct request *request = arg;
+    struct sw_process *process = request->process;
+    if (pthread_mutex_trylock(&process->threads_lock) != 0)
+        return;
+    for (size_t i = 0; i < process->thread_count; i++) {
+        const int tid = process->threads[i].tid;
+        siginfo_t info;
+        if (tid != process->pid)
+            (void)waitid(P_PID, (id_t)tid, &info, WEXITED | __WALL | WNOHANG);
+    }
+    pthread_mutex_unlock(&process->threads_lock);
 }
 
 enum sw_status sw_process_on_tracer(struct sw_process *process, sw_process_call *call, void *arg)
 {
     struct request request = { process, call, arg, SW_OK };
-    const enum sw_status status = sw_tracer_call(&process->tracer, make_call, &request);
+    const enum sw_status status = sw_tracer_call(&process->tracer, make_call, reap_ended, &request);
     settle(process);
     return status == SW_OK ? request.status : status;
 }

@@ -22,11 +22,12 @@ struct sw_tracer {
 bool sw_tracer_lives(const struct sw_tracer *tracer);
 
 /*
- * Has the thread make a call, and waits until it has. The first call starts the thread.
+ * Has the thread make a call, and waits until it has. The first call starts the thread. relieve: is called by the waiting
+ * thread, with the same argument, every few milliseconds.
  *
  * Returns  SW_OK; SW_E_NO_MEMORY: there is no thread to be had, and no call was made.
  */
-enum sw_status sw_tracer_call(struct sw_tracer *tracer, void (*call)(void *arg), void *arg);
+enum sw_status sw_tracer_call(struct sw_tracer *tracer, void (*call)(void *arg), void (*relieve)(void *arg), void *arg);
 
 /* Ends the thread, if there is one. Nothing is traced by it any more when this returns. */
 void sw_tracer_end(struct sw_tracer *tracer);

@@ -1,0 +1,23 @@
+/* Regular files by names that a target chose. */
+#ifndef SW_TARGET_LINUX_PIN_H
+#define SW_TARGET_LINUX_PIN_H
+
+#include <snapwalk/status.h>
+
+/*
+ * Finds a regular file by a name that a target chose, without opening what else the name may lead to: opening a device
+ * or a FIFO may do something, or wait.
+ *
+ * root     The folder that `name` is resolved in, as if it were /, symbolic links too; null: the file system's.
+ * pin      Receives a path that opens this very file. unpin invalidates it.
+ *
+ * Returns  SW_OK; SW_E_GONE, SW_E_PERMISSION, SW_E_OS; SW_E_UNSUPPORTED (not a regular file). Not signal safe.
+ */
+struct sw_os_pin {
+    int file;
+    char path[32];
+};
+enum sw_status sw_os_pin_file(const char *root, const char *name, struct sw_os_pin *pin);
+void sw_os_unpin(struct sw_os_pin *pin);
+
+#endif
