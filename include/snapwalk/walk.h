@@ -105,7 +105,7 @@ struct sw_walker {
  * The working memory of one walk; a walk needs no other. It need not be initialised, and it holds nothing between
  * walks. One walk at a time may use it.
  */
-#define SW_SCRATCH_BYTES 344064
+#define SW_SCRATCH_BYTES 376832
 struct sw_scratch {
     uint64_t words[SW_SCRATCH_BYTES / 8];
 };

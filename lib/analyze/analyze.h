@@ -64,7 +64,9 @@ struct sw_analysis {
     uint16_t cursor_block; /* the block from which `cursor` was derived last; cursor_pc: where it holds */
     uint64_t cursor_pc;
     uint64_t pc;                                    /* of the current instruction */
-    uint64_t covered;                               /* bytes behind begin for which `seen` and `starts` have bits */
+    uint64_t covered;                               /* bytes behind begin for which `seen` and `starts` may have bits */
+    uint64_t noted;                                 /* those for which they have: none further on was seen */
+    uint32_t hash_size;                             /* how many places of `hash` are in use, a power of two */
     uint32_t noreturn_points[SW_ANALYZE_NORETURN];  /* return points of calls that do not return */
     uint64_t noreturn_targets[SW_ANALYZE_NORETURN]; /* what these calls call */
     union {                                         /* either what only a run needs, or a packed analysis */

@@ -4,29 +4,51 @@
  */
 #include "analyze/control_flow.h"
 
-enum { HASH = 2 * SW_ANALYZE_BLOCKS };
+#include <string.h>
+
+enum { HASH = 2 * SW_ANALYZE_BLOCKS, FIRST_HASH = 128, FIRST_NOTED = 1024 };
 
 /* ---- what was seen ---- */
+
+/* Makes room for bits of all bytes in front of end, and of as many more as there are already. */
+static void note_up_to(struct sw_analysis *w, uint64_t end)
+{
+    const uint64_t from = w->noted, wanted = (end > 2 * from ? end : 2 * from) + 7;
+    w->noted = (wanted < w->covered + 7 ? wanted : w->covered + 7) / 8 * 8;
+    memset(w->seen + from / 8, 0, (size_t)(w->noted - from) / 8);
+    memset(w->starts + from / 8, 0, (size_t)(w->noted - from) / 8);
+}
+
+void sw_flow_pass_over(struct sw_analysis *w, uint64_t pc, unsigned length)
+{
+    const uint64_t from = pc - w->begin;
+    if (from >= w->covered)
+        return;
+    const uint64_t end = w->covered - from < length ? w->covered : from + length;
+    if (end > w->noted)
+        note_up_to(w, end);
+    for (uint64_t at = from; at < end; at++)
+        w->seen[at / 8] |= (uint8_t)(1u << at % 8);
+}
 
 void sw_flow_mark_seen(struct sw_analysis *w, uint64_t pc, unsigned length)
 {
     const uint64_t from = pc - w->begin;
-    if (from < w->covered)
+    sw_flow_pass_over(w, pc, length);
+    if (from < w->noted)
         w->starts[from / 8] |= (uint8_t)(1u << from % 8);
-    for (uint64_t at = from, end = from + length; at < end && at < w->covered; at++)
-        w->seen[at / 8] |= (uint8_t)(1u << at % 8);
 }
 
 bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address)
 {
     const uint64_t at = address - w->begin;
-    return at < w->covered && (w->seen[at / 8] >> at % 8 & 1);
+    return at < w->noted && (w->seen[at / 8] >> at % 8 & 1);
 }
 
 bool sw_flow_is_insn_start(const struct sw_analysis *w, uint64_t address)
 {
     const uint64_t at = address - w->begin;
-    return at < w->covered && (w->starts[at / 8] >> at % 8 & 1);
+    return at < w->noted && (w->starts[at / 8] >> at % 8 & 1);
 }
 
 /* ---- states and blocks ---- */
@@ -46,10 +68,28 @@ uint16_t sw_flow_intern(struct sw_analysis *w, const struct sw_state *state)
 
 static uint16_t *hash_slot(const struct sw_analysis *w, uint64_t address)
 {
-    unsigned i = (unsigned)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % HASH;
+    const unsigned mask = w->hash_size - 1;
+    unsigned i = (unsigned)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
     while (w->hash[i] != 0 && w->blocks[w->hash[i] - 1].address != address)
-        i = (i + 1) % HASH;
+        i = (i + 1) & mask;
     return (uint16_t *)(uintptr_t)&w->hash[i];
+}
+
+/* An empty hash of that size, then all blocks in it again. */
+static void make_hash(struct sw_analysis *w, uint32_t size)
+{
+    w->hash_size = size;
+    memset(w->hash, 0, size * sizeof w->hash[0]);
+    for (uint16_t i = 0; i < w->block_count; i++)
+        *hash_slot(w, w->blocks[i].address) = (uint16_t)(i + 1);
+}
+
+void sw_flow_forget_blocks(struct sw_analysis *w)
+{
+    w->state_count = w->block_count = w->queue_count = w->deferred_count = 0;
+    make_hash(w, FIRST_HASH);
+    w->noted = 0;
+    note_up_to(w, FIRST_NOTED < w->covered ? FIRST_NOTED : w->covered);
 }
 
 uint16_t sw_flow_block(const struct sw_analysis *w, uint64_t address)
@@ -97,6 +137,8 @@ void sw_flow_add_block(struct sw_analysis *w, uint64_t address, uint8_t flags)
         w->hit_bound = true;
         return;
     }
+    if (2 * (w->block_count + 1u) > w->hash_size)
+        make_hash(w, 4 * w->hash_size < HASH ? 4 * w->hash_size : HASH);
     w->blocks[w->block_count] = (struct sw_block){
         .address = address, .return_point = w->return_point, .state = state, .flags = flags, .visits = 1
     };

@@ -304,13 +304,11 @@ void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t b
     w->only_padding = w->restart = w->hit_bound = w->is_packed = false;
     w->flags = 0;
     w->return_point = 0;
-    w->state_count = w->block_count = w->queue_count = w->deferred_count = w->table_count = 0;
+    w->table_count = 0;
     w->cursor_block = SW_NO_BLOCK;
     w->unpacked = UINT64_MAX;
-    memset(w->hash, 0, sizeof w->hash);
     w->covered = window_of(begin, end);
-    memset(w->seen, 0, (size_t)(w->covered + 7) / 8);
-    memset(w->starts, 0, (size_t)(w->covered + 7) / 8);
+    sw_flow_forget_blocks(w);
     sw_state_start(&w->current);
     w->current.fp = fp;
     sw_flow_arrive(w, begin, 0);

@@ -45,6 +45,12 @@ uint16_t sw_flow_intern(struct sw_analysis *w, const struct sw_state *state);
 /* The value of sp in a state. */
 struct sw_val sw_flow_sp(const struct sw_analysis *w, const struct sw_state *state);
 
+/* Forgets all blocks and all that was seen: what most functions need of that memory is made ready, the rest later. */
+void sw_flow_forget_blocks(struct sw_analysis *w);
+
+/* Notes bytes as seen that are no instruction which was followed: they are not entered again. */
+void sw_flow_pass_over(struct sw_analysis *w, uint64_t pc, unsigned length);
+
 /* Notes an instruction's bytes. Whether a byte was seen as part of one; as the first of one. False far from begin. */
 void sw_flow_mark_seen(struct sw_analysis *w, uint64_t pc, unsigned length);
 bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address);

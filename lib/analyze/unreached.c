@@ -11,13 +11,6 @@ static bool was_seen(const struct sw_analysis *w, uint64_t at)
     return sw_flow_was_seen(w, w->begin + at);
 }
 
-/* Marks bytes as seen, so that they are not entered again. */
-static void pass_over(struct sw_analysis *w, uint64_t at, unsigned length)
-{
-    for (uint64_t end = at + length; at < end && at < w->covered; at++)
-        w->seen[at / 8] |= (uint8_t)(1u << at % 8);
-}
-
 /*
  * How likely a block's state is that of unreached code. Best is the nearest indirect jump in front of it, then one
  * behind it, then the nearest call in front of it, then a jump with the entry's sp, which may be a tail call. Behind
@@ -77,12 +70,12 @@ static bool is_padding(struct sw_analysis *w, uint64_t at)
     struct sw_insn insn;
     while (at < w->covered && !was_seen(w, at)) {
         if (!sw_flow_insn(w, w->begin + at, &insn) || insn.flow == SW_FLOW_TRAP) {
-            pass_over(w, at, 1);
+            sw_flow_pass_over(w, w->begin + at, 1);
             return true;
         }
         if (insn.count != 0 || insn.flow != SW_FLOW_NEXT)
             return false;
-        pass_over(w, at, insn.length);
+        sw_flow_pass_over(w, w->begin + at, insn.length);
         at += insn.length;
     }
     return true;
@@ -92,7 +85,7 @@ static bool is_padding(struct sw_analysis *w, uint64_t at)
 static uint64_t next_unreached(struct sw_analysis *w, uint64_t stop)
 {
     for (uint64_t at = 1; at < stop; at++) {
-        if (at % 8 == 0 && w->seen[at / 8] == 0 && !was_seen(w, at - 1)) {
+        if (at % 8 == 0 && (at >= w->noted || w->seen[at / 8] == 0) && !was_seen(w, at - 1)) {
             at += 7;
             continue;
         }
@@ -114,7 +107,7 @@ bool sw_flow_enter_unreached(struct sw_analysis *w, uint64_t pc)
     const struct sw_block *origin = likely_origin(w, w->begin + at);
     if (!origin || may_be_another(w, origin, w->begin + at))
         return false;
-    pass_over(w, at, 1);
+    sw_flow_pass_over(w, w->begin + at, 1);
     sw_state_copy(&w->current, &w->states[origin->state]);
     w->return_point = 0;
     sw_flow_arrive(w, w->begin + at, SW_BLOCK_ASSUMED);

@@ -30,7 +30,7 @@ enum { SW_ENDING_BYTES = 8 };
 /*
  * What code looks like from outside, before anything is decoded in order.
  *
- * call_before   Whether a call ends at `after`, which is 8 or more. target: what it calls; slot: the address of the
+ * call_before   Whether a call ends at `after`; below 8 none does. target: what it calls; slot: the address of the
  *               word that holds the target. Both are 0 before, and stay so where the call does not say it.
  * goes_through  Whether the code at `at` only jumps through a word in memory, as PLT entries and import stubs do. slot:
  *               the address of that word.
@@ -39,6 +39,8 @@ enum { SW_ENDING_BYTES = 8 };
  * may_end       Whether code in front of `address` may end there: it goes elsewhere, or calls what may never return.
  *               SW_ENDING_BYTES of code are at front, and as many in front.
  * opens_frame   Whether the instruction there is one that functions begin their frames with.
+ * next_opening  The first place from `at` on, below `end`, with such an instruction; else end. SW_START_BYTES are there
+ *               behind each place. On machines whose instructions are aligned, so is `at`.
  * jump_at       Whether a direct jump, no call, is at bytes[at], which has `address`. SW_JUMP_BYTES are there, and all
  *               bytes in front of them. from: where the jump begins, to: where it leads.
  * plt_header    Whether pc is in the first entry of a PLT, which pushes and goes on to the resolver. pushed: bytes that
@@ -54,6 +56,7 @@ struct sw_code_patterns {
     bool (*may_start)(const uint8_t *front, uint64_t address);
     bool (*may_end)(const uint8_t *front, uint64_t address);
     bool (*opens_frame)(const uint8_t *front);
+    size_t (*next_opening)(const uint8_t *bytes, size_t at, size_t end);
     bool (*jump_at)(const uint8_t *bytes, size_t at, uint64_t address, uint64_t *from, uint64_t *to);
     bool (*plt_header)(const struct sw_code *code, uint64_t pc, unsigned *pushed);
     bool (*exits)(const struct sw_code *code, uint64_t pc);
@@ -101,10 +104,11 @@ struct sw_pointer_auth {
 
 /* How call frame information was seen to be wrong; src/unwind mends it. */
 enum sw_cfi_quirk {
-    SW_CFI_EPILOGUES = 1, /* leaves out the pops in the epilogue of a realigned frame */
-    SW_CFI_SILENCE = 2,   /* leaves out pushes and written registers of hand-written code */
-    SW_CFI_PUSHED = 4,    /* leaves out what was pushed by code that jumped here */
-    SW_CFI_TRAMPOLINE = 8 /* finds a trampoline's caller by a frame record, which holds lr in the place of the pc */
+    SW_CFI_EPILOGUES = 1,  /* leaves out the pops in the epilogue of a realigned frame */
+    SW_CFI_SILENCE = 2,    /* leaves out pushes and written registers of hand-written code */
+    SW_CFI_PUSHED = 4,     /* leaves out what was pushed by code that jumped here */
+    SW_CFI_TRAMPOLINE = 8, /* finds a trampoline's caller by a frame record, which holds lr in the place of the pc */
+    SW_CFI_BARE = 16       /* tells how large frames are, and nothing of registers */
 };
 
 /*

@@ -1,6 +1,6 @@
 /*
  * The extents of code that was read: a few, each grown by what is read near it. Where there are too many, the two that
- * are nearest to each other become one.
+ * are nearest to each other become one. And hashes of code.
  */
 #include "base/meter.h"
 
@@ -56,4 +56,21 @@ void sw_meter_note_elsewhere(struct sw_meter *m, uint64_t address, uint32_t size
         make_room(m);
     m->last = m->count++;
     m->read[m->last] = (struct sw_extent){ address, end };
+}
+
+bool sw_meter_recall(const struct sw_meter *m, const struct sw_extent *of, uint64_t *hash)
+{
+    const uint32_t count = !m ? 0 : m->hash_count < SW_METER_HASHES ? m->hash_count : SW_METER_HASHES;
+    for (uint32_t i = 0; i < count; i++)
+        if (m->hashes[i].of.begin == of->begin && m->hashes[i].of.end == of->end) {
+            *hash = m->hashes[i].hash;
+            return true;
+        }
+    return false;
+}
+
+void sw_meter_remember(struct sw_meter *m, const struct sw_extent *of, uint64_t hash)
+{
+    if (m)
+        m->hashes[m->hash_count++ % SW_METER_HASHES] = (struct sw_hashed){ *of, hash };
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SW_METER_EXTENTS = 8 };
+enum { SW_METER_EXTENTS = 8, SW_METER_HASHES = 16 };
 
 #define SW_METER_UNLIMITED (UINT64_MAX / 2)
 
@@ -20,6 +20,7 @@ enum { SW_METER_EXTENTS = 8 };
  * is_far   More code was read than extents can say.
  * last     The extent that was read from last.
  * read     The code that was read since sw_meter_forget, and perhaps some between its pieces.
+ * hashes   Of code, that it need not be read for again: the last of them, hash_count in all.
  */
 struct sw_meter {
     uint64_t left;
@@ -30,6 +31,11 @@ struct sw_meter {
         uint64_t begin;
         uint64_t end;
     } read[SW_METER_EXTENTS];
+    struct sw_hashed {
+        struct sw_extent of;
+        uint64_t hash;
+    } hashes[SW_METER_HASHES];
+    uint32_t hash_count;
 };
 
 /* Takes units from what is left. meter may be null. False: the work is not to be done. */
@@ -50,6 +56,10 @@ static inline void sw_meter_forget(struct sw_meter *meter)
     meter->count = meter->last = 0;
     meter->is_far = false;
 }
+
+/* The hash of an extent of code, if it is remembered. meter may be null: then nothing is. */
+bool sw_meter_recall(const struct sw_meter *meter, const struct sw_extent *of, uint64_t *hash);
+void sw_meter_remember(struct sw_meter *meter, const struct sw_extent *of, uint64_t hash);
 
 /* Notes that code was read, or that there is none. */
 void sw_meter_note_elsewhere(struct sw_meter *meter, uint64_t address, uint32_t size);

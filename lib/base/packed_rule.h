@@ -27,14 +27,13 @@ struct sw_packed_rule {
 
 #define SW_STEP_PLAIN    (UINT64_C(1) << 24) /* CFA = sp + offset, and nothing else needs to be looked at */
 #define SW_STEP_FRAMED   (UINT64_C(1) << 25) /* CFA = rbp + 16, rbp saved at CFA - 16; nothing else */
-#define SW_STEP_SINGLE   (UINT64_C(1) << 26) /* other CFA offsets from fp; only if a call confirms it */
+#define SW_STEP_SINGLE   (UINT64_C(1) << 26) /* other CFA offsets from fp; one by one */
 #define SW_STEP_KEEPS    (UINT64_C(1) << 27) /* no nonvolatile register is lost */
 #define SW_STEP_OTHERS   (UINT64_C(1) << 28) /* registers beside fp are saved */
-#define SW_STEP_OF_ENTRY (UINT64_C(0x1ff) << 29)
+#define SW_STEP_OF_ENTRY (UINT64_C(0x7ff) << 29)
 
 /* The caller is found from sp and fp alone. */
 #define SW_STEP_DIRECT (SW_STEP_PLAIN | SW_STEP_FRAMED)
-#define SW_STEP_EASY   (SW_STEP_DIRECT | SW_STEP_SINGLE)
 
 enum {
     SW_STEP_SOURCE_SHIFT = 8,

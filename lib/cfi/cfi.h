@@ -59,7 +59,7 @@ struct sw_cfi_work {
  * What covers a pc: the FDE's code [begin, end).
  *
  * pushes   How often, in front of pc, the FDE lets the CFA move away from its register by one word, as a push does.
- * places   Whether it says there where a register is.
+ * places   Whether it says there where a register is, other than the return address's.
  * bytes    The size of its instructions.
  */
 struct sw_cfi_cover {

@@ -142,7 +142,8 @@ static inline enum sw_status rule_of_table(const struct sw_cfi *cfi, uint64_t pc
     if (status == SW_OK)
         status = run(&m, fde.program);
     if (cover)
-        *cover = (struct sw_cfi_cover){ fde.begin, fde.end, m.pushes, m.changed != 0, bytes };
+        *cover =
+            (struct sw_cfi_cover){ fde.begin, fde.end, m.pushes, (m.changed & ~(UINT64_C(1) << m.ra)) != 0, bytes };
     if (m.ra != SW_REGS_MAX)
         rule->initial = initial_of_rule(&m);
     return status == SW_OK ? finish(&m) : status;

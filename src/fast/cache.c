@@ -132,7 +132,7 @@ static void fill(struct sw_cache *cache, uint32_t n, const struct sw_entry *from
     atomic_store_explicit(&cold->calls, from->calls, memory_order_relaxed);
     atomic_store_explicit(&cold->same, from->same, memory_order_relaxed);
     atomic_store_explicit(&hot->step, is_direct ? from->step : 0, memory_order_relaxed);
-    atomic_store_explicit(&hot->next, n * sizeof *hot, memory_order_relaxed);
+    atomic_store_explicit(&hot->next.whole, n * sizeof *hot, memory_order_relaxed);
     atomic_store_explicit(&hot->key, from->key, memory_order_release);
 }
 

@@ -20,6 +20,15 @@
 #define SW_STEP_POINTER  (UINT64_C(1) << 36) /* with ONLY_SO: the rule holds, too, behind a call that names nothing */
 #define SW_STEP_THROUGH  (UINT64_C(1) << 37) /* with CALLS: it is named through a stub */
 
+/* As PLAIN and FRAMED, where ONLY_SO stands beside it. */
+#define SW_STEP_SO_SHIFT  14
+#define SW_STEP_PLAIN_SO  (SW_STEP_PLAIN << SW_STEP_SO_SHIFT)
+#define SW_STEP_FRAMED_SO (SW_STEP_FRAMED << SW_STEP_SO_SHIFT)
+#define SW_STEP_DIRECT_SO (SW_STEP_PLAIN_SO | SW_STEP_FRAMED_SO)
+
+/* The lane goes on from there. Exactly one of them is set, or none. */
+#define SW_STEP_EASY (SW_STEP_DIRECT | SW_STEP_DIRECT_SO | SW_STEP_SINGLE)
+
 /* What stands for a function in half a word, never 0: less than 2 GiB apart, no two have the same. */
 static inline uint32_t sw_call_mark(uint64_t function)
 {
@@ -63,17 +72,32 @@ enum { SW_FOUND_SHIFT = 40 };
 #define SW_FOUND_NEVER   (UINT64_MAX >> 1) /* above all others, which is what an entry must not be */
 
 /*
+ * A prediction: a place, and above it 0, or sw_next_confirmed of the generation in which the two entries were found to
+ * agree. Written whole, and read whole where it must be confirmed.
+ */
+union sw_next {
+    _Atomic uint64_t whole;
+    _Atomic uint32_t place; /* the lower half: both machines are little-endian */
+};
+
+/* Never 0. The same again only after 2^31 generations, by when an entry was long filled anew. */
+static inline uint64_t sw_next_confirmed(uint64_t generation)
+{
+    return (generation << 1 | 1) << 32;
+}
+
+/*
  * The hot part.
  *
  * step   The entry's, where its key is a plain pc and it holds; else 0.
- * next   Predicted: the place of the caller's entry that was met last. Any thread may write it at any time. It always
+ * next   Predicted: the place of the caller's entry that was met last . Any thread may write it at any time. It always
  *        leads to some entry, whose key tells whether it is the right one.
  * found  As in struct sw_entry.
  */
 struct sw_hot {
     _Atomic uint64_t key;
     _Atomic uint64_t step;
-    _Atomic uint64_t next;
+    union sw_next next;
     _Atomic uint64_t found;
 };
 

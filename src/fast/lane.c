@@ -17,6 +17,7 @@ static void find_bounds(struct sw_lane *lane, const struct sw_walker *walker)
         end > INT64_MAX) /* so that no CFA wraps round */
         return;
     lane->least = begin;
+    lane->base = walker->stack_end;
     lane->view.top = end;
     lane->view.stack = (uintptr_t)w->bytes - (uintptr_t)w->begin;
 }
@@ -29,6 +30,7 @@ void sw_lane_start(struct sw_lane *lane, const struct sw_walker *walker)
     lane->replay = NULL;
     lane->misses = lane->replayed = 0;
     lane->least = UINT64_MAX;
+    lane->base = 0;
     lane->view.top = 0;
     lane->found = SW_FOUND_NEVER;
     if (!lane->cache)
@@ -68,6 +70,6 @@ uint64_t sw_lane_predict(const struct sw_lane *lane, uint64_t from, uint64_t pc)
 {
     const uint64_t entry = pc < SW_KEY_PC_END ? sw_cache_number(lane->cache, pc, pc) * sizeof(struct sw_hot) : 0;
     if (entry != 0)
-        atomic_store_explicit(&sw_hot_at(lane->view.hot, from)->next, entry, memory_order_relaxed);
+        atomic_store_explicit(&sw_hot_at(lane->view.hot, from)->next.whole, entry, memory_order_relaxed);
     return entry;
 }

@@ -19,11 +19,13 @@
  *
  * stack   Where the target's address 0 would be.
  * top     The end of the stack that can be loaded: no CFA is above it. 0: there is no lane.
+ * confirmed  What predictions have above their place that were confirmed since the walk began.
  */
 struct sw_lane_view {
     struct sw_hot *hot;
     uintptr_t stack;
     uint64_t top;
+    uint64_t confirmed;
 };
 
 /*
@@ -32,6 +34,7 @@ struct sw_lane_view {
  * cache     Null: the walk has none, or is not one that it serves.
  * least     Frames with CFAs from least to view.top can be left: all their words are in the window, and the caller's sp
  *           is on the declared stack.
+ * base      Where the declared stack ends: a frame whose sp is there is the last. 0: that was not said.
  * tags      What the walk's keys have above the pc.
  * holds     All entries hold; otherwise each is asked.
  * found     For what is stored next: the generations from before its code was looked for.
@@ -44,6 +47,7 @@ struct sw_lane {
     struct sw_cold *cold;
     struct sw_lane_view view;
     uint64_t least;
+    uint64_t base;
     uint64_t tags;
     bool holds;
     struct sw_changes changes;
@@ -80,6 +84,13 @@ enum sw_cache_count sw_lane_find(const struct sw_lane *lane, struct sw_at *at, b
 /* Where a return address' entry is, or 0; from: the entry at which it is predicted from now on. */
 SW_APART uint64_t sw_lane_predict(const struct sw_lane *lane, uint64_t from, uint64_t pc);
 
+/* What is predicted at an entry was found to be a step of the lane, since view.confirmed was set. */
+static inline void sw_lane_note_confirmed(const struct sw_lane *lane, uint64_t from, uint64_t entry)
+{
+    union sw_next *next = &sw_hot_at(lane->view.hot, from)->next;
+    atomic_store_explicit(&next->whole, entry | lane->view.confirmed, memory_order_relaxed);
+}
+
 static inline bool sw_lane_is_open(const struct sw_lane *lane)
 {
     return lane->view.top != 0;
@@ -110,9 +121,9 @@ static inline bool sw_lane_holds(const struct sw_lane *lane, uint64_t entry, uin
 }
 
 /*
- * To the caller by words and entries alone, from a frame whose step is easy. kind: the step's, SW_STEP_PLAIN or
- * SW_STEP_FRAMED, and then sp must be inside; or 0: any kind, any sp. looks_up: an entry that is not where it is
- * predicted is looked up; otherwise that is a miss. to: may be at.
+ * To the caller by words and entries alone, from a frame whose step is easy. kind: the step's, and then sp must be
+ * inside; with ONLY_SO: along a confirmed prediction only; or 0: any kind, any sp. looks_up: an entry that is not where
+ * it is predicted is looked up; otherwise that is a miss. to: may be at.
  *
  * Returns  False: a miss, and *to is as it was. True: to->step is 0 where the caller's entry does not hold.
  */
@@ -120,18 +131,24 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_follow(const struct sw_lane *lane
                                                       const struct sw_at *at, struct sw_at *to, uint64_t kind,
                                                       bool looks_up)
 {
-    const uint64_t slot = kind == SW_STEP_FRAMED ? 2 * SW_WORD : sw_step_fp_slot(at->step);
-    const uint64_t cfa = kind == SW_STEP_FRAMED  ? at->fp + 2 * SW_WORD
-                         : kind == SW_STEP_PLAIN ? at->sp + sw_step_offset(at->step)
-                                                 : sw_lane_cfa(at->step, at->sp, at->fp);
-    if (SW_UNLIKELY(cfa > view.top) || (kind != SW_STEP_PLAIN && SW_UNLIKELY(cfa <= at->sp)))
+    const bool is_plain = kind & (SW_STEP_PLAIN | SW_STEP_PLAIN_SO);
+    const bool is_framed = kind & (SW_STEP_FRAMED | SW_STEP_FRAMED_SO), is_confirmed = kind & SW_STEP_DIRECT_SO;
+    const uint64_t slot = is_framed ? 2 * SW_WORD : sw_step_fp_slot(at->step);
+    const uint64_t cfa = is_framed  ? at->fp + 2 * SW_WORD
+                         : is_plain ? at->sp + sw_step_offset(at->step)
+                                    : sw_lane_cfa(at->step, at->sp, at->fp);
+    if (SW_UNLIKELY(cfa > view.top) || (!is_plain && SW_UNLIKELY(cfa <= at->sp)))
         return false; /* an offset from an sp inside is more than 0, and wraps nothing round */
     if (kind == 0 && SW_UNLIKELY(cfa < lane->least))
         return false;
     const uint64_t pc = sw_lane_word(view.stack, cfa - SW_WORD);
-    uint64_t entry = sw_load(&sw_hot_at(view.hot, at->entry)->next);
+    const union sw_next *next = &sw_hot_at(view.hot, at->entry)->next;
+    uint64_t entry = is_confirmed ? sw_load(&next->whole) ^ view.confirmed
+                                  : atomic_load_explicit(&next->place, memory_order_relaxed);
+    if (is_confirmed && SW_UNLIKELY(entry > UINT32_MAX))
+        return false;
     if (SW_UNLIKELY(atomic_load_explicit(&sw_hot_at(view.hot, entry)->key, memory_order_acquire) != pc)) {
-        entry = looks_up && pc != 0 ? sw_lane_predict(lane, at->entry, pc) : 0;
+        entry = looks_up && !is_confirmed && pc != 0 ? sw_lane_predict(lane, at->entry, pc) : 0;
         if (entry == 0)
             return false;
     }
@@ -182,9 +199,19 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, 
 }
 
 /*
+ * Whether a 0 in place of a return address is the end of the stack, by the step of the frame's entry: a step that only
+ * a call confirms is confirmed by nothing there. But where it is the first that the code shows, and goes by no call's
+ * name, the stack's base does as well.
+ */
+static inline bool sw_step_ends(uint64_t step, uint64_t cfa, uint64_t base)
+{
+    return !(step & SW_STEP_ONLY_SO) || ((step & SW_STEP_POINTER) && base != 0 && cfa == base);
+}
+
+/*
  * Whether a frame is the last one, as far as that can be told without the long way.
  *
- * Returns  SW_STOP_ROOT, SW_STOP_ROOT_ZERO, or SW_STOP_NONE: that cannot be told here.
+ * Returns  SW_STOP_ROOT, SW_STOP_ROOT_BASE, SW_STOP_ROOT_ZERO, or SW_STOP_NONE: that cannot be told here.
  */
 SW_OTHERS_FRAMES static inline enum sw_stop sw_lane_end(const struct sw_lane *lane, uint64_t step, uint64_t sp,
                                                         uint64_t fp)
@@ -192,7 +219,9 @@ SW_OTHERS_FRAMES static inline enum sw_stop sw_lane_end(const struct sw_lane *la
     const uint64_t cfa = sw_lane_cfa(step, sp, fp);
     if (step & SW_STEP_END)
         return SW_STOP_ROOT;
-    if (!(step & SW_STEP_EASY) || step & SW_STEP_ONLY_SO || !sw_lane_is_inside(lane, cfa))
+    if ((step & SW_STEP_EASY) && sp == lane->base)
+        return SW_STOP_ROOT_BASE;
+    if (!(step & SW_STEP_EASY) || !sw_lane_is_inside(lane, cfa) || !sw_step_ends(step, cfa, lane->base))
         return SW_STOP_NONE;
     return sw_lane_word(lane->view.stack, cfa - SW_WORD) == 0 ? SW_STOP_ROOT_ZERO : SW_STOP_NONE;
 }

@@ -16,11 +16,12 @@ static bool is_step(uint64_t step)
     if (!(step & SW_STEP_ENTRY) || sw_step_source(step) >= SW_SOURCE_COUNT || sw_step_trust(step) >= SW_TRUST_COUNT)
         return false;
     if ((easy & (easy - 1)) != 0 || ((step & SW_STEP_END) && easy) ||
-        ((step & SW_STEP_ONLY_SO) && !(step & SW_STEP_BY_CALL)))
+        ((step & SW_STEP_ONLY_SO) && !(step & SW_STEP_BY_CALL)) ||
+        (step & (step & SW_STEP_ONLY_SO ? SW_STEP_DIRECT : SW_STEP_DIRECT_SO)))
         return false;
-    if (step & SW_STEP_FRAMED)
+    if (step & (SW_STEP_FRAMED | SW_STEP_FRAMED_SO))
         return cfa == SW_X64_RBP && sw_step_offset(step) == 2 * SW_WORD && sw_step_fp_slot(step) == 2 * SW_WORD;
-    return !(step & SW_STEP_PLAIN) || cfa == SW_X64_RSP;
+    return !(step & (SW_STEP_PLAIN | SW_STEP_PLAIN_SO)) || cfa == SW_X64_RSP;
 }
 
 bool sw_entry_is_valid(const struct sw_entry *entry)

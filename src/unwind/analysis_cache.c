@@ -228,17 +228,29 @@ static void store(struct sw_analysis_cache *cache, uint64_t first, const void *w
 
 /* ---- findings ---- */
 
-static uint64_t bytes_of(const struct sw_extent *extents, uint64_t count)
+/* Once in a walk, for which code is what it was when it was read first. */
+static bool hash_extent(const struct sw_code *code, const struct sw_extent *extent, uint64_t *hash)
 {
-    uint64_t bytes = 0;
-    for (uint64_t i = 0; i < count; i++)
-        bytes += extents[i].end - extents[i].begin;
-    return bytes;
+    struct sw_meter *meter = code->meter;
+    if (sw_meter_recall(meter, extent, hash))
+        return true;
+    if (!sw_meter_pay(meter, (extent->end - extent->begin) / HASHED_A_UNIT))
+        return false;
+    *hash = sw_code_hash(code, extent, 1);
+    sw_meter_remember(meter, extent, *hash);
+    return true;
 }
 
+/* 0: there was no budget for it. */
 static uint64_t hash_code(const struct sw_code *code, const struct sw_extent *extents, uint64_t count)
 {
-    return sw_meter_pay(code->meter, bytes_of(extents, count) / HASHED_A_UNIT) ? sw_code_hash(code, extents, count) : 0;
+    uint64_t hash, all = count;
+    for (uint64_t i = 0; i < count; i++) {
+        if (!hash_extent(code, &extents[i], &hash))
+            return 0;
+        all = (all ^ hash) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    return all;
 }
 
 /* Whether the code is what it was; notes it. */

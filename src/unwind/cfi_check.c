@@ -230,6 +230,43 @@ static void check_epilogue(const struct check *check)
         replace(check);
 }
 
+/* ---- frames of which a table says only how large they are ---- */
+
+/* The state behind the instruction that writes fp, if it stands in the prologue and in front of pc. */
+static bool run_to_fp(const struct check *check)
+{
+    const uint64_t begin = check->cover->begin, pc = check->req->frame->lookup;
+    const unsigned fp = check->code->arch->roles->fp;
+    struct sw_insn insn;
+    uint64_t at = begin;
+    sw_state_start(check->state);
+    for (unsigned n = 0; n < PROLOGUE_INSNS && at < pc && at - begin <= PROLOGUE_BYTES; n++, at += insn.length) {
+        if (!run_one(check, at, begin, &insn) || (insn.flow != SW_FLOW_NEXT && insn.flow != SW_FLOW_BRANCH))
+            return false;
+        if (!sw_val_is_start(check->state->reg[fp], fp))
+            return true;
+    }
+    return false;
+}
+
+bool sw_cfi_mend_bare(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_cfi_cover *cover,
+                      struct sw_candidate *c)
+{
+    const struct check check = { req, code, cover, c, &req->work->spare[0], &req->work->elsewhere };
+    const struct sw_regs_roles *roles = code->arch->roles;
+    const unsigned fp = roles->fp;
+    struct sw_rule *rule = &c->rule, *other = &check.other->rule;
+    if (!run_to_fp(&check))
+        return false;
+    const bool is_saved = sw_extract_inside(check.state, code->arch, other) && other->r[fp].kind == SW_LOC_AT_CFA;
+    for (unsigned n = 0; n < roles->count; n++)
+        if (roles->nonvolatile >> n & 1)
+            rule->r[n] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
+    if (is_saved)
+        rule->r[fp] = other->r[fp];
+    return true;
+}
+
 /* ---- both ---- */
 
 /* A frame as compilers make them. What is found in other ways was written by hand: longjmp's is where it will lead. */

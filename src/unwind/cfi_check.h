@@ -1,5 +1,5 @@
 /*
- * What a table says of an executing pc, held against the instructions around it.
+ * What a table says, held against the function's instructions.
  */
 #ifndef SW_UNWIND_CFI_CHECK_H
 #define SW_UNWIND_CFI_CHECK_H
@@ -16,5 +16,17 @@
  * where the walker forbids analysis.
  */
 void sw_cfi_check(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover, struct sw_candidate *c);
+
+/*
+ * A frame of which the table says how large it is, and nothing of registers, although the function's first instructions
+ * write the frame pointer: so are all those of Go's compiler. The caller's frame pointer is where they stored it. Of the
+ * other nonvolatile registers such a table knows nothing, and Go's functions preserve none: they are unknown.
+ *
+ * Uses work->elsewhere and a spare candidate. Bounded: 24 instructions.
+ *
+ * Returns  Whether the table's candidate was changed.
+ */
+bool sw_cfi_mend_bare(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_cfi_cover *cover,
+                      struct sw_candidate *c);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Frames of images by their call frame information. A table tells exactly, but for three kinds of lies that were met:
+ * Frames of images by their call frame information. A table tells exactly, but for four kinds of lies that were met:
  * gcc's about epilogues of realigned frames, those of hand-written code that pushes and writes registers without a
- * word, and those about what was pushed by code that jumped here. Where the table is of such a kind its code is looked
- * at. Knows nothing of the format (lib/cfi).
+ * word, Go's about all registers, and those about what was pushed by code that jumped here. Where the table is of such
+ * a kind its code is looked at. Knows nothing of the format (lib/cfi).
  */
 #include "unwind/cfi_image.h"
 
@@ -93,6 +93,18 @@ static bool is_suspicious(const struct sw_unwind_request *req, const struct sw_r
     return req->frame->exact || cover->pushes >= SILENT_PUSHES;
 }
 
+/* An instruction loads sp, as a switch to another stack does, or rounds it. */
+static bool places_sp(const struct sw_insn *insn, unsigned sp)
+{
+    for (unsigned i = 0; i < insn->count && i < SW_EFFECTS_MAX; i++) {
+        const struct sw_effect *e = &insn->effects[i];
+        const bool is_moved = e->kind == SW_EFFECT_SET && e->src == sp;
+        if (!is_moved && e->kind != SW_EFFECT_STORE && e->kind != SW_EFFECT_COMPARE && e->dst == sp)
+            return true;
+    }
+    return false;
+}
+
 /* The registers that an instruction writes. */
 static uint64_t written_by(const struct sw_insn *insn)
 {
@@ -109,8 +121,12 @@ static uint64_t written_by(const struct sw_insn *insn)
     return written;
 }
 
-/* The nonvolatile registers that instructions in front of pc write, in the order in which they stand. */
-static uint64_t written_before(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin)
+/*
+ * The nonvolatile registers that instructions in front of pc write, in the order in which they stand. placed: whether
+ * one puts sp elsewhere.
+ */
+static uint64_t written_before(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
+                               bool *placed)
 {
     const uint64_t pc = req->frame->lookup;
     uint64_t written = 0;
@@ -121,6 +137,7 @@ static uint64_t written_before(const struct sw_unwind_request *req, const struct
         if (!bytes || code->arch->decode(bytes, size, at, &insn) != SW_OK || insn.length > pc - at)
             break;
         written |= written_by(&insn);
+        *placed = *placed || places_sp(&insn, code->arch->roles->sp);
     }
     return written & code->arch->roles->nonvolatile;
 }
@@ -131,9 +148,10 @@ static void mend_silence(const struct sw_unwind_request *req, const struct sw_cf
     const struct same_caller same = { req, c, &req->work->spare[0] };
     struct sw_rule *other = &same.other->rule;
     struct sw_code code;
+    bool unused;
     if (!is_suspicious(req, &c->rule, cover) || !code_of(req, &code))
         return;
-    const uint64_t written = written_before(req, &code, cover->begin);
+    const uint64_t written = written_before(req, &code, cover->begin, &unused);
     if (written == 0 || sw_candidate_try(req, c) != SW_STOP_NONE)
         return;
     const bool is_known = sw_function_rule(req, &code, cover->begin, cover->end, other) == SW_OK &&
@@ -141,6 +159,29 @@ static void mend_silence(const struct sw_unwind_request *req, const struct sw_cf
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (written >> n & 1)
             c->rule.r[n] = is_known ? other->r[n] : (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };
+}
+
+/* ---- frames of which only the size is told ---- */
+
+/* Such a frame is found by sp. */
+static bool is_bare(const struct sw_unwind_request *req, const struct sw_rule *rule)
+{
+    const struct sw_regs_roles *roles = sw_regs_roles_of(req->walker->machine);
+    return rule->flags == 0 && rule->cfa.kind == SW_LOC_REG && rule->cfa.reg == roles->sp &&
+           rule->cfa.off > sw_rule_cfa_above_entry(req->walker->machine);
+}
+
+/*
+ * Go's tables. Registers: see sw_cfi_mend_bare. And where a function goes over to another stack they tell the CFA as if
+ * it were still on its own: others are asked first.
+ */
+static void mend_bare(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover, struct sw_candidate *c)
+{
+    struct sw_code code;
+    if (cover->pushes >= SILENT_PUSHES || !is_bare(req, &c->rule) || !code_of(req, &code) ||
+        !sw_cfi_mend_bare(req, &code, cover, c))
+        return;
+    (void)written_before(req, &code, cover->begin, &c->is_doubted);
 }
 
 /* ---- what was pushed in front ---- */
@@ -195,6 +236,7 @@ static const struct {
     void (*mend)(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover, struct sw_candidate *c);
 } mends[] = {
     { SW_CFI_EPILOGUES, mend_epilogue },
+    { SW_CFI_BARE, mend_bare },
     { SW_CFI_SILENCE, mend_silence },
     { SW_CFI_PUSHED, mend_pushed },
 };
@@ -210,7 +252,8 @@ enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req, struct s
     if (cover.end == sw_regs_pc(&req->frame->regs) && is_made_up(req))
         return SW_E_NO_RULE;
     /* Of a frame that is not executing in an epilogue, and whose table says something, these are not asked at all. */
-    const unsigned never = (req->frame->exact ? 0u : SW_CFI_EPILOGUES) | (cover.places ? SW_CFI_SILENCE : 0u);
+    const unsigned silent = SW_CFI_SILENCE | SW_CFI_BARE;
+    const unsigned never = (req->frame->exact ? 0u : SW_CFI_EPILOGUES) | (cover.places ? silent : 0u);
     const unsigned quirks = sw_arch_of(req->walker->machine)->cfi_quirks & ~never;
     for (size_t i = 0; quirks != 0 && i < sizeof mends / sizeof mends[0]; i++)
         if (quirks & mends[i].quirk)

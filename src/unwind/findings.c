@@ -7,6 +7,7 @@
  */
 #include "unwind/findings.h"
 
+#include "unwind/infer/dispatch.h"
 #include "unwind/infer/function_scan.h"
 
 #include <string.h>
@@ -155,13 +156,15 @@ static size_t unpack_rule(const uint64_t *words, size_t count, enum sw_machine m
 
 /* ---- functions ---- */
 
-/* The status, and the rule where it is SW_OK. */
+/* Whether there is one, and the rule. */
 static size_t find_rule(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_finding *f,
-                        uint64_t generation, uint64_t *words)
+                        uint64_t *words, size_t room)
 {
     struct sw_rule *rule = &req->work->analysis.offered; /* not on the stack, of which little is left here */
+    const uint64_t generation = generation_of(req->walker, f->a);
     const enum sw_status status =
         sw_analysis_cache_rule(cache_of(req), code, f->a, f->b, f->c, generation, &req->work->analysis, rule);
+    (void)room;
     words[0] = status == SW_OK;
     return 1 + (status == SW_OK ? pack_rule(rule, code->arch->machine, words + 1) : 0);
 }
@@ -170,21 +173,10 @@ enum sw_status sw_function_rule(const struct sw_unwind_request *req, const struc
                                 uint64_t end, struct sw_rule *rule)
 {
     const struct sw_finding finding = { SW_FINDING_RULE, begin, end, req->frame->lookup };
-    const uint64_t generation = generation_of(req->walker, begin);
     uint64_t *words = req->work->rule_words;
-    struct piece piece;
-    if (!sw_meter_pay(meter_of(req), 1))
-        return SW_E_NO_RULE;
-    size_t count = sw_analysis_cache_get(cache_of(req), code, &finding, generation, words, SW_RULE_WORDS);
-    if (count == 0) {
-        if (!begin_piece(req, code, &finding, generation, &piece))
-            return SW_E_NO_RULE;
-        count = find_rule(req, code, &finding, generation, words);
-        if (!end_piece(req, &piece))
-            return SW_E_NO_RULE;
-        sw_analysis_cache_put(cache_of(req), code, &finding, generation, words, count);
-    }
-    return words[0] && unpack_rule(words + 1, count - 1, code->arch->machine, rule) ? SW_OK : SW_E_NO_RULE;
+    const size_t count = sw_find_once(req, code, &finding, find_rule, words, SW_RULE_WORDS);
+    return count != 0 && words[0] && unpack_rule(words + 1, count - 1, code->arch->machine, rule) ? SW_OK
+                                                                                                  : SW_E_NO_RULE;
 }
 
 bool sw_function_analyze(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin, uint64_t end)
@@ -339,6 +331,29 @@ static bool show_way(void *arg, const struct sw_rule *rule)
     return sw_show(arg, rule, 0);
 }
 
+/* Of work that is done ahead. */
+static bool accept_none(void *arg, const struct sw_rule *rule)
+{
+    (void)arg, (void)rule;
+    return false;
+}
+
+struct plain_accept {
+    bool (*accept)(void *arg, const struct sw_rule *rule);
+    void *arg;
+};
+
+/* All ways are gone, and a walk took none of them: then it is asked which of them come to a jump. */
+static void keep_jump(struct sw_shown *s, const struct sw_code *code, uint64_t pc, uint64_t generation)
+{
+    const struct plain_accept *plain = s->arg;
+    size_t count;
+    if (plain->accept == accept_none)
+        return;
+    const struct sw_finding finding = sw_dispatch_behind(code, pc, &s->req->work->analysis, s->buffer, &count);
+    sw_analysis_cache_put(cache_of(s->req), code, &finding, generation, s->buffer, count);
+}
+
 static void go(struct sw_shown *s, const struct sw_code *code, uint64_t pc, struct sw_fp_distance *fp,
                uint64_t generation)
 {
@@ -347,17 +362,14 @@ static void go(struct sw_shown *s, const struct sw_code *code, uint64_t pc, stru
     if (!begin_piece(s->req, code, &finding, generation, &piece))
         return;
     s->words = s->words ? s->words : 1;
-    (void)!sw_analyze_forward(code, pc, fp, &s->req->work->analysis, show_way, s);
+    const bool is_all = sw_analyze_forward(code, pc, fp, &s->req->work->analysis, show_way, s) == SW_E_NO_RULE;
     if (!end_piece(s->req, &piece))
         return;
     finding.b = distance_key(fp);
     keep_shown(s, code, &finding, generation);
+    if (is_all && !fp->is_used)
+        keep_jump(s, code, pc, generation);
 }
-
-struct plain_accept {
-    bool (*accept)(void *arg, const struct sw_rule *rule);
-    void *arg;
-};
 
 static bool accept_plain(void *arg, const struct sw_rule *rule, uint64_t tag)
 {
@@ -386,41 +398,35 @@ enum { STATE_WORDS = 1 + 2 * SW_REGS_MAX };
 
 _Static_assert(sizeof(struct sw_val) == 16, "two words");
 
+/* Whether a path was seen from f->a to f->b, and the registers there. */
+static size_t find_state(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_finding *f,
+                         uint64_t *words, size_t room)
+{
+    struct sw_analysis *w = &req->work->analysis;
+    bool assumed;
+    (void)room;
+    memset(words, 0, STATE_WORDS * sizeof *words);
+    sw_analyze_run(code, f->a, 0, w);
+    const struct sw_state *there = sw_analyze_state(w, f->b, &assumed);
+    if (!there)
+        return STATE_WORDS;
+    words[0] = !assumed;
+    memcpy(words + 1, there->reg, sizeof there->reg);
+    return STATE_WORDS;
+}
+
 bool sw_state_from(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t from,
                    struct sw_state *state)
 {
     const struct sw_finding finding = { SW_FINDING_STATE, from, req->frame->lookup, 0 };
-    const uint64_t generation = generation_of(req->walker, from);
-    struct sw_workspace *work = req->work;
-    struct piece piece;
-    bool assumed;
-    if (!sw_meter_pay(meter_of(req), 1))
+    const uint64_t *words = req->work->words;
+    if (sw_find_once(req, code, &finding, find_state, req->work->words, SW_FINDING_WORDS) != STATE_WORDS)
         return false;
-    if (sw_analysis_cache_get(cache_of(req), code, &finding, generation, work->words, STATE_WORDS) != STATE_WORDS) {
-        if (!begin_piece(req, code, &finding, generation, &piece))
-            return false;
-        sw_analyze_run(code, from, 0, &work->analysis);
-        const struct sw_state *there = sw_analyze_state(&work->analysis, req->frame->lookup, &assumed);
-        if (!end_piece(req, &piece))
-            return false;
-        work->words[0] = there && !assumed;
-        if (there)
-            memcpy(work->words + 1, there->reg, sizeof there->reg);
-        else
-            memset(work->words + 1, 0, sizeof there->reg);
-        sw_analysis_cache_put(cache_of(req), code, &finding, generation, work->words, STATE_WORDS);
-    }
-    memcpy(state->reg, work->words + 1, sizeof state->reg);
-    return work->words[0] != 0;
+    memcpy(state->reg, words + 1, sizeof state->reg);
+    return words[0] != 0;
 }
 
 /* ---- what was cut ---- */
-
-static bool accept_none(void *arg, const struct sw_rule *rule)
-{
-    (void)arg, (void)rule;
-    return false;
-}
 
 void sw_findings_go_forward(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
 {

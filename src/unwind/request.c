@@ -115,10 +115,9 @@ enum sw_place sw_place_of(const struct sw_unwind_request *req, uint64_t address)
 
 static bool is_behind_any_call(const struct sw_unwind_request *req, uint64_t pc)
 {
-    enum { LONGEST_CALL = 8 };
     uint64_t target = 0, slot = 0;
     struct sw_code code;
-    return pc >= LONGEST_CALL && sw_code_of(req, &code) && code.arch->patterns->call_before(&code, pc, &target, &slot);
+    return sw_code_of(req, &code) && code.arch->patterns->call_before(&code, pc, &target, &slot);
 }
 
 /*

@@ -29,7 +29,7 @@ static inline void sw_workspace_open(struct sw_workspace *work, const struct sw_
 {
     const uint64_t generation = sw_images_generation(walker->images);
     if (is_new) {
-        sw_fetch_reset(&work->fetch, &walker->memory, walker->images);
+        sw_fetch_reset(&work->fetch, &walker->memory, walker->images, &work->meter);
         work->meter = work->outer = (struct sw_meter){ .left = 0 };
     }
     if (!is_new && generation == work->generation)

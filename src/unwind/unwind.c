@@ -60,12 +60,10 @@ static enum sw_stop stop_of(const struct sw_unwind_request *req, enum sw_status 
 {
     if (status != SW_OK)
         return SW_STOP_BAD_TABLE;
-    if (!(candidate->rule.flags & SW_RULE_END)) {
-        const enum sw_stop stop = sw_candidate_try(req, candidate);
-        return stop == SW_STOP_ROOT_ZERO && candidate->rule.trust <= SW_TRUST_GUESS ? SW_STOP_BAD_PC : stop;
-    }
-    candidate->stop = SW_STOP_ROOT;
-    return SW_STOP_ROOT;
+    if (candidate->rule.flags & SW_RULE_END)
+        return candidate->stop = SW_STOP_ROOT;
+    const enum sw_stop stop = sw_candidate_try(req, candidate);
+    return stop == SW_STOP_ROOT_ZERO && candidate->rule.trust <= SW_TRUST_GUESS ? SW_STOP_BAD_PC : stop;
 }
 
 /*

@@ -12,7 +12,7 @@
 
 enum {
     SW_WALK_BYTES = 8192,
-    SW_FETCH_BLOCK = 512,
+    SW_FETCH_BLOCK = 4096,
     SW_FETCH_BLOCKS = 8,
     SW_INSN_MOST = 16,
     SW_FINDING_WORDS = 512,
@@ -21,18 +21,26 @@ enum {
 };
 
 /*
- * Pieces of code as they were read: the instructions of a function without a read for each. direct: code that lies in
- * this process, of the image that was asked for last.
+ * Pieces of code as they were read: the instructions of a function without a read for each.
+ *
+ * meter   Pays for reads, which are system calls as a rule; or null.
+ * direct  Code that lies in this process, of the image that was asked for last.
+ * rest    What was read of a block that begins with nothing.
+ * last    The block that was asked for last. oldest: the number of the one that was read longest ago.
  */
 struct sw_fetch {
     const struct sw_memory *memory;
     const struct sw_images *images;
+    struct sw_meter *meter;
     struct sw_bytes direct;
     struct sw_fetched {
         uint64_t begin;
         size_t size; /* 0: empty */
-        uint8_t bytes[SW_FETCH_BLOCK + SW_INSN_MOST];
+        uint8_t bytes[SW_FETCH_BLOCK];
     } blocks[SW_FETCH_BLOCKS];
+    uint8_t rest[SW_INSN_MOST];
+    struct sw_fetched *last;
+    unsigned oldest;
 };
 
 /*
@@ -82,6 +90,7 @@ static inline uint64_t sw_work_granted(uint32_t budget)
 
 /* Bytes of code at pc, for sw_code.fetch (arg: a struct sw_fetch). */
 const uint8_t *sw_fetch_code(void *fetch, uint64_t pc, size_t *size);
-void sw_fetch_reset(struct sw_fetch *fetch, const struct sw_memory *memory, const struct sw_images *images);
+void sw_fetch_reset(struct sw_fetch *fetch, const struct sw_memory *memory, const struct sw_images *images,
+                    struct sw_meter *meter);
 
 #endif

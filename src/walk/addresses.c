@@ -9,8 +9,8 @@
 /* ---- from frame to frame ---- */
 
 /*
- * From frame to frame of one kind, which is a constant of each loop. So a prediction never waits for a pc to be loaded,
- * and a frame pointer never waits for an entry. Returns how many frames were reached.
+ * From frame to frame of one kind (sw_lane_follow), which is a constant of each loop. So a prediction never waits for a
+ * pc to be loaded, and a frame pointer never waits for an entry. Returns how many frames were reached.
  */
 SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, size_t most,
                                              uint64_t kind)
@@ -27,36 +27,47 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_lane *lane, struct 
     return (size_t)(to - pcs);
 }
 
-/* One frame on, from any kind. */
+/* One frame on, from any kind. Where predictions are confirmed, this one now is. */
 SW_OTHERS_FRAMES static SW_APART size_t single(const struct sw_lane *lane, struct sw_at *at, uint64_t *pc)
 {
     struct sw_at to;
     uint64_t by;
     if (!(at->step & SW_STEP_EASY) || !sw_lane_step(lane, at, &to, &by))
         return 0;
+    if (lane->holds && (at->step & SW_STEP_DIRECT_SO))
+        sw_lane_note_confirmed(lane, at->entry, to.entry);
     *pc = to.pc;
     *at = to;
     return 1;
 }
 
 /*
- * From frame to frame of all kinds. A run that ends at a frame of its own kind has met an obstacle. Where each entry is
- * to be asked whether it holds, frames are taken one by one.
+ * From frame to frame of all kinds. A direct run that ends at a frame of its own kind has met an obstacle, any other
+ * one a prediction that is to be confirmed. Where each entry is to be asked whether it holds, frames are taken one by
+ * one.
  */
 SW_OTHERS_FRAMES static SW_APART size_t go_on(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, size_t most)
 {
-    const uint64_t in_runs = lane->holds ? SW_STEP_DIRECT : 0;
+    const uint64_t in_runs = lane->holds ? SW_STEP_DIRECT | SW_STEP_DIRECT_SO : 0;
     size_t count = 0, more = 1;
     uint64_t kind = 0;
-    while (count < most && more != 0 && !(at->step & kind)) {
+    while (count < most && more != 0 && !(at->step & kind & SW_STEP_DIRECT)) {
         kind = at->step & in_runs;
         if (kind == SW_STEP_FRAMED)
             more = run(lane, at, pcs + count, most - count, SW_STEP_FRAMED);
         else if (kind == SW_STEP_PLAIN)
             more = run(lane, at, pcs + count, most - count, SW_STEP_PLAIN);
+        else if (kind == SW_STEP_FRAMED_SO)
+            more = run(lane, at, pcs + count, most - count, SW_STEP_FRAMED_SO);
+        else if (kind == SW_STEP_PLAIN_SO)
+            more = run(lane, at, pcs + count, most - count, SW_STEP_PLAIN_SO);
         else
             more = single(lane, at, pcs + count);
         count += more;
+        if ((at->step & kind & SW_STEP_DIRECT_SO) && count < most) {
+            more = single(lane, at, pcs + count);
+            count += more;
+        }
     }
     return count;
 }
@@ -123,6 +134,7 @@ static SW_APART bool ends_quickly(struct sw_lane *lane, const struct sw_regs *re
                                   uint64_t *pcs, size_t most, size_t *count, enum sw_stop *stop)
 {
     const uint64_t generation = sw_cache_generation(lane->cache);
+    lane->view.confirmed = sw_next_confirmed(generation);
     const size_t end = most < left ? most : left;
     const uint32_t replayed = lane->replayed;
     struct sw_at at;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { BYTES_A_UNIT = 8, SWEPT_AT_ONCE = 4096, LONGEST_CALL = 8 };
+enum { BYTES_A_UNIT = 8, SWEPT_AT_ONCE = 4096 };
 
 /* Work in progress. granted: units that the call may use. */
 struct prepare {
@@ -80,7 +80,7 @@ static void prepare_call(const struct sw_unwind_request *req, const struct sw_co
                          struct sw_extent all)
 {
     uint64_t target = 0, slot = 0;
-    if (after < LONGEST_CALL || !code->arch->patterns->call_before(code, after, &target, &slot))
+    if (!code->arch->patterns->call_before(code, after, &target, &slot))
         return;
     sw_findings_go_forward(req, code, after);
     if (target >= all.begin && target < all.end)

@@ -65,8 +65,9 @@ static bool note_rule(const struct sw_unwind_request *req, const struct sw_found
                                                                   : rule->trust);
     if (by_call)
         to->step |= SW_STEP_BY_CALL | (only_so ? SW_STEP_ONLY_SO : 0) | (by_pointer ? SW_STEP_POINTER : 0);
-    if (only_so && (to->step & SW_STEP_EASY)) /* to be looked at, one by one */
-        to->step = (to->step & ~(uint64_t)SW_STEP_EASY) | SW_STEP_SINGLE;
+    const uint64_t direct = to->step & SW_STEP_DIRECT;
+    if (only_so)
+        to->step = (to->step & ~direct) | direct << SW_STEP_SO_SHIFT;
     return true;
 }
 

@@ -58,8 +58,9 @@ static uint64_t usable(const struct sw_walk *walk, uint64_t step)
     const struct sw_regs *regs = &walk->frame.regs;
     if (!sw_lane_is_open(lane) || !sw_regs_has(regs, SW_X64_RBP))
         return step & ~SW_STEP_EASY;
-    if ((step & SW_STEP_DIRECT) && (!lane->holds || !sw_lane_is_inside(lane, regs->r[SW_X64_RSP])))
-        return (step & ~SW_STEP_DIRECT) | SW_STEP_SINGLE;
+    const bool is_short = step & (SW_STEP_DIRECT | SW_STEP_DIRECT_SO);
+    if (is_short && (!lane->holds || !sw_lane_is_inside(lane, regs->r[SW_X64_RSP])))
+        return (step & ~SW_STEP_EASY) | SW_STEP_SINGLE;
     return step;
 }
 
@@ -181,7 +182,8 @@ static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req,
     *found = (struct sw_found){ .rule = &c->rule, .caller = &c->caller };
     found->stop = step & SW_STEP_END ? SW_STOP_ROOT : sw_candidate_try(req, c);
     if (sw_stop_is_root(found->stop)) /* a zero in front of executing code may be a table's mistake */
-        return !(step & SW_STEP_ONLY_SO) && (found->stop == SW_STOP_ROOT || !walk->frame.exact);
+        return sw_step_ends(step, sw_regs_sp(&c->caller), walk->walker->stack_end) &&
+               (found->stop == SW_STOP_ROOT || !walk->frame.exact);
     if (found->stop == SW_STOP_NONE && sw_walk_confirm(req, step, function, c) && is_called(walk, req, c))
         return true;
     if ((step & SW_STEP_POINTER) && function == 0)
@@ -293,7 +295,7 @@ static bool step(struct sw_walk *walk)
     sw_reading_leave(walker, &reading);
     if (found.stop == SW_STOP_NONE)
         return true;
-    return sw_walk_end(walk, at_base(walk) && !sw_stop_is_root(found.stop) ? SW_STOP_ROOT_BASE : found.stop);
+    return sw_walk_end(walk, at_base(walk) && found.stop != SW_STOP_ROOT ? SW_STOP_ROOT_BASE : found.stop);
 }
 
 static bool usable_start(const struct sw_walker *walker, const struct sw_regs *start)

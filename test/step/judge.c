@@ -277,17 +277,23 @@ double judge_clock(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* What a user does whose walk was cut by its budget: the work that is left, then walks again. */
+/*
+ * What a user does whose walk was cut by its budget: the work that is left, then walks again; and again, where that walk
+ * comes to work that nobody knew of before.
+ */
 static void prepare(struct judge *j, enum step_mode mode, const struct sw_regs *start)
 {
     static uint64_t pcs[MOST_FRAMES];
     struct sw_walker walker;
     enum sw_stop stop;
     walker_for(j, mode, &walker);
-    if (sw_walk_addresses(&walker, &j->scratch, start, true, pcs, MOST_FRAMES, &stop) == 0 || stop != SW_STOP_BUDGET)
-        return;
-    j->cut[mode]++;
-    j->unprepared += sw_walk_prepare(&walker, &j->scratch, SW_WALK_BUDGET_UNLIMITED) > 0;
+    for (unsigned round = 0; round < JUDGE_ROUNDS; round++) {
+        if (sw_walk_addresses(&walker, &j->scratch, start, true, pcs, MOST_FRAMES, &stop) == 0 ||
+            stop != SW_STOP_BUDGET)
+            return;
+        j->cut[mode][round]++;
+        j->unprepared += sw_walk_prepare(&walker, &j->scratch, SW_WALK_BUDGET_UNLIMITED) > 0;
+    }
 }
 
 void judge_sample(struct judge *j, const struct sw_regs *regs, const struct shadow *truth, struct step_sample *sample)
@@ -321,8 +327,10 @@ void judge_print_budget(const struct judge *j)
     if (!j->is_limited)
         return;
     for (unsigned m = 0; m < STEP_MODES; m++)
-        printf("#   budget, %s: %" PRIu64 " walks cut, %" PRIu64 " of the judged ones, at most %" PRIu64 " units\n",
-               score_mode_name((enum step_mode)m), j->cut[m], j->cut_again[m], j->most_work[m]);
+        printf("#   budget, %s: %" PRIu64 " walks cut, %" PRIu64 " once more, %" PRIu64 " of these again; %" PRIu64
+               " of the judged ones, at most %" PRIu64 " units\n",
+               score_mode_name((enum step_mode)m), j->cut[m][0], j->cut[m][1], j->cut[m][2], j->cut_again[m],
+               j->most_work[m]);
     printf("#   budget: work left by %" PRIu64 " preparations\n", j->unprepared);
 }
 

@@ -10,7 +10,7 @@
 
 #include <snapwalk/perfmap.h>
 
-enum { JUDGE_FILES = 1024 };
+enum { JUDGE_FILES = 1024, JUDGE_ROUNDS = 4 };
 
 /*
  * What the walkers of one program need, kept up to date by judge_sync.
@@ -22,7 +22,8 @@ enum { JUDGE_FILES = 1024 };
  * unjudged Registers, as a mask of known ones, that the program's language does not preserve in calls.
  * is_mode  The walks that are made; spent: seconds that they took.
  * is_limited  They have the default budget; then, where one was cut, what is left is prepared and another one judged.
- * cut, cut_again  Walks that the budget cut, the first ones and those after preparing; unprepared: work was left then.
+ * cut, cut_again  Walks that the budget cut: the first ones, those after preparing, and so on; and the judged ones.
+ * unprepared      How often work was left behind a preparation.
  * most_work  The most units that a judged walk has used.
  */
 struct judge {
@@ -41,7 +42,7 @@ struct judge {
     bool is_mode[STEP_MODES];
     double spent[STEP_MODES];
     bool is_limited;
-    uint64_t cut[STEP_MODES], cut_again[STEP_MODES], unprepared;
+    uint64_t cut[STEP_MODES][JUDGE_ROUNDS], cut_again[STEP_MODES], unprepared;
     uint64_t most_work[STEP_MODES];
     struct beside beside;
     struct sw_scratch scratch;

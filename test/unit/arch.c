@@ -42,7 +42,8 @@ static void members_are_there(void **state)
         assert_non_null(arch->decode);
         assert_true(arch->insn_bytes != 0 && arch->probe_unit != 0);
         assert_true(patterns->call_before && patterns->goes_through && patterns->loaded && patterns->may_start &&
-                    patterns->may_end && patterns->opens_frame && patterns->jump_at && patterns->is_filler);
+                    patterns->may_end && patterns->opens_frame && patterns->next_opening && patterns->jump_at &&
+                    patterns->is_filler);
         for (unsigned n = 0; n < arch->roles->count; n++)
             assert_true(arch->names[n] && arch->names[n][0] != '\0');
     }
@@ -186,6 +187,8 @@ static void places_are_told_apart(void **state)
     const struct sw_code_patterns *patterns = sw_arch_of(row->machine)->patterns;
     assert_int_equal(patterns->may_end(row->code + SW_ENDING_BYTES, PLACE), row->ends);
     assert_int_equal(patterns->opens_frame(row->code + SW_ENDING_BYTES), row->opens);
+    assert_int_equal(patterns->next_opening(row->code, SW_ENDING_BYTES, SW_ENDING_BYTES + 1),
+                     SW_ENDING_BYTES + !row->opens);
 }
 
 int main(void)

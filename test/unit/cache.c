@@ -8,7 +8,7 @@
 
 #include "budget.h"
 #include "code/images.h"
-#include "fast/cache.h"
+#include "fast/lane.h"
 
 #include <snapwalk/image.h>
 #include <snapwalk/self.h>
@@ -432,6 +432,50 @@ static void many_entries_outlive_a_change_that_is_not_theirs(void **state)
     assert_int_equal(with.frames[1].code.id, 0);
 }
 
+/* ---- predictions ---- */
+
+/* The entry of a frame-pointer function's pc, which is `confirmed` by a call. */
+static void store(const struct sw_changes *changes, uint64_t pc)
+{
+    const uint64_t step = SW_STEP_ENTRY | SW_STEP_BY_CALL | SW_STEP_ONLY_SO | SW_STEP_FRAMED_SO |
+                          (uint64_t)RBP << SW_STEP_CFA_SHIFT | UINT64_C(2) << SW_STEP_OFFSET_SHIFT | 16;
+    const struct sw_entry entry = { .key = pc, .step = step };
+    sw_cache_store(cache, changes, pc, &entry);
+}
+
+/* Whether a walk that begins now goes from C to B without asking whether B calls C. */
+static bool is_followed(const struct sw_walker *walker, struct sw_lane *lane, struct sw_at *at)
+{
+    struct sw_at to;
+    sw_lane_start(lane, walker);
+    lane->view.confirmed = sw_next_confirmed(sw_cache_generation(cache));
+    *at = (struct sw_at){ .pc = C + BEHIND_CALL, .sp = STACK, .fp = STACK };
+    assert_int_equal(sw_lane_find(lane, at, false), SW_COUNT_HITS);
+    return sw_lane_follow(lane, lane->view, at, &to, SW_STEP_FRAMED_SO, true);
+}
+
+/* What two entries agree on is believed until any entry is another, of that pc or of this. */
+static void a_confirmed_prediction_lasts_as_long_as_its_generation(void **state)
+{
+    const struct sw_regs regs = three_frames();
+    struct sw_walker quick = *sw_sim_walker(sim);
+    const struct sw_changes changes = { sw_codemap_changes(sw_sim_codemap(sim)), sw_images_clock(NULL) };
+    struct sw_lane lane;
+    struct sw_at c, b = { .pc = B + BEHIND_CALL };
+    (void)state;
+    twice_window(&quick, sw_regs_sp(&regs), &quick.memory.window);
+    store(&changes, B + BEHIND_CALL);
+    store(&changes, C + BEHIND_CALL);
+    assert_false(is_followed(&quick, &lane, &c));
+    (void)sw_lane_predict(&lane, c.entry, B + BEHIND_CALL);
+    assert_false(is_followed(&quick, &lane, &c));
+    assert_int_equal(sw_lane_find(&lane, &b, false), SW_COUNT_HITS);
+    sw_lane_note_confirmed(&lane, c.entry, b.entry);
+    assert_true(is_followed(&quick, &lane, &c));
+    store(&changes, B + BEHIND_CALL);
+    assert_false(is_followed(&quick, &lane, &c));
+}
+
 /* ---- images ---- */
 
 static struct sw_walker self;
@@ -556,6 +600,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_writer_that_never_goes_on_leaves_what_is_there, set_up_cached_x64,
                                         tear_down_target),
         cmocka_unit_test_setup_teardown(many_entries_outlive_a_change_that_is_not_theirs, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(a_confirmed_prediction_lasts_as_long_as_its_generation, set_up_cached_x64,
                                         tear_down_target),
         cmocka_unit_test_setup_teardown(this_process_is_walked_out_of_the_cache, set_up_cached_x64, tear_down_target),
         cmocka_unit_test_setup_teardown(without_tables_what_the_call_decides_is_kept, set_up_cached_x64,

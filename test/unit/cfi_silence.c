@@ -11,19 +11,25 @@
 #ifdef __x86_64__
 enum { KEPT = 0x1234567 };
 
-/* Puts KEPT into rbx, calls `through` with `back` as its argument; rbx and its table are in order. */
+/* Puts KEPT into rbx and rbp, calls `through` with `back` as its argument; both and their table are in order. */
 void with_rbx(void (*through)(void (*back)(void)), void (*back)(void));
 /* Saves all, writes rbx; writes and restores rbx by a word that is not in the stack; touches nothing. All call `back`.
- */
+ * As Go's functions are: stores rbp and writes it; the same, on another stack. */
 void saves_in_silence(void (*back)(void));
 void writes_in_silence(void (*back)(void));
 void touches_nothing(void (*back)(void));
+void stores_in_silence(void (*back)(void));
+void goes_elsewhere(void (*back)(void));
 
 __asm__(
     ".text\n"
     "with_rbx: .cfi_startproc\n"
     "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx, -16\n"
-    "mov $0x1234567, %ebx\nmov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\n"
+    "push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbp, -24\n"
+    "push %r12\n.cfi_adjust_cfa_offset 8\n.cfi_offset %r12, -32\n"
+    "mov $0x1234567, %ebx\nmov %ebx, %ebp\nmov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\n"
+    "pop %r12\n.cfi_adjust_cfa_offset -8\n.cfi_restore %r12\n"
+    "pop %rbp\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbp\n"
     "pop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbx\nret\n.cfi_endproc\n"
     "saves_in_silence: .cfi_startproc\n"
     "push %rbp\n.cfi_adjust_cfa_offset 8\npush %rbx\n.cfi_adjust_cfa_offset 8\npush %r12\n.cfi_adjust_cfa_offset 8\n"
@@ -39,7 +45,14 @@ __asm__(
     "touches_nothing: .cfi_startproc\n"
     "lea -0x28(%rsp), %rsp\n.cfi_adjust_cfa_offset 40\ncall *%rdi\n"
     "lea 0x28(%rsp), %rsp\n.cfi_adjust_cfa_offset -40\nret\n.cfi_endproc\n"
-    ".local elsewhere\n.comm elsewhere, 8, 8\n");
+    "stores_in_silence: .cfi_startproc\n"
+    "sub $0x18, %rsp\n.cfi_adjust_cfa_offset 24\nmov %rbp, 0x10(%rsp)\nlea 0x10(%rsp), %rbp\n"
+    "call *%rdi\nmov 0x10(%rsp), %rbp\nadd $0x18, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n"
+    "goes_elsewhere: .cfi_startproc\n"
+    "sub $0x18, %rsp\n.cfi_adjust_cfa_offset 24\nmov %rbp, 0x10(%rsp)\nlea 0x10(%rsp), %rbp\n"
+    "mov %rsp, %r12\nlea other_stack+0xff00(%rip), %rsp\ncall *%rdi\nmov %r12, %rsp\n"
+    "mov 0x10(%rsp), %rbp\nadd $0x18, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n"
+    ".local elsewhere\n.comm elsewhere, 8, 8\n.local other_stack\n.comm other_stack, 0x10000, 16\n");
 
 static struct sw_scratch scratch;
 static struct sw_walker walker;
@@ -74,14 +87,26 @@ static void look(void)
 static const struct row {
     const char *name;
     void (*through)(void (*back)(void));
-    bool is_executing, is_known;
+    bool is_executing, has_rbx, has_rbp;
+    enum sw_source source;
 } rows[] = {
-    { "registers_pushed_in_silence_are_found_by_the_instructions", saves_in_silence, false, true },
-    { "where_it_executes_too", saves_in_silence, true, true },
-    { "a_register_written_in_silence_is_not_claimed", writes_in_silence, true, false },
-    { "a_register_that_nobody_writes_is", touches_nothing, true, true },
-    { "also_further_out", touches_nothing, false, true },
+    { "registers_pushed_in_silence_are_found_by_the_instructions", saves_in_silence, false, true, true, SW_SOURCE_CFI },
+    { "where_it_executes_too", saves_in_silence, true, true, true, SW_SOURCE_CFI },
+    { "a_register_written_in_silence_is_not_claimed", writes_in_silence, true, false, true, SW_SOURCE_CFI },
+    { "a_register_that_nobody_writes_is", touches_nothing, true, true, true, SW_SOURCE_CFI },
+    { "also_further_out", touches_nothing, false, true, true, SW_SOURCE_CFI },
+    { "of_registers_stored_in_silence_only_rbp_is_claimed", stores_in_silence, false, false, true, SW_SOURCE_CFI },
+    { "stored_in_silence_where_it_executes", stores_in_silence, true, false, true, SW_SOURCE_CFI },
+    { "another_stack_that_is_not_told_is_seen", goes_elsewhere, false, true, true, SW_SOURCE_FORWARD },
+    { "another_stack_where_it_executes", goes_elsewhere, true, true, true, SW_SOURCE_FORWARD },
 };
+
+static void check_register(unsigned number, bool is_known)
+{
+    assert_int_equal(sw_regs_has(&found.regs, number), is_known);
+    if (is_known)
+        assert_int_equal(found.regs.r[number], KEPT);
+}
 
 static void silence_is_held_against_the_code(void **state)
 {
@@ -90,14 +115,14 @@ static void silence_is_held_against_the_code(void **state)
     assert_int_equal(sw_images_create(NULL, &images), SW_OK);
     assert_int_equal(sw_images_add_self(images), SW_OK);
     assert_int_equal(sw_self_walker(&walker, NULL, images), SW_OK);
+    walker.stack_begin = walker.stack_end = 0; /* one of them goes elsewhere */
     found = (struct sw_frame){ 0 };
     from_within = row->is_executing;
     with_rbx(row->through, look);
     assert_true(is_in_with_rbx(sw_regs_pc(&found.regs)));
-    assert_int_equal(found.source, SW_SOURCE_CFI);
-    assert_int_equal(sw_regs_has(&found.regs, SW_X64_RBX), row->is_known);
-    if (row->is_known)
-        assert_int_equal(found.regs.r[SW_X64_RBX], KEPT);
+    assert_int_equal(found.source, row->source);
+    check_register(SW_X64_RBX, row->has_rbx);
+    check_register(SW_X64_RBP, row->has_rbp);
     sw_images_destroy(images);
 }
 

@@ -3,6 +3,7 @@
  * found.
  */
 #include "rows.h"
+#include "host.h"
 #include "../support/bytes.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,16 +26,7 @@
 #include "unwind_flow.h"
 
 /* All 50,482 functions, but under a sanitizer, which is slow. */
-#if defined(__SANITIZE_ADDRESS__)
-#define CORELIB_STEP 7
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define CORELIB_STEP 7
-#endif
-#endif
-#ifndef CORELIB_STEP
-#define CORELIB_STEP 1
-#endif
+enum { CORELIB_STEP = IS_ASAN ? 7 : 1 };
 
 static struct budget budget = { .left = SIZE_MAX };
 static const struct sw_alloc counting = { budget_get, budget_put, &budget };

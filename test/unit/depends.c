@@ -94,7 +94,7 @@ static void ask(const struct sw_walker *walker, struct sw_found *found)
     sw_regs_set(&frame.regs, SW_X64_RSP, STACK);
     struct sw_reading reading;
     sw_reading_enter(walker, &reading);
-    sw_fetch_reset(&work->fetch, &walker->memory, walker->images);
+    sw_fetch_reset(&work->fetch, &walker->memory, walker->images, NULL);
     work->meter = (struct sw_meter){ .left = SW_METER_UNLIMITED };
     sw_unwind_find_code(&req, &frame);
     sw_unwind(&req, found);

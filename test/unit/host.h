@@ -16,6 +16,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Whether the test is built with AddressSanitizer. */
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_ASAN 1
+#endif
+#endif
+#ifndef IS_ASAN
+#define IS_ASAN 0
+#endif
+
 static inline enum sw_machine host_machine(void)
 {
 #if defined(__aarch64__)

@@ -6,6 +6,7 @@
  * glibc's backtrace says. On ARM64 the return address is signed in between, where the processor does that.
  */
 #include "rows.h"
+#include "host.h"
 
 #include <snapwalk/context.h>
 #include <snapwalk/image.h>
@@ -237,17 +238,7 @@ static void callers_are_the_same_at_every_trap(void **state)
 }
 
 /* Frames of backtrace's own: AddressSanitizer wraps it. */
-#if defined(__SANITIZE_ADDRESS__)
-enum { WRAPPED = 1 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-enum { WRAPPED = 1 };
-#else
-enum { WRAPPED = 0 };
-#endif
-#else
-enum { WRAPPED = 0 };
-#endif
+enum { WRAPPED = IS_ASAN };
 
 /* The plainest walk: this function's own callers, beside what the compiler and backtrace say. */
 static __attribute__((noinline)) void own_stack(unsigned depth, struct frames *frames, void **list, int *size)

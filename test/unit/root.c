@@ -9,6 +9,8 @@
 #include <snapwalk/image.h>
 #include <snapwalk/self.h>
 
+#include "unwind/infer/instructions.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -17,17 +19,6 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_ASAN 1
-#endif
-#endif
-#ifndef IS_ASAN
-#define IS_ASAN 0
-#endif
 
 enum { STACK_BYTES = 1 << 18 };
 
@@ -220,12 +211,42 @@ static void stack_ends(void **state)
     assert_int_equal(without.depth, with.depth);
 }
 
+/* ---- a start that has behind it what it calls, as musl's ---- */
+
+enum { BEGIN = 0x400000, CALLED = 12 };
+
+static const uint8_t *fetch_start(void *arg, uint64_t pc, size_t *size)
+{
+    static const uint8_t code[32] = { 0x31, 0xed,                   /* xor ebp, ebp */
+                                      0x48, 0x89, 0xe7,             /* mov rdi, rsp */
+                                      0xe8, 0x02, 0x00, 0x00, 0x00, /* call what is behind */
+                                      0x66, 0x90,                   /* filler */
+                                      0x53, 0x90 };                 /* push rbx */
+    (void)arg;
+    if (pc < BEGIN || pc >= BEGIN + sizeof code)
+        return NULL;
+    *size = BEGIN + sizeof code - pc;
+    return code + (pc - BEGIN);
+}
+
+static void what_the_start_calls_is_not_the_start(void **state)
+{
+    const struct sw_image_entry entry = { .info = { .begin = BEGIN, .end = BEGIN + 4096 }, .start = BEGIN };
+    const struct sw_unwind_request req = { .entry = &entry };
+    const struct sw_code code = { sw_arch_of(SW_MACHINE_X64), fetch_start, NULL, NULL };
+    (void)state;
+    for (uint64_t at = 0; at < CALLED; at++)
+        assert_true(sw_is_program_start(&req, &code, BEGIN + at));
+    assert_false(sw_is_program_start(&req, &code, BEGIN + CALLED));
+    assert_false(sw_is_program_start(&req, &code, BEGIN + CALLED + 1));
+}
+
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(rows)];
+    struct CMUnitTest tests[COUNT_OF(rows) + 1] = { cmocka_unit_test(what_the_start_calls_is_not_the_start) };
     if (sw_images_create(NULL, &images) || sw_images_add_self(images))
         return 1;
-    FILL_ROWS(tests, rows, stack_ends);
+    FILL_ROWS(tests + 1, rows, stack_ends);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sw_images_destroy(images);
     return failed;

@@ -44,7 +44,7 @@ const struct sw_arch sw_a64_arch = {
     .patterns = &sw_a64_code_patterns,
     .codec = &sw_a64_codec,
     .pointer_auth = &pointer_auth,
-    .cfi_quirks = SW_CFI_PUSHED | SW_CFI_TRAMPOLINE,
+    .cfi_quirks = SW_CFI_PUSHED | SW_CFI_TRAMPOLINE | SW_CFI_BARE,
     .trampolines = trampolines,
     .trampoline_count = sizeof trampolines / sizeof trampolines[0],
 };

@@ -24,8 +24,10 @@ static bool call_before(const struct sw_code *code, uint64_t after, uint64_t *ta
 {
     size_t size;
     struct sw_insn insn;
-    const uint8_t *bytes = code->fetch(code->arg, after - WORD, &size);
     (void)slot;
+    if (after < 2 * WORD)
+        return false;
+    const uint8_t *bytes = code->fetch(code->arg, after - WORD, &size);
     if (!bytes || after % WORD != 0 || sw_a64_decode(bytes, size, after - WORD, &insn) != SW_OK)
         return false;
     *target = insn.target;
@@ -98,6 +100,13 @@ static bool opens_frame(const uint8_t *front)
            (word & 0xfff00fe0) == 0xf8100fe0;
 }
 
+static size_t next_opening(const uint8_t *bytes, size_t at, size_t end)
+{
+    while (at < end && !opens_frame(bytes + at))
+        at += WORD;
+    return at < end ? at : end;
+}
+
 /* b; b.cond; cbz, cbnz, tbz, tbnz. */
 static bool jump_at(const uint8_t *bytes, size_t at, uint64_t address, uint64_t *from, uint64_t *to)
 {
@@ -157,6 +166,7 @@ const struct sw_code_patterns sw_a64_code_patterns = {
     .may_start = may_start,
     .may_end = may_end,
     .opens_frame = opens_frame,
+    .next_opening = next_opening,
     .jump_at = jump_at,
     .plt_header = plt_header,
     .exits = exits,

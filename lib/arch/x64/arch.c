@@ -28,7 +28,7 @@ const struct sw_arch sw_x64_arch = {
     .decode = sw_x64_decode,
     .patterns = &sw_x64_code_patterns,
     .codec = &sw_x64_codec,
-    .cfi_quirks = SW_CFI_EPILOGUES | SW_CFI_SILENCE,
+    .cfi_quirks = SW_CFI_EPILOGUES | SW_CFI_SILENCE | SW_CFI_BARE,
     .trampolines = trampolines,
     .trampoline_count = sizeof trampolines / sizeof trampolines[0],
 };

@@ -14,6 +14,8 @@ static bool call_before(const struct sw_code *code, uint64_t after, uint64_t *ta
 {
     /* The page in front may be missing: then only the shorter forms are looked for. */
     static const uint8_t sizes[] = { LONGEST_CALL, 5, 2 };
+    if (after < LONGEST_CALL)
+        return false;
     for (unsigned i = 0; i < sizeof sizes; i++) {
         size_t size;
         const uint8_t *bytes = code->fetch(code->arg, after - sizes[i], &size);
@@ -85,6 +87,16 @@ static bool opens_frame(const uint8_t *front)
     return (front[0] & 0xf8) == 0x50 || is_wide_push || is_sub || memcmp(front, endbr64, sizeof endbr64) == 0;
 }
 
+/* Most bytes are none of those that such instructions begin with: 41, 48, 50 to 57, f3. */
+static size_t next_opening(const uint8_t *bytes, size_t at, size_t end)
+{
+    static const uint64_t first[] = { 0, UINT64_C(0xff0102), 0, UINT64_C(1) << 51 }; /* a bit for each byte */
+    for (; at < end; at++)
+        if ((first[bytes[at] / 64] >> bytes[at] % 64 & 1) && opens_frame(bytes + at))
+            return at;
+    return end;
+}
+
 /* jmp rel32, jcc rel32. */
 static bool jump_at(const uint8_t *bytes, size_t at, uint64_t address, uint64_t *from, uint64_t *to)
 {
@@ -130,6 +142,7 @@ const struct sw_code_patterns sw_x64_code_patterns = {
     .may_start = may_start,
     .may_end = may_end,
     .opens_frame = opens_frame,
+    .next_opening = next_opening,
     .jump_at = jump_at,
     .exits = exits,
     .is_filler = is_filler,

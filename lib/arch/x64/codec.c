@@ -78,7 +78,7 @@ static bool pack(const struct sw_rule *rule, struct sw_packed_rule *to)
         !pack_registers(rule, to))
         return false;
     const uint64_t easy = easy_bits(rule, to);
-    to->step = sw_pack_cfa(rule) | easy | (easy & SW_STEP_EASY ? (to->slots & 0xff) * SW_WORD : 0);
+    to->step = sw_pack_cfa(rule) | easy | (easy & (SW_STEP_DIRECT | SW_STEP_SINGLE) ? (to->slots & 0xff) * SW_WORD : 0);
     return true;
 }
 

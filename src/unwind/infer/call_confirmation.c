@@ -18,12 +18,16 @@
 
 enum {
     MOST_HOPS = 3,
+    HOP_UNITS = 4, /* a read, which may be a system call */
     MOST_FUNCTIONS = SW_TRIED,
     WINDOW = 131072,
     NEAREST = 4096,
     CHUNK = 256,
+    LARGEST_CHUNK = 4096,
     STACK_A_UNIT = 512,
-    MOST_CALLS = 256
+    MOST_CALLS = 256,
+    FIRST_PAGE = 4096,
+    WORDS_A_UNIT = 32
 };
 
 #define FARTHEST (UINT64_C(1) << 24)
@@ -32,7 +36,7 @@ uint64_t sw_final_target(const struct sw_unwind_request *req, uint64_t target)
 {
     uint64_t slot;
     for (unsigned hops = 0; hops < MOST_HOPS && target != 0 && sw_goes_through(req, target, &slot); hops++) {
-        (void)sw_meter_pay(&req->work->meter, 1);
+        (void)sw_meter_pay(&req->work->meter, HOP_UNITS);
         if (!sw_memory_word(&req->walker->memory, slot, &target))
             return 0;
         target = sw_code_address(req->walker, target);
@@ -126,12 +130,9 @@ static bool confirm_callback(const struct sw_unwind_request *req, const struct s
     return true;
 }
 
-/* Most words are none: small numbers, and addresses on the stack itself. */
-static bool may_be_code(const struct sw_unwind_request *req, uint64_t address)
+static bool is_mapped(const struct sw_unwind_request *req, uint64_t address)
 {
     struct sw_range unwanted;
-    if (address < 4096 || address - sw_regs_sp(&req->frame->regs) < WINDOW)
-        return false;
     if (req->walker->codemap && sw_codemap_find_inside(req->walker->codemap, address, &unwanted))
         return true;
     const struct sw_image_entry *entry = sw_images_entry(req->walker->images, address);
@@ -163,6 +164,7 @@ enum way { BY_CALL, BY_LOADED, BY_DEPTH };
  * A search of the stack.
  *
  * calls  How many words so far were behind calls: no more than MOST_CALLS are gone by.
+ * looked How many might have been code.
  * c      What the word that was gone by last has led to.
  * guess  The first that is but a guess, if has_guess: words that lie further on, or another way, may tell better.
  */
@@ -172,7 +174,7 @@ struct search {
     enum way way;
     struct tried *tried;
     struct sw_candidate *c, *guess;
-    unsigned calls;
+    unsigned calls, looked;
     bool has_guess;
 };
 
@@ -203,7 +205,7 @@ static bool confirm_loaded(const struct search *s, uint64_t after)
 static bool confirm_word(struct search *s, uint64_t word)
 {
     uint64_t target = 0;
-    if (!may_be_code(s->req, word) || !sw_is_behind_call(s->req, word, &target))
+    if (!is_mapped(s->req, word) || !sw_is_behind_call(s->req, word, &target))
         return false;
     s->calls++;
     if (!sw_meter_pay(&s->req->work->meter, 1))
@@ -217,9 +219,18 @@ static bool confirm_word(struct search *s, uint64_t word)
                               : sw_confirm_by_call(s->req, s->code, target, s->c);
 }
 
+/* Most words are none: small numbers, and addresses on the stack itself. */
+static inline bool may_be_code(uint64_t word, uint64_t sp)
+{
+    return word >= FIRST_PAGE && word - sp >= WINDOW;
+}
+
 /* Goes by a word. True: what it led to is sure enough to end the search, or, by depth, as sure as it gets. */
 static bool ends_search(struct search *s, uint64_t word)
 {
+    s->looked++;
+    if (s->looked % WORDS_A_UNIT == 0 && !sw_meter_pay(&s->req->work->meter, 1))
+        return false;
     if (!confirm_word(s, sw_code_word(s->req->walker, word)))
         return false;
     if (s->c->rule.trust != SW_TRUST_GUESS || s->way == BY_DEPTH)
@@ -230,10 +241,17 @@ static bool ends_search(struct search *s, uint64_t word)
     return false;
 }
 
+/* Where a search from sp ends: with the declared stack, if sp is on it. */
+static uint64_t end_of_search(const struct sw_walker *walker, uint64_t sp, uint64_t window)
+{
+    const bool is_inside = sp >= walker->stack_begin && sp < walker->stack_end;
+    return is_inside && walker->stack_end - sp < window ? walker->stack_end : sp + window;
+}
+
 static bool search_words(struct search *s, enum way way, uint64_t window)
 {
     const struct sw_regs *regs = &s->req->frame->regs;
-    const uint64_t sp = sw_regs_sp(regs);
+    const uint64_t sp = sw_regs_sp(regs), end = end_of_search(s->req->walker, sp, window);
     struct tried tried = { .functions = s->req->work->tried };
     uint8_t *chunk = s->req->work->bytes;
     s->way = way;
@@ -243,15 +261,18 @@ static bool search_words(struct search *s, enum way way, uint64_t window)
     const unsigned link = sw_regs_link_number(regs->machine);
     if (sw_regs_has(regs, link) && ends_search(s, regs->r[link]))
         return true;
-    for (uint64_t at = sp; at < sp + window && tried.count < MOST_FUNCTIONS && s->calls < MOST_CALLS; at += CHUNK) {
-        if ((at - sp) % STACK_A_UNIT == 0 && !sw_meter_pay(&s->req->work->meter, 1))
+    for (uint64_t at = sp, most = CHUNK; at < end && tried.count < MOST_FUNCTIONS && s->calls < MOST_CALLS;) {
+        const size_t wanted = (size_t)(end - at < most ? end - at : most);
+        if (!sw_meter_pay(&s->req->work->meter, 1 + wanted / STACK_A_UNIT))
             return false;
-        const size_t got = sw_memory_read(&s->req->walker->memory, at, chunk, CHUNK);
-        for (size_t i = 0; i + 8 <= got && i + 8 <= CHUNK && s->calls < MOST_CALLS; i += 8)
-            if (ends_search(s, sw_load64(chunk + i)))
+        const size_t got = sw_memory_read(&s->req->walker->memory, at, chunk, wanted);
+        for (size_t i = 0; i + 8 <= got && i + 8 <= wanted && s->calls < MOST_CALLS; i += 8)
+            if (may_be_code(sw_load64(chunk + i), sp) && ends_search(s, sw_load64(chunk + i)))
                 return true;
-        if (got != CHUNK)
+        if (got != wanted)
             return false;
+        at += wanted;
+        most = most < LARGEST_CHUNK ? 2 * most : most; /* mostly the first words tell, and a read takes its time */
     }
     return false;
 }

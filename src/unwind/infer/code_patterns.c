@@ -4,14 +4,13 @@
  */
 #include "unwind/infer/code_patterns.h"
 
-enum { LONGEST_CALL = 8 };
+#include <string.h>
 
 bool sw_call_before(const struct sw_unwind_request *req, uint64_t after, uint64_t *target, uint64_t *slot)
 {
     struct sw_code code;
     *target = *slot = 0;
-    return after >= LONGEST_CALL && sw_code_of(req, &code) &&
-           code.arch->patterns->call_before(&code, after, target, slot);
+    return sw_code_of(req, &code) && code.arch->patterns->call_before(&code, after, target, slot);
 }
 
 bool sw_is_behind_call(const struct sw_unwind_request *req, uint64_t after, uint64_t *target)
@@ -32,14 +31,24 @@ bool sw_goes_through(const struct sw_unwind_request *req, uint64_t at, uint64_t 
     return sw_code_of(req, &code) && code.arch->patterns->goes_through(&code, at, slot);
 }
 
+static bool copy_code(const struct sw_code *code, uint64_t begin, uint8_t *bytes, size_t size)
+{
+    for (size_t done = 0, part; done < size; done += part) {
+        const uint8_t *from = code->fetch(code->arg, begin + done, &part);
+        if (!from || part == 0)
+            return false;
+        part = part < size - done ? part : size - done;
+        memcpy(bytes + done, from, part);
+    }
+    return true;
+}
+
 size_t sw_loaded_before(const struct sw_unwind_request *req, uint64_t after, uint64_t addresses[SW_LOADED_MOST])
 {
     uint8_t bytes[SW_LOADED_BYTES];
-    const struct sw_memory *memory = &req->walker->memory;
     const uint64_t begin = after - SW_LOADED_BYTES;
     struct sw_code code;
-    if (after < SW_LOADED_BYTES || sw_memory_read(memory, begin, bytes, sizeof bytes) != sizeof bytes ||
-        !sw_code_of(req, &code))
+    if (after < SW_LOADED_BYTES || !sw_code_of(req, &code) || !copy_code(&code, begin, bytes, sizeof bytes))
         return 0;
-    return code.arch->patterns->loaded(memory, bytes, begin, addresses);
+    return code.arch->patterns->loaded(&req->walker->memory, bytes, begin, addresses);
 }

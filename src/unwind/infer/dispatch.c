@@ -22,20 +22,14 @@ static bool refuse(void *arg, const struct sw_rule *rule)
 }
 
 /*
- * The registers at an indirect jump, in terms of what they are at the pc from which it is reached. Of several jumps the
+ * The registers at an indirect jump, in terms of what they are at the pc from which it was reached. Of several jumps the
  * one with the most on the stack, since others may be tail calls; but no more than at pc, where the frame is made.
  */
-static size_t find_jump(const struct sw_unwind_request *req, const struct sw_code *code,
-                        const struct sw_finding *finding, uint64_t *words, size_t room)
+static size_t deepest_jump(struct sw_analysis *w, unsigned sp, uint64_t *words)
 {
-    struct sw_fp_distance unknown = { 0, false, false };
-    struct sw_analysis *w = &req->work->analysis;
-    const unsigned sp = code->arch->roles->sp;
     const struct sw_state *state;
     int32_t deepest = INT32_MAX;
-    memset(words, 0, JUMP_WORDS * sizeof *words);
-    (void)room;
-    (void)!sw_analyze_forward(code, finding->a, &unknown, w, refuse, NULL);
+    words[0] = false;
     for (unsigned at = 0; (state = sw_analyze_jump(w, &at)) != NULL;) {
         const struct sw_val v = state->reg[sp];
         if (v.base != sp + 1 || v.deref || v.off < 0 || v.off >= deepest)
@@ -44,7 +38,16 @@ static size_t find_jump(const struct sw_unwind_request *req, const struct sw_cod
         words[0] = true;
         memcpy(words + 1, state->reg, sizeof state->reg);
     }
-    return JUMP_WORDS;
+    return words[0] ? JUMP_WORDS : 1;
+}
+
+static size_t find_jump(const struct sw_unwind_request *req, const struct sw_code *code,
+                        const struct sw_finding *finding, uint64_t *words, size_t room)
+{
+    struct sw_fp_distance unknown = { 0, false, false };
+    (void)room;
+    (void)!sw_analyze_forward(code, finding->a, &unknown, &req->work->analysis, refuse, NULL);
+    return deepest_jump(&req->work->analysis, code->arch->roles->sp, words);
 }
 
 /* The rules at a function's indirect jumps, behind their number. */
@@ -66,9 +69,21 @@ static size_t find_dispatch(const struct sw_unwind_request *req, const struct sw
 
 /* ---- findings ---- */
 
+static struct sw_finding jump_from(uint64_t pc)
+{
+    return (struct sw_finding){ SW_FINDING_TO_JUMP, pc, 0, 0 };
+}
+
+struct sw_finding sw_dispatch_behind(const struct sw_code *code, uint64_t pc, struct sw_analysis *ways, uint64_t *words,
+                                     size_t *count)
+{
+    *count = deepest_jump(ways, code->arch->roles->sp, words);
+    return jump_from(pc);
+}
+
 static size_t to_jump(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
 {
-    const struct sw_finding finding = { SW_FINDING_TO_JUMP, pc, 0, 0 };
+    const struct sw_finding finding = jump_from(pc);
     return sw_find_once(req, code, &finding, find_jump, req->work->words, SW_FINDING_WORDS);
 }
 

@@ -68,6 +68,7 @@ enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_cand
  * is_own    lr is left from a call that this very function made.
  * is_jump   The accepted one comes to a jump through a register, as if that were a tail call.
  * is_askew  And the stack is not as it is in front of one.
+ * is_base   The accepted one leads to no caller, but to a 0 that ends where the declared stack does.
  * is_weak   That; or its return address is in lr, which may be left from a call if the jump is one of a switch.
  */
 struct ways {
@@ -76,7 +77,7 @@ struct ways {
     uint64_t target;
     uint64_t refused[MOST_REFUSED];
     unsigned shown, zeros, refused_count;
-    bool is_own, is_jump, is_askew, is_weak, has_first;
+    bool is_own, is_jump, is_askew, is_base, is_weak, has_first;
 };
 
 static bool is_return_by_lr(const struct sw_rule *rule, enum sw_machine machine)
@@ -118,6 +119,14 @@ static void keep_first(struct ways *ways)
     ways->has_first = true;
 }
 
+/* A 0 that the very first way leads to, and behind which nothing is left of the stack, is the stack's bottom. */
+static bool is_at_base(const struct ways *ways, enum sw_stop stop, const struct sw_rule *rule)
+{
+    const struct sw_walker *walker = ways->req->walker;
+    return stop == SW_STOP_ROOT_ZERO && ways->shown == 1 && rule->trust != SW_TRUST_NONE && walker->stack_end != 0 &&
+           sw_regs_sp(&ways->c->caller) == walker->stack_end && !sw_is_foreign(ways->req);
+}
+
 static bool is_accepted(void *arg, const struct sw_rule *rule)
 {
     struct ways *ways = arg;
@@ -133,6 +142,11 @@ static bool is_accepted(void *arg, const struct sw_rule *rule)
         ways->is_askew = is_askew(ways, rule);
         ways->is_weak = ways->is_askew || (is_by_lr && ways->is_jump);
         ways->c->rule.trust = SW_TRUST_GUESS;
+        return true;
+    }
+    ways->is_base = is_at_base(ways, stop, rule);
+    if (ways->is_base) {
+        ways->is_jump = ways->is_weak = false;
         return true;
     }
     ways->zeros += stop == SW_STOP_ROOT_ZERO && rule->trust != SW_TRUST_NONE;
@@ -287,7 +301,7 @@ static bool is_sure_way(struct ways *ways, const struct sw_code *code)
     bool is_first = false, is_weak = false, is_skewed = false;
     ways->is_own = is_own_lr(ways->req, code);
     while (ways->refused_count < MOST_REFUSED && go_forward(ways, code)) {
-        if (ways->target == 0 && !ways->is_weak)
+        if (ways->is_base || (ways->target == 0 && !ways->is_weak))
             return settle_pointed(ways) == SW_OK;
         refuse(ways);
         if (ways->refused_count == 1) {

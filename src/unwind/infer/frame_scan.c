@@ -47,10 +47,9 @@ static bool opens(const struct sw_unwind_request *req, const struct sw_code *cod
     return rule->cfa.kind == SW_LOC_REG && ra.kind == SW_LOC_AT_CFA && !sw_val_is_start(state->reg[sp], sp);
 }
 
-static bool may_open(const struct sw_arch *arch, const uint8_t *front, uint64_t address)
+static bool may_begin(const struct sw_arch *arch, const uint8_t *front, uint64_t address)
 {
-    return arch->patterns->opens_frame(front) &&
-           (arch->patterns->may_start(front, address) || arch->patterns->may_end(front, address));
+    return arch->patterns->may_start(front, address) || arch->patterns->may_end(front, address);
 }
 
 /* The first place in code at `at`, below `end`, that may open a frame; else where the bytes at hand end. */
@@ -61,11 +60,15 @@ static uint64_t next_place(const struct sw_code *code, uint64_t at, uint64_t end
     *found = false;
     if (!bytes || size < 2 * SW_ENDING_BYTES)
         return bytes || at % PIECE == 0 ? at + SW_ENDING_BYTES : end; /* the page in front may be missing */
-    const uint64_t last = at + (size - 2 * SW_ENDING_BYTES);
-    for (bytes += SW_ENDING_BYTES; at <= last && at < end; at++, bytes++)
-        if ((*found = may_open(code->arch, bytes, at)))
-            break;
-    return at;
+    const uint64_t first = at - SW_ENDING_BYTES, last = at + (size - 2 * SW_ENDING_BYTES) + 1;
+    const size_t stop = (size_t)((last < end ? last : end) - first);
+    size_t i = SW_ENDING_BYTES;
+    while (i < stop && !*found) {
+        i = code->arch->patterns->next_opening(bytes, i, stop);
+        *found = i < stop && may_begin(code->arch, bytes + i, first + i);
+        i += i < stop && !*found ? code->arch->insn_bytes : 0;
+    }
+    return first + i;
 }
 
 static size_t find_openings(const struct sw_unwind_request *req, const struct sw_code *code,
@@ -77,7 +80,8 @@ static size_t find_openings(const struct sw_unwind_request *req, const struct sw
     words[0] = 0;
     sw_meter_note(code->meter, begin - SW_ENDING_BYTES, PIECE + 2 * SW_ENDING_BYTES);
     (void)sw_meter_pay(code->meter, PIECE / READ_A_UNIT);
-    for (uint64_t at = begin; at < end && (words[0] + 1) * OPENING_WORDS < room; at += found) {
+    for (uint64_t at = begin; at < end && (words[0] + 1) * OPENING_WORDS < room;
+         at += found ? code->arch->insn_bytes : 0) {
         at = next_place(code, at, end, &found);
         if (!found || !opens(req, code, at, UINT64_MAX, &opening))
             continue;

@@ -33,25 +33,34 @@ static bool does_nothing(const struct sw_insn *insn)
 
 /* ---- the start of the program ---- */
 
+/* What the start of the program calls, and has behind it, is another function. */
+static uint64_t end_of_start(const struct sw_insn *insn, uint64_t at, uint64_t end)
+{
+    return insn->flow == SW_FLOW_CALL && insn->target > at && insn->target < end ? insn->target : end;
+}
+
 /*
- * The code in its order, from the entry point on, over jumps to where it really begins. Far from there only such a jump
- * is looked for.
+ * The code in its order, from the entry point on, over jumps to where it really begins, up to what it calls. Far from
+ * there only such a jump is looked for.
  */
 bool sw_is_program_start(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
 {
     const struct sw_image_entry *image = sw_request_image(req, pc);
-    uint64_t at = image ? image->start : 0, begin = at;
+    uint64_t at = image ? image->start : 0, begin = at, end = UINT64_MAX;
     struct sw_insn insn;
     unsigned far = 0;
-    for (unsigned n = 0; at != 0 && n < MOST_SWEPT && decode(code, at, &insn); n++) {
+    for (unsigned n = 0; at != 0 && at < end && n < MOST_SWEPT && decode(code, at, &insn); n++) {
         if (pc - at < insn.length)
             return true;
         if (pc - begin >= NEAR && ++far > MOST_FAR)
             return false;
         if (insn.flow == SW_FLOW_TRAP || insn.flow == SW_FLOW_RETURN || insn.flow == SW_FLOW_INDIRECT)
             return false;
-        if (insn.flow == SW_FLOW_JUMP && insn.target - begin >= NEAR)
+        if (insn.flow == SW_FLOW_JUMP && insn.target - begin >= NEAR) {
             begin = insn.target;
+            end = UINT64_MAX;
+        }
+        end = end_of_start(&insn, at, end);
         at = insn.flow == SW_FLOW_JUMP ? insn.target : at + insn.length;
     }
     return false;
