@@ -19,8 +19,8 @@ void sw_cfi_check(const struct sw_unwind_request *req, const struct sw_cfi_cover
 
 /*
  * A frame of which the table says how large it is, and nothing of registers, although the function's first instructions
- * write the frame pointer: so are all those of Go's compiler. The caller's frame pointer is where they stored it. Of the
- * other nonvolatile registers such a table knows nothing, and Go's functions preserve none: they are unknown.
+ * write the frame pointer: so are all those of Go's compiler. The caller's frame pointer is where they stored it. Of
+ * the other nonvolatile registers such a table knows nothing, and Go's functions preserve none: they are unknown.
  *
  * Uses work->elsewhere and a spare candidate. Bounded: 24 instructions.
  *

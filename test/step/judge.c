@@ -278,8 +278,8 @@ double judge_clock(void)
 }
 
 /*
- * What a user does whose walk was cut by its budget: the work that is left, then walks again; and again, where that walk
- * comes to work that nobody knew of before.
+ * What a user does whose walk was cut by its budget: the work that is left, then walks again; and again, where that
+ * walk comes to work that nobody knew of before.
  */
 static void prepare(struct judge *j, enum step_mode mode, const struct sw_regs *start)
 {

@@ -22,8 +22,8 @@ static bool refuse(void *arg, const struct sw_rule *rule)
 }
 
 /*
- * The registers at an indirect jump, in terms of what they are at the pc from which it was reached. Of several jumps the
- * one with the most on the stack, since others may be tail calls; but no more than at pc, where the frame is made.
+ * The registers at an indirect jump, in terms of what they are at the pc from which it was reached. Of several jumps
+ * the one with the most on the stack, since others may be tail calls; but no more than at pc, where the frame is made.
  */
 static size_t deepest_jump(struct sw_analysis *w, unsigned sp, uint64_t *words)
 {
