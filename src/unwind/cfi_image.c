@@ -148,7 +148,7 @@ static void mend_silence(const struct sw_unwind_request *req, const struct sw_cf
     const struct same_caller same = { req, c, &req->work->spare[0] };
     struct sw_rule *other = &same.other->rule;
     struct sw_code code;
-    bool unused;
+    bool unused = false;
     if (!is_suspicious(req, &c->rule, cover) || !code_of(req, &code))
         return;
     const uint64_t written = written_before(req, &code, cover->begin, &unused);
