@@ -351,23 +351,20 @@ void sw_analysis_cache_analyze(struct sw_analysis_cache *cache, const struct sw_
         keep(cache, code, work, generation);
 }
 
+/*
+ * Where a path has to be assumed all is run again: what is kept is what every pc of the function has in common, or its
+ * rules would depend on which pc was asked for first.
+ */
 enum sw_status sw_analysis_cache_rule(struct sw_analysis_cache *cache, const struct sw_code *code, uint64_t begin,
                                       uint64_t end, uint64_t pc, uint64_t generation, struct sw_analysis *work,
                                       struct sw_rule *rule)
 {
-    enum sw_status status = SW_E_BUSY; /* a path has to be assumed: then all is run again */
-    if (look_up(cache, code, begin, end, generation, work))
-        status = sw_analyze_rule(work, pc, rule);
+    sw_analysis_cache_analyze(cache, code, begin, end, generation, work);
+    const enum sw_status status = sw_analyze_rule(work, pc, rule);
     if (status != SW_E_BUSY)
         return status;
     sw_analyze_run(code, begin, end, work);
-    const bool had_hit_bound = work->hit_bound;
-    status = sw_analyze_rule(work, pc, rule);
-    /* With the path that was assumed, if one was; unless a bound was hit on it: then what was seen would be doubted,
-     * too. */
-    if (cache && work->hit_bound == had_hit_bound)
-        keep(cache, code, work, generation);
-    return status;
+    return sw_analyze_rule(work, pc, rule);
 }
 
 /* ---- what is left to be done ---- */

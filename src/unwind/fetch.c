@@ -80,11 +80,14 @@ const uint8_t *sw_fetch_code(void *arg, uint64_t pc, size_t *size)
         block->begin = begin;
         block->size = read_code(fetch, begin, block->bytes, SW_FETCH_BLOCK);
     }
-    if (pc - begin < block->size) {
-        *size = block->size - (size_t)(pc - begin);
-        return block->bytes + (pc - begin);
+    const size_t left = pc - begin < block->size ? block->size - (size_t)(pc - begin) : 0;
+    if (left < SW_INSN_MOST) {
+        /* An instruction may go on in the next block; and a block's first byte may be unreadable where its later ones
+         * are not. */
+        *size = read_code(fetch, pc, fetch->rest, SW_INSN_MOST);
+        if (*size > left)
+            return fetch->rest;
     }
-    /* The block's first byte may be unreadable where its later ones are not. */
-    *size = read_code(fetch, pc, fetch->rest, SW_INSN_MOST);
-    return *size ? fetch->rest : NULL;
+    *size = left;
+    return left ? block->bytes + (pc - begin) : NULL;
 }

@@ -3,7 +3,8 @@
  * about code in an image holds as long as no image changes, other findings as long as the bytes that they were read
  * from are the same.
  *
- * A scan that was cut is finished by function_scan.c, which makes its findings here: so the two files call each other.
+ * A scan that was cut is finished by function_scan.c, and what ways gone in vain say of jumps is dispatch.c's. Both
+ * make their findings here: so each of them and this file call each other.
  */
 #include "unwind/findings.h"
 

@@ -25,7 +25,7 @@ enum {
  *
  * meter   Pays for reads, which are system calls as a rule; or null.
  * direct  Code that lies in this process, of the image that was asked for last.
- * rest    What was read of a block that begins with nothing.
+ * rest    What was read at the end of a block, or of one that begins with nothing.
  * last    The block that was asked for last. oldest: the number of the one that was read longest ago.
  */
 struct sw_fetch {

@@ -511,6 +511,32 @@ static void arm64_frame_records_are_followed_and_signatures_stripped(void **stat
 
 #define WALK_TEST(f) cmocka_unit_test_setup_teardown(f, set_up_x64, tear_down_target)
 
+/* Code in no image is read by pages. */
+static void an_instruction_on_two_pages_is_one(void **state)
+{
+    enum { PAGE = 4096, PAGE_END = 0x5000, CALLER_CODE = 0x6000, STACK_AT = 0x7000 };
+    static const uint8_t add_ret[] = { 0x48, 0x81, 0xc4, 0x08, 0x00, 0x00, 0x00, 0xc3 }; /* rsp, 8 */
+    static uint8_t code[PAGE + 16];
+    static const uint8_t call[] = { 0xff, 0xd0, 0xc3 };
+    const uint64_t words[] = { 0x5a5a, CALLER_CODE + 2, 0x5a5a, 0x5a5a };
+    struct sw_regs regs = { .machine = SW_MACHINE_X64 };
+    struct sw_walk walk;
+    struct sw_sim *pages;
+    (void)state;
+    memcpy(code + PAGE - 3, add_ret, sizeof add_ret);
+    assert_int_equal(sw_sim_create(NULL, SW_MACHINE_X64, &pages), SW_OK);
+    assert_int_equal(sw_sim_bytes(pages, PAGE_END - PAGE, code, sizeof code), SW_OK);
+    assert_int_equal(sw_sim_bytes(pages, CALLER_CODE, call, sizeof call), SW_OK);
+    assert_int_equal(sw_sim_words(pages, STACK_AT, words, COUNT_OF(words)), SW_OK);
+    sw_regs_set(&regs, SW_X64_RIP, PAGE_END - 3);
+    sw_regs_set(&regs, SW_X64_RSP, STACK_AT);
+    sw_walk_start(&walk, sw_sim_walker(pages), &scratch, &regs, true);
+    assert_true(sw_walk_next(&walk) && sw_walk_next(&walk));
+    assert_int_equal(sw_regs_pc(&walk.frame.regs), CALLER_CODE + 2);
+    assert_int_equal(sw_regs_sp(&walk.frame.regs), STACK_AT + 16);
+    sw_sim_destroy(pages);
+}
+
 int main(void)
 {
     const struct CMUnitTest singles[] = {
@@ -532,6 +558,7 @@ int main(void)
         WALK_TEST(a_call_through_a_bad_pointer_returns_to_its_caller),
         WALK_TEST(managed_code_returned_to_without_a_call_in_front_was_interrupted),
         WALK_TEST(a_leaf_range_is_believed),
+        cmocka_unit_test(an_instruction_on_two_pages_is_one),
         WALK_TEST(a_replaced_return_address_is_what_belongs_there),
         WALK_TEST(null_pointers_and_incomplete_registers_are_a_bad_start),
         WALK_TEST(the_seed_is_the_first_managed_frame),

@@ -178,10 +178,11 @@ struct search {
     bool has_guess;
 };
 
-/* Further away is no tail call. */
+/* Further away is no tail call, or one within a large image: Haskell's code runs in the frame of what entered it. */
 static bool may_be_near(const struct sw_unwind_request *req, uint64_t function)
 {
-    return req->frame->lookup - function + FARTHEST < 2 * FARTHEST;
+    return req->frame->lookup - function + FARTHEST < 2 * FARTHEST ||
+           (req->entry && function - req->entry->info.begin < req->entry->info.end - req->entry->info.begin);
 }
 
 static bool is_worth_trying(const struct search *s, uint64_t function)
