@@ -16,14 +16,13 @@ struct sw_core;
 /*
  * Opens a core by its path, or a core in memory.
  *
- * path     The file is mapped read-only until close, whatever its size. Truncating it meanwhile makes readers get
- *          SIGBUS.
+ * path     The file stays open until close, and is read as it is looked at. What is cut off meanwhile reads as zeros.
  * bytes    Borrowed until close.
  *
  * Returns  SW_OK, also for a core that ends early: the part that exists can be used; SW_E_ARGUMENT; SW_E_GONE,
  *          SW_E_PERMISSION, SW_E_OS (open or map failed); SW_E_NO_MEMORY; SW_E_TRUNCATED, SW_E_MALFORMED (not ELF);
  *          SW_E_UNSUPPORTED (not a core, 32-bit, or another machine).
- * Memory   In proportion to the number of segments, threads and mapped files, not to their size.
+ * Memory   In proportion to the number of segments, threads and mapped files, and to what is looked at.
  * Threads  Any. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_core_open(const struct sw_alloc *alloc, const char *path, struct sw_core **core);

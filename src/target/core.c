@@ -11,7 +11,14 @@
 
 #include <string.h>
 
-enum { FIRST_CAPACITY = 16, SAME_FILE_LOOK_BACK = 16, PATH_MOST = 4096 };
+enum {
+    FIRST_CAPACITY = 16,
+    SAME_FILE_LOOK_BACK = 16,
+    PATH_MOST = 4096,
+    IMAGE_BEGIN = 1 << 16,
+    WINDOW_BELOW = 1 << 12,
+    WINDOW_MOST = 1 << 20
+};
 
 void *sw_core_grow(const struct sw_core *core, void *array, struct sw_core_array *size, size_t element)
 {
@@ -171,8 +178,8 @@ void sw_core_close(struct sw_core *core)
     free_array(core, core->tasks, core->task_array, sizeof *core->tasks);
     free_array(core, core->files, core->file_array, sizeof *core->files);
     free_array(core, core->rows, core->row_array, sizeof *core->rows);
-    if (core->unmap)
-        core->unmap(core->headers.file.bytes, (size_t)core->headers.file.size);
+    if (core->close)
+        core->close(core->source);
     core->alloc.put(core->alloc.arg, core, sizeof *core);
 }
 
@@ -237,35 +244,39 @@ static struct sw_bytes file_bytes(const struct sw_core *core, uint64_t address)
     return found;
 }
 
-struct sw_bytes sw_core_held_at(const struct sw_core *core, uint64_t address)
+struct sw_bytes sw_core_held_at(const struct sw_core *core, uint64_t address, uint64_t most)
 {
     const struct sw_core_segment *segment = sw_core_segment_at(core, address);
     if (!segment || address - segment->begin >= segment->held.size)
         return (struct sw_bytes){ 0 };
     const uint64_t offset = address - segment->begin;
-    return sw_bytes_part(segment->held, offset, segment->held.size - offset);
+    const uint64_t left = segment->held.size - offset;
+    const struct sw_bytes held = sw_bytes_part(segment->held, offset, left < most ? left : most);
+    if (core->want)
+        core->want(core->source, (uint64_t)(held.bytes - core->headers.file.bytes), held.size);
+    return held;
 }
 
-struct sw_bytes sw_core_bytes_at(const struct sw_core *core, uint64_t address)
+struct sw_bytes sw_core_bytes_at(const struct sw_core *core, uint64_t address, uint64_t most)
 {
-    const struct sw_bytes held = sw_core_held_at(core, address);
+    const struct sw_bytes held = sw_core_held_at(core, address, most);
     return held.size ? held : file_bytes(core, address);
 }
 
 const char *sw_core_string_at(const struct sw_core *core, uint64_t address)
 {
-    struct sw_bytes bytes = sw_core_bytes_at(core, address);
+    struct sw_bytes bytes = sw_core_bytes_at(core, address, PATH_MOST);
     bytes.size = bytes.size < PATH_MOST ? bytes.size : PATH_MOST;
     struct sw_cursor c = sw_cursor_over(bytes);
     return sw_cursor_string(&c);
 }
 
 static size_t copy_from(const struct sw_core *core, uint64_t address, void *to, size_t size,
-                        struct sw_bytes (*bytes_at)(const struct sw_core *core, uint64_t address))
+                        struct sw_bytes (*bytes_at)(const struct sw_core *core, uint64_t address, uint64_t most))
 {
     size_t done = 0;
     while (done < size) {
-        const struct sw_bytes bytes = bytes_at(core, address + done);
+        const struct sw_bytes bytes = bytes_at(core, address + done, size - done);
         if (bytes.size == 0)
             break;
         const size_t part = bytes.size < size - done ? (size_t)bytes.size : size - done;
@@ -352,6 +363,16 @@ enum sw_status sw_core_regs(const struct sw_core *core, uint64_t tid, struct sw_
                 : SW_E_NOT_FOUND;
 }
 
+/* Of a core that is read piece by piece, what walks mostly look at; the rest is read as they go. */
+static struct sw_window window_of(const struct sw_core *core, const struct sw_core_segment *stack, uint64_t sp)
+{
+    const uint64_t below = sp - stack->begin < WINDOW_BELOW ? sp - stack->begin : WINDOW_BELOW;
+    const struct sw_bytes part = sw_core_held_at(core, sp - below, WINDOW_MOST);
+    if (!core->want)
+        return (struct sw_window){ stack->begin, stack->begin + stack->held.size, stack->held.bytes };
+    return part.size ? (struct sw_window){ sp - below, sp - below + part.size, part.bytes } : (struct sw_window){ 0 };
+}
+
 enum sw_status sw_core_walker(struct sw_core *core, uint64_t tid, const struct sw_regs *regs,
                               const struct sw_codemap *codemap, const struct sw_images *images,
                               struct sw_walker *walker)
@@ -373,7 +394,7 @@ enum sw_status sw_core_walker(struct sw_core *core, uint64_t tid, const struct s
         return SW_OK; /* sp is garbage: the walk finds that out, word by word */
     walker->stack_begin = stack->begin;
     walker->stack_end = stack->end;
-    walker->memory.window = (struct sw_window){ stack->begin, stack->begin + stack->held.size, stack->held.bytes };
+    walker->memory.window = window_of(core, stack, sw_regs_sp(regs));
     return SW_OK;
 }
 
@@ -437,7 +458,7 @@ static enum sw_core_file_state check_dynamic(struct sw_core *core, const struct 
 enum sw_core_file_state sw_core_check_file(struct sw_core *core, const struct sw_core_mapped *file,
                                            struct sw_bytes bytes)
 {
-    const struct sw_bytes held = sw_core_held_at(core, file->info.address);
+    const struct sw_bytes held = sw_core_held_at(core, file->info.address, IMAGE_BEGIN);
     const bool is_pe = bytes.size >= SW_CORE_HEADER_BYTES && memcmp(bytes.bytes, "MZ", 2) == 0;
     struct sw_core_headers headers;
     if (!is_pe && sw_core_headers_read(bytes, &headers) != SW_OK)

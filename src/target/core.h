@@ -70,7 +70,10 @@ struct sw_core {
     struct sw_core_array file_array;
     struct sw_core_row *rows;
     struct sw_core_array row_array;
-    void (*unmap)(const void *bytes, size_t size); /* for the core's own bytes; null: borrowed */
+    /* Of the core's own bytes: makes a part of them present, which is zeros before; closes them. Null: borrowed. */
+    void (*want)(void *arg, uint64_t offset, uint64_t size);
+    void (*close)(void *arg);
+    void *source;
 };
 
 /* The array with room for one more element of that size; it may move. Null: no memory, and nothing has changed. */
@@ -81,10 +84,10 @@ void *sw_core_grow(const struct sw_core *core, void *array, struct sw_core_array
  * end.
  */
 const struct sw_core_segment *sw_core_segment_at(const struct sw_core *core, uint64_t address);
-struct sw_bytes sw_core_held_at(const struct sw_core *core, uint64_t address);
+struct sw_bytes sw_core_held_at(const struct sw_core *core, uint64_t address, uint64_t most);
 
 /* What the core or a file has at an address, as far as it is contiguous. Empty: nothing. */
-struct sw_bytes sw_core_bytes_at(const struct sw_core *core, uint64_t address);
+struct sw_bytes sw_core_bytes_at(const struct sw_core *core, uint64_t address, uint64_t most);
 
 /* A NUL-terminated string in target memory that is contiguous; null: there is none. */
 const char *sw_core_string_at(const struct sw_core *core, uint64_t address);

@@ -15,7 +15,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum { MAPS_MAY_VARY = 24, CACHE_ENTRIES = 4096, ANALYSIS_BYTES = 1 << 20 };
+enum { MAPS_MAY_VARY = 64, CACHE_ENTRIES = 4096, ANALYSIS_BYTES = 1 << 20 };
 
 struct sampled sampled;
 struct scene scene;

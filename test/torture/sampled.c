@@ -39,8 +39,9 @@ static __attribute__((noinline)) unsigned call_down(unsigned depth, unsigned val
 
 static void *live_shortly(void *arg)
 {
+    const double until = seconds_now() + 3e-6 * (double)scene.period_us;
     begin_sampling(false);
-    for (unsigned i = 0; i < 40; i++)
+    for (unsigned i = 0; seconds_now() < until; i++)
         (void)call_down(20, i);
     end_sampling();
     turns++;
@@ -182,6 +183,17 @@ static void *nest_stacks(void *arg)
 
 /* ---- all of it ---- */
 
+/* Its own functions take more than a budget, where a handler interrupts them. */
+static bool has_thread_sanitizer(void)
+{
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    return true;
+#endif
+#endif
+    return false;
+}
+
 static const struct work {
     const char *name;
     void *(*run)(void *arg);
@@ -226,5 +238,5 @@ int main(int argc, char **argv)
            sampled.samples, sampled.samples ? (double)sampled.frames / (double)sampled.samples : 0, sampled.whole,
            sampled.cut, sw_stop_name((enum sw_stop)sampled.first_cut), sampled.lost, turns, busy);
     return !is_clean || sampled.samples < 10 ||
-           (work->may_be_cut ? sampled.cut > sampled.samples / 10 : sampled.cut > 0) || sampled.lost;
+           (sampled.cut > (work->may_be_cut ? sampled.samples / 10 : 0) && !has_thread_sanitizer()) || sampled.lost;
 }

@@ -281,6 +281,38 @@ static void the_stack_is_the_segment_around_sp(void **state)
     sw_core_close(core);
 }
 
+/* A mapping would fault: SIGBUS. What was read stays; the rest, in a core of more blocks than this, is zeros. */
+static void a_core_may_be_cut_short_while_it_is_open(void **state)
+{
+    enum { FAR = 16 << 20 };
+    char path[] = "/tmp/core_cut_XXXXXX";
+    struct sw_core *core = NULL;
+    struct sw_regs regs;
+    struct sw_walker walker;
+    uint64_t word = 1;
+    (void)state;
+    make(SW_MACHINE_X64);
+    struct sw_core *whole = open_made();
+    const int file = mkstemp(path);
+    assert_int_equal(write(file, made.bytes, made.size), made.size);
+    assert_int_equal(ftruncate(file, FAR), 0); /* a hole behind it */
+    assert_int_equal(sw_core_open(NULL, path, &core), SW_OK);
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(sw_core_regs(core, MADE_CRASHED, &regs), SW_OK);
+    assert_int_equal(sw_core_walker(core, MADE_CRASHED, &regs, NULL, NULL, &walker), SW_OK);
+    for (uint64_t at = STACK_OF_CRASHED; at < STACK_OF_CRASHED + MADE_PAGE; at += sizeof word) {
+        uint64_t expected = 0;
+        const struct sw_memory a = sw_core_memory(core), b = sw_core_memory(whole);
+        assert_int_equal(a.read(a.arg, at, &word, sizeof word), sizeof word);
+        assert_int_equal(b.read(b.arg, at, &expected, sizeof expected), sizeof expected);
+        assert_true(word == expected);
+    }
+    sw_core_close(core);
+    sw_core_close(whole);
+    close(file);
+    unlink(path);
+}
+
 /* Files ----------------------------------------------------------------------------------------------------------- */
 
 static void has_no_image(enum sw_core_file_state expected, uint8_t build_id, bool no_first_page)
@@ -793,6 +825,7 @@ int main(void)
         cmocka_unit_test(stacks_of_x64_are_walked),
         cmocka_unit_test(signed_stacks_of_arm64_are_walked),
         cmocka_unit_test(the_stack_is_the_segment_around_sp),
+        cmocka_unit_test(a_core_may_be_cut_short_while_it_is_open),
         cmocka_unit_test(a_file_with_another_build_id_is_refused),
         cmocka_unit_test(a_file_with_another_dynamic_section_is_refused),
         cmocka_unit_test(without_its_first_page_a_file_is_known_by_its_dynamic_section),

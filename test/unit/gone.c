@@ -29,7 +29,7 @@ static _Atomic size_t bytes;
 
 /* What a reader does inside, and how far it is. */
 static void (*inside)(void);
-static atomic_bool is_inside, may_go;
+static atomic_bool is_inside, is_back, may_go;
 static pthread_t reader;
 static atomic_uint readers_inside;
 static sigjmp_buf out;
@@ -86,7 +86,7 @@ static int set_up(void **state)
     const struct sw_alloc alloc = { count_get, count_put, NULL };
     (void)state;
     bytes = 0;
-    is_inside = may_go = false;
+    is_inside = is_back = may_go = false;
     readers_inside = 0;
     assert_int_equal(sw_codemap_create(&alloc, &map), SW_OK);
     assert_int_equal(sw_images_create(&alloc, &images), SW_OK);
@@ -173,7 +173,7 @@ static bool is_confused_by_cancelling(void)
 /* What a thread does after a walk: others of its frames come to lie where the walk's were. */
 static __attribute__((noinline)) UNCHECKED unsigned use_stack(unsigned value)
 {
-    volatile unsigned char frame[STACK / 4];
+    volatile unsigned char frame[STACK];
     for (size_t i = 0; i < sizeof frame; i++)
         frame[i] = (unsigned char)(value + i);
     return frame[value % sizeof frame];
@@ -199,7 +199,7 @@ static _Thread_local stack_t stack_before = { .ss_flags = SS_DISABLE };
 
 static void use_alternate_stack(void)
 {
-    static _Thread_local char alternate[STACK];
+    static _Thread_local char alternate[4 * STACK];
     const stack_t stack = { .ss_sp = alternate, .ss_size = sizeof alternate };
     assert_int_equal(sigaltstack(&stack, &stack_before), 0);
     raise(SIGUSR2);
@@ -232,8 +232,9 @@ static void *be_reader(void *arg)
         way->begin();
     (void)use_stack(3);
     sigaction(SIGUSR2, &again, NULL);
-    raise(SIGUSR2);
-    is_inside = true;
+    if (way->begin == use_alternate_stack)
+        raise(SIGUSR2);
+    is_back = true;
     wait_for_end();
     sigaltstack(&stack_before, NULL);
     return NULL;
@@ -258,6 +259,8 @@ static void memory_comes_back(void **state)
     inside = way->inside;
     assert_int_equal(pthread_create(&reader, NULL, be_reader, (void *)(uintptr_t)way), 0);
     wait_until_inside();
+    while (way->stays && !is_back)
+        nap(100);
     if (!way->stays) {
         pthread_cancel(reader);
         pthread_join(reader, NULL);

@@ -1,71 +1,80 @@
 /*
- * Opens a core, and the files that its process had mapped, from the file system or from the caller. Knows paths, what
- * to open and which bytes belong to which file; refuses to know formats (lib/core), addresses (../core.c) and images
- * (images_core.c).
+ * Opens a core, piece by piece, and the files that its process had mapped, from the file system or from the caller.
+ * Knows paths, what to open and which bytes belong to which file; refuses to know formats (lib/core), addresses
+ * (../core.c) and images (images_core.c).
  */
 #include "target/linux/core.h"
 
+#include "common/alloc.h"
 #include "elf/elf.h"
+#include "target/linux/lazy_file.h"
 #include "target/linux/os.h"
 #include "target/linux/pin.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { PATH_BYTES = 8192, ROWS_OF_AN_IMAGE = 64, MAGIC_BYTES = 4 };
-
-static enum sw_status map_path(const char *path, struct sw_bytes *bytes)
-{
-    struct stat stat;
-    void *at = MAP_FAILED;
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
-    if (file < 0)
-        return sw_os_status(errno);
-    const bool is_file = fstat(file, &stat) == 0 && S_ISREG(stat.st_mode);
-    if (is_file && stat.st_size > 0)
-        at = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-    const int error = errno;
-    close(file);
-    if (!is_file)
-        return SW_E_UNSUPPORTED;
-    if (stat.st_size <= 0)
-        return SW_E_TRUNCATED;
-    if (at == MAP_FAILED)
-        return sw_os_status(error);
-    *bytes = (struct sw_bytes){ at, (uint64_t)stat.st_size, 0 };
-    return SW_OK;
-}
-
-static void unmap(const void *bytes, size_t size)
-{
-    munmap((void *)(uintptr_t)bytes, size);
-}
 
 static void unmap_file(void *arg, const void *bytes, size_t size)
 {
     (void)arg;
-    unmap(bytes, size);
+    munmap((void *)(uintptr_t)bytes, size);
+}
+
+static void want(void *arg, uint64_t offset, uint64_t size)
+{
+    sw_lazy_file_want(arg, offset, size);
+}
+
+static void close_file(void *arg)
+{
+    sw_lazy_file_close(arg);
+}
+
+/* What a core is opened by: its headers and notes. */
+static void want_headers(struct sw_lazy_file *file)
+{
+    Elf64_Ehdr h;
+    Elf64_Shdr first = { 0 };
+    Elf64_Phdr p;
+    if (file->size < sizeof h)
+        return;
+    sw_lazy_file_want(file, 0, sizeof h);
+    memcpy(&h, file->bytes, sizeof h);
+    sw_lazy_file_want(file, h.e_shoff, sizeof first);
+    if (h.e_shoff <= file->size - sizeof h && file->size - h.e_shoff >= sizeof first)
+        memcpy(&first, file->bytes + h.e_shoff, sizeof first);
+    const uint64_t count = h.e_phnum == PN_XNUM ? first.sh_info : h.e_phnum;
+    sw_lazy_file_want(file, h.e_phoff, count * sizeof p);
+    for (uint64_t n = 0; n < count && h.e_phoff < file->size && (file->size - h.e_phoff) / sizeof p > n; n++) {
+        memcpy(&p, file->bytes + h.e_phoff + n * sizeof p, sizeof p);
+        if (p.p_type == PT_NOTE)
+            sw_lazy_file_want(file, p.p_offset, p.p_filesz);
+    }
 }
 
 enum sw_status sw_core_open(const struct sw_alloc *alloc, const char *path, struct sw_core **core)
 {
-    struct sw_bytes bytes = { 0 };
-    if (!path || !core)
+    const struct sw_alloc from = sw_alloc_resolve(alloc);
+    struct sw_lazy_file *file = NULL;
+    if (!path || !core || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
-    enum sw_status status = map_path(path, &bytes);
+    enum sw_status status = sw_lazy_file_open(&from, path, &file);
     if (status != SW_OK)
         return status;
-    status = sw_core_open_bytes(alloc, bytes.bytes, (size_t)bytes.size, core);
-    if (status == SW_OK)
-        (*core)->unmap = unmap;
-    else
-        unmap(bytes.bytes, (size_t)bytes.size);
-    return status;
+    want_headers(file);
+    status = sw_core_open_bytes(alloc, file->bytes, (size_t)file->size, core);
+    if (status != SW_OK) {
+        sw_lazy_file_close(file);
+        return status;
+    }
+    (*core)->want = want;
+    (*core)->close = close_file;
+    (*core)->source = file;
+    return SW_OK;
 }
 
 /* Files --------------------------------------------------------------------------------------------------------- */
@@ -155,7 +164,7 @@ static bool has_code(const struct sw_core *core, size_t at)
 /* Whether a row may begin an image: by its first bytes, if the core has them. */
 static bool may_be_image(const struct sw_core *core, size_t at)
 {
-    const struct sw_bytes held = sw_core_held_at(core, core->rows[at].begin);
+    const struct sw_bytes held = sw_core_held_at(core, core->rows[at].begin, MAGIC_BYTES);
     if (core->rows[at].offset != 0)
         return false;
     if (held.size < MAGIC_BYTES)

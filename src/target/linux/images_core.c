@@ -59,7 +59,7 @@ static enum sw_status put_vdso(const struct mapped *m, struct sw_images *images)
     const struct sw_memory memory = sw_core_memory(m->core);
     const uint64_t address = sw_core_auxv(&m->core->process, SW_AUXV_VDSO);
     const struct sw_image_file file = { .path = name, .address = address, .origin = m->core };
-    const struct sw_bytes held = sw_core_held_at(m->core, address);
+    const struct sw_bytes held = sw_core_held_at(m->core, address, VDSO_MOST + 1);
     uint64_t end;
     if (address == 0 || held.size == 0 || held.size > VDSO_MOST || sw_images_keep(images, &file, &end))
         return SW_OK;

@@ -1,0 +1,112 @@
+/*
+ * See lazy_file.h. Two threads may read a block at the same time: they write the same there, before either says that it
+ * is present. Holes of the file are left as they are, zeros that cost nothing. Source: lseek(2), SEEK_DATA; mmap(2).
+ */
+#include "target/linux/lazy_file.h"
+
+#include "target/linux/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BLOCK = 1 << 16 };
+
+static bool is_loaded(const struct sw_lazy_file *file, uint64_t block)
+{
+    return atomic_load_explicit(&file->loaded[block / 64], memory_order_acquire) >> block % 64 & 1;
+}
+
+static void set_loaded(struct sw_lazy_file *file, uint64_t block)
+{
+    atomic_fetch_or_explicit(&file->loaded[block / 64], UINT64_C(1) << block % 64, memory_order_release);
+}
+
+static void load(struct sw_lazy_file *file, uint64_t block)
+{
+    const uint64_t begin = block * BLOCK, end = file->size - begin < BLOCK ? file->size : begin + BLOCK;
+    for (uint64_t at = begin; at < end;) {
+        const ssize_t got = pread(file->fd, file->bytes + at, (size_t)(end - at), (off_t)at);
+        if (got <= 0 && !(got < 0 && errno == EINTR))
+            break;
+        at += got > 0 ? (uint64_t)got : 0;
+    }
+}
+
+void sw_lazy_file_want(struct sw_lazy_file *file, uint64_t offset, uint64_t size)
+{
+    const int before = errno;
+    if (offset >= file->size || size == 0)
+        return;
+    const uint64_t last = (size < file->size - offset ? offset + size - 1 : file->size - 1) / BLOCK;
+    uint64_t data = 0; /* the next block that is no hole */
+    for (uint64_t block = offset / BLOCK; block <= last; block++) {
+        if (is_loaded(file, block))
+            continue;
+        if (block >= data) {
+            const off_t found = lseek(file->fd, (off_t)(block * BLOCK), SEEK_DATA);
+            data = found >= 0 ? (uint64_t)found / BLOCK : errno == ENXIO ? UINT64_MAX : block;
+        }
+        if (block >= data)
+            load(file, block);
+        set_loaded(file, block);
+    }
+    errno = before;
+}
+
+static enum sw_status make_room(struct sw_lazy_file *file)
+{
+    struct stat st;
+    if (fstat(file->fd, &st) != 0)
+        return SW_E_OS;
+    if (!S_ISREG(st.st_mode))
+        return SW_E_UNSUPPORTED;
+    if (st.st_size <= 0)
+        return SW_E_TRUNCATED;
+    file->size = (uint64_t)st.st_size;
+    file->loaded_bytes = (size_t)((file->size - 1) / BLOCK / 64 + 1) * sizeof *file->loaded;
+    file->loaded = file->alloc.get(file->alloc.arg, file->loaded_bytes);
+    if (!file->loaded)
+        return SW_E_NO_MEMORY;
+    for (size_t i = 0; i < file->loaded_bytes / sizeof *file->loaded; i++)
+        atomic_init(&file->loaded[i], 0);
+    void *bytes =
+        mmap(NULL, (size_t)file->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (bytes == MAP_FAILED)
+        return sw_os_status(errno);
+    file->bytes = bytes;
+    return SW_OK;
+}
+
+enum sw_status sw_lazy_file_open(const struct sw_alloc *alloc, const char *path, struct sw_lazy_file **out)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
+    if (fd < 0)
+        return sw_os_status(errno);
+    struct sw_lazy_file *file = alloc->get(alloc->arg, sizeof *file);
+    if (!file) {
+        close(fd);
+        return SW_E_NO_MEMORY;
+    }
+    *file = (struct sw_lazy_file){ .alloc = *alloc, .fd = fd };
+    const enum sw_status status = make_room(file);
+    if (status == SW_OK)
+        *out = file;
+    else
+        sw_lazy_file_close(file);
+    return status;
+}
+
+void sw_lazy_file_close(struct sw_lazy_file *file)
+{
+    const struct sw_alloc alloc = file->alloc;
+    close(file->fd);
+    if (file->bytes)
+        munmap(file->bytes, (size_t)file->size);
+    if (file->loaded)
+        alloc.put(alloc.arg, file->loaded, file->loaded_bytes);
+    alloc.put(alloc.arg, file, sizeof *file);
+}
