@@ -23,9 +23,11 @@ extern "C" {
 
 /*
  * How much work a walk may do, in units. One unit is one instruction that is decoded and followed, about 100 ns on a
- * machine of 2020. Other work is counted as what takes as long: 64 words of the stack or 64 bytes of code that are
- * looked through, an element of a switch table, a hop through a stub, one look into the analysis cache, 256 bytes of an
- * FDE's instructions. Most frames found by tables are free: max_frames bounds those. A frame in the rule cache is free.
+ * machine of 2020. Other work is counted as what takes as long: 64 words of the stack that are looked through, or 32
+ * that may be addresses; 64 bytes of code that are looked through, or 512 that are compared; an element of a switch
+ * table, one look into the analysis cache, 256 bytes of an FDE's instructions. A page of code that is read and a hop
+ * through a stub count 4 units. Most frames found by tables are free: max_frames bounds those. A frame in the rule
+ * cache is free.
  *
  * DEFAULT    SW_WALK_BUDGET units: for signal handlers, no walk over about 200 us.
  * UNLIMITED  For cores, other processes and set-up. Every analysis has bounds of its own, so that a walk ends, but one

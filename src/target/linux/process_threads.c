@@ -90,6 +90,28 @@ static void remove_thread(struct sw_process *process, struct sw_process_thread *
 
 /* ------------------------------------------------------------------ one thread */
 
+static bool is_end(const siginfo_t *info)
+{
+    return info->si_pid != 0 &&
+           (info->si_code == CLD_EXITED || info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED);
+}
+
+/*
+ * Reaps a thread if it has ended. Whoever traces is told of stops, too, although only ends are asked for: so the report
+ * is looked at first, and that of a stop is left where it is.
+ *
+ * Returns  Whether it has ended.
+ */
+static bool reap_if_ended(int tid, bool keeps)
+{
+    siginfo_t info = { 0 };
+    if (waitid(P_PID, (id_t)tid, &info, WEXITED | __WALL | WNOHANG | WNOWAIT) != 0)
+        return errno != EINTR;
+    if (is_end(&info) && !keeps)
+        (void)waitid(P_PID, (id_t)tid, &info, WEXITED | __WALL | WNOHANG);
+    return is_end(&info);
+}
+
 /*
  * Reaps a thread that has ended or is ending. Its exit status goes to the tracer, unless our process is the parent and
  * may want to wait for it itself: then it is only waited for. Until it is reaped, the process has not ended for its
@@ -98,13 +120,9 @@ static void remove_thread(struct sw_process *process, struct sw_process_thread *
 static void reap(const struct sw_process *process, int tid)
 {
     const uint64_t begin = sw_os_now();
-    const int keep = tid == process->pid && process->own_child ? WNOWAIT : 0;
-    siginfo_t info = { 0 };
-    for (unsigned round = 0; waitid(P_PID, (id_t)tid, &info, WEXITED | __WALL | WNOHANG | keep) == 0; round++) {
-        if (info.si_pid != 0 || sw_os_now() - begin > STOP_TIMEOUT_NS)
-            return;
+    const bool keeps = tid == process->pid && process->own_child;
+    for (unsigned round = 0; !reap_if_ended(tid, keeps) && sw_os_now() - begin <= STOP_TIMEOUT_NS; round++)
         sw_os_wait(NULL, round);
-    }
 }
 
 /*
@@ -144,7 +162,7 @@ static enum sw_status poll_stop(const struct sw_process *process, struct sw_proc
         return errno == EINTR ? SW_E_BUSY : SW_E_GONE;
     if (info.si_pid == 0)
         return SW_E_BUSY;
-    if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) {
+    if (is_end(&info)) {
         reap(process, tid);
         return SW_E_GONE;
     }
@@ -374,9 +392,8 @@ static void reap_ended(void *arg)
     process->seize_seen = process->seize_count;
     for (size_t i = 0; i < process->thread_count && is_stuck; i++) {
         const int tid = process->threads[i].tid;
-        siginfo_t info;
         if (tid != process->pid)
-            (void)waitid(P_PID, (id_t)tid, &info, WEXITED | __WALL | WNOHANG);
+            (void)reap_if_ended(tid, false);
     }
     pthread_mutex_unlock(&process->threads_lock);
 }

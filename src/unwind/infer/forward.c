@@ -233,24 +233,23 @@ static bool is_function_near(const struct sw_unwind_request *req, uint64_t funct
     return req->entry && sw_images_entry(req->walker->images, function) == req->entry;
 }
 
-/* What a candidate that is to be the answer depends on. is_settled: as in 2 or 3. */
+/* What a candidate that is to be the answer depends on. is_settled: as in 2 or 3, of a rule that is sure enough. */
 static enum sw_status settle(const struct sw_unwind_request *req, bool is_settled, struct sw_candidate *c)
 {
-    const bool is_sure =
-        c->rule.trust == SW_TRUST_CONFIRMED || (c->rule.trust == SW_TRUST_LIKELY && c->pointed == SW_TRUST_LIKELY);
     c->depends = SW_DEPENDS_STACK;
-    if (!is_sure || !is_settled || !is_function_near(req, c->function))
+    if (!is_settled || !is_function_near(req, c->function))
         return SW_OK;
     c->depends = SW_DEPENDS_CALL;
     c->unconfirmed = SW_TRUST_NONE;
     return SW_OK;
 }
 
-/* The same of what the stack was searched for. */
+/* The same of what the stack was searched for: a function that was called, or called back. */
 static enum sw_status settle_search(const struct ways *ways, struct sw_candidate *c)
 {
+    const bool is_callback = c->rule.trust == SW_TRUST_LIKELY && c->pointed == SW_TRUST_LIKELY;
     c->is_searched = ways->shown != 0;
-    return settle(ways->req, ways->refused_count == 0, c);
+    return settle(ways->req, ways->refused_count == 0 && (is_callback || c->rule.trust == SW_TRUST_CONFIRMED), c);
 }
 
 /*
@@ -330,7 +329,7 @@ static bool is_sure_way(struct ways *ways, const struct sw_code *code)
             is_skewed = ways->is_askew;
         }
         if (is_confirmed(ways, code, &is_first))
-            return settle(ways->req, is_first, ways->c) == SW_OK;
+            return settle(ways->req, is_first && ways->c->rule.trust == SW_TRUST_CONFIRMED, ways->c) == SW_OK;
     }
     ways->is_weak = is_weak;
     ways->is_askew = is_skewed;
