@@ -45,11 +45,11 @@ void sw_reclaim_enter_elsewhere(struct sw_reclaim *reclaim, struct sw_section *s
         if (slot % SW_RECLAIM_SIDE == SW_RECLAIM_COUNTER || (holder != 0 && holder != here))
             continue;
         /* The same address: of a section at this place that was left by longjmp. Its slot is taken over. */
-        section->mark = SW_RECLAIM_OPEN + slot;
+        atomic_store_explicit(&section->mark, SW_RECLAIM_OPEN + slot, memory_order_relaxed);
         if (atomic_compare_exchange_strong(&reclaim->readers[slot], &holder, here))
             return;
     }
-    section->mark = SW_RECLAIM_OPEN + home + SW_RECLAIM_COUNTER;
+    atomic_store_explicit(&section->mark, SW_RECLAIM_OPEN + home + SW_RECLAIM_COUNTER, memory_order_relaxed);
     atomic_fetch_add(&reclaim->readers[home + SW_RECLAIM_COUNTER], 1);
 }
 
@@ -106,6 +106,20 @@ static void check_side(struct sw_reclaim *reclaim, unsigned side)
             reclaim->undrained[side] &= ~(UINT64_C(1) << i);
 }
 
+/*
+ * Behind this, what the reader of a section did before it stored what was just peeked at is seen to have been done.
+ * ThreadSanitizer knows neither fences nor what the kernel copies.
+ */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+void __tsan_acquire(void *address);
+#define ACQUIRE(address) __tsan_acquire((void *)(uintptr_t)(address))
+#endif
+#endif
+#ifndef ACQUIRE
+#define ACQUIRE(address) atomic_thread_fence(memory_order_acquire)
+#endif
+
 static_assert(offsetof(struct sw_section, mark) == 0 && offsetof(struct sw_section, thread) == 8, "what is peeked at");
 
 /* Whether there is no open section any more at the address that a slot holds. ask_threads: also by who there is. */
@@ -113,6 +127,7 @@ static bool is_over(uint64_t address, uint32_t slot, bool ask_threads)
 {
     uint64_t words[2];
     const enum sw_peek found = sw_peek(address & ~taking, words);
+    ACQUIRE(address & ~taking);
     if (found != SW_PEEK_WORDS)
         return found == SW_PEEK_NOTHING;
     return words[0] != SW_RECLAIM_OPEN + slot || (ask_threads && sw_thread_is_gone(words[1]));

@@ -50,8 +50,8 @@ enum { SW_RECLAIM_SLOTS = SW_RECLAIM_SIDE - 1, SW_RECLAIM_COUNTER = SW_RECLAIM_S
  * whose it is.
  */
 struct sw_section {
-    volatile uint64_t mark;
-    volatile uint64_t thread;
+    _Atomic uint64_t mark;
+    _Atomic uint64_t thread;
 };
 
 /* The head of every block that can be retired. Readers do not touch it. */
@@ -102,8 +102,8 @@ static inline void sw_reclaim_enter(struct sw_reclaim *reclaim, struct sw_sectio
     const uint32_t side = atomic_load_explicit(&reclaim->side, memory_order_relaxed);
     const uint32_t home = stripe * SW_RECLAIM_STRIPE + side * SW_RECLAIM_SIDE;
     uint64_t nobody = 0;
-    section->thread = sw_thread_pointer();
-    section->mark = SW_RECLAIM_OPEN + home;
+    atomic_store_explicit(&section->thread, sw_thread_pointer(), memory_order_relaxed);
+    atomic_store_explicit(&section->mark, SW_RECLAIM_OPEN + home, memory_order_relaxed);
     if (!atomic_compare_exchange_strong_explicit(&reclaim->readers[home], &nobody, here, memory_order_seq_cst,
                                                  memory_order_relaxed))
         sw_reclaim_enter_elsewhere(reclaim, section, home);
@@ -111,8 +111,9 @@ static inline void sw_reclaim_enter(struct sw_reclaim *reclaim, struct sw_sectio
 
 static inline void sw_reclaim_leave(struct sw_reclaim *reclaim, struct sw_section *section)
 {
-    const uint32_t slot = (uint32_t)(section->mark - SW_RECLAIM_OPEN) % (SW_RECLAIM_STRIPES * SW_RECLAIM_STRIPE);
-    section->mark = 0;
+    const uint64_t mark = atomic_load_explicit(&section->mark, memory_order_relaxed);
+    const uint32_t slot = (uint32_t)(mark - SW_RECLAIM_OPEN) % (SW_RECLAIM_STRIPES * SW_RECLAIM_STRIPE);
+    atomic_store_explicit(&section->mark, 0, memory_order_release); /* the writer may see this one first */
     if (slot % SW_RECLAIM_SIDE == SW_RECLAIM_COUNTER)
         atomic_fetch_sub_explicit(&reclaim->readers[slot], 1, memory_order_release);
     else

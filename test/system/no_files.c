@@ -20,9 +20,9 @@ enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf)
     return SW_E_UNSUPPORTED;
 }
 
-enum sw_status sw_elf_map(const char *path, struct sw_bytes *bytes, uint64_t *room)
+enum sw_status sw_elf_read(const char *path, enum sw_elf_what what, struct sw_bytes *bytes, uint64_t *room)
 {
-    (void)path, (void)bytes, (void)room;
+    (void)path, (void)what, (void)bytes, (void)room;
     return SW_E_UNSUPPORTED;
 }
 
