@@ -54,7 +54,7 @@ static struct answers ask(struct sw_walker walker, uint64_t pc)
     sw_regs_set(&regs, sw_regs_pc_number(regs.machine), pc);
     sw_regs_set(&regs, sw_regs_sp_number(regs.machine), begin);
     if (regs.machine == SW_MACHINE_ARM64)
-        sw_regs_set(&regs, SW_ARM64_LR, pc);
+        sw_regs_set(&regs, SW_ARM64_LR, pc + 4);
     walker.memory.window = (struct sw_window){ begin, begin + sizeof words, (const uint8_t *)words };
     walker.stack_begin = begin;
     walker.stack_end = begin + sizeof words;

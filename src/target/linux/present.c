@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,7 +43,7 @@ struct census {
 /* The list's address; 0: it has none. False: there is no such thread any more, or the system does not tell. */
 static bool list_of(int thread, uint64_t *list)
 {
-    struct robust_list_head *head = NULL;
+    void *head = NULL;
     size_t size;
     if (syscall(SYS_get_robust_list, thread, &head, &size) != 0)
         return false;
