@@ -29,7 +29,8 @@ extern "C" {
  * through a stub count 4 units. Most frames found by tables are free: max_frames bounds those. A frame in the rule
  * cache is free.
  *
- * DEFAULT    SW_WALK_BUDGET units: for signal handlers, no walk over about 200 us.
+ * DEFAULT    SW_WALK_BUDGET units: for signal handlers. At worst two million instructions, mostly half of that: 0.1 to
+ *            0.6 ms (`make bench`, hostile).
  * UNLIMITED  For cores, other processes and set-up. Every analysis has bounds of its own, so that a walk ends, but one
  *            may take seconds in code that is made for that.
  */

@@ -1,13 +1,14 @@
 #!/bin/sh
-# cfi.sh BUILD: our CFI rules against libdw's, row by row: .eh_frame of this machine's libraries and of Debian's for ARM64,
+# cfi.sh BUILD [MOST]: our CFI rules against libdw's, row by row: .eh_frame of libraries of this machine and of Debian's for ARM64,
 # and both kinds of tables as both compilers write them in files made here: .debug_frame of each version, with 32-bit and
 # 64-bit lengths, compressed too; .eh_frame of ARM64 code that signs its return addresses with either key.
 set -u
 cd "$(dirname "$0")/../.."
 build=${1:-build}
+most=${2:-8} # of this machine's libraries, the largest ones
 status=0
 clr=$(dirname "$(readlink -f "$(command -v dotnet 2>/dev/null || echo /nowhere)")")/shared/Microsoft.NETCore.App
-files=$(ls -S /usr/lib/x86_64-linux-gnu/*.so* 2>/dev/null | xargs -r -n1 readlink -f | awk '!seen[$0]++' | head -n 20)
+files=$(ls -S /usr/lib/x86_64-linux-gnu/*.so* 2>/dev/null | xargs -r -n1 readlink -f | awk '!seen[$0]++' | head -n "$most")
 
 # verdict NAME LINE
 verdict() {
