@@ -29,7 +29,7 @@ enum {
 
 /* Where everything takes ten times as long and more, under AddressSanitizer and qemu, there is less code to walk. */
 #if defined(__aarch64__)
-enum { LESS = 64 };
+enum { LESS = 24 };
 #else
 enum { LESS = IS_ASAN ? 8 : 1 };
 #endif

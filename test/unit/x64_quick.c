@@ -17,7 +17,7 @@ enum { LENGTH = 15, PC = 0x7654321000, SHARE_PERCENT = 95 };
 
 /* Under qemu everything takes twenty times as long, and nothing else is read. */
 #if defined(__aarch64__)
-enum { RANDOM = 250000, CALLS = 30000, VEX_TRIES = 1 };
+enum { RANDOM = 250000, CALLS = 30000, VEX_TRIES = 6 };
 #else
 enum { RANDOM = 2500000, CALLS = 300000, VEX_TRIES = 6 };
 #endif
