@@ -121,25 +121,28 @@ static uint64_t written_by(const struct sw_insn *insn)
     return written;
 }
 
-/*
- * The nonvolatile registers that instructions in front of pc write, in the order in which they stand. placed: whether
- * one puts sp elsewhere.
- */
-static uint64_t written_before(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin,
-                               bool *placed)
+/* What instructions do: which registers they write, and whether one puts sp elsewhere. */
+struct done {
+    uint64_t written;
+    bool places_sp;
+};
+
+/* What those in front of pc do, in the order in which they stand. Of registers only the nonvolatile ones. */
+static struct done done_before(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t begin)
 {
     const uint64_t pc = req->frame->lookup;
-    uint64_t written = 0;
+    struct done done = { 0, false };
     struct sw_insn insn;
     for (uint64_t at = begin; at < pc && pc - begin <= MOST_SCANNED; at += insn.length) {
         size_t size;
         const uint8_t *bytes = code->fetch(code->arg, at, &size);
         if (!bytes || code->arch->decode(bytes, size, at, &insn) != SW_OK || insn.length > pc - at)
             break;
-        written |= written_by(&insn);
-        *placed = *placed || places_sp(&insn, code->arch->roles->sp);
+        done.written |= written_by(&insn);
+        done.places_sp |= places_sp(&insn, code->arch->roles->sp);
     }
-    return written & code->arch->roles->nonvolatile;
+    done.written &= code->arch->roles->nonvolatile;
+    return done;
 }
 
 /* Where the instructions lead to the same caller they say where its registers are; else those written are lost. */
@@ -148,10 +151,9 @@ static void mend_silence(const struct sw_unwind_request *req, const struct sw_cf
     const struct same_caller same = { req, c, &req->work->spare[0] };
     struct sw_rule *other = &same.other->rule;
     struct sw_code code;
-    bool unused = false;
     if (!is_suspicious(req, &c->rule, cover) || !code_of(req, &code))
         return;
-    const uint64_t written = written_before(req, &code, cover->begin, &unused);
+    const uint64_t written = done_before(req, &code, cover->begin).written;
     if (written == 0 || sw_candidate_try(req, c) != SW_STOP_NONE)
         return;
     const bool is_known = sw_function_rule(req, &code, cover->begin, cover->end, other) == SW_OK &&
@@ -181,7 +183,7 @@ static void mend_bare(const struct sw_unwind_request *req, const struct sw_cfi_c
     if (cover->pushes >= SILENT_PUSHES || !is_bare(req, &c->rule) || !code_of(req, &code) ||
         !sw_cfi_mend_bare(req, &code, cover, c))
         return;
-    (void)written_before(req, &code, cover->begin, &c->is_doubted);
+    c->is_doubted |= done_before(req, &code, cover->begin).places_sp;
 }
 
 /* ---- what was pushed in front ---- */

@@ -3,12 +3,10 @@
  * about code in an image holds as long as no image changes, other findings as long as the bytes that they were read
  * from are the same.
  *
- * A scan that was cut is finished by function_scan.c, and what ways gone in vain say of jumps is dispatch.c's. Both
- * make their findings here: so each of them and this file call each other.
+ * A scan that was cut is finished by function_scan.c, which makes its findings here: so the two files call each other.
  */
 #include "unwind/findings.h"
 
-#include "unwind/infer/dispatch.h"
 #include "unwind/infer/function_scan.h"
 
 #include <string.h>
@@ -220,6 +218,92 @@ bool sw_function_has_frame(const struct sw_unwind_request *req, const struct sw_
     return false;
 }
 
+/* ---- states ---- */
+
+enum { STATE_WORDS = 1 + 2 * SW_REGS_MAX };
+
+_Static_assert(sizeof(struct sw_val) == 16, "two words");
+
+/* Whether a path was seen from f->a to f->b, and the registers there. */
+static size_t find_state(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_finding *f,
+                         uint64_t *words, size_t room)
+{
+    struct sw_analysis *w = &req->work->analysis;
+    bool assumed;
+    (void)room;
+    memset(words, 0, STATE_WORDS * sizeof *words);
+    sw_analyze_run(code, f->a, 0, w);
+    const struct sw_state *there = sw_analyze_state(w, f->b, &assumed);
+    if (!there)
+        return STATE_WORDS;
+    words[0] = !assumed;
+    memcpy(words + 1, there->reg, sizeof there->reg);
+    return STATE_WORDS;
+}
+
+bool sw_state_from(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t from,
+                   struct sw_state *state)
+{
+    const struct sw_finding finding = { SW_FINDING_STATE, from, req->frame->lookup, 0 };
+    const uint64_t *words = req->work->words;
+    if (sw_find_once(req, code, &finding, find_state, req->work->words, SW_FINDING_WORDS) != STATE_WORDS)
+        return false;
+    memcpy(state->reg, words + 1, sizeof state->reg);
+    return words[0] != 0;
+}
+
+/* Of work that is done ahead. */
+static bool accept_none(void *arg, const struct sw_rule *rule)
+{
+    (void)arg, (void)rule;
+    return false;
+}
+
+/*
+ * The registers at an indirect jump, in terms of what they are at the pc from which it was reached. Of several jumps
+ * the one with the most on the stack, since others may be tail calls; but no more than at pc, where the frame is made.
+ */
+static size_t deepest_jump(struct sw_analysis *w, unsigned sp, uint64_t *words)
+{
+    const struct sw_state *state;
+    int32_t deepest = INT32_MAX;
+    words[0] = false;
+    for (unsigned at = 0; (state = sw_analyze_jump(w, &at)) != NULL;) {
+        const struct sw_val v = state->reg[sp];
+        if (v.base != sp + 1 || v.deref || v.off < 0 || v.off >= deepest)
+            continue;
+        deepest = v.off;
+        words[0] = true;
+        memcpy(words + 1, state->reg, sizeof state->reg);
+    }
+    return words[0] ? STATE_WORDS : 1;
+}
+
+static size_t find_jump(const struct sw_unwind_request *req, const struct sw_code *code,
+                        const struct sw_finding *finding, uint64_t *words, size_t room)
+{
+    struct sw_fp_distance unknown = { 0, false, false };
+    (void)room;
+    (void)!sw_analyze_forward(code, finding->a, &unknown, &req->work->analysis, accept_none, NULL);
+    return deepest_jump(&req->work->analysis, code->arch->roles->sp, words);
+}
+
+static struct sw_finding jump_from(uint64_t pc)
+{
+    return (struct sw_finding){ SW_FINDING_TO_JUMP, pc, 0, 0 };
+}
+
+bool sw_state_at_jump(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc,
+                      struct sw_state *state)
+{
+    const struct sw_finding finding = jump_from(pc);
+    const uint64_t *words = req->work->words;
+    if (sw_find_once(req, code, &finding, find_jump, req->work->words, SW_FINDING_WORDS) != STATE_WORDS || !words[0])
+        return false;
+    memcpy(state->reg, words + 1, sizeof state->reg);
+    return true;
+}
+
 /* ---- rules that are shown one after the other ---- */
 
 enum { IS_WHOLE = 1, TAG_WORDS = 1 };
@@ -332,13 +416,6 @@ static bool show_way(void *arg, const struct sw_rule *rule)
     return sw_show(arg, rule, 0);
 }
 
-/* Of work that is done ahead. */
-static bool accept_none(void *arg, const struct sw_rule *rule)
-{
-    (void)arg, (void)rule;
-    return false;
-}
-
 struct plain_accept {
     bool (*accept)(void *arg, const struct sw_rule *rule);
     void *arg;
@@ -348,10 +425,10 @@ struct plain_accept {
 static void keep_jump(struct sw_shown *s, const struct sw_code *code, uint64_t pc, uint64_t generation)
 {
     const struct plain_accept *plain = s->arg;
-    size_t count;
     if (plain->accept == accept_none)
         return;
-    const struct sw_finding finding = sw_dispatch_behind(code, pc, &s->req->work->analysis, s->buffer, &count);
+    const struct sw_finding finding = jump_from(pc);
+    const size_t count = deepest_jump(&s->req->work->analysis, code->arch->roles->sp, s->buffer);
     sw_analysis_cache_put(cache_of(s->req), code, &finding, generation, s->buffer, count);
 }
 
@@ -393,40 +470,6 @@ enum sw_status sw_forward_rules(const struct sw_unwind_request *req, const struc
     return s.is_accepted && !req->work->meter.is_cut ? SW_OK : SW_E_NO_RULE;
 }
 
-/* ---- states ---- */
-
-enum { STATE_WORDS = 1 + 2 * SW_REGS_MAX };
-
-_Static_assert(sizeof(struct sw_val) == 16, "two words");
-
-/* Whether a path was seen from f->a to f->b, and the registers there. */
-static size_t find_state(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_finding *f,
-                         uint64_t *words, size_t room)
-{
-    struct sw_analysis *w = &req->work->analysis;
-    bool assumed;
-    (void)room;
-    memset(words, 0, STATE_WORDS * sizeof *words);
-    sw_analyze_run(code, f->a, 0, w);
-    const struct sw_state *there = sw_analyze_state(w, f->b, &assumed);
-    if (!there)
-        return STATE_WORDS;
-    words[0] = !assumed;
-    memcpy(words + 1, there->reg, sizeof there->reg);
-    return STATE_WORDS;
-}
-
-bool sw_state_from(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t from,
-                   struct sw_state *state)
-{
-    const struct sw_finding finding = { SW_FINDING_STATE, from, req->frame->lookup, 0 };
-    const uint64_t *words = req->work->words;
-    if (sw_find_once(req, code, &finding, find_state, req->work->words, SW_FINDING_WORDS) != STATE_WORDS)
-        return false;
-    memcpy(state->reg, words + 1, sizeof state->reg);
-    return words[0] != 0;
-}
-
 /* ---- what was cut ---- */
 
 void sw_findings_go_forward(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
@@ -450,6 +493,9 @@ static void finish(const struct sw_unwind_request *req, const struct sw_code *co
         break;
     case SW_FINDING_STATE:
         (void)sw_state_from(req, code, f->a, &req->work->elsewhere);
+        break;
+    case SW_FINDING_TO_JUMP:
+        (void)sw_state_at_jump(req, code, f->a, &req->work->elsewhere);
         break;
     default: /* nothing on the stack is right, so that all is looked at */
         sw_function_scan_finish(req, code, f, c);

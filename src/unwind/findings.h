@@ -75,6 +75,13 @@ bool sw_state_from(const struct sw_unwind_request *req, const struct sw_code *co
                    struct sw_state *state);
 
 /*
+ * The registers at the indirect jump that code leads to from pc, in terms of what they are at pc. False: there is none,
+ * or it was cut. Of *state only reg is filled.
+ */
+bool sw_state_at_jump(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc,
+                      struct sw_state *state);
+
+/*
  * A finding of the asker's own: `words` of it, out of the cache or by `find`, which returns how many there are (0: it
  * cannot be kept) and reads code by `code` only.
  *

@@ -47,7 +47,6 @@ verdict "nothing in the walk's objects allocates, locks, prints, loads or exits"
 circles='lib/elf/section lib/elf/minidebuginfo
 lib/pe/epilogue_x64 lib/pe/unwind_x64
 src/target/linux/process_capture src/target/linux/process
-src/unwind/findings src/unwind/infer/dispatch
 src/unwind/findings src/unwind/infer/function_scan'
 calls=$(cd "$build" && find lib src -name '*.o' -exec nm -gA {} + | awk '
     { sub(/[.]o:.*/, "", $1) }

@@ -11,44 +11,7 @@
 
 /* ---- what code alone tells ---- */
 
-enum { JUMP_WORDS = 1 + 2 * SW_REGS_MAX, DISPATCH_RULES = 8 };
-
-_Static_assert(sizeof(struct sw_val) == 16, "two words");
-
-static bool refuse(void *arg, const struct sw_rule *rule)
-{
-    (void)arg, (void)rule;
-    return false;
-}
-
-/*
- * The registers at an indirect jump, in terms of what they are at the pc from which it was reached. Of several jumps
- * the one with the most on the stack, since others may be tail calls; but no more than at pc, where the frame is made.
- */
-static size_t deepest_jump(struct sw_analysis *w, unsigned sp, uint64_t *words)
-{
-    const struct sw_state *state;
-    int32_t deepest = INT32_MAX;
-    words[0] = false;
-    for (unsigned at = 0; (state = sw_analyze_jump(w, &at)) != NULL;) {
-        const struct sw_val v = state->reg[sp];
-        if (v.base != sp + 1 || v.deref || v.off < 0 || v.off >= deepest)
-            continue;
-        deepest = v.off;
-        words[0] = true;
-        memcpy(words + 1, state->reg, sizeof state->reg);
-    }
-    return words[0] ? JUMP_WORDS : 1;
-}
-
-static size_t find_jump(const struct sw_unwind_request *req, const struct sw_code *code,
-                        const struct sw_finding *finding, uint64_t *words, size_t room)
-{
-    struct sw_fp_distance unknown = { 0, false, false };
-    (void)room;
-    (void)!sw_analyze_forward(code, finding->a, &unknown, &req->work->analysis, refuse, NULL);
-    return deepest_jump(&req->work->analysis, code->arch->roles->sp, words);
-}
+enum { DISPATCH_RULES = 8 };
 
 /* The rules at a function's indirect jumps, behind their number. */
 static size_t find_dispatch(const struct sw_unwind_request *req, const struct sw_code *code,
@@ -69,24 +32,6 @@ static size_t find_dispatch(const struct sw_unwind_request *req, const struct sw
 
 /* ---- findings ---- */
 
-static struct sw_finding jump_from(uint64_t pc)
-{
-    return (struct sw_finding){ SW_FINDING_TO_JUMP, pc, 0, 0 };
-}
-
-struct sw_finding sw_dispatch_behind(const struct sw_code *code, uint64_t pc, struct sw_analysis *ways, uint64_t *words,
-                                     size_t *count)
-{
-    *count = deepest_jump(ways, code->arch->roles->sp, words);
-    return jump_from(pc);
-}
-
-static size_t to_jump(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
-{
-    const struct sw_finding finding = jump_from(pc);
-    return sw_find_once(req, code, &finding, find_jump, req->work->words, SW_FINDING_WORDS);
-}
-
 static size_t rules_of(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t function)
 {
     const struct sw_finding finding = { SW_FINDING_DISPATCH, function, 0, 0 };
@@ -96,8 +41,6 @@ static size_t rules_of(const struct sw_unwind_request *req, const struct sw_code
 bool sw_dispatch_finish(const struct sw_unwind_request *req, const struct sw_code *code,
                         const struct sw_finding *finding)
 {
-    if (finding->kind == SW_FINDING_TO_JUMP)
-        return to_jump(req, code, finding->a) != 0;
     return finding->kind == SW_FINDING_DISPATCH && rules_of(req, code, finding->a) != 0;
 }
 
@@ -138,9 +81,8 @@ bool sw_dispatch_caller(const struct sw_unwind_request *req, const struct sw_cod
 {
     struct sw_workspace *work = req->work;
     const size_t size = sizeof c->rule / 8;
-    if (to_jump(req, code, sw_regs_pc(&req->frame->regs)) != JUMP_WORDS || !work->words[0])
+    if (!sw_state_at_jump(req, code, sw_regs_pc(&req->frame->regs), &work->elsewhere))
         return false;
-    memcpy(work->elsewhere.reg, work->words + 1, sizeof work->elsewhere.reg);
     const size_t count = rules_of(req, code, function);
     for (size_t at = 1; at + size <= count; at += size) {
         memcpy(&c->rule, work->words + at, sizeof c->rule);

@@ -22,11 +22,4 @@ bool sw_dispatch_caller(const struct sw_unwind_request *req, const struct sw_cod
 bool sw_dispatch_finish(const struct sw_unwind_request *req, const struct sw_code *code,
                         const struct sw_finding *finding);
 
-/*
- * The finding that this asks for first of all, out of an analysis that has gone all ways forward from pc: then they are
- * not gone a second time. Fills words, SW_FINDING_WORDS, and how many they are.
- */
-struct sw_finding sw_dispatch_behind(const struct sw_code *code, uint64_t pc, struct sw_analysis *ways, uint64_t *words,
-                                     size_t *count);
-
 #endif
