@@ -3,13 +3,13 @@
  * and again. Then nothing of it may be traced or stand, and this process must have no more descriptors, threads and
  * memory than before. The last line says how often it was captured, with what answers, and how long it stood at most.
  */
+#include "../support/faults.h"
 #include "../support/nap.h"
 
 #include <snapwalk/process.h>
 
 #include <dirent.h>
 #include <errno.h>
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -140,18 +139,6 @@ static void do_kernel(void)
     shared->turns++;
 }
 
-static int faults;
-
-static void *handle_faults(void *arg)
-{
-    struct uffd_msg message;
-    while (read(faults, &message, sizeof message) == (ssize_t)sizeof message) {
-        struct uffdio_zeropage zero = { .range = { message.arg.pagefault.address & ~UINT64_C(4095), 4096 } };
-        ioctl(faults, UFFDIO_ZEROPAGE, &zero);
-    }
-    return arg;
-}
-
 /* Its stack has pages that nothing has touched, others that are dropped and fault again. */
 static void *live_on_faults(void *stack)
 {
@@ -167,18 +154,7 @@ static void *live_on_faults(void *stack)
 
 static void do_faults(void)
 {
-    struct uffdio_api api = { .api = UFFD_API };
-    const size_t size = 1 << 18;
-    char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    struct uffdio_register range = { { (uint64_t)(uintptr_t)stack, size }, UFFDIO_REGISTER_MODE_MISSING, 0 };
-    pthread_attr_t attributes;
-    pthread_t thread;
-    faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstack(&attributes, stack, size);
-    if (faults < 0 || ioctl(faults, UFFDIO_API, &api) != 0 || ioctl(faults, UFFDIO_REGISTER, &range) != 0 ||
-        !start(handle_faults, NULL) || pthread_create(&thread, &attributes, live_on_faults, stack) != 0)
-        shared->is_impossible = true;
+    shared->is_impossible |= !start_over_faults(live_on_faults);
     wait_for_ever(NULL);
 }
 

@@ -309,15 +309,5 @@ int main(int argc, char *argv[])
     return cmocka_run_group_tests(tests, register_images, forget_images);
 }
 #else
-static void needs_x64(void **state)
-{
-    (void)state;
-    skip();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(needs_x64) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+MAIN_THAT_NEEDS_X64
 #endif

@@ -4,6 +4,7 @@
  */
 #include "rows.h"
 #include "cached_twice.h"
+#include "host.h"
 
 #include <snapwalk/image.h>
 #include <snapwalk/self.h>
@@ -133,15 +134,5 @@ int main(void)
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else
-static void needs_x64(void **state)
-{
-    (void)state;
-    skip();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(needs_x64) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+MAIN_THAT_NEEDS_X64
 #endif

@@ -46,6 +46,19 @@ static inline enum sw_machine host_machine(void)
         }                                                                                                              \
     } while (0)
 
+/* The program of a test that has nothing to test on another machine. */
+static inline void test_needs_x64(void **state)
+{
+    (void)state;
+    HOST_NEEDS(false, "x64");
+}
+#define MAIN_THAT_NEEDS_X64                                                                                            \
+    int main(void)                                                                                                     \
+    {                                                                                                                  \
+        const struct CMUnitTest tests[] = { cmocka_unit_test(test_needs_x64) };                                        \
+        return cmocka_run_group_tests(tests, NULL, NULL);                                                              \
+    }
+
 /* Whether a process may seize another: PTRACE_SEIZE is what sw_process_stop does. */
 static inline bool host_can_trace(void)
 {

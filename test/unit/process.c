@@ -1,6 +1,7 @@
 /*
  * Another process as a target: a child with threads is stopped, looked at and let go, and never notices.
  */
+#include "../support/faults.h"
 #include "../support/nap.h"
 #include "target/linux/maps.h"
 
@@ -18,9 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/userfaultfd.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -838,18 +837,6 @@ static void a_process_that_begins_another_program_goes_on(void **state)
 
 /* ------------------------------------------------------------------ a stack whose faults another thread handles */
 
-static int faults; /* the userfaultfd */
-
-static void *handle_faults(void *arg)
-{
-    struct uffd_msg message;
-    while (read(faults, &message, sizeof message) == (ssize_t)sizeof message) {
-        struct uffdio_zeropage zero = { .range = { message.arg.pagefault.address & ~UINT64_C(4095), 4096 } };
-        ioctl(faults, UFFDIO_ZEROPAGE, &zero);
-    }
-    return arg;
-}
-
 /* There are pages above sp that nothing has touched. */
 static void *live_over_a_hole(void *arg)
 {
@@ -862,20 +849,9 @@ static void *live_over_a_hole(void *arg)
 
 static _Noreturn void child_with_handled_stack(void)
 {
-    struct uffdio_api api = { .api = UFFD_API };
-    const size_t size = 1 << 18;
-    char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    struct uffdio_register range = { { (uint64_t)(uintptr_t)stack, size }, UFFDIO_REGISTER_MODE_MISSING, 0 };
-    pthread_attr_t attributes;
-    pthread_t thread;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstack(&attributes, stack, size);
-    if (faults < 0 || ioctl(faults, UFFDIO_API, &api) != 0 || ioctl(faults, UFFDIO_REGISTER, &range) != 0)
+    if (!start_over_faults(live_over_a_hole))
         shared->running = -1;
-    else if (pthread_create(&thread, NULL, handle_faults, NULL) == 0)
-        pthread_create(&thread, &attributes, live_over_a_hole, NULL);
     for (;;)
         pause();
 }

@@ -46,12 +46,10 @@ static size_t put(size_t at, const void *bytes, size_t size)
     return at + size;
 }
 
-#define PROLOGUE "\x48\x83\xec\x08", 4
-
 /* sub rsp, 8; then pieces over and over; then the end. */
 static size_t repeat(const char *piece, size_t size, size_t times, const char *end, size_t end_size)
 {
-    size_t at = put(0, PROLOGUE);
+    size_t at = put(0, "\x48\x83\xec\x08", 4);
     for (size_t i = 0; i < times / LESS; i++)
         at = put(at, piece, size);
     return put(at, end, end_size);
@@ -149,9 +147,9 @@ static const struct row {
     { "one_long_line", one_long_line, no_return_address, 1000, 1, false },
     { "one_long_line_below_callers", one_long_line, return_addresses, 200000, 1, true },
     { "one_long_line_without_end", one_long_line_without_end, return_addresses, 200000, 1, true },
-    { "a_small_loop", a_small_loop, no_return_address, 8, 1, false },
-    { "a_small_loop_below_callers", a_small_loop, return_addresses, 8, 1, false },
-    { "a_small_loop_at_the_root", a_small_loop, arguments, 8, 1, false },
+    { "a_small_loop", a_small_loop, no_return_address, 4 + 4 * LESS, 1, false },
+    { "a_small_loop_below_callers", a_small_loop, return_addresses, 4 + 4 * LESS, 1, false },
+    { "a_small_loop_at_the_root", a_small_loop, arguments, 4 + 4 * LESS, 1, false },
     { "pushes_and_branches", pushes_and_branches, return_addresses, 40000, 4, true },
     { "calls_in_a_row", calls_in_a_row, return_addresses, 50000, 5, true },
     { "starts_in_a_row", starts_in_a_row, no_return_address, 40009, 16, false },
@@ -215,7 +213,7 @@ static uint64_t pc_of(const struct row *row)
 {
     enum { FIRST = 4 };
     const uint64_t beyond = (row->in - FIRST) % row->piece, pieces = (row->in - FIRST) / row->piece;
-    return CODE + FIRST + (row->in > CALLER_BYTES ? pieces / LESS : pieces) * row->piece + beyond;
+    return CODE + FIRST + pieces / LESS * row->piece + beyond;
 }
 
 static struct sw_sim *make(const struct row *row)
