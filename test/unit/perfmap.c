@@ -415,14 +415,23 @@ static void every_failing_allocation_is_a_status_and_no_leak(void **state)
     assert_true(failures >= 4 && failures < 12);
 }
 
+#define NEW_FILE "/tmp/snapwalk-perfmap-XXXXXX"
+
+/* A file, empty, and what is to read it. path: NEW_FILE; becomes the file's name. */
+static int open_new(char *path, struct sw_perfmap **perfmap)
+{
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(sw_perfmap_create(NULL, SW_PERFMAP_PLAIN, perfmap), SW_OK);
+    return fd;
+}
+
 static void file_is_read_on_from_where_it_was_left(void **state)
 {
     (void)state;
-    char path[] = "/tmp/snapwalk-perfmap-XXXXXX";
+    char path[] = NEW_FILE;
     struct sw_perfmap *perfmap;
-    const int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(sw_perfmap_create(NULL, SW_PERFMAP_PLAIN, &perfmap), SW_OK);
+    const int fd = open_new(path, &perfmap);
     assert_int_equal(write(fd, "1000 10 a\n2000 1", 16), 16);
     assert_int_equal(sw_perfmap_read(perfmap, path, NULL), SW_OK);
     assert_string_equal(sw_perfmap_name(perfmap, 0x1000, NULL), "a");
@@ -447,12 +456,10 @@ static void file_of_another_user_is_refused(void **state)
 {
     (void)state;
     enum { SOMEBODY = 12345 };
-    char path[] = "/tmp/snapwalk-perfmap-XXXXXX", link[sizeof path + 5];
+    char path[] = NEW_FILE, link[sizeof path + 5];
     struct sw_perfmap *perfmap;
-    const int fd = mkstemp(path);
-    assert_true(fd >= 0);
+    const int fd = open_new(path, &perfmap);
     snprintf(link, sizeof link, "%s-link", path);
-    assert_int_equal(sw_perfmap_create(NULL, SW_PERFMAP_PLAIN, &perfmap), SW_OK);
     assert_int_equal(write(fd, "1000 10 a\n", 10), 10);
     assert_int_equal(symlink(path, link), 0);
     assert_int_equal(sw_perfmap_read(perfmap, link, NULL), SW_E_PERMISSION);
@@ -473,11 +480,9 @@ static void file_of_another_user_is_refused(void **state)
 static void hole_of_a_file_is_not_read(void **state)
 {
     (void)state;
-    char path[] = "/tmp/snapwalk-perfmap-XXXXXX";
+    char path[] = NEW_FILE;
     struct sw_perfmap *perfmap;
-    const int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(sw_perfmap_create(NULL, SW_PERFMAP_PLAIN, &perfmap), SW_OK);
+    const int fd = open_new(path, &perfmap);
     assert_int_equal(write(fd, "1000 10 a\n", 10), 10);
     assert_int_equal(pwrite(fd, "x\n2000 10 b\n", 12, (off_t)1 << 40), 12);
     assert_int_equal(sw_perfmap_read(perfmap, path, NULL), SW_OK);
