@@ -383,7 +383,9 @@ static void while_a_removal_waits_others_can_be_added_and_removed(void **state)
     struct sw_threads *threads = make();
     struct removal removal = { threads, 7, 0 };
     const struct sw_thread same_os = { .id = 70, .os_id = 1007 };
+    const struct sw_thread other = fact(8);
     struct sw_thread found;
+    enum sw_status status;
     pthread_t thread;
     (void)state;
     add(threads, 7);
@@ -391,7 +393,9 @@ static void while_a_removal_waits_others_can_be_added_and_removed(void **state)
     assert_int_equal(pthread_create(&thread, NULL, remove_it, &removal), 0);
     while (sw_threads_find(threads, 7, NULL) == SW_OK)
         nap(NULL, 0);
-    add(threads, 8);
+    while ((status = sw_threads_add(threads, &other)) == SW_E_BUSY) /* a writer for an instant more */
+        nap(NULL, 0);
+    assert_int_equal(status, SW_OK);
     assert_int_equal(sw_threads_remove(threads, 8), SW_OK);
     assert_int_equal(sw_threads_add(threads, &(struct sw_thread){ .id = 7 }), SW_E_EXISTS);
     assert_int_equal(sw_threads_update(threads, &(struct sw_thread){ .id = 7, .os_id = 1007 }), SW_E_NOT_FOUND);
