@@ -23,6 +23,10 @@ PORTABLE := $(filter-out $(HOSTED),$(wildcard lib/*/*.c lib/*/*/*.c src/*/*.c sr
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(PORTABLE) $(HOSTED))
 LIB := $(BUILD)/libsnapwalk.a
 
+# A runtime in a test tube: an archive of its own, on the public headers only.
+HARNESS := $(BUILD)/libsnapwalk-harness.a
+TUBE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/harness/*.c))
+
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard test/unit/*.c))
 RACE := $(filter %_race,$(UNIT))
 # row.o is linked whether something of it is called or not.
@@ -39,13 +43,14 @@ FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
 PROFILER := $(BUILD)/examples/libsnapwalk-profiler.so
 OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
 PROBE := $(BUILD)/test/clr/libclrtest.so
-PROGRAMS := $(UNIT) $(EXAMPLES) $(ORACLE) $(FUZZ) $(TORTURE)
+PROGRAMS := $(UNIT) $(TUBE) $(EXAMPLES) $(ORACLE) $(FUZZ) $(TORTURE)
 
 lib: deps-lib $(LIB)
 
 # A test build is a build of its own: make BUILD=build/asan CC=clang CFLAGS=... programs
 archive: $(LIB)
-unit: $(UNIT)
+harness: $(HARNESS)
+unit: $(UNIT) $(TUBE)
 race: $(RACE)
 examples: $(EXAMPLES) $(PROFILER) $(OVERLAY)
 clr-libraries: $(PROFILER) $(OVERLAY) $(PROBE)
@@ -69,11 +74,28 @@ $(BUILD)/src/%.o: src/%.c
 	@echo "  CC      $<"
 	@$(CC) $(CPPFLAGS) $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
+$(BUILD)/harness/%.o: harness/%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) -Iinclude -Iharness -D_GNU_SOURCE $(SW_CFLAGS) -pthread $(CFLAGS) -MMD -MP -c $< -o $@
+$(BUILD)/harness/%.o: harness/%.S
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) $(CFLAGS) -fPIC -c $< -o $@
+$(HARNESS): $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard harness/*.c harness/*.S)))
+	@rm -f $@
+	@$(AR) rcs $@ $^
+	@echo "  AR      $@"
+
 # Examples see what users see: the public headers only. (private: the archive is built with its own flags.)
 $(EXAMPLES): private CPPFLAGS := -Iinclude
 $(UNIT): private LIB := $(SUPPORT) $(LIB)
 $(UNIT): private LDLIBS += -lcmocka -ldl
 $(UNIT): $(SUPPORT)
+$(TUBE): private LIB := $(SUPPORT) $(HARNESS) $(LIB)
+$(TUBE): private LDLIBS += -lcmocka -ldl
+$(TUBE): private CPPFLAGS += -Iharness
+$(TUBE): $(SUPPORT) $(HARNESS)
 $(TORTURE): private LIB := $(BUILD)/test/support/libsupport.a $(LIB)
 $(TORTURE): private LDLIBS += -ldl
 $(TORTURE): $(BUILD)/test/support/libsupport.a
@@ -123,7 +145,7 @@ $(PROBE): $(wildcard test/clr/probe/*) examples/clr-profiler/callbacks.c example
 	@echo "  CC      $@"
 	@$(CC) $(CPPFLAGS) $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
 
--include $(OBJECTS:.o=.d) $(addsuffix .d,$(PROGRAMS)) $(wildcard $(BUILD)/test/support/*.d)
+-include $(OBJECTS:.o=.d) $(wildcard $(BUILD)/harness/*.d) $(addsuffix .d,$(PROGRAMS)) $(wildcard $(BUILD)/test/support/*.d)
 
 deps:
 	@mk/deps.sh all
@@ -208,4 +230,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint torture fuzz install clean help
+.PHONY: check lib archive harness unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint torture fuzz install clean help

@@ -34,6 +34,7 @@ END
 sources() {
     case $1 in
     unit) ls test/unit/*.c ;;
+    tube) ls test/harness/*.c ;;
     race) ls test/unit/*_race.c ;;
     own) grep -lE 'snapwalk/(self|process)[.]h|sigaction' test/unit/*.c ;;
     fuzz) ls test/fuzz/*.c ;;
@@ -76,7 +77,7 @@ made() {
     shift
     targets=$(awk -v name="$name" '$1 == name && $2 != "-" { print $2 }' "$log/list" | sort -u)
     ! grep -q "^$name - " "$log/list" || case $name in
-    gcc) targets="$targets archive examples oracle clr-libraries" ;;
+    gcc) targets="$targets archive harness examples oracle clr-libraries" ;;
     arm64) targets="$targets archive examples" ;;
     *) targets="$targets archive" ;;
     esac

@@ -38,6 +38,7 @@
  *   profiler_info.h   an engine as a COM object, ICorProfilerInfo to ICorProfilerInfo15
  *   clr.h             the CLR of this process, followed by its profiling events
  *   corprof.h         the names, values and tables of the .NET profiling interface
+ *   harness.h         a CLR in a test tube, to test profilers against (an archive of its own)
  *
  * Every declaration has a card: what it does, its arguments with units, ranges and owners, and then
  *
@@ -81,5 +82,6 @@
 #include <snapwalk/profiler_info.h>
 #include <snapwalk/clr.h>
 #include <snapwalk/corprof.h>
+#include <snapwalk/harness.h>
 
 #endif

@@ -5,6 +5,7 @@ set -u
 cd "$(dirname "$0")/../.."
 build=${1:-build}
 lib=$build/libsnapwalk.a
+harness=$build/libsnapwalk-harness.a
 status=0
 
 # verdict NAME FINDINGS: ok when there are none
@@ -18,13 +19,13 @@ verdict() {
     fi
 }
 
-verdict "every global symbol starts with sw_" "$(nm -g --defined-only "$lib" | awk 'NF == 3 && $3 !~ /^sw_/ { print $3 }')"
+verdict "every global symbol starts with sw_" "$(nm -g --defined-only "$lib" "$harness" | awk 'NF == 3 && $3 !~ /^sw_/ { print $3 }')"
 
 declared=$(cat include/snapwalk/*.h | tr '\n' ' ' | sed 's,/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/, ,g' | tr ';{}' '\n\n\n' |
     grep -oE '\bsw_[a-z0-9_]+\(' | tr -d '(' | sort -u)
 inline=$(grep -hoE 'static inline [^(]*\bsw_[a-z0-9_]+\(' include/snapwalk/*.h | grep -oE 'sw_[a-z0-9_]+\(' | tr -d '(' | sort -u)
-defined=$(nm -g --defined-only "$lib" | awk 'NF == 3 { print $3 }' | sort -u)
-verdict "every function of the public headers is in the archive" "$(
+defined=$(nm -g --defined-only "$lib" "$harness" | awk 'NF == 3 { print $3 }' | sort -u)
+verdict "every function of the public headers is in the archives" "$(
     for name in $declared; do
         echo "$inline" | grep -qx "$name" || echo "$defined" | grep -qx "$name" || echo "$name"
     done

@@ -1,0 +1,281 @@
+/*
+ * What the rooms of the harness share: the world that a tube holds (modules, types, functions, threads), and the doors
+ * between the rooms. Names of doors begin with sw_tube_ and are no part of the public header.
+ *
+ *   tube.c     the tube: its making and end, problems, the engine
+ *   load.c     the profiler: loading, start, attach, shutdown
+ *   world.c    modules, types, functions, and their ids
+ *   code.c     machine code in .NET's prologue shapes; where it lies
+ *   gate_*.S   where managed code asks what to do next
+ *   thread.c   threads and their steps; stage_real.c, stage_simulated.c: who carries a step out
+ *   runtime.c  suspension, collection, exceptions
+ *   events.c   the callbacks of a profiler, by mask and version
+ *   info.c     the ICorProfilerInfo object: context rules, answers set by the test, counts; info_*.c its slots
+ *   metadata.c IMetaDataImport2 and IMetaDataAssemblyImport
+ *   conduct.c  rules of conduct
+ *   record.c   the recording
+ *   script.c   scenarios as text
+ */
+#ifndef SW_HARNESS_TUBE_H
+#define SW_HARNESS_TUBE_H
+
+#include <snapwalk/harness.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "list.h"
+
+/* ---- the world ---- */
+
+/*
+ * Ids are numbers of their kind, spread like addresses: (kind << 40) + 64 * (index + 1) above this base. So a foreign
+ * one is told without reading it.
+ */
+enum sw_tube_kind {
+    SW_ID_DOMAIN = 1,
+    SW_ID_ASSEMBLY,
+    SW_ID_MODULE,
+    SW_ID_CLASS,
+    SW_ID_FUNCTION,
+    SW_ID_THREAD,
+    SW_ID_OBJECT
+};
+UINT_PTR sw_tube_id(enum sw_tube_kind kind, size_t index);
+/* The index behind an id, or SIZE_MAX if it is not one of that kind. */
+size_t sw_tube_index(enum sw_tube_kind kind, UINT_PTR id);
+
+/*
+ * A module with its assembly (both have its index). Tokens are rows from 1: of types 1 is `<Module>`.
+ *
+ * types, functions  Indexes into the tube's lists, in the order of rows: row n of TypeDef is types[n - 1].
+ * base     Address of its image, 0 for a dynamic one. Code of precompiled functions lies behind it.
+ * loaded   ModuleLoadFinished has been raised, and no unload.
+ */
+struct sw_tube_module {
+    struct sw_tube *tube;
+    size_t index;
+    char *name; /* "Demo.dll" */
+    GUID mvid;
+    uint64_t base;
+    struct sw_list types;     /* of size_t */
+    struct sw_list functions; /* of size_t */
+    _Atomic bool loaded;
+};
+
+/*
+ * A type. Its ClassID has its index in the tube's list.
+ *
+ * name     Without namespace, "List`1".  full  with namespace if it is not nested: "System.Collections.List`1".
+ * outer    Index of the type it is nested in, or SIZE_MAX.
+ * token    0x02000000 + row.  arity  how many generic parameters it has of its own.
+ */
+struct sw_tube_type {
+    struct sw_tube_module *module;
+    size_t index;
+    char *full;
+    char *name;
+    size_t outer;
+    mdTypeDef token;
+    unsigned arity;
+    _Atomic bool announced; /* ClassLoadFinished has been raised */
+};
+
+/* One version of a function's code. `at_gate`, `at_call`: return addresses of its two calls, see code.h. */
+struct sw_tube_code {
+    uint64_t begin, end, at_gate, at_call, spin;
+    ReJITID rejit;
+    uint32_t shape;
+};
+
+enum { SW_TUBE_VERSIONS = 8 };
+
+struct sw_tube_function {
+    struct sw_tube *tube;
+    struct sw_tube_type *type;
+    size_t index;
+    char *name; /* "Run(int)" */
+    mdMethodDef token;
+    uint32_t flags;  /* SW_TUBE_* */
+    UINT_PTR client; /* what a function id mapper answered; the id without one */
+    bool hooked;
+    struct sw_tube_code code[SW_TUBE_VERSIONS];
+    _Atomic unsigned versions; /* 0: not compiled */
+    _Atomic bool unloaded;
+};
+
+/* What is on a thread's stack, leaf last. */
+enum sw_tube_frame_kind { SW_FRAME_MANAGED, SW_FRAME_NATIVE, SW_FRAME_HELPER };
+
+/*
+ * regs     Registers in that frame, at its pc: where it will go on. Of a managed frame that has called on, the pc is the
+ *          return address of its call.
+ * mark     For real threads: where the gate saved them (gate.h).
+ */
+struct sw_tube_frame {
+    enum sw_tube_frame_kind kind;
+    struct sw_tube_function *function; /* managed frames */
+    const struct sw_tube_code *code;
+    char name[48]; /* the others */
+    struct sw_regs regs;
+    void *mark;
+    bool in_catch;
+};
+
+enum sw_tube_place { SW_PLACE_STANDS, SW_PLACE_SPINS, SW_PLACE_RUNS };
+
+/*
+ * A thread.
+ *
+ * place    Where it is now; the frames may be read while it stands or spins, or on the thread itself.
+ * walks    How many walks of it are going on.
+ */
+struct sw_tube_thread {
+    struct sw_tube *tube;
+    size_t index;
+    char *name;
+    _Atomic uint64_t os_id;
+    struct sw_tube_frame frames[SW_TUBE_DEPTH];
+    _Atomic unsigned depth;
+    _Atomic enum sw_tube_place place;
+    _Atomic unsigned walks;
+    _Atomic bool ended;
+    _Atomic bool ran_managed;
+    void *stage; /* of the stage that carries out its steps */
+};
+
+/* ---- the tube ---- */
+
+enum { SW_TUBE_INFO_SLOTS = 115, SW_TUBE_CALLBACK_SLOTS = 98 };
+
+/* What the test set for a slot, and how often it was called. */
+struct sw_tube_slot {
+    _Atomic bool overridden;
+    _Atomic HRESULT answer;
+    _Atomic size_t calls;
+};
+
+/*
+ * info     The object handed to the profiler: info.c. Its first member is its table.
+ * inner    The library's own object, which answers walks and code look-ups.
+ * profiler Null: none, or it refused. version: of ICorProfilerCallback, 2 to 11.
+ * lock     Held by writers of the lists only, never in a callback.
+ */
+struct sw_tube {
+    struct sw_tube_options options;
+    unsigned version;
+    enum sw_machine machine;
+    pthread_mutex_t lock;
+    char problem[256];
+
+    struct sw_list modules, types, functions, threads; /* of the structures above (threads: pointers to them) */
+    struct sw_codemap *codemap;
+    struct sw_images *images;
+    struct sw_threads *table;
+    struct sw_walker walker;
+    struct sw_suspender suspender;
+    struct sw_inspector inspector;
+    struct sw_engine engine;
+    struct sw_tube_stage *stage;
+    void *arena; /* of code.c */
+
+    struct sw_tube_info *info;
+    ICorProfilerInfo2 *inner;
+    struct sw_tube_slot slots[SW_TUBE_INFO_SLOTS];
+    _Atomic DWORD mask_low, mask_high;
+
+    ICorProfilerCallback11 *profiler;
+    unsigned profiler_version;
+    void *library;
+    ULONG references; /* that the tube holds of the profiler */
+    _Atomic bool started, initializing, shut_down, detaching, attached;
+    _Atomic size_t raised[SW_TUBE_CALLBACK_SLOTS];
+
+    _Atomic unsigned suspended; /* by the profiler: 1, by the runtime: 2 */
+    _Atomic unsigned faults[SW_TUBE_FAULT_COUNT];
+
+    struct sw_tube_conduct *conduct;
+    struct sw_tube_record *record;
+    _Atomic size_t next_object;
+};
+
+/* ---- doors ---- */
+
+/* Notes the first problem, as printf; later ones are dropped. Returns `status`. */
+enum sw_status sw_tube_problem_set(struct sw_tube *tube, enum sw_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* world.c: the elements by id; null: not one of them, or gone. */
+struct sw_tube_module *sw_tube_module_of(const struct sw_tube *tube, ModuleID id);
+struct sw_tube_type *sw_tube_type_of(const struct sw_tube *tube, ClassID id);
+struct sw_tube_function *sw_tube_function_of(const struct sw_tube *tube, FunctionID id);
+struct sw_tube_thread *sw_tube_thread_of(const struct sw_tube *tube, ThreadID id);
+/* A type by its name in a module, made if it is not there; outer types too. */
+struct sw_tube_type *sw_tube_type_named(struct sw_tube_module *module, const char *name);
+/* By row, from 1; null: no such row. */
+struct sw_tube_type *sw_tube_type_at(const struct sw_tube_module *module, uint32_t row);
+struct sw_tube_function *sw_tube_function_at(const struct sw_tube_module *module, uint32_t row);
+/* Writes "Demo.Program.Main" with a terminator, cut to size. */
+void sw_tube_function_name(const struct sw_tube_function *function, char *text, size_t size);
+
+/* thread.c: the tube's thread that makes this call; null: another. */
+struct sw_tube_thread *sw_tube_current(const struct sw_tube *tube);
+
+/*
+ * events.c: whether the profiler wants a callback now; then what has to be done around it. The caller raises it:
+ *
+ *     if (sw_tube_raises(tube, SW_CB(JITCompilationStarted), function->index...))
+ *         tube->profiler->lpVtbl->JITCompilationStarted(tube->profiler, id, TRUE), sw_tube_raise_end(tube);
+ */
+#define SW_CB(name) (offsetof(ICorProfilerCallback11Vtbl, name) / sizeof(void *))
+bool sw_tube_raise_begin(struct sw_tube *tube, size_t slot);
+void sw_tube_raise_end(struct sw_tube *tube, size_t slot, HRESULT hr);
+/* The slot of the callback that runs on this OS thread, 0 for none; and its name. */
+size_t sw_tube_in_callback(void);
+const char *sw_tube_callback_name(size_t slot);
+/* Whether calls that may trigger a GC are forbidden in a callback. */
+bool sw_tube_forbids_gc(size_t slot);
+
+/* info.c */
+#define SW_SLOT(name) (offsetof(ICorProfilerInfo15Vtbl, name) / sizeof(void *))
+enum sw_status sw_tube_info_create(struct sw_tube *tube);
+void sw_tube_info_destroy(struct sw_tube *tube); /* reports leaks */
+const char *sw_tube_slot_name(size_t slot);
+
+/*
+ * metadata.c: GetModuleMetaData's object: one for each module, made when it is first asked for. As ICorProfilerInfo
+ * answers (metadata-abi.md section 6). sw_tube_metadata_leaks: how many references of the profiler are left.
+ */
+HRESULT sw_tube_metadata(struct sw_tube_module *module, DWORD flags, const IID *iid, IUnknown **out);
+size_t sw_tube_metadata_leaks(const struct sw_tube *tube);
+void sw_tube_metadata_free(struct sw_tube *tube);
+
+/* runtime.c: SuspendRuntime and ResumeRuntime as the profiler calls them; by: the caller. */
+HRESULT sw_tube_profiler_suspends(struct sw_tube *tube);
+HRESULT sw_tube_profiler_resumes(struct sw_tube *tube);
+
+/* conduct.c: notes a rule broken in the call that runs on this OS thread. Any thread; as printf. */
+enum sw_status sw_tube_conduct_create(struct sw_tube *tube);
+void sw_tube_conduct_destroy(struct sw_tube *tube);
+void sw_tube_broke(struct sw_tube *tube, enum sw_tube_rule rule, const char *call, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The annotated lock that this OS thread holds; null: none. */
+const char *sw_tube_lock_held(void);
+
+/*
+ * record.c: lines of the recording. Ids are written as names, so that two recordings can be compared: begin, any number
+ * of fields, end. One at a time for each OS thread.
+ */
+enum sw_status sw_tube_record_create(struct sw_tube *tube);
+void sw_tube_record_destroy(struct sw_tube *tube);
+void sw_tube_record_begin(struct sw_tube *tube, const char *kind, const char *name);
+void sw_tube_record_text(struct sw_tube *tube, const char *key, const char *text);
+void sw_tube_record_number(struct sw_tube *tube, const char *key, uint64_t number);
+void sw_tube_record_id(struct sw_tube *tube, const char *key, UINT_PTR id);
+void sw_tube_record_hr(struct sw_tube *tube, HRESULT hr);
+void sw_tube_record_end(struct sw_tube *tube);
+
+/* The name of an HRESULT of the profiling interface: "CORPROF_E_STACKSNAPSHOT_UNSAFE", or null. */
+const char *sw_tube_hresult_name(HRESULT hr);
+
+#endif
