@@ -191,6 +191,12 @@ struct sw_tube {
     _Atomic bool started, initializing, shut_down, detaching, attached;
     _Atomic size_t raised[SW_TUBE_CALLBACK_SLOTS];
 
+    /* Enter, leave and tail call hooks, and the mappers of ids; 0: none. */
+    UINT_PTR enter_hook, leave_hook, tailcall_hook;
+    FunctionIDMapper *mapper;
+    FunctionIDMapper2 *mapper2;
+    void *mapper_data;
+
     _Atomic unsigned suspended; /* by the profiler: 1, by the runtime: 2 */
     _Atomic unsigned faults[SW_TUBE_FAULT_COUNT];
 
@@ -222,13 +228,19 @@ void sw_tube_function_name(const struct sw_tube_function *function, char *text, 
 struct sw_tube_thread *sw_tube_current(const struct sw_tube *tube);
 
 /*
- * events.c: whether the profiler wants a callback now; then what has to be done around it. The caller raises it:
+ * events.c: raises a callback if the profiler has it, wants it and is not shut down; `id` is what the recording shows of
+ * its arguments (0: nothing).
  *
- *     if (sw_tube_raises(tube, SW_CB(JITCompilationStarted), function->index...))
- *         tube->profiler->lpVtbl->JITCompilationStarted(tube->profiler, id, TRUE), sw_tube_raise_end(tube);
+ *     SW_RAISE(tube, JITCompilationStarted, id, id, TRUE);
  */
 #define SW_CB(name) (offsetof(ICorProfilerCallback11Vtbl, name) / sizeof(void *))
-bool sw_tube_raise_begin(struct sw_tube *tube, size_t slot);
+#define SW_RAISE(tube, name, id, ...)                                                                                  \
+    do {                                                                                                               \
+        if (sw_tube_raise_begin(tube, SW_CB(name), id))                                                                \
+            sw_tube_raise_end(tube, SW_CB(name),                                                                       \
+                              (tube)->profiler->lpVtbl->name((tube)->profiler __VA_OPT__(, ) __VA_ARGS__));            \
+    } while (0)
+bool sw_tube_raise_begin(struct sw_tube *tube, size_t slot, UINT_PTR id);
 void sw_tube_raise_end(struct sw_tube *tube, size_t slot, HRESULT hr);
 /* The slot of the callback that runs on this OS thread, 0 for none; and its name. */
 size_t sw_tube_in_callback(void);
@@ -250,7 +262,19 @@ HRESULT sw_tube_metadata(struct sw_tube_module *module, DWORD flags, const IID *
 size_t sw_tube_metadata_leaks(const struct sw_tube *tube);
 void sw_tube_metadata_free(struct sw_tube *tube);
 
-/* runtime.c: SuspendRuntime and ResumeRuntime as the profiler calls them; by: the caller. */
+/*
+ * snapshot.c: DoStackSnapshot, with faults, rules of conduct and guarded frames. frame_function: the function of a
+ * frameInfo of the callback that runs on this OS thread; 0 with *live false: a stale or foreign one, which is reported.
+ */
+HRESULT sw_tube_snapshot(struct sw_tube *tube, ThreadID thread, StackSnapshotCallback *callback, ULONG32 info_flags,
+                         void *client_data, BYTE context[], ULONG32 context_size);
+FunctionID sw_tube_frame_function(struct sw_tube *tube, COR_PRF_FRAME_INFO frame_info, bool *live);
+
+/* thread.c: makes a function's code, with the callbacks of a compilation, on this OS thread. */
+HRESULT sw_tube_make_code(struct sw_tube_function *function, ReJITID rejit);
+
+/* runtime.c: SuspendRuntime, ResumeRuntime and ForceGC as the profiler calls them. */
+HRESULT sw_tube_force_gc(struct sw_tube *tube);
 HRESULT sw_tube_profiler_suspends(struct sw_tube *tube);
 HRESULT sw_tube_profiler_resumes(struct sw_tube *tube);
 
