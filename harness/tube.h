@@ -141,12 +141,18 @@ struct sw_tube_thread {
     _Atomic unsigned walks;
     _Atomic bool ended;
     _Atomic bool ran_managed;
-    void *stage; /* of the stage that carries out its steps */
+    _Atomic bool dispatching; /* a callback of the second pass runs, in which the CLR cannot walk */
+    _Atomic unsigned unwound; /* an exception has unwound the frames from this index on; 0: no exception is in flight */
+    void *stage;              /* of the stage that carries out its steps */
 };
 
 /* ---- the tube ---- */
 
 enum { SW_TUBE_INFO_SLOTS = 115, SW_TUBE_CALLBACK_SLOTS = 98 };
+
+/* Who has the runtime suspended. */
+#define SW_SUSPENDED_BY_PROFILER 1u
+#define SW_SUSPENDED_BY_RUNTIME  2u
 
 /* What the test set for a slot, and how often it was called. */
 struct sw_tube_slot {
@@ -168,6 +174,11 @@ struct sw_tube {
     pthread_mutex_t lock;
     char problem[256];
 
+    /* Moves of threads and suspensions wait for each other: thread.c, runtime.c. */
+    pthread_mutex_t moves;
+    pthread_cond_t moved;
+    unsigned moving;
+
     struct sw_list modules, types, functions, threads; /* of the structures above (threads: pointers to them) */
     struct sw_codemap *codemap;
     struct sw_images *images;
@@ -176,7 +187,7 @@ struct sw_tube {
     struct sw_suspender suspender;
     struct sw_inspector inspector;
     struct sw_engine engine;
-    struct sw_tube_stage *stage;
+    const struct sw_tube_stage *stage;
     void *arena; /* of code.c */
 
     struct sw_tube_info *info;
@@ -197,7 +208,7 @@ struct sw_tube {
     FunctionIDMapper2 *mapper2;
     void *mapper_data;
 
-    _Atomic unsigned suspended; /* by the profiler: 1, by the runtime: 2 */
+    _Atomic unsigned suspended; /* SW_SUSPENDED_* */
     _Atomic unsigned faults[SW_TUBE_FAULT_COUNT];
 
     struct sw_tube_conduct *conduct;
@@ -270,11 +281,16 @@ HRESULT sw_tube_snapshot(struct sw_tube *tube, ThreadID thread, StackSnapshotCal
                          void *client_data, BYTE context[], ULONG32 context_size);
 FunctionID sw_tube_frame_function(struct sw_tube *tube, COR_PRF_FRAME_INFO frame_info, bool *live);
 
+/* hook.c: calls an enter or leave hook for the managed frame on top of a simulated thread; real code does it itself. */
+void sw_tube_hook(struct sw_tube_thread *thread, UINT_PTR hook);
+
 /* thread.c: makes a function's code, with the callbacks of a compilation, on this OS thread. */
 HRESULT sw_tube_make_code(struct sw_tube_function *function, ReJITID rejit);
 
 /* runtime.c: SuspendRuntime, ResumeRuntime and ForceGC as the profiler calls them. */
 HRESULT sw_tube_force_gc(struct sw_tube *tube);
+/* Whether a fault happens now: it is counted down. */
+bool sw_tube_fault_takes(struct sw_tube *tube, enum sw_tube_fault fault);
 HRESULT sw_tube_profiler_suspends(struct sw_tube *tube);
 HRESULT sw_tube_profiler_resumes(struct sw_tube *tube);
 
