@@ -123,7 +123,8 @@ static bool is_known(const struct sw_tube *tube, size_t slot)
 
 bool sw_tube_raise_begin(struct sw_tube *tube, size_t slot, UINT_PTR id)
 {
-    if (!tube->profiler || atomic_load(&tube->shut_down) || !is_known(tube, slot) || !is_wanted(tube, slot))
+    if (!atomic_load(&tube->engaged) || atomic_load(&tube->shut_down) || !is_known(tube, slot) ||
+        !is_wanted(tube, slot))
         return false;
     atomic_fetch_add(&tube->raised[slot], 1);
     if (inside.depth < NESTED_MAX)

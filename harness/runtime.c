@@ -235,8 +235,11 @@ static enum sw_status allocate(struct sw_tube_thread *thread, const char *type, 
     *made = (struct allocation){ .tube = thread->tube, .type = type_for(thread, type) };
     if (!made->type)
         return sw_tube_problem_set(thread->tube, SW_E_ARGUMENT, "%s: no type", step);
-    if (atomic_load(&thread->place) == SW_PLACE_SPINS)
+    if (atomic_load(&thread->place) == SW_PLACE_SPINS) {
+        sw_tube_begin_move(thread);
         thread->tube->stage->still(thread);
+        sw_tube_end_move(thread);
+    }
     made->object = sw_tube_id(SW_ID_OBJECT, atomic_fetch_add(&thread->tube->next_object, 1));
     return SW_OK;
 }
@@ -342,8 +345,10 @@ enum sw_status sw_tube_raise(struct sw_tube_thread *thread, const char *type)
         return sw_tube_problem_set(thread->tube, SW_E_NOT_FOUND, "throw: nothing on the stack of thread %s catches %s",
                                    thread->name, type);
     thread->tube->stage->perform(thread, dispatch, &about);
+    sw_tube_begin_move(thread);
     if (about.catcher < about.depth)
         thread->tube->stage->unwind(thread, about.catcher);
+    sw_tube_end_move(thread);
     thread->frames[about.catcher - 1].in_catch = true;
     atomic_store(&thread->unwound, 0);
     thread->tube->stage->perform(thread, enter_catcher, &about);

@@ -51,6 +51,10 @@ static inline void sw_tube_called_on(struct sw_tube_frame *frame)
         sw_regs_set(&frame->regs, sw_regs_pc_number(frame->regs.machine), frame->code->at_call);
 }
 
+/* Around each move of a thread: it waits while the runtime is suspended by the profiler, or the thread is walked. */
+void sw_tube_begin_move(struct sw_tube_thread *thread);
+void sw_tube_end_move(struct sw_tube_thread *thread);
+
 /* The tube's thread that this OS thread is, or plays; null: none. */
 extern _Thread_local struct sw_tube_thread *sw_tube_playing;
 

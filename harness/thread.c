@@ -23,7 +23,7 @@ struct sw_tube_thread *sw_tube_current(const struct sw_tube *tube)
 
 /* ---- moves ---- */
 
-static void begin_move(struct sw_tube_thread *thread)
+void sw_tube_begin_move(struct sw_tube_thread *thread)
 {
     struct sw_tube *tube = thread->tube;
     pthread_mutex_lock(&tube->moves);
@@ -33,7 +33,7 @@ static void begin_move(struct sw_tube_thread *thread)
     pthread_mutex_unlock(&tube->moves);
 }
 
-static void end_move(struct sw_tube_thread *thread)
+void sw_tube_end_move(struct sw_tube_thread *thread)
 {
     struct sw_tube *tube = thread->tube;
     pthread_mutex_lock(&tube->moves);
@@ -44,9 +44,9 @@ static void end_move(struct sw_tube_thread *thread)
 
 static void move(struct sw_tube_thread *thread, void (*how)(struct sw_tube_thread *thread))
 {
-    begin_move(thread);
+    sw_tube_begin_move(thread);
     how(thread);
-    end_move(thread);
+    sw_tube_end_move(thread);
 }
 
 /* ---- what makes no sense ---- */
@@ -283,11 +283,11 @@ enum sw_status sw_tube_call(struct sw_tube_thread *thread, struct sw_tube_functi
         return status;
     if (!top || top->kind == SW_FRAME_NATIVE)
         tell_transition(thread, true, function, COR_PRF_TRANSITION_CALL);
-    begin_move(thread);
+    sw_tube_begin_move(thread);
     push(thread, SW_FRAME_MANAGED, function, NULL);
     atomic_store(&thread->ran_managed, true);
     thread->tube->stage->enter(thread);
-    end_move(thread);
+    sw_tube_end_move(thread);
     sw_tube_hook(thread, thread->tube->enter_hook);
     return SW_OK;
 }
@@ -302,10 +302,10 @@ static enum sw_status go_native(struct sw_tube_thread *thread, enum sw_tube_fram
         return status;
     if (kind == SW_FRAME_NATIVE)
         tell_transition(thread, false, sw_tube_top(thread)->function, COR_PRF_TRANSITION_CALL);
-    begin_move(thread);
+    sw_tube_begin_move(thread);
     push(thread, kind, NULL, name);
     thread->tube->stage->enter(thread);
-    end_move(thread);
+    sw_tube_end_move(thread);
     return SW_OK;
 }
 

@@ -2,7 +2,8 @@
  * What the rooms of the harness share: the world that a tube holds (modules, types, functions, threads), and the doors
  * between the rooms. Names of doors begin with sw_tube_ and are no part of the public header.
  *
- *   tube.c     the tube: its making and end, problems, the engine
+ *   tube.c     the tube: its making and end, problems
+ *   engine.c   the tube as a target of the library's engine; snapshot.c: walks as the profiler asks for them
  *   load.c     the profiler: loading, start, attach, shutdown
  *   world.c    modules, types, functions, and their ids
  *   code.c     machine code in .NET's prologue shapes; where it lies
@@ -20,6 +21,8 @@
 #define SW_HARNESS_TUBE_H
 
 #include <snapwalk/harness.h>
+#include <snapwalk/profiler_info.h>
+#include <snapwalk/suspend.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -141,7 +144,8 @@ struct sw_tube_thread {
     _Atomic unsigned walks;
     _Atomic bool ended;
     _Atomic bool ran_managed;
-    _Atomic bool dispatching; /* a callback of the second pass runs, in which the CLR cannot walk */
+    _Atomic unsigned signalled; /* how many of the walks have stopped it by a signal */
+    _Atomic bool dispatching;   /* a callback of the second pass runs, in which the CLR cannot walk */
     _Atomic unsigned unwound; /* an exception has unwound the frames from this index on; 0: no exception is in flight */
     void *stage;              /* of the stage that carries out its steps */
 };
@@ -187,6 +191,11 @@ struct sw_tube {
     struct sw_suspender suspender;
     struct sw_inspector inspector;
     struct sw_engine engine;
+    struct sw_analysis_cache *analysis_cache;
+    struct sw_self_suspender *self_suspender; /* null: threads are simulated */
+    struct sw_suspender real;                 /* its functions */
+    struct sw_tube_guard *guard;              /* of snapshot.c */
+    _Atomic bool looking;                     /* the test itself walks */
     const struct sw_tube_stage *stage;
     void *arena; /* of code.c */
 
@@ -198,7 +207,8 @@ struct sw_tube {
     ICorProfilerCallback11 *profiler;
     unsigned profiler_version;
     void *library;
-    ULONG references; /* that the tube holds of the profiler */
+    ULONG references;     /* that the tube holds of the profiler */
+    _Atomic bool engaged; /* it is initialised: callbacks are raised */
     _Atomic bool started, initializing, shut_down, detaching, attached;
     _Atomic size_t raised[SW_TUBE_CALLBACK_SLOTS];
 
@@ -217,6 +227,15 @@ struct sw_tube {
 };
 
 /* ---- doors ---- */
+
+/* Each part of a tube is made and freed by its room; all of them can be freed when they were never made. */
+enum sw_status sw_tube_engine_create(struct sw_tube *tube);  /* engine.c */
+enum sw_status sw_tube_engine_refresh(struct sw_tube *tube); /* after a library was loaded */
+void sw_tube_engine_destroy(struct sw_tube *tube);
+enum sw_status sw_tube_guard_create(struct sw_tube *tube); /* snapshot.c */
+void sw_tube_guard_destroy(struct sw_tube *tube);
+void sw_tube_world_free(struct sw_tube *tube); /* world.c */
+void sw_tube_unload(struct sw_tube *tube);     /* load.c: releases the profiler, and closes its library */
 
 /* Notes the first problem, as printf; later ones are dropped. Returns `status`. */
 enum sw_status sw_tube_problem_set(struct sw_tube *tube, enum sw_status status, const char *format, ...)
@@ -262,7 +281,8 @@ bool sw_tube_forbids_gc(size_t slot);
 /* info.c */
 #define SW_SLOT(name) (offsetof(ICorProfilerInfo15Vtbl, name) / sizeof(void *))
 enum sw_status sw_tube_info_create(struct sw_tube *tube);
-void sw_tube_info_destroy(struct sw_tube *tube); /* reports leaks */
+void sw_tube_info_destroy(struct sw_tube *tube);
+void sw_tube_report_leaks(struct sw_tube *tube); /* references that the profiler never released */
 const char *sw_tube_slot_name(size_t slot);
 
 /*

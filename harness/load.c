@@ -1,0 +1,257 @@
+/*
+ * The profiler: its library and object, and the life of the runtime as it sees it.
+ *
+ * Source: metadata-abi.md sections 10.0 and 10.6.2 (the order of the host's calls, seen with .NET 8 to 10).
+ */
+#include "stage.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LOWEST = 2, HIGHEST = 11 };
+
+static const IID *const versions[HIGHEST + 1] = {
+    [2] = &IID_ICorProfilerCallback2,   [3] = &IID_ICorProfilerCallback3, [4] = &IID_ICorProfilerCallback4,
+    [5] = &IID_ICorProfilerCallback5,   [6] = &IID_ICorProfilerCallback6, [7] = &IID_ICorProfilerCallback7,
+    [8] = &IID_ICorProfilerCallback8,   [9] = &IID_ICorProfilerCallback9, [10] = &IID_ICorProfilerCallback10,
+    [11] = &IID_ICorProfilerCallback11,
+};
+
+/* ---- the object ---- */
+
+/* "{846F5F1C-F9AE-4B07-969E-05C26BC060D8}", with or without braces. */
+static bool read_clsid(const char *text, CLSID *clsid)
+{
+    unsigned data1, data2, data3, tail[8];
+    int used = 0;
+    *clsid = (CLSID){ 0 };
+    if (!text)
+        return true;
+    text += text[0] == '{';
+    if (sscanf(text, "%8x-%4x-%4x-%2x%2x-%2x%2x%2x%2x%2x%2x%n", &data1, &data2, &data3, &tail[0], &tail[1], &tail[2],
+               &tail[3], &tail[4], &tail[5], &tail[6], &tail[7], &used) != 11)
+        return false;
+    *clsid = (CLSID){ .Data1 = data1, .Data2 = (uint16_t)data2, .Data3 = (uint16_t)data3 };
+    for (unsigned i = 0; i < 8; i++)
+        clsid->Data4[i] = (uint8_t)tail[i];
+    return text[used] == '\0' || strcmp(text + used, "}") == 0;
+}
+
+/* The CLR asks for one version after the other, from the highest; each lower one then costs it an AddRef only. */
+static void find_version(struct sw_tube *tube, IUnknown *object)
+{
+    void *found = NULL;
+    for (unsigned version = HIGHEST; version > LOWEST; version--) {
+        if (object->lpVtbl->QueryInterface(object, versions[version], &found) != S_OK || !found)
+            continue;
+        tube->profiler = found;
+        tube->profiler_version = version;
+        tube->references++;
+        for (unsigned lower = version - 1; lower > LOWEST; lower--, tube->references++)
+            (void)object->lpVtbl->AddRef(object);
+        return;
+    }
+}
+
+enum sw_status sw_tube_use(struct sw_tube *tube, IUnknown *profiler)
+{
+    void *found = NULL;
+    if (!tube || !profiler)
+        return SW_E_ARGUMENT;
+    if (tube->profiler)
+        return sw_tube_problem_set(tube, SW_E_EXISTS, "load: there is a profiler already");
+    if (profiler->lpVtbl->QueryInterface(profiler, &IID_ICorProfilerCallback2, &found) != S_OK || !found)
+        return sw_tube_problem_set(tube, SW_E_UNSUPPORTED, "load: the object is no ICorProfilerCallback2");
+    tube->profiler = found;
+    tube->profiler_version = LOWEST;
+    tube->references++;
+    find_version(tube, profiler);
+    return SW_OK;
+}
+
+enum sw_status sw_tube_load_class(struct sw_tube *tube, sw_tube_get_class_object *get, const char *clsid)
+{
+    CLSID wanted;
+    void *factory = NULL, *object = NULL;
+    if (!tube || !get)
+        return SW_E_ARGUMENT;
+    if (!read_clsid(clsid, &wanted))
+        return sw_tube_problem_set(tube, SW_E_ARGUMENT, "load: %s is no class id", clsid);
+    HRESULT hr = get(&wanted, &IID_IClassFactory, &factory);
+    if (hr == S_OK && factory) {
+        IClassFactory *from = factory;
+        hr = from->lpVtbl->CreateInstance(from, NULL, &IID_ICorProfilerCallback2, &object);
+        (void)from->lpVtbl->Release(from);
+    }
+    if (hr != S_OK || !object)
+        return sw_tube_problem_set(tube, SW_E_UNSUPPORTED, "load: the profiler's class was refused with %#x",
+                                   (unsigned)hr);
+    const enum sw_status status = sw_tube_use(tube, object);
+    (void)((IUnknown *)object)->lpVtbl->Release(object);
+    return status;
+}
+
+enum sw_status sw_tube_load(struct sw_tube *tube, const char *path, const char *clsid)
+{
+    if (!tube || !path)
+        return SW_E_ARGUMENT;
+    if (tube->library)
+        return sw_tube_problem_set(tube, SW_E_EXISTS, "load: there is a profiler already");
+    tube->library = dlopen(path, RTLD_LAZY);
+    union {
+        void *address;
+        sw_tube_get_class_object *get;
+    } symbol = { .address = tube->library ? dlsym(tube->library, "DllGetClassObject") : NULL };
+    if (!symbol.address)
+        return sw_tube_problem_set(tube, SW_E_NOT_FOUND, "load: %s", dlerror());
+    const enum sw_status status = sw_tube_engine_refresh(tube);
+    if (status != SW_OK)
+        return sw_tube_problem_set(tube, status, "load: %s: its unwind tables cannot be read", path);
+    return sw_tube_load_class(tube, symbol.get, clsid);
+}
+
+static void release(struct sw_tube *tube)
+{
+    ICorProfilerCallback11 *profiler = tube->profiler;
+    tube->profiler = NULL;
+    for (; profiler && tube->references > 0; tube->references--)
+        (void)profiler->lpVtbl->Release(profiler);
+    tube->profiler_version = 0;
+}
+
+void sw_tube_unload(struct sw_tube *tube)
+{
+    release(tube);
+    if (tube->library)
+        (void)dlclose(tube->library);
+    tube->library = NULL;
+}
+
+/* ---- start ---- */
+
+static void record_initialize(struct sw_tube *tube, const char *name, HRESULT hr)
+{
+    sw_tube_record_begin(tube, "returned", name);
+    sw_tube_record_hr(tube, hr);
+    sw_tube_record_end(tube);
+}
+
+/* A profiler that refuses is let go of; whether that is a problem depends on how. */
+static enum sw_status after_initialize(struct sw_tube *tube, const char *name, HRESULT hr)
+{
+    record_initialize(tube, name, hr);
+    atomic_store(&tube->initializing, false);
+    atomic_store(&tube->engaged, SUCCEEDED(hr));
+    if (SUCCEEDED(hr))
+        return SW_OK;
+    release(tube);
+    if (hr == CORPROF_E_PROFILER_CANCEL_ACTIVATION)
+        return SW_OK;
+    return sw_tube_problem_set(tube, SW_E_UNSUPPORTED, "start: the profiler's %s answered %#x", name, (unsigned)hr);
+}
+
+static enum sw_status initialize(struct sw_tube *tube)
+{
+    ICorProfilerCallback11 *profiler = tube->profiler;
+    BOOL notification_only = FALSE;
+    if (!profiler)
+        return SW_OK;
+    atomic_store(&tube->initializing, true);
+    if (tube->profiler_version >= 11)
+        (void)profiler->lpVtbl->LoadAsNotificationOnly(profiler, &notification_only);
+    atomic_fetch_add(&tube->raised[SW_CB(Initialize)], 1);
+    return after_initialize(tube, "Initialize", profiler->lpVtbl->Initialize(profiler, (IUnknown *)sw_tube_info(tube)));
+}
+
+/* The runtime itself: its application domain and core library. */
+static void start_runtime(struct sw_tube *tube)
+{
+    const AppDomainID domain = sw_tube_id(SW_ID_DOMAIN, 0);
+    tube->engine.runtime |= SW_RUNTIME_STARTED;
+    atomic_store(&tube->started, true);
+    SW_RAISE(tube, AppDomainCreationStarted, domain, domain);
+    SW_RAISE(tube, AppDomainCreationFinished, domain, domain, S_OK);
+    (void)sw_tube_module(tube, "System.Private.CoreLib.dll");
+    tube->engine.runtime |= SW_RUNTIME_HEAP_READY;
+}
+
+enum sw_status sw_tube_start(struct sw_tube *tube)
+{
+    if (!tube)
+        return SW_E_ARGUMENT;
+    if (atomic_load(&tube->started))
+        return sw_tube_problem_set(tube, SW_E_EXISTS, "start: the runtime has started");
+    const enum sw_status status = initialize(tube);
+    start_runtime(tube);
+    return status;
+}
+
+enum sw_status sw_tube_attach(struct sw_tube *tube, const void *data, size_t size)
+{
+    if (!tube || (!data && size) || size > UINT32_MAX)
+        return SW_E_ARGUMENT;
+    if (atomic_load(&tube->engaged) || !tube->profiler)
+        return sw_tube_problem_set(tube, SW_E_EXISTS, "attach: %s",
+                                   tube->profiler ? "the profiler is there already" : "no profiler is loaded");
+    if (tube->profiler_version < 3)
+        return sw_tube_problem_set(tube, SW_E_UNSUPPORTED, "attach: the profiler has no ICorProfilerCallback3");
+    if (!atomic_load(&tube->started))
+        start_runtime(tube);
+    ICorProfilerCallback11 *profiler = tube->profiler;
+    atomic_store(&tube->initializing, true);
+    atomic_store(&tube->attached, true);
+    atomic_fetch_add(&tube->raised[SW_CB(InitializeForAttach)], 1);
+    const HRESULT hr =
+        profiler->lpVtbl->InitializeForAttach(profiler, (IUnknown *)sw_tube_info(tube), (void *)data, (UINT)size);
+    const enum sw_status status = after_initialize(tube, "InitializeForAttach", hr);
+    SW_RAISE(tube, ProfilerAttachComplete, 0);
+    return status;
+}
+
+/* ---- end ---- */
+
+static void check_suspension(struct sw_tube *tube)
+{
+    if ((atomic_load(&tube->suspended) & SW_SUSPENDED_BY_PROFILER) == 0)
+        return;
+    sw_tube_broke(tube, SW_TUBE_LEFT_SUSPENDED, "Shutdown", "the runtime is still suspended by the profiler");
+    (void)sw_tube_profiler_resumes(tube);
+}
+
+static void end_threads(struct sw_tube *tube)
+{
+    for (size_t i = sw_list_count(&tube->threads); i-- > 0;) {
+        struct sw_tube_thread **thread = sw_list_at(&tube->threads, sizeof *thread, i);
+        if (!atomic_load(&(*thread)->ended) && (*thread)->stage)
+            (void)sw_tube_end(*thread);
+    }
+}
+
+enum sw_status sw_tube_shutdown(struct sw_tube *tube)
+{
+    if (!tube)
+        return SW_E_ARGUMENT;
+    if (!atomic_load(&tube->started) || atomic_load(&tube->shut_down))
+        return sw_tube_problem_set(tube, SW_E_NOT_FOUND, "shutdown: the runtime is not running");
+    check_suspension(tube);
+    end_threads(tube);
+    SW_RAISE(tube, Shutdown, 0);
+    atomic_store(&tube->shut_down, true);
+    sw_tube_report_leaks(tube);
+    return SW_OK;
+}
+
+enum sw_status sw_tube_detach(struct sw_tube *tube)
+{
+    if (!tube)
+        return SW_E_ARGUMENT;
+    if (!atomic_load(&tube->detaching) || !atomic_load(&tube->engaged))
+        return sw_tube_problem_set(tube, SW_E_NOT_FOUND, "detach: the profiler did not ask for it");
+    check_suspension(tube);
+    SW_RAISE(tube, ProfilerDetachSucceeded, 0);
+    atomic_store(&tube->engaged, false);
+    sw_tube_report_leaks(tube);
+    release(tube);
+    return SW_OK;
+}
