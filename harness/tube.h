@@ -14,8 +14,8 @@
  *   info.c     the ICorProfilerInfo object: context rules, answers set by the test, counts; info_*.c its slots
  *   metadata.c IMetaDataImport2 and IMetaDataAssemblyImport
  *   conduct.c  rules of conduct
- *   record.c   the recording
- *   script.c   scenarios as text
+ *   record.c   the recording; json.c its lines, hresult.c names of answers, compare.c two recordings
+ *   script.c   scenarios as text: words.c, heading.c, steps.c, expect.c, names.c (script.h)
  */
 #ifndef SW_HARNESS_TUBE_H
 #define SW_HARNESS_TUBE_H
@@ -176,7 +176,7 @@ struct sw_tube {
     unsigned version;
     enum sw_machine machine;
     pthread_mutex_t lock;
-    char problem[256];
+    char problem[512];
 
     /* Moves of threads and suspensions wait for each other: thread.c, runtime.c. */
     pthread_mutex_t moves;
@@ -321,6 +321,9 @@ void sw_tube_broke(struct sw_tube *tube, enum sw_tube_rule rule, const char *cal
     __attribute__((format(printf, 4, 5)));
 /* The annotated lock that this OS thread holds; null: none. */
 const char *sw_tube_lock_held(void);
+/* A rule by its name. Marks what was broken of it as expected; returns how often that was. */
+bool sw_tube_rule_named(const char *name, enum sw_tube_rule *rule);
+uint64_t sw_tube_conduct_expect(struct sw_tube *tube, enum sw_tube_rule rule);
 
 /*
  * record.c: lines of the recording. Ids are written as names, so that two recordings can be compared: begin, any number
@@ -334,8 +337,13 @@ void sw_tube_record_number(struct sw_tube *tube, const char *key, uint64_t numbe
 void sw_tube_record_id(struct sw_tube *tube, const char *key, UINT_PTR id);
 void sw_tube_record_hr(struct sw_tube *tube, HRESULT hr);
 void sw_tube_record_end(struct sw_tube *tube);
+/* A step, callback or call begins on this thread: options.entered. It is not a line of the recording. */
+void sw_tube_entered(struct sw_tube *tube, const char *kind, const char *name);
+/* The name of an id of any kind, also of what is gone; "unknown". Cut to size, with a terminator. */
+void sw_tube_id_name(const struct sw_tube *tube, UINT_PTR id, char *text, size_t size);
 
 /* The name of an HRESULT of the profiling interface: "CORPROF_E_STACKSNAPSHOT_UNSAFE", or null. */
 const char *sw_tube_hresult_name(HRESULT hr);
+bool sw_tube_hresult_named(const char *name, HRESULT *hr);
 
 #endif

@@ -69,12 +69,16 @@ enum sw_tube_rule {
  * call     The slot or callback in which it happened: "DoStackSnapshot".
  * thread   The name of the tube's thread that did it, or "" for the profiler's own threads.
  * detail   A sentence: "thread worker was walked while it ran".
+ * times    How often. A call that breaks a rule in more than a few different ways has the rest counted with the last.
+ * expected A script expected this rule to be broken ("expect conduct NAME").
  */
 struct sw_tube_violation {
     enum sw_tube_rule rule;
     const char *call;
     const char *thread;
     const char *detail;
+    uint64_t times;
+    bool expected;
 };
 
 /*
@@ -86,8 +90,11 @@ struct sw_tube_violation {
  *            the conductor. Faster, and no signals; DoStackSnapshot(0) in a callback walks the simulated thread.
  * version    The runtime's major version: 8, 9 or 10. 0: 10.
  * record     Receives each line of the recording (JSON, without a newline), from any thread, one at a time. May be
- *            null.
- * arg        Passed to record.
+ *            null. It must not call the tube.
+ * entered    Told of each step of a script, callback and call before it begins (kind "step", "callback", "call"), on
+ *            the thread that makes it, with that thread's name: who watches the test from outside knows what crashed or
+ *            hangs. Any number at a time. May be null.
+ * arg        Passed to both.
  */
 struct sw_tube_options {
     enum sw_flavour flavour;
@@ -95,6 +102,7 @@ struct sw_tube_options {
     bool simulated;
     unsigned version;
     void (*record)(void *arg, const char *line);
+    void (*entered)(void *arg, const char *kind, const char *thread, const char *name);
     void *arg;
 };
 
@@ -334,8 +342,14 @@ size_t sw_tube_raised(const struct sw_tube *tube, const char *callback);
  */
 size_t sw_tube_violations(const struct sw_tube *tube, struct sw_tube_violation *list, size_t capacity);
 
-/* The name of a rule: "stale-frame"; "?" out of range. Threads  Any. Signals  Safe. */
+/*
+ * The name of a rule, "stale-frame", and what it says, with where it comes from: "a frameInfo is valid only in the
+ * callback that received it (C3)". "?" out of range.
+ *
+ * Memory   Static. Threads  Any. Signals  Safe.
+ */
 const char *sw_tube_rule_name(enum sw_tube_rule rule);
+const char *sw_tube_rule_text(enum sw_tube_rule rule);
 
 /*
  * Annotations: the calling thread takes, or lets go of, a lock of the profiler's. A profiler may find them by
@@ -360,18 +374,66 @@ void sw_tube_lock_released(const char *name);
  */
 HRESULT sw_tube_stack(struct sw_tube_thread *thread, char *text, size_t size);
 
+/*
+ * Compares two recordings, each of the lines that `record` received. Lines of one thread are compared in their order;
+ * how threads interleave does not matter.
+ *
+ * difference  Receives the first difference as a sentence, cut to `size` bytes with a terminator: "thread main, line 12:
+ *             JITCompilationStarted: id was \"Demo.A.B\", is \"Demo.A.C\"". Lines count as in `is` or, where the line is
+ *             gone, in `was`. Empty if there is none. May be null if size is 0.
+ *
+ * Returns  SW_OK: no difference; SW_E_MALFORMED: they differ; SW_E_ARGUMENT; SW_E_NO_MEMORY.
+ * Memory   From malloc, freed before it returns. Threads  Any. Signals  Not safe.
+ */
+SW_NODISCARD enum sw_status sw_tube_compare(const char *was, const char *is, char *difference, size_t size);
+
 /* ---- scripts ---- */
 
 /*
  * Plays a scenario written as text, a step on each line; docs/harness.md lists them. Stops at the first that makes no
- * sense or an expectation that is not met, with file, line and reason as the problem.
+ * sense or an expectation that is not met, with file, line and reason as the problem: "script.tube:12: return: thread
+ * main has no frame". The heading is passed over, whatever it says.
  *
  * name     The script's name in messages.
  *
- * Returns  SW_OK; SW_E_MALFORMED; what the step answered.
+ * Returns  SW_OK; SW_E_MALFORMED; what the step answered; SW_E_BUSY: the tube has a problem already.
  * Threads  The conductor. Signals  Not safe.
  */
 enum sw_status sw_tube_play(struct sw_tube *tube, const char *name, const char *text);
+
+/* How a scenario is to end: for a runner that plays it in a process of its own. ORDER sw_tube_outcome: heading.c. */
+enum sw_tube_outcome {
+    SW_TUBE_DONE = 0, /* all steps are played, no rule is broken but those that it expects */
+    SW_TUBE_CRASHED,  /* by a signal; detail: "SIGSEGV" */
+    SW_TUBE_HUNG,     /* it is not done in time */
+    SW_TUBE_EXITED,   /* the profiler ended the process; detail: the exit status, "3" */
+    SW_TUBE_PROBLEM   /* detail: part of the problem's sentence */
+};
+
+/*
+ * What the first lines of a script say of the tube that it wants and of how it is to end.
+ *
+ * options  As for sw_tube_create; record, entered and arg stay null.
+ * seconds  How long it may take. 0: it does not say.
+ * detail   Of the outcome; "": any.
+ */
+struct sw_tube_heading {
+    struct sw_tube_options options;
+    unsigned seconds;
+    enum sw_tube_outcome outcome;
+    char detail[128];
+};
+
+/*
+ * Reads a script's heading: the statements before the first step.
+ *
+ * problem  Receives what is wrong, as in sw_tube_play, cut to `size` bytes with a terminator; else it is empty. May be
+ *          null if size is 0.
+ *
+ * Returns  SW_OK; SW_E_MALFORMED; SW_E_ARGUMENT (null); SW_E_NO_MEMORY. Threads  Any. Signals  Not safe.
+ */
+SW_NODISCARD enum sw_status sw_tube_heading(const char *name, const char *text, struct sw_tube_heading *heading,
+                                            char *problem, size_t size);
 
 #ifdef __cplusplus
 }
