@@ -264,6 +264,42 @@ enum sw_status sw_tube_compile(struct sw_tube_function *function, struct sw_tube
                                "compile: %s has no room for another version", function->name);
 }
 
+static bool is_on_a_stack(const struct sw_tube_function *function)
+{
+    const struct sw_tube *tube = function->tube;
+    for (size_t i = 0; i < sw_list_count(&tube->threads); i++) {
+        struct sw_tube_thread *const *thread = sw_list_at(&tube->threads, sizeof *thread, i);
+        const unsigned depth = atomic_load(&(*thread)->ended) ? 0 : atomic_load(&(*thread)->depth);
+        for (unsigned at = 0; at < depth; at++)
+            if ((*thread)->frames[at].function == function)
+                return true;
+    }
+    return false;
+}
+
+enum sw_status sw_tube_function_unload(struct sw_tube_function *function)
+{
+    if (!function)
+        return SW_E_ARGUMENT;
+    struct sw_tube *tube = function->tube;
+    const FunctionID id = sw_tube_function_id(function);
+    if (atomic_load(&function->unloaded))
+        return sw_tube_problem_set(tube, SW_E_GONE, "unload: %s is unloaded already", function->name);
+    if (is_on_a_stack(function))
+        return sw_tube_problem_set(tube, SW_E_BUSY, "unload: %s is on a stack", function->name);
+    if (function->flags & SW_TUBE_HIDDEN)
+        SW_RAISE(tube, DynamicMethodUnloaded, id, id);
+    else
+        SW_RAISE(tube, FunctionUnloadStarted, id, id);
+    pthread_mutex_lock(&tube->lock);
+    enum sw_status status = SW_OK;
+    for (unsigned i = 0; i < atomic_load(&function->versions) && status == SW_OK; i++)
+        status = sw_codemap_remove(tube->codemap, function->code[i].begin);
+    atomic_store(&function->unloaded, true);
+    pthread_mutex_unlock(&tube->lock);
+    return status;
+}
+
 /* ---- steps ---- */
 
 enum sw_status sw_tube_call(struct sw_tube_thread *thread, struct sw_tube_function *function)
@@ -277,7 +313,9 @@ enum sw_status sw_tube_call(struct sw_tube_thread *thread, struct sw_tube_functi
     if (top && top->kind == SW_FRAME_HELPER)
         status = sw_tube_problem_set(thread->tube, SW_E_NOT_FOUND, "call: the helper %s cannot call managed code",
                                      top->name);
-    if (status == SW_OK && (atomic_load(&function->versions) == 0 || atomic_load(&function->unloaded)))
+    if (status == SW_OK && atomic_load(&function->unloaded))
+        status = sw_tube_problem_set(thread->tube, SW_E_GONE, "call: %s is unloaded", function->name);
+    if (status == SW_OK && atomic_load(&function->versions) == 0)
         status = sw_tube_compile(function, thread);
     if (status != SW_OK)
         return status;
