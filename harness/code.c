@@ -32,7 +32,10 @@ struct bytes {
     const char *at;
     unsigned size;
 };
-#define BYTES(text) { (text), sizeof(text) - 1 }
+#define BYTES(text)                                                                                                    \
+    {                                                                                                                  \
+        (text), sizeof(text) - 1                                                                                       \
+    }
 
 struct made {
     struct sw_code_shape shape;
@@ -240,10 +243,9 @@ static enum sw_status map_once(struct arena *arena)
 static enum sw_status add_native(struct sw_tube *tube, struct bytes bytes, enum sw_kind kind, uint64_t *begin)
 {
     const enum sw_status status = place(tube, (const uint8_t *)bytes.at, bytes.size, begin);
-    const struct sw_range range = { .begin = *begin,
-                                    .end = *begin + bytes.size,
-                                    .kind = (uint8_t)kind,
-                                    .unwind = SW_UNWIND_ANALYSIS };
+    const struct sw_range range = {
+        .begin = *begin, .end = *begin + bytes.size, .kind = (uint8_t)kind, .unwind = SW_UNWIND_ANALYSIS
+    };
     return status == SW_OK ? sw_codemap_add(tube->codemap, &range) : status;
 }
 

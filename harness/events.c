@@ -70,7 +70,8 @@ static const struct {
 static const struct {
     unsigned version;
     size_t slots;
-} lengths[] = { { 2, 80 }, { 3, 83 }, { 4, 89 }, { 5, 90 }, { 6, 91 }, { 7, 92 }, { 8, 94 }, { 9, 95 }, { 10, 97 }, { 11, 98 } };
+} lengths[] = { { 2, 80 }, { 3, 83 }, { 4, 89 }, { 5, 90 },  { 6, 91 },
+                { 7, 92 }, { 8, 94 }, { 9, 95 }, { 10, 97 }, { 11, 98 } };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
