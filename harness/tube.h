@@ -5,7 +5,8 @@
  *   tube.c     the tube: its making and end, problems
  *   engine.c   the tube as a target of the library's engine; snapshot.c: walks as the profiler asks for them
  *   load.c     the profiler: loading, start, attach, shutdown
- *   world.c    modules, types, functions, and their ids
+ *   world.c    modules, and all ids; types.c: types and functions
+ *   text.c, list.c, hash.c  UTF-16, lists beside readers, looking up names
  *   code.c     machine code in .NET's prologue shapes; where it lies
  *   gate_*.S   where managed code asks what to do next
  *   thread.c   threads and their steps; stage_real.c, stage_simulated.c: who carries a step out
@@ -27,6 +28,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "hash.h"
 #include "list.h"
 
 /* ---- the world ---- */
@@ -52,8 +54,9 @@ size_t sw_tube_index(enum sw_tube_kind kind, UINT_PTR id);
  * A module with its assembly (both have its index). Tokens are rows from 1: of types 1 is `<Module>`.
  *
  * types, functions  Indexes into the tube's lists, in the order of rows: row n of TypeDef is types[n - 1].
- * base     Address of its image, 0 for a dynamic one. Code of precompiled functions lies behind it.
- * loaded   ModuleLoadFinished has been raised, and no unload.
+ * base     Address of its image: a page with PE headers, so that a profiler may read there.
+ * loaded   ModuleLoadFinished is being or has been raised, and no unload.  unloaded  ModuleUnloadFinished has been.
+ * metadata Of metadata.c, made when it is first asked for.
  */
 struct sw_tube_module {
     struct sw_tube *tube;
@@ -62,14 +65,16 @@ struct sw_tube_module {
     GUID mvid;
     uint64_t base;
     struct sw_list types;     /* of size_t */
-    struct sw_list functions; /* of size_t */
-    _Atomic bool loaded;
+    struct sw_list functions; /* of size_t; those with metadata */
+    _Atomic bool loaded, unloaded;
+    struct sw_metadata *_Atomic metadata;
 };
 
 /*
  * A type. Its ClassID has its index in the tube's list.
  *
- * name     Without namespace, "List`1".  full  with namespace if it is not nested: "System.Collections.List`1".
+ * name     Without namespace, "List`1", the end of `full`.  full  with its namespace if it is not nested, as
+ *          GetTypeDefProps has it: "System.Collections.List`1".
  * outer    Index of the type it is nested in, or SIZE_MAX.
  * token    0x02000000 + row.  arity  how many generic parameters it has of its own.
  */
@@ -152,7 +157,7 @@ struct sw_tube_thread {
 
 /* ---- the tube ---- */
 
-enum { SW_TUBE_INFO_SLOTS = 115, SW_TUBE_CALLBACK_SLOTS = 98 };
+enum { SW_TUBE_INFO_SLOTS = 115, SW_TUBE_CALLBACK_SLOTS = 98, SW_TUBE_OBJECTS = 4096 };
 
 /* Who has the runtime suspended. */
 #define SW_SUSPENDED_BY_PROFILER 1u
@@ -184,6 +189,8 @@ struct sw_tube {
     unsigned moving;
 
     struct sw_list modules, types, functions, threads; /* of the structures above (threads: pointers to them) */
+    struct sw_hash types_by_name, functions_by_name;   /* in their module or outer type; in their type */
+    size_t core_object, core_canon; /* System.Object and System.__Canon of the core library; 0: there is none */
     struct sw_codemap *codemap;
     struct sw_images *images;
     struct sw_threads *table;
@@ -213,6 +220,7 @@ struct sw_tube {
     _Atomic size_t raised[SW_TUBE_CALLBACK_SLOTS];
 
     /* Enter, leave and tail call hooks, and the mappers of ids; 0: none. */
+    unsigned hook_version; /* 1, 2, 3, or 4: 3WithInfo */
     UINT_PTR enter_hook, leave_hook, tailcall_hook;
     FunctionIDMapper *mapper;
     FunctionIDMapper2 *mapper2;
@@ -224,6 +232,7 @@ struct sw_tube {
     struct sw_tube_conduct *conduct;
     struct sw_tube_record *record;
     _Atomic size_t next_object;
+    _Atomic size_t object_types[SW_TUBE_OBJECTS]; /* of the newest objects; older ones have been collected */
 };
 
 /* ---- doors ---- */
@@ -241,13 +250,27 @@ void sw_tube_unload(struct sw_tube *tube);     /* load.c: releases the profiler,
 enum sw_status sw_tube_problem_set(struct sw_tube *tube, enum sw_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* world.c: the elements by id; null: not one of them, or gone. */
+/* world.c: frees modules, types and functions. */
+void sw_tube_world_free(struct sw_tube *tube);
+/* A new object of a type; its type again: null for what is no object, or is too old. */
+ObjectID sw_tube_object(struct sw_tube_type *type);
+struct sw_tube_type *sw_tube_object_type(const struct sw_tube *tube, ObjectID id);
+/* The elements by id; null: not one of them, or gone. */
 struct sw_tube_module *sw_tube_module_of(const struct sw_tube *tube, ModuleID id);
 struct sw_tube_type *sw_tube_type_of(const struct sw_tube *tube, ClassID id);
 struct sw_tube_function *sw_tube_function_of(const struct sw_tube *tube, FunctionID id);
 struct sw_tube_thread *sw_tube_thread_of(const struct sw_tube *tube, ThreadID id);
 /* A type by its name in a module, made if it is not there; outer types too. */
 struct sw_tube_type *sw_tube_type_named(struct sw_tube_module *module, const char *name);
+/* The same for who holds tube->lock already. */
+struct sw_tube_type *sw_tube_type_named_locked(struct sw_tube_module *module, const char *name);
+/* ClassLoadStarted and ClassLoadFinished, the first time. */
+void sw_tube_type_announce(struct sw_tube_type *type);
+/* How many generic parameters it has, with those of its outer types. */
+unsigned sw_tube_type_parameters(const struct sw_tube_type *type);
+/* The type it is nested in, or derives from; null: none. */
+struct sw_tube_type *sw_tube_type_outer(const struct sw_tube_type *type);
+struct sw_tube_type *sw_tube_type_parent(const struct sw_tube_type *type);
 /* By row, from 1; null: no such row. */
 struct sw_tube_type *sw_tube_type_at(const struct sw_tube_module *module, uint32_t row);
 struct sw_tube_function *sw_tube_function_at(const struct sw_tube_module *module, uint32_t row);
@@ -282,7 +305,8 @@ bool sw_tube_forbids_gc(size_t slot);
 #define SW_SLOT(name) (offsetof(ICorProfilerInfo15Vtbl, name) / sizeof(void *))
 enum sw_status sw_tube_info_create(struct sw_tube *tube);
 void sw_tube_info_destroy(struct sw_tube *tube);
-void sw_tube_report_leaks(struct sw_tube *tube); /* references that the profiler never released */
+/* Reports enumerators and metadata that the profiler has not released. At shutdown, and after a detach. */
+void sw_tube_report_leaks(struct sw_tube *tube);
 const char *sw_tube_slot_name(size_t slot);
 
 /*

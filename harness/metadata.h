@@ -1,0 +1,87 @@
+/*
+ * The rooms behind metadata.c: one object for each module, with all its interfaces, and how enumerations and names work
+ * in all of them. No lock is taken anywhere: profilers ask while the runtime's threads are stopped.
+ *
+ * Source: metadata-abi.md sections 2, 7 and 9, row 10.3.5.
+ */
+#ifndef SW_HARNESS_METADATA_H
+#define SW_HARNESS_METADATA_H
+
+#include "metadata_abi.h"
+#include "text.h"
+#include "tube.h"
+
+/* Writes an output that the caller may do without. */
+#define SW_OUT(pointer, value)                                                                                         \
+    do {                                                                                                               \
+        if (pointer)                                                                                                   \
+            *(pointer) = (value);                                                                                      \
+    } while (0)
+
+/* An interface of which every method answers E_NOTIMPL. */
+struct sw_metadata_refusal {
+    const void *table;
+};
+
+/*
+ * The object. Its interfaces lie as the CLR's do; it is aligned to SW_METADATA_ALIGN, so that each of them leads to it.
+ *
+ * references    With one of the runtime's own.
+ * enumerations  That have not been closed.
+ * written       Has been opened for writing, or was asked for IMetaDataEmit.
+ */
+enum { SW_METADATA_ALIGN = 256 };
+struct sw_metadata {
+    IMetaDataImport2 import;
+    IMetaDataAssemblyImport assembly;
+    struct sw_metadata_refusal tables, info, emit, assembly_emit, filter;
+    struct sw_tube_module *module;
+    _Atomic ULONG references;
+    _Atomic size_t enumerations;
+    _Atomic bool written;
+};
+struct sw_metadata *sw_metadata_of(const void *interface);
+HRESULT sw_metadata_query(struct sw_metadata *metadata, const IID *iid, void **out);
+ULONG sw_metadata_add_ref(struct sw_metadata *metadata);
+ULONG sw_metadata_release(struct sw_metadata *metadata);
+
+/* The tables: metadata.c, metadata_assembly.c. */
+extern const struct IMetaDataImport2Vtbl sw_metadata_import_table;
+extern const struct IMetaDataAssemblyImportVtbl sw_metadata_assembly_table;
+
+/* A name as a Get...Props method gives it, by rows 7.2 and 7.3. Returns S_OK or CLDB_S_TRUNCATION. */
+HRESULT sw_metadata_name(const char *name, WCHAR *to, ULONG size, ULONG *count);
+
+/* The row of a token, the table of it. */
+static inline uint32_t sw_row_of(mdToken token)
+{
+    return token & 0xffffff;
+}
+static inline mdToken sw_table_of(mdToken token)
+{
+    return token & 0xff000000;
+}
+
+/*
+ * metadata_enum.c: what an enumeration is over. The list writes at most `capacity` tokens and returns how many there are.
+ */
+struct sw_metadata_query {
+    uint32_t row;
+    const WCHAR *name; /* null: any */
+};
+typedef size_t sw_metadata_list(const struct sw_tube_module *module, const struct sw_metadata_query *query,
+                                mdToken tokens[], size_t capacity);
+HRESULT sw_metadata_enumerate(struct sw_metadata *metadata, HCORENUM *handle, sw_metadata_list *list,
+                              const struct sw_metadata_query *query, mdToken tokens[], ULONG max, ULONG *count);
+/* An enumeration over nothing. */
+HRESULT sw_metadata_nothing(ULONG *count);
+void sw_metadata_close(HCORENUM handle);
+HRESULT sw_metadata_count(HCORENUM handle, ULONG *count);
+HRESULT sw_metadata_reset(HCORENUM handle, ULONG position);
+
+/* metadata.c: whether a module refers to the core library: all but itself do, by one AssemblyRef and one TypeRef. */
+bool sw_metadata_has_references(const struct sw_tube_module *module);
+/* The name of a module's assembly: without the extension. */
+void sw_metadata_assembly_name(const struct sw_tube_module *module, char *name, size_t size);
+
+#endif
