@@ -120,10 +120,15 @@ static void release(struct sw_tube *tube)
     tube->profiler_version = 0;
 }
 
+/*
+ * The library of a profiler that refused or detached is closed; another's stays, as in the CLR, because its threads may
+ * still run.
+ */
 void sw_tube_unload(struct sw_tube *tube)
 {
+    const bool is_in_use = atomic_load(&tube->engaged);
     release(tube);
-    if (tube->library)
+    if (tube->library && !is_in_use)
         (void)dlclose(tube->library);
     tube->library = NULL;
 }

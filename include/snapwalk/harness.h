@@ -139,7 +139,8 @@ const char *sw_tube_problem(const struct sw_tube *tube);
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (no such file or export; the loader's message is in the problem);
  *          SW_E_UNSUPPORTED (the class was refused, or the object is no ICorProfilerCallback2); SW_E_EXISTS (there is a
  *          profiler already).
- * Memory   The library is closed by sw_tube_destroy, after Release of all references.
+ * Memory   sw_tube_destroy releases the object. It closes the library only if the profiler refused or detached: another's
+ *          threads may still run.
  * Threads  The conductor. Signals  Not safe. Source  metadata-abi.md section 10.0.
  */
 typedef HRESULT sw_tube_get_class_object(const CLSID *clsid, const IID *iid, void **object);
