@@ -148,7 +148,7 @@ static enum sw_status report(struct sw_script *script, enum sw_status status)
 enum sw_status sw_tube_play(struct sw_tube *tube, const char *name, const char *text)
 {
     if (!tube || !name || !text)
-        return sw_tube_problem_set(tube, SW_E_ARGUMENT, "sw_tube_play: null");
+        return SW_E_ARGUMENT;
     if (tube->problem[0])
         return SW_E_BUSY;
     struct sw_script *script = calloc(1, sizeof *script);
