@@ -26,6 +26,10 @@ LIB := $(BUILD)/libsnapwalk.a
 # A runtime in a test tube: an archive of its own, on the public headers only.
 HARNESS := $(BUILD)/libsnapwalk-harness.a
 TUBE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/harness/*.c))
+# The runner of scenarios, and the profilers that they try.
+RUNNER := $(BUILD)/examples/clr-in-a-tube/clr-in-a-tube
+CLIENTS := $(patsubst examples/%.c,$(BUILD)/examples/%.so,$(wildcard examples/clr-in-a-tube/profilers/*.c))
+GUIDE := $(BUILD)/examples/clr-in-a-tube/guide/profiler.so $(BUILD)/examples/clr-in-a-tube/guide/test
 
 UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard test/unit/*.c))
 RACE := $(filter %_race,$(UNIT))
@@ -54,6 +58,7 @@ unit: $(UNIT) $(TUBE)
 race: $(RACE)
 examples: $(EXAMPLES) $(PROFILER) $(OVERLAY)
 clr-libraries: $(PROFILER) $(OVERLAY) $(PROBE)
+tube-programs: $(RUNNER) $(CLIENTS) $(GUIDE)
 oracle: $(ORACLE)
 fuzzers: $(FUZZ)
 
@@ -145,6 +150,22 @@ $(PROBE): $(wildcard test/clr/probe/*) examples/clr-profiler/callbacks.c example
 	@echo "  CC      $@"
 	@$(CC) $(CPPFLAGS) $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
 
+# What a profiler finds by dlsym: the annotations of its locks.
+$(RUNNER): $(wildcard examples/clr-in-a-tube/*.[ch]) $(HARNESS) $(LIB)
+	@mkdir -p $(@D)
+	@echo "  CC      $@"
+	@$(CC) -Iinclude -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -o $@ $(filter %.c,$^) $(HARNESS) $(LIB) $(LDLIBS) -ldl \
+		-Wl,--export-dynamic-symbol='sw_tube_lock_*'
+# Profilers for scenarios: plain COM, nothing of this library within.
+$(CLIENTS) $(BUILD)/examples/clr-in-a-tube/guide/profiler.so: $(BUILD)/%.so: %.c $(wildcard examples/clr-in-a-tube/profilers/*.h)
+	@mkdir -p $(@D)
+	@echo "  CC      $@"
+	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $< -ldl -Wl,--no-undefined
+$(BUILD)/examples/clr-in-a-tube/guide/test: examples/clr-in-a-tube/guide/test.c $(HARNESS) $(LIB)
+	@mkdir -p $(@D)
+	@echo "  CC      $@"
+	@$(CC) -Iinclude -std=c11 $(WARN) -pthread $(CFLAGS) -o $@ $< $(HARNESS) $(LIB) $(LDLIBS) -ldl
+
 -include $(OBJECTS:.o=.d) $(wildcard $(BUILD)/harness/*.d) $(addsuffix .d,$(PROGRAMS)) $(wildcard $(BUILD)/test/support/*.d)
 
 deps:
@@ -179,6 +200,10 @@ accuracy-arm64: deps archive
 
 audit: deps $(EXAMPLES) $(ORACLE)
 	@mk/audit.sh $(BUILD)
+
+# Scenarios for profilers, and what each expects; the last line is "tube: N of N scenarios as expected".
+tube: deps-lib tube-programs
+	@mk/tube.sh $(BUILD)
 
 # Built apart, so that flags for tests do not make it slow.
 bench-programs: $(BENCH) $(BENCH_RIVALS) $(SAMPLER) $(EXAMPLES)
@@ -218,6 +243,7 @@ help:
 	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
 	@echo 'make clr            inside a real .NET: every answer beside the CLR'"'"'s own, samples at any instant, cost'
+	@echo 'make tube           scenarios for .NET profilers, played without .NET; "tube: N of N scenarios as expected"'
 	@echo 'make accuracy       real programs, single-stepped: every walk beside the calls that were made'
 	@echo 'make accuracy-arm64 the same of ARM64 programs, in qemu-aarch64'
 	@echo 'make audit          unwind tables of large libraries beside their instructions'
@@ -230,4 +256,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint torture fuzz install clean help
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint torture fuzz install clean help

@@ -5,6 +5,7 @@
 #include "script.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- stacks ---- */
@@ -111,6 +112,24 @@ static enum sw_status expect_calls(struct sw_script *script, const struct sw_arg
     return expect_count(script, &arguments[0], &arguments[1], sw_tube_calls(script->tube, arguments[0].text));
 }
 
+/* ---- files ---- */
+
+/* What a profiler has written: whether the file holds the text, somewhere in its first MiB. */
+static enum sw_status expect_file(struct sw_script *script, const struct sw_argument *arguments)
+{
+    enum { LOOKED_AT = 1 << 20 };
+    const char *path = arguments[0].text, *text = arguments[1].text;
+    FILE *file = fopen(path, "re");
+    char *there = file ? malloc(LOOKED_AT) : NULL;
+    const size_t size = there ? fread(there, 1, LOOKED_AT, file) : 0;
+    const bool holds = there && memmem(there, size, text, strlen(text)) != NULL;
+    free(there);
+    if (!file)
+        return sw_script_say(script, SW_E_MALFORMED, "%s cannot be read", path);
+    (void)fclose(file);
+    return holds ? SW_OK : sw_script_say(script, SW_E_MALFORMED, "%s does not hold \"%s\"", path, text);
+}
+
 /* ---- conduct ---- */
 
 static enum sw_status expect_no_break(struct sw_script *script)
@@ -147,6 +166,6 @@ static enum sw_status expect_problem(struct sw_script *script, const struct sw_a
 const struct sw_statement sw_script_expectations[] = {
     { "expect stack", "THREAD STACK", expect_stack }, { "expect raised", "CALLBACK RANGE", expect_raised },
     { "expect calls", "SLOT RANGE", expect_calls },   { "expect conduct", "RULE [RANGE]", expect_conduct },
-    { "expect problem", "none", expect_problem },
+    { "expect file", "PATH TEXT", expect_file },      { "expect problem", "none", expect_problem },
 };
 const size_t sw_script_expectation_count = sizeof sw_script_expectations / sizeof sw_script_expectations[0];

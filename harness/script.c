@@ -123,15 +123,18 @@ static enum sw_status play_line(struct sw_script *script)
 
 /* ---- all lines ---- */
 
-/* The tube's sentence names a function of the header; a script has words of its own for them. */
+/* The tube's sentence begins with the step, which is said already: "return: ...", "sw_tube_module: ...". */
 static const char *reason_of(const struct sw_script *script, enum sw_status status)
 {
     const char *problem = script->tube->problem, *behind = strstr(problem, ": ");
+    const size_t word = behind ? (size_t)(behind - problem) : 0;
     if (script->reason[0])
         return script->reason;
     if (!problem[0])
         return sw_status_name(status);
-    return strncmp(problem, "sw_tube_", 8) == 0 && behind ? behind + 2 : problem;
+    const bool is_step =
+        strncmp(problem, "sw_tube_", 8) == 0 || (script->statement && strncmp(problem, script->statement, word) == 0);
+    return behind && is_step && !memchr(problem, ' ', word) ? behind + 2 : problem;
 }
 
 static enum sw_status report(struct sw_script *script, enum sw_status status)
@@ -145,7 +148,7 @@ static enum sw_status report(struct sw_script *script, enum sw_status status)
 enum sw_status sw_tube_play(struct sw_tube *tube, const char *name, const char *text)
 {
     if (!tube || !name || !text)
-        return sw_tube_problem_set(tube, SW_E_ARGUMENT, "sw_tube_play: null");
+        return SW_E_ARGUMENT;
     if (tube->problem[0])
         return SW_E_BUSY;
     struct sw_script *script = calloc(1, sizeof *script);
