@@ -221,12 +221,14 @@ lint: deps
 fuzz: deps
 	@mk/fuzz.sh $(BUILD)/fuzz $(FUZZ_S) '$(ONLY)'
 
-install: lib
+install: lib harness
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/snapwalk
-	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/libsnapwalk.a
+	install -m 644 $(LIB) $(HARNESS) $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 include/snapwalk/*.h $(DESTDIR)$(PREFIX)/include/snapwalk/
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' mk/snapwalk.pc.in \
-		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/snapwalk.pc
+	for name in snapwalk snapwalk-harness; do \
+		sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' mk/$$name.pc.in \
+			> $(DESTDIR)$(PREFIX)/lib/pkgconfig/$$name.pc; \
+	done
 
 clean:
 	rm -rf $(BUILD)
@@ -238,7 +240,7 @@ help:
 	@echo 'make test           all tests; the last line is "N passed, N failed"'
 	@echo '  ONLY=cache          groups and programs whose name has a match; ROW=NAME: tests of that name'
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
-	@echo 'make install        archive, headers, snapwalk.pc; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make install        archives, headers, pkg-config files; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
 	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'

@@ -32,4 +32,35 @@ flags=$(sed -n -e 's/^Libs: //p' -e 's/^Cflags: //p' "$root/opt/sw/lib/pkgconfig
 gcc -std=c11 -Wall -Wextra -Werror "$build/installed/walk.c" $flags -o "$build/installed/walk" >"$build/log/install.out" 2>&1 &&
     "$build/installed/walk" >"$build/log/install.out" 2>&1 && grep -q '^ended: root$' "$build/log/install.out"
 verdict $? "README's program ($lines lines) compiles against what was installed, and walks to the root"
+
+# The harness is found by pkg-config, with all that it needs, and the program of its header's first lines runs.
+cat >"$build/installed/tube.c" <<'END'
+#include <snapwalk/harness.h>
+#include <stdio.h>
+int main(void)
+{
+    char text[256];
+    struct sw_tube *tube;
+    if (sw_tube_create(NULL, &tube) != SW_OK)
+        return 1;
+    sw_tube_start(tube);
+    struct sw_tube_function *entry = sw_tube_function(sw_tube_module(tube, "Demo.dll"), "Demo.Program", "Main", 0);
+    struct sw_tube_thread *thread = sw_tube_thread(tube, "main");
+    sw_tube_call(thread, entry);
+    sw_tube_stack(thread, text, sizeof text);
+    puts(text);
+    sw_tube_destroy(tube);
+    return 0;
+}
+END
+if command -v pkg-config >/dev/null 2>&1; then
+    flags=$(PKG_CONFIG_PATH="$root/opt/sw/lib/pkgconfig" pkg-config --define-variable=prefix="$root/opt/sw" --cflags --libs \
+        snapwalk-harness snapwalk 2>"$build/log/install.out")
+    gcc -std=c11 -Wall -Wextra -Werror "$build/installed/tube.c" $flags -o "$build/installed/tube" >"$build/log/install.out" 2>&1 &&
+        "$build/installed/tube" >"$build/log/install.out" 2>&1 &&
+        grep -qxF 'Demo.Program.Main < [native]' "$build/log/install.out"
+    verdict $? "a program of the harness is built with pkg-config's flags, and runs"
+else
+    echo "ok - a program of the harness is built with pkg-config's flags # SKIP no pkg-config command"
+fi
 exit $status
