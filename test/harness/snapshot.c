@@ -4,14 +4,18 @@
  */
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
+#include <snapwalk/context.h>
 #include <snapwalk/harness.h>
 
 #include "../support/listener.h"
@@ -325,6 +329,48 @@ static void d23_a_thread_that_ends_while_it_is_walked_is_told(void **state)
     end(&scene);
 }
 
+/* ---- signals (clr-observed.md section 1: an interrupted thread) ---- */
+
+static struct scene *interrupted;
+static HRESULT with_seed, without_seed;
+static struct kept seeded, unseeded;
+static _Atomic bool handled;
+
+static void on_signal(int number, siginfo_t *about, void *context)
+{
+    static BYTE seed[SW_CONTEXT_MAX_BYTES];
+    ICorProfilerInfo15 *info = interrupted->info;
+    const enum sw_machine machine = sw_tube_engine(interrupted->tube)->walker->machine;
+    struct sw_regs regs;
+    (void)number, (void)about;
+    (void)!sw_context_load(SW_CONTEXT_UCONTEXT, machine, context, SW_CONTEXT_MAX_BYTES, &regs);
+    (void)!sw_context_store(SW_CONTEXT_WIN32, &regs, seed, sizeof seed);
+    with_seed = info->lpVtbl->DoStackSnapshot(info, 0, keep, 0, &seeded, seed, sizeof seed);
+    without_seed = info->lpVtbl->DoStackSnapshot(info, 0, keep, 0, &unseeded, NULL, 0);
+    atomic_store(&handled, true);
+}
+
+static void a_thread_interrupted_in_managed_code_is_walked_from_its_registers_only(void **state)
+{
+    struct scene scene;
+    struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO }, before;
+    begin(&scene, *state, SW_FLAVOUR_CORECLR_UNIX);
+    interrupted = &scene;
+    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+    assert_int_equal(sw_tube_spin(scene.thread), SW_OK);
+    assert_int_equal(syscall(SYS_tgkill, getpid(), (pid_t)sw_tube_thread_os_id(scene.thread), SIGUSR1), 0);
+    while (!atomic_load(&handled))
+        nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+    assert_int_equal(with_seed, S_OK);
+    assert_int_equal(seeded.frames, 3);
+    assert_int_equal(seeded.first, sw_tube_function_id(scene.work));
+    assert_int_equal(without_seed, E_FAIL);
+    assert_int_equal(unseeded.frames, 0);
+    assert_int_equal(sw_tube_give_back(scene.thread), SW_OK);
+    assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+    end(&scene);
+}
+
 int main(void)
 {
     static const bool real = false, simulated = true;
@@ -344,6 +390,8 @@ int main(void)
         BOTH(a_callback_that_refuses_is_an_abort_not_a_fault),
         BOTH(a_step_waits_while_the_profiler_has_the_runtime_suspended),
         BOTH(a_runtime_left_suspended_is_told_at_shutdown),
+        { "a_thread_interrupted_in_managed_code_is_walked_from_its_registers_only (real)",
+          a_thread_interrupted_in_managed_code_is_walked_from_its_registers_only, NULL, NULL, (void *)&real },
         { "d23_a_thread_that_ends_while_it_is_walked_is_told (simulated)",
           d23_a_thread_that_ends_while_it_is_walked_is_told, NULL, NULL, (void *)&simulated },
     };
