@@ -727,7 +727,7 @@ static const HRESULT answers[sizeof(struct IMetaDataImport2Vtbl) / sizeof(void *
 #pragma GCC diagnostic ignored "-Woverride-init"    /* the later initialiser is meant to win (C11 6.7.9p19) */
 SW_SLOTS_IMetaDataImport2(ABSENT_SLOT, ABSENT_ENUM, IMetaDataImport2)
 
-/* clang-format off */
+    /* clang-format off */
 const struct IMetaDataImport2Vtbl sw_metadata_import_table = {
     SW_SLOTS_IMetaDataImport2(ABSENT, ABSENT, IMetaDataImport2)
     .QueryInterface = query_interface,

@@ -153,7 +153,7 @@ static const HRESULT answers[sizeof(struct IMetaDataAssemblyImportVtbl) / sizeof
 #pragma GCC diagnostic ignored "-Woverride-init"    /* the later initialiser is meant to win (C11 6.7.9p19) */
 SW_OWN_SLOTS_IMetaDataAssemblyImport(ABSENT_SLOT, ABSENT_ENUM, IMetaDataAssemblyImport)
 
-/* clang-format off */
+    /* clang-format off */
 const struct IMetaDataAssemblyImportVtbl sw_metadata_assembly_table = {
     SW_OWN_SLOTS_IMetaDataAssemblyImport(ABSENT, ABSENT, IMetaDataAssemblyImport)
     .QueryInterface = query_interface,
