@@ -154,10 +154,11 @@ static void emit_x64(struct writer *to, const struct sw_tube_function *function,
     const unsigned again = to->size;
     call_x64(to, sw_gate_address());
     code->at_gate = to->size;
-    PUT(to, "\x48\x85\xc0\x74\x11\x48\x83\xf8\x01\x74\x04\xff\xd0"); /* test; jz leave; cmp 1; je spin; call rax */
+    PUT(to, "\x48\x85\xc0\x74\x18\x48\x83\xf8\x01\x74\x04\xff\xd0"); /* test; jz leave; cmp 1; je spin; call rax */
     code->at_call = to->size;
     PUT(to, "\xeb");
     put_number(to, (uint64_t)again - (to->size + 1), 1);
+    PUT(to, "\xc7\x42\x04\x01\x00\x00\x00"); /* mov dword [rdx+4],1: the loop begins */
     code->spin = to->size;
     PUT(to, "\x83\x3a\x00\x74\xfb\xeb"); /* cmp dword [rdx],0; je spin; jmp again */
     put_number(to, (uint64_t)again - (to->size + 1), 1);
@@ -176,7 +177,7 @@ static void branch_back(struct writer *to, unsigned target)
     put_number(to, 0x14000000u | ((target - to->size) / 4 & 0x3ffffffu), 4);
 }
 
-enum { ARM64_LEAVE = 44, ARM64_SPIN = 32 }; /* from the body's begin */
+enum { ARM64_LEAVE = 44, ARM64_BEGIN_SPIN = 28, ARM64_SPIN = 32 }; /* from the body's begin */
 
 static void emit_arm64(struct writer *to, const struct sw_tube_function *function, const struct arena *arena,
                        struct sw_tube_code *code)
@@ -189,13 +190,13 @@ static void emit_arm64(struct writer *to, const struct sw_tube_function *functio
     branch19(to, 0x58000010u, to->size, literal); /* ldr x16, gate */
     put_number(to, 0xd63f0200u, 4);               /* blr x16 */
     code->at_gate = to->size;
-    branch19(to, 0xb4000000u, to->size, leave); /* cbz x0 */
-    put_number(to, 0xf100041fu, 4);             /* cmp x0, #1 */
-    branch19(to, 0x54000000u, to->size, spin);  /* b.eq */
-    put_number(to, 0xd63f0000u, 4);             /* blr x0 */
+    branch19(to, 0xb4000000u, to->size, leave);                    /* cbz x0 */
+    put_number(to, 0xf100041fu, 4);                                /* cmp x0, #1 */
+    branch19(to, 0x54000000u, to->size, again + ARM64_BEGIN_SPIN); /* b.eq */
+    put_number(to, 0xd63f0000u, 4);                                /* blr x0 */
     code->at_call = to->size;
     branch_back(to, again);
-    put_number(to, 0xd503201fu, 4); /* nop: the loop begins at 8 */
+    put_number(to, 0xb9000420u, 4); /* str w0, [x1, #4]: the loop begins */
     code->spin = to->size;
     put_number(to, 0xb9400022u, 4);            /* ldr w2, [x1] */
     branch19(to, 0x34000002u, to->size, spin); /* cbz w2 */

@@ -15,8 +15,8 @@
 #include "tube.h"
 
 /*
- * Where a function's frame lies, below the stack pointer at its entry (E): registers saved at E - `below`; sp of the body
- * is E - `bytes`; the frame pointer is E - `frame`, or the caller's if that is 0.
+ * Where a function's frame lies, below the stack pointer at its entry (E): registers saved at E - `below`; sp of the
+ * body is E - `bytes`; the frame pointer is E - `frame`, or the caller's if that is 0.
  */
 enum { SW_SAVES_MAX = 5 };
 struct sw_code_shape {

@@ -1,6 +1,7 @@
 /*
  * Two recordings beside each other. Knows lines, and in them the fields of flat JSON objects; refuses to know what the
- * fields mean, but for `thread`, by which lines are sorted, and `name`. A line that is no such object is compared as text.
+ * fields mean, but for `thread`, by which lines are sorted, and `name`. A line that is no such object is compared as
+ * text.
  */
 #include <snapwalk/harness.h>
 

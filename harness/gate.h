@@ -16,8 +16,8 @@ enum {
 };
 
 /*
- * How managed code goes on: with these registers, and `go` and `flag` as the gate's answers (code.h). A spin ends when
- * the 32 bits at `flag` are not 0.
+ * How managed code goes on: with these registers, and `go` and `flag` as the gate's answers (code.h). A spin sets the
+ * second 32 bits at `flag` when its loop begins, and ends when the first are not 0.
  */
 struct sw_gate_go {
     uint64_t regs[SW_GATE_WORDS];

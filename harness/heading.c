@@ -1,6 +1,6 @@
 /*
- * The first lines of a script: what tube it wants, and how it is to end. They change nothing when it is played; who makes
- * the tube reads them before.
+ * The first lines of a script: what tube it wants, and how it is to end. They change nothing when it is played; who
+ * makes the tube reads them before.
  */
 #include "script.h"
 
@@ -116,8 +116,8 @@ enum sw_status sw_script_heading_line(struct sw_script *script, struct sw_tube_h
     return sw_script_say(script, SW_E_MALFORMED, "takes %s", rows[row].allowed);
 }
 
-enum sw_status sw_tube_heading(const char *name, const char *text, struct sw_tube_heading *heading, char *problem,
-                               size_t size)
+enum sw_status sw_tube_heading_read(const char *name, const char *text, struct sw_tube_heading *heading, char *problem,
+                                    size_t size)
 {
     if (!name || !text || !heading || (!problem && size))
         return SW_E_ARGUMENT;

@@ -1,6 +1,6 @@
 /*
- * Enter and leave hooks of simulated threads, in the registers that .NET's code generator uses. Real threads' code calls
- * them itself (code.c).
+ * Enter and leave hooks of simulated threads, in the registers that .NET's code generator uses. Real threads' code
+ * calls them itself (code.c).
  *
  * Source: dotnet/runtime jit/targetamd64.h (REG_PROFILER_ENTER_ARG_0, ..LEAVE_ARG_0: r14 and rdi with SysV).
  */

@@ -70,7 +70,8 @@ enum sw_status sw_tube_use(struct sw_tube *tube, IUnknown *profiler)
     return SW_OK;
 }
 
-enum sw_status sw_tube_load_class(struct sw_tube *tube, sw_tube_get_class_object *get, const char *clsid)
+enum sw_status sw_tube_load_class(struct sw_tube *tube,
+                                  HRESULT (*get)(const CLSID *clsid, const IID *iid, void **object), const char *clsid)
 {
     CLSID wanted;
     void *factory = NULL, *object = NULL;
@@ -101,7 +102,7 @@ enum sw_status sw_tube_load(struct sw_tube *tube, const char *path, const char *
     tube->library = dlopen(path, RTLD_LAZY);
     union {
         void *address;
-        sw_tube_get_class_object *get;
+        HRESULT (*get)(const CLSID *clsid, const IID *iid, void **object);
     } symbol = { .address = tube->library ? dlsym(tube->library, "DllGetClassObject") : NULL };
     if (!symbol.address)
         return sw_tube_problem_set(tube, SW_E_NOT_FOUND, "load: %s", dlerror());
@@ -177,7 +178,7 @@ static void start_runtime(struct sw_tube *tube)
     atomic_store(&tube->started, true);
     SW_RAISE(tube, AppDomainCreationStarted, domain, domain);
     SW_RAISE(tube, AppDomainCreationFinished, domain, domain, S_OK);
-    (void)sw_tube_module(tube, "System.Private.CoreLib.dll");
+    (void)sw_tube_module_load(tube, "System.Private.CoreLib.dll");
     tube->engine.runtime |= SW_RUNTIME_HEAP_READY;
 }
 

@@ -1,7 +1,7 @@
 /*
  * The recording: a line of JSON for each callback, call, step and broken rule, with names where there are ids, so that
- * two recordings can be compared. Refuses to know what is worth a line. Each OS thread builds its lines in memory of its
- * own, handlers on top of what they interrupted; a lock is held only while a line is handed over.
+ * two recordings can be compared. Refuses to know what is worth a line. Each OS thread builds its lines in memory of
+ * its own, handlers on top of what they interrupted; a lock is held only while a line is handed over.
  */
 #include "tube.h"
 #include "json.h"

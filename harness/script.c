@@ -1,6 +1,6 @@
 /*
- * Playing a scenario that is written as text: line by line, until one makes no sense. Knows how a line is chosen and what
- * is said of it; what it may say is in the tables of heading.c, steps.c and expect.c.
+ * Playing a scenario that is written as text: line by line, until one makes no sense. Knows how a line is chosen and
+ * what is said of it; what it may say is in the tables of heading.c, steps.c and expect.c.
  */
 #include "script.h"
 
@@ -123,7 +123,7 @@ static enum sw_status play_line(struct sw_script *script)
 
 /* ---- all lines ---- */
 
-/* The tube's sentence begins with the step, which is said already: "return: ...", "sw_tube_module: ...". */
+/* The tube's sentence begins with the step, which is said already: "return: ...", "module: ...". */
 static const char *reason_of(const struct sw_script *script, enum sw_status status)
 {
     const char *problem = script->tube->problem, *behind = strstr(problem, ": ");

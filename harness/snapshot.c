@@ -58,7 +58,8 @@ static struct sw_tube *owner_of(uintptr_t address)
 }
 
 /*
- * A touch of a page whose callback is over: noted, and then allowed, so that the profiler goes on as it would in the CLR.
+ * A touch of a page whose callback is over: noted, and then allowed, so that the profiler goes on as it would in the
+ * CLR.
  */
 static void on_fault(int number, siginfo_t *about, void *context)
 {

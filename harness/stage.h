@@ -1,7 +1,7 @@
 /*
- * Who carries out the steps of threads: real threads of this process (stage_real.c), or a simulation (stage_simulated.c).
- * thread.c decides what a step does; a stage only moves a thread from one place to the next, and keeps the registers of
- * its frames true.
+ * Who carries out the steps of threads: real threads of this process (stage_real.c), or a simulation
+ * (stage_simulated.c). thread.c decides what a step does; a stage only moves a thread from one place to the next, and
+ * keeps the registers of its frames true.
  */
 #ifndef SW_HARNESS_STAGE_H
 #define SW_HARNESS_STAGE_H

@@ -5,6 +5,7 @@
 #include "stage.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ enum { STACK_BYTES = 1536 << 10 };
 
 /*
  * marks    How each managed frame goes on from its gate: marks[n] is that of frames[n].
- * flag     Ends a spin.
+ * spin     The two words of a spin (gate.h).
  * begin, end  Its stack.
  */
 struct real {
@@ -30,7 +31,9 @@ struct real {
     void (*function)(void *arg);
     void *arg;
     unsigned depth;
-    _Atomic uint32_t flag;
+    struct {
+        _Atomic uint32_t over, begun;
+    } spin;
     uint64_t begin, end;
     enum sw_status born;
     struct sw_gate_go marks[SW_TUBE_DEPTH];
@@ -49,7 +52,7 @@ uint64_t sw_gate_address(void)
 
 /* ---- on the thread ---- */
 
-/* The thread is back from its errand, and waits for the next, which it carries out as far as that is the same anywhere. */
+/* The thread is back from its errand, and waits for the next. What is the same anywhere is done here. */
 static enum errand next_errand(struct sw_tube_thread *thread)
 {
     struct real *real = thread->stage;
@@ -69,7 +72,7 @@ static enum errand next_errand(struct sw_tube_thread *thread)
     }
 }
 
-/* Says that a spin has begun: the conductor goes on, and the thread runs. */
+/* The thread runs from here on: the conductor waits for its loop only. */
 static void begin_spin(struct sw_tube_thread *thread)
 {
     struct real *real = thread->stage;
@@ -117,7 +120,7 @@ static const struct sw_gate_go *answer(struct sw_tube_thread *thread, enum erran
 {
     struct real *real = thread->stage;
     const struct sw_tube_frame *top = sw_tube_top(thread);
-    mark->flag = (uint64_t)(uintptr_t)&real->flag;
+    mark->flag = (uint64_t)(uintptr_t)&real->spin;
     mark->go = 0;
     if (errand == SPIN)
         mark->go = 1;
@@ -243,8 +246,11 @@ static void leave(struct sw_tube_thread *thread)
 static void spin(struct sw_tube_thread *thread)
 {
     struct real *real = thread->stage;
-    atomic_store(&real->flag, 0);
+    atomic_store(&real->spin.over, 0);
+    atomic_store(&real->spin.begun, 0);
     send(thread, SPIN);
+    while (!atomic_load(&real->spin.begun))
+        sched_yield();
 }
 
 static void still(struct sw_tube_thread *thread)
@@ -252,7 +258,7 @@ static void still(struct sw_tube_thread *thread)
     struct real *real = thread->stage;
     pthread_mutex_lock(&real->lock);
     real->errand = SPIN;
-    atomic_store(&real->flag, 1);
+    atomic_store(&real->spin.over, 1);
     wait_until_back(real);
     pthread_mutex_unlock(&real->lock);
 }
@@ -276,7 +282,7 @@ static void end(struct sw_tube_thread *thread)
 }
 
 /*
- * At its start a thread has no frames that matter. Elsewhere it stands as if it were at the top frame's next instruction:
+ * At its start a thread has no frames that matter. Elsewhere it stands as if at the top frame's next instruction:
  * the gate is not seen.
  */
 static bool stopped(struct sw_tube_thread *thread, struct sw_regs *regs)

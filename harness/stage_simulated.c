@@ -58,7 +58,7 @@ static const struct sw_code_shape *native_shape(enum sw_machine machine)
     return machine == SW_MACHINE_ARM64 ? &native_arm64 : &native_x64;
 }
 
-/* The start of a thread: native code that nothing has called. Every nonvolatile register is known from the beginning. */
+/* The start of a thread: native code that nothing has called. Every nonvolatile register is known. */
 static void write_base(struct sw_tube_thread *thread, struct simulated *made)
 {
     const enum sw_machine machine = thread->tube->machine;

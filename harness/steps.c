@@ -115,7 +115,7 @@ static enum sw_status made(const void *handle)
 
 static enum sw_status module(struct sw_script *script, const struct sw_argument *arguments)
 {
-    return made(sw_tube_module(script->tube, arguments[0].text));
+    return made(sw_tube_module_load(script->tube, arguments[0].text));
 }
 
 static enum sw_status unload_module(struct sw_script *script, const struct sw_argument *arguments)
@@ -130,7 +130,7 @@ static enum sw_status function(struct sw_script *script, const struct sw_argumen
     for (const struct sw_argument *flag = arguments + 3; flag->text; flag++, all |= one)
         if (!value_of(flags, COUNT(flags), flag->text, &one))
             return sw_script_say(script, SW_E_MALFORMED, "\"%s\" is no flag", flag->text);
-    return made(sw_tube_function(arguments[0].module, arguments[1].text, arguments[2].text, all));
+    return made(sw_tube_function_add(arguments[0].module, arguments[1].text, arguments[2].text, all));
 }
 
 static enum sw_status unload_function(struct sw_script *script, const struct sw_argument *arguments)
@@ -147,7 +147,7 @@ static enum sw_status compile(struct sw_script *script, const struct sw_argument
 
 static enum sw_status thread(struct sw_script *script, const struct sw_argument *arguments)
 {
-    return made(sw_tube_thread(script->tube, arguments[0].text));
+    return made(sw_tube_thread_start(script->tube, arguments[0].text));
 }
 
 static enum sw_status call(struct sw_script *script, const struct sw_argument *arguments)

@@ -2,8 +2,8 @@
  * Threads and their steps: what each does, which callbacks belong to it, and what makes no sense. Who carries it out is
  * the stage's.
  *
- * A step that moves a thread waits while the profiler has the runtime suspended, or walks that thread; a suspension waits
- * for steps that are going on (runtime.c). Callbacks are no moves: they run while the runtime may be suspended.
+ * A step that moves a thread waits while the profiler has the runtime suspended, or walks that thread; a suspension
+ * waits for steps that are going on (runtime.c). Callbacks are no moves: they run while the runtime may be suspended.
  */
 #include "stage.h"
 
@@ -453,7 +453,7 @@ static bool is_named(const struct sw_tube *tube, const char *name)
     return false;
 }
 
-struct sw_tube_thread *sw_tube_thread(struct sw_tube *tube, const char *name)
+struct sw_tube_thread *sw_tube_thread_start(struct sw_tube *tube, const char *name)
 {
     if (!tube)
         return NULL;
@@ -484,8 +484,8 @@ struct sw_tube_thread *sw_tube_thread(struct sw_tube *tube, const char *name)
 }
 
 /*
- * The profiler should wait in ThreadDestroyed for its walks of the thread; what is still going on afterwards is a broken
- * rule (D23). Its OS thread may have ended by then in the CLR, so this is raised on the conductor.
+ * The profiler should wait in ThreadDestroyed for its walks of the thread; what is still going on afterwards is a
+ * broken rule (D23). Its OS thread may have ended by then in the CLR, so this is raised on the conductor.
  */
 static void announce_end(struct sw_tube_thread *thread)
 {

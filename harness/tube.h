@@ -116,8 +116,8 @@ struct sw_tube_function {
 enum sw_tube_frame_kind { SW_FRAME_MANAGED, SW_FRAME_NATIVE, SW_FRAME_HELPER };
 
 /*
- * regs     Registers in that frame, at its pc: where it will go on. Of a managed frame that has called on, the pc is the
- *          return address of its call.
+ * regs     Registers in that frame, at its pc: where it will go on. Of a managed frame that has called on, the pc is
+ *          the return address of its call.
  * mark     For real threads: where the gate saved them (gate.h).
  */
 struct sw_tube_frame {
@@ -281,8 +281,8 @@ void sw_tube_function_name(const struct sw_tube_function *function, char *text, 
 struct sw_tube_thread *sw_tube_current(const struct sw_tube *tube);
 
 /*
- * events.c: raises a callback if the profiler has it, wants it and is not shut down; `id` is what the recording shows of
- * its arguments (0: nothing).
+ * events.c: raises a callback if the profiler has it, wants it and is not shut down; `id` is what the recording shows
+ * of its arguments (0: nothing).
  *
  *     SW_RAISE(tube, JITCompilationStarted, id, id, TRUE);
  */

@@ -202,24 +202,23 @@ static enum sw_status make_function(struct sw_tube_module *module, const char *t
     return *function ? SW_OK : SW_E_NO_MEMORY;
 }
 
-struct sw_tube_function *sw_tube_function(struct sw_tube_module *module, const char *type, const char *method,
-                                          uint32_t flags)
+struct sw_tube_function *sw_tube_function_add(struct sw_tube_module *module, const char *type, const char *method,
+                                              uint32_t flags)
 {
     struct sw_tube_function *function = NULL;
     if (!module)
         return NULL;
     struct sw_tube *tube = module->tube;
     if (!type || !method || !*method || (flags & ~KNOWN_FLAGS) || atomic_load(&module->unloaded)) {
-        sw_tube_problem_set(tube, SW_E_ARGUMENT,
-                            "sw_tube_function: %s.%s: no name, unknown flags, or its module is gone", type ? type : "?",
-                            method ? method : "?");
+        sw_tube_problem_set(tube, SW_E_ARGUMENT, "function: %s.%s: no name, unknown flags, or its module is gone",
+                            type ? type : "?", method ? method : "?");
         return NULL;
     }
     pthread_mutex_lock(&tube->lock);
     const enum sw_status status = make_function(module, type, method, flags, &function);
     pthread_mutex_unlock(&tube->lock);
     if (status != SW_OK)
-        sw_tube_problem_set(tube, status, "sw_tube_function: %s.%s: %s", type, method,
+        sw_tube_problem_set(tube, status, "function: %s.%s: %s", type, method,
                             status == SW_E_EXISTS     ? "it exists"
                             : status == SW_E_ARGUMENT ? "that is no name of a type"
                                                       : "no memory");

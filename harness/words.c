@@ -1,9 +1,9 @@
 /*
  * Scripts as lines and words. Refuses to know what they say. Every byte is hostile.
  *
- * A line is words with blanks between them. A word in quotes may have blanks; in quotes \" and \\ stand for " and \. A #
- * at the beginning of a word begins a comment. A $NAME at the beginning of a word without quotes is the variable of the
- * environment.
+ * A line is words with blanks between them. A word in quotes may have blanks; in quotes \" and \\ stand for " and \. A
+ * # at the beginning of a word begins a comment. A $NAME at the beginning of a word without quotes is the variable of
+ * the environment.
  */
 #include "script.h"
 #include "json.h"

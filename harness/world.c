@@ -169,15 +169,15 @@ static void raise_load(struct sw_tube *tube, struct sw_tube_module *module)
 static enum sw_status check_module(struct sw_tube *tube, const char *name)
 {
     if (!name || !*name)
-        return sw_tube_problem_set(tube, SW_E_ARGUMENT, "sw_tube_module: a module needs a name");
+        return sw_tube_problem_set(tube, SW_E_ARGUMENT, "module: a module needs a name");
     if (!atomic_load(&tube->started))
-        return sw_tube_problem_set(tube, SW_E_NOT_FOUND, "sw_tube_module: %s: the runtime has not started", name);
+        return sw_tube_problem_set(tube, SW_E_NOT_FOUND, "module: %s: the runtime has not started", name);
     if (module_named(tube, name))
-        return sw_tube_problem_set(tube, SW_E_EXISTS, "sw_tube_module: %s is loaded already", name);
+        return sw_tube_problem_set(tube, SW_E_EXISTS, "module: %s is loaded already", name);
     return SW_OK;
 }
 
-struct sw_tube_module *sw_tube_module(struct sw_tube *tube, const char *name)
+struct sw_tube_module *sw_tube_module_load(struct sw_tube *tube, const char *name)
 {
     if (!tube || check_module(tube, name) != SW_OK)
         return NULL;
@@ -185,7 +185,7 @@ struct sw_tube_module *sw_tube_module(struct sw_tube *tube, const char *name)
     struct sw_tube_module *module = add_module(tube, name);
     pthread_mutex_unlock(&tube->lock);
     if (!module) {
-        sw_tube_problem_set(tube, SW_E_NO_MEMORY, "sw_tube_module: %s: no memory", name);
+        sw_tube_problem_set(tube, SW_E_NO_MEMORY, "module: %s: no memory", name);
         return NULL;
     }
     raise_load(tube, module);

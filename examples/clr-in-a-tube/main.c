@@ -56,7 +56,7 @@ static bool apply(const struct wishes *wishes, struct sw_tube_heading *heading)
     if (!wishes->flavour)
         return true;
     snprintf(line, sizeof line, "flavour %s", wishes->flavour);
-    if (sw_tube_heading("", line, &wanted, problem, sizeof problem) != SW_OK)
+    if (sw_tube_heading_read("", line, &wanted, problem, sizeof problem) != SW_OK)
         return false;
     heading->options.flavour = wanted.options.flavour;
     return true;
@@ -98,7 +98,7 @@ static int play(const struct wishes *wishes, const char *path, struct page *page
     int status;
     if (!scenario.text)
         return refuse("clr-in-a-tube: %s\n", reason);
-    if (sw_tube_heading(path, scenario.text, &scenario.heading, reason, sizeof reason) != SW_OK)
+    if (sw_tube_heading_read(path, scenario.text, &scenario.heading, reason, sizeof reason) != SW_OK)
         status = refuse("clr-in-a-tube: %s\n", reason);
     else if (!apply(wishes, &scenario.heading))
         status = refuse("clr-in-a-tube: there is no flavour %s\n", wishes->flavour);

@@ -1,6 +1,6 @@
 /*
- * clr-in-a-tube: what its files share. A scenario is played in a process of its own, which leaves what it does on a page
- * that the runner can read however that process ends.
+ * clr-in-a-tube: what its files share. A scenario is played in a process of its own, which leaves what it does on a
+ * page that the runner can read however that process ends.
  *
  *   main.c    options, all scenarios
  *   child.c   one scenario, in its own process

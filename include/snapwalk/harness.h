@@ -7,9 +7,9 @@
  *     sw_tube_create(NULL, &tube);
  *     sw_tube_load(tube, "./libmyprofiler.so", "{846F5F1C-F9AE-4B07-969E-05C26BC060D8}");
  *     sw_tube_start(tube);                                                   // Initialize, and what follows it
- *     struct sw_tube_module *demo = sw_tube_module(tube, "Demo.dll");
- *     struct sw_tube_function *entry = sw_tube_function(demo, "Demo.Program", "Main", 0);
- *     struct sw_tube_thread *thread = sw_tube_thread(tube, "main");
+ *     struct sw_tube_module *demo = sw_tube_module_load(tube, "Demo.dll");
+ *     struct sw_tube_function *entry = sw_tube_function_add(demo, "Demo.Program", "Main", 0);
+ *     struct sw_tube_thread *thread = sw_tube_thread_start(tube, "main");
  *     sw_tube_call(thread, entry);                                           // JIT events, then it runs
  *     sw_tube_native(thread, "poll");                                        // a P/Invoke: it blocks there
  *     ...                                                                    // the profiler walks it
@@ -134,18 +134,19 @@ const char *sw_tube_problem(const struct sw_tube *tube);
  * program; sw_tube_use takes an object that there is already.
  *
  * path     The library's file.
+ * get      Its DllGetClassObject.
  * clsid    The class id, with or without braces. NULL: zeros.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (no such file or export; the loader's message is in the problem);
  *          SW_E_UNSUPPORTED (the class was refused, or the object is no ICorProfilerCallback2); SW_E_EXISTS (there is a
  *          profiler already).
- * Memory   sw_tube_destroy releases the object. It closes the library only if the profiler refused or detached: another's
- *          threads may still run.
+ * Memory   sw_tube_destroy releases the object. It closes the library only if the profiler refused or detached:
+ *          another's threads may still run.
  * Threads  The conductor. Signals  Not safe. Source  metadata-abi.md section 10.0.
  */
-typedef HRESULT sw_tube_get_class_object(const CLSID *clsid, const IID *iid, void **object);
 enum sw_status sw_tube_load(struct sw_tube *tube, const char *path, const char *clsid);
-enum sw_status sw_tube_load_class(struct sw_tube *tube, sw_tube_get_class_object *get, const char *clsid);
+enum sw_status sw_tube_load_class(struct sw_tube *tube,
+                                  HRESULT (*get)(const CLSID *clsid, const IID *iid, void **object), const char *clsid);
 enum sw_status sw_tube_use(struct sw_tube *tube, IUnknown *profiler);
 
 /*
@@ -203,7 +204,7 @@ struct sw_engine *sw_tube_engine(struct sw_tube *tube);
  * Returns  The module, owned by the tube; null: a problem (no runtime, a name that exists).
  * Threads  The conductor. Signals  Not safe.
  */
-struct sw_tube_module *sw_tube_module(struct sw_tube *tube, const char *name);
+struct sw_tube_module *sw_tube_module_load(struct sw_tube *tube, const char *name);
 enum sw_status sw_tube_module_unload(struct sw_tube_module *module);
 
 /*
@@ -216,8 +217,8 @@ enum sw_status sw_tube_module_unload(struct sw_tube_module *module);
  *          own: "Run(int)".
  * Threads  The conductor. Signals  Not safe.
  */
-struct sw_tube_function *sw_tube_function(struct sw_tube_module *module, const char *type, const char *method,
-                                          uint32_t flags);
+struct sw_tube_function *sw_tube_function_add(struct sw_tube_module *module, const char *type, const char *method,
+                                              uint32_t flags);
 
 /*
  * Compiles a function on the conductor or, if `thread` is not null, on that thread; again if it is compiled already (a
@@ -246,7 +247,7 @@ COR_PRF_CODE_INFO sw_tube_function_code(const struct sw_tube_function *function)
  * Returns  The thread, owned by the tube; null: a problem.
  * Threads  The conductor. Signals  Not safe.
  */
-struct sw_tube_thread *sw_tube_thread(struct sw_tube *tube, const char *name);
+struct sw_tube_thread *sw_tube_thread_start(struct sw_tube *tube, const char *name);
 
 /* The thread's ThreadID and OS id; 0 for null. Threads  Any. Signals  Safe. */
 ThreadID sw_tube_thread_id(const struct sw_tube_thread *thread);
@@ -379,9 +380,9 @@ HRESULT sw_tube_stack(struct sw_tube_thread *thread, char *text, size_t size);
  * Compares two recordings, each of the lines that `record` received. Lines of one thread are compared in their order;
  * how threads interleave does not matter.
  *
- * difference  Receives the first difference as a sentence, cut to `size` bytes with a terminator: "thread main, line 12:
- *             JITCompilationStarted: id was \"Demo.A.B\", is \"Demo.A.C\"". Lines count as in `is` or, where the line is
- *             gone, in `was`. Empty if there is none. May be null if size is 0.
+ * difference  Receives the first difference as a sentence, cut to `size` bytes with a terminator: "thread main, line
+ *             12: JITCompilationStarted: id was \"Demo.A.B\", is \"Demo.A.C\"". Lines count as in `is` or, where the
+ *             line is gone, in `was`. Empty if there is none. May be null if size is 0.
  *
  * Returns  SW_OK: no difference; SW_E_MALFORMED: they differ; SW_E_ARGUMENT; SW_E_NO_MEMORY.
  * Memory   From malloc, freed before it returns. Threads  Any. Signals  Not safe.
@@ -433,8 +434,8 @@ struct sw_tube_heading {
  *
  * Returns  SW_OK; SW_E_MALFORMED; SW_E_ARGUMENT (null); SW_E_NO_MEMORY. Threads  Any. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_tube_heading(const char *name, const char *text, struct sw_tube_heading *heading,
-                                            char *problem, size_t size);
+SW_NODISCARD enum sw_status sw_tube_heading_read(const char *name, const char *text, struct sw_tube_heading *heading,
+                                                 char *problem, size_t size);
 
 #ifdef __cplusplus
 }

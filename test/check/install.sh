@@ -44,8 +44,8 @@ int main(void)
     if (sw_tube_create(NULL, &tube) != SW_OK)
         return 1;
     sw_tube_start(tube);
-    struct sw_tube_function *entry = sw_tube_function(sw_tube_module(tube, "Demo.dll"), "Demo.Program", "Main", 0);
-    struct sw_tube_thread *thread = sw_tube_thread(tube, "main");
+    struct sw_tube_function *entry = sw_tube_function_add(sw_tube_module_load(tube, "Demo.dll"), "Demo.Program", "Main", 0);
+    struct sw_tube_thread *thread = sw_tube_thread_start(tube, "main");
     sw_tube_call(thread, entry);
     sw_tube_stack(thread, text, sizeof text);
     puts(text);

@@ -39,8 +39,8 @@ static void begin(struct scene *scene, const bool *simulated, DWORD low, DWORD h
 {
     make(scene, *simulated, low, high);
     assert_int_equal(sw_tube_start(scene->tube), SW_OK);
-    scene->module = sw_tube_module(scene->tube, "Demo.dll");
-    scene->thread = sw_tube_thread(scene->tube, "main");
+    scene->module = sw_tube_module_load(scene->tube, "Demo.dll");
+    scene->thread = sw_tube_thread_start(scene->tube, "main");
     scene->listener.told[0] = '\0';
 }
 
@@ -60,7 +60,7 @@ static void end(struct scene *scene)
 
 static struct sw_tube_function *function(struct scene *scene, const char *name, uint32_t flags)
 {
-    struct sw_tube_function *made = sw_tube_function(scene->module, "Demo.Program", name, flags);
+    struct sw_tube_function *made = sw_tube_function_add(scene->module, "Demo.Program", name, flags);
     assert_non_null(made);
     return made;
 }
@@ -101,7 +101,7 @@ static void a_thread_is_told_of_on_itself(void **state)
     struct scene scene;
     begin(&scene, *state, COR_PRF_MONITOR_THREADS, 0);
     scene.listener.on = note_thread;
-    struct sw_tube_thread *worker = sw_tube_thread(scene.tube, "worker");
+    struct sw_tube_thread *worker = sw_tube_thread_start(scene.tube, "worker");
     ASSERT_TOLD(&scene, "ThreadCreated ThreadAssignedToOSThread ThreadNameChanged ");
     if (!*(const bool *)*state)
         assert_int_equal(told_on, sw_tube_thread_os_id(worker));
@@ -232,7 +232,7 @@ static void a_profiler_that_cancels_is_no_problem(void **state)
     make(&scene, *(const bool *)*state, LOADS, 0);
     scene.listener.answer = CORPROF_E_PROFILER_CANCEL_ACTIVATION;
     assert_int_equal(sw_tube_start(scene.tube), SW_OK);
-    assert_non_null(sw_tube_module(scene.tube, "Demo.dll"));
+    assert_non_null(sw_tube_module_load(scene.tube, "Demo.dll"));
     ASSERT_TOLD(&scene, "LoadAsNotificationOnly Initialize ");
     end(&scene);
 }
@@ -243,13 +243,13 @@ static void a_profiler_attaches_to_a_running_runtime_and_detaches(void **state)
     make(&scene, *(const bool *)*state, COR_PRF_MONITOR_MODULE_LOADS, 0);
     assert_int_equal(sw_tube_attach(scene.tube, "data", 4), SW_OK);
     ASSERT_TOLD(&scene, "InitializeForAttach ProfilerAttachComplete ");
-    assert_non_null(sw_tube_module(scene.tube, "Demo.dll"));
+    assert_non_null(sw_tube_module_load(scene.tube, "Demo.dll"));
     ASSERT_TOLD(&scene, "ModuleLoadStarted ModuleLoadFinished ModuleAttachedToAssembly ");
     assert_int_equal(scene.listener.info->lpVtbl->RequestProfilerDetach(scene.listener.info, 0), S_OK);
     assert_int_equal(sw_tube_detach(scene.tube), SW_OK);
     ASSERT_TOLD(&scene, "ProfilerDetachSucceeded ");
     assert_int_equal(scene.listener.references, 1);
-    assert_non_null(sw_tube_module(scene.tube, "Later.dll"));
+    assert_non_null(sw_tube_module_load(scene.tube, "Later.dll"));
     ASSERT_TOLD(&scene, "");
     end(&scene);
 }

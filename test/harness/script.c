@@ -213,10 +213,10 @@ static void names_are_found_whoever_made_them(void **state)
     struct sw_tube *tube = make_tube(SW_FLAVOUR_DOCUMENTED);
     (void)state;
     assert_int_equal(sw_tube_play(tube, "s", BEGIN), SW_OK);
-    struct sw_tube_module *module = sw_tube_module(tube, "Other.dll");
+    struct sw_tube_module *module = sw_tube_module_load(tube, "Other.dll");
     for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof name, "F%d", i);
-        assert_non_null(sw_tube_function(module, "O", name, 0));
+        assert_non_null(sw_tube_function_add(module, "O", name, 0));
     }
     for (int i = 0; i < 1000; i += 37) {
         snprintf(text, sizeof text, "call main O.F%d\nreturn main\n", i);
@@ -244,7 +244,7 @@ static void the_heading_is_read(void **state)
     struct sw_tube_heading heading;
     char problem[128] = "garbage";
     (void)state;
-    assert_int_equal(sw_tube_heading("s",
+    assert_int_equal(sw_tube_heading_read("s",
                                      "# a heading\n\nflavour coreclr-unix\nmachine arm64\nsimulated\nversion 9\n"
                                      "limit 7\noutcome crash SIGSEGV\nstart\nnonsense\n",
                                      &heading, problem, sizeof problem),
@@ -265,7 +265,7 @@ static void a_script_without_a_heading_has_the_usual_one(void **state)
     struct sw_tube_heading heading;
     (void)state;
     memset(&heading, 0xa5, sizeof heading);
-    assert_int_equal(sw_tube_heading("s", "start\nflavour coreclr-unix\n", &heading, NULL, 0), SW_OK);
+    assert_int_equal(sw_tube_heading_read("s", "start\nflavour coreclr-unix\n", &heading, NULL, 0), SW_OK);
     assert_int_equal(heading.options.flavour, usual.options.flavour);
     assert_int_equal(heading.outcome, SW_TUBE_DONE);
     assert_string_equal(heading.detail, "");
@@ -285,11 +285,11 @@ static void a_heading_that_makes_no_sense_is_told(void **state)
     char problem[128];
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        assert_int_equal(sw_tube_heading("s", texts[i][0], &heading, problem, sizeof problem), SW_E_MALFORMED);
+        assert_int_equal(sw_tube_heading_read("s", texts[i][0], &heading, problem, sizeof problem), SW_E_MALFORMED);
         assert_string_equal(problem, texts[i][1]);
     }
-    assert_int_equal(sw_tube_heading("s", NULL, &heading, NULL, 0), SW_E_ARGUMENT);
-    assert_int_equal(sw_tube_heading("s", "", NULL, NULL, 0), SW_E_ARGUMENT);
+    assert_int_equal(sw_tube_heading_read("s", NULL, &heading, NULL, 0), SW_E_ARGUMENT);
+    assert_int_equal(sw_tube_heading_read("s", "", NULL, NULL, 0), SW_E_ARGUMENT);
 }
 
 /* ---- hostile bytes ---- */
@@ -324,7 +324,7 @@ static void a_damaged_script_is_played_or_refused(void **state)
         memcpy(text, good, sizeof good);
         for (int change = 0; change < 1 + round % 4; change++)
             text[next_random(&seed) % (sizeof good - 1)] = (char)next_random(&seed);
-        assert_int_not_equal(sw_tube_heading("s", text, &heading, NULL, 0), SW_E_ARGUMENT);
+        assert_int_not_equal(sw_tube_heading_read("s", text, &heading, NULL, 0), SW_E_ARGUMENT);
         const enum sw_status status = sw_tube_play(tube, "s", text);
         assert_int_equal(status == SW_OK, !*sw_tube_problem(tube));
         sw_tube_destroy(tube);

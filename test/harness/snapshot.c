@@ -1,6 +1,6 @@
 /*
- * DoStackSnapshot in a tube: what a profiler's mistakes are called, what goes wrong on request, and how walks, steps and
- * suspensions wait for each other.
+ * DoStackSnapshot in a tube: what a profiler's mistakes are called, what goes wrong on request, and how walks, steps
+ * and suspensions wait for each other.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -37,10 +37,10 @@ static void begin(struct scene *scene, const bool *simulated, enum sw_flavour fl
     assert_int_equal(sw_tube_create(&options, &scene->tube), SW_OK);
     assert_int_equal(sw_tube_use(scene->tube, (IUnknown *)&scene->listener.com), SW_OK);
     assert_int_equal(sw_tube_start(scene->tube), SW_OK);
-    struct sw_tube_module *module = sw_tube_module(scene->tube, "Demo.dll");
-    scene->entry = sw_tube_function(module, "P", "Main", 0);
-    scene->work = sw_tube_function(module, "P", "Work", SW_TUBE_SHAPE_SAVES);
-    scene->thread = sw_tube_thread(scene->tube, "main");
+    struct sw_tube_module *module = sw_tube_module_load(scene->tube, "Demo.dll");
+    scene->entry = sw_tube_function_add(module, "P", "Main", 0);
+    scene->work = sw_tube_function_add(module, "P", "Work", SW_TUBE_SHAPE_SAVES);
+    scene->thread = sw_tube_thread_start(scene->tube, "main");
     scene->info = scene->listener.info;
     assert_int_equal(sw_tube_call(scene->thread, scene->entry), SW_OK);
     assert_int_equal(sw_tube_call(scene->thread, scene->work), SW_OK);

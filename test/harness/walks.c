@@ -34,10 +34,10 @@ static struct scene open_scene(const struct kind *kind, enum sw_flavour flavour)
     struct scene scene;
     assert_int_equal(sw_tube_create(&options, &scene.tube), SW_OK);
     assert_int_equal(sw_tube_start(scene.tube), SW_OK);
-    struct sw_tube_module *module = sw_tube_module(scene.tube, "Demo.dll");
+    struct sw_tube_module *module = sw_tube_module_load(scene.tube, "Demo.dll");
     for (uint32_t i = 0; i < SHAPES; i++)
-        scene.shapes[i] = sw_tube_function(module, "P", names[i], i | (i == 1 ? SW_TUBE_CATCHES : 0));
-    scene.thread = sw_tube_thread(scene.tube, "main");
+        scene.shapes[i] = sw_tube_function_add(module, "P", names[i], i | (i == 1 ? SW_TUBE_CATCHES : 0));
+    scene.thread = sw_tube_thread_start(scene.tube, "main");
     assert_non_null(scene.thread);
     return scene;
 }
