@@ -1,6 +1,6 @@
 /*
- * What the arguments of ICorProfilerInfo's methods are, for the recording, for what is said of ids, and for outputs that
- * have to be cleared. SW_ARGS_<method>(A) is A(kind, name) for each:
+ * What the arguments of ICorProfilerInfo's methods are, for the recording, for what is said of ids, and for outputs
+ * that have to be cleared. SW_ARGS_<method>(A) is A(kind, name) for each:
  *
  *   THREAD, FUNCTION, MODULE, CLASS, OBJECT, ASSEMBLY, DOMAIN   an id of the tube
  *   NUMBER, TEXT, GUID        a number, a name, an interface's id

@@ -63,7 +63,8 @@ static inline mdToken sw_table_of(mdToken token)
 }
 
 /*
- * metadata_enum.c: what an enumeration is over. The list writes at most `capacity` tokens and returns how many there are.
+ * metadata_enum.c: what an enumeration is over. The list writes at most `capacity` tokens; it returns how many there
+ * are.
  */
 struct sw_metadata_query {
     uint32_t row;

@@ -2,8 +2,8 @@
  * The metadata interfaces of a module, as a profiler meets them: names, values and tables. IMetaDataImport's object has
  * the table of IMetaDataImport2, because profilers ask for the first and call the second.
  *
- * Slots are lists as in <snapwalk/corprof.h>; those of enumerations are ENUM(...), and have phEnum in front and pcTokens
- * at the end.
+ * Slots are lists as in <snapwalk/corprof.h>; those of enumerations are ENUM(...), and have phEnum in front and
+ * pcTokens at the end.
  *
  * Source: metadata-abi.md sections 1 to 5.
  */
