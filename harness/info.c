@@ -9,8 +9,6 @@
 #include "info.h"
 #include "info_slots.h"
 
-#include <snapwalk/profiler_info.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -340,11 +338,6 @@ size_t sw_tube_calls(const struct sw_tube *tube, const char *name)
 
 /* ---- making ---- */
 
-ICorProfilerInfo2 *sw_tube_info(struct sw_tube *tube)
-{
-    return tube ? (ICorProfilerInfo2 *)tube->info : NULL;
-}
-
 enum sw_status sw_tube_info_create(struct sw_tube *tube)
 {
     struct sw_tube_info *made = calloc(1, sizeof *made);
@@ -354,7 +347,7 @@ enum sw_status sw_tube_info_create(struct sw_tube *tube)
     made->tube = tube;
     pthread_mutex_init(&made->lock, NULL);
     tube->info = made;
-    return tube->inner ? SW_OK : sw_profiler_info_create(&tube->engine, NULL, NULL, &tube->inner);
+    return SW_OK;
 }
 
 static void free_lists(struct sw_tube_info *info)
@@ -375,8 +368,6 @@ static void free_lists(struct sw_tube_info *info)
 void sw_tube_info_destroy(struct sw_tube *tube)
 {
     struct sw_tube_info *info = tube->info;
-    sw_profiler_info_destroy(tube->inner);
-    tube->inner = NULL;
     tube->info = NULL;
     if (!info)
         return;

@@ -722,12 +722,12 @@ static const HRESULT answers[sizeof(struct IMetaDataImport2Vtbl) / sizeof(void *
     }
 #define ABSENT(Self, result, name, parameters) .name = absent_##name,
 
+/* clang-format off */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* who knows nothing uses no argument */
 #pragma GCC diagnostic ignored "-Woverride-init"    /* the later initialiser is meant to win (C11 6.7.9p19) */
 SW_SLOTS_IMetaDataImport2(ABSENT_SLOT, ABSENT_ENUM, IMetaDataImport2)
 
-    /* clang-format off */
 const struct IMetaDataImport2Vtbl sw_metadata_import_table = {
     SW_SLOTS_IMetaDataImport2(ABSENT, ABSENT, IMetaDataImport2)
     .QueryInterface = query_interface,

@@ -63,7 +63,7 @@ static inline mdToken sw_table_of(mdToken token)
 }
 
 /*
- * metadata_enum.c: what an enumeration is over. The list writes at most `capacity` tokens and returns how many there
+ * metadata_enum.c: what an enumeration is over. The list writes at most `capacity` tokens; it returns how many there
  * are.
  */
 struct sw_metadata_query {

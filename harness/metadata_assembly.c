@@ -148,12 +148,12 @@ static const HRESULT answers[sizeof(struct IMetaDataAssemblyImportVtbl) / sizeof
     }
 #define ABSENT(Self, result, name, parameters) .name = absent_##name,
 
+/* clang-format off */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* who knows nothing uses no argument */
 #pragma GCC diagnostic ignored "-Woverride-init"    /* the later initialiser is meant to win (C11 6.7.9p19) */
 SW_OWN_SLOTS_IMetaDataAssemblyImport(ABSENT_SLOT, ABSENT_ENUM, IMetaDataAssemblyImport)
 
-    /* clang-format off */
 const struct IMetaDataAssemblyImportVtbl sw_metadata_assembly_table = {
     SW_OWN_SLOTS_IMetaDataAssemblyImport(ABSENT, ABSENT, IMetaDataAssemblyImport)
     .QueryInterface = query_interface,

@@ -12,7 +12,7 @@ static bool is_half(uint32_t point)
     return point >= HIGH_HALF && point < HALVES_END;
 }
 
-/* What the first byte of a character says: how many follow is the row; `least` is the least that needs them. */
+/* What the first byte of a character says: how many follow is the row's number; `least` is what needs them at least. */
 static const struct {
     unsigned char mask, bits;
     uint32_t least;

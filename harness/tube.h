@@ -250,9 +250,7 @@ void sw_tube_unload(struct sw_tube *tube);     /* load.c: releases the profiler,
 enum sw_status sw_tube_problem_set(struct sw_tube *tube, enum sw_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* world.c: frees modules, types and functions. */
-void sw_tube_world_free(struct sw_tube *tube);
-/* A new object of a type; its type again: null for what is no object, or is too old. */
+/* world.c: a new object of a type; its type again: null for what is no object, or is too old. */
 ObjectID sw_tube_object(struct sw_tube_type *type);
 struct sw_tube_type *sw_tube_object_type(const struct sw_tube *tube, ObjectID id);
 /* The elements by id; null: not one of them, or gone. */

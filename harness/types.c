@@ -28,6 +28,8 @@ struct sw_tube_function *sw_tube_function_at(const struct sw_tube_module *module
 
 struct sw_tube_type *sw_tube_type_outer(const struct sw_tube_type *type)
 {
+    if (type->outer == SIZE_MAX)
+        return NULL;
     return sw_list_at(&type->module->tube->types, sizeof(struct sw_tube_type), type->outer);
 }
 
