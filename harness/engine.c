@@ -178,6 +178,8 @@ static void on_conduct(void *arg, enum sw_conduct rule, ThreadID target)
                                                               [SW_CONDUCT_STALE_FRAME] = SW_TUBE_STALE_FRAME };
     struct sw_tube *tube = arg;
     const struct sw_tube_thread *thread = sw_tube_thread_of(tube, target);
+    if (rule == SW_CONDUCT_NO_FIRST_WALK && sw_tube_is_initialized(tube))
+        return;
     if ((unsigned)rule < SW_CONDUCT_COUNT && !tube->looking)
         sw_tube_broke(tube, ours[rule], "DoStackSnapshot", "thread %s was the target", thread ? thread->name : "?");
 }

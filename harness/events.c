@@ -130,6 +130,7 @@ bool sw_tube_raise_begin(struct sw_tube *tube, size_t slot, UINT_PTR id)
     if (inside.depth < NESTED_MAX)
         inside.slots[inside.depth] = slot;
     inside.depth++;
+    sw_tube_entered(tube, "callback", names[slot]);
     sw_tube_record_begin(tube, "callback", names[slot]);
     if (id != 0)
         sw_tube_record_id(tube, "id", id);

@@ -4,6 +4,7 @@
  */
 #include "tube.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ROW(name)                                                                                                      \
@@ -85,6 +86,13 @@ const char *sw_tube_hresult_name(HRESULT hr)
         if (rows[i].hr == hr)
             return rows[i].name;
     return NULL;
+}
+
+const char *sw_tube_hresult_text(HRESULT hr, char text[16])
+{
+    const char *name = sw_tube_hresult_name(hr);
+    snprintf(text, 16, "0x%08x", (unsigned)hr);
+    return name ? name : text;
 }
 
 bool sw_tube_hresult_named(const char *name, HRESULT *hr)

@@ -132,6 +132,7 @@ bool sw_call_begin(struct sw_call *call, HRESULT *hr)
 {
     struct sw_tube_slot *slot = &call->tube->slots[call->slot];
     atomic_fetch_add(&slot->calls, 1);
+    sw_tube_entered(call->tube, "call", name_of(call));
     look_at_ids(call);
     look_at_locks(call);
     *hr = check(call);

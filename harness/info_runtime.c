@@ -129,10 +129,17 @@ HRESULT STDMETHODCALLTYPE sw_info_GetEventMask(ICorProfilerInfo15 *This, DWORD *
 
 /* ---- threads ---- */
 
+static _Thread_local const struct sw_tube *initialized;
+
 HRESULT STDMETHODCALLTYPE sw_info_InitializeCurrentThread(ICorProfilerInfo15 *This)
 {
-    (void)This;
+    initialized = sw_info_tube(This);
     return S_OK;
+}
+
+bool sw_tube_is_initialized(const struct sw_tube *tube)
+{
+    return initialized == tube;
 }
 
 HRESULT STDMETHODCALLTYPE sw_info_GetThreadInfo(ICorProfilerInfo15 *This, ThreadID id, DWORD *os_id)

@@ -86,8 +86,8 @@ enum sw_status sw_tube_load_class(struct sw_tube *tube,
         (void)from->lpVtbl->Release(from);
     }
     if (hr != S_OK || !object)
-        return sw_tube_problem_set(tube, SW_E_UNSUPPORTED, "load: the profiler's class was refused with %#x",
-                                   (unsigned)hr);
+        return sw_tube_problem_set(tube, SW_E_UNSUPPORTED, "load: the profiler's class was refused with %s",
+                                   sw_tube_hresult_text(hr, (char[16]){ 0 }));
     const enum sw_status status = sw_tube_use(tube, object);
     (void)((IUnknown *)object)->lpVtbl->Release(object);
     return status;
@@ -154,7 +154,8 @@ static enum sw_status after_initialize(struct sw_tube *tube, const char *name, H
     release(tube);
     if (hr == CORPROF_E_PROFILER_CANCEL_ACTIVATION)
         return SW_OK;
-    return sw_tube_problem_set(tube, SW_E_UNSUPPORTED, "start: the profiler's %s answered %#x", name, (unsigned)hr);
+    return sw_tube_problem_set(tube, SW_E_UNSUPPORTED, "start: the profiler's %s answered %s", name,
+                               sw_tube_hresult_text(hr, (char[16]){ 0 }));
 }
 
 static enum sw_status initialize(struct sw_tube *tube)
@@ -167,6 +168,7 @@ static enum sw_status initialize(struct sw_tube *tube)
     if (tube->profiler_version >= 11)
         (void)profiler->lpVtbl->LoadAsNotificationOnly(profiler, &notification_only);
     atomic_fetch_add(&tube->raised[SW_CB(Initialize)], 1);
+    sw_tube_entered(tube, "callback", "Initialize");
     return after_initialize(tube, "Initialize", profiler->lpVtbl->Initialize(profiler, (IUnknown *)sw_tube_info(tube)));
 }
 
@@ -208,6 +210,7 @@ enum sw_status sw_tube_attach(struct sw_tube *tube, const void *data, size_t siz
     atomic_store(&tube->initializing, true);
     atomic_store(&tube->attached, true);
     atomic_fetch_add(&tube->raised[SW_CB(InitializeForAttach)], 1);
+    sw_tube_entered(tube, "callback", "InitializeForAttach");
     const HRESULT hr =
         profiler->lpVtbl->InitializeForAttach(profiler, (IUnknown *)sw_tube_info(tube), (void *)data, (UINT)size);
     const enum sw_status status = after_initialize(tube, "InitializeForAttach", hr);

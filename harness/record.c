@@ -113,18 +113,28 @@ void sw_tube_record_begin(struct sw_tube *tube, const char *kind, const char *na
     sw_json_text(line, "thread", thread);
 }
 
+/* Arguments have the names of corprof.h: those that every line has already get another end. */
+static const char *key_for(const char *key)
+{
+    static const char *const taken[][2] = { { "kind", "kind_" }, { "name", "name_" }, { "thread", "thread_" } };
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        if (strcmp(taken[i][0], key) == 0)
+            return taken[i][1];
+    return key;
+}
+
 void sw_tube_record_text(struct sw_tube *tube, const char *key, const char *text)
 {
     struct sw_json *line = line_of(tube);
     if (line)
-        sw_json_text(line, key, text);
+        sw_json_text(line, key_for(key), text);
 }
 
 void sw_tube_record_number(struct sw_tube *tube, const char *key, uint64_t number)
 {
     struct sw_json *line = line_of(tube);
     if (line)
-        sw_json_number(line, key, number);
+        sw_json_number(line, key_for(key), number);
 }
 
 /* Writes the name of an id; of what is gone, too, for its end is worth a line. */
@@ -160,18 +170,15 @@ void sw_tube_record_id(struct sw_tube *tube, const char *key, UINT_PTR id)
     if (!line)
         return;
     sw_tube_id_name(tube, id, text, sizeof text);
-    sw_json_text(line, key, text);
+    sw_json_text(line, key_for(key), text);
 }
 
 void sw_tube_record_hr(struct sw_tube *tube, HRESULT hr)
 {
     char number[16];
-    const char *name = sw_tube_hresult_name(hr);
     struct sw_json *line = line_of(tube);
-    if (!line)
-        return;
-    snprintf(number, sizeof number, "0x%08x", (unsigned)hr);
-    sw_json_text(line, "hr", name ? name : number);
+    if (line)
+        sw_json_text(line, "hr", sw_tube_hresult_text(hr, number));
 }
 
 void sw_tube_record_end(struct sw_tube *tube)

@@ -306,6 +306,8 @@ void sw_tube_info_destroy(struct sw_tube *tube);
 /* Reports enumerators and metadata that the profiler has not released. At shutdown, and after a detach. */
 void sw_tube_report_leaks(struct sw_tube *tube);
 const char *sw_tube_slot_name(size_t slot);
+/* Whether this OS thread has called InitializeCurrentThread, which does what a first walk is for (D25, D26). */
+bool sw_tube_is_initialized(const struct sw_tube *tube);
 
 /*
  * metadata.c: GetModuleMetaData's object: one for each module, made when it is first asked for. As ICorProfilerInfo
@@ -367,5 +369,7 @@ void sw_tube_id_name(const struct sw_tube *tube, UINT_PTR id, char *text, size_t
 /* The name of an HRESULT of the profiling interface: "CORPROF_E_STACKSNAPSHOT_UNSAFE", or null. */
 const char *sw_tube_hresult_name(HRESULT hr);
 bool sw_tube_hresult_named(const char *name, HRESULT *hr);
+/* The name, or "0x80131fff" in `text`. */
+const char *sw_tube_hresult_text(HRESULT hr, char text[16]);
 
 #endif

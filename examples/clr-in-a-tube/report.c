@@ -58,7 +58,18 @@ static void print_outcome(const struct result *result)
     }
 }
 
-/* Where it was: for a crash, a hang, an exit. */
+static void print_entry(const struct entry *entry, bool is_last)
+{
+    fputs(is_last ? "    last:   thread " : "    before: thread ", stdout);
+    PRINT(entry->thread);
+    fputs(": ", stdout);
+    PRINT(entry->kind);
+    putchar(' ');
+    PRINT(entry->name);
+    putchar('\n');
+}
+
+/* Where it was: for a crash, a hang, an exit. The last callbacks and calls are those of any thread. */
 static void print_place(const struct page *page)
 {
     const unsigned entered = atomic_load(&page->entered), first = entered > LAST ? entered - LAST : 0;
@@ -73,13 +84,8 @@ static void print_place(const struct page *page)
         puts("    before the first step");
     for (unsigned i = first; i < entered; i++) {
         const struct entry *entry = &page->entries[i % ENTRIES];
-        fputs(i + 1 == entered ? "    last:   thread " : "    before: thread ", stdout);
-        PRINT(entry->thread);
-        fputs(": ", stdout);
-        PRINT(entry->kind);
-        putchar(' ');
-        PRINT(entry->name);
-        putchar('\n');
+        if (strncmp(entry->kind, "step", sizeof entry->kind) != 0)
+            print_entry(entry, i + 1 == entered);
     }
 }
 
@@ -134,5 +140,5 @@ void report(const struct scenario *scenario, const struct page *page, const stru
     if (*against)
         printf("    differs from the earlier recording: %s\n", against);
     if (!expected && scenario->heading.outcome != SW_TUBE_DONE)
-        printf("    expected: %s %s\n", outcomes[scenario->heading.outcome], scenario->heading.detail);
+        printf("    it should have %s %s\n", outcomes[scenario->heading.outcome], scenario->heading.detail);
 }

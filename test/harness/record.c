@@ -118,6 +118,18 @@ static void a_line_has_kind_name_thread_and_its_fields(void **state)
                               "\"hr\":\"CORPROF_E_STACKSNAPSHOT_UNSAFE\"}");
 }
 
+/* Arguments are called as in corprof.h, some of them `thread` and `name`. */
+static void a_field_does_not_stand_twice(void **state)
+{
+    (void)state;
+    sw_tube_record_begin(&tube, "call", "DoStackSnapshot");
+    sw_tube_record_id(&tube, "thread", 0);
+    sw_tube_record_number(&tube, "kind", 1);
+    sw_tube_record_end(&tube);
+    assert_string_equal(last, "{\"kind\":\"call\",\"name\":\"DoStackSnapshot\",\"thread\":\"conductor\","
+                              "\"thread_\":\"0\",\"kind_\":1}");
+}
+
 static void an_answer_without_a_name_is_a_number(void **state)
 {
     HRESULT hr;
@@ -285,6 +297,7 @@ static void threads_and_handlers_write_whole_lines_one_at_a_time(void **state)
 static void add_world(struct sw_tube_thread *thread)
 {
     struct sw_tube_module *module = sw_list_add(&tube.modules, sizeof *module);
+    module->tube = &tube;
     module->name = "Demo.dll";
     sw_list_publish(&tube.modules);
     struct sw_tube_type *type = sw_list_add(&tube.types, sizeof *type);
@@ -342,6 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_line_has_kind_name_thread_and_its_fields),
+        TEST(a_field_does_not_stand_twice),
         TEST(an_answer_without_a_name_is_a_number),
         TEST(every_byte_makes_a_line_of_json),
         TEST(what_is_no_utf8_is_replaced),
