@@ -245,9 +245,9 @@ static void the_heading_is_read(void **state)
     char problem[128] = "garbage";
     (void)state;
     assert_int_equal(sw_tube_heading_read("s",
-                                     "# a heading\n\nflavour coreclr-unix\nmachine arm64\nsimulated\nversion 9\n"
-                                     "limit 7\noutcome crash SIGSEGV\nstart\nnonsense\n",
-                                     &heading, problem, sizeof problem),
+                                          "# a heading\n\nflavour coreclr-unix\nmachine arm64\nsimulated\nversion 9\n"
+                                          "limit 7\noutcome crash SIGSEGV\nstart\nnonsense\n",
+                                          &heading, problem, sizeof problem),
                      SW_OK);
     assert_string_equal(problem, "");
     assert_int_equal(heading.options.flavour, SW_FLAVOUR_CORECLR_UNIX);

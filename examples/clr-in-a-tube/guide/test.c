@@ -26,10 +26,10 @@ int main(int count, char **words)
 
     sw_tube_load(tube, words[1], NULL);
     sw_tube_start(tube);
-    struct sw_tube_module *demo = sw_tube_module(tube, "Demo.dll");
-    struct sw_tube_function *entry = sw_tube_function(demo, "Demo.Program", "Main", 0);
-    struct sw_tube_function *work = sw_tube_function(demo, "Demo.Program", "Work", SW_TUBE_SHAPE_FRAMELESS);
-    struct sw_tube_thread *thread = sw_tube_thread(tube, "main");
+    struct sw_tube_module *demo = sw_tube_module_load(tube, "Demo.dll");
+    struct sw_tube_function *entry = sw_tube_function_add(demo, "Demo.Program", "Main", 0);
+    struct sw_tube_function *work = sw_tube_function_add(demo, "Demo.Program", "Work", SW_TUBE_SHAPE_FRAMELESS);
+    struct sw_tube_thread *thread = sw_tube_thread_start(tube, "main");
     sw_tube_call(thread, entry);
     sw_tube_call(thread, work);
     sw_tube_run(thread, count_frames, NULL);
