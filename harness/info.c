@@ -21,6 +21,10 @@ static const ICorProfilerInfo15Vtbl served = {
     .GetFunctionFromIP = sw_info_GetFunctionFromIP,
     .GetFunctionFromToken = sw_info_GetFunctionFromToken,
     .GetHandleFromThread = sw_info_GetHandleFromThread,
+    .GetILFunctionBody = sw_info_GetILFunctionBody,
+    .GetILFunctionBodyAllocator = sw_info_GetILFunctionBodyAllocator,
+    .SetILFunctionBody = sw_info_SetILFunctionBody,
+    .SetILInstrumentedCodeMap = sw_info_SetILInstrumentedCodeMap,
     .GetObjectSize = sw_info_GetObjectSize,
     .IsArrayClass = sw_info_IsArrayClass,
     .GetThreadInfo = sw_info_GetThreadInfo,
@@ -352,6 +356,7 @@ enum sw_status sw_tube_info_create(struct sw_tube *tube)
 
 static void free_lists(struct sw_tube_info *info)
 {
+    sw_info_free_bodies(info);
     for (size_t i = 0; i < sw_list_count(&info->variables); i++) {
         struct sw_variable *variable = sw_list_at(&info->variables, sizeof *variable, i);
         free(variable->name);

@@ -28,13 +28,15 @@
  *              newest of a name counts.
  * providers    Of char *: EventPipe providers' names.  events  of char *: null; they are only counted.
  * sessions     Of _Atomic bool: whether it goes on.
+ * bodies       Of void *: IL that the profiler allocated.
  */
 struct sw_tube_info {
     ICorProfilerInfo15 com; /* first: the object's address is the interface's */
     struct sw_tube *tube;
     pthread_mutex_t lock;
     struct sw_enumerator *enumerators;
-    struct sw_list variables, providers, events, sessions;
+    struct sw_list variables, providers, events, sessions, bodies;
+    IMethodMalloc allocator; /* of bodies: info_il.c */
     _Atomic bool rejit_was_enabled;
 };
 
@@ -118,6 +120,9 @@ void sw_enumerator_shorten(struct sw_enumerator *enumerator, size_t count);
 /* Reports each that has references left; frees all. */
 void sw_enumerators_report(struct sw_tube_info *info);
 void sw_enumerators_free(struct sw_tube_info *info);
+
+/* Frees what the allocator of IL bodies gave: info_il.c. */
+void sw_info_free_bodies(struct sw_tube_info *info);
 
 /* ---- names ---- */
 

@@ -108,6 +108,7 @@ struct sw_tube_function {
     UINT_PTR client; /* what a function id mapper answered; the id without one */
     bool hooked;
     struct sw_tube_code code[SW_TUBE_VERSIONS];
+    _Atomic(const BYTE *) il;  /* what the profiler has set; null: nothing */
     _Atomic unsigned versions; /* 0: not compiled */
     _Atomic bool unloaded;
 };
