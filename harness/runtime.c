@@ -240,7 +240,7 @@ static enum sw_status allocate(struct sw_tube_thread *thread, const char *type, 
         thread->tube->stage->still(thread);
         sw_tube_end_move(thread);
     }
-    made->object = sw_tube_id(SW_ID_OBJECT, atomic_fetch_add(&thread->tube->next_object, 1));
+    made->object = sw_tube_object(made->type);
     return SW_OK;
 }
 

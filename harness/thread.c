@@ -128,15 +128,6 @@ static void tell_transition(struct sw_tube_thread *thread, bool to_managed, cons
 
 /* ---- code ---- */
 
-static void announce_type(struct sw_tube *tube, struct sw_tube_type *type)
-{
-    const ClassID id = sw_tube_id(SW_ID_CLASS, type->index);
-    if (atomic_exchange(&type->announced, true))
-        return;
-    SW_RAISE(tube, ClassLoadStarted, id, id);
-    SW_RAISE(tube, ClassLoadFinished, id, id, S_OK);
-}
-
 /* A mapper is asked once for each function; without one, a function's client id is its own. */
 static void map_id(struct sw_tube_function *function)
 {
@@ -218,7 +209,7 @@ HRESULT sw_tube_make_code(struct sw_tube_function *function, ReJITID rejit)
     map_id(function);
     if (function->flags & SW_TUBE_HIDDEN)
         return compile_dynamic(function);
-    announce_type(tube, function->type);
+    sw_tube_type_announce(function->type);
     if (find_precompiled(function, &hr))
         return hr;
     if (rejit != 0)
