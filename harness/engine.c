@@ -13,11 +13,13 @@
 
 #include "code.h"
 
+/* A thread that ends while it is walked has to be let go of, too. */
 static struct sw_tube_thread *thread_by_os_id(const struct sw_tube *tube, uint64_t os_id)
 {
     for (size_t i = 0; i < sw_list_count(&tube->threads); i++) {
         struct sw_tube_thread *const *thread = sw_list_at(&tube->threads, sizeof *thread, i);
-        if (atomic_load(&(*thread)->os_id) == os_id && !atomic_load(&(*thread)->ended))
+        const bool is_there = !atomic_load(&(*thread)->ended) || atomic_load(&(*thread)->walks) != 0;
+        if (is_there && atomic_load(&(*thread)->os_id) == os_id)
             return *thread;
     }
     return NULL;

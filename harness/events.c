@@ -79,6 +79,7 @@ static const struct {
 enum { NESTED_MAX = 16 };
 static _Thread_local struct {
     size_t slots[NESTED_MAX];
+    uint64_t masks[NESTED_MAX]; /* of signals, before */
     unsigned depth;
 } inside;
 
@@ -127,8 +128,10 @@ bool sw_tube_raise_begin(struct sw_tube *tube, size_t slot, UINT_PTR id)
         !is_wanted(tube, slot))
         return false;
     atomic_fetch_add(&tube->raised[slot], 1);
-    if (inside.depth < NESTED_MAX)
+    if (inside.depth < NESTED_MAX) {
         inside.slots[inside.depth] = slot;
+        inside.masks[inside.depth] = sw_tube_signal_mask();
+    }
     inside.depth++;
     sw_tube_entered(tube, "callback", names[slot]);
     sw_tube_record_begin(tube, "callback", names[slot]);
@@ -141,6 +144,8 @@ bool sw_tube_raise_begin(struct sw_tube *tube, size_t slot, UINT_PTR id)
 void sw_tube_raise_end(struct sw_tube *tube, size_t slot, HRESULT hr)
 {
     inside.depth--;
+    if (inside.depth < NESTED_MAX)
+        sw_tube_check_mask(tube, names[slot], inside.masks[inside.depth]);
     if (hr == S_OK)
         return;
     sw_tube_record_begin(tube, "returned", names[slot]);

@@ -136,17 +136,27 @@ void sw_tube_unload(struct sw_tube *tube)
 
 /* ---- start ---- */
 
-static void record_initialize(struct sw_tube *tube, const char *name, HRESULT hr)
+/* Initialize and InitializeForAttach are raised before the profiler counts as one that is there. */
+static uint64_t before_initialize(struct sw_tube *tube, size_t slot)
 {
-    sw_tube_record_begin(tube, "returned", name);
-    sw_tube_record_hr(tube, hr);
+    const char *name = sw_tube_callback_name(slot);
+    atomic_store(&tube->initializing, true);
+    atomic_fetch_add(&tube->raised[slot], 1);
+    sw_tube_entered(tube, "callback", name);
+    sw_tube_record_begin(tube, "callback", name);
     sw_tube_record_end(tube);
+    sw_tube_signals_note(tube);
+    return sw_tube_signal_mask();
 }
 
 /* A profiler that refuses is let go of; whether that is a problem depends on how. */
-static enum sw_status after_initialize(struct sw_tube *tube, const char *name, HRESULT hr)
+static enum sw_status after_initialize(struct sw_tube *tube, size_t slot, HRESULT hr, uint64_t mask)
 {
-    record_initialize(tube, name, hr);
+    const char *name = sw_tube_callback_name(slot);
+    sw_tube_record_begin(tube, "returned", name);
+    sw_tube_record_hr(tube, hr);
+    sw_tube_record_end(tube);
+    sw_tube_check_mask(tube, name, mask);
     atomic_store(&tube->initializing, false);
     atomic_store(&tube->engaged, SUCCEEDED(hr));
     if (SUCCEEDED(hr))
@@ -164,12 +174,11 @@ static enum sw_status initialize(struct sw_tube *tube)
     BOOL notification_only = FALSE;
     if (!profiler)
         return SW_OK;
-    atomic_store(&tube->initializing, true);
     if (tube->profiler_version >= 11)
         (void)profiler->lpVtbl->LoadAsNotificationOnly(profiler, &notification_only);
-    atomic_fetch_add(&tube->raised[SW_CB(Initialize)], 1);
-    sw_tube_entered(tube, "callback", "Initialize");
-    return after_initialize(tube, "Initialize", profiler->lpVtbl->Initialize(profiler, (IUnknown *)sw_tube_info(tube)));
+    const uint64_t mask = before_initialize(tube, SW_CB(Initialize));
+    const HRESULT hr = profiler->lpVtbl->Initialize(profiler, (IUnknown *)sw_tube_info(tube));
+    return after_initialize(tube, SW_CB(Initialize), hr, mask);
 }
 
 /* The runtime itself: its application domain and core library. */
@@ -207,13 +216,11 @@ enum sw_status sw_tube_attach(struct sw_tube *tube, const void *data, size_t siz
     if (!atomic_load(&tube->started))
         start_runtime(tube);
     ICorProfilerCallback11 *profiler = tube->profiler;
-    atomic_store(&tube->initializing, true);
     atomic_store(&tube->attached, true);
-    atomic_fetch_add(&tube->raised[SW_CB(InitializeForAttach)], 1);
-    sw_tube_entered(tube, "callback", "InitializeForAttach");
+    const uint64_t mask = before_initialize(tube, SW_CB(InitializeForAttach));
     const HRESULT hr =
         profiler->lpVtbl->InitializeForAttach(profiler, (IUnknown *)sw_tube_info(tube), (void *)data, (UINT)size);
-    const enum sw_status status = after_initialize(tube, "InitializeForAttach", hr);
+    const enum sw_status status = after_initialize(tube, SW_CB(InitializeForAttach), hr, mask);
     SW_RAISE(tube, ProfilerAttachComplete, 0);
     return status;
 }
@@ -247,6 +254,7 @@ enum sw_status sw_tube_shutdown(struct sw_tube *tube)
     end_threads(tube);
     SW_RAISE(tube, Shutdown, 0);
     atomic_store(&tube->shut_down, true);
+    sw_tube_signals_check(tube);
     sw_tube_report_leaks(tube);
     return SW_OK;
 }
@@ -260,6 +268,7 @@ enum sw_status sw_tube_detach(struct sw_tube *tube)
     check_suspension(tube);
     SW_RAISE(tube, ProfilerDetachSucceeded, 0);
     atomic_store(&tube->engaged, false);
+    sw_tube_signals_check(tube);
     sw_tube_report_leaks(tube);
     release(tube);
     return SW_OK;

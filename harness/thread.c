@@ -293,6 +293,17 @@ enum sw_status sw_tube_function_unload(struct sw_tube_function *function)
 
 /* ---- steps ---- */
 
+/* The engine asks the table whether the caller of a walk has run managed code (D22). A walk may hold the thread. */
+static void note_managed(const struct sw_tube_thread *thread)
+{
+    struct sw_thread fact;
+    if (sw_threads_find(thread->tube->table, sw_tube_thread_id(thread), &fact) != SW_OK)
+        return;
+    fact.flags |= SW_THREAD_RAN_MANAGED;
+    while (sw_threads_update(thread->tube->table, &fact) == SW_E_BUSY)
+        sched_yield();
+}
+
 enum sw_status sw_tube_call(struct sw_tube_thread *thread, struct sw_tube_function *function)
 {
     enum sw_status status = usable(thread, "call");
@@ -312,9 +323,10 @@ enum sw_status sw_tube_call(struct sw_tube_thread *thread, struct sw_tube_functi
         return status;
     if (!top || top->kind == SW_FRAME_NATIVE)
         tell_transition(thread, true, function, COR_PRF_TRANSITION_CALL);
+    if (!atomic_exchange(&thread->ran_managed, true))
+        note_managed(thread);
     sw_tube_begin_move(thread);
     push(thread, SW_FRAME_MANAGED, function, NULL);
-    atomic_store(&thread->ran_managed, true);
     thread->tube->stage->enter(thread);
     sw_tube_end_move(thread);
     sw_tube_hook(thread, thread->tube->enter_hook);

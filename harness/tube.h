@@ -14,7 +14,7 @@
  *   events.c   the callbacks of a profiler, by mask and version
  *   info.c     the ICorProfilerInfo object: context rules, answers set by the test, counts; info_*.c its slots
  *   metadata.c IMetaDataImport2 and IMetaDataAssemblyImport
- *   conduct.c  rules of conduct
+ *   conduct.c  rules of conduct; signals.c what is left of signals
  *   record.c   the recording; json.c its lines, hresult.c names of answers, compare.c two recordings
  *   script.c   scenarios as text: words.c, heading.c, steps.c, expect.c, names.c (script.h)
  */
@@ -232,6 +232,7 @@ struct sw_tube {
 
     struct sw_tube_conduct *conduct;
     struct sw_tube_record *record;
+    struct sw_tube_signals *signals; /* null: no profiler is there */
     _Atomic size_t next_object;
     _Atomic size_t object_types[SW_TUBE_OBJECTS]; /* of the newest objects; older ones have been collected */
 };
@@ -344,6 +345,14 @@ enum sw_status sw_tube_conduct_create(struct sw_tube *tube);
 void sw_tube_conduct_destroy(struct sw_tube *tube);
 void sw_tube_broke(struct sw_tube *tube, enum sw_tube_rule rule, const char *call, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/*
+ * signals.c: the mask of this OS thread, by signal - 1, and whether a call left it as it was; the handlers of the signals
+ * that are the runtime's, before Initialize and after Shutdown.
+ */
+uint64_t sw_tube_signal_mask(void);
+void sw_tube_check_mask(struct sw_tube *tube, const char *call, uint64_t before);
+void sw_tube_signals_note(struct sw_tube *tube);
+void sw_tube_signals_check(struct sw_tube *tube);
 /* The annotated lock that this OS thread holds; null: none. */
 const char *sw_tube_lock_held(void);
 /* A rule by its name. Marks what was broken of it as expected; returns how often that was. */
