@@ -181,15 +181,15 @@ static enum sw_status initialize(struct sw_tube *tube)
     return after_initialize(tube, SW_CB(Initialize), hr, mask);
 }
 
-/* The runtime itself: its application domain and core library. */
+/* The runtime itself: its core library, then its application domain. .NET 10 tells of two domains (test/clr/tube.sh). */
 static void start_runtime(struct sw_tube *tube)
 {
     const AppDomainID domain = sw_tube_id(SW_ID_DOMAIN, 0);
     tube->engine.runtime |= SW_RUNTIME_STARTED;
     atomic_store(&tube->started, true);
+    (void)sw_tube_module_load(tube, "System.Private.CoreLib.dll");
     SW_RAISE(tube, AppDomainCreationStarted, domain, domain);
     SW_RAISE(tube, AppDomainCreationFinished, domain, domain, S_OK);
-    (void)sw_tube_module_load(tube, "System.Private.CoreLib.dll");
     tube->engine.runtime |= SW_RUNTIME_HEAP_READY;
 }
 

@@ -63,4 +63,49 @@ else
     sed 's/^/# /' "$OUT/prober.diff"
     status=1
 fi
+
+# ---- a profiler that is not ours: the engine of Microsoft.CodeCoverage, with a recorder around it (tube/recorder.c) ----
+
+# What it does in each kind of callback, as one line with all calls and answers; each kind once.
+groups() {
+    awk '/^callback/ { if (group != "") seen[group]; group = $2; next }
+         { group = group "; " $2 " " $3 }
+         END { seen[group]; for (group in seen) print group }' "$1" | sort
+}
+
+# Its library; empty: NuGet does not have the package.
+instrumentation_engine() {
+    dotnet restore test/clr/tube/engine/engine.csproj --packages "$build/dotnet/packages" \
+        -p:BaseIntermediateOutputPath="$build/dotnet/vendor/" >"$OUT/restore.log" 2>&1 &&
+        find "$build/dotnet/packages/microsoft.codecoverage" -path '*ubuntu/x64/libInstrumentationEngine.so' | head -n 1
+}
+
+engine=$(instrumentation_engine)
+if [ -z "$engine" ]; then
+    echo "ok - libInstrumentationEngine.so in .NET and in the tube # SKIP NuGet does not give Microsoft.CodeCoverage"
+    exit $status
+fi
+${CC:-gcc} -std=c11 -D_GNU_SOURCE -Wall -Wextra -Iinclude -Iharness -O2 -g -fPIC -fvisibility=hidden -pthread -shared \
+    -o "$OUT/recorder.so" test/clr/tube/recorder.c -ldl || exit 1
+RECORDER_PROFILER=$engine
+PROFILER=$OUT/recorder.so
+CLSID='{324F817A-7420-4E6D-B3C1-143FBED6D855}'
+export RECORDER_PROFILER PROFILER
+RECORDER_OUT=$OUT/engine.real CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER=$CLSID CORECLR_PROFILER_PATH=$PROFILER \
+    timeout -k 5 120 dotnet "$build/dotnet/tube/tube.dll" 100 >"$OUT/engine.real.log" 2>&1
+sed -e "s/^profiler .*/profiler \$PROFILER $CLSID/" -e '/^run /d' test/clr/tube/same.tube >"$OUT/engine.tube"
+RECORDER_OUT=$OUT/engine.calls "$programs/clr-in-a-tube" --timeout 60 "$OUT/engine.tube" >"$OUT/engine.tube.log" 2>&1 || {
+    cat "$OUT/engine.tube.log"
+    status=1
+}
+groups "$OUT/engine.real" >"$OUT/engine.real.groups"
+groups "$OUT/engine.calls" >"$OUT/engine.tube.groups"
+calls=$(grep -c '^call' "$OUT/engine.calls")
+if [ "$(grep -c '; ' "$OUT/engine.real.groups")" -ge 4 ] && diff "$OUT/engine.real.groups" "$OUT/engine.tube.groups" >"$OUT/engine.diff"; then
+    echo "ok - libInstrumentationEngine.so: $calls calls in the tube, in each kind of callback the same as in .NET"
+else
+    echo "not ok - libInstrumentationEngine.so: calls differ"
+    sed 's/^/# /' "$OUT/engine.diff"
+    status=1
+fi
 exit $status

@@ -70,9 +70,9 @@ static void start_tells_of_the_domain_and_the_core_library(void **state)
     struct scene scene;
     make(&scene, *(const bool *)*state, LOADS, 0);
     assert_int_equal(sw_tube_start(scene.tube), SW_OK);
-    ASSERT_TOLD(&scene, "LoadAsNotificationOnly Initialize AppDomainCreationStarted AppDomainCreationFinished "
-                        "AssemblyLoadStarted ModuleLoadStarted ModuleLoadFinished ModuleAttachedToAssembly "
-                        "AssemblyLoadFinished ");
+    ASSERT_TOLD(&scene, "LoadAsNotificationOnly Initialize AssemblyLoadStarted ModuleLoadStarted ModuleLoadFinished "
+                        "ModuleAttachedToAssembly AssemblyLoadFinished AppDomainCreationStarted "
+                        "AppDomainCreationFinished ");
     end(&scene);
 }
 

@@ -48,13 +48,13 @@ static int begin(void **state)
     assert_int_equal(sw_tube_use(tube, (IUnknown *)&listener.com), SW_OK);
     assert_int_equal(sw_tube_start(tube), SW_OK);
     info = listener.info;
-    module = sw_tube_module(tube, "Demo.dll");
+    module = sw_tube_module_load(tube, "Demo.dll");
     for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++)
         assert_non_null(sw_tube_type_named(module, type_names[i]));
-    assert_non_null(sw_tube_function(module, "Demo.Program", "Main", 0));
-    assert_non_null(sw_tube_function(module, "Demo.Program", "Work", 0));
-    assert_non_null(sw_tube_function(module, "<Module>", "Start", 0));
-    hidden = sw_tube_function(module, "Demo.Program", "IL_STUB", SW_TUBE_HIDDEN);
+    assert_non_null(sw_tube_function_add(module, "Demo.Program", "Main", 0));
+    assert_non_null(sw_tube_function_add(module, "Demo.Program", "Work", 0));
+    assert_non_null(sw_tube_function_add(module, "<Module>", "Start", 0));
+    hidden = sw_tube_function_add(module, "Demo.Program", "IL_STUB", SW_TUBE_HIDDEN);
     import = get(module, &IID_IMetaDataImport);
     assembly = get(module, &IID_IMetaDataAssemblyImport);
     return 0;
@@ -246,7 +246,7 @@ static void md_6_7_it_is_there_from_the_first_to_the_last_event_of_its_module(vo
     assert_int_equal(info->lpVtbl->SetEventMask(info, COR_PRF_MONITOR_MODULE_LOADS), S_OK);
     answered = 0;
     listener.on = ask_for_metadata;
-    struct sw_tube_module *late = sw_tube_module(tube, "Late.dll");
+    struct sw_tube_module *late = sw_tube_module_load(tube, "Late.dll");
     assert_int_equal(sw_tube_module_unload(late), SW_OK);
     assert_int_equal(answered, 5);
     listener.on = NULL;
@@ -408,7 +408,7 @@ static void md_7_3_a_pair_may_be_cut_between_its_units(void **state)
 {
     ULONG count = 0;
     (void)state;
-    assert_non_null(sw_tube_function(module, "Demo.Program", "x\xf0\x9f\x98\x80", 0));
+    assert_non_null(sw_tube_function_add(module, "Demo.Program", "x\xf0\x9f\x98\x80", 0));
     fill_buffer();
     assert_int_equal(
         import->lpVtbl->GetMethodProps(import, METHODS_END, NULL, buffer, 3, &count, NULL, NULL, NULL, NULL, NULL),
