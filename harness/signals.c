@@ -1,6 +1,6 @@
 /*
- * What a profiler leaves of the state of signals: the mask of a thread of the runtime after each callback, and at the end
- * the handlers of the signals that the runtime needs itself. Knows no callback and no runtime.
+ * What a profiler leaves of the state of signals: the mask of a thread of the runtime after each callback, and at the
+ * end the handlers of the signals that the runtime needs itself. Knows no callback and no runtime.
  *
  * Source: dotnet/runtime src/coreclr/pal/src/exception/signal.cpp (which signals CoreCLR handles).
  */

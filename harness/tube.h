@@ -346,8 +346,8 @@ void sw_tube_conduct_destroy(struct sw_tube *tube);
 void sw_tube_broke(struct sw_tube *tube, enum sw_tube_rule rule, const char *call, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /*
- * signals.c: the mask of this OS thread, by signal - 1, and whether a call left it as it was; the handlers of the signals
- * that are the runtime's, before Initialize and after Shutdown.
+ * signals.c: the mask of this OS thread, by signal - 1, and whether a call left it as it was; the handlers of the
+ * signals that are the runtime's, before Initialize and after Shutdown.
  */
 uint64_t sw_tube_signal_mask(void);
 void sw_tube_check_mask(struct sw_tube *tube, const char *call, uint64_t before);

@@ -3,9 +3,9 @@
 # kinds of stacks in both; what asks for answers must get the same ones.
 set -u
 cd "$(dirname "$0")/../.."
-mkdir -p "${1:-build}/log/tube-real"
+mkdir -p "${1:-build}/tube-real"
 build=$(cd "${1:-build}" && pwd)
-OUT=$build/log/tube-real
+OUT=$build/tube-real
 export OUT
 . mk/sample.sh
 status=0

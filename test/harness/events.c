@@ -220,7 +220,7 @@ static void a_profiler_that_refuses_is_let_go_of(void **state)
     make(&scene, *(const bool *)*state, LOADS, 0);
     scene.listener.answer = E_FAIL;
     assert_int_equal(sw_tube_start(scene.tube), SW_E_UNSUPPORTED);
-    assert_non_null(strstr(sw_tube_problem(scene.tube), "80004005"));
+    assert_non_null(strstr(sw_tube_problem(scene.tube), "E_FAIL"));
     assert_int_equal(scene.listener.references, 1);
     ASSERT_TOLD(&scene, "LoadAsNotificationOnly Initialize ");
     sw_tube_destroy(scene.tube);
@@ -273,7 +273,7 @@ static void what_cannot_be_loaded_is_said(void **state)
     sw_tube_destroy(tube);
     assert_int_equal(sw_tube_create(NULL, &tube), SW_OK);
     assert_int_equal(sw_tube_load_class(tube, no_class, "{846F5F1C-F9AE-4B07-969E-05C26BC060D8"), SW_E_UNSUPPORTED);
-    assert_non_null(strstr(sw_tube_problem(tube), "80040111"));
+    assert_non_null(strstr(sw_tube_problem(tube), "CLASS_E_CLASSNOTAVAILABLE"));
     sw_tube_destroy(tube);
     assert_int_equal(sw_tube_create(NULL, &tube), SW_OK);
     assert_int_equal(sw_tube_load_class(tube, no_class, "846F5F1C"), SW_E_ARGUMENT);

@@ -1,6 +1,7 @@
 /*
  * A profiler of allocations: ObjectAllocated walks the thread that allocates, without a seed and without stopping
- * anything. At the end it writes how often each type was allocated on each stack, to the file that ALLOCATIONS_OUT names.
+ * anything. At the end it writes how often each type was allocated on each stack, to the file that ALLOCATIONS_OUT
+ * names.
  *
  * Source: contract-documented.md D2, D16 (a synchronous walk).
  */

@@ -1,9 +1,9 @@
 /*
- * A profiler that starts with few events and asks for stacks later: a function that managed code calls (ConfigureSampling)
- * adds COR_PRF_ENABLE_STACK_SNAPSHOT and threads to the event mask, and samples from then on. SAMPLER_OUT as in
- * sampler.c.
+ * A profiler that starts with few events and asks for stacks later: a function that managed code calls
+ * (ConfigureSampling) adds COR_PRF_ENABLE_STACK_SNAPSHOT and threads to the event mask, and samples from then on.
+ * SAMPLER_OUT as in sampler.c.
  *
- * Source: metadata-abi.md sections 10.1.6, 10.1.7 (a profiler that does so; threads are known by their callbacks).
+ * Source: metadata-abi.md rows 10.1.6, 10.1.7 (a profiler that does so; threads are known by their callbacks).
  */
 #include "com.h"
 #include "tally.h"

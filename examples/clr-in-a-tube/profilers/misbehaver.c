@@ -1,6 +1,6 @@
 /*
- * A profiler that goes wrong in the first compilation, in the way that MISBEHAVE names: what a runner of scenarios has to
- * survive and to tell.
+ * A profiler that goes wrong in the first compilation, in the way that MISBEHAVE names: what a runner of scenarios has
+ * to survive and to tell.
  */
 #include "com.h"
 

@@ -1,9 +1,9 @@
 /*
  * Asks for every version of ICorProfilerInfo, 16 down to 1 (there is no 16), and reads outputs after failures, as some
- * profilers do by mistake: a host that leaves garbage there crashes it. It exits with an error message at what it did not
- * expect; PROBER_OUT names the file of what it found.
+ * profilers do by mistake: a host that leaves garbage there crashes it. It exits with an error message at what it did
+ * not expect; PROBER_OUT names the file of what it found.
  *
- * Source: metadata-abi.md sections 10.2.7 (probing), 10.1.9, 10.5.3, 10.6.1, 10.6.4 (outputs).
+ * Source: metadata-abi.md rows 10.2.7 (probing), 10.1.9, 10.5.3, 10.6.1, 10.6.4 (outputs).
  */
 #define CALLBACK_VERSION 11
 #include "com.h"

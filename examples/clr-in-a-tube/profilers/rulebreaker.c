@@ -1,7 +1,7 @@
 /*
- * Breaks the rule of conduct that RULE names ("stale-frame"), once, and nothing else: what a lint has to find. Some rules
- * are broken where managed code calls BreakRule by a P/Invoke, some on a thread of the profiler's own that BreakRule
- * starts, some in callbacks.
+ * Breaks the rule of conduct that RULE names ("stale-frame"), once, and nothing else: what a lint has to find. Some
+ * rules are broken where managed code calls BreakRule by a P/Invoke, some on a thread of the profiler's own that
+ * BreakRule starts, some in callbacks.
  *
  * Source: contract-documented.md (C3, C4, D4, D22 to D26); clr-contract.md section 8.
  */
@@ -111,8 +111,8 @@ static void walk_self(void)
 
 static void call_unserved(void)
 {
-    IMethodMalloc *memory;
-    info->lpVtbl->GetILFunctionBodyAllocator(info, 0, &memory);
+    COR_PRF_STATIC_TYPE type;
+    info->lpVtbl->GetStaticFieldInfo(info, 0, 0, &type);
 }
 
 static void use_unknown_id(void)

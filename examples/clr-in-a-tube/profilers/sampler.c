@@ -1,9 +1,9 @@
 /*
- * A sampler as many are: a thread made in Initialize suspends the runtime every few milliseconds, enumerates its threads,
- * walks each, and resolves names in the callback, while everything stands. At the end it writes how often each stack was
- * seen, to the file that SAMPLER_OUT names.
+ * A sampler as many are: a thread made in Initialize suspends the runtime every few milliseconds, enumerates its
+ * threads, walks each, and resolves names in the callback, while everything stands. At the end it writes how often each
+ * stack was seen, to the file that SAMPLER_OUT names.
  *
- * Source: metadata-abi.md sections 10.3.4, 10.5.2, 10.5.3 (what such profilers call, in which order).
+ * Source: metadata-abi.md rows 10.3.4, 10.5.2, 10.5.3 (what such profilers call, in which order).
  */
 #include "com.h"
 #include "names.h"
