@@ -36,7 +36,7 @@ enum sw_flavour { SW_FLAVOUR_DOCUMENTED = 0, SW_FLAVOUR_CORECLR_WINDOWS, SW_FLAV
 enum sw_conduct {
     SW_CONDUCT_MANAGED_SUSPENDER = 0, /* a thread that has run managed code suspended another (D22) */
     SW_CONDUCT_NO_FIRST_WALK,         /* a thread was suspended before a first walk that reported a frame (D25, D26) */
-    SW_CONDUCT_NESTED_WALK,           /* DoStackSnapshot was called in a StackSnapshotCallback */
+    SW_CONDUCT_NESTED_WALK,           /* a thread was walked from inside a walk of it, by the thread that makes that */
     SW_CONDUCT_STALE_FRAME,           /* a frameInfo was used after its callback (C3) */
     SW_CONDUCT_COUNT
 };
@@ -55,7 +55,29 @@ struct sw_refusal {
 };
 
 /*
+ * What one call answered. For engines with several callers: on_answer gets it from the thread that called.
+ *
+ * thread   The target; the caller's own ThreadID for 0, or 0 if the caller is not in the table.
+ * stop     Why the walk ended. NONE: there was no walk.
+ * callbacks  How many there were.
+ * refusal  Null after S_OK. It lives until on_answer returns.
+ */
+struct sw_answer {
+    ThreadID thread;
+    HRESULT hr;
+    enum sw_stop stop;
+    uint32_t callbacks;
+    const struct sw_refusal *refusal;
+};
+
+/* How many calls of one engine may go on at the same time; those nested in callbacks count. */
+#define SW_ENGINE_CALLS 64
+/* Words of an engine's private memory. */
+#define SW_ENGINE_STATE (SW_ENGINE_CALLS + 32)
+
+/*
  * An engine: one runtime, as the contract sees it. The user fills it. All pointers are borrowed. The rest must be zero.
+ * Any number of threads may call it; what a call finds out is the call's own.
  *
  * walker      Describes the target. During a walk the stack bounds of the walked thread replace the walker's.
  * threads     The thread table.
@@ -66,10 +88,16 @@ struct sw_refusal {
  * event_mask  Walks are allowed only if COR_PRF_ENABLE_STACK_SNAPSHOT is set.
  * context_size  The size in bytes of the CONTEXT that callbacks receive: 1232, 1504, 3104 or 3232 (x64), 912 or 992
  *             (ARM64). 0: the machine's Win32 size, 1232 or 912.
- * on_conduct  Called when a rule of conduct is broken. May be null.
- * refusal     Filled by every answer but S_OK.
- * stop        Why the last walk ended, after S_OK too: a clean root is never confused with a cut.
+ * on_conduct  Called when a rule of conduct is broken, by the thread that broke it. May be null.
+ * on_answer   Called at the end of every call, by the thread that called, when the target has been let go. Calls that
+ *             are refused with E_INVALIDARG because a part is null are not told. May be null.
+ * refusal     That of the call that was answered last with anything but S_OK.
+ * stop        Why the walk ended in the call that was answered last, after S_OK too: a clean root is never confused
+ *             with a cut. Read both only while no other thread calls; of calls that are answered at the same moment one
+ *             is kept. Engines with several callers use on_answer.
  * state       Private. Zero at first.
+ *
+ * runtime and event_mask may be changed, by atomic stores, while calls go on. The rest may not.
  */
 struct sw_engine {
     const struct sw_walker *walker;
@@ -83,9 +111,11 @@ struct sw_engine {
     ULONG32 context_size;
     void (*on_conduct)(void *arg, enum sw_conduct rule, ThreadID thread);
     void *conduct_arg;
+    void (*on_answer)(void *arg, const struct sw_answer *answer);
+    void *answer_arg;
     struct sw_refusal refusal;
     enum sw_stop stop;
-    uint64_t state[8];
+    uint64_t state[SW_ENGINE_STATE];
 };
 
 /*
@@ -100,7 +130,7 @@ const char *sw_conduct_name(enum sw_conduct rule);
  * one callback with funcId 0.
  *
  * engine      Only refusal, stop and state are written.
- * scratch     The working memory of this call.
+ * scratch     The working memory of this call. A call from a callback of this one needs another.
  * thread      A ThreadID in the table. 0: the calling thread.
  * callback, info_flags, client_data, context, context_size  As in DoStackSnapshot. context may be null. Otherwise it is
  *             a Win32 CONTEXT of the walker's machine, of any size that includes the registers.
@@ -112,7 +142,8 @@ const char *sw_conduct_name(enum sw_conduct rule);
  *             too small for the registers; an engine->context_size that the machine does not have.
  *             CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD: the thread is not in the table, or its OS thread is gone.
  *             CORPROF_E_STACKSNAPSHOT_UNSAFE: the runtime has not started; the target cannot be stopped or looked at
- *             now; another call of this engine is going on (this one is nested in a StackSnapshotCallback).
+ *             now; it is being walked, by another thread or by the call whose callback makes this one; the scratch is
+ *             in use by another call of this engine; SW_ENGINE_CALLS calls of this engine are going on.
  *             CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX: the seed is not in JIT or NGEN code; engine->refusal says more.
  *             CORPROF_E_STACKSNAPSHOT_ABORTED: the callback returned anything but S_OK.
  *             E_NOTIMPL: flavour coreclr-unix, another thread, and the runtime is not suspended.
@@ -131,7 +162,8 @@ const char *sw_conduct_name(enum sw_conduct rule);
  *             only.
  * Memory      Allocates nothing. Uses less than 4 KiB of stack, without callbacks. The CONTEXT of callbacks is in
  *             scratch.
- * Threads     One call at a time per engine and per scratch. Several engines may share a walker and a table.
+ * Threads     Any number, each with its own scratch. One walk of a target at a time: the table keeps that, for all
+ *             engines that share it. From a callback other threads may be walked, with another scratch.
  * Signals     Safe for thread 0 if the walker's memory and the suspender are.
  * Source      ICorProfilerInfo2::DoStackSnapshot; clr-contract.md; contract-documented.md.
  */
@@ -168,7 +200,8 @@ struct sw_frame_info {
  * info     Receives a copy.
  *
  * Returns  S_OK; E_INVALIDARG: null, or a frameInfo whose callback is over, which is also reported as
- *          SW_CONDUCT_STALE_FRAME. In the documented flavour frames 16 apart share a value.
+ *          SW_CONDUCT_STALE_FRAME. In the documented flavour frames 16 apart share a value. In a callback whose own
+ *          nested call is over the frameInfo is still good.
  * Memory   Allocates nothing. Threads  The thread that runs the callback. Signals  Safe.
  * Source   COR_PRF_FRAME_INFO, contract-documented.md C3; corprof-abi.md section 4.
  */

@@ -145,7 +145,7 @@ SW_NODISCARD enum sw_status sw_threads_find_os(const struct sw_threads *threads,
                                                struct sw_thread *thread);
 
 /*
- * Holds a thread for a walk: its removal waits until it is released. Holds nest.
+ * Holds a thread, as walks do: its removal waits until it is released. Holds nest, and do not keep a walk out.
  *
  * thread   Receives a copy.
  *

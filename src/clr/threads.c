@@ -100,19 +100,6 @@ static struct sw_memory stack_of(const struct sw_thread *thread)
     return memory;
 }
 
-/*
- * The CLR refuses to walk a thread from inside a walk of it, because it holds the lock of that thread's return address.
- */
-static bool is_nested(const struct sw_clr_lease *lease, uint64_t target)
-{
-    const struct sw_clr_lease *all = lease->clr->leases;
-    const unsigned used = atomic_load(&lease->clr->leases_used);
-    for (unsigned i = 0; i < used; i++)
-        if (&all[i] != lease && atomic_load(&all[i].inside) == atomic_load(&lease->inside) && all[i].target == target)
-            return true;
-    return false;
-}
-
 static bool is_managed(void *arg, uint64_t address)
 {
     const struct sw_clr *clr = arg;
@@ -137,9 +124,6 @@ void sw_clr_update(void *arg, struct sw_thread *thread)
 {
     struct sw_clr_lease *lease = arg;
     struct sw_clr *clr = lease->clr;
-    if (is_nested(lease, thread->id))
-        thread->flags |= SW_THREAD_HIJACK_LOCKED;
-    lease->target = thread->id;
     struct sw_clr_exception exception;
     uint64_t cursor = 0;
     if (clr->layout_status != SW_OK)

@@ -50,10 +50,10 @@ static SW_INLINE bool report(struct sw_fold *fold, struct report what, const str
     if (context && sw_context_update(SW_CONTEXT_WIN32, regs, fold->claimed, context, fold->context_size) != SW_OK)
         return false;
     call->reported++;
-    call->engine->state[SW_STATE_LIVE_FRAME] = (uintptr_t)record;
+    sw_call_set_live(call, record);
     const HRESULT hr = call->callback(what.function, record->ip, (COR_PRF_FRAME_INFO)(uintptr_t)record,
                                       fold->context_size, context, call->client_data);
-    call->engine->state[SW_STATE_LIVE_FRAME] = 0;
+    sw_call_set_live(call, NULL);
     return hr == S_OK;
 }
 
@@ -132,7 +132,10 @@ static bool is_on_record(struct sw_fold *fold, const struct sw_frame *frame)
     return sw_regs_sp(&record->regs) == sp || is_in_frame(record, frame);
 }
 
-/* The registers of such a frame as the runtime noted them: pc and sp may be those of just before the call. */
+/*
+ * The registers of such a frame as far as the runtime noted them: pc and sp may be those of just before the call, and
+ * behind a fault a walk comes over frames that the runtime made up.
+ */
 static const struct sw_regs *noted_regs(struct sw_fold *fold, const struct sw_frame *frame)
 {
     const struct sw_regs *record = &fold->call->work->record.regs;
@@ -141,8 +144,9 @@ static const struct sw_regs *noted_regs(struct sw_fold *fold, const struct sw_fr
         return &frame->regs;
     fold->has_record = false;
     *regs = frame->regs;
-    sw_regs_set(regs, sw_regs_pc_number(regs->machine), sw_regs_pc(record));
-    sw_regs_set(regs, sw_regs_sp_number(regs->machine), sw_regs_sp(record));
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (sw_regs_has(record, n))
+            sw_regs_set(regs, n, record->r[n]);
     return regs;
 }
 
@@ -273,7 +277,6 @@ static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n
 {
     struct sw_call *call = fold->call;
     struct sw_walk *walk = &call->work->walk;
-    uint64_t *live = &call->engine->state[SW_STATE_LIVE_FRAME];
     BYTE *const context = fold->context_size ? call->work->context : NULL;
     const uint64_t known = walk->frame.regs.known & fold->claimed;
     HRESULT hr = S_OK;
@@ -296,10 +299,10 @@ static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n
         record->hidden = fold->hidden;
         fold->hidden = 0;
         call->reported++;
-        *live = (uintptr_t)record;
+        sw_call_set_live(call, record);
         hr = call->callback((FunctionID)frame->id, (UINT_PTR)frame->pc, (COR_PRF_FRAME_INFO)(uintptr_t)record,
                             fold->context_size, context, call->client_data);
-        *live = 0;
+        sw_call_set_live(call, NULL);
         if (hr != S_OK)
             return false;
     }
@@ -375,11 +378,11 @@ static HRESULT outcome(const struct sw_fold *fold)
 static HRESULT explained(const struct sw_fold *fold, HRESULT hr)
 {
     const struct sw_walk *walk = &fold->call->work->walk;
-    fold->call->engine->stop = walk->stop;
+    fold->call->stop = walk->stop;
     fold->call->reason = sw_stop_name(walk->stop);
     if (hr == S_OK)
         return hr;
-    struct sw_refusal *refusal = sw_call_explain(fold->call);
+    struct sw_refusal *refusal = &fold->call->refusal;
     refusal->stop = walk->stop;
     refusal->address = walk->stop == SW_STOP_BAD_START ? 0 : sw_regs_pc(&walk->frame.regs);
     refusal->kind = (enum sw_kind)walk->frame.code.kind;
