@@ -121,7 +121,9 @@ SW_NODISCARD enum sw_status sw_clr_find_seed(struct sw_clr *clr, const struct sw
                                              ULONG32 size);
 
 /*
- * GetFunctionFromIP, as sw_function_from_ip.
+ * GetFunctionFromIP, as sw_function_from_ip. Of a precompiled method that the runtime has not prepared, for which the
+ * runtime's own function ends the process, it answers E_FAIL; of runtimes that do not publish their table of prepared
+ * methods (before .NET 10) so it does for those that no event has announced.
  *
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  */

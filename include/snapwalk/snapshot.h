@@ -215,8 +215,10 @@ SW_NODISCARD HRESULT sw_frame_info_read(struct sw_engine *engine, COR_PRF_FRAME_
  *             documentation says (D19). May be null.
  *
  * Returns     S_OK; E_FAIL: not managed code or, in the coreclr flavours, code that the CLR does not report (IL stub,
- *             dynamic method); CORPROF_E_NOT_YET_AVAILABLE: the heap is not ready (coreclr flavours);
- *             E_INVALIDARG: engine or its walker null.
+ *             dynamic method); a precompiled method that is not registered and of which engine->inspector knows no id,
+ *             since the runtime has not prepared it.
+ *             CORPROF_E_NOT_YET_AVAILABLE: the heap is not ready (coreclr flavours). E_INVALIDARG: engine or its walker
+ *             null.
  * Memory      Allocates nothing. Threads  Any. Signals  Safe.
  * Source      ICorProfilerInfo::GetFunctionFromIP; clr-contract.md section 8.
  */

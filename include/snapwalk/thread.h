@@ -75,7 +75,8 @@ struct sw_thread {
  * unwound   Reports the part [*low, *high) of the stack that the next exception in flight has unwound, the innermost
  *           exception first, and advances *cursor, which is 0 at first. Frames with an sp in that part are still on the
  *           stack, but no longer exist for the runtime. False: there are no more.
- * function  Returns the FunctionID of the precompiled method at `address`, where the code map has no id. 0: none.
+ * function  Returns the FunctionID of the precompiled method at `address`, where the code map has no id. 0: none, as
+ *           where the runtime has not prepared the method. May be asked about any address in such a method.
  * arg       Passed to each function. Borrowed.
  */
 struct sw_inspector {

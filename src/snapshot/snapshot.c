@@ -144,7 +144,10 @@ HRESULT sw_frame_info_read(struct sw_engine *engine, COR_PRF_FRAME_INFO frame_in
     return S_OK;
 }
 
-/* In a perf map the id of CoreCLR's JIT code is only its address. The header in front of the code has the real id. */
+/*
+ * In a perf map the id of CoreCLR's JIT code is only its address. The header in front of the code has the real id. 0:
+ * the runtime has not prepared the precompiled method, and an address is no id that it could be asked about.
+ */
 static FunctionID function_at(const struct sw_engine *engine, const struct sw_range *code, uint64_t ip)
 {
     const struct sw_walker *walker = engine->walker;
@@ -156,6 +159,8 @@ static FunctionID function_at(const struct sw_engine *engine, const struct sw_ra
     if (has_header &&
         sw_clr_jit_rule(walker->machine, &walker->memory, code->begin, code->end, ip, true, &rule, &about) == SW_OK)
         return (FunctionID)about.function;
+    if (engine->inspector && (code->flags & SW_RANGE_ADDRESS_ID) != 0)
+        return (FunctionID)engine->inspector->function(engine->inspector->arg, ip);
     return sw_function_of(engine, code, ip);
 }
 
@@ -168,8 +173,9 @@ HRESULT sw_function_from_ip(const struct sw_engine *engine, uint64_t ip, Functio
         return CORPROF_E_NOT_YET_AVAILABLE;
     ip = sw_code_address(engine->walker, ip);
     const struct sw_range code = sw_code_at(engine->walker, ip);
-    const bool found = sw_code_is_managed(&code) && (documented || (code.flags & SW_RANGE_HIDDEN) == 0);
-    if (function && (found || documented))
-        *function = found ? function_at(engine, &code, ip) : 0;
-    return found ? S_OK : E_FAIL;
+    const bool is_method = sw_code_is_managed(&code) && (documented || (code.flags & SW_RANGE_HIDDEN) == 0);
+    const FunctionID found = is_method ? function_at(engine, &code, ip) : 0;
+    if (function && (found != 0 || documented))
+        *function = found;
+    return found != 0 ? S_OK : E_FAIL;
 }

@@ -65,6 +65,15 @@ static bool walk_to_record(const struct sw_fold *fold, const struct sw_regs *rec
     return more && sw_regs_sp(here) == sw_regs_sp(record) && sw_regs_pc(here) == sw_regs_pc(record);
 }
 
+/* The registers of a record stand over those of the walk that has reached its frame. */
+static void take_noted(const struct sw_fold *fold, const struct sw_regs *record)
+{
+    struct sw_regs *here = &fold->call->work->walk.frame.regs;
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (sw_regs_has(record, n))
+            sw_regs_set(here, n, record->r[n]);
+}
+
 /* Adds those registers to a record whose pc was being executed. The walk would take that pc for a return address. */
 static void complete_record(const struct sw_fold *fold, struct sw_regs *record)
 {
@@ -92,10 +101,12 @@ static struct sw_start start_at_record(struct sw_fold *fold)
     if (!record)
         return (struct sw_start){ 0 };
     const bool exact = parked || record->exact;
-    if (exact)
+    if (exact) {
         complete_record(fold, &record->regs);
-    else if (walk_to_record(fold, &record->regs))
+    } else if (walk_to_record(fold, &record->regs)) {
+        take_noted(fold, &record->regs);
         return (struct sw_start){ &fold->call->work->walk.frame.regs, false, true };
+    }
     return (struct sw_start){ &record->regs, exact, false };
 }
 
