@@ -31,6 +31,7 @@ enum sw_flavour { SW_FLAVOUR_DOCUMENTED = 0, SW_FLAVOUR_CORECLR_WINDOWS, SW_FLAV
 #define SW_ENGINE_EVERY_NATIVE_FRAME 1u /* documented flavour: a callback per native frame, not per run */
 #define SW_ENGINE_NO_AUTO_SEED       2u /* documented flavour: without a seed, do not search for a managed frame */
 #define SW_ENGINE_OWN_PROCESS        4u /* the target is this process: stacks are loaded directly, from sp up */
+#define SW_ENGINE_BOTH_ENDS          8u /* walker->max_frames is a limit for callbacks, and keeps both ends */
 
 /* Rules of conduct that a call may break. They are reported, never enforced. ORDER sw_conduct: src/common/names.c. */
 enum sw_conduct {
@@ -59,7 +60,7 @@ struct sw_refusal {
  *
  * thread   The target; the caller's own ThreadID for 0, or 0 if the caller is not in the table.
  * stop     Why the walk ended. NONE: there was no walk.
- * callbacks  How many there were.
+ * callbacks  How many there were.  left_out  How many were not made in the middle (SW_ENGINE_BOTH_ENDS).
  * refusal  Null after S_OK. It lives until on_answer returns.
  */
 struct sw_answer {
@@ -67,6 +68,7 @@ struct sw_answer {
     HRESULT hr;
     enum sw_stop stop;
     uint32_t callbacks;
+    uint32_t left_out;
     const struct sw_refusal *refusal;
 };
 
@@ -87,7 +89,7 @@ struct sw_answer {
  * runtime     SW_RUNTIME_*.
  * event_mask  Walks are allowed only if COR_PRF_ENABLE_STACK_SNAPSHOT is set.
  * context_size  The size in bytes of the CONTEXT that callbacks receive: 1232, 1504, 3104 or 3232 (x64), 912 or 992
- *             (ARM64). 0: the machine's Win32 size, 1232 or 912.
+ *             (ARM64). 0: the flavour's: 3232 and 992 for coreclr-unix, the Win32 sizes 1232 and 912 for the others.
  * on_conduct  Called when a rule of conduct is broken, by the thread that broke it. May be null.
  * on_answer   Called at the end of every call, by the thread that called, when the target has been let go. Calls that
  *             are refused with E_INVALIDARG because a part is null are not told. May be null.
@@ -146,15 +148,27 @@ const char *sw_conduct_name(enum sw_conduct rule);
  *             in use by another call of this engine; SW_ENGINE_CALLS calls of this engine are going on.
  *             CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX: the seed is not in JIT or NGEN code; engine->refusal says more.
  *             CORPROF_E_STACKSNAPSHOT_ABORTED: the callback returned anything but S_OK.
- *             E_NOTIMPL: flavour coreclr-unix, another thread, and the runtime is not suspended.
+ *             E_NOTIMPL: flavour coreclr-unix, another thread (one that has ended too), and the runtime is not
+ *             suspended.
  *             E_FAIL: there is nothing to start from, or the walk was cut (see Cuts). Frames already reported stay so.
- *             E_UNEXPECTED: as E_FAIL, if stack memory under a managed frame is unreadable (coreclr flavours).
- * Cuts        A walk that is cut in a managed frame fails. A walk that is cut in a native run continues from the next
- *             transition record above it. If there is no such record, the thread's records prove that no managed frame
- *             is left, and the answer is S_OK. In the documented flavour a thread without any records proves nothing,
- *             so the answer is E_FAIL. The frame limit is always E_FAIL.
- * Deviations  Where the real CLR reads memory that may not be there (removed ThreadID, null callback, short context),
- *             all flavours give the answers above. A short context is refused only where the flavour looks at the seed.
+ *             E_UNEXPECTED: as E_FAIL, if stack memory under a managed frame is unreadable (coreclr flavours). If that
+ *             is the seed's, there is no callback.
+ * Cuts        A walk that is cut in a managed frame fails, also where that frame begins at the stack's end. In the
+ *             coreclr flavours a managed frame whose return address is 0 or leads to no code is not cut there: what it
+ *             returns to is a run. A walk that is cut in a native run continues from the next transition record above
+ *             it. If there is no such record, the thread's records prove that no managed frame is left, and the answer
+ *             is S_OK. In the documented flavour a thread without any records proves nothing, so the answer is E_FAIL.
+ *             The frame limit, walker->max_frames, is always E_FAIL; 0 is 10,000 in the
+ *             documented flavour and no limit in the others. With SW_ENGINE_BOTH_ENDS it cuts out the middle, and is no
+ *             failure: as many callbacks are made, half of them of frames at the root; the stack is walked twice.
+ * Contexts    In the documented flavour a CONTEXT has pc, sp and the nonvolatile integer registers, as far as they are
+ *             known, and its ContextFlags say so. In the others it is the seed's, where that is used, with those
+ *             registers set from frame to frame, or zeros; ContextFlags are the seed's, those of a transition record
+ *             (context_flags), or 0.
+ * Deviations  Where the real CLR reads memory that may not be there (removed ThreadID, null callback, short context,
+ *             the seed's stack on Unix), all flavours give the answers above. In the coreclr flavours padding behind a
+ *             method of the JIT is the method's, as in the CLR, up to 39 bytes.
+ *             A short context is refused only where the flavour looks at the seed.
  *             A thread without an OS id, for which the CLR ends the process, is INVALID_TGT_THREAD. In the coreclr
  *             flavours a thread of mode UNKNOWN is cooperative if its top is managed or stub code, or if no transition
  *             record leads to a managed frame; otherwise it is preemptive. In the documented flavour handlers, and

@@ -36,13 +36,16 @@ enum sw_mode {
  * has_method  The record names a method (a prestub, a helper frame). This matters only for walks without frames.
  * exact    The pc was being executed: the thread was stopped or faulted there. Otherwise pc is a return address.
  * regs     The registers of the managed frame that was left, with its pc: a walk continues from them. known == 0 if the
- *          record leads to no managed frame.
+ *          record leads to no managed frame. Registers that it has count more than those that a walk has come to.
+ * context_flags  ContextFlags of the CONTEXT that the runtime noted, as of a fault: in the coreclr flavours callbacks
+ *          have them from that frame on. 0: there is none.
  */
 struct sw_transition {
     uint64_t address;
     bool has_method;
     bool exact;
     struct sw_regs regs;
+    uint32_t context_flags;
 };
 
 /*

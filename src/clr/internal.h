@@ -44,7 +44,7 @@ struct sw_clr_lease {
  * loads    The dynamic linker's counters of loads and unloads when the images were read last.
  * pending  Precompiled methods that were announced, but whose code the runtime does not report yet.
  * sweep_from  When to search for freed code again.
- * runtime  SW_RUNTIME_*.
+ * runtime  SW_RUNTIME_*.  limit  The most frames of a walk, 0: the default; both_ends: a walk keeps both.
  */
 struct sw_clr {
     struct sw_alloc alloc;
@@ -67,6 +67,8 @@ struct sw_clr {
     unsigned pending_count;
     uint64_t sweep_from;
     _Atomic uint32_t runtime;
+    _Atomic uint32_t limit;
+    atomic_bool both_ends;
     _Atomic uint64_t refreshes;
     _Atomic uint64_t failures;
     struct sw_clr_workspace *workspaces;

@@ -103,6 +103,8 @@ HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID th
     if (clr->info->lpVtbl->GetEventMask(clr->info, &engine->event_mask) != S_OK)
         engine->event_mask = 0;
     engine->context_size = flavour == SW_FLAVOUR_DOCUMENTED ? 0 : SW_CONTEXT_MAX_BYTES;
+    engine->options = SW_ENGINE_OWN_PROCESS | (atomic_load(&clr->both_ends) ? SW_ENGINE_BOTH_ENDS : 0);
+    lease->walker.max_frames = atomic_load(&clr->limit);
     const HRESULT hr = sw_snapshot(engine, &lease->workspace->scratch, thread, callback, info_flags, client_data,
                                    context, context_size);
     atomic_store_explicit(&lease->last, caller_of(clr), memory_order_relaxed);
@@ -197,6 +199,7 @@ static struct sw_walker handler_walker(const struct sw_clr_lease *lease)
 {
     struct sw_walker walker = lease->walker;
     walker.budget = SW_WALK_BUDGET_DEFAULT;
+    walker.max_frames = atomic_load(&lease->clr->limit);
     return walker;
 }
 

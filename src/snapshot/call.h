@@ -42,6 +42,7 @@ enum { SW_UNWOUND_MAX = 16 };
  * walker   The engine's, with the stack bounds of the target.
  * batch    Frames that the walk has not gone to yet.
  * record   The transition record that was taken last.  run: the leaf end of the native run that was met last.
+ * foreign  The caller of a managed frame where no code is.
  * noted    Registers of a frame, with what a record says of them.
  * unwound  Parts of the stack that exceptions in flight have unwound.
  * stopped  Registers of the target when it is another thread.
@@ -55,6 +56,7 @@ struct sw_call_work {
     struct sw_batch batch;
     struct sw_transition record;
     struct sw_frame run;
+    struct sw_frame foreign;
     struct sw_regs noted;
     struct sw_regs stopped;
     struct sw_regs seed;
@@ -74,6 +76,7 @@ struct sw_call_work {
  * live     The call's word of engine->state; null before it has one.
  * own      The caller's real registers, or null.  top  The target's, as far as they are known yet, or null.
  * context  The caller's seed as it came; null once it is dropped.  seed  What the walk may start from, or null.
+ * left_out Callbacks that were not made, between the two ends.
  * stop     Why the walk ended.  reason What decided the answer, in a word for people.  reported Callbacks made.
  * refusal  What on_answer and the engine get.
  * locked, suspended  What finishing must undo, beside held and live.
@@ -98,6 +101,7 @@ struct sw_call {
     uint64_t rival;
     uint64_t *live;
     uint32_t reported;
+    uint32_t left_out;
     enum sw_stop stop;
     const char *reason;
     struct sw_refusal refusal;
@@ -112,6 +116,12 @@ static inline bool sw_call_is_for_caller(const struct sw_call *call)
 
 /* What code is at an exact pc: a range of the code map, a method of a precompiled image, or else native. */
 struct sw_range sw_code_at(const struct sw_walker *walker, uint64_t pc);
+
+/*
+ * What code the runtime takes an address for that it is given: as sw_code_at; in the coreclr flavours padding right
+ * behind a method of the JIT is that method's (clr-contract.md section 2.5).
+ */
+struct sw_range sw_code_given(const struct sw_engine *engine, uint64_t pc);
 
 static inline bool sw_kind_is_managed(enum sw_kind kind)
 {
@@ -128,6 +138,9 @@ FunctionID sw_function_of(const struct sw_engine *engine, const struct sw_range 
 
 /* The target's transition record behind `*cursor` (0: the innermost), which moves on. False: there is none. */
 bool sw_call_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record);
+
+/* Whether a CONTEXT of that machine may have that size. */
+bool sw_call_is_context_size(enum sw_machine machine, ULONG32 size);
 
 /* Tells the user of a broken rule of conduct. */
 void sw_call_report(const struct sw_call *call, enum sw_conduct rule);

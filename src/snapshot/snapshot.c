@@ -68,6 +68,7 @@ static void tell_answer(const struct sw_call *call, HRESULT hr)
                                       .hr = hr,
                                       .stop = call->stop,
                                       .callbacks = call->reported,
+                                      .left_out = call->left_out,
                                       .refusal = hr == S_OK ? NULL : &call->refusal };
     if (call->engine->on_answer)
         call->engine->on_answer(call->engine->answer_arg, &answer);
@@ -172,7 +173,7 @@ HRESULT sw_function_from_ip(const struct sw_engine *engine, uint64_t ip, Functio
     if (!documented && (engine->runtime & SW_RUNTIME_HEAP_READY) == 0)
         return CORPROF_E_NOT_YET_AVAILABLE;
     ip = sw_code_address(engine->walker, ip);
-    const struct sw_range code = sw_code_at(engine->walker, ip);
+    const struct sw_range code = sw_code_given(engine, ip);
     const bool is_method = sw_code_is_managed(&code) && (documented || (code.flags & SW_RANGE_HIDDEN) == 0);
     const FunctionID found = is_method ? function_at(engine, &code, ip) : 0;
     if (function && (found != 0 || documented))

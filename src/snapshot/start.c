@@ -101,6 +101,7 @@ static struct sw_start start_at_record(struct sw_fold *fold)
     if (!record)
         return (struct sw_start){ 0 };
     const bool exact = parked || record->exact;
+    sw_fold_set_context_flags(fold, record->context_flags);
     if (exact) {
         complete_record(fold, &record->regs);
     } else if (walk_to_record(fold, &record->regs)) {
@@ -131,11 +132,24 @@ static struct sw_start documented_start(struct sw_fold *fold)
     return start_at_record(fold);
 }
 
+/* Padding is walked from as the end of the method in front of it, to which a call that never returns would return. */
+static struct sw_start start_at_seed(struct sw_fold *fold)
+{
+    struct sw_regs *seed = &fold->call->work->seed;
+    const uint64_t pc = sw_regs_pc(fold->call->seed);
+    const struct sw_range code = sw_code_given(fold->call->engine, pc);
+    if (pc < code.end || code.end == 0)
+        return (struct sw_start){ fold->call->seed, true, false };
+    if (seed != fold->call->seed)
+        *seed = *fold->call->seed;
+    sw_regs_set(seed, sw_regs_pc_number(seed->machine), code.end);
+    fold->shown_pc = pc;
+    return (struct sw_start){ seed, false, false };
+}
+
 static struct sw_start clr_start(struct sw_fold *fold)
 {
-    if (fold->call->seed)
-        return (struct sw_start){ fold->call->seed, true, false };
-    return start_at_record(fold);
+    return fold->call->seed ? start_at_seed(fold) : start_at_record(fold);
 }
 
 struct sw_start sw_fold_start(struct sw_fold *fold)

@@ -37,4 +37,10 @@ static inline uint32_t sw_walk_most(const struct sw_walker *walker)
 /* Ends a walk. False. */
 bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop);
 
+/*
+ * The caller of the frame in which a walk was cut, if nothing else was wrong with it than its pc: no code is there, or
+ * pc is 0. The walk stays where it is. walker: the walk's, which the caller may change.
+ */
+bool sw_walk_any_caller(struct sw_walk *walk, struct sw_walker *walker, struct sw_regs *caller);
+
 #endif

@@ -16,6 +16,7 @@ enum {
     FRAMES_SHOWN = 24,
     SAVED = 6,
     RBP = 1, /* in the tables below */
+    CONTEXT_FLAGS = 0x30,
     TRIES = 8,
     SETTLED = 3
 };
@@ -28,6 +29,7 @@ struct heard {
     UINT_PTR ip, pc, sp;
     uint64_t saved[SAVED];
     ULONG32 context_size;
+    uint32_t context_flags;
     uint16_t flags;  /* SW_RANGE_*, ours only */
     uint32_t hidden; /* ours only */
 };
@@ -76,6 +78,7 @@ static HRESULT STDMETHODCALLTYPE hear(FunctionID function, UINT_PTR ip, COR_PRF_
     }
     if (!context || sw_context_load(SW_CONTEXT_WIN32, SW_MACHINE_X64, context, size, &regs) != SW_OK)
         return S_OK;
+    memcpy(&heard->context_flags, context + CONTEXT_FLAGS, sizeof heard->context_flags);
     heard->pc = (UINT_PTR)sw_regs_pc(&regs);
     heard->sp = (UINT_PTR)sw_regs_sp(&regs);
     for (unsigned i = 0; i < SAVED; i++)
@@ -153,7 +156,8 @@ static bool same_frame(struct comparison *c, uint32_t i)
         memcpy(c->stale, clr->saved, sizeof c->stale);
     }
     return clr->function == ours->function && clr->ip == ours->ip && clr->context_size == ours->context_size &&
-           clr->pc == ours->pc && clr->sp == ours->sp && same_registers(c, clr, ours);
+           clr->context_flags == ours->context_flags && clr->pc == ours->pc && clr->sp == ours->sp &&
+           same_registers(c, clr, ours);
 }
 
 static bool same(struct comparison *c, uint32_t *at)
@@ -173,7 +177,7 @@ static void show_frame(FILE *to, const char *who, uint32_t i, const struct heard
     fprintf(to, "    %-4s %3u  id %#14llx ip %#14llx", who, i, (unsigned long long)f->function,
             (unsigned long long)f->ip);
     if (f->context_size)
-        fprintf(to, " size %u sp %#llx", f->context_size, (unsigned long long)f->sp);
+        fprintf(to, " size %u flags %#x sp %#llx", f->context_size, f->context_flags, (unsigned long long)f->sp);
     for (unsigned r = 0; f->context_size && r < SAVED; r++)
         fprintf(to, " %s %llx", saved_names[r], (unsigned long long)f->saved[r]);
     const HRESULT hr = info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)f->ip, &real);
