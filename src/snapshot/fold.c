@@ -121,15 +121,6 @@ static bool begin_context(const struct sw_fold *fold, ULONG32 size)
     return true;
 }
 
-void sw_fold_set_context_flags(const struct sw_fold *fold, uint32_t flags)
-{
-    enum { X64_FLAGS_AT = 0x30, ARM64_FLAGS_AT = 0 };
-    uint8_t *at = fold->call->work->context +
-                  (fold->call->engine->walker->machine == SW_MACHINE_X64 ? X64_FLAGS_AT : ARM64_FLAGS_AT);
-    for (unsigned i = 0; flags != 0 && !fold->documented && i < 4; i++)
-        at[i] = (uint8_t)(flags >> 8 * i);
-}
-
 /* What is the same in every callback. */
 static void prepare_callbacks(struct sw_fold *fold)
 {

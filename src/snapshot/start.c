@@ -85,6 +85,15 @@ static void complete_record(const struct sw_fold *fold, struct sw_regs *record)
             sw_regs_set(record, n, here->r[n]);
 }
 
+void sw_fold_set_context_flags(const struct sw_fold *fold, uint32_t flags)
+{
+    enum { X64_FLAGS_AT = 0x30, ARM64_FLAGS_AT = 0 };
+    uint8_t *at = fold->call->work->context +
+                  (fold->call->engine->walker->machine == SW_MACHINE_X64 ? X64_FLAGS_AT : ARM64_FLAGS_AT);
+    for (unsigned i = 0; flags != 0 && !fold->documented && i < 4; i++)
+        at[i] = (uint8_t)(flags >> 8 * i);
+}
+
 /*
  * A thread that is parked at the top record was stopped at an instruction of the managed frame itself. Otherwise the pc
  * of the record is a return address, unless the record says that it is exact.
