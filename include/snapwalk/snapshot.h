@@ -134,8 +134,9 @@ const char *sw_conduct_name(enum sw_conduct rule);
  * engine      Only refusal, stop and state are written.
  * scratch     The working memory of this call. A call from a callback of this one needs another.
  * thread      A ThreadID in the table. 0: the calling thread.
- * callback, info_flags, client_data, context, context_size  As in DoStackSnapshot. context may be null. Otherwise it is
- *             a Win32 CONTEXT of the walker's machine, of any size that includes the registers.
+ * callback, info_flags, client_data, context, context_size  As in DoStackSnapshot. The callback must return: until then
+ *             the target stays stopped and locked. context may be null. Otherwise it is a Win32 CONTEXT of the walker's
+ *             machine, of any size that includes the registers.
  *
  * Returns     S_OK: the walk reached the end, or the target is not a managed thread (no callback).
  *             CORPROF_E_PROFILER_DETACHING.

@@ -12,6 +12,7 @@
 struct check {
     uint64_t addresses, found, shown;
     uint64_t entries, entries_found, unprepared, wrong;
+    uint64_t padding, padding_same;
 };
 
 static bool same_code(const struct sw_range *a, const struct sw_range *b)
@@ -20,9 +21,25 @@ static bool same_code(const struct sw_range *a, const struct sw_range *b)
            (a->flags & SW_RANGE_HIDDEN) == (b->flags & SW_RANGE_HIDDEN);
 }
 
+/* What is behind a method, up to the next one's header: the runtime takes it for the method's. */
+static void compare_padding(struct check *check, const struct sw_range *range)
+{
+    struct sw_range other;
+    for (uint64_t at = range->end; at < (range->end + 31) / 32 * 32; at++) {
+        FunctionID ours = 0, real = 0;
+        if (sw_codemap_find(fed->codemap, at, &other) == SW_OK)
+            return;
+        const HRESULT hr = info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)(uintptr_t)at, &real);
+        check->padding++;
+        check->padding_same += sw_clr_function_from_ip(fed, SW_FLAVOUR_CORECLR_UNIX, at, &ours) == hr && ours == real;
+    }
+}
+
 static bool look_up(void *arg, const struct sw_range *range)
 {
     struct check *check = arg;
+    if (range->kind == SW_KIND_JIT)
+        compare_padding(check, range);
     const uint64_t at[] = { range->begin, range->begin + (range->end - range->begin) / 2, range->end - 1 };
     for (unsigned i = 0; range->kind == SW_KIND_JIT && i < sizeof at / sizeof at[0]; i++) {
         struct sw_range found = { 0 };
@@ -79,6 +96,7 @@ void check_finder(void)
                 (unsigned long long)check.entries_found, (unsigned long long)check.entries,
                 (unsigned long long)check.unprepared, (unsigned long long)check.wrong);
     if (sw_codemap_each(fed->codemap, look_up, &check) == SW_OK)
-        fprintf(report, "finder: %llu of %llu addresses of JIT code found\n", (unsigned long long)check.found,
-                (unsigned long long)check.addresses);
+        fprintf(report, "finder: %llu of %llu addresses of JIT code found, %llu of %llu in padding as the runtime's\n",
+                (unsigned long long)check.found, (unsigned long long)check.addresses,
+                (unsigned long long)check.padding_same, (unsigned long long)check.padding);
 }
