@@ -65,18 +65,24 @@ answers() {
     name=$1
     shift
     under "$CLRTEST_LIBRARY" "$work/answers.$name" CLRTEST_MODE=compare "$@"
-    printf '%-28s %s; %s\n' "$name" "$(grep '^clr: ' "$work/answers.$name" | sed 's/^clr: //')" \
-        "$(grep '^finder: ' "$work/answers.$name")"
+    printf '%-28s %s; %s; %s\n' "$name" "$(grep '^clr: ' "$work/answers.$name" | sed 's/^clr: //')" \
+        "$(grep '^finder: ' "$work/answers.$name")" "$(grep '^entries: ' "$work/answers.$name")"
+    awk '/^entries: / { bad = $2 != $4 || $(NF - 1) != 0; n++ } END { exit bad || n != 1 }' "$work/answers.$name" || {
+        echo "not ok: what the runtime has prepared is not what its events told"
+        status=1
+    }
     grep -A40 '^difference' "$work/answers.$name" | head -n 60 || :
 }
 
 ran=$(date +%s)
 if [ -n "$short" ]; then
-    answers default -- --rounds 1 --threads 2
+    answers default CLRTEST_EVENTS=suspends -- --rounds 1 --threads 2
 else
     answers default -- --rounds 2 --threads 2
     answers allocations CLRTEST_EVENTS=alloc -- --rounds 1 --threads 2
     answers rejit CLRTEST_EVENTS=rejit -- --rounds 1 --threads 2
+    answers suspends CLRTEST_EVENTS=suspends -- --rounds 1 --threads 2
+    answers transitions CLRTEST_EVENTS=transitions -- --rounds 1 --threads 2
     answers collections DOTNET_GCgen0size=0x40000 -- --rounds 1 --threads 2
     answers tiered-off DOTNET_TieredCompilation=0 -- --rounds 1 --threads 2
     answers pgo-off DOTNET_TieredPGO=0 -- --rounds 1 --threads 2

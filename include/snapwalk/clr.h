@@ -92,6 +92,16 @@ void sw_clr_refresh(struct sw_clr *clr);
 void sw_clr_set_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear);
 
 /*
+ * Limits the frames of later walks: max_frames of struct sw_walker, for sw_clr_walk too. 0, as at first: no limit in
+ * the coreclr flavours, which is what the CLR has; else 10,000.
+ *
+ * both_ends  What the limit cuts off snapshots is the middle: SW_ENGINE_BOTH_ENDS. sw_clr_walk keeps the leaf end.
+ *
+ * Memory   None. Threads  Any. Signals  Safe.
+ */
+void sw_clr_set_frame_limit(struct sw_clr *clr, uint32_t max_frames, bool both_ends);
+
+/*
  * DoStackSnapshot: sw_snapshot with an engine and working memory from a pool of 64, so that threads and signal handlers
  * may call it at the same time.
  *
@@ -121,7 +131,9 @@ SW_NODISCARD enum sw_status sw_clr_find_seed(struct sw_clr *clr, const struct sw
                                              ULONG32 size);
 
 /*
- * GetFunctionFromIP, as sw_function_from_ip.
+ * GetFunctionFromIP, as sw_function_from_ip. Of a precompiled method that the runtime has not prepared, for which the
+ * runtime's own function ends the process, it answers E_FAIL; of runtimes that do not publish their table of prepared
+ * methods (before .NET 10) so it does for those that no event has announced.
  *
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  */

@@ -13,7 +13,7 @@
  *   QueryInterface      IUnknown, and ICorProfilerInfo to ICorProfilerInfo15: always the same pointer. E_POINTER (null
  *                       out); E_NOINTERFACE (*out is set to null; also for a null IID).
  *   AddRef, Release     Always 1: the object lives until sw_profiler_info_destroy.
- *   DoStackSnapshot     As sw_snapshot.
+ *   DoStackSnapshot     As sw_snapshot. CORPROF_E_STACKSNAPSHOT_UNSAFE also: no working memory is left.
  *   GetFunctionFromIP   As sw_function_from_ip. So does GetFunctionFromIP2, with ReJITID 0 (optional, unchanged on
  *                       failure).
  *   GetFunctionFromIP3  As GetFunctionFromIP2, and also finds hidden managed code (SW_RANGE_HIDDEN), as the seed check
@@ -47,19 +47,24 @@
 extern "C" {
 #endif
 
+/* How many calls of DoStackSnapshot one object serves at the same time, where it has its own working memory. */
+#define SW_PROFILER_INFO_CALLS 8
+
 /*
  * Makes the object.
  *
  * engine   Borrowed until the object is destroyed. Calls change its event_mask, refusal, stop and state.
- * scratch  The working memory of DoStackSnapshot, borrowed as long. NULL: it is allocated.
+ * scratch  The working memory of DoStackSnapshot, borrowed as long; then one call at a time is served, and another one,
+ *          by another thread or from a callback, gets CORPROF_E_STACKSNAPSHOT_UNSAFE. NULL: working memory of
+ *          SW_PROFILER_INFO_CALLS calls is allocated.
  * alloc    Copied. NULL means malloc and free.
  * info     Receives the object. It is every interface up to ICorProfilerInfo15 (QueryInterface, or a cast).
  *
  * Returns  SW_OK; SW_E_ARGUMENT (engine, its walker or its threads null, info null, half an allocator); SW_E_NO_MEMORY.
- * Memory   About 100 bytes, plus SW_SCRATCH_BYTES if scratch is null. Of the object's calls only EnumThreads and Clone
- *          allocate.
- * Threads  Any. Calls on the object: one DoStackSnapshot or SetEventMask at a time, as on the engine; any number of
- *          others.
+ * Memory   About 200 bytes, plus SW_PROFILER_INFO_CALLS times SW_SCRATCH_BYTES if scratch is null, of which only what
+ *          walks use is touched. Of the object's calls only EnumThreads and Clone allocate.
+ * Threads  Any, in calls on the object too. Two walks of one thread at a time are answered as in the CLR: the second
+ *          one is CORPROF_E_STACKSNAPSHOT_UNSAFE.
  * Signals  Not safe. Calls on the object: DoStackSnapshot as sw_snapshot. GetFunctionFromIP*, GetCodeInfo*,
  *          GetEventMask* and GetThreadInfo are safe. GetCurrentThreadID is safe if the suspender is. EnumThreads and
  *          the enumerators are not safe.

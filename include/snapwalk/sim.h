@@ -30,7 +30,8 @@ struct sw_sim;
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY.
  * Memory   From alloc. So is the memory of all calls below that can return SW_E_NO_MEMORY; then nothing has changed.
- * Threads  One thread changes a simulation. Any number of threads may walk it while none changes it.
+ * Threads  One thread changes a simulation. Any number of threads may walk it while none changes it; with
+ *          sw_sim_ask_caller as different simulated threads.
  * Signals  Not safe; walks are.
  */
 SW_NODISCARD enum sw_status sw_sim_create(const struct sw_alloc *alloc, enum sw_machine machine, struct sw_sim **sim);
@@ -79,6 +80,17 @@ SW_NODISCARD enum sw_status sw_sim_thread(struct sw_sim *sim, uint64_t id, const
  * Memory   None. Threads, Signals  As sw_sim_create.
  */
 void sw_sim_run_as(struct sw_sim *sim, uint64_t id);
+
+/*
+ * For simulations whose threads are real threads, or several of them: who calls is asked at each call.
+ *
+ * caller   Returns the id of the simulated thread that runs here; 0: a native thread that is not in the table. Called
+ *          by the thread that walks; must be as safe as the place that it walks from. NULL: sw_sim_run_as counts again.
+ * arg      Passed to caller. Borrowed.
+ *
+ * Memory   None. Threads, Signals  As sw_sim_create.
+ */
+void sw_sim_ask_caller(struct sw_sim *sim, uint64_t (*caller)(void *arg), void *arg);
 
 /* How often a thread of a simulation was suspended and resumed. */
 struct sw_sim_counts {

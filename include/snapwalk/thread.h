@@ -36,13 +36,16 @@ enum sw_mode {
  * has_method  The record names a method (a prestub, a helper frame). This matters only for walks without frames.
  * exact    The pc was being executed: the thread was stopped or faulted there. Otherwise pc is a return address.
  * regs     The registers of the managed frame that was left, with its pc: a walk continues from them. known == 0 if the
- *          record leads to no managed frame.
+ *          record leads to no managed frame. Registers that it has count more than those that a walk has come to.
+ * context_flags  ContextFlags of the CONTEXT that the runtime noted, as of a fault: in the coreclr flavours callbacks
+ *          have them from that frame on. 0: there is none.
  */
 struct sw_transition {
     uint64_t address;
     bool has_method;
     bool exact;
     struct sw_regs regs;
+    uint32_t context_flags;
 };
 
 /*
@@ -75,7 +78,8 @@ struct sw_thread {
  * unwound   Reports the part [*low, *high) of the stack that the next exception in flight has unwound, the innermost
  *           exception first, and advances *cursor, which is 0 at first. Frames with an sp in that part are still on the
  *           stack, but no longer exist for the runtime. False: there are no more.
- * function  Returns the FunctionID of the precompiled method at `address`, where the code map has no id. 0: none.
+ * function  Returns the FunctionID of the precompiled method at `address`, where the code map has no id. 0: none, as
+ *           where the runtime has not prepared the method. May be asked about any address in such a method.
  * arg       Passed to each function. Borrowed.
  */
 struct sw_inspector {
@@ -145,7 +149,7 @@ SW_NODISCARD enum sw_status sw_threads_find_os(const struct sw_threads *threads,
                                                struct sw_thread *thread);
 
 /*
- * Holds a thread for a walk: its removal waits until it is released. Holds nest.
+ * Holds a thread, as walks do: its removal waits until it is released. Holds nest, and do not keep a walk out.
  *
  * thread   Receives a copy.
  *

@@ -11,7 +11,7 @@
  * Source: dotnet/runtime docs/design/datacontracts/ExecutionManager.md (contract version 2); checked on .NET 10.0.12.
  */
 #include "clr/clr.h"
-#include "clr/runtime.h"
+#include "clr/ranges.h"
 
 #include "base/bytes.h"
 
@@ -28,18 +28,13 @@ enum {
     DYNAMIC = 7 /* classification of a method: no metadata */
 };
 
-struct reader {
-    const struct sw_clr_layout *layout;
-    const struct sw_memory *memory;
-};
-
-static bool word_at(const struct reader *l, uint64_t base, enum sw_clr_field field, uint64_t *value)
+static bool word_at(const struct sw_clr_reader *l, uint64_t base, enum sw_clr_field field, uint64_t *value)
 {
     return sw_memory_word(l->memory, base + l->layout->at[field], value);
 }
 
 /* The list of fragments for the 128 KiB around an address. A pointer's lowest bit marks collectible code. */
-static bool find_fragments(const struct reader *l, uint64_t address, uint64_t *fragment)
+static bool find_fragments(const struct sw_clr_reader *l, uint64_t address, uint64_t *fragment)
 {
     uint64_t at = l->layout->code + l->layout->at[SW_CLR_MAP_TOP];
     for (unsigned level = LEVELS; level > 0; level--) {
@@ -54,7 +49,7 @@ static bool find_fragments(const struct reader *l, uint64_t address, uint64_t *f
     return sw_memory_word(l->memory, at, fragment);
 }
 
-static bool find_section(const struct reader *l, uint64_t address, uint64_t *section)
+bool sw_clr_find_section(const struct sw_clr_reader *l, uint64_t address, uint64_t *section)
 {
     uint64_t fragment, begin, end;
     if (!find_fragments(l, address, &fragment))
@@ -76,11 +71,11 @@ struct heap {
     uint32_t flags;
 };
 
-static bool find_heap(const struct reader *l, uint64_t address, struct heap *heap)
+static bool find_heap(const struct sw_clr_reader *l, uint64_t address, struct heap *heap)
 {
     uint64_t section, node;
     uint8_t flags[4];
-    if (!find_section(l, address, &section) ||
+    if (!sw_clr_find_section(l, address, &section) ||
         sw_memory_read(l->memory, section + l->layout->at[SW_CLR_SECTION_FLAGS], flags, sizeof flags) != sizeof flags ||
         (sw_load32(flags) & CODE_HEAP) == 0 || !word_at(l, section, SW_CLR_SECTION_HEAP, &node))
         return false;
@@ -90,7 +85,7 @@ static bool find_heap(const struct reader *l, uint64_t address, struct heap *hea
            address >= heap->begin && address < heap->end && address >= heap->base;
 }
 
-static bool entry_of(const struct reader *l, const struct heap *heap, uint64_t index, uint32_t *entry)
+static bool entry_of(const struct sw_clr_reader *l, const struct heap *heap, uint64_t index, uint32_t *entry)
 {
     uint8_t bytes[4];
     if (sw_memory_read(l->memory, heap->map + 4 * index, bytes, sizeof bytes) != sizeof bytes)
@@ -125,7 +120,7 @@ static bool last_begin(uint32_t entry, unsigned nibbles, unsigned within, uint64
 }
 
 /* The begin of the method that contains an address: in this entry, or in the one before. */
-static bool find_begin(const struct reader *l, const struct heap *heap, uint64_t address, uint64_t *begin)
+static bool find_begin(const struct sw_clr_reader *l, const struct heap *heap, uint64_t address, uint64_t *begin)
 {
     enum { ENTRY_BYTES = NIBBLES * NIBBLE_BYTES };
     const uint64_t from_base = address - heap->base, index = from_base / ENTRY_BYTES;
@@ -153,7 +148,7 @@ static bool find_begin(const struct reader *l, const struct heap *heap, uint64_t
     return true;
 }
 
-static bool is_dynamic(const struct reader *l, uint64_t method)
+static bool is_dynamic(const struct sw_clr_reader *l, uint64_t method)
 {
     uint8_t flags[2];
     return sw_memory_read(l->memory, method + l->layout->at[SW_CLR_METHOD_FLAGS], flags, sizeof flags) ==
@@ -165,7 +160,7 @@ bool sw_clr_find_code(const struct sw_clr_layout *layout, const struct sw_memory
                       struct sw_range *range)
 {
     const enum sw_machine machine = SW_MACHINE_X64; /* the layout of another machine is refused when it is read */
-    const struct reader l = { layout, memory };
+    const struct sw_clr_reader l = { layout, memory };
     struct heap heap;
     uint64_t begin, end, method, header;
     if (!find_heap(&l, address, &heap) || !find_begin(&l, &heap, address, &begin) || begin < heap.begin ||

@@ -12,7 +12,8 @@
 
 #include <snapwalk/context.h>
 
-enum { X64_CONTEXT = 1232 };
+/* XSTATE: a part of ContextFlags that the runtime's walks do not hand on. */
+enum { X64_CONTEXT = 1232, X64_CONTEXT_FLAGS = 0x30, CONTEXT_XSTATE = 0x40 };
 
 struct source {
     const struct sw_clr_layout *layout;
@@ -76,8 +77,11 @@ static bool read_context(const struct source *s, uint64_t context, struct sw_tra
 {
     uint8_t bytes[X64_CONTEXT];
     const size_t needed = sw_context_needed(SW_CONTEXT_WIN32, SW_MACHINE_X64);
-    return sw_memory_read(s->memory, context, bytes, needed) == needed &&
-           sw_context_load(SW_CONTEXT_WIN32, SW_MACHINE_X64, bytes, needed, &record->regs) == SW_OK;
+    if (sw_memory_read(s->memory, context, bytes, needed) != needed)
+        return false;
+    if (record->exact)
+        record->context_flags = sw_load32(bytes + X64_CONTEXT_FLAGS) & ~(uint32_t)CONTEXT_XSTATE;
+    return sw_context_load(SW_CONTEXT_WIN32, SW_MACHINE_X64, bytes, needed, &record->regs) == SW_OK;
 }
 
 /* Stopped at an instruction by the runtime. */

@@ -21,7 +21,7 @@ enum { LONGEST_TEXT = 1 << 20, DEEPEST = 16, DESCRIPTOR_SIZE = 40 };
 static const uint64_t magic = UINT64_C(0x0043414443434e44); /* "DNCCDAC" */
 
 /* ORDER sw_clr_field. "!" is the size of a type. */
-static const struct {
+static const struct field {
     const char *type;
     const char *field;
 } fields[] = {
@@ -65,6 +65,19 @@ static const struct {
     { "Thread", "State" },
 };
 static_assert(sizeof fields / sizeof fields[0] == SW_CLR_FIELDS, "a row for every field");
+
+/* ORDER sw_clr_entry_field. Without these walks are as right, but some precompiled methods have no FunctionID. */
+static const struct field entry_fields[] = {
+    { "RangeSection", "R2RModule" },
+    { "Module", "ReadyToRunInfo" },
+    { "ReadyToRunInfo", "CompositeInfo" },
+    { "ReadyToRunInfo", "EntryPointToMethodDescMap" },
+    { "HashMap", "Buckets" },
+    { "Bucket", "Keys" },
+    { "Bucket", "Values" },
+    { "Bucket", "!" },
+};
+static_assert(sizeof entry_fields / sizeof entry_fields[0] == SW_CLR_ENTRY_FIELDS, "a row for every field");
 
 /* ORDER sw_clr_frame. */
 static const char *const identifiers[] = {
@@ -256,6 +269,14 @@ static bool is_whole(struct text whole)
     return peek(&whole) == '{' && skip_brackets(&whole);
 }
 
+static bool find_entry_fields(struct text types, uint16_t offsets[])
+{
+    for (unsigned i = 0; i < SW_CLR_ENTRY_FIELDS; i++)
+        if (!find_field(types, entry_fields[i].type, entry_fields[i].field, &offsets[i]))
+            return false;
+    return true;
+}
+
 static enum sw_status read_text(struct text whole, struct sw_clr_layout *layout)
 {
     struct text types = whole, globals = whole, versions = whole;
@@ -266,6 +287,7 @@ static enum sw_status read_text(struct text whole, struct sw_clr_layout *layout)
     for (unsigned i = 0; i < SW_CLR_FIELDS; i++)
         if (!find_field(types, fields[i].type, fields[i].field, &layout->at[i]))
             return SW_E_UNSUPPORTED;
+    layout->has_entries = find_entry_fields(types, layout->entry);
     for (unsigned i = 0; i < SW_CLR_FRAMES; i++) {
         struct text at = globals;
         if (!enter(&at, identifiers[i]) || !number(at, &layout->id[i]))

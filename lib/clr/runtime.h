@@ -71,12 +71,27 @@ enum sw_clr_frame {
     SW_CLR_FRAMES
 };
 
+/* Of the table of prepared entries, which a runtime may keep to itself. ORDER sw_clr_entry_field: lib/clr/layout.c. */
+enum sw_clr_entry_field {
+    SW_CLR_SECTION_MODULE, /* in a range section of a precompiled image */
+    SW_CLR_MODULE_READY,   /* a module's ReadyToRun data */
+    SW_CLR_READY_COMPOSITE,
+    SW_CLR_READY_ENTRIES, /* the table itself */
+    SW_CLR_MAP_BUCKETS,
+    SW_CLR_BUCKET_KEYS,
+    SW_CLR_BUCKET_VALUES,
+    SW_CLR_BUCKET_SIZE,
+    SW_CLR_ENTRY_FIELDS
+};
+
 /*
  * at: offsets, by enum sw_clr_field. id: the first word of an explicit frame of each kind. code: the map of code
- * ranges.
+ * ranges. entry: offsets, by enum sw_clr_entry_field, if has_entries.
  */
 struct sw_clr_layout {
     uint16_t at[SW_CLR_FIELDS];
+    uint16_t entry[SW_CLR_ENTRY_FIELDS];
+    bool has_entries;
     uint64_t id[SW_CLR_FRAMES];
     uint64_t code;
 };
@@ -167,5 +182,16 @@ bool sw_clr_thread_exception(const struct sw_clr_layout *layout, const struct sw
  */
 bool sw_clr_find_code(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t address,
                       struct sw_range *range);
+
+/*
+ * The FunctionID of the precompiled method that begins at `entry`, if the runtime has prepared it: looked up in the
+ * runtime's own table. The runtime itself cannot be asked about methods that it has not prepared: it crashes.
+ *
+ * Returns  False: it has not, no method begins there, or the data read does not fit together.
+ * Memory   Allocates nothing; at most some 350 reads, mostly 15. Threads  Any. Signals  Safe when memory->read is.
+ * Source   dotnet/runtime docs/design/datacontracts/ExecutionManager.md (version 2: ReadyToRun, hash map lookup).
+ */
+bool sw_clr_find_entry(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t entry,
+                       uint64_t *method);
 
 #endif

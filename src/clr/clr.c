@@ -141,6 +141,12 @@ void sw_clr_set_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear)
     atomic_fetch_and(&clr->runtime, ~clear);
 }
 
+void sw_clr_set_frame_limit(struct sw_clr *clr, uint32_t max_frames, bool both_ends)
+{
+    atomic_store(&clr->limit, max_frames);
+    atomic_store(&clr->both_ends, both_ends);
+}
+
 void sw_clr_get_counts(const struct sw_clr *clr, struct sw_clr_counts *counts)
 {
     *counts = (struct sw_clr_counts){ .functions = sw_codemap_count(clr->codemap),

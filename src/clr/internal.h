@@ -25,13 +25,11 @@ struct sw_clr_workspace {
  * One lease: what a call works with. One call at a time holds it.
  *
  * inside   The OS id of the calling thread; 0: free.
- * target   The thread that is walked; 0: not known yet.
  * last     The thread that requested the last snapshot: its stack is in the walker's replay memory.
  */
 struct sw_clr_lease {
     _Atomic uint64_t inside;
     _Atomic uint64_t last;
-    uint64_t target;
     struct sw_clr *clr;
     struct sw_clr_workspace *workspace;
     struct sw_walker walker;
@@ -46,8 +44,7 @@ struct sw_clr_lease {
  * loads    The dynamic linker's counters of loads and unloads when the images were read last.
  * pending  Precompiled methods that were announced, but whose code the runtime does not report yet.
  * sweep_from  When to search for freed code again.
- * runtime  SW_RUNTIME_*.
- * leases_used  How many of the leases, from the first on, have ever been taken.
+ * runtime  SW_RUNTIME_*.  limit  The most frames of a walk, 0: the default; both_ends: a walk keeps both.
  */
 struct sw_clr {
     struct sw_alloc alloc;
@@ -70,10 +67,11 @@ struct sw_clr {
     unsigned pending_count;
     uint64_t sweep_from;
     _Atomic uint32_t runtime;
+    _Atomic uint32_t limit;
+    atomic_bool both_ends;
     _Atomic uint64_t refreshes;
     _Atomic uint64_t failures;
     struct sw_clr_workspace *workspaces;
-    _Atomic unsigned leases_used;
     struct sw_clr_lease leases[SW_CLR_LEASES];
 };
 

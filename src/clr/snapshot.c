@@ -40,20 +40,11 @@ static uint64_t caller_of(const struct sw_clr *clr)
     return clr->suspender.current(clr->suspender.arg);
 }
 
-/* Called before the lease is taken, so that a reader of leases_used sees every lease that is taken. */
-static void note_used(struct sw_clr *clr, unsigned count)
-{
-    unsigned before = atomic_load(&clr->leases_used);
-    while (before < count && !atomic_compare_exchange_weak(&clr->leases_used, &before, count))
-        ;
-}
-
 static bool try_lease(struct sw_clr *clr, unsigned i, uint64_t self)
 {
     uint64_t nobody = 0;
     if (atomic_load_explicit(&clr->leases[i].inside, memory_order_relaxed) != 0)
         return false;
-    note_used(clr, i + 1);
     return atomic_compare_exchange_strong(&clr->leases[i].inside, &nobody, self);
 }
 
@@ -82,7 +73,6 @@ static struct sw_clr_lease *take_own_lease(struct sw_clr *clr)
 
 static void release_lease(struct sw_clr_lease *lease)
 {
-    lease->target = 0;
     atomic_store(&lease->inside, 0);
 }
 
@@ -113,6 +103,8 @@ HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID th
     if (clr->info->lpVtbl->GetEventMask(clr->info, &engine->event_mask) != S_OK)
         engine->event_mask = 0;
     engine->context_size = flavour == SW_FLAVOUR_DOCUMENTED ? 0 : SW_CONTEXT_MAX_BYTES;
+    engine->options = SW_ENGINE_OWN_PROCESS | (atomic_load(&clr->both_ends) ? SW_ENGINE_BOTH_ENDS : 0);
+    lease->walker.max_frames = atomic_load(&clr->limit);
     const HRESULT hr = sw_snapshot(engine, &lease->workspace->scratch, thread, callback, info_flags, client_data,
                                    context, context_size);
     atomic_store_explicit(&lease->last, caller_of(clr), memory_order_relaxed);
@@ -207,6 +199,7 @@ static struct sw_walker handler_walker(const struct sw_clr_lease *lease)
 {
     struct sw_walker walker = lease->walker;
     walker.budget = SW_WALK_BUDGET_DEFAULT;
+    walker.max_frames = atomic_load(&lease->clr->limit);
     return walker;
 }
 

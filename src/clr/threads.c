@@ -100,19 +100,6 @@ static struct sw_memory stack_of(const struct sw_thread *thread)
     return memory;
 }
 
-/*
- * The CLR refuses to walk a thread from inside a walk of it, because it holds the lock of that thread's return address.
- */
-static bool is_nested(const struct sw_clr_lease *lease, uint64_t target)
-{
-    const struct sw_clr_lease *all = lease->clr->leases;
-    const unsigned used = atomic_load(&lease->clr->leases_used);
-    for (unsigned i = 0; i < used; i++)
-        if (&all[i] != lease && atomic_load(&all[i].inside) == atomic_load(&lease->inside) && all[i].target == target)
-            return true;
-    return false;
-}
-
 static bool is_managed(void *arg, uint64_t address)
 {
     const struct sw_clr *clr = arg;
@@ -133,13 +120,23 @@ void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_thread *thread, stru
     }
 }
 
+/*
+ * Whether the calling thread is in a region where it must not be suspended, as in RuntimeThreadSuspended: the runtime's
+ * answer about an address that is none of its own is then another one. The documented contract does not ask.
+ */
+static bool forbids_suspension(const struct sw_clr_lease *lease, const struct sw_thread *thread)
+{
+    ICorProfilerInfo3 *info = lease->clr->info;
+    return lease->engine.flavour != SW_FLAVOUR_DOCUMENTED && thread->os_id == atomic_load(&lease->inside) &&
+           info->lpVtbl->GetFunctionFromIP(info, NULL, NULL) == CORPROF_E_ASYNCHRONOUS_UNSAFE;
+}
+
 void sw_clr_update(void *arg, struct sw_thread *thread)
 {
     struct sw_clr_lease *lease = arg;
     struct sw_clr *clr = lease->clr;
-    if (is_nested(lease, thread->id))
-        thread->flags |= SW_THREAD_HIJACK_LOCKED;
-    lease->target = thread->id;
+    if (forbids_suspension(lease, thread))
+        thread->flags |= SW_THREAD_FORBID_SUSPEND;
     struct sw_clr_exception exception;
     uint64_t cursor = 0;
     if (clr->layout_status != SW_OK)
@@ -175,12 +172,18 @@ bool sw_clr_unwound(void *arg, const struct sw_thread *thread, uint64_t *cursor,
     return true;
 }
 
-/* The runtime's own look-up takes no lock and may be called at any time (clr-contract.md section 8). */
+/*
+ * The runtime is not asked: of a precompiled method that it has not prepared it knows nothing, and crashes. What it has
+ * prepared is in its table, by the entry that the image's own table gives.
+ */
 uint64_t sw_clr_function(void *arg, uint64_t address)
 {
     const struct sw_clr *clr = ((const struct sw_clr_lease *)arg)->clr;
-    FunctionID function = 0;
-    if (clr->info->lpVtbl->GetFunctionFromIP(clr->info, (LPCBYTE)(uintptr_t)address, &function) != S_OK)
+    const struct sw_memory memory = sw_self_memory();
+    struct sw_range method;
+    uint64_t function;
+    if (clr->layout_status != SW_OK || sw_images_find_method(clr->images, address, &method) != SW_OK ||
+        !sw_clr_find_entry(&clr->layout, &memory, method.id, &function))
         return 0;
     return function;
 }

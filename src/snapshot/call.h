@@ -5,20 +5,31 @@
 #ifndef SW_CONTRACT_H
 #define SW_CONTRACT_H
 
+#include "snapshot/threads.h"
 #include "walk/batch.h"
 #include "walk/scratch.h"
 
 #include <snapwalk/context.h>
 #include <snapwalk/snapshot.h>
 
-/* Words of engine->state. */
+/*
+ * Words of engine->state, each of which several callers may change.
+ *
+ * CALLS  One for each call that goes on; 0: free. Otherwise an address in the call's scratch: of the record whose
+ *        callback is running, or an odd one while none is.
+ */
 enum sw_engine_state {
-    SW_STATE_INSIDE,     /* a call is going on */
-    SW_STATE_LIVE_FRAME, /* the frameInfo whose callback is running, or 0 */
-    SW_STATE_NEXT_FIRST, /* which word of the following is overwritten next */
+    SW_STATE_ANSWERING,  /* a call is writing engine->refusal and engine->stop */
+    SW_STATE_NEXT_FIRST, /* how many of the following were written */
     SW_STATE_FIRST,      /* OS ids of threads whose first walk of another thread has reported a frame */
-    SW_STATE_END = 8
+    SW_STATE_CALLS = SW_ENGINE_STATE - SW_ENGINE_CALLS,
+    SW_STATE_END = SW_ENGINE_STATE
 };
+
+static inline uint64_t sw_state_get(const struct sw_engine *engine, unsigned word)
+{
+    return __atomic_load_n(&engine->state[word], __ATOMIC_RELAXED);
+}
 
 enum { SW_FRAME_RECORDS = 16 };
 
@@ -31,6 +42,7 @@ enum { SW_UNWOUND_MAX = 16 };
  * walker   The engine's, with the stack bounds of the target.
  * batch    Frames that the walk has not gone to yet.
  * record   The transition record that was taken last.  run: the leaf end of the native run that was met last.
+ * foreign  The caller of a managed frame where no code is.
  * noted    Registers of a frame, with what a record says of them.
  * unwound  Parts of the stack that exceptions in flight have unwound.
  * stopped  Registers of the target when it is another thread.
@@ -44,6 +56,7 @@ struct sw_call_work {
     struct sw_batch batch;
     struct sw_transition record;
     struct sw_frame run;
+    struct sw_frame foreign;
     struct sw_regs noted;
     struct sw_regs stopped;
     struct sw_regs seed;
@@ -54,15 +67,19 @@ struct sw_call_work {
 };
 
 /*
- * One call. Lives on the stack of sw_snapshot, so that a nested call, which uses the same scratch, harms nothing before
- * it is refused; work may be touched from the rung on that lets only one call in.
+ * One call. Lives on the stack of sw_snapshot, so that a nested call, which may use the same scratch, harms nothing
+ * before it is refused; work may be touched from the rung on behind which no other call has the scratch.
  *
  * thread   The target's id; the caller's own for 0; still 0 when the caller is no thread of the table.
+ * caller   The caller's OS id; 0: not known.
+ * held     The target in the thread table.  rival  Who walks the target already; 0: nobody.
+ * live     The call's word of engine->state; null before it has one.
  * own      The caller's real registers, or null.  top  The target's, as far as they are known yet, or null.
  * context  The caller's seed as it came; null once it is dropped.  seed  What the walk may start from, or null.
- * reason   What decided the answer, in a word for people.  reported Callbacks made.
- *          explained  The engine's refusal was filled by this call.
- * inside, held, suspended  What finishing must undo.
+ * left_out Callbacks that were not made, between the two ends.
+ * stop     Why the walk ended.  reason What decided the answer, in a word for people.  reported Callbacks made.
+ * refusal  What on_answer and the engine get.
+ * locked, suspended  What finishing must undo, beside held and live.
  */
 struct sw_call {
     struct sw_engine *engine;
@@ -80,12 +97,16 @@ struct sw_call {
     const struct sw_regs *top;
     const struct sw_regs *seed;
     enum sw_status suspending;
+    struct sw_held held;
+    uint64_t rival;
+    uint64_t *live;
     uint32_t reported;
+    uint32_t left_out;
+    enum sw_stop stop;
     const char *reason;
-    bool inside;
-    bool held;
+    struct sw_refusal refusal;
+    bool locked;
     bool suspended;
-    bool explained;
 };
 
 static inline bool sw_call_is_for_caller(const struct sw_call *call)
@@ -95,6 +116,12 @@ static inline bool sw_call_is_for_caller(const struct sw_call *call)
 
 /* What code is at an exact pc: a range of the code map, a method of a precompiled image, or else native. */
 struct sw_range sw_code_at(const struct sw_walker *walker, uint64_t pc);
+
+/*
+ * What code the runtime takes an address for that it is given: as sw_code_at; in the coreclr flavours padding right
+ * behind a method of the JIT is that method's (clr-contract.md section 2.5).
+ */
+struct sw_range sw_code_given(const struct sw_engine *engine, uint64_t pc);
 
 static inline bool sw_kind_is_managed(enum sw_kind kind)
 {
@@ -112,11 +139,18 @@ FunctionID sw_function_of(const struct sw_engine *engine, const struct sw_range 
 /* The target's transition record behind `*cursor` (0: the innermost), which moves on. False: there is none. */
 bool sw_call_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record);
 
+/* Whether a CONTEXT of that machine may have that size. */
+bool sw_call_is_context_size(enum sw_machine machine, ULONG32 size);
+
 /* Tells the user of a broken rule of conduct. */
 void sw_call_report(const struct sw_call *call, enum sw_conduct rule);
 
-/* An empty refusal to fill in: what an earlier call said is forgotten. */
-struct sw_refusal *sw_call_explain(struct sw_call *call);
+/* The frameInfo that may be read from now on; null: none. */
+static inline void sw_call_set_live(const struct sw_call *call, const struct sw_frame_info *record)
+{
+    const uintptr_t idle = (uintptr_t)call->work | 1u;
+    __atomic_store_n(call->live, record ? (uintptr_t)record : idle, __ATOMIC_RELAXED);
+}
 
 /* Goes down the ladder. True: it ends here with *hr. False: walk. */
 bool sw_ladder(struct sw_call *call, HRESULT *hr);

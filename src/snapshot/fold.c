@@ -7,6 +7,10 @@
  */
 #include "snapshot/fold.h"
 
+#include "walk/scratch.h"
+
+#include <string.h>
+
 /* ---- one frame ---- */
 
 /* What may be relied on: pc, sp and the nonvolatile integer registers, fp among them (C9). */
@@ -31,10 +35,23 @@ struct report {
     uint16_t flags;
 };
 
+/* Whether this callback is one of those in the middle that are not made. */
+static bool is_left_out(struct sw_fold *fold, FunctionID function)
+{
+    const uint32_t n = fold->seen++;
+    if (n < fold->left_from || n >= fold->left_to)
+        return false;
+    fold->call->left_out++;
+    fold->hidden += function != 0;
+    return true;
+}
+
 /* One callback. False: it wants no more. */
 static SW_INLINE bool report(struct sw_fold *fold, struct report what, const struct sw_regs *regs)
 {
     struct sw_call *call = fold->call;
+    if (SW_UNLIKELY(fold->left_to != 0) && is_left_out(fold, what.function))
+        return true;
     struct sw_frame_info *record = next_record_of(fold);
     BYTE *context = fold->context_size ? call->work->context : NULL;
     record->function = what.function;
@@ -50,10 +67,10 @@ static SW_INLINE bool report(struct sw_fold *fold, struct report what, const str
     if (context && sw_context_update(SW_CONTEXT_WIN32, regs, fold->claimed, context, fold->context_size) != SW_OK)
         return false;
     call->reported++;
-    call->engine->state[SW_STATE_LIVE_FRAME] = (uintptr_t)record;
+    sw_call_set_live(call, record);
     const HRESULT hr = call->callback(what.function, record->ip, (COR_PRF_FRAME_INFO)(uintptr_t)record,
                                       fold->context_size, context, call->client_data);
-    call->engine->state[SW_STATE_LIVE_FRAME] = 0;
+    sw_call_set_live(call, NULL);
     return hr == S_OK;
 }
 
@@ -65,22 +82,58 @@ static SW_APART bool call_back(struct sw_fold *fold, FunctionID function, const 
                   regs);
 }
 
+/* The CLR on Linux has the vector state behind the CONTEXT of Windows. */
+static ULONG32 size_of_context(const struct sw_engine *engine)
+{
+    enum { UNIX_X64 = 3232, UNIX_ARM64 = 992 };
+    const enum sw_machine machine = engine->walker->machine;
+    if (engine->context_size)
+        return engine->context_size;
+    if (engine->flavour == SW_FLAVOUR_CORECLR_UNIX)
+        return machine == SW_MACHINE_ARM64 ? UNIX_ARM64 : UNIX_X64;
+    return (ULONG32)sw_context_size(SW_CONTEXT_WIN32, machine);
+}
+
+/*
+ * The CLR's walk changes one CONTEXT from frame to frame: the seed's, with everything that is in it, or one of zeros.
+ * Only a size that a CONTEXT has is believed; of another one the registers are there (row "own" of the ladder).
+ */
+static void copy_seed_context(const struct sw_call *call, ULONG32 size)
+{
+    const enum sw_machine machine = call->engine->walker->machine;
+    const size_t given = sw_call_is_context_size(machine, call->context_size)
+                             ? call->context_size
+                             : sw_context_needed(SW_CONTEXT_WIN32, machine);
+    memset(call->work->context, 0, size);
+    if (call->context)
+        memcpy(call->work->context, call->context, given < size ? given : size);
+}
+
+/* What every callback's CONTEXT has beside its frame's registers. */
+static bool begin_context(const struct sw_fold *fold, ULONG32 size)
+{
+    const struct sw_call *call = fold->call;
+    const struct sw_regs none = { .machine = call->engine->walker->machine };
+    const bool from_own_registers = call->seed && !call->context;
+    if (fold->documented || from_own_registers)
+        return sw_context_store(SW_CONTEXT_WIN32, &none, call->work->context, size) == SW_OK;
+    copy_seed_context(call, size);
+    return true;
+}
+
 /* What is the same in every callback. */
 static void prepare_callbacks(struct sw_fold *fold)
 {
     struct sw_call *call = fold->call;
-    const struct sw_engine *engine = call->engine;
-    const enum sw_machine machine = engine->walker->machine;
-    const struct sw_regs none = { .machine = machine };
-    const size_t size = engine->context_size ? engine->context_size : sw_context_size(SW_CONTEXT_WIN32, machine);
+    const enum sw_machine machine = call->engine->walker->machine;
+    const ULONG32 size = size_of_context(call->engine);
     fold->pc = sw_regs_pc_number(machine);
     fold->claimed = dependable(machine);
     for (unsigned i = 0; i < (fold->documented ? SW_FRAME_RECORDS : 1); i++)
         call->work->records[i] =
             (struct sw_frame_info){ .size = (USHORT)offsetof(struct sw_frame_info, known), .version = 1 };
-    if ((call->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT) != 0 &&
-        sw_context_store(SW_CONTEXT_WIN32, &none, call->work->context, size) == SW_OK)
-        fold->context_size = (ULONG32)size;
+    if ((call->info_flags & COR_PRF_SNAPSHOT_REGISTER_CONTEXT) != 0 && begin_context(fold, size))
+        fold->context_size = size;
 }
 
 /*
@@ -132,17 +185,28 @@ static bool is_on_record(struct sw_fold *fold, const struct sw_frame *frame)
     return sw_regs_sp(&record->regs) == sp || is_in_frame(record, frame);
 }
 
-/* The registers of such a frame as the runtime noted them: pc and sp may be those of just before the call. */
+/*
+ * The registers of such a frame as far as the runtime noted them: pc and sp may be those of just before the call, and
+ * behind a fault a walk comes over frames that the runtime made up.
+ */
 static const struct sw_regs *noted_regs(struct sw_fold *fold, const struct sw_frame *frame)
 {
     const struct sw_regs *record = &fold->call->work->record.regs;
     struct sw_regs *regs = &fold->call->work->noted;
+    if (fold->shown_pc != 0) {
+        *regs = frame->regs;
+        sw_regs_set(regs, fold->pc, fold->shown_pc);
+        fold->shown_pc = 0;
+        return regs;
+    }
     if (!fold->has_record)
         return &frame->regs;
     fold->has_record = false;
+    fold->noted_flags = fold->call->work->record.context_flags;
     *regs = frame->regs;
-    sw_regs_set(regs, sw_regs_pc_number(regs->machine), sw_regs_pc(record));
-    sw_regs_set(regs, sw_regs_sp_number(regs->machine), sw_regs_sp(record));
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (sw_regs_has(record, n))
+            sw_regs_set(regs, n, record->r[n]);
     return regs;
 }
 
@@ -170,14 +234,20 @@ static bool is_unwound(const struct sw_fold *fold, const struct sw_frame *frame)
 }
 
 /*
- * A run is told of when it is known what called into it: the CLR swallows it when that is exception dispatch. At the
- * end there is nothing any more.
+ * A run is told of when it is known what called into it: the CLR swallows it when that is exception dispatch, through a
+ * hidden stub too. At the end there is nothing any more.
  */
 static bool report_run(struct sw_fold *fold, bool swallowed)
 {
+    const uint32_t hidden_since = fold->hidden - fold->run_hidden;
     const bool reported = fold->has_run && !swallowed;
     fold->has_run = false;
-    return !reported || call_back(fold, 0, &fold->call->work->run, &fold->call->work->run.regs);
+    if (!reported)
+        return true;
+    fold->hidden = fold->run_hidden;
+    const bool goes_on = call_back(fold, 0, &fold->call->work->run, &fold->call->work->run.regs);
+    fold->hidden = hidden_since;
+    return goes_on;
 }
 
 /* What is neither there for the CLR nor swallows a run. */
@@ -190,6 +260,13 @@ static bool is_passed_over(struct sw_fold *fold, const struct sw_frame *frame)
     return true;
 }
 
+/* Whether managed frames without flags have nothing to them but to be called back. No callback changes that. */
+static bool calls_back_managed(const struct sw_fold *fold)
+{
+    return fold->before == MANAGED && fold->handler == 0 && fold->unwound_count == 0 && !fold->has_run &&
+           fold->left_to == 0;
+}
+
 /* Flavour documented: everything is shown. */
 static bool fold_every_managed(struct sw_fold *fold, const struct sw_frame *frame)
 {
@@ -200,19 +277,22 @@ static bool fold_every_managed(struct sw_fold *fold, const struct sw_frame *fram
 /* The coreclr flavours: what the CLR hides is hidden. */
 static bool fold_managed(struct sw_fold *fold, const struct sw_frame *frame)
 {
-    if (fold->before == MANAGED && frame->code.flags == 0 && fold->handler == 0 && fold->unwound_count == 0)
+    if (calls_back_managed(fold) && frame->code.flags == 0)
         return call_back(fold, (FunctionID)frame->code.id, frame, &frame->regs); /* most are so */
     const bool dispatch = (frame->code.flags & SW_RANGE_EH_DISPATCH) != 0;
     const bool filter = (frame->code.flags & SW_RANGE_FILTER) != 0;
     if (fold->handler == 0 && !is_on_record(fold, frame))
         return true;
     const struct sw_regs *regs = noted_regs(fold, frame);
-    if (!report_run(fold, dispatch))
+    const bool hidden = (frame->code.flags & SW_RANGE_HIDDEN) != 0;
+    if ((dispatch || !hidden) && !report_run(fold, dispatch))
         return false;
+    sw_fold_set_context_flags(fold, fold->noted_flags);
+    fold->noted_flags = 0;
     if (is_passed_over(fold, frame))
         return true;
     fold->before = dispatch || filter ? SWALLOWING : MANAGED;
-    if (dispatch || (frame->code.flags & SW_RANGE_HIDDEN) != 0) {
+    if (dispatch || hidden) {
         fold->hidden++;
         return true;
     }
@@ -230,10 +310,13 @@ static bool fold_native(struct sw_fold *fold, const struct sw_frame *frame)
     fold->before = NATIVE;
     if (fold->documented)
         return (before == NATIVE && !each) || call_back(fold, 0, frame, &frame->regs);
-    if (before == MANAGED) {
-        fold->call->work->run = *frame;
-        fold->has_run = true;
-    }
+    if (before != MANAGED)
+        return true;
+    if (!report_run(fold, false)) /* in front of a hidden stub */
+        return false;
+    fold->call->work->run = *frame;
+    fold->run_hidden = fold->hidden;
+    fold->has_run = true;
     return true;
 }
 
@@ -246,12 +329,6 @@ static bool fold_frame(struct sw_fold *fold, const struct sw_frame *frame)
 }
 
 /* ---- the walk and its end ---- */
-
-/* Whether managed frames without flags have nothing to them but to be called back. No callback changes that. */
-static bool calls_back_managed(const struct sw_fold *fold)
-{
-    return fold->before == MANAGED && fold->handler == 0 && fold->unwound_count == 0;
-}
 
 static bool is_plain(const struct sw_trace_frame *frame)
 {
@@ -273,7 +350,6 @@ static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n
 {
     struct sw_call *call = fold->call;
     struct sw_walk *walk = &call->work->walk;
-    uint64_t *live = &call->engine->state[SW_STATE_LIVE_FRAME];
     BYTE *const context = fold->context_size ? call->work->context : NULL;
     const uint64_t known = walk->frame.regs.known & fold->claimed;
     HRESULT hr = S_OK;
@@ -296,10 +372,10 @@ static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n
         record->hidden = fold->hidden;
         fold->hidden = 0;
         call->reported++;
-        *live = (uintptr_t)record;
+        sw_call_set_live(call, record);
         hr = call->callback((FunctionID)frame->id, (UINT_PTR)frame->pc, (COR_PRF_FRAME_INFO)(uintptr_t)record,
                             fold->context_size, context, call->client_data);
-        *live = 0;
+        sw_call_set_live(call, NULL);
         if (hr != S_OK)
             return false;
     }
@@ -356,6 +432,33 @@ static bool walk_stretch(struct sw_fold *fold, struct sw_start start)
     return true;
 }
 
+/*
+ * The CLR does not look where a managed frame returns to: what is not managed code is a run, and one that its callers
+ * are not looked for in. So is a return address of 0.
+ */
+static bool fold_foreign_caller(struct sw_fold *fold)
+{
+    struct sw_call_work *work = fold->call->work;
+    const enum sw_stop stop = work->walk.stop;
+    struct sw_frame *caller = &work->foreign;
+    if (fold->documented || (fold->before != MANAGED && fold->before != SWALLOWING) || fold->handler != 0 ||
+        (stop != SW_STOP_BAD_PC && stop != SW_STOP_ROOT_ZERO))
+        return true;
+    *caller = (struct sw_frame){ .code.kind = SW_KIND_NATIVE, .trust = SW_TRUST_GUESS };
+    if (!sw_walk_any_caller(&work->walk, &work->walker, &caller->regs))
+        return true;
+    caller->lookup = sw_regs_pc(&caller->regs) - 1;
+    return fold_frame(fold, caller);
+}
+
+/* A managed frame that begins at the stack's base has no caller, and no managed frame is without one. */
+static void doubt_base(const struct sw_fold *fold)
+{
+    struct sw_walk *walk = &fold->call->work->walk;
+    if (walk->stop == SW_STOP_ROOT_BASE && fold->before != NATIVE)
+        walk->stop = SW_STOP_OUTSIDE_STACK;
+}
+
 /* What the end of the last stretch is worth; see the card of sw_snapshot, "Cuts". */
 static HRESULT outcome(const struct sw_fold *fold)
 {
@@ -375,11 +478,11 @@ static HRESULT outcome(const struct sw_fold *fold)
 static HRESULT explained(const struct sw_fold *fold, HRESULT hr)
 {
     const struct sw_walk *walk = &fold->call->work->walk;
-    fold->call->engine->stop = walk->stop;
+    fold->call->stop = walk->stop;
     fold->call->reason = sw_stop_name(walk->stop);
     if (hr == S_OK)
         return hr;
-    struct sw_refusal *refusal = sw_call_explain(fold->call);
+    struct sw_refusal *refusal = &fold->call->refusal;
     refusal->stop = walk->stop;
     refusal->address = walk->stop == SW_STOP_BAD_START ? 0 : sw_regs_pc(&walk->frame.regs);
     refusal->kind = (enum sw_kind)walk->frame.code.kind;
@@ -403,25 +506,75 @@ static HRESULT empty_walk(const struct sw_fold *fold)
     return !fold->documented && looked_at_records && a_record_has_a_method(fold->call) ? S_OK : E_FAIL;
 }
 
+/*
+ * The CLR looks for the seed's caller before its first callback: to know which transition records are below. If the
+ * stack cannot be read there, nothing is reported.
+ */
+static bool seed_has_no_stack(const struct sw_fold *fold, struct sw_start start)
+{
+    struct sw_walk *walk = &fold->call->work->walk;
+    if (fold->documented || !fold->call->seed)
+        return false;
+    sw_fold_begin_walk(fold, start.regs, start.exact);
+    return sw_walk_next(walk) && !sw_walk_next(walk) && walk->stop == SW_STOP_UNREADABLE;
+}
+
+static HRESULT fold_all(struct sw_fold *fold)
+{
+    struct sw_call_work *work = fold->call->work;
+    prepare_callbacks(fold);
+    find_unwound(fold);
+    struct sw_start start = sw_fold_start(fold);
+    if (!start.regs)
+        return empty_walk(fold);
+    if (seed_has_no_stack(fold, start))
+        return explained(fold, E_UNEXPECTED);
+    do {
+        if (!walk_stretch(fold, start))
+            break;
+        doubt_base(fold);
+        if (!fold_foreign_caller(fold)) {
+            work->walk.stop = SW_STOP_ABORTED;
+            break;
+        }
+        start = sw_fold_go_on(fold);
+    } while (start.regs);
+    sw_trace_close(fold->replay);
+    if (work->walk.stop != SW_STOP_ABORTED && !report_run(fold, false))
+        work->walk.stop = SW_STOP_ABORTED;
+    return explained(fold, outcome(fold));
+}
+
+static struct sw_fold fold_of(struct sw_call *call, uint32_t frames)
+{
+    return (struct sw_fold){ .call = call,
+                             .frames_left = frames,
+                             .documented = call->engine->flavour == SW_FLAVOUR_DOCUMENTED };
+}
+
+/* Twice over the same stack: once to count the callbacks, and then with those of the two ends. */
+static HRESULT fold_both_ends(struct sw_call *call, uint32_t most)
+{
+    struct sw_fold fold = fold_of(call, UINT32_MAX);
+    fold.left_to = UINT32_MAX;
+    (void)fold_all(&fold);
+    const uint32_t all = fold.seen;
+    call->left_out = 0;
+    fold = fold_of(call, UINT32_MAX);
+    if (all > most) {
+        fold.left_from = most - most / 2;
+        fold.left_to = all - most / 2;
+    }
+    return fold_all(&fold);
+}
+
 HRESULT sw_fold(struct sw_call *call)
 {
-    enum { DEFAULT_FRAMES = 10000 };
+    enum { DOCUMENTED_FRAMES = 10000 };
     const uint32_t most = call->engine->walker->max_frames;
-    struct sw_fold fold = { .call = call,
-                            .frames_left = most ? most : DEFAULT_FRAMES,
-                            .documented = call->engine->flavour == SW_FLAVOUR_DOCUMENTED };
-    prepare_callbacks(&fold);
-    find_unwound(&fold);
-    struct sw_start start = sw_fold_start(&fold);
-    if (!start.regs)
-        return empty_walk(&fold);
-    do {
-        if (!walk_stretch(&fold, start))
-            break;
-        start = sw_fold_go_on(&fold);
-    } while (start.regs);
-    sw_trace_close(fold.replay);
-    if (call->work->walk.stop != SW_STOP_ABORTED && !report_run(&fold, false))
-        call->work->walk.stop = SW_STOP_ABORTED;
-    return explained(&fold, outcome(&fold));
+    const bool documented = call->engine->flavour == SW_FLAVOUR_DOCUMENTED;
+    if (most != 0 && (call->engine->options & SW_ENGINE_BOTH_ENDS) != 0)
+        return fold_both_ends(call, most);
+    struct sw_fold fold = fold_of(call, most ? most : documented ? DOCUMENTED_FRAMES : UINT32_MAX);
+    return fold_all(&fold);
 }

@@ -16,7 +16,11 @@ enum before { NOTHING = 0, MANAGED, SWALLOWING, NATIVE };
  * Frames until now, and how far up the stack and the list of transition records they have come.
  *
  * cursor   In the transition records.  has_record: the one taken last has not been reached yet.
- * hidden   Managed frames since the last callback.  has_run: a run in work->run is to be told of.
+ * hidden   Managed frames since the last callback.  has_run: a run in work->run is to be told of; run_hidden: what
+ *          hidden was when it was met.
+ * seen     Callbacks that were to be made. Those from the left_from-th up to the left_to-th are left out.
+ * noted_flags  ContextFlags of the record whose frame has been reached.
+ * shown_pc The pc of the first frame as it was given, if that is padding behind the method. 0: it is not.
  * claimed  The registers that a callback may rely on, by bit; pc: the number of the program counter.
  * context_size  Of the CONTEXT that is handed out; 0: none.
  * unwound_count  How many rows of work->unwound are filled.
@@ -38,12 +42,20 @@ struct sw_fold {
     ULONG32 context_size;
     uint32_t frames_left;
     uint32_t hidden;
+    uint32_t run_hidden;
+    uint32_t seen;
+    uint32_t left_from, left_to;
+    uint64_t shown_pc;
+    uint32_t noted_flags;
     bool has_record;
     bool has_run;
     bool documented;
 };
 
-/* Where to start: regs null for nowhere. reached: the walk stands there already, in front of its frame. */
+/*
+ * Where to start: regs null for nowhere. exact: their pc was being executed. reached: the walk stands there already, in
+ * front of its frame.
+ */
 struct sw_start {
     const struct sw_regs *regs;
     bool exact;
@@ -53,6 +65,9 @@ struct sw_start {
 /* Where the first stretch starts, by the flavour; where to go on behind one that ended in a native run. */
 struct sw_start sw_fold_start(struct sw_fold *fold);
 struct sw_start sw_fold_go_on(struct sw_fold *fold);
+
+/* From now on callbacks get a CONTEXT with these ContextFlags; 0: with those that it has. */
+void sw_fold_set_context_flags(const struct sw_fold *fold, uint32_t flags);
 
 /* Starts the walk of a stretch. */
 void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, bool exact);

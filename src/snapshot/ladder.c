@@ -1,7 +1,7 @@
 /*
  * The ladder: everything that happens before DoStackSnapshot walks, in order, as one table. A row is a check or a step.
- * A check only looks, and the first that fires gives the answer. A step only acts (holds the target, enters the engine,
- * stops the target, takes the seed), and never ends the call: the check behind it looks at what came of it.
+ * A check only looks, and the first that fires gives the answer. A step only acts (holds the target, locks it, stops
+ * it, takes the seed), and never ends the call: the check behind it looks at what came of it.
  * Knows the engine's state, the thread table and the suspender. Refuses to know how frames are found or reported.
  *
  * Rows are numbered as in clr-contract.md section 1 (decimals: section 2). Three checks of the CLR have no counterpart
@@ -12,11 +12,14 @@
 
 #include "unwind/request.h"
 
+/* Who walks, where nobody can say which thread calls: nobody is accused then. */
+#define SOMEBODY UINT64_MAX
+
 /* ---- what checks and steps ask ---- */
 
 static bool runtime_is(const struct sw_call *call, uint32_t flags)
 {
-    return (call->engine->runtime & flags) != 0;
+    return (__atomic_load_n(&call->engine->runtime, __ATOMIC_RELAXED) & flags) != 0;
 }
 
 static bool target_is(const struct sw_call *call, uint32_t flags)
@@ -61,7 +64,7 @@ static bool runtime_has_not_started(const struct sw_call *call)
 
 static bool snapshots_are_not_enabled(const struct sw_call *call)
 {
-    return (call->engine->event_mask & COR_PRF_ENABLE_STACK_SNAPSHOT) == 0;
+    return (__atomic_load_n(&call->engine->event_mask, __ATOMIC_RELAXED) & COR_PRF_ENABLE_STACK_SNAPSHOT) == 0;
 }
 
 /* X86_OPTIMIZED is known on x86 only, which no target of this library is. */
@@ -77,17 +80,8 @@ static bool callback_is_null(const struct sw_call *call)
 
 static bool engine_has_no_such_context(const struct sw_call *call)
 {
-    static const struct {
-        enum sw_machine machine;
-        ULONG32 size;
-    } sizes[] = { { SW_MACHINE_X64, 1232 }, { SW_MACHINE_X64, 1504 },  { SW_MACHINE_X64, 3104 },
-                  { SW_MACHINE_X64, 3232 }, { SW_MACHINE_ARM64, 912 }, { SW_MACHINE_ARM64, 992 } };
-    if (call->engine->context_size == 0)
-        return false;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i].machine == call->engine->walker->machine && sizes[i].size == call->engine->context_size)
-            return false;
-    return true;
+    const ULONG32 size = call->engine->context_size;
+    return size != 0 && !sw_call_is_context_size(call->engine->walker->machine, size);
 }
 
 static bool seed_is_cut_short(const struct sw_call *call)
@@ -102,17 +96,46 @@ static bool caller_was_never_managed(const struct sw_call *call)
 
 static bool target_is_not_in_the_table(const struct sw_call *call)
 {
-    return !call->held;
+    return !call->held.block;
+}
+
+static bool heap_is_not_ready(const struct sw_call *call)
+{
+    return !runtime_is(call, SW_RUNTIME_HEAP_READY);
+}
+
+/* The CLR does not look whether an id is one; it looks at what was there, and mostly comes as far as row 8u. */
+static bool ended_target_runs(const struct sw_call *call)
+{
+    return target_is_not_in_the_table(call) && !runtime_is(call, SW_RUNTIME_SUSPENDED);
 }
 
 static bool target_is_not_managed(const struct sw_call *call)
 {
-    return target_is(call, SW_THREAD_GC_SPECIAL) || !runtime_is(call, SW_RUNTIME_HEAP_READY);
+    return target_is(call, SW_THREAD_GC_SPECIAL) || heap_is_not_ready(call);
 }
 
-static bool engine_is_inside_a_call(const struct sw_call *call)
+static bool target_is_being_walked(const struct sw_call *call)
 {
-    return !call->inside;
+    return !call->locked;
+}
+
+static bool too_many_calls_go_on(const struct sw_call *call)
+{
+    return !call->live;
+}
+
+/* Asked with the call's own word set, so that of two calls that begin at once neither misses the other. */
+static bool scratch_is_in_use(const struct sw_call *call)
+{
+    const uint64_t *words = call->engine->state;
+    const uintptr_t begin = (uintptr_t)call->scratch;
+    for (unsigned i = SW_STATE_CALLS; i < SW_STATE_END; i++) {
+        const uint64_t word = __atomic_load_n(&words[i], __ATOMIC_SEQ_CST);
+        if (&words[i] != call->live && word >= begin && word - begin < SW_SCRATCH_BYTES)
+            return true;
+    }
+    return false;
 }
 
 static bool return_address_is_being_changed(const struct sw_call *call)
@@ -173,7 +196,7 @@ static bool seed_is_not_managed_code(const struct sw_call *call)
 {
     if (!call->seed)
         return false;
-    const struct sw_range code = sw_code_at(call->engine->walker, sw_regs_pc(call->seed));
+    const struct sw_range code = sw_code_given(call->engine, sw_regs_pc(call->seed));
     return !sw_code_is_managed(&code);
 }
 
@@ -192,27 +215,44 @@ static bool exception_state_is_broken(const struct sw_call *call)
 static void hold_target(struct sw_call *call)
 {
     const struct sw_inspector *inspector = call->engine->inspector;
-    call->held = sw_threads_hold(call->engine->threads, call->thread, &call->target) == SW_OK;
-    call->top = call->held && sw_call_is_for_caller(call) ? call->own : NULL;
-    if (call->held && inspector)
+    if (sw_threads_enter(call->engine->threads, call->thread, &call->target, &call->held) != SW_OK)
+        return;
+    call->top = sw_call_is_for_caller(call) ? call->own : NULL;
+    if (inspector)
         inspector->update(inspector->arg, &call->target);
 }
 
-/* Lets one call in; from here on that call may use the scratch. */
+/* One walk of a thread at a time. Walks of other threads go on, those from callbacks of this one too. */
+static void lock_target(struct sw_call *call)
+{
+    call->rival = sw_threads_lock(call->held, call->caller ? call->caller : SOMEBODY);
+    call->locked = call->rival == 0;
+}
+
+/* The walk that is going on is the caller's own. Otherwise two threads want the same one, which breaks no rule. */
+static void report_nested_walk(struct sw_call *call)
+{
+    if (call->rival == call->caller)
+        sw_call_report(call, SW_CONDUCT_NESTED_WALK);
+}
+
 static void enter_engine(struct sw_call *call)
 {
-    if (__atomic_exchange_n(&call->engine->state[SW_STATE_INSIDE], 1, __ATOMIC_ACQUIRE) != 0)
-        return;
-    call->inside = true;
-    call->engine->stop = SW_STOP_NONE;
+    uint64_t *words = call->engine->state;
+    const uint64_t idle = (uintptr_t)call->work | 1u;
+    for (unsigned i = SW_STATE_CALLS; i < SW_STATE_END && !call->live; i++) {
+        uint64_t free = 0;
+        if (__atomic_compare_exchange_n(&words[i], &free, idle, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+            call->live = &words[i];
+    }
+}
+
+/* From here on the scratch is the call's. */
+static void prepare_walker(struct sw_call *call)
+{
     call->work->walker = *call->engine->walker;
     call->work->walker.stack_begin = call->target.stack_begin;
     call->work->walker.stack_end = call->target.stack_end;
-}
-
-static void report_nested_walk(struct sw_call *call)
-{
-    sw_call_report(call, SW_CONDUCT_NESTED_WALK);
 }
 
 /* Stops the target, which gives its registers, unless that was done before or it is the caller. */
@@ -254,8 +294,8 @@ static void stop_cooperative_target(struct sw_call *call)
 
 static bool made_a_first_walk(const struct sw_call *call)
 {
-    for (unsigned i = SW_STATE_FIRST; i < SW_STATE_END; i++)
-        if (call->engine->state[i] == call->caller)
+    for (unsigned i = SW_STATE_FIRST; i < SW_STATE_CALLS; i++)
+        if (sw_state_get(call->engine, i) == call->caller)
             return true;
     return false;
 }
@@ -304,7 +344,7 @@ static void seed_with_own_registers(struct sw_call *call)
 /* Says in the refusal which code is there instead, and which seed would do. */
 static void explain_bad_seed(struct sw_call *call)
 {
-    struct sw_refusal *refusal = sw_call_explain(call);
+    struct sw_refusal *refusal = &call->refusal;
     struct sw_fault fault = { 0 };
     refusal->address = sw_regs_pc(call->seed);
     refusal->kind = (enum sw_kind)sw_code_at(call->engine->walker, refusal->address).kind;
@@ -350,10 +390,16 @@ static const struct {
     { "own", CHECK(seed_is_cut_short),                                 { E_INVALIDARG, SKIP,         SKIP         } },
     { "2.1", CHECK(caller_was_never_managed),                          { SKIP,         S_OK,         S_OK         } },
     { "2.1", STEP(hold_target),                                        { TAKE,         TAKE,         TAKE         } },
+    { "4",   CHECK(heap_is_not_ready),                                 { SKIP,         S_OK,         S_OK         } },
+    { "2.1", CHECK(ended_target_runs),                                 { SKIP,         SKIP,         E_NOTIMPL    } },
     { "2.1", CHECK(target_is_not_in_the_table),                        { NO_THREAD,    NO_THREAD,    NO_THREAD    } },
     { "4",   CHECK(target_is_not_managed),                             { S_OK,         S_OK,         S_OK         } },
-    { "5",   STEP(enter_engine),                                       { TAKE,         TAKE,         TAKE         } },
-    { "5",   FOUND(engine_is_inside_a_call, report_nested_walk),       { UNSAFE,       UNSAFE,       UNSAFE       } },
+    { "5",   STEP(lock_target),                                        { TAKE,         TAKE,         TAKE         } },
+    { "5",   FOUND(target_is_being_walked, report_nested_walk),        { UNSAFE,       UNSAFE,       UNSAFE       } },
+    { "own", STEP(enter_engine),                                       { TAKE,         TAKE,         TAKE         } },
+    { "own", CHECK(too_many_calls_go_on),                              { UNSAFE,       UNSAFE,       UNSAFE       } },
+    { "own", CHECK(scratch_is_in_use),                                 { UNSAFE,       UNSAFE,       UNSAFE       } },
+    { "own", STEP(prepare_walker),                                     { TAKE,         TAKE,         TAKE         } },
     { "5",   CHECK(return_address_is_being_changed),                   { UNSAFE,       UNSAFE,       UNSAFE       } },
     { "6",   CHECK(suspension_is_in_progress),                         { SKIP,         UNSAFE,       UNSAFE       } },
     { "7",   CHECK(target_forbids_suspension),                         { SKIP,         UNSAFE,       UNSAFE       } },

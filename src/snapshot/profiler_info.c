@@ -9,6 +9,7 @@
 #include <snapwalk/profiler_info.h>
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "common/alloc.h"
@@ -18,10 +19,12 @@
 struct sw_profiler_info {
     ICorProfilerInfo15 com; /* first: the object's address is the interface's */
     struct sw_engine *engine;
-    struct sw_scratch *scratch;
     struct sw_alloc alloc;
     DWORD events_high;
-    bool owns_scratch;
+    struct sw_scratch *scratches;
+    unsigned scratch_count;
+    bool owns_scratches;
+    atomic_bool in_use[SW_PROFILER_INFO_CALLS];
 };
 static_assert(offsetof(struct sw_profiler_info, com) == 0, "an interface pointer is the object's address");
 
@@ -56,12 +59,27 @@ static ULONG STDMETHODCALLTYPE one_reference(ICorProfilerInfo15 *com)
     return 1;
 }
 
+/* Working memory that no other call has: its number, or that of none. */
+static unsigned take_scratch(struct sw_profiler_info *info)
+{
+    unsigned i = 0;
+    while (i < info->scratch_count && atomic_exchange_explicit(&info->in_use[i], true, memory_order_acquire))
+        i++;
+    return i;
+}
+
 static HRESULT STDMETHODCALLTYPE do_stack_snapshot(ICorProfilerInfo15 *com, ThreadID thread,
                                                    StackSnapshotCallback *callback, ULONG32 info_flags,
                                                    void *client_data, BYTE context[], ULONG32 context_size)
 {
     struct sw_profiler_info *info = object_of(com);
-    return sw_snapshot(info->engine, info->scratch, thread, callback, info_flags, client_data, context, context_size);
+    const unsigned n = take_scratch(info);
+    if (n == info->scratch_count)
+        return CORPROF_E_STACKSNAPSHOT_UNSAFE;
+    const HRESULT hr = sw_snapshot(info->engine, &info->scratches[n], thread, callback, info_flags, client_data,
+                                   context, context_size);
+    atomic_store_explicit(&info->in_use[n], false, memory_order_release);
+    return hr;
 }
 
 static HRESULT STDMETHODCALLTYPE get_function_from_ip(ICorProfilerInfo15 *com, LPCBYTE ip, FunctionID *function)
@@ -186,7 +204,8 @@ static HRESULT STDMETHODCALLTYPE get_thread_info(ICorProfilerInfo15 *com, Thread
 static HRESULT STDMETHODCALLTYPE get_current_thread_id(ICorProfilerInfo15 *com, ThreadID *id)
 {
     const struct sw_engine *engine = object_of(com)->engine;
-    const uint64_t os_id = engine->suspender ? engine->suspender->current(engine->suspender->arg) : 0;
+    const struct sw_suspender *suspender = engine->suspender;
+    const uint64_t os_id = suspender && suspender->current ? suspender->current(suspender->arg) : 0;
     struct sw_thread thread;
     if (os_id == 0 || sw_threads_find_os(engine->threads, os_id, &thread) != SW_OK)
         return CORPROF_E_NOT_MANAGED_THREAD;
@@ -207,8 +226,8 @@ static HRESULT STDMETHODCALLTYPE get_event_mask2(ICorProfilerInfo15 *com, DWORD 
 {
     if (!low || !high)
         return E_INVALIDARG;
-    *low = object_of(com)->engine->event_mask;
-    *high = object_of(com)->events_high;
+    *low = __atomic_load_n(&object_of(com)->engine->event_mask, __ATOMIC_RELAXED);
+    *high = __atomic_load_n(&object_of(com)->events_high, __ATOMIC_RELAXED);
     return S_OK;
 }
 
@@ -220,14 +239,15 @@ static HRESULT STDMETHODCALLTYPE get_event_mask(ICorProfilerInfo15 *com, DWORD *
 
 static HRESULT STDMETHODCALLTYPE set_event_mask2(ICorProfilerInfo15 *com, DWORD low, DWORD high)
 {
-    object_of(com)->engine->event_mask = low;
-    object_of(com)->events_high = high;
+    __atomic_store_n(&object_of(com)->engine->event_mask, low, __ATOMIC_RELAXED);
+    __atomic_store_n(&object_of(com)->events_high, high, __ATOMIC_RELAXED);
     return S_OK;
 }
 
 static HRESULT STDMETHODCALLTYPE set_event_mask(ICorProfilerInfo15 *com, DWORD low)
 {
-    return set_event_mask2(com, low, object_of(com)->events_high);
+    __atomic_store_n(&object_of(com)->engine->event_mask, low, __ATOMIC_RELAXED);
+    return S_OK;
 }
 
 /* Every slot after those of IUnknown, of all versions. */
@@ -293,13 +313,18 @@ enum sw_status sw_profiler_info_create(struct sw_engine *engine, struct sw_scrat
     struct sw_profiler_info *made = use.get(use.arg, sizeof(*made));
     struct sw_scratch *work = scratch;
     if (made && !work)
-        work = use.get(use.arg, sizeof(*work));
+        work = use.get(use.arg, SW_PROFILER_INFO_CALLS * sizeof(*work));
     if (!work) {
         if (made)
             use.put(use.arg, made, sizeof(*made));
         return SW_E_NO_MEMORY;
     }
-    *made = (struct sw_profiler_info){ { &table }, engine, work, use, 0, !scratch };
+    *made = (struct sw_profiler_info){ .com = { &table },
+                                       .engine = engine,
+                                       .alloc = use,
+                                       .scratches = work,
+                                       .scratch_count = scratch ? 1 : SW_PROFILER_INFO_CALLS,
+                                       .owns_scratches = !scratch };
     *info = (ICorProfilerInfo2 *)made;
     return SW_OK;
 }
@@ -310,7 +335,7 @@ void sw_profiler_info_destroy(ICorProfilerInfo2 *info)
     if (!object)
         return;
     const struct sw_alloc from = object->alloc;
-    if (object->owns_scratch)
-        from.put(from.arg, object->scratch, sizeof(*object->scratch));
+    if (object->owns_scratches)
+        from.put(from.arg, object->scratches, SW_PROFILER_INFO_CALLS * sizeof(*object->scratches));
     from.put(from.arg, object, sizeof(*object));
 }

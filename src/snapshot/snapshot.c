@@ -38,36 +38,59 @@ static void find_caller(struct sw_call *call)
 /* Notes that the caller has walked another thread and received a frame (D26). */
 static void note_first_walk(const struct sw_call *call)
 {
+    enum { CALLERS = SW_STATE_CALLS - SW_STATE_FIRST };
     uint64_t *state = call->engine->state;
     if (call->caller == 0 || sw_call_is_for_caller(call) || call->reported == 0)
         return;
-    for (unsigned i = SW_STATE_FIRST; i < SW_STATE_END; i++)
-        if (state[i] == call->caller)
+    for (unsigned i = SW_STATE_FIRST; i < SW_STATE_CALLS; i++)
+        if (sw_state_get(call->engine, i) == call->caller)
             return;
-    state[SW_STATE_FIRST + state[SW_STATE_NEXT_FIRST]++ % (SW_STATE_END - SW_STATE_FIRST)] = call->caller;
+    const uint64_t turn = __atomic_fetch_add(&state[SW_STATE_NEXT_FIRST], 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&state[SW_STATE_FIRST + turn % CALLERS], call->caller, __ATOMIC_RELAXED);
 }
 
-static void note_refusal(struct sw_call *call, HRESULT hr)
+/* Of answers that are given at the same moment the engine keeps one, whole. */
+static void keep_answer(const struct sw_call *call, HRESULT hr)
 {
-    if (!call->explained)
-        (void)sw_call_explain(call);
-    call->engine->refusal.hr = hr;
-    call->engine->refusal.reason = call->reason;
+    struct sw_engine *engine = call->engine;
+    uint64_t *answering = &engine->state[SW_STATE_ANSWERING];
+    if (__atomic_exchange_n(answering, 1, __ATOMIC_ACQUIRE) != 0)
+        return;
+    engine->stop = call->stop;
+    if (hr != S_OK)
+        engine->refusal = call->refusal;
+    __atomic_store_n(answering, 0, __ATOMIC_RELEASE);
 }
 
+static void tell_answer(const struct sw_call *call, HRESULT hr)
+{
+    const struct sw_answer answer = { .thread = call->thread,
+                                      .hr = hr,
+                                      .stop = call->stop,
+                                      .callbacks = call->reported,
+                                      .left_out = call->left_out,
+                                      .refusal = hr == S_OK ? NULL : &call->refusal };
+    if (call->engine->on_answer)
+        call->engine->on_answer(call->engine->answer_arg, &answer);
+}
+
+/* The target runs and is free before its removal may go on, and before anybody is told. */
 static HRESULT finish(struct sw_call *call, HRESULT hr)
 {
     const struct sw_suspender *suspender = call->engine->suspender;
     if (call->suspended)
         (void)suspender->resume(suspender->arg, call->target.os_id);
-    if (call->held)
-        sw_threads_release(call->engine->threads, call->thread);
+    if (call->locked)
+        sw_threads_unlock(call->held);
+    sw_threads_leave(call->held);
     if (hr == S_OK)
         note_first_walk(call);
-    else
-        note_refusal(call, hr);
-    if (call->inside)
-        __atomic_store_n(&call->engine->state[SW_STATE_INSIDE], 0, __ATOMIC_RELEASE);
+    call->refusal.hr = hr;
+    call->refusal.reason = call->reason;
+    keep_answer(call, hr);
+    if (call->live)
+        __atomic_store_n(call->live, 0, __ATOMIC_RELEASE);
+    tell_answer(call, hr);
     return hr;
 }
 
@@ -100,11 +123,20 @@ HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *scratch, Thread
     return finish(&call, hr);
 }
 
+/* Whether some call's callback with that frameInfo is running. */
+static bool is_live(const struct sw_engine *engine, COR_PRF_FRAME_INFO frame_info)
+{
+    for (unsigned i = SW_STATE_CALLS; i < SW_STATE_END; i++)
+        if (sw_state_get(engine, i) == frame_info)
+            return (frame_info & 1u) == 0 && frame_info != 0;
+    return false;
+}
+
 HRESULT sw_frame_info_read(struct sw_engine *engine, COR_PRF_FRAME_INFO frame_info, struct sw_frame_info *info)
 {
     if (!engine || !info)
         return E_INVALIDARG;
-    if (frame_info == 0 || engine->state[SW_STATE_LIVE_FRAME] != frame_info) {
+    if (!is_live(engine, frame_info)) {
         if (engine->on_conduct)
             engine->on_conduct(engine->conduct_arg, SW_CONDUCT_STALE_FRAME, 0);
         return E_INVALIDARG;
@@ -113,7 +145,10 @@ HRESULT sw_frame_info_read(struct sw_engine *engine, COR_PRF_FRAME_INFO frame_in
     return S_OK;
 }
 
-/* In a perf map the id of CoreCLR's JIT code is only its address. The header in front of the code has the real id. */
+/*
+ * In a perf map the id of CoreCLR's JIT code is only its address. The header in front of the code has the real id. 0:
+ * the runtime has not prepared the precompiled method, and an address is no id that it could be asked about.
+ */
 static FunctionID function_at(const struct sw_engine *engine, const struct sw_range *code, uint64_t ip)
 {
     const struct sw_walker *walker = engine->walker;
@@ -125,6 +160,8 @@ static FunctionID function_at(const struct sw_engine *engine, const struct sw_ra
     if (has_header &&
         sw_clr_jit_rule(walker->machine, &walker->memory, code->begin, code->end, ip, true, &rule, &about) == SW_OK)
         return (FunctionID)about.function;
+    if (engine->inspector && (code->flags & SW_RANGE_ADDRESS_ID) != 0)
+        return (FunctionID)engine->inspector->function(engine->inspector->arg, ip);
     return sw_function_of(engine, code, ip);
 }
 
@@ -136,9 +173,10 @@ HRESULT sw_function_from_ip(const struct sw_engine *engine, uint64_t ip, Functio
     if (!documented && (engine->runtime & SW_RUNTIME_HEAP_READY) == 0)
         return CORPROF_E_NOT_YET_AVAILABLE;
     ip = sw_code_address(engine->walker, ip);
-    const struct sw_range code = sw_code_at(engine->walker, ip);
-    const bool found = sw_code_is_managed(&code) && (documented || (code.flags & SW_RANGE_HIDDEN) == 0);
-    if (function && (found || documented))
-        *function = found ? function_at(engine, &code, ip) : 0;
-    return found ? S_OK : E_FAIL;
+    const struct sw_range code = sw_code_given(engine, ip);
+    const bool is_method = sw_code_is_managed(&code) && (documented || (code.flags & SW_RANGE_HIDDEN) == 0);
+    const FunctionID found = is_method ? function_at(engine, &code, ip) : 0;
+    if (function && (found != 0 || documented))
+        *function = found;
+    return found != 0 ? S_OK : E_FAIL;
 }

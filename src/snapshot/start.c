@@ -65,6 +65,15 @@ static bool walk_to_record(const struct sw_fold *fold, const struct sw_regs *rec
     return more && sw_regs_sp(here) == sw_regs_sp(record) && sw_regs_pc(here) == sw_regs_pc(record);
 }
 
+/* The registers of a record stand over those of the walk that has reached its frame. */
+static void take_noted(const struct sw_fold *fold, const struct sw_regs *record)
+{
+    struct sw_regs *here = &fold->call->work->walk.frame.regs;
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (sw_regs_has(record, n))
+            sw_regs_set(here, n, record->r[n]);
+}
+
 /* Adds those registers to a record whose pc was being executed. The walk would take that pc for a return address. */
 static void complete_record(const struct sw_fold *fold, struct sw_regs *record)
 {
@@ -74,6 +83,15 @@ static void complete_record(const struct sw_fold *fold, struct sw_regs *record)
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (sw_regs_has(here, n) && !sw_regs_has(record, n))
             sw_regs_set(record, n, here->r[n]);
+}
+
+void sw_fold_set_context_flags(const struct sw_fold *fold, uint32_t flags)
+{
+    enum { X64_FLAGS_AT = 0x30, ARM64_FLAGS_AT = 0 };
+    uint8_t *at = fold->call->work->context +
+                  (fold->call->engine->walker->machine == SW_MACHINE_X64 ? X64_FLAGS_AT : ARM64_FLAGS_AT);
+    for (unsigned i = 0; flags != 0 && !fold->documented && i < 4; i++)
+        at[i] = (uint8_t)(flags >> 8 * i);
 }
 
 /*
@@ -92,10 +110,13 @@ static struct sw_start start_at_record(struct sw_fold *fold)
     if (!record)
         return (struct sw_start){ 0 };
     const bool exact = parked || record->exact;
-    if (exact)
+    sw_fold_set_context_flags(fold, record->context_flags);
+    if (exact) {
         complete_record(fold, &record->regs);
-    else if (walk_to_record(fold, &record->regs))
+    } else if (walk_to_record(fold, &record->regs)) {
+        take_noted(fold, &record->regs);
         return (struct sw_start){ &fold->call->work->walk.frame.regs, false, true };
+    }
     return (struct sw_start){ &record->regs, exact, false };
 }
 
@@ -120,11 +141,24 @@ static struct sw_start documented_start(struct sw_fold *fold)
     return start_at_record(fold);
 }
 
+/* Padding is walked from as the end of the method in front of it, to which a call that never returns would return. */
+static struct sw_start start_at_seed(struct sw_fold *fold)
+{
+    struct sw_regs *seed = &fold->call->work->seed;
+    const uint64_t pc = sw_regs_pc(fold->call->seed);
+    const struct sw_range code = sw_code_given(fold->call->engine, pc);
+    if (pc < code.end || code.end == 0)
+        return (struct sw_start){ fold->call->seed, true, false };
+    if (seed != fold->call->seed)
+        *seed = *fold->call->seed;
+    sw_regs_set(seed, sw_regs_pc_number(seed->machine), code.end);
+    fold->shown_pc = pc;
+    return (struct sw_start){ seed, false, false };
+}
+
 static struct sw_start clr_start(struct sw_fold *fold)
 {
-    if (fold->call->seed)
-        return (struct sw_start){ fold->call->seed, true, false };
-    return start_at_record(fold);
+    return fold->call->seed ? start_at_seed(fold) : start_at_record(fold);
 }
 
 struct sw_start sw_fold_start(struct sw_fold *fold)

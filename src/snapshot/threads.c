@@ -26,14 +26,18 @@ enum { BLOCK_SLOTS = 64, UPDATE_ROUNDS = 1000 };
 #define WALKS     ((CURRENT - 1) & ~READERS)
 #define OCCUPANTS (READERS | WALKS)
 
-/* id 0: the slot is free. order: rises with every add, so that threads can be listed in the order of adding. */
-struct slots {
+/*
+ * id 0: the slot is free. order: rises with every add, so that threads can be listed in the order of adding. walker:
+ * who walks the thread now; 0: nobody.
+ */
+struct sw_thread_slots {
     _Atomic uint64_t id[BLOCK_SLOTS];
     _Atomic uint64_t os_id[BLOCK_SLOTS];
     _Atomic uint64_t order[BLOCK_SLOTS];
     _Atomic uint64_t state[BLOCK_SLOTS];
+    _Atomic uint64_t walker[BLOCK_SLOTS];
     struct sw_thread facts[BLOCK_SLOTS][2];
-    struct slots *_Atomic next;
+    struct sw_thread_slots *_Atomic next;
 };
 
 struct sw_threads {
@@ -42,13 +46,7 @@ struct sw_threads {
     void *wait_arg;
     _Atomic uint64_t orders;
     atomic_flag writing;
-    struct slots *_Atomic first;
-};
-
-/* One slot of the table. block null: no slot. */
-struct slot {
-    struct slots *block;
-    unsigned at;
+    struct sw_thread_slots *_Atomic first;
 };
 
 enum sw_status sw_threads_create(const struct sw_alloc *alloc, void (*wait)(void *arg, unsigned round), void *wait_arg,
@@ -74,9 +72,9 @@ void sw_threads_destroy(struct sw_threads *threads)
     if (!threads)
         return;
     const struct sw_alloc to = threads->alloc;
-    struct slots *block = atomic_load(&threads->first);
+    struct sw_thread_slots *block = atomic_load(&threads->first);
     while (block) {
-        struct slots *next = atomic_load(&block->next);
+        struct sw_thread_slots *next = atomic_load(&block->next);
         to.put(to.arg, block, sizeof *block);
         block = next;
     }
@@ -85,7 +83,7 @@ void sw_threads_destroy(struct sw_threads *threads)
 
 #ifndef NDEBUG
 /* A free slot is closed; a thread's was given a turn, and its facts are its own. */
-static bool is_slot(const struct sw_threads *threads, const struct slots *block, unsigned at)
+static bool is_slot(const struct sw_threads *threads, const struct sw_thread_slots *block, unsigned at)
 {
     const uint64_t id = atomic_load(&block->id[at]), state = atomic_load(&block->state[at]);
     const uint64_t order = atomic_load(&block->order[at]);
@@ -95,7 +93,7 @@ static bool is_slot(const struct sw_threads *threads, const struct slots *block,
            block->facts[at][(state & CURRENT) != 0].id == id;
 }
 
-static unsigned count_open(const struct slots *block, uint64_t id)
+static unsigned count_open(const struct sw_thread_slots *block, uint64_t id)
 {
     unsigned count = 0;
     for (; block; block = atomic_load(&block->next))
@@ -106,7 +104,7 @@ static unsigned count_open(const struct slots *block, uint64_t id)
 
 bool sw_threads_is_valid(const struct sw_threads *threads)
 {
-    for (const struct slots *block = atomic_load(&threads->first); block; block = atomic_load(&block->next))
+    for (const struct sw_thread_slots *block = atomic_load(&threads->first); block; block = atomic_load(&block->next))
         for (unsigned i = 0; i < BLOCK_SLOTS; i++)
             if (!is_slot(threads, block, i) || count_open(block, atomic_load(&block->id[i])) > 1)
                 return false;
@@ -133,20 +131,20 @@ static void pause_round(const struct sw_threads *threads, unsigned round)
 }
 
 /* Whether the slot has that id or OS id. A thread being removed is not found by OS id: another may have that id now. */
-static bool slot_is(const struct slots *block, unsigned at, uint64_t value, bool by_os)
+static bool slot_is(const struct sw_thread_slots *block, unsigned at, uint64_t value, bool by_os)
 {
     if (!by_os)
         return atomic_load(&block->id[at]) == value;
     return atomic_load(&block->os_id[at]) == value && (atomic_load(&block->state[at]) & CLOSED) == 0;
 }
 
-static struct slot find_slot(const struct sw_threads *threads, uint64_t value, bool by_os)
+static struct sw_held find_slot(const struct sw_threads *threads, uint64_t value, bool by_os)
 {
-    for (struct slots *block = atomic_load(&threads->first); block; block = atomic_load(&block->next))
+    for (struct sw_thread_slots *block = atomic_load(&threads->first); block; block = atomic_load(&block->next))
         for (unsigned i = 0; i < BLOCK_SLOTS; i++)
             if (slot_is(block, i, value, by_os))
-                return (struct slot){ block, i };
-    return (struct slot){ 0 };
+                return (struct sw_held){ block, i };
+    return (struct sw_held){ 0 };
 }
 
 /*
@@ -154,7 +152,7 @@ static struct slot find_slot(const struct sw_threads *threads, uint64_t value, b
  * whether the slot was open and which copy is current. Neither the id nor that copy changes until the occupant has
  * left.
  */
-static enum sw_status enter_slot(struct slot slot, uint64_t value, bool by_os, uint64_t occupant,
+static enum sw_status enter_slot(struct sw_held slot, uint64_t value, bool by_os, uint64_t occupant,
                                  struct sw_thread *thread)
 {
     if (!slot.block)
@@ -174,7 +172,7 @@ static enum sw_status look_up(const struct sw_threads *threads, uint64_t value, 
 {
     if (!threads || value == 0)
         return threads ? SW_E_NOT_FOUND : SW_E_ARGUMENT;
-    const struct slot slot = find_slot(threads, value, by_os);
+    const struct sw_held slot = find_slot(threads, value, by_os);
     const enum sw_status status = enter_slot(slot, value, by_os, READER, thread);
     if (status == SW_OK)
         atomic_fetch_sub(&slot.block->state[slot.at], READER);
@@ -191,54 +189,82 @@ enum sw_status sw_threads_find_os(const struct sw_threads *threads, uint64_t os_
     return look_up(threads, os_id, true, thread);
 }
 
-enum sw_status sw_threads_hold(struct sw_threads *threads, uint64_t id, struct sw_thread *thread)
+enum sw_status sw_threads_enter(struct sw_threads *threads, uint64_t id, struct sw_thread *thread, struct sw_held *held)
 {
+    *held = (struct sw_held){ 0 };
     if (!threads)
         return SW_E_ARGUMENT;
     if (id == 0)
         return SW_E_NOT_FOUND;
-    return enter_slot(find_slot(threads, id, false), id, false, WALK, thread);
+    const struct sw_held slot = find_slot(threads, id, false);
+    const enum sw_status status = enter_slot(slot, id, false, WALK, thread);
+    if (status == SW_OK)
+        *held = slot;
+    return status;
+}
+
+void sw_threads_leave(struct sw_held held)
+{
+    if (held.block)
+        atomic_fetch_sub(&held.block->state[held.at], WALK);
+}
+
+uint64_t sw_threads_lock(struct sw_held held, uint64_t walker)
+{
+    uint64_t other = 0;
+    return atomic_compare_exchange_strong(&held.block->walker[held.at], &other, walker) ? 0 : other;
+}
+
+void sw_threads_unlock(struct sw_held held)
+{
+    atomic_store(&held.block->walker[held.at], 0);
+}
+
+enum sw_status sw_threads_hold(struct sw_threads *threads, uint64_t id, struct sw_thread *thread)
+{
+    struct sw_held held;
+    return sw_threads_enter(threads, id, thread, &held);
 }
 
 void sw_threads_release(struct sw_threads *threads, uint64_t id)
 {
     if (!threads || id == 0)
         return;
-    const struct slot slot = find_slot(threads, id, false);
+    const struct sw_held slot = find_slot(threads, id, false);
     if (slot.block && (atomic_load(&slot.block->state[slot.at]) & WALKS) != 0)
         atomic_fetch_sub(&slot.block->state[slot.at], WALK);
 }
 
-static struct slots *append_block(struct sw_threads *threads)
+static struct sw_thread_slots *append_block(struct sw_threads *threads)
 {
-    struct slots *block = threads->alloc.get(threads->alloc.arg, sizeof *block);
+    struct sw_thread_slots *block = threads->alloc.get(threads->alloc.arg, sizeof *block);
     if (!block)
         return NULL;
     memset(block, 0, sizeof *block);
     for (unsigned i = 0; i < BLOCK_SLOTS; i++)
         atomic_store(&block->state[i], CLOSED);
-    struct slots *_Atomic *end = &threads->first;
-    for (struct slots *each = atomic_load(end); each; each = atomic_load(end))
+    struct sw_thread_slots *_Atomic *end = &threads->first;
+    for (struct sw_thread_slots *each = atomic_load(end); each; each = atomic_load(end))
         end = &each->next;
     atomic_store(end, block);
     return block;
 }
 
 /* A free slot without occupants. A slot that a stopped reader has not left yet is skipped. */
-static struct slot free_slot(struct sw_threads *threads)
+static struct sw_held free_slot(struct sw_threads *threads)
 {
-    for (struct slots *block = atomic_load(&threads->first); block; block = atomic_load(&block->next))
+    for (struct sw_thread_slots *block = atomic_load(&threads->first); block; block = atomic_load(&block->next))
         for (unsigned i = 0; i < BLOCK_SLOTS; i++)
             if (atomic_load(&block->id[i]) == 0 && (atomic_load(&block->state[i]) & OCCUPANTS) == 0)
-                return (struct slot){ block, i };
-    return (struct slot){ append_block(threads), 0 };
+                return (struct sw_held){ block, i };
+    return (struct sw_held){ append_block(threads), 0 };
 }
 
 static enum sw_status put_in_slot(struct sw_threads *threads, const struct sw_thread *thread)
 {
     if (find_slot(threads, thread->id, false).block)
         return SW_E_EXISTS;
-    const struct slot slot = free_slot(threads);
+    const struct sw_held slot = free_slot(threads);
     if (!slot.block)
         return SW_E_NO_MEMORY;
     slot.block->facts[slot.at][0] = *thread;
@@ -259,7 +285,7 @@ enum sw_status sw_threads_add(struct sw_threads *threads, const struct sw_thread
 }
 
 /* Closes the slot of a thread. The writer's turn ends before the waiting begins, so that others may go on. */
-static enum sw_status close_slot(struct sw_threads *threads, uint64_t id, struct slot *slot)
+static enum sw_status close_slot(struct sw_threads *threads, uint64_t id, struct sw_held *slot)
 {
     *slot = find_slot(threads, id, false);
     if (!slot->block || (atomic_load(&slot->block->state[slot->at]) & CLOSED) != 0)
@@ -270,7 +296,7 @@ static enum sw_status close_slot(struct sw_threads *threads, uint64_t id, struct
 
 enum sw_status sw_threads_remove(struct sw_threads *threads, uint64_t id)
 {
-    struct slot slot;
+    struct sw_held slot;
     if (!threads)
         return SW_E_ARGUMENT;
     if (id == 0)
@@ -316,7 +342,7 @@ static bool spare_is_free(const struct sw_threads *threads, _Atomic uint64_t *st
 
 static enum sw_status replace_facts(struct sw_threads *threads, const struct sw_thread *thread)
 {
-    const struct slot slot = find_slot(threads, thread->id, false);
+    const struct sw_held slot = find_slot(threads, thread->id, false);
     if (!slot.block)
         return SW_E_NOT_FOUND;
     _Atomic uint64_t *state = &slot.block->state[slot.at];
@@ -348,7 +374,7 @@ enum sw_status sw_threads_update(struct sw_threads *threads, const struct sw_thr
 static uint64_t next_in_order(const struct sw_threads *threads, uint64_t after, uint64_t *id)
 {
     uint64_t lowest = UINT64_MAX;
-    for (struct slots *block = atomic_load(&threads->first); block; block = atomic_load(&block->next))
+    for (struct sw_thread_slots *block = atomic_load(&threads->first); block; block = atomic_load(&block->next))
         for (unsigned i = 0; i < BLOCK_SLOTS; i++) {
             const uint64_t order = atomic_load(&block->order[i]);
             const uint64_t found = atomic_load(&block->id[i]);

@@ -32,7 +32,9 @@ struct sw_sim {
     size_t piece_count, piece_room;
     struct sim_thread *threads;
     size_t thread_count, thread_room;
-    uint64_t caller; /* the thread that makes the calls, 0 for none */
+    uint64_t caller; /* the thread that makes the calls, 0 for none; if ask_caller does not know better */
+    uint64_t (*ask_caller)(void *arg);
+    void *ask_arg;
     enum sw_status suspend_answer;
     struct sw_codemap *codemap;
     struct sw_threads *table;
@@ -255,10 +257,22 @@ void sw_sim_run_as(struct sw_sim *sim, uint64_t id)
         sim->caller = id;
 }
 
+void sw_sim_ask_caller(struct sw_sim *sim, uint64_t (*caller)(void *arg), void *arg)
+{
+    if (!sim)
+        return;
+    sim->ask_caller = caller;
+    sim->ask_arg = arg;
+}
+
 struct sw_sim_counts sw_sim_get_counts(const struct sw_sim *sim, uint64_t id)
 {
     const struct sim_thread *thread = sim ? find_thread(sim, id) : NULL;
-    return thread ? thread->counts : (struct sw_sim_counts){ 0 };
+    if (!thread)
+        return (struct sw_sim_counts){ 0 };
+    return (struct sw_sim_counts){ __atomic_load_n(&thread->counts.suspended, __ATOMIC_ACQUIRE),
+                                   __atomic_load_n(&thread->counts.resumed, __ATOMIC_ACQUIRE),
+                                   __atomic_load_n(&thread->counts.outstanding, __ATOMIC_ACQUIRE) };
 }
 
 void sw_sim_fail_suspend(struct sw_sim *sim, enum sw_status status)
@@ -275,31 +289,41 @@ static enum sw_status suspend(void *arg, uint64_t os_id, struct sw_regs *regs)
         return sim->suspend_answer;
     if (!thread)
         return SW_E_GONE;
-    thread->counts.suspended++;
-    thread->counts.outstanding++;
+    __atomic_fetch_add(&thread->counts.suspended, 1, __ATOMIC_ACQ_REL);
+    __atomic_fetch_add(&thread->counts.outstanding, 1, __ATOMIC_ACQ_REL);
     *regs = thread->regs;
     return SW_OK;
+}
+
+/* Counts down, unless there is nothing left. */
+static bool take_one(uint32_t *count)
+{
+    uint32_t seen = __atomic_load_n(count, __ATOMIC_ACQUIRE);
+    while (seen != 0 && !__atomic_compare_exchange_n(count, &seen, seen - 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        ;
+    return seen != 0;
 }
 
 static enum sw_status resume(void *arg, uint64_t os_id)
 {
     struct sim_thread *thread = find_thread(arg, os_id);
-    if (!thread || thread->counts.outstanding == 0)
+    if (!thread || !take_one(&thread->counts.outstanding))
         return SW_E_ARGUMENT;
-    thread->counts.resumed++;
-    thread->counts.outstanding--;
+    __atomic_fetch_add(&thread->counts.resumed, 1, __ATOMIC_ACQ_REL);
     return SW_OK;
 }
 
 static uint64_t current(void *arg)
 {
-    return ((const struct sw_sim *)arg)->caller;
+    const struct sw_sim *sim = arg;
+    return sim->ask_caller ? sim->ask_caller(sim->ask_arg) : sim->caller;
 }
 
 static enum sw_status capture(void *arg, struct sw_regs *regs)
 {
     const struct sw_sim *sim = arg;
-    const struct sim_thread *thread = sim->caller ? find_thread(sim, sim->caller) : NULL;
+    const uint64_t caller = current(arg);
+    const struct sim_thread *thread = caller ? find_thread(sim, caller) : NULL;
     if (!thread)
         return SW_E_UNSUPPORTED;
     *regs = thread->regs;

@@ -148,7 +148,8 @@ static enum sw_stop try(const struct sw_unwind_request *req, const struct sw_rul
     caller->r[pc] = sw_code_address(req->walker, caller->r[pc]);
     if (req->walker->replaced.at != 0 && sw_regs_sp(caller) - 8 == req->walker->replaced.at)
         caller->r[pc] = req->walker->replaced.original;
-    if (caller->r[pc] == 0 && !is_signal)
+    const bool any_pc = req->walker->flags & SW_WALK_ANY_PC;
+    if (caller->r[pc] == 0 && !is_signal && !any_pc)
         return SW_STOP_ROOT_ZERO;
     const enum sw_stop stop = check_stack(req->walker, sw_regs_sp(regs), sw_regs_sp(caller));
     if (stop != SW_STOP_NONE && !is_switch(rule, regs->machine))
@@ -156,7 +157,7 @@ static enum sw_stop try(const struct sw_unwind_request *req, const struct sw_rul
     if (sw_regs_link_number(caller->machine) != SW_REGS_MAX && sw_regs_sp(caller) == sw_regs_sp(regs) &&
         caller->r[pc] == sw_regs_pc(regs) && !is_signal)
         return SW_STOP_SP_NOT_RISING;
-    return is_signal || leads_to_code(req, caller->r[pc]) ? SW_STOP_NONE : SW_STOP_BAD_PC;
+    return is_signal || any_pc || leads_to_code(req, caller->r[pc]) ? SW_STOP_NONE : SW_STOP_BAD_PC;
 }
 
 enum sw_stop sw_candidate_try(const struct sw_unwind_request *req, struct sw_candidate *candidate)

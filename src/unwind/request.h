@@ -9,6 +9,9 @@
 #include "code/map/codemap.h"
 #include "unwind/workspace.h"
 
+/* A flag of a walker beside SW_WALK_*, inside the library: whatever stands where a return address is, is one. */
+#define SW_WALK_ANY_PC (1u << 31)
+
 /*
  * One question: the frame whose caller is wanted.
  *

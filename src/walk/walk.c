@@ -299,6 +299,25 @@ static bool step(struct sw_walk *walk)
     return sw_walk_end(walk, at_base(walk) && found.stop != SW_STOP_ROOT ? SW_STOP_ROOT_BASE : found.stop);
 }
 
+bool sw_walk_any_caller(struct sw_walk *walk, struct sw_walker *walker, struct sw_regs *caller)
+{
+    struct sw_reading reading;
+    struct sw_found found;
+    walker->flags |= SW_WALK_ANY_PC;
+    sw_reading_enter(walker, &reading);
+    open_workspace(walk);
+    const struct sw_unwind_request req = request_of(walk);
+    sw_unwind_find_code(&req, &walk->frame);
+    sw_unwind(&req, &found);
+    const bool is_stated = found.stop == SW_STOP_NONE && found.rule->source != SW_SOURCE_FRAME_POINTER &&
+                           found.rule->source != SW_SOURCE_FORWARD;
+    if (is_stated)
+        sw_regs_copy(caller, found.caller);
+    sw_reading_leave(walker, &reading);
+    walker->flags &= ~SW_WALK_ANY_PC;
+    return is_stated;
+}
+
 static bool usable_start(const struct sw_walker *walker, const struct sw_regs *start)
 {
     return start->machine == walker->machine &&

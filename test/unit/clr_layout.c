@@ -138,6 +138,43 @@ static void add_value(struct text *t, const char *key, const char *usual, unsign
     add(t, number == changed ? value : usual);
 }
 
+/* The table of prepared entries, behind the other types but for the first row. The runtime may leave any of it out. */
+static const struct {
+    const char *type;
+    const char *name;
+} entry_fields[] = {
+    { "RangeSection", "R2RModule" },
+    { "Module", "ReadyToRunInfo" },
+    { "ReadyToRunInfo", "CompositeInfo" },
+    { "ReadyToRunInfo", "EntryPointToMethodDescMap" },
+    { "HashMap", "Buckets" },
+    { "Bucket", "Keys" },
+    { "Bucket", "Values" },
+    { "Bucket", "!" },
+};
+_Static_assert(COUNT_OF(entry_fields) == SW_CLR_ENTRY_FIELDS, "a row for every field");
+static unsigned left_out = COUNT_OF(entry_fields); /* a row that is not there */
+
+static void add_entry_field(struct text *t, unsigned i)
+{
+    char value[16];
+    snprintf(value, sizeof value, "%u", 700 + 8 * i);
+    add_value(t, entry_fields[i].name, value, i, left_out, NULL);
+}
+
+static void add_entry_types(struct text *t)
+{
+    for (unsigned i = 1; i < COUNT_OF(entry_fields); i++) {
+        if (strcmp(entry_fields[i].type, entry_fields[i - 1].type) != 0) {
+            add_key(t, entry_fields[i].type);
+            add(t, "{");
+        }
+        add_entry_field(t, i);
+        if (i + 1 == COUNT_OF(entry_fields) || strcmp(entry_fields[i].type, entry_fields[i + 1].type) != 0)
+            add(t, "}");
+    }
+}
+
 static void add_types(struct text *t, unsigned changed, const char *value)
 {
     add_key(t, "types");
@@ -149,11 +186,14 @@ static void add_types(struct text *t, unsigned changed, const char *value)
             add_key(t, fields[i].type);
             add(t, "{");
             add_value(t, "Other", "[300,\"Thread\"]", VALUES, 0, NULL);
+            if (strcmp(fields[i].type, entry_fields[0].type) == 0)
+                add_entry_field(t, 0);
         }
         add_value(t, fields[i].name, usual, i, changed, value);
         if (i + 1 == COUNT_OF(fields) || strcmp(fields[i].type, fields[i + 1].type) != 0)
             add(t, "}");
     }
+    add_entry_types(t);
     add(t, "}");
 }
 
@@ -223,6 +263,21 @@ static void a_whole_descriptor_says_where_everything_is(void **state)
     for (unsigned i = 0; i < SW_CLR_FRAMES; i++)
         assert_int_equal(layout.id[i], 0x11 + i);
     assert_true(layout.code == CODE_MAP);
+}
+
+/* Without one of them walks are as good, but no precompiled method is looked up. */
+static void entries_are_known_where_all_of_their_table_is(void **state)
+{
+    struct sw_clr_layout layout;
+    (void)state;
+    for (left_out = 0; left_out <= COUNT_OF(entry_fields); left_out++) {
+        write_text(&text, NOTHING_CHANGED, NULL);
+        assert_int_equal(read_text(&text, &layout), SW_OK);
+        assert_int_equal(layout.has_entries, left_out == COUNT_OF(entry_fields));
+        for (unsigned i = 0; i < COUNT_OF(entry_fields) && layout.has_entries; i++)
+            assert_int_equal(layout.entry[i], 700 + 8 * i);
+    }
+    left_out = COUNT_OF(entry_fields);
 }
 
 static void each_missing_value_is_missed(void **state)
@@ -418,6 +473,7 @@ int main(void)
     static const struct CMUnitTest single[] = {
         cmocka_unit_test(a_whole_descriptor_says_where_everything_is),
         cmocka_unit_test(each_missing_value_is_missed),
+        cmocka_unit_test(entries_are_known_where_all_of_their_table_is),
         cmocka_unit_test(without_memory_it_says_so),
         cmocka_unit_test(a_text_cut_at_any_byte_is_not_believed),
         cmocka_unit_test(a_text_with_any_byte_changed_is_survived),

@@ -67,7 +67,8 @@ static const struct situation situations[] = {
     { NAME("s4_2_stubs_belong_to_native_runs"), .stack = "sDNsNMsN", .heard = "0D0M0" },
     { NAME("s4_2_the_run_at_the_leaf_is_never_reported"), .stack = "NNNDMN", .records = "D", .flavour = WIN, .mode = PREEMPT, .heard = "DM0" },
     { NAME("s4_2_there_is_a_marker_at_the_thread_base"), .stack = "DMNN", .flavour = UNIX, .mode = COOP, .seed = 'D', .heard = "DM0" },
-    { NAME("s4_2_without_native_base_there_is_none"), .stack = "DM", .flavour = UNIX, .mode = COOP, .seed = 'D', .heard = "DM" },
+    { NAME("s4_2_where_a_managed_root_returns_to_0_that_is_the_base"), .stack = "DM", .flavour = UNIX, .mode = COOP, .seed = 'D', .heard = "DM0" },
+    { NAME("s4_2_documented_a_managed_root_is_the_root"), .stack = "DM", .heard = "DM" },
     { NAME("s4_2_two_markers_in_a_row_around_hidden_frames"), .stack = "dNdNMN", .flavour = UNIX, .mode = COOP, .seed = 'd', .heard = "00M0" },
     { NAME("s4_2_the_same_documented"), .stack = "dNiNMN", .heard = "d0i0M0" },
 

@@ -215,7 +215,8 @@ static const struct ip_row {
 } ip_rows[] = {
     { "ip_at_begin_of_managed_code", 0x1000, S_OK, S_OK, LEAF },
     { "ip_at_last_byte_of_managed_code", 0x1000 + sizeof leaf_code - 1, S_OK, S_OK, LEAF },
-    { "ip_behind_managed_code", 0x1000 + sizeof leaf_code, E_FAIL, E_FAIL, 0 },
+    { "ip_in_the_padding_behind_managed_code", 0x1000 + sizeof leaf_code, S_OK, S_OK, LEAF },
+    { "ip_behind_managed_code_and_its_padding", 0x1000 + sizeof leaf_code + 39, E_FAIL, E_FAIL, 0 },
     { "ip_in_stub", 0x3004, E_FAIL, E_FAIL, 0 },
     { "ip_in_hidden_managed_code_is_known_to_ip3_only", 0x4004, E_FAIL, S_OK, HIDDEN },
     { "ip_null", 0, E_FAIL, E_FAIL, 0 },

@@ -299,7 +299,8 @@ static inline void make_odd(struct simstack *stack, uint32_t with)
     const uint64_t zero = 0;
     struct sw_thread *target = &stack->target;
     if (with & PRESTUB)
-        stack->records[target->transition_count++] = (struct sw_transition){ STACK_TOP - 64, true, false, { 0 } };
+        stack->records[target->transition_count++] =
+            (struct sw_transition){ .address = STACK_TOP - 64, .has_method = true };
     if (with & RECORD_BELOW)
         stack->records[0].address = sw_regs_sp(&stack->regs[0]) - 8;
     if (with & SHORT_STACK)

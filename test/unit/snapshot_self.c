@@ -18,6 +18,17 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define INSTRUMENTED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define INSTRUMENTED 1
+#endif
+#endif
+#ifndef INSTRUMENTED
+#define INSTRUMENTED 0
+#endif
+
 enum { MAIN_THREAD = 10, OTHER_THREAD = 20, JIT_ID = 'J' };
 
 #if defined(__aarch64__)
@@ -208,12 +219,81 @@ static void d3_another_thread_is_suspended_walked_and_runs_on(void **state)
     assert_int_equal(pthread_join(other, NULL), 0);
 }
 
+/* ---- what a call takes of its stack, beside what callbacks take ---- */
+
+enum { STACK_BYTES = 1 << 20, PAINT = 0xa5, BUDGET = 4096 };
+
+static struct {
+    uint8_t *stack;
+    const uint8_t *inside;
+    uint32_t options;
+} painted;
+
+static HRESULT SW_COM_CALL ignore(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 context_size,
+                                  BYTE context[], void *client_data)
+{
+    (void)function, (void)ip, (void)info, (void)context_size, (void)context, (void)client_data;
+    return S_OK;
+}
+
+static void walk_over_paint(void)
+{
+    enum { NEAR = 1024 };
+    uint8_t here;
+    painted.inside = &here;
+    for (volatile uint8_t *at = painted.stack; at < (uint8_t *)__builtin_frame_address(0) - NEAR; at++)
+        *at = PAINT;
+    world.hr = sw_snapshot(&world.engine, &world.scratch, 0, ignore, 1, NULL, NULL, 0);
+}
+
+static void *walk_on_painted_stack(void *arg)
+{
+    (void)arg;
+    add_thread(OTHER_THREAD + 1);
+    world.engine.options = painted.options;
+    world.jit(walk_over_paint);
+    world.engine.options = 0;
+    return NULL;
+}
+
+static void a_call_uses_less_than_4_kib_of_stack(void **state)
+{
+    static const uint32_t options[] = { 0, SW_ENGINE_OWN_PROCESS, SW_ENGINE_OWN_PROCESS | SW_ENGINE_BOTH_ENDS };
+    (void)state;
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        pthread_attr_t attributes;
+        pthread_t thread;
+        size_t untouched = 0;
+        painted.options = options[i];
+        world.walker.max_frames = options[i] & SW_ENGINE_BOTH_ENDS ? 2 : 0;
+        painted.stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_ptr_not_equal(painted.stack, MAP_FAILED);
+        memset(painted.stack, PAINT, STACK_BYTES);
+        assert_int_equal(pthread_attr_init(&attributes), 0);
+        assert_int_equal(pthread_attr_setstack(&attributes, painted.stack, STACK_BYTES), 0);
+        assert_int_equal(pthread_create(&thread, &attributes, walk_on_painted_stack, NULL), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        pthread_attr_destroy(&attributes);
+        assert_int_equal(sw_threads_remove(world.threads, OTHER_THREAD + 1), SW_OK);
+        assert_int_equal((uint32_t)world.hr, S_OK);
+        while (painted.stack[untouched] == PAINT)
+            untouched++;
+        const size_t used = (size_t)(painted.inside - (painted.stack + untouched));
+        print_message("# options %u: %zu bytes of stack\n", painted.options, used);
+        if (!INSTRUMENTED)
+            assert_in_range(used, 1, BUDGET);
+        munmap(painted.stack, STACK_BYTES);
+    }
+    world.walker.max_frames = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(d2_the_current_thread_walks_itself_through_jit_code),
         cmocka_unit_test(d17_a_signal_handler_walks_the_thread_it_interrupted),
         cmocka_unit_test(d3_another_thread_is_suspended_walked_and_runs_on),
+        cmocka_unit_test(a_call_uses_less_than_4_kib_of_stack),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -15,8 +15,8 @@ enum {
     FRAMES_MAX = 20000,
     FRAMES_SHOWN = 24,
     SAVED = 6,
-    ALL_SAVED = (1 << SAVED) - 1,
-    RBP_BIT = 2,
+    RBP = 1, /* in the tables below */
+    CONTEXT_FLAGS = 0x30,
     TRIES = 8,
     SETTLED = 3
 };
@@ -29,6 +29,7 @@ struct heard {
     UINT_PTR ip, pc, sp;
     uint64_t saved[SAVED];
     ULONG32 context_size;
+    uint32_t context_flags;
     uint16_t flags;  /* SW_RANGE_*, ours only */
     uint32_t hidden; /* ours only */
 };
@@ -77,6 +78,7 @@ static HRESULT STDMETHODCALLTYPE hear(FunctionID function, UINT_PTR ip, COR_PRF_
     }
     if (!context || sw_context_load(SW_CONTEXT_WIN32, SW_MACHINE_X64, context, size, &regs) != SW_OK)
         return S_OK;
+    memcpy(&heard->context_flags, context + CONTEXT_FLAGS, sizeof heard->context_flags);
     heard->pc = (UINT_PTR)sw_regs_pc(&regs);
     heard->sp = (UINT_PTR)sw_regs_sp(&regs);
     for (unsigned i = 0; i < SAVED; i++)
@@ -88,8 +90,9 @@ static HRESULT STDMETHODCALLTYPE hear(FunctionID function, UINT_PTR ip, COR_PRF_
 
 /*
  * The CLR does not restore rbx and r12 to r15 over native code: where it comes to a managed frame by a record of the
- * runtime, they hold what they held before (0 at the leaf, else what they were in native code or in exception
- * dispatch), until a managed frame has saved them. Such a value is the CLR's own, and ours is the true one.
+ * runtime that does not have them, they hold what they held before (0 at the leaf, else what they were in native code
+ * or in exception dispatch), until a managed frame has saved them. Such a value is the CLR's own, and ours is the true
+ * one: where a record has all registers, as of a fault or a throw, ours are those.
  *
  * stale    By register: such a value.  is_stale  By register, whether the CLR still hands it on.
  * untrue   How many values of the CLR's own differed from ours.
@@ -111,6 +114,26 @@ static bool begins_block(const struct comparison *c, uint32_t i)
     return i == 0 || c->ours->frames[i - 1].function == 0 || c->ours->frames[i].hidden != 0;
 }
 
+/*
+ * Whether a value of such a frame may be the CLR's own: 0 at the leaf; in front of hidden frames what they had, which
+ * nobody hears; else that of the callback before.
+ */
+static bool may_be_stale(const struct comparison *c, uint32_t i, unsigned r)
+{
+    const struct heard *clr = c->clr->frames;
+    if (c->ours->frames[i].hidden != 0)
+        return true;
+    return clr[i].saved[r] == (i == 0 ? 0 : clr[i - 1].saved[r]);
+}
+
+static unsigned stale_registers(const struct comparison *c, uint32_t i)
+{
+    unsigned stale = 0;
+    for (unsigned r = 0; r < SAVED; r++)
+        stale |= r != RBP && may_be_stale(c, i, r) ? 1u << r : 0;
+    return stale;
+}
+
 static bool same_registers(struct comparison *c, const struct heard *clr, const struct heard *ours)
 {
     for (unsigned r = 0; r < SAVED; r++) {
@@ -129,11 +152,12 @@ static bool same_frame(struct comparison *c, uint32_t i)
 {
     const struct heard *clr = &c->clr->frames[i], *ours = &c->ours->frames[i];
     if (clr->function != 0 && c->is_told && begins_block(c, i)) {
-        c->is_stale = ALL_SAVED & ~RBP_BIT;
+        c->is_stale = stale_registers(c, i);
         memcpy(c->stale, clr->saved, sizeof c->stale);
     }
     return clr->function == ours->function && clr->ip == ours->ip && clr->context_size == ours->context_size &&
-           clr->pc == ours->pc && clr->sp == ours->sp && same_registers(c, clr, ours);
+           clr->context_flags == ours->context_flags && clr->pc == ours->pc && clr->sp == ours->sp &&
+           same_registers(c, clr, ours);
 }
 
 static bool same(struct comparison *c, uint32_t *at)
@@ -153,7 +177,7 @@ static void show_frame(FILE *to, const char *who, uint32_t i, const struct heard
     fprintf(to, "    %-4s %3u  id %#14llx ip %#14llx", who, i, (unsigned long long)f->function,
             (unsigned long long)f->ip);
     if (f->context_size)
-        fprintf(to, " size %u sp %#llx", f->context_size, (unsigned long long)f->sp);
+        fprintf(to, " size %u flags %#x sp %#llx", f->context_size, f->context_flags, (unsigned long long)f->sp);
     for (unsigned r = 0; f->context_size && r < SAVED; r++)
         fprintf(to, " %s %llx", saved_names[r], (unsigned long long)f->saved[r]);
     const HRESULT hr = info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)f->ip, &real);

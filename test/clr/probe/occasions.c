@@ -3,7 +3,8 @@
  * environment:
  *
  *   CLRTEST_MODE   compare (default), sample, cost, idle
- *   CLRTEST_EVENTS more than the plain ones: alloc (ObjectAllocated), rejit (methods are compiled again)
+ *   CLRTEST_EVENTS more than the plain ones: alloc (ObjectAllocated), rejit (methods are compiled again), suspends
+ *                  (RuntimeThreadSuspended), transitions (no precompiled code is used then)
  *   CLRTEST_HZ     signals a second, thread and sampling mode
  *   CLRTEST_OUT    where the report goes
  */
@@ -60,6 +61,10 @@ static DWORD events(void)
     if (mode != COMPARE)
         return low;
     low |= COR_PRF_MONITOR_EXCEPTIONS | COR_PRF_MONITOR_CLASS_LOADS;
+    if (asked_for("transitions"))
+        low |= COR_PRF_MONITOR_CODE_TRANSITIONS;
+    if (asked_for("suspends"))
+        low |= COR_PRF_MONITOR_SUSPENDS;
     if (asked_for("alloc"))
         low |= COR_PRF_MONITOR_OBJECT_ALLOCATED | COR_PRF_ENABLE_OBJECT_ALLOCATED;
     return low;
@@ -139,6 +144,10 @@ OCCASION(search_started, (Self * self, FunctionID function, BOOL *use), AT_CACHE
 OCCASION(class_load_started, (Self * self, ClassID class_id), AT_CLASS_LOAD)
 OCCASION(class_load_finished, (Self * self, ClassID class_id, HRESULT status), AT_CLASS_LOAD)
 OCCASION(module_load_started, (Self * self, ModuleID module), AT_MODULE_LOAD)
+OCCASION(managed_to_unmanaged, (Self * self, FunctionID function, COR_PRF_TRANSITION_REASON why), AT_TRANSITION)
+OCCASION(unmanaged_to_managed, (Self * self, FunctionID function, COR_PRF_TRANSITION_REASON why), AT_TRANSITION)
+OCCASION(thread_suspended, (Self * self, ThreadID thread), AT_THREAD_SUSPENDED)
+OCCASION(thread_resumed, (Self * self, ThreadID thread), AT_THREAD_RESUMED)
 OCCASION(thrown, (Self * self, ObjectID object), AT_EXCEPTION_THROWN)
 OCCASION(search_function_enter, (Self * self, FunctionID function), AT_SEARCH_FUNCTION)
 OCCASION(search_function_leave, (Self * self), AT_SEARCH_FUNCTION)
@@ -212,6 +221,10 @@ static ICorProfilerCallback11Vtbl table = {
     .ClassLoadStarted = class_load_started,
     .ClassLoadFinished = class_load_finished,
     .ModuleLoadStarted = module_load_started,
+    .ManagedToUnmanagedTransition = managed_to_unmanaged,
+    .UnmanagedToManagedTransition = unmanaged_to_managed,
+    .RuntimeThreadSuspended = thread_suspended,
+    .RuntimeThreadResumed = thread_resumed,
     .ExceptionThrown = thrown,
     .ExceptionSearchFunctionEnter = search_function_enter,
     .ExceptionSearchFunctionLeave = search_function_leave,

@@ -26,6 +26,9 @@ static const char *const names[OCCASIONS] = {
     "ExceptionCatcher",
     "thread events",
     "GC events",
+    "code transitions",
+    "RuntimeThreadSuspended",
+    "RuntimeThreadResumed",
     "native thread",
     "refusals",
 };
