@@ -96,7 +96,7 @@ static enum sw_status capture_simulated(void *arg, struct sw_regs *regs)
 static bool has_record(const struct sw_tube_thread *thread, unsigned depth, unsigned at)
 {
     const struct sw_tube_frame *frame = &thread->frames[at];
-    const bool in_callback = atomic_load(&thread->place) == SW_PLACE_RUNS;
+    const bool in_callback = atomic_load(&thread->callbacks) != 0;
     const bool is_suspended = atomic_load(&thread->tube->suspended) != 0;
     if (frame->kind != SW_FRAME_MANAGED)
         return false;
@@ -105,6 +105,18 @@ static bool has_record(const struct sw_tube_thread *thread, unsigned depth, unsi
     if (thread->frames[at + 1].kind == SW_FRAME_HELPER)
         return in_callback || is_suspended;
     return thread->frames[at + 1].kind == SW_FRAME_NATIVE;
+}
+
+/* The runtime notes where managed code goes on, its stack pointer and frame pointer; no other register (W65). */
+static struct sw_regs noted(const struct sw_regs *regs)
+{
+    const unsigned numbers[] = { sw_regs_pc_number(regs->machine), sw_regs_sp_number(regs->machine),
+                                 sw_regs_fp_number(regs->machine) };
+    struct sw_regs note = { .machine = regs->machine };
+    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sw_regs_has(regs, numbers[i]))
+            sw_regs_set(&note, numbers[i], regs->r[numbers[i]]);
+    return note;
 }
 
 static bool record(void *arg, const struct sw_thread *fact, uint64_t *cursor, struct sw_transition *into)
@@ -118,7 +130,7 @@ static bool record(void *arg, const struct sw_thread *fact, uint64_t *cursor, st
         *cursor = n + 1;
         *into = (struct sw_transition){ .address = sw_regs_sp(&thread->frames[at].regs),
                                         .has_method = true,
-                                        .regs = thread->frames[at].regs };
+                                        .regs = noted(&thread->frames[at].regs) };
         return true;
     }
     *cursor = depth;
@@ -132,7 +144,7 @@ static enum sw_mode mode_of(const struct sw_tube_thread *thread)
         return SW_MODE_PREEMPTIVE;
     if (thread->frames[depth - 1].kind == SW_FRAME_NATIVE)
         return SW_MODE_PREEMPTIVE;
-    return atomic_load(&thread->place) == SW_PLACE_RUNS ? SW_MODE_PREEMPTIVE : SW_MODE_COOPERATIVE;
+    return atomic_load(&thread->callbacks) != 0 ? SW_MODE_PREEMPTIVE : SW_MODE_COOPERATIVE;
 }
 
 static void update(void *arg, struct sw_thread *fact)

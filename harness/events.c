@@ -4,7 +4,7 @@
  *
  * Source: corprof-abi.md sections 5 and 7.2; the documentation of COR_PRF_MONITOR and COR_PRF_HIGH_MONITOR.
  */
-#include "tube.h"
+#include "stage.h"
 
 #include <string.h>
 
@@ -133,6 +133,8 @@ bool sw_tube_raise_begin(struct sw_tube *tube, size_t slot, UINT_PTR id)
         inside.masks[inside.depth] = sw_tube_signal_mask();
     }
     inside.depth++;
+    if (sw_tube_playing)
+        atomic_fetch_add(&sw_tube_playing->callbacks, 1);
     sw_tube_entered(tube, "callback", names[slot]);
     sw_tube_record_begin(tube, "callback", names[slot]);
     if (id != 0)
@@ -144,6 +146,8 @@ bool sw_tube_raise_begin(struct sw_tube *tube, size_t slot, UINT_PTR id)
 void sw_tube_raise_end(struct sw_tube *tube, size_t slot, HRESULT hr)
 {
     inside.depth--;
+    if (sw_tube_playing)
+        atomic_fetch_sub(&sw_tube_playing->callbacks, 1);
     if (inside.depth < NESTED_MAX)
         sw_tube_check_mask(tube, names[slot], inside.masks[inside.depth]);
     if (hr == S_OK)

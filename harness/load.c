@@ -235,15 +235,6 @@ static void check_suspension(struct sw_tube *tube)
     (void)sw_tube_profiler_resumes(tube);
 }
 
-static void end_threads(struct sw_tube *tube)
-{
-    for (size_t i = sw_list_count(&tube->threads); i-- > 0;) {
-        struct sw_tube_thread **thread = sw_list_at(&tube->threads, sizeof *thread, i);
-        if (!atomic_load(&(*thread)->ended) && (*thread)->stage)
-            (void)sw_tube_end(*thread);
-    }
-}
-
 enum sw_status sw_tube_shutdown(struct sw_tube *tube)
 {
     if (!tube)
@@ -251,9 +242,7 @@ enum sw_status sw_tube_shutdown(struct sw_tube *tube)
     if (!atomic_load(&tube->started) || atomic_load(&tube->shut_down))
         return sw_tube_problem_set(tube, SW_E_NOT_FOUND, "shutdown: the runtime is not running");
     check_suspension(tube);
-    end_threads(tube);
-    SW_RAISE(tube, Shutdown, 0);
-    atomic_store(&tube->shut_down, true);
+    sw_tube_end_all(tube);
     sw_tube_signals_check(tube);
     sw_tube_report_leaks(tube);
     return SW_OK;

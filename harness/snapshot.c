@@ -32,6 +32,7 @@ struct call {
     struct sw_tube *tube;
     StackSnapshotCallback *callback;
     void *client_data;
+    struct page *page; /* the last callback's */
     struct page *live; /* in whose callback this is; null: between two */
     FunctionID function;
     struct call *outer;
@@ -137,11 +138,16 @@ void sw_tube_guard_destroy(struct sw_tube *tube)
 
 /* ---- a walk ---- */
 
-static struct page *open_page(struct sw_tube *tube)
+/*
+ * A page for each callback, so that what was kept of one is told in the next. In the CLR a whole walk has one record (W63),
+ * so there it has one page.
+ */
+static struct page *open_page(struct call *call)
 {
-    const size_t n = atomic_fetch_add(&tube->guard->next, 1) % PAGES;
-    BYTE *page = tube->guard->pages + n * PAGE_BYTES;
-    return mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE) == 0 ? (struct page *)(void *)page : NULL;
+    struct sw_tube_guard *guard = call->tube->guard;
+    if (!call->page || call->tube->options.flavour == SW_FLAVOUR_DOCUMENTED)
+        call->page = (struct page *)(void *)(guard->pages + atomic_fetch_add(&guard->next, 1) % PAGES * PAGE_BYTES);
+    return mprotect(call->page, PAGE_BYTES, PROT_READ | PROT_WRITE) == 0 ? call->page : NULL;
 }
 
 /* Between the engine and the profiler's callback. */
@@ -149,7 +155,7 @@ static HRESULT STDMETHODCALLTYPE hand_on(FunctionID function, UINT_PTR ip, COR_P
                                          ULONG32 context_size, BYTE context[], void *client_data)
 {
     struct call *call = client_data;
-    struct page *page = open_page(call->tube);
+    struct page *page = open_page(call);
     if (!page || context_size > CONTEXT_MAX)
         return E_FAIL;
     if (call->fails_midway && call->frames == AFTER_FRAMES)

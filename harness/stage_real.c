@@ -35,6 +35,7 @@ struct real {
         _Atomic uint32_t over, begun;
     } spin;
     uint64_t begin, end;
+    struct sw_regs base; /* at its start, without frames */
     enum sw_status born;
     struct sw_gate_go marks[SW_TUBE_DEPTH];
 };
@@ -88,8 +89,8 @@ static void stand_in_native(void)
 {
     struct sw_tube_thread *thread = sw_tube_playing;
     struct sw_tube_frame *self = sw_tube_top(thread);
-    if (self)
-        sw_self_capture(&self->regs);
+    struct real *real = thread->stage;
+    sw_self_capture(self ? &self->regs : &real->base);
     while (next_errand(thread) == ENTER) {
         union {
             uint64_t address;
@@ -281,16 +282,14 @@ static void end(struct sw_tube_thread *thread)
     thread->stage = NULL;
 }
 
-/*
- * At its start a thread has no frames that matter. Elsewhere it stands as if at the top frame's next instruction:
- * the gate is not seen.
- */
+/* It stands as if at the top frame's next instruction: the gate is not seen. */
 static bool stopped(struct sw_tube_thread *thread, struct sw_regs *regs)
 {
-    struct sw_tube_frame *top = sw_tube_top(thread);
-    if (atomic_load(&thread->place) != SW_PLACE_STANDS || !top)
+    const struct real *real = thread->stage;
+    const struct sw_tube_frame *top = sw_tube_top(thread);
+    if (atomic_load(&thread->place) != SW_PLACE_STANDS || !real)
         return false;
-    *regs = top->regs;
+    *regs = top ? top->regs : real->base;
     return true;
 }
 

@@ -486,32 +486,78 @@ struct sw_tube_thread *sw_tube_thread_start(struct sw_tube *tube, const char *na
     return of.thread;
 }
 
+static void tell_of_end(void *arg)
+{
+    struct sw_tube_thread *thread = arg;
+    const ThreadID id = sw_tube_thread_id(thread);
+    SW_RAISE(thread->tube, ThreadDestroyed, id, id);
+}
+
 /*
- * The profiler should wait in ThreadDestroyed for its walks of the thread; what is still going on afterwards is a
- * broken rule (D23). Its OS thread may have ended by then in the CLR, so this is raised on the conductor.
+ * On the ending thread, whose id is good until the callback returns. The profiler should wait in it for its walks of the
+ * thread; what is still going on afterwards is a broken rule (D23).
  */
 static void announce_end(struct sw_tube_thread *thread)
 {
     struct sw_tube *tube = thread->tube;
-    const ThreadID id = sw_tube_thread_id(thread);
-    SW_RAISE(tube, ThreadDestroyed, id, id);
+    tube->stage->perform(thread, tell_of_end, thread);
     if (atomic_load(&thread->walks) != 0)
         sw_tube_broke(tube, SW_TUBE_DESTROYED_IN_WALK, "ThreadDestroyed", "thread %s was being walked", thread->name);
-    while (sw_threads_remove(tube->table, id) == SW_E_BUSY)
+    while (sw_threads_remove(tube->table, sw_tube_thread_id(thread)) == SW_E_BUSY)
         sched_yield();
 }
 
-enum sw_status sw_tube_end(struct sw_tube_thread *thread)
+static enum sw_status return_from_all(struct sw_tube_thread *thread)
 {
     enum sw_status status = usable(thread, "end");
     while (status == SW_OK && sw_tube_top(thread))
         status = sw_tube_give_back(thread);
+    return status;
+}
+
+static void finish(struct sw_tube_thread *thread)
+{
+    atomic_store(&thread->ended, true);
+    thread->tube->stage->end(thread);
+}
+
+enum sw_status sw_tube_end(struct sw_tube_thread *thread)
+{
+    const enum sw_status status = return_from_all(thread);
     if (status != SW_OK)
         return status;
-    atomic_store(&thread->ended, true);
     announce_end(thread);
-    thread->tube->stage->end(thread);
+    finish(thread);
     return SW_OK;
+}
+
+static void tell_of_shutdown(void *arg)
+{
+    struct sw_tube *tube = arg;
+    SW_RAISE(tube, Shutdown, 0);
+    atomic_store(&tube->shut_down, true);
+}
+
+/* Shutdown comes on the first thread that is left, as on the main thread of .NET, without a ThreadDestroyed for it. */
+void sw_tube_end_all(struct sw_tube *tube)
+{
+    struct sw_tube_thread *last = NULL;
+    for (size_t i = sw_list_count(&tube->threads); i-- > 0;) {
+        struct sw_tube_thread *const *thread = sw_list_at(&tube->threads, sizeof *thread, i);
+        if (atomic_load(&(*thread)->ended) || !(*thread)->stage)
+            continue;
+        if (last)
+            (void)sw_tube_end(last);
+        last = *thread;
+    }
+    if (!last || return_from_all(last) != SW_OK) {
+        tell_of_shutdown(tube);
+        return;
+    }
+    tube->stage->perform(last, tell_of_shutdown, tube);
+    while (sw_threads_remove(tube->table, sw_tube_thread_id(last)) == SW_E_BUSY)
+        sched_yield();
+    finish(last);
 }
 
 ThreadID sw_tube_thread_id(const struct sw_tube_thread *thread)

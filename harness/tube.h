@@ -151,6 +151,7 @@ struct sw_tube_thread {
     _Atomic bool ended;
     _Atomic bool ran_managed;
     _Atomic unsigned signalled; /* how many of the walks have stopped it by a signal */
+    _Atomic unsigned callbacks; /* how many callbacks of the profiler run on it: they nest */
     _Atomic bool dispatching;   /* a callback of the second pass runs, in which the CLR cannot walk */
     _Atomic unsigned unwound; /* an exception has unwound the frames from this index on; 0: no exception is in flight */
     void *stage;              /* of the stage that carries out its steps */
@@ -326,6 +327,9 @@ void sw_tube_metadata_free(struct sw_tube *tube);
 HRESULT sw_tube_snapshot(struct sw_tube *tube, ThreadID thread, StackSnapshotCallback *callback, ULONG32 info_flags,
                          void *client_data, BYTE context[], ULONG32 context_size);
 FunctionID sw_tube_frame_function(struct sw_tube *tube, COR_PRF_FRAME_INFO frame_info, bool *live);
+
+/* thread.c: ends all threads, and tells the profiler of the runtime's shutdown. */
+void sw_tube_end_all(struct sw_tube *tube);
 
 /* hook.c: calls an enter or leave hook for the managed frame on top of a simulated thread; real code does it itself. */
 void sw_tube_hook(struct sw_tube_thread *thread, UINT_PTR hook);
