@@ -155,13 +155,16 @@ static void update(void *arg, struct sw_thread *fact)
     const unsigned depth = atomic_load(&thread->depth);
     const bool is_suspended = atomic_load(&thread->tube->suspended) != 0;
     fact->mode = mode_of(thread);
-    fact->flags &= ~(SW_THREAD_RAN_MANAGED | SW_THREAD_RESUMABLE_TOP | SW_THREAD_EXCEPTION_PASS2);
+    fact->flags &=
+        ~(SW_THREAD_RAN_MANAGED | SW_THREAD_RESUMABLE_TOP | SW_THREAD_EXCEPTION_PASS2 | SW_THREAD_FORBID_SUSPEND);
     if (atomic_load(&thread->ran_managed))
         fact->flags |= SW_THREAD_RAN_MANAGED;
     if (is_suspended && depth != 0 && thread->frames[depth - 1].kind == SW_FRAME_MANAGED)
         fact->flags |= SW_THREAD_RESUMABLE_TOP;
     if (atomic_load(&thread->dispatching))
         fact->flags |= SW_THREAD_EXCEPTION_PASS2;
+    if (sw_tube_in_callback() == SW_CB(RuntimeThreadSuspended)) /* the runtime holds what a suspension needs */
+        fact->flags |= SW_THREAD_FORBID_SUSPEND;
 }
 
 /* The frames that the second pass has been through, by their stack pointers. */
@@ -213,6 +216,7 @@ static enum sw_status make_walker(struct sw_tube *tube)
         tube->walker =
             (struct sw_walker){ .memory = { .read = sw_tube_simulated_read, .arg = tube }, .codemap = tube->codemap };
     tube->walker.machine = tube->machine;
+    tube->walker.flags = SW_WALK_NO_FRAME_POINTER; /* .NET guesses nothing */
     tube->walker.analysis_cache = tube->analysis_cache;
     tube->walker.budget = SW_WALK_BUDGET_UNLIMITED;
     return status;

@@ -107,9 +107,7 @@ static void suspend_all(void *arg)
     struct sw_tube *tube = about->tube;
     SW_RAISE(tube, RuntimeSuspendStarted, 0, about->reason);
     set_suspended(tube, SW_SUSPENDED_BY_RUNTIME, 0);
-    tube->engine.runtime |= SW_RUNTIME_SUSPENDING;
     tell_each_thread(tube, true);
-    tube->engine.runtime &= ~SW_RUNTIME_SUSPENDING;
     SW_RAISE(tube, RuntimeSuspendFinished, 0);
 }
 
