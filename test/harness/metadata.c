@@ -113,10 +113,10 @@ static void md_2_2_interfaces_lie_behind_each_other(void **state)
     static const struct {
         const IID *iid;
         ptrdiff_t offset;
-    } rows[] = { { &IID_IMetaDataImport, 0 },  { &IID_IMetaDataImport2, 0 },  { &IID_IMetaDataAssemblyImport, 8 },
-                 { &IID_IMetaDataTables, 16 }, { &IID_IMetaDataTables2, 16 }, { &IID_IMetaDataInfo, 24 },
-                 { &IID_IMetaDataEmit, 32 },   { &IID_IMetaDataEmit2, 32 },   { &IID_IMetaDataAssemblyEmit, 40 },
-                 { &IID_IMetaDataFilter, 48 } };
+    } rows[] = { { &IID_IMetaDataImport, 0 },       { &IID_IMetaDataImport2, 0 },  { &IID_IMetaDataAssemblyImport, 8 },
+                 { &IID_IMetaDataTables, 16 },      { &IID_IMetaDataTables2, 16 }, { &IID_IMetaDataInfo, 24 },
+                 { &IID_IMetaDataFilter, 48 },      { &IID_IMetaDataEmit, 32 },    { &IID_IMetaDataEmit2, 32 },
+                 { &IID_IMetaDataAssemblyEmit, 40 } };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         void *out = NULL;
@@ -125,6 +125,8 @@ static void md_2_2_interfaces_lie_behind_each_other(void **state)
         void *back = NULL;
         assert_int_equal(((IUnknown *)out)->lpVtbl->QueryInterface(out, &IID_IMetaDataImport2, &back), S_OK);
         assert_ptr_equal(back, import);
+        /* those that write come last (row 8.24) */
+        assert_int_equal(import->lpVtbl->GetPEKind(import, NULL, NULL), i > 6 ? S_FALSE : S_OK);
     }
 }
 
@@ -139,6 +141,9 @@ static void md_2_3_references_are_counted_with_one_of_the_runtimes_own(void **st
     get(module, &IID_IMetaDataImport);
     assert_int_equal(import->lpVtbl->Release(import), held);
     assert_int_equal(sw_tube_metadata_leaks(tube), 2);
+    IUnknown *core = get(sw_tube_module_of(tube, sw_tube_id(SW_ID_MODULE, 0)), &IID_IMetaDataImport);
+    assert_int_equal(sw_tube_metadata_leaks(tube), 3);
+    assert_int_equal(core->lpVtbl->Release(core), 1);
 }
 
 static void md_2_3_a_reference_released_too_often_does_no_harm(void **state)
@@ -519,6 +524,41 @@ static void md_8_rows_that_are_not_there(void **state)
     assert_int_equal(import->lpVtbl->GetFieldMarshal(import, 0x04000001, &blob, &size), CLDB_E_RECORD_NOTFOUND);
 }
 
+/* What the tube's modules have none of. Rows like 8.5 and 8.21. */
+static void md_8_empty_tables(void **state)
+{
+    const BYTE *blob;
+    const void *value;
+    mdToken token, other;
+    DWORD flags;
+    ULONG size;
+    (void)state;
+#define NO_ROW(name, ...)    assert_int_equal(import->lpVtbl->name(import, __VA_ARGS__), CLDB_E_INDEX_NOTFOUND)
+#define NO_RECORD(name, ...) assert_int_equal(import->lpVtbl->name(import, __VA_ARGS__), CLDB_E_RECORD_NOTFOUND)
+    NO_ROW(GetInterfaceImplProps, 0x09000001, &token, &other);
+    NO_ROW(GetEventProps, 0x14000001, &token, NULL, 0, NULL, &flags, &other, &other, &other, &other, NULL, 0, &size);
+    NO_RECORD(GetMethodSemantics, MAIN, 0x17000001, &flags);
+    NO_ROW(GetPermissionSetProps, 0x0e000001, &flags, &value, &size);
+    NO_ROW(GetModuleRefProps, 0x1a000001, NULL, 0, &size);
+    NO_ROW(GetUserString, 0x70000001, NULL, 0, &size);
+    NO_RECORD(GetParamForMethodIndex, MAIN, 1, &token);
+    NO_ROW(GetCustomAttributeProps, 0x0c000001, &token, &other, &value, &size);
+    NO_ROW(GetFieldProps, 0x04000001, &token, NULL, 0, NULL, &flags, &blob, &size, &flags, &value, &size);
+    NO_ROW(GetPropertyProps, 0x17000001, &token, NULL, 0, NULL, &flags, &blob, &size, &flags, &value, &size, &other,
+           &other, NULL, 0, &size);
+    NO_ROW(GetParamProps, 0x08000001, &token, &size, NULL, 0, NULL, &flags, &flags, &value, &size);
+    NO_ROW(GetGenericParamConstraintProps, 0x2c000001, &token, &other);
+    assert_int_equal(import->lpVtbl->GetNativeCallConvFromSig(import, NULL, 0, &size), E_NOTIMPL);
+    assert_int_equal(assembly->lpVtbl->GetFileProps(assembly, 0x26000001, NULL, 0, NULL, &value, &size, &flags),
+                     CLDB_E_INDEX_NOTFOUND);
+    assert_int_equal(
+        assembly->lpVtbl->GetExportedTypeProps(assembly, 0x27000001, NULL, 0, NULL, &token, &other, &flags),
+        CLDB_E_INDEX_NOTFOUND);
+    assert_int_equal(
+        assembly->lpVtbl->GetManifestResourceProps(assembly, 0x28000001, NULL, 0, NULL, &token, &flags, &flags),
+        CLDB_E_INDEX_NOTFOUND);
+}
+
 static void md_8_1_methods(void **state)
 {
     static const struct {
@@ -628,9 +668,14 @@ static void md_8_2_the_core_library_has_the_type_that_others_refer_to(void **sta
 
 static void md_8_3_type_references(void **state)
 {
-    mdToken scope = GARBAGE;
+    mdToken scope = GARBAGE, tokens[2] = { 0 };
     ULONG count = 0;
+    HCORENUM handle = NULL;
     (void)state;
+    assert_int_equal(import->lpVtbl->EnumTypeRefs(import, &handle, tokens, 2, &count), S_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(tokens[0], 0x01000001);
+    import->lpVtbl->CloseEnum(import, handle);
     assert_int_equal(import->lpVtbl->GetTypeRefProps(import, 0x01000001, &scope, buffer, UNITS, NULL), S_OK);
     ASSERT_NAME("System.Object");
     assert_int_equal(scope, 0x23000001);
@@ -875,9 +920,12 @@ static void md_8_17_8_18_assemblies(void **state)
     assert_int_equal(hash, 0x8004);
     assert_int_equal(about.usMajorVersion, 1);
     about.cbLocale = GARBAGE;
+    ULONG hash_size = GARBAGE;
+    flags = GARBAGE;
     assert_int_equal(assembly->lpVtbl->GetAssemblyRefProps(assembly, 0x23000001, &key, &size, buffer, UNITS, NULL,
-                                                           &about, NULL, NULL, &flags),
+                                                           &about, NULL, &hash_size, &flags),
                      S_OK);
+    assert_int_equal(hash_size | flags, 0);
     ASSERT_NAME("System.Runtime");
     assert_int_equal(size, 8);
     assert_memory_equal(key, "\xb0\x3f\x5f\x7f\x11\xd5\x0a\x3a", 8);
@@ -1137,6 +1185,7 @@ int main(void)
         TEST(md_7_6_blobs_stay_where_they_are),
         TEST(md_7_7_a_tokens_table_is_mostly_not_looked_at),
         TEST(md_8_rows_that_are_not_there),
+        TEST(md_8_empty_tables),
         TEST(md_8_1_methods),
         TEST(md_8_1_members_that_are_methods_leave_a_fields_outputs_alone),
         TEST(md_8_2_types),
