@@ -130,8 +130,8 @@ static void call_x64(struct writer *to, uint64_t target)
 }
 
 /*
- * Hooks as the code generator calls them. Entering: mov r14, client; lea r15, [entry's sp]. Leaving, and with information:
- * mov rdi, client; lea rsi, [entry's sp]. SAVES keeps r14 and r15.
+ * Hooks as the code generator calls them. Entering: mov r14, client; lea r15, [entry's sp]. Leaving, and with
+ * information: mov rdi, client; lea rsi, [entry's sp]. SAVES keeps r14 and r15.
  */
 static void hook_x64(struct writer *to, const struct sw_tube_function *function, bool enters)
 {

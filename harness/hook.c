@@ -4,8 +4,8 @@
  * information are called as functions, and count as callbacks of the runtime.
  *
  * Source: dotnet/runtime jit/targetamd64.h (REG_PROFILER_ENTER_ARG_0, ..LEAVE_ARG_0: r14 and rdi with SysV), vm/
- * proftoeeinterfaceimpl.cpp (ProfileEnter). Seen with .NET 10: examples/clr-in-a-tube/profilers/hooks.c runs in both, and
- * in a hook without information GetModuleMetaData is refused.
+ * proftoeeinterfaceimpl.cpp (ProfileEnter). Seen with .NET 10: examples/clr-in-a-tube/profilers/hooks.c runs in both,
+ * and in a hook without information GetModuleMetaData is refused.
  */
 #include "stage.h"
 

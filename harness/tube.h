@@ -332,8 +332,8 @@ FunctionID sw_tube_frame_function(struct sw_tube *tube, COR_PRF_FRAME_INFO frame
 void sw_tube_end_all(struct sw_tube *tube);
 
 /*
- * hook.c: calls the enter or leave hook for the managed frame on top of a simulated thread; real code does it itself. Slow
- * ones, which get information, real code calls by sw_tube_slow_*; in_hook: this OS thread is in one.
+ * hook.c: calls the enter or leave hook for the managed frame on top of a simulated thread; real code does it itself.
+ * Slow ones, which get information, real code calls by sw_tube_slow_*; in_hook: this OS thread is in one.
  */
 void sw_tube_hook(struct sw_tube_thread *thread, bool enters);
 bool sw_tube_hooks_are_slow(const struct sw_tube *tube);

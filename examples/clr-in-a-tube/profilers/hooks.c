@@ -1,10 +1,10 @@
 /*
- * Enter and leave hooks with naked functions, which keep all registers that the code generator may hold something in. Hooks
- * with information (HOOKS=info) are called by the runtime as any function is; those without it (HOOKS=fast) by the
- * method's own code, with the id in a register of its own. At the end it writes how often each function was entered and
- * left, to the file that HOOKS_OUT names.
+ * Enter and leave hooks with naked functions, which keep all registers that the code generator may hold something in.
+ * Hooks with information (HOOKS=info) are called by the runtime as any function is; those without it (HOOKS=fast) by
+ * the method's own code, with the id in a register of its own. At the end it writes how often each function was entered
+ * and left, to the file that HOOKS_OUT names.
  *
- * Source: metadata-abi.md section 10.5.1 (mask, hooks with information, naked stubs); dotnet/runtime jit/targetamd64.h
+ * Source: metadata-abi.md section 10.5 (mask, hooks with information, naked stubs); dotnet/runtime jit/targetamd64.h
  * (r14 where a function is entered, rdi where it is left). Both seen with .NET 10.
  */
 #include "com.h"
