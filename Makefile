@@ -160,7 +160,7 @@ $(RUNNER): $(wildcard examples/clr-in-a-tube/*.[ch]) $(HARNESS) $(LIB)
 $(CLIENTS) $(BUILD)/examples/clr-in-a-tube/guide/profiler.so: $(BUILD)/%.so: %.c $(wildcard examples/clr-in-a-tube/profilers/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
-	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $< -ldl -Wl,--no-undefined
+	@$(CC) -Iinclude -Iexamples/clr-in-a-tube/profilers $(SHARED) $(CFLAGS) -o $@ $< -ldl -Wl,--no-undefined
 $(BUILD)/examples/clr-in-a-tube/guide/test: examples/clr-in-a-tube/guide/test.c $(HARNESS) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"

@@ -129,28 +129,42 @@ static void call_x64(struct writer *to, uint64_t target)
     PUT(to, "\xff\xd0");
 }
 
-/* mov r14, client; lea r15,[entry's sp]; mov rdi,r14; mov rsi,r15; call hook. SAVES keeps r14 and r15. */
-static void hook_x64(struct writer *to, const struct sw_tube_function *function, UINT_PTR hook)
+/*
+ * Hooks as the code generator calls them. Entering: mov r14, client; lea r15, [entry's sp]. Leaving, and with
+ * information: mov rdi, client; lea rsi, [entry's sp]. SAVES keeps r14 and r15.
+ */
+static void hook_x64(struct writer *to, const struct sw_tube_function *function, bool enters)
 {
+    const struct sw_tube *tube = function->tube;
+    const UINT_PTR hook = enters ? tube->enter_hook : tube->leave_hook;
+    const bool is_slow = sw_tube_hooks_are_slow(tube);
     if (!function->hooked || hook == 0)
         return;
-    PUT(to, "\x49\xbe");
+    if (enters && !is_slow)
+        PUT(to, "\x49\xbe");
+    else
+        PUT(to, "\x48\xbf");
     put_number(to, function->client, 8);
-    PUT(to, "\x4c\x8d\x7d\x10\x4c\x89\xf7\x4c\x89\xfe"); /* lea r15,[rbp+16]; mov rdi,r14; mov rsi,r15 */
-    call_x64(to, hook);
+    if (enters && !is_slow)
+        PUT(to, "\x4c\x8d\x7d\x10\x31\xff"); /* lea r15,[rbp+16]; xor edi,edi */
+    else
+        PUT(to, "\x48\x8d\x75\x10"); /* lea rsi,[rbp+16] */
+    if (is_slow)
+        call_x64(to, enters ? (UINT_PTR)sw_tube_slow_enter : (UINT_PTR)sw_tube_slow_leave);
+    else
+        call_x64(to, hook);
 }
 
 static void emit_x64(struct writer *to, const struct sw_tube_function *function, const struct arena *arena,
                      struct sw_tube_code *code)
 {
     const struct made *made = made_of(SW_MACHINE_X64, code->shape);
-    const struct sw_tube *tube = function->tube;
     put(to, made->prologue);
     if (code->shape == SW_TUBE_SHAPE_LARGE) {
         call_x64(to, arena->probe);
         put(to, large_x64_rest);
     }
-    hook_x64(to, function, tube->enter_hook);
+    hook_x64(to, function, true);
     const unsigned again = to->size;
     call_x64(to, sw_gate_address());
     code->at_gate = to->size;
@@ -162,7 +176,7 @@ static void emit_x64(struct writer *to, const struct sw_tube_function *function,
     code->spin = to->size;
     PUT(to, "\x83\x3a\x00\x74\xfb\xeb"); /* cmp dword [rdx],0; je spin; jmp again */
     put_number(to, (uint64_t)again - (to->size + 1), 1);
-    hook_x64(to, function, tube->leave_hook);
+    hook_x64(to, function, false);
     put(to, made->epilogue);
 }
 

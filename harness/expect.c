@@ -164,8 +164,13 @@ static enum sw_status expect_problem(struct sw_script *script, const struct sw_a
 }
 
 const struct sw_statement sw_script_expectations[] = {
-    { "expect stack", "THREAD STACK", expect_stack }, { "expect raised", "CALLBACK RANGE", expect_raised },
-    { "expect calls", "SLOT RANGE", expect_calls },   { "expect conduct", "RULE [RANGE]", expect_conduct },
-    { "expect file", "PATH TEXT", expect_file },      { "expect problem", "none", expect_problem },
+    /* clang-format off */
+    { "expect stack",   "THREAD STACK",   expect_stack },
+    { "expect raised",  "CALLBACK RANGE", expect_raised },
+    { "expect calls",   "SLOT RANGE",     expect_calls },
+    { "expect conduct", "RULE [RANGE]",   expect_conduct },
+    { "expect file",    "PATH TEXT",      expect_file },
+    { "expect problem", "none",           expect_problem },
+    /* clang-format on */
 };
 const size_t sw_script_expectation_count = sizeof sw_script_expectations / sizeof sw_script_expectations[0];

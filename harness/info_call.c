@@ -105,7 +105,7 @@ static void look_at_locks(const struct sw_call *call)
 
 static bool is_asynchronous(const struct sw_call *call)
 {
-    return sw_tube_in_callback() == 0 && !lenient && sw_tube_current(call->tube) != NULL;
+    return sw_tube_in_callback() == 0 && !sw_tube_in_hook() && !lenient && sw_tube_current(call->tube) != NULL;
 }
 
 /* In the CLR's order. S_OK: the call may go on. */

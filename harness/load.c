@@ -181,7 +181,9 @@ static enum sw_status initialize(struct sw_tube *tube)
     return after_initialize(tube, SW_CB(Initialize), hr, mask);
 }
 
-/* The runtime itself: its core library, then its application domain. .NET 10 tells of two domains (test/clr/tube.sh). */
+/*
+ * The runtime itself: its core library, then its application domain. .NET 10 tells of two domains (test/clr/tube.sh).
+ */
 static void start_runtime(struct sw_tube *tube)
 {
     const AppDomainID domain = sw_tube_id(SW_ID_DOMAIN, 0);

@@ -329,7 +329,7 @@ enum sw_status sw_tube_call(struct sw_tube_thread *thread, struct sw_tube_functi
     push(thread, SW_FRAME_MANAGED, function, NULL);
     thread->tube->stage->enter(thread);
     sw_tube_end_move(thread);
-    sw_tube_hook(thread, thread->tube->enter_hook);
+    sw_tube_hook(thread, true);
     return SW_OK;
 }
 
@@ -372,7 +372,7 @@ enum sw_status sw_tube_give_back(struct sw_tube_thread *thread)
         move(thread, thread->tube->stage->still);
     const struct sw_tube_frame left = *top;
     if (left.kind == SW_FRAME_MANAGED)
-        sw_tube_hook(thread, thread->tube->leave_hook);
+        sw_tube_hook(thread, false);
     move(thread, thread->tube->stage->leave);
     top = sw_tube_top(thread);
     if (left.kind == SW_FRAME_NATIVE)

@@ -331,8 +331,15 @@ FunctionID sw_tube_frame_function(struct sw_tube *tube, COR_PRF_FRAME_INFO frame
 /* thread.c: ends all threads, and tells the profiler of the runtime's shutdown. */
 void sw_tube_end_all(struct sw_tube *tube);
 
-/* hook.c: calls an enter or leave hook for the managed frame on top of a simulated thread; real code does it itself. */
-void sw_tube_hook(struct sw_tube_thread *thread, UINT_PTR hook);
+/*
+ * hook.c: calls the enter or leave hook for the managed frame on top of a simulated thread; real code does it itself.
+ * Slow ones, which get information, real code calls by sw_tube_slow_*; in_hook: this OS thread is in one.
+ */
+void sw_tube_hook(struct sw_tube_thread *thread, bool enters);
+bool sw_tube_hooks_are_slow(const struct sw_tube *tube);
+void sw_tube_slow_enter(UINT_PTR client, UINT_PTR info);
+void sw_tube_slow_leave(UINT_PTR client, UINT_PTR info);
+bool sw_tube_in_hook(void);
 
 /* thread.c: makes a function's code, with the callbacks of a compilation, on this OS thread. */
 HRESULT sw_tube_make_code(struct sw_tube_function *function, ReJITID rejit);

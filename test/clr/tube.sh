@@ -26,7 +26,7 @@ run_both() {
     PROFILER=$programs/profilers/$1.so
     export PROFILER
     rm -f "$OUT/$1.real" "$OUT/$1.tube" "$OUT/tube.txt"
-    SAMPLER_OUT=$OUT/$1.real ALLOCATIONS_OUT=$OUT/$1.real PROBER_OUT=$OUT/$1.real CORECLR_ENABLE_PROFILING=1 \
+    SAMPLER_OUT=$OUT/$1.real ALLOCATIONS_OUT=$OUT/$1.real PROBER_OUT=$OUT/$1.real HOOKS_OUT=$OUT/$1.real CORECLR_ENABLE_PROFILING=1 \
         CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' CORECLR_PROFILER_PATH=$PROFILER \
         timeout -k 5 120 dotnet "$build/dotnet/tube/tube.dll" 500 >"$OUT/$1.real.log" 2>&1
     # Only one of them has a function that managed code calls.
@@ -55,6 +55,10 @@ run_both allocations
 both allocations '  System.String < Demo.Program+Worker.Wait < Demo.Program+Worker.Loop < System.Threading.Thread.StartCallback'
 run_both latemask
 both latemask '  4 frames' # the main thread was there before it wanted threads
+run_both hooks # in the tube, as in .NET, a hook with information counts as a callback: names are told there
+both hooks '  entered Demo.Program+Worker.Wait'
+both hooks '  left Demo.Program+Worker.Wait'
+both hooks '  entered System.Threading.Thread.Sleep'
 run_both prober
 if [ -s "$OUT/prober.real" ] && diff "$OUT/prober.real" "$OUT/prober.tube" >"$OUT/prober.diff"; then
     echo "ok - prober: $(wc -l <"$OUT/prober.real") answers are the same"

@@ -319,7 +319,9 @@ static void md_7_2_counts_are_with_the_terminator_whatever_the_buffer(void **sta
     assert_int_equal(count, sizeof "Demo.Program");
 }
 
-/* Each method that gives a name, by the buffer's size; `others` are its other outputs, which are filled all the same. */
+/*
+ * Each method that gives a name, by the buffer's size; `others` are its other outputs, which are filled all the same.
+ */
 static HRESULT scope_props(ULONG size, ULONG *count, DWORD *others)
 {
     GUID mvid = { 0 };

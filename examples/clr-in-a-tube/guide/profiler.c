@@ -1,7 +1,5 @@
 /* A small profiler: it counts the frames of whoever calls CountFrames, with the names left out. */
-#include <snapwalk/corprof.h>
-
-#include "../profilers/com.h"
+#include "com.h"
 
 static ICorProfilerInfo3 *info;
 static unsigned managed, native;

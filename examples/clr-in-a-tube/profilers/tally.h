@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TALLY_ROWS = 256, TALLY_TEXT = 1024 };
+enum { TALLY_ROWS = 4096, TALLY_TEXT = 512 };
 
 static struct {
     pthread_mutex_t lock;
