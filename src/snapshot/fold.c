@@ -168,45 +168,60 @@ static bool is_in_frame(const struct sw_transition *record, const struct sw_fram
            sw_regs_pc(noted) <= frame->code.end;
 }
 
-/*
- * Whether the CLR comes to a managed frame behind a run of native ones: it does so by its records only.
- */
-static bool is_on_record(struct sw_fold *fold, const struct sw_frame *frame)
+/* Whether the runtime has noted a frame; records of frames nearer the leaf are passed over for good. */
+static bool find_record(struct sw_fold *fold, const struct sw_frame *frame)
 {
     const struct sw_transition *record = &fold->call->work->record;
     const uint64_t sp = sw_regs_sp(&frame->regs);
-    if (fold->before != NATIVE || fold->documented || !fold->call->engine->inspector)
-        return true;
     while (!fold->has_record || sw_regs_sp(&record->regs) < sp) {
         fold->has_record = sw_fold_take_record(fold, 0) != NULL;
         if (!fold->has_record)
             return false;
     }
-    return sw_regs_sp(&record->regs) == sp || is_in_frame(record, frame);
+    fold->is_noted = sw_regs_sp(&record->regs) == sp || is_in_frame(record, frame);
+    return fold->is_noted;
 }
 
 /*
- * The registers of such a frame as far as the runtime noted them: pc and sp may be those of just before the call, and
- * behind a fault a walk comes over frames that the runtime made up.
+ * Whether the CLR comes to a managed frame. Behind a run of native ones it does so by its records only. Between a
+ * handler and its method every frame is passed over, but the CLR goes through them, and takes registers from records.
  */
+static bool is_come_to(struct sw_fold *fold, const struct sw_frame *frame)
+{
+    if (!fold->call->engine->inspector || (fold->before != NATIVE && fold->handler == 0))
+        return true;
+    return find_record(fold, frame) || fold->handler != 0;
+}
+
+/* Behind a fault a walk comes over frames that the runtime has made up. The walk goes on with the registers noted. */
+static void correct_walk(const struct sw_fold *fold)
+{
+    const struct sw_regs *record = &fold->call->work->record.regs;
+    struct sw_regs *here = &fold->call->work->walk.frame.regs;
+    for (unsigned n = 0; n < SW_REGS_MAX; n++)
+        if (sw_regs_has(record, n) && n != fold->pc && n != sw_regs_sp_number(here->machine))
+            sw_regs_set(here, n, record->r[n]);
+}
+
+/* The registers of such a frame: its pc and sp may have been noted just before the call. */
 static const struct sw_regs *noted_regs(struct sw_fold *fold, const struct sw_frame *frame)
 {
     const struct sw_regs *record = &fold->call->work->record.regs;
     struct sw_regs *regs = &fold->call->work->noted;
-    if (fold->shown_pc != 0) {
-        *regs = frame->regs;
-        sw_regs_set(regs, fold->pc, fold->shown_pc);
-        fold->shown_pc = 0;
-        return regs;
-    }
-    if (!fold->has_record)
+    const bool is_noted = fold->is_noted;
+    if (fold->shown_pc == 0 && !is_noted)
         return &frame->regs;
-    fold->has_record = false;
-    fold->noted_flags = fold->call->work->record.context_flags;
+    if (is_noted)
+        correct_walk(fold);
     *regs = frame->regs;
-    for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (sw_regs_has(record, n))
-            sw_regs_set(regs, n, record->r[n]);
+    sw_regs_set(regs, fold->pc, is_noted ? sw_regs_pc(record) : fold->shown_pc);
+    if (is_noted) {
+        sw_regs_set(regs, sw_regs_sp_number(regs->machine), sw_regs_sp(record));
+        fold->noted_flags = fold->call->work->record.context_flags;
+    }
+    fold->is_noted = false;
+    fold->has_record = fold->has_record && !is_noted;
+    fold->shown_pc = 0;
     return regs;
 }
 
@@ -281,7 +296,7 @@ static bool fold_managed(struct sw_fold *fold, const struct sw_frame *frame)
         return call_back(fold, (FunctionID)frame->code.id, frame, &frame->regs); /* most are so */
     const bool dispatch = (frame->code.flags & SW_RANGE_EH_DISPATCH) != 0;
     const bool filter = (frame->code.flags & SW_RANGE_FILTER) != 0;
-    if (fold->handler == 0 && !is_on_record(fold, frame))
+    if (!is_come_to(fold, frame))
         return true;
     const struct sw_regs *regs = noted_regs(fold, frame);
     const bool hidden = (frame->code.flags & SW_RANGE_HIDDEN) != 0;

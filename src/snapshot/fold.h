@@ -15,7 +15,8 @@ enum before { NOTHING = 0, MANAGED, SWALLOWING, NATIVE };
 /*
  * Frames until now, and how far up the stack and the list of transition records they have come.
  *
- * cursor   In the transition records.  has_record: the one taken last has not been reached yet.
+ * cursor   In the transition records.  has_record: the one taken last has not been reached yet.  is_noted: it is the
+ *          frame's.
  * hidden   Managed frames since the last callback.  has_run: a run in work->run is to be told of; run_hidden: what
  *          hidden was when it was met.
  * seen     Callbacks that were to be made. Those from the left_from-th up to the left_to-th are left out.
@@ -48,6 +49,7 @@ struct sw_fold {
     uint64_t shown_pc;
     uint32_t noted_flags;
     bool has_record;
+    bool is_noted;
     bool has_run;
     bool documented;
 };

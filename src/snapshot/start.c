@@ -180,5 +180,6 @@ struct sw_start sw_fold_go_on(struct sw_fold *fold)
     const struct sw_transition *record = &fold->call->work->record;
     if (!fold->has_record || sw_regs_sp(&record->regs) < fold->sp)
         fold->has_record = sw_fold_take_record(fold, fold->sp) != NULL;
+    fold->is_noted = fold->has_record;
     return fold->has_record ? (struct sw_start){ &record->regs, record->exact, false } : (struct sw_start){ 0 };
 }

@@ -304,6 +304,23 @@ static void registers_that_a_record_has_are_the_frame_s(void **state)
     }
     assert_int_equal(stack->heard[0].regs.r[SW_X64_R12], stack->regs[1].r[SW_X64_R12]); /* the walk's */
     assert_int_equal(stack->heard[2].regs.r[SW_X64_R12], stack->regs[3].r[SW_X64_R12]);
+    assert_int_equal(stack->heard[3].regs.r[SW_X64_R15], 0x6162); /* and the frames behind have them from it */
+    tear_down(stack);
+}
+
+/* The same of a frame that is passed over: what faulted, between a handler and its method. */
+static void registers_of_a_record_between_handler_and_method_are_those_behind(void **state)
+{
+    const struct inspected row = { SEEN("CfkeNBMN"), .noted = "B", .of_f = 6, .is.info_flags = 1 };
+    (void)state;
+    struct simstack *stack = prepare(&row);
+    sw_regs_set(&inspection.noted[0].regs, SW_X64_R15, 0x6161);
+    inspection.noted[0].context_flags = 0x810000b;
+    assert_int_equal(ask(stack, &row.is), S_OK);
+    assert_string_equal(stack->said, "CM0");
+    assert_int_equal(stack->heard[0].regs.r[SW_X64_R15], stack->regs[0].r[SW_X64_R15]);
+    for (size_t i = 1; i < 3; i++)
+        assert_int_equal(stack->heard[i].regs.r[SW_X64_R15], 0x6161);
     tear_down(stack);
 }
 
@@ -404,6 +421,7 @@ int main(void)
         cmocka_unit_test(a_handler_says_what_it_is),
         cmocka_unit_test(a_record_inside_a_frame_gives_its_pc_and_sp),
         cmocka_unit_test(registers_that_a_record_has_are_the_frame_s),
+        cmocka_unit_test(registers_of_a_record_between_handler_and_method_are_those_behind),
         cmocka_unit_test(a_record_that_does_not_fit_is_not_the_frame_s),
         cmocka_unit_test(exceptions_without_end_are_cut_off),
         cmocka_unit_test(a_precompiled_method_has_the_name_that_the_runtime_gives),
