@@ -171,12 +171,11 @@ static void read_perfmap(struct viewer *v, int pid)
     snprintf(path, sizeof path, "/proc/%d", pid);
     if (stat(path, &st) == 0)
         sw_perfmap_trust(v->perfmap, st.st_uid);
-    snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
-    const enum sw_status status = sw_perfmap_read(v->perfmap, path, v->codemap);
+    const enum sw_status status = sw_perfmap_read_process(v->perfmap, pid, v->codemap);
     if (status == SW_E_PERMISSION)
-        fprintf(stderr, "stacks: %s: not read: a symbolic link, or the file of another user\n", path);
+        fprintf(stderr, "stacks: perf map of %d: not read: a symbolic link, or the file of another user\n", pid);
     else
-        must(status == SW_E_OS ? SW_OK : status, path);
+        must(status == SW_E_OS ? SW_OK : status, "perf map");
 }
 
 /* Captures the stacks and registers the code. */

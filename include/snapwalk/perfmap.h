@@ -57,6 +57,20 @@ SW_NODISCARD enum sw_status sw_perfmap_feed(struct sw_perfmap *perfmap, const ch
                                             struct sw_codemap *codemap);
 
 /*
+ * Reads what was appended to the perf map of a process, where its runtime wrote it: /tmp/perf-PID.map in the root of
+ * the process, with the id that it has in its own pid namespace, as in a container. If there is none, or that root may
+ * not be entered: /tmp/perf-PID.map here.
+ *
+ * pid      The id of the process in the caller's namespace.
+ *
+ * Returns  As sw_perfmap_read. In the process's root the owner of a file counts as it is seen from here: a process in a
+ *          user namespace of its own is another user.
+ * Threads  As sw_perfmap_read. Signals  Not safe.
+ * Source   proc(5), NSpid; perf, tools/perf/util/symbol.c.
+ */
+SW_NODISCARD enum sw_status sw_perfmap_read_process(struct sw_perfmap *perfmap, int pid, struct sw_codemap *codemap);
+
+/*
  * Also reads files of one more user: of the walked process's owner, for a tool that root runs.
  *
  * user     A user id. Replaces the one named before.

@@ -65,7 +65,8 @@ static bool parse(struct scenario *s)
 /* Becomes the scenario's program. Programs find the tool, and whatever else is built, by BUILD in their environment. */
 static _Noreturn void become(const struct scenario *s, const char *build, const char *log)
 {
-    static const char *const valgrind[] = { "valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--fair-sched=yes", NULL };
+    static const char *const valgrind[] = { "valgrind",         "-q", "--error-exitcode=99", "--leak-check=full",
+                                            "--fair-sched=yes", NULL };
     const bool own_folder = strcmp(s->build, "gcc") != 0 && strcmp(s->build, "valgrind") != 0;
     char path[2 * PATH_BYTES + LINE_BYTES], folder[PATH_BYTES];
     char *argv[2 * WORDS];

@@ -9,6 +9,7 @@
 #include "common/alloc.h"
 #include "elf/elf.h"
 #include "target/linux/os.h"
+#include "target/linux/pin.h"
 #include "unwind/sources.h"
 
 #include <errno.h>
@@ -123,11 +124,16 @@ static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *e
 
 /* Both ---------------------------------------------------------------------------------------------------------- */
 
-/* SW_E_OS: the file cannot be opened. */
+/* SW_E_OS: the file cannot be opened. SW_E_UNSUPPORTED: it is none. */
 static enum sw_status starts_like_pe(const char *path, bool *is_pe)
 {
     char magic[2] = { 0, 0 };
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct sw_os_pin pin;
+    const enum sw_status status = sw_os_pin_file(NULL, path, &pin);
+    if (status != SW_OK)
+        return status == SW_E_UNSUPPORTED ? status : SW_E_OS;
+    const int file = sw_os_open_found(pin.file);
+    sw_os_unpin(&pin);
     if (file < 0)
         return SW_E_OS;
     const ssize_t got = read(file, magic, sizeof magic);
