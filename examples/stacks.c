@@ -142,6 +142,24 @@ static void print_thread(struct viewer *v, uint64_t tid)
     printf(v->plain ? "\n" : "\n\n");
 }
 
+/* Threads that could not be stopped: to leave them out in silence would be a lie. */
+static void print_left_out(const struct viewer *v)
+{
+    const size_t count = v->process ? sw_process_left_out(v->process, NULL, 0) : 0;
+    struct sw_left_out *threads = calloc(count ? count : 1, sizeof *threads);
+    char name[NAME_BYTES], printed[SHOWN_BYTES];
+    must(threads ? SW_OK : SW_E_NO_MEMORY, "threads");
+    sw_process_left_out(v->process, threads, count);
+    for (size_t i = 0; i < count; i++) {
+        if (sw_process_thread_name(v->process, threads[i].tid, name, sizeof name) != SW_OK)
+            continue; /* it has ended since */
+        printf(v->plain ? "thread %" PRIu64 " %s\nstop left-out (%s)\n"
+                        : "thread %" PRIu64 " \"%s\"\n  left out: %s\n\n",
+               threads[i].tid, shown(name, printed, sizeof printed), sw_left_out_text(threads[i].why));
+    }
+    free(threads);
+}
+
 static bool runs_coreclr(int pid)
 {
     char path[40], line[4096];
@@ -234,6 +252,7 @@ static void print_threads(struct viewer *v)
     for (size_t i = 0; i < count; i++)
         print_thread(v, tids[i]);
     free(tids);
+    print_left_out(v);
 }
 
 int main(int argc, char **argv)

@@ -314,7 +314,7 @@ static unsigned traced_threads(pid_t pid)
 }
 
 struct tally {
-    unsigned captures, busy, gone, others, threads, frames, ends;
+    unsigned captures, busy, gone, others, threads, left_out, frames, ends;
     uint64_t longest_ns;
 };
 
@@ -350,6 +350,7 @@ static void count_capture(struct sw_process *process, enum sw_status status, str
     tally->others += status != SW_OK && status != SW_E_BUSY && status != SW_E_GONE;
     tally->longest_ns = stood > tally->longest_ns ? stood : tally->longest_ns;
     tally->threads = threads > tally->threads ? threads : tally->threads;
+    tally->left_out += (unsigned)sw_process_left_out(process, NULL, 0);
 }
 
 /* Captures a process until it is gone, or time is over. */
@@ -447,8 +448,9 @@ int main(int argc, char **argv)
     const size_t files = entries_of("/proc/self/fd");
     watch_for(kind, strtod(argv[2], NULL), &tally);
     const bool wrong = judge(kind, files, &tally);
-    printf("%u captures, up to %u threads, %u frames; busy %u, gone %u, other answers %u; stood %.1f ms at most\n",
-           tally.captures, tally.threads, tally.frames, tally.busy, tally.gone, tally.others,
+    printf("%u captures, up to %u threads, %u left out, %u frames; busy %u, gone %u, other answers %u; stood %.1f ms at "
+           "most\n",
+           tally.captures, tally.threads, tally.left_out, tally.frames, tally.busy, tally.gone, tally.others,
            (double)tally.longest_ns / 1e6);
     return wrong;
 }
