@@ -70,9 +70,9 @@ SW_NODISCARD enum sw_status sw_process_mirror_ranges(struct sw_process *process,
 /*
  * Stops every thread of the process; lets them run again. Stop includes threads that are created meanwhile. A thread
  * that sleeps uninterruptibly (a parent in vfork), or runs in the kernel, is waited for up to about 20 ms and then left
- * out of the list (sw_process_left_out); one that has slept since the last stop is not waited for again. The others stand meanwhile. Resume
- * detaches: signals that came meanwhile are delivered, and a process that job control had stopped stays stopped.
- * Threads that a suspender has suspended one by one stay suspended.
+ * out of the list (sw_process_left_out); one that has slept since the last stop is not waited for again. The others
+ * stand meanwhile. Resume detaches: signals that came meanwhile are delivered, and a process that job control had
+ * stopped stays stopped. Threads that a suspender has suspended one by one stay suspended.
  *
  * Nothing stays traced after a resume, a failure or close, and nothing stands or is lost if this program is killed. But
  * a thread that was left out stays traced, running, as long as single threads are suspended.

@@ -1,6 +1,6 @@
 /*
- * What is no regular file is not opened, by whatever way its name comes in: to open a FIFO or a device may do something.
- * It is found by O_PATH, which inotify does not count as an open, and looked at.
+ * What is no regular file is not opened, by whatever way its name comes in: to open a FIFO or a device may do
+ * something. It is found by O_PATH, which inotify does not count as an open, and looked at.
  */
 #include "rows.h"
 #include "cores.h"
