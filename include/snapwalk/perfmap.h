@@ -37,7 +37,8 @@ void sw_perfmap_destroy(struct sw_perfmap *perfmap);
  * always wins over a stub, and the smaller of two stubs wins. What is left of a block keeps its name.
  *
  * Text of n bytes takes about n steps, whatever it says, and holes of a sparse file none. So stub blocks that overlap
- * very many methods, or each other in very many places, are cut in the end, and count as skipped lines.
+ * very many methods, or each other in very many places, are cut in the end, and count as skipped lines; ranges of
+ * hundreds of kilobytes are skipped where there are thousands of them.
  *
  * path     The file. A file that has become shorter is read again from its start. It has to belong to root, to the
  *          effective user, or to the user that sw_perfmap_trust names, and must not be a symbolic link: anyone can put
