@@ -11,7 +11,7 @@
  *
  * A line costs a few steps each for what it adds and takes away. But a stub block lies in all gaps between methods, and
  * may replace others in as many; and a range of many pages takes a step a page, up to some thousands, when the code map
- * takes it in or gives it up. So that lines of hostile text cannot each do so, what stubs visit, and pages, are paid for
+ * takes it in or gives it up. So that lines of hostile text cannot each do so, what stubs visit is paid for, and pages,
  * out of a credit that grows with each line.
  */
 #include "code/perfmap.h"
