@@ -142,6 +142,24 @@ static void print_thread(struct viewer *v, uint64_t tid)
     printf(v->plain ? "\n" : "\n\n");
 }
 
+/* Threads that could not be stopped: to leave them out in silence would be a lie. */
+static void print_left_out(const struct viewer *v)
+{
+    const size_t count = v->process ? sw_process_left_out(v->process, NULL, 0) : 0;
+    struct sw_left_out *threads = calloc(count ? count : 1, sizeof *threads);
+    char name[NAME_BYTES], printed[SHOWN_BYTES];
+    must(threads ? SW_OK : SW_E_NO_MEMORY, "threads");
+    sw_process_left_out(v->process, threads, count);
+    for (size_t i = 0; i < count; i++) {
+        if (sw_process_thread_name(v->process, threads[i].tid, name, sizeof name) != SW_OK)
+            continue; /* it has ended since */
+        printf(v->plain ? "thread %" PRIu64 " %s\nstop left-out (%s)\n"
+                        : "thread %" PRIu64 " \"%s\"\n  left out: %s\n\n",
+               threads[i].tid, shown(name, printed, sizeof printed), sw_left_out_text(threads[i].why));
+    }
+    free(threads);
+}
+
 static bool runs_coreclr(int pid)
 {
     char path[40], line[4096];
@@ -171,12 +189,11 @@ static void read_perfmap(struct viewer *v, int pid)
     snprintf(path, sizeof path, "/proc/%d", pid);
     if (stat(path, &st) == 0)
         sw_perfmap_trust(v->perfmap, st.st_uid);
-    snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
-    const enum sw_status status = sw_perfmap_read(v->perfmap, path, v->codemap);
+    const enum sw_status status = sw_perfmap_read_process(v->perfmap, pid, v->codemap);
     if (status == SW_E_PERMISSION)
-        fprintf(stderr, "stacks: %s: not read: a symbolic link, or the file of another user\n", path);
+        fprintf(stderr, "stacks: perf map of %d: not read: a symbolic link, or the file of another user\n", pid);
     else
-        must(status == SW_E_OS ? SW_OK : status, path);
+        must(status == SW_E_OS ? SW_OK : status, "perf map");
 }
 
 /* Captures the stacks and registers the code. */
@@ -235,6 +252,7 @@ static void print_threads(struct viewer *v)
     for (size_t i = 0; i < count; i++)
         print_thread(v, tids[i]);
     free(tids);
+    print_left_out(v);
 }
 
 int main(int argc, char **argv)

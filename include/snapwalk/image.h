@@ -64,7 +64,7 @@ SW_NODISCARD enum sw_status sw_images_add_self(struct sw_images *images);
  *          SW_E_TRUNCATED, SW_E_MALFORMED, SW_E_UNSUPPORTED (not a file of these kinds); SW_E_LIMIT (nearly all of it
  *          is holes: snapwalk/limits.h).
  * Memory   Of an ELF file, headers, symbols and unwind tables are copied, of a PE file all; the file may change or be
- *          cut short afterwards.
+ *          cut short afterwards. Several mappings of one file share that, and take about a kilobyte each.
  * Threads  One writer. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_images_add_file(struct sw_images *images, const char *path, uint64_t address);

@@ -37,7 +37,8 @@ void sw_perfmap_destroy(struct sw_perfmap *perfmap);
  * always wins over a stub, and the smaller of two stubs wins. What is left of a block keeps its name.
  *
  * Text of n bytes takes about n steps, whatever it says, and holes of a sparse file none. So stub blocks that overlap
- * very many methods, or each other in very many places, are cut in the end, and count as skipped lines.
+ * very many methods, or each other in very many places, are cut in the end, and count as skipped lines; ranges of
+ * hundreds of kilobytes are skipped where there are thousands of them.
  *
  * path     The file. A file that has become shorter is read again from its start. It has to belong to root, to the
  *          effective user, or to the user that sw_perfmap_trust names, and must not be a symbolic link: anyone can put
@@ -55,6 +56,20 @@ void sw_perfmap_destroy(struct sw_perfmap *perfmap);
 SW_NODISCARD enum sw_status sw_perfmap_read(struct sw_perfmap *perfmap, const char *path, struct sw_codemap *codemap);
 SW_NODISCARD enum sw_status sw_perfmap_feed(struct sw_perfmap *perfmap, const char *bytes, size_t size,
                                             struct sw_codemap *codemap);
+
+/*
+ * Reads what was appended to the perf map of a process, where its runtime wrote it: /tmp/perf-PID.map in the root of
+ * the process, with the id that it has in its own pid namespace, as in a container. If there is none, or that root may
+ * not be entered: /tmp/perf-PID.map here.
+ *
+ * pid      The id of the process in the caller's namespace.
+ *
+ * Returns  As sw_perfmap_read. In the process's root the owner of a file counts as it is seen from here: a process in a
+ *          user namespace of its own is another user.
+ * Threads  As sw_perfmap_read. Signals  Not safe.
+ * Source   proc(5), NSpid; perf, tools/perf/util/symbol.c.
+ */
+SW_NODISCARD enum sw_status sw_perfmap_read_process(struct sw_perfmap *perfmap, int pid, struct sw_codemap *codemap);
 
 /*
  * Also reads files of one more user: of the walked process's owner, for a tool that root runs.

@@ -70,9 +70,9 @@ SW_NODISCARD enum sw_status sw_process_mirror_ranges(struct sw_process *process,
 /*
  * Stops every thread of the process; lets them run again. Stop includes threads that are created meanwhile. A thread
  * that sleeps uninterruptibly (a parent in vfork), or runs in the kernel, is waited for up to about 20 ms and then left
- * out of the list; one that has slept since the last stop is not waited for again. The others stand meanwhile. Resume
- * detaches: signals that came meanwhile are delivered, and a process that job control had stopped stays stopped.
- * Threads that a suspender has suspended one by one stay suspended.
+ * out of the list (sw_process_left_out); one that has slept since the last stop is not waited for again. The others
+ * stand meanwhile. Resume detaches: signals that came meanwhile are delivered, and a process that job control had
+ * stopped stays stopped. Threads that a suspender has suspended one by one stay suspended.
  *
  * Nothing stays traced after a resume, a failure or close, and nothing stands or is lost if this program is killed. But
  * a thread that was left out stays traced, running, as long as single threads are suspended.
@@ -89,8 +89,31 @@ SW_NODISCARD enum sw_status sw_process_stop(struct sw_process *process);
 SW_NODISCARD enum sw_status sw_process_resume(struct sw_process *process);
 
 /*
+ * Lists the threads that the last stop or capture has left out, ascending, and says why. They were there, but cannot be
+ * walked: without this list nobody would see that they are missing.
+ *
+ *   SLEEPS  In uninterruptible sleep, "D" in ps: waits for a disk or a network file system, or for the child of its
+ *           vfork. sw_process_capture_asleep captures such threads.
+ *   STAYS   Was in the kernel, in a long system call, or had no processor, and did not stop in time.
+ *   RUNS    In sw_process_capture_asleep: it ran, or woke up meanwhile.
+ *
+ * threads  Receives the first `capacity`.
+ *
+ * Returns  sw_process_left_out: how many there are. After a failure of the stop (SW_E_BUSY: no thread could be stopped)
+ *          as far as it came. sw_left_out_text: words for a person; a constant string, "?" out of range.
+ * Memory   From the process's allocator. Threads  One call on a process at a time. Signals  Not safe.
+ */
+enum sw_left_out_why { SW_LEFT_OUT_SLEEPS, SW_LEFT_OUT_STAYS, SW_LEFT_OUT_RUNS };
+struct sw_left_out {
+    uint64_t tid;
+    enum sw_left_out_why why;
+};
+size_t sw_process_left_out(const struct sw_process *process, struct sw_left_out *threads, size_t capacity);
+const char *sw_left_out_text(enum sw_left_out_why why);
+
+/*
  * sw_process_threads lists the thread ids of a stopped process, ascending. The others read the registers and the name
- * of one of its threads. The name of a captured thread can be read too.
+ * of one of its threads. The name of a captured thread, or of one that was left out, can be read too.
  *
  * tids     Receives the first `capacity` ids.
  * name     Receives a NUL-terminated string, cut to size - 1 bytes.
@@ -119,7 +142,8 @@ SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process, const 
                                               struct sw_walker *walker);
 
 /*
- * Captures the registers and the stack of every thread at one moment, and lets the process run on. The process stands
+ * Captures the registers and the stack of every thread at one moment, and lets the process run on. Threads that do not
+ * stop are left out, as by sw_process_stop, and listed (sw_process_left_out). The process stands
  * only while its stacks are copied; walks are made afterwards. A capture replaces the previous one, whose walkers must
  * not be used any more. The memory map is read before the stop. So call sw_process_add_images after the capture, for
  * code that was loaded since.
@@ -136,7 +160,8 @@ SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process, size_
 
 /*
  * Captures the threads that sleep in the kernel, without stopping the process: no system call of theirs is interrupted,
- * and nothing of it stands. Threads that run are left out, and so are those that woke up meanwhile; each captured one
+ * and nothing of it stands. Threads that run are left out, and so are those that woke up meanwhile
+ * (sw_process_left_out); each captured one
  * is of a moment of its own. A thread in uninterruptible sleep is captured, too.
  *
  * Only pc and sp are known. A caller that is found by another register ends the walk, unless a callee has saved it. A

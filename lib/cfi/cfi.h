@@ -18,6 +18,7 @@
  * bias     Added to absolute addresses read from the tables: 0 for tables relocated in memory, the image's bias
  *          for tables read from a file.
  * index    Made by sw_cfi_index where there is no header: ascending, borrowed; null when not made.
+ * index_distance  From where the index was made to where these tables are: of another mapping of the same file.
  * no_reading  A search that neither header nor index leads to an FDE ends there; else it reads record by record where
  *          there is no index, which takes long.
  * pieces   Made by sw_cfi_pieces of the header: how many entries start in front of each of piece_count pieces of the
@@ -39,6 +40,7 @@ struct sw_cfi {
         uint64_t fde;   /* offset in frame */
     } * index;
     size_t index_count;
+    uint64_t index_distance;
     const uint32_t *pieces;
     size_t piece_count;
     unsigned piece_shift;

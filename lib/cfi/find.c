@@ -204,7 +204,7 @@ static struct sw_intervals intervals_of(const struct sw_cfi_entry *entries, size
 static enum sw_status find_by_index(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_fde *fde)
 {
     const struct sw_intervals index = intervals_of(cfi->index, cfi->index_count);
-    const size_t at = sw_intervals_find(&index, pc);
+    const size_t at = sw_intervals_find(&index, pc - cfi->index_distance);
     return at < index.count ? sw_cfi_fde_at(cfi, cfi->index[at].fde, fde) : SW_E_NO_RULE;
 }
 
@@ -356,7 +356,8 @@ static bool nth_range(const struct sw_cfi *cfi, const struct table *table, uint6
     if (table->count == 0) {
         if (n >= cfi->index_count)
             return false;
-        *range = (struct sw_cfi_cover){ cfi->index[n].begin, cfi->index[n].end, 0, false, 0 };
+        *range = (struct sw_cfi_cover){ .begin = cfi->index[n].begin + cfi->index_distance,
+                                        .end = cfi->index[n].end + cfi->index_distance };
         return true;
     }
     if (n < table->count && fde_of_entry(cfi, table, n, &fde) == SW_OK)

@@ -5,7 +5,7 @@
  * No file is mapped: who looks at a page behind the end of a file that was cut short meanwhile gets a SIGBUS. A file is
  * anonymous memory of its size, into which those parts are read that are wanted; the others are zeros and cost nothing.
  *
- * Source: lseek(2), SEEK_DATA; mmap(2), SIGBUS; System V gABI, chapter 4.
+ * Source: lseek(2), SEEK_DATA; open(2), O_PATH; mmap(2), SIGBUS; System V gABI, chapter 4.
  */
 #include "elf/internal.h"
 
@@ -147,7 +147,41 @@ static void *read_parts(int fd, uint64_t size, enum sw_elf_what what)
     return at;
 }
 
-static enum sw_status open_fd(int fd, enum sw_elf_what what, struct sw_bytes *bytes, uint64_t *room)
+/* Of an open descriptor. This room does without stdio. */
+static void name_of(int fd, char path[32])
+{
+    static const char folder[] = "/proc/self/fd/";
+    unsigned digits = 1;
+    for (int n = fd; n >= 10; n /= 10)
+        digits++;
+    memcpy(path, folder, sizeof folder);
+    path[sizeof folder - 1 + digits] = 0;
+    for (char *at = path + sizeof folder - 1 + digits; digits > 0; digits--, fd /= 10)
+        *--at = (char)('0' + fd % 10);
+}
+
+/*
+ * What is no regular file is not opened, as that may do something: O_PATH finds it by its name, and it is looked at
+ * before. The descriptor, or -1 and the reason in *status.
+ */
+static int open_regular(const char *path, enum sw_status *status)
+{
+    char again[32];
+    struct stat st;
+    const int found = open(path, O_PATH | O_CLOEXEC);
+    const bool is_file = found >= 0 && fstat(found, &st) == 0 && S_ISREG(st.st_mode);
+    *status = found >= 0 && !is_file ? SW_E_UNSUPPORTED : SW_E_OS;
+    if (is_file)
+        name_of(found, again);
+    int fd = is_file ? open(again, O_RDONLY | O_CLOEXEC) : -1;
+    if (is_file && fd < 0 && errno == ENOENT) /* there is no /proc */
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (found >= 0)
+        (void)close(found);
+    return fd;
+}
+
+static enum sw_status read_fd(int fd, enum sw_elf_what what, struct sw_bytes *bytes, uint64_t *room)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -169,10 +203,11 @@ static enum sw_status open_fd(int fd, enum sw_elf_what what, struct sw_bytes *by
 
 enum sw_status sw_elf_read(const char *path, enum sw_elf_what what, struct sw_bytes *bytes, uint64_t *room)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
+    enum sw_status status;
+    const int fd = open_regular(path, &status);
     if (fd < 0)
-        return SW_E_OS;
-    const enum sw_status status = open_fd(fd, what, bytes, room);
+        return status;
+    status = read_fd(fd, what, bytes, room);
     (void)close(fd);
     return status;
 }

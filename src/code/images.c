@@ -6,6 +6,7 @@
  */
 #include "code/images.h"
 
+#include "code/originals.h"
 #include "common/alloc.h"
 #include "common/reclaim.h"
 
@@ -40,6 +41,7 @@ struct spans {
 struct sw_images {
     struct sw_reclaim reclaim;
     struct sw_alloc alloc;
+    struct sw_originals originals;
     struct set *_Atomic current; /* null: empty */
     struct spans *_Atomic spans; /* null: there is no map */
     _Atomic uint64_t generation;
@@ -51,21 +53,18 @@ static size_t count_of(const struct set *set)
     return set ? atomic_load_explicit(&set->count, memory_order_acquire) : 0;
 }
 
-static void release_entry(const struct sw_images *images, struct sw_image_entry *entry)
+static void release_entry(struct sw_images *images, struct sw_image_entry *entry)
 {
-    if (entry->has_clr)
-        sw_clr_image_close(&entry->clr);
-    for (unsigned n = 0; n < sizeof entry->index / sizeof entry->index[0]; n++)
-        if (entry->index[n].block)
-            images->alloc.put(images->alloc.arg, entry->index[n].block, entry->index[n].size);
-    if (entry->release)
-        entry->release(entry, &images->alloc);
+    if (entry->original)
+        sw_originals_put(&images->originals, entry->original);
+    else
+        sw_image_entry_clear(entry, &images->alloc);
     images->alloc.put(images->alloc.arg, entry, entry->size);
 }
 
 static void release_block(void *arg, struct sw_retired *retired)
 {
-    const struct sw_images *images = arg;
+    struct sw_images *images = arg;
     struct block *block = (struct block *)retired;
     for (struct sw_image_entry *next, *entry = block->dropped; entry; entry = next) {
         next = entry->next;
@@ -107,6 +106,7 @@ void sw_images_destroy(struct sw_images *images)
     if (spans)
         sw_reclaim_retire(&images->reclaim, &spans->block.retired);
     sw_reclaim_flush(&images->reclaim);
+    sw_originals_drop_unused(&images->originals, &to);
     to.put(to.arg, images, sizeof *images);
 }
 
@@ -219,6 +219,7 @@ enum sw_status sw_images_lock(struct sw_images *images)
 void sw_images_unlock(struct sw_images *images)
 {
     sw_reclaim_poll(&images->reclaim);
+    sw_originals_drop_unused(&images->originals, &images->alloc);
     atomic_flag_clear_explicit(&images->writer, memory_order_release);
 }
 
@@ -256,6 +257,55 @@ void sw_images_discard(struct sw_images *images, struct sw_image_entry *entry)
 {
     if (entry)
         release_entry(images, entry);
+}
+
+struct sw_image_original *sw_images_original(struct sw_images *images, const struct sw_file_key *key, bool *is_new)
+{
+    struct sw_image_original *original = sw_originals_find(&images->originals, key);
+    *is_new = !original;
+    return original ? original : sw_originals_make(&images->originals, key, &images->alloc);
+}
+
+static void move_cfi(struct sw_cfi *cfi, uint64_t distance)
+{
+    cfi->frame.address += distance;
+    cfi->header.address += distance;
+    cfi->bias += distance;
+    cfi->index_distance += distance;
+}
+
+static void move_pe(struct sw_image_entry *entry, uint64_t distance)
+{
+    entry->pe.bytes.address += distance;
+    entry->exceptions.address += distance;
+    entry->clr.pe.bytes.address += distance;
+    entry->clr.functions.address += distance;
+    entry->clr.cold.address += distance;
+    entry->clr.metadata.address += distance;
+}
+
+/* Addresses wrap as those of the file do: insert looks at the ends. */
+void sw_images_copy(struct sw_image_original *original, uint64_t distance, struct sw_image_entry *entry)
+{
+    struct sw_image_entry copy = original->entry;
+    copy.info.path = entry->info.path;
+    copy.info.begin += distance;
+    copy.info.end += distance;
+    copy.info.bias += distance;
+    copy.start += copy.start ? distance : 0;
+    copy.code_begin += distance;
+    copy.code_end += distance;
+    move_cfi(&copy.cfi, distance);
+    move_cfi(&copy.beside, distance);
+    copy.cfi.beside = copy.cfi.beside ? &entry->beside : NULL;
+    move_pe(&copy, distance);
+    copy.origin = entry->origin;
+    copy.identity = entry->identity;
+    copy.size = entry->size;
+    copy.original = original;
+    copy.release = NULL;
+    *entry = copy;
+    original->users++;
 }
 
 /* An empty set. */

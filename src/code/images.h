@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 
 struct sw_elf;
+struct sw_image_original;
 
 /*
  * One image with its tables. Readers use the members above the line, and change nothing.
@@ -26,6 +27,7 @@ struct sw_elf;
  * code_begin, code_end  Of an ELF image: around its executable segments.
  * code           In this process: the code of an image that is never unmapped, where it is; else empty.
  *
+ * original       What the tables belong to, if several mappings of a file share them (originals.h); else null.
  * origin         Who registered the image (a refresh forgets its own images only); null: registered by hand.
  * next           Of one that was dropped: another one.
  * seen           Set by the refresh in progress.
@@ -48,6 +50,7 @@ struct sw_image_entry {
     struct sw_bytes exceptions;
     enum sw_status exceptions_status;
     /* ---- */
+    struct sw_image_original *original;
     const void *origin;
     struct sw_image_entry *next;
     uint64_t identity;
@@ -117,6 +120,23 @@ const struct sw_alloc *sw_images_alloc(const struct sw_images *images);
  */
 struct sw_image_entry *sw_images_make(struct sw_images *images, const char *path);
 void sw_images_discard(struct sw_images *images, struct sw_image_entry *entry);
+
+/*
+ * What is made of a file, once for all its mappings. sw_images_original finds the original of a file, or makes an empty
+ * one (is_new), whose entry and status are to be filled; it is found again while it has copies, and until unlock. copy:
+ * makes an entry that was just made a copy of it, `distance` from it; its status is SW_OK.
+ *
+ * key      Files with the same are the same, and hold the same. bytes: where it lies, if it is no file on a disk.
+ *
+ * Returns  Null: no memory.
+ */
+struct sw_file_key {
+    const void *bytes;
+    uint64_t device, inode, size;
+    uint64_t written_ns, changed_ns;
+};
+struct sw_image_original *sw_images_original(struct sw_images *images, const struct sw_file_key *key, bool *is_new);
+void sw_images_copy(struct sw_image_original *original, uint64_t distance, struct sw_image_entry *entry);
 
 /*
  * insert takes over an entry, at info.begin to info.end. drop removes the entry that begins at `begin`; drop_if at once

@@ -10,8 +10,9 @@
  *   stub over stub       the smaller one, which is more precise; of equal ones the later.
  *
  * A line costs a few steps each for what it adds and takes away. But a stub block lies in all gaps between methods, and
- * may replace others in as many; so that lines of hostile text cannot each do so, what stubs visit is paid for out of a
- * credit that grows with each line.
+ * may replace others in as many; and a range of many pages takes a step a page, up to some thousands, when the code map
+ * takes it in or gives it up. So that lines of hostile text cannot each do so, what stubs visit is paid for, and pages,
+ * out of a credit that grows with each line.
  */
 #include "code/perfmap.h"
 #include "common/alloc.h"
@@ -21,7 +22,7 @@
 
 #include <string.h>
 
-enum { CHUNK_ENTRIES = 128, FIRST_CREDIT = 1 << 16, CREDIT_A_LINE = 8 };
+enum { CHUNK_ENTRIES = 128, FIRST_CREDIT = 1 << 16, CREDIT_A_LINE = 8, PAGE_BITS = 12, LEVEL_BITS = 9, PAGES = 8 };
 
 /* line_size: of the line that the range comes from; the range may be a part of it. in_map: the code map took it. */
 struct entry {
@@ -51,7 +52,7 @@ struct sw_perfmap {
     struct text names;   /* NUL-terminated, one behind the other; names of replaced ranges stay */
     struct text pending; /* a line whose end has not been fed yet */
     bool skipping;       /* that line is too long: ignored up to its end */
-    uint64_t credit;     /* how many entries stubs may still visit */
+    uint64_t credit;     /* how many entries stubs may still visit; PAGES pages cost as much */
     bool has_user;       /* files of `user` are trusted, too */
     uint32_t user;
     uint64_t position;
@@ -206,12 +207,33 @@ static void erase_at(struct sw_perfmap *p, struct place at)
 
 /* ---- entries, and their ranges in the code map ---- */
 
+/* What is left of a stub that may visit no more, or of a range that is too large, is not added, and counts as bad. */
+static bool pay(struct sw_perfmap *p, uint64_t price)
+{
+    if (p->credit < price) {
+        p->bad_lines++;
+        return false;
+    }
+    p->credit -= price;
+    return true;
+}
+
+/* Code maps have levels of pages, each 512 of the one below. Methods cost nothing. */
+static uint64_t price_of(const struct sw_range *range)
+{
+    const uint64_t most = (UINT64_C(1) << LEVEL_BITS) / PAGES;
+    uint64_t price = 0;
+    for (uint64_t pages = (range->end - range->begin) >> PAGE_BITS; pages; pages >>= LEVEL_BITS)
+        price += pages / PAGES < most ? pages / PAGES : most;
+    return price;
+}
+
 /* A range that the user added to the code map stays: then only the name is added here. */
 static enum sw_status put(struct sw_perfmap *p, struct sw_codemap *map, struct entry entry)
 {
     enum sw_status status = SW_OK;
     entry.in_map = false;
-    if (entry.range.begin >= entry.range.end)
+    if (entry.range.begin >= entry.range.end || (map && !pay(p, price_of(&entry.range))))
         return SW_OK;
     if (map) {
         status = sw_codemap_add(map, &entry.range);
@@ -266,23 +288,12 @@ static enum sw_status clear_overlap(struct sw_perfmap *p, struct sw_codemap *map
     return status;
 }
 
-/* Whether a stub may visit one more entry. What is left of one that may not is not added, and it counts as bad. */
-static bool pay(struct sw_perfmap *p)
-{
-    if (p->credit == 0) {
-        p->bad_lines++;
-        return false;
-    }
-    p->credit--;
-    return true;
-}
-
 /* Adds a new entry where no existing one outranks it: whole, or in the gaps between those. */
 static enum sw_status place_entry(struct sw_perfmap *p, struct sw_codemap *map, struct entry incoming)
 {
     const uint64_t end = incoming.range.end;
     p->credit += CREDIT_A_LINE;
-    while (incoming.range.begin < end && (!is_stub(&incoming) || pay(p))) {
+    while (incoming.range.begin < end && (!is_stub(&incoming) || pay(p, 1))) {
         const struct place at = first_behind(p, incoming.range.begin);
         const struct entry *old = entry_at(p, at);
         enum sw_status status;

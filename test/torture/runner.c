@@ -18,7 +18,8 @@
 
 #include "../support/nap.h"
 
-enum { LINE_BYTES = 512, PATH_BYTES = 512, WORDS = 32, SECONDS_IN_ALL = 600 };
+/* CANNOT: the status of a program that cannot do here what it is for. Then nothing has held. */
+enum { LINE_BYTES = 512, PATH_BYTES = 512, WORDS = 32, SECONDS_IN_ALL = 600, CANNOT = 77 };
 
 struct scenario {
     char line[LINE_BYTES];
@@ -65,7 +66,8 @@ static bool parse(struct scenario *s)
 /* Becomes the scenario's program. Programs find the tool, and whatever else is built, by BUILD in their environment. */
 static _Noreturn void become(const struct scenario *s, const char *build, const char *log)
 {
-    static const char *const valgrind[] = { "valgrind", "-q", "--error-exitcode=99", "--leak-check=full", NULL };
+    static const char *const valgrind[] = { "valgrind",         "-q", "--error-exitcode=99", "--leak-check=full",
+                                            "--fair-sched=yes", NULL };
     const bool own_folder = strcmp(s->build, "gcc") != 0 && strcmp(s->build, "valgrind") != 0;
     char path[2 * PATH_BYTES + LINE_BYTES], folder[PATH_BYTES];
     char *argv[2 * WORDS];
@@ -150,10 +152,12 @@ static void last_line(const char *log, char *line, int size)
 /* Reports a scenario. True: it has held. */
 static bool report(const struct scenario *s, const struct outcome *o, const char *log)
 {
-    const bool held = o->in_time && WIFEXITED(o->status) && WEXITSTATUS(o->status) == 0;
+    const bool has_ended = o->in_time && WIFEXITED(o->status);
+    const bool held = has_ended && WEXITSTATUS(o->status) == 0;
+    const bool cannot = has_ended && WEXITSTATUS(o->status) == CANNOT;
     char line[LINE_BYTES];
     last_line(log, line, sizeof line);
-    printf("%-6s  %-24s %6.1f s  %s", held ? "held" : "FAILED", s->name, o->seconds, line);
+    printf("%-6s  %-24s %6.1f s  %s", held ? "held" : cannot ? "absent" : "FAILED", s->name, o->seconds, line);
     if (o->left_behind)
         printf(" (%u left behind)", o->left_behind);
     if (!o->in_time)

@@ -10,7 +10,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -511,32 +510,6 @@ static void a_core_and_its_files_are_opened_by_path(void **state)
     rmdir(folder);
 }
 
-/* A FIFO stands for all that a core may name and that does something when it is opened: devices, too. */
-static void what_is_no_file_is_not_opened(void **state)
-{
-    char folder[] = "/tmp/snapwalk-core-XXXXXX", path[2][64], events[512];
-    struct sw_core *core = NULL;
-    (void)state;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path[0], sizeof path[0], "%s/bin", folder);
-    snprintf(path[1], sizeof path[1], "%s/bin/made", folder);
-    assert_int_equal(mkdir(path[0], 0700), 0);
-    assert_int_equal(mkfifo(path[1], 0600), 0);
-    const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    assert_true(inotify_add_watch(watch, path[1], IN_OPEN) >= 0);
-    made_core(make(SW_MACHINE_X64));
-    const struct sw_core_files files = { .sysroot = folder };
-    assert_int_equal(sw_core_open_bytes(NULL, made.bytes, made.size, &core), SW_OK);
-    struct sw_images *images = images_of(core, &files);
-    assert_int_equal(state_of(core, 0, "/bin/made", PROGRAM_AT), SW_CORE_FILE_MISSING);
-    assert_int_equal(read(watch, events, sizeof events), -1); /* nobody has opened it */
-    close_all(core, images, NULL);
-    close(watch);
-    unlink(path[1]);
-    rmdir(path[0]);
-    rmdir(folder);
-}
-
 /* Cores that lie -------------------------------------------------------------------------------------------------- */
 
 /* Everything that can be asked of a core, whatever the answers. */
@@ -836,7 +809,6 @@ int main(void)
         cmocka_unit_test(what_no_note_tells_the_dynamic_linker_lists),
         cmocka_unit_test(a_listed_file_with_its_dynamic_section_elsewhere_is_refused),
         cmocka_unit_test(a_core_and_its_files_are_opened_by_path),
-        cmocka_unit_test(what_is_no_file_is_not_opened),
         cmocka_unit_test(a_core_may_end_anywhere),
         cmocka_unit_test(any_byte_of_headers_and_notes_may_lie),
         cmocka_unit_test(a_segment_that_overlaps_the_one_before_is_left_out),

@@ -11,6 +11,7 @@
 #include "clr/clr.h"
 #include "clr/format.h"
 #include "code/images.h"
+#include "code/originals.h"
 #include "elf/elf.h"
 #include "target/linux/images.h"
 
@@ -265,18 +266,20 @@ static void cost_is_linear(void **state)
                   (double)much.add / (double)little.add, (double)much.look_up / (double)little.look_up);
 }
 
-static uint64_t bytes_asked;
+static uint64_t bytes_asked, bytes_held;
 
 static void *get(void *arg, size_t size)
 {
     (void)arg;
     bytes_asked += size;
+    bytes_held += size;
     return malloc(size);
 }
 
 static void give_back(void *arg, void *block, size_t size)
 {
-    (void)arg, (void)size;
+    (void)arg;
+    bytes_held -= size;
     free(block);
 }
 
@@ -580,6 +583,114 @@ static void many_mappings_of_one_file_cost_the_same_each(void **state)
         fail_msg("%d times as many take %.1f times as long", TIMES, (double)much / (double)little);
 }
 
+/* ELF files lie in a mapping each, beside what the allocator gave. */
+static unsigned maps_of_this_process(void)
+{
+    unsigned lines = 0;
+    FILE *file = fopen("/proc/self/maps", "r");
+    assert_non_null(file);
+    for (int c; (c = getc(file)) != EOF;)
+        lines += c == '\n';
+    fclose(file);
+    return lines;
+}
+
+struct shared {
+    uint64_t bytes, ns;
+    unsigned maps;
+};
+
+enum { STRIDE = 1 << 20, RECORDS = 256 };
+
+static bool has_rule(const struct sw_images *images, uint64_t pc)
+{
+    static struct sw_cfi_work work;
+    const struct sw_image_entry *entry = sw_images_entry(images, pc);
+    struct sw_cfi_cover cover = { 0 };
+    struct sw_rule rule;
+    return entry && entry->has_cfi && sw_cfi_rule(&entry->cfi, pc, &work, &rule, &cover) == SW_OK &&
+           cover.begin <= pc && pc < cover.end && entry->cfi.index_count == 32 * RECORDS;
+}
+
+/* So many mappings of one file, of which the first is removed again; each of the others has its tables. */
+static struct shared map_often(const char *path, size_t count)
+{
+    const struct sw_alloc alloc = { get, give_back, NULL };
+    const unsigned maps = maps_of_this_process();
+    struct sw_images *images;
+    struct shared is;
+    char name[16];
+    bytes_held = 0;
+    const uint64_t begin = now();
+    assert_int_equal(sw_images_create(&alloc, &images), SW_OK);
+    for (size_t n = 0; n <= count; n++)
+        assert_int_equal(sw_images_add_file(images, path, ADDRESS + n * STRIDE), SW_OK);
+    is.ns = now() - begin;
+    assert_int_equal(sw_images_remove(images, ADDRESS), SW_OK);
+    is.maps = maps_of_this_process() - maps;
+    is.bytes = bytes_held;
+    for (size_t n = 1; n <= count; n++)
+        assert_true(has_rule(images, ADDRESS + n * STRIDE + n % ((32 * RECORDS) / 2) * MUCH));
+    assert_int_equal(sw_images_name(images, ADDRESS + STRIDE, name, sizeof name, NULL), SW_E_NOT_FOUND);
+    sw_images_destroy(images);
+    assert_int_equal(bytes_held, 0);
+    return is;
+}
+
+static void mappings_share_what_is_made_of_their_file(void **state)
+{
+    (void)state;
+    enum { MANY = 16000, EACH = sizeof(struct sw_image_entry) + 32 + 2 * 24 };
+    char path[] = "/tmp/snapwalk-cost-XXXXXX";
+    struct file f;
+    begin(&f);
+    add_records(&f, 32 * RECORDS, in_a_row);
+    end(&f, (Elf64_Phdr){ 0 }, 0);
+    const int fd = mkstemp(path);
+    assert_int_equal(write(fd, f.bytes, f.size), f.size);
+    close(fd);
+    const struct shared one = map_often(path, 1), some = map_often(path, 100), less = map_often(path, MANY / TIMES),
+                        many = map_often(path, MANY);
+    unlink(path);
+    free(f.bytes);
+    print_message("1, 100, %d mappings of %zu bytes: %llu, %llu, %llu KiB; %.1f ms, %.1f ms for %d times less\n", MANY,
+                  f.size, (unsigned long long)one.bytes >> 10, (unsigned long long)some.bytes >> 10,
+                  (unsigned long long)many.bytes >> 10, (double)many.ns / 1e6, (double)less.ns / 1e6, TIMES);
+    assert_true(one.bytes > 32 * RECORDS * sizeof(struct sw_cfi_entry));
+    assert_true(some.bytes <= one.bytes + 100 * EACH && many.bytes <= one.bytes + MANY * EACH);
+    assert_true(many.maps <= one.maps + 64); /* what malloc maps for itself */
+    if (many.ns > 4 * TIMES * less.ns)
+        fail_msg("%d times as many take %.1f times as long", TIMES, (double)many.ns / (double)less.ns);
+}
+
+/* What came to nothing is kept until the writer is done. */
+static void bad_file_is_looked_at_once_in_a_refresh(void **state)
+{
+    (void)state;
+    enum { MANY = 1000 };
+    const struct sw_alloc alloc = { get, give_back, NULL };
+    char path[] = "/tmp/snapwalk-cost-XXXXXX";
+    struct sw_images *images;
+    struct file f;
+    begin(&f);
+    end(&f, (Elf64_Phdr){ 0 }, 0);
+    const int fd = mkstemp(path);
+    assert_int_equal(write(fd, f.bytes, 100), 100); /* it has no segments any more */
+    close(fd);
+    assert_int_equal(sw_images_create(&alloc, &images), SW_OK);
+    assert_int_equal(sw_images_lock(images), SW_OK);
+    bytes_asked = 0;
+    for (size_t n = 0; n < MANY; n++) {
+        const struct sw_image_file file = { path, path, ADDRESS + n * STRIDE, NULL, 0, { 0 }, { 0 }, 0 };
+        assert_int_not_equal(sw_images_put_file(images, &file, NULL), SW_OK);
+    }
+    assert_true(bytes_asked <= sizeof(struct sw_image_original) + MANY * (sizeof(struct sw_image_entry) + 64));
+    sw_images_unlock(images);
+    sw_images_destroy(images);
+    unlink(path);
+    free(f.bytes);
+}
+
 /* ---- intervals ---- */
 
 struct row {
@@ -625,6 +736,8 @@ static const struct CMUnitTest single[] = {
     cmocka_unit_test(types_that_share_a_long_name_are_read_once),
     cmocka_unit_test(components_that_share_a_list_are_refused),
     cmocka_unit_test(many_mappings_of_one_file_cost_the_same_each),
+    cmocka_unit_test(mappings_share_what_is_made_of_their_file),
+    cmocka_unit_test(bad_file_is_looked_at_once_in_a_refresh),
     cmocka_unit_test(intervals_are_found_as_by_looking_at_all),
 };
 

@@ -315,7 +315,7 @@ static const struct lie {
     enum sw_status status;
 } lies[] = {
     { "a_file_that_is_not_there", "/nowhere/at/all", NULL, 0, SW_E_OS },
-    { "a_directory", "/proc", NULL, 0, SW_E_OS },
+    { "a_directory", "/proc", NULL, 0, SW_E_UNSUPPORTED },
     { "an_empty_file", NULL, "", 0, SW_E_TRUNCATED },
     { "text", NULL, "#!/bin/sh\necho no image, but a text of some length, longer than any header of 64 bytes is\n", 80,
       SW_E_MALFORMED },

@@ -519,6 +519,34 @@ static void stubs_over_everything_cost_little_each(void **state)
     sw_codemap_destroy(map);
 }
 
+/* Each smaller than the one before, which it cuts in three: the code map changes page by page. Methods are taken on. */
+static void huge_ranges_are_not_taken_in_thousands(void **state)
+{
+    (void)state;
+    enum { LINES = 8000 };
+    static const unsigned bits[] = { 22, 31, 63 };
+    for (size_t i = 0; i < COUNT_OF(bits); i++) {
+        const char method[] = "1000 10 m\n";
+        char line[64];
+        struct sw_perfmap *perfmap;
+        struct sw_codemap *map;
+        assert_int_equal(sw_codemap_create(NULL, &map), SW_OK);
+        assert_int_equal(sw_perfmap_create(NULL, SW_PERFMAP_CLR, &perfmap), SW_OK);
+        for (uint64_t n = 0; n < LINES; n++) {
+            const int size = snprintf(line, sizeof line, "%llx %llx stub block\n", (unsigned long long)(1 + n),
+                                      (unsigned long long)((UINT64_C(1) << bits[i]) - 1 - 2 * n));
+            assert_int_equal(sw_perfmap_feed(perfmap, line, (size_t)size, map), SW_OK);
+        }
+        assert_true(sw_codemap_generation(map) < 2 * LINES);
+        assert_true(sw_perfmap_bad_lines(perfmap) > LINES / 2);
+        assert_int_equal(sw_perfmap_feed(perfmap, method, sizeof method - 1, map), SW_OK);
+        assert_string_equal(sw_perfmap_name(perfmap, 0x1000, NULL), "m");
+        assert_int_equal(sw_codemap_find(map, 0x100f, NULL), SW_OK);
+        sw_perfmap_destroy(perfmap);
+        sw_codemap_destroy(map);
+    }
+}
+
 static void bad_arguments_are_refused(void **state)
 {
     (void)state;
@@ -548,6 +576,7 @@ int main(void)
         cmocka_unit_test(file_of_another_user_is_refused),
         cmocka_unit_test(hole_of_a_file_is_not_read),
         cmocka_unit_test(stubs_over_everything_cost_little_each),
+        cmocka_unit_test(huge_ranges_are_not_taken_in_thousands),
         cmocka_unit_test(bad_arguments_are_refused),
     };
     struct CMUnitTest tests[COUNT_OF(line_rows) + COUNT_OF(text_rows) + COUNT_OF(single)];

@@ -473,6 +473,22 @@ static int read_a_byte(void *file)
     return read(*(int *)file, &byte, 1) != 1;
 }
 
+/* NOT_LEFT_OUT: the thread is not in the list, which ascends. */
+enum { NOT_LEFT_OUT = 99 };
+static unsigned why_left_out(const struct sw_process *process, uint64_t tid)
+{
+    struct sw_left_out threads[8];
+    const size_t count = sw_process_left_out(process, threads, 8);
+    unsigned why = NOT_LEFT_OUT;
+    assert_true(count <= 8);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(i == 0 || threads[i - 1].tid < threads[i].tid);
+        assert_string_not_equal(sw_left_out_text(threads[i].why), "?");
+        why = threads[i].tid == tid ? threads[i].why : why;
+    }
+    return why;
+}
+
 /* A parent in vfork cannot be stopped before its child is done. */
 static void a_thread_that_cannot_be_stopped_is_told_and_left_alone(void **state)
 {
@@ -501,6 +517,10 @@ static void a_thread_that_cannot_be_stopped_is_told_and_left_alone(void **state)
     }
     process = open_process(parent);
     assert_int_equal(sw_process_stop(process), SW_E_BUSY);
+    assert_int_equal(why_left_out(process, (uint64_t)parent), SW_LEFT_OUT_SLEEPS);
+    assert_int_equal(sw_process_capture(process, 0), SW_E_BUSY);
+    assert_int_equal(why_left_out(process, (uint64_t)parent), SW_LEFT_OUT_SLEEPS);
+    assert_int_equal(sw_process_thread_name(process, (uint64_t)parent, text, sizeof text), SW_OK);
     sw_process_close(process);
     assert_int_equal(write(ends[1], &byte, 1), 1);
     int status;
@@ -781,7 +801,11 @@ static void a_thread_busy_in_the_kernel_is_left_out_and_let_go(void **state)
     for (int i = 0; i < 5 && is_busy; i++) {
         const uint64_t tid = shared->tid[1];
         assert_int_equal(sw_process_capture(process, 0), SW_OK);
-        left_out += sw_process_captured(process, NULL, 0) == 1;
+        const bool is_left_out = sw_process_captured(process, NULL, 0) == 1;
+        const unsigned why = why_left_out(process, tid);
+        left_out += is_left_out;
+        assert_true(is_left_out ? why == SW_LEFT_OUT_STAYS || why == SW_LEFT_OUT_SLEEPS : why == NOT_LEFT_OUT);
+        assert_int_equal(why_left_out(process, (uint64_t)child), NOT_LEFT_OUT);
         assert_false(is_traced(child, tid));
         assert_false(is_traced(child, (uint64_t)child));
         if (s.suspend(s.arg, tid, &regs) == SW_OK)
@@ -1166,6 +1190,8 @@ static void threads_that_sleep_are_captured_without_a_stop(void **state)
         const size_t count = sw_process_captured(process, tids, 4);
         assert_true(count <= 2 && sw_process_stopped_ns(process) == 0);
         seen = count && tids[count - 1] == shared->tid[1];
+        assert_int_equal(why_left_out(process, shared->tid[1]), seen ? NOT_LEFT_OUT : SW_LEFT_OUT_RUNS);
+        assert_int_equal(count + sw_process_left_out(process, NULL, 0), 2);
         nap(1000);
     }
     assert_true(!is_told || shared->turns[1] == 0);

@@ -85,11 +85,22 @@ bool sw_codemap_locate(const struct sw_codemap *map, uint64_t address, struct sw
     return true;
 }
 
+/* The last address of the empty slots from this one on. There are hundreds in a row around a huge range. */
+static uint64_t last_of_empty(const struct sw_place *place, uint64_t address)
+{
+    const unsigned more = (1u << sw_node_order(place->shift)) - 1 - place->index;
+    const sw_slot *slots = &place->slots[place->index];
+    unsigned n = 0;
+    while (n < more && !sw_slot_load(&slots[n + 1]))
+        n++;
+    return (address | sw_region_mask(place->shift)) + ((uint64_t)n << place->shift % 64);
+}
+
 /* The last address of the region that a place answers for; `address` lies in it. */
 static uint64_t last_of(const struct sw_place *place, uint64_t address)
 {
     if (!place->value)
-        return address | sw_region_mask(place->shift);
+        return last_of_empty(place, address);
     const struct sw_chunk *chunk = sw_chunk_of(place->value);
     return address | sw_region_mask(chunk->layout == SW_CHUNK_SPAN ? place->shift : chunk->bits);
 }

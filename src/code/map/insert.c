@@ -78,10 +78,11 @@ static void plan_commit(const struct plan *plan)
 static unsigned equal_slots(const struct sw_place *place, uint64_t from, uint64_t end)
 {
     const unsigned left = (1u << sw_node_order(place->shift)) - place->index;
-    const uint64_t mask = sw_region_mask(place->shift);
+    const uint64_t whole = place->shift < 64 ? (end - from) >> place->shift : 0;
+    const unsigned most = whole < left ? (unsigned)whole : left;
     const sw_slot *slots = &place->slots[place->index];
     unsigned count = 0;
-    for (; count < left && end - from > mask && sw_slot_load(&slots[count]) == place->value; from += mask + 1)
+    while (count < most && sw_slot_load(&slots[count]) == place->value)
         count++;
     return count;
 }

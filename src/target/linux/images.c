@@ -5,9 +5,11 @@
  */
 #include "target/linux/images.h"
 
+#include "code/originals.h"
 #include "common/alloc.h"
 #include "elf/elf.h"
 #include "target/linux/os.h"
+#include "target/linux/pin.h"
 #include "unwind/sources.h"
 
 #include <errno.h>
@@ -15,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, MEMORY_IMAGE_MAX = 64 << 20, ROWS_OF_AN_IMAGE = 64 };
@@ -73,7 +76,7 @@ static enum sw_status place_elf(struct sw_image_entry *entry, uint64_t address)
     entry->code_end += entry->info.bias;
     const uint64_t start = sw_elf_start(entry->elf);
     entry->start = start ? entry->info.bias + start : 0;
-    return entry->info.begin < entry->info.end ? SW_OK : SW_E_WRAPS;
+    return SW_OK; /* insert looks at whether it wraps, which another mapping of the file may not */
 }
 
 static enum sw_status fill_elf(struct sw_images *images, struct sw_image_entry *entry, uint64_t address)
@@ -105,8 +108,7 @@ enum sw_status sw_images_fill_pe(struct sw_images *images, struct sw_image_entry
     entry->info.is_ready_to_run = entry->has_clr;
     entry->info.machine = entry->pe.machine;
     entry->info.begin = entry->info.bias = entry->pe.bytes.address;
-    if (!sw_add_u64(entry->info.begin, entry->pe.size_of_image, &entry->info.end))
-        return SW_E_WRAPS;
+    entry->info.end = entry->info.begin + entry->pe.size_of_image;
     return status;
 }
 
@@ -116,20 +118,22 @@ static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *e
     if (status != SW_OK)
         return status;
     const struct sw_bytes bytes = { entry->held, entry->held_size, file->address };
-    const size_t header = file->header.size;
-    if (header > bytes.size || (header > 0 && memcmp(bytes.bytes, file->header.bytes, header) != 0))
-        return SW_E_NOT_FOUND;
     status = sw_pe_open(bytes, false, &entry->pe);
     return status == SW_OK ? sw_images_fill_pe(images, entry) : status;
 }
 
 /* Both ---------------------------------------------------------------------------------------------------------- */
 
-/* SW_E_OS: the file cannot be opened. */
+/* SW_E_OS: the file cannot be opened. SW_E_UNSUPPORTED: it is none. */
 static enum sw_status starts_like_pe(const char *path, bool *is_pe)
 {
     char magic[2] = { 0, 0 };
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct sw_os_pin pin;
+    const enum sw_status status = sw_os_pin_file(NULL, path, &pin);
+    if (status != SW_OK)
+        return status == SW_E_UNSUPPORTED ? status : SW_E_OS;
+    const int file = sw_os_open_found(pin.file);
+    sw_os_unpin(&pin);
     if (file < 0)
         return SW_E_OS;
     const ssize_t got = read(file, magic, sizeof magic);
@@ -181,6 +185,53 @@ static enum sw_status insert_or_discard(struct sw_images *images, struct sw_imag
     return status;
 }
 
+/* False: it cannot be looked at. */
+static bool make_key(const struct sw_image_file *file, struct sw_file_key *key)
+{
+    enum { SECOND_NS = 1000000000 };
+    struct stat st;
+    *key = (struct sw_file_key){ .bytes = file->bytes.bytes, .size = file->bytes.size };
+    if (key->bytes)
+        return true;
+    if (stat(file->open_path, &st) != 0)
+        return false;
+    key->device = st.st_dev;
+    key->inode = st.st_ino;
+    key->size = (uint64_t)st.st_size;
+    key->written_ns = (uint64_t)st.st_mtim.tv_sec * SECOND_NS + (uint64_t)st.st_mtim.tv_nsec;
+    key->changed_ns = (uint64_t)st.st_ctim.tv_sec * SECOND_NS + (uint64_t)st.st_ctim.tv_nsec;
+    return true;
+}
+
+static bool has_header(const struct sw_image_entry *entry, struct sw_bytes header)
+{
+    const struct sw_bytes bytes = entry->pe.bytes;
+    return header.size == 0 || (header.size <= bytes.size && memcmp(bytes.bytes, header.bytes, header.size) == 0);
+}
+
+/* An image at its place, of a file of which everything is made by the first that comes. */
+static enum sw_status fill_shared(struct sw_images *images, struct sw_image_entry *entry,
+                                  const struct sw_image_file *file)
+{
+    struct sw_file_key key;
+    bool is_new;
+    if (!make_key(file, &key))
+        return SW_E_OS;
+    struct sw_image_original *original = sw_images_original(images, &key, &is_new);
+    if (!original)
+        return SW_E_NO_MEMORY;
+    if (is_new) {
+        original->address = file->address;
+        original->status = fill(images, &original->entry, file);
+    }
+    if (original->status != SW_OK)
+        return original->status;
+    if (!has_header(&original->entry, file->header))
+        return SW_E_NOT_FOUND;
+    sw_images_copy(original, file->address - original->address, entry);
+    return SW_OK;
+}
+
 enum sw_status sw_images_put_file(struct sw_images *images, const struct sw_image_file *file, uint64_t *end)
 {
     struct sw_image_entry *entry = sw_images_make(images, file->path);
@@ -188,7 +239,7 @@ enum sw_status sw_images_put_file(struct sw_images *images, const struct sw_imag
         return SW_E_NO_MEMORY;
     entry->origin = file->origin;
     entry->identity = file->identity;
-    return insert_or_discard(images, entry, fill(images, entry, file), end);
+    return insert_or_discard(images, entry, fill_shared(images, entry, file), end);
 }
 
 /* Copies page by page. Unreadable pages become zeros: an image has holes between its sections. */

@@ -5,6 +5,7 @@
 #include "target/linux/lazy_file.h"
 
 #include "target/linux/os.h"
+#include "target/linux/pin.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,18 +82,28 @@ static enum sw_status make_room(struct sw_lazy_file *file)
     return SW_OK;
 }
 
+/* What is no regular file is not opened. */
+static enum sw_status open_file(const char *path, int *fd)
+{
+    struct sw_os_pin pin;
+    const enum sw_status status = sw_os_pin_file(NULL, path, &pin);
+    if (status != SW_OK)
+        return status;
+    *fd = sw_os_open_found(pin.file);
+    const int error = errno;
+    sw_os_unpin(&pin);
+    return *fd < 0 ? sw_os_status(error) : SW_OK;
+}
+
 enum sw_status sw_lazy_file_open(const struct sw_alloc *alloc, const char *path, struct sw_lazy_file **out)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
-    if (fd < 0)
-        return sw_os_status(errno);
     struct sw_lazy_file *file = alloc->get(alloc->arg, sizeof *file);
-    if (!file) {
-        close(fd);
+    if (!file)
         return SW_E_NO_MEMORY;
-    }
-    *file = (struct sw_lazy_file){ .alloc = *alloc, .fd = fd };
-    const enum sw_status status = make_room(file);
+    *file = (struct sw_lazy_file){ .alloc = *alloc, .fd = -1 };
+    enum sw_status status = open_file(path, &file->fd);
+    if (status == SW_OK)
+        status = make_room(file);
     if (status == SW_OK)
         *out = file;
     else
@@ -103,7 +114,8 @@ enum sw_status sw_lazy_file_open(const struct sw_alloc *alloc, const char *path,
 void sw_lazy_file_close(struct sw_lazy_file *file)
 {
     const struct sw_alloc alloc = file->alloc;
-    close(file->fd);
+    if (file->fd >= 0)
+        close(file->fd);
     if (file->bytes)
         munmap(file->bytes, (size_t)file->size);
     if (file->loaded)

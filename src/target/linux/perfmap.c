@@ -1,14 +1,22 @@
 /*
  * Reads perf map files: what was appended since the last call. Knows files, whose they are, and their holes; refuses to
  * know their contents. Source: perf, tools/perf/util/symbol.c, which wants a regular file, no link, of root or of the
- * effective user; lseek(2), SEEK_DATA.
+ * effective user, and looks for it in the process's root by its id there; proc(5), /proc/pid/status, NSpid; lseek(2),
+ * SEEK_DATA.
  */
 #include "code/perfmap.h"
+
+#include "common/alloc.h"
+#include "target/linux/os.h"
+#include "target/linux/pin.h"
+#include "target/linux/process.h"
 
 #include <snapwalk/limits.h>
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,30 +74,26 @@ static enum sw_status check(const struct sw_perfmap *perfmap, const struct stat 
     return S_ISREG(st->st_mode) ? SW_OK : SW_E_OS;
 }
 
-/* What is no regular file is not opened, as that may do something; what is opened is looked at again. */
-static enum sw_status open_file(const struct sw_perfmap *perfmap, const char *path, int *fd, struct stat *st)
+/* What is no regular file is not opened, as that may do something: it is found by its name, looked at, and opened. */
+static enum sw_status open_file(const struct sw_perfmap *perfmap, const char *root, const char *path, int *fd,
+                                struct stat *st)
 {
-    if (lstat(path, st))
+    const int found = sw_os_find(root, path, false);
+    if (found < 0)
         return SW_E_OS;
-    enum sw_status status = check(perfmap, st);
-    if (status != SW_OK)
-        return status;
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    if (*fd < 0)
-        return SW_E_OS;
-    status = fstat(*fd, st) ? SW_E_OS : check(perfmap, st);
-    if (status != SW_OK)
-        close(*fd);
-    return status;
+    enum sw_status status = fstat(found, st) ? SW_E_OS : check(perfmap, st);
+    *fd = status == SW_OK ? sw_os_open_found(found) : -1;
+    close(found);
+    return status == SW_OK && *fd < 0 ? SW_E_OS : status;
 }
 
-enum sw_status sw_perfmap_read(struct sw_perfmap *perfmap, const char *path, struct sw_codemap *codemap)
+/* root: the folder that the path is resolved in; null: the file system's. */
+static enum sw_status read_in(struct sw_perfmap *perfmap, const char *root, const char *path,
+                              struct sw_codemap *codemap)
 {
     struct stat st;
     int fd;
-    if (!perfmap || !path)
-        return SW_E_ARGUMENT;
-    enum sw_status status = open_file(perfmap, path, &fd, &st);
+    enum sw_status status = open_file(perfmap, root, path, &fd, &st);
     if (status != SW_OK)
         return status;
     if ((uint64_t)st.st_size < sw_perfmap_position(perfmap))
@@ -97,4 +101,47 @@ enum sw_status sw_perfmap_read(struct sw_perfmap *perfmap, const char *path, str
     status = feed_file(perfmap, fd, (uint64_t)st.st_size, codemap);
     close(fd);
     return status;
+}
+
+enum sw_status sw_perfmap_read(struct sw_perfmap *perfmap, const char *path, struct sw_codemap *codemap)
+{
+    return perfmap && path ? read_in(perfmap, NULL, path, codemap) : SW_E_ARGUMENT;
+}
+
+/* The id that a process has in its own namespace, the last in the list; else the one that it has here. */
+static int own_id_of(int pid)
+{
+    const struct sw_alloc alloc = sw_alloc_resolve(NULL);
+    static const char label[] = "\nNSpid:";
+    char path[SW_PROC_PATH_BYTES];
+    struct sw_os_text status;
+    int id = pid;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    if (sw_os_read_file(&alloc, path, &status) != SW_OK)
+        return pid;
+    const char *at = strstr(status.bytes, label), *line_end = at ? strchr(at + 1, '\n') : NULL;
+    at = at ? at + sizeof label - 1 : NULL;
+    for (char *end; line_end && at < line_end; at = end) {
+        const long number = strtol(at, &end, 10);
+        if (end == at || end > line_end)
+            break;
+        id = (int)number;
+    }
+    sw_os_free_text(&alloc, &status);
+    return id;
+}
+
+/* A runtime writes where its process is. Agents from outside, and those without namespaces, write here. */
+enum sw_status sw_perfmap_read_process(struct sw_perfmap *perfmap, int pid, struct sw_codemap *codemap)
+{
+    char root[SW_PROC_PATH_BYTES], path[SW_PROC_PATH_BYTES];
+    if (!perfmap || pid <= 0)
+        return SW_E_ARGUMENT;
+    snprintf(root, sizeof root, "/proc/%d/root", pid);
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", own_id_of(pid));
+    const enum sw_status status = read_in(perfmap, root, path, codemap);
+    if (status != SW_E_OS)
+        return status;
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
+    return read_in(perfmap, NULL, path, codemap);
 }

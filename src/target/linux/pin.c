@@ -18,28 +18,46 @@
 #include <unistd.h>
 
 /* O_PATH opens no more than the name. An old kernel has no openat2: then links on the way lead where they lead. */
-static int find_in(const char *root, const char *name)
+static int find_in(const char *root, const char *name, int flags)
 {
-    const struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+    const struct open_how how = { .flags = (uint64_t)(unsigned)flags, .resolve = RESOLVE_IN_ROOT };
     const int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return -1;
     int found = (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
     if (found < 0 && (errno == ENOSYS || errno == EPERM))
-        found = openat(folder, name + strspn(name, "/"), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        found = openat(folder, name + strspn(name, "/"), flags | O_NOFOLLOW);
     const int error = errno;
     close(folder);
     errno = error;
     return found;
 }
 
+int sw_os_find(const char *root, const char *name, bool follows)
+{
+    const int flags = O_PATH | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW);
+    return root ? find_in(root, name, flags) : open(name, flags);
+}
+
+static void path_of(int found, char path[SW_OS_FOUND_BYTES])
+{
+    snprintf(path, SW_OS_FOUND_BYTES, "/proc/self/fd/%d", found);
+}
+
+int sw_os_open_found(int found)
+{
+    char path[SW_OS_FOUND_BYTES];
+    path_of(found, path);
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
 enum sw_status sw_os_pin_file(const char *root, const char *name, struct sw_os_pin *pin)
 {
     struct stat stat;
-    pin->file = root ? find_in(root, name) : open(name, O_PATH | O_CLOEXEC);
+    pin->file = sw_os_find(root, name, true);
     if (pin->file < 0)
         return sw_os_status(errno);
-    snprintf(pin->path, sizeof pin->path, "/proc/self/fd/%d", pin->file);
+    path_of(pin->file, pin->path);
     if (fstat(pin->file, &stat) == 0 && S_ISREG(stat.st_mode))
         return SW_OK;
     sw_os_unpin(pin);

@@ -4,6 +4,17 @@
 
 #include <snapwalk/status.h>
 
+#include <stdbool.h>
+
+enum { SW_OS_FOUND_BYTES = 32 };
+
+/*
+ * find: what a name leads to, without opening it. follows: also over a symbolic link at its end. open_found: opens that
+ * for reading, when it was looked at; `found` stays open. Both: a descriptor; -1, and errno. Not signal safe.
+ */
+int sw_os_find(const char *root, const char *name, bool follows);
+int sw_os_open_found(int found);
+
 /*
  * Finds a regular file by a name that a target chose, without opening what else the name may lead to: opening a device
  * or a FIFO may do something, or wait.
@@ -15,7 +26,7 @@
  */
 struct sw_os_pin {
     int file;
-    char path[32];
+    char path[SW_OS_FOUND_BYTES];
 };
 enum sw_status sw_os_pin_file(const char *root, const char *name, struct sw_os_pin *pin);
 void sw_os_unpin(struct sw_os_pin *pin);

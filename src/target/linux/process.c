@@ -69,6 +69,7 @@ void sw_process_close(struct sw_process *process)
     const struct sw_alloc alloc = process->alloc;
     sw_process_drop_threads(process);
     sw_process_drop_capture(process);
+    sw_process_drop_left_out(process);
     if (process->window)
         alloc.put(alloc.arg, process->window, process->window_room);
     sw_process_forget_maps(process);
@@ -83,7 +84,8 @@ enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, 
     char path[SW_PROC_PATH_BYTES];
     if (!process || !name || size == 0)
         return SW_E_ARGUMENT;
-    if (!sw_process_find_thread(process, tid) && !sw_process_find_captured(process, tid))
+    if (!sw_process_find_thread(process, tid) && !sw_process_find_captured(process, tid) &&
+        !sw_process_is_left_out(process, tid))
         return SW_E_NOT_FOUND;
     snprintf(path, sizeof path, "/proc/%d/task/%llu/comm", process->pid, (unsigned long long)tid);
     const int file = open(path, O_RDONLY | O_CLOEXEC);

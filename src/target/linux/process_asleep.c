@@ -46,6 +46,12 @@ static bool read_registers(const struct rest *rest, struct sw_regs *regs)
     return count >= 3 && last[0] && last[1];
 }
 
+/* Unless it has ended. */
+static enum sw_status leave_out(struct sw_process *process, int tid)
+{
+    return sw_process_thread_ended(process->pid, tid) ? SW_OK : sw_process_leave_out(process, tid, SW_LEFT_OUT_RUNS);
+}
+
 static enum sw_status capture_if_asleep(struct sw_process *process, int tid, size_t most)
 {
     struct sw_process_capture *capture = &process->capture;
@@ -53,13 +59,13 @@ static enum sw_status capture_if_asleep(struct sw_process *process, int tid, siz
     struct rest before, after;
     struct sw_regs regs;
     if (!read_rest(process, tid, &before) || !read_registers(&before, &regs))
-        return SW_OK;
+        return leave_out(process, tid);
     const enum sw_status status = sw_process_add_captured(process, tid, &regs, 0, most);
-    if (!read_rest(process, tid, &after) || memcmp(&before, &after, sizeof before) != 0) {
-        capture->thread_count = threads;
-        capture->store_size = store;
-    }
-    return status;
+    if (status != SW_OK || (read_rest(process, tid, &after) && memcmp(&before, &after, sizeof before) == 0))
+        return status;
+    capture->thread_count = threads;
+    capture->store_size = store;
+    return leave_out(process, tid);
 }
 
 /* Whether this kernel tells, and tells us: of another thread, which may run. */
@@ -89,6 +95,7 @@ enum sw_status sw_process_capture_asleep(struct sw_process *process, size_t stac
     while (status == SW_OK && (tid = sw_process_next_thread(tasks)) != 0)
         status = capture_if_asleep(process, tid, most);
     closedir(tasks);
+    sw_process_sort_left_out(process);
     if (status != SW_OK)
         process->capture.thread_count = 0;
     return status;

@@ -187,6 +187,7 @@ enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack
         return SW_E_BUSY;
     *most = stack_bytes == 0 ? STACK_DEFAULT : stack_bytes < SW_STACK_MOST ? stack_bytes : SW_STACK_MOST;
     process->capture.thread_count = process->capture.store_size = 0;
+    sw_process_forget_left_out(process);
     return sw_process_read_maps(process);
 }
 

@@ -236,7 +236,10 @@ static void release_threads(struct sw_process *process)
 
 /* ------------------------------------------------------------------ all threads */
 
-/* Seizes the threads that are not seized yet. found: how many. asleep: how many cannot be, but may be in a moment. */
+/*
+ * Seizes the threads that are not seized yet, and notes those that cannot be. found: how many. asleep: how many cannot
+ * be, but may be in a moment.
+ */
 static enum sw_status seize_new(struct sw_process *process, size_t *found, size_t *asleep)
 {
     char path[SW_PROC_PATH_BYTES];
@@ -246,6 +249,7 @@ static enum sw_status seize_new(struct sw_process *process, size_t *found, size_
     snprintf(path, sizeof path, "/proc/%d/task", process->pid);
     DIR *tasks = opendir(path);
     *found = *asleep = 0;
+    sw_process_forget_left_out(process);
     if (!tasks)
         return sw_os_status(errno);
     while (status == SW_OK && (tid = sw_process_next_thread(tasks)) != 0) {
@@ -254,7 +258,9 @@ static enum sw_status seize_new(struct sw_process *process, size_t *found, size_
         status = seize(process, tid);
         *found += status == SW_OK;
         *asleep += status == SW_E_BUSY && !sw_process_sleeps_long(process, tid);
-        if (status == SW_E_GONE || status == SW_E_BUSY)
+        if (status == SW_E_BUSY)
+            status = sw_process_leave_out(process, tid, SW_LEFT_OUT_SLEEPS);
+        else if (status == SW_E_GONE)
             status = SW_OK;
     }
     closedir(tasks);
@@ -284,6 +290,20 @@ static void wait_for_all(struct sw_process *process, uint64_t begin)
     sort_threads(process);
 }
 
+/* Those that were seized and have not stopped. */
+static enum sw_status note_left_out(struct sw_process *process)
+{
+    enum sw_status status = SW_OK;
+    for (size_t i = 0; i < process->thread_count && status == SW_OK; i++) {
+        const int tid = process->threads[i].tid;
+        const bool sleeps = sw_process_thread_state(process->pid, tid) == 'D';
+        if (!process->threads[i].stopped)
+            status = sw_process_leave_out(process, tid, sleeps ? SW_LEFT_OUT_SLEEPS : SW_LEFT_OUT_STAYS);
+    }
+    sw_process_sort_left_out(process);
+    return status;
+}
+
 /* A thread may start others until it is stopped itself, so the list is read until nothing new is in it. */
 static enum sw_status stop_all(struct sw_process *process)
 {
@@ -303,7 +323,7 @@ static enum sw_status stop_all(struct sw_process *process)
             sw_os_wait(NULL, round);
     }
     sw_process_forget_sleepers(process);
-    return status;
+    return status == SW_OK ? note_left_out(process) : status;
 }
 
 /* If kernel or processor do not support signatures, this register set does not exist, and nothing is signed. */
