@@ -114,6 +114,11 @@ const char *sw_tube_problem(const struct sw_tube *tube)
     return tube ? tube->problem : "there is no tube";
 }
 
+ICorProfilerInfo2 *sw_tube_info(struct sw_tube *tube)
+{
+    return tube ? (ICorProfilerInfo2 *)(void *)tube->info : NULL;
+}
+
 struct sw_engine *sw_tube_engine(struct sw_tube *tube)
 {
     return tube ? &tube->engine : NULL;
