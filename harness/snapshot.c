@@ -197,9 +197,6 @@ static void lint(struct sw_tube *tube, ThreadID target)
         if (call->tube == tube && call->refused)
             sw_tube_broke(tube, SW_TUBE_WALKED_ON, "DoStackSnapshot",
                           "a callback that had refused a frame walks again");
-    if (target != 0 && !thread)
-        sw_tube_broke(tube, SW_TUBE_UNKNOWN_ID, "DoStackSnapshot", "there is no thread %#llx",
-                      (unsigned long long)target);
     if (!thread || thread == self)
         return;
     if (tube->options.flavour == SW_FLAVOUR_CORECLR_UNIX && atomic_load(&tube->suspended) == 0)
