@@ -139,8 +139,8 @@ void sw_tube_guard_destroy(struct sw_tube *tube)
 /* ---- a walk ---- */
 
 /*
- * A page for each callback, so that what was kept of one is told in the next. In the CLR a whole walk has one record (W63),
- * so there it has one page.
+ * A page for each callback, so that what was kept of one is told in the next. In the CLR a whole walk has one record
+ * (W63), so there it has one page.
  */
 static struct page *open_page(struct call *call)
 {

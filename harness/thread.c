@@ -494,8 +494,8 @@ static void tell_of_end(void *arg)
 }
 
 /*
- * On the ending thread, whose id is good until the callback returns. The profiler should wait in it for its walks of the
- * thread; what is still going on afterwards is a broken rule (D23).
+ * On the ending thread, whose id is good until the callback returns. The profiler should wait in it for its walks of
+ * the thread; what is still going on afterwards is a broken rule (D23).
  */
 static void announce_end(struct sw_tube_thread *thread)
 {

@@ -164,8 +164,9 @@ enum sw_status sw_tube_start(struct sw_tube *tube);
 enum sw_status sw_tube_attach(struct sw_tube *tube, const void *data, size_t size);
 
 /*
- * Ends the runtime: threads end, but for the oldest, on which Shutdown comes. No locks of the tube are held meanwhile. Reports references that were never
- * released, and a runtime that was left suspended. detach completes a RequestProfilerDetach: ProfilerDetachSucceeded.
+ * Ends the runtime: threads end, but for the oldest, on which Shutdown comes. No locks of the tube are held meanwhile.
+ * Reports references that were never released, and a runtime that was left suspended. detach completes a
+ * RequestProfilerDetach: ProfilerDetachSucceeded.
  *
  * Returns  SW_OK; SW_E_NOT_FOUND (not started; detach: not requested).
  * Threads  The conductor. Signals  Not safe.

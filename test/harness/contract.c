@@ -1,7 +1,7 @@
 /*
- * The rows of clr-windows-observed.md sections 3 and 4 (W20 to W66), clr-observed.md section 1 and clr-contract.md section
- * 4.5 that a scenario can reach, each under its number: what .NET answered there, the tube answers. Where it differs on
- * purpose, the row says so.
+ * The rows of clr-windows-observed.md sections 3 and 4 (W20 to W66), clr-observed.md section 1 and clr-contract.md
+ * section 4.5 that a scenario can reach, each under its number: what .NET answered there, the tube answers. Where it
+ * differs on purpose, the row says so.
  */
 #include <setjmp.h>
 #include <stdarg.h>
