@@ -30,11 +30,43 @@ static bool look(void *arg, const struct sw_audit_insn *insn)
     return --*left > 0;
 }
 
+/*
+ * The audit's work area is megabytes, which AddressSanitizer maps anew each time: the largest block is kept for the next
+ * input, if it is of just that size.
+ */
+static struct {
+    void *block;
+    size_t size;
+} kept;
+
+static void *get(void *arg, size_t size)
+{
+    void *block = kept.block;
+    (void)arg;
+    if (!block || kept.size != size)
+        return malloc(size);
+    kept.block = NULL;
+    return block;
+}
+
+static void put(void *arg, void *block, size_t size)
+{
+    (void)arg;
+    if (kept.block && kept.size >= size) {
+        free(block);
+        return;
+    }
+    free(kept.block);
+    kept.block = block;
+    kept.size = size;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    const struct sw_alloc alloc = { get, put, NULL };
     for (uint32_t flags = 0; flags <= SW_AUDIT_END_UNKNOWN; flags++) {
         unsigned left = SHOWN_MAX;
-        expect((unsigned)sw_audit_file(data, size, NULL, flags, look, &left) < SW_STATUS_COUNT);
+        expect((unsigned)sw_audit_file(data, size, &alloc, flags, look, &left) < SW_STATUS_COUNT);
     }
     return 0;
 }

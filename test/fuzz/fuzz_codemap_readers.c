@@ -6,7 +6,9 @@
 #include "code/map/codemap.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -26,12 +28,15 @@ static struct sw_range range_of(uint64_t begin, uint64_t end)
     return (struct sw_range){ .begin = begin, .end = end, .id = begin * 31 + end, .kind = (uint8_t)(1 + begin % 4) };
 }
 
-struct shared {
+/* begin: posted for each reader when there is something to read; end: by each when it has seen `stop`. */
+static struct shared {
     struct sw_codemap *map;
     atomic_bool stop;
     const uint8_t *data;
     size_t count;
-};
+    sem_t begin, end;
+    bool is_started;
+} shared;
 
 static uint64_t place_of(const uint8_t *op)
 {
@@ -47,16 +52,39 @@ static void look(const struct sw_codemap *map, uint64_t address)
     must(address >= range.begin && address < range.end && range.id == expected.id && range.kind == expected.kind);
 }
 
-static void *read_all(void *arg)
+static void read_all(const struct shared *s)
 {
-    struct shared *s = arg;
     struct sw_range range;
     while (!atomic_load_explicit(&s->stop, memory_order_relaxed)) {
         for (size_t i = 0; i < s->count; i++)
             look(s->map, place_of(s->data + i * OPERATION_BYTES));
         must(sw_codemap_find(s->map, BASE - LASTING, &range) == SW_OK && range.end == BASE - LASTING + 1);
     }
+}
+
+/* To begin and end a thread for each input took most of the time. */
+static void *be_reader(void *arg)
+{
+    struct shared *s = arg;
+    for (;;) {
+        while (sem_wait(&s->begin) != 0)
+            continue;
+        read_all(s);
+        sem_post(&s->end);
+    }
     return NULL;
+}
+
+static void start_readers(struct shared *s)
+{
+    if (s->is_started)
+        return;
+    s->is_started = true;
+    must(sem_init(&s->begin, 0, 0) == 0 && sem_init(&s->end, 0, 0) == 0);
+    for (unsigned i = 0; i < READERS; i++) {
+        pthread_t reader;
+        must(pthread_create(&reader, NULL, be_reader, s) == 0 && pthread_detach(reader) == 0);
+    }
 }
 
 static void write_all(const struct shared *s)
@@ -70,18 +98,21 @@ static void write_all(const struct shared *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct shared s = { .data = data, .count = size / OPERATION_BYTES };
+    struct shared *s = &shared;
     const struct sw_range lasting = range_of(BASE - LASTING, BASE - LASTING + 1);
-    pthread_t readers[READERS];
-    s.count = s.count < OPERATIONS_MAX ? s.count : OPERATIONS_MAX;
-    must(sw_codemap_create(NULL, &s.map) == SW_OK && sw_codemap_add(s.map, &lasting) == SW_OK);
+    start_readers(s);
+    s->data = data;
+    s->count = size / OPERATION_BYTES < OPERATIONS_MAX ? size / OPERATION_BYTES : OPERATIONS_MAX;
+    atomic_store(&s->stop, false);
+    must(sw_codemap_create(NULL, &s->map) == SW_OK && sw_codemap_add(s->map, &lasting) == SW_OK);
     for (unsigned i = 0; i < READERS; i++)
-        must(pthread_create(&readers[i], NULL, read_all, &s) == 0);
+        sem_post(&s->begin);
     for (unsigned round = 0; round < 4; round++)
-        write_all(&s);
-    atomic_store(&s.stop, true);
+        write_all(s);
+    atomic_store(&s->stop, true);
     for (unsigned i = 0; i < READERS; i++)
-        must(pthread_join(readers[i], NULL) == 0);
-    sw_codemap_destroy(s.map);
+        while (sem_wait(&s->end) != 0)
+            continue;
+    sw_codemap_destroy(s->map);
     return 0;
 }

@@ -99,12 +99,16 @@ static void ask_inside(const uint8_t *data, size_t size)
     free(bytes);
 }
 
+/* The smallest dictionary there is: with that of a preset most of the time went into megabytes that nobody uses. */
 static void ask_packed(const uint8_t *data, size_t size)
 {
     const size_t room = lzma_stream_buffer_bound(size);
     uint8_t *packed = malloc(room);
     size_t used = 0;
-    if (packed && lzma_easy_buffer_encode(0, LZMA_CHECK_NONE, NULL, data, size, packed, &used, room) == LZMA_OK)
+    lzma_options_lzma options;
+    lzma_filter filters[] = { { LZMA_FILTER_LZMA2, &options }, { LZMA_VLI_UNKNOWN, NULL } };
+    if (packed && !lzma_lzma_preset(&options, 0) && (options.dict_size = LZMA_DICT_SIZE_MIN) &&
+        lzma_stream_buffer_encode(filters, LZMA_CHECK_NONE, NULL, data, size, packed, &used, room) == LZMA_OK)
         ask_inside(packed, used);
     free(packed);
 }
