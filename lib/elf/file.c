@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -148,6 +147,19 @@ static void *read_parts(int fd, uint64_t size, enum sw_elf_what what)
     return at;
 }
 
+/* Of an open descriptor. This room does without stdio. */
+static void name_of(int fd, char path[32])
+{
+    static const char folder[] = "/proc/self/fd/";
+    unsigned digits = 1;
+    for (int n = fd; n >= 10; n /= 10)
+        digits++;
+    memcpy(path, folder, sizeof folder);
+    path[sizeof folder - 1 + digits] = 0;
+    for (char *at = path + sizeof folder - 1 + digits; digits > 0; digits--, fd /= 10)
+        *--at = (char)('0' + fd % 10);
+}
+
 /*
  * What is no regular file is not opened, as that may do something: O_PATH finds it by its name, and it is looked at
  * before. The descriptor, or -1 and the reason in *status.
@@ -159,7 +171,8 @@ static int open_regular(const char *path, enum sw_status *status)
     const int found = open(path, O_PATH | O_CLOEXEC);
     const bool is_file = found >= 0 && fstat(found, &st) == 0 && S_ISREG(st.st_mode);
     *status = found >= 0 && !is_file ? SW_E_UNSUPPORTED : SW_E_OS;
-    snprintf(again, sizeof again, "/proc/self/fd/%d", found);
+    if (is_file)
+        name_of(found, again);
     int fd = is_file ? open(again, O_RDONLY | O_CLOEXEC) : -1;
     if (is_file && fd < 0 && errno == ENOENT) /* there is no /proc */
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -31,8 +31,8 @@ static bool look(void *arg, const struct sw_audit_insn *insn)
 }
 
 /*
- * The audit's work area is megabytes, which AddressSanitizer maps anew each time: the largest block is kept for the next
- * input, if it is of just that size.
+ * The audit's work area is megabytes, which AddressSanitizer maps anew each time: the largest block is kept for the
+ * next input, if it is of just that size.
  */
 static struct {
     void *block;
