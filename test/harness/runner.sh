@@ -59,6 +59,11 @@ profiler \$PROFILERS/rulebreaker.so
 $begin
 run main BreakRule
 shutdown"
+script release "environment RULE late-call-in-release
+profiler \$PROFILERS/rulebreaker.so
+$begin
+shutdown
+expect conduct none"
 script flavours "$begin
 expect stack main E_NOTIMPL"
 script longer "$begin
@@ -75,6 +80,7 @@ says "a crash is told with the last call" 1 'last: +thread main: call GetFunctio
 says "another crash than expected is told" 1 'it should have crashed SIGBUS' "$out/other.tube"
 says "what hangs is ended in time" 1 'hung for 1 s' --timeout 1 "$out/hang.tube"
 says "a broken rule is not as expected" 1 'broke leaked-reference: .* times' "$out/leak.tube"
+says "a rule that is broken after the last step is told" 1 'broke, at the very end: .*late-call' "$out/release.tube"
 says "the flavour can be chosen" 0 'as expected' --flavour coreclr-unix "$out/flavours.tube"
 says "another flavour answers otherwise" 1 'frame 0 is P.Main, not E_NOTIMPL' "$out/flavours.tube"
 says "a flavour that is none is refused" 2 'there is no flavour vanilla' --flavour vanilla "$out/good.tube"

@@ -206,6 +206,21 @@ static void a_snapshot_is_recorded(void **state)
     sw_tube_destroy(tube);
 }
 
+/* A module of the same name is loaded again: its functions are those that are meant. */
+static void the_newest_of_a_name_is_meant(void **state)
+{
+    struct sw_tube *tube = make_tube(SW_FLAVOUR_DOCUMENTED);
+    (void)state;
+    assert_int_equal(sw_tube_play(tube, "s",
+                                  BEGIN "call main P.Main\nreturn main\nunload module Demo.dll\nmodule Demo.dll\n"
+                                        "function Demo.dll P Main\ncall main P.Main\n"
+                                        "expect stack main \"P.Main < [native]\"\nend main\nthread main\n"
+                                        "call main P.Main\nexpect stack main \"P.Main < [native]\"\n"),
+                     SW_OK);
+    assert_string_equal(sw_tube_problem(tube), "");
+    sw_tube_destroy(tube);
+}
+
 /* Names of functions are found however many there are, also those that were made by hand. */
 static void names_are_found_whoever_made_them(void **state)
 {
@@ -333,7 +348,7 @@ static void a_damaged_script_is_played_or_refused(void **state)
 
 int main(void)
 {
-    enum { ROWS = sizeof rows / sizeof rows[0], OTHERS = 10 };
+    enum { ROWS = sizeof rows / sizeof rows[0], OTHERS = 11 };
     struct CMUnitTest tests[ROWS + OTHERS] = {
         [ROWS] = cmocka_unit_test(the_same_script_says_what_differs_between_flavours),
         [ROWS + 1] = cmocka_unit_test(steps_are_recorded_and_told_before_they_begin),
@@ -345,6 +360,7 @@ int main(void)
         [ROWS + 7] = cmocka_unit_test(a_heading_that_makes_no_sense_is_told),
         [ROWS + 8] = cmocka_unit_test(lines_of_every_length_are_read_or_refused),
         [ROWS + 9] = cmocka_unit_test(a_damaged_script_is_played_or_refused),
+        [ROWS + 10] = cmocka_unit_test(the_newest_of_a_name_is_meant),
     };
     for (size_t i = 0; i < ROWS; i++)
         tests[i] = (struct CMUnitTest){ rows[i].name, a_script_is_played, NULL, NULL, (void *)&rows[i] };
