@@ -13,6 +13,7 @@
 
 struct sw_tube_record {
     pthread_mutex_t lock;
+    pthread_t conductor;
     uint64_t serial; /* of all recordings of this process */
     _Atomic unsigned threads;
 };
@@ -42,9 +43,8 @@ enum sw_status sw_tube_record_create(struct sw_tube *tube)
         return SW_E_OS;
     }
     record->serial = atomic_fetch_add(&serials, 1) + 1;
+    record->conductor = pthread_self();
     tube->record = record;
-    stranger.serial = record->serial;
-    stranger.number = 0;
     return SW_OK;
 }
 
@@ -65,14 +65,15 @@ static void name_thread(const struct sw_tube *tube, char *name, size_t size)
         snprintf(name, size, "%s", thread->name);
         return;
     }
+    if (pthread_equal(tube->record->conductor, pthread_self())) {
+        snprintf(name, size, "conductor");
+        return;
+    }
     if (stranger.serial != tube->record->serial) {
         stranger.serial = tube->record->serial;
         stranger.number = atomic_fetch_add(&tube->record->threads, 1) + 1;
     }
-    if (stranger.number == 0)
-        snprintf(name, size, "conductor");
-    else
-        snprintf(name, size, "other %u", stranger.number);
+    snprintf(name, size, "other %u", stranger.number);
 }
 
 void sw_tube_entered(struct sw_tube *tube, const char *kind, const char *name)

@@ -11,14 +11,15 @@
 #ifndef SW_HARNESS_SCRIPT_H
 #define SW_HARNESS_SCRIPT_H
 
+#include "hash.h"
 #include "tube.h"
 
 enum { SW_SCRIPT_LINE = 4096, SW_SCRIPT_WORDS = 24, SW_SCRIPT_STACK = 64 * 1024 };
 
-/* Names of one kind, by hash. All zero is empty. */
+/* Names of one kind. All zero is empty. read: how many elements of the tube's list are in it. */
 struct sw_names {
-    struct sw_name_slot *slots;
-    size_t room, read; /* a power of two; how many elements of the tube's list are in it */
+    struct sw_hash hash;
+    size_t read;
 };
 
 enum sw_names_kind { SW_NAMES_MODULES, SW_NAMES_FUNCTIONS, SW_NAMES_THREADS, SW_NAMES_KINDS };

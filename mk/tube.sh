@@ -11,15 +11,17 @@ mkdir -p "$OUT"
 good=0
 all=0
 
-# play PROFILERS SCRIPT...: what is not as expected is shown.
+# play OPTIONS PROFILERS SCRIPT...: what is not as expected is shown.
 play() {
-    PROFILERS=$1
+    options=$1
+    PROFILERS=$2
     export PROFILERS
-    shift
+    shift 2
     for script in "$@"; do
         all=$((all + 1))
         log=$OUT/$(basename "$script").log
-        if "$programs/clr-in-a-tube" "$script" >"$log" 2>&1; then
+        # shellcheck disable=SC2086
+        if "$programs/clr-in-a-tube" $options "$script" >"$log" 2>&1; then
             good=$((good + 1))
             head -n 1 "$log"
         else
@@ -28,8 +30,13 @@ play() {
     done
 }
 
-play "$programs/profilers" examples/clr-in-a-tube/scenarios/*.tube test/harness/scenarios/*.tube
-play "$programs/guide" examples/clr-in-a-tube/guide/*.tube
+play "" "$programs/profilers" examples/clr-in-a-tube/scenarios/*.tube test/harness/scenarios/*.tube
+play "" "$programs/guide" examples/clr-in-a-tube/guide/*.tube
+# The profilers that work do so on simulated threads, too; one script says what differs between flavours.
+play --simulated "$programs/profilers" examples/clr-in-a-tube/scenarios/*.tube
+for flavour in coreclr-windows coreclr-unix; do
+    play "--flavour $flavour" "$programs/profilers" examples/clr-in-a-tube/scenarios/flavours.tube
+done
 
 all=$((all + 1))
 if "$programs/guide/test" "$programs/guide/profiler.so"; then

@@ -23,6 +23,21 @@ static size_t count_breaks(const struct page *page)
     return count < BREAKS ? count : BREAKS;
 }
 
+/* Rules that were broken while the tube was freed, behind those on the page: lines of the recording. */
+static size_t count_late_breaks(const struct page *page, const struct result *result, bool print)
+{
+    static const char begin[] = "{\"kind\":\"conduct\",";
+    size_t seen = 0;
+    for (const char *line = result->recording; line && *line;) {
+        const size_t length = strcspn(line, "\n");
+        const bool is_late = strncmp(line, begin, sizeof begin - 1) == 0 && ++seen > atomic_load(&page->broken);
+        if (is_late && print)
+            printf("    broke, at the very end: %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    return seen > atomic_load(&page->broken) ? seen - atomic_load(&page->broken) : 0;
+}
+
 static bool has_unexpected(const struct page *page)
 {
     for (size_t i = 0; i < count_breaks(page); i++)
@@ -34,7 +49,9 @@ static bool has_unexpected(const struct page *page)
 bool is_as_expected(const struct scenario *scenario, const struct page *page, const struct result *result)
 {
     const struct sw_tube_heading *wanted = &scenario->heading;
-    if (result->outcome != wanted->outcome || (result->outcome == SW_TUBE_DONE && has_unexpected(page)))
+    if (result->outcome != wanted->outcome)
+        return false;
+    if (result->outcome == SW_TUBE_DONE && (has_unexpected(page) || count_late_breaks(page, result, false) > 0))
         return false;
     if (!wanted->detail[0])
         return true;
@@ -137,6 +154,7 @@ void report(const struct scenario *scenario, const struct page *page, const stru
     if (result->outcome != SW_TUBE_DONE && result->outcome != SW_TUBE_PROBLEM)
         print_place(page);
     print_breaks(page);
+    (void)count_late_breaks(page, result, true);
     if (*against)
         printf("    differs from the earlier recording: %s\n", against);
     if (!expected && scenario->heading.outcome != SW_TUBE_DONE)

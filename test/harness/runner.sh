@@ -59,11 +59,22 @@ profiler \$PROFILERS/rulebreaker.so
 $begin
 run main BreakRule
 shutdown"
+script release "environment RULE late-call-in-release
+profiler \$PROFILERS/rulebreaker.so
+$begin
+shutdown
+expect conduct none"
 script flavours "$begin
 expect stack main E_NOTIMPL"
 script longer "$begin
 snapshot main"
 printf 'start\n\0\n' >"$out/zero.tube"
+awk 'BEGIN {
+    print "start\nmodule Demo.dll"
+    for (i = 0; i < 100000; i++) print "function Demo.dll P" int(i / 100) " F" i
+    for (t = 0; t < 1000; t++) print "thread t" t "\ncall t" t " P" t ".F" t * 100
+    print "expect stack t999 \"P999.F99900 < [native]\"\nshutdown"
+}' >"$out/large.tube"
 
 says "a scenario that is done ends with 0" 0 '^.*good.tube: as expected: done, 5 steps$' "$out/good.tube"
 says "a scenario that makes no sense says where" 1 'nonsense.tube:2: fly: there is no such statement' "$out/nonsense.tube"
@@ -75,10 +86,12 @@ says "a crash is told with the last call" 1 'last: +thread main: call GetFunctio
 says "another crash than expected is told" 1 'it should have crashed SIGBUS' "$out/other.tube"
 says "what hangs is ended in time" 1 'hung for 1 s' --timeout 1 "$out/hang.tube"
 says "a broken rule is not as expected" 1 'broke leaked-reference: .* times' "$out/leak.tube"
+says "a rule that is broken after the last step is told" 1 'broke, at the very end: .*late-call' "$out/release.tube"
 says "the flavour can be chosen" 0 'as expected' --flavour coreclr-unix "$out/flavours.tube"
 says "another flavour answers otherwise" 1 'frame 0 is P.Main, not E_NOTIMPL' "$out/flavours.tube"
 says "a flavour that is none is refused" 2 'there is no flavour vanilla' --flavour vanilla "$out/good.tube"
 says "a snapshot is shown" 0 '^    main: P.Main < \[native\]$' "$out/longer.tube"
+says "a thousand threads and a hundred thousand functions are a scenario" 0 'done, 102004 steps$' "$out/large.tube"
 says "scenarios are counted" 1 '^2 of 3 scenarios as expected$' "$out/good.tube" "$out/crash.tube" "$out/longer.tube"
 says "a file with a zero byte is refused" 2 'zero.tube:2: a zero byte' "$out/zero.tube"
 says "a file that is not there is refused" 2 'nowhere.tube: No such file' "$out/nowhere.tube"

@@ -94,6 +94,38 @@ static const struct row {
     { "what_a_file_holds_is_as_expected", "expect file /proc/self/status Name:\n", "" },
     { "what_a_file_lacks_is_told", "expect file /dev/null x\n", "s:1: expect file: /dev/null does not hold \"x\"" },
     { "a_file_that_is_not_there_is_told", "expect file /nowhere/x x\n", "s:1: expect file: /nowhere/x cannot be read" },
+    { "an_answer_is_a_name", "answer GetILFunctionBody E_FAIL\nanswer GetILFunctionBody default\n", "" },
+    { "an_answer_is_a_number", "answer GetILFunctionBody 0x80131351\n", "" },
+    { "an_answer_that_is_none_is_told", "answer GetILFunctionBody E_MAYBE\n",
+      "s:1: answer: \"E_MAYBE\" is no HRESULT: a name, 0x and 8 digits, or default" },
+    { "an_answer_has_eight_digits", "answer GetILFunctionBody 0x8013135\n",
+      "s:1: answer: \"0x8013135\" is no HRESULT: a name, 0x and 8 digits, or default" },
+    { "an_answer_has_digits_only", "answer GetILFunctionBody 0x8013135g\n",
+      "s:1: answer: \"0x8013135g\" is no HRESULT: a name, 0x and 8 digits, or default" },
+    { "an_answer_of_ten_other_characters_is_none", "answer GetILFunctionBody 1234567890\n",
+      "s:1: answer: \"1234567890\" is no HRESULT: a name, 0x and 8 digits, or default" },
+    { "an_answer_is_of_a_method", "answer GetWeather S_OK\n",
+      "s:1: answer: \"GetWeather\" is no method of ICorProfilerInfo" },
+    { "the_last_callback_is_one", "expect raised LoadAsNotificationOnly 0\n", "" },
+    { "the_last_method_is_one", "expect calls GetNonGCHeapBounds 0\n", "" },
+    { "calls_are_counted", "expect calls GetEventMask 0\nexpect calls GetEventMask 1\n",
+      "s:2: expect calls: GetEventMask: 0 times, not 1" },
+    { "a_number_has_digits", "wait \"\"\n", "s:1: wait: \"\" is no number" },
+    { "a_number_has_nothing_behind_it", "wait 1s\n", "s:1: wait: \"1s\" is no number" },
+    { "variables_of_a_line_do_not_mix",
+      "environment A Demo.dll\nenvironment B P\nenvironment C Main\nstart\nmodule $A\n"
+      "function $A $B $C\nthread t\ncall t P.Main\n",
+      "" },
+    { "a_variable_needs_a_name", "module $\n", "s:1: $ begins no name" },
+    { "frames_may_have_blanks_between", BEGIN "call main P.Main\nexpect stack main \"  P.Main  <   [native] \"\n", "" },
+    { "the_first_byte_is_looked_at", "\x01start\n", "s:1: byte 1 is a control character" },
+    { "a_delete_is_a_control_character", "start\x7f\n", "s:1: byte 6 is a control character" },
+    { "tabs_are_blanks", "\tstart\t\nmodule\tDemo.dll\n", "" },
+    { "the_newest_runtime_is_10", "version 10\nlimit 1\nlimit 3600\n", "" },
+    { "no_runtime_is_newer", "version 11\n", "s:1: version: takes 8, 9 or 10" },
+    { "no_limit_is_longer", "limit 3601\n", "s:1: limit: takes 1 to 3600 seconds" },
+    { "a_flag_is_only_that_flag", BEGIN "function Demo.dll P Plain finally\ncall main P.Plain\nthrow main E\n",
+      "s:8: throw: nothing on the stack of thread main catches E" },
     { "it_waits", "wait 1\n", "" },
     { "it_waits_for_no_hour", "wait 3600000\n", "s:1: wait: 3600000 ms are more than 60000" },
     { "a_variable_is_set_and_used", "environment NAME Demo.dll\nstart\nmodule $NAME\nfunction Demo.dll P Main\n", "" },
@@ -203,6 +235,36 @@ static void a_snapshot_is_recorded(void **state)
     assert_int_equal(sw_tube_play(tube, "s", BEGIN "call main P.Main\nsnapshot main\n"), SW_OK);
     assert_non_null(strstr(recording, "\"kind\":\"stack\",\"name\":\"main\",\"thread\":\"conductor\","
                                       "\"stack\":\"P.Main < [native]\""));
+    sw_tube_destroy(tube);
+}
+
+/* What a profiler calls is counted, waited for and answered. */
+static void calls_are_answered_counted_and_waited_for(void **state)
+{
+    struct sw_tube *tube = make_tube(SW_FLAVOUR_DOCUMENTED);
+    ICorProfilerInfo2 *info = sw_tube_info(tube);
+    DWORD mask = 1;
+    (void)state;
+    assert_int_equal(sw_tube_play(tube, "s", "answer GetEventMask 0x80131351\n"), SW_OK);
+    assert_int_equal(info->lpVtbl->GetEventMask(info, &mask), CORPROF_E_DATAINCOMPLETE);
+    assert_int_equal(sw_tube_play(tube, "s", "wait calls GetEventMask 1\nanswer GetEventMask default\n"), SW_OK);
+    assert_int_equal(info->lpVtbl->GetEventMask(info, &mask), S_OK);
+    assert_int_equal(sw_tube_play(tube, "s", "expect calls GetEventMask 2\nwait raised Shutdown 0\n"), SW_OK);
+    sw_tube_destroy(tube);
+}
+
+/* A module of the same name is loaded again: its functions are those that are meant. */
+static void the_newest_of_a_name_is_meant(void **state)
+{
+    struct sw_tube *tube = make_tube(SW_FLAVOUR_DOCUMENTED);
+    (void)state;
+    assert_int_equal(sw_tube_play(tube, "s",
+                                  BEGIN "call main P.Main\nreturn main\nunload module Demo.dll\nmodule Demo.dll\n"
+                                        "function Demo.dll P Main\ncall main P.Main\n"
+                                        "expect stack main \"P.Main < [native]\"\nend main\nthread main\n"
+                                        "call main P.Main\nexpect stack main \"P.Main < [native]\"\n"),
+                     SW_OK);
+    assert_string_equal(sw_tube_problem(tube), "");
     sw_tube_destroy(tube);
 }
 
@@ -333,7 +395,7 @@ static void a_damaged_script_is_played_or_refused(void **state)
 
 int main(void)
 {
-    enum { ROWS = sizeof rows / sizeof rows[0], OTHERS = 10 };
+    enum { ROWS = sizeof rows / sizeof rows[0], OTHERS = 12 };
     struct CMUnitTest tests[ROWS + OTHERS] = {
         [ROWS] = cmocka_unit_test(the_same_script_says_what_differs_between_flavours),
         [ROWS + 1] = cmocka_unit_test(steps_are_recorded_and_told_before_they_begin),
@@ -345,6 +407,8 @@ int main(void)
         [ROWS + 7] = cmocka_unit_test(a_heading_that_makes_no_sense_is_told),
         [ROWS + 8] = cmocka_unit_test(lines_of_every_length_are_read_or_refused),
         [ROWS + 9] = cmocka_unit_test(a_damaged_script_is_played_or_refused),
+        [ROWS + 11] = cmocka_unit_test(calls_are_answered_counted_and_waited_for),
+        [ROWS + 10] = cmocka_unit_test(the_newest_of_a_name_is_meant),
     };
     for (size_t i = 0; i < ROWS; i++)
         tests[i] = (struct CMUnitTest){ rows[i].name, a_script_is_played, NULL, NULL, (void *)&rows[i] };

@@ -280,9 +280,19 @@ static HRESULT STDMETHODCALLTYPE shut_down(ICorProfilerCallback11 *self)
     return S_OK;
 }
 
+/* The runtime lets go of the profiler. */
+static ULONG STDMETHODCALLTYPE release(ICorProfilerCallback11 *self)
+{
+    DWORD low, high;
+    if (breaks("late-call-in-release"))
+        info->lpVtbl->GetEventMask2(info, &low, &high);
+    return 1;
+}
+
 static ICorProfilerCallback11Vtbl table = { COM_SLOTS,
                                             .Initialize = initialize,
                                             .Shutdown = shut_down,
+                                            .Release = release,
                                             .ThreadCreated = thread_created,
                                             .ThreadDestroyed = thread_destroyed,
                                             .JITCompilationStarted = jit_started,
