@@ -82,7 +82,5 @@ HRESULT sw_metadata_reset(HCORENUM handle, ULONG position);
 
 /* metadata.c: whether a module refers to the core library: all but itself do, by one AssemblyRef and one TypeRef. */
 bool sw_metadata_has_references(const struct sw_tube_module *module);
-/* The name of a module's assembly: without the extension. */
-void sw_metadata_assembly_name(const struct sw_tube_module *module, char *name, size_t size);
 
 #endif

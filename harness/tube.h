@@ -218,7 +218,7 @@ struct sw_tube {
     void *library;
     ULONG references;     /* that the tube holds of the profiler */
     _Atomic bool engaged; /* it is initialised: callbacks are raised */
-    _Atomic bool started, initializing, shut_down, detaching, attached;
+    _Atomic bool started, initializing, shut_down, detaching, attached, notification_only;
     _Atomic size_t raised[SW_TUBE_CALLBACK_SLOTS];
 
     /* Enter, leave and tail call hooks, and the mappers of ids; 0: none. */
@@ -275,6 +275,8 @@ struct sw_tube_type *sw_tube_type_parent(const struct sw_tube_type *type);
 /* By row, from 1; null: no such row. */
 struct sw_tube_type *sw_tube_type_at(const struct sw_tube_module *module, uint32_t row);
 struct sw_tube_function *sw_tube_function_at(const struct sw_tube_module *module, uint32_t row);
+/* The name of a module's assembly, "Demo": without the extension. */
+void sw_tube_assembly_name(const struct sw_tube_module *module, char *text, size_t size);
 /* Writes "Demo.Program.Main" with a terminator, cut to size. */
 void sw_tube_function_name(const struct sw_tube_function *function, char *text, size_t size);
 
