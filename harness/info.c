@@ -343,11 +343,6 @@ size_t sw_tube_calls(const struct sw_tube *tube, const char *name)
 
 /* ---- making ---- */
 
-ICorProfilerInfo2 *sw_tube_info(struct sw_tube *tube)
-{
-    return tube ? (ICorProfilerInfo2 *)(void *)tube->info : NULL;
-}
-
 enum sw_status sw_tube_info_create(struct sw_tube *tube)
 {
     struct sw_tube_info *made = calloc(1, sizeof *made);
