@@ -76,14 +76,9 @@ static bool is_there(const struct sw_tube *tube, const struct sw_argument *argum
     return true;
 }
 
-/*
- * In the CLR an id is an address: one that is none makes it read anything. 0 is refused there, or means the caller.
- * DoStackSnapshot looks at its thread itself, and knows more of it.
- */
+/* In the CLR an id is an address: one that is none makes it read anything. 0 is refused there, or means the caller. */
 static void look_at_ids(const struct sw_call *call)
 {
-    if (call->slot == SW_SLOT(DoStackSnapshot))
-        return;
     for (const struct sw_argument *argument = call->arguments; argument->name; argument++)
         if (argument->kind == SW_ARG_ID && argument->value != 0 && !is_there(call->tube, argument))
             sw_tube_broke(call->tube, SW_TUBE_UNKNOWN_ID, name_of(call), "%s 0x%llx was never given, or has ended",
