@@ -9,13 +9,6 @@
 #include "text.h"
 #include "tube.h"
 
-/* Writes an output that the caller may do without. */
-#define SW_OUT(pointer, value)                                                                                         \
-    do {                                                                                                               \
-        if (pointer)                                                                                                   \
-            *(pointer) = (value);                                                                                      \
-    } while (0)
-
 #define SW_E_INSUFFICIENT_BUFFER ((HRESULT)0x8007007au) /* HRESULT_FROM_WIN32(ERROR_INSUFFICIENT_BUFFER) */
 #define SW_E_ENVVAR_NOT_FOUND    ((HRESULT)0x800700cbu) /* HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND) */
 

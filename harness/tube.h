@@ -13,7 +13,7 @@
  *   runtime.c  suspension, collection, exceptions
  *   events.c   the callbacks of a profiler, by mask and version
  *   info.c     the ICorProfilerInfo object: context rules, answers set by the test, counts; info_*.c its slots
- *   metadata.c IMetaDataImport2 and IMetaDataAssemblyImport
+ *   metadata.c a module's metadata object; metadata_*.c its interfaces
  *   conduct.c  rules of conduct; signals.c what is left of signals
  *   record.c   the recording; json.c its lines, hresult.c names of answers, compare.c two recordings
  *   script.c   scenarios as text: words.c, heading.c, steps.c, expect.c, names.c (script.h)
@@ -248,6 +248,13 @@ enum sw_status sw_tube_guard_create(struct sw_tube *tube); /* snapshot.c */
 void sw_tube_guard_destroy(struct sw_tube *tube);
 void sw_tube_world_free(struct sw_tube *tube); /* world.c */
 void sw_tube_unload(struct sw_tube *tube);     /* load.c: releases the profiler, and closes its library */
+
+/* Writes an output that the caller may do without. */
+#define SW_OUT(pointer, value)                                                                                         \
+    do {                                                                                                               \
+        if (pointer)                                                                                                   \
+            *(pointer) = (value);                                                                                      \
+    } while (0)
 
 /* Notes the first problem, as printf; later ones are dropped. Returns `status`. */
 enum sw_status sw_tube_problem_set(struct sw_tube *tube, enum sw_status status, const char *format, ...)
