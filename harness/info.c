@@ -90,8 +90,9 @@ static const ICorProfilerInfo15Vtbl served = {
 
 #define SYNC    SW_RULE_SYNC
 #define GC      SW_RULE_GC
-#define INIT    (SW_RULE_INIT | SW_RULE_START)
+#define HOOKS   (SW_RULE_INIT | SW_RULE_START | SW_RULE_MAIN)
 #define START   SW_RULE_START
+#define MAIN    SW_RULE_MAIN
 #define REFUSED SW_RULE_REFUSED
 #define NOWHERE SW_RULE_NOWHERE
 
@@ -103,12 +104,12 @@ static const uint32_t rules[SW_TUBE_INFO_SLOTS] = {
     [SW_SLOT(GetHandleFromThread)] = SYNC,
     [SW_SLOT(GetObjectSize)] = SYNC,
     [SW_SLOT(GetThreadInfo)] = SYNC,
-    [SW_SLOT(SetEnterLeaveFunctionHooks)] = INIT,
-    [SW_SLOT(SetFunctionIDMapper)] = START,
+    [SW_SLOT(SetEnterLeaveFunctionHooks)] = HOOKS,
+    [SW_SLOT(SetFunctionIDMapper)] = START | MAIN,
     [SW_SLOT(GetTokenAndMetaDataFromFunction)] = SYNC,
     [SW_SLOT(GetModuleMetaData)] = SYNC,
     [SW_SLOT(GetILFunctionBodyAllocator)] = SYNC | GC,
-    [SW_SLOT(SetILFunctionBody)] = SYNC | GC,
+    [SW_SLOT(SetILFunctionBody)] = SYNC | GC | MAIN,
     [SW_SLOT(GetAppDomainInfo)] = SYNC | GC,
     [SW_SLOT(GetAssemblyInfo)] = SYNC,
     [SW_SLOT(SetFunctionReJIT)] = NOWHERE,
@@ -119,7 +120,7 @@ static const uint32_t rules[SW_TUBE_INFO_SLOTS] = {
     [SW_SLOT(BeginInprocDebugging)] = NOWHERE,
     [SW_SLOT(EndInprocDebugging)] = NOWHERE,
     [SW_SLOT(GetILToNativeMapping)] = SYNC,
-    [SW_SLOT(SetEnterLeaveFunctionHooks2)] = INIT,
+    [SW_SLOT(SetEnterLeaveFunctionHooks2)] = HOOKS,
     [SW_SLOT(GetStringLayout)] = SYNC,
     [SW_SLOT(GetClassFromTokenAndTypeArgs)] = SYNC | GC,
     [SW_SLOT(GetFunctionFromTokenAndTypeArgs)] = SYNC | GC,
@@ -136,21 +137,21 @@ static const uint32_t rules[SW_TUBE_INFO_SLOTS] = {
     [SW_SLOT(GetNotifiedExceptionClauseInfo)] = SYNC | START,
     [SW_SLOT(EnumJITedFunctions)] = SYNC,
     [SW_SLOT(RequestProfilerDetach)] = GC,
-    [SW_SLOT(SetFunctionIDMapper2)] = START,
+    [SW_SLOT(SetFunctionIDMapper2)] = START | MAIN,
     [SW_SLOT(GetStringLayout2)] = SYNC,
-    [SW_SLOT(SetEnterLeaveFunctionHooks3)] = INIT,
-    [SW_SLOT(SetEnterLeaveFunctionHooks3WithInfo)] = INIT,
-    [SW_SLOT(GetFunctionEnter3Info)] = SYNC | START,
-    [SW_SLOT(GetFunctionLeave3Info)] = SYNC | START,
-    [SW_SLOT(GetFunctionTailcall3Info)] = SYNC | START,
+    [SW_SLOT(SetEnterLeaveFunctionHooks3)] = HOOKS,
+    [SW_SLOT(SetEnterLeaveFunctionHooks3WithInfo)] = HOOKS,
+    [SW_SLOT(GetFunctionEnter3Info)] = SYNC | START | MAIN,
+    [SW_SLOT(GetFunctionLeave3Info)] = SYNC | START | MAIN,
+    [SW_SLOT(GetFunctionTailcall3Info)] = SYNC | START | MAIN,
     [SW_SLOT(EnumModules)] = SYNC | GC,
     [SW_SLOT(GetRuntimeInformation)] = SYNC,
     [SW_SLOT(GetThreadStaticAddress2)] = SYNC,
     [SW_SLOT(GetAppDomainsContainingModule)] = SYNC | GC,
     [SW_SLOT(EnumThreads)] = SYNC,
     [SW_SLOT(InitializeCurrentThread)] = SYNC,
-    [SW_SLOT(RequestReJIT)] = SYNC | GC,
-    [SW_SLOT(RequestRevert)] = SYNC | GC,
+    [SW_SLOT(RequestReJIT)] = SYNC | GC | MAIN,
+    [SW_SLOT(RequestRevert)] = SYNC | GC | MAIN,
     [SW_SLOT(GetCodeInfo3)] = SYNC | GC,
     [SW_SLOT(GetFunctionFromIP2)] = SYNC | GC,
     [SW_SLOT(GetReJITIDs)] = SYNC | GC,
@@ -167,7 +168,7 @@ static const uint32_t rules[SW_TUBE_INFO_SLOTS] = {
     [SW_SLOT(EnumerateObjectReferences)] = SYNC,
     [SW_SLOT(IsFrozenObject)] = SYNC,
     [SW_SLOT(GetLOHObjectSizeThreshold)] = SYNC,
-    [SW_SLOT(RequestReJITWithInliners)] = SYNC | GC,
+    [SW_SLOT(RequestReJITWithInliners)] = SYNC | GC | MAIN,
     [SW_SLOT(SuspendRuntime)] = GC | REFUSED,
     [SW_SLOT(ResumeRuntime)] = GC | REFUSED,
     [SW_SLOT(EventPipeStartSession)] = GC,
@@ -368,6 +369,7 @@ static void free_lists(struct sw_tube_info *info)
     sw_list_free(&info->providers);
     sw_list_free(&info->events);
     sw_list_free(&info->sessions);
+    sw_list_free(&info->lenient);
 }
 
 void sw_tube_info_destroy(struct sw_tube *tube)

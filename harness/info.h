@@ -9,13 +9,6 @@
 #include "text.h"
 #include "tube.h"
 
-/* Writes an output that the caller may do without. */
-#define SW_OUT(pointer, value)                                                                                         \
-    do {                                                                                                               \
-        if (pointer)                                                                                                   \
-            *(pointer) = (value);                                                                                      \
-    } while (0)
-
 #define SW_E_INSUFFICIENT_BUFFER ((HRESULT)0x8007007au) /* HRESULT_FROM_WIN32(ERROR_INSUFFICIENT_BUFFER) */
 #define SW_E_ENVVAR_NOT_FOUND    ((HRESULT)0x800700cbu) /* HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND) */
 
@@ -28,6 +21,7 @@
  *              newest of a name counts.
  * providers    Of char *: EventPipe providers' names.  events  of char *: null; they are only counted.
  * sessions     Of _Atomic bool: whether it goes on.
+ * lenient      Of pid_t: OS threads that have forced a GC.
  * bodies       Of void *: IL that the profiler allocated.
  */
 struct sw_tube_info {
@@ -35,7 +29,7 @@ struct sw_tube_info {
     struct sw_tube *tube;
     pthread_mutex_t lock;
     struct sw_enumerator *enumerators;
-    struct sw_list variables, providers, events, sessions, bodies;
+    struct sw_list variables, providers, events, sessions, bodies, lenient;
     IMethodMalloc allocator; /* of bodies: info_il.c */
     _Atomic bool rejit_was_enabled;
 };
@@ -62,6 +56,7 @@ static inline struct sw_tube *sw_info_tube(ICorProfilerInfo15 *com)
 #define SW_RULE_START   8u  /* not for a profiler that was attached */
 #define SW_RULE_REFUSED 16u /* where a GC is forbidden it is refused; without this it is only reported */
 #define SW_RULE_NOWHERE 32u /* E_NOTIMPL in the CLR too */
+#define SW_RULE_MAIN    64u /* not for a profiler that only listens (LoadAsNotificationOnly) */
 
 /* What an argument is: info_slots.h. */
 enum sw_argument_kind {
@@ -106,7 +101,7 @@ HRESULT sw_call_unserved(struct sw_call *call);
 /* Records the call. Returns hr. */
 HRESULT sw_call_end(const struct sw_call *call, HRESULT hr);
 /* ForceGC has succeeded on this OS thread: what is SYNC may be called on it anywhere. */
-void sw_call_lenient(void);
+void sw_call_lenient(struct sw_tube_info *info);
 
 /* ---- enumerators: info_enum.c ---- */
 

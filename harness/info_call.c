@@ -11,12 +11,25 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-static _Thread_local bool lenient;
-
-void sw_call_lenient(void)
+void sw_call_lenient(struct sw_tube_info *info)
 {
-    lenient = true;
+    pthread_mutex_lock(&info->lock);
+    pid_t *thread = sw_list_add(&info->lenient, sizeof *thread);
+    if (thread) {
+        *thread = gettid();
+        sw_list_publish(&info->lenient);
+    }
+    pthread_mutex_unlock(&info->lock);
+}
+
+static bool is_lenient(const struct sw_tube_info *info)
+{
+    for (size_t i = 0; i < sw_list_count(&info->lenient); i++)
+        if (*(const pid_t *)sw_list_at(&info->lenient, sizeof(pid_t), i) == gettid())
+            return true;
+    return false;
 }
 
 /* ---- outputs ---- */
@@ -105,7 +118,8 @@ static void look_at_locks(const struct sw_call *call)
 
 static bool is_asynchronous(const struct sw_call *call)
 {
-    return sw_tube_in_callback() == 0 && !sw_tube_in_hook() && !lenient && sw_tube_current(call->tube) != NULL;
+    return sw_tube_in_callback() == 0 && !sw_tube_in_hook() && sw_tube_current(call->tube) != NULL &&
+           !is_lenient(call->tube->info);
 }
 
 /* In the CLR's order. S_OK: the call may go on. */
@@ -120,7 +134,9 @@ static HRESULT check(const struct sw_call *call)
         return CORPROF_E_CALL_ONLY_FROM_INIT;
     if ((call->rules & SW_RULE_SYNC) && is_asynchronous(call))
         return CORPROF_E_UNSUPPORTED_CALL_SEQUENCE;
-    return is_forbidden(call) ? CORPROF_E_UNSUPPORTED_CALL_SEQUENCE : S_OK;
+    if (is_forbidden(call))
+        return CORPROF_E_UNSUPPORTED_CALL_SEQUENCE;
+    return (call->rules & SW_RULE_MAIN) && atomic_load(&tube->notification_only) ? E_INVALIDARG : S_OK;
 }
 
 bool sw_call_begin(struct sw_call *call, HRESULT *hr)

@@ -8,10 +8,9 @@
 #include "info.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-enum { TYPE_DEF = 0x02000000, METHOD_DEF = 0x06000000, MEMBER_REF = 0x0a000000, OBJECT_BYTES = 24 };
+enum { TYPE_DEF = 0x02000000, METHOD_DEF = 0x06000000, OBJECT_BYTES = 24 };
 
 /* What a profiler sees of where modules lie, and of the one application domain. */
 static const char folder[] = "/app/", domain_name[] = "clrhost";
@@ -182,10 +181,8 @@ HRESULT STDMETHODCALLTYPE sw_info_GetClassFromToken(ICorProfilerInfo15 *This, Mo
                                                     ClassID *class)
 {
     const struct sw_tube_module *module = module_of(This, id);
-    if (!module || token == 0 || token == TYPE_DEF)
-        return E_INVALIDARG;
-    const struct sw_tube_type *type =
-        (token & 0xff000000) == TYPE_DEF ? sw_tube_type_at(module, token & 0xffffff) : NULL;
+    const bool is_type = module && (token & 0xff000000) == TYPE_DEF;
+    const struct sw_tube_type *type = is_type ? sw_tube_type_at(module, token & 0xffffff) : NULL;
     if (!type)
         return E_INVALIDARG;
     if (sw_tube_type_parameters(type))
@@ -259,9 +256,7 @@ HRESULT STDMETHODCALLTYPE sw_info_GetAssemblyInfo(ICorProfilerInfo15 *This, Asse
     const struct sw_tube_module *module = module_of(This, sw_tube_id(SW_ID_MODULE, sw_tube_index(SW_ID_ASSEMBLY, id)));
     if (!module)
         return E_INVALIDARG;
-    const char *dot = strrchr(module->name, '.');
-    const int length = dot && dot != module->name ? (int)(dot - module->name) : (int)strlen(module->name);
-    snprintf(simple, sizeof simple, "%.*s", length, module->name);
+    sw_tube_assembly_name(module, simple, sizeof simple);
     SW_OUT(domain, sw_tube_id(SW_ID_DOMAIN, 0));
     SW_OUT(module_id, sw_tube_module_id(module));
     return sw_info_name_cut(simple, name, size, count);

@@ -75,9 +75,17 @@ static bool contradicts_hooks(const struct sw_tube *tube, DWORD low)
     return (tube->hook_version == 3 && (slow || off)) || (tube->hook_version == 4 && (!slow || off));
 }
 
+static bool is_beyond_listening(DWORD low, DWORD high)
+{
+    return (low & ~(DWORD)COR_PRF_ALLOWABLE_NOTIFICATION_PROFILER) != 0 ||
+           (high & ~(DWORD)COR_PRF_HIGH_ALLOWABLE_NOTIFICATION_PROFILER) != 0;
+}
+
 static HRESULT check_mask(const struct sw_tube *tube, DWORD low, DWORD high)
 {
     const bool starting = atomic_load(&tube->initializing) && !atomic_load(&tube->attached);
+    if (atomic_load(&tube->notification_only) && is_beyond_listening(low, high))
+        return E_INVALIDARG;
     if (!starting && changes_immutable(tube, low, high))
         return E_FAIL;
     if (atomic_load(&tube->attached) && is_beyond_attach(tube, low, high))
@@ -234,7 +242,7 @@ HRESULT STDMETHODCALLTYPE sw_info_ForceGC(ICorProfilerInfo15 *This)
         return CORPROF_E_UNSUPPORTED_CALL_SEQUENCE;
     const HRESULT hr = sw_tube_force_gc(tube);
     if (hr == S_OK)
-        sw_call_lenient();
+        sw_call_lenient(tube->info);
     return hr;
 }
 

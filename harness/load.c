@@ -168,14 +168,22 @@ static enum sw_status after_initialize(struct sw_tube *tube, size_t slot, HRESUL
                                sw_tube_hresult_text(hr, (char[16]){ 0 }));
 }
 
-static enum sw_status initialize(struct sw_tube *tube)
+/* Before the profiler knows anything else (metadata-abi.md row 10.0.3). */
+static void ask_how(struct sw_tube *tube)
 {
     ICorProfilerCallback11 *profiler = tube->profiler;
     BOOL notification_only = FALSE;
+    if (tube->profiler_version >= 11 &&
+        SUCCEEDED(profiler->lpVtbl->LoadAsNotificationOnly(profiler, &notification_only)))
+        atomic_store(&tube->notification_only, notification_only != FALSE);
+}
+
+static enum sw_status initialize(struct sw_tube *tube)
+{
+    ICorProfilerCallback11 *profiler = tube->profiler;
     if (!profiler)
         return SW_OK;
-    if (tube->profiler_version >= 11)
-        (void)profiler->lpVtbl->LoadAsNotificationOnly(profiler, &notification_only);
+    ask_how(tube);
     const uint64_t mask = before_initialize(tube, SW_CB(Initialize));
     const HRESULT hr = profiler->lpVtbl->Initialize(profiler, (IUnknown *)sw_tube_info(tube));
     return after_initialize(tube, SW_CB(Initialize), hr, mask);
@@ -219,6 +227,7 @@ enum sw_status sw_tube_attach(struct sw_tube *tube, const void *data, size_t siz
         start_runtime(tube);
     ICorProfilerCallback11 *profiler = tube->profiler;
     atomic_store(&tube->attached, true);
+    ask_how(tube);
     const uint64_t mask = before_initialize(tube, SW_CB(InitializeForAttach));
     const HRESULT hr =
         profiler->lpVtbl->InitializeForAttach(profiler, (IUnknown *)sw_tube_info(tube), (void *)data, (UINT)size);

@@ -11,13 +11,6 @@
 #include "text.h"
 #include "tube.h"
 
-/* Writes an output that the caller may do without. */
-#define SW_OUT(pointer, value)                                                                                         \
-    do {                                                                                                               \
-        if (pointer)                                                                                                   \
-            *(pointer) = (value);                                                                                      \
-    } while (0)
-
 /* An interface of which every method answers E_NOTIMPL. */
 struct sw_metadata_refusal {
     const void *table;
@@ -45,7 +38,7 @@ HRESULT sw_metadata_query(struct sw_metadata *metadata, const IID *iid, void **o
 ULONG sw_metadata_add_ref(struct sw_metadata *metadata);
 ULONG sw_metadata_release(struct sw_metadata *metadata);
 
-/* The tables: metadata.c, metadata_assembly.c. */
+/* The tables: metadata_import.c, metadata_assembly.c. */
 extern const struct IMetaDataImport2Vtbl sw_metadata_import_table;
 extern const struct IMetaDataAssemblyImportVtbl sw_metadata_assembly_table;
 
@@ -80,9 +73,25 @@ void sw_metadata_close(HCORENUM handle);
 HRESULT sw_metadata_count(HCORENUM handle, ULONG *count);
 HRESULT sw_metadata_reset(HCORENUM handle, ULONG position);
 
+static inline void sw_put_token(mdToken tokens[], size_t capacity, size_t at, mdToken token)
+{
+    if (at < capacity)
+        tokens[at] = token;
+}
+
 /* metadata.c: whether a module refers to the core library: all but itself do, by one AssemblyRef and one TypeRef. */
 bool sw_metadata_has_references(const struct sw_tube_module *module);
-/* The name of a module's assembly: without the extension. */
-void sw_metadata_assembly_name(const struct sw_tube_module *module, char *name, size_t size);
+
+/* What was looked for by name, or nil with its table (rows 8.13 to 8.15). */
+HRESULT sw_metadata_found(mdToken found, mdToken nil, const WCHAR *name, mdToken *token);
+
+static inline const struct sw_tube_module *sw_import_module(IMetaDataImport2 *This)
+{
+    return sw_metadata_of(This)->module;
+}
+
+/* Declared for all slots of IMetaDataImport2; written for those in the table of metadata_import.c, by subject. */
+#define SW_DECLARE_IMPORT(Self, result, name, parameters) result STDMETHODCALLTYPE sw_import_##name parameters;
+SW_SLOTS_IMetaDataImport2(SW_DECLARE_IMPORT, SW_DECLARE_IMPORT, IMetaDataImport2)
 
 #endif

@@ -6,21 +6,11 @@
  */
 #include "metadata.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { SHA1 = 0x8004 };
 
 static const char core_assembly[] = "System.Runtime";
 static const BYTE core_key_token[] = { 0xb0, 0x3f, 0x5f, 0x7f, 0x11, 0xd5, 0x0a, 0x3a };
 static const BYTE no_key[1];
-
-void sw_metadata_assembly_name(const struct sw_tube_module *module, char *name, size_t size)
-{
-    const char *dot = strrchr(module->name, '.');
-    const int length = dot && dot != module->name ? (int)(dot - module->name) : (int)strlen(module->name);
-    snprintf(name, size, "%.*s", length, module->name);
-}
 
 /* Of the neutral culture: the locale's buffer is the caller's, and stays. */
 static void put_version(ASSEMBLYMETADATA *metadata, USHORT major)
@@ -59,7 +49,7 @@ static HRESULT STDMETHODCALLTYPE get_assembly_props(IMetaDataAssemblyImport *Thi
     SW_OUT(hash, SHA1);
     SW_OUT(flags, 0);
     put_version(metadata, 1);
-    sw_metadata_assembly_name(sw_metadata_of(This)->module, text, sizeof text);
+    sw_tube_assembly_name(sw_metadata_of(This)->module, text, sizeof text);
     return sw_metadata_name(text, name, size, count);
 }
 

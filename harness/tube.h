@@ -13,7 +13,7 @@
  *   runtime.c  suspension, collection, exceptions
  *   events.c   the callbacks of a profiler, by mask and version
  *   info.c     the ICorProfilerInfo object: context rules, answers set by the test, counts; info_*.c its slots
- *   metadata.c IMetaDataImport2 and IMetaDataAssemblyImport
+ *   metadata.c a module's metadata object; metadata_*.c its interfaces
  *   conduct.c  rules of conduct; signals.c what is left of signals
  *   record.c   the recording; json.c its lines, hresult.c names of answers, compare.c two recordings
  *   script.c   scenarios as text: words.c, heading.c, steps.c, expect.c, names.c (script.h)
@@ -218,7 +218,7 @@ struct sw_tube {
     void *library;
     ULONG references;     /* that the tube holds of the profiler */
     _Atomic bool engaged; /* it is initialised: callbacks are raised */
-    _Atomic bool started, initializing, shut_down, detaching, attached;
+    _Atomic bool started, initializing, shut_down, detaching, attached, notification_only;
     _Atomic size_t raised[SW_TUBE_CALLBACK_SLOTS];
 
     /* Enter, leave and tail call hooks, and the mappers of ids; 0: none. */
@@ -249,6 +249,13 @@ void sw_tube_guard_destroy(struct sw_tube *tube);
 void sw_tube_world_free(struct sw_tube *tube); /* world.c */
 void sw_tube_unload(struct sw_tube *tube);     /* load.c: releases the profiler, and closes its library */
 
+/* Writes an output that the caller may do without. */
+#define SW_OUT(pointer, value)                                                                                         \
+    do {                                                                                                               \
+        if (pointer)                                                                                                   \
+            *(pointer) = (value);                                                                                      \
+    } while (0)
+
 /* Notes the first problem, as printf; later ones are dropped. Returns `status`. */
 enum sw_status sw_tube_problem_set(struct sw_tube *tube, enum sw_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -275,6 +282,8 @@ struct sw_tube_type *sw_tube_type_parent(const struct sw_tube_type *type);
 /* By row, from 1; null: no such row. */
 struct sw_tube_type *sw_tube_type_at(const struct sw_tube_module *module, uint32_t row);
 struct sw_tube_function *sw_tube_function_at(const struct sw_tube_module *module, uint32_t row);
+/* The name of a module's assembly, "Demo": without the extension. */
+void sw_tube_assembly_name(const struct sw_tube_module *module, char *text, size_t size);
 /* Writes "Demo.Program.Main" with a terminator, cut to size. */
 void sw_tube_function_name(const struct sw_tube_function *function, char *text, size_t size);
 

@@ -6,6 +6,7 @@
  */
 #include "tube.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -127,6 +128,13 @@ static bool add_first_types(struct sw_tube_module *module)
     tube->core_object = object->index;
     tube->core_canon = canon->index;
     return true;
+}
+
+void sw_tube_assembly_name(const struct sw_tube_module *module, char *text, size_t size)
+{
+    const char *dot = strrchr(module->name, '.');
+    const size_t length = dot && dot != module->name ? (size_t)(dot - module->name) : strlen(module->name);
+    (void)snprintf(text, size, "%.*s", (int)length, module->name);
 }
 
 static void free_module(struct sw_tube_module *module)

@@ -242,7 +242,7 @@ static void a_profiler_attaches_to_a_running_runtime_and_detaches(void **state)
     struct scene scene;
     make(&scene, *(const bool *)*state, COR_PRF_MONITOR_MODULE_LOADS, 0);
     assert_int_equal(sw_tube_attach(scene.tube, "data", 4), SW_OK);
-    ASSERT_TOLD(&scene, "InitializeForAttach ProfilerAttachComplete ");
+    ASSERT_TOLD(&scene, "LoadAsNotificationOnly InitializeForAttach ProfilerAttachComplete ");
     assert_non_null(sw_tube_module_load(scene.tube, "Demo.dll"));
     ASSERT_TOLD(&scene, "ModuleLoadStarted ModuleLoadFinished ModuleAttachedToAssembly ");
     assert_int_equal(scene.listener.info->lpVtbl->RequestProfilerDetach(scene.listener.info, 0), S_OK);

@@ -172,13 +172,14 @@ static void every_slot_has_its_name(void **state)
 
 static void what_nobody_serves_is_said_once_and_clears_its_outputs(void **state)
 {
-    COR_PRF_STATIC_TYPE type = COR_PRF_FIELD_RVA_STATIC;
+    ULONG length = GARBAGE, at = GARBAGE;
     (void)state;
-    for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(CALL(GetStaticFieldInfo, 0, 0, &type), E_NOTIMPL);
-    assert_int_equal(type, 0);
+    assert_int_equal(CALL(GetStringLayout2, &length, &at), E_NOTIMPL);
+    assert_int_equal(length | at, 0);
     assert_int_equal(broken(SW_TUBE_UNKNOWN_METHOD), 1);
-    assert_int_equal(sw_tube_calls(tube, "GetStaticFieldInfo"), 2);
+    assert_int_equal(CALL(GetStringLayout2, &length, &at), E_NOTIMPL);
+    assert_int_equal(broken(SW_TUBE_UNKNOWN_METHOD), 1);
+    assert_int_equal(sw_tube_calls(tube, "GetStringLayout2"), 2);
 }
 
 static void what_the_clr_does_not_implement_is_no_violation(void **state)
@@ -218,8 +219,8 @@ static void the_test_may_answer_instead_with_cleared_outputs(void **state)
     assert_int_equal(sw_tube_answer(tube, "GetFunctionInfo", E_FAIL), SW_OK);
     assert_int_equal(CALL(GetFunctionInfo, id, &class, &of, &token), E_FAIL);
     assert_int_equal(class | of | token, 0);
-    assert_int_equal(sw_tube_answer(tube, "GetILFunctionBodyAllocator", S_OK), SW_OK);
-    assert_int_equal(CALL(GetILFunctionBodyAllocator, sw_tube_module_id(module), NULL), S_OK);
+    assert_int_equal(sw_tube_answer(tube, "ApplyMetaData", S_OK), SW_OK);
+    assert_int_equal(CALL(ApplyMetaData, sw_tube_module_id(module)), S_OK);
     assert_int_equal(broken(SW_TUBE_UNKNOWN_METHOD), 0);
     assert_int_equal(sw_tube_answer_default(tube, "GetFunctionInfo"), SW_OK);
     assert_int_equal(CALL(GetFunctionInfo, id, &class, &of, &token), S_OK);
@@ -356,6 +357,181 @@ static void what_may_trigger_a_gc_is_refused_in_a_gc_and_told(void **state)
     assert_int_equal(broken(SW_TUBE_FORBIDDEN_CALL), 2);
 }
 
+/*
+ * Where each slot may be called, as the entry macros of dotnet/runtime src/coreclr/vm/proftoeeinterfaceimpl.cpp say;
+ * what is not listed may be called anywhere. S: not on a managed thread outside callbacks. G: may trigger a GC.
+ * A: not for a profiler that was attached.
+ */
+static const struct {
+    const char *name, *rules;
+} places[] = { { "GetClassFromObject", "S" },
+               { "GetClassFromToken", "SG" },
+               { "GetFunctionFromToken", "S" },
+               { "GetHandleFromThread", "S" },
+               { "GetObjectSize", "S" },
+               { "GetThreadInfo", "S" },
+               { "SetEnterLeaveFunctionHooks", "A" },
+               { "SetFunctionIDMapper", "A" },
+               { "GetTokenAndMetaDataFromFunction", "S" },
+               { "GetModuleMetaData", "S" },
+               { "GetILFunctionBodyAllocator", "SG" },
+               { "SetILFunctionBody", "SG" },
+               { "GetAppDomainInfo", "SG" },
+               { "GetAssemblyInfo", "S" },
+               { "SetILInstrumentedCodeMap", "SG" },
+               { "GetILToNativeMapping", "S" },
+               { "SetEnterLeaveFunctionHooks2", "A" },
+               { "GetStringLayout", "S" },
+               { "GetClassFromTokenAndTypeArgs", "SG" },
+               { "GetFunctionFromTokenAndTypeArgs", "SG" },
+               { "EnumModuleFrozenObjects", "S" },
+               { "GetArrayObjectInfo", "S" },
+               { "GetBoxClassLayout", "S" },
+               { "GetRVAStaticAddress", "S" },
+               { "GetAppDomainStaticAddress", "S" },
+               { "GetThreadStaticAddress", "S" },
+               { "GetContextStaticAddress", "S" },
+               { "GetStaticFieldInfo", "S" },
+               { "GetGenerationBounds", "S" },
+               { "GetObjectGeneration", "S" },
+               { "GetNotifiedExceptionClauseInfo", "SA" },
+               { "EnumJITedFunctions", "S" },
+               { "SetFunctionIDMapper2", "A" },
+               { "GetStringLayout2", "S" },
+               { "SetEnterLeaveFunctionHooks3", "A" },
+               { "SetEnterLeaveFunctionHooks3WithInfo", "A" },
+               { "GetFunctionEnter3Info", "SA" },
+               { "GetFunctionLeave3Info", "SA" },
+               { "GetFunctionTailcall3Info", "SA" },
+               { "EnumModules", "SG" },
+               { "GetRuntimeInformation", "S" },
+               { "GetThreadStaticAddress2", "S" },
+               { "GetAppDomainsContainingModule", "SG" },
+               { "EnumThreads", "S" },
+               { "InitializeCurrentThread", "S" },
+               { "RequestReJIT", "SG" },
+               { "RequestRevert", "SG" },
+               { "GetCodeInfo3", "SG" },
+               { "GetFunctionFromIP2", "SG" },
+               { "GetReJITIDs", "SG" },
+               { "GetILToNativeMapping2", "S" },
+               { "EnumJITedFunctions2", "SG" },
+               { "GetObjectSize2", "S" },
+               { "EnumNgenModuleMethodsInliningThisMethod", "SGA" },
+               { "ApplyMetaData", "SG" },
+               { "GetInMemorySymbolsLength", "S" },
+               { "ReadInMemorySymbols", "S" },
+               { "GetFunctionFromIP3", "G" }, /* clr-observed.md: anywhere in .NET 10 */
+               { "GetILToNativeMapping3", "S" },
+               { "GetCodeInfo4", "G" }, /* the same */
+               { "EnumerateObjectReferences", "S" },
+               { "IsFrozenObject", "S" },
+               { "GetLOHObjectSizeThreshold", "S" },
+               { "RequestReJITWithInliners", "SG" },
+               { "EventPipeStartSession", "G" },
+               { "EventPipeAddProviderToSession", "G" },
+               { "EventPipeStopSession", "G" },
+               { "EventPipeCreateProvider", "G" },
+               { "EventPipeDefineEvent", "G" },
+               { "EventPipeCreateProvider2", "G" } };
+
+/* What would change the scenario. */
+static const char *const left_out[] = { "ForceGC", "RequestProfilerDetach", "SuspendRuntime", "ResumeRuntime" };
+
+static bool has_rule(size_t slot, char rule)
+{
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (strcmp(places[i].name, sw_tube_slot_name(slot)) == 0)
+            return strchr(places[i].rules, rule) != NULL;
+    return false;
+}
+
+static bool is_left_out(size_t slot)
+{
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+        if (strcmp(left_out[i], sw_tube_slot_name(slot)) == 0)
+            return true;
+    return false;
+}
+
+/* Every slot with nulls, whatever its parameters: no slot has more than eleven. */
+typedef HRESULT any_slot(void *self, UINT_PTR, UINT_PTR, UINT_PTR, UINT_PTR, UINT_PTR, UINT_PTR, UINT_PTR, UINT_PTR,
+                         UINT_PTR, UINT_PTR, UINT_PTR);
+static HRESULT answers[SW_TUBE_INFO_SLOTS];
+static void call_every_slot(void *arg)
+{
+    struct {
+        any_slot *const *table;
+    } *object = arg;
+    for (size_t slot = 3; slot < SW_TUBE_INFO_SLOTS; slot++)
+        if (!is_left_out(slot))
+            answers[slot] = object->table[slot](object, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+}
+
+static void every_slot_on_a_managed_thread_outside_callbacks(void **state)
+{
+    (void)state;
+    assert_int_equal(sw_tube_run(thread, call_every_slot, info), SW_OK);
+    for (size_t slot = 3; slot < SW_TUBE_INFO_SLOTS; slot++)
+        if ((answers[slot] == CORPROF_E_UNSUPPORTED_CALL_SEQUENCE) != has_rule(slot, 'S'))
+            fail_msg("%s answered %#x", sw_tube_slot_name(slot), (unsigned)answers[slot]);
+}
+
+static void every_slot_of_an_attached_profiler(void **state)
+{
+    (void)state;
+    listener_init(&listener);
+    assert_int_equal(sw_tube_create(&options, &tube), SW_OK);
+    assert_int_equal(sw_tube_use(tube, (IUnknown *)&listener.com), SW_OK);
+    assert_int_equal(sw_tube_attach(tube, NULL, 0), SW_OK);
+    call_every_slot(listener.info);
+    for (size_t slot = 3; slot < SW_TUBE_INFO_SLOTS; slot++)
+        if ((answers[slot] == CORPROF_E_UNSUPPORTED_FOR_ATTACHING_PROFILER) != has_rule(slot, 'A'))
+            fail_msg("%s answered %#x", sw_tube_slot_name(slot), (unsigned)answers[slot]);
+}
+
+static void every_slot_in_gc(struct listener *self, const char *callback)
+{
+    if (strcmp(callback, "GarbageCollectionStarted") == 0)
+        call_every_slot(self->info);
+}
+
+static bool was_forbidden(size_t slot)
+{
+    struct sw_tube_violation list[256];
+    const size_t count = sw_tube_violations(tube, list, 256);
+    for (size_t i = 0; i < count; i++)
+        if (list[i].rule == SW_TUBE_FORBIDDEN_CALL && strcmp(list[i].call, sw_tube_slot_name(slot)) == 0)
+            return true;
+    return false;
+}
+
+static void every_slot_where_a_gc_is_forbidden(void **state)
+{
+    (void)state;
+    start(COR_PRF_MONITOR_GC, 0);
+    listener.on = every_slot_in_gc;
+    assert_int_equal(sw_tube_collect(tube, NULL), SW_OK);
+    for (size_t slot = 3; slot < SW_TUBE_INFO_SLOTS; slot++) {
+        const bool refused = has_rule(slot, 'S') && has_rule(slot, 'G');
+        if (was_forbidden(slot) != has_rule(slot, 'G') ||
+            (answers[slot] == CORPROF_E_UNSUPPORTED_CALL_SEQUENCE) != refused)
+            fail_msg("%s answered %#x", sw_tube_slot_name(slot), (unsigned)answers[slot]);
+    }
+}
+
+/* Hooks are for Initialize. */
+static void every_slot_for_initialize_only(void **state)
+{
+    (void)state;
+    call_every_slot(info);
+    for (size_t slot = 3; slot < SW_TUBE_INFO_SLOTS; slot++) {
+        const bool hooks = strncmp(sw_tube_slot_name(slot), "SetEnterLeave", 13) == 0;
+        if ((answers[slot] == CORPROF_E_CALL_ONLY_FROM_INIT) != hooks)
+            fail_msg("%s answered %#x", sw_tube_slot_name(slot), (unsigned)answers[slot]);
+    }
+}
+
 /* D24 */
 static void d24_a_lock_held_across_what_may_trigger_a_gc_is_told(void **state)
 {
@@ -423,7 +599,7 @@ static void the_runtime_says_its_version(void **state)
                          S_OK);
         assert_int_equal(type, COR_PRF_CORE_CLR);
         assert_int_equal(parts[1], rows[i].version ? rows[i].version : 10);
-        assert_int_equal(parts[2] | parts[4], 0);
+        assert_int_equal(parts[0] | parts[2] | parts[4], 0);
         assert_int_equal(parts[3], rows[i].build);
         ASSERT_NAME(rows[i].text);
         assert_int_equal(count, strlen(rows[i].text) + 1);
@@ -549,14 +725,74 @@ static void an_attached_profiler_may_not_set_all_flags(void **state)
     assert_int_equal(CALL(SetFunctionIDMapper, NULL), CORPROF_E_UNSUPPORTED_FOR_ATTACHING_PROFILER);
 }
 
-static void high_flags_need_callbacks_of_their_version(void **state)
+/* The rows that differ before 10. */
+static void an_attached_profiler_may_set_less_before_10(void **state)
 {
     (void)state;
-    callback_version = 5;
-    start(0, 0);
-    assert_int_equal(CALL(SetEventMask2, 0, COR_PRF_HIGH_ADD_ASSEMBLY_REFERENCES), CORPROF_E_CALLBACK6_REQUIRED);
-    assert_int_equal(CALL(SetEventMask2, 0, COR_PRF_HIGH_IN_MEMORY_SYMBOLS_UPDATED), CORPROF_E_CALLBACK7_REQUIRED);
-    assert_int_equal(CALL(SetEventMask2, 0, COR_PRF_HIGH_BASIC_GC), S_OK);
+    options.version = 9;
+    listener_init(&listener);
+    assert_int_equal(sw_tube_create(&options, &tube), SW_OK);
+    assert_int_equal(sw_tube_use(tube, (IUnknown *)&listener.com), SW_OK);
+    assert_int_equal(sw_tube_attach(tube, NULL, 0), SW_OK);
+    info = listener.info;
+    assert_int_equal(CALL(SetEventMask, COR_PRF_DISABLE_INLINING), E_FAIL);
+    assert_int_equal(CALL(SetEventMask, COR_PRF_MONITOR_FUNCTION_UNLOADS),
+                     CORPROF_E_UNSUPPORTED_FOR_ATTACHING_PROFILER);
+}
+
+static HRESULT STDMETHODCALLTYPE only_listen(ICorProfilerCallback11 *com, BOOL *notification_only)
+{
+    (void)com;
+    *notification_only = TRUE;
+    return S_OK;
+}
+
+/* Row 4.15, started and attached. */
+static void a_profiler_that_only_listens_may_not_change_the_runtime(void **state)
+{
+    ICorProfilerCallback11Vtbl listens;
+    (void)state;
+    for (unsigned attached = 0; attached < 2; attached++) {
+        listener_init(&listener);
+        listens = *listener.com.lpVtbl;
+        listens.LoadAsNotificationOnly = only_listen;
+        listener.com.lpVtbl = &listens;
+        assert_int_equal(sw_tube_create(&options, &tube), SW_OK);
+        assert_int_equal(sw_tube_use(tube, (IUnknown *)&listener.com), SW_OK);
+        assert_int_equal(attached ? sw_tube_attach(tube, NULL, 0) : sw_tube_start(tube), SW_OK);
+        info = listener.info;
+        assert_int_equal(CALL(SetEventMask2, COR_PRF_ENABLE_REJIT, 0), E_INVALIDARG);
+        assert_int_equal(CALL(SetEventMask2, 0, COR_PRF_HIGH_ADD_ASSEMBLY_REFERENCES), E_INVALIDARG);
+        assert_int_equal(CALL(SetEventMask2, COR_PRF_ENABLE_STACK_SNAPSHOT, COR_PRF_HIGH_BASIC_GC), S_OK);
+        assert_int_equal(CALL(RequestReJIT, 0, NULL, NULL), E_INVALIDARG);
+        assert_int_equal(CALL(RequestRevert, 0, NULL, NULL, NULL), E_INVALIDARG);
+        assert_int_equal(CALL(RequestReJITWithInliners, 0, 0, NULL, NULL), E_INVALIDARG);
+        assert_int_equal(broken(SW_TUBE_UNKNOWN_METHOD), 0);
+        if (!attached)
+            assert_int_equal(CALL(SetFunctionIDMapper, NULL), E_INVALIDARG);
+        sw_tube_destroy(tube);
+    }
+    tube = NULL;
+}
+
+static void high_flags_need_callbacks_of_their_version(void **state)
+{
+    static const struct {
+        unsigned version;
+        HRESULT references, symbols;
+    } rows[] = { { 5, CORPROF_E_CALLBACK6_REQUIRED, CORPROF_E_CALLBACK7_REQUIRED },
+                 { 6, S_OK, CORPROF_E_CALLBACK7_REQUIRED },
+                 { 7, S_OK, S_OK } };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        callback_version = rows[i].version;
+        start(0, 0);
+        assert_int_equal(CALL(SetEventMask2, 0, COR_PRF_HIGH_ADD_ASSEMBLY_REFERENCES), rows[i].references);
+        assert_int_equal(CALL(SetEventMask2, 0, COR_PRF_HIGH_IN_MEMORY_SYMBOLS_UPDATED), rows[i].symbols);
+        assert_int_equal(CALL(SetEventMask2, 0, COR_PRF_HIGH_BASIC_GC), S_OK);
+        sw_tube_destroy(tube);
+    }
+    tube = NULL;
 }
 
 /* ---- threads, suspension ---- */
@@ -648,6 +884,32 @@ static void a_gc_is_forced_on_a_thread_of_the_profilers_own_only(void **state)
     assert_int_equal(sw_tube_raised(tube, "GarbageCollectionStarted"), 0);
     assert_int_equal(CALL(ForceGC), S_OK);
     assert_int_equal(sw_tube_raised(tube, "GarbageCollectionStarted"), 1);
+}
+
+static void force_then_ask(void *arg)
+{
+    (void)arg;
+    asked[1] = CALL(ForceGC);
+    asked[2] = sw_tube_run(thread, ask_on_managed_thread, NULL) == SW_OK ? asked[0] : E_FAIL;
+}
+
+static void *force_on_another_thread(void *arg)
+{
+    force_then_ask(arg);
+    return NULL;
+}
+
+/* Simulated threads run on the thread that makes the step, so it is a managed one there. */
+static void whoever_has_forced_a_gc_may_call_anything(void **state)
+{
+    pthread_t other;
+    (void)state;
+    assert_int_equal(pthread_create(&other, NULL, force_on_another_thread, NULL), 0);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(asked[1], S_OK);
+    assert_int_equal(asked[2], S_OK);
+    assert_int_equal(sw_tube_run(thread, ask_on_managed_thread, NULL), SW_OK);
+    assert_int_equal(asked[0], CORPROF_E_UNSUPPORTED_CALL_SEQUENCE); /* this thread has not */
 }
 
 static void before_the_runtime_has_started_there_is_no_gc(void **state)
@@ -1172,6 +1434,7 @@ static void modules_are_told(void **state)
     ASSERT_NAME("");
     assert_int_equal(count, sizeof "/app/Demo.dll");
     assert_int_equal(MODULE(0, NULL), S_OK);
+    assert_int_equal(MODULE(5, NULL), S_OK);
     assert_int_equal(MODULE(0, buffer), S_OK);
     assert_int_equal(CALL(GetModuleInfo, id, NULL, 0, NULL, NULL, NULL), S_OK);
     assert_int_equal(CALL(GetModuleInfo, id, &base, UNITS, &count, buffer, &assembly), S_OK);
@@ -1225,6 +1488,10 @@ static void assemblies_and_the_domain_have_names_that_are_cut(void **state)
     ASSERT_NAME("De");
     assert_int_equal(count, sizeof "Demo");
     assert_int_equal(CALL(GetAssemblyInfo, id, 0, NULL, NULL, &domain, NULL), S_OK);
+    const struct sw_tube_module *bare = sw_tube_module_load(tube, "Bare");
+    assert_int_equal(CALL(GetAssemblyInfo, sw_tube_id(SW_ID_ASSEMBLY, bare->index), UNITS, NULL, buffer, NULL, NULL),
+                     S_OK);
+    ASSERT_NAME("Bare");
     assert_int_equal(CALL(GetAppDomainInfo, domain, UNITS, &count, buffer, &process), S_OK);
     ASSERT_NAME("clrhost");
     assert_int_equal(count, sizeof "clrhost");
@@ -1349,13 +1616,14 @@ static void references_that_are_left_are_told_at_shutdown(void **state)
     static const IID import_iid = { 0x7dac8207, 0xd3ae, 0x4c75, { 0x9b, 0x67, 0x92, 0x80, 0x1a, 0x49, 0x7d, 0x44 } };
     assert_int_equal(CALL(GetModuleMetaData, sw_tube_module_id(module), 0, &import_iid, &import), S_OK);
     assert_int_equal(sw_tube_shutdown(tube), SW_OK);
-    assert_int_equal(sw_tube_violations(tube, list, 8), 3);
-    for (size_t i = 0; i < 3; i++)
-        assert_int_equal(list[i].rule, SW_TUBE_LEAKED_REFERENCE);
-    assert_string_equal(list[0].call, "ICorProfilerModuleEnum");
-    assert_string_equal(list[0].detail, "2 were not released");
-    assert_string_equal(list[1].call, "ICorProfilerThreadEnum");
-    assert_string_equal(list[2].call, "GetModuleMetaData");
+    /* what else shutdown says, of signals that cmocka took, comes first */
+    const size_t all = sw_tube_violations(tube, list, 8);
+    assert_int_equal(broken(SW_TUBE_LEAKED_REFERENCE), 3);
+    const struct sw_tube_violation *leaks = list + all - 3;
+    assert_string_equal(leaks[0].call, "ICorProfilerModuleEnum");
+    assert_string_equal(leaks[0].detail, "2 were not released");
+    assert_string_equal(leaks[1].call, "ICorProfilerThreadEnum");
+    assert_string_equal(leaks[2].call, "GetModuleMetaData");
 }
 
 static void frozen_objects_there_are_none(void **state)
@@ -1416,6 +1684,8 @@ static void set_hooks_in_initialize(struct listener *self, const char *callback)
     assert_int_equal(CALL(SetEnterLeaveFunctionHooks, enter1, NULL, NULL), S_OK); /* older ones change nothing */
     assert_int_equal(of->enter_hook, (UINT_PTR)enter2);
     assert_int_equal(CALL(SetEnterLeaveFunctionHooks3WithInfo, enter4, NULL, NULL), CORPROF_E_INCONSISTENT_WITH_FLAGS);
+    assert_int_equal(CALL(SetEnterLeaveFunctionHooks3WithInfo, NULL, enter4, NULL), CORPROF_E_INCONSISTENT_WITH_FLAGS);
+    assert_int_equal(CALL(SetEnterLeaveFunctionHooks3WithInfo, NULL, NULL, enter4), CORPROF_E_INCONSISTENT_WITH_FLAGS);
     assert_int_equal(CALL(SetEnterLeaveFunctionHooks3WithInfo, NULL, NULL, NULL), E_INVALIDARG);
     assert_int_equal(CALL(SetEnterLeaveFunctionHooks3, enter3, enter3, NULL), S_OK);
     assert_int_equal(of->enter_hook, (UINT_PTR)enter3);
@@ -1434,6 +1704,9 @@ static void set_hooks_in_initialize(struct listener *self, const char *callback)
     assert_int_equal(of->leave_hook | of->tailcall_hook, 0);
     assert_int_equal(CALL(SetEventMask, fast), CORPROF_E_INCONSISTENT_WITH_FLAGS);
     assert_int_equal(CALL(SetEventMask, slow), S_OK);
+    atomic_store(&of->mask_low, fast);
+    assert_int_equal(CALL(SetEnterLeaveFunctionHooks3, enter3, NULL, NULL), S_OK); /* the last of both wins */
+    assert_int_equal(of->hook_version, 3);
     assert_int_equal(CALL(SetFunctionIDMapper, map), S_OK);
     assert_int_equal(CALL(SetFunctionIDMapper2, map2, self), S_OK);
     asked[0] = S_OK;
@@ -1455,15 +1728,7 @@ static void hooks_are_set_in_initialize_and_newer_ones_win(void **state)
     assert_ptr_equal(tube->mapper2, map2);
     assert_ptr_equal(tube->mapper_data, &listener);
     assert_int_equal(CALL(SetEnterLeaveFunctionHooks3WithInfo, enter4, NULL, NULL), CORPROF_E_CALL_ONLY_FROM_INIT);
-    assert_int_equal(CALL(RequestProfilerDetach, 0), CORPROF_E_IMMUTABLE_FLAGS_SET);
-}
-
-static void hooks_keep_a_profiler_from_detaching(void **state)
-{
-    (void)state;
-    tube->hook_version = 1;
     assert_int_equal(CALL(RequestProfilerDetach, 0), CORPROF_E_IRREVERSIBLE_INSTRUMENTATION_PRESENT);
-    tube->hook_version = 0;
 }
 
 static void what_a_hook_may_ask(void **state)
@@ -1496,6 +1761,13 @@ static void what_a_hook_may_ask(void **state)
     assert_int_equal(value.startAddress | value.length, 0);
     assert_int_equal(CALL(GetFunctionLeave3Info, id, 16, &frame, NULL), E_INVALIDARG);
     assert_int_equal(CALL(GetFunctionLeave3Info, id, 16, NULL, &value), E_INVALIDARG);
+    assert_int_equal(CALL(GetFunctionLeave3Info, 0, 16, &frame, &value), E_INVALIDARG);
+    assert_int_equal(CALL(GetFunctionLeave3Info, id, 0, &frame, &value), E_INVALIDARG);
+    tube->hook_version = 3;
+    assert_int_equal(CALL(GetFunctionEnter3Info, id, 16, &frame, &size, &arguments), CORPROF_E_INCONSISTENT_WITH_FLAGS);
+    assert_int_equal(CALL(GetFunctionLeave3Info, id, 16, &frame, &value), CORPROF_E_INCONSISTENT_WITH_FLAGS);
+    assert_int_equal(CALL(GetFunctionTailcall3Info, id, 16, &frame), CORPROF_E_INCONSISTENT_WITH_FLAGS);
+    tube->hook_version = 4;
     frame = GARBAGE;
     assert_int_equal(CALL(GetFunctionTailcall3Info, id, 16, &frame), S_OK);
     assert_int_equal(frame, 16);
@@ -1546,6 +1818,7 @@ static void providers_and_events_are_made(void **state)
     assert_int_equal(count, sizeof "Mine");
     assert_int_equal(CALL(EventPipeGetProviderInfo, second, 5, &count, buffer), INSUFFICIENT);
     assert_int_equal(CALL(EventPipeGetProviderInfo, provider, 5, &count, NULL), E_INVALIDARG);
+    assert_int_equal(CALL(EventPipeGetProviderInfo, provider, 0, &count, NULL), S_OK);
     assert_int_equal(CALL(EventPipeGetProviderInfo, 0, UNITS, &count, buffer), E_INVALIDARG);
 #define DEFINE(of, name, n, list, out) CALL(EventPipeDefineEvent, of, name, 1, 0, 1, 4, 0, FALSE, n, list, out)
     assert_int_equal(DEFINE(provider, wide("Start"), 1, parameters, &event), S_OK);
@@ -1598,6 +1871,13 @@ static void a_call_is_recorded_with_names_and_its_answer(void **state)
     assert_null(strstr(line, "pClassId")); /* it was not asked for */
     CALL(GetModuleInfo, sw_tube_module_id(module), NULL, UNITS, &count, buffer, NULL);
     assert_non_null(strstr(last_line("GetModuleInfo"), "\"szName\":\"/app/Demo.dll\""));
+    void *import = NULL;
+    static const IID iid = { 0x7dac8207, 0xd3ae, 0x4c75, { 0x9b, 0x67, 0x92, 0x80, 0x1a, 0x49, 0x7d, 0x44 } };
+    CALL(GetTokenAndMetaDataFromFunction, sw_tube_function_id(entry), &iid, (IUnknown **)&import, NULL);
+    ((IUnknown *)import)->lpVtbl->Release(import);
+    line = last_line("GetTokenAndMetaDataFromFunction");
+    assert_non_null(strstr(line, "\"riid\":\"7dac8207-d3ae-4c75-9b67-92801a497d44\""));
+    assert_non_null(strstr(line, "\"ppImport\":\"set\""));
     CALL(GetEnvironmentVariable, wide("SW_NO_SUCH"), 0, &count, NULL);
     line = last_line("GetEnvironmentVariable");
     assert_non_null(strstr(line, "\"szName\":\"SW_NO_SUCH\""));
@@ -1625,6 +1905,10 @@ int main(void)
         TEST(a_managed_thread_outside_callbacks_is_refused_what_is_synchronous),
         ALONE(a_callback_on_a_managed_thread_may_call_it),
         ALONE(what_may_trigger_a_gc_is_refused_in_a_gc_and_told),
+        TEST(every_slot_on_a_managed_thread_outside_callbacks),
+        ALONE(every_slot_of_an_attached_profiler),
+        ALONE(every_slot_where_a_gc_is_forbidden),
+        TEST(every_slot_for_initialize_only),
         TEST(d24_a_lock_held_across_what_may_trigger_a_gc_is_told),
         TEST(after_shutdown_every_call_is_late),
         TEST(in_shutdown_a_call_is_not_late),
@@ -1635,12 +1919,15 @@ int main(void)
         ALONE(immutable_flags_stay_as_initialize_left_them),
         ALONE(inlining_and_optimizations_may_be_changed_from_10_on),
         ALONE(an_attached_profiler_may_not_set_all_flags),
+        ALONE(an_attached_profiler_may_set_less_before_10),
+        ALONE(a_profiler_that_only_listens_may_not_change_the_runtime),
         ALONE(high_flags_need_callbacks_of_their_version),
         TEST(threads_are_answered_for),
         TEST(a_managed_thread_knows_itself),
         TEST(threads_are_enumerated_without_those_that_ended),
         TEST(the_runtime_is_suspended_and_resumed),
         ALONE(a_gc_is_forced_on_a_thread_of_the_profilers_own_only),
+        TEST(whoever_has_forced_a_gc_may_call_anything),
         ALONE(before_the_runtime_has_started_there_is_no_gc),
         TEST(once_a_detach_is_requested_every_call_is_refused),
         ALONE(what_keeps_a_profiler_from_detaching),
@@ -1671,7 +1958,6 @@ int main(void)
         TEST(references_that_are_left_are_told_at_shutdown),
         TEST(frozen_objects_there_are_none),
         ALONE(hooks_are_set_in_initialize_and_newer_ones_win),
-        TEST(hooks_keep_a_profiler_from_detaching),
         TEST(what_a_hook_may_ask),
         TEST(sessions_start_and_stop),
         TEST(providers_and_events_are_made),
