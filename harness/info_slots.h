@@ -5,7 +5,7 @@
  *   THREAD, FUNCTION, MODULE, CLASS, OBJECT, ASSEMBLY, DOMAIN   an id of the tube
  *   NUMBER, TEXT, GUID        a number, a name, an interface's id
  *   POINTER, RECORD           what is handed in and not looked at
- *   OUT, OUT_ID, OUT_POINTER  where a number, an id, an address or an object goes
+ *   OUT, OUT_ID, OUT_POINTER  where a number, an id, an address, an object or what differs from run to run goes
  *   BUFFER, ARRAY             the same of many; the third argument is the capacity
  *
  * Source: corprof-abi.md section 7.1.
@@ -24,7 +24,7 @@
 #define SW_ARGS_GetHandleFromThread(A) A(THREAD, threadId) A(OUT_POINTER, phThread)
 #define SW_ARGS_GetObjectSize(A) A(OBJECT, objectId) A(OUT, pcSize)
 #define SW_ARGS_IsArrayClass(A) A(CLASS, classId) A(OUT, pBaseElemType) A(OUT_ID, pBaseClassId) A(OUT, pcRank)
-#define SW_ARGS_GetThreadInfo(A) A(THREAD, threadId) A(OUT, pdwWin32ThreadId)
+#define SW_ARGS_GetThreadInfo(A) A(THREAD, threadId) A(OUT_POINTER, pdwWin32ThreadId)
 #define SW_ARGS_GetCurrentThreadID(A) A(OUT_ID, pThreadId)
 #define SW_ARGS_GetClassIDInfo(A) A(CLASS, classId) A(OUT_ID, pModuleId) A(OUT, pTypeDefToken)
 #define SW_ARGS_GetFunctionInfo(A) A(FUNCTION, functionId) A(OUT_ID, pClassId) A(OUT_ID, pModuleId) A(OUT, pToken)
@@ -42,7 +42,7 @@
 #define SW_ARGS_GetILFunctionBodyAllocator(A) A(MODULE, moduleId) A(OUT_POINTER, ppMalloc)
 #define SW_ARGS_SetILFunctionBody(A) A(MODULE, moduleId) A(NUMBER, methodid) A(POINTER, pbNewILMethodHeader)
 #define SW_ARGS_GetAppDomainInfo(A) A(DOMAIN, appDomainId) A(NUMBER, cchName) A(OUT, pcchName)                         \
-    A(BUFFER, szName, cchName) A(OUT, pProcessId)
+    A(BUFFER, szName, cchName) A(OUT_POINTER, pProcessId)
 #define SW_ARGS_GetAssemblyInfo(A) A(ASSEMBLY, assemblyId) A(NUMBER, cchName) A(OUT, pcchName)                         \
     A(BUFFER, szName, cchName) A(OUT_ID, pAppDomainId) A(OUT_ID, pModuleId)
 #define SW_ARGS_SetFunctionReJIT(A) A(FUNCTION, functionId)
@@ -101,11 +101,11 @@
     A(POINTER, pFuncTailcall3)
 #define SW_ARGS_SetEnterLeaveFunctionHooks3WithInfo(A) A(POINTER, pFuncEnter3WithInfo)                                 \
     A(POINTER, pFuncLeave3WithInfo) A(POINTER, pFuncTailcall3WithInfo)
-#define SW_ARGS_GetFunctionEnter3Info(A) A(FUNCTION, functionId) A(POINTER, eltInfo) A(OUT, pFrameInfo)                \
+#define SW_ARGS_GetFunctionEnter3Info(A) A(FUNCTION, functionId) A(POINTER, eltInfo) A(OUT_POINTER, pFrameInfo)                \
     A(OUT, pcbArgumentInfo) A(OUT, pArgumentInfo)
-#define SW_ARGS_GetFunctionLeave3Info(A) A(FUNCTION, functionId) A(POINTER, eltInfo) A(OUT, pFrameInfo)                \
+#define SW_ARGS_GetFunctionLeave3Info(A) A(FUNCTION, functionId) A(POINTER, eltInfo) A(OUT_POINTER, pFrameInfo)                \
     A(OUT, pRetvalRange)
-#define SW_ARGS_GetFunctionTailcall3Info(A) A(FUNCTION, functionId) A(POINTER, eltInfo) A(OUT, pFrameInfo)
+#define SW_ARGS_GetFunctionTailcall3Info(A) A(FUNCTION, functionId) A(POINTER, eltInfo) A(OUT_POINTER, pFrameInfo)
 #define SW_ARGS_EnumModules(A) A(OUT_POINTER, ppEnum)
 #define SW_ARGS_GetRuntimeInformation(A) A(OUT, pClrInstanceId) A(OUT, pRuntimeType) A(OUT, pMajorVersion)             \
     A(OUT, pMinorVersion) A(OUT, pBuildNumber) A(OUT, pQFEVersion) A(NUMBER, cchVersionString)                         \

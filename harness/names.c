@@ -1,6 +1,6 @@
 /*
- * Modules, functions and threads by their names, for scripts. What was added to the tube since the last question is read
- * then; the lists only grow. Refuses to know what the names are for.
+ * Modules, functions and threads by their names, for scripts. What was added to the tube since the last question is
+ * read then; the lists only grow. Refuses to know what the names are for.
  */
 #include "script.h"
 

@@ -105,6 +105,16 @@ says "a difference is told" 1 'differs .*: thread conductor, line [0-9]+: functi
     --simulated --compare "$out/changed" "$out/good.tube"
 says "an earlier recording that is not there is told" 2 'nowhere: No such file' --compare "$out/nowhere" "$out/good.tube"
 
+# What only answers callbacks calls the same from run to run, on real threads and simulated ones.
+OUT=$out
+export OUT
+for scenario in allocations hooks attach prober; do
+    path=examples/clr-in-a-tube/scenarios/$scenario.tube
+    says "$scenario is recorded" 0 'as expected' --record "$out/$scenario" "$path"
+    says "$scenario calls the same again" 0 'as expected' --compare "$out/$scenario" "$path"
+    says "$scenario calls the same on simulated threads" 0 'as expected' --simulated --compare "$out/$scenario" "$path"
+done
+
 mk/tube.sh "$build" >"$out/said" 2>&1
 verdict $? "all scenarios are as expected: $(tail -n 1 "$out/said")"
 exit $status
