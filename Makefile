@@ -106,6 +106,11 @@ $(TORTURE): private LDLIBS += -ldl
 $(TORTURE): $(BUILD)/test/support/libsupport.a
 $(ORACLE): private LDLIBS += -ldw -lcapstone
 $(FUZZ): private LDLIBS += -fsanitize=fuzzer
+# Two of them read what the harness reads.
+FUZZ_TUBE := $(BUILD)/test/fuzz/fuzz_script $(BUILD)/test/fuzz/fuzz_compare
+$(FUZZ_TUBE): private LIB := $(HARNESS) $(LIB)
+$(FUZZ_TUBE): private LDLIBS += -ldl
+$(FUZZ_TUBE): $(HARNESS)
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
