@@ -1,6 +1,6 @@
 /*
- * Two recordings from arbitrary bytes, cut at the first 0xff. Holds: a recording does not differ from itself; the answer
- * is the same from both sides; there is a sentence where there is a difference.
+ * Two recordings from arbitrary bytes, cut at the first 0xff. Holds: a recording does not differ from itself; the
+ * answer is the same from both sides; there is a sentence where there is a difference.
  */
 #include <snapwalk/harness.h>
 

@@ -1,6 +1,6 @@
 /*
- * A scenario from arbitrary bytes, on simulated threads. Holds: it is played, or there is a problem that says where. What
- * would load, wait or look outside of the tube is left out.
+ * A scenario from arbitrary bytes, on simulated threads. Holds: it is played, or there is a problem that says where.
+ * What would load, wait or look outside of the tube is left out.
  */
 #include <snapwalk/harness.h>
 
