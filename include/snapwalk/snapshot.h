@@ -145,8 +145,9 @@ const char *sw_conduct_name(enum sw_conduct rule);
  *             too small for the registers; an engine->context_size that the machine does not have.
  *             CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD: the thread is not in the table, or its OS thread is gone.
  *             CORPROF_E_STACKSNAPSHOT_UNSAFE: the runtime has not started; the target cannot be stopped or looked at
- *             now; it is being walked, by another thread or by the call whose callback makes this one; the scratch is
- *             in use by another call of this engine; SW_ENGINE_CALLS calls of this engine are going on.
+ *             now; it is being walked, by another thread or by the call whose callback makes this one (in the
+ *             documented flavour its walk of itself is in no other thread's way: it is stopped with it); the scratch
+ *             is in use by another call of this engine; SW_ENGINE_CALLS calls of this engine are going on.
  *             CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX: the seed is not in JIT or NGEN code; engine->refusal says more.
  *             CORPROF_E_STACKSNAPSHOT_ABORTED: the callback returned anything but S_OK.
  *             E_NOTIMPL: flavour coreclr-unix, another thread (one that has ended too), and the runtime is not
