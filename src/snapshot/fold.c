@@ -460,8 +460,9 @@ static bool fold_foreign_caller(struct sw_fold *fold)
         (stop != SW_STOP_BAD_PC && stop != SW_STOP_ROOT_ZERO))
         return true;
     *caller = (struct sw_frame){ .code.kind = SW_KIND_NATIVE, .trust = SW_TRUST_GUESS };
-    if (!sw_walk_any_caller(&work->walk, &work->walker, &caller->regs))
+    if (fold->frames_left == 0 || !sw_walk_any_caller(&work->walk, &work->walker, &caller->regs))
         return true;
+    fold->frames_left--; /* it counts as a frame */
     caller->lookup = sw_regs_pc(&caller->regs) - 1;
     return fold_frame(fold, caller);
 }
