@@ -496,6 +496,31 @@ static void the_coreclr_flavours_have_no_limit_of_their_own(void **state)
     }
 }
 
+/* A signal frame that says that it was interrupted itself: memory can be made so. */
+static void a_stack_that_leads_in_circles_ends_without_a_limit(void **state)
+{
+    /* mov rax, 15; syscall: what a handler returns to on x64 Linux */
+    static const uint8_t trampoline[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+    enum { AT = 0xa00000, FRAME = 0x600000, RSP_AT = 40 + 15 * 8, RIP_AT = 40 + 16 * 8 };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(flavours); i++) {
+        const uint64_t into = AT;
+        uint64_t frame[64] = { [RSP_AT / 8] = FRAME, [RIP_AT / 8] = AT };
+        build_cooperative("NDCMN", flavours[i]);
+        stack.target.stack_begin = stack.target.stack_end = 0;
+        put_target(&stack);
+        const uint64_t slot = sw_regs_fp(&stack.regs[1]) + 8;
+        assert_int_equal(sw_sim_bytes(stack.sim, AT, trampoline, sizeof trampoline), SW_OK);
+        assert_int_equal(sw_sim_words(stack.sim, FRAME, frame, COUNT_OF(frame)), SW_OK);
+        assert_int_equal(sw_sim_words(stack.sim, slot + 8, frame, COUNT_OF(frame)), SW_OK);
+        assert_int_equal(sw_sim_words(stack.sim, slot, &into, 1), SW_OK);
+        (void)walk_from(&stack.regs[1], 0);
+        assert_string_equal(stack.said, "D0");
+        assert_int_equal(stack.engine->stop, SW_STOP_FRAME_LIMIT);
+        tear_down(&stack);
+    }
+}
+
 /*
  * A limit that keeps both ends, of "NDNCBAMN": what is reported of D 0 C B A M 0 (documented: 0 in front). hidden: a
  * digit for every callback, managed frames passed over in front of it.
@@ -614,6 +639,7 @@ int main(void)
         cmocka_unit_test(arm64_contexts_have_the_flavour_s_size),
         cmocka_unit_test(the_coreclr_flavours_have_no_limit_of_their_own),
         cmocka_unit_test(both_ends_of_a_stack_beyond_every_limit),
+        cmocka_unit_test(a_stack_that_leads_in_circles_ends_without_a_limit),
     };
     struct CMUnitTest tests[COUNT_OF(singles) + COUNT_OF(strays) + COUNT_OF(paddings) + COUNT_OF(handeds) +
                             COUNT_OF(endss) + COUNT_OF(dispatcheds)];
