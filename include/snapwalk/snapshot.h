@@ -145,8 +145,9 @@ const char *sw_conduct_name(enum sw_conduct rule);
  *             too small for the registers; an engine->context_size that the machine does not have.
  *             CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD: the thread is not in the table, or its OS thread is gone.
  *             CORPROF_E_STACKSNAPSHOT_UNSAFE: the runtime has not started; the target cannot be stopped or looked at
- *             now; it is being walked, by another thread or by the call whose callback makes this one; the scratch is
- *             in use by another call of this engine; SW_ENGINE_CALLS calls of this engine are going on.
+ *             now; it is being walked, by another thread or by the call whose callback makes this one (in the
+ *             documented flavour its walk of itself is in no other thread's way: it is stopped with it); the scratch
+ *             is in use by another call of this engine; SW_ENGINE_CALLS calls of this engine are going on.
  *             CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX: the seed is not in JIT or NGEN code; engine->refusal says more.
  *             CORPROF_E_STACKSNAPSHOT_ABORTED: the callback returned anything but S_OK.
  *             E_NOTIMPL: flavour coreclr-unix, another thread (one that has ended too), and the runtime is not
@@ -159,9 +160,10 @@ const char *sw_conduct_name(enum sw_conduct rule);
  *             returns to is a run. A walk that is cut in a native run continues from the next transition record above
  *             it. If there is no such record, the thread's records prove that no managed frame is left, and the answer
  *             is S_OK. In the documented flavour a thread without any records proves nothing, so the answer is E_FAIL.
- *             The frame limit, walker->max_frames, is always E_FAIL; 0 is 10,000 in the
- *             documented flavour and no limit in the others. With SW_ENGINE_BOTH_ENDS it cuts out the middle, and is no
- *             failure: as many callbacks are made, half of them of frames at the root; the stack is walked twice.
+ *             The frame limit, walker->max_frames, is always E_FAIL; 0 is 10,000 in the documented flavour and no limit
+ *             in the others. So is a stack that leads in circles: 256 frames of signals that lie no higher than the
+ *             frame before. With SW_ENGINE_BOTH_ENDS the limit cuts out the middle, and is no failure: as many
+ *             callbacks are made, half of them of frames at the root; the stack is walked twice.
  * Contexts    In the documented flavour a CONTEXT has pc, sp and the nonvolatile integer registers, as far as they are
  *             known, and its ContextFlags say so. In the others it is the seed's, where that is used, with those
  *             registers set from frame to frame, or zeros; ContextFlags are the seed's, those of a transition record

@@ -72,7 +72,7 @@ struct sw_call_work {
  *
  * thread   The target's id; the caller's own for 0; still 0 when the caller is no thread of the table.
  * caller   The caller's OS id; 0: not known.
- * held     The target in the thread table.  rival  Who walks the target already; 0: nobody.
+ * held     The target in the thread table.  rival  Who walks the target already, and is in the way; 0: nobody.
  * live     The call's word of engine->state; null before it has one.
  * own      The caller's real registers, or null.  top  The target's, as far as they are known yet, or null.
  * context  The caller's seed as it came; null once it is dropped.  seed  What the walk may start from, or null.

@@ -335,9 +335,23 @@ static bool fold_native(struct sw_fold *fold, const struct sw_frame *frame)
     return true;
 }
 
+enum { NOT_HIGHER_MAX = 256 };
+
+/*
+ * Where no limit is set a walk ends because sp rises. Signals that were handled on other stacks explain a frame that
+ * lies no higher, but not many of them: memory that is made for it leads from one to the next for ever.
+ */
+static bool goes_in_circles(struct sw_fold *fold, uint64_t sp)
+{
+    fold->not_higher += sp <= fold->sp;
+    fold->sp = sp;
+    return fold->not_higher > NOT_HIGHER_MAX;
+}
+
 static bool fold_frame(struct sw_fold *fold, const struct sw_frame *frame)
 {
-    fold->sp = sw_regs_sp(&frame->regs);
+    if (goes_in_circles(fold, sw_regs_sp(&frame->regs)))
+        return false;
     if (sw_code_is_managed(&frame->code))
         return fold->documented ? fold_every_managed(fold, frame) : fold_managed(fold, frame);
     return fold->handler != 0 || fold_native(fold, frame);
@@ -436,11 +450,11 @@ static bool walk_stretch(struct sw_fold *fold, struct sw_start start)
 {
     struct sw_call_work *work = fold->call->work;
     if (!start.reached)
-        sw_fold_begin_walk(fold, start.regs, start.exact);
+        sw_fold_begin_walk(fold, start.regs, start.exact, UINT32_MAX);
     fold->replay = sw_batch_use_replay(&work->walk, fold->replay); /* one for all stretches */
     for (bool there = start.reached; there || sw_walk_next(&work->walk); there = false)
         if (!fold_frame(fold, &work->walk.frame) || !fold_batches(fold)) {
-            work->walk.stop = SW_STOP_ABORTED;
+            work->walk.stop = fold->not_higher > NOT_HIGHER_MAX ? SW_STOP_FRAME_LIMIT : SW_STOP_ABORTED;
             return false;
         }
     fold->frames_left -= work->walk.depth < fold->frames_left ? work->walk.depth : fold->frames_left;
@@ -460,8 +474,9 @@ static bool fold_foreign_caller(struct sw_fold *fold)
         (stop != SW_STOP_BAD_PC && stop != SW_STOP_ROOT_ZERO))
         return true;
     *caller = (struct sw_frame){ .code.kind = SW_KIND_NATIVE, .trust = SW_TRUST_GUESS };
-    if (!sw_walk_any_caller(&work->walk, &work->walker, &caller->regs))
+    if (fold->frames_left == 0 || !sw_walk_any_caller(&work->walk, &work->walker, &caller->regs))
         return true;
+    fold->frames_left--; /* it counts as a frame */
     caller->lookup = sw_regs_pc(&caller->regs) - 1;
     return fold_frame(fold, caller);
 }
@@ -530,7 +545,7 @@ static bool seed_has_no_stack(const struct sw_fold *fold, struct sw_start start)
     struct sw_walk *walk = &fold->call->work->walk;
     if (fold->documented || !fold->call->seed)
         return false;
-    sw_fold_begin_walk(fold, start.regs, start.exact);
+    sw_fold_begin_walk(fold, start.regs, start.exact, UINT32_MAX);
     return sw_walk_next(walk) && !sw_walk_next(walk) && walk->stop == SW_STOP_UNREADABLE;
 }
 

@@ -19,6 +19,7 @@ enum before { NOTHING = 0, MANAGED, SWALLOWING, NATIVE };
  *          frame's.
  * hidden   Managed frames since the last callback.  has_run: a run in work->run is to be told of; run_hidden: what
  *          hidden was when it was met.
+ * not_higher  How many frames lay no higher than the one before.
  * seen     Callbacks that were to be made. Those from the left_from-th up to the left_to-th are left out.
  * noted_flags  ContextFlags of the record whose frame has been reached.
  * shown_pc The pc of the first frame as it was given, if that is padding behind the method. 0: it is not.
@@ -45,6 +46,7 @@ struct sw_fold {
     uint32_t hidden;
     uint32_t run_hidden;
     uint32_t seen;
+    uint32_t not_higher;
     uint32_t left_from, left_to;
     uint64_t shown_pc;
     uint32_t noted_flags;
@@ -71,8 +73,8 @@ struct sw_start sw_fold_go_on(struct sw_fold *fold);
 /* From now on callbacks get a CONTEXT with these ContextFlags; 0: with those that it has. */
 void sw_fold_set_context_flags(const struct sw_fold *fold, uint32_t flags);
 
-/* Starts the walk of a stretch. */
-void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, bool exact);
+/* Starts the walk of a stretch, of at most `most` frames. */
+void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, bool exact, uint32_t most);
 
 /*
  * The next record that leads to a managed frame above the stack pointer `above`; those below are passed over for good.

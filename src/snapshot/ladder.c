@@ -117,7 +117,7 @@ static bool target_is_not_managed(const struct sw_call *call)
 
 static bool target_is_being_walked(const struct sw_call *call)
 {
-    return !call->locked;
+    return call->rival != 0;
 }
 
 static bool too_many_calls_go_on(const struct sw_call *call)
@@ -222,11 +222,17 @@ static void hold_target(struct sw_call *call)
         inspector->update(inspector->arg, &call->target);
 }
 
-/* One walk of a thread at a time. Walks of other threads go on, those from callbacks of this one too. */
+/*
+ * One walk of a thread at a time. Walks of other threads go on, those from callbacks of this one too. In the documented
+ * flavour a target's walk of itself hinders no other thread: it is stopped with the target.
+ */
 static void lock_target(struct sw_call *call)
 {
+    const bool stops_it = call->engine->flavour == SW_FLAVOUR_DOCUMENTED && !sw_call_is_for_caller(call);
     call->rival = sw_threads_lock(call->held, call->caller ? call->caller : SOMEBODY);
     call->locked = call->rival == 0;
+    if (stops_it && call->rival == call->target.os_id)
+        call->rival = 0;
 }
 
 /* The walk that is going on is the caller's own. Otherwise two threads want the same one, which breaks no rule. */

@@ -38,13 +38,15 @@ static void open_window(const struct sw_fold *fold, const struct sw_regs *start)
         walker->memory.window = own;
 }
 
-void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, bool exact)
+void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, bool exact, uint32_t most)
 {
     struct sw_call_work *work = fold->call->work;
-    work->walker.max_frames = fold->frames_left;
+    work->walker.max_frames = most < fold->frames_left ? most : fold->frames_left;
     open_window(fold, regs);
     sw_walk_start(&work->walk, &work->walker, fold->call->scratch, regs, exact);
 }
+
+enum { BELOW_MAX = 10000 }; /* frames nearer the leaf than the runtime's first note: native ones */
 
 /*
  * The runtime does not note every nonvolatile register. If the thread's real registers are known, a walk from them
@@ -58,7 +60,7 @@ static bool walk_to_record(const struct sw_fold *fold, const struct sw_regs *rec
     bool more;
     if (!top || sw_regs_sp(top) >= sw_regs_sp(record))
         return false;
-    sw_fold_begin_walk(fold, top, true);
+    sw_fold_begin_walk(fold, top, true, BELOW_MAX);
     while ((more = sw_walk_next(&work->walk)) && sw_regs_sp(here) < sw_regs_sp(record))
         ;
     work->walk.depth = 1;

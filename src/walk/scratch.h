@@ -39,8 +39,8 @@ bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop);
 
 /*
  * The caller of the frame in which a walk was cut, if nothing else was wrong with it than its pc: no code is there, or
- * pc is 0. By tables, or from the function's start: what is only guessed has nothing but its pc to be judged by. The
- * walk stays where it is. walker: the walk's, which the caller may change.
+ * pc is 0. By tables, or from the function's start: what needs a call in front of the caller's pc finds none. The walk
+ * stays where it is. walker: the walk's, which the caller may change.
  */
 bool sw_walk_any_caller(struct sw_walk *walk, struct sw_walker *walker, struct sw_regs *caller);
 

@@ -309,13 +309,11 @@ bool sw_walk_any_caller(struct sw_walk *walk, struct sw_walker *walker, struct s
     const struct sw_unwind_request req = request_of(walk);
     sw_unwind_find_code(&req, &walk->frame);
     sw_unwind(&req, &found);
-    const bool is_stated = found.stop == SW_STOP_NONE && found.rule->source != SW_SOURCE_FRAME_POINTER &&
-                           found.rule->source != SW_SOURCE_FORWARD;
-    if (is_stated)
+    if (found.stop == SW_STOP_NONE)
         sw_regs_copy(caller, found.caller);
     sw_reading_leave(walker, &reading);
     walker->flags &= ~SW_WALK_ANY_PC;
-    return is_stated;
+    return found.stop == SW_STOP_NONE;
 }
 
 static bool usable_start(const struct sw_walker *walker, const struct sw_regs *start)

@@ -147,7 +147,8 @@ static void set_engine(struct sw_sim *sim, struct input *in)
     static const ULONG32 sizes[] = { 0, 1232, 3104, 3232, 912, 992, 7, 1504 };
     struct sw_engine *engine = sw_sim_engine(sim);
     engine->flavour = (enum sw_flavour)(take(in, 1) % (SW_FLAVOUR_COUNT + 1));
-    engine->options = (uint32_t)(take(in, 1) % 4);
+    const uint32_t options = (uint32_t)(take(in, 1) % 8);
+    engine->options = (options & 3u) | (options & 4u ? SW_ENGINE_BOTH_ENDS : 0);
     engine->runtime = take(in, 1) < 200 ? (uint32_t)SW_RUNTIME_READY : (uint32_t)take(in, 1);
     engine->event_mask = take(in, 1) < 250 ? (DWORD)COR_PRF_ENABLE_STACK_SNAPSHOT : 0;
     engine->context_size = sizes[take(in, 1) % 8];

@@ -7,6 +7,9 @@
 
 #include <snapwalk/profiler_info.h>
 
+#define DOC    SW_FLAVOUR_DOCUMENTED
+#define WIN    SW_FLAVOUR_CORECLR_WINDOWS
+#define UNIX   SW_FLAVOUR_CORECLR_UNIX
 #define UNSAFE ((uint32_t)CORPROF_E_STACKSNAPSHOT_UNSAFE)
 #define ABORT  ((uint32_t)CORPROF_E_STACKSNAPSHOT_ABORTED)
 
@@ -37,6 +40,7 @@ struct inner {
     uint32_t hr;
     size_t asked;
     COR_PRF_FRAME_INFO outer_frame;
+    uint64_t as;
 };
 static struct inner inner;
 
@@ -63,32 +67,40 @@ static void walk_inside(struct simstack *outer)
         return;
     inner.asked++;
     inner.outer_frame = heard->frame_info;
+    if (inner.as)
+        sw_sim_run_as(outer->sim, inner.as);
     const HRESULT hr = inner.info
                            ? inner.info->lpVtbl->DoStackSnapshot(inner.info, inner.thread, hear_inner, 0, NULL, NULL, 0)
                            : sw_snapshot(outer->engine, inner.scratch, inner.thread, hear_inner, 0, NULL, NULL, 0);
     inner.hr = (uint32_t)hr;
+    if (inner.as)
+        sw_sim_run_as(outer->sim, TARGET);
     assert_int_equal(sw_frame_info_read(outer->engine, heard->frame_info, &read), S_OK);
     assert_int_equal(read.ip, heard->ip);
 }
 
+/*
+ * A walk of TARGET by itself, and in its first callback one of `thread` by `as`. accused: how often of nesting.
+ */
 static const struct nesting {
     const char *name;
     enum sw_flavour flavour;
-    ThreadID thread; /* of the nested walk, in a walk of TARGET by itself */
-    uint32_t runtime;
-    bool own_scratch;
+    ThreadID thread;
+    uint64_t as;
+    bool shares_scratch;
     uint32_t hr;
     const char *said;
     size_t accused;
 } nestings[] = {
-    { "another_thread_is_walked_from_a_callback_documented", SW_FLAVOUR_DOCUMENTED, OTHER, 0, true, S_OK, "CBAM0", 0 },
-    { "another_thread_is_walked_from_a_callback_windows", SW_FLAVOUR_CORECLR_WINDOWS, OTHER, 0, true, S_OK, "CBAM0",
-      0 },
-    { "the_thread_itself_is_not_documented", SW_FLAVOUR_DOCUMENTED, 0, 0, true, UNSAFE, "", 1 },
-    { "the_thread_itself_is_not_windows", SW_FLAVOUR_CORECLR_WINDOWS, 0, 0, true, UNSAFE, "", 1 },
-    { "the_thread_itself_is_not_by_its_id_unix", SW_FLAVOUR_CORECLR_UNIX, TARGET, 0, true, UNSAFE, "", 1 },
-    { "with_the_scratch_of_the_outer_walk_another_thread_is_not", SW_FLAVOUR_DOCUMENTED, OTHER, 0, false, UNSAFE, "",
-      0 },
+    { "another_thread_is_walked_from_a_callback_documented", DOC, OTHER, TARGET, false, S_OK, "CBAM0", 0 },
+    { "another_thread_is_walked_from_a_callback_windows", WIN, OTHER, TARGET, false, S_OK, "CBAM0", 0 },
+    { "the_thread_itself_is_not_documented", DOC, 0, TARGET, false, UNSAFE, "", 1 },
+    { "the_thread_itself_is_not_windows", WIN, 0, TARGET, false, UNSAFE, "", 1 },
+    { "the_thread_itself_is_not_by_its_id_unix", UNIX, TARGET, TARGET, false, UNSAFE, "", 1 },
+    { "a_walk_of_itself_is_stopped_with_the_target_documented", DOC, TARGET, OTHER, false, S_OK, "0DCBAM0", 0 },
+    { "a_walk_of_itself_is_in_the_way_windows", WIN, TARGET, OTHER, false, UNSAFE, "", 0 },
+    { "a_walk_of_itself_is_in_the_way_unix", UNIX, TARGET, OTHER, false, UNSAFE, "", 0 },
+    { "with_the_scratch_of_the_outer_walk_another_thread_is_not", DOC, OTHER, TARGET, true, UNSAFE, "", 0 },
 };
 
 static void nested_walk_is_answered(void **state)
@@ -96,7 +108,8 @@ static void nested_walk_is_answered(void **state)
     static struct sw_scratch own;
     const struct nesting *row = *state;
     build_two(row->flavour);
-    inner = (struct inner){ .thread = row->thread, .scratch = row->own_scratch ? &own : &stack.scratch };
+    inner =
+        (struct inner){ .thread = row->thread, .scratch = row->shares_scratch ? &stack.scratch : &own, .as = row->as };
     stack.in_callback = walk_inside;
     assert_int_equal(sw_snapshot(stack.engine, &stack.scratch, 0, hear, 1, &stack, NULL, 0), S_OK);
     assert_string_equal(stack.said, row->flavour == SW_FLAVOUR_DOCUMENTED ? "0DCBAM0" : "DCBAM0");

@@ -180,17 +180,28 @@ static void a_damaged_return_address_is_a_run_in_the_coreclr_flavours(void **sta
     }
 }
 
-/* Where a caller can only be guessed, its pc is all that speaks for it. */
-static void a_guess_that_leads_to_no_code_is_a_cut(void **state)
+/* Where a caller is found by the way to the next return only, its pc is all that speaks for it; a 0 is an end. */
+static void a_way_forward_that_leads_to_no_code_is_a_cut(void **state)
 {
-    const uint64_t damages[] = { 0, 0x1234567890 };
+    static const struct {
+        uint64_t word;
+        uint32_t hr;
+        const char *said;
+    } damages[] = { { 0, S_OK, "DC0" }, { 0x1234567890, (uint32_t)E_FAIL, "DC" } };
+    const uint8_t none = 0x06; /* no instruction in 64-bit mode */
     (void)state;
     for (size_t i = 0; i < COUNT_OF(damages); i++) {
-        build_cooperative("NDzMN", UNIX);
-        sw_sim_walker(stack.sim)->flags = 0; /* frame pointers are looked at */
-        assert_int_equal(sw_sim_words(stack.sim, sw_regs_fp(&stack.regs[2]) + 8, &damages[i], 1), SW_OK);
-        assert_int_equal(walk_from(&stack.regs[1], 0), (uint32_t)E_FAIL);
-        assert_string_equal(stack.said, "Dz");
+        build_cooperative("NDCMN", UNIX);
+        assert_int_equal(sw_sim_bytes(stack.sim, code_of_frame(&stack, 2), &none, 1), SW_OK);
+        assert_int_equal(walk_from(&stack.regs[1], 0), S_OK);
+        assert_string_equal(stack.said, "DCM0"); /* it is a way */
+        assert_int_equal(stack.heard[2].info.source, SW_SOURCE_FORWARD);
+        tear_down(&stack);
+        build_cooperative("NDCMN", UNIX);
+        assert_int_equal(sw_sim_bytes(stack.sim, code_of_frame(&stack, 2), &none, 1), SW_OK);
+        assert_int_equal(sw_sim_words(stack.sim, sw_regs_fp(&stack.regs[2]) + 8, &damages[i].word, 1), SW_OK);
+        assert_int_equal(walk_from(&stack.regs[1], 0), damages[i].hr);
+        assert_string_equal(stack.said, damages[i].said);
         tear_down(&stack);
     }
 }
@@ -485,6 +496,31 @@ static void the_coreclr_flavours_have_no_limit_of_their_own(void **state)
     }
 }
 
+/* A signal frame that says that it was interrupted itself: memory can be made so. */
+static void a_stack_that_leads_in_circles_ends_without_a_limit(void **state)
+{
+    /* mov rax, 15; syscall: what a handler returns to on x64 Linux */
+    static const uint8_t trampoline[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+    enum { AT = 0xa00000, FRAME = 0x600000, RSP_AT = 40 + 15 * 8, RIP_AT = 40 + 16 * 8 };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(flavours); i++) {
+        const uint64_t into = AT;
+        uint64_t frame[64] = { [RSP_AT / 8] = FRAME, [RIP_AT / 8] = AT };
+        build_cooperative("NDCMN", flavours[i]);
+        stack.target.stack_begin = stack.target.stack_end = 0;
+        put_target(&stack);
+        const uint64_t slot = sw_regs_fp(&stack.regs[1]) + 8;
+        assert_int_equal(sw_sim_bytes(stack.sim, AT, trampoline, sizeof trampoline), SW_OK);
+        assert_int_equal(sw_sim_words(stack.sim, FRAME, frame, COUNT_OF(frame)), SW_OK);
+        assert_int_equal(sw_sim_words(stack.sim, slot + 8, frame, COUNT_OF(frame)), SW_OK);
+        assert_int_equal(sw_sim_words(stack.sim, slot, &into, 1), SW_OK);
+        (void)walk_from(&stack.regs[1], 0);
+        assert_string_equal(stack.said, "D0");
+        assert_int_equal(stack.engine->stop, SW_STOP_FRAME_LIMIT);
+        tear_down(&stack);
+    }
+}
+
 /*
  * A limit that keeps both ends, of "NDNCBAMN": what is reported of D 0 C B A M 0 (documented: 0 in front). hidden: a
  * digit for every callback, managed frames passed over in front of it.
@@ -595,7 +631,7 @@ int main(void)
         cmocka_unit_test(the_first_record_is_exact_if_it_says_so),
         cmocka_unit_test(a_record_behind_a_cut_is_exact_if_it_says_so),
         cmocka_unit_test(a_damaged_return_address_is_a_run_in_the_coreclr_flavours),
-        cmocka_unit_test(a_guess_that_leads_to_no_code_is_a_cut),
+        cmocka_unit_test(a_way_forward_that_leads_to_no_code_is_a_cut),
         cmocka_unit_test(a_seed_at_the_base_of_its_stack_is_no_clean_root),
         cmocka_unit_test(only_a_native_frame_is_a_root_at_the_base),
         cmocka_unit_test(padding_ends_where_other_code_begins),
@@ -603,6 +639,7 @@ int main(void)
         cmocka_unit_test(arm64_contexts_have_the_flavour_s_size),
         cmocka_unit_test(the_coreclr_flavours_have_no_limit_of_their_own),
         cmocka_unit_test(both_ends_of_a_stack_beyond_every_limit),
+        cmocka_unit_test(a_stack_that_leads_in_circles_ends_without_a_limit),
     };
     struct CMUnitTest tests[COUNT_OF(singles) + COUNT_OF(strays) + COUNT_OF(paddings) + COUNT_OF(handeds) +
                             COUNT_OF(endss) + COUNT_OF(dispatcheds)];
