@@ -51,6 +51,9 @@ static inline void sw_tube_called_on(struct sw_tube_frame *frame)
         sw_regs_set(&frame->regs, sw_regs_pc_number(frame->regs.machine), frame->code->at_call);
 }
 
+/* Whether a thread can make a step: it is there, and has not ended; else a problem. thread.c */
+enum sw_status sw_tube_usable(const struct sw_tube_thread *thread, const char *step);
+
 /* Around each move of a thread: it waits while the runtime is suspended by the profiler, or the thread is walked. */
 void sw_tube_begin_move(struct sw_tube_thread *thread);
 void sw_tube_end_move(struct sw_tube_thread *thread);

@@ -9,7 +9,8 @@
  *   text.c, list.c, hash.c  UTF-16, lists beside readers, looking up names
  *   code.c     machine code in .NET's prologue shapes; where it lies
  *   gate_*.S   where managed code asks what to do next
- *   thread.c   threads and their steps; stage_real.c, stage_simulated.c: who carries a step out
+ *   lifetime.c threads, from their birth to their end; compile.c: compilations
+ *   thread.c   steps of threads; stage_real.c, stage_simulated.c: who carries a step out
  *   runtime.c  suspension, collection, exceptions
  *   events.c   the callbacks of a profiler, by mask and version
  *   info.c     the ICorProfilerInfo object: context rules, answers set by the test, counts; info_*.c its slots
@@ -337,7 +338,7 @@ HRESULT sw_tube_snapshot(struct sw_tube *tube, ThreadID thread, StackSnapshotCal
                          void *client_data, BYTE context[], ULONG32 context_size);
 FunctionID sw_tube_frame_function(struct sw_tube *tube, COR_PRF_FRAME_INFO frame_info, bool *live);
 
-/* thread.c: ends all threads, and tells the profiler of the runtime's shutdown. */
+/* lifetime.c: ends all threads, and tells the profiler of the runtime's shutdown. */
 void sw_tube_end_all(struct sw_tube *tube);
 
 /*
@@ -350,7 +351,7 @@ void sw_tube_slow_enter(UINT_PTR client, UINT_PTR info);
 void sw_tube_slow_leave(UINT_PTR client, UINT_PTR info);
 bool sw_tube_in_hook(void);
 
-/* thread.c: makes a function's code, with the callbacks of a compilation, on this OS thread. */
+/* compile.c: makes a function's code, with the callbacks of a compilation, on this OS thread. */
 HRESULT sw_tube_make_code(struct sw_tube_function *function, ReJITID rejit);
 
 /* runtime.c: SuspendRuntime, ResumeRuntime and ForceGC as the profiler calls them. */

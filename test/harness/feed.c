@@ -1,6 +1,6 @@
 /*
- * The library's follower of a CLR (snapwalk/clr.h) beside the tube: what it is told by the tube's events and answers, it
- * walks as the tube itself does. An event that is not followed, or an answer that is misread, loses a frame here.
+ * The library's follower of a CLR (snapwalk/clr.h) beside the tube: what it is told by the tube's events and answers,
+ * it walks as the tube itself does. An event that is not followed, or an answer that is misread, loses a frame here.
  */
 #include <setjmp.h>
 #include <signal.h>

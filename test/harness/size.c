@@ -1,6 +1,6 @@
 /*
- * A tube of the size of a real program: 100,000 functions and 1,000 threads, each walked; and the smallest test there is.
- * What they take is printed, and depends on the machine; that all of them are walked does not.
+ * A tube of the size of a real program: 100,000 functions and 1,000 threads, each walked; and the smallest test there
+ * is. What they take is printed, and depends on the machine; that all of them are walked does not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
