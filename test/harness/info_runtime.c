@@ -329,6 +329,8 @@ static void what_is_set_is_the_runtimes_own_copy(void **state)
     const WCHAR *name = wide("SW_TEST_VARIABLE");
     (void)state;
     assert_int_equal(CALL(SetEnvironmentVariable, name, wide("first")), S_OK);
+    assert_int_equal(CALL(GetEnvironmentVariable, name, UNITS, &count, buffer), S_OK);
+    ASSERT_NAME("first");
     assert_int_equal(CALL(SetEnvironmentVariable, name, wide("second")), S_OK);
     assert_int_equal(CALL(GetEnvironmentVariable, name, UNITS, &count, buffer), S_OK);
     ASSERT_NAME("second");

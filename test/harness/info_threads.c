@@ -38,6 +38,10 @@ static void threads_are_answered_for(void **state)
     assert_int_equal(domain, sw_tube_id(SW_ID_DOMAIN, 0));
     assert_int_equal(CALL(GetThreadAppDomain, 0, NULL), E_INVALIDARG); /* before the thread is looked at */
     assert_int_equal(CALL(GetThreadAppDomain, 0, &domain), CORPROF_E_NOT_MANAGED_THREAD);
+    assert_int_equal(CALL(GetThreadAppDomain, 64, &domain), CORPROF_E_NOT_MANAGED_THREAD);
+    assert_int_equal(CALL(GetThreadContext, 64, &context), E_INVALIDARG);
+    assert_int_equal(CALL(GetThreadInfo, 64, &os_id), E_INVALIDARG);
+    assert_int_equal(CALL(GetHandleFromThread, 64, &handle), E_INVALIDARG);
     assert_int_equal(CALL(GetThreadContext, known, &context), S_OK);
     assert_int_equal(context, domain);
     assert_int_equal(CALL(GetCurrentThreadID, &id), CORPROF_E_NOT_MANAGED_THREAD);
