@@ -265,6 +265,8 @@ static void modules_are_told(void **state)
     assert_int_equal(flags, COR_PRF_MODULE_DISK);
     assert_memory_equal(base, "MZ", 2); /* a PE image */
     assert_memory_equal(base + base[0x3c], "PE\0", 4);
+    assert_int_equal(MODULE(14, buffer), S_OK);
+    ASSERT_NAME("/app/Demo.dll");
     assert_int_equal(MODULE(13, buffer), INSUFFICIENT); /* metadata-abi.md row 6.11: not cut */
     ASSERT_NAME("");
     assert_int_equal(count, sizeof "/app/Demo.dll");
