@@ -77,7 +77,7 @@ static void write_headers(unsigned char *page, enum sw_machine machine)
     const uint16_t number = machine == SW_MACHINE_ARM64 ? 0xaa64 : 0x8664, optional = OPTIONAL_SIZE, magic = PE32_PLUS;
     memcpy(page, "MZ", 2);
     page[0x3c] = PE_AT;
-    memcpy(page + PE_AT, "PE\0", 4);
+    memcpy(page + PE_AT, "PE", 2); /* and two zeros */
     memcpy(page + PE_AT + 4, &number, sizeof number);
     memcpy(page + PE_AT + 20, &optional, sizeof optional);
     memcpy(page + PE_AT + 24, &magic, sizeof magic);

@@ -135,6 +135,8 @@ static void a_type_is_made_once_with_its_outer_types(void **state)
     }
     assert_null(sw_tube_type_at(module, 7));
     assert_null(sw_tube_type_at(module, 0));
+    assert_string_equal(sw_tube_type_named(module, "N.T")->name, "T");
+    assert_string_equal(sw_tube_type_named(module, "Odd.")->name, "Odd.");
 }
 
 static void modules_have_rows_of_their_own(void **state)
@@ -309,7 +311,11 @@ static void thousands_of_functions_are_found_by_name_and_id(void **state)
         assert_string_equal(name, expected);
         assert_ptr_equal(sw_tube_function_of(tube, sw_tube_function_id(function)), function);
     }
-    assert_int_equal(sw_tube_type_named(module, "Demo.Type299")->token, 0x02000000 + TYPES + 1);
+    for (unsigned i = 0; i < TYPES; i++) {
+        snprintf(type, sizeof type, "Demo.Type%u", i);
+        assert_int_equal(sw_tube_type_named(module, type)->token, 0x02000002 + i);
+    }
+    assert_null(sw_tube_type_at(module, TYPES + 2)); /* none was made again */
 }
 
 /* ---- modules ---- */
