@@ -341,8 +341,15 @@ static const struct {
                { "EventPipeDefineEvent", "G" },
                { "EventPipeCreateProvider2", "G" } };
 
-/* What would change the scenario. */
-static const char *const left_out[] = { "ForceGC", "RequestProfilerDetach", "SuspendRuntime", "ResumeRuntime" };
+/*
+ * What would change the scenario; and a slot with a structure as a parameter, which ARM64 passes by its address: nulls are
+ * no such thing.
+ */
+static const char *const left_out[] = { "ForceGC", "RequestProfilerDetach", "SuspendRuntime", "ResumeRuntime",
+#if defined(__aarch64__)
+                                        "EventPipeAddProviderToSession"
+#endif
+};
 
 static bool has_rule(size_t slot, char rule)
 {
@@ -420,6 +427,8 @@ static void every_slot_where_a_gc_is_forbidden(void **state)
     assert_int_equal(sw_tube_collect(tube, NULL), SW_OK);
     for (size_t slot = 3; slot < SW_TUBE_INFO_SLOTS; slot++) {
         const bool refused = has_rule(slot, 'S') && has_rule(slot, 'G');
+        if (is_left_out(slot))
+            continue;
         if (was_forbidden(slot) != has_rule(slot, 'G') ||
             (answers[slot] == CORPROF_E_UNSUPPORTED_CALL_SEQUENCE) != refused)
             fail_msg("%s answered %#x", sw_tube_slot_name(slot), (unsigned)answers[slot]);
