@@ -85,3 +85,10 @@ void sw_call_report(const struct sw_call *call, enum sw_conduct rule)
     if (call->engine->on_conduct)
         call->engine->on_conduct(call->engine->conduct_arg, rule, call->thread);
 }
+
+struct sw_refusal *sw_call_explain(struct sw_call *call)
+{
+    call->work->refusal = (struct sw_refusal){ 0 };
+    call->refused = &call->work->refusal;
+    return call->refused;
+}

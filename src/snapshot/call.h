@@ -42,7 +42,6 @@ enum { SW_UNWOUND_MAX = 16 };
  * walker   The engine's, with the stack bounds of the target.
  * batch    Frames that the walk has not gone to yet.
  * record   The transition record that was taken last.  run: the leaf end of the native run that was met last.
- * foreign  The caller of a managed frame where no code is.
  * noted    Registers of a frame, with what a record says of them.
  * unwound  Parts of the stack that exceptions in flight have unwound.
  * stopped  Registers of the target when it is another thread.
@@ -56,10 +55,10 @@ struct sw_call_work {
     struct sw_batch batch;
     struct sw_transition record;
     struct sw_frame run;
-    struct sw_frame foreign;
     struct sw_regs noted;
     struct sw_regs stopped;
     struct sw_regs seed;
+    struct sw_refusal refusal;
     struct {
         uint64_t low, high;
     } unwound[SW_UNWOUND_MAX];
@@ -78,7 +77,7 @@ struct sw_call_work {
  * context  The caller's seed as it came; null once it is dropped.  seed  What the walk may start from, or null.
  * left_out Callbacks that were not made, between the two ends.
  * stop     Why the walk ended.  reason What decided the answer, in a word for people.  reported Callbacks made.
- * refusal  What on_answer and the engine get.
+ * refused  More about a refusal, in work; null: there is no more than the reason.
  * locked, suspended  What finishing must undo, beside held and live.
  */
 struct sw_call {
@@ -104,7 +103,7 @@ struct sw_call {
     uint32_t left_out;
     enum sw_stop stop;
     const char *reason;
-    struct sw_refusal refusal;
+    struct sw_refusal *refused;
     bool locked;
     bool suspended;
 };
@@ -144,6 +143,9 @@ bool sw_call_is_context_size(enum sw_machine machine, ULONG32 size);
 
 /* Tells the user of a broken rule of conduct. */
 void sw_call_report(const struct sw_call *call, enum sw_conduct rule);
+
+/* A refusal to fill in; the reason is added at the end. The scratch must be the call's. */
+struct sw_refusal *sw_call_explain(struct sw_call *call);
 
 /* The frameInfo that may be read from now on; null: none. */
 static inline void sw_call_set_live(const struct sw_call *call, const struct sw_frame_info *record)

@@ -469,16 +469,22 @@ static bool fold_foreign_caller(struct sw_fold *fold)
 {
     struct sw_call_work *work = fold->call->work;
     const enum sw_stop stop = work->walk.stop;
-    struct sw_frame *caller = &work->foreign;
+    struct sw_frame *run = &work->run;
     if (fold->documented || (fold->before != MANAGED && fold->before != SWALLOWING) || fold->handler != 0 ||
-        (stop != SW_STOP_BAD_PC && stop != SW_STOP_ROOT_ZERO))
+        (stop != SW_STOP_BAD_PC && stop != SW_STOP_ROOT_ZERO) || fold->frames_left == 0)
         return true;
-    *caller = (struct sw_frame){ .code.kind = SW_KIND_NATIVE, .trust = SW_TRUST_GUESS };
-    if (fold->frames_left == 0 || !sw_walk_any_caller(&work->walk, &work->walker, &caller->regs))
+    if (!report_run(fold, false))
+        return false;
+    *run = (struct sw_frame){ .code.kind = SW_KIND_NATIVE, .trust = SW_TRUST_GUESS };
+    if (!sw_walk_any_caller(&work->walk, &work->walker, &run->regs))
         return true;
+    run->lookup = sw_regs_pc(&run->regs) - 1;
     fold->frames_left--; /* it counts as a frame */
-    caller->lookup = sw_regs_pc(&caller->regs) - 1;
-    return fold_frame(fold, caller);
+    fold->sp = sw_regs_sp(&run->regs);
+    fold->run_hidden = fold->hidden;
+    fold->has_run = fold->before == MANAGED;
+    fold->before = NATIVE;
+    return true;
 }
 
 /* A managed frame that begins at the stack's base has no caller, and no managed frame is without one. */
@@ -512,7 +518,7 @@ static HRESULT explained(const struct sw_fold *fold, HRESULT hr)
     fold->call->reason = sw_stop_name(walk->stop);
     if (hr == S_OK)
         return hr;
-    struct sw_refusal *refusal = &fold->call->refusal;
+    struct sw_refusal *refusal = sw_call_explain(fold->call);
     refusal->stop = walk->stop;
     refusal->address = walk->stop == SW_STOP_BAD_START ? 0 : sw_regs_pc(&walk->frame.regs);
     refusal->kind = (enum sw_kind)walk->frame.code.kind;

@@ -350,7 +350,7 @@ static void seed_with_own_registers(struct sw_call *call)
 /* Says in the refusal which code is there instead, and which seed would do. */
 static void explain_bad_seed(struct sw_call *call)
 {
-    struct sw_refusal *refusal = &call->refusal;
+    struct sw_refusal *refusal = sw_call_explain(call);
     struct sw_fault fault = { 0 };
     refusal->address = sw_regs_pc(call->seed);
     refusal->kind = (enum sw_kind)sw_code_at(call->engine->walker, refusal->address).kind;

@@ -50,34 +50,38 @@ static void note_first_walk(const struct sw_call *call)
 }
 
 /* Of answers that are given at the same moment the engine keeps one, whole. */
-static void keep_answer(const struct sw_call *call, HRESULT hr)
+static void keep_answer(const struct sw_call *call, const struct sw_refusal *refusal)
 {
     struct sw_engine *engine = call->engine;
     uint64_t *answering = &engine->state[SW_STATE_ANSWERING];
     if (__atomic_exchange_n(answering, 1, __ATOMIC_ACQUIRE) != 0)
         return;
     engine->stop = call->stop;
-    if (hr != S_OK)
-        engine->refusal = call->refusal;
+    if (refusal->hr != S_OK)
+        engine->refusal = *refusal;
     __atomic_store_n(answering, 0, __ATOMIC_RELEASE);
 }
 
-static void tell_answer(const struct sw_call *call, HRESULT hr)
+static void tell_answer(const struct sw_call *call, const struct sw_refusal *refusal)
 {
     const struct sw_answer answer = { .thread = call->thread,
-                                      .hr = hr,
+                                      .hr = refusal->hr,
                                       .stop = call->stop,
                                       .callbacks = call->reported,
                                       .left_out = call->left_out,
-                                      .refusal = hr == S_OK ? NULL : &call->refusal };
+                                      .refusal = refusal->hr == S_OK ? NULL : refusal };
     if (call->engine->on_answer)
         call->engine->on_answer(call->engine->answer_arg, &answer);
 }
 
-/* The target runs and is free before its removal may go on, and before anybody is told. */
-static HRESULT finish(struct sw_call *call, HRESULT hr)
+/*
+ * The target runs and is free before its removal may go on, and before anybody is told. Apart: what is told does not
+ * lie on the stack during the walk.
+ */
+static SW_APART HRESULT finish(struct sw_call *call, HRESULT hr)
 {
     const struct sw_suspender *suspender = call->engine->suspender;
+    struct sw_refusal refusal = call->refused ? *call->refused : (struct sw_refusal){ 0 };
     if (call->suspended)
         (void)suspender->resume(suspender->arg, call->target.os_id);
     if (call->locked)
@@ -85,12 +89,12 @@ static HRESULT finish(struct sw_call *call, HRESULT hr)
     sw_threads_leave(call->held);
     if (hr == S_OK)
         note_first_walk(call);
-    call->refusal.hr = hr;
-    call->refusal.reason = call->reason;
-    keep_answer(call, hr);
+    refusal.hr = hr;
+    refusal.reason = call->reason;
+    keep_answer(call, &refusal);
     if (call->live)
         __atomic_store_n(call->live, 0, __ATOMIC_RELEASE);
-    tell_answer(call, hr);
+    tell_answer(call, &refusal);
     return hr;
 }
 
