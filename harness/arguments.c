@@ -32,6 +32,13 @@ static bool read_number(struct sw_script *script, const char *word, struct sw_ar
     return sw_script_number(word, &to->low) && to->low <= UINT32_MAX;
 }
 
+/* "3", or "+3": three more than now. */
+static bool read_count(struct sw_script *script, const char *word, struct sw_argument *to)
+{
+    to->is_relative = *word == '+';
+    return read_number(script, word + to->is_relative, to);
+}
+
 static bool read_range(struct sw_script *script, const char *word, struct sw_argument *to)
 {
     (void)script;
@@ -66,6 +73,7 @@ static const struct {
     { "FUNCTION", read_function, "no function of this tube" },
     { "THREAD",   read_thread,   "no thread of this tube" },
     { "NUMBER",   read_number,   "no number" },
+    { "COUNT",    read_count,    "no number (3, or +3: more than now)" },
     { "RANGE",    read_range,    "no number of times (3, 3.., ..5, 3..5)" },
     { "SLOT",     read_slot,     "no method of ICorProfilerInfo" },
     { "CALLBACK", read_callback, "no method of ICorProfilerCallback" },

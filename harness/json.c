@@ -66,19 +66,21 @@ size_t sw_utf8_length(const char *text)
 static size_t escape(const char **text, char to[8])
 {
     static const char digits[] = "0123456789abcdef";
+    static const char replacement[] = { '\\', 'u', 'f', 'f', 'f', 'd' };
+    static const char control[] = { '\\', 'u', '0', '0' };
     const size_t length = sw_utf8_length(*text);
     const unsigned char byte = (unsigned char)**text;
     if (length == 0) {
         (*text)++;
-        memcpy(to, "\\ufffd", 6);
-        return 6;
+        memcpy(to, replacement, sizeof replacement);
+        return sizeof replacement;
     }
     if (byte == '"' || byte == '\\') {
         to[0] = '\\', to[1] = *(*text)++;
         return 2;
     }
     if (byte < 0x20 || byte == 0x7f) {
-        memcpy(to, "\\u00", 4);
+        memcpy(to, control, sizeof control);
         to[4] = digits[byte >> 4], to[5] = digits[byte & 15];
         (*text)++;
         return 6;

@@ -31,6 +31,7 @@ struct sw_argument {
     struct sw_tube_function *function;
     struct sw_tube_thread *thread;
     uint64_t low, high; /* a number, or a range */
+    bool is_relative;   /* the number is behind a + */
     HRESULT hr;
 };
 

@@ -269,10 +269,11 @@ typedef size_t counter(const struct sw_tube *tube, const char *name);
 static enum sw_status wait_until(struct sw_script *script, const struct sw_argument *arguments, counter *count,
                                  const char *what)
 {
-    size_t now = 0;
+    const size_t before = arguments[1].is_relative ? count(script->tube, arguments[0].text) : 0;
+    size_t now = before;
     for (unsigned waited = 0; waited < PATIENCE_MS; waited++, nap(1)) {
         now = count(script->tube, arguments[0].text);
-        if (now >= arguments[1].low)
+        if (now - before >= arguments[1].low)
             return SW_OK;
     }
     return sw_script_say(script, SW_E_MALFORMED, "%s was %s %zu times in %d s", arguments[0].text, what, now,
@@ -329,8 +330,8 @@ const struct sw_statement sw_script_steps[] = {
     { "fail",            "FAULT NUMBER",                 fail },
     { "answer",          "SLOT HRESULT",                 answer },
     { "wait",            "NUMBER",                       wait_ms },
-    { "wait calls",      "SLOT NUMBER",                  wait_calls },
-    { "wait raised",     "CALLBACK NUMBER",              wait_raised },
+    { "wait calls",      "SLOT COUNT",                   wait_calls },
+    { "wait raised",     "CALLBACK COUNT",               wait_raised },
     { "snapshot",        "THREAD",                       snapshot },
     /* clang-format on */
 };

@@ -342,8 +342,8 @@ static const struct {
                { "EventPipeCreateProvider2", "G" } };
 
 /*
- * What would change the scenario; and a slot with a structure as a parameter, which ARM64 passes by its address: nulls are
- * no such thing.
+ * What would change the scenario; and a slot with a structure as a parameter, which ARM64 passes by its address: nulls
+ * are no such thing.
  */
 static const char *const left_out[] = { "ForceGC", "RequestProfilerDetach", "SuspendRuntime", "ResumeRuntime",
 #if defined(__aarch64__)

@@ -141,6 +141,8 @@ static void an_answer_without_a_name_is_a_number(void **state)
     assert_string_equal(sw_tube_hresult_name(S_OK), "S_OK");
     assert_string_equal(sw_tube_hresult_name((HRESULT)0x80131130u), "CLDB_E_RECORD_NOTFOUND");
     assert_null(sw_tube_hresult_name((HRESULT)0x12345678));
+    assert_true(sw_tube_hresult_named("S_OK", &hr));
+    assert_int_equal(hr, S_OK);
     assert_true(sw_tube_hresult_named("E_NOTIMPL", &hr));
     assert_int_equal(hr, E_NOTIMPL);
     assert_false(sw_tube_hresult_named("E_NOT", &hr));
@@ -167,6 +169,34 @@ static void what_is_no_utf8_is_replaced(void **state)
     sw_tube_record_end(&tube);
     assert_non_null(strstr(last, "\"\xc3\xa4|\\ufffd|\\ufffd\\ufffd|\\ufffd\\ufffd\\ufffd|\xf0\x9f\x90\x88|"
                                  "\\ufffd\\ufffd\""));
+}
+
+/* The first and the last of each row of RFC 3629's table, and their neighbours. */
+static void the_bounds_of_utf8_are_its_bounds(void **state)
+{
+    static const char *const good[] = { "\xc2\x80",         "\xdf\xbf",         "\xe0\xa0\x80",     "\xe1\x80\x80",
+                                        "\xec\xbf\xbf",     "\xed\x80\x80",     "\xed\x9f\xbf",     "\xee\x80\x80",
+                                        "\xef\xbf\xbf",     "\xf0\x90\x80\x80", "\xf1\x80\x80\x80", "\xf3\xbf\xbf\xbf",
+                                        "\xf4\x80\x80\x80", "\xf4\x8f\xbf\xbf" };
+    static const char *const bad[] = {
+        "\xc1\xbf",         "\xc2\x7f",         "\xc2\xc0",     "\xe0\x9f\xbf",     "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
+        "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe1\x80\x7f", "\xf1\x80\x80\xc0", "\x80",         ""
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_int_equal(sw_utf8_length(good[i]), strlen(good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(sw_utf8_length(bad[i]), 0);
+}
+
+static void an_end_without_a_beginning_is_nothing(void **state)
+{
+    (void)state;
+    sw_tube_record_end(&tube);
+    sw_tube_record_begin(&tube, "call", "x");
+    sw_tube_record_end(&tube);
+    sw_tube_record_end(&tube);
+    assert_int_equal(lines, 1);
 }
 
 /* At every length, also where the line is full in the middle of an escape. */
@@ -229,6 +259,9 @@ static void who_watches_is_told_what_begins(void **state)
     assert_string_equal(entered[1], "conductor");
     assert_string_equal(entered[2], "GetCodeInfo");
     assert_int_equal(lines, 0);
+    tube.options.entered = NULL;
+    sw_tube_entered(&tube, "call", "GetILFunctionBody");
+    assert_string_equal(entered[2], "GetCodeInfo");
 }
 
 /* ---- threads ---- */
@@ -375,6 +408,8 @@ int main(void)
         TEST(an_answer_without_a_name_is_a_number),
         TEST(every_byte_makes_a_line_of_json),
         TEST(what_is_no_utf8_is_replaced),
+        TEST(the_bounds_of_utf8_are_its_bounds),
+        TEST(an_end_without_a_beginning_is_nothing),
         TEST(long_lines_are_cut_and_say_so),
         TEST(lines_nest_as_calls_do),
         TEST(without_a_recorder_nothing_is_written),

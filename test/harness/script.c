@@ -5,12 +5,14 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <snapwalk/harness.h>
 
+#include "../support/nap.h"
 #include "../support/random.h"
 
 static char recording[1 << 16], steps[1 << 16];
@@ -111,6 +113,8 @@ static const struct row {
     { "calls_are_counted", "expect calls GetEventMask 0\nexpect calls GetEventMask 1\n",
       "s:2: expect calls: GetEventMask: 0 times, not 1" },
     { "a_number_has_digits", "wait \"\"\n", "s:1: wait: \"\" is no number" },
+    { "a_count_is_a_number", "wait calls GetEventMask ++1\n",
+      "s:1: wait calls: \"++1\" is no number (3, or +3: more than now)" },
     { "a_number_has_nothing_behind_it", "wait 1s\n", "s:1: wait: \"1s\" is no number" },
     { "variables_of_a_line_do_not_mix",
       "environment A Demo.dll\nenvironment B P\nenvironment C Main\nstart\nmodule $A\n"
@@ -249,7 +253,36 @@ static void calls_are_answered_counted_and_waited_for(void **state)
     assert_int_equal(info->lpVtbl->GetEventMask(info, &mask), CORPROF_E_DATAINCOMPLETE);
     assert_int_equal(sw_tube_play(tube, "s", "wait calls GetEventMask 1\nanswer GetEventMask default\n"), SW_OK);
     assert_int_equal(info->lpVtbl->GetEventMask(info, &mask), S_OK);
+    assert_int_equal(sw_tube_play(tube, "s", "wait calls GetEventMask +0\nwait raised Shutdown +0\n"), SW_OK);
     assert_int_equal(sw_tube_play(tube, "s", "expect calls GetEventMask 2\nwait raised Shutdown 0\n"), SW_OK);
+    sw_tube_destroy(tube);
+}
+
+static _Atomic bool enough;
+
+static void *call_again(void *info)
+{
+    ICorProfilerInfo2 *of = info;
+    DWORD mask;
+    for (; !enough; nap(1000))
+        (void)of->lpVtbl->GetEventMask(of, &mask);
+    return NULL;
+}
+
+/* What was called before does not count. */
+static void more_calls_from_now_on_are_waited_for(void **state)
+{
+    struct sw_tube *tube = make_tube(SW_FLAVOUR_DOCUMENTED);
+    ICorProfilerInfo2 *info = sw_tube_info(tube);
+    pthread_t thread;
+    DWORD mask;
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(info->lpVtbl->GetEventMask(info, &mask), S_OK);
+    assert_int_equal(pthread_create(&thread, NULL, call_again, info), 0);
+    assert_int_equal(sw_tube_play(tube, "s", "wait calls GetEventMask +2\nexpect calls GetEventMask 7..\n"), SW_OK);
+    enough = true;
+    pthread_join(thread, NULL);
     sw_tube_destroy(tube);
 }
 
@@ -395,7 +428,7 @@ static void a_damaged_script_is_played_or_refused(void **state)
 
 int main(void)
 {
-    enum { ROWS = sizeof rows / sizeof rows[0], OTHERS = 12 };
+    enum { ROWS = sizeof rows / sizeof rows[0], OTHERS = 13 };
     struct CMUnitTest tests[ROWS + OTHERS] = {
         [ROWS] = cmocka_unit_test(the_same_script_says_what_differs_between_flavours),
         [ROWS + 1] = cmocka_unit_test(steps_are_recorded_and_told_before_they_begin),
@@ -407,6 +440,7 @@ int main(void)
         [ROWS + 7] = cmocka_unit_test(a_heading_that_makes_no_sense_is_told),
         [ROWS + 8] = cmocka_unit_test(lines_of_every_length_are_read_or_refused),
         [ROWS + 9] = cmocka_unit_test(a_damaged_script_is_played_or_refused),
+        [ROWS + 12] = cmocka_unit_test(more_calls_from_now_on_are_waited_for),
         [ROWS + 11] = cmocka_unit_test(calls_are_answered_counted_and_waited_for),
         [ROWS + 10] = cmocka_unit_test(the_newest_of_a_name_is_meant),
     };
