@@ -25,7 +25,7 @@ static const struct {
     { "forbidden-call", "what may trigger a GC is not called where a GC is forbidden (clr-contract.md section 8)" },
     { "lock-held", "no lock is held across a call that may trigger a GC (D24)" },
     { "no-first-walk", "a thread's first walk has reported a frame before it suspends a thread (D25, D26)" },
-    { "walked-on", "a StackSnapshotCallback that refused a frame starts no other walk (C6)" },
+    { "same-seed", "a seed that was refused is not offered again (D19)" },
     { "nested-walk", "a thread is not walked from within its own StackSnapshotCallback (C6)" },
     { "leaked-reference", "enumerators and metadata are released (COM)" },
     { "unknown-method", "only what the runtime serves is called" },

@@ -6,6 +6,8 @@
  */
 #include "tube.h"
 
+#include <snapwalk/context.h>
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -193,15 +195,46 @@ static void lint(struct sw_tube *tube, ThreadID target)
     if ((atomic_load(&tube->mask_low) & COR_PRF_ENABLE_STACK_SNAPSHOT) == 0)
         sw_tube_broke(tube, SW_TUBE_NO_EVENT_MASK, "DoStackSnapshot",
                       "COR_PRF_ENABLE_STACK_SNAPSHOT is not in the event mask");
-    for (const struct call *call = innermost; call; call = call->outer)
-        if (call->tube == tube && call->refused)
-            sw_tube_broke(tube, SW_TUBE_WALKED_ON, "DoStackSnapshot",
-                          "a callback that had refused a frame walks again");
     if (!thread || thread == self)
         return;
     if (tube->options.flavour == SW_FLAVOUR_CORECLR_UNIX && atomic_load(&tube->suspended) == 0)
         sw_tube_broke(tube, SW_TUBE_RUNNING_TARGET, "DoStackSnapshot",
                       "thread %s was not stopped: SuspendRuntime first", thread->name);
+}
+
+/* The seed that was refused last, to this OS thread. */
+static _Thread_local struct {
+    const struct sw_tube *tube;
+    ThreadID thread;
+    uint64_t pc;
+} refused;
+
+/* The pc of a seed; 0: none that can be read. */
+static uint64_t pc_of(const struct sw_tube *tube, const BYTE *context, ULONG32 size)
+{
+    struct sw_regs regs;
+    if (!context || sw_context_load(SW_CONTEXT_WIN32, tube->machine, context, size, &regs) != SW_OK)
+        return 0;
+    return sw_regs_pc(&regs);
+}
+
+/* A seed that was refused is refused again: it has to be another one. */
+static void lint_seed(struct sw_tube *tube, ThreadID thread, uint64_t pc)
+{
+    if (pc != 0 && refused.tube == tube && refused.thread == thread && refused.pc == pc)
+        sw_tube_broke(tube, SW_TUBE_SAME_SEED, "DoStackSnapshot", "the seed at %#llx had just been refused",
+                      (unsigned long long)pc);
+    refused.tube = NULL;
+}
+
+static HRESULT note_seed(const struct sw_tube *tube, ThreadID thread, uint64_t pc, HRESULT hr)
+{
+    if (hr == CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX && pc != 0) {
+        refused.tube = tube;
+        refused.thread = thread;
+        refused.pc = pc;
+    }
+    return hr;
 }
 
 static bool fault_refuses(struct sw_tube *tube, const BYTE *context, HRESULT *hr)
@@ -232,12 +265,14 @@ static HRESULT walk(struct sw_tube *tube, ThreadID thread, StackSnapshotCallback
 HRESULT sw_tube_snapshot(struct sw_tube *tube, ThreadID thread, StackSnapshotCallback *callback, ULONG32 info_flags,
                          void *client_data, BYTE context[], ULONG32 context_size)
 {
+    const uint64_t pc = pc_of(tube, context, context_size);
     HRESULT hr;
     lint(tube, thread);
+    lint_seed(tube, thread, pc);
     tube->engine.event_mask = atomic_load(&tube->mask_low);
-    if (fault_refuses(tube, context, &hr))
-        return hr;
-    return walk(tube, thread, callback, info_flags, client_data, context, context_size);
+    if (!fault_refuses(tube, context, &hr))
+        hr = walk(tube, thread, callback, info_flags, client_data, context, context_size);
+    return note_seed(tube, thread, pc, hr);
 }
 
 /* ---- looking ---- */

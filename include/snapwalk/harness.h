@@ -51,7 +51,7 @@ enum sw_tube_rule {
     SW_TUBE_FORBIDDEN_CALL,    /* a call that may trigger a GC, where that is forbidden */
     SW_TUBE_LOCK_HELD,         /* an annotated lock was held across a call that may trigger a GC (D24) */
     SW_TUBE_NO_FIRST_WALK,     /* a thread was suspended before a first walk that reported a frame (D25, D26) */
-    SW_TUBE_WALKED_ON,         /* a StackSnapshotCallback that had refused a frame started another walk in it */
+    SW_TUBE_SAME_SEED,         /* a walk was asked for with the seed that had just been refused (D19) */
     SW_TUBE_NESTED_WALK,       /* a thread walked from within its own StackSnapshotCallback */
     SW_TUBE_LEAKED_REFERENCE,  /* an enumerator or metadata was never released */
     SW_TUBE_UNKNOWN_METHOD,    /* a slot that neither the tube nor the test serves */

@@ -336,6 +336,9 @@ static void w31_a_seed_outside_managed_code_is_refused_where_seeds_are_used(void
     assert_int_equal(sw_tube_helper(scene.thread, "cast"), SW_OK);
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
         ASSERT_WALK(from_seed(&scene, &seeds[i]), CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX, "");
+    assert_int_equal(broken(&scene, SW_TUBE_SAME_SEED), 0);
+    ASSERT_WALK(from_seed(&scene, &seeds[3]), CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX, "");
+    assert_int_equal(broken(&scene, SW_TUBE_SAME_SEED), 1);
     end(&scene);
 }
 
