@@ -87,10 +87,18 @@ static void prepare_call(const struct sw_unwind_request *req, const struct sw_co
         (void)sw_function_analyze(req, code, target, 0);
 }
 
-/* Code in no range: up to `end`, or where the budget is used up. */
-static uint64_t sweep(struct prepare *p, uint64_t at, uint64_t end, struct sw_extent all)
+static bool is_in_a_range(const struct prepare *p, uint64_t at, struct sw_range *range)
 {
-    const struct sw_unwind_request req = request(p, at);
+    const struct sw_codemap *map = p->walker->codemap;
+    return map && sw_codemap_find_inside(map, at, range);
+}
+
+/* Code in no range: up to `end`, or where a range is met, or where the budget is used up. */
+static uint64_t sweep(struct prepare *p, uint64_t begin, uint64_t end, struct sw_extent all)
+{
+    const struct sw_unwind_request req = request(p, begin);
+    struct sw_range range;
+    uint64_t at = begin;
     struct sw_code code;
     const unsigned step = sw_arch_of(p->walker->machine)->insn_bytes;
     if (!sw_code_of(&req, &code))
@@ -98,6 +106,8 @@ static uint64_t sweep(struct prepare *p, uint64_t at, uint64_t end, struct sw_ex
     for (; at < end; at += step) {
         if (at % BYTES_A_UNIT == 0)
             (void)sw_meter_pay(&p->work->meter, 1);
+        if (at % BYTES_A_UNIT == 0 && at > begin && is_in_a_range(p, at, &range))
+            return at;
         prepare_call(&req, &code, at, all);
         if (is_used_up(p))
             return at;
@@ -109,10 +119,9 @@ static uint64_t sweep(struct prepare *p, uint64_t at, uint64_t end, struct sw_ex
 static uint64_t prepare_at(struct prepare *p, uint64_t at, struct sw_extent all)
 {
     const uint64_t piece_end = all.end - at < SWEPT_AT_ONCE ? all.end : at + SWEPT_AT_ONCE;
-    const struct sw_codemap *map = p->walker->codemap;
     struct sw_range range;
     struct sw_code code;
-    if (!map || !sw_codemap_find_inside(map, at, &range))
+    if (!is_in_a_range(p, at, &range))
         return sweep(p, at, piece_end, all);
     const struct sw_unwind_request req = request(p, at);
     if (range.unwind != SW_UNWIND_LEAF && range.unwind != SW_UNWIND_CLR_HEADER && sw_code_of(&req, &code))
