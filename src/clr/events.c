@@ -65,18 +65,25 @@ void sw_clr_module_loaded(struct sw_clr *clr, ModuleID module)
 
 /* ---- code ---- */
 
-static bool remove_around(struct sw_clr *clr, uint64_t address)
+static void remove_range(struct sw_clr *clr, uint64_t begin)
+{
+    if (sw_codemap_remove(clr->codemap, begin) != SW_OK)
+        count_failure(clr);
+}
+
+static void remove_around(struct sw_clr *clr, uint64_t address)
 {
     struct sw_range old;
-    return sw_codemap_find(clr->codemap, address, &old) == SW_OK && sw_codemap_remove(clr->codemap, old.begin) == SW_OK;
+    if (sw_codemap_find(clr->codemap, address, &old) == SW_OK)
+        remove_range(clr, old.begin);
 }
 
 /* Removes overlapping ranges: code that was freed without an event, and whose addresses are used again. */
 static void make_room(struct sw_clr *clr, const struct sw_range *range)
 {
     for (uint64_t at = range->begin; at < range->end; at += 16)
-        (void)remove_around(clr, at);
-    (void)remove_around(clr, range->end - 1);
+        remove_around(clr, at);
+    remove_around(clr, range->end - 1);
 }
 
 static void add_range(struct sw_clr *clr, const struct sw_range *range)
@@ -242,12 +249,6 @@ void sw_clr_function_compiled(struct sw_clr *clr, FunctionID function, ReJITID r
 void sw_clr_dynamic_compiled(struct sw_clr *clr, FunctionID function)
 {
     compiled(clr, function, 0, SW_RANGE_HIDDEN);
-}
-
-static void remove_range(struct sw_clr *clr, uint64_t begin)
-{
-    if (sw_codemap_remove(clr->codemap, begin) != SW_OK)
-        count_failure(clr);
 }
 
 static void remove_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code)
