@@ -397,6 +397,49 @@ static void running_out_of_memory_is_a_status(void **state)
     assert_true(limit > 4);
 }
 
+/* Tables grow by as much as they hold, so that a thousand of each take few blocks; all of them come back. */
+static void tables_that_grow_take_few_blocks(void **state)
+{
+    enum { COUNT = 1000 };
+    (void)state;
+    struct budget budget = { .left = SIZE_MAX };
+    const struct sw_alloc alloc = { budget_get, budget_put, &budget };
+    const struct sw_regs at = regs_at(0x1000);
+    struct sw_sim *sim;
+    assert_int_equal(sw_sim_create(&alloc, SW_MACHINE_X64, &sim), SW_OK);
+    const size_t before = budget.left;
+    for (uint64_t i = 1; i <= COUNT; i++)
+        assert_int_equal(sw_sim_bytes(sim, 0x1000 * i, "x", 1), SW_OK);
+    assert_in_range(before - budget.left, COUNT, COUNT + 20);
+    const size_t with_pieces = budget.left;
+    for (uint64_t i = 1; i <= COUNT; i++)
+        assert_int_equal(sw_sim_thread(sim, i, &at), SW_OK);
+    assert_in_range(with_pieces - budget.left, 1, 20 + COUNT / 64 + 1); /* the thread table takes one for each 64 */
+    sw_sim_destroy(sim);
+    assert_int_equal(budget.blocks, 0);
+    assert_int_equal(budget.bytes, 0);
+}
+
+static void *nothing_huge(void *arg, size_t size)
+{
+    return size > 1 << 20 ? NULL : budget_get(arg, size);
+}
+
+/* As many words as bytes can be counted; one more cannot be. */
+static void more_words_than_there_are_addresses_wrap(void **state)
+{
+    (void)state;
+    struct budget budget = { .left = SIZE_MAX };
+    const struct sw_alloc alloc = { nothing_huge, budget_put, &budget };
+    const uint64_t word = 0;
+    struct sw_sim *sim;
+    assert_int_equal(sw_sim_create(&alloc, SW_MACHINE_X64, &sim), SW_OK);
+    assert_int_equal(sw_sim_words(sim, 0, &word, SIZE_MAX / 8), SW_E_NO_MEMORY);
+    assert_int_equal(sw_sim_words(sim, 0, &word, SIZE_MAX / 8 + 1), SW_E_WRAPS);
+    sw_sim_destroy(sim);
+    assert_int_equal(budget.blocks, 0);
+}
+
 /* A split that cannot be had leaves memory as it was. */
 static void a_refused_write_changes_nothing(void **state)
 {
@@ -485,6 +528,8 @@ int main(void)
         cmocka_unit_test(both_machines_can_be_simulated),
         cmocka_unit_test(creation_refuses_bad_arguments),
         cmocka_unit_test(running_out_of_memory_is_a_status),
+        cmocka_unit_test(tables_that_grow_take_few_blocks),
+        cmocka_unit_test(more_words_than_there_are_addresses_wrap),
         cmocka_unit_test(a_refused_write_changes_nothing),
     };
     struct CMUnitTest tests[COUNT_OF(overs) + COUNT_OF(single)];

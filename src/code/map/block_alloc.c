@@ -175,7 +175,6 @@ static bool add_slab(struct sw_blocks *blocks)
         list(blocks, page);
     }
     blocks->lines += lines;
-    blocks->idle = slab;
     return true;
 }
 

@@ -1,0 +1,417 @@
+/*
+ * Walks with a rule cache and with a replay memory, on a real stack of JIT code and C: every callback of sw_snapshot,
+ * with its registers, and every address is that of the same walk without either. Cold, warm, again; ended at each
+ * callback; with each limit.
+ */
+#include "rows.h"
+#include "host.h"
+
+#if defined(__x86_64__)
+#include "code/map/tree.h"
+
+#include <snapwalk/analysis_cache.h>
+#include <snapwalk/cache.h>
+#include <snapwalk/context.h>
+#include <snapwalk/replay.h>
+#include <snapwalk/self.h>
+#include <snapwalk/snapshot.h>
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/*
+ * ---- code: functions that call each other: first, inner ones, last. They save what a batch of frames restores ----
+ */
+
+/* push rbp; mov rbp, rsp; push rbx; push r12; mov ebx, ..; mov r12d, ..; call ..; pop r12; pop rbx; pop rbp; ret */
+static const uint8_t first[] = { 0x55, 0x48, 0x89, 0xe5, 0x53, 0x41, 0x54, 0xbb, 0x11, 0x11, 0x11, 0x11, 0x41, 0xbc,
+                                 0x22, 0x22, 0x22, 0x22, 0xe8, 0,    0,    0,    0,    0x41, 0x5c, 0x5b, 0x5d, 0xc3 };
+/* push r13; sub rsp, 16; mov r13d, ..; call ..; add rsp, 16; pop r13; ret */
+static const uint8_t plain[] = { 0x41, 0x55, 0x48, 0x83, 0xec, 0x10, 0x41, 0xbd, 0x33, 0x33, 0x33, 0x33,
+                                 0xe8, 0,    0,    0,    0,    0x48, 0x83, 0xc4, 0x10, 0x41, 0x5d, 0xc3 };
+/* push rbp; mov rbp, rsp; call ..; pop rbp; ret */
+static const uint8_t framed[] = { 0x55, 0x48, 0x89, 0xe5, 0xe8, 0, 0, 0, 0, 0x5d, 0xc3 };
+/* push rbp; mov rbp, rsp; call rdi; pop rbp; ret */
+static const uint8_t last[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
+enum {
+    FIRST = 0x40,
+    INNER = 0x80,
+    INNER_BYTES = 0x20,
+    LAST = 0x180,
+    LEAVES = 6,
+    MOST = 256,
+    HOMES = 48 /* P1Home ... P6Home */
+};
+
+static struct world {
+    struct sw_codemap *codemap;
+    struct sw_images *images;
+    struct sw_threads *threads;
+    struct sw_self_suspender *self;
+    struct sw_suspender suspender;
+    struct sw_analysis_cache *analysis;
+    struct sw_cache *cache;
+    struct sw_replay *replay;
+    struct sw_walker walker;
+    struct sw_engine engine;
+    struct sw_scratch scratch;
+    void (*jit)(void (*callee)(void));
+} world;
+
+static void add_code(uint8_t *page, unsigned at, size_t size, uint64_t id, enum sw_kind kind, enum sw_unwind unwind,
+                     uint16_t flags)
+{
+    const uint64_t begin = (uint64_t)(uintptr_t)page + at;
+    const struct sw_range range = { begin, begin + size, id, 0, (uint8_t)kind, (uint8_t)unwind, flags };
+    assert_int_equal(sw_codemap_add(world.codemap, &range), SW_OK);
+}
+
+/* What the inner functions are. */
+static const struct kind_row {
+    const char *name;
+    const char *shapes; /* each plain or framed; upper case: of a range that begins elsewhere, which they share */
+    uint64_t id;
+    enum sw_kind kind;
+    uint16_t flags;
+} kind_rows[] = {
+    { "jit_code", "pfp", 'b', SW_KIND_JIT, 0 },
+    { "precompiled_code", "pff", 'b', SW_KIND_NGEN, 0 },
+    { "hidden_code", "pp", 'b', SW_KIND_JIT, SW_RANGE_HIDDEN },
+    { "dispatch", "p", 'b', SW_KIND_JIT, SW_RANGE_EH_DISPATCH },
+    { "a_funclet", "fp", 'b', SW_KIND_JIT, SW_RANGE_FUNCLET },
+    { "a_stub", "p", 0, SW_KIND_STUB, 0 },
+    { "native_code", "ff", 0, SW_KIND_NATIVE, 0 },
+    { "plain_code_of_unknown_begins", "PPPPP", 0, SW_KIND_STUB, 0 },
+    { "framed_code_of_unknown_begins", "FFFFF", 0, SW_KIND_STUB, 0 },
+    { "code_of_unknown_begins", "PFPPFF", 0, SW_KIND_STUB, 0 },
+};
+
+static void put_function(uint8_t *page, unsigned at, const uint8_t *code, size_t size, unsigned callee)
+{
+    const uint8_t *call = memchr(code, 0xe8, size);
+    memcpy(page + at, code, size);
+    if (call) {
+        const size_t behind = at + (size_t)(call - code) + 5;
+        const uint32_t distance = (uint32_t)(callee - behind);
+        memcpy(page + behind - 4, &distance, sizeof distance);
+    }
+}
+
+static size_t put_inner(uint8_t *page, const struct kind_row *row)
+{
+    const size_t count = strlen(row->shapes);
+    for (unsigned i = 0; i < count; i++) {
+        const bool is_plain = row->shapes[i] == 'p' || row->shapes[i] == 'P';
+        const unsigned at = INNER + i * INNER_BYTES, callee = i + 1 < count ? at + INNER_BYTES : LAST;
+        put_function(page, at, is_plain ? plain : framed, is_plain ? sizeof plain : sizeof framed, callee);
+        if (row->shapes[i] >= 'a')
+            add_code(page, at, is_plain ? sizeof plain : sizeof framed, row->id, row->kind, SW_UNWIND_ANALYSIS,
+                     row->flags);
+    }
+    return count;
+}
+
+static uint8_t *make_code(const struct kind_row *row)
+{
+    uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    put_function(page, FIRST, first, sizeof first, INNER);
+    const size_t count = put_inner(page, row);
+    put_function(page, LAST, last, sizeof last, 0);
+    assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
+    add_code(page, FIRST, sizeof first, 'a', SW_KIND_JIT, SW_UNWIND_ANALYSIS, 0);
+    add_code(page, LAST, sizeof last, 'c', SW_KIND_JIT, SW_UNWIND_ANALYSIS, 0);
+    if (row->shapes[0] < 'a')
+        add_code(page, INNER - 8, count * INNER_BYTES, row->id, row->kind, SW_UNWIND_AUTO, row->flags);
+    void *entry = page + FIRST;
+    memcpy(&world.jit, &entry, sizeof world.jit);
+    return page;
+}
+
+static void make_world(void)
+{
+    struct sw_thread thread = { .id = 10, .os_id = sw_self_thread() };
+    memset(&world, 0, sizeof world);
+    assert_int_equal(sw_codemap_create(NULL, &world.codemap), SW_OK);
+    assert_int_equal(sw_images_create(NULL, &world.images), SW_OK);
+    assert_int_equal(sw_images_add_self(world.images), SW_OK);
+    assert_int_equal(sw_threads_create(NULL, NULL, NULL, &world.threads), SW_OK);
+    assert_int_equal(sw_self_suspender_create(NULL, 0, 4, &world.self), SW_OK);
+    assert_int_equal(sw_analysis_cache_create(NULL, 1 << 20, &world.analysis), SW_OK);
+    assert_int_equal(sw_cache_create(NULL, 1024, &world.cache), SW_OK);
+    assert_int_equal(sw_replay_create(NULL, 256, &world.replay), SW_OK);
+    world.suspender = sw_self_get_suspender(world.self);
+    assert_int_equal(sw_self_walker(&world.walker, world.codemap, world.images), SW_OK);
+    world.walker.memory.window = (struct sw_window){ 0 }; /* each snapshot has its own */
+    world.walker.budget = SW_WALK_BUDGET_UNLIMITED;
+    world.engine = (struct sw_engine){ .walker = &world.walker,
+                                       .threads = world.threads,
+                                       .suspender = &world.suspender,
+                                       .options = SW_ENGINE_OWN_PROCESS,
+                                       .runtime = SW_RUNTIME_READY,
+                                       .event_mask = COR_PRF_ENABLE_STACK_SNAPSHOT };
+    assert_int_equal(sw_self_stack(&thread.stack_begin, &thread.stack_end), SW_OK);
+    assert_int_equal(sw_threads_add(world.threads, &thread), SW_OK);
+}
+
+static void free_world(uint8_t *page)
+{
+    sw_replay_destroy(world.replay);
+    sw_cache_destroy(world.cache);
+    sw_analysis_cache_destroy(world.analysis);
+    sw_self_suspender_destroy(world.self);
+    sw_threads_destroy(world.threads);
+    sw_images_destroy(world.images);
+    sw_codemap_destroy(world.codemap);
+    munmap(page, 4096);
+}
+
+/* ---- what a walk has told ---- */
+
+struct story {
+    HRESULT hr;
+    enum sw_stop stop;
+    unsigned count;
+    struct callback {
+        FunctionID function;
+        UINT_PTR ip;
+        struct sw_frame_info info;
+        BYTE context[SW_CONTEXT_X64_BYTES];
+    } at[MOST];
+};
+
+static struct story without, with;
+
+/* How it is asked: callbacks end it behind `end` of them; 0: never. */
+static struct asked {
+    struct story *to;
+    ULONG32 flags;
+    unsigned end;
+} asked;
+
+static HRESULT SW_COM_CALL hear(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 context_size,
+                                BYTE context[], void *client_data)
+{
+    struct story *story = client_data;
+    assert_in_range(story->count, 0, MOST - 1);
+    struct callback *to = &story->at[story->count++];
+    memset(to, 0, sizeof *to);
+    to->function = function;
+    to->ip = ip;
+    assert_int_equal(sw_frame_info_read(&world.engine, info, &to->info), S_OK);
+    to->info.source = 0; /* a cached walk may know better: a call in front of it confirms it */
+    to->info.trust = 0;
+    assert_true(context_size == (context ? sizeof to->context : 0));
+    if (!context)
+        return story->count == asked.end ? S_FALSE : S_OK;
+    memcpy(to->context, context, sizeof to->context);
+    for (size_t i = 0; i < HOMES; i++)
+        assert_int_equal(context[i], 0); /* of the scratch, nothing is left in it */
+    return story->count == asked.end ? S_FALSE : S_OK;
+}
+
+static __attribute__((noinline)) void snapshot(struct story *story)
+{
+    story->count = 0;
+    memset(&world.scratch, 0xa5, sizeof world.scratch);
+    story->hr = sw_snapshot(&world.engine, &world.scratch, 0, hear, asked.flags, story, NULL, 0);
+    story->stop = world.engine.stop;
+}
+
+static unsigned left_to_enter;
+static void (*top)(void);
+
+static void enter(void)
+{
+    if (left_to_enter-- > 1)
+        world.jit(enter);
+    else
+        world.jit(top);
+    atomic_signal_fence(memory_order_seq_cst); /* not a tail call: this frame stays */
+}
+
+/* On top of the first managed frame is this test, which asks from several places. */
+static void compare(void)
+{
+    bool below = false;
+    assert_int_equal(with.hr, without.hr);
+    assert_int_equal(with.stop, without.stop);
+    assert_int_equal(with.count, without.count);
+    for (unsigned i = 0; i < with.count; i++) {
+        below = below || without.at[i].function != 0;
+        if (below)
+            assert_memory_equal(&with.at[i], &without.at[i], sizeof with.at[i]);
+        assert_int_equal(with.at[i].function, without.at[i].function);
+    }
+}
+
+/* The ways: without a cache; with one, cold and warm; with replays, three of them. */
+static void ask(void)
+{
+    struct story *const stories[] = { &without, &with, &with, &with, &with, &with };
+    for (unsigned way = 0; way < COUNT_OF(stories); way++) {
+        world.walker.analysis_cache = way ? world.analysis : NULL;
+        world.walker.cache = way ? world.cache : NULL;
+        world.walker.replay = way > 2 ? world.replay : NULL;
+        snapshot(stories[way]);
+        if (way)
+            compare();
+    }
+}
+
+static unsigned whole;
+
+static void snapshots_all_ways(void)
+{
+    for (asked.flags = 0; asked.flags <= COR_PRF_SNAPSHOT_REGISTER_CONTEXT; asked.flags++) {
+        asked.end = 0;
+        ask();
+        assert_int_equal(with.hr, S_OK);
+        assert_in_range(with.stop, SW_STOP_ROOT, SW_STOP_ROOT_BASE);
+        whole = with.count;
+        for (asked.end = 1; asked.end < whole; asked.end++) {
+            ask();
+            assert_int_equal(with.hr, CORPROF_E_STACKSNAPSHOT_ABORTED);
+            assert_int_equal(with.count, asked.end);
+        }
+        asked.end = 0;
+        for (world.walker.max_frames = 1; world.walker.max_frames < 3 * LEAVES; world.walker.max_frames++) {
+            ask();
+            assert_int_equal(with.hr, E_FAIL);
+        }
+        world.walker.max_frames = 0;
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* No walk has left its reader section open: what is removed is freed with the next change. */
+static void assert_nobody_is_inside(const uint8_t *page)
+{
+    const struct sw_range other = { 0x1000, 0x2000, 1, 0, SW_KIND_JIT, 0, 0 };
+    const uint64_t begin = (uint64_t)(uintptr_t)page;
+    struct sw_range range;
+    for (uint64_t at = begin; at < begin + 0x200; at += 8)
+        if (sw_codemap_find(world.codemap, at, &range) == SW_OK)
+            assert_int_equal(sw_codemap_remove(world.codemap, range.begin), SW_OK);
+    assert_int_equal(sw_codemap_add(world.codemap, &other), SW_OK);
+    assert_int_equal(sw_codemap_remove(world.codemap, other.begin), SW_OK);
+    assert_int_equal(world.codemap->blocks.used, 0);
+}
+
+/* What is done at the top of the stack; what the walks share is made before, and must have been of use. */
+static void run(const struct kind_row *row, uint32_t options, void (*at_the_top)(void))
+{
+    make_world();
+    uint8_t *page = make_code(row);
+    world.engine.options |= options;
+    left_to_enter = LEAVES;
+    top = at_the_top;
+    enter();
+    const struct sw_cache_counts counts = sw_cache_get_counts(world.cache);
+    assert_in_range(counts.hits, 500, UINT32_MAX); /* it was of use */
+    assert_nobody_is_inside(page);
+    free_world(page);
+}
+
+static void a_cached_walk_tells_the_same(void **state)
+{
+    run(*state, 0, snapshots_all_ways);
+    assert_true(whole > 2 * LEAVES);
+}
+
+static void a_cached_walk_tells_the_same_of_every_native_frame(void **state)
+{
+    run(*state, SW_ENGINE_EVERY_NATIVE_FRAME, snapshots_all_ways);
+}
+
+/* ---- addresses alone ---- */
+
+static struct addresses {
+    uint64_t at[MOST];
+    size_t count;
+    enum sw_stop stop;
+} uncached, cached;
+
+static void walk_addresses(struct addresses *a, const struct sw_walker *walker, const struct sw_regs *start, bool exact,
+                           size_t most)
+{
+    memset(a, 0xa5, sizeof *a);
+    a->count = sw_walk_addresses(walker, &world.scratch, start, exact, a->at, most, &a->stop);
+}
+
+static void compare_addresses(const struct sw_walker *walker, const struct sw_regs *start, bool exact, size_t most)
+{
+    struct sw_walker with_cache = *walker, with_replay;
+    with_cache.analysis_cache = world.analysis;
+    with_cache.cache = world.cache;
+    with_replay = with_cache;
+    with_replay.replay = world.replay;
+    const struct sw_walker *const ways[] = { &with_cache, &with_cache, &with_replay, &with_replay };
+    walk_addresses(&uncached, walker, start, exact, most);
+    for (size_t i = 0; i < COUNT_OF(ways); i++) {
+        walk_addresses(&cached, ways[i], start, exact, most);
+        assert_memory_equal(&cached, &uncached, sizeof uncached); /* nothing behind them was written either */
+    }
+}
+
+static bool stop_at_a_return_address(void *arg, const struct sw_frame *frame)
+{
+    struct sw_regs *regs = arg;
+    *regs = frame->regs;
+    return frame->exact || frame->code.id != 'a';
+}
+
+static void addresses_all_ways(void)
+{
+    struct sw_regs start, inside;
+    struct sw_walker walker;
+    sw_self_capture(&start);
+    assert_int_equal(sw_self_walker(&walker, world.codemap, world.images), SW_OK);
+    walker.budget = SW_WALK_BUDGET_UNLIMITED;
+    assert_int_equal(sw_walk_all(&walker, &world.scratch, &start, stop_at_a_return_address, &inside), SW_STOP_ABORTED);
+    walk_addresses(&uncached, &walker, &start, true, MOST);
+    assert_in_range(uncached.stop, SW_STOP_ROOT, SW_STOP_ROOT_BASE);
+    const size_t all = uncached.count;
+    assert_in_range(all, 4 * LEAVES, MOST - 2);
+    for (size_t most = 0; most < all + 2; most++) {
+        compare_addresses(&walker, &start, true, most);
+        compare_addresses(&walker, &inside, false, most);
+    }
+    for (walker.max_frames = 1; walker.max_frames < all + 2; walker.max_frames++) {
+        compare_addresses(&walker, &start, true, MOST);
+        compare_addresses(&walker, &start, true, walker.max_frames);
+        compare_addresses(&walker, &inside, false, walker.max_frames);
+    }
+    walker.max_frames = 0;
+    compare_addresses(&walker, &start, false, MOST); /* as if it had been called from there */
+    compare_addresses(&walker, &inside, true, MOST);
+    inside.known &= ~(UINT64_C(1) << SW_X64_RBP);
+    inside.r[SW_X64_RBP] = sw_regs_sp(&inside) + 64;
+    compare_addresses(&walker, &inside, false, MOST);
+    assert_int_equal(sw_walk_addresses(NULL, &world.scratch, &start, true, cached.at, MOST, &cached.stop), 0);
+    assert_int_equal(sw_walk_addresses(&walker, NULL, &start, true, cached.at, MOST, &cached.stop), 0);
+    assert_int_equal(cached.stop, SW_STOP_BAD_START);
+    assert_int_equal(sw_walk_addresses(&walker, &world.scratch, NULL, true, cached.at, MOST, &cached.stop), 0);
+    assert_int_equal(sw_walk_addresses(&walker, &world.scratch, &start, true, NULL, MOST, &cached.stop), 0);
+    assert_int_equal(cached.stop, SW_STOP_NONE);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void cached_addresses_are_the_same(void **state)
+{
+    run(*state, 0, addresses_all_ways);
+}
+
+int main(void)
+{
+    enum { EVERY = COUNT_OF(kind_rows) };
+    struct CMUnitTest tests[3 * EVERY];
+    FILL_ROWS(tests, kind_rows, a_cached_walk_tells_the_same);
+    FILL_ROWS(tests + EVERY, kind_rows, a_cached_walk_tells_the_same_of_every_native_frame);
+    FILL_ROWS(tests + 2 * EVERY, kind_rows, cached_addresses_are_the_same);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#else
+MAIN_THAT_NEEDS_X64
+#endif
