@@ -366,6 +366,7 @@ static void contexts_are_handed_out(void **state)
     stack.context[CONTEXT_FLAGS + 1] = 0x56;
     stack.context[CONTEXT_FLAGS + 2] = 0x34;
     stack.context[CONTEXT_FLAGS + 3] = 0x12;
+    memset(&stack.scratch, 0xa5, sizeof stack.scratch); /* nothing of it is handed out */
     assert_int_equal(sw_snapshot(stack.engine, &stack.scratch, 0, keep_context, 1, &stack,
                                  row->given ? stack.context : NULL, row->given),
                      S_OK);
