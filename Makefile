@@ -220,6 +220,10 @@ bench: deps
 torture: deps
 	@ONLY='$(ONLY)' test/torture/run.sh $(BUILD)
 
+# Changes that a test must notice, one at a time. ONLY=clr: of files whose name has a match.
+mutants: deps
+	@ONLY='$(ONLY)' test/mutants/run.sh $(BUILD)
+
 lint: deps
 	@mk/lint.sh $(BUILD)
 
@@ -257,10 +261,11 @@ help:
 	@echo 'make bench          speed beside all alternatives: one table, $(BUILD)/bench/bench.json, bench.svg'
 	@echo 'make fuzz           every fuzz target for FUZZ_S=$(FUZZ_S) seconds'
 	@echo 'make torture        what could harm a walked or a walking process, ten minutes; "torture: N of N held"'
+	@echo 'make mutants        one-line changes of the library, each against the tests that must notice it; an hour'
 	@echo 'make lint           clang-tidy and gcc -fanalyzer over lib, src and examples'
 	@echo 'make deps           installs what all of these need (Debian packages, as root)'
 	@echo 'make clean          removes $(BUILD)'
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint torture fuzz install clean help
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install clean help
