@@ -1,10 +1,11 @@
 /*
- * What the library asks of libelf and Zydis, answered "no": for programs that are linked with another C library than
- * those. Such a program walks itself by the tables that are mapped and by known bytes only.
+ * What the library asks of libelf, Zydis and Linux's own headers, answered "no": for programs that are linked with
+ * another C library than those. Such a program walks itself by the tables that are mapped and by known bytes only.
  */
 #include "elf/elf.h"
 #include "arch/x64/decode.h"
 #include "base/bytes.h"
+#include "target/linux/pin.h"
 
 enum sw_status sw_elf_open(const char *path, struct sw_elf **elf)
 {
@@ -82,4 +83,21 @@ bool sw_x64_call_before(const uint8_t *bytes, size_t size, uint64_t after, uint6
         return false;
     *target = after + (uint64_t)sw_sign_extend(sw_load32(bytes + size - CALL + 1), 32);
     return true;
+}
+
+enum sw_status sw_os_pin_file(const char *root, const char *name, struct sw_os_pin *pin)
+{
+    (void)root, (void)name, (void)pin;
+    return SW_E_UNSUPPORTED;
+}
+
+int sw_os_open_found(int found)
+{
+    (void)found;
+    return -1;
+}
+
+void sw_os_unpin(struct sw_os_pin *pin)
+{
+    (void)pin;
 }
