@@ -143,7 +143,8 @@ const char *sw_conduct_name(enum sw_conduct rule);
  *             CORPROF_E_INCONSISTENT_WITH_FLAGS: event_mask does not enable snapshots.
  *             E_INVALIDARG: an unknown bit in info_flags; null engine, scratch, callback, walker or threads; a context
  *             too small for the registers; an engine->context_size that the machine does not have.
- *             CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD: the thread is not in the table, or its OS thread is gone.
+ *             CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD: the thread is not in the table, or its OS thread is gone (in
+ *             coreclr-unix E_NOTIMPL, or E_FAIL while the runtime is suspended: what the CLR answers of ended threads).
  *             CORPROF_E_STACKSNAPSHOT_UNSAFE: the runtime has not started; the target cannot be stopped or looked at
  *             now; it is being walked, by another thread or by the call whose callback makes this one (in the
  *             documented flavour its walk of itself is in no other thread's way: it is stopped with it); the scratch

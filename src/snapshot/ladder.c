@@ -398,7 +398,7 @@ static const struct {
     { "2.1", STEP(hold_target),                                        { TAKE,         TAKE,         TAKE         } },
     { "4",   CHECK(heap_is_not_ready),                                 { SKIP,         S_OK,         S_OK         } },
     { "2.1", CHECK(ended_target_runs),                                 { SKIP,         SKIP,         E_NOTIMPL    } },
-    { "2.1", CHECK(target_is_not_in_the_table),                        { NO_THREAD,    NO_THREAD,    NO_THREAD    } },
+    { "2.1", CHECK(target_is_not_in_the_table),                        { NO_THREAD,    NO_THREAD,    E_FAIL       } },
     { "4",   CHECK(target_is_not_managed),                             { S_OK,         S_OK,         S_OK         } },
     { "5",   STEP(lock_target),                                        { TAKE,         TAKE,         TAKE         } },
     { "5",   FOUND(target_is_being_walked, report_nested_walk),        { UNSAFE,       UNSAFE,       UNSAFE       } },
