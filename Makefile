@@ -17,9 +17,15 @@ SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno
 # Bound at start: a walk in a signal handler must not enter the dynamic loader.
 LDLIBS := -lZydis -lelf -llzma -Wl,-z,now
 
-# Files that ask the operating system or libelf; everything else is freestanding.
-HOSTED := $(wildcard src/target/linux/*.c src/clr/*.c lib/elf/*.c)
-PORTABLE := $(filter-out $(HOSTED),$(wildcard lib/*/*.c lib/*/*/*.c src/*/*.c src/*/*/*.c))
+# Files that ask the operating system or libelf; everything else is freestanding. SW_HOST: linux, or windows
+# (mk/windows.sh).
+SW_HOST ?= linux
+HOSTED_linux := $(wildcard src/target/linux/*.c src/clr/*.c lib/elf/*.c)
+HOSTED_windows := $(wildcard src/target/windows/*.c)
+HOSTED := $(HOSTED_$(SW_HOST))
+HOSTED_FLAGS_linux := -D_GNU_SOURCE
+HOSTED_FLAGS_windows := -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN
+PORTABLE := $(filter-out $(HOSTED_linux) $(HOSTED_windows),$(wildcard lib/*/*.c lib/*/*/*.c src/*/*.c src/*/*/*.c))
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(PORTABLE) $(HOSTED))
 LIB := $(BUILD)/libsnapwalk.a
 
@@ -67,7 +73,7 @@ $(LIB): $(OBJECTS)
 	@$(AR) rcs $@ $^
 	@echo "  AR      $@"
 
-$(patsubst %.c,$(BUILD)/%.o,$(HOSTED)): CPPFLAGS += -D_GNU_SOURCE
+$(patsubst %.c,$(BUILD)/%.o,$(HOSTED)): CPPFLAGS += $(HOSTED_FLAGS_$(SW_HOST))
 $(BUILD)/src/common/status.o: CPPFLAGS += -DSW_VERSION='"$(VERSION)"'
 $(BUILD)/src/common/status.o: Makefile
 $(BUILD)/lib/%.o: lib/%.c
@@ -191,6 +197,12 @@ test check arm64-test: deps
 arm64: deps
 	@mk/arm64.sh $(BUILD)/arm64/signed archive examples
 
+# Built for Windows on x64 by mingw-w64, in $(BUILD)/windows; the test runs what is built by Wine.
+windows-lib: deps
+	@mk/windows.sh $(BUILD)/windows archive
+windows: deps
+	@test/windows/run.sh $(BUILD)
+
 clrmd: deps $(EXAMPLES)
 	@mk/clrmd.sh $(BUILD)
 
@@ -252,6 +264,8 @@ help:
 	@echo 'make install        archives, headers, pkg-config files; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
 	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
+	@echo 'make windows-lib    archive for Windows on x64, by mingw-w64, $(BUILD)/windows'
+	@echo 'make windows        its tests and walk_self.exe, run by Wine; "windows: N of N walks as expected"'
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
 	@echo 'make clr            inside a real .NET: every answer beside the CLR'"'"'s own, samples at any instant, cost'
 	@echo 'make tube           scenarios for .NET profilers, played without .NET; "tube: N of N scenarios as expected"'
@@ -268,4 +282,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install clean help
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test windows-lib windows clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install clean help

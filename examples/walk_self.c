@@ -23,7 +23,7 @@ static int walk_from_here(const struct sw_walker *walker, const struct sw_images
                (unsigned long long)(pc - start), sw_source_name(walk.frame.source), sw_trust_name(walk.frame.trust));
     }
     printf("ended: %s\n", sw_stop_name(walk.stop));
-    return walk.stop == SW_STOP_ROOT ? 0 : 1;
+    return walk.stop >= SW_STOP_ROOT && walk.stop <= SW_STOP_ROOT_BASE ? 0 : 1;
 }
 
 /* Makes some frames to see. Not static, so that the compiler keeps them. */

@@ -32,7 +32,7 @@ for tool in clang-tidy gcc; do
 done
 all=
 [ $# -ne 0 ] || all=yes
-[ $# -ne 0 ] || set -- $(find lib src examples -name '*.c' | sort)
+[ $# -ne 0 ] || set -- $(find lib src examples -name '*.c' ! -path 'src/target/windows/*' | sort)
 rm -rf "$out"
 mkdir -p "$out"
 

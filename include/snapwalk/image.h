@@ -49,15 +49,21 @@ void sw_images_destroy(struct sw_images *images);
  * It also notes which memory is executable (as sw_process_add_images and sw_core_add_images do): a return address
  * elsewhere is none. Memory of which nothing is known, since it came later or is anonymous, counts behind a call.
  *
+ * On Windows these are the modules of the loader's list. The program, ntdll, kernel32, kernelbase and the module that
+ * this library is in are used where they are mapped; others are copied whole, with their code, as they are mapped, so
+ * that they may be unloaded. Call this again after LoadLibrary and FreeLibrary; while it runs it holds a reference to
+ * every module. Which memory is executable is not noted there.
+ *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_BUSY; SW_E_OS. An image with bad headers is left out.
  * Threads  One writer at a time; walks go on meanwhile. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_images_add_self(struct sw_images *images);
 
 /*
- * Registers one ELF or PE file that a target has mapped.
+ * Registers one ELF or PE file that a target has mapped. Built for Windows, the library knows PE files only: an ELF
+ * file is SW_E_UNSUPPORTED, here and everywhere.
  *
- * path     The file to read. Copied.
+ * path     The file to read; on Windows in UTF-8. Copied.
  * address  ELF: the address of file offset 0. PE: the base address.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_BUSY; SW_E_OVERLAP; SW_E_OS (open or map failed);

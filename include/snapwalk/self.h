@@ -1,5 +1,6 @@
 /*
- * This process as a target: its memory, its stacks, its own registers, in signal handlers too. Linux.
+ * This process as a target: its memory, its stacks, its own registers, in signal handlers too, and on Windows while
+ * other threads stand suspended. Linux; Windows on x64.
  */
 #ifndef SNAPWALK_SELF_H
 #define SNAPWALK_SELF_H
@@ -11,10 +12,12 @@ extern "C" {
 #endif
 
 /*
- * A reader of this process's own memory. It cannot fault.
+ * A reader of this process's own memory. It cannot fault. On Windows what is readable, and no guard page, is copied
+ * from where it is. If it is freed in that very moment, the fault is caught inside: that takes locks of the system's
+ * exception dispatch, which a suspended thread may hold, and which it does not take otherwise.
  *
  * Returns  A reader without a window. Memory  None. Threads  Any.
- * Signals  Safe. A read of up to 256 KiB takes two system calls.
+ * Signals  Safe. A read of up to 256 KiB takes two system calls; on Windows one for each piece of equal rights.
  */
 struct sw_memory sw_self_memory(void);
 
@@ -30,7 +33,8 @@ struct sw_memory sw_self_memory(void);
 SW_NODISCARD enum sw_status sw_self_stack(uint64_t *begin, uint64_t *end);
 
 /*
- * Captures the registers of the calling thread, as they are when this call returns: the nonvolatile ones, sp and pc.
+ * Captures the registers of the calling thread, as they are when this call returns: the nonvolatile ones, sp and pc. On
+ * Windows rsi and rdi are among them.
  * The pc is the return address of this call.
  *
  * Memory   None. Threads  Any. Signals  Safe.
@@ -53,7 +57,7 @@ SW_NODISCARD enum sw_status sw_self_walker(struct sw_walker *walker, const struc
                                            const struct sw_images *images);
 
 /*
- * The kernel's id of the calling thread. Threads  Any. Signals  Safe.
+ * The kernel's id of the calling thread (Windows: GetCurrentThreadId). Threads  Any. Signals  Safe.
  */
 uint64_t sw_self_thread(void);
 

@@ -1,6 +1,6 @@
 /*
  * Stopping threads: the functions by which an engine stops threads of its target, and those for the threads of this
- * process (Linux).
+ * process (Linux; Windows on x64).
  */
 #ifndef SNAPWALK_SUSPEND_H
 #define SNAPWALK_SUSPEND_H
@@ -37,7 +37,8 @@ struct sw_suspender {
 };
 
 /*
- * Suspends other threads of this process. It sends each a signal, whose handler waits until the thread is resumed.
+ * Suspends other threads of this process. It sends each a signal, whose handler waits until the thread is resumed. On
+ * Windows it calls SuspendThread, and GetThreadContext, which waits until the thread stands.
  */
 struct sw_self_suspender;
 
@@ -45,8 +46,8 @@ struct sw_self_suspender;
  * Makes a suspender and installs the handler of its signal. Destroy resumes threads that are still suspended and
  * restores the former handler. A process may have any number of suspenders, one per signal.
  *
- * signal   A real-time signal without a handler. 0: the first such signal from SIGRTMIN + 6 on.
- * capacity How many threads can be suspended at once, 1 to 65536.
+ * signal   A real-time signal without a handler. 0: the first such signal from SIGRTMIN + 6 on. Windows: 0.
+ * capacity How many threads can be suspended at once, 1 to 65536. Windows: how many suspends can be in force at once.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_BUSY (the signal has a handler already); SW_E_NO_MEMORY; SW_E_OS.
  * Threads  Any. Destroy: no other call may be using the suspender. Signals  Not safe.
@@ -66,6 +67,11 @@ void sw_self_suspender_destroy(struct sw_self_suspender *self);
  * A suspended thread runs nothing, not even signal handlers. If it was in a system call to which SA_RESTART does not
  * apply, that call may end with EINTR. Two threads that suspend each other at the same time wait for each other, so let
  * only one thread suspend others.
+ *
+ * On Windows no handler is involved, and threads that something else suspends as well stay suspended until that
+ * resumes them. From suspend to resume the caller is bound as a signal handler is: the thread may hold the lock of
+ * the heap, the loader or a stream. The registers of a thread in a system call are those with which it will return
+ * from it.
  *
  * Threads  Any. Signals  current, capture, suspend and resume are safe.
  */

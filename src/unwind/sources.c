@@ -193,6 +193,17 @@ enum sw_status sw_sources_open(struct sw_images *images, struct sw_image_entry *
     return status;
 }
 
+enum sw_status sw_sources_open_pe(struct sw_images *images, struct sw_image_entry *entry)
+{
+    entry->info.is_pe = true;
+    const enum sw_status status = sw_sources_open(images, entry, NULL);
+    entry->info.is_ready_to_run = entry->has_clr;
+    entry->info.machine = entry->pe.machine;
+    entry->info.begin = entry->info.bias = entry->pe.bytes.address;
+    entry->info.end = entry->info.begin + entry->pe.size_of_image;
+    return status;
+}
+
 uint32_t sw_sources_of(const struct sw_unwind_request *req)
 {
     const struct sw_image_entry *entry = req->frame->code.unwind != SW_UNWIND_ANALYSIS ? req->entry : NULL;

@@ -34,6 +34,14 @@ SW_NODISCARD enum sw_status sw_source_ask(const struct sw_unwind_request *req, u
 enum sw_status sw_sources_open(struct sw_images *images, struct sw_image_entry *entry,
                                const struct sw_sections *sections);
 
+/*
+ * Fills in the entry of a PE image whose entry->pe is open: what it is, where it lies, and its tables. Called as
+ * sw_sources_open.
+ *
+ * Returns  SW_OK; SW_E_NO_MEMORY.
+ */
+enum sw_status sw_sources_open_pe(struct sw_images *images, struct sw_image_entry *entry);
+
 /* The rule that a CoreCLR JIT header gives, with the FunctionID. */
 SW_NODISCARD enum sw_status sw_source_clr_header(const struct sw_unwind_request *req, struct sw_rule *rule,
                                                  struct sw_clr_jit_code *about);

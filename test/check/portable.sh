@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything but src/target/linux, src/clr and lib/elf compiles freestanding: for this machine, for aarch64, and with mingw-w64;
+# Everything but src/target/linux and windows, src/clr and lib/elf compiles freestanding: for this machine, for aarch64, and with mingw-w64;
 # and each public header compiles alone, as C11 and as C++17, without a shadowed name.
 set -u
 cd "$(dirname "$0")/../.."
@@ -10,7 +10,7 @@ mkdir -p "$build/log"
 mkdir -p "$build/zydis"
 ln -sfn /usr/include/Zydis "$build/zydis/Zydis"
 ln -sfn /usr/include/Zycore "$build/zydis/Zycore"
-files=$(find lib src -name '*.c' | grep -vE '^(src/target/linux|src/clr|lib/elf)/')
+files=$(find lib src -name '*.c' | grep -vE '^(src/target/(linux|windows)|src/clr|lib/elf)/')
 flags="-std=c11 -ffreestanding -Wall -Wextra -Werror -Iinclude -Ilib -Isrc -isystem $build/zydis -DSW_VERSION=\"0\""
 for compiler in gcc clang aarch64-linux-gnu-gcc x86_64-w64-mingw32-gcc; do
     bad=

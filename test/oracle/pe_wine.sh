@@ -6,6 +6,7 @@
 set -u
 cd "$(dirname "$0")/../.."
 . test/support/wait.sh
+. test/support/wine.sh
 build=${1:-build}
 [ $# -eq 0 ] || shift
 work=$build/wine
@@ -18,31 +19,16 @@ skip() {
     exit 0
 }
 
-find_wine() {
-    for wine in "$(command -v wine64 2>/dev/null)" /usr/lib/wine/wine64; do
-        [ ! -x "$wine" ] || return 0
-    done
-    return 1
-}
-
-if ! find_wine && [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
-    apt-get install -y --no-install-recommends wine64 >/dev/null 2>&1 ||
-        { apt-get update && apt-get install -y --no-install-recommends wine64; } >/dev/null 2>&1
-fi
 find_wine || skip "no wine64 command (package wine64)"
 command -v "$mingw" >/dev/null 2>&1 || skip "no $mingw command (package gcc-mingw-w64-x86-64)"
 
 rm -rf "$work"
 mkdir -p "$work/include"
 work=$(cd "$work" && pwd)
-export WINEPREFIX="$work/prefix" WINEDEBUG=-all WINEDLLOVERRIDES=mscoree,mshtml=
-unset DISPLAY WAYLAND_DISPLAY
-for server in "$(dirname "$wine")/wineserver" /usr/lib/wine/wineserver; do
-    [ ! -x "$server" ] || break
-done
+use_wine "$work"
 clean_up() {
-    "$server" -k >/dev/null 2>&1
-    rm -rf "$WINEPREFIX" "$work"/questions "$work"/answers
+    leave_wine
+    rm -rf "$work"/questions "$work"/answers
 }
 trap clean_up EXIT
 

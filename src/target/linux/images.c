@@ -6,6 +6,7 @@
 #include "target/linux/images.h"
 
 #include "code/originals.h"
+#include "code/pe_name.h"
 #include "common/alloc.h"
 #include "elf/elf.h"
 #include "target/linux/os.h"
@@ -101,17 +102,6 @@ static enum sw_status map_file(struct sw_image_entry *entry, const char *path)
     return SW_OK;
 }
 
-enum sw_status sw_images_fill_pe(struct sw_images *images, struct sw_image_entry *entry)
-{
-    entry->info.is_pe = true;
-    const enum sw_status status = sw_sources_open(images, entry, NULL);
-    entry->info.is_ready_to_run = entry->has_clr;
-    entry->info.machine = entry->pe.machine;
-    entry->info.begin = entry->info.bias = entry->pe.bytes.address;
-    entry->info.end = entry->info.begin + entry->pe.size_of_image;
-    return status;
-}
-
 static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *entry, const struct sw_image_file *file)
 {
     enum sw_status status = map_file(entry, file->open_path);
@@ -119,7 +109,7 @@ static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *e
         return status;
     const struct sw_bytes bytes = { entry->held, entry->held_size, file->address };
     status = sw_pe_open(bytes, false, &entry->pe);
-    return status == SW_OK ? sw_images_fill_pe(images, entry) : status;
+    return status == SW_OK ? sw_sources_open_pe(images, entry) : status;
 }
 
 /* Both ---------------------------------------------------------------------------------------------------------- */
@@ -148,7 +138,7 @@ static enum sw_status fill_bytes(struct sw_images *images, struct sw_image_entry
 {
     if (bytes.size >= 2 && memcmp(bytes.bytes, "MZ", 2) == 0) {
         const enum sw_status status = sw_pe_open(bytes, is_mapped, &entry->pe);
-        return status == SW_OK ? sw_images_fill_pe(images, entry) : status;
+        return status == SW_OK ? sw_sources_open_pe(images, entry) : status;
     }
     const enum sw_status status = sw_elf_open_bytes(bytes, &entry->elf);
     if (status == SW_OK && room)
@@ -466,29 +456,6 @@ static enum sw_status elf_name(struct sw_image_entry *entry, uint64_t address, c
     return SW_OK;
 }
 
-static enum sw_status method_name(const struct sw_image_entry *entry, uint64_t address, char *name, size_t size,
-                                  uint64_t *start)
-{
-    struct sw_range method;
-    if (sw_clr_image_method(&entry->clr, address, &method) != SW_OK ||
-        sw_clr_image_name(&entry->clr, address, name, size) != SW_OK)
-        return SW_E_NOT_FOUND;
-    *start = method.id;
-    return SW_OK;
-}
-
-static enum sw_status export_name(const struct sw_image_entry *entry, uint64_t address, char *name, size_t size,
-                                  uint64_t *start)
-{
-    const uint64_t rva = address - entry->info.bias;
-    uint32_t begin;
-    if (rva > UINT32_MAX ||
-        sw_pe_export_around(&entry->pe, entry->exceptions, (uint32_t)rva, name, size, &begin) != SW_OK)
-        return SW_E_NOT_FOUND;
-    *start = entry->info.bias + begin;
-    return SW_OK;
-}
-
 enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, char *name, size_t size,
                               uint64_t *start)
 {
@@ -501,10 +468,8 @@ enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, 
     const struct sw_image_entry *found = sw_images_entry(images, address);
     /* Only this call uses the fields for names, and only one thread at a time may call it. */
     struct sw_image_entry *entry = (struct sw_image_entry *)(uintptr_t)found;
-    if (entry && entry->has_clr)
-        status = method_name(entry, address, name, size, &begin);
-    else if (entry && entry->has_pe)
-        status = export_name(entry, address, name, size, &begin);
+    if (entry && entry->info.is_pe)
+        status = sw_image_pe_name(entry, address, name, size, &begin);
     else if (entry)
         status = elf_name(entry, address, name, size, &begin);
     sw_images_leave(images, &section);

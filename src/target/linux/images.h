@@ -76,9 +76,6 @@ enum sw_status sw_images_detach_mapped(struct sw_images *images, struct sw_image
 const struct sw_map *sw_images_next_site(const struct sw_map *maps, size_t count, size_t *at, uint64_t floor,
                                          const struct sw_memory *memory, bool *is_pe);
 
-/* Fills in an entry whose entry->pe is open. Returns  SW_OK; SW_E_NO_MEMORY. */
-enum sw_status sw_images_fill_pe(struct sw_images *images, struct sw_image_entry *entry);
-
 /* Whether a status ends a refresh. Any other one means that the image is left out. */
 static inline bool sw_images_fatal(enum sw_status status)
 {

@@ -1,0 +1,88 @@
+#!/bin/sh
+# run.sh BUILD: the archive for Windows on x64, built by mingw-w64: what it holds, this process as a target (self.c), and
+# examples/walk_self.c as a program, run by Wine. TAP; last line: windows: N of N walks as expected
+set -u
+cd "$(dirname "$0")/../.."
+. test/support/wine.sh
+build=${1:-build}/windows
+cc=x86_64-w64-mingw32-gcc
+nm=x86_64-w64-mingw32-nm
+status=0
+
+skip() {
+    echo "ok - $1 # SKIP $2"
+    exit $status
+}
+
+# verdict NAME FINDINGS: ok when there are none
+verdict() {
+    if [ -z "$2" ]; then
+        echo "ok - $1"
+    else
+        echo "not ok - $1"
+        echo "$2" | head -n 20 | sed 's/^/# /'
+        status=1
+    fi
+}
+
+# program NAME FLAGS SOURCE: compiles against the archive
+program() {
+    # shellcheck disable=SC2086
+    $cc -std=c11 -O2 -g -Wall -Wextra -Wconversion -Wshadow -Werror $2 -Iinclude "$3" "$lib" "$build/zydis/libZydis.a" \
+        -static -o "$build/$1.exe" 2>"$build/$1.log" || { verdict "$3 compiles" "$(cat "$build/$1.log")"; exit 1; }
+}
+
+mkdir -p "$build"
+build=$(cd "$build" && pwd)
+lib=$build/libsnapwalk.a
+mk/windows.sh "$build" archive >"$build/build.log" 2>&1
+case $? in
+0) ;;
+77) skip "windows" "$(tail -n 1 "$build/build.log")" ;;
+*)
+    verdict "the archive is built" "$(grep -E 'error|Error' "$build/build.log"; tail -n 1 "$build/build.log")"
+    exit 1
+    ;;
+esac
+verdict "the archive is built" ""
+
+# .refptr.NAME: how mingw-w64 reaches NAME.
+verdict "every global symbol starts with sw_" "$($nm -g --defined-only "$lib" | awk 'NF == 3 && $3 !~ /^([.]refptr[.])?sw_/')"
+verdict "no writable globals, no constructors" "$(
+    x86_64-w64-mingw32-size -A "$lib" |
+        awk '/\.o / { file = $1 } ($1 ~ /^\.(data|bss|tls|ctors|dtors|CRT)/ && $2 > 0) { print file, $1, $2 }'
+)"
+# Everything but these three files may be reached from a walk, or while a thread stands suspended.
+asked='VirtualQuery|(Open|Suspend|Resume)Thread|GetThreadContext|WaitForSingleObject|CloseHandle|(Get|Set)LastError'
+asked="$asked|GetCurrent(ThreadId|ProcessId|ThreadStackLimits)|GetProcessIdOfThread|SwitchToThread|Sleep"
+allowed="^(sw_.*|Zydis.*|mem(chr|cmp|cpy|move|set)|str(chr|cmp|len)|__popcountdi2|___chkstk_ms|__imp_($asked))\$"
+verdict "the walk's objects need nothing that allocates, locks, prints or loads" "$(
+    find "$build/lib" "$build/src" -name '*.o' | grep -vE '/target/windows/(images|alloc_libc|no_elf)[.]o' |
+        while read -r object; do
+            $nm -u "$object" | awk -v ok="$allowed" -v file="$object" '$2 !~ ok && $2 !~ /^[.]refptr[.]sw_/ { print file, $2 }'
+        done
+)"
+
+program walk_self -Wl,--export-all-symbols examples/walk_self.c
+program self "-Isrc -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/self.c
+
+find_wine || skip "programs for Windows" "no wine64 command (package wine64)"
+use_wine "$build"
+trap leave_wine EXIT
+timeout 600 "$wine" "$build/walk_self.exe" >"$build/walk_self.out" 2>&1 # makes the folder; what that says is of no interest
+[ -d "$WINEPREFIX/drive_c" ] || skip "programs for Windows" "wine64 runs no program here, see $build/walk_self.out"
+
+timeout 600 "$wine" "$build/walk_self.exe" >"$build/walk_self.out" 2>&1
+verdict "walk_self ends as it should" "$([ $? -eq 0 ] || tail -n 5 "$build/walk_self.out")"
+verdict "walk_self walks to the root, by unwind data only" "$(
+    awk '/^#/ { frames++; if ($4 != "(seed," && $4 != "(unwind-codes,") print; if (/ main[+]/) main = 1; last = $3 }
+         /^ended: root/ { end = 1 }
+         END { if (frames < 5 || !main || !end || last !~ /^RtlUserThreadStart[+]/) print frames " frames, last " last }' "$build/walk_self.out"
+)"
+
+timeout 600 "$wine" "$build/self.exe" >"$build/self.out" 2>&1
+code=$?
+grep -E '^(ok|not ok|#)' "$build/self.out"
+verdict "self.c ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/self.out")"
+grep '^windows: ' "$build/self.out" || { echo "not ok - self.c came to its end"; status=1; }
+exit $status
