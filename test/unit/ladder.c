@@ -100,7 +100,7 @@ static const struct situation situations[] = {
     { NAME("s2_1_other_id_documented_is_suspended_walked_resumed"), STACK, FULL, .who = FROM_OTHER, .suspends = 1 },
     { NAME("s2_1_arbitrary_number_is_refused_windows"), STACK, .flavour = WIN, .thread = 0xdead, .hr = NOBODY },
     { NAME("s2_1_arbitrary_number_is_not_implemented_unix"), STACK, .flavour = UNIX, .thread = 1u << 20, .hr = E_NOTIMPL },
-    { NAME("s2_1_arbitrary_number_unix_after_suspend_runtime_is_refused"), STACK, .flavour = UNIX, .thread = 1u << 20, .runtime = STOPPED, .hr = NOBODY },
+    { NAME("s2_1_arbitrary_number_unix_after_suspend_runtime_fails"), STACK, .flavour = UNIX, .thread = 1u << 20, .runtime = STOPPED, .hr = E_FAIL },
     { NAME("s2_1_heap_not_ready_beats_an_arbitrary_number_unix"), STACK, .flavour = UNIX, .thread = 1u << 20, .not_runtime = SW_RUNTIME_HEAP_READY, .hr = S_OK },
     { NAME("s2_1_heap_not_ready_beats_an_arbitrary_number_windows"), STACK, .flavour = WIN, .thread = 1u << 20, .not_runtime = SW_RUNTIME_HEAP_READY, .hr = S_OK },
     { NAME("s2_1_arbitrary_number_is_refused_documented"), STACK, .thread = 3, .hr = NOBODY },
