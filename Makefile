@@ -20,8 +20,8 @@ LDLIBS := -lZydis -lelf -llzma -Wl,-z,now
 # Files that ask the operating system or libelf; everything else is freestanding. SW_HOST: linux, or windows
 # (mk/windows.sh).
 SW_HOST ?= linux
-HOSTED_linux := $(wildcard src/target/linux/*.c src/clr/*.c lib/elf/*.c)
-HOSTED_windows := $(wildcard src/target/windows/*.c)
+HOSTED_linux := $(wildcard src/target/linux/*.c src/clr/linux/*.c lib/elf/*.c)
+HOSTED_windows := $(wildcard src/target/windows/*.c src/clr/windows/*.c)
 HOSTED := $(HOSTED_$(SW_HOST))
 HOSTED_FLAGS_linux := -D_GNU_SOURCE
 HOSTED_FLAGS_windows := -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN
@@ -177,12 +177,38 @@ $(BUILD)/examples/clr-in-a-tube/guide/test: examples/clr-in-a-tube/guide/test.c 
 	@echo "  CC      $@"
 	@$(CC) -Iinclude -std=c11 $(WARN) -pthread $(CFLAGS) -o $@ $< $(HARNESS) $(LIB) $(LDLIBS) -ldl
 
+# Writers of profiles: an archive of its own, on nothing of this library; messages are made by protobuf-c.
+PROFILES := $(BUILD)/libsnapwalk-profile.a
+PROTO_C := $(patsubst tools/profile/proto/%.proto,$(BUILD)/tools/profile/%.pb-c.c,$(wildcard tools/profile/proto/*.proto))
+tools: deps-tools $(BUILD)/tools/profile-convert
+$(PROTO_C): $(BUILD)/tools/profile/%.pb-c.c: tools/profile/proto/%.proto
+	@mkdir -p $(@D)
+	@echo "  PROTOC  $<"
+	@protoc-c --proto_path=$(<D) --c_out=$(@D) $<
+$(PROTO_C:.c=.o): %.o: %.c
+	@$(CC) -std=c11 -fPIC -fvisibility=hidden $(CFLAGS) -c $< -o $@
+$(BUILD)/tools/profile/%.o: tools/profile/%.c $(PROTO_C)
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) -Itools/profile -I$(BUILD)/tools/profile -D_GNU_SOURCE $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+$(PROFILES): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profile/*.c)) $(PROTO_C:.c=.o)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+	@echo "  AR      $@"
+$(BUILD)/tools/profile-convert: tools/profile-convert.c $(PROFILES)
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -MF $@.d $< $(PROFILES) -lprotobuf-c -lz -o $@
+
+-include $(wildcard $(BUILD)/tools/profile/*.d $(BUILD)/tools/*.d)
 -include $(OBJECTS:.o=.d) $(wildcard $(BUILD)/harness/*.d) $(addsuffix .d,$(PROGRAMS)) $(wildcard $(BUILD)/test/support/*.d)
 
 deps:
 	@mk/deps.sh all
 deps-lib:
 	@mk/deps.sh lib
+deps-tools:
+	@mk/deps.sh tools
 deps-run:
 	@mk/deps.sh run
 
@@ -201,7 +227,7 @@ arm64: deps
 windows-lib: deps
 	@mk/windows.sh $(BUILD)/windows archive
 windows: deps
-	@test/windows/run.sh $(BUILD)
+	@FULL=1 test/windows/run.sh $(BUILD)
 
 clrmd: deps $(EXAMPLES)
 	@mk/clrmd.sh $(BUILD)
@@ -262,6 +288,7 @@ help:
 	@echo '  ONLY=cache          groups and programs whose name has a match; ROW=NAME: tests of that name'
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make install        archives, headers, pkg-config files; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make tools          profile-convert: folded stacks to pprof, speedscope, folded; $(BUILD)/tools'
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
 	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
 	@echo 'make windows-lib    archive for Windows on x64, by mingw-w64, $(BUILD)/windows'
@@ -282,4 +309,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run run test arm64 arm64-test windows-lib windows clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install clean help
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install clean help

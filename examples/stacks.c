@@ -1,7 +1,7 @@
 /*
  * Prints the stack of every thread of a process or of a core file, leaf first. Managed and native frames are in one
  * order, each with how it was found and how sure that is. A process stands only while its stacks are copied. The names
- * of JIT code come from its perf map, if it has one.
+ * of JIT code come from its perf map, if it has one; those of .NET's methods also out of its memory.
  *
  *     stacks [--plain] PID
  *     stacks [--plain] --core FILE [--sysroot DIR]
@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <snapwalk/clr_names.h>
 #include <snapwalk/core.h>
 #include <snapwalk/perfmap.h>
 #include <snapwalk/process.h>
@@ -30,6 +31,7 @@ struct viewer {
     struct sw_images *images;
     struct sw_codemap *codemap;
     struct sw_perfmap *perfmap;
+    struct sw_clr_names *names;
     struct sw_analysis_cache *analysis_cache; /* threads share code */
     bool plain;
     struct sw_scratch scratch;
@@ -56,7 +58,24 @@ static void must_be_allowed(enum sw_status status, int pid, const char *what)
     must(status, what);
 }
 
-/* "int32 [app] Type::Method(int32)[Tier]" from the perf map, "library!symbol+0x12", or "library+0x1234". */
+/* "app!Namespace.Type.Method(int)", out of the memory of a process that runs CoreCLR. */
+static bool describe_managed(const struct viewer *v, const struct sw_frame *frame, char *text, size_t size)
+{
+    char buffer[SHOWN_BYTES];
+    struct sw_range range;
+    struct sw_clr_name name;
+    const uint64_t entry = frame->code.kind == SW_KIND_NGEN ? frame->code.id : 0;
+    if (sw_clr_names_find(v->names, frame->lookup, entry, &range) != SW_OK ||
+        sw_clr_names_method(v->names, range.id, 0, buffer, sizeof buffer, &name) != SW_OK)
+        return false;
+    snprintf(text, size, "%s!%s.%s%s", name.module, name.type, name.method, name.parameters);
+    return true;
+}
+
+/*
+ * "int32 [app] Type::Method(int32)[Tier]" from the perf map, a managed name, "library!symbol+0x12", or
+ * "library+0x1234".
+ */
 static void describe(const struct viewer *v, const struct sw_frame *frame, char *name, size_t size)
 {
     const uint64_t pc = sw_regs_pc(&frame->regs);
@@ -68,6 +87,8 @@ static void describe(const struct viewer *v, const struct sw_frame *frame, char 
         snprintf(name, size, "%s", jitted);
         return;
     }
+    if (describe_managed(v, frame, name, size))
+        return;
     const bool found = sw_images_find(v->images, frame->lookup, &image) == SW_OK;
     const char *file = strrchr(image.path, '/') ? strrchr(image.path, '/') + 1 : image.path;
     if (found && sw_images_name(v->images, frame->lookup, symbol, sizeof symbol, &start) == SW_OK)
@@ -160,21 +181,37 @@ static void print_left_out(const struct viewer *v)
     free(threads);
 }
 
-static bool runs_coreclr(int pid)
+/* Whether a file of the process is CoreCLR: the library by its name, or else a program that contains it. */
+static bool attach_process(struct viewer *v, int pid, bool by_name)
 {
     char path[40], line[4096];
+    uint64_t begin, offset;
     bool found = false;
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     FILE *maps = fopen(path, "r");
     while (maps && !found && fgets(line, sizeof line, maps))
-        found = strstr(line, "/libcoreclr.so") != NULL;
+        found = sscanf(line, "%" SCNx64 "-%*x %*4s %" SCNx64, &begin, &offset) == 2 && offset == 0 &&
+                strstr(line, by_name ? "/libcoreclr.so" : "/") && sw_clr_names_attach(v->names, begin) == SW_OK;
     if (maps)
         fclose(maps);
     return found;
 }
 
-static void open_viewer(struct viewer *v, enum sw_perfmap_flavour flavour)
+static bool attach_core(struct viewer *v)
 {
+    struct sw_core_file file;
+    for (size_t i = 0; sw_core_get_file(v->core, i, &file); i++)
+        if (sw_clr_names_attach(v->names, file.address) == SW_OK)
+            return true;
+    return false;
+}
+
+static void open_viewer(struct viewer *v, int pid)
+{
+    const struct sw_memory memory = v->core ? sw_core_memory(v->core) : sw_process_memory(v->process);
+    must(sw_clr_names_create(NULL, &memory, 0, &v->names), "names");
+    const bool is_clr = !v->core && (attach_process(v, pid, true) || attach_process(v, pid, false));
+    const enum sw_perfmap_flavour flavour = is_clr ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN;
     must(sw_images_create(NULL, &v->images), "images");
     must(sw_codemap_create(NULL, &v->codemap), "code map");
     must(sw_perfmap_create(NULL, flavour, &v->perfmap), "perf map");
@@ -200,8 +237,9 @@ static void read_perfmap(struct viewer *v, int pid)
 static void open_process(struct viewer *v, int pid)
 {
     must_be_allowed(sw_process_open(NULL, pid, &v->process), pid, "process");
-    open_viewer(v, runs_coreclr(pid) ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN);
+    open_viewer(v, pid);
     must_be_allowed(sw_process_capture(v->process, STACK_BYTES), pid, "stop");
+    sw_clr_names_renew(v->names); /* what was read before the stop may have changed */
     if (!v->plain)
         printf("stopped for %" PRIu64 " us\n\n", sw_process_stopped_ns(v->process) / 1000);
     must(sw_process_add_images(v->process, v->images), "images");
@@ -215,8 +253,9 @@ static void open_core(struct viewer *v, const char *path, const char *sysroot)
     struct sw_core_file file;
     char printed[SHOWN_BYTES];
     must(sw_core_open(NULL, path, &v->core), path);
-    open_viewer(v, SW_PERFMAP_PLAIN);
+    open_viewer(v, 0);
     must(sw_core_add_images(v->core, &files, v->images), "images");
+    (void)attach_core(v); /* files stand in for what the core omits, from here on */
     for (size_t i = 0; sw_core_get_file(v->core, i, &file); i++)
         if (file.state < SW_CORE_FILE_UNCHECKED)
             fprintf(stderr, "stacks: %s: no image: %s\n", shown(file.path, printed, sizeof printed),
@@ -269,6 +308,7 @@ int main(int argc, char **argv)
     else
         open_process(&v, pid);
     print_threads(&v);
+    sw_clr_names_destroy(v.names);
     sw_process_close(v.process);
     sw_analysis_cache_destroy(v.analysis_cache);
     sw_perfmap_destroy(v.perfmap);

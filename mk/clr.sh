@@ -6,6 +6,7 @@
 #   samples   timer signals at any instant, walks in the handler: SAMPLES of them (default 1,000,000; short: 40,000)
 #   cost      nanoseconds a frame beside the CLR's walk, and what sampling every thread at 1 kHz costs a program
 #   overlay   a profiler that knows nothing of us, with and without the overlay
+#   arm64     answers and samples of the real runtime for ARM64 in qemu-aarch64 (test/clr/arm64.sh)
 #
 # short: one setting and few samples, for `make test`. STRESS_S: seconds of stress with signals (default 0; 1800 is half
 # an hour). The last line is "clr: N of N walks identical".
@@ -121,6 +122,12 @@ if [ -z "$short" ]; then
     awk -f mk/clr-cost.awk "$work/cost"
     mk/clr-overhead.sh "$build"
     test/clr/overlay.sh "$build" | grep -v '^ok' || status=1
+fi
+
+if [ -z "$short" ]; then
+    test/clr/arm64.sh "$build" >"$work/arm64" || status=1
+    cat "$work/arm64"
+    grep '^clr: [0-9]' "$work/arm64" >"$work/answers.arm64" || :
 fi
 
 cat "$work"/answers.* | awk '/^clr: / { same += $2; all += $4 } /registers that the CLR/ { own += $NF }

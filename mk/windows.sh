@@ -16,16 +16,26 @@ cannot() {
     exit 77
 }
 
-# Debian's own source package, by apt, which checks its signature; no list of this system is touched.
+# The source package, by apt, from where this machine has its packages from: its own list of sources, read as one of source
+# packages. apt checks the signatures, by the keys which that list names. No list of this system is touched. Where one of the
+# sources has no source packages the update says so; the package decides.
 fetch() {
     state=$zydis/apt
-    mkdir -p "$state/lists/partial" "$state/archives/partial"
+    rm -rf "$state"
+    mkdir -p "$state/lists/partial" "$state/archives/partial" "$state/parts"
     : >"$state/status"
-    echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $1 main" >"$state/sources.list"
-    set -- -q -o Dir::Etc::sourcelist="$state/sources.list" -o Dir::Etc::sourceparts=- -o Dir::State="$state" \
+    : >"$state/sources.list"
+    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+        [ ! -r "$file" ] || sed -n 's/^[[:space:]]*deb[[:space:]]/deb-src /p' "$file" >>"$state/sources.list"
+    done
+    for file in /etc/apt/sources.list.d/*.sources; do
+        [ ! -r "$file" ] || sed 's/^[Tt]ypes:.*/Types: deb-src/' "$file" >"$state/parts/$(basename "$file")"
+    done
+    set -- -q -o Dir::Etc::sourcelist="$state/sources.list" -o Dir::Etc::sourceparts="$state/parts" -o Dir::State="$state" \
         -o Dir::State::lists="$state/lists" -o Dir::State::status="$state/status" -o Dir::Cache="$state" -o APT::Sandbox::User=
-    (cd "$zydis" && apt-get "$@" update && apt-get "$@" source --download-only zydis) || return 1
-    rm -rf "$zydis/source" "$state/lists"
+    apt-get "$@" update || echo "not all sources could be read"
+    (cd "$zydis" && apt-get "$@" source --download-only zydis) || return 1
+    rm -rf "$zydis/source" "$state"
     mkdir "$zydis/source" && tar xf "$zydis"/zydis_*.orig.tar.* -C "$zydis/source" --strip-components=1
 }
 
@@ -48,9 +58,7 @@ exec 9>"$zydis/lock"
 flock 9
 if [ ! -e "$zydis/libZydis.a" ]; then
     command -v apt-get >/dev/null 2>&1 || cannot "Zydis' source package needs apt-get"
-    # shellcheck disable=SC1091
-    suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
-    fetch "$suite" >"$zydis/log" 2>&1 </dev/null || cannot "Zydis' source package cannot be fetched from Debian, see $zydis/log"
+    fetch >"$zydis/log" 2>&1 </dev/null || cannot "Zydis' source package cannot be fetched by apt-get, see $zydis/log"
     compile >>"$zydis/log" 2>&1 || { tail -n 20 "$zydis/log" >&2; exit 1; }
 fi
 exec 9>&-

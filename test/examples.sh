@@ -50,7 +50,7 @@ rm -f "$named"
 
 example "make run TARGET=toy: managed frames with names" 'jit .*Toy\.' mk/run.sh "$build" toy
 if command -v dotnet >/dev/null 2>&1; then
-    example "make run TARGET=dotnet: precompiled frames with names" 'ngen .*System\.Threading\.Thread::Sleep' \
+    example "make run TARGET=dotnet: precompiled frames with names" 'ngen .*System\.Threading\.Thread\.Sleep' \
         mk/run.sh "$build" dotnet
     if grep -q '^  end: ' "$out" && ! grep '^  end: ' "$out" | grep -qv 'end: root'; then
         echo "ok - every thread of the .NET process is walked to its root"

@@ -1,6 +1,6 @@
 /*
  * The CLR in this process: a code map, images and a thread table that follow the CLR's profiling events, and
- * DoStackSnapshot over them, answered by this library. Linux, x64.
+ * DoStackSnapshot over them, answered by this library. Linux, x64 and ARM64.
  *
  *     sw_clr_create(NULL, info, &clr);                        // in ICorProfilerCallback::Initialize
  *     sw_clr_get_events(&low, &high);                             // add them to the profiler's event mask
@@ -29,7 +29,7 @@ struct sw_clr;
  *          the runtime.
  * clr      Receives the object. The caller owns it and frees it with sw_clr_destroy.
  *
- * Returns  SW_OK; SW_E_ARGUMENT; SW_E_UNSUPPORTED (no such interface, or not x64); SW_E_NO_MEMORY; SW_E_OS.
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_UNSUPPORTED (no such interface); SW_E_NO_MEMORY; SW_E_OS.
  * Threads  Any. Signals  Not safe.
  */
 SW_NODISCARD enum sw_status sw_clr_create(const struct sw_alloc *alloc, IUnknown *info, struct sw_clr **clr);
@@ -102,8 +102,24 @@ void sw_clr_set_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear);
 void sw_clr_set_frame_limit(struct sw_clr *clr, uint32_t max_frames, bool both_ends);
 
 /*
- * DoStackSnapshot: sw_snapshot with an engine and working memory from a pool of 64, so that threads and signal handlers
- * may call it at the same time.
+ * Limits the memory of the caches that walks share. They begin with 0.7 MB and grow with the code that is walked, by
+ * doubling, in the events and in sw_clr_refresh; while one grows its successor stands beside it, and that counts. Below
+ * what they have by now: they stay as they are. Caches that may not grow drop what is oldest: walks are slower, and
+ * answer the same.
+ *
+ * bytes    0, as at first: SW_CLR_MEMORY_DEFAULT, of which 14 MB are used in the end.
+ *
+ * Memory   None. Beside the caches there are, at any limit: what is known of the code, some 100 bytes for each piece;
+ *          the pool of sw_clr_snapshot, a megabyte of address space for each of its 8 to 64 parts, of which what walks
+ *          touch is used; and 8 bytes for each precompiled method.
+ * Threads  Any. Signals  Safe.
+ */
+enum { SW_CLR_MEMORY_DEFAULT = 20 << 20 };
+void sw_clr_set_memory_limit(struct sw_clr *clr, uint64_t bytes);
+
+/*
+ * DoStackSnapshot: sw_snapshot with an engine and working memory from a pool of 8 to 64 parts, so that threads and
+ * signal handlers may call it at the same time.
  *
  * flavour  SW_FLAVOUR_CORECLR_UNIX answers as the CLR does. SW_FLAVOUR_DOCUMENTED walks other threads too, without a
  *          stop of the runtime.
@@ -122,7 +138,7 @@ SW_NODISCARD HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour
  * thread.
  *
  * start    The registers of the thread: from the context of its signal handler, or from sw_self_capture.
- * context  Receives a Win32 CONTEXT of `size` bytes (SW_CONTEXT_X64_BYTES or more).
+ * context  Receives a Win32 CONTEXT of `size` bytes (SW_CONTEXT_X64_BYTES, on ARM64 SW_CONTEXT_ARM64_BYTES, or more).
  *
  * Returns  As sw_walk_find_seed; SW_E_BUSY (the whole pool is in use); SW_E_TRUNCATED (size too small).
  * Memory   Allocates nothing. Threads  Any number. Signals  Safe.
@@ -162,6 +178,8 @@ struct sw_clr_counts {
     uint64_t images;       /* refreshes of the images */
     uint64_t threads;      /* in the table */
     uint64_t failures;     /* events that failed */
+    uint64_t cache_bytes;  /* of the caches */
+    uint64_t leases;       /* how many walks can go on at once: 8 more than threads, at most 64 */
     enum sw_status layout; /* SW_OK: the runtime's description of its threads is understood */
 };
 

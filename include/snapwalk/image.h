@@ -51,8 +51,8 @@ void sw_images_destroy(struct sw_images *images);
  *
  * On Windows these are the modules of the loader's list. The program, ntdll, kernel32, kernelbase and the module that
  * this library is in are used where they are mapped; others are copied whole, with their code, as they are mapped, so
- * that they may be unloaded. Call this again after LoadLibrary and FreeLibrary; while it runs it holds a reference to
- * every module. Which memory is executable is not noted there.
+ * that they may be unloaded. Call this again after LoadLibrary and FreeLibrary, or sw_images_follow_self (follow.h)
+ * once; while it runs it holds a reference to every module.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_BUSY; SW_E_OS. An image with bad headers is left out.
  * Threads  One writer at a time; walks go on meanwhile. Signals  Not safe.

@@ -6,6 +6,13 @@
 
 #include <snapwalk/status.h>
 
+/* Bytes that may be loaded directly: bytes[0] is the byte at address `begin`. begin == end: none. */
+struct sw_window {
+    uint64_t begin;
+    uint64_t end;
+    const uint8_t *bytes;
+};
+
 /*
  * Reads the memory of one target.
  *
@@ -13,18 +20,13 @@
  *         0 if the first byte is unreadable, fewer than `size` where readable memory ends. Must not fault at any
  *         address. May be null if the window is enough. Walks call it, so it must be signal safe if they must be.
  * arg     Passed to read. Borrowed.
- * window  Optional fast path. bytes[0] is the byte at address `begin`. All of [begin, end) must stay directly loadable
- *         until the walk ends: the own stack inside its bounds, or a copy of another stack. begin == end: no window.
- *         Where both window and read can answer, they must agree.
+ * window  Optional fast path. All of [begin, end) must stay directly loadable until the walk ends: the own stack inside
+ *         its bounds, or a copy of another stack. Where both window and read can answer, they must agree.
  */
 struct sw_memory {
     size_t (*read)(void *arg, uint64_t address, void *to, size_t size);
     void *arg;
-    struct sw_window {
-        uint64_t begin;
-        uint64_t end;
-        const uint8_t *bytes;
-    } window;
+    struct sw_window window;
 };
 
 #endif

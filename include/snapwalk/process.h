@@ -1,5 +1,12 @@
 /*
- * Another process as a target: stopped by ptrace, its stacks copied. Linux.
+ * Another process as a target: stopped, its stacks copied. Linux, by ptrace; Windows on x64, by SuspendThread.
+ *
+ * What is different on Windows: suspensions belong to the thread, and Windows does not undo them when this program is
+ * ended between stop and resume, so prefer sw_process_capture, which stops for as long as copying takes. No system call
+ * is interrupted, and a thread in one counts as stopped: none is left out but for want of rights. A debugger is in
+ * nobody's way. Images are files where those are the ones that are mapped, else copies of memory. sw_process_walker
+ * finds the stack's bounds among the threads that are stopped. sw_process_capture_asleep is SW_E_UNSUPPORTED, and
+ * sw_process_mirror_ranges adds nothing. A call may come from any thread; the library starts none.
  */
 #ifndef SNAPWALK_PROCESS_H
 #define SNAPWALK_PROCESS_H

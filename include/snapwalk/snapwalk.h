@@ -19,6 +19,7 @@
  *   process.h         another process
  *   core.h            a core file
  *   sim.h             a simulated process, for unit tests
+ *   follow.h          modules of this process that come and go (Windows)
  *   fork.h            a child of fork() that goes on with what its parent had
  *   context.h         register records of operating systems: ucontext_t, CONTEXT, core notes
  *
@@ -28,13 +29,14 @@
  *   replay.h          the replay memory: an unchanged stack is compared, not walked
  *   analysis_cache.h  the analysis cache: a function without tables is analysed once
  *   perfmap.h         perf maps: names and ranges of JIT code
+ *   clr_names.h       names of managed methods, out of the memory of a process that runs CoreCLR
  *   audit.h           the unwind tables of a file, compared with its instructions
  *
  * Extra: the contract of DoStackSnapshot.
  *
  *   snapshot.h        the engine, which answers as ICorProfilerInfo2::DoStackSnapshot does
  *   thread.h          the thread table of an engine
- *   suspend.h         how an engine stops threads
+ *   suspend.h         how an engine stops threads; the threads of this process
  *   profiler_info.h   an engine as a COM object, ICorProfilerInfo to ICorProfilerInfo15
  *   clr.h             the CLR of this process, followed by its profiling events
  *   corprof.h         the names, values and tables of the .NET profiling interface
@@ -65,6 +67,7 @@
 #include <snapwalk/process.h>
 #include <snapwalk/core.h>
 #include <snapwalk/sim.h>
+#include <snapwalk/follow.h>
 #include <snapwalk/fork.h>
 #include <snapwalk/context.h>
 
@@ -73,6 +76,7 @@
 #include <snapwalk/replay.h>
 #include <snapwalk/analysis_cache.h>
 #include <snapwalk/perfmap.h>
+#include <snapwalk/clr_names.h>
 #include <snapwalk/audit.h>
 
 /* Extra: the contract. */

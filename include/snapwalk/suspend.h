@@ -6,6 +6,7 @@
 #define SNAPWALK_SUSPEND_H
 
 #include <snapwalk/alloc.h>
+#include <snapwalk/memory.h>
 #include <snapwalk/regs.h>
 
 #ifdef __cplusplus
@@ -23,6 +24,8 @@ extern "C" {
  * current   Returns the OS id of the calling thread, or 0 if the caller is not a thread of the target.
  * capture   Reads the registers of the calling thread, for a walk of itself: somewhere inside the caller of capture.
  *           Returns SW_E_UNSUPPORTED if the caller is not a thread of the target.
+ * in_system_call  Whether a thread that it has stopped stands in a system call, or in the kernel's dispatch of an
+ *           exception: the flavour coreclr-windows refuses to walk a cooperative thread there. May be null: never.
  * wait      Called repeatedly while a call waits for something; `round` counts from 0. May sleep. May be null: then the
  *           waiting loop spins.
  * arg       Passed to each function. Borrowed.
@@ -34,6 +37,7 @@ struct sw_suspender {
     enum sw_status (*capture)(void *arg, struct sw_regs *regs);
     void (*wait)(void *arg, unsigned round);
     void *arg;
+    bool (*in_system_call)(void *arg, uint64_t os_id);
 };
 
 /*
@@ -71,11 +75,53 @@ void sw_self_suspender_destroy(struct sw_self_suspender *self);
  * On Windows no handler is involved, and threads that something else suspends as well stay suspended until that
  * resumes them. From suspend to resume the caller is bound as a signal handler is: the thread may hold the lock of
  * the heap, the loader or a stream. The registers of a thread in a system call are those with which it will return
- * from it.
+ * from it. in_system_call is what Windows reports with the registers (CONTEXT_SERVICE_ACTIVE, _EXCEPTION_ACTIVE); where
+ * it reports nothing, as Wine does, a thread counts as in a system call right behind that instruction in ntdll.
  *
  * Threads  Any. Signals  current, capture, suspend and resume are safe.
  */
 struct sw_suspender sw_self_get_suspender(struct sw_self_suspender *self);
+
+/*
+ * Lists the threads of this process, ascending, by their ids as sw_self_thread gives them.
+ *
+ * ids      Receives the first `capacity`. May be null if that is 0.
+ * count    Receives how many there are. One that begins or ends meanwhile may count or not.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS.
+ * Memory   On Windows the system allocates. Threads  Any. Signals  Not safe.
+ */
+SW_NODISCARD enum sw_status sw_self_threads(uint64_t *ids, size_t capacity, size_t *count);
+
+/*
+ * Finds the bounds of the stack that a thread of this process is on: of its fiber, where it has one. For a walker's
+ * stack_begin and stack_end, or a row of the thread table. If the thread runs, it may be on another stack afterwards.
+ *
+ * os_id    As sw_self_thread gives it.
+ * begin    Receives the lowest address that is in use. end: one past the highest address.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_PERMISSION; SW_E_OS; SW_E_MALFORMED (its bounds make no sense);
+ *          SW_E_UNSUPPORTED (not on Windows: only the thread itself knows).
+ * Memory   None. Threads  Any. Signals  Safe, also while the thread stands suspended.
+ */
+SW_NODISCARD enum sw_status sw_self_thread_stack(uint64_t os_id, uint64_t *begin, uint64_t *end);
+
+/*
+ * The part of a stack that a walk from these registers may load directly, in this process: from sp to the end of the
+ * stack all is mapped. For the window of a walker that walks a suspended thread.
+ *
+ * begin, end  The bounds of the stack that the thread is on.
+ *
+ * Returns  The window; empty where sp is not between them. Threads  Any. Signals  Safe.
+ */
+static inline struct sw_window sw_self_window(const struct sw_regs *regs, uint64_t begin, uint64_t end)
+{
+    const uint64_t sp = sw_regs_sp(regs);
+    const bool is_inside = sp >= begin && sp < end;
+    const struct sw_window window = { is_inside ? sp : 0, is_inside ? end : 0,
+                                      is_inside ? (const uint8_t *)(uintptr_t)sp : NULL };
+    return window;
+}
 
 #ifdef __cplusplus
 }

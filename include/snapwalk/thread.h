@@ -27,6 +27,7 @@ enum sw_mode {
 #define SW_THREAD_RAN_MANAGED      32u  /* has run managed code */
 #define SW_THREAD_UNSTARTED        64u  /* created, but not running yet */
 #define SW_THREAD_RESUMABLE_TOP    128u /* parked at a resumable transition record that returns to managed code */
+#define SW_THREAD_IN_SYSTEM_CALL   256u /* in the kernel: Windows does not vouch for a stopped thread's registers */
 
 /*
  * A transition record: the runtime's note that a thread left managed code here (an explicit frame of the CLR). The

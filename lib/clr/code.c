@@ -49,21 +49,57 @@ static bool find_fragments(const struct sw_clr_reader *l, uint64_t address, uint
     return sw_memory_word(l->memory, at, fragment);
 }
 
-bool sw_clr_find_section(const struct sw_clr_reader *l, uint64_t address, uint64_t *section)
+/* The fragment around an address: a section, and the addresses that are its. */
+struct fragment {
+    uint64_t begin, end, section;
+};
+
+static bool find_fragment(const struct sw_clr_reader *l, uint64_t address, struct fragment *found)
 {
-    uint64_t fragment, begin, end;
+    uint64_t fragment;
     if (!find_fragments(l, address, &fragment))
         return false;
     for (unsigned i = 0; i < FRAGMENTS_MAX && (fragment & ~UINT64_C(1)) != 0; i++) {
         fragment &= ~UINT64_C(1);
-        if (!word_at(l, fragment, SW_CLR_FRAGMENT_BEGIN, &begin) || !word_at(l, fragment, SW_CLR_FRAGMENT_END, &end))
+        if (!word_at(l, fragment, SW_CLR_FRAGMENT_BEGIN, &found->begin) ||
+            !word_at(l, fragment, SW_CLR_FRAGMENT_END, &found->end))
             return false;
-        if (address >= begin && address < end)
-            return word_at(l, fragment, SW_CLR_FRAGMENT_SECTION, section);
+        if (address >= found->begin && address < found->end)
+            return word_at(l, fragment, SW_CLR_FRAGMENT_SECTION, &found->section);
         if (!word_at(l, fragment, SW_CLR_FRAGMENT_NEXT, &fragment))
             return false;
     }
     return false;
+}
+
+bool sw_clr_find_section(const struct sw_clr_reader *l, uint64_t address, uint64_t *section)
+{
+    struct fragment fragment;
+    if (!find_fragment(l, address, &fragment))
+        return false;
+    *section = fragment.section;
+    return true;
+}
+
+static bool is_code_heap(const struct sw_clr_reader *l, uint64_t section, uint32_t *flags)
+{
+    uint8_t bytes[4];
+    if (sw_memory_read(l->memory, section + l->layout->at[SW_CLR_SECTION_FLAGS], bytes, sizeof bytes) != sizeof bytes)
+        return false;
+    *flags = sw_load32(bytes);
+    return (*flags & CODE_HEAP) != 0;
+}
+
+bool sw_clr_find_heap(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t address,
+                      struct sw_clr_heap *heap)
+{
+    const struct sw_clr_reader l = { layout, memory };
+    struct fragment fragment;
+    uint32_t flags;
+    if (!find_fragment(&l, address, &fragment) || !is_code_heap(&l, fragment.section, &flags))
+        return false;
+    *heap = (struct sw_clr_heap){ fragment.begin, fragment.end, flags & COLLECTIBLE };
+    return true;
 }
 
 struct heap {
@@ -74,12 +110,9 @@ struct heap {
 static bool find_heap(const struct sw_clr_reader *l, uint64_t address, struct heap *heap)
 {
     uint64_t section, node;
-    uint8_t flags[4];
-    if (!sw_clr_find_section(l, address, &section) ||
-        sw_memory_read(l->memory, section + l->layout->at[SW_CLR_SECTION_FLAGS], flags, sizeof flags) != sizeof flags ||
-        (sw_load32(flags) & CODE_HEAP) == 0 || !word_at(l, section, SW_CLR_SECTION_HEAP, &node))
+    if (!sw_clr_find_section(l, address, &section) || !is_code_heap(l, section, &heap->flags) ||
+        !word_at(l, section, SW_CLR_SECTION_HEAP, &node))
         return false;
-    heap->flags = sw_load32(flags);
     return word_at(l, node, SW_CLR_HEAP_BEGIN, &heap->begin) && word_at(l, node, SW_CLR_HEAP_END, &heap->end) &&
            word_at(l, node, SW_CLR_HEAP_BASE, &heap->base) && word_at(l, node, SW_CLR_HEAP_MAP, &heap->map) &&
            address >= heap->begin && address < heap->end && address >= heap->base;
@@ -159,13 +192,12 @@ static bool is_dynamic(const struct sw_clr_reader *l, uint64_t method)
 bool sw_clr_find_code(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t address,
                       struct sw_range *range)
 {
-    const enum sw_machine machine = SW_MACHINE_X64; /* the layout of another machine is refused when it is read */
     const struct sw_clr_reader l = { layout, memory };
     struct heap heap;
     uint64_t begin, end, method, header;
     if (!find_heap(&l, address, &heap) || !find_begin(&l, &heap, address, &begin) || begin < heap.begin ||
         begin > address || !sw_memory_word(memory, begin - 8, &header) || header <= STUB_LAST ||
-        sw_clr_jit_extent(machine, memory, begin, heap.end, &end, &method) != SW_OK || address >= end)
+        sw_clr_jit_extent(layout->machine, memory, begin, heap.end, &end, &method) != SW_OK || address >= end)
         return false;
     *range = (struct sw_range){ .begin = begin,
                                 .end = end,

@@ -12,8 +12,8 @@
 
 #include <snapwalk/context.h>
 
-/* XSTATE: a part of ContextFlags that the runtime's walks do not hand on. */
-enum { X64_CONTEXT = 1232, X64_CONTEXT_FLAGS = 0x30, CONTEXT_XSTATE = 0x40 };
+/* In a CONTEXT. XSTATE: a part of ContextFlags that the runtime's walks do not hand on; of x64 only. */
+enum { X64_FLAGS_AT = 0x30, ARM64_FLAGS_AT = 0, X64_XSTATE = 0x40 };
 
 struct source {
     const struct sw_clr_layout *layout;
@@ -27,22 +27,21 @@ static bool word_at(const struct source *s, uint64_t base, enum sw_clr_field fie
 }
 
 /* Restores what a stub pushed. */
-static bool read_saved(const struct source *s, uint64_t saved, struct sw_regs *regs)
+static bool read_saved(const struct source *s, const struct sw_clr_saved *saved, uint64_t from, struct sw_regs *regs)
 {
-    static const struct {
-        enum sw_clr_field field;
-        unsigned number;
-    } rows[] = {
-        { SW_CLR_SAVED_RBX, SW_X64_RBX }, { SW_CLR_SAVED_RBP, SW_X64_RBP }, { SW_CLR_SAVED_R12, SW_X64_R12 },
-        { SW_CLR_SAVED_R13, SW_X64_R13 }, { SW_CLR_SAVED_R14, SW_X64_R14 }, { SW_CLR_SAVED_R15, SW_X64_R15 },
-    };
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (unsigned i = 0; i < saved->count && i < SW_CLR_SAVED_MAX; i++) {
         uint64_t value;
-        if (!word_at(s, saved, rows[i].field, &value))
+        if (!sw_memory_word(s->memory, from + saved->at[i].offset, &value))
             return false;
-        sw_regs_set(regs, rows[i].number, value);
+        sw_regs_set(regs, saved->at[i].number, value);
     }
     return true;
+}
+
+static void set_place(struct sw_regs *regs, uint64_t pc, uint64_t sp)
+{
+    sw_regs_set(regs, sw_regs_pc_number(regs->machine), pc);
+    sw_regs_set(regs, sw_regs_sp_number(regs->machine), sp);
 }
 
 /* A platform invoke: the registers at the call, while it is in progress. */
@@ -54,9 +53,8 @@ static bool from_inlined(const struct source *s, struct sw_transition *record)
         return false;
     if (pc == 0)
         return true; /* not inside the call */
-    sw_regs_set(&record->regs, SW_X64_RIP, pc);
-    sw_regs_set(&record->regs, SW_X64_RSP, sp);
-    sw_regs_set(&record->regs, SW_X64_RBP, fp);
+    set_place(&record->regs, pc, sp);
+    sw_regs_set(&record->regs, sw_regs_fp_number(record->regs.machine), fp);
     return true;
 }
 
@@ -67,21 +65,27 @@ static bool from_block(const struct source *s, struct sw_transition *record)
     if (!word_at(s, s->frame, SW_CLR_METHOD_BLOCK, &block) || !word_at(s, block, SW_CLR_BLOCK_RETURN, &pc) ||
         !sw_memory_word(s->memory, s->frame + s->layout->at[SW_CLR_METHOD_BLOCK] + 8, &method))
         return false;
-    sw_regs_set(&record->regs, SW_X64_RIP, pc);
-    sw_regs_set(&record->regs, SW_X64_RSP, block + s->layout->at[SW_CLR_BLOCK_SIZE]);
+    set_place(&record->regs, pc, block + s->layout->at[SW_CLR_BLOCK_SIZE]);
     record->has_method = method != 0;
-    return read_saved(s, block + s->layout->at[SW_CLR_BLOCK_SAVED], &record->regs);
+    return read_saved(s, &s->layout->block, block, &record->regs);
+}
+
+static uint32_t flags_of(enum sw_machine machine, const uint8_t *context)
+{
+    return machine == SW_MACHINE_ARM64 ? sw_load32(context + ARM64_FLAGS_AT)
+                                       : sw_load32(context + X64_FLAGS_AT) & ~(uint32_t)X64_XSTATE;
 }
 
 static bool read_context(const struct source *s, uint64_t context, struct sw_transition *record)
 {
-    uint8_t bytes[X64_CONTEXT];
-    const size_t needed = sw_context_needed(SW_CONTEXT_WIN32, SW_MACHINE_X64);
-    if (sw_memory_read(s->memory, context, bytes, needed) != needed)
+    uint8_t bytes[SW_CONTEXT_X64_BYTES];
+    const enum sw_machine machine = s->layout->machine;
+    const size_t needed = sw_context_needed(SW_CONTEXT_WIN32, machine);
+    if (needed > sizeof bytes || sw_memory_read(s->memory, context, bytes, needed) != needed)
         return false;
     if (record->exact)
-        record->context_flags = sw_load32(bytes + X64_CONTEXT_FLAGS) & ~(uint32_t)CONTEXT_XSTATE;
-    return sw_context_load(SW_CONTEXT_WIN32, SW_MACHINE_X64, bytes, needed, &record->regs) == SW_OK;
+        record->context_flags = flags_of(machine, bytes);
+    return sw_context_load(SW_CONTEXT_WIN32, machine, bytes, needed, &record->regs) == SW_OK;
 }
 
 /* Stopped at an instruction by the runtime. */
@@ -107,28 +111,39 @@ static bool from_software(const struct source *s, struct sw_transition *record)
 /* The frame's return address had been replaced, and it has returned to the stub. */
 static bool from_hijack(const struct source *s, struct sw_transition *record)
 {
-    uint64_t pc, args;
+    uint64_t pc, args, sp;
     if (!word_at(s, s->frame, SW_CLR_HIJACK_RETURN, &pc) || !word_at(s, s->frame, SW_CLR_HIJACK_ARGS, &args))
         return false;
-    sw_regs_set(&record->regs, SW_X64_RIP, pc);
-    sw_regs_set(&record->regs, SW_X64_RSP, args + s->layout->at[SW_CLR_HIJACK_SIZE]);
-    return read_saved(s, args + s->layout->at[SW_CLR_HIJACK_SAVED], &record->regs);
+    sp = args + s->layout->at[SW_CLR_HIJACK_SIZE];
+    if (s->layout->at[SW_CLR_HIJACK_SP] != SW_CLR_NONE && !word_at(s, args, SW_CLR_HIJACK_SP, &sp))
+        return false;
+    set_place(&record->regs, pc, sp);
+    return read_saved(s, &s->layout->hijack, args, &record->regs);
+}
+
+static bool from_nowhere(const struct source *s, struct sw_transition *record)
+{
+    (void)s;
+    (void)record;
+    return true;
 }
 
 /* ORDER sw_clr_frame. */
 static bool (*const readers[SW_CLR_FRAMES])(const struct source *s, struct sw_transition *record) = {
-    from_inlined, from_redirected, from_redirected, from_fault, from_software, from_hijack,
-    from_block,   from_block,      from_block,      from_block, from_block,    from_block,
+    from_nowhere, from_inlined, from_redirected, from_fault, from_software, from_hijack, from_block,
 };
 
-static bool read_record(const struct source *s, uint64_t id, struct sw_transition *record)
+static bool read_record(const struct source *s, uint64_t word, struct sw_transition *record)
 {
-    *record = (struct sw_transition){ .address = s->frame, .regs = { .machine = SW_MACHINE_X64 } };
-    for (unsigned i = 0; i < SW_CLR_FRAMES; i++)
-        if (s->layout->id[i] == id)
-            return readers[i](s, record);
-    return true; /* a kind that leads to no caller */
+    const struct sw_clr_layout *layout = s->layout;
+    *record = (struct sw_transition){ .address = s->frame, .regs = { .machine = layout->machine } };
+    for (unsigned i = 0; i < layout->frame_count && i < SW_CLR_FRAME_WORDS; i++)
+        if (layout->frames[i].word == word)
+            return readers[layout->frames[i].kind](s, record);
+    return !layout->closed;
 }
+
+/* ---- a thread ---- */
 
 bool sw_clr_thread_mode(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t thread,
                         enum sw_mode *mode)
@@ -157,52 +172,88 @@ bool sw_clr_thread_record(const struct sw_clr_layout *layout, const struct sw_me
 
 /* ---- replaced return addresses ---- */
 
+/* The two words at `noted` in the thread's object, if they are a place on the stack and an address of managed code. */
+static bool is_hijack(const uint8_t *noted, uint64_t low, uint64_t high, bool (*is_code)(void *arg, uint64_t address),
+                      void *arg, uint64_t *at, uint64_t *by)
+{
+    *by = sw_load64(noted);
+    *at = sw_load64(noted + 8);
+    return *at >= low && *at < high && *at % 8 == 0 && is_code(arg, *by);
+}
+
 bool sw_clr_thread_hijack(const struct sw_clr_layout *layout, const struct sw_memory *object, uint64_t thread,
                           uint64_t low, uint64_t high, bool (*is_code)(void *arg, uint64_t address), void *arg,
                           uint64_t *at, uint64_t *by)
 {
     enum { HIJACKED = 0x80, OBJECT_BYTES = 1536, PART = 128 };
     uint8_t bytes[PART + 8];
-    const uint16_t state = layout->at[SW_CLR_THREAD_STATE];
+    const uint16_t state = layout->at[SW_CLR_THREAD_STATE], known = layout->at[SW_CLR_THREAD_HIJACK];
     if (sw_memory_read(object, thread + state, bytes, 4) != 4 || (sw_load32(bytes) & HIJACKED) == 0)
         return false;
+    if (known != SW_CLR_NONE)
+        return sw_memory_read(object, thread + known, bytes, 16) == 16 &&
+               is_hijack(bytes, low, high, is_code, arg, at, by);
     for (size_t from = 0; from < OBJECT_BYTES; from += PART) {
         const size_t size = sw_memory_read(object, thread + from, bytes, sizeof bytes);
-        for (size_t i = 8; i + 8 <= size; i += 8) {
-            *at = sw_load64(bytes + i);
-            *by = sw_load64(bytes + i - 8);
-            if (*at >= low && *at < high && *at % 8 == 0 && is_code(arg, *by))
+        for (size_t i = 0; i + 16 <= size; i += 8)
+            if (is_hijack(bytes + i, low, high, is_code, arg, at, by))
                 return true;
-        }
     }
     return false;
 }
 
 /* ---- exceptions in flight ---- */
 
-/* In the runtime's record of an exception, .NET 10 x64. */
 enum {
-    EXCEPTION_ENTERED = 60,
-    EXCEPTION_FLAGS = 64,
-    EXCEPTION_LOW = 128,
-    EXCEPTION_HIGH = 136,
-    EXCEPTION_KIND = 184, /* 1 thrown, 2 fault; bits above for rethrown ones */
-    EXCEPTION_PASS = 185,
-    EXCEPTION_BYTES = 192,
-    UNWIND_HAS_STARTED = 4
+    EXCEPTION_BYTES = 384,
+    UNWIND_HAS_STARTED = 4,
+    NOT_A_KIND = 3,
+    FIRST_PASS = 1,
+    SECOND_PASS = 2,
+    CLAUSE_LAST = 3
 };
 
-static bool read_exception(const uint8_t *bytes, struct sw_clr_exception *exception)
+static uint32_t load32(const struct sw_clr_layout *layout, const uint8_t *bytes, enum sw_clr_field field)
 {
-    const unsigned kind = bytes[EXCEPTION_KIND] & 3u, pass = bytes[EXCEPTION_PASS];
-    *exception =
-        (struct sw_clr_exception){ .second_pass = (sw_load32(bytes + EXCEPTION_FLAGS) & UNWIND_HAS_STARTED) != 0,
-                                   .entered = bytes[EXCEPTION_ENTERED] == 1,
-                                   .low = sw_load64(bytes + EXCEPTION_LOW),
-                                   .high = sw_load64(bytes + EXCEPTION_HIGH) };
+    return sw_load32(bytes + layout->at[field]);
+}
+
+/* The part of a record that holds all fields that are read; 0: not enough is known of it. */
+static size_t exception_size(const struct sw_clr_layout *layout)
+{
+    size_t size = 0;
+    for (unsigned i = SW_CLR_EXCEPTION_PREVIOUS; i <= SW_CLR_EXCEPTION_PASS; i++) {
+        const uint16_t at = layout->at[i];
+        if (at != SW_CLR_NONE && size < at + 8u)
+            size = at + 8u;
+    }
+    return layout->at[SW_CLR_EXCEPTION_LOW] != SW_CLR_NONE && size <= EXCEPTION_BYTES ? size : 0;
+}
+
+/* Whether the fields that say what state the record is in have a value that they may have. */
+static bool fits(const struct sw_clr_layout *layout, const uint8_t *bytes, uint64_t thread)
+{
+    const uint16_t owner = layout->at[SW_CLR_EXCEPTION_THREAD];
+    if (load32(layout, bytes, SW_CLR_EXCEPTION_ENTERED) > 1 ||
+        load32(layout, bytes, SW_CLR_EXCEPTION_CLAUSE) > CLAUSE_LAST)
+        return false;
+    if (owner != SW_CLR_NONE)
+        return sw_load64(bytes + owner) == thread;
+    const unsigned kind = bytes[layout->at[SW_CLR_EXCEPTION_KIND]] & 3u;
+    const unsigned pass = bytes[layout->at[SW_CLR_EXCEPTION_PASS]];
+    return kind != 0 && kind != NOT_A_KIND && (pass == FIRST_PASS || pass == SECOND_PASS);
+}
+
+static void read_exception(const struct sw_clr_layout *layout, const uint8_t *bytes, struct sw_clr_exception *exception)
+{
+    *exception = (struct sw_clr_exception){
+        .second_pass = (load32(layout, bytes, SW_CLR_EXCEPTION_FLAGS) & UNWIND_HAS_STARTED) != 0,
+        .entered = load32(layout, bytes, SW_CLR_EXCEPTION_ENTERED) == 1,
+        .low = sw_load64(bytes + layout->at[SW_CLR_EXCEPTION_LOW]),
+        .high = sw_load64(bytes + layout->at[SW_CLR_EXCEPTION_HIGH]),
+    };
     if (exception->low > exception->high)
         exception->low = exception->high = 0; /* nothing unwound yet */
-    return kind != 0 && kind != 3 && (pass == 1 || pass == 2) && bytes[EXCEPTION_ENTERED] <= 1;
 }
 
 bool sw_clr_thread_exception(const struct sw_clr_layout *layout, const struct sw_memory *object,
@@ -211,11 +262,15 @@ bool sw_clr_thread_exception(const struct sw_clr_layout *layout, const struct sw
 {
     uint8_t bytes[EXCEPTION_BYTES];
     uint64_t at;
+    const size_t size = exception_size(layout);
     const bool found = *cursor ? sw_memory_word(stack, *cursor + layout->at[SW_CLR_EXCEPTION_PREVIOUS], &at)
                                : sw_memory_word(object, thread + layout->at[SW_CLR_THREAD_EXCEPTION], &at);
-    if (!found || at == 0 || at <= *cursor || at % 8 != 0 || at > UINT64_MAX - UINT16_MAX ||
-        sw_memory_read(stack, at, bytes, sizeof bytes) != sizeof bytes)
+    if (!found || size == 0 || at == 0 || at <= *cursor || at % 8 != 0 || at > UINT64_MAX - UINT16_MAX ||
+        sw_memory_read(stack, at, bytes, size) != size)
         return false;
     *cursor = at;
-    return read_exception(bytes, exception);
+    if (!fits(layout, bytes, thread))
+        return false;
+    read_exception(layout, bytes, exception);
+    return true;
 }

@@ -1,6 +1,7 @@
 /*
- * What a running CoreCLR publishes about itself: the offsets in its structures (its data contract descriptor), and from
- * these a thread's state, its transition records, and JIT code by address.
+ * What a running CoreCLR publishes about itself: the offsets in its structures (its data contract descriptor, and what
+ * is known beforehand of each version), and from these a thread's state, its transition records, and JIT code by
+ * address.
  */
 #ifndef SW_CLR_RUNTIME_H
 #define SW_CLR_RUNTIME_H
@@ -11,12 +12,16 @@
 #include <snapwalk/codemap.h>
 #include <snapwalk/thread.h>
 
-/* Offsets and sizes read from the descriptor. ORDER sw_clr_field: lib/clr/layout.c. */
+/*
+ * Offsets in the runtime's structures, and sizes of some. Read from the runtime's descriptor or known beforehand.
+ * SW_CLR_NONE: this runtime has no such field, or it is not known. ORDER sw_clr_field: lib/clr/layout.c, known.c.
+ */
 enum sw_clr_field {
     SW_CLR_THREAD_MODE,  /* u32; not 0: cooperative */
     SW_CLR_THREAD_FRAME, /* the top explicit frame */
     SW_CLR_THREAD_EXCEPTION,
-    SW_CLR_EXCEPTION_PREVIOUS,
+    SW_CLR_THREAD_STATE,  /* u32 */
+    SW_CLR_THREAD_HIJACK, /* the return address that was replaced; the next word: where it was */
     SW_CLR_FRAME_NEXT,
     SW_CLR_INLINED_SP,
     SW_CLR_INLINED_RETURN,
@@ -24,22 +29,24 @@ enum sw_clr_field {
     SW_CLR_METHOD_BLOCK, /* in a frame that stands for a call of a method: its transition block */
     SW_CLR_BLOCK_SIZE,
     SW_CLR_BLOCK_RETURN,
-    SW_CLR_BLOCK_SAVED,
     SW_CLR_RESUMABLE_CONTEXT, /* pointer to a CONTEXT */
     SW_CLR_FAULT_CONTEXT,     /* the CONTEXT itself */
     SW_CLR_SOFTWARE_CONTEXT,  /* likewise */
     SW_CLR_HIJACK_RETURN,
     SW_CLR_HIJACK_ARGS, /* pointer to the registers that the hijack stub pushed */
     SW_CLR_HIJACK_SIZE,
-    SW_CLR_HIJACK_SAVED,
-    SW_CLR_SAVED_RBX,
-    SW_CLR_SAVED_RBP,
-    SW_CLR_SAVED_R12,
-    SW_CLR_SAVED_R13,
-    SW_CLR_SAVED_R14,
-    SW_CLR_SAVED_R15,
-    SW_CLR_MAP_TOP,       /* the top level of the map of code ranges */
-    SW_CLR_FRAGMENT_NEXT, /* in a fragment of that map, which is a part of the address space */
+    SW_CLR_HIJACK_SP,          /* among these registers: the caller's sp; without it, that is behind them */
+    SW_CLR_EXCEPTION_PREVIOUS, /* in the record of an exception in flight */
+    SW_CLR_EXCEPTION_THREAD,
+    SW_CLR_EXCEPTION_LOW,
+    SW_CLR_EXCEPTION_HIGH,
+    SW_CLR_EXCEPTION_FLAGS,
+    SW_CLR_EXCEPTION_ENTERED, /* u32 */
+    SW_CLR_EXCEPTION_CLAUSE,  /* u32: the type of the clause being run, 0 to 3 */
+    SW_CLR_EXCEPTION_KIND,    /* u8: 1 thrown, 2 fault; bits above for rethrown ones */
+    SW_CLR_EXCEPTION_PASS,    /* u8 */
+    SW_CLR_MAP_TOP,           /* the top level of the map of code ranges */
+    SW_CLR_FRAGMENT_NEXT,     /* in a fragment of that map, which is a part of the address space */
     SW_CLR_FRAGMENT_BEGIN,
     SW_CLR_FRAGMENT_END,
     SW_CLR_FRAGMENT_SECTION,
@@ -50,24 +57,21 @@ enum sw_clr_field {
     SW_CLR_HEAP_BASE,
     SW_CLR_HEAP_MAP,
     SW_CLR_METHOD_FLAGS, /* u16 */
-    SW_CLR_THREAD_STATE, /* u32 */
     SW_CLR_FIELDS
 };
 
-/* Explicit frames, by kind. ORDER sw_clr_frame: lib/clr/layout.c, explicit_frames.c. */
+/* In place of an offset. SW_CLR_DESCRIBED: the runtime's descriptor has to say it; in no layout that is in use. */
+enum { SW_CLR_NONE = UINT16_MAX, SW_CLR_DESCRIBED = UINT16_MAX - 1 };
+
+/* Explicit frames, by what they restore. ORDER sw_clr_frame: lib/clr/explicit_frames.c. */
 enum sw_clr_frame {
+    SW_CLR_FRAME_NOWHERE, /* leads to no caller */
     SW_CLR_FRAME_INLINED,
-    SW_CLR_FRAME_RESUMABLE,
-    SW_CLR_FRAME_REDIRECTED,
+    SW_CLR_FRAME_CONTEXT, /* resumable, redirected */
     SW_CLR_FRAME_FAULT,
     SW_CLR_FRAME_SOFTWARE,
     SW_CLR_FRAME_HIJACK,
-    SW_CLR_FRAME_CALLI,
-    SW_CLR_FRAME_PRESTUB,
-    SW_CLR_FRAME_COUNTING,
-    SW_CLR_FRAME_DISPATCH,
-    SW_CLR_FRAME_EXTERNAL,
-    SW_CLR_FRAME_HELPER,
+    SW_CLR_FRAME_BLOCK, /* a call of a method: the stub has pushed the registers */
     SW_CLR_FRAMES
 };
 
@@ -84,31 +88,108 @@ enum sw_clr_entry_field {
     SW_CLR_ENTRY_FIELDS
 };
 
+/* The system for which the runtime was built. */
+enum sw_clr_system { SW_CLR_UNIX, SW_CLR_WINDOWS };
+
+/* Where a stub has saved registers: bytes from where it began, and their numbers. */
+enum { SW_CLR_SAVED_MAX = 16 };
+struct sw_clr_saved {
+    uint16_t count;
+    struct sw_clr_saved_register {
+        uint16_t offset;
+        uint16_t number;
+    } at[SW_CLR_SAVED_MAX];
+};
+
 /*
- * at: offsets, by enum sw_clr_field. id: the first word of an explicit frame of each kind. code: the map of code
- * ranges. entry: offsets, by enum sw_clr_entry_field, if has_entries.
+ * One layout for every runtime.
+ *
+ * at       Offsets, by enum sw_clr_field.
+ * entry    Offsets, by enum sw_clr_entry_field, if has_entries.
+ * block, hijack  The registers in a transition block, and in what the hijack stub pushed.
+ * frames   The first word of each kind of explicit frame: a number, or the address of the kind's virtual functions.
+ * closed   A frame that is not in `frames` is not a frame: the chain ends. Else it leads nowhere.
+ * native_dispatch  Exceptions are dispatched by native code, whose records do not lie on the stack.
+ * map_search    How many entries of a nibble map are searched backwards for the beginning of a method.
+ * context_size  The size of a CONTEXT that the runtime hands out.
+ * code     The map of code ranges.
  */
+enum { SW_CLR_FRAME_WORDS = 96 };
 struct sw_clr_layout {
+    enum sw_machine machine;
+    enum sw_clr_system system;
     uint16_t at[SW_CLR_FIELDS];
     uint16_t entry[SW_CLR_ENTRY_FIELDS];
+    struct sw_clr_saved block;
+    struct sw_clr_saved hijack;
+    struct sw_clr_frame_word {
+        uint64_t word;
+        enum sw_clr_frame kind;
+    } frames[SW_CLR_FRAME_WORDS];
+    unsigned frame_count;
     bool has_entries;
-    uint64_t id[SW_CLR_FRAMES];
+    bool closed;
+    bool native_dispatch;
+    uint32_t map_search;
+    uint32_t context_size;
     uint64_t code;
 };
 
 /*
- * Reads the descriptor that libcoreclr exports as DotNetRuntimeContractDescriptor.
+ * What can be known of a runtime before its structures are.
  *
- * descriptor  Its address in the target.
+ * major    Of its version.
+ * machine, system  For which it was built.
+ * descriptor  The address of what it exports as DotNetRuntimeContractDescriptor; 0: it does not.
+ */
+struct sw_clr_runtime {
+    uint32_t major;
+    enum sw_machine machine;
+    enum sw_clr_system system;
+    uint64_t descriptor;
+};
+
+/*
+ * What is known beforehand of the runtimes of a major version: whatever its descriptor does not say. known.c has the
+ * table.
+ *
+ * Returns  False: nothing is. Memory  Allocates nothing. Threads  Any. Signals  Safe.
+ */
+bool sw_clr_layout_known(const struct sw_clr_runtime *runtime, struct sw_clr_layout *layout);
+
+/*
+ * Fills a layout: from the runtime's descriptor, and what that omits from what is known beforehand.
+ *
  * alloc       Not null. Holds the descriptor's text during the call.
  *
- * Returns  SW_OK; SW_E_UNREADABLE; SW_E_MALFORMED (no such descriptor); SW_E_UNSUPPORTED (another machine; or a field
- *          is missing, which means another version); SW_E_NO_MEMORY.
+ * Returns  SW_OK; SW_E_NOT_FOUND (without a descriptor not enough is known); SW_E_UNREADABLE; SW_E_MALFORMED (no such
+ *          descriptor); SW_E_UNSUPPORTED (another machine or system than `runtime` says; a version of which nothing is
+ *          known; or a field is missing, which means another version); SW_E_NO_MEMORY.
  * Threads  Any. Signals  Not safe.
- * Source   dotnet/runtime docs/design/datacontracts/contract-descriptor.md, data_descriptor.md; .NET 10.0.12.
+ * Source   dotnet/runtime docs/design/datacontracts/contract-descriptor.md, data_descriptor.md; .NET 10.0.12 for Linux
+ *          on x64 and ARM64 and for Windows on x64.
  */
-SW_NODISCARD enum sw_status sw_clr_layout_read(const struct sw_memory *memory, uint64_t descriptor,
+SW_NODISCARD enum sw_status sw_clr_layout_read(const struct sw_memory *memory, const struct sw_clr_runtime *runtime,
                                                const struct sw_alloc *alloc, struct sw_clr_layout *layout);
+
+/*
+ * Other parts of the descriptor than a layout has: `use` is called once, and asks for fields, contracts and the
+ * machine. about is valid until it returns; false from it makes the answer SW_E_UNSUPPORTED.
+ *
+ * Returns  SW_OK; SW_E_UNREADABLE; SW_E_MALFORMED; SW_E_UNSUPPORTED; SW_E_NO_MEMORY; the others: false: it is not
+ *          there. Threads  Any. Signals  Not safe.
+ */
+struct sw_clr_description {
+    const void *text;
+};
+SW_NODISCARD enum sw_status sw_clr_layout_describe(const struct sw_memory *memory, uint64_t descriptor,
+                                                   const struct sw_alloc *alloc,
+                                                   bool (*use)(void *arg, const struct sw_clr_description *about),
+                                                   void *arg);
+bool sw_clr_described_field(const struct sw_clr_description *about, const char *type, const char *field,
+                            uint16_t *offset);
+bool sw_clr_described_contract(const struct sw_clr_description *about, const char *name, uint64_t *version);
+bool sw_clr_described_machine(const struct sw_clr_description *about, const char *name);
 
 /*
  * The mode of a thread.
@@ -182,6 +263,22 @@ bool sw_clr_thread_exception(const struct sw_clr_layout *layout, const struct sw
  */
 bool sw_clr_find_code(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t address,
                       struct sw_range *range);
+
+/*
+ * The piece of address space around an address that the runtime has set aside for JIT code.
+ *
+ * image  As in the ranges of code in it: 1 if the code is collectible.
+ *
+ * Returns  False: the runtime has no JIT code there, or the data read does not fit together.
+ * Memory   Allocates nothing; some 9 reads. Threads  Any. Signals  Safe when memory->read is.
+ * Source   As sw_clr_find_code.
+ */
+struct sw_clr_heap {
+    uint64_t begin, end;
+    uint32_t image;
+};
+bool sw_clr_find_heap(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t address,
+                      struct sw_clr_heap *heap);
 
 /*
  * The FunctionID of the precompiled method that begins at `entry`, if the runtime has prepared it: looked up in the

@@ -6,11 +6,7 @@
 
 #include "common/alloc.h"
 
-#include <dlfcn.h>
 #include <string.h>
-#include <time.h>
-
-enum { ANALYSIS_CACHE_BYTES = 8 << 20, CACHE_ENTRIES = 1 << 16 };
 
 static void *interface_of(IUnknown *info, const IID *iid)
 {
@@ -20,88 +16,59 @@ static void *interface_of(IUnknown *info, const IID *iid)
     return found;
 }
 
+/* The version that the runtime says of itself; the machine is this code's own. */
+static struct sw_clr_runtime ask_runtime(const struct sw_clr *clr)
+{
+    struct sw_regs here;
+    COR_PRF_RUNTIME_TYPE type;
+    USHORT instance, major, minor, build, fix;
+    sw_self_capture(&here);
+    struct sw_clr_runtime runtime = { .machine = here.machine, .system = SW_CLR_UNIX };
+    if (clr->info->lpVtbl->GetRuntimeInformation(clr->info, &instance, &type, &major, &minor, &build, &fix, 0, NULL,
+                                                 NULL) == S_OK)
+        runtime.major = major;
+    return runtime;
+}
+
 /* The code of the runtime's object is in the library that exports its data contract descriptor. */
 static enum sw_status read_layout(struct sw_clr *clr)
 {
     const struct sw_memory memory = sw_self_memory();
+    struct sw_clr_runtime runtime = ask_runtime(clr);
     union {
         const void *code;
         HRESULT(STDMETHODCALLTYPE *function)(ICorProfilerInfo3 *, REFIID, void **);
     } in = { .function = clr->info->lpVtbl->QueryInterface };
-    Dl_info about;
-    if (!dladdr(in.code, &about) || !about.dli_fname)
-        return SW_E_NOT_FOUND;
-    void *library = dlopen(about.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
-    void *descriptor = library ? dlsym(library, "DotNetRuntimeContractDescriptor") : NULL;
-    const enum sw_status status =
-        descriptor ? sw_clr_layout_read(&memory, (uint64_t)(uintptr_t)descriptor, &clr->alloc, &clr->layout)
-                   : SW_E_NOT_FOUND;
-    if (library)
-        dlclose(library);
-    return status;
-}
-
-/*
- * The OS id of the calling thread without a system call; a walk used to make several. The clock id of a thread's
- * processor time contains it. Signal safe: both libcs only read their own record of the thread.
- *
- * Source: pthread_getcpuclockid(3); linux/posix-timers.h, MAKE_THREAD_CPUCLOCK.
- */
-static uint64_t self_by_clock(void *arg)
-{
-    enum { KIND_BITS = 3 };
-    clockid_t clock;
-    (void)arg;
-    return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? (uint32_t) ~(clock >> KIND_BITS) : sw_self_thread();
+    runtime.descriptor = sw_clr_host_descriptor(in.code);
+    return runtime.descriptor ? sw_clr_layout_read(&memory, &runtime, &clr->alloc, &clr->layout) : SW_E_NOT_FOUND;
 }
 
 static enum sw_status make_parts(struct sw_clr *clr)
 {
-    enum sw_status status = sw_codemap_create(&clr->alloc, &clr->codemap);
+    enum sw_status status = sw_clr_host_create(&clr->alloc, &clr->host);
+    if (status == SW_OK)
+        status = sw_codemap_create(&clr->alloc, &clr->codemap);
     if (status == SW_OK)
         status = sw_images_create(&clr->alloc, &clr->images);
-    if (status == SW_OK)
-        status = sw_analysis_cache_create(&clr->alloc, ANALYSIS_CACHE_BYTES, &clr->analysis_cache);
-    if (status == SW_OK)
-        status = sw_cache_create(&clr->alloc, CACHE_ENTRIES, &clr->cache);
     if (status == SW_OK)
         status = sw_self_suspender_create(&clr->alloc, 0, SW_CLR_LEASES, &clr->suspender_state);
     if (status != SW_OK)
         return status;
-    clr->suspender = sw_self_get_suspender(clr->suspender_state);
-    if (self_by_clock(NULL) == sw_self_thread())
-        clr->suspender.current = self_by_clock;
+    clr->suspender = sw_clr_host_suspender(clr->suspender_state);
     status = sw_threads_create(&clr->alloc, clr->suspender.wait, clr->suspender.arg, &clr->threads);
-    for (unsigned i = 0; i < SW_CLR_LEASES && status == SW_OK; i++)
-        status = sw_replay_create(&clr->alloc, SW_CLR_REPLAY_FRAMES, &clr->leases[i].walker.replay);
-    clr->workspaces = clr->alloc.get(clr->alloc.arg, SW_CLR_LEASES * sizeof *clr->workspaces);
-    return status == SW_OK && !clr->workspaces ? SW_E_NO_MEMORY : status;
-}
-
-/* What is known about the runtime's structures and frames holds for x64 only. */
-static bool is_understood_here(void)
-{
-    struct sw_regs here;
-    sw_self_capture(&here);
-    return here.machine == SW_MACHINE_X64;
+    return status == SW_OK ? sw_clr_memory_create(clr) : status;
 }
 
 enum sw_status sw_clr_create(const struct sw_alloc *alloc, IUnknown *info, struct sw_clr **clr)
 {
     if (!info || !clr || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
-    if (!is_understood_here())
-        return SW_E_UNSUPPORTED;
     const struct sw_alloc from = sw_alloc_resolve(alloc);
     struct sw_clr *made = from.get(from.arg, sizeof *made);
     if (!made)
         return SW_E_NO_MEMORY;
     memset(made, 0, sizeof *made);
     made->alloc = from;
-    if (pthread_mutex_init(&made->lock, NULL) != 0) {
-        from.put(from.arg, made, sizeof *made);
-        return SW_E_OS;
-    }
     made->info = interface_of(info, &IID_ICorProfilerInfo3);
     made->info9 = interface_of(info, &IID_ICorProfilerInfo9);
     enum sw_status status = made->info ? make_parts(made) : SW_E_UNSUPPORTED;
@@ -109,6 +76,7 @@ enum sw_status sw_clr_create(const struct sw_alloc *alloc, IUnknown *info, struc
         sw_clr_destroy(made);
         return status;
     }
+    made->refresh_from = UINT64_MAX;
     made->layout_status = read_layout(made);
     sw_clr_leases_init(made);
     sw_clr_refresh_images(made, true);
@@ -123,15 +91,10 @@ void sw_clr_destroy(struct sw_clr *clr)
     const struct sw_alloc to = clr->alloc;
     sw_self_suspender_destroy(clr->suspender_state);
     sw_threads_destroy(clr->threads);
-    for (unsigned i = 0; i < SW_CLR_LEASES; i++)
-        sw_replay_destroy(clr->leases[i].walker.replay);
-    sw_cache_destroy(clr->cache);
-    sw_analysis_cache_destroy(clr->analysis_cache);
+    sw_clr_memory_destroy(clr);
     sw_images_destroy(clr->images);
     sw_codemap_destroy(clr->codemap);
-    if (clr->workspaces)
-        to.put(to.arg, clr->workspaces, SW_CLR_LEASES * sizeof *clr->workspaces);
-    pthread_mutex_destroy(&clr->lock);
+    sw_clr_host_destroy(clr->host);
     to.put(to.arg, clr, sizeof *clr);
 }
 
@@ -153,5 +116,7 @@ void sw_clr_get_counts(const struct sw_clr *clr, struct sw_clr_counts *counts)
                                       .images = atomic_load(&clr->refreshes),
                                       .threads = sw_threads_list(clr->threads, NULL, 0),
                                       .failures = atomic_load(&clr->failures),
+                                      .cache_bytes = sw_clr_cache_bytes(clr),
+                                      .leases = atomic_load(&clr->lease_count),
                                       .layout = clr->layout_status };
 }

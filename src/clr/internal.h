@@ -8,12 +8,12 @@
 #include <snapwalk/clr.h>
 #include <snapwalk/self.h>
 
+#include "clr/host.h"
 #include "clr/runtime.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
-enum { SW_CLR_LEASES = 64, SW_CLR_REPLAY_FRAMES = 2048, SW_CLR_PENDING = 256, SW_CLR_STACK = 65536 };
+enum { SW_CLR_LEASES = 64, SW_CLR_REPLAY_FRAMES = 2048, SW_CLR_PENDING = 256, SW_CLR_HEAPS = 16, SW_CLR_STACK = 65536 };
 
 /* Working memory of one call, and a stack for it in case the caller's is nearly used up. */
 struct sw_clr_workspace {
@@ -26,10 +26,12 @@ struct sw_clr_workspace {
  *
  * inside   The OS id of the calling thread; 0: free.
  * last     The thread that requested the last snapshot: its stack is in the walker's replay memory.
+ * turns    How often it was given back.
  */
 struct sw_clr_lease {
     _Atomic uint64_t inside;
     _Atomic uint64_t last;
+    _Atomic uint64_t turns;
     struct sw_clr *clr;
     struct sw_clr_workspace *workspace;
     struct sw_walker walker;
@@ -38,47 +40,106 @@ struct sw_clr_lease {
 };
 
 /*
- * lock     Held while the code map or the images change.
+ * host     Its lock is held while the code map or the images change.
  * info9    Null if the runtime is older.
  * layout   Of the runtime's structures, if layout_status is SW_OK.
- * loads    The dynamic linker's counters of loads and unloads when the images were read last.
+ * loads    The loader's counters when the images were read last.
  * pending  Precompiled methods that were announced, but whose code the runtime does not report yet.
- * sweep_from  When to search for freed code again.
+ * heaps    Heaps of JIT code that events were about lately; heap_hand: the next to be replaced.
+ * core     The module of the core library; 0: not seen yet.
+ * recompiles  Methods have been compiled again on request.
+ * refresh_from  When to read all images again.
+ * unloaded_at   When a module was unloaded last; 0: what it had is gone by now, or there was none.
+ * sweep_from    When to search for freed code again.
+ * cache, analysis_cache  Replaced when they grow. retired: what was replaced, and the leases' turns at that moment.
+ * lease_count  Leases that can be taken.  thread_count  Threads in the table.
  * runtime  SW_RUNTIME_*.  limit  The most frames of a walk, 0: the default; both_ends: a walk keeps both.
  */
 struct sw_clr {
     struct sw_alloc alloc;
-    pthread_mutex_t lock;
+    struct sw_clr_host *host;
     ICorProfilerInfo3 *info;
     ICorProfilerInfo9 *info9;
     struct sw_codemap *codemap;
     struct sw_images *images;
     struct sw_threads *threads;
-    struct sw_analysis_cache *analysis_cache;
-    struct sw_cache *cache;
+    struct sw_analysis_cache *_Atomic analysis_cache;
+    struct sw_cache *_Atomic cache;
     struct sw_self_suspender *suspender_state;
     struct sw_suspender suspender;
     struct sw_code_finder finder;
     struct sw_clr_layout layout;
     enum sw_status layout_status;
-    uint64_t loads;
-    uint64_t unloads;
+    struct sw_clr_loads loads;
     FunctionID pending[SW_CLR_PENDING];
-    unsigned pending_count;
-    uint64_t sweep_from;
+    _Atomic unsigned pending_count;
+    struct sw_clr_heap heaps[SW_CLR_HEAPS];
+    unsigned heap_hand;
+    _Atomic ModuleID core;
+    atomic_bool recompiles;
+    uint64_t refresh_from;
+    _Atomic uint64_t unloaded_at;
+    _Atomic uint64_t sweep_from;
+    atomic_bool is_sweeping;
     _Atomic uint32_t runtime;
     _Atomic uint32_t limit;
     atomic_bool both_ends;
     _Atomic uint64_t refreshes;
     _Atomic uint64_t failures;
-    struct sw_clr_workspace *workspaces;
+    _Atomic uint64_t memory_limit;
+    atomic_bool is_growing;
+    struct {
+        struct sw_cache *cache;
+        struct sw_analysis_cache *analysis_cache;
+        uint64_t turns[SW_CLR_LEASES];
+    } retired;
+    _Atomic unsigned lease_count;
+    _Atomic unsigned thread_count;
     struct sw_clr_lease leases[SW_CLR_LEASES];
 };
 
 /*
- * Reads the images again if the dynamic linker has loaded or unloaded any, or if `always`. Called with the lock held.
+ * The caches and the leases (memory.c). create: what there is at first; destroy: also of what was made in part. grow:
+ * makes more of it, where it is used up and the limit allows. Called without the lock; never in a walk.
+ */
+enum sw_status sw_clr_memory_create(struct sw_clr *clr);
+void sw_clr_memory_destroy(struct sw_clr *clr);
+void sw_clr_grow(struct sw_clr *clr);
+uint64_t sw_clr_cache_bytes(const struct sw_clr *clr);
+
+/*
+ * Reads the images again if the loader has loaded or unloaded any, or if `always`. Called with the lock held.
  */
 void sw_clr_refresh_images(struct sw_clr *clr, bool always);
+
+/* The same, also if a module event has left that to be done. Called without the lock. */
+void sw_clr_refresh_late(struct sw_clr *clr);
+
+/* Whether a method belongs to the managed half of exception dispatch, which the CLR hides. Asks the runtime. */
+bool sw_clr_dispatches(struct sw_clr *clr, FunctionID function);
+
+/* Requests postponed methods again. Called without the lock. */
+void sw_clr_retry_pending(struct sw_clr *clr);
+
+/*
+ * Changes of the code map (code.c): one region of code of a method, or of a dynamic method, is added, or removed unless
+ * it is another's by now; a range is gone; heaps of code may have been freed. Called with the lock held.
+ */
+void sw_clr_add_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code, uint16_t flags);
+void sw_clr_remove_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code);
+void sw_clr_remove_range(struct sw_clr *clr, uint64_t begin);
+void sw_clr_forget_heaps(struct sw_clr *clr);
+
+/* Searches for code that was freed, if a module was unloaded. Called without the lock. */
+void sw_clr_sweep(struct sw_clr *clr);
+
+static inline void sw_clr_count_failure(struct sw_clr *clr)
+{
+    atomic_fetch_add(&clr->failures, 1);
+}
+
+/* Adds the images of the modules that the runtime had before, and all other images. Called without the lock. */
+void sw_clr_add_modules(struct sw_clr *clr);
 
 /* Adds the threads that the runtime had before: asks it for all of them. */
 void sw_clr_add_threads(struct sw_clr *clr);
@@ -97,8 +158,5 @@ uint64_t sw_clr_function(void *arg, uint64_t address);
 
 /* Prepares the leases. */
 void sw_clr_leases_init(struct sw_clr *clr);
-
-/* Runs a function on another stack: `top` is one past its highest byte, 16-aligned. In assembly: stack_switch.c. */
-void sw_run_on(void *top, void (*run)(void *arg), void *arg);
 
 #endif

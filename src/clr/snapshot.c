@@ -7,25 +7,34 @@
 #include <snapwalk/context.h>
 
 #include <string.h>
-#include <ucontext.h>
+
+/* Machine and signatures of this process; what its own threads' stacks are is found out in each walk. */
+static void note_process(struct sw_walker *walker)
+{
+    struct sw_walker self;
+    struct sw_regs here;
+    sw_self_capture(&here);
+    walker->machine = here.machine;
+    walker->pac_mask = sw_self_walker(&self, NULL, NULL) == SW_OK ? self.pac_mask : 0;
+}
 
 void sw_clr_leases_init(struct sw_clr *clr)
 {
+    struct sw_walker process;
+    note_process(&process);
     clr->finder = (struct sw_code_finder){ sw_clr_find, clr };
     for (unsigned i = 0; i < SW_CLR_LEASES; i++) {
         struct sw_clr_lease *lease = &clr->leases[i];
         lease->clr = clr;
-        lease->workspace = &clr->workspaces[i];
         lease->inspector =
             (struct sw_inspector){ sw_clr_update, sw_clr_record, sw_clr_unwound, sw_clr_function, lease };
-        lease->walker = (struct sw_walker){ .machine = SW_MACHINE_X64,
+        lease->walker = (struct sw_walker){ .machine = process.machine,
                                             .memory = sw_self_memory(),
                                             .codemap = clr->codemap,
                                             .images = clr->images,
                                             .finder = &clr->finder,
-                                            .analysis_cache = clr->analysis_cache,
-                                            .cache = clr->cache,
                                             .replay = lease->walker.replay,
+                                            .pac_mask = process.pac_mask,
                                             .budget = SW_WALK_BUDGET_UNLIMITED };
         lease->engine = (struct sw_engine){ .walker = &lease->walker,
                                             .threads = clr->threads,
@@ -40,18 +49,23 @@ static uint64_t caller_of(const struct sw_clr *clr)
     return clr->suspender.current(clr->suspender.arg);
 }
 
+/* The caches may have been replaced since the lease was held last. What is found now lasts until it is given back. */
 static bool try_lease(struct sw_clr *clr, unsigned i, uint64_t self)
 {
+    struct sw_clr_lease *lease = &clr->leases[i];
     uint64_t nobody = 0;
-    if (atomic_load_explicit(&clr->leases[i].inside, memory_order_relaxed) != 0)
+    if (atomic_load_explicit(&lease->inside, memory_order_relaxed) != 0 ||
+        !atomic_compare_exchange_strong(&lease->inside, &nobody, self))
         return false;
-    return atomic_compare_exchange_strong(&clr->leases[i].inside, &nobody, self);
+    lease->walker.cache = atomic_load(&clr->cache);
+    lease->walker.analysis_cache = atomic_load(&clr->analysis_cache);
+    return true;
 }
 
 static struct sw_clr_lease *take_lease(struct sw_clr *clr)
 {
     const uint64_t self = caller_of(clr);
-    for (unsigned i = 0; i < SW_CLR_LEASES; i++)
+    for (unsigned i = 0; i < atomic_load(&clr->lease_count); i++)
         if (try_lease(clr, i, self))
             return &clr->leases[i];
     return NULL;
@@ -62,7 +76,7 @@ static struct sw_clr_lease *take_own_lease(struct sw_clr *clr)
 {
     const uint64_t self = caller_of(clr);
     for (unsigned pass = 0; pass < 2; pass++)
-        for (unsigned i = 0; i < SW_CLR_LEASES; i++) {
+        for (unsigned i = 0; i < atomic_load(&clr->lease_count); i++) {
             struct sw_clr_lease *lease = &clr->leases[i];
             if (atomic_load_explicit(&lease->last, memory_order_relaxed) == (pass ? 0 : self) &&
                 try_lease(clr, i, self))
@@ -73,6 +87,7 @@ static struct sw_clr_lease *take_own_lease(struct sw_clr *clr)
 
 static void release_lease(struct sw_clr_lease *lease)
 {
+    atomic_fetch_add(&lease->turns, 1);
     atomic_store(&lease->inside, 0);
 }
 
@@ -91,6 +106,12 @@ static uint32_t runtime_of(struct sw_clr *clr)
     return atomic_fetch_or(&clr->runtime, SW_RUNTIME_READY) | SW_RUNTIME_READY;
 }
 
+/* The CLR's own; 0: that of the machine's usual one. */
+static uint32_t context_size_of(const struct sw_clr *clr)
+{
+    return clr->layout_status == SW_OK ? clr->layout.context_size : 0;
+}
+
 HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID thread, StackSnapshotCallback *callback,
                         ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size)
 {
@@ -102,7 +123,7 @@ HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID th
     engine->runtime = runtime_of(clr);
     if (clr->info->lpVtbl->GetEventMask(clr->info, &engine->event_mask) != S_OK)
         engine->event_mask = 0;
-    engine->context_size = flavour == SW_FLAVOUR_DOCUMENTED ? 0 : SW_CONTEXT_MAX_BYTES;
+    engine->context_size = flavour == SW_FLAVOUR_DOCUMENTED ? 0 : context_size_of(clr);
     engine->options = SW_ENGINE_OWN_PROCESS | (atomic_load(&clr->both_ends) ? SW_ENGINE_BOTH_ENDS : 0);
     lease->walker.max_frames = atomic_load(&clr->limit);
     const HRESULT hr = sw_snapshot(engine, &lease->workspace->scratch, thread, callback, info_flags, client_data,
@@ -213,7 +234,7 @@ static void walk_request(void *arg)
     struct sw_thread thread;
     struct sw_transition record;
     uint64_t cursor = 0;
-    if (sw_context_load(SW_CONTEXT_UCONTEXT, SW_MACHINE_X64, request->ucontext, sizeof(ucontext_t), &start) != SW_OK)
+    if (sw_clr_host_registers(walker.machine, request->ucontext, &start) != SW_OK)
         return;
     const bool is_known = declare_stack(&walker, lease->clr, sw_regs_sp(&start), &thread);
     enum sw_stop stop = sw_walk_all(&walker, &lease->workspace->scratch, &start, forward_frame, forwarding);

@@ -4,8 +4,6 @@
  */
 #include "clr/internal.h"
 
-#include <sched.h>
-
 /* Code may run before its event has come: another thread may still be about to report it. */
 bool sw_clr_find(void *arg, uint64_t address, struct sw_range *code)
 {
@@ -20,11 +18,13 @@ static enum sw_status put_thread(struct sw_clr *clr, const struct sw_thread *thr
     enum sw_status status;
     for (;;) {
         status = sw_threads_add(clr->threads, thread);
+        if (status == SW_OK)
+            atomic_fetch_add(&clr->thread_count, 1);
         if (status == SW_E_EXISTS)
             status = sw_threads_update(clr->threads, thread);
         if (status != SW_E_BUSY)
             return status;
-        sched_yield();
+        sw_clr_host_yield();
     }
 }
 
@@ -39,7 +39,7 @@ static void note_thread(struct sw_clr *clr, ThreadID id, DWORD os_id)
         sw_self_stack(&thread.stack_begin, &thread.stack_end) != SW_OK)
         thread.stack_begin = thread.stack_end = 0;
     if (put_thread(clr, &thread) != SW_OK)
-        atomic_fetch_add(&clr->failures, 1);
+        sw_clr_count_failure(clr);
 }
 
 void sw_clr_thread_created(struct sw_clr *clr, ThreadID thread)
@@ -48,6 +48,7 @@ void sw_clr_thread_created(struct sw_clr *clr, ThreadID thread)
     if (clr->info->lpVtbl->GetThreadInfo(clr->info, thread, &os_id) != S_OK)
         os_id = 0;
     note_thread(clr, thread, os_id);
+    sw_clr_grow(clr);
 }
 
 void sw_clr_thread_assigned(struct sw_clr *clr, ThreadID thread, DWORD os_id)
@@ -57,8 +58,11 @@ void sw_clr_thread_assigned(struct sw_clr *clr, ThreadID thread, DWORD os_id)
 
 void sw_clr_thread_destroyed(struct sw_clr *clr, ThreadID thread)
 {
-    while (sw_threads_remove(clr->threads, thread) == SW_E_BUSY)
-        sched_yield();
+    enum sw_status status;
+    while ((status = sw_threads_remove(clr->threads, thread)) == SW_E_BUSY)
+        sw_clr_host_yield();
+    if (status == SW_OK)
+        atomic_fetch_sub(&clr->thread_count, 1);
 }
 
 void sw_clr_add_threads(struct sw_clr *clr)
@@ -71,7 +75,7 @@ void sw_clr_add_threads(struct sw_clr *clr)
     if (clr->info->lpVtbl->QueryInterface(clr->info, &IID_ICorProfilerInfo4, &found) == S_OK)
         info4 = found;
     if (!info4 || info4->lpVtbl->EnumThreads(info4, &threads) != S_OK) {
-        atomic_fetch_add(&clr->failures, 1);
+        sw_clr_count_failure(clr);
         return;
     }
     while (threads->lpVtbl->Next(threads, 1, &id, &got) == S_OK && got == 1)

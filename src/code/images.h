@@ -84,6 +84,18 @@ const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uin
 /* Whether an address of an image is in one of its executable segments or sections. */
 bool sw_image_is_code(const struct sw_image_entry *entry, uint64_t address);
 
+/*
+ * Registers the image of this process that begins at an address, without a look at the others: a module that .NET has
+ * loaded. What sw_images_add_self would do is done, but for the map of the target's memory.
+ *
+ * lasts    The image stays as it is until the process ends, or is removed by hand: so it is used where it is.
+ *
+ * Returns  SW_OK (or it is registered); SW_E_NOT_FOUND (no image with code there); SW_E_UNSUPPORTED (its code is in
+ *          another image: call sw_images_add_self); as sw_images_add_file.
+ * Threads  One writer. Signals  Not safe.
+ */
+enum sw_status sw_images_add_mapped(struct sw_images *images, uint64_t address, bool lasts);
+
 /* In the child of fork: forgets all readers. Returns  SW_OK; SW_E_BUSY (fork came in the middle of a change). */
 enum sw_status sw_images_after_fork(struct sw_images *images);
 

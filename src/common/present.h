@@ -1,6 +1,6 @@
 /*
  * What is still there of this process's stacks and threads: what an operating system's folder provides
- * (src/target/linux/present.c). Outside walks only, but for the thread pointer.
+ * (present.c there). Outside walks only, but for the thread pointer.
  */
 #ifndef SW_COMMON_PRESENT_H
 #define SW_COMMON_PRESENT_H
@@ -21,6 +21,8 @@ static inline uint64_t sw_thread_pointer(void)
     uint64_t pointer = 0;
 #if defined(__x86_64__) && defined(__linux__)
     __asm__("movq %%fs:0, %0" : "=r"(pointer));
+#elif defined(__x86_64__) && defined(_WIN32)
+    __asm__("movq %%gs:0x30, %0" : "=r"(pointer));
 #elif defined(__aarch64__)
     __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
 #endif

@@ -12,7 +12,8 @@
 enum {
     ENTRY_BYTES = sizeof(struct sw_hot) + sizeof(struct sw_cold) + sizeof(uint32_t),
     CHECK_AT_ONCE = 64,
-    LOOK_AHEAD = 4
+    LOOK_AHEAD = 4,
+    SPARE = 4
 };
 
 static size_t power_above(size_t n)
@@ -190,6 +191,48 @@ void sw_cache_store(struct sw_cache *cache, const struct sw_changes *changes, ui
         end_writing(cache);
     }
     sw_cache_count(cache, stored ? SW_COUNT_STORED : SW_COUNT_UNCACHEABLE, 1);
+}
+
+/* ---- another cache ---- */
+
+/* Reads an entry that others may be writing. False: it is none, or is another one by now. */
+static bool read_entry(const struct sw_cache *cache, uint32_t n, struct sw_entry *entry)
+{
+    const uint64_t generation = sw_cache_generation(cache);
+    const struct sw_cold *cold = &cache->cold[n];
+    *entry = (struct sw_entry){ .key = sw_cache_key(cache, n),
+                                .step = sw_load(&cold->step),
+                                .slots = sw_load(&cold->slots),
+                                .function = sw_load(&cold->function),
+                                .found = sw_load(&cache->hot[n].found),
+                                .begin = sw_load(&cold->begin),
+                                .end = sw_load(&cold->end),
+                                .id = sw_load(&cold->id),
+                                .attributes = sw_load(&cold->attributes),
+                                .calls = atomic_load_explicit(&cold->calls, memory_order_relaxed),
+                                .same = atomic_load_explicit(&cold->same, memory_order_relaxed) };
+    return entry->key != SW_KEY_NONE && sw_cache_is_same(cache, generation);
+}
+
+void sw_cache_copy(struct sw_cache *to, const struct sw_cache *from)
+{
+    struct sw_entry entry;
+    assert(to->used == 0 && to->room >= from->room);
+    atomic_store_explicit(&to->flags, atomic_load_explicit(&from->flags, memory_order_relaxed), memory_order_relaxed);
+    for (unsigned which = 0; which < SW_COUNTS; which++)
+        atomic_store_explicit(&to->counts[which], sw_load(&from->counts[which]), memory_order_relaxed);
+    for (uint32_t n = 1; n <= from->room; n++) {
+        if (!read_entry(from, n, &entry))
+            continue;
+        fill(to, ++to->used, &entry);
+        atomic_store_explicit(&to->index[free_place(to, entry.key % SW_KEY_PC_END, to->used)], to->used,
+                              memory_order_relaxed);
+    }
+}
+
+bool sw_cache_is_full(const struct sw_cache *cache)
+{
+    return sw_cache_key(cache, cache->room - cache->room / SPARE) != SW_KEY_NONE;
 }
 
 /* ---- changes of code map and images ---- */

@@ -174,6 +174,16 @@ static inline bool sw_cache_open(struct sw_cache *cache, const struct sw_changes
 void sw_cache_store(struct sw_cache *cache, const struct sw_changes *changes, uint64_t pc,
                     const struct sw_entry *entry);
 
+/*
+ * Fills a cache that is new, and that nobody uses yet, with the entries and counters of another one, which may be in
+ * use. `to` has room for at least as many. What walks store in `from` meanwhile may be missing. Entries keep when they
+ * were found, so they hold as long as they did.
+ */
+void sw_cache_copy(struct sw_cache *to, const struct sw_cache *from);
+
+/* Whether three quarters of the entries were used. Wait-free, signal safe. */
+bool sw_cache_is_full(const struct sw_cache *cache);
+
 void sw_cache_count(struct sw_cache *cache, enum sw_cache_count which, uint64_t count);
 
 #endif

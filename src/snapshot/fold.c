@@ -282,6 +282,18 @@ static bool calls_back_managed(const struct sw_fold *fold)
            fold->left_to == 0;
 }
 
+/*
+ * The CLR's unwinder for ARM64 on Unix notes in ContextFlags that a frame was unwound from a call. Everything further
+ * out has that, until a record brings a CONTEXT of its own.
+ */
+static bool leave_managed(const struct sw_fold *fold, bool goes_on)
+{
+    const struct sw_engine *engine = fold->call->engine;
+    if (engine->walker->machine == SW_MACHINE_ARM64 && engine->flavour == SW_FLAVOUR_CORECLR_UNIX)
+        sw_fold_note_unwound(fold);
+    return goes_on;
+}
+
 /* Flavour documented: everything is shown. */
 static bool fold_every_managed(struct sw_fold *fold, const struct sw_frame *frame)
 {
@@ -305,13 +317,14 @@ static bool fold_managed(struct sw_fold *fold, const struct sw_frame *frame)
     sw_fold_set_context_flags(fold, fold->noted_flags);
     fold->noted_flags = 0;
     if (is_passed_over(fold, frame))
-        return true;
+        return leave_managed(fold, true);
     fold->before = dispatch || filter ? SWALLOWING : MANAGED;
     if (dispatch || hidden) {
         fold->hidden++;
-        return true;
+        return leave_managed(fold, true);
     }
-    return call_back(fold, sw_function_of(fold->call->engine, &frame->code, frame->lookup), frame, regs);
+    return leave_managed(fold,
+                         call_back(fold, sw_function_of(fold->call->engine, &frame->code, frame->lookup), frame, regs));
 }
 
 /*

@@ -73,6 +73,9 @@ struct sw_start sw_fold_go_on(struct sw_fold *fold);
 /* From now on callbacks get a CONTEXT with these ContextFlags; 0: with those that it has. */
 void sw_fold_set_context_flags(const struct sw_fold *fold, uint32_t flags);
 
+/* From now on their ContextFlags say that a frame was unwound from a call: CONTEXT_UNWOUND_TO_CALL. */
+void sw_fold_note_unwound(const struct sw_fold *fold);
+
 /* Starts the walk of a stretch, of at most `most` frames. */
 void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, bool exact, uint32_t most);
 

@@ -4,8 +4,8 @@
  * it, takes the seed), and never ends the call: the check behind it looks at what came of it.
  * Knows the engine's state, the thread table and the suspender. Refuses to know how frames are found or reported.
  *
- * Rows are numbered as in clr-contract.md section 1 (decimals: section 2). Three checks of the CLR have no counterpart
- * here, because only a Windows kernel needs them: 9c's safe context, 9d's lock, 9e's mode change while stopped.
+ * Rows are numbered as in clr-contract.md section 1 (decimals: section 2). Two checks of the CLR have no counterpart
+ * here, because only a Windows kernel needs them: 9d's lock, 9e's mode change while stopped.
  * Registers come from the suspender. Code lookup takes no lock. The table does not change a thread that a walk holds.
  */
 #include "snapshot/call.h"
@@ -182,6 +182,16 @@ static bool other_target_is_cooperative(const struct sw_call *call)
 static bool registers_cannot_be_had(const struct sw_call *call)
 {
     return call->suspending != SW_OK;
+}
+
+/* clr-windows-observed.md W28. */
+static bool target_stands_in_a_system_call(const struct sw_call *call)
+{
+    const struct sw_suspender *suspender = call->engine->suspender;
+    if (!other_target_is_cooperative(call))
+        return false;
+    return target_is(call, SW_THREAD_IN_SYSTEM_CALL) || (call->suspended && suspender->in_system_call &&
+                                                         suspender->in_system_call(suspender->arg, call->target.os_id));
 }
 
 static bool record_lies_below_the_stack_pointer(const struct sw_call *call)
@@ -419,6 +429,7 @@ static const struct {
     { "9b",  CHECK(other_target_is_cooperative),                       { SKIP,         SKIP,         E_NOTIMPL    } },
     { "9c",  STEP(stop_cooperative_target),                            { SKIP,         TAKE,         SKIP         } },
     { "9c",  CHECK(registers_cannot_be_had),                           { SKIP,         UNSAFE,       SKIP         } },
+    { "9c",  CHECK(target_stands_in_a_system_call),                    { SKIP,         UNSAFE,       SKIP         } },
     { "9f",  CHECK(record_lies_below_the_stack_pointer),               { SKIP,         UNSAFE,       SKIP         } },
     { "own", CHECK(seed_is_cut_short),                                 { SKIP,         E_INVALIDARG, E_INVALIDARG } },
     { "D8",  STEP(read_seed),                                          { TAKE,         TAKE,         TAKE         } },

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { LEAST = 65536, SHARE = 8, PENDING_SHARE = 32, HEAD_WORDS = 9, HASHED_A_UNIT = 512 };
+enum { LEAST = 65536, SHARE = 8, SPARE = 4, PENDING_SHARE = 32, HEAD_WORDS = 9, HASHED_A_UNIT = 512 };
 
 /* One piece of pending work: as struct sw_pending, behind a checksum. Two writers at once leave none. */
 enum { PENDING_WORDS = sizeof(struct sw_pending) / 8, PENDING_WAYS = 4 };
@@ -399,11 +399,8 @@ static void store_pending(struct pending *to, const struct sw_pending *pending)
     atomic_store_explicit(&to->check, sum, memory_order_relaxed);
 }
 
-void sw_analysis_cache_pend(struct sw_analysis_cache *cache, const struct sw_pending *pending)
+static void note_pending(struct sw_analysis_cache *cache, const struct sw_pending *pending)
 {
-    if (!cache)
-        return;
-    add_one(&cache->cuts);
     struct pending *to = NULL;
     for (unsigned way = 0; way < PENDING_WAYS; way++) {
         struct pending *here = pending_at(cache, &pending->finding, way);
@@ -416,6 +413,14 @@ void sw_analysis_cache_pend(struct sw_analysis_cache *cache, const struct sw_pen
             to = here;
     }
     store_pending(to ? to : pending_at(cache, &pending->finding, 0), pending);
+}
+
+void sw_analysis_cache_pend(struct sw_analysis_cache *cache, const struct sw_pending *pending)
+{
+    if (!cache)
+        return;
+    add_one(&cache->cuts);
+    note_pending(cache, pending);
 }
 
 static struct pending *find_pending(const struct sw_analysis_cache *cache, const struct sw_finding *finding,
@@ -451,4 +456,58 @@ void sw_analysis_cache_settle(struct sw_analysis_cache *cache, const struct sw_f
     struct pending *at = find_pending(cache, finding, &there);
     if (at)
         store_pending(at, &none);
+}
+
+/* ---- another cache ---- */
+
+/*
+ * Copies the entry at `at` into a stretch of another ring, and then looks whether it was whole. Otherwise no place
+ * leads to the stretch.
+ */
+static bool copy_entry(struct sw_analysis_cache *to, const struct sw_analysis_cache *from, uint64_t at)
+{
+    struct top top;
+    if (!load_top(from, at, &top))
+        return false;
+    const uint64_t size = top.entry.size, above = top_words(&top.entry);
+    const uint64_t begin = take(to, size), first = begin % to->ring_words;
+    uint64_t sum = sum_up(0, (const uint8_t *)&top + 8, above - 1);
+    store(to, first, &top, above);
+    for (uint64_t i = above; i < size; i++) {
+        const uint64_t word = atomic_load_explicit(&from->ring[at % from->ring_words + i], memory_order_relaxed);
+        atomic_store_explicit(&to->ring[first + i], word, memory_order_relaxed);
+        sum = add_to(sum, word);
+    }
+    atomic_thread_fence(memory_order_acquire);
+    if (sum != top.entry.check || !is_there(from, at, size))
+        return false;
+    atomic_store_explicit(place_of(to, &top.entry.finding), begin + 1, memory_order_release);
+    return true;
+}
+
+static void copy_pending(struct sw_analysis_cache *to, const struct sw_analysis_cache *from)
+{
+    struct sw_pending pending;
+    for (size_t n = 0; sw_analysis_cache_pending(from, n, &pending); n++)
+        if (pending.finding.kind != SW_FINDING_NONE)
+            note_pending(to, &pending);
+}
+
+void sw_analysis_cache_copy(struct sw_analysis_cache *to, const struct sw_analysis_cache *from)
+{
+    for (uint64_t n = 0; n < from->place_count; n++) {
+        const uint64_t at = atomic_load_explicit(&from->places[n], memory_order_acquire);
+        if (at)
+            (void)copy_entry(to, from, at - 1);
+    }
+    copy_pending(to, from);
+    atomic_store(&to->hits, count(&from->hits));
+    atomic_store(&to->misses, count(&from->misses));
+    atomic_store(&to->outdated, count(&from->outdated));
+    atomic_store(&to->cuts, count(&from->cuts));
+}
+
+bool sw_analysis_cache_is_full(const struct sw_analysis_cache *cache)
+{
+    return count(&cache->head) > cache->ring_words - cache->ring_words / SPARE;
 }

@@ -80,4 +80,12 @@ uint64_t sw_analysis_cache_cost(const struct sw_analysis_cache *cache, const str
 bool sw_analysis_cache_pending(const struct sw_analysis_cache *cache, size_t n, struct sw_pending *pending);
 void sw_analysis_cache_settle(struct sw_analysis_cache *cache, const struct sw_finding *finding);
 
+/*
+ * Fills a cache that is new, and that nobody uses yet, with what is in another one, which may be in use; with its notes
+ * and counters. `to` is at least as large. What walks put into `from` meanwhile may be missing. is_full: three quarters
+ * of it were used; from there on it is not long until findings are dropped.
+ */
+void sw_analysis_cache_copy(struct sw_analysis_cache *to, const struct sw_analysis_cache *from);
+bool sw_analysis_cache_is_full(const struct sw_analysis_cache *cache);
+
 #endif

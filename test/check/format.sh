@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 log=${1:-build}/log
 mkdir -p "$log"
 status=0
-sources=$(find include lib src harness examples test -type f \( -name '*.c' -o -name '*.h' \) ! -path '*/vendor/*' | sort)
+sources=$(find include lib src harness examples tools test -type f \( -name '*.c' -o -name '*.h' \) ! -path '*/vendor/*' | sort)
 # An ABI's tables, aligned by hand: clang-format would not leave them so.
 formatted=$(echo "$sources" | grep -v '/corprof[.]h$')
 

@@ -4,7 +4,7 @@ set -u
 cd "$(dirname "$0")/../.."
 status=0
 grep -v '^#' test/check/layers.txt | while read -r from allowed; do
-    files=$(find include lib src harness examples -name '*.[ch]' | grep -E "^$from(/|\$)")
+    files=$(find include lib src harness examples tools -name '*.[ch]' | grep -E "^$from(/|\$)")
     bad=$(grep -HoE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"][^>"]+' $files /dev/null | sed -E 's/:[^<"]*[<"]/ /' |
         awk -v ok="$allowed" '$2 !~ ok { print "# " $1 ": may not include " $2 }')
     if [ -z "$files" ]; then

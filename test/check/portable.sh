@@ -1,6 +1,6 @@
 #!/bin/sh
-# Everything but src/target/linux and windows, src/clr and lib/elf compiles freestanding: for this machine, for aarch64, and with mingw-w64;
-# and each public header compiles alone, as C11 and as C++17, without a shadowed name.
+# Everything but the folders of operating systems in src/target and src/clr and lib/elf compiles freestanding: for this
+# machine, for aarch64, and with mingw-w64; and each public header compiles alone, as C11 and as C++17, without a shadowed name.
 set -u
 cd "$(dirname "$0")/../.."
 build=${1:-build}
@@ -10,7 +10,7 @@ mkdir -p "$build/log"
 mkdir -p "$build/zydis"
 ln -sfn /usr/include/Zydis "$build/zydis/Zydis"
 ln -sfn /usr/include/Zycore "$build/zydis/Zycore"
-files=$(find lib src -name '*.c' | grep -vE '^(src/target/(linux|windows)|src/clr|lib/elf)/')
+files=$(find lib src -name '*.c' | grep -vE '^(src/(target|clr)/(linux|windows)|lib/elf)/')
 flags="-std=c11 -ffreestanding -Wall -Wextra -Werror -Iinclude -Ilib -Isrc -isystem $build/zydis -DSW_VERSION=\"0\""
 for compiler in gcc clang aarch64-linux-gnu-gcc x86_64-w64-mingw32-gcc; do
     bad=
@@ -29,7 +29,7 @@ for compiler in gcc clang aarch64-linux-gnu-gcc x86_64-w64-mingw32-gcc; do
         status=1
     fi
 done
-for file in src/target/linux/*.c src/clr/*.c lib/elf/*.c; do
+for file in src/target/linux/*.c src/clr/linux/*.c lib/elf/*.c; do
     aarch64-linux-gnu-gcc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Iinclude -Ilib -Isrc -idirafter /usr/include \
         -fsyntax-only "$file" 2>"$build/log/portable.err" || { echo "# $file"; head -n 5 "$build/log/portable.err" | sed 's/^/# /'; bad=hosted; }
 done

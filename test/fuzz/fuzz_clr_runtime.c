@@ -40,21 +40,51 @@ static size_t read_target(void *arg, uint64_t address, void *to, size_t size)
 static struct sw_clr_layout layout_of_net_10(void)
 {
     struct sw_clr_layout layout = {
-        .at = { [SW_CLR_THREAD_MODE] = 4,    [SW_CLR_THREAD_FRAME] = 8,       [SW_CLR_THREAD_EXCEPTION] = 352,
-                [SW_CLR_FRAME_NEXT] = 8,     [SW_CLR_INLINED_SP] = 24,        [SW_CLR_INLINED_RETURN] = 32,
-                [SW_CLR_INLINED_FP] = 40,    [SW_CLR_METHOD_BLOCK] = 16,      [SW_CLR_BLOCK_SIZE] = 104,
-                [SW_CLR_BLOCK_RETURN] = 96,  [SW_CLR_BLOCK_SAVED] = 48,       [SW_CLR_RESUMABLE_CONTEXT] = 16,
-                [SW_CLR_FAULT_CONTEXT] = 32, [SW_CLR_SOFTWARE_CONTEXT] = 288, [SW_CLR_HIJACK_RETURN] = 16,
-                [SW_CLR_HIJACK_ARGS] = 32,   [SW_CLR_HIJACK_SIZE] = 80,       [SW_CLR_HIJACK_SAVED] = 24,
-                [SW_CLR_SAVED_RBX] = 32,     [SW_CLR_SAVED_RBP] = 40,         [SW_CLR_SAVED_R13] = 8,
-                [SW_CLR_SAVED_R14] = 16,     [SW_CLR_SAVED_R15] = 24,         [SW_CLR_FRAGMENT_BEGIN] = 8,
-                [SW_CLR_FRAGMENT_END] = 16,  [SW_CLR_FRAGMENT_SECTION] = 24,  [SW_CLR_SECTION_FLAGS] = 16,
-                [SW_CLR_SECTION_HEAP] = 40,  [SW_CLR_HEAP_BEGIN] = 16,        [SW_CLR_HEAP_END] = 24,
-                [SW_CLR_HEAP_BASE] = 32,     [SW_CLR_HEAP_MAP] = 40,          [SW_CLR_METHOD_FLAGS] = 6 },
+        .machine = SW_MACHINE_X64,
+        .map_search = 1,
+        .at = { [SW_CLR_THREAD_MODE] = 4,
+                [SW_CLR_THREAD_FRAME] = 8,
+                [SW_CLR_THREAD_EXCEPTION] = 352,
+                [SW_CLR_THREAD_HIJACK] = 152,
+                [SW_CLR_FRAME_NEXT] = 8,
+                [SW_CLR_INLINED_SP] = 24,
+                [SW_CLR_INLINED_RETURN] = 32,
+                [SW_CLR_INLINED_FP] = 40,
+                [SW_CLR_METHOD_BLOCK] = 16,
+                [SW_CLR_BLOCK_SIZE] = 104,
+                [SW_CLR_BLOCK_RETURN] = 96,
+                [SW_CLR_RESUMABLE_CONTEXT] = 16,
+                [SW_CLR_FAULT_CONTEXT] = 32,
+                [SW_CLR_SOFTWARE_CONTEXT] = 288,
+                [SW_CLR_HIJACK_RETURN] = 16,
+                [SW_CLR_HIJACK_ARGS] = 32,
+                [SW_CLR_HIJACK_SIZE] = 80,
+                [SW_CLR_HIJACK_SP] = SW_CLR_NONE,
+                [SW_CLR_EXCEPTION_THREAD] = SW_CLR_NONE,
+                [SW_CLR_EXCEPTION_LOW] = 128,
+                [SW_CLR_EXCEPTION_HIGH] = 136,
+                [SW_CLR_EXCEPTION_FLAGS] = 64,
+                [SW_CLR_EXCEPTION_ENTERED] = 60,
+                [SW_CLR_EXCEPTION_CLAUSE] = 56,
+                [SW_CLR_EXCEPTION_KIND] = 184,
+                [SW_CLR_EXCEPTION_PASS] = 185,
+                [SW_CLR_FRAGMENT_BEGIN] = 8,
+                [SW_CLR_FRAGMENT_END] = 16,
+                [SW_CLR_FRAGMENT_SECTION] = 24,
+                [SW_CLR_SECTION_FLAGS] = 16,
+                [SW_CLR_SECTION_HEAP] = 40,
+                [SW_CLR_HEAP_BEGIN] = 16,
+                [SW_CLR_HEAP_END] = 24,
+                [SW_CLR_HEAP_BASE] = 32,
+                [SW_CLR_HEAP_MAP] = 40,
+                [SW_CLR_METHOD_FLAGS] = 6 },
+        .block = { 2, { { 80, SW_X64_RBX }, { 88, SW_X64_RBP } } },
+        .hijack = { 2, { { 24, SW_X64_R12 }, { 64, SW_X64_RBP } } },
+        .frame_count = SW_CLR_FRAMES,
         .code = TARGET,
     };
     for (unsigned i = 0; i < SW_CLR_FRAMES; i++)
-        layout.id[i] = FIRST_KIND + i;
+        layout.frames[i] = (struct sw_clr_frame_word){ FIRST_KIND + i, (enum sw_clr_frame)i };
     return layout;
 }
 
@@ -92,7 +122,8 @@ static void read_layout(const struct sw_memory *memory, uint64_t descriptor)
     int out = 0;
     const struct sw_alloc alloc = { get, put, &out };
     struct sw_clr_layout layout;
-    const enum sw_status status = sw_clr_layout_read(memory, descriptor, &alloc, &layout);
+    const struct sw_clr_runtime runtime = { 10, SW_MACHINE_X64, SW_CLR_UNIX, descriptor };
+    const enum sw_status status = sw_clr_layout_read(memory, &runtime, &alloc, &layout);
     if (out != 0 ||
         (status != SW_OK && status != SW_E_MALFORMED && status != SW_E_UNSUPPORTED && status != SW_E_UNREADABLE))
         abort();

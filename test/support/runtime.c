@@ -135,6 +135,24 @@ static HRESULT STDMETHODCALLTYPE get_module_info(ICorProfilerInfo15 *com, Module
     return S_OK;
 }
 
+static HRESULT STDMETHODCALLTYPE get_module_info2(ICorProfilerInfo15 *com, ModuleID module, LPCBYTE *base, ULONG most,
+                                                  ULONG *size, WCHAR name[], AssemblyID *assembly, DWORD *flags)
+{
+    *flags = runtime_of(com)->module_flags;
+    return get_module_info(com, module, base, most, size, name, assembly);
+}
+
+static HRESULT STDMETHODCALLTYPE get_rejit_ids(ICorProfilerInfo15 *com, FunctionID function, ULONG most, ULONG *count,
+                                               ReJITID ids[])
+{
+    const struct fake_runtime *runtime = runtime_of(com);
+    *count = 0;
+    for (size_t i = 0; i < runtime->region_count; i++)
+        if (runtime->regions[i].function == function && runtime->regions[i].rejit != 0 && *count < most)
+            ids[(*count)++] = runtime->regions[i].rejit;
+    return S_OK;
+}
+
 static HRESULT STDMETHODCALLTYPE get_function_from_ip(ICorProfilerInfo15 *com, LPCBYTE ip, FunctionID *function)
 {
     (void)function;
@@ -181,6 +199,7 @@ struct enumerator {
     union {
         ICorProfilerFunctionEnum functions;
         ICorProfilerThreadEnum threads;
+        ICorProfilerModuleEnum modules;
     } com;
     struct fake_runtime *runtime;
     size_t at;
@@ -200,6 +219,22 @@ static ULONG STDMETHODCALLTYPE release_functions(ICorProfilerFunctionEnum *com)
 static ULONG STDMETHODCALLTYPE release_threads(ICorProfilerThreadEnum *com)
 {
     return release((struct enumerator *)(void *)com);
+}
+
+static ULONG STDMETHODCALLTYPE release_modules(ICorProfilerModuleEnum *com)
+{
+    return release((struct enumerator *)(void *)com);
+}
+
+/* There is one at most. */
+static HRESULT STDMETHODCALLTYPE next_modules(ICorProfilerModuleEnum *com, ULONG most, ModuleID ids[], ULONG *got)
+{
+    struct enumerator *e = (struct enumerator *)(void *)com;
+    *got = most > 0 && e->at == 0 && e->runtime->base != NULL;
+    e->at += *got;
+    if (*got)
+        ids[0] = (ModuleID)(uintptr_t)e->runtime->base;
+    return *got == most ? S_OK : S_FALSE;
 }
 
 static HRESULT STDMETHODCALLTYPE next_functions(ICorProfilerFunctionEnum *com, ULONG most, COR_PRF_FUNCTION ids[],
@@ -240,6 +275,15 @@ static HRESULT STDMETHODCALLTYPE enum_functions(ICorProfilerInfo15 *com, ICorPro
     return S_OK;
 }
 
+static HRESULT STDMETHODCALLTYPE enum_modules(ICorProfilerInfo15 *com, ICorProfilerModuleEnum **out)
+{
+    static const ICorProfilerModuleEnumVtbl table = { .Release = release_modules, .Next = next_modules };
+    struct enumerator *e = enumerator_of(runtime_of(com));
+    e->com.modules.lpVtbl = &table;
+    *out = &e->com.modules;
+    return S_OK;
+}
+
 static HRESULT STDMETHODCALLTYPE enum_threads(ICorProfilerInfo15 *com, ICorProfilerThreadEnum **out)
 {
     static const ICorProfilerThreadEnumVtbl table = { .Release = release_threads, .Next = next_threads };
@@ -254,6 +298,18 @@ static HRESULT STDMETHODCALLTYPE enum_threads(ICorProfilerInfo15 *com, ICorProfi
 
 /* ---- making one ---- */
 
+static HRESULT STDMETHODCALLTYPE get_runtime_information(ICorProfilerInfo15 *com, USHORT *instance,
+                                                         COR_PRF_RUNTIME_TYPE *type, USHORT *major, USHORT *minor,
+                                                         USHORT *build, USHORT *fix, ULONG size, ULONG *count,
+                                                         WCHAR text[])
+{
+    (void)size, (void)count, (void)text;
+    *instance = *minor = *build = *fix = 0;
+    *type = COR_PRF_CORE_CLR;
+    *major = runtime_of(com)->major;
+    return S_OK;
+}
+
 static const ICorProfilerInfo15Vtbl table = {
     .QueryInterface = query_interface,
     .AddRef = one_reference,
@@ -263,9 +319,13 @@ static const ICorProfilerInfo15Vtbl table = {
     .GetCodeInfo4 = get_code_info4,
     .GetFunctionInfo = get_function_info,
     .GetModuleInfo = get_module_info,
+    .GetModuleInfo2 = get_module_info2,
+    .GetReJITIDs = get_rejit_ids,
+    .EnumModules = enum_modules,
     .GetFunctionFromIP = get_function_from_ip,
     .GetThreadInfo = get_thread_info,
     .GetEventMask = get_event_mask,
+    .GetRuntimeInformation = get_runtime_information,
     .DoStackSnapshot = do_stack_snapshot,
     .EnumJITedFunctions = enum_functions,
     .EnumThreads = enum_threads,
@@ -276,6 +336,7 @@ void fake_runtime_init(struct fake_runtime *runtime)
     memset(runtime, 0, sizeof *runtime);
     runtime->com.lpVtbl = &table;
     runtime->newest = 15;
+    runtime->major = 10;
     runtime->events = COR_PRF_ENABLE_STACK_SNAPSHOT;
     runtime->has_started = true;
 }

@@ -27,11 +27,12 @@ struct fake_thread {
 
 /*
  * newest      The newest interface that QueryInterface gives: 3 is ICorProfilerInfo3.
+ * major       Of its version.
  * regions     What code there is. A function without any is not compiled yet.
  * code_answer What requests of code answer instead, if it is not S_OK: with counts, and with arrays full of scribble.
  * scribble    What it leaves in the rest of arrays that it fills.
  * functions   What EnumJITedFunctions lists; threads: what EnumThreads does, and what GetThreadInfo knows.
- * dispatcher  The function that has metadata: its token, and where its module is.
+ * dispatcher  The function that has metadata: its token, and where its module is, which is the module's id; its flags.
  * is_asynchronous  The calling thread is where GetFunctionFromIP refuses.
  * events      What GetEventMask answers; events_answer: its result.
  * has_started Whether DoStackSnapshot gets as far as to refuse a flag.
@@ -41,6 +42,7 @@ struct fake_thread {
 struct fake_runtime {
     ICorProfilerInfo15 com; /* first */
     unsigned newest;
+    USHORT major;
     struct fake_region regions[FAKE_MOST];
     size_t region_count;
     HRESULT code_answer;
@@ -54,6 +56,7 @@ struct fake_runtime {
     FunctionID dispatcher;
     mdToken token;
     LPCBYTE base;
+    DWORD module_flags;
     bool is_asynchronous;
     DWORD events;
     HRESULT events_answer;

@@ -6,11 +6,12 @@
 
 #include "clr_target.h"
 
-/* What the descriptor holds, in its order; field: where the reader has to put it. */
+/* What the descriptor holds, in its order; field: where the reader has to put it, A_REGISTER: in both lists of such. */
+enum { BASE = SW_CLR_FIELDS, A_REGISTER };
 static const struct {
     const char *type;
     const char *name;
-    enum sw_clr_field field;
+    unsigned field;
 } fields[] = {
     { "Thread", "PreemptiveGCDisabled", SW_CLR_THREAD_MODE },
     { "Thread", "Frame", SW_CLR_THREAD_FRAME },
@@ -37,21 +38,21 @@ static const struct {
     { "FramedMethodFrame", "TransitionBlockPtr", SW_CLR_METHOD_BLOCK },
     { "TransitionBlock", "!", SW_CLR_BLOCK_SIZE },
     { "TransitionBlock", "ReturnAddress", SW_CLR_BLOCK_RETURN },
-    { "TransitionBlock", "CalleeSavedRegisters", SW_CLR_BLOCK_SAVED },
+    { "TransitionBlock", "CalleeSavedRegisters", BASE },
     { "ResumableFrame", "TargetContextPtr", SW_CLR_RESUMABLE_CONTEXT },
     { "HijackFrame", "ReturnAddress", SW_CLR_HIJACK_RETURN },
     { "HijackFrame", "HijackArgsPtr", SW_CLR_HIJACK_ARGS },
     { "HijackArgs", "!", SW_CLR_HIJACK_SIZE },
-    { "HijackArgs", "CalleeSavedRegisters", SW_CLR_HIJACK_SAVED },
+    { "HijackArgs", "CalleeSavedRegisters", BASE },
     { "FaultingExceptionFrame", "TargetContext", SW_CLR_FAULT_CONTEXT },
-    { "CalleeSavedRegisters", "R12", SW_CLR_SAVED_R12 },
-    { "CalleeSavedRegisters", "R13", SW_CLR_SAVED_R13 },
-    { "CalleeSavedRegisters", "R14", SW_CLR_SAVED_R14 },
-    { "CalleeSavedRegisters", "R15", SW_CLR_SAVED_R15 },
-    { "CalleeSavedRegisters", "Rbx", SW_CLR_SAVED_RBX },
-    { "CalleeSavedRegisters", "Rbp", SW_CLR_SAVED_RBP },
+    { "CalleeSavedRegisters", "R12", A_REGISTER },
+    { "CalleeSavedRegisters", "R13", A_REGISTER },
+    { "CalleeSavedRegisters", "R14", A_REGISTER },
+    { "CalleeSavedRegisters", "R15", A_REGISTER },
+    { "CalleeSavedRegisters", "Rbx", A_REGISTER },
+    { "CalleeSavedRegisters", "Rbp", A_REGISTER },
 };
-_Static_assert(COUNT_OF(fields) == SW_CLR_FIELDS, "a row for every field");
+enum { DESCRIBED = COUNT_OF(fields), IDENTIFIERS = 12, BLOCK_BASE = 25, HIJACK_BASE = 30 };
 
 /* The rest of what is asked for. */
 static const struct {
@@ -72,6 +73,7 @@ static const struct {
     { "DynamicHelperFrameIdentifier", "[\"0x1c\",\"nuint\"]" },
     { "ExecutionManagerCodeRangeMapAddress", "[[2],\"pointer\"]" },
     { "Architecture", "[\"x64\",\"string\"]" },
+    { "OperatingSystem", "[\"1\",\"string\"]" },
 };
 static const struct {
     const char *name;
@@ -79,9 +81,10 @@ static const struct {
 } contracts[] = { { "ExecutionManager", "2" }, { "StackWalk", "1" }, { "Thread", "1" }, { "Exception", "1" } };
 
 enum {
-    GLOBALS = SW_CLR_FIELDS,
-    RANGE_MAP = GLOBALS + SW_CLR_FRAMES,
+    GLOBALS = DESCRIBED,
+    RANGE_MAP = GLOBALS + IDENTIFIERS,
     ARCHITECTURE,
+    SYSTEM,
     CONTRACTS,
     VALUES = CONTRACTS + COUNT_OF(contracts),
     NOTHING_CHANGED = VALUES,

@@ -10,6 +10,7 @@
 #if defined(__x86_64__)
 #include "budget.h"
 #include "clr/internal.h"
+#include "clr/linux/host_state.h"
 #include "code/map/tree.h"
 #include "clr_image.h"
 #include "clr_native.h"
@@ -21,8 +22,10 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 
+enum { FIRST_LEASES = 8 };
 enum { F = 0x51, G = 0x52, H = 0x53 }; /* functions */
 #define CODE UINT64_C(0x100000)        /* no image is there */
 
@@ -71,11 +74,11 @@ static int begin_with_an_old_runtime(void **state)
 /* Each lock was paired with an unlock: glibc counts both where nobody waits. */
 static bool is_lock_free(void)
 {
-    if (pthread_mutex_trylock(&clr->lock) != 0)
+    if (pthread_mutex_trylock(&clr->host->lock) != 0)
         return false;
-    pthread_mutex_unlock(&clr->lock);
+    pthread_mutex_unlock(&clr->host->lock);
 #ifdef __GLIBC__
-    return clr->lock.__data.__nusers == 0;
+    return clr->host->lock.__data.__nusers == 0;
 #else
     return true;
 #endif
@@ -153,8 +156,9 @@ static void a_new_one_knows_its_images_and_nothing_else(void **state)
     assert_non_null(clr->analysis_cache);
     assert_non_null(clr->cache);
     assert_non_null(clr->suspender_state);
-    for (unsigned i = 0; i < SW_CLR_LEASES; i++)
-        assert_non_null(clr->leases[i].walker.replay);
+    assert_int_equal(now.leases, FIRST_LEASES);
+    for (unsigned i = 0; i < FIRST_LEASES; i++)
+        assert_true(clr->leases[i].walker.replay && clr->leases[i].workspace);
 #ifdef __GLIBC__
     /* no system call to know whose call it is */
     assert_true(clr->suspender.current != sw_self_get_suspender(clr->suspender_state).current);
@@ -188,7 +192,7 @@ static void without_memory_nothing_is_made(void **state)
             assert_non_null(made);
             sw_clr_destroy(made);
             assert_int_equal(budget.blocks, 0);
-            assert_true(left > SW_CLR_LEASES); /* each has a replay memory */
+            assert_true(left > 2 * FIRST_LEASES); /* each has a workspace and a replay memory */
             allocations_of_parts = left;
             return;
         }
@@ -224,7 +228,7 @@ static void without_one_of_its_parts_nothing_is_made(void **state)
         assert_int_equal(budget.blocks, 0);
     }
     assert_int_equal(refused, allocations_of_parts);
-    assert_true(refused > SW_CLR_LEASES);
+    assert_true(refused > 2 * FIRST_LEASES);
 }
 
 static void nothing_can_be_destroyed(void **state)
@@ -235,16 +239,37 @@ static void nothing_can_be_destroyed(void **state)
 
 /* ---- images ---- */
 
-static void modules_are_images_read_again(void **state)
+/* Of a module that the runtime knows nothing of, all images are read; of one without code none is. */
+static void a_module_is_an_image_that_is_read(void **state)
 {
     (void)state;
     sw_clr_module_loaded(clr, 7);
     assert_int_equal(counts().images, 2);
-    sw_clr_module_unloaded(clr, 7);
-    assert_int_equal(counts().images, 3);
+    fake.base = (LPCBYTE)&fake;
+    sw_clr_module_loaded(clr, (ModuleID)(uintptr_t)&fake);
+    assert_int_equal(counts().images, 2);
     sw_clr_refresh(clr);
-    assert_int_equal(counts().images, 3); /* nothing was loaded since */
+    assert_int_equal(counts().images, 2); /* nothing was loaded since */
     assert_int_equal(counts().failures, 0);
+}
+
+/* The runtime unmaps it some time after the event. */
+static void a_module_that_goes_lets_images_be_read_a_second_later(void **state)
+{
+    (void)state;
+    clock_ns = UINT64_C(7000000000);
+    sw_clr_module_unloaded(clr, 7);
+    clock_ns = UINT64_C(7500000000);
+    sw_clr_module_unloaded(clr, 8);
+    clock_ns = UINT64_C(7999999999);
+    sw_clr_refresh(clr);
+    assert_int_equal(counts().images, 1);
+    clock_ns = UINT64_C(8000000000);
+    sw_clr_refresh(clr);
+    assert_int_equal(counts().images, 2);
+    clock_ns = UINT64_C(99000000000);
+    sw_clr_refresh(clr);
+    assert_int_equal(counts().images, 2); /* once for both */
 }
 
 static void what_the_linker_has_loaded_or_unloaded_is_noticed(void **state)
@@ -283,6 +308,9 @@ static void images_that_cannot_be_read_are_counted(void **state)
     clr->images = (sw_images_destroy(clr->images), NULL);
     sw_clr_module_loaded(clr, 7);
     assert_int_equal(counts().failures, 1);
+    fake.base = (LPCBYTE)&fake;
+    sw_clr_module_loaded(clr, (ModuleID)(uintptr_t)&fake); /* not this one, and not all of them either */
+    assert_int_equal(counts().failures, 2);
 }
 
 /* ---- code ---- */
@@ -694,6 +722,100 @@ static void code_that_may_go_with_its_module_is_marked(void **state)
     assert_int_equal(range.image, 0);
 }
 
+/* ---- what an event costs ---- */
+
+/* A module was unloaded, long ago. */
+static void follow_and_unload(void)
+{
+    native_follow(clr);
+    clr->unloaded_at = 1;
+}
+
+static unsigned reads;
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long local_count, const struct iovec *remote,
+                         unsigned long remote_count, unsigned long flags)
+{
+    reads++;
+    return syscall(SYS_process_vm_readv, pid, local, local_count, remote, remote_count, flags);
+}
+
+/* Methods of one heap, one after the other: the first makes the runtime's map be read. */
+static void a_heap_is_looked_up_once(void **state)
+{
+    enum { MOST_READS = 12 };
+    struct sw_range range;
+    (void)state;
+    native_follow(clr);
+    reads = 0;
+    compile(F, native_begin_of(), 0x40);
+    assert_true(reads > 0 && reads <= MOST_READS);
+    for (unsigned i = 1; i < 100; i++) {
+        reads = fake.requests = 0;
+        fake_runtime_compile(&fake, G + i, 0, native_begin_of() + 0x100 * i, 0x40);
+        if (i % 2)
+            sw_clr_function_compiled(clr, G + i, 0);
+        else
+            sw_clr_dynamic_compiled(clr, G + i);
+        assert_int_equal(reads, 0);
+        assert_int_equal(fake.requests, i % 2 ? 2 : 1);
+        assert_int_equal(sw_codemap_find(clr->codemap, native_begin_of() + 0x100 * i, &range), SW_OK);
+        assert_int_equal(range.image, 1);
+    }
+    assert_int_equal(counts().images, 1);
+    assert_int_equal(counts().failures, 0);
+}
+
+/* A heap is freed with its last method, and another one takes its place. */
+static void what_was_unloaded_makes_it_be_looked_up_again(void **state)
+{
+    struct sw_range range;
+    (void)state;
+    native_follow(clr);
+    compile(F, native_begin_of(), 0x40);
+    native_set(native.section, SW_CLR_SECTION_FLAGS, 2, 4); /* a heap that stays */
+    sw_clr_function_unloaded(clr, F);
+    compile(G, native_begin_of() + 0x100, 0x40);
+    assert_int_equal(sw_codemap_find(clr->codemap, native_begin_of() + 0x100, &range), SW_OK);
+    assert_int_equal(range.image, 0);
+    native_set(native.section, SW_CLR_SECTION_FLAGS, 3, 4);
+    sw_clr_module_unloaded(clr, 7);
+    compile(H, native_begin_of() + 0x200, 0x40);
+    assert_int_equal(sw_codemap_find(clr->codemap, native_begin_of() + 0x200, &range), SW_OK);
+    assert_int_equal(range.image, 1);
+}
+
+static void a_sweep_reads_a_page_once(void **state)
+{
+    (void)state;
+    follow_and_unload();
+    compile_collectible();
+    for (unsigned i = 1; i < 64; i++) {
+        const struct sw_range range = {
+            native_begin_of() + 0x100 * i, native_begin_of() + 0x100 * i + 0x20, 1 + i, 1, SW_KIND_JIT, 0, 0
+        };
+        assert_int_equal(sw_codemap_add(clr->codemap, &range), SW_OK);
+    }
+    reads = 0;
+    sw_clr_refresh(clr);
+    assert_int_equal(counts().functions, 1); /* the one that is there */
+    assert_true(reads < 64);
+}
+
+/* Versions that were compiled again on request have numbers of their own. */
+static void every_version_goes_when_its_method_is_unloaded(void **state)
+{
+    (void)state;
+    compile(F, CODE, 0x40);
+    fake_runtime_compile(&fake, F, 3, CODE + 0x1000, 0x40);
+    sw_clr_function_compiled(clr, F, 3);
+    assert_int_equal(counts().functions, 2);
+    fake.in_request = must_be_unlocked;
+    sw_clr_function_unloaded(clr, F);
+    assert_int_equal(counts().functions, 0);
+    assert_int_equal(counts().failures, 0);
+}
+
 static void give_to_another_method(void)
 {
     native_put_method(0, 1);
@@ -723,7 +845,7 @@ static const struct gone_row {
 static void a_sweep_finds_what_is_gone(void **state)
 {
     const struct gone_row *row = *state;
-    native_follow(clr);
+    follow_and_unload();
     compile_collectible();
     compile(F, CODE, 0x40); /* not collectible: nobody asks for it */
     const uint64_t begin_ = native_begin_of(), id = native_method();
@@ -741,14 +863,37 @@ static void a_module_that_goes_lets_sweep(void **state)
     native_follow(clr);
     compile_collectible();
     native_free_method();
+    sw_clr_refresh(clr);
+    assert_int_equal(counts().functions, 1); /* nothing can have gone */
     sw_clr_module_unloaded(clr, 7);
+    sw_clr_refresh(clr);
     assert_int_equal(counts().functions, 0);
+}
+
+/* It is freed some time after the event: so long it is looked for. */
+static void it_is_looked_for_until_a_second_has_passed(void **state)
+{
+    (void)state;
+    native_follow(clr);
+    compile_collectible();
+    clock_ns = UINT64_C(7000000000);
+    sw_clr_module_unloaded(clr, 7);
+    clock_ns += 1000000000;
+    sw_clr_refresh(clr);
+    assert_true(clr->unloaded_at != 0);
+    clock_ns += 500000000;
+    sw_clr_refresh(clr);
+    assert_int_equal(clr->unloaded_at, 0);
+    native_free_method();
+    clock_ns += 1000000000;
+    sw_clr_refresh(clr);
+    assert_int_equal(counts().functions, 1);
 }
 
 static void many_that_are_gone_all_go(void **state)
 {
     (void)state;
-    native_follow(clr);
+    follow_and_unload();
     for (uint64_t i = 0; i < 130; i++) {
         const struct sw_range range = { CODE + 64 * i, CODE + 64 * i + 32, 1 + i, i != 7, SW_KIND_JIT, 0, 0 };
         assert_int_equal(sw_codemap_add(clr->codemap, &range), SW_OK);
@@ -762,7 +907,7 @@ static void many_that_are_gone_all_go(void **state)
 static void precompiled_code_is_not_swept(void **state)
 {
     (void)state;
-    native_follow(clr);
+    follow_and_unload();
     const struct sw_range range = { CODE, CODE + 32, 5, 1, SW_KIND_NGEN, 0, 0 };
     assert_int_equal(sw_codemap_add(clr->codemap, &range), SW_OK);
     sw_clr_refresh(clr);
@@ -773,7 +918,7 @@ static void precompiled_code_is_not_swept(void **state)
 static void without_a_layout_nothing_is_swept(void **state)
 {
     (void)state;
-    native_follow(clr);
+    follow_and_unload();
     compile_collectible();
     native_free_method();
     clr->layout_status = SW_E_UNSUPPORTED;
@@ -787,6 +932,7 @@ static void sweeps_take_a_twentieth_of_the_time(void **state)
 {
     (void)state;
     native_follow(clr);
+    clr->unloaded_at = UINT64_C(7500000000);
     compile_collectible();
     native_free_method();
     clock_ns = UINT64_C(7999000000);
@@ -1013,7 +1159,8 @@ int main(void)
         cmocka_unit_test(without_memory_nothing_is_made),
         cmocka_unit_test(without_one_of_its_parts_nothing_is_made),
         cmocka_unit_test(nothing_can_be_destroyed),
-        FED(modules_are_images_read_again),
+        FED(a_module_is_an_image_that_is_read),
+        FED(a_module_that_goes_lets_images_be_read_a_second_later),
         FED(what_the_linker_has_loaded_or_unloaded_is_noticed),
         FED(an_event_notices_them_too),
         FED(images_that_cannot_be_read_are_counted),
@@ -1039,7 +1186,12 @@ int main(void)
         FED(the_rest_of_an_array_is_not_looked_at),
         FED(a_change_that_is_refused_is_counted),
         FED(code_that_may_go_with_its_module_is_marked),
+        FED(a_heap_is_looked_up_once),
+        FED(what_was_unloaded_makes_it_be_looked_up_again),
+        FED(a_sweep_reads_a_page_once),
+        FED(every_version_goes_when_its_method_is_unloaded),
         FED(a_module_that_goes_lets_sweep),
+        FED(it_is_looked_for_until_a_second_has_passed),
         FED(many_that_are_gone_all_go),
         FED(precompiled_code_is_not_swept),
         FED(without_a_layout_nothing_is_swept),

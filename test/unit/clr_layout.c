@@ -26,12 +26,14 @@ static void put_descriptor(const struct text *t)
     put_bytes(&target, TEXT_AT, t->at, t->size);
 }
 
+static const struct sw_clr_runtime net_10 = { 10, SW_MACHINE_X64, SW_CLR_UNIX, HEAD };
+
 static enum sw_status read_layout(struct sw_clr_layout *layout)
 {
     struct budget budget = { .left = SIZE_MAX };
     const struct sw_alloc alloc = { budget_get, budget_put, &budget };
     const struct sw_memory memory = target_memory(&target);
-    const enum sw_status status = sw_clr_layout_read(&memory, HEAD, &alloc, layout);
+    const enum sw_status status = sw_clr_layout_read(&memory, &net_10, &alloc, layout);
     assert_int_equal(budget.blocks, 0);
     assert_int_equal(budget.bytes, 0);
     return status;
@@ -54,10 +56,37 @@ static void a_whole_descriptor_says_where_everything_is(void **state)
     write_text(&text, NOTHING_CHANGED, NULL);
     assert_int_equal(read_text(&text, &layout), SW_OK);
     for (unsigned i = 0; i < COUNT_OF(fields); i++)
-        assert_int_equal(layout.at[fields[i].field], offset_of(i));
-    for (unsigned i = 0; i < SW_CLR_FRAMES; i++)
-        assert_int_equal(layout.id[i], 0x11 + i);
+        if (fields[i].field < SW_CLR_FIELDS)
+            assert_int_equal(layout.at[fields[i].field], offset_of(i));
+    for (unsigned i = 0; i < SW_CLR_FIELDS; i++)
+        assert_true(layout.at[i] != SW_CLR_DESCRIBED);
+    assert_int_equal(layout.frame_count, IDENTIFIERS);
+    for (unsigned i = 0; i < IDENTIFIERS; i++)
+        assert_true(layout.frames[i].word == 0x11 + i && layout.frames[i].kind == target_kinds[i]);
+    assert_false(layout.closed);
     assert_true(layout.code == CODE_MAP);
+}
+
+/* The names of its last six rows, in the order in which the reader has them. */
+static void registers_are_where_both_records_of_them_begin(void **state)
+{
+    static const struct {
+        unsigned number, row;
+    } order[] = { { SW_X64_RBX, DESCRIBED - 2 }, { SW_X64_RBP, DESCRIBED - 1 }, { SW_X64_R12, DESCRIBED - 6 },
+                  { SW_X64_R13, DESCRIBED - 5 }, { SW_X64_R14, DESCRIBED - 4 }, { SW_X64_R15, DESCRIBED - 3 } };
+    struct sw_clr_layout layout;
+    (void)state;
+    write_text(&text, NOTHING_CHANGED, NULL);
+    assert_int_equal(read_text(&text, &layout), SW_OK);
+    assert_int_equal(fields[BLOCK_BASE].field, BASE);
+    assert_int_equal(fields[HIJACK_BASE].field, BASE);
+    assert_int_equal(layout.block.count, COUNT_OF(order));
+    assert_int_equal(layout.hijack.count, COUNT_OF(order));
+    for (size_t i = 0; i < COUNT_OF(order); i++) {
+        assert_int_equal(layout.block.at[i].number, order[i].number);
+        assert_int_equal(layout.block.at[i].offset, offset_of(BLOCK_BASE) + offset_of(order[i].row));
+        assert_int_equal(layout.hijack.at[i].offset, offset_of(HIJACK_BASE) + offset_of(order[i].row));
+    }
 }
 
 /* Without one of them walks are as good, but no precompiled method is looked up. */
@@ -101,7 +130,9 @@ static const struct value_row {
     { "field_in_quotes", FRAME, "\"12\"", SW_OK, 12 },
     { "field_among_blanks", FRAME, " \t[ 7 , \"type\" ]\r\n", SW_OK, 7 },
     { "field_of_0", FRAME, "0", SW_OK, 0 },
-    { "largest_offset", FRAME, "65535", SW_OK, 65535 },
+    { "largest_offset", FRAME, "65533", SW_OK, 65533 },
+    { "offset_that_would_say_that_there_is_none", FRAME, "65535", SW_E_UNSUPPORTED, 0 },
+    { "offset_that_is_yet_to_be_said", FRAME, "65534", SW_E_UNSUPPORTED, 0 },
     { "offset_over_65535", FRAME, "65536", SW_E_UNSUPPORTED, 0 },
     { "offset_of_17_digits", FRAME, "00000000000000008", SW_E_UNSUPPORTED, 0 },
     { "offset_that_wraps_to_8", FRAME, "\"0x10000000000000008\"", SW_E_UNSUPPORTED, 0 },
@@ -124,6 +155,9 @@ static const struct value_row {
     { "another_machine", ARCHITECTURE, "[\"arm64\",\"string\"]", SW_E_UNSUPPORTED, 0 },
     { "a_machine_that_begins_alike", ARCHITECTURE, "[\"x64_32\",\"string\"]", SW_E_UNSUPPORTED, 0 },
     { "machine_by_number", ARCHITECTURE, "[64]", SW_E_UNSUPPORTED, 0 },
+    { "another_system", SYSTEM, "[\"windows\",\"string\"]", SW_E_UNSUPPORTED, 0 },
+    { "the_system_by_name", SYSTEM, "[\"unix\",\"string\"]", SW_OK, 9 },
+    { "registers_that_begin_too_high", DESCRIBED - 6, "65530", SW_E_UNSUPPORTED, 0 },
     { "first_pointer_behind_the_last", RANGE_MAP, "[[3],\"pointer\"]", SW_E_MALFORMED, 0 },
     { "pointer_whose_offset_would_wrap", RANGE_MAP, "[[\"0x2000000000000002\"],\"pointer\"]", SW_E_MALFORMED, 0 },
     { "code_map_that_is_no_pointer", RANGE_MAP, "2", SW_E_UNSUPPORTED, 0 },
@@ -186,7 +220,7 @@ static void without_memory_it_says_so(void **state)
     (void)state;
     write_text(&text, NOTHING_CHANGED, NULL);
     put_descriptor(&text);
-    assert_int_equal(sw_clr_layout_read(&memory, HEAD, &alloc, &layout), SW_E_NO_MEMORY);
+    assert_int_equal(sw_clr_layout_read(&memory, &net_10, &alloc, &layout), SW_E_NO_MEMORY);
 }
 
 /* ---- damage ---- */
@@ -237,6 +271,57 @@ static void a_text_nested_10000_deep_is_not_believed(void **state)
     }
 }
 
+/* ---- what is known beforehand ---- */
+
+/* described: what is not known beforehand is asked of a descriptor. */
+static const struct known_row {
+    const char *name;
+    struct sw_clr_runtime runtime;
+    bool known, described, native_dispatch;
+    uint32_t context_size;
+    uint16_t mode, hijack, low, pass;
+} known_rows[] = {
+    { "net_10_x64", { 10, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, true, false, 3232, 65534, 152, 128, 185 },
+    { "net_10_arm64", { 10, SW_MACHINE_ARM64, SW_CLR_UNIX, 0 }, true, true, false, 992, 65534, 192, 128, 185 },
+    { "net_10_windows",
+      { 10, SW_MACHINE_X64, SW_CLR_WINDOWS, 0 },
+      true,
+      true,
+      false,
+      1232,
+      65534,
+      65535,
+      65535,
+      65535 },
+    { "later_as_10", { 11, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, true, false, 3232, 65534, 152, 128, 185 },
+    { "net_9_x64", { 9, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, true, false, 3104, 65534, 152, 128, 185 },
+    { "net_8_x64", { 8, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, false, true, 3104, 12, 280, 24, 65535 },
+    { "net_7_is_not_known", { 7, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, false, false, false, 0, 0, 0, 0, 0 },
+    { "net_8_arm64_is_not_known", { 8, SW_MACHINE_ARM64, SW_CLR_UNIX, 0 }, false, false, false, 0, 0, 0, 0, 0 },
+    { "no_version_is_not_known", { 0, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, false, false, false, 0, 0, 0, 0, 0 },
+};
+
+static void runtime_is_known_beforehand(void **state)
+{
+    const struct known_row *row = *state;
+    const struct sw_memory memory = target_memory(&target);
+    const struct sw_alloc alloc = { NULL, NULL, NULL };
+    struct sw_clr_layout layout;
+    assert_int_equal(sw_clr_layout_known(&row->runtime, &layout), row->known);
+    const enum sw_status status = sw_clr_layout_read(&memory, &row->runtime, &alloc, &layout);
+    assert_int_equal(status, !row->known ? SW_E_UNSUPPORTED : row->described ? SW_E_NOT_FOUND : SW_OK);
+    if (!row->known)
+        return;
+    assert_int_equal(layout.machine, row->runtime.machine);
+    assert_int_equal(layout.system, row->runtime.system);
+    assert_int_equal(layout.native_dispatch, row->native_dispatch);
+    assert_int_equal(layout.context_size, row->context_size);
+    assert_int_equal(layout.at[SW_CLR_THREAD_MODE], row->mode);
+    assert_int_equal(layout.at[SW_CLR_THREAD_HIJACK], row->hijack);
+    assert_int_equal(layout.at[SW_CLR_EXCEPTION_LOW], row->low);
+    assert_int_equal(layout.at[SW_CLR_EXCEPTION_PASS], row->pass);
+}
+
 /* ---- the real thing ---- */
 
 static void the_installed_runtime_is_understood(void **state)
@@ -256,17 +341,19 @@ static void the_installed_runtime_is_understood(void **state)
         print_message("skipped: no .NET 10 runtime installed\n");
         skip();
     }
-    assert_int_equal(sw_clr_layout_read(&memory, (uintptr_t)descriptor, &alloc, &layout), SW_OK);
+    const struct sw_clr_runtime installed = { 10, SW_MACHINE_X64, SW_CLR_UNIX, (uintptr_t)descriptor };
+    assert_int_equal(sw_clr_layout_read(&memory, &installed, &alloc, &layout), SW_OK);
     assert_true(layout.code != 0);
-    for (unsigned i = 0; i < SW_CLR_FRAMES; i++)
+    for (unsigned i = 0; i < layout.frame_count; i++)
         for (unsigned k = 0; k < i; k++)
-            assert_true(layout.id[i] != layout.id[k]);
+            assert_true(layout.frames[i].word != layout.frames[k].word);
 }
 
 int main(void)
 {
     static const struct CMUnitTest single[] = {
         cmocka_unit_test(a_whole_descriptor_says_where_everything_is),
+        cmocka_unit_test(registers_are_where_both_records_of_them_begin),
         cmocka_unit_test(each_missing_value_is_missed),
         cmocka_unit_test(entries_are_known_where_all_of_their_table_is),
         cmocka_unit_test(without_memory_it_says_so),
@@ -275,9 +362,11 @@ int main(void)
         cmocka_unit_test(a_text_nested_10000_deep_is_not_believed),
         cmocka_unit_test(the_installed_runtime_is_understood),
     };
-    struct CMUnitTest tests[COUNT_OF(single) + COUNT_OF(value_rows) + COUNT_OF(head_rows)];
+    struct CMUnitTest tests[COUNT_OF(single) + COUNT_OF(value_rows) + COUNT_OF(head_rows) + COUNT_OF(known_rows)];
     memcpy(tests, single, sizeof single);
     FILL_ROWS(tests + COUNT_OF(single), value_rows, value_is_read);
     FILL_ROWS(tests + COUNT_OF(single) + COUNT_OF(value_rows), head_rows, bad_head_is_a_status);
+    FILL_ROWS(tests + COUNT_OF(single) + COUNT_OF(value_rows) + COUNT_OF(head_rows), known_rows,
+              runtime_is_known_beforehand);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

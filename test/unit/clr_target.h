@@ -62,26 +62,80 @@ static inline void put_bytes(struct target *t, uint64_t address, const void *byt
     memcpy(target_at(t, address), bytes, size);
 }
 
-/* Offsets of that runtime; explicit frames of kind k begin with 0x100 + k. */
+/* The kinds of explicit frames, in the order in which the descriptor has their numbers: 0x100 and so on. */
+static const enum sw_clr_frame target_kinds[] = {
+    SW_CLR_FRAME_INLINED,  SW_CLR_FRAME_CONTEXT, SW_CLR_FRAME_CONTEXT, SW_CLR_FRAME_FAULT,
+    SW_CLR_FRAME_SOFTWARE, SW_CLR_FRAME_HIJACK,  SW_CLR_FRAME_BLOCK,   SW_CLR_FRAME_BLOCK,
+    SW_CLR_FRAME_BLOCK,    SW_CLR_FRAME_BLOCK,   SW_CLR_FRAME_BLOCK,   SW_CLR_FRAME_BLOCK,
+};
+enum { TARGET_WORD = 0x100, TARGET_INLINED = TARGET_WORD, TARGET_KINDS = COUNT_OF(target_kinds) };
+
+/* What stubs save, from `base` on. */
+static inline struct sw_clr_saved target_saved(uint16_t base)
+{
+    struct sw_clr_saved saved = { 6,
+                                  { { 32, SW_X64_RBX },
+                                    { 40, SW_X64_RBP },
+                                    { 0, SW_X64_R12 },
+                                    { 8, SW_X64_R13 },
+                                    { 16, SW_X64_R14 },
+                                    { 24, SW_X64_R15 } } };
+    for (unsigned i = 0; i < saved.count; i++)
+        saved.at[i].offset = (uint16_t)(saved.at[i].offset + base);
+    return saved;
+}
+
+/* Offsets of that runtime. Where it notes a replaced return address is not known. */
 static inline struct sw_clr_layout target_layout(void)
 {
-    struct sw_clr_layout layout = {
-        .at = { [SW_CLR_THREAD_MODE] = 4,        [SW_CLR_THREAD_FRAME] = 16,  [SW_CLR_THREAD_EXCEPTION] = 24,
-                [SW_CLR_EXCEPTION_PREVIOUS] = 8, [SW_CLR_FRAME_NEXT] = 8,     [SW_CLR_INLINED_SP] = 24,
-                [SW_CLR_INLINED_RETURN] = 32,    [SW_CLR_INLINED_FP] = 40,    [SW_CLR_METHOD_BLOCK] = 16,
-                [SW_CLR_BLOCK_SIZE] = 104,       [SW_CLR_BLOCK_RETURN] = 96,  [SW_CLR_BLOCK_SAVED] = 48,
-                [SW_CLR_RESUMABLE_CONTEXT] = 24, [SW_CLR_FAULT_CONTEXT] = 32, [SW_CLR_SOFTWARE_CONTEXT] = 48,
-                [SW_CLR_HIJACK_RETURN] = 24,     [SW_CLR_HIJACK_ARGS] = 32,   [SW_CLR_HIJACK_SIZE] = 80,
-                [SW_CLR_HIJACK_SAVED] = 16,      [SW_CLR_SAVED_RBX] = 32,     [SW_CLR_SAVED_RBP] = 40,
-                [SW_CLR_SAVED_R12] = 0,          [SW_CLR_SAVED_R13] = 8,      [SW_CLR_SAVED_R14] = 16,
-                [SW_CLR_SAVED_R15] = 24,         [SW_CLR_MAP_TOP] = 8,        [SW_CLR_FRAGMENT_NEXT] = 0,
-                [SW_CLR_FRAGMENT_BEGIN] = 8,     [SW_CLR_FRAGMENT_END] = 16,  [SW_CLR_FRAGMENT_SECTION] = 24,
-                [SW_CLR_SECTION_FLAGS] = 16,     [SW_CLR_SECTION_HEAP] = 40,  [SW_CLR_HEAP_BEGIN] = 16,
-                [SW_CLR_HEAP_END] = 24,          [SW_CLR_HEAP_BASE] = 32,     [SW_CLR_HEAP_MAP] = 40,
-                [SW_CLR_METHOD_FLAGS] = 6,       [SW_CLR_THREAD_STATE] = 12 }
-    };
-    for (unsigned kind = 0; kind < SW_CLR_FRAMES; kind++)
-        layout.id[kind] = 0x100 + kind;
+    struct sw_clr_layout layout = { .machine = SW_MACHINE_X64,
+                                    .map_search = 1,
+                                    .context_size = 3232,
+                                    .block = target_saved(48),
+                                    .hijack = target_saved(16),
+                                    .frame_count = TARGET_KINDS,
+                                    .at = { [SW_CLR_THREAD_MODE] = 4,
+                                            [SW_CLR_THREAD_FRAME] = 16,
+                                            [SW_CLR_THREAD_EXCEPTION] = 24,
+                                            [SW_CLR_FRAME_NEXT] = 8,
+                                            [SW_CLR_INLINED_SP] = 24,
+                                            [SW_CLR_INLINED_RETURN] = 32,
+                                            [SW_CLR_INLINED_FP] = 40,
+                                            [SW_CLR_METHOD_BLOCK] = 16,
+                                            [SW_CLR_BLOCK_SIZE] = 104,
+                                            [SW_CLR_BLOCK_RETURN] = 96,
+                                            [SW_CLR_RESUMABLE_CONTEXT] = 24,
+                                            [SW_CLR_FAULT_CONTEXT] = 32,
+                                            [SW_CLR_SOFTWARE_CONTEXT] = 48,
+                                            [SW_CLR_HIJACK_RETURN] = 24,
+                                            [SW_CLR_HIJACK_ARGS] = 32,
+                                            [SW_CLR_HIJACK_SIZE] = 80,
+                                            [SW_CLR_HIJACK_SP] = SW_CLR_NONE,
+                                            [SW_CLR_EXCEPTION_PREVIOUS] = 8,
+                                            [SW_CLR_EXCEPTION_THREAD] = SW_CLR_NONE,
+                                            [SW_CLR_EXCEPTION_LOW] = 128,
+                                            [SW_CLR_EXCEPTION_HIGH] = 136,
+                                            [SW_CLR_EXCEPTION_FLAGS] = 64,
+                                            [SW_CLR_EXCEPTION_ENTERED] = 60,
+                                            [SW_CLR_EXCEPTION_CLAUSE] = 56,
+                                            [SW_CLR_EXCEPTION_KIND] = 184,
+                                            [SW_CLR_EXCEPTION_PASS] = 185,
+                                            [SW_CLR_MAP_TOP] = 8,
+                                            [SW_CLR_FRAGMENT_NEXT] = 0,
+                                            [SW_CLR_FRAGMENT_BEGIN] = 8,
+                                            [SW_CLR_FRAGMENT_END] = 16,
+                                            [SW_CLR_FRAGMENT_SECTION] = 24,
+                                            [SW_CLR_SECTION_FLAGS] = 16,
+                                            [SW_CLR_SECTION_HEAP] = 40,
+                                            [SW_CLR_HEAP_BEGIN] = 16,
+                                            [SW_CLR_HEAP_END] = 24,
+                                            [SW_CLR_HEAP_BASE] = 32,
+                                            [SW_CLR_HEAP_MAP] = 40,
+                                            [SW_CLR_METHOD_FLAGS] = 6,
+                                            [SW_CLR_THREAD_STATE] = 12,
+                                            [SW_CLR_THREAD_HIJACK] = SW_CLR_NONE } };
+    for (unsigned i = 0; i < TARGET_KINDS; i++)
+        layout.frames[i] = (struct sw_clr_frame_word){ TARGET_WORD + i, target_kinds[i] };
     return layout;
 }
 

@@ -37,15 +37,10 @@ static void put_frame(uint64_t at, uint64_t id, uint64_t next)
     put_word(at + layout.at[SW_CLR_FRAME_NEXT], next);
 }
 
-static void put_saved(uint64_t at)
+static void put_saved(uint64_t at, const struct sw_clr_saved *list)
 {
-    static const struct {
-        enum sw_clr_field field;
-        unsigned number;
-    } rows[] = { { SW_CLR_SAVED_RBX, SW_X64_RBX }, { SW_CLR_SAVED_RBP, SW_X64_RBP }, { SW_CLR_SAVED_R12, SW_X64_R12 },
-                 { SW_CLR_SAVED_R13, SW_X64_R13 }, { SW_CLR_SAVED_R14, SW_X64_R14 }, { SW_CLR_SAVED_R15, SW_X64_R15 } };
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        put_word(at + layout.at[rows[i].field], saved(rows[i].number));
+    for (unsigned i = 0; i < list->count; i++)
+        put_word(at + list->at[i].offset, saved(list->at[i].number));
 }
 
 static void put_context(uint64_t at)
@@ -72,7 +67,7 @@ static void put_blocked(void)
     put_word(FRAME + layout.at[SW_CLR_METHOD_BLOCK], BLOCK);
     put_word(FRAME + layout.at[SW_CLR_METHOD_BLOCK] + 8, 0x1111);
     put_word(BLOCK + layout.at[SW_CLR_BLOCK_RETURN], PC);
-    put_saved(BLOCK + layout.at[SW_CLR_BLOCK_SAVED]);
+    put_saved(BLOCK, &layout.block);
 }
 
 static void put_pointed(void)
@@ -95,7 +90,7 @@ static void put_hijacked(void)
 {
     put_word(FRAME + layout.at[SW_CLR_HIJACK_RETURN], PC);
     put_word(FRAME + layout.at[SW_CLR_HIJACK_ARGS], ARGS);
-    put_saved(ARGS + layout.at[SW_CLR_HIJACK_SAVED]);
+    put_saved(ARGS, &layout.hijack);
 }
 
 #define NONVOLATILE (SW_X64_NONVOLATILE | RIP_RSP)
@@ -108,7 +103,7 @@ static void put_hijacked(void)
 /* clang-format off */
 static const struct kind_row {
     const char *name;
-    enum sw_clr_frame kind;
+    unsigned word;
     void (*fill)(void);
     uint64_t known;
     uint64_t pc, sp, fp;
@@ -116,21 +111,23 @@ static const struct kind_row {
     bool has_method;
     uint64_t last;
 } kind_rows[] = {
-    { "inlined_call", SW_CLR_FRAME_INLINED, put_inlined, RIP_RSP | UINT64_C(1) << SW_X64_RBP, PC, SP, FP, false, false, FRAME + 40 },
-    { "resumable", SW_CLR_FRAME_RESUMABLE, put_pointed, ALL_REGS, 0, 0, 0, true, false, BLOCK + 0xf8 },
-    { "redirected", SW_CLR_FRAME_REDIRECTED, put_pointed, ALL_REGS, 0, 0, 0, true, false, BLOCK + 0xf8 },
-    { "fault", SW_CLR_FRAME_FAULT, put_faulted, ALL_REGS, 0, 0, 0, true, false, FRAME + 32 + 0xf8 },
-    { "throw", SW_CLR_FRAME_SOFTWARE, put_thrown, ALL_REGS, 0, 0, 0, false, false, FRAME + 48 + 0xf8 },
-    { "hijack", SW_CLR_FRAME_HIJACK, put_hijacked, NONVOLATILE, PC, ARGS + 80, 0, false, false, ARGS + 16 + 40 },
-    { "calli", SW_CLR_FRAME_CALLI, put_blocked, NONVOLATILE, PC, BLOCK + 104, 0, false, true, BLOCK + 96 },
-    { "prestub", SW_CLR_FRAME_PRESTUB, put_blocked, NONVOLATILE, PC, BLOCK + 104, 0, false, true, BLOCK + 48 },
-    { "call_counting", SW_CLR_FRAME_COUNTING, put_blocked, NONVOLATILE, PC, BLOCK + 104, 0, false, true, BLOCK + 48 + 40 },
-    { "stub_dispatch", SW_CLR_FRAME_DISPATCH, put_blocked, NONVOLATILE, PC, BLOCK + 104, 0, false, true, FRAME + 24 },
-    { "external_method", SW_CLR_FRAME_EXTERNAL, put_blocked, NONVOLATILE, PC, BLOCK + 104, 0, false, true, FRAME + 16 },
-    { "dynamic_helper", SW_CLR_FRAME_HELPER, put_blocked, NONVOLATILE, PC, BLOCK + 104, 0, false, true, BLOCK + 96 },
+    { "inlined_call", TARGET_WORD + 0, put_inlined, RIP_RSP | UINT64_C(1) << SW_X64_RBP, PC, SP, FP, false, false, FRAME + 40 },
+    { "resumable", TARGET_WORD + 1, put_pointed, ALL_REGS, 0, 0, 0, true, false, BLOCK + 0xf8 },
+    { "redirected", TARGET_WORD + 2, put_pointed, ALL_REGS, 0, 0, 0, true, false, BLOCK + 0xf8 },
+    { "fault", TARGET_WORD + 3, put_faulted, ALL_REGS, 0, 0, 0, true, false, FRAME + 32 + 0xf8 },
+    { "throw", TARGET_WORD + 4, put_thrown, ALL_REGS, 0, 0, 0, false, false, FRAME + 48 + 0xf8 },
+    { "hijack", TARGET_WORD + 5, put_hijacked, NONVOLATILE, PC, ARGS + 80, 0, false, false, ARGS + 16 + 40 },
+    { "calli", TARGET_WORD + 6, put_blocked, NONVOLATILE, PC, BLOCK + 104, 0, false, true, BLOCK + 96 },
+    { "prestub", TARGET_WORD + 7, put_blocked, NONVOLATILE, PC, BLOCK + 104, 0, false, true, BLOCK + 48 },
+    { "call_counting", TARGET_WORD + 8, put_blocked, NONVOLATILE, PC, BLOCK + 104, 0, false, true, BLOCK + 48 + 40 },
+    { "stub_dispatch", TARGET_WORD + 9, put_blocked, NONVOLATILE, PC, BLOCK + 104, 0, false, true, FRAME + 24 },
+    { "external_method", TARGET_WORD + 10, put_blocked, NONVOLATILE, PC, BLOCK + 104, 0, false, true, FRAME + 16 },
+    { "dynamic_helper", TARGET_WORD + 11, put_blocked, NONVOLATILE, PC, BLOCK + 104, 0, false, true, BLOCK + 96 },
 };
 /* clang-format on */
-_Static_assert(COUNT_OF(kind_rows) == SW_CLR_FRAMES, "a row for every kind of frame");
+_Static_assert(COUNT_OF(kind_rows) == TARGET_KINDS, "a row for every kind of frame");
+
+enum { REDIRECTED = 2, HIJACK = 5, PRESTUB = 7 };
 
 /* Memory full of a pattern: what is not meant to be read must not be right by chance. */
 static void start(void)
@@ -145,7 +142,7 @@ static void start(void)
 static void arrange(const struct kind_row *row)
 {
     start();
-    put_frame(FRAME, layout.id[row->kind], BEHIND);
+    put_frame(FRAME, row->word, BEHIND);
     row->fill();
 }
 
@@ -217,7 +214,7 @@ static void an_unknown_kind_leads_nowhere_and_the_chain_goes_on(void **state)
     (void)state;
     arrange(&kind_rows[0]);
     put_frame(FRAME, 0x7777, BEHIND);
-    put_frame(BEHIND, layout.id[SW_CLR_FRAME_INLINED], END);
+    put_frame(BEHIND, TARGET_INLINED, END);
     assert_true(next(&cursor, &record));
     assert_true(record.address == FRAME && record.regs.known == 0 && !record.has_method && !record.exact);
     assert_true(next(&cursor, &record));
@@ -229,7 +226,7 @@ static void a_frame_without_a_method_says_so(void **state)
     struct sw_transition record;
     uint64_t cursor = 0;
     (void)state;
-    arrange(&kind_rows[SW_CLR_FRAME_PRESTUB]);
+    arrange(&kind_rows[PRESTUB]);
     put_word(FRAME + layout.at[SW_CLR_METHOD_BLOCK] + 8, 0);
     assert_true(next(&cursor, &record));
     assert_false(record.has_method);
@@ -258,7 +255,7 @@ static void chain_ends(void **state)
     struct sw_transition record;
     uint64_t cursor = 0;
     arrange(&kind_rows[0]);
-    put_frame(FRAME, layout.id[SW_CLR_FRAME_INLINED], row->next);
+    put_frame(FRAME, TARGET_INLINED, row->next);
     assert_true(next(&cursor, &record));
     assert_false(next(&cursor, &record));
     assert_false(next(&cursor, &record)); /* and so it stays */
@@ -294,8 +291,8 @@ static void unreadable_in_the_middle_ends_the_chain_there(void **state)
     uint64_t cursor = 0;
     (void)state;
     arrange(&kind_rows[0]);
-    put_frame(BEHIND, layout.id[SW_CLR_FRAME_INLINED], BEHIND + 0x100);
-    put_frame(BEHIND + 0x100, layout.id[SW_CLR_FRAME_INLINED], END);
+    put_frame(BEHIND, TARGET_INLINED, BEHIND + 0x100);
+    put_frame(BEHIND + 0x100, TARGET_INLINED, END);
     target.hole = BEHIND + layout.at[SW_CLR_INLINED_RETURN];
     target.hole_size = 8;
     assert_true(next(&cursor, &record));
@@ -320,7 +317,7 @@ static void the_longest_chain_ends(void **state)
 /* Pointers inside a frame that lead out of the address space: no record, or one without a false register. */
 static void wild_pointers_in_a_frame_are_no_record(void **state)
 {
-    static const enum sw_clr_frame kinds[] = { SW_CLR_FRAME_REDIRECTED, SW_CLR_FRAME_PRESTUB, SW_CLR_FRAME_HIJACK };
+    static const unsigned kinds[] = { REDIRECTED, PRESTUB, HIJACK };
     static const enum sw_clr_field fields[] = { SW_CLR_RESUMABLE_CONTEXT, SW_CLR_METHOD_BLOCK, SW_CLR_HIJACK_ARGS };
     static const uint64_t wild[] = { 0, 1, UINT64_MAX, UINT64_MAX - 96, UINT64_C(1) << 63 };
     struct sw_transition record;
@@ -359,13 +356,14 @@ struct flight {
     uint64_t previous;
     uint64_t low, high;
     uint32_t flags;
-    uint8_t entered, kind, pass;
+    uint8_t entered, kind, pass, clause;
 };
 
 static void put_flight(uint64_t at, struct flight flight)
 {
     put_word(at + layout.at[SW_CLR_EXCEPTION_PREVIOUS], flight.previous);
-    put(&target, at + 60, flight.entered, 1);
+    put(&target, at + 56, flight.clause, 4);
+    put(&target, at + 60, flight.entered, 4);
     put(&target, at + 64, flight.flags, 4);
     put_word(at + 128, flight.low);
     put_word(at + 136, flight.high);
@@ -388,18 +386,20 @@ static const struct flight_row {
     bool found;
     struct sw_clr_exception is;
 } flight_rows[] = {
-    { "first_pass", { 0, 0x9000, 0xa000, OTHERS, 0, 1, 1 }, true, { false, false, 0x9000, 0xa000 } },
-    { "second_pass", { 0, 0x9000, 0xa000, STARTED, 0, 1, 2 }, true, { true, false, 0x9000, 0xa000 } },
-    { "handler_entered", { 0, 0x9000, 0xa000, STARTED, 1, 1, 2 }, true, { true, true, 0x9000, 0xa000 } },
-    { "fault", { 0, 0x9000, 0xa000, 0, 0, 2, 1 }, true, { false, false, 0x9000, 0xa000 } },
-    { "rethrown", { 0, 0x9000, 0xa000, STARTED, 0, 4 | 1, 2 }, true, { true, false, 0x9000, 0xa000 } },
-    { "nothing_unwound_yet", { 0, UINT64_MAX, 0, 0, 0, 1, 1 }, true, { false, false, 0, 0 } },
-    { "empty_region", { 0, 0x9000, 0x9000, 0, 0, 1, 1 }, true, { false, false, 0x9000, 0x9000 } },
-    { "kind_0", { 0, 0x9000, 0xa000, 0, 0, 0, 1 }, false, { false, false, 0, 0 } },
-    { "kind_3", { 0, 0x9000, 0xa000, 0, 0, 3, 1 }, false, { false, false, 0, 0 } },
-    { "pass_0", { 0, 0x9000, 0xa000, 0, 0, 1, 0 }, false, { false, false, 0, 0 } },
-    { "pass_3", { 0, 0x9000, 0xa000, 0, 0, 1, 3 }, false, { false, false, 0, 0 } },
-    { "neither_entered_nor_not", { 0, 0x9000, 0xa000, STARTED, 2, 1, 2 }, false, { false, false, 0, 0 } },
+    { "first_pass", { 0, 0x9000, 0xa000, OTHERS, 0, 1, 1, 0 }, true, { false, false, 0x9000, 0xa000 } },
+    { "second_pass", { 0, 0x9000, 0xa000, STARTED, 0, 1, 2, 0 }, true, { true, false, 0x9000, 0xa000 } },
+    { "handler_entered", { 0, 0x9000, 0xa000, STARTED, 1, 1, 2, 0 }, true, { true, true, 0x9000, 0xa000 } },
+    { "fault", { 0, 0x9000, 0xa000, 0, 0, 2, 1, 0 }, true, { false, false, 0x9000, 0xa000 } },
+    { "rethrown", { 0, 0x9000, 0xa000, STARTED, 0, 4 | 1, 2, 0 }, true, { true, false, 0x9000, 0xa000 } },
+    { "nothing_unwound_yet", { 0, UINT64_MAX, 0, 0, 0, 1, 1, 0 }, true, { false, false, 0, 0 } },
+    { "empty_region", { 0, 0x9000, 0x9000, 0, 0, 1, 1, 0 }, true, { false, false, 0x9000, 0x9000 } },
+    { "kind_0", { 0, 0x9000, 0xa000, 0, 0, 0, 1, 0 }, false, { false, false, 0, 0 } },
+    { "kind_3", { 0, 0x9000, 0xa000, 0, 0, 3, 1, 0 }, false, { false, false, 0, 0 } },
+    { "pass_0", { 0, 0x9000, 0xa000, 0, 0, 1, 0, 0 }, false, { false, false, 0, 0 } },
+    { "pass_3", { 0, 0x9000, 0xa000, 0, 0, 1, 3, 0 }, false, { false, false, 0, 0 } },
+    { "neither_entered_nor_not", { 0, 0x9000, 0xa000, STARTED, 2, 1, 2, 0 }, false, { false, false, 0, 0 } },
+    { "in_a_finally", { 0, 0x9000, 0xa000, STARTED, 1, 1, 2, 3 }, true, { true, true, 0x9000, 0xa000 } },
+    { "in_no_known_clause", { 0, 0x9000, 0xa000, STARTED, 1, 1, 2, 4 }, false, { false, false, 0, 0 } },
 };
 
 static void flight_is_read(void **state)
@@ -426,8 +426,8 @@ static void a_nested_exception_comes_before_the_one_it_is_nested_in(void **state
     (void)state;
     start();
     put_word(THREAD + layout.at[SW_CLR_THREAD_EXCEPTION], EXCEPTION);
-    put_flight(EXCEPTION, (struct flight){ EXCEPTION + 0x400, 0x100, 0x200, 0, 0, 1, 1 });
-    put_flight(EXCEPTION + 0x400, (struct flight){ 0, 0x300, 0x400, STARTED, 1, 1, 2 });
+    put_flight(EXCEPTION, (struct flight){ EXCEPTION + 0x400, 0x100, 0x200, 0, 0, 1, 1, 0 });
+    put_flight(EXCEPTION + 0x400, (struct flight){ 0, 0x300, 0x400, STARTED, 1, 1, 2, 0 });
     assert_true(next_flight(&cursor, &exception));
     assert_true(exception.low == 0x100 && !exception.second_pass);
     assert_true(next_flight(&cursor, &exception));
@@ -445,9 +445,9 @@ static void a_list_of_exceptions_that_does_not_rise_ends(void **state)
         uint64_t cursor = 0;
         start();
         put_word(THREAD + layout.at[SW_CLR_THREAD_EXCEPTION], EXCEPTION);
-        put_flight(EXCEPTION, (struct flight){ nexts[i], 0x100, 0x200, 0, 0, 1, 1 });
-        put_flight(EXCEPTION + 0x404, (struct flight){ 0, 0x100, 0x200, 0, 0, 1, 1 });
-        put_flight(EXCEPTION - 0x400, (struct flight){ EXCEPTION, 0x100, 0x200, 0, 0, 1, 1 });
+        put_flight(EXCEPTION, (struct flight){ nexts[i], 0x100, 0x200, 0, 0, 1, 1, 0 });
+        put_flight(EXCEPTION + 0x404, (struct flight){ 0, 0x100, 0x200, 0, 0, 1, 1, 0 });
+        put_flight(EXCEPTION - 0x400, (struct flight){ EXCEPTION, 0x100, 0x200, 0, 0, 1, 1, 0 });
         assert_true(next_flight(&cursor, &exception));
         assert_false(next_flight(&cursor, &exception));
     }
@@ -543,14 +543,14 @@ int main(void)
         CUT = KINDS + COUNT_OF(kind_rows),
         NEXT = CUT + COUNT_OF(kind_rows),
         FLIGHT = NEXT + COUNT_OF(next_rows),
-        HIJACK = FLIGHT + COUNT_OF(flight_rows)
+        REPLACED = FLIGHT + COUNT_OF(flight_rows)
     };
-    struct CMUnitTest tests[HIJACK + COUNT_OF(hijack_rows)];
+    struct CMUnitTest tests[REPLACED + COUNT_OF(hijack_rows)];
     memcpy(tests, single, sizeof single);
     FILL_ROWS(tests + KINDS, kind_rows, kind_restores_exactly_its_registers);
     FILL_ROWS(tests + CUT, kind_rows, kind_that_cannot_be_read_to_its_end_is_no_record);
     FILL_ROWS(tests + NEXT, next_rows, chain_ends);
     FILL_ROWS(tests + FLIGHT, flight_rows, flight_is_read);
-    FILL_ROWS(tests + HIJACK, hijack_rows, replaced_return_address_is_found);
+    FILL_ROWS(tests + REPLACED, hijack_rows, replaced_return_address_is_found);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include <snapwalk/context.h>
 #include <snapwalk/self.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -276,10 +277,11 @@ static void without_a_lease_there_is_no_answer(void **state)
     assert_int_equal(told.hr, CORPROF_E_STACKSNAPSHOT_UNSAFE);
     assert_int_equal(sw_clr_find_seed(clr, &start, context, sizeof context), SW_E_BUSY);
     free_all();
-    occupy_all_but(SW_CLR_LEASES - 1);
+    const unsigned last = (unsigned)clr->lease_count - 1;
+    occupy_all_but(last);
     jit(snapshot);
     assert_int_equal(told.hr, S_OK);
-    assert_int_equal(told.lease, SW_CLR_LEASES);
+    assert_int_equal(told.lease, last + 1);
     free_all();
 }
 
@@ -560,7 +562,7 @@ static void a_thread_that_is_not_in_the_table_walks_too(void **state)
 /* The walk starts where nothing leads on: at no code, `below` this frame. `at`: the frame that a record leads to. */
 static void put_record(uint8_t *frame, uint64_t next, const struct sw_regs *at)
 {
-    native_put(frame, 0, native.layout.id[SW_CLR_FRAME_INLINED], 8);
+    native_put(frame, 0, TARGET_INLINED, 8);
     native_set(frame, SW_CLR_FRAME_NEXT, next, 8);
     native_set(frame, SW_CLR_INLINED_RETURN, at ? sw_regs_pc(at) : 0, 8);
     native_set(frame, SW_CLR_INLINED_SP, at ? sw_regs_sp(at) : 0, 8);

@@ -682,6 +682,40 @@ static void two_threads_may_suspend_the_same_one(void **state)
     sw_self_suspender_destroy(self);
 }
 
+static void threads_are_listed_the_lowest_first(void **state)
+{
+    uint64_t ids[64], lowest;
+    size_t count, again;
+    (void)state;
+    assert_int_equal(sw_self_threads(ids, 64, &count), SW_OK);
+    assert_in_range(count, 1, 64);
+    bool has_own = false;
+    for (size_t i = 0; i < count; i++) {
+        has_own |= ids[i] == sw_self_thread();
+        assert_true(i == 0 || ids[i - 1] < ids[i]);
+    }
+    assert_true(has_own);
+    assert_int_equal(sw_self_threads(&lowest, 1, &again), SW_OK);
+    assert_int_equal(lowest, ids[0]);
+    assert_int_equal(sw_self_threads(NULL, 0, &again), SW_OK);
+    assert_int_equal(sw_self_threads(NULL, 1, &again), SW_E_ARGUMENT);
+    assert_int_equal(sw_self_threads(ids, 64, NULL), SW_E_ARGUMENT);
+}
+
+static void the_window_begins_at_sp_and_ends_with_the_stack(void **state)
+{
+    struct sw_regs regs;
+    uint64_t begin, end;
+    (void)state;
+    assert_int_equal(sw_self_stack(&begin, &end), SW_OK);
+    sw_self_capture(&regs);
+    const struct sw_window window = sw_self_window(&regs, begin, end);
+    assert_int_equal(window.begin, sw_regs_sp(&regs));
+    assert_int_equal(window.end, end);
+    assert_int_equal((uintptr_t)window.bytes, window.begin);
+    assert_int_equal(sw_self_window(&regs, begin, begin).end, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -707,6 +741,8 @@ int main(void)
         cmocka_unit_test(a_late_signal_does_no_harm_after_destroy),
         cmocka_unit_test(the_signal_from_elsewhere_does_nothing),
         cmocka_unit_test(a_signal_that_is_in_use_is_refused_and_an_own_one_given_back),
+        cmocka_unit_test(threads_are_listed_the_lowest_first),
+        cmocka_unit_test(the_window_begins_at_sp_and_ends_with_the_stack),
         cmocka_unit_test(strange_ids_are_refused),
         cmocka_unit_test(two_threads_may_suspend_the_same_one),
     };

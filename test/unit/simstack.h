@@ -262,7 +262,8 @@ enum {
     FALSE_ROOT = 128,  /* the frame with index 2 returns to 0 */
     SHORT_STACK = 256, /* the thread's stack is said to end below the root's frame */
     OTHER_STACK = 512, /* the engine's walker has the bounds of some other stack */
-    NO_CAPTURE = 1024  /* the suspender cannot give the caller's own registers */
+    NO_CAPTURE = 1024, /* the suspender cannot give the caller's own registers */
+    SYSTEM_CALL = 2048 /* the suspender says that whoever it stops stands in a system call */
 };
 
 /*
@@ -294,6 +295,12 @@ struct situation {
     char seed;
 };
 
+static inline bool always(void *arg, uint64_t os_id)
+{
+    (void)arg, (void)os_id;
+    return true;
+}
+
 static inline void make_odd(struct simstack *stack, uint32_t with)
 {
     const uint64_t zero = 0;
@@ -313,9 +320,12 @@ static inline void make_odd(struct simstack *stack, uint32_t with)
         stack->engine->event_mask = 0;
     if (with & NO_SUSPENDER)
         stack->engine->suspender = NULL;
-    if (with & NO_CAPTURE) {
+    if (with & (NO_CAPTURE | SYSTEM_CALL)) {
         stack->suspender = *stack->engine->suspender;
-        stack->suspender.capture = NULL;
+        if (with & NO_CAPTURE)
+            stack->suspender.capture = NULL;
+        if (with & SYSTEM_CALL)
+            stack->suspender.in_system_call = always;
         stack->engine->suspender = &stack->suspender;
     }
     if (with & FALSE_ROOT)

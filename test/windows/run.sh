@@ -29,7 +29,7 @@ verdict() {
 program() {
     # shellcheck disable=SC2086
     $cc -std=c11 -O2 -g -Wall -Wextra -Wconversion -Wshadow -Werror $2 -Iinclude "$3" "$lib" "$build/zydis/libZydis.a" \
-        -static -o "$build/$1.exe" 2>"$build/$1.log" || { verdict "$3 compiles" "$(cat "$build/$1.log")"; exit 1; }
+        -lntdll -static -o "$build/$1.exe" 2>"$build/$1.log" || { verdict "$3 compiles" "$(cat "$build/$1.log")"; exit 1; }
 }
 
 mkdir -p "$build"
@@ -52,19 +52,43 @@ verdict "no writable globals, no constructors" "$(
     x86_64-w64-mingw32-size -A "$lib" |
         awk '/\.o / { file = $1 } ($1 ~ /^\.(data|bss|tls|ctors|dtors|CRT)/ && $2 > 0) { print file, $1, $2 }'
 )"
-# Everything but these three files may be reached from a walk, or while a thread stands suspended.
-asked='VirtualQuery|(Open|Suspend|Resume)Thread|GetThreadContext|WaitForSingleObject|CloseHandle|(Get|Set)LastError'
+# Everything but what is for set-up, ELF files and other processes may be reached from a walk, or while a thread stands
+# suspended.
+aside='/target/windows/(images|images_self|images_process|process|process_threads|process_capture|thread_list|present|alloc_libc|no_elf)[.]o|/src/clr/(clr|events|windows/host)[.]o'
+asked='VirtualQuery(Ex)?|GetCurrentProcess|(Open|Suspend|Resume)Thread|GetThreadContext|WaitForSingleObject|CloseHandle|(Get|Set)LastError'
 asked="$asked|GetCurrent(ThreadId|ProcessId|ThreadStackLimits)|GetProcessIdOfThread|SwitchToThread|Sleep"
-allowed="^(sw_.*|Zydis.*|mem(chr|cmp|cpy|move|set)|str(chr|cmp|len)|__popcountdi2|___chkstk_ms|__imp_($asked))\$"
+allowed="^(sw_.*|Zydis.*|mem(chr|cmp|cpy|move|set)|str(chr|rchr|str|cmp|len|cspn)|__popcountdi2|___chkstk_ms|NtQueryInformationThread|__imp_($asked))\$"
 verdict "the walk's objects need nothing that allocates, locks, prints or loads" "$(
-    find "$build/lib" "$build/src" -name '*.o' | grep -vE '/target/windows/(images|alloc_libc|no_elf)[.]o' |
+    find "$build/lib" "$build/src" -name '*.o' | grep -vE "$aside" |
         while read -r object; do
             $nm -u "$object" | awk -v ok="$allowed" -v file="$object" '$2 !~ ok && $2 !~ /^[.]refptr[.]sw_/ { print file, $2 }'
         done
 )"
 
 program walk_self -Wl,--export-all-symbols examples/walk_self.c
+program stacks "-Iexamples" examples/windows/stacks.c
+program sample_threads "" examples/windows/sample_threads.c
+program target "" test/windows/target.c
+program others "-Isrc" test/windows/others.c
 program self "-Isrc -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/self.c
+
+# Levels of optimisation at which frames.c and its workload are built: all with FULL, else one.
+levels=${FULL:+0 1 2} levels="${levels:+$levels }3"
+cxx=x86_64-w64-mingw32-g++
+if command -v $cxx >/dev/null 2>&1; then
+    for level in $levels; do
+        {
+            $cxx -O"$level" -g -Wall -Wextra -Werror -c test/windows/workload.cc -o "$build/workload.o" &&
+                $cc -std=c11 -O"$level" -g -Wall -Wextra -Werror -D_WIN32_WINNT=0x0602 -Iinclude -c test/windows/frames.c \
+                    -o "$build/frames.o" &&
+                $cxx "$build/frames.o" "$build/workload.o" "$lib" "$build/zydis/libZydis.a" -lntdll -static \
+                    -o "$build/frames-$level.exe"
+        } >"$build/frames.log" 2>&1 || verdict "frames.c compiles with -O$level" "$(cat "$build/frames.log")"
+    done
+else
+    echo "ok - frames at random instructions # SKIP no $cxx command (package g++-mingw-w64-x86-64)"
+    levels=
+fi
 
 find_wine || skip "programs for Windows" "no wine64 command (package wine64)"
 use_wine "$build"
@@ -80,9 +104,28 @@ verdict "walk_self walks to the root, by unwind data only" "$(
          END { if (frames < 5 || !main || !end || last !~ /^RtlUserThreadStart[+]/) print frames " frames, last " last }' "$build/walk_self.out"
 )"
 
+timeout 600 "$wine" "$build/sample_threads.exe" >"$build/sample_threads.out" 2>&1
+verdict "sample_threads walks all threads to their roots" "$([ $? -eq 0 ] || tail -n 5 "$build/sample_threads.out")"
+sleep 60 | timeout 600 "$wine" "$build/target.exe" >"$build/target.out" 2>&1 &
+for _ in $(seq 100); do [ -s "$build/target.out" ] || sleep 0.1; done
+timeout 600 "$wine" "$build/stacks.exe" "$(tr -d '\r\n' <"$build/target.out")" >"$build/stacks.out" 2>&1
+verdict "stacks shows another process's threads" "$(
+    [ $? -eq 0 ] && [ "$(grep -c 'target.exe!target_middle' "$build/stacks.out")" = 6 ] &&
+        [ "$(grep -c 'ended: root' "$build/stacks.out")" -ge 2 ] || tail -n 20 "$build/stacks.out"
+)"
+timeout 600 "$wine" "$build/others.exe" >"$build/others.out" 2>&1
+code=$?
+grep -E '^(ok|not ok|#)' "$build/others.out"
+verdict "others.c ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/others.out")"
 timeout 600 "$wine" "$build/self.exe" >"$build/self.out" 2>&1
 code=$?
 grep -E '^(ok|not ok|#)' "$build/self.out"
 verdict "self.c ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/self.out")"
+for level in $levels; do
+    timeout 900 "$wine" "$build/frames-$level.exe" ${FULL:+10000 10000} >"$build/frames.out" 2>&1
+    code=$?
+    sed -n -E "s/^(ok|not ok) - (.*)/\\1 - \\2 (-O$level)/p; /^#/p; /^windows frames:/p" "$build/frames.out"
+    verdict "frames.c, -O$level, ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/frames.out")"
+done
 grep '^windows: ' "$build/self.out" || { echo "not ok - self.c came to its end"; status=1; }
 exit $status

@@ -32,6 +32,15 @@ enum sw_status sw_images_put_file(struct sw_images *images, const struct sw_imag
 enum sw_status sw_images_put_memory(struct sw_images *images, const struct sw_image_file *file, uint64_t size,
                                     const struct sw_memory *memory);
 
+/*
+ * A PE image of this process, by its first row. end: receives its end. put_mapped_pe: the one at an address.
+ *
+ * Returns  As sw_images_put_file and sw_images_put_memory, and as sw_images_add_mapped.
+ */
+enum sw_status sw_images_put_own_pe(struct sw_images *images, const void *origin, const struct sw_map *map,
+                                    uint64_t *end);
+enum sw_status sw_images_put_mapped_pe(struct sw_images *images, const void *origin, uint64_t address, bool lasts);
+
 /* For entry->release: closes entry->elf, and frees entry->held, which is the allocator's. */
 void sw_images_release_elf(struct sw_image_entry *entry, const struct sw_alloc *alloc);
 

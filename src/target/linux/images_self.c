@@ -13,6 +13,7 @@
 #include "target/linux/lasting.h"
 #include "target/linux/os.h"
 
+#include <snapwalk/follow.h>
 #include <snapwalk/self.h>
 
 #include <elf.h>
@@ -277,27 +278,6 @@ static void put_vdso(struct refresh *refresh)
 
 /* PE ------------------------------------------------------------------------------------------------------------ */
 
-/*
- * A ReadyToRun image is unmapped with the assembly's context that it was loaded for. So it is used from its file, if
- * that has the header that is mapped; else what is mapped now is copied.
- */
-static enum sw_status put_pe(struct refresh *refresh, const struct sw_map *map, uint64_t *end)
-{
-    const struct sw_memory memory = sw_self_memory();
-    struct sw_image_file file = { refresh->path, refresh->path, map->begin, &origin_self, map->inode, { 0 }, { 0 }, 0 };
-    struct sw_pe pe;
-    uint8_t header[PAGE];
-    enum sw_status status = sw_maps_path(map, refresh->path, sizeof refresh->path, NULL);
-    if (status != SW_OK || sw_images_keep(refresh->images, &file, end))
-        return status;
-    file.header = (struct sw_bytes){ header, memory.read(memory.arg, map->begin, header, sizeof header), map->begin };
-    status = sw_images_put_file(refresh->images, &file, end);
-    if ((status != SW_E_NOT_FOUND && status != SW_E_OS) || sw_pe_open(file.header, true, &pe) != SW_OK)
-        return status;
-    *end = map->begin + pe.size_of_image;
-    return sw_images_put_memory(refresh->images, &file, pe.size_of_image, &memory);
-}
-
 static void put_all_pe(struct refresh *refresh)
 {
     const struct sw_memory memory = sw_self_memory();
@@ -308,7 +288,19 @@ static void put_all_pe(struct refresh *refresh)
     while (refresh->status == SW_OK &&
            (map = sw_images_next_site(refresh->maps, refresh->map_count, &at, floor, &memory, &is_pe)) != NULL)
         if (is_pe)
-            note_status(refresh, put_pe(refresh, map, &floor));
+            note_status(refresh, sw_images_put_own_pe(refresh->images, &origin_self, map, &floor));
+}
+
+enum sw_status sw_images_add_mapped(struct sw_images *images, uint64_t address, bool lasts)
+{
+    if (!images)
+        return SW_E_ARGUMENT;
+    enum sw_status status = sw_images_lock(images);
+    if (status != SW_OK)
+        return status;
+    status = sw_images_put_mapped_pe(images, &origin_self, address, lasts);
+    sw_images_unlock(images);
+    return status;
 }
 
 static void refresh_all(struct refresh *refresh)
@@ -355,4 +347,15 @@ enum sw_status sw_images_add_self(struct sw_images *images)
         alloc->put(alloc->arg, maps, count * sizeof *maps);
     sw_os_free_text(alloc, &text);
     return status;
+}
+
+/* The dynamic linker tells nobody. */
+enum sw_status sw_images_follow_self(struct sw_images *images, struct sw_images_follower **follower)
+{
+    return images && follower ? SW_E_UNSUPPORTED : SW_E_ARGUMENT;
+}
+
+void sw_images_unfollow(struct sw_images_follower *follower)
+{
+    (void)follower;
 }

@@ -596,5 +596,5 @@ static enum sw_status capture(void *arg, struct sw_regs *regs)
 
 struct sw_suspender sw_process_suspender(struct sw_process *process)
 {
-    return (struct sw_suspender){ suspend, resume, current, capture, sw_os_wait, process };
+    return (struct sw_suspender){ suspend, resume, current, capture, sw_os_wait, process, NULL };
 }

@@ -361,7 +361,7 @@ static uint64_t current(void *arg)
 
 struct sw_suspender sw_self_get_suspender(struct sw_self_suspender *suspender)
 {
-    return (struct sw_suspender){ suspend, resume, current, sw_self_capture_with, sw_os_wait, suspender };
+    return (struct sw_suspender){ suspend, resume, current, sw_self_capture_with, sw_os_wait, suspender, NULL };
 }
 
 /* Takes a signal without a handler. SW_E_BUSY: it has one. */

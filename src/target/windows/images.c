@@ -1,45 +1,19 @@
 /*
- * Modules of this process, files and target memory → PE images in the set, on Windows. Knows the loader's list and what
- * owns the bytes of an image; refuses to know the format (lib/pe, lib/clr) and how the set works (src/code/images.c).
+ * Modules, files and target memory → PE images in the set, on Windows. Knows what owns the bytes of an image; refuses
+ * to know the format (lib/pe, lib/clr), which modules a process has (images_self.c, images_process.c) and how the set
+ * works (src/code/images.c).
  *
- * The program, the system's three libraries, which nobody can unload, and the module that this code is in are used
- * where they are mapped. Every other module may be unloaded while a walk looks at it, so it is copied; the loader's
- * reference count keeps it there meanwhile.
- *
- * Source: EnumProcessModules, GetModuleHandleExW, Microsoft Learn; clr-windows-observed.md W86.
+ * Source: CreateFileW, VirtualQueryEx, Microsoft Learn; PE/COFF specification.
  */
-#include "code/images.h"
+#include "target/windows/images.h"
 
 #include "code/pe_name.h"
 #include "target/windows/memory.h"
 #include "unwind/sources.h"
 
-#include <snapwalk/self.h>
-
 #include <string.h>
-#include <windows.h>
 
-#include <psapi.h>
-
-enum { PAGE = 4096, PATH_CHARS = 4096, MODULES_FIRST = 256, MEMORY_IMAGE_MAX = 64 << 20 };
-
-/* The origin of the images that a refresh of this process may drop. */
-static const char origin_self;
-
-/* A loaded module. stamp: the time in its header, so that another file at the same address is another image. */
-struct module {
-    HMODULE handle;
-    uint64_t begin;
-    uint64_t size;
-    uint64_t stamp;
-};
-
-struct modules {
-    const struct sw_alloc *alloc;
-    size_t room;
-    size_t count;
-    struct module rows[];
-};
+enum { PAGE = 4096, PATH_CHARS = 4096, MEMORY_IMAGE_MAX = 64 << 20, SPANS_FIRST = 1024 };
 
 /* Images -------------------------------------------------------------------------------------------------------- */
 
@@ -135,122 +109,79 @@ static enum sw_status read_file(struct sw_images *images, struct sw_image_entry 
     return is_read ? SW_OK : SW_E_OS;
 }
 
-static enum sw_status open_and_read(struct sw_images *images, struct sw_image_entry *entry, const char *path)
+static enum sw_status open_and_read(struct sw_images *images, struct sw_image_entry *entry, const WCHAR *path)
 {
-    WCHAR wide[PATH_CHARS];
-    if (MultiByteToWideChar(CP_UTF8, 0, path, -1, wide, PATH_CHARS) == 0)
-        return SW_E_OS;
-    const HANDLE file = CreateFileW(wide, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
+    const HANDLE file = CreateFileW(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
                                     OPEN_EXISTING, 0, NULL);
     if (file == INVALID_HANDLE_VALUE)
         return SW_E_OS;
-    const enum sw_status status = read_file(images, entry, file);
+    const enum sw_status status = GetFileType(file) == FILE_TYPE_DISK ? read_file(images, entry, file) : SW_E_OS;
     CloseHandle(file);
     return status;
 }
 
 enum sw_status sw_images_add_file(struct sw_images *images, const char *path, uint64_t address)
 {
+    WCHAR wide[PATH_CHARS];
     if (!images || !path)
         return SW_E_ARGUMENT;
+    if (MultiByteToWideChar(CP_UTF8, 0, path, -1, wide, PATH_CHARS) == 0)
+        return SW_E_OS;
     enum sw_status status = sw_images_lock(images);
     if (status != SW_OK)
         return status;
     struct sw_image_entry *entry = sw_images_make(images, path);
-    status = entry ? open_and_read(images, entry, path) : SW_E_NO_MEMORY;
+    status = entry ? open_and_read(images, entry, wide) : SW_E_NO_MEMORY;
     if (entry)
         status = finish(images, entry, status, (struct sw_bytes){ entry->held, entry->held_size, address }, false);
     sw_images_unlock(images);
     return status;
 }
 
-/* Modules of this process --------------------------------------------------------------------------------------- */
+/* Modules ------------------------------------------------------------------------------------------------------- */
 
-static struct modules *make_modules(const struct sw_alloc *alloc, size_t room)
+uint64_t sw_windows_stamp(const struct sw_memory *memory, uint64_t begin)
 {
-    struct modules *modules = alloc->get(alloc->arg, sizeof *modules + room * sizeof modules->rows[0]);
-    if (modules)
-        *modules = (struct modules){ .alloc = alloc, .room = room };
-    return modules;
-}
-
-/* Gives the loader's references back. */
-static void free_modules(struct modules *modules)
-{
-    if (!modules)
-        return;
-    for (size_t i = 0; i < modules->count; i++)
-        FreeLibrary(modules->rows[i].handle);
-    modules->alloc->put(modules->alloc->arg, modules, sizeof *modules + modules->room * sizeof modules->rows[0]);
-}
-
-static uint64_t stamp_of(uint64_t begin)
-{
-    const struct sw_memory memory = sw_self_memory();
     IMAGE_DOS_HEADER dos;
     IMAGE_NT_HEADERS headers;
-    if (memory.read(memory.arg, begin, &dos, sizeof dos) != sizeof dos || dos.e_lfanew < 0 ||
-        memory.read(memory.arg, begin + (uint32_t)dos.e_lfanew, &headers, sizeof headers) != sizeof headers)
+    if (memory->read(memory->arg, begin, &dos, sizeof dos) != sizeof dos || dos.e_lfanew < 0 ||
+        memory->read(memory->arg, begin + (uint32_t)dos.e_lfanew, &headers, sizeof headers) != sizeof headers)
         return 0;
     return (uint64_t)headers.OptionalHeader.SizeOfImage << 32 | headers.FileHeader.TimeDateStamp;
 }
 
-/* One that is unloaded meanwhile is left out. */
-static void take_module(struct modules *modules, HMODULE listed)
+/* A reader of a block that counts from 0. */
+static size_t read_block(void *arg, uint64_t address, void *to, size_t size)
 {
-    HMODULE handle;
-    MODULEINFO info;
-    if (!GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, (const WCHAR *)listed, &handle))
-        return;
-    if (handle != listed || !K32GetModuleInformation(GetCurrentProcess(), handle, &info, sizeof info)) {
-        FreeLibrary(handle);
-        return;
+    const struct sw_bytes part = sw_bytes_part(*(const struct sw_bytes *)arg, address, size);
+    if (part.size)
+        memcpy(to, part.bytes, size);
+    return (size_t)part.size;
+}
+
+/* The whole file, if it is the one that is mapped. */
+static enum sw_status read_same_file(struct sw_images *images, struct sw_image_entry *entry,
+                                     const struct sw_windows_module *module)
+{
+    const enum sw_status status = open_and_read(images, entry, module->path);
+    struct sw_bytes bytes = { entry->held, entry->held_size, 0 };
+    const struct sw_memory memory = { .read = read_block, .arg = &bytes };
+    if (status != SW_OK)
+        return status;
+    return module->stamp != 0 && sw_windows_stamp(&memory, 0) == module->stamp ? SW_OK : SW_E_NOT_FOUND;
+}
+
+static struct sw_image_entry *make(struct sw_images *images, const struct sw_windows_module *module, const void *origin)
+{
+    char path[PATH_CHARS];
+    if (WideCharToMultiByte(CP_UTF8, 0, module->path, -1, path, PATH_CHARS, NULL, NULL) == 0)
+        path[0] = 0;
+    struct sw_image_entry *entry = sw_images_make(images, path);
+    if (entry) {
+        entry->origin = origin;
+        entry->identity = module->stamp;
     }
-    const uint64_t begin = (uint64_t)(uintptr_t)handle;
-    modules->rows[modules->count++] = (struct module){ handle, begin, info.SizeOfImage, stamp_of(begin) };
-}
-
-/* What was listed into modules; the number of modules that there are. 0: the system does not tell. */
-static size_t list_into(struct modules *modules, HMODULE *handles)
-{
-    DWORD bytes;
-    if (!K32EnumProcessModules(GetCurrentProcess(), handles, (DWORD)(modules->room * sizeof *handles), &bytes))
-        return 0;
-    const size_t count = bytes / sizeof *handles;
-    for (size_t i = 0; count <= modules->room && i < count; i++)
-        take_module(modules, handles[i]);
-    return count;
-}
-
-static enum sw_status list_modules(const struct sw_alloc *alloc, struct modules **out)
-{
-    for (size_t room = MODULES_FIRST;;) {
-        struct modules *modules = make_modules(alloc, room);
-        HMODULE *handles = alloc->get(alloc->arg, room * sizeof *handles);
-        const size_t count = modules && handles ? list_into(modules, handles) : 0;
-        const bool had_memory = modules && handles;
-        if (handles)
-            alloc->put(alloc->arg, handles, room * sizeof *handles);
-        if (count != 0 && count <= room) {
-            *out = modules;
-            return SW_OK;
-        }
-        free_modules(modules);
-        if (count == 0)
-            return had_memory ? SW_E_OS : SW_E_NO_MEMORY;
-        room = count + MODULES_FIRST;
-    }
-}
-
-/* Whether nothing can unload a module while this code runs. */
-static bool lasts(const struct module *module)
-{
-    static const WCHAR *const system[] = { NULL, L"ntdll.dll", L"kernel32.dll", L"kernelbase.dll" };
-    const uint64_t here = (uint64_t)(uintptr_t)&origin_self;
-    for (size_t i = 0; i < sizeof system / sizeof system[0]; i++)
-        if (GetModuleHandleW(system[i]) == module->handle)
-            return true;
-    return here - module->begin < module->size;
+    return entry;
 }
 
 /* The first executable section, where it is mapped. */
@@ -262,71 +193,115 @@ static struct sw_bytes code_of(const struct sw_pe *pe)
     return (struct sw_bytes){ 0 };
 }
 
-static void name_of(const struct module *module, char path[PATH_CHARS])
+static enum sw_status put_mapped(struct sw_images *images, struct sw_image_entry *entry, struct sw_bytes bytes)
 {
-    WCHAR wide[PATH_CHARS / 4];
-    const DWORD size = GetModuleFileNameW(module->handle, wide, PATH_CHARS / 4);
-    const int got = WideCharToMultiByte(CP_UTF8, 0, wide, (int)size, path, PATH_CHARS - 1, NULL, NULL);
-    path[got] = 0;
-}
-
-static enum sw_status put_module(struct sw_images *images, const struct module *module)
-{
-    const struct sw_memory memory = sw_self_memory();
-    const struct sw_bytes bytes = { (const uint8_t *)(uintptr_t)module->begin, module->size, module->begin };
-    const bool in_place =
-        lasts(module) && sw_windows_readable(module->begin, module->size) == module->begin + module->size;
-    char path[PATH_CHARS];
     struct sw_pe pe;
-    name_of(module, path);
-    struct sw_image_entry *entry = sw_images_make(images, path);
-    if (!entry)
-        return SW_E_NO_MEMORY;
-    entry->origin = &origin_self;
-    entry->identity = module->stamp;
-    if (!in_place)
-        return put_memory(images, entry, module->begin, module->size, &memory);
     if (sw_pe_open(bytes, true, &pe) == SW_OK)
         entry->code = code_of(&pe);
     return finish(images, entry, SW_OK, bytes, true);
 }
 
-static bool is_gone(const struct sw_image_entry *entry, const void *arg)
+enum sw_status sw_windows_put_module(struct sw_images *images, const struct sw_windows_module *module,
+                                     const void *origin, const struct sw_memory *memory, bool file)
 {
-    const struct modules *modules = arg;
-    for (size_t i = 0; i < modules->count; i++)
-        if (modules->rows[i].begin == entry->info.begin && modules->rows[i].stamp == entry->identity)
-            return false;
-    return entry->origin == &origin_self;
+    const struct sw_bytes mapped = { (const uint8_t *)(uintptr_t)module->begin, module->size, module->begin };
+    struct sw_image_entry *entry = make(images, module, origin);
+    if (!entry)
+        return SW_E_NO_MEMORY;
+    if (module->lasts && sw_windows_readable(module->begin, module->size) == module->begin + module->size)
+        return put_mapped(images, entry, mapped);
+    if (file && read_same_file(images, entry, module) == SW_OK)
+        return finish(images, entry, SW_OK, (struct sw_bytes){ entry->held, entry->held_size, module->begin }, false);
+    if (entry->held)
+        release_held(entry, sw_images_alloc(images));
+    entry->held = NULL;
+    return put_memory(images, entry, module->begin, module->size, memory);
 }
 
-/* First what is gone is dropped, so that what came in its place has room. */
-static enum sw_status refresh(struct sw_images *images, const struct modules *modules)
+struct kept {
+    const struct sw_windows_module *modules;
+    size_t count;
+    const void *origin;
+};
+
+static bool is_gone(const struct sw_image_entry *entry, const void *arg)
 {
-    enum sw_status status = sw_images_drop_if(images, is_gone, modules);
+    const struct kept *kept = arg;
+    for (size_t i = 0; i < kept->count; i++)
+        if (kept->modules[i].begin == entry->info.begin && kept->modules[i].stamp == entry->identity)
+            return false;
+    return entry->origin == kept->origin;
+}
+
+enum sw_status sw_windows_refresh(struct sw_images *images, const struct sw_windows_module *modules, size_t count,
+                                  const void *origin, const struct sw_memory *memory, bool file)
+{
+    const struct kept kept = { modules, count, origin };
+    enum sw_status status = sw_images_drop_if(images, is_gone, &kept);
     if (status == SW_E_NOT_FOUND)
         status = SW_OK;
-    for (size_t i = 0; i < modules->count && status != SW_E_NO_MEMORY; i++)
-        if (!sw_images_entry(images, modules->rows[i].begin))
-            status = put_module(images, &modules->rows[i]);
+    for (size_t i = 0; i < count && status != SW_E_NO_MEMORY; i++)
+        if (!sw_images_entry(images, modules[i].begin))
+            status = sw_windows_put_module(images, &modules[i], origin, memory, file);
     return status == SW_E_NO_MEMORY ? status : SW_OK;
 }
 
-enum sw_status sw_images_add_self(struct sw_images *images)
+/* Memory -------------------------------------------------------------------------------------------------------- */
+
+/* What is executable, and what hardly can become so: an image's other sections. Private memory may be a runtime's. */
+static enum sw_span_kind kind_of(const MEMORY_BASIC_INFORMATION *piece)
 {
-    struct modules *modules;
-    if (!images)
-        return SW_E_ARGUMENT;
-    enum sw_status status = list_modules(sw_images_alloc(images), &modules);
-    if (status != SW_OK)
-        return status;
-    status = sw_images_lock(images);
-    if (status == SW_OK) {
-        status = refresh(images, modules);
-        sw_images_unlock(images);
+    enum { CODE = PAGE_EXECUTE | PAGE_EXECUTE_READ | PAGE_EXECUTE_READWRITE | PAGE_EXECUTE_WRITECOPY };
+    if (piece->State != MEM_COMMIT || (piece->Protect & PAGE_NOACCESS))
+        return SW_SPAN_UNKNOWN;
+    if (piece->Protect & CODE)
+        return SW_SPAN_CODE;
+    return piece->Type == MEM_IMAGE ? SW_SPAN_DATA : SW_SPAN_UNKNOWN;
+}
+
+/* Into spans, as far as there is room; how many there are. */
+static size_t list_spans(HANDLE process, struct sw_span *spans, size_t room)
+{
+    MEMORY_BASIC_INFORMATION piece;
+    struct sw_span last = { 0 };
+    size_t count = 0;
+    for (uint64_t at = 0; VirtualQueryEx(process, (const void *)(uintptr_t)at, &piece, sizeof piece) == sizeof piece;) {
+        const struct sw_span span = { at, (uint64_t)(uintptr_t)piece.BaseAddress + piece.RegionSize, kind_of(&piece) };
+        if (span.end <= at)
+            break;
+        at = span.end;
+        if (span.kind == SW_SPAN_UNKNOWN)
+            continue;
+        const bool continues = count != 0 && last.end == span.begin && last.kind == span.kind;
+        count += !continues;
+        last = (struct sw_span){ continues ? last.begin : span.begin, span.end, span.kind };
+        if (count <= room)
+            spans[count - 1] = last;
     }
-    free_modules(modules);
-    return status;
+    return count;
+}
+
+enum sw_status sw_windows_take_spans(struct sw_images *images, HANDLE process)
+{
+    const struct sw_alloc *alloc = sw_images_alloc(images);
+    for (size_t room = SPANS_FIRST;;) {
+        struct sw_span *spans = alloc->get(alloc->arg, room * sizeof *spans);
+        if (!spans)
+            return SW_E_NO_MEMORY;
+        const size_t count = list_spans(process, spans, room);
+        const enum sw_status status = count <= room ? sw_images_set_spans(images, spans, count) : SW_OK;
+        alloc->put(alloc->arg, spans, room * sizeof *spans);
+        if (count <= room)
+            return status;
+        room = count + SPANS_FIRST;
+    }
+}
+
+/* The loader's list is short, and is not read from a text. */
+enum sw_status sw_images_add_mapped(struct sw_images *images, uint64_t address, bool lasts)
+{
+    (void)address, (void)lasts;
+    return sw_images_add_self(images);
 }
 
 /* Names --------------------------------------------------------------------------------------------------------- */

@@ -15,8 +15,6 @@
 
 #include <snapwalk/self.h>
 
-#include <windows.h>
-
 enum {
     READABLE = PAGE_READONLY | PAGE_READWRITE | PAGE_WRITECOPY | PAGE_EXECUTE_READ | PAGE_EXECUTE_READWRITE |
                PAGE_EXECUTE_WRITECOPY
@@ -65,13 +63,13 @@ EXCEPTION_DISPOSITION sw_windows_copy_fault(EXCEPTION_RECORD *record, void *fram
     return ExceptionContinueExecution;
 }
 
-uint64_t sw_windows_readable(uint64_t address, uint64_t size)
+uint64_t sw_windows_readable_of(HANDLE process, uint64_t address, uint64_t size)
 {
     const uint64_t end = size <= UINT64_MAX - address ? address + size : UINT64_MAX;
     uint64_t at = address;
     while (at < end) {
         MEMORY_BASIC_INFORMATION piece;
-        if (VirtualQuery((const void *)(uintptr_t)at, &piece, sizeof piece) != sizeof piece ||
+        if (VirtualQueryEx(process, (const void *)(uintptr_t)at, &piece, sizeof piece) != sizeof piece ||
             piece.State != MEM_COMMIT || !(piece.Protect & READABLE) || (piece.Protect & PAGE_GUARD))
             break;
         const uint64_t piece_end = (uint64_t)(uintptr_t)piece.BaseAddress + piece.RegionSize;
@@ -80,6 +78,11 @@ uint64_t sw_windows_readable(uint64_t address, uint64_t size)
         at = piece_end < end ? piece_end : end;
     }
     return at;
+}
+
+uint64_t sw_windows_readable(uint64_t address, uint64_t size)
+{
+    return sw_windows_readable_of(GetCurrentProcess(), address, size);
 }
 
 static size_t read_self(void *arg, uint64_t address, void *to, size_t size)

@@ -4,14 +4,17 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <windows.h>
 
 /*
- * The end of the memory around an address that can be loaded now: committed, readable, no guard page. At most one past
- * `address + size`; `address` itself where nothing can be loaded. Takes a system call for each piece of equal rights.
+ * The end of the memory around an address that can be loaded now, of this process or of another: committed, readable,
+ * no guard page. At most one past `address + size`; `address` itself where nothing can be loaded. Takes a system call
+ * for each piece of equal rights.
  *
  * Source: VirtualQuery, Memory Protection Constants, Microsoft Learn.
  */
 uint64_t sw_windows_readable(uint64_t address, uint64_t size);
+uint64_t sw_windows_readable_of(HANDLE process, uint64_t address, uint64_t size);
 
 /*
  * Copies bytes that may cease to be there meanwhile. A fault ends the copy, by an exception handler of this function's

@@ -2,6 +2,7 @@
  * One question, two answers: the CLR's DoStackSnapshot and this library's, for the same thread in the same state. Knows
  * what must be equal; refuses to know why the question is asked.
  */
+#include "machine.h"
 #include "probe.h"
 #include "../../../examples/clr-profiler/callbacks.h"
 
@@ -11,18 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-    FRAMES_MAX = 20000,
-    FRAMES_SHOWN = 24,
-    SAVED = 6,
-    RBP = 1, /* in the tables below */
-    CONTEXT_FLAGS = 0x30,
-    TRIES = 8,
-    SETTLED = 3
-};
-
-static const uint8_t saved_numbers[SAVED] = { SW_X64_RBX, SW_X64_RBP, SW_X64_R12, SW_X64_R13, SW_X64_R14, SW_X64_R15 };
-static const char *const saved_names[SAVED] = { "rbx", "rbp", "r12", "r13", "r14", "r15" };
+enum { FRAMES_MAX = 20000, FRAMES_SHOWN = 24, TRIES = 8, SETTLED = 3 };
 
 struct heard {
     FunctionID function;
@@ -76,7 +66,7 @@ static HRESULT STDMETHODCALLTYPE hear(FunctionID function, UINT_PTR ip, COR_PRF_
         heard->flags = ((const struct sw_frame_info *)frame)->flags;
         heard->hidden = ((const struct sw_frame_info *)frame)->hidden;
     }
-    if (!context || sw_context_load(SW_CONTEXT_WIN32, SW_MACHINE_X64, context, size, &regs) != SW_OK)
+    if (!context || sw_context_load(SW_CONTEXT_WIN32, machine, context, size, &regs) != SW_OK)
         return S_OK;
     memcpy(&heard->context_flags, context + CONTEXT_FLAGS, sizeof heard->context_flags);
     heard->pc = (UINT_PTR)sw_regs_pc(&regs);
@@ -89,10 +79,10 @@ static HRESULT STDMETHODCALLTYPE hear(FunctionID function, UINT_PTR ip, COR_PRF_
 /* ---- what must be equal ---- */
 
 /*
- * The CLR does not restore rbx and r12 to r15 over native code: where it comes to a managed frame by a record of the
- * runtime that does not have them, they hold what they held before (0 at the leaf, else what they were in native code
- * or in exception dispatch), until a managed frame has saved them. Such a value is the CLR's own, and ours is the true
- * one: where a record has all registers, as of a fault or a throw, ours are those.
+ * The CLR restores no nonvolatile registers but the frame pointer over native code: where it comes to a managed frame
+ * by a record of the runtime that does not have them, they hold what they held before (0 at the leaf, else what they
+ * were in native code or in exception dispatch), until a managed frame has saved them. Such a value is the CLR's own,
+ * and ours is the true one: where a record has all registers, as of a fault or a throw, ours are those.
  *
  * stale    By register: such a value.  is_stale  By register, whether the CLR still hands it on.
  * untrue   How many values of the CLR's own differed from ours.
@@ -130,7 +120,7 @@ static unsigned stale_registers(const struct comparison *c, uint32_t i)
 {
     unsigned stale = 0;
     for (unsigned r = 0; r < SAVED; r++)
-        stale |= r != RBP && may_be_stale(c, i, r) ? 1u << r : 0;
+        stale |= r != FP && may_be_stale(c, i, r) ? 1u << r : 0;
     return stale;
 }
 
@@ -179,7 +169,7 @@ static void show_frame(FILE *to, const char *who, uint32_t i, const struct heard
     if (f->context_size)
         fprintf(to, " size %u flags %#x sp %#llx", f->context_size, f->context_flags, (unsigned long long)f->sp);
     for (unsigned r = 0; f->context_size && r < SAVED; r++)
-        fprintf(to, " %s %llx", saved_names[r], (unsigned long long)f->saved[r]);
+        fprintf(to, " %s %llx", sw_regs_name(machine, saved_numbers[r]), (unsigned long long)f->saved[r]);
     const HRESULT hr = info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)f->ip, &real);
     fprintf(to, " flags %x", f->flags);
     fprintf(to, "  [GetFunctionFromIP %#x %#llx]\n", (unsigned)hr, (unsigned long long)real);

@@ -2,7 +2,8 @@
  * The profiler itself: which events are occasions to compare, and the functions that the workload calls. Knows the
  * environment:
  *
- *   CLRTEST_MODE   compare (default), sample, cost, idle
+ *   CLRTEST_MODE   compare (default), sample, cost, idle, events (what the library takes for each), empty (asks for the
+ *                  same events and does nothing)
  *   CLRTEST_EVENTS more than the plain ones: alloc (ObjectAllocated), rejit (methods are compiled again), suspends
  *                  (RuntimeThreadSuspended), transitions (no precompiled code is used then)
  *   CLRTEST_HZ     signals a second, thread and sampling mode
@@ -22,7 +23,7 @@
 enum { MANY = 3000, APART = 29, SUSPENSIONS_MS = 20, REFRESH_MS = 5 };
 
 ICorProfilerInfo10 *info;
-static enum { COMPARE, SAMPLE, COST, IDLE } mode;
+static enum { COMPARE, SAMPLE, COST, IDLE, EVENT_TIMES, EMPTY } mode;
 static bool rejits;
 
 static bool mode_is(const char *name)
@@ -83,20 +84,36 @@ static void *refresh_again_and_again(void *arg)
     return NULL;
 }
 
+static ICorProfilerCallback11Vtbl table; /* below */
+
+static void choose_mode(void)
+{
+    static const char *const names[] = { "compare", "sample", "cost", "idle", "events", "empty" };
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (mode_is(names[i]))
+            mode = i;
+}
+
 static HRESULT STDMETHODCALLTYPE initialize(Self *self, IUnknown *given)
 {
     DWORD low, high;
     void *found = NULL;
     (void)self;
-    mode = mode_is("sample") ? SAMPLE : mode_is("cost") ? COST : mode_is("idle") ? IDLE : COMPARE;
+    choose_mode();
     rejits = asked_for("rejit");
     open_report();
     if (given->lpVtbl->QueryInterface(given, &IID_ICorProfilerInfo10, &found) != S_OK)
         return E_FAIL;
     info = found;
     sw_clr_get_events(&low, &high);
-    if (info->lpVtbl->SetEventMask2(info, events(), high) != S_OK || sw_clr_create(NULL, given, &fed) != SW_OK)
+    if (info->lpVtbl->SetEventMask2(info, events(), high) != S_OK)
         return E_FAIL;
+    if (mode == EMPTY)
+        return S_OK;
+    if (sw_clr_create(NULL, given, &fed) != SW_OK)
+        return E_FAIL;
+    if (mode == EVENT_TIMES)
+        time_events(&table);
     pthread_t refresher;
     if (pthread_create(&refresher, NULL, refresh_again_and_again, NULL) != 0)
         return E_FAIL;
@@ -111,12 +128,17 @@ static HRESULT STDMETHODCALLTYPE shutdown(Self *self)
 {
     struct sw_clr_counts counts;
     (void)self;
+    if (!fed)
+        return S_OK;
     stop_suspender();
     sw_clr_get_counts(fed, &counts);
     fprintf(report, "  %llu ranges, %llu threads, %llu refreshes of images, %llu failures, layout %s\n",
             (unsigned long long)counts.functions, (unsigned long long)counts.threads, (unsigned long long)counts.images,
             (unsigned long long)counts.failures, counts.layout == SW_OK ? "known" : "not known");
-    check_finder();
+    if (mode == EVENT_TIMES)
+        print_event_times();
+    else
+        check_finder();
     if (rejits)
         print_rejits();
     if (mode == COMPARE)

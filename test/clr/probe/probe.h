@@ -90,6 +90,12 @@ void print_rejits(void);
 
 void check_finder(void);
 
+/* ---- events.c ---- */
+
+/* Puts a clock around the slots of the table that feed the library; the workload can turn them off from then on. */
+void time_events(ICorProfilerCallback11Vtbl *table);
+void print_event_times(void);
+
 /* ---- cost.c ---- */
 void measure_cost(void);
 

@@ -3,6 +3,7 @@
  * stops the runtime and walks everybody. What would end the process (a ThreadID that is none, a null callback) is left
  * to the simulation.
  */
+#include "machine.h"
 #include "probe.h"
 #include "../../../examples/clr-profiler/callbacks.h"
 
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { CONTEXT_BYTES = 3232, THREADS_MAX = 256 };
+enum { THREADS_MAX = 256 };
 
 /* ---- rows ---- */
 

@@ -3,6 +3,7 @@
  * when it reached the outermost frame of the thread. Beside it the chain of frame pointers is walked, and at the next
  * platform invoke of the thread the CLR's own walk is held against the last sample: the frames further out than both.
  */
+#include "machine.h"
 #include "probe.h"
 #include "../../../examples/clr-profiler/callbacks.h"
 
@@ -68,11 +69,12 @@ static bool keep(void *arg, const struct sw_frame *frame)
 }
 
 /* How many of the managed frames the chain of frame pointers meets, by their return addresses in their order. */
-static void follow_chain(const struct sampled *s, const ucontext_t *context)
+static void follow_chain(const struct sampled *s, const struct sw_regs *interrupted)
 {
-    uint64_t fp = (uint64_t)context->uc_mcontext.gregs[REG_RBP], sp = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+    uint64_t fp = sw_regs_fp(interrupted);
+    const uint64_t sp = sw_regs_sp(interrupted);
     uint32_t at = 0;
-    if (s->managed && s->frames[0].pc == (uint64_t)context->uc_mcontext.gregs[REG_RIP])
+    if (s->managed && s->frames[0].pc == sw_regs_pc(interrupted))
         at = 1;
     while (fp >= sp && fp + 16 <= s->stack_end && fp % 8 == 0 && at < s->managed) {
         const uint64_t *record = (const uint64_t *)(uintptr_t)fp;
@@ -94,7 +96,7 @@ static struct cut {
     uint64_t at;
 } cuts[SHOWN];
 
-static void note_cut(const struct sampled *s, enum sw_stop stop, const ucontext_t *context)
+static void note_cut(const struct sampled *s, enum sw_stop stop, const struct sw_regs *interrupted)
 {
     const uint64_t n = atomic_fetch_add(&shown, 1);
     if (n >= SHOWN)
@@ -103,7 +105,7 @@ static void note_cut(const struct sampled *s, enum sw_stop stop, const ucontext_
     cuts[n].stop = stop;
     cuts[n].count = s->count;
     cuts[n].managed = s->managed;
-    cuts[n].at = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+    cuts[n].at = sw_regs_pc(interrupted);
 }
 
 static void print_cuts(void)
@@ -119,8 +121,9 @@ static void on_tick(int signal, siginfo_t *about, void *context)
 {
     const int before = errno;
     struct sampled *s = mine;
+    struct sw_regs interrupted;
     (void)signal, (void)about;
-    if (!s || !fed)
+    if (!s || !fed || sw_context_load(SW_CONTEXT_UCONTEXT, machine, context, sizeof(ucontext_t), &interrupted) != SW_OK)
         return;
     s->fresh = false;
     s->count = s->managed = s->guessed = 0;
@@ -132,9 +135,9 @@ static void on_tick(int signal, siginfo_t *about, void *context)
     atomic_fetch_add(&with_managed, s->managed != 0);
     atomic_fetch_add(&with_guess, s->guessed != 0);
     if (!complete)
-        note_cut(s, stop, context);
+        note_cut(s, stop, &interrupted);
     if (s->managed)
-        follow_chain(s, context);
+        follow_chain(s, &interrupted);
     s->fresh = complete && s->managed < FRAMES_MAX;
     arm(s);
     errno = before;
@@ -154,7 +157,7 @@ static HRESULT STDMETHODCALLTYPE collect(FunctionID function, UINT_PTR ip, COR_P
     struct sw_regs regs;
     (void)frame;
     if (function == 0 || c->count == FRAMES_MAX ||
-        sw_context_load(SW_CONTEXT_WIN32, SW_MACHINE_X64, context, size, &regs) != SW_OK)
+        sw_context_load(SW_CONTEXT_WIN32, machine, context, size, &regs) != SW_OK)
         return S_OK;
     c->frames[c->count++] = (struct seen){ function, ip, sw_regs_sp(&regs) };
     return S_OK;

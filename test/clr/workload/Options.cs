@@ -11,6 +11,7 @@ sealed class Options
         workload [--seconds S] [--rounds N] [--threads N] [--only a,b,c] [--no-probe-depth] [--loads]
         workload --list
         workload --overhead S
+        workload --compiling KIND [--pairs N]
 
           --seconds S        go on for S seconds (with --rounds: whatever is over first)
           --rounds N         rounds of every thread through the table (each scenario twice in a round; default 1, or
@@ -22,12 +23,17 @@ sealed class Options
           --list             the scenarios, by the file and the tag of their probes
           --overhead S       only compute, without probes, for S seconds, in turns with the profiler's sampling on and off:
                              what it costs, a line for each pair of turns
+          --compiling KIND   only make dynamic methods, expressions, methods, contexts or threads, in turns with the
+                             profiler's feed off and on: microseconds of processor time for one, a line for each pair
+          --pairs N          so many pairs of turns (default 100)
         """;
 
     public double Seconds { get; private set; }
     public int Rounds { get; private set; }
     public int Threads { get; private set; } = 2;
     public double Overhead { get; private set; }
+    public string? Compiling { get; private set; }
+    public int Pairs { get; private set; } = 100;
     public bool Depths { get; private set; } = true;
     public bool Loads { get; private set; }
     public bool List { get; private set; }
@@ -53,6 +59,8 @@ sealed class Options
             case "--rounds": Rounds = (int)Number(name, rest, 1); break;
             case "--threads": Threads = (int)Number(name, rest, 1); break;
             case "--overhead": Overhead = Number(name, rest, 0.001); break;
+            case "--compiling": Compiling = Next(name, rest); break;
+            case "--pairs": Pairs = (int)Number(name, rest, 1); break;
             case "--only": Scenarios = [.. Next(name, rest).Split(',').Select(Table.Find)]; break;
             case "--no-probe-depth": Depths = false; break;
             case "--loads": Loads = true; break;

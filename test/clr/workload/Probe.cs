@@ -56,6 +56,17 @@ static unsafe class Probe
         return on => ((delegate* unmanaged<int, void>)export)(on ? 1 : 0);
     }
 
+    /// <summary>What turns the feed of the probe library on and off; does nothing where the library is not there.</summary>
+    public static Action<bool> Feeding()
+    {
+        var export = (delegate* unmanaged<int, void>)(library == 0 ? 0 : Export("clrtest_feed"));
+        return on =>
+        {
+            if (export != null)
+                export(on ? 1 : 0);
+        };
+    }
+
     /// <summary>Without a change of the thread's mode.</summary>
     public static void Cooperative(int tag, [CallerLineNumber] int line = 0)
     {

@@ -30,6 +30,15 @@ if (options.Overhead > 0)
     return 0;
 }
 
+if (options.Compiling != null)
+{
+    foreach ((double off, double on) in Compiling.Turns(options.Compiling, options.Pairs, Probe.Feeding()))
+        Console.WriteLine($"pair {off:f3} {on:f3}");
+    foreach (string line in File.ReadLines("/proc/self/status").Where(line => line.StartsWith("Rss") || line.StartsWith("VmRSS")))
+        Console.WriteLine($"memory {line}");
+    return 0;
+}
+
 Probe.Depths = options.Depths;
 var runner = new Runner(options);
 using (options.Loads ? new Background(runner) : null)

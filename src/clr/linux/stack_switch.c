@@ -4,7 +4,7 @@
  *
  * Source: SysV AMD64 psABI (rbp is preserved, the stack pointer 16-aligned at a call); AAPCS64.
  */
-#include "clr/internal.h"
+#include "clr/host.h"
 
 #if defined(__x86_64__)
 __asm__(".text\n"

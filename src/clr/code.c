@@ -1,0 +1,108 @@
+/*
+ * Pieces of code → code map: of which kind they are, whether they go with their module, and what becomes of code that
+ * was there before. Knows heaps and images; refuses to know events.
+ */
+#include "clr/internal.h"
+
+#include "code/images.h"
+
+#include <string.h>
+
+void sw_clr_remove_range(struct sw_clr *clr, uint64_t begin)
+{
+    if (sw_codemap_remove(clr->codemap, begin) != SW_OK)
+        sw_clr_count_failure(clr);
+}
+
+static void remove_around(struct sw_clr *clr, uint64_t address)
+{
+    struct sw_range old;
+    if (sw_codemap_find(clr->codemap, address, &old) == SW_OK)
+        sw_clr_remove_range(clr, old.begin);
+}
+
+/* Removes overlapping ranges: code that was freed without an event, and whose addresses are used again. */
+static void make_room(struct sw_clr *clr, const struct sw_range *range)
+{
+    for (uint64_t at = range->begin; at < range->end; at += 16)
+        remove_around(clr, at);
+    remove_around(clr, range->end - 1);
+}
+
+static void add_range(struct sw_clr *clr, const struct sw_range *range)
+{
+    struct sw_range there;
+    enum sw_status status = sw_codemap_add(clr->codemap, range);
+    if (status == SW_E_OVERLAP && sw_codemap_find(clr->codemap, range->begin, &there) == SW_OK &&
+        memcmp(&there, range, sizeof there) == 0)
+        return;
+    if (status == SW_E_OVERLAP) {
+        make_room(clr, range);
+        status = sw_codemap_add(clr->codemap, range);
+    }
+    if (status != SW_OK)
+        sw_clr_count_failure(clr);
+}
+
+/*
+ * The heaps of JIT code that the last events were about, so that the runtime's structures are read once for a heap and
+ * not for each method. A heap is freed when its last method is, so an entry ends with an unloading. If one is missed,
+ * ranges are believed collectible that are not, or are found freed only when their addresses are used again.
+ */
+static const struct sw_clr_heap *known_heap(const struct sw_clr *clr, uint64_t address)
+{
+    for (unsigned i = 0; i < SW_CLR_HEAPS; i++)
+        if (address >= clr->heaps[i].begin && address < clr->heaps[i].end)
+            return &clr->heaps[i];
+    return NULL;
+}
+
+static const struct sw_clr_heap *find_heap(struct sw_clr *clr, uint64_t address)
+{
+    const struct sw_memory memory = sw_self_memory();
+    struct sw_clr_heap *heap = &clr->heaps[clr->heap_hand];
+    if (clr->layout_status != SW_OK || !sw_clr_find_heap(&clr->layout, &memory, address, heap))
+        return NULL;
+    clr->heap_hand = (clr->heap_hand + 1) % SW_CLR_HEAPS;
+    return heap;
+}
+
+static void forget_heap(struct sw_clr *clr, uint64_t address)
+{
+    for (unsigned i = 0; i < SW_CLR_HEAPS; i++)
+        if (address >= clr->heaps[i].begin && address < clr->heaps[i].end)
+            clr->heaps[i] = (struct sw_clr_heap){ 0 };
+}
+
+void sw_clr_forget_heaps(struct sw_clr *clr)
+{
+    memset(clr->heaps, 0, sizeof clr->heaps);
+}
+
+/* Adds one region of code of a method or dynamic method. */
+void sw_clr_add_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code, uint16_t flags)
+{
+    struct sw_image image;
+    struct sw_range range = { .begin = code->startAddress,
+                              .end = code->startAddress + code->size,
+                              .id = function,
+                              .kind = SW_KIND_JIT,
+                              .unwind = SW_UNWIND_CLR_HEADER,
+                              .flags = flags };
+    const struct sw_clr_heap *heap = known_heap(clr, range.begin);
+    if (!heap && sw_images_find(clr->images, range.begin, &image) == SW_OK) {
+        range.kind = SW_KIND_NGEN;
+        range.unwind = SW_UNWIND_AUTO;
+    } else if (heap || (heap = find_heap(clr, range.begin)) != NULL) {
+        range.image = heap->image;
+    }
+    add_range(clr, &range);
+}
+
+void sw_clr_remove_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code)
+{
+    struct sw_range range;
+    forget_heap(clr, code->startAddress);
+    if (sw_codemap_find(clr->codemap, code->startAddress, &range) == SW_OK && range.id == function)
+        sw_clr_remove_range(clr, range.begin);
+}

@@ -1,0 +1,74 @@
+#!/bin/sh
+# run.sh BUILD: folded stacks become each format, and a reader that is not ours says what is in the file.
+set -u
+cd "$(dirname "$0")/../.."
+build=${1:-build}
+mkdir -p "$build/log/profiles/home"
+out=$(cd "$build/log/profiles" && pwd)
+convert=$build/tools/profile-convert
+status=0
+
+# verdict STATUS NAME FILE: what was printed, where it failed
+verdict() {
+    if [ "$1" -eq 0 ]; then
+        echo "ok - $2"
+    else
+        echo "not ok - $2"
+        head -n 20 "$3" | sed 's/^/# /'
+        status=1
+    fi
+}
+
+# reads NAME PATTERN COMMAND...: ends with 0, and prints a line that matches; skipped where the reader is not there
+reads() {
+    name=$1
+    pattern=$2
+    shift 2
+    if ! command -v "$1" >/dev/null 2>&1; then
+        echo "ok - $name # SKIP no $1 command"
+        return
+    fi
+    HOME=$out/home TZ=UTC timeout 60 "$@" >"$out/read" 2>&1 && grep -qE -- "$pattern" "$out/read"
+    verdict $? "$name" "$out/read"
+}
+
+# Suffixes; blanks and commas in names; a script's end, quotes, a line turned round, a control, no UTF-8; twice the same.
+printf '%s\n' 'main;Demo.Run_[j];Json.Parse<int, string>_[j] 30' 'main;Demo.Run_[j] 12' 'main;read_[k] 5' 'main;read_[k] 3' \
+    >"$out/in.folded"
+printf 'main;</script>"\\ \342\200\256evil\001 \377;leaf 4\n' >>"$out/in.folded"
+printf '%s\n' 'main;Demo.Run 12' 'main;Demo.Run;Json.Parse<int, string> 30' 'main;read 8' \
+    'main;</script>"\ \u{202e}evil\x01 \xff;leaf 4' >"$out/expected.folded"
+"$convert" --value cpu:nanoseconds "$out/in.folded" "$out/a.pb.gz" "$out/a.speedscope.json" "$out/a.folded" >"$out/said" 2>&1
+verdict $? "folded stacks become pprof, speedscope and folded" "$out/said"
+sort "$out/expected.folded" >"$out/expected.sorted"
+sort "$out/a.folded" | diff "$out/expected.sorted" - >"$out/said" 2>&1
+verdict $? "folded: suffixes are kinds, hostile names are escaped, equal stacks are one line" "$out/said"
+
+reads "pprof -top: the total" 'accounting for 54ns, 100% of 54ns total' go tool pprof -top "$out/a.pb.gz"
+reads "pprof -top: own time by function" '^ *30ns .* Json[.]Parse' go tool pprof -top "$out/a.pb.gz"
+reads "pprof -raw: leaf first" '^ +30: 1 2 3 $' go tool pprof -raw "$out/a.pb.gz"
+reads "pprof -raw: a hostile name is escaped" 'u.202e.evil.x01 .xff' go tool pprof -raw "$out/a.pb.gz"
+zcat "$out/a.pb.gz" >"$out/a.pb"
+reads "protoc: the wire format" '^6: "Demo[.]Run"$' sh -c 'exec protoc --decode_raw <"$0"' "$out/a.pb"
+
+: >"$out/empty.folded"
+"$convert" "$out/empty.folded" "$out/empty.pb.gz" "$out/empty.speedscope.json" >"$out/said" 2>&1
+verdict $? "an empty profile is written" "$out/said"
+reads "pprof takes an empty profile" '^samples/count' go tool pprof -raw "$out/empty.pb.gz"
+
+printf 'a;b 9223372036854775807\na;b 5\nno stack here\n' >"$out/large.folded"
+"$convert" "$out/large.folded" "$out/large.pb.gz" "$out/large.folded.txt" >"$out/said" 2>&1
+verdict $? "sums that are too large are written" "$out/said"
+grep -q '^profile-convert: 1 lines are no folded stacks$' "$out/said"
+verdict $? "lines that are none are counted" "$out/said"
+grep -qx 'a;b 9223372036854775807' "$out/large.folded.txt"
+verdict $? "a sum that is too large stays at the largest number" "$out/large.folded.txt"
+reads "pprof -comments: and that is said" 'sums were larger than 64 bits' go tool pprof -comments "$out/large.pb.gz"
+
+# Deeper than the bound: 70,000 frames, of which the innermost 65,535 are kept under a frame that says so.
+awk 'BEGIN { for (i = 0; i < 70000; i++) printf "%sf%d", i ? ";" : "", i; print " 7" }' >"$out/deep.folded"
+"$convert" "$out/deep.folded" "$out/deep.pb.gz" "$out/deep.txt" >"$out/said" 2>&1 &&
+    grep -qE '^\[deeper frames cut\];f4465;.*;f69999 7$' "$out/deep.txt"
+verdict $? "of a stack that is too deep the innermost frames are kept" "$out/said"
+reads "pprof takes it" 'accounting for 7, 100% of 7 total' go tool pprof -top "$out/deep.pb.gz"
+exit $status
