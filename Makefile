@@ -3,6 +3,8 @@ VERSION := $(shell awk '/^\#define SW_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/snapwalk
 DESTDIR ?=
 BUILD ?= build
 CFLAGS ?= -O2 -g
@@ -225,6 +227,8 @@ deps:
 	@mk/deps.sh all
 deps-lib:
 	@mk/deps.sh lib
+deps-docs:
+	@mk/deps.sh docs
 deps-tools:
 	@mk/deps.sh tools
 deps-run:
@@ -303,7 +307,16 @@ install: lib harness shared
 
 uninstall:
 	cd '$(DESTDIR)$(LIBDIR)' && rm -f $(INSTALLED) pkgconfig/snapwalk.pc pkgconfig/snapwalk-harness.pc
-	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk'
+	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(DOCDIR)'
+	rm -f '$(DESTDIR)$(MANDIR)/man3/'sw_*.3 '$(DESTDIR)$(MANDIR)/man3/'snapwalk_*.3
+
+docs: deps-docs
+	@mk/docs.sh $(BUILD) $(VERSION)
+
+install-docs: docs
+	install -d '$(DESTDIR)$(MANDIR)/man3' '$(DESTDIR)$(DOCDIR)'
+	install -m 644 $(BUILD)/docs/man/man3/*.3 '$(DESTDIR)$(MANDIR)/man3/'
+	cp -R $(BUILD)/docs/html '$(DESTDIR)$(DOCDIR)/'
 
 # The sources of the last commit, the same bytes each time.
 dist:
@@ -322,6 +335,7 @@ help:
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make shared         the shared library, $(DSO)'
 	@echo 'make install        libraries, headers, pkg-config files; PREFIX LIBDIR INCLUDEDIR DESTDIR; make uninstall'
+	@echo 'make docs           the reference of all headers: pages of man and HTML, $(BUILD)/docs; make install-docs'
 	@echo 'make dist           the sources of the last commit, $(BUILD)/snapwalk-$(VERSION).tar.xz'
 	@echo 'make tools          profile-convert: folded stacks to pprof, speedscope, folded; $(BUILD)/tools'
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
@@ -345,4 +359,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist shared clean help
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs deps-docs shared clean help
