@@ -13,11 +13,12 @@
  *     63               48 47                 24 23    16 15     8 7       0
  *     | CFA offset, words | SW_STEP_*, CFA reg. | trust | source | fp slot |
  *
- *        fp slot: how many bytes below the CFA the frame pointer is saved; 0: it is unchanged. The bits of
+ *        fp slot: where the frame pointer is saved, in bytes, as a slot; 0: it is unchanged. The bits of
  *        SW_STEP_OF_ENTRY say more than a rule does; they are src/fast's.
- * slots  x64: six bytes, for rbp, rbx, r12 to r15: 0 not saved, otherwise saved 8 * that below the CFA; above them, by
- *        register number, those that are saved. ARM64: see lib/arch/a64/codec.c.
- * same   x64: by register number, those that are unchanged, and sp and pc. ARM64: see there.
+ * slots  x64: eight bytes, for sw_slot_registers: 0 not saved, otherwise saved 8 * that below the highest slot, which
+ *        sw_slot_address knows. ARM64: see lib/arch/a64/codec.c.
+ * same   x64: by register number, those that are unchanged, and sp; above SW_SAVED_SHIFT those that are saved. ARM64:
+ *        see there.
  */
 struct sw_packed_rule {
     uint64_t step;
@@ -28,9 +29,10 @@ struct sw_packed_rule {
 #define SW_STEP_PLAIN    (UINT64_C(1) << 24) /* CFA = sp + offset, and nothing else needs to be looked at */
 #define SW_STEP_FRAMED   (UINT64_C(1) << 25) /* CFA = rbp + 16, rbp saved at CFA - 16; nothing else */
 #define SW_STEP_SINGLE   (UINT64_C(1) << 26) /* other CFA offsets from fp; one by one */
-#define SW_STEP_KEEPS    (UINT64_C(1) << 27) /* no nonvolatile register is lost */
+#define SW_STEP_KEEPS    (UINT64_C(1) << 27) /* none of SW_X64_NONVOLATILE is lost */
 #define SW_STEP_OTHERS   (UINT64_C(1) << 28) /* registers beside fp are saved */
-#define SW_STEP_OF_ENTRY (UINT64_C(0x7ff) << 29 | UINT64_C(7) << 45)
+#define SW_STEP_KEEPS_SI (UINT64_C(1) << 46) /* nor rsi or rdi, which Windows' functions preserve */
+#define SW_STEP_OF_ENTRY (UINT64_C(0x7ff) << 29 | UINT64_C(5) << 45)
 
 /* The caller is found from sp and fp alone. */
 #define SW_STEP_DIRECT (SW_STEP_PLAIN | SW_STEP_FRAMED)
@@ -95,9 +97,31 @@ static inline bool sw_is_words(int32_t off, int32_t least, int32_t most)
     return off % SW_WORD == 0 && off / SW_WORD >= least && off / SW_WORD <= most;
 }
 
-/* The registers that an x64 rule may have saved, in the order of their bytes in `slots`. */
-enum { SW_SLOTS = 6, SW_SLOT_FARTHEST = 255, SW_SLOT_NEAR = 31, SW_SLOTS_SAVED_SHIFT = 48 };
-static const uint8_t sw_slot_registers[SW_SLOTS] = { SW_X64_RBP, SW_X64_RBX, SW_X64_R12,
-                                                     SW_X64_R13, SW_X64_R14, SW_X64_R15 };
+/*
+ * The registers that an x64 rule may have saved, in the order of their bytes in `slots`. Windows' functions save some
+ * above the return address, in the four words that their caller leaves there for them.
+ */
+enum { SW_SLOTS = 8, SW_SLOT_MOST = 255, SW_SLOT_NEAR_MOST = 31, SW_SLOTS_ABOVE = 4, SW_SAVED_SHIFT = 16 };
+enum { SW_SLOT_NEAR = SW_SLOT_NEAR_MOST - SW_SLOTS_ABOVE }; /* how many words below the CFA a near slot may be */
+static const uint8_t sw_slot_registers[SW_SLOTS] = { SW_X64_RBP, SW_X64_RBX, SW_X64_R12, SW_X64_R13,
+                                                     SW_X64_R14, SW_X64_R15, SW_X64_RSI, SW_X64_RDI };
+#define SW_SLOT_REGISTERS (SW_X64_NONVOLATILE | UINT64_C(1) << SW_X64_RSI | UINT64_C(1) << SW_X64_RDI)
+
+/* The address of a slot, which is given in bytes. */
+static inline uint64_t sw_slot_address(uint64_t cfa, uint64_t slot)
+{
+    return cfa + (uint64_t)SW_SLOTS_ABOVE * SW_WORD - slot;
+}
+
+/* The slot, in bytes, of so many words below the CFA. */
+#define SW_SLOT_BELOW(words) ((uint64_t)(SW_SLOTS_ABOVE + (words)) * SW_WORD)
+
+/* Which registers a caller has, by `same` and by those that its callee has. pc: always; nothing is saved as rax. */
+static inline uint64_t sw_known_behind(uint64_t known, uint64_t same)
+{
+    return (known & same) + (same >> SW_SAVED_SHIFT) + (UINT64_C(1) << SW_X64_RIP);
+}
+_Static_assert((int)SW_X64_RIP == SW_SAVED_SHIFT && SW_X64_RAX == 0,
+               "pc's bit of `same` is rax's among the saved: clear");
 
 #endif

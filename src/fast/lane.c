@@ -5,16 +5,18 @@
 
 #include "code/images.h"
 
-/* Every slot of a step lies at most SW_SLOT_NEAR words below its CFA. */
+/* Every slot of an easy step lies at most SW_SLOT_NEAR words below its CFA, or less than SW_SLOTS_ABOVE above it. */
 static void find_bounds(struct sw_lane *lane, const struct sw_walker *walker)
 {
+    enum { BELOW = SW_SLOT_NEAR * SW_WORD, ABOVE = SW_SLOTS_ABOVE * SW_WORD };
     const struct sw_window *w = &walker->memory.window;
-    const uint64_t least = w->begin + SW_SLOT_NEAR * SW_WORD;
+    if (walker->machine != SW_MACHINE_X64 || lane->tags != 0 || w->begin >= w->end || w->end - w->begin < BELOW + ABOVE)
+        return;
+    const uint64_t least = w->begin + BELOW, most = w->end - ABOVE;
     const bool bounded = walker->stack_end != 0;
     const uint64_t begin = bounded && walker->stack_begin > least ? walker->stack_begin : least;
-    const uint64_t end = bounded && walker->stack_end < w->end ? walker->stack_end : w->end;
-    if (walker->machine != SW_MACHINE_X64 || lane->tags != 0 || w->begin >= w->end || least < w->begin || begin > end ||
-        end > INT64_MAX) /* so that no CFA wraps round */
+    const uint64_t end = bounded && walker->stack_end < most ? walker->stack_end : most;
+    if (begin > end || end > INT64_MAX) /* so that no CFA wraps round */
         return;
     lane->least = begin;
     lane->base = walker->stack_end;

@@ -133,7 +133,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_follow(const struct sw_lane *lane
 {
     const bool is_plain = kind & (SW_STEP_PLAIN | SW_STEP_PLAIN_SO);
     const bool is_framed = kind & (SW_STEP_FRAMED | SW_STEP_FRAMED_SO), is_confirmed = kind & SW_STEP_DIRECT_SO;
-    const uint64_t slot = is_framed ? 2 * SW_WORD : sw_step_fp_slot(at->step);
+    const uint64_t slot = is_framed ? SW_SLOT_BELOW(2) : sw_step_fp_slot(at->step);
     const uint64_t cfa = is_framed  ? at->fp + 2 * SW_WORD
                          : is_plain ? at->sp + sw_step_offset(at->step)
                                     : sw_lane_cfa(at->step, at->sp, at->fp);
@@ -152,7 +152,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_follow(const struct sw_lane *lane
         if (entry == 0)
             return false;
     }
-    to->fp = slot ? sw_lane_word(view.stack, cfa - slot) : at->fp;
+    to->fp = slot ? sw_lane_word(view.stack, sw_slot_address(cfa, slot)) : at->fp;
     to->pc = pc;
     to->sp = cfa;
     to->step = sw_load(&sw_hot_at(view.hot, entry)->step);
@@ -228,10 +228,10 @@ SW_OTHERS_FRAMES static inline enum sw_stop sw_lane_end(const struct sw_lane *la
 
 /* ---- the other registers, and the code ---- */
 
-/* The register of sw_slot_registers[i] from its slot below the CFA; rest: its byte of the slots and those behind it. */
+/* The register of sw_slot_registers[i] from its slot; rest: its byte of the slots and those behind it. */
 #define SW_RESTORE(i)                                                                                                  \
     if (rest & 0xff)                                                                                                   \
-        regs->r[sw_slot_registers[i]] = sw_lane_word(stack, cfa - SW_WORD * (rest & 0xff));                            \
+        regs->r[sw_slot_registers[i]] = sw_lane_word(stack, sw_slot_address(cfa, SW_WORD * (rest & 0xff)));            \
     rest >>= 8;                                                                                                        \
     if (rest == 0)                                                                                                     \
         return;
@@ -240,13 +240,15 @@ SW_OTHERS_FRAMES static inline enum sw_stop sw_lane_end(const struct sw_lane *la
 SW_OTHERS_FRAMES static SW_INLINE void sw_slots_restore(struct sw_regs *regs, uintptr_t stack, uint64_t cfa,
                                                         uint64_t slots)
 {
-    uint64_t rest = (slots & ((UINT64_C(1) << SW_SLOTS_SAVED_SHIFT) - 1)) >> 8;
+    uint64_t rest = slots >> 8;
     SW_RESTORE(1)
     SW_RESTORE(2)
     SW_RESTORE(3)
     SW_RESTORE(4)
+    SW_RESTORE(5)
+    SW_RESTORE(6)
     if (rest)
-        regs->r[sw_slot_registers[5]] = sw_lane_word(stack, cfa - SW_WORD * rest);
+        regs->r[sw_slot_registers[7]] = sw_lane_word(stack, sw_slot_address(cfa, SW_WORD * rest));
 }
 #undef SW_RESTORE
 

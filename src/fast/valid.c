@@ -20,7 +20,7 @@ static bool is_step(uint64_t step)
         (step & (step & SW_STEP_ONLY_SO ? SW_STEP_DIRECT : SW_STEP_DIRECT_SO)))
         return false;
     if (step & (SW_STEP_FRAMED | SW_STEP_FRAMED_SO))
-        return cfa == SW_X64_RBP && sw_step_offset(step) == 2 * SW_WORD && sw_step_fp_slot(step) == 2 * SW_WORD;
+        return cfa == SW_X64_RBP && sw_step_offset(step) == 2 * SW_WORD && sw_step_fp_slot(step) == SW_SLOT_BELOW(2);
     return !(step & (SW_STEP_PLAIN | SW_STEP_PLAIN_SO)) || cfa == SW_X64_RSP;
 }
 

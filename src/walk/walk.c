@@ -72,6 +72,15 @@ static SW_INLINE void set_code(struct sw_range *code, const struct sw_cold *cold
     sw_entry_attributes(code, sw_load(&cold->attributes));
 }
 
+/* Whether what was read of entries is what is there; otherwise the walk knows no entry any more. */
+static SW_INLINE bool is_believed(struct sw_walk *walk, const struct sw_lane *lane)
+{
+    if (SW_LIKELY(sw_cache_is_same(lane->cache, walk->entry.generation)))
+        return true;
+    walk->entry.step = 0;
+    return false;
+}
+
 /*
  * From a frame that has an entry to a caller that has one, over words in the window: what the long way would say. kind:
  * as in sw_lane_follow; of a step without SW_STEP_BY_CALL where all entries hold. Or 0.
@@ -86,7 +95,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, uint64_t 
     const struct sw_at at = { regs->r[SW_X64_RIP], regs->r[SW_X64_RSP], regs->r[SW_X64_RBP], walk->entry.step,
                               walk->entry.at };
     const struct sw_cold *cold = sw_cold_at(lane->cold, at.entry);
-    const uint64_t slots = sw_load(&cold->slots), same = atomic_load_explicit(&cold->same, memory_order_relaxed);
+    const uint64_t same = atomic_load_explicit(&cold->same, memory_order_relaxed);
     struct sw_at to;
     uint64_t by = at.step;
     if (kind ? !sw_lane_follow(lane, lane->view, &at, &to, kind, false) || to.step == 0
@@ -95,13 +104,15 @@ SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, uint64_t 
     set_code(&frame->code, sw_cold_at(lane->cold, to.entry));
     walk->entry.step = to.step;
     walk->entry.at = to.entry;
-    if (SW_UNLIKELY(!sw_cache_is_same(lane->cache, walk->entry.generation))) {
-        walk->entry.step = 0;
+    if (at.step & SW_STEP_OTHERS) {
+        const uint64_t slots = sw_load(&cold->slots);
+        if (!is_believed(walk, lane))
+            return false;
+        sw_slots_restore(regs, lane->view.stack, to.sp, slots);
+    } else if (!is_believed(walk, lane)) {
         return false;
     }
-    if (at.step & SW_STEP_OTHERS)
-        sw_slots_restore(regs, lane->view.stack, to.sp, slots);
-    regs->known = (regs->known & same) | slots >> SW_SLOTS_SAVED_SHIFT;
+    regs->known = sw_known_behind(regs->known, same);
     regs->r[SW_X64_RIP] = to.pc;
     regs->r[SW_X64_RSP] = to.sp;
     regs->r[SW_X64_RBP] = to.fp;

@@ -438,7 +438,7 @@ static void many_entries_outlive_a_change_that_is_not_theirs(void **state)
 static void store(const struct sw_changes *changes, uint64_t pc)
 {
     const uint64_t step = SW_STEP_ENTRY | SW_STEP_BY_CALL | SW_STEP_ONLY_SO | SW_STEP_FRAMED_SO |
-                          (uint64_t)RBP << SW_STEP_CFA_SHIFT | UINT64_C(2) << SW_STEP_OFFSET_SHIFT | 16;
+                          (uint64_t)RBP << SW_STEP_CFA_SHIFT | UINT64_C(2) << SW_STEP_OFFSET_SHIFT | SW_SLOT_BELOW(2);
     const struct sw_entry entry = { .key = pc, .step = step };
     sw_cache_store(cache, changes, pc, &entry);
 }
