@@ -51,15 +51,15 @@ unsigned sw_batch_take(const struct sw_walk *walk, struct sw_batch *batch)
 {
     struct sw_lane *lane = &sw_walk_scratch_of(walk->scratch)->lane;
     const struct sw_regs *regs = &walk->frame.regs;
-    const uint64_t settled = SW_X64_NONVOLATILE | BIT(SW_X64_RSP) | BIT(SW_X64_RIP);
-    const uint64_t missing = SW_X64_NONVOLATILE & ~regs->known;
+    const struct sw_regs_roles *roles = sw_regs_roles_of(lane->machine);
+    const uint64_t settled = roles->nonvolatile | BIT(roles->sp) | BIT(roles->pc);
+    const uint64_t missing = roles->nonvolatile & ~regs->known;
     const uint32_t left = walk->most - walk->depth;
     batch->count = batch->settled = 0;
     if (!(walk->entry.step & SW_STEP_EASY) || walk->frame.exact || (regs->known & ~settled) != 0 ||
-        (missing & BIT(SW_X64_RBP)))
+        (missing & BIT(roles->fp)))
         return 0;
-    struct sw_at at = { regs->r[SW_X64_RIP], regs->r[SW_X64_RSP], regs->r[SW_X64_RBP], walk->entry.step,
-                        walk->entry.at };
+    struct sw_at at = { regs->r[roles->pc], regs->r[roles->sp], regs->r[roles->fp], walk->entry.step, walk->entry.at };
     batch->stack = lane->view.stack;
     batch->last.generation = walk->entry.generation;
     if (!recall(lane, &missing, &at, left, batch))
@@ -70,7 +70,7 @@ unsigned sw_batch_take(const struct sw_walk *walk, struct sw_batch *batch)
 }
 
 /* From the last frame back: of each register the last place counts. */
-SW_OTHERS_FRAMES void sw_batch_settle(struct sw_walk *walk, struct sw_batch *batch, unsigned n)
+SW_OTHERS_FRAMES static void settle_x64(struct sw_walk *walk, struct sw_batch *batch, unsigned n)
 {
     uint64_t wanted = SW_X64_NONVOLATILE & ~BIT(SW_X64_RBP);
     for (unsigned i = n + 1; i > batch->settled && wanted != 0; i--) {
@@ -82,6 +82,15 @@ SW_OTHERS_FRAMES void sw_batch_settle(struct sw_walk *walk, struct sw_batch *bat
             wanted &= below ? ~bit : UINT64_MAX;
         }
     }
+}
+
+SW_OTHERS_FRAMES void sw_batch_settle(struct sw_walk *walk, struct sw_batch *batch, unsigned n)
+{
+    if (walk->frame.regs.machine == SW_MACHINE_X64)
+        settle_x64(walk, batch, n);
+    else
+        for (unsigned i = batch->settled; i <= n; i++)
+            sw_slots_restore_arm64(&walk->frame.regs, batch->stack, batch->frames[i].sp, batch->frames[i].slots);
     batch->settled = n + 1;
 }
 

@@ -451,7 +451,7 @@ static bool is_followed(const struct sw_walker *walker, struct sw_lane *lane, st
     lane->view.confirmed = sw_next_confirmed(sw_cache_generation(cache));
     *at = (struct sw_at){ .pc = C + BEHIND_CALL, .sp = STACK, .fp = STACK };
     assert_int_equal(sw_lane_find(lane, at, false), SW_COUNT_HITS);
-    return sw_lane_follow(lane, lane->view, at, &to, SW_STEP_FRAMED_SO, true);
+    return sw_lane_follow(lane, lane->view, at, &to, SW_MACHINE_X64, SW_STEP_FRAMED_SO, true);
 }
 
 /* What two entries agree on is believed until any entry is another, of that pc or of this. */
