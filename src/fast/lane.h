@@ -139,6 +139,21 @@ static SW_INLINE bool sw_lane_reaches(const struct sw_lane *lane, uint64_t top, 
     return kind != 0 || SW_LIKELY(cfa >= lane->least);
 }
 
+/*
+ * A step as a walk with that sp can use it: without the fast lane where the walk has none or does not know the frame
+ * pointer, which all easy steps keep; and to be looked at one by one where the lane's short ways are not for it: some
+ * entries do not hold, sp is outside, or no short way is made for the machine (walk.c has them for x64 only).
+ */
+static inline uint64_t sw_lane_usable(const struct sw_lane *lane, uint64_t step, uint64_t sp, bool knows_fp)
+{
+    if (!sw_lane_is_open(lane) || !knows_fp)
+        return step & ~SW_STEP_EASY;
+    if ((step & (SW_STEP_DIRECT | SW_STEP_DIRECT_SO)) &&
+        (!lane->holds || !sw_lane_is_inside(lane, sp) || lane->machine != SW_MACHINE_X64))
+        return (step & ~SW_STEP_EASY) | SW_STEP_SINGLE;
+    return step;
+}
+
 /* Whether an entry holds, where not all do. */
 static inline bool sw_lane_holds(const struct sw_lane *lane, uint64_t entry, uint64_t pc)
 {

@@ -64,7 +64,7 @@ unsigned sw_batch_take(const struct sw_walk *walk, struct sw_batch *batch)
     batch->last.generation = walk->entry.generation;
     if (!recall(lane, &missing, &at, left, batch))
         follow(lane, &missing, &at, left, batch);
-    batch->last.step = at.step;
+    batch->last.step = sw_lane_usable(lane, at.step, at.sp, true);
     batch->last.at = at.entry;
     return batch->count;
 }

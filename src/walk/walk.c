@@ -48,21 +48,11 @@ bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop)
 
 /* ---- the fast step ---- */
 
-/*
- * A step as the walk at its frame can use it: without the fast lane where the walk has none or does not know the frame
- * pointer, which all easy steps keep; and to be looked at one by one where the lane's short ways are not for it, or are
- * not made for the machine.
- */
 static uint64_t usable(const struct sw_walk *walk, uint64_t step)
 {
     const struct sw_lane *lane = lane_of(walk);
     const struct sw_regs *regs = &walk->frame.regs;
-    if (!sw_lane_is_open(lane) || !sw_regs_has(regs, sw_regs_fp_number(lane->machine)))
-        return step & ~SW_STEP_EASY;
-    const bool is_short = step & (SW_STEP_DIRECT | SW_STEP_DIRECT_SO);
-    if (is_short && (!lane->holds || !sw_lane_is_inside(lane, sw_regs_sp(regs)) || lane->machine != SW_MACHINE_X64))
-        return (step & ~SW_STEP_EASY) | SW_STEP_SINGLE;
-    return step;
+    return sw_lane_usable(lane, step, sw_regs_sp(regs), sw_regs_has(regs, sw_regs_fp_number(lane->machine)));
 }
 
 static SW_INLINE void set_code(struct sw_range *code, const struct sw_cold *cold)

@@ -12,10 +12,12 @@
 #include "../support/target.h" /* last: its names are short */
 
 enum { SP = SW_ARM64_SP, FP = SW_ARM64_FP, LR = SW_ARM64_LR, PC = SW_ARM64_PC };
-enum { FRAMES = 24, CODE = 0x100000, APART = 0x100, STACK = 0x700000, STACK_WORDS = 4000, CODE_WORDS = 24 };
+enum { FRAMES = 24, CODE = 0x100000, APART = 0x100, STACK_WORDS = 4000, CODE_WORDS = 24 };
 
 #define PAC_MASK  (UINT64_C(0x7f) << 48)
 #define SIGNATURE (UINT64_C(0x2b) << 48)
+
+#define STACK UINT64_C(0x7f0000000000) /* so far up that no word of this program is where the window would have 0 */
 
 /* ---- functions ---- */
 
@@ -145,6 +147,8 @@ static struct sw_regs make_stack(const char *letters, bool has_ranges, uint64_t 
         assert_int_equal(sw_codemap_add(sw_sim_codemap(sim), &all), SW_OK);
     }
     regs.r[PC] = behind;
+    regs.r[SW_X64_RSP] = 16; /* what another machine calls so leads nowhere */
+    regs.r[SW_X64_RBP] = 32;
     regs.known = SW_ARM64_NONVOLATILE | UINT64_C(1) << SP | UINT64_C(1) << PC;
     return regs;
 }
@@ -167,6 +171,15 @@ static unsigned in_batches(const struct sw_walker *walker, const struct sw_regs 
             sw_batch_arrive(&walk, &batch, batch.count - 1);
         }
     return count;
+}
+
+/* As if tables had told of all frames: then no call has to confirm a step, and walks go by shorter ways. */
+static void forget_calls(void)
+{
+    for (uint32_t n = 1; n <= cache->used; n++) {
+        atomic_fetch_and(&cache->cold[n].step, ~SW_STEP_BY_CALL);
+        atomic_fetch_and(&cache->hot[n].step, ~SW_STEP_BY_CALL);
+    }
 }
 
 static const struct row {
@@ -209,6 +222,9 @@ static void frames_are_those_without_a_cache(void **state)
     (void)in_batches(&walker, &start);
     const bool is_missed = row->signature && !row->mask;
     assert_int_equal(in_batches(&walker, &start), is_missed ? 0 : stack.easy - 1);
+    forget_calls();
+    assert_int_equal(in_batches(&walker, &start), is_missed ? 0 : stack.easy - 1);
+    twice_addresses(&walker, &start, false, &plain);
 }
 
 int main(void)
