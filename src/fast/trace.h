@@ -102,7 +102,7 @@ void sw_trace_close(struct sw_replay *replay);
  * Which registers of a walk are known, beside pc, sp and fp, for steps that leave that as it is.
  *
  * keeps    SW_STEP_KEEPS and the like: those that the step has to have.
- * missing  The bytes of `slots` of registers that are not known.
+ * missing  The bits of `slots` that say where registers are saved which are not known.
  */
 struct sw_trace_known {
     uint64_t keeps;

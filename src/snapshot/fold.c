@@ -388,7 +388,7 @@ static bool is_in_run(const struct sw_fold *fold, const struct sw_trace_frame *f
  * Calls back for plain frames from the *n-th of a batch on, up to one that is not; the walk goes with them. Of the
  * records only that is written which differs from frame to frame. False: the callback wants no more.
  */
-static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n)
+static SW_INLINE bool fold_plain_of(struct sw_fold *fold, enum sw_machine machine, struct sw_batch *batch, unsigned *n)
 {
     struct sw_call *call = fold->call;
     struct sw_walk *walk = &call->work->walk;
@@ -398,9 +398,9 @@ static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n
     for (; *n < batch->count && is_plain(&batch->frames[*n]); ++*n) {
         const struct sw_trace_frame *frame = &batch->frames[*n];
         struct sw_frame_info *record = next_record_of(fold);
-        sw_batch_go(walk, frame);
+        sw_batch_go(walk, machine, frame);
         if (context)
-            sw_batch_settle_one(walk, batch, *n);
+            sw_batch_settle_one(walk, machine, batch, *n);
         if (context &&
             sw_context_update(SW_CONTEXT_WIN32, &walk->frame.regs, fold->claimed, context, fold->context_size) != SW_OK)
             return false;
@@ -424,6 +424,13 @@ static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n
     return true;
 }
 
+static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n)
+{
+    return fold->call->work->walk.frame.regs.machine == SW_MACHINE_ARM64
+               ? fold_plain_of(fold, SW_MACHINE_ARM64, batch, n)
+               : fold_plain_of(fold, SW_MACHINE_X64, batch, n);
+}
+
 /* The frames of a batch. False: the callback wants no more; then walk->frame is that frame, whole. */
 static bool fold_batch(struct sw_fold *fold, struct sw_batch *batch)
 {
@@ -435,7 +442,7 @@ static bool fold_batch(struct sw_fold *fold, struct sw_batch *batch)
         }
         if (n == batch->count)
             break;
-        sw_batch_go(walk, &batch->frames[n]);
+        sw_batch_go(walk, walk->frame.regs.machine, &batch->frames[n]);
         if (is_in_run(fold, &batch->frames[n])) {
             fold->sp = batch->frames[n].sp;
             continue;

@@ -94,8 +94,8 @@ static void what_is_known_follows(void **state)
         return;
     const uint64_t all = (UINT64_C(1) << SW_X64_COUNT) - 1, few = UINT64_C(1) << RIP | UINT64_C(1) << RSP;
     for (unsigned n = 0; n < SW_X64_COUNT; n++) {
-        assert_int_equal(sw_known_behind(all, packed.same) >> n & 1, is_known(row, n));
-        assert_int_equal(sw_known_behind(few, packed.same) >> n & 1,
+        assert_int_equal(sw_known_behind(SW_MACHINE_X64, all, packed.same) >> n & 1, is_known(row, n));
+        assert_int_equal(sw_known_behind(SW_MACHINE_X64, few, packed.same) >> n & 1,
                          n == RIP || n == RSP || in.r[n].kind == SW_LOC_AT_CFA);
     }
 }

@@ -15,7 +15,7 @@
 #ifndef NDEBUG
 
 #define CFA_BY(reg)    ((uint64_t)(reg) << SW_STEP_CFA_SHIFT | UINT64_C(2) << SW_STEP_OFFSET_SHIFT)
-#define RBP_FRAME      (CFA_BY(SW_X64_RBP) | SW_SLOT_BELOW(2))
+#define RBP_FRAME      (CFA_BY(SW_X64_RBP) | SW_SLOT_BELOW(2 * SW_WORD))
 #define RSP_FRAME      CFA_BY(SW_X64_RSP)
 #define TRUSTED(trust) ((uint64_t)(trust) << SW_STEP_TRUST_SHIFT)
 

@@ -69,7 +69,7 @@ static uint64_t easy_bits(const struct sw_rule *rule, const struct sw_packed_rul
         return bits;
     if (!by_fp)
         return bits | SW_STEP_PLAIN;
-    const bool is_framed = rule->cfa.off == 2 * SW_WORD && (to->slots & 0xff) * SW_WORD == SW_SLOT_BELOW(2);
+    const bool is_framed = rule->cfa.off == 2 * SW_WORD && (to->slots & 0xff) * SW_WORD == SW_SLOT_BELOW(2 * SW_WORD);
     return bits | (is_framed ? SW_STEP_FRAMED : SW_STEP_SINGLE);
 }
 
