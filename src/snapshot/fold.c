@@ -265,12 +265,15 @@ static bool report_run(struct sw_fold *fold, bool swallowed)
     return goes_on;
 }
 
-/* What is neither there for the CLR nor swallows a run. */
+/*
+ * What is not there for the CLR. Dispatch that an exception has unwound swallows the run behind it, but not the one in
+ * front.
+ */
 static bool is_passed_over(struct sw_fold *fold, const struct sw_frame *frame)
 {
     if ((fold->handler != 0 || !is_unwound(fold, frame)) && !is_inside_handler(fold, frame))
         return false;
-    fold->before = MANAGED;
+    fold->before = (frame->code.flags & SW_RANGE_EH_DISPATCH) != 0 ? SWALLOWING : MANAGED;
     fold->hidden++;
     return true;
 }
@@ -294,6 +297,12 @@ static bool leave_managed(const struct sw_fold *fold, bool goes_on)
     return goes_on;
 }
 
+/* The filters of a runtime that dispatches exceptions in managed code are called by hidden code, others by native. */
+static bool is_dispatched_natively(const struct sw_fold *fold)
+{
+    return (fold->call->engine->options & SW_ENGINE_NATIVE_DISPATCH) != 0;
+}
+
 /* Flavour documented: everything is shown. */
 static bool fold_every_managed(struct sw_fold *fold, const struct sw_frame *frame)
 {
@@ -312,13 +321,14 @@ static bool fold_managed(struct sw_fold *fold, const struct sw_frame *frame)
         return true;
     const struct sw_regs *regs = noted_regs(fold, frame);
     const bool hidden = (frame->code.flags & SW_RANGE_HIDDEN) != 0;
-    if ((dispatch || !hidden) && !report_run(fold, dispatch))
+    const bool passed_over = is_passed_over(fold, frame);
+    if ((dispatch || !hidden) && !report_run(fold, dispatch && !passed_over))
         return false;
     sw_fold_set_context_flags(fold, fold->noted_flags);
     fold->noted_flags = 0;
-    if (is_passed_over(fold, frame))
+    if (passed_over)
         return leave_managed(fold, true);
-    fold->before = dispatch || filter ? SWALLOWING : MANAGED;
+    fold->before = dispatch || (filter && !is_dispatched_natively(fold)) ? SWALLOWING : MANAGED;
     if (dispatch || hidden) {
         fold->hidden++;
         return leave_managed(fold, true);
