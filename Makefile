@@ -1,6 +1,10 @@
 # snapwalk. `make help` lists the targets. Everything built goes to $(BUILD); the source tree stays clean.
-VERSION := 0.2.0
+VERSION := $(shell awk '/^\#define SW_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/snapwalk/status.h)
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+BINDIR ?= $(PREFIX)/bin
+MANDIR ?= $(PREFIX)/share/man
 DESTDIR ?=
 BUILD ?= build
 CFLAGS ?= -O2 -g
@@ -12,7 +16,9 @@ endif
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror
 # ASSERTS=1 is a build for tests: what always holds of the main structures (sw_*_is_valid) is asserted.
 ASSERTS ?=
-CPPFLAGS += -Iinclude -Ilib -Isrc $(if $(ASSERTS),,-DNDEBUG)
+# VISIBLE=1: objects of the shared library.
+VISIBLE ?=
+CPPFLAGS += -Iinclude -Ilib -Isrc $(if $(ASSERTS),,-DNDEBUG) $(if $(VISIBLE),-DSW_BUILDING_SHARED)
 SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno-common
 # Bound at start: a walk in a signal handler must not enter the dynamic loader.
 LDLIBS := -lZydis -lelf -llzma -Wl,-z,now
@@ -28,6 +34,10 @@ HOSTED_FLAGS_windows := -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN
 PORTABLE := $(filter-out $(HOSTED_linux) $(HOSTED_windows),$(wildcard lib/*/*.c lib/*/*/*.c src/*/*.c src/*/*/*.c))
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(PORTABLE) $(HOSTED))
 LIB := $(BUILD)/libsnapwalk.a
+
+# The same, compiled once more, as a shared library: only what has SW_API is visible, as a version of its own.
+SONAME := libsnapwalk.so.$(word 1,$(subst ., ,$(VERSION)))
+DSO := $(BUILD)/libsnapwalk.so.$(VERSION)
 
 # A runtime in a test tube: an archive of its own, on the public headers only.
 HARNESS := $(BUILD)/libsnapwalk-harness.a
@@ -59,6 +69,7 @@ lib: deps-lib $(LIB)
 
 # A test build is a build of its own: make BUILD=build/asan CC=clang CFLAGS=... programs
 archive: $(LIB)
+shared: deps-lib $(DSO)
 harness: $(HARNESS)
 unit: $(UNIT) $(TUBE)
 race: $(RACE)
@@ -73,17 +84,26 @@ $(LIB): $(OBJECTS)
 	@$(AR) rcs $@ $^
 	@echo "  AR      $@"
 
+$(DSO): $(PORTABLE) $(HOSTED) mk/snapwalk.map
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/shared VISIBLE=1 archive
+	@$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=mk/snapwalk.map -Wl,-z,defs -Wl,-z,relro $(CFLAGS) $(LDFLAGS) \
+		-Wl,--whole-archive $(BUILD)/shared/libsnapwalk.a -Wl,--no-whole-archive $(LDLIBS) -pthread -o $@
+	@ln -sf $(notdir $@) $(BUILD)/$(SONAME)
+	@ln -sf $(SONAME) $(BUILD)/libsnapwalk.so
+	@echo "  LD      $@"
+
 $(patsubst %.c,$(BUILD)/%.o,$(HOSTED)): CPPFLAGS += $(HOSTED_FLAGS_$(SW_HOST))
-$(BUILD)/src/common/status.o: CPPFLAGS += -DSW_VERSION='"$(VERSION)"'
-$(BUILD)/src/common/status.o: Makefile
+# Functions in assembly language: a compiler that puts off what it compiles would lose them.
+$(patsubst %,$(BUILD)/src/%.o,target/linux/self_capture clr/linux/stack_switch target/windows/self_capture target/windows/memory): \
+	SW_CFLAGS += -fno-lto
 $(BUILD)/lib/%.o: lib/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) $(CPPFLAGS) $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $(SW_CFLAGS) -MMD -MP -c $< -o $@
 $(BUILD)/src/%.o: src/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) $(CPPFLAGS) $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $(SW_CFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/harness/%.o: harness/%.c
 	@mkdir -p $(@D)
@@ -120,7 +140,7 @@ $(FUZZ_TUBE): $(HARNESS)
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) $(CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $< $(LIB) $(LDLIBS) -o $@
+	@$(CC) $(CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $< $(LIB) $(LDFLAGS) $(LDLIBS) -o $@
 
 $(BUILD)/test/support/%.o: test/support/%.c
 	@mkdir -p $(@D)
@@ -246,6 +266,9 @@ clrmd: deps $(EXAMPLES) snapstacks
 clr: deps clr-libraries
 	@mk/clr.sh $(BUILD)
 
+clr-cost: deps clr-libraries
+	@mk/clr-events.sh $(BUILD)
+
 accuracy: deps archive
 	@test/accuracy/accuracy.sh $(BUILD)
 
@@ -279,17 +302,30 @@ lint: deps
 fuzz: deps
 	@mk/fuzz.sh $(BUILD)/fuzz $(FUZZ_S) '$(ONLY)'
 
-install: deps-tools lib harness snapstacks
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/snapwalk $(DESTDIR)$(PREFIX)/bin \
-		$(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 $(SNAPSTACKS) $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 tools/snapstacks/snapstacks.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -m 644 $(LIB) $(HARNESS) $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 include/snapwalk/*.h $(DESTDIR)$(PREFIX)/include/snapwalk/
+INSTALLED := libsnapwalk.a libsnapwalk-harness.a libsnapwalk.so.$(VERSION) $(SONAME) libsnapwalk.so
+install: deps-tools lib harness shared snapstacks
+	install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(BINDIR)' \
+		'$(DESTDIR)$(MANDIR)/man1'
+	install -m 755 $(SNAPSTACKS) '$(DESTDIR)$(BINDIR)/'
+	install -m 644 tools/snapstacks/snapstacks.1 '$(DESTDIR)$(MANDIR)/man1/'
+	install -m 644 $(LIB) $(HARNESS) $(DSO) '$(DESTDIR)$(LIBDIR)/'
+	ln -sf $(notdir $(DSO)) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
+	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libsnapwalk.so'
+	install -m 644 include/snapwalk/*.h '$(DESTDIR)$(INCLUDEDIR)/snapwalk/'
 	for name in snapwalk snapwalk-harness; do \
-		sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' mk/$$name.pc.in \
-			> $(DESTDIR)$(PREFIX)/lib/pkgconfig/$$name.pc; \
+		sed -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' mk/$$name.pc.in \
+			> '$(DESTDIR)$(LIBDIR)/pkgconfig/'$$name.pc; \
 	done
+
+uninstall:
+	cd '$(DESTDIR)$(LIBDIR)' && rm -f $(INSTALLED) pkgconfig/snapwalk.pc pkgconfig/snapwalk-harness.pc
+	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk'
+	rm -f '$(DESTDIR)$(BINDIR)/snapstacks' '$(DESTDIR)$(MANDIR)/man1/snapstacks.1'
+
+# The sources of the last commit, the same bytes each time.
+dist:
+	@mkdir -p $(BUILD)
+	git archive --format=tar --prefix=snapwalk-$(VERSION)/ HEAD | xz -T1 > $(BUILD)/snapwalk-$(VERSION).tar.xz
 
 clean:
 	rm -rf $(BUILD)
@@ -301,7 +337,9 @@ help:
 	@echo 'make test           all tests; the last line is "N passed, N failed"'
 	@echo '  ONLY=cache          groups and programs whose name has a match; ROW=NAME: tests of that name'
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
-	@echo 'make install        snapstacks, its man page, archives, headers, pkg-config files; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make shared         the shared library, $(DSO)'
+	@echo 'make install        snapstacks, libraries, headers, pkg-config files; PREFIX LIBDIR INCLUDEDIR DESTDIR; make uninstall'
+	@echo 'make dist           the sources of the last commit, $(BUILD)/snapwalk-$(VERSION).tar.xz'
 	@echo 'make tools          snapstacks: stacks of a process or a core; profile-convert: folded stacks to pprof and others; $(BUILD)/tools'
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
 	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
@@ -309,6 +347,7 @@ help:
 	@echo 'make windows        its tests and walk_self.exe, run by Wine; "windows: N of N walks as expected"'
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
 	@echo 'make clr            inside a real .NET: every answer beside the CLR'"'"'s own, samples at any instant, cost'
+	@echo 'make clr-cost       what following a runtime costs a .NET program: each event, dotnet build, memory'
 	@echo 'make tube           scenarios for .NET profilers, played without .NET; "tube: N of N scenarios as expected"'
 	@echo 'make accuracy       real programs, single-stepped: every walk beside the calls that were made'
 	@echo 'make accuracy-arm64 the same of ARM64 programs, in qemu-aarch64'
@@ -323,4 +362,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools snapstacks run test arm64 arm64-test windows-lib windows clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install clean help
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools snapstacks run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist shared clean help

@@ -143,7 +143,7 @@ musl_library() {
         src/target/linux/images*.c src/target/linux/lasting.c src/target/linux/map_query.c src/target/linux/maps.c src/target/linux/os.c src/target/linux/present.c src/target/linux/self*.c \
         test/system/no_files.c; do
         case $file in *process*) continue ;; esac
-        musl-gcc -std=c11 -D_GNU_SOURCE -DSW_VERSION='"test"' -O2 -g -w -Iinclude -Ilib -Isrc -c "$file" \
+        musl-gcc -std=c11 -D_GNU_SOURCE -O2 -g -w -Iinclude -Ilib -Isrc -c "$file" \
             -o "$out/musl/$(echo "$file" | tr / _).o" || return 1
     done
     rm -f "$out/libmusl.a"
