@@ -3,6 +3,7 @@ VERSION := $(shell awk '/^\#define SW_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
+BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/snapwalk
 DESTDIR ?=
@@ -200,7 +201,10 @@ $(BUILD)/examples/clr-in-a-tube/guide/test: examples/clr-in-a-tube/guide/test.c 
 # Writers of profiles: an archive of its own, on nothing of this library; messages are made by protobuf-c.
 PROFILES := $(BUILD)/libsnapwalk-profile.a
 PROTO_C := $(patsubst tools/profile/proto/%.proto,$(BUILD)/tools/profile/%.pb-c.c,$(wildcard tools/profile/proto/*.proto))
-tools: deps-tools $(BUILD)/tools/profile-convert
+# The tool that people keep: several files on the library's public headers and on the writers of profiles.
+SNAPSTACKS := $(BUILD)/tools/snapstacks/snapstacks
+tools: deps-tools $(BUILD)/tools/profile-convert $(SNAPSTACKS)
+snapstacks: $(SNAPSTACKS)
 $(PROTO_C): $(BUILD)/tools/profile/%.pb-c.c: tools/profile/proto/%.proto
 	@mkdir -p $(@D)
 	@echo "  PROTOC  $<"
@@ -220,7 +224,15 @@ $(BUILD)/tools/profile-convert: tools/profile-convert.c $(PROFILES)
 	@echo "  CC      $<"
 	@$(CC) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -MF $@.d $< $(PROFILES) -lprotobuf-c -lz -o $@
 
--include $(wildcard $(BUILD)/tools/profile/*.d $(BUILD)/tools/*.d)
+$(BUILD)/tools/snapstacks/%.o: tools/snapstacks/%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -c $< -o $@
+$(SNAPSTACKS): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/snapstacks/*.c)) $(PROFILES) $(LIB)
+	@echo "  LINK    $@"
+	@$(CC) -pthread $(CFLAGS) -o $@ $^ $(LDLIBS) -lprotobuf-c -lz
+
+-include $(wildcard $(BUILD)/tools/profile/*.d $(BUILD)/tools/snapstacks/*.d $(BUILD)/tools/*.d)
 -include $(OBJECTS:.o=.d) $(wildcard $(BUILD)/harness/*.d) $(addsuffix .d,$(PROGRAMS)) $(wildcard $(BUILD)/test/support/*.d)
 
 deps:
@@ -234,7 +246,7 @@ deps-tools:
 deps-run:
 	@mk/deps.sh run
 
-run: deps-run $(EXAMPLES)
+run: deps-run $(EXAMPLES) snapstacks
 	@mk/run.sh $(BUILD) $(TARGET)
 
 # One room of the tests: ONLY=cache. One test: ONLY=unit-cache ROW=caches_of_any_size_give_the_same.
@@ -251,7 +263,7 @@ windows-lib: deps
 windows: deps
 	@FULL=1 test/windows/run.sh $(BUILD)
 
-clrmd: deps $(EXAMPLES)
+clrmd: deps $(EXAMPLES) snapstacks
 	@mk/clrmd.sh $(BUILD)
 
 clr: deps clr-libraries
@@ -274,7 +286,7 @@ tube: deps-lib tube-programs
 	@mk/tube.sh $(BUILD)
 
 # Built apart, so that flags for tests do not make it slow.
-bench-programs: $(BENCH) $(BENCH_RIVALS) $(SAMPLER) $(EXAMPLES)
+bench-programs: $(BENCH) $(BENCH_RIVALS) $(SAMPLER) $(EXAMPLES) snapstacks
 bench: deps
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/bench CFLAGS="-O2 -g" bench-programs
 	@mk/bench.sh $(BUILD)/bench
@@ -294,8 +306,11 @@ fuzz: deps
 	@mk/fuzz.sh $(BUILD)/fuzz $(FUZZ_S) '$(ONLY)'
 
 INSTALLED := libsnapwalk.a libsnapwalk-harness.a libsnapwalk.so.$(VERSION) $(SONAME) libsnapwalk.so
-install: lib harness shared
-	install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(INCLUDEDIR)/snapwalk'
+install: deps-tools lib harness shared snapstacks
+	install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(BINDIR)' \
+		'$(DESTDIR)$(MANDIR)/man1'
+	install -m 755 $(SNAPSTACKS) '$(DESTDIR)$(BINDIR)/'
+	install -m 644 tools/snapstacks/snapstacks.1 '$(DESTDIR)$(MANDIR)/man1/'
 	install -m 644 $(LIB) $(HARNESS) $(DSO) '$(DESTDIR)$(LIBDIR)/'
 	ln -sf $(notdir $(DSO)) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libsnapwalk.so'
@@ -308,6 +323,7 @@ install: lib harness shared
 uninstall:
 	cd '$(DESTDIR)$(LIBDIR)' && rm -f $(INSTALLED) pkgconfig/snapwalk.pc pkgconfig/snapwalk-harness.pc
 	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(DOCDIR)'
+	rm -f '$(DESTDIR)$(BINDIR)/snapstacks' '$(DESTDIR)$(MANDIR)/man1/snapstacks.1'
 	rm -f '$(DESTDIR)$(MANDIR)/man3/'sw_*.3 '$(DESTDIR)$(MANDIR)/man3/'snapwalk_*.3
 
 docs: deps-docs
@@ -334,10 +350,10 @@ help:
 	@echo '  ONLY=cache          groups and programs whose name has a match; ROW=NAME: tests of that name'
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make shared         the shared library, $(DSO)'
-	@echo 'make install        libraries, headers, pkg-config files; PREFIX LIBDIR INCLUDEDIR DESTDIR; make uninstall'
+	@echo 'make install        snapstacks, libraries, headers, pkg-config files; PREFIX LIBDIR INCLUDEDIR DESTDIR; make uninstall'
 	@echo 'make docs           the reference of all headers: pages of man and HTML, $(BUILD)/docs; make install-docs'
 	@echo 'make dist           the sources of the last commit, $(BUILD)/snapwalk-$(VERSION).tar.xz'
-	@echo 'make tools          profile-convert: folded stacks to pprof, speedscope, folded; $(BUILD)/tools'
+	@echo 'make tools          snapstacks: stacks of a process or a core; profile-convert: folded stacks to pprof and others; $(BUILD)/tools'
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
 	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
 	@echo 'make windows-lib    archive for Windows on x64, by mingw-w64, $(BUILD)/windows'
@@ -359,4 +375,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs deps-docs shared clean help
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs deps-docs shared clean help snapstacks

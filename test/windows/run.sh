@@ -66,7 +66,7 @@ verdict "the walk's objects need nothing that allocates, locks, prints or loads"
 )"
 
 program walk_self -Wl,--export-all-symbols examples/walk_self.c
-program stacks "-Iexamples" examples/windows/stacks.c
+program stacks "-Iexamples/windows" examples/windows/stacks.c
 program sample_threads "" examples/windows/sample_threads.c
 program target "" test/windows/target.c
 program others "-Isrc" test/windows/others.c
