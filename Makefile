@@ -50,7 +50,8 @@ BENCH_RIVALS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(BENCH_SHARED),$(wildcar
 SAMPLER := $(BUILD)/test/bench/programs/libsampler.so
 TORTURE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/torture/*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
-PROFILER := $(BUILD)/examples/libsnapwalk-profiler.so
+PROFILER := $(BUILD)/libsnapwalk-profiler.so
+PROFILER_UNIT := $(BUILD)/test/profiler/unit
 OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
 PROBE := $(BUILD)/test/clr/libclrtest.so
 PROGRAMS := $(UNIT) $(TUBE) $(EXAMPLES) $(ORACLE) $(FUZZ) $(TORTURE)
@@ -62,7 +63,7 @@ archive: $(LIB)
 harness: $(HARNESS)
 unit: $(UNIT) $(TUBE)
 race: $(RACE)
-examples: $(EXAMPLES) $(PROFILER) $(OVERLAY)
+examples: $(EXAMPLES) $(OVERLAY)
 clr-libraries: $(PROFILER) $(OVERLAY) $(PROBE)
 tube-programs: $(RUNNER) $(CLIENTS) $(GUIDE)
 oracle: $(ORACLE)
@@ -144,10 +145,15 @@ $(BENCH_RIVALS): $(BUILD)/%: %.c $(BENCH_SHARED) $(wildcard test/bench/*.h test/
 # Libraries that a runtime loads: the archive within, nothing of it visible, never unloaded.
 SHARED := -D_GNU_SOURCE -std=c11 $(WARN) -fPIC -fvisibility=hidden -pthread -shared
 LOADED := -Wl,-z,nodelete,--exclude-libs,ALL,--no-undefined
-$(PROFILER): $(wildcard examples/clr-profiler/*) $(LIB)
+# The profiler: the archive, the writers of profiles.
+PROFILER_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profiler/*.c))
+$(PROFILER_O): $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	@echo "  CC      $@"
-	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
+	@echo "  CC      $<"
+	@$(CC) -Iinclude -Itools -D_GNU_SOURCE $(SW_CFLAGS) -pthread $(CFLAGS) -MMD -MP -c $< -o $@
+$(PROFILER): $(PROFILER_O) $(BUILD)/libsnapwalk-profile.a $(LIB)
+	@echo "  LD      $@"
+	@$(CC) -pthread -shared $(CFLAGS) -o $@ $^ $(LDLIBS) -lprotobuf-c -lz -lm -ldl $(LOADED)
 $(OVERLAY): $(wildcard examples/clr-overlay/*) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
@@ -156,7 +162,7 @@ $(SAMPLER): test/bench/sampled/sampler.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
 	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
-$(PROBE): $(wildcard test/clr/probe/*) examples/clr-profiler/callbacks.c examples/clr-profiler/callbacks.h $(LIB)
+$(PROBE): $(wildcard test/clr/probe/*) tools/profiler/callbacks.c tools/profiler/callbacks.h $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
 	@$(CC) $(CPPFLAGS) $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
@@ -180,7 +186,8 @@ $(BUILD)/examples/clr-in-a-tube/guide/test: examples/clr-in-a-tube/guide/test.c 
 # Writers of profiles: an archive of its own, on nothing of this library; messages are made by protobuf-c.
 PROFILES := $(BUILD)/libsnapwalk-profile.a
 PROTO_C := $(patsubst tools/profile/proto/%.proto,$(BUILD)/tools/profile/%.pb-c.c,$(wildcard tools/profile/proto/*.proto))
-tools: deps-tools $(BUILD)/tools/profile-convert
+tools: deps-tools $(BUILD)/tools/profile-convert $(PROFILER)
+profiler-unit: $(PROFILER_UNIT)
 $(PROTO_C): $(BUILD)/tools/profile/%.pb-c.c: tools/profile/proto/%.proto
 	@mkdir -p $(@D)
 	@echo "  PROTOC  $<"
@@ -200,7 +207,14 @@ $(BUILD)/tools/profile-convert: tools/profile-convert.c $(PROFILES)
 	@echo "  CC      $<"
 	@$(CC) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -MF $@.d $< $(PROFILES) -lprotobuf-c -lz -o $@
 
--include $(wildcard $(BUILD)/tools/profile/*.d $(BUILD)/tools/*.d)
+# The profiler's parts that need no runtime.
+
+$(PROFILER_UNIT): test/profiler/unit.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(PROFILES) $(LIB)
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $^ $(LDLIBS) -lcmocka -lprotobuf-c -lz -lm -o $@
+
+-include $(wildcard $(BUILD)/tools/*/*.d $(BUILD)/tools/*.d $(BUILD)/test/profiler/*.d)
 -include $(OBJECTS:.o=.d) $(wildcard $(BUILD)/harness/*.d) $(addsuffix .d,$(PROGRAMS)) $(wildcard $(BUILD)/test/support/*.d)
 
 deps:
@@ -268,9 +282,12 @@ lint: deps
 fuzz: deps
 	@mk/fuzz.sh $(BUILD)/fuzz $(FUZZ_S) '$(ONLY)'
 
-install: lib harness
+install: lib harness tools
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/snapwalk
 	install -m 644 $(LIB) $(HARNESS) $(DESTDIR)$(PREFIX)/lib/
+	install -d $(DESTDIR)$(PREFIX)/share/man/man7
+	install -m 755 $(PROFILER) $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 docs/man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7/
 	install -m 644 include/snapwalk/*.h $(DESTDIR)$(PREFIX)/include/snapwalk/
 	for name in snapwalk snapwalk-harness; do \
 		sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' mk/$$name.pc.in \
@@ -288,7 +305,7 @@ help:
 	@echo '  ONLY=cache          groups and programs whose name has a match; ROW=NAME: tests of that name'
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make install        archives, headers, pkg-config files; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
-	@echo 'make tools          profile-convert: folded stacks to pprof, speedscope, folded; $(BUILD)/tools'
+	@echo 'make tools          the profiler, $(BUILD)/libsnapwalk-profiler.so; profile-convert, $(BUILD)/tools'
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
 	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
 	@echo 'make windows-lib    archive for Windows on x64, by mingw-w64, $(BUILD)/windows'
@@ -309,4 +326,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install clean help
+.PHONY: profiler-unit check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install clean help
