@@ -51,6 +51,7 @@ SAMPLER := $(BUILD)/test/bench/programs/libsampler.so
 TORTURE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/torture/*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
 PROFILER := $(BUILD)/libsnapwalk-profiler.so
+COMMAND := $(BUILD)/tools/snapwalk-profiler
 PROFILER_UNIT := $(BUILD)/test/profiler/unit
 OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
 PROBE := $(BUILD)/test/clr/libclrtest.so
@@ -186,7 +187,7 @@ $(BUILD)/examples/clr-in-a-tube/guide/test: examples/clr-in-a-tube/guide/test.c 
 # Writers of profiles: an archive of its own, on nothing of this library; messages are made by protobuf-c.
 PROFILES := $(BUILD)/libsnapwalk-profile.a
 PROTO_C := $(patsubst tools/profile/proto/%.proto,$(BUILD)/tools/profile/%.pb-c.c,$(wildcard tools/profile/proto/*.proto))
-tools: deps-tools $(BUILD)/tools/profile-convert $(PROFILER)
+tools: deps-tools $(BUILD)/tools/profile-convert $(PROFILER) $(COMMAND)
 profiler-unit: $(PROFILER_UNIT)
 $(PROTO_C): $(BUILD)/tools/profile/%.pb-c.c: tools/profile/proto/%.proto
 	@mkdir -p $(@D)
@@ -206,10 +207,14 @@ $(BUILD)/tools/profile-convert: tools/profile-convert.c $(PROFILES)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -MF $@.d $< $(PROFILES) -lprotobuf-c -lz -o $@
+$(COMMAND): $(wildcard tools/command/*.[ch])
+	@mkdir -p $(@D)
+	@echo "  CC      $@"
+	@$(CC) -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) $(filter %.c,$^) -o $@
 
 # The profiler's parts that need no runtime.
 
-$(PROFILER_UNIT): test/profiler/unit.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(PROFILES) $(LIB)
+$(PROFILER_UNIT): test/profiler/unit.c tools/command/ipc.c tools/command/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(PROFILES) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $^ $(LDLIBS) -lcmocka -lprotobuf-c -lz -lm -o $@
@@ -285,8 +290,10 @@ fuzz: deps
 install: lib harness tools
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/snapwalk
 	install -m 644 $(LIB) $(HARNESS) $(DESTDIR)$(PREFIX)/lib/
-	install -d $(DESTDIR)$(PREFIX)/share/man/man7
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7
+	install -m 755 $(COMMAND) $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(PROFILER) $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 docs/man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7/
 	install -m 644 include/snapwalk/*.h $(DESTDIR)$(PREFIX)/include/snapwalk/
 	for name in snapwalk snapwalk-harness; do \

@@ -1,6 +1,6 @@
 /*
  * The profiler's parts that need no runtime: options, the ring between handlers and the collector, names of files,
- * columns, events' bytes, texts.
+ * columns, events' bytes, texts, messages.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command/ipc.h"
+#include "command/process.h"
 #include "profiler/columns.h"
 #include "profiler/events.h"
 #include "profiler/options.h"
@@ -347,6 +349,84 @@ static void wide_texts_become_utf8(void **state)
     assert_string_equal(kept, "\xef\xbf\xbd");
 }
 
+/* ---- the command ---- */
+
+static void an_attach_has_these_bytes(void **state)
+{
+    static const uint8_t expected[] = {
+        'D',  'O', 'T', 'N', 'E',  'T', '_',  'I',  'P', 'C',  '_', 'V', '1', 0, 62, 0, 3, 1, 0,   0,   0x88,
+        0x13, 0,   0,   0,   0,    0,   0,    0,    0,   0,    0,   0,   0,   0, 0,  0, 0, 0, 0,   6,   0,
+        0,    0,   '/', 0,   0xe9, 0,   0x3d, 0xd8, 0,   0xde, 'b', 0,   0,   0, 2,  0, 0, 0, 'h', 'i',
+    };
+    static uint8_t message[IPC_MAX];
+    static char longer[IPC_MAX];
+    (void)state;
+    assert_int_equal(ipc_attach(message, 5000,
+                                "/\xc3\xa9\xf0\x9f\x98\x80"
+                                "b",
+                                "hi"),
+                     sizeof expected);
+    assert_memory_equal(message, expected, sizeof expected);
+    memset(longer, 'x', sizeof longer - 1);
+    assert_int_equal(ipc_attach(message, 5000, "/a", longer), 0);
+    assert_int_equal(ipc_attach(message, 5000, longer, ""), 0);
+    longer[IPC_MAX - 1 - 54] = 0; /* header 20, timeout 4, CLSID 16, text 4 + 6, length 4: 54 */
+    assert_int_equal(ipc_attach(message, 5000, "/a", longer), IPC_MAX - 1);
+    longer[IPC_MAX - 1 - 54] = 'x';
+    longer[IPC_MAX - 54] = 0;
+    assert_int_equal(ipc_attach(message, 5000, "/a", longer), IPC_MAX);
+}
+
+static void texts_that_are_no_utf8_are_refused(void **state)
+{
+    static const char *const rows[] = { "", "\x80", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff" };
+    static uint8_t message[IPC_MAX];
+    (void)state;
+    for (size_t i = 0; i < LEN(rows); i++)
+        assert_int_equal(ipc_attach(message, 0, rows[i], ""), 0);
+}
+
+static void answers_are_read(void **state)
+{
+    uint8_t answer[24] = { 'D', 'O', 'T', 'N', 'E',  'T',  '_', 'I', 'P',  'C', '_',  'V',
+                           '1', 0,   24,  0,   0xff, 0xff, 0,   0,   0x57, 0,   0x07, 0x80 };
+    uint32_t result;
+    (void)state;
+    assert_true(ipc_answer(answer, sizeof answer, &result));
+    assert_int_equal(result, 0x80070057);
+    assert_false(ipc_answer(answer, sizeof answer - 1, &result));
+    answer[14] = 20;
+    assert_false(ipc_answer(answer, sizeof answer, &result));
+    answer[14] = 24;
+    answer[17] = 7;
+    assert_false(ipc_answer(answer, sizeof answer, &result));
+    answer[17] = 0;
+    answer[16] = 3;
+    assert_false(ipc_answer(answer, sizeof answer, &result));
+    answer[16] = 0xff;
+    answer[0] = 'd';
+    assert_false(ipc_answer(answer, sizeof answer, &result));
+}
+
+static void what_proc_says(void **state)
+{
+    unsigned long long ticks;
+    long pid;
+    (void)state;
+    assert_true(process_started("7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20", &ticks));
+    assert_int_equal(ticks, 4711);
+    assert_false(process_started("7 (a) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18", &ticks));
+    assert_false(process_started("7 (a) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711", &ticks)); /* cut? */
+    assert_false(process_started("7 (a", &ticks));
+    assert_false(process_started("7 (a)", &ticks));
+    assert_true(process_inner_pid("Name:\ta\nNSpid:\t300\t20\t1\nX:\t9\n", &pid));
+    assert_int_equal(pid, 1);
+    assert_true(process_inner_pid("Name:\ta\nNSpid:\t300\n", &pid));
+    assert_int_equal(pid, 300);
+    assert_false(process_inner_pid("Name:\tNSpid:\t3\n", &pid));
+    assert_false(process_inner_pid("Name:\ta\nNSpid:\n", &pid));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +443,10 @@ int main(void)
         cmocka_unit_test(a_tick_stands_for_what_was_allocated),
         cmocka_unit_test(exceptions_and_locks),
         cmocka_unit_test(wide_texts_become_utf8),
+        cmocka_unit_test(an_attach_has_these_bytes),
+        cmocka_unit_test(texts_that_are_no_utf8_are_refused),
+        cmocka_unit_test(answers_are_read),
+        cmocka_unit_test(what_proc_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,6 +58,16 @@ static class Busy
         return value + (turns > 0 ? 3 : 0);
     }
 
+    /// <summary>Says that it is ready, and works until its standard input ends.</summary>
+    public static int Ready(int value)
+    {
+        Console.WriteLine($"ready {Environment.ProcessId}");
+        Task<int> end = Task.Run(Console.Read);
+        while (!end.IsCompleted)
+            Nested<string>.Spin<int>(In(0.05), (1, ""));
+        return value + 3;
+    }
+
     public static int Child()
     {
         Nested<string>.Spin<int>(In(0.2), (1, ""));

@@ -44,6 +44,7 @@ static class Kinds
         ["locks"] = Locks,
         ["names"] = Busy.Names,
         ["sleepers"] = Busy.Sleepers,
+        ["ready"] = Busy.Ready,
         ["status"] = value => value + 3,
     };
 

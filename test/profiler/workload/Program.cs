@@ -21,7 +21,7 @@ if (args.Length != 2 || !Kinds.All.TryGetValue(args[0], out Func<int, int>? kind
 }
 var time = System.Diagnostics.Stopwatch.StartNew();
 int round = 0;
-for (; round == 0 || time.Elapsed.TotalSeconds < seconds; round++)
+for (; round == 0 || args[0] != "ready" && time.Elapsed.TotalSeconds < seconds; round++)
     if (kind(round) != round + 3)
     {
         Console.WriteLine($"{args[0]}: wrong answer in round {round}");
