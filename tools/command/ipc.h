@@ -14,7 +14,8 @@ enum { IPC_MAX = 65535, IPC_HEADER = 20 };
  * The bytes of an attach of the library at `path`, a text in UTF-8, with `data` for its InitializeForAttach.
  *
  * timeout_ms  How long the runtime waits for a collection of its heap that is going on.
- * Returns     How many; 0: too long, or `path` is empty or no UTF-8. A message that is not whole would harm the process.
+ * Returns     How many; 0: too long, or `path` is empty or no UTF-8. A message that is not whole would harm the
+ *             process.
  */
 size_t ipc_attach(uint8_t message[IPC_MAX], uint32_t timeout_ms, const char *path, const char *data);
 

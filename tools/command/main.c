@@ -1,5 +1,6 @@
 /*
- * Runs a program under the profiler, or brings the profiler into one that runs, and tells it what to do. docs/profiler.md.
+ * Runs a program under the profiler, or brings the profiler into one that runs, and tells it what to do.
+ * docs/profiler.md says how.
  */
 #include "ipc.h"
 #include "process.h"
