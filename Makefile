@@ -336,7 +336,7 @@ install: lib harness shared tools
 	install -m 644 $(LIB) $(HARNESS) $(DSO) '$(DESTDIR)$(LIBDIR)/'
 	ln -sf $(notdir $(DSO)) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libsnapwalk.so'
-	install -m 644 include/snapwalk/*.h '$(DESTDIR)$(INCLUDEDIR)/snapwalk/'
+	install -m 644 include/snapwalk/*.h include/snapwalk/*.hpp '$(DESTDIR)$(INCLUDEDIR)/snapwalk/'
 	for name in snapwalk snapwalk-harness; do \
 		sed -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' mk/$$name.pc.in \
 			> '$(DESTDIR)$(LIBDIR)/pkgconfig/'$$name.pc; \
