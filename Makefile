@@ -52,7 +52,9 @@ TORTURE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/torture/*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
 PROFILER := $(BUILD)/examples/libsnapwalk-profiler.so
 OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
-PROBE := $(BUILD)/test/clr/libclrtest.so
+PROBE_linux := libclrtest.so
+PROBE_windows := clrtest.dll
+PROBE := $(BUILD)/test/clr/$(PROBE_$(SW_HOST))
 PROGRAMS := $(UNIT) $(TUBE) $(EXAMPLES) $(ORACLE) $(FUZZ) $(TORTURE)
 
 lib: deps-lib $(LIB)
@@ -63,6 +65,7 @@ harness: $(HARNESS)
 unit: $(UNIT) $(TUBE)
 race: $(RACE)
 examples: $(EXAMPLES) $(PROFILER) $(OVERLAY)
+clr-probe: $(PROBE)
 clr-libraries: $(PROFILER) $(OVERLAY) $(PROBE)
 tube-programs: $(RUNNER) $(CLIENTS) $(GUIDE)
 oracle: $(ORACLE)
@@ -143,23 +146,25 @@ $(BENCH_RIVALS): $(BUILD)/%: %.c $(BENCH_SHARED) $(wildcard test/bench/*.h test/
 
 # Libraries that a runtime loads: the archive within, nothing of it visible, never unloaded.
 SHARED := -D_GNU_SOURCE -std=c11 $(WARN) -fPIC -fvisibility=hidden -pthread -shared
-LOADED := -Wl,-z,nodelete,--exclude-libs,ALL,--no-undefined
+LOADED_linux := -ldl -Wl,-z,nodelete,--exclude-libs,ALL,--no-undefined
+LOADED_windows := -Wl,--exclude-libs,ALL
+LOADED := $(LOADED_$(SW_HOST))
 $(PROFILER): $(wildcard examples/clr-profiler/*) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
-	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
+	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
 $(OVERLAY): $(wildcard examples/clr-overlay/*) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
-	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c %.S,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
+	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c %.S,$^) $(LIB) $(LDLIBS) $(LOADED)
 $(SAMPLER): test/bench/sampled/sampler.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
 	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
-$(PROBE): $(wildcard test/clr/probe/*) examples/clr-profiler/callbacks.c examples/clr-profiler/callbacks.h $(LIB)
+$(PROBE): $(wildcard test/clr/probe/*.[ch] test/clr/probe/$(SW_HOST)/*.c) examples/clr-profiler/callbacks.c examples/clr-profiler/callbacks.h $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
-	@$(CC) $(CPPFLAGS) $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
+	@$(CC) $(CPPFLAGS) $(SHARED) $(HOSTED_FLAGS_$(SW_HOST)) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
 
 # What a profiler finds by dlsym: the annotations of its locks.
 $(RUNNER): $(wildcard examples/clr-in-a-tube/*.[ch]) $(HARNESS) $(LIB)

@@ -230,10 +230,10 @@ static HRESULT STDMETHODCALLTYPE shutdown(ICorProfilerCallback11 *self)
     return S_OK;
 }
 
-EVERY_CALLBACK(IGNORE, ICorProfilerCallback11)
+EVERY_CALLBACK(IGNORE_SLOT, ICorProfilerCallback11)
 
 static ICorProfilerCallback11Vtbl table = {
-    EVERY_CALLBACK(IGNORED, ICorProfilerCallback11) COM_SLOTS FEED_SLOTS.Initialize = initialize,
+    EVERY_CALLBACK(IGNORED_SLOT, ICorProfilerCallback11) COM_SLOTS FEED_SLOTS.Initialize = initialize,
     .Shutdown = shutdown,
     .ThreadAssignedToOSThread = thread_assigned,
     .ThreadDestroyed = thread_destroyed,

@@ -62,6 +62,11 @@ struct sw_clr_loads sw_clr_host_loads(const struct sw_clr_host *host)
     return now;
 }
 
+enum sw_clr_system sw_clr_host_system(void)
+{
+    return SW_CLR_UNIX;
+}
+
 /* In a single-file program the runtime is in the main program, which is opened without a name only. */
 static void *open_loaded(const char *name)
 {
