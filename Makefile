@@ -65,7 +65,9 @@ PROFILER := $(BUILD)/libsnapwalk-profiler.so
 COMMAND := $(BUILD)/tools/snapwalk-profiler
 PROFILER_UNIT := $(BUILD)/test/profiler/unit
 OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
-PROBE := $(BUILD)/test/clr/libclrtest.so
+PROBE_linux := libclrtest.so
+PROBE_windows := clrtest.dll
+PROBE := $(BUILD)/test/clr/$(PROBE_$(SW_HOST))
 PROGRAMS := $(UNIT) $(TUBE) $(EXAMPLES) $(ORACLE) $(FUZZ) $(TORTURE)
 
 lib: deps-lib $(LIB)
@@ -77,6 +79,7 @@ harness: $(HARNESS)
 unit: $(UNIT) $(TUBE)
 race: $(RACE)
 examples: $(EXAMPLES) $(OVERLAY)
+clr-probe: $(PROBE)
 clr-libraries: $(PROFILER) $(OVERLAY) $(PROBE)
 tube-programs: $(RUNNER) $(CLIENTS) $(GUIDE)
 oracle: $(ORACLE)
@@ -166,7 +169,9 @@ $(BENCH_RIVALS): $(BUILD)/%: %.c $(BENCH_SHARED) $(wildcard test/bench/*.h test/
 
 # Libraries that a runtime loads: the archive within, nothing of it visible, never unloaded.
 SHARED := -D_GNU_SOURCE -std=c11 $(WARN) -fPIC -fvisibility=hidden -pthread -shared
-LOADED := -Wl,-z,nodelete,--exclude-libs,ALL,--no-undefined
+LOADED_linux := -ldl -Wl,-z,nodelete,--exclude-libs,ALL,--no-undefined
+LOADED_windows := -Wl,--exclude-libs,ALL
+LOADED := $(LOADED_$(SW_HOST))
 # The profiler: the archive, the writers of profiles.
 PROFILER_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profiler/*.c))
 $(PROFILER_O): $(BUILD)/%.o: %.c
@@ -175,19 +180,19 @@ $(PROFILER_O): $(BUILD)/%.o: %.c
 	@$(CC) -Iinclude -Itools -D_GNU_SOURCE $(SW_CFLAGS) -pthread $(CFLAGS) -MMD -MP -c $< -o $@
 $(PROFILER): $(PROFILER_O) $(BUILD)/libsnapwalk-profile.a $(LIB)
 	@echo "  LD      $@"
-	@$(CC) -pthread -shared $(CFLAGS) -o $@ $^ $(LDLIBS) -lprotobuf-c -lz -lm -ldl $(LOADED)
+	@$(CC) -pthread -shared $(CFLAGS) -o $@ $^ $(LDLIBS) -lprotobuf-c -lz -lm $(LOADED)
 $(OVERLAY): $(wildcard examples/clr-overlay/*) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
-	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c %.S,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
+	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c %.S,$^) $(LIB) $(LDLIBS) $(LOADED)
 $(SAMPLER): test/bench/sampled/sampler.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
 	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
-$(PROBE): $(wildcard test/clr/probe/*) tools/profiler/callbacks.c tools/profiler/callbacks.h $(LIB)
+$(PROBE): $(wildcard test/clr/probe/*.[ch] test/clr/probe/$(SW_HOST)/*.c) tools/profiler/callbacks.c tools/profiler/callbacks.h $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
-	@$(CC) $(CPPFLAGS) $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
+	@$(CC) $(CPPFLAGS) $(SHARED) $(HOSTED_FLAGS_$(SW_HOST)) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
 
 # What a profiler finds by dlsym: the annotations of its locks.
 $(RUNNER): $(wildcard examples/clr-in-a-tube/*.[ch]) $(HARNESS) $(LIB)

@@ -65,4 +65,5 @@ exec 9>&-
 # In the environment, so that the Makefile adds its own to them.
 export CPPFLAGS="-isystem $zydis/include -DZYDIS_STATIC_BUILD -DZYCORE_STATIC_BUILD"
 exec make --no-print-directory -j"${JOBS:-$(nproc 2>/dev/null || echo 1)}" BUILD="$build" SW_HOST=windows CC=$cc AR=$ar ASSERTS= \
+    LDLIBS="$zydis/libZydis.a -lntdll -static" \
     CFLAGS="${CFLAGS:--O2 -g}" "$@"

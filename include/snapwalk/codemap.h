@@ -32,10 +32,11 @@ enum sw_unwind {
     SW_UNWIND_CLR_HEADER, /* CoreCLR's code header in front of `begin` (win-x64-unwind.md section 9) */
     SW_UNWIND_LEAF,       /* the code never moves the stack pointer: return address at [sp] / in lr */
     SW_UNWIND_ANALYSIS,   /* analysis from `begin`; tables are ignored */
-    SW_UNWIND_FOREIGN     /* as AUTO, for code with its own calling convention, which most JITs except CoreCLR's use: in
+    SW_UNWIND_FOREIGN,    /* as AUTO, for code with its own calling convention, which most JITs except CoreCLR's use: in
                              its callers' frames, the frame pointer is the only known nonvolatile register. Wrong for
                              code that keeps the nonvolatile registers of the platform: where callers find their frames
                              by one of those, 1,594 of 2,000 walks were wrong, and none with AUTO */
+    SW_UNWIND_CLR_WINDOWS /* as CLR_HEADER, of a CoreCLR for Windows: rsi and rdi are nonvolatile, too (x64) */
 };
 
 /*

@@ -33,6 +33,7 @@ enum sw_flavour { SW_FLAVOUR_DOCUMENTED = 0, SW_FLAVOUR_CORECLR_WINDOWS, SW_FLAV
 #define SW_ENGINE_OWN_PROCESS        4u  /* the target is this process: stacks are loaded directly, from sp up */
 #define SW_ENGINE_BOTH_ENDS          8u  /* walker->max_frames is a limit for callbacks, and keeps both ends */
 #define SW_ENGINE_NATIVE_DISPATCH    16u /* the runtime's native code dispatches exceptions, as in .NET 8 and before */
+#define SW_ENGINE_WINDOWS_CODE       32u /* x64: rsi and rdi are nonvolatile, too; flavour coreclr-windows has it set */
 
 /* Rules of conduct that a call may break. They are reported, never enforced. ORDER sw_conduct: src/common/names.c. */
 enum sw_conduct {

@@ -104,6 +104,7 @@ struct sw_clr_jit_code {
  * The rule at an address inside JIT code, from the header in front of the method, if that header validates.
  *
  * machine  The target's.
+ * linux_code  As in sw_pe_rule; its header has no entries that are not used.
  * memory   The target's: header, unwind info and the code at pc are read through it.
  * begin, end  The range that the JIT reported (perf map, profiler event): begin is the method's entry.
  * exact    As in sw_pe_x64_rule.
@@ -116,8 +117,8 @@ struct sw_clr_jit_code {
  * Source   win-x64-unwind.md section 9: a private layout, validated before use. ARM64: win-arm64-unwind.md section 7;
  *          its layout is taken from dotnet/runtime's sources and was not seen in a process.
  */
-SW_NODISCARD enum sw_status sw_clr_jit_rule(enum sw_machine machine, const struct sw_memory *memory, uint64_t begin,
-                                            uint64_t end, uint64_t pc, bool exact, struct sw_rule *rule,
+SW_NODISCARD enum sw_status sw_clr_jit_rule(enum sw_machine machine, bool linux_code, const struct sw_memory *memory,
+                                            uint64_t begin, uint64_t end, uint64_t pc, bool exact, struct sw_rule *rule,
                                             struct sw_clr_jit_code *code);
 
 /*
@@ -129,7 +130,7 @@ SW_NODISCARD enum sw_status sw_clr_jit_rule(enum sw_machine machine, const struc
  * Returns  SW_OK; SW_E_NO_RULE (no valid header); SW_E_UNREADABLE.
  * Memory, Threads, Signals  As sw_clr_jit_rule.
  */
-SW_NODISCARD enum sw_status sw_clr_jit_extent(enum sw_machine machine, const struct sw_memory *memory, uint64_t begin,
-                                              uint64_t limit, uint64_t *end, uint64_t *function);
+SW_NODISCARD enum sw_status sw_clr_jit_extent(enum sw_machine machine, bool linux_code, const struct sw_memory *memory,
+                                              uint64_t begin, uint64_t limit, uint64_t *end, uint64_t *function);
 
 #endif

@@ -210,14 +210,16 @@ bool sw_clr_find_code(const struct sw_clr_layout *layout, const struct sw_memory
     uint64_t begin, end, method, header;
     if (!find_heap(&l, address, &heap) || !find_begin(&l, &heap, address, &begin) || begin < heap.begin ||
         begin > address || !sw_memory_word(memory, begin - 8, &header) || header <= STUB_LAST ||
-        sw_clr_jit_extent(layout->machine, memory, begin, heap.end, &end, &method) != SW_OK || address >= end)
+        sw_clr_jit_extent(layout->machine, layout->system == SW_CLR_UNIX, memory, begin, heap.end, &end, &method) !=
+            SW_OK ||
+        address >= end)
         return false;
     *range = (struct sw_range){ .begin = begin,
                                 .end = end,
                                 .id = method,
                                 .image = heap.flags & COLLECTIBLE,
                                 .kind = SW_KIND_JIT,
-                                .unwind = SW_UNWIND_CLR_HEADER,
+                                .unwind = sw_clr_unwind_of(layout->system),
                                 .flags = is_dynamic(&l, method) ? SW_RANGE_HIDDEN : 0 };
     return true;
 }

@@ -44,6 +44,7 @@ static const struct heap_code heap_codes[] = {
 
 struct header {
     enum sw_machine machine;
+    bool linux_code;
     const struct sw_memory *memory;
     uint64_t begin;
     uint64_t end;
@@ -91,7 +92,8 @@ static bool entry_fits(const struct header *h, struct sw_pe_function entry, uint
 }
 
 /*
- * Checks every entry, picks the one around rva, and notes where the last one ends.
+ * Checks every entry, picks the one around rva, and notes where the last one ends. On Windows the runtime makes room
+ * for more functions than the JIT may have: behind the last one stand zeros, or whatever that memory held before.
  *
  * Returns  SW_OK; SW_E_NO_RULE; SW_E_UNREADABLE.
  */
@@ -112,8 +114,11 @@ static enum sw_status scan_entries(struct header *h, uint32_t rva, struct sw_pe_
         const enum sw_status status = sw_pe_entry(h->machine, &reader, batch + in_batch * entry_size, &entry);
         if (status)
             return status == SW_E_TRUNCATED ? SW_E_UNREADABLE : SW_E_NO_RULE;
-        if (!entry_fits(h, entry, previous_end))
-            return SW_E_NO_RULE;
+        if (!entry_fits(h, entry, previous_end)) {
+            if (i == 0 || h->linux_code)
+                return SW_E_NO_RULE;
+            break;
+        }
         previous_end = entry.end;
         if (rva >= entry.begin && rva < entry.end)
             *found = entry;
@@ -184,10 +189,11 @@ static bool is_filter(const struct header *h, uint64_t begin)
     return false;
 }
 
-enum sw_status sw_clr_jit_rule(enum sw_machine machine, const struct sw_memory *memory, uint64_t begin, uint64_t end,
-                               uint64_t pc, bool exact, struct sw_rule *rule, struct sw_clr_jit_code *code)
+enum sw_status sw_clr_jit_rule(enum sw_machine machine, bool linux_code, const struct sw_memory *memory, uint64_t begin,
+                               uint64_t end, uint64_t pc, bool exact, struct sw_rule *rule,
+                               struct sw_clr_jit_code *code)
 {
-    struct header h = { .machine = machine, .memory = memory, .begin = begin, .end = end };
+    struct header h = { .machine = machine, .linux_code = linux_code, .memory = memory, .begin = begin, .end = end };
     struct sw_pe_function entry = { 0, 0, 0 };
     const struct sw_pe_reader reader = reader_of(&h);
     if (pc < begin || pc >= end)
@@ -199,7 +205,7 @@ enum sw_status sw_clr_jit_rule(enum sw_machine machine, const struct sw_memory *
         status = check_info(&h, entry);
     if (status)
         return status;
-    status = sw_pe_rule(machine, true, &reader, &entry, (uint32_t)(pc - h.base), exact, rule);
+    status = sw_pe_rule(machine, linux_code, &reader, &entry, (uint32_t)(pc - h.base), exact, rule);
     if (status)
         return status == SW_E_TRUNCATED ? SW_E_UNREADABLE : SW_E_NO_RULE;
     rule->source = SW_SOURCE_CLR_HEADER;
@@ -212,10 +218,10 @@ enum sw_status sw_clr_jit_rule(enum sw_machine machine, const struct sw_memory *
     return SW_OK;
 }
 
-enum sw_status sw_clr_jit_extent(enum sw_machine machine, const struct sw_memory *memory, uint64_t begin,
-                                 uint64_t limit, uint64_t *end, uint64_t *function)
+enum sw_status sw_clr_jit_extent(enum sw_machine machine, bool linux_code, const struct sw_memory *memory,
+                                 uint64_t begin, uint64_t limit, uint64_t *end, uint64_t *function)
 {
-    struct header h = { .machine = machine, .memory = memory, .begin = begin, .end = limit };
+    struct header h = { .machine = machine, .linux_code = linux_code, .memory = memory, .begin = begin, .end = limit };
     struct sw_pe_function first = { 0, 0, 0 };
     enum sw_status status = open_header(&h);
     if (status == SW_OK)

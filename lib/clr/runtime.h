@@ -95,6 +95,12 @@ enum sw_clr_entry_field {
 /* The system for which the runtime was built. */
 enum sw_clr_system { SW_CLR_UNIX, SW_CLR_WINDOWS };
 
+/* What ranges of its JIT code have for unwind. */
+static inline enum sw_unwind sw_clr_unwind_of(enum sw_clr_system system)
+{
+    return system == SW_CLR_WINDOWS ? SW_UNWIND_CLR_WINDOWS : SW_UNWIND_CLR_HEADER;
+}
+
 /* Where a stub has saved registers: bytes from where it began, and their numbers. */
 enum { SW_CLR_SAVED_MAX = 16 };
 struct sw_clr_saved {

@@ -16,14 +16,14 @@ static void *interface_of(IUnknown *info, const IID *iid)
     return found;
 }
 
-/* The version that the runtime says of itself; the machine is this code's own. */
+/* The version that the runtime says of itself; machine and system are this code's own. */
 static struct sw_clr_runtime ask_runtime(const struct sw_clr *clr)
 {
     struct sw_regs here;
     COR_PRF_RUNTIME_TYPE type;
     USHORT instance, major, minor, build, fix;
     sw_self_capture(&here);
-    struct sw_clr_runtime runtime = { .machine = here.machine, .system = SW_CLR_UNIX };
+    struct sw_clr_runtime runtime = { .machine = here.machine, .system = sw_clr_host_system() };
     if (clr->info->lpVtbl->GetRuntimeInformation(clr->info, &instance, &type, &major, &minor, &build, &fix, 0, NULL,
                                                  NULL) == S_OK)
         runtime.major = major;

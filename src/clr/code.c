@@ -106,7 +106,7 @@ void sw_clr_add_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE
                               .end = code->startAddress + code->size,
                               .id = function,
                               .kind = SW_KIND_JIT,
-                              .unwind = SW_UNWIND_CLR_HEADER,
+                              .unwind = sw_clr_unwind_of(sw_clr_host_system()),
                               .flags = flags };
     const struct sw_clr_heap *heap = known_heap(clr, range.begin);
     if (!heap && sw_images_find(clr->images, range.begin, &image) == SW_OK) {

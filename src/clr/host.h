@@ -5,7 +5,8 @@
 #ifndef SW_CLR_HOST_H
 #define SW_CLR_HOST_H
 
-#include <snapwalk/alloc.h>
+#include "clr/runtime.h"
+
 #include <snapwalk/suspend.h>
 
 /*
@@ -26,6 +27,9 @@ struct sw_clr_loads {
     uint64_t unloads;
 };
 struct sw_clr_loads sw_clr_host_loads(const struct sw_clr_host *host);
+
+/* The system for which the runtime in this process was built. Signals  Safe. */
+enum sw_clr_system sw_clr_host_system(void);
 
 /*
  * The loaded file, library or program, that is the runtime: it exports what a runtime does. The one that holds `code`,

@@ -18,6 +18,13 @@ static void note_process(struct sw_walker *walker)
     walker->pac_mask = sw_self_walker(&self, NULL, NULL) == SW_OK ? self.pac_mask : 0;
 }
 
+static uint32_t options_of(const struct sw_clr *clr)
+{
+    return SW_ENGINE_OWN_PROCESS | (atomic_load(&clr->both_ends) ? SW_ENGINE_BOTH_ENDS : 0) |
+           (sw_clr_host_system() == SW_CLR_WINDOWS ? SW_ENGINE_WINDOWS_CODE : 0) |
+           (clr->layout_status == SW_OK && clr->layout.native_dispatch ? SW_ENGINE_NATIVE_DISPATCH : 0);
+}
+
 void sw_clr_leases_init(struct sw_clr *clr)
 {
     struct sw_walker process;
@@ -40,7 +47,7 @@ void sw_clr_leases_init(struct sw_clr *clr)
                                             .threads = clr->threads,
                                             .suspender = &clr->suspender,
                                             .inspector = &lease->inspector,
-                                            .options = SW_ENGINE_OWN_PROCESS };
+                                            .options = options_of(clr) };
     }
 }
 
@@ -112,10 +119,15 @@ static uint32_t context_size_of(const struct sw_clr *clr)
     return clr->layout_status == SW_OK ? clr->layout.context_size : 0;
 }
 
-static uint32_t options_of(const struct sw_clr *clr)
+/*
+ * Whether the runtime knows the calling thread, whose event has not come yet: the finalizer's loads classes before. It
+ * has no managed frame, and the CLR answers so; of a thread that it does not know it says that there is nothing to do.
+ */
+static bool is_not_told_of(struct sw_clr *clr)
 {
-    return SW_ENGINE_OWN_PROCESS | (atomic_load(&clr->both_ends) ? SW_ENGINE_BOTH_ENDS : 0) |
-           (clr->layout_status == SW_OK && clr->layout.native_dispatch ? SW_ENGINE_NATIVE_DISPATCH : 0);
+    ThreadID id;
+    return sw_threads_find_os(clr->threads, caller_of(clr), NULL) != SW_OK &&
+           clr->info->lpVtbl->GetCurrentThreadID(clr->info, &id) == S_OK;
 }
 
 HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID thread, StackSnapshotCallback *callback,
@@ -132,8 +144,11 @@ HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID th
     engine->context_size = flavour == SW_FLAVOUR_DOCUMENTED ? 0 : context_size_of(clr);
     engine->options = options_of(clr);
     lease->walker.max_frames = atomic_load(&clr->limit);
-    const HRESULT hr = sw_snapshot(engine, &lease->workspace->scratch, thread, callback, info_flags, client_data,
-                                   context, context_size);
+    HRESULT hr = sw_snapshot(engine, &lease->workspace->scratch, thread, callback, info_flags, client_data, context,
+                             context_size);
+    if (hr == S_OK && engine->stop == SW_STOP_NONE && thread == 0 && flavour != SW_FLAVOUR_DOCUMENTED &&
+        is_not_told_of(clr))
+        hr = E_FAIL;
     atomic_store_explicit(&lease->last, caller_of(clr), memory_order_relaxed);
     release_lease(lease);
     return hr;

@@ -14,9 +14,13 @@
 /* ---- one frame ---- */
 
 /* What may be relied on: pc, sp and the nonvolatile integer registers, fp among them (C9). */
-static uint64_t dependable(enum sw_machine machine)
+static uint64_t dependable(const struct sw_engine *engine)
 {
-    return sw_regs_nonvolatile(machine) | UINT64_C(1) << sw_regs_pc_number(machine) |
+    const enum sw_machine machine = engine->walker->machine;
+    const bool windows =
+        (engine->options & SW_ENGINE_WINDOWS_CODE) != 0 || engine->flavour == SW_FLAVOUR_CORECLR_WINDOWS;
+    const uint64_t more = windows && machine == SW_MACHINE_X64 ? 1u << SW_X64_RSI | 1u << SW_X64_RDI : 0;
+    return more | sw_regs_nonvolatile(machine) | UINT64_C(1) << sw_regs_pc_number(machine) |
            UINT64_C(1) << sw_regs_sp_number(machine) | UINT64_C(1) << sw_regs_fp_number(machine);
 }
 
@@ -109,14 +113,23 @@ static void copy_seed_context(const struct sw_call *call, ULONG32 size)
         memcpy(call->work->context, call->context, given < size ? given : size);
 }
 
+/*
+ * The CLR walks from the CONTEXT that it has asked for itself: CONTEXT_FULL, and of the exception bits the request and
+ * the report. Source: clr-windows-observed.md W11, W66; winnt.h.
+ */
+static const uint32_t own_context_flags[] = { [SW_MACHINE_X64] = 0xc010000b, [SW_MACHINE_ARM64] = 0xc0400007 };
+
 /* What every callback's CONTEXT has beside its frame's registers. */
 static bool begin_context(const struct sw_fold *fold, ULONG32 size)
 {
     const struct sw_call *call = fold->call;
     const struct sw_regs none = { .machine = call->engine->walker->machine };
     const bool from_own_registers = call->seed && !call->context;
-    if (fold->documented || from_own_registers)
-        return sw_context_store(SW_CONTEXT_WIN32, &none, call->work->context, size) == SW_OK;
+    if (fold->documented || from_own_registers) {
+        const bool stored = sw_context_store(SW_CONTEXT_WIN32, &none, call->work->context, size) == SW_OK;
+        sw_fold_set_context_flags(fold, own_context_flags[none.machine]);
+        return stored;
+    }
     copy_seed_context(call, size);
     return true;
 }
@@ -128,7 +141,7 @@ static void prepare_callbacks(struct sw_fold *fold)
     const enum sw_machine machine = call->engine->walker->machine;
     const ULONG32 size = size_of_context(call->engine);
     fold->pc = sw_regs_pc_number(machine);
-    fold->claimed = dependable(machine);
+    fold->claimed = dependable(call->engine);
     for (unsigned i = 0; i < (fold->documented ? SW_FRAME_RECORDS : 1); i++)
         call->work->records[i] =
             (struct sw_frame_info){ .size = (USHORT)offsetof(struct sw_frame_info, known), .version = 1 };

@@ -159,10 +159,10 @@ static FunctionID function_at(const struct sw_engine *engine, const struct sw_ra
     struct sw_rule rule;
     struct sw_clr_jit_code about;
     const bool is_ours = sw_arch_of(walker->machine) != NULL;
-    const bool has_header = code->unwind == SW_UNWIND_CLR_HEADER && code->id == code->begin && is_ours &&
-                            (walker->flags & SW_WALK_NO_TABLES) == 0;
-    if (has_header &&
-        sw_clr_jit_rule(walker->machine, &walker->memory, code->begin, code->end, ip, true, &rule, &about) == SW_OK)
+    const bool has_header =
+        sw_has_clr_header(code) && code->id == code->begin && is_ours && (walker->flags & SW_WALK_NO_TABLES) == 0;
+    if (has_header && sw_clr_jit_rule(walker->machine, code->unwind != SW_UNWIND_CLR_WINDOWS, &walker->memory,
+                                      code->begin, code->end, ip, true, &rule, &about) == SW_OK)
         return (FunctionID)about.function;
     if (engine->inspector && (code->flags & SW_RANGE_ADDRESS_ID) != 0)
         return (FunctionID)engine->inspector->function(engine->inspector->arg, ip);

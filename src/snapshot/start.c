@@ -107,6 +107,29 @@ void sw_fold_note_unwound(const struct sw_fold *fold)
     context_flags_of(fold)[3] |= UNWOUND_TO_CALL;
 }
 
+/* A return address may be the end of its code. */
+static bool is_in_managed_code(const struct sw_walker *walker, uint64_t pc)
+{
+    const struct sw_range at = sw_code_at(walker, pc);
+    if (sw_code_is_managed(&at))
+        return true;
+    const struct sw_range before = sw_code_at(walker, pc - 1);
+    return sw_code_is_managed(&before);
+}
+
+/*
+ * The first record that a walk may start from. The CLR passes over those that lead into native code: a stub that native
+ * code of the runtime has called leaves one.
+ */
+static struct sw_transition *first_record(struct sw_fold *fold)
+{
+    const struct sw_walker *walker = fold->call->engine->walker;
+    struct sw_transition *record = sw_fold_take_record(fold, 0);
+    while (record && !fold->documented && !is_in_managed_code(walker, sw_regs_pc(&record->regs)))
+        record = sw_fold_take_record(fold, 0);
+    return record;
+}
+
 /*
  * A thread that is parked at the top record was stopped at an instruction of the managed frame itself. Otherwise the pc
  * of the record is a return address, unless the record says that it is exact.
@@ -119,7 +142,7 @@ static struct sw_start start_at_record(struct sw_fold *fold)
                                (call->engine->runtime & SW_RUNTIME_SUSPENDED) == 0;
     if (parked && stopped_by_os)
         return (struct sw_start){ 0 }; /* the CLR's walker gives up here: section 2.6 */
-    struct sw_transition *record = sw_fold_take_record(fold, 0);
+    struct sw_transition *record = first_record(fold);
     if (!record)
         return (struct sw_start){ 0 };
     const bool exact = parked || record->exact;

@@ -34,7 +34,7 @@ void sw_unwind_find_code(const struct sw_unwind_request *req, struct sw_frame *f
         return;
     }
     sw_find_code(req->walker, req->entry, frame->lookup, &frame->code);
-    if (frame->code.unwind != SW_UNWIND_CLR_HEADER || (req->walker->flags & SW_WALK_NO_TABLES))
+    if (!sw_has_clr_header(&frame->code) || (req->walker->flags & SW_WALK_NO_TABLES))
         return;
     if (sw_source_clr_header(req, rule, &about) != SW_OK) {
         rule->source = SW_SOURCE_NONE;

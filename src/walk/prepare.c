@@ -124,7 +124,7 @@ static uint64_t prepare_at(struct prepare *p, uint64_t at, struct sw_extent all)
     if (!is_in_a_range(p, at, &range))
         return sweep(p, at, piece_end, all);
     const struct sw_unwind_request req = request(p, at);
-    if (range.unwind != SW_UNWIND_LEAF && range.unwind != SW_UNWIND_CLR_HEADER && sw_code_of(&req, &code))
+    if (range.unwind != SW_UNWIND_LEAF && !sw_has_clr_header(&range) && sw_code_of(&req, &code))
         (void)sw_function_analyze(&req, &code, range.begin, range.end);
     return is_used_up(p) ? at : range.end;
 }

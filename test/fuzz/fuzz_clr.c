@@ -72,7 +72,7 @@ static void jit(enum sw_machine machine, struct sw_bytes bytes)
     const uint64_t end = begin + bytes.bytes[1];
     struct sw_rule rule;
     for (uint64_t pc = begin; pc < end; pc += 3)
-        if (sw_clr_jit_rule(machine, &memory, begin, end, pc, true, &rule, NULL) == SW_OK &&
+        if (sw_clr_jit_rule(machine, true, &memory, begin, end, pc, true, &rule, NULL) == SW_OK &&
             (rule.cfa.kind != SW_LOC_REG || rule.source != SW_SOURCE_CLR_HEADER))
             abort();
 }

@@ -702,9 +702,9 @@ static void jit_rule_is_found(void **state)
     const struct sw_memory memory = memory_of(&j);
     struct sw_rule rule;
     struct sw_clr_jit_code about = { 0 };
-    assert_int_equal(
-        sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + row->offset, true, &rule, &about),
-        SW_OK);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START + row->offset, true,
+                                     &rule, &about),
+                     SW_OK);
     assert_true(about.function == METHOD);
     assert_int_equal(about.flags, row->offset < 0x30 ? 0 : SW_RANGE_FUNCLET);
     assert_int_equal(rule.source, SW_SOURCE_CLR_HEADER);
@@ -753,8 +753,9 @@ static void bad_jit_header_is_not_believed(void **state)
     const struct sw_memory memory = memory_of(&j);
     struct sw_rule rule;
     put_le((row->in_heap ? j.heap : j.header) + row->at, row->value, row->size);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 9, true, &rule, NULL),
-                     row->status);
+    assert_int_equal(
+        sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START + 9, true, &rule, NULL),
+        row->status);
 }
 
 static void heap_of_dynamic_methods_is_known_by_its_personality(void **state)
@@ -766,10 +767,10 @@ static void heap_of_dynamic_methods_is_known_by_its_personality(void **state)
     struct sw_rule rule;
     j.heap_at = HEAP + 0x10;
     const uint64_t start = START + 0x10;
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, start, start + CODE_SIZE, start, true, &rule, NULL),
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, start, start + CODE_SIZE, start, true, &rule, NULL),
                      SW_E_NO_RULE);
     memcpy(j.heap, personality, sizeof personality);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, start, start + CODE_SIZE, start, true, &rule, NULL),
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, start, start + CODE_SIZE, start, true, &rule, NULL),
                      SW_OK);
 }
 
@@ -824,7 +825,7 @@ static void arm64_jit_rule_is_found(void **state)
     struct sw_clr_jit_code about = { 0 };
     struct sw_rule rule;
     for (uint32_t inside = 0; inside < 4; inside++) {
-        assert_int_equal(sw_clr_jit_rule(SW_MACHINE_ARM64, &memory, START, START + CODE_SIZE,
+        assert_int_equal(sw_clr_jit_rule(SW_MACHINE_ARM64, true, &memory, START, START + CODE_SIZE,
                                          START + row->offset + inside, inside == 0, &rule, &about),
                          SW_OK);
         assert_true(about.function == METHOD && about.flags == row->flags);
@@ -860,11 +861,13 @@ static void bad_arm64_jit_header_is_not_believed(void **state)
     const struct sw_memory memory = memory_of(&j);
     struct sw_rule rule;
     uint64_t end, function;
-    assert_int_equal(sw_clr_jit_extent(SW_MACHINE_ARM64, &memory, START, START + CODE_SIZE, &end, &function), SW_OK);
+    assert_int_equal(sw_clr_jit_extent(SW_MACHINE_ARM64, true, &memory, START, START + CODE_SIZE, &end, &function),
+                     SW_OK);
     assert_true(end == START + 0x20 && function == METHOD);
     put_le((row->in_heap ? j.heap : j.header) + row->at, row->value, row->size);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_ARM64, &memory, START, START + CODE_SIZE, START + 8, true, &rule, NULL),
-                     row->status);
+    assert_int_equal(
+        sw_clr_jit_rule(SW_MACHINE_ARM64, true, &memory, START, START + CODE_SIZE, START + 8, true, &rule, NULL),
+        row->status);
 }
 
 static void arm64_heap_of_dynamic_methods_is_known_by_its_personality(void **state)
@@ -876,10 +879,12 @@ static void arm64_heap_of_dynamic_methods_is_known_by_its_personality(void **sta
     struct sw_rule rule;
     j.heap_at = HEAP + 0x10;
     const uint64_t start = START + 0x10, end = start + CODE_SIZE;
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_ARM64, &memory, start, end, start, true, &rule, NULL), SW_E_NO_RULE);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_ARM64, true, &memory, start, end, start, true, &rule, NULL),
+                     SW_E_NO_RULE);
     put_words(j.heap, personality, COUNT_OF(personality));
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_ARM64, &memory, start, end, start, true, &rule, NULL), SW_OK);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, start, end, start, true, &rule, NULL), SW_E_NO_RULE);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_ARM64, true, &memory, start, end, start, true, &rule, NULL), SW_OK);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, start, end, start, true, &rule, NULL),
+                     SW_E_NO_RULE);
 }
 
 static void pc_between_functions_has_no_jit_rule(void **state)
@@ -890,16 +895,19 @@ static void pc_between_functions_has_no_jit_rule(void **state)
     struct sw_rule rule;
     put_le(j.header + 40, 0x130, 4);
     assert_int_equal(
-        sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x2f, true, &rule, NULL), SW_OK);
+        sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START + 0x2f, true, &rule, NULL),
+        SW_OK);
     assert_int_equal(
-        sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x30, true, &rule, NULL),
+        sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START + 0x30, true, &rule, NULL),
         SW_E_NO_RULE);
     assert_int_equal(
-        sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x60, true, &rule, NULL),
+        sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START + 0x60, true, &rule, NULL),
         SW_E_NO_RULE);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START - 1, true, &rule, NULL),
+    assert_int_equal(
+        sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START - 1, true, &rule, NULL),
+        SW_E_NO_RULE);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START, START, true, &rule, NULL),
                      SW_E_NO_RULE);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START, START, true, &rule, NULL), SW_E_NO_RULE);
 }
 
 /* The bytes of section 9's OSR sample: the whole Tier-0 frame is there from the first instruction on. */
@@ -915,13 +923,14 @@ static void osr_method_has_its_tier_0_frame_from_the_start(void **state)
     memcpy(j.heap + 0x160, info, sizeof info);
     put_le(j.header + 32, 1, 4);
     put_le(j.header + 40, 0x160, 4);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START, true, &rule, NULL),
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START, true, &rule, NULL),
                      SW_OK);
     assert_int_equal(rule.cfa.off, 88 + 8 + 8);
     assert_int_equal(rule.r[SW_X64_RBP].off, -16);
     assert_int_equal(rule.r[SW_X64_RBX].kind, SW_LOC_SAME);
     assert_int_equal(
-        sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x20, true, &rule, NULL), SW_OK);
+        sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START + 0x20, true, &rule, NULL),
+        SW_OK);
     assert_int_equal(rule.cfa.off, 32 + 8 + 88 + 8 + 8);
     assert_int_equal(rule.r[SW_X64_RBX].off, 0x68 - 144);
     assert_int_equal(rule.r[SW_X64_R14].off, 0x70 - 144);
@@ -974,11 +983,13 @@ static void clause_tells_filters_from_handlers(void **state)
     put_le(clause + 12, row->handler, 4);
     put_le(clause + 24, row->type_or_filter, 4);
     assert_int_equal(
-        sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 0x42, true, &rule, &about), SW_OK);
+        sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START + 0x42, true, &rule, &about),
+        SW_OK);
     assert_int_equal(about.flags, row->flag);
     assert_true(about.function == METHOD);
-    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, START + 2, true, &rule, &about),
-                     SW_OK);
+    assert_int_equal(
+        sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START + 2, true, &rule, &about),
+        SW_OK);
     assert_int_equal(about.flags, 0);
 }
 
@@ -1007,7 +1018,8 @@ static void extent_is_answered(void **state)
     const struct sw_memory memory = memory_of(&j);
     uint64_t end = 0;
     uint64_t function = 0;
-    assert_int_equal(sw_clr_jit_extent(SW_MACHINE_X64, &memory, row->begin, row->limit, &end, &function), row->status);
+    assert_int_equal(sw_clr_jit_extent(SW_MACHINE_X64, true, &memory, row->begin, row->limit, &end, &function),
+                     row->status);
     assert_true(end == (row->status ? 0 : START + CODE_SIZE));
     assert_true(function == (row->status ? 0 : METHOD));
 }
@@ -1022,7 +1034,7 @@ static void extent_of_a_bad_jit_header_is_not_believed(void **state)
     uint64_t end = 0;
     uint64_t function = 0;
     put_le((row->in_heap ? j.heap : j.header) + row->at, row->value, row->size);
-    assert_int_equal(sw_clr_jit_extent(SW_MACHINE_X64, &memory, START, START + CODE_SIZE, &end, &function),
+    assert_int_equal(sw_clr_jit_extent(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, &end, &function),
                      in_codes ? SW_OK : row->status);
 }
 
@@ -1051,7 +1063,7 @@ static void extent_of_a_changing_header_keeps_its_limit(void **state)
         const struct sw_memory memory = { read_changing, &changing, { 0, 0, NULL } };
         uint64_t end = 0;
         uint64_t function;
-        const enum sw_status status = sw_clr_jit_extent(SW_MACHINE_X64, &memory, START, limit, &end, &function);
+        const enum sw_status status = sw_clr_jit_extent(SW_MACHINE_X64, true, &memory, START, limit, &end, &function);
         assert_true(status == SW_OK || status == SW_E_NO_RULE);
         assert_true(end <= limit);
     }

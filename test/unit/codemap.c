@@ -47,7 +47,7 @@ static const struct refusal {
     { "range_that_wraps_to_zero_is_refused", { UINT64_MAX, 0, 1, 0, SW_KIND_JIT, 0, 0 }, SW_E_WRAPS },
     { "range_without_kind_is_refused", { 0x5000, 0x6000, 1, 0, SW_KIND_NONE, 0, 0 }, SW_E_ARGUMENT },
     { "unknown_kind_is_refused", { 0x5000, 0x6000, 1, 0, SW_KIND_NATIVE + 1, 0, 0 }, SW_E_ARGUMENT },
-    { "unknown_unwind_is_refused", { 0x5000, 0x6000, 1, 0, SW_KIND_JIT, SW_UNWIND_FOREIGN + 1, 0 }, SW_E_ARGUMENT },
+    { "unknown_unwind_is_refused", { 0x5000, 0x6000, 1, 0, SW_KIND_JIT, SW_UNWIND_CLR_WINDOWS + 1, 0 }, SW_E_ARGUMENT },
     { "unknown_flag_is_refused", { 0x5000, 0x6000, 1, 0, SW_KIND_JIT, 0, 16 }, SW_E_ARGUMENT },
     { "handler_is_taken", { 0x5000, 0x6000, 1, 0, SW_KIND_JIT, 0, SW_RANGE_FILTER }, SW_OK },
     { "highest_flag_is_refused", { 0x5000, 0x6000, 1, 0, SW_KIND_JIT, 0, 0x8000 }, SW_E_ARGUMENT },

@@ -2,8 +2,8 @@
  * The COM that a profiler needs for its one callback object: a class factory, slots that do nothing, and slots that
  * pass the runtime's events to the library (struct sw_clr). A table is then
  *
- *     EVERY_CALLBACK(IGNORE, ICorProfilerCallback11)
- *     static const ICorProfilerCallback11Vtbl table = { COM_SLOTS EVERY_CALLBACK(IGNORED, ICorProfilerCallback11)
+ *     EVERY_CALLBACK(IGNORE_SLOT, ICorProfilerCallback11)
+ *     static const ICorProfilerCallback11Vtbl table = { COM_SLOTS EVERY_CALLBACK(IGNORED_SLOT, ICorProfilerCallback11)
  *                                                       FEED_SLOTS .Initialize = my_initialize };
  */
 #ifndef CALLBACKS_H
@@ -11,7 +11,11 @@
 
 #include <snapwalk/clr.h>
 
+#if defined(_WIN32)
+#define EXPORT __attribute__((dllexport))
+#else
 #define EXPORT __attribute__((visibility("default")))
+#endif
 
 /* Receives the events of FEED_SLOTS. Null: they are dropped. Set in Initialize. */
 extern struct sw_clr *fed;
@@ -34,12 +38,12 @@ ULONG STDMETHODCALLTYPE profiler_refer(ICorProfilerCallback11 *self);
                     SW_OWN_SLOTS_ICorProfilerCallback9(SLOT, Self) SW_OWN_SLOTS_ICorProfilerCallback10(SLOT, Self)     \
                         SW_OWN_SLOTS_ICorProfilerCallback11(SLOT, Self)
 
-#define IGNORE(Self, result, name, parameters)                                                                         \
+#define IGNORE_SLOT(Self, result, name, parameters)                                                                    \
     static result STDMETHODCALLTYPE ignore_##name parameters                                                           \
     {                                                                                                                  \
         return S_OK;                                                                                                   \
     }
-#define IGNORED(Self, result, name, parameters) .name = ignore_##name,
+#define IGNORED_SLOT(Self, result, name, parameters) .name = ignore_##name,
 
 #define COM_SLOTS .QueryInterface = profiler_query, .AddRef = profiler_refer, .Release = profiler_refer,
 

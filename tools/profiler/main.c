@@ -129,10 +129,10 @@ static HRESULT STDMETHODCALLTYPE event_delivered(ICorProfilerCallback11 *self, E
     return S_OK;
 }
 
-EVERY_CALLBACK(IGNORE, ICorProfilerCallback11)
+EVERY_CALLBACK(IGNORE_SLOT, ICorProfilerCallback11)
 
 static ICorProfilerCallback11Vtbl table = {
-    EVERY_CALLBACK(IGNORED, ICorProfilerCallback11) COM_SLOTS FEED_SLOTS.Initialize = initialize,
+    EVERY_CALLBACK(IGNORED_SLOT, ICorProfilerCallback11) COM_SLOTS FEED_SLOTS.Initialize = initialize,
     .InitializeForAttach = initialize_for_attach,
     .ProfilerAttachComplete = attach_complete,
     .ProfilerDetachSucceeded = detach_succeeded,

@@ -61,6 +61,11 @@ struct sw_clr_loads sw_clr_host_loads(const struct sw_clr_host *host)
     return now;
 }
 
+enum sw_clr_system sw_clr_host_system(void)
+{
+    return SW_CLR_UNIX;
+}
+
 /*
  * The OS id of the calling thread without a system call; a walk used to make several. The clock id of a thread's
  * processor time contains it. Signal safe: both libcs only read their own record of the thread.

@@ -102,6 +102,11 @@ struct sw_clr_loads sw_clr_host_loads(const struct sw_clr_host *host)
     return (struct sw_clr_loads){ atomic_load(&host->loads), atomic_load(&host->unloads) };
 }
 
+enum sw_clr_system sw_clr_host_system(void)
+{
+    return SW_CLR_WINDOWS;
+}
+
 struct sw_clr_exports sw_clr_host_exports(const void *code)
 {
     struct sw_clr_exports exports = { 0 };

@@ -51,7 +51,7 @@ void sw_codemap_destroy(struct sw_codemap *map)
 static enum sw_status check(const struct sw_range *range)
 {
     const uint16_t known_flags = SW_RANGE_HIDDEN | SW_RANGE_EH_DISPATCH | SW_RANGE_FUNCLET | SW_RANGE_FILTER;
-    if (!range || range->kind == SW_KIND_NONE || range->kind > SW_KIND_NATIVE || range->unwind > SW_UNWIND_FOREIGN)
+    if (!range || range->kind == SW_KIND_NONE || range->kind > SW_KIND_NATIVE || range->unwind > SW_UNWIND_CLR_WINDOWS)
         return SW_E_ARGUMENT;
     if ((range->flags & ~known_flags) != 0)
         return SW_E_ARGUMENT;

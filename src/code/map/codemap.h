@@ -6,6 +6,11 @@
 
 #include <snapwalk/codemap.h>
 
+static inline bool sw_has_clr_header(const struct sw_range *code)
+{
+    return code->unwind == SW_UNWIND_CLR_HEADER || code->unwind == SW_UNWIND_CLR_WINDOWS;
+}
+
 /*
  * Opens and closes a reader section, in which nothing that a find touches is freed. Sections nest.
  * A section that stays open delays reclamation and nothing else. map: not null.

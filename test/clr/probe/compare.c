@@ -8,6 +8,7 @@
 
 #include <snapwalk/context.h>
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -32,13 +33,6 @@ struct answer {
 };
 
 /*
- * Three answers of each thread: nothing of it may lie on the stack that is walked, nor be allocated in a callback
- * twice.
- */
-static __thread struct answer *answers;
-static __thread bool inside;
-
-/*
  * Of two walks of one thread at a time the CLR refuses one. Nobody waits for the other: a thread that is walked may be
  * kept from going on until who has stopped the runtime is through. What falls together is not compared.
  */
@@ -51,6 +45,18 @@ static atomic_flag *lock_of(ThreadID target)
     if (target == 0 && info->lpVtbl->GetCurrentThreadID(info, &self) == S_OK)
         target = self;
     return &walked[target / 64 % LOCKS];
+}
+
+void wait_for_walks(ThreadID target)
+{
+    atomic_flag *lock = lock_of(target);
+    while (atomic_flag_test_and_set(lock))
+        sched_yield();
+}
+
+void end_walks(ThreadID target)
+{
+    atomic_flag_clear(lock_of(target));
 }
 
 static HRESULT STDMETHODCALLTYPE hear(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO frame, ULONG32 size,
@@ -84,12 +90,17 @@ static HRESULT STDMETHODCALLTYPE hear(FunctionID function, UINT_PTR ip, COR_PRF_
  * were in native code or in exception dispatch), until a managed frame has saved them. Such a value is the CLR's own,
  * and ours is the true one: where a record has all registers, as of a fault or a throw, ours are those.
  *
+ * at       The callback from which on they differ, if equal is false.
  * stale    By register: such a value.  is_stale  By register, whether the CLR still hands it on.
  * untrue   How many values of the CLR's own differed from ours.
  */
 struct comparison {
-    const struct answer *clr;
-    const struct answer *ours;
+    enum occasion occasion;
+    ThreadID target;
+    struct answer *clr;
+    struct answer *ours;
+    uint32_t at;
+    bool equal;
     uint64_t stale[SAVED];
     unsigned is_stale;
     unsigned untrue;
@@ -150,58 +161,61 @@ static bool same_frame(struct comparison *c, uint32_t i)
            same_registers(c, clr, ours);
 }
 
-static bool same(struct comparison *c, uint32_t *at)
+static bool same(struct comparison *c)
 {
     const uint32_t common = c->clr->count < c->ours->count ? c->clr->count : c->ours->count;
-    for (*at = 0; *at < common; ++*at)
-        if (!same_frame(c, *at))
+    for (c->at = 0; c->at < common; c->at++)
+        if (!same_frame(c, c->at))
             return false;
     return c->clr->hr == c->ours->hr && c->clr->count == c->ours->count;
 }
 
 /* ---- a difference, for people ---- */
 
-static void show_frame(FILE *to, const char *who, uint32_t i, const struct heard *f)
+static void show_frame(struct text *to, const char *who, uint32_t i, const struct heard *f)
 {
     FunctionID real = 0;
-    fprintf(to, "    %-4s %3u  id %#14llx ip %#14llx", who, i, (unsigned long long)f->function,
-            (unsigned long long)f->ip);
+    add_text(to, "    %-4s %3u  id %#14llx ip %#14llx", who, i, (unsigned long long)f->function,
+             (unsigned long long)f->ip);
     if (f->context_size)
-        fprintf(to, " size %u flags %#x sp %#llx", f->context_size, f->context_flags, (unsigned long long)f->sp);
+        add_text(to, " size %u flags %#x sp %#llx", f->context_size, f->context_flags, (unsigned long long)f->sp);
     for (unsigned r = 0; f->context_size && r < SAVED; r++)
-        fprintf(to, " %s %llx", sw_regs_name(machine, saved_numbers[r]), (unsigned long long)f->saved[r]);
+        add_text(to, " %s %llx", sw_regs_name(machine, saved_numbers[r]), (unsigned long long)f->saved[r]);
     const HRESULT hr = info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)f->ip, &real);
-    fprintf(to, " flags %x", f->flags);
-    fprintf(to, "  [GetFunctionFromIP %#x %#llx]\n", (unsigned)hr, (unsigned long long)real);
-    if (hr == S_OK && sw_clr_function_from_ip(fed, SW_FLAVOUR_CORECLR_UNIX, f->ip, &real) != S_OK)
-        fprintf(to, "         not in our code map\n");
+    add_text(to, " flags %x", f->flags);
+    add_text(to, "  [GetFunctionFromIP %#x %#llx]\n", (unsigned)hr, (unsigned long long)real);
+    if (hr == S_OK && sw_clr_function_from_ip(fed, FLAVOUR, f->ip, &real) != S_OK)
+        add_text(to, "         not in our code map\n");
 }
 
 /* All that there is, in the flavour that hides nothing. */
-static void show_documented(FILE *to, ThreadID target)
+static void show_documented(struct text *to, ThreadID target)
 {
     struct answer *all = target == 0 ? malloc(sizeof *all) : NULL;
     if (!all)
         return;
     all->count = 0;
     all->ours = true;
+    wait_for_walks(target);
     all->hr = sw_clr_snapshot(fed, SW_FLAVOUR_DOCUMENTED, 0, hear, COR_PRF_SNAPSHOT_REGISTER_CONTEXT, all, NULL, 0);
-    fprintf(to, "    documented: hr %#x\n", (unsigned)all->hr);
+    end_walks(target);
+    add_text(to, "    documented: hr %#x\n", (unsigned)all->hr);
     for (uint32_t i = 0; i < all->count && i < FRAMES_SHOWN; i++)
         show_frame(to, "all", i, &all->frames[i]);
     free(all);
 }
 
 /* Into memory first: asking the runtime may wait for who stopped it, and that thread may wait for the report's lock. */
-static void show(enum occasion occasion, ThreadID target, const struct comparison *c, uint32_t at)
+static void show(const struct comparison *c)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *to = may_report_difference(occasion) ? open_memstream(&text, &size) : NULL;
+    struct text *to = may_report_difference(c->occasion) ? malloc(sizeof *to) : NULL;
+    const uint32_t at = c->at;
     if (!to)
         return;
-    fprintf(to, "difference: %s, thread %#llx: hr %#x and %#x, %u and %u callbacks, at %u\n", occasion_name(occasion),
-            (unsigned long long)target, (unsigned)c->clr->hr, (unsigned)c->ours->hr, c->clr->count, c->ours->count, at);
+    to->used = 0;
+    add_text(to, "difference: %s, thread %#llx: hr %#x and %#x, %u and %u callbacks, at %u\n",
+             occasion_name(c->occasion), (unsigned long long)c->target, (unsigned)c->clr->hr, (unsigned)c->ours->hr,
+             c->clr->count, c->ours->count, at);
     const uint32_t from = at > 4 ? at - 4 : 0;
     for (uint32_t i = from; i < from + FRAMES_SHOWN; i++) {
         if (i < c->clr->count)
@@ -209,18 +223,22 @@ static void show(enum occasion occasion, ThreadID target, const struct compariso
         if (i < c->ours->count && (i >= c->clr->count || i >= at))
             show_frame(to, "ours", i, &c->ours->frames[i]);
     }
-    show_documented(to, target);
-    fclose(to);
-    fputs(text, report);
-    free(text);
+    show_documented(to, c->target);
+    print_text(to);
+    free(to);
 }
 
 static void ask(bool ours, struct answer *answer, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size)
 {
     answer->count = 0;
     answer->ours = ours;
-    answer->hr = ours ? sw_clr_snapshot(fed, SW_FLAVOUR_CORECLR_UNIX, target, hear, flags, answer, seed, seed_size)
+    answer->hr = ours ? sw_clr_snapshot(fed, FLAVOUR, target, hear, flags, answer, seed, seed_size)
                       : info->lpVtbl->DoStackSnapshot(info, target, hear, flags, answer, seed, seed_size);
+}
+
+static bool is_seeded(enum occasion occasion)
+{
+    return occasion == AT_COOPERATIVE_SEEDED;
 }
 
 static bool unchanged(const struct answer *a, const struct answer *b)
@@ -242,42 +260,73 @@ static bool is_of_the_moment(const struct answer *clr, const struct answer *ours
 }
 
 /*
+ * What a thread compares with: nothing of it may lie on the stack that is walked, nor be allocated in a callback twice.
+ */
+struct own {
+    struct answer clr, ours, again;
+    struct comparison last;
+};
+static __thread struct own *own;
+static __thread bool inside;
+
+bool prepare_comparisons(void)
+{
+    if (!own)
+        own = malloc(sizeof *own);
+    return own != NULL;
+}
+
+/*
  * Native code of a thread runs on while the runtime is stopped, and a collection may move what registers and stacks
  * point to. So both are asked until the CLR's own answer is the same before and after ours; of another thread, which
  * may try to come back to managed code in between and be turned away, that often.
  */
-void compare(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size)
+static void weigh(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size)
 {
-    if (!fed || inside)
-        return;
-    if (!answers)
-        answers = malloc(3 * sizeof *answers);
-    if (!answers)
-        return;
-    struct answer *ours = &answers[0], *clr = &answers[1], *again = &answers[2];
-    struct comparison c;
-    uint32_t at;
-    bool equal = false;
+    struct comparison *c = &own->last;
+    struct answer *ours = &own->ours, *clr = &own->clr, *again = &own->again;
     unsigned stood = 0;
-    atomic_flag *lock = lock_of(target);
-    if (atomic_flag_test_and_set(lock))
-        return;
-    inside = true;
     const unsigned needed = occasion == AT_SUSPENDED ? SETTLED : 1;
-    for (unsigned i = 0; i < TRIES && !equal && stood < needed; i++) {
+    *c = (struct comparison){ 0 };
+    for (unsigned i = 0; i < TRIES && !c->equal && stood < needed; i++) {
         ask(false, clr, target, flags, seed, seed_size);
         ask(true, ours, target, flags, seed, seed_size);
-        c = (struct comparison){ .clr = clr, .ours = ours, .is_told = occasion != AT_COOPERATIVE_SEEDED };
-        equal = same(&c, &at);
+        *c = (struct comparison){
+            .occasion = occasion, .target = target, .clr = clr, .ours = ours, .is_told = !is_seeded(occasion)
+        };
+        c->equal = same(c);
         ask(false, again, target, flags, seed, seed_size);
-        stood += unchanged(clr, again) && (equal || !is_of_the_moment(clr, ours));
+        stood += unchanged(clr, again) && (c->equal || !is_of_the_moment(clr, ours));
     }
+}
+
+bool compare_quietly(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size)
+{
+    if (!fed || inside || !own)
+        return true;
+    atomic_flag *lock = lock_of(target);
+    if (atomic_flag_test_and_set(lock))
+        return true;
+    inside = true;
+    weigh(occasion, target, flags, seed, seed_size);
     atomic_flag_clear(lock);
-    count(occasion, equal);
-    count_zeros(c.untrue);
-    if (!equal)
-        show(occasion, target, &c, at);
     inside = false;
+    count(occasion, own->last.equal, own->clr.hr);
+    count_zeros(own->last.untrue);
+    return own->last.equal;
+}
+
+void report_difference(void)
+{
+    inside = true;
+    show(&own->last);
+    inside = false;
+}
+
+void compare(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size)
+{
+    if (fed && !inside && prepare_comparisons() && !compare_quietly(occasion, target, flags, seed, seed_size))
+        report_difference();
 }
 
 void compare_here(enum occasion occasion)

@@ -3,6 +3,7 @@
  * that can be turned off, so that events cost what an empty profiler's cost.
  */
 #include "probe.h"
+#include "../../../tools/profiler/callbacks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -127,8 +128,8 @@ void print_event_times(void)
     }
 }
 
-__attribute__((visibility("default"))) void clrtest_feed(int on);
-void clrtest_feed(int on)
+EXPORT void clrtest_feed(int on);
+EXPORT void clrtest_feed(int on)
 {
     atomic_store(&is_off, !on);
 }

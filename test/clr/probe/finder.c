@@ -4,6 +4,7 @@
  * its addresses, every precompiled method by its entry. Precompiled methods that nobody has called are asked for, too,
  * of which the runtime itself must not be asked. Looks inside the library.
  */
+#include "machine.h"
 #include "probe.h"
 #include "../../../tools/profiler/callbacks.h"
 
@@ -31,7 +32,7 @@ static void compare_padding(struct check *check, const struct sw_range *range)
             return;
         const HRESULT hr = info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)(uintptr_t)at, &real);
         check->padding++;
-        check->padding_same += sw_clr_function_from_ip(fed, SW_FLAVOUR_CORECLR_UNIX, at, &ours) == hr && ours == real;
+        check->padding_same += sw_clr_function_from_ip(fed, FLAVOUR, at, &ours) == hr && ours == real;
     }
 }
 
@@ -64,7 +65,7 @@ static void look_up_next(struct check *check, uint64_t address)
     FunctionID ours = 0, real = 0;
     if (sw_images_find_method(fed->images, address, &method) != SW_OK)
         return;
-    if (sw_clr_function_from_ip(fed, SW_FLAVOUR_CORECLR_UNIX, address, &ours) != S_OK) {
+    if (sw_clr_function_from_ip(fed, FLAVOUR, address, &ours) != S_OK) {
         check->unprepared++;
         check->wrong += sw_codemap_find(fed->codemap, method.id, &known) == SW_OK;
         return;

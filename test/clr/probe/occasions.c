@@ -102,6 +102,8 @@ static HRESULT STDMETHODCALLTYPE initialize(Self *self, IUnknown *given)
     choose_mode();
     rejits = asked_for("rejit");
     open_report();
+    if (!prepare_system())
+        return E_FAIL;
     if (given->lpVtbl->QueryInterface(given, &IID_ICorProfilerInfo10, &found) != S_OK)
         return E_FAIL;
     info = found;
@@ -230,10 +232,10 @@ static HRESULT STDMETHODCALLTYPE thread_destroyed(Self *self, ThreadID thread)
     return feed_thread_destroyed(self, thread);
 }
 
-EVERY_CALLBACK(IGNORE, ICorProfilerCallback11)
+EVERY_CALLBACK(IGNORE_SLOT, ICorProfilerCallback11)
 
 static ICorProfilerCallback11Vtbl table = {
-    EVERY_CALLBACK(IGNORED, ICorProfilerCallback11) COM_SLOTS FEED_SLOTS.Initialize = initialize,
+    EVERY_CALLBACK(IGNORED_SLOT, ICorProfilerCallback11) COM_SLOTS FEED_SLOTS.Initialize = initialize,
     .Shutdown = shutdown,
     .JITCompilationStarted = jit_started,
     .JITCompilationFinished = jit_finished,
@@ -267,8 +269,6 @@ static ICorProfilerCallback11Vtbl table = {
 ICorProfilerCallback11 profiler = { &table };
 
 /* ---- what the workload calls ---- */
-
-#define EXPORT __attribute__((visibility("default")))
 
 EXPORT void clrtest_here(int tag);
 EXPORT int clrtest_errno(int tag);

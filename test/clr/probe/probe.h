@@ -10,6 +10,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#if defined(_WIN32)
+#define TEXT_FORMAT gnu_printf
+#else
+#define TEXT_FORMAT printf
+#endif
+
 /* Where a snapshot is taken. ORDER occasion: report.c. */
 enum occasion {
     AT_PINVOKE,
@@ -36,6 +42,10 @@ enum occasion {
     AT_THREAD_RESUMED,
     AT_NATIVE_THREAD,
     AT_REFUSAL,
+    AT_STOPPED,
+    AT_STOPPED_OWN_SEED,
+    AT_STOPPED_SEEDED,
+    AT_STOPPED_BAD_SEED,
     OCCASIONS
 };
 
@@ -48,6 +58,18 @@ extern ICorProfilerInfo10 *info;
  * flags: COR_PRF_SNAPSHOT_*. seed: null, or a CONTEXT of seed_size bytes.
  */
 void compare(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size);
+
+/*
+ * The same in two parts, around what must not print or allocate, as while the target stands suspended. prepare: once on
+ * the calling thread. compare_quietly returns false where they differ; report_difference tells of the one before.
+ */
+bool prepare_comparisons(void);
+bool compare_quietly(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size);
+void report_difference(void);
+
+/* Around walks that compare.c does not make: nobody else walks the thread meanwhile. target 0: this thread. */
+void wait_for_walks(ThreadID target);
+void end_walks(ThreadID target);
 
 /* Both flags, unseeded, this thread. */
 void compare_here(enum occasion occasion);
@@ -65,14 +87,36 @@ void stop_suspender(void);
 
 extern FILE *report;
 void open_report(void);
-void count(enum occasion occasion, bool identical);
+void count(enum occasion occasion, bool identical, HRESULT real);
 void count_zeros(unsigned registers);
 bool may_report_difference(enum occasion occasion);
 void print_counts(void);
 const char *occasion_name(enum occasion occasion);
 
-/* ---- sampling.c ---- */
+/* Text that is made in one piece and printed later. What does not fit is left out. */
+struct text {
+    size_t used;
+    char bytes[1 << 16];
+};
+void add_text(struct text *text, const char *format, ...) __attribute__((format(TEXT_FORMAT, 2, 3)));
+void print_text(const struct text *text);
 
+/* ---- linux/, windows/ ---- */
+
+/* What the system that this runs on needs done to it first: see windows/repair.c. */
+bool prepare_system(void);
+
+/*
+ * Holds a thread where the CLR walks a thread that runs, until it is let go; null: it is not held. Nothing may be
+ * allocated or printed meanwhile.
+ */
+void *stop_thread(ThreadID thread);
+void let_go(void *held);
+
+/*
+ * Any instant. On Linux by signals, whose handlers walk with the library alone; on Windows threads are stopped from
+ * outside and compared. hertz: for each thread.
+ */
 void start_sampling(unsigned hertz);
 void sample_this_thread(void);
 void forget_this_thread(void);

@@ -135,9 +135,16 @@ static unsafe class Probe
             return 0;
         nint handle = AppContext.GetData("clrtest") is nint opened ? opened : NativeLibrary.Load(path);
         AppContext.SetData("clrtest", handle);
-        NativeLibrary.SetDllImportResolver(Assembly.GetExecutingAssembly(), (name, _, _) => name == "clrtest" ? handle : 0);
+        NativeLibrary.SetDllImportResolver(Assembly.GetExecutingAssembly(), (name, _, _) => Find(name, handle));
         return handle;
     }
+
+    static nint Find(string name, nint clrtest) => name switch
+    {
+        "clrtest" => clrtest,
+        "libc" when OperatingSystem.IsWindows() => NativeLibrary.Load("msvcrt"),
+        _ => 0
+    };
 
     static nint Export(string name) => library != 0 ? NativeLibrary.GetExport(library, name) : 0;
 

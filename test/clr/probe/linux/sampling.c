@@ -3,9 +3,9 @@
  * when it reached the outermost frame of the thread. Beside it the chain of frame pointers is walked, and at the next
  * platform invoke of the thread the CLR's own walk is held against the last sample: the frames further out than both.
  */
-#include "machine.h"
-#include "probe.h"
-#include "../../../tools/profiler/callbacks.h"
+#include "../machine.h"
+#include "../probe.h"
+#include "../../../../tools/profiler/callbacks.h"
 
 #include <snapwalk/context.h>
 #include <snapwalk/self.h>
@@ -205,21 +205,19 @@ static void name_all(struct sampled *s)
 
 static void show(const struct sampled *s, const struct collected *c)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *to = open_memstream(&text, &size);
+    struct text *to = malloc(sizeof *to);
     if (!to)
         return;
-    fprintf(to, "difference: a sample of %u managed frames and the CLR's %u\n", s->managed, c->count);
+    to->used = 0;
+    add_text(to, "difference: a sample of %u managed frames and the CLR's %u\n", s->managed, c->count);
     for (uint32_t i = 0; i < s->managed && i < FRAMES_SHOWN; i++)
-        fprintf(to, "    sample %3u id %#llx pc %#llx sp %#llx\n", i, (unsigned long long)s->frames[i].function,
-                (unsigned long long)s->frames[i].pc, (unsigned long long)s->frames[i].sp);
+        add_text(to, "    sample %3u id %#llx pc %#llx sp %#llx\n", i, (unsigned long long)s->frames[i].function,
+                 (unsigned long long)s->frames[i].pc, (unsigned long long)s->frames[i].sp);
     for (uint32_t i = 0; i < c->count && i < FRAMES_SHOWN; i++)
-        fprintf(to, "    CLR    %3u id %#llx pc %#llx sp %#llx\n", i, (unsigned long long)c->frames[i].function,
-                (unsigned long long)c->frames[i].pc, (unsigned long long)c->frames[i].sp);
-    fclose(to);
-    fputs(text, report);
-    free(text);
+        add_text(to, "    CLR    %3u id %#llx pc %#llx sp %#llx\n", i, (unsigned long long)c->frames[i].function,
+                 (unsigned long long)c->frames[i].pc, (unsigned long long)c->frames[i].sp);
+    print_text(to);
+    free(to);
 }
 
 void check_last_sample(void)
@@ -250,6 +248,22 @@ void check_last_sample(void)
 }
 
 /* ---- timers ---- */
+
+bool prepare_system(void)
+{
+    return true;
+}
+
+void *stop_thread(ThreadID thread)
+{
+    (void)thread;
+    return NULL;
+}
+
+void let_go(void *held)
+{
+    (void)held;
+}
 
 void sample_this_thread(void)
 {

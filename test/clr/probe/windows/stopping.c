@@ -1,0 +1,284 @@
+/*
+ * Any instant, on Windows: a thread that was never managed suspends the others, one at a time, and compares walks of
+ * them: without a seed, from their own registers, from the first managed frame that the system's unwinder finds, and
+ * from registers that are nobody's. Between SuspendThread and ResumeThread nothing is allocated or printed: the stopped
+ * thread may hold the lock.
+ *
+ * Source: contract-documented.md D17-D22; clr-windows-observed.md W26-W33, W66, W89, W90.
+ */
+/* In front of the CLR's interfaces, which then take its types. */
+#include <windows.h>
+
+#include "../machine.h"
+#include "../probe.h"
+#include "../../../../tools/profiler/callbacks.h"
+
+#include <snapwalk/context.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 256, UNWOUND_MAX = 10000, MANAGED_MAX = 8192, SHOWN = 8 };
+
+/* A thread that can be stopped. handle null: the place is free. */
+static struct target {
+    ThreadID id;
+    HANDLE handle;
+} targets[THREADS];
+
+/* Who walks holds it, so that no thread ends meanwhile; a stopped thread never does. */
+static SRWLOCK lock = SRWLOCK_INIT;
+static unsigned pause_ms;
+static atomic_bool is_on;
+static HANDLE stopper;
+static _Atomic uint64_t stops, seeds, documented, agreed, shown;
+
+/* ---- the threads ---- */
+
+void sample_this_thread(void)
+{
+    HANDLE self = NULL;
+    ThreadID id;
+    if (info->lpVtbl->GetCurrentThreadID(info, &id) != S_OK ||
+        !DuplicateHandle(GetCurrentProcess(), GetCurrentThread(), GetCurrentProcess(), &self, 0, FALSE,
+                         DUPLICATE_SAME_ACCESS))
+        return;
+    AcquireSRWLockExclusive(&lock);
+    struct target *free = NULL;
+    for (unsigned i = 0; i < THREADS && !free; i++)
+        if (!targets[i].handle)
+            free = &targets[i];
+    if (free)
+        *free = (struct target){ id, self };
+    ReleaseSRWLockExclusive(&lock);
+    if (!free)
+        CloseHandle(self);
+}
+
+void forget_this_thread(void)
+{
+    ThreadID id;
+    if (info->lpVtbl->GetCurrentThreadID(info, &id) != S_OK)
+        return;
+    AcquireSRWLockExclusive(&lock);
+    for (unsigned i = 0; i < THREADS; i++)
+        if (targets[i].handle && targets[i].id == id) {
+            CloseHandle(targets[i].handle);
+            targets[i] = (struct target){ 0 };
+        }
+    ReleaseSRWLockExclusive(&lock);
+}
+
+void check_last_sample(void)
+{
+}
+
+HANDLE stop_thread(ThreadID thread)
+{
+    DWORD os_id;
+    if (info->lpVtbl->GetThreadInfo(info, thread, &os_id) != S_OK)
+        return NULL;
+    HANDLE handle = OpenThread(THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT, FALSE, os_id);
+    CONTEXT context = { .ContextFlags = CONTEXT_CONTROL };
+    if (handle && SuspendThread(handle) != (DWORD)-1) {
+        (void)GetThreadContext(handle, &context); /* which waits until it stands */
+        return handle;
+    }
+    if (handle)
+        CloseHandle(handle);
+    return NULL;
+}
+
+void let_go(void *handle)
+{
+    if (!handle)
+        return;
+    ResumeThread(handle);
+    CloseHandle(handle);
+}
+
+/* ---- the seed ---- */
+
+static bool is_managed(uint64_t ip)
+{
+    FunctionID function = 0;
+    return info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)(uintptr_t)ip, &function) == S_OK && function != 0;
+}
+
+static bool unwind_once(CONTEXT *context)
+{
+    DWORD64 base, frame;
+    void *data;
+    RUNTIME_FUNCTION *function = RtlLookupFunctionEntry(context->Rip, &base, NULL);
+    const DWORD64 sp = context->Rsp;
+    if (function) {
+        RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context->Rip, function, context, &data, &frame, NULL);
+    } else {
+        context->Rip = *(const DWORD64 *)(uintptr_t)sp;
+        context->Rsp += sizeof(DWORD64);
+    }
+    return context->Rip != 0 && context->Rsp > sp;
+}
+
+/*
+ * From a thread's registers out to the first managed frame, by the system's own unwinder. False: there is none, or the
+ * stack ends.
+ */
+static bool find_seed(CONTEXT *context, uint64_t stack_end)
+{
+    for (unsigned i = 0; i < UNWOUND_MAX && context->Rsp < stack_end; i++) {
+        if (is_managed(context->Rip))
+            return true;
+        if (context->Rsp + sizeof(DWORD64) > stack_end || !unwind_once(context))
+            return false;
+    }
+    return false;
+}
+
+/* ---- the library's own flavour ---- */
+
+/* Managed frames of one walk: sp, ip. */
+struct chain {
+    uint32_t count;
+    struct {
+        FunctionID function;
+        uint64_t ip, sp;
+    } at[MANAGED_MAX];
+};
+
+static struct chain real, ours;
+
+static HRESULT STDMETHODCALLTYPE collect(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO frame, ULONG32 size,
+                                         BYTE context[], void *arg)
+{
+    struct chain *chain = arg;
+    struct sw_regs regs;
+    (void)frame;
+    if (function == 0)
+        return S_OK;
+    if (chain->count == MANAGED_MAX || sw_context_load(SW_CONTEXT_WIN32, machine, context, size, &regs) != SW_OK)
+        return E_FAIL;
+    chain->at[chain->count].function = function;
+    chain->at[chain->count].ip = ip;
+    chain->at[chain->count++].sp = sw_regs_sp(&regs);
+    return S_OK;
+}
+
+/*
+ * The documented walk needs no seed, and finds at least the frames that the CLR has told of, in that order. Their ips
+ * are not compared: of a platform invoke the CLR knows a return address by its own note, which need not be the one on
+ * the stack.
+ */
+static bool holds_real(void)
+{
+    uint32_t i = 0;
+    for (uint32_t k = 0; k < ours.count && i < real.count; k++)
+        i += ours.at[k].sp == real.at[i].sp && ours.at[k].function == real.at[i].function;
+    return i == real.count;
+}
+
+static bool compare_documented(ThreadID id, CONTEXT *seed)
+{
+    enum { FLAGS = COR_PRF_SNAPSHOT_REGISTER_CONTEXT };
+    real.count = ours.count = 0;
+    if (info->lpVtbl->DoStackSnapshot(info, id, collect, FLAGS, &real, (BYTE *)seed, sizeof *seed) != S_OK)
+        return true;
+    const HRESULT hr = sw_clr_snapshot(fed, SW_FLAVOUR_DOCUMENTED, id, collect, FLAGS, &ours, NULL, 0);
+    const bool same = hr == S_OK && holds_real();
+    atomic_fetch_add(&documented, 1);
+    atomic_fetch_add(&agreed, same);
+    return same;
+}
+
+static void show_chains(ThreadID id, uint64_t stopped_at)
+{
+    if (atomic_fetch_add(&shown, 1) >= SHOWN)
+        return;
+    fprintf(report, "difference: documented walk of thread %#llx, stopped at %#llx: %u managed frames, %u of the CLR\n",
+            (unsigned long long)id, (unsigned long long)stopped_at, ours.count, real.count);
+    for (uint32_t i = 0; i < 24 && (i < ours.count || i < real.count); i++)
+        fprintf(report, "    %3u  CLR id %#llx ip %#llx sp %#llx  ours id %#llx ip %#llx sp %#llx\n", i,
+                (unsigned long long)real.at[i].function, (unsigned long long)real.at[i].ip,
+                (unsigned long long)real.at[i].sp, (unsigned long long)ours.at[i].function,
+                (unsigned long long)ours.at[i].ip, (unsigned long long)ours.at[i].sp);
+}
+
+/* ---- one stop ---- */
+
+static bool ask(enum occasion occasion, ThreadID id, CONTEXT *seed)
+{
+    return compare_quietly(occasion, id, COR_PRF_SNAPSHOT_REGISTER_CONTEXT, (BYTE *)seed, seed ? sizeof *seed : 0) &&
+           compare_quietly(occasion, id, COR_PRF_SNAPSHOT_DEFAULT, (BYTE *)seed, seed ? sizeof *seed : 0);
+}
+
+/* What is compared of a thread that stands with these registers. False: there is a difference to tell. */
+static bool compare_stopped(ThreadID id, const CONTEXT *stands, uint64_t stack_end, bool *is_told)
+{
+    static CONTEXT nobody;
+    CONTEXT seed = *stands;
+    *is_told = false;
+    if (!ask(AT_STOPPED, id, NULL) || !ask(AT_STOPPED_BAD_SEED, id, &nobody) || !ask(AT_STOPPED_OWN_SEED, id, &seed))
+        return false;
+    if (!find_seed(&seed, stack_end))
+        return true;
+    atomic_fetch_add(&seeds, 1);
+    if (!ask(AT_STOPPED_SEEDED, id, &seed))
+        return false;
+    *is_told = true;
+    return compare_documented(id, &seed);
+}
+
+static void stop_once(const struct target *target)
+{
+    CONTEXT stands = { .ContextFlags = CONTEXT_FULL };
+    uint64_t begin, end;
+    bool is_same = true, is_chain = false;
+    if (SuspendThread(target->handle) == (DWORD)-1)
+        return;
+    if (GetThreadContext(target->handle, &stands) &&
+        sw_self_thread_stack(GetThreadId(target->handle), &begin, &end) == SW_OK)
+        is_same = compare_stopped(target->id, &stands, end, &is_chain);
+    ResumeThread(target->handle);
+    atomic_fetch_add(&stops, 1);
+    if (is_same)
+        return;
+    if (is_chain)
+        show_chains(target->id, stands.Rip);
+    else
+        report_difference();
+}
+
+static DWORD WINAPI stop_again_and_again(void *arg)
+{
+    (void)arg;
+    if (!prepare_comparisons())
+        return 1;
+    while (atomic_load(&is_on)) {
+        for (unsigned i = 0; i < THREADS; i++) {
+            AcquireSRWLockExclusive(&lock);
+            if (targets[i].handle)
+                stop_once(&targets[i]);
+            ReleaseSRWLockExclusive(&lock);
+        }
+        Sleep(pause_ms);
+    }
+    return 0;
+}
+
+void start_sampling(unsigned hertz)
+{
+    pause_ms = hertz > 0 && hertz < 1000 ? 1000 / hertz : 1;
+    atomic_store(&is_on, true);
+    stopper = CreateThread(NULL, 0, stop_again_and_again, NULL, 0, NULL);
+}
+
+void print_samples(void)
+{
+    if (atomic_exchange(&is_on, false) && stopper)
+        WaitForSingleObject(stopper, INFINITE);
+    fprintf(report, "  %llu stops, %llu with a seed\n", (unsigned long long)atomic_load(&stops),
+            (unsigned long long)atomic_load(&seeds));
+    fprintf(report, "documented: %llu of %llu walks hold the CLR's frames\n", (unsigned long long)atomic_load(&agreed),
+            (unsigned long long)atomic_load(&documented));
+    print_counts();
+}

@@ -1,0 +1,122 @@
+#!/bin/sh
+# windows.sh BUILD [short]: .NET for Windows on x64, the real runtime run by Wine, under the probe of test/clr/probe: every walk
+# beside the CLR's own DoStackSnapshot. A part with walks of a thread by itself, in callbacks and platform invokes, walks of all
+# threads while the runtime stands, and refusals; and a part in which a thread that was never managed suspends the others at any
+# instant. The last line is "windows: N of N walks identical"; or, where something cannot be had, one line
+# "windows: skipped: WHY". short: a part of the workload, in some forty seconds.
+#
+#   WALKS  at least so many (default 100,000)
+#
+# Wine needs one repair, which the probe makes (test/clr/probe/windows/repair.c). What Wine itself cannot run, without any
+# profiler, is in wine.list beside this file, by name and reason.
+set -eu
+cd "$(dirname "$0")/../.."
+mkdir -p "${1:?windows.sh BUILD [short]}/windows"
+build=$(cd "$1" && pwd)
+short=${2:-}
+. mk/sample.sh
+. test/support/wine.sh
+made=$build/windows
+program=$build/dotnet/workload-windows
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+status=0
+
+skip() {
+    echo "windows: skipped: $*"
+    exit 0
+}
+
+# Published with its runtime: a package of NuGet's. One at a time: they share a folder.
+publish() {
+    [ ! -f "$program/workload.exe" ] || [ -n "$(find test/clr/workload -type f -newer "$program/workload.exe")" ] || return 0
+    mkdir -p "$program"
+    dotnet publish test/clr/workload -c Release -r win-x64 --self-contained -v q --artifacts-path \
+        "$build/dotnet/artifacts-windows" -o "$program" --nodeReuse:false -p:UseSharedCompilation=false \
+        >"$program.log" 2>&1 8>&- && touch "$program/workload.exe"
+}
+
+# Windows' name of a file.
+of_windows() {
+    printf 'Z:%s' "$1" | tr / '\\'
+}
+
+# under MODE REPORT ARGUMENTS...: the workload under the probe
+under() {
+    mode=$1
+    report=$2
+    shift 2
+    library=$(of_windows "$made/test/clr/clrtest.dll")
+    env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' \
+        CORECLR_PROFILER_PATH_64="$library" CLRTEST_LIBRARY="$library" CLRTEST_OUT="$(of_windows "$report")" \
+        CLRTEST_MODE="$mode" DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 \
+        timeout -k 10 "${LIMIT_S:-600}" "$wine" "$program/workload.exe" "$@" >"$work/out" 2>&1 || {
+        echo "not ok: $mode ended with status $?"
+        grep -v '^wine: ' "$work/out" | head -n 8
+        status=1
+    }
+}
+
+# part NAME MODE ARGUMENTS...: one run, and what of it is to be seen
+part() {
+    name=$1
+    shift
+    mode=$1
+    shift
+    under "$mode" "$work/answers.$name" "$@"
+    [ -f "$work/answers.$name" ] || : >"$work/answers.$name"
+    printf '%-24s %s\n' "windows $name" "$(sed -n 's/^clr: //p' "$work/answers.$name")"
+    grep -E '^  .* walks, .*identical|^documented: |^finder: |^entries: ' "$work/answers.$name" || :
+    grep -A40 '^difference' "$work/answers.$name" | head -n 60 || :
+    awk '/^documented: / && $2 != $4 { bad = 1 } /^entries: / && ($2 != $4 || $(NF - 1) != 0) { bad = 1 } END { exit bad }' \
+        "$work/answers.$name" || {
+        echo "not ok: $name: the library's own walks, or its tables of code"
+        status=1
+    }
+}
+
+walks() {
+    cat "$work"/answers.* 2>/dev/null | awk '/^clr: / { all += $4 } END { print all + 0 }'
+}
+
+command -v dotnet >/dev/null 2>&1 || skip "no dotnet command"
+have_dotnet || skip "no .NET SDK 10"
+mk/windows.sh "$made" clr-probe >"$made/clr.log" 2>&1 || {
+    [ $? -ne 77 ] || skip "$(tail -n 1 "$made/clr.log")"
+    grep -E 'error|undefined' "$made/clr.log" | head -n 10
+    fail "the probe for Windows could not be built; the whole output is in $made/clr.log"
+}
+find_wine || skip "no wine64 command (package wine64)"
+mkdir -p "$build/dotnet"
+( flock 8; publish ) 8>"$build/dotnet/lock-windows" ||
+    skip "the workload cannot be published for win-x64: $(grep -m 1 -oE 'error [A-Z]+[0-9]+.*' "$program.log" || tail -n 1 "$program.log")"
+
+use_wine "$work"
+trap 'leave_wine; rm -rf "$work"' EXIT
+timeout 120 "$wine" cmd.exe /c exit >"$work/out" 2>&1 </dev/null || : # makes the folder
+[ -d "$WINEPREFIX/drive_c" ] || skip "wine64 runs no program here"
+export WINEDLLOVERRIDES=mshtml= # its mscoree is asked for when a .NET library is mapped
+names=$(sed 's/#.*//' test/clr/wine.list | awk 'NF { print $1 }')
+scenarios=$(timeout 120 "$wine" "$program/workload.exe" --list 2>/dev/null | tr -d '\r' |
+    awk -v out="$names" 'BEGIN { n = split(out, o); for (i = 1; i <= n; i++) left[o[i]] = 1 }
+        !($1 in left) { all = all (all ? "," : "") $1 } END { print all }')
+[ -n "$scenarios" ] || skip "the workload does not start in Wine"
+
+export CLRTEST_HZ=1000
+if [ -n "$short" ]; then
+    part answers compare --rounds 1 --threads 1 --only \
+        pinvoke,pinvoke-cooperative,callback-filter-inside,filter-null,catch-deep,finally-every-frame,dynamic-method-catch
+    part stopped sample --seconds 6 --threads 2 --only "$scenarios"
+else
+    part answers compare --rounds 1 --threads 2 --only "$scenarios"
+    turn=0
+    while [ "$(walks)" -lt "${WALKS:-100000}" ] && [ "$status" -eq 0 ]; do
+        turn=$((turn + 1))
+        part "stopped.$turn" sample --seconds 60 --threads 2 --only "$scenarios"
+    done
+fi
+cat "$work"/answers.* | awk '/^clr: / { same += $2; all += $4 } /registers that the CLR/ { own += $NF }
+    END { printf "registers that the CLR gives as its own: %d\nwindows: %d of %d walks identical\n", own, same, all
+          exit !(all > 0 && same == all) }' || status=1
+exit $status
