@@ -16,6 +16,7 @@ enum { FRAMES = 640 };
 struct chain {
     uint64_t pc[FRAMES], sp[FRAMES];
     size_t count;
+    enum sw_stop stop;
     bool clean;
 };
 
