@@ -168,7 +168,7 @@ static void walk(const struct sw_walker *walker, const struct sw_regs *regs, str
     chain->count = 0;
     const enum sw_stop stop = sw_walk_all(walker, &scratch, regs, note, chain);
     chain->stop = stop;
-    chain->clean = stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE;
+    chain->clean = is_clean(stop);
 }
 
 /* ---- samples ---- */
