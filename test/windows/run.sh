@@ -86,8 +86,18 @@ if command -v $cxx >/dev/null 2>&1; then
                     -o "$build/frames-$level.exe"
         } >"$build/frames.log" 2>&1 || verdict "frames.c compiles with -O$level" "$(cat "$build/frames.log")"
     done
+    for level in 0 1 2 3; do
+        {
+            $cxx -O"$level" -g -Wall -Wextra -Werror -c test/windows/step_work.cc -o "$build/step_cc.o" &&
+                $cc -std=c11 -O"$level" -g -Wall -Wextra -Werror -c test/windows/step_work.c -o "$build/step_c.o" &&
+                $cc -std=c11 -O2 -g -Wall -Wextra -Wconversion -Wshadow -Werror -D_WIN32_WINNT=0x0602 -Iinclude \
+                    -c test/windows/step.c -o "$build/step.o" &&
+                $cxx "$build/step.o" "$build/step_c.o" "$build/step_cc.o" "$lib" "$build/zydis/libZydis.a" -lntdll -static \
+                    -o "$build/step-$level.exe"
+        } >"$build/step.log" 2>&1 || verdict "step.c compiles with -O$level" "$(cat "$build/step.log")"
+    done
 else
-    echo "ok - frames at random instructions # SKIP no $cxx command (package g++-mingw-w64-x86-64)"
+    echo "ok - frames at random instructions, each instruction # SKIP no $cxx command (package g++-mingw-w64-x86-64)"
     levels=
 fi
 
@@ -108,7 +118,7 @@ verdict "walk_self walks to the root, by unwind data only" "$(
 timeout 600 "$wine" "$build/sample_threads.exe" >"$build/sample_threads.out" 2>&1
 verdict "sample_threads walks all threads to their roots" "$([ $? -eq 0 ] || tail -n 5 "$build/sample_threads.out")"
 sleep 60 | timeout 600 "$wine" "$build/target.exe" >"$build/target.out" 2>&1 &
-for _ in $(seq 100); do [ -s "$build/target.out" ] || sleep 0.1; done
+for _ in $(seq 600); do [ -s "$build/target.out" ] || sleep 0.1; done
 timeout 600 "$wine" "$build/stacks.exe" "$(tr -d '\r\n' <"$build/target.out")" >"$build/stacks.out" 2>&1
 verdict "stacks shows another process's threads" "$(
     [ $? -eq 0 ] && [ "$(grep -c 'target.exe!target_middle' "$build/stacks.out")" = 6 ] &&
@@ -131,6 +141,12 @@ for level in $levels; do
     code=$?
     sed -n -E "s/^(ok|not ok) - (.*)/\\1 - \\2 (-O$level)/p; /^#/p; /^windows frames:/p" "$build/frames.out"
     verdict "frames.c, -O$level, ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/frames.out")"
+done
+for level in ${levels:+0 1 2 3}; do
+    timeout 600 "$wine" "$build/step-$level.exe" ${FULL:+200} >"$build/step.out" 2>&1
+    code=$?
+    sed -n -E "s/^(ok|not ok) - (.*)/\\1 - \\2 (-O$level)/p; /^#/p" "$build/step.out"
+    verdict "step.c, -O$level, ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/step.out")"
 done
 grep '^windows: ' "$build/self.out" || { echo "not ok - self.c came to its end"; status=1; }
 exit $status

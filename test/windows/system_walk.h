@@ -16,8 +16,14 @@ enum { FRAMES = 640 };
 struct chain {
     uint64_t pc[FRAMES], sp[FRAMES];
     size_t count;
+    enum sw_stop stop;
     bool clean;
 };
+
+static inline bool is_clean(enum sw_stop stop)
+{
+    return stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE;
+}
 
 /* A leaf is where no entry is: as the system's own dispatch does. end: of the stack, beyond which nothing is loaded. */
 static inline void walk_by_system(CONTEXT *context, uint64_t stack_begin, uint64_t stack_end, struct chain *chain)
