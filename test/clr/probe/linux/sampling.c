@@ -193,13 +193,15 @@ static bool agree(const struct seen *sample, uint32_t n, const struct seen *clr,
 }
 
 /*
- * A precompiled method that no event has told of has its address for an id in the handler; here the CLR may be asked.
+ * A precompiled method that no event has told of has its address for an id in the handler; here its table may be read.
+ * The CLR is not asked: GetFunctionFromIP of .NET 8 waits for a stop of the runtime with a lock in its hands for which
+ * the thread that unloads code waits while it has stopped the runtime.
  */
 static void name_all(struct sampled *s)
 {
     FunctionID function;
     for (uint32_t i = 0; i < s->managed; i++)
-        if (info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)s->frames[i].pc, &function) == S_OK)
+        if (sw_clr_function_from_ip(fed, SW_FLAVOUR_DOCUMENTED, s->frames[i].pc - 1, &function) == S_OK)
             s->frames[i].function = function;
 }
 
