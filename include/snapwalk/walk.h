@@ -63,8 +63,8 @@ struct sw_code_finder {
  *               each walk finds out anew, which in code without tables costs up to 1,000 times as much, and what the
  *               budget cuts is cut each time.
  * replaced      A return address that the target's runtime has replaced (CoreCLR does so to stop a thread when it
- *               returns). `at` is the address of the stack word, `original` the return address. On ARM64 it counts, too,
- *               for a function that has loaded that word for its return, which then lies below sp. 0, 0: none.
+ *               returns). `at` is the address of the stack word, `original` the return address. On ARM64 it counts for
+ *               a function, too, that has loaded that word for its return: it lies below sp then. 0, 0: none.
  * stack_begin   The lowest address of the stack, or 0 if unknown.
  * stack_end     One past its highest address, or 0 if unknown. A walk that starts outside (on an alternate signal
  *               stack) may enter the stack. After that, it leaves the stack through a signal frame only.

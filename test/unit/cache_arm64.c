@@ -206,8 +206,8 @@ static void freed_code_whose_addresses_are_reused_is_seen_anew(void **state)
 /* ---- replaced return addresses ---- */
 
 /*
- * A runtime has put STUB where B keeps its return address to A, in its record at STACK. B, at an instruction; or C, just
- * entered. at: the leaf's pc; sp, and what is in lr.
+ * A runtime has put STUB where B keeps its return address to A, in its record at STACK. B, at an instruction; or C,
+ * just entered. at: the leaf's pc; sp, and what is in lr.
  */
 enum { STUB = 0x50000, IN_C = C + ENTRY };
 static const struct hijack_row {
