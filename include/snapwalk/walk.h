@@ -66,8 +66,9 @@ struct sw_code_finder {
  * analysis_cache  Keeps what was found out about code without tables. It must serve this target only. May be null: then
  *               each walk finds out anew, which in code without tables costs up to 1,000 times as much, and what the
  *               budget cuts is cut each time.
- * replaced      x64: a return address that the target's runtime has replaced (CoreCLR does so to stop a thread when it
- *               returns). `at` is the address of the stack word, `original` the return address. 0, 0: none.
+ * replaced      A return address that the target's runtime has replaced (CoreCLR does so to stop a thread when it
+ *               returns). `at` is the address of the stack word, `original` the return address. On ARM64 it counts for
+ *               a function, too, that has loaded that word for its return: it lies below sp then. 0, 0: none.
  * stack_begin   The lowest address of the stack, or 0 if unknown.
  * stack_end     One past its highest address, or 0 if unknown. A walk that starts outside (on an alternate signal
  *               stack) may enter the stack. After that, it leaves the stack through a signal frame only.
@@ -78,8 +79,8 @@ struct sw_code_finder {
  * max_frames    The most frames that a walk delivers. 0: 10,000.
  * cache         Keeps the rules found at pcs between walks. May be null. It must serve only walkers with this code map
  *               and these images. When code is replaced, its range must be removed from the code map and added again,
- *               or its image be. On x64 a walk by the cache is fast only with a window in `memory`.
- * replay        Remembers the last walk of the thread. May be null. On x64, with a cache and a window, it makes
+ *               or its image be. A walk by the cache is fast only with a window in `memory`.
+ * replay        Remembers the last walk of the thread. May be null. With a cache and a window, it makes
  *               sw_walk_addresses and snapshots faster. One walk at a time uses it. A walk that starts meanwhile, in a
  *               signal handler too, goes without.
  * budget        How much work a walk may do without tables: SW_WALK_BUDGET_DEFAULT, _UNLIMITED, or units. A walk that

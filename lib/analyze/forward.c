@@ -19,8 +19,8 @@ static bool offer_rule(struct sw_analysis *w, struct offer *to, enum sw_trust tr
     return to->accept(to->arg, &w->offered);
 }
 
-/* Offers the rule as if a return stood here, which is the state at a tail call. */
-static bool offer_as_return(struct sw_analysis *w, struct offer *to)
+/* Offers the rule as if a return stood here, which is the state at a tail call; with that trust. */
+static bool offer_as_return(struct sw_analysis *w, struct offer *to, enum sw_trust trust)
 {
     const struct sw_arch *arch = w->code->arch;
     const uint8_t sp = arch->roles->sp, pc = arch->roles->pc;
@@ -32,18 +32,19 @@ static bool offer_as_return(struct sw_analysis *w, struct offer *to)
                                      .flow = SW_FLOW_RETURN,
                                      .effects = { { SW_EFFECT_SET, pc, arch->roles->link, 8, 0 } } };
     sw_state_run(&w->current, arch, sw_arch_has_link(arch) ? &by_link : &by_stack, 0);
-    return offer_rule(w, to, SW_TRUST_NONE);
+    return offer_rule(w, to, trust);
 }
 
 /*
  * A jump through a word that the instruction names: a tail call into another image, or a PLT entry that is not bound
- * yet and leads to the resolver. First it is offered as a tail call; if that is refused, it is followed.
+ * yet and leads to the resolver. First it is offered as a tail call; if that is refused, it is followed. Where the
+ * return address is in a register a jump of a switch may come to the same state. This is none, so it is trusted.
  */
 static bool jump_through(struct sw_analysis *w, uint64_t slot, struct offer *to)
 {
     size_t size;
     w->other = w->current;
-    if (offer_as_return(w, to))
+    if (offer_as_return(w, to, sw_arch_has_link(w->code->arch) ? SW_TRUST_GUESS : SW_TRUST_NONE))
         return true;
     w->current = w->other;
     const uint8_t *bytes = w->code->fetch(w->code->arg, slot, &size);
@@ -52,16 +53,59 @@ static bool jump_through(struct sw_analysis *w, uint64_t slot, struct offer *to)
     return false;
 }
 
+/*
+ * What straight code has loaded last from a word that it names: by one instruction an address near to it, by another
+ * the word there. Register numbers; SW_NOREG: none.
+ */
+struct named {
+    uint8_t near_reg, slot_reg;
+    uint64_t near, slot;
+};
+
+static bool is_written(const struct sw_effect *e, uint8_t reg)
+{
+    if (e->kind == SW_EFFECT_CLOBBER)
+        return reg < SW_REGS_MAX && (uint64_t)e->imm >> reg & 1;
+    return (e->kind != SW_EFFECT_STORE && e->kind != SW_EFFECT_COMPARE && e->dst == reg) ||
+           (e->kind == SW_EFFECT_SWAP && e->src == reg);
+}
+
+/* Returns the word's address, where the instruction jumps to what was loaded from there; 0: it does not. */
+static uint64_t note_named(struct named *named, const struct sw_insn *insn, uint64_t pc, uint8_t pc_reg)
+{
+    for (unsigned n = 0; n < insn->count; n++) {
+        const struct sw_effect *e = &insn->effects[n];
+        const struct named before = *named;
+        if (insn->flow == SW_FLOW_INDIRECT && e->kind == SW_EFFECT_SET && e->dst == pc_reg && e->imm == 0 &&
+            e->src != SW_NOREG && e->src == named->slot_reg)
+            return named->slot;
+        if (is_written(e, named->near_reg))
+            named->near_reg = SW_NOREG;
+        if (is_written(e, named->slot_reg))
+            named->slot_reg = SW_NOREG;
+        if (e->kind == SW_EFFECT_NEAR) {
+            named->near_reg = e->dst;
+            named->near = pc + (uint64_t)e->imm;
+        } else if (e->kind == SW_EFFECT_LOAD && e->src != SW_NOREG && e->src == before.near_reg) {
+            named->slot_reg = e->dst;
+            named->slot = before.near + (uint64_t)e->imm;
+        }
+    }
+    return 0;
+}
+
 /* Follows one block. True: a return was accepted. */
 static bool run_forward(struct sw_analysis *w, uint64_t pc, struct offer *to)
 {
+    struct named named = { SW_NOREG, SW_NOREG, 0, 0 };
     struct sw_insn insn;
     while (sw_flow_insn(w, pc, &insn)) {
         const bool on = sw_flow_follow(w, &insn, pc);
+        const uint64_t slot = note_named(&named, &insn, pc, w->code->arch->roles->pc);
         if (insn.flow == SW_FLOW_RETURN)
             return offer_rule(w, to, SW_TRUST_GUESS);
-        if (insn.flow == SW_FLOW_INDIRECT && insn.slot)
-            return jump_through(w, insn.slot, to);
+        if (insn.flow == SW_FLOW_INDIRECT && (insn.slot || slot))
+            return jump_through(w, insn.slot ? insn.slot : slot, to);
         if (!on)
             return false;
         pc += insn.length;
@@ -76,7 +120,7 @@ static bool offer_tail_calls(struct sw_analysis *w, struct offer *to)
         if (!(w->blocks[i].flags & SW_BLOCK_AT_INDIRECT))
             continue;
         sw_state_copy(&w->current, &w->states[w->blocks[i].state]);
-        if (offer_as_return(w, to))
+        if (offer_as_return(w, to, SW_TRUST_NONE))
             return true;
     }
     return false;

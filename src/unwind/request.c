@@ -136,17 +136,36 @@ static bool leads_to_code(const struct sw_unwind_request *req, uint64_t pc)
     return is_behind_any_call(req, pc) || ask_finder(req->walker, pc, &unwanted);
 }
 
+/*
+ * Whether what a rule took for the return address is what the runtime has put in its place. Where calls leave it in a
+ * register, a function that has loaded it again for its return has it there, and its place lies below sp.
+ */
+static bool is_replaced(const struct sw_walker *walker, const struct sw_rule *rule, const struct sw_regs *regs,
+                        const struct sw_regs *caller, uint64_t cfa)
+{
+    const unsigned link = sw_regs_link_number(regs->machine);
+    const struct sw_loc pc = rule->r[sw_regs_pc_number(regs->machine)];
+    const uint64_t at = walker->replaced.at;
+    if (at == 0)
+        return false;
+    if (link == SW_REGS_MAX)
+        return sw_regs_sp(caller) - 8 == at;
+    return pc.kind == SW_LOC_AT_CFA ? cfa + (uint64_t)(int64_t)pc.off == at
+                                    : pc.kind == SW_LOC_REG && pc.reg == link && at < sw_regs_sp(regs);
+}
+
 static enum sw_stop try(const struct sw_unwind_request *req, const struct sw_rule *rule, struct sw_regs *caller,
                         uint64_t *unreadable)
 {
     const struct sw_regs *regs = &req->frame->regs;
     const bool is_signal = rule->flags & SW_RULE_SIGNAL;
     const unsigned pc = sw_regs_pc_number(regs->machine);
-    const enum sw_status status = sw_rule_apply(rule, regs, &req->walker->memory, caller, NULL, unreadable);
+    uint64_t cfa = 0;
+    const enum sw_status status = sw_rule_apply(rule, regs, &req->walker->memory, caller, &cfa, unreadable);
     if (status)
         return stop_of(status);
     caller->r[pc] = sw_code_address(req->walker, caller->r[pc]);
-    if (req->walker->replaced.at != 0 && sw_regs_sp(caller) - 8 == req->walker->replaced.at)
+    if (is_replaced(req->walker, rule, regs, caller, cfa))
         caller->r[pc] = req->walker->replaced.original;
     const bool any_pc = req->walker->flags & SW_WALK_ANY_PC;
     if (caller->r[pc] == 0 && !is_signal && !any_pc)

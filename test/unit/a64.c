@@ -262,6 +262,8 @@ static const struct stub_row {
     { "a64_plt_entry", { 0x90000110, 0xf947fe11, 0x913fe210, 0xd61f0220 }, PC + 0x20000 + 0xff8 },
     { "a64_plt_entry_bti", { 0xd503245f, 0x90000110, 0xf947fe11, 0x913fe210, 0xd61f0220 }, PC + 0x20000 + 0xff8 },
     { "a64_import_thunk", { 0x90000110, 0xf9400210, 0xd61f0200 }, PC + 0x20000 },
+    { "a64_precode", { 0xd503245f, 0x5802000b, 0xd61f0160 }, PC + 0x4004 },
+    { "a64_precode_second_way", { 0xd50339bf, 0x5801ffec, 0x5802000b, 0xd61f0160 }, PC + 0x4008 },
     { "a64_no_stub_first_plt_entry", { 0xa9bf7bf0, 0x90000bd0, 0xf947fe11, 0x913fe210, 0xd61f0220 }, 0 },
     { "a64_no_stub_other_register", { 0x90000110, 0xf947fe11, 0x913fe210, 0xd61f0200 }, 0 },
     { "a64_no_stub_return", { 0x90000110, 0xf947fe11, 0xd65f03c0 }, 0 },

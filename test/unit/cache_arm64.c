@@ -203,10 +203,60 @@ static void freed_code_whose_addresses_are_reused_is_seen_anew(void **state)
     assert_int_equal(sw_regs_sp(&with.frames[2].regs), STACK + 0x30);
 }
 
+/* ---- replaced return addresses ---- */
+
+/*
+ * A runtime has put STUB where B keeps its return address to A, in its record at STACK. B, at an instruction; or C,
+ * just entered. at: the leaf's pc; sp, and what is in lr.
+ */
+enum { STUB = 0x50000, IN_C = C + ENTRY };
+static const struct hijack_row {
+    const char *name;
+    uint64_t at, sp, lr;
+    unsigned frames; /* A's among them */
+} hijack_rows[] = {
+    { "arm64_replaced_in_the_body", B + 20, STACK, 0x1234, 2 },
+    { "arm64_replaced_before_it_is_loaded", B + 24, STACK, 0x1234, 2 },
+    { "arm64_replaced_and_loaded", B + 28, STACK + 32, STUB, 2 },
+    { "arm64_replaced_at_the_return", B + 32, STACK + 32, STUB, 2 },
+    { "arm64_replaced_in_the_frame_behind_a_leaf", IN_C, STACK, B + BEHIND_CALL, 3 },
+};
+
+/* With a rule cache, too: first what it keeps while nothing is replaced. */
+static void a_replaced_return_address_is_what_belongs_there(void **state)
+{
+    const struct hijack_row *row = *state;
+    const uint64_t there = A + BEHIND_CALL, stub = STUB, lr = row->lr == STUB ? there : row->lr;
+    struct sw_walker *walker = sw_sim_walker(sim);
+    put(A, framed);
+    put(B, framed);
+    put(C, framed);
+    struct sw_regs regs = three_frames();
+    sw_regs_set(&regs, PC, row->at);
+    sw_regs_set(&regs, SP, row->sp);
+    sw_regs_set(&regs, FP, row->sp == STACK ? STACK : STACK + 32);
+    sw_regs_set(&regs, LR, lr);
+    for (unsigned is_replaced = 0; is_replaced < 2; is_replaced++) {
+        assert_int_equal(sw_sim_words(sim, STACK + 8, is_replaced ? &stub : &there, 1), SW_OK);
+        sw_regs_set(&regs, LR, is_replaced ? row->lr : lr);
+        walker->replaced.at = is_replaced ? STACK + 8 : 0;
+        walker->replaced.original = is_replaced ? there : 0;
+        (void)walk_as_without(&regs);
+        assert_int_equal(with.stop, SW_STOP_ROOT_ZERO);
+        assert_int_equal(with.count, row->frames);
+        assert_int_equal(sw_regs_pc(&with.frames[row->frames - 1].regs), there);
+        assert_int_equal(sw_regs_sp(&with.frames[row->frames - 1].regs), STACK + 32);
+    }
+}
+
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(rule_rows) + 3];
+    struct CMUnitTest tests[COUNT_OF(rule_rows) + 3 + COUNT_OF(hijack_rows)];
     FILL_ROWS(tests, rule_rows, rules_come_out_as_they_went_in);
+    for (size_t i = 0; i < COUNT_OF(hijack_rows); i++)
+        tests[COUNT_OF(rule_rows) + 3 + i] =
+            (struct CMUnitTest){ hijack_rows[i].name, a_replaced_return_address_is_what_belongs_there,
+                                 set_up_cached_arm64, tear_down_target, (void *)(uintptr_t)&hijack_rows[i] };
     tests[COUNT_OF(rule_rows)] = (struct CMUnitTest)cmocka_unit_test(a_register_that_no_entry_has_room_for_is_refused);
     tests[COUNT_OF(rule_rows) + 1] = (struct CMUnitTest)cmocka_unit_test_setup_teardown(
         a_second_walk_finds_every_frame, set_up_cached_arm64, tear_down_target);

@@ -105,6 +105,9 @@ static void load_word(const struct sw_a64_word *w, struct place p, uint8_t reg, 
         emit(w, SW_EFFECT_ELEMENT, reg, p.base, 0)->size = (uint16_t)(size | (is_unsigned ? SW_ELEMENT_UNSIGNED : 0));
     } else if (size == 8 && p.known) {
         (void)emit(w, SW_EFFECT_LOAD, reg, p.base, p.off + off);
+    } else if (size == 8 && w->row->mode == SW_A64_AT_LITERAL) {
+        (void)emit(w, SW_EFFECT_NEAR, reg, SW_NOREG, signed_field(w, 5, 19) * 4);
+        (void)emit(w, SW_EFFECT_LOAD, reg, reg, 0);
     } else {
         clobber(w, bit_of(reg));
     }

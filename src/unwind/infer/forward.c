@@ -18,6 +18,15 @@ enum { MOST_REFUSED = 6, FRAME_ALIGNMENT = 16, WIDEST_FRAME = 1 << 20 };
 
 /* ---- PLTs ---- */
 
+/* Whether the instruction at an address goes on to the next one, and nowhere else. */
+static bool goes_on(const struct sw_code *code, uint64_t at)
+{
+    struct sw_insn insn;
+    size_t size;
+    const uint8_t *bytes = code->fetch(code->arg, at, &size);
+    return bytes && code->arch->decode(bytes, size, at, &insn) == SW_OK && insn.flow == SW_FLOW_NEXT;
+}
+
 /*
  * Whether pc is in a PLT's entry or another stub that only goes on through a word, on machines where the return address
  * is in a register meanwhile. On others such a stub is a function like any other.
@@ -26,9 +35,11 @@ static bool is_in_stub(const struct sw_unwind_request *req, const struct sw_code
 {
     enum { STUB_INSNS = 4 };
     uint64_t slot;
-    for (unsigned n = 0; sw_arch_has_link(code->arch) && n < STUB_INSNS; n++)
-        if (sw_goes_through(req, pc - n * code->arch->insn_bytes, &slot))
+    for (unsigned n = 0; sw_arch_has_link(code->arch) && n < STUB_INSNS; n++, pc -= code->arch->insn_bytes)
+        if (sw_goes_through(req, pc, &slot))
             return true;
+        else if (!goes_on(code, pc - code->arch->insn_bytes))
+            return false; /* what is in front is another stub, or another function */
     return false;
 }
 
@@ -69,7 +80,8 @@ enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_cand
  * is_jump   The accepted one comes to a jump through a register, as if that were a tail call.
  * is_askew  And the stack is not as it is in front of one.
  * is_base   The accepted one leads to no caller, but to a 0 that ends where the declared stack does.
- * is_weak   That; or its return address is in lr, which may be left from a call if the jump is one of a switch.
+ * is_weak   That; or its return address is in lr, which may be left from a call if the jump is one of a switch in the
+ *           function that made the call.
  */
 struct ways {
     const struct sw_unwind_request *req;
@@ -111,6 +123,22 @@ static bool is_askew(const struct ways *ways, const struct sw_rule *rule)
            sw_regs_sp(&ways->c->caller) % FRAME_ALIGNMENT != 0;
 }
 
+/*
+ * Whether the caller is in a range or an image, and pc in none: then it is not pc's function that made the call. So it
+ * is with the stubs of a runtime, which jump on by what they load from an object.
+ */
+static bool is_elsewhere(const struct ways *ways)
+{
+    const struct sw_unwind_request *req = ways->req;
+    const uint64_t pc = sw_regs_pc(&ways->c->caller);
+    const struct sw_image_entry *entry = sw_request_image(req, pc);
+    struct sw_range code;
+    if (req->entry || req->frame->code.begin != req->frame->code.end)
+        return false;
+    sw_find_code(req->walker, entry, pc - 1, &code);
+    return entry || code.begin != code.end;
+}
+
 /* The first one: what is said if nothing else is known. */
 static void keep_first(struct ways *ways)
 {
@@ -140,7 +168,7 @@ static bool is_accepted(void *arg, const struct sw_rule *rule)
         !is_refused(ways, sw_regs_sp(&ways->c->caller))) {
         ways->is_jump = rule->trust == SW_TRUST_NONE;
         ways->is_askew = is_askew(ways, rule);
-        ways->is_weak = ways->is_askew || (is_by_lr && ways->is_jump);
+        ways->is_weak = ways->is_askew || (is_by_lr && ways->is_jump && !is_elsewhere(ways));
         ways->c->rule.trust = SW_TRUST_GUESS;
         return true;
     }

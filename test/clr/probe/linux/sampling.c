@@ -10,6 +10,7 @@
 #include <snapwalk/context.h>
 #include <snapwalk/self.h>
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -110,11 +111,19 @@ static void note_cut(const struct sampled *s, enum sw_stop stop, const struct sw
 
 static void print_cuts(void)
 {
-    for (uint64_t i = 0; i < SHOWN && i < atomic_load(&shown); i++)
-        fprintf(report, "  cut: %s after %u frames (%u managed) at pc %#llx sp %#llx kind %s, interrupted at %#llx\n",
-                sw_stop_name(cuts[i].stop), cuts[i].count, cuts[i].managed,
-                (unsigned long long)sw_regs_pc(&cuts[i].last.regs), (unsigned long long)sw_regs_sp(&cuts[i].last.regs),
-                sw_kind_name((enum sw_kind)cuts[i].last.code.kind), (unsigned long long)cuts[i].at);
+    for (uint64_t i = 0; i < SHOWN && i < atomic_load(&shown); i++) {
+        const uint64_t pc = sw_regs_pc(&cuts[i].last.regs);
+        Dl_info image = { 0 };
+        const bool is_there = dladdr((const void *)(uintptr_t)pc, &image) != 0;
+        fprintf(
+            report,
+            "  cut: %s after %u frames (%u managed) at pc %#llx (%s+%#llx) sp %#llx kind %s, interrupted at %#llx\n",
+            sw_stop_name(cuts[i].stop), cuts[i].count, cuts[i].managed, (unsigned long long)pc,
+            is_there ? image.dli_fname : "no image",
+            (unsigned long long)(is_there ? pc - (uint64_t)(uintptr_t)image.dli_fbase : 0),
+            (unsigned long long)sw_regs_sp(&cuts[i].last.regs), sw_kind_name((enum sw_kind)cuts[i].last.code.kind),
+            (unsigned long long)cuts[i].at);
+    }
 }
 
 static void on_tick(int signal, siginfo_t *about, void *context)
