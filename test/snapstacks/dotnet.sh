@@ -49,6 +49,26 @@ verdict $? "state machines are shown as the methods that were written, and raw o
 "$tool" --plain "$sample" >"$out/sample" 2>&1
 named 500 "a program in all kinds of frames" "$out/sample"
 
+# ---- a program that is never still ----
+# It unloads code, so it stands while it is looked at: what is freed between the copy of the stacks and the walk has no name.
+dotnet_build test/clr/workload workload >"$out/said"
+dotnet "$build/dotnet/workload/workload.dll" --seconds 600 --threads 4 >"$out/said" 2>&1 &
+pid=$!
+started="$started $pid"
+has_started() { [ "$(ls "/proc/$1/task" | wc -l)" -gt 12 ] || ! kill -0 "$1"; }
+until_so has_started "$pid"
+looks=0
+rm -f "$out"/workload.*
+while kill -STOP "$pid" && "$tool" --plain "$pid" >"$out/workload.$looks" 2>"$out/complaints" && kill -CONT "$pid"; do
+    looks=$((looks + 1))
+    [ "$looks" -lt 80 ] || break
+    sleep 0.05
+done
+[ "$looks" -eq 80 ]
+verdict $? "a .NET program at work, looked at $looks times" "$out/complaints"
+named 3000 "at work" "$out"/workload.*
+kill -KILL "$pid"
+
 # ---- one file ----
 mkdir -p "$out/single"
 cat >"$out/single/single.csproj" <<'END'
