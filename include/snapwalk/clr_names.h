@@ -74,6 +74,19 @@ SW_API SW_NODISCARD enum sw_status sw_clr_names_find(struct sw_clr_names *names,
                                                      struct sw_range *range);
 
 /*
+ * Finds where the precompiled image around a pc is mapped, as the runtime has it: also an image inside a single-file
+ * program, which no file's first page tells of. sw_images_add_memory registers it, and checks what is there.
+ *
+ * begin, end  Receive [begin, end), which is unchecked data of the target.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (none, or what was read does not fit together).
+ * Memory   Allocates nothing. Threads  One call at a time. Signals  Not safe.
+ * Source   clr-names.md section 2.
+ */
+SW_API SW_NODISCARD enum sw_status sw_clr_names_image(struct sw_clr_names *names, uint64_t pc, uint64_t *begin,
+                                                      uint64_t *end);
+
+/*
  * A method's name, in parts: strings in the caller's buffer, never null.
  *
  * module       "System.Private.CoreLib"

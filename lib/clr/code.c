@@ -82,13 +82,18 @@ bool sw_clr_find_section(const struct sw_clr_reader *l, uint64_t address, uint64
     return true;
 }
 
-static bool is_code_heap(const struct sw_clr_reader *l, uint64_t section, uint32_t *flags)
+static bool read_flags(const struct sw_clr_reader *l, uint64_t section, uint32_t *flags)
 {
     uint8_t bytes[4];
     if (sw_memory_read(l->memory, section + l->layout->at[SW_CLR_SECTION_FLAGS], bytes, sizeof bytes) != sizeof bytes)
         return false;
     *flags = sw_load32(bytes);
-    return (*flags & CODE_HEAP) != 0;
+    return true;
+}
+
+static bool is_code_heap(const struct sw_clr_reader *l, uint64_t section, uint32_t *flags)
+{
+    return read_flags(l, section, flags) && (*flags & CODE_HEAP) != 0;
 }
 
 bool sw_clr_find_heap(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t address,
@@ -100,6 +105,20 @@ bool sw_clr_find_heap(const struct sw_clr_layout *layout, const struct sw_memory
     if (!find_fragment(&l, address, &fragment) || !is_code_heap(&l, fragment.section, &flags))
         return false;
     *heap = (struct sw_clr_heap){ fragment.begin, fragment.end, flags & COLLECTIBLE };
+    return true;
+}
+
+bool sw_clr_find_precompiled(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t address,
+                             uint64_t *begin, uint64_t *end)
+{
+    const struct sw_clr_reader l = { layout, memory };
+    struct fragment fragment;
+    uint32_t flags;
+    if (!find_fragment(&l, address, &fragment) || !read_flags(&l, fragment.section, &flags) ||
+        (flags & ~(uint32_t)COLLECTIBLE) != 0)
+        return false;
+    *begin = fragment.begin;
+    *end = fragment.end;
     return true;
 }
 

@@ -323,6 +323,17 @@ bool sw_clr_find_heap(const struct sw_clr_layout *layout, const struct sw_memory
                       struct sw_clr_heap *heap);
 
 /*
+ * Where the precompiled image around an address is mapped: a section that is neither JIT code nor stubs. What is there
+ * has to be looked at: nothing but the map was read.
+ *
+ * Returns  False: there is none, or the data read does not fit together.
+ * Memory   Allocates nothing; some 7 reads. Threads  Any. Signals  Safe when memory->read is.
+ * Source   As sw_clr_find_code; the flags, clr-names.md section 2.
+ */
+bool sw_clr_find_precompiled(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t address,
+                             uint64_t *begin, uint64_t *end);
+
+/*
  * The FunctionID of the precompiled method that begins at `entry`, if the runtime has prepared it: looked up in the
  * runtime's own table. The runtime itself cannot be asked about methods that it has not prepared: it crashes.
  *

@@ -105,6 +105,14 @@ enum sw_status sw_clr_names_find(struct sw_clr_names *names, uint64_t pc, uint64
     return SW_OK;
 }
 
+enum sw_status sw_clr_names_image(struct sw_clr_names *names, uint64_t pc, uint64_t *begin, uint64_t *end)
+{
+    if (!names || !begin || !end)
+        return SW_E_ARGUMENT;
+    const struct sw_names *n = &names->names;
+    return names->found && sw_clr_find_precompiled(&n->layout, &n->memory, pc, begin, end) ? SW_OK : SW_E_NOT_FOUND;
+}
+
 /* The next part of the buffer: `text` begins where that ends which was written last. */
 static const char *begin_part(struct sw_names_text *text)
 {

@@ -2,51 +2,13 @@
 # run.sh BUILD: the installed tool as a user meets it: what it prints, how it groups, how it ends. TAP on standard output.
 set -u
 cd "$(dirname "$0")/../.."
-. test/support/wait.sh
 mkdir -p "${1:-build}/test/snapstacks"
 build=$(cd "${1:-build}" && pwd)
 out=$build/test/snapstacks
 tool=$build/tools/snapstacks/snapstacks
-status=0
-started=
-trap 'kill -KILL $started 2>/dev/null' EXIT
-trap 'exit 1' HUP INT TERM
-
-# verdict STATUS NAME [FILE]: what was printed, where it failed
-verdict() {
-    if [ "$1" -eq 0 ]; then
-        echo "ok - $2"
-    else
-        echo "not ok - $2"
-        head -n 30 "${3:-$out/seen}" | sed 's/^/# /'
-        status=1
-    fi
-}
-
-# start COMMAND...: its pid in $pid, when it is ready; it is ended with this script. Its standard input stays open.
-start() {
-    : >"$out/said"
-    "$@" <&3 >"$out/said" 2>&1 &
-    pid=$!
-    started="$started $pid"
-    until_so is_ready "$out/said" "$pid"
-}
-
-# ends CODE NAME PATTERN COMMAND...: with that exit code, and a line of the output or the complaint matches
-ends() {
-    code=$1
-    name=$2
-    pattern=$3
-    shift 3
-    "$@" >"$out/seen" 2>&1
-    [ "$?" -eq "$code" ] && grep -qE -- "$pattern" "$out/seen"
-    verdict $? "$name"
-}
+. test/snapstacks/look.sh
 
 # ---- managed and native frames ----
-mkfifo "$out/stdin.$$"
-exec 3<>"$out/stdin.$$"
-rm -f "$out/stdin.$$"
 start "$build/examples/toyjit" 600
 toy=$pid
 ends 0 "a process by its id: managed frames with their names" '^  #2 .* jit     int Toy[.]pause::dotnet1\(int\)$' "$tool" "$toy"
@@ -154,34 +116,4 @@ ends 6 "a thread in uninterruptible sleep is named and left out" '^  left out: '
 child=$(cat "/proc/$pid/task/$pid/children" 2>/dev/null)
 started="$started $child"
 
-# ---- .NET, without a perf map ----
-# In a shell of its own, whose sample is ended with it.
-look_at_dotnet() (
-    dotnet_build examples/dotnet sample >"$out/said"
-    export DOTNET_PerfMapEnabled=0
-    start_sample dotnet "$build/dotnet/sample/sample.dll" 600
-    ends 0 "a .NET process: its runtime is found" '^process [0-9]+ "dotnet", CLR [0-9]+, ' "$tool" "$sample"
-    grep -q ' jit     sample!Sample[.]Calls[.]Recurse(int)$' "$out/seen"
-    verdict $? "JIT methods are named out of memory"
-    ! grep -qE '[?][+]0x|^  cut: ' "$out/seen"
-    verdict $? "each frame has a name or a module, each walk comes to its root"
-    awk '$4 == "jit" || $4 == "ngen"' >"$out/managed" <<END
-$("$tool" --plain "$sample")
-END
-    named=$(awk '$7 ~ /!/ && $7 !~ /[+]0x/' "$out/managed" | wc -l) all=$(wc -l <"$out/managed")
-    echo "# $named of $all managed frames are named"
-    [ "$all" -gt 500 ] && [ $((1000 * named)) -ge $((999 * all)) ]
-    verdict $? "at least 99.9 % of the managed frames are named" "$out/managed"
-    "$tool" --raw "$sample" >"$out/raw" 2>&1
-    ! grep -q '>d__[0-9]*[.]MoveNext' "$out/seen" && grep -q 'Exceptions[.]AsyncCatch$' "$out/seen" &&
-        grep -q 'Exceptions[+]<AsyncCatch>d__[0-9]*[.]MoveNext()$' "$out/raw"
-    verdict $? "state machines are shown as the methods that were written, and raw on request" "$out/raw"
-    exit $status
-)
-. mk/sample.sh
-if have_dotnet; then
-    look_at_dotnet || status=1
-else
-    echo "ok - .NET without a perf map # SKIP no .NET SDK 10"
-fi
 exit $status

@@ -325,6 +325,28 @@ static void a_cycle_of_fragments_ends(void **state)
     assert_false(find(HEAP + A, &range));
 }
 
+static void a_section_of_neither_code_nor_stubs_is_an_image(void **state)
+{
+    static const struct {
+        uint32_t flags;
+        bool is_image;
+    } rows[] = { { 0, true }, { 1, true }, { 2, false }, { 3, false }, { 4, false }, { 8, false } };
+    const struct sw_memory memory = target_memory(&target);
+    uint64_t begin = 0, end = 0;
+    (void)state;
+    arrange();
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        put(&target, SECTION + field(SW_CLR_SECTION_FLAGS), rows[i].flags, 4);
+        assert_int_equal(sw_clr_find_precompiled(&layout, &memory, HEAP + A, &begin, &end), rows[i].is_image);
+    }
+    assert_true(begin == HEAP && end == HEAP + AREA_BYTES);
+    put(&target, SECTION + field(SW_CLR_SECTION_FLAGS), 0, 4);
+    assert_false(sw_clr_find_precompiled(&layout, &memory, HEAP + AREA_BYTES, &begin, &end));
+    target.hole = SECTION + field(SW_CLR_SECTION_FLAGS) + 3;
+    target.hole_size = 1;
+    assert_false(sw_clr_find_precompiled(&layout, &memory, HEAP + A, &begin, &end));
+}
+
 /* ---- damage ---- */
 
 static void what_cannot_be_read_is_not_found(void **state)
@@ -451,6 +473,7 @@ int main(void)
         cmocka_unit_test(code_in_front_of_map_and_heap_is_not_found),
         cmocka_unit_test(the_fragment_that_holds_the_address_is_taken),
         cmocka_unit_test(a_cycle_of_fragments_ends),
+        cmocka_unit_test(a_section_of_neither_code_nor_stubs_is_an_image),
         cmocka_unit_test(what_cannot_be_read_is_not_found),
         cmocka_unit_test(any_byte_changed_is_survived),
         cmocka_unit_test(code_that_nobody_knows_is_asked_for),

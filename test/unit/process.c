@@ -195,6 +195,14 @@ static void memory_is_read_and_ends_where_it_ends(void **state)
     (void)state;
     assert_int_equal(memory.read(memory.arg, (uint64_t)(uintptr_t)&shared->magic, &magic, 8), 8);
     assert_true(magic == shared->magic);
+    /* Nor is it taken for a device, which the kernel's name for shared memory ("/dev/zero (deleted)") looks like. */
+    struct sw_images *images;
+    magic = 0;
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_int_equal(sw_process_add_images(process, images), SW_OK);
+    assert_int_equal(memory.read(memory.arg, (uint64_t)(uintptr_t)&shared->magic, &magic, 8), 8);
+    assert_true(magic == shared->magic);
+    sw_images_destroy(images);
     assert_int_equal(memory.read(memory.arg, 0, to, 8), 0);
     assert_int_equal(memory.read(memory.arg, UINT64_MAX - 3, to, 8), 0);
     assert_int_equal(memory.read(memory.arg, 0xffff800000000000, to, 8), 0);

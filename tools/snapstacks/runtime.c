@@ -22,24 +22,20 @@ static const struct {
     { RUNTIME_PYTHON, "Python", "python3" },  { RUNTIME_PYTHON, "Python", "python2" },
 };
 
-/* What is known after some files: `program` is the first file, whose first byte is at that address. */
-struct search {
-    struct runtime *runtime;
-    uint64_t program, found;
-};
+/* What looks at the files of a target, one after the other, until it returns false. address: of the first byte. */
+typedef bool visit_fn(struct runtime *runtime, const char *path, uint64_t address);
 
-static void look_at_file(struct search *s, const char *path, uint64_t address)
+/* Takes a runtime by the name of a file. A CLR that something else hosts is what its threads are about. */
+static bool take_name(struct runtime *r, const char *path, uint64_t address)
 {
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
-    if (s->program == 0)
-        s->program = address;
-    /* A CLR that is hosted by something else is what its threads are about. */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strncmp(file, rows[i].file, strlen(rows[i].file)) == 0 &&
-            (s->runtime->kind == RUNTIME_NONE || (rows[i].kind == RUNTIME_CLR && s->runtime->kind != RUNTIME_CLR))) {
-            s->runtime->kind = rows[i].kind;
-            s->found = address;
+            (r->kind == RUNTIME_NONE || rows[i].kind == RUNTIME_CLR)) {
+            r->kind = rows[i].kind;
+            r->address = address;
         }
+    return r->kind != RUNTIME_CLR;
 }
 
 /* Asked in walks for code in no range and no image: the runtime's own map of code. */
@@ -48,47 +44,74 @@ static bool find_managed(void *names, uint64_t address, struct sw_range *code)
     return sw_clr_names_find(names, address, 0, code) == SW_OK;
 }
 
-static void attach(struct search *s, const struct sw_memory *memory)
+static bool take_clr(struct runtime *r, const char *path, uint64_t address)
 {
-    struct runtime *r = s->runtime;
-    if (r->kind != RUNTIME_CLR && r->kind != RUNTIME_NONE)
-        return;
-    must(sw_clr_names_create(NULL, memory, 0, &r->names), "names");
-    if (sw_clr_names_attach(r->names, r->kind == RUNTIME_CLR ? s->found : s->program) == SW_OK) {
-        r->kind = RUNTIME_CLR;
-        r->finder = (struct sw_code_finder){ find_managed, r->names };
-        return;
+    (void)path;
+    if (sw_clr_names_attach(r->names, address) != SW_OK)
+        return true;
+    r->kind = RUNTIME_CLR;
+    r->finder = (struct sw_code_finder){ find_managed, r->names };
+    return false;
+}
+
+static void each_file_of_process(struct runtime *runtime, int pid, visit_fn *visit)
+{
+    char path[40], line[4096];
+    uint64_t begin, offset;
+    bool more = true;
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *maps = fopen(path, "r");
+    while (maps && more && fgets(line, sizeof line, maps)) {
+        const char *file = strchr(line, '/');
+        if (file && sscanf(line, "%" SCNx64 "-%*x r%*3s %" SCNx64, &begin, &offset) == 2 && offset == 0)
+            more = visit(runtime, file, begin);
     }
-    sw_clr_names_destroy(r->names);
-    r->names = NULL;
+    if (maps)
+        fclose(maps);
+}
+
+static void each_file_of_core(struct runtime *runtime, const struct sw_core *core, visit_fn *visit)
+{
+    struct sw_core_file file;
+    for (size_t i = 0; sw_core_get_file(core, i, &file); i++)
+        if (!visit(runtime, file.path, file.address))
+            return;
+}
+
+/* By name, or else by what files export: a single-file .NET program contains its runtime. */
+static bool is_named(struct runtime *runtime, const struct sw_memory *memory)
+{
+    if (runtime->kind != RUNTIME_CLR && runtime->kind != RUNTIME_NONE)
+        return true;
+    must(sw_clr_names_create(NULL, memory, 0, &runtime->names), "names");
+    return runtime->kind == RUNTIME_CLR && !take_clr(runtime, "", runtime->address);
+}
+
+/* A runtime of which nothing can be read is not asked. */
+static void forget_unknown(struct runtime *runtime)
+{
+    if (runtime->finder.find)
+        return;
+    sw_clr_names_destroy(runtime->names);
+    runtime->names = NULL;
 }
 
 void runtime_of_process(struct runtime *runtime, int pid, const struct sw_memory *memory)
 {
-    struct search search = { runtime, 0, 0 };
-    char path[40], line[4096];
-    uint64_t begin, offset;
     *runtime = (struct runtime){ 0 };
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    FILE *maps = fopen(path, "r");
-    while (maps && fgets(line, sizeof line, maps)) {
-        const char *file = strchr(line, '/');
-        if (file && sscanf(line, "%" SCNx64 "-%*x %*4s %" SCNx64, &begin, &offset) == 2 && offset == 0)
-            look_at_file(&search, file, begin);
-    }
-    if (maps)
-        fclose(maps);
-    attach(&search, memory);
+    each_file_of_process(runtime, pid, take_name);
+    if (!is_named(runtime, memory))
+        each_file_of_process(runtime, pid, take_clr);
+    forget_unknown(runtime);
 }
 
 void runtime_of_core(struct runtime *runtime, const struct sw_core *core, const struct sw_memory *memory)
 {
-    struct search search = { runtime, 0, 0 };
-    struct sw_core_file file;
     *runtime = (struct runtime){ 0 };
-    for (size_t i = 0; sw_core_get_file(core, i, &file); i++)
-        look_at_file(&search, file.path, file.address);
-    attach(&search, memory);
+    each_file_of_core(runtime, core, take_name);
+    if (!is_named(runtime, memory))
+        each_file_of_core(runtime, core, take_clr);
+    forget_unknown(runtime);
 }
 
 void runtime_close(struct runtime *runtime)

@@ -7,9 +7,10 @@
 
 enum runtime_kind { RUNTIME_NONE, RUNTIME_CLR, RUNTIME_JVM, RUNTIME_MONO, RUNTIME_NODE, RUNTIME_PYTHON };
 
-/* `names` reads the memory of a CLR; null for others. */
+/* address: of the file that it was found by. names: reads the memory of a CLR; null for others. */
 struct runtime {
     enum runtime_kind kind;
+    uint64_t address;
     struct sw_clr_names *names;
     struct sw_code_finder finder;
 };

@@ -37,6 +37,25 @@ static void add_frame(struct walking *w, const struct sw_frame *frame)
                                             .trust = frame->trust };
 }
 
+static bool is_in_no_code(const struct sw_frame *frame)
+{
+    return frame->code.kind == SW_KIND_NATIVE && frame->code.begin == frame->code.end;
+}
+
+/* False: what the walk met made images known that were not registered, so that it has to be made again. */
+static bool walk_once(struct walking *w, struct sw_walk *walk, const struct sw_walker *walker,
+                      const struct sw_regs *regs)
+{
+    w->count = 0;
+    sw_walk_start(walk, walker, &w->scratch, regs, true);
+    while (sw_walk_next(walk)) {
+        if (is_in_no_code(&walk->frame) && target_learn(w->target, walk->frame.lookup))
+            return false;
+        add_frame(w, &walk->frame);
+    }
+    return true;
+}
+
 static void take_stack(struct walking *w, uint64_t tid, struct stack *stack)
 {
     struct sw_regs regs;
@@ -45,10 +64,8 @@ static void take_stack(struct walking *w, uint64_t tid, struct stack *stack)
     char name[THREAD_NAME_BYTES];
     target_look(w->target, tid, &regs, &walker);
     target_thread_name(w->target, tid, name);
-    w->count = 0;
-    sw_walk_start(&walk, &walker, &w->scratch, &regs, true);
-    while (sw_walk_next(&walk))
-        add_frame(w, &walk.frame);
+    while (!walk_once(w, &walk, &walker, &regs))
+        continue;
     *stack = (struct stack){ .tid = tid,
                              .name = names_keep(w->names, name),
                              .frames = must_have(calloc(w->count ? w->count : 1, sizeof *w->frames)),

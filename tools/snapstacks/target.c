@@ -135,6 +135,17 @@ void target_look(const struct target *t, uint64_t tid, struct sw_regs *regs, str
     walker->finder = runtime_finder(&t->runtime);
 }
 
+bool target_learn(const struct target *t, uint64_t address)
+{
+    const struct sw_memory memory = t->core ? sw_core_memory(t->core) : sw_process_memory(t->process);
+    uint64_t begin, end;
+    struct sw_image image;
+    return t->runtime.names && sw_images_find(t->images, address, &image) != SW_OK &&
+           sw_clr_names_image(t->runtime.names, address, &begin, &end) == SW_OK && begin <= address && address < end &&
+           sw_images_add_memory(t->images, "[precompiled]", begin, end - begin, &memory) == SW_OK &&
+           sw_images_find(t->images, address, &image) == SW_OK;
+}
+
 void target_thread_name(const struct target *t, uint64_t tid, char name[THREAD_NAME_BYTES])
 {
     struct sw_core_info info;

@@ -37,8 +37,16 @@ uint64_t *target_threads(const struct target *target, size_t *count);
 /* Lists the threads that could not be stopped in time. The caller frees the list. */
 struct sw_left_out *target_left_out(const struct target *target, size_t *count);
 
-/* The walker and the registers of a thread, and its name; a core knows the name of the program only. */
+/* The walker and the registers of a thread. */
 void target_look(const struct target *target, uint64_t tid, struct sw_regs *regs, struct sw_walker *walker);
+
+/*
+ * Registers the image around an address that is in no image yet, where the runtime has one there. True: the set of
+ * images has grown, so that a walk that met the address is to be made again.
+ */
+bool target_learn(const struct target *target, uint64_t address);
+
+/* The name of a thread; a core knows that of the program only. */
 void target_thread_name(const struct target *target, uint64_t tid, char name[THREAD_NAME_BYTES]);
 
 #endif

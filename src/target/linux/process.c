@@ -111,13 +111,22 @@ static bool open_memory(struct sw_process *process)
     return process->mem_file >= 0;
 }
 
-/* Registers of a device may be mapped, and to read them may do something. */
+/* Whether a path begins with the text, and is no longer where it must not be. */
+static bool begins(const struct sw_map *map, const char *text, bool whole)
+{
+    const size_t size = strlen(text);
+    return map->path_size >= size && (!whole || map->path_size == size) && memcmp(map->path, text, size) == 0;
+}
+
+/*
+ * Registers of a device may be mapped, and to read them may do something. Not so memory that is shared and has no file,
+ * which the kernel calls by the last name: .NET lays out assemblies in it that were loaded from bytes.
+ */
 static bool is_device(const struct sw_process *process, uint64_t address)
 {
-    static const char device[] = "/dev/", shared[] = "/dev/shm/";
     const struct sw_map *map = sw_maps_find(process->maps, process->map_count, address);
-    return map && map->path_size >= sizeof shared && memcmp(map->path, device, sizeof device - 1) == 0 &&
-           memcmp(map->path, shared, sizeof shared - 1) != 0;
+    return map && begins(map, "/dev/", false) && !begins(map, "/dev/shm/", false) &&
+           !begins(map, "/dev/zero (deleted)", true);
 }
 
 /*
