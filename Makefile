@@ -173,7 +173,7 @@ LOADED_linux := -ldl -Wl,-z,nodelete,--exclude-libs,ALL,--no-undefined
 LOADED_windows := -Wl,--exclude-libs,ALL
 LOADED := $(LOADED_$(SW_HOST))
 # The profiler: the archive, the writers of profiles.
-PROFILER_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profiler/*.c))
+PROFILER_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profiler/*.c) tools/send/send.c)
 $(PROFILER_O): $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
@@ -251,10 +251,10 @@ $(SNAPSTACKS): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/snapstacks/*.c)) $(P
 
 # The profiler's parts that need no runtime.
 
-$(PROFILER_UNIT): test/profiler/unit.c tools/command/ipc.c tools/command/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(PROFILES) $(LIB)
+$(PROFILER_UNIT): test/profiler/unit.c tools/command/ipc.c tools/command/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(BUILD)/tools/send/send.o $(PROFILES) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $^ $(LDLIBS) -lcmocka -lprotobuf-c -lz -lm -o $@
+	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $^ $(LDLIBS) -lcmocka -lprotobuf-c -lz -lm -ldl -o $@
 
 -include $(wildcard $(BUILD)/tools/*/*.d $(BUILD)/tools/*.d $(BUILD)/test/profiler/*.d)
 -include $(OBJECTS:.o=.d) $(wildcard $(BUILD)/harness/*.d) $(addsuffix .d,$(PROGRAMS)) $(wildcard $(BUILD)/test/support/*.d)

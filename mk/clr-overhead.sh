@@ -12,7 +12,7 @@ for round in $(seq "${ROUNDS:-3}"); do
         CORECLR_PROFILER_PATH="$build/libsnapwalk-profiler.so" SNAPWALK_OUT="$work/%p.folded" \
         dotnet "$build/dotnet/workload/workload.dll" --overhead "${SECONDS_EACH:-20}" >>"$work/pairs" 2>"$work/report$round"
 done
-samples=$(awk '/^snapwalk-profiler:/ { n += $3 } END { print n + 0 }' "$work"/report*)
+samples=$(awk '/^snapwalk-profiler: [0-9]+ samples/ { n += $2 } END { print n + 0 }' "$work"/report*)
 awk '$1 == "pair" { print $2 }' "$work/pairs" | sort -n | awk -v samples="$samples" '
     { cost[NR] = 100 * $1 }
     END { if (NR < 20 || samples < NR) { print "overhead: not measured"; exit 1 }

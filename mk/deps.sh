@@ -3,7 +3,7 @@
 set -eu
 
 lib="gcc libc6-dev binutils libzydis-dev libelf-dev liblzma-dev"
-tools="$lib libprotobuf-c-dev protobuf-c-compiler zlib1g-dev"
+tools="$lib libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libcurl4-openssl-dev"
 run="$tools"
 docs="doxygen"
 all="$tools $docs g++ clang clang-format clang-tidy libclang-rt-14-dev llvm lld libcmocka-dev libdw-dev libcapstone-dev libunwind-dev libunwind-14 valgrind elfutils xz-utils musl-tools

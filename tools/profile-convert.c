@@ -4,7 +4,7 @@
  *     profile-convert [--value TYPE:UNIT] IN.folded OUT...      ("-": standard input)
  *
  *     .pb.gz, .pprof.gz    pprof            .speedscope.json   speedscope
- *     .folded, .txt        folded stacks
+ *     .otlp                OpenTelemetry    .folded, .txt      folded stacks
  *
  * A line is "outer;inner 42". Suffixes of a frame are cut off: _[j] says that it is JIT code, _[k] the kernel's, _[i]
  * that it was inlined (not kept). Lines that are none are counted, and said on standard error.

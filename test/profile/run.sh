@@ -38,8 +38,9 @@ printf '%s\n' 'main;Demo.Run_[j];Json.Parse<int, string>_[j] 30' 'main;Demo.Run_
 printf 'main;</script>"\\ \342\200\256evil\001 \377;leaf 4\n' >>"$out/in.folded"
 printf '%s\n' 'main;Demo.Run 12' 'main;Demo.Run;Json.Parse<int, string> 30' 'main;read 8' \
     'main;</script>"\ \u{202e}evil\x01 \xff;leaf 4' >"$out/expected.folded"
-"$convert" --value cpu:nanoseconds "$out/in.folded" "$out/a.pb.gz" "$out/a.speedscope.json" "$out/a.folded" >"$out/said" 2>&1
-verdict $? "folded stacks become pprof, speedscope and folded" "$out/said"
+"$convert" --value cpu:nanoseconds "$out/in.folded" "$out/a.pb.gz" "$out/a.speedscope.json" "$out/a.folded" "$out/a.otlp" \
+    >"$out/said" 2>&1
+verdict $? "folded stacks become pprof, speedscope, folded and OTLP" "$out/said"
 sort "$out/expected.folded" >"$out/expected.sorted"
 sort "$out/a.folded" | diff "$out/expected.sorted" - >"$out/said" 2>&1
 verdict $? "folded: suffixes are kinds, hostile names are escaped, equal stacks are one line" "$out/said"
@@ -50,6 +51,31 @@ reads "pprof -raw: leaf first" '^ +30: 1 2 3 $' go tool pprof -raw "$out/a.pb.gz
 reads "pprof -raw: a hostile name is escaped" 'u.202e.evil.x01 .xff' go tool pprof -raw "$out/a.pb.gz"
 zcat "$out/a.pb.gz" >"$out/a.pb"
 reads "protoc: the wire format" '^6: "Demo[.]Run"$' sh -c 'exec protoc --decode_raw <"$0"' "$out/a.pb"
+
+# OTLP, by protoc and the same numbers of fields: tables begin with an empty entry, no text is there twice, the first stack is leaf
+# first, and the sum is the same.
+otlp() { protoc --decode=otlp.ProfilesData -Itools/profile/proto otlp.proto <"$1"; }
+if command -v protoc >/dev/null 2>&1; then
+    otlp "$out/a.otlp" >"$out/a.text" 2>&1
+    verdict $? "protoc decodes OTLP" "$out/a.text"
+    awk '/^  [a-z]+_table( \{|: )/ { if (!($1 in first)) first[$1] = 1 } { line[NR] = $0 }
+         END { for (i = 1; i <= NR; i++) if (line[i] ~ /^  [a-z]+_table \{$/ && !(line[i] in seen)) {
+                   seen[line[i]] = 1; n++; if (line[i + 1] != "  }") bad = 1 }
+               exit bad || n != 6 }' "$out/a.text"
+    verdict $? "OTLP: the first entry of each table is empty" "$out/a.text"
+    grep '^  string_table' "$out/a.text" | head -n 1 | grep -qx '  string_table: ""' &&
+        [ -z "$(grep '^  string_table' "$out/a.text" | sort | uniq -d)" ]
+    verdict $? "OTLP: the first text is empty, and none is there twice" "$out/a.text"
+    awk '$1 == "values:" { sum += $2 } END { exit sum != 54 }' "$out/a.text"
+    verdict $? "OTLP: the sum of all samples" "$out/a.text"
+    awk '/^  string_table: / { text[n++] = substr($0, 17) } /^  function_table \{/ { f++ } /name_strindex/ && !/system|file/ { name[f - 1] = $2 }
+         /^  location_table \{/ { l++ } /function_index/ { at[l - 1] = $2 } /^  stack_table \{/ { s++ }
+         /location_indices/ && s == 3 { found = found text[name[at[$2]]] }
+         END { exit found != "\"Json.Parse<int, string>\"\"Demo.Run\"\"main\"" }' "$out/a.text"
+    verdict $? "OTLP: a stack, by its numbers, leaf first" "$out/a.text"
+else
+    echo "ok - OTLP # SKIP no protoc command"
+fi
 
 : >"$out/empty.folded"
 "$convert" "$out/empty.folded" "$out/empty.pb.gz" "$out/empty.speedscope.json" >"$out/said" 2>&1

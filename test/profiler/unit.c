@@ -13,6 +13,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "command/ipc.h"
 #include "command/process.h"
@@ -22,6 +26,7 @@
 #include "profiler/output.h"
 #include "profiler/ring.h"
 #include "profiler/wide.h"
+#include "send/send.h"
 
 #define LEN(array) (sizeof(array) / sizeof(array)[0])
 
@@ -38,6 +43,8 @@ static void options_have_defaults(void **state)
     assert_int_equal(options.memory_mb, 32);
     assert_true(options.start);
     assert_string_equal(options.out, "snapwalk-%p.pb.gz");
+    assert_true(options_from_text(&options, "SNAPWALK_ENDPOINT=http://a", 99, message));
+    assert_string_equal(options.out, ""); /* it is sent, and not written */
 }
 
 static void options_are_taken_from_lines(void **state)
@@ -427,6 +434,76 @@ static void what_proc_says(void **state)
     assert_false(process_inner_pid("Name:\ta\nNSpid:\n", &pid));
 }
 
+/* ---- sending ---- */
+
+/* A receiver of one request: what it got, and what it answers. */
+struct receiver {
+    int listener;
+    const char *answer;
+    char got[8192];
+    size_t size;
+};
+
+static void *receive_one(void *arg)
+{
+    struct receiver *r = arg;
+    const int file = accept(r->listener, NULL, NULL);
+    const char *body = NULL;
+    while (!body || r->size < (size_t)(body - r->got) + 3000) {
+        const ssize_t more = recv(file, r->got + r->size, sizeof r->got - 1 - r->size, 0);
+        if (more <= 0)
+            break;
+        r->size += (size_t)more;
+        body = memmem(r->got, r->size, "\r\n\r\n", 4);
+        body = body ? body + 4 : NULL;
+    }
+    (void)!write(file, r->answer, strlen(r->answer));
+    close(file);
+    return NULL;
+}
+
+static bool send_to(struct receiver *r, const char *bytes, char message[SEND_MESSAGE])
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof address;
+    char url[100];
+    pthread_t thread;
+    r->listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(r->listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(r->listener, 1), 0);
+    assert_int_equal(getsockname(r->listener, (struct sockaddr *)&address, &size), 0);
+    assert_int_equal(pthread_create(&thread, NULL, receive_one, r), 0);
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/v1development/profiles", ntohs(address.sin_port));
+    const bool sent = send_otlp(url, bytes, 3000, message);
+    pthread_join(thread, NULL);
+    close(r->listener);
+    return sent;
+}
+
+static void a_profile_is_posted(void **state)
+{
+    static char bytes[3000], message[SEND_MESSAGE];
+    struct receiver good = { .answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}" };
+    struct receiver bad = { .answer = "HTTP/1.1 415 No\r\nContent-Length: 0\r\n\r\n" };
+    struct receiver silent = { .answer = "" };
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 7);
+    unsetenv("http_proxy");
+    assert_true(send_to(&good, bytes, message));
+    assert_string_equal(message, "");
+    assert_memory_equal(good.got, "POST /v1development/profiles HTTP/1.1\r\n", 39);
+    assert_non_null(strstr(good.got, "\r\nContent-Type: application/x-protobuf\r\n"));
+    assert_non_null(strstr(good.got, "\r\nContent-Length: 3000\r\n"));
+    assert_memory_equal(good.got + good.size - sizeof bytes, bytes, sizeof bytes);
+    assert_false(send_to(&bad, bytes, message));
+    assert_string_equal(message, "the answer is 415");
+    assert_false(send_to(&silent, bytes, message));
+    assert_string_not_equal(message, "");
+    assert_false(send_otlp("file:///dev/null", bytes, 1, message));
+    assert_string_not_equal(message, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +524,7 @@ int main(void)
         cmocka_unit_test(texts_that_are_no_utf8_are_refused),
         cmocka_unit_test(answers_are_read),
         cmocka_unit_test(what_proc_says),
+        cmocka_unit_test(a_profile_is_posted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,12 +10,20 @@ static enum sw_profile_status write_pprof(const struct sw_profile *profile, cons
     return sw_profile_write_pprof(profile, file);
 }
 
+static enum sw_profile_status write_otlp(const struct sw_profile *profile, const struct sw_profile_view *view,
+                                         FILE *file)
+{
+    (void)view;
+    return sw_profile_write_otlp(profile, file);
+}
+
 static const struct {
     const char *ending;
     enum sw_profile_status (*write)(const struct sw_profile *, const struct sw_profile_view *, FILE *);
 } rows[] = {
     { ".pb.gz", write_pprof },
     { ".pprof.gz", write_pprof },
+    { ".otlp", write_otlp },
     { ".speedscope.json", sw_profile_write_speedscope },
     { ".folded", sw_profile_write_folded },
     { ".txt", sw_profile_write_folded },

@@ -1,7 +1,7 @@
 /*
  * Profiles: samples of stacks, collected once in bounded memory and written in the formats that viewers read: pprof,
- * speedscope and folded text. In libsnapwalk-profile.a, which stands on nothing of this library: where a stack comes
- * from does not matter.
+ * OTLP, speedscope and folded text. In libsnapwalk-profile.a, which stands on nothing of this library: where a stack
+ * comes from does not matter.
  *
  *     struct sw_profile *profile;
  *     const struct sw_profile_value_type values[] = { { "samples", "count" }, { "cpu", "nanoseconds" } };
@@ -107,7 +107,7 @@ struct sw_profile_options {
 struct sw_profile_mapping {
     uint64_t start, limit, file_offset;
     const char *file, *build_id;
-    const char *htlhash; /* OpenTelemetry's hash of files without a build id, in hex; kept, not written yet */
+    const char *htlhash; /* OpenTelemetry's hash of files without a build id, in hex */
 };
 
 /* Line and column begin at 1; 0: not known. `system_name` is the mangled name where it differs. */
@@ -225,6 +225,17 @@ struct sw_profile_view {
 enum sw_profile_status sw_profile_write_pprof(const struct sw_profile *profile, FILE *file);
 
 /*
+ * OpenTelemetry's ProfilesData (v1development, 1.10 and 1.11), which is an ExportProfilesServiceRequest, too: what an
+ * OTLP receiver takes at /v1development/profiles. thread.id is the operating system's.
+ *
+ * Returns  SW_PROFILE_OK; E_MEMORY; E_WRITE.
+ * Memory   Some 200 bytes for each sample, location and function, 4 for each frame of a stack.
+ * Threads  As the header's first lines say. Signals: never in a handler.
+ * Source   profile-formats.md section 2.
+ */
+enum sw_profile_status sw_profile_write_otlp(const struct sw_profile *profile, FILE *file);
+
+/*
  * Text formats, by functions: places in the same function are one frame.
  * folded      One line a stack, root first; ";" within names becomes ":".
  * speedscope  JSON, one profile a thread and column; in time order where times were kept.
@@ -240,8 +251,8 @@ enum sw_profile_status sw_profile_write_speedscope(const struct sw_profile *prof
                                                    FILE *file);
 
 /*
- * Writes the format that a file's name ends in: .pb.gz, .pprof.gz, .speedscope.json, .folded, .txt. And where in the
- * name that ending begins; NULL: no format ends so.
+ * Writes the format that a file's name ends in: .pb.gz, .pprof.gz, .otlp, .speedscope.json, .folded, .txt. And where
+ * in the name that ending begins; NULL: no format ends so.
  *
  * Returns  As the format's function; E_ARGUMENT: no format ends so.
  * Memory, Threads  As the format's function.

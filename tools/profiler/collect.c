@@ -3,6 +3,7 @@
 #include "columns.h"
 #include "names.h"
 #include "output.h"
+#include "send/send.h"
 #include "threads.h"
 
 #include <errno.h>
@@ -173,10 +174,9 @@ static struct sw_profile *take_profile(void)
     return done;
 }
 
-static bool write_profile(const struct sw_profile *done, unsigned long number)
+static bool write_file(const struct sw_profile *done, unsigned long number)
 {
     char name[OUTPUT_NAME];
-    struct sw_profile_counts counts;
     if (!output_name(options->out, (unsigned long)getpid(), (unsigned long)time(NULL), number, name)) {
         fprintf(stderr, "snapwalk-profiler: SNAPWALK_OUT=%.200s: too long, or no format ends so\n", options->out);
         return false;
@@ -185,12 +185,38 @@ static bool write_profile(const struct sw_profile *done, unsigned long number)
         fprintf(stderr, "snapwalk-profiler: %s: %s\n", name, strerror(errno));
         return false;
     }
+    if (options->verbose)
+        fprintf(stderr, "snapwalk-profiler: %s\n", name);
+    return true;
+}
+
+static bool send_profile(const struct sw_profile *done)
+{
+    char message[SEND_MESSAGE] = "no memory", *bytes = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&bytes, &size);
+    const bool made = file && sw_profile_write_otlp(done, file) == SW_PROFILE_OK;
+    const bool closed = file && fclose(file) == 0;
+    const bool sent = made && closed && send_otlp(options->endpoint, bytes, size, message);
+    if (!sent)
+        fprintf(stderr, "snapwalk-profiler: %.200s: %s\n", options->endpoint, message);
+    else if (options->verbose)
+        fprintf(stderr, "snapwalk-profiler: %.200s: sent %zu bytes\n", options->endpoint, size);
+    free(bytes);
+    return sent;
+}
+
+static bool write_profile(const struct sw_profile *done, unsigned long number)
+{
+    struct sw_profile_counts counts;
+    const bool written = !options->out[0] || write_file(done, number);
+    const bool sent = !options->endpoint[0] || send_profile(done);
     sw_profile_get_counts(done, &counts);
     if (options->verbose)
-        fprintf(stderr, "snapwalk-profiler: %s: %llu samples in all files, %llu lost, %llu incomplete; %llu KB\n", name,
+        fprintf(stderr, "snapwalk-profiler: %llu samples so far, %llu lost, %llu incomplete; %llu KB\n",
                 (unsigned long long)samples, (unsigned long long)lost, (unsigned long long)cut,
                 (unsigned long long)(counts.bytes >> 10));
-    return true;
+    return written && sent;
 }
 
 bool collect_dump(void)

@@ -24,7 +24,7 @@ static const struct row {
     { "SNAPWALK_START", SWITCH, OPTION(start), 0, 1, "1" },
     { "SNAPWALK_RAW_NAMES", SWITCH, OPTION(raw_names), 0, 1, "0" },
     { "SNAPWALK_VERBOSE", SWITCH, OPTION(verbose), 0, 1, "0" },
-    { "SNAPWALK_OUT", TEXT, OPTION(out), 0, 0, "snapwalk-%p.pb.gz" },
+    { "SNAPWALK_OUT", TEXT, OPTION(out), 0, 0, "" },
     { "SNAPWALK_SERVICE", TEXT, OPTION(service), 0, 0, "" },
     { "SNAPWALK_ENDPOINT", TEXT, OPTION(endpoint), 0, 0, "" },
 };
@@ -103,6 +103,13 @@ static void set_defaults(struct options *options)
         (void)take(options, &rows[i], rows[i].fallback);
 }
 
+/* A profile goes somewhere: into a file, where no receiver is named. */
+static void choose_file(struct options *options)
+{
+    if (!options->out[0] && !options->endpoint[0])
+        strcpy(options->out, "snapwalk-%p.pb.gz");
+}
+
 bool options_from_environment(struct options *options, char message[OPTIONS_MESSAGE])
 {
     bool good = true;
@@ -113,6 +120,7 @@ bool options_from_environment(struct options *options, char message[OPTIONS_MESS
         if (value && !take_given(options, &rows[i], value, message))
             good = false;
     }
+    choose_file(options);
     return good;
 }
 
@@ -145,5 +153,6 @@ bool options_from_text(struct options *options, const char *text, size_t size, c
             good = false;
         at += length + 1;
     }
+    choose_file(options);
     return good;
 }

@@ -19,9 +19,9 @@ struct options {
     bool start;                 /* at once, or when the command says so */
     bool raw_names;             /* of state machines and lambdas as the compiler calls them */
     bool verbose;
-    char out[OPTIONS_TEXT]; /* output.h says what the name may hold */
+    char out[OPTIONS_TEXT]; /* output.h says what the name may hold; empty: none */
     char service[OPTIONS_TEXT];
-    char endpoint[OPTIONS_TEXT]; /* where OTLP profiles are sent; empty: nowhere */
+    char endpoint[OPTIONS_TEXT]; /* the URL that OTLP profiles are sent to; empty: none */
 };
 
 /*

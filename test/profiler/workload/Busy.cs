@@ -1,6 +1,5 @@
 // Methods whose names and threads a profile must show as they are written here.
 
-using System.Diagnostics;
 using System.Runtime.CompilerServices;
 
 namespace Profiled;
@@ -10,38 +9,36 @@ static class Busy
     public class Nested<T>
     {
         [MethodImpl(MethodImplOptions.NoInlining)]
-        public static long Spin<U>(long until, (int, string) pair) where U : struct
+        public static long Spin<U>(long millions, (int, string) pair) where U : struct
         {
-            long turns = pair.Item1;
-            while (Stopwatch.GetTimestamp() < until)
-                turns++;
-            return turns;
+            long mixed = pair.Item1;
+            for (long turn = 0; turn < millions * 1_000_000; turn++)
+                mixed = mixed * 6364136223846793005 + turn;
+            return mixed;
         }
     }
 
-    static long In(double seconds) => Stopwatch.GetTimestamp() + (long)(seconds * Stopwatch.Frequency);
-
-    static async Task<long> SpinLater(long until)
+    static async Task<long> SpinLater(long millions)
     {
         await Task.Yield();
-        return Nested<string>.Spin<int>(until, (1, ""));
+        return Nested<string>.Spin<int>(millions, (1, ""));
     }
 
     static IEnumerable<long> SpinOften(int times)
     {
         for (int i = 0; i < times; i++)
-            yield return Nested<string>.Spin<int>(In(0.02), (1, ""));
+            yield return Nested<string>.Spin<int>(30, (1, ""));
     }
 
     public static int Names(int value)
     {
         long turns = 0;
-        var thread = new Thread(() => turns = Nested<string>.Spin<int>(In(0.1), (1, ""))) { Name = "a thread with a long name" };
+        var thread = new Thread(() => turns = Nested<string>.Spin<int>(60, (1, ""))) { Name = "a thread with a long name" };
         thread.Start();
         thread.Join();
-        turns += SpinLater(In(0.1)).GetAwaiter().GetResult();
-        turns += SpinOften(3).Sum();
-        return value + (turns > 0 ? 3 : 0);
+        turns ^= SpinLater(60).GetAwaiter().GetResult();
+        turns ^= SpinOften(3).Aggregate((a, b) => a ^ b);
+        return value + (turns != 0 ? 3 : 0);
     }
 
     /// <summary>400 threads that do nothing, and one that works.</summary>
@@ -51,11 +48,11 @@ static class Busy
         Thread[] threads = [.. Enumerable.Range(0, 400).Select(_ => new Thread(() => end.Wait()))];
         foreach (Thread thread in threads)
             thread.Start();
-        long turns = Nested<string>.Spin<int>(In(1), (1, ""));
+        long turns = Nested<string>.Spin<int>(500, (1, ""));
         end.Set();
         foreach (Thread thread in threads)
             thread.Join();
-        return value + (turns > 0 ? 3 : 0);
+        return value + (turns != 0 ? 3 : 0);
     }
 
     /// <summary>Says that it is ready, and works until its standard input ends.</summary>
@@ -64,13 +61,13 @@ static class Busy
         Console.WriteLine($"ready {Environment.ProcessId}");
         Task<int> end = Task.Run(Console.Read);
         while (!end.IsCompleted)
-            Nested<string>.Spin<int>(In(0.05), (1, ""));
+            Nested<string>.Spin<int>(20, (1, ""));
         return value + 3;
     }
 
     public static int Child()
     {
-        Nested<string>.Spin<int>(In(0.2), (1, ""));
+        Nested<string>.Spin<int>(60, (1, ""));
         Console.WriteLine("child: right");
         return 3;
     }
