@@ -21,7 +21,8 @@ static void note_process(struct sw_walker *walker)
 static uint32_t options_of(const struct sw_clr *clr)
 {
     return SW_ENGINE_OWN_PROCESS | (atomic_load(&clr->both_ends) ? SW_ENGINE_BOTH_ENDS : 0) |
-           (sw_clr_host_system() == SW_CLR_WINDOWS ? SW_ENGINE_WINDOWS_CODE : 0);
+           (sw_clr_host_system() == SW_CLR_WINDOWS ? SW_ENGINE_WINDOWS_CODE : 0) |
+           (clr->layout_status == SW_OK && clr->layout.native_dispatch ? SW_ENGINE_NATIVE_DISPATCH : 0);
 }
 
 void sw_clr_leases_init(struct sw_clr *clr)

@@ -3,7 +3,7 @@
  * that can be turned off, so that events cost what an empty profiler's cost.
  */
 #include "probe.h"
-#include "../../../examples/clr-profiler/callbacks.h"
+#include "../../../tools/profiler/callbacks.h"
 
 #include <stdlib.h>
 #include <string.h>

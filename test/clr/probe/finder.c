@@ -6,7 +6,7 @@
  */
 #include "machine.h"
 #include "probe.h"
-#include "../../../examples/clr-profiler/callbacks.h"
+#include "../../../tools/profiler/callbacks.h"
 
 #include "clr/internal.h"
 
