@@ -286,6 +286,7 @@ windows-lib: deps
 	@mk/windows.sh $(BUILD)/windows archive
 windows: deps
 	@FULL=1 test/windows/run.sh $(BUILD)
+	@test/clr/windows.sh $(BUILD)
 
 clrmd: deps $(EXAMPLES) snapstacks
 	@mk/clrmd.sh $(BUILD)

@@ -175,6 +175,12 @@ static HRESULT STDMETHODCALLTYPE get_thread_info(ICorProfilerInfo15 *com, Thread
     return E_INVALIDARG;
 }
 
+static HRESULT STDMETHODCALLTYPE get_current_thread(ICorProfilerInfo15 *com, ThreadID *thread)
+{
+    *thread = runtime_of(com)->current;
+    return *thread ? S_OK : CORPROF_E_NOT_MANAGED_THREAD;
+}
+
 static HRESULT STDMETHODCALLTYPE get_event_mask(ICorProfilerInfo15 *com, DWORD *events)
 {
     *events = runtime_of(com)->events;
@@ -324,6 +330,7 @@ static const ICorProfilerInfo15Vtbl table = {
     .EnumModules = enum_modules,
     .GetFunctionFromIP = get_function_from_ip,
     .GetThreadInfo = get_thread_info,
+    .GetCurrentThreadID = get_current_thread,
     .GetEventMask = get_event_mask,
     .GetRuntimeInformation = get_runtime_information,
     .DoStackSnapshot = do_stack_snapshot,

@@ -32,6 +32,7 @@ struct fake_thread {
  * code_answer What requests of code answer instead, if it is not S_OK: with counts, and with arrays full of scribble.
  * scribble    What it leaves in the rest of arrays that it fills.
  * functions   What EnumJITedFunctions lists; threads: what EnumThreads does, and what GetThreadInfo knows.
+ * current     What GetCurrentThreadID answers; 0: that it is none.
  * dispatcher  The function that has metadata: its token, and where its module is, which is the module's id; its flags.
  * is_asynchronous  The calling thread is where GetFunctionFromIP refuses.
  * events      What GetEventMask answers; events_answer: its result.
@@ -52,6 +53,7 @@ struct fake_runtime {
     HRESULT functions_answer;
     struct fake_thread threads[8];
     size_t thread_count;
+    ThreadID current;
     HRESULT threads_answer;
     FunctionID dispatcher;
     mdToken token;

@@ -746,6 +746,47 @@ static const struct jit_bad_row {
     { "unknown_operation", true, 0x165, 0x0d, 1, SW_E_NO_RULE },
 };
 
+/*
+ * On Windows the runtime makes room for more functions than the JIT has: what stands behind the last one is not looked
+ * at. And rsi and rdi are nonvolatile there. The same header on Linux is none, and there they are lost.
+ */
+static void a_jit_header_of_windows_has_room_left(void **state)
+{
+    static const uint32_t left[][3] = { { 0, 0, 0 }, { 0x118e7d0, 0, 0x118e600 } };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(left); i++) {
+        struct jit j = make_jit();
+        const struct sw_memory memory = memory_of(&j);
+        struct sw_rule rule;
+        uint64_t code_end, function;
+        put_words(j.header + 36 + 12, left[i], 3);
+        assert_int_equal(
+            sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START + 9, true, &rule, NULL),
+            SW_E_NO_RULE);
+        assert_int_equal(
+            sw_clr_jit_rule(SW_MACHINE_X64, false, &memory, START, START + CODE_SIZE, START + 9, true, &rule, NULL),
+            SW_OK);
+        assert_int_equal(rule.r[SW_X64_RSI].kind, SW_LOC_SAME);
+        assert_int_equal(rule.r[SW_X64_RDI].kind, SW_LOC_SAME);
+        assert_int_equal(
+            sw_clr_jit_extent(SW_MACHINE_X64, false, &memory, START, START + CODE_SIZE, &code_end, &function), SW_OK);
+        assert_int_equal(code_end, START + 0x40);
+        assert_int_equal(
+            sw_clr_jit_rule(SW_MACHINE_X64, false, &memory, START, START + CODE_SIZE, START + 0x41, true, &rule, NULL),
+            SW_E_NO_RULE);
+        put_words(j.header + 36, left[i], 3);
+        assert_int_equal(
+            sw_clr_jit_rule(SW_MACHINE_X64, false, &memory, START, START + CODE_SIZE, START + 9, true, &rule, NULL),
+            SW_E_NO_RULE);
+    }
+    struct jit j = make_jit();
+    const struct sw_memory memory = memory_of(&j);
+    struct sw_rule rule;
+    assert_int_equal(
+        sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START + 9, true, &rule, NULL), SW_OK);
+    assert_int_equal(rule.r[SW_X64_RSI].kind, SW_LOC_UNKNOWN);
+}
+
 static void bad_jit_header_is_not_believed(void **state)
 {
     const struct jit_bad_row *row = *state;
@@ -1084,6 +1125,7 @@ int main(void)
         cmocka_unit_test(image_cut_at_every_byte_is_survived),
         cmocka_unit_test(image_with_any_byte_changed_is_survived),
         cmocka_unit_test(failing_allocation_is_a_status),
+        cmocka_unit_test(a_jit_header_of_windows_has_room_left),
         cmocka_unit_test(heap_of_dynamic_methods_is_known_by_its_personality),
         cmocka_unit_test(pc_between_functions_has_no_jit_rule),
         cmocka_unit_test(osr_method_has_its_tier_0_frame_from_the_start),

@@ -549,6 +549,23 @@ static void no_handler_no_walk(void **state)
     assert_int_equal(heard.count, 0);
 }
 
+/* Of such a thread the CLR says that there is nothing to do; if it is one of the runtime's, that it has no frames. */
+static void a_thread_that_events_tell_of_late_has_no_frames(void **state)
+{
+    (void)state;
+    start_over();
+    sw_clr_thread_destroyed(clr, self());
+    for (flavour = SW_FLAVOUR_CORECLR_WINDOWS; flavour <= SW_FLAVOUR_CORECLR_UNIX; flavour++) {
+        fake.current = 0;
+        snapshot();
+        assert_int_equal(told.hr, S_OK);
+        fake.current = self();
+        snapshot();
+        assert_int_equal(told.hr, E_FAIL);
+        assert_int_equal(told.count, 0);
+    }
+}
+
 static void a_thread_that_is_not_in_the_table_walks_too(void **state)
 {
     (void)state;
@@ -900,6 +917,7 @@ int main(void)
         WALK(a_handler_walks_every_frame_on_a_stack_of_the_pool),
         WALK(a_sink_ends_it),
         WALK(no_handler_no_walk),
+        WALK(a_thread_that_events_tell_of_late_has_no_frames),
         WALK(a_thread_that_is_not_in_the_table_walks_too),
         WALK(a_walk_that_is_cut_goes_on_at_a_record),
         WALK(a_sink_ends_what_went_on_too),

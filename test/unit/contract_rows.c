@@ -100,6 +100,29 @@ static void the_first_record_is_exact_if_it_says_so(void **state)
     }
 }
 
+/* Native code of the runtime calls stubs, which leave records: the CLR passes over those. */
+static void a_first_record_into_native_code_is_passed_over(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(flavours); i++) {
+        if (flavours[i] == DOC)
+            continue;
+        build_cooperative("NNDMN", flavours[i]);
+        stack.target.mode = PREEMPT;
+        put_records(&stack, "DM");
+        put_entry_record(0, 1, false);
+        assert_int_equal(walk_from_records(0), S_OK);
+        assert_string_equal(stack.said, "M0");
+        stack.target.transition_count = 1;
+        stack.records[0].has_method = false;
+        put_target(&stack);
+        stack.said[0] = 0;
+        assert_int_equal(walk_from_records(0), (uint32_t)E_FAIL);
+        assert_string_equal(stack.said, "");
+        tear_down(&stack);
+    }
+}
+
 /* And of one behind a cut. */
 static void a_record_behind_a_cut_is_exact_if_it_says_so(void **state)
 {
@@ -405,6 +428,38 @@ static void context_flags_of_a_record_hold_from_its_frame_on(void **state)
         }
 }
 
+/*
+ * coreclr-windows walks a cooperative target from the CONTEXT that it has asked for: W29, W66. There, and where the
+ * engine is told that the code is Windows', rsi and rdi are nonvolatile.
+ */
+static void windows_contexts_are_the_target_s_own(void **state)
+{
+    static const struct {
+        enum sw_flavour flavour;
+        uint32_t options;
+        uint32_t flags;
+        uint64_t rsi;
+    } rows[] = { { WIN, 0, 0xc010000b, 0x51 },
+                 { DOC, SW_ENGINE_WINDOWS_CODE, 0x100003, 0x51 },
+                 { DOC, 0, 0x100003, 0 } };
+    enum { RSI = 0xa8 };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        build_cooperative("DCMN", rows[i].flavour);
+        stack.engine->options |= rows[i].options;
+        sw_regs_set(&stack.regs[0], SW_X64_RSI, 0x51);
+        assert_int_equal(sw_sim_thread(stack.sim, TARGET, &stack.regs[0]), SW_OK);
+        put_target(&stack);
+        sw_sim_run_as(stack.sim, 0);
+        contexts.count = 0;
+        assert_int_equal(sw_snapshot(stack.engine, &stack.scratch, TARGET, keep_context, 1, &stack, NULL, 0), S_OK);
+        assert_int_equal(contexts.count, 4);
+        assert_int_equal(word_of(contexts.at[0], CONTEXT_FLAGS), rows[i].flags);
+        assert_int_equal(word_of(contexts.at[0], RSI), rows[i].rsi);
+        tear_down(&stack);
+    }
+}
+
 static void arm64_contexts_have_the_flavour_s_size(void **state)
 {
     static const ULONG32 sizes[] = { 912, 912, 992 };
@@ -630,12 +685,14 @@ int main(void)
     const struct CMUnitTest singles[] = {
         cmocka_unit_test(a_seed_is_where_it_says_not_a_return_address),
         cmocka_unit_test(the_first_record_is_exact_if_it_says_so),
+        cmocka_unit_test(a_first_record_into_native_code_is_passed_over),
         cmocka_unit_test(a_record_behind_a_cut_is_exact_if_it_says_so),
         cmocka_unit_test(a_damaged_return_address_is_a_run_in_the_coreclr_flavours),
         cmocka_unit_test(a_way_forward_that_leads_to_no_code_is_a_cut),
         cmocka_unit_test(a_seed_at_the_base_of_its_stack_is_no_clean_root),
         cmocka_unit_test(only_a_native_frame_is_a_root_at_the_base),
         cmocka_unit_test(padding_ends_where_other_code_begins),
+        cmocka_unit_test(windows_contexts_are_the_target_s_own),
         cmocka_unit_test(context_flags_of_a_record_hold_from_its_frame_on),
         cmocka_unit_test(arm64_contexts_have_the_flavour_s_size),
         cmocka_unit_test(the_coreclr_flavours_have_no_limit_of_their_own),

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <windows.h>
 
+#include <psapi.h>
+
 /* cookie: of the registration, null where the system has no such function. Of the rest see host.h. */
 struct sw_clr_host {
     struct sw_alloc alloc;
@@ -107,14 +109,36 @@ enum sw_clr_system sw_clr_host_system(void)
     return SW_CLR_WINDOWS;
 }
 
-struct sw_clr_exports sw_clr_host_exports(const void *code)
+/* What a module exports of that which only a runtime does. Null, or none of it: all 0. */
+static struct sw_clr_exports exports_of(HMODULE module)
 {
     struct sw_clr_exports exports = { 0 };
-    HMODULE module;
-    if (!GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
-                            (const WCHAR *)code, &module))
+    MODULEINFO about;
+    if (!module || !K32GetModuleInformation(GetCurrentProcess(), module, &about, sizeof about))
         return exports;
     exports.descriptor = (uint64_t)(uintptr_t)GetProcAddress(module, "DotNetRuntimeContractDescriptor");
+    exports.table = (uint64_t)(uintptr_t)GetProcAddress(module, "g_dacTable");
+    if (exports.descriptor != 0 || exports.table != 0) {
+        exports.begin = (uint64_t)(uintptr_t)module;
+        exports.end = exports.begin + about.SizeOfImage;
+    }
+    return exports;
+}
+
+/* In a program in one file the runtime is the program. */
+struct sw_clr_exports sw_clr_host_exports(const void *code)
+{
+    HMODULE around = NULL;
+    struct sw_clr_exports exports;
+    if (!GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+                            (const WCHAR *)code, &around))
+        around = NULL;
+    const HMODULE modules[] = { around, GetModuleHandleW(L"coreclr.dll"), GetModuleHandleW(NULL) };
+    for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++) {
+        exports = exports_of(modules[i]);
+        if (exports.begin != 0)
+            break;
+    }
     return exports;
 }
 

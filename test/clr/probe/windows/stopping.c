@@ -15,10 +15,9 @@
 
 #include <snapwalk/context.h>
 
-#include <stdlib.h>
-#include <string.h>
+#include <psapi.h>
 
-enum { THREADS = 256, UNWOUND_MAX = 10000, MANAGED_MAX = 8192, SHOWN = 8 };
+enum { THREADS = 256, MODULES = 512, UNWOUND_MAX = 10000, MANAGED_MAX = 8192, SHOWN = 8 };
 
 /* A thread that can be stopped. handle null: the place is free. */
 static struct target {
@@ -105,14 +104,64 @@ static bool is_managed(uint64_t ip)
     return info->lpVtbl->GetFunctionFromIP(info, (LPCBYTE)(uintptr_t)ip, &function) == S_OK && function != 0;
 }
 
+/*
+ * The modules, read while nobody stands stopped: the system's own look-up of unwind data takes a lock, which a thread
+ * has that adds code, or dispatches an exception.
+ */
+static struct module {
+    uint64_t base, size;
+} modules[MODULES];
+static DWORD module_count;
+
+static void read_modules(void)
+{
+    HMODULE handles[MODULES];
+    DWORD bytes;
+    MODULEINFO about;
+    module_count = 0;
+    if (!K32EnumProcessModules(GetCurrentProcess(), handles, sizeof handles, &bytes))
+        return;
+    for (DWORD i = 0; i < bytes / sizeof handles[0] && i < MODULES; i++)
+        if (K32GetModuleInformation(GetCurrentProcess(), handles[i], &about, sizeof about))
+            modules[module_count++] = (struct module){ (uint64_t)(uintptr_t)handles[i], about.SizeOfImage };
+}
+
+static const struct module *module_of(uint64_t address)
+{
+    for (DWORD i = 0; i < module_count; i++)
+        if (address - modules[i].base < modules[i].size)
+            return &modules[i];
+    return NULL;
+}
+
+/* In the module's own table. Null: a function that has no data there is a leaf. */
+static RUNTIME_FUNCTION *find_function(const struct module *module, uint64_t address)
+{
+    const uint8_t *base = (const uint8_t *)(uintptr_t)module->base;
+    const IMAGE_NT_HEADERS64 *headers = (const IMAGE_NT_HEADERS64 *)(base + ((const IMAGE_DOS_HEADER *)base)->e_lfanew);
+    const IMAGE_DATA_DIRECTORY *table = &headers->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_EXCEPTION];
+    RUNTIME_FUNCTION *functions = (RUNTIME_FUNCTION *)(uintptr_t)(module->base + table->VirtualAddress);
+    const DWORD rva = (DWORD)(address - module->base);
+    size_t low = 0, high = table->Size / sizeof functions[0];
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (rva >= functions[middle].EndAddress)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < table->Size / sizeof functions[0] && rva >= functions[low].BeginAddress ? &functions[low] : NULL;
+}
+
 static bool unwind_once(CONTEXT *context)
 {
-    DWORD64 base, frame;
+    DWORD64 frame;
     void *data;
-    RUNTIME_FUNCTION *function = RtlLookupFunctionEntry(context->Rip, &base, NULL);
+    const struct module *module = module_of(context->Rip);
+    RUNTIME_FUNCTION *function = module ? find_function(module, context->Rip) : NULL;
     const DWORD64 sp = context->Rsp;
     if (function) {
-        RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context->Rip, function, context, &data, &frame, NULL);
+        RtlVirtualUnwind(UNW_FLAG_NHANDLER, module->base, context->Rip, function, context, &data, &frame, NULL);
     } else {
         context->Rip = *(const DWORD64 *)(uintptr_t)sp;
         context->Rsp += sizeof(DWORD64);
@@ -254,6 +303,7 @@ static DWORD WINAPI stop_again_and_again(void *arg)
     if (!prepare_comparisons())
         return 1;
     while (atomic_load(&is_on)) {
+        read_modules();
         for (unsigned i = 0; i < THREADS; i++) {
             AcquireSRWLockExclusive(&lock);
             if (targets[i].handle)
