@@ -83,5 +83,5 @@ need zydis "$zydis" libZydis.a
 [ -z "${CMOCKA:-}" ] || need cmocka "$cmocka" libcmocka.a
 # In the environment, so that the Makefile adds its own to them.
 export CPPFLAGS="-isystem $zydis/include -DZYDIS_STATIC_BUILD -DZYCORE_STATIC_BUILD"
-exec make --no-print-directory -j"${JOBS:-$(nproc 2>/dev/null || echo 1)}" BUILD="$build" SW_HOST=windows CC=$cc AR=$ar ASSERTS= \
+exec flock "$build/lock" make --no-print-directory -j"${JOBS:-$(nproc 2>/dev/null || echo 1)}" BUILD="$build" SW_HOST=windows CC=$cc AR=$ar ASSERTS= \
     CFLAGS="${CFLAGS:--O2 -g}" "$@"
