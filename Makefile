@@ -284,6 +284,18 @@ arm64: deps
 # Built for Windows on x64 by mingw-w64, in $(BUILD)/windows; the test runs what is built by Wine.
 windows-lib: deps
 	@mk/windows.sh $(BUILD)/windows archive
+# With the decoder that the archive needs, which no package of Windows has.
+windows-install: deps
+	@mk/windows.sh $(BUILD)/windows install-for-windows PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)"
+install-for-windows: archive
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/cmake/snapwalk $(DESTDIR)$(PREFIX)/include/snapwalk
+	install -m 644 $(LIB) $(BUILD)/zydis/libZydis.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 include/snapwalk/*.h $(DESTDIR)$(PREFIX)/include/snapwalk/
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' mk/snapwalk-windows.pc.in \
+		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/snapwalk.pc
+	for name in snapwalkConfig snapwalkConfigVersion; do \
+		sed -e 's|@VERSION@|$(VERSION)|' mk/$$name.cmake.in > $(DESTDIR)$(PREFIX)/lib/cmake/snapwalk/$$name.cmake; \
+	done
 windows: deps
 	@FULL=1 test/windows/run.sh $(BUILD)
 	@test/clr/windows.sh $(BUILD)
@@ -387,6 +399,7 @@ help:
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
 	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
 	@echo 'make windows-lib    archive for Windows on x64, by mingw-w64, $(BUILD)/windows'
+	@echo 'make windows-install  into DESTDIR and PREFIX, with a pkg-config file and a CMake package'
 	@echo 'make windows        its tests and walk_self.exe, run by Wine; "windows: N of N walks as expected"'
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
 	@echo 'make clr            inside a real .NET: every answer beside the CLR'"'"'s own, samples at any instant, cost'
@@ -405,4 +418,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs deps-docs shared clean help snapstacks profiler-unit
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs deps-docs shared clean help snapstacks profiler-unit windows-install install-for-windows
