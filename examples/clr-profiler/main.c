@@ -176,13 +176,13 @@ static void print(FILE *to)
     const char *most = getenv("SNAPWALK_TOP");
     const int top = most ? (int)strtol(most, NULL, 10) : 20;
     struct sw_clr_counts counts;
-    char name[256];
+    char name[256], about[SW_CLR_ABOUT_BYTES];
     sw_clr_get_counts(fed, &counts);
+    (void)sw_clr_about(fed, about, sizeof about);
     fprintf(to,
-            "snapwalk: %llu samples, %llu incomplete, %llu without managed code; %llu methods known, "
-            "layout of the runtime %s\n",
+            "snapwalk: %llu samples, %llu incomplete, %llu without managed code; %llu methods known\nsnapwalk: %s\n",
             (unsigned long long)samples, (unsigned long long)incomplete, (unsigned long long)unmanaged,
-            (unsigned long long)counts.functions, counts.layout == SW_OK ? "known" : "not known: by analysis");
+            (unsigned long long)counts.functions, about);
     qsort(methods, METHODS, sizeof methods[0], by_total);
     fprintf(to, "   total    self\n");
     for (int i = 0; i < top && i < METHODS && methods[i].total; i++) {

@@ -172,6 +172,17 @@ SW_NODISCARD HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_flavour
 SW_NODISCARD enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
                                       bool (*sink)(void *arg, const struct sw_frame *frame), void *arg);
 
+/*
+ * One line for people: which runtime this is, whether the library knows its structures, and if not, what that costs and
+ * what to do about it. For a log, once, after sw_clr_create and when counts.layout has changed.
+ *
+ * text     Receives a NUL-terminated string, cut at size - 1 bytes. size: SW_CLR_ABOUT_BYTES is always enough; not 0.
+ *
+ * Returns  Whether the structures are known. Memory  Allocates nothing. Threads  Any. Signals  Safe.
+ */
+enum { SW_CLR_ABOUT_BYTES = 256 };
+bool sw_clr_about(const struct sw_clr *clr, char *text, size_t size);
+
 /* What the library knows of the runtime, and what failed. */
 struct sw_clr_counts {
     uint64_t functions;    /* ranges of JIT code and precompiled methods in the code map */

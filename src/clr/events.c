@@ -112,6 +112,7 @@ static void add_function(struct sw_clr *clr, FunctionID function, const struct r
                          uint16_t flags)
 {
     sw_clr_host_lock(clr->host);
+    sw_clr_confirm_layout(clr);
     sw_clr_refresh_images(clr, false);
     add_regions(clr, function, regions, flags);
     if (!known)
