@@ -160,7 +160,7 @@ runtime() {
         answers "$1" -- --rounds 1 --threads 1 --only "$few"
         return
     fi
-    answers "$1" CLRTEST_EVENTS=suspends -- --rounds 2 --threads 2
+    answers "$1" CLRTEST_EVENTS=suspends -- --rounds 3 --threads 2
     usable=0
     taken=0
     while [ "$taken" -lt "${SAMPLES_EACH:-100000}" ] && [ "$status" -eq 0 ]; do

@@ -148,8 +148,8 @@ SW_NODISCARD enum sw_status sw_clr_find_seed(struct sw_clr *clr, const struct sw
 
 /*
  * GetFunctionFromIP, as sw_function_from_ip. Of a precompiled method that the runtime has not prepared, for which the
- * runtime's own function ends the process, it answers E_FAIL; of runtimes that do not publish their table of prepared
- * methods (before .NET 10) so it does for those that no event has announced.
+ * runtime's own function ends the process, it answers E_FAIL; so it does for those that no event has announced where
+ * the runtime's table of prepared methods was not found.
  *
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  */
