@@ -150,8 +150,8 @@ publish() {
 # runtime NAME NET VERSION PROPERTIES...: answers, then samples at any instant
 runtime() {
     ( flock 8; publish "$@" ) 8>"$build/dotnet/lock-x64" || {
-        echo "clr: $1: skipped: $(grep -m 1 -oE 'error [A-Z]+[0-9]+:.*' "$build/dotnet/workload-$1.log" |
-            sed 's/ \[.*//' || echo 'it cannot be published')"
+        why=$(grep -m 1 -oE 'error [A-Z]+[0-9]+:.*' "$build/dotnet/workload-$1.log" | sed 's/ \[.*//')
+        echo "clr: $1: skipped: ${why:-the workload cannot be published for it}"
         return 0
     }
     program=$build/dotnet/workload-$1/workload
