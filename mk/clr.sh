@@ -6,10 +6,12 @@
 #   samples   timer signals at any instant, walks in the handler: SAMPLES of them (default 1,000,000; short: 40,000)
 #   cost      nanoseconds a frame beside the CLR's walk, and what sampling every thread at 1 kHz costs a program
 #   overlay   a profiler that knows nothing of us, with and without the overlay
+#   runtimes  answers and samples on .NET 8, 9 and newer patches, in a single-file program and in a composite image: packages
+#             of NuGet's, SAMPLES_EACH samples (default 100,000) on each
 #   arm64     answers and samples of the real runtime for ARM64 in qemu-aarch64 (test/clr/arm64.sh)
 #
-# short: one setting and few samples, for `make test`. STRESS_S: seconds of stress with signals (default 0; 1800 is half
-# an hour). The last line is "clr: N of N walks identical".
+# short: one setting and few samples, of 8 and 9 a part of the workload, for `make test`. STRESS_S: seconds of stress with
+# signals (default 0; 1800 is half an hour). The last line is "clr: N of N walks identical over M runtimes".
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p "$1"
@@ -28,6 +30,8 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 status=0
 export CLRTEST_LIBRARY="$build/test/clr/libclrtest.so"
+program="dotnet $build/dotnet/workload/workload.dll"
+runtimes=1
 
 # under LIBRARY REPORT VARIABLE=VALUE... -- ARGUMENTS: the workload under a profiler
 under() {
@@ -58,7 +62,7 @@ run_once() {
     # shellcheck disable=SC2086
     env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' \
         CORECLR_PROFILER_PATH="$library" CLRTEST_OUT="$report" SNAPWALK_OUT="$report" $settings \
-        timeout "${LIMIT_S:-1200}" dotnet "$build/dotnet/workload/workload.dll" "$@" >"$work/out" 2>&1
+        timeout -k 10 "${LIMIT_S:-1200}" $program "$@" >"$work/out" 2>&1
 }
 
 # answers NAME VARIABLE=VALUE... -- ARGUMENTS
@@ -124,13 +128,66 @@ if [ -z "$short" ]; then
     test/clr/overlay.sh "$build" | grep -v '^ok' || status=1
 fi
 
+# ---- other runtimes ----
+
+# publish NAME NET VERSION PROPERTIES...: the workload with a runtime of its own, a package of NuGet's. VERSION -: the latest
+# that the SDK knows. One at a time: they share a folder.
+publish() {
+    name=$1
+    net=$2
+    version=$3
+    shift 3
+    to=$build/dotnet/workload-$name
+    [ ! -f "$to/workload" ] || [ -n "$(find test/clr/workload -type f -newer "$to/workload")" ] || return 0
+    [ "$version" = - ] || set -- "$@" "-p:RuntimeFrameworkVersion=$version"
+    mkdir -p "$to"
+    dotnet publish test/clr/workload -c Release -r linux-x64 --self-contained -v q "-p:Net=$net" "$@" --artifacts-path \
+        "$build/dotnet/artifacts-$name" -o "$to" --nodeReuse:false -p:UseSharedCompilation=false >"$to.log" 2>&1 8>&- &&
+        cp "$build/dotnet/artifacts-$name/bin/workload/release_linux-x64/workload.dll" "$to" &&
+        touch "$to/workload"
+}
+
+# runtime NAME NET VERSION PROPERTIES...: answers, then samples at any instant
+runtime() {
+    ( flock 8; publish "$@" ) 8>"$build/dotnet/lock-x64" || {
+        why=$(grep -m 1 -oE 'error [A-Z]+[0-9]+:.*' "$build/dotnet/workload-$1.log" | sed 's/ \[.*//')
+        echo "clr: $1: skipped: ${why:-the workload cannot be published for it}"
+        return 0
+    }
+    program=$build/dotnet/workload-$1/workload
+    runtimes=$((runtimes + 1))
+    if [ -n "$short" ]; then
+        answers "$1" -- --rounds 1 --threads 1 --only "$few"
+        return
+    fi
+    answers "$1" CLRTEST_EVENTS=suspends -- --rounds 3 --threads 2
+    usable=0
+    taken=0
+    while [ "$taken" -lt "${SAMPLES_EACH:-100000}" ] && [ "$status" -eq 0 ]; do
+        sampled 5000 15
+    done
+    echo "samples on $1: $usable of $taken usable"
+    [ $(((taken - usable) * 10000)) -le "$taken" ] || status=1
+}
+few=pinvoke,pinvoke-cooperative,callback-filter-inside,filter-null,catch-deep,rethrow-new,finally-every-frame
+runtime 9.0 9 -
+runtime 8.0 8 -
+if [ -z "$short" ]; then
+    runtime 9.0.22 9 9.0.22
+    runtime 8.0.33 8 8.0.33
+    runtime 10.0.14 10 10.0.14
+    runtime single-file 10 - -p:PublishSingleFile=true
+    runtime composite 10 - -p:PublishReadyToRun=true -p:PublishReadyToRunComposite=true
+fi
+
 if [ -z "$short" ]; then
     test/clr/arm64.sh "$build" >"$work/arm64" || status=1
     cat "$work/arm64"
-    grep '^clr: [0-9]' "$work/arm64" >"$work/answers.arm64" || :
+    grep '^clr: [0-9]' "$work/arm64" >"$work/answers.arm64" && runtimes=$((runtimes + 1))
 fi
 
-cat "$work"/answers.* | awk '/^clr: / { same += $2; all += $4 } /registers that the CLR/ { own += $NF }
-    END { printf "registers that the CLR gives as its own: %d\nclr: %d of %d walks identical\n", own, same, all
+cat "$work"/answers.* | awk -v runtimes="$runtimes" '/^clr: / { same += $2; all += $4 } /registers that the CLR/ { own += $NF }
+    END { printf "registers that the CLR gives as its own: %d\nclr: %d of %d walks identical over %d runtimes\n", own, same,
+        all, runtimes
           exit !(all > 0 && same == all) }' || status=1
 exit $status

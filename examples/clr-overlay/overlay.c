@@ -35,6 +35,7 @@ static void say(const char *what, enum sw_status status, const char *so)
 static bool follow(struct sw_overlay *overlay, IUnknown *info)
 {
     struct sw_clr_counts counts;
+    char about[SW_CLR_ABOUT_BYTES];
     void *version5 = NULL;
     enum sw_status status = SW_E_UNSUPPORTED;
     if (info->lpVtbl->QueryInterface(info, &IID_ICorProfilerInfo5, &version5) == S_OK) {
@@ -47,8 +48,8 @@ static bool follow(struct sw_overlay *overlay, IUnknown *info)
     }
     sw_clr_get_counts(overlay->clr, &counts);
     overlay->described = counts.layout == SW_OK;
-    if (!overlay->described)
-        say("the threads of this runtime are not known", counts.layout, "what it answers is left to it");
+    if (!sw_clr_about(overlay->clr, about, sizeof about))
+        fprintf(stderr, "snapwalk overlay: %s; what the runtime answers is left to it\n", about);
     return true;
 }
 

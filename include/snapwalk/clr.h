@@ -1,6 +1,6 @@
 /*
  * The CLR in this process: a code map, images and a thread table that follow the CLR's profiling events, and
- * DoStackSnapshot over them, answered by this library. Linux, x64 and ARM64.
+ * DoStackSnapshot over them, answered by this library. Linux; .NET 10 on x64 and ARM64, .NET 9 and 8 on x64.
  *
  *     sw_clr_create(NULL, info, &clr);                        // in ICorProfilerCallback::Initialize
  *     sw_clr_get_events(&low, &high);                             // add them to the profiler's event mask
@@ -148,8 +148,8 @@ SW_API SW_NODISCARD enum sw_status sw_clr_find_seed(struct sw_clr *clr, const st
 
 /*
  * GetFunctionFromIP, as sw_function_from_ip. Of a precompiled method that the runtime has not prepared, for which the
- * runtime's own function ends the process, it answers E_FAIL; of runtimes that do not publish their table of prepared
- * methods (before .NET 10) so it does for those that no event has announced.
+ * runtime's own function ends the process, it answers E_FAIL; so it does for those that no event has announced where
+ * the runtime's table of prepared methods was not found.
  *
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  */
@@ -171,6 +171,17 @@ SW_API SW_NODISCARD HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_
  */
 SW_API SW_NODISCARD enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
                                              bool (*sink)(void *arg, const struct sw_frame *frame), void *arg);
+
+/*
+ * One line for people: which runtime this is, whether the library knows its structures, and if not, what that costs and
+ * what to do about it. For a log, once, after sw_clr_create and when counts.layout has changed.
+ *
+ * text     Receives a NUL-terminated string, cut at size - 1 bytes. size: SW_CLR_ABOUT_BYTES is always enough; not 0.
+ *
+ * Returns  Whether the structures are known. Memory  Allocates nothing. Threads  Any. Signals  Safe.
+ */
+enum { SW_CLR_ABOUT_BYTES = 256 };
+SW_API bool sw_clr_about(const struct sw_clr *clr, char *text, size_t size);
 
 /* What the library knows of the runtime, and what failed. */
 struct sw_clr_counts {

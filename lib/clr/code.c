@@ -173,15 +173,33 @@ static bool last_begin(uint32_t entry, unsigned nibbles, unsigned within, uint64
 }
 
 /*
- * The last method that begins in front of an entry: the entry before says it. Where maps have no pointers, entries of 0
- * stand for code in the middle of a method, whose length is the limit.
+ * The last entry in front of `*index` that is not 0, which becomes *index; 0 if there is none as near as the layout
+ * says. Where maps have no pointers, entries of 0 stand for code in the middle of a method. Read in pieces.
  */
+static bool entry_before(const struct sw_clr_reader *l, const struct heap *heap, uint64_t *index, uint32_t *entry)
+{
+    enum { PIECE = 64 };
+    uint8_t bytes[4 * PIECE];
+    uint64_t left = l->layout->map_search;
+    *entry = 0;
+    while (left != 0 && *index != 0 && *entry == 0) {
+        const uint64_t near = *index < left ? *index : left, count = near < PIECE ? near : PIECE;
+        const uint64_t from = *index - count;
+        if (sw_memory_read(l->memory, heap->map + 4 * from, bytes, (size_t)(4 * count)) != 4 * count)
+            return false;
+        left -= count;
+        while (*index != from && *entry == 0)
+            *entry = sw_load32(bytes + 4 * (--*index - from));
+    }
+    return true;
+}
+
+/* The last method that begins in front of an entry. */
 static bool find_before(const struct sw_clr_reader *l, const struct heap *heap, uint64_t index, uint64_t *offset)
 {
-    uint32_t entry = 0;
-    for (uint32_t i = 0; i < l->layout->map_search && index != 0 && entry == 0; i++)
-        if (!entry_of(l, heap, --index, &entry))
-            return false;
+    uint32_t entry;
+    if (!entry_before(l, heap, &index, &entry))
+        return false;
     if (is_pointer(entry, offset))
         return true;
     if (!last_begin(entry, NIBBLES, NIBBLE_BYTES, offset))

@@ -259,6 +259,7 @@ enum sw_status sw_clr_image_open(const struct sw_pe *pe, const struct sw_alloc *
     image->pe = *pe;
     image->alloc = *alloc;
     enum sw_status status = find_header(pe, &header, &image->metadata);
+    find_dispatch(image);
     if (status == SW_OK)
         status = read_header(pe, header, &sections);
     if (status)
@@ -270,7 +271,6 @@ enum sw_status sw_clr_image_open(const struct sw_pe *pe, const struct sw_alloc *
     if (!image->functions.size)
         return section(&sections, SECTION_OWNER, &broken).size ? SW_E_UNSUPPORTED : SW_E_NOT_FOUND;
     status = make_index(image, &sections);
-    find_dispatch(image);
     if (status)
         sw_clr_image_close(image);
     return status;

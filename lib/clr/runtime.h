@@ -230,6 +230,18 @@ bool sw_clr_described_contract(const struct sw_clr_description *about, const cha
 bool sw_clr_described_machine(const struct sw_clr_description *about, const char *name);
 
 /*
+ * Whether a layout fits a thread: its mode is one of the two, and its top explicit frame is none, or lies on the stack
+ * and is of a kind that is known.
+ *
+ * thread     A thread that runs, as the calling one.
+ * low, high  The part of its stack that may hold its frames.
+ *
+ * Memory  Allocates nothing. Threads  Any. Signals  Safe when memory->read is.
+ */
+bool sw_clr_thread_fits(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t thread,
+                        uint64_t low, uint64_t high);
+
+/*
  * The mode of a thread.
  *
  * memory   Reads the runtime's data.

@@ -17,7 +17,7 @@ static void *interface_of(IUnknown *info, const IID *iid)
 }
 
 /* The version that the runtime says of itself; machine and system are this code's own. */
-static struct sw_clr_runtime ask_runtime(const struct sw_clr *clr)
+static struct sw_clr_runtime ask_runtime(struct sw_clr *clr)
 {
     struct sw_regs here;
     COR_PRF_RUNTIME_TYPE type;
@@ -27,6 +27,8 @@ static struct sw_clr_runtime ask_runtime(const struct sw_clr *clr)
     if (clr->info->lpVtbl->GetRuntimeInformation(clr->info, &instance, &type, &major, &minor, &build, &fix, 0, NULL,
                                                  NULL) == S_OK)
         runtime.major = major;
+    if (runtime.major != 0)
+        memcpy(clr->version, (const USHORT[]){ major, minor, build }, sizeof clr->version);
     return runtime;
 }
 

@@ -98,10 +98,27 @@ static void confirm_entries(struct sw_clr *clr, const struct sw_range *range)
         clr->layout.has_entries = false;
 }
 
+static bool is_in_image(struct sw_clr *clr, uint64_t address)
+{
+    struct sw_image image;
+    return sw_images_find(clr->images, address, &image) == SW_OK;
+}
+
+/*
+ * A composite image is mapped when the first of its modules is loaded, and no event says where: precompiled code that
+ * is in no heap and in no image that is known shows that there is one.
+ */
+static bool is_in_new_image(struct sw_clr *clr, uint64_t address)
+{
+    if (clr->layout_status != SW_OK)
+        return false;
+    sw_clr_refresh_images(clr, true);
+    return is_in_image(clr, address);
+}
+
 /* Adds one region of code of a method or dynamic method. */
 void sw_clr_add_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code, uint16_t flags)
 {
-    struct sw_image image;
     struct sw_range range = { .begin = code->startAddress,
                               .end = code->startAddress + code->size,
                               .id = function,
@@ -109,12 +126,15 @@ void sw_clr_add_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE
                               .unwind = sw_clr_unwind_of(sw_clr_host_system()),
                               .flags = flags };
     const struct sw_clr_heap *heap = known_heap(clr, range.begin);
-    if (!heap && sw_images_find(clr->images, range.begin, &image) == SW_OK) {
+    const bool is_known = !heap && is_in_image(clr, range.begin);
+    if (!heap && !is_known)
+        heap = find_heap(clr, range.begin);
+    if (heap) {
+        range.image = heap->image;
+    } else if (is_known || is_in_new_image(clr, range.begin)) {
         range.kind = SW_KIND_NGEN;
         range.unwind = SW_UNWIND_AUTO;
         confirm_entries(clr, &range);
-    } else if (heap || (heap = find_heap(clr, range.begin)) != NULL) {
-        range.image = heap->image;
     }
     add_range(clr, &range);
 }

@@ -69,6 +69,12 @@ static bool get_regions(struct sw_clr *clr, FunctionID function, ReJITID rejit, 
     return versions != 0;
 }
 
+/* What is to be known of a method's code that the code does not say. */
+static uint16_t flags_of(struct sw_clr *clr, FunctionID function)
+{
+    return sw_clr_dispatches(clr, function) ? SW_RANGE_EH_DISPATCH : 0;
+}
+
 static void add_regions(struct sw_clr *clr, FunctionID function, const struct regions *regions, uint16_t flags)
 {
     for (ULONG32 i = 0; i < regions->count; i++)
@@ -99,9 +105,10 @@ void sw_clr_retry_pending(struct sw_clr *clr)
     sw_clr_host_unlock(clr->host);
     for (unsigned i = 0; i < count; i++) {
         const bool known = get_regions(clr, pending[i], 0, &regions);
+        const uint16_t flags = known ? flags_of(clr, pending[i]) : 0;
         sw_clr_host_lock(clr->host);
         if (known)
-            add_regions(clr, pending[i], &regions, 0);
+            add_regions(clr, pending[i], &regions, flags);
         else if (count < SW_CLR_PENDING)
             postpone(clr, pending[i]);
         sw_clr_host_unlock(clr->host);
@@ -112,6 +119,7 @@ static void add_function(struct sw_clr *clr, FunctionID function, const struct r
                          uint16_t flags)
 {
     sw_clr_host_lock(clr->host);
+    sw_clr_confirm_layout(clr);
     sw_clr_refresh_images(clr, false);
     add_regions(clr, function, regions, flags);
     if (!known)
@@ -122,7 +130,7 @@ static void add_function(struct sw_clr *clr, FunctionID function, const struct r
 void sw_clr_function_compiled(struct sw_clr *clr, FunctionID function, ReJITID rejit)
 {
     struct regions regions;
-    const uint16_t flags = sw_clr_dispatches(clr, function) ? SW_RANGE_EH_DISPATCH : 0;
+    const uint16_t flags = flags_of(clr, function);
     const bool known = get_regions(clr, function, rejit, &regions);
     if (rejit != 0)
         atomic_store(&clr->recompiles, true);

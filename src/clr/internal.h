@@ -45,6 +45,7 @@ struct sw_clr_lease {
  * host     Its lock is held while the code map or the images change.
  * info9    Null if the runtime is older.
  * layout   Of the runtime's structures, if layout_status is SW_OK.
+ * is_confirmed  A thread has fitted the layout, or it need not.  version  What the runtime says of itself.
  * loads    The loader's counters when the images were read last.
  * pending  Precompiled methods that were announced, but whose code the runtime does not report yet.
  * heaps    Heaps of JIT code that events were about lately; heap_hand: the next to be replaced.
@@ -72,7 +73,9 @@ struct sw_clr {
     struct sw_suspender suspender;
     struct sw_code_finder finder;
     struct sw_clr_layout layout;
-    enum sw_status layout_status;
+    _Atomic enum sw_status layout_status;
+    bool is_confirmed;
+    USHORT version[3];
     struct sw_clr_loads loads;
     FunctionID pending[SW_CLR_PENDING];
     _Atomic unsigned pending_count;
@@ -145,6 +148,12 @@ static inline void sw_clr_count_failure(struct sw_clr *clr)
 /* Adds the images of the modules that the runtime had before, and all other images. Called without the lock. */
 void sw_clr_add_modules(struct sw_clr *clr);
 
+/*
+ * Holds a layout that is known beforehand against the calling thread, which has managed callers; once. If it does not
+ * fit, the structures are not known.
+ */
+void sw_clr_confirm_layout(struct sw_clr *clr);
+
 /* Adds the threads that the runtime had before: asks it for all of them. */
 void sw_clr_add_threads(struct sw_clr *clr);
 
@@ -157,6 +166,8 @@ bool sw_clr_find(void *arg, uint64_t address, struct sw_range *code);
 /* The struct sw_inspector's functions; arg: the lease. */
 void sw_clr_update(void *arg, struct sw_thread *thread);
 bool sw_clr_record(void *arg, const struct sw_thread *thread, uint64_t *cursor, struct sw_transition *record);
+bool sw_clr_any_record(struct sw_clr_lease *lease, const struct sw_thread *thread, uint64_t *cursor,
+                       struct sw_transition *record); /* also one that leads to native code */
 bool sw_clr_unwound(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high);
 uint64_t sw_clr_function(void *arg, uint64_t address);
 

@@ -49,6 +49,25 @@ static bool get_module(struct sw_clr *clr, ModuleID module, uint64_t *base, DWOR
     return true;
 }
 
+static bool has_dispatch(const struct sw_clr_image *image)
+{
+    for (unsigned i = 0; i < SW_CLR_DISPATCH_TYPES; i++)
+        if (image->dispatch[i].end != 0)
+            return true;
+    return false;
+}
+
+/* The core library's code is in a composite image, which is there by now. */
+static bool is_core_component(struct sw_clr *clr, uint64_t base)
+{
+    struct sw_section section;
+    sw_images_enter(clr->images, &section);
+    const struct sw_image_entry *entry = base ? sw_images_entry(clr->images, base) : NULL;
+    const bool is_component = entry && !entry->has_clr && has_dispatch(&entry->clr);
+    sw_images_leave(clr->images, &section);
+    return is_component;
+}
+
 /*
  * Adds the image of one module. A module without a base has none: its code is emitted. What is not collectible is never
  * unmapped.
@@ -57,7 +76,7 @@ static void add_module(struct sw_clr *clr, uint64_t base, DWORD flags)
 {
     const bool lasts = (flags & COR_PRF_MODULE_COLLECTIBLE) == 0;
     const enum sw_status status = base ? sw_images_add_mapped(clr->images, base, lasts) : SW_E_NOT_FOUND;
-    sw_clr_refresh_images(clr, status != SW_OK && status != SW_E_NOT_FOUND);
+    sw_clr_refresh_images(clr, (status != SW_OK && status != SW_E_NOT_FOUND) || is_core_component(clr, base));
     if (status == SW_OK)
         postpone_refresh(clr);
 }
@@ -102,14 +121,6 @@ void sw_clr_module_unloaded(struct sw_clr *clr, ModuleID module)
     atomic_store(&clr->unloaded_at, sw_clr_host_now_ns());
 }
 
-static bool has_dispatch(const struct sw_clr_image *image)
-{
-    for (unsigned i = 0; i < SW_CLR_DISPATCH_TYPES; i++)
-        if (image->dispatch[i].end != 0)
-            return true;
-    return false;
-}
-
 /*
  * Precompiled code carries this itself (lib/clr/image.c); recompiled code is recognised by its module and token. There
  * is one module with such methods, the core library, which is never unloaded.
@@ -129,7 +140,7 @@ bool sw_clr_dispatches(struct sw_clr *clr, FunctionID function)
     struct sw_section section;
     sw_images_enter(clr->images, &section);
     const struct sw_image_entry *entry = sw_images_entry(clr->images, base);
-    const bool is_core = entry && entry->has_clr && has_dispatch(&entry->clr);
+    const bool is_core = entry && has_dispatch(&entry->clr);
     const bool answer = is_core && sw_clr_image_dispatches(&entry->clr, token);
     sw_images_leave(clr->images, &section);
     if (is_core)

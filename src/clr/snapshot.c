@@ -199,7 +199,7 @@ static bool forward_frame(void *arg, const struct sw_frame *frame)
 static bool next_record(struct sw_clr_lease *lease, const struct sw_thread *thread, uint64_t sp, uint64_t *cursor,
                         struct sw_transition *record)
 {
-    while (sw_clr_record(lease, thread, cursor, record))
+    while (sw_clr_any_record(lease, thread, cursor, record))
         if (record->regs.known != 0 && sw_regs_sp(&record->regs) > sp)
             return true;
     return false;

@@ -65,6 +65,20 @@ void sw_clr_thread_destroyed(struct sw_clr *clr, ThreadID thread)
         atomic_fetch_sub(&clr->thread_count, 1);
 }
 
+void sw_clr_confirm_layout(struct sw_clr *clr)
+{
+    const struct sw_memory memory = sw_self_memory();
+    const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    uint64_t begin, end;
+    ThreadID thread;
+    if (clr->is_confirmed || clr->layout_status != SW_OK || !clr->layout.closed ||
+        clr->info->lpVtbl->GetCurrentThreadID(clr->info, &thread) != S_OK || sw_self_stack(&begin, &end) != SW_OK)
+        return;
+    if (!sw_clr_thread_fits(&clr->layout, &memory, thread, here, end))
+        clr->layout_status = SW_E_UNSUPPORTED;
+    clr->is_confirmed = true;
+}
+
 void sw_clr_add_threads(struct sw_clr *clr)
 {
     ICorProfilerInfo4 *info4 = NULL;
@@ -182,9 +196,9 @@ static void unwind_native(struct sw_clr_lease *lease, const struct sw_thread *th
         regs->known = 0;
 }
 
-bool sw_clr_record(void *arg, const struct sw_thread *thread, uint64_t *cursor, struct sw_transition *record)
+bool sw_clr_any_record(struct sw_clr_lease *lease, const struct sw_thread *thread, uint64_t *cursor,
+                       struct sw_transition *record)
 {
-    struct sw_clr_lease *lease = arg;
     const struct sw_clr *clr = lease->clr;
     uint32_t native;
     if (clr->layout_status != SW_OK)
@@ -194,6 +208,17 @@ bool sw_clr_record(void *arg, const struct sw_thread *thread, uint64_t *cursor, 
         return false;
     if (native != 0)
         unwind_native(lease, thread, native, &record->regs);
+    return true;
+}
+
+/* Native code, too, calls what has to be prepared first. */
+bool sw_clr_record(void *arg, const struct sw_thread *thread, uint64_t *cursor, struct sw_transition *record)
+{
+    struct sw_clr_lease *lease = arg;
+    if (!sw_clr_any_record(lease, thread, cursor, record))
+        return false;
+    if (record->regs.known != 0 && !is_managed(lease->clr, sw_regs_pc(&record->regs) - !record->exact))
+        record->regs.known = 0;
     return true;
 }
 

@@ -64,6 +64,14 @@ void sw_clr_get_counts(const struct sw_clr *clr, struct sw_clr_counts *counts)
     *counts = (struct sw_clr_counts){ .layout = layout_status };
 }
 
+bool sw_clr_about(const struct sw_clr *clr, char *text, size_t size)
+{
+    assert_ptr_equal(clr, &the_clr);
+    assert_true(size >= SW_CLR_ABOUT_BYTES);
+    text[0] = 0;
+    return layout_status == SW_OK;
+}
+
 void sw_clr_get_events(DWORD *low, DWORD *high)
 {
     *low = OURS_LOW;

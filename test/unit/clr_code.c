@@ -466,9 +466,37 @@ static void a_finder_that_tells_of_other_code_is_not_believed(void **state)
     }
 }
 
+/* As in .NET 8 and 9: the entries in the middle of a method are 0. */
+static void without_pointers_a_begin_is_searched_for(void **state)
+{
+    struct sw_range range;
+    (void)state;
+    arrange();
+    for (uint32_t entry = 3; entry <= 4; entry++)
+        put(&target, NIBBLES + 4 * entry, 0, 4);
+    layout.map_search = 1;
+    assert_false(find(HEAP + 0x500, &range));
+    for (layout.map_search = 3; layout.map_search <= 4096; layout.map_search *= 4) {
+        assert_true(find(HEAP + 0x500, &range));
+        assert_true(range.begin == HEAP + B && range.end == HEAP + B_END);
+    }
+    put(&target, NIBBLES + 4 * 2, 0, 4);
+    layout.map_search = 4096; /* the method in front ends before */
+    assert_false(find(HEAP + 0x500, &range));
+    put(&target, NIBBLES + 4 * 1, 0, 4); /* nothing begins in front */
+    assert_false(find(HEAP + 0x500, &range));
+    arrange();
+    put(&target, NIBBLES + 4 * 4, 0, 4);
+    layout.map_search = 4096;
+    target.hole = NIBBLES + 4 * 3;
+    target.hole_size = 1;
+    assert_false(find(HEAP + 0x500, &range));
+}
+
 int main(void)
 {
     static const struct CMUnitTest single[] = {
+        cmocka_unit_test(without_pointers_a_begin_is_searched_for),
         cmocka_unit_test(each_address_of_the_heap_belongs_to_its_method),
         cmocka_unit_test(code_in_front_of_map_and_heap_is_not_found),
         cmocka_unit_test(the_fragment_that_holds_the_address_is_taken),

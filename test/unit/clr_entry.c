@@ -227,6 +227,29 @@ static void any_byte_changed_is_survived(void **state)
     assert_true(find(FULL) == METHOD + 0x40);
 }
 
+static void where_the_table_is_can_be_learned_from_one_method(void **state)
+{
+    const struct sw_memory memory = target_memory(&target);
+    (void)state;
+    arrange();
+    memset(target_at(&target, MODULE), 0, 0x100);
+    put_word(MODULE + 96, INFO);
+    memset(target_at(&target, COMPOSITE), 0, 0x100);
+    put_word(COMPOSITE + 40, COMPOSITE);
+    put_word(COMPOSITE + 56 + 16, BUCKETS);
+    layout.has_entries = false;
+    layout.entry[SW_CLR_MODULE_READY] = layout.entry[SW_CLR_READY_COMPOSITE] = layout.entry[SW_CLR_READY_ENTRIES] = 8;
+    assert_false(sw_clr_learn_entries(&layout, &memory, FIRST, METHOD + 8)); /* it is not that method's entry */
+    assert_false(sw_clr_learn_entries(&layout, &memory, FIRST + 16, METHOD));
+    assert_false(layout.has_entries);
+    assert_int_equal(layout.entry[SW_CLR_MODULE_READY], 8);
+    assert_true(sw_clr_learn_entries(&layout, &memory, FIRST, METHOD));
+    assert_int_equal(layout.entry[SW_CLR_MODULE_READY], 96);
+    assert_int_equal(layout.entry[SW_CLR_READY_COMPOSITE], 40);
+    assert_int_equal(layout.entry[SW_CLR_READY_ENTRIES], 56);
+    assert_true(find(FULL) == METHOD + 0x40);
+}
+
 int main(void)
 {
     static const struct CMUnitTest single[] = {
@@ -236,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_table_in_which_every_bucket_goes_on_ends),
         cmocka_unit_test(a_runtime_that_keeps_its_table_to_itself_is_not_guessed_at),
         cmocka_unit_test(what_cannot_be_read_is_not_found),
+        cmocka_unit_test(where_the_table_is_can_be_learned_from_one_method),
         cmocka_unit_test(any_byte_changed_is_survived),
     };
     struct CMUnitTest tests[COUNT_OF(single) + COUNT_OF(changed_rows)];

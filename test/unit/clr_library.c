@@ -155,12 +155,15 @@ static unsigned libraries(void)
 static void the_description_is_read_where_the_runtime_is(void **state)
 {
     struct sw_clr_counts counts;
+    char about[SW_CLR_ABOUT_BYTES];
     (void)state;
     void *library = load_library(descriptor_name);
     put_description(library);
     struct sw_clr *clr = follow(dlsym(library, query_name));
     sw_clr_get_counts(clr, &counts);
     assert_int_equal(counts.layout, SW_OK);
+    assert_true(sw_clr_about(clr, about, sizeof about));
+    assert_non_null(strstr(about, ": structures known"));
     assert_true(clr->layout.code == CODE_MAP);
     assert_int_equal(clr->layout.at[SW_CLR_THREAD_MODE], offset_of(0));
     sw_clr_destroy(clr);
@@ -198,7 +201,13 @@ static void code_in_no_library_is_not_understood(void **state)
     put_code(page);
     assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
     struct sw_clr *clr = follow(page);
+    char about[SW_CLR_ABOUT_BYTES], cut[10];
     assert_int_equal(clr->layout_status, SW_E_NOT_FOUND);
+    assert_false(sw_clr_about(clr, about, sizeof about));
+    assert_non_null(strstr(about, "structures not known ("));
+    assert_true(strlen(about) < sizeof about - 1);
+    assert_false(sw_clr_about(clr, cut, sizeof cut));
+    assert_int_equal(strlen(cut), sizeof cut - 1);
     sw_clr_destroy(clr);
     munmap(page, 4096);
 }

@@ -351,6 +351,164 @@ static void mode_is_what_the_thread_says(void **state)
     assert_int_equal(mode, SW_MODE_UNKNOWN);
 }
 
+/* ---- whether a layout fits ---- */
+
+static bool fits(uint32_t mode, uint64_t frame, uint64_t word)
+{
+    const struct sw_memory memory = target_memory(&target);
+    start();
+    layout.closed = true;
+    put(&target, THREAD + layout.at[SW_CLR_THREAD_MODE], mode, 4);
+    put_word(THREAD + layout.at[SW_CLR_THREAD_FRAME], frame);
+    put_word(FRAME, word);
+    return sw_clr_thread_fits(&layout, &memory, THREAD, FRAME, FRAME + 8);
+}
+
+static void a_layout_fits_a_thread_of_its_runtime_only(void **state)
+{
+    (void)state;
+    assert_true(fits(0, FRAME, TARGET_WORD));
+    assert_true(fits(1, END, TARGET_WORD));
+    assert_false(fits(2, FRAME, TARGET_WORD));
+    assert_false(fits(0, FRAME, 0xdead));
+    assert_false(fits(0, 0, TARGET_WORD));
+    assert_false(fits(0, FRAME - 8, TARGET_WORD));
+    assert_false(fits(0, FRAME + 8, TARGET_WORD));
+    assert_false(fits(0, FRAME + 4, TARGET_WORD));
+}
+
+/* ---- frames of .NET 8 and 9 ---- */
+
+enum { HELPER_WORD = 0x7777, ENTRY = 40, FLAGS = 24, STATE = 48 };
+static const unsigned helper_order[] = { SW_X64_R12, SW_X64_R13, SW_X64_R14, SW_X64_R15, SW_X64_RBX, SW_X64_RBP };
+
+/* A frame as .NET 8 lays it out; done: what stands where the runtime puts the return address's place. */
+static void put_helper(uint64_t entry, uint32_t flags, uint64_t done)
+{
+    const struct sw_clr_runtime net_8 = { 8, SW_MACHINE_X64, SW_CLR_UNIX, 0 };
+    memset(&target, 0xa5, sizeof target);
+    target.hole = target.hole_size = 0;
+    assert_true(sw_clr_layout_known(&net_8, &layout));
+    layout.frames[0] = (struct sw_clr_frame_word){ HELPER_WORD, SW_CLR_FRAME_HELPER };
+    layout.frame_count = 1;
+    put_word(THREAD + layout.at[SW_CLR_THREAD_FRAME], FRAME);
+    put_frame(FRAME, HELPER_WORD, END);
+    put_word(FRAME + ENTRY, entry);
+    put(&target, FRAME + FLAGS, flags, 4);
+    put_word(FRAME + STATE, PC);
+    put_word(FRAME + STATE + 8, SP);
+    for (unsigned i = 0; i < COUNT_OF(helper_order); i++) {
+        put_word(FRAME + STATE + 16 + 8 * i, saved(helper_order[i]));
+        put_word(FRAME + STATE + 64 + 8 * i, 0);
+        put_word(FRAME + STATE + 120 + 8 * i, saved(helper_order[i]) + 1);
+    }
+    put_word(FRAME + STATE + 112, done);
+    put_word(FRAME + STATE + 168, PC + 0x1000);
+    put_word(FRAME + STATE + 176, SP - 0x100);
+}
+
+static void a_helper_whose_caller_is_known_leads_to_it(void **state)
+{
+    struct sw_transition record;
+    uint64_t cursor = 0;
+    (void)state;
+    put_helper(1, 0x10, FRAME + STATE);
+    put_word(FRAME + STATE + 64 + 8, BEHIND); /* r13 was saved there, and has been changed */
+    put_word(BEHIND, 0x1234);
+    put_word(FRAME + STATE + 64 + 16, 8); /* r14's place cannot be read */
+    assert_true(next(&cursor, &record));
+    assert_int_equal(native, 0);
+    assert_true(record.has_method && !record.exact);
+    assert_true(sw_regs_pc(&record.regs) == PC && sw_regs_sp(&record.regs) == SP);
+    for (unsigned i = 0; i < COUNT_OF(helper_order); i++)
+        assert_true(record.regs.r[helper_order[i]] == (i == 1 ? 0x1234 : saved(helper_order[i]) + 1));
+    assert_false(next(&cursor, &record));
+}
+
+static void a_helper_whose_caller_is_not_known_yet_is_to_be_unwound(void **state)
+{
+    static const struct {
+        uint64_t entry;
+        uint32_t flags, native;
+    } rows[] = { { 0, 0, SW_CLR_ALL_NATIVE }, { 0, 0x20, 1 }, { 0, 0x30, 2 }, { 1, 0, 1 }, { 1, 0x10, 2 } };
+    (void)state;
+    for (size_t n = 0; n < COUNT_OF(rows); n++) {
+        struct sw_transition record;
+        uint64_t cursor = 0;
+        put_helper(rows[n].entry, rows[n].flags, 0);
+        assert_true(next(&cursor, &record));
+        assert_int_equal(native, rows[n].native);
+        assert_int_equal(record.has_method, rows[n].entry != 0);
+        assert_true(sw_regs_pc(&record.regs) == PC + 0x1000 && sw_regs_sp(&record.regs) == SP - 0x100 + 8);
+        for (unsigned i = 0; i < COUNT_OF(helper_order); i++)
+            assert_true(record.regs.r[helper_order[i]] == saved(helper_order[i]));
+    }
+}
+
+static void a_frame_of_no_known_class_ends_the_chain_of_8_and_9(void **state)
+{
+    struct sw_transition record;
+    uint64_t cursor = 0;
+    (void)state;
+    put_helper(0, 0, FRAME);
+    put_word(FRAME, HELPER_WORD + 8);
+    assert_false(next(&cursor, &record));
+}
+
+static void a_helper_that_cannot_be_read_leads_nowhere(void **state)
+{
+    const uint64_t read[] = { FRAME + FLAGS, FRAME + ENTRY, FRAME + STATE, FRAME + STATE + 176 };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(read); i++) {
+        struct sw_transition record;
+        uint64_t cursor = 0;
+        put_helper(0, 0, 0);
+        target.hole = read[i] + 2;
+        target.hole_size = 1;
+        assert_false(next(&cursor, &record));
+    }
+}
+
+/* Trackers of .NET 8 lie on the heap, in any order. */
+static void put_tracker(uint64_t at, uint64_t previous, uint64_t thread)
+{
+    put_word(at + layout.at[SW_CLR_EXCEPTION_PREVIOUS], previous);
+    put_word(at + layout.at[SW_CLR_EXCEPTION_THREAD], thread);
+    put_word(at + layout.at[SW_CLR_EXCEPTION_LOW], SP);
+    put_word(at + layout.at[SW_CLR_EXCEPTION_HIGH], SP + 0x100);
+    put(&target, at + layout.at[SW_CLR_EXCEPTION_FLAGS], 4, 4);
+    put(&target, at + layout.at[SW_CLR_EXCEPTION_CLAUSE], 3, 4);
+    put(&target, at + layout.at[SW_CLR_EXCEPTION_ENTERED], 1, 4);
+}
+
+static unsigned count_trackers(void)
+{
+    const struct sw_memory memory = target_memory(&target);
+    struct sw_clr_exception exception;
+    uint64_t cursor = 0;
+    unsigned count = 0;
+    while (sw_clr_thread_exception(&layout, &memory, &memory, THREAD, &cursor, &exception)) {
+        assert_true(exception.second_pass && exception.entered && exception.low == SP && exception.high == SP + 0x100);
+        count++;
+    }
+    return count;
+}
+
+static void exceptions_off_the_stack_need_not_rise(void **state)
+{
+    const uint64_t outer = DATA + 0x5000, inner = DATA + 0x6000;
+    (void)state;
+    put_helper(0, 0, 0);
+    put_word(THREAD + layout.at[SW_CLR_THREAD_EXCEPTION], inner);
+    put_tracker(inner, outer, THREAD);
+    put_tracker(outer, 0, THREAD);
+    assert_int_equal(count_trackers(), 2);
+    put_tracker(outer, 0, THREAD + 8); /* another thread's */
+    assert_int_equal(count_trackers(), 1);
+    put_tracker(outer, inner, THREAD);
+    assert_int_equal(count_trackers(), 64); /* in a circle: so many, and no more */
+}
+
 /* ---- exceptions in flight ---- */
 
 /* The runtime's record of an exception as .NET 10 lays it out. */
@@ -527,6 +685,12 @@ static void replaced_return_address_is_found(void **state)
 int main(void)
 {
     static const struct CMUnitTest single[] = {
+        cmocka_unit_test(a_layout_fits_a_thread_of_its_runtime_only),
+        cmocka_unit_test(a_helper_whose_caller_is_known_leads_to_it),
+        cmocka_unit_test(a_helper_whose_caller_is_not_known_yet_is_to_be_unwound),
+        cmocka_unit_test(a_frame_of_no_known_class_ends_the_chain_of_8_and_9),
+        cmocka_unit_test(a_helper_that_cannot_be_read_leads_nowhere),
+        cmocka_unit_test(exceptions_off_the_stack_need_not_rise),
         cmocka_unit_test(an_inactive_inlined_frame_leads_nowhere_and_the_chain_goes_on),
         cmocka_unit_test(an_unknown_kind_leads_nowhere_and_the_chain_goes_on),
         cmocka_unit_test(a_frame_without_a_method_says_so),

@@ -158,6 +158,14 @@ ICorProfilerInfo12 *life_info(void)
 
 /* ---- end ---- */
 
+/* Without the runtime's structures walks go by analysis: said once, when it is certain. */
+static void say_if_unknown(void)
+{
+    char about[SW_CLR_ABOUT_BYTES];
+    if (!sw_clr_about(fed, about, sizeof about))
+        fprintf(stderr, "snapwalk-profiler: %s\n", about);
+}
+
 /* Of a forked child nothing is written: its samples are its parent's. */
 static bool close_all(void)
 {
@@ -165,6 +173,7 @@ static bool close_all(void)
     bool written = false;
     if (atomic_exchange(&on, false) && getpid() == owner) {
         end_sampling();
+        say_if_unknown();
         written = collect_dump();
         collect_close();
     }

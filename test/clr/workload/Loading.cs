@@ -67,7 +67,8 @@ static class Loading
         new("load-unloading-event", Unloading, 1),
     ];
 
-    static string Self => Environment.GetCommandLineArgs()[0];
+    // A single-file program has this beside it for these scenarios alone.
+    static string Self => Path.Combine(AppContext.BaseDirectory, "workload.dll");
 
     sealed class Context() : AssemblyLoadContext("copy", isCollectible: true)
     {
