@@ -87,10 +87,10 @@ static const struct row {
       false,
       false },
     /*
-     * Stubs of CoreCLR, which managed code calls through a register, and does not run into. Precode: ldr x11, literal; br x11; dmb ishld;
-     * ldr x12, literal; ldr x11, literal; br x11. Call counting: ldr x9, literal; ldrh w10, [x9]; subs w10, w10, #1;
-     * strh w10, [x9]; b.eq past the jump; ldr x9, literal; br x9; ldr x10, literal; br x10. Virtual calls: ldr x9,
-     * [x0]; ldr x9, [x9, #104]; ldr x9, [x9, #16]; br x9.
+     * Stubs of CoreCLR, which managed code calls through a register, and does not run into. Precode: ldr x11, literal;
+     * br x11; dmb ishld; ldr x12, literal; ldr x11, literal; br x11. Call counting: ldr x9, literal; ldrh w10, [x9];
+     * subs w10, w10, #1; strh w10, [x9]; b.eq past the jump; ldr x9, literal; br x9; ldr x10, literal; br x10. Virtual
+     * calls: ldr x9, [x0]; ldr x9, [x9, #104]; ldr x9, [x9, #16]; br x9.
      */
     { "precode_at_its_load",
       { 0xd503201f, 0xd63f0100, 0xd503201f, 0x14000000, 0x5802000b, 0xd61f0160, 0xd50339bf, 0x5801ffec, 0x5802000b,
