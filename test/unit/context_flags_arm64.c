@@ -1,7 +1,7 @@
 /*
  * ContextFlags of ARM64 frames. On Unix each frame behind the first managed one, which the CLR has unwound from a call,
  * says so on top of what stands there; a record with flags of its own sets them anew for its frame
- * (docs/facts/clr-arm64-observed.md, 3.8 and section 8).
+ * (docs/facts/clr-arm64-observed.md, section 8).
  */
 #include "rows.h"
 
