@@ -12,8 +12,8 @@
 
 #include <snapwalk/context.h>
 
-/* In a CONTEXT. XSTATE: a part of ContextFlags that the runtime's walks do not hand on; of x64 only. */
-enum { X64_FLAGS_AT = 0x30, ARM64_FLAGS_AT = 0, X64_XSTATE = 0x40 };
+/* In a CONTEXT. XSTATE: a part of ContextFlags that the runtime's walks do not hand on. */
+enum { X64_FLAGS_AT = 0x30, ARM64_FLAGS_AT = 0, X64_XSTATE = 0x40, ARM64_XSTATE = 0x20 };
 
 struct source {
     const struct sw_clr_layout *layout;
@@ -72,7 +72,7 @@ static bool from_block(const struct source *s, struct sw_transition *record)
 
 static uint32_t flags_of(enum sw_machine machine, const uint8_t *context)
 {
-    return machine == SW_MACHINE_ARM64 ? sw_load32(context + ARM64_FLAGS_AT)
+    return machine == SW_MACHINE_ARM64 ? sw_load32(context + ARM64_FLAGS_AT) & ~(uint32_t)ARM64_XSTATE
                                        : sw_load32(context + X64_FLAGS_AT) & ~(uint32_t)X64_XSTATE;
 }
 
