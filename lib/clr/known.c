@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-enum { A_RUNTIME = 5, D = SW_CLR_DESCRIBED, N = SW_CLR_NONE, XSTATE = 0x40 /* in ContextFlags of x64 */ };
+enum { A_RUNTIME = 5, D = SW_CLR_DESCRIBED, N = SW_CLR_NONE };
+enum { X64_XSTATE = 0x40, ARM64_XSTATE = 0x20 }; /* in ContextFlags */
 
 /*
  * One column for each. D: its descriptor has to say it. described: the descriptor has explicit frames, saved registers
@@ -28,9 +29,9 @@ static const struct runtime {
     uint32_t context_size, context_hidden;
     uint16_t block_saved, hijack_saved;
 } runtimes[A_RUNTIME] = {
-    { 10, SW_MACHINE_X64, SW_CLR_UNIX, true, false, 1, 3232, XSTATE, N, N },
-    { 10, SW_MACHINE_ARM64, SW_CLR_UNIX, true, false, 1, 992, 0, N, N },
-    { 10, SW_MACHINE_X64, SW_CLR_WINDOWS, true, false, 1, 1232, XSTATE, N, N },
+    { 10, SW_MACHINE_X64, SW_CLR_UNIX, true, false, 1, 3232, X64_XSTATE, N, N },
+    { 10, SW_MACHINE_ARM64, SW_CLR_UNIX, true, false, 1, 992, ARM64_XSTATE, N, N },
+    { 10, SW_MACHINE_X64, SW_CLR_WINDOWS, true, false, 1, 1232, X64_XSTATE, N, N },
     { 9, SW_MACHINE_X64, SW_CLR_UNIX, false, false, 4096, 3104, 0, 48, 16 },
     { 8, SW_MACHINE_X64, SW_CLR_UNIX, false, true, 4096, 3104, 0, 48, 16 },
 };

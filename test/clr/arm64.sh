@@ -1,8 +1,9 @@
 #!/bin/sh
 # arm64.sh BUILD [short]: .NET for ARM64, the real runtime in qemu-aarch64, under the probe of test/clr/probe: every walk beside
 # the CLR's own DoStackSnapshot, then timer signals at any instant, on a processor that signs return addresses and on one that
-# does not. The last lines are "samples: N of N usable" and "clr: N of N walks identical"; or, where something cannot be had,
-# one line "clr: arm64: skipped: WHY". short: one processor, a part of the workload, in some forty seconds.
+# does not; and the examples' profiler and overlay. The last lines are "samples: N of N usable" and "clr: N of N walks
+# identical"; or, where something cannot be had, one line "clr: arm64: skipped: WHY". short: each comparison on one processor,
+# a part of the workload, no examples.
 #
 #   SAMPLES  at least so many samples (default 5,000; short: 2,000)
 #
@@ -26,29 +27,37 @@ skip() {
     exit 0
 }
 
-# Published for ARM64 with its runtime: a package of NuGet's. One at a time: they share a folder.
+# publish PROJECT FOLDER: for ARM64 with its runtime, a package of NuGet's. One at a time: they share a folder.
 publish() {
-    [ ! -f "$program/workload" ] || [ -n "$(find test/clr/workload -type f -newer "$program/workload")" ] || return 0
-    mkdir -p "$program"
-    dotnet publish test/clr/workload -c Release -r linux-arm64 --self-contained -v q --artifacts-path \
-        "$build/dotnet/artifacts-arm64" -o "$program" --nodeReuse:false -p:UseSharedCompilation=false \
-        >"$program.log" 2>&1 8>&- && touch "$program/workload"
+    name=$(basename "$1")
+    [ ! -f "$2/$name" ] || [ -n "$(find "$1" -type f -newer "$2/$name")" ] || return 0
+    mkdir -p "$2"
+    dotnet publish "$1" -c Release -r linux-arm64 --self-contained -v q --artifacts-path \
+        "$build/dotnet/artifacts-$(basename "$2")" -o "$2" --nodeReuse:false -p:UseSharedCompilation=false \
+        >"$2.log" 2>&1 8>&- && touch "$2/$name"
+}
+
+# loaded CPU LIBRARY CLSID PROGRAM ARGUMENTS...: a program with a profiler
+loaded() {
+    cpu=$1
+    library=$2
+    clsid=$3
+    shift 3
+    env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER="{$clsid}" CORECLR_PROFILER_PATH="$library" \
+        DOTNET_EnableWriteXorExecute=0 timeout -k 10 "${LIMIT_S:-1800}" qemu-aarch64 -cpu "$cpu" -L "$root" "$@" \
+        >"$work/out" 2>&1 || {
+        echo "not ok: $(basename "$library") on $cpu ended with status $?"
+        tail -n 5 "$work/out"
+        status=1
+    }
 }
 
 # under CPU MODE REPORT ARGUMENTS...: the workload under the probe
 under() {
-    cpu=$1
-    mode=$2
-    report=$3
+    on=$1
+    export CLRTEST_LIBRARY="$made/test/clr/libclrtest.so" CLRTEST_OUT="$3" CLRTEST_MODE="$2"
     shift 3
-    env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' \
-        CORECLR_PROFILER_PATH="$made/test/clr/libclrtest.so" CLRTEST_LIBRARY="$made/test/clr/libclrtest.so" \
-        CLRTEST_OUT="$report" CLRTEST_MODE="$mode" DOTNET_EnableWriteXorExecute=0 \
-        timeout -k 10 "${LIMIT_S:-1800}" qemu-aarch64 -cpu "$cpu" -L "$root" "$program/workload" "$@" >"$work/out" 2>&1 || {
-        echo "not ok: $mode on $cpu ended with status $?"
-        tail -n 5 "$work/out"
-        status=1
-    }
+    loaded "$on" "$CLRTEST_LIBRARY" 846F5F1C-F9AE-4B07-969E-05C26BC060D8 "$program/workload" "$@"
 }
 
 answers() {
@@ -68,6 +77,40 @@ sampled() {
     taken=$((taken + $2))
 }
 
+# The profiler of the examples: nearly all samples whole, methods by name.
+profiled() {
+    export SNAPWALK_OUT="$work/profile"
+    loaded cortex-a57 "$made/examples/libsnapwalk-profiler.so" 846F5F1C-F9AE-4B07-969E-05C26BC060D8 "$program/workload" \
+        --rounds 1 --threads 1 --only pinvoke,catch-deep
+    line=$(sed -n 's/^snapwalk: //p' "$work/profile")
+    echo "profiler: $line"
+    echo "$line" | awk '{ exit !(/layout of the runtime known/ && $1 >= 500 && $3 * 100 <= $1) }' &&
+        grep -q 'Program[.]<Main>' "$work/profile" || status=1
+}
+
+# The overlay, over a profiler that asks the CLR: with it and without it the same answers.
+overlaid() {
+    vendor=$made/libvendor.so
+    target=$build/dotnet/target-arm64
+    if ! aarch64-linux-gnu-g++ -std=c++17 -O2 -g -fPIC -fvisibility=hidden -pthread -shared -o "$vendor" \
+        test/clr/vendor/*.cc >"$work/vendor.log" 2>&1; then
+        echo "overlay: skipped: no C++ compiler for ARM64 (package g++-aarch64-linux-gnu)"
+        return
+    fi
+    ( flock 8; publish test/clr/vendor/target "$target" ) 8>"$build/dotnet/lock-arm64" || {
+        echo "not ok: the overlay's target could not be published: $target.log"
+        status=1
+        return
+    }
+    for how in without with; do
+        library=$vendor
+        [ "$how" = without ] || library=$made/examples/libsnapwalk-overlay.so
+        export VENDOR_LIB="$vendor" VENDOR_OUT="$work/$how" SNAPWALK_OVERLAY_PROFILER="$vendor"
+        loaded cortex-a57 "$library" 5a1d2b3c-0000-4000-8000-000000000077 "$target/target" 1000
+    done
+    awk -f test/clr/vendor/compare.awk -v name=overlay "$work/without" "$work/with" || status=1
+}
+
 command -v dotnet >/dev/null 2>&1 || skip "no dotnet command"
 have_dotnet || skip "no .NET SDK 10"
 command -v qemu-aarch64 >/dev/null 2>&1 || skip "no qemu-aarch64 command (package qemu-user)"
@@ -78,7 +121,7 @@ mk/arm64.sh "$made" clr-libraries >"$build/arm64/clr.log" 2>&1 || {
 }
 mk/sysroot.sh arm64 "$root" libstdc++6 >"$build/arm64/sysroot.log" 2>&1 || skip "no libstdc++6 for ARM64"
 mkdir -p "$build/dotnet"
-( flock 8; publish ) 8>"$build/dotnet/lock-arm64" ||
+( flock 8; publish test/clr/workload "$program" ) 8>"$build/dotnet/lock-arm64" ||
     skip "the workload cannot be published for linux-arm64: $(grep -m 1 -oE 'error [A-Z]+[0-9]+.*' "$program.log" || tail -n 1 "$program.log")"
 
 export CLRTEST_HZ=500
@@ -90,6 +133,8 @@ if [ -n "$short" ]; then
 else
     answers cortex-a57 ""
     answers max ""
+    profiled
+    overlaid
     while [ "$taken" -lt "$least" ] && [ "$status" -eq 0 ]; do
         sampled cortex-a57 30
         sampled max 30

@@ -1,8 +1,8 @@
 /*
- * What a running CoreCLR tells of itself, from arbitrary bytes: its descriptor (the text alone, or all of it), the
- * state and explicit frames of a thread, exceptions in flight, JIT code by map. The first byte says which. Holds:
- * chains rise and end within the bytes, code that is found holds the address asked for, the same question has the same
- * answer, nothing stays allocated.
+ * What a running CoreCLR tells of itself, on x64 or ARM64, from arbitrary bytes: its descriptor (the text alone, or all
+ * of it), the state and explicit frames of a thread, exceptions in flight, JIT code by map. The first byte says which.
+ * Holds: chains rise and end within the bytes, code that is found holds the address asked for, the same question has
+ * the same answer, nothing stays allocated.
  */
 #include "clr/runtime.h"
 
@@ -36,11 +36,27 @@ static size_t read_target(void *arg, uint64_t address, void *to, size_t size)
     return address >= HEAD ? copy(t->head, sizeof t->head, address - HEAD, to, size) : 0;
 }
 
-/* Offsets of .NET 10 on x64; kinds of explicit frames from 1 on. */
-static struct sw_clr_layout layout_of_net_10(void)
+static void become_arm64(struct sw_clr_layout *layout)
+{
+    layout->at[SW_CLR_THREAD_HIJACK] = SW_CLR_NONE; /* the object is searched */
+    layout->at[SW_CLR_THREAD_EXCEPTION] = 392;
+    layout->at[SW_CLR_BLOCK_SIZE] = 176;
+    layout->at[SW_CLR_BLOCK_RETURN] = 8;
+    layout->at[SW_CLR_SOFTWARE_CONTEXT] = 192;
+    layout->at[SW_CLR_HIJACK_SIZE] = 192;
+    layout->block = (struct sw_clr_saved){ 3, { { 0, SW_ARM64_FP }, { 16, SW_ARM64_X19 }, { 88, SW_ARM64_X28 } } };
+    layout->hijack = (struct sw_clr_saved){ 2, { { 0, SW_ARM64_FP }, { 88, SW_ARM64_X28 } } };
+    layout->context_size = 992;
+}
+
+/*
+ * Offsets of .NET 10; kinds of explicit frames from 1 on. ARM64: what differs (docs/facts/clr-arm64-observed.md,
+ * section 6).
+ */
+static struct sw_clr_layout layout_of_net_10(enum sw_machine machine)
 {
     struct sw_clr_layout layout = {
-        .machine = SW_MACHINE_X64,
+        .machine = machine,
         .map_search = 1,
         .at = { [SW_CLR_THREAD_MODE] = 4,
                 [SW_CLR_THREAD_FRAME] = 8,
@@ -83,6 +99,8 @@ static struct sw_clr_layout layout_of_net_10(void)
         .frame_count = SW_CLR_FRAMES,
         .code = TARGET,
     };
+    if (machine == SW_MACHINE_ARM64)
+        become_arm64(&layout);
     for (unsigned i = 0; i < SW_CLR_FRAMES; i++)
         layout.frames[i] = (struct sw_clr_frame_word){ FIRST_KIND + i, (enum sw_clr_frame)i };
     return layout;
@@ -117,12 +135,12 @@ static void make_head(struct target *t)
     store(t->head + 32, HEAD + 40, 8);
 }
 
-static void read_layout(const struct sw_memory *memory, uint64_t descriptor)
+static void read_layout(const struct sw_memory *memory, enum sw_machine machine, uint64_t descriptor)
 {
     int out = 0;
     const struct sw_alloc alloc = { get, put, &out };
     struct sw_clr_layout layout;
-    const struct sw_clr_runtime runtime = { 10, SW_MACHINE_X64, SW_CLR_UNIX, descriptor };
+    const struct sw_clr_runtime runtime = { 10, machine, SW_CLR_UNIX, descriptor };
     const enum sw_status status = sw_clr_layout_read(memory, &runtime, &alloc, &layout);
     if (out != 0 ||
         (status != SW_OK && status != SW_E_MALFORMED && status != SW_E_UNSUPPORTED && status != SW_E_UNREADABLE))
@@ -135,9 +153,9 @@ static bool is_odd(void *arg, uint64_t address)
     return (address & 1) != 0;
 }
 
-static void read_state(const struct sw_memory *memory)
+static void read_state(const struct sw_memory *memory, enum sw_machine machine)
 {
-    const struct sw_clr_layout layout = layout_of_net_10();
+    const struct sw_clr_layout layout = layout_of_net_10(machine);
     enum sw_mode mode;
     uint64_t at, by;
     if (sw_clr_thread_mode(&layout, memory, TARGET, &mode) && mode == SW_MODE_UNKNOWN)
@@ -147,9 +165,9 @@ static void read_state(const struct sw_memory *memory)
         abort();
 }
 
-static void read_frames(const struct sw_memory *memory, size_t size)
+static void read_frames(const struct sw_memory *memory, enum sw_machine machine, size_t size)
 {
-    const struct sw_clr_layout layout = layout_of_net_10();
+    const struct sw_clr_layout layout = layout_of_net_10(machine);
     struct sw_transition record;
     uint64_t cursor = 0;
     size_t count = 0;
@@ -157,13 +175,13 @@ static void read_frames(const struct sw_memory *memory, size_t size)
     for (uint64_t before = 0; sw_clr_thread_record(&layout, memory, memory, TARGET, &cursor, &record, &native);
          before = cursor)
         if (cursor <= before || record.address != cursor || cursor % 8 != 0 || ++count > (HEAD_BYTES + size) / 8 ||
-            record.regs.machine != SW_MACHINE_X64 || record.regs.known >> SW_X64_COUNT != 0)
+            record.regs.machine != machine || record.regs.known >> sw_regs_count(machine) != 0)
             abort();
 }
 
-static void read_exceptions(const struct sw_memory *memory, size_t size)
+static void read_exceptions(const struct sw_memory *memory, enum sw_machine machine, size_t size)
 {
-    const struct sw_clr_layout layout = layout_of_net_10();
+    const struct sw_clr_layout layout = layout_of_net_10(machine);
     struct sw_clr_exception exception;
     uint64_t cursor = 0;
     size_t count = 0;
@@ -173,9 +191,9 @@ static void read_exceptions(const struct sw_memory *memory, size_t size)
             abort();
 }
 
-static void find_code(const struct sw_memory *memory, size_t size)
+static void find_code(const struct sw_memory *memory, enum sw_machine machine, size_t size)
 {
-    const struct sw_clr_layout layout = layout_of_net_10();
+    const struct sw_clr_layout layout = layout_of_net_10(machine);
     const uint64_t step = 1 + size / 64;
     for (uint64_t at = TARGET; at < TARGET + size; at += step) {
         struct sw_range range, again;
@@ -196,22 +214,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct target target = { data + 1, size - 1, { 0 } };
     const struct sw_memory memory = { read_target, &target, { 0, 0, NULL } };
     make_head(&target);
+    const enum sw_machine machine = data[0] / 5 % 2 ? SW_MACHINE_ARM64 : SW_MACHINE_X64;
     switch (data[0] % 5) {
     case 0:
-        read_layout(&memory, HEAD);
+        read_layout(&memory, machine, HEAD);
         break;
     case 1:
-        read_layout(&memory, TARGET);
+        read_layout(&memory, machine, TARGET);
         break;
     case 2:
-        read_state(&memory);
-        read_frames(&memory, target.size);
+        read_state(&memory, machine);
+        read_frames(&memory, machine, target.size);
         break;
     case 3:
-        read_exceptions(&memory, target.size);
+        read_exceptions(&memory, machine, target.size);
         break;
     default:
-        find_code(&memory, target.size);
+        find_code(&memory, machine, target.size);
         break;
     }
     return 0;

@@ -193,6 +193,35 @@ static void kind_that_cannot_be_read_to_its_end_is_no_record(void **state)
     assert_false(next(&cursor, &record));
 }
 
+/* ContextFlags of a noted CONTEXT, without the part that says that there is more state than in all of them. */
+static void noted_context_flags_are_those_that_walks_hand_on(void **state)
+{
+    static const struct {
+        enum sw_machine machine;
+        unsigned at;
+        uint32_t noted, handed;
+    } machines[] = {
+        { SW_MACHINE_X64, 0x30, 0x10004b, 0x10000b },
+        { SW_MACHINE_ARM64, 0, 0x400027, 0x400007 },
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(machines); i++) {
+        struct sw_transition record;
+        struct sw_clr_layout known;
+        uint64_t cursor = 0;
+        uint8_t flags[4];
+        arrange(&kind_rows[REDIRECTED]);
+        layout.machine = machines[i].machine;
+        assert_true(sw_clr_layout_known(&(struct sw_clr_runtime){ 10, machines[i].machine, SW_CLR_UNIX, 0 }, &known));
+        layout.context_hidden = known.context_hidden;
+        for (unsigned n = 0; n < sizeof flags; n++)
+            flags[n] = (uint8_t)(machines[i].noted >> 8 * n);
+        put_bytes(&target, BLOCK + machines[i].at, flags, sizeof flags);
+        assert_true(next(&cursor, &record));
+        assert_int_equal(record.context_flags, machines[i].handed);
+    }
+}
+
 /* ---- the chain ---- */
 
 static void an_inactive_inlined_frame_leads_nowhere_and_the_chain_goes_on(void **state)
@@ -691,6 +720,7 @@ int main(void)
         cmocka_unit_test(a_frame_of_no_known_class_ends_the_chain_of_8_and_9),
         cmocka_unit_test(a_helper_that_cannot_be_read_leads_nowhere),
         cmocka_unit_test(exceptions_off_the_stack_need_not_rise),
+        cmocka_unit_test(noted_context_flags_are_those_that_walks_hand_on),
         cmocka_unit_test(an_inactive_inlined_frame_leads_nowhere_and_the_chain_goes_on),
         cmocka_unit_test(an_unknown_kind_leads_nowhere_and_the_chain_goes_on),
         cmocka_unit_test(a_frame_without_a_method_says_so),

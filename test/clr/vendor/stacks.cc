@@ -17,7 +17,13 @@ struct Walk {
     unsigned wrongContexts = 0;
 };
 
-/* Rip of the Windows x64 CONTEXT, and Rsp. */
+/* Where the pc is in the CONTEXT of Windows for this machine. */
+#if defined(__aarch64__)
+static const unsigned PC_AT = 0x108;
+#else
+static const unsigned PC_AT = 0xf8;
+#endif
+
 static std::uint64_t context_word(const unsigned char *context, unsigned offset)
 {
     std::uint64_t value;
@@ -34,7 +40,7 @@ static HResult on_frame(Id function, std::uintptr_t ip, std::uintptr_t, std::uin
         return 1;
     walk->frames.push_back({ function, ip });
     walk->contextSize = contextSize;
-    walk->wrongContexts += (context != nullptr) != (contextSize != 0) || (context && context_word(context, 0xf8) != ip);
+    walk->wrongContexts += (context != nullptr) != (contextSize != 0) || (context && context_word(context, PC_AT) != ip);
     return Ok;
 }
 
