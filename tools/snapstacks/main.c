@@ -9,6 +9,7 @@
 #include "process_name.h"
 #include "refuse.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,11 +55,17 @@ int main(int argc, char **argv)
     struct options options;
     struct stacks stacks;
     enum exit_code code;
-    char runtime[32], name[THREAD_NAME_BYTES];
+    char runtime[32], name[THREAD_NAME_BYTES], root[PATH_MAX];
     if (!options_read(argc, argv, &options, &code))
         return (int)code;
     open_target(&target, &options);
-    struct names *names = names_create(&target, options.raw);
+    if (options.core)
+        snprintf(root, sizeof root, "%s", options.sysroot ? options.sysroot : "");
+    else
+        snprintf(root, sizeof root, "/proc/%d/root", target.pid);
+    const struct sw_memory memory = target_memory(&target);
+    struct symbols *symbols = options.no_lines ? NULL : symbols_create(root, &memory);
+    struct names *names = names_create(&target, symbols, options.raw);
     stacks_take(&stacks, &target, names);
     if (!options.all)
         stacks_group(&stacks);
@@ -77,6 +84,7 @@ int main(int argc, char **argv)
     code = stacks.absent_count ? EXIT_INCOMPLETE : EXIT_DONE;
     stacks_free(&stacks);
     names_destroy(names);
+    symbols_destroy(symbols);
     target_close(&target);
     return (int)code;
 }

@@ -1,6 +1,8 @@
 /* Reads the command line by one table, which the help is printed from, too. */
 #include "options.h"
 
+#include "symbols.h"
+
 #include <snapwalk/status.h>
 
 #include <stddef.h>
@@ -33,6 +35,8 @@ static const struct row {
       offsetof(struct options, all), 0 },
     { "--raw", NULL, "names as compilers made them: MoveNext instead of the async method", SETS_FLAG,
       offsetof(struct options, raw), 0 },
+    { "--no-lines", NULL, "reads no debug information: no files and lines, no inlined functions", SETS_FLAG,
+      offsetof(struct options, no_lines), 0 },
     { "--verbose", NULL, "says of each frame how it was found and how sure that is", SETS_FLAG,
       offsetof(struct options, verbose), 0 },
     { "--color", "WHEN", "auto, always or never; auto: on a terminal, unless NO_COLOR is set", SETS_COLOUR, 0, 0 },
@@ -105,7 +109,7 @@ static bool obey(const struct row *row, const char *argument, struct options *op
         print_help(stdout);
         return false;
     case SAYS_VERSION:
-        printf("snapstacks %s\n", sw_version());
+        printf("snapstacks %s, %s libdw\n", sw_version(), symbols_are_read() ? "with" : "without");
         return false;
     }
     return false;

@@ -23,7 +23,7 @@ struct options {
     const char *process, *core, *sysroot, *output;
     enum format format;
     enum colour colour;
-    bool all, raw, verbose;
+    bool all, raw, verbose, no_lines;
 };
 
 /* Returns false where the program ends at once, with *code: after --help, or when the command line is wrong. */

@@ -135,9 +135,14 @@ void target_look(const struct target *t, uint64_t tid, struct sw_regs *regs, str
     walker->finder = runtime_finder(&t->runtime);
 }
 
+struct sw_memory target_memory(const struct target *t)
+{
+    return t->core ? sw_core_memory(t->core) : sw_process_memory(t->process);
+}
+
 bool target_learn(const struct target *t, uint64_t address)
 {
-    const struct sw_memory memory = t->core ? sw_core_memory(t->core) : sw_process_memory(t->process);
+    const struct sw_memory memory = target_memory(t);
     uint64_t begin, end;
     struct sw_image image;
     return t->runtime.names && sw_images_find(t->images, address, &image) != SW_OK &&

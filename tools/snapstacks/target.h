@@ -37,6 +37,9 @@ uint64_t *target_threads(const struct target *target, size_t *count);
 /* Lists the threads that could not be stopped in time. The caller frees the list. */
 struct sw_left_out *target_left_out(const struct target *target, size_t *count);
 
+/* A reader of the target's memory, as long as it is open. */
+struct sw_memory target_memory(const struct target *target);
+
 /* The walker and the registers of a thread. */
 void target_look(const struct target *target, uint64_t tid, struct sw_regs *regs, struct sw_walker *walker);
 
