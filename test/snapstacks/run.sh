@@ -29,6 +29,19 @@ else
     echo "ok - --pprof: go tool pprof counts the threads # SKIP no go command"
 fi
 
+# ---- samples ----
+ends 0 "--watch: processor time by function, its own and its callees'" '^ *9[0-9][.][0-9] % +9[0-9][.][0-9] % +int Toy[.]spin::frameless0\(int\)$' \
+    "$tool" --watch 2 "$toy"
+awk '/^bottom-up/ { on = 1 } on && /Toy[.]spin::/ { print $3, $4 } ' "$out/seen" | head -n 2 | tr '\n' ' ' >"$out/said"
+[ "$(cat "$out/said")" = 'int Toy.spin::frameless0(int) int Toy.spin::dotnet1(int) ' ] && ! grep -q 'Toy[.]pause' "$out/seen"
+verdict $? "bottom-up: the function first, then its caller; threads that wait are not there"
+sleep 600 &
+pid=$!
+started="$started $pid"
+until_so sits "$pid"
+ends 0 "--watch of a process that waits" '^process [0-9]+, [0-9]+ samples in 1 s, 0[.]00[0-9] s of processor time$' "$tool" --watch 1 "$pid"
+ends 2 "--watch without seconds" 'must be a number of seconds' "$tool" --watch soon "$toy"
+
 # ---- threads that are alike ----
 "${CC:-gcc}" -O1 -pthread -o "$out/idle" test/snapstacks/idle.c >"$out/seen" 2>&1
 verdict $? "idle.c compiles"

@@ -26,6 +26,9 @@ struct target {
 /* Stops the process, copies its stacks, lets it run on. Ends the program where that cannot be done. */
 void target_open_process(struct target *target, int pid);
 
+/* Copies the stacks of an open process once more, with the code that it has made since. False: it has ended. */
+bool target_again(struct target *target);
+
 /* Opens a core. Files that are missing, or are not the ones the process had, are said on standard error. */
 void target_open_core(struct target *target, const char *path, const char *sysroot);
 
