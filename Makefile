@@ -5,6 +5,7 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/snapwalk
 DESTDIR ?=
 BUILD ?= build
 CFLAGS ?= -O2 -g
@@ -60,7 +61,9 @@ BENCH_RIVALS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(BENCH_SHARED),$(wildcar
 SAMPLER := $(BUILD)/test/bench/programs/libsampler.so
 TORTURE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/torture/*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
-PROFILER := $(BUILD)/examples/libsnapwalk-profiler.so
+PROFILER := $(BUILD)/libsnapwalk-profiler.so
+COMMAND := $(BUILD)/tools/snapwalk-profiler
+PROFILER_UNIT := $(BUILD)/test/profiler/unit
 OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
 PROBE := $(BUILD)/test/clr/libclrtest.so
 PROGRAMS := $(UNIT) $(TUBE) $(EXAMPLES) $(ORACLE) $(FUZZ) $(TORTURE)
@@ -73,7 +76,7 @@ shared: deps-lib $(DSO)
 harness: $(HARNESS)
 unit: $(UNIT) $(TUBE)
 race: $(RACE)
-examples: $(EXAMPLES) $(PROFILER) $(OVERLAY)
+examples: $(EXAMPLES) $(OVERLAY)
 clr-libraries: $(PROFILER) $(OVERLAY) $(PROBE)
 tube-programs: $(RUNNER) $(CLIENTS) $(GUIDE)
 oracle: $(ORACLE)
@@ -164,10 +167,15 @@ $(BENCH_RIVALS): $(BUILD)/%: %.c $(BENCH_SHARED) $(wildcard test/bench/*.h test/
 # Libraries that a runtime loads: the archive within, nothing of it visible, never unloaded.
 SHARED := -D_GNU_SOURCE -std=c11 $(WARN) -fPIC -fvisibility=hidden -pthread -shared
 LOADED := -Wl,-z,nodelete,--exclude-libs,ALL,--no-undefined
-$(PROFILER): $(wildcard examples/clr-profiler/*) $(LIB)
+# The profiler: the archive, the writers of profiles.
+PROFILER_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profiler/*.c))
+$(PROFILER_O): $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	@echo "  CC      $@"
-	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
+	@echo "  CC      $<"
+	@$(CC) -Iinclude -Itools -D_GNU_SOURCE $(SW_CFLAGS) -pthread $(CFLAGS) -MMD -MP -c $< -o $@
+$(PROFILER): $(PROFILER_O) $(BUILD)/libsnapwalk-profile.a $(LIB)
+	@echo "  LD      $@"
+	@$(CC) -pthread -shared $(CFLAGS) -o $@ $^ $(LDLIBS) -lprotobuf-c -lz -lm -ldl $(LOADED)
 $(OVERLAY): $(wildcard examples/clr-overlay/*) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
@@ -176,7 +184,7 @@ $(SAMPLER): test/bench/sampled/sampler.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
 	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
-$(PROBE): $(wildcard test/clr/probe/*) examples/clr-profiler/callbacks.c examples/clr-profiler/callbacks.h $(LIB)
+$(PROBE): $(wildcard test/clr/probe/*) tools/profiler/callbacks.c tools/profiler/callbacks.h $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
 	@$(CC) $(CPPFLAGS) $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) -ldl $(LOADED)
@@ -202,8 +210,9 @@ PROFILES := $(BUILD)/libsnapwalk-profile.a
 PROTO_C := $(patsubst tools/profile/proto/%.proto,$(BUILD)/tools/profile/%.pb-c.c,$(wildcard tools/profile/proto/*.proto))
 # The tool that people keep: several files on the library's public headers and on the writers of profiles.
 SNAPSTACKS := $(BUILD)/tools/snapstacks/snapstacks
-tools: deps-tools $(BUILD)/tools/profile-convert $(SNAPSTACKS)
+tools: deps-tools $(BUILD)/tools/profile-convert $(SNAPSTACKS) $(PROFILER) $(COMMAND)
 snapstacks: $(SNAPSTACKS)
+profiler-unit: $(PROFILER_UNIT)
 $(PROTO_C): $(BUILD)/tools/profile/%.pb-c.c: tools/profile/proto/%.proto
 	@mkdir -p $(@D)
 	@echo "  PROTOC  $<"
@@ -222,6 +231,10 @@ $(BUILD)/tools/profile-convert: tools/profile-convert.c $(PROFILES)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -MF $@.d $< $(PROFILES) -lprotobuf-c -lz -o $@
+$(COMMAND): $(wildcard tools/command/*.[ch])
+	@mkdir -p $(@D)
+	@echo "  CC      $@"
+	@$(CC) -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) $(filter %.c,$^) -o $@
 
 $(BUILD)/tools/snapstacks/%.o: tools/snapstacks/%.c
 	@mkdir -p $(@D)
@@ -234,13 +247,22 @@ $(SNAPSTACKS): $(patsubst %.c,$(BUILD)/%.o,$(SNAPSTACKS_SOURCES)) $(PROFILES) $(
 	@echo "  LINK    $@"
 	@$(CC) -pthread $(CFLAGS) -o $@ $^ $(if $(filter 0,$(LIBDW)),,-ldw) $(LDLIBS) -liberty -lprotobuf-c -lz
 
--include $(wildcard $(BUILD)/tools/profile/*.d $(BUILD)/tools/snapstacks/*.d $(BUILD)/tools/*.d)
+# The profiler's parts that need no runtime.
+
+$(PROFILER_UNIT): test/profiler/unit.c tools/command/ipc.c tools/command/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(PROFILES) $(LIB)
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $^ $(LDLIBS) -lcmocka -lprotobuf-c -lz -lm -o $@
+
+-include $(wildcard $(BUILD)/tools/*/*.d $(BUILD)/tools/*.d $(BUILD)/test/profiler/*.d)
 -include $(OBJECTS:.o=.d) $(wildcard $(BUILD)/harness/*.d) $(addsuffix .d,$(PROGRAMS)) $(wildcard $(BUILD)/test/support/*.d)
 
 deps:
 	@mk/deps.sh all
 deps-lib:
 	@mk/deps.sh lib
+deps-docs:
+	@mk/deps.sh docs
 deps-tools:
 	@mk/deps.sh tools
 deps-run:
@@ -305,12 +327,15 @@ lint: deps
 fuzz: deps
 	@mk/fuzz.sh $(BUILD)/fuzz $(FUZZ_S) '$(ONLY)'
 
-INSTALLED := libsnapwalk.a libsnapwalk-harness.a libsnapwalk.so.$(VERSION) $(SONAME) libsnapwalk.so
-install: deps-tools lib harness shared snapstacks
+INSTALLED := libsnapwalk.a libsnapwalk-harness.a libsnapwalk.so.$(VERSION) $(SONAME) libsnapwalk.so \
+	libsnapwalk-profiler.so
+install: lib harness shared tools
 	install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(BINDIR)' \
-		'$(DESTDIR)$(MANDIR)/man1'
-	install -m 755 $(SNAPSTACKS) '$(DESTDIR)$(BINDIR)/'
-	install -m 644 tools/snapstacks/snapstacks.1 '$(DESTDIR)$(MANDIR)/man1/'
+		'$(DESTDIR)$(MANDIR)/man1' '$(DESTDIR)$(MANDIR)/man7'
+	install -m 755 $(SNAPSTACKS) $(COMMAND) '$(DESTDIR)$(BINDIR)/'
+	install -m 644 tools/snapstacks/snapstacks.1 docs/man/*.1 '$(DESTDIR)$(MANDIR)/man1/'
+	install -m 644 docs/man/*.7 '$(DESTDIR)$(MANDIR)/man7/'
+	install -m 755 $(PROFILER) '$(DESTDIR)$(LIBDIR)/'
 	install -m 644 $(LIB) $(HARNESS) $(DSO) '$(DESTDIR)$(LIBDIR)/'
 	ln -sf $(notdir $(DSO)) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libsnapwalk.so'
@@ -322,8 +347,19 @@ install: deps-tools lib harness shared snapstacks
 
 uninstall:
 	cd '$(DESTDIR)$(LIBDIR)' && rm -f $(INSTALLED) pkgconfig/snapwalk.pc pkgconfig/snapwalk-harness.pc
-	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk'
-	rm -f '$(DESTDIR)$(BINDIR)/snapstacks' '$(DESTDIR)$(MANDIR)/man1/snapstacks.1'
+	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(DOCDIR)'
+	rm -f $(patsubst %,'$(DESTDIR)$(BINDIR)/%',snapstacks snapwalk-profiler)
+	rm -f $(patsubst %,'$(DESTDIR)$(MANDIR)/%',man1/snapstacks.1 $(patsubst docs/man/%.1,man1/%.1,$(wildcard docs/man/*.1)) \
+		$(patsubst docs/man/%.7,man7/%.7,$(wildcard docs/man/*.7)))
+	rm -f '$(DESTDIR)$(MANDIR)/man3/'sw_*.3 '$(DESTDIR)$(MANDIR)/man3/'snapwalk_*.3
+
+docs: deps-docs
+	@mk/docs.sh $(BUILD) $(VERSION)
+
+install-docs: docs
+	install -d '$(DESTDIR)$(MANDIR)/man3' '$(DESTDIR)$(DOCDIR)'
+	install -m 644 $(BUILD)/docs/man/man3/*.3 '$(DESTDIR)$(MANDIR)/man3/'
+	cp -R $(BUILD)/docs/html '$(DESTDIR)$(DOCDIR)/'
 
 # The sources of the last commit, the same bytes each time.
 dist:
@@ -341,9 +377,10 @@ help:
 	@echo '  ONLY=cache          groups and programs whose name has a match; ROW=NAME: tests of that name'
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make shared         the shared library, $(DSO)'
-	@echo 'make install        snapstacks, libraries, headers, pkg-config files; PREFIX LIBDIR INCLUDEDIR DESTDIR; make uninstall'
+	@echo 'make install        tools, libraries, headers, pkg-config files; PREFIX LIBDIR INCLUDEDIR DESTDIR; make uninstall'
+	@echo 'make docs           the reference of all headers: pages of man and HTML, $(BUILD)/docs; make install-docs'
 	@echo 'make dist           the sources of the last commit, $(BUILD)/snapwalk-$(VERSION).tar.xz'
-	@echo 'make tools          snapstacks: stacks of a process or a core; profile-convert: folded stacks to pprof and others; $(BUILD)/tools'
+	@echo 'make tools          snapstacks: stacks of a process or a core; the .NET profiler; profile-convert; $(BUILD)/tools'
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
 	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
 	@echo 'make windows-lib    archive for Windows on x64, by mingw-w64, $(BUILD)/windows'
@@ -365,4 +402,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools snapstacks run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist shared clean help
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs deps-docs shared clean help snapstacks profiler-unit

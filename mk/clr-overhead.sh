@@ -1,5 +1,5 @@
 #!/bin/sh
-# clr-overhead.sh BUILD: what sampling at 1 kHz by examples/clr-profiler costs a .NET program that computes. One process, in
+# clr-overhead.sh BUILD: what sampling at 1 kHz by the profiler costs a .NET program that computes. One process, in
 # turns of 20 ms with sampling on and off, so that a pair of turns sees the same machine and the same code; ROUNDS such
 # processes of SECONDS_EACH. The interval is that of the median (95 %, by order statistics).
 set -eu
@@ -8,11 +8,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 for round in $(seq "${ROUNDS:-3}"); do
-    env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' SNAPWALK_HZ=1000 \
-        CORECLR_PROFILER_PATH="$build/examples/libsnapwalk-profiler.so" SNAPWALK_OUT="$work/report$round" \
-        dotnet "$build/dotnet/workload/workload.dll" --overhead "${SECONDS_EACH:-20}" >>"$work/pairs"
+    env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' SNAPWALK_HZ=1000 SNAPWALK_VERBOSE=1 \
+        CORECLR_PROFILER_PATH="$build/libsnapwalk-profiler.so" SNAPWALK_OUT="$work/%p.folded" \
+        dotnet "$build/dotnet/workload/workload.dll" --overhead "${SECONDS_EACH:-20}" >>"$work/pairs" 2>"$work/report$round"
 done
-samples=$(awk '/^snapwalk:/ { n += $2 } END { print n + 0 }' "$work"/report*)
+samples=$(awk '/^snapwalk-profiler:/ { n += $3 } END { print n + 0 }' "$work"/report*)
 awk '$1 == "pair" { print $2 }' "$work/pairs" | sort -n | awk -v samples="$samples" '
     { cost[NR] = 100 * $1 }
     END { if (NR < 20 || samples < NR) { print "overhead: not measured"; exit 1 }

@@ -77,7 +77,7 @@ made() {
     shift
     targets=$(awk -v name="$name" '$1 == name && $2 != "-" { print $2 }' "$log/list" | sort -u)
     ! grep -q "^$name - " "$log/list" || case $name in
-    gcc) targets="$targets archive harness examples oracle clr-libraries tube-programs tools" ;;
+    gcc) targets="$targets archive harness examples oracle clr-libraries tube-programs tools profiler-unit" ;;
     arm64) targets="$targets archive examples" ;;
     *) targets="$targets archive" ;;
     esac

@@ -111,31 +111,15 @@ static void read_file(struct reader *r, const char *name)
         fclose(file);
 }
 
-static bool ends_in(const char *name, const char *suffix)
-{
-    const size_t length = strlen(name), end = strlen(suffix);
-    return length >= end && !strcmp(name + length - end, suffix);
-}
-
-static enum sw_profile_status write_as(const struct sw_profile *profile, const char *name, FILE *file)
-{
-    const struct sw_profile_view view = { 0 };
-    if (ends_in(name, ".pb.gz") || ends_in(name, ".pprof.gz"))
-        return sw_profile_write_pprof(profile, file);
-    if (ends_in(name, ".speedscope.json"))
-        return sw_profile_write_speedscope(profile, &view, file);
-    if (ends_in(name, ".folded") || ends_in(name, ".txt"))
-        return sw_profile_write_folded(profile, &view, file);
-    fail("no known format ends so", name);
-    return SW_PROFILE_E_ARGUMENT;
-}
-
 static void write_file(const struct sw_profile *profile, const char *name)
 {
+    const struct sw_profile_view view = { 0 };
+    if (!sw_profile_format_ending(name))
+        fail("no known format ends so", name);
     FILE *file = fopen(name, "w");
     if (!file)
         fail("cannot be opened", name);
-    const enum sw_profile_status status = write_as(profile, name, file);
+    const enum sw_profile_status status = sw_profile_write_as(profile, name, &view, file);
     if (fclose(file) || status == SW_PROFILE_E_WRITE)
         fail("cannot be written", name);
     if (status != SW_PROFILE_OK)

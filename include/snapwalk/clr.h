@@ -7,7 +7,7 @@
  *     sw_clr_function_compiled(clr, function, 0);             // ... in JITCompilationFinished, and so on below
  *     sw_clr_snapshot(clr, flavour, 0, on_frame, 0, me, NULL, 0);
  *
- * Complete uses: examples/clr-profiler and examples/clr-overlay.
+ * Complete uses: tools/profiler and examples/clr-overlay.
  */
 #ifndef SNAPWALK_CLR_H
 #define SNAPWALK_CLR_H

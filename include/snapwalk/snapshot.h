@@ -28,10 +28,11 @@ enum sw_flavour { SW_FLAVOUR_DOCUMENTED = 0, SW_FLAVOUR_CORECLR_WINDOWS, SW_FLAV
 #define SW_RUNTIME_READY      (SW_RUNTIME_STARTED | SW_RUNTIME_HEAP_READY)
 
 /* Options beyond the contract. */
-#define SW_ENGINE_EVERY_NATIVE_FRAME 1u /* documented flavour: a callback per native frame, not per run */
-#define SW_ENGINE_NO_AUTO_SEED       2u /* documented flavour: without a seed, do not search for a managed frame */
-#define SW_ENGINE_OWN_PROCESS        4u /* the target is this process: stacks are loaded directly, from sp up */
-#define SW_ENGINE_BOTH_ENDS          8u /* walker->max_frames is a limit for callbacks, and keeps both ends */
+#define SW_ENGINE_EVERY_NATIVE_FRAME 1u  /* documented flavour: a callback per native frame, not per run */
+#define SW_ENGINE_NO_AUTO_SEED       2u  /* documented flavour: without a seed, do not search for a managed frame */
+#define SW_ENGINE_OWN_PROCESS        4u  /* the target is this process: stacks are loaded directly, from sp up */
+#define SW_ENGINE_BOTH_ENDS          8u  /* walker->max_frames is a limit for callbacks, and keeps both ends */
+#define SW_ENGINE_NATIVE_DISPATCH    16u /* the runtime's native code dispatches exceptions, as in .NET 8 and before */
 
 /* Rules of conduct that a call may break. They are reported, never enforced. ORDER sw_conduct: src/common/names.c. */
 enum sw_conduct {

@@ -86,6 +86,15 @@ $how "$root/tube.c" $(flags snapwalk-harness snapwalk) -o "$root/tube" >"$build/
 verdict $? "a program of the harness is built with pkg-config's flags, and runs"
 
 mv "$root/sw" "$root/a folder/opt/sw"
+# A card that Doxygen does not understand, or a public function without a page, ends it.
+if command -v doxygen >/dev/null 2>&1; then
+    make --no-print-directory BUILD="$build" PREFIX=/opt/sw DESTDIR="$root/a folder" install-docs >"$build/log/install.out" 2>&1 &&
+        [ -s "$root/a folder/opt/sw/share/doc/snapwalk/html/index.html" ] &&
+        grep -q 'entries' "$root/a folder/opt/sw/share/man/man3/snapwalk_cache.h.3"
+    verdict $? "make install-docs: pages of man and HTML"
+else
+    echo "ok - make install-docs: pages of man and HTML # SKIP no doxygen command"
+fi
 make --no-print-directory BUILD="$build" PREFIX=/opt/sw LIBDIR=/opt/sw/lib/some DESTDIR="$root/a folder" uninstall \
     >"$build/log/install.out" 2>&1 && [ -z "$(find "$root/a folder" ! -type d | tee -a "$build/log/install.out")" ]
 verdict $? "make uninstall leaves nothing"

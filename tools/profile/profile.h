@@ -239,6 +239,17 @@ enum sw_profile_status sw_profile_write_folded(const struct sw_profile *profile,
 enum sw_profile_status sw_profile_write_speedscope(const struct sw_profile *profile, const struct sw_profile_view *view,
                                                    FILE *file);
 
+/*
+ * Writes the format that a file's name ends in: .pb.gz, .pprof.gz, .speedscope.json, .folded, .txt. And where in the
+ * name that ending begins; NULL: no format ends so.
+ *
+ * Returns  As the format's function; E_ARGUMENT: no format ends so.
+ * Memory, Threads  As the format's function.
+ */
+enum sw_profile_status sw_profile_write_as(const struct sw_profile *profile, const char *name,
+                                           const struct sw_profile_view *view, FILE *file);
+const char *sw_profile_format_ending(const char *name);
+
 #ifdef __cplusplus
 }
 #endif

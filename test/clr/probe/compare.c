@@ -4,7 +4,7 @@
  */
 #include "machine.h"
 #include "probe.h"
-#include "../../../examples/clr-profiler/callbacks.h"
+#include "../../../tools/profiler/callbacks.h"
 
 #include <snapwalk/context.h>
 

@@ -3,7 +3,7 @@
  * callback in an empty loop, which no walk can do without.
  */
 #include "probe.h"
-#include "../../../examples/clr-profiler/callbacks.h"
+#include "../../../tools/profiler/callbacks.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -5,7 +5,7 @@
  * of which the runtime itself must not be asked. Looks inside the library.
  */
 #include "probe.h"
-#include "../../../examples/clr-profiler/callbacks.h"
+#include "../../../tools/profiler/callbacks.h"
 
 #include "clr/internal.h"
 

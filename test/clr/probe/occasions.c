@@ -10,7 +10,7 @@
  *   CLRTEST_OUT    where the report goes
  */
 #include "probe.h"
-#include "../../../examples/clr-profiler/callbacks.h"
+#include "../../../tools/profiler/callbacks.h"
 
 #include <snapwalk/context.h>
 #include <snapwalk/self.h>

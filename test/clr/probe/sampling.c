@@ -5,7 +5,7 @@
  */
 #include "machine.h"
 #include "probe.h"
-#include "../../../examples/clr-profiler/callbacks.h"
+#include "../../../tools/profiler/callbacks.h"
 
 #include <snapwalk/context.h>
 #include <snapwalk/self.h>

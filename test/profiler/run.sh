@@ -1,0 +1,153 @@
+#!/bin/sh
+# run.sh BUILD: the profiler in real .NET processes. What a program prints and how it ends is the same with it as without, and
+# what the profile says is what the program did.
+set -u
+cd "$(dirname "$0")/../.."
+mkdir -p "${1:-build}"
+build=$(cd "${1:-build}" && pwd)
+. mk/sample.sh
+. test/profiler/program.sh
+out=$build/log/profiler
+status=0
+rm -rf "$out"
+mkdir -p "$out"
+export SNAPWALK_HZ=1000
+
+# verdict STATUS NAME FILE...: the files where it failed
+verdict() {
+    if [ "$1" -eq 0 ]; then
+        echo "ok - $2"
+    else
+        echo "not ok - $2"
+        shift 2
+        cut -c1-600 "$@" </dev/null | head -n 20 | sed 's/^/# /'
+        status=1
+    fi
+}
+
+# has NAME PATTERN FILES...: a line of one matches
+has() {
+    name=$1
+    pattern=$2
+    shift 2
+    cat "$@" 2>/dev/null | grep -qE -- "$pattern"
+    verdict $? "$name" "$@"
+}
+
+CMOCKA_MESSAGE_OUTPUT=TAP timeout 60 "$build/test/profiler/unit" >"$out/unit" 2>&1
+verdict $? "parts that need no runtime: $(grep -c '^ok' "$out/unit") rows" "$out/unit"
+
+if ! have_dotnet; then
+    echo "ok - the profiler in .NET processes # SKIP no .NET SDK 10"
+    exit $status
+fi
+build_program
+
+# same KIND: with the profiler as without
+same() {
+    program "$1" 0.3 >"$out/$1.without" 2>&1
+    code=$?
+    profiled "$out/$1.folded" "$1" 0.3 >"$out/$1.with" 2>&1
+    [ $? -eq $code ] && cmp -s "$out/$1.without" "$out/$1.with" && ls "$out/$1"-*.folded >"$out/$1.files" 2>&1
+    verdict $? "$1: the same output and status $code, and a profile" "$out/$1.with" "$out/$1.files"
+}
+
+for kind in names threads processes contexts status; do
+    same $kind
+done
+
+has "a lambda on a thread: as written, to the work" \
+    ';Profiled\.Busy\.Names\.\{lambda#0\}\(\);Profiled\.Busy\+Nested<System\.__Canon>\.Spin<System\.Int32>\(long, System\.ValueTuple<int, string>\)' \
+    "$out"/names-*.folded
+has "an async method: as written" ';Profiled\.Busy\.SpinLater;' "$out"/names-*.folded
+has "an iterator: as written" ';Profiled\.Busy\.SpinOften;' "$out"/names-*.folded
+has "native frames above and below" '^\[dotnet\];.*__libc_start_main;.*;Program\.<Main>\$\(string\[\]\);.*clock_gettime' "$out"/names-*.folded
+awk '/Names\.\{lambda#0\}/ { thread += $NF } /SpinLater/ { later += $NF } END { exit !(thread > 5e6 && later > 5e6) }' \
+    "$out"/names-*.folded
+verdict $? "each has its processor time, in nanoseconds" "$out"/names-*.folded
+count=$(ls "$out"/processes-*.folded | wc -l)
+children=$(grep -l 'Profiled.Busy.Child' "$out"/processes-*.folded | wc -l)
+[ "$count" -ge 2 ] && [ "$children" -eq $((count - 1)) ]
+verdict $? "each child has a profile of its own" "$out/processes.files"
+
+SNAPWALK_RAW_NAMES=1 profiled "$out/raw.folded" names 0.1 >"$out/raw" 2>&1
+has "raw names: the state machine" ';Profiled\.Busy\+<SpinLater>d__[0-9]+\.MoveNext\(\);' "$out"/raw-*.folded
+
+# Events, off-CPU time, names of threads: read by a reader that is not ours.
+SNAPWALK_HZ=100 SNAPWALK_MODE=alloc,exceptions,locks profiled "$out/events.pb.gz" exceptions 0.5 >"$out/said" 2>&1
+SNAPWALK_HZ=100 SNAPWALK_MODE=wall profiled "$out/wall.pb.gz" names 0.5 >"$out/said" 2>&1
+SNAPWALK_HZ=100 SNAPWALK_MODE=locks profiled "$out/locks.folded" locks 0.5 >"$out/said" 2>&1
+if command -v go >/dev/null 2>&1; then
+    pprof() { HOME=$out TZ=UTC timeout 60 go tool pprof "$@" 2>&1; }
+    pprof -tags -sample_index=exceptions "$out"/events-*.pb.gz >"$out/tags"
+    has "exceptions: their type" 'System\.InvalidOperationException' "$out/tags"
+    pprof -traces -sample_index=exceptions "$out"/events-*.pb.gz >"$out/traces"
+    has "exceptions: where they were thrown" '^ +1 +Profiled\.Kinds\.Deep\(int, int\)|Profiled\.Kinds\.Deep\(int, int\)' "$out/traces"
+    pprof -tags -sample_index=alloc_space "$out"/events-*.pb.gz >"$out/tags"
+    has "allocations: their type" 'System\.(InvalidOperationException|Byte\[\]|String)' "$out/tags"
+    pprof -tags "$out"/wall-*.pb.gz >"$out/tags"
+    has "wall clock: what waited is marked" 'off-CPU' "$out/tags"
+    has "wall clock: what ran is marked" 'on-CPU' "$out/tags"
+    has "threads have names" '\.NET (TP Worker|Finalizer|Tiered Com)' "$out/tags"
+fi
+has "contended locks: who waited" 'Profiled\.Kinds\..*lambda.*;System\.Threading\.(Monitor|Lock)' "$out"/locks-*.folded
+
+# The command, and a process that runs: it says "ready" and ends with its standard input.
+tell() { timeout 60 "$build/tools/snapwalk-profiler" "$@" >"$out/said" 2>&1; }
+does() {
+    name=$1
+    shift
+    tell "$@"
+    verdict $? "$name" "$out/said"
+}
+refuses() {
+    name=$1
+    pattern=$2
+    shift 2
+    ! tell "$@" && grep -qE -- "$pattern" "$out/said"
+    verdict $? "$name" "$out/said"
+}
+work=
+start_sample env -u SNAPWALK_HZ dotnet "$build/dotnet/profiled/profiled.dll" ready 60
+refuses "a command for a process without a profiler" 'has no profiler' dump "$sample"
+refuses "attach: a wrong option is refused" 'an option is wrong' attach "$sample" SNAPWALK_HZ=many
+does "attach" attach "$sample" SNAPWALK_HZ=500 SNAPWALK_OUT="$out/attached.folded"
+sleep 0.5
+does "dump: a first file" dump "$sample"
+has "methods compiled before the attach have names" ';Profiled\.Busy\.Ready.*;Profiled\.Busy\+Nested<System\.__Canon>\.Spin<System\.Int32>' \
+    "$out/attached-$sample.folded"
+refuses "attach: it is there already" 'there already' attach "$sample"
+does "stop" stop "$sample"
+does "dump: what came until the stop" dump "$sample"
+sleep 0.3
+does "dump: a third file" dump "$sample"
+[ -e "$out/attached-$sample-3.folded" ] && [ ! -s "$out/attached-$sample-3.folded" ]
+verdict $? "no sample came while it was stopped" "$out/attached-$sample-3.folded"
+does "start" start "$sample"
+sleep 0.5
+does "detach" detach "$sample"
+has "a last file was written" 'Spin' "$out/attached-$sample-4.folded"
+tries=0
+until tell attach "$sample" SNAPWALK_OUT="$out/again.folded" SNAPWALK_HZ=500 || [ $((tries += 1)) -gt 20 ]; do
+    sleep 0.2
+done
+verdict $((tries > 20)) "attach once more" "$out/said"
+sleep 0.5
+exec 3>&-
+wait "$sample"
+verdict $? "the process ends as it would have" "$work/err"
+has "and writes its profile" 'Spin' "$out/again-$sample.folded"
+refuses "a process that has ended" 'no such process' attach "$sample"
+end_sample
+sample=
+"$build/tools/snapwalk-profiler" run SNAPWALK_HZ=500 SNAPWALK_OUT="$out/run.folded" dotnet "$build/dotnet/profiled/profiled.dll" names 0.2 \
+    >"$out/said" 2>&1
+has "run: a program under the profiler" 'Spin' "$out"/run-*.folded
+
+SNAPWALK_HZ=0 SNAPWALK_OUT="$out/bad.folded" SNAPWALK_VERBOSE=1 profiled "$out/bad.folded" status 0.1 >"$out/said" 2>&1
+[ $? -eq 7 ]
+verdict $? "a wrong option does not keep the program from running" "$out/said"
+has "and is said" '^snapwalk-profiler: SNAPWALK_HZ=0: not a number from 1 to 10000$' "$out/said"
+profiled /nowhere/a.folded status 0.1 >"$out/said" 2>&1
+has "a file that cannot be written is said" '^snapwalk-profiler: /nowhere/a-[0-9]+\.folded: No such file' "$out/said"
+exit $status

@@ -1,0 +1,258 @@
+/* The one reader of the samples. Knows columns, names and threads by their interfaces, and when files are due. */
+#include "collect.h"
+#include "columns.h"
+#include "names.h"
+#include "output.h"
+#include "threads.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DRAIN_NS = 100000000, LOOK_NS = 1000000000 };
+
+static const struct options *options;
+static struct sw_clr *clr;
+static struct columns columns;
+static pthread_t thread;
+static _Atomic bool ending;
+
+/* Under `lock`: all below, the names and the reading of samples. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sw_profile *profile;
+static uint64_t begun_ns, samples, cut, lost;
+static unsigned long files;
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* ---- samples into the profile ---- */
+
+static struct sw_profile *new_profile(void)
+{
+    char path[OPTIONS_TEXT];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    const struct sw_profile_options about = {
+        .values = columns.types,
+        .value_count = columns.count,
+        .default_value = columns.shown,
+        .period_type = columns.types[columns.shown],
+        .period = options->modes & (MODE_CPU | MODE_WALL) ? 1000000000 / (int64_t)options->hz : 1,
+        .time_ns = now_ns(CLOCK_REALTIME),
+        .max_bytes = options->memory_mb << 19, /* half */
+        .service = options->service[0] ? options->service : program_invocation_short_name,
+        .executable_path = path,
+        .runtime = "dotnet",
+        .pid = (uint64_t)getpid(),
+        .producer = "snapwalk-profiler",
+        .producer_version = sw_version(),
+    };
+    struct sw_profile *made = NULL;
+    begun_ns = now_ns(CLOCK_MONOTONIC);
+    return sw_profile_create(&about, &made) == SW_PROFILE_OK ? made : NULL;
+}
+
+static uint32_t labels_of(const struct sample *sample)
+{
+    char text[sizeof sample->text + 1] = { 0 };
+    memcpy(text, sample->text, sizeof sample->text);
+    const struct sw_profile_label label = { .key = sample->kind == SAMPLE_WALL ? "state" : "type", .text = text };
+    if (sample->kind == SAMPLE_WALL)
+        strcpy(text, sample->flags & SAMPLE_OFF_CPU ? "off-CPU" : "on-CPU");
+    return text[0] ? sw_profile_labels_add(profile, &label, 1) : 0;
+}
+
+static uint32_t thread_of(const struct sample *sample)
+{
+    char name[THREAD_NAME];
+    threads_get_name((pid_t)sample->thread, name);
+    return sw_profile_thread_add(profile, sample->thread, name);
+}
+
+static bool is_managed(uint64_t frame)
+{
+    const uint64_t kind = frame >> SAMPLE_FRAME_SHIFT;
+    return kind == SW_KIND_JIT || kind == SW_KIND_NGEN;
+}
+
+/* What an event of the runtime was told by: native frames in front of the first managed one. */
+static size_t tellers(const struct sample *sample, const uint64_t *frames, size_t depth)
+{
+    size_t at = 0;
+    while (at < depth && !is_managed(frames[at]))
+        at++;
+    return sample->kind == SAMPLE_CPU || sample->kind == SAMPLE_WALL || at == depth ? 0 : at;
+}
+
+static void add(const struct sample *sample, const uint64_t *frames, size_t depth)
+{
+    static uint32_t stack[SAMPLE_DEPTH_MAX + 1];
+    int64_t values[SW_PROFILE_VALUES_MAX];
+    const size_t skipped = tellers(sample, frames, depth);
+    frames += skipped;
+    depth -= skipped;
+    for (size_t i = 0; i < depth; i++)
+        stack[i] = names_location(profile, frames[i]);
+    if (sample->flags & (SAMPLE_CUT | SAMPLE_DEEPER))
+        stack[depth++] = names_said(profile, sample->flags & SAMPLE_CUT ? "[incomplete stack]" : "[deeper frames cut]");
+    columns_fill(&columns, sample, 1, values);
+    const struct sw_profile_sample row = {
+        .stack = stack, .depth = depth, .values = values, .thread = thread_of(sample), .labels = labels_of(sample)
+    };
+    (void)sw_profile_sample_add(profile, &row); /* what has no room is counted and said by the profile */
+}
+
+/* Samples that had no room are in the profile all the same, so that its sums are right. */
+static void add_lost(enum sample_kind kind)
+{
+    struct sample sample = { .kind = kind };
+    int64_t values[SW_PROFILE_VALUES_MAX];
+    const uint64_t count = sample_lost(kind, sample.values);
+    if (!count)
+        return;
+    const uint32_t stack = names_said(profile, "[samples lost: no room]");
+    lost += count;
+    columns_fill(&columns, &sample, (int64_t)count, values);
+    const struct sw_profile_sample row = { .stack = &stack, .depth = 1, .values = values };
+    (void)sw_profile_sample_add(profile, &row);
+}
+
+static void drain(void)
+{
+    struct sample sample;
+    const uint64_t *frames;
+    size_t depth;
+    bool renewed = false;
+    while (profile && sample_read(&sample, &frames, &depth)) {
+        if (!renewed)
+            names_renew();
+        renewed = true;
+        if (sample.kind < SAMPLE_KINDS && depth <= SAMPLE_DEPTH_MAX)
+            add(&sample, frames, depth);
+    }
+}
+
+void collect_unload(uint64_t function)
+{
+    pthread_mutex_lock(&lock);
+    drain();
+    if (function && profile)
+        names_unload(function);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- files ---- */
+
+/* What was collected so far; the next profile begins. NULL: no memory, and it goes on. */
+static struct sw_profile *take_profile(void)
+{
+    uint64_t taken, incomplete;
+    drain();
+    for (enum sample_kind kind = 0; kind < SAMPLE_KINDS; kind++)
+        add_lost(kind);
+    sample_count(&taken, &incomplete);
+    samples += taken;
+    cut += incomplete;
+    const uint64_t began = begun_ns;
+    struct sw_profile *done = profile, *next = new_profile();
+    if (!next)
+        return NULL;
+    sw_profile_set_duration(done, begun_ns - began);
+    profile = next;
+    names_forget();
+    files++;
+    return done;
+}
+
+static bool write_profile(const struct sw_profile *done, unsigned long number)
+{
+    char name[OUTPUT_NAME];
+    struct sw_profile_counts counts;
+    if (!output_name(options->out, (unsigned long)getpid(), (unsigned long)time(NULL), number, name)) {
+        fprintf(stderr, "snapwalk-profiler: SNAPWALK_OUT=%.200s: too long, or no format ends so\n", options->out);
+        return false;
+    }
+    if (!output_write(done, columns.shown, name)) {
+        fprintf(stderr, "snapwalk-profiler: %s: %s\n", name, strerror(errno));
+        return false;
+    }
+    sw_profile_get_counts(done, &counts);
+    if (options->verbose)
+        fprintf(stderr, "snapwalk-profiler: %s: %llu samples in all files, %llu lost, %llu incomplete; %llu KB\n", name,
+                (unsigned long long)samples, (unsigned long long)lost, (unsigned long long)cut,
+                (unsigned long long)(counts.bytes >> 10));
+    return true;
+}
+
+bool collect_dump(void)
+{
+    pthread_mutex_lock(&lock);
+    struct sw_profile *done = profile ? take_profile() : NULL;
+    const unsigned long number = files;
+    pthread_mutex_unlock(&lock);
+    const bool written = done && write_profile(done, number);
+    sw_profile_destroy(done);
+    return written;
+}
+
+/* ---- the thread ---- */
+
+static bool is_due(void)
+{
+    return options->interval_s && now_ns(CLOCK_MONOTONIC) - begun_ns >= options->interval_s * UINT64_C(1000000000);
+}
+
+static void *run(void *arg)
+{
+    (void)arg;
+    threads_exclude();
+    uint64_t looked_ns = 0;
+    while (!atomic_load(&ending)) {
+        sample_wait(DRAIN_NS);
+        pthread_mutex_lock(&lock);
+        drain();
+        const bool due = is_due();
+        pthread_mutex_unlock(&lock);
+        sw_clr_refresh(clr);
+        if (now_ns(CLOCK_MONOTONIC) - looked_ns >= LOOK_NS) {
+            looked_ns = now_ns(CLOCK_MONOTONIC);
+            threads_look();
+            threads_sweep();
+        }
+        if (due)
+            (void)collect_dump();
+    }
+    return NULL;
+}
+
+bool collect_open(const struct options *given, struct sw_clr *followed)
+{
+    options = given;
+    clr = followed;
+    columns_choose(&columns, options->modes);
+    atomic_store(&ending, false);
+    samples = cut = lost = files = 0;
+    profile = new_profile();
+    return profile && names_open(clr, options->raw_names) && pthread_create(&thread, NULL, run, NULL) == 0;
+}
+
+void collect_close(void)
+{
+    atomic_store(&ending, true);
+    sample_wake();
+    pthread_join(thread, NULL);
+    pthread_mutex_lock(&lock);
+    sw_profile_destroy(profile);
+    profile = NULL;
+    names_close();
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,252 @@
+/* Knows every part by its interface, and no events. */
+#include "life.h"
+#include "callbacks.h"
+#include "collect.h"
+#include "events.h"
+#include "options.h"
+#include "sample.h"
+#include "threads.h"
+#include "wall.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DETACH_MS = 300 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct options options;
+static ICorProfilerInfo12 *info;
+static pid_t owner;
+static _Atomic bool on;
+static bool sampling;
+
+/* ---- the signal ---- */
+
+static void on_signal(int number, siginfo_t *about, void *context)
+{
+    static const enum sample_kind kinds[] = {
+        [SIGNAL_CPU] = SAMPLE_CPU, [SIGNAL_ON_CPU] = SAMPLE_WALL, [SIGNAL_OFF_CPU] = SAMPLE_WALL
+    };
+    struct sample sample = { 0 };
+    const int before = errno;
+    const enum signal_purpose purpose = threads_purpose(about, &sample.values[0]);
+    (void)number;
+    if (!purpose)
+        return;
+    sample.kind = kinds[purpose];
+    sample.flags = purpose == SIGNAL_OFF_CPU ? SAMPLE_OFF_CPU : 0;
+    sample_take(&sample, context);
+    errno = before;
+}
+
+/* ---- sampling on and off; the lock is held ---- */
+
+static bool begin_sampling(void)
+{
+    bool good = true;
+    if (sampling)
+        return true;
+    sampling = true;
+    sample_resume();
+    if (options.modes & MODE_CPU)
+        threads_set_period(1000000000 / options.hz);
+    if (options.modes & MODE_WALL)
+        good = wall_start(options.hz, options.wall_threads);
+    return events_start(info, options.modes) && good;
+}
+
+static void end_sampling(void)
+{
+    if (!sampling)
+        return;
+    sampling = false;
+    threads_set_period(0);
+    if (options.modes & MODE_WALL)
+        wall_stop();
+    events_stop(info);
+    sample_stop();
+}
+
+/* ---- start ---- */
+
+static HRESULT set_events(bool attaching)
+{
+    DWORD low, high;
+    sw_clr_get_events(&low, &high);
+    if (attaching)
+        low &= ~(DWORD)(COR_PRF_MONITOR_CACHE_SEARCHES | COR_PRF_MONITOR_FUNCTION_UNLOADS);
+    if (options.modes & (MODE_ALLOC | MODE_EXCEPTIONS | MODE_LOCKS))
+        high |= COR_PRF_HIGH_MONITOR_EVENT_PIPE;
+    return info->lpVtbl->SetEventMask2((ICorProfilerInfo12 *)info, low, high);
+}
+
+static HRESULT open_all(IUnknown *given, bool attaching)
+{
+    const size_t bytes = (size_t)options.memory_mb << 20;
+    void *found = NULL;
+    if (given->lpVtbl->QueryInterface(given, &IID_ICorProfilerInfo12, &found) != S_OK) {
+        fprintf(stderr, "snapwalk-profiler: .NET 5 or later is needed\n");
+        return E_FAIL;
+    }
+    info = found;
+    owner = getpid();
+    if (set_events(attaching) != S_OK || sw_clr_create(NULL, given, &fed) != SW_OK) {
+        fprintf(stderr, "snapwalk-profiler: this runtime cannot be followed\n");
+        return E_FAIL;
+    }
+    sw_clr_set_memory_limit(fed, bytes / 4);
+    if (!threads_signal(on_signal) || !sample_open(fed, bytes / 32) || !collect_open(&options, fed)) {
+        fprintf(stderr, "snapwalk-profiler: no memory, or no free signal\n");
+        return E_FAIL;
+    }
+    atomic_store(&on, true);
+    return S_OK;
+}
+
+static void begin(void)
+{
+    if (options.start && !begin_sampling())
+        fprintf(stderr, "snapwalk-profiler: not all of the modes can be started\n");
+}
+
+HRESULT life_start(IUnknown *given)
+{
+    char message[OPTIONS_MESSAGE];
+    pthread_mutex_lock(&lock);
+    if (!options_from_environment(&options, message))
+        fprintf(stderr, "snapwalk-profiler: %s\n", message);
+    const HRESULT hr = open_all(given, false);
+    if (hr == S_OK)
+        begin();
+    pthread_mutex_unlock(&lock);
+    return hr;
+}
+
+HRESULT life_attach(IUnknown *given, const char *text, size_t size)
+{
+    char message[OPTIONS_MESSAGE];
+    if (!options_from_text(&options, text, size, message))
+        return E_INVALIDARG;
+    pthread_mutex_lock(&lock);
+    const HRESULT hr = open_all(given, true);
+    pthread_mutex_unlock(&lock);
+    return hr;
+}
+
+void life_attached(void)
+{
+    pthread_mutex_lock(&lock);
+    sw_clr_attached(fed);
+    threads_look();
+    begin();
+    pthread_mutex_unlock(&lock);
+}
+
+bool life_is_on(void)
+{
+    return atomic_load(&on);
+}
+
+ICorProfilerInfo12 *life_info(void)
+{
+    return info;
+}
+
+/* ---- end ---- */
+
+/* Of a forked child nothing is written: its samples are its parent's. */
+static bool close_all(void)
+{
+    pthread_mutex_lock(&lock);
+    bool written = false;
+    if (atomic_exchange(&on, false) && getpid() == owner) {
+        end_sampling();
+        written = collect_dump();
+        collect_close();
+    }
+    pthread_mutex_unlock(&lock);
+    return written;
+}
+
+void life_end(void)
+{
+    (void)close_all();
+}
+
+void life_detached(void)
+{
+    sw_clr_destroy(fed);
+    fed = NULL;
+    sample_close();
+}
+
+/* On a thread of its own: whoever asks may hold what the runtime needs for it. */
+static void *request_detach(void *arg)
+{
+    (void)arg;
+    (void)info->lpVtbl->RequestProfilerDetach(info, DETACH_MS);
+    return NULL;
+}
+
+static enum life_answer detach(void)
+{
+    pthread_t thread;
+    const bool written = close_all();
+    if (pthread_create(&thread, NULL, request_detach, NULL) != 0)
+        return LIFE_FAILED;
+    pthread_detach(thread);
+    return written ? LIFE_DONE : LIFE_FAILED;
+}
+
+static enum life_answer start_again(void)
+{
+    pthread_mutex_lock(&lock);
+    const bool good = begin_sampling();
+    pthread_mutex_unlock(&lock);
+    return good ? LIFE_DONE : LIFE_FAILED;
+}
+
+static enum life_answer stop(void)
+{
+    pthread_mutex_lock(&lock);
+    end_sampling();
+    pthread_mutex_unlock(&lock);
+    return LIFE_DONE;
+}
+
+static enum life_answer dump(void)
+{
+    return collect_dump() ? LIFE_DONE : LIFE_FAILED;
+}
+
+enum life_answer life_command(const char *text, size_t size)
+{
+    static const struct {
+        const char *name;
+        enum life_answer (*act)(void);
+    } rows[] = { { "start", start_again }, { "stop", stop }, { "dump", dump }, { "detach", detach } };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strlen(rows[i].name) == size && !memcmp(rows[i].name, text, size))
+            return rows[i].act();
+    return LIFE_UNKNOWN;
+}
+
+/* ---- for measurements ---- */
+
+/*
+ * The calling thread is sampled (1, as at first) or not (0). 2: its signals come, and nobody takes a sample in any
+ * thread: what a timer alone costs. By P/Invoke, or dlsym.
+ */
+EXPORT void snapwalk_profiler_sample(int how);
+EXPORT void snapwalk_profiler_sample(int how)
+{
+    if (how == 2)
+        sample_stop();
+    else if (sampling)
+        sample_resume();
+    threads_pause(how == 0);
+}

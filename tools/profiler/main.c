@@ -1,0 +1,149 @@
+/*
+ * snapwalk-profiler: a sampling profiler for .NET on Linux. docs/profiler.md says how it is used.
+ *
+ *     CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER={846F5F1C-F9AE-4B07-969E-05C26BC060D8} \
+ *     CORECLR_PROFILER_PATH=.../libsnapwalk-profiler.so dotnet program.dll
+ *
+ * This file is its events. An attach to a process that has it already brings a command for the running one, as a
+ * profiler that is only notified; it is refused with the answer, so that nothing of it stays (diagnostics-ipc.md 4.11).
+ */
+#include "callbacks.h"
+#include "collect.h"
+#include "events.h"
+#include "life.h"
+#include "threads.h"
+#include "wide.h"
+
+#include <string.h>
+
+/* Of a failure, by a customer, with our own facility; then enum life_answer. */
+static const HRESULT answers = (HRESULT)0xa0530000;
+
+enum { COMMAND_MAX = 4096 };
+
+/* ---- life ---- */
+
+static HRESULT STDMETHODCALLTYPE initialize(ICorProfilerCallback11 *self, IUnknown *info)
+{
+    (void)self;
+    return life_start(info);
+}
+
+static HRESULT STDMETHODCALLTYPE only_notified(ICorProfilerCallback11 *self, BOOL *only)
+{
+    (void)self;
+    *only = life_is_on();
+    return S_OK;
+}
+
+/* The length is whatever the client claims (diagnostics-ipc.md 4.3): a NUL ends it, too. */
+static HRESULT STDMETHODCALLTYPE initialize_for_attach(ICorProfilerCallback11 *self, IUnknown *info, void *data,
+                                                       UINT size)
+{
+    const char *text = data ? data : "";
+    const size_t length = strnlen(text, data ? size < COMMAND_MAX ? size : COMMAND_MAX : 0);
+    (void)self;
+    return life_is_on() ? answers | (HRESULT)life_command(text, length) : life_attach(info, text, length);
+}
+
+static HRESULT STDMETHODCALLTYPE attach_complete(ICorProfilerCallback11 *self)
+{
+    (void)self;
+    life_attached();
+    return S_OK;
+}
+
+static HRESULT STDMETHODCALLTYPE detach_succeeded(ICorProfilerCallback11 *self)
+{
+    (void)self;
+    life_detached();
+    return S_OK;
+}
+
+static HRESULT STDMETHODCALLTYPE shutdown(ICorProfilerCallback11 *self)
+{
+    (void)self;
+    life_end();
+    return S_OK;
+}
+
+/* ---- threads ---- */
+
+static DWORD number_of(ThreadID thread)
+{
+    DWORD tid = 0;
+    ICorProfilerInfo12 *info = life_info();
+    return info->lpVtbl->GetThreadInfo(info, thread, &tid) == S_OK ? tid : 0;
+}
+
+static HRESULT STDMETHODCALLTYPE thread_assigned(ICorProfilerCallback11 *self, ThreadID thread, DWORD tid)
+{
+    threads_begin((pid_t)tid);
+    return feed_thread_assigned(self, thread, tid);
+}
+
+static HRESULT STDMETHODCALLTYPE thread_destroyed(ICorProfilerCallback11 *self, ThreadID thread)
+{
+    const DWORD tid = number_of(thread);
+    if (tid)
+        threads_end((pid_t)tid);
+    return feed_thread_destroyed(self, thread);
+}
+
+static HRESULT STDMETHODCALLTYPE thread_named(ICorProfilerCallback11 *self, ThreadID thread, ULONG units, WCHAR name[])
+{
+    char text[THREAD_NAME];
+    const DWORD tid = number_of(thread);
+    (void)self;
+    wide_to_text(name, name ? units : 0, text, sizeof text);
+    if (tid && text[0])
+        threads_name((pid_t)tid, text);
+    return S_OK;
+}
+
+/* ---- code ---- */
+
+static HRESULT STDMETHODCALLTYPE unload_started(ICorProfilerCallback11 *self, FunctionID function)
+{
+    if (life_is_on())
+        collect_unload(function);
+    return feed_unload_started(self, function);
+}
+
+static HRESULT STDMETHODCALLTYPE module_unload_started(ICorProfilerCallback11 *self, ModuleID module)
+{
+    (void)self, (void)module;
+    if (life_is_on())
+        collect_unload(0);
+    return S_OK;
+}
+
+static HRESULT STDMETHODCALLTYPE event_delivered(ICorProfilerCallback11 *self, EVENTPIPE_PROVIDER provider, DWORD id,
+                                                 DWORD version, ULONG metadata_size, LPCBYTE metadata, ULONG size,
+                                                 LPCBYTE data, LPCGUID activity, LPCGUID related, ThreadID thread,
+                                                 ULONG frames, UINT_PTR stack[])
+{
+    (void)self, (void)provider, (void)version, (void)metadata_size, (void)metadata, (void)activity, (void)related,
+        (void)thread, (void)frames, (void)stack;
+    events_delivered(id, data, size);
+    return S_OK;
+}
+
+EVERY_CALLBACK(IGNORE, ICorProfilerCallback11)
+
+static ICorProfilerCallback11Vtbl table = {
+    EVERY_CALLBACK(IGNORED, ICorProfilerCallback11) COM_SLOTS FEED_SLOTS.Initialize = initialize,
+    .InitializeForAttach = initialize_for_attach,
+    .ProfilerAttachComplete = attach_complete,
+    .ProfilerDetachSucceeded = detach_succeeded,
+    .LoadAsNotificationOnly = only_notified,
+    .Shutdown = shutdown,
+    .ThreadAssignedToOSThread = thread_assigned,
+    .ThreadDestroyed = thread_destroyed,
+    .ThreadNameChanged = thread_named,
+    .FunctionUnloadStarted = unload_started,
+    .DynamicMethodUnloaded = unload_started,
+    .ModuleUnloadStarted = module_unload_started,
+    .EventPipeEventDelivered = event_delivered,
+};
+ICorProfilerCallback11 profiler = { &table };

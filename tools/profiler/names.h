@@ -1,0 +1,37 @@
+/*
+ * Frames of samples → places of a profile: Namespace.Type.Method<int>(string) of managed code, as it was written; of
+ * native code the symbol, or its library alone.
+ */
+#ifndef PROFILER_NAMES_H
+#define PROFILER_NAMES_H
+
+#include "profile/profile.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sw_clr;
+
+/*
+ * raw   The compiler's names of state machines and lambdas.
+ * Threads: all of these one at a time. False: no memory. Names of a runtime that is not known are "?".
+ */
+bool names_open(struct sw_clr *clr, bool raw);
+void names_close(void);
+
+/* What was read of the runtime may have changed: before samples are read. */
+void names_renew(void);
+
+/* A new profile has new numbers. */
+void names_forget(void);
+
+/* A method is gone: its FunctionID may become another's. */
+void names_unload(uint64_t function);
+
+/* The number of a frame's location in that profile. */
+uint32_t names_location(struct sw_profile *profile, uint64_t frame);
+
+/* The number of a location that is only a text, such as "[stack cut]". */
+uint32_t names_said(struct sw_profile *profile, const char *text);
+
+#endif

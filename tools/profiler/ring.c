@@ -1,0 +1,88 @@
+/*
+ * A writer takes its words by moving the head, fills them, and stores the count last. The reader clears what it has
+ * read before it moves the tail, so a count that is 0 means: not whole yet. A record never wraps: the rest of the
+ * buffer in front of it becomes one of its own, which says so.
+ */
+#include "ring.h"
+
+#include <sys/mman.h>
+
+/* In the first word: the count, and what it is. */
+enum { FILLER = 1 << 30 };
+
+bool ring_create(struct ring *ring, size_t bytes)
+{
+    uint64_t capacity = 2 * RING_RECORD_MAX;
+    while (capacity * 2 * sizeof(uint64_t) <= bytes)
+        capacity *= 2;
+    void *words = mmap(NULL, capacity * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (words == MAP_FAILED)
+        return false;
+    ring->words = words;
+    ring->capacity = capacity;
+    atomic_store(&ring->head, 0);
+    atomic_store(&ring->tail, 0);
+    return true;
+}
+
+void ring_destroy(struct ring *ring)
+{
+    if (ring->words)
+        munmap(ring->words, ring->capacity * sizeof(uint64_t));
+    ring->words = NULL;
+}
+
+static _Atomic uint64_t *word_at(const struct ring *ring, uint64_t position)
+{
+    return &ring->words[position & (ring->capacity - 1)];
+}
+
+bool ring_write(struct ring *ring, const uint64_t *const parts[2], const size_t counts[2])
+{
+    const uint64_t need = 1 + counts[0] + counts[1];
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), filler;
+    if (need > RING_RECORD_MAX)
+        return false;
+    do {
+        const uint64_t rest = ring->capacity - (head & (ring->capacity - 1));
+        filler = rest < need ? rest : 0;
+        if (head + filler + need - atomic_load_explicit(&ring->tail, memory_order_acquire) > ring->capacity)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&ring->head, &head, head + filler + need, memory_order_acq_rel,
+                                                    memory_order_relaxed));
+    if (filler)
+        atomic_store_explicit(word_at(ring, head), filler | FILLER, memory_order_release);
+    head += filler;
+    uint64_t at = head + 1;
+    for (size_t part = 0; part < 2; part++)
+        for (size_t i = 0; i < counts[part]; i++)
+            atomic_store_explicit(word_at(ring, at++), parts[part][i], memory_order_relaxed);
+    atomic_store_explicit(word_at(ring, head), need, memory_order_release);
+    return true;
+}
+
+/* Clears `count` words at the tail, and gives them back. */
+static void give_back(struct ring *ring, uint64_t tail, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        atomic_store_explicit(word_at(ring, tail + i), 0, memory_order_relaxed);
+    atomic_store_explicit(&ring->tail, tail + count, memory_order_release);
+}
+
+size_t ring_read(struct ring *ring, uint64_t to[RING_RECORD_MAX])
+{
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    uint64_t first = atomic_load_explicit(word_at(ring, tail), memory_order_acquire);
+    if (first & FILLER) {
+        give_back(ring, tail, first & ~(uint64_t)FILLER);
+        tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+        first = atomic_load_explicit(word_at(ring, tail), memory_order_acquire);
+    }
+    if (!first)
+        return 0;
+    for (uint64_t i = 1; i < first; i++)
+        to[i - 1] = atomic_load_explicit(word_at(ring, tail + i), memory_order_relaxed);
+    give_back(ring, tail, first);
+    return (size_t)first - 1;
+}

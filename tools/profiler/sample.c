@@ -1,0 +1,178 @@
+/*
+ * The part that runs in signal handlers. A walk goes into one of a few working spaces, which is then copied into the
+ * ring, since nobody knows before how deep a stack is. Knows the walk and the ring; nothing of modes or names.
+ */
+#include "sample.h"
+
+#include <snapwalk/self.h>
+
+#include <sched.h>
+#include <semaphore.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { SPACES = 64, FIXED_WORDS = sizeof(struct sample) / 8 };
+
+_Static_assert(FIXED_WORDS + SAMPLE_DEPTH_MAX < RING_RECORD_MAX, "the deepest sample fits");
+_Static_assert(sizeof(struct sample) % 8 == 0, "whole words");
+
+/* Frames of one walk. Few are ever used at once: the first free one is taken. */
+static struct space {
+    _Atomic bool taken;
+    bool deeper;
+    size_t depth;
+    uint64_t frames[SAMPLE_DEPTH_MAX];
+} * spaces;
+
+static struct ring ring;
+static struct sw_clr *walked;
+static _Atomic bool open_for_samples;
+static _Atomic unsigned inside;
+static _Atomic uint64_t taken, incomplete;
+static sem_t reader;       /* sem_post is safe in handlers */
+static _Atomic bool asked; /* the reader to come, since it came last */
+static struct {
+    _Atomic uint64_t count, values[2];
+} lost[SAMPLE_KINDS];
+
+bool sample_open(struct sw_clr *clr, size_t bytes)
+{
+    void *memory =
+        mmap(NULL, SPACES * sizeof *spaces, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED || !ring_create(&ring, bytes))
+        return false;
+    spaces = memory;
+    walked = clr;
+    sem_init(&reader, 0, 0);
+    return true;
+}
+
+void sample_stop(void)
+{
+    atomic_store(&open_for_samples, false);
+    while (atomic_load(&inside))
+        sched_yield();
+}
+
+void sample_resume(void)
+{
+    atomic_store(&open_for_samples, true);
+}
+
+void sample_close(void)
+{
+    ring_destroy(&ring);
+    if (spaces)
+        munmap(spaces, SPACES * sizeof *spaces);
+    spaces = NULL;
+}
+
+static struct space *take_space(void)
+{
+    for (size_t i = 0; i < SPACES; i++)
+        if (!atomic_load_explicit(&spaces[i].taken, memory_order_relaxed) && !atomic_exchange(&spaces[i].taken, true))
+            return &spaces[i];
+    return NULL;
+}
+
+static bool keep_frame(void *arg, const struct sw_frame *frame)
+{
+    struct space *space = arg;
+    const uint64_t kind = frame->code.kind, what = kind == SW_KIND_JIT ? frame->code.id : frame->lookup;
+    if (space->depth == SAMPLE_DEPTH_MAX) {
+        space->deeper = true;
+        return false;
+    }
+    space->frames[space->depth++] = kind << SAMPLE_FRAME_SHIFT | (what & ~(UINT64_C(0xff) << SAMPLE_FRAME_SHIFT));
+    return true;
+}
+
+static bool is_root(enum sw_stop stop)
+{
+    return stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE;
+}
+
+static bool write_sample(struct sample *sample, struct space *space, const void *context)
+{
+    uint64_t fixed[FIXED_WORDS];
+    space->depth = 0;
+    space->deeper = false;
+    const enum sw_stop stop = sw_clr_walk(walked, context, keep_frame, space);
+    if (stop == SW_STOP_BAD_START)
+        return false;
+    sample->flags |= space->deeper ? SAMPLE_DEEPER : is_root(stop) ? 0 : SAMPLE_CUT;
+    memcpy(fixed, sample, sizeof fixed);
+    if (!ring_write(&ring, (const uint64_t *[]){ fixed, space->frames }, (size_t[]){ FIXED_WORDS, space->depth }))
+        return false;
+    if (ring_used(&ring) > ring.capacity / 2 && !atomic_exchange_explicit(&asked, true, memory_order_relaxed))
+        sem_post(&reader);
+    if (sample->flags & SAMPLE_CUT)
+        atomic_fetch_add_explicit(&incomplete, 1, memory_order_relaxed);
+    return true;
+}
+
+static void lose(const struct sample *sample)
+{
+    atomic_fetch_add_explicit(&lost[sample->kind].count, 1, memory_order_relaxed);
+    for (size_t i = 0; i < 2; i++)
+        atomic_fetch_add_explicit(&lost[sample->kind].values[i], sample->values[i], memory_order_relaxed);
+}
+
+void sample_take(struct sample *sample, const void *context)
+{
+    atomic_fetch_add(&inside, 1);
+    if (atomic_load(&open_for_samples)) {
+        struct space *space = take_space();
+        sample->thread = sw_self_thread();
+        const bool written = space && write_sample(sample, space, context);
+        if (written)
+            atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed);
+        else
+            lose(sample);
+        if (space)
+            atomic_store_explicit(&space->taken, false, memory_order_release);
+    }
+    atomic_fetch_sub(&inside, 1);
+}
+
+bool sample_read(struct sample *sample, const uint64_t **frames, size_t *depth)
+{
+    static uint64_t record[RING_RECORD_MAX];
+    const size_t words = ring_read(&ring, record);
+    if (words < FIXED_WORDS)
+        return false;
+    memcpy(sample, record, sizeof *sample);
+    *frames = record + FIXED_WORDS;
+    *depth = words - FIXED_WORDS;
+    return true;
+}
+
+void sample_wait(uint64_t ns)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    ns += (uint64_t)until.tv_nsec;
+    until.tv_sec += (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    (void)sem_timedwait(&reader, &until);
+    atomic_store(&asked, false);
+}
+
+void sample_wake(void)
+{
+    sem_post(&reader);
+}
+
+uint64_t sample_lost(enum sample_kind kind, uint64_t values[2])
+{
+    for (size_t i = 0; i < 2; i++)
+        values[i] = atomic_exchange(&lost[kind].values[i], 0);
+    return atomic_exchange(&lost[kind].count, 0);
+}
+
+void sample_count(uint64_t *all, uint64_t *cut)
+{
+    *all = atomic_exchange(&taken, 0);
+    *cut = atomic_exchange(&incomplete, 0);
+}

@@ -1,0 +1,60 @@
+/*
+ * One sample: taken by the thread that it is of, in its signal handler or in a callback of the runtime, and read later
+ * by the collector. A frame is one word: what it is in the highest byte, and a FunctionID or an address.
+ */
+#ifndef PROFILER_SAMPLE_H
+#define PROFILER_SAMPLE_H
+
+#include "ring.h"
+
+#include <snapwalk/clr.h>
+
+/* What a sample counts; a column of the profile, or two. ORDER sample_kind: columns.c. */
+enum sample_kind { SAMPLE_CPU, SAMPLE_WALL, SAMPLE_ALLOC, SAMPLE_EXCEPTION, SAMPLE_LOCK, SAMPLE_KINDS };
+
+enum { SAMPLE_DEPTH_MAX = 1024, SAMPLE_TEXT_WORDS = 16 };
+
+/* The fixed part of a record, whole words. Frames follow, leaf first. */
+struct sample {
+    uint64_t thread; /* the kernel's id */
+    uint64_t kind;
+    uint64_t values[2];
+    uint64_t flags;
+    char text[SAMPLE_TEXT_WORDS * 8]; /* a type's name; empty: none */
+};
+
+enum { SAMPLE_CUT = 1, SAMPLE_DEEPER = 2, SAMPLE_OFF_CPU = 4 };
+
+/* The highest byte of a frame's word: enum sw_kind; the rest: the FunctionID (JIT), the lookup address (others). */
+enum { SAMPLE_FRAME_SHIFT = 56 };
+
+/* Makes the buffers. False: no memory. Signals: not safe. */
+bool sample_open(struct sw_clr *clr, size_t bytes);
+
+/* No sample is taken any more, and none is being taken when this returns. Then the buffers may go. */
+void sample_stop(void);
+void sample_resume(void);
+void sample_close(void);
+
+/*
+ * Takes a sample of the calling thread; thread and flags of `sample` are filled in.
+ *
+ * context  The third argument of its signal handler, or from getcontext.
+ * Memory   Allocates nothing. Threads: any. Signals: safe.
+ */
+void sample_take(struct sample *sample, const void *context);
+
+/* Reads the oldest: frames at `*frames`, valid until the next call. False: none. Threads: one at a time. */
+bool sample_read(struct sample *sample, const uint64_t **frames, size_t *depth);
+
+/* Waits so long, or until half of the buffer is used, or for sample_wake. Threads: one at a time, any. */
+void sample_wait(uint64_t ns);
+void sample_wake(void);
+
+/* How many samples of a kind had no room since the last call, and the sums of their values. Threads: any. */
+uint64_t sample_lost(enum sample_kind kind, uint64_t values[2]);
+
+/* How many were taken since the last call, and how many of them did not reach the root. Threads: any. */
+void sample_count(uint64_t *all, uint64_t *cut);
+
+#endif

@@ -1,0 +1,340 @@
+/*
+ * A table by the kernel's id. Timers are made by system calls: glibc's timer_create refuses the clock of another
+ * thread. Source: diagnostics-ipc.md section 7.
+ */
+#include "threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+enum { BUCKETS = 256, THREADS_MAX = 32768 };
+
+/* The value of our signals: a mark that is in no address, the purpose, microseconds. */
+enum { MARK = 0x5357, MARK_SHIFT = 48, PURPOSE_SHIFT = 44 };
+static const uint64_t microseconds_max = (UINT64_C(1) << PURPOSE_SHIFT) - 1;
+
+struct thread {
+    struct thread *next;
+    pid_t tid;
+    int timer;                         /* -1: none */
+    bool seen, excluded, named, fresh; /* named: by the runtime; fresh: the name was read since the last look */
+    uint64_t visited_ns;
+    enum { ALIVE, ENDED, SWEPT_ONCE } state;
+    char name[THREAD_NAME];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct thread *buckets[BUCKETS];
+static size_t count;
+static uint64_t period;
+static int used_signal;
+
+/* ---- signals ---- */
+
+static bool is_free(int number)
+{
+    struct sigaction old;
+    return sigaction(number, NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) &&
+           (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN);
+}
+
+int threads_signal(void (*handler)(int, siginfo_t *, void *))
+{
+    const struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART };
+    if (!used_signal && is_free(SIGPROF))
+        used_signal = SIGPROF;
+    /* The lowest real-time signals are the runtime's and glibc's. */
+    for (int number = SIGRTMAX; !used_signal && number > SIGRTMIN + 1; number--)
+        if (is_free(number))
+            used_signal = number;
+    return used_signal && sigaction(used_signal, &action, NULL) == 0 ? used_signal : 0;
+}
+
+static void *value_of(enum signal_purpose purpose, uint64_t ns)
+{
+    const uint64_t us = ns / 1000 < microseconds_max ? ns / 1000 : microseconds_max;
+    return (void *)(uintptr_t)((uint64_t)MARK << MARK_SHIFT | (uint64_t)purpose << PURPOSE_SHIFT | us);
+}
+
+enum signal_purpose threads_purpose(const siginfo_t *about, uint64_t *ns)
+{
+    const uint64_t value = (uintptr_t)about->si_value.sival_ptr;
+    const unsigned purpose = value >> PURPOSE_SHIFT & 15;
+    if ((about->si_code != SI_TIMER && about->si_code != SI_QUEUE) || value >> MARK_SHIFT != MARK || purpose == 0 ||
+        purpose >= SIGNAL_PURPOSES)
+        return 0;
+    /* The kernel looks at timers when its clock ticks: of several that were due by then it tells the number. */
+    const uint64_t times = about->si_code == SI_TIMER && about->si_overrun > 0 ? 1 + (uint64_t)about->si_overrun : 1;
+    *ns = (value & microseconds_max) * 1000 * times;
+    return (enum signal_purpose)purpose;
+}
+
+bool threads_send(pid_t tid, enum signal_purpose purpose, uint64_t ns)
+{
+    siginfo_t about = { .si_signo = used_signal, .si_code = SI_QUEUE };
+    about.si_pid = getpid();
+    about.si_uid = getuid();
+    about.si_value.sival_ptr = value_of(purpose, ns);
+    return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, used_signal, &about) == 0;
+}
+
+/* ---- timers ---- */
+
+/* The first time comes anywhere within a period: threads that live shorter are sampled as often as they should be. */
+static struct itimerspec times(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const uint64_t mixed = ((uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec << 20) * UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t first = period ? (mixed >> 20) % period + 1 : 0;
+    return (struct itimerspec){ { (time_t)(period / 1000000000), (long)(period % 1000000000) },
+                                { (time_t)(first / 1000000000), (long)(first % 1000000000) } };
+}
+
+static void set_timer(const struct thread *thread)
+{
+    const struct itimerspec when = times();
+    if (thread->timer >= 0)
+        (void)syscall(SYS_timer_settime, thread->timer, 0, &when, NULL); /* fails where the thread is gone */
+}
+
+static void give_timer(struct thread *thread)
+{
+    struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = used_signal };
+    int timer;
+    if (!period || thread->timer >= 0 || thread->excluded || thread->state != ALIVE)
+        return;
+    event.sigev_value.sival_ptr = value_of(SIGNAL_CPU, period);
+    event.sigev_notify_thread_id = thread->tid;
+    if (syscall(SYS_timer_create, (clockid_t)(~(unsigned)thread->tid << 3 | 6), &event, &timer) != 0)
+        return;
+    thread->timer = timer;
+    set_timer(thread);
+}
+
+static void take_timer(struct thread *thread)
+{
+    if (thread->timer >= 0)
+        (void)syscall(SYS_timer_delete, thread->timer);
+    thread->timer = -1;
+}
+
+/* ---- the table; the lock is held ---- */
+
+static struct thread *find(pid_t tid)
+{
+    struct thread *thread = buckets[(unsigned)tid % BUCKETS];
+    while (thread && thread->tid != tid)
+        thread = thread->next;
+    return thread;
+}
+
+static struct thread *find_or_add(pid_t tid)
+{
+    struct thread *thread = find(tid);
+    if (thread || count == THREADS_MAX || !(thread = calloc(1, sizeof *thread)))
+        return thread;
+    thread->tid = tid;
+    thread->timer = -1;
+    thread->next = buckets[(unsigned)tid % BUCKETS];
+    buckets[(unsigned)tid % BUCKETS] = thread;
+    count++;
+    return thread;
+}
+
+static void read_name(struct thread *thread)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)thread->tid);
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t length = file < 0 ? 0 : read(file, thread->name, THREAD_NAME - 1);
+    if (length > 0)
+        thread->name[length - 1] = 0; /* the newline */
+    thread->fresh = true;
+    if (file >= 0)
+        close(file);
+}
+
+static void begin(pid_t tid)
+{
+    struct thread *thread = find_or_add(tid);
+    if (!thread)
+        return;
+    if (thread->state != ALIVE)
+        take_timer(thread); /* the number is used again */
+    thread->state = ALIVE;
+    thread->seen = true;
+    give_timer(thread);
+}
+
+static void end(struct thread *thread)
+{
+    if (!thread->named)
+        read_name(thread);
+    take_timer(thread);
+    if (thread->state == ALIVE)
+        thread->state = ENDED;
+}
+
+static void for_each(void (*act)(struct thread *thread))
+{
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct thread *thread = buckets[i]; thread; thread = thread->next)
+            act(thread);
+}
+
+/* ---- from outside ---- */
+
+void threads_begin(pid_t tid)
+{
+    pthread_mutex_lock(&lock);
+    begin(tid);
+    pthread_mutex_unlock(&lock);
+}
+
+void threads_end(pid_t tid)
+{
+    pthread_mutex_lock(&lock);
+    struct thread *thread = find(tid);
+    if (thread)
+        end(thread);
+    pthread_mutex_unlock(&lock);
+}
+
+void threads_exclude(void)
+{
+    pthread_mutex_lock(&lock);
+    struct thread *thread = find_or_add((pid_t)syscall(SYS_gettid));
+    if (thread) {
+        thread->excluded = true;
+        take_timer(thread);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void apply_period(struct thread *thread)
+{
+    take_timer(thread);
+    give_timer(thread);
+}
+
+void threads_set_period(uint64_t period_ns)
+{
+    pthread_mutex_lock(&lock);
+    period = period_ns;
+    for_each(apply_period);
+    pthread_mutex_unlock(&lock);
+}
+
+void threads_pause(bool paused)
+{
+    const struct itimerspec never = { 0 };
+    pthread_mutex_lock(&lock);
+    const struct thread *thread = find((pid_t)syscall(SYS_gettid));
+    if (thread && thread->timer >= 0 && paused)
+        (void)syscall(SYS_timer_settime, thread->timer, 0, &never, NULL);
+    else if (thread)
+        set_timer(thread);
+    pthread_mutex_unlock(&lock);
+}
+
+static void forget_seen(struct thread *thread)
+{
+    thread->seen = thread->fresh = false;
+}
+
+static void end_unseen(struct thread *thread)
+{
+    if (!thread->seen && thread->state == ALIVE)
+        end(thread);
+}
+
+void threads_look(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    if (!tasks)
+        return;
+    pthread_mutex_lock(&lock);
+    for_each(forget_seen);
+    for (const struct dirent *task; (task = readdir(tasks));) {
+        const pid_t tid = (pid_t)strtol(task->d_name, NULL, 10);
+        struct thread *thread = tid > 0 ? find(tid) : NULL;
+        if (tid > 0 && !thread)
+            begin(tid);
+        else if (thread)
+            thread->seen = true;
+    }
+    for_each(end_unseen);
+    pthread_mutex_unlock(&lock);
+    closedir(tasks);
+}
+
+void threads_sweep(void)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct thread **at = &buckets[i]; *at;) {
+            struct thread *thread = *at;
+            if (thread->state == SWEPT_ONCE) {
+                *at = thread->next;
+                free(thread);
+                count--;
+                continue;
+            }
+            if (thread->state == ENDED)
+                thread->state = SWEPT_ONCE;
+            at = &thread->next;
+        }
+    pthread_mutex_unlock(&lock);
+}
+
+void threads_name(pid_t tid, const char *name)
+{
+    pthread_mutex_lock(&lock);
+    struct thread *thread = find_or_add(tid);
+    if (thread) {
+        snprintf(thread->name, THREAD_NAME, "%s", name);
+        thread->named = true;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void threads_get_name(pid_t tid, char name[THREAD_NAME])
+{
+    name[0] = 0;
+    pthread_mutex_lock(&lock);
+    struct thread *thread = find(tid);
+    if (thread && !thread->named && !thread->fresh && thread->state == ALIVE)
+        read_name(thread);
+    if (thread)
+        memcpy(name, thread->name, THREAD_NAME);
+    pthread_mutex_unlock(&lock);
+}
+
+size_t threads_visit(struct thread_visit visits[], size_t room, size_t *cursor, uint64_t now_ns)
+{
+    size_t found = 0, number = 0;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct thread *thread = buckets[i]; thread; thread = thread->next) {
+            if (thread->excluded || thread->state != ALIVE || number++ < *cursor || found == room)
+                continue;
+            visits[found++] = (struct thread_visit){ thread->tid, thread->visited_ns };
+            thread->visited_ns = now_ns;
+        }
+    *cursor = *cursor + found < number ? *cursor + found : 0;
+    pthread_mutex_unlock(&lock);
+    return found;
+}

@@ -1,0 +1,62 @@
+/*
+ * The threads of this process: their names, and for CPU time a timer each, which runs only while its thread does. A
+ * thread that no event announces (native ones, and those from before an attach) is found by looking.
+ */
+#ifndef PROFILER_THREADS_H
+#define PROFILER_THREADS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { THREAD_NAME = 64 };
+
+/* The signal that samples are taken by, and what its siginfo says: others' are left alone. */
+enum signal_purpose { SIGNAL_CPU = 1, SIGNAL_ON_CPU, SIGNAL_OFF_CPU, SIGNAL_PURPOSES };
+
+/* Takes a free signal for `handler`. 0: there is none. */
+int threads_signal(void (*handler)(int, siginfo_t *, void *));
+
+/* What one of our signals is for, and how many nanoseconds it stands for; 0: it is not ours. Signals: safe. */
+enum signal_purpose threads_purpose(const siginfo_t *about, uint64_t *ns);
+
+/* From now on each thread's CPU time is sampled every so many nanoseconds; 0: no more. */
+void threads_set_period(uint64_t period_ns);
+
+/* A thread has begun, or ends: it is forgotten after the next threads_sweep. Threads: any. */
+void threads_begin(pid_t tid);
+void threads_end(pid_t tid);
+
+/* Looks for threads that no event announced, and for ended ones. */
+void threads_look(void);
+
+/* Forgets those that had ended at the last call: samples of them were read meanwhile. */
+void threads_sweep(void);
+
+/* The profiler's own threads are never sampled: the calling one is such. */
+void threads_exclude(void);
+
+/* What the runtime calls a thread. */
+void threads_name(pid_t tid, const char *name);
+
+/* The name, or where none was ever seen an empty text. */
+void threads_get_name(pid_t tid, char name[THREAD_NAME]);
+
+/* A thread to be looked at, and when it was the last time, by the same clock; 0: never. */
+struct thread_visit {
+    pid_t tid;
+    uint64_t last_ns;
+};
+
+/* At most `room` threads, from number `*cursor` on, which moves on; how many. They count as looked at now. */
+size_t threads_visit(struct thread_visit visits[], size_t room, size_t *cursor, uint64_t now_ns);
+
+/* Sends a thread our signal; it stands for so many nanoseconds. False: the thread is gone. */
+bool threads_send(pid_t tid, enum signal_purpose purpose, uint64_t ns);
+
+/* The calling thread's timer is stopped or runs again. */
+void threads_pause(bool paused);
+
+#endif
