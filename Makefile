@@ -245,9 +245,12 @@ $(BUILD)/tools/snapstacks/%.o: tools/snapstacks/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -c $< -o $@
-$(SNAPSTACKS): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/snapstacks/*.c)) $(PROFILES) $(LIB)
+# LIBDW=0: without libdw, and so without files, lines and inlined functions.
+LIBDW ?= 1
+SNAPSTACKS_SOURCES := $(filter-out tools/snapstacks/symbols_$(if $(filter 0,$(LIBDW)),dw,none).c,$(wildcard tools/snapstacks/*.c))
+$(SNAPSTACKS): $(patsubst %.c,$(BUILD)/%.o,$(SNAPSTACKS_SOURCES)) $(PROFILES) $(LIB)
 	@echo "  LINK    $@"
-	@$(CC) -pthread $(CFLAGS) -o $@ $^ $(LDLIBS) -lprotobuf-c -lz
+	@$(CC) -pthread $(CFLAGS) -o $@ $^ $(if $(filter 0,$(LIBDW)),,-ldw) $(LDLIBS) -liberty -lprotobuf-c -lz
 
 # The profiler's parts that need no runtime.
 

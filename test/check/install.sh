@@ -27,6 +27,9 @@ lib=$root/sw/lib/some
 [ -f "$lib/libsnapwalk.a" ] && [ -f "$lib/libsnapwalk.so" ] && [ -f "$root/sw/include/snapwalk/walk.h" ] &&
     grep -q '^libdir=/opt/sw/lib/some$' "$lib/pkgconfig/snapwalk.pc"
 verdict $? "libraries, headers and snapwalk.pc are where they belong"
+"$root/sw/bin/snapstacks" --version >"$build/log/install.out" 2>&1 && grep -q '^snapstacks [0-9]' "$build/log/install.out" &&
+    [ -f "$root/sw/share/man/man1/snapstacks.1" ]
+verdict $? "snapstacks runs, and has its man page"
 
 # flags OPTION... PACKAGE...: what pkg-config says, of where the files are now
 flags() {

@@ -197,6 +197,9 @@ static void find_code(const struct sw_memory *memory, enum sw_machine machine, s
     const uint64_t step = 1 + size / 64;
     for (uint64_t at = TARGET; at < TARGET + size; at += step) {
         struct sw_range range, again;
+        uint64_t begin, end;
+        if (sw_clr_find_precompiled(&layout, memory, at, &begin, &end) && (at < begin || at >= end))
+            abort();
         if (!sw_clr_find_code(&layout, memory, at, &range))
             continue;
         if (at < range.begin || at >= range.end || range.id == 0 || range.kind != SW_KIND_JIT || range.image > 1 ||

@@ -59,7 +59,7 @@ has_started() { [ "$(ls "/proc/$1/task" | wc -l)" -gt 12 ] || ! kill -0 "$1"; }
 until_so has_started "$pid"
 looks=0
 rm -f "$out"/workload.*
-while kill -STOP "$pid" && "$tool" --plain "$pid" >"$out/workload.$looks" 2>"$out/complaints" && kill -CONT "$pid"; do
+while kill -STOP "$pid" && "$tool" --no-lines --plain "$pid" >"$out/workload.$looks" 2>"$out/complaints" && kill -CONT "$pid"; do
     looks=$((looks + 1))
     [ "$looks" -lt 80 ] || break
     sleep 0.05

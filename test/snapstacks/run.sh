@@ -19,7 +19,7 @@ verdict $? "no colours where the output is no terminal"
 ends 0 "colours where they are asked for" "$(printf '\033')" "$tool" --color always "$toy"
 ends 0 "--verbose says how each frame was found" '^  #1 .* native +cfi/exact +toyjit!in_pause\+0x' "$tool" --verbose "$toy"
 ends 0 "--plain: words for programs" '^frame [0-9a-f]+ [0-9a-f]+ jit analysis [a-z]+ int Toy[.]pause::frameless2' "$tool" --plain "$toy"
-ends 0 "--folded: root first, the number of threads last" '^.*run_thread;int Toy[.]pause.*;in_pause;pause 1$' "$tool" --folded "$toy"
+ends 0 "--folded: root first, the number of threads last" '^.*run_thread;int Toy[.]pause.*;in_pause;[_a-z]*pause 1$' "$tool" --folded "$toy"
 ends 0 "--speedscope names its schema" 'speedscope[.]app/file-format-schema[.]json' "$tool" --speedscope "$toy"
 "$tool" --pprof --output "$out/toy.pb.gz" "$toy" >"$out/seen" 2>&1
 if command -v go >/dev/null 2>&1; then
@@ -28,6 +28,19 @@ if command -v go >/dev/null 2>&1; then
 else
     echo "ok - --pprof: go tool pprof counts the threads # SKIP no go command"
 fi
+
+# ---- samples ----
+ends 0 "--watch: processor time by function, its own and its callees'" '^ *9[0-9][.][0-9] % +9[0-9][.][0-9] % +int Toy[.]spin::frameless0\(int\)$' \
+    "$tool" --watch 2 "$toy"
+awk '/^bottom-up/ { on = 1 } on && /Toy[.]spin::/ { print $3, $4 } ' "$out/seen" | head -n 2 | tr '\n' ' ' >"$out/said"
+[ "$(cat "$out/said")" = 'int Toy.spin::frameless0(int) int Toy.spin::dotnet1(int) ' ] && ! grep -q 'Toy[.]pause' "$out/seen"
+verdict $? "bottom-up: the function first, then its caller; threads that wait are not there"
+sleep 600 &
+pid=$!
+started="$started $pid"
+until_so sits "$pid"
+ends 0 "--watch of a process that waits" '^process [0-9]+, [0-9]+ samples in 1 s, 0[.]00[0-9] s of processor time$' "$tool" --watch 1 "$pid"
+ends 2 "--watch without seconds" 'must be a number of seconds' "$tool" --watch soon "$toy"
 
 # ---- threads that are alike ----
 "${CC:-gcc}" -O1 -pthread -o "$out/idle" test/snapstacks/idle.c >"$out/seen" 2>&1
@@ -40,7 +53,7 @@ verdict $? "and the main thread is the other one"
 ends 0 "--all prints each" '^thread ' "$tool" --all "$idle"
 [ "$(grep -c '^thread ' "$out/seen")" -eq 1001 ]
 verdict $? "1,001 of them"
-ends 0 "--folded counts threads" ';read 1000$' "$tool" --folded "$idle"
+ends 0 "--folded counts threads" ';[_a-zA-Z;]*read 1000$' "$tool" --folded "$idle"
 if command -v python3 >/dev/null 2>&1; then
     "$tool" --json "$idle" >"$out/seen" && python3 -c '
 import json, sys
@@ -66,6 +79,43 @@ else
     echo "ok - a word that is a file is a core # SKIP no gcore command"
 fi
 
+# ---- names and lines ----
+wait_of='cpp!shop::Cart<std::__cxx11::basic_string<.*>::wait\(std::__cxx11::basic_string<.*\+0x[0-9a-f]+'
+# named TITLE PROGRAM [VARIABLE=VALUE]: C++ names, the inlined function, files and lines
+named() {
+    start "$2"
+    ends 0 "$1: C++ is demangled, with file and line" "^  #[0-9]+ .* native  $wait_of  .*/names[.]cc:13\$" env ${3:+"$3"} "$tool" "$pid"
+    grep -qE '^       \[inlined\]         native  cpp!shop::Cart<.*>::pay\(.*  .*/names[.]cc:18$' "$out/seen" &&
+        grep -qE '^  #[0-9]+ .* native  cpp!main\+0x[0-9a-f]+  .*/names[.]cc:26$' "$out/seen"
+    verdict $? "$1: the inlined function stands in front of its caller"
+}
+mkdir -p "$out/full" "$out/linked" "$out/cached" "$out/cache" "$out/bare"
+if command -v "${CXX:-g++}" >/dev/null 2>&1 && "$tool" --version | grep -q 'with libdw'; then
+    "${CXX:-g++}" -O2 -g -Wl,--build-id -o "$out/full/cpp" test/snapstacks/names.cc >"$out/seen" 2>&1
+    verdict $? "names.cc compiles"
+    objcopy --only-keep-debug "$out/full/cpp" "$out/linked/cpp.debug"
+    strip -o "$out/bare/cpp" "$out/full/cpp"
+    (cd "$out/linked" && objcopy --add-gnu-debuglink=cpp.debug ../bare/cpp cpp)
+    cp "$out/bare/cpp" "$out/cached/cpp"
+    id=$(readelf -n "$out/full/cpp" | sed -n 's/.*Build ID: //p')
+    mkdir -p "$out/cache/$id"
+    cp "$out/linked/cpp.debug" "$out/cache/$id/debuginfo"
+    named "debug information in the file" "$out/full/cpp"
+    ends 0 "--no-lines reads none" "^  #[0-9]+ .* native  $wait_of\$" "$tool" --no-lines "$pid"
+    ends 0 "--raw: the symbol as it is" 'native  cpp!_ZN4shop4Cart' "$tool" --raw "$pid"
+    ends 0 "--json has lines" '"lines":\[[{]"function":"shop::Cart.*::pay\(.*"line":18[}],[{]"function":"main","file":".*names.cc","line":26' \
+        "$tool" --json "$pid"
+    cp "$out/bare/cpp" "$out/full/cpp.new" && printf x >>"$out/full/cpp.new" && printf '\377' | dd of="$out/full/cpp.new" bs=1 seek=40 conv=notrunc 2>"$out/said"
+    mv "$out/full/cpp.new" "$out/full/cpp"
+    ends 0 "a file that was replaced is said, and not used" 'cpp: not used: it was replaced since it was mapped$' "$tool" "$pid"
+    named "a separate file, by .gnu_debuglink" "$out/linked/cpp"
+    named "a separate file in debuginfod's cache, by build id" "$out/cached/cpp" "DEBUGINFOD_CACHE_PATH=$out/cache"
+    start "$out/bare/cpp"
+    ends 0 "without debug information there is the module" '^  #[0-9]+ .* native  cpp[+]0x[0-9a-f]+$' "$tool" "$pid"
+else
+    echo "ok - names and lines # SKIP no C++ compiler, or built without libdw"
+fi
+
 # ---- names of processes ----
 # Its name would have the terminal turn red.
 named=$out/$(printf 'na\033[31med%s' $$)
@@ -78,6 +128,7 @@ until_so is_named "$pid"
 ends 0 "a process by its name; what a terminal would obey is escaped" '^thread .*"na\\x1b\[31med' "$tool" --pid "$(basename "$named")"
 ! grep -q "$(printf '\033')" "$out/seen"
 verdict $? "nothing is printed that a terminal would obey"
+: >"$out/child"
 printf 'sleep 600 & echo $!; wait\n' >"$out/script$$.sh"
 /bin/sh "$out/script$$.sh" >"$out/child" &
 pid=$!

@@ -2,10 +2,11 @@
  * Stacks as one JSON object. Addresses are texts of hexadecimal digits, because numbers of JSON need not hold 64 bits.
  *
  *     { "pid", "name", "runtime", "stopped_ns", "stacks": [ { "threads": [ { "tid", "name" } ], "stop", "whole",
- *       "frames": [ { "pc", "sp", "kind", "source", "trust", "module", "function", "offset" } ] } ],
+ *       "frames": [ { "pc", "sp", "kind", "source", "trust", "module", "function", "offset", "lines" } ] } ],
  *       "left_out": [ { "tid", "name", "why" } ] }
  *
- * sp is that of the first thread.
+ * sp is that of the first thread. lines, where debug information has them, are [ { "function", "file", "line" } ], of
+ * which all but the last were inlined.
  */
 #include "output.h"
 
@@ -31,6 +32,19 @@ static void write_thread(FILE *file, uint64_t tid, const char *name)
     write_member(file, "name", name);
 }
 
+static void write_lines(FILE *file, const struct place *place)
+{
+    fputs(",\"lines\":[", file);
+    for (size_t i = 0; i < place->line_count; i++) {
+        fputs(i ? ",{" : "{", file);
+        write_member(file, "function", place->lines[i].function);
+        putc(',', file);
+        write_member(file, "file", place->lines[i].file);
+        fprintf(file, ",\"line\":%d}", place->lines[i].line);
+    }
+    putc(']', file);
+}
+
 static void write_frame(FILE *file, const struct frame *frame)
 {
     putc('{', file);
@@ -45,7 +59,10 @@ static void write_frame(FILE *file, const struct frame *frame)
     write_member(file, "module", frame->place->module);
     putc(',', file);
     write_member(file, "function", frame->place->function);
-    fprintf(file, ",\"offset\":\"%" PRIx64 "\"}", frame->place->offset);
+    fprintf(file, ",\"offset\":\"%" PRIx64 "\"", frame->place->offset);
+    if (frame->place->line_count)
+        write_lines(file, frame->place);
+    putc('}', file);
 }
 
 static void write_stack(const struct report *r, FILE *file, const struct stack *stack)

@@ -8,7 +8,9 @@
 #include "output.h"
 #include "process_name.h"
 #include "refuse.h"
+#include "watch.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,12 +29,16 @@ static void (*const writers[])(const struct report *report,
                                FILE *file) = { write_text,    write_plain,   write_json,
                                                write_profile, write_profile, write_profile };
 
-static void write_report(const struct report *report, const struct options *o)
+static FILE *open_output(const struct options *o)
 {
     FILE *file = o->output ? fopen(o->output, "w") : stdout;
     if (!file)
         refuse_with(EXIT_FAILED, o->output, "cannot be written; choose another --output");
-    writers[o->format](report, file);
+    return file;
+}
+
+static void close_output(FILE *file, const struct options *o)
+{
     const bool failed = ferror(file) || fflush(file) != 0;
     if (o->output && fclose(file) != 0)
         refuse_with(EXIT_FAILED, o->output, "could not be written to its end");
@@ -48,35 +54,63 @@ static void open_target(struct target *target, const struct options *o)
         target_open_process(target, process_named(o->process));
 }
 
+static enum exit_code look(const struct target *target, struct names *names, const struct options *o)
+{
+    struct stacks stacks;
+    char runtime[32], name[THREAD_NAME_BYTES];
+    stacks_take(&stacks, target, names);
+    if (!o->all)
+        stacks_group(&stacks);
+    runtime_describe(&target->runtime, runtime, sizeof runtime);
+    target_thread_name(target, (uint64_t)target->pid, name);
+    const struct report report = { .stacks = &stacks,
+                                   .pid = (uint64_t)target->pid,
+                                   .stopped_ns = target->process ? sw_process_stopped_ns(target->process) : 0,
+                                   .name = names_keep(names, name),
+                                   .runtime = runtime,
+                                   .is_core = target->core != NULL,
+                                   .is_verbose = o->verbose,
+                                   .has_colours = wants_colours(o),
+                                   .format = o->format };
+    FILE *file = open_output(o);
+    writers[o->format](&report, file);
+    close_output(file, o);
+    const enum exit_code code = stacks.absent_count ? EXIT_INCOMPLETE : EXIT_DONE;
+    stacks_free(&stacks);
+    return code;
+}
+
+static enum exit_code look_often(struct target *target, struct names *names, const struct options *o)
+{
+    struct hot *hot = hot_create();
+    const unsigned samples = watch(target, names, o->watch, hot);
+    FILE *file = open_output(o);
+    fprintf(file, "process %d, %u samples in %u s, ", target->pid, samples, o->watch);
+    hot_write(hot, file);
+    close_output(file, o);
+    hot_destroy(hot);
+    return EXIT_DONE;
+}
+
 int main(int argc, char **argv)
 {
     static struct target target;
     struct options options;
-    struct stacks stacks;
     enum exit_code code;
-    char runtime[32], name[THREAD_NAME_BYTES];
+    char root[PATH_MAX];
     if (!options_read(argc, argv, &options, &code))
         return (int)code;
     open_target(&target, &options);
-    struct names *names = names_create(&target, options.raw);
-    stacks_take(&stacks, &target, names);
-    if (!options.all)
-        stacks_group(&stacks);
-    runtime_describe(&target.runtime, runtime, sizeof runtime);
-    target_thread_name(&target, (uint64_t)target.pid, name);
-    const struct report report = { .stacks = &stacks,
-                                   .pid = (uint64_t)target.pid,
-                                   .stopped_ns = target.process ? sw_process_stopped_ns(target.process) : 0,
-                                   .name = names_keep(names, name),
-                                   .runtime = runtime,
-                                   .is_core = target.core != NULL,
-                                   .is_verbose = options.verbose,
-                                   .has_colours = wants_colours(&options),
-                                   .format = options.format };
-    write_report(&report, &options);
-    code = stacks.absent_count ? EXIT_INCOMPLETE : EXIT_DONE;
-    stacks_free(&stacks);
+    if (options.core)
+        snprintf(root, sizeof root, "%s", options.sysroot ? options.sysroot : "");
+    else
+        snprintf(root, sizeof root, "/proc/%d/root", target.pid);
+    const struct sw_memory memory = target_memory(&target);
+    struct symbols *symbols = options.no_lines ? NULL : symbols_create(root, &memory);
+    struct names *names = names_create(&target, symbols, options.raw);
+    code = options.watch ? look_often(&target, names, &options) : look(&target, names, &options);
     names_destroy(names);
+    symbols_destroy(symbols);
     target_close(&target);
     return (int)code;
 }

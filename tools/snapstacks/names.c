@@ -4,6 +4,7 @@
  */
 #include "names.h"
 
+#include "demangle.h"
 #include "profile/text.h"
 #include "refuse.h"
 
@@ -23,6 +24,7 @@ struct chunk {
 /* Slots are a power of two, at most half of them used, found by open addressing. */
 struct names {
     const struct target *target;
+    struct symbols *symbols;
     bool raw;
     struct place **slots;
     size_t slot_count, used;
@@ -38,10 +40,11 @@ static void *must_get(size_t count, size_t size)
     return memory;
 }
 
-struct names *names_create(const struct target *target, bool raw)
+struct names *names_create(const struct target *target, struct symbols *symbols, bool raw)
 {
     struct names *names = must_get(1, sizeof *names);
     names->target = target;
+    names->symbols = symbols;
     names->raw = raw;
     names->slot_count = names->text_count = SLOTS_FIRST;
     names->slots = must_get(SLOTS_FIRST, sizeof *names->slots);
@@ -51,8 +54,11 @@ struct names *names_create(const struct target *target, bool raw)
 
 void names_destroy(struct names *names)
 {
-    for (size_t i = 0; i < names->slot_count; i++)
+    for (size_t i = 0; i < names->slot_count; i++) {
+        if (names->slots[i])
+            free((void *)(uintptr_t)names->slots[i]->lines);
         free(names->slots[i]);
+    }
     for (struct chunk *chunk = names->chunks, *next; chunk; chunk = next) {
         next = chunk->next;
         free(chunk);
@@ -155,20 +161,54 @@ static bool name_mapped(struct names *n, const struct sw_frame *frame, struct pl
     return true;
 }
 
+static const char *keep_demangled(struct names *n, const char *symbol)
+{
+    char text[NAME_BYTES];
+    return names_keep(n, n->raw ? symbol : demangle(symbol, text, sizeof text));
+}
+
+/* The function whose code it is has the symbol's name: debug information may have an alias of the compiler's. */
+static void keep_lines(struct names *n, const struct symbol *found, struct place *place)
+{
+    if (found->count == 0)
+        return;
+    struct line *lines = must_get(found->count, sizeof *lines);
+    for (size_t i = 0; i < found->count; i++)
+        lines[i] = (struct line){ keep_demangled(n, found->lines[i].function), names_keep(n, found->lines[i].file),
+                                  found->lines[i].line };
+    if (*place->function)
+        lines[found->count - 1].function = place->function;
+    place->lines = lines;
+    place->line_count = found->count;
+}
+
+/* The symbol around an address: from debug information, else from the library. */
+static bool find_symbol(struct names *n, const struct sw_image *image, uint64_t address, struct place *place,
+                        uint64_t *start)
+{
+    struct symbol found;
+    char symbol[NAME_BYTES];
+    if (symbols_find(n->symbols, image, address, &found)) {
+        *start = found.begin;
+        if (found.symbol)
+            place->function = keep_demangled(n, found.symbol);
+        keep_lines(n, &found, place);
+    }
+    if (!*place->function && sw_images_name(n->target->images, address, symbol, sizeof symbol, start) == SW_OK)
+        place->function = keep_demangled(n, symbol);
+    return *place->function != 0;
+}
+
 static void name_native(struct names *n, const struct sw_frame *frame, struct place *place)
 {
     const uint64_t pc = sw_regs_pc(&frame->regs);
-    const struct sw_images *images = n->target->images;
-    struct sw_image image = { .path = "", .bias = 0 };
-    char symbol[NAME_BYTES];
+    struct sw_image image;
     uint64_t start;
-    if (sw_images_find(images, frame->lookup, &image) == SW_OK)
-        place->module = names_keep(n, strrchr(image.path, '/') ? strrchr(image.path, '/') + 1 : image.path);
-    place->offset = pc - image.bias;
-    if (sw_images_name(images, frame->lookup, symbol, sizeof symbol, &start) != SW_OK)
+    place->offset = pc;
+    if (sw_images_find(n->target->images, frame->lookup, &image) != SW_OK)
         return;
-    place->function = names_keep(n, symbol);
-    place->offset = pc - start;
+    place->module = names_keep(n, strrchr(image.path, '/') ? strrchr(image.path, '/') + 1 : image.path);
+    place->offset = pc - (find_symbol(n, &image, frame->lookup, place, &start) ? start : image.bias);
 }
 
 static struct place *name_place(struct names *n, const struct sw_frame *frame)

@@ -4,6 +4,7 @@
 
 #include <snapwalk/frame.h>
 
+#include "symbols.h"
 #include "target.h"
 
 enum { LABEL_BYTES = 4600 };
@@ -15,18 +16,21 @@ enum { LABEL_BYTES = 4600 };
  * module    "libc.so.6", "System.Private.CoreLib"; empty: not known.
  * function  Empty: not known.
  * offset    From the function's begin, or else from the module's, to the pc. Not of managed code, whose names say more.
+ * lines     What debug information says, innermost first: all but the last were inlined. None: null, 0.
  */
 struct place {
     uint64_t lookup;
     const char *module, *function;
     uint64_t offset;
     bool is_managed, is_exact;
+    const struct line *lines;
+    size_t line_count;
 };
 
 struct names;
 
-/* raw: as compilers made them. Ends the program where memory runs out. */
-struct names *names_create(const struct target *target, bool raw);
+/* raw: as compilers made them. symbols: may be null. Ends the program where memory runs out. */
+struct names *names_create(const struct target *target, struct symbols *symbols, bool raw);
 void names_destroy(struct names *names);
 
 /* The place of a frame; lives as long as `names`. */

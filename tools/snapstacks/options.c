@@ -1,15 +1,18 @@
 /* Reads the command line by one table, which the help is printed from, too. */
 #include "options.h"
 
+#include "symbols.h"
+
 #include <snapwalk/status.h>
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum action { SETS_TEXT, SETS_FORMAT, SETS_FLAG, SETS_COLOUR, SAYS_HELP, SAYS_VERSION };
+enum action { SETS_TEXT, SETS_FORMAT, SETS_FLAG, SETS_COLOUR, SETS_SECONDS, SAYS_HELP, SAYS_VERSION };
 
 /* `where` is the offset of the member; `value` what a format's row sets. */
 static const struct row {
@@ -33,8 +36,12 @@ static const struct row {
       offsetof(struct options, all), 0 },
     { "--raw", NULL, "names as compilers made them: MoveNext instead of the async method", SETS_FLAG,
       offsetof(struct options, raw), 0 },
+    { "--no-lines", NULL, "reads no debug information: no files and lines, no inlined functions", SETS_FLAG,
+      offsetof(struct options, no_lines), 0 },
     { "--verbose", NULL, "says of each frame how it was found and how sure that is", SETS_FLAG,
       offsetof(struct options, verbose), 0 },
+    { "--watch", "SECONDS", "samples, and prints where processor time went, top-down and bottom-up", SETS_SECONDS, 0,
+      0 },
     { "--color", "WHEN", "auto, always or never; auto: on a terminal, unless NO_COLOR is set", SETS_COLOUR, 0, 0 },
     { "--help", NULL, "this text", SAYS_HELP, 0, 0 },
     { "--version", NULL, "the version", SAYS_VERSION, 0, 0 },
@@ -78,6 +85,14 @@ static bool read_colour(const char *word, enum colour *colour)
     return false;
 }
 
+static bool read_seconds(const char *word, unsigned *seconds)
+{
+    char *end;
+    const long number = strtol(word, &end, 10);
+    *seconds = number >= 1 && number <= 86400 ? (unsigned)number : 0;
+    return *end == 0 && *seconds;
+}
+
 static bool refuse(const char *what, const char *word, enum exit_code *code)
 {
     fprintf(stderr, "snapstacks: %s: %s; snapstacks --help lists the options\n", word, what);
@@ -101,11 +116,14 @@ static bool obey(const struct row *row, const char *argument, struct options *op
         return true;
     case SETS_COLOUR:
         return read_colour(argument, &options->colour) || refuse("must be auto, always or never", argument, code);
+    case SETS_SECONDS:
+        return read_seconds(argument, &options->watch) ||
+               refuse("must be a number of seconds, 1 to 86400", argument, code);
     case SAYS_HELP:
         print_help(stdout);
         return false;
     case SAYS_VERSION:
-        printf("snapstacks %s\n", sw_version());
+        printf("snapstacks %s, %s libdw\n", sw_version(), symbols_are_read() ? "with" : "without");
         return false;
     }
     return false;
@@ -130,6 +148,8 @@ static bool check(const struct options *o, enum exit_code *code)
                       o->core ? o->core : "no target", code);
     if (o->sysroot && !o->core)
         return refuse("is for cores only", "--sysroot", code);
+    if (o->watch && (o->core || o->format != FORMAT_TEXT))
+        return refuse("is for processes, and prints text", "--watch", code);
     if (o->format == FORMAT_PPROF && !o->output && isatty(STDOUT_FILENO))
         return refuse("is no text: give --output FILE", "--pprof", code);
     return true;

@@ -23,7 +23,8 @@ struct options {
     const char *process, *core, *sysroot, *output;
     enum format format;
     enum colour colour;
-    bool all, raw, verbose;
+    bool all, raw, verbose, no_lines;
+    unsigned watch; /* seconds; 0: one look */
 };
 
 /* Returns false where the program ends at once, with *code: after --help, or when the command line is wrong. */

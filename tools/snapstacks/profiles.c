@@ -23,13 +23,17 @@ static uint32_t add_frame(struct sw_profile *profile, const struct frame *frame)
 {
     const struct place *place = frame->place;
     const struct sw_profile_mapping mapping = { .file = place->module };
-    const struct sw_profile_line line = { .function = place->function };
+    struct sw_profile_line lines[LINES_MOST] = { { .function = place->function } };
+    for (size_t i = 0; i < place->line_count; i++)
+        lines[i] = (struct sw_profile_line){ .function = place->lines[i].function,
+                                             .file = place->lines[i].file,
+                                             .line = place->lines[i].line };
     const struct sw_profile_location location = {
         .address = place->lookup,
         .mapping = *place->module ? sw_profile_mapping_add(profile, &mapping) : 0,
         .kind = frame->kind < sizeof kinds / sizeof kinds[0] ? kinds[frame->kind] : SW_PROFILE_OTHER,
-        .lines = &line,
-        .line_count = *place->function ? 1 : 0,
+        .lines = lines,
+        .line_count = place->line_count ? place->line_count : *place->function != 0,
     };
     return sw_profile_location_add(profile, &location);
 }

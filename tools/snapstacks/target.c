@@ -21,15 +21,6 @@ static void create_parts(struct target *t)
 /* A process without a perf map is not a failure. One that somebody else put there, neither root nor its owner, is. */
 static void read_perfmap(struct target *t)
 {
-    char path[40];
-    struct stat st;
-    const bool is_clr = t->runtime.kind == RUNTIME_CLR;
-    must(sw_perfmap_create(NULL, is_clr ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN, &t->perfmap), "perf map");
-    if (!t->process)
-        return;
-    snprintf(path, sizeof path, "/proc/%d", t->pid);
-    if (stat(path, &st) == 0)
-        sw_perfmap_trust(t->perfmap, st.st_uid);
     const enum sw_status status = sw_perfmap_read_process(t->perfmap, t->pid, t->codemap);
     if (status == SW_E_PERMISSION)
         fprintf(stderr, "snapstacks: perf map of %d: not read: a symbolic link, or the file of another user\n", t->pid);
@@ -37,6 +28,17 @@ static void read_perfmap(struct target *t)
         must(status, "perf map");
     if (sw_perfmap_lines(t->perfmap))
         must_for(sw_process_mirror_ranges(t->process, t->codemap), t->pid, "memory map");
+}
+
+static void create_perfmap(struct target *t)
+{
+    char path[40];
+    struct stat st;
+    const bool is_clr = t->runtime.kind == RUNTIME_CLR;
+    must(sw_perfmap_create(NULL, is_clr ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN, &t->perfmap), "perf map");
+    snprintf(path, sizeof path, "/proc/%d", t->pid);
+    if (t->process && stat(path, &st) == 0)
+        sw_perfmap_trust(t->perfmap, st.st_uid);
 }
 
 void target_open_process(struct target *t, int pid)
@@ -50,7 +52,17 @@ void target_open_process(struct target *t, int pid)
     must_for(sw_process_add_images(t->process, t->images), pid, what);
     const struct sw_memory memory = sw_process_memory(t->process);
     runtime_of_process(&t->runtime, pid, &memory);
+    create_perfmap(t);
     read_perfmap(t);
+}
+
+bool target_again(struct target *t)
+{
+    if (sw_process_capture(t->process, STACK_BYTES) != SW_OK || sw_process_add_images(t->process, t->images) != SW_OK)
+        return false;
+    sw_clr_names_renew(t->runtime.names);
+    read_perfmap(t);
+    return true;
 }
 
 static void report_files(const struct sw_core *core)
@@ -84,7 +96,7 @@ void target_open_core(struct target *t, const char *path, const char *sysroot)
     report_files(t->core);
     const struct sw_memory memory = sw_core_memory(t->core); /* files stand in for what the core omits */
     runtime_of_core(&t->runtime, t->core, &memory);
-    read_perfmap(t);
+    create_perfmap(t);
 }
 
 void target_close(struct target *t)
@@ -135,9 +147,14 @@ void target_look(const struct target *t, uint64_t tid, struct sw_regs *regs, str
     walker->finder = runtime_finder(&t->runtime);
 }
 
+struct sw_memory target_memory(const struct target *t)
+{
+    return t->core ? sw_core_memory(t->core) : sw_process_memory(t->process);
+}
+
 bool target_learn(const struct target *t, uint64_t address)
 {
-    const struct sw_memory memory = t->core ? sw_core_memory(t->core) : sw_process_memory(t->process);
+    const struct sw_memory memory = target_memory(t);
     uint64_t begin, end;
     struct sw_image image;
     return t->runtime.names && sw_images_find(t->images, address, &image) != SW_OK &&

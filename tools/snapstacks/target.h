@@ -26,6 +26,9 @@ struct target {
 /* Stops the process, copies its stacks, lets it run on. Ends the program where that cannot be done. */
 void target_open_process(struct target *target, int pid);
 
+/* Copies the stacks of an open process once more, with the code that it has made since. False: it has ended. */
+bool target_again(struct target *target);
+
 /* Opens a core. Files that are missing, or are not the ones the process had, are said on standard error. */
 void target_open_core(struct target *target, const char *path, const char *sysroot);
 
@@ -36,6 +39,9 @@ uint64_t *target_threads(const struct target *target, size_t *count);
 
 /* Lists the threads that could not be stopped in time. The caller frees the list. */
 struct sw_left_out *target_left_out(const struct target *target, size_t *count);
+
+/* A reader of the target's memory, as long as it is open. */
+struct sw_memory target_memory(const struct target *target);
 
 /* The walker and the registers of a thread. */
 void target_look(const struct target *target, uint64_t tid, struct sw_regs *regs, struct sw_walker *walker);

@@ -40,15 +40,36 @@ static enum ink ink_of(const struct frame *frame)
     return frame->kind == SW_KIND_STUB ? INK_STUB : INK_PLAIN;
 }
 
+static void write_line(const struct report *r, FILE *file, const struct line *line)
+{
+    if (*line->file)
+        paint(r, file, INK_DIM, "  %s:%d", line->file, line->line);
+}
+
+/* Functions that were inlined where the frame is: called from it, so they stand in front of it. */
+static void write_inlined(const struct report *r, FILE *file, const struct frame *frame)
+{
+    for (size_t i = 0; i + 1 < frame->place->line_count; i++) {
+        const struct line *line = &frame->place->lines[i];
+        paint(r, file, INK_DIM, "       [inlined]         %-6s", sw_kind_name(frame->kind));
+        fprintf(file, "  %s%s%s", frame->place->module, *frame->place->module ? "!" : "", line->function);
+        write_line(r, file, line);
+        putc('\n', file);
+    }
+}
+
 /* Frames that are not sure are marked; --verbose says of all how they were found. */
 static void write_frame(const struct report *r, FILE *file, uint32_t number, const struct frame *frame)
 {
     char label[LABEL_BYTES];
+    write_inlined(r, file, frame);
     paint(r, file, INK_DIM, "  #%-3" PRIu32 " %016" PRIx64 "  %-6s", number, frame->pc, sw_kind_name(frame->kind));
     if (r->is_verbose)
         paint(r, file, INK_DIM, "  %13s/%-9s", sw_source_name(frame->source), sw_trust_name(frame->trust));
     fputs("  ", file);
     paint(r, file, ink_of(frame), "%s", place_label(frame->place, label));
+    if (frame->place->line_count)
+        write_line(r, file, &frame->place->lines[frame->place->line_count - 1]);
     if (!r->is_verbose && frame->trust == SW_TRUST_GUESS)
         paint(r, file, INK_WARN, " (guess)");
     putc('\n', file);

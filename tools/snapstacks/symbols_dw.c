@@ -1,0 +1,216 @@
+/*
+ * Debug information by libdwfl, which finds separate debug files by build id and .gnu_debuglink. What debuginfod has
+ * left in its cache is looked for here, so that nothing is asked of a network. A file is used if it begins as the image
+ * that is mapped.
+ *
+ * Source: elfutils, libdwfl.h; debuginfod-client-config(7), the cache's folder; DWARF 5, 3.3.8 (inlined subroutines).
+ */
+#include "symbols.h"
+
+#include "refuse.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HEAD_BYTES = 1024, BUILD_ID_MOST = 64, IMAGES_MOST = 4096 };
+
+/* An image that was met: its module, or null where its file is not there or is another one. */
+struct known {
+    uint64_t begin;
+    Dwfl_Module *module;
+};
+
+struct symbols {
+    Dwfl *dwfl;
+    const char *root;
+    struct sw_memory memory;
+    struct known known[IMAGES_MOST];
+    size_t count;
+};
+
+/* "~/.cache/debuginfod_client", or where the variables of debuginfod and XDG say. */
+static bool cache_folder(char *to, size_t size)
+{
+    const char *own = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (own && *own)
+        return snprintf(to, size, "%s", own) < (int)size;
+    if (xdg && *xdg)
+        return snprintf(to, size, "%s/debuginfod_client", xdg) < (int)size;
+    return home && snprintf(to, size, "%s/.cache/debuginfod_client", home) < (int)size;
+}
+
+static int open_cached(Dwfl_Module *module)
+{
+    const unsigned char *id;
+    GElf_Addr address;
+    char path[PATH_MAX], hex[2 * BUILD_ID_MOST + 1] = "";
+    const int size = dwfl_module_build_id(module, &id, &address);
+    if (size <= 0 || size > BUILD_ID_MOST || !cache_folder(path, sizeof path - sizeof hex - 16))
+        return -1;
+    for (int i = 0; i < size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    snprintf(path + strlen(path), sizeof hex + 16, "/%s/debuginfo", hex);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int find_debug_file(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, const char *file,
+                           const char *link, GElf_Word crc, char **found)
+{
+    const int fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, crc, found);
+    return fd >= 0 ? fd : open_cached(module);
+}
+
+bool symbols_are_read(void)
+{
+    return true;
+}
+
+struct symbols *symbols_create(const char *root, const struct sw_memory *memory)
+{
+    static const Dwfl_Callbacks callbacks = { .find_elf = dwfl_build_id_find_elf, .find_debuginfo = find_debug_file };
+    unsetenv("DEBUGINFOD_URLS"); /* libdwfl would ask servers */
+    struct symbols *symbols = calloc(1, sizeof *symbols);
+    must(symbols ? SW_OK : SW_E_NO_MEMORY, "symbols");
+    symbols->dwfl = dwfl_begin(&callbacks);
+    must(symbols->dwfl ? SW_OK : SW_E_NO_MEMORY, "symbols");
+    symbols->root = root;
+    symbols->memory = *memory;
+    return symbols;
+}
+
+void symbols_destroy(struct symbols *symbols)
+{
+    if (symbols)
+        dwfl_end(symbols->dwfl);
+    free(symbols);
+}
+
+/* Whether the file begins with the bytes that are mapped: headers, and with them mostly the build id. */
+static bool is_mapped_file(const struct symbols *s, int fd, uint64_t begin)
+{
+    char ours[HEAD_BYTES], theirs[HEAD_BYTES];
+    return pread(fd, ours, sizeof ours, 0) == sizeof ours &&
+           s->memory.read(s->memory.arg, begin, theirs, sizeof theirs) == sizeof theirs &&
+           memcmp(ours, theirs, sizeof ours) == 0;
+}
+
+static Dwfl_Module *open_module(struct symbols *s, const struct sw_image *image)
+{
+    char path[PATH_MAX];
+    if (image->is_pe || snprintf(path, sizeof path, "%s%s", s->root, image->path) >= (int)sizeof path)
+        return NULL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return NULL;
+    Dwfl_Module *module = NULL;
+    if (is_mapped_file(s, fd, image->begin)) {
+        dwfl_report_begin_add(s->dwfl);
+        module = dwfl_report_elf(s->dwfl, image->path, path, fd, image->bias, true);
+        dwfl_report_end(s->dwfl, NULL, NULL);
+    } else {
+        fprintf(stderr, "snapstacks: %s: not used: it was replaced since it was mapped\n", path);
+    }
+    if (!module)
+        close(fd); /* else it is the module's */
+    return module;
+}
+
+static Dwfl_Module *module_of(struct symbols *s, const struct sw_image *image)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->known[i].begin == image->begin)
+            return s->known[i].module;
+    if (s->count == IMAGES_MOST)
+        return NULL;
+    s->known[s->count] = (struct known){ image->begin, open_module(s, image) };
+    return s->known[s->count++].module;
+}
+
+/* ---- functions and lines ---- */
+
+static const char *name_of(Dwarf_Die *die)
+{
+    static const unsigned names[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name };
+    Dwarf_Attribute attribute;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *name = dwarf_formstring(dwarf_attr_integrate(die, names[i], &attribute));
+        if (name)
+            return name;
+    }
+    return "";
+}
+
+static int number_of(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) != 0 || value > INT_MAX)
+        return 0;
+    return (int)value;
+}
+
+/* Where an inlined function was called: that is the line of the function around it. */
+static void take_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct line *outer)
+{
+    Dwarf_Files *files;
+    size_t count;
+    const int file = number_of(inlined, DW_AT_call_file);
+    const char *path = NULL;
+    if (file && dwarf_getsrcfiles(unit, &files, &count) == 0)
+        path = dwarf_filesrc(files, (size_t)file, NULL, NULL);
+    outer->file = path ? path : "";
+    outer->line = number_of(inlined, DW_AT_call_line);
+}
+
+/* The functions around an address, from the innermost to the one whose code it is. */
+static void take_functions(Dwarf_Die *unit, Dwarf_Addr at, struct symbol *found)
+{
+    Dwarf_Die *scopes = NULL, *around = NULL;
+    int count = dwarf_getscopes(unit, at, &scopes);
+    if (count > 0)
+        count = dwarf_getscopes_die(&scopes[0], &around);
+    for (int i = 0; i < count && found->count < LINES_MOST; i++) {
+        const int tag = dwarf_tag(&around[i]);
+        if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
+            continue;
+        found->lines[found->count++].function = name_of(&around[i]);
+        if (tag == DW_TAG_subprogram)
+            break;
+        if (found->count < LINES_MOST)
+            take_call(unit, &around[i], &found->lines[found->count]);
+    }
+    free(around);
+    free(scopes);
+}
+
+bool symbols_find(struct symbols *s, const struct sw_image *image, uint64_t address, struct symbol *found)
+{
+    *found = (struct symbol){ 0 };
+    Dwfl_Module *module = s ? module_of(s, image) : NULL;
+    GElf_Off offset;
+    GElf_Sym symbol;
+    Dwarf_Addr bias;
+    int line = 0;
+    if (!module)
+        return false;
+    found->symbol = dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL);
+    found->begin = address - offset;
+    Dwfl_Line *place = dwfl_module_getsrc(module, address);
+    const char *file = place ? dwfl_lineinfo(place, NULL, &line, NULL, NULL, NULL) : NULL;
+    found->lines[0] = (struct line){ "", file ? file : "", line };
+    Dwarf_Die *unit = place ? dwfl_module_addrdie(module, address, &bias) : NULL;
+    if (unit)
+        take_functions(unit, address - bias, found);
+    if (found->count == 0 && file)
+        found->count = 1;
+    if (found->count && !*found->lines[found->count - 1].function && found->symbol)
+        found->lines[found->count - 1].function = found->symbol;
+    return found->symbol || found->count;
+}
