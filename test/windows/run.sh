@@ -71,6 +71,7 @@ program sample_threads "" examples/windows/sample_threads.c
 program target "" test/windows/target.c
 program others "-Isrc" test/windows/others.c
 program speed "-D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/speed.c
+program hostile "-D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/hostile.c
 program self "-Isrc -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/self.c
 
 # Levels of optimisation at which frames.c and its workload are built: all with FULL, else one.
@@ -132,6 +133,10 @@ timeout 600 "$wine" "$build/self.exe" >"$build/self.out" 2>&1
 code=$?
 grep -E '^(ok|not ok|#)' "$build/self.out"
 verdict "self.c ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/self.out")"
+timeout 600 "$wine" "$build/hostile.exe" >"$build/hostile.out" 2>&1
+code=$?
+grep -E '^(ok|not ok|#)' "$build/hostile.out"
+verdict "hostile.c ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/hostile.out")"
 timeout 600 "$wine" "$build/speed.exe" >"$build/speed.out" 2>&1
 code=$?
 grep -E '^(ok|not ok|#)' "$build/speed.out"
