@@ -52,7 +52,7 @@ TORTURE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/torture/*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
 PROFILER := $(BUILD)/libsnapwalk-profiler.so
 COMMAND := $(BUILD)/tools/snapwalk-profiler
-PROFILER_UNIT := $(BUILD)/test/profiler/unit
+PROFILER_PARTS := $(BUILD)/test/profiler/parts
 OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
 PROBE := $(BUILD)/test/clr/libclrtest.so
 PROGRAMS := $(UNIT) $(TUBE) $(EXAMPLES) $(ORACLE) $(FUZZ) $(TORTURE)
@@ -119,6 +119,12 @@ FUZZ_TUBE := $(BUILD)/test/fuzz/fuzz_script $(BUILD)/test/fuzz/fuzz_compare
 $(FUZZ_TUBE): private LIB := $(HARNESS) $(LIB)
 $(FUZZ_TUBE): private LDLIBS += -ldl
 $(FUZZ_TUBE): $(HARNESS)
+# What it reads and writes is no part of the library.
+FUZZ_FOLDED := $(BUILD)/test/fuzz/fuzz_folded
+$(FUZZ_FOLDED): private LIB := $(BUILD)/libsnapwalk-profile.a
+$(FUZZ_FOLDED): private LDLIBS += -lprotobuf-c -lz
+$(FUZZ_FOLDED): private CPPFLAGS += -Itools
+$(FUZZ_FOLDED): $(BUILD)/libsnapwalk-profile.a
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
@@ -188,7 +194,6 @@ $(BUILD)/examples/clr-in-a-tube/guide/test: examples/clr-in-a-tube/guide/test.c 
 PROFILES := $(BUILD)/libsnapwalk-profile.a
 PROTO_C := $(patsubst tools/profile/proto/%.proto,$(BUILD)/tools/profile/%.pb-c.c,$(wildcard tools/profile/proto/*.proto))
 tools: deps-tools $(BUILD)/tools/profile-convert $(PROFILER) $(COMMAND)
-profiler-unit: $(PROFILER_UNIT)
 $(PROTO_C): $(BUILD)/tools/profile/%.pb-c.c: tools/profile/proto/%.proto
 	@mkdir -p $(@D)
 	@echo "  PROTOC  $<"
@@ -199,7 +204,10 @@ $(BUILD)/tools/profile/%.o: tools/profile/%.c $(PROTO_C)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) -Itools/profile -I$(BUILD)/tools/profile -D_GNU_SOURCE $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
-$(PROFILES): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profile/*.c)) $(PROTO_C:.c=.o)
+$(BUILD)/tools/profile/page.o: tools/profile/page.S tools/profile/page.html
+	@mkdir -p $(@D)
+	@$(CC) -Wa,-Itools/profile -c $< -o $@
+$(PROFILES): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profile/*.c)) $(BUILD)/tools/profile/page.o $(PROTO_C:.c=.o)
 	@rm -f $@
 	@$(AR) rcs $@ $^
 	@echo "  AR      $@"
@@ -214,7 +222,7 @@ $(COMMAND): $(wildcard tools/command/*.[ch])
 
 # The profiler's parts that need no runtime.
 
-$(PROFILER_UNIT): test/profiler/unit.c tools/command/ipc.c tools/command/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(BUILD)/tools/send/send.o $(PROFILES) $(LIB)
+$(PROFILER_PARTS): test/profiler/parts.c tools/command/ipc.c tools/command/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(BUILD)/tools/send/send.o $(PROFILES) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $^ $(LDLIBS) -lcmocka -lprotobuf-c -lz -lm -ldl -o $@
@@ -333,4 +341,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: profiler-unit check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install clean help
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install clean help

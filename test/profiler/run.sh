@@ -34,9 +34,6 @@ has() {
     verdict $? "$name" "$@"
 }
 
-CMOCKA_MESSAGE_OUTPUT=TAP timeout 60 "$build/test/profiler/unit" >"$out/unit" 2>&1
-verdict $? "parts that need no runtime: $(grep -c '^ok' "$out/unit") rows" "$out/unit"
-
 if ! have_dotnet; then
     echo "ok - the profiler in .NET processes # SKIP no .NET SDK 10"
     exit $status
