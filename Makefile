@@ -285,6 +285,10 @@ bench: deps
 torture: deps
 	@ONLY='$(ONLY)' test/torture/run.sh $(BUILD)
 
+# What the profiler costs; the last line is "profiler: overhead N % at 1000 Hz CPU time".
+profiler: deps tools
+	@mk/profiler.sh $(BUILD)
+
 # Changes that a test must notice, one at a time. ONLY=clr: of files whose name has a match.
 mutants: deps
 	@ONLY='$(ONLY)' test/mutants/run.sh $(BUILD)
@@ -328,6 +332,7 @@ help:
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
 	@echo 'make clr            inside a real .NET: every answer beside the CLR'"'"'s own, samples at any instant, cost'
 	@echo 'make tube           scenarios for .NET profilers, played without .NET; "tube: N of N scenarios as expected"'
+	@echo 'make profiler       what the profiler costs, beside the same timer alone, and that programs are the same under it'
 	@echo 'make accuracy       real programs, single-stepped: every walk beside the calls that were made'
 	@echo 'make accuracy-arm64 the same of ARM64 programs, in qemu-aarch64'
 	@echo 'make audit          unwind tables of large libraries beside their instructions'
@@ -341,4 +346,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install clean help
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs profiler lint mutants torture fuzz install clean help

@@ -256,6 +256,7 @@ static void *run(void *arg)
 {
     (void)arg;
     threads_exclude();
+    (void)pthread_setname_np(pthread_self(), "snapwalk");
     uint64_t looked_ns = 0;
     while (!atomic_load(&ending)) {
         sample_wait(DRAIN_NS);
