@@ -56,7 +56,7 @@ seconds_of() {
     ("$@" >"$work/process" 2>&1 && times || echo failed) |
         awk '/failed/ { exit 1 } NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); sum += 60 * t[1] + t[2] } print sum }'
 }
-compiling() { dotnet "$build/dotnet/workload/workload.dll" --compiling "$1" --pairs 20; }
+compiling() { dotnet "$build/dotnet/workload/workload.dll" --compiling "$1" --pairs 30; }
 building() {
     dotnet build "$work/source" -c Release -v q --no-restore --no-incremental -o "$work/out" --nodeReuse:false \
         -p:UseSharedCompilation=false
@@ -77,8 +77,17 @@ beside() {
     echo "$name: processor time with / without $(median <"$work/ratios") of $(tr '\n' ' ' <"$work/ratios")"
     rm -f "$work"/beside*.pb.gz
 }
+# Microseconds of processor time for one thing, when the process has warmed up.
+each() { awk '$1 == "pair" { print $3 }' | median | awk '{ print $1 }'; }
 for kind in dynamic expressions methods contexts threads; do
-    beside "$kind" compiling $kind
+    : >"$work/ratios"
+    for round in $(seq "${ROUNDS:-3}"); do
+        without=$(compiling $kind | each)
+        with=$(under "$work/compiling.pb.gz" dotnet "$build/dotnet/workload/workload.dll" --compiling "$kind" --pairs 30 | each)
+        awk -v a="$with" -v b="$without" 'BEGIN { print a / b }' >>"$work/ratios"
+    done
+    echo "$kind: processor time for one, with / without $(median <"$work/ratios") of $(tr '\n' ' ' <"$work/ratios"); $with us, $without us"
+    rm -f "$work"/compiling*.pb.gz
 done
 cp -r test/clr/workload "$work/source"
 rm -rf "$work/source/bin" "$work/source/obj"
@@ -101,8 +110,8 @@ done
 # same SETTING...: every kind, as without
 same() {
     for kind in $(program list | grep -v '^ready$'); do
-        env "$@" timeout 120 dotnet "$build/dotnet/profiled/profiled.dll" $kind 1 >"$work/without" 2>&1 && code=0 || code=$?
-        under "$work/same.pb.gz" env "$@" timeout 120 dotnet "$build/dotnet/profiled/profiled.dll" $kind 1 >"$work/with" 2>&1 &&
+        env "$@" timeout 120 dotnet "$build/dotnet/profiled/profiled.dll" $kind 0.5 >"$work/without" 2>&1 && code=0 || code=$?
+        under "$work/same.pb.gz" env "$@" timeout 120 dotnet "$build/dotnet/profiled/profiled.dll" $kind 0.5 >"$work/with" 2>&1 &&
             code2=0 || code2=$?
         ran=$((ran + 1))
         if [ $code -eq $code2 ] && cmp -s "$work/without" "$work/with"; then

@@ -41,6 +41,7 @@ static bool take_segment(const struct dl_phdr_info *about, const struct search *
         if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || search->address < begin ||
             search->address - begin >= segment->p_memsz)
             continue;
+        search->module->base = begin - segment->p_offset;
         search->module->begin = begin;
         search->module->end = begin + segment->p_memsz;
         search->module->file_offset = segment->p_offset;
