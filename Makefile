@@ -1,6 +1,11 @@
 # snapwalk. `make help` lists the targets. Everything built goes to $(BUILD); the source tree stays clean.
-VERSION := 0.2.0
+VERSION := $(shell awk '/^\#define SW_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/snapwalk/status.h)
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+BINDIR ?= $(PREFIX)/bin
+MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/snapwalk
 DESTDIR ?=
 BUILD ?= build
 CFLAGS ?= -O2 -g
@@ -12,7 +17,9 @@ endif
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror
 # ASSERTS=1 is a build for tests: what always holds of the main structures (sw_*_is_valid) is asserted.
 ASSERTS ?=
-CPPFLAGS += -Iinclude -Ilib -Isrc $(if $(ASSERTS),,-DNDEBUG)
+# VISIBLE=1: objects of the shared library.
+VISIBLE ?=
+CPPFLAGS += -Iinclude -Ilib -Isrc $(if $(ASSERTS),,-DNDEBUG) $(if $(VISIBLE),-DSW_BUILDING_SHARED)
 SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno-common
 # Bound at start: a walk in a signal handler must not enter the dynamic loader.
 LDLIBS := -lZydis -lelf -llzma -Wl,-z,now
@@ -28,6 +35,10 @@ HOSTED_FLAGS_windows := -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN
 PORTABLE := $(filter-out $(HOSTED_linux) $(HOSTED_windows),$(wildcard lib/*/*.c lib/*/*/*.c src/*/*.c src/*/*/*.c))
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(PORTABLE) $(HOSTED))
 LIB := $(BUILD)/libsnapwalk.a
+
+# The same, compiled once more, as a shared library: only what has SW_API is visible, as a version of its own.
+SONAME := libsnapwalk.so.$(word 1,$(subst ., ,$(VERSION)))
+DSO := $(BUILD)/libsnapwalk.so.$(VERSION)
 
 # A runtime in a test tube: an archive of its own, on the public headers only.
 HARNESS := $(BUILD)/libsnapwalk-harness.a
@@ -61,6 +72,7 @@ lib: deps-lib $(LIB)
 
 # A test build is a build of its own: make BUILD=build/asan CC=clang CFLAGS=... programs
 archive: $(LIB)
+shared: deps-lib $(DSO)
 harness: $(HARNESS)
 unit: $(UNIT) $(TUBE)
 race: $(RACE)
@@ -75,17 +87,26 @@ $(LIB): $(OBJECTS)
 	@$(AR) rcs $@ $^
 	@echo "  AR      $@"
 
+$(DSO): $(PORTABLE) $(HOSTED) mk/snapwalk.map
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/shared VISIBLE=1 archive
+	@$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=mk/snapwalk.map -Wl,-z,defs -Wl,-z,relro $(CFLAGS) $(LDFLAGS) \
+		-Wl,--whole-archive $(BUILD)/shared/libsnapwalk.a -Wl,--no-whole-archive $(LDLIBS) -pthread -o $@
+	@ln -sf $(notdir $@) $(BUILD)/$(SONAME)
+	@ln -sf $(SONAME) $(BUILD)/libsnapwalk.so
+	@echo "  LD      $@"
+
 $(patsubst %.c,$(BUILD)/%.o,$(HOSTED)): CPPFLAGS += $(HOSTED_FLAGS_$(SW_HOST))
-$(BUILD)/src/common/status.o: CPPFLAGS += -DSW_VERSION='"$(VERSION)"'
-$(BUILD)/src/common/status.o: Makefile
+# Functions in assembly language: a compiler that puts off what it compiles would lose them.
+$(patsubst %,$(BUILD)/src/%.o,target/linux/self_capture clr/linux/stack_switch target/windows/self_capture target/windows/memory): \
+	SW_CFLAGS += -fno-lto
 $(BUILD)/lib/%.o: lib/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) $(CPPFLAGS) $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $(SW_CFLAGS) -MMD -MP -c $< -o $@
 $(BUILD)/src/%.o: src/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) $(CPPFLAGS) $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $(SW_CFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/harness/%.o: harness/%.c
 	@mkdir -p $(@D)
@@ -128,7 +149,7 @@ $(FUZZ_FOLDED): $(BUILD)/libsnapwalk-profile.a
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) $(CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $< $(LIB) $(LDLIBS) -o $@
+	@$(CC) $(CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $< $(LIB) $(LDFLAGS) $(LDLIBS) -o $@
 
 $(BUILD)/test/support/%.o: test/support/%.c
 	@mkdir -p $(@D)
@@ -193,7 +214,10 @@ $(BUILD)/examples/clr-in-a-tube/guide/test: examples/clr-in-a-tube/guide/test.c 
 # Writers of profiles: an archive of its own, on nothing of this library; messages are made by protobuf-c.
 PROFILES := $(BUILD)/libsnapwalk-profile.a
 PROTO_C := $(patsubst tools/profile/proto/%.proto,$(BUILD)/tools/profile/%.pb-c.c,$(wildcard tools/profile/proto/*.proto))
-tools: deps-tools $(BUILD)/tools/profile-convert $(PROFILER) $(COMMAND)
+# The tool that people keep: several files on the library's public headers and on the writers of profiles.
+SNAPSTACKS := $(BUILD)/tools/snapstacks/snapstacks
+tools: deps-tools $(BUILD)/tools/profile-convert $(SNAPSTACKS) $(PROFILER) $(COMMAND)
+snapstacks: $(SNAPSTACKS)
 $(PROTO_C): $(BUILD)/tools/profile/%.pb-c.c: tools/profile/proto/%.proto
 	@mkdir -p $(@D)
 	@echo "  PROTOC  $<"
@@ -220,6 +244,14 @@ $(COMMAND): $(wildcard tools/command/*.[ch])
 	@echo "  CC      $@"
 	@$(CC) -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) $(filter %.c,$^) -o $@
 
+$(BUILD)/tools/snapstacks/%.o: tools/snapstacks/%.c
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -c $< -o $@
+$(SNAPSTACKS): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/snapstacks/*.c)) $(PROFILES) $(LIB)
+	@echo "  LINK    $@"
+	@$(CC) -pthread $(CFLAGS) -o $@ $^ $(LDLIBS) -lprotobuf-c -lz
+
 # The profiler's parts that need no runtime.
 
 $(PROFILER_PARTS): test/profiler/parts.c tools/command/ipc.c tools/command/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(BUILD)/tools/send/send.o $(PROFILES) $(LIB)
@@ -234,12 +266,14 @@ deps:
 	@mk/deps.sh all
 deps-lib:
 	@mk/deps.sh lib
+deps-docs:
+	@mk/deps.sh docs
 deps-tools:
 	@mk/deps.sh tools
 deps-run:
 	@mk/deps.sh run
 
-run: deps-run $(EXAMPLES)
+run: deps-run $(EXAMPLES) snapstacks
 	@mk/run.sh $(BUILD) $(TARGET)
 
 # One room of the tests: ONLY=cache. One test: ONLY=unit-cache ROW=caches_of_any_size_give_the_same.
@@ -256,11 +290,14 @@ windows-lib: deps
 windows: deps
 	@FULL=1 test/windows/run.sh $(BUILD)
 
-clrmd: deps $(EXAMPLES)
+clrmd: deps $(EXAMPLES) snapstacks
 	@mk/clrmd.sh $(BUILD)
 
 clr: deps clr-libraries
 	@mk/clr.sh $(BUILD)
+
+clr-cost: deps clr-libraries
+	@mk/clr-events.sh $(BUILD)
 
 accuracy: deps archive
 	@test/accuracy/accuracy.sh $(BUILD)
@@ -276,7 +313,7 @@ tube: deps-lib tube-programs
 	@mk/tube.sh $(BUILD)
 
 # Built apart, so that flags for tests do not make it slow.
-bench-programs: $(BENCH) $(BENCH_RIVALS) $(SAMPLER) $(EXAMPLES)
+bench-programs: $(BENCH) $(BENCH_RIVALS) $(SAMPLER) $(EXAMPLES) snapstacks
 bench: deps
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/bench CFLAGS="-O2 -g" bench-programs
 	@mk/bench.sh $(BUILD)/bench
@@ -299,19 +336,44 @@ lint: deps
 fuzz: deps
 	@mk/fuzz.sh $(BUILD)/fuzz $(FUZZ_S) '$(ONLY)'
 
-install: lib harness tools
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/snapwalk
-	install -m 644 $(LIB) $(HARNESS) $(DESTDIR)$(PREFIX)/lib/
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7
-	install -m 755 $(COMMAND) $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 $(PROFILER) $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -m 644 docs/man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7/
-	install -m 644 include/snapwalk/*.h $(DESTDIR)$(PREFIX)/include/snapwalk/
+INSTALLED := libsnapwalk.a libsnapwalk-harness.a libsnapwalk.so.$(VERSION) $(SONAME) libsnapwalk.so \
+	libsnapwalk-profiler.so
+install: lib harness shared tools
+	install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(BINDIR)' \
+		'$(DESTDIR)$(MANDIR)/man1' '$(DESTDIR)$(MANDIR)/man7'
+	install -m 755 $(SNAPSTACKS) $(COMMAND) '$(DESTDIR)$(BINDIR)/'
+	install -m 644 tools/snapstacks/snapstacks.1 docs/man/*.1 '$(DESTDIR)$(MANDIR)/man1/'
+	install -m 644 docs/man/*.7 '$(DESTDIR)$(MANDIR)/man7/'
+	install -m 755 $(PROFILER) '$(DESTDIR)$(LIBDIR)/'
+	install -m 644 $(LIB) $(HARNESS) $(DSO) '$(DESTDIR)$(LIBDIR)/'
+	ln -sf $(notdir $(DSO)) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
+	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libsnapwalk.so'
+	install -m 644 include/snapwalk/*.h '$(DESTDIR)$(INCLUDEDIR)/snapwalk/'
 	for name in snapwalk snapwalk-harness; do \
-		sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' mk/$$name.pc.in \
-			> $(DESTDIR)$(PREFIX)/lib/pkgconfig/$$name.pc; \
+		sed -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' mk/$$name.pc.in \
+			> '$(DESTDIR)$(LIBDIR)/pkgconfig/'$$name.pc; \
 	done
+
+uninstall:
+	cd '$(DESTDIR)$(LIBDIR)' && rm -f $(INSTALLED) pkgconfig/snapwalk.pc pkgconfig/snapwalk-harness.pc
+	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(DOCDIR)'
+	rm -f $(patsubst %,'$(DESTDIR)$(BINDIR)/%',snapstacks snapwalk-profiler)
+	rm -f $(patsubst %,'$(DESTDIR)$(MANDIR)/%',man1/snapstacks.1 $(patsubst docs/man/%.1,man1/%.1,$(wildcard docs/man/*.1)) \
+		$(patsubst docs/man/%.7,man7/%.7,$(wildcard docs/man/*.7)))
+	rm -f '$(DESTDIR)$(MANDIR)/man3/'sw_*.3 '$(DESTDIR)$(MANDIR)/man3/'snapwalk_*.3
+
+docs: deps-docs
+	@mk/docs.sh $(BUILD) $(VERSION)
+
+install-docs: docs
+	install -d '$(DESTDIR)$(MANDIR)/man3' '$(DESTDIR)$(DOCDIR)'
+	install -m 644 $(BUILD)/docs/man/man3/*.3 '$(DESTDIR)$(MANDIR)/man3/'
+	cp -R $(BUILD)/docs/html '$(DESTDIR)$(DOCDIR)/'
+
+# The sources of the last commit, the same bytes each time.
+dist:
+	@mkdir -p $(BUILD)
+	git archive --format=tar --prefix=snapwalk-$(VERSION)/ HEAD | xz -T1 > $(BUILD)/snapwalk-$(VERSION).tar.xz
 
 clean:
 	rm -rf $(BUILD)
@@ -323,14 +385,18 @@ help:
 	@echo 'make test           all tests; the last line is "N passed, N failed"'
 	@echo '  ONLY=cache          groups and programs whose name has a match; ROW=NAME: tests of that name'
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
-	@echo 'make install        archives, headers, pkg-config files; PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
-	@echo 'make tools          the profiler, $(BUILD)/libsnapwalk-profiler.so; profile-convert, $(BUILD)/tools'
+	@echo 'make shared         the shared library, $(DSO)'
+	@echo 'make install        tools, libraries, headers, pkg-config files; PREFIX LIBDIR INCLUDEDIR DESTDIR; make uninstall'
+	@echo 'make docs           the reference of all headers: pages of man and HTML, $(BUILD)/docs; make install-docs'
+	@echo 'make dist           the sources of the last commit, $(BUILD)/snapwalk-$(VERSION).tar.xz'
+	@echo 'make tools          snapstacks: stacks of a process or a core; the .NET profiler; profile-convert; $(BUILD)/tools'
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
 	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
 	@echo 'make windows-lib    archive for Windows on x64, by mingw-w64, $(BUILD)/windows'
 	@echo 'make windows        its tests and walk_self.exe, run by Wine; "windows: N of N walks as expected"'
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
 	@echo 'make clr            inside a real .NET: every answer beside the CLR'"'"'s own, samples at any instant, cost'
+	@echo 'make clr-cost       what following a runtime costs a .NET program: each event, dotnet build, memory'
 	@echo 'make tube           scenarios for .NET profilers, played without .NET; "tube: N of N scenarios as expected"'
 	@echo 'make profiler       what the profiler costs, beside the same timer alone, and that programs are the same under it'
 	@echo 'make accuracy       real programs, single-stepped: every walk beside the calls that were made'
@@ -346,4 +412,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-libraries accuracy accuracy-arm64 audit bench bench-programs profiler lint mutants torture fuzz install clean help
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs profiler lint mutants torture fuzz install uninstall dist docs install-docs deps-docs shared clean help snapstacks

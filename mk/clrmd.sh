@@ -1,6 +1,6 @@
 #!/bin/sh
 # clrmd.sh BUILD: what `make clrmd` does when BUILD/examples is built. A .NET process is stopped with SIGSTOP, some times
-# over; each time `stacks`, ClrMD and eu-stack look at the same instant of it. test/clrmd/README.md has the rules.
+# over; each time `snapstacks`, ClrMD and eu-stack look at the same instant of it. test/clrmd/README.md has the rules.
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p "$1"
@@ -23,7 +23,7 @@ stop_sample() {
 }
 
 look() {
-    "$build/examples/stacks" --plain "$sample" >"$work/ours.$1"
+    "$build/tools/snapstacks/snapstacks" --plain "$sample" >"$work/ours.$1"
     if command -v eu-stack >/dev/null 2>&1; then
         eu-stack -n 0 -p "$sample" >"$work/eu.$1" 2>/dev/null || :
     fi

@@ -1,17 +1,19 @@
 #!/bin/sh
-# deps.sh lib|run|tools|all: installs the Debian packages that are missing; where it cannot, says exactly what to install.
+# deps.sh lib|run|tools|docs|all: installs the Debian packages that are missing; where it cannot, says exactly what to install.
 set -eu
 
 lib="gcc libc6-dev binutils libzydis-dev libelf-dev liblzma-dev"
-run="$lib"
-tools="gcc libc6-dev binutils libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libcurl4-openssl-dev"
-all="$lib $tools g++ clang clang-format clang-tidy libclang-rt-14-dev llvm lld libcmocka-dev libdw-dev libcapstone-dev libunwind-dev libunwind-14 valgrind elfutils xz-utils musl-tools
+tools="$lib libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libcurl4-openssl-dev"
+run="$tools"
+docs="doxygen"
+all="$tools $docs g++ clang clang-format clang-tidy libclang-rt-14-dev llvm lld libcmocka-dev libdw-dev libcapstone-dev libunwind-dev libunwind-14 valgrind elfutils xz-utils musl-tools
     gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user gcc-mingw-w64-x86-64 g++-mingw-w64-x86-64 git golang-go protobuf-compiler
     chromium fonts-dejavu-core"
 case ${1:-all} in
 lib) wanted=$lib ;;
 run) wanted=$run ;;
 tools) wanted=$tools ;;
+docs) wanted=$docs ;;
 *) wanted=$all ;;
 esac
 

@@ -1,4 +1,4 @@
-# eu-stack.awk OURS EU: compares the output of `stacks --plain` with that of eu-stack, thread by thread.
+# eu-stack.awk OURS EU: compares the output of `snapstacks --plain` with that of eu-stack, thread by thread.
 #
 # eu-stack reads the same native unwind tables with other code, but knows nothing of JIT or ReadyToRun code: behind the
 # first such frame it guesses by frame pointer. So a thread agrees when both lists have the same pcs from the leaf to the

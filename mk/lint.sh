@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/.."
 
-flags='-std=c11 -D_GNU_SOURCE -Iinclude -Iharness -Iexamples/clr-in-a-tube/profilers -Ilib -Isrc -DSW_VERSION="0"'
+flags='-std=c11 -D_GNU_SOURCE -Iinclude -Iharness -Iexamples/clr-in-a-tube/profilers -Ilib -Isrc'
 
 # look OUT FILE: what both tools say of one file, in OUT/FILE.lint
 if [ "${1:-}" = --one ]; then

@@ -44,7 +44,7 @@ for hz in 100 1000; do
     echo "turns at $hz Hz: sampled $(column 4 | median) %, timer alone $(column 3 | median) %, of $(grep -c '^turns' "$work/turns") of each"
     echo "  the profiler's thread: $own % of one processor; samples, lost: $samples"
     awk -v hz="$hz" '$1 == "turns" { off += $2; timer += $3 - $2; on += $4 - $2 }
-        END { printf "  sums: sampled %.3f %%, timer alone %.3f %%, ratio %.2f\n", 100 * on / off, 100 * timer / off, timer > 0 ? on / timer : 0 }' \
+        END { printf "  sums: sampled %.3f %%, timer alone %.3f %%, ratio %.2f\n", 100 * on / off, 100 * timer / off, (timer > 0 ? on / timer : 0) }' \
         "$work/turns"
     overhead=$(column 4 | median | awk '{ print $1 }' | awk -v own="$own" '{ printf "%.2f", $1 + own }')
 done

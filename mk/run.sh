@@ -26,6 +26,6 @@ toy)
     fail "no such target: $target (dotnet or toy)"
     ;;
 esac
-echo "stacks $sample"
+echo "snapstacks --verbose $sample"
 echo
-"$build/examples/stacks" "$sample"
+"$build/tools/snapstacks/snapstacks" --verbose "$sample"

@@ -2,15 +2,9 @@
 # examples.sh BUILD: every example is run, and what it shows is looked at.
 set -u
 cd "$(dirname "$0")/.."
-. test/support/wait.sh
 build=${1:-build}
 out=$build/log/examples.out
 status=0
-
-# sits_in_sleep PID: it is the copied program, and waits.
-sits_in_sleep() {
-    grep -q '^Name:.*na.*ed' "/proc/$1/status" && sits "$1" || ! kill -0 "$1" 2>/dev/null
-}
 
 # example NAME PATTERN COMMAND...: ends with 0, and prints a line that matches
 example() {
@@ -33,20 +27,6 @@ example "simulated: a native seed is refused, the nearest one named" 'answer 0x8
     "$build/examples/simulated"
 example "audit: a program's own tables" '^audit: .* wrong at full trust 0$' \
     "$build/examples/audit" "$build/examples/walk_self"
-
-# A program whose name would have the terminal turn red.
-named=$build/log/$(printf 'na\033[31med')
-cp /bin/sleep "$named"
-"$named" 60 &
-pid=$!
-until_so sits_in_sleep "$pid"
-example "stacks: what a terminal would obey is escaped" '^thread .*"na\\x1b\[31med"$' "$build/examples/stacks" "$pid"
-if grep -q "$(printf '\033')" "$out"; then
-    echo "not ok - stacks: nothing is printed that a terminal would obey"
-    status=1
-fi
-kill -KILL "$pid"
-rm -f "$named"
 
 example "make run TARGET=toy: managed frames with names" 'jit .*Toy\.' mk/run.sh "$build" toy
 if command -v dotnet >/dev/null 2>&1; then

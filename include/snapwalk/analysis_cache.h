@@ -26,15 +26,15 @@ struct sw_analysis_cache;
  * Returns  SW_OK; SW_E_ARGUMENT (cache null, bytes below 64 KiB); SW_E_NO_MEMORY.
  * Memory   Allocates `bytes` once. Threads  Any. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_analysis_cache_create(const struct sw_alloc *alloc, size_t bytes,
-                                                     struct sw_analysis_cache **cache);
+SW_API SW_NODISCARD enum sw_status sw_analysis_cache_create(const struct sw_alloc *alloc, size_t bytes,
+                                                            struct sw_analysis_cache **cache);
 
 /*
  * Frees a cache. NULL is allowed.
  *
  * Threads  No walk may be using the cache. Signals  Not safe.
  */
-void sw_analysis_cache_destroy(struct sw_analysis_cache *cache);
+SW_API void sw_analysis_cache_destroy(struct sw_analysis_cache *cache);
 
 /*
  * The counters of a cache since it was made.
@@ -57,7 +57,7 @@ struct sw_analysis_cache_counts {
     uint64_t cuts;
     uint64_t pending;
 };
-struct sw_analysis_cache_counts sw_analysis_cache_get_counts(const struct sw_analysis_cache *cache);
+SW_API struct sw_analysis_cache_counts sw_analysis_cache_get_counts(const struct sw_analysis_cache *cache);
 
 #ifdef __cplusplus
 }

@@ -111,8 +111,9 @@ struct sw_audit_insn {
  * Source   DWARF 5 section 6.4; "x64 exception handling", "ARM64 exception handling", Microsoft Learn; Intel SDM vol.
  *          2.
  */
-SW_NODISCARD enum sw_status sw_audit_file(const void *bytes, size_t size, const struct sw_alloc *alloc, uint32_t flags,
-                                          bool (*sink)(void *arg, const struct sw_audit_insn *insn), void *arg);
+SW_API SW_NODISCARD enum sw_status sw_audit_file(const void *bytes, size_t size, const struct sw_alloc *alloc,
+                                                 uint32_t flags,
+                                                 bool (*sink)(void *arg, const struct sw_audit_insn *insn), void *arg);
 
 /*
  * Writes a rule for people: "cfa=rsp+16 rbx=[cfa-16]". Unchanged registers are left out; "?" is a lost one.
@@ -122,15 +123,15 @@ SW_NODISCARD enum sw_status sw_audit_file(const void *bytes, size_t size, const 
  *
  * Returns  text. Threads  Any. Signals  Safe.
  */
-const char *sw_audit_text(enum sw_machine machine, const struct sw_rule *rule, char *text, size_t size);
+SW_API const char *sw_audit_text(enum sw_machine machine, const struct sw_rule *rule, char *text, size_t size);
 
 /*
  * Names for people: "cfa-differs"; "indirect-jump".
  *
  * Returns  A constant string; "?" out of range. Memory  Static. Threads  Any. Signals  Safe.
  */
-const char *sw_audit_verdict_name(enum sw_audit_verdict verdict);
-const char *sw_audit_after_name(enum sw_audit_after after);
+SW_API const char *sw_audit_verdict_name(enum sw_audit_verdict verdict);
+SW_API const char *sw_audit_after_name(enum sw_audit_after after);
 
 #ifdef __cplusplus
 }

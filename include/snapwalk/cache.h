@@ -28,14 +28,15 @@ enum { SW_CACHE_MAX_ENTRIES = 1 << 24 };
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY.
  * Memory   96 bytes per entry plus at most 512. Threads  Any. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t entries, struct sw_cache **cache);
+SW_API SW_NODISCARD enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t entries,
+                                                   struct sw_cache **cache);
 
 /*
  * Frees a cache. NULL is allowed.
  *
  * Threads  No walk may be using the cache. Signals  Not safe.
  */
-void sw_cache_destroy(struct sw_cache *cache);
+SW_API void sw_cache_destroy(struct sw_cache *cache);
 
 /*
  * The counters of a cache since it was made. Each frame that a walk reaches with the cache is one hit or one miss,
@@ -66,7 +67,7 @@ struct sw_cache_counts {
     uint64_t entries;
     uint64_t bytes;
 };
-struct sw_cache_counts sw_cache_get_counts(const struct sw_cache *cache);
+SW_API struct sw_cache_counts sw_cache_get_counts(const struct sw_cache *cache);
 
 #ifdef __cplusplus
 }

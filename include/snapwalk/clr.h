@@ -32,10 +32,10 @@ struct sw_clr;
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_UNSUPPORTED (no such interface); SW_E_NO_MEMORY; SW_E_OS.
  * Threads  Any. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_clr_create(const struct sw_alloc *alloc, IUnknown *info, struct sw_clr **clr);
+SW_API SW_NODISCARD enum sw_status sw_clr_create(const struct sw_alloc *alloc, IUnknown *info, struct sw_clr **clr);
 
 /* Frees the object. NULL is allowed. Threads  No other call may be using it. Signals  Not safe. */
-void sw_clr_destroy(struct sw_clr *clr);
+SW_API void sw_clr_destroy(struct sw_clr *clr);
 
 /*
  * The events that the CLR must report, as for SetEventMask2: the low half and the high half. None of them slows
@@ -43,7 +43,7 @@ void sw_clr_destroy(struct sw_clr *clr);
  *
  * Memory   None. Threads  Any. Signals  Safe.
  */
-void sw_clr_get_events(DWORD *low, DWORD *high);
+SW_API void sw_clr_get_events(DWORD *low, DWORD *high);
 
 /*
  * The events. Call each function from the ICorProfilerCallback method beside it, with that method's arguments. After an
@@ -65,15 +65,15 @@ void sw_clr_get_events(DWORD *low, DWORD *high);
  * Threads  Any number; they take turns. Must not be called from a StackSnapshotCallback.
  * Signals  Not safe.
  */
-void sw_clr_function_compiled(struct sw_clr *clr, FunctionID function, ReJITID rejit);
-void sw_clr_dynamic_compiled(struct sw_clr *clr, FunctionID function);
-void sw_clr_function_unloaded(struct sw_clr *clr, FunctionID function);
-void sw_clr_module_loaded(struct sw_clr *clr, ModuleID module);
-void sw_clr_module_unloaded(struct sw_clr *clr, ModuleID module);
-void sw_clr_thread_created(struct sw_clr *clr, ThreadID thread);
-void sw_clr_thread_assigned(struct sw_clr *clr, ThreadID thread, DWORD os_id);
-void sw_clr_thread_destroyed(struct sw_clr *clr, ThreadID thread);
-void sw_clr_attached(struct sw_clr *clr);
+SW_API void sw_clr_function_compiled(struct sw_clr *clr, FunctionID function, ReJITID rejit);
+SW_API void sw_clr_dynamic_compiled(struct sw_clr *clr, FunctionID function);
+SW_API void sw_clr_function_unloaded(struct sw_clr *clr, FunctionID function);
+SW_API void sw_clr_module_loaded(struct sw_clr *clr, ModuleID module);
+SW_API void sw_clr_module_unloaded(struct sw_clr *clr, ModuleID module);
+SW_API void sw_clr_thread_created(struct sw_clr *clr, ThreadID thread);
+SW_API void sw_clr_thread_assigned(struct sw_clr *clr, ThreadID thread, DWORD os_id);
+SW_API void sw_clr_thread_destroyed(struct sw_clr *clr, ThreadID thread);
+SW_API void sw_clr_attached(struct sw_clr *clr);
 
 /*
  * Updates what has no event: libraries that native code loaded, and code that was unloaded with its module. Call it
@@ -81,7 +81,7 @@ void sw_clr_attached(struct sw_clr *clr);
  *
  * Memory, Threads, Signals  As the events.
  */
-void sw_clr_refresh(struct sw_clr *clr);
+SW_API void sw_clr_refresh(struct sw_clr *clr);
 
 /*
  * Sets and clears SW_RUNTIME_* bits, for flavour coreclr-unix. Use it for SUSPENDED if you call SuspendRuntime and
@@ -89,7 +89,7 @@ void sw_clr_refresh(struct sw_clr *clr);
  *
  * Threads  Any. Signals  Safe.
  */
-void sw_clr_set_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear);
+SW_API void sw_clr_set_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear);
 
 /*
  * Limits the frames of later walks: max_frames of struct sw_walker, for sw_clr_walk too. 0, as at first: no limit in
@@ -99,7 +99,7 @@ void sw_clr_set_runtime(struct sw_clr *clr, uint32_t set, uint32_t clear);
  *
  * Memory   None. Threads  Any. Signals  Safe.
  */
-void sw_clr_set_frame_limit(struct sw_clr *clr, uint32_t max_frames, bool both_ends);
+SW_API void sw_clr_set_frame_limit(struct sw_clr *clr, uint32_t max_frames, bool both_ends);
 
 /*
  * Limits the memory of the caches that walks share. They begin with 0.7 MB and grow with the code that is walked, by
@@ -115,7 +115,7 @@ void sw_clr_set_frame_limit(struct sw_clr *clr, uint32_t max_frames, bool both_e
  * Threads  Any. Signals  Safe.
  */
 enum { SW_CLR_MEMORY_DEFAULT = 20 << 20 };
-void sw_clr_set_memory_limit(struct sw_clr *clr, uint64_t bytes);
+SW_API void sw_clr_set_memory_limit(struct sw_clr *clr, uint64_t bytes);
 
 /*
  * DoStackSnapshot: sw_snapshot with an engine and working memory from a pool of 8 to 64 parts, so that threads and
@@ -129,9 +129,9 @@ void sw_clr_set_memory_limit(struct sw_clr *clr, uint64_t bytes);
  *          is going on.
  * Memory   Allocates nothing. Threads  Any number. Signals  Safe for thread 0.
  */
-SW_NODISCARD HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID thread,
-                                     StackSnapshotCallback *callback, ULONG32 info_flags, void *client_data,
-                                     BYTE context[], ULONG32 context_size);
+SW_API SW_NODISCARD HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID thread,
+                                            StackSnapshotCallback *callback, ULONG32 info_flags, void *client_data,
+                                            BYTE context[], ULONG32 context_size);
 
 /*
  * Finds the seed that DoStackSnapshot asks for: the registers of the first managed frame in a walk of the calling
@@ -143,8 +143,8 @@ SW_NODISCARD HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour
  * Returns  As sw_walk_find_seed; SW_E_BUSY (the whole pool is in use); SW_E_TRUNCATED (size too small).
  * Memory   Allocates nothing. Threads  Any number. Signals  Safe.
  */
-SW_NODISCARD enum sw_status sw_clr_find_seed(struct sw_clr *clr, const struct sw_regs *start, BYTE context[],
-                                             ULONG32 size);
+SW_API SW_NODISCARD enum sw_status sw_clr_find_seed(struct sw_clr *clr, const struct sw_regs *start, BYTE context[],
+                                                    ULONG32 size);
 
 /*
  * GetFunctionFromIP, as sw_function_from_ip. Of a precompiled method that the runtime has not prepared, for which the
@@ -153,8 +153,8 @@ SW_NODISCARD enum sw_status sw_clr_find_seed(struct sw_clr *clr, const struct sw
  *
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  */
-SW_NODISCARD HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_flavour flavour, uint64_t ip,
-                                             FunctionID *function);
+SW_API SW_NODISCARD HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_flavour flavour, uint64_t ip,
+                                                    FunctionID *function);
 
 /*
  * Walks the calling thread from the context of its signal handler: every frame, managed and native, leaf first. Some of
@@ -169,8 +169,8 @@ SW_NODISCARD HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_flavour
  *          alternate signal stack. The walk and the sink run on a stack of 64 KiB from the pool.
  * Threads  Any number. Signals  Safe.
  */
-SW_NODISCARD enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
-                                      bool (*sink)(void *arg, const struct sw_frame *frame), void *arg);
+SW_API SW_NODISCARD enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
+                                             bool (*sink)(void *arg, const struct sw_frame *frame), void *arg);
 
 /* What the library knows of the runtime, and what failed. */
 struct sw_clr_counts {
@@ -186,7 +186,7 @@ struct sw_clr_counts {
 /*
  * Reads the counters. Threads  Any. Signals  Safe.
  */
-void sw_clr_get_counts(const struct sw_clr *clr, struct sw_clr_counts *counts);
+SW_API void sw_clr_get_counts(const struct sw_clr *clr, struct sw_clr_counts *counts);
 
 #ifdef __cplusplus
 }

@@ -30,9 +30,9 @@ struct sw_clr_names;
  * Memory   All of it now; sw_clr_names_attach takes more for the time being, at most 1 MiB.
  * Threads  Any. Destroy: no call may be using it. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_clr_names_create(const struct sw_alloc *alloc, const struct sw_memory *memory,
-                                                size_t bytes, struct sw_clr_names **names);
-void sw_clr_names_destroy(struct sw_clr_names *names);
+SW_API SW_NODISCARD enum sw_status sw_clr_names_create(const struct sw_alloc *alloc, const struct sw_memory *memory,
+                                                       size_t bytes, struct sw_clr_names **names);
+SW_API void sw_clr_names_destroy(struct sw_clr_names *names);
 
 /*
  * Looks whether the ELF file that is mapped at an address is the runtime: libcoreclr.so, or a single-file program.
@@ -45,10 +45,10 @@ void sw_clr_names_destroy(struct sw_clr_names *names);
  * Threads  One call at a time. Signals  Not safe.
  * Source   clr-names.md section 1; dotnet/runtime docs/design/datacontracts/contract-descriptor.md.
  */
-SW_NODISCARD enum sw_status sw_clr_names_attach(struct sw_clr_names *names, uint64_t address);
+SW_API SW_NODISCARD enum sw_status sw_clr_names_attach(struct sw_clr_names *names, uint64_t address);
 
 /* The major version of the runtime found; 0: none is. Threads  Any. Signals  Safe. */
-unsigned sw_clr_names_release(const struct sw_clr_names *names);
+SW_API unsigned sw_clr_names_release(const struct sw_clr_names *names);
 
 /*
  * Forgets what was read of the target: call it when the target has run since. Names of a stopped target, and of a core,
@@ -56,7 +56,7 @@ unsigned sw_clr_names_release(const struct sw_clr_names *names);
  *
  * Memory   None. Threads  One call at a time. Signals  Safe.
  */
-void sw_clr_names_renew(struct sw_clr_names *names);
+SW_API void sw_clr_names_renew(struct sw_clr_names *names);
 
 /*
  * Finds the managed code at a pc (of a return address: pc - 1), as the runtime does.
@@ -70,8 +70,8 @@ void sw_clr_names_renew(struct sw_clr_names *names);
  * Memory   Allocates nothing. Threads  One call at a time. Signals  Not safe.
  * Source   clr-names.md section 2.
  */
-SW_NODISCARD enum sw_status sw_clr_names_find(struct sw_clr_names *names, uint64_t pc, uint64_t entry,
-                                              struct sw_range *range);
+SW_API SW_NODISCARD enum sw_status sw_clr_names_find(struct sw_clr_names *names, uint64_t pc, uint64_t entry,
+                                                     struct sw_range *range);
 
 /*
  * A method's name, in parts: strings in the caller's buffer, never null.
@@ -105,8 +105,8 @@ enum { SW_CLR_NAMES_RAW = 1, SW_CLR_NAMES_BARE = 2, SW_CLR_NAMES_RUNTIME = 4 };
  * Memory   Allocates nothing; about 24 KiB of stack. Threads  One call at a time. Signals  Not safe.
  * Source   clr-names.md sections 3 to 5; ECMA-335 II.22 to II.24.
  */
-SW_NODISCARD enum sw_status sw_clr_names_method(struct sw_clr_names *names, uint64_t method, unsigned flags,
-                                                char *buffer, size_t size, struct sw_clr_name *name);
+SW_API SW_NODISCARD enum sw_status sw_clr_names_method(struct sw_clr_names *names, uint64_t method, unsigned flags,
+                                                       char *buffer, size_t size, struct sw_clr_name *name);
 
 #ifdef __cplusplus
 }

@@ -24,7 +24,7 @@ enum sw_kind {
  *
  * Returns  A constant string; "?" out of range. Memory  Static. Threads  Any. Signals  Safe.
  */
-const char *sw_kind_name(enum sw_kind kind);
+SW_API const char *sw_kind_name(enum sw_kind kind);
 
 /* Where the unwind data of a range is. This source is tried first; if its data is not valid, the others follow. */
 enum sw_unwind {
@@ -85,14 +85,14 @@ struct sw_codemap;
  *          writes it. An empty piece is freed.
  * Threads  Any. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_codemap_create(const struct sw_alloc *alloc, struct sw_codemap **map);
+SW_API SW_NODISCARD enum sw_status sw_codemap_create(const struct sw_alloc *alloc, struct sw_codemap **map);
 
 /*
  * Frees a map and everything in it. NULL is allowed.
  *
  * Threads  No reader or writer may be using the map. Signals  Not safe.
  */
-void sw_codemap_destroy(struct sw_codemap *map);
+SW_API void sw_codemap_destroy(struct sw_codemap *map);
 
 /*
  * Adds one range.
@@ -105,7 +105,7 @@ void sw_codemap_destroy(struct sw_codemap *map);
  * Threads  One writer at a time. A second one does no harm; it gets SW_E_BUSY. Readers are never blocked.
  * Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_codemap_add(struct sw_codemap *map, const struct sw_range *range);
+SW_API SW_NODISCARD enum sw_status sw_codemap_add(struct sw_codemap *map, const struct sw_range *range);
 
 /*
  * Removes the range that begins at `begin`.
@@ -114,7 +114,7 @@ SW_NODISCARD enum sw_status sw_codemap_add(struct sw_codemap *map, const struct 
  *          After SW_OK, no later find sees the range.
  * Memory, Threads, Signals  As sw_codemap_add.
  */
-SW_NODISCARD enum sw_status sw_codemap_remove(struct sw_codemap *map, uint64_t begin);
+SW_API SW_NODISCARD enum sw_status sw_codemap_remove(struct sw_codemap *map, uint64_t begin);
 
 /*
  * Finds the range that holds `address`.
@@ -124,7 +124,8 @@ SW_NODISCARD enum sw_status sw_codemap_remove(struct sw_codemap *map, uint64_t b
  * Returns  SW_OK; SW_E_NOT_FOUND; SW_E_ARGUMENT (map null). A range that is registered during the whole call is found.
  * Memory   Allocates nothing. Threads  Any number, wait-free, while one writer works. Signals  Safe.
  */
-SW_NODISCARD enum sw_status sw_codemap_find(const struct sw_codemap *map, uint64_t address, struct sw_range *range);
+SW_API SW_NODISCARD enum sw_status sw_codemap_find(const struct sw_codemap *map, uint64_t address,
+                                                   struct sw_range *range);
 
 /*
  * Calls `each` with every range, by ascending address, until it returns false.
@@ -134,8 +135,8 @@ SW_NODISCARD enum sw_status sw_codemap_find(const struct sw_codemap *map, uint64
  * Returns  SW_OK; SW_E_ARGUMENT. A range added or removed meanwhile may be seen or not.
  * Memory   Allocates nothing. Threads  As sw_codemap_find. Signals  Safe if `each` is.
  */
-SW_NODISCARD enum sw_status sw_codemap_each(const struct sw_codemap *map,
-                                            bool (*each)(void *arg, const struct sw_range *range), void *arg);
+SW_API SW_NODISCARD enum sw_status sw_codemap_each(const struct sw_codemap *map,
+                                                   bool (*each)(void *arg, const struct sw_range *range), void *arg);
 
 /*
  * How many ranges a map holds; how many bytes it has from the allocator now; and its generation, which changes with
@@ -144,9 +145,9 @@ SW_NODISCARD enum sw_status sw_codemap_each(const struct sw_codemap *map,
  *
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  */
-uint64_t sw_codemap_count(const struct sw_codemap *map);
-uint64_t sw_codemap_bytes(const struct sw_codemap *map);
-uint64_t sw_codemap_generation(const struct sw_codemap *map);
+SW_API uint64_t sw_codemap_count(const struct sw_codemap *map);
+SW_API uint64_t sw_codemap_bytes(const struct sw_codemap *map);
+SW_API uint64_t sw_codemap_generation(const struct sw_codemap *map);
 
 #ifdef __cplusplus
 }

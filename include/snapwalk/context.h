@@ -28,8 +28,8 @@ enum { SW_CONTEXT_X64_BYTES = 1232, SW_CONTEXT_ARM64_BYTES = 912, SW_CONTEXT_MAX
  * Returns  Bytes; 0 for a form or machine out of range. Memory  None. Threads  Any. Signals  Safe.
  * Source   contexts.md sections 1-6; corprof-abi.md section 8.
  */
-size_t sw_context_size(enum sw_context_form form, enum sw_machine machine);
-size_t sw_context_needed(enum sw_context_form form, enum sw_machine machine);
+SW_API size_t sw_context_size(enum sw_context_form form, enum sw_machine machine);
+SW_API size_t sw_context_needed(enum sw_context_form form, enum sw_machine machine);
 
 /*
  * Reads a record. Every register in it becomes known.
@@ -40,8 +40,8 @@ size_t sw_context_needed(enum sw_context_form form, enum sw_machine machine);
  * Returns  SW_OK; SW_E_ARGUMENT (null, form or machine out of range); SW_E_TRUNCATED (size below sw_context_needed).
  * Memory   Reads sw_context_needed bytes. Threads  Any. Signals  Safe.
  */
-SW_NODISCARD enum sw_status sw_context_load(enum sw_context_form form, enum sw_machine machine, const void *record,
-                                            size_t size, struct sw_regs *regs);
+SW_API SW_NODISCARD enum sw_status sw_context_load(enum sw_context_form form, enum sw_machine machine,
+                                                   const void *record, size_t size, struct sw_regs *regs);
 
 /*
  * Writes a record: zeroes it, then sets the known registers. Unknown registers stay 0. A Win32 CONTEXT gets the
@@ -50,8 +50,8 @@ SW_NODISCARD enum sw_status sw_context_load(enum sw_context_form form, enum sw_m
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_TRUNCATED (size below sw_context_size).
  * Memory   Writes `size` bytes. Threads  Any. Signals  Safe.
  */
-SW_NODISCARD enum sw_status sw_context_store(enum sw_context_form form, const struct sw_regs *regs, void *record,
-                                             size_t size);
+SW_API SW_NODISCARD enum sw_status sw_context_store(enum sw_context_form form, const struct sw_regs *regs, void *record,
+                                                    size_t size);
 
 /*
  * Writes some registers into a record that sw_context_store made, and changes nothing else.
@@ -60,15 +60,15 @@ SW_NODISCARD enum sw_status sw_context_store(enum sw_context_form form, const st
  *
  * Returns  As sw_context_store. Memory  Writes 8 bytes per register. Threads  Any. Signals  Safe.
  */
-SW_NODISCARD enum sw_status sw_context_update(enum sw_context_form form, const struct sw_regs *regs, uint64_t numbers,
-                                              void *record, size_t size);
+SW_API SW_NODISCARD enum sw_status sw_context_update(enum sw_context_form form, const struct sw_regs *regs,
+                                                     uint64_t numbers, void *record, size_t size);
 
 /*
  * Reads the thread id in an NT_PRSTATUS descriptor.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_TRUNCATED. Memory  None. Threads  Any. Signals  Safe.
  */
-SW_NODISCARD enum sw_status sw_prstatus_thread(const void *record, size_t size, uint32_t *thread);
+SW_API SW_NODISCARD enum sw_status sw_prstatus_thread(const void *record, size_t size, uint32_t *thread);
 
 #ifdef __cplusplus
 }

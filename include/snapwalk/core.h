@@ -25,9 +25,9 @@ struct sw_core;
  * Memory   In proportion to the number of segments, threads and mapped files, and to what is looked at.
  * Threads  Any. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_core_open(const struct sw_alloc *alloc, const char *path, struct sw_core **core);
-SW_NODISCARD enum sw_status sw_core_open_bytes(const struct sw_alloc *alloc, const void *bytes, size_t size,
-                                               struct sw_core **core);
+SW_API SW_NODISCARD enum sw_status sw_core_open(const struct sw_alloc *alloc, const char *path, struct sw_core **core);
+SW_API SW_NODISCARD enum sw_status sw_core_open_bytes(const struct sw_alloc *alloc, const void *bytes, size_t size,
+                                                      struct sw_core **core);
 
 /*
  * Closes a core and the files that it opened. NULL is allowed. Image sets that sw_core_add_images filled use those
@@ -35,7 +35,7 @@ SW_NODISCARD enum sw_status sw_core_open_bytes(const struct sw_alloc *alloc, con
  *
  * Threads  Any; no walk may be using the core. Signals  Not safe.
  */
-void sw_core_close(struct sw_core *core);
+SW_API void sw_core_close(struct sw_core *core);
 
 /*
  * Describes the process of a core. What the core does not contain is 0 or empty.
@@ -86,11 +86,11 @@ struct sw_core_thread {
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  * Source   Linux NT_PRSTATUS, NT_PRPSINFO, NT_SIGINFO, NT_AUXV, NT_ARM_PAC_MASK.
  */
-SW_NODISCARD enum sw_status sw_core_describe(const struct sw_core *core, struct sw_core_info *info);
-size_t sw_core_threads(const struct sw_core *core, uint64_t *tids, size_t capacity);
-SW_NODISCARD enum sw_status sw_core_find_thread(const struct sw_core *core, uint64_t tid,
-                                                struct sw_core_thread *thread);
-SW_NODISCARD enum sw_status sw_core_regs(const struct sw_core *core, uint64_t tid, struct sw_regs *regs);
+SW_API SW_NODISCARD enum sw_status sw_core_describe(const struct sw_core *core, struct sw_core_info *info);
+SW_API size_t sw_core_threads(const struct sw_core *core, uint64_t *tids, size_t capacity);
+SW_API SW_NODISCARD enum sw_status sw_core_find_thread(const struct sw_core *core, uint64_t tid,
+                                                       struct sw_core_thread *thread);
+SW_API SW_NODISCARD enum sw_status sw_core_regs(const struct sw_core *core, uint64_t tid, struct sw_regs *regs);
 
 /*
  * Finds the files that the process had mapped. A core seldom contains their code.
@@ -125,8 +125,8 @@ struct sw_core_files {
  * Memory   From the allocators of `core` and `images`. Files stay mapped until the core is closed.
  * Threads  One call at a time, and no walk of this core meanwhile. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_core_add_images(struct sw_core *core, const struct sw_core_files *files,
-                                               struct sw_images *images);
+SW_API SW_NODISCARD enum sw_status sw_core_add_images(struct sw_core *core, const struct sw_core_files *files,
+                                                      struct sw_images *images);
 
 /* The result for one file. ORDER sw_core_file_state: src/target/core.c. */
 enum sw_core_file_state {
@@ -151,8 +151,8 @@ struct sw_core_file {
  * Returns  sw_core_get_file: false past the last file. The other: a constant string; "?" out of range.
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  */
-bool sw_core_get_file(const struct sw_core *core, size_t number, struct sw_core_file *file);
-const char *sw_core_file_state_name(enum sw_core_file_state state);
+SW_API bool sw_core_get_file(const struct sw_core *core, size_t number, struct sw_core_file *file);
+SW_API const char *sw_core_file_state_name(enum sw_core_file_state state);
 
 /*
  * Makes a walker for one thread. Its stack is the segment that holds sp, read from the core without a copy. The walker
@@ -163,9 +163,9 @@ const char *sw_core_file_state_name(enum sw_core_file_state state);
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (no such thread).
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.
  */
-SW_NODISCARD enum sw_status sw_core_walker(struct sw_core *core, uint64_t tid, const struct sw_regs *regs,
-                                           const struct sw_codemap *codemap, const struct sw_images *images,
-                                           struct sw_walker *walker);
+SW_API SW_NODISCARD enum sw_status sw_core_walker(struct sw_core *core, uint64_t tid, const struct sw_regs *regs,
+                                                  const struct sw_codemap *codemap, const struct sw_images *images,
+                                                  struct sw_walker *walker);
 
 /*
  * A reader of the memory in the core, and of memory of the files that were found, if it was not writable. `core` is
@@ -173,7 +173,7 @@ SW_NODISCARD enum sw_status sw_core_walker(struct sw_core *core, uint64_t tid, c
  *
  * Returns  A reader without a window. Threads  Any. Signals  Safe.
  */
-struct sw_memory sw_core_memory(struct sw_core *core);
+SW_API struct sw_memory sw_core_memory(struct sw_core *core);
 
 #ifdef __cplusplus
 }

@@ -25,8 +25,9 @@ extern "C" {
  * Signals  Not safe.
  */
 struct sw_images_follower;
-SW_NODISCARD enum sw_status sw_images_follow_self(struct sw_images *images, struct sw_images_follower **follower);
-void sw_images_unfollow(struct sw_images_follower *follower);
+SW_API SW_NODISCARD enum sw_status sw_images_follow_self(struct sw_images *images,
+                                                         struct sw_images_follower **follower);
+SW_API void sw_images_unfollow(struct sw_images_follower *follower);
 
 #ifdef __cplusplus
 }

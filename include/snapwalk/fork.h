@@ -26,7 +26,7 @@ extern "C" {
  * Memory   Frees what was removed before. Allocates nothing.
  * Threads  Only where there is one, outside of walks and of sw_codemap_each. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_after_fork(struct sw_codemap *codemap, struct sw_images *images);
+SW_API SW_NODISCARD enum sw_status sw_after_fork(struct sw_codemap *codemap, struct sw_images *images);
 
 #ifdef __cplusplus
 }

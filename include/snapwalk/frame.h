@@ -98,9 +98,9 @@ struct sw_fault {
  *
  * Returns  A constant string; "?" out of range. Memory  Static. Threads  Any. Signals  Safe.
  */
-const char *sw_source_name(enum sw_source source);
-const char *sw_trust_name(enum sw_trust trust);
-const char *sw_stop_name(enum sw_stop stop);
+SW_API const char *sw_source_name(enum sw_source source);
+SW_API const char *sw_trust_name(enum sw_trust trust);
+SW_API const char *sw_stop_name(enum sw_stop stop);
 
 #ifdef __cplusplus
 }

@@ -32,8 +32,8 @@ struct sw_image {
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY.
  * Threads  Any. Destroy: no walk may be using the set. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_images_create(const struct sw_alloc *alloc, struct sw_images **images);
-void sw_images_destroy(struct sw_images *images);
+SW_API SW_NODISCARD enum sw_status sw_images_create(const struct sw_alloc *alloc, struct sw_images **images);
+SW_API void sw_images_destroy(struct sw_images *images);
 
 /*
  * Registers every image that this process has loaded now, and removes images that are gone. ELF images come from the
@@ -57,7 +57,7 @@ void sw_images_destroy(struct sw_images *images);
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_BUSY; SW_E_OS. An image with bad headers is left out.
  * Threads  One writer at a time; walks go on meanwhile. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_images_add_self(struct sw_images *images);
+SW_API SW_NODISCARD enum sw_status sw_images_add_self(struct sw_images *images);
 
 /*
  * Registers one ELF or PE file that a target has mapped. Built for Windows, the library knows PE files only: an ELF
@@ -73,7 +73,7 @@ SW_NODISCARD enum sw_status sw_images_add_self(struct sw_images *images);
  *          cut short afterwards. Several mappings of one file share that, and take about a kilobyte each.
  * Threads  One writer. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_images_add_file(struct sw_images *images, const char *path, uint64_t address);
+SW_API SW_NODISCARD enum sw_status sw_images_add_file(struct sw_images *images, const char *path, uint64_t address);
 
 /*
  * Registers an image that exists only in the target's memory. It is read through `memory`, and what was read is kept.
@@ -84,15 +84,15 @@ SW_NODISCARD enum sw_status sw_images_add_file(struct sw_images *images, const c
  *
  * Returns  As sw_images_add_file; SW_E_UNREADABLE. Threads  One writer. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_images_add_memory(struct sw_images *images, const char *name, uint64_t address,
-                                                 uint64_t size, const struct sw_memory *memory);
+SW_API SW_NODISCARD enum sw_status sw_images_add_memory(struct sw_images *images, const char *name, uint64_t address,
+                                                        uint64_t size, const struct sw_memory *memory);
 
 /*
  * Removes the image that begins at `begin`.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND; SW_E_NO_MEMORY; SW_E_BUSY. Threads  One writer. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_images_remove(struct sw_images *images, uint64_t begin);
+SW_API SW_NODISCARD enum sw_status sw_images_remove(struct sw_images *images, uint64_t begin);
 
 /*
  * Finds the image at an address; or the method there, in a ReadyToRun image. The method's range has kind NGEN, and its
@@ -101,9 +101,10 @@ SW_NODISCARD enum sw_status sw_images_remove(struct sw_images *images, uint64_t 
  * Returns  SW_OK; SW_E_NOT_FOUND; SW_E_ARGUMENT.
  * Memory   Allocates nothing; image->path is borrowed. Threads  Any, wait-free. Signals  Safe.
  */
-SW_NODISCARD enum sw_status sw_images_find(const struct sw_images *images, uint64_t address, struct sw_image *image);
-SW_NODISCARD enum sw_status sw_images_find_method(const struct sw_images *images, uint64_t address,
-                                                  struct sw_range *method);
+SW_API SW_NODISCARD enum sw_status sw_images_find(const struct sw_images *images, uint64_t address,
+                                                  struct sw_image *image);
+SW_API SW_NODISCARD enum sw_status sw_images_find_method(const struct sw_images *images, uint64_t address,
+                                                         struct sw_range *method);
 
 /*
  * Finds the name of the function at an address: an ELF symbol, Type::Method of a ReadyToRun method, or an export of
@@ -114,11 +115,11 @@ SW_NODISCARD enum sw_status sw_images_find_method(const struct sw_images *images
  *
  * Returns  SW_OK; SW_E_NOT_FOUND; SW_E_ARGUMENT; SW_E_NO_MEMORY. Threads  One at a time. Signals  Not safe (allocates).
  */
-SW_NODISCARD enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, char *name, size_t size,
-                                           uint64_t *start);
+SW_API SW_NODISCARD enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, char *name,
+                                                  size_t size, uint64_t *start);
 
 /* The generation of the set: it changes with every change of the set. Threads  Any. Signals  Safe. */
-uint64_t sw_images_generation(const struct sw_images *images);
+SW_API uint64_t sw_images_generation(const struct sw_images *images);
 
 #ifdef __cplusplus
 }

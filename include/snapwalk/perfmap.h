@@ -23,9 +23,9 @@ enum sw_perfmap_flavour {
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY. Threads  Any. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_perfmap_create(const struct sw_alloc *alloc, enum sw_perfmap_flavour flavour,
-                                              struct sw_perfmap **perfmap);
-void sw_perfmap_destroy(struct sw_perfmap *perfmap);
+SW_API SW_NODISCARD enum sw_status sw_perfmap_create(const struct sw_alloc *alloc, enum sw_perfmap_flavour flavour,
+                                                     struct sw_perfmap **perfmap);
+SW_API void sw_perfmap_destroy(struct sw_perfmap *perfmap);
 
 /*
  * sw_perfmap_read reads what was appended to a perf map file since the last call. sw_perfmap_feed takes the next piece
@@ -53,9 +53,10 @@ void sw_perfmap_destroy(struct sw_perfmap *perfmap);
  * Threads  One call at a time. Signals  Not safe.
  * Source   jit-interfaces.md section 1; perf, tools/perf/util/symbol.c (whose files are refused).
  */
-SW_NODISCARD enum sw_status sw_perfmap_read(struct sw_perfmap *perfmap, const char *path, struct sw_codemap *codemap);
-SW_NODISCARD enum sw_status sw_perfmap_feed(struct sw_perfmap *perfmap, const char *bytes, size_t size,
-                                            struct sw_codemap *codemap);
+SW_API SW_NODISCARD enum sw_status sw_perfmap_read(struct sw_perfmap *perfmap, const char *path,
+                                                   struct sw_codemap *codemap);
+SW_API SW_NODISCARD enum sw_status sw_perfmap_feed(struct sw_perfmap *perfmap, const char *bytes, size_t size,
+                                                   struct sw_codemap *codemap);
 
 /*
  * Reads what was appended to the perf map of a process, where its runtime wrote it: /tmp/perf-PID.map in the root of
@@ -69,7 +70,8 @@ SW_NODISCARD enum sw_status sw_perfmap_feed(struct sw_perfmap *perfmap, const ch
  * Threads  As sw_perfmap_read. Signals  Not safe.
  * Source   proc(5), NSpid; perf, tools/perf/util/symbol.c.
  */
-SW_NODISCARD enum sw_status sw_perfmap_read_process(struct sw_perfmap *perfmap, int pid, struct sw_codemap *codemap);
+SW_API SW_NODISCARD enum sw_status sw_perfmap_read_process(struct sw_perfmap *perfmap, int pid,
+                                                           struct sw_codemap *codemap);
 
 /*
  * Also reads files of one more user: of the walked process's owner, for a tool that root runs.
@@ -78,7 +80,7 @@ SW_NODISCARD enum sw_status sw_perfmap_read_process(struct sw_perfmap *perfmap, 
  *
  * Threads  As sw_perfmap_read. Signals  Not safe.
  */
-void sw_perfmap_trust(struct sw_perfmap *perfmap, uint32_t user);
+SW_API void sw_perfmap_trust(struct sw_perfmap *perfmap, uint32_t user);
 
 /*
  * Finds the range at an address, and its name.
@@ -88,11 +90,11 @@ void sw_perfmap_trust(struct sw_perfmap *perfmap, uint32_t user);
  * Returns  The name: a NUL-terminated string that lives until the next read or feed. Null if there is no range.
  * Threads  Any number, while no read or feed is going on. Signals  Safe.
  */
-const char *sw_perfmap_name(const struct sw_perfmap *perfmap, uint64_t address, struct sw_range *range);
+SW_API const char *sw_perfmap_name(const struct sw_perfmap *perfmap, uint64_t address, struct sw_range *range);
 
 /* How many lines were taken, and how many were skipped, so far. Threads  Any. Signals  Safe. */
-uint64_t sw_perfmap_lines(const struct sw_perfmap *perfmap);
-uint64_t sw_perfmap_bad_lines(const struct sw_perfmap *perfmap);
+SW_API uint64_t sw_perfmap_lines(const struct sw_perfmap *perfmap);
+SW_API uint64_t sw_perfmap_bad_lines(const struct sw_perfmap *perfmap);
 
 #ifdef __cplusplus
 }

@@ -28,8 +28,8 @@ struct sw_process;
  * Threads  Any thread; one call on a process at a time. The first stop starts a thread of the library, which traces.
  *          Close ends it. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_process **process);
-void sw_process_close(struct sw_process *process);
+SW_API SW_NODISCARD enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_process **process);
+SW_API void sw_process_close(struct sw_process *process);
 
 /*
  * Why a call on a process returned SW_E_PERMISSION, as far as /proc tells, and as a sentence with what to do about it.
@@ -47,8 +47,8 @@ enum sw_process_obstacle {
     SW_OBSTACLE_SCOPE,
     SW_OBSTACLE_POLICY,
 };
-enum sw_process_obstacle sw_process_find_obstacle(int pid, int *tracer);
-const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle);
+SW_API enum sw_process_obstacle sw_process_find_obstacle(int pid, int *tracer);
+SW_API const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle);
 
 /*
  * Reads the memory map of the process, registers the images in it (ELF files, the vdso, ReadyToRun images), and removes
@@ -61,7 +61,7 @@ const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle);
  * Memory   From the allocator of `images`. Files stay mapped as long as their image is registered.
  * Threads  One call on a process at a time. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_process_add_images(struct sw_process *process, struct sw_images *images);
+SW_API SW_NODISCARD enum sw_status sw_process_add_images(struct sw_process *process, struct sw_images *images);
 
 /*
  * Adds ranges to a code map for code that the process has mapped twice. V8 maps its built-in functions again near its
@@ -72,7 +72,7 @@ SW_NODISCARD enum sw_status sw_process_add_images(struct sw_process *process, st
  *          SW_E_NO_MEMORY; SW_E_OS.
  * Threads  One call on a process at a time. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_process_mirror_ranges(struct sw_process *process, struct sw_codemap *codemap);
+SW_API SW_NODISCARD enum sw_status sw_process_mirror_ranges(struct sw_process *process, struct sw_codemap *codemap);
 
 /*
  * Stops every thread of the process; lets them run again. Stop includes threads that are created meanwhile. A thread
@@ -92,8 +92,8 @@ SW_NODISCARD enum sw_status sw_process_mirror_ranges(struct sw_process *process,
  *          process traces it); SW_E_NO_MEMORY; SW_E_OS. After a failure only what was stopped before is stopped.
  * Threads  One call on a process at a time. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_process_stop(struct sw_process *process);
-SW_NODISCARD enum sw_status sw_process_resume(struct sw_process *process);
+SW_API SW_NODISCARD enum sw_status sw_process_stop(struct sw_process *process);
+SW_API SW_NODISCARD enum sw_status sw_process_resume(struct sw_process *process);
 
 /*
  * Lists the threads that the last stop or capture has left out, ascending, and says why. They were there, but cannot be
@@ -115,8 +115,8 @@ struct sw_left_out {
     uint64_t tid;
     enum sw_left_out_why why;
 };
-size_t sw_process_left_out(const struct sw_process *process, struct sw_left_out *threads, size_t capacity);
-const char *sw_left_out_text(enum sw_left_out_why why);
+SW_API size_t sw_process_left_out(const struct sw_process *process, struct sw_left_out *threads, size_t capacity);
+SW_API const char *sw_left_out_text(enum sw_left_out_why why);
 
 /*
  * sw_process_threads lists the thread ids of a stopped process, ascending. The others read the registers and the name
@@ -129,9 +129,10 @@ const char *sw_left_out_text(enum sw_left_out_why why);
  *          SW_E_OS.
  * Threads  One call on a process at a time. Signals  Not safe.
  */
-size_t sw_process_threads(const struct sw_process *process, uint64_t *tids, size_t capacity);
-SW_NODISCARD enum sw_status sw_process_regs(struct sw_process *process, uint64_t tid, struct sw_regs *regs);
-SW_NODISCARD enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, char *name, size_t size);
+SW_API size_t sw_process_threads(const struct sw_process *process, uint64_t *tids, size_t capacity);
+SW_API SW_NODISCARD enum sw_status sw_process_regs(struct sw_process *process, uint64_t tid, struct sw_regs *regs);
+SW_API SW_NODISCARD enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, char *name,
+                                                          size_t size);
 
 /*
  * Makes a walker for one stopped thread. Its stack is copied in one read, from sp to the end of the mapping, and is the
@@ -144,9 +145,9 @@ SW_NODISCARD enum sw_status sw_process_thread_name(struct sw_process *process, u
  * Memory   The copy belongs to `process` and grows to the largest stack so far, at most 8 MiB.
  * Threads  One call on a process at a time. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process, const struct sw_regs *regs,
-                                              const struct sw_codemap *codemap, const struct sw_images *images,
-                                              struct sw_walker *walker);
+SW_API SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process, const struct sw_regs *regs,
+                                                     const struct sw_codemap *codemap, const struct sw_images *images,
+                                                     struct sw_walker *walker);
 
 /*
  * Captures the registers and the stack of every thread at one moment, and lets the process run on. Threads that do not
@@ -163,7 +164,7 @@ SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process, const 
  * Memory   From the process's allocator, in proportion to the stacks. Reused by the next capture.
  * Threads  One call on a process at a time. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes);
+SW_API SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes);
 
 /*
  * Captures the threads that sleep in the kernel, without stopping the process: no system call of theirs is interrupted,
@@ -182,7 +183,7 @@ SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process, size_
  * Memory   As sw_process_capture.
  * Threads  One call on a process at a time. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_process_capture_asleep(struct sw_process *process, size_t stack_bytes);
+SW_API SW_NODISCARD enum sw_status sw_process_capture_asleep(struct sw_process *process, size_t stack_bytes);
 
 /*
  * sw_process_captured lists the captured threads, ascending. sw_process_captured_walker makes a walker for one of them,
@@ -202,10 +203,11 @@ SW_NODISCARD enum sw_status sw_process_capture_asleep(struct sw_process *process
  * Returns  sw_process_captured: the number of threads. The other: SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (not captured).
  * Threads  One call on a process at a time. Signals  Not safe.
  */
-size_t sw_process_captured(const struct sw_process *process, uint64_t *tids, size_t capacity);
-SW_NODISCARD enum sw_status sw_process_captured_walker(struct sw_process *process, uint64_t tid,
-                                                       const struct sw_codemap *codemap, const struct sw_images *images,
-                                                       struct sw_regs *regs, struct sw_walker *walker);
+SW_API size_t sw_process_captured(const struct sw_process *process, uint64_t *tids, size_t capacity);
+SW_API SW_NODISCARD enum sw_status sw_process_captured_walker(struct sw_process *process, uint64_t tid,
+                                                              const struct sw_codemap *codemap,
+                                                              const struct sw_images *images, struct sw_regs *regs,
+                                                              struct sw_walker *walker);
 
 /*
  * How long the process stood, from before its first thread was stopped until the last one ran again: in the last
@@ -214,7 +216,7 @@ SW_NODISCARD enum sw_status sw_process_captured_walker(struct sw_process *proces
  * Returns  Nanoseconds of a monotonic clock; 0: the process was not stopped yet.
  * Threads  One call on a process at a time. Signals  Not safe.
  */
-uint64_t sw_process_stopped_ns(const struct sw_process *process);
+SW_API uint64_t sw_process_stopped_ns(const struct sw_process *process);
 
 /*
  * A reader of the process's memory, for other uses. `process` is borrowed.
@@ -222,7 +224,7 @@ uint64_t sw_process_stopped_ns(const struct sw_process *process);
  * Returns  A reader without a window.
  * Threads  One call on a process at a time. Signals  Not safe.
  */
-struct sw_memory sw_process_memory(struct sw_process *process);
+SW_API struct sw_memory sw_process_memory(struct sw_process *process);
 
 /*
  * A suspender for single threads of the process, for an engine. `process` is borrowed.
@@ -230,7 +232,7 @@ struct sw_memory sw_process_memory(struct sw_process *process);
  * Returns  The suspender. Its current returns 0, because the caller is not a thread of the target.
  * Threads  One call on a process at a time. Signals  Not safe.
  */
-struct sw_suspender sw_process_suspender(struct sw_process *process);
+SW_API struct sw_suspender sw_process_suspender(struct sw_process *process);
 
 #ifdef __cplusplus
 }

@@ -69,15 +69,15 @@ extern "C" {
  *          GetEventMask* and GetThreadInfo are safe. GetCurrentThreadID is safe if the suspender is. EnumThreads and
  *          the enumerators are not safe.
  */
-SW_NODISCARD enum sw_status sw_profiler_info_create(struct sw_engine *engine, struct sw_scratch *scratch,
-                                                    const struct sw_alloc *alloc, ICorProfilerInfo2 **info);
+SW_API SW_NODISCARD enum sw_status sw_profiler_info_create(struct sw_engine *engine, struct sw_scratch *scratch,
+                                                           const struct sw_alloc *alloc, ICorProfilerInfo2 **info);
 
 /*
  * Frees an object made by sw_profiler_info_create, even if users still have references. NULL is allowed.
  *
  * Threads  No other call may be using the object. Signals  Not safe.
  */
-void sw_profiler_info_destroy(ICorProfilerInfo2 *info);
+SW_API void sw_profiler_info_destroy(ICorProfilerInfo2 *info);
 
 #ifdef __cplusplus
 }

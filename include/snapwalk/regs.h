@@ -125,7 +125,7 @@ static inline uint64_t sw_regs_nonvolatile(enum sw_machine m)
  *
  * Returns  A constant string; "?" out of range. Memory  Static. Threads  Any. Signals  Safe.
  */
-const char *sw_regs_name(enum sw_machine machine, unsigned number);
+SW_API const char *sw_regs_name(enum sw_machine machine, unsigned number);
 
 /*
  * sw_regs_has says whether a register is known. sw_regs_set gives it a value and makes it known. The other three return

@@ -30,14 +30,15 @@ enum { SW_REPLAY_MAX_FRAMES = 1 << 20 };
  * Memory   196 bytes per frame plus at most 512. Only the part for frames that occur is touched.
  * Threads  Any. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_replay_create(const struct sw_alloc *alloc, size_t frames, struct sw_replay **replay);
+SW_API SW_NODISCARD enum sw_status sw_replay_create(const struct sw_alloc *alloc, size_t frames,
+                                                    struct sw_replay **replay);
 
 /*
  * Frees a replay memory. NULL is allowed.
  *
  * Threads  No walk may be using the memory. Signals  Not safe.
  */
-void sw_replay_destroy(struct sw_replay *replay);
+SW_API void sw_replay_destroy(struct sw_replay *replay);
 
 /*
  * The counters of a replay memory since it was made.
@@ -56,7 +57,7 @@ struct sw_replay_counts {
     uint64_t walked;
     uint64_t resets;
 };
-struct sw_replay_counts sw_replay_get_counts(const struct sw_replay *replay);
+SW_API struct sw_replay_counts sw_replay_get_counts(const struct sw_replay *replay);
 
 #ifdef __cplusplus
 }

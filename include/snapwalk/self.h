@@ -19,7 +19,7 @@ extern "C" {
  * Returns  A reader without a window. Memory  None. Threads  Any.
  * Signals  Safe. A read of up to 256 KiB takes two system calls; on Windows one for each piece of equal rights.
  */
-struct sw_memory sw_self_memory(void);
+SW_API struct sw_memory sw_self_memory(void);
 
 /*
  * Finds the bounds of the calling thread's stack.
@@ -30,7 +30,7 @@ struct sw_memory sw_self_memory(void);
  * Returns  SW_OK; SW_E_OS; SW_E_ARGUMENT. Threads  Any.
  * Signals  Not safe. Call it when the thread starts, and keep the result.
  */
-SW_NODISCARD enum sw_status sw_self_stack(uint64_t *begin, uint64_t *end);
+SW_API SW_NODISCARD enum sw_status sw_self_stack(uint64_t *begin, uint64_t *end);
 
 /*
  * Captures the registers of the calling thread, as they are when this call returns: the nonvolatile ones, sp and pc. On
@@ -39,7 +39,7 @@ SW_NODISCARD enum sw_status sw_self_stack(uint64_t *begin, uint64_t *end);
  *
  * Memory   None. Threads  Any. Signals  Safe.
  */
-void sw_self_capture(struct sw_regs *regs);
+SW_API void sw_self_capture(struct sw_regs *regs);
 
 /*
  * Makes a walker for this machine and process, with the bounds of the calling thread's stack. Its window is the part of
@@ -53,13 +53,13 @@ void sw_self_capture(struct sw_regs *regs);
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS. Threads  Any. Signals  Not safe; walks with the walker are.
  */
-SW_NODISCARD enum sw_status sw_self_walker(struct sw_walker *walker, const struct sw_codemap *codemap,
-                                           const struct sw_images *images);
+SW_API SW_NODISCARD enum sw_status sw_self_walker(struct sw_walker *walker, const struct sw_codemap *codemap,
+                                                  const struct sw_images *images);
 
 /*
  * The kernel's id of the calling thread (Windows: GetCurrentThreadId). Threads  Any. Signals  Safe.
  */
-uint64_t sw_self_thread(void);
+SW_API uint64_t sw_self_thread(void);
 
 #ifdef __cplusplus
 }

@@ -34,8 +34,9 @@ struct sw_sim;
  *          sw_sim_ask_caller as different simulated threads.
  * Signals  Not safe; walks are.
  */
-SW_NODISCARD enum sw_status sw_sim_create(const struct sw_alloc *alloc, enum sw_machine machine, struct sw_sim **sim);
-void sw_sim_destroy(struct sw_sim *sim);
+SW_API SW_NODISCARD enum sw_status sw_sim_create(const struct sw_alloc *alloc, enum sw_machine machine,
+                                                 struct sw_sim **sim);
+SW_API void sw_sim_destroy(struct sw_sim *sim);
 
 /*
  * Gives the target memory: bytes of code or data, or 64-bit little-endian words. New contents replace old ones. Pieces
@@ -45,23 +46,24 @@ void sw_sim_destroy(struct sw_sim *sim);
  *          used); SW_E_NO_MEMORY.
  * Memory   Copied. Threads, Signals  As sw_sim_create.
  */
-SW_NODISCARD enum sw_status sw_sim_bytes(struct sw_sim *sim, uint64_t address, const void *bytes, size_t size);
-SW_NODISCARD enum sw_status sw_sim_words(struct sw_sim *sim, uint64_t address, const uint64_t *words, size_t count);
+SW_API SW_NODISCARD enum sw_status sw_sim_bytes(struct sw_sim *sim, uint64_t address, const void *bytes, size_t size);
+SW_API SW_NODISCARD enum sw_status sw_sim_words(struct sw_sim *sim, uint64_t address, const uint64_t *words,
+                                                size_t count);
 
 /*
  * Makes a piece of memory unreadable again. Size 0 is allowed and does nothing.
  *
  * Returns  SW_OK; SW_E_ARGUMENT (sim null, address + size wraps); SW_E_NO_MEMORY. Threads, Signals  As sw_sim_create.
  */
-SW_NODISCARD enum sw_status sw_sim_unmap(struct sw_sim *sim, uint64_t address, size_t size);
+SW_API SW_NODISCARD enum sw_status sw_sim_unmap(struct sw_sim *sim, uint64_t address, size_t size);
 
 /*
  * Adds a code range whose callers are found by analysis. For other ranges use sw_codemap_add with sw_sim_codemap.
  *
  * Returns  As sw_codemap_add. Memory, Threads, Signals  As sw_sim_create.
  */
-SW_NODISCARD enum sw_status sw_sim_range(struct sw_sim *sim, enum sw_kind kind, uint64_t begin, uint64_t end,
-                                         uint64_t id);
+SW_API SW_NODISCARD enum sw_status sw_sim_range(struct sw_sim *sim, enum sw_kind kind, uint64_t begin, uint64_t end,
+                                                uint64_t id);
 
 /*
  * Adds a thread that is stopped at `regs`, or moves an existing one there. Its OS id is its id, and its mode is
@@ -72,14 +74,14 @@ SW_NODISCARD enum sw_status sw_sim_range(struct sw_sim *sim, enum sw_kind kind, 
  * Returns  SW_OK; SW_E_ARGUMENT (null, id 0, another machine); SW_E_NO_MEMORY; SW_E_BUSY.
  * Memory, Threads, Signals  As sw_sim_create.
  */
-SW_NODISCARD enum sw_status sw_sim_thread(struct sw_sim *sim, uint64_t id, const struct sw_regs *regs);
+SW_API SW_NODISCARD enum sw_status sw_sim_thread(struct sw_sim *sim, uint64_t id, const struct sw_regs *regs);
 
 /*
  * Sets the simulated thread that makes the following calls. 0: a native thread that is not in the table.
  *
  * Memory   None. Threads, Signals  As sw_sim_create.
  */
-void sw_sim_run_as(struct sw_sim *sim, uint64_t id);
+SW_API void sw_sim_run_as(struct sw_sim *sim, uint64_t id);
 
 /*
  * For simulations whose threads are real threads, or several of them: who calls is asked at each call.
@@ -90,7 +92,7 @@ void sw_sim_run_as(struct sw_sim *sim, uint64_t id);
  *
  * Memory   None. Threads, Signals  As sw_sim_create.
  */
-void sw_sim_ask_caller(struct sw_sim *sim, uint64_t (*caller)(void *arg), void *arg);
+SW_API void sw_sim_ask_caller(struct sw_sim *sim, uint64_t (*caller)(void *arg), void *arg);
 
 /* How often a thread of a simulation was suspended and resumed. */
 struct sw_sim_counts {
@@ -105,8 +107,8 @@ struct sw_sim_counts {
  *
  * Memory   None. Threads, Signals  As sw_sim_create.
  */
-struct sw_sim_counts sw_sim_get_counts(const struct sw_sim *sim, uint64_t id);
-void sw_sim_fail_suspend(struct sw_sim *sim, enum sw_status status);
+SW_API struct sw_sim_counts sw_sim_get_counts(const struct sw_sim *sim, uint64_t id);
+SW_API void sw_sim_fail_suspend(struct sw_sim *sim, enum sw_status status);
 
 /*
  * The parts of a simulation, for all other calls. They belong to the simulation. They may be changed (flavour, event
@@ -115,11 +117,11 @@ void sw_sim_fail_suspend(struct sw_sim *sim, enum sw_status status);
  * Returns  If sim is null: null, or a reader without `read`.
  * Memory   Borrowed. Threads  As the simulation. Signals  Safe.
  */
-struct sw_engine *sw_sim_engine(struct sw_sim *sim);
-struct sw_walker *sw_sim_walker(struct sw_sim *sim);
-struct sw_codemap *sw_sim_codemap(struct sw_sim *sim);
-struct sw_threads *sw_sim_threads(struct sw_sim *sim);
-struct sw_memory sw_sim_memory(struct sw_sim *sim);
+SW_API struct sw_engine *sw_sim_engine(struct sw_sim *sim);
+SW_API struct sw_walker *sw_sim_walker(struct sw_sim *sim);
+SW_API struct sw_codemap *sw_sim_codemap(struct sw_sim *sim);
+SW_API struct sw_threads *sw_sim_threads(struct sw_sim *sim);
+SW_API struct sw_memory sw_sim_memory(struct sw_sim *sim);
 
 #ifdef __cplusplus
 }

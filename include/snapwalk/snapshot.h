@@ -28,10 +28,11 @@ enum sw_flavour { SW_FLAVOUR_DOCUMENTED = 0, SW_FLAVOUR_CORECLR_WINDOWS, SW_FLAV
 #define SW_RUNTIME_READY      (SW_RUNTIME_STARTED | SW_RUNTIME_HEAP_READY)
 
 /* Options beyond the contract. */
-#define SW_ENGINE_EVERY_NATIVE_FRAME 1u /* documented flavour: a callback per native frame, not per run */
-#define SW_ENGINE_NO_AUTO_SEED       2u /* documented flavour: without a seed, do not search for a managed frame */
-#define SW_ENGINE_OWN_PROCESS        4u /* the target is this process: stacks are loaded directly, from sp up */
-#define SW_ENGINE_BOTH_ENDS          8u /* walker->max_frames is a limit for callbacks, and keeps both ends */
+#define SW_ENGINE_EVERY_NATIVE_FRAME 1u  /* documented flavour: a callback per native frame, not per run */
+#define SW_ENGINE_NO_AUTO_SEED       2u  /* documented flavour: without a seed, do not search for a managed frame */
+#define SW_ENGINE_OWN_PROCESS        4u  /* the target is this process: stacks are loaded directly, from sp up */
+#define SW_ENGINE_BOTH_ENDS          8u  /* walker->max_frames is a limit for callbacks, and keeps both ends */
+#define SW_ENGINE_NATIVE_DISPATCH    16u /* the runtime's native code dispatches exceptions, as in .NET 8 and before */
 
 /* Rules of conduct that a call may break. They are reported, never enforced. ORDER sw_conduct: src/common/names.c. */
 enum sw_conduct {
@@ -125,7 +126,7 @@ struct sw_engine {
  *
  * Returns  A constant string; "?" out of range. Memory  Static. Threads  Any. Signals  Safe.
  */
-const char *sw_conduct_name(enum sw_conduct rule);
+SW_API const char *sw_conduct_name(enum sw_conduct rule);
 
 /*
  * Reports the stack of one thread, leaf first, main last. A managed frame is one callback. A run of native frames is
@@ -185,9 +186,9 @@ const char *sw_conduct_name(enum sw_conduct rule);
  * Signals     Safe for thread 0 if the walker's memory and the suspender are.
  * Source      ICorProfilerInfo2::DoStackSnapshot; clr-contract.md; contract-documented.md.
  */
-SW_NODISCARD HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *scratch, ThreadID thread,
-                                 StackSnapshotCallback *callback, ULONG32 info_flags, void *client_data, BYTE context[],
-                                 ULONG32 context_size);
+SW_API SW_NODISCARD HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *scratch, ThreadID thread,
+                                        StackSnapshotCallback *callback, ULONG32 info_flags, void *client_data,
+                                        BYTE context[], ULONG32 context_size);
 
 /*
  * The record behind the frameInfo of a callback. The first 40 bytes are the CLR's; the rest is this library's.
@@ -223,8 +224,8 @@ struct sw_frame_info {
  * Memory   Allocates nothing. Threads  The thread that runs the callback. Signals  Safe.
  * Source   COR_PRF_FRAME_INFO, contract-documented.md C3; corprof-abi.md section 4.
  */
-SW_NODISCARD HRESULT sw_frame_info_read(struct sw_engine *engine, COR_PRF_FRAME_INFO frame_info,
-                                        struct sw_frame_info *info);
+SW_API SW_NODISCARD HRESULT sw_frame_info_read(struct sw_engine *engine, COR_PRF_FRAME_INFO frame_info,
+                                               struct sw_frame_info *info);
 
 /*
  * Finds the managed function at an address.
@@ -240,7 +241,7 @@ SW_NODISCARD HRESULT sw_frame_info_read(struct sw_engine *engine, COR_PRF_FRAME_
  * Memory      Allocates nothing. Threads  Any. Signals  Safe.
  * Source      ICorProfilerInfo::GetFunctionFromIP; clr-contract.md section 8.
  */
-SW_NODISCARD HRESULT sw_function_from_ip(const struct sw_engine *engine, uint64_t ip, FunctionID *function);
+SW_API SW_NODISCARD HRESULT sw_function_from_ip(const struct sw_engine *engine, uint64_t ip, FunctionID *function);
 
 #ifdef __cplusplus
 }

@@ -12,10 +12,26 @@
 extern "C" {
 #endif
 
+/* The version of these headers, for #if. Before 1.0.0 a new MINOR may break both sources and programs. */
+#define SW_VERSION_MAJOR  0
+#define SW_VERSION_MINOR  2
+#define SW_VERSION_PATCH  0
+#define SW_VERSION_NUMBER (SW_VERSION_MAJOR * 10000 + SW_VERSION_MINOR * 100 + SW_VERSION_PATCH)
+
 #if defined(__GNUC__)
 #define SW_NODISCARD __attribute__((warn_unused_result))
 #else
 #define SW_NODISCARD
+#endif
+
+/*
+ * In front of what the shared library exports. In the archive nothing is visible outside of the program or the library
+ * that it is linked into.
+ */
+#if defined(SW_BUILDING_SHARED) && defined(__GNUC__)
+#define SW_API __attribute__((visibility("default")))
+#else
+#define SW_API
 #endif
 
 /* Zero is success. Everything else names a failure. ORDER sw_status: src/common/status.c. */
@@ -47,14 +63,14 @@ enum sw_status {
  * Returns  A constant string; "SW_E_?" for any other value. Never null.
  * Memory   Static. Threads  Any. Signals  Safe.
  */
-const char *sw_status_name(enum sw_status status);
+SW_API const char *sw_status_name(enum sw_status status);
 
 /*
- * The version of the library that is linked, as "MAJOR.MINOR.PATCH".
+ * The version of the library that is linked, as "MAJOR.MINOR.PATCH"; that of the headers is SW_VERSION_MAJOR and so on.
  *
  * Returns  A constant string. Memory  Static. Threads  Any. Signals  Safe.
  */
-const char *sw_version(void);
+SW_API const char *sw_version(void);
 
 #ifdef __cplusplus
 }

@@ -56,9 +56,9 @@ struct sw_self_suspender;
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_BUSY (the signal has a handler already); SW_E_NO_MEMORY; SW_E_OS.
  * Threads  Any. Destroy: no other call may be using the suspender. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_self_suspender_create(const struct sw_alloc *alloc, int signal, size_t capacity,
-                                                     struct sw_self_suspender **self);
-void sw_self_suspender_destroy(struct sw_self_suspender *self);
+SW_API SW_NODISCARD enum sw_status sw_self_suspender_create(const struct sw_alloc *alloc, int signal, size_t capacity,
+                                                            struct sw_self_suspender **self);
+SW_API void sw_self_suspender_destroy(struct sw_self_suspender *self);
 
 /*
  * The functions of a suspender, to put into an engine. `self` is borrowed.
@@ -80,7 +80,7 @@ void sw_self_suspender_destroy(struct sw_self_suspender *self);
  *
  * Threads  Any. Signals  current, capture, suspend and resume are safe.
  */
-struct sw_suspender sw_self_get_suspender(struct sw_self_suspender *self);
+SW_API struct sw_suspender sw_self_get_suspender(struct sw_self_suspender *self);
 
 /*
  * Lists the threads of this process, ascending, by their ids as sw_self_thread gives them.
@@ -91,7 +91,7 @@ struct sw_suspender sw_self_get_suspender(struct sw_self_suspender *self);
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS.
  * Memory   On Windows the system allocates. Threads  Any. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_self_threads(uint64_t *ids, size_t capacity, size_t *count);
+SW_API SW_NODISCARD enum sw_status sw_self_threads(uint64_t *ids, size_t capacity, size_t *count);
 
 /*
  * Finds the bounds of the stack that a thread of this process is on: of its fiber, where it has one. For a walker's
@@ -104,7 +104,7 @@ SW_NODISCARD enum sw_status sw_self_threads(uint64_t *ids, size_t capacity, size
  *          SW_E_UNSUPPORTED (not on Windows: only the thread itself knows).
  * Memory   None. Threads  Any. Signals  Safe, also while the thread stands suspended.
  */
-SW_NODISCARD enum sw_status sw_self_thread_stack(uint64_t os_id, uint64_t *begin, uint64_t *end);
+SW_API SW_NODISCARD enum sw_status sw_self_thread_stack(uint64_t os_id, uint64_t *begin, uint64_t *end);
 
 /*
  * The part of a stack that a walk from these registers may load directly, in this process: from sp to the end of the

@@ -101,9 +101,10 @@ struct sw_threads;
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY.
  * Threads  Any. Destroy: no other call may be using the table. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_threads_create(const struct sw_alloc *alloc, void (*wait)(void *arg, unsigned round),
-                                              void *wait_arg, struct sw_threads **threads);
-void sw_threads_destroy(struct sw_threads *threads);
+SW_API SW_NODISCARD enum sw_status sw_threads_create(const struct sw_alloc *alloc,
+                                                     void (*wait)(void *arg, unsigned round), void *wait_arg,
+                                                     struct sw_threads **threads);
+SW_API void sw_threads_destroy(struct sw_threads *threads);
 
 /*
  * Adds a thread (ThreadCreated).
@@ -112,7 +113,7 @@ void sw_threads_destroy(struct sw_threads *threads);
  * Memory   Blocks of 64 threads. They are reused after removals, and freed by destroy.
  * Threads  One writer at a time, and any number of walks. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_threads_add(struct sw_threads *threads, const struct sw_thread *thread);
+SW_API SW_NODISCARD enum sw_status sw_threads_add(struct sw_threads *threads, const struct sw_thread *thread);
 
 /*
  * Removes a thread (ThreadDestroyed). New walks of the thread are refused at once. The call waits until the current
@@ -125,7 +126,7 @@ SW_NODISCARD enum sw_status sw_threads_add(struct sw_threads *threads, const str
  * Signals  Not safe.
  * Source   contract-documented.md D23.
  */
-SW_NODISCARD enum sw_status sw_threads_remove(struct sw_threads *threads, uint64_t id);
+SW_API SW_NODISCARD enum sw_status sw_threads_remove(struct sw_threads *threads, uint64_t id);
 
 /*
  * Replaces mode, flags, stack bounds and transition records of a thread. id and os_id must be those that were added; an
@@ -135,7 +136,7 @@ SW_NODISCARD enum sw_status sw_threads_remove(struct sw_threads *threads, uint64
  *          another writer is active, or lookups of this thread never pause). Nothing has changed unless SW_OK.
  * Memory   Allocates nothing. Threads  One writer at a time. Signals  Not safe.
  */
-SW_NODISCARD enum sw_status sw_threads_update(struct sw_threads *threads, const struct sw_thread *thread);
+SW_API SW_NODISCARD enum sw_status sw_threads_update(struct sw_threads *threads, const struct sw_thread *thread);
 
 /*
  * Finds a thread by its id, or by its OS id.
@@ -145,9 +146,10 @@ SW_NODISCARD enum sw_status sw_threads_update(struct sw_threads *threads, const 
  * Returns  SW_OK; SW_E_NOT_FOUND (unknown, removed, or being removed); SW_E_ARGUMENT (threads null).
  * Memory   Allocates nothing. Searches the whole table. Threads  Any, wait-free. Signals  Safe.
  */
-SW_NODISCARD enum sw_status sw_threads_find(const struct sw_threads *threads, uint64_t id, struct sw_thread *thread);
-SW_NODISCARD enum sw_status sw_threads_find_os(const struct sw_threads *threads, uint64_t os_id,
-                                               struct sw_thread *thread);
+SW_API SW_NODISCARD enum sw_status sw_threads_find(const struct sw_threads *threads, uint64_t id,
+                                                   struct sw_thread *thread);
+SW_API SW_NODISCARD enum sw_status sw_threads_find_os(const struct sw_threads *threads, uint64_t os_id,
+                                                      struct sw_thread *thread);
 
 /*
  * Holds a thread, as walks do: its removal waits until it is released. Holds nest, and do not keep a walk out.
@@ -157,8 +159,8 @@ SW_NODISCARD enum sw_status sw_threads_find_os(const struct sw_threads *threads,
  * Returns  SW_OK; SW_E_NOT_FOUND (unknown, removed, or being removed); SW_E_ARGUMENT.
  * Memory   Allocates nothing. Threads  Any, wait-free. Signals  Safe.
  */
-SW_NODISCARD enum sw_status sw_threads_hold(struct sw_threads *threads, uint64_t id, struct sw_thread *thread);
-void sw_threads_release(struct sw_threads *threads, uint64_t id);
+SW_API SW_NODISCARD enum sw_status sw_threads_hold(struct sw_threads *threads, uint64_t id, struct sw_thread *thread);
+SW_API void sw_threads_release(struct sw_threads *threads, uint64_t id);
 
 /*
  * Lists the ids of the threads, in the order in which they were added.
@@ -169,7 +171,7 @@ void sw_threads_release(struct sw_threads *threads, uint64_t id);
  * Memory   Allocates nothing; therefore its time grows with the square of the number of threads.
  * Threads  Any. Signals  Safe.
  */
-size_t sw_threads_list(const struct sw_threads *threads, uint64_t *ids, size_t capacity);
+SW_API size_t sw_threads_list(const struct sw_threads *threads, uint64_t *ids, size_t capacity);
 
 #ifdef __cplusplus
 }

@@ -147,8 +147,8 @@ struct sw_walk {
  * Threads  Any number, each with its own walk and scratch.
  * Signals  Safe if walker->memory.read is.
  */
-void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct sw_scratch *scratch,
-                   const struct sw_regs *start, bool exact);
+SW_API void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct sw_scratch *scratch,
+                          const struct sw_regs *start, bool exact);
 
 /*
  * Goes to the next frame, leaf first.
@@ -157,7 +157,7 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
  *          false too.
  * Memory, Threads, Signals  As sw_walk_start.
  */
-SW_NODISCARD bool sw_walk_next(struct sw_walk *walk);
+SW_API SW_NODISCARD bool sw_walk_next(struct sw_walk *walk);
 
 /*
  * Makes a whole walk in one call. The pc of `start` was being executed.
@@ -168,9 +168,9 @@ SW_NODISCARD bool sw_walk_next(struct sw_walk *walk);
  * Returns  Why the walk ended. SW_STOP_BAD_START for null pointers too.
  * Memory, Threads, Signals  As sw_walk_start. sink must be as safe as the place it is called from.
  */
-SW_NODISCARD enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scratch,
-                                      const struct sw_regs *start,
-                                      bool (*sink)(void *arg, const struct sw_frame *frame), void *arg);
+SW_API SW_NODISCARD enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scratch,
+                                             const struct sw_regs *start,
+                                             bool (*sink)(void *arg, const struct sw_frame *frame), void *arg);
 
 /*
  * Makes a whole walk and reports only the pcs, leaf first: those of the frames that sw_walk_next would deliver. This is
@@ -183,9 +183,9 @@ SW_NODISCARD enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_
  * Returns  How many pcs were stored.
  * Memory, Threads, Signals  As sw_walk_start.
  */
-SW_NODISCARD size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scratch,
-                                      const struct sw_regs *start, bool exact, uint64_t *pcs, size_t capacity,
-                                      enum sw_stop *stop);
+SW_API SW_NODISCARD size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scratch,
+                                             const struct sw_regs *start, bool exact, uint64_t *pcs, size_t capacity,
+                                             enum sw_stop *stop);
 
 /*
  * Walks to the first managed frame. Its registers are the seed that DoStackSnapshot asks for.
@@ -199,9 +199,9 @@ SW_NODISCARD size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_
  * Memory, Threads, Signals  As sw_walk_start.
  * Source   ICorProfilerInfo2::DoStackSnapshot, Remarks, "how to get a seed" (contract-documented.md D19).
  */
-SW_NODISCARD enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scratch *scratch,
-                                              const struct sw_regs *start, struct sw_regs *seed,
-                                              struct sw_fault *fault);
+SW_API SW_NODISCARD enum sw_status sw_walk_find_seed(const struct sw_walker *walker, struct sw_scratch *scratch,
+                                                     const struct sw_regs *start, struct sw_regs *seed,
+                                                     struct sw_fault *fault);
 
 /*
  * Does what walks have left undone because of their budget, so that later ones find it done. To be called between
@@ -218,7 +218,7 @@ SW_NODISCARD enum sw_status sw_walk_find_seed(const struct sw_walker *walker, st
  * Threads  Any number, each with its own scratch.
  * Signals  Safe if walker->memory.read is, but without a limit it takes as long as it takes.
  */
-size_t sw_walk_prepare(const struct sw_walker *walker, struct sw_scratch *scratch, uint32_t budget);
+SW_API size_t sw_walk_prepare(const struct sw_walker *walker, struct sw_scratch *scratch, uint32_t budget);
 
 /*
  * Does ahead of time what walks through code without tables would have to find out: for when a range is added, or a
@@ -232,8 +232,8 @@ size_t sw_walk_prepare(const struct sw_walker *walker, struct sw_scratch *scratc
  *          cache. What does not fit the analysis cache replaces what was there before.
  * Memory, Threads, Signals  As sw_walk_prepare.
  */
-uint64_t sw_walk_prepare_range(const struct sw_walker *walker, struct sw_scratch *scratch, uint64_t begin, uint64_t end,
-                               uint32_t budget);
+SW_API uint64_t sw_walk_prepare_range(const struct sw_walker *walker, struct sw_scratch *scratch, uint64_t begin,
+                                      uint64_t end, uint32_t budget);
 
 #ifdef __cplusplus
 }

@@ -48,7 +48,7 @@ struct sw_clr_image {
  * alloc    Not null here: lib/ has no allocator of its own. Copied.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (a PE file without ReadyToRun code); SW_E_MALFORMED;
- *          SW_E_UNSUPPORTED (major version other than 16, component of a composite image);
+ *          SW_E_UNSUPPORTED (major version other than 9, 10 and 16, component of a composite image);
  *          SW_E_NO_MEMORY. Nothing needs closing unless SW_OK.
  * Memory   8 bytes per method; during open, 4 more bytes per runtime function. Threads  Any. Signals  Not safe.
  * Source   win-x64-unwind.md sections 7 and 8; the .NET runtime's ReadyToRun format document; ECMA-335 II.24.

@@ -25,6 +25,7 @@ enum {
     STUB_LAST = 15, /* a "code header" up to this is the number of a kind of stub */
     NIBBLES = 8,
     NIBBLE_BYTES = 32,
+    ENTRY_BYTES = NIBBLES * NIBBLE_BYTES,
     DYNAMIC = 7 /* classification of a method: no metadata */
 };
 
@@ -152,10 +153,27 @@ static bool last_begin(uint32_t entry, unsigned nibbles, unsigned within, uint64
     return false;
 }
 
-/* The begin of the method that contains an address: in this entry, or in the one before. */
+/*
+ * The last method that begins in front of an entry: the entry before says it. Where maps have no pointers, entries of 0
+ * stand for code in the middle of a method, whose length is the limit.
+ */
+static bool find_before(const struct sw_clr_reader *l, const struct heap *heap, uint64_t index, uint64_t *offset)
+{
+    uint32_t entry = 0;
+    for (uint32_t i = 0; i < l->layout->map_search && index != 0 && entry == 0; i++)
+        if (!entry_of(l, heap, --index, &entry))
+            return false;
+    if (is_pointer(entry, offset))
+        return true;
+    if (!last_begin(entry, NIBBLES, NIBBLE_BYTES, offset))
+        return false;
+    *offset += index * ENTRY_BYTES;
+    return true;
+}
+
+/* The begin of the method that contains an address: in this entry, or in one before. */
 static bool find_begin(const struct sw_clr_reader *l, const struct heap *heap, uint64_t address, uint64_t *begin)
 {
-    enum { ENTRY_BYTES = NIBBLES * NIBBLE_BYTES };
     const uint64_t from_base = address - heap->base, index = from_base / ENTRY_BYTES;
     const unsigned within = (unsigned)(from_base % ENTRY_BYTES);
     uint32_t entry;
@@ -170,13 +188,8 @@ static bool find_begin(const struct sw_clr_reader *l, const struct heap *heap, u
         *begin = heap->base + index * ENTRY_BYTES + offset;
         return true;
     }
-    if (index == 0 || !entry_of(l, heap, index - 1, &entry))
+    if (!find_before(l, heap, index, &offset))
         return false;
-    if (!is_pointer(entry, &offset)) {
-        if (!last_begin(entry, NIBBLES, NIBBLE_BYTES, &offset))
-            return false;
-        offset += (index - 1) * ENTRY_BYTES;
-    }
     *begin = heap->base + offset;
     return true;
 }

@@ -12,13 +12,14 @@
 
 #include <snapwalk/context.h>
 
-/* In a CONTEXT. XSTATE: a part of ContextFlags that the runtime's walks do not hand on; of x64 only. */
-enum { X64_FLAGS_AT = 0x30, ARM64_FLAGS_AT = 0, X64_XSTATE = 0x40 };
+/* In a CONTEXT: where its flags are. */
+enum { X64_FLAGS_AT = 0x30, ARM64_FLAGS_AT = 0 };
 
 struct source {
     const struct sw_clr_layout *layout;
     const struct sw_memory *memory;
-    uint64_t frame; /* address of the explicit frame */
+    uint64_t frame;  /* address of the explicit frame */
+    uint32_t native; /* frames that are left to be unwound */
 };
 
 static bool word_at(const struct source *s, uint64_t base, enum sw_clr_field field, uint64_t *value)
@@ -45,7 +46,7 @@ static void set_place(struct sw_regs *regs, uint64_t pc, uint64_t sp)
 }
 
 /* A platform invoke: the registers at the call, while it is in progress. */
-static bool from_inlined(const struct source *s, struct sw_transition *record)
+static bool from_inlined(struct source *s, struct sw_transition *record)
 {
     uint64_t pc, sp, fp;
     if (!word_at(s, s->frame, SW_CLR_INLINED_RETURN, &pc) || !word_at(s, s->frame, SW_CLR_INLINED_SP, &sp) ||
@@ -59,7 +60,7 @@ static bool from_inlined(const struct source *s, struct sw_transition *record)
 }
 
 /* A call of a method that had to be prepared first: a stub has pushed all registers. */
-static bool from_block(const struct source *s, struct sw_transition *record)
+static bool from_block(struct source *s, struct sw_transition *record)
 {
     uint64_t block, pc, method;
     if (!word_at(s, s->frame, SW_CLR_METHOD_BLOCK, &block) || !word_at(s, block, SW_CLR_BLOCK_RETURN, &pc) ||
@@ -70,10 +71,10 @@ static bool from_block(const struct source *s, struct sw_transition *record)
     return read_saved(s, &s->layout->block, block, &record->regs);
 }
 
-static uint32_t flags_of(enum sw_machine machine, const uint8_t *context)
+static uint32_t flags_of(const struct sw_clr_layout *layout, const uint8_t *context)
 {
-    return machine == SW_MACHINE_ARM64 ? sw_load32(context + ARM64_FLAGS_AT)
-                                       : sw_load32(context + X64_FLAGS_AT) & ~(uint32_t)X64_XSTATE;
+    return sw_load32(context + (layout->machine == SW_MACHINE_ARM64 ? ARM64_FLAGS_AT : X64_FLAGS_AT)) &
+           ~layout->context_hidden;
 }
 
 static bool read_context(const struct source *s, uint64_t context, struct sw_transition *record)
@@ -84,12 +85,12 @@ static bool read_context(const struct source *s, uint64_t context, struct sw_tra
     if (needed > sizeof bytes || sw_memory_read(s->memory, context, bytes, needed) != needed)
         return false;
     if (record->exact)
-        record->context_flags = flags_of(machine, bytes);
+        record->context_flags = flags_of(s->layout, bytes);
     return sw_context_load(SW_CONTEXT_WIN32, machine, bytes, needed, &record->regs) == SW_OK;
 }
 
 /* Stopped at an instruction by the runtime. */
-static bool from_redirected(const struct source *s, struct sw_transition *record)
+static bool from_redirected(struct source *s, struct sw_transition *record)
 {
     uint64_t context;
     record->exact = true;
@@ -97,19 +98,19 @@ static bool from_redirected(const struct source *s, struct sw_transition *record
 }
 
 /* Faulted at an instruction. */
-static bool from_fault(const struct source *s, struct sw_transition *record)
+static bool from_fault(struct source *s, struct sw_transition *record)
 {
     record->exact = true;
     return read_context(s, s->frame + s->layout->at[SW_CLR_FAULT_CONTEXT], record);
 }
 
-static bool from_software(const struct source *s, struct sw_transition *record)
+static bool from_software(struct source *s, struct sw_transition *record)
 {
     return read_context(s, s->frame + s->layout->at[SW_CLR_SOFTWARE_CONTEXT], record);
 }
 
 /* The frame's return address had been replaced, and it has returned to the stub. */
-static bool from_hijack(const struct source *s, struct sw_transition *record)
+static bool from_hijack(struct source *s, struct sw_transition *record)
 {
     uint64_t pc, args, sp;
     if (!word_at(s, s->frame, SW_CLR_HIJACK_RETURN, &pc) || !word_at(s, s->frame, SW_CLR_HIJACK_ARGS, &args))
@@ -121,7 +122,77 @@ static bool from_hijack(const struct source *s, struct sw_transition *record)
     return read_saved(s, &s->layout->hijack, args, &record->regs);
 }
 
-static bool from_nowhere(const struct source *s, struct sw_transition *record)
+/*
+ * Registers of native code that managed code calls directly. At first it has only noted its own; who comes to the frame
+ * unwinds to the managed caller, and leaves that here: the registers, for each where it was saved, and as the sign that
+ * they are there where the return address was.
+ *
+ * Source: clr-frames-by-version.md 1.4; asmconstants.h (MachState, LazyMachState).
+ */
+enum {
+    HELPER_PC = 0,
+    HELPER_SP = 8,
+    HELPER_CAPTURED = 16,
+    HELPER_PLACES = 64,
+    HELPER_DONE = 112,
+    HELPER_UNWOUND = 120,
+    HELPER_CAPTURED_PC = 168,
+    HELPER_CAPTURED_SP = 176,
+    HELPER_BYTES = 184,
+    HELPER_TWO_FRAMES = 0x10, /* flags */
+    HELPER_ONE_FRAME = 0x20
+};
+
+static void set_helper(const struct source *s, const uint8_t *state, size_t pc, size_t sp, size_t saved,
+                       struct sw_regs *regs)
+{
+    set_place(regs, sw_load64(state + pc), sw_load64(state + sp));
+    for (unsigned i = 0; i < s->layout->helper.count; i++) {
+        const struct sw_clr_saved_register *one = &s->layout->helper.at[i];
+        sw_regs_set(regs, one->number, sw_load64(state + saved + one->offset));
+    }
+}
+
+/* A collection changes a register where it was saved. */
+static void follow_places(const struct source *s, const uint8_t *state, struct sw_regs *regs)
+{
+    for (unsigned i = 0; i < s->layout->helper.count; i++) {
+        const struct sw_clr_saved_register *one = &s->layout->helper.at[i];
+        const uint64_t place = sw_load64(state + HELPER_PLACES + one->offset);
+        uint64_t value;
+        if (place != 0 && sw_memory_word(s->memory, place, &value))
+            sw_regs_set(regs, one->number, value);
+    }
+}
+
+static uint32_t frames_of_helper(uint64_t entry, uint32_t flags)
+{
+    if (flags & HELPER_TWO_FRAMES)
+        return 2;
+    return entry == 0 && (flags & HELPER_ONE_FRAME) == 0 ? SW_CLR_ALL_NATIVE : 1;
+}
+
+static bool from_helper(struct source *s, struct sw_transition *record)
+{
+    uint8_t state[HELPER_BYTES], flags[4];
+    uint64_t entry;
+    if (!word_at(s, s->frame, SW_CLR_HELPER_ENTRY, &entry) ||
+        sw_memory_read(s->memory, s->frame + s->layout->at[SW_CLR_HELPER_FLAGS], flags, sizeof flags) != sizeof flags ||
+        sw_memory_read(s->memory, s->frame + s->layout->at[SW_CLR_HELPER_STATE], state, sizeof state) != sizeof state)
+        return false;
+    record->has_method = entry != 0;
+    if (sw_load64(state + HELPER_DONE) != 0) {
+        set_helper(s, state, HELPER_PC, HELPER_SP, HELPER_UNWOUND, &record->regs);
+        follow_places(s, state, &record->regs);
+        return true;
+    }
+    set_helper(s, state, HELPER_CAPTURED_PC, HELPER_CAPTURED_SP, HELPER_CAPTURED, &record->regs);
+    sw_regs_set(&record->regs, SW_X64_RSP, sw_regs_sp(&record->regs) + 8);
+    s->native = frames_of_helper(entry, sw_load32(flags));
+    return true;
+}
+
+static bool from_nowhere(struct source *s, struct sw_transition *record)
 {
     (void)s;
     (void)record;
@@ -129,11 +200,11 @@ static bool from_nowhere(const struct source *s, struct sw_transition *record)
 }
 
 /* ORDER sw_clr_frame. */
-static bool (*const readers[SW_CLR_FRAMES])(const struct source *s, struct sw_transition *record) = {
-    from_nowhere, from_inlined, from_redirected, from_fault, from_software, from_hijack, from_block,
+static bool (*const readers[SW_CLR_FRAMES])(struct source *s, struct sw_transition *record) = {
+    from_nowhere, from_inlined, from_redirected, from_fault, from_software, from_hijack, from_block, from_helper,
 };
 
-static bool read_record(const struct source *s, uint64_t word, struct sw_transition *record)
+static bool read_record(struct source *s, uint64_t word, struct sw_transition *record)
 {
     const struct sw_clr_layout *layout = s->layout;
     *record = (struct sw_transition){ .address = s->frame, .regs = { .machine = layout->machine } };
@@ -157,9 +228,9 @@ bool sw_clr_thread_mode(const struct sw_clr_layout *layout, const struct sw_memo
 
 bool sw_clr_thread_record(const struct sw_clr_layout *layout, const struct sw_memory *object,
                           const struct sw_memory *stack, uint64_t thread, uint64_t *cursor,
-                          struct sw_transition *record)
+                          struct sw_transition *record, uint32_t *native)
 {
-    struct source s = { layout, stack, 0 };
+    struct source s = { layout, stack, 0, 0 };
     uint64_t id;
     const bool found = *cursor ? sw_memory_word(stack, *cursor + layout->at[SW_CLR_FRAME_NEXT], &s.frame)
                                : sw_memory_word(object, thread + layout->at[SW_CLR_THREAD_FRAME], &s.frame);
@@ -167,7 +238,9 @@ bool sw_clr_thread_record(const struct sw_clr_layout *layout, const struct sw_me
         !sw_memory_word(stack, s.frame, &id))
         return false; /* the outermost frame's next is -1 */
     *cursor = s.frame;
-    return read_record(&s, id, record);
+    const bool is_read = read_record(&s, id, record);
+    *native = s.native;
+    return is_read;
 }
 
 /* ---- replaced return addresses ---- */
@@ -256,6 +329,21 @@ static void read_exception(const struct sw_clr_layout *layout, const uint8_t *by
         exception->low = exception->high = 0; /* nothing unwound yet */
 }
 
+/*
+ * A cursor is the address of the last record. Records on the stack rise; those that lie elsewhere are counted in the
+ * bits that no address has.
+ */
+#define ADDRESS (UINT64_MAX >> 16)
+enum { COUNT_SHIFT = 48, RECORDS_MAX = 64 };
+
+static bool go_on(const struct sw_clr_layout *layout, uint64_t at, uint64_t *cursor)
+{
+    const uint64_t count = (*cursor >> COUNT_SHIFT) + 1;
+    const bool goes_on = layout->native_dispatch ? count <= RECORDS_MAX : at > *cursor;
+    *cursor = layout->native_dispatch ? at | count << COUNT_SHIFT : at;
+    return goes_on;
+}
+
 bool sw_clr_thread_exception(const struct sw_clr_layout *layout, const struct sw_memory *object,
                              const struct sw_memory *stack, uint64_t thread, uint64_t *cursor,
                              struct sw_clr_exception *exception)
@@ -263,12 +351,12 @@ bool sw_clr_thread_exception(const struct sw_clr_layout *layout, const struct sw
     uint8_t bytes[EXCEPTION_BYTES];
     uint64_t at;
     const size_t size = exception_size(layout);
-    const bool found = *cursor ? sw_memory_word(stack, *cursor + layout->at[SW_CLR_EXCEPTION_PREVIOUS], &at)
-                               : sw_memory_word(object, thread + layout->at[SW_CLR_THREAD_EXCEPTION], &at);
-    if (!found || size == 0 || at == 0 || at <= *cursor || at % 8 != 0 || at > UINT64_MAX - UINT16_MAX ||
+    const uint64_t before = *cursor & ADDRESS;
+    const bool found = before ? sw_memory_word(stack, before + layout->at[SW_CLR_EXCEPTION_PREVIOUS], &at)
+                              : sw_memory_word(object, thread + layout->at[SW_CLR_THREAD_EXCEPTION], &at);
+    if (!found || size == 0 || at == 0 || at % 8 != 0 || at > ADDRESS - UINT16_MAX || !go_on(layout, at, cursor) ||
         sw_memory_read(stack, at, bytes, size) != size)
         return false;
-    *cursor = at;
     if (!fits(layout, bytes, thread))
         return false;
     read_exception(layout, bytes, exception);

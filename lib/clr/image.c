@@ -2,7 +2,8 @@
  * ReadyToRun images: finds the header and its sections, and makes the index of runtime functions that begin a method,
  * so that funclets and cold parts are attributed to the right one. Knows sections 102, 103, 109, 115, 116, 120 and no
  * others; refuses to know fixups, GC info and debug info. Follows win-x64-unwind.md sections 7 and 8 and the .NET
- * runtime's ReadyToRun format document (major version 16).
+ * runtime's ReadyToRun format document (major versions 9, 10
+ * and 16).
  */
 #include "clr/clr.h"
 #include "clr/format.h"
@@ -10,7 +11,6 @@
 #include <string.h>
 
 enum {
-    MAJOR_VERSION = 16,
     SECTION_FUNCTIONS = 102,
     SECTION_METHODS = 103,
     SECTION_INSTANCES = 109,
@@ -75,11 +75,17 @@ static enum sw_status find_header(const struct sw_pe *pe, struct sw_bytes *heade
     return header->size >= HEADER_SIZE ? SW_OK : SW_E_MALFORMED;
 }
 
+/* Of .NET 8, 9 and 10; none of the sections that are read differs between them. */
+static bool is_known_version(uint16_t major)
+{
+    return major == 9 || major == 10 || major == 16;
+}
+
 static enum sw_status read_header(const struct sw_pe *pe, struct sw_bytes header, struct sections *sections)
 {
     if (sw_load32(header.bytes) != 0x00525452) /* "RTR" */
         return SW_E_MALFORMED;
-    if (sw_load16(header.bytes + 4) != MAJOR_VERSION)
+    if (!is_known_version(sw_load16(header.bytes + 4)))
         return SW_E_UNSUPPORTED;
     const uint64_t size = (uint64_t)sw_load32(header.bytes + 12) * SECTION_SIZE;
     sections->pe = pe;

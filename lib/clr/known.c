@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { A_RUNTIME = 5, D = SW_CLR_DESCRIBED, N = SW_CLR_NONE };
+enum { A_RUNTIME = 5, D = SW_CLR_DESCRIBED, N = SW_CLR_NONE, XSTATE = 0x40 /* in ContextFlags of x64 */ };
 
 /*
  * One column for each. D: its descriptor has to say it. described: the descriptor has explicit frames, saved registers
@@ -25,14 +25,14 @@ static const struct runtime {
     bool described;
     bool native_dispatch;
     uint32_t map_search;
-    uint32_t context_size;
+    uint32_t context_size, context_hidden;
     uint16_t block_saved, hijack_saved;
 } runtimes[A_RUNTIME] = {
-    { 10, SW_MACHINE_X64, SW_CLR_UNIX, true, false, 1, 3232, N, N },
-    { 10, SW_MACHINE_ARM64, SW_CLR_UNIX, true, false, 1, 992, N, N },
-    { 10, SW_MACHINE_X64, SW_CLR_WINDOWS, true, false, 1, 1232, N, N },
-    { 9, SW_MACHINE_X64, SW_CLR_UNIX, false, false, 4096, 3104, 48, 16 },
-    { 8, SW_MACHINE_X64, SW_CLR_UNIX, false, true, 4096, 3104, 48, 16 },
+    { 10, SW_MACHINE_X64, SW_CLR_UNIX, true, false, 1, 3232, XSTATE, N, N },
+    { 10, SW_MACHINE_ARM64, SW_CLR_UNIX, true, false, 1, 992, 0, N, N },
+    { 10, SW_MACHINE_X64, SW_CLR_WINDOWS, true, false, 1, 1232, XSTATE, N, N },
+    { 9, SW_MACHINE_X64, SW_CLR_UNIX, false, false, 4096, 3104, 0, 48, 16 },
+    { 8, SW_MACHINE_X64, SW_CLR_UNIX, false, true, 4096, 3104, 0, 48, 16 },
 };
 
 /*
@@ -79,6 +79,21 @@ static const uint16_t offsets[SW_CLR_FIELDS][A_RUNTIME] = {
     { D, D, D, 32, 32 },       /* HEAP_BASE */
     { D, D, D, 40, 40 },       /* HEAP_MAP */
     { D, D, D, D, 6 },         /* METHOD_FLAGS */
+    { N, N, N, 24, 24 },       /* HELPER_FLAGS */
+    { N, N, N, 40, 40 },       /* HELPER_ENTRY */
+    { N, N, N, 48, 48 },       /* HELPER_STATE */
+};
+
+/* ORDER sw_clr_entry_field. Columns as in runtimes. */
+static const uint16_t entries[SW_CLR_ENTRY_FIELDS][A_RUNTIME] = {
+    { D, D, D, 32, 32 },    /* SECTION_MODULE */
+    { D, D, D, 984, 1152 }, /* MODULE_READY */
+    { D, D, D, 40, 40 },    /* READY_COMPOSITE */
+    { D, D, D, 432, 432 },  /* READY_ENTRIES */
+    { D, D, D, 16, 16 },    /* MAP_BUCKETS */
+    { D, D, D, 0, 0 },      /* BUCKET_KEYS */
+    { D, D, D, 32, 32 },    /* BUCKET_VALUES */
+    { D, D, D, 64, 64 },    /* BUCKET_SIZE */
 };
 
 /* The order in which a stub on x64, not Windows, saves the registers. */
@@ -114,10 +129,15 @@ bool sw_clr_layout_known(const struct sw_clr_runtime *runtime, struct sw_clr_lay
                                       .closed = !known->described,
                                       .native_dispatch = known->native_dispatch,
                                       .map_search = known->map_search,
-                                      .context_size = known->context_size };
+                                      .context_size = known->context_size,
+                                      .context_hidden = known->context_hidden };
     for (unsigned i = 0; i < SW_CLR_FIELDS; i++)
         layout->at[i] = offsets[i][column];
     save(&layout->block, known->block_saved);
     save(&layout->hijack, known->hijack_saved);
+    save(&layout->helper, 0);
+    for (unsigned i = 0; i < SW_CLR_ENTRY_FIELDS; i++)
+        layout->entry[i] = entries[i][column];
+    layout->has_entries = !known->described;
     return true;
 }

@@ -65,6 +65,9 @@ static const struct field {
     { "CodeHeapListNode", "MapBase" },
     { "CodeHeapListNode", "HeaderMap" },
     { "MethodDesc", "Flags" },
+    { NULL, NULL },
+    { NULL, NULL },
+    { NULL, NULL },
 };
 static_assert(sizeof fields / sizeof fields[0] == SW_CLR_FIELDS, "a row for every field");
 

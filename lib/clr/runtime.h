@@ -57,6 +57,9 @@ enum sw_clr_field {
     SW_CLR_HEAP_BASE,
     SW_CLR_HEAP_MAP,
     SW_CLR_METHOD_FLAGS, /* u16 */
+    SW_CLR_HELPER_FLAGS, /* u32; in a frame of native code that managed code calls directly */
+    SW_CLR_HELPER_ENTRY, /* 0: a helper of the JIT's, else of a method */
+    SW_CLR_HELPER_STATE, /* the registers of both */
     SW_CLR_FIELDS
 };
 
@@ -71,7 +74,8 @@ enum sw_clr_frame {
     SW_CLR_FRAME_FAULT,
     SW_CLR_FRAME_SOFTWARE,
     SW_CLR_FRAME_HIJACK,
-    SW_CLR_FRAME_BLOCK, /* a call of a method: the stub has pushed the registers */
+    SW_CLR_FRAME_BLOCK,  /* a call of a method: the stub has pushed the registers */
+    SW_CLR_FRAME_HELPER, /* native code that managed code calls directly; the caller's registers may not be known yet */
     SW_CLR_FRAMES
 };
 
@@ -105,13 +109,15 @@ struct sw_clr_saved {
  * One layout for every runtime.
  *
  * at       Offsets, by enum sw_clr_field.
- * entry    Offsets, by enum sw_clr_entry_field, if has_entries.
- * block, hijack  The registers in a transition block, and in what the hijack stub pushed.
+ * entry    Offsets, by enum sw_clr_entry_field, if has_entries, which may become true while others read.
+ * block, hijack  The registers in a transition block, and in what the hijack stub pushed. helper: their order in the
+ *          registers of a helper's frame.
  * frames   The first word of each kind of explicit frame: a number, or the address of the kind's virtual functions.
  * closed   A frame that is not in `frames` is not a frame: the chain ends. Else it leads nowhere.
  * native_dispatch  Exceptions are dispatched by native code, whose records do not lie on the stack.
  * map_search    How many entries of a nibble map are searched backwards for the beginning of a method.
- * context_size  The size of a CONTEXT that the runtime hands out.
+ * context_size  The size of a CONTEXT that the runtime hands out. context_hidden: the part of its ContextFlags that the
+ *          runtime's walks do not hand on.
  * code     The map of code ranges.
  */
 enum { SW_CLR_FRAME_WORDS = 96 };
@@ -122,16 +128,18 @@ struct sw_clr_layout {
     uint16_t entry[SW_CLR_ENTRY_FIELDS];
     struct sw_clr_saved block;
     struct sw_clr_saved hijack;
+    struct sw_clr_saved helper;
     struct sw_clr_frame_word {
         uint64_t word;
         enum sw_clr_frame kind;
     } frames[SW_CLR_FRAME_WORDS];
     unsigned frame_count;
-    bool has_entries;
+    _Atomic bool has_entries;
     bool closed;
     bool native_dispatch;
     uint32_t map_search;
     uint32_t context_size;
+    uint32_t context_hidden;
     uint64_t code;
 };
 
@@ -171,6 +179,30 @@ bool sw_clr_layout_known(const struct sw_clr_runtime *runtime, struct sw_clr_lay
  */
 SW_NODISCARD enum sw_status sw_clr_layout_read(const struct sw_memory *memory, const struct sw_clr_runtime *runtime,
                                                const struct sw_alloc *alloc, struct sw_clr_layout *layout);
+
+/*
+ * The file that holds a runtime: a library, or a program.
+ *
+ * begin, end  Where it is mapped.
+ * table       The address of what it exports as g_dacTable, its table for debuggers.
+ */
+struct sw_clr_library {
+    uint64_t begin, end;
+    uint64_t table;
+};
+
+/*
+ * Completes the layout of a runtime that describes neither code nor explicit frames (`closed`), on x64: where its map
+ * of code is, and the kinds of explicit frames, which are recognised by what their functions do.
+ *
+ * layout   As sw_clr_layout_read has filled it.
+ *
+ * Returns  SW_OK; SW_E_UNREADABLE; SW_E_UNSUPPORTED (they are not the kinds that are known).
+ * Memory   Allocates nothing; some 2,500 reads at most. Threads  Any. Signals  Safe when memory->read is.
+ * Source   clr-frames-by-version.md sections 4 and 5; seen in .NET 8.0.0 to 8.0.33 and 9.0.18 to 9.0.22.
+ */
+SW_NODISCARD enum sw_status sw_clr_layout_recognise(const struct sw_memory *memory,
+                                                    const struct sw_clr_library *library, struct sw_clr_layout *layout);
 
 /*
  * Other parts of the descriptor than a layout has: `use` is called once, and asks for fields, contracts and the
@@ -224,6 +256,9 @@ bool sw_clr_thread_hijack(const struct sw_clr_layout *layout, const struct sw_me
  *
  * object, stack  Readers of the runtime's data and of the thread's stack; may be the same.
  * record   regs.known is 0 if the frame leads to no caller. exact: its pc was being executed.
+ * native   How many frames of native code lie between record->regs and the managed frame that is meant: to be unwound,
+ *          as the runtime itself does it when it comes to the frame. SW_CLR_ALL_NATIVE: all up to managed code. Mostly
+ *          0.
  *
  * Returns  False: no more, or the next one is invalid (unreadable, not at a higher address, misaligned).
  * Memory   Allocates nothing; about 0.5 KiB of stack. Threads  Any. Signals  Safe when memory->read is.
@@ -231,7 +266,8 @@ bool sw_clr_thread_hijack(const struct sw_clr_layout *layout, const struct sw_me
  */
 bool sw_clr_thread_record(const struct sw_clr_layout *layout, const struct sw_memory *object,
                           const struct sw_memory *stack, uint64_t thread, uint64_t *cursor,
-                          struct sw_transition *record);
+                          struct sw_transition *record, uint32_t *native);
+enum { SW_CLR_ALL_NATIVE = 64 };
 
 /* An exception in flight on a thread. */
 struct sw_clr_exception {
@@ -290,5 +326,16 @@ bool sw_clr_find_heap(const struct sw_clr_layout *layout, const struct sw_memory
  */
 bool sw_clr_find_entry(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t entry,
                        uint64_t *method);
+
+/*
+ * Finds out where a runtime that does not describe it has the table of prepared entries, by one method that it has
+ * prepared: what leads to a table that knows this method is what leads to all. True: has_entries is set.
+ *
+ * Memory   Allocates nothing; 3 KiB of stack; some 3,000 reads, more where much looks like a table, at most 2,000,000.
+ * Threads  One at a time; others may look up meanwhile. Signals  Not safe.
+ * Source   .NET 8.0.31 and 9.0.20; the table as in sw_clr_find_entry.
+ */
+bool sw_clr_learn_entries(struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t entry,
+                          uint64_t method);
 
 #endif

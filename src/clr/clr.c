@@ -30,7 +30,10 @@ static struct sw_clr_runtime ask_runtime(const struct sw_clr *clr)
     return runtime;
 }
 
-/* The code of the runtime's object is in the library that exports its data contract descriptor. */
+/*
+ * The code of the runtime's object is in the file that exports what describes it; or in a library that stands between
+ * the runtime and this one.
+ */
 static enum sw_status read_layout(struct sw_clr *clr)
 {
     const struct sw_memory memory = sw_self_memory();
@@ -39,8 +42,15 @@ static enum sw_status read_layout(struct sw_clr *clr)
         const void *code;
         HRESULT(STDMETHODCALLTYPE *function)(ICorProfilerInfo3 *, REFIID, void **);
     } in = { .function = clr->info->lpVtbl->QueryInterface };
-    runtime.descriptor = sw_clr_host_descriptor(in.code);
-    return runtime.descriptor ? sw_clr_layout_read(&memory, &runtime, &clr->alloc, &clr->layout) : SW_E_NOT_FOUND;
+    const struct sw_clr_exports exports = sw_clr_host_exports(in.code);
+    const struct sw_clr_library library = { exports.begin, exports.end, exports.table };
+    if (exports.begin == 0)
+        return SW_E_NOT_FOUND;
+    runtime.descriptor = exports.descriptor;
+    const enum sw_status status = sw_clr_layout_read(&memory, &runtime, &clr->alloc, &clr->layout);
+    if (status != SW_OK || !clr->layout.closed)
+        return status;
+    return library.table ? sw_clr_layout_recognise(&memory, &library, &clr->layout) : SW_E_NOT_FOUND;
 }
 
 static enum sw_status make_parts(struct sw_clr *clr)

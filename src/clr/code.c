@@ -79,6 +79,25 @@ void sw_clr_forget_heaps(struct sw_clr *clr)
     memset(clr->heaps, 0, sizeof clr->heaps);
 }
 
+/*
+ * What is known beforehand of a runtime's table of prepared entries has to give the first precompiled methods that are
+ * announced; else the table is looked for, by them.
+ */
+static void confirm_entries(struct sw_clr *clr, const struct sw_range *range)
+{
+    enum { TRIES = 16 };
+    const struct sw_memory memory = sw_self_memory();
+    uint64_t method;
+    if (clr->layout_status != SW_OK || !clr->layout.closed || clr->entries_tried >= TRIES)
+        return;
+    clr->entries_tried++;
+    if ((sw_clr_find_entry(&clr->layout, &memory, range->begin, &method) && method == range->id) ||
+        sw_clr_learn_entries(&clr->layout, &memory, range->begin, range->id))
+        clr->entries_tried = TRIES;
+    else if (clr->entries_tried == TRIES)
+        clr->layout.has_entries = false;
+}
+
 /* Adds one region of code of a method or dynamic method. */
 void sw_clr_add_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code, uint16_t flags)
 {
@@ -93,6 +112,7 @@ void sw_clr_add_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE
     if (!heap && sw_images_find(clr->images, range.begin, &image) == SW_OK) {
         range.kind = SW_KIND_NGEN;
         range.unwind = SW_UNWIND_AUTO;
+        confirm_entries(clr, &range);
     } else if (heap || (heap = find_heap(clr, range.begin)) != NULL) {
         range.image = heap->image;
     }

@@ -28,10 +28,19 @@ struct sw_clr_loads {
 struct sw_clr_loads sw_clr_host_loads(const struct sw_clr_host *host);
 
 /*
- * The address of the data contract descriptor that the runtime exports: of the library, or the program, that holds
- * `code`, which is code of the runtime. 0: that exports none, or is none. Signals  Not safe.
+ * The loaded file, library or program, that is the runtime: it exports what a runtime does. The one that holds `code`,
+ * which is code of the runtime or of what stands in front of it; else the first. All 0: there is none.
+ * Signals  Not safe.
+ *
+ * begin, end  Where it is mapped.
+ * descriptor, table  The addresses of DotNetRuntimeContractDescriptor and g_dacTable; 0: it does not export that.
  */
-uint64_t sw_clr_host_descriptor(const void *code);
+struct sw_clr_exports {
+    uint64_t begin, end;
+    uint64_t descriptor;
+    uint64_t table;
+};
+struct sw_clr_exports sw_clr_host_exports(const void *code);
 
 /* The functions of a suspender; of its `current` the cheapest form that there is: every walk calls it several times. */
 struct sw_suspender sw_clr_host_suspender(struct sw_self_suspender *suspender);

@@ -18,6 +18,8 @@ enum { SW_CLR_LEASES = 64, SW_CLR_REPLAY_FRAMES = 2048, SW_CLR_PENDING = 256, SW
 /* Working memory of one call, and a stack for it in case the caller's is nearly used up. */
 struct sw_clr_workspace {
     struct sw_scratch scratch;
+    struct sw_scratch inner; /* of walks in native code that a transition record asks for */
+    struct sw_walk walk;
     _Alignas(16) uint8_t stack[SW_CLR_STACK];
 };
 
@@ -46,6 +48,7 @@ struct sw_clr_lease {
  * loads    The loader's counters when the images were read last.
  * pending  Precompiled methods that were announced, but whose code the runtime does not report yet.
  * heaps    Heaps of JIT code that events were about lately; heap_hand: the next to be replaced.
+ * entries_tried  With how many methods it was tried whether prepared entries are where they are believed to be.
  * core     The module of the core library; 0: not seen yet.
  * recompiles  Methods have been compiled again on request.
  * refresh_from  When to read all images again.
@@ -75,6 +78,7 @@ struct sw_clr {
     _Atomic unsigned pending_count;
     struct sw_clr_heap heaps[SW_CLR_HEAPS];
     unsigned heap_hand;
+    unsigned entries_tried;
     _Atomic ModuleID core;
     atomic_bool recompiles;
     uint64_t refresh_from;

@@ -112,6 +112,12 @@ static uint32_t context_size_of(const struct sw_clr *clr)
     return clr->layout_status == SW_OK ? clr->layout.context_size : 0;
 }
 
+static uint32_t options_of(const struct sw_clr *clr)
+{
+    return SW_ENGINE_OWN_PROCESS | (atomic_load(&clr->both_ends) ? SW_ENGINE_BOTH_ENDS : 0) |
+           (clr->layout_status == SW_OK && clr->layout.native_dispatch ? SW_ENGINE_NATIVE_DISPATCH : 0);
+}
+
 HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID thread, StackSnapshotCallback *callback,
                         ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size)
 {
@@ -124,7 +130,7 @@ HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID th
     if (clr->info->lpVtbl->GetEventMask(clr->info, &engine->event_mask) != S_OK)
         engine->event_mask = 0;
     engine->context_size = flavour == SW_FLAVOUR_DOCUMENTED ? 0 : context_size_of(clr);
-    engine->options = SW_ENGINE_OWN_PROCESS | (atomic_load(&clr->both_ends) ? SW_ENGINE_BOTH_ENDS : 0);
+    engine->options = options_of(clr);
     lease->walker.max_frames = atomic_load(&clr->limit);
     const HRESULT hr = sw_snapshot(engine, &lease->workspace->scratch, thread, callback, info_flags, client_data,
                                    context, context_size);

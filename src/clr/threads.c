@@ -153,13 +153,48 @@ void sw_clr_update(void *arg, struct sw_thread *thread)
         thread->flags |= SW_THREAD_EXCEPTION_PASS2;
 }
 
+static bool is_managed_frame(const struct sw_frame *frame)
+{
+    return frame->code.kind == SW_KIND_JIT || frame->code.kind == SW_KIND_NGEN;
+}
+
+/*
+ * Unwinds native code up to the managed frame that a record means: so many frames, or all. What leads elsewhere leads
+ * nowhere.
+ */
+static void unwind_native(struct sw_clr_lease *lease, const struct sw_thread *thread, uint32_t native,
+                          struct sw_regs *regs)
+{
+    struct sw_walk *walk = &lease->workspace->walk;
+    struct sw_walker walker = lease->walker;
+    walker.memory = sw_self_memory();
+    walker.replay = NULL;
+    walker.max_frames = native + 1;
+    walker.stack_begin = thread->stack_begin;
+    walker.stack_end = thread->stack_end;
+    sw_walk_start(walk, &walker, &lease->workspace->inner, regs, false);
+    uint32_t left = native;
+    while (sw_walk_next(walk) && left != 0 && (native != SW_CLR_ALL_NATIVE || !is_managed_frame(&walk->frame)))
+        left--;
+    if (walk->stop == SW_STOP_NONE && is_managed_frame(&walk->frame))
+        *regs = walk->frame.regs;
+    else
+        regs->known = 0;
+}
+
 bool sw_clr_record(void *arg, const struct sw_thread *thread, uint64_t *cursor, struct sw_transition *record)
 {
-    const struct sw_clr *clr = ((const struct sw_clr_lease *)arg)->clr;
+    struct sw_clr_lease *lease = arg;
+    const struct sw_clr *clr = lease->clr;
+    uint32_t native;
     if (clr->layout_status != SW_OK)
         return false;
     const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(thread);
-    return sw_clr_thread_record(&clr->layout, &object, &stack, thread->id, cursor, record);
+    if (!sw_clr_thread_record(&clr->layout, &object, &stack, thread->id, cursor, record, &native))
+        return false;
+    if (native != 0)
+        unwind_native(lease, thread, native, &record->regs);
+    return true;
 }
 
 bool sw_clr_unwound(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high)

@@ -1,14 +1,13 @@
 /*
- * The names of the statuses, and the version, which the build passes as SW_VERSION. Refuses to know what a status
+ * The names of the statuses, and the version. Refuses to know what a status
  * means: snapwalk/status.h says that.
  */
 #include <snapwalk/status.h>
 
 #include <assert.h>
 
-#ifndef SW_VERSION
-#define SW_VERSION "0.0.0" /* built without the Makefile */
-#endif
+#define TEXT_OF(x) #x
+#define TEXT(x)    TEXT_OF(x)
 
 /* clang-format off */
 static const char *const status_names[] = { /* ORDER sw_status */
@@ -42,5 +41,5 @@ const char *sw_status_name(enum sw_status status)
 
 const char *sw_version(void)
 {
-    return SW_VERSION;
+    return TEXT(SW_VERSION_MAJOR) "." TEXT(SW_VERSION_MINOR) "." TEXT(SW_VERSION_PATCH);
 }

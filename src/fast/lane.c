@@ -3,22 +3,37 @@
  */
 #include "fast/lane.h"
 
+#include "arch/arch.h"
 #include "code/images.h"
 
-/* Every slot of a step lies at most SW_SLOT_NEAR words below its CFA. */
+/* As pointer_auth.c takes signatures away; what is in the other half of the address space stays what no entry has. */
+static uint64_t address_bits(const struct sw_walker *walker)
+{
+    const struct sw_pointer_auth *bits = sw_arch_of(walker->machine)->pointer_auth;
+    return bits && walker->pac_mask ? ~((walker->pac_mask | bits->tag) & ~bits->half) : UINT64_MAX;
+}
+
+/*
+ * Every slot of an easy step lies at most SW_SLOT_NEAR words below its CFA, or less than SW_SLOTS_ABOVE above it; on
+ * ARM64 from sp on.
+ */
 static void find_bounds(struct sw_lane *lane, const struct sw_walker *walker)
 {
+    enum { BELOW = SW_SLOT_NEAR * SW_WORD };
+    const uint64_t above = walker->machine == SW_MACHINE_X64 ? SW_SLOTS_ABOVE * SW_WORD : 0;
     const struct sw_window *w = &walker->memory.window;
-    const uint64_t least = w->begin + SW_SLOT_NEAR * SW_WORD;
+    if (lane->tags != 0 || w->begin >= w->end || w->end - w->begin < BELOW + above)
+        return;
+    const uint64_t least = w->begin + BELOW, most = w->end - above;
     const bool bounded = walker->stack_end != 0;
     const uint64_t begin = bounded && walker->stack_begin > least ? walker->stack_begin : least;
-    const uint64_t end = bounded && walker->stack_end < w->end ? walker->stack_end : w->end;
-    if (walker->machine != SW_MACHINE_X64 || lane->tags != 0 || w->begin >= w->end || least < w->begin || begin > end ||
-        end > INT64_MAX) /* so that no CFA wraps round */
+    const uint64_t end = bounded && walker->stack_end < most ? walker->stack_end : most;
+    if (begin > end || end > INT64_MAX) /* so that no CFA wraps round */
         return;
     lane->least = begin;
     lane->base = walker->stack_end;
     lane->view.top = end;
+    lane->view.address = walker->machine == SW_MACHINE_X64 ? UINT64_MAX : address_bits(walker);
     lane->view.stack = (uintptr_t)w->bytes - (uintptr_t)w->begin;
 }
 
@@ -27,6 +42,7 @@ void sw_lane_start(struct sw_lane *lane, const struct sw_walker *walker)
     static const _Atomic uint64_t no_changes[SW_CHANGES];
     enum { FLAGS = 8 };
     lane->cache = walker->flags < FLAGS && walker->replaced.at == 0 ? walker->cache : NULL;
+    lane->machine = walker->machine;
     lane->replay = NULL;
     lane->misses = lane->replayed = 0;
     lane->least = UINT64_MAX;

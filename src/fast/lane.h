@@ -1,8 +1,8 @@
 /*
  * The fast lane: from a frame whose entry is in the rule cache to its caller, whose entry is there too, over a stack
  * that can be loaded directly. It answers a step (sw_lane_step), an end (sw_lane_end), or neither: a miss. What becomes
- * of a miss is the walk's. It follows pc, sp and fp; its users restore other registers from the entry's slots. Only x64
- * has a lane. Entries are found on all machines.
+ * of a miss is the walk's. It follows pc, sp and fp; its users restore other registers from the entry's slots. Machines
+ * differ in where a step's words are (sw_step_words): `machine` is a constant wherever it is asked once a frame.
  */
 #ifndef SW_FAST_LANE_H
 #define SW_FAST_LANE_H
@@ -20,12 +20,15 @@
  * stack   Where the target's address 0 would be.
  * top     The end of the stack that can be loaded: no CFA is above it. 0: there is no lane.
  * confirmed  What predictions have above their place that were confirmed since the walk began.
+ * address  The bits of a return address that are not of a signature; all, where no mask says which those are: then a
+ *          signed one is a miss. x64: all.
  */
 struct sw_lane_view {
     struct sw_hot *hot;
     uintptr_t stack;
     uint64_t top;
     uint64_t confirmed;
+    uint64_t address;
 };
 
 /*
@@ -43,6 +46,7 @@ struct sw_lane_view {
  * replay    The walk's while it goes on (trace.h); or null.
  */
 struct sw_lane {
+    enum sw_machine machine;
     struct sw_cache *cache;
     struct sw_cold *cold;
     struct sw_lane_view view;
@@ -108,9 +112,46 @@ static SW_INLINE bool sw_lane_is_inside(const struct sw_lane *lane, uint64_t cfa
     return cfa >= lane->least && cfa <= lane->view.top;
 }
 
-static SW_INLINE uint64_t sw_lane_cfa(uint64_t step, uint64_t sp, uint64_t fp)
+static SW_INLINE uint64_t sw_lane_cfa(enum sw_machine machine, uint64_t step, uint64_t sp, uint64_t fp)
 {
-    return (sw_step_cfa_register(step) == SW_X64_RSP ? sp : fp) + sw_step_offset(step);
+    return (sw_step_cfa_register(step) == sw_regs_sp_number(machine) ? sp : fp) + sw_step_offset(step);
+}
+
+/* A return address as it is in memory, without its signature. */
+static SW_INLINE uint64_t sw_lane_address(struct sw_lane_view view, enum sw_machine machine, uint64_t word)
+{
+    return machine == SW_MACHINE_ARM64 ? word & view.address : word;
+}
+
+/*
+ * Whether a step with that CFA loads words of the window only. x64: all of them are near the CFA, and with kind the sp
+ * is inside. ARM64: they are from the CFA's register on, which is not below sp, and sp is inside.
+ */
+static SW_INLINE bool sw_lane_reaches(const struct sw_lane *lane, uint64_t top, const struct sw_at *at,
+                                      enum sw_machine machine, uint64_t kind, uint64_t cfa)
+{
+    const uint64_t base = cfa - sw_step_offset(at->step);
+    if (SW_UNLIKELY(cfa > top) || (!(kind & (SW_STEP_PLAIN | SW_STEP_PLAIN_SO)) && SW_UNLIKELY(cfa <= at->sp)))
+        return false; /* an offset from an sp inside is more than 0, and wraps nothing round */
+    if (machine == SW_MACHINE_ARM64 && !(kind & (SW_STEP_PLAIN | SW_STEP_PLAIN_SO)) &&
+        SW_UNLIKELY(base < at->sp || base >= cfa || (kind == 0 && at->sp < lane->least)))
+        return false;
+    return kind != 0 || SW_LIKELY(cfa >= lane->least);
+}
+
+/*
+ * A step as a walk with that sp can use it: without the fast lane where the walk has none or does not know the frame
+ * pointer, which all easy steps keep; and to be looked at one by one where the lane's short ways are not for it: some
+ * entries do not hold, sp is outside, or no short way is made for the machine (walk.c has them for x64 only).
+ */
+static inline uint64_t sw_lane_usable(const struct sw_lane *lane, uint64_t step, uint64_t sp, bool knows_fp)
+{
+    if (!sw_lane_is_open(lane) || !knows_fp)
+        return step & ~SW_STEP_EASY;
+    if ((step & (SW_STEP_DIRECT | SW_STEP_DIRECT_SO)) &&
+        (!lane->holds || !sw_lane_is_inside(lane, sp) || lane->machine != SW_MACHINE_X64))
+        return (step & ~SW_STEP_EASY) | SW_STEP_SINGLE;
+    return step;
 }
 
 /* Whether an entry holds, where not all do. */
@@ -128,20 +169,20 @@ static inline bool sw_lane_holds(const struct sw_lane *lane, uint64_t entry, uin
  * Returns  False: a miss, and *to is as it was. True: to->step is 0 where the caller's entry does not hold.
  */
 SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_follow(const struct sw_lane *lane, struct sw_lane_view view,
-                                                      const struct sw_at *at, struct sw_at *to, uint64_t kind,
-                                                      bool looks_up)
+                                                      const struct sw_at *at, struct sw_at *to, enum sw_machine machine,
+                                                      uint64_t kind, bool looks_up)
 {
     const bool is_plain = kind & (SW_STEP_PLAIN | SW_STEP_PLAIN_SO);
     const bool is_framed = kind & (SW_STEP_FRAMED | SW_STEP_FRAMED_SO), is_confirmed = kind & SW_STEP_DIRECT_SO;
-    const uint64_t slot = is_framed ? 2 * SW_WORD : sw_step_fp_slot(at->step);
-    const uint64_t cfa = is_framed  ? at->fp + 2 * SW_WORD
-                         : is_plain ? at->sp + sw_step_offset(at->step)
-                                    : sw_lane_cfa(at->step, at->sp, at->fp);
-    if (SW_UNLIKELY(cfa > view.top) || (!is_plain && SW_UNLIKELY(cfa <= at->sp)))
-        return false; /* an offset from an sp inside is more than 0, and wraps nothing round */
-    if (kind == 0 && SW_UNLIKELY(cfa < lane->least))
+    const uint64_t offset = is_framed && machine == SW_MACHINE_X64 ? 2 * SW_WORD : sw_step_offset(at->step);
+    const struct sw_step_words words = is_framed ? (struct sw_step_words){ offset - SW_WORD, SW_SLOT_BELOW(offset) }
+                                                 : sw_step_words(machine, at->step);
+    const uint64_t cfa = is_framed  ? at->fp + offset
+                         : is_plain ? at->sp + offset
+                                    : sw_lane_cfa(machine, at->step, at->sp, at->fp);
+    if (!sw_lane_reaches(lane, view.top, at, machine, kind, cfa))
         return false;
-    const uint64_t pc = sw_lane_word(view.stack, cfa - SW_WORD);
+    const uint64_t pc = sw_lane_address(view, machine, sw_lane_word(view.stack, cfa - words.pc));
     const union sw_next *next = &sw_hot_at(view.hot, at->entry)->next;
     uint64_t entry = is_confirmed ? sw_load(&next->whole) ^ view.confirmed
                                   : atomic_load_explicit(&next->place, memory_order_relaxed);
@@ -152,7 +193,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_follow(const struct sw_lane *lane
         if (entry == 0)
             return false;
     }
-    to->fp = slot ? sw_lane_word(view.stack, cfa - slot) : at->fp;
+    to->fp = words.fp ? sw_lane_word(view.stack, sw_slot_address(cfa, words.fp)) : at->fp;
     to->pc = pc;
     to->sp = cfa;
     to->step = sw_load(&sw_hot_at(view.hot, entry)->step);
@@ -185,10 +226,10 @@ static inline uint8_t sw_lane_confirm(const struct sw_lane *lane, const struct s
  *          (sw_cache_is_same). False: a miss; sw_lane_end tells whether it is the clean end of the stack.
  */
 SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, const struct sw_at *at,
-                                                    struct sw_at *to, uint64_t *by)
+                                                    struct sw_at *to, enum sw_machine machine, uint64_t *by)
 {
     *by = at->step;
-    if (!sw_lane_follow(lane, lane->view, at, to, 0, true) || SW_UNLIKELY(to->step == 0) ||
+    if (!sw_lane_follow(lane, lane->view, at, to, machine, 0, true) || SW_UNLIKELY(to->step == 0) ||
         (SW_UNLIKELY(!lane->holds) && !sw_lane_holds(lane, to->entry, to->pc)))
         return false;
     if (SW_LIKELY(!(at->step & SW_STEP_BY_CALL)))
@@ -213,42 +254,67 @@ static inline bool sw_step_ends(uint64_t step, uint64_t cfa, uint64_t base)
  *
  * Returns  SW_STOP_ROOT, SW_STOP_ROOT_BASE, SW_STOP_ROOT_ZERO, or SW_STOP_NONE: that cannot be told here.
  */
-SW_OTHERS_FRAMES static inline enum sw_stop sw_lane_end(const struct sw_lane *lane, uint64_t step, uint64_t sp,
-                                                        uint64_t fp)
+SW_OTHERS_FRAMES static SW_INLINE enum sw_stop sw_lane_end(const struct sw_lane *lane, enum sw_machine machine,
+                                                           uint64_t step, uint64_t sp, uint64_t fp)
 {
-    const uint64_t cfa = sw_lane_cfa(step, sp, fp);
+    const struct sw_at at = { .sp = sp, .fp = fp, .step = step };
+    const uint64_t cfa = sw_lane_cfa(machine, step, sp, fp);
     if (step & SW_STEP_END)
         return SW_STOP_ROOT;
     if ((step & SW_STEP_EASY) && sp == lane->base)
         return SW_STOP_ROOT_BASE;
-    if (!(step & SW_STEP_EASY) || !sw_lane_is_inside(lane, cfa) || !sw_step_ends(step, cfa, lane->base))
+    if (!(step & SW_STEP_EASY) || !sw_lane_is_inside(lane, cfa) || !sw_step_ends(step, cfa, lane->base) ||
+        (machine == SW_MACHINE_ARM64 && !sw_lane_reaches(lane, lane->view.top, &at, machine, 0, cfa)))
         return SW_STOP_NONE;
-    return sw_lane_word(lane->view.stack, cfa - SW_WORD) == 0 ? SW_STOP_ROOT_ZERO : SW_STOP_NONE;
+    const uint64_t word = sw_lane_word(lane->view.stack, cfa - sw_step_words(machine, step).pc);
+    return sw_lane_address(lane->view, machine, word) == 0 ? SW_STOP_ROOT_ZERO : SW_STOP_NONE;
 }
 
 /* ---- the other registers, and the code ---- */
 
-/* The register of sw_slot_registers[i] from its slot below the CFA; rest: its byte of the slots and those behind it. */
+/* The register of sw_slot_registers[i] from its slot; rest: its byte of the slots and those behind it. */
 #define SW_RESTORE(i)                                                                                                  \
     if (rest & 0xff)                                                                                                   \
-        regs->r[sw_slot_registers[i]] = sw_lane_word(stack, cfa - SW_WORD * (rest & 0xff));                            \
+        regs->r[sw_slot_registers[i]] = sw_lane_word(stack, sw_slot_address(cfa, SW_WORD * (rest & 0xff)));            \
     rest >>= 8;                                                                                                        \
     if (rest == 0)                                                                                                     \
         return;
 
 /* All registers that a frame saves but the frame pointer, which is the first. */
-SW_OTHERS_FRAMES static SW_INLINE void sw_slots_restore(struct sw_regs *regs, uintptr_t stack, uint64_t cfa,
-                                                        uint64_t slots)
+SW_OTHERS_FRAMES static SW_INLINE void sw_slots_restore_x64(struct sw_regs *regs, uintptr_t stack, uint64_t cfa,
+                                                            uint64_t slots)
 {
-    uint64_t rest = (slots & ((UINT64_C(1) << SW_SLOTS_SAVED_SHIFT) - 1)) >> 8;
+    uint64_t rest = slots >> 8;
     SW_RESTORE(1)
     SW_RESTORE(2)
     SW_RESTORE(3)
     SW_RESTORE(4)
+    SW_RESTORE(5)
+    SW_RESTORE(6)
     if (rest)
-        regs->r[sw_slot_registers[5]] = sw_lane_word(stack, cfa - SW_WORD * rest);
+        regs->r[sw_slot_registers[7]] = sw_lane_word(stack, sw_slot_address(cfa, SW_WORD * rest));
 }
 #undef SW_RESTORE
+
+/* The same of ARM64, whose places count from a start; most frames save the first of these registers. */
+SW_OTHERS_FRAMES static SW_INLINE void sw_slots_restore_arm64(struct sw_regs *regs, uintptr_t stack, uint64_t cfa,
+                                                              uint64_t slots)
+{
+    const uint64_t start = cfa - SW_WORD * (slots >> SW_PLACES_START_SHIFT) - SW_WORD;
+    uint64_t rest = slots & ((UINT64_C(1) << SW_PLACES_START_SHIFT) - 1);
+    for (unsigned n = SW_ARM64_X19; rest != 0; n++, rest >>= SW_PLACE_BITS)
+        if (rest & SW_PLACE_LOST)
+            regs->r[n] = sw_lane_word(stack, start + SW_WORD * (rest & SW_PLACE_LOST));
+}
+
+static SW_INLINE void sw_slots_restore(struct sw_regs *regs, enum sw_machine machine, uintptr_t stack, uint64_t cfa,
+                                       uint64_t slots)
+{
+    if (machine == SW_MACHINE_ARM64)
+        sw_slots_restore_arm64(regs, stack, cfa, slots);
+    else
+        sw_slots_restore_x64(regs, stack, cfa, slots);
+}
 
 /* Attributes as in struct sw_entry, into a code range. */
 static SW_INLINE void sw_entry_attributes(struct sw_range *code, uint64_t attributes)

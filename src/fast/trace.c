@@ -162,27 +162,33 @@ static void stage_start(struct sw_replay *replay, const struct sw_at *at)
 }
 
 /* The words that a frame was found by: pc, and fp where that has a slot. */
-static SW_INLINE struct sw_trace_check check_of(const struct sw_trace_frame *frame)
+SW_OTHERS_FRAMES static SW_INLINE struct sw_trace_check check_of(const struct sw_lane *lane, enum sw_machine machine,
+                                                                 const struct sw_trace_frame *frame)
 {
-    const uint64_t sp = frame->sp, slot = sw_step_fp_slot(frame->step);
-    return (struct sw_trace_check){ sp - SW_WORD, sp - (slot ? slot : SW_WORD), frame->pc,
-                                    slot ? frame->fp : frame->pc };
+    const struct sw_step_words words = sw_step_words(machine, frame->step);
+    const uint64_t sp = frame->sp, at_pc = sp - words.pc;
+    uint64_t pc = frame->pc;
+    if (machine == SW_MACHINE_ARM64)
+        pc |= sw_lane_word(lane->view.stack, at_pc) & ~lane->view.address; /* as signed as it is there */
+    return (struct sw_trace_check){ at_pc, words.fp ? sw_slot_address(sp, words.fp) : at_pc, pc,
+                                    words.fp ? frame->fp : pc };
 }
 
 /* Whether a frame is left without a change of which registers are known, if that matters. */
-static SW_INLINE bool keeps(uint64_t step, uint64_t slots, const uint64_t *missing)
+static SW_INLINE bool keeps(uint64_t step, uint64_t slots, const struct sw_trace_known *known)
 {
-    return !missing || ((step & SW_STEP_KEEPS) && !(slots >> SW_SLOTS_SAVED_SHIFT & *missing));
+    return !known || ((~step & known->keeps) | (slots & known->missing)) == 0;
 }
 
 /* One frame on, whole. */
-SW_OTHERS_FRAMES static SW_INLINE bool follow(const struct sw_lane *lane, const uint64_t *missing, struct sw_at *at,
+SW_OTHERS_FRAMES static SW_INLINE bool follow(const struct sw_lane *lane, enum sw_machine machine,
+                                              const struct sw_trace_known *known, struct sw_at *at,
                                               struct sw_trace_frame *to)
 {
     const uint64_t slots = sw_load(&sw_cold_at(lane->cold, at->entry)->slots);
     struct sw_at next;
     uint64_t by;
-    if (!(at->step & SW_STEP_EASY) || !keeps(at->step, slots, missing) || !sw_lane_step(lane, at, &next, &by))
+    if (!(at->step & SW_STEP_EASY) || !keeps(at->step, slots, known) || !sw_lane_step(lane, at, &next, machine, &by))
         return false;
     const struct sw_cold *cold = sw_cold_at(lane->cold, next.entry);
     const uint64_t begin = sw_load(&cold->begin), end = sw_load(&cold->end);
@@ -198,9 +204,11 @@ SW_OTHERS_FRAMES static SW_INLINE bool follow(const struct sw_lane *lane, const 
     return true;
 }
 
-SW_OTHERS_FRAMES uint32_t sw_trace_follow(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at,
-                                          uint32_t most, struct sw_trace_frame *own,
-                                          const struct sw_trace_frame **frames)
+/* See sw_trace_follow. */
+SW_OTHERS_FRAMES static SW_INLINE uint32_t follow_some(struct sw_lane *lane, enum sw_machine machine,
+                                                       const struct sw_trace_known *known, struct sw_at *at,
+                                                       uint32_t most, struct sw_trace_frame *own,
+                                                       const struct sw_trace_frame **frames)
 {
     struct sw_replay *replay = lane->replay;
     uint32_t count = 0;
@@ -208,7 +216,7 @@ SW_OTHERS_FRAMES uint32_t sw_trace_follow(struct sw_lane *lane, const uint64_t *
     if (replay)
         most = sw_trace_stride(replay, most);
     if (!replay || !sw_trace_can_stage(replay)) {
-        while (count < most && follow(lane, missing, at, own + count))
+        while (count < most && follow(lane, machine, known, at, own + count))
             count++;
         if (replay)
             sw_trace_pass(replay, count);
@@ -219,11 +227,19 @@ SW_OTHERS_FRAMES uint32_t sw_trace_follow(struct sw_lane *lane, const uint64_t *
     struct sw_trace_check *check = replay->stage_checks + replay->staged;
     const uint32_t room = replay->room - replay->staged, end = room < most ? room : most;
     *frames = to;
-    for (; count < end && follow(lane, missing, at, to); to++, count++)
-        *check++ = check_of(to);
+    for (; count < end && follow(lane, machine, known, at, to); to++, count++)
+        *check++ = check_of(lane, machine, to);
     replay->staged += count;
     replay->walked += count;
     return count;
+}
+
+SW_OTHERS_FRAMES uint32_t sw_trace_follow(struct sw_lane *lane, const struct sw_trace_known *known, struct sw_at *at,
+                                          uint32_t most, struct sw_trace_frame *own,
+                                          const struct sw_trace_frame **frames)
+{
+    return lane->machine == SW_MACHINE_ARM64 ? follow_some(lane, SW_MACHINE_ARM64, known, at, most, own, frames)
+                                             : follow_some(lane, SW_MACHINE_X64, known, at, most, own, frames);
 }
 
 /* ---- what is remembered ---- */
@@ -283,10 +299,10 @@ SW_OTHERS_FRAMES static uint32_t compare(uintptr_t stack, const struct sw_trace_
 }
 
 /* How many frames are known whole, and change nothing of which registers are known. */
-static uint32_t whole_frames(const struct sw_trace_frame *frames, uint32_t most, const uint64_t *missing)
+static uint32_t whole_frames(const struct sw_trace_frame *frames, uint32_t most, const struct sw_trace_known *known)
 {
     uint32_t n = 0;
-    while (n < most && keeps(frames[n].step, frames[n].slots, missing))
+    while (n < most && keeps(frames[n].step, frames[n].slots, known))
         n++;
     return n;
 }
@@ -313,7 +329,8 @@ static bool enters(struct sw_replay *replay, const struct sw_at *at, uint32_t me
     return true;
 }
 
-uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, size_t most, uint64_t *pcs)
+uint32_t sw_trace_recall(struct sw_lane *lane, const struct sw_trace_known *known, struct sw_at *at, size_t most,
+                         uint64_t *pcs)
 {
     struct sw_replay *replay = lane->replay;
     if (!meets(replay, at))
@@ -321,8 +338,10 @@ uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct s
     const uint32_t met = replay->cursor, run = comparable(lane, replay, met), end = run < most ? run : (uint32_t)most;
     const struct sw_trace_frame *frames = replay->frames + met + 1;
     uint32_t n = compare(lane->view.stack, replay->checks + met + 1, end, pcs);
-    if (missing)
-        n = whole_frames(frames, n, missing);
+    if (known)
+        n = whole_frames(frames, n, known);
+    for (uint32_t i = 0; pcs && lane->view.address != UINT64_MAX && i < n; i++)
+        pcs[i] = frames[i].pc; /* their words are signed */
     if (!enters(replay, at, met, n, n == end))
         return 0;
     replay->cursor = met + 1 + n;

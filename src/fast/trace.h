@@ -99,27 +99,39 @@ void sw_trace_open(struct sw_lane *lane, const struct sw_walker *walker);
 void sw_trace_close(struct sw_replay *replay);
 
 /*
+ * Which registers of a walk are known, beside pc, sp and fp, for steps that leave that as it is.
+ *
+ * keeps    SW_STEP_KEEPS and the like: those that the step has to have.
+ * missing  The bits of `slots` that say where registers are saved which are not known.
+ */
+struct sw_trace_known {
+    uint64_t keeps;
+    uint64_t missing;
+};
+
+/*
  * Goes to the next frames by what is remembered, where the walk has met that and the words are the same. at->step is
  * not set (sw_lane_find).
  *
- * missing   Null: addresses are wanted. Otherwise frames are, up to the first that is not known whole, loses a
- *           register, or restores one of these.
+ * known     Null: addresses are wanted. Otherwise frames are, up to the first that is not known whole, loses a
+ *           register, or restores one that is missing.
  * pcs       Receives the pcs; null where frames are wanted.
  *
  * Returns   How many: the frames that end in front of replay->frames[replay->cursor]. 0: at is where it was.
  */
-uint32_t sw_trace_recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, size_t most, uint64_t *pcs);
+uint32_t sw_trace_recall(struct sw_lane *lane, const struct sw_trace_known *known, struct sw_at *at, size_t most,
+                         uint64_t *pcs);
 
 /*
  * Goes to some of the next frames by entries.
  *
- * missing   As in sw_trace_recall.
+ * known     As in sw_trace_recall.
  * own       Room for `most` frames. They are put there, or in the stage.
  * frames    Receives where they are. The frames of a walk that wants addresses are always staged; own may be null.
  *
  * Returns   How many, to be believed as what sw_lane_step returns; see sw_trace_distrust.
  */
-uint32_t sw_trace_follow(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, uint32_t most,
+uint32_t sw_trace_follow(struct sw_lane *lane, const struct sw_trace_known *known, struct sw_at *at, uint32_t most,
                          struct sw_trace_frame *own, const struct sw_trace_frame **frames);
 
 /* Whether the next frames can be staged. */

@@ -19,9 +19,12 @@ static bool is_step(uint64_t step)
         ((step & SW_STEP_ONLY_SO) && !(step & SW_STEP_BY_CALL)) ||
         (step & (step & SW_STEP_ONLY_SO ? SW_STEP_DIRECT : SW_STEP_DIRECT_SO)))
         return false;
+    if ((step & (SW_STEP_FRAMED | SW_STEP_FRAMED_SO)) && cfa == SW_X64_RBP)
+        return sw_step_offset(step) == 2 * SW_WORD && sw_step_place(step) == SW_SLOT_BELOW(2 * SW_WORD);
     if (step & (SW_STEP_FRAMED | SW_STEP_FRAMED_SO))
-        return cfa == SW_X64_RBP && sw_step_offset(step) == 2 * SW_WORD && sw_step_fp_slot(step) == 2 * SW_WORD;
-    return !(step & (SW_STEP_PLAIN | SW_STEP_PLAIN_SO)) || cfa == SW_X64_RSP;
+        return cfa == SW_ARM64_FP && sw_step_place(step) == 1 && !(step & (SW_STEP_LONE | SW_STEP_HIGH));
+    return !(step & (SW_STEP_PLAIN | SW_STEP_PLAIN_SO)) || cfa == SW_X64_RSP ||
+           (cfa == SW_ARM64_SP && sw_step_place(step) != 0 && !(step & SW_STEP_HIGH));
 }
 
 bool sw_entry_is_valid(const struct sw_entry *entry)

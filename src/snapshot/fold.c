@@ -265,12 +265,15 @@ static bool report_run(struct sw_fold *fold, bool swallowed)
     return goes_on;
 }
 
-/* What is neither there for the CLR nor swallows a run. */
+/*
+ * What is not there for the CLR. Dispatch that an exception has unwound swallows the run behind it, but not the one in
+ * front.
+ */
 static bool is_passed_over(struct sw_fold *fold, const struct sw_frame *frame)
 {
     if ((fold->handler != 0 || !is_unwound(fold, frame)) && !is_inside_handler(fold, frame))
         return false;
-    fold->before = MANAGED;
+    fold->before = (frame->code.flags & SW_RANGE_EH_DISPATCH) != 0 ? SWALLOWING : MANAGED;
     fold->hidden++;
     return true;
 }
@@ -294,6 +297,12 @@ static bool leave_managed(const struct sw_fold *fold, bool goes_on)
     return goes_on;
 }
 
+/* The filters of a runtime that dispatches exceptions in managed code are called by hidden code, others by native. */
+static bool is_dispatched_natively(const struct sw_fold *fold)
+{
+    return (fold->call->engine->options & SW_ENGINE_NATIVE_DISPATCH) != 0;
+}
+
 /* Flavour documented: everything is shown. */
 static bool fold_every_managed(struct sw_fold *fold, const struct sw_frame *frame)
 {
@@ -312,13 +321,14 @@ static bool fold_managed(struct sw_fold *fold, const struct sw_frame *frame)
         return true;
     const struct sw_regs *regs = noted_regs(fold, frame);
     const bool hidden = (frame->code.flags & SW_RANGE_HIDDEN) != 0;
-    if ((dispatch || !hidden) && !report_run(fold, dispatch))
+    const bool passed_over = is_passed_over(fold, frame);
+    if ((dispatch || !hidden) && !report_run(fold, dispatch && !passed_over))
         return false;
     sw_fold_set_context_flags(fold, fold->noted_flags);
     fold->noted_flags = 0;
-    if (is_passed_over(fold, frame))
+    if (passed_over)
         return leave_managed(fold, true);
-    fold->before = dispatch || filter ? SWALLOWING : MANAGED;
+    fold->before = dispatch || (filter && !is_dispatched_natively(fold)) ? SWALLOWING : MANAGED;
     if (dispatch || hidden) {
         fold->hidden++;
         return leave_managed(fold, true);
@@ -388,7 +398,7 @@ static bool is_in_run(const struct sw_fold *fold, const struct sw_trace_frame *f
  * Calls back for plain frames from the *n-th of a batch on, up to one that is not; the walk goes with them. Of the
  * records only that is written which differs from frame to frame. False: the callback wants no more.
  */
-static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n)
+static SW_INLINE bool fold_plain_of(struct sw_fold *fold, enum sw_machine machine, struct sw_batch *batch, unsigned *n)
 {
     struct sw_call *call = fold->call;
     struct sw_walk *walk = &call->work->walk;
@@ -398,9 +408,9 @@ static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n
     for (; *n < batch->count && is_plain(&batch->frames[*n]); ++*n) {
         const struct sw_trace_frame *frame = &batch->frames[*n];
         struct sw_frame_info *record = next_record_of(fold);
-        sw_batch_go(walk, frame);
+        sw_batch_go(walk, machine, frame);
         if (context)
-            sw_batch_settle_one(walk, batch, *n);
+            sw_batch_settle_one(walk, machine, batch, *n);
         if (context &&
             sw_context_update(SW_CONTEXT_WIN32, &walk->frame.regs, fold->claimed, context, fold->context_size) != SW_OK)
             return false;
@@ -424,6 +434,13 @@ static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n
     return true;
 }
 
+static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n)
+{
+    return fold->call->work->walk.frame.regs.machine == SW_MACHINE_ARM64
+               ? fold_plain_of(fold, SW_MACHINE_ARM64, batch, n)
+               : fold_plain_of(fold, SW_MACHINE_X64, batch, n);
+}
+
 /* The frames of a batch. False: the callback wants no more; then walk->frame is that frame, whole. */
 static bool fold_batch(struct sw_fold *fold, struct sw_batch *batch)
 {
@@ -435,7 +452,7 @@ static bool fold_batch(struct sw_fold *fold, struct sw_batch *batch)
         }
         if (n == batch->count)
             break;
-        sw_batch_go(walk, &batch->frames[n]);
+        sw_batch_go(walk, walk->frame.regs.machine, &batch->frames[n]);
         if (is_in_run(fold, &batch->frames[n])) {
             fold->sp = batch->frames[n].sp;
             continue;

@@ -32,15 +32,16 @@ static bool same_cfa(const struct sw_rule *a, const struct sw_rule *b)
     return a->cfa.reg == b->cfa.reg && a->cfa.off == b->cfa.off;
 }
 
-/* Where an epilogue seen at pc leads nowhere and the body's rule leads to a caller, it was a jump inside. */
+/*
+ * Where an epilogue seen at pc leads nowhere and the body's rule leads to a caller, it was a jump inside. Where no
+ * epilogue was seen the stack is not asked: the rule follows from the code.
+ */
 static void mend_epilogue(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
     struct sw_candidate *body = &req->work->spare[0];
     uint64_t target;
-    if (!req->frame->exact || is_plausible(req, c, &target))
-        return;
-    if (rule_at(req, false, &body->rule) != SW_OK || same_cfa(&body->rule, &c->rule) ||
-        !is_plausible(req, body, &target))
+    if (!req->frame->exact || rule_at(req, false, &body->rule) != SW_OK || same_cfa(&body->rule, &c->rule) ||
+        is_plausible(req, c, &target) || !is_plausible(req, body, &target))
         return;
     c->rule = body->rule;
     c->rule.trust = SW_TRUST_LIKELY;

@@ -12,14 +12,14 @@
  * From frame to frame of one kind (sw_lane_follow), which is a constant of each loop. So a prediction never waits for a
  * pc to be loaded, and a frame pointer never waits for an entry. Returns how many frames were reached.
  */
-SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, size_t most,
-                                             uint64_t kind)
+SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_lane *lane, enum sw_machine machine, struct sw_at *at,
+                                             uint64_t *pcs, size_t most, uint64_t kind)
 {
     const struct sw_lane_view view = lane->view;
     struct sw_at r = *at;
     uint64_t *to = pcs, *const end = pcs + most;
     do {
-        if (!sw_lane_follow(lane, view, &r, &r, kind, true))
+        if (!sw_lane_follow(lane, view, &r, &r, machine, kind, true))
             break;
         *to++ = r.pc;
     } while (to != end && (r.step & kind));
@@ -28,11 +28,12 @@ SW_OTHERS_FRAMES static SW_INLINE size_t run(const struct sw_lane *lane, struct 
 }
 
 /* One frame on, from any kind. Where predictions are confirmed, this one now is. */
-SW_OTHERS_FRAMES static SW_APART size_t single(const struct sw_lane *lane, struct sw_at *at, uint64_t *pc)
+SW_OTHERS_FRAMES static SW_INLINE size_t one(const struct sw_lane *lane, enum sw_machine machine, struct sw_at *at,
+                                             uint64_t *pc)
 {
     struct sw_at to;
     uint64_t by;
-    if (!(at->step & SW_STEP_EASY) || !sw_lane_step(lane, at, &to, &by))
+    if (!(at->step & SW_STEP_EASY) || !sw_lane_step(lane, at, &to, machine, &by))
         return 0;
     if (lane->holds && (at->step & SW_STEP_DIRECT_SO))
         sw_lane_note_confirmed(lane, at->entry, to.entry);
@@ -41,12 +42,28 @@ SW_OTHERS_FRAMES static SW_APART size_t single(const struct sw_lane *lane, struc
     return 1;
 }
 
+SW_OTHERS_FRAMES static SW_APART size_t one_x64(const struct sw_lane *lane, struct sw_at *at, uint64_t *pc)
+{
+    return one(lane, SW_MACHINE_X64, at, pc);
+}
+
+SW_OTHERS_FRAMES static SW_APART size_t one_arm64(const struct sw_lane *lane, struct sw_at *at, uint64_t *pc)
+{
+    return one(lane, SW_MACHINE_ARM64, at, pc);
+}
+
+static SW_INLINE size_t single(const struct sw_lane *lane, enum sw_machine machine, struct sw_at *at, uint64_t *pc)
+{
+    return machine == SW_MACHINE_ARM64 ? one_arm64(lane, at, pc) : one_x64(lane, at, pc);
+}
+
 /*
  * From frame to frame of all kinds. A direct run that ends at a frame of its own kind has met an obstacle, any other
  * one a prediction that is to be confirmed. Where each entry is to be asked whether it holds, frames are taken one by
  * one.
  */
-SW_OTHERS_FRAMES static SW_APART size_t go_on(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, size_t most)
+SW_OTHERS_FRAMES static SW_INLINE size_t go_by(const struct sw_lane *lane, enum sw_machine machine, struct sw_at *at,
+                                               uint64_t *pcs, size_t most)
 {
     const uint64_t in_runs = lane->holds ? SW_STEP_DIRECT | SW_STEP_DIRECT_SO : 0;
     size_t count = 0, more = 1;
@@ -54,22 +71,40 @@ SW_OTHERS_FRAMES static SW_APART size_t go_on(const struct sw_lane *lane, struct
     while (count < most && more != 0 && !(at->step & kind & SW_STEP_DIRECT)) {
         kind = at->step & in_runs;
         if (kind == SW_STEP_FRAMED)
-            more = run(lane, at, pcs + count, most - count, SW_STEP_FRAMED);
+            more = run(lane, machine, at, pcs + count, most - count, SW_STEP_FRAMED);
         else if (kind == SW_STEP_PLAIN)
-            more = run(lane, at, pcs + count, most - count, SW_STEP_PLAIN);
+            more = run(lane, machine, at, pcs + count, most - count, SW_STEP_PLAIN);
         else if (kind == SW_STEP_FRAMED_SO)
-            more = run(lane, at, pcs + count, most - count, SW_STEP_FRAMED_SO);
+            more = run(lane, machine, at, pcs + count, most - count, SW_STEP_FRAMED_SO);
         else if (kind == SW_STEP_PLAIN_SO)
-            more = run(lane, at, pcs + count, most - count, SW_STEP_PLAIN_SO);
+            more = run(lane, machine, at, pcs + count, most - count, SW_STEP_PLAIN_SO);
         else
-            more = single(lane, at, pcs + count);
+            more = single(lane, machine, at, pcs + count);
         count += more;
         if ((at->step & kind & SW_STEP_DIRECT_SO) && count < most) {
-            more = single(lane, at, pcs + count);
+            more = single(lane, machine, at, pcs + count);
             count += more;
         }
     }
     return count;
+}
+
+SW_OTHERS_FRAMES static SW_APART size_t go_on_arm64(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs,
+                                                    size_t most)
+{
+    return go_by(lane, SW_MACHINE_ARM64, at, pcs, most);
+}
+
+SW_OTHERS_FRAMES static SW_APART size_t go_on_x64(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs,
+                                                  size_t most)
+{
+    return go_by(lane, SW_MACHINE_X64, at, pcs, most);
+}
+
+static SW_INLINE size_t go_on(const struct sw_lane *lane, enum sw_machine machine, struct sw_at *at, uint64_t *pcs,
+                              size_t most)
+{
+    return machine == SW_MACHINE_ARM64 ? go_on_arm64(lane, at, pcs, most) : go_on_x64(lane, at, pcs, most);
 }
 
 /* ---- with a replay memory ---- */
@@ -84,7 +119,7 @@ static size_t go_some(struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, siz
         for (size_t i = 0; i < count; i++)
             pcs[i] = frames[i].pc;
     } else {
-        count = go_on(lane, at, pcs, sw_trace_stride(lane->replay, most));
+        count = go_on(lane, lane->machine, at, pcs, sw_trace_stride(lane->replay, most));
         sw_trace_pass(lane->replay, count);
     }
     return count;
@@ -93,7 +128,7 @@ static size_t go_some(struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, siz
 /* The same frames, by what is remembered where that is possible. An exact frame is never remembered. */
 static SW_APART size_t replay_on(struct sw_lane *lane, struct sw_at *at, bool exact, uint64_t *pcs, size_t most)
 {
-    size_t count = exact ? go_on(lane, at, pcs, most != 0) : 0, before;
+    size_t count = exact ? go_on(lane, lane->machine, at, pcs, most != 0) : 0, before;
     if (exact && count == 0)
         return 0;
     do {
@@ -101,7 +136,7 @@ static SW_APART size_t replay_on(struct sw_lane *lane, struct sw_at *at, bool ex
         count += sw_trace_recall(lane, NULL, at, most - count, pcs + count);
         if (count > before || at->step == 0)
             (void)sw_lane_find(lane, at, false);
-        if (count > before && sw_lane_end(lane, at->step, at->sp, at->fp) != SW_STOP_NONE)
+        if (count > before && sw_lane_end(lane, lane->machine, at->step, at->sp, at->fp) != SW_STOP_NONE)
             break; /* most walks */
         count += go_some(lane, at, pcs + count, most - count);
     } while (count > before);
@@ -111,12 +146,14 @@ static SW_APART size_t replay_on(struct sw_lane *lane, struct sw_at *at, bool ex
 /* ---- the whole walk ---- */
 
 /* A frame to go on from with pc, sp and fp only. Replays look for what is remembered first, then for its entry. */
-static SW_INLINE bool find_place(struct sw_lane *lane, const struct sw_regs *regs, bool exact, struct sw_at *at)
+static SW_INLINE bool find_place(struct sw_lane *lane, enum sw_machine machine, const struct sw_regs *regs, bool exact,
+                                 struct sw_at *at)
 {
-    const uint64_t needed = UINT64_C(1) << SW_X64_RIP | UINT64_C(1) << SW_X64_RSP | UINT64_C(1) << SW_X64_RBP;
-    if ((regs->known & needed) != needed || !sw_lane_is_inside(lane, regs->r[SW_X64_RSP]))
+    const struct sw_regs_roles *roles = sw_regs_roles_of(machine);
+    const uint64_t needed = UINT64_C(1) << roles->pc | UINT64_C(1) << roles->sp | UINT64_C(1) << roles->fp;
+    if ((regs->known & needed) != needed || !sw_lane_is_inside(lane, regs->r[roles->sp]))
         return false;
-    *at = (struct sw_at){ .pc = regs->r[SW_X64_RIP], .sp = regs->r[SW_X64_RSP], .fp = regs->r[SW_X64_RBP] };
+    *at = (struct sw_at){ .pc = regs->r[roles->pc], .sp = regs->r[roles->sp], .fp = regs->r[roles->fp] };
     if (lane->replay && !exact)
         return true;
     (void)sw_lane_find(lane, at, exact);
@@ -130,8 +167,9 @@ static SW_INLINE bool find_place(struct sw_lane *lane, const struct sw_regs *reg
  * Returns  True: that was it; *stop NONE: there was no room for more. False: behind *count frames comes one that takes
  *          more, or entries were used again meanwhile.
  */
-static SW_APART bool ends_quickly(struct sw_lane *lane, const struct sw_regs *regs, bool exact, size_t left,
-                                  uint64_t *pcs, size_t most, size_t *count, enum sw_stop *stop)
+SW_OTHERS_FRAMES static SW_INLINE bool ends_by(struct sw_lane *lane, enum sw_machine machine,
+                                               const struct sw_regs *regs, bool exact, size_t left, uint64_t *pcs,
+                                               size_t most, size_t *count, enum sw_stop *stop)
 {
     const uint64_t generation = sw_cache_generation(lane->cache);
     lane->view.confirmed = sw_next_confirmed(generation);
@@ -140,13 +178,13 @@ static SW_APART bool ends_quickly(struct sw_lane *lane, const struct sw_regs *re
     struct sw_at at;
     *count = 0;
     *stop = SW_STOP_NONE;
-    if (!find_place(lane, regs, exact, &at))
+    if (!find_place(lane, machine, regs, exact, &at))
         return false;
-    const size_t reached = lane->replay ? replay_on(lane, &at, exact, pcs, end) : go_on(lane, &at, pcs, end);
+    const size_t reached = lane->replay ? replay_on(lane, &at, exact, pcs, end) : go_on(lane, machine, &at, pcs, end);
     const bool is_lost = reached != 0 && at.step == 0; /* it was led to an entry that no return address has */
     const bool is_doubted = reached == 0 && exact;     /* a zero there may be a mistake of its table */
     if (reached < end)
-        *stop = is_doubted ? SW_STOP_NONE : sw_lane_end(lane, at.step, at.sp, at.fp);
+        *stop = is_doubted ? SW_STOP_NONE : sw_lane_end(lane, machine, at.step, at.sp, at.fp);
     else if (left < most)
         *stop = SW_STOP_FRAME_LIMIT;
     if (is_lost || !sw_cache_is_same(lane->cache, generation)) {
@@ -158,6 +196,22 @@ static SW_APART bool ends_quickly(struct sw_lane *lane, const struct sw_regs *re
     }
     lane->replayed = replayed; /* all that is gone over again */
     return false;
+}
+
+SW_OTHERS_FRAMES static SW_APART bool ends_quickly_arm64(struct sw_lane *lane, const struct sw_regs *regs, bool exact,
+                                                         size_t left, uint64_t *pcs, size_t most, size_t *count,
+                                                         enum sw_stop *stop)
+{
+    return ends_by(lane, SW_MACHINE_ARM64, regs, exact, left, pcs, most, count, stop);
+}
+
+SW_OTHERS_FRAMES static SW_APART bool ends_quickly(struct sw_lane *lane, const struct sw_regs *regs, bool exact,
+                                                   size_t left, uint64_t *pcs, size_t most, size_t *count,
+                                                   enum sw_stop *stop)
+{
+    return SW_UNLIKELY(lane->machine == SW_MACHINE_ARM64)
+               ? ends_quickly_arm64(lane, regs, exact, left, pcs, most, count, stop)
+               : ends_by(lane, SW_MACHINE_X64, regs, exact, left, pcs, most, count, stop);
 }
 
 /*
@@ -206,11 +260,11 @@ size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scra
         sw_trace_open(lane, walker);
     struct sw_replay *replay = lane->replay;
     most = pcs ? most : 0;
-    if (most != 0 && sw_lane_is_open(lane) && start->machine == SW_MACHINE_X64) {
+    if (most != 0 && sw_lane_is_open(lane) && start->machine == walker->machine) {
         const bool ended = ends_quickly(lane, start, exact, sw_walk_most(walker) - 1, pcs + 1, most - 1, &count, stop);
         count++;
         if (ended) { /* most walks */
-            pcs[0] = start->r[SW_X64_RIP];
+            pcs[0] = sw_regs_pc(start);
             sw_cache_count(lane->cache, SW_COUNT_HITS, count - lane->replayed);
             sw_trace_close(replay);
             return count;

@@ -21,12 +21,12 @@ struct sw_replay *sw_batch_use_replay(struct sw_walk *walk, struct sw_replay *ag
 }
 
 /* By the replay memory. */
-static bool recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, uint32_t left,
+static bool recall(struct sw_lane *lane, const struct sw_trace_known *known, struct sw_at *at, uint32_t left,
                    struct sw_batch *batch)
 {
     if (!lane->replay)
         return false;
-    batch->count = sw_trace_recall(lane, missing, at, left, NULL);
+    batch->count = sw_trace_recall(lane, known, at, left, NULL);
     if (batch->count == 0)
         return false;
     batch->frames = lane->replay->frames + lane->replay->cursor - batch->count;
@@ -36,52 +36,82 @@ static bool recall(struct sw_lane *lane, const uint64_t *missing, struct sw_at *
 }
 
 /* By entries. */
-static void follow(struct sw_lane *lane, const uint64_t *missing, struct sw_at *at, uint32_t left,
+static void follow(struct sw_lane *lane, const struct sw_trace_known *known, struct sw_at *at, uint32_t left,
                    struct sw_batch *batch)
 {
     batch->count =
-        sw_trace_follow(lane, missing, at, left < SW_BATCH_MOST ? left : SW_BATCH_MOST, batch->own, &batch->frames);
+        sw_trace_follow(lane, known, at, left < SW_BATCH_MOST ? left : SW_BATCH_MOST, batch->own, &batch->frames);
     if (sw_cache_is_same(lane->cache, batch->last.generation))
         return;
     batch->count = 0;
     sw_trace_distrust(lane->replay);
 }
 
+/* rsi and rdi are unknown in all walks but those of Windows' functions. */
+static struct sw_trace_known known_of_x64(uint64_t known)
+{
+    const uint64_t windows = SW_SLOT_REGISTERS & ~SW_X64_NONVOLATILE;
+    struct sw_trace_known to = { SW_STEP_KEEPS | (known & windows ? SW_STEP_KEEPS_SI : 0), 0 };
+    for (unsigned i = 0; i < SW_SLOTS; i++)
+        to.missing |= known >> sw_slot_registers[i] & 1 ? 0 : UINT64_C(0xff) << (8 * i);
+    return to;
+}
+
+static struct sw_trace_known known_of(enum sw_machine machine, uint64_t known)
+{
+    struct sw_trace_known to = { SW_STEP_KEEPS, 0 };
+    if (machine == SW_MACHINE_X64)
+        return known_of_x64(known);
+    for (unsigned i = 0; i < SW_PLACES; i++)
+        to.missing |= known >> (SW_ARM64_X19 + i) & 1 ? 0 : (uint64_t)SW_PLACE_LOST << (SW_PLACE_BITS * i);
+    return to;
+}
+
 unsigned sw_batch_take(const struct sw_walk *walk, struct sw_batch *batch)
 {
     struct sw_lane *lane = &sw_walk_scratch_of(walk->scratch)->lane;
     const struct sw_regs *regs = &walk->frame.regs;
-    const uint64_t settled = SW_X64_NONVOLATILE | BIT(SW_X64_RSP) | BIT(SW_X64_RIP);
-    const uint64_t missing = SW_X64_NONVOLATILE & ~regs->known;
+    const struct sw_regs_roles *roles = sw_regs_roles_of(lane->machine);
+    const uint64_t kept = lane->machine == SW_MACHINE_X64 ? SW_SLOT_REGISTERS : roles->nonvolatile;
+    const uint64_t settled = kept | BIT(roles->sp) | BIT(roles->pc);
+    const struct sw_trace_known known = known_of(lane->machine, regs->known);
     const uint32_t left = walk->most - walk->depth;
     batch->count = batch->settled = 0;
     if (!(walk->entry.step & SW_STEP_EASY) || walk->frame.exact || (regs->known & ~settled) != 0 ||
-        (missing & BIT(SW_X64_RBP)))
+        !sw_regs_has(regs, roles->fp))
         return 0;
-    struct sw_at at = { regs->r[SW_X64_RIP], regs->r[SW_X64_RSP], regs->r[SW_X64_RBP], walk->entry.step,
-                        walk->entry.at };
+    struct sw_at at = { regs->r[roles->pc], regs->r[roles->sp], regs->r[roles->fp], walk->entry.step, walk->entry.at };
     batch->stack = lane->view.stack;
     batch->last.generation = walk->entry.generation;
-    if (!recall(lane, &missing, &at, left, batch))
-        follow(lane, &missing, &at, left, batch);
-    batch->last.step = at.step;
+    if (!recall(lane, &known, &at, left, batch))
+        follow(lane, &known, &at, left, batch);
+    batch->last.step = sw_lane_usable(lane, at.step, at.sp, true);
     batch->last.at = at.entry;
     return batch->count;
 }
 
 /* From the last frame back: of each register the last place counts. */
-SW_OTHERS_FRAMES void sw_batch_settle(struct sw_walk *walk, struct sw_batch *batch, unsigned n)
+SW_OTHERS_FRAMES static void settle_x64(struct sw_walk *walk, struct sw_batch *batch, unsigned n)
 {
-    uint64_t wanted = SW_X64_NONVOLATILE & ~BIT(SW_X64_RBP);
+    uint64_t wanted = walk->frame.regs.known & SW_SLOT_REGISTERS & ~BIT(SW_X64_RBP);
     for (unsigned i = n + 1; i > batch->settled && wanted != 0; i--) {
         const struct sw_trace_frame *frame = &batch->frames[i - 1];
-        for (unsigned k = 1; (frame->step & SW_STEP_OTHERS) && k < SW_SLOTS; k++) {
-            const uint64_t below = frame->slots >> (8 * k) & 0xff, bit = BIT(sw_slot_registers[k]);
-            if (below && (wanted & bit))
-                walk->frame.regs.r[sw_slot_registers[k]] = sw_lane_word(batch->stack, frame->sp - SW_WORD * below);
-            wanted &= below ? ~bit : UINT64_MAX;
+        for (unsigned k = 1; k < SW_SLOTS && frame->slots >> (8 * k) != 0; k++) {
+            const uint64_t slot = (frame->slots >> (8 * k) & 0xff) * SW_WORD, bit = BIT(sw_slot_registers[k]);
+            if (slot && (wanted & bit))
+                walk->frame.regs.r[sw_slot_registers[k]] = sw_lane_word(batch->stack, sw_slot_address(frame->sp, slot));
+            wanted &= slot ? ~bit : UINT64_MAX;
         }
     }
+}
+
+SW_OTHERS_FRAMES void sw_batch_settle(struct sw_walk *walk, struct sw_batch *batch, unsigned n)
+{
+    if (walk->frame.regs.machine == SW_MACHINE_X64)
+        settle_x64(walk, batch, n);
+    else
+        for (unsigned i = batch->settled; i <= n; i++)
+            sw_slots_restore_arm64(&walk->frame.regs, batch->stack, batch->frames[i].sp, batch->frames[i].slots);
     batch->settled = n + 1;
 }
 

@@ -6,7 +6,7 @@
  *         ... walk.frame ...
  *         while (sw_batch_take(&walk, &batch))
  *             for (unsigned i = 0; i < batch.count; i++) {
- *                 sw_batch_go(&walk, &batch.frames[i]);   // walk.frame.regs: pc, sp, rbp
+ *                 sw_batch_go(&walk, machine, &batch.frames[i]);   // walk.frame.regs: pc, sp, fp
  *                 sw_batch_arrive(&walk, &batch, i);      // the rest of walk.frame; at the latest for the last
  *             }
  *     }
@@ -57,13 +57,17 @@ struct sw_replay *sw_batch_use_replay(struct sw_walk *walk, struct sw_replay *ag
  */
 unsigned sw_batch_take(const struct sw_walk *walk, struct sw_batch *batch);
 
-/* The walk goes on to the next of the frames: of walk->frame only pc, sp and rbp are that frame's. */
-static SW_INLINE void sw_batch_go(struct sw_walk *walk, const struct sw_trace_frame *frame)
+/*
+ * The walk goes on to the next of the frames: of walk->frame only pc, sp and frame pointer are that frame's. machine:
+ * the walk's, here and below; a constant where frames go by.
+ */
+static SW_INLINE void sw_batch_go(struct sw_walk *walk, enum sw_machine machine, const struct sw_trace_frame *frame)
 {
+    const struct sw_regs_roles *roles = sw_regs_roles_of(machine);
     struct sw_regs *regs = &walk->frame.regs;
-    regs->r[SW_X64_RIP] = frame->pc;
-    regs->r[SW_X64_RSP] = frame->sp;
-    regs->r[SW_X64_RBP] = frame->fp;
+    regs->r[roles->pc] = frame->pc;
+    regs->r[roles->sp] = frame->sp;
+    regs->r[roles->fp] = frame->fp;
     walk->depth++;
 }
 
@@ -71,7 +75,8 @@ static SW_INLINE void sw_batch_go(struct sw_walk *walk, const struct sw_trace_fr
 void sw_batch_settle(struct sw_walk *walk, struct sw_batch *batch, unsigned n);
 
 /* The same, once a frame. */
-SW_OTHERS_FRAMES static SW_INLINE void sw_batch_settle_one(struct sw_walk *walk, struct sw_batch *batch, unsigned n)
+SW_OTHERS_FRAMES static SW_INLINE void sw_batch_settle_one(struct sw_walk *walk, enum sw_machine machine,
+                                                           struct sw_batch *batch, unsigned n)
 {
     const struct sw_trace_frame *frame = &batch->frames[n];
     if (SW_UNLIKELY(batch->settled != n)) {
@@ -79,7 +84,7 @@ SW_OTHERS_FRAMES static SW_INLINE void sw_batch_settle_one(struct sw_walk *walk,
         return;
     }
     if (frame->step & SW_STEP_OTHERS)
-        sw_slots_restore(&walk->frame.regs, batch->stack, frame->sp, frame->slots);
+        sw_slots_restore(&walk->frame.regs, machine, batch->stack, frame->sp, frame->slots);
     batch->settled = n + 1;
 }
 

@@ -48,20 +48,11 @@ bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop)
 
 /* ---- the fast step ---- */
 
-/*
- * A step as the walk at its frame can use it: without the fast lane where the walk has none or does not know the frame
- * pointer, which all easy steps keep; and to be looked at one by one where the lane's short ways are not for it.
- */
 static uint64_t usable(const struct sw_walk *walk, uint64_t step)
 {
     const struct sw_lane *lane = lane_of(walk);
     const struct sw_regs *regs = &walk->frame.regs;
-    if (!sw_lane_is_open(lane) || !sw_regs_has(regs, SW_X64_RBP))
-        return step & ~SW_STEP_EASY;
-    const bool is_short = step & (SW_STEP_DIRECT | SW_STEP_DIRECT_SO);
-    if (is_short && (!lane->holds || !sw_lane_is_inside(lane, regs->r[SW_X64_RSP])))
-        return (step & ~SW_STEP_EASY) | SW_STEP_SINGLE;
-    return step;
+    return sw_lane_usable(lane, step, sw_regs_sp(regs), sw_regs_has(regs, sw_regs_fp_number(lane->machine)));
 }
 
 static SW_INLINE void set_code(struct sw_range *code, const struct sw_cold *cold)
@@ -72,39 +63,51 @@ static SW_INLINE void set_code(struct sw_range *code, const struct sw_cold *cold
     sw_entry_attributes(code, sw_load(&cold->attributes));
 }
 
+/* Whether what was read of entries is what is there; otherwise the walk knows no entry any more. */
+static SW_INLINE bool is_believed(struct sw_walk *walk, const struct sw_lane *lane)
+{
+    if (SW_LIKELY(sw_cache_is_same(lane->cache, walk->entry.generation)))
+        return true;
+    walk->entry.step = 0;
+    return false;
+}
+
 /*
  * From a frame that has an entry to a caller that has one, over words in the window: what the long way would say. kind:
  * as in sw_lane_follow; of a step without SW_STEP_BY_CALL where all entries hold. Or 0.
  *
  * Returns  False: neither; then the frame is as it was. Its entry has become unknown where the cache's is another.
  */
-SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, uint64_t kind)
+SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, enum sw_machine machine, uint64_t kind)
 {
     const struct sw_lane *lane = lane_of(walk);
+    const struct sw_regs_roles *roles = sw_regs_roles_of(machine);
     struct sw_frame *frame = &walk->frame;
     struct sw_regs *regs = &frame->regs;
-    const struct sw_at at = { regs->r[SW_X64_RIP], regs->r[SW_X64_RSP], regs->r[SW_X64_RBP], walk->entry.step,
+    const struct sw_at at = { regs->r[roles->pc], regs->r[roles->sp], regs->r[roles->fp], walk->entry.step,
                               walk->entry.at };
     const struct sw_cold *cold = sw_cold_at(lane->cold, at.entry);
-    const uint64_t slots = sw_load(&cold->slots), same = atomic_load_explicit(&cold->same, memory_order_relaxed);
+    const uint64_t same = atomic_load_explicit(&cold->same, memory_order_relaxed);
     struct sw_at to;
     uint64_t by = at.step;
-    if (kind ? !sw_lane_follow(lane, lane->view, &at, &to, kind, false) || to.step == 0
-             : !sw_lane_step(lane, &at, &to, &by))
+    if (kind ? !sw_lane_follow(lane, lane->view, &at, &to, machine, kind, false) || to.step == 0
+             : !sw_lane_step(lane, &at, &to, machine, &by))
         return false;
     set_code(&frame->code, sw_cold_at(lane->cold, to.entry));
     walk->entry.step = to.step;
     walk->entry.at = to.entry;
-    if (SW_UNLIKELY(!sw_cache_is_same(lane->cache, walk->entry.generation))) {
-        walk->entry.step = 0;
+    if (at.step & SW_STEP_OTHERS) {
+        const uint64_t slots = sw_load(&cold->slots);
+        if (!is_believed(walk, lane))
+            return false;
+        sw_slots_restore(regs, machine, lane->view.stack, to.sp, slots);
+    } else if (!is_believed(walk, lane)) {
         return false;
     }
-    if (at.step & SW_STEP_OTHERS)
-        sw_slots_restore(regs, lane->view.stack, to.sp, slots);
-    regs->known = (regs->known & same) | slots >> SW_SLOTS_SAVED_SHIFT;
-    regs->r[SW_X64_RIP] = to.pc;
-    regs->r[SW_X64_RSP] = to.sp;
-    regs->r[SW_X64_RBP] = to.fp;
+    regs->known = sw_known_behind(machine, regs->known, same);
+    regs->r[roles->pc] = to.pc;
+    regs->r[roles->sp] = to.sp;
+    regs->r[roles->fp] = to.fp;
     walk->depth++;
     frame->lookup = to.pc - 1;
     frame->exact = false;
@@ -120,9 +123,9 @@ static enum sw_stop fast_end(const struct sw_walk *walk)
 {
     const struct sw_regs *regs = &walk->frame.regs;
     const uint64_t step = walk->entry.step;
-    const bool known = step & (SW_STEP_PLAIN | SW_STEP_END) || sw_regs_has(regs, SW_X64_RBP);
+    const bool known = step & (SW_STEP_PLAIN | SW_STEP_END) || sw_regs_has(regs, sw_regs_fp_number(regs->machine));
     return known && (!walk->frame.exact || step & SW_STEP_END)
-               ? sw_lane_end(lane_of(walk), step, sw_regs_sp(regs), sw_regs_fp(regs))
+               ? sw_lane_end(lane_of(walk), regs->machine, step, sw_regs_sp(regs), sw_regs_fp(regs))
                : SW_STOP_NONE;
 }
 
@@ -385,7 +388,9 @@ static SW_APART bool long_step(struct sw_walk *walk)
         return first_frame(walk);
     if (walk->depth >= walk->most)
         return sw_walk_end(walk, SW_STOP_FRAME_LIMIT);
-    if ((walk->entry.step & SW_STEP_EASY) && fast_step(walk, 0))
+    if ((walk->entry.step & SW_STEP_EASY) &&
+        (lane_of(walk)->machine == SW_MACHINE_ARM64 ? fast_step(walk, SW_MACHINE_ARM64, 0)
+                                                    : fast_step(walk, SW_MACHINE_X64, 0)))
         return true;
     const enum sw_stop end = walk->entry.step ? fast_end(walk) : SW_STOP_NONE;
     if (end != SW_STOP_NONE)
@@ -401,8 +406,9 @@ bool sw_walk_next(struct sw_walk *walk)
     if (SW_UNLIKELY(!walk))
         return false;
     const uint64_t kind = walk->entry.step & (SW_STEP_DIRECT | SW_STEP_BY_CALL);
-    if (SW_LIKELY(walk->depth < walk->most) && ((kind == SW_STEP_FRAMED && fast_step(walk, SW_STEP_FRAMED)) ||
-                                                (kind == SW_STEP_PLAIN && fast_step(walk, SW_STEP_PLAIN))))
+    if (SW_LIKELY(walk->depth < walk->most) &&
+        ((kind == SW_STEP_FRAMED && fast_step(walk, SW_MACHINE_X64, SW_STEP_FRAMED)) ||
+         (kind == SW_STEP_PLAIN && fast_step(walk, SW_MACHINE_X64, SW_STEP_PLAIN))))
         return true;
     return long_step(walk);
 }

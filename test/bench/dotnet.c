@@ -93,7 +93,8 @@ void bench_dotnet(const struct options *options)
         figure_print("dotnet", ".NET");
         return;
     }
-    snprintf(stacks, sizeof stacks, "%s/../../../examples/stacks --plain %d", options->programs, options->dotnet);
+    snprintf(stacks, sizeof stacks, "%s/../../../tools/snapstacks/snapstacks --plain %d", options->programs,
+             options->dotnet);
     snprintf(clrmd, sizeof clrmd, "%s %d", options->clrmd, options->dotnet);
     snprintf(timed, sizeof timed, "%s %d --time %d", options->clrmd, options->dotnet, SAMPLES);
     for (unsigned turn = 0; turn < DOTNET_TURNS; turn++) {

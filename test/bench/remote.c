@@ -180,8 +180,8 @@ static void measure(const struct options *options, unsigned threads, unsigned tu
     bool has_eu = true;
     ours = libunwind = stacks = eu_stack = (struct seen){ .turns = 0 };
     start(&target, options, threads);
-    snprintf(stacks_command, sizeof stacks_command, "%s/../../../examples/stacks --plain %d", options->programs,
-             (int)target.pid);
+    snprintf(stacks_command, sizeof stacks_command, "%s/../../../tools/snapstacks/snapstacks --plain %d",
+             options->programs, (int)target.pid);
     snprintf(eu_command, sizeof eu_command, "eu-stack -n 0 -p %d 2>/dev/null", (int)target.pid);
     for (unsigned turn = 0; turn < turns; turn++) {
         see_ours(&ours, &target, threads);

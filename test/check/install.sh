@@ -6,6 +6,7 @@ build=${1:-build}
 root=$(cd "$build" && pwd)/installed
 status=0
 rm -rf "$root"
+mkdir -p "$root" "$build/log"
 
 verdict() {
     if [ "$1" -eq 0 ]; then
@@ -17,24 +18,51 @@ verdict() {
     fi
 }
 
-make --no-print-directory BUILD="$build" PREFIX=/opt/sw DESTDIR="$root" install >"$build/log/install.out" 2>&1
-verdict $? "make install PREFIX DESTDIR"
-[ -f "$root/opt/sw/lib/libsnapwalk.a" ] && [ -f "$root/opt/sw/include/snapwalk/walk.h" ] &&
-    grep -q '^prefix=/opt/sw$' "$root/opt/sw/lib/pkgconfig/snapwalk.pc"
-verdict $? "archive, headers and snapwalk.pc are where they belong"
+make --no-print-directory BUILD="$build" PREFIX=/opt/sw LIBDIR=/opt/sw/lib/some DESTDIR="$root/a folder" install \
+    >"$build/log/install.out" 2>&1
+verdict $? "make install PREFIX LIBDIR DESTDIR"
+rm -rf "$root/sw"
+mv "$root/a folder/opt/sw" "$root/sw"
+lib=$root/sw/lib/some
+[ -f "$lib/libsnapwalk.a" ] && [ -f "$lib/libsnapwalk.so" ] && [ -f "$root/sw/include/snapwalk/walk.h" ] &&
+    grep -q '^libdir=/opt/sw/lib/some$' "$lib/pkgconfig/snapwalk.pc"
+verdict $? "libraries, headers and snapwalk.pc are where they belong"
+
+# flags OPTION... PACKAGE...: what pkg-config says, of where the files are now
+flags() {
+    PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --define-variable=libdir="$lib" --define-variable=includedir="$root/sw/include" \
+        --cflags --libs "$@"
+}
+
+# runs PROGRAM LAST-LINE: it ends well, and that is one of its lines
+runs() {
+    LD_LIBRARY_PATH=$lib "$1" >"$build/log/install.out" 2>&1 && grep -qxF "$2" "$build/log/install.out"
+}
 
 # The one indented block of README.md that includes a header, without its indentation.
 awk '/^    #include <snapwalk/ { on = 1 } on && /^[^ ]/ { exit } on { sub(/^    /, ""); print }' README.md |
-    sed '/^cc walk.c/d' >"$build/installed/walk.c"
-lines=$(grep -c . "$build/installed/walk.c")
-flags=$(sed -n -e 's/^Libs: //p' -e 's/^Cflags: //p' "$root/opt/sw/lib/pkgconfig/snapwalk.pc" |
-    sed -e "s,\${libdir},$root/opt/sw/lib,g" -e "s,\${includedir},$root/opt/sw/include,g")
-gcc -std=c11 -Wall -Wextra -Werror "$build/installed/walk.c" $flags -o "$build/installed/walk" >"$build/log/install.out" 2>&1 &&
-    "$build/installed/walk" >"$build/log/install.out" 2>&1 && grep -q '^ended: root$' "$build/log/install.out"
-verdict $? "README's program ($lines lines) compiles against what was installed, and walks to the root"
+    sed '/^cc walk.c/d' >"$root/walk.c"
+lines=$(grep -c . "$root/walk.c")
+how="gcc -std=c11 -Wall -Wextra -Werror"
+if ! command -v pkg-config >/dev/null 2>&1; then
+    echo "ok - programs against what was installed # SKIP no pkg-config command"
+    exit $status
+fi
+$how "$root/walk.c" $(flags snapwalk) -o "$root/walk" >"$build/log/install.out" 2>&1 && runs "$root/walk" "ended: root" &&
+    readelf -d "$root/walk" | grep -q 'NEEDED.*libsnapwalk[.]so[.]0'
+verdict $? "README's program ($lines lines) compiles against the shared library, and walks to the root"
+$how "$root/walk.c" $(flags --static snapwalk | sed 's/-lsnapwalk/-l:libsnapwalk.a/') -o "$root/walk" >"$build/log/install.out" 2>&1 &&
+    runs "$root/walk" "ended: root" && ! nm -D --defined-only "$root/walk" | grep -q sw_
+verdict $? "and against the archive, of which nothing is visible"
+
+# Public functions: those of the headers, but for the harness, which is an archive of its own.
+public=$(cat $(ls "$root"/sw/include/snapwalk/*.h | grep -v /harness.h) | sed -nE 's/^SW_API .*\b(sw_[a-z0-9_]+)\(.*/\1/p' | sort -u)
+visible=$(nm -D --defined-only "$lib/libsnapwalk.so" | awk '$2 == "T" { sub(/@@SNAPWALK_0$/, "", $3); print $3 }' | sort -u)
+[ -n "$public" ] && [ "$public" = "$visible" ]
+verdict $? "the shared library exports the $(echo "$public" | wc -l) public functions, as SNAPWALK_0"
 
 # The harness is found by pkg-config, with all that it needs, and the program of its header's first lines runs.
-cat >"$build/installed/tube.c" <<'END'
+cat >"$root/tube.c" <<'END'
 #include <snapwalk/harness.h>
 #include <stdio.h>
 int main(void)
@@ -53,14 +81,27 @@ int main(void)
     return 0;
 }
 END
-if command -v pkg-config >/dev/null 2>&1; then
-    flags=$(PKG_CONFIG_PATH="$root/opt/sw/lib/pkgconfig" pkg-config --define-variable=prefix="$root/opt/sw" --cflags --libs \
-        snapwalk-harness snapwalk 2>"$build/log/install.out")
-    gcc -std=c11 -Wall -Wextra -Werror "$build/installed/tube.c" $flags -o "$build/installed/tube" >"$build/log/install.out" 2>&1 &&
-        "$build/installed/tube" >"$build/log/install.out" 2>&1 &&
-        grep -qxF 'Demo.Program.Main < [native]' "$build/log/install.out"
-    verdict $? "a program of the harness is built with pkg-config's flags, and runs"
+$how "$root/tube.c" $(flags snapwalk-harness snapwalk) -o "$root/tube" >"$build/log/install.out" 2>&1 &&
+    runs "$root/tube" 'Demo.Program.Main < [native]'
+verdict $? "a program of the harness is built with pkg-config's flags, and runs"
+
+mv "$root/sw" "$root/a folder/opt/sw"
+# A card that Doxygen does not understand, or a public function without a page, ends it.
+if command -v doxygen >/dev/null 2>&1; then
+    make --no-print-directory BUILD="$build" PREFIX=/opt/sw DESTDIR="$root/a folder" install-docs >"$build/log/install.out" 2>&1 &&
+        [ -s "$root/a folder/opt/sw/share/doc/snapwalk/html/index.html" ] &&
+        grep -q 'entries' "$root/a folder/opt/sw/share/man/man3/snapwalk_cache.h.3"
+    verdict $? "make install-docs: pages of man and HTML"
 else
-    echo "ok - a program of the harness is built with pkg-config's flags # SKIP no pkg-config command"
+    echo "ok - make install-docs: pages of man and HTML # SKIP no doxygen command"
 fi
+make --no-print-directory BUILD="$build" PREFIX=/opt/sw LIBDIR=/opt/sw/lib/some DESTDIR="$root/a folder" uninstall \
+    >"$build/log/install.out" 2>&1 && [ -z "$(find "$root/a folder" ! -type d | tee -a "$build/log/install.out")" ]
+verdict $? "make uninstall leaves nothing"
+
+make --no-print-directory BUILD="$build" dist >"$build/log/install.out" 2>&1 &&
+    cp "$build"/snapwalk-*.tar.xz "$root/first" && make --no-print-directory BUILD="$build" dist >"$build/log/install.out" 2>&1 &&
+    cmp "$build"/snapwalk-*.tar.xz "$root/first" >"$build/log/install.out" 2>&1 && git show HEAD:Makefile >"$root/Makefile" && tar xJOf "$root/first" --wildcards '*/Makefile' |
+    cmp - "$root/Makefile" >"$build/log/install.out" 2>&1
+verdict $? "make dist gives the same bytes twice"
 exit $status

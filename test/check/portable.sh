@@ -11,7 +11,7 @@ mkdir -p "$build/zydis"
 ln -sfn /usr/include/Zydis "$build/zydis/Zydis"
 ln -sfn /usr/include/Zycore "$build/zydis/Zycore"
 files=$(find lib src -name '*.c' | grep -vE '^(src/(target|clr)/(linux|windows)|lib/elf)/')
-flags="-std=c11 -ffreestanding -Wall -Wextra -Werror -Iinclude -Ilib -Isrc -isystem $build/zydis -DSW_VERSION=\"0\""
+flags="-std=c11 -ffreestanding -Wall -Wextra -Werror -Iinclude -Ilib -Isrc -isystem $build/zydis"
 for compiler in gcc clang aarch64-linux-gnu-gcc x86_64-w64-mingw32-gcc; do
     bad=
     # What is built in whole elsewhere, with more warnings, has only to find its headers here.

@@ -1,7 +1,7 @@
 // What ClrMD, through the runtime's own debugging library, says about the stacks of a stopped .NET process.
 //
 //     clrmd PID             prints it: "thread TID", "frame IP SP NAME" for each managed frame, leaf first
-//     clrmd PID FILE        compares it with what `stacks --plain PID` has written to FILE
+//     clrmd PID FILE        compares it with what `snapstacks --plain PID` has written to FILE
 //     clrmd PID --time N    reads them N times and prints "look MS" for each
 //
 // The process must have been stopped with SIGSTOP, so that both tools see the same instant: ClrMD attaches with ptrace

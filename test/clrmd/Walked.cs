@@ -1,4 +1,4 @@
-// Reads what `stacks --plain` writes: "thread TID NAME", then "frame IP SP KIND SOURCE TRUST NAME" leaf first.
+// Reads what `snapstacks --plain` writes: "thread TID NAME", then "frame IP SP KIND SOURCE TRUST NAME" leaf first.
 
 using System.Globalization;
 

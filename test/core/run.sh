@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh BUILD: real cores of crash.c, walked by examples/stacks on this host: one that the kernel writes, one by gcore, those
+# run.sh BUILD: real cores of crash.c, walked by snapstacks on this host: one that the kernel writes, one by gcore, those
 # that qemu writes for ARM64 programs, signed return addresses too. Every thread must come out whole, with the functions
 # that crash.c calls, in order; frame by frame as eu-stack sees it, or as the living process was seen. TAP on standard output.
 set -u
@@ -9,7 +9,7 @@ build=${1:?run.sh BUILD}
 here=$(pwd)
 mkdir -p "$build/test/core"
 out=$(cd "$build/test/core" && pwd)
-stacks=$(cd "$build/examples" && pwd)/stacks
+stacks=$(cd "$build/tools/snapstacks" && pwd)/snapstacks
 number=0
 status=0
 
@@ -111,7 +111,7 @@ else
     mkdir -p "$out/other$out"
     compile "${CC:-gcc}" "$out/other$out/crash" -DOTHER -g
     "$stacks" --plain --core "$core" --sysroot "$out/other" >"$out/seen" 2>"$out/complaints" &&
-        grep -q "stacks: $out/crash: no image: other" "$out/complaints" && [ "$(wc -l <"$out/complaints")" = 1 ] &&
+        grep -q "snapstacks: $out/crash: no image: other" "$out/complaints" && [ "$(wc -l <"$out/complaints")" = 1 ] &&
         ! grep -q 'crash!' "$out/seen" && grep -q ' libc[.]so[.]6!' "$out/seen"
     say_if "another build is refused by name, libraries found where they are" "$out/seen" "$out/complaints"
     rm -rf "$out/other"
@@ -174,7 +174,7 @@ else
     cp $arm64/lib/libm.so.6 "$out/other/lib/libc.so.6"
     cp $arm64/lib/ld-linux-aarch64.so.1 "$out/other/lib/"
     "$stacks" --plain --core "$core" --sysroot "$out/other" >"$out/seen" 2>"$out/complaints"
-    [ "$(cat "$out/complaints")" = "stacks: /lib/libc.so.6: no image: other" ] && grep -q 'arm64-signed!fault_here' "$out/seen"
+    [ "$(cat "$out/complaints")" = "snapstacks: /lib/libc.so.6: no image: other" ] && grep -q 'arm64-signed!fault_here' "$out/seen"
     say_if "ARM64: another library is refused by name" "$out/seen" "$out/complaints"
     rm -rf "$out/other"
 

@@ -153,7 +153,9 @@ static void read_frames(const struct sw_memory *memory, size_t size)
     struct sw_transition record;
     uint64_t cursor = 0;
     size_t count = 0;
-    for (uint64_t before = 0; sw_clr_thread_record(&layout, memory, memory, TARGET, &cursor, &record); before = cursor)
+    uint32_t native;
+    for (uint64_t before = 0; sw_clr_thread_record(&layout, memory, memory, TARGET, &cursor, &record, &native);
+         before = cursor)
         if (cursor <= before || record.address != cursor || cursor % 8 != 0 || ++count > (HEAD_BYTES + size) / 8 ||
             record.regs.machine != SW_MACHINE_X64 || record.regs.known >> SW_X64_COUNT != 0)
             abort();

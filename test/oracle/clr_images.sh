@@ -98,12 +98,12 @@ published=$work/bin/Release/net10.0/linux-x64/publish
 "$published/composite" >/dev/null 2>&1 &
 program=$!
 sleep 5
-"$build/examples/stacks" "$program" >"$work/stacks.out" 2>&1
+"$build/tools/snapstacks/snapstacks" --verbose "$program" >"$work/stacks.out" 2>&1
 kill "$program"
 wait "$program" 2>/dev/null
-# Main, six of Deep, Thread.Sleep: the example folds frames at the same pc. The thread's walk has to reach _start.
+# Main, six of Deep, Thread.Sleep: the tool folds frames at the same pc. The thread's walk has to reach _start.
 awk '/^thread/ { n++ } n == 1' "$work/stacks.out" >"$work/main.out"
-managed=$(grep -c ' ngen .*composite[.]r2r[.]dll' "$work/main.out")
+managed=$(grep -c ' ngen ' "$work/main.out")
 if [ "$managed" -ge 4 ] && grep -q 'and 4 more at the same pc' "$work/main.out" && grep -q 'end: root' "$work/main.out"; then
     echo "ok - the main thread of a composite program"
 else

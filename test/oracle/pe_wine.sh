@@ -117,7 +117,7 @@ walk_live() {
     timeout 600 "$wine" "$work/spin.exe" >/dev/null 2>&1 &
     launcher=$!
     until_so is_spinning
-    "$build/examples/stacks" "$(spinning)" >"$work/spin.out" 2>&1
+    "$build/tools/snapstacks/snapstacks" --verbose "$(spinning)" >"$work/spin.out" 2>&1
     kill "$(spinning)" "$launcher" 2>/dev/null
     wait "$launcher" 2>/dev/null
     base=$(x86_64-w64-mingw32-objdump -p "$work/spin.exe" | awk '/^ImageBase/ { print $2 }')
@@ -144,8 +144,8 @@ spinning() {
     done | tail -n 1
 }
 
-if [ ! -x "$build/examples/stacks" ]; then
-    echo "ok - a walk through a program in Wine # SKIP no $build/examples/stacks"
+if [ ! -x "$build/tools/snapstacks/snapstacks" ]; then
+    echo "ok - a walk through a program in Wine # SKIP no $build/tools/snapstacks/snapstacks"
 elif walk_live; then
     echo "ok - a walk through a program in Wine: $(cat "$work/spin.names" 2>/dev/null)"
 else

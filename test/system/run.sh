@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh BUILD: nested.c as distributions ship programs: linked in several ways with glibc and musl, with .eh_frame, with
 # .debug_frame only, stripped with MiniDebugInfo. Each is stopped inside its second signal handler, on its stack and on an
-# alternate one, and walked from outside by examples/stacks; some walk themselves first. Names, order and end must be right;
+# alternate one, and walked from outside by snapstacks; some walk themselves first. Names, order and end must be right;
 # where there are tables, every frame must come from them. musl's own functions have none. TAP on standard output.
 set -u
 cd "$(dirname "$0")/../.."
@@ -53,7 +53,7 @@ check() {
     "$2" ${5:-} >"$out/said" 2>&1 &
     pid=$!
     until_so is_ready "$out/said" "$pid"
-    "$build/examples/stacks" --plain "$pid" >"$out/seen" 2>&1
+    "$build/tools/snapstacks/snapstacks" --plain "$pid" >"$out/seen" 2>&1
     kill -KILL "$pid" 2>/dev/null
     wait "$pid" 2>/dev/null
     summary "$out/seen" >"$out/summary"
@@ -122,7 +122,7 @@ elif mini "$out/debug-frame" "$out/mini"; then
     "$out/stripped" >"$out/said" 2>&1 &
     pid=$!
     until_so is_ready "$out/said" "$pid"
-    "$build/examples/stacks" --plain "$pid" >"$out/seen" 2>&1
+    "$build/tools/snapstacks/snapstacks" --plain "$pid" >"$out/seen" 2>&1
     kill -KILL "$pid"
     wait "$pid" 2>/dev/null
     case $(summary "$out/seen" | head -n 1)$(grep -c '^frame' "$out/seen") in
@@ -143,7 +143,7 @@ musl_library() {
         src/target/linux/images*.c src/target/linux/lasting.c src/target/linux/map_query.c src/target/linux/maps.c src/target/linux/os.c src/target/linux/present.c src/target/linux/self*.c \
         test/system/no_files.c; do
         case $file in *process*) continue ;; esac
-        musl-gcc -std=c11 -D_GNU_SOURCE -DSW_VERSION='"test"' -O2 -g -w -Iinclude -Ilib -Isrc -c "$file" \
+        musl-gcc -std=c11 -D_GNU_SOURCE -O2 -g -w -Iinclude -Ilib -Isrc -c "$file" \
             -o "$out/musl/$(echo "$file" | tr / _).o" || return 1
     done
     rm -f "$out/libmusl.a"

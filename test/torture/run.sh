@@ -19,7 +19,7 @@ made() {
     programs=$(awk -v of="$of" -v folder="$folder" '($2 == "valgrind" ? "gcc" : $2) == of { print folder "/test/torture/" $4 }' "$table" | sort -u)
     [ -n "$programs" ] || return 0
     # shellcheck disable=SC2086
-    make --no-print-directory -j"$(nproc 2>/dev/null || echo 1)" BUILD="$folder" "$@" archive "$folder/examples/stacks" $programs >"$log/build-$of" 2>&1 || {
+    make --no-print-directory -j"$(nproc 2>/dev/null || echo 1)" BUILD="$folder" "$@" archive "$folder/tools/snapstacks/snapstacks" $programs >"$log/build-$of" 2>&1 || {
         grep -E 'error|Error|undefined' "$log/build-$of" | head -n 20
         echo "torture: build $of failed, see $log/build-$of"
         exit 1

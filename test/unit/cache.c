@@ -438,7 +438,8 @@ static void many_entries_outlive_a_change_that_is_not_theirs(void **state)
 static void store(const struct sw_changes *changes, uint64_t pc)
 {
     const uint64_t step = SW_STEP_ENTRY | SW_STEP_BY_CALL | SW_STEP_ONLY_SO | SW_STEP_FRAMED_SO |
-                          (uint64_t)RBP << SW_STEP_CFA_SHIFT | UINT64_C(2) << SW_STEP_OFFSET_SHIFT | 16;
+                          (uint64_t)RBP << SW_STEP_CFA_SHIFT | UINT64_C(2) << SW_STEP_OFFSET_SHIFT |
+                          SW_SLOT_BELOW(2 * SW_WORD);
     const struct sw_entry entry = { .key = pc, .step = step };
     sw_cache_store(cache, changes, pc, &entry);
 }
@@ -451,7 +452,7 @@ static bool is_followed(const struct sw_walker *walker, struct sw_lane *lane, st
     lane->view.confirmed = sw_next_confirmed(sw_cache_generation(cache));
     *at = (struct sw_at){ .pc = C + BEHIND_CALL, .sp = STACK, .fp = STACK };
     assert_int_equal(sw_lane_find(lane, at, false), SW_COUNT_HITS);
-    return sw_lane_follow(lane, lane->view, at, &to, SW_STEP_FRAMED_SO, true);
+    return sw_lane_follow(lane, lane->view, at, &to, SW_MACHINE_X64, SW_STEP_FRAMED_SO, true);
 }
 
 /* What two entries agree on is believed until any entry is another, of that pc or of this. */

@@ -17,31 +17,52 @@ enum { SP = SW_ARM64_SP, FP = SW_ARM64_FP, LR = SW_ARM64_LR, PC = SW_ARM64_PC, N
 
 /* ---- rules ---- */
 
+#define PLAIN  SW_STEP_PLAIN
+#define FRAMED SW_STEP_FRAMED
+#define SINGLE SW_STEP_SINGLE
+
 /* CFA = reg + off; x19, x28, x29 and the return address by their offsets from the CFA (NONE: unchanged, in lr). */
 static const struct rule_row {
     const char *name;
     bool fits;
+    uint64_t easy; /* how the lane goes by it */
     uint8_t reg;
     int32_t off, x19, x28, fp, pc;
 } rule_rows[] = {
-    { "arm64_leaf", true, SP, 0, NONE, NONE, NONE, NONE },
-    { "arm64_record_at_the_bottom", true, SP, 48, -32, NONE, -48, -40 },
-    { "arm64_record_at_the_top", true, SP, 64, -24, NONE, -16, -8 },
-    { "arm64_by_fp", true, FP, 16, NONE, NONE, -16, -8 },
-    { "arm64_all_saved", true, SP, 96, -80, -8, -96, -88 },
-    { "arm64_thirty_words", true, SP, 512, -16, -248, -24, -32 },
-    { "arm64_record_far_from_the_others", true, FP, 20048, -8, -80, -20048, -20040 },
-    { "arm64_record_above_outgoing_arguments", true, SP, 4000, -8, -16, -3992, -3984 },
-    { "arm64_lost_register", true, SP, 32, LOST, NONE, -32, -24 },
-    { "arm64_negative_cfa", true, FP, -16, NONE, NONE, -16, -8 },
-    { "arm64_only_lr_saved", true, SP, 16, NONE, NONE, NONE, -16 },
-    { "arm64_saves_too_far_apart", false, SP, 2000, -8, -1000, -16, -24 },
-    { "arm64_odd_place", false, SP, 32, -12, NONE, -32, -24 },
-    { "arm64_saved_above_the_cfa", true, SP, 32, 8, NONE, -32, -24 },
-    { "arm64_by_another_register", false, 9, 32, NONE, NONE, -32, -24 },
-    { "arm64_odd_cfa", false, SP, 36, NONE, NONE, -32, -24 },
-    { "arm64_far_cfa", false, SP, 8 * 32768, NONE, NONE, -32, -24 },
-    { "arm64_far_saves", false, SP, 64, -8 * 65537, NONE, -8 * 65538, -8 * 65536 },
+    { "arm64_leaf", true, 0, SP, 0, NONE, NONE, NONE, NONE },
+    { "arm64_record_at_the_bottom", true, PLAIN, SP, 48, -32, NONE, -48, -40 },
+    { "arm64_record_at_the_top", true, PLAIN, SP, 64, -24, NONE, -16, -8 },
+    { "arm64_by_fp", true, FRAMED, FP, 16, NONE, NONE, -16, -8 },
+    { "arm64_by_fp_beside_the_record", true, SINGLE, FP, 32, NONE, NONE, -16, -8 },
+    { "arm64_by_fp_saves_below_it", true, FRAMED, FP, 16, -216, NONE, -16, -8 },
+    { "arm64_by_fp_saves_far_below_it", true, 0, FP, 16, -224, NONE, -16, -8 },
+    { "arm64_by_fp_saves_in_a_large_frame", true, FRAMED, FP, 4096, -4080, NONE, -4096, -4088 },
+    { "arm64_record_below_fp", true, 0, FP, 16, NONE, NONE, -32, -24 },
+    { "arm64_record_above_the_cfa", true, 0, SP, 32, NONE, NONE, 8, 16 },
+    { "arm64_all_saved", true, PLAIN, SP, 96, -80, -8, -96, -88 },
+    { "arm64_thirty_words", true, PLAIN, SP, 512, -16, -248, -32, -24 },
+    { "arm64_record_far_from_the_others", true, FRAMED, FP, 20048, -8, -80, -20048, -20040 },
+    { "arm64_record_above_outgoing_arguments", true, PLAIN, SP, 4000, -8, -16, -3992, -3984 },
+    { "arm64_record_as_far_above_sp_as_can_be", true, PLAIN, SP, 2048, NONE, NONE, -16, -8 },
+    { "arm64_record_farther_above_sp", true, 0, SP, 2056, NONE, NONE, -16, -8 },
+    { "arm64_record_far_from_both", false, 0, SP, 8000, NONE, NONE, -4000, -3992 },
+    { "arm64_record_the_other_way_round", false, 0, SP, 32, NONE, NONE, -24, -32 },
+    { "arm64_fp_alone_saved", false, 0, SP, 16, NONE, NONE, -16, NONE },
+    { "arm64_lost_register", true, 0, SP, 32, LOST, NONE, -32, -24 },
+    { "arm64_negative_cfa", true, 0, FP, -16, NONE, NONE, -16, -8 },
+    { "arm64_only_lr_saved", true, PLAIN, SP, 16, NONE, NONE, NONE, -16 },
+    { "arm64_only_lr_saved_by_fp", true, SINGLE, FP, 16, NONE, NONE, NONE, -8 },
+    { "arm64_only_lr_saved_at_the_top", true, 0, SP, 4096, NONE, NONE, NONE, -16 },
+    { "arm64_saves_too_far_apart", false, 0, SP, 2000, -8, -1000, -16, -24 },
+    { "arm64_odd_place", false, 0, SP, 32, -12, NONE, -32, -24 },
+    { "arm64_odd_record", false, 0, SP, 32, NONE, NONE, -28, -20 },
+    { "arm64_saved_above_the_cfa", true, 0, SP, 32, 8, NONE, -32, -24 },
+    { "arm64_by_another_register", false, 0, 9, 32, NONE, NONE, -32, -24 },
+    { "arm64_odd_cfa", false, 0, SP, 36, NONE, NONE, -32, -24 },
+    { "arm64_far_cfa", false, 0, SP, 8 * 32768, NONE, NONE, -32, -24 },
+    { "arm64_far_saves", false, 0, SP, 64, -8 * 65537, NONE, -8 * 65538, -8 * 65536 },
+    { "arm64_far_saves_alone", false, 0, SP, 64, -8 * 16384, NONE, -64, -56 },
+    { "arm64_farthest_saves", true, 0, SP, 64, -8 * 16383, NONE, -64, -56 },
 };
 
 static struct sw_loc location(int32_t off)
@@ -71,7 +92,7 @@ static void rules_come_out_as_they_went_in(void **state)
     assert_int_equal(sw_a64_codec.pack(&in, &packed), row->fits);
     if (!row->fits)
         return;
-    assert_int_equal(packed.step & (SW_STEP_EASY | SW_STEP_OF_ENTRY), 0);
+    assert_int_equal(packed.step & (SW_STEP_EASY | SW_STEP_OF_ENTRY), row->easy);
     struct sw_rule out;
     sw_a64_codec.unpack(&packed, &out);
     assert_memory_equal(&in.cfa, &out.cfa, sizeof in.cfa);

@@ -113,9 +113,9 @@ static inline void twice_batches(const struct sw_walker *walker, const struct sw
         while (sw_batch_take(&walk, &batch))
             for (unsigned i = 0; i < batch.count; i++) {
                 assert_true(n < plain->count);
-                sw_batch_go(&walk, &batch.frames[i]);
+                sw_batch_go(&walk, start->machine, &batch.frames[i]);
                 if (n++ % each == 0)
-                    sw_batch_settle_one(&walk, &batch, i);
+                    sw_batch_settle_one(&walk, start->machine, &batch, i);
                 if (n % each != 0 && i + 1 != batch.count)
                     continue;
                 sw_batch_arrive(&walk, &batch, i);

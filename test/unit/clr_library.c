@@ -203,6 +203,24 @@ static void code_in_no_library_is_not_understood(void **state)
     munmap(page, 4096);
 }
 
+/* As of a profiler behind the overlay: the object's code is the overlay's. */
+static void code_in_front_of_the_runtime_finds_it(void **state)
+{
+    uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)state;
+    assert_ptr_not_equal(page, MAP_FAILED);
+    put_code(page);
+    assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
+    void *library = load_library(descriptor_name);
+    put_description(library);
+    struct sw_clr *clr = follow(page);
+    assert_int_equal(clr->layout_status, SW_OK);
+    assert_true(clr->layout.code == CODE_MAP);
+    sw_clr_destroy(clr);
+    dlclose(library);
+    munmap(page, 4096);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -210,6 +228,7 @@ int main(void)
         cmocka_unit_test_setup(a_library_without_a_description_is_not_understood, begin),
         cmocka_unit_test_setup(a_description_that_is_none_is_said_to_be_so, begin),
         cmocka_unit_test_setup(code_in_no_library_is_not_understood, begin),
+        cmocka_unit_test_setup(code_in_front_of_the_runtime_finds_it, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

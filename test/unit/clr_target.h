@@ -91,6 +91,7 @@ static inline struct sw_clr_layout target_layout(void)
     struct sw_clr_layout layout = { .machine = SW_MACHINE_X64,
                                     .map_search = 1,
                                     .context_size = 3232,
+                                    .context_hidden = 0x40,
                                     .block = target_saved(48),
                                     .hijack = target_saved(16),
                                     .frame_count = TARGET_KINDS,

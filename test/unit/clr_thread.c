@@ -146,10 +146,12 @@ static void arrange(const struct kind_row *row)
     row->fill();
 }
 
+static uint32_t native; /* frames in front of the record's */
+
 static bool next(uint64_t *cursor, struct sw_transition *record)
 {
     const struct sw_memory memory = target_memory(&target);
-    return sw_clr_thread_record(&layout, &memory, &memory, THREAD, cursor, record);
+    return sw_clr_thread_record(&layout, &memory, &memory, THREAD, cursor, record, &native);
 }
 
 static uint64_t expected(const struct kind_row *row, unsigned n)

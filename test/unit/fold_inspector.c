@@ -55,6 +55,7 @@ static const struct inspected rows[] = {
     { ROW("dispatch_behind_a_filter_needs_no_record"), SEEN("CqkeNBMN"), .noted = "B", .of_f = 6, .is.heard = "CMBM0" },
     { ROW("what_threw_needs_one"), SEEN("CqkeNBMN"), .of_f = 6, .is.heard = "CM" },
     { ROW("without_inspector_nothing_needs_one"), SEEN("CqkeNBMN"), .is.mode = COOP, .of_f = 6, .alone = true, .is.heard = "CMBM0" },
+    { ROW("a_filter_that_native_code_calls_has_its_run"), SEEN("CqkBMN"), .noted = "B", .of_f = 4, .is.options = SW_ENGINE_NATIVE_DISPATCH, .is.heard = "CM0BM0" },
     { ROW("a_filter_is_shown_with_its_run_documented"), SEEN_DOC("CqkeNBMN"), .of_f = 6, .is.heard = "CM0e0BM0" },
 
     /* runs in front of exception dispatch */
@@ -68,6 +69,7 @@ static const struct inspected rows[] = {
     { ROW("of_two_exceptions"), SEEN("CDBAMN"), .unwound = "DBAM", .is.heard = "CBM0", .hidden = "0110" },
     { ROW("a_region_that_is_empty"), SEEN("CDMN"), .unwound = "DD", .is.heard = "CDM0", .hidden = "0000" },
     { ROW("an_unwound_handler_hides_nothing_but_itself"), SEEN("CfkeNBMN"), .noted = "eB", .unwound = "fk", .of_f = 6, .is.heard = "CBM0", .hidden = "0200" },
+    { ROW("unwound_dispatch_swallows_the_run_behind_it_only"), SEEN("CfkeNBMN"), .noted = "eB", .unwound = "fN", .of_f = 6, .is.heard = "C0BM0", .hidden = "01100" },
     { ROW("a_method_whose_handler_runs_is_there"), SEEN("CfMN"), .unwound = "MN", .of_f = 2, .is.heard = "CM0", .hidden = "010" },
     { ROW("all_of_it"), SEEN("CDMN"), .unwound = "CN", .is.heard = "0", .hidden = "3" },
 

@@ -14,8 +14,9 @@
 
 #ifndef NDEBUG
 
-#define RBP_FRAME      ((uint64_t)SW_X64_RBP << SW_STEP_CFA_SHIFT | UINT64_C(2) << SW_STEP_OFFSET_SHIFT | 16)
-#define RSP_FRAME      ((uint64_t)SW_X64_RSP << SW_STEP_CFA_SHIFT | UINT64_C(2) << SW_STEP_OFFSET_SHIFT)
+#define CFA_BY(reg)    ((uint64_t)(reg) << SW_STEP_CFA_SHIFT | UINT64_C(2) << SW_STEP_OFFSET_SHIFT)
+#define RBP_FRAME      (CFA_BY(SW_X64_RBP) | SW_SLOT_BELOW(2 * SW_WORD))
+#define RSP_FRAME      CFA_BY(SW_X64_RSP)
 #define TRUSTED(trust) ((uint64_t)(trust) << SW_STEP_TRUST_SHIFT)
 
 static const struct entry_row {

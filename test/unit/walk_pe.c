@@ -33,7 +33,8 @@ enum {
     THUNK = 0x1210,
     ASIDE = 0x1220,
     FAULT = 0x1300,
-    TAIL = 0x1400
+    TAIL = 0x1400,
+    HOME = 0x1420
 };
 
 #define CODE(rva, text)                                                                                                \
@@ -61,10 +62,13 @@ static const struct piece {
     CODE(FAULT, "\x90\x48\xcf"),
     /* push rbx; sub rsp,0x20; jmp LEAF */
     CODE(TAIL, "\x53\x48\x83\xec\x20\xe9\xf6\xfd\xff\xff"),
+    /* mov [rsp+8],rbx; mov [rsp+0x10],rsi; push rbp; push rdi; sub rsp,0x20; call HOME; nop */
+    CODE(HOME, "\x48\x89\x5c\x24\x08\x48\x89\x74\x24\x10\x55\x57\x48\x83\xec\x20\xe8\xeb\xff\xff\xff\x90"),
     CODE(INFO + 0x00, "\x01\x05\x02\x00\x05\x32\x01\x30"),
     CODE(INFO + 0x10, "\x01\x05\x02\x00\x05\x52\x01\x70"),
     CODE(INFO + 0x20, "\x21\x05\x02\x00\x05\x64\x05\x00\x00\x11\x00\x00\x10\x11\x00\x00\x10\x20\x00\x00"),
     CODE(INFO + 0x40, "\x01\x00\x01\x00\x00\x0a\x00\x00"),
+    CODE(INFO + 0xc0, "\x01\x10\x07\x00\x10\x32\x0c\x70\x0b\x50\x0a\x64\x08\x00\x05\x34\x07\x00\x00\x00"),
     /* exports: counts, tables of functions, names and ordinals */
     CODE(INFO + 0x60 + 20, "\x02\x00\x00\x00\x02\x00\x00\x00\x90\x20\x00\x00\x98\x20\x00\x00\xa0\x20\x00\x00"),
     CODE(INFO + 0x90, "\x00\x12\x00\x00\x00\x11\x00\x00"),
@@ -75,7 +79,7 @@ static const struct piece {
 static const uint32_t table[][3] = {
     { MAIN, MAIN + 16, INFO },        { MIDDLE, MIDDLE + 16, INFO + 0x10 },
     { PART, PART + 17, INFO + 0x20 }, { FAULT, FAULT + 3, INFO + 0x40 },
-    { TAIL, TAIL + 10, INFO },
+    { TAIL, TAIL + 10, INFO },        { HOME, HOME + 22, INFO + 0xc0 },
 };
 
 static const struct section {
@@ -354,6 +358,36 @@ static void registers_of_the_windows_convention_are_kept_and_restored(void **sta
     assert_false(sw_regs_has(&walk.frame.regs, SW_X64_RAX));
 }
 
+/*
+ * Functions that save rdi and rbp below their CFA, and rbx and rsi above it, in the words of their caller: all their
+ * frames come out of the cache, the interrupted one too, with these registers, however the stack is walked.
+ */
+static void frames_of_windows_functions_come_out_of_the_cache(void **state)
+{
+    enum { DEPTH = 16, FRAME = 7, RETURNED = HOME + 21 };
+    uint64_t words[DEPTH * FRAME + 6] = { 0 };
+    const struct sw_regs regs = start_at(HOME + 16);
+    struct sw_walk walk;
+    (void)state;
+    load(0);
+    for (unsigned i = 0; i < DEPTH; i++) {
+        const uint64_t frame[FRAME] = { 0xb00 + i, 0x500 + i, 0, 0, 0xd00 + i, 0xf00 + i, BASE + RETURNED };
+        memcpy(words + i * FRAME, frame, sizeof frame);
+    }
+    words[DEPTH * FRAME - 1] = BASE + MAIN + 10;
+    assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
+    assert_int_equal(walk_twice(sw_sim_walker(sim), &regs, true), DEPTH + 1);
+    sw_walk_start(&walk, sw_sim_walker(sim), &scratch, &regs, true);
+    assert_true(sw_walk_next(&walk));
+    for (unsigned i = 0; i + 1 < DEPTH; i++) {
+        assert_true(sw_walk_next(&walk));
+        assert_int_equal(walk.frame.regs.r[RDI], 0xd00 + i);
+        assert_int_equal(walk.frame.regs.r[SW_X64_RBP], 0xf00 + i);
+        assert_int_equal(walk.frame.regs.r[RBX], 0xb00 + i + 1);
+        assert_int_equal(walk.frame.regs.r[RSI], 0x500 + i + 1);
+    }
+}
+
 /* What has made a call moves the stack, whatever the convention says of its missing entry. */
 static void a_return_address_without_an_entry_is_no_leaf(void **state)
 {
@@ -546,6 +580,8 @@ int main(void)
 {
     static const struct CMUnitTest single[] = {
         cmocka_unit_test_setup_teardown(registers_of_the_windows_convention_are_kept_and_restored, set_up_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(frames_of_windows_functions_come_out_of_the_cache, set_up_x64,
                                         tear_down_target),
         cmocka_unit_test_setup_teardown(a_return_address_without_an_entry_is_no_leaf, set_up_x64, tear_down_target),
         cmocka_unit_test_setup_teardown(holes_in_an_image_in_memory_are_zeros, set_up_x64, tear_down_target),

@@ -1,7 +1,7 @@
 /*
  * Native frames at random instructions, beside RtlLookupFunctionEntry and RtlVirtualUnwind: code of gcc with recursion,
  * alloca, big frames, setjmp, qsort and, by workload.cc, exceptions. It is built at several levels of optimisation.
- * And what a sampler needs beside that: locks of a suspended thread are in nobody's way, and what walks cost.
+ * And what a sampler needs beside that: locks of a suspended thread are in nobody's way, and no walk takes long.
  *
  * A worker knows the frame that called work_forever, and every walk has to go through it, to the root. Where the
  * system's walk differs the reason is told from the code at the leaf, or it counts as unexplained.
@@ -18,14 +18,9 @@
 #include <string.h>
 
 #include "row.h"
+#include "system_walk.h"
 
-enum { FRAMES = 640, ENTRIES = 1 << 14, SPEED_ROUNDS = 2000, RUNS = 5, PAGE = 4096 };
-
-struct chain {
-    uint64_t pc[FRAMES], sp[FRAMES];
-    size_t count;
-    bool clean;
-};
+enum { ENTRIES = 1 << 14, PAGE = 4096 };
 
 static struct sw_images *images;
 static struct sw_cache *cache;
@@ -175,37 +170,6 @@ static void walk(const struct sw_walker *walker, const struct sw_regs *regs, str
     chain->clean = stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE;
 }
 
-/* A leaf is where no entry is: as the system's own dispatch does. end: of the stack, beyond which nothing is loaded. */
-static void walk_by_system(CONTEXT *context, uint64_t stack_begin, uint64_t stack_end, struct chain *chain)
-{
-    chain->count = 0;
-    chain->clean = true;
-    while (context->Rip != 0 && chain->count < FRAMES) {
-        DWORD64 base, frame;
-        void *data;
-        chain->pc[chain->count] = context->Rip;
-        chain->sp[chain->count++] = context->Rsp;
-        if (context->Rsp < stack_begin || context->Rsp + 8 > stack_end) {
-            chain->clean = false;
-            return;
-        }
-        RUNTIME_FUNCTION *function = RtlLookupFunctionEntry(context->Rip, &base, NULL);
-        if (function) {
-            RtlVirtualUnwind(UNW_FLAG_NHANDLER, base, context->Rip, function, context, &data, &frame, NULL);
-        } else {
-            context->Rip = *(const DWORD64 *)(uintptr_t)context->Rsp;
-            context->Rsp += 8;
-        }
-    }
-}
-
-static void context_of(const struct sw_regs *regs, CONTEXT *context)
-{
-    memset(context, 0, sizeof *context);
-    if (sw_context_store(SW_CONTEXT_WIN32, regs, context, sizeof *context) != SW_OK)
-        abort();
-}
-
 /* ---- samples ---- */
 
 /*
@@ -291,13 +255,6 @@ static void judge(void)
         explain(at);
 }
 
-static LONGLONG now(void)
-{
-    LARGE_INTEGER ticks;
-    QueryPerformanceCounter(&ticks);
-    return ticks.QuadPart;
-}
-
 /* referee: walk it by the system too, which is safe for a thread that holds no lock of function tables. */
 static void sample(const struct sw_suspender *s, const struct sw_walker *base, bool referee)
 {
@@ -334,13 +291,6 @@ static void sample_many(const struct sw_suspender *s, const struct sw_walker *wa
         if (i % 64 == 0)
             Sleep(0);
     }
-}
-
-static double us(LONGLONG ticks)
-{
-    LARGE_INTEGER per_second;
-    QueryPerformanceFrequency(&per_second);
-    return (double)ticks * 1e6 / (double)per_second.QuadPart;
 }
 
 static void frame_rows(const struct sw_suspender *s, const struct sw_walker *walker, size_t count)
@@ -380,57 +330,6 @@ static void lock_rows(const struct sw_suspender *s, const struct sw_walker *walk
     row("to their roots, all but what stands in a module that comes or goes", clean * 1000 >= samples * 990);
 }
 
-/* ---- speed ---- */
-
-static double ours_ns, theirs_ns;
-static uint64_t addresses[FRAMES];
-
-static void __attribute__((noinline)) measure(const struct sw_walker *base)
-{
-    struct sw_walker walker = *base;
-    struct sw_regs regs;
-    CONTEXT here, context;
-    enum sw_stop stop;
-    size_t frames = 0;
-    sw_self_capture(&regs);
-    RtlCaptureContext(&here);
-    walker.memory.window = sw_self_window(&regs, walker.stack_begin, walker.stack_end);
-    ours_ns = theirs_ns = 1e30;
-    for (int run = 0; run < RUNS; run++) {
-        LONGLONG from = now();
-        for (int i = 0; i < SPEED_ROUNDS; i++)
-            frames = sw_walk_addresses(&walker, &scratch, &regs, true, addresses, FRAMES, &stop);
-        const double a = us(now() - from) * 1000 / SPEED_ROUNDS / (double)frames;
-        from = now();
-        for (int i = 0; i < SPEED_ROUNDS / 20; i++) {
-            context = here;
-            walk_by_system(&context, walker.stack_begin, walker.stack_end, &theirs);
-        }
-        const double b = us(now() - from) * 1000 / (SPEED_ROUNDS / 20) / (double)theirs.count;
-        ours_ns = a < ours_ns ? a : ours_ns;
-        theirs_ns = b < theirs_ns ? b : theirs_ns;
-    }
-}
-
-static unsigned __attribute__((noinline, noipa)) deep(unsigned levels, const struct sw_walker *walker)
-{
-    volatile unsigned local = levels;
-    if (levels)
-        return deep(levels - 1, walker) + local;
-    measure(walker);
-    return local;
-}
-
-static void print_speed(const struct sw_walker *walker)
-{
-    static const unsigned depths[] = { 50, 100, 500 };
-    for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
-        deep(depths[i], walker);
-        printf("# depth %u: %.2f ns a frame with a cache, RtlVirtualUnwind %.2f ns: %.2f times as fast\n", depths[i],
-               ours_ns, theirs_ns, theirs_ns / ours_ns);
-    }
-}
-
 int main(int argc, char **argv)
 {
     struct sw_images_follower *follower;
@@ -447,7 +346,6 @@ int main(int argc, char **argv)
     frame_rows(&s, &walker, samples);
     const size_t total = sums.samples - sums.outside, good = total - sums.both_cut - sums.unexplained, same = sums.same;
     lock_rows(&s, &walker, locks);
-    print_speed(&walker);
     sw_self_suspender_destroy(self);
     sw_images_unfollow(follower);
     printf("windows frames: %zu of %zu walks right, %zu identical\n", good, total, same);

@@ -66,10 +66,11 @@ verdict "the walk's objects need nothing that allocates, locks, prints or loads"
 )"
 
 program walk_self -Wl,--export-all-symbols examples/walk_self.c
-program stacks "-Iexamples" examples/windows/stacks.c
+program stacks "-Iexamples/windows" examples/windows/stacks.c
 program sample_threads "" examples/windows/sample_threads.c
 program target "" test/windows/target.c
 program others "-Isrc" test/windows/others.c
+program speed "-D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/speed.c
 program self "-Isrc -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/self.c
 
 # Levels of optimisation at which frames.c and its workload are built: all with FULL, else one.
@@ -121,6 +122,10 @@ timeout 600 "$wine" "$build/self.exe" >"$build/self.out" 2>&1
 code=$?
 grep -E '^(ok|not ok|#)' "$build/self.out"
 verdict "self.c ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/self.out")"
+timeout 600 "$wine" "$build/speed.exe" >"$build/speed.out" 2>&1
+code=$?
+grep -E '^(ok|not ok|#)' "$build/speed.out"
+verdict "speed.c ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/speed.out")"
 for level in $levels; do
     timeout 900 "$wine" "$build/frames-$level.exe" ${FULL:+10000 10000} >"$build/frames.out" 2>&1
     code=$?

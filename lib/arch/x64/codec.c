@@ -1,6 +1,6 @@
 /*
- * x64 rules, packed: CFA = register + offset, return address below the CFA, nonvolatile registers unchanged, lost, or
- * within 255 words below the CFA. Knows which of them the fast lane (src/fast) can go by.
+ * x64 rules, packed: CFA = register + offset, return address below the CFA, nonvolatile registers, those of Windows
+ * among them, unchanged, lost, or in a slot. Knows which of them the fast lane (src/fast) can go by.
  */
 #include "arch/arch.h"
 
@@ -23,9 +23,10 @@ static bool pack_register(const struct sw_rule *rule, unsigned i, struct sw_pack
         to->same |= (uint32_t)BIT(n);
         return true;
     }
-    if (loc.kind != SW_LOC_AT_CFA || !sw_is_words(loc.off, -SW_SLOT_FARTHEST, -1))
+    if (loc.kind != SW_LOC_AT_CFA || !sw_is_words(loc.off, SW_SLOTS_ABOVE - SW_SLOT_MOST, SW_SLOTS_ABOVE - 1))
         return false;
-    to->slots |= BIT(SW_SLOTS_SAVED_SHIFT + n) | (uint64_t)(-loc.off / SW_WORD) << (8 * i);
+    to->same |= (uint32_t)BIT(SW_SAVED_SHIFT + n);
+    to->slots |= (uint64_t)(SW_SLOTS_ABOVE - loc.off / SW_WORD) << (8 * i);
     return true;
 }
 
@@ -51,28 +52,31 @@ static bool pack_registers(const struct sw_rule *rule, struct sw_packed_rule *to
  */
 static bool is_far(uint64_t slots)
 {
-    return (slots & UINT64_C(0xe0e0e0e0e0e0)) != 0;
+    return (slots & UINT64_C(0x0101010101010101) * (SW_SLOT_MOST - SW_SLOT_NEAR_MOST)) != 0;
 }
 
 /* How the fast lane may go on: only where fp is kept, and the CFA counts from sp or fp. */
 static uint64_t easy_bits(const struct sw_rule *rule, const struct sw_packed_rule *to)
 {
-    const uint64_t saved = to->slots >> SW_SLOTS_SAVED_SHIFT, kept = saved | (to->same & SW_X64_NONVOLATILE);
+    const uint64_t saved = to->same >> SW_SAVED_SHIFT, kept = saved | to->same;
+    const uint64_t windows = SW_SLOT_REGISTERS & ~SW_X64_NONVOLATILE;
     const bool by_fp = rule->cfa.reg == RBP;
-    uint64_t bits = kept == SW_X64_NONVOLATILE ? SW_STEP_KEEPS : 0;
+    uint64_t bits = (kept & SW_X64_NONVOLATILE) == SW_X64_NONVOLATILE ? SW_STEP_KEEPS : 0;
+    bits |= (kept & windows) == windows ? SW_STEP_KEEPS_SI : 0;
     if (saved & ~BIT(RBP))
         bits |= SW_STEP_OTHERS;
     if (is_far(to->slots) || !(kept & BIT(RBP)) || (!by_fp && (rule->cfa.reg != RSP || rule->cfa.off <= 0)))
         return bits;
     if (!by_fp)
         return bits | SW_STEP_PLAIN;
-    return bits | (rule->cfa.off == 2 * SW_WORD && (to->slots & 0xff) == 2 ? SW_STEP_FRAMED : SW_STEP_SINGLE);
+    const bool is_framed = rule->cfa.off == 2 * SW_WORD && (to->slots & 0xff) * SW_WORD == SW_SLOT_BELOW(2 * SW_WORD);
+    return bits | (is_framed ? SW_STEP_FRAMED : SW_STEP_SINGLE);
 }
 
 static bool pack(const struct sw_rule *rule, struct sw_packed_rule *to)
 {
     const struct sw_loc pc = rule->r[RIP], sp = rule->r[RSP];
-    *to = (struct sw_packed_rule){ .same = (uint32_t)(BIT(RSP) | BIT(RIP)) }; /* known, as they are in every caller */
+    *to = (struct sw_packed_rule){ .same = (uint32_t)BIT(RSP) }; /* known, as it is in every caller */
     if (rule->cfa.kind != SW_LOC_REG || rule->cfa.reg >= RIP || !sw_is_words(rule->cfa.off, INT16_MIN, INT16_MAX) ||
         pc.kind != SW_LOC_AT_CFA || pc.off != -SW_WORD || sp.kind != SW_LOC_CFA || sp.off != 0 ||
         !pack_registers(rule, to))
@@ -86,10 +90,10 @@ static bool pack(const struct sw_rule *rule, struct sw_packed_rule *to)
 
 static struct sw_loc location(uint64_t slots, uint32_t same, unsigned i)
 {
-    const int32_t below = (int32_t)(slots >> (8 * i) & 0xff);
-    const bool is_same = same >> sw_slot_registers[i] & 1;
-    const enum sw_loc_kind kind = below ? SW_LOC_AT_CFA : is_same ? SW_LOC_SAME : SW_LOC_UNKNOWN;
-    return (struct sw_loc){ (uint8_t)kind, 0, 0, -SW_WORD * below };
+    const int32_t slot = (int32_t)(slots >> (8 * i) & 0xff);
+    if (slot)
+        return (struct sw_loc){ SW_LOC_AT_CFA, 0, 0, SW_WORD * (SW_SLOTS_ABOVE - slot) };
+    return (struct sw_loc){ same >> sw_slot_registers[i] & 1 ? SW_LOC_SAME : SW_LOC_UNKNOWN, 0, 0, 0 };
 }
 
 static void unpack(const struct sw_packed_rule *from, struct sw_rule *rule)

@@ -6,7 +6,6 @@
 #include <snapwalk/context.h>
 #include <snapwalk/self.h>
 
-#include <dlfcn.h>
 #include <link.h>
 #include <sched.h>
 #include <time.h>
@@ -60,33 +59,6 @@ struct sw_clr_loads sw_clr_host_loads(const struct sw_clr_host *host)
     (void)host;
     dl_iterate_phdr(first_object, &now);
     return now;
-}
-
-/* In a single-file program the runtime is in the main program, which is opened without a name only. */
-static void *open_loaded(const char *name)
-{
-    void *library = dlopen(name, RTLD_NOLOAD | RTLD_LAZY);
-    return library ? library : dlopen(NULL, RTLD_LAZY);
-}
-
-/* A search from the main program finds other libraries' symbols, too. */
-static bool is_of(const void *symbol, const Dl_info *library)
-{
-    Dl_info about;
-    return symbol && dladdr(symbol, &about) && about.dli_fbase == library->dli_fbase;
-}
-
-uint64_t sw_clr_host_descriptor(const void *code)
-{
-    Dl_info about;
-    if (!dladdr(code, &about) || !about.dli_fname)
-        return 0;
-    void *library = open_loaded(about.dli_fname);
-    if (!library)
-        return 0;
-    const void *descriptor = dlsym(library, "DotNetRuntimeContractDescriptor");
-    dlclose(library);
-    return is_of(descriptor, &about) ? (uint64_t)(uintptr_t)descriptor : 0;
 }
 
 /*

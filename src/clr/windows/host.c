@@ -102,13 +102,15 @@ struct sw_clr_loads sw_clr_host_loads(const struct sw_clr_host *host)
     return (struct sw_clr_loads){ atomic_load(&host->loads), atomic_load(&host->unloads) };
 }
 
-uint64_t sw_clr_host_descriptor(const void *code)
+struct sw_clr_exports sw_clr_host_exports(const void *code)
 {
+    struct sw_clr_exports exports = { 0 };
     HMODULE module;
     if (!GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
                             (const WCHAR *)code, &module))
-        return 0;
-    return (uint64_t)(uintptr_t)GetProcAddress(module, "DotNetRuntimeContractDescriptor");
+        return exports;
+    exports.descriptor = (uint64_t)(uintptr_t)GetProcAddress(module, "DotNetRuntimeContractDescriptor");
+    return exports;
 }
 
 /* It reads the thread's own block: no system call. */

@@ -19,6 +19,13 @@ _Static_assert(offsetof(struct sw_regs, reserved) == 4 && sizeof(enum sw_machine
 #define FUNCTION(name) ".globl " name "\n .type " name ", %function\n" name ":\n .cfi_startproc\n"
 #define END(name)      " .cfi_endproc\n .size " name ", . - " name "\n"
 
+/* As SW_API says it of functions in C. */
+#if defined(SW_BUILDING_SHARED)
+#define VISIBLE "" /* as a global symbol is */
+#else
+#define VISIBLE ".hidden sw_self_capture\n"
+#endif
+
 #if defined(__x86_64__)
 
 #define KNOWN 0x1f038 /* rbx rsp rbp r12-r15 rip */
@@ -53,8 +60,7 @@ __asm__(".text\n"
         " xorl %eax, %eax\n"
         " ret\n"
         END("sw_self_capture")
-        ".hidden sw_self_capture_with\n"
-        ".hidden sw_self_capture\n");
+        ".hidden sw_self_capture_with\n" VISIBLE);
 
 #elif defined(__aarch64__)
 
@@ -99,8 +105,7 @@ __asm__(".text\n .p2align 2\n"
         " mov x0, #0\n"
         " ret\n"
         END("sw_self_capture")
-        ".hidden sw_self_capture_with\n"
-        ".hidden sw_self_capture\n");
+        ".hidden sw_self_capture_with\n" VISIBLE);
 
 #else
 #error "no capture for this machine"

@@ -91,7 +91,11 @@ static class Waits
 
     static int LockObject()
     {
+#if NET9_0_OR_GREATER
         var gate = new Lock();
+#else
+        var gate = new object();
+#endif
         int count = 0;
         Pool.Together(3, _ =>
         {

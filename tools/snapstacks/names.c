@@ -1,0 +1,226 @@
+/*
+ * Names places: by the runtime's structures, by the perf map, by symbols. Knows in which order they are asked; what is
+ * found is kept in a table by address, with texts in chunks.
+ */
+#include "names.h"
+
+#include "profile/text.h"
+#include "refuse.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_BYTES = 4096, CHUNK_BYTES = 1 << 16, SLOTS_FIRST = 1 << 10 };
+
+struct chunk {
+    struct chunk *next;
+    size_t used;
+    char bytes[CHUNK_BYTES];
+};
+
+/* Slots are a power of two, at most half of them used, found by open addressing. */
+struct names {
+    const struct target *target;
+    bool raw;
+    struct place **slots;
+    size_t slot_count, used;
+    const char **texts;
+    size_t text_count, texts_used;
+    struct chunk *chunks;
+};
+
+static void *must_get(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+    must(memory ? SW_OK : SW_E_NO_MEMORY, "names");
+    return memory;
+}
+
+struct names *names_create(const struct target *target, bool raw)
+{
+    struct names *names = must_get(1, sizeof *names);
+    names->target = target;
+    names->raw = raw;
+    names->slot_count = names->text_count = SLOTS_FIRST;
+    names->slots = must_get(SLOTS_FIRST, sizeof *names->slots);
+    names->texts = must_get(SLOTS_FIRST, sizeof *names->texts);
+    return names;
+}
+
+void names_destroy(struct names *names)
+{
+    for (size_t i = 0; i < names->slot_count; i++)
+        free(names->slots[i]);
+    for (struct chunk *chunk = names->chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        free(chunk);
+    }
+    free(names->slots);
+    free(names->texts);
+    free(names);
+}
+
+static uint64_t mix(uint64_t value)
+{
+    value *= UINT64_C(0x9e3779b97f4a7c15);
+    return value ^ value >> 32;
+}
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = 0;
+    for (; *text; text++)
+        hash = mix(hash ^ (uint8_t)*text);
+    return hash;
+}
+
+/* The slot that holds the text, or the free one for it. */
+static const char **find_text(const char **texts, size_t count, const char *text)
+{
+    size_t at = hash_of(text) & (count - 1);
+    while (texts[at] && strcmp(texts[at], text) != 0)
+        at = (at + 1) & (count - 1);
+    return &texts[at];
+}
+
+static void grow_texts(struct names *n)
+{
+    const size_t count = 2 * n->text_count;
+    const char **texts = must_get(count, sizeof *texts);
+    for (size_t i = 0; i < n->text_count; i++)
+        if (n->texts[i])
+            *find_text(texts, count, n->texts[i]) = n->texts[i];
+    free(n->texts);
+    n->texts = texts;
+    n->text_count = count;
+}
+
+static const char *store(struct names *n, const char *text, size_t size)
+{
+    if (!n->chunks || CHUNK_BYTES - n->chunks->used < size) {
+        struct chunk *chunk = must_get(1, sizeof *chunk);
+        chunk->next = n->chunks;
+        n->chunks = chunk;
+    }
+    char *to = n->chunks->bytes + n->chunks->used;
+    memcpy(to, text, size);
+    n->chunks->used += size;
+    return to;
+}
+
+const char *names_keep(struct names *n, const char *text)
+{
+    char clean[NAME_BYTES];
+    bool cut;
+    const size_t length = sw_profile_text_clean(text, clean, sizeof clean, &cut);
+    if (2 * n->texts_used >= n->text_count)
+        grow_texts(n);
+    const char **slot = find_text(n->texts, n->text_count, clean);
+    if (!*slot) {
+        *slot = store(n, clean, length + 1);
+        n->texts_used++;
+    }
+    return *slot;
+}
+
+/* ---- places ---- */
+
+static bool name_managed(struct names *n, const struct sw_frame *frame, struct place *place)
+{
+    char buffer[NAME_BYTES], text[2 * NAME_BYTES];
+    struct sw_range range;
+    struct sw_clr_name name;
+    const enum sw_kind kind = frame->code.kind;
+    struct sw_clr_names *const clr = n->target->runtime.names;
+    if (!clr || (kind != SW_KIND_JIT && kind != SW_KIND_NGEN) ||
+        sw_clr_names_find(clr, frame->lookup, kind == SW_KIND_NGEN ? frame->code.id : 0, &range) != SW_OK ||
+        sw_clr_names_method(clr, range.id, n->raw ? SW_CLR_NAMES_RAW : 0, buffer, sizeof buffer, &name) != SW_OK)
+        return false;
+    snprintf(text, sizeof text, "%s.%s%s", name.type, name.method, name.parameters);
+    place->module = names_keep(n, name.module);
+    place->function = names_keep(n, text);
+    place->is_managed = true;
+    return true;
+}
+
+static bool name_mapped(struct names *n, const struct sw_frame *frame, struct place *place)
+{
+    const char *name = sw_perfmap_name(n->target->perfmap, frame->lookup, NULL);
+    if (!name)
+        return false;
+    place->function = names_keep(n, name);
+    place->is_managed = frame->code.kind == SW_KIND_JIT;
+    return true;
+}
+
+static void name_native(struct names *n, const struct sw_frame *frame, struct place *place)
+{
+    const uint64_t pc = sw_regs_pc(&frame->regs);
+    const struct sw_images *images = n->target->images;
+    struct sw_image image = { .path = "", .bias = 0 };
+    char symbol[NAME_BYTES];
+    uint64_t start;
+    if (sw_images_find(images, frame->lookup, &image) == SW_OK)
+        place->module = names_keep(n, strrchr(image.path, '/') ? strrchr(image.path, '/') + 1 : image.path);
+    place->offset = pc - image.bias;
+    if (sw_images_name(images, frame->lookup, symbol, sizeof symbol, &start) != SW_OK)
+        return;
+    place->function = names_keep(n, symbol);
+    place->offset = pc - start;
+}
+
+static struct place *name_place(struct names *n, const struct sw_frame *frame)
+{
+    struct place *place = must_get(1, sizeof *place);
+    *place = (struct place){ .lookup = frame->lookup, .module = "", .function = "", .is_exact = frame->exact };
+    if (!name_managed(n, frame, place) && !name_mapped(n, frame, place))
+        name_native(n, frame, place);
+    return place;
+}
+
+/* The slot of a place, or the free one for it. Where pc was being executed the offset is another one. */
+static struct place **find_place(struct place **slots, size_t count, uint64_t lookup, bool exact)
+{
+    size_t at = mix(lookup) & (count - 1);
+    while (slots[at] && (slots[at]->lookup != lookup || slots[at]->is_exact != exact))
+        at = (at + 1) & (count - 1);
+    return &slots[at];
+}
+
+static void grow_places(struct names *n)
+{
+    const size_t count = 2 * n->slot_count;
+    struct place **slots = must_get(count, sizeof *slots);
+    for (size_t i = 0; i < n->slot_count; i++)
+        if (n->slots[i])
+            *find_place(slots, count, n->slots[i]->lookup, n->slots[i]->is_exact) = n->slots[i];
+    free(n->slots);
+    n->slots = slots;
+    n->slot_count = count;
+}
+
+const struct place *names_find(struct names *n, const struct sw_frame *frame)
+{
+    if (2 * n->used >= n->slot_count)
+        grow_places(n);
+    struct place **slot = find_place(n->slots, n->slot_count, frame->lookup, frame->exact);
+    if (!*slot) {
+        *slot = name_place(n, frame);
+        n->used++;
+    }
+    return *slot;
+}
+
+const char *place_label(const struct place *place, char text[LABEL_BYTES])
+{
+    const bool has_offset = !place->is_managed && (!*place->function || *place->module);
+    const char *module = *place->module || *place->function ? place->module : "?";
+    int used = snprintf(text, LABEL_BYTES, "%s%s%s", module, *module && *place->function ? "!" : "", place->function);
+    if (used < 0 || used >= LABEL_BYTES)
+        used = (int)strlen(text);
+    if (has_offset)
+        snprintf(text + used, (size_t)(LABEL_BYTES - used), "+0x%" PRIx64, place->offset);
+    return text;
+}

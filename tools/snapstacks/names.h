@@ -1,0 +1,41 @@
+/* Names of places in a target's code. Each place is named once: what is looked up is kept. */
+#ifndef SNAPSTACKS_NAMES_H
+#define SNAPSTACKS_NAMES_H
+
+#include <snapwalk/frame.h>
+
+#include "target.h"
+
+enum { LABEL_BYTES = 4600 };
+
+/*
+ * A place in code. Texts are clean (profile/text.h) and never null.
+ *
+ * lookup    The address that was looked up.
+ * module    "libc.so.6", "System.Private.CoreLib"; empty: not known.
+ * function  Empty: not known.
+ * offset    From the function's begin, or else from the module's, to the pc. Not of managed code, whose names say more.
+ */
+struct place {
+    uint64_t lookup;
+    const char *module, *function;
+    uint64_t offset;
+    bool is_managed, is_exact;
+};
+
+struct names;
+
+/* raw: as compilers made them. Ends the program where memory runs out. */
+struct names *names_create(const struct target *target, bool raw);
+void names_destroy(struct names *names);
+
+/* The place of a frame; lives as long as `names`. */
+const struct place *names_find(struct names *names, const struct sw_frame *frame);
+
+/* "app!Namespace.Type.Method(int)", "libc.so.6!pause+0x32", "libc.so.6+0x1234", "?+0x7f12". Returns `text`. */
+const char *place_label(const struct place *place, char text[LABEL_BYTES]);
+
+/* A clean copy of a text, one for each; lives as long as `names`. */
+const char *names_keep(struct names *names, const char *text);
+
+#endif

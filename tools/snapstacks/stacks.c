@@ -1,0 +1,162 @@
+/* Walks threads one after the other into memory, and finds stacks that are alike by a hash of their pcs. */
+#include "stacks.h"
+
+#include "refuse.h"
+
+#include <snapwalk/walk.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What walks need: the frames of one stack on their way, and the library's working memory. */
+struct walking {
+    const struct target *target;
+    struct names *names;
+    struct frame *frames;
+    uint32_t count, room;
+    struct sw_scratch scratch;
+};
+
+static void *must_have(void *memory)
+{
+    must(memory ? SW_OK : SW_E_NO_MEMORY, "stacks");
+    return memory;
+}
+
+static void add_frame(struct walking *w, const struct sw_frame *frame)
+{
+    if (w->count == w->room) {
+        w->room = w->room ? 2 * w->room : 256;
+        w->frames = must_have(realloc(w->frames, w->room * sizeof *w->frames));
+    }
+    w->frames[w->count++] = (struct frame){ .pc = sw_regs_pc(&frame->regs),
+                                            .sp = sw_regs_sp(&frame->regs),
+                                            .place = names_find(w->names, frame),
+                                            .kind = frame->code.kind,
+                                            .source = frame->source,
+                                            .trust = frame->trust };
+}
+
+static void take_stack(struct walking *w, uint64_t tid, struct stack *stack)
+{
+    struct sw_regs regs;
+    struct sw_walker walker;
+    struct sw_walk walk;
+    char name[THREAD_NAME_BYTES];
+    target_look(w->target, tid, &regs, &walker);
+    target_thread_name(w->target, tid, name);
+    w->count = 0;
+    sw_walk_start(&walk, &walker, &w->scratch, &regs, true);
+    while (sw_walk_next(&walk))
+        add_frame(w, &walk.frame);
+    *stack = (struct stack){ .tid = tid,
+                             .name = names_keep(w->names, name),
+                             .frames = must_have(calloc(w->count ? w->count : 1, sizeof *w->frames)),
+                             .count = w->count,
+                             .alike = 1,
+                             .next = NO_STACK,
+                             .stop = walk.stop,
+                             .fault = walk.fault };
+    if (w->count)
+        memcpy(stack->frames, w->frames, w->count * sizeof *w->frames);
+}
+
+/* Threads that could not be stopped: to leave them out in silence would be a lie. */
+static void take_absent(struct stacks *s, const struct target *target, struct names *names)
+{
+    size_t count;
+    char name[THREAD_NAME_BYTES];
+    struct sw_left_out *threads = target_left_out(target, &count);
+    s->absent = must_have(calloc(count ? count : 1, sizeof *s->absent));
+    for (size_t i = 0; i < count; i++) {
+        target_thread_name(target, threads[i].tid, name);
+        s->absent[s->absent_count++] =
+            (struct absent){ threads[i].tid, names_keep(names, name), sw_left_out_text(threads[i].why) };
+    }
+    free(threads);
+}
+
+void stacks_take(struct stacks *s, const struct target *target, struct names *names)
+{
+    struct walking *w = must_have(calloc(1, sizeof *w));
+    *s = (struct stacks){ 0 };
+    uint64_t *tids = target_threads(target, &s->count);
+    w->target = target;
+    w->names = names;
+    s->at = must_have(calloc(s->count ? s->count : 1, sizeof *s->at));
+    for (size_t i = 0; i < s->count; i++)
+        take_stack(w, tids[i], &s->at[i]);
+    take_absent(s, target, names);
+    free(tids);
+    free(w->frames);
+    free(w);
+}
+
+void stacks_free(struct stacks *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        free(s->at[i].frames);
+    free(s->at);
+    free(s->absent);
+}
+
+/* ---- groups ---- */
+
+static uint64_t hash_of(const struct stack *stack)
+{
+    uint64_t hash = stack->count + ((uint64_t)stack->stop << 32);
+    for (uint32_t i = 0; i < stack->count; i++) {
+        hash = (hash ^ stack->frames[i].pc) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+static bool are_alike(const struct stack *a, const struct stack *b)
+{
+    if (a->count != b->count || a->stop != b->stop)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->frames[i].pc != b->frames[i].pc)
+            return false;
+    return true;
+}
+
+/* A slot of the table: the first stack of a group, and the last one that joined it. */
+struct slot {
+    bool used;
+    uint32_t first, last;
+};
+
+static struct slot *find_slot(struct slot *slots, size_t count, const struct stacks *s, const struct stack *stack)
+{
+    size_t at = hash_of(stack) & (count - 1);
+    while (slots[at].used && !are_alike(&s->at[slots[at].first], stack))
+        at = (at + 1) & (count - 1);
+    return &slots[at];
+}
+
+void stacks_group(struct stacks *s)
+{
+    size_t count = 2;
+    while (count < 2 * s->count)
+        count *= 2;
+    struct slot *slots = must_have(calloc(count, sizeof *slots));
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct slot *slot = find_slot(slots, count, s, &s->at[i]);
+        if (!slot->used) {
+            *slot = (struct slot){ true, i, i };
+            continue;
+        }
+        s->at[slot->first].alike++;
+        s->at[i].alike = 0;
+        s->at[slot->last].next = i;
+        slot->last = i;
+    }
+    free(slots);
+}
+
+bool stack_is_whole(const struct stack *stack)
+{
+    return stack->stop >= SW_STOP_ROOT && stack->stop <= SW_STOP_ROOT_BASE;
+}

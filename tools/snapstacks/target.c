@@ -1,0 +1,146 @@
+/* Opens processes and cores by the library's calls, which everything else of this program stands on. */
+#include "target.h"
+
+#include "refuse.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { STACK_BYTES = 1 << 20, ANALYSIS_BYTES = 4 << 20, CACHE_ENTRIES = 1 << 16 };
+
+static void create_parts(struct target *t)
+{
+    must(sw_images_create(NULL, &t->images), "images");
+    must(sw_codemap_create(NULL, &t->codemap), "code map");
+    must(sw_cache_create(NULL, CACHE_ENTRIES, &t->cache), "rule cache");
+    must(sw_analysis_cache_create(NULL, ANALYSIS_BYTES, &t->analysis_cache), "analysis cache");
+}
+
+/* A process without a perf map is not a failure. One that somebody else put there, neither root nor its owner, is. */
+static void read_perfmap(struct target *t)
+{
+    char path[40];
+    struct stat st;
+    const bool is_clr = t->runtime.kind == RUNTIME_CLR;
+    must(sw_perfmap_create(NULL, is_clr ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN, &t->perfmap), "perf map");
+    if (!t->process)
+        return;
+    snprintf(path, sizeof path, "/proc/%d", t->pid);
+    if (stat(path, &st) == 0)
+        sw_perfmap_trust(t->perfmap, st.st_uid);
+    const enum sw_status status = sw_perfmap_read_process(t->perfmap, t->pid, t->codemap);
+    if (status == SW_E_PERMISSION)
+        fprintf(stderr, "snapstacks: perf map of %d: not read: a symbolic link, or the file of another user\n", t->pid);
+    else if (status != SW_E_OS)
+        must(status, "perf map");
+    if (sw_perfmap_lines(t->perfmap))
+        must_for(sw_process_mirror_ranges(t->process, t->codemap), t->pid, "memory map");
+}
+
+void target_open_process(struct target *t, int pid)
+{
+    char what[40];
+    *t = (struct target){ .pid = pid };
+    snprintf(what, sizeof what, "process %d", pid);
+    create_parts(t);
+    must_for(sw_process_open(NULL, pid, &t->process), pid, what);
+    must_for(sw_process_capture(t->process, STACK_BYTES), pid, what);
+    must_for(sw_process_add_images(t->process, t->images), pid, what);
+    const struct sw_memory memory = sw_process_memory(t->process);
+    runtime_of_process(&t->runtime, pid, &memory);
+    read_perfmap(t);
+}
+
+static void report_files(const struct sw_core *core)
+{
+    struct sw_core_file file;
+    for (size_t i = 0; sw_core_get_file(core, i, &file); i++)
+        if (file.state < SW_CORE_FILE_UNCHECKED)
+            fprintf(stderr, "snapstacks: %s: no image: %s\n", file.path, sw_core_file_state_name(file.state));
+}
+
+static void open_core_file(struct target *t, const char *path)
+{
+    const enum sw_status status = sw_core_open(NULL, path, &t->core);
+    if (status == SW_E_GONE)
+        refuse_with(EXIT_NO_CORE, path, "no such file");
+    if (status == SW_E_TRUNCATED || status == SW_E_MALFORMED || status == SW_E_UNSUPPORTED)
+        refuse_with(EXIT_NO_CORE, path, "not a core file of x64 or ARM64");
+    must(status, path);
+}
+
+void target_open_core(struct target *t, const char *path, const char *sysroot)
+{
+    const struct sw_core_files files = { .sysroot = sysroot };
+    struct sw_core_info info;
+    *t = (struct target){ 0 };
+    create_parts(t);
+    open_core_file(t, path);
+    must(sw_core_describe(t->core, &info), path);
+    t->pid = (int)info.pid;
+    must(sw_core_add_images(t->core, &files, t->images), "images");
+    report_files(t->core);
+    const struct sw_memory memory = sw_core_memory(t->core); /* files stand in for what the core omits */
+    runtime_of_core(&t->runtime, t->core, &memory);
+    read_perfmap(t);
+}
+
+void target_close(struct target *t)
+{
+    runtime_close(&t->runtime);
+    sw_process_close(t->process);
+    sw_analysis_cache_destroy(t->analysis_cache);
+    sw_cache_destroy(t->cache);
+    sw_perfmap_destroy(t->perfmap);
+    sw_codemap_destroy(t->codemap);
+    sw_images_destroy(t->images);
+    sw_core_close(t->core);
+}
+
+static size_t list_threads(const struct target *t, uint64_t *tids, size_t capacity)
+{
+    return t->core ? sw_core_threads(t->core, tids, capacity) : sw_process_captured(t->process, tids, capacity);
+}
+
+uint64_t *target_threads(const struct target *t, size_t *count)
+{
+    *count = list_threads(t, NULL, 0);
+    uint64_t *tids = calloc(*count ? *count : 1, sizeof *tids);
+    must(tids ? SW_OK : SW_E_NO_MEMORY, "threads");
+    list_threads(t, tids, *count);
+    return tids;
+}
+
+struct sw_left_out *target_left_out(const struct target *t, size_t *count)
+{
+    *count = t->process ? sw_process_left_out(t->process, NULL, 0) : 0;
+    struct sw_left_out *threads = calloc(*count ? *count : 1, sizeof *threads);
+    must(threads ? SW_OK : SW_E_NO_MEMORY, "threads");
+    sw_process_left_out(t->process, threads, *count);
+    return threads;
+}
+
+void target_look(const struct target *t, uint64_t tid, struct sw_regs *regs, struct sw_walker *walker)
+{
+    if (t->core) {
+        must(sw_core_regs(t->core, tid, regs), "registers");
+        must(sw_core_walker(t->core, tid, regs, t->codemap, t->images, walker), "stack");
+    } else {
+        must(sw_process_captured_walker(t->process, tid, t->codemap, t->images, regs, walker), "stack");
+    }
+    walker->analysis_cache = t->analysis_cache;
+    walker->cache = t->cache;
+    walker->finder = runtime_finder(&t->runtime);
+}
+
+void target_thread_name(const struct target *t, uint64_t tid, char name[THREAD_NAME_BYTES])
+{
+    struct sw_core_info info;
+    snprintf(name, THREAD_NAME_BYTES, "?");
+    if (t->core && sw_core_describe(t->core, &info) == SW_OK)
+        snprintf(name, THREAD_NAME_BYTES, "%s", info.name);
+    else if (t->process && sw_process_thread_name(t->process, tid, name, THREAD_NAME_BYTES) != SW_OK)
+        snprintf(name, THREAD_NAME_BYTES, "?"); /* the thread has ended since */
+}

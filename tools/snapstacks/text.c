@@ -1,0 +1,143 @@
+/*
+ * Stacks for people: one frame a line, leaf first, a line where managed code and native code meet, threads with one
+ * stack in one block, and colours where they are wanted.
+ */
+#include "output.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+enum { TIDS_SHOWN = 8, NAMES_SHOWN = 4 };
+
+enum ink { INK_PLAIN, INK_HEAD, INK_DIM, INK_MANAGED, INK_STUB, INK_WARN };
+
+/* SGR sequences of ECMA-48. ORDER ink. */
+static const char *const inks[] = { "", "\033[1m", "\033[2m", "\033[32m", "\033[33m", "\033[31m" };
+
+__attribute__((format(printf, 4, 5))) static void paint(const struct report *r, FILE *file, enum ink ink,
+                                                        const char *format, ...)
+{
+    const bool coloured = r->has_colours && ink != INK_PLAIN;
+    va_list arguments;
+    va_start(arguments, format);
+    if (coloured)
+        fputs(inks[ink], file);
+    vfprintf(file, format, arguments);
+    if (coloured)
+        fputs("\033[0m", file);
+    va_end(arguments);
+}
+
+static bool is_managed(const struct frame *frame)
+{
+    return frame->kind == SW_KIND_JIT || frame->kind == SW_KIND_NGEN;
+}
+
+static enum ink ink_of(const struct frame *frame)
+{
+    if (is_managed(frame))
+        return INK_MANAGED;
+    return frame->kind == SW_KIND_STUB ? INK_STUB : INK_PLAIN;
+}
+
+/* Frames that are not sure are marked; --verbose says of all how they were found. */
+static void write_frame(const struct report *r, FILE *file, uint32_t number, const struct frame *frame)
+{
+    char label[LABEL_BYTES];
+    paint(r, file, INK_DIM, "  #%-3" PRIu32 " %016" PRIx64 "  %-6s", number, frame->pc, sw_kind_name(frame->kind));
+    if (r->is_verbose)
+        paint(r, file, INK_DIM, "  %13s/%-9s", sw_source_name(frame->source), sw_trust_name(frame->trust));
+    fputs("  ", file);
+    paint(r, file, ink_of(frame), "%s", place_label(frame->place, label));
+    if (!r->is_verbose && frame->trust == SW_TRUST_GUESS)
+        paint(r, file, INK_WARN, " (guess)");
+    putc('\n', file);
+}
+
+/* Stubs belong to the side that they lead to, so that a transition is marked once. */
+static void write_transition(const struct report *r, FILE *file, const struct frame *callee, const struct frame *caller)
+{
+    if (is_managed(callee) == is_managed(caller) || caller->kind == SW_KIND_STUB)
+        return;
+    paint(r, file, INK_DIM, "       ---- called by %s code ----\n", is_managed(caller) ? "managed" : "native");
+}
+
+/* How many frames from `from` on are at the same pc: a recursion. */
+static uint32_t run_of(const struct stack *stack, uint32_t from)
+{
+    uint32_t end = from + 1;
+    while (end < stack->count && stack->frames[end].pc == stack->frames[from].pc)
+        end++;
+    return end - from;
+}
+
+static void write_frames(const struct report *r, FILE *file, const struct stack *stack)
+{
+    const struct frame *last = NULL;
+    for (uint32_t i = 0; i < stack->count;) {
+        const uint32_t run = run_of(stack, i);
+        if (last)
+            write_transition(r, file, last, &stack->frames[i]);
+        write_frame(r, file, i, &stack->frames[i]);
+        if (run > 1)
+            paint(r, file, INK_DIM, "       and %" PRIu32 " more at the same pc\n", run - 1);
+        if (stack->frames[i].kind != SW_KIND_STUB || !last)
+            last = &stack->frames[i];
+        i += run;
+    }
+}
+
+/* `12 threads "a", "b": 101 102 103 ...`; the threads of a block mostly have one name. */
+static void write_threads(const struct report *r, FILE *file, const struct stack *first)
+{
+    const struct stack *all = r->stacks->at, *named[NAMES_SHOWN];
+    unsigned names = 0, tids = 0;
+    paint(r, file, INK_HEAD, "%" PRIu32 " threads", first->alike);
+    for (const struct stack *s = first; s; s = s->next == NO_STACK ? NULL : &all[s->next]) {
+        bool is_new = names < NAMES_SHOWN;
+        for (unsigned i = 0; i < names; i++)
+            is_new = is_new && named[i]->name != s->name;
+        if (!is_new)
+            continue;
+        paint(r, file, INK_HEAD, "%s\"%s\"", names ? ", " : " ", s->name);
+        named[names++] = s;
+    }
+    putc(':', file);
+    for (const struct stack *s = first; s && tids < TIDS_SHOWN; s = s->next == NO_STACK ? NULL : &all[s->next], tids++)
+        fprintf(file, " %" PRIu64, s->tid);
+    if (first->alike > tids)
+        fprintf(file, " and %" PRIu32 " more", first->alike - tids);
+    putc('\n', file);
+}
+
+static void write_block(const struct report *r, FILE *file, const struct stack *stack)
+{
+    if (stack->alike > 1)
+        write_threads(r, file, stack);
+    else
+        paint(r, file, INK_HEAD, "thread %" PRIu64 " \"%s\"\n", stack->tid, stack->name);
+    write_frames(r, file, stack);
+    if (!stack_is_whole(stack))
+        paint(r, file, INK_WARN, "  cut: %s (%s, pc %" PRIx64 ", address %" PRIx64 ")\n", sw_stop_name(stack->stop),
+              sw_status_name(stack->fault.status), stack->fault.pc, stack->fault.address);
+    else if (r->is_verbose)
+        paint(r, file, INK_DIM, "  end: %s\n", sw_stop_name(stack->stop));
+    putc('\n', file);
+}
+
+void write_text(const struct report *r, FILE *file)
+{
+    const struct stacks *s = r->stacks;
+    paint(r, file, INK_HEAD, "%s %" PRIu64 " \"%s\"", r->is_core ? "core of process" : "process", r->pid, r->name);
+    fprintf(file, "%s%s, %zu threads", *r->runtime ? ", " : "", r->runtime, s->count + s->absent_count);
+    if (!r->is_core)
+        fprintf(file, ", stopped for %" PRIu64 " us", r->stopped_ns / 1000);
+    fputs("\n\n", file);
+    for (size_t i = 0; i < s->count; i++)
+        if (s->at[i].alike)
+            write_block(r, file, &s->at[i]);
+    for (size_t i = 0; i < s->absent_count; i++) {
+        paint(r, file, INK_HEAD, "thread %" PRIu64 " \"%s\"\n", s->absent[i].tid, s->absent[i].name);
+        paint(r, file, INK_WARN, "  left out: %s\n\n", s->absent[i].why);
+    }
+}
