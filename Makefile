@@ -63,7 +63,7 @@ TORTURE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/torture/*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
 PROFILER := $(BUILD)/libsnapwalk-profiler.so
 COMMAND := $(BUILD)/tools/snapwalk-profiler
-PROFILER_UNIT := $(BUILD)/test/profiler/unit
+PROFILER_PARTS := $(BUILD)/test/profiler/parts
 OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
 PROBE_linux := libclrtest.so
 PROBE_windows := clrtest.dll
@@ -143,6 +143,12 @@ FUZZ_TUBE := $(BUILD)/test/fuzz/fuzz_script $(BUILD)/test/fuzz/fuzz_compare
 $(FUZZ_TUBE): private LIB := $(HARNESS) $(LIB)
 $(FUZZ_TUBE): private LDLIBS += -ldl
 $(FUZZ_TUBE): $(HARNESS)
+# What it reads and writes is no part of the library.
+FUZZ_FOLDED := $(BUILD)/test/fuzz/fuzz_folded
+$(FUZZ_FOLDED): private LIB := $(BUILD)/libsnapwalk-profile.a
+$(FUZZ_FOLDED): private LDLIBS += -lprotobuf-c -lz
+$(FUZZ_FOLDED): private CPPFLAGS += -Itools
+$(FUZZ_FOLDED): $(BUILD)/libsnapwalk-profile.a
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
@@ -217,7 +223,6 @@ PROTO_C := $(patsubst tools/profile/proto/%.proto,$(BUILD)/tools/profile/%.pb-c.
 SNAPSTACKS := $(BUILD)/tools/snapstacks/snapstacks
 tools: deps-tools $(BUILD)/tools/profile-convert $(SNAPSTACKS) $(PROFILER) $(COMMAND)
 snapstacks: $(SNAPSTACKS)
-profiler-unit: $(PROFILER_UNIT)
 $(PROTO_C): $(BUILD)/tools/profile/%.pb-c.c: tools/profile/proto/%.proto
 	@mkdir -p $(@D)
 	@echo "  PROTOC  $<"
@@ -228,7 +233,10 @@ $(BUILD)/tools/profile/%.o: tools/profile/%.c $(PROTO_C)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) -Itools/profile -I$(BUILD)/tools/profile -D_GNU_SOURCE $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
-$(PROFILES): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profile/*.c)) $(PROTO_C:.c=.o)
+$(BUILD)/tools/profile/page.o: tools/profile/page.S tools/profile/page.html
+	@mkdir -p $(@D)
+	@$(CC) -Wa,-Itools/profile -c $< -o $@
+$(PROFILES): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profile/*.c)) $(BUILD)/tools/profile/page.o $(PROTO_C:.c=.o)
 	@rm -f $@
 	@$(AR) rcs $@ $^
 	@echo "  AR      $@"
@@ -254,7 +262,7 @@ $(SNAPSTACKS): $(patsubst %.c,$(BUILD)/%.o,$(SNAPSTACKS_SOURCES)) $(PROFILES) $(
 
 # The profiler's parts that need no runtime.
 
-$(PROFILER_UNIT): test/profiler/unit.c tools/command/ipc.c tools/command/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(BUILD)/tools/send/send.o $(PROFILES) $(LIB)
+$(PROFILER_PARTS): test/profiler/parts.c tools/command/ipc.c tools/command/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(BUILD)/tools/send/send.o $(PROFILES) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $^ $(LDLIBS) -lcmocka -lprotobuf-c -lz -lm -ldl -o $@
@@ -335,6 +343,10 @@ bench: deps
 torture: deps
 	@ONLY='$(ONLY)' test/torture/run.sh $(BUILD)
 
+# What the profiler costs; the last line is "profiler: overhead N % at 1000 Hz CPU time".
+profiler: deps tools
+	@mk/profiler.sh $(BUILD)
+
 # Changes that a test must notice, one at a time. ONLY=clr: of files whose name has a match.
 mutants: deps
 	@ONLY='$(ONLY)' test/mutants/run.sh $(BUILD)
@@ -408,6 +420,7 @@ help:
 	@echo 'make clr            inside a real .NET: every answer beside the CLR'"'"'s own, samples at any instant, cost'
 	@echo 'make clr-cost       what following a runtime costs a .NET program: each event, dotnet build, memory'
 	@echo 'make tube           scenarios for .NET profilers, played without .NET; "tube: N of N scenarios as expected"'
+	@echo 'make profiler       what the profiler costs, beside the same timer alone, and that programs are the same under it'
 	@echo 'make accuracy       real programs, single-stepped: every walk beside the calls that were made'
 	@echo 'make accuracy-arm64 the same of ARM64 programs, in qemu-aarch64'
 	@echo 'make audit          unwind tables of large libraries beside their instructions'
@@ -421,4 +434,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs deps-docs shared clean help snapstacks profiler-unit windows-install install-for-windows
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs deps-docs shared clean help snapstacks windows-install install-for-windows profiler

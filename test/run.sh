@@ -38,6 +38,7 @@ sources() {
     race) ls test/unit/*_race.c ;;
     own) grep -lE 'snapwalk/(self|process)[.]h|sigaction' test/unit/*.c ;;
     fuzz) ls test/fuzz/*.c ;;
+    tools) ls test/profiler/*.c ;;
     check) ls -r test/check/*.sh ;;
     esac
 }
@@ -77,7 +78,7 @@ made() {
     shift
     targets=$(awk -v name="$name" '$1 == name && $2 != "-" { print $2 }' "$log/list" | sort -u)
     ! grep -q "^$name - " "$log/list" || case $name in
-    gcc) targets="$targets archive harness examples oracle clr-libraries tube-programs tools profiler-unit" ;;
+    gcc) targets="$targets archive harness examples oracle clr-libraries tube-programs tools" ;;
     arm64) targets="$targets archive examples" ;;
     *) targets="$targets archive" ;;
     esac

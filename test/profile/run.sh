@@ -91,6 +91,39 @@ grep -qx 'a;b 9223372036854775807' "$out/large.folded.txt"
 verdict $? "a sum that is too large stays at the largest number" "$out/large.folded.txt"
 reads "pprof -comments: and that is said" 'sums were larger than 64 bits' go tool pprof -comments "$out/large.pb.gz"
 
+# The page, in a browser: what a person would find there. Names are texts, whatever they hold.
+printf '%s\n' 'main;Demo.Run;Json.Parse<int, string> 10' 'main;Demo.Gone 30' >"$out/before.folded"
+"$convert" --value cpu:nanoseconds "$out/in.folded" "$out/page.html" >"$out/said" 2>&1 &&
+    "$convert" --value cpu:nanoseconds --before "$out/before.folded" "$out/in.folded" "$out/diff.html" >"$out/said" 2>&1
+verdict $? "folded stacks become pages" "$out/said"
+# shown FILE#STATE: what is in the page once its script has run, an element a line
+shown() {
+    timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$out/browser" --window-size=1000,600 \
+        --virtual-time-budget=2000 --dump-dom "file://$out/$1" 2>"$out/browser.said" |
+        sed -e '1,/id="graph"/ { /id="graph"/!d }' -e 's/<div/\n<div/g' -e 's/<script.*//' >"$out/dom"
+}
+if command -v chromium >/dev/null 2>&1; then
+    shown page.html
+    [ "$(grep -c '<div title=' "$out/dom")" -eq 7 ]
+    verdict $? "page: all, and a box for each of six frames" "$out/dom"
+    grep 'title="Json.Parse&lt;int, string&gt;: 30 ns, 55.56 %; own 30 ns; managed (JIT)"' "$out/dom" | grep -q 'width: *542'
+    verdict $? "page: a frame says what it is, and is as wide as its share of 976" "$out/dom"
+    grep -q 'title="&lt;/script&gt;&quot;\\ \\u{202e}evil\\x01 \\xff: 4 ns' "$out/dom"
+    verdict $? "page: a hostile name is a text" "$out/dom"
+    shown 'page.html#search=parse'
+    [ "$(grep -c 'class="found"' "$out/dom")" -eq 1 ] && grep 'class="found"' "$out/dom" | grep -q 'Json.Parse'
+    verdict $? "page: search marks what it finds" "$out/dom"
+    zoom=$(grep 'title="Demo.Run' "$out/dom" | sed 's/.*data-node="\([0-9]*\)".*/\1/')
+    shown "page.html#zoom=$zoom"
+    grep 'title="Demo.Run' "$out/dom" | grep -q 'width: *976px' && grep -q 'class="above"' "$out/dom" && ! grep -q 'title="read' "$out/dom"
+    verdict $? "page: a frame that is looked into fills the page, below its callers" "$out/dom"
+    shown diff.html
+    grep 'title="Demo.Gone: 0 nanoseconds, 0.00 %; own 0 nanoseconds; before 30 ns, 75.00 %' "$out/dom" | grep -q 'width: *366px'
+    verdict $? "two profiles: what is gone is there, as wide as the mean of its shares" "$out/dom"
+else
+    echo "ok - the page in a browser # SKIP no chromium command"
+fi
+
 # Deeper than the bound: 70,000 frames, of which the innermost 65,535 are kept under a frame that says so.
 awk 'BEGIN { for (i = 0; i < 70000; i++) printf "%sf%d", i ? ";" : "", i; print " 7" }' >"$out/deep.folded"
 "$convert" "$out/deep.folded" "$out/deep.pb.gz" "$out/deep.txt" >"$out/said" 2>&1 &&

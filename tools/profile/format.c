@@ -17,6 +17,12 @@ static enum sw_profile_status write_otlp(const struct sw_profile *profile, const
     return sw_profile_write_otlp(profile, file);
 }
 
+static enum sw_profile_status write_html(const struct sw_profile *profile, const struct sw_profile_view *view,
+                                         FILE *file)
+{
+    return sw_profile_write_html(profile, NULL, view, file);
+}
+
 static const struct {
     const char *ending;
     enum sw_profile_status (*write)(const struct sw_profile *, const struct sw_profile_view *, FILE *);
@@ -25,6 +31,7 @@ static const struct {
     { ".pprof.gz", write_pprof },
     { ".otlp", write_otlp },
     { ".speedscope.json", sw_profile_write_speedscope },
+    { ".html", write_html },
     { ".folded", sw_profile_write_folded },
     { ".txt", sw_profile_write_folded },
 };

@@ -1,7 +1,7 @@
 /*
  * Profiles: samples of stacks, collected once in bounded memory and written in the formats that viewers read: pprof,
- * OTLP, speedscope and folded text. In libsnapwalk-profile.a, which stands on nothing of this library: where a stack
- * comes from does not matter.
+ * OTLP, speedscope, a page and folded text. In libsnapwalk-profile.a, which stands on nothing of this library: where
+ * a stack comes from does not matter.
  *
  *     struct sw_profile *profile;
  *     const struct sw_profile_value_type values[] = { { "samples", "count" }, { "cpu", "nanoseconds" } };
@@ -210,9 +210,21 @@ void sw_profile_get_counts(const struct sw_profile *profile, struct sw_profile_c
 struct sw_profile_view {
     const char *title; /* NULL: the service, or "profile" */
     size_t value;      /* folded: the column, of those of the profile */
-    bool threads;      /* folded: threads as the outermost frames */
+    bool threads;      /* folded, page: threads as the outermost frames */
     bool kinds;        /* folded: suffixes _[j] _[k] _[i] behind names, as flamegraph.pl --color=java wants them */
 };
+
+/*
+ * Adds the folded stacks of a file to a profile of one column. Suffixes of frames are cut off: _[j] says that it is JIT
+ * code, _[k] the kernel's, _[i] that it was inlined, which is not kept.
+ *
+ * refused  Receives how many lines are none.
+ * Returns  SW_PROFILE_OK, also where the file could be read only in part: ferror says so; E_MEMORY.
+ * Memory   Of the longest line, and 8 bytes for each frame of the deepest stack.
+ * Threads  As the header's first lines say. Signals: never in a handler.
+ * Source   profile-formats.md section 4.
+ */
+enum sw_profile_status sw_profile_read_folded(struct sw_profile *profile, FILE *file, uint64_t *refused);
 
 /*
  * pprof's profile.proto in gzip: `go tool pprof`, Pyroscope, Parca, speedscope. Labels "thread" and "thread_id".
@@ -236,7 +248,8 @@ enum sw_profile_status sw_profile_write_pprof(const struct sw_profile *profile, 
 enum sw_profile_status sw_profile_write_otlp(const struct sw_profile *profile, FILE *file);
 
 /*
- * Text formats, by functions: places in the same function are one frame.
+ * Text formats, by functions: places in the same function are one frame; so is a row of places without a name in one
+ * file.
  * folded      One line a stack, root first; ";" within names becomes ":".
  * speedscope  JSON, one profile a thread and column; in time order where times were kept.
  *
@@ -251,8 +264,21 @@ enum sw_profile_status sw_profile_write_speedscope(const struct sw_profile *prof
                                                    FILE *file);
 
 /*
- * Writes the format that a file's name ends in: .pb.gz, .pprof.gz, .otlp, .speedscope.json, .folded, .txt. And where
- * in the name that ending begins; NULL: no format ends so.
+ * A page with a flame graph, complete in itself: search, zoom, a choice of columns, colours by kind.
+ *
+ * before  NULL, or a profile that this one is compared with, by shares of the whole: columns of the same type, and all
+ *         managed code as one kind.
+ *
+ * Returns  SW_PROFILE_OK; E_MEMORY; E_WRITE.
+ * Memory   Some 100 bytes for each node of the tree of stacks.
+ * Threads  As the header's first lines say. Signals: never in a handler.
+ */
+enum sw_profile_status sw_profile_write_html(const struct sw_profile *profile, const struct sw_profile *before,
+                                             const struct sw_profile_view *view, FILE *file);
+
+/*
+ * Writes the format that a file's name ends in: .pb.gz, .pprof.gz, .otlp, .speedscope.json, .html, .folded, .txt. And
+ * where in the name that ending begins; NULL: no format ends so.
  *
  * Returns  As the format's function; E_ARGUMENT: no format ends so.
  * Memory, Threads  As the format's function.

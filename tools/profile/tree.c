@@ -95,7 +95,7 @@ static uint32_t kind_in(const struct sw_profile_tree *tree, uint32_t kind)
     return tree->compared && kind == SW_PROFILE_PRECOMPILED ? SW_PROFILE_JIT : kind;
 }
 
-/* A place without a name is one of its module. */
+/* A place without a name is one of its module; a row of them is one frame. */
 static uint32_t add_nameless(const struct adding *a, const struct sw_profile_location_row *location, const char *module,
                              uint32_t parent)
 {
@@ -103,7 +103,9 @@ static uint32_t add_nameless(const struct adding *a, const struct sw_profile_loc
     snprintf(name, sizeof name, "[%s]", *module ? module : "unknown");
     const struct sw_profile_frame frame = { add_text(a->tree, name), add_text(a->tree, module),
                                             kind_in(a->tree, location->kind) };
-    return add_node(a->tree, parent, &frame, "");
+    const struct sw_profile_node *caller = sw_profile_tree_node(a->tree, parent);
+    const bool same = parent && memcmp(sw_profile_row(&a->tree->frames, caller->frame), &frame, sizeof frame) == 0;
+    return same ? parent : add_node(a->tree, parent, &frame, "");
 }
 
 /* The functions of a location, below `parent`: the outermost first. */

@@ -7,6 +7,7 @@
 #include "threads.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,20 @@ static uint64_t now_ns(clockid_t clock)
 
 /* ---- samples into the profile ---- */
 
+/* Of "dotnet program.dll" the program is what it runs; the second word of the command line. */
+static const char *program_name(void)
+{
+    static char words[4096];
+    const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    const ssize_t length = file < 0 ? 0 : read(file, words, sizeof words - 2);
+    if (file >= 0)
+        close(file);
+    memset(words + (length > 0 ? length : 0), 0, 2);
+    const char *second = words + strlen(words) + 1, *slash = strrchr(second, '/');
+    const bool runs_it = !strcmp(program_invocation_short_name, "dotnet") && *second;
+    return !runs_it ? program_invocation_short_name : slash ? slash + 1 : second;
+}
+
 static struct sw_profile *new_profile(void)
 {
     char path[OPTIONS_TEXT];
@@ -50,7 +65,7 @@ static struct sw_profile *new_profile(void)
         .period = options->modes & (MODE_CPU | MODE_WALL) ? 1000000000 / (int64_t)options->hz : 1,
         .time_ns = now_ns(CLOCK_REALTIME),
         .max_bytes = options->memory_mb << 19, /* half */
-        .service = options->service[0] ? options->service : program_invocation_short_name,
+        .service = options->service[0] ? options->service : program_name(),
         .executable_path = path,
         .runtime = "dotnet",
         .pid = (uint64_t)getpid(),
@@ -241,6 +256,7 @@ static void *run(void *arg)
 {
     (void)arg;
     threads_exclude();
+    (void)pthread_setname_np(pthread_self(), "snapwalk");
     uint64_t looked_ns = 0;
     while (!atomic_load(&ending)) {
         sample_wait(DRAIN_NS);

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_BYTES = 512 << 10, KNOWN_MIN = 1 << 10, KNOWN_MAX = 1 << 17, TEXT = 2048 };
+enum { NAMES_BYTES = 256 << 10, KNOWN_MIN = 1 << 10, KNOWN_MAX = 1 << 17, TEXT = 2048 };
 
 /* Open addressing; a frame's word is never 0. */
 struct known {
@@ -149,27 +149,29 @@ static uint32_t managed(struct sw_profile *profile, uint64_t function, enum sw_p
     return add(profile, text, *name.module ? sw_profile_mapping_add(profile, &mapping) : 0, 0, kind);
 }
 
-/* Images that came since are looked for once a new one is met. */
-static bool find_image(uint64_t address, struct sw_image *image)
+/* A file is opened once one of its addresses is met: all that a process has would take 15 MB. */
+static bool find_image(uint64_t address, const struct module *module)
 {
-    if (sw_images_find(images, address, image) == SW_OK)
+    const struct sw_memory memory = sw_self_memory();
+    struct sw_image image;
+    if (sw_images_find(images, address, &image) == SW_OK)
         return true;
-    struct module module;
-    return module_find(address, &module) && sw_images_add_self(images) == SW_OK &&
-           sw_images_find(images, address, image) == SW_OK;
+    /* The kernel's own has no file. */
+    return (module->path[0] == '/' ? sw_images_add_file(images, module->path, module->base)
+                                   : sw_images_add_memory(images, module->path, module->base,
+                                                          module->end - module->base, &memory)) == SW_OK;
 }
 
 static uint32_t native(struct sw_profile *profile, uint64_t address)
 {
     char symbol[TEXT];
     struct module module;
-    struct sw_image image;
     if (!module_find(address, &module))
         return add(profile, "[no file]", 0, address, SW_PROFILE_NATIVE);
     const struct sw_profile_mapping mapping = { module.begin, module.end,      module.file_offset,
                                                 module.path,  module.build_id, NULL };
     const bool found =
-        find_image(address, &image) && sw_images_name(images, address, symbol, sizeof symbol, NULL) == SW_OK;
+        find_image(address, &module) && sw_images_name(images, address, symbol, sizeof symbol, NULL) == SW_OK;
     return add(profile, found ? symbol : NULL, sw_profile_mapping_add(profile, &mapping), address, SW_PROFILE_NATIVE);
 }
 

@@ -112,6 +112,21 @@ static bool write_sample(struct sample *sample, struct space *space, const void 
     return true;
 }
 
+/* A bit for each thread, by the lowest ones of its number; those that share a bit cost a name that nobody asks for. */
+enum { NOTED_BITS = 1 << 16 };
+
+static _Atomic uint64_t noted[NOTED_BITS / 64];
+
+static void note(uint64_t thread)
+{
+    atomic_fetch_or_explicit(&noted[thread % NOTED_BITS / 64], UINT64_C(1) << thread % 64, memory_order_relaxed);
+}
+
+bool sample_was_taken(uint64_t thread)
+{
+    return atomic_fetch_and(&noted[thread % NOTED_BITS / 64], ~(UINT64_C(1) << thread % 64)) >> thread % 64 & 1;
+}
+
 static void lose(const struct sample *sample)
 {
     atomic_fetch_add_explicit(&lost[sample->kind].count, 1, memory_order_relaxed);
@@ -125,6 +140,7 @@ void sample_take(struct sample *sample, const void *context)
     if (atomic_load(&open_for_samples)) {
         struct space *space = take_space();
         sample->thread = sw_self_thread();
+        note(sample->thread);
         const bool written = space && write_sample(sample, space, context);
         if (written)
             atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed);

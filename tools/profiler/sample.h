@@ -44,6 +44,9 @@ void sample_close(void);
  */
 void sample_take(struct sample *sample, const void *context);
 
+/* Whether the thread was sampled since the last call: only then its name will be asked for. Threads: any. */
+bool sample_was_taken(uint64_t thread);
+
 /* Reads the oldest: frames at `*frames`, valid until the next call. False: none. Threads: one at a time. */
 bool sample_read(struct sample *sample, const uint64_t **frames, size_t *depth);
 

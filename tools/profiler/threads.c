@@ -3,6 +3,7 @@
  * thread. Source: diagnostics-ipc.md section 7.
  */
 #include "threads.h"
+#include "sample.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -181,7 +182,7 @@ static void begin(pid_t tid)
 
 static void end(struct thread *thread)
 {
-    if (!thread->named)
+    if (!thread->named && sample_was_taken((uint64_t)thread->tid))
         read_name(thread);
     take_timer(thread);
     if (thread->state == ALIVE)

@@ -58,6 +58,7 @@ static void *run(void *arg)
     size_t cursor = 0;
     (void)arg;
     threads_exclude();
+    (void)pthread_setname_np(pthread_self(), "snapwalk wall");
     for (uint64_t next = now_ns() + period_ns; !atomic_load(&ending); next += period_ns) {
         const struct timespec until = { (time_t)(next / 1000000000), (long)(next % 1000000000) };
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)

@@ -1,6 +1,6 @@
 // Work of one kind, over and over, for so many seconds; what is printed does not depend on how fast it went:
 //
-//     profiled KIND SECONDS        profiled list
+//     profiled KIND SECONDS [memory]        profiled list        profiled turns SECONDS
 //
 // Ends with 0; with 1 where an answer is wrong; with 2 where the kind is unknown.
 
@@ -12,9 +12,12 @@ if (args is ["list"])
         Console.WriteLine(name);
     return 0;
 }
+if (args is ["turns", string length])
+    return Turns.Run(double.Parse(length));
 if (args is ["child"])
     return Busy.Child();
-if (args.Length != 2 || !Kinds.All.TryGetValue(args[0], out Func<int, int>? kind) || !double.TryParse(args[1], out double seconds))
+bool memory = args is [_, _, "memory"];
+if (args.Length != (memory ? 3 : 2) || !Kinds.All.TryGetValue(args[0], out Func<int, int>? kind) || !double.TryParse(args[1], out double seconds))
 {
     Console.Error.WriteLine("profiled KIND SECONDS; profiled list");
     return 2;
@@ -28,4 +31,6 @@ for (; round == 0 || args[0] != "ready" && time.Elapsed.TotalSeconds < seconds; 
         return 1;
     }
 Console.WriteLine($"{args[0]}: right");
+if (memory)
+    Turns.Memory();
 return args[0] == "status" ? 7 : 0;

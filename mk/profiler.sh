@@ -1,0 +1,136 @@
+#!/bin/sh
+# profiler.sh BUILD: what the profiler costs, and that programs are the same under it.
+#
+#   turns     in one process, the same work not sampled, with the timer alone (its handler does nothing), and sampled, by
+#             turns; the thread's own processor time, and beside it what the profiler's thread takes. SECONDS_EACH a rate
+#   processes with and without the profiler in turn, ROUNDS times: things that make the runtime tell much, `dotnet build`
+#   memory    what a small process and one that compiles much have at the end, with and without
+#   programs  every kind of test/profiler/workload with the runtime's settings on and off: output and status are compared
+#
+# Ratios are medians; in brackets their 95 % interval by order statistics, where there are enough. The last line is
+# "profiler: overhead N % at 1000 Hz CPU time".
+set -eu
+cd "$(dirname "$0")/.."
+build=$(cd "$1" && pwd)
+. mk/sample.sh
+. test/profiler/program.sh
+have_dotnet || fail "the .NET SDK 10 is needed"
+build_program
+dotnet_build test/clr/workload workload
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+status=0
+
+# The median of a column and its interval, "1.05 (1.02 to 1.09)"; few values have no interval.
+median() {
+    sort -g | awk '{ v[NR] = $1 }
+        END { if (NR == 0) { print "not measured"; exit }
+              half = 0.98 * sqrt(NR); low = int(NR / 2 - half); high = int(NR / 2 + half) + 1
+              printf "%.3f", v[int((NR + 1) / 2)]
+              if (low >= 1 && high <= NR) printf " (%.3f to %.3f)", v[low], v[high]
+              printf "\n" }'
+}
+
+# ---- turns ----
+
+# column N: percent over the turns without
+column() { awk -v c="$1" '$1 == "turns" { print 100 * ($c / $2 - 1) }' "$work/turns"; }
+for hz in 100 1000; do
+    SNAPWALK_HZ=$hz SNAPWALK_VERBOSE=1 LIMIT_S=600 under "$work/turns.pb.gz" dotnet "$build/dotnet/profiled/profiled.dll" turns \
+        "${SECONDS_EACH:-20}" >"$work/turns" 2>"$work/said" || fail "turns: $(tail -n 3 "$work/said")"
+    own=$(awk '$1 == "own" { cpu += $2; ms = $3 } END { printf "%.3f", 100 * cpu / 1e6 / ms }' "$work/turns")
+    samples=$(awk '/ samples so far/ { print $2, $6 }' "$work/said")
+    echo "turns at $hz Hz: sampled $(column 4 | median) %, timer alone $(column 3 | median) %, of $(grep -c '^turns' "$work/turns") of each"
+    echo "  the profiler's thread: $own % of one processor; samples, lost: $samples"
+    awk -v hz="$hz" '$1 == "turns" { off += $2; timer += $3 - $2; on += $4 - $2 }
+        END { printf "  sums: sampled %.3f %%, timer alone %.3f %%, ratio %.2f\n", 100 * on / off, 100 * timer / off, (timer > 0 ? on / timer : 0) }' \
+        "$work/turns"
+    overhead=$(column 4 | median | awk '{ print $1 }' | awk -v own="$own" '{ printf "%.2f", $1 + own }')
+done
+
+# ---- processes ----
+
+# Processor seconds of the children, by the shell: "0m1.23s 0m0.45s" in the second line of times.
+seconds_of() {
+    ("$@" >"$work/process" 2>&1 && times || echo failed) |
+        awk '/failed/ { exit 1 } NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); sum += 60 * t[1] + t[2] } print sum }'
+}
+compiling() { dotnet "$build/dotnet/workload/workload.dll" --compiling "$1" --pairs 30; }
+building() {
+    dotnet build "$work/source" -c Release -v q --no-restore --no-incremental -o "$work/out" --nodeReuse:false \
+        -p:UseSharedCompilation=false
+}
+# beside NAME COMMAND...: each alone and under the profiler, in turn
+beside() {
+    name=$1
+    shift
+    : >"$work/ratios"
+    for round in $(seq "${ROUNDS:-3}"); do
+        without=$(seconds_of "$@") && with=$(seconds_of under "$work/beside.pb.gz" "$@") || {
+            echo "$name: failed: $(tail -n 2 "$work/process")"
+            status=1
+            return
+        }
+        awk -v a="$with" -v b="$without" 'BEGIN { print a / b }' >>"$work/ratios"
+    done
+    echo "$name: processor time with / without $(median <"$work/ratios") of $(tr '\n' ' ' <"$work/ratios")"
+    rm -f "$work"/beside*.pb.gz
+}
+# Microseconds of processor time for one thing, when the process has warmed up.
+each() { awk '$1 == "pair" { print $3 }' | median | awk '{ print $1 }'; }
+for kind in dynamic expressions methods contexts threads; do
+    : >"$work/ratios"
+    for round in $(seq "${ROUNDS:-3}"); do
+        without=$(compiling $kind | each)
+        with=$(under "$work/compiling.pb.gz" dotnet "$build/dotnet/workload/workload.dll" --compiling "$kind" --pairs 30 | each)
+        awk -v a="$with" -v b="$without" 'BEGIN { print a / b }' >>"$work/ratios"
+    done
+    echo "$kind: processor time for one, with / without $(median <"$work/ratios") of $(tr '\n' ' ' <"$work/ratios"); $with us, $without us"
+    rm -f "$work"/compiling*.pb.gz
+done
+cp -r test/clr/workload "$work/source"
+rm -rf "$work/source/bin" "$work/source/obj"
+dotnet build "$work/source" -c Release -v q -o "$work/out" --nodeReuse:false -p:UseSharedCompilation=false >"$work/process" 2>&1 ||
+    fail "the workload could not be built: $(tail -n 3 "$work/process")"
+beside "dotnet build" building
+
+# ---- memory ----
+
+# The median of three, KB
+anonymous() { for i in 1 2 3; do "$@" 2>&1 | awk '/RssAnon/ { print $3 }'; done | sort -n | sed -n 2p; }
+for kind in status json; do
+    without=$(anonymous program $kind 2 memory)
+    with=$(anonymous profiled "$work/memory.pb.gz" $kind 2 memory)
+    echo "memory, $kind: $without KB without, $with KB with: $((with - without)) KB more"
+done
+
+# ---- programs ----
+
+# same SETTING...: every kind, as without
+same() {
+    for kind in $(program list | grep -v '^ready$'); do
+        env "$@" timeout 120 dotnet "$build/dotnet/profiled/profiled.dll" $kind 0.5 >"$work/without" 2>&1 && code=0 || code=$?
+        under "$work/same.pb.gz" env "$@" timeout 120 dotnet "$build/dotnet/profiled/profiled.dll" $kind 0.5 >"$work/with" 2>&1 &&
+            code2=0 || code2=$?
+        ran=$((ran + 1))
+        if [ $code -eq $code2 ] && cmp -s "$work/without" "$work/with"; then
+            good=$((good + 1))
+        else
+            echo "not the same: $kind with $*: $code, $code2: $(tail -n 2 "$work/with")"
+            status=1
+        fi
+    done
+    rm -f "$work"/same*
+}
+ran=0
+good=0
+export SNAPWALK_HZ=1000
+for setting in SNAPWALK_MODE=cpu SNAPWALK_MODE=wall,alloc,exceptions,locks DOTNET_TieredCompilation=0 DOTNET_ReadyToRun=0 DOTNET_TieredPGO=0 \
+    DOTNET_gcServer=1; do
+    same $setting
+done
+echo "programs: $good of $ran with the same output and status"
+[ $status -eq 0 ] || echo "not ok: see above"
+echo "profiler: overhead $overhead % at 1000 Hz CPU time"
+exit $status
