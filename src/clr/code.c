@@ -45,41 +45,6 @@ static void add_range(struct sw_clr *clr, const struct sw_range *range)
 }
 
 /*
- * The heaps of JIT code that the last events were about, so that the runtime's structures are read once for a heap and
- * not for each method. A heap is freed when its last method is, so an entry ends with an unloading. If one is missed,
- * ranges are believed collectible that are not, or are found freed only when their addresses are used again.
- */
-static const struct sw_clr_heap *known_heap(const struct sw_clr *clr, uint64_t address)
-{
-    for (unsigned i = 0; i < SW_CLR_HEAPS; i++)
-        if (address >= clr->heaps[i].begin && address < clr->heaps[i].end)
-            return &clr->heaps[i];
-    return NULL;
-}
-
-static const struct sw_clr_heap *find_heap(struct sw_clr *clr, uint64_t address)
-{
-    const struct sw_memory memory = sw_self_memory();
-    struct sw_clr_heap *heap = &clr->heaps[clr->heap_hand];
-    if (clr->layout_status != SW_OK || !sw_clr_find_heap(&clr->layout, &memory, address, heap))
-        return NULL;
-    clr->heap_hand = (clr->heap_hand + 1) % SW_CLR_HEAPS;
-    return heap;
-}
-
-static void forget_heap(struct sw_clr *clr, uint64_t address)
-{
-    for (unsigned i = 0; i < SW_CLR_HEAPS; i++)
-        if (address >= clr->heaps[i].begin && address < clr->heaps[i].end)
-            clr->heaps[i] = (struct sw_clr_heap){ 0 };
-}
-
-void sw_clr_forget_heaps(struct sw_clr *clr)
-{
-    memset(clr->heaps, 0, sizeof clr->heaps);
-}
-
-/*
  * What is known beforehand of a runtime's table of prepared entries has to give the first precompiled methods that are
  * announced; else the table is looked for, by them.
  */
@@ -125,10 +90,10 @@ void sw_clr_add_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE
                               .kind = SW_KIND_JIT,
                               .unwind = sw_clr_unwind_of(sw_clr_host_system()),
                               .flags = flags };
-    const struct sw_clr_heap *heap = known_heap(clr, range.begin);
+    const struct sw_clr_heap *heap = sw_clr_known_heap(clr, range.begin);
     const bool is_known = !heap && is_in_image(clr, range.begin);
     if (!heap && !is_known)
-        heap = find_heap(clr, range.begin);
+        heap = sw_clr_read_heap(clr, range.begin);
     if (heap) {
         range.image = heap->image;
     } else if (is_known || is_in_new_image(clr, range.begin)) {
@@ -142,7 +107,7 @@ void sw_clr_add_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE
 void sw_clr_remove_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code)
 {
     struct sw_range range;
-    forget_heap(clr, code->startAddress);
+    sw_clr_forget_heap(clr, code->startAddress);
     if (sw_codemap_find(clr->codemap, code->startAddress, &range) == SW_OK && range.id == function)
         sw_clr_remove_range(clr, range.begin);
 }

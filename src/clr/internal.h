@@ -130,11 +130,19 @@ void sw_clr_retry_pending(struct sw_clr *clr);
 
 /*
  * Changes of the code map (code.c): one region of code of a method, or of a dynamic method, is added, or removed unless
- * it is another's by now; a range is gone; heaps of code may have been freed. Called with the lock held.
+ * it is another's by now; a range is gone. Called with the lock held.
  */
 void sw_clr_add_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code, uint16_t flags);
 void sw_clr_remove_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE_INFO *code);
 void sw_clr_remove_range(struct sw_clr *clr, uint64_t begin);
+
+/*
+ * Heaps of JIT code (heaps.c): the one around an address that is remembered, or that the runtime's structures tell, or
+ * null; one, or all, may have been freed. Called with the lock held.
+ */
+const struct sw_clr_heap *sw_clr_known_heap(const struct sw_clr *clr, uint64_t address);
+const struct sw_clr_heap *sw_clr_read_heap(struct sw_clr *clr, uint64_t address);
+void sw_clr_forget_heap(struct sw_clr *clr, uint64_t address);
 void sw_clr_forget_heaps(struct sw_clr *clr);
 
 /* Searches for code that was freed, if a module was unloaded. Called without the lock. */
