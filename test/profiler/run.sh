@@ -87,6 +87,7 @@ if command -v go >/dev/null 2>&1; then
     pprof -tags "$out"/wall-*.pb.gz >"$out/tags"
     has "wall clock: what waited is marked" 'off-CPU' "$out/tags"
     has "wall clock: what ran is marked" 'on-CPU' "$out/tags"
+    has "a thread's whole name" 'a thread with a long name' "$out/tags"
     has "threads have names" '\.NET (TP Worker|Finalizer|Tiered Com)' "$out/tags"
 fi
 has "contended locks: who waited" 'Profiled\.Kinds\..*lambda.*;System\.Threading\.(Monitor|Lock)' "$out"/locks-*.folded

@@ -14,6 +14,8 @@
 #include "threads.h"
 #include "wide.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Of a failure, by a customer, with our own facility; then enum life_answer. */
@@ -76,9 +78,48 @@ static DWORD number_of(ThreadID thread)
     return info->lpVtbl->GetThreadInfo(info, thread, &tid) == S_OK ? tid : 0;
 }
 
+/* Names of threads that were named before they began; the oldest make room. */
+static struct early {
+    ThreadID thread;
+    char name[THREAD_NAME];
+} early[64];
+static size_t early_next;
+static pthread_mutex_t early_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct early *find_early(ThreadID thread)
+{
+    for (size_t i = 0; i < sizeof early / sizeof early[0]; i++)
+        if (early[i].thread == thread)
+            return &early[i];
+    return NULL;
+}
+
+static void keep_early(ThreadID thread, const char *name)
+{
+    pthread_mutex_lock(&early_lock);
+    struct early *slot = find_early(thread);
+    if (!slot)
+        slot = &early[early_next++ % (sizeof early / sizeof early[0])];
+    slot->thread = thread;
+    snprintf(slot->name, sizeof slot->name, "%s", name);
+    pthread_mutex_unlock(&early_lock);
+}
+
+static void use_early(ThreadID thread, pid_t tid)
+{
+    pthread_mutex_lock(&early_lock);
+    struct early *slot = find_early(thread);
+    if (slot) {
+        slot->thread = 0;
+        threads_name(tid, slot->name);
+    }
+    pthread_mutex_unlock(&early_lock);
+}
+
 static HRESULT STDMETHODCALLTYPE thread_assigned(ICorProfilerCallback11 *self, ThreadID thread, DWORD tid)
 {
     threads_begin((pid_t)tid);
+    use_early(thread, (pid_t)tid);
     return feed_thread_assigned(self, thread, tid);
 }
 
@@ -98,6 +139,8 @@ static HRESULT STDMETHODCALLTYPE thread_named(ICorProfilerCallback11 *self, Thre
     wide_to_text(name, name ? units : 0, text, sizeof text);
     if (tid && text[0])
         threads_name((pid_t)tid, text);
+    else if (text[0])
+        keep_early(thread, text);
     return S_OK;
 }
 

@@ -173,8 +173,10 @@ static void begin(pid_t tid)
     struct thread *thread = find_or_add(tid);
     if (!thread)
         return;
-    if (thread->state != ALIVE)
-        take_timer(thread); /* the number is used again */
+    if (thread->state != ALIVE) { /* the number is used again */
+        take_timer(thread);
+        thread->named = thread->fresh = false;
+    }
     thread->state = ALIVE;
     thread->seen = true;
     give_timer(thread);
