@@ -1,9 +1,9 @@
 #!/bin/sh
 # arm64.sh BUILD [short]: .NET for ARM64, the real runtime in qemu-aarch64, under the probe of test/clr/probe: every walk beside
 # the CLR's own DoStackSnapshot, then timer signals at any instant, on a processor that signs return addresses and on one that
-# does not; and the examples' profiler and overlay. The last lines are "samples: N of N usable" and "clr: N of N walks
+# does not; and the profiler and the overlay. The last lines are "samples: N of N usable" and "clr: N of N walks
 # identical"; or, where something cannot be had, one line "clr: arm64: skipped: WHY". short: each comparison on one processor,
-# a part of the workload, no examples.
+# a part of the workload, without profiler and overlay.
 #
 #   SAMPLES  at least so many samples (default 5,000; short: 2,000)
 #
@@ -77,15 +77,15 @@ sampled() {
     taken=$((taken + $2))
 }
 
-# The profiler of the examples: nearly all samples whole, methods by name.
+# The profiler: nearly all samples whole, methods by name.
 profiled() {
-    export SNAPWALK_OUT="$work/profile"
-    loaded cortex-a57 "$made/examples/libsnapwalk-profiler.so" 846F5F1C-F9AE-4B07-969E-05C26BC060D8 "$program/workload" \
+    export SNAPWALK_OUT="$work/profile.folded" SNAPWALK_VERBOSE=1
+    loaded cortex-a57 "$made/libsnapwalk-profiler.so" 846F5F1C-F9AE-4B07-969E-05C26BC060D8 "$program/workload" \
         --rounds 1 --threads 1 --only pinvoke,catch-deep
-    line=$(sed -n 's/^snapwalk: //p' "$work/profile")
+    line=$(sed -n 's/^snapwalk-profiler: \([0-9]* samples\)/\1/p' "$work/out" | tail -n 1)
     echo "profiler: $line"
-    echo "$line" | awk '{ exit !(/layout of the runtime known/ && $1 >= 500 && $3 * 100 <= $1) }' &&
-        grep -q 'Program[.]<Main>' "$work/profile" || status=1
+    echo "$line" | awk '{ exit !($1 >= 500 && $6 * 100 <= $1) }' && ! grep 'structures not known' "$work/out" &&
+        grep -q 'Program[.]<Main>' "$work"/profile*.folded || status=1
 }
 
 # The overlay, over a profiler that asks the CLR: with it and without it the same answers.
@@ -114,7 +114,12 @@ overlaid() {
 command -v dotnet >/dev/null 2>&1 || skip "no dotnet command"
 have_dotnet || skip "no .NET SDK 10"
 command -v qemu-aarch64 >/dev/null 2>&1 || skip "no qemu-aarch64 command (package qemu-user)"
-mk/arm64.sh "$made" clr-libraries >"$build/arm64/clr.log" 2>&1 || {
+needed=clr-probe
+if [ -z "$short" ]; then
+    needed=clr-libraries
+    export PACKAGES="libprotobuf-c-dev zlib1g-dev libcurl4-openssl-dev" # what the profiler is made of
+fi
+mk/arm64.sh "$made" $needed >"$build/arm64/clr.log" 2>&1 || {
     [ $? -ne 77 ] || skip "$(tail -n 1 "$build/arm64/clr.log")"
     grep -E 'error|undefined' "$build/arm64/clr.log" | head -n 10
     fail "the libraries for ARM64 could not be built; the whole output is in $build/arm64/clr.log"
