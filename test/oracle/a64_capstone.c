@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PC = 0x7000000, SP = SW_ARM64_SP, MOST_SHOWN = 40 };
+enum { PC = 0x7000000, SP = SW_ARM64_SP, NO_BASE = 255, MOST_SHOWN = 40 };
 
 #define GENERAL  UINT64_C(0xffffffff) /* x0-x30 and sp */
 #define VOLATILE UINT64_C(0x4007ffff)
@@ -31,7 +31,7 @@ struct said {
     struct move {
         bool is_store;
         uint8_t reg;
-        uint8_t base;
+        uint8_t base; /* NO_BASE: the word is at the address `off` */
         int64_t off;
     } move[2];
 };
@@ -70,7 +70,10 @@ static bool ours(uint32_t word, struct said *said)
             said->written |= UINT64_C(1) << e->dst;
         if (e->kind == SW_EFFECT_STORE && e->size == 8 && e->src != SW_NOREG)
             note_move(said, true, e->src, e->dst, e->imm);
-        if (e->kind == SW_EFFECT_LOAD && e->src != SW_NOREG)
+        const struct sw_effect *before = i ? e - 1 : e;
+        if (e->kind == SW_EFFECT_LOAD && before->kind == SW_EFFECT_NEAR && before->dst == e->src)
+            note_move(said, false, e->dst, NO_BASE, PC + before->imm + e->imm);
+        else if (e->kind == SW_EFFECT_LOAD && e->src != SW_NOREG)
             note_move(said, false, e->dst, e->src, e->imm);
     }
     if (insn.flow == SW_FLOW_CALL)
@@ -166,6 +169,8 @@ static void note_moves(const cs_insn *insn, struct said *said)
     const cs_arm64 *a = &insn->detail->arm64;
     const cs_arm64_op *memory = memory_of(a);
     const enum transfer transfer = transfer_of(insn->id);
+    if (transfer == LOADS && a->op_count == 2 && is_x(a->operands[0].reg) && a->operands[1].type == ARM64_OP_IMM)
+        note_move(said, false, number_of(a->operands[0].reg), NO_BASE, a->operands[1].imm);
     if (transfer == NO_TRANSFER || !memory || memory->mem.index != ARM64_REG_INVALID)
         return;
     const bool is_post = a->writeback && a->operands[a->op_count - 1].type == ARM64_OP_IMM;
