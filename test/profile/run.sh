@@ -3,8 +3,8 @@
 set -u
 cd "$(dirname "$0")/../.."
 build=${1:-build}
-mkdir -p "$build/log/profiles/home"
-out=$(cd "$build/log/profiles" && pwd)
+mkdir -p "$build/log/profiles.files/home"
+out=$(cd "$build/log/profiles.files" && pwd) || exit 1
 convert=$build/tools/profile-convert
 status=0
 

@@ -7,7 +7,7 @@ mkdir -p "${1:-build}"
 build=$(cd "${1:-build}" && pwd)
 . mk/sample.sh
 . test/profiler/program.sh
-out=$build/log/profiler
+out=$build/log/profiler.files
 status=0
 rm -rf "$out"
 mkdir -p "$out"
