@@ -285,7 +285,7 @@ run: deps-run $(EXAMPLES) snapstacks
 	@mk/run.sh $(BUILD) $(TARGET)
 
 # One room of the tests: ONLY=cache. One test: ONLY=unit-cache ROW=caches_of_any_size_give_the_same.
-test check arm64-test: deps
+test check test-all arm64-test: deps
 	@ONLY='$(ONLY)' ROW='$(ROW)' test/run.sh $(BUILD) $@
 
 # Built for ARM64 against Debian's packages, in $(BUILD)/arm64; nothing of this system changes.
@@ -404,6 +404,7 @@ help:
 	@echo '  TARGET=toy|dotnet   which program (default: dotnet where that command exists)'
 	@echo 'make check          the quick half of the tests: unit tests, also with ASan, and checks; two minutes'
 	@echo 'make test           all tests; the last line is "N passed, N failed"'
+	@echo 'make test-all       and those that take long: .NET for Windows and ARM64 beside the CLR'
 	@echo '  ONLY=cache          groups and programs whose name has a match; ROW=NAME: tests of that name'
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make shared         the shared library, $(DSO)'
@@ -434,4 +435,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs deps-docs shared clean help snapstacks windows-install install-for-windows profiler
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all

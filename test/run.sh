@@ -1,6 +1,6 @@
 #!/bin/sh
-# run.sh BUILD [check | test | arm64-test]: builds and runs the tests that groups.txt names for that command, as many at a time as
-# there are processors. What each job printed is in BUILD/log. Last line: N passed, N failed[, N skipped].
+# run.sh BUILD [check | test | test-all | arm64-test]: builds and runs the tests that groups.txt names for that command (test-all:
+# those for test, and those for all), as many at a time as there are processors. What each job printed is in BUILD/log. Last line: N passed, N failed[, N skipped].
 #
 #   ONLY=PATTERN  only groups and programs (unit-cache, step) whose name has a match of this extended regular expression
 #   ROW=NAME      only the tests of that name (* and ? stand for others); programs of cmocka only
@@ -8,6 +8,7 @@ set -u
 cd "$(dirname "$0")/.."
 build=$1
 set=${2:-test}
+[ "$set" != test-all ] || set='test|all'
 log=$build/log
 processors=$(nproc 2>/dev/null || echo 1)
 export ONLY="${ONLY:-}" ROW="${ROW:-}" CMOCKA_MESSAGE_OUTPUT=TAP
@@ -50,7 +51,7 @@ chosen() {
 # Lines "build target name group command", one for each job that is asked for.
 list() {
     grep -v '^#' test/groups.txt | while read -r in group of each command; do
-        case ,$in, in *",$set,"*) ;; *) continue ;; esac
+        echo ",$in," | grep -qE ",($set)," || continue
         folder=$(builds | awk -v name="$of" '$1 == name { print $2 }')
         if [ "$each" = - ]; then
             [ -n "$ROW" ] || ! chosen "$group" || echo "$of - $group $group $command $build"
