@@ -171,9 +171,11 @@ SW_API const char *sw_conduct_name(enum sw_conduct rule);
  *             known, and its ContextFlags say so. In the others it is the seed's, where that is used, with those
  *             registers set from frame to frame, or zeros; ContextFlags are the seed's, those of a transition record
  *             (context_flags), or 0.
- * Deviations  Where the real CLR reads memory that may not be there (removed ThreadID, null callback, short context,
- *             the seed's stack on Unix), all flavours give the answers above. In the coreclr flavours padding behind a
- *             method of the JIT is the method's, as in the CLR, up to 39 bytes.
+ * Deviations  Where the real CLR reads memory that may not be there (removed or bogus ThreadID, null callback, short
+ *             context, the seed's stack on Unix), all flavours give the answers above. On Windows the CLR ends the
+ *             process for the id of an ended thread, faults or reports nothing with S_OK for a bogus one, answers a
+ *             null callback with E_UNEXPECTED, and takes a short context for a whole one. In the coreclr flavours
+ *             padding behind a method of the JIT is the method's, as in the CLR, up to 39 bytes.
  *             A short context is refused only where the flavour looks at the seed.
  *             A thread without an OS id, for which the CLR ends the process, is INVALID_TGT_THREAD. In the coreclr
  *             flavours a thread of mode UNKNOWN is cooperative if its top is managed or stub code, or if no transition
@@ -185,7 +187,7 @@ SW_API const char *sw_conduct_name(enum sw_conduct rule);
  * Threads     Any number, each with its own scratch. One walk of a target at a time: the table keeps that, for all
  *             engines that share it. From a callback other threads may be walked, with another scratch.
  * Signals     Safe for thread 0 if the walker's memory and the suspender are.
- * Source      ICorProfilerInfo2::DoStackSnapshot; clr-contract.md; contract-documented.md.
+ * Source      ICorProfilerInfo2::DoStackSnapshot; clr-contract.md; clr-windows-observed.md; contract-documented.md.
  */
 SW_API SW_NODISCARD HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *scratch, ThreadID thread,
                                         StackSnapshotCallback *callback, ULONG32 info_flags, void *client_data,

@@ -58,6 +58,11 @@ static const struct inspected rows[] = {
     { ROW("a_filter_that_native_code_calls_has_its_run"), SEEN("CqkBMN"), .noted = "B", .of_f = 4, .is.options = SW_ENGINE_NATIVE_DISPATCH, .is.heard = "CM0BM0" },
     { ROW("a_filter_is_shown_with_its_run_documented"), SEEN_DOC("CqkeNBMN"), .of_f = 6, .is.heard = "CM0e0BM0" },
 
+    /* clr-windows-observed.md W62: S is called in a filter, a catch, a finally of L */
+    { ROW("w62_in_a_filter_it_and_its_method_are_reported"), .is.stack = "SqkeNLCMN", .is.seed = 'S', .mode = COOP, .is.flavour = SW_FLAVOUR_CORECLR_WINDOWS, .noted = "eL", .of_f = 5, .is.heard = "SLLCM0", .hidden = "001000" },
+    { ROW("w62_in_a_catch_its_method_is"), .is.stack = "SfkeNLCMN", .is.seed = 'S', .mode = COOP, .is.flavour = SW_FLAVOUR_CORECLR_WINDOWS, .noted = "eL", .of_f = 5, .is.heard = "SLCM0", .hidden = "02000" },
+    { ROW("w62_in_a_finally_its_method_is"), .is.stack = "SfLCMN", .is.seed = 'S', .mode = COOP, .is.flavour = SW_FLAVOUR_CORECLR_WINDOWS, .of_f = 2, .is.heard = "SLCM0", .hidden = "01000" },
+
     /* runs in front of exception dispatch */
     { ROW("the_run_in_front_of_dispatch_is_swallowed"), SEEN("CNeNBMN"), .noted = "eB", .is.heard = "CBM0", .hidden = "0100" },
     { ROW("another_run_is_not"), SEEN("CNDNBMN"), .noted = "DB", .is.heard = "C0D0BM0", .hidden = "0000000" },
