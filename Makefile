@@ -19,7 +19,7 @@ WARN := -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror
 ASSERTS ?=
 # VISIBLE=1: objects of the shared library.
 VISIBLE ?=
-CPPFLAGS += -Iinclude -Ilib -Isrc $(if $(ASSERTS),,-DNDEBUG) $(if $(VISIBLE),-DSW_BUILDING_SHARED)
+CPPFLAGS += -Iinclude -Ilib -Isrc $(if $(ASSERTS),,-DNDEBUG) $(if $(VISIBLE),-DSW_BUILDING_SHARED) $(FLAGS_$(SW_HOST))
 SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno-common
 # Bound at start: a walk in a signal handler must not enter the dynamic loader.
 LDLIBS := -lZydis -lelf -llzma -Wl,-z,now
@@ -31,6 +31,8 @@ HOSTED_linux := $(wildcard src/target/linux/*.c src/clr/linux/*.c lib/elf/*.c)
 HOSTED_windows := $(wildcard src/target/windows/*.c src/clr/windows/*.c)
 HOSTED := $(HOSTED_$(SW_HOST))
 HOSTED_FLAGS_linux := -D_GNU_SOURCE
+# Sources of the library never include windows.h behind corprof.h.
+FLAGS_windows := -DSNAPWALK_WITHOUT_WINDOWS_H
 HOSTED_FLAGS_windows := -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN
 PORTABLE := $(filter-out $(HOSTED_linux) $(HOSTED_windows),$(wildcard lib/*/*.c lib/*/*/*.c src/*/*.c src/*/*/*.c))
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(PORTABLE) $(HOSTED))
@@ -174,7 +176,7 @@ $(BENCH_RIVALS): $(BUILD)/%: %.c $(BENCH_SHARED) $(wildcard test/bench/*.h test/
 	@$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) $(filter %.c,$^) $(RIVAL_LIBS) -ldl -o $@
 
 # Libraries that a runtime loads: the archive within, nothing of it visible, never unloaded.
-SHARED := -D_GNU_SOURCE -std=c11 $(WARN) -fPIC -fvisibility=hidden -pthread -shared
+SHARED := $(FLAGS_$(SW_HOST)) -D_GNU_SOURCE -std=c11 $(WARN) -fPIC -fvisibility=hidden -pthread -shared
 LOADED_linux := -ldl -Wl,-z,nodelete,--exclude-libs,ALL,--no-undefined
 LOADED_windows := -Wl,--exclude-libs,ALL
 LOADED := $(LOADED_$(SW_HOST))
@@ -297,16 +299,13 @@ windows-lib: deps
 	@mk/windows.sh $(BUILD)/windows archive
 # With the decoder that the archive needs, which no package of Windows has.
 windows-install: deps
-	@mk/windows.sh $(BUILD)/windows install-for-windows PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)"
+	@mk/windows.sh $(BUILD)/windows install-for-windows PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' INCLUDEDIR='$(INCLUDEDIR)' \
+		DESTDIR='$(DESTDIR)'
 install-for-windows: archive
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/cmake/snapwalk $(DESTDIR)$(PREFIX)/include/snapwalk
-	install -m 644 $(LIB) $(BUILD)/zydis/libZydis.a $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 include/snapwalk/*.h $(DESTDIR)$(PREFIX)/include/snapwalk/
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' mk/snapwalk-windows.pc.in \
-		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/snapwalk.pc
-	for name in snapwalkConfig snapwalkConfigVersion; do \
-		sed -e 's|@VERSION@|$(VERSION)|' mk/$$name.cmake.in > $(DESTDIR)$(PREFIX)/lib/cmake/snapwalk/$$name.cmake; \
-	done
+	install -d '$(DESTDIR)$(LIBDIR)' '$(DESTDIR)$(INCLUDEDIR)/snapwalk'
+	install -m 644 $(LIB) $(BUILD)/zydis/libZydis.a '$(DESTDIR)$(LIBDIR)/'
+	install -m 644 include/snapwalk/*.h '$(DESTDIR)$(INCLUDEDIR)/snapwalk/'
+	$(call install-packages,snapwalk)
 windows: deps
 	@FULL=1 test/windows/run.sh $(BUILD)
 	@test/clr/windows.sh $(BUILD)
@@ -357,10 +356,24 @@ lint: deps
 fuzz: deps
 	@mk/fuzz.sh $(BUILD)/fuzz $(FUZZ_S) '$(ONLY)'
 
+# What programs link beside the library, for pkg-config. With CMake: mk/snapwalkConfig.cmake.in.
+LIBS_linux := -Wl,-z,now
+LIBS_PRIVATE_linux := -lZydis -lelf -llzma -lz -pthread
+LIBS_windows := -lZydis -lntdll
+# install-packages NAME...: pkg-config files of these names, and the CMake package
+define install-packages
+install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(LIBDIR)/cmake/snapwalk'
+for file in $(addprefix pkgconfig/,$(addsuffix .pc,$(1))) cmake/snapwalk/snapwalkConfig.cmake \
+	cmake/snapwalk/snapwalkConfigVersion.cmake; do \
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+		-e 's|@LIBS@|$(LIBS_$(SW_HOST))|' -e 's|@LIBS_PRIVATE@|$(LIBS_PRIVATE_$(SW_HOST))|' "mk/$${file##*/}.in" \
+		> '$(DESTDIR)$(LIBDIR)/'"$$file"; \
+done
+endef
 INSTALLED := libsnapwalk.a libsnapwalk-harness.a libsnapwalk.so.$(VERSION) $(SONAME) libsnapwalk.so \
 	libsnapwalk-profiler.so
 install: lib harness shared tools
-	install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(BINDIR)' \
+	install -d '$(DESTDIR)$(LIBDIR)' '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(BINDIR)' \
 		'$(DESTDIR)$(MANDIR)/man1' '$(DESTDIR)$(MANDIR)/man7'
 	install -m 755 $(SNAPSTACKS) $(COMMAND) '$(DESTDIR)$(BINDIR)/'
 	install -m 644 tools/snapstacks/snapstacks.1 docs/man/*.1 '$(DESTDIR)$(MANDIR)/man1/'
@@ -370,14 +383,11 @@ install: lib harness shared tools
 	ln -sf $(notdir $(DSO)) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libsnapwalk.so'
 	install -m 644 include/snapwalk/*.h include/snapwalk/*.hpp '$(DESTDIR)$(INCLUDEDIR)/snapwalk/'
-	for name in snapwalk snapwalk-harness; do \
-		sed -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' mk/$$name.pc.in \
-			> '$(DESTDIR)$(LIBDIR)/pkgconfig/'$$name.pc; \
-	done
+	$(call install-packages,snapwalk snapwalk-harness)
 
 uninstall:
 	cd '$(DESTDIR)$(LIBDIR)' && rm -f $(INSTALLED) pkgconfig/snapwalk.pc pkgconfig/snapwalk-harness.pc
-	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(DOCDIR)'
+	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(LIBDIR)/cmake/snapwalk' '$(DESTDIR)$(DOCDIR)'
 	rm -f $(patsubst %,'$(DESTDIR)$(BINDIR)/%',snapstacks snapwalk-profiler)
 	rm -f $(patsubst %,'$(DESTDIR)$(MANDIR)/%',man1/snapstacks.1 $(patsubst docs/man/%.1,man1/%.1,$(wildcard docs/man/*.1)) \
 		$(patsubst docs/man/%.7,man7/%.7,$(wildcard docs/man/*.7)))
@@ -408,14 +418,14 @@ help:
 	@echo '  ONLY=cache          groups and programs whose name has a match; ROW=NAME: tests of that name'
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make shared         the shared library, $(DSO)'
-	@echo 'make install        tools, libraries, headers, pkg-config files; PREFIX LIBDIR INCLUDEDIR DESTDIR; make uninstall'
+	@echo 'make install        tools, libraries, headers, pkg-config, CMake files; PREFIX LIBDIR INCLUDEDIR DESTDIR; make uninstall'
 	@echo 'make docs           the reference of all headers: pages of man and HTML, $(BUILD)/docs; make install-docs'
 	@echo 'make dist           the sources of the last commit, $(BUILD)/snapwalk-$(VERSION).tar.xz'
 	@echo 'make tools          snapstacks: stacks of a process or a core; the .NET profiler; profile-convert; $(BUILD)/tools'
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
 	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
 	@echo 'make windows-lib    archive for Windows on x64, by mingw-w64, $(BUILD)/windows'
-	@echo 'make windows-install  into DESTDIR and PREFIX, with a pkg-config file and a CMake package'
+	@echo 'make windows-install  into DESTDIR, PREFIX, LIBDIR, INCLUDEDIR, with pkg-config and CMake files'
 	@echo 'make windows        its tests and walk_self.exe, run by Wine; "windows: N of N walks as expected"'
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
 	@echo 'make clr            inside a real .NET: every answer beside the CLR'"'"'s own, samples at any instant, cost'

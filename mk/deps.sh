@@ -7,7 +7,7 @@ tools="$lib libdw-dev libiberty-dev libprotobuf-c-dev protobuf-c-compiler zlib1g
 run="$tools"
 docs="doxygen"
 all="$tools $docs g++ clang clang-format clang-tidy libclang-rt-14-dev llvm lld libcmocka-dev libcapstone-dev libunwind-dev libunwind-14 valgrind elfutils xz-utils musl-tools
-    gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user gcc-mingw-w64-x86-64 g++-mingw-w64-x86-64 git golang-go protobuf-compiler
+    gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user gcc-mingw-w64-x86-64 g++-mingw-w64-x86-64 git golang-go protobuf-compiler cmake
     chromium fonts-dejavu-core"
 case ${1:-all} in
 lib) wanted=$lib ;;

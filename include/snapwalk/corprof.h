@@ -3,8 +3,10 @@
  * A profiler's source compiles against this header or the real one.
  *
  * Beside the real headers: include <corprof.h> first (or define SNAPWALK_USE_REAL_CORPROF and include it yourself);
- * then this header declares nothing. The Windows or PAL base types, IUnknown, IClassFactory and the metadata types are
- * left out likewise where their own headers came first.
+ * then this header declares nothing. The PAL base types, IUnknown, IClassFactory and the metadata types are left out
+ * likewise where their own headers came first. On Windows windows.h and unknwn.h go before this header or behind it;
+ * IUnknown and IClassFactory, which are classes there in C++, are only named here: <unknwn.h> defines them. A source
+ * that never includes those may define SNAPWALK_WITHOUT_WINDOWS_H; then all is declared here, as on other systems.
  *
  * Interfaces have the plain C form in both languages: an object begins with a pointer to a table of functions,
  * `info->lpVtbl->DoStackSnapshot(info, ...)`. IIDs are constants of each source file, no library needs to define them.
@@ -24,6 +26,12 @@
 #if !defined(SNAPWALK_USE_REAL_CORPROF) && !defined(__corprof_h__)
 /* Set when the declarations below are ours. */
 #define SNAPWALK_CORPROF_DECLARED 1
+
+/* guiddef.h declares more beside GUID than is declared here, and needs no windows.h. */
+#if defined(_WIN32) && !defined(SNAPWALK_WITHOUT_WINDOWS_H)
+#define SW_COM_BESIDE_WINDOWS 1
+#include <guiddef.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,7 +53,7 @@ extern "C" {
 #else
 #define SW_COM_CALL
 #endif
-#ifndef STDMETHODCALLTYPE
+#if !defined(STDMETHODCALLTYPE) && !defined(SW_COM_BESIDE_WINDOWS)
 #define STDMETHODCALLTYPE SW_COM_CALL
 #endif
 
@@ -571,7 +579,7 @@ typedef void EventPipeProviderCallback(const UINT8 *source_id, UINT32 is_enabled
                                        COR_PRF_FILTER_DATA *filter_data, void *callback_data);
 
 /* How the lists of slots below become tables. The count is the length of the whole table, IUnknown included. */
-#define SW_COM_SLOT(Self, result, name, parameters) result(STDMETHODCALLTYPE *name) parameters;
+#define SW_COM_SLOT(Self, result, name, parameters) result(SW_COM_CALL *name) parameters;
 #define SW_COM_INTERFACE(Name, slots)                                                                                  \
     typedef struct Name##Vtbl {                                                                                        \
         SW_SLOTS_##Name(SW_COM_SLOT, Name)                                                                             \
@@ -621,16 +629,16 @@ typedef struct ICorProfilerCallback11 ICorProfilerCallback11;
     SLOT(Self, HRESULT, QueryInterface, (Self * This, REFIID riid, void **ppvObject))                                  \
     SLOT(Self, ULONG, AddRef, (Self * This))                                                                           \
     SLOT(Self, ULONG, Release, (Self * This))
-#ifndef __IUnknown_INTERFACE_DEFINED__
-#define __IUnknown_INTERFACE_DEFINED__
 typedef struct IUnknown IUnknown;
+#if !defined(__IUnknown_INTERFACE_DEFINED__) && !defined(SW_COM_BESIDE_WINDOWS)
+#define __IUnknown_INTERFACE_DEFINED__
 SW_COM_INTERFACE(IUnknown, 3);
 #define SW_COM_IID_IUNKNOWN 1
 #endif
 
-#ifndef __IClassFactory_INTERFACE_DEFINED__
-#define __IClassFactory_INTERFACE_DEFINED__
 typedef struct IClassFactory IClassFactory;
+#if !defined(__IClassFactory_INTERFACE_DEFINED__) && !defined(SW_COM_BESIDE_WINDOWS)
+#define __IClassFactory_INTERFACE_DEFINED__
 /* slots 3 and 4 */
 #define SW_OWN_SLOTS_IClassFactory(SLOT, Self)                                                                         \
     SLOT(Self, HRESULT, CreateInstance, (Self * This, IUnknown * pUnkOuter, REFIID riid, void **ppvObject))            \

@@ -57,6 +57,26 @@ verdict $? "README's program ($lines lines) compiles against the shared library,
 $how "$root/walk.c" $(flags --static snapwalk | sed 's/-lsnapwalk/-l:libsnapwalk.a/') -o "$root/walk" >"$build/log/install.out" 2>&1 &&
     runs "$root/walk" "ended: root" && ! nm -D --defined-only "$root/walk" | grep -q sw_
 verdict $? "and against the archive, of which nothing is visible"
+if command -v cmake >/dev/null 2>&1; then
+    mkdir -p "$root/cmake"
+    cat >"$root/cmake/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.16)
+project(by_cmake C)
+find_package(snapwalk 0.2 REQUIRED CONFIG)
+foreach(target snapwalk static)
+    add_executable(by_${target} ../walk.c)
+    target_link_libraries(by_${target} PRIVATE snapwalk::${target})
+endforeach()
+END
+    cmake -S "$root/cmake" -B "$root/cmake/build" -DCMAKE_C_COMPILER=gcc -Dsnapwalk_DIR="$lib/cmake/snapwalk" \
+        >"$build/log/install.out" 2>&1 && cmake --build "$root/cmake/build" >>"$build/log/install.out" 2>&1
+    verdict $? "the CMake package, moved since, builds a program of each library"
+    runs "$root/cmake/build/by_snapwalk" "ended: root" && readelf -d "$root/cmake/build/by_snapwalk" | grep -q 'NEEDED.*libsnapwalk[.]so[.]0' &&
+        runs "$root/cmake/build/by_static" "ended: root" && ! readelf -d "$root/cmake/build/by_static" | grep -q libsnapwalk
+    verdict $? "and both walk to the root"
+else
+    echo "ok - the CMake package # SKIP no cmake command (package cmake)"
+fi
 
 # Public functions: those of the headers, but for the harness, which is an archive of its own.
 public=$(cat $(ls "$root"/sw/include/snapwalk/*.h | grep -v /harness.h) | sed -nE 's/^SW_API .*\b(sw_[a-z0-9_]+)\(.*/\1/p' | sort -u)

@@ -1,6 +1,6 @@
 /*
- * Walks where something goes wrong meanwhile: a thread that is ended while it stands suspended, and a module
- * that comes and goes while frames are in it.
+ * Walks where something goes wrong meanwhile: a thread that is ended while it stands suspended, a module that comes
+ * and goes while frames are in it, a stack that has overflowed.
  */
 #include <windows.h>
 
@@ -10,8 +10,9 @@
 #include <string.h>
 
 #include "row.h"
+#include "system_walk.h"
 
-enum { ROUNDS = 200, MODULE_ROUNDS = 3000 };
+enum { ROUNDS = 200, MODULE_ROUNDS = 3000, SMALL_STACK = 1 << 20, BIG_FRAME = 3500 };
 
 static struct sw_walker walker;
 static atomic_int state; /* 1: runs, 2: is to end */
@@ -114,6 +115,115 @@ static void module_rows(void)
     row("a module that comes and goes is walked through without a fault", code != 0 && walks == MODULE_ROUNDS);
 }
 
+/* ---- walks beside the system's own ---- */
+
+static bool note_frame(void *arg, const struct sw_frame *frame)
+{
+    struct chain *chain = arg;
+    if (chain->count == FRAMES)
+        return false;
+    chain->pc[chain->count] = sw_regs_pc(&frame->regs);
+    chain->sp[chain->count++] = sw_regs_sp(&frame->regs);
+    return true;
+}
+
+/* From equal registers, the system's walk and ours are frame by frame the same, and come to the root. */
+static bool same_as_system(const struct sw_walker *from, const struct sw_regs *regs, struct chain *ours)
+{
+    static struct sw_scratch scratch;
+    static struct chain theirs;
+    CONTEXT context;
+    context_of(regs, &context);
+    walk_by_system(&context, from->stack_begin, from->stack_end, &theirs);
+    ours->count = 0;
+    ours->stop = sw_walk_all(from, &scratch, regs, note_frame, ours);
+    return is_clean(ours->stop) && ours->count == theirs.count &&
+           memcmp(ours->pc, theirs.pc, theirs.count * sizeof theirs.pc[0]) == 0 &&
+           memcmp(ours->sp, theirs.sp, theirs.count * sizeof theirs.sp[0]) == 0;
+}
+
+/* ---- a stack that has overflowed ---- */
+
+static struct {
+    HANDLE faulted, walked;
+    struct sw_regs regs;
+    int depth;
+    DWORD64 top; /* of the stack, as a called function finds it */
+} overflow;
+
+static int __attribute__((noinline)) recurse(volatile int *depth)
+{
+    volatile char frame[BIG_FRAME];
+    frame[0] = (char)++*depth;
+    return *depth < 0 ? 0 : recurse(depth) + frame[0];
+}
+
+static void end_thread(void)
+{
+    ExitThread(0);
+}
+
+/* All that fits: a page is left of the stack, and Wine does not make it more (SetThreadStackGuarantee). */
+static LONG CALLBACK hand_over(EXCEPTION_POINTERS *raised)
+{
+    CONTEXT *context = raised->ContextRecord;
+    if (raised->ExceptionRecord->ExceptionCode != EXCEPTION_STACK_OVERFLOW)
+        return EXCEPTION_CONTINUE_SEARCH;
+    (void)!sw_context_load(SW_CONTEXT_WIN32, SW_MACHINE_X64, context, sizeof *context, &overflow.regs);
+    SetEvent(overflow.faulted);
+    WaitForSingleObject(overflow.walked, INFINITE);
+    context->Rip = (DWORD64)(uintptr_t)end_thread;
+    context->Rsp = overflow.top;
+    return EXCEPTION_CONTINUE_EXECUTION;
+}
+
+static DWORD WINAPI run_over(void *arg)
+{
+    (void)arg;
+    overflow.top = (DWORD64)(uintptr_t)__builtin_frame_address(0) / 16 * 16 - 8;
+    return (DWORD)recurse(&overflow.depth);
+}
+
+/* How many of the frames are in a function, of which the first instruction is known. */
+static int count_in(const struct chain *chain, uint64_t function)
+{
+    int count = 0;
+    for (size_t i = 0; i < chain->count; i++) {
+        DWORD64 base;
+        const RUNTIME_FUNCTION *entry = RtlLookupFunctionEntry(chain->pc[i] - (i != 0), &base, NULL);
+        count += entry && base + entry->BeginAddress == function;
+    }
+    return count;
+}
+
+static void overflow_rows(const struct sw_suspender *s)
+{
+    static struct chain seeded, suspended;
+    struct sw_walker from = walker;
+    struct sw_regs regs;
+    DWORD id;
+    overflow.faulted = CreateEventA(NULL, FALSE, FALSE, NULL);
+    overflow.walked = CreateEventA(NULL, FALSE, FALSE, NULL);
+    void *handler = AddVectoredExceptionHandler(1, hand_over);
+    const HANDLE thread = CreateThread(NULL, SMALL_STACK, run_over, NULL, STACK_SIZE_PARAM_IS_A_RESERVATION, &id);
+    const bool faulted = WaitForSingleObject(overflow.faulted, 60000) == WAIT_OBJECT_0;
+    (void)!sw_self_thread_stack(id, &from.stack_begin, &from.stack_end);
+    from.memory.window = (struct sw_window){ 0 };
+    const bool exact = faulted && same_as_system(&from, &overflow.regs, &seeded);
+    const int depth = count_in(&seeded, (uint64_t)(uintptr_t)recurse);
+    row("where a stack overflowed, another thread walks it from the fault to the root",
+        exact && overflow.depth > SMALL_STACK / BIG_FRAME / 2 &&
+            (depth == overflow.depth || depth == overflow.depth + 1));
+    bool inside = faulted && s->suspend(s->arg, id, &regs) == SW_OK;
+    inside = inside && same_as_system(&from, &regs, &suspended) && suspended.count > seeded.count;
+    (void)!s->resume(s->arg, id);
+    row("and from the handler, through the exception's dispatch", inside);
+    SetEvent(overflow.walked);
+    row("and the thread ends as it was to", WaitForSingleObject(thread, 60000) == WAIT_OBJECT_0);
+    RemoveVectoredExceptionHandler(handler);
+    CloseHandle(thread);
+}
+
 int main(void)
 {
     struct sw_images *images;
@@ -126,6 +236,7 @@ int main(void)
     const struct sw_suspender s = sw_self_get_suspender(self);
     ended_rows(&s);
     module_rows();
+    overflow_rows(&s);
     sw_self_suspender_destroy(self);
     sw_images_unfollow(follower);
     return failed != 0;

@@ -29,7 +29,7 @@ build=$(cd "$build" && pwd)
 at=$build/install log=$build/install.log
 rm -rf "$at"
 mkdir -p "$at/cmake"
-mk/windows.sh "$build" install-for-windows PREFIX=/usr DESTDIR="$at" >"$log" 2>&1
+mk/windows.sh "$build" install-for-windows PREFIX=/usr LIBDIR=/usr/lib/some INCLUDEDIR=/usr/headers DESTDIR="$at" >"$log" 2>&1
 code=$?
 [ $code -ne 77 ] || skip "the installed library for Windows" "$(tail -n 1 "$log")"
 [ $code -eq 0 ]
@@ -37,7 +37,7 @@ verdict "it is installed" "$log"
 
 # Headers alone: one by one, without any of an operating system. Sources: with mingw-w64's headers for C.
 if command -v clang >/dev/null 2>&1; then
-    microsoft="clang --target=x86_64-pc-windows-msvc -fsyntax-only -Iinclude -Ilib -Isrc"
+    microsoft="clang --target=x86_64-pc-windows-msvc -DSNAPWALK_WITHOUT_WINDOWS_H -fsyntax-only -Iinclude -Ilib -Isrc"
     for header in include/snapwalk/*.h; do
         echo "#include <${header#include/}>" >"$at/one.c"
         $microsoft -ffreestanding -std=c11 -Wall -Wextra -Werror "$at/one.c" &&
@@ -53,16 +53,19 @@ if command -v clang >/dev/null 2>&1; then
     [ ! -s "$log" ]
     verdict "and each portable source" "$log"
 fi
-for order in windows.h unknwn.h; do
-    printf '#include <%s>\n#include <snapwalk/corprof.h>\nstatic const HRESULT hr = S_OK;\nint main(void)\n{\n    return hr;\n}\n' \
-        $order >"$at/one.c"
-    $cc -Wall -Wextra -Werror -Iinclude -fsyntax-only "$at/one.c" >"$log" 2>&1 &&
-        $cc -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ "$at/one.c" >>"$log" 2>&1
-    verdict "corprof.h goes behind $order, as C and as C++" "$log"
+for header in windows.h unknwn.h; do
+    for order in "$header snapwalk/corprof.h" "snapwalk/corprof.h $header" "snapwalk/snapwalk.h $header"; do
+        # shellcheck disable=SC2086
+        printf '#include <%s>\n' $order >"$at/one.c"
+        printf 'static const HRESULT hr = S_OK;\nint main(void)\n{\n    return hr + (sizeof(IUnknown) != sizeof(void *));\n}\n' >>"$at/one.c"
+        $cc -Wall -Wextra -Werror -Iinclude -fsyntax-only "$at/one.c" >"$log" 2>&1 &&
+            $cc -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ "$at/one.c" >>"$log" 2>&1
+        verdict "in the order $order, as C and as C++" "$log"
+    done
 done
 
 if command -v pkg-config >/dev/null 2>&1; then
-    pc="env PKG_CONFIG_PATH= PKG_CONFIG_LIBDIR=$at/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$at pkg-config"
+    pc="env PKG_CONFIG_PATH= PKG_CONFIG_LIBDIR=$at/usr/lib/some/pkgconfig PKG_CONFIG_SYSROOT_DIR=$at pkg-config"
     # shellcheck disable=SC2046
     $cc -std=c11 $($pc --cflags snapwalk) examples/walk_self.c -Wl,--export-all-symbols $($pc --libs snapwalk) -static \
         -o "$at/by_pc.exe" >"$log" 2>&1
@@ -78,7 +81,7 @@ target_link_libraries(by_cmake PRIVATE snapwalk::snapwalk)
 target_link_options(by_cmake PRIVATE -static -Wl,--export-all-symbols)
 EOF
     cmake -S "$at/cmake" -B "$at/cmake/build" -DCMAKE_SYSTEM_NAME=Windows -DCMAKE_C_COMPILER=$cc \
-        -DCMAKE_PREFIX_PATH="$at/usr" -DCMAKE_FIND_ROOT_PATH="$at/usr" >"$log" 2>&1 &&
+        -Dsnapwalk_DIR="$at/usr/lib/some/cmake/snapwalk" >"$log" 2>&1 &&
         cmake --build "$at/cmake/build" >>"$log" 2>&1 && cp "$at/cmake/build/by_cmake.exe" "$at/"
     verdict "a program is built by the CMake package" "$log"
 fi

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 build=${1:-build}/windows
 cc=x86_64-w64-mingw32-gcc
 # cmocka's functions for text are those of C, not of Windows.
-flags="-D__printf__=__gnu_printf__ -D__USE_MINGW_ANSI_STDIO=1 -Iinclude -Ilib -Isrc -DNDEBUG -D_GNU_SOURCE -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN -DZYDIS_STATIC_BUILD
+flags="-DSNAPWALK_WITHOUT_WINDOWS_H -D__printf__=__gnu_printf__ -D__USE_MINGW_ANSI_STDIO=1 -Iinclude -Ilib -Isrc -DNDEBUG -D_GNU_SOURCE -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN -DZYDIS_STATIC_BUILD
     -DZYCORE_STATIC_BUILD -std=c11 -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror -O1 -g"
 status=0
 
