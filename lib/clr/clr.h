@@ -19,8 +19,9 @@ enum { SW_CLR_DISPATCH_TYPES = 3 };
  * cold         Section 120: which runtime functions are cold parts, and of which others. Usually empty.
  * methods      Which runtime functions begin a method; the others are its funclets or cold parts. Ascending indices
  *              into functions, each with the MethodDef or MemberRef token (0 for a method of another module).
+ * has_core     A composite image with the core library's code. It keeps the tokens of those methods, no others.
  * dispatch     Tokens of the methods that dispatch exceptions (System.Runtime.EH and the like in the core library);
- *              their ranges carry SW_RANGE_EH_DISPATCH.
+ *              their ranges carry SW_RANGE_EH_DISPATCH. Of a composite image: see sw_clr_image_tell.
  */
 struct sw_clr_image {
     struct sw_pe pe;
@@ -33,10 +34,11 @@ struct sw_clr_image {
     size_t method_count;
     size_t method_capacity;
     struct sw_alloc alloc;
-    struct sw_bytes metadata; /* ECMA-335 metadata root, empty in a composite image */
+    struct sw_bytes metadata; /* ECMA-335 metadata root; in a composite image of no type, or empty */
+    bool has_core;
     struct sw_clr_tokens {
-        uint32_t first;
-        uint32_t end;
+        _Atomic uint32_t first;
+        _Atomic uint32_t end;
     } dispatch[SW_CLR_DISPATCH_TYPES];
 };
 
@@ -70,6 +72,15 @@ SW_NODISCARD enum sw_status sw_clr_image_method(const struct sw_clr_image *image
 
 /* Whether a MethodDef token of the image's module names a method that dispatches exceptions. Signals  Safe. */
 bool sw_clr_image_dispatches(const struct sw_clr_image *image, uint32_t token);
+
+/* Whether any method is known to. Signals  Safe. */
+bool sw_clr_image_has_dispatch(const struct sw_clr_image *image);
+
+/*
+ * Tells a composite image with the core library's code which of its methods dispatch exceptions, by the component that
+ * has the core library's metadata. Other images are not changed. One thread at a time; others may look up meanwhile.
+ */
+void sw_clr_image_tell(struct sw_clr_image *composite, const struct sw_clr_image *component);
 
 /*
  * The rule at an address inside a method of the image (exact unwind data).

@@ -50,4 +50,16 @@ SW_NODISCARD enum sw_status sw_clr_metadata_name(struct sw_bytes root, uint32_t 
 SW_NODISCARD enum sw_status sw_clr_metadata_type(struct sw_bytes root, const char *assembly, const char *space,
                                                  const char *name, uint32_t *first, uint32_t *end);
 
+/*
+ * The number, from 0, of an assembly among those that metadata refers to. Returns  SW_OK; SW_E_NOT_FOUND;
+ * SW_E_MALFORMED.
+ */
+SW_NODISCARD enum sw_status sw_clr_metadata_reference(struct sw_bytes root, const char *assembly, uint32_t *number);
+
+#define SW_CLR_CORE_LIBRARY "System.Private.CoreLib"
+
+/* Fills `dispatch` of an image whose metadata is the core library's (dispatch.c). */
+struct sw_clr_image;
+void sw_clr_find_dispatch(struct sw_clr_image *image);
+
 #endif

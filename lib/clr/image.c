@@ -1,7 +1,7 @@
 /*
  * ReadyToRun images: finds the header and its sections, and makes the index of runtime functions that begin a method,
- * so that funclets and cold parts are attributed to the right one. Knows sections 102, 103, 109, 115, 116, 120 and no
- * others; refuses to know fixups, GC info and debug info. Follows win-x64-unwind.md sections 7 and 8 and the .NET
+ * so that funclets and cold parts are attributed to the right one. Knows sections 102, 103, 109, 112, 115, 116, 120 and
+ * no others; refuses to know fixups, GC info and debug info. Follows win-x64-unwind.md sections 7 and 8 and the .NET
  * runtime's ReadyToRun format document (major versions 9, 10
  * and 16).
  */
@@ -14,6 +14,7 @@ enum {
     SECTION_FUNCTIONS = 102,
     SECTION_METHODS = 103,
     SECTION_INSTANCES = 109,
+    SECTION_MANIFEST = 112,
     SECTION_COMPONENTS = 115,
     SECTION_OWNER = 116,
     SECTION_COLD = 120,
@@ -24,6 +25,8 @@ enum {
     CORE_HEADER_SIZE = 8,
     STEPS_A_BYTE = 2
 };
+
+#define METHOD_TOKENS UINT32_C(0x06000000)
 
 static const uint32_t no_method = UINT32_MAX;
 
@@ -99,12 +102,16 @@ static enum sw_status read_header(const struct sw_pe *pe, struct sw_bytes header
  * table  The hash table being read.
  * steps  How many rows, entries and bytes of signatures may still be read. Tables of a sound image do not share what
  *        they lead to, so there are fewer of these than the image has bytes.
+ * components  The list of a composite image; else empty. Tokens of several modules are in it: kept are only those of
+ * core   the component that is the core library, by its number; no_method: none is.
  */
 struct index_work {
     struct sw_bytes table;
     uint32_t *tokens;
     uint32_t count;
     uint64_t steps;
+    struct sw_bytes components;
+    uint32_t core;
 };
 
 static bool pay(struct index_work *work, uint64_t steps)
@@ -121,7 +128,7 @@ static void note_token(struct index_work *work, uint32_t function, uint32_t toke
         work->tokens[function] = token;
 }
 
-/* Section 103: by row of the MethodDef table. token_base 0: the rows belong to one component of several. */
+/* Section 103: by row of the MethodDef table. token_base 0: the tokens are not kept. */
 static enum sw_status note_methods(struct index_work *work, struct sw_bytes array, uint32_t token_base)
 {
     uint32_t rows;
@@ -150,7 +157,7 @@ static bool note_instance(void *arg, uint64_t at)
     const uint64_t begin = at;
     const bool is_read = sw_clr_method_signature(work->table, &at, &token) == SW_OK;
     if (is_read && sw_clr_entry_index(work->table, at, &function))
-        note_token(work, function, token);
+        note_token(work, function, work->components.size ? 0 : token);
     return pay(work, is_read ? at - begin : SW_CLR_SIGNATURE_MAX);
 }
 
@@ -160,12 +167,15 @@ static enum sw_status note_instances(struct index_work *work, struct sw_bytes ta
     return table.size ? sw_clr_hash_each(table, note_instance, work) : SW_OK;
 }
 
-/* Section 115: the assemblies inside a composite image. Each has a header of its own: u32 flags, count, sections. */
-static enum sw_status note_components(struct index_work *work, const struct sw_pe *pe, struct sw_bytes components)
+/*
+ * Section 115: the assemblies inside a composite image, in the order in which its manifest refers to them. Each has a
+ * header of its own: u32 flags, count, sections.
+ */
+static enum sw_status note_components(struct index_work *work, const struct sw_pe *pe)
 {
-    for (uint64_t at = 0; at + COMPONENT_SIZE <= components.size; at += COMPONENT_SIZE) {
+    for (uint32_t i = 0; i < work->components.size / COMPONENT_SIZE; i++) {
         bool broken = false;
-        const uint8_t *entry = components.bytes + at;
+        const uint8_t *entry = work->components.bytes + (uint64_t)i * COMPONENT_SIZE;
         const struct sw_bytes core = sw_pe_at(pe, sw_load32(entry + 8), sw_load32(entry + 12));
         if (core.size < CORE_HEADER_SIZE)
             return SW_E_MALFORMED;
@@ -173,7 +183,8 @@ static enum sw_status note_components(struct index_work *work, const struct sw_p
         const struct sections own = { pe, sw_bytes_part(core, CORE_HEADER_SIZE, size) };
         if (!pay(work, own.list.size))
             return SW_E_MALFORMED;
-        enum sw_status status = note_methods(work, section(&own, SECTION_METHODS, &broken), 0);
+        const struct sw_bytes methods = section(&own, SECTION_METHODS, &broken);
+        enum sw_status status = note_methods(work, methods, i == work->core ? METHOD_TOKENS : 0);
         if (status || broken)
             return SW_E_MALFORMED;
     }
@@ -182,13 +193,16 @@ static enum sw_status note_components(struct index_work *work, const struct sw_p
 
 static enum sw_status note_all(struct index_work *work, const struct sections *sections, bool *broken)
 {
-    const struct sw_bytes components = section(sections, SECTION_COMPONENTS, broken);
+    work->components = section(sections, SECTION_COMPONENTS, broken);
+    if (!work->components.size ||
+        sw_clr_metadata_reference(section(sections, SECTION_MANIFEST, broken), SW_CLR_CORE_LIBRARY, &work->core))
+        work->core = no_method;
     const struct sw_bytes methods = section(sections, SECTION_METHODS, broken);
-    enum sw_status status = note_methods(work, methods, components.size ? 0 : UINT32_C(0x06000000));
+    enum sw_status status = note_methods(work, methods, work->components.size ? 0 : METHOD_TOKENS);
     if (status == SW_OK)
         status = note_instances(work, section(sections, SECTION_INSTANCES, broken));
     if (status == SW_OK)
-        status = note_components(work, sections->pe, components);
+        status = note_components(work, sections->pe);
     return status;
 }
 
@@ -224,28 +238,9 @@ static enum sw_status make_index(struct sw_clr_image *image, const struct sectio
         status = SW_E_MALFORMED;
     if (status == SW_OK)
         status = store_methods(image, &work);
+    image->has_core = work.core != no_method;
     image->alloc.put(image->alloc.arg, work.tokens, size);
     return status;
-}
-
-/* The managed half of exception dispatch, which a walk hides: clr-contract.md section 4. */
-static const struct {
-    const char *space;
-    const char *name;
-} dispatch_types[SW_CLR_DISPATCH_TYPES] = {
-    { "System.Runtime", "EH" },
-    { "System.Runtime", "StackFrameIterator" },
-    { "System.Runtime.ExceptionServices", "InternalCalls" },
-};
-
-static void find_dispatch(struct sw_clr_image *image)
-{
-    for (unsigned i = 0; i < SW_CLR_DISPATCH_TYPES; i++) {
-        struct sw_clr_tokens *tokens = &image->dispatch[i];
-        if (sw_clr_metadata_type(image->metadata, "System.Private.CoreLib", dispatch_types[i].space,
-                                 dispatch_types[i].name, &tokens->first, &tokens->end))
-            *tokens = (struct sw_clr_tokens){ 0 };
-    }
 }
 
 enum sw_status sw_clr_image_open(const struct sw_pe *pe, const struct sw_alloc *alloc, struct sw_clr_image *image)
@@ -259,7 +254,7 @@ enum sw_status sw_clr_image_open(const struct sw_pe *pe, const struct sw_alloc *
     image->pe = *pe;
     image->alloc = *alloc;
     enum sw_status status = find_header(pe, &header, &image->metadata);
-    find_dispatch(image);
+    sw_clr_find_dispatch(image);
     if (status == SW_OK)
         status = read_header(pe, header, &sections);
     if (status)
@@ -322,14 +317,6 @@ static const struct sw_clr_method *method_of(const struct sw_clr_image *image, u
             high = middle;
     }
     return low ? &image->methods[low - 1] : NULL;
-}
-
-bool sw_clr_image_dispatches(const struct sw_clr_image *image, uint32_t token)
-{
-    for (unsigned i = 0; i < SW_CLR_DISPATCH_TYPES; i++)
-        if (token >= image->dispatch[i].first && token < image->dispatch[i].end)
-            return true;
-    return false;
 }
 
 /* The RVA of a runtime function's personality; 0: it has none. */

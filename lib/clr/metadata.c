@@ -216,3 +216,19 @@ enum sw_status sw_clr_metadata_type(struct sw_bytes root, const char *assembly, 
     }
     return SW_E_NOT_FOUND;
 }
+
+enum sw_status sw_clr_metadata_reference(struct sw_bytes root, const char *assembly, uint32_t *number)
+{
+    struct tables t;
+    if (root.size == 0)
+        return SW_E_NOT_FOUND;
+    enum sw_status status = open_tables(root, &t);
+    if (status)
+        return status;
+    for (uint32_t row = 1; row <= t.layout.rows[SW_CLR_ASSEMBLY_REF]; row++)
+        if (is_string(&t, cell(&t, SW_CLR_ASSEMBLY_REF, row, SW_CLR_ASSEMBLY_REF_NAME), assembly)) {
+            *number = row - 1;
+            return SW_OK;
+        }
+    return SW_E_NOT_FOUND;
+}

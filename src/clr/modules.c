@@ -49,21 +49,13 @@ static bool get_module(struct sw_clr *clr, ModuleID module, uint64_t *base, DWOR
     return true;
 }
 
-static bool has_dispatch(const struct sw_clr_image *image)
-{
-    for (unsigned i = 0; i < SW_CLR_DISPATCH_TYPES; i++)
-        if (image->dispatch[i].end != 0)
-            return true;
-    return false;
-}
-
 /* The core library's code is in a composite image, which is there by now. */
 static bool is_core_component(struct sw_clr *clr, uint64_t base)
 {
     struct sw_section section;
     sw_images_enter(clr->images, &section);
     const struct sw_image_entry *entry = base ? sw_images_entry(clr->images, base) : NULL;
-    const bool is_component = entry && !entry->has_clr && has_dispatch(&entry->clr);
+    const bool is_component = entry && !entry->has_clr && sw_clr_image_has_dispatch(&entry->clr);
     sw_images_leave(clr->images, &section);
     return is_component;
 }
@@ -122,8 +114,8 @@ void sw_clr_module_unloaded(struct sw_clr *clr, ModuleID module)
 }
 
 /*
- * Precompiled code carries this itself (lib/clr/image.c); recompiled code is recognised by its module and token. There
- * is one module with such methods, the core library, which is never unloaded.
+ * Precompiled code carries this itself (lib/clr/dispatch.c); recompiled code is recognised by its module and token.
+ * There is one module with such methods, the core library, which is never unloaded.
  */
 bool sw_clr_dispatches(struct sw_clr *clr, FunctionID function)
 {
@@ -140,7 +132,7 @@ bool sw_clr_dispatches(struct sw_clr *clr, FunctionID function)
     struct sw_section section;
     sw_images_enter(clr->images, &section);
     const struct sw_image_entry *entry = sw_images_entry(clr->images, base);
-    const bool is_core = entry && has_dispatch(&entry->clr);
+    const bool is_core = entry && sw_clr_image_has_dispatch(&entry->clr);
     const bool answer = is_core && sw_clr_image_dispatches(&entry->clr, token);
     sw_images_leave(clr->images, &section);
     if (is_core)

@@ -354,6 +354,17 @@ static enum sw_status insert_at(struct sw_images *images, const struct set *old,
     return SW_OK;
 }
 
+/* A composite image has the core library's code, another image its metadata: whichever comes first. */
+static void tell_each_other(const struct set *set, struct sw_image_entry *entry)
+{
+    if (!entry->clr.has_core && !sw_clr_image_has_dispatch(&entry->clr))
+        return;
+    for (size_t i = 0; i < count_of(set); i++) {
+        sw_clr_image_tell(&set->rows[i].entry->clr, &entry->clr);
+        sw_clr_image_tell(&entry->clr, &set->rows[i].entry->clr);
+    }
+}
+
 enum sw_status sw_images_insert(struct sw_images *images, struct sw_image_entry *entry)
 {
     const struct row row = { entry->info.begin, entry->info.end, entry };
@@ -365,6 +376,7 @@ enum sw_status sw_images_insert(struct sw_images *images, struct sw_image_entry 
         return SW_E_WRAPS;
     if (at < count && old->rows[at].begin < row.end)
         return SW_E_OVERLAP;
+    tell_each_other(old, entry);
     if (!old || at < count || count == old->room)
         return insert_at(images, old, at, &row);
     append_rows(old, &row, 1); /* maps are read in ascending order */

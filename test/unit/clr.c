@@ -3,7 +3,7 @@
  * found.
  */
 #include "rows.h"
-#include "clr_image.h"
+#include "clr_composite.h"
 #include "host.h"
 #include "../support/bytes.h"
 #include <setjmp.h>
@@ -275,29 +275,6 @@ static struct bin make_arm64_image(void)
     return b;
 }
 
-/* Without a CLI header: the header is exported by name, and the methods are those of one component. */
-static struct bin make_composite(void)
-{
-    struct bin b = make_image();
-    static const uint32_t header[] = { 0x00525452, 16,         3,  3,   102,       FUNCTIONS, 72,
-                                       115,        COMPONENTS, 16, 109, INSTANCES, 0x40 };
-    static const uint32_t component[] = { 0, 0, COMPONENTS + 0x20, 20 };
-    static const uint32_t core[] = { 0x20, 1, 103, METHODS, 0x40 };
-    uint8_t *o = b.bytes + 0x98;
-    put_le(o + 112, EXPORTS, 4);
-    put_le(o + 116, 0x80, 4);
-    put_le(o + 112 + 8 * 14, 0, 4);
-    const uint32_t exports[] = { 1, 1, EXPORTS + 40, EXPORTS + 44, EXPORTS + 48 };
-    put_words(at_rva(&b, EXPORTS) + 20, exports, 5);
-    put_le(at_rva(&b, EXPORTS) + 40, RTR, 4);
-    put_le(at_rva(&b, EXPORTS) + 44, EXPORTS + 52, 4);
-    memcpy(at_rva(&b, EXPORTS) + 52, "RTR_HEADER", 11);
-    put_words(at_rva(&b, RTR), header, COUNT_OF(header));
-    put_words(at_rva(&b, COMPONENTS), component, 4);
-    put_words(at_rva(&b, COMPONENTS) + 0x20, core, 5);
-    return b;
-}
-
 static enum sw_status open_bytes(const uint8_t *bytes, uint64_t size, bool mapped, struct sw_clr_image *image)
 {
     struct sw_pe pe;
@@ -430,6 +407,54 @@ static void composite_image_has_ranges_and_rules_without_names(void **state)
     sw_clr_image_close(&image);
 }
 
+/* What a composite image is told of dispatch: by the core library's component about its code, by nothing else. */
+static const struct told {
+    const char *name;
+    const char *refers_to;   /* the manifest's first assembly; null: there is no manifest */
+    uint32_t teller;         /* the type of the teller's first section: of a component, or of an image with code */
+    const char *is_metadata; /* whose the teller's metadata is */
+    uint16_t flags;
+} tolds[] = {
+    { "component_tells_the_composite_image", "System.Private.CoreLib", 116, "System.Private.CoreLib",
+      SW_RANGE_EH_DISPATCH },
+    { "code_of_another_assembly_is_none", "Other", 116, "System.Private.CoreLib", 0 },
+    { "without_a_manifest_nothing_is_known", NULL, 116, "System.Private.CoreLib", 0 },
+    { "another_component_tells_nothing", "System.Private.CoreLib", 116, "Other", 0 },
+    { "a_core_library_with_code_tells_nothing", "System.Private.CoreLib", 102, "System.Private.CoreLib", 0 },
+};
+
+static uint16_t flags_at(const struct sw_clr_image *image, uint32_t function)
+{
+    struct sw_range range;
+    assert_int_equal(sw_clr_image_method(image, image_base + CODE + 16 * function, &range), SW_OK);
+    return range.flags;
+}
+
+static void composite_image_is_told_of_dispatch(void **state)
+{
+    const struct told *row = *state;
+    struct bin b = make_composite(), t = make_image();
+    struct sw_clr_image composite, teller;
+    if (row->refers_to)
+        put_manifest(&b, row->refers_to);
+    at_rva(&b, INSTANCES)[6] = 1; /* instantiated is what has a dispatching method's number, in some module */
+    put_le(at_rva(&t, RTR) + 16, row->teller, 4);
+    put_metadata(&t, row->is_metadata);
+    assert_int_equal(open_bytes(b.bytes, IMAGE_BYTES, false, &composite), SW_OK);
+    const enum sw_status status = open_bytes(t.bytes, IMAGE_BYTES, false, &teller);
+    assert_int_equal(status, row->teller == 116 ? SW_E_UNSUPPORTED : SW_OK);
+    assert_int_equal(flags_at(&composite, 0), 0);
+    sw_clr_image_tell(&composite, &teller);
+    assert_int_equal(sw_clr_image_has_dispatch(&composite), row->flags != 0);
+    assert_int_equal(flags_at(&composite, 0), row->flags);
+    assert_int_equal(flags_at(&composite, 1), row->flags | SW_RANGE_FUNCLET);
+    assert_int_equal(flags_at(&composite, 2), 0);
+    assert_int_equal(flags_at(&composite, 3), 0);
+    sw_clr_image_close(&composite);
+    if (status == SW_OK)
+        sw_clr_image_close(&teller);
+}
+
 static void outside_of_all_functions_there_is_no_rule(void **state)
 {
     (void)state;
@@ -534,7 +559,9 @@ static void image_cut_at_every_byte_is_survived(void **state)
 {
     (void)state;
     for (int composite = 0; composite < 2; composite++) {
-        const struct bin b = composite ? make_composite() : make_image();
+        struct bin b = composite ? make_composite() : make_image();
+        if (composite)
+            put_manifest(&b, "System.Private.CoreLib");
         for (size_t size = 0; size < IMAGE_BYTES; size++) {
             uint8_t *cut = malloc(size + 1);
             memcpy(cut, b.bytes, size);
@@ -1138,9 +1165,10 @@ int main(void)
     };
     struct CMUnitTest tests[COUNT_OF(arm64_jit_rows) + COUNT_OF(arm64_jit_bad_rows) + COUNT_OF(refusal_rows) +
                             COUNT_OF(varint_rows) + COUNT_OF(jit_rows) + 2 * COUNT_OF(jit_bad_rows) +
-                            COUNT_OF(clause_rows) + COUNT_OF(extent_rows) + COUNT_OF(single)];
+                            COUNT_OF(clause_rows) + COUNT_OF(extent_rows) + COUNT_OF(tolds) + COUNT_OF(single)];
     size_t n = 0;
     ADD_ROWS(tests, n, refusal_rows, image_is_answered);
+    ADD_ROWS(tests, n, tolds, composite_image_is_told_of_dispatch);
     ADD_ROWS(tests, n, varint_rows, varint_is_read);
     ADD_ROWS(tests, n, jit_rows, jit_rule_is_found);
     ADD_ROWS(tests, n, jit_bad_rows, bad_jit_header_is_not_believed);

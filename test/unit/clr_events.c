@@ -12,7 +12,7 @@
 #include "clr/internal.h"
 #include "clr/linux/host_state.h"
 #include "code/map/tree.h"
-#include "clr_image.h"
+#include "clr_composite.h"
 #include "clr_native.h"
 
 #include <snapwalk/self.h>
@@ -659,17 +659,55 @@ static const struct dispatch_row {
     { "a_module_in_no_image_has_none", NOWHERE, 0x06000001, 0 },
 };
 
-static uint8_t *map_image(const char *assembly)
+static uint8_t *map_bytes(const char *name, const struct bin *b)
 {
     const struct sw_memory memory = sw_self_memory();
-    struct bin b = make_image();
-    put_metadata(&b, assembly);
     uint8_t *mapped = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(mapped, MAP_FAILED);
-    memcpy(mapped, b.bytes, FILE_AT);
-    memcpy(mapped + BASE_RVA, b.bytes + FILE_AT, SECTION_BYTES);
-    assert_int_equal(sw_images_add_memory(clr->images, assembly, native_at(mapped), MAPPED_BYTES, &memory), SW_OK);
+    memcpy(mapped, b->bytes, FILE_AT);
+    memcpy(mapped + BASE_RVA, b->bytes + FILE_AT, SECTION_BYTES);
+    assert_int_equal(sw_images_add_memory(clr->images, name, native_at(mapped), MAPPED_BYTES, &memory), SW_OK);
     return mapped;
+}
+
+static uint8_t *map_image(const char *assembly)
+{
+    struct bin b = make_image();
+    put_metadata(&b, assembly);
+    return map_bytes(assembly, &b);
+}
+
+static uint8_t *map_composite(void)
+{
+    struct bin b = make_composite();
+    put_manifest(&b, "System.Private.CoreLib");
+    return map_bytes("composite", &b);
+}
+
+static uint8_t *map_component(void)
+{
+    struct bin b = make_image();
+    put_le(at_rva(&b, RTR) + 16, 116, 4);
+    return map_bytes("component", &b);
+}
+
+/* Before any event, and whichever of the two images is found first. */
+static void dispatch_in_a_composite_image_is_marked(void **state)
+{
+    struct sw_range range;
+    (void)state;
+    for (unsigned late = 0; late < 2; late++) {
+        uint8_t *component = late ? NULL : map_component(), *composite = map_composite();
+        component = late ? map_component() : component;
+        assert_int_equal(sw_images_find_method(clr->images, native_at(composite) + DISPATCHING, &range), SW_OK);
+        assert_int_equal(range.flags, SW_RANGE_EH_DISPATCH);
+        assert_int_equal(sw_images_find_method(clr->images, native_at(composite) + NOT_DISPATCHING, &range), SW_OK);
+        assert_int_equal(range.flags, 0);
+        assert_int_equal(sw_images_remove(clr->images, native_at(component)), SW_OK);
+        assert_int_equal(sw_images_remove(clr->images, native_at(composite)), SW_OK);
+        munmap(component, MAPPED_BYTES);
+        munmap(composite, MAPPED_BYTES);
+    }
 }
 
 static void methods_of_dispatch_are_marked(void **state)
@@ -1185,6 +1223,7 @@ int main(void)
         OLD(code_that_the_runtime_has_forgotten_is_gone),
         FED(the_rest_of_an_array_is_not_looked_at),
         FED(a_change_that_is_refused_is_counted),
+        FED(dispatch_in_a_composite_image_is_marked),
         FED(code_that_may_go_with_its_module_is_marked),
         FED(a_heap_is_looked_up_once),
         FED(what_was_unloaded_makes_it_be_looked_up_again),

@@ -26,6 +26,7 @@ enum {
     EXPORTS = 0x1680,
     COMPONENTS = 0x1700,
     METADATA = 0x1800,
+    MANIFEST = 0x1c00,
     CODE = 0x2000
 };
 struct bin {
