@@ -70,6 +70,8 @@ OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
 PROBE_linux := libclrtest.so
 PROBE_windows := clrtest.dll
 PROBE := $(BUILD)/test/clr/$(PROBE_$(SW_HOST))
+# The example for Windows, and the one that repairs Wine first.
+SAMPLERS := $(BUILD)/examples/clr_sampler.dll $(BUILD)/test/clr/clr_sampler.dll
 PROGRAMS := $(UNIT) $(TUBE) $(EXAMPLES) $(ORACLE) $(FUZZ) $(TORTURE)
 
 lib: deps-lib $(LIB)
@@ -82,6 +84,7 @@ unit: $(UNIT) $(TUBE)
 race: $(RACE)
 examples: $(EXAMPLES) $(OVERLAY)
 clr-probe: $(PROBE)
+clr-samplers: $(SAMPLERS)
 clr-libraries: $(PROFILER) $(OVERLAY) $(PROBE)
 tube-programs: $(RUNNER) $(CLIENTS) $(GUIDE)
 oracle: $(ORACLE)
@@ -197,10 +200,16 @@ $(SAMPLER): test/bench/sampled/sampler.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
 	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
-$(PROBE): $(wildcard test/clr/probe/*.[ch] test/clr/probe/$(SW_HOST)/*.c) tools/profiler/callbacks.c tools/profiler/callbacks.h $(LIB)
+$(PROBE): $(wildcard test/clr/probe/*.[ch] test/clr/probe/$(SW_HOST)/*.[ch]) tools/profiler/callbacks.c tools/profiler/callbacks.h $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
 	@$(CC) $(CPPFLAGS) $(SHARED) $(HOSTED_FLAGS_$(SW_HOST)) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
+
+$(BUILD)/test/clr/clr_sampler.dll: test/clr/windows/repaired.c test/clr/probe/windows/repair.c
+$(SAMPLERS): examples/windows/clr_sampler.c tools/profiler/callbacks.c tools/profiler/callbacks.h $(LIB)
+	@mkdir -p $(@D)
+	@echo "  CC      $@"
+	@$(CC) $(CPPFLAGS) $(SHARED) -Itools/profiler $(HOSTED_FLAGS_$(SW_HOST)) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
 
 # What a profiler finds by dlsym: the annotations of its locks.
 $(RUNNER): $(wildcard examples/clr-in-a-tube/*.[ch]) $(HARNESS) $(LIB)

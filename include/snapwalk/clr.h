@@ -1,13 +1,14 @@
 /*
  * The CLR in this process: a code map, images and a thread table that follow the CLR's profiling events, and
- * DoStackSnapshot over them, answered by this library. Linux; .NET 10 on x64 and ARM64, .NET 9 and 8 on x64.
+ * DoStackSnapshot over them, answered by this library. Linux: .NET 10 on x64 and ARM64, .NET 9 and 8 on x64. Windows:
+ * .NET 10 on x64.
  *
  *     sw_clr_create(NULL, info, &clr);                        // in ICorProfilerCallback::Initialize
  *     sw_clr_get_events(&low, &high);                             // add them to the profiler's event mask
  *     sw_clr_function_compiled(clr, function, 0);             // ... in JITCompilationFinished, and so on below
  *     sw_clr_snapshot(clr, flavour, 0, on_frame, 0, me, NULL, 0);
  *
- * Complete uses: tools/profiler and examples/clr-overlay.
+ * Complete uses: tools/profiler, examples/clr-overlay and, on Windows, examples/windows/clr_sampler.c.
  */
 #ifndef SNAPWALK_CLR_H
 #define SNAPWALK_CLR_H

@@ -1,11 +1,12 @@
 #!/bin/sh
-# overlay_unit.sh BUILD: the overlay without a runtime: forwarding of every slot on this machine and on ARM64, and what
-# its faces tell whom. Needs BUILD/libsnapwalk.a.
+# overlay_unit.sh BUILD: the overlay without a runtime: forwarding of every slot on this machine, on ARM64 and on Windows,
+# and what its faces tell whom. Needs BUILD/libsnapwalk.a.
 set -u
 cd "$(dirname "$0")/../.."
-build=${1:-build}
+mkdir -p "${1:-build}/clr"
+build=$(cd "${1:-build}" && pwd)
 out=$build/clr
-mkdir -p "$out"
+. test/support/wine.sh
 status=0
 faces=$(ls examples/clr-overlay/*.c | grep -v /main.c)
 export CMOCKA_MESSAGE_OUTPUT=TAP
@@ -31,6 +32,13 @@ if command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 && command -v qemu-aarch64 >
     test_of forward-arm64 qemu-aarch64 aarch64-linux-gnu-g++ $forward -O2 -static
 else
     echo "ok - forwarding on ARM64 # SKIP no aarch64-linux-gnu-g++ or qemu-aarch64"
+fi
+if command -v x86_64-w64-mingw32-g++ >/dev/null 2>&1 && look_for_wine; then
+    find_wine && use_wine "$out"
+    test_of forward-windows.exe "$wine" x86_64-w64-mingw32-g++ $forward -O2 -static
+    leave_wine
+else
+    echo "ok - forwarding on Windows # SKIP no x86_64-w64-mingw32-g++ or wine64"
 fi
 
 arm64=

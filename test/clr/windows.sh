@@ -2,15 +2,18 @@
 # windows.sh BUILD [short]: .NET for Windows on x64, the real runtime run by Wine, under the probe of test/clr/probe: every walk
 # beside the CLR's own DoStackSnapshot. A part with walks of a thread by itself, in callbacks and platform invokes, walks of all
 # threads while the runtime stands, and refusals; and a part in which a thread that was never managed suspends the others at any
-# instant. The last line is "windows: N of N walks identical"; or, where something cannot be had, one line
-# "windows: skipped: WHY". short: a part of the workload, in some forty seconds.
+# instant. Then the example examples/windows/clr_sampler.c must find the methods of a loop. The last line is
+# "windows: N of N walks identical"; or, where something cannot be had, one line "windows: skipped: WHY". short: a part of
+# the workload, in some forty seconds.
 #
-#   WALKS  at least so many (default 100,000)
+#   WALKS    of suspended threads at least so many (default 100,000), beside one round of all scenarios
+#   LIMIT_S  after so many seconds a run is taken for hung (default 150)
 #
 # Wine needs one repair, which the probe makes (test/clr/probe/windows/repair.c). What Wine itself cannot run, without any
 # profiler, is in wine.list beside this file, by name and reason. W^X is off: the runtime maps code twice, and where such
 # code is freed it ends with an internal error in Wine, without any profiler, too. A run that ends otherwise than it should
-# is shown and made again, twice at most: Wine loses threads when processors are short (clr-windows-observed.md W15).
+# is shown and made again, twice at most: Wine loses threads when processors are short (clr-windows-observed.md W15). The
+# line "wine:" counts all of these.
 set -eu
 cd "$(dirname "$0")/../.."
 mkdir -p "${1:?windows.sh BUILD [short]}/windows"
@@ -44,16 +47,49 @@ of_windows() {
     printf 'Z:%s' "$1" | tr / '\\'
 }
 
-# once MODE REPORT ARGUMENTS...: the workload under the probe
+# profiled LIBRARY ARGUMENTS...: the workload under a profiler, Windows' name of it
+profiled() {
+    library=$1
+    shift
+    env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' \
+        CORECLR_PROFILER_PATH_64="$library" DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_EnableWriteXorExecute=0 \
+        timeout -k 10 "${LIMIT_S:-150}" "$wine" "$program/workload.exe" "$@" >"$work/out" 2>&1
+}
+
+# once MODE REPORT ARGUMENTS...: under the probe
 once() {
     mode=$1
     report=$2
     shift 2
-    library=$(of_windows "$made/test/clr/clrtest.dll")
-    env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' \
-        CORECLR_PROFILER_PATH_64="$library" CLRTEST_LIBRARY="$library" CLRTEST_OUT="$(of_windows "$report")" \
-        CLRTEST_MODE="$mode" DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_EnableWriteXorExecute=0 \
-        timeout -k 10 "${LIMIT_S:-300}" "$wine" "$program/workload.exe" "$@" >"$work/out" 2>&1
+    probe=$(of_windows "$made/test/clr/clrtest.dll")
+    (
+        export CLRTEST_LIBRARY="$probe" CLRTEST_OUT="$(of_windows "$report")" CLRTEST_MODE="$mode"
+        profiled "$probe" "$@"
+    )
+}
+
+# again STATUS NAME: a run that ended as it should not
+again() {
+    echo "$2 ended with status $1:"
+    head -n 3 "$work/out"
+    echo "$2" >>"$work/again"
+}
+
+# The example: what runs must be among what it shows.
+sampler() {
+    for _ in 1 2 3; do
+        code=0
+        LIMIT_S=60 profiled "$(of_windows "$made/test/clr/clr_sampler.dll")" --seconds 4 --threads 1 --only loop-of-calls ||
+            code=$?
+        [ "$code" -ne 0 ] || break
+        again "$code" sampler
+    done
+    echo "sampler: $(grep ' samples, ' "$work/out")"
+    grep -E ' Workload[.]Loops[.](Small|Calling)' "$work/out" || :
+    grep -q ' Workload[.]Loops[.]Small' "$work/out" && grep -q ' Workload[.]Loops[.]Calling' "$work/out" || {
+        echo "not ok: the sampler does not show the loop"
+        status=1
+    }
 }
 
 # under MODE REPORT ARGUMENTS...: what a run has found counts, however it ended.
@@ -62,8 +98,7 @@ under() {
         code=0
         once "$@" || code=$?
         [ "$code" -ne 0 ] || return 0
-        echo "$1 ended with status $code:"
-        head -n 3 "$work/out"
+        again "$code" "$1"
         ! grep -q '^difference' "$2" 2>/dev/null || break
     done
     echo "not ok: $1 did not end as it should"
@@ -88,13 +123,14 @@ part() {
     }
 }
 
+# walks WHAT: compared in the parts of that name
 walks() {
-    cat "$work"/answers.* 2>/dev/null | awk '/^clr: / { all += $4 } END { print all + 0 }'
+    cat "$work/answers.$1"* 2>/dev/null | awk '/^clr: / { all += $4 } END { print all + 0 }'
 }
 
 command -v dotnet >/dev/null 2>&1 || skip "no dotnet command"
 have_dotnet || skip "no .NET SDK 10"
-mk/windows.sh "$made" clr-probe >"$made/clr.log" 2>&1 || {
+mk/windows.sh "$made" clr-probe clr-samplers >"$made/clr.log" 2>&1 || {
     [ $? -ne 77 ] || skip "$(tail -n 1 "$made/clr.log")"
     grep -E 'error|undefined' "$made/clr.log" | head -n 10
     fail "the probe for Windows could not be built; the whole output is in $made/clr.log"
@@ -121,17 +157,30 @@ if [ -n "$short" ]; then
         pinvoke,pinvoke-cooperative,callback-filter-inside,filter-null,catch-deep,finally-every-frame,dynamic-method-catch
     part stopped sample --seconds 4 --threads 2 --only "$scenarios"
 else
+    slices=$(echo "$scenarios" | tr , '\n' | paste -sd ',,,,,,,,,\n')
     turn=0
-    for some in $(echo "$scenarios" | tr , '\n' | paste -sd ',,,,,,,,,\n'); do
+    for some in $slices; do
         turn=$((turn + 1))
         part "answers.$turn" compare --rounds 1 --threads 2 --only "$some"
     done
+    # A slice at a time: where Wine loses a thread, one slice is made again.
     turn=0
-    while [ "$(walks)" -lt "${WALKS:-100000}" ] && [ "$status" -eq 0 ]; do
-        turn=$((turn + 1))
-        part "stopped.$turn" sample --seconds 60 --threads 2 --only "$scenarios"
+    while [ "$(walks stopped)" -lt "${WALKS:-100000}" ] && [ "$status" -eq 0 ]; do
+        for some in $slices; do
+            turn=$((turn + 1))
+            part "stopped.$turn" sample --seconds 10 --threads 2 --only "$some"
+            [ "$(walks stopped)" -lt "${WALKS:-100000}" ] && [ "$status" -eq 0 ] || break
+        done
     done
 fi
+sampler
+# What Wine does not do as Windows does: the repairs, by number of clr-windows-observed.md, and what cannot be run.
+: >>"$work/again"
+cat "$work"/answers.* | awk -v left_out="$(echo "$names" | wc -w)" -v again="$(wc -l <"$work/again")" '
+    /^repaired: / { contexts += $2; calls += $4 }
+    END { printf "wine: %d contexts repaired (W10-W12), %d of them in a system call (W13); %d runs made again (W14, W15, W18); ", \
+        contexts, calls, again
+        printf "%d scenarios left out (wine.list)\n", left_out }'
 # All occasions of all runs.
 cat "$work"/answers.* | awk -F'  +' '/^  .* walks, .*identical/ { walks[$2] += $3; split($0, at, "walks,"); equal[$2] += at[2] }
     END { for (what in walks) printf "  %-26s %8d walks, %8d identical\n", what, walks[what], equal[what] }' | sort

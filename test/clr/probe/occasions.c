@@ -147,6 +147,7 @@ static HRESULT STDMETHODCALLTYPE shutdown(Self *self)
         print_counts();
     if (mode == SAMPLE)
         print_samples();
+    print_system();
     return S_OK;
 }
 

@@ -103,8 +103,9 @@ void print_text(const struct text *text);
 
 /* ---- linux/, windows/ ---- */
 
-/* What the system that this runs on needs done to it first: see windows/repair.c. */
+/* What the system that this runs on needs done to it first, and how often that was needed: see windows/repair.c. */
 bool prepare_system(void);
+void print_system(void);
 
 /*
  * Holds a thread where the CLR walks a thread that runs, until it is let go; null: it is not held. Nothing may be

@@ -265,6 +265,10 @@ bool prepare_system(void)
     return true;
 }
 
+void print_system(void)
+{
+}
+
 void *stop_thread(ThreadID thread)
 {
     (void)thread;

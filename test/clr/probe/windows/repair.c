@@ -11,8 +11,11 @@
 #include <windows.h>
 
 #include "../probe.h"
+#include "repair.h"
 
 #include <string.h>
+
+struct repairs repairs;
 
 static const uint8_t *ntdll;
 static DWORD ntdll_size;
@@ -38,8 +41,11 @@ static BOOL WINAPI get_and_report(HANDLE thread, CONTEXT *context)
     if (!got || (asked & CONTEXT_EXCEPTION_REQUEST) == 0 || (context->ContextFlags & CONTEXT_EXCEPTION_REPORTING) != 0)
         return got;
     context->ContextFlags |= CONTEXT_EXCEPTION_REPORTING;
-    if (is_in_system_call((const uint8_t *)(uintptr_t)context->Rip))
+    atomic_fetch_add(&repairs.contexts, 1);
+    if (is_in_system_call((const uint8_t *)(uintptr_t)context->Rip)) {
         context->ContextFlags |= CONTEXT_SERVICE_ACTIVE;
+        atomic_fetch_add(&repairs.system_calls, 1);
+    }
     return got;
 }
 

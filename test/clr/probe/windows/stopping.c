@@ -12,6 +12,7 @@
 #include "../machine.h"
 #include "../probe.h"
 #include "../../../../tools/profiler/callbacks.h"
+#include "repair.h"
 
 #include <snapwalk/context.h>
 
@@ -303,6 +304,7 @@ static DWORD WINAPI stop_again_and_again(void *arg)
     if (!prepare_comparisons())
         return 1;
     while (atomic_load(&is_on)) {
+        const DWORD begun = GetTickCount();
         read_modules();
         for (unsigned i = 0; i < THREADS; i++) {
             AcquireSRWLockExclusive(&lock);
@@ -310,7 +312,9 @@ static DWORD WINAPI stop_again_and_again(void *arg)
                 stop_once(&targets[i]);
             ReleaseSRWLockExclusive(&lock);
         }
-        Sleep(pause_ms);
+        /* Whoever was stopped runs as long as this took: else, where stops are dear, as in Wine, nobody comes on. */
+        const DWORD took = GetTickCount() - begun;
+        Sleep(took > pause_ms ? took : pause_ms);
     }
     return 0;
 }
@@ -331,4 +335,10 @@ void print_samples(void)
     fprintf(report, "documented: %llu of %llu walks hold the CLR's frames\n", (unsigned long long)atomic_load(&agreed),
             (unsigned long long)atomic_load(&documented));
     print_counts();
+}
+
+void print_system(void)
+{
+    fprintf(report, "repaired: %llu contexts, %llu of them in a system call\n",
+            (unsigned long long)atomic_load(&repairs.contexts), (unsigned long long)atomic_load(&repairs.system_calls));
 }
