@@ -149,7 +149,7 @@ const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uin
 bool sw_image_is_code(const struct sw_image_entry *entry, uint64_t address)
 {
     if (entry->info.is_pe)
-        return sw_pe_is_code(&entry->pe, (uint32_t)(address - entry->info.begin));
+        return sw_pe_is_code(&entry->pe, (uint32_t)(address - entry->pe.bytes.address));
     return address >= entry->code_begin && address < entry->code_end;
 }
 

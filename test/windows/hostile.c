@@ -115,33 +115,6 @@ static void module_rows(void)
     row("a module that comes and goes is walked through without a fault", code != 0 && walks == MODULE_ROUNDS);
 }
 
-/* ---- walks beside the system's own ---- */
-
-static bool note_frame(void *arg, const struct sw_frame *frame)
-{
-    struct chain *chain = arg;
-    if (chain->count == FRAMES)
-        return false;
-    chain->pc[chain->count] = sw_regs_pc(&frame->regs);
-    chain->sp[chain->count++] = sw_regs_sp(&frame->regs);
-    return true;
-}
-
-/* From equal registers, the system's walk and ours are frame by frame the same, and come to the root. */
-static bool same_as_system(const struct sw_walker *from, const struct sw_regs *regs, struct chain *ours)
-{
-    static struct sw_scratch scratch;
-    static struct chain theirs;
-    CONTEXT context;
-    context_of(regs, &context);
-    walk_by_system(&context, from->stack_begin, from->stack_end, &theirs);
-    ours->count = 0;
-    ours->stop = sw_walk_all(from, &scratch, regs, note_frame, ours);
-    return is_clean(ours->stop) && ours->count == theirs.count &&
-           memcmp(ours->pc, theirs.pc, theirs.count * sizeof theirs.pc[0]) == 0 &&
-           memcmp(ours->sp, theirs.sp, theirs.count * sizeof theirs.sp[0]) == 0;
-}
-
 /* ---- a stack that has overflowed ---- */
 
 static struct {
@@ -198,6 +171,7 @@ static int count_in(const struct chain *chain, uint64_t function)
 
 static void overflow_rows(const struct sw_suspender *s)
 {
+    static struct sw_scratch scratch;
     static struct chain seeded, suspended;
     struct sw_walker from = walker;
     struct sw_regs regs;
@@ -209,13 +183,13 @@ static void overflow_rows(const struct sw_suspender *s)
     const bool faulted = WaitForSingleObject(overflow.faulted, 60000) == WAIT_OBJECT_0;
     (void)!sw_self_thread_stack(id, &from.stack_begin, &from.stack_end);
     from.memory.window = (struct sw_window){ 0 };
-    const bool exact = faulted && same_as_system(&from, &overflow.regs, &seeded);
+    const bool exact = faulted && same_as_system(&from, &scratch, &overflow.regs, &seeded);
     const int depth = count_in(&seeded, (uint64_t)(uintptr_t)recurse);
     row("where a stack overflowed, another thread walks it from the fault to the root",
         exact && overflow.depth > SMALL_STACK / BIG_FRAME / 2 &&
             (depth == overflow.depth || depth == overflow.depth + 1));
     bool inside = faulted && s->suspend(s->arg, id, &regs) == SW_OK;
-    inside = inside && same_as_system(&from, &regs, &suspended) && suspended.count > seeded.count;
+    inside = inside && same_as_system(&from, &scratch, &regs, &suspended) && suspended.count > seeded.count;
     (void)!s->resume(s->arg, id);
     row("and from the handler, through the exception's dispatch", inside);
     SetEvent(overflow.walked);

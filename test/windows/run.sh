@@ -54,7 +54,7 @@ verdict "no writable globals, no constructors" "$(
 )"
 # Everything but what is for set-up, ELF files and other processes may be reached from a walk, or while a thread stands
 # suspended.
-aside='/target/windows/(images|images_self|images_process|process|process_threads|process_capture|thread_list|present|alloc_libc|no_elf)[.]o|/src/clr/(clr|events|windows/host)[.]o'
+aside='/target/windows/(images|images_self|functions_self|images_process|process|process_threads|process_capture|thread_list|present|alloc_libc|no_elf)[.]o|/src/clr/(clr|events|windows/host)[.]o'
 asked='VirtualQuery(Ex)?|GetCurrentProcess|(Open|Suspend|Resume)Thread|GetThreadContext|WaitForSingleObject|CloseHandle|(Get|Set)LastError'
 asked="$asked|GetCurrent(ThreadId|ProcessId|ThreadStackLimits)|GetProcessIdOfThread|SwitchToThread|Sleep"
 allowed="^(sw_.*|Zydis.*|mem(chr|cmp|cpy|move|set)|str(chr|rchr|str|cmp|len|cspn)|__popcountdi2|___chkstk_ms|NtQueryInformationThread|__imp_($asked))\$"
@@ -72,6 +72,7 @@ program target "" test/windows/target.c
 program others "-Isrc" test/windows/others.c
 program speed "-D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/speed.c
 program hostile "-D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/hostile.c
+program dynamic "-D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/dynamic.c
 program self "-Isrc -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/self.c
 
 # Levels of optimisation at which frames.c and its workload are built: all with FULL, else one.
@@ -137,6 +138,10 @@ timeout 600 "$wine" "$build/hostile.exe" >"$build/hostile.out" 2>&1
 code=$?
 grep -E '^(ok|not ok|#)' "$build/hostile.out"
 verdict "hostile.c ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/hostile.out")"
+timeout 600 "$wine" "$build/dynamic.exe" >"$build/dynamic.out" 2>&1
+code=$?
+grep -E '^(ok|not ok|#)' "$build/dynamic.out"
+verdict "dynamic.c ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/dynamic.out")"
 timeout 600 "$wine" "$build/speed.exe" >"$build/speed.out" 2>&1
 code=$?
 grep -E '^(ok|not ok|#)' "$build/speed.out"

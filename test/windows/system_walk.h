@@ -56,6 +56,31 @@ static inline void context_of(const struct sw_regs *regs, CONTEXT *context)
         abort();
 }
 
+static inline bool note_frame(void *arg, const struct sw_frame *frame)
+{
+    struct chain *chain = arg;
+    if (chain->count == FRAMES)
+        return false;
+    chain->pc[chain->count] = sw_regs_pc(&frame->regs);
+    chain->sp[chain->count++] = sw_regs_sp(&frame->regs);
+    return true;
+}
+
+/* From equal registers, the system's walk and ours are frame by frame the same, and come to the root. */
+static inline bool same_as_system(const struct sw_walker *walker, struct sw_scratch *scratch,
+                                  const struct sw_regs *regs, struct chain *ours)
+{
+    static struct chain theirs;
+    CONTEXT context;
+    context_of(regs, &context);
+    walk_by_system(&context, walker->stack_begin, walker->stack_end, &theirs);
+    ours->count = 0;
+    ours->stop = sw_walk_all(walker, scratch, regs, note_frame, ours);
+    return is_clean(ours->stop) && ours->count == theirs.count &&
+           memcmp(ours->pc, theirs.pc, theirs.count * sizeof theirs.pc[0]) == 0 &&
+           memcmp(ours->sp, theirs.sp, theirs.count * sizeof theirs.sp[0]) == 0;
+}
+
 static inline LONGLONG now(void)
 {
     LARGE_INTEGER ticks;

@@ -8,6 +8,7 @@
 #include "target/linux/maps.h"
 #include "target/linux/os.h"
 
+#include <snapwalk/follow.h>
 #include <snapwalk/self.h>
 
 #include <errno.h>
@@ -93,6 +94,12 @@ static struct sw_window mapped_part(const struct sw_os_text *text, uint64_t sp, 
         return (struct sw_window){ 0 };
     part.bytes = (const uint8_t *)(uintptr_t)part.begin;
     return part;
+}
+
+/* The system has no such tables. */
+enum sw_status sw_self_add_functions(struct sw_images *images, const char *name, uint64_t begin, uint64_t end)
+{
+    return images && name && begin < end ? SW_E_UNSUPPORTED : SW_E_ARGUMENT;
 }
 
 enum sw_status sw_self_walker(struct sw_walker *walker, const struct sw_codemap *codemap,
