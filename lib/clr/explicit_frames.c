@@ -104,24 +104,9 @@ static bool from_fault(struct source *s, struct sw_transition *record)
     return read_context(s, s->frame + s->layout->at[SW_CLR_FAULT_CONTEXT], record);
 }
 
-/* A collection changes a register where it was saved: in the frame or further out. place: of a pointer to that. */
-static void follow_place(const struct source *s, uint64_t place, unsigned number, struct sw_regs *regs)
-{
-    uint64_t saved, value;
-    if (sw_memory_word(s->memory, place, &saved) && saved >= s->frame && sw_memory_word(s->memory, saved, &value))
-        sw_regs_set(regs, number, value);
-}
-
-/* Threw. The CONTEXT is of that moment; a collection may have come since. */
 static bool from_software(struct source *s, struct sw_transition *record)
 {
-    const uint16_t places = s->layout->at[SW_CLR_SOFTWARE_PLACES];
-    if (!read_context(s, s->frame + s->layout->at[SW_CLR_SOFTWARE_CONTEXT], record))
-        return false;
-    for (unsigned n = 0; n < sw_regs_count(s->layout->machine) && places != SW_CLR_NONE; n++)
-        if (sw_regs_nonvolatile(s->layout->machine) >> n & 1)
-            follow_place(s, s->frame + places + 8 * n, n, &record->regs);
-    return true;
+    return read_context(s, s->frame + s->layout->at[SW_CLR_SOFTWARE_CONTEXT], record);
 }
 
 /* The frame's return address had been replaced, and it has returned to the stub. */
@@ -168,12 +153,15 @@ static void set_helper(const struct source *s, const uint8_t *state, size_t pc, 
     }
 }
 
-static void follow_places(const struct source *s, struct sw_regs *regs)
+/* A collection changes a register where it was saved. */
+static void follow_places(const struct source *s, const uint8_t *state, struct sw_regs *regs)
 {
-    const uint64_t places = s->frame + s->layout->at[SW_CLR_HELPER_STATE] + HELPER_PLACES;
     for (unsigned i = 0; i < s->layout->helper.count; i++) {
         const struct sw_clr_saved_register *one = &s->layout->helper.at[i];
-        follow_place(s, places + one->offset, one->number, regs);
+        const uint64_t place = sw_load64(state + HELPER_PLACES + one->offset);
+        uint64_t value;
+        if (place != 0 && sw_memory_word(s->memory, place, &value))
+            sw_regs_set(regs, one->number, value);
     }
 }
 
@@ -195,7 +183,7 @@ static bool from_helper(struct source *s, struct sw_transition *record)
     record->has_method = entry != 0;
     if (sw_load64(state + HELPER_DONE) != 0) {
         set_helper(s, state, HELPER_PC, HELPER_SP, HELPER_UNWOUND, &record->regs);
-        follow_places(s, &record->regs);
+        follow_places(s, state, &record->regs);
         return true;
     }
     set_helper(s, state, HELPER_CAPTURED_PC, HELPER_CAPTURED_SP, HELPER_CAPTURED, &record->regs);

@@ -40,7 +40,6 @@ static const struct field {
     { "ResumableFrame", "TargetContextPtr" },
     { "FaultingExceptionFrame", "TargetContext" },
     { "SoftwareExceptionFrame", "TargetContext" },
-    { NULL, NULL },
     { "HijackFrame", "ReturnAddress" },
     { "HijackFrame", "HijackArgsPtr" },
     { "HijackArgs", "!" },

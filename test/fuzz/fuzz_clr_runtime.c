@@ -72,7 +72,6 @@ static struct sw_clr_layout layout_of_net_10(enum sw_machine machine)
                 [SW_CLR_RESUMABLE_CONTEXT] = 16,
                 [SW_CLR_FAULT_CONTEXT] = 32,
                 [SW_CLR_SOFTWARE_CONTEXT] = 288,
-                [SW_CLR_SOFTWARE_PLACES] = 152,
                 [SW_CLR_HIJACK_RETURN] = 16,
                 [SW_CLR_HIJACK_ARGS] = 32,
                 [SW_CLR_HIJACK_SIZE] = 80,
