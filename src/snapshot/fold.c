@@ -151,7 +151,8 @@ static void prepare_callbacks(struct sw_fold *fold)
 
 /*
  * Whether a managed frame is passed over as part of a handler: the handler itself, and all between it and its method.
- * A handler runs with its method's frame pointer, and a method with handlers has one of its own (CLR ABI).
+ * A handler runs with its method's frame pointer, and a method with handlers has one of its own (CLR ABI). Of a frame
+ * that is replayed the event of its method may have come since: both are asked for by FunctionID.
  */
 static bool is_inside_handler(struct sw_fold *fold, const struct sw_frame *frame)
 {
@@ -160,13 +161,13 @@ static bool is_inside_handler(struct sw_fold *fold, const struct sw_frame *frame
     if (fold->documented)
         return false;
     if (fold->handler == 0 && funclet && sw_regs_has(&frame->regs, sw_regs_fp_number(frame->regs.machine))) {
-        fold->handler = frame->code.id;
+        fold->handler = sw_function_of(fold->call->engine, &frame->code, frame->lookup);
         fold->handler_fp = fp;
     }
     if (fold->handler == 0)
         return false;
-    const bool is_method = !funclet && (frame->code.flags & SW_RANGE_FILTER) == 0 && frame->code.id == fold->handler &&
-                           fp == fold->handler_fp;
+    const bool is_method = !funclet && (frame->code.flags & SW_RANGE_FILTER) == 0 && fp == fold->handler_fp &&
+                           sw_function_of(fold->call->engine, &frame->code, frame->lookup) == fold->handler;
     if (is_method)
         fold->handler = 0;
     return !is_method;

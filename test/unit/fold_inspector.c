@@ -450,6 +450,37 @@ static void a_precompiled_method_has_the_name_that_the_runtime_gives(void **stat
     }
 }
 
+/* Where a handler's frame was met when its method was known, and the method's own before that. */
+static uint64_t name_method(void *arg, uint64_t address)
+{
+    const struct inspection *in = arg;
+    const uint64_t begin = code_of_frame(&in->stack, 2);
+    return address >= begin && address < begin + 15 ? 'M' : 0;
+}
+
+static void a_handler_finds_its_method_by_the_name_that_the_runtime_gives(void **state)
+{
+    const struct inspected row = { SEEN("CfMN"), .of_f = 2 };
+    static const char *const heard[] = { "CM0", "C" };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct simstack *stack = prepare(&row);
+        struct sw_range range;
+        const uint64_t begin = code_of_frame(stack, 2);
+        const struct sw_code_finder finder = { find_precompiled, &range };
+        assert_int_equal(sw_codemap_find(sw_sim_codemap(stack->sim), begin, &range), SW_OK);
+        assert_int_equal(sw_codemap_remove(sw_sim_codemap(stack->sim), begin), SW_OK);
+        range.kind = SW_KIND_NGEN;
+        range.id = 'x';
+        range.flags = SW_RANGE_ADDRESS_ID;
+        sw_sim_walker(stack->sim)->finder = &finder;
+        inspector.function = i == 0 ? name_method : no_function;
+        (void)ask(stack, &row.is);
+        assert_string_equal(stack->said, heard[i]);
+        tear_down(stack);
+    }
+}
+
 int main(void)
 {
     enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -463,6 +494,7 @@ int main(void)
         cmocka_unit_test(a_record_that_does_not_fit_is_not_the_frame_s),
         cmocka_unit_test(exceptions_without_end_are_cut_off),
         cmocka_unit_test(a_precompiled_method_has_the_name_that_the_runtime_gives),
+        cmocka_unit_test(a_handler_finds_its_method_by_the_name_that_the_runtime_gives),
     };
     struct CMUnitTest tests[ROWS + sizeof singles / sizeof singles[0]];
     for (size_t i = 0; i < ROWS; i++)
