@@ -3,7 +3,7 @@
  * "__" METHOD, arguments in brackets with "__" between them, System.Private.X as S_P_X, "_N" behind overloads. A '_'
  * that stood in a type's name becomes a '.'.
  *
- * Source: dotnet/runtime, NativeMangler (ILCompiler.Compiler); facts/clr-names.md section 9, checked on .NET 10.
+ * Source: clr-names.md section 9, observed on programs of .NET 10.
  */
 #include "aot.h"
 
