@@ -103,6 +103,8 @@ static class Calls
 
     static Func<int, int> Emitted()
     {
+        if (!RuntimeFeature.IsDynamicCodeSupported) // NativeAOT: there is no compiler to emit for
+            return Stay;
         var inner = new DynamicMethod("EmittedInner", typeof(int), [typeof(int)], typeof(Calls).Module, true);
         ILGenerator il = inner.GetILGenerator();
         il.Emit(OpCodes.Ldarg_0);

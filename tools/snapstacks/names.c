@@ -4,11 +4,13 @@
  */
 #include "names.h"
 
+#include "aot.h"
 #include "demangle.h"
 #include "profile/text.h"
 #include "refuse.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +184,19 @@ static void keep_lines(struct names *n, const struct symbol *found, struct place
     place->line_count = found->count;
 }
 
+/* The program's assembly has the name of its file. */
+static const char *keep_written(struct names *n, const struct sw_image *image, const struct symbol *found)
+{
+    char text[NAME_BYTES], module[PATH_MAX];
+    const char *slash = strrchr(image->path, '/');
+    if (!found->is_aot || n->raw)
+        return keep_demangled(n, found->symbol);
+    snprintf(module, sizeof module, "%s", slash ? slash + 1 : image->path);
+    for (char *c = module; *c; c++)
+        *c = strchr(".- ", *c) ? '_' : *c;
+    return names_keep(n, aot_demangle(found->symbol, found->method, module, text, sizeof text));
+}
+
 /* The symbol around an address: from debug information, else from the library. */
 static bool find_symbol(struct names *n, const struct sw_image *image, uint64_t address, struct place *place,
                         uint64_t *start)
@@ -191,7 +206,7 @@ static bool find_symbol(struct names *n, const struct sw_image *image, uint64_t 
     if (symbols_find(n->symbols, image, address, &found)) {
         *start = found.begin;
         if (found.symbol)
-            place->function = keep_demangled(n, found.symbol);
+            place->function = keep_written(n, image, &found);
         keep_lines(n, &found, place);
     }
     if (!*place->function && sw_images_name(n->target->images, address, symbol, sizeof symbol, start) == SW_OK)

@@ -16,9 +16,13 @@ struct line {
     int line;
 };
 
-/* symbol null: none is known. lines: innermost first; all but the last were inlined. */
+/*
+ * symbol null: none is known. is_aot: it is of code that NativeAOT made. method: as debug information has it, without
+ * its type; null: not known. lines: innermost first; all but the last were inlined.
+ */
 struct symbol {
-    const char *symbol;
+    const char *symbol, *method;
+    bool is_aot;
     uint64_t begin;
     struct line lines[LINES_MOST];
     size_t count;

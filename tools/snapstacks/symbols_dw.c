@@ -181,13 +181,28 @@ static void take_functions(Dwarf_Die *unit, Dwarf_Addr at, struct symbol *found)
         if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
             continue;
         found->lines[found->count++].function = name_of(&around[i]);
-        if (tag == DW_TAG_subprogram)
+        if (tag == DW_TAG_subprogram) {
+            Dwarf_Attribute attribute;
+            found->method = dwarf_formstring(dwarf_attr_integrate(&around[i], DW_AT_name, &attribute));
             break;
+        }
         if (found->count < LINES_MOST)
             take_call(unit, &around[i], &found->lines[found->count]);
     }
     free(around);
     free(scopes);
+}
+
+/* NativeAOT's code has a section of its own, in separate debug files too. */
+static bool is_in_managed_section(Elf *elf, GElf_Word section)
+{
+    GElf_Shdr header;
+    size_t names;
+    Elf_Scn *const found = elf ? elf_getscn(elf, section) : NULL;
+    if (!found || !gelf_getshdr(found, &header) || elf_getshdrstrndx(elf, &names) != 0)
+        return false;
+    const char *name = elf_strptr(elf, names, header.sh_name);
+    return name && strcmp(name, "__managedcode") == 0;
 }
 
 bool symbols_find(struct symbols *s, const struct sw_image *image, uint64_t address, struct symbol *found)
@@ -196,11 +211,14 @@ bool symbols_find(struct symbols *s, const struct sw_image *image, uint64_t addr
     Dwfl_Module *module = s ? module_of(s, image) : NULL;
     GElf_Off offset;
     GElf_Sym symbol;
+    GElf_Word section = 0;
+    Elf *elf = NULL;
     Dwarf_Addr bias;
     int line = 0;
     if (!module)
         return false;
-    found->symbol = dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL);
+    found->symbol = dwfl_module_addrinfo(module, address, &offset, &symbol, &section, &elf, NULL);
+    found->is_aot = found->symbol && is_in_managed_section(elf, section);
     found->begin = address - offset;
     Dwfl_Line *place = dwfl_module_getsrc(module, address);
     const char *file = place ? dwfl_lineinfo(place, NULL, &line, NULL, NULL, NULL) : NULL;
