@@ -29,7 +29,7 @@ static struct sw_profile *read_file(const char *name, const struct sw_profile_va
     };
     FILE *file = strcmp(name, "-") ? fopen(name, "r") : stdin;
     struct sw_profile *profile;
-    uint64_t refused;
+    uint64_t refused = 0;
     if (!file)
         fail("cannot be opened", name);
     if (sw_profile_create(&options, &profile) != SW_PROFILE_OK ||

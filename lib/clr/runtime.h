@@ -96,7 +96,7 @@ enum sw_clr_entry_field {
 enum sw_clr_system { SW_CLR_UNIX, SW_CLR_WINDOWS };
 
 /* What ranges of its JIT code have for unwind. */
-static inline enum sw_unwind sw_clr_unwind_of(enum sw_clr_system system)
+static inline uint8_t sw_clr_unwind_of(enum sw_clr_system system)
 {
     return system == SW_CLR_WINDOWS ? SW_UNWIND_CLR_WINDOWS : SW_UNWIND_CLR_HEADER;
 }
