@@ -1,7 +1,7 @@
 /*
- * The mangling loses characters: '.', '+', '`', '<' and '>' are all '_'. What is a rule is undone: "__" in front
- * of a method, as in MODULE_Name_Space_Type__METHOD; arguments in brackets with "__" between them; System.Private.X as S_P_X;
- * "_N" behind overloads. A '_' that stood in a type's name becomes a '.'.
+ * The mangling loses characters: '.', '+', '`', '<' and '>' are all '_'. What is a rule is undone: "__" in front of
+ * a method, as in MODULE_Name_Space_Type__METHOD; arguments in brackets with "__" between them; System.Private.X as
+ * S_P_X; "_N" behind overloads. A '_' that stood in a type's name becomes a '.'.
  *
  * Source: clr-names.md section 9, observed on programs of .NET 10.
  */
