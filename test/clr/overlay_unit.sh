@@ -35,7 +35,7 @@ else
 fi
 if command -v x86_64-w64-mingw32-g++ >/dev/null 2>&1 && look_for_wine; then
     find_wine && use_wine "$out"
-    test_of forward-windows.exe "$wine" x86_64-w64-mingw32-g++ $forward -O2 -static
+    test_of forward-windows.exe "$wine" x86_64-w64-mingw32-g++ -DSNAPWALK_WITHOUT_WINDOWS_H $forward -O2 -static
     leave_wine
 else
     echo "ok - forwarding on Windows # SKIP no x86_64-w64-mingw32-g++ or wine64"
