@@ -31,9 +31,9 @@ extern "C" {
  *
  * DEFAULT    SW_WALK_BUDGET units: for signal handlers. At worst two million instructions, mostly half of that: 0.1 to
  *            0.6 ms (`make bench`, hostile).
- * SUSPENDED  For walks of a thread that stands meanwhile: about a quarter. On Windows a walk without caches took 50 us
- *            at most so (test/windows/frames.c). With an analysis cache, sw_walk_prepare does what was cut when the
- *            thread runs again.
+ * SUSPENDED  For walks of a thread that stands meanwhile: about a quarter. On Windows a walk without caches took 50 to
+ *            75 us at most so (test/windows/frames.c). With an analysis cache, sw_walk_prepare does what was cut when
+ *            the thread runs again.
  * UNLIMITED  For cores, other processes and set-up. Every analysis has bounds of its own, so that a walk ends, but one
  *            may take seconds in code that is made for that.
  */
