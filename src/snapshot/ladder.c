@@ -271,16 +271,6 @@ static void prepare_walker(struct sw_call *call)
     call->work->walker.stack_end = call->target.stack_end;
 }
 
-/* Until the target stood, its runtime may have changed its mode, or a return address on its stack. */
-static void look_again(struct sw_call *call)
-{
-    const struct sw_inspector *inspector = call->engine->inspector;
-    if (!inspector)
-        return;
-    inspector->update(inspector->arg, &call->target);
-    call->work->walker.replaced = call->engine->walker->replaced;
-}
-
 /* Stops the target, which gives its registers, unless that was done before or it is the caller. */
 static enum sw_status suspend_target(struct sw_call *call)
 {
@@ -296,7 +286,6 @@ static enum sw_status suspend_target(struct sw_call *call)
     if (call->suspended) {
         sw_code_pc(call->engine->walker, &call->work->stopped);
         call->top = &call->work->stopped;
-        look_again(call);
     }
     return status;
 }

@@ -243,36 +243,6 @@ static void situation_is_inspected(void **state)
     tear_down(stack);
 }
 
-/* ---- what changes until the target stands ---- */
-
-/* The runtime puts an address of its own in the place of frame 0's return address, and notes that. */
-static unsigned looks;
-static void replace_when_it_stands(void *arg, struct sw_thread *thread)
-{
-    struct inspection *in = arg;
-    const uint64_t stub = 8;
-    update(arg, thread);
-    if (looks++ == 0)
-        return;
-    struct sw_walker *walker = sw_sim_walker(in->stack.sim);
-    walker->replaced.at = sw_regs_sp(&in->stack.regs[1]) - 8;
-    walker->replaced.original = sw_regs_pc(&in->stack.regs[1]);
-    assert_int_equal(sw_sim_words(in->stack.sim, walker->replaced.at, &stub, 1), SW_OK);
-}
-
-static void a_return_address_replaced_until_the_target_stood_is_seen(void **state)
-{
-    const struct inspected row = { .is.stack = "CMN", .is.who = FROM_OTHER, .mode = COOP, .is.heard = "CM0" };
-    (void)state;
-    struct simstack *stack = prepare(&row);
-    inspector.update = replace_when_it_stands;
-    looks = 0;
-    assert_int_equal(ask(stack, &row.is), S_OK);
-    assert_int_equal(looks, 2);
-    assert_string_equal(stack->said, row.is.heard);
-    tear_down(stack);
-}
-
 /* ---- one by one ---- */
 
 static void the_frame_told_of_is_the_method_s_own(void **state)
@@ -485,7 +455,6 @@ int main(void)
 {
     enum { ROWS = sizeof rows / sizeof rows[0] };
     static const struct CMUnitTest singles[] = {
-        cmocka_unit_test(a_return_address_replaced_until_the_target_stood_is_seen),
         cmocka_unit_test(the_frame_told_of_is_the_method_s_own),
         cmocka_unit_test(a_handler_says_what_it_is),
         cmocka_unit_test(a_record_inside_a_frame_gives_its_pc_and_sp),
