@@ -44,35 +44,6 @@ DSO := $(BUILD)/libsnapwalk.so.$(VERSION)
 
 # A runtime in a test tube: an archive of its own, on the public headers only.
 HARNESS := $(BUILD)/libsnapwalk-harness.a
-TUBE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/harness/*.c))
-# The runner of scenarios, and the profilers that they try.
-RUNNER := $(BUILD)/examples/clr-in-a-tube/clr-in-a-tube
-CLIENTS := $(patsubst examples/%.c,$(BUILD)/examples/%.so,$(wildcard examples/clr-in-a-tube/profilers/*.c))
-GUIDE := $(BUILD)/examples/clr-in-a-tube/guide/profiler.so $(BUILD)/examples/clr-in-a-tube/guide/test
-
-UNIT := $(patsubst %.c,$(BUILD)/%,$(wildcard test/unit/*.c))
-RACE := $(filter %_race,$(UNIT))
-# row.o is linked whether something of it is called or not.
-SUPPORT := $(BUILD)/test/support/row.o $(BUILD)/test/support/libsupport.a
-EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
-ORACLE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/oracle/*.c))
-# One program of many files, and rivals that must not share a process with it.
-BENCH := $(BUILD)/test/bench/bench
-BENCH_SHARED := test/bench/stacks.c test/bench/turns.c test/bench/measure.c test/bench/programs/rival.c
-BENCH_RIVALS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(BENCH_SHARED),$(wildcard test/bench/programs/*.c)))
-SAMPLER := $(BUILD)/test/bench/programs/libsampler.so
-TORTURE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/torture/*.c))
-FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
-PROFILER := $(BUILD)/libsnapwalk-profiler.so
-COMMAND := $(BUILD)/tools/snapwalk-profiler
-PROFILER_PARTS := $(BUILD)/test/profiler/parts
-OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
-PROBE_linux := libclrtest.so
-PROBE_windows := clrtest.dll
-PROBE := $(BUILD)/test/clr/$(PROBE_$(SW_HOST))
-# The example for Windows, and the one that repairs Wine first.
-SAMPLERS := $(BUILD)/examples/clr_sampler.dll $(BUILD)/test/clr/clr_sampler.dll
-PROGRAMS := $(UNIT) $(TUBE) $(EXAMPLES) $(ORACLE) $(FUZZ) $(TORTURE)
 
 lib: deps-lib $(LIB)
 
@@ -80,15 +51,6 @@ lib: deps-lib $(LIB)
 archive: $(LIB)
 shared: deps-lib $(DSO)
 harness: $(HARNESS)
-unit: $(UNIT) $(TUBE)
-race: $(RACE)
-examples: $(EXAMPLES) $(OVERLAY)
-clr-probe: $(PROBE)
-clr-samplers: $(SAMPLERS)
-clr-libraries: $(PROFILER) $(OVERLAY) $(PROBE)
-tube-programs: $(RUNNER) $(CLIENTS) $(GUIDE)
-oracle: $(ORACLE)
-fuzzers: $(FUZZ)
 
 $(LIB): $(OBJECTS)
 	@rm -f $@
@@ -129,154 +91,8 @@ $(HARNESS): $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard harness/*.c harness/
 	@$(AR) rcs $@ $^
 	@echo "  AR      $@"
 
-# Examples see what users see: the public headers only. (private: the archive is built with its own flags.)
-$(EXAMPLES): private CPPFLAGS := -Iinclude
-$(UNIT): private LIB := $(SUPPORT) $(LIB)
-$(UNIT): private LDLIBS += -lcmocka -ldl
-$(UNIT): $(SUPPORT)
-$(TUBE): private LIB := $(SUPPORT) $(HARNESS) $(LIB)
-$(TUBE): private LDLIBS += -lcmocka -ldl
-$(TUBE): private CPPFLAGS += -Iharness
-$(TUBE): $(SUPPORT) $(HARNESS)
-$(TORTURE): private LIB := $(BUILD)/test/support/libsupport.a $(LIB)
-$(TORTURE): private LDLIBS += -ldl
-$(TORTURE): $(BUILD)/test/support/libsupport.a
-$(ORACLE): private LDLIBS += -ldw -lcapstone
-$(FUZZ): private LDLIBS += -fsanitize=fuzzer
-# Two of them read what the harness reads.
-FUZZ_TUBE := $(BUILD)/test/fuzz/fuzz_script $(BUILD)/test/fuzz/fuzz_compare
-$(FUZZ_TUBE): private LIB := $(HARNESS) $(LIB)
-$(FUZZ_TUBE): private LDLIBS += -ldl
-$(FUZZ_TUBE): $(HARNESS)
-# What it reads and writes is no part of the library.
-FUZZ_FOLDED := $(BUILD)/test/fuzz/fuzz_folded
-$(FUZZ_FOLDED): private LIB := $(BUILD)/libsnapwalk-profile.a
-$(FUZZ_FOLDED): private LDLIBS += -lprotobuf-c -lz
-$(FUZZ_FOLDED): private CPPFLAGS += -Itools
-$(FUZZ_FOLDED): $(BUILD)/libsnapwalk-profile.a
-$(PROGRAMS): $(BUILD)/%: %.c $(LIB)
-	@mkdir -p $(@D)
-	@echo "  CC      $<"
-	@$(CC) $(CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $< $(LIB) $(LDFLAGS) $(LDLIBS) -o $@
-
-$(BUILD)/test/support/%.o: test/support/%.c
-	@mkdir -p $(@D)
-	@echo "  CC      $<"
-	@$(CC) $(CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -c $< -o $@
-$(BUILD)/test/support/libsupport.a: $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/row.c,$(wildcard test/support/*.c)))
-	@rm -f $@
-	@$(AR) rcs $@ $^
-
-$(BENCH): $(wildcard test/bench/*.c test/bench/*.h) $(LIB)
-	@mkdir -p $(@D)
-	@echo "  CC      $@"
-	@$(CC) $(CPPFLAGS) -Itest/bench -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) $(filter %.c,$^) $(LIB) $(LDLIBS) \
-		-lunwind -ldl -lm -o $@
-$(BUILD)/test/bench/programs/ptrace: RIVAL_LIBS := -lunwind-ptrace -lunwind-generic -lunwind
-$(BENCH_RIVALS): $(BUILD)/%: %.c $(BENCH_SHARED) $(wildcard test/bench/*.h test/bench/programs/*.h)
-	@mkdir -p $(@D)
-	@echo "  CC      $<"
-	@$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) $(filter %.c,$^) $(RIVAL_LIBS) -ldl -o $@
-
-# Libraries that a runtime loads: the archive within, nothing of it visible, never unloaded.
-SHARED := $(FLAGS_$(SW_HOST)) -D_GNU_SOURCE -std=c11 $(WARN) -fPIC -fvisibility=hidden -pthread -shared
-LOADED_linux := -ldl -Wl,-z,nodelete,--exclude-libs,ALL,--no-undefined
-LOADED_windows := -Wl,--exclude-libs,ALL
-LOADED := $(LOADED_$(SW_HOST))
-# The profiler: the archive, the writers of profiles.
-PROFILER_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profiler/*.c) tools/send/send.c)
-$(PROFILER_O): $(BUILD)/%.o: %.c
-	@mkdir -p $(@D)
-	@echo "  CC      $<"
-	@$(CC) -Iinclude -Itools -D_GNU_SOURCE $(SW_CFLAGS) -pthread $(CFLAGS) -MMD -MP -c $< -o $@
-$(PROFILER): $(PROFILER_O) $(BUILD)/libsnapwalk-profile.a $(LIB)
-	@echo "  LD      $@"
-	@$(CC) -pthread -shared $(CFLAGS) -o $@ $^ $(LDLIBS) -lprotobuf-c -lz -lm $(LOADED)
-$(OVERLAY): $(wildcard examples/clr-overlay/*) $(LIB)
-	@mkdir -p $(@D)
-	@echo "  CC      $@"
-	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c %.S,$^) $(LIB) $(LDLIBS) $(LOADED)
-$(SAMPLER): test/bench/sampled/sampler.c $(LIB)
-	@mkdir -p $(@D)
-	@echo "  CC      $@"
-	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
-$(PROBE): $(wildcard test/clr/probe/*.[ch] test/clr/probe/$(SW_HOST)/*.[ch]) tools/profiler/callbacks.c tools/profiler/callbacks.h $(LIB)
-	@mkdir -p $(@D)
-	@echo "  CC      $@"
-	@$(CC) $(CPPFLAGS) $(SHARED) $(HOSTED_FLAGS_$(SW_HOST)) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
-
-$(BUILD)/test/clr/clr_sampler.dll: test/clr/windows/repaired.c test/clr/probe/windows/repair.c
-$(SAMPLERS): examples/windows/clr_sampler.c tools/profiler/callbacks.c tools/profiler/callbacks.h $(LIB)
-	@mkdir -p $(@D)
-	@echo "  CC      $@"
-	@$(CC) $(CPPFLAGS) $(SHARED) -Itools/profiler $(HOSTED_FLAGS_$(SW_HOST)) $(CFLAGS) -o $@ $(filter %.c,$^) $(LIB) $(LDLIBS) $(LOADED)
-
-# What a profiler finds by dlsym: the annotations of its locks.
-$(RUNNER): $(wildcard examples/clr-in-a-tube/*.[ch]) $(HARNESS) $(LIB)
-	@mkdir -p $(@D)
-	@echo "  CC      $@"
-	@$(CC) -Iinclude -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -o $@ $(filter %.c,$^) $(HARNESS) $(LIB) $(LDLIBS) -ldl \
-		-Wl,--export-dynamic-symbol='sw_tube_lock_*'
-# Profilers for scenarios: plain COM, nothing of this library within.
-$(CLIENTS) $(BUILD)/examples/clr-in-a-tube/guide/profiler.so: $(BUILD)/%.so: %.c $(wildcard examples/clr-in-a-tube/profilers/*.h)
-	@mkdir -p $(@D)
-	@echo "  CC      $@"
-	@$(CC) -Iinclude -Iexamples/clr-in-a-tube/profilers $(SHARED) $(CFLAGS) -o $@ $< -ldl -Wl,--no-undefined
-$(BUILD)/examples/clr-in-a-tube/guide/test: examples/clr-in-a-tube/guide/test.c $(HARNESS) $(LIB)
-	@mkdir -p $(@D)
-	@echo "  CC      $@"
-	@$(CC) -Iinclude -std=c11 $(WARN) -pthread $(CFLAGS) -o $@ $< $(HARNESS) $(LIB) $(LDLIBS) -ldl
-
-# Writers of profiles: an archive of its own, on nothing of this library; messages are made by protobuf-c.
-PROFILES := $(BUILD)/libsnapwalk-profile.a
-PROTO_C := $(patsubst tools/profile/proto/%.proto,$(BUILD)/tools/profile/%.pb-c.c,$(wildcard tools/profile/proto/*.proto))
-# The tool that people keep: several files on the library's public headers and on the writers of profiles.
-SNAPSTACKS := $(BUILD)/tools/snapstacks/snapstacks
-tools: deps-tools $(BUILD)/tools/profile-convert $(SNAPSTACKS) $(PROFILER) $(COMMAND)
-snapstacks: $(SNAPSTACKS)
-$(PROTO_C): $(BUILD)/tools/profile/%.pb-c.c: tools/profile/proto/%.proto
-	@mkdir -p $(@D)
-	@echo "  PROTOC  $<"
-	@protoc-c --proto_path=$(<D) --c_out=$(@D) $<
-$(PROTO_C:.c=.o): %.o: %.c
-	@$(CC) -std=c11 -fPIC -fvisibility=hidden $(CFLAGS) -c $< -o $@
-$(BUILD)/tools/profile/%.o: tools/profile/%.c $(PROTO_C)
-	@mkdir -p $(@D)
-	@echo "  CC      $<"
-	@$(CC) -Itools/profile -I$(BUILD)/tools/profile -D_GNU_SOURCE $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
-$(BUILD)/tools/profile/page.o: tools/profile/page.S tools/profile/page.html
-	@mkdir -p $(@D)
-	@$(CC) -Wa,-Itools/profile -c $< -o $@
-$(PROFILES): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profile/*.c)) $(BUILD)/tools/profile/page.o $(PROTO_C:.c=.o)
-	@rm -f $@
-	@$(AR) rcs $@ $^
-	@echo "  AR      $@"
-$(BUILD)/tools/profile-convert: tools/profile-convert.c $(PROFILES)
-	@mkdir -p $(@D)
-	@echo "  CC      $<"
-	@$(CC) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -MF $@.d $< $(PROFILES) -lprotobuf-c -lz -o $@
-$(COMMAND): $(wildcard tools/command/*.[ch])
-	@mkdir -p $(@D)
-	@echo "  CC      $@"
-	@$(CC) -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) $(filter %.c,$^) -o $@
-
-$(BUILD)/tools/snapstacks/%.o: tools/snapstacks/%.c
-	@mkdir -p $(@D)
-	@echo "  CC      $<"
-	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -c $< -o $@
-# LIBDW=0: without libdw, and so without files, lines and inlined functions.
-LIBDW ?= 1
-SNAPSTACKS_SOURCES := $(filter-out tools/snapstacks/symbols_$(if $(filter 0,$(LIBDW)),dw,none).c,$(wildcard tools/snapstacks/*.c))
-$(SNAPSTACKS): $(patsubst %.c,$(BUILD)/%.o,$(SNAPSTACKS_SOURCES)) $(PROFILES) $(LIB)
-	@echo "  LINK    $@"
-	@$(CC) -pthread $(CFLAGS) -o $@ $^ $(if $(filter 0,$(LIBDW)),,-ldw) $(LDLIBS) -liberty -lprotobuf-c -lz
-
-# The profiler's parts that need no runtime.
-
-$(PROFILER_PARTS): test/profiler/parts.c tools/command/ipc.c tools/command/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(BUILD)/tools/send/send.o $(PROFILES) $(LIB)
-	@mkdir -p $(@D)
-	@echo "  CC      $<"
-	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $^ $(LDLIBS) -lcmocka -lprotobuf-c -lz -lm -ldl -o $@
+# Tools, examples and tests, installing: rooms of their own.
+include mk/tools.mk mk/tests.mk mk/install.mk
 
 -include $(wildcard $(BUILD)/tools/*/*.d $(BUILD)/tools/*.d $(BUILD)/test/profiler/*.d)
 -include $(OBJECTS:.o=.d) $(wildcard $(BUILD)/harness/*.d) $(addsuffix .d,$(PROGRAMS)) $(wildcard $(BUILD)/test/support/*.d)
@@ -310,11 +126,6 @@ windows-lib: deps
 windows-install: deps
 	@mk/windows.sh $(BUILD)/windows install-for-windows PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' INCLUDEDIR='$(INCLUDEDIR)' \
 		DESTDIR='$(DESTDIR)'
-install-for-windows: archive
-	install -d '$(DESTDIR)$(LIBDIR)' '$(DESTDIR)$(INCLUDEDIR)/snapwalk'
-	install -m 644 $(LIB) $(BUILD)/zydis/libZydis.a '$(DESTDIR)$(LIBDIR)/'
-	install -m 644 include/snapwalk/*.h '$(DESTDIR)$(INCLUDEDIR)/snapwalk/'
-	$(call install-packages,snapwalk)
 windows: deps
 	@FULL=1 test/windows/run.sh $(BUILD)
 	@test/clr/windows.sh $(BUILD)
@@ -364,56 +175,6 @@ lint: deps
 
 fuzz: deps
 	@mk/fuzz.sh $(BUILD)/fuzz $(FUZZ_S) '$(ONLY)'
-
-# What programs link beside the library, for pkg-config. With CMake: mk/snapwalkConfig.cmake.in.
-LIBS_linux := -Wl,-z,now
-LIBS_PRIVATE_linux := -lZydis -lelf -llzma -lz -pthread
-LIBS_windows := -lZydis -lntdll
-# install-packages NAME...: pkg-config files of these names, and the CMake package
-define install-packages
-install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(LIBDIR)/cmake/snapwalk'
-for file in $(addprefix pkgconfig/,$(addsuffix .pc,$(1))) cmake/snapwalk/snapwalkConfig.cmake \
-	cmake/snapwalk/snapwalkConfigVersion.cmake; do \
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-		-e 's|@LIBS@|$(LIBS_$(SW_HOST))|' -e 's|@LIBS_PRIVATE@|$(LIBS_PRIVATE_$(SW_HOST))|' "mk/$${file##*/}.in" \
-		> '$(DESTDIR)$(LIBDIR)/'"$$file"; \
-done
-endef
-INSTALLED := libsnapwalk.a libsnapwalk-harness.a libsnapwalk.so.$(VERSION) $(SONAME) libsnapwalk.so \
-	libsnapwalk-profiler.so
-install: lib harness shared tools
-	install -d '$(DESTDIR)$(LIBDIR)' '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(BINDIR)' \
-		'$(DESTDIR)$(MANDIR)/man1' '$(DESTDIR)$(MANDIR)/man7'
-	install -m 755 $(SNAPSTACKS) $(COMMAND) '$(DESTDIR)$(BINDIR)/'
-	install -m 644 tools/snapstacks/snapstacks.1 docs/man/*.1 '$(DESTDIR)$(MANDIR)/man1/'
-	install -m 644 docs/man/*.7 '$(DESTDIR)$(MANDIR)/man7/'
-	install -m 755 $(PROFILER) '$(DESTDIR)$(LIBDIR)/'
-	install -m 644 $(LIB) $(HARNESS) $(DSO) '$(DESTDIR)$(LIBDIR)/'
-	ln -sf $(notdir $(DSO)) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
-	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libsnapwalk.so'
-	install -m 644 include/snapwalk/*.h include/snapwalk/*.hpp '$(DESTDIR)$(INCLUDEDIR)/snapwalk/'
-	$(call install-packages,snapwalk snapwalk-harness)
-
-uninstall:
-	cd '$(DESTDIR)$(LIBDIR)' && rm -f $(INSTALLED) pkgconfig/snapwalk.pc pkgconfig/snapwalk-harness.pc
-	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(LIBDIR)/cmake/snapwalk' '$(DESTDIR)$(DOCDIR)'
-	rm -f $(patsubst %,'$(DESTDIR)$(BINDIR)/%',snapstacks snapwalk-profiler)
-	rm -f $(patsubst %,'$(DESTDIR)$(MANDIR)/%',man1/snapstacks.1 $(patsubst docs/man/%.1,man1/%.1,$(wildcard docs/man/*.1)) \
-		$(patsubst docs/man/%.7,man7/%.7,$(wildcard docs/man/*.7)))
-	rm -f '$(DESTDIR)$(MANDIR)/man3/'sw_*.3 '$(DESTDIR)$(MANDIR)/man3/'snapwalk_*.3
-
-docs: deps-docs
-	@mk/docs.sh $(BUILD) $(VERSION)
-
-install-docs: docs
-	install -d '$(DESTDIR)$(MANDIR)/man3' '$(DESTDIR)$(DOCDIR)'
-	install -m 644 $(BUILD)/docs/man/man3/*.3 '$(DESTDIR)$(MANDIR)/man3/'
-	cp -R $(BUILD)/docs/html '$(DESTDIR)$(DOCDIR)/'
-
-# The sources of the last commit, the same bytes each time.
-dist:
-	@mkdir -p $(BUILD)
-	git archive --format=tar --prefix=snapwalk-$(VERSION)/ HEAD | xz -T1 > $(BUILD)/snapwalk-$(VERSION).tar.xz
 
 clean:
 	rm -rf $(BUILD)

@@ -13,7 +13,7 @@ foreign='^docs/design/|^documentation/|^data_descriptor[.]md$'
 
 documents=$(find . -path ./.git -prune -o -path './build*' -prune -o -name '*.md' -print | sed 's,^[.]/,,' | sort)
 texts=$(find include lib src examples test mk .ci Makefile -type f \( -name '*.[chS]' -o -name '*.cc' -o -name '*.cs' -o \
-    -name '*.sh' -o -name '*.awk' -o -name '*.txt' -o -name Makefile \) | grep -vE '^test/(fuzz/corpus/|check/citations[.]sh)' | sort)
+    -name '*.sh' -o -name '*.awk' -o -name '*.txt' -o -name '*.mk' -o -name Makefile \) | grep -vE '^test/(fuzz/corpus/|check/citations[.]sh)' | sort)
 
 # cited FILE...: a line for each thing that is cited, "DOCUMENT ok" or "DOCUMENT bad FILE:LINE: why"
 cited() {

@@ -18,8 +18,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "command/ipc.h"
-#include "command/process.h"
+#include "profiler-command/ipc.h"
+#include "profiler-command/process.h"
 #include "profiler/columns.h"
 #include "profiler/events.h"
 #include "profiler/options.h"
