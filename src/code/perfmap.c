@@ -16,6 +16,7 @@
  */
 #include "code/perfmap.h"
 #include "common/alloc.h"
+#include "common/grow.h"
 #include "jit/perfmap_text.h"
 
 #include <snapwalk/limits.h>
@@ -66,18 +67,10 @@ static enum sw_status text_append(const struct sw_alloc *alloc, struct text *tex
 {
     if (size > SIZE_MAX / 4 - text->size)
         return SW_E_NO_MEMORY;
-    if (text->size + size > text->room) {
-        const size_t room = (text->size + size) * 2 < 256 ? 256 : (text->size + size) * 2;
-        char *grown = alloc->get(alloc->arg, room);
-        if (!grown)
-            return SW_E_NO_MEMORY;
-        if (text->bytes) {
-            memcpy(grown, text->bytes, text->size);
-            alloc->put(alloc->arg, text->bytes, text->room);
-        }
-        text->bytes = grown;
-        text->room = room;
-    }
+    char *grown = sw_grow(alloc, text->bytes, 1, text->size, &text->room, text->size + size);
+    if (!grown)
+        return SW_E_NO_MEMORY;
+    text->bytes = grown;
     if (size)
         memcpy(text->bytes + text->size, bytes, size);
     text->size += size;
@@ -133,18 +126,11 @@ static struct place first_behind(const struct sw_perfmap *p, uint64_t address)
 
 static enum sw_status grow_directory(struct sw_perfmap *p)
 {
-    const size_t room = p->chunk_room ? 2 * p->chunk_room : 16;
-    if (p->chunk_count < p->chunk_room)
-        return SW_OK;
-    struct chunk **grown = p->alloc.get(p->alloc.arg, room * sizeof *grown);
+    struct chunk **grown =
+        sw_grow(&p->alloc, p->chunks, sizeof *grown, p->chunk_count, &p->chunk_room, p->chunk_count + 1);
     if (!grown)
         return SW_E_NO_MEMORY;
-    if (p->chunks) {
-        memcpy(grown, p->chunks, p->chunk_count * sizeof *grown);
-        p->alloc.put(p->alloc.arg, p->chunks, p->chunk_room * sizeof *grown);
-    }
     p->chunks = grown;
-    p->chunk_room = room;
     return SW_OK;
 }
 

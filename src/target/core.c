@@ -5,6 +5,7 @@
 #include "target/core.h"
 
 #include "common/alloc.h"
+#include "common/grow.h"
 #include "base/memory.h"
 
 #include <snapwalk/context.h>
@@ -12,7 +13,6 @@
 #include <string.h>
 
 enum {
-    FIRST_CAPACITY = 16,
     SAME_FILE_LOOK_BACK = 16,
     PATH_MOST = 4096,
     IMAGE_BEGIN = 1 << 16,
@@ -22,20 +22,7 @@ enum {
 
 void *sw_core_grow(const struct sw_core *core, void *array, struct sw_core_array *size, size_t element)
 {
-    if (size->count < size->capacity)
-        return array;
-    const size_t more = size->capacity ? size->capacity * 2 : FIRST_CAPACITY;
-    if (more > SIZE_MAX / 2 / element)
-        return NULL;
-    void *grown = core->alloc.get(core->alloc.arg, more * element);
-    if (!grown)
-        return NULL;
-    if (array) {
-        memcpy(grown, array, size->count * element);
-        core->alloc.put(core->alloc.arg, array, size->capacity * element);
-    }
-    size->capacity = more;
-    return grown;
+    return sw_grow(&core->alloc, array, element, size->count, &size->capacity, size->count + 1);
 }
 
 /* Opening ------------------------------------------------------------------------------------------------------- */

@@ -153,20 +153,10 @@ static void end(void)
 
 /* ---- walks ---- */
 
-static bool note(void *arg, const struct sw_frame *frame)
-{
-    struct chain *chain = arg;
-    if (chain->count == FRAMES)
-        return false;
-    chain->pc[chain->count] = sw_regs_pc(&frame->regs);
-    chain->sp[chain->count++] = sw_regs_sp(&frame->regs);
-    return true;
-}
-
 static void walk(const struct sw_walker *walker, const struct sw_regs *regs, struct chain *chain)
 {
     chain->count = 0;
-    const enum sw_stop stop = sw_walk_all(walker, &scratch, regs, note, chain);
+    const enum sw_stop stop = sw_walk_all(walker, &scratch, regs, note_frame, chain);
     chain->stop = stop;
     chain->clean = is_clean(stop);
 }

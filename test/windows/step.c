@@ -97,16 +97,6 @@ static void follow(uint64_t sp)
 
 /* ---- the walk ---- */
 
-static bool note(void *arg, const struct sw_frame *frame)
-{
-    struct chain *seen = arg;
-    if (seen->count == FRAMES)
-        return false;
-    seen->pc[seen->count] = sw_regs_pc(&frame->regs);
-    seen->sp[seen->count++] = sw_regs_sp(&frame->regs);
-    return true;
-}
-
 /* Whether the walk goes through all calls, to a clean root. */
 static bool is_right(const CONTEXT *context)
 {
@@ -117,7 +107,7 @@ static bool is_right(const CONTEXT *context)
     if (sw_context_load(SW_CONTEXT_WIN32, SW_MACHINE_X64, context, sizeof *context, &regs) != SW_OK)
         return false;
     from.memory.window = sw_self_window(&regs, walker.stack_begin, walker.stack_end);
-    const enum sw_stop stop = sw_walk_all(&from, &scratch, &regs, note, &seen);
+    const enum sw_stop stop = sw_walk_all(&from, &scratch, &regs, note_frame, &seen);
     bool right = is_clean(stop) && seen.count > shadow.count;
     for (size_t i = 1; right && i <= shadow.count; i++) {
         const struct call *call = &shadow.calls[shadow.count - i];

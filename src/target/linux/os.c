@@ -7,6 +7,8 @@
  */
 #include "target/linux/os.h"
 
+#include "common/grow.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -116,17 +118,11 @@ void sw_os_wait(void *arg, unsigned round)
 
 static bool grow(const struct sw_alloc *alloc, struct sw_os_text *text)
 {
-    const size_t room = text->room ? text->room * 2 : TEXT_FIRST;
-    char *bytes = alloc->get(alloc->arg, room);
-    if (!bytes)
-        return false;
-    if (text->bytes) {
-        memcpy(bytes, text->bytes, text->size);
-        alloc->put(alloc->arg, text->bytes, text->room);
-    }
-    text->bytes = bytes;
-    text->room = room;
-    return true;
+    const size_t wanted = text->room ? text->room + 1 : TEXT_FIRST;
+    char *bytes = sw_grow(alloc, text->bytes, 1, text->size, &text->room, wanted);
+    if (bytes)
+        text->bytes = bytes;
+    return bytes != NULL;
 }
 
 static enum sw_status read_all(const struct sw_alloc *alloc, int file, struct sw_os_text *text)

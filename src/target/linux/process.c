@@ -6,6 +6,7 @@
  * Source: proc(5), process_vm_readv(2); contexts.md section 7.
  */
 #include "common/alloc.h"
+#include "common/grow.h"
 #include "target/linux/process.h"
 
 #include <elf.h>
@@ -69,7 +70,7 @@ void sw_process_close(struct sw_process *process)
     const struct sw_alloc alloc = process->alloc;
     sw_process_drop_threads(process);
     sw_process_drop_capture(process);
-    sw_process_drop_left_out(process);
+    sw_left_out_drop(&process->left_out, &alloc);
     if (process->window)
         alloc.put(alloc.arg, process->window, process->window_room);
     sw_process_forget_maps(process);
@@ -85,7 +86,7 @@ enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, 
     if (!process || !name || size == 0)
         return SW_E_ARGUMENT;
     if (!sw_process_find_thread(process, tid) && !sw_process_find_captured(process, tid) &&
-        !sw_process_is_left_out(process, tid))
+        !sw_left_out_has(&process->left_out, tid))
         return SW_E_NOT_FOUND;
     snprintf(path, sizeof path, "/proc/%d/task/%llu/comm", process->pid, (unsigned long long)tid);
     const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -222,15 +223,10 @@ enum sw_status sw_process_read_maps(struct sw_process *process)
 static enum sw_status copy_stack(struct sw_process *process, uint64_t begin, uint64_t end, struct sw_window *window)
 {
     const size_t size = (size_t)(end - begin);
-    if (process->window_room < size) {
-        uint8_t *bytes = process->alloc.get(process->alloc.arg, size);
-        if (!bytes)
-            return SW_E_NO_MEMORY;
-        if (process->window)
-            process->alloc.put(process->alloc.arg, process->window, process->window_room);
-        process->window = bytes;
-        process->window_room = size;
-    }
+    uint8_t *bytes = sw_grow(&process->alloc, process->window, 1, 0, &process->window_room, size);
+    if (!bytes)
+        return SW_E_NO_MEMORY;
+    process->window = bytes;
     const size_t got = sw_process_read(process, begin, process->window, size);
     *window = (struct sw_window){ begin, begin + got, process->window };
     return SW_OK;

@@ -2,6 +2,7 @@
 #ifndef SW_TARGET_LINUX_PROCESS_H
 #define SW_TARGET_LINUX_PROCESS_H
 
+#include "target/left_out.h"
 #include "target/linux/maps.h"
 #include "target/linux/os.h"
 #include "target/linux/tracer.h"
@@ -92,9 +93,7 @@ struct sw_process {
     struct sw_process_sleeper *sleepers;
     size_t sleeper_count;
     size_t sleeper_room;
-    struct sw_left_out *left_out;
-    size_t left_out_count;
-    size_t left_out_room;
+    struct sw_left_out_list left_out;
     uint64_t pac_mask;
     struct sw_os_text maps_text;
     struct sw_map *maps;
@@ -133,15 +132,8 @@ bool sw_process_sleeps_long(struct sw_process *process, int tid);
 bool sw_process_runs_long(const struct sw_process *process, struct sw_process_thread *thread);
 void sw_process_forget_sleepers(struct sw_process *process);
 
-/*
- * process_left_out.c. leave_out: adds a thread to those of the stop or capture in progress; SW_OK; SW_E_NO_MEMORY.
- * forget_left_out: starts anew. sort_left_out: when they are all known. drop_left_out: frees their list.
- */
-enum sw_status sw_process_leave_out(struct sw_process *process, int tid, enum sw_left_out_why why);
-void sw_process_forget_left_out(struct sw_process *process);
+/* process_left_out.c. For when the list is whole. */
 void sw_process_sort_left_out(struct sw_process *process);
-void sw_process_drop_left_out(struct sw_process *process);
-bool sw_process_is_left_out(const struct sw_process *process, uint64_t tid);
 
 /*
  * process_threads.c. on_tracer: has the tracer make a call; afterwards nothing is traced that is not wanted. Only such

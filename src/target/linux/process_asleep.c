@@ -49,7 +49,9 @@ static bool read_registers(const struct rest *rest, struct sw_regs *regs)
 /* Unless it has ended. */
 static enum sw_status leave_out(struct sw_process *process, int tid)
 {
-    return sw_process_thread_ended(process->pid, tid) ? SW_OK : sw_process_leave_out(process, tid, SW_LEFT_OUT_RUNS);
+    return sw_process_thread_ended(process->pid, tid)
+               ? SW_OK
+               : sw_left_out_add(&process->left_out, &process->alloc, (uint64_t)tid, SW_LEFT_OUT_RUNS);
 }
 
 static enum sw_status capture_if_asleep(struct sw_process *process, int tid, size_t most)

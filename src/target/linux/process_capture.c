@@ -12,9 +12,11 @@
  */
 #include "target/linux/process.h"
 
+#include "common/grow.h"
+
 #include <string.h>
 
-enum { STACK_DEFAULT = 1 << 18, THREADS_FIRST = 32, STORE_FIRST = 1 << 16 };
+enum { STACK_DEFAULT = 1 << 18, STORE_FIRST = 1 << 16 };
 
 const struct sw_process_captured *sw_process_find_captured(const struct sw_process *process, uint64_t tid)
 {
@@ -37,36 +39,15 @@ void sw_process_drop_capture(struct sw_process *process)
 
 /* ------------------------------------------------------------------ while the process is stopped */
 
-/* Replaces *block by one of at least `wanted` bytes, with its contents. False: no memory, and nothing has changed. */
-static bool grow(const struct sw_alloc *alloc, void **block, size_t used, size_t *room, size_t wanted)
-{
-    if (wanted <= *room)
-        return true;
-    const size_t more = *room * 2 > wanted ? *room * 2 : wanted;
-    void *grown = alloc->get(alloc->arg, more);
-    if (!grown)
-        return false;
-    if (*block) {
-        memcpy(grown, *block, used);
-        alloc->put(alloc->arg, *block, *room);
-    }
-    *block = grown;
-    *room = more;
-    return true;
-}
-
 static bool room_for_thread(struct sw_process *process)
 {
     struct sw_process_capture *capture = &process->capture;
-    const size_t each = sizeof *capture->threads;
-    const size_t wanted = capture->thread_count + 1 < THREADS_FIRST ? THREADS_FIRST : capture->thread_count + 1;
-    void *threads = capture->threads;
-    size_t room = capture->thread_room * each;
-    if (!grow(&process->alloc, &threads, capture->thread_count * each, &room, wanted * each))
-        return false;
-    capture->threads = threads;
-    capture->thread_room = room / each;
-    return true;
+    const size_t count = capture->thread_count;
+    struct sw_process_captured *threads =
+        sw_grow(&process->alloc, capture->threads, sizeof *threads, count, &capture->thread_room, count + 1);
+    if (threads)
+        capture->threads = threads;
+    return threads != NULL;
 }
 
 /* Copies [begin, end) as far as it is readable. */
@@ -75,8 +56,8 @@ static enum sw_status copy(struct sw_process *process, uint64_t begin, uint64_t 
     struct sw_process_capture *capture = &process->capture;
     const size_t size = (size_t)(end - begin);
     const size_t wanted = capture->store_size + size < STORE_FIRST ? STORE_FIRST : capture->store_size + size;
-    void *store = capture->store;
-    if (!grow(&process->alloc, &store, capture->store_size, &capture->store_room, wanted))
+    uint8_t *store = sw_grow(&process->alloc, capture->store, 1, capture->store_size, &capture->store_room, wanted);
+    if (!store)
         return SW_E_NO_MEMORY;
     capture->store = store;
     const size_t got = sw_process_read(process, begin, capture->store + capture->store_size, size);
@@ -187,7 +168,7 @@ enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack
         return SW_E_BUSY;
     *most = stack_bytes == 0 ? STACK_DEFAULT : stack_bytes < SW_STACK_MOST ? stack_bytes : SW_STACK_MOST;
     process->capture.thread_count = process->capture.store_size = 0;
-    sw_process_forget_left_out(process);
+    process->left_out.count = 0;
     return sw_process_read_maps(process);
 }
 

@@ -1,37 +1,10 @@
 /*
- * Which threads a stop or a capture has left out, and why. Refuses to know how threads are stopped (process_threads.c)
- * and captured (process_asleep.c).
+ * The threads that a stop or a capture leaves out, in their order, and the words for why. Refuses to know how threads
+ * are stopped (process_threads.c) and captured (process_asleep.c).
  */
 #include "target/linux/process.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-enum { LEFT_OUT_FIRST = 16 };
-
-void sw_process_forget_left_out(struct sw_process *process)
-{
-    process->left_out_count = 0;
-}
-
-enum sw_status sw_process_leave_out(struct sw_process *process, int tid, enum sw_left_out_why why)
-{
-    const struct sw_alloc *alloc = &process->alloc;
-    const size_t room = process->left_out_room ? process->left_out_room * 2 : LEFT_OUT_FIRST;
-    if (process->left_out_count == process->left_out_room) {
-        struct sw_left_out *more = alloc->get(alloc->arg, room * sizeof *more);
-        if (!more)
-            return SW_E_NO_MEMORY;
-        if (process->left_out) {
-            memcpy(more, process->left_out, process->left_out_count * sizeof *more);
-            alloc->put(alloc->arg, process->left_out, process->left_out_room * sizeof *more);
-        }
-        process->left_out = more;
-        process->left_out_room = room;
-    }
-    process->left_out[process->left_out_count++] = (struct sw_left_out){ (uint64_t)tid, why };
-    return SW_OK;
-}
 
 static int by_tid(const void *a, const void *b)
 {
@@ -41,30 +14,13 @@ static int by_tid(const void *a, const void *b)
 
 void sw_process_sort_left_out(struct sw_process *process)
 {
-    if (process->left_out_count)
-        qsort(process->left_out, process->left_out_count, sizeof *process->left_out, by_tid);
-}
-
-void sw_process_drop_left_out(struct sw_process *process)
-{
-    if (process->left_out)
-        process->alloc.put(process->alloc.arg, process->left_out, process->left_out_room * sizeof *process->left_out);
-}
-
-bool sw_process_is_left_out(const struct sw_process *process, uint64_t tid)
-{
-    for (size_t i = 0; i < process->left_out_count; i++)
-        if (process->left_out[i].tid == tid)
-            return true;
-    return false;
+    if (process->left_out.count)
+        qsort(process->left_out.rows, process->left_out.count, sizeof *process->left_out.rows, by_tid);
 }
 
 size_t sw_process_left_out(const struct sw_process *process, struct sw_left_out *threads, size_t capacity)
 {
-    const size_t count = process ? process->left_out_count : 0;
-    for (size_t i = 0; threads && i < count && i < capacity; i++)
-        threads[i] = process->left_out[i];
-    return count;
+    return process ? sw_left_out_copy(&process->left_out, threads, capacity) : 0;
 }
 
 const char *sw_left_out_text(enum sw_left_out_why why)

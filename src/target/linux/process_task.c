@@ -7,6 +7,8 @@
  */
 #include "target/linux/process.h"
 
+#include "common/grow.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +16,6 @@
 #include <unistd.h>
 
 #define LONG_NS UINT64_C(20000000) /* two ticks of the slowest clock that Linux counts time with */
-
-enum { SLEEPERS_FIRST = 16 };
 
 bool sw_process_thread_file(int pid, int tid, const char *file, char text[SW_PROC_TEXT_BYTES])
 {
@@ -95,19 +95,12 @@ static struct sw_process_sleeper *find_sleeper(const struct sw_process *process,
 
 static struct sw_process_sleeper *add_sleeper(struct sw_process *process, int tid)
 {
-    const struct sw_alloc *alloc = &process->alloc;
-    const size_t room = process->sleeper_room ? process->sleeper_room * 2 : SLEEPERS_FIRST;
-    if (process->sleeper_count == process->sleeper_room) {
-        struct sw_process_sleeper *more = alloc->get(alloc->arg, room * sizeof *more);
-        if (!more)
-            return NULL;
-        if (process->sleepers) {
-            memcpy(more, process->sleepers, process->sleeper_count * sizeof *more);
-            alloc->put(alloc->arg, process->sleepers, process->sleeper_room * sizeof *more);
-        }
-        process->sleepers = more;
-        process->sleeper_room = room;
-    }
+    const size_t count = process->sleeper_count;
+    struct sw_process_sleeper *sleepers =
+        sw_grow(&process->alloc, process->sleepers, sizeof *sleepers, count, &process->sleeper_room, count + 1);
+    if (!sleepers)
+        return NULL;
+    process->sleepers = sleepers;
     struct sw_process_sleeper *sleeper = &process->sleepers[process->sleeper_count++];
     *sleeper = (struct sw_process_sleeper){ .tid = tid, .since = sw_os_now() };
     return sleeper;

@@ -12,6 +12,7 @@
 #include "target/linux/process.h"
 
 #include "arch/arch.h"
+#include "common/grow.h"
 
 #include <snapwalk/context.h>
 
@@ -68,18 +69,12 @@ static bool is_known(const struct sw_process *process, size_t count, int tid)
 
 static enum sw_status make_room(struct sw_process *process)
 {
-    if (process->thread_count < process->thread_room)
-        return SW_OK;
-    const size_t room = process->thread_room ? process->thread_room * 2 : 32;
-    struct sw_process_thread *threads = process->alloc.get(process->alloc.arg, room * sizeof *threads);
+    const size_t count = process->thread_count;
+    struct sw_process_thread *threads =
+        sw_grow(&process->alloc, process->threads, sizeof *threads, count, &process->thread_room, count + 1);
     if (!threads)
         return SW_E_NO_MEMORY;
-    if (process->threads) {
-        memcpy(threads, process->threads, process->thread_count * sizeof *threads);
-        process->alloc.put(process->alloc.arg, process->threads, process->thread_room * sizeof *threads);
-    }
     process->threads = threads;
-    process->thread_room = room;
     return SW_OK;
 }
 
@@ -249,7 +244,7 @@ static enum sw_status seize_new(struct sw_process *process, size_t *found, size_
     snprintf(path, sizeof path, "/proc/%d/task", process->pid);
     DIR *tasks = opendir(path);
     *found = *asleep = 0;
-    sw_process_forget_left_out(process);
+    process->left_out.count = 0;
     if (!tasks)
         return sw_os_status(errno);
     while (status == SW_OK && (tid = sw_process_next_thread(tasks)) != 0) {
@@ -259,7 +254,7 @@ static enum sw_status seize_new(struct sw_process *process, size_t *found, size_
         *found += status == SW_OK;
         *asleep += status == SW_E_BUSY && !sw_process_sleeps_long(process, tid);
         if (status == SW_E_BUSY)
-            status = sw_process_leave_out(process, tid, SW_LEFT_OUT_SLEEPS);
+            status = sw_left_out_add(&process->left_out, &process->alloc, (uint64_t)tid, SW_LEFT_OUT_SLEEPS);
         else if (status == SW_E_GONE)
             status = SW_OK;
     }
@@ -298,7 +293,8 @@ static enum sw_status note_left_out(struct sw_process *process)
         const int tid = process->threads[i].tid;
         const bool sleeps = sw_process_thread_state(process->pid, tid) == 'D';
         if (!process->threads[i].stopped)
-            status = sw_process_leave_out(process, tid, sleeps ? SW_LEFT_OUT_SLEEPS : SW_LEFT_OUT_STAYS);
+            status = sw_left_out_add(&process->left_out, &process->alloc, (uint64_t)tid,
+                                     sleeps ? SW_LEFT_OUT_SLEEPS : SW_LEFT_OUT_STAYS);
     }
     sw_process_sort_left_out(process);
     return status;

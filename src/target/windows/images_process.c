@@ -4,12 +4,13 @@
  *
  * Source: CreateToolhelp32Snapshot, Module32First, Microsoft Learn.
  */
+#include "common/grow.h"
 #include "target/windows/images.h"
 #include "target/windows/process.h"
 
 #include <tlhelp32.h>
 
-enum { MODULES_FIRST = 128, ROUNDS = 16 };
+enum { ROUNDS = 16 };
 
 struct modules {
     MODULEENTRY32W *entries;
@@ -39,16 +40,15 @@ static enum sw_status list_modules(struct sw_process *process, struct modules *m
         return status;
     MODULEENTRY32W row = { .dwSize = sizeof row };
     for (BOOL more = Module32FirstW(list, &row); more && status == SW_OK; more = Module32NextW(list, &row)) {
-        const size_t each = sizeof row, used = modules->count * each;
-        void *entries = modules->entries;
-        size_t room = modules->room * each;
-        const size_t wanted = modules->count < MODULES_FIRST ? MODULES_FIRST * each : used + each;
-        if (!sw_process_grow(&process->alloc, &entries, used, &room, wanted))
-            status = SW_E_NO_MEMORY;
-        modules->entries = entries;
-        modules->room = room / each;
-        if (status == SW_OK)
+        const size_t count = modules->count;
+        MODULEENTRY32W *entries =
+            sw_grow(&process->alloc, modules->entries, sizeof row, count, &modules->room, count + 1);
+        if (entries) {
+            modules->entries = entries;
             modules->entries[modules->count++] = row;
+        } else {
+            status = SW_E_NO_MEMORY;
+        }
     }
     CloseHandle(list);
     return status;

@@ -9,6 +9,7 @@
 #include "target/windows/process.h"
 
 #include "common/alloc.h"
+#include "common/grow.h"
 #include "target/windows/memory.h"
 
 #include <string.h>
@@ -61,23 +62,6 @@ void sw_process_close(struct sw_process *process)
     alloc.put(alloc.arg, process, sizeof *process);
 }
 
-bool sw_process_grow(const struct sw_alloc *alloc, void **block, size_t used, size_t *room, size_t wanted)
-{
-    const size_t more = *room * 2 > wanted ? *room * 2 : wanted;
-    if (wanted <= *room)
-        return true;
-    void *grown = alloc->get(alloc->arg, more);
-    if (!grown)
-        return false;
-    if (*block) {
-        memcpy(grown, *block, used);
-        alloc->put(alloc->arg, *block, *room);
-    }
-    *block = grown;
-    *room = more;
-    return true;
-}
-
 /* Only what Windows says can be loaded: to read a guard page would take it from the stack that it guards. */
 size_t sw_process_read(void *arg, uint64_t address, void *to, size_t size)
 {
@@ -100,8 +84,8 @@ struct sw_memory sw_process_memory(struct sw_process *process)
 static enum sw_status copy_stack(struct sw_process *process, uint64_t begin, uint64_t end, struct sw_window *window)
 {
     const size_t size = end - begin < SW_STACK_MOST ? (size_t)(end - begin) : SW_STACK_MOST;
-    void *block = process->window;
-    if (!sw_process_grow(&process->alloc, &block, 0, &process->window_room, size))
+    uint8_t *block = sw_grow(&process->alloc, process->window, 1, 0, &process->window_room, size);
+    if (!block)
         return SW_E_NO_MEMORY;
     process->window = block;
     const size_t got = sw_process_read(process, begin, process->window, size);

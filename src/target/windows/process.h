@@ -2,6 +2,7 @@
 #ifndef SW_TARGET_WINDOWS_PROCESS_H
 #define SW_TARGET_WINDOWS_PROCESS_H
 
+#include "target/left_out.h"
 #include "target/windows/threads.h"
 
 #include <snapwalk/process.h>
@@ -42,8 +43,7 @@ struct sw_process {
     HANDLE handle;
     struct sw_process_thread *threads; /* ascending ids */
     size_t thread_count, thread_room;
-    struct sw_left_out *left_out;
-    size_t left_out_count, left_out_room;
+    struct sw_left_out_list left_out;
     uint8_t *window;
     size_t window_room;
     uint64_t stop_began; /* 0: not stopped as a whole */
@@ -53,9 +53,8 @@ struct sw_process {
 
 enum { SW_STACK_MOST = 8 << 20 };
 
-/* process.c. read: never waits for the process. grow: makes *block hold `wanted` bytes and keeps the first `used`. */
+/* process.c. Never waits for the process. */
 size_t sw_process_read(void *process, uint64_t address, void *to, size_t size);
-bool sw_process_grow(const struct sw_alloc *alloc, void **block, size_t used, size_t *room, size_t wanted);
 
 /* process_threads.c. read_regs: of a thread that is suspended. stack: 0, 0 where it is not known. */
 struct sw_process_thread *sw_process_find_thread(const struct sw_process *process, uint64_t tid);

@@ -7,9 +7,11 @@
  */
 #include "target/windows/process.h"
 
+#include "common/grow.h"
+
 #include <string.h>
 
-enum { STACK_DEFAULT = 1 << 18, THREADS_FIRST = 32, STORE_FIRST = 1 << 16 };
+enum { STACK_DEFAULT = 1 << 18, STORE_FIRST = 1 << 16 };
 
 const struct sw_process_captured *sw_process_find_captured(const struct sw_process *process, uint64_t tid)
 {
@@ -45,8 +47,8 @@ static enum sw_status copy_stack(struct sw_process *process, struct sw_process_c
     const uint64_t left = is_on_stack(thread, sp) ? thread->stack_end - sp : most;
     const size_t size = left < most ? (size_t)left : most;
     const size_t wanted = capture->store_size + size < STORE_FIRST ? STORE_FIRST : capture->store_size + size;
-    void *store = capture->store;
-    if (!sw_process_grow(&process->alloc, &store, capture->store_size, &capture->store_room, wanted))
+    uint8_t *store = sw_grow(&process->alloc, capture->store, 1, capture->store_size, &capture->store_room, wanted);
+    if (!store)
         return SW_E_NO_MEMORY;
     capture->store = store;
     thread->at = capture->store_size;
@@ -59,17 +61,14 @@ static enum sw_status copy_stack(struct sw_process *process, struct sw_process_c
 static enum sw_status capture_thread(struct sw_process *process, const struct sw_process_thread *row, size_t most)
 {
     struct sw_process_capture *capture = &process->capture;
-    const size_t each = sizeof *capture->threads;
-    const size_t wanted = capture->count + 1 < THREADS_FIRST ? THREADS_FIRST : capture->count + 1;
     struct sw_process_captured thread = { .process = process, .tid = row->tid };
-    void *threads = capture->threads;
-    size_t room = capture->room * each;
     if (sw_process_read_regs(row->handle, &thread.regs) != SW_OK)
         return SW_OK;
-    if (!sw_process_grow(&process->alloc, &threads, capture->count * each, &room, wanted * each))
+    struct sw_process_captured *threads =
+        sw_grow(&process->alloc, capture->threads, sizeof *threads, capture->count, &capture->room, capture->count + 1);
+    if (!threads)
         return SW_E_NO_MEMORY;
     capture->threads = threads;
-    capture->room = room / each;
     sw_process_stack(process, row->handle, &thread.stack_begin, &thread.stack_end);
     const enum sw_status status = copy_stack(process, &thread, most);
     if (status == SW_OK)

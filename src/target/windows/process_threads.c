@@ -11,11 +11,13 @@
  */
 #include "target/windows/process.h"
 
+#include "common/grow.h"
+
 #include <snapwalk/context.h>
 
 #include <string.h>
 
-enum { THREADS_FIRST = 32, LEFT_OUT_FIRST = 8, ROUNDS = 64, YIELDS = 16, NS_PER_S = 1000000000 };
+enum { ROUNDS = 64, NS_PER_S = 1000000000 };
 
 struct sw_process_thread *sw_process_find_thread(const struct sw_process *process, uint64_t tid)
 {
@@ -52,22 +54,13 @@ static uint64_t now_ns(void)
 
 /* ---- rows ---- */
 
-static bool room_for(const struct sw_alloc *alloc, void **rows, size_t each, size_t count, size_t *room, size_t first)
-{
-    const size_t wanted = count + 1 > first ? count + 1 : first;
-    size_t bytes = *room * each;
-    if (!sw_process_grow(alloc, rows, count * each, &bytes, wanted * each))
-        return false;
-    *room = bytes / each;
-    return true;
-}
-
 /* In its place: ids ascend. Null: no memory. */
 static struct sw_process_thread *add_thread(struct sw_process *process, DWORD tid, HANDLE handle)
 {
     size_t at = process->thread_count;
-    void *rows = process->threads;
-    if (!room_for(&process->alloc, &rows, sizeof *process->threads, at, &process->thread_room, THREADS_FIRST))
+    struct sw_process_thread *rows =
+        sw_grow(&process->alloc, process->threads, sizeof *rows, at, &process->thread_room, at + 1);
+    if (!rows)
         return NULL;
     process->threads = rows;
     for (; at > 0 && process->threads[at - 1].tid > tid; at--)
@@ -87,24 +80,14 @@ static void remove_thread(struct sw_process *process, struct sw_process_thread *
 
 static enum sw_status leave_out(struct sw_process *process, DWORD tid)
 {
-    void *rows = process->left_out;
-    for (size_t i = 0; i < process->left_out_count; i++)
-        if (process->left_out[i].tid == tid)
-            return SW_OK;
-    if (!room_for(&process->alloc, &rows, sizeof *process->left_out, process->left_out_count, &process->left_out_room,
-                  LEFT_OUT_FIRST))
-        return SW_E_NO_MEMORY;
-    process->left_out = rows;
-    process->left_out[process->left_out_count++] = (struct sw_left_out){ tid, SW_LEFT_OUT_STAYS };
-    return SW_OK;
+    if (sw_left_out_has(&process->left_out, tid))
+        return SW_OK;
+    return sw_left_out_add(&process->left_out, &process->alloc, tid, SW_LEFT_OUT_STAYS);
 }
 
 size_t sw_process_left_out(const struct sw_process *process, struct sw_left_out *threads, size_t capacity)
 {
-    const size_t count = process ? process->left_out_count : 0;
-    for (size_t i = 0; threads && i < count && i < capacity; i++)
-        threads[i] = process->left_out[i];
-    return count;
+    return process ? sw_left_out_copy(&process->left_out, threads, capacity) : 0;
 }
 
 const char *sw_left_out_text(enum sw_left_out_why why)
@@ -215,7 +198,7 @@ enum sw_status sw_process_stop(struct sw_process *process)
 {
     if (!process || process->stop_began != 0)
         return SW_E_ARGUMENT;
-    process->left_out_count = 0;
+    process->left_out.count = 0;
     process->stop_began = now_ns();
     const enum sw_status status = stop_all(process);
     if (status != SW_OK)
@@ -262,8 +245,7 @@ void sw_process_drop_threads(struct sw_process *process)
     let_go(process);
     if (process->threads)
         alloc->put(alloc->arg, process->threads, process->thread_room * sizeof *process->threads);
-    if (process->left_out)
-        alloc->put(alloc->arg, process->left_out, process->left_out_room * sizeof *process->left_out);
+    sw_left_out_drop(&process->left_out, alloc);
 }
 
 /* ---- the suspender ---- */
@@ -303,16 +285,7 @@ static enum sw_status capture(void *arg, struct sw_regs *regs)
     return SW_E_UNSUPPORTED;
 }
 
-static void wait_a_while(void *arg, unsigned round)
-{
-    (void)arg;
-    if (round < YIELDS)
-        SwitchToThread();
-    else
-        Sleep(1);
-}
-
 struct sw_suspender sw_process_suspender(struct sw_process *process)
 {
-    return (struct sw_suspender){ suspend, resume, current, capture, wait_a_while, process, NULL };
+    return (struct sw_suspender){ suspend, resume, current, capture, sw_windows_wait, process, NULL };
 }

@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { CAPACITY_MAX = 1 << 16, YIELDS = 16 };
+enum { CAPACITY_MAX = 1 << 16 };
 
 #define CLAIMED   (UINT64_C(1) << 32)
 #define SUSPENDED (UINT64_C(2) << 32)
@@ -154,19 +154,10 @@ static uint64_t current(void *arg)
     return sw_self_thread();
 }
 
-static void wait_a_while(void *arg, unsigned round)
-{
-    (void)arg;
-    if (round < YIELDS)
-        SwitchToThread();
-    else
-        Sleep(1);
-}
-
 struct sw_suspender sw_self_get_suspender(struct sw_self_suspender *suspender)
 {
-    return (struct sw_suspender){ suspend,      resume,    current,       sw_self_capture_with,
-                                  wait_a_while, suspender, in_system_call };
+    return (struct sw_suspender){ suspend,         resume,    current,       sw_self_capture_with,
+                                  sw_windows_wait, suspender, in_system_call };
 }
 
 enum sw_status sw_self_suspender_create(const struct sw_alloc *alloc, int signal, size_t capacity,

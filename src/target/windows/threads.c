@@ -23,6 +23,8 @@ struct basic_information {
     LONG priorities[2];
 };
 
+enum { YIELDS = 16 };
+
 enum sw_status sw_windows_status(DWORD error)
 {
     static const struct {
@@ -91,4 +93,13 @@ enum sw_status sw_self_thread_stack(uint64_t os_id, uint64_t *begin, uint64_t *e
     }
     SetLastError(before);
     return status;
+}
+
+void sw_windows_wait(void *arg, unsigned round)
+{
+    (void)arg;
+    if (round < YIELDS)
+        SwitchToThread();
+    else
+        Sleep(1);
 }

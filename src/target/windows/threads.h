@@ -38,4 +38,7 @@ enum sw_status sw_windows_open_thread(DWORD process, DWORD id, DWORD rights, HAN
 uint64_t sw_windows_block(HANDLE thread);
 enum sw_status sw_windows_stack(HANDLE thread, const struct sw_memory *memory, uint64_t *begin, uint64_t *end);
 
+/* A suspender's wait: longer in later rounds. */
+void sw_windows_wait(void *arg, unsigned round);
+
 #endif
