@@ -26,6 +26,7 @@
  * Extra: faster walks, more names, checks.
  *
  *   here.h            the stack of the caller in one call
+ *   names.h           names of functions in a signal handler
  *   cache.h           the rule cache: frames met before take nanoseconds
  *   replay.h          the replay memory: an unchanged stack is compared, not walked
  *   analysis_cache.h  the analysis cache: a function without tables is analysed once
@@ -74,6 +75,7 @@
 
 /* Extra: speed, names, checks. */
 #include <snapwalk/here.h>
+#include <snapwalk/names.h>
 #include <snapwalk/cache.h>
 #include <snapwalk/replay.h>
 #include <snapwalk/analysis_cache.h>
