@@ -212,7 +212,7 @@ static int install_crash_handler(void)
 
 /* ---- a program that crashes ---- */
 
-#define OWN_FRAME __attribute__((noinline, noclone))
+#define OWN_FRAME __attribute__((noinline))
 
 static volatile unsigned turns;
 static void (*volatile nowhere)(void);
