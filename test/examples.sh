@@ -25,6 +25,7 @@ example "walk_self names main" ' main\+' "$build/examples/walk_self"
 example "sample_threads: every sample is complete" '^thread 2: ' "$build/examples/sample_threads"
 example "simulated: a native seed is refused, the nearest one named" 'answer 0x8013135f, a seed would be at 0x30009' \
     "$build/examples/simulated"
+example "jit_unwind walks by a compiler's own tables" '^ended: root$' "$build/examples/jit_unwind"
 example "audit: a program's own tables" '^audit: .* wrong at full trust 0$' \
     "$build/examples/audit" "$build/examples/walk_self"
 

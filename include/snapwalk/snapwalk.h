@@ -21,6 +21,7 @@
  *   sim.h             a simulated process, for unit tests
  *   follow.h          modules of this process that come and go (Windows)
  *   fork.h            a child of fork() that goes on with what its parent had
+ *   jit.h             a compiler's own unwind data for code that it wrote
  *   context.h         register records of operating systems: ucontext_t, CONTEXT, core notes
  *
  * Extra: faster walks, more names, checks.
@@ -71,6 +72,7 @@
 #include <snapwalk/sim.h>
 #include <snapwalk/follow.h>
 #include <snapwalk/fork.h>
+#include <snapwalk/jit.h>
 #include <snapwalk/context.h>
 
 /* Extra: speed, names, checks. */
