@@ -1,6 +1,5 @@
 /*
- * Names for messages, where nothing may be allocated: in a crash handler, in a sampler. Functions of images, and
- * HRESULTs.
+ * Names of functions where nothing may be allocated: in a crash handler, in a sampler.
  */
 #ifndef SNAPWALK_NAMES_H
 #define SNAPWALK_NAMES_H
