@@ -22,11 +22,13 @@
  *   sim.h             a simulated process, for unit tests
  *   follow.h          modules of this process that come and go (Windows)
  *   fork.h            a child of fork() that goes on with what its parent had
+ *   jit.h             a compiler's own unwind data for code that it wrote
  *   context.h         register records of operating systems: ucontext_t, CONTEXT, core notes
  *
  * Extra: faster walks, more names, checks.
  *
  *   here.h            the stack of the caller in one call
+ *   names.h           names of functions in a signal handler
  *   cache.h           the rule cache: frames met before take nanoseconds
  *   replay.h          the replay memory: an unchanged stack is compared, not walked
  *   analysis_cache.h  the analysis cache: a function without tables is analysed once
@@ -72,10 +74,12 @@
 #include <snapwalk/sim.h>
 #include <snapwalk/follow.h>
 #include <snapwalk/fork.h>
+#include <snapwalk/jit.h>
 #include <snapwalk/context.h>
 
 /* Extra: speed, names, checks. */
 #include <snapwalk/here.h>
+#include <snapwalk/names.h>
 #include <snapwalk/cache.h>
 #include <snapwalk/replay.h>
 #include <snapwalk/analysis_cache.h>

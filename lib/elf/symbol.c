@@ -169,11 +169,16 @@ static const struct sw_elf_name *find_symbol(const struct sw_elf *elf, uint64_t 
     return at < all.count ? &elf->symbols[at] : NULL;
 }
 
+enum sw_status sw_elf_load_symbols(struct sw_elf *elf)
+{
+    if (!elf)
+        return SW_E_ARGUMENT;
+    return elf->has_symbols ? SW_OK : load_symbols(elf);
+}
+
 enum sw_status sw_elf_symbol(struct sw_elf *elf, uint64_t address, const char **name, uint64_t *start, uint64_t *size)
 {
-    if (!elf || !name)
-        return SW_E_ARGUMENT;
-    const enum sw_status status = elf->has_symbols ? SW_OK : load_symbols(elf);
+    const enum sw_status status = name ? sw_elf_load_symbols(elf) : SW_E_ARGUMENT;
     if (status != SW_OK)
         return status;
     const struct sw_elf_name *found = find_symbol(elf, address);
