@@ -1,6 +1,7 @@
 #!/bin/sh
-# deps.sh lib|run|tools|docs|all: installs the Debian packages that are missing; where it cannot, says exactly what to install.
+# deps.sh lib|run|tools|docs|debian|all: installs the Debian packages that are missing; where it cannot, says exactly what to install.
 set -eu
+[ -z "${NO_DEPS:-}" ] || exit 0 # packages are built with what they say they need
 
 lib="gcc libc6-dev binutils libzydis-dev libelf-dev liblzma-dev"
 tools="$lib libdw-dev libiberty-dev libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libcurl4-openssl-dev"
@@ -14,6 +15,7 @@ lib) wanted=$lib ;;
 run) wanted=$run ;;
 tools) wanted=$tools ;;
 docs) wanted=$docs ;;
+debian) wanted="$tools debhelper lintian pkg-config" ;;
 *) wanted=$all ;;
 esac
 

@@ -39,7 +39,8 @@ static void fail(const char *what, const char *which)
 /* Installed: bin/ and lib/. As it is built: beside the folder of the tools. */
 static const char *library(void)
 {
-    static const char *const places[] = { "../lib/libsnapwalk-profiler.so", "../libsnapwalk-profiler.so" };
+    static const char *const places[] = { "../lib/libsnapwalk-profiler.so", "../lib/snapwalk/libsnapwalk-profiler.so",
+                                          "../libsnapwalk-profiler.so" };
     static char found[PATH_MAX];
     char self[PATH_MAX], path[2 * PATH_MAX];
     const char *given = getenv("SNAPWALK_LIBRARY");
