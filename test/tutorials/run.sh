@@ -45,7 +45,7 @@ play() {
     [ -n "$command" ] && step "$1" "$command" </dev/null
 }
 
-for page in docs/tutorials/*.md; do
+for page in docs/tutorials/*.md docs/cost.md; do
     name=$(basename "$page" .md)
     mkdir -p "$out/$name"
     awk -v into="$out/$name" -f test/tutorials/extract.awk "$page" >"$out/$name/steps"
@@ -55,9 +55,9 @@ for page in docs/tutorials/*.md; do
         command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"
     done
     if [ -n "$missing" ]; then
-        echo "ok - docs/tutorials/$name.md # SKIP no$missing"
+        echo "ok - $page # SKIP no$missing"
     elif play "$out/$name"; then
-        echo "ok - docs/tutorials/$name.md: $(grep -c '^[$]' "$out/$name/steps") commands do what it says"
+        echo "ok - $page: $(grep -c '^[$]' "$out/$name/steps") commands do what it says"
     else
         status=1
     fi
