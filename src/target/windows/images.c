@@ -311,7 +311,8 @@ enum sw_status sw_names_find(const struct sw_images *images, uint64_t address, c
     struct sw_section section;
     sw_images_enter(images, &section);
     const struct sw_image_entry *entry = sw_images_entry(images, address);
-    const enum sw_status status = entry ? sw_image_pe_name(entry, address, name, size, &begin) : SW_E_NOT_FOUND;
+    const bool is_pe = entry && entry->info.is_pe;
+    const enum sw_status status = is_pe ? sw_image_pe_name(entry, address, name, size, &begin) : SW_E_NOT_FOUND;
     sw_images_leave(images, &section);
     if (status == SW_OK && start)
         *start = begin;
