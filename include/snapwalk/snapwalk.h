@@ -32,6 +32,7 @@
  *   cache.h           the rule cache: frames met before take nanoseconds
  *   replay.h          the replay memory: an unchanged stack is compared, not walked
  *   analysis_cache.h  the analysis cache: a function without tables is analysed once
+ *   gdb_jit.h         objects that JIT compilers register for gdb: names, ranges, unwind data
  *   perfmap.h         perf maps: names and ranges of JIT code
  *   clr_names.h       names of managed methods, out of the memory of a process that runs CoreCLR
  *   audit.h           the unwind tables of a file, compared with its instructions
@@ -83,6 +84,7 @@
 #include <snapwalk/cache.h>
 #include <snapwalk/replay.h>
 #include <snapwalk/analysis_cache.h>
+#include <snapwalk/gdb_jit.h>
 #include <snapwalk/perfmap.h>
 #include <snapwalk/clr_names.h>
 #include <snapwalk/audit.h>

@@ -110,4 +110,11 @@ SW_NODISCARD enum sw_status sw_elf_load_symbols(struct sw_elf *elf);
 SW_NODISCARD enum sw_status sw_elf_symbol(struct sw_elf *elf, uint64_t address, const char **name, uint64_t *start,
                                           uint64_t *size);
 
+/*
+ * The link-time address of a symbol that is defined under this name in .symtab or .dynsym, code or data.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND; SW_E_ARGUMENT. Memory  None.
+ */
+SW_NODISCARD enum sw_status sw_elf_find(const struct sw_elf *elf, const char *name, uint64_t *address);
+
 #endif

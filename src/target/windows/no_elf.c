@@ -4,6 +4,8 @@
  */
 #include "elf/elf.h"
 
+#include <snapwalk/gdb_jit.h>
+
 enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf)
 {
     (void)bytes;
@@ -39,4 +41,9 @@ enum sw_status sw_elf_symbol(struct sw_elf *elf, uint64_t address, const char **
 {
     (void)elf, (void)address, (void)name, (void)start, (void)size;
     return SW_E_UNSUPPORTED;
+}
+
+enum sw_status sw_gdb_jit_find(struct sw_images *images, uint64_t *descriptor)
+{
+    return images && descriptor ? SW_E_NOT_FOUND : SW_E_ARGUMENT;
 }
