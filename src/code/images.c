@@ -259,6 +259,38 @@ void sw_images_discard(struct sw_images *images, struct sw_image_entry *entry)
         release_entry(images, entry);
 }
 
+static void release_held(struct sw_image_entry *entry, const struct sw_alloc *alloc)
+{
+    if (entry->held)
+        alloc->put(alloc->arg, entry->held, entry->held_size);
+}
+
+uint8_t *sw_images_hold(struct sw_images *images, struct sw_image_entry *entry, size_t size)
+{
+    entry->held = images->alloc.get(images->alloc.arg, size);
+    entry->held_size = size;
+    entry->release = release_held;
+    return entry->held;
+}
+
+enum sw_status sw_images_add_filled(struct sw_images *images, const char *name,
+                                    enum sw_status (*fill)(struct sw_images *images, struct sw_image_entry *entry,
+                                                           const void *arg),
+                                    const void *arg)
+{
+    enum sw_status status = sw_images_lock(images);
+    if (status != SW_OK)
+        return status;
+    struct sw_image_entry *entry = sw_images_make(images, name);
+    status = entry ? fill(images, entry, arg) : SW_E_NO_MEMORY;
+    if (status == SW_OK)
+        status = sw_images_insert(images, entry);
+    if (status != SW_OK)
+        sw_images_discard(images, entry);
+    sw_images_unlock(images);
+    return status;
+}
+
 struct sw_image_original *sw_images_original(struct sw_images *images, const struct sw_file_key *key, bool *is_new)
 {
     struct sw_image_original *original = sw_originals_find(&images->originals, key);

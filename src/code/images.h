@@ -135,6 +135,19 @@ const struct sw_alloc *sw_images_alloc(const struct sw_images *images);
 struct sw_image_entry *sw_images_make(struct sw_images *images, const char *path);
 void sw_images_discard(struct sw_images *images, struct sw_image_entry *entry);
 
+/* Memory that the entry holds from then on: `size` bytes, as entry->held. Null: no memory. */
+uint8_t *sw_images_hold(struct sw_images *images, struct sw_image_entry *entry, size_t size);
+
+/*
+ * An image that is in no file, under the writer's lock: `fill` makes of an empty entry what `arg` says.
+ *
+ * Returns  As lock, fill and insert; SW_E_NO_MEMORY.
+ */
+enum sw_status sw_images_add_filled(struct sw_images *images, const char *name,
+                                    enum sw_status (*fill)(struct sw_images *images, struct sw_image_entry *entry,
+                                                           const void *arg),
+                                    const void *arg);
+
 /*
  * What is made of a file, once for all its mappings. sw_images_original finds the original of a file, or makes an empty
  * one (is_new), whose entry and status are to be filled; it is found again while it has copies, and until unlock. copy:

@@ -74,26 +74,23 @@ static void copy_code(uint8_t *to, const struct sw_function_table *table, const 
     }
 }
 
-static void release_held(struct sw_image_entry *entry, const struct sw_alloc *alloc)
-{
-    if (entry->held)
-        alloc->put(alloc->arg, entry->held, entry->held_size);
-}
+struct own_functions {
+    const struct sw_function_table *table;
+    const struct sw_memory *memory;
+};
 
-static enum sw_status fill(struct sw_images *images, struct sw_image_entry *entry,
-                           const struct sw_function_table *table, uint64_t table_size, const struct sw_memory *memory)
+static enum sw_status fill(struct sw_images *images, struct sw_image_entry *entry, const void *arg)
 {
-    const struct sw_alloc *alloc = sw_images_alloc(images);
+    const struct own_functions *own = arg;
+    const struct sw_function_table *table = own->table;
     const uint64_t code_size = table->end - table->begin;
-    uint8_t *bytes = alloc->get(alloc->arg, (size_t)(HEADER + table_size + code_size));
+    const uint64_t table_size = table->count * sw_pe_entry_size(table->machine);
+    uint8_t *bytes = sw_images_hold(images, entry, (size_t)(HEADER + table_size + code_size));
     if (!bytes)
         return SW_E_NO_MEMORY;
-    entry->held = bytes;
-    entry->held_size = (size_t)(HEADER + table_size + code_size);
-    entry->release = release_held;
     store_header(bytes, table, table_size);
     memcpy(bytes + HEADER, table->entries, (size_t)table_size);
-    copy_code(bytes + HEADER + table_size, table, memory);
+    copy_code(bytes + HEADER + table_size, table, own->memory);
     enum sw_status status = sw_pe_open((struct sw_bytes){ bytes, entry->held_size, table->base }, false, &entry->pe);
     if (status == SW_OK)
         status = sw_sources_open_pe(images, entry);
@@ -115,17 +112,6 @@ enum sw_status sw_images_add_functions(struct sw_images *images, const char *nam
 {
     if (!images || !name || !table || !memory || !memory->read || !is_usable(table))
         return SW_E_ARGUMENT;
-    enum sw_status status = sw_images_lock(images);
-    if (status != SW_OK)
-        return status;
-    struct sw_image_entry *entry = sw_images_make(images, name);
-    status = SW_E_NO_MEMORY;
-    if (entry)
-        status = fill(images, entry, table, table->count * sw_pe_entry_size(table->machine), memory);
-    if (status == SW_OK)
-        status = sw_images_insert(images, entry);
-    if (status != SW_OK && entry)
-        sw_images_discard(images, entry);
-    sw_images_unlock(images);
-    return status;
+    const struct own_functions own = { table, memory };
+    return sw_images_add_filled(images, name, fill, &own);
 }

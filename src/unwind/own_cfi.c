@@ -28,22 +28,13 @@ static struct sw_bytes find(const struct sw_sections *sections, struct sw_image_
     return strcmp(name, ".eh_frame") == 0 ? table->frame : (struct sw_bytes){ 0 };
 }
 
-static void release_held(struct sw_image_entry *entry, const struct sw_alloc *alloc)
+static enum sw_status fill(struct sw_images *images, struct sw_image_entry *entry, const void *arg)
 {
-    if (entry->held)
-        alloc->put(alloc->arg, entry->held, entry->held_size);
-}
-
-static enum sw_status fill(struct sw_images *images, struct sw_image_entry *entry, const struct sw_cfi_table *table)
-{
-    const struct sw_alloc *alloc = sw_images_alloc(images);
-    uint8_t *bytes = alloc->get(alloc->arg, table->size);
+    const struct sw_cfi_table *table = arg;
+    uint8_t *bytes = sw_images_hold(images, entry, table->size);
     if (!bytes)
         return SW_E_NO_MEMORY;
     memcpy(bytes, table->eh_frame, table->size);
-    entry->held = bytes;
-    entry->held_size = table->size;
-    entry->release = release_held;
     entry->no_names = true;
     entry->info.machine = table->machine;
     entry->info.begin = entry->code_begin = table->begin;
@@ -63,17 +54,7 @@ enum sw_status sw_images_add_cfi(struct sw_images *images, const char *name, con
     if (!images || !name || !table || !is_range(table->machine, table->begin, table->end) || !table->eh_frame ||
         table->size == 0 || table->size > SW_CFI_BYTES_MAX || table->address > UINT64_MAX - table->size)
         return SW_E_ARGUMENT;
-    enum sw_status status = sw_images_lock(images);
-    if (status != SW_OK)
-        return status;
-    struct sw_image_entry *entry = sw_images_make(images, name);
-    status = entry ? fill(images, entry, table) : SW_E_NO_MEMORY;
-    if (status == SW_OK)
-        status = sw_images_insert(images, entry);
-    if (status != SW_OK && entry)
-        sw_images_discard(images, entry);
-    sw_images_unlock(images);
-    return status;
+    return sw_images_add_filled(images, name, fill, table);
 }
 
 /* ---- a fixed frame as records ---- */

@@ -55,11 +55,14 @@ cited() {
             sub(/.*\//, "", of)
             return of
         }
-        function find(name) {
+        function find(name,   beside) {
             if (name in there)
                 return name
-            if ((directory(path) name) in there)
-                return directory(path) name
+            beside = directory(path) name
+            while (sub(/[^\/]+\/[.][.]\//, "", beside))
+                ;
+            if (beside in there)
+                return beside
             if (("docs/facts/" name) in there)
                 return "docs/facts/" name
             return ("docs/" name) in there ? "docs/" name : ""

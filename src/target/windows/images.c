@@ -19,19 +19,9 @@ enum { PAGE = 4096, PATH_CHARS = 4096, MEMORY_IMAGE_MAX = 64 << 20, SPANS_FIRST 
 
 /* Images -------------------------------------------------------------------------------------------------------- */
 
-static void release_held(struct sw_image_entry *entry, const struct sw_alloc *alloc)
-{
-    if (entry->held)
-        alloc->put(alloc->arg, entry->held, entry->held_size);
-}
-
 static enum sw_status hold(struct sw_images *images, struct sw_image_entry *entry, uint64_t size)
 {
-    const struct sw_alloc *alloc = sw_images_alloc(images);
-    entry->held = alloc->get(alloc->arg, (size_t)size);
-    entry->held_size = (size_t)size;
-    entry->release = release_held;
-    return entry->held ? SW_OK : SW_E_NO_MEMORY;
+    return sw_images_hold(images, entry, (size_t)size) ? SW_OK : SW_E_NO_MEMORY;
 }
 
 /* Page by page. Unreadable pages become zeros: an image has holes between its sections. */
@@ -215,7 +205,7 @@ enum sw_status sw_windows_put_module(struct sw_images *images, const struct sw_w
     if (file && read_same_file(images, entry, module) == SW_OK)
         return finish(images, entry, SW_OK, (struct sw_bytes){ entry->held, entry->held_size, module->begin }, false);
     if (entry->held)
-        release_held(entry, sw_images_alloc(images));
+        entry->release(entry, sw_images_alloc(images));
     entry->held = NULL;
     return put_memory(images, entry, module->begin, module->size, memory);
 }
@@ -321,7 +311,8 @@ enum sw_status sw_names_find(const struct sw_images *images, uint64_t address, c
     struct sw_section section;
     sw_images_enter(images, &section);
     const struct sw_image_entry *entry = sw_images_entry(images, address);
-    const enum sw_status status = entry ? sw_image_pe_name(entry, address, name, size, &begin) : SW_E_NOT_FOUND;
+    const bool is_pe = entry && entry->info.is_pe;
+    const enum sw_status status = is_pe ? sw_image_pe_name(entry, address, name, size, &begin) : SW_E_NOT_FOUND;
     sw_images_leave(images, &section);
     if (status == SW_OK && start)
         *start = begin;
