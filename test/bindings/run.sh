@@ -6,15 +6,8 @@ wanted=,$1,
 build=$(cd "$2" && pwd)
 out=$build/bindings
 mkdir -p "$out"
-status=0
-verdict() {
-    [ "$1" -eq 0 ] && echo "ok - $2" && return
-    echo "not ok - $2"
-    sed 's/^/# /' "$out/seen" | head -n 20
-    status=1
-}
+. test/support/tap.sh
 is_wanted() { case $wanted in *,$1,*) ;; *) return 1 ;; esac; }
-skip() { echo "ok - $1 # SKIP $2"; }
 
 # test/check/install.sh makes it, too.
 flock "$build/shared.lock" make --no-print-directory BUILD="$build" shared >"$out/seen" 2>&1

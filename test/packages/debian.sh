@@ -8,19 +8,12 @@ build=$(cd "$1" && pwd)
 out=$build/debian
 rm -rf "$out"
 mkdir -p "$out/root"
-status=0
-verdict() {
-    [ "$1" -eq 0 ] && echo "ok - $2" && return
-    echo "not ok - $2"
-    tail -n 30 "$out/seen" | sed 's/^/# /'
-    status=1
-}
-skip() {
-    echo "ok - Debian packages # SKIP $1"
+. test/support/tap.sh
+command -v dpkg-query >/dev/null 2>&1 || { skip "Debian packages" "no Debian system"; exit 0; }
+mk/deps.sh debian >"$out/seen" 2>&1 || {
+    skip "Debian packages" "debhelper and lintian cannot be installed: $(tail -n 1 "$out/seen")"
     exit 0
 }
-command -v dpkg-query >/dev/null 2>&1 || skip "no Debian system"
-mk/deps.sh debian >"$out/seen" 2>&1 || skip "debhelper and lintian cannot be installed: $(tail -n 1 "$out/seen")"
 
 mkdir "$out/snapwalk" && git archive HEAD | tar x -C "$out/snapwalk" &&
     (cd "$out/snapwalk" && dpkg-buildpackage -us -uc -b) >"$out/seen" 2>&1

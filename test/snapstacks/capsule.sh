@@ -9,14 +9,7 @@ out=$build/capsule
 rm -rf "$out"
 mkdir -p "$out"
 stacks=$build/tools/snapstacks/snapstacks
-status=0
-verdict() {
-    [ "$1" -eq 0 ] && echo "ok - $2" && return
-    echo "not ok - $2"
-    sed 's/^/# /' "$out/seen" | head -n 20
-    status=1
-}
-skip() { echo "ok - $1 # SKIP $2"; }
+. test/support/tap.sh
 
 # frames TARGET OPTION...: frame by frame, without names of threads, which cores do not have
 frames() { "$stacks" --plain --all --no-lines "$@" 2>"$out/said" | sed 's/^thread \([0-9]*\).*/thread \1/'; }

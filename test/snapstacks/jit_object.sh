@@ -9,13 +9,7 @@ out=$build/jit_object
 mkdir -p "$out"
 stacks=$build/tools/snapstacks/snapstacks
 cc=${CC:-gcc}
-status=0
-verdict() {
-    [ "$1" -eq 0 ] && echo "ok - $2" && return
-    echo "not ok - $2"
-    sed 's/^/# /' "$out/seen" | head -n 20
-    status=1
-}
+. test/support/tap.sh
 
 # What the compiler would make: frames of two sizes, no frame pointer, no way through without tables from the middle of it.
 cat >"$out/jitted.c" <<'END'
