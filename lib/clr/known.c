@@ -55,6 +55,7 @@ static const uint16_t offsets[SW_CLR_FIELDS][A_RUNTIME] = {
     { D, D, D, 16, 16 },        /* RESUMABLE_CONTEXT */
     { D, D, D, 32, 32 },        /* FAULT_CONTEXT */
     { D, D, D, N, N },          /* SOFTWARE_CONTEXT */
+    { 176, 24, N, N, N },       /* SOFTWARE_PLACES */
     { D, D, D, 16, 16 },        /* HIJACK_RETURN */
     { D, D, D, 32, 32 },        /* HIJACK_ARGS */
     { D, D, D, 72, 72 },        /* HIJACK_SIZE */
