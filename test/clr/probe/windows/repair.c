@@ -1,16 +1,15 @@
 /*
  * The two repairs that Wine needs.
  *
- * Windows reports, with a stopped thread's registers, that it does so
- * (CONTEXT_EXCEPTION_REPORTING), and whether the thread stands in a system call; Wine 8 gives the request back. The CLR
- * asks, and takes a missing report for "not safe": every walk of another cooperative thread would be refused, and the
- * runtime could not stop a loop without calls. So the runtime's import of GetThreadContext becomes a function that adds
- * the report. On Windows, which reports, it changes nothing.
+ * Windows reports, with a stopped thread's registers, that it does so (CONTEXT_EXCEPTION_REPORTING), and whether the
+ * thread stands in a system call; Wine 8 gives the request back. The CLR asks, and takes a missing report for "not safe":
+ * every walk of another cooperative thread would be refused, and the runtime could not stop a loop without calls. So the
+ * runtime's import of GetThreadContext becomes a function that adds the report. On Windows it changes nothing.
  *
- * Wine notes each handler that it calls in a list of the thread's, in a record on the stack, and takes it out again when
- * the handler returns. That of the CLR need not: it goes on in the frame that catches. The record stays listed, its memory
- * is used again, and the next exception calls what lies there: that faults, which is an exception, and so on without end.
- * So before an exception is dispatched, records that are dead or are none are taken out.
+ * Wine notes each handler that it calls in a list of the thread's, in a record on the stack, and takes it out when the
+ * handler returns. That of the CLR need not: it goes on in the frame that catches. The record stays listed, its memory
+ * is used again, and the next exception calls what lies there: that faults, which is an exception, and so on without
+ * end. So before an exception is dispatched, records that are dead or are none are taken out.
  *
  * Source: clr-windows-observed.md W10-W14, W19; winnt.h, CONTEXT_*; PE format, import directory.
  */
