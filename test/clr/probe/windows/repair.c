@@ -2,9 +2,10 @@
  * The two repairs that Wine needs.
  *
  * Windows reports, with a stopped thread's registers, that it does so (CONTEXT_EXCEPTION_REPORTING), and whether the
- * thread stands in a system call; Wine 8 gives the request back. The CLR asks, and takes a missing report for "not safe":
- * every walk of another cooperative thread would be refused, and the runtime could not stop a loop without calls. So the
- * runtime's import of GetThreadContext becomes a function that adds the report. On Windows it changes nothing.
+ * thread stands in a system call; Wine 8 gives the request back. The CLR asks, and takes a missing report for "not
+ * safe": every walk of another cooperative thread would be refused, and the runtime could not stop a loop without
+ * calls. So the runtime's import of GetThreadContext becomes a function that adds the report. On Windows it changes
+ * nothing.
  *
  * Wine notes each handler that it calls in a list of the thread's, in a record on the stack, and takes it out when the
  * handler returns. That of the CLR need not: it goes on in the frame that catches. The record stays listed, its memory
