@@ -18,6 +18,7 @@
  *
  *   process.h         another process
  *   core.h            a core file
+ *   capsule.h         a small core with what a walk needs, written from a process or a core
  *   sim.h             a simulated process, for unit tests
  *   follow.h          modules of this process that come and go (Windows)
  *   fork.h            a child of fork() that goes on with what its parent had
@@ -67,6 +68,7 @@
 /* Extra: targets. */
 #include <snapwalk/process.h>
 #include <snapwalk/core.h>
+#include <snapwalk/capsule.h>
 #include <snapwalk/sim.h>
 #include <snapwalk/follow.h>
 #include <snapwalk/fork.h>

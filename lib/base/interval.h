@@ -14,7 +14,7 @@
  * reach, which is the greatest end in a block of rows that ends with this one. The block's size is the lowest bit of
  * the row's number, counted from 1 (a Fenwick tree); sw_intervals_link sets it.
  */
-enum { SW_INTERVAL_ROW_MAX = 64 };
+enum { SW_INTERVAL_ROW_MAX = 72 };
 struct sw_intervals {
     void *rows;
     size_t count;

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 
+#include <snapwalk/codemap.h>
 #include <snapwalk/memory.h>
 #include <snapwalk/regs.h>
 
@@ -128,6 +129,9 @@ struct sw_core_mappings {
 };
 struct sw_core_mappings sw_core_mappings_over(const struct sw_core_process *process);
 bool sw_core_mappings_next(struct sw_core_mappings *mappings, struct sw_core_mapping *mapping);
+
+/* The next code range of a capsule (snapwalk/capsule.h), and its name, which lies in the note. False: no more. */
+bool sw_core_ranges_next(struct sw_core_notes *notes, struct sw_range *range, const char **name);
 
 /* The build id in an ELF file, or in any first part of one; empty: none found. */
 struct sw_bytes sw_core_build_id(struct sw_bytes file);

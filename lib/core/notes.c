@@ -4,23 +4,13 @@
  * (offsets).
  */
 #include "core/core.h"
+#include "core/layout.h"
 
 #include <snapwalk/context.h>
 
 #include <string.h>
 
-enum note_type {
-    PRSTATUS = 1,
-    PRPSINFO = 3,
-    AUXV = 6,
-    PAC_MASK = 0x406,
-    FILES = 0x46494c45,
-    SIGINFO = 0x53494749,
-};
-
-enum { PRSTATUS_SIGNAL_AT = 12, SIGINFO_CODE_AT = 8, SIGINFO_ADDRESS_AT = 16 };
-enum { PSINFO_PID_AT = 24, PSINFO_NAME_AT = 40, PSINFO_NAME = 16, PSINFO_ARGUMENTS_AT = 56, PSINFO_ARGUMENTS = 80 };
-enum { PAC_CODE_AT = 8, MAPPING_BYTES = 24, PAGE_MOST = 1 << 24 };
+enum { PAGE_MOST = 1 << 24 };
 
 /* Whether the owner is "CORE" or "LINUX"; some writers omit the NUL. */
 static bool is_linux_note(const struct sw_core_note *note)
@@ -52,10 +42,10 @@ static void read_siginfo(struct sw_bytes data, struct sw_core_task *task)
     if (signal == 0 || signal > INT32_MAX)
         return;
     task->signal = (int32_t)signal;
-    task->code = (int32_t)part32(data, SIGINFO_CODE_AT);
+    task->code = (int32_t)part32(data, SW_SIGINFO_CODE_AT);
     task->has_fault =
-        signal < 32 && (faulting >> signal & 1u) != 0 && task->code > 0 && data.size >= SIGINFO_ADDRESS_AT + 8;
-    task->fault = task->has_fault ? part64(data, SIGINFO_ADDRESS_AT) : 0;
+        signal < 32 && (faulting >> signal & 1u) != 0 && task->code > 0 && data.size >= SW_SIGINFO_ADDRESS_AT + 8;
+    task->fault = task->has_fault ? part64(data, SW_SIGINFO_ADDRESS_AT) : 0;
 }
 
 /* Reads the notes behind a thread's NT_PRSTATUS, up to the next thread's. */
@@ -65,12 +55,12 @@ static void read_other_notes(struct sw_core_notes notes, struct sw_core_task *ta
     while (sw_core_notes_next(&notes, &note)) {
         if (!is_linux_note(&note))
             continue;
-        if (note.type == PRSTATUS)
+        if (note.type == SW_NOTE_PRSTATUS)
             return;
-        if (note.type == SIGINFO)
+        if (note.type == SW_NOTE_SIGINFO)
             read_siginfo(note.data, task);
-        if (note.type == PAC_MASK)
-            task->pac_mask = part64(note.data, PAC_CODE_AT);
+        if (note.type == SW_NOTE_PAC_MASK)
+            task->pac_mask = part64(note.data, SW_PAC_CODE_AT);
     }
 }
 
@@ -80,12 +70,12 @@ bool sw_core_tasks_next(struct sw_core_notes *notes, struct sw_core_task *task)
     struct sw_core_note note;
     uint32_t tid;
     while (sw_core_notes_next(notes, &note)) {
-        if (!is_linux_note(&note) || note.type != PRSTATUS ||
+        if (!is_linux_note(&note) || note.type != SW_NOTE_PRSTATUS ||
             note.data.size < sw_context_needed(SW_CONTEXT_PRSTATUS, machine) ||
             sw_prstatus_thread(note.data.bytes, (size_t)note.data.size, &tid) != SW_OK)
             continue;
         *task = (struct sw_core_task){ .record = note.data, .tid = tid };
-        task->signal = (int32_t)(part32(note.data, PRSTATUS_SIGNAL_AT) & 0xffff);
+        task->signal = (int32_t)(part32(note.data, SW_PRSTATUS_SIGNAL_AT) & 0xffff);
         read_other_notes(*notes, task);
         return true;
     }
@@ -100,11 +90,11 @@ void sw_core_process_read(const struct sw_core_headers *headers, struct sw_core_
     struct sw_core_note note;
     *process = (struct sw_core_process){ 0 };
     while (sw_core_notes_next(&notes, &note)) {
-        struct sw_bytes *to = !is_linux_note(&note)   ? NULL
-                              : note.type == PRPSINFO ? &process->psinfo
-                              : note.type == AUXV     ? &process->auxv
-                              : note.type == FILES    ? &process->files
-                                                      : NULL;
+        struct sw_bytes *to = !is_linux_note(&note)           ? NULL
+                              : note.type == SW_NOTE_PRPSINFO ? &process->psinfo
+                              : note.type == SW_NOTE_AUXV     ? &process->auxv
+                              : note.type == SW_NOTE_FILES    ? &process->files
+                                                              : NULL;
         if (to && to->size == 0)
             *to = note.data;
     }
@@ -125,7 +115,7 @@ uint64_t sw_core_auxv(const struct sw_core_process *process, uint64_t type)
 
 uint64_t sw_core_pid(const struct sw_core_process *process)
 {
-    return part32(process->psinfo, PSINFO_PID_AT);
+    return part32(process->psinfo, SW_PSINFO_PID_AT);
 }
 
 static void copy_text(struct sw_bytes from, uint64_t offset, size_t size, char *to)
@@ -138,12 +128,12 @@ static void copy_text(struct sw_bytes from, uint64_t offset, size_t size, char *
 
 void sw_core_name(const struct sw_core_process *process, char name[17])
 {
-    copy_text(process->psinfo, PSINFO_NAME_AT, PSINFO_NAME, name);
+    copy_text(process->psinfo, SW_PSINFO_NAME_AT, SW_PSINFO_NAME, name);
 }
 
 void sw_core_arguments(const struct sw_core_process *process, char arguments[81])
 {
-    copy_text(process->psinfo, PSINFO_ARGUMENTS_AT, PSINFO_ARGUMENTS, arguments);
+    copy_text(process->psinfo, SW_PSINFO_ARGUMENTS_AT, SW_PSINFO_ARGUMENTS, arguments);
 }
 
 /* Mapped files -------------------------------------------------------------------------------------------------- */
@@ -154,8 +144,8 @@ struct sw_core_mappings sw_core_mappings_over(const struct sw_core_process *proc
     const uint64_t count = sw_cursor_u(&mappings.names, 8);
     mappings.page = sw_cursor_u(&mappings.names, 8);
     const bool is_sane =
-        mappings.page > 0 && mappings.page <= PAGE_MOST && count <= sw_cursor_left(&mappings.names) / MAPPING_BYTES;
-    mappings.rows = sw_cursor_split(&mappings.names, is_sane ? count * MAPPING_BYTES : 0);
+        mappings.page > 0 && mappings.page <= PAGE_MOST && count <= sw_cursor_left(&mappings.names) / SW_MAPPING_BYTES;
+    mappings.rows = sw_cursor_split(&mappings.names, is_sane ? count * SW_MAPPING_BYTES : 0);
     return mappings;
 }
 
@@ -171,6 +161,35 @@ bool sw_core_mappings_next(struct sw_core_mappings *mappings, struct sw_core_map
             return false;
         mapping->offset = pages * mappings->page;
         if (mapping->begin < mapping->end && pages <= INT64_MAX / mappings->page)
+            return true;
+    }
+    return false;
+}
+
+/* Code ranges of a capsule ---------------------------------------------------------------------------------------- */
+
+static bool is_range(const struct sw_core_note *note)
+{
+    return note->type == SW_NOTE_RANGE && note->owner.size == sizeof SW_NOTE_OWNER &&
+           memcmp(note->owner.bytes, SW_NOTE_OWNER, sizeof SW_NOTE_OWNER) == 0;
+}
+
+bool sw_core_ranges_next(struct sw_core_notes *notes, struct sw_range *range, const char **name)
+{
+    struct sw_core_note note;
+    while (sw_core_notes_next(notes, &note)) {
+        if (!is_range(&note))
+            continue;
+        struct sw_cursor c = sw_cursor_over(note.data);
+        range->begin = sw_cursor_u(&c, 8);
+        range->end = sw_cursor_u(&c, 8);
+        range->id = sw_cursor_u(&c, 8);
+        range->image = (uint32_t)sw_cursor_u(&c, 4);
+        range->kind = (uint8_t)sw_cursor_u(&c, 1);
+        range->unwind = (uint8_t)sw_cursor_u(&c, 1);
+        range->flags = (uint16_t)sw_cursor_u(&c, 2);
+        *name = sw_cursor_string(&c);
+        if (*name && sw_cursor_ok(&c))
             return true;
     }
     return false;

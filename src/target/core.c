@@ -115,6 +115,20 @@ static enum sw_status read_mappings(struct sw_core *core)
     return status;
 }
 
+static enum sw_status read_ranges(struct sw_core *core)
+{
+    struct sw_core_notes notes = sw_core_notes_over(&core->headers);
+    struct sw_core_named_range found;
+    while (sw_core_ranges_next(&notes, &found.range, &found.name)) {
+        struct sw_core_named_range *at = sw_core_grow(core, core->ranges, &core->range_array, sizeof *core->ranges);
+        if (!at)
+            return SW_E_NO_MEMORY;
+        core->ranges = at;
+        at[core->range_array.count++] = found;
+    }
+    return SW_OK;
+}
+
 static enum sw_status read_core(struct sw_core *core, struct sw_bytes bytes)
 {
     enum sw_status status = sw_core_headers_read(bytes, &core->headers);
@@ -126,6 +140,8 @@ static enum sw_status read_core(struct sw_core *core, struct sw_bytes bytes)
     status = read_segments(core);
     if (status == SW_OK)
         status = read_tasks(core);
+    if (status == SW_OK)
+        status = read_ranges(core);
     return status == SW_OK ? read_mappings(core) : status;
 }
 
@@ -164,10 +180,21 @@ void sw_core_close(struct sw_core *core)
     free_array(core, core->segments, core->segment_array, sizeof *core->segments);
     free_array(core, core->tasks, core->task_array, sizeof *core->tasks);
     free_array(core, core->files, core->file_array, sizeof *core->files);
+    free_array(core, core->ranges, core->range_array, sizeof *core->ranges);
     free_array(core, core->rows, core->row_array, sizeof *core->rows);
     if (core->close)
         core->close(core->source);
     core->alloc.put(core->alloc.arg, core, sizeof *core);
+}
+
+bool sw_core_get_range(const struct sw_core *core, size_t number, struct sw_range *range, const char **name)
+{
+    if (!core || !range || number >= core->range_array.count)
+        return false;
+    *range = core->ranges[number].range;
+    if (name)
+        *name = core->ranges[number].name;
+    return true;
 }
 
 /* Memory -------------------------------------------------------------------------------------------------------- */
@@ -193,7 +220,7 @@ const struct sw_core_segment *sw_core_segment_at(const struct sw_core *core, uin
     return at < core->segment_array.count && core->segments[at].begin <= address ? &core->segments[at] : NULL;
 }
 
-static const struct sw_core_row *row_at(const struct sw_core *core, uint64_t address)
+const struct sw_core_row *sw_core_row_at(const struct sw_core *core, uint64_t address)
 {
     size_t low = 0;
     size_t high = core->row_array.count;
@@ -213,7 +240,7 @@ static struct sw_bytes file_bytes(const struct sw_core *core, uint64_t address)
     const size_t next = segment_search(core, address);
     const struct sw_core_segment *segment = next < core->segment_array.count ? &core->segments[next] : NULL;
     const bool inside = segment && segment->begin <= address;
-    const struct sw_core_row *row = row_at(core, address);
+    const struct sw_core_row *row = sw_core_row_at(core, address);
     uint64_t offset;
     /* Memory that was written, or was meant to be in the core, may differ from the file. */
     if (!row || (inside && (address - segment->begin < segment->stored || (segment->flags & SW_CORE_WRITE))) ||

@@ -7,7 +7,7 @@
 
 #include "core/core.h"
 
-#include <snapwalk/core.h>
+#include <snapwalk/capsule.h>
 
 /*
  * Memory of the process, [begin, end). held: the core's bytes, from begin on. stored: how many bytes the core was meant
@@ -51,6 +51,12 @@ struct sw_core_row {
     uint32_t flags;
 };
 
+/* A code range of a capsule; name lies in its note. */
+struct sw_core_named_range {
+    struct sw_range range;
+    const char *name;
+};
+
 /* The size of a growing array. */
 struct sw_core_array {
     size_t count;
@@ -70,6 +76,8 @@ struct sw_core {
     struct sw_core_array file_array;
     struct sw_core_row *rows;
     struct sw_core_array row_array;
+    struct sw_core_named_range *ranges;
+    struct sw_core_array range_array;
     /* Of the core's own bytes: makes a part of them present, which is zeros before; closes them. Null: borrowed. */
     void (*want)(void *arg, uint64_t offset, uint64_t size);
     void (*close)(void *arg);
@@ -80,10 +88,11 @@ struct sw_core {
 void *sw_core_grow(const struct sw_core *core, void *array, struct sw_core_array *size, size_t element);
 
 /*
- * segment_at: the segment around an address, or null. held_at: what the core itself holds there, up to the segment's
- * end.
+ * segment_at: the segment around an address, or null. row_at: the part of a file, or null. held_at: what the core
+ * itself holds there, up to the segment's end.
  */
 const struct sw_core_segment *sw_core_segment_at(const struct sw_core *core, uint64_t address);
+const struct sw_core_row *sw_core_row_at(const struct sw_core *core, uint64_t address);
 struct sw_bytes sw_core_held_at(const struct sw_core *core, uint64_t address, uint64_t most);
 
 /* What the core or a file has at an address, as far as it is contiguous. Empty: nothing. */

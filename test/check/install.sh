@@ -18,7 +18,9 @@ verdict() {
     fi
 }
 
-make --no-print-directory BUILD="$build" PREFIX=/opt/sw LIBDIR=/opt/sw/lib/some DESTDIR="$root/a folder" install \
+# test/bindings/run.sh makes it, too.
+flock "$build/shared.lock" make --no-print-directory BUILD="$build" shared >"$build/log/install.out" 2>&1 &&
+    make --no-print-directory BUILD="$build" PREFIX=/opt/sw LIBDIR=/opt/sw/lib/some DESTDIR="$root/a folder" install \
     >"$build/log/install.out" 2>&1
 verdict $? "make install PREFIX LIBDIR DESTDIR"
 rm -rf "$root/sw"

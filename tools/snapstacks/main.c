@@ -8,6 +8,7 @@
 #include "output.h"
 #include "process_name.h"
 #include "refuse.h"
+#include "save.h"
 #include "watch.h"
 
 #include <limits.h>
@@ -49,9 +50,9 @@ static void close_output(FILE *file, const struct options *o)
 static void open_target(struct target *target, const struct options *o)
 {
     if (o->core)
-        target_open_core(target, o->core, o->sysroot);
+        target_open_core(target, o->core, o->sysroot, o->save != NULL);
     else
-        target_open_process(target, process_named(o->process));
+        target_open_process(target, process_named(o->process), o->save != NULL);
 }
 
 static enum exit_code look(const struct target *target, struct names *names, const struct options *o)
@@ -59,6 +60,8 @@ static enum exit_code look(const struct target *target, struct names *names, con
     struct stacks stacks;
     char runtime[32], name[THREAD_NAME_BYTES];
     stacks_take(&stacks, target, names);
+    if (o->save)
+        save(target, &stacks, o->save);
     if (!o->all)
         stacks_group(&stacks);
     runtime_describe(&target->runtime, runtime, sizeof runtime);

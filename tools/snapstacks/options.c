@@ -32,6 +32,8 @@ static const struct row {
     { "--plain", NULL, "for programs: one word after the other, one frame a line", SETS_FORMAT, 0, FORMAT_PLAIN },
     { "--output", "FILE", "writes there instead of to standard output", SETS_TEXT, offsetof(struct options, output),
       0 },
+    { "--save", "FILE", "writes a capsule as well: a small core with what these stacks need", SETS_TEXT,
+      offsetof(struct options, save), 0 },
     { "--all", NULL, "prints every thread; threads with one stack are else one block", SETS_FLAG,
       offsetof(struct options, all), 0 },
     { "--raw", NULL, "names as compilers made them: MoveNext instead of the async method", SETS_FLAG,
@@ -150,6 +152,8 @@ static bool check(const struct options *o, enum exit_code *code)
         return refuse("is for cores only", "--sysroot", code);
     if (o->watch && (o->core || o->format != FORMAT_TEXT))
         return refuse("is for processes, and prints text", "--watch", code);
+    if (o->watch && o->save)
+        return refuse("is for one look, not for --watch", "--save", code);
     if (o->format == FORMAT_PPROF && !o->output && isatty(STDOUT_FILENO))
         return refuse("is no text: give --output FILE", "--pprof", code);
     return true;

@@ -20,7 +20,7 @@ enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
 /* process or core is set, the other is null. output null: standard output. */
 struct options {
-    const char *process, *core, *sysroot, *output;
+    const char *process, *core, *sysroot, *output, *save;
     enum format format;
     enum colour colour;
     bool all, raw, verbose, no_lines;

@@ -41,7 +41,34 @@ static void create_perfmap(struct target *t)
         sw_perfmap_trust(t->perfmap, st.st_uid);
 }
 
-void target_open_process(struct target *t, int pid)
+static void begin_capsule(struct target *t, enum sw_machine machine)
+{
+    must(sw_capsule_create(NULL, machine, 0, &t->capsule), "capsule");
+    must(t->core ? sw_capsule_add_core(t->capsule, t->core) : sw_capsule_add_process(t->capsule, t->process),
+         "capsule");
+}
+
+/* That of its threads; all are captured. */
+static enum sw_machine machine_of_process(const struct target *t)
+{
+    uint64_t tid = 0;
+    struct sw_regs regs = { 0 };
+    struct sw_walker walker;
+    sw_process_captured(t->process, &tid, 1);
+    must_for(sw_process_captured_walker(t->process, tid, NULL, NULL, &regs, &walker), t->pid, "registers");
+    return regs.machine;
+}
+
+/* What a capsule says of code that no file has. Ranges that contradict each other are left out. */
+static void add_ranges(struct target *t)
+{
+    struct sw_range range;
+    for (size_t i = 0; sw_core_get_range(t->core, i, &range, NULL); i++)
+        if (sw_codemap_add(t->codemap, &range) == SW_E_NO_MEMORY)
+            must(SW_E_NO_MEMORY, "code map");
+}
+
+void target_open_process(struct target *t, int pid, bool saves)
 {
     char what[40];
     *t = (struct target){ .pid = pid };
@@ -50,7 +77,9 @@ void target_open_process(struct target *t, int pid)
     must_for(sw_process_open(NULL, pid, &t->process), pid, what);
     must_for(sw_process_capture(t->process, STACK_BYTES), pid, what);
     must_for(sw_process_add_images(t->process, t->images), pid, what);
-    const struct sw_memory memory = sw_process_memory(t->process);
+    if (saves)
+        begin_capsule(t, machine_of_process(t));
+    const struct sw_memory memory = target_memory(t);
     runtime_of_process(&t->runtime, pid, &memory);
     create_perfmap(t);
     read_perfmap(t);
@@ -83,7 +112,7 @@ static void open_core_file(struct target *t, const char *path)
     must(status, path);
 }
 
-void target_open_core(struct target *t, const char *path, const char *sysroot)
+void target_open_core(struct target *t, const char *path, const char *sysroot, bool saves)
 {
     const struct sw_core_files files = { .sysroot = sysroot };
     struct sw_core_info info;
@@ -94,7 +123,10 @@ void target_open_core(struct target *t, const char *path, const char *sysroot)
     t->pid = (int)info.pid;
     must(sw_core_add_images(t->core, &files, t->images), "images");
     report_files(t->core);
-    const struct sw_memory memory = sw_core_memory(t->core); /* files stand in for what the core omits */
+    add_ranges(t);
+    if (saves)
+        begin_capsule(t, info.machine);
+    const struct sw_memory memory = target_memory(t); /* files stand in for what the core omits */
     runtime_of_core(&t->runtime, t->core, &memory);
     create_perfmap(t);
 }
@@ -109,6 +141,7 @@ void target_close(struct target *t)
     sw_codemap_destroy(t->codemap);
     sw_images_destroy(t->images);
     sw_core_close(t->core);
+    sw_capsule_destroy(t->capsule);
 }
 
 static size_t list_threads(const struct target *t, uint64_t *tids, size_t capacity)
@@ -147,14 +180,30 @@ void target_look(const struct target *t, uint64_t tid, struct sw_regs *regs, str
     walker->finder = runtime_finder(&t->runtime);
 }
 
-struct sw_memory target_memory(const struct target *t)
+static struct sw_memory own_memory(const struct target *t)
 {
     return t->core ? sw_core_memory(t->core) : sw_process_memory(t->process);
 }
 
+struct sw_memory target_memory(const struct target *t)
+{
+    const struct sw_memory own = own_memory(t);
+    return t->capsule ? sw_capsule_memory(t->capsule, &own) : own;
+}
+
+const char *target_range_name(const struct target *t, uint64_t address)
+{
+    struct sw_range range;
+    const char *name;
+    for (size_t i = 0; sw_core_get_range(t->core, i, &range, &name); i++)
+        if (address >= range.begin && address < range.end && *name)
+            return name;
+    return NULL;
+}
+
 bool target_learn(const struct target *t, uint64_t address)
 {
-    const struct sw_memory memory = target_memory(t);
+    const struct sw_memory memory = own_memory(t); /* whole images are in no capsule */
     uint64_t begin, end;
     struct sw_image image;
     return t->runtime.names && sw_images_find(t->images, address, &image) != SW_OK &&

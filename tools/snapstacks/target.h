@@ -2,7 +2,7 @@
 #ifndef SNAPSTACKS_TARGET_H
 #define SNAPSTACKS_TARGET_H
 
-#include <snapwalk/core.h>
+#include <snapwalk/capsule.h>
 #include <snapwalk/perfmap.h>
 #include <snapwalk/process.h>
 
@@ -20,17 +20,21 @@ struct target {
     struct sw_perfmap *perfmap;
     struct sw_cache *cache;
     struct sw_analysis_cache *analysis_cache;
+    struct sw_capsule *capsule; /* null: nothing is saved */
     struct runtime runtime;
 };
 
-/* Stops the process, copies its stacks, lets it run on. Ends the program where that cannot be done. */
-void target_open_process(struct target *target, int pid);
+/*
+ * Stops the process, copies its stacks, lets it run on. Ends the program where that cannot be done. saves: what is read
+ * from now on is kept for a capsule (save.h).
+ */
+void target_open_process(struct target *target, int pid, bool saves);
 
 /* Copies the stacks of an open process once more, with the code that it has made since. False: it has ended. */
 bool target_again(struct target *target);
 
 /* Opens a core. Files that are missing, or are not the ones the process had, are said on standard error. */
-void target_open_core(struct target *target, const char *path, const char *sysroot);
+void target_open_core(struct target *target, const char *path, const char *sysroot, bool saves);
 
 void target_close(struct target *target);
 
@@ -51,6 +55,9 @@ void target_look(const struct target *target, uint64_t tid, struct sw_regs *regs
  * images has grown, so that a walk that met the address is to be made again.
  */
 bool target_learn(const struct target *target, uint64_t address);
+
+/* The name of code in a range that a capsule names; null: there is none. */
+const char *target_range_name(const struct target *target, uint64_t address);
 
 /* The name of a thread; a core knows that of the program only. */
 void target_thread_name(const struct target *target, uint64_t tid, char name[THREAD_NAME_BYTES]);

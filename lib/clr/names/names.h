@@ -47,7 +47,7 @@ enum sw_names_field {
     SW_NAMES_FIELDS
 };
 
-enum { SW_NAMES_PAGE = 4096, SW_NAMES_MODULES = 64, SW_NAMES_DEPTH = 16, SW_NAMES_STRING = 1024 };
+enum { SW_NAMES_PAGE = 512, SW_NAMES_MODULES = 64, SW_NAMES_DEPTH = 16, SW_NAMES_STRING = 1024 };
 
 /* Pages of the target, read once each until they are forgotten. tags: page address + 1; 0: the slot is free. */
 struct sw_names_pages {

@@ -16,6 +16,18 @@ struct mapped {
     size_t count;
 };
 
+/*
+ * A PE file that is read as a file, as .NET does with assemblies, is one row; one that is laid out to be executed has
+ * several. Asked where the core does not say what may be executed.
+ */
+static bool is_only_read(const struct sw_core *core, size_t at)
+{
+    const struct sw_core_row *row = &core->rows[at];
+    const struct sw_bytes *bytes = &core->files[row->file].bytes;
+    return !sw_core_segment_at(core, row->begin) && bytes->size >= 2 && memcmp(bytes->bytes, "MZ", 2) == 0 &&
+           row->offset == 0 && (at + 1 == core->row_array.count || core->rows[at + 1].file != row->file);
+}
+
 static bool make_maps(struct mapped *m)
 {
     const struct sw_core *core = m->core;
@@ -31,7 +43,7 @@ static bool make_maps(struct mapped *m)
                                       .offset = row->offset,
                                       .inode = row->file + 1,
                                       .readable = true,
-                                      .executable = (row->flags & SW_CORE_EXECUTE) != 0,
+                                      .executable = (row->flags & SW_CORE_EXECUTE) && !is_only_read(core, i),
                                       .path = path,
                                       .path_size = strlen(path) };
     }

@@ -9,6 +9,8 @@
 
 #include "common/grow.h"
 
+#include <snapwalk/capsule.h>
+
 #include <string.h>
 
 enum { STACK_DEFAULT = 1 << 18, STORE_FIRST = 1 << 16 };
@@ -157,4 +159,10 @@ enum sw_status sw_process_captured_walker(struct sw_process *process, uint64_t t
         walker->stack_end = thread->stack_end;
     }
     return SW_OK;
+}
+
+/* What stands for memory is not known here: no capsule of a process of Windows. */
+enum sw_status sw_capsule_add_process(struct sw_capsule *capsule, struct sw_process *process)
+{
+    return capsule && process ? SW_E_UNSUPPORTED : SW_E_ARGUMENT;
 }

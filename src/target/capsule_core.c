@@ -1,0 +1,92 @@
+/* A capsule of a core: its map is what segments and listed files say. */
+#include "target/capsule.h"
+
+#include "base/interval.h"
+#include "target/core.h"
+
+#include <string.h>
+
+/* The kernel marks files that have no name any more, as memory that was never one. */
+static bool is_file(const char *path)
+{
+    static const char deleted[] = " (deleted)";
+    const size_t size = strlen(path), mark = sizeof deleted - 1;
+    return path[0] == '/' && (size < mark || strcmp(path + size - mark, deleted) != 0);
+}
+
+static enum sw_status add_row(struct sw_capsule *capsule, const struct sw_core *core, const struct sw_core_row *row,
+                              struct sw_capsule_map map)
+{
+    const char *path = row ? core->files[row->file].info.path : NULL;
+    if (row)
+        map.offset = row->offset + (map.begin - row->begin);
+    return sw_capsule_add_map(capsule, &map, path && is_file(path) ? path : NULL);
+}
+
+static enum sw_status add_segments(struct sw_capsule *capsule, const struct sw_core *core)
+{
+    enum sw_status status = SW_OK;
+    for (size_t i = 0; i < core->segment_array.count && status == SW_OK; i++) {
+        const struct sw_core_segment *segment = &core->segments[i];
+        status = add_row(capsule, core, sw_core_row_at(core, segment->begin),
+                         (struct sw_capsule_map){ .begin = segment->begin,
+                                                  .end = segment->end,
+                                                  .flags = segment->flags,
+                                                  .is_copy = segment->stored != 0 });
+    }
+    return status;
+}
+
+/* gdb leaves out what files have: there is no segment around such a row, but one may begin in it. */
+static enum sw_status add_rows(struct sw_capsule *capsule, const struct sw_core *core)
+{
+    enum sw_status status = SW_OK;
+    size_t next = 0;
+    for (size_t i = 0; i < core->row_array.count && status == SW_OK; i++) {
+        const struct sw_core_row *row = &core->rows[i];
+        while (next < core->segment_array.count && core->segments[next].end <= row->begin)
+            next++;
+        const uint64_t limit = next < core->segment_array.count ? core->segments[next].begin : UINT64_MAX;
+        if (limit > row->begin)
+            status = add_row(capsule, core, row,
+                             (struct sw_capsule_map){ .begin = row->begin,
+                                                      .end = limit < row->end ? limit : row->end,
+                                                      .flags = row->flags,
+                                                      .is_bare = true });
+    }
+    return status;
+}
+
+static bool is_before(const void *a, const void *b)
+{
+    const struct sw_capsule_map *x = a, *y = b;
+    return x->begin < y->begin;
+}
+
+static enum sw_status add_maps(struct sw_capsule *capsule, const struct sw_core *core)
+{
+    enum sw_status status = add_segments(capsule, core);
+    if (status == SW_OK)
+        status = add_rows(capsule, core);
+    const struct sw_intervals all = { .rows = capsule->maps,
+                                      .count = capsule->map_count,
+                                      .row_size = sizeof *capsule->maps };
+    if (all.count)
+        sw_intervals_sort(&all, is_before);
+    return status;
+}
+
+enum sw_status sw_capsule_add_core(struct sw_capsule *capsule, struct sw_core *core)
+{
+    if (!capsule || !core || core->headers.machine != capsule->machine)
+        return SW_E_ARGUMENT;
+    if (capsule->has_process)
+        return SW_E_EXISTS;
+    capsule->has_process = true;
+    capsule->pid = sw_core_pid(&core->process);
+    sw_core_name(&core->process, capsule->name);
+    sw_core_arguments(&core->process, capsule->arguments);
+    const enum sw_status status =
+        sw_capsule_set_auxv(capsule, core->process.auxv.bytes, (size_t)core->process.auxv.size);
+    return status == SW_OK ? add_maps(capsule, core) : status;
+}

@@ -1,0 +1,133 @@
+#!/bin/sh
+# capsule.sh BUILD: real processes saved by snapstacks --save, read by it, gdb and eu-stack: the frames are those of the living
+# process, of its core by gcore, and of that core's capsule. TAP on standard output.
+set -u
+cd "$(dirname "$0")/../.."
+. test/support/wait.sh
+build=$(cd "$1" && pwd)
+out=$build/capsule
+rm -rf "$out"
+mkdir -p "$out"
+stacks=$build/tools/snapstacks/snapstacks
+status=0
+verdict() {
+    [ "$1" -eq 0 ] && echo "ok - $2" && return
+    echo "not ok - $2"
+    sed 's/^/# /' "$out/seen" | head -n 20
+    status=1
+}
+skip() { echo "ok - $1 # SKIP $2"; }
+
+# frames TARGET OPTION...: frame by frame, without names of threads, which cores do not have
+frames() { "$stacks" --plain --all --no-lines "$@" 2>"$out/said" | sed 's/^thread \([0-9]*\).*/thread \1/'; }
+
+# same WHAT FILE FILE: the same frames, and some
+same() {
+    diff "$2" "$3" >"$out/seen"
+    verdict $? "$1: $(grep -c '^frame' "$3") of $(grep -c '^frame' "$2") frames"
+    [ "$(grep -c '^frame' "$2")" -gt 20 ] || verdict 1 "$1: frames were expected"
+}
+
+# all_ways NAME PID: the living process, its capsule, its core, the core's capsule
+all_ways() {
+    frames "$2" --save "$out/$1.capsule" >"$out/$1.live"
+    frames "$out/$1.capsule" >"$out/$1.read"
+    same "$1: capsule beside process" "$out/$1.live" "$out/$1.read"
+    if command -v gcore >/dev/null 2>&1 && gcore -o "$out/$1.core" "$2" >"$out/seen" 2>&1; then
+        frames "$out/$1.core.$2" --save "$out/$1.again" >"$out/$1.cored"
+        same "$1: core by gcore beside process" "$out/$1.live" "$out/$1.cored"
+        frames "$out/$1.again" >"$out/$1.reread"
+        same "$1: the core's capsule" "$out/$1.live" "$out/$1.reread"
+        rm -f "$out/$1.core.$2"
+    else
+        skip "$1: core by gcore" "no gcore (package gdb)"
+    fi
+}
+
+# ---- a native program: 50 calls deep, a thread in a callback of libc, another stack in a signal ----
+cat >"$out/deep.c" <<'END'
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile int done;
+static char stack[1 << 16];
+__attribute__((noinline)) int deep(int n)
+{
+    if (n > 0)
+        return deep(n - 1) + done;
+    puts("ready");
+    fflush(stdout);
+    for (;;)
+        pause();
+}
+static int compare(const void *a, const void *b) { return a < b ? deep(5) : deep(6); }
+static void handler(int number) { deep(number); }
+static void *sort(void *arg) { int four[] = { 4, 3, 2, 1 }; qsort(four, 4, sizeof(int), compare); return arg; }
+static void *fall(void *arg)
+{
+    sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof stack }, 0);
+    sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = handler, .sa_flags = SA_ONSTACK }, 0);
+    raise(SIGUSR1);
+    return arg;
+}
+int main(void)
+{
+    pthread_t one, two;
+    pthread_create(&one, 0, sort, 0);
+    pthread_create(&two, 0, fall, 0);
+    return deep(50) + done;
+}
+END
+"${CC:-gcc}" -O1 -g -fno-optimize-sibling-calls "$out/deep.c" -o "$out/deep" -lpthread || exit 1
+"$out/deep" >"$out/deep.out" &
+pid=$!
+trap 'kill -KILL "$pid" 2>/dev/null' EXIT
+trap 'exit 1' HUP INT TERM
+are_ready() { [ "$(grep -c ready "$out/deep.out")" -eq 3 ]; }
+until_so are_ready
+all_ways native "$pid"
+size=$(wc -c <"$out/native.capsule")
+[ "$size" -lt 100000 ] && [ "$(grep -c '^frame' "$out/native.live")" -gt 80 ]
+verdict $? "the capsule of $(grep -c '^frame' "$out/native.live") frames has $size bytes, under 100,000"
+if command -v gdb >/dev/null 2>&1; then
+    gdb -batch -nx -ex 'thread apply all bt' "$out/deep" "$out/native.capsule" >"$out/seen" 2>&1
+    [ "$(grep -c ' in deep (' "$out/seen")" -ge 60 ] && [ "$(grep -c ' main ()' "$out/seen")" -eq 1 ] &&
+        grep -q qsort "$out/seen" && grep -q 'signal handler called' "$out/seen"
+    verdict $? "gdb shows the stacks of the capsule, to main, through qsort, and below the signal"
+else
+    skip "gdb shows the stacks of the capsule" "no gdb"
+fi
+if command -v eu-stack >/dev/null 2>&1; then
+    eu-stack --core="$out/native.capsule" >"$out/seen" 2>&1
+    [ "$(grep -c ' deep$' "$out/seen")" -ge 60 ] && [ "$(grep -c ' main$' "$out/seen")" -eq 1 ] && ! grep -q '^eu-stack' "$out/seen"
+    verdict $? "eu-stack shows the stacks of the capsule, without being told the program"
+else
+    skip "eu-stack shows the stacks of the capsule" "no eu-stack (package elfutils)"
+fi
+printf x | dd of="$out/native.capsule" bs=1 seek=70000000 conv=notrunc 2>/dev/null
+frames "$out/native.capsule" >"$out/native.long"
+same "native: bytes behind the end do not matter" "$out/native.live" "$out/native.long"
+kill -KILL "$pid"
+
+# ---- .NET ----
+. mk/sample.sh
+if have_dotnet; then
+    dotnet_build test/profiler/workload profiled
+    mkfifo "$out/stdin"
+    dotnet "$build/dotnet/profiled/profiled.dll" ready 3 <"$out/stdin" >"$out/dotnet.out" 2>&1 &
+    exec 3>"$out/stdin"
+    until_so is_ready "$out/dotnet.out" $!
+    pid=$(awk '/^ready/ { print $2 }' "$out/dotnet.out")
+    kill -STOP "$pid"
+    all_ways dotnet "$pid"
+    managed=$(awk '$4 == "jit" || $4 == "ngen"' "$out/dotnet.read" | grep -vc '?')
+    [ "$managed" -ge 10 ]
+    verdict $? "$managed managed frames of the capsule have names; $(grep -c '^frame' "$out/dotnet.read") frames in $(wc -c <"$out/dotnet.capsule") bytes"
+    kill -KILL "$pid"
+    exec 3>&-
+else
+    skip ".NET" "no .NET SDK 10"
+fi
+exit $status
