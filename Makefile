@@ -22,19 +22,24 @@ VISIBLE ?=
 CPPFLAGS += -Iinclude -Ilib -Isrc $(if $(ASSERTS),,-DNDEBUG) $(if $(VISIBLE),-DSW_BUILDING_SHARED) $(FLAGS_$(SW_HOST))
 SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno-common
 # Bound at start: a walk in a signal handler must not enter the dynamic loader.
-LDLIBS := -lZydis -lelf -llzma -Wl,-z,now
+LDLIBS := -lZydis $(if $(MINIMAL),,-lelf -llzma) -Wl,-z,now
 
 # Files that ask the operating system or libelf; everything else is freestanding. SW_HOST: linux, or windows
 # (mk/windows.sh).
 SW_HOST ?= linux
-HOSTED_linux := $(wildcard src/target/linux/*.c src/clr/linux/*.c lib/elf/*.c)
-HOSTED_windows := $(wildcard src/target/windows/*.c src/clr/windows/*.c)
+# MINIMAL=1: without libelf and liblzma. ELF files are not read: tables of this process where they are mapped, cores by
+# their own bytes, no names.
+MINIMAL ?=
+ELF := $(wildcard lib/elf/*.c)
+NO_ELF := lib/no_elf/no_elf.c
+HOSTED_linux := $(wildcard src/target/linux/*.c src/clr/linux/*.c) $(if $(MINIMAL),$(NO_ELF),$(ELF))
+HOSTED_windows := $(wildcard src/target/windows/*.c src/clr/windows/*.c) $(NO_ELF)
 HOSTED := $(HOSTED_$(SW_HOST))
 HOSTED_FLAGS_linux := -D_GNU_SOURCE
 # Sources of the library never include windows.h behind corprof.h.
 FLAGS_windows := -DSNAPWALK_WITHOUT_WINDOWS_H
 HOSTED_FLAGS_windows := -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN
-PORTABLE := $(filter-out $(HOSTED_linux) $(HOSTED_windows),$(wildcard lib/*/*.c lib/*/*/*.c src/*/*.c src/*/*/*.c))
+PORTABLE := $(filter-out $(HOSTED_linux) $(HOSTED_windows) $(ELF) $(NO_ELF),$(wildcard lib/*/*.c lib/*/*/*.c src/*/*.c src/*/*/*.c))
 OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(PORTABLE) $(HOSTED))
 LIB := $(BUILD)/libsnapwalk.a
 
@@ -189,6 +194,7 @@ help:
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make shared         the shared library, $(DSO)'
 	@echo 'make install        tools, libraries, headers, pkg-config, CMake files; PREFIX LIBDIR INCLUDEDIR DESTDIR; make uninstall'
+	@echo 'make install-lib    the library alone; MINIMAL=1: without libelf and liblzma; make install-zydis: the decoder, for -static'
 	@echo 'make docs           the reference of all headers: pages of man and HTML, $(BUILD)/docs; make install-docs'
 	@echo 'make dist           the sources of the last commit, $(BUILD)/snapwalk-$(VERSION).tar.xz'
 	@echo 'make tools          snapstacks: stacks of a process or a core; the .NET profiler; profile-convert; $(BUILD)/tools'
@@ -215,4 +221,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all
+.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all

@@ -321,6 +321,6 @@ HRESULT sw_tube_stack(struct sw_tube_thread *thread, char *text, size_t size)
                                                             COR_PRF_SNAPSHOT_DEFAULT, &into, NULL, 0);
     tube->looking = false;
     if (hr != S_OK)
-        append(&into, sw_tube_hresult_name(hr) ? sw_tube_hresult_name(hr) : "?");
+        append(&into, sw_hresult_name(hr));
     return hr;
 }

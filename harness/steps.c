@@ -246,7 +246,7 @@ static enum sw_status answer(struct sw_script *script, const struct sw_argument 
     char *behind = NULL;
     if (strcmp(word, "default") == 0)
         return sw_tube_answer_default(script->tube, slot);
-    if (sw_tube_hresult_named(word, &hr))
+    if (sw_hresult_named(word, &hr))
         return sw_tube_answer(script->tube, slot, hr);
     if (strncmp(word, "0x", 2) == 0 && strlen(word) == 10)
         number = strtoull(word + 2, &behind, 16);

@@ -397,10 +397,7 @@ void sw_tube_entered(struct sw_tube *tube, const char *kind, const char *name);
 /* The name of an id of any kind, also of what is gone; "unknown". Cut to size, with a terminator. */
 void sw_tube_id_name(const struct sw_tube *tube, UINT_PTR id, char *text, size_t size);
 
-/* The name of an HRESULT of the profiling interface: "CORPROF_E_STACKSNAPSHOT_UNSAFE", or null. */
-const char *sw_tube_hresult_name(HRESULT hr);
-bool sw_tube_hresult_named(const char *name, HRESULT *hr);
-/* The name, or "0x80131fff" in `text`. */
+/* The name of an HRESULT (sw_hresult_name), or "0x80131fff" in `text`. */
 const char *sw_tube_hresult_text(HRESULT hr, char text[16]);
 
 #endif

@@ -2,7 +2,8 @@
 
 # What programs link beside the library, for pkg-config. With CMake: mk/snapwalkConfig.cmake.in.
 LIBS_linux := -Wl,-z,now
-LIBS_PRIVATE_linux := -lZydis -lelf -llzma -lz -pthread
+LIBS_PRIVATE_linux := -lZydis $(if $(MINIMAL),,-lelf -llzma -lz) -pthread
+CMAKE_LIBS := Zydis;$(if $(MINIMAL),,elf;lzma;z;)-pthread
 LIBS_windows := -lZydis -lntdll
 # install-packages NAME...: pkg-config files of these names, and the CMake package
 define install-packages
@@ -10,25 +11,36 @@ install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(LIBDIR)/cmake/snapwalk'
 for file in $(addprefix pkgconfig/,$(addsuffix .pc,$(1))) cmake/snapwalk/snapwalkConfig.cmake \
 	cmake/snapwalk/snapwalkConfigVersion.cmake; do \
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-		-e 's|@LIBS@|$(LIBS_$(SW_HOST))|' -e 's|@LIBS_PRIVATE@|$(LIBS_PRIVATE_$(SW_HOST))|' "mk/$${file##*/}.in" \
+		-e 's|@LIBS@|$(LIBS_$(SW_HOST))|' -e 's|@LIBS_PRIVATE@|$(LIBS_PRIVATE_$(SW_HOST))|' -e 's|@CMAKE_LIBS@|$(CMAKE_LIBS)|' "mk/$${file##*/}.in" \
 		> '$(DESTDIR)$(LIBDIR)/'"$$file"; \
 done
 endef
 
-INSTALLED := libsnapwalk.a libsnapwalk-harness.a libsnapwalk.so.$(VERSION) $(SONAME) libsnapwalk.so \
+INSTALLED := libsnapwalk.a libZydis.a libsnapwalk-harness.a libsnapwalk.so.$(VERSION) $(SONAME) libsnapwalk.so \
 	libsnapwalk-profiler.so
-install: lib harness shared tools
-	install -d '$(DESTDIR)$(LIBDIR)' '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(BINDIR)' \
-		'$(DESTDIR)$(MANDIR)/man1' '$(DESTDIR)$(MANDIR)/man7'
+# The library alone: what a minimal build (MINIMAL=1) has to install.
+install-lib: lib shared
+	install -d '$(DESTDIR)$(LIBDIR)' '$(DESTDIR)$(INCLUDEDIR)/snapwalk'
+	install -m 644 $(LIB) $(DSO) '$(DESTDIR)$(LIBDIR)/'
+	ln -sf $(notdir $(DSO)) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
+	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libsnapwalk.so'
+	install -m 644 include/snapwalk/*.h include/snapwalk/*.hpp '$(DESTDIR)$(INCLUDEDIR)/snapwalk/'
+	$(call install-packages,snapwalk)
+
+install: install-lib harness tools
+	install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(MANDIR)/man1' '$(DESTDIR)$(MANDIR)/man7'
 	install -m 755 $(SNAPSTACKS) $(COMMAND) '$(DESTDIR)$(BINDIR)/'
 	install -m 644 docs/man/*.1 '$(DESTDIR)$(MANDIR)/man1/'
 	install -m 644 docs/man/*.7 '$(DESTDIR)$(MANDIR)/man7/'
 	install -m 755 $(PROFILER) '$(DESTDIR)$(LIBDIR)/'
-	install -m 644 $(LIB) $(HARNESS) $(DSO) '$(DESTDIR)$(LIBDIR)/'
-	ln -sf $(notdir $(DSO)) '$(DESTDIR)$(LIBDIR)/$(SONAME)'
-	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libsnapwalk.so'
-	install -m 644 include/snapwalk/*.h include/snapwalk/*.hpp '$(DESTDIR)$(INCLUDEDIR)/snapwalk/'
-	$(call install-packages,snapwalk snapwalk-harness)
+	install -m 644 $(HARNESS) '$(DESTDIR)$(LIBDIR)/'
+	$(call install-packages,snapwalk-harness)
+
+# An archive of the decoder, which Debian has not: for programs that are linked with -static or -static-pie.
+install-zydis:
+	@mk/zydis.sh $(BUILD)
+	install -d '$(DESTDIR)$(LIBDIR)'
+	install -m 644 $(BUILD)/zydis/libZydis.a '$(DESTDIR)$(LIBDIR)/'
 
 uninstall:
 	cd '$(DESTDIR)$(LIBDIR)' && rm -f $(INSTALLED) pkgconfig/snapwalk.pc pkgconfig/snapwalk-harness.pc

@@ -46,6 +46,7 @@ example "walk_self names main" ' main\+' "$made/examples/walk_self"
 example "sample_threads: every sample is complete" '^thread 2: ' "$made/examples/sample_threads"
 example "simulated: a native seed is refused, the nearest one named" \
     'answer 0x8013135f, a seed would be at 0x30009' "$made/examples/simulated"
+example "jit_unwind walks by a compiler's own tables" '^ended: root$' "$made/examples/jit_unwind"
 example "toyjit: its code runs" '^ready [0-9]' "$made/examples/toyjit" 1
 rm -f "/tmp/perf-$(sed -n 's/^ready //p' "$out").map"
 exit $status

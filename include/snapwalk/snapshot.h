@@ -130,6 +130,18 @@ struct sw_engine {
 SW_API const char *sw_conduct_name(enum sw_conduct rule);
 
 /*
+ * The name of an HRESULT that the profiling interface or metadata answers: "CORPROF_E_STACKSNAPSHOT_UNSAFE"; and the
+ * HRESULT of a name. What to do about each: docs/refusals.md.
+ *
+ * hr       Of sw_hresult_named: unchanged if there is no such name.
+ *
+ * Returns  A constant string, "?" for any other value. Whether there is such a name.
+ * Memory   Static. Threads  Any. Signals  Safe.
+ */
+SW_API const char *sw_hresult_name(HRESULT hr);
+SW_API bool sw_hresult_named(const char *name, HRESULT *hr);
+
+/*
  * Reports the stack of one thread, leaf first, main last. A managed frame is one callback. A run of native frames is
  * one callback with funcId 0.
  *

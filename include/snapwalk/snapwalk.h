@@ -22,14 +22,17 @@
  *   sim.h             a simulated process, for unit tests
  *   follow.h          modules of this process that come and go (Windows)
  *   fork.h            a child of fork() that goes on with what its parent had
+ *   jit.h             a compiler's own unwind data for code that it wrote
  *   context.h         register records of operating systems: ucontext_t, CONTEXT, core notes
  *
  * Extra: faster walks, more names, checks.
  *
  *   here.h            the stack of the caller in one call
+ *   names.h           names of functions in a signal handler
  *   cache.h           the rule cache: frames met before take nanoseconds
  *   replay.h          the replay memory: an unchanged stack is compared, not walked
  *   analysis_cache.h  the analysis cache: a function without tables is analysed once
+ *   gdb_jit.h         objects that JIT compilers register for gdb: names, ranges, unwind data
  *   perfmap.h         perf maps: names and ranges of JIT code
  *   clr_names.h       names of managed methods, out of the memory of a process that runs CoreCLR
  *   audit.h           the unwind tables of a file, compared with its instructions
@@ -72,13 +75,16 @@
 #include <snapwalk/sim.h>
 #include <snapwalk/follow.h>
 #include <snapwalk/fork.h>
+#include <snapwalk/jit.h>
 #include <snapwalk/context.h>
 
 /* Extra: speed, names, checks. */
 #include <snapwalk/here.h>
+#include <snapwalk/names.h>
 #include <snapwalk/cache.h>
 #include <snapwalk/replay.h>
 #include <snapwalk/analysis_cache.h>
+#include <snapwalk/gdb_jit.h>
 #include <snapwalk/perfmap.h>
 #include <snapwalk/clr_names.h>
 #include <snapwalk/audit.h>

@@ -89,7 +89,7 @@ SW_API struct sw_suspender sw_self_get_suspender(struct sw_self_suspender *self)
  * count    Receives how many there are. One that begins or ends meanwhile may count or not.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_OS.
- * Memory   On Windows the system allocates. Threads  Any. Signals  Not safe.
+ * Memory   On Windows the system allocates. Threads  Any. Signals  Safe; on Windows not.
  */
 SW_API SW_NODISCARD enum sw_status sw_self_threads(uint64_t *ids, size_t capacity, size_t *count);
 

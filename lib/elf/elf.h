@@ -90,6 +90,13 @@ SW_NODISCARD enum sw_status sw_elf_section(const struct sw_elf *elf, const char 
 SW_NODISCARD enum sw_status sw_elf_mini(const struct sw_elf *elf);
 
 /*
+ * Puts the function symbols in order. The first sw_elf_symbol does so, too; behind it, both only read.
+ *
+ * Returns  SW_OK; SW_E_NO_MEMORY; SW_E_ARGUMENT.
+ */
+SW_NODISCARD enum sw_status sw_elf_load_symbols(struct sw_elf *elf);
+
+/*
  * The function symbol around a link-time address: the nearest one that starts at or below it and, if it has a size,
  * contains it. A symbol without a size ends where the next one begins. Functions are preferred to labels, global
  * symbols to local ones. Searches .symtab; else .dynsym together with the MiniDebugInfo's .symtab, which omits what
@@ -102,5 +109,12 @@ SW_NODISCARD enum sw_status sw_elf_mini(const struct sw_elf *elf);
  */
 SW_NODISCARD enum sw_status sw_elf_symbol(struct sw_elf *elf, uint64_t address, const char **name, uint64_t *start,
                                           uint64_t *size);
+
+/*
+ * The link-time address of a symbol that is defined under this name in .symtab or .dynsym, code or data.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND; SW_E_ARGUMENT. Memory  None.
+ */
+SW_NODISCARD enum sw_status sw_elf_find(const struct sw_elf *elf, const char *name, uint64_t *address);
 
 #endif

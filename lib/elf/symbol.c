@@ -169,11 +169,16 @@ static const struct sw_elf_name *find_symbol(const struct sw_elf *elf, uint64_t 
     return at < all.count ? &elf->symbols[at] : NULL;
 }
 
+enum sw_status sw_elf_load_symbols(struct sw_elf *elf)
+{
+    if (!elf)
+        return SW_E_ARGUMENT;
+    return elf->has_symbols ? SW_OK : load_symbols(elf);
+}
+
 enum sw_status sw_elf_symbol(struct sw_elf *elf, uint64_t address, const char **name, uint64_t *start, uint64_t *size)
 {
-    if (!elf || !name)
-        return SW_E_ARGUMENT;
-    const enum sw_status status = elf->has_symbols ? SW_OK : load_symbols(elf);
+    const enum sw_status status = name ? sw_elf_load_symbols(elf) : SW_E_ARGUMENT;
     if (status != SW_OK)
         return status;
     const struct sw_elf_name *found = find_symbol(elf, address);
@@ -185,4 +190,29 @@ enum sw_status sw_elf_symbol(struct sw_elf *elf, uint64_t address, const char **
     if (size)
         *size = found->size;
     return SW_OK;
+}
+
+static bool find_in(const struct table *table, const char *name, uint64_t *address)
+{
+    const size_t size = strlen(name) + 1;
+    for (size_t at = 0; at + sizeof(Elf64_Sym) <= table->symbols.size; at += sizeof(Elf64_Sym)) {
+        Elf64_Sym sym;
+        memcpy(&sym, table->symbols.bytes + at, sizeof sym);
+        if (sym.st_shndx == SHN_UNDEF || sym.st_name >= table->strings.size ||
+            table->strings.size - sym.st_name < size || memcmp(table->strings.bytes + sym.st_name, name, size) != 0)
+            continue;
+        *address = sym.st_value;
+        return true;
+    }
+    return false;
+}
+
+enum sw_status sw_elf_find(const struct sw_elf *elf, const char *name, uint64_t *address)
+{
+    struct table table;
+    if (!elf || !name || !address)
+        return SW_E_ARGUMENT;
+    const bool found = (find_table(elf, SHT_SYMTAB, &table) && find_in(&table, name, address)) ||
+                       (find_table(elf, SHT_DYNSYM, &table) && find_in(&table, name, address));
+    return found ? SW_OK : SW_E_NOT_FOUND;
 }

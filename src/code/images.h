@@ -32,7 +32,8 @@ struct sw_image_original;
  * next           Of one that was dropped: another one.
  * seen           Set by the refresh in progress.
  * identity       The file's inode, 0 for none: another file at the same address is another image.
- * elf            For names; also holds tables that come from a file. no_names: opening it failed before.
+ * elf            For names; also holds tables that come from a file. no_names: opening it failed before. has_names: its
+ *                symbols are in order, and nothing of it changes any more, so that readers may use it.
  * held           Memory that the tables lie in; `release` frees it.
  */
 struct sw_image_entry {
@@ -56,6 +57,7 @@ struct sw_image_entry {
     uint64_t identity;
     bool seen;
     bool no_names;
+    _Atomic bool has_names;
     struct sw_elf *elf;
     void *held;
     size_t held_size;

@@ -110,6 +110,29 @@ $how "$root/tube.c" $(flags snapwalk-harness snapwalk) -o "$root/tube" >"$build/
     runs "$root/tube" 'Demo.Program.Main < [native]'
 verdict $? "a program of the harness is built with pkg-config's flags, and runs"
 
+# Static programs need an archive of the decoder.
+mk/zydis.sh "$build" >"$build/log/install.out" 2>&1
+case $? in
+77) echo "ok - programs linked with -static and -static-pie # SKIP $(cat "$build/log/install.out")" ;;
+0)
+    cp "$build/zydis/libZydis.a" "$lib/"
+    for how_static in -static -static-pie; do
+        $how $how_static "$root/walk.c" $(flags --static snapwalk) -o "$root/static" >"$build/log/install.out" 2>&1 &&
+            runs "$root/static" "ended: root" && ! readelf -d "$root/static" 2>/dev/null | grep -q NEEDED
+        verdict $? "a program linked with $how_static by pkg-config's flags needs no library, and walks to the root"
+    done
+    rm "$lib/libZydis.a"
+    ;;
+*) verdict 1 "the decoder's archive is built" ;;
+esac
+
+# Without libelf and liblzma.
+make --no-print-directory BUILD="$build/minimal" MINIMAL=1 CFLAGS=-O0 PREFIX="$root/minimal" install-lib >"$build/log/install.out" 2>&1 &&
+    $how "$root/walk.c" $(PKG_CONFIG_PATH="$root/minimal/lib/pkgconfig" pkg-config --cflags --libs --static snapwalk) -L"$root/minimal/lib" \
+        -l:libsnapwalk.a -o "$root/small" >>"$build/log/install.out" 2>&1 && runs "$root/small" "ended: root" &&
+    ! readelf -d "$root/minimal/lib/libsnapwalk.so" | grep -qE 'NEEDED.*(libelf|liblzma)'
+verdict $? "a minimal build needs neither libelf nor liblzma, and walks to the root by the tables that are mapped"
+
 mv "$root/sw" "$root/a folder/opt/sw"
 # A card that Doxygen does not understand, or a public function without a page, ends it.
 if command -v doxygen >/dev/null 2>&1; then

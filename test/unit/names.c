@@ -93,6 +93,40 @@ static void names_are_those_of_the_headers(void **state)
     assert_string_equal(sw_conduct_name(SW_CONDUCT_STALE_FRAME), "stale-frame");
 }
 
+/* Both ways, of values that differ; and nothing for what has no name. */
+static void hresults_have_names(void **state)
+{
+    static const struct {
+        const char *name;
+        HRESULT hr;
+    } some[] = {
+        { "S_OK", S_OK },
+        { "S_FALSE", S_FALSE },
+        { "E_NOTIMPL", E_NOTIMPL },
+        { "CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX", (HRESULT)0x8013135fu },
+        { "CORPROF_E_MODULE_IS_ENC", (HRESULT)0x8013138au },
+        { "CLDB_E_RECORD_NOTFOUND", (HRESULT)0x80131130u },
+        { "ERROR_ENVVAR_NOT_FOUND", (HRESULT)0x800700cbu },
+    };
+    HRESULT hr = (HRESULT)0x12345678;
+    (void)state;
+    assert_string_equal(sw_hresult_name((HRESULT)0x12345678), "?");
+    assert_false(sw_hresult_named("E_NOT", &hr));
+    assert_false(sw_hresult_named("?", &hr));
+    assert_false(sw_hresult_named(NULL, &hr));
+    assert_false(sw_hresult_named("S_OK", NULL));
+    assert_int_equal(hr, (HRESULT)0x12345678);
+    for (size_t i = 0; i < COUNT_OF(some); i++) {
+        assert_string_equal(sw_hresult_name(some[i].hr), some[i].name);
+        assert_true(sw_hresult_named(some[i].name, &hr));
+        assert_int_equal(hr, some[i].hr);
+    }
+    for (uint32_t code = 0x80131350u; code <= 0x8013138au; code++) {
+        const char *name = sw_hresult_name((HRESULT)code);
+        assert_true(strcmp(name, "?") == 0 || (sw_hresult_named(name, &hr) && hr == (HRESULT)code));
+    }
+}
+
 static void version_is_three_numbers(void **state)
 {
     (void)state;
@@ -109,7 +143,7 @@ static void version_is_three_numbers(void **state)
 int main(void)
 {
     static char names[2 * COUNT_OF(families)][64];
-    struct CMUnitTest tests[2 * COUNT_OF(families) + 2];
+    struct CMUnitTest tests[2 * COUNT_OF(families) + 3];
     size_t count = 0;
     for (size_t i = 0; i < COUNT_OF(families); i++) {
         void *row = (void *)(uintptr_t)&families[i];
@@ -119,6 +153,7 @@ int main(void)
         tests[count++] = (struct CMUnitTest){ names[2 * i + 1], numbers_out_of_range_are_unknown, NULL, NULL, row };
     }
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(names_are_those_of_the_headers);
+    tests[count++] = (struct CMUnitTest)cmocka_unit_test(hresults_have_names);
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(version_is_three_numbers);
     return _cmocka_run_group_tests("names", tests, count, NULL, NULL);
 }

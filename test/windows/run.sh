@@ -54,7 +54,7 @@ verdict "no writable globals, no constructors" "$(
 )"
 # Everything but what is for set-up, ELF files and other processes may be reached from a walk, or while a thread stands
 # suspended.
-aside='/target/windows/(images|images_self|functions_self|images_process|process|process_threads|process_capture|thread_list|present|alloc_libc|no_elf)[.]o|/src/clr/(clr|events|windows/host)[.]o'
+aside='/target/windows/(images|images_self|functions_self|images_process|process|process_threads|process_capture|thread_list|present|alloc_libc)[.]o|/src/clr/(clr|events|windows/host)[.]o'
 asked='VirtualQuery(Ex)?|GetCurrentProcess|(Open|Suspend|Resume)Thread|GetThreadContext|WaitForSingleObject|CloseHandle|(Get|Set)LastError'
 asked="$asked|GetCurrent(ThreadId|ProcessId|ThreadStackLimits)|GetProcessIdOfThread|SwitchToThread|Sleep"
 allowed="^(sw_.*|Zydis.*|mem(chr|cmp|cpy|move|set)|str(chr|rchr|str|cmp|len|cspn)|__popcountdi2|___chkstk_ms|NtQueryInformationThread|__imp_($asked))\$"

@@ -157,6 +157,8 @@ static bool name_mapped(struct names *n, const struct sw_frame *frame, struct pl
 {
     const char *name = sw_perfmap_name(n->target->perfmap, frame->lookup, NULL);
     if (!name)
+        name = sw_gdb_jit_name(n->target->gdb_jit, frame->lookup, NULL);
+    if (!name)
         name = target_range_name(n->target, frame->lookup);
     if (!name)
         return false;

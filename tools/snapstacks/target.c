@@ -14,6 +14,7 @@ static void create_parts(struct target *t)
 {
     must(sw_images_create(NULL, &t->images), "images");
     must(sw_codemap_create(NULL, &t->codemap), "code map");
+    must(sw_gdb_jit_create(NULL, &t->gdb_jit), "JIT objects");
     must(sw_cache_create(NULL, CACHE_ENTRIES, &t->cache), "rule cache");
     must(sw_analysis_cache_create(NULL, ANALYSIS_BYTES, &t->analysis_cache), "analysis cache");
 }
@@ -28,6 +29,20 @@ static void read_perfmap(struct target *t)
         must(status, "perf map");
     if (sw_perfmap_lines(t->perfmap))
         must_for(sw_process_mirror_ranges(t->process, t->codemap), t->pid, "memory map");
+}
+
+/* What a compiler registers for gdb. A list that cannot be read is said; what could be read is there. */
+static void read_gdb_jit(struct target *t)
+{
+    uint64_t descriptor;
+    const struct sw_memory memory = target_memory(t);
+    if (sw_gdb_jit_find(t->images, &descriptor) != SW_OK)
+        return;
+    const enum sw_status status = sw_gdb_jit_read(t->gdb_jit, &memory, descriptor, t->images, t->codemap);
+    if (status == SW_E_NO_MEMORY)
+        must(status, "JIT objects");
+    else if (status != SW_OK)
+        fprintf(stderr, "snapstacks: the list of JIT objects was not read to its end: %s\n", sw_status_name(status));
 }
 
 static void create_perfmap(struct target *t)
@@ -83,6 +98,7 @@ void target_open_process(struct target *t, int pid, bool saves)
     runtime_of_process(&t->runtime, pid, &memory);
     create_perfmap(t);
     read_perfmap(t);
+    read_gdb_jit(t);
 }
 
 bool target_again(struct target *t)
@@ -91,6 +107,7 @@ bool target_again(struct target *t)
         return false;
     sw_clr_names_renew(t->runtime.names);
     read_perfmap(t);
+    read_gdb_jit(t);
     return true;
 }
 
@@ -129,6 +146,7 @@ void target_open_core(struct target *t, const char *path, const char *sysroot, b
     const struct sw_memory memory = target_memory(t); /* files stand in for what the core omits */
     runtime_of_core(&t->runtime, t->core, &memory);
     create_perfmap(t);
+    read_gdb_jit(t);
 }
 
 void target_close(struct target *t)
@@ -138,6 +156,7 @@ void target_close(struct target *t)
     sw_analysis_cache_destroy(t->analysis_cache);
     sw_cache_destroy(t->cache);
     sw_perfmap_destroy(t->perfmap);
+    sw_gdb_jit_destroy(t->gdb_jit);
     sw_codemap_destroy(t->codemap);
     sw_images_destroy(t->images);
     sw_core_close(t->core);

@@ -3,6 +3,7 @@
 #define SNAPSTACKS_TARGET_H
 
 #include <snapwalk/capsule.h>
+#include <snapwalk/gdb_jit.h>
 #include <snapwalk/perfmap.h>
 #include <snapwalk/process.h>
 
@@ -18,6 +19,7 @@ struct target {
     struct sw_images *images;
     struct sw_codemap *codemap;
     struct sw_perfmap *perfmap;
+    struct sw_gdb_jit *gdb_jit;
     struct sw_cache *cache;
     struct sw_analysis_cache *analysis_cache;
     struct sw_capsule *capsule; /* null: nothing is saved */

@@ -6,7 +6,6 @@
 #include "target/linux/images.h"
 
 #include "code/originals.h"
-#include "code/pe_name.h"
 #include "common/alloc.h"
 #include "elf/elf.h"
 #include "target/linux/os.h"
@@ -15,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -434,46 +432,4 @@ const struct sw_map *sw_images_next_site(const struct sw_map *maps, size_t count
         return map;
     }
     return NULL;
-}
-
-/* Names --------------------------------------------------------------------------------------------------------- */
-
-static enum sw_status elf_name(struct sw_image_entry *entry, uint64_t address, char *name, size_t size, uint64_t *start)
-{
-    const char *symbol;
-    uint64_t begin, length;
-    enum sw_status status = entry->elf ? SW_OK : SW_E_NOT_FOUND;
-    if (!entry->elf && !entry->no_names) {
-        status = sw_elf_open(entry->info.path, &entry->elf);
-        entry->no_names = status != SW_OK && status != SW_E_NO_MEMORY;
-    }
-    if (status == SW_OK)
-        status = sw_elf_symbol(entry->elf, address - entry->info.bias, &symbol, &begin, &length);
-    if (status != SW_OK)
-        return status == SW_E_NO_MEMORY ? status : SW_E_NOT_FOUND;
-    snprintf(name, size, "%.*s", size > INT32_MAX ? INT32_MAX : (int)size - 1, symbol);
-    *start = begin + entry->info.bias;
-    return SW_OK;
-}
-
-enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, char *name, size_t size,
-                              uint64_t *start)
-{
-    enum sw_status status = SW_E_NOT_FOUND;
-    uint64_t begin = 0;
-    if (!images || !name || size == 0)
-        return SW_E_ARGUMENT;
-    struct sw_section section;
-    sw_images_enter(images, &section);
-    const struct sw_image_entry *found = sw_images_entry(images, address);
-    /* Only this call uses the fields for names, and only one thread at a time may call it. */
-    struct sw_image_entry *entry = (struct sw_image_entry *)(uintptr_t)found;
-    if (entry && entry->info.is_pe)
-        status = sw_image_pe_name(entry, address, name, size, &begin);
-    else if (entry)
-        status = elf_name(entry, address, name, size, &begin);
-    sw_images_leave(images, &section);
-    if (status == SW_OK && start)
-        *start = begin;
-    return status;
 }

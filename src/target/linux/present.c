@@ -9,27 +9,17 @@
  * Source: get_robust_list(2), proc(5); Linux fs/proc/base.c (proc_task_readdir, proc_task_getattr).
  */
 #include "common/present.h"
+#include "target/linux/tasks.h"
 
 #include <snapwalk/self.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ENTRIES_BYTES = 4096, DOT_ENTRIES = 2, ROUNDS = 4 };
-
-/* An entry of getdents64(2). */
-struct entry {
-    uint64_t inode;
-    int64_t offset;
-    uint16_t size;
-    uint8_t type;
-    char name[];
-};
+enum { DOT_ENTRIES = 2, ROUNDS = 4 };
 
 /* One reading of the folder. sum: of the ids, so that two readings can be compared. */
 struct census {
@@ -52,31 +42,14 @@ static bool list_of(int thread, uint64_t *list)
 }
 
 /* The main thread stays listed when it has ended, without a list. */
-static void count_thread(struct census *census, int thread)
+static void count_thread(void *arg, int thread)
 {
+    struct census *census = arg;
     uint64_t list = 0;
     census->threads++;
     census->sum += (uint64_t)thread * UINT64_C(0x9e3779b97f4a7c15);
     census->in_doubt |= !list_of(thread, &list) || (list == 0 && thread != (int)getpid());
     census->found |= list == census->wanted;
-}
-
-static bool count_threads(int folder, struct census *census)
-{
-    _Alignas(8) char entries[ENTRIES_BYTES];
-    if (lseek(folder, 0, SEEK_SET) != 0)
-        return false;
-    for (;;) {
-        const long got = syscall(SYS_getdents64, folder, entries, sizeof entries);
-        if (got <= 0)
-            return got == 0;
-        for (long at = 0; at < got;) {
-            const struct entry *entry = (const struct entry *)(const void *)(entries + at);
-            at += entry->size;
-            if (entry->name[0] != '.')
-                count_thread(census, atoi(entry->name));
-        }
-    }
 }
 
 /* Whether one reading is of all threads that there were at one moment between its beginning and its end. */
@@ -85,7 +58,8 @@ static bool take_census(int folder, uint64_t wanted, struct census *census)
     struct census again = { .wanted = wanted };
     struct stat stat;
     *census = again;
-    if (!count_threads(folder, census) || fstat(folder, &stat) != 0 || !count_threads(folder, &again))
+    if (!sw_tasks_each(folder, count_thread, census) || fstat(folder, &stat) != 0 ||
+        !sw_tasks_each(folder, count_thread, &again))
         return false;
     return !census->in_doubt && !again.in_doubt && census->sum == again.sum && census->threads == again.threads &&
            (uint64_t)stat.st_nlink == census->threads + DOT_ENTRIES;
@@ -99,7 +73,7 @@ bool sw_thread_is_gone(uint64_t thread_pointer)
     if (thread_pointer == 0 || !list_of(0, &own) || own == 0)
         return false;
     const uint64_t wanted = own - sw_thread_pointer() + thread_pointer;
-    const int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int folder = sw_tasks_open();
     bool is_sure = false;
     for (int round = 0; folder >= 0 && round < ROUNDS && !is_sure && (round == 0 || !census.found); round++)
         is_sure = take_census(folder, wanted, &census);

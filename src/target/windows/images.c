@@ -11,6 +11,8 @@
 #include "target/windows/memory.h"
 #include "unwind/sources.h"
 
+#include <snapwalk/names.h>
+
 #include <string.h>
 
 enum { PAGE = 4096, PATH_CHARS = 4096, MEMORY_IMAGE_MAX = 64 << 20, SPANS_FIRST = 1024 };
@@ -306,8 +308,12 @@ enum sw_status sw_images_add_mapped(struct sw_images *images, uint64_t address, 
 
 /* Names --------------------------------------------------------------------------------------------------------- */
 
-enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, char *name, size_t size,
-                              uint64_t *start)
+enum sw_status sw_names_load(struct sw_images *images)
+{
+    return images ? SW_OK : SW_E_ARGUMENT; /* a PE image's are read where they stand */
+}
+
+enum sw_status sw_names_find(const struct sw_images *images, uint64_t address, char *name, size_t size, uint64_t *start)
 {
     uint64_t begin = 0;
     if (!images || !name || size == 0)
@@ -320,4 +326,10 @@ enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, 
     if (status == SW_OK && start)
         *start = begin;
     return status;
+}
+
+enum sw_status sw_images_name(const struct sw_images *images, uint64_t address, char *name, size_t size,
+                              uint64_t *start)
+{
+    return sw_names_find(images, address, name, size, start);
 }

@@ -1,0 +1,42 @@
+/*
+ * Names of functions where nothing may be allocated: in a crash handler, in a sampler.
+ */
+#ifndef SNAPWALK_NAMES_H
+#define SNAPWALK_NAMES_H
+
+#include <snapwalk/image.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Reads the symbols of all images that are registered, so that sw_names_find knows them. Call it after
+ * sw_images_add_self, and again when images were added: what was read before stays.
+ *
+ * Returns  SW_OK (an image whose file cannot be read has no names); SW_E_ARGUMENT; SW_E_NO_MEMORY (some were read);
+ *          SW_E_BUSY.
+ * Memory   By malloc: what a file's symbols take, and 48 bytes a function, until the image is removed.
+ * Threads  One writer at a time, and none in sw_images_name; walks and sw_names_find go on. Signals  Not safe.
+ */
+SW_API SW_NODISCARD enum sw_status sw_names_load(struct sw_images *images);
+
+/*
+ * Finds the name of the function at an address, as sw_images_name does, but only among names that are loaded: of ELF
+ * images by sw_names_load, of PE images always. For code without a name print module and offset: sw_images_find.
+ *
+ * address  Of a frame: its lookup.
+ * name     Receives a NUL-terminated string, cut to size - 1 bytes.
+ * start    Receives the address where the function begins. May be null.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND; SW_E_ARGUMENT.
+ * Memory   None. Threads  Any, wait-free. Signals  Safe: no lock, no allocation, no system call.
+ */
+SW_API SW_NODISCARD enum sw_status sw_names_find(const struct sw_images *images, uint64_t address, char *name,
+                                                 size_t size, uint64_t *start);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

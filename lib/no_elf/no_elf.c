@@ -1,0 +1,80 @@
+/*
+ * lib/elf's functions where there is no libelf, on Windows and in a minimal build: no file is an ELF file that could be
+ * read. Unwind tables of this process are read where they are mapped, all the same.
+ */
+#include "elf/elf.h"
+
+enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf)
+{
+    (void)bytes;
+    *elf = NULL;
+    return SW_E_UNSUPPORTED;
+}
+
+void sw_elf_close(struct sw_elf *elf)
+{
+    (void)elf;
+}
+
+enum sw_machine sw_elf_machine(const struct sw_elf *elf)
+{
+    (void)elf;
+    return SW_MACHINE_NONE;
+}
+
+bool sw_elf_segment(const struct sw_elf *elf, size_t n, struct sw_elf_segment *segment)
+{
+    (void)elf, (void)n, (void)segment;
+    return false;
+}
+
+enum sw_status sw_elf_section(const struct sw_elf *elf, const char *name, struct sw_bytes *bytes)
+{
+    (void)elf, (void)name;
+    *bytes = (struct sw_bytes){ 0 };
+    return SW_E_UNSUPPORTED;
+}
+
+enum sw_status sw_elf_symbol(struct sw_elf *elf, uint64_t address, const char **name, uint64_t *start, uint64_t *size)
+{
+    (void)elf, (void)address, (void)name, (void)start, (void)size;
+    return SW_E_UNSUPPORTED;
+}
+
+enum sw_status sw_elf_open(const char *path, struct sw_elf **elf)
+{
+    (void)path;
+    *elf = NULL;
+    return SW_E_UNSUPPORTED;
+}
+
+enum sw_status sw_elf_read(const char *path, enum sw_elf_what what, struct sw_bytes *bytes, uint64_t *room)
+{
+    (void)path, (void)what;
+    *bytes = (struct sw_bytes){ 0 };
+    *room = 0;
+    return SW_E_UNSUPPORTED;
+}
+
+void sw_elf_set_room(struct sw_elf *elf, uint64_t room)
+{
+    (void)elf, (void)room;
+}
+
+uint64_t sw_elf_start(const struct sw_elf *elf)
+{
+    (void)elf;
+    return 0;
+}
+
+enum sw_status sw_elf_load_symbols(struct sw_elf *elf)
+{
+    (void)elf;
+    return SW_E_UNSUPPORTED;
+}
+
+enum sw_status sw_elf_find(const struct sw_elf *elf, const char *name, uint64_t *address)
+{
+    (void)elf, (void)name, (void)address;
+    return SW_E_UNSUPPORTED;
+}
