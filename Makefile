@@ -138,7 +138,7 @@ windows: deps
 clrmd: deps $(EXAMPLES) snapstacks
 	@mk/clrmd.sh $(BUILD)
 
-clr: deps clr-libraries
+clr: deps clr-libraries snapstacks
 	@mk/clr.sh $(BUILD)
 
 clr-cost: deps clr-libraries

@@ -104,9 +104,36 @@ static bool from_fault(struct source *s, struct sw_transition *record)
     return read_context(s, s->frame + s->layout->at[SW_CLR_FAULT_CONTEXT], record);
 }
 
+/* A collection changes a register where it was saved: in the frame or further out. place: of a pointer to that. */
+static void follow_place(const struct source *s, uint64_t place, unsigned number, struct sw_regs *regs)
+{
+    uint64_t saved, value;
+    if (sw_memory_word(s->memory, place, &saved) && saved >= s->frame && sw_memory_word(s->memory, saved, &value))
+        sw_regs_set(regs, number, value);
+}
+
+/* The pointers are in the order of the registers' numbers. Where they are is not known of each runtime. */
+static void follow_thrower(const struct source *s, struct sw_regs *regs)
+{
+    const uint16_t places = s->layout->at[SW_CLR_SOFTWARE_PLACES];
+    uint64_t rest = places == SW_CLR_NONE ? 0 : sw_regs_nonvolatile(s->layout->machine);
+    const unsigned first = rest ? (unsigned)__builtin_ctzll(rest) : 0;
+    for (; rest; rest &= rest - 1) {
+        const unsigned n = (unsigned)__builtin_ctzll(rest);
+        follow_place(s, s->frame + places + 8 * (n - first), n, regs);
+    }
+}
+
+/*
+ * Threw. The CONTEXT is of that moment, a collection may have come since. The runtime, too, takes pc and sp from it and
+ * the other registers from where they were saved; those that were saved nowhere, in the CONTEXT.
+ */
 static bool from_software(struct source *s, struct sw_transition *record)
 {
-    return read_context(s, s->frame + s->layout->at[SW_CLR_SOFTWARE_CONTEXT], record);
+    if (!read_context(s, s->frame + s->layout->at[SW_CLR_SOFTWARE_CONTEXT], record))
+        return false;
+    follow_thrower(s, &record->regs);
+    return true;
 }
 
 /* The frame's return address had been replaced, and it has returned to the stub. */
@@ -153,15 +180,12 @@ static void set_helper(const struct source *s, const uint8_t *state, size_t pc, 
     }
 }
 
-/* A collection changes a register where it was saved. */
-static void follow_places(const struct source *s, const uint8_t *state, struct sw_regs *regs)
+static void follow_places(const struct source *s, struct sw_regs *regs)
 {
+    const uint64_t places = s->frame + s->layout->at[SW_CLR_HELPER_STATE] + HELPER_PLACES;
     for (unsigned i = 0; i < s->layout->helper.count; i++) {
         const struct sw_clr_saved_register *one = &s->layout->helper.at[i];
-        const uint64_t place = sw_load64(state + HELPER_PLACES + one->offset);
-        uint64_t value;
-        if (place != 0 && sw_memory_word(s->memory, place, &value))
-            sw_regs_set(regs, one->number, value);
+        follow_place(s, places + one->offset, one->number, regs);
     }
 }
 
@@ -183,7 +207,7 @@ static bool from_helper(struct source *s, struct sw_transition *record)
     record->has_method = entry != 0;
     if (sw_load64(state + HELPER_DONE) != 0) {
         set_helper(s, state, HELPER_PC, HELPER_SP, HELPER_UNWOUND, &record->regs);
-        follow_places(s, state, &record->regs);
+        follow_places(s, &record->regs);
         return true;
     }
     set_helper(s, state, HELPER_CAPTURED_PC, HELPER_CAPTURED_SP, HELPER_CAPTURED, &record->regs);

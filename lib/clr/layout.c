@@ -40,6 +40,7 @@ static const struct field {
     { "ResumableFrame", "TargetContextPtr" },
     { "FaultingExceptionFrame", "TargetContext" },
     { "SoftwareExceptionFrame", "TargetContext" },
+    { NULL, NULL },
     { "HijackFrame", "ReturnAddress" },
     { "HijackFrame", "HijackArgsPtr" },
     { "HijackArgs", "!" },

@@ -32,6 +32,7 @@ enum sw_clr_field {
     SW_CLR_RESUMABLE_CONTEXT, /* pointer to a CONTEXT */
     SW_CLR_FAULT_CONTEXT,     /* the CONTEXT itself */
     SW_CLR_SOFTWARE_CONTEXT,  /* likewise */
+    SW_CLR_SOFTWARE_PLACES,   /* pointers to where nonvolatile registers were saved; that of the lowest number */
     SW_CLR_HIJACK_RETURN,
     SW_CLR_HIJACK_ARGS, /* pointer to the registers that the hijack stub pushed */
     SW_CLR_HIJACK_SIZE,

@@ -9,7 +9,7 @@
 #   WALKS    of suspended threads at least so many (default 100,000), beside one round of all scenarios
 #   LIMIT_S  after so many seconds a run is taken for hung (default 150)
 #
-# Wine needs one repair, which the probe makes (test/clr/probe/windows/repair.c). What Wine itself cannot run, without any
+# Wine needs two repairs, which the probe makes (test/clr/probe/windows/repair.c). What Wine itself cannot run, without any
 # profiler, is in wine.list beside this file, by name and reason. W^X is off: the runtime maps code twice, and where such
 # code is freed it ends with an internal error in Wine, without any profiler, too. A run that ends otherwise than it should
 # is shown and made again, twice at most: Wine loses threads when processors are short (clr-windows-observed.md W15). The
@@ -177,9 +177,10 @@ sampler
 # What Wine does not do as Windows does: the repairs, by number of clr-windows-observed.md, and what cannot be run.
 : >>"$work/again"
 cat "$work"/answers.* | awk -v left_out="$(echo "$names" | wc -w)" -v again="$(wc -l <"$work/again")" '
-    /^repaired: / { contexts += $2; calls += $4 }
-    END { printf "wine: %d contexts repaired (W10-W12), %d of them in a system call (W13); %d runs made again (W14, W15, W18); ", \
-        contexts, calls, again
+    /^repaired: / { contexts += $2; calls += $4; records += $(NF - 2) }
+    END { printf "wine: %d contexts repaired (W10-W12), %d of them in a system call (W13); %d dead records of handlers (W19); ", \
+        contexts, calls, records
+        printf "%d runs made again (W14, W15, W18); ", again
         printf "%d scenarios left out (wine.list)\n", left_out }'
 # All occasions of all runs.
 cat "$work"/answers.* | awk -F'  +' '/^  .* walks, .*identical/ { walks[$2] += $3; split($0, at, "walks,"); equal[$2] += at[2] }

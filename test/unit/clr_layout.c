@@ -283,7 +283,7 @@ static const struct known_row {
 } known_rows[] = {
     { "net_10_x64", { 10, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, true, false, 3232, 65534, 152, 128, 185 },
     { "net_10_arm64", { 10, SW_MACHINE_ARM64, SW_CLR_UNIX, 0 }, true, true, false, 992, 65534, 192, 128, 185 },
-    { "net_10_windows", { 10, SW_MACHINE_X64, SW_CLR_WINDOWS, 0 }, true, true, false, 1232, 65534, 65535, 128, 185 },
+    { "net_10_windows", { 10, SW_MACHINE_X64, SW_CLR_WINDOWS, 0 }, true, true, false, 1232, 65534, 160, 128, 185 },
     { "later_as_10", { 11, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, true, false, 3232, 65534, 152, 128, 185 },
     { "net_9_x64", { 9, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, true, false, 3104, 65534, 152, 128, 185 },
     { "net_8_x64", { 8, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, false, true, 3104, 12, 280, 24, 65535 },

@@ -108,6 +108,7 @@ static inline struct sw_clr_layout target_layout(void)
                                             [SW_CLR_RESUMABLE_CONTEXT] = 24,
                                             [SW_CLR_FAULT_CONTEXT] = 32,
                                             [SW_CLR_SOFTWARE_CONTEXT] = 48,
+                                            [SW_CLR_SOFTWARE_PLACES] = SW_CLR_NONE,
                                             [SW_CLR_HIJACK_RETURN] = 24,
                                             [SW_CLR_HIJACK_ARGS] = 32,
                                             [SW_CLR_HIJACK_SIZE] = 80,

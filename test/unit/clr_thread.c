@@ -127,7 +127,7 @@ static const struct kind_row {
 /* clang-format on */
 _Static_assert(COUNT_OF(kind_rows) == TARGET_KINDS, "a row for every kind of frame");
 
-enum { REDIRECTED = 2, HIJACK = 5, PRESTUB = 7 };
+enum { REDIRECTED = 2, THROW = 4, HIJACK = 5, PRESTUB = 7 };
 
 /* Memory full of a pattern: what is not meant to be read must not be right by chance. */
 static void start(void)
@@ -191,6 +191,34 @@ static void kind_that_cannot_be_read_to_its_end_is_no_record(void **state)
     target.hole = row->last + 7;
     target.hole_size = 1;
     assert_false(next(&cursor, &record));
+}
+
+/* A collection has moved what a thrower's registers point to: it has changed them where they were saved. */
+static const struct place_row {
+    const char *name;
+    uint64_t place, value; /* of r12 */
+} place_rows[] = {
+    { "a_register_is_read_where_it_was_saved", BLOCK + 8, UINT64_C(0x123456789abc) },
+    { "a_register_saved_nowhere_is_the_contexts", 0, 0 },
+    { "a_place_nearer_the_leaf_is_none", FRAME - 8, 0 },
+    { "a_place_that_cannot_be_read_is_none", UINT64_C(0x7fffdead0000), 0 },
+    { "a_place_at_the_end_of_all_addresses_is_none", UINT64_MAX - 3, 0 },
+};
+
+static void thrown_registers_are_followed(void **state)
+{
+    const struct place_row *row = *state;
+    struct sw_transition record;
+    uint64_t cursor = 0;
+    arrange(&kind_rows[THROW]);
+    layout.at[SW_CLR_SOFTWARE_PLACES] = 48 + SW_CONTEXT_X64_BYTES;
+    for (unsigned n = SW_X64_RBX; n < SW_X64_COUNT; n++)
+        put_word(FRAME + layout.at[SW_CLR_SOFTWARE_PLACES] + 8 * (n - SW_X64_RBX), n == SW_X64_R12 ? row->place : 0);
+    put_word(BLOCK + 8, 0x123456789abc);
+    put_word(FRAME - 8, 0x123456789abc);
+    assert_true(next(&cursor, &record));
+    for (unsigned n = 0; n < SW_X64_COUNT; n++)
+        assert_true(record.regs.r[n] == (n == SW_X64_R12 && row->value ? row->value : saved(n)));
 }
 
 /* ContextFlags of a noted CONTEXT, without the part that says that there is more state than in all of them. */
@@ -739,14 +767,16 @@ int main(void)
         CUT = KINDS + COUNT_OF(kind_rows),
         NEXT = CUT + COUNT_OF(kind_rows),
         FLIGHT = NEXT + COUNT_OF(next_rows),
-        REPLACED = FLIGHT + COUNT_OF(flight_rows)
+        REPLACED = FLIGHT + COUNT_OF(flight_rows),
+        PLACES = REPLACED + COUNT_OF(hijack_rows),
     };
-    struct CMUnitTest tests[REPLACED + COUNT_OF(hijack_rows)];
+    struct CMUnitTest tests[PLACES + COUNT_OF(place_rows)];
     memcpy(tests, single, sizeof single);
     FILL_ROWS(tests + KINDS, kind_rows, kind_restores_exactly_its_registers);
     FILL_ROWS(tests + CUT, kind_rows, kind_that_cannot_be_read_to_its_end_is_no_record);
     FILL_ROWS(tests + NEXT, next_rows, chain_ends);
     FILL_ROWS(tests + FLIGHT, flight_rows, flight_is_read);
     FILL_ROWS(tests + REPLACED, hijack_rows, replaced_return_address_is_found);
+    FILL_ROWS(tests + PLACES, place_rows, thrown_registers_are_followed);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,18 @@
 /*
- * The one repair that Wine needs: Windows reports, with a stopped thread's registers, that it does so
- * (CONTEXT_EXCEPTION_REPORTING), and whether the thread stands in a system call; Wine 8 gives the request back. The CLR
- * asks, and takes a missing report for "not safe": every walk of another cooperative thread would be refused, and the
- * runtime could not stop a loop without calls. So the runtime's import of GetThreadContext becomes a function that adds
- * the report. On Windows, which reports, it changes nothing.
+ * The two repairs that Wine needs.
  *
- * Source: clr-windows-observed.md W10-W14; winnt.h, CONTEXT_*; PE format, import directory.
+ * Windows reports, with a stopped thread's registers, that it does so (CONTEXT_EXCEPTION_REPORTING), and whether the
+ * thread stands in a system call; Wine 8 gives the request back. The CLR asks, and takes a missing report for "not
+ * safe": every walk of another cooperative thread would be refused, and the runtime could not stop a loop without
+ * calls. So the runtime's import of GetThreadContext becomes a function that adds the report. On Windows it changes
+ * nothing.
+ *
+ * Wine notes each handler that it calls in a list of the thread's, in a record on the stack, and takes it out when the
+ * handler returns. That of the CLR need not: it goes on in the frame that catches. The record stays listed, its memory
+ * is used again, and the next exception calls what lies there: that faults, which is an exception, and so on without
+ * end. So before an exception is dispatched, records that are dead or are none are taken out.
+ *
+ * Source: clr-windows-observed.md W10-W14, W19; winnt.h, CONTEXT_*; PE format, import directory.
  */
 /* In front of the CLR's interfaces, which then take its types. */
 #include <windows.h>
@@ -14,6 +21,8 @@
 #include "repair.h"
 
 #include <string.h>
+
+enum { EXECUTABLE = PAGE_EXECUTE | PAGE_EXECUTE_READ | PAGE_EXECUTE_READWRITE | PAGE_EXECUTE_WRITECOPY };
 
 struct repairs repairs;
 
@@ -73,11 +82,46 @@ static bool replace_import(uint8_t *module, const char *name, const IMAGE_IMPORT
     return false;
 }
 
+/* Whether a listed record is one: where records may be, and with a handler that is code of the system's. */
+static bool is_listed_well(const EXCEPTION_REGISTRATION_RECORD *record, const NT_TIB *thread)
+{
+    const union {
+        PEXCEPTION_ROUTINE function;
+        uint64_t address;
+    } handler = { .function = record->Handler };
+    const bool on_stack = (void *)record >= thread->StackLimit && (void *)(record + 1) <= thread->StackBase;
+    MEMORY_BASIC_INFORMATION about;
+    return on_stack && (uintptr_t)record % sizeof(void *) == 0 &&
+           VirtualQuery((const void *)(uintptr_t)handler.address, &about, sizeof about) == sizeof about &&
+           about.Type == MEM_IMAGE && (about.Protect & EXECUTABLE) != 0;
+}
+
+/* A record that lies under the sp of who raised it is of a call that has been left. */
+static LONG CALLBACK forget_dead_records(EXCEPTION_POINTERS *exception)
+{
+    EXCEPTION_REGISTRATION_RECORD *const last = (EXCEPTION_REGISTRATION_RECORD *)~(uintptr_t)0;
+    NT_TIB *thread;
+    __asm__("movq %%gs:0x30, %0" : "=r"(thread));
+    EXCEPTION_REGISTRATION_RECORD **link = &thread->ExceptionList;
+    while (*link != last && *link) {
+        if (!is_listed_well(*link, thread)) {
+            *link = last;
+            atomic_fetch_add(&repairs.records, 1);
+        } else if ((uintptr_t)*link < exception->ContextRecord->Rsp) {
+            *link = (*link)->Next;
+            atomic_fetch_add(&repairs.records, 1);
+        } else {
+            link = &(*link)->Next;
+        }
+    }
+    return EXCEPTION_CONTINUE_SEARCH;
+}
+
 bool prepare_system(void)
 {
     uint8_t *runtime = (uint8_t *)GetModuleHandleW(L"coreclr.dll");
     ntdll = (const uint8_t *)GetModuleHandleW(L"ntdll.dll");
-    if (!runtime || !ntdll)
+    if (!runtime || !ntdll || !AddVectoredExceptionHandler(1, forget_dead_records))
         return false;
     ntdll_size = headers_of(ntdll)->OptionalHeader.SizeOfImage;
     const IMAGE_DATA_DIRECTORY *imports =

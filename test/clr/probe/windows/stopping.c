@@ -339,6 +339,7 @@ void print_samples(void)
 
 void print_system(void)
 {
-    fprintf(report, "repaired: %llu contexts, %llu of them in a system call\n",
-            (unsigned long long)atomic_load(&repairs.contexts), (unsigned long long)atomic_load(&repairs.system_calls));
+    fprintf(report, "repaired: %llu contexts, %llu of them in a system call, %llu dead records\n",
+            (unsigned long long)atomic_load(&repairs.contexts), (unsigned long long)atomic_load(&repairs.system_calls),
+            (unsigned long long)atomic_load(&repairs.records));
 }
