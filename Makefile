@@ -175,6 +175,11 @@ profiler: deps tools
 mutants: deps
 	@ONLY='$(ONLY)' test/mutants/run.sh $(BUILD)
 
+# The shared library beside that of the last tag, or of the commit BASE: what programs linked with it meet.
+abi:
+	@mk/deps.sh abi
+	@mk/abi.sh $(BUILD) $(BASE) || [ $$? -eq 77 ]
+
 lint: deps
 	@mk/lint.sh $(BUILD)
 
@@ -215,10 +220,11 @@ help:
 	@echo 'make fuzz           every fuzz target for FUZZ_S=$(FUZZ_S) seconds'
 	@echo 'make torture        what could harm a walked or a walking process, ten minutes; "torture: N of N held"'
 	@echo 'make mutants        one-line changes of the library, each against the tests that must notice it; an hour'
+	@echo 'make abi            the shared library beside that of the last tag, or of BASE=COMMIT: what programs linked with it meet'
 	@echo 'make lint           clang-tidy and gcc -fanalyzer over lib, src and examples'
 	@echo 'make deps           installs what all of these need (Debian packages, as root)'
 	@echo 'make clean          removes $(BUILD)'
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all
+.PHONY: abi check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all
