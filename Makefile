@@ -19,8 +19,12 @@ WARN := -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror
 ASSERTS ?=
 # VISIBLE=1: objects of the shared library.
 VISIBLE ?=
+# What the caller gives, without this tree's folders: for the tools, which see the public headers only.
+GIVEN_CPPFLAGS := $(CPPFLAGS)
 CPPFLAGS += -Iinclude -Ilib -Isrc $(if $(ASSERTS),,-DNDEBUG) $(if $(VISIBLE),-DSW_BUILDING_SHARED) $(FLAGS_$(SW_HOST))
-SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno-common
+# The same bytes wherever the sources are: debug information names files from the top of the tree.
+SAME_PATHS := -ffile-prefix-map='$(CURDIR)'=. -ffile-prefix-map='$(BUILD)'=build
+SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno-common $(SAME_PATHS)
 # Bound at start: a walk in a signal handler must not enter the dynamic loader.
 LDLIBS := -lZydis $(if $(MINIMAL),,-lelf -llzma) -Wl,-z,now
 
@@ -90,7 +94,7 @@ $(BUILD)/harness/%.o: harness/%.c
 $(BUILD)/harness/%.o: harness/%.S
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) $(CFLAGS) -fPIC -c $< -o $@
+	@$(CC) $(CFLAGS) $(SAME_PATHS) -fPIC -c $< -o $@
 $(HARNESS): $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard harness/*.c harness/*.S)))
 	@rm -f $@
 	@$(AR) rcs $@ $^
