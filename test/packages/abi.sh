@@ -1,6 +1,7 @@
 #!/bin/sh
-# abi.sh BUILD: what make abi says of a tree without a tag, of one like its tag, of one with a function more, of a structure that has grown, and
-# of one with another soname besides. A copy of the last commit is tagged and changed. TAP on standard output.
+# abi.sh BUILD: what make abi says of a tree without a tag, of one like its tag, of one with a function more, of structures that
+# have grown, one that programs see and one that they do not, and of one with another soname besides. A copy of the last commit is
+# tagged and changed. TAP on standard output.
 set -u
 cd "$(dirname "$0")/../.."
 mkdir -p "$1"
@@ -29,6 +30,9 @@ sed -i 's/^SW_API const char .sw_status_name(.*/&\nSW_API int sw_one_more(void);
 printf '\nint sw_one_more(void)\n{\n    return 1;\n}\n' >>src/common/status.c
 says 0 "abi: compatible with then"
 verdict $? "with a function more it is compatible"
+sed -i 's/^struct sw_process {/&\n    uint64_t first;/' src/target/linux/process.h
+says 0 "abi: compatible with then" && grep -q 'uint64_t first' src/target/linux/process.h
+verdict $? "a structure whose members no public header shows may grow"
 sed -i 's/^struct sw_walker {/&\n    uint64_t one_more;/' include/snapwalk/walk.h
 says 1 "abi: changed since then, and still libsnapwalk.so.0" && grep -q 'one_more' "$out/seen"
 verdict $? "a structure that has grown is found, by its member"
