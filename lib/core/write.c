@@ -127,14 +127,21 @@ void sw_core_put_pac_mask(struct sw_core_out *out, uint64_t mask)
     end_note(out);
 }
 
+/* Cut to what there is room for, with its 0. */
+static void copy_text(char *to, const char *text, size_t room)
+{
+    const size_t length = strlen(text);
+    memcpy(to, text, length < room ? length : room - 1);
+}
+
 void sw_core_put_process(struct sw_core_out *out, uint64_t pid, const char *name, const char *arguments)
 {
     char record[SW_PSINFO_BYTES] = { 0 };
     struct sw_core_out to = { .bytes = (uint8_t *)record, .room = sizeof record, .size = SW_PSINFO_PID_AT };
     begin_note(out, "CORE", SW_NOTE_PRPSINFO);
     sw_core_put_u(&to, pid, 4);
-    strncpy(record + SW_PSINFO_NAME_AT, name, SW_PSINFO_NAME - 1);
-    strncpy(record + SW_PSINFO_ARGUMENTS_AT, arguments, SW_PSINFO_ARGUMENTS - 1);
+    copy_text(record + SW_PSINFO_NAME_AT, name, SW_PSINFO_NAME);
+    copy_text(record + SW_PSINFO_ARGUMENTS_AT, arguments, SW_PSINFO_ARGUMENTS);
     sw_core_put(out, record, sizeof record);
     end_note(out);
 }
