@@ -19,8 +19,12 @@ WARN := -Wall -Wextra -Wconversion -Wshadow -Wmissing-prototypes -Werror
 ASSERTS ?=
 # VISIBLE=1: objects of the shared library.
 VISIBLE ?=
+# What the caller gives, without this tree's folders: for the tools, which see the public headers only.
+GIVEN_CPPFLAGS := $(CPPFLAGS)
 CPPFLAGS += -Iinclude -Ilib -Isrc $(if $(ASSERTS),,-DNDEBUG) $(if $(VISIBLE),-DSW_BUILDING_SHARED) $(FLAGS_$(SW_HOST))
-SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno-common
+# The same bytes wherever the sources are: debug information names files from the top of the tree.
+SAME_PATHS := -ffile-prefix-map='$(CURDIR)'=. -ffile-prefix-map='$(BUILD)'=build
+SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno-common $(SAME_PATHS)
 # Bound at start: a walk in a signal handler must not enter the dynamic loader.
 LDLIBS := -lZydis $(if $(MINIMAL),,-lelf -llzma) -Wl,-z,now
 
@@ -90,7 +94,7 @@ $(BUILD)/harness/%.o: harness/%.c
 $(BUILD)/harness/%.o: harness/%.S
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) $(CFLAGS) -fPIC -c $< -o $@
+	@$(CC) $(CFLAGS) $(SAME_PATHS) -fPIC -c $< -o $@
 $(HARNESS): $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard harness/*.c harness/*.S)))
 	@rm -f $@
 	@$(AR) rcs $@ $^
@@ -175,6 +179,11 @@ profiler: deps tools
 mutants: deps
 	@ONLY='$(ONLY)' test/mutants/run.sh $(BUILD)
 
+# The shared library beside that of the last tag, or of the commit BASE: what programs linked with it meet.
+abi:
+	@mk/deps.sh abi
+	@mk/abi.sh $(BUILD) $(BASE) || [ $$? -eq 77 ]
+
 lint: deps
 	@mk/lint.sh $(BUILD)
 
@@ -215,10 +224,11 @@ help:
 	@echo 'make fuzz           every fuzz target for FUZZ_S=$(FUZZ_S) seconds'
 	@echo 'make torture        what could harm a walked or a walking process, ten minutes; "torture: N of N held"'
 	@echo 'make mutants        one-line changes of the library, each against the tests that must notice it; an hour'
+	@echo 'make abi            the shared library beside that of the last tag, or of BASE=COMMIT: what programs linked with it meet'
 	@echo 'make lint           clang-tidy and gcc -fanalyzer over lib, src and examples'
 	@echo 'make deps           installs what all of these need (Debian packages, as root)'
 	@echo 'make clean          removes $(BUILD)'
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all
+.PHONY: abi check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all

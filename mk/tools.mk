@@ -20,10 +20,10 @@ PROFILER_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profiler/*.c) tools/s
 $(PROFILER_O): $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) -Iinclude -Itools -D_GNU_SOURCE $(SW_CFLAGS) -pthread $(CFLAGS) -MMD -MP -c $< -o $@
+	@$(CC) $(GIVEN_CPPFLAGS) -Iinclude -Itools -D_GNU_SOURCE $(SW_CFLAGS) -pthread $(CFLAGS) -MMD -MP -c $< -o $@
 $(PROFILER): $(PROFILER_O) $(PROFILES) $(LIB)
 	@echo "  LD      $@"
-	@$(CC) -pthread -shared $(CFLAGS) -o $@ $^ $(LDLIBS) -lprotobuf-c -lz -lm $(LOADED)
+	@$(CC) -pthread -shared $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lprotobuf-c -lz -lm $(LOADED)
 
 tools: deps-tools $(BUILD)/tools/profile-convert $(SNAPSTACKS) $(PROFILER) $(COMMAND)
 snapstacks: $(SNAPSTACKS)
@@ -32,11 +32,11 @@ $(PROTO_C): $(BUILD)/tools/profile/%.pb-c.c: tools/profile/proto/%.proto
 	@echo "  PROTOC  $<"
 	@protoc-c --proto_path=$(<D) --c_out=$(@D) $<
 $(PROTO_C:.c=.o): %.o: %.c
-	@$(CC) -std=c11 -fPIC -fvisibility=hidden $(CFLAGS) -c $< -o $@
+	@$(CC) $(GIVEN_CPPFLAGS) -std=c11 -fPIC -fvisibility=hidden $(SAME_PATHS) $(CFLAGS) -c $< -o $@
 $(BUILD)/tools/profile/%.o: tools/profile/%.c $(PROTO_C)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) -Itools/profile -I$(BUILD)/tools/profile -D_GNU_SOURCE $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	@$(CC) $(GIVEN_CPPFLAGS) -Itools/profile -I$(BUILD)/tools/profile -D_GNU_SOURCE $(SW_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 $(BUILD)/tools/profile/page.o: tools/profile/page.S tools/profile/page.html
 	@mkdir -p $(@D)
 	@$(CC) -Wa,-Itools/profile -c $< -o $@
@@ -48,20 +48,20 @@ $(PROFILES): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profile/*.c)) $(BUILD)
 $(BUILD)/tools/profile-convert: tools/profile-convert.c $(PROFILES)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -MF $@.d $< $(PROFILES) -lprotobuf-c -lz -o $@
+	@$(CC) $(GIVEN_CPPFLAGS) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d $< $(PROFILES) -lprotobuf-c -lz -o $@
 
 $(COMMAND): $(wildcard tools/profiler-command/*.[ch])
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
-	@$(CC) -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) $(filter %.c,$^) -o $@
+	@$(CC) $(GIVEN_CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) $(LDFLAGS) $(filter %.c,$^) -o $@
 
 $(BUILD)/tools/snapstacks/%.o: tools/snapstacks/%.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -c $< -o $@
+	@$(CC) $(GIVEN_CPPFLAGS) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) -MMD -MP -c $< -o $@
 # LIBDW=0: without libdw, and so without files, lines and inlined functions.
 LIBDW ?= 1
 SNAPSTACKS_SOURCES := $(filter-out tools/snapstacks/symbols_$(if $(filter 0,$(LIBDW)),dw,none).c,$(wildcard tools/snapstacks/*.c))
 $(SNAPSTACKS): $(patsubst %.c,$(BUILD)/%.o,$(SNAPSTACKS_SOURCES)) $(PROFILES) $(LIB)
 	@echo "  LINK    $@"
-	@$(CC) -pthread $(CFLAGS) -o $@ $^ $(if $(filter 0,$(LIBDW)),,-ldw) $(LDLIBS) -liberty -lprotobuf-c -lz
+	@$(CC) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(filter 0,$(LIBDW)),,-ldw) $(LDLIBS) -liberty -lprotobuf-c -lz

@@ -36,8 +36,10 @@
 #ifdef __cplusplus
 extern "C" {
 #define SW_COM_ASSERT(what, text) static_assert(what, text)
-#else
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define SW_COM_ASSERT(what, text) _Static_assert(what, text)
+#else
+#define SW_COM_ASSERT(what, text) extern char sw_com_assert[(what) ? 1 : -1]
 #endif
 
 /* Enumerators above INT_MAX are what MIDL and every C compiler accept, but not ISO C11. */

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Everything but the folders of operating systems in src/target and src/clr and lib/elf compiles freestanding: for this
-# machine, for aarch64, and with mingw-w64; and each public header compiles alone, as C11 and as C++17, without a shadowed name.
+# machine, for aarch64, and with mingw-w64; and each public header compiles alone, as C11, as C99
+# with musl's headers, and as C++17, without a shadowed name.
 set -u
 cd "$(dirname "$0")/../.."
 build=${1:-build}
@@ -51,4 +52,15 @@ for header in include/snapwalk/*.h; do
         status=1
     fi
 done
+if command -v musl-gcc >/dev/null 2>&1; then
+    bad=
+    for header in include/snapwalk/*.h; do
+        printf '#include <snapwalk/%s>\nint main(void) { return 0; }\n' "$(basename "$header")" >"$build/log/header.c"
+        alone musl-gcc "-std=c99 -pedantic" "$build/log/header.c" || bad="$bad $header"
+    done
+    [ -z "$bad" ] || { echo "not ok - C99 with musl takes each header alone:$bad"; exit 1; }
+    echo "ok - C99 with musl takes each header alone"
+else
+    echo "ok - C99 with musl takes each header alone # SKIP no musl-gcc command (package musl-tools)"
+fi
 exit $status
