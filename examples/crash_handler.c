@@ -11,6 +11,7 @@
 #include <snapwalk/suspend.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -216,7 +217,7 @@ static int install_crash_handler(void)
 
 static volatile unsigned turns;
 static void (*volatile nowhere)(void);
-static pthread_barrier_t ready;
+static atomic_uint started; /* threads that stand where they stay */
 
 OWN_FRAME static void call_null(void)
 {
@@ -254,26 +255,24 @@ OWN_FRAME static void crash(const char *how)
 
 OWN_FRAME static void spin(void)
 {
-    for (;;)
+    for (started++;;)
         turns++;
 }
 
 OWN_FRAME static void sleep_on(void)
 {
-    for (;;)
+    for (started++;;)
         pause();
 }
 
 static void *spinner(void *arg)
 {
-    pthread_barrier_wait(&ready);
     spin();
     return arg;
 }
 
 static void *sleeper(void *arg)
 {
-    pthread_barrier_wait(&ready);
     sleep_on();
     return arg;
 }
@@ -288,10 +287,11 @@ static void *crasher(void *how)
 int main(int count, char **words)
 {
     pthread_t thread;
-    if (count < 2 || install_crash_handler() || pthread_barrier_init(&ready, NULL, 3) ||
-        pthread_create(&thread, NULL, spinner, NULL) || pthread_create(&thread, NULL, sleeper, NULL))
+    if (count < 2 || install_crash_handler() || pthread_create(&thread, NULL, spinner, NULL) ||
+        pthread_create(&thread, NULL, sleeper, NULL))
         return 1;
-    pthread_barrier_wait(&ready);
+    while (started < 2)
+        sched_yield();
     if (count > 2) {
         pthread_create(&thread, NULL, crasher, words[1]);
         pthread_join(thread, NULL);

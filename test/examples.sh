@@ -52,7 +52,7 @@ crash() {
         status=1
     fi
 }
-crash 139 "null" SIGSEGV call_null+ crash+ main+ spin+ spinner+ pause+ sleep_on+ sleeper+
+crash 139 "null" SIGSEGV call_null+ crash+ main+ spin+ spinner+ sleep_on+ sleeper+
 crash 139 "overflow" SIGSEGV recurse+ frames recurse+ overflow+ crash+ main+ spin+ sleep_on+
 crash 134 "abort" SIGABRT abort+ give_up+ crash main+ spin+ sleep_on+
 crash 139 "overflow worker" recurse+ frames overflow+ crash+ crasher+ main+ spin+ sleep_on+
