@@ -23,6 +23,7 @@ enum sw_source {
     SW_SOURCE_SIGNAL_FRAME,  /* a signal trampoline, recognised by its bytes */
     SW_SOURCE_LEAF,          /* code that does not move the stack pointer, as declared or seen */
     SW_SOURCE_FRAME_POINTER, /* the frame pointer, which looked like one */
+    SW_SOURCE_SFRAME,        /* SFrame: pc, sp and the frame pointer; other registers are not known in the caller */
     SW_SOURCE_COUNT
 };
 

@@ -68,7 +68,7 @@ static void take_all(struct reading *r)
 /* Whether a section is ever asked for. *is_frames: it is the one that all depends on. */
 static bool is_wanted(struct sw_bytes names, const Elf64_Shdr *header, bool *is_frames)
 {
-    static const char *const wanted[] = { ".eh_frame_hdr", ".debug_frame", ".gnu_debugdata" };
+    static const char *const wanted[] = { ".eh_frame_hdr", ".debug_frame", ".gnu_debugdata", ".sframe" };
     const uint32_t type = header->sh_type;
     *is_frames = sw_elf_is_named(names, header->sh_name, ".eh_frame");
     if (*is_frames || type == SHT_SYMTAB || type == SHT_DYNSYM || type == SHT_STRTAB)
@@ -85,7 +85,8 @@ static bool take_small_segments(struct reading *r, const struct sw_elf *elf, boo
     Elf64_Phdr p;
     for (uint64_t n = 0; sw_elf_program_header(elf, n, &p); n++) {
         *has_frames |= p.p_type == PT_GNU_EH_FRAME;
-        if ((p.p_type == PT_GNU_EH_FRAME || p.p_type == PT_DYNAMIC || p.p_type == PT_NOTE) &&
+        if ((p.p_type == PT_GNU_EH_FRAME || p.p_type == SW_PT_GNU_SFRAME || p.p_type == PT_DYNAMIC ||
+             p.p_type == PT_NOTE) &&
             !take(r, p.p_offset, p.p_filesz))
             return false;
     }

@@ -51,6 +51,9 @@ struct sw_elf {
 
 /* Headers by number. False: past the last one. */
 bool sw_elf_program_header(const struct sw_elf *elf, uint64_t number, Elf64_Phdr *header);
+/* The segment of .sframe: not in every elf.h. */
+enum { SW_PT_GNU_SFRAME = 0x6474e554 };
+
 bool sw_elf_section_header(const struct sw_elf *elf, uint64_t number, Elf64_Shdr *header);
 
 /* Finds the tables of headers in elf->file. Returns  SW_OK; SW_E_MALFORMED. */

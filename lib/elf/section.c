@@ -37,11 +37,11 @@ static enum sw_status inflated_section(const struct sw_elf *elf, const Elf64_Shd
     return SW_OK;
 }
 
-static bool find_header_segment(const struct sw_elf *elf, struct sw_bytes *bytes)
+static bool find_segment(const struct sw_elf *elf, uint32_t type, struct sw_bytes *bytes)
 {
     Elf64_Phdr p;
     for (uint64_t n = 0; sw_elf_program_header(elf, n, &p); n++) {
-        if (p.p_type != PT_GNU_EH_FRAME)
+        if (p.p_type != type)
             continue;
         *bytes = sw_bytes_part(elf->file, p.p_offset, p.p_filesz);
         bytes->address = p.p_vaddr;
@@ -69,7 +69,9 @@ static enum sw_status section_of_segments(const struct sw_elf *elf, const char *
 {
     struct sw_bytes header;
     const bool is_header = strcmp(name, ".eh_frame_hdr") == 0;
-    if ((!is_header && strcmp(name, ".eh_frame") != 0) || !find_header_segment(elf, &header))
+    if (strcmp(name, ".sframe") == 0)
+        return find_segment(elf, SW_PT_GNU_SFRAME, bytes) ? SW_OK : SW_E_NOT_FOUND;
+    if ((!is_header && strcmp(name, ".eh_frame") != 0) || !find_segment(elf, PT_GNU_EH_FRAME, &header))
         return SW_E_NOT_FOUND;
     if (is_header) {
         *bytes = header;

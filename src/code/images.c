@@ -329,6 +329,8 @@ void sw_images_copy(struct sw_image_original *original, uint64_t distance, struc
     copy.code_end += distance;
     move_cfi(&copy.cfi, distance);
     move_cfi(&copy.beside, distance);
+    copy.sframe.start += distance;
+    copy.sframe.functions.address += distance;
     copy.cfi.beside = copy.cfi.beside ? &entry->beside : NULL;
     move_pe(&copy, distance);
     copy.origin = entry->origin;

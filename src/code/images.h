@@ -9,6 +9,7 @@
 #include "clr/clr.h"
 #include "common/reclaim.h"
 #include "pe/pe.h"
+#include "sframe/sframe.h"
 
 #include <snapwalk/image.h>
 
@@ -21,7 +22,7 @@ struct sw_image_original;
  * One image with its tables. Readers use the members above the line, and change nothing.
  *
  * beside         The table that cfi.beside points to, if it does.
- * cfi, pe, clr   Valid where has_ says so. clr: a PE image with ReadyToRun code; pe: any PE image.
+ * cfi, sframe, pe, clr  Valid where has_ says so. clr: a PE image with ReadyToRun code; pe: any PE image.
  * exceptions     Of a PE image: its exception directory, where exceptions_status is SW_OK (see sw_pe_exceptions).
  * start          Where the program begins, in an image that is one; else 0.
  * code_begin, code_end  Of an ELF image: around its executable segments.
@@ -39,10 +40,12 @@ struct sw_image_original;
 struct sw_image_entry {
     struct sw_image info;
     bool has_cfi;
+    bool has_sframe;
     bool has_pe;
     bool has_clr;
     struct sw_cfi cfi;
     struct sw_cfi beside;
+    struct sw_sframe sframe;
     struct sw_pe pe;
     struct sw_clr_image clr;
     uint64_t start;

@@ -79,6 +79,15 @@ enum sw_status sw_open_debug_frame(struct sw_images *images, struct sw_image_ent
     return make_index(images, entry, cfi);
 }
 
+enum sw_status sw_open_sframe(struct sw_images *images, struct sw_image_entry *entry, struct sw_bytes section,
+                              const struct sw_sections *sections)
+{
+    (void)images, (void)sections;
+    entry->has_sframe =
+        sw_sframe_open(section, &entry->sframe) == SW_OK && entry->sframe.machine == entry->info.machine;
+    return SW_OK;
+}
+
 /* ---- PE ---- */
 
 enum sw_status sw_open_ready_to_run(struct sw_images *images, struct sw_image_entry *entry, struct sw_bytes section,

@@ -29,6 +29,8 @@ typedef enum sw_status sw_open_tables_fn(struct sw_images *images, struct sw_ima
 sw_open_tables_fn sw_open_eh_frame;
 /* .debug_frame of a file: the table beside .eh_frame, or the only one. */
 sw_open_tables_fn sw_open_debug_frame;
+/* .sframe: taken for code that the others leave out. */
+sw_open_tables_fn sw_open_sframe;
 /* ReadyToRun code, and the exception directory, of a PE image whose entry->pe is open. */
 sw_open_tables_fn sw_open_ready_to_run;
 sw_open_tables_fn sw_open_exceptions;

@@ -21,6 +21,7 @@ static const char *const source_names[] = { /* ORDER sw_source */
     [SW_SOURCE_SIGNAL_FRAME]  = "signal-frame",
     [SW_SOURCE_LEAF]          = "leaf",
     [SW_SOURCE_FRAME_POINTER] = "frame-pointer",
+    [SW_SOURCE_SFRAME]        = "sframe",
 };
 
 static const char *const trust_names[] = { /* ORDER sw_trust */

@@ -52,6 +52,11 @@ static enum sw_status from_cfi(const struct sw_unwind_request *req, struct sw_ca
     return is_record && sw_trampoline_source(req, c) == SW_OK ? SW_OK : status;
 }
 
+static enum sw_status from_sframe(const struct sw_unwind_request *req, struct sw_candidate *c)
+{
+    return sw_sframe_rule(&req->entry->sframe, req->frame->lookup, &c->rule);
+}
+
 static enum sw_status from_ready_to_run(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
     if (!req->entry->has_clr || req->entry->pe.machine != req->walker->machine)
@@ -137,11 +142,11 @@ static void claim_only_the_record(enum sw_machine machine, struct sw_rule *rule)
 /* ---- the sources ---- */
 
 /*
- * Where a source has its knowledge from. LEAF, HEADER: what came with the range. ELF, PE: unwind tables of the image
- * around pc, unless the range wants analysis. BYTES, INSTRUCTIONS: the code at pc and what is on the stack.
+ * Where a source has its knowledge from. LEAF, HEADER: what came with the range. ELF, SFRAME, PE: unwind tables of the
+ * image around pc, unless the range wants analysis. BYTES, INSTRUCTIONS: the code at pc and what is on the stack.
  */
-enum kind { LEAF, HEADER, ELF, PE, BYTES, INSTRUCTIONS, FRAME_POINTER, KINDS };
-enum { TABLES = 1 << LEAF | 1 << HEADER | 1 << ELF | 1 << PE };
+enum kind { LEAF, HEADER, ELF, SFRAME, PE, BYTES, INSTRUCTIONS, FRAME_POINTER, KINDS };
+enum { TABLES = 1 << LEAF | 1 << HEADER | 1 << ELF | 1 << SFRAME | 1 << PE };
 
 /* The kinds that a walker's flag forbids. */
 static const struct forbidden {
@@ -166,6 +171,7 @@ static const struct row {
     { HEADER, NULL, NULL, from_header },
     { ELF, ".eh_frame", sw_open_eh_frame, from_cfi },
     { ELF, ".debug_frame", sw_open_debug_frame, NULL },
+    { SFRAME, ".sframe", sw_open_sframe, from_sframe },
     { PE, NULL, sw_open_ready_to_run, from_ready_to_run },
     { PE, NULL, sw_open_exceptions, from_exceptions },
     { BYTES, NULL, NULL, sw_trampoline_source },
@@ -180,14 +186,14 @@ static const struct row {
 enum sw_status sw_sources_open(struct sw_images *images, struct sw_image_entry *entry,
                                const struct sw_sections *sections)
 {
-    const enum kind kind = entry->info.is_pe ? PE : ELF;
+    const bool is_pe = entry->info.is_pe;
     enum sw_status status = SW_OK;
     for (unsigned n = 0; n < SW_SOURCES && status == SW_OK; n++) {
-        if (rows[n].kind != kind || !rows[n].open)
+        if ((rows[n].kind == PE) != is_pe || !rows[n].open)
             continue;
         const struct sw_bytes none = { 0 };
-        const struct sw_bytes section = kind == ELF ? sections->find(sections, entry, rows[n].section) : none;
-        if (kind == PE || section.size > 0)
+        const struct sw_bytes section = is_pe ? none : sections->find(sections, entry, rows[n].section);
+        if (is_pe || section.size > 0)
             status = rows[n].open(images, entry, section, sections);
     }
     return status;
@@ -211,6 +217,7 @@ uint32_t sw_sources_of(const struct sw_unwind_request *req)
     kinds |= req->frame->code.unwind == SW_UNWIND_LEAF ? 1 << LEAF : 0;
     kinds |= req->work->header_rule.source != SW_SOURCE_NONE ? 1 << HEADER : 0;
     kinds |= entry && entry->has_cfi ? 1 << ELF : 0;
+    kinds |= entry && entry->has_sframe ? 1 << SFRAME : 0;
     kinds |= entry && (entry->has_pe || entry->has_clr) ? 1 << PE : 0;
     for (size_t i = 0; req->walker->flags != 0 && i < sizeof forbidden / sizeof forbidden[0]; i++)
         kinds &= req->walker->flags & forbidden[i].flag ? ~forbidden[i].kinds : ~0u;

@@ -8,7 +8,7 @@
 #include "code/tables.h"
 #include "unwind/request.h"
 
-enum { SW_SOURCES = 13 };
+enum { SW_SOURCES = 14 };
 
 /* The kinds of sources that can have anything to say of the frame, as bits. */
 uint32_t sw_sources_of(const struct sw_unwind_request *req);
