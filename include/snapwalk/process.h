@@ -210,6 +210,19 @@ SW_API SW_NODISCARD enum sw_status sw_process_captured_walker(struct sw_process 
                                                               struct sw_walker *walker);
 
 /*
+ * A reader of the process's memory as the walkers of the last capture read what is not copied: a page is read from the
+ * process once, and kept until the next capture or a changed memory map (sw_process_add_images notices it). Names of
+ * captured frames are read faster by it than by sw_process_memory, which always asks the process. `process` is
+ * borrowed.
+ *
+ * Returns  A reader without a window. Before the first capture it keeps nothing.
+ * Memory   2 MiB for the pages, from the process's allocator, at the first capture; without it, nothing is kept.
+ * Threads  Reads, and walks of captured threads: any number at once. Not beside another call on the process.
+ * Signals  Not safe.
+ */
+SW_API struct sw_memory sw_process_captured_memory(struct sw_process *process);
+
+/*
  * How long the process stood, from before its first thread was stopped until the last one ran again: in the last
  * capture, or between the last sw_process_stop and its resume. Suspends of single threads do not count.
  *

@@ -21,7 +21,7 @@ struct sw_clr_names {
 /* The most slots that fit behind the object and the modules. */
 static uint32_t slots_in(size_t bytes)
 {
-    const size_t a_slot = SW_NAMES_PAGE + sizeof(uint64_t) + sizeof(uint16_t);
+    const size_t a_slot = SW_PAGES_SLOT_BYTES(SW_NAMES_PAGE);
     uint32_t slots = 1;
     while (slots < SLOTS_MAX && 2 * slots * a_slot <= bytes)
         slots *= 2;
@@ -47,12 +47,13 @@ enum sw_status sw_clr_names_create(const struct sw_alloc *alloc, const struct sw
     made->size = size;
     struct sw_names *n = &made->names;
     n->modules = (void *)(block + sizeof *made);
-    n->pages = (struct sw_names_pages){ .target = *memory,
-                                        .slots = slots,
-                                        .tags = (void *)(block + sizeof *made + modules),
-                                        .sizes = (void *)(block + sizeof *made + modules + tags),
-                                        .bytes = block + sizeof *made + modules + tags + sizes };
-    n->memory = sw_names_pages_memory(&n->pages);
+    n->pages = (struct sw_pages){ .target = *memory,
+                                  .page_bytes = SW_NAMES_PAGE,
+                                  .slots = slots,
+                                  .tags = (void *)(block + sizeof *made + modules),
+                                  .sizes = (void *)(block + sizeof *made + modules + tags),
+                                  .bytes = block + sizeof *made + modules + tags + sizes };
+    n->memory = sw_pages_memory(&n->pages);
     *out = made;
     return SW_OK;
 }
@@ -85,7 +86,7 @@ void sw_clr_names_renew(struct sw_clr_names *names)
 {
     if (!names)
         return;
-    sw_names_pages_forget(&names->names.pages);
+    sw_pages_forget(&names->names.pages);
     memset(names->names.modules, 0, SW_NAMES_MODULES * sizeof *names->names.modules);
 }
 

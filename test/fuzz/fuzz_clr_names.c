@@ -70,11 +70,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint16_t sizes[SLOTS];
     struct target target = { data, size };
     const struct sw_memory memory = { read_target, &target, { 0, 0, NULL } };
-    struct sw_names names = { .pages = { memory, SLOTS, tags, sizes, bytes }, .modules = modules };
+    struct sw_names names = { .pages = { memory, SW_NAMES_PAGE, SLOTS, tags, sizes, bytes }, .modules = modules };
     char place[PLACE], again[PLACE];
     struct sw_clr_names *whole;
     memset(modules, 0, sizeof modules);
-    names.memory = sw_names_pages_memory(&names.pages);
+    names.memory = sw_pages_memory(&names.pages);
     sw_names_known(&names, 8);
     for (uint64_t at = TARGET; at < TARGET + size && at < TARGET + 512; at += 8) {
         name_at(&names, at, place);

@@ -1131,6 +1131,41 @@ static void a_capture_holds_what_it_was_told_and_nothing_newer_of_stacks(void **
     end(child);
 }
 
+static uint64_t look(const struct sw_memory *memory, const void *at)
+{
+    uint64_t word = 0;
+    assert_int_equal(memory->read(memory->arg, (uint64_t)(uintptr_t)at, &word, 8), 8);
+    return word;
+}
+
+/* By its own reader and by a walker, what is not copied is read once; the next capture reads it again. */
+static void a_capture_sees_memory_as_it_was_first_read(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    const struct sw_memory always = sw_process_memory(process), kept = sw_process_captured_memory(process);
+    struct sw_walker walker;
+    struct sw_regs regs;
+    (void)state;
+    shared->magic = 1;
+    assert_int_equal(look(&kept, &shared->magic), 1);
+    shared->magic = 2;
+    assert_int_equal(look(&kept, &shared->magic), 2);
+    for (uint64_t was = 2; was < 5; was++) {
+        assert_int_equal(sw_process_capture(process, 0), SW_OK);
+        assert_int_equal(sw_process_captured_walker(process, shared->tid[0], NULL, NULL, &regs, &walker), SW_OK);
+        assert_int_equal(look(&kept, &shared->magic), was);
+        shared->magic = was + 1;
+        assert_int_equal(look(&always, &shared->magic), was + 1);
+        assert_int_equal(look(&kept, &shared->magic), was);
+        assert_int_equal(look(&walker.memory, &shared->magic), was);
+    }
+    assert_null(sw_process_captured_memory(NULL).read);
+    sw_process_close(process);
+    end(child);
+}
+
 static void a_capture_is_refused_where_it_would_let_go_or_has_nobody(void **state)
 {
     HOST_NEEDS(can_trace, "ptrace");
@@ -1251,6 +1286,7 @@ int main(void)
         cmocka_unit_test(a_captured_process_runs_on_and_its_copies_stay),
         cmocka_unit_test(a_capture_holds_what_it_was_told_and_nothing_newer_of_stacks),
         cmocka_unit_test(threads_that_sleep_are_captured_without_a_stop),
+        cmocka_unit_test(a_capture_sees_memory_as_it_was_first_read),
         cmocka_unit_test(a_capture_is_refused_where_it_would_let_go_or_has_nobody),
     };
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

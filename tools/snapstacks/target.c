@@ -201,7 +201,7 @@ void target_look(const struct target *t, uint64_t tid, struct sw_regs *regs, str
 
 static struct sw_memory own_memory(const struct target *t)
 {
-    return t->core ? sw_core_memory(t->core) : sw_process_memory(t->process);
+    return t->core ? sw_core_memory(t->core) : sw_process_captured_memory(t->process);
 }
 
 struct sw_memory target_memory(const struct target *t)

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "base/pages.h"
 #include "clr/runtime.h"
 #include "clr/tables.h"
 
@@ -49,15 +50,6 @@ enum sw_names_field {
 
 enum { SW_NAMES_PAGE = 512, SW_NAMES_MODULES = 64, SW_NAMES_DEPTH = 16, SW_NAMES_STRING = 1024 };
 
-/* Pages of the target, read once each until they are forgotten. tags: page address + 1; 0: the slot is free. */
-struct sw_names_pages {
-    struct sw_memory target;
-    uint32_t slots; /* a power of two */
-    uint64_t *tags;
-    uint16_t *sizes;
-    uint8_t *bytes;
-};
-
 /* Metadata of a module, found once. Empty parts have size 0. */
 struct sw_names_metadata {
     uint64_t module; /* 0: the slot is free */
@@ -75,7 +67,7 @@ struct sw_names_metadata {
  * steps    How many more elements may be looked at for the present question.
  */
 struct sw_names {
-    struct sw_names_pages pages;
+    struct sw_pages pages;
     struct sw_memory memory;
     struct sw_clr_layout layout;
     uint16_t at[SW_NAMES_FIELDS];
@@ -96,10 +88,6 @@ void sw_names_put_number(struct sw_names_text *text, uint64_t number, unsigned b
 
 /* How types are written. RUNTIME: as in the runtime's perf map. */
 enum sw_names_style { SW_NAMES_READABLE, SW_NAMES_RUNTIME };
-
-/* pages.c: a reader over the pages. */
-struct sw_memory sw_names_pages_memory(struct sw_names_pages *pages);
-void sw_names_pages_forget(struct sw_names_pages *pages);
 
 /* export.c: the address of a symbol that a mapped ELF file exports. Returns  SW_OK, SW_E_NOT_FOUND, SW_E_MALFORMED. */
 SW_NODISCARD enum sw_status sw_names_export(const struct sw_memory *memory, uint64_t base, const char *name,

@@ -166,6 +166,7 @@ void sw_process_forget_maps(struct sw_process *process)
     sw_os_free_text(&process->alloc, &process->maps_text);
     process->maps = NULL;
     process->map_count = 0;
+    sw_page_cache_forget(&process->capture.pages); /* there may be something else now */
     process->maps_valid = false;
 }
 

@@ -6,6 +6,7 @@
 #include "target/linux/maps.h"
 #include "target/linux/os.h"
 #include "target/linux/tracer.h"
+#include "target/page_cache.h"
 
 #include <snapwalk/process.h>
 
@@ -74,6 +75,7 @@ struct sw_process_capture {
     size_t store_size;
     size_t store_room;
     uint64_t pac_mask;
+    struct sw_page_cache pages; /* of the memory that is not copied, as far as it was read since */
 };
 
 struct sw_process {

@@ -34,6 +34,7 @@ void sw_process_drop_capture(struct sw_process *process)
         alloc->put(alloc->arg, capture->threads, capture->thread_room * sizeof *capture->threads);
     if (capture->store)
         alloc->put(alloc->arg, capture->store, capture->store_room);
+    sw_page_cache_drop(&capture->pages, alloc);
     *capture = (struct sw_process_capture){ 0 };
 }
 
@@ -169,6 +170,8 @@ enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack
     *most = stack_bytes == 0 ? STACK_DEFAULT : stack_bytes < SW_STACK_MOST ? stack_bytes : SW_STACK_MOST;
     process->capture.thread_count = process->capture.store_size = 0;
     process->left_out.count = 0;
+    const struct sw_memory memory = sw_process_memory(process);
+    sw_page_cache_begin(&process->capture.pages, &process->alloc, &memory);
     return sw_process_read_maps(process);
 }
 
@@ -213,6 +216,19 @@ static bool may_have_changed(const struct sw_process_captured *thread, const str
            (!thread->is_on_own_stack && map->writable && !map->executable && map->inode == 0);
 }
 
+/* What is not copied is read once: nearer to the moment of the capture than each later time. */
+static size_t read_kept(void *arg, uint64_t address, void *to, size_t size)
+{
+    struct sw_process *process = arg;
+    const struct sw_memory memory = sw_process_memory(process);
+    return sw_page_cache_read(&process->capture.pages, &memory, address, to, size);
+}
+
+struct sw_memory sw_process_captured_memory(struct sw_process *process)
+{
+    return (struct sw_memory){ .read = process ? read_kept : NULL, .arg = process };
+}
+
 static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
 {
     const struct sw_process_captured *thread = arg;
@@ -226,7 +242,7 @@ static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
         if (!map || may_have_changed(thread, map))
             break;
         const size_t part = map->end - at < size - done ? (size_t)(map->end - at) : size - done;
-        const size_t got = sw_process_read(process, at, (uint8_t *)to + done, part);
+        const size_t got = read_kept(process, at, (uint8_t *)to + done, part);
         done += got;
         if (got != part)
             break;

@@ -3,6 +3,7 @@
 #define SW_TARGET_WINDOWS_PROCESS_H
 
 #include "target/left_out.h"
+#include "target/page_cache.h"
 #include "target/windows/threads.h"
 
 #include <snapwalk/process.h>
@@ -35,6 +36,7 @@ struct sw_process_capture {
     size_t count, room;
     uint8_t *store;
     size_t store_size, store_room;
+    struct sw_page_cache pages; /* of the memory that is not copied, as far as it was read since */
 };
 
 struct sw_process {

@@ -31,6 +31,7 @@ void sw_process_drop_capture(struct sw_process *process)
         alloc->put(alloc->arg, capture->threads, capture->room * sizeof *capture->threads);
     if (capture->store)
         alloc->put(alloc->arg, capture->store, capture->store_room);
+    sw_page_cache_drop(&capture->pages, alloc);
     *capture = (struct sw_process_capture){ 0 };
 }
 
@@ -86,6 +87,8 @@ enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes
     if (process->thread_count != 0)
         return SW_E_BUSY;
     process->capture.count = process->capture.store_size = 0;
+    const struct sw_memory memory = sw_process_memory(process);
+    sw_page_cache_begin(&process->capture.pages, &process->alloc, &memory);
     enum sw_status status = sw_process_stop(process);
     if (status != SW_OK)
         return status;
@@ -114,6 +117,19 @@ static bool is_of_image(const struct sw_process *process, uint64_t address)
            piece.Type == MEM_IMAGE;
 }
 
+/* What is not copied is read once: nearer to the moment of the capture than each later time. */
+static size_t read_kept(void *arg, uint64_t address, void *to, size_t size)
+{
+    struct sw_process *process = arg;
+    const struct sw_memory memory = sw_process_memory(process);
+    return sw_page_cache_read(&process->capture.pages, &memory, address, to, size);
+}
+
+struct sw_memory sw_process_captured_memory(struct sw_process *process)
+{
+    return (struct sw_memory){ .read = process ? read_kept : NULL, .arg = process };
+}
+
 static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
 {
     const struct sw_process_captured *thread = arg;
@@ -126,7 +142,7 @@ static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
     }
     if (is_on_stack(thread, address) || (!is_on_stack(thread, sp) && !is_of_image(process, address)))
         return 0;
-    return sw_process_read(process, address, to, size);
+    return read_kept(process, address, to, size);
 }
 
 size_t sw_process_captured(const struct sw_process *process, uint64_t *tids, size_t capacity)

@@ -1,0 +1,53 @@
+/*
+ * Lets several threads read by one set of pages, which comes out of an allocator. Knows nothing of when what is kept
+ * has become old: whoever owns the pages forgets them then.
+ */
+#include "target/page_cache.h"
+
+enum { PAGE_BYTES = 4096, SLOTS = 512 };
+
+static const size_t block_bytes = (size_t)SLOTS * SW_PAGES_SLOT_BYTES(PAGE_BYTES);
+
+void sw_page_cache_forget(struct sw_page_cache *cache)
+{
+    if (cache->pages.tags)
+        sw_pages_forget(&cache->pages);
+}
+
+static void create(struct sw_page_cache *cache, const struct sw_alloc *alloc, const struct sw_memory *target)
+{
+    uint8_t *block = alloc->get(alloc->arg, block_bytes);
+    uint8_t *sizes = block + SLOTS * sizeof(uint64_t);
+    if (block)
+        cache->pages = (struct sw_pages){ .target = *target,
+                                          .page_bytes = PAGE_BYTES,
+                                          .slots = SLOTS,
+                                          .tags = (void *)block,
+                                          .sizes = (void *)sizes,
+                                          .bytes = sizes + SLOTS * sizeof(uint16_t) };
+}
+
+void sw_page_cache_begin(struct sw_page_cache *cache, const struct sw_alloc *alloc, const struct sw_memory *target)
+{
+    if (!cache->pages.tags)
+        create(cache, alloc, target);
+    sw_page_cache_forget(cache);
+}
+
+void sw_page_cache_drop(struct sw_page_cache *cache, const struct sw_alloc *alloc)
+{
+    if (cache->pages.tags)
+        alloc->put(alloc->arg, cache->pages.tags, block_bytes);
+    cache->pages.tags = NULL;
+}
+
+size_t sw_page_cache_read(struct sw_page_cache *cache, const struct sw_memory *target, uint64_t address, void *to,
+                          size_t size)
+{
+    const bool is_kept = cache->pages.tags && size <= PAGE_BYTES;
+    if (!is_kept || atomic_exchange_explicit(&cache->busy, true, memory_order_acquire))
+        return target->read(target->arg, address, to, size);
+    const size_t done = sw_pages_read(&cache->pages, address, to, size);
+    atomic_store_explicit(&cache->busy, false, memory_order_release);
+    return done;
+}
