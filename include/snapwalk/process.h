@@ -211,9 +211,9 @@ SW_API SW_NODISCARD enum sw_status sw_process_captured_walker(struct sw_process 
 
 /*
  * A reader of the process's memory as the walkers of the last capture read what is not copied: a page is read from the
- * process once, and kept until the next capture or a changed memory map (sw_process_add_images notices it). Names of
- * captured frames are read faster by it than by sw_process_memory, which always asks the process. `process` is
- * borrowed.
+ * process once, and kept until the next capture. sw_process_add_images forgets the pages if the memory map has changed,
+ * on Windows always. Names of captured frames are read faster by it than by sw_process_memory, which always asks the
+ * process. `process` is borrowed.
  *
  * Returns  A reader without a window. Before the first capture it keeps nothing.
  * Memory   2 MiB for the pages, from the process's allocator, at the first capture; without it, nothing is kept.

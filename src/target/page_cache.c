@@ -14,12 +14,12 @@ void sw_page_cache_forget(struct sw_page_cache *cache)
         sw_pages_forget(&cache->pages);
 }
 
-static void create(struct sw_page_cache *cache, const struct sw_alloc *alloc, const struct sw_memory *target)
+static void create(struct sw_page_cache *cache, const struct sw_alloc *alloc)
 {
     uint8_t *block = alloc->get(alloc->arg, block_bytes);
     uint8_t *sizes = block + SLOTS * sizeof(uint64_t);
     if (block)
-        cache->pages = (struct sw_pages){ .target = *target,
+        cache->pages = (struct sw_pages){ .target = cache->target,
                                           .page_bytes = PAGE_BYTES,
                                           .slots = SLOTS,
                                           .tags = (void *)block,
@@ -27,10 +27,10 @@ static void create(struct sw_page_cache *cache, const struct sw_alloc *alloc, co
                                           .bytes = sizes + SLOTS * sizeof(uint16_t) };
 }
 
-void sw_page_cache_begin(struct sw_page_cache *cache, const struct sw_alloc *alloc, const struct sw_memory *target)
+void sw_page_cache_begin(struct sw_page_cache *cache, const struct sw_alloc *alloc)
 {
     if (!cache->pages.tags)
-        create(cache, alloc, target);
+        create(cache, alloc);
     sw_page_cache_forget(cache);
 }
 
@@ -41,13 +41,19 @@ void sw_page_cache_drop(struct sw_page_cache *cache, const struct sw_alloc *allo
     cache->pages.tags = NULL;
 }
 
-size_t sw_page_cache_read(struct sw_page_cache *cache, const struct sw_memory *target, uint64_t address, void *to,
-                          size_t size)
+size_t sw_page_cache_read(void *arg, uint64_t address, void *to, size_t size)
 {
+    struct sw_page_cache *cache = arg;
+    const struct sw_memory *target = &cache->target;
     const bool is_kept = cache->pages.tags && size <= PAGE_BYTES;
     if (!is_kept || atomic_exchange_explicit(&cache->busy, true, memory_order_acquire))
         return target->read(target->arg, address, to, size);
     const size_t done = sw_pages_read(&cache->pages, address, to, size);
     atomic_store_explicit(&cache->busy, false, memory_order_release);
     return done;
+}
+
+struct sw_memory sw_page_cache_memory(struct sw_page_cache *cache)
+{
+    return (struct sw_memory){ .read = cache ? sw_page_cache_read : NULL, .arg = cache };
 }

@@ -41,7 +41,8 @@ static int set_up(void **state)
     target.size = SIZE;
     alloc = sw_alloc_resolve(NULL);
     memset(&pages, 0, sizeof pages);
-    sw_page_cache_begin(&pages, &alloc, &below);
+    pages.target = below;
+    sw_page_cache_begin(&pages, &alloc);
     return pages.pages.bytes ? 0 : -1;
 }
 
@@ -59,7 +60,7 @@ static size_t look(uint64_t address, size_t size)
     const unsigned reads = target.reads;
     const size_t wanted = read_target(&target, address, want, size);
     target.reads = reads;
-    const size_t done = sw_page_cache_read(&pages, &below, address, got, size);
+    const size_t done = sw_page_cache_read(&pages, address, got, size);
     assert_int_equal(done, wanted);
     assert_memory_equal(got, want, done);
     return done;
@@ -90,12 +91,12 @@ static void what_is_kept_is_forgotten_on_request_only(void **state)
         const uint8_t was = target.bytes[0];
         look(BASE, 1);
         target.bytes[0]++;
-        assert_int_equal(sw_page_cache_read(&pages, &below, BASE, &byte, 1), 1);
+        assert_int_equal(sw_page_cache_read(&pages, BASE, &byte, 1), 1);
         assert_int_equal(byte, was);
         if (round == 0)
             sw_page_cache_forget(&pages);
         else
-            sw_page_cache_begin(&pages, &alloc, &below);
+            sw_page_cache_begin(&pages, &alloc);
     }
 }
 
@@ -115,13 +116,13 @@ static void pages_that_share_a_slot_take_turns(void **state)
 {
     enum { PAGES = 4096 };
     const struct sw_memory numbers = { .read = read_numbers };
-    struct sw_page_cache few = { 0 };
+    struct sw_page_cache few = { .target = numbers };
     (void)state;
-    sw_page_cache_begin(&few, &alloc, &numbers);
+    sw_page_cache_begin(&few, &alloc);
     for (uint64_t i = 0; i < 2 * PAGES; i++) {
         const uint64_t at = i % PAGES * PAGE + 8;
         uint64_t got = 0;
-        assert_int_equal(sw_page_cache_read(&few, &numbers, at, &got, 8), 8);
+        assert_int_equal(sw_page_cache_read(&few, at, &got, 8), 8);
         assert_true(got == at);
     }
     sw_page_cache_drop(&few, &alloc);
@@ -142,9 +143,9 @@ static void large_reads_and_the_end_of_addresses_pass(void **state)
 {
     uint8_t got[2 * PAGE];
     (void)state;
-    assert_int_equal(sw_page_cache_read(&pages, &below, BASE, got, sizeof got), sizeof got);
+    assert_int_equal(sw_page_cache_read(&pages, BASE, got, sizeof got), sizeof got);
     assert_int_equal(target.reads, 1);
-    assert_int_equal(sw_page_cache_read(&pages, &below, UINT64_MAX - 3, got, 8), 0);
+    assert_int_equal(sw_page_cache_read(&pages, UINT64_MAX - 3, got, 8), 0);
 }
 
 /* As a second thread reads, while the first one is at the pages. */
@@ -174,7 +175,7 @@ static void without_memory_nothing_is_kept(void **state)
     poor.get = get_nothing;
     (void)state;
     sw_page_cache_drop(&pages, &alloc);
-    sw_page_cache_begin(&pages, &poor, &below);
+    sw_page_cache_begin(&pages, &poor);
     look(BASE, 8);
     look(BASE, 8);
     assert_int_equal(target.reads, 2);

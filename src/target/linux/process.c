@@ -58,6 +58,7 @@ enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_
     *process = (struct sw_process){
         .alloc = from, .pid = pid, .live_tid = live_tid, .own_child = is_own_child(pid), .mem_file = -1
     };
+    process->capture.pages.target = sw_process_memory(process);
     pthread_mutex_init(&process->threads_lock, NULL);
     *out = process;
     return SW_OK;

@@ -170,8 +170,7 @@ enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack
     *most = stack_bytes == 0 ? STACK_DEFAULT : stack_bytes < SW_STACK_MOST ? stack_bytes : SW_STACK_MOST;
     process->capture.thread_count = process->capture.store_size = 0;
     process->left_out.count = 0;
-    const struct sw_memory memory = sw_process_memory(process);
-    sw_page_cache_begin(&process->capture.pages, &process->alloc, &memory);
+    sw_page_cache_begin(&process->capture.pages, &process->alloc);
     return sw_process_read_maps(process);
 }
 
@@ -217,16 +216,9 @@ static bool may_have_changed(const struct sw_process_captured *thread, const str
 }
 
 /* What is not copied is read once: nearer to the moment of the capture than each later time. */
-static size_t read_kept(void *arg, uint64_t address, void *to, size_t size)
-{
-    struct sw_process *process = arg;
-    const struct sw_memory memory = sw_process_memory(process);
-    return sw_page_cache_read(&process->capture.pages, &memory, address, to, size);
-}
-
 struct sw_memory sw_process_captured_memory(struct sw_process *process)
 {
-    return (struct sw_memory){ .read = process ? read_kept : NULL, .arg = process };
+    return sw_page_cache_memory(process ? &process->capture.pages : NULL);
 }
 
 static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
@@ -242,7 +234,7 @@ static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
         if (!map || may_have_changed(thread, map))
             break;
         const size_t part = map->end - at < size - done ? (size_t)(map->end - at) : size - done;
-        const size_t got = read_kept(process, at, (uint8_t *)to + done, part);
+        const size_t got = sw_page_cache_read(&process->capture.pages, at, (uint8_t *)to + done, part);
         done += got;
         if (got != part)
             break;

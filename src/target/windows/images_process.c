@@ -82,6 +82,7 @@ enum sw_status sw_process_add_images(struct sw_process *process, struct sw_image
     struct modules modules = { 0 };
     if (!process || !images)
         return SW_E_ARGUMENT;
+    sw_page_cache_forget(&process->capture.pages); /* there may be other modules now */
     enum sw_status status = list_modules(process, &modules);
     if (status == SW_OK)
         status = refresh(process, images, &modules);

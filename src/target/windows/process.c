@@ -45,6 +45,7 @@ enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_
         return SW_E_NO_MEMORY;
     }
     *process = (struct sw_process){ .alloc = from, .pid = (DWORD)pid, .handle = handle };
+    process->capture.pages.target = sw_process_memory(process);
     *out = process;
     return SW_OK;
 }

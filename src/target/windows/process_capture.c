@@ -87,8 +87,7 @@ enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes
     if (process->thread_count != 0)
         return SW_E_BUSY;
     process->capture.count = process->capture.store_size = 0;
-    const struct sw_memory memory = sw_process_memory(process);
-    sw_page_cache_begin(&process->capture.pages, &process->alloc, &memory);
+    sw_page_cache_begin(&process->capture.pages, &process->alloc);
     enum sw_status status = sw_process_stop(process);
     if (status != SW_OK)
         return status;
@@ -118,16 +117,9 @@ static bool is_of_image(const struct sw_process *process, uint64_t address)
 }
 
 /* What is not copied is read once: nearer to the moment of the capture than each later time. */
-static size_t read_kept(void *arg, uint64_t address, void *to, size_t size)
-{
-    struct sw_process *process = arg;
-    const struct sw_memory memory = sw_process_memory(process);
-    return sw_page_cache_read(&process->capture.pages, &memory, address, to, size);
-}
-
 struct sw_memory sw_process_captured_memory(struct sw_process *process)
 {
-    return (struct sw_memory){ .read = process ? read_kept : NULL, .arg = process };
+    return sw_page_cache_memory(process ? &process->capture.pages : NULL);
 }
 
 static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
@@ -142,7 +134,7 @@ static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
     }
     if (is_on_stack(thread, address) || (!is_on_stack(thread, sp) && !is_of_image(process, address)))
         return 0;
-    return read_kept(process, address, to, size);
+    return sw_page_cache_read(&process->capture.pages, address, to, size);
 }
 
 size_t sw_process_captured(const struct sw_process *process, uint64_t *tids, size_t capacity)
