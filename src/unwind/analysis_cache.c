@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { LEAST = 65536, SHARE = 8, SPARE = 4, PENDING_SHARE = 32, HEAD_WORDS = 9, HASHED_A_UNIT = 512 };
+enum { WAYS = 4, TAG_SHIFT = 48 };
 
 /* One piece of pending work: as struct sw_pending, behind a checksum. Two writers at once leave none. */
 enum { PENDING_WORDS = sizeof(struct sw_pending) / 8, PENDING_WAYS = 4 };
@@ -22,14 +23,15 @@ struct pending {
 
 /*
  * ring     ring_words, all that is left of the memory. head counts words from the beginning of time.
- * places   By hash of a finding: 1 + where its entry begins, in words from the beginning of time.
+ * places   By hash of a finding, WAYS for each: 1 + where its entry begins, in words from the beginning of time, and
+ *          above it a part of the hash, so that mostly no other entry is looked at.
  * pending  By hash of a finding, PENDING_WAYS places for each.
  */
 struct sw_analysis_cache {
     struct sw_alloc alloc;
     size_t bytes;
     uint64_t ring_words;
-    uint64_t place_count, pending_count; /* powers of two */
+    uint64_t place_count, pending_count; /* powers of two, and more than WAYS */
     _Atomic uint64_t head, hits, misses, outdated, cuts;
     struct pending *pending;
     _Atomic uint64_t *places;
@@ -137,9 +139,40 @@ static uint64_t add_to(uint64_t sum, uint64_t word)
 
 /* ---- the ring ---- */
 
-static _Atomic uint64_t *place_of(const struct sw_analysis_cache *cache, const struct sw_finding *finding)
+/* The places that a finding may have, and the part of its hash that stands there. */
+struct set {
+    _Atomic uint64_t *ways;
+    uint64_t tag;
+};
+
+static struct set set_of(const struct sw_analysis_cache *cache, const struct sw_finding *finding)
 {
-    return &cache->places[hash_of(finding) & (cache->place_count - 1)];
+    const uint64_t hash = hash_of(finding);
+    return (struct set){ &cache->places[hash & (cache->place_count - WAYS)], hash >> 32 << TAG_SHIFT };
+}
+
+/* 1 + where an entry begins, out of a place. */
+static uint64_t begin_in(uint64_t place)
+{
+    return place & ((UINT64_C(1) << TAG_SHIFT) - 1);
+}
+
+/*
+ * Notes where a finding's entry begins: instead of the one before it, else of what is oldest. With one place for each,
+ * two findings that a walk needs could drive each other out for ever, and all that is prepared would be in vain.
+ */
+static void note_place(struct sw_analysis_cache *cache, const struct sw_finding *finding, uint64_t at)
+{
+    const struct set set = set_of(cache, finding);
+    uint64_t oldest = UINT64_MAX;
+    unsigned to = 0;
+    for (unsigned way = 0; way < WAYS; way++) {
+        const uint64_t place = count(&set.ways[way]), begin = begin_in(place);
+        const uint64_t age = begin != 0 && (place ^ begin) == set.tag ? 0 : begin + 1;
+        to = age < oldest ? way : to;
+        oldest = age < oldest ? age : oldest;
+    }
+    atomic_store_explicit(&set.ways[to], set.tag | (at + 1), memory_order_release);
 }
 
 /* What was written at `at` is there no more once the head is a whole ring further. */
@@ -270,15 +303,20 @@ __attribute__((noinline)) size_t sw_analysis_cache_try(struct sw_analysis_cache 
     struct top top;
     if (!cache)
         return 0;
-    const uint64_t at = atomic_load_explicit(place_of(cache, finding), memory_order_acquire);
-    const size_t count = at ? copy_out(cache, at - 1, &top, words, room) : 0;
-    const bool is_there = count != 0 && is_same(&top.entry.finding, finding);
-    const bool is_found = is_there && holds(code, &top, generation);
-    if (is_found)
-        add_one(&cache->hits);
-    if (is_there && !is_found)
-        add_one(&cache->outdated);
-    return is_found ? count : 0;
+    const struct set set = set_of(cache, finding);
+    for (unsigned way = 0; way < WAYS; way++) {
+        const uint64_t place = atomic_load_explicit(&set.ways[way], memory_order_acquire), begin = begin_in(place);
+        if (begin == 0 || (place ^ begin) != set.tag)
+            continue;
+        const size_t count = copy_out(cache, begin - 1, &top, words, room);
+        if (count == 0 || !is_same(&top.entry.finding, finding))
+            continue;
+        const bool is_found = holds(code, &top, generation);
+        add_one(is_found ? &cache->hits : &cache->outdated);
+        if (is_found)
+            return count;
+    }
+    return 0;
 }
 
 size_t sw_analysis_cache_get(struct sw_analysis_cache *cache, const struct sw_code *code,
@@ -313,7 +351,7 @@ __attribute__((noinline)) void sw_analysis_cache_put(struct sw_analysis_cache *c
     const uint64_t at = take(cache, top.entry.size), first = at % cache->ring_words;
     store(cache, first, &top, above);
     store(cache, first + above, words, count);
-    atomic_store_explicit(place_of(cache, finding), at + 1, memory_order_release);
+    note_place(cache, finding, at);
 }
 
 /* ---- analyses ---- */
@@ -481,7 +519,7 @@ static bool copy_entry(struct sw_analysis_cache *to, const struct sw_analysis_ca
     atomic_thread_fence(memory_order_acquire);
     if (sum != top.entry.check || !is_there(from, at, size))
         return false;
-    atomic_store_explicit(place_of(to, &top.entry.finding), begin + 1, memory_order_release);
+    note_place(to, &top.entry.finding, begin);
     return true;
 }
 
@@ -496,9 +534,9 @@ static void copy_pending(struct sw_analysis_cache *to, const struct sw_analysis_
 void sw_analysis_cache_copy(struct sw_analysis_cache *to, const struct sw_analysis_cache *from)
 {
     for (uint64_t n = 0; n < from->place_count; n++) {
-        const uint64_t at = atomic_load_explicit(&from->places[n], memory_order_acquire);
-        if (at)
-            (void)copy_entry(to, from, at - 1);
+        const uint64_t begin = begin_in(atomic_load_explicit(&from->places[n], memory_order_acquire));
+        if (begin != 0)
+            (void)copy_entry(to, from, begin - 1);
     }
     copy_pending(to, from);
     atomic_store(&to->hits, count(&from->hits));

@@ -501,6 +501,23 @@ static void pending_work_is_noted_until_it_is_settled(void **state)
     assert_int_equal(sw_analysis_cache_get_counts(kept).pending, 0);
 }
 
+/* Each is found after all of them: with one place for each, some would share theirs with another. */
+static void few_findings_do_not_drive_each_other_out(void **state)
+{
+    enum { FEW = 300, APART = 48, GENERATION = 7 };
+    const struct sw_code code = { .arch = sw_arch_of(SW_MACHINE_X64) };
+    (void)state;
+    for (unsigned turn = 0; turn < 2; turn++)
+        for (uint64_t n = 0; n < FEW; n++) {
+            const struct sw_finding finding = { SW_FINDING_ANALYSIS, 0x400000 + APART * n, 0, 0 };
+            uint64_t word = n;
+            if (turn == 0)
+                sw_analysis_cache_put(kept, &code, &finding, GENERATION, &word, 1);
+            assert_int_equal(sw_analysis_cache_get(kept, &code, &finding, GENERATION, &word, 1), 1);
+            assert_int_equal(word, n);
+        }
+}
+
 /* More than there is room for: some are lost, none is mistaken for another. */
 static void pending_work_that_does_not_fit_is_lost(void **state)
 {
@@ -545,13 +562,14 @@ static void fill_rows(struct CMUnitTest *tests, CMUnitTestFunction run)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(size_rows) + 4 * COUNT_OF(rows) + 12] = {
+    struct CMUnitTest tests[COUNT_OF(size_rows) + 4 * COUNT_OF(rows) + 13] = {
         [COUNT_OF(size_rows) + 4 * COUNT_OF(rows)] = cmocka_unit_test(what_is_no_allocator_is_refused),
         SINGLE(no_store_is_as_good_as_an_empty_one),
         SINGLE(a_function_larger_than_its_notes_is_answered_as_it_is),
         SINGLE(a_path_that_was_assumed_casts_no_doubt_on_those_seen),
         SINGLE(a_stamp_stands_for_the_code_until_it_changes),
         SINGLE(images_that_change_make_what_was_kept_of_them_outdated),
+        SINGLE(few_findings_do_not_drive_each_other_out),
         SINGLE(in_a_small_store_old_ones_make_room),
         SINGLE(any_word_damaged_changes_no_answer),
         SINGLE(any_bit_damaged_changes_no_answer),
