@@ -17,14 +17,15 @@ void sw_page_cache_forget(struct sw_page_cache *cache)
 static void create(struct sw_page_cache *cache, const struct sw_alloc *alloc)
 {
     uint8_t *block = alloc->get(alloc->arg, block_bytes);
+    if (!block)
+        return;
     uint8_t *sizes = block + SLOTS * sizeof(uint64_t);
-    if (block)
-        cache->pages = (struct sw_pages){ .target = cache->target,
-                                          .page_bytes = PAGE_BYTES,
-                                          .slots = SLOTS,
-                                          .tags = (void *)block,
-                                          .sizes = (void *)sizes,
-                                          .bytes = sizes + SLOTS * sizeof(uint16_t) };
+    cache->pages = (struct sw_pages){ .target = cache->target,
+                                      .page_bytes = PAGE_BYTES,
+                                      .slots = SLOTS,
+                                      .tags = (void *)block,
+                                      .sizes = (void *)sizes,
+                                      .bytes = sizes + SLOTS * sizeof(uint16_t) };
 }
 
 void sw_page_cache_begin(struct sw_page_cache *cache, const struct sw_alloc *alloc)
