@@ -161,6 +161,7 @@ SW_API SW_NODISCARD HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_
  * Walks the calling thread from the context of its signal handler: every frame, managed and native, leaf first. Some of
  * the runtime's assembly code replaces return addresses, or the stack pointer itself. So if the walk is cut, or seems
  * to end, below managed code that the runtime has noted, it continues from there. The source of that frame is SEED.
+ * Signals to threads of a CLR can end the process, whoever handles them: sw_clr_widen_signal_stack is against that.
  *
  * ucontext  The third argument of the handler.
  * sink      As in sw_walk_all: if it returns false, the walk ends.
@@ -172,6 +173,28 @@ SW_API SW_NODISCARD HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_
  */
 SW_API SW_NODISCARD enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
                                              bool (*sink)(void *arg, const struct sw_frame *frame), void *arg);
+
+/*
+ * Makes room for other handlers on the alternate signal stack that CoreCLR gave the calling thread. Whoever signals
+ * threads of a CLR needs it: the runtime's handler of SIGSEGV stands on that stack, 12 KiB of it at most, and a signal
+ * that comes then ends the process where the kernel finds no room for its frame, which on processors with AVX-512 has
+ * 3 KiB. No flag of sigaction changes that. Call it when a thread is assigned (ICorProfilerCallback::
+ * ThreadAssignedToOSThread comes on the thread), and for threads that are older, in the handler.
+ *
+ * ucontext  Null outside of handlers. Else the handler's third argument, a ucontext_t: the thread has the new stack
+ *           when the handler returns.
+ *
+ * Returns  SW_OK: there is room, by this call or from before; SW_E_NOT_FOUND: the thread has no alternate stack;
+ *          SW_E_BUSY: it stands on it, or stood when it was interrupted (so SA_ONSTACK is not for the handler that
+ *          calls); SW_E_UNSUPPORTED: somebody else made it, which is seen by its lowest page, in the CLR's not
+ *          accessible; nothing is changed then; SW_E_OS: no memory. Windows: SW_OK, there are no signals.
+ * Memory   32 KiB or more of addresses, of which the kernel provides what is used. The runtime unmaps it at the end of
+ *          the thread, as it would the one before, which is unmapped now; in a handler it stays mapped for good, since
+ *          a handler further out may go back to it.
+ * Threads  Any. Signals  Safe.
+ * Source   docs/facts/clr-frames-by-version.md section 7.
+ */
+SW_API enum sw_status sw_clr_widen_signal_stack(void *ucontext);
 
 /*
  * One line for people: which runtime this is, whether the library knows its structures, and if not, what that costs and

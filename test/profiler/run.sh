@@ -52,6 +52,8 @@ same() {
 for kind in names native threads processes contexts status; do
     same $kind
 done
+# A signal while the runtime's handler stands on its alternate stack ended the process (clr-frames-by-version.md section 7).
+SNAPWALK_HZ=10000 same faults
 
 has "a lambda on a thread: as written, to the work" \
     ';Profiled\.Busy\.Names\.\{lambda#[0-9]\}\(\);Profiled\.Busy\+Nested<System\.__Canon>\.Spin<System\.Int32>\(long, System\.ValueTuple<int, string>\)' \

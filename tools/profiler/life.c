@@ -37,6 +37,7 @@ static void on_signal(int number, siginfo_t *about, void *context)
     (void)number;
     if (!purpose)
         return;
+    (void)sw_clr_widen_signal_stack(context); /* threads that were there before the profiler */
     sample.kind = kinds[purpose];
     sample.flags = purpose == SIGNAL_OFF_CPU ? SAMPLE_OFF_CPU : 0;
     sample_take(&sample, context);

@@ -14,6 +14,8 @@
 #include "threads.h"
 #include "wide.h"
 
+#include <snapwalk/self.h>
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,6 +120,8 @@ static void use_early(ThreadID thread, pid_t tid)
 
 static HRESULT STDMETHODCALLTYPE thread_assigned(ICorProfilerCallback11 *self, ThreadID thread, DWORD tid)
 {
+    if (tid == sw_self_thread())
+        (void)sw_clr_widen_signal_stack(NULL);
     threads_begin((pid_t)tid);
     use_early(thread, (pid_t)tid);
     return feed_thread_assigned(self, thread, tid);

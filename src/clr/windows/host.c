@@ -9,6 +9,7 @@
  */
 #include "clr/host.h"
 
+#include <snapwalk/clr.h>
 #include <snapwalk/context.h>
 
 #include <stdatomic.h>
@@ -172,4 +173,10 @@ void sw_run_on(void *top, void (*run)(void *arg), void *arg)
 {
     (void)top;
     run(arg);
+}
+
+enum sw_status sw_clr_widen_signal_stack(void *ucontext)
+{
+    (void)ucontext;
+    return SW_OK;
 }

@@ -287,6 +287,7 @@ void sample_this_thread(void)
     struct sampled *s = mine ? NULL : malloc(sizeof *s);
     if (!s)
         return;
+    (void)sw_clr_widen_signal_stack(NULL);
     memset(s, 0, offsetof(struct sampled, frames));
     if (sw_self_stack(&begin, &s->stack_end) != SW_OK)
         s->stack_end = 0;

@@ -1,0 +1,272 @@
+/*
+ * Alternate signal stacks: those that the CLR made are replaced by larger ones, which the runtime can free as it would
+ * have freed its own; nobody else's is touched.
+ */
+#include "rows.h"
+#include "host.h"
+
+#include "base/memory.h"
+
+#include <snapwalk/clr.h>
+#include <snapwalk/self.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, CLR_BYTES = 16384, LEFT_BY_CLR = 2864 };
+
+#define A_GUARD "process_vm_readv: /proc/self/mem reads what is protected, too"
+
+static stack_t before; /* the test's own, or AddressSanitizer's */
+
+static bool is_mapped(const void *at)
+{
+    return msync((void *)(uintptr_t)at, PAGE, MS_ASYNC) == 0;
+}
+
+static bool is_readable(const void *at)
+{
+    const struct sw_memory memory = sw_self_memory();
+    uint8_t byte;
+    return sw_memory_read(&memory, (uint64_t)(uintptr_t)at, &byte, 1) == 1;
+}
+
+static stack_t now(void)
+{
+    stack_t stack;
+    assert_int_equal(sigaltstack(NULL, &stack), 0);
+    return stack;
+}
+
+static stack_t set_stack(bool is_guarded)
+{
+    const stack_t stack = { .ss_sp = mmap(NULL, CLR_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                            .ss_size = CLR_BYTES };
+    assert_true(stack.ss_sp != MAP_FAILED);
+    if (is_guarded)
+        assert_int_equal(mprotect(stack.ss_sp, PAGE, PROT_NONE), 0);
+    assert_int_equal(sigaltstack(&stack, NULL), 0);
+    return stack;
+}
+
+/* As the CLR does at the end of a thread. */
+static void free_stack(void)
+{
+    const stack_t none = { .ss_flags = SS_DISABLE, .ss_size = (size_t)MINSIGSTKSZ };
+    stack_t stack;
+    assert_int_equal(sigaltstack(&none, &stack), 0);
+    assert_int_equal(munmap(stack.ss_sp, stack.ss_size), 0);
+}
+
+static int set_up(void **state)
+{
+    const stack_t none = { .ss_flags = SS_DISABLE, .ss_size = (size_t)MINSIGSTKSZ };
+    (void)state;
+    return sigaltstack(&none, &before);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return sigaltstack(&before, NULL);
+}
+
+static void assert_is_wider(const stack_t *stack, const stack_t *old)
+{
+    assert_ptr_not_equal(stack->ss_sp, old->ss_sp);
+    assert_true(stack->ss_size >= 2 * CLR_BYTES);
+    assert_int_equal(stack->ss_flags, 0);
+    assert_false(is_readable(stack->ss_sp));
+    assert_true(is_readable((const uint8_t *)stack->ss_sp + PAGE));
+    assert_true(is_readable((const uint8_t *)stack->ss_sp + stack->ss_size - 1));
+}
+
+/* ---- outside of handlers ---- */
+
+static void the_runtimes_stack_is_replaced_once(void **state)
+{
+    (void)state;
+    HOST_NEEDS(host_has_process_reads(), A_GUARD);
+    const stack_t old = set_stack(true);
+    assert_int_equal(sw_clr_widen_signal_stack(NULL), SW_OK);
+    const stack_t wider = now();
+    assert_is_wider(&wider, &old);
+    assert_false(is_mapped(old.ss_sp));
+    assert_int_equal(sw_clr_widen_signal_stack(NULL), SW_OK);
+    assert_ptr_equal(now().ss_sp, wider.ss_sp);
+    free_stack();
+    assert_false(is_mapped(wider.ss_sp));
+}
+
+static void where_there_is_none_none_is_made(void **state)
+{
+    (void)state;
+    assert_int_equal(sw_clr_widen_signal_stack(NULL), SW_E_NOT_FOUND);
+    assert_int_not_equal(now().ss_flags & SS_DISABLE, 0);
+}
+
+static void somebody_elses_stays(void **state)
+{
+    (void)state;
+    const stack_t old = set_stack(false);
+    assert_int_equal(sw_clr_widen_signal_stack(NULL), SW_E_UNSUPPORTED);
+    assert_ptr_equal(now().ss_sp, old.ss_sp);
+    assert_true(is_mapped(old.ss_sp));
+    free_stack();
+}
+
+static void all_signals_are_as_they_were(void **state)
+{
+    sigset_t some, after;
+    (void)state;
+    HOST_NEEDS(host_has_process_reads(), A_GUARD);
+    sigemptyset(&some);
+    sigaddset(&some, SIGUSR1);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &some, NULL), 0);
+    set_stack(true);
+    assert_int_equal(sw_clr_widen_signal_stack(NULL), SW_OK);
+    assert_int_equal(pthread_sigmask(SIG_UNBLOCK, &some, &after), 0);
+    assert_true(sigismember(&after, SIGUSR1) && !sigismember(&after, SIGUSR2));
+    free_stack();
+}
+
+/* ---- in handlers ---- */
+
+static enum sw_status status_inside;
+static stack_t stack_inside;
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    status_inside = sw_clr_widen_signal_stack(context);
+}
+
+static void raise_with(int number, void (*handler)(int, siginfo_t *, void *), int flags)
+{
+    const struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags };
+    struct sigaction old;
+    assert_int_equal(sigaction(number, &action, &old), 0);
+    raise(number);
+    assert_int_equal(sigaction(number, &old, NULL), 0);
+}
+
+static void what_a_handler_replaces_is_there_behind_it(void **state)
+{
+    (void)state;
+    HOST_NEEDS(host_has_process_reads(), A_GUARD);
+    const stack_t old = set_stack(true);
+    raise_with(SIGUSR1, on_signal, 0);
+    assert_int_equal(status_inside, SW_OK);
+    const stack_t wider = now();
+    assert_is_wider(&wider, &old);
+    assert_true(is_mapped(old.ss_sp)); /* a handler further out may go back to it */
+    raise_with(SIGUSR1, on_signal, 0);
+    assert_int_equal(status_inside, SW_OK);
+    assert_ptr_equal(now().ss_sp, wider.ss_sp);
+    free_stack();
+    assert_int_equal(munmap(old.ss_sp, old.ss_size), 0);
+}
+
+static void outer(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info, (void)context;
+    raise_with(SIGUSR2, on_signal, 0);
+    stack_inside = now();
+}
+
+static void one_is_made_for_a_thread_whoever_brings_the_old_one_back(void **state)
+{
+    (void)state;
+    HOST_NEEDS(host_has_process_reads(), A_GUARD);
+    const stack_t old = set_stack(true);
+    raise_with(SIGUSR1, outer, 0);
+    const stack_t wider = stack_inside;
+    assert_is_wider(&wider, &old);
+    assert_ptr_equal(now().ss_sp, old.ss_sp);
+    raise_with(SIGUSR1, outer, 0);
+    assert_ptr_equal(stack_inside.ss_sp, wider.ss_sp);
+    raise_with(SIGUSR1, on_signal, 0);
+    assert_ptr_equal(now().ss_sp, wider.ss_sp);
+    free_stack();
+    assert_int_equal(munmap(old.ss_sp, old.ss_size), 0);
+}
+
+static void nobody_leaves_the_stack_that_he_stands_on(void **state)
+{
+    (void)state;
+    const stack_t old = set_stack(true);
+    status_inside = SW_OK;
+    raise_with(SIGUSR1, outer, SA_ONSTACK);
+    assert_int_equal(status_inside, SW_E_BUSY);
+    assert_ptr_equal(stack_inside.ss_sp, old.ss_sp);
+    status_inside = SW_OK;
+    raise_with(SIGUSR1, on_signal, SA_ONSTACK);
+    assert_int_equal(status_inside, SW_E_BUSY);
+    assert_ptr_equal(now().ss_sp, old.ss_sp);
+    free_stack();
+}
+
+/* ---- what it is for ---- */
+
+static void on_second(int number)
+{
+    (void)number;
+}
+
+static volatile uint8_t *used;
+
+/* Uses what the CLR's handler uses where another signal finds the least room; and then there is another signal. */
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    const uint8_t *here = __builtin_frame_address(0), *bottom = (const uint8_t *)stack_inside.ss_sp + PAGE;
+    (void)number, (void)info, (void)context;
+    const size_t top = (size_t)((const uint8_t *)stack_inside.ss_sp + stack_inside.ss_size - here);
+    if (here < bottom || top > CLR_BYTES - PAGE - LEFT_BY_CLR)
+        _exit(2);
+    used = __builtin_alloca(CLR_BYTES - PAGE - LEFT_BY_CLR - top);
+    used[0] = 1;
+    raise(SIGUSR2);
+    _exit(0);
+}
+
+static void a_second_signal_finds_room(void **state)
+{
+    const struct sigaction second = { .sa_handler = on_second };
+    int status;
+    (void)state;
+    HOST_NEEDS(host_has_process_reads(), A_GUARD);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        set_stack(true);
+        if (sw_clr_widen_signal_stack(NULL) != SW_OK || sigaction(SIGUSR2, &second, NULL) != 0)
+            _exit(3);
+        stack_inside = now();
+        raise_with(SIGUSR1, on_fault, SA_ONSTACK);
+        _exit(4);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+#define ALONE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        ALONE(the_runtimes_stack_is_replaced_once),
+        ALONE(where_there_is_none_none_is_made),
+        ALONE(somebody_elses_stays),
+        ALONE(all_signals_are_as_they_were),
+        ALONE(what_a_handler_replaces_is_there_behind_it),
+        ALONE(one_is_made_for_a_thread_whoever_brings_the_old_one_back),
+        ALONE(nobody_leaves_the_stack_that_he_stands_on),
+        ALONE(a_second_signal_finds_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
