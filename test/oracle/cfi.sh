@@ -64,7 +64,7 @@ made() {
     command -v "$1" >/dev/null 2>&1 || return 0
     # shellcheck disable=SC2086
     if "$@" -O2 -w -fPIC -shared -nostdlib $tables -Iinclude -Ilib -Isrc \
-        lib/base/*.c lib/cfi/*.c lib/pe/*.c lib/clr/*.c -o "$build/test/oracle/made.so" 2>/dev/null; then
+        lib/cfi/*.c lib/pe/*.c -o "$build/test/oracle/made.so" 2>/dev/null; then
         verdict ".$name" "$("$build/test/oracle/cfi_libdw" "$build/test/oracle/made.so" $asked 2>&1 | tail -n 1)"
     else
         echo "ok - .$name # SKIP $1 does not make it"

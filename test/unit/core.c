@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "cores.h"
+#include "host.h"
 
 enum { BUILD_ID = 7 };
 
@@ -572,7 +573,7 @@ static void any_byte_of_headers_and_notes_may_lie(void **state)
         made.no_files = listed;
         const struct sw_core_files files = files_of(&shelf, BUILD_ID);
         made_core(&made);
-        for (size_t at = 0; at < made.notes_end; at++) {
+        for (size_t at = 0; at < made.notes_end; at += HOST_STRIDE) {
             static const uint8_t changes[] = { 0x01, 0x80, 0xff };
             for (size_t c = 0; c < sizeof changes; c++) {
                 made.bytes[at] ^= changes[c];

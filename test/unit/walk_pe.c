@@ -5,6 +5,7 @@
 #include "../support/bytes.h"
 #include "rows.h"
 #include "cached_twice.h"
+#include "host.h"
 
 #include "code/images.h"
 
@@ -326,7 +327,8 @@ static void walk_is_as_expected(void **state)
     put_stack(row->words, COUNT_OF(row->words));
     const struct sw_regs regs = start_at(row->pc);
     sw_sim_walker(sim)->flags = row->flags;
-    (void)walk_twice(sw_sim_walker(sim), &regs, true);
+    if (HOST_STRIDE == 1 || !row->damage) /* which takes long: the whole image is searched */
+        (void)walk_twice(sw_sim_walker(sim), &regs, true);
     sw_walk_start(&walk, sw_sim_walker(sim), &scratch, &regs, true);
     assert_true(sw_walk_next(&walk));
     for (; expected->rva; expected++) {

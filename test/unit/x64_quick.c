@@ -15,12 +15,7 @@
 
 enum { LENGTH = 15, PC = 0x7654321000, SHARE_PERCENT = 95 };
 
-/* Under qemu everything takes twenty times as long, and nothing else is read. */
-#if defined(__aarch64__)
-enum { RANDOM = 250000, CALLS = 30000, VEX_TRIES = 6 };
-#else
-enum { RANDOM = 2500000, CALLS = 300000, VEX_TRIES = 6 };
-#endif
+enum { RANDOM = 2500000 / HOST_STRIDE, CALLS = 300000 / HOST_STRIDE, VEX_TRIES = 6 };
 
 static uint64_t seed = 88172645463325252u;
 
@@ -145,7 +140,7 @@ static void every_modrm(uint8_t *bytes, size_t at)
 
 static void every_opcode(uint8_t *bytes, size_t at)
 {
-    for (unsigned opcode = 0; opcode < 256; opcode++) {
+    for (unsigned opcode = 0; opcode < 256; opcode += HOST_STRIDE) {
         bytes[at] = (uint8_t)opcode;
         every_modrm(bytes, at + 1);
         bytes[at] = 0x0f;
