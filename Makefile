@@ -180,6 +180,8 @@ mutants: deps
 	@ONLY='$(ONLY)' test/mutants/run.sh $(BUILD)
 
 # The shared library beside that of the last tag, or of the commit BASE: what programs linked with it meet.
+nuget:
+	@mk/nuget.sh $(BUILD) $(VERSION)
 abi:
 	@mk/deps.sh abi
 	@mk/abi.sh $(BUILD) $(BASE) || [ $$? -eq 77 ]
@@ -206,6 +208,7 @@ help:
 	@echo 'make install-lib    the library alone; MINIMAL=1: without libelf and liblzma; make install-zydis: the decoder, for -static'
 	@echo 'make docs           the reference of all headers: pages of man and HTML, $(BUILD)/docs; make install-docs'
 	@echo 'make dist           the sources of the last commit, $(BUILD)/snapwalk-$(VERSION).tar.xz'
+	@echo 'make nuget          NuGet packages of the C# binding, the profiler and the overlay, $(BUILD)/nuget'
 	@echo 'make tools          snapstacks: stacks of a process or a core; the .NET profiler; profile-convert; $(BUILD)/tools'
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
 	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
@@ -231,4 +234,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: abi check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all
+.PHONY: abi nuget check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all

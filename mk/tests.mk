@@ -91,7 +91,7 @@ $(BENCH_RIVALS): $(BUILD)/%: %.c $(BENCH_SHARED) $(wildcard test/bench/*.h test/
 $(OVERLAY): $(wildcard examples/clr-overlay/*) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
-	@$(CC) -Iinclude $(SHARED) $(CFLAGS) -o $@ $(filter %.c %.S,$^) $(LIB) $(LDLIBS) $(LOADED)
+	@$(CC) -Iinclude $(SHARED) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.S,$^) $(LIB) $(LDLIBS) $(LOADED)
 $(SAMPLER): test/bench/sampled/sampler.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"

@@ -1,0 +1,60 @@
+using System.Diagnostics;
+using System.Text;
+using Microsoft.Diagnostics.NETCore.Client;
+
+namespace Snapwalk;
+
+/// <summary>
+/// The profiler of this package: for a process that is started, or for one that runs. Settings are texts such as
+/// <c>SNAPWALK_OUT=work.pb.gz</c> and <c>SNAPWALK_HZ=1000</c>.
+/// </summary>
+public static class Profiler
+{
+    /// <summary>The profiler's class id.</summary>
+    public static readonly Guid ClassId = new("846F5F1C-F9AE-4B07-969E-05C26BC060D8");
+
+    /// <summary>The file of the profiler.</summary>
+    /// <exception cref="FileNotFoundException">The program was published for another system than Linux on x64.</exception>
+    public static string LibraryPath => NativeFile.Find("libsnapwalk-profiler.so");
+
+    /// <summary>Has a .NET program that is started so, and those that it starts, profiled from its first method on.</summary>
+    /// <param name="start">Gets environment variables; nothing else of it changes.</param>
+    /// <param name="settings">NAME=VALUE each.</param>
+    /// <exception cref="ArgumentException">A setting has no equals sign.</exception>
+    public static void AddTo(ProcessStartInfo start, params string[] settings)
+    {
+        foreach (string setting in settings)
+        {
+            (string name, string value) = Parts(setting);
+            start.Environment[name] = value;
+        }
+        start.Environment["CORECLR_ENABLE_PROFILING"] = "1";
+        start.Environment["CORECLR_PROFILER"] = ClassId.ToString("B");
+        start.Environment["CORECLR_PROFILER_PATH"] = LibraryPath;
+    }
+
+    /// <summary>
+    /// Brings the profiler into a .NET process that runs, of the same user, this one too. It writes its profile when the
+    /// process ends, or when the command <c>snapwalk-profiler dump</c> asks for it.
+    /// </summary>
+    /// <param name="processId">The process: <c>Environment.ProcessId</c> is this one.</param>
+    /// <param name="settings">NAME=VALUE each.</param>
+    /// <exception cref="ServerNotAvailableException">There is no such .NET process, or no right to speak with it.</exception>
+    /// <exception cref="ServerErrorException">It has a profiler already, or a setting is wrong.</exception>
+    /// <exception cref="ArgumentException">A setting has no equals sign, or more than one line.</exception>
+    public static void Attach(int processId, params string[] settings)
+    {
+        foreach (string setting in settings)
+            _ = Parts(setting);
+        new DiagnosticsClient(processId).AttachProfiler(
+            TimeSpan.FromSeconds(10), ClassId, LibraryPath, Encoding.UTF8.GetBytes(string.Join('\n', settings) + "\0"));
+    }
+
+    static (string, string) Parts(string setting)
+    {
+        int at = setting.IndexOf('=');
+        if (at <= 0 || setting.Contains('\n') || setting.Contains('\0'))
+            throw new ArgumentException($"'{setting}' is not NAME=VALUE", nameof(setting));
+        return (setting[..at], setting[(at + 1)..]);
+    }
+}

@@ -1,0 +1,59 @@
+// A user's program: profiles a copy of itself, with and without the overlay, then itself; shows its own stack.
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+
+if (args is ["work"])
+    return Work.Spin(500, File.ReadAllText("/proc/self/maps").Contains("libsnapwalk-overlay.so") ? 2 : 1);
+
+string folder = args[0];
+int Run(Action<ProcessStartInfo> change)
+{
+    var start = new ProcessStartInfo(Environment.ProcessPath!, ["exec", typeof(Work).Assembly.Location, "work"]);
+    change(start);
+    using Process child = Process.Start(start)!;
+    child.WaitForExit();
+    return child.ExitCode;
+}
+string Out(string name) => $"SNAPWALK_OUT={folder}/{name}.folded";
+
+Console.WriteLine($"started: {Run(start => Snapwalk.Profiler.AddTo(start, Out("started"), "SNAPWALK_HZ=1000"))}");
+int status = Run(start =>
+{
+    Snapwalk.Profiler.AddTo(start, Out("overlaid"), "SNAPWALK_HZ=1000");
+    Snapwalk.Overlay.AddTo(start, Snapwalk.Profiler.ClassId, Snapwalk.Profiler.LibraryPath);
+});
+Console.WriteLine($"overlaid: {status}");
+Snapwalk.Profiler.Attach(Environment.ProcessId, Out("attached"), "SNAPWALK_HZ=1000");
+Work.Spin(500, 0);
+try
+{
+    Snapwalk.Profiler.Attach(Environment.ProcessId, "no setting");
+}
+catch (ArgumentException)
+{
+    Console.WriteLine("refused");
+}
+Work.Show();
+return 0;
+
+static class Work
+{
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static int Spin(int milliseconds, int result)
+    {
+        long end = Environment.TickCount64 + milliseconds;
+        while (Environment.TickCount64 < end)
+            Thread.SpinWait(100);
+        return result;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static void Show()
+    {
+        using var walker = new Snapwalk.Walker();
+        Snapwalk.Stack stack = walker.Here();
+        foreach (Snapwalk.Frame frame in stack.Frames)
+            Console.WriteLine(frame);
+        Console.WriteLine($"whole: {stack.IsWhole}");
+    }
+}
