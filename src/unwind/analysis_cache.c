@@ -7,6 +7,7 @@
 #include "unwind/analysis_cache.h"
 
 #include "common/alloc.h"
+#include "unwind/pending.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -14,26 +15,18 @@
 enum { LEAST = 65536, SHARE = 8, SPARE = 4, PENDING_SHARE = 32, HEAD_WORDS = 9, HASHED_A_UNIT = 512 };
 enum { WAYS = 4, TAG_SHIFT = 48 };
 
-/* One piece of pending work: as struct sw_pending, behind a checksum. Two writers at once leave none. */
-enum { PENDING_WORDS = sizeof(struct sw_pending) / 8, PENDING_WAYS = 4 };
-struct pending {
-    _Atomic uint64_t check;
-    _Atomic uint64_t words[PENDING_WORDS];
-};
-
 /*
  * ring     ring_words, all that is left of the memory. head counts words from the beginning of time.
  * places   By hash of a finding, WAYS for each: 1 + where its entry begins, in words from the beginning of time, and
  *          above it a part of the hash, so that mostly no other entry is looked at.
- * pending  By hash of a finding, PENDING_WAYS places for each.
  */
 struct sw_analysis_cache {
     struct sw_alloc alloc;
     size_t bytes;
     uint64_t ring_words;
-    uint64_t place_count, pending_count; /* powers of two, and more than WAYS */
+    uint64_t place_count; /* a power of two, and more than WAYS */
+    struct sw_pending_notes pending;
     _Atomic uint64_t head, hits, misses, outdated, cuts;
-    struct pending *pending;
     _Atomic uint64_t *places;
     _Atomic uint64_t *ring;
 };
@@ -76,9 +69,9 @@ enum sw_status sw_analysis_cache_create(const struct sw_alloc *alloc, size_t byt
     k->alloc = from;
     k->bytes = bytes;
     k->place_count = power_below(bytes / SHARE / sizeof *k->places);
-    k->pending_count = power_below(bytes / PENDING_SHARE / sizeof *k->pending);
-    k->pending = (struct pending *)(k + 1);
-    k->places = (_Atomic uint64_t *)(k->pending + k->pending_count);
+    k->pending.count = power_below(bytes / PENDING_SHARE / sizeof *k->pending.notes);
+    k->pending.notes = (struct sw_pending_note *)(k + 1);
+    k->places = (_Atomic uint64_t *)(k->pending.notes + k->pending.count);
     k->ring = k->places + k->place_count;
     k->ring_words = (bytes - (size_t)((char *)k->ring - (char *)k)) / sizeof *k->ring;
     *cache = k;
@@ -101,40 +94,13 @@ static void add_one(_Atomic uint64_t *counter)
     (void)atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-static uint64_t count_pending(const struct sw_analysis_cache *cache)
-{
-    struct sw_pending pending;
-    uint64_t waiting = 0;
-    for (size_t n = 0; sw_analysis_cache_pending(cache, n, &pending); n++)
-        waiting += pending.finding.kind != SW_FINDING_NONE;
-    return waiting;
-}
-
 struct sw_analysis_cache_counts sw_analysis_cache_get_counts(const struct sw_analysis_cache *cache)
 {
     if (!cache)
         return (struct sw_analysis_cache_counts){ 0 };
-    return (struct sw_analysis_cache_counts){ count(&cache->hits), count(&cache->misses), count(&cache->outdated),
-                                              cache->bytes,        count(&cache->cuts),   count_pending(cache) };
-}
-
-static uint64_t hash_of(const struct sw_finding *f)
-{
-    uint64_t hash = f->kind;
-    hash = (hash ^ f->a) * UINT64_C(0x9e3779b97f4a7c15);
-    hash = ((hash ^ hash >> 32) ^ f->b) * UINT64_C(0x9e3779b97f4a7c15);
-    hash = ((hash ^ hash >> 32) ^ f->c) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash >> 16;
-}
-
-static bool is_same(const struct sw_finding *a, const struct sw_finding *b)
-{
-    return a->kind == b->kind && a->a == b->a && a->b == b->b && a->c == b->c;
-}
-
-static uint64_t add_to(uint64_t sum, uint64_t word)
-{
-    return (sum ^ word) * UINT64_C(0xff51afd7ed558ccd) + (sum >> 29);
+    return (struct sw_analysis_cache_counts){ count(&cache->hits),     count(&cache->misses),
+                                              count(&cache->outdated), cache->bytes,
+                                              count(&cache->cuts),     sw_pending_count(&cache->pending) };
 }
 
 /* ---- the ring ---- */
@@ -147,7 +113,7 @@ struct set {
 
 static struct set set_of(const struct sw_analysis_cache *cache, const struct sw_finding *finding)
 {
-    const uint64_t hash = hash_of(finding);
+    const uint64_t hash = sw_finding_hash(finding);
     return (struct set){ &cache->places[hash & (cache->place_count - WAYS)], hash >> 32 << TAG_SHIFT };
 }
 
@@ -206,7 +172,7 @@ static uint64_t sum_up(uint64_t sum, const void *words, uint64_t count)
     for (uint64_t i = 0; i < count; i++) {
         uint64_t word;
         memcpy(&word, (const uint8_t *)words + 8 * i, 8);
-        sum = add_to(sum, word);
+        sum = sw_checksum_add(sum, word);
     }
     return sum;
 }
@@ -309,7 +275,7 @@ __attribute__((noinline)) size_t sw_analysis_cache_try(struct sw_analysis_cache 
         if (begin == 0 || (place ^ begin) != set.tag)
             continue;
         const size_t count = copy_out(cache, begin - 1, &top, words, room);
-        if (count == 0 || !is_same(&top.entry.finding, finding))
+        if (count == 0 || !sw_finding_is_same(&top.entry.finding, finding))
             continue;
         const bool is_found = holds(code, &top, generation);
         add_one(is_found ? &cache->hits : &cache->outdated);
@@ -407,93 +373,28 @@ enum sw_status sw_analysis_cache_rule(struct sw_analysis_cache *cache, const str
 
 /* ---- what is left to be done ---- */
 
-static struct pending *pending_at(const struct sw_analysis_cache *cache, const struct sw_finding *finding, unsigned way)
-{
-    return &cache->pending[(hash_of(finding) + way) & (cache->pending_count - 1)];
-}
-
-/* What stands there; nothing if that does not fit together. */
-static struct sw_pending load_pending(const struct pending *from)
-{
-    struct sw_pending pending = { .cost = 0 };
-    uint64_t words[PENDING_WORDS], sum = 0;
-    for (unsigned i = 0; i < PENDING_WORDS; i++) {
-        words[i] = count(&from->words[i]);
-        sum = add_to(sum, words[i]);
-    }
-    if (sum == count(&from->check))
-        memcpy(&pending, words, sizeof pending);
-    return pending;
-}
-
-static void store_pending(struct pending *to, const struct sw_pending *pending)
-{
-    uint64_t words[PENDING_WORDS], sum = 0;
-    memcpy(words, pending, sizeof words);
-    for (unsigned i = 0; i < PENDING_WORDS; i++) {
-        atomic_store_explicit(&to->words[i], words[i], memory_order_relaxed);
-        sum = add_to(sum, words[i]);
-    }
-    atomic_store_explicit(&to->check, sum, memory_order_relaxed);
-}
-
-static void note_pending(struct sw_analysis_cache *cache, const struct sw_pending *pending)
-{
-    struct pending *to = NULL;
-    for (unsigned way = 0; way < PENDING_WAYS; way++) {
-        struct pending *here = pending_at(cache, &pending->finding, way);
-        const struct sw_pending there = load_pending(here);
-        if (is_same(&there.finding, &pending->finding)) {
-            to = here;
-            break;
-        }
-        if (!to && there.finding.kind == SW_FINDING_NONE)
-            to = here;
-    }
-    store_pending(to ? to : pending_at(cache, &pending->finding, 0), pending);
-}
-
 void sw_analysis_cache_pend(struct sw_analysis_cache *cache, const struct sw_pending *pending)
 {
     if (!cache)
         return;
     add_one(&cache->cuts);
-    note_pending(cache, pending);
-}
-
-static struct pending *find_pending(const struct sw_analysis_cache *cache, const struct sw_finding *finding,
-                                    struct sw_pending *there)
-{
-    for (unsigned way = 0; cache && way < PENDING_WAYS; way++) {
-        struct pending *here = pending_at(cache, finding, way);
-        *there = load_pending(here);
-        if (is_same(&there->finding, finding))
-            return here;
-    }
-    return NULL;
+    sw_pending_add(&cache->pending, pending);
 }
 
 uint64_t sw_analysis_cache_cost(const struct sw_analysis_cache *cache, const struct sw_finding *finding, uint64_t stamp)
 {
-    struct sw_pending there;
-    return find_pending(cache, finding, &there) && there.stamp == stamp ? there.cost : 0;
+    return cache ? sw_pending_cost(&cache->pending, finding, stamp) : 0;
 }
 
 bool sw_analysis_cache_pending(const struct sw_analysis_cache *cache, size_t n, struct sw_pending *pending)
 {
-    if (!cache || n >= cache->pending_count)
-        return false;
-    *pending = load_pending(&cache->pending[n]);
-    return true;
+    return cache && sw_pending_get(&cache->pending, n, pending);
 }
 
 void sw_analysis_cache_settle(struct sw_analysis_cache *cache, const struct sw_finding *finding)
 {
-    const struct sw_pending none = { .cost = 0 };
-    struct sw_pending there;
-    struct pending *at = find_pending(cache, finding, &there);
-    if (at)
-        store_pending(at, &none);
+    if (cache)
+        sw_pending_settle(&cache->pending, finding);
 }
 
 /* ---- another cache ---- */
@@ -514,21 +415,13 @@ static bool copy_entry(struct sw_analysis_cache *to, const struct sw_analysis_ca
     for (uint64_t i = above; i < size; i++) {
         const uint64_t word = atomic_load_explicit(&from->ring[at % from->ring_words + i], memory_order_relaxed);
         atomic_store_explicit(&to->ring[first + i], word, memory_order_relaxed);
-        sum = add_to(sum, word);
+        sum = sw_checksum_add(sum, word);
     }
     atomic_thread_fence(memory_order_acquire);
     if (sum != top.entry.check || !is_there(from, at, size))
         return false;
     note_place(to, &top.entry.finding, begin);
     return true;
-}
-
-static void copy_pending(struct sw_analysis_cache *to, const struct sw_analysis_cache *from)
-{
-    struct sw_pending pending;
-    for (size_t n = 0; sw_analysis_cache_pending(from, n, &pending); n++)
-        if (pending.finding.kind != SW_FINDING_NONE)
-            note_pending(to, &pending);
 }
 
 void sw_analysis_cache_copy(struct sw_analysis_cache *to, const struct sw_analysis_cache *from)
@@ -538,7 +431,7 @@ void sw_analysis_cache_copy(struct sw_analysis_cache *to, const struct sw_analys
         if (begin != 0)
             (void)copy_entry(to, from, begin - 1);
     }
-    copy_pending(to, from);
+    sw_pending_copy(&to->pending, &from->pending);
     atomic_store(&to->hits, count(&from->hits));
     atomic_store(&to->misses, count(&from->misses));
     atomic_store(&to->outdated, count(&from->outdated));

@@ -6,28 +6,9 @@
 #define SW_ANALYSIS_CACHE_H
 
 #include "analyze/analyze.h"
+#include "unwind/pending.h"
 
 #include <snapwalk/analysis_cache.h>
-
-/*
- * What a finding is about. a, b, c: by its kind, see findings.h; ANALYSIS: of the function [a, b).
- */
-enum sw_finding_kind {
-    SW_FINDING_NONE = 0,
-    SW_FINDING_ANALYSIS,
-    SW_FINDING_RULE,
-    SW_FINDING_FORWARD,
-    SW_FINDING_STATE,
-    SW_FINDING_JUMPS,
-    SW_FINDING_SCAN,
-    SW_FINDING_OPENINGS,
-    SW_FINDING_TO_JUMP,
-    SW_FINDING_DISPATCH
-};
-struct sw_finding {
-    uint64_t kind;
-    uint64_t a, b, c;
-};
 
 /*
  * get: the words of a finding that is there and holds, and what it was read from into the code's meter; try: the same,
@@ -61,19 +42,13 @@ void sw_analysis_cache_analyze(struct sw_analysis_cache *cache, const struct sw_
                                uint64_t end, uint64_t generation, struct sw_analysis *work);
 
 /*
- * Work that was cut: what should have been found out, and the units that it had cost by then. `stamp` is anything that
- * changes with the code. A few are noted; what is lost is only known to cost too much once it was tried again.
+ * Work that was cut (pending.h); cache may be null.
  *
- * pend     Notes it.
+ * pend     Notes it, and counts the cut.
  * cost     What it had cost; 0: it is not noted.
  * pending  The n-th place of the notes. False: there is none. finding->kind is NONE where the place is free.
  * settle   Frees its place.
  */
-struct sw_pending {
-    struct sw_finding finding;
-    uint64_t stamp;
-    uint64_t cost;
-};
 void sw_analysis_cache_pend(struct sw_analysis_cache *cache, const struct sw_pending *pending);
 uint64_t sw_analysis_cache_cost(const struct sw_analysis_cache *cache, const struct sw_finding *finding,
                                 uint64_t stamp);
