@@ -1,6 +1,6 @@
 /*
- * What the two halves of the fold share: how far a walk's frames have been folded into callbacks, and where walks
- * start.
+ * What the parts of the fold share: how far a walk's frames have been folded into callbacks. start.c says where walks
+ * start, fold.c goes along them, fold_frame.c decides which frames are told of, and callback.c tells.
  */
 #ifndef SW_FOLD_H
 #define SW_FOLD_H
@@ -56,6 +56,8 @@ struct sw_fold {
     bool documented;
 };
 
+/* ---- start.c ---- */
+
 /*
  * Where to start: regs null for nowhere. exact: their pc was being executed. reached: the walk stands there already, in
  * front of its frame.
@@ -70,12 +72,6 @@ struct sw_start {
 struct sw_start sw_fold_start(struct sw_fold *fold);
 struct sw_start sw_fold_go_on(struct sw_fold *fold);
 
-/* From now on callbacks get a CONTEXT with these ContextFlags; 0: with those that it has. */
-void sw_fold_set_context_flags(const struct sw_fold *fold, uint32_t flags);
-
-/* From now on their ContextFlags say that a frame was unwound from a call: CONTEXT_UNWOUND_TO_CALL. */
-void sw_fold_note_unwound(const struct sw_fold *fold);
-
 /* Starts the walk of a stretch, of at most `most` frames. */
 void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, bool exact, uint32_t most);
 
@@ -84,5 +80,49 @@ void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, 
  * Null when there is none.
  */
 struct sw_transition *sw_fold_take_record(struct sw_fold *fold, uint64_t above);
+
+/* ---- fold_frame.c ---- */
+
+/* Notes which parts of the stack exceptions in flight have unwound; before the first frame. */
+void sw_fold_find_unwound(struct sw_fold *fold);
+
+/* Takes the next frame. False: the callback wants no more, or frames go in circles. */
+enum { SW_FOLD_NOT_HIGHER_MAX = 256 };
+bool sw_fold_frame(struct sw_fold *fold, const struct sw_frame *frame);
+
+/*
+ * A run is told of when it is known what called into it: the CLR swallows it when that is exception dispatch, through a
+ * hidden stub too. At the end there is nothing any more. False: the callback wants no more.
+ */
+bool sw_fold_report_run(struct sw_fold *fold, bool swallowed);
+
+/* Whether managed frames without flags have nothing to them but to be called back. No callback changes that. */
+static inline bool sw_fold_calls_back_managed(const struct sw_fold *fold)
+{
+    return fold->before == MANAGED && fold->handler == 0 && fold->unwound_count == 0 && !fold->has_run &&
+           fold->left_to == 0;
+}
+
+/* ---- callback.c ---- */
+
+/* What is the same in every callback. */
+void sw_fold_prepare_callbacks(struct sw_fold *fold);
+
+/* From now on callbacks get a CONTEXT with these ContextFlags; 0: with those that it has. */
+void sw_fold_set_context_flags(const struct sw_fold *fold, uint32_t flags);
+
+/* From now on their ContextFlags say that a frame was unwound from a call: CONTEXT_UNWOUND_TO_CALL. */
+void sw_fold_note_unwound(const struct sw_fold *fold);
+
+/* The record that the next callback's frameInfo refers to. */
+static inline struct sw_frame_info *sw_fold_next_record(const struct sw_fold *fold)
+{
+    const uint32_t turn = fold->documented ? fold->call->reported % SW_FRAME_RECORDS : 0;
+    return &fold->call->work->records[turn];
+}
+
+/* Calls back for a frame, with its registers or with noted ones. False: the callback wants no more. */
+bool sw_fold_call_back(struct sw_fold *fold, FunctionID function, const struct sw_frame *frame,
+                       const struct sw_regs *regs);
 
 #endif

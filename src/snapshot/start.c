@@ -87,26 +87,6 @@ static void complete_record(const struct sw_fold *fold, struct sw_regs *record)
             sw_regs_set(record, n, here->r[n]);
 }
 
-static uint8_t *context_flags_of(const struct sw_fold *fold)
-{
-    enum { X64_FLAGS_AT = 0x30, ARM64_FLAGS_AT = 0 };
-    return fold->call->work->context +
-           (fold->call->engine->walker->machine == SW_MACHINE_X64 ? X64_FLAGS_AT : ARM64_FLAGS_AT);
-}
-
-void sw_fold_set_context_flags(const struct sw_fold *fold, uint32_t flags)
-{
-    uint8_t *at = context_flags_of(fold);
-    for (unsigned i = 0; flags != 0 && !fold->documented && i < 4; i++)
-        at[i] = (uint8_t)(flags >> 8 * i);
-}
-
-void sw_fold_note_unwound(const struct sw_fold *fold)
-{
-    enum { UNWOUND_TO_CALL = 0x20 }; /* 0x20000000 */
-    context_flags_of(fold)[3] |= UNWOUND_TO_CALL;
-}
-
 /* A return address may be the end of its code. */
 static bool is_in_managed_code(const struct sw_walker *walker, uint64_t pc)
 {
