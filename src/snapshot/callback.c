@@ -1,6 +1,6 @@
 /*
- * One callback of the fold: what is told of a frame, in a record and in a CONTEXT. Refuses to know which frames are told
- * of (fold_frame.c).
+ * One callback of the fold: what is told of a frame, in a record and in a CONTEXT. Refuses to know which frames are
+ * told of (fold_frame.c).
  *
  * Source: clr-contract.md section 4; contract-documented.md C1-C9.
  */

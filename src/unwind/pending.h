@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-/* What should have been found out, and the units that it had cost by then. stamp: anything that changes with the code. */
+/* What should have been found out, and the units that it had cost by then. stamp: what changes with the code. */
 struct sw_pending {
     struct sw_finding finding;
     uint64_t stamp;
