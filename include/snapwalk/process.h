@@ -51,6 +51,18 @@ SW_API enum sw_process_obstacle sw_process_find_obstacle(int pid, int *tracer);
 SW_API const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle);
 
 /*
+ * What a failure of a call on a process means, and what to do about it, as a sentence; of SW_E_PERMISSION the
+ * obstacle's. After SW_E_PERMISSION and SW_E_OS errno is that of the system call that failed; on Windows ask
+ * GetLastError.
+ *
+ * error    That number for SW_E_OS; 0: not known.
+ *
+ * Returns  A constant string; of statuses that no such call returns the name. Memory  Static. Threads  Any.
+ * Signals  Not safe.
+ */
+SW_API const char *sw_process_advice(int pid, enum sw_status status, int error);
+
+/*
  * Reads the memory map of the process, registers the images in it (ELF files, the vdso, ReadyToRun images), and removes
  * images that are gone. Cheap if nothing changed. A deleted file is found if the caller may open /proc/PID/map_files.
  * Otherwise it is left out: no tables are better than those of another file. Files are looked up in the process's root
@@ -135,14 +147,38 @@ SW_API SW_NODISCARD enum sw_status sw_process_thread_name(struct sw_process *pro
                                                           size_t size);
 
 /*
- * Makes a walker for one stopped thread. Its stack is copied in one read, from sp to the end of the mapping, and is the
- * walker's window. The next call replaces the copy. On ARM64 the walker has the pac_mask that the kernel reports. Its
- * budget is SW_WALK_BUDGET_UNLIMITED.
+ * For a debugger that has stopped the whole process itself and holds its threads: from now on the process counts as
+ * stopped, as after sw_process_stop. The library attaches to nothing, stops nothing and resumes nothing; the caller has
+ * the registers. At each stop:
+ *
+ *     sw_process_adopt_stop(process, 0);
+ *     ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &record);                        // of each thread
+ *     sw_context_load(SW_CONTEXT_USER_REGS, machine, record.iov_base, record.iov_len, &regs);
+ *     sw_process_walker(process, &regs, codemap, images, &walker);
+ *     sw_process_resume(process);                                                 // before the caller resumes it
+ *
+ * Until then a second call begins the stop anew: for when the caller has let threads run, or has written to memory.
+ *
+ * stack_bytes  How much of a stack sw_process_walker copies, as for sw_process_capture. 0: 256 KiB. At most 8 MiB.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_BUSY (the library has stopped threads of it itself); SW_E_GONE; SW_E_PERMISSION;
+ *          SW_E_NO_MEMORY; SW_E_OS; SW_E_UNSUPPORTED (on Windows). sw_process_stop, captures and the suspender are
+ *          SW_E_BUSY meanwhile, sw_process_threads lists none.
+ * Threads  One call on a process at a time; on ARM64 from the thread that traces, which alone can ask the kernel for
+ *          the mask of signed addresses. Signals  Not safe.
+ */
+SW_API SW_NODISCARD enum sw_status sw_process_adopt_stop(struct sw_process *process, size_t stack_bytes);
+
+/*
+ * Makes a walker for one stopped thread. From sp on its stack is copied, up to 256 KiB or what sw_process_adopt_stop
+ * was told, and is the walker's window. Memory map, stacks and pages are read once in a stop of the whole process: what
+ * a caller writes to its memory meanwhile, walks may not see. The next call may move the copy. On ARM64 the walker has
+ * the pac_mask that the kernel reports. Its budget is SW_WALK_BUDGET_UNLIMITED.
  *
  * regs     The registers of the thread.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY; SW_E_GONE.
- * Memory   The copy belongs to `process` and grows to the largest stack so far, at most 8 MiB.
+ * Memory   The copies belong to `process`, at most 64 MiB, and 2 MiB for pages. Reused in the next stop.
  * Threads  One call on a process at a time. Signals  Not safe.
  */
 SW_API SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process, const struct sw_regs *regs,

@@ -83,7 +83,7 @@ static void *interface_of(void **state, REFIID iid)
     return found;
 }
 
-static ICorProfilerInfo15 *info_of(void **state)
+static ICorProfilerInfo15 *summary_of(void **state)
 {
     return interface_of(state, &IID_ICorProfilerInfo15);
 }
@@ -104,7 +104,7 @@ static void every_version_is_the_same_object(void **state)
 
 static void other_interfaces_are_not_supported(void **state)
 {
-    ICorProfilerInfo15 *info = info_of(state);
+    ICorProfilerInfo15 *info = summary_of(state);
     IID unknown = IID_ICorProfilerInfo15;
     unknown.Data4[7] ^= 1;
     void *found = state;
@@ -121,7 +121,7 @@ static void other_interfaces_are_not_supported(void **state)
 
 static void references_are_not_counted(void **state)
 {
-    ICorProfilerInfo15 *info = info_of(state);
+    ICorProfilerInfo15 *info = summary_of(state);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(info->lpVtbl->AddRef(info), 1);
         assert_int_equal(info->lpVtbl->Release(info), 1);
@@ -230,7 +230,7 @@ static void function_from_ip_answers(void **state)
     void *runtime;
     start(&runtime);
     sw_sim_engine(((struct runtime *)runtime)->sim)->flavour = SW_FLAVOUR_CORECLR_UNIX;
-    ICorProfilerInfo15 *info = info_of(&runtime);
+    ICorProfilerInfo15 *info = summary_of(&runtime);
     FunctionID id = 0;
     ReJITID rejit = 5;
     const LPCBYTE ip = (LPCBYTE)row->ip;
@@ -254,7 +254,7 @@ static void function_from_ip_answers(void **state)
 static void no_function_is_known_before_the_heap_is_ready(void **state)
 {
     struct sw_engine *engine = sw_sim_engine(((struct runtime *)*state)->sim);
-    ICorProfilerInfo15 *info = info_of(state);
+    ICorProfilerInfo15 *info = summary_of(state);
     const LPCBYTE ip = (LPCBYTE)(uintptr_t)0x1004;
     FunctionID id = 5;
     engine->flavour = SW_FLAVOUR_CORECLR_WINDOWS;
@@ -267,7 +267,7 @@ static void no_function_is_known_before_the_heap_is_ready(void **state)
 
 static void code_info_gives_one_region(void **state)
 {
-    ICorProfilerInfo15 *info = info_of(state);
+    ICorProfilerInfo15 *info = summary_of(state);
     LPCBYTE begin = NULL;
     ULONG size = 0;
     assert_int_equal(info->lpVtbl->GetCodeInfo(info, LEAF, &begin, &size), S_OK);
@@ -284,7 +284,7 @@ static void code_info_gives_one_region(void **state)
 static void code_info_of_four_gigabytes_is_refused(void **state)
 {
     struct sw_sim *sim = ((struct runtime *)*state)->sim;
-    ICorProfilerInfo15 *info = info_of(state);
+    ICorProfilerInfo15 *info = summary_of(state);
     LPCBYTE begin = NULL;
     ULONG size = 0;
     const uint64_t at = UINT64_C(0x100000000);
@@ -299,7 +299,7 @@ static void code_info_of_four_gigabytes_is_refused(void **state)
 static void code_info2_gives_every_region_entry_first(void **state)
 {
     struct sw_sim *sim = ((struct runtime *)*state)->sim;
-    ICorProfilerInfo15 *info = info_of(state);
+    ICorProfilerInfo15 *info = summary_of(state);
     static const struct {
         uint64_t begin, end;
     } added[] = { { 0x5300, 0x5310 }, { 0x5100, 0x5120 }, { 0x5000, 0x5040 }, { 0x5200, 0x5201 } };
@@ -324,7 +324,7 @@ static void code_info2_gives_every_region_entry_first(void **state)
 static void code_info2_without_entry_is_in_order_of_address(void **state)
 {
     struct sw_sim *sim = ((struct runtime *)*state)->sim;
-    ICorProfilerInfo15 *info = info_of(state);
+    ICorProfilerInfo15 *info = summary_of(state);
     COR_PRF_CODE_INFO infos[2] = { { 0, 0 } };
     ULONG32 count = 0;
     assert_int_equal(sw_sim_range(sim, SW_KIND_JIT, 0x900, 0x910, LEAF), SW_OK);
@@ -337,7 +337,7 @@ static void code_info2_without_entry_is_in_order_of_address(void **state)
 
 static void code_info2_refuses_bad_arguments(void **state)
 {
-    ICorProfilerInfo15 *info = info_of(state);
+    ICorProfilerInfo15 *info = summary_of(state);
     COR_PRF_CODE_INFO one;
     ULONG32 count = 5;
     assert_int_equal(info->lpVtbl->GetCodeInfo2(info, 0, 1, &count, &one), E_INVALIDARG);
@@ -348,7 +348,7 @@ static void code_info2_refuses_bad_arguments(void **state)
 
 static void thread_info_gives_the_os_id(void **state)
 {
-    ICorProfilerInfo15 *info = info_of(state);
+    ICorProfilerInfo15 *info = summary_of(state);
     DWORD os_id = 0;
     assert_int_equal(info->lpVtbl->GetThreadInfo(info, THREAD, &os_id), S_OK);
     assert_int_equal(os_id, THREAD);
@@ -363,7 +363,7 @@ static void thread_info_gives_the_os_id(void **state)
 static void current_thread_is_the_caller_or_none(void **state)
 {
     struct runtime *runtime = *state;
-    ICorProfilerInfo15 *info = info_of(state);
+    ICorProfilerInfo15 *info = summary_of(state);
     ThreadID id = 5;
     assert_int_equal(info->lpVtbl->GetCurrentThreadID(info, &id), CORPROF_E_NOT_MANAGED_THREAD);
     sw_sim_run_as(runtime->sim, 12345);
@@ -377,7 +377,7 @@ static void current_thread_is_the_caller_or_none(void **state)
 
 static void current_thread_has_its_id(void **state)
 {
-    ICorProfilerInfo15 *info = info_of(state);
+    ICorProfilerInfo15 *info = summary_of(state);
     ThreadID id = 5;
     sw_sim_run_as(((struct runtime *)*state)->sim, LAST_THREAD);
     assert_int_equal(info->lpVtbl->GetCurrentThreadID(info, &id), S_OK);
@@ -677,7 +677,7 @@ static void a_slot_that_is_not_served_answers_e_notimpl(void **state)
     start(&runtime);
     memset(out, 0xa5, sizeof out);
     memset(untouched, 0xa5, sizeof untouched);
-    assert_int_equal(row->call(info_of(&runtime), out, config), E_NOTIMPL);
+    assert_int_equal(row->call(summary_of(&runtime), out, config), E_NOTIMPL);
     assert_memory_equal(out, untouched, sizeof out);
     stop(&runtime);
 }

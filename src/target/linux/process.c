@@ -1,12 +1,10 @@
 /*
- * Another process as a target: opened, its memory read in bulk, a walker over a stopped thread's stack. Knows /proc;
- * refuses to know how threads are stopped (process_threads.c), what the mapped files are (images_process.c) and what a
- * frame is.
+ * Another process as a target: opened, its memory and its memory map read. Knows /proc; refuses to know how threads are
+ * stopped (process_threads.c), what the mapped files are (images_process.c) and what a frame is.
  *
  * Source: proc(5), process_vm_readv(2); contexts.md section 7.
  */
 #include "common/alloc.h"
-#include "common/grow.h"
 #include "target/linux/process.h"
 
 #include <elf.h>
@@ -71,9 +69,8 @@ void sw_process_close(struct sw_process *process)
     const struct sw_alloc alloc = process->alloc;
     sw_process_drop_threads(process);
     sw_process_drop_capture(process);
+    sw_process_drop_stop(process);
     sw_left_out_drop(&process->left_out, &alloc);
-    if (process->window)
-        alloc.put(alloc.arg, process->window, process->window_room);
     sw_process_forget_maps(process);
     if (process->mem_file >= 0)
         close(process->mem_file);
@@ -86,7 +83,7 @@ enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, 
     char path[SW_PROC_PATH_BYTES];
     if (!process || !name || size == 0)
         return SW_E_ARGUMENT;
-    if (!sw_process_find_thread(process, tid) && !sw_process_find_captured(process, tid) &&
+    if (!process->is_adopted && !sw_process_find_thread(process, tid) && !sw_process_find_captured(process, tid) &&
         !sw_left_out_has(&process->left_out, tid))
         return SW_E_NOT_FOUND;
     snprintf(path, sizeof path, "/proc/%d/task/%llu/comm", process->pid, (unsigned long long)tid);
@@ -218,44 +215,6 @@ enum sw_status sw_process_read_maps(struct sw_process *process)
             break;
     }
     /* The map of a running process is valid for one call only. */
-    process->maps_valid = status == SW_OK && sw_process_threads(process, NULL, 0) != 0;
+    process->maps_valid = status == SW_OK && (process->is_adopted || sw_process_threads(process, NULL, 0) != 0);
     return status;
-}
-
-static enum sw_status copy_stack(struct sw_process *process, uint64_t begin, uint64_t end, struct sw_window *window)
-{
-    const size_t size = (size_t)(end - begin);
-    uint8_t *bytes = sw_grow(&process->alloc, process->window, 1, 0, &process->window_room, size);
-    if (!bytes)
-        return SW_E_NO_MEMORY;
-    process->window = bytes;
-    const size_t got = sw_process_read(process, begin, process->window, size);
-    *window = (struct sw_window){ begin, begin + got, process->window };
-    return SW_OK;
-}
-
-enum sw_status sw_process_walker(struct sw_process *process, const struct sw_regs *regs,
-                                 const struct sw_codemap *codemap, const struct sw_images *images,
-                                 struct sw_walker *walker)
-{
-    if (!process || !regs || !walker || !sw_regs_has(regs, sw_regs_sp_number(regs->machine)))
-        return SW_E_ARGUMENT;
-    enum sw_status status = sw_process_read_maps(process);
-    if (status != SW_OK)
-        return status == SW_E_NO_MEMORY ? status : SW_E_GONE;
-    *walker = (struct sw_walker){ .machine = regs->machine,
-                                  .memory = sw_process_memory(process),
-                                  .codemap = codemap,
-                                  .images = images,
-                                  .pac_mask = process->pac_mask,
-                                  .budget = SW_WALK_BUDGET_UNLIMITED };
-    const uint64_t sp = sw_regs_sp(regs);
-    const struct sw_map *map = sw_maps_find(process->maps, process->map_count, sp);
-    if (!map)
-        return SW_OK; /* sp is garbage: the walk finds that out, word by word */
-    walker->stack_begin = map->begin;
-    walker->stack_end = map->end;
-    const uint64_t begin = sp - map->begin < SW_RED_ZONE ? map->begin : sp - SW_RED_ZONE;
-    const uint64_t end = map->end - begin > SW_STACK_MOST ? begin + SW_STACK_MOST : map->end;
-    return copy_stack(process, begin, end, &walker->memory.window);
 }

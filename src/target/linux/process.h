@@ -13,9 +13,9 @@
 #include <dirent.h>
 
 /*
- * A seized thread. signal: to be delivered at the detach. held_by_stop: sw_process_stop holds it. is_left_out: it is in
- * the kernel for long, and not waited for. suspend_count: how often the suspender holds it. ran_ns: its time on
- * processors when it was found running (is_timed).
+ * A seized thread. regs: as they were when the whole process was stopped, where has_regs. signal: to be delivered at
+ * the detach. held_by_stop: sw_process_stop holds it. is_left_out: it is in the kernel for long, and not waited for.
+ * suspend_count: how often the suspender holds it. ran_ns: its time on processors when it was found running (is_timed).
  */
 struct sw_process_thread {
     int tid;
@@ -26,6 +26,8 @@ struct sw_process_thread {
     bool is_timed;
     uint32_t suspend_count;
     uint64_t ran_ns;
+    bool has_regs;
+    struct sw_regs regs;
 };
 
 /* A thread that was found in uninterruptible sleep; turns: how often it had had a processor. */
@@ -78,6 +80,25 @@ struct sw_process_capture {
     struct sw_page_cache pages; /* of the memory that is not copied, as far as it was read since */
 };
 
+/*
+ * What was read of a process that stands: process_stop.c, process_walker.c. Memory is reused from one stop to the next.
+ *
+ * is_begun     The rest is of this stop.
+ * stack_bytes  How much of a stack is copied. 0: the default.
+ * copies       Of stacks, in the store.
+ */
+struct sw_process_stop {
+    bool is_begun;
+    size_t stack_bytes;
+    struct sw_process_copy *copies;
+    size_t copy_count;
+    size_t copy_room;
+    uint8_t *store;
+    size_t store_size;
+    size_t store_room;
+    struct sw_page_cache pages;
+};
+
 struct sw_process {
     struct sw_alloc alloc;
     int pid;
@@ -100,9 +121,10 @@ struct sw_process {
     struct sw_os_text maps_text;
     struct sw_map *maps;
     size_t map_count;
-    uint8_t *window;
-    size_t window_room;
-    uint64_t stop_began; /* 0: not stopped as a whole */
+    int error;           /* errno of the system call that failed last on the tracer */
+    bool is_adopted;     /* stopped by the caller */
+    uint64_t stop_began; /* 0: not stopped as a whole by us */
+    struct sw_process_stop stop;
     uint64_t stopped_ns;
     struct sw_process_capture capture;
 };
@@ -111,6 +133,7 @@ enum {
     SW_PROC_PATH_BYTES = 96,
     SW_PROC_TEXT_BYTES = 512,
     SW_RED_ZONE = 256, /* copied below sp: leaf functions may store there */
+    SW_STACK_DEFAULT = 1 << 18,
     SW_STACK_MOST = 8 << 20
 };
 
@@ -140,7 +163,8 @@ void sw_process_sort_left_out(struct sw_process *process);
 /*
  * process_threads.c. on_tracer: has the tracer make a call; afterwards nothing is traced that is not wanted. Only such
  * calls may use stop_threads, resume_threads (as sw_process_stop, sw_process_resume) and read_regs. tls: receives the
- * thread pointer, 0: unknown; may be null. drop_threads: resumes all threads and forgets them.
+ * thread pointer, 0: unknown; may be null. drop_threads: resumes all threads and forgets them. pac_mask_of: of a thread
+ * that the caller traces, 0: unknown.
  */
 typedef enum sw_status sw_process_call(struct sw_process *process, void *arg);
 enum sw_status sw_process_on_tracer(struct sw_process *process, sw_process_call *call, void *arg);
@@ -149,6 +173,15 @@ enum sw_status sw_process_resume_threads(struct sw_process *process);
 enum sw_status sw_process_read_regs(int tid, struct sw_regs *regs, uint64_t *tls);
 struct sw_process_thread *sw_process_find_thread(const struct sw_process *process, uint64_t tid);
 void sw_process_drop_threads(struct sw_process *process);
+uint64_t sw_process_pac_mask_of(int tid);
+
+/*
+ * process_stop.c. stack_most: how much of a stack to copy, as a caller wants it. forget_stop: a stop that was adopted
+ * has ended. drop_stop: frees what is kept.
+ */
+void sw_process_forget_stop(struct sw_process *process);
+size_t sw_process_stack_most(size_t stack_bytes);
+void sw_process_drop_stop(struct sw_process *process);
 
 /*
  * process_capture.c. begin_capture: forgets the last one and reads the memory map; most: receives how much of a stack

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { STACK_DEFAULT = 1 << 18, STORE_FIRST = 1 << 16 };
+enum { STORE_FIRST = 1 << 16 };
 
 const struct sw_process_captured *sw_process_find_captured(const struct sw_process *process, uint64_t tid)
 {
@@ -165,9 +165,9 @@ enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack
 {
     if (!process)
         return SW_E_ARGUMENT;
-    if (sw_process_threads(process, NULL, 0))
+    if (process->is_adopted || sw_process_threads(process, NULL, 0))
         return SW_E_BUSY;
-    *most = stack_bytes == 0 ? STACK_DEFAULT : stack_bytes < SW_STACK_MOST ? stack_bytes : SW_STACK_MOST;
+    *most = sw_process_stack_most(stack_bytes);
     process->capture.thread_count = process->capture.store_size = 0;
     process->left_out.count = 0;
     sw_page_cache_begin(&process->capture.pages, &process->alloc);

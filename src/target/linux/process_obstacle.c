@@ -4,8 +4,10 @@
  *
  * Source: ptrace(2), "Ptrace access mode checking" and /proc/sys/kernel/yama/ptrace_scope; proc(5), /proc/pid/status.
  */
+#include "target/advice.h"
 #include "target/linux/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,4 +108,23 @@ const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle)
         [SW_OBSTACLE_POLICY] = "kernel.yama.ptrace_scope is 3: nobody may until the system is started again",
     };
     return (size_t)obstacle < sizeof texts / sizeof texts[0] ? texts[obstacle] : "?";
+}
+
+const char *sw_process_advice(int pid, enum sw_status status, int error)
+{
+    static const struct {
+        int error;
+        const char *text;
+    } rows[] = {
+        { EMFILE, "this program has too many open files: close some, or raise ulimit -n" },
+        { ENFILE, "the system has too many open files: close some, or raise fs.file-max" },
+        { EIO, "the thread is not stopped, or is not traced by this thread: make the call from the one that traces" },
+        { ENOSYS, "the kernel, or a sandbox around this program, has no such system call" },
+    };
+    if (status == SW_E_PERMISSION)
+        return sw_process_obstacle_text(sw_process_find_obstacle(pid, NULL));
+    for (size_t i = 0; status == SW_E_OS && i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].error == error)
+            return rows[i].text;
+    return sw_advice_of(status);
 }

@@ -137,6 +137,7 @@ static enum sw_status seize(struct sw_process *process, int tid)
     pthread_mutex_unlock(&process->threads_lock);
     const int error = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 ? 0 : errno;
     pthread_mutex_lock(&process->threads_lock);
+    process->error = error;
     if (error)
         return sw_process_thread_ended(process->pid, tid) ? SW_E_GONE : sw_os_status(error);
     process->threads[process->thread_count++] = (struct sw_process_thread){ .tid = tid };
@@ -214,7 +215,7 @@ static bool detach(struct sw_process *process, struct sw_process_thread *thread)
  */
 static void release_threads(struct sw_process *process)
 {
-    process->maps_valid = false;
+    process->maps_valid = process->stop.is_begun = false;
     for (size_t i = process->thread_count; i-- > 0;) {
         struct sw_process_thread *thread = &process->threads[i];
         thread->held_by_stop = false;
@@ -245,6 +246,7 @@ static enum sw_status seize_new(struct sw_process *process, size_t *found, size_
     DIR *tasks = opendir(path);
     *found = *asleep = 0;
     process->left_out.count = 0;
+    process->error = errno;
     if (!tasks)
         return sw_os_status(errno);
     while (status == SW_OK && (tid = sw_process_next_thread(tasks)) != 0) {
@@ -323,7 +325,7 @@ static enum sw_status stop_all(struct sw_process *process)
 }
 
 /* If kernel or processor do not support signatures, this register set does not exist, and nothing is signed. */
-static uint64_t pac_mask_of(int tid)
+uint64_t sw_process_pac_mask_of(int tid)
 {
     uint64_t masks[2] = { 0, 0 }; /* for data, for code */
     struct iovec data = { masks, sizeof masks };
@@ -336,7 +338,7 @@ static uint64_t pac_mask_of(int tid)
 
 enum sw_status sw_process_stop_threads(struct sw_process *process)
 {
-    process->maps_valid = false;
+    process->maps_valid = process->stop.is_begun = false;
     if (!process->stop_began)
         process->stop_began = sw_os_now();
     enum sw_status status = stop_all(process);
@@ -346,7 +348,7 @@ enum sw_status sw_process_stop_threads(struct sw_process *process)
         release_threads(process);
     for (size_t i = 0; i < process->thread_count; i++)
         if (process->threads[i].stopped) {
-            process->pac_mask = pac_mask_of(process->threads[i].tid);
+            process->pac_mask = sw_process_pac_mask_of(process->threads[i].tid);
             break;
         }
     return status;
@@ -419,18 +421,28 @@ enum sw_status sw_process_on_tracer(struct sw_process *process, sw_process_call 
     struct request request = { process, call, arg, SW_OK };
     const enum sw_status status = sw_tracer_call(&process->tracer, make_call, reap_ended, &request);
     settle(process);
+    if (request.status == SW_E_OS || request.status == SW_E_PERMISSION)
+        errno = process->error; /* the tracer has an errno of its own */
     return status == SW_OK ? request.status : status;
 }
 
+/* All registers at once: to ask the tracer takes longer than to read them. */
 static enum sw_status stop_call(struct sw_process *process, void *arg)
 {
     (void)arg;
-    return sw_process_stop_threads(process);
+    const enum sw_status status = sw_process_stop_threads(process);
+    for (size_t i = 0; i < process->thread_count; i++) {
+        struct sw_process_thread *thread = &process->threads[i];
+        thread->has_regs = thread->stopped && sw_process_read_regs(thread->tid, &thread->regs, NULL) == SW_OK;
+    }
+    return status;
 }
 
 enum sw_status sw_process_stop(struct sw_process *process)
 {
-    return process ? sw_process_on_tracer(process, stop_call, NULL) : SW_E_ARGUMENT;
+    if (!process)
+        return SW_E_ARGUMENT;
+    return process->is_adopted ? SW_E_BUSY : sw_process_on_tracer(process, stop_call, NULL);
 }
 
 static enum sw_status resume_call(struct sw_process *process, void *arg)
@@ -443,6 +455,8 @@ enum sw_status sw_process_resume(struct sw_process *process)
 {
     if (!process)
         return SW_E_ARGUMENT;
+    if (process->is_adopted)
+        sw_process_forget_stop(process);
     if (!sw_tracer_lives(&process->tracer))
         return sw_process_live_thread(process->pid) ? SW_OK : SW_E_GONE;
     return sw_process_on_tracer(process, resume_call, NULL);
@@ -511,22 +525,6 @@ struct one {
     struct sw_regs *regs;
 };
 
-static enum sw_status regs_call(struct sw_process *process, void *arg)
-{
-    const struct one *one = arg;
-    (void)process;
-    return sw_process_read_regs((int)one->tid, one->regs, NULL);
-}
-
-enum sw_status sw_process_regs(struct sw_process *process, uint64_t tid, struct sw_regs *regs)
-{
-    struct one one = { tid, regs };
-    if (!process || !regs)
-        return SW_E_ARGUMENT;
-    const struct sw_process_thread *thread = sw_process_find_thread(process, tid);
-    return thread && thread->stopped ? sw_process_on_tracer(process, regs_call, &one) : SW_E_NOT_FOUND;
-}
-
 static enum sw_status suspend_call(struct sw_process *process, void *arg)
 {
     const struct one *one = arg;
@@ -537,11 +535,13 @@ static enum sw_status suspend_call(struct sw_process *process, void *arg)
     if (!thread)
         return status;
     status = wait_for_stop(process, thread);
-    if (status == SW_OK)
+    if (status == SW_OK) {
         status = sw_process_read_regs(thread->tid, one->regs, NULL);
+        process->error = errno;
+    }
     if (status == SW_OK) {
         thread->suspend_count++;
-        process->pac_mask = pac_mask_of(thread->tid);
+        process->pac_mask = sw_process_pac_mask_of(thread->tid);
     } else if (!is_wanted(thread) && detach(process, thread)) {
         remove_thread(process, thread);
     }
@@ -553,7 +553,7 @@ static enum sw_status suspend(void *arg, uint64_t os_id, struct sw_regs *regs)
     struct one one = { os_id, regs };
     if (!arg || !regs || os_id == 0 || os_id > INT32_MAX)
         return SW_E_ARGUMENT;
-    return sw_process_on_tracer(arg, suspend_call, &one);
+    return ((struct sw_process *)arg)->is_adopted ? SW_E_BUSY : sw_process_on_tracer(arg, suspend_call, &one);
 }
 
 static enum sw_status let_go_call(struct sw_process *process, void *arg)

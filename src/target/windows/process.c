@@ -10,6 +10,7 @@
 
 #include "common/alloc.h"
 #include "common/grow.h"
+#include "target/advice.h"
 #include "target/windows/memory.h"
 
 #include <string.h>
@@ -182,4 +183,11 @@ const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle)
         [SW_OBSTACLE_POLICY] = "a policy lets nobody look",
     };
     return (size_t)obstacle < sizeof texts / sizeof texts[0] ? texts[obstacle] : "?";
+}
+
+const char *sw_process_advice(int pid, enum sw_status status, int error)
+{
+    (void)error;
+    return status == SW_E_PERMISSION ? sw_process_obstacle_text(sw_process_find_obstacle(pid, NULL))
+                                     : sw_advice_of(status);
 }

@@ -100,6 +100,12 @@ enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes
 }
 
 /* Windows does not tell the registers of a thread that it has not stopped. */
+enum sw_status sw_process_adopt_stop(struct sw_process *process, size_t stack_bytes)
+{
+    (void)stack_bytes;
+    return process ? SW_E_UNSUPPORTED : SW_E_ARGUMENT;
+}
+
 enum sw_status sw_process_capture_asleep(struct sw_process *process, size_t stack_bytes)
 {
     (void)stack_bytes;
