@@ -114,6 +114,8 @@ deps-docs:
 	@mk/deps.sh docs
 deps-tools:
 	@mk/deps.sh tools
+deps-debuggers:
+	@mk/deps.sh debuggers
 deps-run:
 	@mk/deps.sh run
 
@@ -141,6 +143,9 @@ windows: deps
 
 clrmd: deps $(EXAMPLES) snapstacks
 	@mk/clrmd.sh $(BUILD)
+
+debuggers: deps-debuggers snapstacks
+	@test/debuggers/run.sh $(BUILD)
 
 clr: deps clr-libraries snapstacks
 	@mk/clr.sh $(BUILD)
@@ -216,6 +221,7 @@ help:
 	@echo 'make windows-install  into DESTDIR, PREFIX, LIBDIR, INCLUDEDIR, with pkg-config and CMake files'
 	@echo 'make windows        its tests and walk_self.exe, run by Wine; "windows: N of N walks as expected"'
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
+	@echo 'make debuggers      one stop of programs of nine languages, seen by gdb, eu-stack, their runtimes and snapstacks'
 	@echo 'make clr            inside a real .NET: every answer beside the CLR'"'"'s own, samples at any instant, cost'
 	@echo 'make clr-cost       what following a runtime costs a .NET program: each event, dotnet build, memory'
 	@echo 'make tube           scenarios for .NET profilers, played without .NET; "tube: N of N scenarios as expected"'
@@ -234,4 +240,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: abi nuget check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all
+.PHONY: abi nuget check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd debuggers deps-debuggers clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh lib|run|tools|docs|debian|abi|all: installs the Debian packages that are missing; where it cannot, says exactly what to install.
+# deps.sh lib|run|tools|docs|debian|abi|debuggers|all: installs the Debian packages that are missing; where it cannot, says exactly what to install.
 set -eu
 [ -z "${NO_DEPS:-}" ] || exit 0 # packages are built with what they say they need
 
@@ -17,6 +17,7 @@ tools) wanted=$tools ;;
 docs) wanted=$docs ;;
 debian) wanted="$tools debhelper lintian pkg-config" ;;
 abi) wanted="$lib abigail-tools" ;;
+debuggers) wanted="$tools gdb elfutils golang-go fp-compiler mono-runtime mono-mcs" ;; # node, Java, Rust: any that is there
 *) wanted=$all ;;
 esac
 

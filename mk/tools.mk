@@ -61,7 +61,7 @@ $(BUILD)/tools/snapstacks/%.o: tools/snapstacks/%.c
 	@$(CC) $(GIVEN_CPPFLAGS) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) -MMD -MP -c $< -o $@
 # LIBDW=0: without libdw, and so without files, lines and inlined functions.
 LIBDW ?= 1
-SNAPSTACKS_SOURCES := $(filter-out tools/snapstacks/symbols_$(if $(filter 0,$(LIBDW)),dw,none).c,$(wildcard tools/snapstacks/*.c))
+SNAPSTACKS_SOURCES := $(filter-out tools/snapstacks/%_$(if $(filter 0,$(LIBDW)),dw,none).c,$(wildcard tools/snapstacks/*.c))
 $(SNAPSTACKS): $(patsubst %.c,$(BUILD)/%.o,$(SNAPSTACKS_SOURCES)) $(PROFILES) $(LIB)
 	@echo "  LINK    $@"
 	@$(CC) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(filter 0,$(LIBDW)),,-ldw) $(LDLIBS) -liberty -lprotobuf-c -lz

@@ -100,6 +100,13 @@ if command -v "${CXX:-g++}" >/dev/null 2>&1 && "$tool" --version | grep -q 'with
     id=$(readelf -n "$out/full/cpp" | sed -n 's/.*Build ID: //p')
     mkdir -p "$out/cache/$id"
     cp "$out/linked/cpp.debug" "$out/cache/$id/debuginfo"
+    if command -v clang++ >/dev/null 2>&1; then
+        mkdir -p "$out/clang"
+        clang++ -O2 -g -o "$out/clang/cpp" test/snapstacks/names.cc >"$out/seen" 2>&1
+        named "clang, whose units have no table of addresses" "$out/clang/cpp"
+    else
+        echo "ok - clang, whose units have no table of addresses # SKIP no clang++"
+    fi
     named "debug information in the file" "$out/full/cpp"
     ends 0 "--no-lines reads none" "^  #[0-9]+ .* native  $wait_of\$" "$tool" --no-lines "$pid"
     ends 0 "--raw: the symbol as it is" 'native  cpp!_ZN4shop4Cart' "$tool" --raw "$pid"

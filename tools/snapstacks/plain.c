@@ -1,10 +1,16 @@
 /*
  * Stacks for programs, one word after the other: "thread TID NAME", "frame PC SP KIND SOURCE TRUST NAME" leaf first,
- * "stop REASON". Every thread, every frame.
+ * with "inlined NAME" in front of it for what was inlined there, "stop REASON". Every thread, every frame.
  */
 #include "output.h"
 
 #include <inttypes.h>
+
+static void write_inlined(const struct place *place, FILE *file)
+{
+    for (size_t i = 0; i + 1 < place->line_count; i++)
+        fprintf(file, "inlined %s%s%s\n", place->module, *place->module ? "!" : "", place->lines[i].function);
+}
 
 static void write_stack(const struct stack *stack, FILE *file)
 {
@@ -12,6 +18,7 @@ static void write_stack(const struct stack *stack, FILE *file)
     fprintf(file, "thread %" PRIu64 " %s\n", stack->tid, stack->name);
     for (uint32_t i = 0; i < stack->count; i++) {
         const struct frame *f = &stack->frames[i];
+        write_inlined(f->place, file);
         fprintf(file, "frame %" PRIx64 " %" PRIx64 " %s %s %s %s\n", f->pc, f->sp, sw_kind_name(f->kind),
                 sw_source_name(f->source), sw_trust_name(f->trust), place_label(f->place, label));
     }

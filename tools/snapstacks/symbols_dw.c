@@ -8,6 +8,7 @@
 #include "symbols.h"
 
 #include "refuse.h"
+#include "scopes_dw.h"
 
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
@@ -25,6 +26,7 @@ enum { HEAD_BYTES = 1024, BUILD_ID_MOST = 64, IMAGES_MOST = 4096 };
 struct known {
     uint64_t begin;
     Dwfl_Module *module;
+    struct units units;
 };
 
 struct symbols {
@@ -87,8 +89,11 @@ struct symbols *symbols_create(const char *root, const struct sw_memory *memory)
 
 void symbols_destroy(struct symbols *symbols)
 {
-    if (symbols)
-        dwfl_end(symbols->dwfl);
+    if (!symbols)
+        return;
+    for (size_t i = 0; i < symbols->count; i++)
+        units_free(&symbols->known[i].units);
+    dwfl_end(symbols->dwfl);
     free(symbols);
 }
 
@@ -122,15 +127,15 @@ static Dwfl_Module *open_module(struct symbols *s, const struct sw_image *image)
     return module;
 }
 
-static Dwfl_Module *module_of(struct symbols *s, const struct sw_image *image)
+static struct known *module_of(struct symbols *s, const struct sw_image *image)
 {
     for (size_t i = 0; i < s->count; i++)
         if (s->known[i].begin == image->begin)
-            return s->known[i].module;
+            return &s->known[i];
     if (s->count == IMAGES_MOST)
         return NULL;
-    s->known[s->count] = (struct known){ image->begin, open_module(s, image) };
-    return s->known[s->count++].module;
+    s->known[s->count] = (struct known){ image->begin, open_module(s, image), { 0 } };
+    return &s->known[s->count++];
 }
 
 /* ---- functions and lines ---- */
@@ -147,50 +152,58 @@ static const char *name_of(Dwarf_Die *die)
     return "";
 }
 
-static int number_of(Dwarf_Die *die, unsigned name)
+static int number_of(Dwarf_Die *die, unsigned name, int otherwise)
 {
     Dwarf_Attribute attribute;
     Dwarf_Word value;
     if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) != 0 || value > INT_MAX)
-        return 0;
+        return otherwise;
     return (int)value;
 }
 
-/* Where an inlined function was called: that is the line of the function around it. */
+/* Where an inlined function was called: that is the line of the function around it. Before DWARF 5, file 0 was none. */
 static void take_call(Dwarf_Die *unit, Dwarf_Die *inlined, struct line *outer)
 {
     Dwarf_Files *files;
+    Dwarf_Half version = 0;
     size_t count;
-    const int file = number_of(inlined, DW_AT_call_file);
+    const int file = number_of(inlined, DW_AT_call_file, -1);
     const char *path = NULL;
-    if (file && dwarf_getsrcfiles(unit, &files, &count) == 0)
+    if (file >= 0 && dwarf_cu_die(unit->cu, &(Dwarf_Die){ 0 }, &version, NULL, NULL, NULL, NULL, NULL) &&
+        (file > 0 || version >= 5) && dwarf_getsrcfiles(unit, &files, &count) == 0)
         path = dwarf_filesrc(files, (size_t)file, NULL, NULL);
     outer->file = path ? path : "";
-    outer->line = number_of(inlined, DW_AT_call_line);
+    outer->line = number_of(inlined, DW_AT_call_line, 0);
 }
 
 /* The functions around an address, from the innermost to the one whose code it is. */
 static void take_functions(Dwarf_Die *unit, Dwarf_Addr at, struct symbol *found)
 {
-    Dwarf_Die *scopes = NULL, *around = NULL;
-    int count = dwarf_getscopes(unit, at, &scopes);
-    if (count > 0)
-        count = dwarf_getscopes_die(&scopes[0], &around);
-    for (int i = 0; i < count && found->count < LINES_MOST; i++) {
-        const int tag = dwarf_tag(&around[i]);
-        if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
-            continue;
-        found->lines[found->count++].function = name_of(&around[i]);
-        if (tag == DW_TAG_subprogram) {
-            Dwarf_Attribute attribute;
-            found->method = dwarf_formstring(dwarf_attr_integrate(&around[i], DW_AT_name, &attribute));
-            break;
-        }
-        if (found->count < LINES_MOST)
-            take_call(unit, &around[i], &found->lines[found->count]);
+    Dwarf_Die scopes[SCOPES_MOST];
+    Dwarf_Attribute attribute;
+    const size_t count = scopes_find(unit, at, scopes);
+    for (size_t i = count; i > 0 && found->count < LINES_MOST; i--) {
+        found->lines[found->count++].function = name_of(&scopes[i - 1]);
+        if (i > 1 && found->count < LINES_MOST)
+            take_call(unit, &scopes[i - 1], &found->lines[found->count]);
     }
-    free(around);
-    free(scopes);
+    if (count)
+        found->method = dwarf_formstring(dwarf_attr_integrate(&scopes[0], DW_AT_name, &attribute));
+}
+
+static void take_lines(Dwarf_Die *unit, Dwarf_Addr at, struct symbol *found)
+{
+    Dwarf_Line *place = dwarf_getsrc_die(unit, at);
+    const char *file = place ? dwarf_linesrc(place, NULL, NULL) : NULL;
+    int line = 0;
+    if (file && dwarf_lineno(place, &line) != 0)
+        line = 0;
+    found->lines[0] = (struct line){ "", file ? file : "", line };
+    take_functions(unit, at, found);
+    if (found->count == 0 && file)
+        found->count = 1;
+    if (found->count && !*found->lines[found->count - 1].function && found->symbol)
+        found->lines[found->count - 1].function = found->symbol;
 }
 
 /* NativeAOT's code has a section of its own, in separate debug files too. */
@@ -208,27 +221,19 @@ static bool is_in_managed_section(Elf *elf, GElf_Word section)
 bool symbols_find(struct symbols *s, const struct sw_image *image, uint64_t address, struct symbol *found)
 {
     *found = (struct symbol){ 0 };
-    Dwfl_Module *module = s ? module_of(s, image) : NULL;
+    struct known *known = s ? module_of(s, image) : NULL;
     GElf_Off offset;
     GElf_Sym symbol;
     GElf_Word section = 0;
     Elf *elf = NULL;
     Dwarf_Addr bias;
-    int line = 0;
-    if (!module)
+    Dwarf_Die unit;
+    if (!known || !known->module)
         return false;
-    found->symbol = dwfl_module_addrinfo(module, address, &offset, &symbol, &section, &elf, NULL);
+    found->symbol = dwfl_module_addrinfo(known->module, address, &offset, &symbol, &section, &elf, NULL);
     found->is_aot = found->symbol && is_in_managed_section(elf, section);
     found->begin = address - offset;
-    Dwfl_Line *place = dwfl_module_getsrc(module, address);
-    const char *file = place ? dwfl_lineinfo(place, NULL, &line, NULL, NULL, NULL) : NULL;
-    found->lines[0] = (struct line){ "", file ? file : "", line };
-    Dwarf_Die *unit = place ? dwfl_module_addrdie(module, address, &bias) : NULL;
-    if (unit)
-        take_functions(unit, address - bias, found);
-    if (found->count == 0 && file)
-        found->count = 1;
-    if (found->count && !*found->lines[found->count - 1].function && found->symbol)
-        found->lines[found->count - 1].function = found->symbol;
+    if (units_find(&known->units, known->module, address, &unit, &bias))
+        take_lines(&unit, address - bias, found);
     return found->symbol || found->count;
 }

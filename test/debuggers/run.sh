@@ -1,0 +1,174 @@
+#!/bin/sh
+# run.sh BUILD [PART...]: what `make debuggers` does. The same stop is looked at by several witnesses: snapstacks, without
+# any option that helps it, and gdb, eu-stack, ClrMD, jcmd, and what runtimes print of themselves. Each frame that a
+# witness sees has to be there, in the same order. README.md says which frames each sees. Programs wait without an end
+# where they stand, or are stopped by SIGSTOP. A part whose runtime or witness is missing is skipped, with a line.
+set -u
+cd "$(dirname "$0")/../.."
+mkdir -p "${1:-build}/test/debuggers"
+build=$(cd "${1:-build}" && pwd)
+[ $# = 0 ] || shift
+chosen=" $* "
+out=$build/test/debuggers
+here=$PWD/test/debuggers
+tool=$build/tools/snapstacks/snapstacks
+. mk/sample.sh
+. test/snapstacks/look.sh
+: >"$out/sums"
+
+# has COMMAND...: or says what is missing.
+has() {
+    for command in "$@"; do
+        command -v "$command" >/dev/null 2>&1 || {
+            echo "$part: skipped: no $command"
+            return 1
+        }
+    done
+}
+
+# made FILE SOURCE COMMAND...: the file, newer than its source.
+made() {
+    file=$1
+    source=$2
+    shift 2
+    [ -f "$file" ] && [ -z "$(find "$source" -newer "$file")" ] && return 0
+    "$@" >"$out/$part.built" 2>&1 && [ -f "$file" ] && return 0
+    echo "$part: skipped: $source does not compile here, $out/$part.built says why"
+    return 1
+}
+
+# begin COMMAND...: $pid, ready and at rest; what it says of itself in $out/$part.err.
+begin() {
+    "$@" <&3 >"$out/$part.said" 2>"$out/$part.err" &
+    pid=$!
+    started="$started $pid"
+    until_so is_ready "$out/$part.said" "$pid"
+    kill -0 "$pid" 2>/dev/null || {
+        echo "$part: the program ended: $(head -n 3 "$out/$part.err" | tr '\n' ' ')"
+        echo "$part program 0 1" >>"$out/sums"
+        return 1
+    }
+}
+
+# Still, or stopped: nothing runs between the first witness and the last.
+look() {
+    [ "$part" = dotnet ] || until_so sits "$pid"
+    "$tool" --plain "$pid" >"$out/$part.ours" 2>"$out/$part.complaints" || cat "$out/$part.complaints"
+}
+
+# judge WITNESS: its frames are in $out/$part.WITNESS.
+judge() {
+    awk -v part="$part" -v witness="$1" -f "$here/agree.awk" "$out/$part.ours" "$out/$part.$1" >"$out/$part.verdict"
+    grep '^    ' "$out/$part.verdict" | head -n "${SHOWN:-12}"
+    tail -n 1 "$out/$part.verdict" >>"$out/sums"
+    tail -n 1 "$out/$part.verdict" | awk '{ printf "%s: %s: %d of %d frames agree\n", $1, $2, $3, $4 }'
+}
+
+# native: what gdb and eu-stack see, to the first frame that they can only guess.
+native() {
+    if has gdb; then
+        gdb -nx -batch -iex 'set debuginfod enabled off' -iex 'set auto-load safe-path /nowhere' -p "$pid" \
+            -x "$here/gdb.py" 2>"$out/$part.gdb-said" | grep -E '^(thread|pc|until) ' >"$out/$part.gdb"
+        judge gdb
+    fi
+    if has eu-stack; then
+        DEBUGINFOD_URLS='' eu-stack -n 0 -p "$pid" 2>/dev/null | awk '
+            $1 == "TID" { if (NR > 2) print "until guess"; print "thread", $2 + 0 }
+            /^#/ { print "pc", $2 }
+            END { print "until guess" }' >"$out/$part.eu-stack"
+        judge eu-stack
+    fi
+}
+
+part_c() {
+    has "${CC:-gcc}" && made "$out/walls" "$here/programs/walls.c" "${CC:-gcc}" -O1 -g -pthread -o "$out/walls" "$here/programs/walls.c" &&
+        begin "$out/walls" && look && native
+}
+
+# Its backtrace was written before it went on to wait: the frames of the writer itself are others.
+part_rust() {
+    has rustc && made "$out/shelves" "$here/programs/shelves.rs" rustc -O -g -o "$out/shelves" "$here/programs/shelves.rs" &&
+        begin "$out/shelves" && look && native &&
+        awk '/^thread / { print "thread name", $2; shown = 0 }
+             / *[0-9]+: shelves::wait_there/ { shown = 1 }
+             shown && /^ *[0-9]+: / { sub(/^ *[0-9]+: /, ""); print "same", $0 }' "$out/$part.err" >"$out/$part.itself" && judge itself
+}
+
+# When it is asked by SIGQUIT it prints all goroutines and ends. Those in a system call have a thread.
+part_go() {
+    has go && made "$out/lots" "$here/programs/lots.go" env HOME="$out" GOFLAGS=-mod=mod go build -o "$out/lots" "$here/programs/lots.go" &&
+        begin "$out/lots" && look && native || return 0
+    kill -QUIT "$pid"
+    wait "$pid" 2>/dev/null
+    awk '/^goroutine [0-9]+ \[syscall/ { print "thread any"; shown = 1; next }
+         /^$/ { shown = 0 }
+         shown && /^[^\t]/ { sub(/^created by .*/, ""); sub(/\([^()]*\)$/, ""); if ($0 != "") print "name", $0 }' "$out/go.err" >"$out/$part.itself"
+    judge itself
+}
+
+part_pascal() {
+    has fpc && made "$out/steps" "$here/programs/Steps.pas" fpc -O1 -g -gl "-o$out/steps" "-FU$out" "$here/programs/Steps.pas" &&
+        begin "$out/steps" && look && native || return 0
+    { echo "thread $pid" && sed -n 's/^  \$\([0-9A-F]*\).*/pc \1/p' "$out/$part.err"; } >"$out/$part.itself"
+    judge itself
+}
+
+part_node() {
+    has node && begin node "$here/programs/rooms.js" && look && native || return 0
+    sed -n 's/^thread /thread any /p; s/^    at /last /p' "$out/$part.err" >"$out/$part.itself"
+    judge itself
+}
+
+part_java() {
+    has java javac jcmd && made "$out/Floors.class" "$here/programs/Floors.java" javac -d "$out" "$here/programs/Floors.java" &&
+        begin java -cp "$out" Floors && look && native || return 0
+    jcmd "$pid" Thread.print >"$out/$part.printed" 2>&1
+    awk '/^"/ { nid = $0; sub(/.* nid=/, "", nid); sub(/ .*/, "", nid); print "thread", (nid ~ /^0x/ ? number(nid) : nid) }
+         /^\tat / { sub(/^\tat /, ""); sub(/\(.*/, ""); sub(/^.*\//, ""); print "name", $0 }
+         function number(text,    i, value) {
+             for (i = 3; i <= length(text); i++)
+                 value = 16 * value + index("0123456789abcdef", substr(text, i, 1)) - 1
+             return value
+         }' "$out/$part.printed" >"$out/$part.jcmd"
+    judge jcmd
+}
+
+part_mono() {
+    has mono mcs && made "$out/Doors.exe" "$here/programs/Doors.cs" mcs "-out:$out/Doors.exe" "$here/programs/Doors.cs" &&
+        begin mono "$out/Doors.exe" && look && native || return 0
+    awk '/^thread / { print "thread name", $2 }
+         /^  at / && !/get_StackTrace/ { sub(/^  at /, ""); sub(/ \(.*/, ""); print "mono", $0 }' "$out/$part.err" >"$out/$part.itself"
+    judge itself
+}
+
+# faulthandler prints the threads by their ids of pthread_self.
+part_python() {
+    python=/usr/bin/python3
+    has "$python" && begin "$python" "$here/programs/nests.py" && look && native || return 0
+    kill -USR1 "$pid"
+    until_so grep -q 'nests.py", line [0-9]* in <module>' "$out/$part.err"
+    awk '/^(Current thread|Thread) / { print "thread any" }
+         /^  File / { sub(/.* in /, ""); print "last", $0 }' "$out/$part.err" >"$out/$part.itself"
+    judge itself
+}
+
+part_dotnet() {
+    has dotnet || return 0
+    have_dotnet || { echo "$part: skipped: no .NET SDK 10" && return 0; }
+    dotnet_build examples/dotnet sample && dotnet_build test/clrmd clrmd &&
+        begin env DOTNET_PerfMapEnabled=0 dotnet "$build/dotnet/sample/sample.dll" 600 || return 0
+    kill -STOP "$pid"
+    look
+    native
+    dotnet "$build/dotnet/clrmd/clrmd.dll" "$pid" | awk '$1 == "thread" { print } $1 == "frame" { print "sp", $3 }' >"$out/$part.clrmd"
+    judge clrmd
+    kill -CONT "$pid"
+}
+
+for part in c rust go pascal node java mono python dotnet; do
+    [ "$chosen" = "  " ] || case $chosen in *" $part "*) ;; *) continue ;; esac
+    "part_$part"
+    for one in $started; do kill -KILL "$one" 2>/dev/null; done
+    started=
+done
+awk '{ agree += $3; all += $4 } END { printf "debuggers: %d of %d frames agree\n", agree, all; exit agree != all || all == 0 }' "$out/sums"
