@@ -76,9 +76,8 @@ struct place {
 static void show(unsigned number, struct place place)
 {
     struct line line = { .length = 0 };
-    struct sw_image image;
     char name[NAME_SIZE];
-    uint64_t start;
+    uint64_t start, offset;
     put(&line, "  #");
     put_number(&line, number, 10, 1);
     put(&line, "  ");
@@ -89,12 +88,11 @@ static void show(unsigned number, struct place place)
         put(&line, "+0x");
         put_number(&line, place.pc - start, 16, 1);
     }
-    if (sw_images_find(images, place.lookup, &image) == SW_OK) {
-        const char *slash = strrchr(image.path, '/');
+    if (sw_names_module(images, place.lookup, name, sizeof name, &offset) == SW_OK) {
         put(&line, "  (");
-        put(&line, slash ? slash + 1 : image.path);
+        put(&line, name);
         put(&line, "+0x");
-        put_number(&line, place.pc - image.bias, 16, 1);
+        put_number(&line, place.pc - place.lookup + offset, 16, 1);
         put(&line, ")");
     }
     end_line(&line);

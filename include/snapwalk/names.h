@@ -23,7 +23,7 @@ SW_API SW_NODISCARD enum sw_status sw_names_load(struct sw_images *images);
 
 /*
  * Finds the name of the function at an address, as sw_images_name does, but only among names that are loaded: of ELF
- * images by sw_names_load, of PE images always. For code without a name print module and offset: sw_images_find.
+ * images by sw_names_load, of PE images always. For code without a name there is sw_names_module.
  *
  * address  Of a frame: its lookup.
  * name     Receives a NUL-terminated string, cut to size - 1 bytes.
@@ -34,6 +34,20 @@ SW_API SW_NODISCARD enum sw_status sw_names_load(struct sw_images *images);
  */
 SW_API SW_NODISCARD enum sw_status sw_names_find(const struct sw_images *images, uint64_t address, char *name,
                                                  size_t size, uint64_t *start);
+
+/*
+ * Finds the module that an address is in, and where in its file: what `addr2line -e MODULE OFFSET` and debuggers take.
+ * No names need be loaded.
+ *
+ * name     Receives the last part of the module's path, NUL-terminated, cut to size - 1 bytes.
+ * offset   Receives the address as the file has it: in ELF files, addresses of symbols and of objdump; in PE files,
+ *          relative to the base.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND (no image is there: JIT code has none); SW_E_ARGUMENT.
+ * Memory   None. Threads  Any, wait-free. Signals  Safe: no lock, no allocation, no system call.
+ */
+SW_API SW_NODISCARD enum sw_status sw_names_module(const struct sw_images *images, uint64_t address, char *name,
+                                                   size_t size, uint64_t *offset);
 
 #ifdef __cplusplus
 }

@@ -29,6 +29,7 @@
  *
  *   here.h            the stack of the caller in one call
  *   names.h           names of functions in a signal handler
+ *   summary.h         a whole walk in one call: pc, sp, source and trust of each frame
  *   cache.h           the rule cache: frames met before take nanoseconds
  *   replay.h          the replay memory: an unchanged stack is compared, not walked
  *   analysis_cache.h  the analysis cache: a function without tables is analysed once
@@ -81,6 +82,7 @@
 /* Extra: speed, names, checks. */
 #include <snapwalk/here.h>
 #include <snapwalk/names.h>
+#include <snapwalk/summary.h>
 #include <snapwalk/cache.h>
 #include <snapwalk/replay.h>
 #include <snapwalk/analysis_cache.h>

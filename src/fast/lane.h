@@ -154,6 +154,18 @@ static inline uint64_t sw_lane_usable(const struct sw_lane *lane, uint64_t step,
     return step;
 }
 
+/* A frame to go on from with pc, sp and fp only. False: these are not known, or sp is outside. *at is without entry. */
+static SW_INLINE bool sw_lane_enter(const struct sw_lane *lane, enum sw_machine machine, const struct sw_regs *regs,
+                                    struct sw_at *at)
+{
+    const struct sw_regs_roles *roles = sw_regs_roles_of(machine);
+    const uint64_t needed = UINT64_C(1) << roles->pc | UINT64_C(1) << roles->sp | UINT64_C(1) << roles->fp;
+    if ((regs->known & needed) != needed || !sw_lane_is_inside(lane, regs->r[roles->sp]))
+        return false;
+    *at = (struct sw_at){ .pc = regs->r[roles->pc], .sp = regs->r[roles->sp], .fp = regs->r[roles->fp] };
+    return true;
+}
+
 /* Whether an entry holds, where not all do. */
 static inline bool sw_lane_holds(const struct sw_lane *lane, uint64_t entry, uint64_t pc)
 {

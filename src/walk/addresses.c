@@ -145,15 +145,12 @@ static SW_APART size_t replay_on(struct sw_lane *lane, struct sw_at *at, bool ex
 
 /* ---- the whole walk ---- */
 
-/* A frame to go on from with pc, sp and fp only. Replays look for what is remembered first, then for its entry. */
+/* A frame to go on from. Replays look for what is remembered first, then for its entry. */
 static SW_INLINE bool find_place(struct sw_lane *lane, enum sw_machine machine, const struct sw_regs *regs, bool exact,
                                  struct sw_at *at)
 {
-    const struct sw_regs_roles *roles = sw_regs_roles_of(machine);
-    const uint64_t needed = UINT64_C(1) << roles->pc | UINT64_C(1) << roles->sp | UINT64_C(1) << roles->fp;
-    if ((regs->known & needed) != needed || !sw_lane_is_inside(lane, regs->r[roles->sp]))
+    if (!sw_lane_enter(lane, machine, regs, at))
         return false;
-    *at = (struct sw_at){ .pc = regs->r[roles->pc], .sp = regs->r[roles->sp], .fp = regs->r[roles->fp] };
     if (lane->replay && !exact)
         return true;
     (void)sw_lane_find(lane, at, exact);

@@ -21,6 +21,7 @@ static const struct counted {
     { { "replay", walk_replay, NULL, 0 }, true, false },
     { { "warm", walk_warm, NULL, 0 }, false, false },
     { { "warm, no CFI", walk_warm, NULL, 0 }, false, true },
+    { { "warm, summaries", walk_summaries, NULL, 0 }, false, false },
     { { "warm, all regs", walk_full, NULL, 0 }, false, false },
     { { "cold", walk_cold, NULL, 0 }, false, false },
     { { "unw_step", walk_unw_step, NULL, 0 }, false, false },

@@ -126,6 +126,17 @@ unsigned walk_warm(void *arg, const struct stacks *s, unsigned stack, uint64_t *
     return walk_addresses(&((struct ours *)arg)->warm, s, stack, out);
 }
 
+unsigned walk_summaries(void *arg, const struct stacks *s, unsigned stack, uint64_t *out)
+{
+    static struct sw_frame_summary frames[OUT];
+    const struct sw_walker *walker = bounded(&((struct ours *)arg)->warm, s, stack);
+    enum sw_stop stop;
+    const size_t count = sw_walk_summaries(walker, &scratch, registers_of(s, stack), false, frames, OUT, &stop);
+    for (size_t i = 0; i < count; i++)
+        out[i] = frames[i].pc;
+    return is_root(stop) ? (unsigned)count : 0;
+}
+
 unsigned walk_full(void *arg, const struct stacks *s, unsigned stack, uint64_t *out)
 {
     return walk_frames(&((struct ours *)arg)->warm, s, stack, out);

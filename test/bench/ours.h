@@ -4,7 +4,7 @@
 
 #include "turns.h"
 
-#include <snapwalk/walk.h>
+#include <snapwalk/summary.h>
 
 /*
  * The walkers of one scene: with the rule cache, with nothing kept, and one for each stack that replays what has not
@@ -20,8 +20,9 @@ void ours_open(struct ours *ours, const struct stacks *s);
 void ours_give_replay(struct ours *ours, const struct stacks *s);
 void ours_close(struct ours *ours);
 
-/* Ways, with struct ours as argument: addresses only from the cache, all registers, nothing kept, replayed. */
+/* Ways, with struct ours as argument: addresses from the cache, summaries, all registers, nothing kept, replayed. */
 unsigned walk_warm(void *arg, const struct stacks *s, unsigned stack, uint64_t *out);
+unsigned walk_summaries(void *arg, const struct stacks *s, unsigned stack, uint64_t *out);
 unsigned walk_full(void *arg, const struct stacks *s, unsigned stack, uint64_t *out);
 unsigned walk_cold(void *arg, const struct stacks *s, unsigned stack, uint64_t *out);
 unsigned walk_replay(void *arg, const struct stacks *s, unsigned stack, uint64_t *out);

@@ -81,6 +81,7 @@ static uint64_t walk_as_without(const struct sw_regs *regs, bool exact)
     const uint64_t hits = sw_cache_get_counts(cache).hits - before;
     twice_same(&without, &with);
     twice_addresses(&quick, regs, exact, &without);
+    twice_summaries(&quick, regs, exact, &without);
     return hits;
 }
 

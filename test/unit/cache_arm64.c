@@ -165,6 +165,7 @@ static uint64_t walk_as_without(const struct sw_regs *regs)
     const uint64_t hits = sw_cache_get_counts(cache).hits - before;
     twice_same(&without, &with);
     twice_addresses(sw_sim_walker(sim), regs, true, &without);
+    twice_summaries(sw_sim_walker(sim), regs, true, &without);
     return hits;
 }
 

@@ -9,7 +9,7 @@
 #include "walk/batch.h"
 
 #include <snapwalk/cache.h>
-#include <snapwalk/walk.h>
+#include <snapwalk/summary.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,6 +94,30 @@ static inline void twice_addresses(const struct sw_walker *walker, const struct 
     }
 }
 
+/* The same by frames in few words, in arrays of every size up to a few more than needed. */
+static inline void twice_summaries(const struct sw_walker *walker, const struct sw_regs *start, bool exact,
+                                   const struct twice *plain)
+{
+    static struct sw_scratch scratch;
+    static struct sw_frame_summary frames[TWICE_FRAMES + 2];
+    enum sw_stop stop;
+    if (plain->count != plain->depth)
+        return; /* more than were looked at */
+    for (size_t most = 0; most <= plain->count + 2; most++) {
+        const size_t count = sw_walk_summaries(walker, &scratch, start, exact, frames, most, &stop);
+        assert_int_equal(count, most < plain->count ? most : plain->count);
+        assert_int_equal(stop, most > plain->count ? plain->stop : SW_STOP_NONE);
+        for (size_t i = 0; i < count; i++) {
+            const struct sw_frame *frame = &plain->frames[i];
+            assert_int_equal(frames[i].pc, sw_regs_pc(&frame->regs));
+            assert_int_equal(frames[i].sp, sw_regs_sp(&frame->regs));
+            assert_int_equal(frames[i].source, frame->source);
+            assert_int_equal(frames[i].trust, frame->trust);
+            assert_int_equal(frames[i].exact, frame->exact);
+        }
+    }
+}
+
 /* Frames in batches, of which every `each`-th is made whole, and the last; with a replay memory if there is
  * one. */
 static inline void twice_batches(const struct sw_walker *walker, const struct sw_regs *start, bool exact,
@@ -132,6 +156,7 @@ static inline void twice_replayed(const struct sw_walker *walker, const struct s
                                   const struct twice *plain)
 {
     twice_addresses(walker, start, exact, plain);
+    twice_summaries(walker, start, exact, plain);
     for (unsigned each = 1; each < 6; each++)
         twice_batches(walker, start, exact, plain, each);
 }

@@ -15,6 +15,7 @@
 #include <snapwalk/replay.h>
 #include <snapwalk/self.h>
 #include <snapwalk/snapshot.h>
+#include <snapwalk/summary.h>
 
 #include <stdatomic.h>
 #include <string.h>
@@ -389,6 +390,12 @@ static void addresses_all_ways(void)
     inside.known &= ~(UINT64_C(1) << SW_X64_RBP);
     inside.r[SW_X64_RBP] = sw_regs_sp(&inside) + 64;
     compare_addresses(&walker, &inside, false, MOST);
+    assert_int_equal(sw_walk_summaries(NULL, &world.scratch, &start, true, NULL, MOST, &cached.stop), 0);
+    assert_int_equal(sw_walk_summaries(&walker, NULL, &start, true, NULL, MOST, &cached.stop), 0);
+    assert_int_equal(sw_walk_summaries(&walker, &world.scratch, NULL, true, NULL, MOST, &cached.stop), 0);
+    assert_int_equal(cached.stop, SW_STOP_BAD_START);
+    assert_int_equal(sw_walk_summaries(&walker, &world.scratch, &start, true, NULL, MOST, &cached.stop), 0);
+    assert_int_equal(cached.stop, SW_STOP_NONE);
     assert_int_equal(sw_walk_addresses(NULL, &world.scratch, &start, true, cached.at, MOST, &cached.stop), 0);
     assert_int_equal(sw_walk_addresses(&walker, NULL, &start, true, cached.at, MOST, &cached.stop), 0);
     assert_int_equal(cached.stop, SW_STOP_BAD_START);

@@ -222,6 +222,7 @@ static void frames_are_those_without_a_cache(void **state)
     (void)in_batches(&walker, &start);
     const bool is_missed = row->signature && !row->mask;
     assert_int_equal(in_batches(&walker, &start), is_missed ? 0 : stack.easy - 1);
+    twice_summaries(&walker, &start, false, &plain);
     forget_calls();
     assert_int_equal(in_batches(&walker, &start), is_missed ? 0 : stack.easy - 1);
     twice_addresses(&walker, &start, false, &plain);

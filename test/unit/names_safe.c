@@ -120,6 +120,34 @@ static void images_that_came_later_are_loaded_again(void **state)
     sw_images_destroy(images);
 }
 
+/* Before names are loaded, too: the same module as by its image, in each image; and none between them. */
+static void an_address_is_in_a_module_at_an_offset(void **state)
+{
+    struct sw_images *images = make_self();
+    const uint64_t in[] = { address_of(by_address), (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort"),
+                            (uint64_t)getauxval(AT_SYSINFO_EHDR) };
+    struct sw_image image;
+    uint64_t offset = 1;
+    char name[NAME_SIZE], cut[4];
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(in); i++) {
+        if (!in[i])
+            continue;
+        assert_int_equal(sw_images_find(images, in[i], &image), SW_OK);
+        const char *slash = strrchr(image.path, '/');
+        assert_int_equal(sw_names_module(images, in[i], name, sizeof name, &offset), SW_OK);
+        assert_string_equal(name, slash ? slash + 1 : image.path);
+        assert_true(offset == in[i] - image.bias);
+        assert_int_equal(sw_names_module(images, in[i], cut, sizeof cut, &offset), SW_OK);
+        assert_true(strlen(cut) == 3 && memcmp(cut, name, 3) == 0);
+    }
+    assert_int_equal(sw_names_module(images, in[0], name, sizeof name, &offset), SW_OK);
+    assert_string_equal(name, "names_safe");
+    assert_int_equal(sw_names_module(images, 1, name, sizeof name, &offset), SW_E_NOT_FOUND);
+    assert_string_equal(name, "names_safe");
+    sw_images_destroy(images);
+}
+
 /* The child dies in the first system call but write and exit: nothing would come from it. */
 static void a_search_makes_no_system_call(void **state)
 {
@@ -127,17 +155,19 @@ static void a_search_makes_no_system_call(void **state)
     struct sw_images *images = make_self();
     const uint64_t functions[] = { address_of(by_address), (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort") };
     int pipe_ends[2], status;
-    char said[2 * NAME_SIZE] = "";
+    char said[3 * NAME_SIZE] = "";
     (void)state;
     assert_int_equal(sw_names_load(images), SW_OK);
     assert_int_equal(pipe(pipe_ends), 0);
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        char names[2][NAME_SIZE] = { "", "" };
+        char names[3][NAME_SIZE] = { "", "", "" };
+        uint64_t offset;
         if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0)
             for (size_t i = 0; i < COUNT_OF(functions); i++)
                 (void)!sw_names_find(images, functions[i], names[i], NAME_SIZE, NULL);
+        (void)!sw_names_module(images, functions[0], names[2], NAME_SIZE, &offset);
         (void)!write(pipe_ends[1], names, sizeof names);
         syscall(SYS_exit, 0);
     }
@@ -147,6 +177,7 @@ static void a_search_makes_no_system_call(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_string_equal(said, "by_address");
     assert_true(said[NAME_SIZE] != 0);
+    assert_string_equal(said + 2 * NAME_SIZE, "names_safe");
     sw_images_destroy(images);
 }
 
@@ -160,6 +191,11 @@ static void bad_arguments_are_said(void **state)
     assert_int_equal(sw_names_find(images, 1, NULL, sizeof name, NULL), SW_E_ARGUMENT);
     assert_int_equal(sw_names_find(images, 1, name, 0, NULL), SW_E_ARGUMENT);
     assert_int_equal(sw_names_find(images, 1, name, sizeof name, NULL), SW_E_NOT_FOUND);
+    uint64_t offset;
+    assert_int_equal(sw_names_module(NULL, 1, name, sizeof name, &offset), SW_E_ARGUMENT);
+    assert_int_equal(sw_names_module(images, 1, NULL, sizeof name, &offset), SW_E_ARGUMENT);
+    assert_int_equal(sw_names_module(images, 1, name, 0, &offset), SW_E_ARGUMENT);
+    assert_int_equal(sw_names_module(images, 1, name, sizeof name, NULL), SW_E_ARGUMENT);
     sw_images_destroy(images);
 }
 
@@ -170,6 +206,7 @@ int main(void)
         cmocka_unit_test(names_are_those_of_sw_images_name),
         cmocka_unit_test(a_name_is_cut_to_its_room),
         cmocka_unit_test(images_that_came_later_are_loaded_again),
+        cmocka_unit_test(an_address_is_in_a_module_at_an_offset),
         cmocka_unit_test(a_search_makes_no_system_call),
         cmocka_unit_test(bad_arguments_are_said),
     };
