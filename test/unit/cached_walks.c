@@ -1,13 +1,14 @@
 /*
  * Walks with a rule cache and with a replay memory, on a real stack of JIT code and C: every callback of sw_snapshot,
  * with its registers, and every address is that of the same walk without either. Cold, warm, again; ended at each
- * callback; with each limit.
+ * callback; with each limit; from a start that knows any of the registers.
  */
 #include "rows.h"
 #include "host.h"
 
 #if defined(__x86_64__)
 #include "code/map/tree.h"
+#include "walk/batch.h"
 
 #include <snapwalk/analysis_cache.h>
 #include <snapwalk/cache.h>
@@ -410,13 +411,115 @@ static void cached_addresses_are_the_same(void **state)
     run(*state, 0, addresses_all_ways);
 }
 
+/* ---- batches ---- */
+
+static struct frames {
+    struct sw_frame at[MOST];
+    size_t count;
+} one_by_one, in_batches;
+
+static void note_frame(struct frames *frames, const struct sw_frame *frame)
+{
+    assert_in_range(frames->count, 0, MOST - 1);
+    frames->at[frames->count++] = *frame;
+}
+
+static void note_batches(struct frames *frames, struct sw_walk *walk)
+{
+    static struct sw_batch batch;
+    while (sw_batch_take(walk, &batch) != 0)
+        for (unsigned n = 0; n < batch.count; n++) {
+            sw_batch_go(walk, SW_MACHINE_X64, &batch.frames[n]);
+            sw_batch_arrive(walk, &batch, n);
+            note_frame(frames, &walk->frame);
+        }
+}
+
+static void walk_frames(struct frames *frames, const struct sw_walker *walker, const struct sw_regs *start, bool exact)
+{
+    struct sw_walk walk;
+    frames->count = 0;
+    sw_walk_start(&walk, walker, &world.scratch, start, exact);
+    struct sw_replay *replay = walker->cache ? sw_batch_use_replay(&walk, NULL) : NULL;
+    while (sw_walk_next(&walk)) {
+        note_frame(frames, &walk.frame);
+        if (walker->cache)
+            note_batches(frames, &walk);
+    }
+    sw_trace_close(replay);
+}
+
+static void compare_frames(void)
+{
+    assert_int_equal(in_batches.count, one_by_one.count);
+    for (size_t i = 0; i < one_by_one.count; i++) {
+        const struct sw_frame *a = &one_by_one.at[i], *b = &in_batches.at[i];
+        assert_int_equal(b->regs.known, a->regs.known);
+        for (unsigned n = 0; n < SW_REGS_MAX; n++)
+            if (sw_regs_has(&a->regs, n))
+                assert_int_equal(b->regs.r[n], a->regs.r[n]);
+        assert_int_equal(b->lookup, a->lookup);
+        assert_int_equal(b->exact, a->exact);
+        assert_int_equal(b->code.id, a->code.id);
+        assert_int_equal(b->code.kind, a->code.kind);
+    }
+}
+
+/* A walk whose start knows some registers, and rax or not. What is unknown holds what is there: none may rely on it. */
+static void compare_batches(const struct sw_walker *walker, const struct sw_regs *start, bool exact)
+{
+    struct sw_walker with_cache = *walker, with_replay;
+    with_cache.analysis_cache = world.analysis;
+    with_cache.cache = world.cache;
+    with_replay = with_cache;
+    with_replay.replay = world.replay;
+    const struct sw_walker *const ways[] = { &with_cache, &with_cache, &with_replay, &with_replay };
+    walk_frames(&one_by_one, walker, start, exact);
+    assert_in_range(one_by_one.count, 2 * LEAVES, MOST);
+    for (size_t i = 0; i < COUNT_OF(ways); i++) {
+        walk_frames(&in_batches, ways[i], start, exact);
+        compare_frames();
+    }
+}
+
+static void batches_of_any_registers(void)
+{
+    static const unsigned others[] = { SW_X64_RBX, SW_X64_R12, SW_X64_R13, SW_X64_R14, SW_X64_R15, SW_X64_RAX };
+    struct sw_regs start, inside;
+    struct sw_walker walker;
+    sw_self_capture(&start);
+    assert_int_equal(sw_self_walker(&walker, world.codemap, world.images), SW_OK);
+    walker.budget = SW_WALK_BUDGET_UNLIMITED;
+    assert_int_equal(sw_walk_all(&walker, &world.scratch, &start, stop_at_a_return_address, &inside), SW_STOP_ABORTED);
+    sw_regs_set(&start, SW_X64_RAX, 0x5a5a);
+    sw_regs_set(&inside, SW_X64_RAX, 0x5a5a);
+    for (unsigned subset = 0; subset < 1u << COUNT_OF(others); subset++) {
+        struct sw_regs from = start, between = inside;
+        for (unsigned i = 0; i < COUNT_OF(others); i++)
+            if (!(subset >> i & 1)) {
+                from.known &= ~(UINT64_C(1) << others[i]);
+                between.known &= ~(UINT64_C(1) << others[i]);
+            }
+        compare_batches(&walker, &from, true);
+        compare_batches(&walker, &between, false);
+        compare_batches(&walker, &between, true);
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void batches_are_the_same_whatever_is_known(void **state)
+{
+    run(*state, 0, batches_of_any_registers);
+}
+
 int main(void)
 {
     enum { EVERY = COUNT_OF(kind_rows) };
-    struct CMUnitTest tests[3 * EVERY];
+    struct CMUnitTest tests[4 * EVERY];
     FILL_ROWS(tests, kind_rows, a_cached_walk_tells_the_same);
     FILL_ROWS(tests + EVERY, kind_rows, a_cached_walk_tells_the_same_of_every_native_frame);
     FILL_ROWS(tests + 2 * EVERY, kind_rows, cached_addresses_are_the_same);
+    FILL_ROWS(tests + 3 * EVERY, kind_rows, batches_are_the_same_whatever_is_known);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else
