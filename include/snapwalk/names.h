@@ -1,5 +1,5 @@
 /*
- * Names of functions where nothing may be allocated: in a crash handler, in a sampler.
+ * Names of functions where nothing may be allocated: in a crash handler, in a sampler. Symbols by their names.
  */
 #ifndef SNAPWALK_NAMES_H
 #define SNAPWALK_NAMES_H
@@ -48,6 +48,17 @@ SW_API SW_NODISCARD enum sw_status sw_names_find(const struct sw_images *images,
  */
 SW_API SW_NODISCARD enum sw_status sw_names_module(const struct sw_images *images, uint64_t address, char *name,
                                                    size_t size, uint64_t *offset);
+
+/*
+ * Finds a symbol, code or data, by its name: in .symtab or .dynsym of the ELF images, in the order of the set. Of
+ * images that are used where this process has them mapped, in .dynsym.
+ *
+ * address  Receives its address in the target.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND (no image has it; always on Windows); SW_E_ARGUMENT; SW_E_BUSY.
+ * Memory   Allocates nothing. Threads  One writer. Signals  Not safe.
+ */
+SW_API SW_NODISCARD enum sw_status sw_images_symbol(struct sw_images *images, const char *name, uint64_t *address);
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,7 @@
  * Extra: faster walks, more names, checks.
  *
  *   here.h            the stack of the caller in one call
- *   names.h           names of functions in a signal handler
+ *   names.h           names of functions in a signal handler; symbols by their names
  *   summary.h         a whole walk in one call: pc, sp, source and trust of each frame
  *   cache.h           the rule cache: frames met before take nanoseconds
  *   replay.h          the replay memory: an unchanged stack is compared, not walked

@@ -3,6 +3,7 @@
  * is removed. Knows the list; lib/jit knows the objects. The target's lists may lie, or run in a circle.
  */
 #include <snapwalk/gdb_jit.h>
+#include <snapwalk/names.h>
 
 #include "base/memory.h"
 #include "common/alloc.h"
@@ -215,6 +216,11 @@ static void mark_seen(struct sw_gdb_jit *jit, const struct sw_memory *memory, ui
         if (!sw_memory_word(memory, entry + NEXT_AT, &entry))
             break;
     }
+}
+
+enum sw_status sw_gdb_jit_find(struct sw_images *images, uint64_t *descriptor)
+{
+    return sw_images_symbol(images, "__jit_debug_descriptor", descriptor);
 }
 
 enum sw_status sw_gdb_jit_read(struct sw_gdb_jit *jit, const struct sw_memory *memory, uint64_t descriptor,

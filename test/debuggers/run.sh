@@ -124,7 +124,7 @@ part_java() {
         begin java -cp "$out" Floors && look && native || return 0
     jcmd "$pid" Thread.print >"$out/$part.printed" 2>&1
     awk '/^"/ { nid = $0; sub(/.* nid=/, "", nid); sub(/ .*/, "", nid); print "thread", (nid ~ /^0x/ ? number(nid) : nid) }
-         /^\tat / { sub(/^\tat /, ""); sub(/\(.*/, ""); sub(/^.*\//, ""); print "name", $0 }
+         /^\tat / { sub(/^\tat /, ""); sub(/\([^()]*\)$/, ""); print "name", $0 }
          function number(text,    i, value) {
              for (i = 3; i <= length(text); i++)
                  value = 16 * value + index("0123456789abcdef", substr(text, i, 1)) - 1

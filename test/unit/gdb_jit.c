@@ -3,6 +3,7 @@
  * and lists and objects that lie.
  */
 #include <snapwalk/gdb_jit.h>
+#include <snapwalk/names.h>
 #include <snapwalk/sim.h>
 
 #include <elf.h>
@@ -262,6 +263,34 @@ static void lists_that_lie_end(void **state)
     end(&seen);
 }
 
+/* Of this program's file: a function and a variable, and names that no file has. */
+extern const char __ehdr_start; /* the linker's: file offset 0 */
+int sw_test_variable = 5;
+void sw_test_function(void);
+void sw_test_function(void)
+{
+}
+
+static void symbols_are_found_by_name(void **state)
+{
+    struct sw_images *images;
+    uint64_t address = 0;
+    (void)state;
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_int_equal(sw_images_symbol(images, "sw_test_variable", &address), SW_E_NOT_FOUND);
+    assert_int_equal(sw_images_add_file(images, "/proc/self/exe", (uintptr_t)&__ehdr_start), SW_OK);
+    assert_int_equal(sw_images_symbol(images, "sw_test_variable", &address), SW_OK);
+    assert_int_equal(address, (uintptr_t)&sw_test_variable);
+    assert_int_equal(sw_images_symbol(images, "sw_test_function", &address), SW_OK);
+    assert_int_equal(address, (uintptr_t)&sw_test_function);
+    assert_int_equal(sw_images_symbol(images, "sw_test_functio", &address), SW_E_NOT_FOUND);
+    assert_int_equal(sw_images_symbol(images, "", &address), SW_E_NOT_FOUND);
+    assert_int_equal(sw_images_symbol(images, NULL, &address), SW_E_ARGUMENT);
+    assert_int_equal(sw_images_symbol(images, "main", NULL), SW_E_ARGUMENT);
+    assert_int_equal(sw_images_symbol(NULL, "main", &address), SW_E_ARGUMENT);
+    sw_images_destroy(images);
+}
+
 static void changed_bytes_do_no_harm(void **state)
 {
     uint64_t seed = 5;
@@ -287,7 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_have_names_and_ranges), cmocka_unit_test(walks_go_by_the_relocated_frames),
         cmocka_unit_test(what_is_gone_is_removed),         cmocka_unit_test(lists_that_lie_end),
-        cmocka_unit_test(changed_bytes_do_no_harm),
+        cmocka_unit_test(symbols_are_found_by_name),       cmocka_unit_test(changed_bytes_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,9 +50,9 @@ static void write_frame(FILE *file, const struct frame *frame)
     putc('{', file);
     write_address(file, "pc", frame->pc);
     write_address(file, "sp", frame->sp);
-    write_member(file, "kind", sw_kind_name(frame->kind));
+    write_member(file, "kind", frame_kind(frame));
     putc(',', file);
-    write_member(file, "source", sw_source_name(frame->source));
+    write_member(file, "source", frame_source(frame));
     putc(',', file);
     write_member(file, "trust", sw_trust_name(frame->trust));
     putc(',', file);

@@ -6,6 +6,7 @@
 
 #include "aot.h"
 #include "demangle.h"
+#include "hotspot.h"
 #include "profile/text.h"
 #include "refuse.h"
 
@@ -153,6 +154,26 @@ static bool name_managed(struct names *n, const struct sw_frame *frame, struct p
     return true;
 }
 
+/* Methods of Java, innermost first: all but the last were inlined. Stubs have a name and no method. */
+static bool name_java(struct names *n, const struct sw_frame *frame, struct place *place)
+{
+    static char names[HOTSPOT_INLINED_MOST][HOTSPOT_NAME_BYTES];
+    struct hotspot *const java = n->target->runtime.hotspot;
+    const size_t count = java ? hotspot_name(java, frame, place->identity, names) : 0;
+    if (!java || !names[0][0])
+        return false;
+    place->function = names_keep(n, names[count ? count - 1 : 0]);
+    place->is_managed = count > 0;
+    if (count < 2)
+        return true;
+    struct line *lines = must_get(count, sizeof *lines);
+    for (size_t i = 0; i < count; i++)
+        lines[i] = (struct line){ names_keep(n, names[i]), "", 0 };
+    place->lines = lines;
+    place->line_count = count;
+    return true;
+}
+
 static bool name_mapped(struct names *n, const struct sw_frame *frame, struct place *place)
 {
     const char *name = sw_perfmap_name(n->target->perfmap, frame->lookup, NULL);
@@ -230,20 +251,23 @@ static void name_native(struct names *n, const struct sw_frame *frame, struct pl
     place->offset = pc - (find_symbol(n, &image, frame->lookup, place, &start) ? start : image.bias);
 }
 
-static struct place *name_place(struct names *n, const struct sw_frame *frame)
+static struct place *name_place(struct names *n, const struct sw_frame *frame, uint64_t identity)
 {
     struct place *place = must_get(1, sizeof *place);
-    *place = (struct place){ .lookup = frame->lookup, .module = "", .function = "", .is_exact = frame->exact };
-    if (!name_managed(n, frame, place) && !name_mapped(n, frame, place))
+    *place = (struct place){
+        .lookup = frame->lookup, .identity = identity, .module = "", .function = "", .is_exact = frame->exact
+    };
+    if (!name_managed(n, frame, place) && !name_java(n, frame, place) && !name_mapped(n, frame, place))
         name_native(n, frame, place);
     return place;
 }
 
 /* The slot of a place, or the free one for it. Where pc was being executed the offset is another one. */
-static struct place **find_place(struct place **slots, size_t count, uint64_t lookup, bool exact)
+static struct place **find_place(struct place **slots, size_t count, uint64_t lookup, uint64_t identity, bool exact)
 {
-    size_t at = mix(lookup) & (count - 1);
-    while (slots[at] && (slots[at]->lookup != lookup || slots[at]->is_exact != exact))
+    size_t at = mix(lookup ^ mix(identity)) & (count - 1);
+    while (slots[at] &&
+           (slots[at]->lookup != lookup || slots[at]->identity != identity || slots[at]->is_exact != exact))
         at = (at + 1) & (count - 1);
     return &slots[at];
 }
@@ -254,19 +278,19 @@ static void grow_places(struct names *n)
     struct place **slots = must_get(count, sizeof *slots);
     for (size_t i = 0; i < n->slot_count; i++)
         if (n->slots[i])
-            *find_place(slots, count, n->slots[i]->lookup, n->slots[i]->is_exact) = n->slots[i];
+            *find_place(slots, count, n->slots[i]->lookup, n->slots[i]->identity, n->slots[i]->is_exact) = n->slots[i];
     free(n->slots);
     n->slots = slots;
     n->slot_count = count;
 }
 
-const struct place *names_find(struct names *n, const struct sw_frame *frame)
+const struct place *names_find(struct names *n, const struct sw_frame *frame, uint64_t identity)
 {
     if (2 * n->used >= n->slot_count)
         grow_places(n);
-    struct place **slot = find_place(n->slots, n->slot_count, frame->lookup, frame->exact);
+    struct place **slot = find_place(n->slots, n->slot_count, frame->lookup, identity, frame->exact);
     if (!*slot) {
-        *slot = name_place(n, frame);
+        *slot = name_place(n, frame, identity);
         n->used++;
     }
     return *slot;

@@ -13,13 +13,14 @@ enum { LABEL_BYTES = 4600 };
  * A place in code. Texts are clean (profile/text.h) and never null.
  *
  * lookup    The address that was looked up.
+ * identity  What an interpreter executes there (runtime.h); 0: it is code.
  * module    "libc.so.6", "System.Private.CoreLib"; empty: not known.
  * function  Empty: not known.
  * offset    From the function's begin, or else from the module's, to the pc. Not of managed code, whose names say more.
  * lines     What debug information says, innermost first: all but the last were inlined. None: null, 0.
  */
 struct place {
-    uint64_t lookup;
+    uint64_t lookup, identity;
     const char *module, *function;
     uint64_t offset;
     bool is_managed, is_exact;
@@ -33,8 +34,8 @@ struct names;
 struct names *names_create(const struct target *target, struct symbols *symbols, bool raw);
 void names_destroy(struct names *names);
 
-/* The place of a frame; lives as long as `names`. */
-const struct place *names_find(struct names *names, const struct sw_frame *frame);
+/* The place of a frame, identity: as runtime_identity has it. Lives as long as `names`. */
+const struct place *names_find(struct names *names, const struct sw_frame *frame, uint64_t identity);
 
 /* "app!Namespace.Type.Method(int)", "libc.so.6!pause+0x32", "libc.so.6+0x1234", "?+0x7f12". Returns `text`. */
 const char *place_label(const struct place *place, char text[LABEL_BYTES]);

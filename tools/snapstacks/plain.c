@@ -19,8 +19,8 @@ static void write_stack(const struct stack *stack, FILE *file)
     for (uint32_t i = 0; i < stack->count; i++) {
         const struct frame *f = &stack->frames[i];
         write_inlined(f->place, file);
-        fprintf(file, "frame %" PRIx64 " %" PRIx64 " %s %s %s %s\n", f->pc, f->sp, sw_kind_name(f->kind),
-                sw_source_name(f->source), sw_trust_name(f->trust), place_label(f->place, label));
+        fprintf(file, "frame %" PRIx64 " %" PRIx64 " %s %s %s %s\n", f->pc, f->sp, frame_kind(f), frame_source(f),
+                sw_trust_name(f->trust), place_label(f->place, label));
     }
     fprintf(file, "stop %s", sw_stop_name(stack->stop));
     if (!stack_is_whole(stack))

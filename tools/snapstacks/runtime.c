@@ -4,6 +4,7 @@
  */
 #include "runtime.h"
 
+#include "hotspot.h"
 #include "refuse.h"
 
 #include <inttypes.h>
@@ -87,6 +88,15 @@ static bool is_named(struct runtime *runtime, const struct sw_memory *memory)
     return runtime->kind == RUNTIME_CLR && !take_clr(runtime, "", runtime->address);
 }
 
+static void open_java(struct runtime *runtime, struct sw_images *images, const struct sw_memory *memory)
+{
+    if (runtime->kind != RUNTIME_JVM)
+        return;
+    runtime->hotspot = hotspot_open(images, memory);
+    if (runtime->hotspot)
+        runtime->finder = (struct sw_code_finder){ hotspot_find, runtime->hotspot };
+}
+
 /* A runtime of which nothing can be read is not asked. */
 static void forget_unknown(struct runtime *runtime)
 {
@@ -96,27 +106,42 @@ static void forget_unknown(struct runtime *runtime)
     runtime->names = NULL;
 }
 
-void runtime_of_process(struct runtime *runtime, int pid, const struct sw_memory *memory)
+void runtime_of_process(struct runtime *runtime, int pid, struct sw_images *images, const struct sw_memory *memory)
 {
     *runtime = (struct runtime){ 0 };
     each_file_of_process(runtime, pid, take_name);
     if (!is_named(runtime, memory))
         each_file_of_process(runtime, pid, take_clr);
     forget_unknown(runtime);
+    open_java(runtime, images, memory);
 }
 
-void runtime_of_core(struct runtime *runtime, const struct sw_core *core, const struct sw_memory *memory)
+void runtime_of_core(struct runtime *runtime, const struct sw_core *core, struct sw_images *images,
+                     const struct sw_memory *memory)
 {
     *runtime = (struct runtime){ 0 };
     each_file_of_core(runtime, core, take_name);
     if (!is_named(runtime, memory))
         each_file_of_core(runtime, core, take_clr);
     forget_unknown(runtime);
+    open_java(runtime, images, memory);
 }
 
 void runtime_close(struct runtime *runtime)
 {
     sw_clr_names_destroy(runtime->names);
+    hotspot_close(runtime->hotspot);
+}
+
+bool runtime_step(const struct runtime *runtime, const struct sw_memory *stack, const struct sw_frame *frame,
+                  struct sw_regs *caller)
+{
+    return runtime->hotspot && hotspot_step(runtime->hotspot, stack, frame, caller);
+}
+
+uint64_t runtime_identity(const struct runtime *runtime, const struct sw_memory *stack, const struct sw_frame *frame)
+{
+    return runtime->hotspot ? hotspot_identity(runtime->hotspot, stack, frame) : 0;
 }
 
 const struct sw_code_finder *runtime_finder(const struct runtime *runtime)

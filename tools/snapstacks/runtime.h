@@ -4,24 +4,38 @@
 
 #include <snapwalk/clr_names.h>
 #include <snapwalk/core.h>
+#include <snapwalk/frame.h>
+#include <snapwalk/image.h>
 
 enum runtime_kind { RUNTIME_NONE, RUNTIME_CLR, RUNTIME_JVM, RUNTIME_MONO, RUNTIME_NODE, RUNTIME_PYTHON };
 
-/* address: of the file that it was found by. names: reads the memory of a CLR; null for others. */
+/* address: of the file that it was found by. names: reads the memory of a CLR, hotspot that of a JVM; else null. */
 struct runtime {
     enum runtime_kind kind;
     uint64_t address;
     struct sw_clr_names *names;
+    struct hotspot *hotspot;
     struct sw_code_finder finder;
 };
 
 /* memory: the target's; what its arg points to must live until runtime_close. */
-void runtime_of_process(struct runtime *runtime, int pid, const struct sw_memory *memory);
-void runtime_of_core(struct runtime *runtime, const struct sw_core *core, const struct sw_memory *memory);
+void runtime_of_process(struct runtime *runtime, int pid, struct sw_images *images, const struct sw_memory *memory);
+void runtime_of_core(struct runtime *runtime, const struct sw_core *core, struct sw_images *images,
+                     const struct sw_memory *memory);
 void runtime_close(struct runtime *runtime);
 
 /* Finds the code that the runtime knows, for walks; null: it is not asked. It lives as long as the runtime. */
 const struct sw_code_finder *runtime_finder(const struct runtime *runtime);
+
+/*
+ * The caller's registers, where the runtime's own knowledge of its frames gives them. stack: the thread's. False: the
+ * walk goes on as in any code.
+ */
+bool runtime_step(const struct runtime *runtime, const struct sw_memory *stack, const struct sw_frame *frame,
+                  struct sw_regs *caller);
+
+/* What an interpreter executes in a frame: a number that stands for it. 0: this is no interpreter's frame. */
+uint64_t runtime_identity(const struct runtime *runtime, const struct sw_memory *stack, const struct sw_frame *frame);
 
 /* "CLR 10", "Node"; empty for none. */
 void runtime_describe(const struct runtime *runtime, char *text, size_t size);

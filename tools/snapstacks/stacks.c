@@ -9,6 +9,7 @@
 #include <string.h>
 
 /* What walks need: the frames of one stack on their way, and the library's working memory. */
+enum { FRAMES_MOST = 100000 };
 struct walking {
     const struct target *target;
     struct names *names;
@@ -23,18 +24,21 @@ static void *must_have(void *memory)
     return memory;
 }
 
-static void add_frame(struct walking *w, const struct sw_frame *frame)
+static void add_frame(struct walking *w, const struct sw_memory *stack, const struct sw_frame *frame, bool by_runtime)
 {
+    const uint64_t identity = runtime_identity(&w->target->runtime, stack, frame);
     if (w->count == w->room) {
         w->room = w->room ? 2 * w->room : 256;
         w->frames = must_have(realloc(w->frames, w->room * sizeof *w->frames));
     }
     w->frames[w->count++] = (struct frame){ .pc = sw_regs_pc(&frame->regs),
                                             .sp = sw_regs_sp(&frame->regs),
-                                            .place = names_find(w->names, frame),
-                                            .kind = frame->code.kind,
+                                            .place = names_find(w->names, frame, identity),
+                                            .kind = identity ? SW_KIND_JIT : frame->code.kind,
                                             .source = frame->source,
-                                            .trust = frame->trust };
+                                            .trust = frame->trust,
+                                            .is_interpreted = identity != 0,
+                                            .is_by_runtime = by_runtime };
 }
 
 static bool is_in_no_code(const struct sw_frame *frame)
@@ -46,12 +50,18 @@ static bool is_in_no_code(const struct sw_frame *frame)
 static bool walk_once(struct walking *w, struct sw_walk *walk, const struct sw_walker *walker,
                       const struct sw_regs *regs)
 {
+    struct sw_regs caller;
+    bool by_runtime = false;
     w->count = 0;
     sw_walk_start(walk, walker, &w->scratch, regs, true);
     while (sw_walk_next(walk)) {
         if (is_in_no_code(&walk->frame) && target_learn(w->target, walk->frame.lookup))
             return false;
-        add_frame(w, &walk->frame);
+        add_frame(w, &walker->memory, &walk->frame, by_runtime);
+        by_runtime =
+            w->count < FRAMES_MOST && runtime_step(&w->target->runtime, &walker->memory, &walk->frame, &caller);
+        if (by_runtime)
+            sw_walk_start(walk, walker, &w->scratch, &caller, false);
     }
     return true;
 }
@@ -134,7 +144,7 @@ static bool are_alike(const struct stack *a, const struct stack *b)
     if (a->count != b->count || a->stop != b->stop)
         return false;
     for (uint32_t i = 0; i < a->count; i++)
-        if (a->frames[i].pc != b->frames[i].pc)
+        if (a->frames[i].pc != b->frames[i].pc || a->frames[i].place != b->frames[i].place)
             return false;
     return true;
 }
@@ -171,6 +181,16 @@ void stacks_group(struct stacks *s)
         slot->last = i;
     }
     free(slots);
+}
+
+const char *frame_kind(const struct frame *frame)
+{
+    return frame->is_interpreted ? "interp" : sw_kind_name(frame->kind);
+}
+
+const char *frame_source(const struct frame *frame)
+{
+    return frame->is_by_runtime ? "runtime" : sw_source_name(frame->source);
 }
 
 bool stack_is_whole(const struct stack *stack)

@@ -7,10 +7,12 @@
 #include "names.h"
 #include "target.h"
 
+/* kind: of what an interpreter executes JIT, as of any managed code. */
 struct frame {
     uint64_t pc, sp;
     const struct place *place;
     uint8_t kind, source, trust;
+    bool is_interpreted, is_by_runtime; /* how it was found: the runtime's knowledge of its frames */
 };
 
 enum { NO_STACK = UINT32_MAX };
@@ -45,7 +47,11 @@ struct stacks {
 void stacks_take(struct stacks *stacks, const struct target *target, struct names *names);
 void stacks_free(struct stacks *stacks);
 
-/* Puts threads together that have the same pcs and the same end. Without this call each stands alone. */
+/* "interp", or what kind of code it is; "runtime", or where the rule came from. */
+const char *frame_kind(const struct frame *frame);
+const char *frame_source(const struct frame *frame);
+
+/* Puts threads together that have the same frames and the same end. Without this call each stands alone. */
 void stacks_group(struct stacks *stacks);
 
 /* Whether the walk came to the thread's clean root. */

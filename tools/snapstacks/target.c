@@ -95,7 +95,7 @@ void target_open_process(struct target *t, int pid, bool saves)
     if (saves)
         begin_capsule(t, machine_of_process(t));
     const struct sw_memory memory = target_memory(t);
-    runtime_of_process(&t->runtime, pid, &memory);
+    runtime_of_process(&t->runtime, pid, t->images, &memory);
     create_perfmap(t);
     read_perfmap(t);
     read_gdb_jit(t);
@@ -144,7 +144,7 @@ void target_open_core(struct target *t, const char *path, const char *sysroot, b
     if (saves)
         begin_capsule(t, info.machine);
     const struct sw_memory memory = target_memory(t); /* files stand in for what the core omits */
-    runtime_of_core(&t->runtime, t->core, &memory);
+    runtime_of_core(&t->runtime, t->core, t->images, &memory);
     create_perfmap(t);
     read_gdb_jit(t);
 }

@@ -51,7 +51,7 @@ static void write_inlined(const struct report *r, FILE *file, const struct frame
 {
     for (size_t i = 0; i + 1 < frame->place->line_count; i++) {
         const struct line *line = &frame->place->lines[i];
-        paint(r, file, INK_DIM, "       [inlined]         %-6s", sw_kind_name(frame->kind));
+        paint(r, file, INK_DIM, "       [inlined]         %-6s", frame_kind(frame));
         fprintf(file, "  %s%s%s", frame->place->module, *frame->place->module ? "!" : "", line->function);
         write_line(r, file, line);
         putc('\n', file);
@@ -63,9 +63,9 @@ static void write_frame(const struct report *r, FILE *file, uint32_t number, con
 {
     char label[LABEL_BYTES];
     write_inlined(r, file, frame);
-    paint(r, file, INK_DIM, "  #%-3" PRIu32 " %016" PRIx64 "  %-6s", number, frame->pc, sw_kind_name(frame->kind));
+    paint(r, file, INK_DIM, "  #%-3" PRIu32 " %016" PRIx64 "  %-6s", number, frame->pc, frame_kind(frame));
     if (r->is_verbose)
-        paint(r, file, INK_DIM, "  %13s/%-9s", sw_source_name(frame->source), sw_trust_name(frame->trust));
+        paint(r, file, INK_DIM, "  %13s/%-9s", frame_source(frame), sw_trust_name(frame->trust));
     fputs("  ", file);
     paint(r, file, ink_of(frame), "%s", place_label(frame->place, label));
     if (frame->place->line_count)
@@ -87,7 +87,8 @@ static void write_transition(const struct report *r, FILE *file, const struct fr
 static uint32_t run_of(const struct stack *stack, uint32_t from)
 {
     uint32_t end = from + 1;
-    while (end < stack->count && stack->frames[end].pc == stack->frames[from].pc)
+    while (end < stack->count && stack->frames[end].pc == stack->frames[from].pc &&
+           stack->frames[end].place == stack->frames[from].place)
         end++;
     return end - from;
 }
