@@ -1,7 +1,7 @@
 /*
  * The CLR in this process: a code map, images and a thread table that follow the CLR's profiling events, and
  * DoStackSnapshot over them, answered by this library. Linux: .NET 10 on x64 and ARM64, .NET 9 and 8 on x64. Windows:
- * .NET 10 on x64.
+ * .NET 10, 9 and 8 on x64.
  *
  *     sw_clr_create(NULL, info, &clr);                        // in ICorProfilerCallback::Initialize
  *     sw_clr_get_events(&low, &high);                             // add them to the profiler's event mask

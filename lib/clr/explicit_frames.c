@@ -160,15 +160,31 @@ enum {
     HELPER_PC = 0,
     HELPER_SP = 8,
     HELPER_CAPTURED = 16,
-    HELPER_PLACES = 64,
-    HELPER_DONE = 112,
-    HELPER_UNWOUND = 120,
-    HELPER_CAPTURED_PC = 168,
-    HELPER_CAPTURED_SP = 176,
-    HELPER_BYTES = 184,
+    HELPER_BYTES = 184,       /* the larger one */
     HELPER_TWO_FRAMES = 0x10, /* flags */
     HELPER_ONE_FRAME = 0x20
 };
+
+/*
+ * Behind the captured registers, which are as many as the system has nonvolatile ones: where each was saved, and the
+ * sign. Unix has room for their values, too; on Windows each has a place, be it that of the captured value.
+ */
+struct helper {
+    size_t places, done, unwound, pc, sp, size;
+};
+
+static struct helper helper_of(const struct sw_clr_layout *layout)
+{
+    const size_t registers = 8 * (size_t)layout->helper.count;
+    const bool values = layout->system != SW_CLR_WINDOWS;
+    struct helper h = { .places = HELPER_CAPTURED + registers };
+    h.done = h.places + registers;
+    h.unwound = values ? h.done + 8 : HELPER_CAPTURED;
+    h.pc = h.done + 8 + (values ? registers : 0);
+    h.sp = h.pc + 8;
+    h.size = h.sp + 8;
+    return h;
+}
 
 static void set_helper(const struct source *s, const uint8_t *state, size_t pc, size_t sp, size_t saved,
                        struct sw_regs *regs)
@@ -180,9 +196,9 @@ static void set_helper(const struct source *s, const uint8_t *state, size_t pc, 
     }
 }
 
-static void follow_places(const struct source *s, struct sw_regs *regs)
+static void follow_places(const struct source *s, const struct helper *h, struct sw_regs *regs)
 {
-    const uint64_t places = s->frame + s->layout->at[SW_CLR_HELPER_STATE] + HELPER_PLACES;
+    const uint64_t places = s->frame + s->layout->at[SW_CLR_HELPER_STATE] + h->places;
     for (unsigned i = 0; i < s->layout->helper.count; i++) {
         const struct sw_clr_saved_register *one = &s->layout->helper.at[i];
         follow_place(s, places + one->offset, one->number, regs);
@@ -198,19 +214,21 @@ static uint32_t frames_of_helper(uint64_t entry, uint32_t flags)
 
 static bool from_helper(struct source *s, struct sw_transition *record)
 {
+    const struct helper h = helper_of(s->layout);
     uint8_t state[HELPER_BYTES], flags[4];
     uint64_t entry;
     if (!word_at(s, s->frame, SW_CLR_HELPER_ENTRY, &entry) ||
         sw_memory_read(s->memory, s->frame + s->layout->at[SW_CLR_HELPER_FLAGS], flags, sizeof flags) != sizeof flags ||
-        sw_memory_read(s->memory, s->frame + s->layout->at[SW_CLR_HELPER_STATE], state, sizeof state) != sizeof state)
+        h.size > sizeof state ||
+        sw_memory_read(s->memory, s->frame + s->layout->at[SW_CLR_HELPER_STATE], state, h.size) != h.size)
         return false;
     record->has_method = entry != 0;
-    if (sw_load64(state + HELPER_DONE) != 0) {
-        set_helper(s, state, HELPER_PC, HELPER_SP, HELPER_UNWOUND, &record->regs);
-        follow_places(s, &record->regs);
+    if (sw_load64(state + h.done) != 0) {
+        set_helper(s, state, HELPER_PC, HELPER_SP, h.unwound, &record->regs);
+        follow_places(s, &h, &record->regs);
         return true;
     }
-    set_helper(s, state, HELPER_CAPTURED_PC, HELPER_CAPTURED_SP, HELPER_CAPTURED, &record->regs);
+    set_helper(s, state, h.pc, h.sp, HELPER_CAPTURED, &record->regs);
     sw_regs_set(&record->regs, SW_X64_RSP, sw_regs_sp(&record->regs) + 8);
     s->native = frames_of_helper(entry, sw_load32(flags));
     return true;

@@ -7,7 +7,8 @@
  *   believed    A class is told by two functions or more, and all classes together have to be the ones that the
  *               runtimes of that version have, no more and no fewer.
  *
- * Source: clr-frames-by-version.md 1.2 and section 5, which was read in ten builds of two versions.
+ * Source: clr-frames-by-version.md 1.2 and section 5, which was read in ten builds of two versions;
+ * clr-windows-observed.md W92, of one of each for Windows.
  */
 #include "clr/runtime.h"
 
@@ -32,58 +33,93 @@ struct answer {
     uint32_t value;
 };
 
-/* Instructions of x64, in front of a return. The value is what stands behind them. */
+/*
+ * Instructions of x64, in front of a return. The value is what stands behind them. The frame itself is in rdi; on
+ * Windows, in rcx.
+ */
 static const struct shape {
     uint8_t size;
     uint8_t bytes[8];
     enum form form;
     uint8_t value_bytes;
+    uint8_t tail_size;
+    uint8_t tail[6]; /* behind the value */
 } shapes[] = {
-    { 2, { 0x31, 0xc0 }, CONSTANT, 0 },                           /* xor eax, eax */
-    { 1, { 0xb8 }, CONSTANT, 4 },                                 /* mov eax, imm32 */
-    { 3, { 0x48, 0x8d, 0x47 }, ADDRESS, 1 },                      /* lea rax, [rdi + d8] */
-    { 3, { 0x48, 0x8b, 0x47 }, WORD, 1 },                         /* mov rax, [rdi + d8] */
-    { 2, { 0x8b, 0x47 }, HALF, 1 },                               /* mov eax, [rdi + d8] */
-    { 8, { 0xb8, 0xf8, 0, 0, 0, 0x48, 0x03, 0x47 }, CONTEXT, 1 }, /* mov eax, 0xf8; add rax, [rdi + d8] */
+    { 2, { 0x31, 0xc0 }, CONSTANT, 0, 0, { 0 } },                           /* xor eax, eax */
+    { 1, { 0xb8 }, CONSTANT, 4, 0, { 0 } },                                 /* mov eax, imm32 */
+    { 3, { 0x48, 0x8d, 0x47 }, ADDRESS, 1, 0, { 0 } },                      /* lea rax, [rdi + d8] */
+    { 3, { 0x48, 0x8b, 0x47 }, WORD, 1, 0, { 0 } },                         /* mov rax, [rdi + d8] */
+    { 2, { 0x8b, 0x47 }, HALF, 1, 0, { 0 } },                               /* mov eax, [rdi + d8] */
+    { 8, { 0xb8, 0xf8, 0, 0, 0, 0x48, 0x03, 0x47 }, CONTEXT, 1, 0, { 0 } }, /* mov eax, 0xf8; add rax, [rdi + d8] */
+    { 2, { 0x33, 0xc0 }, CONSTANT, 0, 0, { 0 } },                           /* xor eax, eax */
+    { 3, { 0x48, 0x8d, 0x41 }, ADDRESS, 1, 0, { 0 } },                      /* lea rax, [rcx + d8] */
+    { 3, { 0x48, 0x8b, 0x41 }, WORD, 1, 0, { 0 } },                         /* mov rax, [rcx + d8] */
+    { 2, { 0x8b, 0x41 }, HALF, 1, 0, { 0 } },                               /* mov eax, [rcx + d8] */
+    { 3, { 0x48, 0x8b, 0x41 }, CONTEXT, 1, 6, { 0x48, 0x05, 0xf8 } },       /* mov rax, [rcx + d8]; add rax, 0xf8 */
 };
 
 /*
  * The functions: attributes, whether the frame has registers, transition, method, return address, transition type,
  * frame type, transition block.
  */
-enum { ATTRIBUTES = 1, HAS_REGISTERS = 3, NATIVE = 4, METHOD = 5, RETURN = 8, TYPE = 12, KIND = 13, BLOCK = 20 };
+enum {
+    ATTRIBUTES = 1,
+    HAS_REGISTERS = 3,
+    NATIVE = 4,
+    METHOD = 5,
+    RETURN = 8,
+    TYPE = 12,
+    KIND = 13,
+    BLOCK = 20,
+    BLOCK_ON_WINDOWS = 18
+};
 
-/* ORDER: the first that fits. count: how many classes of the kind there are. */
+/*
+ * ORDER: the first that fits. least, most: how many classes of the kind there are. windows_only: that of COM; elsewhere
+ * there is none.
+ */
 static const struct known_class {
     enum sw_clr_frame kind;
     unsigned least, most;
+    bool windows_only;
     struct check {
         unsigned slot;
         struct answer answer;
     } checks[CHECKS];
 } classes[] = {
-    { SW_CLR_FRAME_NOWHERE, 4, MANY, { { HAS_REGISTERS, { CONSTANT, 0 } } } },
-    { SW_CLR_FRAME_INLINED, 1, 1, { { NATIVE, { CONSTANT, 1 } }, { KIND, { CONSTANT, 2 } } } },
-    { SW_CLR_FRAME_HIJACK, 1, 1, { { HAS_REGISTERS, { CONSTANT, 1 } }, { RETURN, { ADDRESS, 16 } } } },
-    { SW_CLR_FRAME_FAULT, 1, 1, { { HAS_REGISTERS, { CONSTANT, 1 } }, { RETURN, { ADDRESS, 24 } } } },
+    { SW_CLR_FRAME_NOWHERE, 4, MANY, false, { { HAS_REGISTERS, { CONSTANT, 0 } } } },
+    { SW_CLR_FRAME_BLOCK,
+      1,
+      1,
+      true,
+      { { HAS_REGISTERS, { CONSTANT, 1 } },
+        { NATIVE, { CONSTANT, 1 } },
+        { KIND, { CONSTANT, 2 } },
+        { BLOCK, { WORD, 16 } } } },
+    { SW_CLR_FRAME_INLINED, 1, 1, false, { { NATIVE, { CONSTANT, 1 } }, { KIND, { CONSTANT, 2 } } } },
+    { SW_CLR_FRAME_HIJACK, 1, 1, false, { { HAS_REGISTERS, { CONSTANT, 1 } }, { RETURN, { ADDRESS, 16 } } } },
+    { SW_CLR_FRAME_FAULT, 1, 1, false, { { HAS_REGISTERS, { CONSTANT, 1 } }, { RETURN, { ADDRESS, 24 } } } },
     { SW_CLR_FRAME_CONTEXT,
       2,
       2,
+      false,
       { { HAS_REGISTERS, { CONSTANT, 1 } }, { ATTRIBUTES, { CONSTANT, 8 } }, { RETURN, { CONTEXT, 16 } } } },
     { SW_CLR_FRAME_HELPER,
       5,
       5,
+      false,
       { { HAS_REGISTERS, { CONSTANT, 1 } },
         { RETURN, { CONSTANT, 0 } },
         { TYPE, { CONSTANT, 4 } },
         { ATTRIBUTES, { HALF, 24 } } } },
-    { SW_CLR_FRAME_BLOCK, 6, 6, { { HAS_REGISTERS, { CONSTANT, 1 } }, { BLOCK, { WORD, 16 } } } },
+    { SW_CLR_FRAME_BLOCK, 6, 6, false, { { HAS_REGISTERS, { CONSTANT, 1 } }, { BLOCK, { WORD, 16 } } } },
 };
 enum { CLASSES = sizeof classes / sizeof classes[0] };
 
 struct reader {
     const struct sw_memory *memory;
     const struct sw_clr_library *library;
+    bool windows;
 };
 
 static bool is_inside(const struct reader *r, uint64_t address)
@@ -102,7 +138,9 @@ static struct answer decode(const uint8_t code[CODE_BYTES])
     const uint8_t *at = memcmp(code, frame, sizeof frame) == 0 ? code + sizeof frame : code;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         const struct shape *s = &shapes[i];
-        if (memcmp(at, s->bytes, s->size) == 0 && returns(at + s->size + s->value_bytes))
+        const uint8_t *tail = at + s->size + s->value_bytes;
+        if (memcmp(at, s->bytes, s->size) == 0 && memcmp(tail, s->tail, s->tail_size) == 0 &&
+            returns(tail + s->tail_size))
             return (struct answer){ s->form, (uint32_t)sw_load_le(at + s->size, s->value_bytes) };
     }
     return (struct answer){ OTHER, 0 };
@@ -113,6 +151,8 @@ static struct answer ask(const struct reader *r, uint64_t vtable, unsigned slot)
 {
     uint8_t code[CODE_BYTES];
     uint64_t function;
+    if (slot == BLOCK && r->windows)
+        slot = BLOCK_ON_WINDOWS;
     if (!sw_memory_word(r->memory, vtable + 8 * slot, &function) || !is_inside(r, function) ||
         sw_memory_read(r->memory, function, code, sizeof code) != sizeof code)
         return (struct answer){ OTHER, 0 };
@@ -155,10 +195,21 @@ static bool has(const struct sw_clr_layout *layout, uint64_t word)
     return false;
 }
 
+/* Whether there are as many classes of each kind as the version has. */
+static bool is_complete(const struct reader *r, const unsigned counts[])
+{
+    for (unsigned i = 0; i < CLASSES; i++) {
+        const bool none = classes[i].windows_only && !r->windows;
+        if (counts[i] < (none ? 0 : classes[i].least) || counts[i] > (none ? 0 : classes[i].most))
+            return false;
+    }
+    return true;
+}
+
 enum sw_status sw_clr_layout_recognise(const struct sw_memory *memory, const struct sw_clr_library *library,
                                        struct sw_clr_layout *layout)
 {
-    const struct reader r = { memory, library };
+    const struct reader r = { memory, library, layout->system == SW_CLR_WINDOWS };
     unsigned counts[CLASSES + 1] = { 0 };
     uint64_t vtable;
     layout->frame_count = 0;
@@ -173,8 +224,5 @@ enum sw_status sw_clr_layout_recognise(const struct sw_memory *memory, const str
         if (class < CLASSES)
             layout->frames[layout->frame_count++] = (struct sw_clr_frame_word){ vtable, classes[class].kind };
     }
-    for (unsigned i = 0; i < CLASSES; i++)
-        if (counts[i] < classes[i].least || counts[i] > classes[i].most)
-            return SW_E_UNSUPPORTED;
-    return SW_OK;
+    return is_complete(&r, counts) ? SW_OK : SW_E_UNSUPPORTED;
 }

@@ -3,6 +3,7 @@
 set -u
 cd "$(dirname "$0")/../.."
 build=${1:-build}
+unset ONLY # of make test: groups; of mk/clr.sh: its parts
 if ! command -v dotnet >/dev/null 2>&1; then
     echo "ok - clr # SKIP no dotnet command"
     exit 0

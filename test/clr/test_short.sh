@@ -2,6 +2,7 @@
 # test_short.sh NAME BUILD: test/clr/NAME.sh as a test, in short: .NET for ARM64, for Windows.
 set -u
 cd "$(dirname "$0")/../.."
+unset ONLY # of make test: groups; of these scripts: their parts
 out=$("test/clr/$1.sh" "${2:-build}" short)
 status=$?
 echo "$out"

@@ -1,12 +1,13 @@
 #!/bin/sh
-# windows.sh BUILD [short]: .NET for Windows on x64, the real runtime run by Wine, under the probe of test/clr/probe: every walk
-# beside the CLR's own DoStackSnapshot. A part with walks of a thread by itself, in callbacks and platform invokes, walks of all
-# threads while the runtime stands, and refusals; and a part in which a thread that was never managed suspends the others at any
-# instant. Then the example examples/windows/clr_sampler.c must find the methods of a loop. The last line is
-# "windows: N of N walks identical"; or, where something cannot be had, one line "windows: skipped: WHY". short: a part of
-# the workload, in some forty seconds.
+# windows.sh BUILD [short]: .NET 10, 9 and 8 for Windows on x64, the real runtimes run by Wine, under the probe of
+# test/clr/probe: every walk beside the CLR's own DoStackSnapshot. Of each a part with walks of a thread by itself, in
+# callbacks and platform invokes, walks of all threads while the runtime stands, and refusals; and a part in which a thread
+# that was never managed suspends the others at any instant. Then the example examples/windows/clr_sampler.c must find the
+# methods of a loop. The last line is "windows: N of N walks identical"; or, where something cannot be had, one line
+# "windows: skipped: WHY". short: a part of the workload, in some forty seconds.
 #
-#   WALKS    of suspended threads at least so many (default 100,000), beside one round of all scenarios
+#   ONLY     "10.0 stopped 9.0 8.0 sampler": these parts only
+#   WALKS    of suspended threads of .NET 10 at least so many (default 10,000), beside one round of all scenarios
 #   LIMIT_S  after so many seconds a run is taken for hung (default 150)
 #
 # Wine needs two repairs, which the probe makes (test/clr/probe/windows/repair.c). What Wine itself cannot run, without any
@@ -22,7 +23,6 @@ short=${2:-}
 . mk/sample.sh
 . test/support/wine.sh
 made=$build/windows
-program=$build/dotnet/workload-windows
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -33,13 +33,28 @@ skip() {
     exit 0
 }
 
-# Published with its runtime: a package of NuGet's. One at a time: they share a folder.
+# publish NET: with its runtime, a package of NuGet's. One at a time: they share a folder.
 publish() {
     [ ! -f "$program/workload.exe" ] || [ -n "$(find test/clr/workload -type f -newer "$program/workload.exe")" ] || return 0
     mkdir -p "$program"
-    dotnet publish test/clr/workload -c Release -r win-x64 --self-contained -v q --artifacts-path \
-        "$build/dotnet/artifacts-windows" -o "$program" --nodeReuse:false -p:UseSharedCompilation=false \
+    dotnet publish test/clr/workload -c Release -r win-x64 --self-contained -v q "-p:Net=$1" --artifacts-path \
+        "$build/dotnet/artifacts-windows-$1" -o "$program" --nodeReuse:false -p:UseSharedCompilation=false \
         >"$program.log" 2>&1 8>&- && touch "$program/workload.exe"
+}
+
+# publish_for NET: sets program. False: it cannot be had.
+publish_for() {
+    program=$build/dotnet/workload-windows-$1
+    ( flock 8; publish "$1" ) 8>"$build/dotnet/lock-windows"
+}
+
+why_not() {
+    grep -m 1 -oE 'error [A-Z]+[0-9]+.*' "$program.log" || tail -n 1 "$program.log"
+}
+
+# wanted PART
+wanted() {
+    case " ${ONLY:-$1} " in *" $1 "*) ;; *) return 1 ;; esac
 }
 
 # Windows' name of a file.
@@ -137,8 +152,7 @@ mk/windows.sh "$made" clr-probe clr-samplers >"$made/clr.log" 2>&1 || {
 }
 find_wine || skip "no wine64 command (package wine64)"
 mkdir -p "$build/dotnet"
-( flock 8; publish ) 8>"$build/dotnet/lock-windows" ||
-    skip "the workload cannot be published for win-x64: $(grep -m 1 -oE 'error [A-Z]+[0-9]+.*' "$program.log" || tail -n 1 "$program.log")"
+publish_for 10 || skip "the workload cannot be published for win-x64: $(why_not)"
 
 use_wine "$work"
 trap 'leave_wine; rm -rf "$work"' EXIT
@@ -152,28 +166,51 @@ scenarios=$(timeout 120 "$wine" "$program/workload.exe" --list 2>/dev/null | tr 
 [ -n "$scenarios" ] || skip "the workload does not start in Wine"
 
 export CLRTEST_HZ=1000
-if [ -n "$short" ]; then
-    part answers compare --rounds 1 --threads 1 --only \
-        pinvoke,pinvoke-cooperative,callback-filter-inside,filter-null,catch-deep,finally-every-frame,dynamic-method-catch
-    part stopped sample --seconds 4 --threads 2 --only "$scenarios"
-else
-    slices=$(echo "$scenarios" | tr , '\n' | paste -sd ',,,,,,,,,\n')
+few=pinvoke,pinvoke-cooperative,callback-filter-inside,filter-null,catch-deep,finally-every-frame,dynamic-method-catch
+slices=$(echo "$scenarios" | tr , '\n' | paste -sd ',,,,,,,,,\n')
+
+# answers NAME: one round of everything, or of a few; a slice at a time: where Wine loses a thread, one is made again.
+answers() {
+    if [ -n "$short" ]; then
+        part "answers.$1" compare --rounds 1 --threads 1 --only "$few"
+        return
+    fi
     turn=0
     for some in $slices; do
         turn=$((turn + 1))
-        part "answers.$turn" compare --rounds 1 --threads 2 --only "$some"
+        part "answers.$1.$turn" compare --rounds 1 --threads 2 --only "$some"
     done
-    # A slice at a time: where Wine loses a thread, one slice is made again.
+}
+
+# stopped NAME SECONDS WALKS: at least so many
+stopped() {
+    if [ -n "$short" ]; then
+        part "stopped.$1" sample --seconds 4 --threads 2 --only "$scenarios"
+        return
+    fi
     turn=0
-    while [ "$(walks stopped)" -lt "${WALKS:-100000}" ] && [ "$status" -eq 0 ]; do
+    while [ "$(walks "stopped.$1")" -lt "$3" ] && [ "$status" -eq 0 ]; do
         for some in $slices; do
             turn=$((turn + 1))
-            part "stopped.$turn" sample --seconds 10 --threads 2 --only "$some"
-            [ "$(walks stopped)" -lt "${WALKS:-100000}" ] && [ "$status" -eq 0 ] || break
+            part "stopped.$1.$turn" sample --seconds "$2" --threads 2 --only "$some"
+            [ "$(walks "stopped.$1")" -lt "$3" ] && [ "$status" -eq 0 ] || break
         done
     done
-fi
-sampler
+}
+
+! wanted 10.0 || answers 10.0
+! wanted stopped || stopped 10.0 10 "${WALKS:-10000}"
+for net in 9 8; do
+    wanted $net.0 || continue
+    if publish_for $net; then
+        answers $net.0
+        stopped $net.0 5 1000
+    else
+        echo "windows $net.0: skipped: the workload cannot be published for win-x64: $(why_not)"
+    fi
+done
+program=$build/dotnet/workload-windows-10
+! wanted sampler || sampler
 # What Wine does not do as Windows does: the repairs, by number of clr-windows-observed.md, and what cannot be run.
 : >>"$work/again"
 cat "$work"/answers.* | awk -v left_out="$(echo "$names" | wc -w)" -v again="$(wc -l <"$work/again")" '

@@ -31,7 +31,8 @@ static size_t read_target(void *arg, uint64_t address, void *to, size_t size)
 /* Kinds of frames are 1 and so on. A changed offset may be any, and none. */
 static struct sw_clr_layout layout_of(const uint8_t *data)
 {
-    const struct sw_clr_runtime runtime = { data[0] & 1 ? 9 : 8, SW_MACHINE_X64, SW_CLR_UNIX, 0 };
+    const enum sw_clr_system system = data[0] & 2 ? SW_CLR_WINDOWS : SW_CLR_UNIX;
+    const struct sw_clr_runtime runtime = { data[0] & 1 ? 9 : 8, SW_MACHINE_X64, system, 0 };
     struct sw_clr_layout layout;
     if (!sw_clr_layout_known(&runtime, &layout))
         abort();

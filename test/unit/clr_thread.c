@@ -526,6 +526,55 @@ static void a_helper_that_cannot_be_read_leads_nowhere(void **state)
     }
 }
 
+/* ---- the same on Windows ---- */
+
+enum { WINDOWS_PLACES = 80, WINDOWS_DONE = 144, WINDOWS_PC = 152 };
+static const unsigned windows_order[] = { SW_X64_RDI, SW_X64_RSI, SW_X64_RBX, SW_X64_RBP,
+                                          SW_X64_R12, SW_X64_R13, SW_X64_R14, SW_X64_R15 };
+
+/* Two registers more, and no values beside their places. */
+static void put_windows_helper(uint32_t major, uint64_t done)
+{
+    const struct sw_clr_runtime net = { major, SW_MACHINE_X64, SW_CLR_WINDOWS, 0 };
+    put_helper(1, 0, done);
+    assert_true(sw_clr_layout_known(&net, &layout));
+    layout.at[SW_CLR_THREAD_FRAME] = 16; /* the descriptor of 9 has to say it */
+    layout.frames[0] = (struct sw_clr_frame_word){ HELPER_WORD, SW_CLR_FRAME_HELPER };
+    layout.frame_count = 1;
+    put_word(THREAD + layout.at[SW_CLR_THREAD_FRAME], FRAME);
+    for (unsigned i = 0; i < COUNT_OF(windows_order); i++) {
+        put_word(FRAME + STATE + 16 + 8 * i, saved(windows_order[i]));
+        put_word(FRAME + STATE + WINDOWS_PLACES + 8 * i, FRAME + STATE + 16 + 8 * i);
+    }
+    put_word(FRAME + STATE + WINDOWS_DONE, done);
+    put_word(FRAME + STATE + WINDOWS_PC, PC + 0x1000);
+    put_word(FRAME + STATE + WINDOWS_PC + 8, SP - 0x100);
+}
+
+static void a_helper_of_windows_has_its_own_registers(void **state)
+{
+    (void)state;
+    for (uint32_t major = 8; major <= 9; major++) {
+        struct sw_transition record;
+        uint64_t cursor = 0;
+        put_windows_helper(major, FRAME + STATE);
+        put_word(FRAME + STATE + WINDOWS_PLACES + 8, BEHIND); /* rsi was saved there, and has been changed */
+        put_word(BEHIND, 0x1234);
+        assert_true(next(&cursor, &record));
+        assert_int_equal(native, 0);
+        assert_true(sw_regs_pc(&record.regs) == PC && sw_regs_sp(&record.regs) == SP);
+        for (unsigned i = 0; i < COUNT_OF(windows_order); i++)
+            assert_true(record.regs.r[windows_order[i]] == (i == 1 ? 0x1234 : saved(windows_order[i])));
+        put_windows_helper(major, 0);
+        cursor = 0;
+        assert_true(next(&cursor, &record));
+        assert_int_equal(native, 1);
+        assert_true(sw_regs_pc(&record.regs) == PC + 0x1000 && sw_regs_sp(&record.regs) == SP - 0x100 + 8);
+        for (unsigned i = 0; i < COUNT_OF(windows_order); i++)
+            assert_true(record.regs.r[windows_order[i]] == saved(windows_order[i]));
+    }
+}
+
 /* Trackers of .NET 8 lie on the heap, in any order. */
 static void put_tracker(uint64_t at, uint64_t previous, uint64_t thread)
 {
@@ -744,6 +793,7 @@ int main(void)
     static const struct CMUnitTest single[] = {
         cmocka_unit_test(a_layout_fits_a_thread_of_its_runtime_only),
         cmocka_unit_test(a_helper_whose_caller_is_known_leads_to_it),
+        cmocka_unit_test(a_helper_of_windows_has_its_own_registers),
         cmocka_unit_test(a_helper_whose_caller_is_not_known_yet_is_to_be_unwound),
         cmocka_unit_test(a_frame_of_no_known_class_ends_the_chain_of_8_and_9),
         cmocka_unit_test(a_helper_that_cannot_be_read_leads_nowhere),

@@ -278,8 +278,8 @@ bool prepare_comparisons(void)
 
 /*
  * Native code of a thread runs on while the runtime is stopped, and a collection may move what registers and stacks
- * point to. So both are asked until the CLR's own answer is the same before and after ours; of another thread, which
- * may try to come back to managed code in between and be turned away, that often.
+ * point to. So where they differ both are asked again, until the CLR's own answer is the same before and after ours; of
+ * another thread, which may try to come back to managed code in between and be turned away, that often.
  */
 static void weigh(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size)
 {
@@ -288,15 +288,17 @@ static void weigh(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *
     unsigned stood = 0;
     const unsigned needed = occasion == AT_SUSPENDED ? SETTLED : 1;
     *c = (struct comparison){ 0 };
-    for (unsigned i = 0; i < TRIES && !c->equal && stood < needed; i++) {
+    for (unsigned i = 0; i < TRIES && stood < needed; i++) {
         ask(false, clr, target, flags, seed, seed_size);
         ask(true, ours, target, flags, seed, seed_size);
         *c = (struct comparison){
             .occasion = occasion, .target = target, .clr = clr, .ours = ours, .is_told = !is_seeded(occasion)
         };
         c->equal = same(c);
+        if (c->equal)
+            return;
         ask(false, again, target, flags, seed, seed_size);
-        stood += unchanged(clr, again) && (c->equal || !is_of_the_moment(clr, ours));
+        stood += unchanged(clr, again) && !is_of_the_moment(clr, ours);
     }
 }
 
