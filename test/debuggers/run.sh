@@ -115,7 +115,7 @@ part_pascal() {
 
 part_node() {
     has node && begin node "$here/programs/rooms.js" && look && native || return 0
-    sed -n 's/^thread /thread any /p; s/^    at /last /p' "$out/$part.err" >"$out/$part.itself"
+    sed -n 's/^thread /thread any /p; s/^    at \[.*/same (anonymous)/p; s/^    at /same /p' "$out/$part.err" >"$out/$part.itself"
     judge itself
 }
 
@@ -135,7 +135,7 @@ part_java() {
 
 part_mono() {
     has mono mcs && made "$out/Doors.exe" "$here/programs/Doors.cs" mcs "-out:$out/Doors.exe" "$here/programs/Doors.cs" &&
-        begin mono "$out/Doors.exe" && look && native || return 0
+        begin mono --jitmap "$out/Doors.exe" && look && native || return 0
     awk '/^thread / { print "thread name", $2 }
          /^  at / && !/get_StackTrace/ { sub(/^  at /, ""); sub(/ \(.*/, ""); print "mono", $0 }' "$out/$part.err" >"$out/$part.itself"
     judge itself

@@ -9,6 +9,7 @@
 #include "hotspot.h"
 
 #include "hotspot_tables.h"
+#include "peek.h"
 #include "refuse.h"
 
 #include <stdio.h>
@@ -53,12 +54,12 @@ struct blob {
 
 static bool get_word(const struct hotspot *h, uint64_t address, uint64_t *word)
 {
-    return hotspot_get(&h->memory, address, word, sizeof *word);
+    return peek(&h->memory, address, word, sizeof *word);
 }
 
 static bool get_int(const struct hotspot *h, uint64_t address, uint32_t *value)
 {
-    return hotspot_get(&h->memory, address, value, sizeof *value);
+    return peek(&h->memory, address, value, sizeof *value);
 }
 
 /* ---- the code cache ---- */
@@ -105,8 +106,8 @@ static bool find_block(const struct hotspot *h, const struct heap *heap, uint64_
     uint64_t segment = (address - heap->low) >> heap->log2;
     uint8_t back;
     for (unsigned hops = 0; hops < SEGMENT_HOPS_MOST; hops++) {
-        if (heap->segments + segment >= heap->segments_end ||
-            !hotspot_get(&h->memory, heap->segments + segment, &back, 1) || back == 255 || back > segment)
+        if (heap->segments + segment >= heap->segments_end || !peek(&h->memory, heap->segments + segment, &back, 1) ||
+            back == 255 || back > segment)
             return false;
         if (back == 0) {
             *block = heap->low + (segment << heap->log2);
@@ -132,14 +133,14 @@ static bool find_blob(struct hotspot *h, uint64_t address, struct blob *blob)
         read_heaps(h);
     const struct heap *heap = heap_of(h, address);
     if (!heap || !find_block(h, heap, address, &block) ||
-        !hotspot_get(&h->memory, block + h->at[HOTSPOT_HEADER_USED], &used, 1) || !used)
+        !peek(&h->memory, block + h->at[HOTSPOT_HEADER_USED], &used, 1) || !used)
         return false;
     blob->address = block + h->at[HOTSPOT_HEADER_BYTES];
     if (!get_word(h, blob->address + h->at[HOTSPOT_BLOB_CODE_BEGIN], &blob->begin) ||
         !get_word(h, blob->address + h->at[HOTSPOT_BLOB_CODE_END], &blob->end) ||
         !get_int(h, blob->address + h->at[HOTSPOT_BLOB_FRAME_SIZE], &blob->frame_words) ||
         !get_word(h, blob->address + h->at[HOTSPOT_BLOB_NAME], &name) ||
-        !hotspot_get_text(&h->memory, name, blob->name, sizeof blob->name))
+        !peek_text(&h->memory, name, blob->name, sizeof blob->name))
         return false;
     blob->kind = kind_of(blob->name);
     return address >= blob->begin && address < blob->end && blob->end <= heap->high;
@@ -184,11 +185,11 @@ bool hotspot_find(void *hotspot, uint64_t address, struct sw_range *code)
 static bool get_symbol(const struct hotspot *h, uint64_t symbol, char *text, size_t size)
 {
     uint16_t length;
-    if (!hotspot_get(&h->memory, symbol + h->at[HOTSPOT_SYMBOL_LENGTH], &length, sizeof length) || length == 0)
+    if (!peek(&h->memory, symbol + h->at[HOTSPOT_SYMBOL_LENGTH], &length, sizeof length) || length == 0)
         return false;
     const size_t kept = length < size - 1 ? length : size - 1;
     text[kept] = 0;
-    return hotspot_get(&h->memory, symbol + h->at[HOTSPOT_SYMBOL_BODY], text, kept);
+    return peek(&h->memory, symbol + h->at[HOTSPOT_SYMBOL_BODY], text, kept);
 }
 
 /* A method's constants: where its names are, and the class. */
@@ -203,7 +204,7 @@ static bool get_constant(const struct hotspot *h, uint64_t pool, uint64_t index_
 {
     uint16_t index;
     uint64_t symbol;
-    return hotspot_get(&h->memory, index_at, &index, sizeof index) && index &&
+    return peek(&h->memory, index_at, &index, sizeof index) && index &&
            get_word(h, pool + h->at[HOTSPOT_POOL_BYTES] + 8u * index, &symbol) && get_symbol(h, symbol, text, size);
 }
 
@@ -294,7 +295,7 @@ static bool get_number(const struct hotspot *h, uint64_t *at, uint32_t *number)
     uint8_t byte;
     *number = 0;
     for (unsigned i = 0; i < 5; i++) {
-        if (!hotspot_get(&h->memory, (*at)++, &byte, 1) || byte < excluded)
+        if (!peek(&h->memory, (*at)++, &byte, 1) || byte < excluded)
             return false;
         *number += (uint32_t)(byte - excluded) << 6 * i;
         if (byte < 192 + excluded)
@@ -353,7 +354,7 @@ static bool interpreted_method(const struct hotspot *h, const struct sw_memory *
 {
     uint64_t part, pool, holder;
     return sw_regs_has(regs, SW_X64_RBP) &&
-           hotspot_get(stack, regs->r[SW_X64_RBP] + 8 * (uint64_t)METHOD, method, sizeof *method) &&
+           peek(stack, regs->r[SW_X64_RBP] + 8 * (uint64_t)METHOD, method, sizeof *method) &&
            get_constants(h, *method, &part, &pool, &holder);
 }
 
@@ -399,7 +400,7 @@ size_t hotspot_name(struct hotspot *h, const struct sw_frame *frame, uint64_t id
 static bool step_by_rbp(const struct sw_memory *stack, const struct sw_regs *regs, struct sw_regs *caller)
 {
     uint64_t words[2];
-    if (!sw_regs_has(regs, SW_X64_RBP) || !hotspot_get(stack, regs->r[SW_X64_RBP], words, sizeof words))
+    if (!sw_regs_has(regs, SW_X64_RBP) || !peek(stack, regs->r[SW_X64_RBP], words, sizeof words))
         return false;
     sw_regs_set(caller, SW_X64_RBP, words[0]);
     sw_regs_set(caller, SW_X64_RIP, words[1]);
@@ -420,7 +421,7 @@ static bool step_call_stub(const struct sw_memory *stack, const struct sw_regs *
     if (!step_by_rbp(stack, regs, caller))
         return false;
     for (size_t i = 0; i < sizeof saved / sizeof saved[0]; i++)
-        if (hotspot_get(stack, regs->r[SW_X64_RBP] + 8 * (uint64_t)(int64_t)saved[i].word, &value, sizeof value))
+        if (peek(stack, regs->r[SW_X64_RBP] + 8 * (uint64_t)(int64_t)saved[i].word, &value, sizeof value))
             sw_regs_set(caller, saved[i].reg, value);
     return true;
 }
@@ -430,7 +431,7 @@ static bool step_interpreted(const struct sw_memory *stack, const struct sw_regs
 {
     uint64_t sp;
     if (!step_by_rbp(stack, regs, caller) ||
-        !hotspot_get(stack, regs->r[SW_X64_RBP] + 8 * (uint64_t)SENDER_SP, &sp, sizeof sp) || sp <= regs->r[SW_X64_RBP])
+        !peek(stack, regs->r[SW_X64_RBP] + 8 * (uint64_t)SENDER_SP, &sp, sizeof sp) || sp <= regs->r[SW_X64_RBP])
         return false;
     sw_regs_set(caller, SW_X64_RSP, sp);
     return true;
@@ -442,7 +443,7 @@ static bool step_sized(const struct sw_memory *stack, const struct sw_regs *regs
 {
     uint64_t words[2];
     const uint64_t end = sw_regs_sp(regs) + 8 * (uint64_t)frame_words;
-    if (frame_words < 2 || frame_words > FRAME_WORDS_MOST || !hotspot_get(stack, end - 16, words, sizeof words))
+    if (frame_words < 2 || frame_words > FRAME_WORDS_MOST || !peek(stack, end - 16, words, sizeof words))
         return false;
     sw_regs_set(caller, SW_X64_RBP, words[0]);
     sw_regs_set(caller, SW_X64_RIP, words[1]);
@@ -459,7 +460,7 @@ static void undo_deoptimization(struct hotspot *h, const struct sw_memory *stack
     if (find_blob(h, sw_regs_pc(regs), &blob) && blob.kind == BLOB_METHOD &&
         get_word(h, blob.address + h->at[HOTSPOT_COMPILED_DEOPT], &handler) && handler == sw_regs_pc(regs) &&
         get_int(h, blob.address + h->at[HOTSPOT_NMETHOD_ORIGINAL_PC], &at) &&
-        hotspot_get(stack, sw_regs_sp(regs) + at, &pc, sizeof pc) && pc > blob.begin && pc < blob.end)
+        peek(stack, sw_regs_sp(regs) + at, &pc, sizeof pc) && pc > blob.begin && pc < blob.end)
         sw_regs_set(regs, SW_X64_RIP, pc);
 }
 

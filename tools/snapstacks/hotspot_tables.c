@@ -6,6 +6,8 @@
  */
 #include "hotspot_tables.h"
 
+#include "peek.h"
+
 #include <snapwalk/names.h>
 
 #include <string.h>
@@ -55,23 +57,6 @@ static const struct {
     { "Abstract_VM_Version", "_vm_major_version", NULL },
 };
 
-bool hotspot_get(const struct sw_memory *memory, uint64_t address, void *to, size_t size)
-{
-    const struct sw_window *w = &memory->window;
-    if (address >= w->begin && address < w->end && size <= w->end - address) {
-        memcpy(to, w->bytes + (address - w->begin), size);
-        return true;
-    }
-    return memory->read && memory->read(memory->arg, address, to, size) == size;
-}
-
-bool hotspot_get_text(const struct sw_memory *memory, uint64_t address, char *text, size_t size)
-{
-    const size_t got = address ? memory->read(memory->arg, address, text, size - 1) : 0;
-    text[got] = 0;
-    return memchr(text, 0, got) != NULL || got == size - 1;
-}
-
 /* A table and where its members are: offsets that the machine exports as 64-bit variables. */
 struct table {
     uint64_t rows, stride, type_at, field_at, is_static_at, offset_at, address_at, size_at;
@@ -80,7 +65,7 @@ struct table {
 static bool read_variable(struct sw_images *images, const struct sw_memory *memory, const char *name, uint64_t *value)
 {
     uint64_t address;
-    return sw_images_symbol(images, name, &address) == SW_OK && hotspot_get(memory, address, value, sizeof *value);
+    return sw_images_symbol(images, name, &address) == SW_OK && peek(memory, address, value, sizeof *value);
 }
 
 static bool read_struct_table(struct sw_images *i, const struct sw_memory *m, struct table *t)
@@ -136,10 +121,10 @@ static void read_rows(const struct sw_memory *memory, const struct table *t, boo
     if (t->stride < 2 * sizeof(uint64_t) || t->stride > ROW_BYTES_MOST)
         return;
     for (size_t n = 0; n < ROWS_MOST; n++) {
-        if (!hotspot_get(memory, t->rows + n * t->stride, row, t->stride) || word_in(row, t->type_at) == 0)
+        if (!peek(memory, t->rows + n * t->stride, row, t->stride) || word_in(row, t->type_at) == 0)
             return;
-        if (hotspot_get_text(memory, word_in(row, t->type_at), type, sizeof type) &&
-            (!has_fields || hotspot_get_text(memory, word_in(row, t->field_at), field, sizeof field)))
+        if (peek_text(memory, word_in(row, t->type_at), type, sizeof type) &&
+            (!has_fields || peek_text(memory, word_in(row, t->field_at), field, sizeof field)))
             take_row(t, row, type, field, fields, found);
     }
 }

@@ -49,10 +49,4 @@ enum hotspot_field {
 /* False: there are no tables, or a field is missing. */
 bool hotspot_tables_read(struct sw_images *images, const struct sw_memory *memory, uint64_t fields[HOTSPOT_FIELDS]);
 
-/* Reads all of it. False: it cannot be read. */
-bool hotspot_get(const struct sw_memory *memory, uint64_t address, void *to, size_t size);
-
-/* Reads a string up to its NUL, cut to size - 1 bytes. */
-bool hotspot_get_text(const struct sw_memory *memory, uint64_t address, char *text, size_t size);
-
 #endif

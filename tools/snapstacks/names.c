@@ -9,6 +9,7 @@
 #include "hotspot.h"
 #include "profile/text.h"
 #include "refuse.h"
+#include "javascript.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -174,6 +175,20 @@ static bool name_java(struct names *n, const struct sw_frame *frame, struct plac
     return true;
 }
 
+/* The script is the module. A builtin function has none. */
+static bool name_script(struct names *n, struct place *place)
+{
+    char name[NAME_BYTES], script[NAME_BYTES];
+    if (!n->target->runtime.v8 || !place->identity)
+        return false;
+    v8_name(n->target->runtime.v8, place->identity, name, script, sizeof name);
+    const char *slash = *script == '/' || strncmp(script, "file:", 5) == 0 ? strrchr(script, '/') : NULL;
+    place->module = names_keep(n, slash ? slash + 1 : script);
+    place->function = names_keep(n, *name ? name : "(anonymous)");
+    place->is_managed = true;
+    return true;
+}
+
 static bool name_mapped(struct names *n, const struct sw_frame *frame, struct place *place)
 {
     const char *name = sw_perfmap_name(n->target->perfmap, frame->lookup, NULL);
@@ -257,7 +272,8 @@ static struct place *name_place(struct names *n, const struct sw_frame *frame, u
     *place = (struct place){
         .lookup = frame->lookup, .identity = identity, .module = "", .function = "", .is_exact = frame->exact
     };
-    if (!name_managed(n, frame, place) && !name_java(n, frame, place) && !name_mapped(n, frame, place))
+    if (!name_managed(n, frame, place) && !name_java(n, frame, place) && !name_script(n, place) &&
+        !name_mapped(n, frame, place))
         name_native(n, frame, place);
     return place;
 }

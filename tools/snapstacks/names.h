@@ -13,7 +13,7 @@ enum { LABEL_BYTES = 4600 };
  * A place in code. Texts are clean (profile/text.h) and never null.
  *
  * lookup    The address that was looked up.
- * identity  What an interpreter executes there (runtime.h); 0: it is code.
+ * identity  The function that runs there, where the address does not say it (runtime.h); else 0.
  * module    "libc.so.6", "System.Private.CoreLib"; empty: not known.
  * function  Empty: not known.
  * offset    From the function's begin, or else from the module's, to the pc. Not of managed code, whose names say more.
@@ -34,7 +34,7 @@ struct names;
 struct names *names_create(const struct target *target, struct symbols *symbols, bool raw);
 void names_destroy(struct names *names);
 
-/* The place of a frame, identity: as runtime_identity has it. Lives as long as `names`. */
+/* The place of a frame, identity: as runtime_identify has it. Lives as long as `names`. */
 const struct place *names_find(struct names *names, const struct sw_frame *frame, uint64_t identity);
 
 /* "app!Namespace.Type.Method(int)", "libc.so.6!pause+0x32", "libc.so.6+0x1234", "?+0x7f12". Returns `text`. */

@@ -6,6 +6,7 @@
 
 #include "hotspot.h"
 #include "refuse.h"
+#include "javascript.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -88,11 +89,12 @@ static bool is_named(struct runtime *runtime, const struct sw_memory *memory)
     return runtime->kind == RUNTIME_CLR && !take_clr(runtime, "", runtime->address);
 }
 
-static void open_java(struct runtime *runtime, struct sw_images *images, const struct sw_memory *memory)
+static void open_other(struct runtime *runtime, struct sw_images *images, const struct sw_memory *memory)
 {
-    if (runtime->kind != RUNTIME_JVM)
-        return;
-    runtime->hotspot = hotspot_open(images, memory);
+    if (runtime->kind == RUNTIME_NODE)
+        runtime->v8 = v8_open(images, memory);
+    if (runtime->kind == RUNTIME_JVM)
+        runtime->hotspot = hotspot_open(images, memory);
     if (runtime->hotspot)
         runtime->finder = (struct sw_code_finder){ hotspot_find, runtime->hotspot };
 }
@@ -113,7 +115,7 @@ void runtime_of_process(struct runtime *runtime, int pid, struct sw_images *imag
     if (!is_named(runtime, memory))
         each_file_of_process(runtime, pid, take_clr);
     forget_unknown(runtime);
-    open_java(runtime, images, memory);
+    open_other(runtime, images, memory);
 }
 
 void runtime_of_core(struct runtime *runtime, const struct sw_core *core, struct sw_images *images,
@@ -124,24 +126,38 @@ void runtime_of_core(struct runtime *runtime, const struct sw_core *core, struct
     if (!is_named(runtime, memory))
         each_file_of_core(runtime, core, take_clr);
     forget_unknown(runtime);
-    open_java(runtime, images, memory);
+    open_other(runtime, images, memory);
 }
 
 void runtime_close(struct runtime *runtime)
 {
     sw_clr_names_destroy(runtime->names);
     hotspot_close(runtime->hotspot);
+    v8_close(runtime->v8);
 }
 
 bool runtime_step(const struct runtime *runtime, const struct sw_memory *stack, const struct sw_frame *frame,
                   struct sw_regs *caller)
 {
+    if (runtime->v8)
+        return v8_step(runtime->v8, stack, frame, caller);
     return runtime->hotspot && hotspot_step(runtime->hotspot, stack, frame, caller);
 }
 
-uint64_t runtime_identity(const struct runtime *runtime, const struct sw_memory *stack, const struct sw_frame *frame)
+struct runtime_frame runtime_identify(const struct runtime *runtime, const struct sw_memory *stack,
+                                      const struct sw_frame *frame)
 {
-    return runtime->hotspot ? hotspot_identity(runtime->hotspot, stack, frame) : 0;
+    static const enum runtime_how how_of[] = { [V8_NONE] = RUNTIME_CODE,
+                                               [V8_INTERPRETED] = RUNTIME_INTERPRETED,
+                                               [V8_COMPILED] = RUNTIME_COMPILED,
+                                               [V8_BUILTIN] = RUNTIME_BUILTIN };
+    uint64_t function = 0;
+    if (runtime->v8) {
+        const enum v8_how how = v8_identify(runtime->v8, stack, frame, &function);
+        return (struct runtime_frame){ how == V8_NONE ? 0 : function, how_of[how] };
+    }
+    function = runtime->hotspot ? hotspot_identity(runtime->hotspot, stack, frame) : 0;
+    return (struct runtime_frame){ function, function ? RUNTIME_INTERPRETED : RUNTIME_CODE };
 }
 
 const struct sw_code_finder *runtime_finder(const struct runtime *runtime)

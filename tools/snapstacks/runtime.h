@@ -9,12 +9,13 @@
 
 enum runtime_kind { RUNTIME_NONE, RUNTIME_CLR, RUNTIME_JVM, RUNTIME_MONO, RUNTIME_NODE, RUNTIME_PYTHON };
 
-/* address: of the file that it was found by. names: reads the memory of a CLR, hotspot that of a JVM; else null. */
+/* address: of the file that it was found by. names, hotspot, v8: read the memory of a CLR, a JVM, Node; or null. */
 struct runtime {
     enum runtime_kind kind;
     uint64_t address;
     struct sw_clr_names *names;
     struct hotspot *hotspot;
+    struct v8 *v8;
     struct sw_code_finder finder;
 };
 
@@ -34,8 +35,17 @@ const struct sw_code_finder *runtime_finder(const struct runtime *runtime);
 bool runtime_step(const struct runtime *runtime, const struct sw_memory *stack, const struct sw_frame *frame,
                   struct sw_regs *caller);
 
-/* What an interpreter executes in a frame: a number that stands for it. 0: this is no interpreter's frame. */
-uint64_t runtime_identity(const struct runtime *runtime, const struct sw_memory *stack, const struct sw_frame *frame);
+/*
+ * What a frame runs, where its pc does not say so: a number that stands for the function, and how it is run. CODE, 0:
+ * the pc says it, or the runtime is asked for the code at it.
+ */
+enum runtime_how { RUNTIME_CODE, RUNTIME_INTERPRETED, RUNTIME_COMPILED, RUNTIME_BUILTIN };
+struct runtime_frame {
+    uint64_t identity;
+    enum runtime_how how;
+};
+struct runtime_frame runtime_identify(const struct runtime *runtime, const struct sw_memory *stack,
+                                      const struct sw_frame *frame);
 
 /* "CLR 10", "Node"; empty for none. */
 void runtime_describe(const struct runtime *runtime, char *text, size_t size);

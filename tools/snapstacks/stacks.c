@@ -26,18 +26,21 @@ static void *must_have(void *memory)
 
 static void add_frame(struct walking *w, const struct sw_memory *stack, const struct sw_frame *frame, bool by_runtime)
 {
-    const uint64_t identity = runtime_identity(&w->target->runtime, stack, frame);
+    static const uint8_t kinds[] = {
+        [RUNTIME_INTERPRETED] = SW_KIND_JIT, [RUNTIME_COMPILED] = SW_KIND_JIT, [RUNTIME_BUILTIN] = SW_KIND_NGEN
+    };
+    const struct runtime_frame runs = runtime_identify(&w->target->runtime, stack, frame);
     if (w->count == w->room) {
         w->room = w->room ? 2 * w->room : 256;
         w->frames = must_have(realloc(w->frames, w->room * sizeof *w->frames));
     }
     w->frames[w->count++] = (struct frame){ .pc = sw_regs_pc(&frame->regs),
                                             .sp = sw_regs_sp(&frame->regs),
-                                            .place = names_find(w->names, frame, identity),
-                                            .kind = identity ? SW_KIND_JIT : frame->code.kind,
+                                            .place = names_find(w->names, frame, runs.identity),
+                                            .kind = runs.how == RUNTIME_CODE ? frame->code.kind : kinds[runs.how],
                                             .source = frame->source,
                                             .trust = frame->trust,
-                                            .is_interpreted = identity != 0,
+                                            .is_interpreted = runs.how == RUNTIME_INTERPRETED,
                                             .is_by_runtime = by_runtime };
 }
 

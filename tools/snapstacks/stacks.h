@@ -7,7 +7,7 @@
 #include "names.h"
 #include "target.h"
 
-/* kind: of what an interpreter executes JIT, as of any managed code. */
+/* kind: JIT for what an interpreter executes, NGEN for functions that a runtime brings with it. */
 struct frame {
     uint64_t pc, sp;
     const struct place *place;
