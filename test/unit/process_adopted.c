@@ -30,7 +30,7 @@
 
 #include "host.h"
 
-enum { THREADS = 4, STACK_BYTES = 1 << 16, FRAMES = 64 };
+enum { THREADS = 4, STACK_BYTES = 1 << 20, FRAMES = 64 };
 
 /* What the child and the test both see. */
 struct shared {
@@ -253,7 +253,7 @@ static void stacks_in_one_mapping_are_read_once(void **state)
     (void)state;
     HOST_NEEDS(can_trace, "ptrace");
     hold_all(&held);
-    assert_int_equal(sw_process_adopt_stop(held.process, 0), SW_OK);
+    assert_int_equal(sw_process_adopt_stop(held.process, (THREADS + 1) * STACK_BYTES), SW_OK);
     for (size_t i = 0; i < THREADS; i++) {
         struct sw_walker walker;
         assert_int_equal(sw_process_walker(held.process, &held.regs[i], NULL, NULL, &walker), SW_OK);
@@ -261,6 +261,47 @@ static void stacks_in_one_mapping_are_read_once(void **state)
         assert_int_equal(read_word(&walker, shared->local[i]), i);
     }
     end(&held);
+}
+
+/* An allocator that counts what is in use. */
+static size_t used_most, used;
+
+static void *get(void *arg, size_t size)
+{
+    (void)arg;
+    used += size;
+    used_most = used > used_most ? used : used_most;
+    return malloc(size);
+}
+
+static void put(void *arg, void *block, size_t size)
+{
+    (void)arg;
+    used -= size;
+    free(block);
+}
+
+/* Of each thread is wanted what is above it: 4, 3, 2 and 1 stacks and the one that nobody is on. */
+static void captured_stacks_in_one_mapping_are_copied_once(void **state)
+{
+    const struct sw_alloc counting = { get, put, NULL };
+    struct held held = { 0 };
+    (void)state;
+    HOST_NEEDS(can_trace, "ptrace");
+    sleep_all(&held);
+    assert_int_equal(sw_process_open(&counting, held.child, &held.process), SW_OK);
+    assert_int_equal(sw_process_capture(held.process, (THREADS + 1) * STACK_BYTES), SW_OK);
+    for (size_t i = 0; i < THREADS; i++) {
+        struct sw_walker walker;
+        struct sw_regs regs;
+        assert_int_equal(sw_process_captured_walker(held.process, shared->tid[i], NULL, NULL, &regs, &walker), SW_OK);
+        assert_int_equal(walker.memory.window.begin, sw_regs_sp(&regs) - 256);
+        assert_true(walker.memory.window.end - walker.memory.window.begin > (THREADS - i) * STACK_BYTES);
+        assert_int_equal(read_word(&walker, shared->local[i]), i);
+    }
+    assert_in_range(used_most, (THREADS + 1) * STACK_BYTES, (THREADS + 5) * STACK_BYTES); /* 2 MiB of it are pages */
+    end(&held);
+    assert_int_equal(used, 0);
 }
 
 /* From below sp; a copy of another thread's is taken if 16 KiB of this one's are in it. */
@@ -341,6 +382,7 @@ int main(void)
         cmocka_unit_test(our_own_stop_is_not_adopted),
         cmocka_unit_test(a_stack_is_read_once_a_stop),
         cmocka_unit_test(stacks_in_one_mapping_are_read_once),
+        cmocka_unit_test(captured_stacks_in_one_mapping_are_copied_once),
         cmocka_unit_test(as_much_of_a_stack_is_copied_as_was_asked_for),
         cmocka_unit_test(a_process_that_is_gone_is_not_adopted),
         cmocka_unit_test(a_failure_has_its_number_and_says_what_to_do),

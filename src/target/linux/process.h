@@ -177,11 +177,15 @@ uint64_t sw_process_pac_mask_of(int tid);
 
 /*
  * process_stop.c. stack_most: how much of a stack to copy, as a caller wants it. forget_stop: a stop that was adopted
- * has ended. drop_stop: frees what is kept.
+ * has ended. find_captured: among threads that ascend, as a stop leaves them; sort_captured: others. drop_stop,
+ * drop_capture: free what is kept.
  */
 void sw_process_forget_stop(struct sw_process *process);
 size_t sw_process_stack_most(size_t stack_bytes);
 void sw_process_drop_stop(struct sw_process *process);
+void sw_process_sort_captured(struct sw_process *process);
+const struct sw_process_captured *sw_process_find_captured(const struct sw_process *process, uint64_t tid);
+void sw_process_drop_capture(struct sw_process *process);
 
 /*
  * process_capture.c. begin_capture: forgets the last one and reads the memory map; most: receives how much of a stack
@@ -190,8 +194,13 @@ void sw_process_drop_stop(struct sw_process *process);
 enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack_bytes, size_t *most);
 enum sw_status sw_process_add_captured(struct sw_process *process, int tid, const struct sw_regs *regs, uint64_t tls,
                                        size_t most);
-const struct sw_process_captured *sw_process_find_captured(const struct sw_process *process, uint64_t tid);
-void sw_process_drop_capture(struct sw_process *process);
+
+/*
+ * process_copies.c. Copies what a thread needs of its stacks, up to `most` of each; and that of all captured threads,
+ * which stand.
+ */
+enum sw_status sw_process_copy_stack(struct sw_process *process, struct sw_process_captured *thread, size_t most);
+enum sw_status sw_process_copy_stacks(struct sw_process *process, size_t most);
 
 /* process.c. Reads the process' memory. Never waits for the process. */
 size_t sw_process_read(void *process, uint64_t address, void *to, size_t size);

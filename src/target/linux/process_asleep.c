@@ -98,6 +98,7 @@ enum sw_status sw_process_capture_asleep(struct sw_process *process, size_t stac
         status = capture_if_asleep(process, tid, most);
     closedir(tasks);
     sw_process_sort_left_out(process);
+    sw_process_sort_captured(process);
     if (status != SW_OK)
         process->capture.thread_count = 0;
     return status;

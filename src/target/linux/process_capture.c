@@ -6,37 +6,12 @@
  * not read. Such memory is the other parts of stacks. Code, tables and data of files are read when the walk needs them.
  * So is other memory, in which a runtime keeps the headers of its code, unless the thread was not on its own stack:
  * then a signal frame may lead anywhere, and memory there may have changed.
- *
- * A capture is read through process.c, and belongs to the process, whose walkers and end are there: so the two files
- * call each other.
  */
 #include "target/linux/process.h"
 
 #include "common/grow.h"
 
 #include <string.h>
-
-enum { STORE_FIRST = 1 << 16 };
-
-const struct sw_process_captured *sw_process_find_captured(const struct sw_process *process, uint64_t tid)
-{
-    for (size_t i = 0; i < process->capture.thread_count; i++)
-        if (process->capture.threads[i].tid == tid)
-            return &process->capture.threads[i];
-    return NULL;
-}
-
-void sw_process_drop_capture(struct sw_process *process)
-{
-    struct sw_process_capture *capture = &process->capture;
-    const struct sw_alloc *alloc = &process->alloc;
-    if (capture->threads)
-        alloc->put(alloc->arg, capture->threads, capture->thread_room * sizeof *capture->threads);
-    if (capture->store)
-        alloc->put(alloc->arg, capture->store, capture->store_room);
-    sw_page_cache_drop(&capture->pages, alloc);
-    *capture = (struct sw_process_capture){ 0 };
-}
 
 /* ------------------------------------------------------------------ while the process is stopped */
 
@@ -49,44 +24,6 @@ static bool room_for_thread(struct sw_process *process)
     if (threads)
         capture->threads = threads;
     return threads != NULL;
-}
-
-/* Copies [begin, end) as far as it is readable. */
-static enum sw_status copy(struct sw_process *process, uint64_t begin, uint64_t end, struct sw_process_copy *to)
-{
-    struct sw_process_capture *capture = &process->capture;
-    const size_t size = (size_t)(end - begin);
-    const size_t wanted = capture->store_size + size < STORE_FIRST ? STORE_FIRST : capture->store_size + size;
-    uint8_t *store = sw_grow(&process->alloc, capture->store, 1, capture->store_size, &capture->store_room, wanted);
-    if (!store)
-        return SW_E_NO_MEMORY;
-    capture->store = store;
-    const size_t got = sw_process_read(process, begin, capture->store + capture->store_size, size);
-    *to = (struct sw_process_copy){ begin, got, capture->store_size };
-    capture->store_size += got;
-    return SW_OK;
-}
-
-/* Copies from sp to the end of its mapping; without a known mapping, as far as there is memory. */
-static enum sw_status copy_stack(struct sw_process *process, struct sw_process_captured *thread, size_t most)
-{
-    const uint64_t sp = sw_regs_sp(&thread->regs);
-    const uint64_t above = sp - thread->stack.begin;
-    const uint64_t left = (thread->stack.end ? thread->stack.end : UINT64_MAX) - sp;
-    const uint64_t end = sp + (left < most ? left : most);
-    const uint64_t begin = sp - (above < SW_RED_ZONE ? above : SW_RED_ZONE);
-    const enum sw_status status = copy(process, begin, end, &thread->copies[0]);
-    if (status != SW_OK || thread->copies[0].size || thread->stack.end)
-        return status;
-    return copy(process, sp, end, &thread->copies[0]); /* there may be no memory below sp */
-}
-
-/* Copies the upper end of a stack that the thread is not on now: where the thread left it is not known. */
-static enum sw_status copy_own_stack(struct sw_process *process, struct sw_process_captured *thread, size_t most)
-{
-    const struct sw_process_span *own_stack = &thread->own_stack;
-    const uint64_t begin = own_stack->end - own_stack->begin > most ? own_stack->end - most : own_stack->begin;
-    return copy(process, begin, own_stack->end, &thread->copies[1]);
 }
 
 static struct sw_process_span span_of(const struct sw_map *map)
@@ -113,31 +50,43 @@ static struct sw_process_span own_stack_of(const struct sw_process *process, uin
     return span_of(map);
 }
 
-enum sw_status sw_process_add_captured(struct sw_process *process, int tid, const struct sw_regs *regs, uint64_t tls,
-                                       size_t most)
+static void set_spans(const struct sw_process *process, struct sw_process_captured *thread, uint64_t tls)
 {
-    if (!room_for_thread(process))
-        return SW_E_NO_MEMORY;
-    struct sw_process_captured *thread = &process->capture.threads[process->capture.thread_count];
-    *thread = (struct sw_process_captured){ .process = process, .tid = (uint64_t)tid, .regs = *regs };
     const uint64_t sp = sw_regs_sp(&thread->regs);
     thread->stack = span_of(sw_maps_find(process->maps, process->map_count, sp));
     thread->own_stack = own_stack_of(process, thread->tid, tls);
     thread->is_on_own_stack = sp >= thread->own_stack.begin && sp < thread->own_stack.end;
-    enum sw_status status = copy_stack(process, thread, most);
-    if (status == SW_OK && !thread->is_on_own_stack && thread->own_stack.end)
-        status = copy_own_stack(process, thread, most);
-    process->capture.thread_count += status == SW_OK;
+}
+
+/* Without its stack. Null: no memory. */
+static struct sw_process_captured *add_thread(struct sw_process *process, int tid, const struct sw_regs *regs,
+                                              uint64_t tls)
+{
+    if (!room_for_thread(process))
+        return NULL;
+    struct sw_process_captured *thread = &process->capture.threads[process->capture.thread_count++];
+    *thread = (struct sw_process_captured){ .process = process, .tid = (uint64_t)tid, .regs = *regs };
+    set_spans(process, thread, tls);
+    return thread;
+}
+
+enum sw_status sw_process_add_captured(struct sw_process *process, int tid, const struct sw_regs *regs, uint64_t tls,
+                                       size_t most)
+{
+    struct sw_process_captured *thread = add_thread(process, tid, regs, tls);
+    const enum sw_status status = thread ? sw_process_copy_stack(process, thread, most) : SW_E_NO_MEMORY;
+    if (thread && status != SW_OK)
+        process->capture.thread_count--;
     return status;
 }
 
-static enum sw_status capture_thread(struct sw_process *process, int tid, size_t most)
+static enum sw_status capture_thread(struct sw_process *process, int tid)
 {
     struct sw_regs regs;
     uint64_t tls = 0;
     if (sw_process_read_regs(tid, &regs, &tls) != SW_OK)
         return SW_OK; /* the thread was killed just now */
-    return sw_process_add_captured(process, tid, &regs, tls, most);
+    return add_thread(process, tid, &regs, tls) ? SW_OK : SW_E_NO_MEMORY;
 }
 
 static enum sw_status capture_threads(struct sw_process *process, size_t most)
@@ -146,8 +95,8 @@ static enum sw_status capture_threads(struct sw_process *process, size_t most)
     process->capture.pac_mask = process->pac_mask;
     for (size_t i = 0; i < process->thread_count && status == SW_OK; i++)
         if (process->threads[i].stopped)
-            status = capture_thread(process, process->threads[i].tid, most);
-    return status;
+            status = capture_thread(process, process->threads[i].tid);
+    return status == SW_OK ? sw_process_copy_stacks(process, most) : status;
 }
 
 static enum sw_status capture_call(struct sw_process *process, void *arg)

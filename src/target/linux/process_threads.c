@@ -293,10 +293,11 @@ static enum sw_status note_left_out(struct sw_process *process)
     enum sw_status status = SW_OK;
     for (size_t i = 0; i < process->thread_count && status == SW_OK; i++) {
         const int tid = process->threads[i].tid;
+        if (process->threads[i].stopped)
+            continue;
         const bool sleeps = sw_process_thread_state(process->pid, tid) == 'D';
-        if (!process->threads[i].stopped)
-            status = sw_left_out_add(&process->left_out, &process->alloc, (uint64_t)tid,
-                                     sleeps ? SW_LEFT_OUT_SLEEPS : SW_LEFT_OUT_STAYS);
+        status = sw_left_out_add(&process->left_out, &process->alloc, (uint64_t)tid,
+                                 sleeps ? SW_LEFT_OUT_SLEEPS : SW_LEFT_OUT_STAYS);
     }
     sw_process_sort_left_out(process);
     return status;
