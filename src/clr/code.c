@@ -91,6 +91,8 @@ void sw_clr_add_code(struct sw_clr *clr, FunctionID function, const COR_PRF_CODE
                               .unwind = sw_clr_unwind_of(sw_clr_host_system()),
                               .flags = flags };
     const struct sw_clr_heap *heap = sw_clr_known_heap(clr, range.begin);
+    if (!heap)
+        sw_clr_refresh_images(clr, false);
     const bool is_known = !heap && is_in_image(clr, range.begin);
     if (!heap && !is_known)
         heap = sw_clr_read_heap(clr, range.begin);

@@ -120,7 +120,6 @@ static void add_function(struct sw_clr *clr, FunctionID function, const struct r
 {
     sw_clr_host_lock(clr->host);
     sw_clr_confirm_layout(clr);
-    sw_clr_refresh_images(clr, false);
     add_regions(clr, function, regions, flags);
     if (!known)
         postpone(clr, function);
@@ -138,12 +137,45 @@ void sw_clr_function_compiled(struct sw_clr *clr, FunctionID function, ReJITID r
     add_function(clr, function, &regions, known, flags);
 }
 
+/*
+ * Where dynamic methods are that were compiled lately: most of them do not live long, and the runtime takes longer to
+ * tell it than all the rest of an unloading. By the id's lowest bits; what has been replaced is asked for.
+ */
+static struct sw_clr_dynamic *dynamic_of(struct sw_clr *clr, FunctionID function)
+{
+    return &clr->dynamics[function / sizeof(uint64_t) % SW_CLR_DYNAMICS];
+}
+
+static void note_dynamic(struct sw_clr *clr, FunctionID function, const struct regions *regions)
+{
+    const bool is_one = regions->count == 1;
+    sw_clr_host_lock(clr->host);
+    *dynamic_of(clr, function) =
+        (struct sw_clr_dynamic){ is_one ? function : 0, is_one ? regions->at[0].startAddress : 0 };
+    sw_clr_host_unlock(clr->host);
+}
+
+/* False: not known. */
+static bool unload_dynamic(struct sw_clr *clr, FunctionID function)
+{
+    sw_clr_host_lock(clr->host);
+    struct sw_clr_dynamic *dynamic = dynamic_of(clr, function);
+    const bool is_known = dynamic->function == function && function != 0;
+    if (is_known) {
+        sw_clr_remove_code(clr, function, &(COR_PRF_CODE_INFO){ dynamic->begin, 0 });
+        *dynamic = (struct sw_clr_dynamic){ 0 };
+    }
+    sw_clr_host_unlock(clr->host);
+    return is_known;
+}
+
+/* A precompiled method that is waited for is not asked for: a dynamic one says nothing of it. */
 void sw_clr_dynamic_compiled(struct sw_clr *clr, FunctionID function)
 {
     struct regions regions;
     const bool known = get_only_version(clr, function, &regions);
-    sw_clr_retry_pending(clr);
     add_function(clr, function, &regions, known, SW_RANGE_HIDDEN);
+    note_dynamic(clr, function, &regions);
 }
 
 /* Ranges of a function that the runtime no longer reports are searched for in the map. */
@@ -199,6 +231,8 @@ static void remove_recompiled(struct sw_clr *clr, FunctionID function)
 void sw_clr_function_unloaded(struct sw_clr *clr, FunctionID function)
 {
     struct regions regions;
+    if (unload_dynamic(clr, function))
+        return;
     const bool known = get_regions(clr, function, 0, &regions);
     remove_recompiled(clr, function);
     sw_clr_host_lock(clr->host);

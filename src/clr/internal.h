@@ -13,7 +13,14 @@
 
 #include <stdatomic.h>
 
-enum { SW_CLR_LEASES = 64, SW_CLR_REPLAY_FRAMES = 2048, SW_CLR_PENDING = 256, SW_CLR_HEAPS = 16, SW_CLR_STACK = 65536 };
+enum {
+    SW_CLR_LEASES = 64,
+    SW_CLR_REPLAY_FRAMES = 2048,
+    SW_CLR_PENDING = 256,
+    SW_CLR_HEAPS = 16,
+    SW_CLR_DYNAMICS = 4096,
+    SW_CLR_STACK = 65536
+};
 
 /* Working memory of one call, and a stack for it in case the caller's is nearly used up. */
 struct sw_clr_workspace {
@@ -49,6 +56,7 @@ struct sw_clr_lease {
  * loads    The loader's counters when the images were read last.
  * pending  Precompiled methods that were announced, but whose code the runtime does not report yet.
  * heaps    Heaps of JIT code that events were about lately; heap_hand: the next to be replaced.
+ * dynamics  Where dynamic methods begin that were compiled lately.
  * entries_tried  With how many methods it was tried whether prepared entries are where they are believed to be.
  * core     The module of the core library; 0: not seen yet.
  * recompiles  Methods have been compiled again on request.
@@ -81,6 +89,10 @@ struct sw_clr {
     _Atomic unsigned pending_count;
     struct sw_clr_heap heaps[SW_CLR_HEAPS];
     unsigned heap_hand;
+    struct sw_clr_dynamic {
+        FunctionID function;
+        uint64_t begin;
+    } dynamics[SW_CLR_DYNAMICS];
     unsigned entries_tried;
     _Atomic ModuleID core;
     atomic_bool recompiles;

@@ -356,6 +356,63 @@ static void a_dynamic_method_is_hidden(void **state)
     assert_int_equal(range.id, F);
 }
 
+static void compile_dynamic(FunctionID function, uint64_t at)
+{
+    fake_runtime_compile(&fake, function, 0, at, 0x40);
+    sw_clr_dynamic_compiled(clr, function);
+}
+
+/* Its place is remembered; once. */
+static void of_a_recent_dynamic_method_the_runtime_is_not_asked_at_its_end(void **state)
+{
+    (void)state;
+    compile_dynamic(F, CODE);
+    compile_dynamic(F + sizeof(uint64_t), CODE + 0x1000);
+    fake.requests = 0;
+    sw_clr_function_unloaded(clr, F);
+    assert_int_equal(fake.requests, 0);
+    assert_int_equal(function_at(CODE), 0);
+    assert_int_equal(function_at(CODE + 0x1000), F + sizeof(uint64_t));
+    sw_clr_function_unloaded(clr, F);
+    assert_true(fake.requests > 0);
+}
+
+static void an_older_dynamic_method_in_the_same_place_is_asked_for(void **state)
+{
+    const FunctionID other = F + sizeof(uint64_t) * SW_CLR_DYNAMICS;
+    (void)state;
+    compile_dynamic(F, CODE);
+    compile_dynamic(other, CODE + 0x1000);
+    fake.requests = 0;
+    sw_clr_function_unloaded(clr, F);
+    assert_true(fake.requests > 0);
+    assert_int_equal(function_at(CODE), 0);
+    sw_clr_function_unloaded(clr, other);
+    assert_int_equal(function_at(CODE + 0x1000), 0);
+}
+
+static void all_regions_of_a_dynamic_method_go(void **state)
+{
+    (void)state;
+    fake_runtime_compile(&fake, F, 0, CODE, 0x40);
+    fake_runtime_add_region(&fake, F, 0, CODE, CODE + 0x1000, 0x20);
+    sw_clr_dynamic_compiled(clr, F);
+    assert_int_equal(function_at(CODE + 0x1000), F);
+    sw_clr_function_unloaded(clr, F);
+    assert_int_equal(function_at(CODE), 0);
+    assert_int_equal(function_at(CODE + 0x1000), 0);
+}
+
+/* The event of the end was late, and the place has other code. */
+static void the_end_of_a_dynamic_method_leaves_what_took_its_place(void **state)
+{
+    (void)state;
+    compile_dynamic(F, CODE);
+    compile(G, CODE, 0x40);
+    sw_clr_function_unloaded(clr, F);
+    assert_int_equal(function_at(CODE), G);
+}
+
 static void every_region_of_every_version_is_added(void **state)
 {
     (void)state;
@@ -1205,6 +1262,10 @@ int main(void)
         FED(compiled_code_is_in_the_map),
         FED(code_in_an_image_is_precompiled),
         FED(a_dynamic_method_is_hidden),
+        FED(of_a_recent_dynamic_method_the_runtime_is_not_asked_at_its_end),
+        FED(an_older_dynamic_method_in_the_same_place_is_asked_for),
+        FED(all_regions_of_a_dynamic_method_go),
+        FED(the_end_of_a_dynamic_method_leaves_what_took_its_place),
         FED(every_region_of_every_version_is_added),
         OLD(without_versions_all_regions_are_asked_for_at_once),
         FED(more_regions_than_there_is_room_for_are_cut),
