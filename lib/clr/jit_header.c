@@ -42,10 +42,23 @@ static const struct heap_code heap_codes[] = {
     [SW_MACHINE_ARM64] = { 0x1c0000, 0x100000, 4, { 0x50, 0, 0, 0x58 }, 4, 4, { 0, 0x02, 0x1f, 0xd6 } },
 };
 
+/*
+ * What was read last, and what stands behind it: header and entries follow each other, and so do the parts of unwind
+ * data. A read of another target, or of one's own memory without a fault, is a system call, which costs more than all
+ * the decoding.
+ */
+enum { WINDOW = 128 };
+struct window {
+    uint64_t at;
+    size_t size;
+    uint8_t bytes[WINDOW];
+};
+
 struct header {
     enum sw_machine machine;
     bool linux_code;
     const struct sw_memory *memory;
+    struct window table_window, data_window;
     uint64_t begin;
     uint64_t end;
     uint64_t base;
@@ -56,13 +69,33 @@ struct header {
     uint32_t functions_end; /* RVA behind the last entry's code */
 };
 
+static size_t read_by(struct window *window, const struct sw_memory *memory, uint64_t at, void *to, size_t size)
+{
+    if (size > WINDOW)
+        return sw_memory_read(memory, at, to, size);
+    if (at - window->at > window->size || size > window->size - (at - window->at)) {
+        window->at = at;
+        window->size = sw_memory_read(memory, at, window->bytes, WINDOW);
+    }
+    const size_t offset = (size_t)(at - window->at);
+    if (size > window->size - offset) /* a reader may give all or nothing */
+        return sw_memory_read(memory, at, to, size);
+    memcpy(to, window->bytes + offset, size);
+    return size;
+}
+
+static size_t read_table(struct header *h, uint64_t at, void *to, size_t size)
+{
+    return read_by(&h->table_window, h->memory, at, to, size);
+}
+
 static bool read_header(struct header *h)
 {
     uint8_t bytes[28];
     uint64_t at;
     if (h->begin < 8 || !sw_memory_word(h->memory, h->begin - 8, &at))
         return false;
-    if (at % 8 || at > UINT64_MAX - 1024 || sw_memory_read(h->memory, at + 8, bytes, sizeof bytes) != sizeof bytes)
+    if (at % 8 || at > UINT64_MAX - 1024 || read_table(h, at + 8, bytes, sizeof bytes) != sizeof bytes)
         return false;
     h->clauses = sw_load64(bytes);
     h->method = sw_load64(bytes + 16);
@@ -73,9 +106,9 @@ static bool read_header(struct header *h)
 
 static size_t get(void *arg, uint32_t rva, void *to, size_t size)
 {
-    const struct header *h = arg;
+    struct header *h = arg;
     const uint64_t at = h->base + rva;
-    return at < h->base ? 0 : sw_memory_read(h->memory, at, to, size);
+    return at < h->base ? 0 : read_by(&h->data_window, h->memory, at, to, size);
 }
 
 static struct sw_pe_reader reader_of(struct header *h)
@@ -109,7 +142,7 @@ static enum sw_status scan_entries(struct header *h, uint32_t rva, struct sw_pe_
         const uint32_t left = h->count - i < BATCH ? h->count - i : BATCH;
         const size_t size = (size_t)left * entry_size;
         struct sw_pe_function entry;
-        if (in_batch == 0 && sw_memory_read(h->memory, h->table + (uint64_t)i * entry_size, batch, size) != size)
+        if (in_batch == 0 && read_table(h, h->table + (uint64_t)i * entry_size, batch, size) != size)
             return SW_E_UNREADABLE;
         const enum sw_status status = sw_pe_entry(h->machine, &reader, batch + in_batch * entry_size, &entry);
         if (status)
@@ -161,7 +194,7 @@ static enum sw_status open_header(struct header *h)
         return h->end <= h->begin ? SW_E_NO_RULE : SW_E_UNREADABLE;
     if (h->count == 0 || h->count > FUNCTIONS_MAX || h->method == 0 || h->method % 8)
         return SW_E_NO_RULE;
-    if (sw_memory_read(h->memory, h->table, first, sizeof first) != sizeof first)
+    if (read_table(h, h->table, first, sizeof first) != sizeof first)
         return SW_E_UNREADABLE;
     const uint32_t offset = sw_load32(first);
     h->base = h->begin - offset;

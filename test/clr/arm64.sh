@@ -5,7 +5,8 @@
 # identical"; or, where something cannot be had, one line "clr: arm64: skipped: WHY". short: each comparison on one processor,
 # a part of the workload, without profiler and overlay.
 #
-#   SAMPLES  at least so many samples (default 5,000; short: 2,000)
+#   SAMPLES   at least so many samples (default 5,000; short: 2,000)
+#   ANSWER_S  after so many seconds no more of the workload is compared (default: all of it is, some 125,000 walks)
 #
 # Dynamic methods whose memory is used again make qemu run stale code while the runtime maps code twice, so W^X is off.
 set -eu
@@ -61,7 +62,7 @@ under() {
 }
 
 answers() {
-    under "$1" compare "$work/answers.$1" --rounds 1 --threads 1 $2
+    under "$1" compare "$work/answers.$1" --rounds 1 --threads 1 ${ANSWER_S:+--seconds "$ANSWER_S"} $2
     printf '%-28s %s; %s; %s\n' "arm64 $1" "$(sed -n 's/^clr: //p' "$work/answers.$1")" \
         "$(grep '^finder: ' "$work/answers.$1")" "$(grep '^entries: ' "$work/answers.$1")"
     grep -A40 '^difference' "$work/answers.$1" | head -n 60 || :

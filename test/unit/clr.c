@@ -1137,9 +1137,63 @@ static void extent_of_a_changing_header_keeps_its_limit(void **state)
     }
 }
 
+/* Reads are counted. sparing: of a piece that is not all there, nothing is given. */
+struct counted {
+    struct jit *j;
+    unsigned reads;
+    bool sparing;
+};
+
+static size_t read_counted(void *arg, uint64_t address, void *to, size_t size)
+{
+    struct counted *counted = arg;
+    counted->reads++;
+    const size_t got = read_jit(counted->j, address, to, size);
+    return counted->sparing && got != size ? 0 : got;
+}
+
+static enum sw_status rule_at(struct counted *counted, uint32_t offset, struct sw_rule *rule)
+{
+    const struct sw_memory memory = { read_counted, counted, { 0, 0, NULL } };
+    counted->reads = 0;
+    return sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START + offset, true, rule, NULL);
+}
+
+/* The header's address, the header with its functions, the unwind data, the instructions for an epilogue. */
+static void jit_rule_takes_four_reads(void **state)
+{
+    struct jit j = make_jit();
+    struct counted counted = { .j = &j };
+    struct sw_rule rule;
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(jit_rows); i++) {
+        assert_int_equal(rule_at(&counted, jit_rows[i].offset, &rule), SW_OK);
+        assert_in_range(counted.reads, 3, 4);
+    }
+}
+
+/* Header and unwind data stand at the end of what can be read. */
+static void jit_rule_needs_no_more_than_it_says(void **state)
+{
+    struct jit j = make_jit();
+    struct counted counted = { .j = &j, .sparing = true };
+    struct sw_rule rule;
+    (void)state;
+    memmove(j.header + sizeof j.header - 64, j.header, 64);
+    put_le(j.heap + 0x100 - 8, HEADER + sizeof j.header - 64, 8);
+    memcpy(j.heap + sizeof j.heap - 16, j.heap + 0x160, 16);
+    put_le(j.header + sizeof j.header - 64 + 44, sizeof j.heap - 16, 4);
+    assert_int_equal(rule_at(&counted, 8, &rule), SW_OK);
+    assert_int_equal(rule.cfa.reg, SW_X64_RBP);
+    put_le(j.header + sizeof j.header - 64 + 44, sizeof j.heap - 12, 4);
+    assert_int_not_equal(rule_at(&counted, 8, &rule), SW_OK);
+}
+
 int main(void)
 {
     static const struct CMUnitTest single[] = {
+        cmocka_unit_test(jit_rule_takes_four_reads),
+        cmocka_unit_test(jit_rule_needs_no_more_than_it_says),
         cmocka_unit_test(funclets_and_cold_parts_fold_into_their_method),
         cmocka_unit_test(functions_of_an_arm64_image_fold_alike),
         cmocka_unit_test(arm64_image_has_a_rule_at_every_instruction),

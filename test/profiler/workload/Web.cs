@@ -24,6 +24,14 @@ static class Web
         return new Uri(application.Urls.First());
     }
 
+    /// <summary>Says where it is, and serves until its standard input ends.</summary>
+    public static async Task<int> Serve()
+    {
+        Console.WriteLine($"ready {Environment.ProcessId} {new Uri(await server.Value, "/7")}");
+        await Task.Run(Console.Read);
+        return 0;
+    }
+
     public static async Task<int> Get(int value)
     {
         string answer = await client.GetStringAsync(new Uri(await server.Value, $"/{value}"));
