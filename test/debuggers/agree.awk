@@ -25,6 +25,7 @@ function last_part(name) { name = without_parameters(name); sub(/.*[.:]/, "", na
 function is_mono(ours, theirs,    type, method) {
     method = type = theirs
     sub(/\[[^].]*\]$/, "", method)
+    sub(/<[^<>]*>( \(|$)/, " (", ours)
     sub(/.*[.]/, "", method)
     sub(/[.][^.]*$/, "", type)
     gsub(/`.*/, "", type)

@@ -8,6 +8,7 @@
 #include "demangle.h"
 #include "hotspot.h"
 #include "profile/text.h"
+#include "python.h"
 #include "refuse.h"
 #include "javascript.h"
 
@@ -189,6 +190,28 @@ static bool name_script(struct names *n, struct place *place)
     return true;
 }
 
+/* Calls of Python, innermost first, that share one frame of the interpreter. */
+static bool name_python(struct names *n, uint64_t calls, struct place *place)
+{
+    struct python_call call;
+    struct line lines[PYTHON_CALLS_MOST];
+    size_t count = 0;
+    bool has_more = true;
+    if (!n->target->runtime.python || !place->identity)
+        return false;
+    while (has_more && count < PYTHON_CALLS_MOST) {
+        has_more = python_name(n->target->runtime.python, &calls, &call);
+        lines[count++] = (struct line){ names_keep(n, call.function), names_keep(n, call.file), call.line };
+    }
+    struct line *kept = must_get(count, sizeof *kept);
+    memcpy(kept, lines, count * sizeof *kept);
+    place->lines = kept;
+    place->line_count = count;
+    place->function = kept[count - 1].function;
+    place->is_managed = true;
+    return true;
+}
+
 static bool name_mapped(struct names *n, const struct sw_frame *frame, struct place *place)
 {
     const char *name = sw_perfmap_name(n->target->perfmap, frame->lookup, NULL);
@@ -266,14 +289,14 @@ static void name_native(struct names *n, const struct sw_frame *frame, struct pl
     place->offset = pc - (find_symbol(n, &image, frame->lookup, place, &start) ? start : image.bias);
 }
 
-static struct place *name_place(struct names *n, const struct sw_frame *frame, uint64_t identity)
+static struct place *name_place(struct names *n, const struct sw_frame *frame, const struct runtime_frame *runs)
 {
     struct place *place = must_get(1, sizeof *place);
     *place = (struct place){
-        .lookup = frame->lookup, .identity = identity, .module = "", .function = "", .is_exact = frame->exact
+        .lookup = frame->lookup, .identity = runs->identity, .module = "", .function = "", .is_exact = frame->exact
     };
     if (!name_managed(n, frame, place) && !name_java(n, frame, place) && !name_script(n, place) &&
-        !name_mapped(n, frame, place))
+        !name_python(n, runs->at, place) && !name_mapped(n, frame, place))
         name_native(n, frame, place);
     return place;
 }
@@ -300,13 +323,13 @@ static void grow_places(struct names *n)
     n->slot_count = count;
 }
 
-const struct place *names_find(struct names *n, const struct sw_frame *frame, uint64_t identity)
+const struct place *names_find(struct names *n, const struct sw_frame *frame, const struct runtime_frame *runs)
 {
     if (2 * n->used >= n->slot_count)
         grow_places(n);
-    struct place **slot = find_place(n->slots, n->slot_count, frame->lookup, identity, frame->exact);
+    struct place **slot = find_place(n->slots, n->slot_count, frame->lookup, runs->identity, frame->exact);
     if (!*slot) {
-        *slot = name_place(n, frame, identity);
+        *slot = name_place(n, frame, runs);
         n->used++;
     }
     return *slot;

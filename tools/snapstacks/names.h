@@ -34,8 +34,8 @@ struct names;
 struct names *names_create(const struct target *target, struct symbols *symbols, bool raw);
 void names_destroy(struct names *names);
 
-/* The place of a frame, identity: as runtime_identify has it. Lives as long as `names`. */
-const struct place *names_find(struct names *names, const struct sw_frame *frame, uint64_t identity);
+/* The place of a frame, runs: as runtime_identify has it. Lives as long as `names`. */
+const struct place *names_find(struct names *names, const struct sw_frame *frame, const struct runtime_frame *runs);
 
 /* "app!Namespace.Type.Method(int)", "libc.so.6!pause+0x32", "libc.so.6+0x1234", "?+0x7f12". Returns `text`. */
 const char *place_label(const struct place *place, char text[LABEL_BYTES]);

@@ -7,6 +7,7 @@
 #include "hotspot.h"
 #include "refuse.h"
 #include "javascript.h"
+#include "python.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -93,6 +94,8 @@ static void open_other(struct runtime *runtime, struct sw_images *images, const 
 {
     if (runtime->kind == RUNTIME_NODE)
         runtime->v8 = v8_open(images, memory);
+    if (runtime->kind == RUNTIME_PYTHON)
+        runtime->python = python_open(images, memory);
     if (runtime->kind == RUNTIME_JVM)
         runtime->hotspot = hotspot_open(images, memory);
     if (runtime->hotspot)
@@ -134,6 +137,7 @@ void runtime_close(struct runtime *runtime)
     sw_clr_names_destroy(runtime->names);
     hotspot_close(runtime->hotspot);
     v8_close(runtime->v8);
+    python_close(runtime->python);
 }
 
 bool runtime_step(const struct runtime *runtime, const struct sw_memory *stack, const struct sw_frame *frame,
@@ -144,20 +148,24 @@ bool runtime_step(const struct runtime *runtime, const struct sw_memory *stack, 
     return runtime->hotspot && hotspot_step(runtime->hotspot, stack, frame, caller);
 }
 
-struct runtime_frame runtime_identify(const struct runtime *runtime, const struct sw_memory *stack,
-                                      const struct sw_frame *frame)
+struct runtime_frame runtime_identify(const struct runtime *runtime, struct runtime_walk *walk,
+                                      const struct sw_memory *stack, const struct sw_frame *frame)
 {
     static const enum runtime_how how_of[] = { [V8_NONE] = RUNTIME_CODE,
                                                [V8_INTERPRETED] = RUNTIME_INTERPRETED,
                                                [V8_COMPILED] = RUNTIME_COMPILED,
                                                [V8_BUILTIN] = RUNTIME_BUILTIN };
-    uint64_t function = 0;
+    uint64_t function = 0, at = 0;
+    if (runtime->python) {
+        function = python_identify(runtime->python, walk->tid, frame, &walk->next, &at);
+        return (struct runtime_frame){ function, at, function ? RUNTIME_INTERPRETED : RUNTIME_CODE };
+    }
     if (runtime->v8) {
         const enum v8_how how = v8_identify(runtime->v8, stack, frame, &function);
-        return (struct runtime_frame){ how == V8_NONE ? 0 : function, how_of[how] };
+        return (struct runtime_frame){ how == V8_NONE ? 0 : function, function, how_of[how] };
     }
     function = runtime->hotspot ? hotspot_identity(runtime->hotspot, stack, frame) : 0;
-    return (struct runtime_frame){ function, function ? RUNTIME_INTERPRETED : RUNTIME_CODE };
+    return (struct runtime_frame){ function, function, function ? RUNTIME_INTERPRETED : RUNTIME_CODE };
 }
 
 const struct sw_code_finder *runtime_finder(const struct runtime *runtime)

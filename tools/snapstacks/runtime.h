@@ -9,13 +9,14 @@
 
 enum runtime_kind { RUNTIME_NONE, RUNTIME_CLR, RUNTIME_JVM, RUNTIME_MONO, RUNTIME_NODE, RUNTIME_PYTHON };
 
-/* address: of the file that it was found by. names, hotspot, v8: read the memory of a CLR, a JVM, Node; or null. */
+/* address: of the file that it was found by. names, hotspot, v8, python: read the memory of such a runtime; or null. */
 struct runtime {
     enum runtime_kind kind;
     uint64_t address;
     struct sw_clr_names *names;
     struct hotspot *hotspot;
     struct v8 *v8;
+    struct python *python;
     struct sw_code_finder finder;
 };
 
@@ -41,11 +42,16 @@ bool runtime_step(const struct runtime *runtime, const struct sw_memory *stack, 
  */
 enum runtime_how { RUNTIME_CODE, RUNTIME_INTERPRETED, RUNTIME_COMPILED, RUNTIME_BUILTIN };
 struct runtime_frame {
-    uint64_t identity;
+    uint64_t identity, at; /* at: where it is described */
     enum runtime_how how;
 };
-struct runtime_frame runtime_identify(const struct runtime *runtime, const struct sw_memory *stack,
-                                      const struct sw_frame *frame);
+
+/* A walk of a thread: next is the runtime's, 0 in the beginning. */
+struct runtime_walk {
+    uint64_t tid, next;
+};
+struct runtime_frame runtime_identify(const struct runtime *runtime, struct runtime_walk *walk,
+                                      const struct sw_memory *stack, const struct sw_frame *frame);
 
 /* "CLR 10", "Node"; empty for none. */
 void runtime_describe(const struct runtime *runtime, char *text, size_t size);

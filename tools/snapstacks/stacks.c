@@ -15,6 +15,7 @@ struct walking {
     struct names *names;
     struct frame *frames;
     uint32_t count, room;
+    struct runtime_walk runtime_walk;
     struct sw_scratch scratch;
 };
 
@@ -29,14 +30,14 @@ static void add_frame(struct walking *w, const struct sw_memory *stack, const st
     static const uint8_t kinds[] = {
         [RUNTIME_INTERPRETED] = SW_KIND_JIT, [RUNTIME_COMPILED] = SW_KIND_JIT, [RUNTIME_BUILTIN] = SW_KIND_NGEN
     };
-    const struct runtime_frame runs = runtime_identify(&w->target->runtime, stack, frame);
+    const struct runtime_frame runs = runtime_identify(&w->target->runtime, &w->runtime_walk, stack, frame);
     if (w->count == w->room) {
         w->room = w->room ? 2 * w->room : 256;
         w->frames = must_have(realloc(w->frames, w->room * sizeof *w->frames));
     }
     w->frames[w->count++] = (struct frame){ .pc = sw_regs_pc(&frame->regs),
                                             .sp = sw_regs_sp(&frame->regs),
-                                            .place = names_find(w->names, frame, runs.identity),
+                                            .place = names_find(w->names, frame, &runs),
                                             .kind = runs.how == RUNTIME_CODE ? frame->code.kind : kinds[runs.how],
                                             .source = frame->source,
                                             .trust = frame->trust,
@@ -56,6 +57,7 @@ static bool walk_once(struct walking *w, struct sw_walk *walk, const struct sw_w
     struct sw_regs caller;
     bool by_runtime = false;
     w->count = 0;
+    w->runtime_walk.next = 0;
     sw_walk_start(walk, walker, &w->scratch, regs, true);
     while (sw_walk_next(walk)) {
         if (is_in_no_code(&walk->frame) && target_learn(w->target, walk->frame.lookup))
@@ -75,6 +77,7 @@ static void take_stack(struct walking *w, uint64_t tid, struct stack *stack)
     struct sw_walker walker;
     struct sw_walk walk;
     char name[THREAD_NAME_BYTES];
+    w->runtime_walk.tid = tid;
     target_look(w->target, tid, &regs, &walker);
     target_thread_name(w->target, tid, name);
     while (!walk_once(w, &walk, &walker, &regs))
