@@ -96,6 +96,9 @@ printf '%s\n' 'main;Demo.Run;Json.Parse<int, string> 10' 'main;Demo.Gone 30' >"$
 "$convert" --value cpu:nanoseconds "$out/in.folded" "$out/page.html" >"$out/said" 2>&1 &&
     "$convert" --value cpu:nanoseconds --before "$out/before.folded" "$out/in.folded" "$out/diff.html" >"$out/said" 2>&1
 verdict $? "folded stacks become pages" "$out/said"
+printf '%s\n' 'main;A.Long.Space.Type<Of.It<int>>.Method<Other+<It>d__4>(string, int)_[j] 1' 'main 9' >"$out/narrow.folded"
+"$convert" --value cpu:nanoseconds "$out/narrow.folded" "$out/narrow.html" >"$out/said" 2>&1
+verdict $? "and one with a long name" "$out/said"
 # shown FILE#STATE: what is in the page once its script has run, an element a line
 shown() {
     timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$out/browser" --window-size=1000,600 \
@@ -117,6 +120,9 @@ if command -v chromium >/dev/null 2>&1; then
     shown "page.html#zoom=$zoom"
     grep 'title="Demo.Run' "$out/dom" | grep -q 'width: *976px' && grep -q 'class="above"' "$out/dom" && ! grep -q 'title="read' "$out/dom"
     verdict $? "page: a frame that is looked into fills the page, below its callers" "$out/dom"
+    shown narrow.html
+    grep 'title="A.Long.Space' "$out/dom" | grep -q '>Type.Method</div>' && grep 'title="main' "$out/dom" | grep -q '>main</div>'
+    verdict $? "page: a narrow box has type and method, without namespace" "$out/dom"
     shown diff.html
     grep 'title="Demo.Gone: 0 nanoseconds, 0.00 %; own 0 nanoseconds; before 30 ns, 75.00 %' "$out/dom" | grep -q 'width: *366px'
     verdict $? "two profiles: what is gone is there, as wide as the mean of its shares" "$out/dom"

@@ -86,6 +86,8 @@ if command -v go >/dev/null 2>&1; then
     has "exceptions: where they were thrown" '^ +1 +Profiled\.Kinds\.Deep\(int, int\)|Profiled\.Kinds\.Deep\(int, int\)' "$out/traces"
     pprof -tags -sample_index=alloc_space "$out"/events-*.pb.gz >"$out/tags"
     has "allocations: their type" 'System\.(InvalidOperationException|Byte\[\]|String)' "$out/tags"
+    pprof -top "$out"/wall-*.pb.gz >"$out/top"
+    has "the program is the first file" '^File: dotnet$' "$out/top"
     pprof -tags "$out"/wall-*.pb.gz >"$out/tags"
     has "wall clock: what waited is marked" 'off-CPU' "$out/tags"
     has "wall clock: what ran is marked" 'on-CPU' "$out/tags"

@@ -74,7 +74,10 @@ static struct sw_profile *new_profile(void)
     };
     struct sw_profile *made = NULL;
     begun_ns = now_ns(CLOCK_MONOTONIC);
-    return sw_profile_create(&about, &made) == SW_PROFILE_OK ? made : NULL;
+    if (sw_profile_create(&about, &made) != SW_PROFILE_OK)
+        return NULL;
+    names_begin(made);
+    return made;
 }
 
 static uint32_t labels_of(const struct sample *sample)

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 enum { NAMES_BYTES = 256 << 10, KNOWN_MIN = 1 << 10, KNOWN_MAX = 1 << 17, TEXT = 2048 };
 
@@ -162,17 +163,29 @@ static bool find_image(uint64_t address, const struct module *module)
                                                           module->end - module->base, &memory)) == SW_OK;
 }
 
+static uint32_t mapping_of(struct sw_profile *profile, const struct module *module)
+{
+    const struct sw_profile_mapping mapping = { module->begin, module->end,      module->file_offset,
+                                                module->path,  module->build_id, NULL };
+    return sw_profile_mapping_add(profile, &mapping);
+}
+
+void names_begin(struct sw_profile *profile)
+{
+    struct module module;
+    if (module_find(getauxval(AT_ENTRY), &module))
+        (void)mapping_of(profile, &module);
+}
+
 static uint32_t native(struct sw_profile *profile, uint64_t address)
 {
     char symbol[TEXT];
     struct module module;
     if (!module_find(address, &module))
         return add(profile, "[no file]", 0, address, SW_PROFILE_NATIVE);
-    const struct sw_profile_mapping mapping = { module.begin, module.end,      module.file_offset,
-                                                module.path,  module.build_id, NULL };
     const bool found =
         find_image(address, &module) && sw_images_name(images, address, symbol, sizeof symbol, NULL) == SW_OK;
-    return add(profile, found ? symbol : NULL, sw_profile_mapping_add(profile, &mapping), address, SW_PROFILE_NATIVE);
+    return add(profile, found ? symbol : NULL, mapping_of(profile, &module), address, SW_PROFILE_NATIVE);
 }
 
 static uint32_t name_frame(struct sw_profile *profile, uint64_t frame)

@@ -19,6 +19,9 @@ struct sw_clr;
 bool names_open(struct sw_clr *clr, bool raw);
 void names_close(void);
 
+/* Of a new profile: the program is its first file, which is the one that pprof names. */
+void names_begin(struct sw_profile *profile);
+
 /* What was read of the runtime may have changed: before samples are read. */
 void names_renew(void);
 

@@ -15,7 +15,7 @@ if (args is ["list"])
 if (args is ["turns", string length])
     return Turns.Run(double.Parse(length));
 if (args is ["serve"])
-    return await Web.Serve();
+    return Web.Serve().GetAwaiter().GetResult();
 if (args is ["child"])
     return Busy.Child();
 bool memory = args is [_, _, "memory"];

@@ -321,7 +321,8 @@ void start_sampling(unsigned hertz)
 
 void print_samples(void)
 {
-    const uint64_t n = atomic_load(&samples);
+    /* Threads may still be sampled, and count a sample before they count it as usable. */
+    const uint64_t good = atomic_load(&usable), n = atomic_load(&samples);
     print_cuts();
     for (unsigned i = 0; i < STOPS; i++)
         if (atomic_load(&stops[i]))
@@ -335,5 +336,5 @@ void print_samples(void)
             (unsigned long long)atomic_load(&chain_lost), (unsigned long long)atomic_load(&chain_walks));
     fprintf(report, "  beside the CLR's next walk: %llu of %llu agree\n", (unsigned long long)atomic_load(&agreed),
             (unsigned long long)atomic_load(&compared));
-    fprintf(report, "samples: %llu of %llu usable\n", (unsigned long long)atomic_load(&usable), (unsigned long long)n);
+    fprintf(report, "samples: %llu of %llu usable\n", (unsigned long long)good, (unsigned long long)n);
 }
