@@ -155,8 +155,9 @@ SW_API bool sw_core_get_file(const struct sw_core *core, size_t number, struct s
 SW_API const char *sw_core_file_state_name(enum sw_core_file_state state);
 
 /*
- * Makes a walker for one thread. Its stack is the segment that holds sp, read from the core without a copy. The walker
- * has the thread's pac_mask and SW_WALK_BUDGET_UNLIMITED.
+ * Makes a walker for one thread. Its stack is the segment that holds sp, with those that touch it and have the same
+ * rights; that segment is read from the core without a copy. The walker has the thread's pac_mask and
+ * SW_WALK_BUDGET_UNLIMITED.
  *
  * regs     The thread's registers: its own, or others (from a signal frame or an exception record).
  *

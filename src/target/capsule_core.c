@@ -20,6 +20,7 @@ static enum sw_status add_row(struct sw_capsule *capsule, const struct sw_core *
     const char *path = row ? core->files[row->file].info.path : NULL;
     if (row)
         map.offset = row->offset + (map.begin - row->begin);
+    map.is_more = row && map.begin > row->begin;
     return sw_capsule_add_map(capsule, &map, path && is_file(path) ? path : NULL);
 }
 
@@ -37,22 +38,36 @@ static enum sw_status add_segments(struct sw_capsule *capsule, const struct sw_c
     return status;
 }
 
-/* gdb leaves out what files have: there is no segment around such a row, but one may begin in it. */
+static enum sw_status add_bare(struct sw_capsule *capsule, const struct sw_core *core, const struct sw_core_row *row,
+                               uint64_t begin, uint64_t end)
+{
+    const struct sw_capsule_map map = { .begin = begin, .end = end, .flags = row->flags, .is_bare = true };
+    return begin < end ? add_row(capsule, core, row, map) : SW_OK;
+}
+
+/* What is before, between and behind the segments of a row, of which the first may begin before it. */
+static enum sw_status add_gaps(struct sw_capsule *capsule, const struct sw_core *core, const struct sw_core_row *row,
+                               size_t next)
+{
+    const struct sw_core_segment *segment = &core->segments[next];
+    enum sw_status status = SW_OK;
+    uint64_t at = row->begin;
+    for (; next < core->segment_array.count && segment->begin < row->end && status == SW_OK; next++, segment++) {
+        status = add_bare(capsule, core, row, at, segment->begin);
+        at = segment->end;
+    }
+    return status == SW_OK ? add_bare(capsule, core, row, at, row->end) : status;
+}
+
+/* gdb and createdump leave out what files have: there is no segment around a row, or around parts of it. */
 static enum sw_status add_rows(struct sw_capsule *capsule, const struct sw_core *core)
 {
     enum sw_status status = SW_OK;
     size_t next = 0;
     for (size_t i = 0; i < core->row_array.count && status == SW_OK; i++) {
-        const struct sw_core_row *row = &core->rows[i];
-        while (next < core->segment_array.count && core->segments[next].end <= row->begin)
+        while (next < core->segment_array.count && core->segments[next].end <= core->rows[i].begin)
             next++;
-        const uint64_t limit = next < core->segment_array.count ? core->segments[next].begin : UINT64_MAX;
-        if (limit > row->begin)
-            status = add_row(capsule, core, row,
-                             (struct sw_capsule_map){ .begin = row->begin,
-                                                      .end = limit < row->end ? limit : row->end,
-                                                      .flags = row->flags,
-                                                      .is_bare = true });
+        status = add_gaps(capsule, core, &core->rows[i], next);
     }
     return status;
 }

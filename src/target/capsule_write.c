@@ -71,13 +71,16 @@ static bool next_piece(struct pieces *p, struct sw_core_header *piece)
 
 /* ---- notes ---- */
 
-/* Every row that has a file. */
+/* Every mapping of a file: a flat one is told from an image by how many a file has. */
 static void list_files(const struct sw_capsule *capsule, struct sw_core_mapping *rows, size_t *count)
 {
     *count = 0;
     for (size_t i = 0; i < capsule->map_count; i++) {
         const struct sw_capsule_map *map = &capsule->maps[i];
-        if (map->path)
+        struct sw_core_mapping *last = *count ? &rows[*count - 1] : NULL;
+        if (map->path && map->is_more && last && last->end == map->begin && strcmp(last->path, map->path) == 0)
+            last->end = map->end;
+        else if (map->path)
             rows[(*count)++] = (struct sw_core_mapping){ map->begin, map->end, map->offset, map->path };
     }
 }

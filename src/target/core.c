@@ -235,6 +235,11 @@ const struct sw_core_row *sw_core_row_at(const struct sw_core *core, uint64_t ad
 }
 
 /* What a file supplies for an address at which the core has nothing. */
+static bool is_constant(const struct sw_core_mapped *file, uint64_t address)
+{
+    return address >= file->constant.begin && address < file->constant.end;
+}
+
 static struct sw_bytes file_bytes(const struct sw_core *core, uint64_t address)
 {
     const size_t next = segment_search(core, address);
@@ -243,13 +248,16 @@ static struct sw_bytes file_bytes(const struct sw_core *core, uint64_t address)
     const struct sw_core_row *row = sw_core_row_at(core, address);
     uint64_t offset;
     /* Memory that was written, or was meant to be in the core, may differ from the file. */
-    if (!row || (inside && (address - segment->begin < segment->stored || (segment->flags & SW_CORE_WRITE))) ||
-        (row->flags & SW_CORE_WRITE))
+    if (!row || (inside && address - segment->begin < segment->stored))
         return (struct sw_bytes){ 0 };
-    uint64_t end = row->end;
+    const struct sw_core_mapped *mapped = &core->files[row->file];
+    const bool may_write = (inside && (segment->flags & SW_CORE_WRITE)) || (row->flags & SW_CORE_WRITE);
+    if (may_write && !is_constant(mapped, address))
+        return (struct sw_bytes){ 0 };
+    uint64_t end = may_write && mapped->constant.end < row->end ? mapped->constant.end : row->end;
     if (segment && (inside ? segment->end : segment->begin) < end)
         end = inside ? segment->end : segment->begin;
-    const struct sw_bytes *file = &core->files[row->file].bytes;
+    const struct sw_bytes *file = &mapped->bytes;
     if (!sw_add_u64(row->offset, address - row->begin, &offset) || offset >= file->size)
         return (struct sw_bytes){ 0 };
     const uint64_t room = file->size - offset;
@@ -387,6 +395,18 @@ static struct sw_window window_of(const struct sw_core *core, const struct sw_co
     return part.size ? (struct sw_window){ sp - below, sp - below + part.size, part.bytes } : (struct sw_window){ 0 };
 }
 
+/* Who writes a core may split a mapping: createdump and capsules leave parts out. Segments that touch are one stack. */
+static void set_stack(const struct sw_core *core, const struct sw_core_segment *segment, struct sw_walker *walker)
+{
+    const struct sw_core_segment *first = segment, *last = segment, *all = core->segments;
+    while (first > all && first[-1].end == first->begin && first[-1].flags == segment->flags)
+        first--;
+    while (last + 1 < all + core->segment_array.count && last[1].begin == last->end && last[1].flags == segment->flags)
+        last++;
+    walker->stack_begin = first->begin;
+    walker->stack_end = last->end;
+}
+
 enum sw_status sw_core_walker(struct sw_core *core, uint64_t tid, const struct sw_regs *regs,
                               const struct sw_codemap *codemap, const struct sw_images *images,
                               struct sw_walker *walker)
@@ -406,8 +426,7 @@ enum sw_status sw_core_walker(struct sw_core *core, uint64_t tid, const struct s
     const struct sw_core_segment *stack = sw_core_segment_at(core, sw_regs_sp(regs));
     if (!stack)
         return SW_OK; /* sp is garbage: the walk finds that out, word by word */
-    walker->stack_begin = stack->begin;
-    walker->stack_end = stack->end;
+    set_stack(core, stack, walker);
     walker->memory.window = window_of(core, stack, sw_regs_sp(regs));
     return SW_OK;
 }

@@ -27,6 +27,7 @@ struct sw_core_segment {
  * info     path lies in the core, or in a file that it had mapped; address is 0 while unknown.
  * bias     Of a file in the dynamic linker's list (is_listed): address in memory - link-time address.
  * dynamic  The address of its dynamic section by that list; 0: not given.
+ * constant  Memory in a writable segment that is never written, if there is any.
  * bytes    The file, once found. is_wanted: it may be an image, so it is searched for. drop: releases the bytes.
  * room     How much may be unpacked of them; 0: as much as they are worth.
  */
@@ -36,6 +37,10 @@ struct sw_core_mapped {
     uint64_t dynamic;
     bool is_listed;
     bool is_wanted;
+    struct {
+        uint64_t begin;
+        uint64_t end;
+    } constant;
     struct sw_bytes bytes;
     uint64_t room;
     void (*drop)(void *arg, const void *bytes, size_t size);

@@ -5,6 +5,7 @@
  */
 #include "target/linux/core.h"
 
+#include "clr/names/names.h"
 #include "common/alloc.h"
 #include "elf/elf.h"
 #include "target/linux/lazy_file.h"
@@ -111,6 +112,9 @@ static bool accept_file(struct sw_core *core, struct sw_core_mapped *file, struc
     file->info.state = state;
     if (state < least)
         return true;
+    sw_core_note_writable(core, (size_t)(file - core->files), found.bytes);
+    if (found.drop == unmap_file) /* ours */
+        sw_core_relocate((uint8_t *)(uintptr_t)found.bytes.bytes, found.bytes.size, file->info.address);
     file->bytes = found.bytes;
     file->room = found.room;
     file->drop = found.drop;
@@ -253,10 +257,31 @@ static enum sw_status find_listed(struct sw_core *core, const struct sw_core_fil
     return status;
 }
 
+/*
+ * The first thing that is read of a CoreCLR describes it, and lies in its writable data. createdump leaves its page
+ * out, since it does not read it itself. Source: dotnet/runtime docs/design/datacontracts, struct ContractDescriptor.
+ */
+static void find_constants(struct sw_core *core)
+{
+    const struct sw_memory memory = sw_core_memory(core);
+    enum { DESCRIPTOR_BYTES = 40 };
+    for (size_t i = 0; i < core->file_array.count; i++) {
+        struct sw_core_mapped *file = &core->files[i];
+        uint64_t *begin = &file->constant.begin, *end = &file->constant.end;
+        if (file->drop == unmap_file && *end == 0 &&
+            sw_names_export(&memory, file->info.address, "DotNetRuntimeContractDescriptor", begin) == SW_OK &&
+            *begin <= UINT64_MAX - DESCRIPTOR_BYTES)
+            *end = *begin + DESCRIPTOR_BYTES;
+    }
+}
+
 enum sw_status sw_core_find_files(struct sw_core *core, const struct sw_core_files *files)
 {
+    enum sw_status status = SW_OK;
     if (core->file_array.count == 0 || core->files[0].is_listed)
-        return find_listed(core, files);
-    find_noted(core, files);
-    return SW_OK;
+        status = find_listed(core, files);
+    else
+        find_noted(core, files);
+    find_constants(core);
+    return status;
 }

@@ -12,4 +12,11 @@
  */
 enum sw_status sw_core_find_files(struct sw_core *core, const struct sw_core_files *files);
 
+/*
+ * core_relocate.c. note_writable: of rows that the core has nothing of, the file says whether they were writable.
+ * relocate: writes into a file's bytes what the dynamic linker would, mapped at that address: relative addresses.
+ */
+void sw_core_note_writable(struct sw_core *core, size_t file, struct sw_bytes bytes);
+void sw_core_relocate(uint8_t *bytes, uint64_t size, uint64_t address);
+
 #endif
