@@ -18,10 +18,10 @@
 
 enum {
     HEAPS_MOST = 8,
-    SEGMENT_HOPS_MOST = 65536,
+    SEGMENT_HOPS_MOST = 4096,
     BLOB_NAME_BYTES = 40,
     FRAME_WORDS_MOST = 1 << 16,
-    DESCS_MOST = 1 << 20,
+    DESCS_MOST = 1 << 16,
     METADATA_MOST = 1 << 20,
     SYMBOL_MOST = 1000,
 };

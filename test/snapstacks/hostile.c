@@ -1,0 +1,166 @@
+/*
+ * hostile PID KIND ROUNDS: readers of a runtime's structures (java, node, python), over the memory of a process of which
+ * in each round some words are something else. Whatever they find, they end, and read nothing that is not theirs (ASan).
+ * Prints how many frames were named; without changes first, so that a reader that never finds anything fails.
+ */
+#include "hotspot.h"
+#include "javascript.h"
+#include "python.h"
+#include "refuse.h"
+
+#include <snapwalk/process.h>
+#include <snapwalk/walk.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS_MOST = 64, STEPS_MOST = 200 };
+
+void must(enum sw_status status, const char *what)
+{
+    if (status == SW_OK)
+        return;
+    fprintf(stderr, "hostile: %s: %s\n", what, sw_status_name(status));
+    exit(1);
+}
+
+static struct sw_memory real;
+static uint64_t seed;
+static unsigned often; /* one read in so many is changed; 0: none */
+
+static uint64_t next_random(void)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return seed >> 33;
+}
+
+/* A changed word is near zero, near the end of memory, near another, or anything. */
+static uint64_t changed(uint64_t word)
+{
+    switch (next_random() % 6) {
+    case 0:
+        return next_random() % 64;
+    case 1:
+        return UINT64_MAX - next_random() % 64;
+    case 2:
+        return word + 8 * (next_random() % 64);
+    case 3:
+        return word ^ UINT64_C(1) << next_random() % 64;
+    case 4:
+        return next_random() << 32 | next_random();
+    default:
+        return word - 8 * (next_random() % 64);
+    }
+}
+
+static size_t read_changed(void *arg, uint64_t address, void *to, size_t size)
+{
+    uint64_t word = 0;
+    (void)arg;
+    const size_t got = real.read(real.arg, address, to, size);
+    if (!often || next_random() % often || !got)
+        return got;
+    memcpy(&word, to, got < 8 ? got : 8);
+    word = changed(word);
+    memcpy(to, &word, got < 8 ? got : 8);
+    return next_random() % 16 ? got : next_random() % (got + 1);
+}
+
+/* ---- one stack by each reader ---- */
+
+struct readers {
+    struct hotspot *hotspot;
+    struct v8 *v8;
+    struct python *python;
+};
+
+static unsigned name_frame(const struct readers *r, const struct sw_memory *stack, const struct sw_frame *frame,
+                           uint64_t tid, uint64_t *next)
+{
+    static char names[HOTSPOT_INLINED_MOST][HOTSPOT_NAME_BYTES];
+    static struct python_call call;
+    uint64_t function = 0;
+    unsigned calls = 0;
+    if (r->hotspot)
+        return hotspot_name(r->hotspot, frame, hotspot_identity(r->hotspot, stack, frame), names) > 0;
+    if (r->v8) {
+        if (v8_identify(r->v8, stack, frame, &function) != V8_NONE)
+            v8_name(r->v8, function, names[0], names[1], HOTSPOT_NAME_BYTES);
+        return function != 0;
+    }
+    if (!r->python || !python_identify(r->python, tid, frame, next, &function))
+        return 0;
+    while (python_name(r->python, &function, &call) && calls++ < PYTHON_CALLS_MOST)
+        continue;
+    return 1;
+}
+
+static bool step(const struct readers *r, const struct sw_memory *stack, const struct sw_frame *frame,
+                 struct sw_regs *caller)
+{
+    return r->hotspot ? hotspot_step(r->hotspot, stack, frame, caller) : r->v8 && v8_step(r->v8, stack, frame, caller);
+}
+
+static unsigned walk_thread(struct sw_process *process, struct sw_images *images, const struct readers *r, uint64_t tid)
+{
+    static struct sw_scratch scratch;
+    struct sw_code_finder finder = { hotspot_find, r->hotspot };
+    struct sw_regs regs, caller;
+    struct sw_walker walker;
+    struct sw_walk walk;
+    uint64_t next = 0;
+    unsigned named = 0;
+    if (sw_process_captured_walker(process, tid, NULL, images, &regs, &walker) != SW_OK)
+        return 0;
+    walker.finder = r->hotspot ? &finder : NULL;
+    sw_walk_start(&walk, &walker, &scratch, &regs, true);
+    for (unsigned steps = 0; steps < STEPS_MOST && sw_walk_next(&walk); steps++) {
+        named += name_frame(r, &walker.memory, &walk.frame, tid, &next);
+        if (step(r, &walker.memory, &walk.frame, &caller))
+            sw_walk_start(&walk, &walker, &scratch, &caller, false);
+    }
+    return named;
+}
+
+static unsigned look(struct sw_process *process, struct sw_images *images, const char *kind)
+{
+    uint64_t tids[THREADS_MOST];
+    size_t count = sw_process_captured(process, tids, THREADS_MOST);
+    unsigned named = 0;
+    const struct sw_memory memory = { read_changed, NULL, { 0, 0, NULL } };
+    const struct readers r = { *kind == 'j' ? hotspot_open(images, &memory) : NULL,
+                               *kind == 'n' ? v8_open(images, &memory) : NULL,
+                               *kind == 'p' ? python_open(images, &memory) : NULL };
+    for (size_t i = 0; i < count && i < THREADS_MOST; i++)
+        named += walk_thread(process, images, &r, tids[i]);
+    hotspot_close(r.hotspot);
+    v8_close(r.v8);
+    python_close(r.python);
+    return named;
+}
+
+int main(int argc, char **argv)
+{
+    struct sw_process *process;
+    struct sw_images *images;
+    if (argc != 4)
+        return 2;
+    must(sw_process_open(NULL, atoi(argv[1]), &process), "open");
+    must(sw_process_capture(process, 0), "capture");
+    must(sw_images_create(NULL, &images), "images");
+    must(sw_process_add_images(process, images), "images");
+    real = sw_process_captured_memory(process);
+    const unsigned whole = look(process, images, argv[2]);
+    unsigned named = 0;
+    for (unsigned round = 0; round < (unsigned)atoi(argv[3]); round++) {
+        static const unsigned rates[] = { 4000, 400, 100, 30 };
+        seed = round;
+        often = rates[round % 4];
+        named += look(process, images, argv[2]);
+    }
+    printf("%u frames named; in rounds with changes: %u\n", whole, named);
+    sw_images_destroy(images);
+    sw_process_close(process);
+    return whole == 0;
+}
