@@ -1,6 +1,6 @@
 /*
- * hostile PID KIND ROUNDS: readers of a runtime's structures (java, node, python), over the memory of a process of which
- * in each round some words are something else. Whatever they find, they end, and read nothing that is not theirs (ASan).
+ * hostile PID KIND ROUNDS: readers of a runtime's structures (java, node, python), over the memory of a process in
+ * which some words are changed in each round. Whatever they find, they end, and read nothing that is not theirs (ASan).
  * Prints how many frames were named; without changes first, so that a reader that never finds anything fails.
  */
 #include "hotspot.h"

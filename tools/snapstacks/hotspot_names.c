@@ -1,0 +1,225 @@
+/*
+ * Names the methods of compiled, inlined and interpreted frames. Knows the structures by hotspot_tables.h; the encoding
+ * of scopes, of which no table tells, is written down here.
+ *
+ * Source: OpenJDK 17, src/hotspot/share/code/{pcDesc,scopeDesc,debugInfo,compressedStream}.hpp; cpu/x86/frame_x86.hpp.
+ */
+#include "hotspot_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DESCS_MOST = 1 << 16, METADATA_MOST = 1 << 20, SYMBOL_MOST = 1000 };
+
+/* A word of an interpreted frame, from rbp. */
+enum { METHOD = -3 };
+
+/* ---- methods ---- */
+
+static bool get_symbol(const struct hotspot *h, uint64_t symbol, char *text, size_t size)
+{
+    uint16_t length;
+    if (!peek(&h->memory, symbol + h->at[HOTSPOT_SYMBOL_LENGTH], &length, sizeof length) || length == 0)
+        return false;
+    const size_t kept = length < size - 1 ? length : size - 1;
+    text[kept] = 0;
+    return peek(&h->memory, symbol + h->at[HOTSPOT_SYMBOL_BODY], text, kept);
+}
+
+/* A method's constants: where its names are, and the class. */
+static bool get_constants(const struct hotspot *h, uint64_t method, uint64_t *part, uint64_t *pool, uint64_t *holder)
+{
+    return get_word(h, method + h->at[HOTSPOT_METHOD_CONST], part) &&
+           get_word(h, *part + h->at[HOTSPOT_CONST_POOL], pool) &&
+           get_word(h, *pool + h->at[HOTSPOT_POOL_HOLDER], holder);
+}
+
+static bool get_constant(const struct hotspot *h, uint64_t pool, uint64_t index_at, char *text, size_t size)
+{
+    uint16_t index;
+    uint64_t symbol;
+    return peek(&h->memory, index_at, &index, sizeof index) && index &&
+           get_word(h, pool + h->at[HOTSPOT_POOL_BYTES] + 8u * index, &symbol) && get_symbol(h, symbol, text, size);
+}
+
+/* Names have slashes between their parts; in a hidden class's a plus stands before its address. */
+static size_t put_class(char *to, size_t room, const char *from, size_t length)
+{
+    size_t used = 0;
+    for (; used < length && used + 1 < room; used++)
+        to[used] = from[used] == '/' ? '.' : from[used] == '+' ? '/' : from[used];
+    to[used] = 0;
+    return used;
+}
+
+static const char *primitive_name(char letter)
+{
+    static const struct {
+        char letter;
+        const char *name;
+    } rows[] = { { 'Z', "boolean" }, { 'B', "byte" },  { 'C', "char" },   { 'S', "short" }, { 'I', "int" },
+                 { 'J', "long" },    { 'F', "float" }, { 'D', "double" }, { 'V', "void" } };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].letter == letter)
+            return rows[i].name;
+    return "?";
+}
+
+/* One type of a descriptor; returns what follows it. Source: JVM specification 17, 4.3.2. */
+static const char *put_type(char *to, size_t room, const char *from)
+{
+    unsigned arrays = 0;
+    size_t used;
+    while (*from == '[') {
+        arrays++;
+        from++;
+    }
+    if (*from == 'L') {
+        const size_t length = strcspn(++from, ";");
+        used = put_class(to, room, from, length);
+        from += length;
+    } else {
+        used = put_class(to, room, primitive_name(*from), strlen(primitive_name(*from)));
+    }
+    while (arrays-- && used + 3 < room)
+        used += (size_t)snprintf(to + used, room - used, "[]");
+    return *from ? from + 1 : from;
+}
+
+/* "(ILjava/lang/String;)V" as "(int, java.lang.String)". */
+static void put_parameters(char *to, size_t room, const char *signature)
+{
+    size_t used = 0;
+    const char *from = signature + (*signature == '(');
+    if (room < 16)
+        return;
+    to[used++] = '(';
+    while (*from && *from != ')' && used + 16 < room) {
+        if (used > 1)
+            used += (size_t)snprintf(to + used, room - used, ", ");
+        from = put_type(to + used, room - used - 2, from);
+        used += strlen(to + used);
+    }
+    snprintf(to + used, room - used, ")");
+}
+
+static bool name_method(const struct hotspot *h, uint64_t method, char name[HOTSPOT_NAME_BYTES])
+{
+    uint64_t part, pool, holder, type;
+    char text[SYMBOL_MOST + 1];
+    size_t used;
+    if (!get_constants(h, method, &part, &pool, &holder) || !get_word(h, holder + h->at[HOTSPOT_KLASS_NAME], &type) ||
+        !get_symbol(h, type, text, sizeof text))
+        return false;
+    used = put_class(name, HOTSPOT_NAME_BYTES, text, strlen(text));
+    if (!get_constant(h, pool, part + h->at[HOTSPOT_CONST_NAME], text, sizeof text))
+        return false;
+    used += (size_t)snprintf(name + used, HOTSPOT_NAME_BYTES - used, ".%s", text);
+    if (used < HOTSPOT_NAME_BYTES && get_constant(h, pool, part + h->at[HOTSPOT_CONST_SIGNATURE], text, sizeof text))
+        put_parameters(name + used, HOTSPOT_NAME_BYTES - used, text);
+    return true;
+}
+
+/* ---- scopes: which methods were inlined where ---- */
+
+/* Numbers of 1 to 5 bytes; a byte of 192 or more says that another follows. */
+static bool get_number(const struct hotspot *h, uint64_t *at, uint32_t *number)
+{
+    const uint32_t excluded = h->counts_from_one ? 1 : 0;
+    uint8_t byte;
+    *number = 0;
+    for (unsigned i = 0; i < 5; i++) {
+        if (!peek(&h->memory, (*at)++, &byte, 1) || byte < excluded)
+            return false;
+        *number += (uint32_t)(byte - excluded) << 6 * i;
+        if (byte < 192 + excluded)
+            return true;
+    }
+    return true;
+}
+
+/* The description at a pc; a pc that is executed has that of the next call or safepoint. */
+static bool find_scope(const struct hotspot *h, const struct blob *blob, uint64_t pc, bool exact, uint32_t *scope)
+{
+    uint32_t begin, end, offset, best = UINT32_MAX;
+    const uint64_t bytes = h->at[HOTSPOT_PC_DESC_BYTES];
+    if (!get_int(h, blob->address + h->at[HOTSPOT_NMETHOD_PCS], &begin) ||
+        !get_int(h, blob->address + h->at[HOTSPOT_NMETHOD_PCS_END], &end) || begin >= end || bytes < 8 ||
+        (end - begin) / bytes > DESCS_MOST)
+        return false;
+    for (uint64_t at = blob->address + begin; at + bytes <= blob->address + end; at += bytes) {
+        if (!get_int(h, at + h->at[HOTSPOT_PC_DESC_PC], &offset))
+            return false;
+        if (offset >= INT32_MAX || offset >= best || (exact ? offset < pc - blob->begin : offset != pc - blob->begin))
+            continue;
+        best = offset;
+        if (!get_int(h, at + h->at[HOTSPOT_PC_DESC_SCOPE], scope))
+            return false;
+    }
+    return best != UINT32_MAX;
+}
+
+/* Source: scopeDesc.cpp, decode_body: the sender's scope, the method's number, the bytecode's. */
+static size_t name_scopes(const struct hotspot *h, const struct blob *blob, uint32_t scope,
+                          char names[HOTSPOT_INLINED_MOST][HOTSPOT_NAME_BYTES])
+{
+    uint64_t data, method;
+    uint32_t metadata, number;
+    size_t count = 0;
+    if (!get_word(h, blob->address + h->at[HOTSPOT_COMPILED_SCOPES], &data) ||
+        !get_int(h, blob->address + h->at[HOTSPOT_NMETHOD_METADATA], &metadata))
+        return 0;
+    while (scope && count < HOTSPOT_INLINED_MOST) {
+        uint64_t at = data + scope;
+        if (!get_number(h, &at, &scope) || !get_number(h, &at, &number) || number == 0 || number > METADATA_MOST ||
+            !get_word(h, blob->address + metadata + 8 * (uint64_t)(number - 1), &method) ||
+            !name_method(h, method, names[count]))
+            return 0;
+        count++;
+    }
+    return scope ? 0 : count;
+}
+
+/* ---- frames ---- */
+
+bool hotspot_interpreted(const struct hotspot *h, const struct sw_memory *stack, const struct sw_regs *regs,
+                         uint64_t *method)
+{
+    uint64_t part, pool, holder;
+    return sw_regs_has(regs, SW_X64_RBP) &&
+           peek(stack, regs->r[SW_X64_RBP] + 8 * (uint64_t)METHOD, method, sizeof *method) &&
+           get_constants(h, *method, &part, &pool, &holder);
+}
+
+uint64_t hotspot_identity(struct hotspot *h, const struct sw_memory *stack, const struct sw_frame *frame)
+{
+    struct blob blob;
+    uint64_t method;
+    if (!is_in_cache(frame) || frame->code.kind != SW_KIND_STUB || !hotspot_find_blob(h, frame->lookup, &blob) ||
+        blob.kind != BLOB_INTERPRETER)
+        return 0;
+    return hotspot_interpreted(h, stack, &frame->regs, &method) ? method : 0;
+}
+
+size_t hotspot_name(struct hotspot *h, const struct sw_frame *frame, uint64_t identity,
+                    char names[HOTSPOT_INLINED_MOST][HOTSPOT_NAME_BYTES])
+{
+    struct blob blob;
+    uint64_t method;
+    uint32_t scope;
+    names[0][0] = 0;
+    if (identity)
+        return name_method(h, identity, names[0]);
+    if (!is_in_cache(frame) || !hotspot_find_blob(h, frame->lookup, &blob))
+        return 0;
+    if (blob.kind != BLOB_METHOD) {
+        snprintf(names[0], HOTSPOT_NAME_BYTES, "%s", blob.name);
+        return 0;
+    }
+    if (find_scope(h, &blob, sw_regs_pc(&frame->regs), frame->exact, &scope)) {
+        const size_t count = name_scopes(h, &blob, scope, names);
+        if (count)
+            return count;
+    }
+    return get_word(h, blob.address + h->at[HOTSPOT_COMPILED_METHOD], &method) && name_method(h, method, names[0]);
+}

@@ -1,0 +1,57 @@
+/* What the parts of the reader of HotSpot share: the machine, and blobs of code in its cache. */
+#ifndef SNAPSTACKS_HOTSPOT_PARTS_H
+#define SNAPSTACKS_HOTSPOT_PARTS_H
+
+#include "hotspot.h"
+#include "hotspot_tables.h"
+#include "peek.h"
+
+enum { HOTSPOT_HEAPS_MOST = 8, HOTSPOT_BLOB_NAME_BYTES = 40 };
+
+struct heap {
+    uint64_t low, high, segments, segments_end;
+    unsigned log2;
+};
+
+struct hotspot {
+    struct sw_memory memory;
+    uint64_t at[HOTSPOT_FIELDS];
+    struct heap heaps[HOTSPOT_HEAPS_MOST];
+    size_t heap_count;
+    uint64_t call_stub_return;
+    bool counts_from_one; /* numbers in scopes: since 20 no byte of them is 0 */
+};
+
+enum blob_kind { BLOB_OTHER, BLOB_METHOD, BLOB_INTERPRETER };
+
+struct blob {
+    uint64_t address, begin, end;
+    uint32_t frame_words;
+    enum blob_kind kind;
+    char name[HOTSPOT_BLOB_NAME_BYTES];
+};
+
+static inline bool get_word(const struct hotspot *h, uint64_t address, uint64_t *word)
+{
+    return peek(&h->memory, address, word, sizeof *word);
+}
+
+static inline bool get_int(const struct hotspot *h, uint64_t address, uint32_t *value)
+{
+    return peek(&h->memory, address, value, sizeof *value);
+}
+
+/* The blob around an address. */
+bool hotspot_find_blob(struct hotspot *hotspot, uint64_t address, struct blob *blob);
+
+/* The Method of an interpreted frame: that its names can be read says that there is one. */
+bool hotspot_interpreted(const struct hotspot *hotspot, const struct sw_memory *stack, const struct sw_regs *regs,
+                         uint64_t *method);
+
+/* Whether a frame is in code that hotspot_find has found. */
+static inline bool is_in_cache(const struct sw_frame *frame)
+{
+    return frame->regs.machine == SW_MACHINE_X64 && frame->code.flags & SW_RANGE_FROM_FINDER;
+}
+
+#endif
