@@ -240,4 +240,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: abi nuget check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd debuggers deps-debuggers clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all
+.PHONY: abi nuget clr-overlay check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd debuggers deps-debuggers clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all

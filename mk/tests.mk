@@ -21,7 +21,9 @@ SAMPLER := $(BUILD)/test/bench/programs/libsampler.so
 TORTURE := $(patsubst %.c,$(BUILD)/%,$(wildcard test/torture/*.c))
 FUZZ := $(patsubst %.c,$(BUILD)/%,$(wildcard test/fuzz/*.c))
 PROFILER_PARTS := $(BUILD)/test/profiler/parts
-OVERLAY := $(BUILD)/examples/libsnapwalk-overlay.so
+OVERLAY_linux := libsnapwalk-overlay.so
+OVERLAY_windows := snapwalk-overlay.dll
+OVERLAY := $(BUILD)/examples/$(OVERLAY_$(SW_HOST))
 PROBE_linux := libclrtest.so
 PROBE_windows := clrtest.dll
 PROBE := $(BUILD)/test/clr/$(PROBE_$(SW_HOST))
@@ -34,6 +36,7 @@ race: $(RACE)
 examples: $(EXAMPLES) $(OVERLAY)
 clr-probe: $(PROBE)
 clr-samplers: $(SAMPLERS)
+clr-overlay: $(OVERLAY)
 clr-libraries: $(PROFILER) $(OVERLAY) $(PROBE)
 tube-programs: $(RUNNER) $(CLIENTS) $(GUIDE)
 oracle: $(ORACLE)

@@ -40,7 +40,7 @@ static HRESULT STDMETHODCALLTYPE get_function_from_ip(Self *self, LPCBYTE ip, Fu
     const struct sw_overlay *overlay = overlay_of(self);
     if (!overlay->clr || !overlay->described || sw_overlay_early_answer(face_of(self)) != S_OK)
         return runtime->GetFunctionFromIP(self, ip, function);
-    return sw_clr_function_from_ip(overlay->clr, SW_FLAVOUR_CORECLR_UNIX, (uint64_t)(uintptr_t)ip, function);
+    return sw_clr_function_from_ip(overlay->clr, SW_OVERLAY_FLAVOUR, (uint64_t)(uintptr_t)ip, function);
 }
 
 /* ---- event masks ---- */

@@ -2,17 +2,14 @@
  * The entry points that the runtime looks for in the library of CORECLR_PROFILER_PATH, and the vendor's library. Knows
  * loading and its failures. Refuses to know the profiling interface.
  *
- * The runtime's loader calls DllMain in a library that has it (dotnet/runtime pal/src/loader/module.cpp), so the
- * vendor's is called too. Neither library is unloaded: walks and signal handlers may be anywhere in them.
+ * On Unix the runtime's loader calls DllMain in a library that has it (dotnet/runtime pal/src/loader/module.cpp), so
+ * the vendor's is called too. Neither library is unloaded: walks and signal handlers may be anywhere in them.
  */
 #include "overlay.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define EXPORT   __attribute__((visibility("default")))
 #define VARIABLE "SNAPWALK_OVERLAY_PROFILER"
 
 enum { PROCESS_ATTACH = 1 };
@@ -36,13 +33,6 @@ static void complain(const char *what, const char *why)
     fprintf(stderr, "snapwalk overlay: %s%s; no profiler is loaded\n", what, why ? why : "");
 }
 
-/* ISO C has no conversion from dlsym's result to a function. */
-static void find_function(void *function, const char *name)
-{
-    void *symbol = dlsym(vendor.library, name);
-    memcpy(function, &symbol, sizeof(symbol));
-}
-
 static void load_vendor(void)
 {
     get_class_fn *get_class = NULL;
@@ -52,13 +42,15 @@ static void load_vendor(void)
         complain(VARIABLE " is not set; it names the profiler's library", NULL);
         return;
     }
-    vendor.library = dlopen(path, RTLD_LAZY);
+    sw_overlay_stay();
+    vendor.library = sw_overlay_load(path);
     if (!vendor.library) {
-        complain("cannot load the profiler: ", dlerror());
+        complain("cannot load the profiler: ", sw_overlay_why());
         return;
     }
-    find_function(&get_class, "DllGetClassObject");
-    find_function(&entry, "DllMain");
+    sw_overlay_find(vendor.library, "DllGetClassObject", &get_class);
+    if (!SYSTEM_CALLS_MAIN)
+        sw_overlay_find(vendor.library, "DllMain", &entry);
     if (!get_class)
         complain("no DllGetClassObject in ", path);
     else if (get_class == DllGetClassObject)

@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "forward.h"
+#include "system.h"
 
 /* Which object a face stands for. */
 enum sw_overlay_side { SW_OVERLAY_VENDOR, SW_OVERLAY_RUNTIME };

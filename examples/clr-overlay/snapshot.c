@@ -1,6 +1,6 @@
 /*
- * DoStackSnapshot as the vendor calls it: the CLR's answer or, where the CLR says E_NOTIMPL, a walk of the running
- * thread. Knows when each flavour is asked. Refuses to know how stacks are walked.
+ * DoStackSnapshot as the vendor calls it: the CLR's answer or, where the CLR leaves a running thread out, a walk of it.
+ * Knows when each flavour is asked. Refuses to know how stacks are walked.
  *
  * Source: clr-contract.md sections 1 and 4; clr-observed.md section 1 (bad flags are refused before the thread and the
  * callback are looked at).
@@ -27,14 +27,14 @@ HRESULT sw_overlay_early_answer(struct sw_overlay_face *face)
     return S_OK;
 }
 
-/* The CLR's answer: E_NOTIMPL for a thread that runs. */
+/* The CLR's answer: on Unix E_NOTIMPL for a thread that runs. */
 static HRESULT clr_answer(struct sw_overlay *overlay, ThreadID thread, StackSnapshotCallback *callback,
                           ULONG32 info_flags, void *client_data, BYTE context[], ULONG32 context_size)
 {
     ICorProfilerInfo5 *info = overlay->info;
     if (!overlay->described)
         return info->lpVtbl->DoStackSnapshot(info, thread, callback, info_flags, client_data, context, context_size);
-    return sw_clr_snapshot(overlay->clr, SW_FLAVOUR_CORECLR_UNIX, thread, callback, info_flags, client_data, context,
+    return sw_clr_snapshot(overlay->clr, SW_OVERLAY_FLAVOUR, thread, callback, info_flags, client_data, context,
                            context_size);
 }
 
@@ -59,7 +59,7 @@ static HRESULT STDMETHODCALLTYPE on_any_frame(FunctionID function, UINT_PTR ip, 
 static bool is_hidden(const struct sink *sink, UINT_PTR ip, const struct sw_frame_info *info)
 {
     const uint64_t pc = info->exact ? ip : ip - 1;
-    return sw_clr_function_from_ip(sink->clr, SW_FLAVOUR_CORECLR_UNIX, pc, NULL) == E_FAIL;
+    return sw_clr_function_from_ip(sink->clr, SW_OVERLAY_FLAVOUR, pc, NULL) == E_FAIL;
 }
 
 /* Leaves out frames that the CLR does not report. */
@@ -71,6 +71,22 @@ static HRESULT STDMETHODCALLTYPE on_documented_frame(FunctionID function, UINT_P
     if (function == 0 ? is_leaf : is_hidden(sink, ip, (const struct sw_frame_info *)frame))
         return S_OK;
     return on_any_frame(function, ip, frame, size, context, sink);
+}
+
+/*
+ * Whether the CLR has left out a running thread that a walk can show: on Unix any other one; on Windows one that stands
+ * in its helpers and stubs, if the profiler has no seed for it.
+ */
+static bool is_left_out(const struct sw_overlay *overlay, ThreadID thread, const BYTE *seed, HRESULT answer)
+{
+    ICorProfilerInfo5 *info = overlay->info;
+    ThreadID self = 0;
+    if (SW_OVERLAY_FLAVOUR == SW_FLAVOUR_CORECLR_UNIX)
+        return answer == E_NOTIMPL;
+    if (answer != CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX && answer != CORPROF_E_STACKSNAPSHOT_UNSAFE)
+        return false;
+    return thread != 0 && !seed && !atomic_load(&overlay->suspended) &&
+           (info->lpVtbl->GetCurrentThreadID(info, &self) != S_OK || self != thread);
 }
 
 /*
@@ -100,7 +116,7 @@ HRESULT sw_overlay_snapshot(struct sw_overlay_face *face, ThreadID thread, Stack
     if ((overlay->mask.vendor_low & COR_PRF_ENABLE_STACK_SNAPSHOT) == 0)
         return CORPROF_E_INCONSISTENT_WITH_FLAGS;
     const HRESULT hr = clr_answer(overlay, thread, callback, info_flags, client_data, context, context_size);
-    if (hr != E_NOTIMPL)
+    if (!is_left_out(overlay, thread, context, hr))
         return hr;
     struct sink sink = { .clr = overlay->clr, .callback = callback, .client_data = client_data };
     return walk_running(&sink, thread, info_flags, context, context_size);

@@ -3,10 +3,11 @@
 # test/clr/probe: every walk beside the CLR's own DoStackSnapshot. Of each a part with walks of a thread by itself, in
 # callbacks and platform invokes, walks of all threads while the runtime stands, and refusals; and a part in which a thread
 # that was never managed suspends the others at any instant. Then the example examples/windows/clr_sampler.c must find the
-# methods of a loop. The last line is "windows: N of N walks identical"; or, where something cannot be had, one line
+# methods of a loop, and both must do as well behind the overlay (examples/clr-overlay), whose answers the probe compares
+# with its own. The last line is "windows: N of N walks identical"; or, where something cannot be had, one line
 # "windows: skipped: WHY". short: a part of the workload, in some forty seconds.
 #
-#   ONLY     "10.0 stopped 9.0 8.0 sampler": these parts only
+#   ONLY     "10.0 stopped 9.0 8.0 overlay sampler": these parts only
 #   WALKS    of suspended threads of .NET 10 at least so many (default 10,000), beside one round of all scenarios
 #   LIMIT_S  after so many seconds a run is taken for hung (default 150)
 #
@@ -20,6 +21,7 @@ cd "$(dirname "$0")/../.."
 mkdir -p "${1:?windows.sh BUILD [short]}/windows"
 build=$(cd "$1" && pwd)
 short=${2:-}
+overlay=
 . mk/sample.sh
 . test/support/wine.sh
 made=$build/windows
@@ -79,7 +81,7 @@ once() {
     probe=$(of_windows "$made/test/clr/clrtest.dll")
     (
         export CLRTEST_LIBRARY="$probe" CLRTEST_OUT="$(of_windows "$report")" CLRTEST_MODE="$mode"
-        profiled "$probe" "$@"
+        SNAPWALK_OVERLAY_PROFILER=$probe profiled "${overlay:-$probe}" "$@"
     )
 }
 
@@ -92,17 +94,28 @@ again() {
 
 # The example: what runs must be among what it shows.
 sampler() {
+    example=$(of_windows "$made/test/clr/clr_sampler.dll")
     for _ in 1 2 3; do
         code=0
-        LIMIT_S=60 profiled "$(of_windows "$made/test/clr/clr_sampler.dll")" --seconds 4 --threads 1 --only loop-of-calls ||
-            code=$?
+        LIMIT_S=60 SNAPWALK_OVERLAY_PROFILER=$example profiled "${overlay:-$example}" --seconds 4 --threads 1 \
+            --only loop-of-calls || code=$?
         [ "$code" -ne 0 ] || break
         again "$code" sampler
     done
-    echo "sampler: $(grep ' samples, ' "$work/out")"
+    echo "sampler${overlay:+ behind the overlay}: $(grep ' samples, ' "$work/out")"
     grep -E ' Workload[.]Loops[.](Small|Calling)' "$work/out" || :
     grep -q ' Workload[.]Loops[.]Small' "$work/out" && grep -q ' Workload[.]Loops[.]Calling' "$work/out" || {
         echo "not ok: the sampler does not show the loop"
+        status=1
+    }
+}
+
+# A profiler that cannot be had: the overlay says so, and the program runs.
+overlay_refuses() {
+    LIMIT_S=60 SNAPWALK_OVERLAY_PROFILER=$1 profiled "$overlay" --rounds 1 --threads 1 --only pinvoke || :
+    grep -q "snapwalk overlay: .*$2" "$work/out" && grep -q '^workload: ' "$work/out" || {
+        echo "not ok: the overlay does not say: $2"
+        head -n 3 "$work/out"
         status=1
     }
 }
@@ -145,7 +158,7 @@ walks() {
 
 command -v dotnet >/dev/null 2>&1 || skip "no dotnet command"
 have_dotnet || skip "no .NET SDK 10"
-mk/windows.sh "$made" clr-probe clr-samplers >"$made/clr.log" 2>&1 || {
+mk/windows.sh "$made" clr-probe clr-samplers clr-overlay >"$made/clr.log" 2>&1 || {
     [ $? -ne 77 ] || skip "$(tail -n 1 "$made/clr.log")"
     grep -E 'error|undefined' "$made/clr.log" | head -n 10
     fail "the probe for Windows could not be built; the whole output is in $made/clr.log"
@@ -211,6 +224,16 @@ for net in 9 8; do
 done
 program=$build/dotnet/workload-windows-10
 ! wanted sampler || sampler
+if wanted overlay; then
+    overlay=$(of_windows "$made/examples/snapwalk-overlay.dll")
+    part answers.overlay compare --rounds 1 --threads 1 --only "$few"
+    sampler
+    overlay_refuses '' 'SNAPWALK_OVERLAY_PROFILER is not set'
+    overlay_refuses 'Z:\nowhere.dll' 'cannot load the profiler: '
+    overlay_refuses kernel32.dll 'no DllGetClassObject in kernel32.dll'
+    overlay_refuses "$overlay" 'names the overlay itself'
+    overlay=
+fi
 # What Wine does not do as Windows does: the repairs, by number of clr-windows-observed.md, and what cannot be run.
 : >>"$work/again"
 cat "$work"/answers.* | awk -v left_out="$(echo "$names" | wc -w)" -v again="$(wc -l <"$work/again")" '

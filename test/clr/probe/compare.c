@@ -248,11 +248,12 @@ static bool unchanged(const struct answer *a, const struct answer *b)
 
 /*
  * The CLR says UNSAFE of a thread whose hijack lock another thread holds at that moment (clr-contract.md section 1,
- * row 5). On a busy machine the holder may be off the processor for several questions: it is given time to go on.
+ * row 5). On a busy machine the holder may be off the processor for several questions: it is given time to go on, more
+ * each time.
  */
-static bool is_of_the_moment(const struct answer *clr, const struct answer *ours)
+static bool is_of_the_moment(const struct answer *clr, const struct answer *ours, unsigned turn)
 {
-    const struct timespec while_it_runs = { .tv_nsec = 1000000 };
+    const struct timespec while_it_runs = { .tv_nsec = 1000000 << turn };
     if (clr->hr != CORPROF_E_STACKSNAPSHOT_UNSAFE || ours->hr == clr->hr)
         return false;
     (void)nanosleep(&while_it_runs, NULL);
@@ -279,14 +280,15 @@ bool prepare_comparisons(void)
 /*
  * Native code of a thread runs on while the runtime is stopped, and a collection may move what registers and stacks
  * point to. So where they differ both are asked again, until the CLR's own answer is the same before and after ours; of
- * another thread, which may try to come back to managed code in between and be turned away, that often.
+ * another thread, which may try to come back to managed code in between and be turned away, or whose return address the
+ * runtime may replace just then (clr-windows-observed.md W19c), that often.
  */
 static void weigh(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size)
 {
     struct comparison *c = &own->last;
     struct answer *ours = &own->ours, *clr = &own->clr, *again = &own->again;
     unsigned stood = 0;
-    const unsigned needed = occasion == AT_SUSPENDED ? SETTLED : 1;
+    const unsigned needed = occasion == AT_SUSPENDED || occasion >= AT_STOPPED ? SETTLED : 1;
     *c = (struct comparison){ 0 };
     for (unsigned i = 0; i < TRIES && stood < needed; i++) {
         ask(false, clr, target, flags, seed, seed_size);
@@ -298,7 +300,7 @@ static void weigh(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *
         if (c->equal)
             return;
         ask(false, again, target, flags, seed, seed_size);
-        stood += unchanged(clr, again) && !is_of_the_moment(clr, ours);
+        stood += unchanged(clr, again) && !is_of_the_moment(clr, ours, i);
     }
 }
 

@@ -2,6 +2,7 @@
  * Nanoseconds of the CLR's walk and of ours, of the same stacks, by depth; and of the floor: as many calls of the same
  * callback in an empty loop, which no walk can do without.
  */
+#include "machine.h"
 #include "probe.h"
 #include "../../../tools/profiler/callbacks.h"
 
@@ -55,7 +56,7 @@ static HRESULT walk(enum who who, ULONG32 flags, uint32_t *frames)
     case CLR:
         return info->lpVtbl->DoStackSnapshot(info, 0, count_frame, flags, frames, NULL, 0);
     case OURS:
-        return sw_clr_snapshot(fed, SW_FLAVOUR_CORECLR_UNIX, 0, count_frame, flags, frames, NULL, 0);
+        return sw_clr_snapshot(fed, FLAVOUR, 0, count_frame, flags, frames, NULL, 0);
     default:
         return call_back(count, frames);
     }
