@@ -24,16 +24,31 @@ static enum sw_status add_row(struct sw_capsule *capsule, const struct sw_core *
     return sw_capsule_add_map(capsule, &map, path && is_file(path) ? path : NULL);
 }
 
+/* By rows: createdump writes pages of several mappings as one segment. next: the first row that ends behind it. */
+static enum sw_status add_segment(struct sw_capsule *capsule, const struct sw_core *core,
+                                  const struct sw_core_segment *segment, size_t next)
+{
+    struct sw_capsule_map map = { .flags = segment->flags, .is_copy = segment->stored != 0 };
+    enum sw_status status = SW_OK;
+    for (map.begin = segment->begin; map.begin < segment->end && status == SW_OK; map.begin = map.end) {
+        const struct sw_core_row *row = next < core->row_array.count ? &core->rows[next] : NULL;
+        const bool is_inside = row && row->begin <= map.begin;
+        const uint64_t limit = is_inside ? row->end : row ? row->begin : UINT64_MAX;
+        map.end = limit < segment->end ? limit : segment->end;
+        status = add_row(capsule, core, is_inside ? row : NULL, map);
+        next += is_inside;
+    }
+    return status;
+}
+
 static enum sw_status add_segments(struct sw_capsule *capsule, const struct sw_core *core)
 {
     enum sw_status status = SW_OK;
+    size_t next = 0;
     for (size_t i = 0; i < core->segment_array.count && status == SW_OK; i++) {
-        const struct sw_core_segment *segment = &core->segments[i];
-        status = add_row(capsule, core, sw_core_row_at(core, segment->begin),
-                         (struct sw_capsule_map){ .begin = segment->begin,
-                                                  .end = segment->end,
-                                                  .flags = segment->flags,
-                                                  .is_copy = segment->stored != 0 });
+        while (next < core->row_array.count && core->rows[next].end <= core->segments[i].begin)
+            next++;
+        status = add_segment(capsule, core, &core->segments[i], next);
     }
     return status;
 }

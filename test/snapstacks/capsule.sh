@@ -128,12 +128,18 @@ if have_dotnet; then
     kill -STOP "$pid"
     all_ways dotnet "$pid"
     createdump=$(ls "$(dirname "$(readlink -f "$(command -v dotnet)")")"/shared/Microsoft.NETCore.App/10.*/createdump 2>/dev/null | tail -n 1)
-    # The smallest kind, some 10 MB: what its writer did not read itself is not in it.
-    if [ -n "$createdump" ] && "$createdump" --normal -f "$out/dotnet.dump" "$pid" >"$out/seen" 2>&1; then
+    if [ -n "$createdump" ] && "$createdump" --full -f "$out/dotnet.dump" "$pid" >"$out/seen" 2>&1; then
         frames "$out/dotnet.dump" --save "$out/dotnet.again" >"$out/dotnet.cored"
         same "dotnet: core by createdump beside process" "$out/dotnet.live" "$out/dotnet.cored"
         frames "$out/dotnet.again" >"$out/dotnet.reread"
         same "dotnet: that core's capsule" "$out/dotnet.live" "$out/dotnet.reread"
+        # The smallest kind has of a method what its writer's own walk has met: of one that is prepared just now, less.
+        "$createdump" --normal -f "$out/dotnet.dump" "$pid" >"$out/seen" 2>&1
+        frames "$out/dotnet.dump" >"$out/dotnet.small"
+        diff "$out/dotnet.live" "$out/dotnet.small" >"$out/seen"
+        differ=$(grep -c '^<' "$out/seen")
+        [ $((20 * differ)) -lt "$(grep -c . "$out/dotnet.live")" ]
+        verdict $? "dotnet: small core by createdump: $differ of $(grep -c . "$out/dotnet.live") lines differ, under a twentieth"
         rm -f "$out/dotnet.dump"
     else
         skip "dotnet: core by createdump" "createdump is not there, or may not look at the process"
