@@ -7,7 +7,7 @@
 # with its own. The last line is "windows: N of N walks identical"; or, where something cannot be had, one line
 # "windows: skipped: WHY". short: a part of the workload, in some forty seconds.
 #
-#   ONLY     "10.0 stopped 9.0 8.0 overlay sampler": these parts only
+#   ONLY     "10.0 stopped 9.0 8.0 cost overlay sampler": these parts only
 #   WALKS    of suspended threads of .NET 10 at least so many (default 10,000), beside one round of all scenarios
 #   LIMIT_S  after so many seconds a run is taken for hung (default 150)
 #
@@ -223,6 +223,11 @@ for net in 9 8; do
     fi
 done
 program=$build/dotnet/workload-windows-10
+# Of .NET 10: nanoseconds a frame of the CLR's walk and ours. Wine's clock has steps of 100 ns.
+if [ -z "$short" ] && wanted cost; then
+    under cost "$work/cost" --rounds 1 --threads 1 --only pinvoke,pinvoke-deep,filter-deep,filter-very-deep,catch-very-deep
+    awk -f mk/clr-cost.awk "$work/cost"
+fi
 ! wanted sampler || sampler
 if wanted overlay; then
     overlay=$(of_windows "$made/examples/snapwalk-overlay.dll")
@@ -234,6 +239,7 @@ if wanted overlay; then
     overlay_refuses "$overlay" 'names the overlay itself'
     overlay=
 fi
+ls "$work"/answers.* >/dev/null 2>&1 || exit $status # no part that compares was wanted
 # What Wine does not do as Windows does: the repairs, by number of clr-windows-observed.md, and what cannot be run.
 : >>"$work/again"
 cat "$work"/answers.* | awk -v left_out="$(echo "$names" | wc -w)" -v again="$(wc -l <"$work/again")" '
