@@ -79,6 +79,18 @@ static void undo_deoptimization(struct hotspot *h, const struct sw_memory *stack
         sw_regs_set(regs, SW_X64_RIP, pc);
 }
 
+/* Executing compiled code: behind the prologue its frame is there. In an epilogue the caller found so is no code. */
+static bool step_executing(struct hotspot *h, const struct sw_memory *stack, const struct sw_frame *frame,
+                           const struct blob *blob, struct sw_regs *caller)
+{
+    struct blob behind;
+    uint32_t complete;
+    return blob->kind == BLOB_METHOD && get_int(h, blob->address + h->at[HOTSPOT_BLOB_FRAME_COMPLETE], &complete) &&
+           complete < INT32_MAX && frame->lookup - blob->begin >= complete &&
+           step_sized(stack, &frame->regs, blob->frame_words, caller) &&
+           hotspot_find_blob(h, sw_regs_pc(caller) - 1, &behind);
+}
+
 bool hotspot_step(struct hotspot *h, const struct sw_memory *stack, const struct sw_frame *frame,
                   struct sw_regs *caller)
 {
@@ -94,6 +106,8 @@ bool hotspot_step(struct hotspot *h, const struct sw_memory *stack, const struct
         stepped = step_call_stub(stack, &frame->regs, caller);
     else if (!frame->exact)
         stepped = step_sized(stack, &frame->regs, blob.frame_words, caller);
+    else
+        stepped = step_executing(h, stack, frame, &blob, caller);
     if (!stepped || sw_regs_sp(caller) <= sw_regs_sp(&frame->regs))
         return false;
     undo_deoptimization(h, stack, caller);

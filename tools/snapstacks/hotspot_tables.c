@@ -32,6 +32,7 @@ static const struct {
     { "CodeBlob", "_name", NULL },
     { "CodeBlob", "_size", NULL },
     { "CodeBlob", "_frame_size", NULL },
+    { "CodeBlob", "_frame_complete_offset", NULL },
     { "CodeBlob", "_code_begin", NULL },
     { "CodeBlob", "_code_end", NULL },
     { "CompiledMethod", "_method", "nmethod" },
