@@ -6,8 +6,11 @@ INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/snapwalk
+DATADIR ?= $(PREFIX)/share/snapwalk
 DESTDIR ?=
 BUILD ?= build
+# One name for each file, however BUILD is written: what a file was made of is noted by its name.
+override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 CFLAGS ?= -O2 -g
 FUZZ_S ?= 60
 ifeq ($(origin CC),default)
@@ -48,7 +51,7 @@ OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(PORTABLE) $(HOSTED))
 LIB := $(BUILD)/libsnapwalk.a
 
 # The same, compiled once more, as a shared library: only what has SW_API is visible, as a version of its own.
-SONAME := libsnapwalk.so.$(word 1,$(subst ., ,$(VERSION)))
+SONAME := libsnapwalk.so.$(shell awk '/^\#define SW_VERSION_ABI / { print $$3 }' include/snapwalk/status.h)
 DSO := $(BUILD)/libsnapwalk.so.$(VERSION)
 
 # A runtime in a test tube: an archive of its own, on the public headers only.
@@ -66,10 +69,13 @@ $(LIB): $(OBJECTS)
 	@$(AR) rcs $@ $^
 	@echo "  AR      $@"
 
-$(DSO): $(PORTABLE) $(HOSTED) mk/snapwalk.map
+# Asked each time: only the other make knows what its objects are made of.
+$(BUILD)/shared/libsnapwalk.a: again
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/shared VISIBLE=1 archive
+again:
+$(DSO): $(BUILD)/shared/libsnapwalk.a mk/snapwalk.map
 	@$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=mk/snapwalk.map -Wl,-z,defs -Wl,-z,relro $(CFLAGS) $(LDFLAGS) \
-		-Wl,--whole-archive $(BUILD)/shared/libsnapwalk.a -Wl,--no-whole-archive $(LDLIBS) -pthread -o $@
+		-Wl,--whole-archive $< -Wl,--no-whole-archive $(LDLIBS) -pthread -o $@
 	@ln -sf $(notdir $@) $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $(BUILD)/libsnapwalk.so
 	@echo "  LD      $@"
@@ -184,9 +190,14 @@ profiler: deps tools
 mutants: deps
 	@ONLY='$(ONLY)' test/mutants/run.sh $(BUILD)
 
-# The shared library beside that of the last tag, or of the commit BASE: what programs linked with it meet.
 nuget:
 	@mk/nuget.sh $(BUILD) $(VERSION)
+
+# make run and make check on systems just installed. TESTS=test: all tests; SYSTEMS: some of them.
+fresh:
+	@mk/fresh.sh $(BUILD) '$(or $(TESTS),check)' $(SYSTEMS)
+
+# The shared library beside that of the last tag, or of the commit BASE: what programs linked with it meet.
 abi:
 	@mk/deps.sh abi
 	@mk/abi.sh $(BUILD) $(BASE) || [ $$? -eq 77 ]
@@ -209,7 +220,7 @@ help:
 	@echo '  ONLY=cache          groups and programs whose name has a match; ROW=NAME: tests of that name'
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make shared         the shared library, $(DSO)'
-	@echo 'make install        tools, libraries, headers, pkg-config, CMake files; PREFIX LIBDIR INCLUDEDIR DESTDIR; make uninstall'
+	@echo 'make install        tools, libraries, headers, pages, bindings, pkg-config, CMake files; PREFIX LIBDIR INCLUDEDIR DESTDIR; make uninstall'
 	@echo 'make install-lib    the library alone; MINIMAL=1: without libelf and liblzma; make install-zydis: the decoder, for -static'
 	@echo 'make docs           the reference of all headers: pages of man and HTML, $(BUILD)/docs; make install-docs'
 	@echo 'make dist           the sources of the last commit, $(BUILD)/snapwalk-$(VERSION).tar.xz'
@@ -234,10 +245,11 @@ help:
 	@echo 'make torture        what could harm a walked or a walking process, ten minutes; "torture: N of N held"'
 	@echo 'make mutants        one-line changes of the library, each against the tests that must notice it; an hour'
 	@echo 'make abi            the shared library beside that of the last tag, or of BASE=COMMIT: what programs linked with it meet'
-	@echo 'make lint           clang-tidy and gcc -fanalyzer over lib, src and examples'
+	@echo 'make fresh          make run and make check on fresh Debian 12, 13 and Ubuntu, as root and not; TESTS=test SYSTEMS=trixie'
+	@echo 'make lint           clang-tidy and gcc -fanalyzer over lib, src, harness and examples'
 	@echo 'make deps           installs what all of these need (Debian packages, as root)'
 	@echo 'make clean          removes $(BUILD)'
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: abi nuget clr-overlay check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd debuggers deps-debuggers clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all
+.PHONY: abi again fresh nuget clr-overlay check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd debuggers deps-debuggers clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install install-pages uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all

@@ -12,11 +12,15 @@
 extern "C" {
 #endif
 
-/* The version of these headers, for #if. Before 1.0.0 a new MINOR may break both sources and programs. */
+/*
+ * The version of these headers, for #if. Before 1.0.0 a new MINOR may break sources. ABI is the number in the shared
+ * library's soname: a program goes on with a later library of the same one (docs/versions.md).
+ */
 #define SW_VERSION_MAJOR  0
 #define SW_VERSION_MINOR  2
 #define SW_VERSION_PATCH  0
 #define SW_VERSION_NUMBER (SW_VERSION_MAJOR * 10000 + SW_VERSION_MINOR * 100 + SW_VERSION_PATCH)
+#define SW_VERSION_ABI    0
 
 #if defined(__GNUC__)
 #define SW_NODISCARD __attribute__((warn_unused_result))

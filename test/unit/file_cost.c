@@ -279,7 +279,7 @@ static void cost_is_linear(void **state)
         add = (double)much.add / (double)little.add;
         look_up = (double)much.look_up / (double)little.look_up;
         print_message("%d times as much: adding %.1f, look-ups %.1f times as long\n", TIMES, add, look_up);
-        if (add <= TIMES * TIMES / 2.0 && look_up <= TIMES / 2.0)
+        if (add <= (double)(TIMES * TIMES) / 2 && look_up <= (double)TIMES / 2)
             return;
     }
     fail_msg("%d times as much: adding %.1f, look-ups %.1f times as long", TIMES, add, look_up);
