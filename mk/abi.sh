@@ -42,12 +42,52 @@ structures 'struct sw_[a-z0-9_]+ \{' >"$abi/shown"
 opaque=$(structures 'struct sw_[a-z0-9_]+' | comm -23 - "$abi/shown" | paste -sd '|' -)
 printf '[suppress_type]\n    type_kind = struct\n    name_regexp = ^(%s)$\n' "$opaque" >"$abi/opaque"
 
+# A later member may take the place of reserved ones: abidiff is told so, and since it then looks no further at that structure, its size
+# and the places of all members that the older one has are compared here.
+reserving() {
+    cat "$abi"/tree/include/snapwalk/*.h |
+        awk '/^struct sw_[a-z_]+ \{$/ { name = $2 } /^ *uint64_t reserved\[/ && name { print name } /^}/ { name = "" }'
+}
+# members STRUCTURE: the names of the older one's, but for the room
+members() {
+    cat "$abi"/tree/include/snapwalk/*.h | awk -v opening="struct $1 {" '
+        $0 == opening { on = 1; next }
+        on && /^}/ { exit }
+        on && /^    [^ ].*;/ && !/ reserved\[/ {
+            sub(/;.*/, ""); sub(/\[.*/, "")
+            if (match($0, /\(\*[a-z_]+\)/)) $0 = substr($0, RSTART + 2, RLENGTH - 3)
+            sub(/.*[ *]/, ""); print
+        }'
+}
+# places INCLUDES: the size of each, and where its members are
+places() {
+    {
+        echo '#include <snapwalk/snapwalk.h>'
+        echo '#include <stdio.h>'
+        echo 'int main(void) {'
+        for name in $(reserving); do
+            echo "printf(\"$name %zu\\n\", sizeof(struct $name));"
+            for member in $(members "$name"); do
+                echo "printf(\"$name.$member %zu %zu\\n\", offsetof(struct $name, $member), sizeof((struct $name *)0)->$member);"
+            done
+        done
+        echo '}'
+    } >"$abi/places.c"
+    "${CC:-gcc}" -I"$1" "$abi/places.c" -o "$abi/places" 2>&1 && "$abi/places"
+}
+for name in $(reserving); do
+    printf '[suppress_type]\n    type_kind = struct\n    name = %s\n    has_data_member_inserted_between = {offset_of(reserved), end}\n' "$name"
+done >>"$abi/opaque"
+places "$abi/tree/include" >"$abi/old.places"
+places include >"$abi/new.places" || :
+
 # Functions may be added. abidiff's status has bits: 1 and 2 are errors, 4 is a
 # change of what was there before, 8 one that it knows to be incompatible. A structure that has grown is only 4, and breaks the programs
 # that allocate it.
 found=0
 abidiff --no-added-syms --suppressions "$abi/opaque" --headers-dir1 "$abi/tree/include" --headers-dir2 include "$old" "$new" || found=$?
 [ $((found & 3)) -eq 0 ] || { echo "abi: abidiff failed, status $found"; exit 2; }
+diff "$abi/old.places" "$abi/new.places" || found=4
 if [ "$found" -eq 0 ]; then
     echo "abi: compatible with $base"
 elif [ "$(soname "$old")" != "$(soname "$new")" ]; then

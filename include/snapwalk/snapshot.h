@@ -100,6 +100,7 @@ struct sw_answer {
  *             with a cut. Read both only while no other thread calls; of calls that are answered at the same moment one
  *             is kept. Engines with several callers use on_answer.
  * state       Private. Zero at first.
+ * reserved    For members of later versions: 0, or calls are E_INVALIDARG.
  *
  * runtime and event_mask may be changed, by atomic stores, while calls go on. The rest may not.
  */
@@ -120,6 +121,7 @@ struct sw_engine {
     struct sw_refusal refusal;
     enum sw_stop stop;
     uint64_t state[SW_ENGINE_STATE];
+    uint64_t reserved[8];
 };
 
 /*
@@ -156,7 +158,8 @@ SW_API bool sw_hresult_named(const char *name, HRESULT *hr);
  *             CORPROF_E_PROFILER_DETACHING.
  *             CORPROF_E_INCONSISTENT_WITH_FLAGS: event_mask does not enable snapshots.
  *             E_INVALIDARG: an unknown bit in info_flags; null engine, scratch, callback, walker or threads; a context
- *             too small for the registers; an engine->context_size that the machine does not have.
+ *             too small for the registers; an engine->context_size that the machine does not have; anything in
+ *             reserved members; a scratch that is too small (struct sw_walker, scratch_bytes).
  *             CORPROF_E_STACKSNAPSHOT_INVALID_TGT_THREAD: the thread is not in the table, or its OS thread is gone (in
  *             coreclr-unix E_NOTIMPL, or E_FAIL while the runtime is suspended: what the CLR answers of ended threads).
  *             CORPROF_E_STACKSNAPSHOT_UNSAFE: the runtime has not started; the target cannot be stopped or looked at
@@ -195,7 +198,7 @@ SW_API bool sw_hresult_named(const char *name, HRESULT *hr);
  *             frames that an exception has unwound, are not folded. The others know of unwound frames by an inspector
  *             only.
  * Memory      Allocates nothing. Uses less than 4 KiB of stack, without callbacks. The CONTEXT of callbacks is in
- *             scratch.
+ *             scratch, which is as long as the walker says.
  * Threads     Any number, each with its own scratch. One walk of a target at a time: the table keeps that, for all
  *             engines that share it. From a callback other threads may be walked, with another scratch.
  * Signals     Safe for thread 0 if the walker's memory and the suspender are.

@@ -87,6 +87,10 @@ struct sw_code_finder {
  *               needs more ends with SW_STOP_BUDGET; its frames so far are those that it would have without a limit.
  *               With an analysis cache what was cut is remembered: the same is not paid for again by a walk that may
  *               not pay twice as much, and sw_walk_prepare does it.
+ * scratch_bytes  How long the scratches of walks with this walker are: 0 for a whole struct sw_scratch, else from
+ *               SW_SCRATCH_TABLES_BYTES on, if flags have SW_WALK_NO_ANALYSIS.
+ * reserved      For members of later versions: 0. A walk with anything else, or with too small a scratch, ends with
+ *               SW_STOP_BAD_START, fault SW_E_ARGUMENT; a snapshot is E_INVALIDARG.
  */
 struct sw_walker {
     enum sw_machine machine;
@@ -107,13 +111,20 @@ struct sw_walker {
     struct sw_cache *cache;
     struct sw_replay *replay;
     uint32_t budget;
+    uint32_t scratch_bytes;
+    uint64_t reserved[4];
 };
 
 /*
  * The working memory of one walk; a walk needs no other. It need not be initialised, and it holds nothing between
  * walks. One walk at a time may use it.
+ *
+ * BYTES         The size of struct sw_scratch. Most of it is for analysis.
+ * TABLES_BYTES  What walks and snapshots use of it if the walker has SW_WALK_NO_ANALYSIS. So many bytes, aligned as
+ *               uint64_t, may be given instead, if the walker says so in scratch_bytes.
  */
-#define SW_SCRATCH_BYTES 376832
+#define SW_SCRATCH_BYTES        376832
+#define SW_SCRATCH_TABLES_BYTES 49152
 struct sw_scratch {
     uint64_t words[SW_SCRATCH_BYTES / 8];
 };

@@ -17,9 +17,9 @@ static_assert(SW_SNAPSHOT_ROOM < SW_SCRATCH_BYTES, "the contract's part of the s
 static_assert(sizeof(void *) != 8 || offsetof(struct sw_frame_info, known) == 40, "the CLR's part of the record");
 
 /* A scratch is aligned for words; a CONTEXT needs 16 bytes. */
-static struct sw_call_work *work_of(struct sw_scratch *scratch)
+static struct sw_call_work *work_of(struct sw_scratch *scratch, const struct sw_walker *walker)
 {
-    uint8_t *part = (uint8_t *)scratch + SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM;
+    uint8_t *part = (uint8_t *)scratch + sw_scratch_bytes_of(walker) - SW_SNAPSHOT_ROOM;
     const uintptr_t over = (uintptr_t)part % _Alignof(struct sw_call_work);
     return (struct sw_call_work *)(void *)(over ? part + (_Alignof(struct sw_call_work) - over) : part);
 }
@@ -98,17 +98,26 @@ static SW_APART HRESULT finish(struct sw_call *call, HRESULT hr)
     return hr;
 }
 
+static bool is_usable(const struct sw_engine *engine)
+{
+    uint64_t asked = 0;
+    for (size_t i = 0; i < sizeof engine->reserved / sizeof engine->reserved[0]; i++)
+        asked |= engine->reserved[i];
+    return engine->walker && engine->threads && (unsigned)engine->flavour < SW_FLAVOUR_COUNT && asked == 0 &&
+           sw_walker_is_usable(engine->walker);
+}
+
 HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *scratch, ThreadID thread,
                     StackSnapshotCallback *callback, ULONG32 info_flags, void *client_data, BYTE context[],
                     ULONG32 context_size)
 {
     struct sw_regs own;
     HRESULT hr = S_OK;
-    if (!engine || !scratch || !engine->walker || !engine->threads || (unsigned)engine->flavour >= SW_FLAVOUR_COUNT)
+    if (!engine || !scratch || !is_usable(engine))
         return E_INVALIDARG;
     struct sw_call call = { .engine = engine,
                             .scratch = scratch,
-                            .work = work_of(scratch),
+                            .work = work_of(scratch, engine->walker),
                             .callback = callback,
                             .client_data = client_data,
                             .context = context,

@@ -53,6 +53,9 @@ struct sw_fetch {
  * asked       Two candidates that unwind.c chooses with.
  * spare       Two more, for the source that is being asked.
  * meter       What this walk may still do.
+ *
+ * From here on only analysis uses it: a scratch for walks by tables ends in front of it (walk/scratch.h).
+ *
  * words       findings.c: the finding at hand; rule_words, spare_rule: a rule's; scan_words, scan_rule: of one made of
  *             others; outer: what that was read from.
  * tried       call_confirmation.c: functions.
@@ -63,21 +66,21 @@ struct sw_workspace {
     bool is_found;
     uint64_t generation;
     const struct sw_image_entry *image;
-    struct sw_meter meter;
+    struct sw_meter meter, outer;
     struct sw_fetch fetch;
     struct sw_cfi_work cfi;
-    struct sw_analysis analysis;
     struct sw_rule header_rule;
     struct sw_candidate asked[2];
     struct sw_candidate spare[2];
+
+    struct sw_rule spare_rule, scan_rule;
+    uint64_t rule_words[SW_RULE_WORDS];
+    uint64_t tried[SW_TRIED];
     struct sw_state elsewhere;
     uint64_t words[SW_FINDING_WORDS];
-    uint64_t rule_words[SW_RULE_WORDS];
     uint64_t scan_words[SW_FINDING_WORDS];
-    uint64_t tried[SW_TRIED];
-    struct sw_rule spare_rule, scan_rule;
-    struct sw_meter outer;
     uint8_t bytes[SW_WALK_BYTES];
+    struct sw_analysis analysis;
 };
 
 /* What a walk may do with that budget, in units of its meter. */

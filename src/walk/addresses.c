@@ -249,7 +249,7 @@ size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scra
     size_t count = 0;
     stop = stop ? stop : &ignored;
     *stop = SW_STOP_BAD_START;
-    if (!walker || !scratch || !start)
+    if (!walker || !scratch || !start || !sw_walker_is_usable(walker))
         return 0;
     struct sw_lane *lane = &sw_walk_scratch_of(scratch)->lane;
     sw_lane_start(lane, walker);

@@ -20,8 +20,8 @@ struct prepare {
 
 static bool start(struct prepare *p, const struct sw_walker *walker, struct sw_scratch *scratch, uint32_t budget)
 {
-    if (!walker || !scratch || !walker->analysis_cache || !sw_arch_of(walker->machine) ||
-        (walker->flags & SW_WALK_NO_ANALYSIS))
+    if (!walker || !scratch || !sw_walker_is_usable(walker) || !walker->analysis_cache ||
+        !sw_arch_of(walker->machine) || (walker->flags & SW_WALK_NO_ANALYSIS))
         return false;
     struct sw_walk_scratch *inside = sw_walk_scratch_of(scratch);
     *p = (struct prepare){ walker, &inside->work, &inside->whole.frame, sw_work_granted(budget) };

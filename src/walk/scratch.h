@@ -9,19 +9,36 @@
 
 /*
  * lane   The walk's view of the rule cache.
- * work   The long way's; ready from the first step on that takes it (is_open).
  * whole  Of a walk that is made in one call: stacks are short where walks are made.
+ * work   The long way's; ready from the first step on that takes it (is_open). Last: a small scratch has not all of it.
  */
 struct sw_walk_scratch {
     struct sw_lane lane;
     bool is_open;
-    struct sw_workspace work;
     struct sw_walk whole;
+    struct sw_workspace work;
 };
 
 enum { SW_SNAPSHOT_ROOM = 8192 };
 
 _Static_assert(sizeof(struct sw_walk_scratch) <= SW_SCRATCH_BYTES - SW_SNAPSHOT_ROOM, "the walker fits its scratch");
+_Static_assert(offsetof(struct sw_walk_scratch, work.spare_rule) <= SW_SCRATCH_TABLES_BYTES - SW_SNAPSHOT_ROOM,
+               "a walk by tables fits a small scratch");
+
+static inline size_t sw_scratch_bytes_of(const struct sw_walker *walker)
+{
+    return walker->scratch_bytes ? walker->scratch_bytes : SW_SCRATCH_BYTES;
+}
+
+/* Whether its scratches have what its walks use, and it asks for nothing that is not known yet. */
+static inline bool sw_walker_is_usable(const struct sw_walker *walker)
+{
+    const bool by_tables = (walker->flags & SW_WALK_NO_ANALYSIS) != 0;
+    uint64_t asked = 0;
+    for (size_t i = 0; i < sizeof walker->reserved / sizeof walker->reserved[0]; i++)
+        asked |= walker->reserved[i];
+    return asked == 0 && sw_scratch_bytes_of(walker) >= (by_tables ? SW_SCRATCH_TABLES_BYTES : SW_SCRATCH_BYTES);
+}
 
 static inline struct sw_walk_scratch *sw_walk_scratch_of(struct sw_scratch *scratch)
 {

@@ -321,7 +321,7 @@ bool sw_walk_any_caller(struct sw_walk *walk, struct sw_walker *walker, struct s
 
 static bool usable_start(const struct sw_walker *walker, const struct sw_regs *start)
 {
-    return start->machine == walker->machine &&
+    return sw_walker_is_usable(walker) && start->machine == walker->machine &&
            (walker->machine == SW_MACHINE_X64 || walker->machine == SW_MACHINE_ARM64) &&
            sw_regs_has(start, sw_regs_pc_number(start->machine)) &&
            sw_regs_has(start, sw_regs_sp_number(start->machine));
@@ -352,6 +352,7 @@ void sw_walk_start(struct sw_walk *walk, const struct sw_walker *walker, struct 
     walk->entry = (struct sw_walk_entry){ 0 };
     if (!walker || !scratch || !start || !usable_start(walker, start)) {
         walk->frame = (struct sw_frame){ 0 };
+        walk->fault.status = SW_E_ARGUMENT;
         (void)sw_walk_end(walk, SW_STOP_BAD_START);
         return;
     }

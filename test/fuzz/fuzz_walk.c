@@ -98,14 +98,25 @@ static struct sw_images *make_image(struct sw_sim *sim, const uint8_t **data, si
     return images;
 }
 
-static void check_walk(const struct sw_walker *walker, const struct sw_regs *regs)
+/* By tables alone in a small scratch, which the sanitizer watches. */
+static struct sw_scratch *scratch_for(struct sw_walker *walker)
 {
-    static struct sw_scratch scratch;
+    static struct sw_scratch whole;
+    static uint64_t small[SW_SCRATCH_TABLES_BYTES / 8];
+    if (!(walker->flags & SW_WALK_NO_ANALYSIS))
+        return &whole;
+    walker->scratch_bytes = sizeof small;
+    return (struct sw_scratch *)(void *)small;
+}
+
+static void check_walk(struct sw_walker *walker, const struct sw_regs *regs)
+{
+    struct sw_scratch *scratch = scratch_for(walker);
     struct sw_walk walk;
     unsigned frames = 0;
     uint64_t sp = 0;
     bool was_signal = true;
-    sw_walk_start(&walk, walker, &scratch, regs, true);
+    sw_walk_start(&walk, walker, scratch, regs, true);
     while (sw_walk_next(&walk)) {
         require(++frames <= MOST_FRAMES);
         require(walk.frame.source < SW_SOURCE_COUNT && walk.frame.trust < SW_TRUST_COUNT);

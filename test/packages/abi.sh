@@ -33,10 +33,22 @@ verdict $? "with a function more it is compatible"
 sed -i 's/^struct sw_process {/&\n    uint64_t first;/' src/target/linux/process.h
 says 0 "abi: compatible with then" && grep -q 'uint64_t first' src/target/linux/process.h
 verdict $? "a structure whose members no public header shows may grow"
+sed -i '/^struct sw_walker {/,/^}/s/    uint64_t reserved\[4\];/    uint64_t later;\n    uint64_t reserved[3];/' include/snapwalk/walk.h
+says 0 "abi: compatible with then" && grep -q 'uint64_t later' include/snapwalk/walk.h
+verdict $? "a member may take the place of reserved ones"
+cp include/snapwalk/walk.h "$out/walk.h"
+sed -i '/^struct sw_walker {/,/^}/s/reserved\[3\]/reserved[4]/' include/snapwalk/walk.h
+says 1 "abi: changed since then, and still libsnapwalk.so.0" && grep -q '^> sw_walker ' "$out/seen"
+verdict $? "but not beside them"
+cp "$out/walk.h" include/snapwalk/walk.h
+sed -i '/^struct sw_walker {/,/^}/s/    uint32_t max_frames;/    uint16_t max_frames;/' include/snapwalk/walk.h
+says 1 "abi: changed since then, and still libsnapwalk.so.0" && grep -q '^> sw_walker.max_frames ' "$out/seen"
+verdict $? "and the other members stay"
+cp "$out/walk.h" include/snapwalk/walk.h
 sed -i 's/^struct sw_walker {/&\n    uint64_t one_more;/' include/snapwalk/walk.h
 says 1 "abi: changed since then, and still libsnapwalk.so.0" && grep -q 'one_more' "$out/seen"
 verdict $? "a structure that has grown is found, by its member"
-sed -i -E 's/^(#define SW_VERSION_MAJOR) .*/\1 9/' include/snapwalk/status.h
+sed -i -E 's/^(#define SW_VERSION_ABI) .*/\1 9/' include/snapwalk/status.h
 says 0 "abi: changed since then, and libsnapwalk.so.0 is now libsnapwalk.so.9"
 verdict $? "another soname says so to programs"
 exit $status

@@ -29,7 +29,7 @@ class Image(Structure):
 
 class Walker(Structure):
     """Filled by the library and passed back: its members are not looked at here."""
-    _fields_ = [("words", c_uint64 * 19)]
+    _fields_ = [("words", c_uint64 * 23)]
 
 
 class Scratch(Structure):

@@ -37,7 +37,7 @@ pub struct Frame {
 /// Filled by the library and passed back: its members are not looked at here.
 #[repr(C)]
 pub struct Walker {
-    pub words: [u64; 19],
+    pub words: [u64; 23],
 }
 
 #[repr(C)]

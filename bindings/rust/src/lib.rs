@@ -188,7 +188,7 @@ impl Process {
     fn stack(&self, tid: u64) -> Result<Stack, Error> {
         let mut scratch = Box::new(ffi::Scratch { words: [0; 376832 / 8] });
         let mut regs = ffi::Regs { machine: 0, reserved: 0, known: 0, r: [0; 33] };
-        let mut walker = ffi::Walker { words: [0; 19] };
+        let mut walker = ffi::Walker { words: [0; 23] };
         let mut walk = Walk { process: self, frames: Vec::new() };
         check(unsafe {
             ffi::sw_process_captured_walker(self.process, tid, null(), self.images, &mut regs, &mut walker)
