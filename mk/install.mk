@@ -10,7 +10,7 @@ define install-packages
 install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(LIBDIR)/cmake/snapwalk'
 for file in $(addprefix pkgconfig/,$(addsuffix .pc,$(1))) cmake/snapwalk/snapwalkConfig.cmake \
 	cmake/snapwalk/snapwalkConfigVersion.cmake; do \
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@DATADIR@|$(DATADIR)|' -e 's|@VERSION@|$(VERSION)|' \
 		-e 's|@LIBS@|$(LIBS_$(SW_HOST))|' -e 's|@LIBS_PRIVATE@|$(LIBS_PRIVATE_$(SW_HOST))|' -e 's|@CMAKE_LIBS@|$(CMAKE_LIBS)|' "mk/$${file##*/}.in" \
 		> '$(DESTDIR)$(LIBDIR)/'"$$file"; \
 done
@@ -27,7 +27,14 @@ install-lib: lib shared
 	install -m 644 include/snapwalk/*.h include/snapwalk/*.hpp '$(DESTDIR)$(INCLUDEDIR)/snapwalk/'
 	$(call install-packages,snapwalk)
 
-install: install-lib harness tools
+# What people read and begin with: pages, tutorials, examples; and the bindings, which are sources.
+PAGES := README.md $(wildcard docs/*.md docs/tutorials/*.md) $(shell find examples -type f)
+BINDINGS := $(shell find bindings -type f ! -name '*.pyc')
+install-pages:
+	@for file in $(PAGES); do install -D -m 644 "$$file" '$(DESTDIR)$(DOCDIR)/'"$$file" || exit 1; done
+	@for file in $(BINDINGS); do install -D -m 644 "$$file" '$(DESTDIR)$(DATADIR)/'"$$file" || exit 1; done
+
+install: install-lib install-pages harness tools
 	install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(MANDIR)/man1' '$(DESTDIR)$(MANDIR)/man7'
 	install -m 755 $(SNAPSTACKS) $(COMMAND) '$(DESTDIR)$(BINDIR)/'
 	install -m 644 docs/man/*.1 '$(DESTDIR)$(MANDIR)/man1/'
@@ -44,7 +51,7 @@ install-zydis:
 
 uninstall:
 	cd '$(DESTDIR)$(LIBDIR)' && rm -f $(INSTALLED) pkgconfig/snapwalk.pc pkgconfig/snapwalk-harness.pc
-	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(LIBDIR)/cmake/snapwalk' '$(DESTDIR)$(DOCDIR)'
+	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(LIBDIR)/cmake/snapwalk' '$(DESTDIR)$(DOCDIR)' '$(DESTDIR)$(DATADIR)'
 	rm -f $(patsubst %,'$(DESTDIR)$(BINDIR)/%',snapstacks snapwalk-profiler)
 	rm -f $(patsubst %,'$(DESTDIR)$(MANDIR)/%',$(patsubst docs/man/%.1,man1/%.1,$(wildcard docs/man/*.1)) \
 		$(patsubst docs/man/%.7,man7/%.7,$(wildcard docs/man/*.7)))
