@@ -226,7 +226,7 @@ static ULONG STDMETHODCALLTYPE release(ICorProfilerInfo15 *This)
 #define ARGUMENT(kind, ...) ARGUMENT_##kind(__VA_ARGS__),
 #define ARGUMENT_ID(which, n)                                                                                          \
     {                                                                                                                  \
-        .name = #n, .kind = SW_ARG_ID, .id = which, .value = (uint64_t)(n)                                             \
+        .name = #n, .kind = SW_ARG_ID, .id = (which), .value = (uint64_t)(n)                                           \
     }
 #define ARGUMENT_THREAD(n)   ARGUMENT_ID(SW_ID_THREAD, n)
 #define ARGUMENT_FUNCTION(n) ARGUMENT_ID(SW_ID_FUNCTION, n)
@@ -241,11 +241,11 @@ static ULONG STDMETHODCALLTYPE release(ICorProfilerInfo15 *This)
     }
 #define ARGUMENT_TEXT(n)                                                                                               \
     {                                                                                                                  \
-        .name = #n, .kind = SW_ARG_TEXT, .pointer = n                                                                  \
+        .name = #n, .kind = SW_ARG_TEXT, .pointer = (n)                                                                \
     }
 #define ARGUMENT_GUID(n)                                                                                               \
     {                                                                                                                  \
-        .name = #n, .kind = SW_ARG_GUID, .pointer = n                                                                  \
+        .name = #n, .kind = SW_ARG_GUID, .pointer = (n)                                                                \
     }
 #define ARGUMENT_POINTER(n)                                                                                            \
     {                                                                                                                  \
@@ -257,7 +257,7 @@ static ULONG STDMETHODCALLTYPE release(ICorProfilerInfo15 *This)
     }
 #define ARGUMENT_TO(how, n, count)                                                                                     \
     {                                                                                                                  \
-        .name = #n, .kind = how, .pointer = n, .size = sizeof *(n), .capacity = count                                  \
+        .name = #n, .kind = (how), .pointer = (n), .size = sizeof *(n), .capacity = (count)                            \
     }
 #define ARGUMENT_OUT(n)           ARGUMENT_TO(SW_ARG_OUT, n, 1)
 #define ARGUMENT_OUT_ID(n)        ARGUMENT_TO(SW_ARG_OUT_ID, n, 1)

@@ -75,9 +75,11 @@ static void write_headers(unsigned char *page, enum sw_machine machine)
 {
     enum { PE_AT = 0x40, PE32_PLUS = 0x20b, OPTIONAL_SIZE = 112 };
     const uint16_t number = machine == SW_MACHINE_ARM64 ? 0xaa64 : 0x8664, optional = OPTIONAL_SIZE, magic = PE32_PLUS;
-    memcpy(page, "MZ", 2);
+    page[0] = 'M';
+    page[1] = 'Z';
     page[0x3c] = PE_AT;
-    memcpy(page + PE_AT, "PE", 2); /* and two zeros */
+    page[PE_AT] = 'P'; /* and E and two zeros */
+    page[PE_AT + 1] = 'E';
     memcpy(page + PE_AT + 4, &number, sizeof number);
     memcpy(page + PE_AT + 20, &optional, sizeof optional);
     memcpy(page + PE_AT + 24, &magic, sizeof magic);

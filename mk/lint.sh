@@ -1,6 +1,6 @@
 #!/bin/sh
-# lint.sh BUILD [FILE...]: clang-tidy (.clang-tidy) and gcc's analyser over lib, src and examples, or over the files that
-# are named; one file a processor at a time. What is known of gcc's and wrong stands in mk/lint.known, a line each with its
+# lint.sh BUILD [FILE...]: clang-tidy (.clang-tidy) and gcc's analyser over lib, src, harness and examples, or over the files that
+# are named; one file a processor at a time. What is known and wrong stands in mk/lint.known, a line each with its
 # reason; a line that nothing answers to any more is a finding, too. Last line: lint: N findings in M files.
 set -u
 cd "$(dirname "$0")/.."
@@ -32,7 +32,7 @@ for tool in clang-tidy gcc; do
 done
 all=
 [ $# -ne 0 ] || all=yes
-[ $# -ne 0 ] || set -- $(find lib src examples -name '*.c' ! -path 'src/target/windows/*' | sort)
+[ $# -ne 0 ] || set -- $(find lib src harness examples -name '*.c' ! -path 'src/target/windows/*' | sort)
 rm -rf "$out"
 mkdir -p "$out"
 
@@ -54,8 +54,8 @@ awk -v known=mk/lint.known -v all="$all" '
         sub(/:.*/, "", name)
         sub(/.*\//, "", name)
         flag = $0
-        sub(/.*\[-W/, "", flag)
-        sub(/\].*/, "", flag)
+        sub(/.*\[(-W)?/, "", flag)
+        sub(/[],].*/, "", flag)
         if ((name " " flag) in is_known)
             seen[name " " flag] = 1
         else
