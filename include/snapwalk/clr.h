@@ -158,6 +158,18 @@ SW_API SW_NODISCARD HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_
                                                     FunctionID *function);
 
 /*
+ * Finds the name of native code in this process, as sw_images_name does, by the images that the events keep: whoever
+ * has a set of its own beside them has each file's tables twice.
+ *
+ * address  Of a frame: its lookup.
+ *
+ * Returns  As sw_images_name. Memory  The symbols of a file, at the first request for one.
+ * Threads  Any number; they and the events take turns. Signals  Not safe.
+ */
+SW_API SW_NODISCARD enum sw_status sw_clr_native_name(struct sw_clr *clr, uint64_t address, char *name, size_t size,
+                                                      uint64_t *start);
+
+/*
  * Walks the calling thread from the context of its signal handler: every frame, managed and native, leaf first. Some of
  * the runtime's assembly code replaces return addresses, or the stack pointer itself. So if the walk is cut, or seems
  * to end, below managed code that the runtime has noted, it continues from there. The source of that frame is SEED.

@@ -113,6 +113,16 @@ void sw_clr_module_unloaded(struct sw_clr *clr, ModuleID module)
     atomic_store(&clr->unloaded_at, sw_clr_host_now_ns());
 }
 
+enum sw_status sw_clr_native_name(struct sw_clr *clr, uint64_t address, char *name, size_t size, uint64_t *start)
+{
+    if (!clr)
+        return SW_E_ARGUMENT;
+    sw_clr_host_lock(clr->host);
+    const enum sw_status status = sw_images_name(clr->images, address, name, size, start);
+    sw_clr_host_unlock(clr->host);
+    return status;
+}
+
 /*
  * Precompiled code carries this itself (lib/clr/dispatch.c); recompiled code is recognised by its module and token.
  * There is one module with such methods, the core library, which is never unloaded.

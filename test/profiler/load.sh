@@ -27,31 +27,36 @@ kept=$(mktemp -d)
 trap 'rm -rf "$kept"' EXIT
 trap 'exit 1' HUP INT TERM
 
+# Ticks of processor time that the process has used.
+ticks() { awk '{ print $14 + $15 }' "/proc/$sample/stat"; }
 # Kilobytes that are the process's own.
 anonymous() { awk '/RssAnon/ { print $2 }' "/proc/$sample/status"; }
 
-# turn: one server and its load; a line "REQUESTS_A_SECOND P50 P99 KB_IN_THE_MIDDLE KB_AT_THE_END", latencies in ms
+# turn: one server and its load; a line "REQUESTS_A_SECOND P50 P99 KB_IN_THE_MIDDLE KB_AT_THE_END US", latencies in ms; US: of
+# processor time for each request, which other work on the machine changes least
 turn() (
     start_sample dotnet "$build/dotnet/profiled/profiled.dll" serve
     url=$(awk '/^ready/ { print $3 }' "$work/out")
     wrk -t 1 -c 16 -d $((seconds / 5 + 1))s "$url" >/dev/null
     wrk -t 1 -c 16 -d $((seconds / 2))s "$url" >/dev/null
     middle=$(anonymous)
+    begun=$(ticks)
     wrk -t 1 -c 16 -d $((seconds - seconds / 2))s --latency "$url" >"$work/load"
-    awk -v middle="$middle" -v end="$(anonymous)" '
+    awk -v middle="$middle" -v end="$(anonymous)" -v used=$(($(ticks) - begun)) -v tick="$(getconf CLK_TCK)" '
         function ms(t) { return t ~ /us$/ ? t / 1000 : t ~ /ms$/ ? t + 0 : t * 1000 }
-        $1 == "50%" { p50 = ms($2) } $1 == "99%" { p99 = ms($2) } /^Requests.sec/ { rate = $2 }
+        $1 == "50%" { p50 = ms($2) } $1 == "99%" { p99 = ms($2) } /^Requests.sec/ { rate = $2 } / requests in / { all = $1 }
         /Non-2xx|Socket errors/ { print "load: " $0 > "/dev/stderr"; bad = 1 }
-        END { if (bad || !rate) exit 1; print rate, p50, p99, middle, end }' "$work/load"
+        END { if (bad || !rate) exit 1; print rate, p50, p99, middle, end, 1e6 * used / tick / all }' "$work/load"
 )
 
 for round in $(seq "${ROUNDS:-2}"); do
     turn >>"$kept/without"
-    echo "without: $(tail -n 1 "$kept/without") (requests/s, p50 ms, p99 ms, KB in the middle, at the end)"
+    echo "without: $(tail -n 1 "$kept/without") (requests/s, p50 ms, p99 ms, KB in the middle, at the end, us of processor time each)"
     SNAPWALK_HZ=100 under "$kept/load.pb.gz" turn >>"$kept/with"
     echo "with:    $(tail -n 1 "$kept/with")"
 done
-awk 'FNR == 1 { file++ } { n[file]++; for (i = 1; i <= 5; i++) sum[file, i] += $i }
+awk 'FNR == 1 { file++ } { n[file]++; for (i = 1; i <= 6; i++) sum[file, i] += $i }
     END { for (i = 1; i <= 3; i++) r[i] = sum[2, i] / n[2] / (sum[1, i] / n[1])
+          printf "processor time for a request %.3f of that without\n", sum[2, 6] / n[2] / (sum[1, 6] / n[1])
           printf "load: throughput %.2f %% of that without, p50 %.3f, p99 %.3f; memory %+.2f %% in the second half\n", 100 * r[1], r[2],
               r[3], 100 * (sum[2, 5] / sum[2, 4] - 1) }' "$kept/without" "$kept/with"

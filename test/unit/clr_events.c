@@ -128,6 +128,20 @@ static void must_be_unlocked(void)
 
 /* ---- beginning and ending ---- */
 
+static void native_code_has_its_symbols_name(void **state)
+{
+    const uint64_t here = (uint64_t)(uintptr_t)fake_runtime_init;
+    uint64_t start = 0;
+    char name[64];
+    (void)state;
+    assert_int_equal(sw_clr_native_name(clr, here + 1, name, sizeof name, &start), SW_OK);
+    assert_string_equal(name, "fake_runtime_init");
+    assert_int_equal(start, here);
+    assert_int_equal(sw_clr_native_name(clr, CODE, name, sizeof name, NULL), SW_E_NOT_FOUND);
+    assert_int_equal(sw_clr_native_name(clr, here, name, 0, NULL), SW_E_ARGUMENT);
+    assert_int_equal(sw_clr_native_name(NULL, here, name, sizeof name, NULL), SW_E_ARGUMENT);
+}
+
 static void the_events_are_those_that_are_fed(void **state)
 {
     DWORD low = 0, high = 0;
@@ -1261,6 +1275,7 @@ int main(void)
         FED(images_that_cannot_be_read_are_counted),
         FED(compiled_code_is_in_the_map),
         FED(code_in_an_image_is_precompiled),
+        FED(native_code_has_its_symbols_name),
         FED(a_dynamic_method_is_hidden),
         FED(of_a_recent_dynamic_method_the_runtime_is_not_asked_at_its_end),
         FED(an_older_dynamic_method_in_the_same_place_is_asked_for),

@@ -33,15 +33,6 @@ static void take_build_id(const uint8_t *at, size_t size, struct module *module)
     }
 }
 
-/* Of the file's beginning: segments may lie further apart than in the file. */
-static uint64_t first_address(const struct dl_phdr_info *about)
-{
-    for (size_t i = 0; i < about->dlpi_phnum; i++)
-        if (about->dlpi_phdr[i].p_type == PT_LOAD && about->dlpi_phdr[i].p_offset == 0)
-            return about->dlpi_phdr[i].p_vaddr;
-    return 0;
-}
-
 static bool take_segment(const struct dl_phdr_info *about, const struct search *search)
 {
     for (size_t i = 0; i < about->dlpi_phnum; i++) {
@@ -50,7 +41,6 @@ static bool take_segment(const struct dl_phdr_info *about, const struct search *
         if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) || search->address < begin ||
             search->address - begin >= segment->p_memsz)
             continue;
-        search->module->base = about->dlpi_addr + first_address(about);
         search->module->begin = begin;
         search->module->end = begin + segment->p_memsz;
         search->module->file_offset = segment->p_offset;

@@ -8,7 +8,6 @@
 #include "sample.h"
 
 #include <snapwalk/clr_names.h>
-#include <snapwalk/image.h>
 #include <snapwalk/self.h>
 
 #include <dlfcn.h>
@@ -28,7 +27,6 @@ struct known {
 
 static struct sw_clr *clr;
 static struct sw_clr_names *names;
-static struct sw_images *images;
 static unsigned flags;
 static struct known *known;
 static size_t known_room, known_count;
@@ -57,8 +55,7 @@ bool names_open(struct sw_clr *followed, bool raw)
     clr = followed;
     flags = raw ? SW_CLR_NAMES_RAW : 0;
     known = calloc(known_room = KNOWN_MIN, sizeof *known);
-    if (!known || sw_clr_names_create(NULL, &memory, NAMES_BYTES, &names) != SW_OK ||
-        sw_images_create(NULL, &images) != SW_OK)
+    if (!known || sw_clr_names_create(NULL, &memory, NAMES_BYTES, &names) != SW_OK)
         return false;
     if (!dl_iterate_phdr(attach, NULL))
         dl_iterate_phdr(attach_program, NULL);
@@ -68,10 +65,8 @@ bool names_open(struct sw_clr *followed, bool raw)
 void names_close(void)
 {
     sw_clr_names_destroy(names);
-    sw_images_destroy(images);
     free(known);
     names = NULL;
-    images = NULL;
     known = NULL;
 }
 
@@ -150,19 +145,6 @@ static uint32_t managed(struct sw_profile *profile, uint64_t function, enum sw_p
     return add(profile, text, *name.module ? sw_profile_mapping_add(profile, &mapping) : 0, 0, kind);
 }
 
-/* A file is opened once one of its addresses is met: all that a process has would take 15 MB. */
-static bool find_image(uint64_t address, const struct module *module)
-{
-    const struct sw_memory memory = sw_self_memory();
-    struct sw_image image;
-    if (sw_images_find(images, address, &image) == SW_OK)
-        return true;
-    /* The kernel's own has no file. */
-    return (module->path[0] == '/' ? sw_images_add_file(images, module->path, module->base)
-                                   : sw_images_add_memory(images, module->path, module->base,
-                                                          module->end - module->base, &memory)) == SW_OK;
-}
-
 static uint32_t mapping_of(struct sw_profile *profile, const struct module *module)
 {
     const struct sw_profile_mapping mapping = { module->begin, module->end,      module->file_offset,
@@ -183,8 +165,7 @@ static uint32_t native(struct sw_profile *profile, uint64_t address)
     struct module module;
     if (!module_find(address, &module))
         return add(profile, "[no file]", 0, address, SW_PROFILE_NATIVE);
-    const bool found =
-        find_image(address, &module) && sw_images_name(images, address, symbol, sizeof symbol, NULL) == SW_OK;
+    const bool found = sw_clr_native_name(clr, address, symbol, sizeof symbol, NULL) == SW_OK;
     return add(profile, found ? symbol : NULL, mapping_of(profile, &module), address, SW_PROFILE_NATIVE);
 }
 
