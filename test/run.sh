@@ -20,11 +20,12 @@ mkdir -p "$log/jobs"
 # The builds: name, folder, the command that makes targets in it.
 builds() {
     make="make --no-print-directory -j$processors"
+    # COM calls functions by the type of an interface; clang 17 and later would count that as undefined in C, too.
     san="-O1 -gline-tables-only -fno-omit-frame-pointer -fno-sanitize-recover=all"
     cat <<END
 gcc     $build               $make BUILD=$build
 clang   $build/clang         $make BUILD=$build/clang CC=clang CFLAGS='-O2 -gline-tables-only'
-asan    $build/asan          $make BUILD=$build/asan ASSERTS=1 CC=clang CFLAGS='$san -fsanitize=address,undefined'
+asan    $build/asan          $make BUILD=$build/asan ASSERTS=1 CC=clang CFLAGS='$san -fsanitize=address,undefined -fno-sanitize=function'
 tsan    $build/tsan          $make BUILD=$build/tsan ASSERTS=1 CC=clang CFLAGS='$san -fsanitize=thread'
 asserts $build/asserts       $make BUILD=$build/asserts ASSERTS=1 CFLAGS='-O1 -g'
 arm64   $build/arm64/signed  mk/arm64.sh $build/arm64/signed

@@ -47,10 +47,11 @@ static void put_headers(uint8_t *library)
                               .e_phoff = sizeof head,
                               .e_ehsize = sizeof head,
                               .e_phentsize = sizeof(Elf64_Phdr),
-                              .e_phnum = 2 };
+                              .e_phnum = 3 };
     const Elf64_Phdr parts[] = {
         { PT_LOAD, PF_R | PF_W | PF_X, 0, 0, 0, LIBRARY_BYTES, LIBRARY_BYTES, 4096 },
         { PT_DYNAMIC, PF_R | PF_W, DYNAMIC, DYNAMIC, DYNAMIC, 6 * sizeof(Elf64_Dyn), 6 * sizeof(Elf64_Dyn), 8 },
+        { PT_GNU_STACK, PF_R | PF_W, 0, 0, 0, 0, 0, 16 }, /* glibc 2.41 loads nothing without it */
     };
     memcpy(library, &head, sizeof head);
     memcpy(library + sizeof head, parts, sizeof parts);
