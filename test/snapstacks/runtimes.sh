@@ -7,6 +7,7 @@ mkdir -p "${1:-build}/test/snapstacks-runtimes"
 build=$(cd "${1:-build}" && pwd)
 out=$build/test/snapstacks-runtimes
 programs=test/debuggers/programs
+tool=$build/tools/snapstacks/snapstacks
 . test/snapstacks/look.sh
 "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -Iinclude -Itools -Itools/snapstacks \
     -o "$out/hostile" test/snapstacks/hostile.c tools/snapstacks/hotspot*.c tools/snapstacks/javascript.c tools/snapstacks/python.c \
@@ -37,6 +38,16 @@ fi
 hostile node "${ROUNDS:-60}" node "$programs/rooms.js"
 if /usr/bin/python3 --version 2>/dev/null | grep -q '^Python 3[.]11[.]'; then
     hostile python "${ROUNDS:-60}" /usr/bin/python3 "$programs/nests.py"
+    if unshare --pid --mount --fork --mount-proc true 2>"$out/seen"; then
+        start unshare --pid --mount --fork --mount-proc /usr/bin/python3 "$programs/nests.py"
+        inner=$(cat "/proc/$pid/task/$pid/children")
+        inner=${inner%% *}
+        started="$started $inner"
+        until_so sits "$inner"
+        ends 0 "python in another pid namespace" ' interp  generate  .*/nests[.]py:24$' "$tool" "$inner"
+    else
+        echo "ok - python in another pid namespace # SKIP unshare is not allowed"
+    fi
 else
     echo "ok - python: changed structures # SKIP no CPython 3.11"
 fi

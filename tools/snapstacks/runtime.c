@@ -113,7 +113,7 @@ static void forget_unknown(struct runtime *runtime)
 
 void runtime_of_process(struct runtime *runtime, int pid, struct sw_images *images, const struct sw_memory *memory)
 {
-    *runtime = (struct runtime){ 0 };
+    *runtime = (struct runtime){ .pid = pid };
     each_file_of_process(runtime, pid, take_name);
     if (!is_named(runtime, memory))
         each_file_of_process(runtime, pid, take_clr);
@@ -148,6 +148,25 @@ bool runtime_step(const struct runtime *runtime, const struct sw_memory *stack, 
     return runtime->hotspot && hotspot_step(runtime->hotspot, stack, frame, caller);
 }
 
+/* A thread's id as it sees itself: in a container another. Source: proc(5), NSpid. */
+static uint64_t inner_tid(int pid, uint64_t tid)
+{
+    char path[80], line[256];
+    uint64_t inner = tid;
+    snprintf(path, sizeof path, "/proc/%d/task/%" PRIu64 "/status", pid, tid);
+    FILE *file = pid ? fopen(path, "r") : NULL;
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "NSpid:", 6) == 0) {
+            const char *last = strrchr(line, '\t');
+            if (!last || sscanf(last, "%" SCNu64, &inner) != 1)
+                inner = tid;
+            break;
+        }
+    if (file)
+        fclose(file);
+    return inner;
+}
+
 struct runtime_frame runtime_identify(const struct runtime *runtime, struct runtime_walk *walk,
                                       const struct sw_memory *stack, const struct sw_frame *frame)
 {
@@ -157,7 +176,8 @@ struct runtime_frame runtime_identify(const struct runtime *runtime, struct runt
                                                [V8_BUILTIN] = RUNTIME_BUILTIN };
     uint64_t function = 0, at = 0;
     if (runtime->python) {
-        function = python_identify(runtime->python, walk->tid, frame, &walk->next, &at);
+        const uint64_t tid = walk->next ? walk->tid : inner_tid(runtime->pid, walk->tid);
+        function = python_identify(runtime->python, tid, frame, &walk->next, &at);
         return (struct runtime_frame){ function, at, function ? RUNTIME_INTERPRETED : RUNTIME_CODE };
     }
     if (runtime->v8) {

@@ -13,6 +13,7 @@ enum runtime_kind { RUNTIME_NONE, RUNTIME_CLR, RUNTIME_JVM, RUNTIME_MONO, RUNTIM
 struct runtime {
     enum runtime_kind kind;
     uint64_t address;
+    int pid; /* 0: a core */
     struct sw_clr_names *names;
     struct hotspot *hotspot;
     struct v8 *v8;
