@@ -6,7 +6,6 @@
 #include "hotspot.h"
 #include "javascript.h"
 #include "python.h"
-#include "refuse.h"
 
 #include <snapwalk/process.h>
 #include <snapwalk/walk.h>
@@ -17,7 +16,7 @@
 
 enum { THREADS_MOST = 64, STEPS_MOST = 200 };
 
-void must(enum sw_status status, const char *what)
+static void must(enum sw_status status, const char *what)
 {
     if (status == SW_OK)
         return;
@@ -129,9 +128,12 @@ static unsigned look(struct sw_process *process, struct sw_images *images, const
     size_t count = sw_process_captured(process, tids, THREADS_MOST);
     unsigned named = 0;
     const struct sw_memory memory = { read_changed, NULL, { 0, 0, NULL } };
-    const struct readers r = { *kind == 'j' ? hotspot_open(images, &memory) : NULL,
-                               *kind == 'n' ? v8_open(images, &memory) : NULL,
-                               *kind == 'p' ? python_open(images, &memory) : NULL };
+    struct readers r = { NULL, NULL, NULL };
+    const enum sw_status status = *kind == 'j'   ? hotspot_open(images, &memory, &r.hotspot)
+                                  : *kind == 'n' ? v8_open(images, &memory, &r.v8)
+                                                 : python_open(images, &memory, &r.python);
+    if (status != SW_E_NOT_FOUND)
+        must(status, "structures");
     for (size_t i = 0; i < count && i < THREADS_MOST; i++)
         named += walk_thread(process, images, &r, tids[i]);
     hotspot_close(r.hotspot);

@@ -16,10 +16,12 @@ enum { HOTSPOT_NAME_BYTES = 2048, HOTSPOT_INLINED_MOST = 32 };
 struct hotspot;
 
 /*
- * Null: no file of the target exports the tables, or they lack what is needed. memory: copied; its arg is borrowed
- * until hotspot_close. Ends the program where memory runs out.
+ * memory: copied; its arg is borrowed until hotspot_close.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND (no file of the target exports the tables, or they lack what is needed);
+ *          SW_E_NO_MEMORY.
  */
-struct hotspot *hotspot_open(struct sw_images *images, const struct sw_memory *memory);
+enum sw_status hotspot_open(struct sw_images *images, const struct sw_memory *memory, struct hotspot **hotspot);
 void hotspot_close(struct hotspot *hotspot);
 
 /* Finds the code around an address; what walks ask for (struct sw_code_finder, arg: a struct hotspot). */

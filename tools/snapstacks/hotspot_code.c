@@ -5,7 +5,6 @@
  * Source: OpenJDK 17, src/hotspot/share/memory/heap.cpp (segment map), code/codeBlob.hpp.
  */
 #include "hotspot_parts.h"
-#include "refuse.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,19 +93,21 @@ bool hotspot_find_blob(struct hotspot *h, uint64_t address, struct blob *blob)
     return address >= blob->begin && address < blob->end && blob->end <= heap->high;
 }
 
-struct hotspot *hotspot_open(struct sw_images *images, const struct sw_memory *memory)
+enum sw_status hotspot_open(struct sw_images *images, const struct sw_memory *memory, struct hotspot **hotspot)
 {
     struct hotspot *h = calloc(1, sizeof *h);
     uint32_t release = 0;
-    must(h ? SW_OK : SW_E_NO_MEMORY, "Java");
+    if (!h)
+        return SW_E_NO_MEMORY;
     h->memory = *memory;
     if (!hotspot_tables_read(images, memory, h->at) || !get_int(h, h->at[HOTSPOT_MAJOR_VERSION], &release) ||
         !get_word(h, h->at[HOTSPOT_CALL_STUB_RETURN], &h->call_stub_return)) {
         free(h);
-        return NULL;
+        return SW_E_NOT_FOUND;
     }
     h->counts_from_one = release >= 20;
-    return h;
+    *hotspot = h;
+    return SW_OK;
 }
 
 void hotspot_close(struct hotspot *hotspot)

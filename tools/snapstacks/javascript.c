@@ -9,7 +9,6 @@
 #include "javascript.h"
 
 #include "peek.h"
-#include "refuse.h"
 
 #include <snapwalk/names.h>
 
@@ -105,21 +104,24 @@ static bool read_builtins(struct v8 *v)
     return bytes <= BUILTINS_MOST;
 }
 
-struct v8 *v8_open(struct sw_images *images, const struct sw_memory *memory)
+enum sw_status v8_open(struct sw_images *images, const struct sw_memory *memory, struct v8 **v8)
 {
     uint64_t address;
     struct v8 *v = calloc(1, sizeof *v);
-    must(v ? SW_OK : SW_E_NO_MEMORY, "V8");
+    if (!v)
+        return SW_E_NO_MEMORY;
     v->memory = *memory;
     v->images = images;
     bool has_all = read_builtins(v);
     for (size_t i = 0; has_all && i < CONSTANTS; i++)
         has_all =
             sw_images_symbol(images, names[i], &address) == SW_OK && peek(memory, address, &v->at[i], sizeof v->at[i]);
-    if (has_all)
-        return v;
-    free(v);
-    return NULL;
+    if (!has_all) {
+        free(v);
+        return SW_E_NOT_FOUND;
+    }
+    *v8 = v;
+    return SW_OK;
 }
 
 void v8_close(struct v8 *v8)

@@ -16,8 +16,12 @@ struct v8;
 
 enum v8_how { V8_NONE, V8_INTERPRETED, V8_COMPILED, V8_BUILTIN };
 
-/* Null: no file of the target exports the constants. memory: copied; its arg and images are borrowed until v8_close. */
-struct v8 *v8_open(struct sw_images *images, const struct sw_memory *memory);
+/*
+ * memory: copied; its arg and images are borrowed until v8_close.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND (no file of the target exports the constants); SW_E_NO_MEMORY.
+ */
+enum sw_status v8_open(struct sw_images *images, const struct sw_memory *memory, struct v8 **v8);
 void v8_close(struct v8 *v8);
 
 /* The caller's registers, for a frame in code of V8. stack: the thread's. False: the walk goes on as in any code. */

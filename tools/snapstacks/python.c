@@ -8,7 +8,6 @@
 #include "python.h"
 
 #include "peek.h"
-#include "refuse.h"
 
 #include <snapwalk/names.h>
 
@@ -53,19 +52,22 @@ static bool get(const struct python *p, uint64_t address, int offset, uint64_t *
     return address && peek(&p->memory, address + (uint64_t)offset, word, sizeof *word);
 }
 
-struct python *python_open(struct sw_images *images, const struct sw_memory *memory)
+enum sw_status python_open(struct sw_images *images, const struct sw_memory *memory, struct python **python)
 {
     struct python *p = calloc(1, sizeof *p);
     uint64_t version_at, version = 0;
-    must(p ? SW_OK : SW_E_NO_MEMORY, "Python");
+    if (!p)
+        return SW_E_NO_MEMORY;
     *p = (struct python){ .memory = *memory, .images = images };
     if (sw_images_symbol(images, "_PyRuntime", &p->runtime) == SW_OK &&
         sw_images_symbol(images, "_PyEval_EvalFrameDefault", &p->loop) == SW_OK &&
         sw_images_symbol(images, "Py_Version", &version_at) == SW_OK &&
-        peek(memory, version_at, &version, sizeof version) && version >> 16 == 0x030b)
-        return p;
+        peek(memory, version_at, &version, sizeof version) && version >> 16 == 0x030b) {
+        *python = p;
+        return SW_OK;
+    }
     free(p);
-    return NULL;
+    return SW_E_NOT_FOUND;
 }
 
 void python_close(struct python *python)

@@ -15,8 +15,12 @@ enum { PYTHON_TEXT_BYTES = 512, PYTHON_CALLS_MOST = 1000 };
 
 struct python;
 
-/* Null: no file of the target is CPython 3.11. memory: copied; its arg and images are borrowed until python_close. */
-struct python *python_open(struct sw_images *images, const struct sw_memory *memory);
+/*
+ * memory: copied; its arg and images are borrowed until python_close.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND (no file of the target is CPython 3.11); SW_E_NO_MEMORY.
+ */
+enum sw_status python_open(struct sw_images *images, const struct sw_memory *memory, struct python **python);
 void python_close(struct python *python);
 
 /*

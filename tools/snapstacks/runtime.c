@@ -90,14 +90,18 @@ static bool is_named(struct runtime *runtime, const struct sw_memory *memory)
     return runtime->kind == RUNTIME_CLR && !take_clr(runtime, "", runtime->address);
 }
 
+/* A runtime whose structures are not known is walked and named as any program. */
 static void open_other(struct runtime *runtime, struct sw_images *images, const struct sw_memory *memory)
 {
+    enum sw_status status = SW_OK;
     if (runtime->kind == RUNTIME_NODE)
-        runtime->v8 = v8_open(images, memory);
+        status = v8_open(images, memory, &runtime->v8);
     if (runtime->kind == RUNTIME_PYTHON)
-        runtime->python = python_open(images, memory);
+        status = python_open(images, memory, &runtime->python);
     if (runtime->kind == RUNTIME_JVM)
-        runtime->hotspot = hotspot_open(images, memory);
+        status = hotspot_open(images, memory, &runtime->hotspot);
+    if (status != SW_E_NOT_FOUND)
+        must(status, "the runtime's structures");
     if (runtime->hotspot)
         runtime->finder = (struct sw_code_finder){ hotspot_find, runtime->hotspot };
 }
