@@ -55,13 +55,14 @@ $(COMMAND): $(wildcard tools/profiler-command/*.[ch])
 	@echo "  CC      $@"
 	@$(CC) $(GIVEN_CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) $(LDFLAGS) $(filter %.c,$^) -o $@
 
-$(BUILD)/tools/snapstacks/%.o: tools/snapstacks/%.c
+# LIBDW=0: without libdw, and so without files, lines and inlined functions.
+LIBDW ?= 1
+SNAPSTACKS_SOURCES := $(filter-out tools/snapstacks/%_$(if $(filter 0,$(LIBDW)),dw,none).c,$(wildcard tools/snapstacks/*.c tools/runtimes/*.c))
+SNAPSTACKS_O := $(patsubst %.c,$(BUILD)/%.o,$(SNAPSTACKS_SOURCES))
+$(SNAPSTACKS_O): $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) $(GIVEN_CPPFLAGS) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) -MMD -MP -c $< -o $@
-# LIBDW=0: without libdw, and so without files, lines and inlined functions.
-LIBDW ?= 1
-SNAPSTACKS_SOURCES := $(filter-out tools/snapstacks/%_$(if $(filter 0,$(LIBDW)),dw,none).c,$(wildcard tools/snapstacks/*.c))
-$(SNAPSTACKS): $(patsubst %.c,$(BUILD)/%.o,$(SNAPSTACKS_SOURCES)) $(PROFILES) $(LIB)
+$(SNAPSTACKS): $(SNAPSTACKS_O) $(PROFILES) $(LIB)
 	@echo "  LINK    $@"
 	@$(CC) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(filter 0,$(LIBDW)),,-ldw) $(LDLIBS) -liberty -lprotobuf-c -lz

@@ -71,7 +71,7 @@ named 3000 "at work" "$out"/workload.*
 kill -KILL "$pid"
 
 # ---- NativeAOT ----
-"${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -Itools/snapstacks -o "$out/aot" test/snapstacks/aot.c tools/snapstacks/aot.c -lcmocka >"$out/seen" 2>&1 &&
+"${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -Itools/runtimes -o "$out/aot" test/snapstacks/aot.c tools/runtimes/aot.c -lcmocka >"$out/seen" 2>&1 &&
     "$out/aot" >"$out/seen" 2>&1
 verdict $? "NativeAOT's mangled names, and bytes that are none"
 

@@ -9,9 +9,9 @@ out=$build/test/snapstacks-runtimes
 programs=test/debuggers/programs
 tool=$build/tools/snapstacks/snapstacks
 . test/snapstacks/look.sh
-"${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -Iinclude -Itools -Itools/snapstacks \
-    -o "$out/hostile" test/snapstacks/hostile.c tools/snapstacks/hotspot*.c tools/snapstacks/javascript.c tools/snapstacks/python.c \
-    tools/snapstacks/peek.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
+"${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -Iinclude -Itools/runtimes \
+    -o "$out/hostile" test/snapstacks/hostile.c tools/runtimes/hotspot*.c tools/runtimes/javascript.c tools/runtimes/python.c \
+    tools/runtimes/peek.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
 verdict $? "hostile.c compiles"
 
 # hostile KIND ROUNDS COMMAND...: a minute is for a hang

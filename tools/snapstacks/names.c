@@ -4,13 +4,13 @@
  */
 #include "names.h"
 
-#include "aot.h"
+#include "runtimes/aot.h"
 #include "demangle.h"
-#include "hotspot.h"
+#include "runtimes/hotspot.h"
 #include "profile/text.h"
-#include "python.h"
+#include "runtimes/python.h"
 #include "refuse.h"
-#include "javascript.h"
+#include "runtimes/javascript.h"
 
 #include <inttypes.h>
 #include <limits.h>

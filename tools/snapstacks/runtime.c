@@ -4,10 +4,10 @@
  */
 #include "runtime.h"
 
-#include "hotspot.h"
+#include "runtimes/hotspot.h"
 #include "refuse.h"
-#include "javascript.h"
-#include "python.h"
+#include "runtimes/javascript.h"
+#include "runtimes/python.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * (v8dbg_*), as in Node. No option of Node, no perf map; living processes and cores. x64. Every value is the target's,
  * and checked where it is used. Functions that were inlined into optimised code are not seen.
  */
-#ifndef SNAPSTACKS_JAVASCRIPT_H
-#define SNAPSTACKS_JAVASCRIPT_H
+#ifndef RUNTIMES_JAVASCRIPT_H
+#define RUNTIMES_JAVASCRIPT_H
 
 #include <snapwalk/frame.h>
 #include <snapwalk/image.h>

@@ -1,6 +1,6 @@
 /* What the parts of the reader of HotSpot share: the machine, and blobs of code in its cache. */
-#ifndef SNAPSTACKS_HOTSPOT_PARTS_H
-#define SNAPSTACKS_HOTSPOT_PARTS_H
+#ifndef RUNTIMES_HOTSPOT_PARTS_H
+#define RUNTIMES_HOTSPOT_PARTS_H
 
 #include "hotspot.h"
 #include "hotspot_tables.h"

@@ -1,6 +1,6 @@
 /* Reading a target's memory, all or nothing. */
-#ifndef SNAPSTACKS_PEEK_H
-#define SNAPSTACKS_PEEK_H
+#ifndef RUNTIMES_PEEK_H
+#define RUNTIMES_PEEK_H
 
 #include <snapwalk/memory.h>
 

@@ -1,6 +1,6 @@
 /* Names of .NET methods that were compiled ahead of time (NativeAOT), as they were written. */
-#ifndef SNAPSTACKS_AOT_H
-#define SNAPSTACKS_AOT_H
+#ifndef RUNTIMES_AOT_H
+#define RUNTIMES_AOT_H
 
 #include <stddef.h>
 

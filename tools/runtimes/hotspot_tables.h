@@ -1,6 +1,6 @@
 /* The tables by which a HotSpot virtual machine describes its structures: offsets of fields, addresses of variables. */
-#ifndef SNAPSTACKS_HOTSPOT_TABLES_H
-#define SNAPSTACKS_HOTSPOT_TABLES_H
+#ifndef RUNTIMES_HOTSPOT_TABLES_H
+#define RUNTIMES_HOTSPOT_TABLES_H
 
 #include <snapwalk/image.h>
 #include <snapwalk/memory.h>

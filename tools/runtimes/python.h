@@ -2,8 +2,8 @@
  * Python: what CPython 3.11 has in memory of the functions that its threads run. No option, no module, no signal;
  * living processes and cores. Every value is the target's, and checked where it is used; chains are bounded.
  */
-#ifndef SNAPSTACKS_PYTHON_H
-#define SNAPSTACKS_PYTHON_H
+#ifndef RUNTIMES_PYTHON_H
+#define RUNTIMES_PYTHON_H
 
 #include <snapwalk/frame.h>
 #include <snapwalk/image.h>

@@ -3,8 +3,8 @@
  * (vmStructs). No option of Java, no perf map, no agent; living processes and cores. x64. Every value is the target's,
  * and checked where it is used; lengths and chains are bounded.
  */
-#ifndef SNAPSTACKS_HOTSPOT_H
-#define SNAPSTACKS_HOTSPOT_H
+#ifndef RUNTIMES_HOTSPOT_H
+#define RUNTIMES_HOTSPOT_H
 
 #include <snapwalk/codemap.h>
 #include <snapwalk/frame.h>
