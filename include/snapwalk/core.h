@@ -145,8 +145,9 @@ struct sw_core_file {
 };
 
 /*
- * sw_core_get_file describes a file that sw_core_add_images looked for, by its number from 0. sw_core_file_state_name
- * is the name of a state for people: "missing".
+ * sw_core_get_file describes a file that sw_core_add_images looked for, by its number from 0; not one that turned out
+ * to be data: no image, and the core does not say that it was executed. sw_core_file_state_name is the name of a state
+ * for people: "missing".
  *
  * Returns  sw_core_get_file: false past the last file. The other: a constant string; "?" out of range.
  * Memory   Allocates nothing. Threads  Any. Signals  Safe.

@@ -1,11 +1,14 @@
 /*
- * idle THREADS: that many threads wait in one place, as those of a pool do. idle vfork: the main thread waits for the
- * child of its vfork, in uninterruptible sleep, and another thread waits elsewhere.
+ * idle THREADS: that many threads wait in one place, as those of a pool do. idle THREADS FILE: it has the file mapped
+ * as data, as fonts are. idle vfork: the main thread waits for the child of its vfork, in uninterruptible sleep, and
+ * another thread waits elsewhere.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static pthread_barrier_t barrier;
@@ -31,10 +34,16 @@ static void start(unsigned count, int *pipe_end)
     pthread_barrier_wait(&barrier);
 }
 
+static int is_mapped(const char *path)
+{
+    const int file = open(path, O_RDONLY);
+    return file >= 0 && mmap(NULL, 1, PROT_READ, MAP_PRIVATE, file, 0) != MAP_FAILED;
+}
+
 int main(int argc, char **argv)
 {
     int ends[2];
-    if (argc != 2 || pipe(ends) != 0)
+    if (argc < 2 || (argc > 2 && !is_mapped(argv[2])) || pipe(ends) != 0)
         return 2;
     const int vforks = strcmp(argv[1], "vfork") == 0;
     start(vforks ? 1 : (unsigned)atoi(argv[1]), &ends[0]);

@@ -68,12 +68,14 @@ else
     echo "ok - --json # SKIP no python3 command"
 fi
 if command -v gcore >/dev/null 2>&1; then
-    start "$out/idle" 3
+    start "$out/idle" 3 "$PWD/LICENSE"
     gcore -o "$out/core" "$pid" >"$out/said" 2>&1
     frames() { awk '$1 == "frame" { print $2, $3, $7 } $1 == "thread" { print "thread", $2 }'; }
     "$tool" --plain "$pid" | frames >"$out/live"
-    "$tool" --plain "$out/core.$pid" | frames | diff "$out/live" - >"$out/seen" 2>&1 && [ "$(wc -l <"$out/live")" -gt 20 ]
+    "$tool" --plain "$out/core.$pid" 2>"$out/said" | frames | diff "$out/live" - >"$out/seen" 2>&1 && [ "$(wc -l <"$out/live")" -gt 20 ]
     verdict $? "a word that is a file is a core: the frames of the living process"
+    [ -s "$out/core.$pid" ] && [ ! -s "$out/said" ]
+    verdict $? "nothing is said of data that it had mapped" "$out/said"
     rm -f "$out/core.$pid"
 else
     echo "ok - a word that is a file is a core # SKIP no gcore command"

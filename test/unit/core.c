@@ -408,6 +408,29 @@ static void a_file_of_another_machine_is_refused(void **state)
     close_all(core, images, &shelf);
 }
 
+/* Of what lies in files gcore writes no segment. is_code: of the program's code there is one. */
+static void data_is_no_news_but_code_is(void **state)
+{
+    static struct shelf shelf;
+    (void)state;
+    for (unsigned is_code = 0; is_code < 2; is_code++) {
+        struct sw_core *core = NULL;
+        struct sw_core_file file;
+        make(SW_MACHINE_X64)->no_first_page = true;
+        made_core(&made);
+        made_put(made.bytes + sizeof(Elf64_Ehdr) + 4 * sizeof(Elf64_Phdr), is_code ? PT_LOAD : PT_NULL, 4);
+        const struct sw_core_files files = files_of(&shelf, BUILD_ID);
+        memset(shelf.aligned, 'x', sizeof shelf.aligned);
+        assert_int_equal(sw_core_open_bytes(NULL, made.bytes, made.size, &core), SW_OK);
+        struct sw_images *images = images_of(core, &files);
+        if (is_code)
+            assert_int_equal(state_of(core, 0, "/bin/made", PROGRAM_AT), SW_CORE_FILE_BAD);
+        else
+            assert_false(sw_core_get_file(core, 0, &file) && strcmp(file.path, "/bin/made") == 0);
+        close_all(core, images, &shelf);
+    }
+}
+
 static void a_missing_file_may_be_found_later(void **state)
 {
     static struct shelf shelf;
@@ -806,6 +829,7 @@ int main(void)
         cmocka_unit_test(a_file_that_cannot_be_compared_is_taken_and_marked),
         cmocka_unit_test(a_file_without_build_id_is_known_by_its_first_page),
         cmocka_unit_test(a_file_of_another_machine_is_refused),
+        cmocka_unit_test(data_is_no_news_but_code_is),
         cmocka_unit_test(a_missing_file_may_be_found_later),
         cmocka_unit_test(what_no_note_tells_the_dynamic_linker_lists),
         cmocka_unit_test(a_listed_file_with_its_dynamic_section_elsewhere_is_refused),

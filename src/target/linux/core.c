@@ -95,6 +95,30 @@ static bool locate_file(const struct sw_core *core, struct sw_core_mapped *file,
     return true;
 }
 
+static bool has_magic(struct sw_bytes bytes)
+{
+    return bytes.size >= MAGIC_BYTES &&
+           (memcmp(bytes.bytes, "\177ELF", MAGIC_BYTES) == 0 || memcmp(bytes.bytes, "MZ", 2) == 0);
+}
+
+/*
+ * A file of data that was mapped. Cores that leave out what lies in files (gcore's, capsules) do not say what of it was
+ * code, so that only its content tells.
+ */
+static bool is_data(const struct sw_core *core, const struct sw_core_mapped *file, struct sw_bytes bytes)
+{
+    const struct sw_core_row *row = sw_core_row_at(core, file->info.address);
+    const struct sw_core_row *end = core->rows + core->row_array.count;
+    if (file->is_listed || !row || has_magic(bytes) || sw_core_held_at(core, row->begin, MAGIC_BYTES).size)
+        return false;
+    for (size_t i = 0; i < ROWS_OF_AN_IMAGE && row + i < end; i++) {
+        const struct sw_core_segment *segment = sw_core_segment_at(core, row[i].begin);
+        if (row[i].file == row->file && segment && (segment->flags & SW_CORE_EXECUTE))
+            return false;
+    }
+    return true;
+}
+
 /*
  * Accepts the found bytes, or releases them, depending on how they compare with the core. certain: accepts them only if
  * they are certainly the right ones.
@@ -105,6 +129,8 @@ static bool accept_file(struct sw_core *core, struct sw_core_mapped *file, struc
     enum sw_core_file_state state = SW_CORE_FILE_BAD;
     if (found.bytes.bytes && locate_file(core, file, found.bytes))
         state = sw_core_check_file(core, file, found.bytes);
+    if (state == SW_CORE_FILE_BAD && is_data(core, file, found.bytes))
+        file->is_wanted = false;
     if (state < least && found.drop)
         found.drop(found.drop_arg, found.bytes.bytes, (size_t)found.bytes.size);
     if (state < least && certain)
@@ -173,7 +199,7 @@ static bool may_be_image(const struct sw_core *core, size_t at)
         return false;
     if (held.size < MAGIC_BYTES)
         return has_code(core, at);
-    return memcmp(held.bytes, "\177ELF", MAGIC_BYTES) == 0 || memcmp(held.bytes, "MZ", 2) == 0;
+    return has_magic(held);
 }
 
 static void find_noted(struct sw_core *core, const struct sw_core_files *files)
