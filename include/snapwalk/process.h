@@ -65,8 +65,8 @@ SW_API const char *sw_process_advice(int pid, enum sw_status status, int error);
 /*
  * Reads the memory map of the process, registers the images in it (ELF files, the vdso, ReadyToRun images), and removes
  * images that are gone. Cheap if nothing changed. A deleted file is found if the caller may open /proc/PID/map_files.
- * Otherwise it is left out: no tables are better than those of another file. Files are looked up in the process's root
- * and mounts, not in the caller's. What is no regular file is not opened.
+ * Otherwise it is left out (sw_process_get_replaced): no tables are better than those of another file. Files are looked
+ * up in the process's root and mounts, not in the caller's. What is no regular file is not opened.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (another writer is changing `images`); SW_E_PERMISSION;
  *          SW_E_NO_MEMORY; SW_E_OS. A bad image is left out.
@@ -74,6 +74,23 @@ SW_API const char *sw_process_advice(int pid, enum sw_status status, int error);
  * Threads  One call on a process at a time. Signals  Not safe.
  */
 SW_API SW_NODISCARD enum sw_status sw_process_add_images(struct sw_process *process, struct sw_images *images);
+
+/*
+ * A file with code that the process has mapped and the last sw_process_add_images left out, by its number from 0: a
+ * library that was upgraded or built again meanwhile. At its path is another file (by the kernel's mark or the build
+ * ids), or none. Where the caller may open /proc/PID/map_files, the mapped file itself is used and not listed; so is
+ * the program's own file always. On Windows there is none.
+ *
+ * Returns  False past the last file.
+ * Memory   path is borrowed until the next sw_process_add_images, or close. Threads  One call on a process at a time.
+ * Signals  Not safe.
+ */
+struct sw_replaced_file {
+    const char *path;
+    uint64_t address; /* where its first byte is mapped */
+    bool is_there;    /* another file is at its path */
+};
+SW_API bool sw_process_get_replaced(const struct sw_process *process, size_t number, struct sw_replaced_file *file);
 
 /*
  * Adds ranges to a code map for code that the process has mapped twice. V8 maps its built-in functions again near its

@@ -83,6 +83,16 @@ static void add_ranges(struct target *t)
             must(SW_E_NO_MEMORY, "code map");
 }
 
+static void report_replaced(const struct target *t)
+{
+    struct sw_replaced_file file;
+    for (size_t i = 0; sw_process_get_replaced(t->process, i, &file); i++)
+        fprintf(stderr,
+                "snapstacks: %s was %s since %d mapped it: its tables are not used; run as root, which can open the "
+                "mapped file, or restart the process\n",
+                file.path, file.is_there ? "replaced" : "deleted", t->pid);
+}
+
 void target_open_process(struct target *t, int pid, bool saves)
 {
     char what[40];
@@ -92,6 +102,7 @@ void target_open_process(struct target *t, int pid, bool saves)
     must_for(sw_process_open(NULL, pid, &t->process), pid, what);
     must_for(sw_process_capture(t->process, STACK_BYTES), pid, what);
     must_for(sw_process_add_images(t->process, t->images), pid, what);
+    report_replaced(t);
     if (saves)
         begin_capsule(t, machine_of_process(t));
     const struct sw_memory memory = target_memory(t);

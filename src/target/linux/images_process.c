@@ -21,33 +21,51 @@ static bool is_file_of(const struct sw_map *map, const char *path)
     return stat(path, &found) == 0 && found.st_ino == map->inode;
 }
 
-/*
- * The row's own link comes first: it is the very file. It needs more rights than the path, which a deleted file lacks.
- * The path is one in the root of the process, if that has mounts of its own; of a process that has changed its root,
- * one in ours. It may lead elsewhere by now, or to what is no file.
- */
-static enum sw_status pin_file(const struct sw_process *process, const struct sw_map *map, const char *path,
-                               bool deleted, struct sw_os_pin *pin)
+/* The very file: by the row's own link, which needs more rights than a path, or as the program's own. */
+static enum sw_status pin_mapped(const struct sw_process *process, const struct sw_map *map, bool deleted,
+                                 struct sw_os_pin *pin)
 {
     char name[SW_PROC_PATH_BYTES];
     snprintf(name, sizeof name, "/proc/%d/map_files/%llx-%llx", process->live_tid, (unsigned long long)map->begin,
              (unsigned long long)map->end);
     if (sw_os_pin_file(NULL, name, pin) == SW_OK)
         return SW_OK;
-    if (deleted)
-        return SW_E_NOT_FOUND;
-    snprintf(name, sizeof name, "/proc/%d/root", process->live_tid);
-    if (sw_os_pin_file(name, path, pin) == SW_OK)
-        return SW_OK;
-    if (sw_os_pin_file(NULL, path, pin) != SW_OK)
-        return SW_E_NOT_FOUND;
-    if (is_file_of(map, pin->path))
-        return SW_OK;
-    sw_os_unpin(pin);
-    return SW_E_NOT_FOUND;
+    snprintf(name, sizeof name, "/proc/%d/exe", process->live_tid);
+    return deleted && is_file_of(map, name) ? sw_os_pin_file(NULL, name, pin) : SW_E_NOT_FOUND;
 }
 
-static enum sw_status put_site(const struct sw_process *process, struct sw_images *images, const struct sw_map *map,
+/*
+ * The path is one in the root of the process, if that has mounts of its own; of a process that has changed its root,
+ * one in ours. It may lead elsewhere by now, or to what is no file.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND; SW_E_GONE: what is there was put there since.
+ */
+static enum sw_status pin_file(struct sw_process *process, const struct sw_map *map, const char *path, bool deleted,
+                               struct sw_os_pin *pin)
+{
+    const struct sw_memory memory = sw_process_memory(process);
+    char root[SW_PROC_PATH_BYTES];
+    bool is_replaced = false;
+    if (pin_mapped(process, map, deleted, pin) == SW_OK)
+        return SW_OK;
+    if (deleted)
+        return SW_E_GONE;
+    snprintf(root, sizeof root, "/proc/%d/root", process->live_tid);
+    if (sw_os_pin_file(root, path, pin) == SW_OK) {
+        is_replaced = !is_file_of(map, pin->path) && sw_process_is_replaced(&memory, map->begin, pin->path);
+        if (!is_replaced)
+            return SW_OK;
+        sw_os_unpin(pin);
+    }
+    if (sw_os_pin_file(NULL, path, pin) == SW_OK) {
+        if (is_file_of(map, pin->path))
+            return SW_OK;
+        sw_os_unpin(pin);
+    }
+    return is_replaced ? SW_E_GONE : SW_E_NOT_FOUND;
+}
+
+static enum sw_status put_site(struct sw_process *process, struct sw_images *images, const struct sw_map *map,
                                uint64_t *end)
 {
     char path[PATH_BYTES];
@@ -58,6 +76,8 @@ static enum sw_status put_site(const struct sw_process *process, struct sw_image
     if (status != SW_OK || sw_images_keep(images, &file, end))
         return status;
     status = pin_file(process, map, path, deleted, &pin);
+    if (status == SW_E_GONE)
+        return sw_process_add_replaced(process, path, map->begin);
     if (status != SW_OK)
         return status;
     file.open_path = pin.path;
@@ -92,6 +112,7 @@ static enum sw_status put_all(struct sw_process *process, struct sw_images *imag
     uint64_t floor = 0;
     size_t at = 0;
     bool is_pe;
+    sw_process_forget_replaced(process);
     sw_images_mark(images, process);
     while ((map = sw_images_next_site(process->maps, process->map_count, &at, floor, &memory, &is_pe)) != NULL) {
         const enum sw_status status = put_site(process, images, map, &floor);

@@ -72,6 +72,7 @@ void sw_process_close(struct sw_process *process)
     sw_process_drop_stop(process);
     sw_left_out_drop(&process->left_out, &alloc);
     sw_process_forget_maps(process);
+    sw_process_drop_replaced(process);
     if (process->mem_file >= 0)
         close(process->mem_file);
     pthread_mutex_destroy(&process->threads_lock);

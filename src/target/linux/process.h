@@ -99,6 +99,13 @@ struct sw_process_stop {
     struct sw_page_cache pages;
 };
 
+/* Files that were replaced since they were mapped, for sw_process_get_replaced. Owns their paths. */
+struct sw_replaced_list {
+    struct sw_replaced_file *rows;
+    size_t count;
+    size_t room;
+};
+
 struct sw_process {
     struct sw_alloc alloc;
     int pid;
@@ -121,6 +128,7 @@ struct sw_process {
     struct sw_os_text maps_text;
     struct sw_map *maps;
     size_t map_count;
+    struct sw_replaced_list replaced;
     int error;           /* errno of the system call that failed last on the tracer */
     bool is_adopted;     /* stopped by the caller */
     uint64_t stop_began; /* 0: not stopped as a whole by us */
@@ -211,5 +219,14 @@ size_t sw_process_read(void *process, uint64_t address, void *to, size_t size);
  */
 enum sw_status sw_process_read_maps(struct sw_process *process);
 void sw_process_forget_maps(struct sw_process *process);
+
+/*
+ * process_replaced.c. is_replaced: whether a file is known to be another than the one whose beginning is mapped there,
+ * by the build ids. add_replaced: SW_OK; SW_E_NO_MEMORY. forget_replaced: empties the list; drop_replaced: frees it.
+ */
+bool sw_process_is_replaced(const struct sw_memory *memory, uint64_t address, const char *path);
+enum sw_status sw_process_add_replaced(struct sw_process *process, const char *path, uint64_t address);
+void sw_process_forget_replaced(struct sw_process *process);
+void sw_process_drop_replaced(struct sw_process *process);
 
 #endif

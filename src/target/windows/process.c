@@ -191,3 +191,11 @@ const char *sw_process_advice(int pid, enum sw_status status, int error)
     return status == SW_E_PERMISSION ? sw_process_obstacle_text(sw_process_find_obstacle(pid, NULL))
                                      : sw_advice_of(status);
 }
+
+bool sw_process_get_replaced(const struct sw_process *process, size_t number, struct sw_replaced_file *file)
+{
+    (void)process;
+    (void)number;
+    (void)file;
+    return false;
+}
