@@ -52,6 +52,14 @@ if command -v clang >/dev/null 2>&1; then
         done >"$log" 2>&1
     [ ! -s "$log" ]
     verdict "and each portable source" "$log"
+    # To objects, so that the assembly language in them is assembled for that ABI too. mingw-w64's windows.h is for GNU C
+    # only: without a version of it, it defines __attribute__ away, which clang's own intrinsics then lack.
+    for source in src/target/windows/*.c src/clr/windows/*.c; do
+        ${microsoft%-fsyntax-only*} -fgnuc-version=4.2.1 -std=c11 -Wall -Wextra -Werror -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN \
+            -Iinclude -Ilib -Isrc -isystem /usr/share/mingw-w64/include -c -o "$at/one.o" "$source" || echo "$source"
+    done >"$log" 2>&1
+    [ ! -s "$log" ]
+    verdict "and each source for Windows, to an object" "$log"
 fi
 for header in windows.h unknwn.h; do
     for order in "$header snapwalk/corprof.h" "snapwalk/corprof.h $header" "snapwalk/snapwalk.h $header"; do

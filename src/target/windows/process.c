@@ -177,8 +177,9 @@ const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle)
         [SW_OBSTACLE_NONE] = "nothing that Windows tells is in the way",
         [SW_OBSTACLE_TRACED] = "another process debugs it",
         [SW_OBSTACLE_OTHER_USER] = "it is another user's",
-        [SW_OBSTACLE_MORE_RIGHTS] = "it is another user's, has more rights, or is protected: be an administrator, with "
-                                    "SeDebugPrivilege enabled",
+        [SW_OBSTACLE_MORE_RIGHTS] =
+            ("it is another user's, has more rights, or is protected: be an administrator, with "
+             "SeDebugPrivilege enabled"),
         [SW_OBSTACLE_SCOPE] = "a policy lets users look at own children only",
         [SW_OBSTACLE_POLICY] = "a policy lets nobody look",
     };
