@@ -1,6 +1,6 @@
 /*
  * Walks where something goes wrong meanwhile: a thread that is ended while it stands suspended, a module that comes
- * and goes while frames are in it, a stack that has overflowed.
+ * and goes while frames are in it, a stack that has overflowed or has a guard page in the middle, a debugger.
  */
 #include <windows.h>
 
@@ -198,8 +198,176 @@ static void overflow_rows(const struct sw_suspender *s)
     CloseHandle(thread);
 }
 
-int main(void)
+/* ---- a guard page in the middle ---- */
+
+enum { DEEP = 24, PAGE = 4096 };
+
+/*
+ * Of one stack: where its page is that is guarded, and what the walks on the thread itself came to. These walks have no
+ * budget: where a word cannot be read other sources are asked for the caller, and a budget would name itself then.
+ */
+static struct {
+    uint64_t page;
+    size_t whole, guarded;
+    bool is_cut, is_kept;
+} middle;
+
+static void guard(bool on)
 {
+    DWORD before;
+    VirtualProtect((void *)(uintptr_t)middle.page, PAGE, PAGE_READWRITE | (on ? PAGE_GUARD : 0), &before);
+}
+
+static bool is_guarded(void)
+{
+    MEMORY_BASIC_INFORMATION piece;
+    return VirtualQuery((const void *)(uintptr_t)middle.page, &piece, sizeof piece) == sizeof piece &&
+           (piece.Protect & PAGE_GUARD);
+}
+
+static size_t walk_own(enum sw_stop *stop)
+{
+    static struct sw_scratch scratch;
+    struct sw_walker own;
+    struct sw_regs regs;
+    size_t count = 0;
+    if (sw_self_walker(&own, NULL, walker.images) != SW_OK)
+        return 0;
+    own.budget = SW_WALK_BUDGET_UNLIMITED;
+    sw_self_capture(&regs);
+    *stop = walk(&scratch, &own, &regs, &count);
+    return count;
+}
+
+/* Frames are smaller than pages: a return address or what else is loaded lies in each page. */
+static int __attribute__((noinline)) go_deep(volatile int *left)
+{
+    volatile char frame[BIG_FRAME];
+    enum sw_stop stop = SW_STOP_NONE;
+    frame[0] = (char)--*left;
+    if (*left == DEEP / 2)
+        middle.page = (uint64_t)(uintptr_t)frame / PAGE * PAGE;
+    if (*left > 0)
+        return go_deep(left) + frame[0];
+    middle.whole = walk_own(&stop);
+    guard(true);
+    middle.guarded = is_clean(stop) ? walk_own(&stop) : 0;
+    middle.is_cut = stop == SW_STOP_UNREADABLE;
+    middle.is_kept = is_guarded();
+    for (state = 1; state == 1;) {
+    }
+    guard(false);
+    return frame[0];
+}
+
+static DWORD WINAPI stand_deep(void *arg)
+{
+    volatile int left = DEEP;
+    (void)arg;
+    return (DWORD)go_deep(&left);
+}
+
+static void guard_rows(const struct sw_suspender *s)
+{
+    static struct sw_scratch scratch;
+    struct sw_walker from = walker;
+    struct sw_regs regs;
+    size_t cut_count, count;
+    DWORD id;
+    from.budget = SW_WALK_BUDGET_UNLIMITED;
+    state = 0;
+    const HANDLE thread = CreateThread(NULL, 0, stand_deep, NULL, 0, &id);
+    while (state == 0)
+        Sleep(0);
+    row("a guard page in the middle of the own stack ends a walk there, and is left",
+        middle.whole > DEEP && middle.guarded > DEEP / 3 && middle.guarded < middle.whole && middle.is_cut &&
+            middle.is_kept);
+    const bool stands = s->suspend(s->arg, id, &regs) == SW_OK;
+    (void)!sw_self_thread_stack(id, &from.stack_begin, &from.stack_end);
+    from.memory.window = (struct sw_window){ 0 };
+    const enum sw_stop cut = stands ? walk(&scratch, &from, &regs, &cut_count) : SW_STOP_NONE;
+    const bool kept = is_guarded();
+    guard(false);
+    const enum sw_stop end = stands ? walk(&scratch, &from, &regs, &count) : SW_STOP_NONE;
+    row("and of a suspended thread's, and without it the walk comes to the root",
+        stands && cut == SW_STOP_UNREADABLE && kept && is_clean(end) && cut_count > DEEP / 3 && cut_count < count);
+    state = 2;
+    (void)!s->resume(s->arg, id);
+    WaitForSingleObject(thread, INFINITE);
+    CloseHandle(thread);
+}
+
+/* ---- a debugger ---- */
+
+enum { DEBUGGER_MS = 1000 };
+
+/* As a process of its own. 0: it was attached, saw the process stop, and let it go. */
+static int debug(DWORD process)
+{
+    DEBUG_EVENT event;
+    bool stopped = false;
+    if (!DebugActiveProcess(process) || !DebugSetProcessKillOnExit(FALSE))
+        return 3;
+    for (const DWORD begin = GetTickCount(); GetTickCount() - begin < DEBUGGER_MS;) {
+        if (!WaitForDebugEvent(&event, DEBUGGER_MS / 10))
+            continue;
+        const bool trap = event.dwDebugEventCode == EXCEPTION_DEBUG_EVENT &&
+                          event.u.Exception.ExceptionRecord.ExceptionCode == EXCEPTION_BREAKPOINT;
+        stopped |= trap;
+        ContinueDebugEvent(event.dwProcessId, event.dwThreadId, trap ? DBG_CONTINUE : DBG_EXCEPTION_NOT_HANDLED);
+    }
+    return DebugActiveProcessStop(process) && stopped ? 0 : 4;
+}
+
+static HANDLE start_debugger(void)
+{
+    char name[MAX_PATH], command[MAX_PATH + 32];
+    STARTUPINFOA how = { .cb = sizeof how };
+    PROCESS_INFORMATION debugger;
+    GetModuleFileNameA(NULL, name, sizeof name);
+    snprintf(command, sizeof command, "\"%s\" debug %lu", name, GetCurrentProcessId());
+    if (!CreateProcessA(NULL, command, NULL, NULL, FALSE, 0, NULL, NULL, &how, &debugger))
+        return NULL;
+    CloseHandle(debugger.hThread);
+    return debugger.hProcess;
+}
+
+static void debugger_rows(const struct sw_suspender *s)
+{
+    static struct sw_scratch scratch;
+    struct sw_walker from = walker;
+    size_t samples = 0, good = 0, debugged = 0, count;
+    DWORD id, code = 1;
+    state = 0;
+    const HANDLE thread = CreateThread(NULL, 0, spin, NULL, 0, &id);
+    while (state == 0)
+        Sleep(0);
+    (void)!sw_self_thread_stack(id, &from.stack_begin, &from.stack_end);
+    from.memory.window = (struct sw_window){ 0 };
+    const HANDLE debugger = start_debugger();
+    for (; debugger && WaitForSingleObject(debugger, 1) == WAIT_TIMEOUT; samples++) {
+        struct sw_regs regs;
+        if (s->suspend(s->arg, id, &regs) != SW_OK)
+            continue;
+        debugged += IsDebuggerPresent() != 0;
+        good += is_clean(walk(&scratch, &from, &regs, &count)) && count > 1;
+        (void)!s->resume(s->arg, id);
+    }
+    (void)GetExitCodeProcess(debugger, &code);
+    state = 2;
+    const bool ended = WaitForSingleObject(thread, 60000) == WAIT_OBJECT_0;
+    printf("# %zu samples, %zu with a debugger, %zu to the root, the debugger's status %lu\n", samples, debugged, good,
+           code);
+    row("while a debugger attaches, watches and leaves, suspended threads are walked to their roots",
+        code == 0 && debugged > 10 && good == samples);
+    row("and go on after it", ended);
+    CloseHandle(thread);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "debug") == 0)
+        return debug(strtoul(argv[2], NULL, 10));
     struct sw_images *images;
     struct sw_images_follower *follower;
     struct sw_self_suspender *self;
@@ -211,6 +379,8 @@ int main(void)
     ended_rows(&s);
     module_rows();
     overflow_rows(&s);
+    guard_rows(&s);
+    debugger_rows(&s);
     sw_self_suspender_destroy(self);
     sw_images_unfollow(follower);
     return failed != 0;

@@ -33,21 +33,25 @@ enum sw_status sw_self_stack(uint64_t *begin, uint64_t *end)
 }
 
 /*
- * The part of the stack that is committed now: behind the last piece that is not, or where the system does not tell,
- * from the caller's page on. Below it lie the guard page and what is only reserved.
+ * The part of the stack around the caller's page that may be loaded from without asking: up to the first piece that is
+ * not committed or is a guard page, which a load would take away, and behind the last one below. Where the system does
+ * not tell, from the caller's page on.
  */
 static struct sw_window committed_part(uint64_t sp, uint64_t begin, uint64_t end)
 {
     const uint64_t page = sp & ~(uint64_t)(PAGE - 1);
-    uint64_t at = begin;
     MEMORY_BASIC_INFORMATION piece;
     if (sp < begin || sp >= end)
         return (struct sw_window){ 0 };
-    while (at < page && sw_windows_readable(at, end - at) != end &&
-           VirtualQuery((const void *)(uintptr_t)at, &piece, sizeof piece) == sizeof piece)
-        at = (uint64_t)(uintptr_t)piece.BaseAddress + piece.RegionSize;
-    const uint64_t from = at < page && sw_windows_readable(at, end - at) == end ? at : page;
-    return (struct sw_window){ from, end, (const uint8_t *)(uintptr_t)from };
+    uint64_t from = begin, to = sw_windows_readable(begin, end - begin);
+    while (to <= page && VirtualQuery((const void *)(uintptr_t)to, &piece, sizeof piece) == sizeof piece &&
+           (uint64_t)(uintptr_t)piece.BaseAddress + piece.RegionSize <= page) {
+        from = (uint64_t)(uintptr_t)piece.BaseAddress + piece.RegionSize;
+        to = sw_windows_readable(from, end - from);
+    }
+    if (to <= page)
+        from = page, to = end;
+    return (struct sw_window){ from, to, (const uint8_t *)(uintptr_t)from };
 }
 
 enum sw_status sw_self_walker(struct sw_walker *walker, const struct sw_codemap *codemap,
