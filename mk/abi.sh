@@ -62,13 +62,12 @@ members() {
 # places INCLUDES: the size of each, and where its members are
 places() {
     {
-        echo '#include <snapwalk/snapwalk.h>'
-        echo '#include <stdio.h>'
-        echo 'int main(void) {'
+        printf '#include <snapwalk/snapwalk.h>\n#include <stdio.h>\nint main(void) {\n'
         for name in $(reserving); do
-            echo "printf(\"$name %zu\\n\", sizeof(struct $name));"
+            printf 'printf("%s %%zu\\n", sizeof(struct %s));\n' "$name" "$name"
             for member in $(members "$name"); do
-                echo "printf(\"$name.$member %zu %zu\\n\", offsetof(struct $name, $member), sizeof((struct $name *)0)->$member);"
+                printf 'printf("%s.%s %%zu %%zu\\n", offsetof(struct %s, %s), sizeof((struct %s *)0)->%s);\n' \
+                    "$name" "$member" "$name" "$member" "$name" "$member"
             done
         done
         echo '}'

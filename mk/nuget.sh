@@ -23,9 +23,11 @@ ln -sf "$build/zydis/libZydis.a" "$static"
 for name in lzma protobuf-c z; do
     ln -sf "$("${CC:-gcc}" -print-file-name="lib$name.a")" "$static"
 done
+# As the Makefile names files: below this folder, where they are.
+objects=${out#"$PWD"/}/objects
 rm -f "$out"/objects/*.so* "$out/objects/examples/libsnapwalk-overlay.so"
-make --no-print-directory -j"$(nproc)" BUILD="$out/objects" LDFLAGS="-L$static -Wl,-rpath,'\$\$ORIGIN'" \
-    "$out/objects/libsnapwalk-profiler.so" "$out/objects/examples/libsnapwalk-overlay.so" shared
+make --no-print-directory -j"$(nproc)" BUILD="$objects" LDFLAGS="-L$static -Wl,-rpath,'\$\$ORIGIN'" \
+    "$objects/libsnapwalk-profiler.so" "$objects/examples/libsnapwalk-overlay.so" shared
 for file in libsnapwalk-profiler.so examples/libsnapwalk-overlay.so libsnapwalk.so.0; do
     strip --strip-unneeded -o "$out/native/$(basename "$file")" "$out/objects/$file"
 done

@@ -41,8 +41,8 @@ sed -i '/^struct sw_walker {/,/^}/s/reserved\[3\]/reserved[4]/' include/snapwalk
 says 1 "abi: changed since then, and still libsnapwalk.so.0" && grep -q '^> sw_walker ' "$out/seen"
 verdict $? "but not beside them"
 cp "$out/walk.h" include/snapwalk/walk.h
-sed -i '/^struct sw_walker {/,/^}/s/    uint32_t max_frames;/    uint16_t max_frames;/' include/snapwalk/walk.h
-says 1 "abi: changed since then, and still libsnapwalk.so.0" && grep -q '^> sw_walker.max_frames ' "$out/seen"
+sed -i '/^struct sw_walker {/,/^}/{s/ budget;/ kept;/;s/ scratch_bytes;/ budget;/;s/ kept;/ scratch_bytes;/}' include/snapwalk/walk.h
+says 1 "abi: changed since then, and still libsnapwalk.so.0" && grep -q '^> sw_walker.budget ' "$out/seen"
 verdict $? "and the other members stay"
 cp "$out/walk.h" include/snapwalk/walk.h
 sed -i 's/^struct sw_walker {/&\n    uint64_t one_more;/' include/snapwalk/walk.h
