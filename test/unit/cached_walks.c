@@ -342,17 +342,26 @@ static void walk_addresses(struct addresses *a, const struct sw_walker *walker, 
     a->count = sw_walk_addresses(walker, &world.scratch, start, exact, a->at, most, &a->stop);
 }
 
+/* With a rule cache, with a replay memory as well; each twice, so that the second finds what the first has left. */
+enum { WAYS = 4 };
+
+static void put_ways(struct sw_walker ways[WAYS], const struct sw_walker *walker)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        ways[i] = *walker;
+        ways[i].analysis_cache = world.analysis;
+        ways[i].cache = world.cache;
+        ways[i].replay = i < WAYS / 2 ? NULL : world.replay;
+    }
+}
+
 static void compare_addresses(const struct sw_walker *walker, const struct sw_regs *start, bool exact, size_t most)
 {
-    struct sw_walker with_cache = *walker, with_replay;
-    with_cache.analysis_cache = world.analysis;
-    with_cache.cache = world.cache;
-    with_replay = with_cache;
-    with_replay.replay = world.replay;
-    const struct sw_walker *const ways[] = { &with_cache, &with_cache, &with_replay, &with_replay };
+    struct sw_walker ways[WAYS];
+    put_ways(ways, walker);
     walk_addresses(&uncached, walker, start, exact, most);
-    for (size_t i = 0; i < COUNT_OF(ways); i++) {
-        walk_addresses(&cached, ways[i], start, exact, most);
+    for (size_t i = 0; i < WAYS; i++) {
+        walk_addresses(&cached, &ways[i], start, exact, most);
         assert_memory_equal(&cached, &uncached, sizeof uncached); /* nothing behind them was written either */
     }
 }
@@ -468,16 +477,12 @@ static void compare_frames(void)
 /* A walk whose start knows some registers, and rax or not. What is unknown holds what is there: none may rely on it. */
 static void compare_batches(const struct sw_walker *walker, const struct sw_regs *start, bool exact)
 {
-    struct sw_walker with_cache = *walker, with_replay;
-    with_cache.analysis_cache = world.analysis;
-    with_cache.cache = world.cache;
-    with_replay = with_cache;
-    with_replay.replay = world.replay;
-    const struct sw_walker *const ways[] = { &with_cache, &with_cache, &with_replay, &with_replay };
+    struct sw_walker ways[WAYS];
+    put_ways(ways, walker);
     walk_frames(&one_by_one, walker, start, exact);
     assert_in_range(one_by_one.count, 2 * LEAVES, MOST);
-    for (size_t i = 0; i < COUNT_OF(ways); i++) {
-        walk_frames(&in_batches, ways[i], start, exact);
+    for (size_t i = 0; i < WAYS; i++) {
+        walk_frames(&in_batches, &ways[i], start, exact);
         compare_frames();
     }
 }
