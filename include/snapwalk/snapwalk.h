@@ -33,6 +33,7 @@
  *   cache.h           the rule cache: frames met before take nanoseconds
  *   replay.h          the replay memory: an unchanged stack is compared, not walked
  *   analysis_cache.h  the analysis cache: a function without tables is analysed once
+ *   jitdump.h         jitdump files: names, ranges, unwind data
  *   gdb_jit.h         objects that JIT compilers register for gdb: names, ranges, unwind data
  *   perfmap.h         perf maps: names and ranges of JIT code
  *   clr_names.h       names of managed methods, out of the memory of a process that runs CoreCLR
@@ -87,6 +88,7 @@
 #include <snapwalk/replay.h>
 #include <snapwalk/analysis_cache.h>
 #include <snapwalk/gdb_jit.h>
+#include <snapwalk/jitdump.h>
 #include <snapwalk/perfmap.h>
 #include <snapwalk/clr_names.h>
 #include <snapwalk/audit.h>

@@ -15,6 +15,7 @@
  * out of a credit that grows with each line.
  */
 #include "code/perfmap.h"
+#include "base/bytes.h"
 #include "common/alloc.h"
 #include "common/grow.h"
 #include "jit/perfmap_text.h"
@@ -335,7 +336,8 @@ static void classify_clr(const struct sw_perfmap_line *line, struct sw_range *ra
     range->unwind = SW_UNWIND_AUTO;
 }
 
-static enum sw_status take_line(struct sw_perfmap *p, struct sw_codemap *map, const struct sw_perfmap_line *line)
+enum sw_status sw_perfmap_take(struct sw_perfmap *p, struct sw_codemap *map, const struct sw_perfmap_line *line,
+                               enum sw_unwind unwind)
 {
     struct entry entry;
     memset(&entry, 0, sizeof entry);
@@ -345,7 +347,7 @@ static enum sw_status take_line(struct sw_perfmap *p, struct sw_codemap *map, co
     entry.range.kind = SW_KIND_JIT;
     entry.line_size = line->size;
     entry.name = p->names.size;
-    entry.range.unwind = SW_UNWIND_FOREIGN;
+    entry.range.unwind = (uint8_t)unwind;
     if (p->flavour == SW_PERFMAP_CLR)
         classify_clr(line, &entry.range);
     if (line->size == 0)
@@ -356,6 +358,24 @@ static enum sw_status take_line(struct sw_perfmap *p, struct sw_codemap *map, co
     if (status)
         p->names.size = entry.name;
     return status ? status : place_entry(p, map, entry);
+}
+
+enum sw_status sw_perfmap_move(struct sw_perfmap *p, struct sw_codemap *map, uint64_t from, uint64_t to)
+{
+    const struct place at = first_behind(p, from);
+    const struct entry *old = entry_at(p, at);
+    uint64_t end;
+    if (!old || old->range.begin != from)
+        return SW_E_NOT_FOUND;
+    struct entry moved = *old;
+    if (!sw_add_u64(to, moved.range.end - from, &end))
+        return SW_E_WRAPS;
+    moved.range.begin = moved.range.id = to;
+    moved.range.end = end;
+    if (moved.range.unwind == SW_UNWIND_AUTO && !is_stub(&moved))
+        moved.range.unwind = SW_UNWIND_FOREIGN; /* its call frame information counts from where it was */
+    const enum sw_status status = drop(p, map, at);
+    return status ? status : place_entry(p, map, moved);
 }
 
 /*
@@ -377,7 +397,7 @@ static enum sw_status take_lines(struct sw_perfmap *p, struct sw_codemap *map, c
             continue;
         }
         p->lines++;
-        status = take_line(p, map, &line);
+        status = sw_perfmap_take(p, map, &line, SW_UNWIND_FOREIGN);
         if (first == SW_OK)
             first = status;
     }

@@ -235,12 +235,18 @@ static bool is_builtin(const struct v8 *v, uint64_t address)
     return address >= v->builtins && address < v->builtins_end;
 }
 
+/* What a jitdump file tells of is an image of that name. */
+static bool is_jitted(const struct v8 *v, uint64_t address)
+{
+    struct sw_image image;
+    return sw_images_find(v->images, address, &image) != SW_OK || strcmp(image.path, "[jit]") == 0;
+}
+
 /* Code of V8: its builtins, and what is in no file. */
 static bool is_code(const struct v8 *v, const struct sw_frame *frame)
 {
-    struct sw_image image;
     return frame->regs.machine == SW_MACHINE_X64 && sw_regs_has(&frame->regs, SW_X64_RBP) &&
-           (is_builtin(v, frame->lookup) || sw_images_find(v->images, frame->lookup, &image) != SW_OK);
+           (is_builtin(v, frame->lookup) || is_jitted(v, frame->lookup));
 }
 
 static bool get_slot(const struct sw_memory *stack, const struct sw_frame *frame, int32_t offset, uint64_t *word)

@@ -31,6 +31,18 @@ static void read_perfmap(struct target *t)
         must_for(sw_process_mirror_ranges(t->process, t->codemap), t->pid, "memory map");
 }
 
+/* What a runtime writes for perf, with how its frames are found. Not to read it is said, but where a core's is gone. */
+static void read_jitdump(struct target *t, const char *sysroot)
+{
+    const enum sw_status status = t->core ? sw_jitdump_read_core(t->jitdump, t->core, sysroot, t->images, t->codemap)
+                                          : sw_jitdump_read_process(t->jitdump, t->pid, t->images, t->codemap);
+    if (status == SW_E_NO_MEMORY)
+        must(status, "jitdump file");
+    else if (status != SW_OK && status != SW_E_NOT_FOUND && status != SW_E_GONE && !(t->core && status == SW_E_OS))
+        fprintf(stderr, "snapstacks: the jitdump file of %d was not read to its end: %s\n", t->pid,
+                sw_status_name(status));
+}
+
 /* What a compiler registers for gdb. A list that cannot be read is said; what could be read is there. */
 static void read_gdb_jit(struct target *t)
 {
@@ -51,6 +63,7 @@ static void create_perfmap(struct target *t)
     struct stat st;
     const bool is_clr = t->runtime.kind == RUNTIME_CLR;
     must(sw_perfmap_create(NULL, is_clr ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN, &t->perfmap), "perf map");
+    must(sw_jitdump_create(NULL, t->perfmap, &t->jitdump), "jitdump file");
     snprintf(path, sizeof path, "/proc/%d", t->pid);
     if (t->process && stat(path, &st) == 0)
         sw_perfmap_trust(t->perfmap, st.st_uid);
@@ -108,6 +121,7 @@ void target_open_process(struct target *t, int pid, bool saves)
     const struct sw_memory memory = target_memory(t);
     runtime_of_process(&t->runtime, pid, t->images, &memory);
     create_perfmap(t);
+    read_jitdump(t, NULL);
     read_perfmap(t);
     read_gdb_jit(t);
 }
@@ -117,6 +131,7 @@ bool target_again(struct target *t)
     if (sw_process_capture(t->process, STACK_BYTES) != SW_OK || sw_process_add_images(t->process, t->images) != SW_OK)
         return false;
     sw_clr_names_renew(t->runtime.names);
+    read_jitdump(t, NULL);
     read_perfmap(t);
     read_gdb_jit(t);
     return true;
@@ -126,7 +141,7 @@ static void report_files(const struct sw_core *core)
 {
     struct sw_core_file file;
     for (size_t i = 0; sw_core_get_file(core, i, &file); i++)
-        if (file.state < SW_CORE_FILE_UNCHECKED)
+        if (file.state < SW_CORE_FILE_UNCHECKED && !sw_jitdump_is_path(file.path))
             fprintf(stderr, "snapstacks: %s: no image: %s\n", file.path, sw_core_file_state_name(file.state));
 }
 
@@ -157,6 +172,7 @@ void target_open_core(struct target *t, const char *path, const char *sysroot, b
     const struct sw_memory memory = target_memory(t); /* files stand in for what the core omits */
     runtime_of_core(&t->runtime, t->core, t->images, &memory);
     create_perfmap(t);
+    read_jitdump(t, sysroot);
     read_gdb_jit(t);
 }
 
@@ -166,6 +182,7 @@ void target_close(struct target *t)
     sw_process_close(t->process);
     sw_analysis_cache_destroy(t->analysis_cache);
     sw_cache_destroy(t->cache);
+    sw_jitdump_destroy(t->jitdump);
     sw_perfmap_destroy(t->perfmap);
     sw_gdb_jit_destroy(t->gdb_jit);
     sw_codemap_destroy(t->codemap);

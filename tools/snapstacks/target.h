@@ -4,6 +4,7 @@
 
 #include <snapwalk/capsule.h>
 #include <snapwalk/gdb_jit.h>
+#include <snapwalk/jitdump.h>
 #include <snapwalk/perfmap.h>
 #include <snapwalk/process.h>
 
@@ -19,6 +20,7 @@ struct target {
     struct sw_images *images;
     struct sw_codemap *codemap;
     struct sw_perfmap *perfmap;
+    struct sw_jitdump *jitdump;
     struct sw_gdb_jit *gdb_jit;
     struct sw_cache *cache;
     struct sw_analysis_cache *analysis_cache;

@@ -1,14 +1,13 @@
 /*
- * Reads perf map files: what was appended since the last call. Knows files, whose they are, and their holes; refuses to
- * know their contents. Source: perf, tools/perf/util/symbol.c, which wants a regular file, no link, of root or of the
- * effective user, and looks for it in the process's root by its id there; proc(5), /proc/pid/status, NSpid; lseek(2),
- * SEEK_DATA.
+ * Reads perf map files: what was appended since the last call. Knows files and their holes; refuses to know whose they
+ * may be (jit_file.c), and their contents. Source: perf, tools/perf/util/symbol.c, which looks for the file in the
+ * process's root by its id there; proc(5), /proc/pid/status, NSpid; lseek(2), SEEK_DATA.
  */
 #include "code/perfmap.h"
 
 #include "common/alloc.h"
+#include "target/linux/jit_file.h"
 #include "target/linux/os.h"
-#include "target/linux/pin.h"
 #include "target/linux/process.h"
 
 #include <snapwalk/limits.h>
@@ -21,15 +20,6 @@
 #include <unistd.h>
 
 enum { PIECE = 16384 };
-
-static ssize_t read_at(int fd, char *to, size_t size, uint64_t position)
-{
-    ssize_t got;
-    do
-        got = pread(fd, to, size, (off_t)position);
-    while (got < 0 && errno == EINTR);
-    return got;
-}
 
 /*
  * Passes over a hole of a sparse file. It reads as zeros, which are no newline: of more of them than a line may have
@@ -54,7 +44,8 @@ static enum sw_status feed_file(struct sw_perfmap *perfmap, int fd, uint64_t end
         char piece[PIECE];
         pass_hole(perfmap, fd, end);
         const uint64_t left = end - sw_perfmap_position(perfmap);
-        const ssize_t got = read_at(fd, piece, left < PIECE ? (size_t)left : PIECE, sw_perfmap_position(perfmap));
+        const ssize_t got =
+            sw_jit_file_piece(fd, piece, left < PIECE ? (size_t)left : PIECE, sw_perfmap_position(perfmap));
         if (got < 0)
             return SW_E_OS;
         if (got == 0)
@@ -66,34 +57,13 @@ static enum sw_status feed_file(struct sw_perfmap *perfmap, int fd, uint64_t end
     return first;
 }
 
-static enum sw_status check(const struct sw_perfmap *perfmap, const struct stat *st)
-{
-    const bool is_trusted = st->st_uid == 0 || st->st_uid == geteuid() || sw_perfmap_trusts(perfmap, st->st_uid);
-    if (S_ISLNK(st->st_mode) || !is_trusted)
-        return SW_E_PERMISSION;
-    return S_ISREG(st->st_mode) ? SW_OK : SW_E_OS;
-}
-
-/* What is no regular file is not opened, as that may do something: it is found by its name, looked at, and opened. */
-static enum sw_status open_file(const struct sw_perfmap *perfmap, const char *root, const char *path, int *fd,
-                                struct stat *st)
-{
-    const int found = sw_os_find(root, path, false);
-    if (found < 0)
-        return SW_E_OS;
-    enum sw_status status = fstat(found, st) ? SW_E_OS : check(perfmap, st);
-    *fd = status == SW_OK ? sw_os_open_found(found) : -1;
-    close(found);
-    return status == SW_OK && *fd < 0 ? SW_E_OS : status;
-}
-
 /* root: the folder that the path is resolved in; null: the file system's. */
 static enum sw_status read_in(struct sw_perfmap *perfmap, const char *root, const char *path,
                               struct sw_codemap *codemap)
 {
     struct stat st;
     int fd;
-    enum sw_status status = open_file(perfmap, root, path, &fd, &st);
+    enum sw_status status = sw_jit_file_open(perfmap, root, path, &fd, &st);
     if (status != SW_OK)
         return status;
     if ((uint64_t)st.st_size < sw_perfmap_position(perfmap))
