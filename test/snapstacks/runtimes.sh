@@ -10,7 +10,7 @@ programs=test/debuggers/programs
 tool=$build/tools/snapstacks/snapstacks
 . test/snapstacks/look.sh
 "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -Iinclude -Itools/runtimes \
-    -o "$out/hostile" test/snapstacks/hostile.c tools/runtimes/hotspot*.c tools/runtimes/javascript.c tools/runtimes/python.c \
+    -o "$out/hostile" test/snapstacks/hostile.c tools/runtimes/hotspot*.c tools/runtimes/javascript*.c tools/runtimes/python.c \
     tools/runtimes/peek.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
 verdict $? "hostile.c compiles"
 
@@ -36,6 +36,19 @@ else
     echo "ok - java: changed structures # SKIP no javac"
 fi
 hostile node "${ROUNDS:-60}" node "$programs/rooms.js"
+if command -v node >/dev/null 2>&1; then
+    start node "$programs/clock.js"
+    calls_builtin() {
+        "$tool" --no-lines "$pid" >"$out/seen" 2>&1
+        grep -q 'native  [?]' "$out/seen" || grep -A2 'Builtins_CEntry' "$out/seen" | grep -q 'jit '
+    }
+    until_so calls_builtin
+    ! grep -q 'native  [?]' "$out/seen"
+    verdict $? "node: built-in code that compiled code calls has a name"
+    kill -KILL "$pid"
+else
+    echo "ok - node: built-in code that compiled code calls has a name # SKIP no node"
+fi
 if /usr/bin/python3 --version 2>/dev/null | grep -q '^Python 3[.]11[.]'; then
     hostile python "${ROUNDS:-60}" /usr/bin/python3 "$programs/nests.py"
     if unshare --pid --mount --fork --mount-proc true 2>"$out/seen"; then

@@ -8,6 +8,7 @@
  */
 #include "javascript.h"
 
+#include "javascript_builtins.h"
 #include "peek.h"
 
 #include <snapwalk/names.h>
@@ -77,32 +78,18 @@ static const char *const names[CONSTANTS] = {
 enum { SEQUENTIAL = 0, CONS = 1, SLICED = 3, THIN = 5, REPRESENTATION = 7, ONE_BYTE = 8 };
 
 enum {
-    STRINGS_DEEP = 8,       /* of strings that are made of strings */
-    NAMES_IN_LINE = 75,     /* a ScopeInfo with more locals has their names in a table */
-    SLOTS_LOOKED_AT = 8,    /* behind the locals */
-    MARKS = 64,             /* kinds of frames */
-    BUILTINS_MOST = 1 << 27 /* bytes */
+    STRINGS_DEEP = 8,    /* of strings that are made of strings */
+    NAMES_IN_LINE = 75,  /* a ScopeInfo with more locals has their names in a table */
+    SLOTS_LOOKED_AT = 8, /* behind the locals */
+    MARKS = 64           /* kinds of frames */
 };
 
 struct v8 {
     struct sw_memory memory;
     struct sw_images *images;
     int32_t at[CONSTANTS];
-    uint64_t builtins, builtins_end;
+    struct v8_builtins *builtins;
 };
-
-static bool read_builtins(struct v8 *v)
-{
-    uint64_t code, size;
-    uint32_t bytes;
-    if (sw_images_symbol(v->images, "_ZN2v88internal12_GLOBAL__N_127current_embedded_blob_code_E", &code) != SW_OK ||
-        sw_images_symbol(v->images, "_ZN2v88internal12_GLOBAL__N_132current_embedded_blob_code_size_E", &size) !=
-            SW_OK ||
-        !peek(&v->memory, code, &v->builtins, 8) || !peek(&v->memory, size, &bytes, 4))
-        return false;
-    v->builtins_end = v->builtins + bytes;
-    return bytes <= BUILTINS_MOST;
-}
 
 enum sw_status v8_open(struct sw_images *images, const struct sw_memory *memory, struct v8 **v8)
 {
@@ -112,20 +99,21 @@ enum sw_status v8_open(struct sw_images *images, const struct sw_memory *memory,
         return SW_E_NO_MEMORY;
     v->memory = *memory;
     v->images = images;
-    bool has_all = read_builtins(v);
-    for (size_t i = 0; has_all && i < CONSTANTS; i++)
-        has_all =
-            sw_images_symbol(images, names[i], &address) == SW_OK && peek(memory, address, &v->at[i], sizeof v->at[i]);
-    if (!has_all) {
-        free(v);
-        return SW_E_NOT_FOUND;
-    }
-    *v8 = v;
-    return SW_OK;
+    enum sw_status status = v8_builtins_open(images, memory, &v->builtins);
+    for (size_t i = 0; status == SW_OK && i < CONSTANTS; i++)
+        if (sw_images_symbol(images, names[i], &address) != SW_OK || !peek(memory, address, &v->at[i], sizeof v->at[i]))
+            status = SW_E_NOT_FOUND;
+    if (status == SW_OK)
+        *v8 = v;
+    else
+        v8_close(v);
+    return status;
 }
 
 void v8_close(struct v8 *v8)
 {
+    if (v8)
+        v8_builtins_close(v8->builtins);
     free(v8);
 }
 
@@ -230,23 +218,23 @@ static bool is_function(const struct v8 *v, uint64_t object, uint64_t *shared)
 
 /* ---- frames ---- */
 
-static bool is_builtin(const struct v8 *v, uint64_t address)
-{
-    return address >= v->builtins && address < v->builtins_end;
-}
-
-/* What a jitdump file tells of is an image of that name. */
-static bool is_jitted(const struct v8 *v, uint64_t address)
+/* What a jitdump file tells of is an image, too, and no file's. */
+static bool is_in_file(const struct v8 *v, uint64_t address)
 {
     struct sw_image image;
-    return sw_images_find(v->images, address, &image) != SW_OK || strcmp(image.path, "[jit]") == 0;
+    return sw_images_find(v->images, address, &image) == SW_OK && strcmp(image.path, "[jit]") != 0;
+}
+
+uint64_t v8_builtin(const struct v8 *v, uint64_t address)
+{
+    return v8_builtins_original(v->builtins, address, is_in_file(v, address));
 }
 
 /* Code of V8: its builtins, and what is in no file. */
 static bool is_code(const struct v8 *v, const struct sw_frame *frame)
 {
     return frame->regs.machine == SW_MACHINE_X64 && sw_regs_has(&frame->regs, SW_X64_RBP) &&
-           (is_builtin(v, frame->lookup) || is_jitted(v, frame->lookup));
+           (!is_in_file(v, frame->lookup) || v8_builtin(v, frame->lookup));
 }
 
 static bool get_slot(const struct sw_memory *stack, const struct sw_frame *frame, int32_t offset, uint64_t *word)
@@ -261,7 +249,7 @@ enum v8_how v8_identify(const struct v8 *v, const struct sw_memory *stack, const
     if (!is_code(v, frame) || !get_slot(stack, frame, v->at[FP_CONTEXT], &context) || (context & 3) != 1 ||
         !get_slot(stack, frame, v->at[FP_FUNCTION], &object) || !is_function(v, object, function))
         return V8_NONE;
-    if (!is_builtin(v, frame->lookup))
+    if (!v8_builtin(v, frame->lookup))
         return V8_COMPILED;
     return get_slot(stack, frame, v->at[FP_BYTECODE], &bytecode) && type_of(v, bytecode) == v->at[TYPE_BYTECODE]
                ? V8_INTERPRETED

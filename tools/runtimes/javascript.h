@@ -31,6 +31,9 @@ bool v8_step(const struct v8 *v8, const struct sw_memory *stack, const struct sw
 enum v8_how v8_identify(const struct v8 *v8, const struct sw_memory *stack, const struct sw_frame *frame,
                         uint64_t *function);
 
+/* The address in the program's file of built-in code, which is also asked for in V8's copy of it; 0: it is none. */
+uint64_t v8_builtin(const struct v8 *v8, uint64_t address);
+
 /* The name of a function and of its script; empty where there is none. */
 void v8_name(const struct v8 *v8, uint64_t function, char *name, char *script, size_t size);
 

@@ -277,16 +277,25 @@ static bool find_symbol(struct names *n, const struct sw_image *image, uint64_t 
     return *place->function != 0;
 }
 
+/* What is said of code in a file: the place in that file of which it may be a copy. */
+static uint64_t address_in_file(const struct names *n, uint64_t address)
+{
+    const struct v8 *v8 = n->target->runtime.v8;
+    const uint64_t original = v8 ? v8_builtin(v8, address) : 0;
+    return original ? original : address;
+}
+
 static void name_native(struct names *n, const struct sw_frame *frame, struct place *place)
 {
-    const uint64_t pc = sw_regs_pc(&frame->regs);
+    const uint64_t lookup = address_in_file(n, frame->lookup);
+    const uint64_t pc = sw_regs_pc(&frame->regs) + (lookup - frame->lookup);
     struct sw_image image;
     uint64_t start;
     place->offset = pc;
-    if (sw_images_find(n->target->images, frame->lookup, &image) != SW_OK)
+    if (sw_images_find(n->target->images, lookup, &image) != SW_OK)
         return;
     place->module = names_keep(n, strrchr(image.path, '/') ? strrchr(image.path, '/') + 1 : image.path);
-    place->offset = pc - (find_symbol(n, &image, frame->lookup, place, &start) ? start : image.bias);
+    place->offset = pc - (find_symbol(n, &image, lookup, place, &start) ? start : image.bias);
 }
 
 static struct place *name_place(struct names *n, const struct sw_frame *frame, const struct runtime_frame *runs)

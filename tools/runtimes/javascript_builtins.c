@@ -1,0 +1,111 @@
+/* See javascript_builtins.h. Where the copy is V8 tells nobody: its pages are known by what they contain. */
+#include "javascript_builtins.h"
+
+#include "peek.h"
+
+#include <snapwalk/names.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE = 4096, BYTES_MOST = 1 << 27 };
+
+/* pages: a hash of each whole page, made when first asked for. copy: where that of the first page is; 0: not known. */
+struct v8_builtins {
+    struct sw_memory memory;
+    uint64_t begin, end, copy;
+    uint64_t *pages;
+};
+
+static bool read_range(struct v8_builtins *b, struct sw_images *images)
+{
+    uint64_t code, size;
+    uint32_t bytes;
+    if (sw_images_symbol(images, "_ZN2v88internal12_GLOBAL__N_127current_embedded_blob_code_E", &code) != SW_OK ||
+        sw_images_symbol(images, "_ZN2v88internal12_GLOBAL__N_132current_embedded_blob_code_size_E", &size) != SW_OK ||
+        !peek(&b->memory, code, &b->begin, 8) || !peek(&b->memory, size, &bytes, 4))
+        return false;
+    b->end = b->begin + bytes;
+    return bytes <= BYTES_MOST && b->end >= b->begin;
+}
+
+enum sw_status v8_builtins_open(struct sw_images *images, const struct sw_memory *memory, struct v8_builtins **builtins)
+{
+    struct v8_builtins *b = calloc(1, sizeof *b);
+    if (!b)
+        return SW_E_NO_MEMORY;
+    b->memory = *memory;
+    if (!read_range(b, images)) {
+        free(b);
+        return SW_E_NOT_FOUND;
+    }
+    *builtins = b;
+    return SW_OK;
+}
+
+void v8_builtins_close(struct v8_builtins *builtins)
+{
+    if (builtins)
+        free(builtins->pages);
+    free(builtins);
+}
+
+/* Of what is no whole page in memory: 0. Source: FNV-1a, a word at a time. */
+static uint64_t hash_page(const struct v8_builtins *b, uint64_t address, uint8_t page[PAGE])
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325), word;
+    if (!peek(&b->memory, address, page, PAGE))
+        return 0;
+    for (size_t i = 0; i < PAGE; i += sizeof word) {
+        memcpy(&word, page + i, sizeof word);
+        hash = (hash ^ word) * UINT64_C(0x100000001b3);
+    }
+    return hash | 1;
+}
+
+static size_t count_pages(const struct v8_builtins *b)
+{
+    return (size_t)(b->end - b->begin) / PAGE;
+}
+
+static bool make_pages(struct v8_builtins *b)
+{
+    uint8_t page[PAGE];
+    const size_t count = count_pages(b);
+    if (!b->pages && (b->pages = calloc(count + 1, sizeof *b->pages)) != NULL)
+        for (size_t i = 0; i < count; i++)
+            b->pages[i] = hash_page(b, b->begin + i * PAGE, page);
+    return b->pages != NULL;
+}
+
+/* A page that is there twice, of padding, says nothing about where it is copied from. */
+static bool is_only(const struct v8_builtins *b, size_t at)
+{
+    for (size_t i = 0; i < count_pages(b); i++)
+        if (i != at && b->pages[i] == b->pages[at])
+            return false;
+    return true;
+}
+
+/* Copies begin at a page, whatever the built-in code begins at. */
+static void find_copy(struct v8_builtins *b, uint64_t address)
+{
+    uint8_t page[PAGE], original[PAGE];
+    const uint64_t begin = address & ~(uint64_t)(PAGE - 1);
+    const uint64_t hash = hash_page(b, begin, page);
+    if (!hash || !make_pages(b))
+        return;
+    for (size_t i = 0; i < count_pages(b); i++)
+        if (b->pages[i] == hash && is_only(b, i) && hash_page(b, b->begin + i * PAGE, original) == hash &&
+            memcmp(page, original, PAGE) == 0)
+            b->copy = begin - i * PAGE;
+}
+
+uint64_t v8_builtins_original(struct v8_builtins *b, uint64_t address, bool in_file)
+{
+    if (address - b->begin < b->end - b->begin)
+        return address;
+    if (!b->copy && !in_file)
+        find_copy(b, address);
+    return b->copy && address - b->copy < b->end - b->begin ? b->begin + (address - b->copy) : 0;
+}
