@@ -42,6 +42,31 @@ static struct extent code_extent(const struct sw_elf *elf)
     return code;
 }
 
+/* Sections of code, as many as are usual in a file; of all others nothing is known. */
+enum { SECTIONS_MOST = 32 };
+struct sections {
+    struct extent rows[SECTIONS_MOST];
+    size_t count;
+};
+
+static void find_code_sections(const struct sw_elf *elf, struct sections *to)
+{
+    Elf64_Shdr header;
+    to->count = 0;
+    for (uint64_t n = 1; to->count < SECTIONS_MOST && sw_elf_section_header(elf, n, &header); n++)
+        if ((header.sh_flags & SHF_EXECINSTR) && header.sh_size <= UINT64_MAX - header.sh_addr)
+            to->rows[to->count++] = (struct extent){ header.sh_addr, header.sh_addr + header.sh_size };
+}
+
+/* Where a symbol without a size ends at the latest: behind _init come entries of .plt, which are not its. */
+static uint64_t end_of_section(const struct sections *sections, uint64_t address, uint64_t otherwise)
+{
+    for (size_t i = 0; i < sections->count; i++)
+        if (address >= sections->rows[i].begin && address < sections->rows[i].end)
+            return sections->rows[i].end;
+    return otherwise;
+}
+
 /* Functions come before labels, global symbols before local ones, symbols with a size before those without. */
 static uint8_t rank_of(const Elf64_Sym *sym)
 {
@@ -89,15 +114,21 @@ static void finish_symbols(struct sw_elf *elf, struct extent code)
 {
     struct sw_elf_name *s = elf->symbols;
     struct sw_intervals all = intervals_of(elf);
+    struct sections sections;
     size_t unique = 0;
     sw_intervals_sort(&all, is_before);
     for (size_t n = 0; n < elf->symbol_count; n++)
         if (unique == 0 || s[unique - 1].start != s[n].start)
             s[unique++] = s[n];
     elf->symbol_count = all.count = unique;
-    for (size_t n = 0; n < unique; n++)
-        if (s[n].size == 0)
-            s[n].end = n + 1 < unique ? s[n + 1].start : code.end;
+    find_code_sections(elf, &sections);
+    for (size_t n = 0; n < unique; n++) {
+        if (s[n].size != 0)
+            continue;
+        const uint64_t next = n + 1 < unique ? s[n + 1].start : code.end;
+        const uint64_t end = end_of_section(&sections, s[n].start, next);
+        s[n].end = end < next ? end : next;
+    }
     sw_intervals_link(&all);
 }
 

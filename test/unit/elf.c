@@ -218,9 +218,9 @@ static void what_is_no_elf_file_is_refused(void **state)
 
 /* ---- images made here ---- */
 
-enum { ADDRESS = 0x400000, CODE_SIZE = 0x1000, SECTIONS = 5, FILE_SIZE = 4096 };
+enum { ADDRESS = 0x400000, CODE_SIZE = 0x1000, SECTIONS = 6, FILE_SIZE = 4096 };
 
-/* Header, one executable segment, and the sections: none, names, symbols, their names, .debug_frame. */
+/* Header, one executable segment, and the sections: none, names, symbols, their names, .debug_frame, one of code. */
 struct image {
     _Alignas(Elf64_Ehdr) uint8_t bytes[FILE_SIZE];
     size_t used;
@@ -258,7 +258,7 @@ __attribute__((noinline)) static void add_section(struct image *m, unsigned n, u
     {                                                                                                                  \
         name, ELF64_ST_INFO(bind, type), 0, 1, ADDRESS + value, size                                                   \
     }
-static const char symbol_names[] = "\0outer\0inner\0alias\0label\0$x\0data\0last\0after";
+static const char symbol_names[] = "\0outer\0inner\0alias\0label\0$x\0data\0last\0after\0stub";
 static const Elf64_Sym symbols[] = {
     { 0 },
     SYMBOL(25, STT_NOTYPE, STB_LOCAL, 0x120, 0),     /* "$x" inside of outer */
@@ -269,6 +269,7 @@ static const Elf64_Sym symbols[] = {
     SYMBOL(28, STT_OBJECT, STB_GLOBAL, 0x310, 0x10), /* data: names no code */
     SYMBOL(33, STT_FUNC, STB_GLOBAL, 0x400, 0x20),   /* last */
     SYMBOL(38, STT_FUNC, STB_GLOBAL, 0x2000, 0x20),  /* after: outside of the code */
+    SYMBOL(44, STT_FUNC, STB_LOCAL, 0x600, 0),       /* stub: ends with its section */
     SYMBOL(9999, STT_FUNC, STB_GLOBAL, 0x500, 0x20), /* its name is nowhere */
 };
 
@@ -305,6 +306,9 @@ static void make_image(struct image *m)
     add_section(m, 4, 24, SHT_PROGBITS, packed, sizeof packed);
     section_header(m, 4)->sh_flags = SHF_COMPRESSED;
     section_header(m, 4)->sh_addralign = 1;
+    *section_header(m, 5) = (Elf64_Shdr){
+        .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = ADDRESS + 0x600, .sh_size = 0x80
+    };
 }
 
 static struct sw_elf *open_image(const struct image *m)
@@ -331,6 +335,8 @@ static const struct symbol_row {
     { "symbol_without_size", 0x300, "label", 0x300, 0 },
     { "symbol_without_size_reaches_to_the_next", 0x3ff, "label", 0x300, 0 },
     { "symbol_last", 0x41f, "last", 0x400, 0x20 },
+    { "symbol_without_size_in_a_section", 0x67f, "stub", 0x600, 0 },
+    { "symbol_without_size_ends_with_its_section", 0x680, NULL, 0, 0 },
     { "symbol_without_name", 0x500, NULL, 0, 0 },
     { "symbol_outside_of_code", 0x2000, NULL, 0, 0 },
 };
