@@ -69,13 +69,23 @@ static enum kind random_kind(void)
     return often[next_random(&seed) % COUNT_OF(often)];
 }
 
+/*
+ * Behind one of the first calls, or behind the last one of the function: as a return address that is a place in it, as
+ * the pc of a frame that was interrupted one in the function behind it.
+ */
+static uint64_t random_pc(enum kind kind)
+{
+    const uint64_t call = next_random(&seed) % 8;
+    return begin_of(kind) + (call ? CALL * call : SLOT);
+}
+
 /* Frames from `first` on keep their kinds and pcs. */
 static void choose(struct model *model, unsigned depth, unsigned first)
 {
     model->depth = depth;
     for (unsigned i = 0; i < first && i < depth; i++) {
         model->kind[i] = random_kind();
-        model->pc[i] = begin_of(model->kind[i]) + CALL * (1 + next_random(&seed) % 8);
+        model->pc[i] = random_pc(model->kind[i]);
     }
 }
 
@@ -102,8 +112,10 @@ static void build(struct model *model)
 static struct sw_regs registers_at(const struct model *model, unsigned frame)
 {
     struct sw_regs regs = { .machine = SW_MACHINE_X64 };
+    const uint64_t others = next_random(&seed) % 2 ? UINT64_MAX : 0;
     for (unsigned n = 0; n < SW_X64_COUNT; n++)
-        sw_regs_set(&regs, n, 0xbad00000 + n * 0x1001);
+        if (others >> n & 1)
+            sw_regs_set(&regs, n, 0xbad00000 + n * 0x1001);
     sw_regs_set(&regs, SW_X64_RIP, model->pc[frame]);
     sw_regs_set(&regs, SW_X64_RSP, sp_of(frame));
     sw_regs_set(&regs, SW_X64_RBP, model->rbp[frame]);
