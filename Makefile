@@ -24,7 +24,7 @@ ASSERTS ?=
 VISIBLE ?=
 # What the caller gives, without this tree's folders: for the tools, which see the public headers only.
 GIVEN_CPPFLAGS := $(CPPFLAGS)
-CPPFLAGS += -Iinclude -Ilib -Isrc $(if $(ASSERTS),,-DNDEBUG) $(if $(VISIBLE),-DSW_BUILDING_SHARED) $(FLAGS_$(SW_HOST))
+override CPPFLAGS += -Iinclude -Ilib -Isrc $(if $(ASSERTS),,-DNDEBUG) $(if $(VISIBLE),-DSW_BUILDING_SHARED) $(FLAGS_$(SW_HOST))
 # The same bytes wherever the sources are: debug information names files from the top of the tree.
 SAME_PATHS := -ffile-prefix-map='$(CURDIR)'=. -ffile-prefix-map='$(BUILD)'=build
 SW_CFLAGS := -std=c11 $(WARN) -fPIC -fvisibility=hidden -ffunction-sections -fno-common $(SAME_PATHS)
@@ -80,7 +80,7 @@ $(DSO): $(BUILD)/shared/libsnapwalk.a mk/snapwalk.map
 	@ln -sf $(SONAME) $(BUILD)/libsnapwalk.so
 	@echo "  LD      $@"
 
-$(patsubst %.c,$(BUILD)/%.o,$(HOSTED)): CPPFLAGS += $(HOSTED_FLAGS_$(SW_HOST))
+$(patsubst %.c,$(BUILD)/%.o,$(HOSTED)): override CPPFLAGS += $(HOSTED_FLAGS_$(SW_HOST))
 # Functions in assembly language: a compiler that puts off what it compiles would lose them.
 $(patsubst %,$(BUILD)/src/%.o,target/linux/self_capture clr/linux/stack_switch target/windows/self_capture target/windows/memory): \
 	SW_CFLAGS += -fno-lto

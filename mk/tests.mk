@@ -43,13 +43,13 @@ oracle: $(ORACLE)
 fuzzers: $(FUZZ)
 
 # Examples see what users see: the public headers only. (private: the archive is built with its own flags.)
-$(EXAMPLES): private CPPFLAGS := -Iinclude
+$(EXAMPLES): private override CPPFLAGS := -Iinclude
 $(UNIT): private LIB := $(SUPPORT) $(LIB)
 $(UNIT): private LDLIBS += -lcmocka -ldl
 $(UNIT): $(SUPPORT)
 $(TUBE): private LIB := $(SUPPORT) $(HARNESS) $(LIB)
 $(TUBE): private LDLIBS += -lcmocka -ldl
-$(TUBE): private CPPFLAGS += -Iharness
+$(TUBE): private override CPPFLAGS += -Iharness
 $(TUBE): $(SUPPORT) $(HARNESS)
 $(TORTURE): private LIB := $(BUILD)/test/support/libsupport.a $(LIB)
 $(TORTURE): private LDLIBS += -ldl
@@ -65,7 +65,7 @@ $(FUZZ_TUBE): $(HARNESS)
 FUZZ_FOLDED := $(BUILD)/test/fuzz/fuzz_folded
 $(FUZZ_FOLDED): private LIB := $(PROFILES)
 $(FUZZ_FOLDED): private LDLIBS += -lprotobuf-c -lz
-$(FUZZ_FOLDED): private CPPFLAGS += -Itools
+$(FUZZ_FOLDED): private override CPPFLAGS += -Itools
 $(FUZZ_FOLDED): $(PROFILES)
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)

@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { READABLE = 1, WRITABLE = 2, EXECUTABLE = 4, SHARED = 8, OR_NEXT = 16 };
 
@@ -39,7 +41,8 @@ int sw_map_query_open(void)
 static enum sw_status ask(int file, struct query *query)
 {
     const int before = errno;
-    const int failed = ioctl(file, _IOWR('f', 17, struct query), query) != 0 ? errno : 0;
+    /* libcs do not agree on the type of ioctl's second argument. */
+    const int failed = syscall(SYS_ioctl, file, _IOWR('f', 17, struct query), query) != 0 ? errno : 0;
     errno = before;
     return failed == 0 ? SW_OK : failed == ENOENT ? SW_E_NOT_FOUND : SW_E_UNSUPPORTED;
 }
