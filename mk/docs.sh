@@ -21,6 +21,7 @@ USE_MDFILE_AS_MAINPAGE = README.md
 FILTER_PATTERNS = "*.h=awk -f mk/card.awk" "*.md=sed 's/](#[^)]*)/]/g'"
 OPTIMIZE_OUTPUT_FOR_C = YES
 EXTRACT_ALL = YES
+EXTRACT_STATIC = YES
 HIDE_SCOPE_NAMES = YES
 JAVADOC_AUTOBRIEF = YES
 TYPEDEF_HIDES_STRUCT = YES
@@ -39,22 +40,22 @@ END
 doxygen "$out/Doxyfile"
 [ ! -s "$out/warnings" ] || { head -n 20 "$out/warnings" >&2; echo "docs: $(wc -l <"$out/warnings") warnings" >&2; exit 1; }
 
-# Pages of man: of headers, by names that no other library has, and of functions, which refer to them.
-pages=$out/man/man3
+# Pages of man: of headers, by names that no other library has; of functions; of structures that users fill or read.
+raw=$out/man/man3
+pages=$out/man3
+mkdir "$pages"
 for header in include/snapwalk/*.h; do
     name=$(basename "$header")
-    [ ! -e "$pages/$name.3" ] || mv "$pages/$name.3" "$pages/snapwalk_$name.3"
+    [ ! -e "$raw/$name.3" ] || awk -v header="$name" -v into="$pages" -f mk/man.awk "$raw/$name.3" >"$pages/snapwalk_$name.3"
 done
-functions=$(sed -nE 's/^(SW_API .*|[a-z].* \**)\b(sw_[a-z0-9_]+)\(.*/\2/p' include/snapwalk/*.h | grep -vx "$(
-    sed -nE 's/^static inline .*\b(sw_[a-z0-9_]+)\(.*/\1/p' include/snapwalk/*.h)" | sort -u)
-for page in "$pages"/*.3; do
-    name=$(basename "$page" .3)
-    case $name in
-    snapwalk_*.h) sed -i '/^\.TH /s/"\([^"]*\)"/"snapwalk_\1"/' "$page" ;;
-    *) echo "$functions" | grep -qx "$name" && sed -i 's|^\.so man3/|&snapwalk_|' "$page" || rm "$page" ;;
-    esac
+structures=$(sed -nE 's/^(typedef )?struct (sw_[a-z0-9_]+) \{.*/\2/p' include/snapwalk/*.h | sort -u)
+for name in $structures; do
+    sed -e 's|#include <|&snapwalk/|' -e '/^\.SH "\(Field Documentation\|Author\)"/,$d' "$raw/$name.3" >"$pages/$name.3"
 done
+rm -rf "$raw"
+mv "$pages" "$raw"
+functions=$(sed -nE 's/^(SW_API .*|static inline .*|[a-z].* \**)\b(sw_[a-z0-9_]+)\(.*/\2/p' include/snapwalk/*.h | sort -u)
 for name in $functions; do
-    [ -e "$pages/$name.3" ] || { echo "docs: no page of $name" >&2; exit 1; }
+    grep -q '^\.SH DESCRIPTION' "$raw/$name.3" 2>/dev/null || { echo "docs: no page of $name" >&2; exit 1; }
 done
 echo "docs: $(echo "$functions" | wc -l) functions, a page of man each, and $out/html/index.html"

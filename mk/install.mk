@@ -10,7 +10,8 @@ define install-packages
 install -d '$(DESTDIR)$(LIBDIR)/pkgconfig' '$(DESTDIR)$(LIBDIR)/cmake/snapwalk'
 for file in $(addprefix pkgconfig/,$(addsuffix .pc,$(1))) cmake/snapwalk/snapwalkConfig.cmake \
 	cmake/snapwalk/snapwalkConfigVersion.cmake; do \
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@DATADIR@|$(DATADIR)|' -e 's|@VERSION@|$(VERSION)|' \
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@DATADIR@|$(DATADIR)|' -e 's|@DOCDIR@|$(DOCDIR)|' \
+		-e 's|@VERSION@|$(VERSION)|' \
 		-e 's|@LIBS@|$(LIBS_$(SW_HOST))|' -e 's|@LIBS_PRIVATE@|$(LIBS_PRIVATE_$(SW_HOST))|' -e 's|@CMAKE_LIBS@|$(CMAKE_LIBS)|' "mk/$${file##*/}.in" \
 		> '$(DESTDIR)$(LIBDIR)/'"$$file"; \
 done
@@ -34,9 +35,9 @@ install-pages:
 	@for file in $(PAGES); do install -D -m 644 "$$file" '$(DESTDIR)$(DOCDIR)/'"$$file" || exit 1; done
 	@for file in $(BINDINGS); do install -D -m 644 "$$file" '$(DESTDIR)$(DATADIR)/'"$$file" || exit 1; done
 
-install: install-lib install-pages harness tools
+install: install-lib install-pages harness tools $(RUNNER)
 	install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(MANDIR)/man1' '$(DESTDIR)$(MANDIR)/man7'
-	install -m 755 $(SNAPSTACKS) $(COMMAND) '$(DESTDIR)$(BINDIR)/'
+	install -m 755 $(SNAPSTACKS) $(COMMAND) $(RUNNER) '$(DESTDIR)$(BINDIR)/'
 	install -m 644 docs/man/*.1 '$(DESTDIR)$(MANDIR)/man1/'
 	install -m 644 docs/man/*.7 '$(DESTDIR)$(MANDIR)/man7/'
 	install -m 755 $(PROFILER) '$(DESTDIR)$(LIBDIR)/'
@@ -52,7 +53,7 @@ install-zydis:
 uninstall:
 	cd '$(DESTDIR)$(LIBDIR)' && rm -f $(INSTALLED) pkgconfig/snapwalk.pc pkgconfig/snapwalk-harness.pc
 	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(LIBDIR)/cmake/snapwalk' '$(DESTDIR)$(DOCDIR)' '$(DESTDIR)$(DATADIR)'
-	rm -f $(patsubst %,'$(DESTDIR)$(BINDIR)/%',snapstacks snapwalk-profiler)
+	rm -f $(patsubst %,'$(DESTDIR)$(BINDIR)/%',snapstacks snapwalk-profiler clr-in-a-tube)
 	rm -f $(patsubst %,'$(DESTDIR)$(MANDIR)/%',$(patsubst docs/man/%.1,man1/%.1,$(wildcard docs/man/*.1)) \
 		$(patsubst docs/man/%.7,man7/%.7,$(wildcard docs/man/*.7)))
 	rm -f '$(DESTDIR)$(MANDIR)/man3/'sw_*.3 '$(DESTDIR)$(MANDIR)/man3/'snapwalk_*.3

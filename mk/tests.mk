@@ -114,7 +114,8 @@ $(SAMPLERS): examples/windows/clr_sampler.c tools/profiler/callbacks.c tools/pro
 $(RUNNER): $(wildcard examples/clr-in-a-tube/*.[ch]) $(HARNESS) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
-	@$(CC) -Iinclude -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -o $@ $(filter %.c,$^) $(HARNESS) $(LIB) $(LDLIBS) -ldl \
+	@$(CC) $(GIVEN_CPPFLAGS) -Iinclude -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(HARNESS) $(LIB) \
+		$(LDLIBS) -ldl \
 		-Wl,--export-dynamic-symbol='sw_tube_lock_*'
 # Profilers for scenarios: plain COM, nothing of this library within.
 $(CLIENTS) $(BUILD)/examples/clr-in-a-tube/guide/profiler.so: $(BUILD)/%.so: %.c $(wildcard examples/clr-in-a-tube/profilers/*.h)

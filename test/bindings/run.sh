@@ -42,6 +42,13 @@ until grep -q ready "$out/said"; do sleep 0.05; done
 # in_order NAMES...: the lines of $out/seen have these words in this order
 in_order() { awk -v want="$*" 'BEGIN { n = split(want, names) } index($0, names[i + 1]) && i < n { i++ } END { exit i < n }' "$out/seen"; }
 
+# installed: pkg-config knows the library as if it were
+installed() {
+    printf 'libdir=%s\nName: snapwalk\nDescription: -\nVersion: 0\nLibs: -L${libdir} -lsnapwalk -Wl,-z,now\nCflags: -I%s\n' "$build" "$PWD/include" \
+        >"$out/snapwalk.pc"
+    export PKG_CONFIG_PATH="$out"
+}
+
 # ---- Python ----
 if ! is_wanted python; then
     :
@@ -70,8 +77,25 @@ elif command -v cargo >/dev/null 2>&1; then
     verdict $? "rust: the example shows another process"
     "$out/cargo/debug/examples/stacks" >"$out/seen" 2>&1 && in_order stacks4main lang_start main _start
     verdict $? "rust: and itself"
+    mkdir -p "$out/program/src"
+    printf '[package]\nname = "program"\nedition = "2021"\n[dependencies]\nsnapwalk = { path = "%s" }\n' "$PWD/bindings/rust" >"$out/program/Cargo.toml"
+    echo 'fn main() { println!("{}", snapwalk::here().unwrap().stop); }' >"$out/program/src/main.rs"
+    (unset SNAPWALK_LIB_DIR && installed && cd "$out/program" && cargo run --offline --quiet) >"$out/seen" 2>&1 && grep -qx root "$out/seen"
+    verdict $? "rust: a program that depends on the crate finds the library by pkg-config"
 else
     skip "rust" "no cargo"
+fi
+
+# ---- Go, on the C headers ----
+if ! is_wanted go; then
+    :
+elif command -v go >/dev/null 2>&1; then
+    mkdir -p "$out/go" && cp test/bindings/here.go "$out/go/" && installed
+    (cd "$out/go" && CGO_LDFLAGS_ALLOW=-Wl,-z,now GOFLAGS=-mod=mod GO111MODULE=off GOCACHE="$out/go/cache" go build -o here here.go && ./here) >"$out/seen" 2>&1 &&
+        in_order here_in_go runtime.asmcgocall ended:
+    verdict $? "go: a program on the C headers is built by pkg-config, and walks as far as Go switches stacks for C"
+else
+    skip "go" "no go"
 fi
 
 # ---- C# ----

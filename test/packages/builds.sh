@@ -11,31 +11,31 @@ rm -rf "$out"
 mkdir -p "$out/a folder" "$out/another/of another length"
 . test/support/tap.sh
 
-export CPPFLAGS='-Wdate-time -D_FORTIFY_SOURCE=2' CFLAGS='-g -O2 -fstack-protector-strong -Wformat -Werror=format-security'
-export LDFLAGS='-Wl,-z,relro -Wl,-z,now'
-made="libsnapwalk.a libsnapwalk.so libsnapwalk-harness.a libsnapwalk-profiler.so tools/snapstacks/snapstacks tools/snapwalk-profiler"
+# What docs/packaging.md tells a packager to type, in these folders
+page() { sed -n '/^```sh$/,/^```$/p' docs/packaging.md | sed -e '/^```/d' -e "s|/var/tmp/build|'$out/outside'|" -e "s|/var/tmp/root|'$out/root'|"; }
+eval "$(page | grep '^export ')"
+made="libsnapwalk.a libsnapwalk.so libsnapwalk-harness.a libsnapwalk-profiler.so tools/snapstacks/snapstacks tools/snapwalk-profiler
+    examples/clr-in-a-tube/clr-in-a-tube"
 
-# make_in FOLDER OPTION...
-make_in() {
-    folder=$1
-    shift
-    git archive HEAD | tar x -C "$folder" &&
-        make --no-print-directory -C "$folder" -j"$(nproc 2>/dev/null || echo 1)" "$@" archive harness shared tools >"$out/seen" 2>&1
-}
-make_in "$out/a folder"
+git archive HEAD | tar x -C "$out/a folder" &&
+    make --no-print-directory -C "$out/a folder" -j"$(nproc 2>/dev/null || echo 1)" archive harness shared tools tube-programs >"$out/seen" 2>&1
 verdict $? "a build in a folder with a space in its name"
-# The preprocessor's flags in make's own words: a user may write them there as well.
-flags=$CPPFLAGS
-unset CPPFLAGS
-make_in "$out/another/of another length" CPPFLAGS="$flags" BUILD="$out/outside" &&
-    (cd "$out/another/of another length" && find . -type f | sort) >"$out/after" &&
+page >"$out/page"
+git archive HEAD | tar x -C "$out/another/of another length" && (cd "$out/another/of another length" && sh -e "$out/page") >"$out/seen" 2>&1
+verdict $? "what docs/packaging.md says, in another folder, outside the tree, does so"
+(
+    cd "$out/root/usr" && grep -q '^libdir=/usr/lib64$' lib64/pkgconfig/snapwalk.pc && [ -x bin/clr-in-a-tube ] && [ -f share/man/man3/sw_here.3 ] &&
+        [ -f share/man/man7/snapwalk.7 ] && [ -f share/doc/snapwalk/html/index.html ] && [ -f lib64/libsnapwalk.so.0 ]
+)
+verdict $? "and installs what it says"
+(cd "$out/another/of another length" && find . -type f | sort) >"$out/after" &&
     git archive HEAD | tar t | grep -v '/$' | sed 's|^|./|' | sort | diff - "$out/after" >"$out/seen" 2>&1
 verdict $? "a build outside the tree leaves the tree as it was"
 for file in $made; do
     cmp "$out/a folder/build/$file" "$out/outside/$file" >"$out/seen" 2>&1
     verdict $? "$file: the same bytes"
 done
-for file in libsnapwalk.so libsnapwalk-profiler.so tools/snapstacks/snapstacks tools/snapwalk-profiler; do
+for file in libsnapwalk.so libsnapwalk-profiler.so tools/snapstacks/snapstacks tools/snapwalk-profiler examples/clr-in-a-tube/clr-in-a-tube; do
     { readelf -lW "$out/outside/$file" && readelf -dW "$out/outside/$file" && nm -D "$out/outside/$file"; } >"$out/seen" 2>&1
     grep -q GNU_RELRO "$out/seen" && grep -qE 'BIND_NOW|FLAGS_1.*NOW' "$out/seen" && grep -q __stack_chk_fail "$out/seen" &&
         grep -qE ' U __[a-z]+_chk@' "$out/seen" && ! grep -qE 'GNU_STACK.*E ' "$out/seen"
@@ -43,7 +43,7 @@ for file in libsnapwalk.so libsnapwalk-profiler.so tools/snapstacks/snapstacks t
 done
 
 # ---- other compilers and systems ----
-unset CFLAGS LDFLAGS
+unset CFLAGS CPPFLAGS LDFLAGS
 export NO_DEPS=1
 tree="$out/a folder"
 

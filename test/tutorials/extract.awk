@@ -2,7 +2,7 @@
 #   $ COMMAND     > a line that it prints
 /^<!-- file: [a-z_.]+ -->$/ { name = $3; next }
 /^```console$/ { console = 1; next }
-/^```./ && name { file = into "/" name; printf "" >file; name = ""; next }
+/^```/ && name { file = into "/" name; printf "" >file; name = ""; next }
 /^```$/ { if (file) close(file); file = ""; console = 0; next }
 file { print >file }
 console { print (/^[$] / ? "" : "> ") $0 }

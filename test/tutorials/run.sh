@@ -79,7 +79,7 @@ newcomer() {
 }
 
 pages=0
-for page in docs/tutorials/*.md docs/cost.md; do
+for page in docs/tutorials/*.md docs/cost.md docs/harness.md; do
     pages=$((pages + 1))
     name=$(basename "$page" .md)
     mkdir -p "$out/$name"
@@ -95,5 +95,18 @@ for page in docs/tutorials/*.md docs/cost.md; do
         newcomer "$page" "$name" || status=1
     fi
 done
+# Only claims and invariants speak of the sources.
+missing=
+for page in docs/tutorials/*.md docs/which-call.md docs/cost.md docs/harness.md; do
+    for name in $(grep -oE '`(examples|docs|tools|test|mk|bindings)/[A-Za-z0-9_./-]+`|\]\([^)#:]+\)' "$page" | tr -d '`()]'); do
+        [ -e "$name" ] || [ -e "$(dirname "$page")/$name" ] || missing="$missing $page:$name"
+    done
+done
+if [ -z "$missing" ]; then
+    echo "ok - what these pages refer to is installed"
+else
+    echo "not ok - what these pages refer to is installed: not$missing"
+    status=1
+fi
 echo "newcomers: $played of $pages pages, the slowest in $slowest s, the sources $3"
 exit $status
