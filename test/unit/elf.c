@@ -482,6 +482,31 @@ static void segment_ends_with_the_file(void **state)
     sw_elf_close(elf);
 }
 
+/* What a linker writes beside the section .sframe; the only way to it in files without section headers. */
+static void sframe_is_where_its_segment_says(void **state)
+{
+    (void)state;
+    struct image m;
+    struct sw_bytes bytes;
+    make_image(&m);
+    elf_header(&m)->e_shoff = elf_header(&m)->e_shnum = elf_header(&m)->e_shstrndx = 0;
+    struct sw_elf *elf = open_image(&m);
+    assert_int_equal(sw_elf_section(elf, ".sframe", &bytes), SW_E_NOT_FOUND);
+    sw_elf_close(elf);
+
+    elf_header(&m)->e_phnum = 2;
+    program_header(&m)[1] = (Elf64_Phdr){ 0x6474e554, PF_R, 600, ADDRESS + 600, ADDRESS + 600, 40, 40, 8 };
+    elf = open_image(&m);
+    assert_int_equal(sw_elf_section(elf, ".sframe", &bytes), SW_OK);
+    assert_true(bytes.bytes == m.bytes + 600 && bytes.size == 40 && bytes.address == ADDRESS + 600);
+    sw_elf_close(elf);
+
+    program_header(&m)[1].p_offset = FILE_SIZE;
+    elf = open_image(&m);
+    assert_int_equal(sw_elf_section(elf, ".sframe", &bytes), SW_E_NOT_FOUND);
+    sw_elf_close(elf);
+}
+
 static const struct CMUnitTest single[] = {
     cmocka_unit_test(sections_of_libc_are_those_in_memory),
     cmocka_unit_test(sections_of_this_program_are_those_in_memory),
@@ -495,6 +520,7 @@ static const struct CMUnitTest single[] = {
     cmocka_unit_test(compressed_section_that_lies_is_malformed),
     cmocka_unit_test(section_outside_of_the_file_is_malformed),
     cmocka_unit_test(segment_ends_with_the_file),
+    cmocka_unit_test(sframe_is_where_its_segment_says),
 };
 
 int main(void)
