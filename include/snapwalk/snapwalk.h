@@ -36,6 +36,7 @@
  *   jitdump.h         jitdump files: names, ranges, unwind data
  *   gdb_jit.h         objects that JIT compilers register for gdb: names, ranges, unwind data
  *   perfmap.h         perf maps: names and ranges of JIT code
+ *   runtime_kind.h    which runtimes a process or a core has
  *   clr_names.h       names of managed methods, out of the memory of a process that runs CoreCLR
  *   audit.h           the unwind tables of a file, compared with its instructions
  *
@@ -90,6 +91,7 @@
 #include <snapwalk/gdb_jit.h>
 #include <snapwalk/jitdump.h>
 #include <snapwalk/perfmap.h>
+#include <snapwalk/runtime_kind.h>
 #include <snapwalk/clr_names.h>
 #include <snapwalk/audit.h>
 

@@ -1,6 +1,5 @@
 /*
- * Finds the runtime of a target: by the names of the files that are mapped, or else, as a single-file .NET program
- * contains its runtime, by what the program exports.
+ * What the runtime of a target tells of its code: the library says which one it is, a reader knows its structures.
  */
 #include "runtime.h"
 
@@ -13,92 +12,33 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A mapped file whose name begins so. ORDER runtime_kind. */
-static const struct {
-    enum runtime_kind kind;
-    const char *name, *file;
-} rows[] = {
-    { RUNTIME_CLR, "CLR", "libcoreclr.so" },  { RUNTIME_JVM, "JVM", "libjvm.so" },
-    { RUNTIME_MONO, "mono", "libmonosgen-" }, { RUNTIME_MONO, "mono", "libmono-" },
-    { RUNTIME_MONO, "mono", "mono-sgen" },    { RUNTIME_NODE, "Node", "libnode.so" },
-    { RUNTIME_NODE, "Node", "node" },         { RUNTIME_PYTHON, "Python", "libpython" },
-    { RUNTIME_PYTHON, "Python", "python3" },  { RUNTIME_PYTHON, "Python", "python2" },
-};
-
-/* What looks at the files of a target, one after the other, until it returns false. address: of the first byte. */
-typedef bool visit_fn(struct runtime *runtime, const char *path, uint64_t address);
-
-/* Takes a runtime by the name of a file. A CLR that something else hosts is what its threads are about. */
-static bool take_name(struct runtime *r, const char *path, uint64_t address)
-{
-    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strncmp(file, rows[i].file, strlen(rows[i].file)) == 0 &&
-            (r->kind == RUNTIME_NONE || rows[i].kind == RUNTIME_CLR)) {
-            r->kind = rows[i].kind;
-            r->address = address;
-        }
-    return r->kind != RUNTIME_CLR;
-}
-
 /* Asked in walks for code in no range and no image: the runtime's own map of code. */
 static bool find_managed(void *names, uint64_t address, struct sw_range *code)
 {
     return sw_clr_names_find(names, address, 0, code) == SW_OK;
 }
 
-static bool take_clr(struct runtime *r, const char *path, uint64_t address)
+/* A version that is not known has no names. */
+static void open_clr(struct runtime *r, uint64_t address, const struct sw_memory *memory)
 {
-    (void)path;
-    if (sw_clr_names_attach(r->names, address) != SW_OK)
-        return true;
-    r->kind = RUNTIME_CLR;
-    r->finder = (struct sw_code_finder){ find_managed, r->names };
-    return false;
-}
-
-static void each_file_of_process(struct runtime *runtime, int pid, visit_fn *visit)
-{
-    char path[40], line[4096];
-    uint64_t begin, offset;
-    bool more = true;
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    FILE *maps = fopen(path, "r");
-    while (maps && more && fgets(line, sizeof line, maps)) {
-        const char *file = strchr(line, '/');
-        if (file && sscanf(line, "%" SCNx64 "-%*x r%*3s %" SCNx64, &begin, &offset) == 2 && offset == 0)
-            more = visit(runtime, file, begin);
+    must(sw_clr_names_create(NULL, memory, 0, &r->names), "names");
+    if (sw_clr_names_attach(r->names, address) == SW_OK) {
+        r->finder = (struct sw_code_finder){ find_managed, r->names };
+        return;
     }
-    if (maps)
-        fclose(maps);
-}
-
-static void each_file_of_core(struct runtime *runtime, const struct sw_core *core, visit_fn *visit)
-{
-    struct sw_core_file file;
-    for (size_t i = 0; sw_core_get_file(core, i, &file); i++)
-        if (!visit(runtime, file.path, file.address))
-            return;
-}
-
-/* By name, or else by what files export: a single-file .NET program contains its runtime. */
-static bool is_named(struct runtime *runtime, const struct sw_memory *memory)
-{
-    if (runtime->kind != RUNTIME_CLR && runtime->kind != RUNTIME_NONE)
-        return true;
-    must(sw_clr_names_create(NULL, memory, 0, &runtime->names), "names");
-    return runtime->kind == RUNTIME_CLR && !take_clr(runtime, "", runtime->address);
+    sw_clr_names_destroy(r->names);
+    r->names = NULL;
 }
 
 /* A runtime whose structures are not known is walked and named as any program. */
 static void open_other(struct runtime *runtime, struct sw_images *images, const struct sw_memory *memory)
 {
     enum sw_status status = SW_OK;
-    if (runtime->kind == RUNTIME_NODE)
+    if (runtime->kind == SW_RUNTIME_V8)
         status = v8_open(images, memory, &runtime->v8);
-    if (runtime->kind == RUNTIME_PYTHON)
+    if (runtime->kind == SW_RUNTIME_PYTHON)
         status = python_open(images, memory, &runtime->python);
-    if (runtime->kind == RUNTIME_JVM)
+    if (runtime->kind == SW_RUNTIME_HOTSPOT)
         status = hotspot_open(images, memory, &runtime->hotspot);
     if (status != SW_E_NOT_FOUND)
         must(status, "the runtime's structures");
@@ -106,34 +46,33 @@ static void open_other(struct runtime *runtime, struct sw_images *images, const 
         runtime->finder = (struct sw_code_finder){ hotspot_find, runtime->hotspot };
 }
 
-/* A runtime of which nothing can be read is not asked. */
-static void forget_unknown(struct runtime *runtime)
+/* What the kind is known by is read once more by `memory`, so that a capsule has it, too. */
+static void open_found(struct runtime *runtime, const struct sw_runtime *found, struct sw_images *images,
+                       const struct sw_memory *memory)
 {
-    if (runtime->finder.find)
+    if (found->kind == SW_RUNTIME_NATIVE || sw_runtime_at(memory, found->address, &runtime->kind) != SW_OK)
         return;
-    sw_clr_names_destroy(runtime->names);
-    runtime->names = NULL;
-}
-
-void runtime_of_process(struct runtime *runtime, int pid, struct sw_images *images, const struct sw_memory *memory)
-{
-    *runtime = (struct runtime){ .pid = pid };
-    each_file_of_process(runtime, pid, take_name);
-    if (!is_named(runtime, memory))
-        each_file_of_process(runtime, pid, take_clr);
-    forget_unknown(runtime);
+    if (runtime->kind == SW_RUNTIME_CLR)
+        open_clr(runtime, found->address, memory);
     open_other(runtime, images, memory);
 }
 
-void runtime_of_core(struct runtime *runtime, const struct sw_core *core, struct sw_images *images,
+void runtime_of_process(struct runtime *runtime, struct sw_process *process, int pid, struct sw_images *images,
+                        const struct sw_memory *memory)
+{
+    struct sw_runtime found = { SW_RUNTIME_NATIVE, 0 };
+    *runtime = (struct runtime){ .pid = pid };
+    sw_process_runtimes(process, &found, 1);
+    open_found(runtime, &found, images, memory);
+}
+
+void runtime_of_core(struct runtime *runtime, struct sw_core *core, struct sw_images *images,
                      const struct sw_memory *memory)
 {
+    struct sw_runtime found = { SW_RUNTIME_NATIVE, 0 };
     *runtime = (struct runtime){ 0 };
-    each_file_of_core(runtime, core, take_name);
-    if (!is_named(runtime, memory))
-        each_file_of_core(runtime, core, take_clr);
-    forget_unknown(runtime);
-    open_other(runtime, images, memory);
+    sw_core_runtimes(core, &found, 1);
+    open_found(runtime, &found, images, memory);
 }
 
 void runtime_close(struct runtime *runtime)
@@ -200,10 +139,7 @@ const struct sw_code_finder *runtime_finder(const struct runtime *runtime)
 void runtime_describe(const struct runtime *runtime, char *text, size_t size)
 {
     const unsigned release = sw_clr_names_release(runtime->names);
-    text[0] = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].kind == runtime->kind)
-            snprintf(text, size, "%s", rows[i].name);
+    snprintf(text, size, "%s", runtime->kind == SW_RUNTIME_NATIVE ? "" : sw_runtime_kind_name(runtime->kind));
     if (release)
         snprintf(text, size, "CLR %u", release);
 }

@@ -6,13 +6,12 @@
 #include <snapwalk/core.h>
 #include <snapwalk/frame.h>
 #include <snapwalk/image.h>
+#include <snapwalk/process.h>
+#include <snapwalk/runtime_kind.h>
 
-enum runtime_kind { RUNTIME_NONE, RUNTIME_CLR, RUNTIME_JVM, RUNTIME_MONO, RUNTIME_NODE, RUNTIME_PYTHON };
-
-/* address: of the file that it was found by. names, hotspot, v8, python: read the memory of such a runtime; or null. */
+/* names, hotspot, v8, python: read the memory of such a runtime; or null. */
 struct runtime {
-    enum runtime_kind kind;
-    uint64_t address;
+    enum sw_runtime_kind kind;
     int pid; /* 0: a core */
     struct sw_clr_names *names;
     struct hotspot *hotspot;
@@ -22,8 +21,9 @@ struct runtime {
 };
 
 /* memory: the target's; what its arg points to must live until runtime_close. */
-void runtime_of_process(struct runtime *runtime, int pid, struct sw_images *images, const struct sw_memory *memory);
-void runtime_of_core(struct runtime *runtime, const struct sw_core *core, struct sw_images *images,
+void runtime_of_process(struct runtime *runtime, struct sw_process *process, int pid, struct sw_images *images,
+                        const struct sw_memory *memory);
+void runtime_of_core(struct runtime *runtime, struct sw_core *core, struct sw_images *images,
                      const struct sw_memory *memory);
 void runtime_close(struct runtime *runtime);
 
@@ -54,7 +54,7 @@ struct runtime_walk {
 struct runtime_frame runtime_identify(const struct runtime *runtime, struct runtime_walk *walk,
                                       const struct sw_memory *stack, const struct sw_frame *frame);
 
-/* "CLR 10", "Node"; empty for none. */
+/* "CLR 10", "V8"; empty for none. */
 void runtime_describe(const struct runtime *runtime, char *text, size_t size);
 
 #endif

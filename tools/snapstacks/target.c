@@ -61,7 +61,7 @@ static void create_perfmap(struct target *t)
 {
     char path[40];
     struct stat st;
-    const bool is_clr = t->runtime.kind == RUNTIME_CLR;
+    const bool is_clr = t->runtime.kind == SW_RUNTIME_CLR;
     must(sw_perfmap_create(NULL, is_clr ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN, &t->perfmap), "perf map");
     must(sw_jitdump_create(NULL, t->perfmap, &t->jitdump), "jitdump file");
     snprintf(path, sizeof path, "/proc/%d", t->pid);
@@ -119,7 +119,7 @@ void target_open_process(struct target *t, int pid, bool saves)
     if (saves)
         begin_capsule(t, machine_of_process(t));
     const struct sw_memory memory = target_memory(t);
-    runtime_of_process(&t->runtime, pid, t->images, &memory);
+    runtime_of_process(&t->runtime, t->process, pid, t->images, &memory);
     create_perfmap(t);
     read_jitdump(t, NULL);
     read_perfmap(t);

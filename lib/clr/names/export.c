@@ -11,11 +11,6 @@ enum { HEADERS_MAX = 128, ENTRIES_MAX = 512, CHAIN_MAX = 65536, NAME_MAX_BYTES =
 enum { LOAD = 1, DYNAMIC = 2 };
 enum { TAG_HASH = 4, TAG_STRINGS = 5, TAG_SYMBOLS = 6, TAG_GNU_HASH = 0x6ffffef5 };
 
-struct dynamic {
-    const struct sw_memory *memory;
-    uint64_t bias, base, hash, gnu_hash, strings, symbols;
-};
-
 static bool u32(const struct sw_memory *memory, uint64_t address, uint32_t *value)
 {
     uint8_t bytes[4];
@@ -26,7 +21,7 @@ static bool u32(const struct sw_memory *memory, uint64_t address, uint32_t *valu
 }
 
 /* Where PT_DYNAMIC lies; fills the bias. */
-static bool find_dynamic(struct dynamic *d, uint64_t *at)
+static bool find_dynamic(struct sw_names_exports *d, uint64_t *at)
 {
     uint8_t head[64], row[56];
     bool has_load = false, has_dynamic = false;
@@ -54,7 +49,7 @@ static bool find_dynamic(struct dynamic *d, uint64_t *at)
 }
 
 /* glibc has added the bias to what stands there; musl and cores of files have not. */
-static bool read_dynamic(struct dynamic *d)
+static bool read_dynamic(struct sw_names_exports *d)
 {
     uint64_t at, tag, value;
     if (!find_dynamic(d, &at))
@@ -78,7 +73,7 @@ static bool read_dynamic(struct dynamic *d)
 }
 
 /* Whether symbol `index` is the one, and defined. */
-static bool is_symbol(const struct dynamic *d, uint32_t index, const char *name, uint64_t *address)
+static bool is_symbol(const struct sw_names_exports *d, uint32_t index, const char *name, uint64_t *address)
 {
     uint8_t symbol[SYMBOL_BYTES];
     char found[NAME_MAX_BYTES];
@@ -92,7 +87,7 @@ static bool is_symbol(const struct dynamic *d, uint32_t index, const char *name,
     return true;
 }
 
-static bool find_gnu(const struct dynamic *d, const char *name, uint64_t *address)
+static bool find_gnu(const struct sw_names_exports *d, const char *name, uint64_t *address)
 {
     uint32_t buckets, first, words, index, hash = 5381, found;
     for (const char *c = name; *c; c++)
@@ -114,7 +109,7 @@ static bool find_gnu(const struct dynamic *d, const char *name, uint64_t *addres
     return false;
 }
 
-static bool find_sysv(const struct dynamic *d, const char *name, uint64_t *address)
+static bool find_sysv(const struct sw_names_exports *d, const char *name, uint64_t *address)
 {
     uint32_t buckets, hash = 0, index;
     for (const char *c = name; *c; c++) {
@@ -133,12 +128,22 @@ static bool find_sysv(const struct dynamic *d, const char *name, uint64_t *addre
     return false;
 }
 
-enum sw_status sw_names_export(const struct sw_memory *memory, uint64_t base, const char *name, uint64_t *address)
+enum sw_status sw_names_exports_open(const struct sw_memory *memory, uint64_t base, struct sw_names_exports *exports)
 {
-    struct dynamic d = { .memory = memory, .base = base };
-    if (!read_dynamic(&d))
-        return SW_E_MALFORMED;
-    return (d.gnu_hash && find_gnu(&d, name, address)) || (!d.gnu_hash && find_sysv(&d, name, address))
+    *exports = (struct sw_names_exports){ .memory = memory, .base = base };
+    return read_dynamic(exports) ? SW_OK : SW_E_MALFORMED;
+}
+
+enum sw_status sw_names_exports_find(const struct sw_names_exports *d, const char *name, uint64_t *address)
+{
+    return (d->gnu_hash && find_gnu(d, name, address)) || (!d->gnu_hash && find_sysv(d, name, address))
                ? SW_OK
                : SW_E_NOT_FOUND;
+}
+
+enum sw_status sw_names_export(const struct sw_memory *memory, uint64_t base, const char *name, uint64_t *address)
+{
+    struct sw_names_exports exports;
+    const enum sw_status status = sw_names_exports_open(memory, base, &exports);
+    return status ? status : sw_names_exports_find(&exports, name, address);
 }

@@ -89,7 +89,18 @@ void sw_names_put_number(struct sw_names_text *text, uint64_t number, unsigned b
 /* How types are written. RUNTIME: as in the runtime's perf map. */
 enum sw_names_style { SW_NAMES_READABLE, SW_NAMES_RUNTIME };
 
-/* export.c: the address of a symbol that a mapped ELF file exports. Returns  SW_OK, SW_E_NOT_FOUND, SW_E_MALFORMED. */
+/*
+ * export.c: what a mapped ELF file exports. open: where its tables are; memory is borrowed. find: the address of a
+ * symbol. sw_names_export: both. Returns  SW_OK, SW_E_NOT_FOUND, SW_E_MALFORMED.
+ */
+struct sw_names_exports {
+    const struct sw_memory *memory;
+    uint64_t bias, base, hash, gnu_hash, strings, symbols;
+};
+SW_NODISCARD enum sw_status sw_names_exports_open(const struct sw_memory *memory, uint64_t base,
+                                                  struct sw_names_exports *exports);
+SW_NODISCARD enum sw_status sw_names_exports_find(const struct sw_names_exports *exports, const char *name,
+                                                  uint64_t *address);
 SW_NODISCARD enum sw_status sw_names_export(const struct sw_memory *memory, uint64_t base, const char *name,
                                             uint64_t *address);
 
