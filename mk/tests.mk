@@ -128,7 +128,7 @@ $(BUILD)/examples/clr-in-a-tube/guide/test: examples/clr-in-a-tube/guide/test.c 
 	@$(CC) -Iinclude -std=c11 $(WARN) -pthread $(CFLAGS) -o $@ $< $(HARNESS) $(LIB) $(LDLIBS) -ldl
 
 # The profiler's parts that need no runtime.
-$(PROFILER_PARTS): test/profiler/parts.c tools/profiler-command/ipc.c tools/profiler-command/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(BUILD)/tools/send/send.o $(PROFILES) $(LIB)
+$(PROFILER_PARTS): test/profiler/parts.c tools/diagnostics/ipc.c tools/diagnostics/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(BUILD)/tools/send/send.o $(PROFILES) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $^ $(LDLIBS) -lcmocka -lprotobuf-c -lz -lm -ldl -o $@

@@ -50,14 +50,14 @@ $(BUILD)/tools/profile-convert: tools/profile-convert.c $(PROFILES)
 	@echo "  CC      $<"
 	@$(CC) $(GIVEN_CPPFLAGS) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d $< $(PROFILES) -lprotobuf-c -lz -o $@
 
-$(COMMAND): $(wildcard tools/profiler-command/*.[ch])
+$(COMMAND): $(wildcard tools/profiler-command/*.[ch] tools/diagnostics/*.[ch])
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
-	@$(CC) $(GIVEN_CPPFLAGS) -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) $(LDFLAGS) $(filter %.c,$^) -o $@
+	@$(CC) $(GIVEN_CPPFLAGS) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) $(LDFLAGS) $(filter %.c,$^) -o $@
 
 # LIBDW=0: without libdw, and so without files, lines and inlined functions.
 LIBDW ?= 1
-SNAPSTACKS_SOURCES := $(filter-out tools/snapstacks/%_$(if $(filter 0,$(LIBDW)),dw,none).c,$(wildcard tools/snapstacks/*.c tools/runtimes/*.c))
+SNAPSTACKS_SOURCES := $(filter-out tools/snapstacks/%_$(if $(filter 0,$(LIBDW)),dw,none).c,$(wildcard tools/snapstacks/*.c tools/runtimes/*.c tools/diagnostics/*.c))
 SNAPSTACKS_O := $(patsubst %.c,$(BUILD)/%.o,$(SNAPSTACKS_SOURCES))
 $(SNAPSTACKS_O): $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)

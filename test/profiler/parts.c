@@ -10,16 +10,18 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "profiler-command/ipc.h"
-#include "profiler-command/process.h"
+#include "diagnostics/ipc.h"
+#include "diagnostics/process.h"
 #include "profiler/columns.h"
 #include "profiler/events.h"
 #include "profiler/options.h"
@@ -384,6 +386,17 @@ static void an_attach_has_these_bytes(void **state)
     assert_int_equal(ipc_attach(message, 5000, "/a", longer), IPC_MAX);
 }
 
+static void a_perf_map_is_asked_for_with_these_bytes(void **state)
+{
+    static const uint8_t on[] = "DOTNET_IPC_V1\0\x18\0\4\5\0\0\3\0\0", off[] = "DOTNET_IPC_V1\0\x14\0\4\6\0";
+    static uint8_t message[IPC_MAX];
+    (void)state;
+    assert_int_equal(ipc_perf_map(message, true), sizeof on);
+    assert_memory_equal(message, on, sizeof on);
+    assert_int_equal(ipc_perf_map(message, false), sizeof off);
+    assert_memory_equal(message, off, sizeof off);
+}
+
 static void texts_that_are_no_utf8_are_refused(void **state)
 {
     static const char *const rows[] = { "", "\x80", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff" };
@@ -415,6 +428,11 @@ static void answers_are_read(void **state)
     assert_false(ipc_answer(answer, sizeof answer, &result));
 }
 
+static void ignore(int signal)
+{
+    (void)signal;
+}
+
 static void what_proc_says(void **state)
 {
     unsigned long long ticks;
@@ -443,6 +461,35 @@ struct receiver {
     char got[8192];
     size_t size;
 };
+
+static void what_is_known_of_this_process(void **state)
+{
+    char name[] = "parts-test-XXXXXX";
+    (void)state;
+    assert_int_equal(process_own_pid(getpid()), getpid());
+    assert_int_equal(process_own_pid(1 << 30), 0);
+    signal(SIGURG, SIG_DFL);
+    assert_false(process_catches(getpid(), SIGURG));
+    signal(SIGURG, ignore);
+    assert_true(process_catches(getpid(), SIGURG));
+    assert_false(process_stands(getpid()));
+    assert_true(process_was_told(getpid(), "parts"));
+    assert_false(process_was_told(getpid(), "no such word, it is to be hoped"));
+    const int folder = process_tmp(getpid());
+    assert_true(folder >= 0);
+    assert_false(process_wrote(getpid(), folder, "."));
+    assert_false(process_wrote(getpid(), folder, name));
+    assert_int_equal(chdir("/tmp"), 0);
+    const int file = mkstemp(name);
+    assert_true(file >= 0);
+    assert_true(process_wrote(getpid(), folder, name));
+    const struct timespec old[2] = { { 1, 0 }, { 1, 0 } };
+    assert_int_equal(futimens(file, old), 0);
+    assert_false(process_wrote(getpid(), folder, name));
+    unlink(name);
+    close(file);
+    close(folder);
+}
 
 static void *receive_one(void *arg)
 {
@@ -521,9 +568,11 @@ int main(void)
         cmocka_unit_test(exceptions_and_locks),
         cmocka_unit_test(wide_texts_become_utf8),
         cmocka_unit_test(an_attach_has_these_bytes),
+        cmocka_unit_test(a_perf_map_is_asked_for_with_these_bytes),
         cmocka_unit_test(texts_that_are_no_utf8_are_refused),
         cmocka_unit_test(answers_are_read),
         cmocka_unit_test(what_proc_says),
+        cmocka_unit_test(what_is_known_of_this_process),
         cmocka_unit_test(a_profile_is_posted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

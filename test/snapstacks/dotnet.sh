@@ -49,6 +49,14 @@ verdict $? "each walk comes to its root"
 verdict $? "state machines are shown as the methods that were written, and raw on request" "$out/raw"
 "$tool" --plain "$sample" >"$out/sample" 2>&1
 named 500 "a program in all kinds of frames" "$out/sample"
+"$tool" --plain --ask-runtime "$sample" >"$out/asked" 2>"$out/seen"
+! grep -q '^snapstacks:' "$out/seen" && [ ! -e "/tmp/perf-$sample.map" ] && kill -0 "$sample"
+verdict $? "its runtime is asked for a perf map, which is removed"
+named 500 "a program that was asked" "$out/asked"
+DOTNET_EnableDiagnostics=0 start dotnet "$build/dotnet/sample/sample.dll" 600
+ends 0 "a runtime that cannot be asked is said" "the runtime of $pid was not asked: its diagnostics socket: .*DOTNET_EnableDiagnostics" \
+    "$tool" --plain --no-lines --ask-runtime "$pid"
+kill -KILL "$pid"
 
 # ---- a program that is never still ----
 # It unloads code, so it stands while it is looked at: what is freed between the copy of the stacks and the walk has no name.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # runtimes.sh BUILD: the readers of Java's, Node's and Python's structures, with ASan and UBSan, over memory of living
-# processes in which words were changed: each round ends, whatever they read. TAP on standard output.
+# processes in which words were changed: each round ends, whatever they read. Java asked for a perf map (--ask-runtime), and
+# why not. TAP on standard output.
 set -u
 cd "$(dirname "$0")/../.."
 mkdir -p "${1:-build}/test/snapstacks-runtimes"
@@ -63,5 +64,62 @@ if /usr/bin/python3 --version 2>/dev/null | grep -q '^Python 3[.]11[.]'; then
     fi
 else
     echo "ok - python: changed structures # SKIP no CPython 3.11"
+fi
+
+# ---- asking Java ----
+
+# java_frames FILE: those of methods
+java_frames() {
+    awk '$1 == "frame" && /Floors[.]|java[.]/' "$1" | cut -d' ' -f4,7-
+}
+# is_left NAME: as it was: it runs, has said no more than "ready", and nothing of ours lies around
+is_left() {
+    kill -0 "$pid" && [ "$(grep -c . "$out/said")" -eq 1 ] && [ ! -e "/tmp/.attach_pid$pid" ]
+    verdict $? "$1: it is left as it was" "$out/said"
+}
+# refused NAME WHY OPTION...: started so, it is not asked, but looked at
+refused() {
+    name=$1
+    why=$2
+    shift 2
+    start java "$@" -cp "$out" Floors
+    ends 0 "$name is said" "the runtime of $pid was not asked: $why" "$tool" --plain --no-lines --ask-runtime "$pid"
+    is_left "$name"
+}
+
+if [ -e "$out/Floors.class" ]; then
+    start java -cp "$out" Floors
+    "$tool" --plain --no-lines "$pid" >"$out/before" 2>"$out/seen"
+    ends 0 "java is asked" '^stop root' "$tool" --plain --no-lines --ask-runtime "$pid"
+    cp "$out/seen" "$out/asked"
+    ! grep -q '^snapstacks:' "$out/asked" && [ "$(java_frames "$out/before")" = "$(java_frames "$out/asked")" ] && [ ! -e "/tmp/perf-$pid.map" ]
+    verdict $? "java: the same methods are seen, and the perf map is removed"
+    is_left "java that was asked"
+    if command -v jcmd >/dev/null 2>&1 && jcmd "$pid" Compiler.perfmap >"$out/seen" 2>&1; then
+        "$tool" --plain --no-lines --ask-runtime "$pid" >"$out/asked" 2>"$out/seen"
+        [ "$(java_frames "$out/before")" = "$(java_frames "$out/asked")" ] && [ -e "/tmp/perf-$pid.map" ]
+        verdict $? "java: a perf map of its own stays, and changes nothing"
+        rm -f "/tmp/perf-$pid.map"
+    fi
+    kill -STOP "$pid"
+    ends 0 "java that is stopped is said" "the runtime of $pid was not asked: it is stopped" "$tool" --plain --no-lines --ask-runtime "$pid"
+    kill -CONT "$pid"
+    refused "-XX:+DisableAttachMechanism" "it was started with -XX:[+]DisableAttachMechanism" -XX:+DisableAttachMechanism
+    sleep 60 &
+    pid=$!
+    started="$started $pid"
+    ends 0 "a program without a runtime is said" "the runtime of $pid was not asked: there is no runtime" "$tool" --plain --ask-runtime "$pid"
+    newer=$(ls -d /usr/lib/jvm/*-2[0-9]-*/bin/java 2>/dev/null | head -n 1)
+    if [ -n "$newer" ]; then
+        start "$newer" -cp "$out" Floors
+        "$tool" --plain --no-lines --ask-runtime "$pid" >"$out/asked" 2>"$out/seen"
+        [ "$(grep -c '^thread' "$out/asked")" -eq "$(grep -c '^stop root' "$out/asked")" ] &&
+            [ "$(grep -c 'int Floors[.]compiled(int)' "$out/asked")" -ge 5 ] # more are inlined into these
+        verdict $? "a Java of another version: all threads are whole, compiled methods have names" "$out/asked"
+    else
+        echo "ok - a Java of another version # SKIP there is none below /usr/lib/jvm"
+    fi
+else
+    echo "ok - asking java # SKIP no javac"
 fi
 exit $status

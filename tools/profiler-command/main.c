@@ -2,8 +2,8 @@
  * Runs a program under the profiler, or brings the profiler into one that runs, and tells it what to do.
  * docs/profiler.md says how.
  */
-#include "ipc.h"
-#include "process.h"
+#include "diagnostics/ipc.h"
+#include "diagnostics/process.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -34,6 +34,9 @@ bool hotspot_find(void *hotspot, uint64_t address, struct sw_range *code);
 bool hotspot_step(struct hotspot *hotspot, const struct sw_memory *stack, const struct sw_frame *frame,
                   struct sw_regs *caller);
 
+/* The caller of an interpreted frame, of a machine of which no more is known than that it is one. */
+bool hotspot_leave_interpreter(const struct sw_memory *stack, const struct sw_frame *frame, struct sw_regs *caller);
+
 /* The Method that an interpreted frame runs; 0: it is none. Interpreted frames of one pc are of different methods. */
 uint64_t hotspot_identity(struct hotspot *hotspot, const struct sw_memory *stack, const struct sw_frame *frame);
 

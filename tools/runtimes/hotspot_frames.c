@@ -113,3 +113,10 @@ bool hotspot_step(struct hotspot *h, const struct sw_memory *stack, const struct
     undo_deoptimization(h, stack, caller);
     return true;
 }
+
+bool hotspot_leave_interpreter(const struct sw_memory *stack, const struct sw_frame *frame, struct sw_regs *caller)
+{
+    *caller = (struct sw_regs){ .machine = frame->regs.machine };
+    return frame->regs.machine == SW_MACHINE_X64 && step_interpreted(stack, &frame->regs, caller) &&
+           sw_regs_sp(caller) > sw_regs_sp(&frame->regs);
+}

@@ -52,7 +52,7 @@ static void open_target(struct target *target, const struct options *o)
     if (o->core)
         target_open_core(target, o->core, o->sysroot, o->save != NULL);
     else
-        target_open_process(target, process_named(o->process), o->save != NULL);
+        target_open_process(target, process_named(o->process), o->save != NULL, o->ask_runtime);
 }
 
 static enum exit_code look(const struct target *target, struct names *names, const struct options *o)

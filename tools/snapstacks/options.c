@@ -34,6 +34,8 @@ static const struct row {
       0 },
     { "--save", "FILE", "writes a capsule as well: a small core with what these stacks need", SETS_TEXT,
       offsetof(struct options, save), 0 },
+    { "--ask-runtime", NULL, "has Java or .NET write a perf map before, for what is not named without", SETS_FLAG,
+      offsetof(struct options, ask_runtime), 0 },
     { "--all", NULL, "prints every thread; threads with one stack are else one block", SETS_FLAG,
       offsetof(struct options, all), 0 },
     { "--raw", NULL, "names as compilers made them: MoveNext instead of the async method", SETS_FLAG,

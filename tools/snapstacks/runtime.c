@@ -83,12 +83,22 @@ void runtime_close(struct runtime *runtime)
     python_close(runtime->python);
 }
 
+/* Of a Java whose structures are not known the perf map says where its interpreter is. */
+static bool is_interpreter(const struct runtime *runtime, const struct sw_frame *frame)
+{
+    const char *name =
+        runtime->kind == SW_RUNTIME_HOTSPOT ? sw_perfmap_name(runtime->perfmap, frame->lookup, NULL) : NULL;
+    return name && strcmp(name, "Interpreter") == 0;
+}
+
 bool runtime_step(const struct runtime *runtime, const struct sw_memory *stack, const struct sw_frame *frame,
                   struct sw_regs *caller)
 {
     if (runtime->v8)
         return v8_step(runtime->v8, stack, frame, caller);
-    return runtime->hotspot && hotspot_step(runtime->hotspot, stack, frame, caller);
+    if (runtime->hotspot)
+        return hotspot_step(runtime->hotspot, stack, frame, caller);
+    return is_interpreter(runtime, frame) && hotspot_leave_interpreter(stack, frame, caller);
 }
 
 /* A thread's id as it sees itself: in a container another. Source: proc(5), NSpid. */

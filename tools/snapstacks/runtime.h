@@ -6,6 +6,7 @@
 #include <snapwalk/core.h>
 #include <snapwalk/frame.h>
 #include <snapwalk/image.h>
+#include <snapwalk/perfmap.h>
 #include <snapwalk/process.h>
 #include <snapwalk/runtime_kind.h>
 
@@ -18,6 +19,7 @@ struct runtime {
     struct v8 *v8;
     struct python *python;
     struct sw_code_finder finder;
+    const struct sw_perfmap *perfmap; /* what is asked where the structures are not known; or null */
 };
 
 /* memory: the target's; what its arg points to must live until runtime_close. */

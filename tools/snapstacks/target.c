@@ -1,6 +1,7 @@
 /* Opens processes and cores by the library's calls, which everything else of this program stands on. */
 #include "target.h"
 
+#include "ask.h"
 #include "refuse.h"
 
 #include <stdio.h>
@@ -19,15 +20,21 @@ static void create_parts(struct target *t)
     must(sw_analysis_cache_create(NULL, ANALYSIS_BYTES, &t->analysis_cache), "analysis cache");
 }
 
+/* Java's own structures say more of its code than a perf map's ranges, and are asked for what is in no range. */
+static struct sw_codemap *ranges_of_perfmap(const struct target *t)
+{
+    return t->runtime.hotspot ? NULL : t->codemap;
+}
+
 /* A process without a perf map is not a failure. One that somebody else put there, neither root nor its owner, is. */
 static void read_perfmap(struct target *t)
 {
-    const enum sw_status status = sw_perfmap_read_process(t->perfmap, t->pid, t->codemap);
+    const enum sw_status status = sw_perfmap_read_process(t->perfmap, t->pid, ranges_of_perfmap(t));
     if (status == SW_E_PERMISSION)
         fprintf(stderr, "snapstacks: perf map of %d: not read: a symbolic link, or the file of another user\n", t->pid);
     else if (status != SW_E_OS)
         must(status, "perf map");
-    if (sw_perfmap_lines(t->perfmap))
+    if (sw_perfmap_lines(t->perfmap) && ranges_of_perfmap(t))
         must_for(sw_process_mirror_ranges(t->process, t->codemap), t->pid, "memory map");
 }
 
@@ -64,6 +71,7 @@ static void create_perfmap(struct target *t)
     const bool is_clr = t->runtime.kind == SW_RUNTIME_CLR;
     must(sw_perfmap_create(NULL, is_clr ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN, &t->perfmap), "perf map");
     must(sw_jitdump_create(NULL, t->perfmap, &t->jitdump), "jitdump file");
+    t->runtime.perfmap = t->perfmap;
     snprintf(path, sizeof path, "/proc/%d", t->pid);
     if (t->process && stat(path, &st) == 0)
         sw_perfmap_trust(t->perfmap, st.st_uid);
@@ -106,13 +114,23 @@ static void report_replaced(const struct target *t)
                 file.path, file.is_there ? "replaced" : "deleted", t->pid);
 }
 
-void target_open_process(struct target *t, int pid, bool saves)
+/* Before the process is stopped. */
+static void ask(struct target *t)
+{
+    struct sw_runtime found = { SW_RUNTIME_NATIVE, 0 };
+    sw_process_runtimes(t->process, &found, 1);
+    ask_runtime(t->pid, found.kind);
+}
+
+void target_open_process(struct target *t, int pid, bool saves, bool asks)
 {
     char what[40];
     *t = (struct target){ .pid = pid };
     snprintf(what, sizeof what, "process %d", pid);
     create_parts(t);
     must_for(sw_process_open(NULL, pid, &t->process), pid, what);
+    if (asks)
+        ask(t);
     must_for(sw_process_capture(t->process, STACK_BYTES), pid, what);
     must_for(sw_process_add_images(t->process, t->images), pid, what);
     report_replaced(t);
@@ -123,6 +141,7 @@ void target_open_process(struct target *t, int pid, bool saves)
     create_perfmap(t);
     read_jitdump(t, NULL);
     read_perfmap(t);
+    ask_end(pid);
     read_gdb_jit(t);
 }
 

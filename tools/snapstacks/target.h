@@ -30,9 +30,9 @@ struct target {
 
 /*
  * Stops the process, copies its stacks, lets it run on. Ends the program where that cannot be done. saves: what is read
- * from now on is kept for a capsule (save.h).
+ * from now on is kept for a capsule (save.h). asks: its runtime is asked for a perf map before (ask.h).
  */
-void target_open_process(struct target *target, int pid, bool saves);
+void target_open_process(struct target *target, int pid, bool saves, bool asks);
 
 /* Copies the stacks of an open process once more, with the code that it has made since. False: it has ended. */
 bool target_again(struct target *target);

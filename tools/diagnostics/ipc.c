@@ -8,7 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { SET_PROFILER = 3, ATTACH = 1, SET_ANSWER = 0xff, ANSWER_OK = 0, ANSWER_ERROR = 0xff };
+enum { SET_PROFILER = 3, ATTACH = 1, SET_PROCESS = 4, ENABLE_PERF_MAP = 5, DISABLE_PERF_MAP = 6 };
+enum { SET_ANSWER = 0xff, ANSWER_OK = 0, ANSWER_ERROR = 0xff, PERF_MAP_ALONE = 3 };
 
 static const char magic[14] = "DOTNET_IPC_V1";
 
@@ -75,27 +76,47 @@ static void put_text(struct writer *w, const char *text)
             w->bytes[count_at + i] = (uint8_t)(units >> 8 * i);
 }
 
-size_t ipc_attach(uint8_t message[IPC_MAX], uint32_t timeout_ms, const char *path, const char *data)
+static struct writer begin(uint8_t message[IPC_MAX], uint8_t set, uint8_t command)
 {
-    struct writer w = { message, 0, !*path };
-    const size_t length = strlen(data);
+    struct writer w = { message, 0, false };
     for (size_t i = 0; i < sizeof magic; i++)
         put(&w, (uint8_t)magic[i], 1);
-    put(&w, 0, 2); /* the size, below */
-    put(&w, SET_PROFILER, 1);
-    put(&w, ATTACH, 1);
+    put(&w, 0, 2); /* the size, at the end */
+    put(&w, set, 1);
+    put(&w, command, 1);
     put(&w, 0, 2);
+    return w;
+}
+
+static size_t end(const struct writer *w)
+{
+    if (w->bad)
+        return 0;
+    w->bytes[sizeof magic] = (uint8_t)w->used;
+    w->bytes[sizeof magic + 1] = (uint8_t)(w->used >> 8);
+    return w->used;
+}
+
+size_t ipc_attach(uint8_t message[IPC_MAX], uint32_t timeout_ms, const char *path, const char *data)
+{
+    struct writer w = begin(message, SET_PROFILER, ATTACH);
+    const size_t length = strlen(data);
+    w.bad = !*path;
     put(&w, timeout_ms, 4);
     put(&w, 0, 8), put(&w, 0, 8); /* the CLSID, which the runtime only hands on */
     put_text(&w, path);
     put(&w, length, 4);
     for (size_t i = 0; i < length && !w.bad; i++)
         put(&w, (uint8_t)data[i], 1);
-    if (w.bad)
-        return 0;
-    message[sizeof magic] = (uint8_t)w.used;
-    message[sizeof magic + 1] = (uint8_t)(w.used >> 8);
-    return w.used;
+    return end(&w);
+}
+
+size_t ipc_perf_map(uint8_t message[IPC_MAX], bool on)
+{
+    struct writer w = begin(message, SET_PROCESS, on ? ENABLE_PERF_MAP : DISABLE_PERF_MAP);
+    if (on)
+        put(&w, PERF_MAP_ALONE, 4);
+    return end(&w);
 }
 
 bool ipc_answer(const uint8_t *bytes, size_t size, uint32_t *result)

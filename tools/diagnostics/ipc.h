@@ -1,5 +1,6 @@
 /*
- * The runtime's diagnostics protocol, as much of it as attaches a profiler. Source: diagnostics-ipc.md sections 2 to 4.
+ * .NET's diagnostics protocol, as much of it as attaches a profiler or has a perf map written. Source:
+ * diagnostics-ipc.md sections 2 to 4.
  */
 #ifndef COMMAND_IPC_H
 #define COMMAND_IPC_H
@@ -18,6 +19,9 @@ enum { IPC_MAX = 65535, IPC_HEADER = 20 };
  *             process.
  */
 size_t ipc_attach(uint8_t message[IPC_MAX], uint32_t timeout_ms, const char *path, const char *data);
+
+/* The bytes that have a perf map begun, with the methods that are there, or ended. Returns  How many. */
+size_t ipc_perf_map(uint8_t message[IPC_MAX], bool on);
 
 /* The HRESULT of an answer. False: these bytes are none. */
 bool ipc_answer(const uint8_t *bytes, size_t size, uint32_t *result);

@@ -1,11 +1,15 @@
 /* Reads /proc; every text there may be cut short or belong to a process that is ending. */
 #include "process.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { TEXT = 65536, STARTED = 22 - 3 /* fields behind the state */ };
@@ -108,4 +112,70 @@ bool process_has(pid_t pid, const char *ending)
     if (maps)
         fclose(maps);
     return found;
+}
+
+/* ---- asking ---- */
+
+long process_own_pid(pid_t pid)
+{
+    static char text[TEXT];
+    long inner;
+    return read_text(pid, "status", text, sizeof text) && process_inner_pid(text, &inner) ? inner : 0;
+}
+
+/* Links in it are its own, and lead nowhere else. An old kernel has no openat2. */
+int process_tmp(pid_t pid)
+{
+    const struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
+    const int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return -1;
+    int tmp = (int)syscall(SYS_openat2, root, "tmp", &how, sizeof how);
+    if (tmp < 0 && errno == ENOSYS)
+        tmp = openat(root, "tmp", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    const int error = errno;
+    close(root);
+    errno = error;
+    return tmp;
+}
+
+bool process_wrote(pid_t pid, int folder, const char *name)
+{
+    static char text[TEXT];
+    unsigned long long ticks;
+    struct stat st;
+    struct timespec up, now;
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
+        !read_text(pid, "stat", text, sizeof text) || !process_started(text, &ticks) ||
+        clock_gettime(CLOCK_BOOTTIME, &up) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return false;
+    return st.st_mtime >= now.tv_sec - up.tv_sec + (time_t)(ticks / (unsigned long long)sysconf(_SC_CLK_TCK));
+}
+
+bool process_catches(pid_t pid, int signal)
+{
+    static char text[TEXT];
+    static const char label[] = "\nSigCgt:";
+    const char *line = read_text(pid, "status", text, sizeof text) ? strstr(text, label) : NULL;
+    return line && (strtoull(line + sizeof label - 1, NULL, 16) >> (signal - 1) & 1) != 0;
+}
+
+bool process_stands(pid_t pid)
+{
+    static char text[TEXT];
+    const char *at = read_text(pid, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
+    return at && at[1] == ' ' && (at[2] == 'T' || at[2] == 't');
+}
+
+static bool is_in(pid_t pid, const char *name, const char *word)
+{
+    static char text[TEXT];
+    return read_text(pid, name, text, sizeof text) && memmem(text, sizeof text, word, strlen(word)) != NULL;
+}
+
+bool process_was_told(pid_t pid, const char *text)
+{
+    return is_in(pid, "cmdline", text) || is_in(pid, "environ", text);
 }
