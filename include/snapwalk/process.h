@@ -263,6 +263,19 @@ SW_API SW_NODISCARD enum sw_status sw_process_captured_walker(struct sw_process 
                                                               struct sw_walker *walker);
 
 /*
+ * As sw_process_add_images, for walks of the last capture only: of the images that are not registered yet it opens
+ * those that a captured thread's pc, link register or a word of its copied stacks leads into. That is all that return
+ * addresses lead to, so that walks are the same; and it is a few of the hundred files that a program has mapped. Where
+ * a walk still meets code in no image, and where images are asked for symbols, call sw_process_add_images.
+ *
+ * sw_process_get_replaced lists files among those only. On Windows all images are registered.
+ *
+ * Returns  As sw_process_add_images.
+ * Memory   As that. Threads  One call on a process at a time. Signals  Not safe.
+ */
+SW_API SW_NODISCARD enum sw_status sw_process_add_captured_images(struct sw_process *process, struct sw_images *images);
+
+/*
  * A reader of the process's memory as the walkers of the last capture read what is not copied: a page is read from the
  * process once, and kept until the next capture. sw_process_add_images forgets the pages if the memory map has changed,
  * on Windows always. Names of captured frames are read faster by it than by sw_process_memory, which always asks the

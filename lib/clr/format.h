@@ -14,9 +14,13 @@ bool sw_clr_varint_signed(struct sw_bytes bytes, uint64_t *at, int32_t *value);
 /* The index of a runtime function in an entry point (with or without fixups). */
 bool sw_clr_entry_index(struct sw_bytes bytes, uint64_t at, uint32_t *index);
 
-/* A NativeArray: the number of elements, and the offset of one. False: absent, or outside of the bytes. */
+/*
+ * A NativeArray: the number of elements; the offset of each element that is there, until `each` returns false. False:
+ * it did, or there is no array.
+ */
+typedef bool sw_clr_element_fn(void *arg, uint32_t element, uint64_t at);
 bool sw_clr_array_count(struct sw_bytes array, uint32_t *count);
-bool sw_clr_array_at(struct sw_bytes array, uint32_t element, uint64_t *at);
+bool sw_clr_array_each(struct sw_bytes array, sw_clr_element_fn *each, void *arg);
 
 /*
  * Calls `each` for every entry of a native hash table, with the offset of its data in `table`, until it returns false.

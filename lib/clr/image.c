@@ -75,6 +75,7 @@ static enum sw_status find_header(const struct sw_pe *pe, struct sw_bytes *heade
             return SW_E_NOT_FOUND;
     }
     *header = sw_pe_rest(pe, rva);
+    sw_pe_want(pe, *header, HEADER_SIZE);
     return header->size >= HEADER_SIZE ? SW_OK : SW_E_MALFORMED;
 }
 
@@ -93,13 +94,14 @@ static enum sw_status read_header(const struct sw_pe *pe, struct sw_bytes header
     const uint64_t size = (uint64_t)sw_load32(header.bytes + 12) * SECTION_SIZE;
     sections->pe = pe;
     sections->list = sw_bytes_part(header, HEADER_SIZE, size);
+    sw_pe_want(pe, sections->list, size);
     return size == 0 || sections->list.size ? SW_OK : SW_E_MALFORMED;
 }
 
 /*
  * Working memory of the index: the token of each runtime function that begins a method.
  *
- * table  The hash table being read.
+ * table  The table being read. token_base: of its rows; 0: their tokens are not kept.
  * steps  How many rows, entries and bytes of signatures may still be read. Tables of a sound image do not share what
  *        they lead to, so there are fewer of these than the image has bytes.
  * components  The list of a composite image; else empty. Tokens of several modules are in it: kept are only those of
@@ -107,6 +109,7 @@ static enum sw_status read_header(const struct sw_pe *pe, struct sw_bytes header
  */
 struct index_work {
     struct sw_bytes table;
+    uint32_t token_base;
     uint32_t *tokens;
     uint32_t count;
     uint64_t steps;
@@ -128,7 +131,17 @@ static void note_token(struct index_work *work, uint32_t function, uint32_t toke
         work->tokens[function] = token;
 }
 
-/* Section 103: by row of the MethodDef table. token_base 0: the tokens are not kept. */
+/* Section 103: by row of the MethodDef table. */
+static bool note_method(void *arg, uint32_t row, uint64_t at)
+{
+    struct index_work *work = arg;
+    uint32_t function;
+    if (!sw_clr_entry_index(work->table, at, &function) || function >= work->count)
+        return false;
+    note_token(work, function, work->token_base ? work->token_base + row + 1 : 0);
+    return true;
+}
+
 static enum sw_status note_methods(struct index_work *work, struct sw_bytes array, uint32_t token_base)
 {
     uint32_t rows;
@@ -136,16 +149,9 @@ static enum sw_status note_methods(struct index_work *work, struct sw_bytes arra
         return SW_OK;
     if (!sw_clr_array_count(array, &rows) || rows > 0xffffff || !pay(work, rows))
         return SW_E_MALFORMED;
-    for (uint32_t row = 0; row < rows; row++) {
-        uint64_t at;
-        uint32_t function;
-        if (!sw_clr_array_at(array, row, &at))
-            continue;
-        if (!sw_clr_entry_index(array, at, &function) || function >= work->count)
-            return SW_E_MALFORMED;
-        note_token(work, function, token_base ? token_base + row + 1 : 0);
-    }
-    return SW_OK;
+    work->table = array;
+    work->token_base = token_base;
+    return sw_clr_array_each(array, note_method, work) ? SW_OK : SW_E_MALFORMED;
 }
 
 /* Section 109. A signature that cannot be read costs the name of one instantiation, not the image. */

@@ -8,15 +8,12 @@
 /* The low bits of the first byte give the size: 0, 01, 011, 0111 for 1 to 4 bytes, 01111 for a full word behind it. */
 static bool varint(struct sw_bytes bytes, uint64_t *at, uint32_t *raw, unsigned *bits)
 {
-    unsigned size = 1;
     if (*at >= bytes.size)
         return false;
-    const uint8_t first = bytes.bytes[*at];
-    while (size <= 5 && (first >> (size - 1) & 1))
-        size++;
+    const uint8_t *from = bytes.bytes + *at;
+    const unsigned size = (unsigned)__builtin_ctz(~(unsigned)*from) + 1;
     if (size > 5 || size > bytes.size - *at)
         return false;
-    const uint8_t *from = bytes.bytes + *at;
     *raw = size == 5 ? sw_load32(from + 1) : (uint32_t)(sw_load_le(from, size) >> size);
     *bits = size == 5 ? 32 : 7 * size;
     *at += size;
@@ -69,37 +66,53 @@ bool sw_clr_array_count(struct sw_bytes array, uint32_t *count)
     return *count <= 16 * (array.size - at); /* a block of 16 takes at least one byte, its offset */
 }
 
-/*
- * Blocks of 16 elements, each a binary tree over the bits of the element's number, highest first. A node says whether
- * the branch for a 0 bit follows it (bit 0), and how far away the branch for a 1 bit is (bit 1). A leaf names its
- * element.
- */
-bool sw_clr_array_at(struct sw_bytes array, uint32_t element, uint64_t *at)
+/* What is passed on of a block: its elements are block * 16 and following. */
+struct block {
+    struct sw_bytes array;
+    uint32_t first, count;
+    sw_clr_element_fn *each;
+    void *arg;
+};
+
+static bool give(const struct block *b, uint32_t within, uint64_t at)
 {
-    uint64_t base = 0;
-    uint64_t off;
-    uint32_t header;
-    if (!sw_clr_varint(array, &base, &header) || element >= header >> 2)
-        return false;
-    if (!fixed(array, base + ((uint64_t)(element / 16) << (header & 3)), header & 3, &off))
-        return false;
-    off += base;
-    for (unsigned bit = 8; bit; bit >>= 1) {
-        uint64_t next = off;
-        uint32_t node;
-        if (!sw_clr_varint(array, &next, &node))
-            return false;
-        const bool one = (element & bit) != 0;
-        if (one && (node & 2)) {
-            off += node >> 2;
-        } else if (!one && (node & 1)) {
-            off = next;
-        } else {
-            *at = next;
-            return (node & 3) == 0 && node >> 2 == (element & 15);
-        }
+    return within >= 16 || within >= b->count - b->first || b->each(b->arg, b->first + within, at);
+}
+
+/*
+ * A node and what is below it: elements whose number within the block is `within` in the bits above `bit`. A node says
+ * whether the branch for a 0 bit follows it (bit 0), and how far away the branch for a 1 bit is (bit 1). A leaf names
+ * its element.
+ */
+static bool node_each(const struct block *b, uint64_t off, unsigned bit, uint32_t within)
+{
+    uint64_t next = off;
+    uint32_t node;
+    if (bit == 0)
+        return give(b, within, off);
+    if (!sw_clr_varint(b->array, &next, &node))
+        return true;
+    if ((node & 3) == 0) {
+        const bool is_here = ((node >> 2 ^ within) & ~(2 * bit - 1)) == 0;
+        return !is_here || give(b, node >> 2, next);
     }
-    *at = off;
+    return (!(node & 1) || node_each(b, next, bit / 2, within)) &&
+           (!(node & 2) || node_each(b, off + (node >> 2), bit / 2, within | bit));
+}
+
+/* Blocks of 16 elements, each a binary tree over the bits of the element's number, highest first. */
+bool sw_clr_array_each(struct sw_bytes array, sw_clr_element_fn *each, void *arg)
+{
+    struct block b = { .array = array, .each = each, .arg = arg };
+    uint64_t base = 0, off;
+    uint32_t header;
+    if (!sw_clr_varint(array, &base, &header))
+        return false;
+    b.count = header >> 2;
+    for (; b.first < b.count; b.first += 16)
+        if (fixed(array, base + ((uint64_t)(b.first / 16) << (header & 3)), header & 3, &off) &&
+            !node_each(&b, off + base, 8, 0))
+            return false;
     return true;
 }
 

@@ -70,6 +70,10 @@ static const uint8_t shapes[0x46] = {
 /* The top bits give the size: 0, 10, 110 for 1, 2, 4 bytes, high byte first. */
 uint32_t sw_clr_compressed(struct sw_cursor *c)
 {
+    if (!c->broken && c->at < c->end && *c->at < 0x80) { /* nearly all of them */
+        c->address++;
+        return *c->at++;
+    }
     const uint32_t b0 = (uint32_t)sw_cursor_u(c, 1);
     if (b0 < 0x80)
         return b0;
@@ -118,15 +122,19 @@ static void skip_function(struct sw_cursor *c, unsigned depth)
 
 static void skip_type(struct sw_cursor *c, unsigned depth)
 {
-    const uint64_t element = sw_cursor_u(c, 1);
-    if (depth >= DEPTH_MAX || element >= sizeof shapes)
-        c->broken = true;
-    if (!sw_cursor_ok(c))
-        return;
-    const uint8_t shape = shapes[element];
-    if (shape == NUMBER || shape == NUMBER_TYPE)
-        sw_clr_compressed(c);
-    if (shape == TYPE || shape == NUMBER_TYPE || shape == INSTANCE)
+    uint8_t shape;
+    do { /* what is in front of a type is as deep as one around it */
+        const uint64_t element = sw_cursor_u(c, 1);
+        if (depth >= DEPTH_MAX || element >= sizeof shapes)
+            c->broken = true;
+        if (!sw_cursor_ok(c))
+            return;
+        shape = shapes[element];
+        if (shape == NUMBER || shape == NUMBER_TYPE)
+            sw_clr_compressed(c);
+        depth += shape == TYPE || shape == NUMBER_TYPE;
+    } while (shape == TYPE || shape == NUMBER_TYPE);
+    if (shape == INSTANCE)
         skip_type(c, depth + 1);
     if (shape == INSTANCE)
         skip_types(c, sw_clr_compressed(c), depth + 1);

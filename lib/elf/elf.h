@@ -41,6 +41,9 @@ enum sw_elf_what { SW_ELF_TABLES, SW_ELF_WHOLE };
 SW_NODISCARD enum sw_status sw_elf_read(const char *path, enum sw_elf_what what, struct sw_bytes *bytes,
                                         uint64_t *room);
 
+/* Whether enough of an open file is stored, that is no hole: else it costs nothing to make, and much to read. */
+bool sw_elf_is_stored(int fd, uint64_t size);
+
 /* How many bytes may be unpacked of a file that was opened as bytes; else it is what all of them are worth. */
 void sw_elf_set_room(struct sw_elf *elf, uint64_t room);
 

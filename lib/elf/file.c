@@ -33,6 +33,16 @@ static uint64_t stored(int fd, uint64_t size)
     return sum < size ? sum : size;
 }
 
+static bool is_enough(uint64_t size, uint64_t there)
+{
+    return size <= SW_FILE_HOLES_FREE || size / SW_FILE_COST <= there;
+}
+
+bool sw_elf_is_stored(int fd, uint64_t size)
+{
+    return is_enough(size, stored(fd, size));
+}
+
 /* A file that is being read. left: how much may be read; headers may ask for the same bytes again and again. */
 struct reading {
     int fd;
@@ -192,7 +202,7 @@ static enum sw_status read_fd(int fd, enum sw_elf_what what, struct sw_bytes *by
     if (st.st_size < (off_t)sizeof(Elf64_Ehdr))
         return SW_E_TRUNCATED;
     const uint64_t size = (uint64_t)st.st_size, there = stored(fd, size);
-    if (size > SW_FILE_HOLES_FREE && size / SW_FILE_COST > there)
+    if (!is_enough(size, there))
         return SW_E_LIMIT;
     void *at = read_parts(fd, size, what);
     if (!at)

@@ -76,6 +76,7 @@ static size_t get(void *pe, uint32_t rva, void *to, size_t size)
 {
     const struct sw_bytes rest = sw_pe_rest(pe, rva);
     const size_t copied = rest.size < size ? (size_t)rest.size : size;
+    sw_pe_want(pe, rest, copied);
     if (copied)
         memcpy(to, rest.bytes, copied);
     return copied;
@@ -143,6 +144,30 @@ static enum sw_status check_order(const struct sw_pe *pe, struct sw_bytes table)
         end = function.end;
     }
     return SW_OK;
+}
+
+/* Where unwind data may be: the last word of each entry, which on ARM64 may be the data itself. */
+static void want_unwind(const struct sw_pe *pe, struct sw_bytes table)
+{
+    enum { LONGEST = 4096 }; /* of one record, ample */
+    const uint32_t size = sw_pe_entry_size(pe->machine);
+    uint32_t low = UINT32_MAX, high = 0;
+    for (uint64_t at = 0; at + size <= table.size; at += size) {
+        const uint32_t rva = sw_load32(table.bytes + at + size - 4);
+        if (pe->machine == SW_MACHINE_ARM64 && (rva & 3) != 0)
+            continue;
+        low = rva < low ? rva : low;
+        high = rva > high ? rva : high;
+    }
+    if (low <= high)
+        sw_pe_want(pe, sw_pe_rest(pe, low), (uint64_t)(high - low) + LONGEST);
+}
+
+void sw_pe_settle(struct sw_pe *pe, struct sw_bytes functions)
+{
+    want_unwind(pe, functions);
+    sw_pe_want(pe, sw_pe_rest(pe, pe->export_rva), pe->export_size);
+    pe->store = NULL;
 }
 
 enum sw_status sw_pe_exceptions(const struct sw_pe *pe, struct sw_bytes *table)

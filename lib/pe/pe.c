@@ -67,18 +67,29 @@ static enum sw_status read_optional(struct sw_pe *pe, struct sw_bytes header)
     return SW_OK;
 }
 
-enum sw_status sw_pe_open(struct sw_bytes bytes, bool mapped, struct sw_pe *pe)
+void sw_pe_want(const struct sw_pe *pe, struct sw_bytes bytes, uint64_t size)
 {
-    memset(pe, 0, sizeof *pe);
-    pe->bytes = bytes;
-    pe->mapped = mapped;
-    const struct sw_bytes dos = sw_bytes_part(bytes, 0, DOS_HEADER);
+    if (pe->store && bytes.size)
+        pe->store->want(pe->store->arg, (uint64_t)(bytes.bytes - pe->bytes.bytes), size);
+}
+
+static struct sw_bytes header_part(const struct sw_pe *pe, uint64_t at, uint64_t size)
+{
+    const struct sw_bytes part = sw_bytes_part(pe->bytes, at, size);
+    sw_pe_want(pe, part, size);
+    return part;
+}
+
+static enum sw_status read_headers(struct sw_pe *pe)
+{
+    const struct sw_bytes bytes = pe->bytes;
+    const struct sw_bytes dos = header_part(pe, 0, DOS_HEADER);
     if (!dos.size)
         return SW_E_TRUNCATED;
     if (dos.bytes[0] != 'M' || dos.bytes[1] != 'Z')
         return SW_E_MALFORMED;
     const uint64_t at = sw_load32(dos.bytes + 60);
-    const struct sw_bytes coff = sw_bytes_part(bytes, at, COFF_HEADER);
+    const struct sw_bytes coff = header_part(pe, at, COFF_HEADER);
     if (!coff.size)
         return SW_E_TRUNCATED;
     if (memcmp(coff.bytes, "PE\0\0", 4) != 0)
@@ -94,7 +105,20 @@ enum sw_status sw_pe_open(struct sw_bytes bytes, bool mapped, struct sw_pe *pe)
     if (sections + (uint64_t)SECTION_HEADER * pe->section_count > bytes.size || sections > UINT32_MAX)
         return SW_E_TRUNCATED;
     pe->sections = (uint32_t)sections;
-    return read_optional(pe, sw_bytes_part(bytes, at + COFF_HEADER, optional_size));
+    (void)header_part(pe, sections, (uint64_t)SECTION_HEADER * pe->section_count);
+    return read_optional(pe, header_part(pe, at + COFF_HEADER, optional_size));
+}
+
+enum sw_status sw_pe_open(struct sw_bytes bytes, bool mapped, struct sw_pe *pe)
+{
+    *pe = (struct sw_pe){ .bytes = bytes, .mapped = mapped };
+    return read_headers(pe);
+}
+
+enum sw_status sw_pe_open_stored(struct sw_bytes bytes, const struct sw_pe_store *store, struct sw_pe *pe)
+{
+    *pe = (struct sw_pe){ .bytes = bytes, .store = store };
+    return read_headers(pe);
 }
 
 /*
@@ -136,7 +160,9 @@ struct sw_bytes sw_pe_rest(const struct sw_pe *pe, uint32_t rva)
 struct sw_bytes sw_pe_at(const struct sw_pe *pe, uint32_t rva, uint32_t size)
 {
     const struct sw_bytes rest = sw_pe_rest(pe, rva);
-    return rest.size ? sw_bytes_part(rest, 0, size) : (struct sw_bytes){ 0 };
+    const struct sw_bytes part = rest.size ? sw_bytes_part(rest, 0, size) : (struct sw_bytes){ 0 };
+    sw_pe_want(pe, part, size);
+    return part;
 }
 
 static bool same_name(const struct sw_pe *pe, uint32_t rva, const char *name)
@@ -154,6 +180,9 @@ enum sw_status sw_pe_export(const struct sw_pe *pe, const char *name, uint32_t *
     const struct sw_bytes ordinals = sw_pe_rest(pe, sw_load32(table.bytes + 36));
     const struct sw_bytes functions = sw_pe_rest(pe, sw_load32(table.bytes + 28));
     const uint32_t count = sw_load32(table.bytes + 24);
+    sw_pe_want(pe, names, UINT64_C(4) * count);
+    sw_pe_want(pe, ordinals, UINT64_C(2) * count);
+    sw_pe_want(pe, functions, functions.size < UINT64_C(4) << 16 ? functions.size : UINT64_C(4) << 16);
     for (uint64_t i = 0; i < count && i < names.size / 4 && i < ordinals.size / 2; i++) {
         if (!same_name(pe, sw_load32(names.bytes + 4 * i), name))
             continue;

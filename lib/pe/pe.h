@@ -8,14 +8,22 @@
 #include "base/bytes.h"
 #include "base/rule.h"
 
+/* Makes a part of a file present of which not all is, at set-up time. A part may reach behind the file. */
+struct sw_pe_store {
+    void (*want)(void *arg, uint64_t offset, uint64_t size);
+    void *arg;
+};
+
 /*
  * A parsed PE32+ image: borrowed bytes.
  *
  * bytes    The file, or the image as it is mapped; address = the base address in the target.
+ * store    Where bytes come from before they are looked at; null: they are all there, or what is not there is zero.
  * mapped   True: a mapped image, in which an RVA is an offset into bytes. False: a file; sections are looked up.
  */
 struct sw_pe {
     struct sw_bytes bytes;
+    const struct sw_pe_store *store;
     bool mapped;
     bool linux_code;         /* the machine code is .NET's for Linux: SysV calling convention */
     enum sw_machine machine; /* x64 or ARM64, by Linux or Windows machine code */
@@ -40,13 +48,25 @@ struct sw_pe {
  * Source   Microsoft PE/COFF specification, "Optional Header"; win-x64-unwind.md section 7 for the Linux codes.
  */
 SW_NODISCARD enum sw_status sw_pe_open(struct sw_bytes bytes, bool mapped, struct sw_pe *pe);
+/* As open, for a file in a store. It is the image's until sw_pe_settle, which takes what walks will look at. */
+SW_NODISCARD enum sw_status sw_pe_open_stored(struct sw_bytes bytes, const struct sw_pe_store *store, struct sw_pe *pe);
 
 /*
  * at: `size` bytes at an RVA; empty unless they all lie in one section or in the header. rest: all bytes from there to
- * the end of that section. Signals  Safe; at most 96 sections are searched.
+ * the end of that section, of which a store has only those that sw_pe_at or sw_pe_want asked for. Signals  Safe without
+ * a store; at most 96 sections are searched.
  */
 struct sw_bytes sw_pe_at(const struct sw_pe *pe, uint32_t rva, uint32_t size);
 struct sw_bytes sw_pe_rest(const struct sw_pe *pe, uint32_t rva);
+
+/* Asks the store for bytes of the image. */
+void sw_pe_want(const struct sw_pe *pe, struct sw_bytes bytes, uint64_t size);
+
+/*
+ * Takes the unwind data that a table of functions leads to, and exports, out of the store, which is not asked any more:
+ * all else that nobody has looked at yet is zeros from now on.
+ */
+void sw_pe_settle(struct sw_pe *pe, struct sw_bytes functions);
 
 /* The RVA of an exported name. Returns  SW_OK; SW_E_NOT_FOUND. Set-up time: compares every name. */
 SW_NODISCARD enum sw_status sw_pe_export(const struct sw_pe *pe, const char *name, uint32_t *rva);

@@ -55,7 +55,7 @@ static void open_target(struct target *target, const struct options *o)
         target_open_process(target, process_named(o->process), o->save != NULL, o->ask_runtime);
 }
 
-static enum exit_code look(const struct target *target, struct names *names, const struct options *o)
+static enum exit_code look(struct target *target, struct names *names, const struct options *o)
 {
     struct stacks stacks;
     char runtime[32], name[THREAD_NAME_BYTES];
@@ -109,7 +109,8 @@ int main(int argc, char **argv)
     else
         snprintf(root, sizeof root, "/proc/%d/root", target.pid);
     const struct sw_memory memory = target_memory(&target);
-    struct symbols *symbols = options.no_lines ? NULL : symbols_create(root, &memory);
+    const enum lines lines = options.no_lines ? LINES_NONE : options.all_lines ? LINES_ALL : LINES_OWN;
+    struct symbols *symbols = symbols_create(root, &memory, lines);
     struct names *names = names_create(&target, symbols, options.raw);
     code = options.watch ? look_often(&target, names, &options) : look(&target, names, &options);
     names_destroy(names);

@@ -40,6 +40,8 @@ static const struct row {
       offsetof(struct options, all), 0 },
     { "--raw", NULL, "names as compilers made them: MoveNext instead of the async method", SETS_FLAG,
       offsetof(struct options, raw), 0 },
+    { "--all-lines", NULL, "unpacks compressed debug files of the system, too, for files and lines: slow", SETS_FLAG,
+      offsetof(struct options, all_lines), 0 },
     { "--no-lines", NULL, "reads no debug information: no files and lines, no inlined functions", SETS_FLAG,
       offsetof(struct options, no_lines), 0 },
     { "--verbose", NULL, "says of each frame how it was found and how sure that is", SETS_FLAG,

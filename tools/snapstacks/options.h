@@ -23,7 +23,7 @@ struct options {
     const char *process, *core, *sysroot, *output, *save;
     enum format format;
     enum colour colour;
-    bool all, raw, verbose, no_lines, ask_runtime;
+    bool all, raw, verbose, no_lines, all_lines, ask_runtime;
     unsigned watch; /* seconds; 0: one look */
 };
 

@@ -47,32 +47,15 @@ static void open_other(struct runtime *runtime, struct sw_images *images, const 
 }
 
 /* What the kind is known by is read once more by `memory`, so that a capsule has it, too. */
-static void open_found(struct runtime *runtime, const struct sw_runtime *found, struct sw_images *images,
-                       const struct sw_memory *memory)
+void runtime_open(struct runtime *runtime, const struct sw_runtime *found, int pid, struct sw_images *images,
+                  const struct sw_memory *memory)
 {
+    *runtime = (struct runtime){ .pid = pid };
     if (found->kind == SW_RUNTIME_NATIVE || sw_runtime_at(memory, found->address, &runtime->kind) != SW_OK)
         return;
     if (runtime->kind == SW_RUNTIME_CLR)
         open_clr(runtime, found->address, memory);
     open_other(runtime, images, memory);
-}
-
-void runtime_of_process(struct runtime *runtime, struct sw_process *process, int pid, struct sw_images *images,
-                        const struct sw_memory *memory)
-{
-    struct sw_runtime found = { SW_RUNTIME_NATIVE, 0 };
-    *runtime = (struct runtime){ .pid = pid };
-    sw_process_runtimes(process, &found, 1);
-    open_found(runtime, &found, images, memory);
-}
-
-void runtime_of_core(struct runtime *runtime, struct sw_core *core, struct sw_images *images,
-                     const struct sw_memory *memory)
-{
-    struct sw_runtime found = { SW_RUNTIME_NATIVE, 0 };
-    *runtime = (struct runtime){ 0 };
-    sw_core_runtimes(core, &found, 1);
-    open_found(runtime, &found, images, memory);
 }
 
 void runtime_close(struct runtime *runtime)

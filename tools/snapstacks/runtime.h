@@ -22,11 +22,12 @@ struct runtime {
     const struct sw_perfmap *perfmap; /* what is asked where the structures are not known; or null */
 };
 
-/* memory: the target's; what its arg points to must live until runtime_close. */
-void runtime_of_process(struct runtime *runtime, struct sw_process *process, int pid, struct sw_images *images,
-                        const struct sw_memory *memory);
-void runtime_of_core(struct runtime *runtime, struct sw_core *core, struct sw_images *images,
-                     const struct sw_memory *memory);
+/*
+ * Opens the runtime that was found (sw_process_runtimes, sw_core_runtimes). pid: 0 for a core. memory: the target's;
+ * what its arg points to must live until runtime_close.
+ */
+void runtime_open(struct runtime *runtime, const struct sw_runtime *found, int pid, struct sw_images *images,
+                  const struct sw_memory *memory);
 void runtime_close(struct runtime *runtime);
 
 /* Finds the code that the runtime knows, for walks; null: it is not asked. It lives as long as the runtime. */

@@ -11,7 +11,7 @@
 /* What walks need: the frames of one stack on their way, and the library's working memory. */
 enum { FRAMES_MOST = 100000 };
 struct walking {
-    const struct target *target;
+    struct target *target;
     struct names *names;
     struct frame *frames;
     uint32_t count, room;
@@ -109,7 +109,7 @@ static void take_absent(struct stacks *s, const struct target *target, struct na
     free(threads);
 }
 
-void stacks_take(struct stacks *s, const struct target *target, struct names *names)
+void stacks_take(struct stacks *s, struct target *target, struct names *names)
 {
     struct walking *w = must_have(calloc(1, sizeof *w));
     *s = (struct stacks){ 0 };

@@ -44,7 +44,7 @@ struct stacks {
 };
 
 /* Walks all threads. Ends the program where memory runs out. */
-void stacks_take(struct stacks *stacks, const struct target *target, struct names *names);
+void stacks_take(struct stacks *stacks, struct target *target, struct names *names);
 void stacks_free(struct stacks *stacks);
 
 /* "interp", or what kind of code it is; "runtime", or where the rule came from. */

@@ -3,10 +3,15 @@
  * left in its cache is looked for here, so that nothing is asked of a network. A file is used if it begins as the image
  * that is mapped.
  *
- * Source: elfutils, libdwfl.h; debuginfod-client-config(7), the cache's folder; DWARF 5, 3.3.8 (inlined subroutines).
+ * libdw unpacks all of a compressed file, which takes longer than a walk of a hundred threads. So of separate files
+ * that are compressed, as those of distributions are, the symbols only are read (by the library), unless all is asked
+ * for.
+ *
+ * Source: elfutils, libdwfl.h; DWARF 5, 3.3.8 (inlined subroutines).
  */
 #include "symbols.h"
 
+#include "debug_file_dw.h"
 #include "refuse.h"
 #include "scopes_dw.h"
 
@@ -20,46 +25,38 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 1024, BUILD_ID_MOST = 64, IMAGES_MOST = 4096 };
+enum { HEAD_BYTES = 1024, IMAGES_MOST = 4096, NAME_BYTES = 4096 };
 
-/* An image that was met: its module, or null where its file is not there or is another one. */
+/*
+ * An image that was met. module: null where nothing is to be had by libdw, or the file is not there or is another one.
+ * has_names: its separate file is among `files`.
+ */
 struct known {
     uint64_t begin;
     Dwfl_Module *module;
     struct units units;
+    bool has_names;
 };
 
+/* files: separate files of which symbols only are read. */
 struct symbols {
     Dwfl *dwfl;
     const char *root;
     struct sw_memory memory;
+    enum lines lines;
+    struct sw_images *files;
+    char name[NAME_BYTES];
     struct known known[IMAGES_MOST];
     size_t count;
 };
-
-/* "~/.cache/debuginfod_client", or where the variables of debuginfod and XDG say. */
-static bool cache_folder(char *to, size_t size)
-{
-    const char *own = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (own && *own)
-        return snprintf(to, size, "%s", own) < (int)size;
-    if (xdg && *xdg)
-        return snprintf(to, size, "%s/debuginfod_client", xdg) < (int)size;
-    return home && snprintf(to, size, "%s/.cache/debuginfod_client", home) < (int)size;
-}
 
 static int open_cached(Dwfl_Module *module)
 {
     const unsigned char *id;
     GElf_Addr address;
-    char path[PATH_MAX], hex[2 * BUILD_ID_MOST + 1] = "";
+    char path[PATH_MAX];
     const int size = dwfl_module_build_id(module, &id, &address);
-    if (size <= 0 || size > BUILD_ID_MOST || !cache_folder(path, sizeof path - sizeof hex - 16))
-        return -1;
-    for (int i = 0; i < size; i++)
-        snprintf(hex + 2 * i, 3, "%02x", id[i]);
-    snprintf(path + strlen(path), sizeof hex + 16, "/%s/debuginfo", hex);
-    return open(path, O_RDONLY | O_CLOEXEC);
+    return debug_file_cached(id, size, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 }
 
 static int find_debug_file(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, const char *file,
@@ -74,7 +71,7 @@ bool symbols_are_read(void)
     return true;
 }
 
-struct symbols *symbols_create(const char *root, const struct sw_memory *memory)
+struct symbols *symbols_create(const char *root, const struct sw_memory *memory, enum lines lines)
 {
     static const Dwfl_Callbacks callbacks = { .find_elf = dwfl_build_id_find_elf, .find_debuginfo = find_debug_file };
     unsetenv("DEBUGINFOD_URLS"); /* libdwfl would ask servers */
@@ -84,6 +81,8 @@ struct symbols *symbols_create(const char *root, const struct sw_memory *memory)
     must(symbols->dwfl ? SW_OK : SW_E_NO_MEMORY, "symbols");
     symbols->root = root;
     symbols->memory = *memory;
+    symbols->lines = lines;
+    must(sw_images_create(NULL, &symbols->files), "symbols");
     return symbols;
 }
 
@@ -94,6 +93,7 @@ void symbols_destroy(struct symbols *symbols)
     for (size_t i = 0; i < symbols->count; i++)
         units_free(&symbols->known[i].units);
     dwfl_end(symbols->dwfl);
+    sw_images_destroy(symbols->files);
     free(symbols);
 }
 
@@ -106,25 +106,52 @@ static bool is_mapped_file(const struct symbols *s, int fd, uint64_t begin)
            memcmp(ours, theirs, sizeof ours) == 0;
 }
 
-static Dwfl_Module *open_module(struct symbols *s, const struct sw_image *image)
+/* The file is the module's from now on. */
+static Dwfl_Module *open_module(struct symbols *s, const struct sw_image *image, const char *path, int fd)
+{
+    dwfl_report_begin_add(s->dwfl);
+    Dwfl_Module *module = dwfl_report_elf(s->dwfl, image->path, path, fd, image->bias, true);
+    dwfl_report_end(s->dwfl, NULL, NULL);
+    if (!module)
+        close(fd);
+    return module;
+}
+
+/* The symbols of a separate file, at the place of its image. */
+static bool add_names(struct symbols *s, const struct sw_image *image, const char *path)
+{
+    struct sw_image added;
+    return *path && sw_images_add_file(s->files, path, image->begin) == SW_OK &&
+           sw_images_find(s->files, image->begin, &added) == SW_OK && added.bias == image->bias;
+}
+
+static bool is_wanted(const struct symbols *s, const struct debug_file *debug)
+{
+    return debug->has_lines && s->lines != LINES_NONE &&
+           (debug->is_own || !debug->is_compressed || s->lines == LINES_ALL);
+}
+
+static void open_known(struct symbols *s, const struct sw_image *image, struct known *known)
 {
     char path[PATH_MAX];
+    struct debug_file debug;
     if (image->is_pe || snprintf(path, sizeof path, "%s%s", s->root, image->path) >= (int)sizeof path)
-        return NULL;
+        return;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return NULL;
-    Dwfl_Module *module = NULL;
-    if (is_mapped_file(s, fd, image->begin)) {
-        dwfl_report_begin_add(s->dwfl);
-        module = dwfl_report_elf(s->dwfl, image->path, path, fd, image->bias, true);
-        dwfl_report_end(s->dwfl, NULL, NULL);
-    } else {
+        return;
+    if (!is_mapped_file(s, fd, image->begin)) {
         fprintf(stderr, "snapstacks: %s: not used: it was replaced since it was mapped\n", path);
+        close(fd);
+        return;
     }
-    if (!module)
-        close(fd); /* else it is the module's */
-    return module;
+    debug_file_find(fd, path, &debug);
+    if (is_wanted(s, &debug)) {
+        known->module = open_module(s, image, path, fd);
+        return;
+    }
+    known->has_names = add_names(s, image, debug.path);
+    close(fd);
 }
 
 static struct known *module_of(struct symbols *s, const struct sw_image *image)
@@ -134,8 +161,10 @@ static struct known *module_of(struct symbols *s, const struct sw_image *image)
             return &s->known[i];
     if (s->count == IMAGES_MOST)
         return NULL;
-    s->known[s->count] = (struct known){ image->begin, open_module(s, image), { 0 } };
-    return &s->known[s->count++];
+    struct known *known = &s->known[s->count++];
+    *known = (struct known){ .begin = image->begin };
+    open_known(s, image, known);
+    return known;
 }
 
 /* ---- functions and lines ---- */
@@ -218,22 +247,35 @@ static bool is_in_managed_section(Elf *elf, GElf_Word section)
     return name && strcmp(name, "__managedcode") == 0;
 }
 
-bool symbols_find(struct symbols *s, const struct sw_image *image, uint64_t address, struct symbol *found)
+static bool find_name(struct symbols *s, uint64_t address, struct symbol *found)
 {
-    *found = (struct symbol){ 0 };
-    struct known *known = s ? module_of(s, image) : NULL;
+    if (sw_images_name(s->files, address, s->name, sizeof s->name, &found->begin) != SW_OK)
+        return false;
+    found->symbol = s->name;
+    return true;
+}
+
+static bool find_in_module(struct known *known, uint64_t address, struct symbol *found)
+{
     GElf_Off offset;
     GElf_Sym symbol;
     GElf_Word section = 0;
     Elf *elf = NULL;
     Dwarf_Addr bias;
     Dwarf_Die unit;
-    if (!known || !known->module)
-        return false;
     found->symbol = dwfl_module_addrinfo(known->module, address, &offset, &symbol, &section, &elf, NULL);
     found->is_aot = found->symbol && is_in_managed_section(elf, section);
     found->begin = address - offset;
     if (units_find(&known->units, known->module, address, &unit, &bias))
         take_lines(&unit, address - bias, found);
     return found->symbol || found->count;
+}
+
+bool symbols_find(struct symbols *s, const struct sw_image *image, uint64_t address, struct symbol *found)
+{
+    *found = (struct symbol){ 0 };
+    struct known *known = s ? module_of(s, image) : NULL;
+    if (known && known->module)
+        return find_in_module(known, address, found);
+    return known && known->has_names && find_name(s, address, found);
 }

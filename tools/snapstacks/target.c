@@ -9,15 +9,41 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { STACK_BYTES = 1 << 20, ANALYSIS_BYTES = 4 << 20, CACHE_ENTRIES = 1 << 16 };
+enum {
+    STACK_BYTES = 1 << 20,
+    ANALYSIS_LEAST = 1 << 18,
+    ANALYSIS_MOST = 4 << 20,
+    ENTRIES_LEAST = 1 << 10,
+    ENTRIES_MOST = 1 << 16,
+    ANALYSIS_OF_A_THREAD = 1 << 12,
+    ENTRIES_OF_A_THREAD = 16
+};
 
 static void create_parts(struct target *t)
 {
     must(sw_images_create(NULL, &t->images), "images");
     must(sw_codemap_create(NULL, &t->codemap), "code map");
     must(sw_gdb_jit_create(NULL, &t->gdb_jit), "JIT objects");
-    must(sw_cache_create(NULL, CACHE_ENTRIES, &t->cache), "rule cache");
-    must(sw_analysis_cache_create(NULL, ANALYSIS_BYTES, &t->analysis_cache), "analysis cache");
+}
+
+static size_t within(size_t value, size_t least, size_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+static size_t list_threads(const struct target *t, uint64_t *tids, size_t capacity)
+{
+    return t->core ? sw_core_threads(t->core, tids, capacity) : sw_process_captured(t->process, tids, capacity);
+}
+
+/* By the number of threads, most of which share frames: clearing caches costs more than walking a few threads. */
+static void create_caches(struct target *t)
+{
+    const size_t threads = list_threads(t, NULL, 0);
+    const size_t entries = within(ENTRIES_OF_A_THREAD * threads, ENTRIES_LEAST, ENTRIES_MOST);
+    const size_t bytes = within(ANALYSIS_OF_A_THREAD * threads, ANALYSIS_LEAST, ANALYSIS_MOST);
+    must(sw_cache_create(NULL, entries, &t->cache), "rule cache");
+    must(sw_analysis_cache_create(NULL, bytes, &t->analysis_cache), "analysis cache");
 }
 
 /* Java's own structures say more of its code than a perf map's ranges, and are asked for what is in no range. */
@@ -114,39 +140,62 @@ static void report_replaced(const struct target *t)
                 file.path, file.is_there ? "replaced" : "deleted", t->pid);
 }
 
-/* Before the process is stopped. */
-static void ask(struct target *t)
+/* All files, and with them what compilers have registered for gdb: once. */
+static bool learn_all(struct target *t)
 {
-    struct sw_runtime found = { SW_RUNTIME_NATIVE, 0 };
-    sw_process_runtimes(t->process, &found, 1);
-    ask_runtime(t->pid, found.kind);
+    if (t->has_all_images)
+        return false;
+    t->has_all_images = true;
+    must_for(sw_process_add_images(t->process, t->images), t->pid, "images");
+    read_gdb_jit(t);
+    return true;
+}
+
+/*
+ * Runtimes are known by symbols of their files, which lie on no stack of a thread that waits; the CLR is known by its
+ * memory. A capsule is for readers that know nothing of what is left out.
+ */
+static void add_images(struct target *t, enum sw_runtime_kind kind, bool saves, const char *what)
+{
+    const bool is_by_symbols = kind == SW_RUNTIME_HOTSPOT || kind == SW_RUNTIME_V8 || kind == SW_RUNTIME_PYTHON;
+    t->has_all_images = saves || is_by_symbols;
+    must_for(t->has_all_images ? sw_process_add_images(t->process, t->images)
+                               : sw_process_add_captured_images(t->process, t->images),
+             t->pid, what);
+    report_replaced(t);
 }
 
 void target_open_process(struct target *t, int pid, bool saves, bool asks)
 {
     char what[40];
+    struct sw_runtime found = { SW_RUNTIME_NATIVE, 0 };
     *t = (struct target){ .pid = pid };
     snprintf(what, sizeof what, "process %d", pid);
     create_parts(t);
     must_for(sw_process_open(NULL, pid, &t->process), pid, what);
+    sw_process_runtimes(t->process, &found, 1);
     if (asks)
-        ask(t);
+        ask_runtime(pid, found.kind); /* before the process is stopped */
     must_for(sw_process_capture(t->process, STACK_BYTES), pid, what);
-    must_for(sw_process_add_images(t->process, t->images), pid, what);
-    report_replaced(t);
+    create_caches(t);
+    add_images(t, found.kind, saves, what);
     if (saves)
         begin_capsule(t, machine_of_process(t));
     const struct sw_memory memory = target_memory(t);
-    runtime_of_process(&t->runtime, t->process, pid, t->images, &memory);
+    runtime_open(&t->runtime, &found, pid, t->images, &memory);
     create_perfmap(t);
     read_jitdump(t, NULL);
     read_perfmap(t);
     ask_end(pid);
-    read_gdb_jit(t);
+    if (t->has_all_images)
+        read_gdb_jit(t);
+    else if (sw_perfmap_lines(t->perfmap) && t->runtime.kind != SW_RUNTIME_CLR)
+        learn_all(t);
 }
 
 bool target_again(struct target *t)
 {
+    t->has_all_images = true;
     if (sw_process_capture(t->process, STACK_BYTES) != SW_OK || sw_process_add_images(t->process, t->images) != SW_OK)
         return false;
     sw_clr_names_renew(t->runtime.names);
@@ -178,6 +227,7 @@ void target_open_core(struct target *t, const char *path, const char *sysroot, b
 {
     const struct sw_core_files files = { .sysroot = sysroot };
     struct sw_core_info info;
+    struct sw_runtime found = { SW_RUNTIME_NATIVE, 0 };
     *t = (struct target){ 0 };
     create_parts(t);
     open_core_file(t, path);
@@ -185,11 +235,14 @@ void target_open_core(struct target *t, const char *path, const char *sysroot, b
     t->pid = (int)info.pid;
     must(sw_core_add_images(t->core, &files, t->images), "images");
     report_files(t->core);
+    t->has_all_images = true;
+    create_caches(t);
     add_ranges(t);
     if (saves)
         begin_capsule(t, info.machine);
     const struct sw_memory memory = target_memory(t); /* files stand in for what the core omits */
-    runtime_of_core(&t->runtime, t->core, t->images, &memory);
+    sw_core_runtimes(t->core, &found, 1);
+    runtime_open(&t->runtime, &found, 0, t->images, &memory);
     create_perfmap(t);
     read_jitdump(t, sysroot);
     read_gdb_jit(t);
@@ -208,11 +261,6 @@ void target_close(struct target *t)
     sw_images_destroy(t->images);
     sw_core_close(t->core);
     sw_capsule_destroy(t->capsule);
-}
-
-static size_t list_threads(const struct target *t, uint64_t *tids, size_t capacity)
-{
-    return t->core ? sw_core_threads(t->core, tids, capacity) : sw_process_captured(t->process, tids, capacity);
 }
 
 uint64_t *target_threads(const struct target *t, size_t *count)
@@ -267,15 +315,22 @@ const char *target_range_name(const struct target *t, uint64_t address)
     return NULL;
 }
 
-bool target_learn(const struct target *t, uint64_t address)
+/* The runtime's own image, mapped where no file is. */
+static bool learn_precompiled(const struct target *t, uint64_t address)
 {
     const struct sw_memory memory = own_memory(t); /* whole images are in no capsule */
     uint64_t begin, end;
     struct sw_image image;
-    return t->runtime.names && sw_images_find(t->images, address, &image) != SW_OK &&
-           sw_clr_names_image(t->runtime.names, address, &begin, &end) == SW_OK && begin <= address && address < end &&
+    return t->runtime.names && sw_clr_names_image(t->runtime.names, address, &begin, &end) == SW_OK &&
+           begin <= address && address < end &&
            sw_images_add_memory(t->images, "[precompiled]", begin, end - begin, &memory) == SW_OK &&
            sw_images_find(t->images, address, &image) == SW_OK;
+}
+
+bool target_learn(struct target *t, uint64_t address)
+{
+    struct sw_image image;
+    return sw_images_find(t->images, address, &image) != SW_OK && (learn_precompiled(t, address) || learn_all(t));
 }
 
 void target_thread_name(const struct target *t, uint64_t tid, char name[THREAD_NAME_BYTES])

@@ -12,9 +12,10 @@
 
 enum { THREAD_NAME_BYTES = 64 };
 
-/* Of process and core one is null. */
+/* Of process and core one is null. has_all_images: not only those that captured stacks lead into. */
 struct target {
     int pid;
+    bool has_all_images;
     struct sw_process *process;
     struct sw_core *core;
     struct sw_images *images;
@@ -55,10 +56,11 @@ struct sw_memory target_memory(const struct target *target);
 void target_look(const struct target *target, uint64_t tid, struct sw_regs *regs, struct sw_walker *walker);
 
 /*
- * Registers the image around an address that is in no image yet, where the runtime has one there. True: the set of
- * images has grown, so that a walk that met the address is to be made again.
+ * What may be around an address that is in no image: one that the runtime has there, files that no stack led to, code
+ * that was registered for gdb. True: more is known than before, so that a walk that met the address is to be made
+ * again.
  */
-bool target_learn(const struct target *target, uint64_t address);
+bool target_learn(struct target *target, uint64_t address);
 
 /* The name of code in a range that a capsule names; null: there is none. */
 const char *target_range_name(const struct target *target, uint64_t address);

@@ -8,6 +8,7 @@
 #include "code/originals.h"
 #include "common/alloc.h"
 #include "elf/elf.h"
+#include "target/linux/lazy_file.h"
 #include "target/linux/os.h"
 #include "target/linux/pin.h"
 #include "unwind/sources.h"
@@ -29,10 +30,10 @@ void sw_images_release_elf(struct sw_image_entry *entry, const struct sw_alloc *
         alloc->put(alloc->arg, entry->held, entry->held_size);
 }
 
-static void release_mapping(struct sw_image_entry *entry, const struct sw_alloc *alloc)
+static void release_file(struct sw_image_entry *entry, const struct sw_alloc *alloc)
 {
     (void)alloc;
-    munmap(entry->held, entry->held_size);
+    sw_lazy_file_close(entry->held);
 }
 
 /* ELF ----------------------------------------------------------------------------------------------------------- */
@@ -87,27 +88,49 @@ static enum sw_status fill_elf(struct sw_images *images, struct sw_image_entry *
 
 /* PE ------------------------------------------------------------------------------------------------------------ */
 
-static enum sw_status map_file(struct sw_image_entry *entry, const char *path)
+static void want(void *file, uint64_t offset, uint64_t size)
 {
-    struct sw_bytes bytes;
-    uint64_t room;
-    const enum sw_status status = sw_elf_read(path, SW_ELF_WHOLE, &bytes, &room);
+    sw_lazy_file_want(file, offset, size);
+}
+
+/* Much of it, and a fault for each small page would take longer than reading. */
+static enum sw_status open_stored(struct sw_images *images, struct sw_image_entry *entry, const char *path,
+                                  struct sw_lazy_file **file)
+{
+    const enum sw_status status = sw_lazy_file_open(sw_images_alloc(images), path, file);
     if (status != SW_OK)
-        return status;
-    entry->held = (void *)(uintptr_t)bytes.bytes;
-    entry->held_size = (size_t)bytes.size;
-    entry->release = release_mapping;
-    return SW_OK;
+        return status == SW_E_GONE || status == SW_E_PERMISSION ? SW_E_OS : status;
+    entry->held = *file;
+    entry->held_size = sizeof **file;
+    entry->release = release_file;
+    (void)madvise((*file)->bytes, (size_t)(*file)->size, MADV_HUGEPAGE);
+    return sw_elf_is_stored((*file)->fd, (*file)->size) ? SW_OK : SW_E_LIMIT;
+}
+
+/* Of an image of the runtime its tables are read; of others all, as names may lie anywhere in them. */
+static void settle(struct sw_image_entry *entry, struct sw_lazy_file *file)
+{
+    if (entry->has_clr)
+        sw_pe_settle(&entry->pe, entry->clr.functions);
+    else
+        sw_lazy_file_want(file, 0, file->size);
+    sw_lazy_file_settle(file);
+    entry->pe.store = entry->clr.pe.store = NULL;
 }
 
 static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *entry, const struct sw_image_file *file)
 {
-    enum sw_status status = map_file(entry, file->open_path);
+    struct sw_lazy_file *stored;
+    enum sw_status status = open_stored(images, entry, file->open_path, &stored);
     if (status != SW_OK)
         return status;
-    const struct sw_bytes bytes = { entry->held, entry->held_size, file->address };
-    status = sw_pe_open(bytes, false, &entry->pe);
-    return status == SW_OK ? sw_sources_open_pe(images, entry) : status;
+    const struct sw_pe_store store = { want, stored };
+    status = sw_pe_open_stored((struct sw_bytes){ stored->bytes, stored->size, file->address }, &store, &entry->pe);
+    if (status == SW_OK)
+        status = sw_sources_open_pe(images, entry);
+    if (status == SW_OK)
+        settle(entry, stored);
+    return status;
 }
 
 /* Both ---------------------------------------------------------------------------------------------------------- */

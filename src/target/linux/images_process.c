@@ -4,6 +4,7 @@
  *
  * Source: proc(5), /proc/pid/map_files and /proc/pid/root.
  */
+#include "target/linux/captured_sites.h"
 #include "target/linux/images.h"
 #include "target/linux/mirror.h"
 #include "target/linux/pin.h"
@@ -65,15 +66,16 @@ static enum sw_status pin_file(struct sw_process *process, const struct sw_map *
     return is_replaced ? SW_E_GONE : SW_E_NOT_FOUND;
 }
 
+/* wanted: else it stays where it is registered, and is not opened. */
 static enum sw_status put_site(struct sw_process *process, struct sw_images *images, const struct sw_map *map,
-                               uint64_t *end)
+                               bool wanted, uint64_t *end)
 {
     char path[PATH_BYTES];
     struct sw_os_pin pin;
     bool deleted;
     struct sw_image_file file = { .path = path, .address = map->begin, .origin = process, .identity = map->inode };
     enum sw_status status = sw_maps_path(map, path, sizeof path, &deleted);
-    if (status != SW_OK || sw_images_keep(images, &file, end))
+    if (status != SW_OK || sw_images_keep(images, &file, end) || !wanted)
         return status;
     status = pin_file(process, map, path, deleted, &pin);
     if (status == SW_E_GONE)
@@ -103,8 +105,8 @@ static enum sw_status put_vdso(struct sw_process *process, struct sw_images *ima
     return SW_OK;
 }
 
-/* SW_E_OVERLAP: an image was left out because an old one is in its place. */
-static enum sw_status put_all(struct sw_process *process, struct sw_images *images)
+/* sites: a bool a row, which of them are opened; null: all. SW_E_OVERLAP: an old image is in the place of a new one. */
+static enum sw_status put_all(struct sw_process *process, struct sw_images *images, const bool *sites)
 {
     const struct sw_memory memory = sw_process_memory(process);
     const struct sw_map *map;
@@ -115,7 +117,7 @@ static enum sw_status put_all(struct sw_process *process, struct sw_images *imag
     sw_process_forget_replaced(process);
     sw_images_mark(images, process);
     while ((map = sw_images_next_site(process->maps, process->map_count, &at, floor, &memory, &is_pe)) != NULL) {
-        const enum sw_status status = put_site(process, images, map, &floor);
+        const enum sw_status status = put_site(process, images, map, !sites || sites[map - process->maps], &floor);
         if (sw_images_fatal(status))
             return status;
         overlap |= status == SW_E_OVERLAP;
@@ -127,21 +129,40 @@ static enum sw_status put_all(struct sw_process *process, struct sw_images *imag
     return status == SW_OK && overlap ? SW_E_OVERLAP : status;
 }
 
+static enum sw_status add_images(struct sw_process *process, struct sw_images *images, const bool *sites)
+{
+    enum sw_status status = sw_images_lock(images);
+    if (status != SW_OK)
+        return status;
+    status = put_all(process, images, sites);
+    if (status == SW_E_OVERLAP)
+        status = put_all(process, images, sites);
+    if (!sw_images_fatal(status))
+        status = sw_images_take_maps(images, process->maps, process->map_count);
+    sw_images_unlock(images);
+    return status;
+}
+
 enum sw_status sw_process_add_images(struct sw_process *process, struct sw_images *images)
 {
     if (!process || !images)
         return SW_E_ARGUMENT;
+    const enum sw_status status = sw_process_read_maps(process);
+    return status == SW_OK ? add_images(process, images, NULL) : status;
+}
+
+enum sw_status sw_process_add_captured_images(struct sw_process *process, struct sw_images *images)
+{
+    bool *sites;
+    if (!process || !images)
+        return SW_E_ARGUMENT;
     enum sw_status status = sw_process_read_maps(process);
     if (status == SW_OK)
-        status = sw_images_lock(images);
+        status = sw_captured_sites(process, &process->alloc, &sites);
     if (status != SW_OK)
         return status;
-    status = put_all(process, images);
-    if (status == SW_E_OVERLAP)
-        status = put_all(process, images);
-    if (!sw_images_fatal(status))
-        status = sw_images_take_maps(images, process->maps, process->map_count);
-    sw_images_unlock(images);
+    status = add_images(process, images, sites);
+    process->alloc.put(process->alloc.arg, sites, process->map_count + 1);
     return status;
 }
 

@@ -111,11 +111,17 @@ enum sw_status sw_lazy_file_open(const struct sw_alloc *alloc, const char *path,
     return status;
 }
 
+void sw_lazy_file_settle(struct sw_lazy_file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+}
+
 void sw_lazy_file_close(struct sw_lazy_file *file)
 {
     const struct sw_alloc alloc = file->alloc;
-    if (file->fd >= 0)
-        close(file->fd);
+    sw_lazy_file_settle(file);
     if (file->bytes)
         munmap(file->bytes, (size_t)file->size);
     if (file->loaded)

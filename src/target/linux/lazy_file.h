@@ -28,6 +28,9 @@ struct sw_lazy_file {
 enum sw_status sw_lazy_file_open(const struct sw_alloc *alloc, const char *path, struct sw_lazy_file **file);
 void sw_lazy_file_close(struct sw_lazy_file *file);
 
+/* Closes the file: what was not wanted stays zeros. */
+void sw_lazy_file_settle(struct sw_lazy_file *file);
+
 /* Makes a part present, as far as the file goes. Any threads at a time. */
 void sw_lazy_file_want(struct sw_lazy_file *file, uint64_t offset, uint64_t size);
 

@@ -91,6 +91,12 @@ enum sw_status sw_process_add_images(struct sw_process *process, struct sw_image
     return status;
 }
 
+/* Modules are few here, and cheap to register: all are. */
+enum sw_status sw_process_add_captured_images(struct sw_process *process, struct sw_images *images)
+{
+    return sw_process_add_images(process, images);
+}
+
 /* V8 maps code twice on other systems only, as far as is known. */
 enum sw_status sw_process_mirror_ranges(struct sw_process *process, struct sw_codemap *codemap)
 {

@@ -1,0 +1,111 @@
+/*
+ * Which files of a process its captured stacks can lead into: those with code at a thread's pc, at its link register or
+ * at any word of its stacks. More than walks meet, never less than return addresses. Knows rows and copies; refuses to
+ * know images.
+ */
+#include "target/linux/captured_sites.h"
+
+#include <string.h>
+
+/* codes: rows with code, ascending. last: what was found last; words near each other lead to the same. */
+struct search {
+    const struct sw_map *maps;
+    const struct sw_map **codes;
+    size_t count;
+    const struct sw_map *last;
+    bool *sites;
+};
+
+static void list_codes(struct search *s, const struct sw_process *process)
+{
+    for (size_t i = 0; i < process->map_count; i++)
+        if (process->maps[i].executable)
+            s->codes[s->count++] = &process->maps[i];
+}
+
+/* Null: there is no code at an address. */
+static const struct sw_map *find_code(const struct search *s, uint64_t address)
+{
+    size_t low = 0, high = s->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (s->codes[middle]->begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && address < s->codes[low - 1]->end ? s->codes[low - 1] : NULL;
+}
+
+/*
+ * The rows that the file of a row may begin with, back to another file: code of a PE file may begin with its header
+ * again. Code without a file may have been read from the file in front of it.
+ */
+static void mark_sites(struct search *s, const struct sw_map *row)
+{
+    const struct sw_map *file = row->inode ? row : NULL;
+    for (const struct sw_map *at = row + 1; at-- > s->maps;) {
+        if (at->inode == 0)
+            continue;
+        if (file && !sw_maps_same_file(at, file))
+            return;
+        file = at;
+        s->sites[at - s->maps] |= at->offset == 0;
+    }
+}
+
+static void take(struct search *s, uint64_t word)
+{
+    if (word < s->codes[0]->begin || (s->last && word >= s->last->begin && word < s->last->end))
+        return;
+    const struct sw_map *row = find_code(s, word);
+    if (row)
+        mark_sites(s, row);
+    s->last = row ? row : s->last;
+}
+
+static void take_copy(struct search *s, const struct sw_process *process, const struct sw_process_copy *copy)
+{
+    const uint8_t *bytes = process->capture.store + copy->at;
+    const size_t skip = (size_t)(0 - copy->begin) % sizeof(uint64_t);
+    const uint64_t mask = ~process->capture.pac_mask;
+    for (size_t at = skip; at < copy->size && copy->size - at >= sizeof(uint64_t); at += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, bytes + at, sizeof word);
+        take(s, word & mask);
+    }
+}
+
+static void take_regs(struct search *s, const struct sw_regs *regs, uint64_t mask)
+{
+    const struct sw_regs_roles *roles = sw_regs_roles_of(regs->machine);
+    take(s, sw_regs_pc(regs));
+    if (roles->link != SW_REGS_MAX && sw_regs_has(regs, roles->link))
+        take(s, regs->r[roles->link] & mask);
+}
+
+static void take_all(struct search *s, const struct sw_process *process)
+{
+    for (size_t i = 0; s->count && i < process->capture.thread_count; i++) {
+        const struct sw_process_captured *thread = &process->capture.threads[i];
+        take_regs(s, &thread->regs, ~process->capture.pac_mask);
+        take_copy(s, process, &thread->copies[0]);
+        take_copy(s, process, &thread->copies[1]);
+    }
+}
+
+enum sw_status sw_captured_sites(const struct sw_process *process, const struct sw_alloc *alloc, bool **sites)
+{
+    const size_t room = (process->map_count + 1) * sizeof(struct sw_map *);
+    struct search s = { .maps = process->maps, .codes = alloc->get(alloc->arg, room) };
+    if (!s.codes)
+        return SW_E_NO_MEMORY;
+    *sites = s.sites = alloc->get(alloc->arg, process->map_count + 1);
+    if (s.sites) {
+        memset(s.sites, 0, process->map_count + 1);
+        list_codes(&s, process);
+        take_all(&s, process);
+    }
+    alloc->put(alloc->arg, (void *)(uintptr_t)s.codes, room);
+    return s.sites ? SW_OK : SW_E_NO_MEMORY;
+}

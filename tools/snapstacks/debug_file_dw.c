@@ -1,0 +1,120 @@
+/*
+ * Source: elfutils, libelf.h; System V gABI, SHF_COMPRESSED; "Separate Debug Files" in the manual of gdb (build ids,
+ * .gnu_debuglink); debuginfod-client-config(7), the cache's folder.
+ */
+#include "debug_file_dw.h"
+
+#include <elfutils/libdwelf.h>
+#include <gelf.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BUILD_ID_MOST = 64 };
+#define FOLDER "/usr/lib/debug"
+
+/* Whether a file has debug information, and whether that is compressed; old tools named such sections ".zdebug". */
+static bool look(Elf *elf, bool *is_compressed)
+{
+    size_t names;
+    GElf_Shdr header;
+    if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+        return false;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+        const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        if (!name || (strcmp(name, ".debug_info") != 0 && strcmp(name, ".zdebug_info") != 0))
+            continue;
+        *is_compressed = name[1] == 'z' || (header.sh_flags & SHF_COMPRESSED) != 0;
+        return header.sh_type != SHT_NOBITS;
+    }
+    return false;
+}
+
+static bool has_build_id(Elf *elf, const void *id, ssize_t size)
+{
+    const void *other;
+    const ssize_t other_size = dwelf_elf_gnu_build_id(elf, &other);
+    return size <= 0 || other_size <= 0 || (size == other_size && memcmp(id, other, (size_t)size) == 0);
+}
+
+/* Whether there is a file of debug information, of this build. */
+static bool look_at(const char *path, const void *id, ssize_t id_size, struct debug_file *found)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    const bool is_it = elf && has_build_id(elf, id, id_size);
+    if (is_it) {
+        found->has_lines = look(elf, &found->is_compressed);
+        snprintf(found->path, sizeof found->path, "%s", path);
+    }
+    elf_end(elf);
+    close(fd);
+    return is_it;
+}
+
+bool debug_file_cached(const unsigned char *id, int id_size, char path[PATH_MAX])
+{
+    const char *own = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char hex[2 * BUILD_ID_MOST + 1] = "";
+    if (id_size <= 0 || id_size > BUILD_ID_MOST)
+        return false;
+    for (int i = 0; i < id_size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    if (own && *own)
+        return snprintf(path, PATH_MAX, "%s/%s/debuginfo", own, hex) < PATH_MAX;
+    if (xdg && *xdg)
+        return snprintf(path, PATH_MAX, "%s/debuginfod_client/%s/debuginfo", xdg, hex) < PATH_MAX;
+    return home && snprintf(path, PATH_MAX, "%s/.cache/debuginfod_client/%s/debuginfo", home, hex) < PATH_MAX;
+}
+
+static bool find_by_build_id(const unsigned char *id, ssize_t size, struct debug_file *found)
+{
+    char path[PATH_MAX], hex[2 * BUILD_ID_MOST + 1] = "";
+    if (size < 2 || size > BUILD_ID_MOST)
+        return false;
+    for (ssize_t i = 1; i < size; i++)
+        snprintf(hex + 2 * (i - 1), 3, "%02x", id[i]);
+    snprintf(path, sizeof path, FOLDER "/.build-id/%02x/%s.debug", id[0], hex);
+    return look_at(path, id, size, found) || (debug_file_cached(id, (int)size, path) && look_at(path, id, size, found));
+}
+
+/* Beside the file, in a folder beside it, or below the folder of all debug files. */
+static bool find_by_link(Elf *elf, const char *file, const void *id, ssize_t size, struct debug_file *found)
+{
+    static const struct {
+        const char *front, *folder;
+    } places[] = { { "", "/" }, { "", "/.debug/" }, { FOLDER, "/" } };
+    GElf_Word checksum;
+    char path[PATH_MAX];
+    const char *link = dwelf_elf_gnu_debuglink(elf, &checksum), *slash = strrchr(file, '/');
+    if (!link || !slash)
+        return false;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        if (snprintf(path, sizeof path, "%s%.*s%s%s", places[i].front, (int)(slash - file), file, places[i].folder,
+                     link) < (int)sizeof path &&
+            strcmp(path, file) != 0 && look_at(path, id, size, found))
+            return true;
+    return false;
+}
+
+void debug_file_find(int fd, const char *path, struct debug_file *found)
+{
+    const void *id;
+    *found = (struct debug_file){ 0 };
+    elf_version(EV_CURRENT);
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    if (!elf)
+        return;
+    found->is_own = found->has_lines = look(elf, &found->is_compressed);
+    if (!found->is_own) {
+        const ssize_t size = dwelf_elf_gnu_build_id(elf, &id);
+        if (!find_by_build_id(size > 0 ? id : NULL, size, found))
+            (void)find_by_link(elf, path, id, size, found);
+    }
+    elf_end(elf);
+}

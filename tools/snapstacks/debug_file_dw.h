@@ -1,0 +1,27 @@
+/*
+ * Where the debug information of an ELF file is: in itself, or in a file beside it. Looks at headers only: to unpack a
+ * compressed file takes longer than everything else that is done with it.
+ */
+#ifndef SNAPSTACKS_DEBUG_FILE_DW_H
+#define SNAPSTACKS_DEBUG_FILE_DW_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+/*
+ * has_lines      There is debug information. is_own: in the file itself.
+ * is_compressed  Its sections have to be unpacked first.
+ * path           The separate file; empty: there is none.
+ */
+struct debug_file {
+    bool has_lines, is_own, is_compressed;
+    char path[PATH_MAX];
+};
+
+/* fd: the open file, which has that path. What is not found is told by *found. */
+void debug_file_find(int fd, const char *path, struct debug_file *found);
+
+/* "~/.cache/debuginfod_client/ID/debuginfo", or where the variables of debuginfod and XDG say. False: too long. */
+bool debug_file_cached(const unsigned char *id, int id_size, char path[PATH_MAX]);
+
+#endif
