@@ -35,6 +35,16 @@ ends 0 "--watch: processor time by function, its own and its callees'" '^ *9[0-9
 awk '/^bottom-up/ { on = 1 } on && /Toy[.]spin::/ { print $3, $4 } ' "$out/seen" | head -n 2 | tr '\n' ' ' >"$out/said"
 [ "$(cat "$out/said")" = 'int Toy.spin::frameless0(int) int Toy.spin::dotnet1(int) ' ] && ! grep -q 'Toy[.]pause' "$out/seen"
 verdict $? "bottom-up: the function first, then its caller; threads that wait are not there"
+cat >"$out/nameless.c" <<'END'
+#include <stdio.h>
+static __attribute__((noinline)) void down(volatile unsigned *n, int depth) { if (depth) { down(n, depth - 1); ++*n; } for (;!depth;) ++*n; }
+int main(void) { volatile unsigned n = 0; puts("ready"); fflush(stdout); down(&n, 5); return 0; }
+END
+"${CC:-gcc}" -O1 -s -o "$out/nameless" "$out/nameless.c" && start "$out/nameless"
+"$tool" --watch 1 "$pid" >"$out/seen" 2>&1
+[ "$(sed -n '/^top-down/,/^bottom-up/p' "$out/seen" | grep -c '[[]nameless[]]$')" -eq 2 ] # _start, and all the others
+verdict $? "functions of one module without names are one line"
+kill -KILL "$pid"
 sleep 600 &
 pid=$!
 started="$started $pid"

@@ -74,13 +74,25 @@ static uint32_t child_of(struct tree *tree, uint32_t parent, const struct place 
     return at;
 }
 
+/* Functions of one module that have no name are one line: nobody can tell them apart in a tree. */
+static bool is_same_unnamed(const struct place *place, const struct place *before)
+{
+    return before && !*place->function && !*before->function && place->module == before->module;
+}
+
 static void add_path(struct tree *tree, const struct stack *stack, bool from_root, uint32_t most, uint64_t ns)
 {
-    uint32_t at = 0;
+    const struct place *before = NULL;
+    uint32_t at = 0, depth = 0;
     tree->nodes[0].total += ns;
-    for (uint32_t i = 0; i < stack->count && i < most; i++) {
-        at = child_of(tree, at, stack->frames[from_root ? stack->count - 1 - i : i].place);
+    for (uint32_t i = 0; i < stack->count && depth < most; i++) {
+        const struct place *place = stack->frames[from_root ? stack->count - 1 - i : i].place;
+        if (is_same_unnamed(place, before))
+            continue;
+        at = child_of(tree, at, place);
         tree->nodes[at].total += ns;
+        before = place;
+        depth++;
     }
     tree->nodes[at].self += ns;
 }
