@@ -6,6 +6,7 @@
 
 #include <snapwalk/self.h>
 #include <snapwalk/sim.h>
+#include <snapwalk/summary.h>
 
 #include <string.h>
 #include <sys/mman.h>
@@ -64,6 +65,7 @@ static void a_walk_by_tables_needs_a_small_scratch_only(void **state)
     struct sw_walker walker = by_tables;
     struct sw_regs here;
     struct pcs known = { 0 }, found = { 0 };
+    struct sw_frame_summary frames[MOST];
     uint64_t pcs[MOST];
     enum sw_stop stop;
     (void)state;
@@ -75,6 +77,10 @@ static void a_walk_by_tables_needs_a_small_scratch_only(void **state)
     assert_memory_equal(&known, &found, sizeof known);
     assert_int_equal(sw_walk_addresses(&walker, small, &here, true, pcs, MOST, &stop), known.count);
     assert_memory_equal(pcs, known.pc, known.count * sizeof pcs[0]);
+    assert_int_equal(sw_walk_summaries(&walker, small, &here, true, frames, MOST, &stop), known.count);
+    assert_int_equal(stop, SW_STOP_ROOT);
+    for (size_t i = 0; i < known.count; i++)
+        assert_true(frames[i].pc == known.pc[i]);
     for (size_t i = offsetof(struct sw_walk_scratch, work.spare_rule); i < SW_SCRATCH_TABLES_BYTES; i++)
         assert_int_equal(bytes[i], PATTERN);
 }
@@ -140,6 +146,7 @@ static void it_is_refused(void **state)
     struct sw_walker *walker = sw_sim_walker(sim);
     struct sw_regs regs = { .machine = SW_MACHINE_X64 };
     struct sw_walk walk;
+    struct sw_frame_summary summary;
     unsigned frames = 0;
     enum sw_stop stop;
     uint64_t pc;
@@ -156,6 +163,8 @@ static void it_is_refused(void **state)
         assert_int_equal(walk.stop, SW_STOP_BAD_START);
         assert_int_equal(walk.fault.status, SW_E_ARGUMENT);
         assert_int_equal(sw_walk_addresses(walker, &whole, &regs, true, &pc, 1, &stop), 0);
+        assert_int_equal(stop, SW_STOP_BAD_START);
+        assert_int_equal(sw_walk_summaries(walker, &whole, &regs, true, &summary, 1, &stop), 0);
         assert_int_equal(stop, SW_STOP_BAD_START);
         assert_int_equal(sw_snapshot(sw_sim_engine(sim), &whole, THREAD, count_frames, 1, &frames, NULL, 0),
                          E_INVALIDARG);
