@@ -52,6 +52,35 @@ until_so sits "$pid"
 ends 0 "--watch of a process that waits" '^process [0-9]+, [0-9]+ samples in 1 s, 0[.]00[0-9] s of processor time$' "$tool" --watch 1 "$pid"
 ends 2 "--watch without seconds" 'must be a number of seconds' "$tool" --watch soon "$toy"
 
+# ---- a process that changes while it is looked at ----
+# Each look ends with stacks, or says that the process is gone; exec and fork find it alive behind that.
+"${CC:-gcc}" -O1 -pthread -o "$out/restless" test/snapstacks/restless.c || exit 1
+for kind in exec fork; do
+    start "$out/restless" $kind
+    for look in 1 2 3 4 5 6 7 8; do
+        timeout 60 "$tool" --plain --no-lines "$pid" >"$out/look" 2>"$out/seen"
+        case $? in
+            0) grep -q '^frame' "$out/look" || break ;;
+            *) [ $kind = exec ] && grep -q 'no thread could be stopped in time; try again' "$out/seen" || break ;;
+        esac
+    done
+    [ "$look" -eq 8 ] && kill -0 "$pid"
+    verdict $? "a process that does $kind all the time: eight looks"
+    kill -KILL "$pid"
+done
+for look in 1 2 3 4 5 6 7 8; do
+    "$out/restless" die >"$out/said" &
+    timeout 60 "$tool" --plain --no-lines $! >"$out/look" 2>"$out/seen"
+    case $? in
+        0 | 6) grep -q '^thread' "$out/look" || break ;;
+        3) grep -q 'may have ended' "$out/seen" || break ;;
+        *) break ;;
+    esac
+    wait $!
+done
+[ "$look" -eq 8 ]
+verdict $? "a process that ends meanwhile: stacks, or that it is gone"
+
 # ---- a library that was replaced since ----
 # library ID: libwait.so with that build id, in the place of the old one
 library() {
