@@ -29,11 +29,15 @@ function escaped(text) {
 }
 
 function add(text, lines, n, i) {
+    if (text == "") {
+        card = card "\n"
+        in_part = 0
+        return
+    }
     n = split(apart(text), lines, "\n")
     for (i = 1; i <= n; i++) {
         text = line_of(escaped(lines[i]))
         if (text ~ /^\n@par/) in_part = 1
-        else if (text == "") in_part = 0
         card = card "\n" text
     }
 }

@@ -9,22 +9,24 @@ function name_of(text) {
     return match(text, /sw_[a-z0-9_]+ \(/) ? substr(text, RSTART, RLENGTH - 2) : ""
 }
 function first_word_small(text) { return text ~ /^[A-Z][a-z]/ ? tolower(substr(text, 1, 1)) substr(text, 2) : text }
-function ended() {
-    if (page != "") {
-        print ".SH \"SEE ALSO\"\n.BR snapwalk_" header " (3),\n.BR snapwalk (7)" >page
-        close(page)
-    }
-    page = ""
+# The first sentence, or the one about this function where several share a card.
+function brief_of(name, text) {
+    text = says[name]
+    if (match(body, "(^|\n|[.] )" name " [a-z]"))
+        text = substr(body, RSTART + RLENGTH - 1)
+    gsub(/\n/, " ", text)
+    sub(/\\&[.].*/, "", text)
+    return first_word_small(text)
 }
-function begin(name, brief) {
-    ended()
+function ended(page) {
+    if (name == "")
+        return
     page = into "/" name ".3"
-    brief = first_word_small(says[name])
-    sub(/(\\&)?[.](\\&)? *$/, "", brief)
-    heading = title
     sub(/"[^"]*"/, "\"" name "\"", heading)
-    print heading "\n.ad l\n.nh\n.SH NAME\n" name " \\- " brief "\n.SH SYNOPSIS\n\\fB#include <snapwalk/" header ">\\fP\n.PP" >page
-    print call[name] ";\n.SH DESCRIPTION" >page
+    print heading "\n.ad l\n.nh\n.SH NAME\n" name " \\- " brief_of(name) "\n.SH SYNOPSIS\n\\fB#include <snapwalk/" header ">\\fP\n.PP" >page
+    print call[name] ";\n.SH DESCRIPTION" body "\n.SH \"SEE ALSO\"\n.BR snapwalk_" header " (3),\n.BR snapwalk (7)" >page
+    close(page)
+    name = ""
 }
 
 /^\.TH / { title = $0; sub(/"[^"]*"/, "\"snapwalk_" header "\"") }
@@ -43,10 +45,13 @@ part ~ /SYNOPSIS/ && /#include/ { getline; next }
 }
 # What each function does is on its page.
 part == "Function Documentation" {
-    if (/^\.SS / && (found = name_of(quoted($0))) != "")
-        begin(found)
-    else if (page != "" && !/^\.S[HS] /)
-        print >page
+    if (/^\.SS / && (found = name_of(quoted($0))) != "") {
+        ended()
+        name = found
+        heading = title
+        body = ""
+    } else if (name != "" && !/^\.S[HS] /)
+        body = body "\n" $0
     next
 }
 part == "Author" { next }
