@@ -66,6 +66,7 @@ for suite; do
     root=$base/$suite
     name=$(. "$root/etc/os-release" && echo "$PRETTY_NAME")
     echo 'APT::Keep-Downloaded-Packages "true";' >"$root/etc/apt/apt.conf.d/keep"
+    echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/fast" # it lives as long as this run
     rm -f "$root/etc/apt/apt.conf.d/docker-clean"
     cp /etc/resolv.conf "$root/etc/resolv.conf"
     chroot "$root" useradd -m user
