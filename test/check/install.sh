@@ -126,8 +126,8 @@ case $? in
 *) verdict 1 "the decoder's archive is built" ;;
 esac
 
-# Without libelf and liblzma.
-make --no-print-directory BUILD="$build/minimal" MINIMAL=1 CFLAGS=-O0 PREFIX="$root/minimal" install-lib >"$build/log/install.out" 2>&1 &&
+# Without libelf and liblzma; headers in a folder of their own.
+make --no-print-directory BUILD="$build/minimal" MINIMAL=1 CFLAGS=-O0 PREFIX="$root/minimal" INCLUDEDIR="$root/minimal/headers" install-lib >"$build/log/install.out" 2>&1 &&
     $how "$root/walk.c" $(PKG_CONFIG_PATH="$root/minimal/lib/pkgconfig" pkg-config --cflags --libs --static snapwalk) -L"$root/minimal/lib" \
         -l:libsnapwalk.a -o "$root/small" >>"$build/log/install.out" 2>&1 && runs "$root/small" "ended: root" &&
     ! readelf -d "$root/minimal/lib/libsnapwalk.so" | grep -qE 'NEEDED.*(libelf|liblzma)'
