@@ -9,11 +9,18 @@ version=$2
 command -v doxygen >/dev/null 2>&1 || { echo "docs: no doxygen command (package doxygen)" >&2; exit 77; }
 rm -rf "$out"
 mkdir -p "$out"
-cat >"$out/Doxyfile" <<END
+# Doxygen finds no page by its link in a folder with a space in its name.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+mkdir "$work/mk" "$work/made"
+cp -R include docs README.md ARCHITECTURE.md "$work/"
+cp mk/card.awk "$work/mk/"
+cat >"$work/Doxyfile" <<END
 PROJECT_NAME = snapwalk
 PROJECT_NUMBER = $version
 PROJECT_BRIEF = "walks call stacks of managed and native code"
-OUTPUT_DIRECTORY = $out
+OUTPUT_DIRECTORY = made
 INPUT = include/snapwalk docs docs/tutorials README.md ARCHITECTURE.md
 EXCLUDE = docs/facts include/snapwalk/corprof.h
 FILE_PATTERNS = *.h *.md
@@ -35,10 +42,11 @@ MAN_LINKS = YES
 HAVE_DOT = NO
 SEARCHENGINE = YES
 QUIET = YES
-WARN_LOGFILE = $out/warnings
+WARN_LOGFILE = warnings
 END
-doxygen "$out/Doxyfile"
-[ ! -s "$out/warnings" ] || { head -n 20 "$out/warnings" >&2; echo "docs: $(wc -l <"$out/warnings") warnings" >&2; exit 1; }
+(cd "$work" && doxygen Doxyfile)
+[ ! -s "$work/warnings" ] || { head -n 20 "$work/warnings" >&2; echo "docs: $(wc -l <"$work/warnings") warnings" >&2; exit 1; }
+mv "$work"/made/* "$out/"
 
 # Pages of man: of headers, by names that no other library has; of functions; of structures that users fill or read.
 raw=$out/man/man3

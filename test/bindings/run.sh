@@ -106,7 +106,7 @@ elif have_dotnet; then
     dotnet_build bindings/csharp/example csharp >"$out/seen" 2>&1
     dotnet "$build/dotnet/csharp/example.dll" layout >"$out/csharp.txt" 2>"$out/seen"
     same_layout csharp "$out/csharp.txt"
-    timeout 60 dotnet "$build/dotnet/csharp/example.dll" >"$out/seen" 2>&1
+    timeout 300 dotnet "$build/dotnet/csharp/example.dll" >"$out/seen" 2>&1
     verdict $? "$(tail -n 1 "$out/seen")"
 else
     skip "csharp" "no .NET SDK 10"
