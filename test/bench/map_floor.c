@@ -41,7 +41,7 @@ double floor_time(const struct floor *floor)
     for (size_t i = 0; i < LOADS; i++)
         at = floor->words[at * WORDS];
     must(at < floor->lines, "following the ring");
-    return (cpu_ns() - begin) / LOADS;
+    return (cpu_ns() - begin) / (double)LOADS;
 }
 
 uint64_t floor_load(const struct floor *floor, uint64_t line)

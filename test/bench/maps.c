@@ -111,7 +111,7 @@ static double time_finds(const struct map *m, uint64_t expected)
     for (size_t i = 0; i < QUESTIONS; i++)
         sum += m->find(questions[i]);
     must(sum == 2 * expected, m->name);
-    return (cpu_ns() - begin) / QUESTIONS;
+    return (cpu_ns() - begin) / (double)QUESTIONS;
 }
 
 /* ns a find that cannot begin before the last one has ended: what a walk sees, which needs the answer to go on. */
@@ -124,7 +124,7 @@ static double time_waiting(const struct map *m)
         wait = m->find(questions[i] + wait);
     }
     must(wait != 0, m->name);
-    return (cpu_ns() - begin) / QUESTIONS;
+    return (cpu_ns() - begin) / (double)QUESTIONS;
 }
 
 /* Beside one bare load out of as much memory as the code map takes: its caches' and translations' share. */
@@ -156,7 +156,7 @@ static double time_changes(const struct map *m)
         m->remove(range);
         m->add(range);
     }
-    return (cpu_ns() - begin) / CHANGES;
+    return (cpu_ns() - begin) / (double)CHANGES;
 }
 
 static void note_all(double (*times)[TURNS], const char *unit)

@@ -140,13 +140,14 @@ static void find_bounds(struct plot *plot)
 
 static double at_x(const struct plot *plot, double power)
 {
-    return plot->left + LEFT + (power - plot->low_x) / (plot->high_x - plot->low_x) * (PANEL_W - LEFT - RIGHT);
+    const double from = LEFT, width = PANEL_W - LEFT - RIGHT;
+    return plot->left + from + (power - plot->low_x) / (plot->high_x - plot->low_x) * width;
 }
 
 static double at_y(const struct plot *plot, double power)
 {
-    return plot->top + PANEL_H - BOTTOM -
-           (power - plot->low_y) / (plot->high_y - plot->low_y) * (PANEL_H - TOP - BOTTOM);
+    const double to = PANEL_H - BOTTOM, height = PANEL_H - TOP - BOTTOM;
+    return plot->top + to - (power - plot->low_y) / (plot->high_y - plot->low_y) * height;
 }
 
 static const char *power_name(double power)
@@ -183,7 +184,7 @@ static void draw_axes(FILE *to, const struct plot *plot)
 /* Where the names stand: beside the lines' ends, pushed apart so that none covers another. */
 static void place_names(const struct plot *plot, double *y)
 {
-    enum { APART = 14 };
+    const double apart = 14, below = PANEL_H - BOTTOM + 4;
     unsigned order[LINES];
     for (unsigned l = 0; l < plot->count; l++) {
         const struct line *line = &plot->lines[l];
@@ -194,10 +195,10 @@ static void place_names(const struct plot *plot, double *y)
         order[at] = l;
     }
     for (unsigned i = 1; i < plot->count; i++)
-        if (y[order[i]] < y[order[i - 1]] + APART)
-            y[order[i]] = y[order[i - 1]] + APART;
+        if (y[order[i]] < y[order[i - 1]] + apart)
+            y[order[i]] = y[order[i - 1]] + apart;
     for (unsigned i = plot->count; i-- > 0;) {
-        const double most = i + 1 == plot->count ? plot->top + PANEL_H - BOTTOM + 4 : y[order[i + 1]] - APART;
+        const double most = i + 1 == plot->count ? plot->top + below : y[order[i + 1]] - apart;
         y[order[i]] = fmin(y[order[i]], most);
     }
 }

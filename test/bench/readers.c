@@ -68,7 +68,7 @@ static void *write_map(void *arg)
     (void)arg;
     while (running) {
         due = writing ? due : wall_ns();
-        for (; due < wall_ns(); due += 1e9 / A_SECOND) {
+        for (; due < wall_ns(); due += 1e9 / (double)A_SECOND) {
             const struct sw_range *range = &ranges[next_random(&seed) % (RANGES / 2) * 2 + 1];
             must(sw_codemap_remove(map, range->begin) == SW_OK && sw_codemap_add(map, range) == SW_OK,
                  "changing the map");
@@ -95,7 +95,7 @@ static struct latency run_readers(struct reader *readers, void *(*read)(void *re
         const double p99 = percentile(readers[i].ns, FINDS, 99), p50 = percentile(readers[i].ns, FINDS, 50);
         worst.median = p50 > worst.median ? p50 : worst.median;
         worst.p99 = p99 > worst.p99 ? p99 : worst.p99;
-        for (size_t k = FINDS; k-- > 0 && readers[i].ns[k] > PUT_ASIDE_NS;)
+        for (size_t k = FINDS; k-- > 0 && readers[i].ns[k] > (double)PUT_ASIDE_NS;)
             worst.put_aside++;
     }
     return worst;

@@ -74,8 +74,8 @@ static unsigned affordable(struct both *both, const struct way *way)
     (void)way->walk(both, &both->bare, 0, out);
     const double begin = cpu_ns();
     (void)way->walk(both, &both->bare, 0, out);
-    const double frames = TURN_NS / ((cpu_ns() - begin) / both->bare.scene.depth);
-    return frames < 1 ? 1 : frames > USUAL ? USUAL : (unsigned)frames;
+    const double frames = (double)TURN_NS / ((cpu_ns() - begin) / both->bare.scene.depth);
+    return frames < 1 ? 1 : frames > (double)USUAL ? USUAL : (unsigned)frames;
 }
 
 static void open_both(struct both *both, const struct stacks *s, const struct code *bare)

@@ -187,7 +187,7 @@ int main(int argc, char **argv)
     unsigned count = 0, held = 0;
     struct scenario s;
     const double sum = table ? all_seconds(table) : -1;
-    if (sum < 0 || sum > SECONDS_IN_ALL || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
+    if (sum < 0 || sum > (double)SECONDS_IN_ALL || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
         fprintf(stderr, "torture: no table, a row that is none, or limits of %.0f s in all, over %d\n", sum,
                 SECONDS_IN_ALL);
         return 2;
