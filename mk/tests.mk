@@ -67,6 +67,13 @@ $(FUZZ_FOLDED): private LIB := $(PROFILES)
 $(FUZZ_FOLDED): private LDLIBS += -lprotobuf-c -lz
 $(FUZZ_FOLDED): private override CPPFLAGS += -Itools
 $(FUZZ_FOLDED): $(PROFILES)
+# A reader that is no part of the library either.
+FUZZ_PDB := $(BUILD)/test/fuzz/fuzz_pdb
+PDB_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/pdb/*.c))
+$(FUZZ_PDB): private LIB := $(PDB_O)
+$(FUZZ_PDB): private LDLIBS += -lz
+$(FUZZ_PDB): private override CPPFLAGS += -Itools
+$(FUZZ_PDB): $(PDB_O)
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
@@ -128,6 +135,10 @@ $(BUILD)/examples/clr-in-a-tube/guide/test: examples/clr-in-a-tube/guide/test.c 
 	@$(CC) -Iinclude -std=c11 $(WARN) -pthread $(CFLAGS) -o $@ $< $(HARNESS) $(LIB) $(LDLIBS) -ldl
 
 # The profiler's parts that need no runtime.
+$(BUILD)/test/profiler/pdb: test/profiler/pdb.c $(PDB_O)
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	@$(CC) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -MF $@.d $^ -lcmocka -lz -o $@
 $(PROFILER_PARTS): test/profiler/parts.c tools/diagnostics/ipc.c tools/diagnostics/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample) $(BUILD)/tools/send/send.o $(PROFILES) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"

@@ -16,7 +16,7 @@ LOADED_windows := -Wl,--exclude-libs,ALL
 LOADED := $(LOADED_$(SW_HOST))
 
 # The profiler: the archive, the writers of profiles.
-PROFILER_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profiler/*.c) tools/send/send.c)
+PROFILER_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profiler/*.c tools/pdb/*.c) tools/send/send.c)
 $(PROFILER_O): $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"

@@ -121,6 +121,35 @@ enum { SW_CLR_NAMES_RAW = 1, SW_CLR_NAMES_BARE = 2, SW_CLR_NAMES_RUNTIME = 4 };
 SW_API SW_NODISCARD enum sw_status sw_clr_names_method(struct sw_clr_names *names, uint64_t method, unsigned flags,
                                                        char *buffer, size_t size, struct sw_clr_name *name);
 
+/*
+ * What an instruction was made from.
+ *
+ * image      Where the module's PE image is mapped, by sections or as its file: unchecked data of the target.
+ * token      The MethodDef, of what the compiler made: of a state machine its MoveNext.
+ * il_offset  Of the instruction in IL. In a portable PDB the sequence point at or in front of it has the line.
+ */
+struct sw_clr_place {
+    uint64_t image;
+    uint32_t token, il_offset;
+};
+
+/*
+ * Finds what an address in managed code was made from, by what the JIT noted. Code of methods that were inlined is
+ * where they were called.
+ *
+ * pc       Of a return address: pc - 1.
+ * range    Around it: kind JIT, begin and id; kind NGEN, id. From sw_clr_names_find, or made from another source.
+ *
+ * place    Also where the answer is not SW_OK, image and token are what was found; else 0.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (no runtime was found, code without metadata, of composite images, or
+ *          of which nothing was noted; what was read does not fit together).
+ * Memory   Allocates nothing. Threads  One call at a time. Signals  Not safe.
+ * Source   clr-names.md section 10.
+ */
+SW_API SW_NODISCARD enum sw_status sw_clr_names_place(struct sw_clr_names *names, uint64_t pc,
+                                                      const struct sw_range *range, struct sw_clr_place *place);
+
 #ifdef __cplusplus
 }
 #endif

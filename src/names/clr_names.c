@@ -9,7 +9,14 @@
 
 #include <string.h>
 
-enum { BYTES_USUAL = 4 << 20, BYTES_LEAST = 256 << 10, STEPS = 4096, SLOTS_MAX = 1 << 20 };
+enum {
+    BYTES_USUAL = 4 << 20,
+    BYTES_LEAST = 256 << 10,
+    STEPS = 4096,
+    PLACES = 1 << 16,
+    METHOD_DEF = 0x06000000,
+    SLOTS_MAX = 1 << 20
+};
 
 struct sw_clr_names {
     struct sw_alloc alloc;
@@ -222,4 +229,22 @@ enum sw_status sw_clr_names_method(struct sw_clr_names *names, uint64_t desc, un
         status = write_signature(&w, &m, &method, name);
     name->is_cut = place.cut;
     return status == SW_OK && n->steps == 0 ? SW_E_LIMIT : status;
+}
+
+enum sw_status sw_clr_names_place(struct sw_clr_names *names, uint64_t pc, const struct sw_range *range,
+                                  struct sw_clr_place *place)
+{
+    const struct sw_names_metadata *found;
+    struct sw_names_method method;
+    if (!names || !range || !place)
+        return SW_E_ARGUMENT;
+    *place = (struct sw_clr_place){ 0 };
+    struct sw_names *n = &names->names;
+    n->steps = PLACES;
+    if (!names->found || sw_names_read_method(n, range->id, &method) != SW_OK ||
+        method.kind == SW_NAMES_CLASS_DYNAMIC || !method.row || sw_names_metadata_of(n, method.module, &found) != SW_OK)
+        return SW_E_NOT_FOUND;
+    place->image = found->base;
+    place->token = METHOD_DEF | method.row;
+    return sw_names_place(n, pc, range, &place->il_offset);
 }

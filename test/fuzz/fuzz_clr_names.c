@@ -1,7 +1,7 @@
 /*
  * Names of managed methods from arbitrary memory: MethodDesc, MethodTables, module, metadata and signature as .NET 8
- * has them; an ELF file that may be a runtime. Holds: every question ends, text stays in its place and ends in a NUL,
- * the same question has the same answer.
+ * has them; what the JIT noted of code, and a precompiled image; an ELF file that may be a runtime. Holds: every
+ * question ends, text stays in its place and ends in a NUL, the same question has the same answer.
  */
 #include "clr/names/names.h"
 
@@ -62,6 +62,16 @@ static void name_at(struct sw_names *names, uint64_t desc, char place[PLACE])
         abort();
 }
 
+static void place_at(struct sw_names *names, uint64_t at)
+{
+    const struct sw_range range = { .begin = at, .kind = SW_KIND_JIT };
+    uint32_t il;
+    names->steps = STEPS;
+    (void)sw_names_bounds_find(names, at, at & 8, (uint32_t)(at & 63), &il);
+    (void)(sw_names_place(names, at + 5, &range, &il) == SW_OK);
+    (void)sw_names_image_place(names, TARGET, at, &il);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t bytes[SLOTS * SW_NAMES_PAGE];
@@ -81,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         name_at(&names, at, again);
         if (memcmp(place, again, sizeof place) != 0)
             abort();
+        place_at(&names, at);
     }
     if (sw_clr_names_create(NULL, &memory, 256 << 10, &whole) == SW_OK)
         (void)(sw_clr_names_attach(whole, TARGET) == SW_OK);

@@ -43,7 +43,7 @@ static void options_have_defaults(void **state)
     assert_int_equal(options.modes, MODE_CPU);
     assert_int_equal(options.hz, 100);
     assert_int_equal(options.memory_mb, 32);
-    assert_true(options.start);
+    assert_true(options.start && options.lines);
     assert_string_equal(options.out, "snapwalk-%p.pb.gz");
     assert_true(options_from_text(&options, "SNAPWALK_ENDPOINT=http://a", 99, message));
     assert_string_equal(options.out, ""); /* it is sent, and not written */

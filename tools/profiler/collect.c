@@ -166,6 +166,8 @@ void collect_unload(uint64_t function)
     drain();
     if (function && profile)
         names_unload(function);
+    else if (profile)
+        names_unload_image();
     pthread_mutex_unlock(&lock);
 }
 
@@ -287,7 +289,7 @@ bool collect_open(const struct options *given, struct sw_clr *followed)
     atomic_store(&ending, false);
     samples = cut = lost = files = 0;
     profile = new_profile();
-    return profile && names_open(clr, options->raw_names) && pthread_create(&thread, NULL, run, NULL) == 0;
+    return profile && names_open(clr, options) && pthread_create(&thread, NULL, run, NULL) == 0;
 }
 
 void collect_close(void)

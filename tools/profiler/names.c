@@ -4,6 +4,7 @@
  * unloaded is "?" at worst.
  */
 #include "names.h"
+#include "lines.h"
 #include "modules.h"
 #include "sample.h"
 
@@ -19,15 +20,21 @@
 
 enum { NAMES_BYTES = 256 << 10, KNOWN_MIN = 1 << 10, KNOWN_MAX = 1 << 17, TEXT = 2048 };
 
-/* Open addressing; a frame's word is never 0. */
+/*
+ * Open addressing; a frame's word is never 0. A method has a word, too: its frames' with another highest byte. Its
+ * location is `unnamed` once it was unloaded, and `by_line` where each address has one of its own.
+ */
 struct known {
     uint64_t frame;
     uint32_t location;
 };
+enum { IS_METHOD = 0x80 };
+static const uint32_t unnamed = UINT32_MAX, by_line = UINT32_MAX - 1;
 
 static struct sw_clr *clr;
 static struct sw_clr_names *names;
 static unsigned flags;
+static bool with_lines;
 static struct known *known;
 static size_t known_room, known_count;
 
@@ -49,11 +56,13 @@ static int attach_program(struct dl_phdr_info *about, size_t size, void *arg)
     return 1;
 }
 
-bool names_open(struct sw_clr *followed, bool raw)
+bool names_open(struct sw_clr *followed, const struct options *options)
 {
     const struct sw_memory memory = sw_self_memory();
     clr = followed;
-    flags = raw ? SW_CLR_NAMES_RAW : 0;
+    flags = options->raw_names ? SW_CLR_NAMES_RAW : 0;
+    with_lines = options->lines;
+    lines_open((size_t)options->memory_mb << 17, options->verbose); /* an eighth */
     known = calloc(known_room = KNOWN_MIN, sizeof *known);
     if (!known || sw_clr_names_create(NULL, &memory, NAMES_BYTES, &names) != SW_OK)
         return false;
@@ -65,6 +74,7 @@ bool names_open(struct sw_clr *followed, bool raw)
 void names_close(void)
 {
     sw_clr_names_destroy(names);
+    lines_close();
     free(known);
     names = NULL;
     known = NULL;
@@ -91,11 +101,35 @@ void names_forget(void)
     known_count = 0;
 }
 
+static uint64_t method_word(uint64_t function, enum sw_kind kind)
+{
+    return (uint64_t)(IS_METHOD | (unsigned)kind) << SAMPLE_FRAME_SHIFT | function;
+}
+
+/* Addresses of unloaded code may become another's. */
+static void forget_addresses(void)
+{
+    for (size_t i = 0; i < known_room; i++)
+        if (known[i].frame >> SAMPLE_FRAME_SHIFT == SW_KIND_JIT)
+            known[i].location = unnamed; /* the place stays taken, the name is asked for again */
+}
+
 void names_unload(uint64_t function)
 {
-    struct known *slot = slot_of((uint64_t)SW_KIND_JIT << SAMPLE_FRAME_SHIFT | function);
-    if (slot->frame)
-        slot->location = UINT32_MAX; /* the place stays taken, the name is asked for again */
+    struct known *slot = slot_of(method_word(function, SW_KIND_JIT));
+    if (!slot->frame)
+        return;
+    if (slot->location == by_line)
+        forget_addresses();
+    slot->location = unnamed;
+}
+
+void names_unload_image(void)
+{
+    if (with_lines) {
+        lines_forget();
+        forget_addresses();
+    }
 }
 
 /* Twice the room; where there is none, or too much is known, all is forgotten. */
@@ -132,17 +166,31 @@ uint32_t names_said(struct sw_profile *profile, const char *text)
     return add(profile, text, 0, 0, SW_PROFILE_OTHER);
 }
 
-static uint32_t managed(struct sw_profile *profile, uint64_t function, enum sw_profile_kind kind)
+/* Of a method. line: NULL, or of one of its places. */
+static uint32_t managed(struct sw_profile *profile, uint64_t function, enum sw_profile_kind kind,
+                        const struct line *found)
 {
-    char buffer[TEXT], text[TEXT + 8];
+    char buffer[TEXT], text[TEXT + 8], file[TEXT];
     struct sw_clr_name name;
     if (sw_clr_names_method(names, function, flags, buffer, sizeof buffer, &name) != SW_OK)
         return add(profile, "?", 0, 0, kind);
     snprintf(text, sizeof text, "%s%s%s%s", name.type, *name.type ? "." : "", name.method, name.parameters);
-    char file[TEXT];
     snprintf(file, sizeof file, "%s.dll", name.module);
     const struct sw_profile_mapping mapping = { .file = file };
-    return add(profile, text, *name.module ? sw_profile_mapping_add(profile, &mapping) : 0, 0, kind);
+    struct sw_profile_line line = { .function = text };
+    if (found) {
+        line.file = found->file;
+        line.line = found->line;
+        line.column = found->column;
+        line.start_line = found->first;
+    }
+    const struct sw_profile_location location = {
+        .mapping = *name.module ? sw_profile_mapping_add(profile, &mapping) : 0,
+        .kind = kind,
+        .lines = &line,
+        .line_count = 1,
+    };
+    return sw_profile_location_add(profile, &location);
 }
 
 static uint32_t mapping_of(struct sw_profile *profile, const struct module *module)
@@ -169,31 +217,85 @@ static uint32_t native(struct sw_profile *profile, uint64_t address)
     return add(profile, found ? symbol : NULL, mapping_of(profile, &module), address, SW_PROFILE_NATIVE);
 }
 
-static uint32_t name_frame(struct sw_profile *profile, uint64_t frame)
-{
-    const enum sw_kind kind = (enum sw_kind)(frame >> SAMPLE_FRAME_SHIFT);
-    const uint64_t what = frame & ((UINT64_C(1) << SAMPLE_FRAME_SHIFT) - 1);
-    FunctionID function;
-    if (kind == SW_KIND_JIT)
-        return managed(profile, what, SW_PROFILE_JIT);
-    if (kind == SW_KIND_NGEN && sw_clr_function_from_ip(clr, SW_FLAVOUR_DOCUMENTED, what, &function) == S_OK)
-        return managed(profile, function, SW_PROFILE_PRECOMPILED);
-    if (kind == SW_KIND_STUB)
-        return add(profile, "[runtime stub]", 0, 0, SW_PROFILE_NATIVE);
-    return native(profile, what);
-}
-
-uint32_t names_location(struct sw_profile *profile, uint64_t frame)
+static void remember(uint64_t frame, uint32_t location)
 {
     struct known *slot = slot_of(frame);
-    if (slot->frame && slot->location != UINT32_MAX)
-        return slot->location;
-    const uint32_t location = name_frame(profile, frame);
     if (!slot->frame && ++known_count > known_room / 2) {
         make_room();
         slot = slot_of(frame);
         known_count += known_count == 0;
     }
     *slot = (struct known){ frame, location };
+}
+
+static bool is_known(uint64_t frame, uint32_t *location)
+{
+    const struct known *slot = slot_of(frame);
+    *location = slot->location;
+    return slot->frame && slot->location != unnamed;
+}
+
+/* What an address in managed code was made from, where that has lines. */
+static bool find_place(uint64_t address, uint64_t function, enum sw_kind kind, struct sw_clr_place *place)
+{
+    struct sw_range range = { .kind = SW_KIND_NGEN, .id = function };
+    return with_lines && (kind == SW_KIND_NGEN || sw_clr_names_find(names, address, 0, &range) == SW_OK) &&
+           (sw_clr_names_place(names, address, &range, place) == SW_OK || place->image) && lines_has(place->image);
+}
+
+/* The location of a method, or of a line of it: which of both is found out with its first address. */
+static uint32_t method_at(struct sw_profile *profile, uint64_t address, uint64_t function, enum sw_kind kind)
+{
+    const enum sw_profile_kind shown = kind == SW_KIND_JIT ? SW_PROFILE_JIT : SW_PROFILE_PRECOMPILED;
+    const uint64_t method = method_word(function, kind), frame = (uint64_t)kind << SAMPLE_FRAME_SHIFT | address;
+    struct sw_clr_place place;
+    struct line line;
+    uint32_t location;
+    if (is_known(method, &location) && location != by_line)
+        return location;
+    if (location == by_line && is_known(frame, &location))
+        return location;
+    const bool has_lines = find_place(address, function, kind, &place),
+               found = has_lines && lines_find(place.image, place.token, place.il_offset, &line);
+    location = managed(profile, function, shown, found ? &line : NULL);
+    remember(method, has_lines ? by_line : location);
+    if (has_lines)
+        remember(frame, location);
+    return location;
+}
+
+/* Of dynamic methods and stubs only the runtime's structures tell. */
+static bool find_function(uint64_t address, FunctionID *function)
+{
+    struct sw_range range;
+    if (sw_clr_function_from_ip(clr, SW_FLAVOUR_DOCUMENTED, address, function) == S_OK)
+        return true;
+    *function = sw_clr_names_find(names, address, 0, &range) == SW_OK ? (FunctionID)range.id : 0;
+    return *function != 0;
+}
+
+static uint32_t name_frame(struct sw_profile *profile, uint64_t frame)
+{
+    const enum sw_kind kind = (enum sw_kind)(frame >> SAMPLE_FRAME_SHIFT);
+    const uint64_t what = frame & ((UINT64_C(1) << SAMPLE_FRAME_SHIFT) - 1);
+    FunctionID function;
+    if ((kind == SW_KIND_JIT || kind == SW_KIND_NGEN) && find_function(what, &function))
+        return method_at(profile, what, function, kind);
+    if (kind == SW_KIND_JIT)
+        return add(profile, "?", 0, 0, SW_PROFILE_JIT);
+    if (kind == SW_KIND_STUB)
+        return add(profile, "[runtime stub]", 0, 0, SW_PROFILE_NATIVE);
+    return native(profile, what);
+}
+
+/* Frames of JIT code are not kept by their addresses: nearly all are of methods that are known. */
+uint32_t names_location(struct sw_profile *profile, uint64_t frame)
+{
+    uint32_t location;
+    if (is_known(frame, &location))
+        return location;
+    location = name_frame(profile, frame);
+    if (frame >> SAMPLE_FRAME_SHIFT != SW_KIND_JIT)
+        remember(frame, location);
     return location;
 }

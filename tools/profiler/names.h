@@ -5,6 +5,7 @@
 #ifndef PROFILER_NAMES_H
 #define PROFILER_NAMES_H
 
+#include "options.h"
 #include "profile/profile.h"
 
 #include <stdbool.h>
@@ -12,11 +13,8 @@
 
 struct sw_clr;
 
-/*
- * raw   The compiler's names of state machines and lambdas.
- * Threads: all of these one at a time. False: no memory. Names of a runtime that is not known are "?".
- */
-bool names_open(struct sw_clr *clr, bool raw);
+/* Threads: all of these one at a time. False: no memory. Names of a runtime that is not known are "?". */
+bool names_open(struct sw_clr *clr, const struct options *options);
 void names_close(void);
 
 /* Of a new profile: the program is its first file, which is the one that pprof names. */
@@ -30,6 +28,9 @@ void names_forget(void);
 
 /* A method is gone: its FunctionID may become another's. */
 void names_unload(uint64_t function);
+
+/* An image is gone, with its methods. */
+void names_unload_image(void);
 
 /* The number of a frame's location in that profile. */
 uint32_t names_location(struct sw_profile *profile, uint64_t frame);

@@ -22,6 +22,7 @@ static const struct row {
     { "SNAPWALK_MEMORY_MB", NUMBER, OPTION(memory_mb), 4, 4096, "32" },
     { "SNAPWALK_INTERVAL", NUMBER, OPTION(interval_s), 0, 86400, "0" },
     { "SNAPWALK_START", SWITCH, OPTION(start), 0, 1, "1" },
+    { "SNAPWALK_LINES", SWITCH, OPTION(lines), 0, 1, "1" },
     { "SNAPWALK_RAW_NAMES", SWITCH, OPTION(raw_names), 0, 1, "0" },
     { "SNAPWALK_VERBOSE", SWITCH, OPTION(verbose), 0, 1, "0" },
     { "SNAPWALK_OUT", TEXT, OPTION(out), 0, 0, "" },

@@ -17,6 +17,7 @@ struct options {
     unsigned long memory_mb;    /* bound of buffers, caches and the profile together */
     unsigned long interval_s;   /* 0, or a file every so many seconds */
     bool start;                 /* at once, or when the command says so */
+    bool lines;                 /* of the source, where there is a portable PDB */
     bool raw_names;             /* of state machines and lambdas as the compiler calls them */
     bool verbose;
     char out[OPTIONS_TEXT]; /* output.h says what the name may hold; empty: none */

@@ -79,7 +79,7 @@ static struct space *take_space(void)
 static bool keep_frame(void *arg, const struct sw_frame *frame)
 {
     struct space *space = arg;
-    const uint64_t kind = frame->code.kind, what = kind == SW_KIND_JIT ? frame->code.id : frame->lookup;
+    const uint64_t kind = frame->code.kind, what = frame->lookup;
     if (space->depth == SAMPLE_DEPTH_MAX) {
         space->deeper = true;
         return false;

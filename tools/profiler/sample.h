@@ -1,6 +1,6 @@
 /*
  * One sample: taken by the thread that it is of, in its signal handler or in a callback of the runtime, and read later
- * by the collector. A frame is one word: what it is in the highest byte, and a FunctionID or an address.
+ * by the collector. A frame is one word: what it is in the highest byte, and its lookup address.
  */
 #ifndef PROFILER_SAMPLE_H
 #define PROFILER_SAMPLE_H
@@ -25,7 +25,7 @@ struct sample {
 
 enum { SAMPLE_CUT = 1, SAMPLE_DEEPER = 2, SAMPLE_OFF_CPU = 4 };
 
-/* The highest byte of a frame's word: enum sw_kind; the rest: the FunctionID (JIT), the lookup address (others). */
+/* The highest byte of a frame's word: enum sw_kind; the rest: the lookup address. */
 enum { SAMPLE_FRAME_SHIFT = 56 };
 
 /* Makes the buffers. False: no memory. Signals: not safe. */

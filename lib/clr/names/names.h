@@ -175,6 +175,19 @@ SW_NODISCARD enum sw_status sw_names_write_signature(struct sw_names_writer *w, 
                                                      struct sw_names_text *result);
 
 /*
+ * bounds.c: the IL offset of the last statement at or in front of a native offset, by what the JIT noted at `info`.
+ * packed: as from release 10 on, or version 16 of precompiled images. False: none, or broken.
+ */
+bool sw_names_bounds_find(struct sw_names *names, uint64_t info, bool packed, uint32_t native, uint32_t *il);
+
+/* precompiled.c: of an address in a ReadyToRun image that is mapped at `base`. False: none, or broken. */
+bool sw_names_image_place(struct sw_names *names, uint64_t base, uint64_t pc, uint32_t *il);
+
+/* places.c: the same of an address, in a range of kind JIT or NGEN. Returns  SW_OK, SW_E_NOT_FOUND. */
+SW_NODISCARD enum sw_status sw_names_place(struct sw_names *names, uint64_t pc, const struct sw_range *range,
+                                           uint32_t *il);
+
+/*
  * written.c: a method that a compiler made of another one (a state machine, a lambda, a local function) as the one that
  * was written. type: the row of the type that MoveNext, or the lambda, is in; receives the row of the type in which it
  * was written. name: receives "Outer.Local", "Outer.{lambda#1_0}".

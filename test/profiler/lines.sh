@@ -1,0 +1,143 @@
+#!/bin/sh
+# lines.sh BUILD [all]: the lines of a profile's frames beside those that the runtime has for the same frames (StackTrace). A program
+# prints the lines of its callers, and then works: every stack of a sample must be one that was printed, and all that were printed
+# must be seen. Portable PDBs beside the assembly and within; optimised and not; code of each tier, and replaced while it ran.
+# all: .NET 8 and 9, precompiled code and a single file too, by packages of NuGet's.
+set -u
+cd "$(dirname "$0")/../.."
+mkdir -p "${1:-build}"
+build=$(cd "${1:-build}" && pwd)
+. mk/sample.sh
+. test/profiler/program.sh
+out=$build/log/profiler-lines.files
+status=0
+rm -rf "$out"
+mkdir -p "$out"
+export SNAPWALK_HZ=1000
+
+if ! have_dotnet || ! command -v go >/dev/null 2>&1; then
+    echo "ok - lines # SKIP no .NET SDK 10, or no go tool pprof"
+    exit 0
+fi
+
+# make_program COMMAND NAME OPTION...: $build/dotnet/lines-NAME
+make_program() {
+    to=$build/dotnet/lines-$2
+    [ ! -f "$to/lines" ] || [ -n "$(find test/profiler/lines -newer "$to/lines" -type f)" ] || return 0
+    (
+        flock 8
+        command=$1
+        name=$2
+        shift 2
+        dotnet "$command" test/profiler/lines -v q "$@" --artifacts-path "$build/dotnet/artifacts-lines-$name" -o "$to" \
+            --nodeReuse:false -p:UseSharedCompilation=false >"$to.log" 2>&1 8>&- && touch "$to/lines"
+    ) 8>"$build/dotnet/lock-lines"
+}
+mkdir -p "$build/dotnet"
+
+# A stack is "FILE:LINE ...", the callers of Spin that have lines, innermost first. Of an exception's handler the runtime shows the
+# method alone, where it threw; the handler is a frame of its own here, in front of it.
+compare='
+    FNR == NR { if (/^[0-9]+ /) { sub(/^[0-9]+ /, ""); gsub(/:[0-9]+( |$)/, " "); sub(/ $/, ""); printed[$0] = 1; all++ } next }
+    /^Samples:/ { part = 1; next } /^Locations/ { part = 2; next } /^Mappings/ { part = 3; next }
+    part == 1 && /^ *[0-9]+ +[0-9]+: / { sub(/^[^:]*: /, ""); stacks[++count] = $0 }
+    part == 2 { id = $1; sub(/:$/, "", id); method[id] = $4; place[id] = ""
+                for (i = 1; i <= NF; i++) if ($i ~ /\.cs:[0-9]+$/) { place[id] = $i; sub(/.*\//, "", place[id]) } }
+    END {
+        for (s = 1; s <= count; s++) {
+            n = split(stacks[s], at, " "); begun = 0; stack = ""; last = ""
+            for (i = n; i > 0; i--) if (method[at[i]] ~ /^Lines\.Spin/) begun = i
+            if (!begun || method[at[begun - 1]] !~ /^Lines\.Work/) continue
+            taken++
+            if (place[at[begun - 1]] !~ /^Program\.cs:2[4-9]$/) { wrong++; print "Work is at " place[at[begun - 1]] }
+            for (i = begun + 1; i <= n; i++) {
+                if (place[at[i]] == "") continue
+                if (last == "Lines.Caught(int)" && method[at[i]] == last) sub(/ ?[^ ]*$/, "", stack)
+                last = method[at[i]]
+                stack = stack (stack == "" ? "" : " ") place[at[i]]
+            }
+            if (stack in printed) seen[stack] = 1; else { wrong++; print "not a stack of the runtime: " stack }
+        }
+        for (stack in printed) { kinds++; if (!(stack in seen)) print "not seen: " stack; else found++ }
+        printf "%d of %d stacks of samples are as the runtime has them; %d of %d were seen\n", taken - wrong, taken, found, kinds
+        exit !(taken > 0 && !wrong && found == kinds)
+    }'
+
+# check TEXT NAME [VARIABLE=VALUE...]
+check() {
+    text=$1
+    program=$build/dotnet/lines-$2/lines
+    shift 2
+    rm -f "$out"/profile-*
+    under "$out/profile.pb.gz" env "$@" timeout 60 "$program" "${SECONDS_EACH:-0.06}" >"$out/printed" 2>"$out/said" || {
+        echo "not ok - $text: the program's status"
+        status=1
+    }
+    HOME=$out TZ=UTC go tool pprof -raw "$out"/profile-*.pb.gz >"$out/raw" 2>/dev/null
+    if awk "$compare" "$out/printed" "$out/raw" >"$out/compared"; then
+        echo "ok - lines, $text: $(tail -n 1 "$out/compared")"
+    else
+        echo "not ok - lines, $text"
+        sort -u "$out/compared" "$out/said" | head -n 12 | sed 's/^/# /'
+        status=1
+    fi
+}
+
+# other TEXT NAME OPTION...: with a runtime of its own
+other() {
+    text=$1
+    name=$2
+    shift 2
+    make_program publish "$name" -c Release -r linux-x64 --self-contained "$@" || {
+        echo "ok - lines, $text # SKIP $(grep -m 1 -oE 'error [A-Z]+[0-9]+:.*' "$build/dotnet/lines-$name.log")"
+        return
+    }
+    check "$text" "$name"
+    check "$text, the last tier only" "$name" DOTNET_TieredCompilation=0
+}
+
+make_program build release -c Release && make_program build debug -c Debug -p:DebugType=embedded ||
+    fail "test/profiler/lines could not be built; the whole output is in $build/dotnet/lines-*.log"
+check "optimised, the usual tiers" release
+check "optimised, the last tier only" release DOTNET_TieredCompilation=0
+check "optimised, nothing precompiled" release DOTNET_ReadyToRun=0 DOTNET_TieredPGO=0
+check "not optimised, the PDB within the assembly" debug
+
+# Frames without lines.
+stale=$out/stale
+cp -r "$build/dotnet/lines-release" "$stale"
+# without NAME PATTERN [VARIABLE=VALUE...]: no frame has a line, and it is said why
+without() {
+    text=$1
+    pattern=$2
+    shift 2
+    rm -f "$out"/profile-*
+    under "$out/profile.pb.gz" env "$@" timeout 60 "$stale/lines" 0.05 >"$out/printed" 2>"$out/said"
+    HOME=$out TZ=UTC go tool pprof -raw "$out"/profile-*.pb.gz >"$out/raw" 2>/dev/null
+    if grep -qE ' Lines\.Work\(int\) ' "$out/raw" && ! grep -qE '\.cs:[0-9]' "$out/raw" && { [ -z "$pattern" ] || grep -qE "$pattern" "$out/said"; }; then
+        echo "ok - lines, $text"
+    else
+        echo "not ok - lines, $text"
+        cut -c1-200 "$out/said" | head -n 5 | sed 's/^/# /'
+        status=1
+    fi
+}
+# The id begins the stream #Pdb: where that is stands eight bytes in front of its name.
+at=$(od -An -tu4 -j "$(($(grep -abo '#Pdb' "$stale/lines.pdb" | head -n 1 | cut -d: -f1) - 8))" -N 4 "$stale/lines.pdb" | tr -d ' ')
+printf '\377\376' | dd of="$stale/lines.pdb" bs=1 seek="$at" conv=notrunc 2>/dev/null
+without "a PDB of another build" 'lines\.pdb is of another build than its assembly'
+printf 'BSJB' >"$stale/lines.pdb"
+without "a PDB that is cut" 'lines\.pdb is of another build than its assembly, or broken'
+rm "$stale/lines.pdb"
+without "no PDB" '' SNAPWALK_VERBOSE=1
+cp "$build/dotnet/lines-release/lines.pdb" "$stale"
+without "switched off" '' SNAPWALK_LINES=0
+if [ "${2:-}" = all ]; then
+    other "precompiled" r2r -p:PublishReadyToRun=true
+    other "single file" single -p:PublishSingleFile=true
+    other ".NET 9" 9 -p:Net=9
+    other ".NET 9, precompiled" 9-r2r -p:Net=9 -p:PublishReadyToRun=true
+    other ".NET 8" 8 -p:Net=8
+    other ".NET 8, precompiled" 8-r2r -p:Net=8 -p:PublishReadyToRun=true
+fi
+exit $status
