@@ -230,6 +230,21 @@ static void files_have_the_process_in_their_names(void **state)
     assert_true(output_name(longer + sizeof longer - OUTPUT_NAME + 3, 42, 1700, 1, name));
 }
 
+static void files_of_this_process_are_known(void **state)
+{
+    char name[] = "/tmp/snapwalk-parts-XXXXXX";
+    const struct timespec old[2] = { { 1000, 0 }, { 1000, 0 } };
+    const int file = mkstemp(name);
+    (void)state;
+    assert_true(file >= 0);
+    assert_true(output_is_own(name));
+    assert_int_equal(futimens(file, old), 0);
+    assert_false(output_is_own(name));
+    close(file);
+    unlink(name);
+    assert_false(output_is_own(name));
+}
+
 /* ---- columns ---- */
 
 static void columns_are_those_of_the_modes(void **state)
@@ -562,6 +577,7 @@ int main(void)
         cmocka_unit_test(what_has_no_room_is_refused),
         cmocka_unit_test(writers_do_not_mix),
         cmocka_unit_test(files_have_the_process_in_their_names),
+        cmocka_unit_test(files_of_this_process_are_known),
         cmocka_unit_test(columns_are_those_of_the_modes),
         cmocka_unit_test(a_sampled_allocation_stands_for_more),
         cmocka_unit_test(a_tick_stands_for_what_was_allocated),

@@ -49,7 +49,7 @@ same() {
     verdict $? "$1: the same output and status $code, and a profile" "$out/$1.with" "$out/$1.files"
 }
 
-for kind in names native threads processes contexts status; do
+for kind in names native threads processes contexts status forks exec; do
     same $kind
 done
 # A signal while the runtime's handler stands on its alternate stack ended the process (clr-frames-by-version.md section 7).
@@ -70,6 +70,17 @@ count=$(ls "$out"/processes-*.folded | wc -l)
 children=$(grep -l 'Profiled.Busy.Child' "$out"/processes-*.folded | wc -l)
 [ "$count" -ge 2 ] && [ "$children" -eq $((count - 1)) ]
 verdict $? "each child has a profile of its own" "$out/processes.files"
+
+[ "$(ls "$out"/forks-* | wc -l)" -eq 1 ]
+verdict $? "a child of fork alone writes nothing" "$out/forks.files"
+has "its parent goes on" 'Forks\.Fork' "$out"/forks-*.folded
+# A signal that is pending while the process becomes another program must not end that.
+status_of_exec=0
+for turn in 1 2 3 4 5; do
+    SNAPWALK_MODE=wall SNAPWALK_HZ=5000 profiled "$out/became.folded" exec 0.1 >"$out/said" 2>&1
+    [ $? -eq 3 ] || status_of_exec=1
+done
+verdict $status_of_exec "a program that becomes another one, while its threads are looked at" "$out/said"
 
 SNAPWALK_RAW_NAMES=1 profiled "$out/raw.folded" names 0.1 >"$out/raw" 2>&1
 has "raw names: the state machine" ';Profiled\.Busy\+<SpinLater>d__[0-9]+\.MoveNext\(\);' "$out"/raw-*.folded
@@ -126,6 +137,9 @@ refuses "attach: a wrong option is refused" 'an option is wrong' attach "$sample
 does "attach" attach "$sample" SNAPWALK_HZ=500 SNAPWALK_OUT="$out/attached.folded"
 worked
 does "dump: a first file" dump "$sample"
+# Bit 22: SIGURG; bit 26: SIGPROF, whose default ends a process.
+[ $((0x$(sed -n 's/^SigCgt:[^0-9a-f]*//p' "/proc/$sample/status" | tail -c 9) >> 22 & 17)) -eq 1 ]
+verdict $? "the signal is one that ends no program" "$out/said"
 has "methods compiled before the attach have names" ';Profiled\.Busy\.Ready.*;Profiled\.Busy\+Nested<System\.__Canon>\.Spin<System\.Int32>' \
     "$out/attached-$sample.folded"
 refuses "attach: it is there already" 'there already' attach "$sample"
@@ -140,7 +154,7 @@ worked
 does "detach" detach "$sample"
 has "a last file was written" 'Spin' "$out/attached-$sample-4.folded"
 tries=0
-until tell attach "$sample" SNAPWALK_OUT="$out/again.folded" SNAPWALK_HZ=500 || [ $((tries += 1)) -gt 20 ]; do
+until tell attach "$sample" SNAPWALK_OUT="$out/attached.folded" SNAPWALK_HZ=500 || [ $((tries += 1)) -gt 20 ]; do
     sleep 0.2
 done
 verdict $((tries > 20)) "attach once more" "$out/said"
@@ -148,7 +162,7 @@ worked
 exec 3>&-
 wait "$sample"
 verdict $? "the process ends as it would have" "$work/err"
-has "and writes its profile" 'Spin' "$out/again-$sample.folded"
+has "and writes its profile, not over another one of its own" 'Spin' "$out/attached-$sample-5.folded"
 refuses "a process that has ended" 'no such process' attach "$sample"
 end_sample
 sample=

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DRAIN_NS = 100000000, LOOK_NS = 1000000000 };
+enum { DRAIN_NS = 100000000, LOOK_NS = 1000000000, FILES_MAX = 10000 };
 
 static const struct options *options;
 static struct sw_clr *clr;
@@ -194,10 +194,25 @@ static struct sw_profile *take_profile(void)
     return done;
 }
 
+static bool name_file(unsigned long number, char name[OUTPUT_NAME])
+{
+    return output_name(options->out, (unsigned long)getpid(), (unsigned long)time(NULL), number, name);
+}
+
+/* How many files there are of this process: by an earlier attach, or from before it became this program. */
+static unsigned long count_files(void)
+{
+    char name[OUTPUT_NAME];
+    unsigned long count = 0;
+    while (count < FILES_MAX && name_file(count + 1, name) && output_is_own(name))
+        count++;
+    return count;
+}
+
 static bool write_file(const struct sw_profile *done, unsigned long number)
 {
     char name[OUTPUT_NAME];
-    if (!output_name(options->out, (unsigned long)getpid(), (unsigned long)time(NULL), number, name)) {
+    if (!name_file(number, name)) {
         fprintf(stderr, "snapwalk-profiler: SNAPWALK_OUT=%.200s: too long, or no format ends so\n", options->out);
         return false;
     }
@@ -287,7 +302,8 @@ bool collect_open(const struct options *given, struct sw_clr *followed)
     clr = followed;
     columns_choose(&columns, options->modes);
     atomic_store(&ending, false);
-    samples = cut = lost = files = 0;
+    samples = cut = lost = 0;
+    files = count_files();
     profile = new_profile();
     return profile && names_open(clr, options) && pthread_create(&thread, NULL, run, NULL) == 0;
 }

@@ -13,14 +13,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { DETACH_MS = 300 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct options options;
 static ICorProfilerInfo12 *info;
-static pid_t owner;
 static _Atomic bool on;
 static bool sampling;
 
@@ -72,6 +70,26 @@ static void end_sampling(void)
     sample_stop();
 }
 
+/* ---- forks ---- */
+
+/*
+ * A child of fork has one thread, no timers, and locks as they were: held by threads that it does not have. So nothing
+ * of this is done there any more, and nothing is written: what was sampled is its parent's.
+ */
+static void end_in_child(void)
+{
+    atomic_store(&on, false);
+    fed = NULL;
+    sample_abandon();
+}
+
+/* Once: the library is never unloaded. */
+static void watch_forks(void)
+{
+    static bool watched;
+    watched = watched || pthread_atfork(NULL, NULL, end_in_child) == 0;
+}
+
 /* ---- start ---- */
 
 static HRESULT set_events(bool attaching)
@@ -94,11 +112,11 @@ static HRESULT open_all(IUnknown *given, bool attaching)
         return E_FAIL;
     }
     info = found;
-    owner = getpid();
     if (set_events(attaching) != S_OK || sw_clr_create(NULL, given, &fed) != SW_OK) {
         fprintf(stderr, "snapwalk-profiler: this runtime cannot be followed\n");
         return E_FAIL;
     }
+    watch_forks();
     sw_clr_set_memory_limit(fed, bytes / 4);
     if (!threads_signal(on_signal) || !sample_open(fed, bytes / 32) || !collect_open(&options, fed)) {
         fprintf(stderr, "snapwalk-profiler: no memory, or no free signal\n");
@@ -167,12 +185,13 @@ static void say_if_unknown(void)
         fprintf(stderr, "snapwalk-profiler: %s\n", about);
 }
 
-/* Of a forked child nothing is written: its samples are its parent's. */
 static bool close_all(void)
 {
+    if (!atomic_load(&on))
+        return false;
     pthread_mutex_lock(&lock);
     bool written = false;
-    if (atomic_exchange(&on, false) && getpid() == owner) {
+    if (atomic_exchange(&on, false)) {
         end_sampling();
         say_if_unknown();
         written = collect_dump();

@@ -120,6 +120,8 @@ static void use_early(ThreadID thread, pid_t tid)
 
 static HRESULT STDMETHODCALLTYPE thread_assigned(ICorProfilerCallback11 *self, ThreadID thread, DWORD tid)
 {
+    if (!life_is_on()) /* in a child of fork, too */
+        return S_OK;
     if (tid == sw_self_thread())
         (void)sw_clr_widen_signal_stack(NULL);
     threads_begin((pid_t)tid);
@@ -129,7 +131,7 @@ static HRESULT STDMETHODCALLTYPE thread_assigned(ICorProfilerCallback11 *self, T
 
 static HRESULT STDMETHODCALLTYPE thread_destroyed(ICorProfilerCallback11 *self, ThreadID thread)
 {
-    const DWORD tid = number_of(thread);
+    const DWORD tid = life_is_on() ? number_of(thread) : 0;
     if (tid)
         threads_end((pid_t)tid);
     return feed_thread_destroyed(self, thread);
@@ -138,6 +140,8 @@ static HRESULT STDMETHODCALLTYPE thread_destroyed(ICorProfilerCallback11 *self, 
 static HRESULT STDMETHODCALLTYPE thread_named(ICorProfilerCallback11 *self, ThreadID thread, ULONG units, WCHAR name[])
 {
     char text[THREAD_NAME];
+    if (!life_is_on())
+        return S_OK;
     const DWORD tid = number_of(thread);
     (void)self;
     wide_to_text(name, name ? units : 0, text, sizeof text);

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 struct text {
@@ -59,6 +62,36 @@ bool output_name(const char *pattern, unsigned long pid, unsigned long time_s, u
         add_number(&text, "-", number);
     add(&text, ending, strlen(ending));
     return text.fits;
+}
+
+static int64_t now_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Nanoseconds since 1970, as exact as the kernel's ticks. Source: proc(5), stat: the 20th field behind the name. */
+static int64_t process_start(void)
+{
+    char text[1024];
+    FILE *file = fopen("/proc/self/stat", "re");
+    const size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[length] = 0;
+    const char *at = strrchr(text, ')');
+    for (int field = 0; at && field < 20; field++)
+        at = strchr(at + 1, ' ');
+    const int64_t ticks = at ? strtoll(at, NULL, 10) : 0;
+    return now_ns(CLOCK_REALTIME) - now_ns(CLOCK_BOOTTIME) + ticks * (1000000000 / sysconf(_SC_CLK_TCK));
+}
+
+bool output_is_own(const char *name)
+{
+    struct stat about;
+    return stat(name, &about) == 0 &&
+           (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec >= process_start();
 }
 
 bool output_write(const struct sw_profile *profile, size_t shown, const char *name)

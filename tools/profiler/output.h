@@ -17,6 +17,9 @@ enum { OUTPUT_NAME = 1024 };
 bool output_name(const char *pattern, unsigned long pid, unsigned long time_s, unsigned long number,
                  char name[OUTPUT_NAME]);
 
+/* Whether there is such a file, not older than this process: one of its own, of whatever program it was. */
+bool output_is_own(const char *name);
+
 /*
  * Writes beside it, then renames: whoever sees the file sees all of it. `shown`: the column of formats that have one.
  * False, and errno: it could not.

@@ -55,6 +55,11 @@ void sample_stop(void)
         sched_yield();
 }
 
+void sample_abandon(void)
+{
+    atomic_store(&open_for_samples, false);
+}
+
 void sample_resume(void)
 {
     atomic_store(&open_for_samples, true);

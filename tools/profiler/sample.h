@@ -36,6 +36,9 @@ void sample_stop(void);
 void sample_resume(void);
 void sample_close(void);
 
+/* No sample is taken any more, in a child of fork: those that were being taken are not waited for. Signals: safe. */
+void sample_abandon(void);
+
 /*
  * Takes a sample of the calling thread; thread and flags of `sample` are filled in.
  *

@@ -54,8 +54,9 @@ static bool is_free(int number)
 int threads_signal(void (*handler)(int, siginfo_t *, void *))
 {
     const struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART };
-    if (!used_signal && is_free(SIGPROF))
-        used_signal = SIGPROF;
+    /* One that nobody minds: where it is still pending when the process becomes another program, it ends that not. */
+    if (!used_signal && is_free(SIGURG))
+        used_signal = SIGURG;
     /* The lowest real-time signals are the runtime's and glibc's. */
     for (int number = SIGRTMAX; !used_signal && number > SIGRTMIN + 1; number--)
         if (is_free(number))

@@ -41,6 +41,8 @@ static class Kinds
         ["native"] = Native,
         ["contexts"] = Contexts,
         ["processes"] = Processes,
+        ["forks"] = Forks.Fork,
+        ["exec"] = Forks.Exec,
         ["web"] = value => Web.Get(value).GetAwaiter().GetResult(),
         ["locks"] = Locks,
         ["names"] = Busy.Names,
