@@ -50,7 +50,7 @@ $(BUILD)/tools/profile-convert: tools/profile-convert.c $(PROFILES)
 	@echo "  CC      $<"
 	@$(CC) $(GIVEN_CPPFLAGS) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d $< $(PROFILES) -lprotobuf-c -lz -o $@
 
-$(COMMAND): $(wildcard tools/profiler-command/*.[ch] tools/diagnostics/*.[ch])
+$(COMMAND): $(wildcard tools/profiler-command/*.[ch]) $(addprefix tools/diagnostics/,ipc.c ipc.h process.c process.h) tools/profiler/options.c tools/profiler/options.h
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
 	@$(CC) $(GIVEN_CPPFLAGS) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) $(LDFLAGS) $(filter %.c,$^) -o $@

@@ -133,7 +133,12 @@ worked() {
 work=
 start_sample env -u SNAPWALK_HZ dotnet "$build/dotnet/profiled/profiled.dll" ready 60
 refuses "a command for a process without a profiler" 'has no profiler' dump "$sample"
-refuses "attach: a wrong option is refused" 'an option is wrong' attach "$sample" SNAPWALK_HZ=many
+refuses "attach: a wrong option is refused" 'SNAPWALK_HZ=many: not a number' attach "$sample" SNAPWALK_HZ=many
+refuses "attach: a folder that is not there" 'may not write files there: SNAPWALK_OUT has to name' attach "$sample" SNAPWALK_OUT=/nowhere/a.folded
+socket=$(ls -d "${TMPDIR:-/tmp}/dotnet-diagnostic-$sample"-*-socket)
+mv "$socket" "$socket.away"
+refuses "attach: its socket is gone" 'nobody listens at .*the socket was removed' attach "$sample"
+mv "$socket.away" "$socket"
 does "attach" attach "$sample" SNAPWALK_HZ=500 SNAPWALK_OUT="$out/attached.folded"
 worked
 does "dump: a first file" dump "$sample"
@@ -153,6 +158,8 @@ does "start" start "$sample"
 worked
 does "detach" detach "$sample"
 has "a last file was written" 'Spin' "$out/attached-$sample-4.folded"
+sleep 1
+refuses "detach: it is not attached" 'no profiler runs there: attach starts one' detach "$sample"
 tries=0
 until tell attach "$sample" SNAPWALK_OUT="$out/attached.folded" SNAPWALK_HZ=500 || [ $((tries += 1)) -gt 20 ]; do
     sleep 0.2
@@ -185,5 +192,6 @@ SNAPWALK_HZ=0 SNAPWALK_OUT="$out/bad.folded" SNAPWALK_VERBOSE=1 profiled "$out/b
 verdict $? "a wrong option does not keep the program from running" "$out/said"
 has "and is said" '^snapwalk-profiler: SNAPWALK_HZ=0: not a number from 1 to 10000$' "$out/said"
 profiled /nowhere/a.folded status 0.1 >"$out/said" 2>&1
+has "a folder that is not there is said at once" '^snapwalk-profiler: SNAPWALK_OUT=/nowhere/a\.folded: No such file or directory: there will be no file$' "$out/said"
 has "a file that cannot be written is said" '^snapwalk-profiler: /nowhere/a-[0-9]+\.folded: No such file' "$out/said"
 exit $status

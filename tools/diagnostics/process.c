@@ -99,6 +99,18 @@ bool process_socket(pid_t pid, char *path, size_t size)
     return length > 0 && (size_t)length < size;
 }
 
+bool process_about(pid_t pid, char *name, size_t size, unsigned *owner)
+{
+    char path[64];
+    struct stat about;
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    if (stat(path, &about) != 0 || !read_text(pid, "comm", name, size))
+        return false;
+    name[strcspn(name, "\n")] = 0;
+    *owner = about.st_uid;
+    return true;
+}
+
 bool process_has(pid_t pid, const char *ending)
 {
     char name[64], line[8192];

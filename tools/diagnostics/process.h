@@ -9,6 +9,9 @@
 /* The path of its diagnostics socket, whether there is one or not. False: there is no such process, or too long. */
 bool process_socket(pid_t pid, char *path, size_t size);
 
+/* Its name and its user. False: there is no such process. */
+bool process_about(pid_t pid, char *name, size_t size, unsigned *owner);
+
 /* Its id in its own namespace; 0: there is no such process. */
 long process_own_pid(pid_t pid);
 

@@ -2,8 +2,9 @@
  * Runs a program under the profiler, or brings the profiler into one that runs, and tells it what to do.
  * docs/profiler.md says how.
  */
-#include "diagnostics/ipc.h"
-#include "diagnostics/process.h"
+#include "tell.h"
+
+#include "profiler/options.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TIMEOUT_S = 30, GC_TIMEOUT_MS = 5000, TEXT = 8192 };
+enum { TEXT = 8192 };
 
 static const char usage[] =
     "snapwalk-profiler run [NAME=VALUE...] COMMAND [ARGUMENT...]\n"
@@ -25,14 +26,20 @@ static const char usage[] =
     "  dump     writes what was collected, and goes on with nothing\n"
     "  detach   writes what was collected, and ends the profiler\n"
     "\n"
-    "NAME=VALUE: SNAPWALK_MODE=cpu,alloc and others, in docs/profiler.md. SNAPWALK_LIBRARY: the profiler's library,\n"
-    "as the process sees it, where it does not stand beside this program.\n";
-
-static void fail(const char *what, const char *which)
-{
-    fprintf(stderr, "snapwalk-profiler: %s%s%s\n", which, *which ? ": " : "", what);
-    exit(1);
-}
+    "NAME=VALUE, the same as environment variables; snapwalk-profiler(7) and docs/profiler.md say more:\n"
+    "  SNAPWALK_MODE=cpu            a list of cpu, wall, alloc, exceptions, locks\n"
+    "  SNAPWALK_HZ=100              samples a second, 1 to 10000\n"
+    "  SNAPWALK_OUT=snapwalk-%p.pb.gz   the file: .pb.gz, .otlp, .folded, .speedscope.json, .html; %p: the process id\n"
+    "  SNAPWALK_ENDPOINT=URL        sends it there instead, in OTLP\n"
+    "  SNAPWALK_INTERVAL=0          a file every so many seconds; 0: one, at the end\n"
+    "  SNAPWALK_WALL_THREADS=8      wall: threads looked at in one tick, 1 to 1024\n"
+    "  SNAPWALK_MEMORY_MB=32        the most memory, 4 to 4096\n"
+    "  SNAPWALK_LINES=1             0: no source files and lines\n"
+    "  SNAPWALK_RAW_NAMES=0         1: state machines and lambdas by the compiler's names\n"
+    "  SNAPWALK_SERVICE=NAME        what viewers call the program\n"
+    "  SNAPWALK_START=1             0: samples only after snapwalk-profiler start\n"
+    "  SNAPWALK_VERBOSE=0           1: says which files there are, and how many samples are in them\n"
+    "SNAPWALK_LIBRARY: the profiler's library, as the process sees it, where it does not stand beside this program.\n";
 
 /* ---- the library ---- */
 
@@ -56,78 +63,49 @@ static const char *library(void)
         if (realpath(path, found))
             return found;
     }
-    fail("not found; SNAPWALK_LIBRARY may say where it is", "libsnapwalk-profiler.so");
-    return NULL;
+    fail("libsnapwalk-profiler.so", "not found beside this program; SNAPWALK_LIBRARY may say where it is");
 }
 
 /* ---- run ---- */
 
+static bool is_option(const char *word)
+{
+    return !strncmp(word, "SNAPWALK_", 9) && strchr(word, '=');
+}
+
+/* With these no runtime loads a profiler, and none says so. */
+static void warn_of_switches(void)
+{
+    static const char *const names[] = { "DOTNET_EnableDiagnostics", "DOTNET_EnableDiagnostics_Profiler",
+                                         "COMPlus_EnableDiagnostics", "COMPlus_EnableDiagnostics_Profiler" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value && !strcmp(value, "0"))
+            fprintf(stderr, "snapwalk-profiler: %s=0 keeps .NET from loading profilers: there will be no profile\n",
+                    names[i]);
+    }
+}
+
 static int run(int count, char **words)
 {
-    while (count > 0 && strchr(*words, '=') && !strncmp(*words, "SNAPWALK_", 9)) {
+    struct options options;
+    char message[OPTIONS_MESSAGE];
+    for (; count > 0 && is_option(*words); count--)
         putenv(*words++);
-        count--;
-    }
     if (count == 0)
-        fail("what is to be run?", "");
+        fail("run", "which program?");
+    if (!options_from_environment(&options, message))
+        fail(message, "");
+    warn_of_switches();
     setenv("CORECLR_ENABLE_PROFILING", "1", 1);
     setenv("CORECLR_PROFILER", "{846F5F1C-F9AE-4B07-969E-05C26BC060D8}", 1);
     setenv("CORECLR_PROFILER_PATH", library(), 1);
     execvp(*words, words);
-    fail(strerror(errno), *words);
-    return 1;
+    const bool missing = errno == ENOENT && !strchr(*words, '/');
+    fail(*words, missing ? "not found in the folders of PATH: is it installed?" : strerror(errno));
 }
 
-/* ---- messages ---- */
-
-/* Source: diagnostics-ipc.md 2.5 and 4.8 to 4.15. The first rows: tools/profiler/main.c. ORDER life_answer. */
-static const struct {
-    uint32_t result;
-    const char *text;
-} answers[] = {
-    { 0xa0530000, NULL },
-    { 0xa0530001, "it could not: its standard error says why" },
-    { 0xa0530002, "the profiler is there already" },
-    { 0x00000000, NULL },
-    { 0x80070057, "the profiler refuses: no profiler runs there for a command, or an option is wrong" },
-    { 0x8007007e, "the library cannot be loaded there" },
-    { 0x8007007f, "that library is no profiler" },
-    { 0x8013135b, "it is just starting: try again" },
-    { 0x8013136a, "another profiler is there" },
-    { 0x80131367, "the profiler is just leaving: try again" },
-    { 0x80004005, "the profiler could not start: its standard error says why" },
-};
-
-static void say_answer(uint32_t result)
-{
-    char number[32];
-    snprintf(number, sizeof number, "answer %08x", (unsigned)result);
-    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
-        if (answers[i].result == result && !answers[i].text)
-            return;
-        else if (answers[i].result == result)
-            fail(answers[i].text, "");
-    fail(number, "the runtime refuses");
-}
-
-static int send_text(pid_t pid, const char *text)
-{
-    static uint8_t message[IPC_MAX];
-    char path[PATH_MAX];
-    uint32_t result;
-    const size_t size = ipc_attach(message, GC_TIMEOUT_MS, library(), text);
-    if (!size)
-        fail("too long, or no UTF-8", library());
-    if (!process_socket(pid, path, sizeof path))
-        fail("there is no such process, or it is not yours", "");
-    const int problem = ipc_call(path, message, size, TIMEOUT_S, &result);
-    if (problem == ENOENT || problem == ECONNREFUSED)
-        fail("no .NET runtime listens there", path);
-    if (problem)
-        fail(strerror(problem), path);
-    say_answer(result);
-    return 0;
-}
+/* ---- a process that runs ---- */
 
 /* The process may stand in another folder: where files go is told from here. */
 static void add_line(char *text, const char *line)
@@ -136,31 +114,28 @@ static void add_line(char *text, const char *line)
     const bool is_file = !strncmp(line, "SNAPWALK_OUT=", 13) && line[13] != '/';
     const size_t used = strlen(text);
     if (is_file && !getcwd(folder, sizeof folder))
-        fail(strerror(errno), "this folder");
+        fail("this folder", strerror(errno));
     const int length = is_file ? snprintf(text + used, TEXT - used, "SNAPWALK_OUT=%s/%s\n", folder, line + 13)
                                : snprintf(text + used, TEXT - used, "%s\n", line);
     if (length < 0 || (size_t)length >= TEXT - used)
-        fail("too many options", "");
+        fail("attach", "too many options");
 }
 
 static int attach(pid_t pid, int count, char **words)
 {
-    char text[TEXT] = "";
+    struct options options;
+    char text[TEXT] = "", message[OPTIONS_MESSAGE];
     bool has_file = false;
     for (int i = 0; i < count; i++) {
         has_file = has_file || !strncmp(words[i], "SNAPWALK_OUT=", 13);
         add_line(text, words[i]);
     }
-    if (!has_file)
+    if (!options_from_text(&options, text, sizeof text, message))
+        fail(message, "");
+    if (!has_file && !options.endpoint[0])
         add_line(text, "SNAPWALK_OUT=snapwalk-%p.pb.gz");
-    return send_text(pid, text);
-}
-
-static int command(pid_t pid, const char *word)
-{
-    if (!process_has(pid, "/libsnapwalk-profiler.so"))
-        fail("there is no such process, it is not yours, or it has no profiler", "");
-    return send_text(pid, word);
+    tell(pid, library(), text, true);
+    return 0;
 }
 
 static pid_t pid_of(const char *text)
@@ -168,21 +143,36 @@ static pid_t pid_of(const char *text)
     char *end;
     const long pid = strtol(text, &end, 10);
     if (*text < '1' || *text > '9' || *end || pid > INT_MAX)
-        fail("not a process id", text);
+        fail(text, "not a process id");
     return (pid_t)pid;
+}
+
+/* Why the words are no command. */
+static int refuse(int count, char **words)
+{
+    static const char *const commands[] = { "run", "attach", "start", "stop", "dump", "detach" };
+    const char *what = "no such command";
+    for (size_t i = 0; count > 1 && i < sizeof commands / sizeof commands[0]; i++)
+        if (!strcmp(words[1], commands[i]))
+            what = count > 2 ? "a process id, and nothing behind it" : i ? "which process?" : "which program?";
+    if (count > 1)
+        fprintf(stderr, "snapwalk-profiler: %s: %s; --help says more\n", words[1], what);
+    else
+        fputs(usage, stderr);
+    return 2;
 }
 
 int main(int count, char **words)
 {
     static const char *const commands[] = { "start", "stop", "dump", "detach" };
+    if (count == 2 && !strcmp(words[1], "--help"))
+        return fputs(usage, stdout) < 0;
     if (count >= 3 && !strcmp(words[1], "run"))
         return run(count - 2, words + 2);
     if (count >= 3 && !strcmp(words[1], "attach"))
         return attach(pid_of(words[2]), count - 3, words + 3);
     for (size_t i = 0; count == 3 && i < sizeof commands / sizeof commands[0]; i++)
         if (!strcmp(words[1], commands[i]))
-            return command(pid_of(words[2]), words[1]);
-    const bool asked = count == 2 && !strcmp(words[1], "--help");
-    fputs(usage, asked ? stdout : stderr);
-    return asked ? 0 : 2;
+            return tell(pid_of(words[2]), library(), words[1], false), 0;
+    return refuse(count, words);
 }

@@ -4,6 +4,7 @@
 #include "collect.h"
 #include "events.h"
 #include "options.h"
+#include "output.h"
 #include "sample.h"
 #include "threads.h"
 #include "wall.h"
@@ -138,6 +139,9 @@ HRESULT life_start(IUnknown *given)
     pthread_mutex_lock(&lock);
     if (!options_from_environment(&options, message))
         fprintf(stderr, "snapwalk-profiler: %s\n", message);
+    if (!output_may_write(options.out))
+        fprintf(stderr, "snapwalk-profiler: SNAPWALK_OUT=%s: %s: there will be no file\n", options.out,
+                strerror(errno));
     const HRESULT hr = open_all(given, false);
     if (hr == S_OK)
         begin();
@@ -145,11 +149,16 @@ HRESULT life_start(IUnknown *given)
     return hr;
 }
 
-HRESULT life_attach(IUnknown *given, const char *text, size_t size)
+HRESULT life_attach(IUnknown *given, const char *text, size_t size, enum life_answer *problem)
 {
     char message[OPTIONS_MESSAGE];
+    *problem = LIFE_DONE;
     if (!options_from_text(&options, text, size, message))
         return E_INVALIDARG;
+    if (!output_may_write(options.out)) {
+        *problem = LIFE_UNWRITABLE;
+        return E_FAIL;
+    }
     pthread_mutex_lock(&lock);
     const HRESULT hr = open_all(given, true);
     pthread_mutex_unlock(&lock);

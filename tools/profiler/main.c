@@ -46,8 +46,12 @@ static HRESULT STDMETHODCALLTYPE initialize_for_attach(ICorProfilerCallback11 *s
 {
     const char *text = data ? data : "";
     const size_t length = strnlen(text, data ? size < COMMAND_MAX ? size : COMMAND_MAX : 0);
+    enum life_answer answer;
     (void)self;
-    return life_is_on() ? answers | (HRESULT)life_command(text, length) : life_attach(info, text, length);
+    if (life_is_on())
+        return answers | (HRESULT)life_command(text, length);
+    const HRESULT hr = life_attach(info, text, length, &answer);
+    return answer == LIFE_DONE ? hr : answers | (HRESULT)answer;
 }
 
 static HRESULT STDMETHODCALLTYPE attach_complete(ICorProfilerCallback11 *self)

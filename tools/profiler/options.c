@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum kind { NUMBER, SWITCH, TEXT, MODES };
 
@@ -111,11 +112,34 @@ static void choose_file(struct options *options)
         strcpy(options->out, "snapwalk-%p.pb.gz");
 }
 
+/* Names that are others'. */
+static bool is_known(const char *name, size_t length)
+{
+    static const char *const others[] = { "SNAPWALK_LIBRARY", "SNAPWALK_LIB_DIR", "SNAPWALK_OVERLAY_PROFILER" };
+    bool known = false;
+    for (size_t i = 0; i < ROWS; i++)
+        known = known || (strlen(rows[i].name) == length && !memcmp(rows[i].name, name, length));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        known = known || (strlen(others[i]) == length && !memcmp(others[i], name, length));
+    return known;
+}
+
+/* A name that is misspelt would be without effect, and without a word. */
+static bool check_names(char message[OPTIONS_MESSAGE])
+{
+    for (char **at = environ; *at; at++)
+        if (!strncmp(*at, "SNAPWALK_", 9) && !is_known(*at, strcspn(*at, "="))) {
+            snprintf(message, OPTIONS_MESSAGE, "%.60s: no such option", *at);
+            return false;
+        }
+    return true;
+}
+
 bool options_from_environment(struct options *options, char message[OPTIONS_MESSAGE])
 {
-    bool good = true;
     set_defaults(options);
     message[0] = 0;
+    bool good = check_names(message);
     for (size_t i = 0; i < ROWS; i++) {
         const char *value = getenv(rows[i].name);
         if (value && !take_given(options, &rows[i], value, message))

@@ -64,6 +64,18 @@ bool output_name(const char *pattern, unsigned long pid, unsigned long time_s, u
     return text.fits;
 }
 
+bool output_may_write(const char *pattern)
+{
+    char folder[OPTIONS_TEXT] = ".";
+    const char *slash = strrchr(pattern, '/');
+    if (!pattern[0]) /* no file is wanted */
+        return true;
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash == pattern ? 1 : slash - pattern), pattern);
+    /* A folder that has the process in its name may be made later. */
+    return (slash && memchr(pattern, '%', (size_t)(slash - pattern))) || access(folder, W_OK | X_OK) == 0;
+}
+
 static int64_t now_ns(clockid_t clock)
 {
     struct timespec now;

@@ -17,6 +17,9 @@ enum { OUTPUT_NAME = 1024 };
 bool output_name(const char *pattern, unsigned long pid, unsigned long time_s, unsigned long number,
                  char name[OUTPUT_NAME]);
 
+/* Whether files of this pattern can be made: its folder is there, and may be written to. False, and errno: not. */
+bool output_may_write(const char *pattern);
+
 /* Whether there is such a file, not older than this process: one of its own, of whatever program it was. */
 bool output_is_own(const char *name);
 

@@ -1,0 +1,129 @@
+/*
+ * One exchange with a runtime, and what people should do about its answer. Knows answers by number; refuses to know
+ * how they come. Source: diagnostics-ipc.md 2.5 and 4.8 to 4.15.
+ */
+#include "tell.h"
+
+#include "diagnostics/ipc.h"
+#include "diagnostics/process.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TIMEOUT_S = 30, GC_TIMEOUT_MS = 5000 };
+
+void fail(const char *which, const char *what)
+{
+    fprintf(stderr, "snapwalk-profiler: %s%s%s\n", which, *which && *what ? ": " : "", what);
+    exit(1);
+}
+
+/* To an attach, to a command; NULL: all is well. The first rows: tools/profiler/main.c. ORDER life_answer. */
+static const struct {
+    uint32_t result;
+    const char *attaching, *commanding;
+} answers[] = {
+    { 0xa0530000, NULL, NULL },
+    { 0xa0530001, "it could not: the process's standard error says why",
+      "it could not: the process's standard error says why" },
+    { 0xa0530002, "the profiler is there already: dump, stop and detach speak to it",
+      "the profiler there does not know this command: it is of another version" },
+    { 0xa0530003, "it may not write files there: SNAPWALK_OUT has to name a folder that its user may write to",
+      "it may not write files there" },
+    { 0x00000000, NULL, NULL },
+    { 0x80070057, "the profiler's library there does not know one of the options: it is of another version",
+      "no profiler runs there: attach starts one" },
+    { 0x8007007e, "it cannot load the library: it has to see it under this path, and needs glibc 2.34 or later",
+      "it cannot load the library" },
+    { 0x8007007f, "that library is no profiler", "that library is no profiler" },
+    { 0x8013135b, "it is just starting: try again in a second", "it is just starting: try again in a second" },
+    { 0x8013136a, "another profiler is there: only one can be", "another profiler is there, which is not this one" },
+    { 0x80131367, "the profiler is just leaving: try again in a second",
+      "the profiler is just leaving: nothing is to be done" },
+    { 0x80131384, "its runtime does not know how to attach a profiler: .NET 5 or later can, NativeAOT cannot",
+      "its runtime has no profilers" },
+    { 0x80131385, "its runtime does not know how to attach a profiler: .NET 5 or later can, NativeAOT cannot",
+      "its runtime has no profilers" },
+    { 0x80004005, "the profiler could not start: the process's standard error says why",
+      "it could not: the process's standard error says why" },
+};
+
+static void say_answer(const char *who, uint32_t result, bool attaching)
+{
+    char text[64];
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
+        if (answers[i].result == result && !answers[i].attaching)
+            return;
+        else if (answers[i].result == result)
+            fail(who, attaching ? answers[i].attaching : answers[i].commanding);
+    snprintf(text, sizeof text, "its runtime refuses with %08x", (unsigned)result);
+    fail(who, text);
+}
+
+/* Why nobody answered at `path`. */
+static void say_problem(const char *who, const char *path, int problem)
+{
+    char text[PATH_MAX + 256];
+    switch (problem) {
+    case ENOENT:
+    case ECONNREFUSED:
+        snprintf(text, sizeof text,
+                 "nobody listens at %s: it is no .NET program, or runs with DOTNET_EnableDiagnostics=0 or another "
+                 "TMPDIR, or the socket was removed",
+                 path);
+        break;
+    case EACCES:
+    case EPERM:
+        snprintf(text, sizeof text, "%s: not allowed: run this as the user of the process, or as root", path);
+        break;
+    case ETIMEDOUT:
+        snprintf(text, sizeof text, "no answer for %d seconds: is it stopped, or in a debugger?", TIMEOUT_S);
+        break;
+    case EPROTO:
+        snprintf(text, sizeof text, "%s: what answers is not the runtime of .NET 5 or later", path);
+        break;
+    default:
+        snprintf(text, sizeof text, "%s: %s", path, strerror(problem));
+    }
+    fail(who, text);
+}
+
+/* "process 42 (name)"; ends where there is none, or somebody else's. */
+static void check_process(pid_t pid, char *who, size_t size)
+{
+    char name[64];
+    unsigned owner;
+    snprintf(who, size, "process %d", (int)pid);
+    if (!process_about(pid, name, sizeof name, &owner))
+        fail(who, "there is no such process");
+    snprintf(who, size, "process %d (%s)", (int)pid, name);
+    if (kill(pid, 0) != 0 && errno == EPERM) {
+        char text[128];
+        snprintf(text, sizeof text, "it belongs to user %u: run this as that user, or as root", owner);
+        fail(who, text);
+    }
+}
+
+void tell(pid_t pid, const char *library, const char *text, bool attaching)
+{
+    static uint8_t message[IPC_MAX];
+    char path[PATH_MAX], who[128];
+    uint32_t result;
+    check_process(pid, who, sizeof who);
+    if (!attaching && !process_has(pid, "/libsnapwalk-profiler.so"))
+        fail(who, "it has no profiler: attach brings one there");
+    const size_t size = ipc_attach(message, GC_TIMEOUT_MS, library, text);
+    if (!size)
+        fail(library, "too long, or no UTF-8");
+    if (!process_socket(pid, path, sizeof path))
+        fail(who, "it has just ended");
+    const int problem = ipc_call(path, message, size, TIMEOUT_S, &result);
+    if (problem)
+        say_problem(who, path, problem);
+    say_answer(who, result, attaching);
+}
