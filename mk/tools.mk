@@ -23,7 +23,7 @@ $(PROFILER_O): $(BUILD)/%.o: %.c
 	@$(CC) $(GIVEN_CPPFLAGS) -Iinclude -Itools -D_GNU_SOURCE $(SW_CFLAGS) -pthread $(CFLAGS) -MMD -MP -c $< -o $@
 $(PROFILER): $(PROFILER_O) $(PROFILES) $(LIB)
 	@echo "  LD      $@"
-	@$(CC) -pthread -shared $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lprotobuf-c -lz -lm $(LOADED)
+	@$(CC) -pthread -shared $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lelf -lprotobuf-c -lz -lm $(LOADED)
 
 tools: deps-tools $(BUILD)/tools/profile-convert $(SNAPSTACKS) $(PROFILER) $(COMMAND)
 snapstacks: $(SNAPSTACKS)

@@ -44,6 +44,7 @@ static bool take_segment(const struct dl_phdr_info *about, const struct search *
         search->module->begin = begin;
         search->module->end = begin + segment->p_memsz;
         search->module->file_offset = segment->p_offset;
+        search->module->bias = about->dlpi_addr;
         return true;
     }
     return false;

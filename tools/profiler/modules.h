@@ -7,9 +7,9 @@
 
 enum { MODULE_PATH = 512, MODULE_BUILD_ID = 65 };
 
-/* The executable segment of a file, at an address. build_id: in hex, or empty. */
+/* The executable segment of a file, at an address, and what the file is moved by. build_id: in hex, or empty. */
 struct module {
-    uint64_t begin, end, file_offset;
+    uint64_t begin, end, file_offset, bias;
     char path[MODULE_PATH], build_id[MODULE_BUILD_ID];
 };
 

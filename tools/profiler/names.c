@@ -4,6 +4,7 @@
  * unloaded is "?" at worst.
  */
 #include "names.h"
+#include "symbols.h"
 #include "lines.h"
 #include "modules.h"
 #include "sample.h"
@@ -75,6 +76,7 @@ void names_close(void)
 {
     sw_clr_names_destroy(names);
     lines_close();
+    symbols_close();
     free(known);
     names = NULL;
     known = NULL;
@@ -213,7 +215,8 @@ static uint32_t native(struct sw_profile *profile, uint64_t address)
     struct module module;
     if (!module_find(address, &module))
         return add(profile, "[no file]", 0, address, SW_PROFILE_NATIVE);
-    const bool found = sw_clr_native_name(clr, address, symbol, sizeof symbol, NULL) == SW_OK;
+    const bool found = sw_clr_native_name(clr, address, symbol, sizeof symbol, NULL) == SW_OK ||
+                       symbols_name(module.build_id, address - module.bias, symbol, sizeof symbol);
     return add(profile, found ? symbol : NULL, mapping_of(profile, &module), address, SW_PROFILE_NATIVE);
 }
 
