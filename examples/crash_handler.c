@@ -176,7 +176,7 @@ static void on_crash(int number, siginfo_t *info, void *context)
         pause();
     if (sw_context_load(SW_CONTEXT_UCONTEXT, walker.machine, context, sizeof(ucontext_t), &regs) == SW_OK)
         show_all(number, info->si_code > 0 ? (uint64_t)(uintptr_t)info->si_addr : 0, &regs);
-    sigaction(number, &die, NULL);
+    (void)sigaction(number, &die, NULL);
     if (info->si_code <=
         0) /* sent, as abort does: sent again. A fault comes again by itself, with all that a core holds */
         raise(number);
@@ -291,7 +291,7 @@ int main(int count, char **words)
     while (started < 2)
         sched_yield();
     if (count > 2) {
-        pthread_create(&thread, NULL, crasher, words[1]);
+        (void)pthread_create(&thread, NULL, crasher, words[1]);
         pthread_join(thread, NULL);
     }
     crash(words[1]);

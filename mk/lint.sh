@@ -32,7 +32,7 @@ for tool in clang-tidy gcc; do
 done
 all=
 [ $# -ne 0 ] || all=yes
-[ $# -ne 0 ] || set -- $(find lib src harness examples -name '*.c' ! -path 'src/target/windows/*' | sort)
+[ $# -ne 0 ] || set -- $(find lib src harness examples -name '*.c' ! -path '*/windows/*' | sort)
 rm -rf "$out"
 mkdir -p "$out"
 

@@ -10,7 +10,7 @@
 enum { STEPS_MAX = 1000, STACK_MAX = 64 };
 
 /* Source: SysV AMD64 psABI, figure 3.36; AADWARF64, table 1. */
-#define R(number) (number) + 1
+#define R(number) ((number) + 1)
 const uint8_t sw_dwarf_numbers[SW_DWARF_MACHINES][SW_DWARF_REGS] = {
     [SW_MACHINE_X64] = { R(SW_X64_RAX), R(SW_X64_RDX), R(SW_X64_RCX), R(SW_X64_RBX), R(SW_X64_RSI), R(SW_X64_RDI),
                          R(SW_X64_RBP), R(SW_X64_RSP), R(SW_X64_R8), R(SW_X64_R9), R(SW_X64_R10), R(SW_X64_R11),

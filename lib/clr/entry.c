@@ -99,7 +99,7 @@ static bool learn_table(const struct sw_clr_reader *r, uint64_t composite, uint6
     uint8_t bytes[READY_BYTES];
     uint64_t found;
     read_words(r, composite, bytes, sizeof bytes);
-    for (uint16_t at = r->layout->entry[SW_CLR_MAP_BUCKETS]; at < READY_BYTES; at = (uint16_t)(at + 8)) {
+    for (unsigned at = r->layout->entry[SW_CLR_MAP_BUCKETS]; at < READY_BYTES; at += 8) {
         const uint64_t buckets = sw_load64(bytes + at);
         *offset = (uint16_t)(at - r->layout->entry[SW_CLR_MAP_BUCKETS]);
         if (buckets != 0 && buckets % 8 == 0 && look_up(r, buckets, entry, &found) && found == method)
@@ -116,9 +116,9 @@ static bool learn_ready(const struct sw_clr_reader *r, uint64_t info, uint64_t e
     uint8_t bytes[NEAR];
     uint64_t itself;
     read_words(r, info, bytes, sizeof bytes);
-    for (uint16_t at = 0; at < NEAR; at = (uint16_t)(at + 8)) {
+    for (unsigned at = 0; at < NEAR; at += 8) {
         const uint64_t composite = sw_load64(bytes + at);
-        offsets[SW_CLR_READY_COMPOSITE] = at;
+        offsets[SW_CLR_READY_COMPOSITE] = (uint16_t)at;
         if (composite != 0 && composite % 8 == 0 && sw_memory_word(r->memory, composite + at, &itself) &&
             itself == composite && learn_table(r, composite, entry, method, &offsets[SW_CLR_READY_ENTRIES]))
             return true;
@@ -138,9 +138,9 @@ bool sw_clr_learn_entries(struct sw_clr_layout *layout, const struct sw_memory *
         !field_word(&r, section, SW_CLR_SECTION_MODULE, &module))
         return false;
     read_words(&r, module, bytes, sizeof bytes);
-    for (uint16_t at = 0; at < MODULE_BYTES; at = (uint16_t)(at + 8)) {
+    for (unsigned at = 0; at < MODULE_BYTES; at += 8) {
         const uint64_t info = sw_load64(bytes + at);
-        offsets[SW_CLR_MODULE_READY] = at;
+        offsets[SW_CLR_MODULE_READY] = (uint16_t)at;
         if (info != 0 && info % 8 == 0 && learn_ready(&r, info, entry, method, offsets)) {
             memcpy(layout->entry, offsets, sizeof offsets);
             layout->has_entries = true;
