@@ -181,19 +181,20 @@ static struct text string(struct text *t)
 static bool skip_brackets(struct text *t)
 {
     int depth = 0;
-    do {
-        const char c = peek(t);
-        if (c == 0)
-            return false;
+    while (t->at < t->end && *t->at != 0) {
+        const char c = *t->at;
         if (c == '"') {
             (void)string(t);
             continue;
         }
-        depth += c == '{' || c == '[';
-        depth -= c == '}' || c == ']';
         t->at++;
-    } while (depth > 0 && depth <= DEEPEST);
-    return depth == 0;
+        if (c < '[') /* most characters: numbers, commas, colons */
+            continue;
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        if (depth <= 0 || depth > DEEPEST)
+            return depth == 0;
+    }
+    return false;
 }
 
 /* The content of a string between its quotes, or a number or word as it stands. */

@@ -173,10 +173,12 @@ void target_open_process(struct target *t, int pid, bool saves, bool asks)
     snprintf(what, sizeof what, "process %d", pid);
     create_parts(t);
     must_for(sw_process_open(NULL, pid, &t->process), pid, what);
-    sw_process_runtimes(t->process, &found, 1);
-    if (asks)
+    if (asks) {
+        sw_process_runtimes(t->process, &found, 1);
         ask_runtime(pid, found.kind); /* before the process is stopped */
+    }
     must_for(sw_process_capture(t->process, STACK_BYTES), pid, what);
+    sw_process_runtimes(t->process, &found, 1); /* by the pages of the capture, which are read once */
     create_caches(t);
     add_images(t, found.kind, saves, what);
     if (saves)
