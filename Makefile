@@ -152,6 +152,8 @@ clrmd: deps $(EXAMPLES) snapstacks
 
 debuggers: deps-debuggers snapstacks
 	@test/debuggers/run.sh $(BUILD)
+debuggers-cost: deps-debuggers snapstacks
+	@test/debuggers/time.sh $(BUILD)
 
 clr: deps clr-libraries snapstacks
 	@mk/clr.sh $(BUILD)
@@ -233,6 +235,7 @@ help:
 	@echo 'make windows        its tests and walk_self.exe, run by Wine; "windows: N of N walks as expected"'
 	@echo 'make clrmd          a stopped .NET process, seen by this library, ClrMD and eu-stack'
 	@echo 'make debuggers      one stop of programs of nine languages, seen by gdb, eu-stack, their runtimes and snapstacks'
+	@echo 'make debuggers-cost what snapstacks costs on large processes, beside ClrMD'
 	@echo 'make clr            inside a real .NET: every answer beside the CLR'"'"'s own, samples at any instant, cost'
 	@echo 'make clr-cost       what following a runtime costs a .NET program: each event, dotnet build, memory'
 	@echo 'make tube           scenarios for .NET profilers, played without .NET; "tube: N of N scenarios as expected"'
@@ -252,4 +255,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: abi again fresh nuget clr-overlay check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd debuggers deps-debuggers clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install install-pages uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all
+.PHONY: abi again fresh nuget clr-overlay check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd debuggers debuggers-cost deps-debuggers clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install install-pages uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all
