@@ -131,6 +131,16 @@ part_java() {
              return value
          }' "$out/$part.printed" >"$out/$part.jcmd"
     judge jcmd
+    java_lines
+}
+
+# Each method with its line that jcmd prints has to be among ours, in whichever thread.
+java_lines() {
+    "$tool" --all "$pid" 2>/dev/null | awk '$NF ~ /[.]java:[0-9]+$/ { line = $NF; sub(/\(.*/, ""); print $NF, line }' | sort -u >"$out/java.lines"
+    sed -n 's/^\tat \([^(]*\)(\(.*\/\)*\([^/]*[.]java:[0-9]*\))$/\1 \3/p' "$out/java.printed" | sort -u >"$out/java.jcmd-lines"
+    comm -13 "$out/java.lines" "$out/java.jcmd-lines" | sed 's/^/    not there: /'
+    comm -12 "$out/java.lines" "$out/java.jcmd-lines" | awk -v all="$(wc -l <"$out/java.jcmd-lines")" '
+        END { all = all > 0 ? all : 1; print "java lines", NR, all; printf "java: lines: %d of %d agree with jcmd\n", NR, all > "/dev/stderr" }' 2>&1 >>"$out/sums"
 }
 
 part_mono() {

@@ -77,12 +77,13 @@ struct readers {
 static unsigned name_frame(const struct readers *r, const struct sw_memory *stack, const struct sw_frame *frame,
                            uint64_t tid, uint64_t *next)
 {
-    static char names[HOTSPOT_INLINED_MOST][HOTSPOT_NAME_BYTES];
+    static struct hotspot_call methods[HOTSPOT_INLINED_MOST];
+    static char names[2][HOTSPOT_NAME_BYTES];
     static struct python_call call;
     uint64_t function = 0;
     unsigned calls = 0;
     if (r->hotspot)
-        return hotspot_name(r->hotspot, frame, hotspot_identity(r->hotspot, stack, frame), names) > 0;
+        return hotspot_name(r->hotspot, frame, hotspot_identity(r->hotspot, stack, frame), methods) > 0;
     if (r->v8) {
         if (v8_identify(r->v8, stack, frame, &function) != V8_NONE)
             v8_name(r->v8, function, names[0], names[1], HOTSPOT_NAME_BYTES);

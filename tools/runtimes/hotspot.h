@@ -11,7 +11,7 @@
 #include <snapwalk/image.h>
 #include <snapwalk/memory.h>
 
-enum { HOTSPOT_NAME_BYTES = 2048, HOTSPOT_INLINED_MOST = 32 };
+enum { HOTSPOT_NAME_BYTES = 2048, HOTSPOT_FILE_BYTES = 512, HOTSPOT_INLINED_MOST = 32 };
 
 struct hotspot;
 
@@ -37,14 +37,23 @@ bool hotspot_step(struct hotspot *hotspot, const struct sw_memory *stack, const 
 /* The caller of an interpreted frame, of a machine of which no more is known than that it is one. */
 bool hotspot_leave_interpreter(const struct sw_memory *stack, const struct sw_frame *frame, struct sw_regs *caller);
 
-/* The Method that an interpreted frame runs; 0: it is none. Interpreted frames of one pc are of different methods. */
+/* A method at a place in its source. line 0, file empty: not known. */
+struct hotspot_call {
+    char name[HOTSPOT_NAME_BYTES], file[HOTSPOT_FILE_BYTES];
+    int line;
+};
+
+/*
+ * The Method that an interpreted frame runs, and its bytecode, as one number; 0: it is none. Interpreted frames of one
+ * pc are of different methods.
+ */
 uint64_t hotspot_identity(struct hotspot *hotspot, const struct sw_memory *stack, const struct sw_frame *frame);
 
 /*
- * Names of the methods of a frame, innermost first, as "java.util.Arrays.sort(java.lang.Object[])": all but the last
- * were inlined. Returns how many; 0: names[0] is the name of a stub, or empty.
+ * The methods of a frame, innermost first, as "java.util.Arrays.sort(java.lang.Object[])": all but the last were
+ * inlined. Returns how many; 0: calls[0].name is the name of a stub, or empty.
  */
 size_t hotspot_name(struct hotspot *hotspot, const struct sw_frame *frame, uint64_t identity,
-                    char names[HOTSPOT_INLINED_MOST][HOTSPOT_NAME_BYTES]);
+                    struct hotspot_call calls[HOTSPOT_INLINED_MOST]);
 
 #endif

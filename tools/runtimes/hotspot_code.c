@@ -100,7 +100,8 @@ enum sw_status hotspot_open(struct sw_images *images, const struct sw_memory *me
     if (!h)
         return SW_E_NO_MEMORY;
     h->memory = *memory;
-    if (!hotspot_tables_read(images, memory, h->at) || !get_int(h, h->at[HOTSPOT_MAJOR_VERSION], &release) ||
+    if (!hotspot_tables_read(images, memory, h->at, &h->has_lines) ||
+        !get_int(h, h->at[HOTSPOT_MAJOR_VERSION], &release) ||
         !get_word(h, h->at[HOTSPOT_CALL_STUB_RETURN], &h->call_stub_return)) {
         free(h);
         return SW_E_NOT_FOUND;

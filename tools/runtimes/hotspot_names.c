@@ -11,8 +11,12 @@
 
 enum { DESCS_MOST = 1 << 16, METADATA_MOST = 1 << 20, SYMBOL_MOST = 1000 };
 
-/* A word of an interpreted frame, from rbp. */
-enum { METHOD = -3 };
+/* Words of an interpreted frame, from rbp. */
+enum { METHOD = -3, BYTECODE = -8 };
+
+/* A method's address and its bytecode's number + 1 in one number. */
+enum { ADDRESS_BITS = 48 };
+#define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
 
 /* ---- methods ---- */
 
@@ -34,7 +38,7 @@ static bool get_constants(const struct hotspot *h, uint64_t method, uint64_t *pa
            get_word(h, *pool + h->at[HOTSPOT_POOL_HOLDER], holder);
 }
 
-static bool get_constant(const struct hotspot *h, uint64_t pool, uint64_t index_at, char *text, size_t size)
+bool hotspot_constant(const struct hotspot *h, uint64_t pool, uint64_t index_at, char *text, size_t size)
 {
     uint16_t index;
     uint64_t symbol;
@@ -112,31 +116,16 @@ static bool name_method(const struct hotspot *h, uint64_t method, char name[HOTS
         !get_symbol(h, type, text, sizeof text))
         return false;
     used = put_class(name, HOTSPOT_NAME_BYTES, text, strlen(text));
-    if (!get_constant(h, pool, part + h->at[HOTSPOT_CONST_NAME], text, sizeof text))
+    if (!hotspot_constant(h, pool, part + h->at[HOTSPOT_CONST_NAME], text, sizeof text))
         return false;
     used += (size_t)snprintf(name + used, HOTSPOT_NAME_BYTES - used, ".%s", text);
-    if (used < HOTSPOT_NAME_BYTES && get_constant(h, pool, part + h->at[HOTSPOT_CONST_SIGNATURE], text, sizeof text))
+    if (used < HOTSPOT_NAME_BYTES &&
+        hotspot_constant(h, pool, part + h->at[HOTSPOT_CONST_SIGNATURE], text, sizeof text))
         put_parameters(name + used, HOTSPOT_NAME_BYTES - used, text);
     return true;
 }
 
 /* ---- scopes: which methods were inlined where ---- */
-
-/* Numbers of 1 to 5 bytes; a byte of 192 or more says that another follows. */
-static bool get_number(const struct hotspot *h, uint64_t *at, uint32_t *number)
-{
-    const uint32_t excluded = h->counts_from_one ? 1 : 0;
-    uint8_t byte;
-    *number = 0;
-    for (unsigned i = 0; i < 5; i++) {
-        if (!peek(&h->memory, (*at)++, &byte, 1) || byte < excluded)
-            return false;
-        *number += (uint32_t)(byte - excluded) << 6 * i;
-        if (byte < 192 + excluded)
-            return true;
-    }
-    return true;
-}
 
 /* The description at a pc; a pc that is executed has that of the next call or safepoint. */
 static bool find_scope(const struct hotspot *h, const struct blob *blob, uint64_t pc, bool exact, uint32_t *scope)
@@ -159,24 +148,31 @@ static bool find_scope(const struct hotspot *h, const struct blob *blob, uint64_
     return best != UINT32_MAX;
 }
 
-/* Source: scopeDesc.cpp, decode_body: the sender's scope, the method's number, the bytecode's. */
-static size_t name_scopes(const struct hotspot *h, const struct blob *blob, uint32_t scope,
-                          char names[HOTSPOT_INLINED_MOST][HOTSPOT_NAME_BYTES])
+/* Source: scopeDesc.cpp, decode_body: the sender's scope, the method's number, the bytecode's + 1. */
+static bool name_scope(const struct hotspot *h, uint64_t metadata, uint64_t at, uint32_t *sender,
+                       struct hotspot_call *call)
 {
-    uint64_t data, method;
-    uint32_t metadata, number;
+    uint64_t method;
+    uint32_t number, bytecode;
+    if (!hotspot_number(h, &at, sender) || !hotspot_number(h, &at, &number) || number == 0 || number > METADATA_MOST ||
+        !get_word(h, metadata + 8 * (uint64_t)(number - 1), &method) || !name_method(h, method, call->name))
+        return false;
+    hotspot_line(h, method, hotspot_number(h, &at, &bytecode) ? bytecode - 1 : UINT32_MAX, call);
+    return true;
+}
+
+static size_t name_scopes(const struct hotspot *h, const struct blob *blob, uint32_t scope,
+                          struct hotspot_call calls[HOTSPOT_INLINED_MOST])
+{
+    uint64_t data;
+    uint32_t metadata;
     size_t count = 0;
     if (!get_word(h, blob->address + h->at[HOTSPOT_COMPILED_SCOPES], &data) ||
         !get_int(h, blob->address + h->at[HOTSPOT_NMETHOD_METADATA], &metadata))
         return 0;
-    while (scope && count < HOTSPOT_INLINED_MOST) {
-        uint64_t at = data + scope;
-        if (!get_number(h, &at, &scope) || !get_number(h, &at, &number) || number == 0 || number > METADATA_MOST ||
-            !get_word(h, blob->address + metadata + 8 * (uint64_t)(number - 1), &method) ||
-            !name_method(h, method, names[count]))
+    while (scope && count < HOTSPOT_INLINED_MOST)
+        if (!name_scope(h, blob->address + metadata, data + scope, &scope, &calls[count++]))
             return 0;
-        count++;
-    }
     return scope ? 0 : count;
 }
 
@@ -191,35 +187,64 @@ bool hotspot_interpreted(const struct hotspot *h, const struct sw_memory *stack,
            get_constants(h, *method, &part, &pool, &holder);
 }
 
+/* The bytecode that an interpreted frame is at: in r13 while it is executed, else in the frame. */
+static uint64_t bytecode_of(const struct hotspot *h, const struct sw_memory *stack, const struct sw_frame *frame,
+                            uint64_t method)
+{
+    const struct sw_regs *regs = &frame->regs;
+    uint64_t code, at = sw_regs_has(regs, SW_X64_R13) ? regs->r[SW_X64_R13] : 0;
+    uint16_t size;
+    if (!hotspot_code(h, method, &code, &size))
+        return 0;
+    if ((!frame->exact || at - code >= size) &&
+        !peek(stack, regs->r[SW_X64_RBP] + 8 * (uint64_t)(int64_t)BYTECODE, &at, sizeof at))
+        return 0;
+    return at - code < size ? at - code + 1 : 0;
+}
+
 uint64_t hotspot_identity(struct hotspot *h, const struct sw_memory *stack, const struct sw_frame *frame)
 {
     struct blob blob;
     uint64_t method;
     if (!is_in_cache(frame) || frame->code.kind != SW_KIND_STUB || !hotspot_find_blob(h, frame->lookup, &blob) ||
-        blob.kind != BLOB_INTERPRETER)
+        blob.kind != BLOB_INTERPRETER || !hotspot_interpreted(h, stack, &frame->regs, &method) || method > ADDRESS_MASK)
         return 0;
-    return hotspot_interpreted(h, stack, &frame->regs, &method) ? method : 0;
+    return method | bytecode_of(h, stack, frame, method) << ADDRESS_BITS;
+}
+
+static bool name_interpreted(const struct hotspot *h, uint64_t identity, struct hotspot_call *call)
+{
+    const uint64_t method = identity & ADDRESS_MASK;
+    if (!name_method(h, method, call->name))
+        return false;
+    hotspot_line(h, method, (uint32_t)(identity >> ADDRESS_BITS) - 1, call);
+    return true;
+}
+
+/* Compiled code at no call or safepoint: its method is known, and no line. */
+static bool name_compiled(const struct hotspot *h, const struct blob *blob, struct hotspot_call *call)
+{
+    uint64_t method;
+    call->file[0] = 0;
+    call->line = 0;
+    return get_word(h, blob->address + h->at[HOTSPOT_COMPILED_METHOD], &method) && name_method(h, method, call->name);
 }
 
 size_t hotspot_name(struct hotspot *h, const struct sw_frame *frame, uint64_t identity,
-                    char names[HOTSPOT_INLINED_MOST][HOTSPOT_NAME_BYTES])
+                    struct hotspot_call calls[HOTSPOT_INLINED_MOST])
 {
     struct blob blob;
-    uint64_t method;
     uint32_t scope;
-    names[0][0] = 0;
+    calls[0].name[0] = 0;
     if (identity)
-        return name_method(h, identity, names[0]);
+        return name_interpreted(h, identity, &calls[0]);
     if (!is_in_cache(frame) || !hotspot_find_blob(h, frame->lookup, &blob))
         return 0;
     if (blob.kind != BLOB_METHOD) {
-        snprintf(names[0], HOTSPOT_NAME_BYTES, "%s", blob.name);
+        snprintf(calls[0].name, HOTSPOT_NAME_BYTES, "%s", blob.name);
         return 0;
     }
-    if (find_scope(h, &blob, sw_regs_pc(&frame->regs), frame->exact, &scope)) {
-        const size_t count = name_scopes(h, &blob, scope, names);
-        if (count)
-            return count;
-    }
-    return get_word(h, blob.address + h->at[HOTSPOT_COMPILED_METHOD], &method) && name_method(h, method, names[0]);
+    const size_t count =
+        find_scope(h, &blob, sw_regs_pc(&frame->regs), frame->exact, &scope) ? name_scopes(h, &blob, scope, calls) : 0;
+    return count ? count : name_compiled(h, &blob, &calls[0]);
 }

@@ -19,6 +19,7 @@ struct hotspot {
     struct heap heaps[HOTSPOT_HEAPS_MOST];
     size_t heap_count;
     uint64_t call_stub_return;
+    bool has_lines;       /* the machine tells where a method's lines are */
     bool counts_from_one; /* numbers in scopes: since 20 no byte of them is 0 */
 };
 
@@ -47,6 +48,18 @@ bool hotspot_find_blob(struct hotspot *hotspot, uint64_t address, struct blob *b
 /* The Method of an interpreted frame: that its names can be read says that there is one. */
 bool hotspot_interpreted(const struct hotspot *hotspot, const struct sw_memory *stack, const struct sw_regs *regs,
                          uint64_t *method);
+
+/* A number of 1 to 5 bytes; a byte of 192 or more says that another follows. Moves *at behind it. */
+bool hotspot_number(const struct hotspot *hotspot, uint64_t *at, uint32_t *number);
+
+/* A text among a class's constants, by its number, which stands at an address. */
+bool hotspot_constant(const struct hotspot *hotspot, uint64_t pool, uint64_t number_at, char *text, size_t size);
+
+/* Where a method's bytecode is. */
+bool hotspot_code(const struct hotspot *hotspot, uint64_t method, uint64_t *code, uint16_t *size);
+
+/* Sets file and line of a call. */
+void hotspot_line(const struct hotspot *hotspot, uint64_t method, uint32_t bytecode, struct hotspot_call *call);
 
 /* Whether a frame is in code that hotspot_find has found. */
 static inline bool is_in_cache(const struct sw_frame *frame)

@@ -56,6 +56,10 @@ static const struct {
     { "Symbol", "_body", NULL },
     { "StubRoutines", "_call_stub_return_address", NULL },
     { "Abstract_VM_Version", "_vm_major_version", NULL },
+    { "ConstMethod", "", NULL },
+    { "ConstMethod", "_flags", NULL },
+    { "ConstMethod", "_code_size", NULL },
+    { "ConstantPool", "_source_file_name_index", NULL },
 };
 
 /* A table and where its members are: offsets that the machine exports as 64-bit variables. */
@@ -130,7 +134,14 @@ static void read_rows(const struct sw_memory *memory, const struct table *t, boo
     }
 }
 
-bool hotspot_tables_read(struct sw_images *images, const struct sw_memory *memory, uint64_t fields[HOTSPOT_FIELDS])
+static bool has_all(uint64_t found, unsigned first, unsigned end)
+{
+    const uint64_t wanted_bits = ((UINT64_C(1) << end) - 1) & ~((UINT64_C(1) << first) - 1);
+    return (found & wanted_bits) == wanted_bits;
+}
+
+bool hotspot_tables_read(struct sw_images *images, const struct sw_memory *memory, uint64_t fields[HOTSPOT_FIELDS],
+                         bool *has_lines)
 {
     struct table structs = { 0 }, types = { 0 };
     uint64_t found = 0;
@@ -138,5 +149,6 @@ bool hotspot_tables_read(struct sw_images *images, const struct sw_memory *memor
         return false;
     read_rows(memory, &structs, true, fields, &found);
     read_rows(memory, &types, false, fields, &found);
-    return found == (UINT64_C(1) << HOTSPOT_FIELDS) - 1;
+    *has_lines = has_all(found, HOTSPOT_CONST_BYTES, HOTSPOT_FIELDS);
+    return has_all(found, 0, HOTSPOT_CONST_BYTES);
 }

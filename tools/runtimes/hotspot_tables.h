@@ -44,10 +44,15 @@ enum hotspot_field {
     HOTSPOT_SYMBOL_BODY,
     HOTSPOT_CALL_STUB_RETURN,
     HOTSPOT_MAJOR_VERSION,
+    HOTSPOT_CONST_BYTES, /* from here on: for lines only */
+    HOTSPOT_CONST_FLAGS,
+    HOTSPOT_CONST_CODE_SIZE,
+    HOTSPOT_POOL_SOURCE,
     HOTSPOT_FIELDS
 };
 
-/* False: there are no tables, or a field is missing. */
-bool hotspot_tables_read(struct sw_images *images, const struct sw_memory *memory, uint64_t fields[HOTSPOT_FIELDS]);
+/* False: there are no tables, or a field is missing. has_lines: those for lines are there, too. */
+bool hotspot_tables_read(struct sw_images *images, const struct sw_memory *memory, uint64_t fields[HOTSPOT_FIELDS],
+                         bool *has_lines);
 
 #endif

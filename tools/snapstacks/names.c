@@ -159,18 +159,18 @@ static bool name_managed(struct names *n, const struct sw_frame *frame, struct p
 /* Methods of Java, innermost first: all but the last were inlined. Stubs have a name and no method. */
 static bool name_java(struct names *n, const struct sw_frame *frame, struct place *place)
 {
-    static char names[HOTSPOT_INLINED_MOST][HOTSPOT_NAME_BYTES];
+    static struct hotspot_call calls[HOTSPOT_INLINED_MOST];
     struct hotspot *const java = n->target->runtime.hotspot;
-    const size_t count = java ? hotspot_name(java, frame, place->identity, names) : 0;
-    if (!java || !names[0][0])
+    const size_t count = java ? hotspot_name(java, frame, place->identity, calls) : 0;
+    if (!java || !calls[0].name[0])
         return false;
-    place->function = names_keep(n, names[count ? count - 1 : 0]);
+    place->function = names_keep(n, calls[count ? count - 1 : 0].name);
     place->is_managed = count > 0;
-    if (count < 2)
+    if (count == 0)
         return true;
     struct line *lines = must_get(count, sizeof *lines);
     for (size_t i = 0; i < count; i++)
-        lines[i] = (struct line){ names_keep(n, names[i]), "", 0 };
+        lines[i] = (struct line){ names_keep(n, calls[i].name), names_keep(n, calls[i].file), calls[i].line };
     place->lines = lines;
     place->line_count = count;
     return true;
