@@ -36,6 +36,13 @@ void must(enum sw_status status, const char *what)
     refuse_with(EXIT_FAILED, what, sw_status_name(status));
 }
 
+void *must_get(size_t count, size_t size, const char *what)
+{
+    void *memory = calloc(count, size);
+    must(memory ? SW_OK : SW_E_NO_MEMORY, what);
+    return memory;
+}
+
 void must_for(enum sw_status status, int pid, const char *what)
 {
     int tracer = 0;
