@@ -103,6 +103,26 @@ check "optimised, the last tier only" release DOTNET_TieredCompilation=0
 check "optimised, nothing precompiled" release DOTNET_ReadyToRun=0 DOTNET_TieredPGO=0
 check "not optimised, the PDB within the assembly" debug
 
+# The other formats: OTLP has the column, too; the runtime printed "Program.cs:36:9". speedscope and the page have the file.
+for ending in otlp speedscope.json html; do
+    under "$out/other.$ending" timeout 60 "$build/dotnet/lines-release/lines" 0.05 >"$out/printed" 2>"$out/said"
+    text=$(ls "$out"/other-*."$ending")
+    pattern='"name":"Lines\.Plain\(int\)","file":"[^"]*/Program\.cs"'
+    [ $ending != html ] || pattern='/Program\.cs"'
+    if [ $ending = otlp ]; then
+        command -v protoc >/dev/null 2>&1 || continue
+        protoc --decode=otlp.ProfilesData -Itools/profile/proto otlp.proto <"$text" 2>&1 | tr -d '\n' >"$out/decoded"
+        text=$out/decoded
+        pattern='line: 36 +column: 9 .*"[^"]*/Program\.cs"'
+    fi
+    if grep -q 'Program\.cs:36:9' "$out/printed" && grep -qE "$pattern" "$text"; then
+        echo "ok - lines, .$ending"
+    else
+        echo "not ok - lines, .$ending"
+        status=1
+    fi
+done
+
 # Frames without lines.
 stale=$out/stale
 cp -r "$build/dotnet/lines-release" "$stale"
