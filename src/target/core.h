@@ -114,11 +114,12 @@ enum sw_core_file_state sw_core_check_file(struct sw_core *core, const struct sw
                                            struct sw_bytes bytes);
 
 /*
- * add_rows adds the rows of a listed file that has been found. sort_rows, called when all are added, sorts the rows and
- * leaves out those that overlap an earlier one.
+ * add_row adds one. add_rows adds the rows of a listed file that has been found. sort_rows, called when all are added,
+ * sorts the rows and leaves out those that overlap an earlier one.
  *
  * Returns  SW_OK; SW_E_NO_MEMORY.
  */
+enum sw_status sw_core_add_row(struct sw_core *core, struct sw_core_row row);
 enum sw_status sw_core_add_rows(struct sw_core *core, size_t file);
 void sw_core_sort_rows(struct sw_core *core);
 

@@ -1,0 +1,78 @@
+/*
+ * The files of a core: whether one that was found is the one that was mapped. Refuses to know where files come from.
+ */
+#include "target/core.h"
+
+#include <string.h>
+
+enum { IMAGE_BEGIN = 1 << 16 };
+
+const char *sw_core_file_state_name(enum sw_core_file_state state)
+{
+    static const char *const names[] = { "missing", "other", "bad", "unchecked", "checked" };
+    _Static_assert(sizeof names / sizeof names[0] == SW_CORE_FILE_COUNT, "ORDER sw_core_file_state");
+    return (unsigned)state < SW_CORE_FILE_COUNT ? names[state] : "?";
+}
+
+bool sw_core_get_file(const struct sw_core *core, size_t number, struct sw_core_file *file)
+{
+    if (!core || !file)
+        return false;
+    for (size_t i = 0; i < core->file_array.count; i++) {
+        if (!core->files[i].is_wanted || number-- > 0)
+            continue;
+        *file = core->files[i].info;
+        return true;
+    }
+    return false;
+}
+
+static enum sw_core_file_state check_first_page(struct sw_bytes held, struct sw_bytes file)
+{
+    enum { PAGE = 4096 };
+    const struct sw_bytes a = sw_core_build_id(held);
+    const struct sw_bytes b = sw_core_build_id(file);
+    if (a.size > 0 && b.size > 0)
+        return a.size == b.size && memcmp(a.bytes, b.bytes, (size_t)a.size) == 0 ? SW_CORE_FILE_CHECKED
+                                                                                 : SW_CORE_FILE_OTHER;
+    uint64_t size = held.size < PAGE ? held.size : PAGE;
+    size = size < file.size ? size : file.size;
+    return memcmp(held.bytes, file.bytes, (size_t)size) == 0 ? SW_CORE_FILE_CHECKED : SW_CORE_FILE_OTHER;
+}
+
+static enum sw_core_file_state check_dynamic(struct sw_core *core, const struct sw_core_headers *headers,
+                                             const struct sw_core_mapped *file)
+{
+    const struct sw_memory own = sw_core_own_memory(core);
+    struct sw_core_header header;
+    uint64_t base;
+    if (!sw_core_link_base(headers, &base))
+        return SW_CORE_FILE_BAD;
+    const uint64_t bias = file->info.address - base;
+    if (file->dynamic != 0 &&
+        (!sw_core_find_header(headers, SW_CORE_DYNAMIC, &header) || header.address + bias != file->dynamic))
+        return SW_CORE_FILE_OTHER;
+    switch (sw_core_dynamic_check(headers, &own, bias)) {
+    case SW_OK:
+        return SW_CORE_FILE_CHECKED;
+    case SW_E_MALFORMED:
+        return SW_CORE_FILE_OTHER;
+    default:
+        return SW_CORE_FILE_UNCHECKED;
+    }
+}
+
+enum sw_core_file_state sw_core_check_file(struct sw_core *core, const struct sw_core_mapped *file,
+                                           struct sw_bytes bytes)
+{
+    const struct sw_bytes held = sw_core_held_at(core, file->info.address, IMAGE_BEGIN);
+    const bool is_pe = bytes.size >= SW_CORE_HEADER_BYTES && memcmp(bytes.bytes, "MZ", 2) == 0;
+    struct sw_core_headers headers;
+    if (!is_pe && sw_core_headers_read(bytes, &headers) != SW_OK)
+        return SW_CORE_FILE_BAD;
+    if (!is_pe && headers.machine != core->headers.machine)
+        return SW_CORE_FILE_OTHER;
+    if (held.size >= SW_CORE_HEADER_BYTES)
+        return check_first_page(held, bytes);
+    return is_pe ? SW_CORE_FILE_UNCHECKED : check_dynamic(core, &headers, file);
+}
