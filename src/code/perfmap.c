@@ -15,6 +15,7 @@
  * out of a credit that grows with each line.
  */
 #include "code/perfmap.h"
+#include "code/perfmap_entries.h"
 #include "base/bytes.h"
 #include "common/alloc.h"
 #include "common/grow.h"
@@ -24,20 +25,7 @@
 
 #include <string.h>
 
-enum { CHUNK_ENTRIES = 128, FIRST_CREDIT = 1 << 16, CREDIT_A_LINE = 8, PAGE_BITS = 12, LEVEL_BITS = 9, PAGES = 8 };
-
-/* line_size: of the line that the range comes from; the range may be a part of it. in_map: the code map took it. */
-struct entry {
-    struct sw_range range;
-    uint64_t line_size;
-    size_t name; /* offset in names */
-    bool in_map;
-};
-
-struct chunk {
-    size_t count;
-    struct entry entries[CHUNK_ENTRIES];
-};
+enum { FIRST_CREDIT = 1 << 16, CREDIT_A_LINE = 8, PAGE_BITS = 12, LEVEL_BITS = 9, PAGES = 8 };
 
 struct text {
     char *bytes;
@@ -48,9 +36,7 @@ struct text {
 struct sw_perfmap {
     struct sw_alloc alloc;
     enum sw_perfmap_flavour flavour;
-    struct chunk **chunks; /* each holds at least one entry; ascending */
-    size_t chunk_count;
-    size_t chunk_room;
+    struct sw_perfmap_entries entries;
     struct text names;   /* NUL-terminated, one behind the other; names of replaced ranges stay */
     struct text pending; /* a line whose end has not been fed yet */
     bool skipping;       /* that line is too long: ignored up to its end */
@@ -84,114 +70,6 @@ static void text_free(const struct sw_alloc *alloc, struct text *text)
         alloc->put(alloc->arg, text->bytes, text->room);
 }
 
-/* ---- the sorted, disjoint entries ---- */
-
-struct place {
-    size_t chunk;
-    size_t index;
-};
-
-static struct entry *entry_at(const struct sw_perfmap *p, struct place at)
-{
-    return at.chunk < p->chunk_count && at.index < p->chunks[at.chunk]->count ? &p->chunks[at.chunk]->entries[at.index]
-                                                                              : NULL;
-}
-
-/* The first entry that ends behind the address; one past the last entry when there is none. */
-static struct place first_behind(const struct sw_perfmap *p, uint64_t address)
-{
-    size_t low = 0;
-    size_t high = p->chunk_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const struct chunk *chunk = p->chunks[middle];
-        if (chunk->entries[chunk->count - 1].range.end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const struct place at = { low, 0 };
-    if (low == p->chunk_count)
-        return at;
-    size_t first = 0;
-    size_t last = p->chunks[low]->count - 1;
-    while (first < last) {
-        const size_t middle = first + (last - first) / 2;
-        if (p->chunks[low]->entries[middle].range.end <= address)
-            first = middle + 1;
-        else
-            last = middle;
-    }
-    return (struct place){ low, first };
-}
-
-static enum sw_status grow_directory(struct sw_perfmap *p)
-{
-    struct chunk **grown =
-        sw_grow(&p->alloc, p->chunks, sizeof *grown, p->chunk_count, &p->chunk_room, p->chunk_count + 1);
-    if (!grown)
-        return SW_E_NO_MEMORY;
-    p->chunks = grown;
-    return SW_OK;
-}
-
-/* Makes a chunk at `number`, which takes the entries of the chunk before it from `from` on. */
-static enum sw_status add_chunk(struct sw_perfmap *p, size_t number, size_t from)
-{
-    if (grow_directory(p))
-        return SW_E_NO_MEMORY;
-    struct chunk *made = p->alloc.get(p->alloc.arg, sizeof *made);
-    if (!made)
-        return SW_E_NO_MEMORY;
-    made->count = 0;
-    if (number > 0) {
-        struct chunk *before = p->chunks[number - 1];
-        made->count = before->count - from;
-        memcpy(made->entries, before->entries + from, made->count * sizeof made->entries[0]);
-        before->count = from;
-    }
-    memmove(p->chunks + number + 1, p->chunks + number, (p->chunk_count - number) * sizeof *p->chunks);
-    p->chunks[number] = made;
-    p->chunk_count++;
-    return SW_OK;
-}
-
-/* Inserts an entry before the one at `at`, the place that first_behind gave for it. */
-static enum sw_status insert_at(struct sw_perfmap *p, struct place at, const struct entry *entry)
-{
-    if (p->chunk_count == 0 && add_chunk(p, 0, 0))
-        return SW_E_NO_MEMORY;
-    if (at.chunk == p->chunk_count)
-        at = (struct place){ p->chunk_count - 1, p->chunks[p->chunk_count - 1]->count };
-    if (p->chunks[at.chunk]->count == CHUNK_ENTRIES) {
-        /* Code is mostly reported in ascending order: a full last chunk stays full and a new one begins. */
-        const size_t from = at.index == CHUNK_ENTRIES ? CHUNK_ENTRIES - 1 : CHUNK_ENTRIES / 2;
-        if (add_chunk(p, at.chunk + 1, from))
-            return SW_E_NO_MEMORY;
-        if (at.index > from)
-            at = (struct place){ at.chunk + 1, at.index - from };
-    }
-    struct chunk *chunk = p->chunks[at.chunk];
-    memmove(chunk->entries + at.index + 1, chunk->entries + at.index,
-            (chunk->count - at.index) * sizeof chunk->entries[0]);
-    chunk->entries[at.index] = *entry;
-    chunk->count++;
-    return SW_OK;
-}
-
-static void erase_at(struct sw_perfmap *p, struct place at)
-{
-    struct chunk *chunk = p->chunks[at.chunk];
-    chunk->count--;
-    memmove(chunk->entries + at.index, chunk->entries + at.index + 1,
-            (chunk->count - at.index) * sizeof chunk->entries[0]);
-    if (chunk->count)
-        return;
-    p->alloc.put(p->alloc.arg, chunk, sizeof *chunk);
-    p->chunk_count--;
-    memmove(p->chunks + at.chunk, p->chunks + at.chunk + 1, (p->chunk_count - at.chunk) * sizeof *p->chunks);
-}
-
 /* ---- entries, and their ranges in the code map ---- */
 
 /* What is left of a stub that may visit no more, or of a range that is too large, is not added, and counts as bad. */
@@ -216,7 +94,7 @@ static uint64_t price_of(const struct sw_range *range)
 }
 
 /* A range that the user added to the code map stays: then only the name is added here. */
-static enum sw_status put(struct sw_perfmap *p, struct sw_codemap *map, struct entry entry)
+static enum sw_status put(struct sw_perfmap *p, struct sw_codemap *map, struct sw_perfmap_entry entry)
 {
     enum sw_status status = SW_OK;
     entry.in_map = false;
@@ -228,41 +106,42 @@ static enum sw_status put(struct sw_perfmap *p, struct sw_codemap *map, struct e
         if (status == SW_E_OVERLAP)
             status = SW_OK;
     }
-    enum sw_status inserted = insert_at(p, first_behind(p, entry.range.begin), &entry);
+    enum sw_status inserted =
+        sw_perfmap_insert_at(&p->entries, sw_perfmap_first_behind(&p->entries, entry.range.begin), &entry);
     if (inserted && entry.in_map)
         status = sw_codemap_remove(map, entry.range.begin);
     return inserted ? inserted : status;
 }
 
-static enum sw_status drop(struct sw_perfmap *p, struct sw_codemap *map, struct place at)
+static enum sw_status drop(struct sw_perfmap *p, struct sw_codemap *map, struct sw_perfmap_place at)
 {
-    const struct entry *entry = entry_at(p, at);
+    const struct sw_perfmap_entry *entry = sw_perfmap_entry_at(&p->entries, at);
     enum sw_status status = SW_OK;
     if (map && entry->in_map)
         status = sw_codemap_remove(map, entry->range.begin);
     if (status != SW_OK && status != SW_E_NOT_FOUND)
         return status;
-    erase_at(p, at);
+    sw_perfmap_erase_at(&p->entries, at);
     return SW_OK;
 }
 
-static bool is_stub(const struct entry *entry)
+static bool is_stub(const struct sw_perfmap_entry *entry)
 {
     return entry->range.kind == SW_KIND_STUB;
 }
 
 /* Whether an existing entry keeps its place against a new one. */
-static bool outranks(const struct entry *old, const struct entry *incoming)
+static bool outranks(const struct sw_perfmap_entry *old, const struct sw_perfmap_entry *incoming)
 {
     return is_stub(incoming) && (!is_stub(old) || old->line_size < incoming->line_size);
 }
 
 /* Removes an entry that a new one overlaps. A stub block keeps its parts on both sides. */
-static enum sw_status clear_overlap(struct sw_perfmap *p, struct sw_codemap *map, struct place at,
-                                    const struct entry *incoming)
+static enum sw_status clear_overlap(struct sw_perfmap *p, struct sw_codemap *map, struct sw_perfmap_place at,
+                                    const struct sw_perfmap_entry *incoming)
 {
-    struct entry left = *entry_at(p, at);
-    struct entry right = left;
+    struct sw_perfmap_entry left = *sw_perfmap_entry_at(&p->entries, at);
+    struct sw_perfmap_entry right = left;
     enum sw_status status = drop(p, map, at);
     if (status || !is_stub(&left))
         return status;
@@ -276,13 +155,13 @@ static enum sw_status clear_overlap(struct sw_perfmap *p, struct sw_codemap *map
 }
 
 /* Adds a new entry where no existing one outranks it: whole, or in the gaps between those. */
-static enum sw_status place_entry(struct sw_perfmap *p, struct sw_codemap *map, struct entry incoming)
+static enum sw_status place_entry(struct sw_perfmap *p, struct sw_codemap *map, struct sw_perfmap_entry incoming)
 {
     const uint64_t end = incoming.range.end;
     p->credit += CREDIT_A_LINE;
     while (incoming.range.begin < end && (!is_stub(&incoming) || pay(p, 1))) {
-        const struct place at = first_behind(p, incoming.range.begin);
-        const struct entry *old = entry_at(p, at);
+        const struct sw_perfmap_place at = sw_perfmap_first_behind(&p->entries, incoming.range.begin);
+        const struct sw_perfmap_entry *old = sw_perfmap_entry_at(&p->entries, at);
         enum sw_status status;
         incoming.range.end = end;
         if (old && old->range.begin < end && !outranks(old, &incoming)) {
@@ -339,7 +218,7 @@ static void classify_clr(const struct sw_perfmap_line *line, struct sw_range *ra
 enum sw_status sw_perfmap_take(struct sw_perfmap *p, struct sw_codemap *map, const struct sw_perfmap_line *line,
                                enum sw_unwind unwind)
 {
-    struct entry entry;
+    struct sw_perfmap_entry entry;
     memset(&entry, 0, sizeof entry);
     entry.range.begin = line->begin;
     entry.range.end = line->begin + line->size;
@@ -362,12 +241,12 @@ enum sw_status sw_perfmap_take(struct sw_perfmap *p, struct sw_codemap *map, con
 
 enum sw_status sw_perfmap_move(struct sw_perfmap *p, struct sw_codemap *map, uint64_t from, uint64_t to)
 {
-    const struct place at = first_behind(p, from);
-    const struct entry *old = entry_at(p, at);
+    const struct sw_perfmap_place at = sw_perfmap_first_behind(&p->entries, from);
+    const struct sw_perfmap_entry *old = sw_perfmap_entry_at(&p->entries, at);
     uint64_t end;
     if (!old || old->range.begin != from)
         return SW_E_NOT_FOUND;
-    struct entry moved = *old;
+    struct sw_perfmap_entry moved = *old;
     if (!sw_add_u64(to, moved.range.end - from, &end))
         return SW_E_WRAPS;
     moved.range.begin = moved.range.id = to;
@@ -461,7 +340,7 @@ enum sw_status sw_perfmap_create(const struct sw_alloc *alloc, enum sw_perfmap_f
     if (!p)
         return SW_E_NO_MEMORY;
     memset(p, 0, sizeof *p);
-    p->alloc = use;
+    p->alloc = p->entries.alloc = use;
     p->flavour = flavour;
     p->credit = FIRST_CREDIT;
     *made = p;
@@ -473,10 +352,7 @@ void sw_perfmap_destroy(struct sw_perfmap *p)
     if (!p)
         return;
     const struct sw_alloc alloc = p->alloc;
-    for (size_t i = 0; i < p->chunk_count; i++)
-        alloc.put(alloc.arg, p->chunks[i], sizeof *p->chunks[i]);
-    if (p->chunks)
-        alloc.put(alloc.arg, p->chunks, p->chunk_room * sizeof *p->chunks);
+    sw_perfmap_free_entries(&p->entries);
     text_free(&alloc, &p->names);
     text_free(&alloc, &p->pending);
     alloc.put(alloc.arg, p, sizeof *p);
@@ -484,7 +360,8 @@ void sw_perfmap_destroy(struct sw_perfmap *p)
 
 const char *sw_perfmap_name(const struct sw_perfmap *p, uint64_t address, struct sw_range *range)
 {
-    const struct entry *entry = p ? entry_at(p, first_behind(p, address)) : NULL;
+    const struct sw_perfmap_entry *entry =
+        p ? sw_perfmap_entry_at(&p->entries, sw_perfmap_first_behind(&p->entries, address)) : NULL;
     if (!entry || address < entry->range.begin)
         return NULL;
     if (range)
