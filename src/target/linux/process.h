@@ -169,10 +169,21 @@ void sw_process_forget_sleepers(struct sw_process *process);
 void sw_process_sort_left_out(struct sw_process *process);
 
 /*
- * process_threads.c. on_tracer: has the tracer make a call; afterwards nothing is traced that is not wanted. Only such
- * calls may use stop_threads, resume_threads (as sw_process_stop, sw_process_resume) and read_regs. tls: receives the
- * thread pointer, 0: unknown; may be null. drop_threads: resumes all threads and forgets them. pac_mask_of: of a thread
- * that the caller traces, 0: unknown.
+ * process_threads.c, on the tracer. seize: begins to trace and stop a thread, and puts it into the list. wait_for_stop:
+ * until it stands, or for a time. detach: false: it cannot be let go now. reap_if_ended: of a thread that has ended;
+ * keeps: it stays a zombie, for its parent.
+ */
+enum sw_status sw_process_seize(struct sw_process *process, int tid);
+enum sw_status sw_process_wait_for_stop(struct sw_process *process, struct sw_process_thread *thread);
+bool sw_process_detach(struct sw_process *process, struct sw_process_thread *thread);
+void sw_process_remove_thread(struct sw_process *process, struct sw_process_thread *thread);
+bool sw_process_reap_if_ended(int tid, bool keeps);
+
+/*
+ * process_calls.c; stop_threads, resume_threads, find_thread: process_threads.c. on_tracer: has the tracer make a call;
+ * afterwards nothing is traced that is not wanted. Only such calls may use stop_threads, resume_threads (as
+ * sw_process_stop, sw_process_resume) and read_regs. tls: receives the thread pointer, 0: unknown; may be null.
+ * drop_threads: resumes all threads and forgets them. pac_mask_of: of a thread that the caller traces, 0: unknown.
  */
 typedef enum sw_status sw_process_call(struct sw_process *process, void *arg);
 enum sw_status sw_process_on_tracer(struct sw_process *process, sw_process_call *call, void *arg);

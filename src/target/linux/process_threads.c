@@ -14,8 +14,6 @@
 #include "arch/arch.h"
 #include "common/grow.h"
 
-#include <snapwalk/context.h>
-
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
@@ -28,9 +26,6 @@
 
 #ifndef NT_ARM_PAC_MASK
 #define NT_ARM_PAC_MASK 0x406
-#endif
-#ifndef NT_ARM_TLS
-#define NT_ARM_TLS 0x401
 #endif
 
 #define STOP_TIMEOUT_NS UINT64_C(2000000000) /* for threads that get no processor */
@@ -45,6 +40,19 @@ struct sw_process_thread *sw_process_find_thread(const struct sw_process *proces
         if ((uint64_t)process->threads[i].tid == tid)
             return &process->threads[i];
     return NULL;
+}
+
+size_t sw_process_threads(const struct sw_process *process, uint64_t *tids, size_t capacity)
+{
+    size_t count = 0;
+    for (size_t i = 0; process && i < process->thread_count; i++) {
+        if (!process->threads[i].stopped)
+            continue;
+        if (tids && count < capacity)
+            tids[count] = (uint64_t)process->threads[i].tid;
+        count++;
+    }
+    return count;
 }
 
 static int by_tid(const void *a, const void *b)
@@ -78,7 +86,7 @@ static enum sw_status make_room(struct sw_process *process)
     return SW_OK;
 }
 
-static void remove_thread(struct sw_process *process, struct sw_process_thread *thread)
+void sw_process_remove_thread(struct sw_process *process, struct sw_process_thread *thread)
 {
     *thread = process->threads[--process->thread_count];
 }
@@ -97,7 +105,7 @@ static bool is_end(const siginfo_t *info)
  *
  * Returns  Whether it has ended.
  */
-static bool reap_if_ended(int tid, bool keeps)
+bool sw_process_reap_if_ended(int tid, bool keeps)
 {
     siginfo_t info = { 0 };
     if (waitid(P_PID, (id_t)tid, &info, WEXITED | __WALL | WNOHANG | WNOWAIT) != 0)
@@ -116,7 +124,7 @@ static void reap(const struct sw_process *process, int tid)
 {
     const uint64_t begin = sw_os_now();
     const bool keeps = tid == process->pid && process->own_child;
-    for (unsigned round = 0; !reap_if_ended(tid, keeps) && sw_os_now() - begin <= STOP_TIMEOUT_NS; round++)
+    for (unsigned round = 0; !sw_process_reap_if_ended(tid, keeps) && sw_os_now() - begin <= STOP_TIMEOUT_NS; round++)
         sw_os_wait(NULL, round);
 }
 
@@ -126,7 +134,7 @@ static void reap(const struct sw_process *process, int tid)
  * Returns  SW_OK; SW_E_GONE (it has ended); SW_E_BUSY (in uninterruptible sleep, say in vfork); SW_E_PERMISSION;
  *          SW_E_NO_MEMORY; SW_E_OS.
  */
-static enum sw_status seize(struct sw_process *process, int tid)
+enum sw_status sw_process_seize(struct sw_process *process, int tid)
 {
     const enum sw_status status = make_room(process);
     if (status != SW_OK)
@@ -184,7 +192,7 @@ static enum sw_status look_at_thread(struct sw_process *process, struct sw_proce
 }
 
 /* Waits for one thread. SW_E_BUSY: it does not stop. */
-static enum sw_status wait_for_stop(struct sw_process *process, struct sw_process_thread *thread)
+enum sw_status sw_process_wait_for_stop(struct sw_process *process, struct sw_process_thread *thread)
 {
     const uint64_t begin = sw_os_now();
     enum sw_status status = SW_E_BUSY;
@@ -200,7 +208,7 @@ static enum sw_status wait_for_stop(struct sw_process *process, struct sw_proces
 }
 
 /* Resumes a thread. One that has not stopped yet cannot be detached: it stays seized, and runs. */
-static bool detach(struct sw_process *process, struct sw_process_thread *thread)
+bool sw_process_detach(struct sw_process *process, struct sw_process_thread *thread)
 {
     if (!thread->stopped && poll_stop(process, thread) == SW_E_BUSY)
         return false;
@@ -219,12 +227,12 @@ static void release_threads(struct sw_process *process)
     for (size_t i = process->thread_count; i-- > 0;) {
         struct sw_process_thread *thread = &process->threads[i];
         thread->held_by_stop = false;
-        if (thread->tid != process->pid && thread->suspend_count == 0 && detach(process, thread))
-            remove_thread(process, thread);
+        if (thread->tid != process->pid && thread->suspend_count == 0 && sw_process_detach(process, thread))
+            sw_process_remove_thread(process, thread);
     }
     struct sw_process_thread *leader = sw_process_find_thread(process, (uint64_t)process->pid);
-    if (leader && leader->suspend_count == 0 && detach(process, leader))
-        remove_thread(process, leader);
+    if (leader && leader->suspend_count == 0 && sw_process_detach(process, leader))
+        sw_process_remove_thread(process, leader);
     if (process->stop_began)
         process->stopped_ns = sw_os_now() - process->stop_began;
     process->stop_began = 0;
@@ -252,7 +260,7 @@ static enum sw_status seize_new(struct sw_process *process, size_t *found, size_
     while (status == SW_OK && (tid = sw_process_next_thread(tasks)) != 0) {
         if (is_known(process, known, tid))
             continue;
-        status = seize(process, tid);
+        status = sw_process_seize(process, tid);
         *found += status == SW_OK;
         *asleep += status == SW_E_BUSY && !sw_process_sleeps_long(process, tid);
         if (status == SW_E_BUSY)
@@ -274,7 +282,7 @@ static size_t look_at_all(struct sw_process *process, unsigned round)
         thread->held_by_stop = true;
         waiting += status == SW_E_BUSY && !thread->is_left_out;
         if (status == SW_E_GONE)
-            remove_thread(process, thread);
+            sw_process_remove_thread(process, thread);
     }
     return waiting;
 }
@@ -359,239 +367,4 @@ enum sw_status sw_process_resume_threads(struct sw_process *process)
 {
     release_threads(process);
     return sw_process_live_thread(process->pid) ? SW_OK : SW_E_GONE;
-}
-
-static bool is_wanted(const struct sw_process_thread *thread)
-{
-    return thread->held_by_stop || thread->suspend_count;
-}
-
-/*
- * A thread that is not wanted any more and could not be detached is let go by the end of the tracer, as soon as nothing
- * else is held by it.
- */
-static void settle(struct sw_process *process)
-{
-    for (size_t i = 0; i < process->thread_count; i++)
-        if (is_wanted(&process->threads[i]))
-            return;
-    if (process->thread_count)
-        sw_tracer_end(&process->tracer);
-    process->thread_count = 0;
-}
-
-/* ------------------------------------------------------------------ calls, made by the tracer */
-
-struct request {
-    struct sw_process *process;
-    sw_process_call *call;
-    void *arg;
-    enum sw_status status;
-};
-
-static void make_call(void *arg)
-{
-    struct request *request = arg;
-    pthread_mutex_lock(&request->process->threads_lock);
-    request->status = request->call(request->process, request->arg);
-    pthread_mutex_unlock(&request->process->threads_lock);
-}
-
-/*
- * No thread can be seized while the process begins another program. That ends its other threads, and waits until those
- * that were seized before are reaped: so this is done here, while the tracer waits in one PTRACE_SEIZE.
- */
-static void reap_ended(void *arg)
-{
-    const struct request *request = arg;
-    struct sw_process *process = request->process;
-    if (pthread_mutex_trylock(&process->threads_lock) != 0)
-        return;
-    const bool is_stuck = process->seize_count == process->seize_seen;
-    process->seize_seen = process->seize_count;
-    for (size_t i = 0; i < process->thread_count && is_stuck; i++) {
-        const int tid = process->threads[i].tid;
-        if (tid != process->pid)
-            (void)reap_if_ended(tid, false);
-    }
-    pthread_mutex_unlock(&process->threads_lock);
-}
-
-enum sw_status sw_process_on_tracer(struct sw_process *process, sw_process_call *call, void *arg)
-{
-    struct request request = { process, call, arg, SW_OK };
-    const enum sw_status status = sw_tracer_call(&process->tracer, make_call, reap_ended, &request);
-    settle(process);
-    if (request.status == SW_E_OS || request.status == SW_E_PERMISSION)
-        errno = process->error; /* the tracer has an errno of its own */
-    return status == SW_OK ? request.status : status;
-}
-
-/* All registers at once: to ask the tracer takes longer than to read them. */
-static enum sw_status stop_call(struct sw_process *process, void *arg)
-{
-    (void)arg;
-    const enum sw_status status = sw_process_stop_threads(process);
-    for (size_t i = 0; i < process->thread_count; i++) {
-        struct sw_process_thread *thread = &process->threads[i];
-        thread->has_regs = thread->stopped && sw_process_read_regs(thread->tid, &thread->regs, NULL) == SW_OK;
-    }
-    return status;
-}
-
-enum sw_status sw_process_stop(struct sw_process *process)
-{
-    if (!process)
-        return SW_E_ARGUMENT;
-    return process->is_adopted ? SW_E_BUSY : sw_process_on_tracer(process, stop_call, NULL);
-}
-
-static enum sw_status resume_call(struct sw_process *process, void *arg)
-{
-    (void)arg;
-    return sw_process_resume_threads(process);
-}
-
-enum sw_status sw_process_resume(struct sw_process *process)
-{
-    if (!process)
-        return SW_E_ARGUMENT;
-    if (process->is_adopted)
-        sw_process_forget_stop(process);
-    if (!sw_tracer_lives(&process->tracer))
-        return sw_process_live_thread(process->pid) ? SW_OK : SW_E_GONE;
-    return sw_process_on_tracer(process, resume_call, NULL);
-}
-
-uint64_t sw_process_stopped_ns(const struct sw_process *process)
-{
-    return process ? process->stopped_ns : 0;
-}
-
-void sw_process_drop_threads(struct sw_process *process)
-{
-    const struct sw_alloc *alloc = &process->alloc;
-    for (size_t i = 0; i < process->thread_count; i++)
-        process->threads[i].suspend_count = 0;
-    if (sw_tracer_lives(&process->tracer))
-        (void)sw_process_on_tracer(process, resume_call, NULL);
-    sw_tracer_end(&process->tracer);
-    if (process->threads)
-        alloc->put(alloc->arg, process->threads, process->thread_room * sizeof *process->threads);
-    if (process->sleepers)
-        alloc->put(alloc->arg, process->sleepers, process->sleeper_room * sizeof *process->sleepers);
-}
-
-size_t sw_process_threads(const struct sw_process *process, uint64_t *tids, size_t capacity)
-{
-    size_t count = 0;
-    for (size_t i = 0; process && i < process->thread_count; i++) {
-        if (!process->threads[i].stopped)
-            continue;
-        if (tids && count < capacity)
-            tids[count] = (uint64_t)process->threads[i].tid;
-        count++;
-    }
-    return count;
-}
-
-/* The thread pointer: on x64, word 21 of Linux' struct user_regs_struct; on ARM64, a register set of its own. */
-static uint64_t thread_pointer(int tid, const unsigned char *record)
-{
-    uint64_t tls = 0;
-    struct iovec data = { &tls, sizeof tls };
-    if (sw_os_machine() == SW_MACHINE_X64)
-        memcpy(&tls, record + 21 * sizeof tls, sizeof tls);
-    else if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_ARM_TLS, &data) != 0)
-        tls = 0;
-    return tls;
-}
-
-enum sw_status sw_process_read_regs(int tid, struct sw_regs *regs, uint64_t *tls)
-{
-    unsigned char record[512];
-    struct iovec data = { record, sizeof record };
-    if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &data) != 0)
-        return sw_os_status(errno);
-    if (data.iov_len < sw_context_size(SW_CONTEXT_USER_REGS, sw_os_machine()))
-        return SW_E_UNSUPPORTED;
-    if (tls)
-        *tls = thread_pointer(tid, record);
-    return sw_context_load(SW_CONTEXT_USER_REGS, sw_os_machine(), record, data.iov_len, regs);
-}
-
-/* One thread, for calls. */
-struct one {
-    uint64_t tid;
-    struct sw_regs *regs;
-};
-
-static enum sw_status suspend_call(struct sw_process *process, void *arg)
-{
-    const struct one *one = arg;
-    enum sw_status status = SW_OK;
-    if (!sw_process_find_thread(process, one->tid))
-        status = sw_process_thread_ended(process->pid, (int)one->tid) ? SW_E_GONE : seize(process, (int)one->tid);
-    struct sw_process_thread *thread = sw_process_find_thread(process, one->tid);
-    if (!thread)
-        return status;
-    status = wait_for_stop(process, thread);
-    if (status == SW_OK) {
-        status = sw_process_read_regs(thread->tid, one->regs, NULL);
-        process->error = errno;
-    }
-    if (status == SW_OK) {
-        thread->suspend_count++;
-        process->pac_mask = sw_process_pac_mask_of(thread->tid);
-    } else if (!is_wanted(thread) && detach(process, thread)) {
-        remove_thread(process, thread);
-    }
-    return status;
-}
-
-static enum sw_status suspend(void *arg, uint64_t os_id, struct sw_regs *regs)
-{
-    struct one one = { os_id, regs };
-    if (!arg || !regs || os_id == 0 || os_id > INT32_MAX)
-        return SW_E_ARGUMENT;
-    return ((struct sw_process *)arg)->is_adopted ? SW_E_BUSY : sw_process_on_tracer(arg, suspend_call, &one);
-}
-
-static enum sw_status let_go_call(struct sw_process *process, void *arg)
-{
-    struct sw_process_thread *thread = arg;
-    process->maps_valid = false;
-    if (detach(process, thread))
-        remove_thread(process, thread);
-    return SW_OK;
-}
-
-static enum sw_status resume(void *arg, uint64_t os_id)
-{
-    struct sw_process *process = arg;
-    struct sw_process_thread *thread = process ? sw_process_find_thread(process, os_id) : NULL;
-    if (!process)
-        return SW_E_ARGUMENT;
-    if (!thread || thread->suspend_count == 0)
-        return SW_E_NOT_FOUND;
-    thread->suspend_count--;
-    return is_wanted(thread) ? SW_OK : sw_process_on_tracer(process, let_go_call, thread);
-}
-
-static uint64_t current(void *arg)
-{
-    (void)arg;
-    return 0;
-}
-
-static enum sw_status capture(void *arg, struct sw_regs *regs)
-{
-    (void)arg;
-    (void)regs;
-    return SW_E_UNSUPPORTED;
-}
-
-struct sw_suspender sw_process_suspender(struct sw_process *process)
-{
-    return (struct sw_suspender){ suspend, resume, current, capture, sw_os_wait, process, NULL };
 }
