@@ -12,6 +12,11 @@
  * 16 KiB each; the list of mapped files, and of each that is on a stack its ELF headers with the build id; the dynamic
  * linker's list; code ranges that frames are in. What is in files is not: a reader needs the same files, as for other
  * cores (sw_core_files, build ids are compared).
+ *
+ * A walk that failed is in it as one that did not: made again, it fails in the same way at the same place. Nothing
+ * here may be called in a signal handler, and a process cannot make a capsule of itself. A handler has one written by
+ * another process while its thread waits: vfork, execve of "snapstacks --save FILE PID", and waitpid may all be called
+ * there.
  */
 #ifndef SNAPWALK_CAPSULE_H
 #define SNAPWALK_CAPSULE_H

@@ -1,5 +1,5 @@
 #!/bin/sh
-# capsule.sh BUILD: real processes saved by snapstacks --save, read by it, gdb and eu-stack: the frames are those of the living
+# capsule.sh BUILD: real processes, one of which crashes, saved by snapstacks --save, read by it, gdb and eu-stack: the frames are those of the living
 # process, of its core by gcore or createdump, and of that core's capsule. TAP on standard output.
 set -u
 cd "$(dirname "$0")/../.."
@@ -115,6 +115,74 @@ printf x | dd of="$out/native.capsule" bs=1 seek=70000000 conv=notrunc 2>/dev/nu
 frames "$out/native.capsule" >"$out/native.long"
 same "native: bytes behind the end do not matter" "$out/native.live" "$out/native.long"
 kill -KILL "$pid"
+
+# ---- a crash: the handler has the tool write the capsule; another thread's stack is overwritten ----
+cat >"$out/crash.c" <<'END'
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char stack[1 << 16], number[16];
+static char *command[] = { 0, "--plain", "--all", "--no-lines", "--output", 0, "--save", 0, number, 0 };
+static int ends[2];
+/* vfork, execve and waitpid may be called in a handler; this thread waits while the tool looks at the process. */
+static void on_crash(int signal)
+{
+    (void)signal;
+    const pid_t child = vfork();
+    if (child == 0) {
+        execve(command[0], command, (char *[]){ 0 });
+        _exit(127);
+    }
+    waitpid(child, 0, 0);
+    _exit(0);
+}
+__attribute__((noinline)) static void overwrite(unsigned long *from)
+{
+    for (int i = 0; i < 24; i++)
+        from[i] = 0x1234567 * (i + 1); /* the caller's frame, its return address, and what is behind it */
+    (void)!write(ends[1], "", 1);
+    for (;;)
+        pause();
+}
+__attribute__((noinline)) static void *lose(void *arg)
+{
+    volatile unsigned long own[2] = { (unsigned long)arg, 1 };
+    overwrite((unsigned long *)own);
+    return (void *)own[1];
+}
+__attribute__((noinline)) static int fall(int depth, volatile int *at) { return depth ? fall(depth - 1, at) + 1 : *at; }
+int main(int argc, char **argv)
+{
+    pthread_t one;
+    char byte;
+    (void)argc;
+    command[0] = argv[1];
+    command[5] = argv[2];
+    command[7] = argv[3];
+    snprintf(number, sizeof number, "%d", (int)getpid());
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof stack }, 0);
+    sigaction(SIGSEGV, &(struct sigaction){ .sa_handler = on_crash, .sa_flags = SA_ONSTACK }, 0);
+    if (pipe(ends) != 0 || pthread_create(&one, 0, lose, 0) != 0 || read(ends[0], &byte, 1) != 1)
+        return 1;
+    usleep(100000);
+    return fall(30, (volatile int *)8);
+}
+END
+"${CC:-gcc}" -O1 -g -fno-optimize-sibling-calls "$out/crash.c" -o "$out/crash" -lpthread 2>"$out/seen" &&
+    timeout 60 "$out/crash" "$stacks" "$out/crash.plain" "$out/crash.capsule" >"$out/seen" 2>&1
+verdict $? "a handler has a capsule written"
+sed 's/^thread \([0-9]*\).*/thread \1/' "$out/crash.plain" >"$out/crash.live"
+frames "$out/crash.capsule" >"$out/crash.read"
+same "crash: capsule beside process" "$out/crash.live" "$out/crash.read"
+[ "$(grep -c ' crash!fall+' "$out/crash.read")" -eq 31 ] && grep -q ' crash!main+' "$out/crash.read"
+verdict $? "crash: the capsule leads from the handler to what crashed, and to main"
+[ "$(grep '^stop ' "$out/crash.read" | grep -vc root)" -eq 1 ]
+verdict $? "crash: a walk that failed is in it, and fails in the same way: $(grep '^stop ' "$out/crash.read" | grep -v root | head -n 1)"
 
 # ---- .NET ----
 . mk/sample.sh
