@@ -164,6 +164,12 @@ static bool may_have_changed(const struct sw_process_captured *thread, const str
            (!thread->is_on_own_stack && map->writable && !map->executable && map->inode == 0);
 }
 
+/* Neither data nor code, as the process itself sees it: ptrace would read zeros there. */
+static bool is_forbidden(const struct sw_map *map)
+{
+    return !map->readable && !map->executable;
+}
+
 /* What is not copied is read once: nearer to the moment of the capture than each later time. */
 struct sw_memory sw_process_captured_memory(struct sw_process *process)
 {
@@ -180,7 +186,7 @@ static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
     while (done < size) { /* mappings that touch read as one */
         const uint64_t at = address + done;
         const struct sw_map *map = sw_maps_find(process->maps, process->map_count, at);
-        if (!map || may_have_changed(thread, map))
+        if (!map || is_forbidden(map) || may_have_changed(thread, map))
             break;
         const size_t part = map->end - at < size - done ? (size_t)(map->end - at) : size - done;
         const size_t got = sw_page_cache_read(&process->capture.pages, at, (uint8_t *)to + done, part);
