@@ -36,6 +36,9 @@ enum sw_mode {
  * address  Where the record is on the stack. It is compared with stack pointers.
  * has_method  The record names a method (a prestub, a helper frame). This matters only for walks without frames.
  * exact    The pc was being executed: the thread was stopped or faulted there. Otherwise pc is a return address.
+ * resumable  The runtime has parked the thread here: it has sent it to its own code, or replaced a return address. Of
+ *          the first record that leads to managed code it counts as SW_THREAD_RESUMABLE_TOP does where coreclr-windows
+ *          has stopped the thread.
  * regs     The registers of the managed frame that was left, with its pc: a walk continues from them. known == 0 if the
  *          record leads to no managed frame. Registers that it has count more than those that a walk has come to.
  * context_flags  ContextFlags of the CONTEXT that the runtime noted, as of a fault: in the coreclr flavours callbacks
@@ -45,6 +48,7 @@ struct sw_transition {
     uint64_t address;
     bool has_method;
     bool exact;
+    bool resumable;
     struct sw_regs regs;
     uint32_t context_flags;
 };
@@ -73,7 +77,9 @@ struct sw_thread {
  * Asks the runtime about a thread at the moment of a walk. Its answers replace the mode, flags and transition records
  * in the table. The functions must be as safe as the place that walks are made from.
  *
- * update    Changes mode and flags of *thread, which is a copy.
+ * update    Changes mode and flags of *thread, which is a copy. Called when the target is looked up, again when the
+ *           engine has stopped it, and where its leaf returns to native code. What it makes of the engine's
+ *           walker->replaced counts from then on.
  * record    Reports the next transition record, from the leaf, and advances *cursor, which is 0 at first. False: there
  *           are no more.
  * unwound   Reports the part [*low, *high) of the stack that the next exception in flight has unwound, the innermost

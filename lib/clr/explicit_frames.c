@@ -93,7 +93,7 @@ static bool read_context(const struct source *s, uint64_t context, struct sw_tra
 static bool from_redirected(struct source *s, struct sw_transition *record)
 {
     uint64_t context;
-    record->exact = true;
+    record->exact = record->resumable = true;
     return word_at(s, s->frame, SW_CLR_RESUMABLE_CONTEXT, &context) && read_context(s, context, record);
 }
 
@@ -140,6 +140,7 @@ static bool from_software(struct source *s, struct sw_transition *record)
 static bool from_hijack(struct source *s, struct sw_transition *record)
 {
     uint64_t pc, args, sp;
+    record->resumable = true;
     if (!word_at(s, s->frame, SW_CLR_HIJACK_RETURN, &pc) || !word_at(s, s->frame, SW_CLR_HIJACK_ARGS, &args))
         return false;
     sp = args + s->layout->at[SW_CLR_HIJACK_SIZE];
@@ -265,6 +266,19 @@ bool sw_clr_thread_mode(const struct sw_clr_layout *layout, const struct sw_memo
     if (sw_memory_read(memory, thread + layout->at[SW_CLR_THREAD_MODE], word, sizeof word) != sizeof word)
         return false;
     *mode = sw_load32(word) ? SW_MODE_COOPERATIVE : SW_MODE_PREEMPTIVE;
+    return true;
+}
+
+bool sw_clr_thread_forbids(const struct sw_clr_layout *layout, const struct sw_memory *object, uint64_t thread,
+                           bool *forbids)
+{
+    enum { REGIONS_MAX = 255 }; /* nested; anything else is no such count */
+    const uint16_t at = layout->at[SW_CLR_THREAD_FORBID];
+    uint8_t word[4];
+    if (at == SW_CLR_NONE || sw_memory_read(object, thread + at, word, sizeof word) != sizeof word ||
+        sw_load32(word) > REGIONS_MAX)
+        return false;
+    *forbids = sw_load32(word) != 0;
     return true;
 }
 

@@ -6,7 +6,7 @@
  * 9.0.22, 10.0.11 to 10.0.14). All of it is private to the runtime, so what is read with it is believed only if it fits
  * together.
  *
- * Source: clr-frames-by-version.md, row by row; clr-arm64-observed.md section 6; clr-windows-observed.md W19b, W93.
+ * Source: clr-frames-by-version.md, row by row; clr-arm64-observed.md section 6; clr-windows-observed.md W19b, W19d, W93.
  */
 #include "clr/runtime.h"
 
@@ -47,6 +47,7 @@ static const uint16_t offsets[SW_CLR_FIELDS][A_RUNTIME] = {
     { D, D, D, D, 480, D, 496 },           /* THREAD_EXCEPTION */
     { D, D, D, D, 8, D, 8 },               /* THREAD_STATE */
     { 152, 192, 160, 152, 280, 160, 296 }, /* THREAD_HIJACK */
+    { 56, N, 64, 56, 160, 64, 176 },       /* THREAD_FORBID */
     { D, D, D, 8, 8, 8, 8 },               /* FRAME_NEXT */
     { D, D, D, 24, 32, 24, 32 },           /* INLINED_SP */
     { D, D, D, 32, 40, 32, 40 },           /* INLINED_RETURN */

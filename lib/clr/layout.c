@@ -30,6 +30,7 @@ static const struct field {
     { "Thread", "ExceptionTracker" },
     { "Thread", "State" },
     { NULL, NULL },
+    { NULL, NULL },
     { "Frame", "Next" },
     { "InlinedCallFrame", "CallSiteSP" },
     { "InlinedCallFrame", "CallerReturnAddress" },

@@ -22,6 +22,7 @@ enum sw_clr_field {
     SW_CLR_THREAD_EXCEPTION,
     SW_CLR_THREAD_STATE,  /* u32 */
     SW_CLR_THREAD_HIJACK, /* the return address that was replaced; the next word: where it was */
+    SW_CLR_THREAD_FORBID, /* u32: how many regions the thread is in that forbid to suspend it */
     SW_CLR_FRAME_NEXT,
     SW_CLR_INLINED_SP,
     SW_CLR_INLINED_RETURN,
@@ -252,6 +253,14 @@ bool sw_clr_thread_fits(const struct sw_clr_layout *layout, const struct sw_memo
  */
 bool sw_clr_thread_mode(const struct sw_clr_layout *layout, const struct sw_memory *memory, uint64_t thread,
                         enum sw_mode *mode);
+
+/*
+ * Whether a thread is in a region in which it must not be suspended, as one that holds a lock of the runtime's tables.
+ *
+ * Returns  False: not known of this runtime, or no such count. Otherwise as sw_clr_thread_mode.
+ */
+bool sw_clr_thread_forbids(const struct sw_clr_layout *layout, const struct sw_memory *object, uint64_t thread,
+                           bool *forbids);
 
 /*
  * The return address that the runtime has replaced on a thread's stack, to intercept the thread when it returns. The

@@ -81,7 +81,7 @@ bool sw_core_find_header(const struct sw_core_headers *headers, enum sw_core_hea
                          struct sw_core_header *header)
 {
     for (uint64_t n = 0; sw_core_header(headers, n, header); n++)
-        if (header->type == type)
+        if (header->type == (uint32_t)type)
             return true;
     return false;
 }

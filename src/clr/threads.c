@@ -139,20 +139,28 @@ void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_thread *thread, stru
 }
 
 /*
- * Whether the calling thread is in a region where it must not be suspended, as in RuntimeThreadSuspended: the runtime's
- * answer about an address that is none of its own is then another one. The documented contract does not ask.
+ * Whether a thread is in a region where it must not be suspended, as in RuntimeThreadSuspended. Where its own count of
+ * them is not known: the runtime's answer to the calling thread, about an address that is none of its own, is then
+ * another one. The documented contract does not ask.
  */
 static bool forbids_suspension(const struct sw_clr_lease *lease, const struct sw_thread *thread)
 {
-    ICorProfilerInfo3 *info = lease->clr->info;
-    return lease->engine.flavour != SW_FLAVOUR_DOCUMENTED && thread->os_id == atomic_load(&lease->inside) &&
-           info->lpVtbl->GetFunctionFromIP(info, NULL, NULL) == CORPROF_E_ASYNCHRONOUS_UNSAFE;
+    const struct sw_clr *clr = lease->clr;
+    const struct sw_memory object = object_of(clr, thread->id);
+    bool forbids;
+    if (lease->engine.flavour == SW_FLAVOUR_DOCUMENTED)
+        return false;
+    if (clr->layout_status == SW_OK && sw_clr_thread_forbids(&clr->layout, &object, thread->id, &forbids))
+        return forbids;
+    return thread->os_id == atomic_load(&lease->inside) &&
+           clr->info->lpVtbl->GetFunctionFromIP(clr->info, NULL, NULL) == CORPROF_E_ASYNCHRONOUS_UNSAFE;
 }
 
 void sw_clr_update(void *arg, struct sw_thread *thread)
 {
     struct sw_clr_lease *lease = arg;
     struct sw_clr *clr = lease->clr;
+    thread->flags &= ~(uint32_t)(SW_THREAD_FORBID_SUSPEND | SW_THREAD_EXCEPTION_PASS2);
     if (forbids_suspension(lease, thread))
         thread->flags |= SW_THREAD_FORBID_SUSPEND;
     struct sw_clr_exception exception;

@@ -61,6 +61,19 @@ FunctionID sw_function_of(const struct sw_engine *engine, const struct sw_range 
     return (FunctionID)(named ? named : code->id);
 }
 
+void sw_call_ask(struct sw_call *call)
+{
+    const struct sw_inspector *inspector = call->engine->inspector;
+    if (inspector)
+        inspector->update(inspector->arg, &call->target);
+}
+
+void sw_call_update(struct sw_call *call)
+{
+    sw_call_ask(call);
+    call->work->walker.replaced = call->engine->walker->replaced;
+}
+
 static bool next_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record)
 {
     const struct sw_inspector *inspector = call->engine->inspector;

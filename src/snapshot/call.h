@@ -138,6 +138,10 @@ FunctionID sw_function_of(const struct sw_engine *engine, const struct sw_range 
 /* The target's transition record behind `*cursor` (0: the innermost), which moves on. False: there is none. */
 bool sw_call_record(const struct sw_call *call, uint64_t *cursor, struct sw_transition *record);
 
+/* Asks the runtime about the target as it is now. update: the scratch is the call's, whose walk goes by that, too. */
+void sw_call_ask(struct sw_call *call);
+void sw_call_update(struct sw_call *call);
+
 /* Whether a CONTEXT of that machine may have that size. */
 bool sw_call_is_context_size(enum sw_machine machine, ULONG32 size);
 

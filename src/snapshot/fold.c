@@ -101,18 +101,41 @@ static bool fold_batches(struct sw_fold *fold)
     return true;
 }
 
+/* there: the walk stands at a frame that was not shown yet. False: there is no more to be shown, though there is more. */
+static bool walk_on(struct sw_fold *fold, bool there)
+{
+    struct sw_walk *walk = &fold->call->work->walk;
+    fold->replay = sw_batch_use_replay(walk, fold->replay); /* one for all stretches */
+    for (; there || sw_walk_next(walk); there = false)
+        if (!sw_fold_frame(fold, &walk->frame) || !fold_batches(fold))
+            return false;
+    return true;
+}
+
+/* From the frame that the replaced return address led to, as the one that it would have been. */
+static void walk_with_original(struct sw_fold *fold)
+{
+    struct sw_call_work *work = fold->call->work;
+    fold->frames_left -= work->walk.depth - 1;
+    work->noted = work->walk.frame.regs;
+    sw_regs_set(&work->noted, fold->pc, work->walker.replaced.original);
+    sw_fold_begin_walk(fold, &work->noted, false, UINT32_MAX);
+}
+
 /* Walks one stretch. False: the callback ended it. */
 static bool walk_stretch(struct sw_fold *fold, struct sw_start start)
 {
     struct sw_call_work *work = fold->call->work;
     if (!start.reached)
         sw_fold_begin_walk(fold, start.regs, start.exact, UINT32_MAX);
-    fold->replay = sw_batch_use_replay(&work->walk, fold->replay); /* one for all stretches */
-    for (bool there = start.reached; there || sw_walk_next(&work->walk); there = false)
-        if (!sw_fold_frame(fold, &work->walk.frame) || !fold_batches(fold)) {
+    bool there = start.reached;
+    for (; !walk_on(fold, there); there = false) {
+        if (!fold->overtaken) {
             work->walk.stop = fold->not_higher > SW_FOLD_NOT_HIGHER_MAX ? SW_STOP_FRAME_LIMIT : SW_STOP_ABORTED;
             return false;
         }
+        walk_with_original(fold);
+    }
     fold->frames_left -= work->walk.depth < fold->frames_left ? work->walk.depth : fold->frames_left;
     return true;
 }

@@ -29,6 +29,8 @@ enum before { NOTHING = 0, MANAGED, SWALLOWING, NATIVE };
  * handler, handler_fp  A handler was met (a catch, finally or fault funclet), and frames are passed over until its
  *          method's own is reached, which has the same frame pointer. 0: none.
  * replay   The walker's, taken; or null.
+ * behind_leaf  The frame before was managed and is the one that was being executed.
+ * overtaken  The walk has read a return address that the runtime had just replaced, and stands where it leads.
  */
 struct sw_fold {
     struct sw_call *call;
@@ -54,6 +56,8 @@ struct sw_fold {
     bool is_noted;
     bool has_run;
     bool documented;
+    bool behind_leaf;
+    bool overtaken;
 };
 
 /* ---- start.c ---- */
@@ -86,7 +90,7 @@ struct sw_transition *sw_fold_take_record(struct sw_fold *fold, uint64_t above);
 /* Notes which parts of the stack exceptions in flight have unwound; before the first frame. */
 void sw_fold_find_unwound(struct sw_fold *fold);
 
-/* Takes the next frame. False: the callback wants no more, or frames go in circles. */
+/* Takes the next frame. False: the callback wants no more, frames go in circles, or the walk was overtaken. */
 enum { SW_FOLD_NOT_HIGHER_MAX = 256 };
 bool sw_fold_frame(struct sw_fold *fold, const struct sw_frame *frame);
 

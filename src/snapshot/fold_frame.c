@@ -231,11 +231,32 @@ static bool goes_in_circles(struct sw_fold *fold, uint64_t sp)
     return fold->not_higher > SW_FOLD_NOT_HIGHER_MAX;
 }
 
+/*
+ * A thread that wants to collect may replace the return address of a thread's leaf while that stands stopped, between
+ * the question about it and the walk's load. So where the leaf returns to native code the runtime is asked again.
+ *
+ * Source: clr-windows-observed.md W19c.
+ */
+static bool is_overtaken(struct sw_fold *fold, const struct sw_frame *frame)
+{
+    struct sw_call *call = fold->call;
+    const struct sw_walker *walker = &call->work->walker;
+    const uint64_t before = walker->replaced.at, sp = sw_regs_sp(&frame->regs);
+    if (sw_call_is_for_caller(call))
+        return false;
+    sw_call_update(call);
+    const uint64_t at = walker->replaced.at;
+    return at != 0 && at != before && at >= fold->sp && at < sp;
+}
+
 bool sw_fold_frame(struct sw_fold *fold, const struct sw_frame *frame)
 {
-    if (goes_in_circles(fold, sw_regs_sp(&frame->regs)))
+    const bool is_managed = sw_code_is_managed(&frame->code), behind_leaf = fold->behind_leaf;
+    fold->behind_leaf = is_managed && frame->exact;
+    fold->overtaken = behind_leaf && !is_managed && is_overtaken(fold, frame);
+    if (fold->overtaken || goes_in_circles(fold, sw_regs_sp(&frame->regs)))
         return false;
-    if (sw_code_is_managed(&frame->code))
+    if (is_managed)
         return fold->documented ? fold_every_managed(fold, frame) : fold_managed(fold, frame);
     return fold->handler != 0 || fold_native(fold, frame);
 }

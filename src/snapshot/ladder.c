@@ -225,12 +225,10 @@ static bool exception_state_is_broken(const struct sw_call *call)
 
 static void hold_target(struct sw_call *call)
 {
-    const struct sw_inspector *inspector = call->engine->inspector;
     if (sw_threads_enter(call->engine->threads, call->thread, &call->target, &call->held) != SW_OK)
         return;
     call->top = sw_call_is_for_caller(call) ? call->own : NULL;
-    if (inspector)
-        inspector->update(inspector->arg, &call->target);
+    sw_call_ask(call);
 }
 
 /*
@@ -300,6 +298,13 @@ static void stop_target(struct sw_call *call)
         call->suspending = SW_OK;
     else
         call->suspending = call->target.os_id != 0 ? suspend_target(call) : SW_E_GONE;
+}
+
+/* While it ran it may have changed its mode, and the runtime what it keeps of it. */
+static void look_at_stopped_target(struct sw_call *call)
+{
+    if (call->suspended)
+        sw_call_update(call);
 }
 
 /* A cooperative target is stopped under SuspendRuntime too: its registers are needed. */
@@ -425,6 +430,8 @@ static const struct {
     { "8w",  STEP(stop_target),                                        { TAKE,         TAKE,         SKIP         } },
     { "8w",  CHECK(target_has_no_os_thread),                           { NO_THREAD,    NO_THREAD,    SKIP         } },
     { "8w2", CHECK(target_cannot_be_stopped),                          { UNSAFE,       UNSAFE,       SKIP         } },
+    { "9a",  STEP(look_at_stopped_target),                             { TAKE,         TAKE,         SKIP         } },
+    { "8w2", CHECK(other_target_forbids_suspension),                   { UNSAFE,       UNSAFE,       SKIP         } },
     { "D22", STEP(report_conduct),                                     { TAKE,         TAKE,         TAKE         } },
     { "9a",  STEP(drop_seed_of_preemptive_target),                     { SKIP,         TAKE,         TAKE         } },
     { "9b",  CHECK(other_target_is_cooperative),                       { SKIP,         SKIP,         E_NOTIMPL    } },

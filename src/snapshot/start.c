@@ -120,9 +120,11 @@ static struct sw_start start_at_record(struct sw_fold *fold)
     const bool parked = (call->target.flags & SW_THREAD_RESUMABLE_TOP) != 0;
     const bool stopped_by_os = call->engine->flavour == SW_FLAVOUR_CORECLR_WINDOWS && !sw_call_is_for_caller(call) &&
                                (call->engine->runtime & SW_RUNTIME_SUSPENDED) == 0;
-    if (parked && stopped_by_os)
-        return (struct sw_start){ 0 }; /* the CLR's walker gives up here: section 2.6 */
-    struct sw_transition *record = first_record(fold);
+    struct sw_transition *record = parked && stopped_by_os ? NULL : first_record(fold);
+    if (record && record->resumable && stopped_by_os) {
+        fold->cursor = 0; /* the CLR's walker gives up here, whatever is further out: section 2.6 */
+        record = NULL;
+    }
     if (!record)
         return (struct sw_start){ 0 };
     const bool exact = parked || record->exact;

@@ -39,6 +39,7 @@ static size_t read_target(void *arg, uint64_t address, void *to, size_t size)
 static void become_arm64(struct sw_clr_layout *layout)
 {
     layout->at[SW_CLR_THREAD_HIJACK] = SW_CLR_NONE; /* the object is searched */
+    layout->at[SW_CLR_THREAD_FORBID] = SW_CLR_NONE;
     layout->at[SW_CLR_THREAD_EXCEPTION] = 392;
     layout->at[SW_CLR_BLOCK_SIZE] = 176;
     layout->at[SW_CLR_BLOCK_RETURN] = 8;

@@ -280,20 +280,20 @@ static const struct known_row {
     struct sw_clr_runtime runtime;
     bool known, described, native_dispatch;
     uint32_t context_size;
-    uint16_t mode, hijack, low, pass;
+    uint16_t mode, hijack, forbid, low, pass;
 } known_rows[] = {
-    { "net_10_x64", { 10, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, true, false, 3232, 65534, 152, 128, 185 },
-    { "net_10_arm64", { 10, SW_MACHINE_ARM64, SW_CLR_UNIX, 0 }, true, true, false, 992, 65534, 192, 128, 185 },
-    { "net_10_windows", { 10, SW_MACHINE_X64, SW_CLR_WINDOWS, 0 }, true, true, false, 1232, 65534, 160, 128, 185 },
-    { "later_as_10", { 11, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, true, false, 3232, 65534, 152, 128, 185 },
-    { "net_9_x64", { 9, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, true, false, 3104, 65534, 152, 128, 185 },
-    { "net_8_x64", { 8, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, false, true, 3104, 12, 280, 24, 65535 },
-    { "net_9_windows", { 9, SW_MACHINE_X64, SW_CLR_WINDOWS, 0 }, true, true, false, 1232, 65534, 160, 128, 185 },
-    { "net_8_windows", { 8, SW_MACHINE_X64, SW_CLR_WINDOWS, 0 }, true, false, true, 1232, 12, 296, 40, 65535 },
-    { "net_7_windows_is_not_known", { 7, SW_MACHINE_X64, SW_CLR_WINDOWS, 0 }, false, false, false, 0, 0, 0, 0, 0 },
-    { "net_7_is_not_known", { 7, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, false, false, false, 0, 0, 0, 0, 0 },
-    { "net_8_arm64_is_not_known", { 8, SW_MACHINE_ARM64, SW_CLR_UNIX, 0 }, false, false, false, 0, 0, 0, 0, 0 },
-    { "no_version_is_not_known", { 0, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, false, false, false, 0, 0, 0, 0, 0 },
+    { "net_10_x64", { 10, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, true, false, 3232, 65534, 152, 56, 128, 185 },
+    { "net_10_arm64", { 10, SW_MACHINE_ARM64, SW_CLR_UNIX, 0 }, true, true, false, 992, 65534, 192, 65535, 128, 185 },
+    { "net_10_windows", { 10, SW_MACHINE_X64, SW_CLR_WINDOWS, 0 }, true, true, false, 1232, 65534, 160, 64, 128, 185 },
+    { "later_as_10", { 11, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, true, false, 3232, 65534, 152, 56, 128, 185 },
+    { "net_9_x64", { 9, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, true, false, 3104, 65534, 152, 56, 128, 185 },
+    { "net_8_x64", { 8, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, true, false, true, 3104, 12, 280, 160, 24, 65535 },
+    { "net_9_windows", { 9, SW_MACHINE_X64, SW_CLR_WINDOWS, 0 }, true, true, false, 1232, 65534, 160, 64, 128, 185 },
+    { "net_8_windows", { 8, SW_MACHINE_X64, SW_CLR_WINDOWS, 0 }, true, false, true, 1232, 12, 296, 176, 40, 65535 },
+    { "net_7_windows_is_not_known", { 7, SW_MACHINE_X64, SW_CLR_WINDOWS, 0 }, false, false, false, 0, 0, 0, 0, 0, 0 },
+    { "net_7_is_not_known", { 7, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, false, false, false, 0, 0, 0, 0, 0, 0 },
+    { "net_8_arm64_is_not_known", { 8, SW_MACHINE_ARM64, SW_CLR_UNIX, 0 }, false, false, false, 0, 0, 0, 0, 0, 0 },
+    { "no_version_is_not_known", { 0, SW_MACHINE_X64, SW_CLR_UNIX, 0 }, false, false, false, 0, 0, 0, 0, 0, 0 },
 };
 
 static void runtime_is_known_beforehand(void **state)
@@ -313,6 +313,7 @@ static void runtime_is_known_beforehand(void **state)
     assert_int_equal(layout.context_size, row->context_size);
     assert_int_equal(layout.at[SW_CLR_THREAD_MODE], row->mode);
     assert_int_equal(layout.at[SW_CLR_THREAD_HIJACK], row->hijack);
+    assert_int_equal(layout.at[SW_CLR_THREAD_FORBID], row->forbid);
     assert_int_equal(layout.at[SW_CLR_EXCEPTION_LOW], row->low);
     assert_int_equal(layout.at[SW_CLR_EXCEPTION_PASS], row->pass);
 }

@@ -135,7 +135,8 @@ static inline struct sw_clr_layout target_layout(void)
                                             [SW_CLR_HEAP_MAP] = 40,
                                             [SW_CLR_METHOD_FLAGS] = 6,
                                             [SW_CLR_THREAD_STATE] = 12,
-                                            [SW_CLR_THREAD_HIJACK] = SW_CLR_NONE } };
+                                            [SW_CLR_THREAD_HIJACK] = SW_CLR_NONE,
+                                            [SW_CLR_THREAD_FORBID] = SW_CLR_NONE } };
     for (unsigned i = 0; i < TARGET_KINDS; i++)
         layout.frames[i] = (struct sw_clr_frame_word){ TARGET_WORD + i, target_kinds[i] };
     return layout;

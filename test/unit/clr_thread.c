@@ -173,6 +173,8 @@ static void kind_restores_exactly_its_registers(void **state)
     assert_true(cursor == FRAME && record.address == FRAME);
     assert_int_equal(record.exact, row->exact);
     assert_int_equal(record.has_method, row->has_method);
+    assert_int_equal(record.resumable, row->word == TARGET_WORD + 1 || row->word == TARGET_WORD + REDIRECTED ||
+                                           row->word == TARGET_WORD + HIJACK);
     assert_int_equal(record.regs.machine, SW_MACHINE_X64);
     assert_true(record.regs.known == row->known);
     for (unsigned n = 0; n < SW_X64_COUNT; n++)
@@ -745,6 +747,30 @@ static bool is_pc(void *arg, uint64_t address)
     return address == PC;
 }
 
+static void regions_that_forbid_suspension_are_counted(void **state)
+{
+    static const struct {
+        uint64_t count;
+        bool known, forbids;
+    } rows[] = { { 0, true, false }, { 1, true, true }, { 255, true, true }, { 256, false, false } };
+    const struct sw_memory memory = target_memory(&target);
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bool forbids = false;
+        start();
+        layout.at[SW_CLR_THREAD_FORBID] = 56;
+        put(&target, THREAD + 56, rows[i].count, 4);
+        assert_int_equal(sw_clr_thread_forbids(&layout, &memory, THREAD, &forbids), rows[i].known);
+        assert_int_equal(forbids, rows[i].forbids);
+        target.hole = THREAD + 59;
+        target.hole_size = 8;
+        assert_false(sw_clr_thread_forbids(&layout, &memory, THREAD, &forbids));
+        layout.at[SW_CLR_THREAD_FORBID] = SW_CLR_NONE;
+        target.hole = 0;
+        assert_false(sw_clr_thread_forbids(&layout, &memory, THREAD, &forbids));
+    }
+}
+
 /* original, slot: the two words, `into` the thread's object; hole: from there on nothing is readable. */
 static const struct hijack_row {
     const char *name;
@@ -808,6 +834,7 @@ int main(void)
         cmocka_unit_test(the_longest_chain_ends),
         cmocka_unit_test(wild_pointers_in_a_frame_are_no_record),
         cmocka_unit_test(mode_is_what_the_thread_says),
+        cmocka_unit_test(regions_that_forbid_suspension_are_counted),
         cmocka_unit_test(a_nested_exception_comes_before_the_one_it_is_nested_in),
         cmocka_unit_test(a_list_of_exceptions_that_does_not_rise_ends),
         cmocka_unit_test(a_thread_without_an_exception_has_none),

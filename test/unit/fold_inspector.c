@@ -376,6 +376,85 @@ static void exceptions_without_end_are_cut_off(void **state)
     tear_down(stack);
 }
 
+/* ---- what changes while the call goes on ---- */
+
+#define BY_OTHER .is.flavour = SW_FLAVOUR_CORECLR_WINDOWS, .is.who = FROM_OTHER
+
+static bool stands(const struct inspection *in)
+{
+    return sw_sim_get_counts(in->stack.sim, TARGET).outstanding != 0;
+}
+
+/* Until it stood it was in managed code; then it has called out. */
+static void update_mode(void *arg, struct sw_thread *thread)
+{
+    thread->mode = stands(arg) ? PREEMPT : COOP;
+}
+
+static void update_region(void *arg, struct sw_thread *thread)
+{
+    thread->mode = PREEMPT;
+    thread->flags = stands(arg) ? SW_THREAD_FORBID_SUSPEND : 0;
+}
+
+static void what_counts_is_what_the_target_is_when_it_stands(void **state)
+{
+    const struct inspected row = { BY_OTHER, .is.stack = "NDCMN", .noted = "D" };
+    (void)state;
+    struct simstack *stack = prepare(&row);
+    inspector.update = update_mode;
+    assert_int_equal(ask(stack, &row.is), S_OK);
+    assert_string_equal(stack->said, "DCM0");
+    tear_down(stack);
+    stack = prepare(&row);
+    inspector.update = update_region;
+    assert_int_equal((uint32_t)ask(stack, &row.is), (uint32_t)CORPROF_E_STACKSNAPSHOT_UNSAFE);
+    tear_down(stack);
+}
+
+/* The runtime replaces the leaf's return address by code of its own, and notes it when it has been asked twice. */
+static unsigned asked;
+static uint64_t replaced_at;
+
+static void update_hijack(void *arg, struct sw_thread *thread)
+{
+    const struct inspection *in = arg;
+    struct sw_walker *walker = sw_sim_walker(in->stack.sim);
+    thread->mode = COOP;
+    if (++asked == 3) {
+        walker->replaced.at = replaced_at;
+        walker->replaced.original = sw_regs_pc(&in->stack.regs[1]);
+    }
+}
+
+/* slot: in words from that of the leaf's return address. */
+static struct simstack *walk_overtaken(const struct inspected *row, int64_t slot)
+{
+    struct simstack *stack = prepare(row);
+    const uint64_t at = sw_regs_sp(&stack->regs[1]) - 8, stub = code_of_frame(stack, stack->count - 1) + AFTER_CALL;
+    assert_int_equal(sw_sim_words(stack->sim, at, &stub, 1), SW_OK);
+    inspector.update = update_hijack;
+    asked = 0;
+    replaced_at = at + 8 * (uint64_t)slot;
+    assert_int_equal(ask(stack, &row->is), S_OK);
+    return stack;
+}
+
+/* clr-windows-observed.md W19c */
+static void a_return_address_replaced_while_the_walk_goes_on_is_the_original(void **state)
+{
+    const struct inspected row = { BY_OTHER, .is.stack = "DCMN" };
+    (void)state;
+    struct simstack *stack = walk_overtaken(&row, 0);
+    assert_string_equal(stack->said, "DCM0");
+    assert_int_equal(stack->heard[1].ip, sw_regs_pc(&stack->regs[1]));
+    assert_false(stack->heard[1].info.exact);
+    tear_down(stack);
+    stack = walk_overtaken(&row, 4); /* another frame's */
+    assert_string_equal(stack->said, "D0");
+    tear_down(stack);
+}
+
 /* ---- precompiled methods that the code map does not know ---- */
 
 static bool find_precompiled(void *arg, uint64_t address, struct sw_range *code)
@@ -462,6 +541,8 @@ int main(void)
         cmocka_unit_test(registers_of_a_record_between_handler_and_method_are_those_behind),
         cmocka_unit_test(a_record_that_does_not_fit_is_not_the_frame_s),
         cmocka_unit_test(exceptions_without_end_are_cut_off),
+        cmocka_unit_test(what_counts_is_what_the_target_is_when_it_stands),
+        cmocka_unit_test(a_return_address_replaced_while_the_walk_goes_on_is_the_original),
         cmocka_unit_test(a_precompiled_method_has_the_name_that_the_runtime_gives),
         cmocka_unit_test(a_handler_finds_its_method_by_the_name_that_the_runtime_gives),
     };

@@ -263,6 +263,25 @@ static void s1_8w_thread_without_os_id_is_refused(void **state)
     tear_down(&stack);
 }
 
+/* Where the runtime's own record says that the thread is parked; what is further out names a method, and counts not. */
+static void s2_6_a_resumable_record_on_top_is_a_parked_thread(void **state)
+{
+    static struct simstack stack;
+    static const struct situation rows[] = {
+        { .stack = "NDCMN", .records = "DM", .flavour = WIN, .who = FROM_OTHER, .mode = PREEMPT, .hr = E_FAIL },
+        { .stack = "NDCMN", .records = "D", .flavour = WIN, .who = FROM_OTHER, .mode = PREEMPT, .runtime = STOPPED },
+        { .stack = "NDCMN", .records = "D", .flavour = WIN, .mode = PREEMPT },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        arrange(&stack, &rows[i]);
+        stack.records[0].resumable = true;
+        assert_int_equal((uint32_t)ask(&stack, &rows[i]), (uint32_t)rows[i].hr);
+        assert_string_equal(stack.said, i == 0 ? "" : "DCM0");
+        tear_down(&stack);
+    }
+}
+
 /* On Linux the CLR comes to its refusal of other threads first (clr-observed.md section 1). */
 static void s2_1_an_ended_thread_is_refused_in_all_flavours(void **state)
 {
@@ -418,6 +437,7 @@ int main(void)
         cmocka_unit_test(s1_4_not_managed_beats_a_nested_call),
         cmocka_unit_test(s1_8w_thread_without_os_id_is_refused),
         cmocka_unit_test(s2_1_an_ended_thread_is_refused_in_all_flavours),
+        cmocka_unit_test(s2_6_a_resumable_record_on_top_is_a_parked_thread),
         cmocka_unit_test(null_engine_scratch_and_parts_are_invalid),
         cmocka_unit_test(a_refused_seed_is_explained_with_the_nearest_good_one),
         cmocka_unit_test(a_refused_seed_without_a_good_one_says_so),

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 
 enum { WORD = 4, ALIGNMENT = 16 };
-enum { NOP = 0xd503201fu, BTI_C = 0xd503245fu };
+static const uint32_t NOP = 0xd503201f, BTI_C = 0xd503245f, PUSH = 0xa9bf7bf0, SVC = 0xd4000001;
 
 /* The word at an address; false: it cannot be read. */
 static bool word_at(const struct sw_code *code, uint64_t at, uint32_t *word)
@@ -124,7 +124,7 @@ static bool jump_at(const uint8_t *bytes, size_t at, uint64_t address, uint64_t 
 /* stp x16, x30, [sp, #-16]!, perhaps behind bti c; then, as in every entry, a jump through a word of the GOT. */
 static bool plt_header(const struct sw_code *code, uint64_t pc, unsigned *pushed)
 {
-    enum { PUSH = 0xa9bf7bf0u, LONGEST = 6 * WORD, PUSHED = 16 };
+    enum { LONGEST = 6 * WORD, PUSHED = 16 };
     uint32_t word;
     uint64_t slot;
     if (pc % WORD != 0 || pc < LONGEST)
@@ -143,7 +143,7 @@ static bool plt_header(const struct sw_code *code, uint64_t pc, unsigned *pushed
 /* mov x8, NUMBER or mov w8, NUMBER; svc #0. exit is 93, exit_group 94. In front stands where the status comes from. */
 static bool exits(const struct sw_code *code, uint64_t pc)
 {
-    enum { SVC = 0xd4000001u, MOV = 0x52800008u, WIDE = 0x80000000u, IN_FRONT = 3 };
+    enum { MOV = 0x52800008u, WIDE = 0x80000000u, IN_FRONT = 3 };
     uint32_t word, next;
     for (unsigned i = 0; i < IN_FRONT && word_at(code, pc + i * WORD, &word); i++) {
         const uint32_t number = ((word & ~WIDE) - MOV) >> 5;

@@ -320,6 +320,11 @@ bool compare_quietly(enum occasion occasion, ThreadID target, ULONG32 flags, BYT
     return own->last.equal;
 }
 
+HRESULT last_answer(void)
+{
+    return own->clr.hr;
+}
+
 void report_difference(void)
 {
     inside = true;

@@ -46,6 +46,7 @@ enum occasion {
     AT_STOPPED_OWN_SEED,
     AT_STOPPED_SEEDED,
     AT_STOPPED_BAD_SEED,
+    AT_STOPPED_OUTER,
     OCCASIONS
 };
 
@@ -61,11 +62,13 @@ void compare(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *seed,
 
 /*
  * The same in two parts, around what must not print or allocate, as while the target stands suspended. prepare: once on
- * the calling thread. compare_quietly returns false where they differ; report_difference tells of the one before.
+ * the calling thread. compare_quietly returns false where they differ; report_difference tells of the one before, and
+ * last_answer what the CLR said in it.
  */
 bool prepare_comparisons(void);
 bool compare_quietly(enum occasion occasion, ThreadID target, ULONG32 flags, BYTE *seed, ULONG32 seed_size);
 void report_difference(void);
+HRESULT last_answer(void);
 
 /* Around walks that compare.c does not make: nobody else walks the thread meanwhile. target 0: this thread. */
 void wait_for_walks(ThreadID target);

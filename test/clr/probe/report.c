@@ -36,6 +36,7 @@ static const char *const names[OCCASIONS] = {
     "stopped, own registers",
     "stopped, first managed",
     "stopped, no seed at all",
+    "stopped, further out",
 };
 
 static _Atomic uint64_t walks[OCCASIONS], identical_walks[OCCASIONS], shown[OCCASIONS], zeros;

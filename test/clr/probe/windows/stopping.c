@@ -1,7 +1,7 @@
 /*
  * Any instant, on Windows: a thread that was never managed suspends the others, one at a time, and compares walks of
- * them: without a seed, from their own registers, from the first managed frame that the system's unwinder finds, and
- * from registers that are nobody's. Between SuspendThread and ResumeThread nothing is allocated or printed: the stopped
+ * them: without a seed, from their own registers, from the first managed frame that the system's unwinder finds, from
+ * those behind it, and from registers that are nobody's. Between SuspendThread and ResumeThread nothing is allocated or printed: the stopped
  * thread may hold the lock.
  *
  * Source: contract-documented.md D17-D22; clr-windows-observed.md W26-W33, W66, W89, W90.
@@ -18,12 +18,17 @@
 
 #include <psapi.h>
 
-enum { THREADS = 256, MODULES = 512, UNWOUND_MAX = 10000, MANAGED_MAX = 8192, SHOWN = 8 };
+enum { THREADS = 256, MODULES = 512, UNWOUND_MAX = 10000, MANAGED_MAX = 8192, OUTER = 4, SHOWN = 8, STILL = 8 };
 
-/* A thread that can be stopped. handle null: the place is free. */
+/*
+ * A thread that can be stopped. handle null: the place is free. ip, sp: where it stood last; still: how many times it
+ * has stood there again. Such a thread waits, and is looked at each STILL-th time.
+ */
 static struct target {
     ThreadID id;
     HANDLE handle;
+    uint64_t ip, sp;
+    unsigned still;
 } targets[THREADS];
 
 /* Who walks holds it, so that no thread ends meanwhile; a stopped thread never does. */
@@ -49,7 +54,7 @@ void sample_this_thread(void)
         if (!targets[i].handle)
             free = &targets[i];
     if (free)
-        *free = (struct target){ id, self };
+        *free = (struct target){ .id = id, .handle = self };
     ReleaseSRWLockExclusive(&lock);
     if (!free)
         CloseHandle(self);
@@ -107,18 +112,42 @@ static bool is_managed(uint64_t ip)
 
 /*
  * The modules, read while nobody stands stopped: the system's own look-up of unwind data takes a lock, which a thread
- * has that adds code, or dispatches an exception.
+ * has that adds code, or dispatches an exception. In Wine they cost 0.2 s, so they are read when there are others.
  */
 static struct module {
     uint64_t base, size;
 } modules[MODULES];
 static DWORD module_count;
+static _Atomic uint64_t loader_changes;
+
+static void CALLBACK note_change(ULONG reason, const void *data, void *context)
+{
+    (void)reason, (void)data, (void)context;
+    atomic_fetch_add(&loader_changes, 1);
+}
+
+/* LdrRegisterDllNotification is documented, but in no header. */
+static bool watch_loader(void)
+{
+    typedef LONG NTAPI ldr_register(ULONG, void CALLBACK (*)(ULONG, const void *, void *), void *, void **);
+    static void *cookie;
+    const union {
+        FARPROC any;
+        ldr_register *function;
+    } registers = { .any = GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "LdrRegisterDllNotification") };
+    return registers.any && registers.function(0, note_change, NULL, &cookie) == 0;
+}
 
 static void read_modules(void)
 {
+    static uint64_t seen = UINT64_MAX;
+    const uint64_t now = atomic_load(&loader_changes);
     HMODULE handles[MODULES];
     DWORD bytes;
     MODULEINFO about;
+    if (seen == now)
+        return;
+    seen = now;
     module_count = 0;
     if (!K32EnumProcessModules(GetCurrentProcess(), handles, sizeof handles, &bytes))
         return;
@@ -154,6 +183,10 @@ static RUNTIME_FUNCTION *find_function(const struct module *module, uint64_t add
     return low < table->Size / sizeof functions[0] && rva >= functions[low].BeginAddress ? &functions[low] : NULL;
 }
 
+/*
+ * False: nobody says here how code outside all modules is unwound (a stub of the runtime's, managed code that the CLR
+ * does not tell of). Taken for a leaf it would give a frame that is none.
+ */
 static bool unwind_once(CONTEXT *context)
 {
     DWORD64 frame;
@@ -161,6 +194,8 @@ static bool unwind_once(CONTEXT *context)
     const struct module *module = module_of(context->Rip);
     RUNTIME_FUNCTION *function = module ? find_function(module, context->Rip) : NULL;
     const DWORD64 sp = context->Rsp;
+    if (!module)
+        return false;
     if (function) {
         RtlVirtualUnwind(UNW_FLAG_NHANDLER, module->base, context->Rip, function, context, &data, &frame, NULL);
     } else {
@@ -187,9 +222,10 @@ static bool find_seed(CONTEXT *context, uint64_t stack_end)
 
 /* ---- the library's own flavour ---- */
 
-/* Managed frames of one walk: sp, ip. */
+/* Managed frames of one walk: sp, ip. outer: the registers of the first ones behind the leaf. */
 struct chain {
     uint32_t count;
+    CONTEXT outer[OUTER];
     struct {
         FunctionID function;
         uint64_t ip, sp;
@@ -208,6 +244,8 @@ static HRESULT STDMETHODCALLTYPE collect(FunctionID function, UINT_PTR ip, COR_P
         return S_OK;
     if (chain->count == MANAGED_MAX || sw_context_load(SW_CONTEXT_WIN32, machine, context, size, &regs) != SW_OK)
         return E_FAIL;
+    if (chain->count > 0 && chain->count <= OUTER)
+        memcpy(&chain->outer[chain->count - 1], context, sizeof(CONTEXT));
     chain->at[chain->count].function = function;
     chain->at[chain->count].ip = ip;
     chain->at[chain->count++].sp = sw_regs_sp(&regs);
@@ -227,17 +265,6 @@ static bool holds_real(void)
     return i == real.count;
 }
 
-static bool compare_documented(ThreadID id, CONTEXT *seed, bool *is_told)
-{
-    enum { FLAGS = COR_PRF_SNAPSHOT_REGISTER_CONTEXT };
-    real.count = ours.count = 0;
-    *is_told = info->lpVtbl->DoStackSnapshot(info, id, collect, FLAGS, &real, (BYTE *)seed, sizeof *seed) == S_OK;
-    if (!*is_told)
-        return true;
-    const HRESULT hr = sw_clr_snapshot(fed, SW_FLAVOUR_DOCUMENTED, id, collect, FLAGS, &ours, NULL, 0);
-    return hr == S_OK && holds_real();
-}
-
 /*
  * Whether the runtime has given the thread other registers while it stood here: who wants to collect stops it, too,
  * sends it to code of the runtime, and takes back only its own stop. A walk that comes after that begins elsewhere.
@@ -250,10 +277,15 @@ static bool was_moved(HANDLE thread, const CONTEXT *stood)
     return GetThreadContext(thread, &now) && (now.Rip != stood->Rip || now.Rsp != stood->Rsp);
 }
 
-/* Counts a documented walk that was compared. True: nothing is to be told of it. */
-static bool count_documented(HANDLE thread, const CONTEXT *stood, bool same)
+/* False: the documented walk has not the CLR's frames, though the thread stands where it stood. */
+static bool compare_documented(const struct target *target, const CONTEXT *stands, CONTEXT *seed)
 {
-    const bool was = !same && was_moved(thread, stood);
+    enum { FLAGS = COR_PRF_SNAPSHOT_REGISTER_CONTEXT };
+    real.count = ours.count = 0;
+    if (info->lpVtbl->DoStackSnapshot(info, target->id, collect, FLAGS, &real, (BYTE *)seed, sizeof *seed) != S_OK)
+        return true;
+    const HRESULT hr = sw_clr_snapshot(fed, SW_FLAVOUR_DOCUMENTED, target->id, collect, FLAGS, &ours, NULL, 0);
+    const bool same = hr == S_OK && holds_real(), was = !same && was_moved(target->handle, stands);
     atomic_fetch_add(&moved, was);
     atomic_fetch_add(&documented, !was);
     atomic_fetch_add(&agreed, same);
@@ -281,48 +313,68 @@ static bool ask(enum occasion occasion, ThreadID id, CONTEXT *seed)
            compare_quietly(occasion, id, COR_PRF_SNAPSHOT_DEFAULT, (BYTE *)seed, seed ? sizeof *seed : 0);
 }
 
-/* What is compared of a thread that stands with these registers. False: there is a difference to tell. */
-static bool compare_stopped(ThreadID id, const CONTEXT *stands, uint64_t stack_end, bool *is_told)
+/* From the frames behind the leaf, of which the CLR has just told. */
+static bool ask_outer(ThreadID id)
 {
-    static CONTEXT nobody;
-    CONTEXT seed = *stands;
-    *is_told = false;
-    if (!ask(AT_STOPPED, id, NULL) || !ask(AT_STOPPED_BAD_SEED, id, &nobody) || !ask(AT_STOPPED_OWN_SEED, id, &seed))
-        return false;
-    if (!find_seed(&seed, stack_end))
-        return true;
-    atomic_fetch_add(&seeds, 1);
-    if (!ask(AT_STOPPED_SEEDED, id, &seed))
-        return false;
-    return compare_documented(id, &seed, is_told);
+    for (uint32_t i = 0; i < OUTER && i + 1 < real.count; i++)
+        if (!ask(AT_STOPPED_OUTER, id, &real.outer[i]))
+            return false;
+    return true;
 }
 
-static void stop_once(const struct target *target)
+enum outcome { SAME, DIFFERENT, OTHER_CHAIN };
+
+/* Compares walks of a thread that stands with these registers, up to the first difference. */
+static enum outcome compare_stopped(const struct target *target, const CONTEXT *stands, uint64_t stack_end)
+{
+    static CONTEXT nobody;
+    const ThreadID id = target->id;
+    CONTEXT seed = *stands;
+    if (!ask(AT_STOPPED, id, NULL) || !ask(AT_STOPPED_OWN_SEED, id, &seed) || !ask(AT_STOPPED_BAD_SEED, id, &nobody))
+        return DIFFERENT;
+    const bool seeds_count = last_answer() == CORPROF_E_STACKSNAPSHOT_UNMANAGED_CTX;
+    if (!find_seed(&seed, stack_end))
+        return SAME;
+    atomic_fetch_add(&seeds, 1);
+    if (!ask(AT_STOPPED_SEEDED, id, &seed))
+        return DIFFERENT;
+    if (!compare_documented(target, stands, &seed))
+        return OTHER_CHAIN;
+    return !seeds_count || ask_outer(id) ? SAME : DIFFERENT;
+}
+
+static bool is_due(struct target *target, const CONTEXT *stands)
+{
+    const bool is_same = target->ip == stands->Rip && target->sp == stands->Rsp;
+    target->still = is_same ? target->still + 1 : 0;
+    target->ip = stands->Rip;
+    target->sp = stands->Rsp;
+    return target->still % STILL == 0;
+}
+
+static void stop_once(struct target *target)
 {
     CONTEXT stands = { .ContextFlags = CONTEXT_FULL };
     uint64_t begin, end;
-    bool is_same = true, is_chain = false;
+    enum outcome outcome = SAME;
     if (SuspendThread(target->handle) == (DWORD)-1)
         return;
-    if (GetThreadContext(target->handle, &stands) &&
-        sw_self_thread_stack(GetThreadId(target->handle), &begin, &end) == SW_OK)
-        is_same = compare_stopped(target->id, &stands, end, &is_chain);
-    if (is_chain)
-        is_same = count_documented(target->handle, &stands, is_same);
+    if (GetThreadContext(target->handle, &stands) && is_due(target, &stands) &&
+        sw_self_thread_stack(GetThreadId(target->handle), &begin, &end) == SW_OK) {
+        outcome = compare_stopped(target, &stands, end);
+        atomic_fetch_add(&stops, 1);
+    }
     ResumeThread(target->handle);
-    atomic_fetch_add(&stops, 1);
-    if (is_same)
-        return;
-    if (is_chain)
+    if (outcome == OTHER_CHAIN)
         show_chains(target->id, stands.Rip);
-    else
+    else if (outcome == DIFFERENT)
         report_difference();
 }
 
 static DWORD WINAPI stop_again_and_again(void *arg)
 {
     (void)arg;
-    if (!prepare_comparisons())
+    if (!prepare_comparisons() || !watch_loader())
         return 1;
     while (atomic_load(&is_on)) {
         const DWORD begun = GetTickCount();
