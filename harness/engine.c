@@ -247,6 +247,7 @@ enum sw_status sw_tube_engine_create(struct sw_tube *tube)
                                        .inspector = &tube->inspector,
                                        .flavour = tube->options.flavour,
                                        .options = tube->options.simulated ? 0 : SW_ENGINE_OWN_PROCESS,
+                                       .loadable = sw_self_loadable,
                                        .on_conduct = on_conduct,
                                        .conduct_arg = tube };
     return sw_profiler_info_create(&tube->engine, NULL, NULL, &tube->inner);

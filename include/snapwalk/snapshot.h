@@ -30,7 +30,7 @@ enum sw_flavour { SW_FLAVOUR_DOCUMENTED = 0, SW_FLAVOUR_CORECLR_WINDOWS, SW_FLAV
 /* Options beyond the contract. */
 #define SW_ENGINE_EVERY_NATIVE_FRAME 1u  /* documented flavour: a callback per native frame, not per run */
 #define SW_ENGINE_NO_AUTO_SEED       2u  /* documented flavour: without a seed, do not search for a managed frame */
-#define SW_ENGINE_OWN_PROCESS        4u  /* the target is this process: stacks are loaded directly, from sp up */
+#define SW_ENGINE_OWN_PROCESS        4u  /* the target is this process: stacks are loaded directly; see loadable */
 #define SW_ENGINE_BOTH_ENDS          8u  /* walker->max_frames is a limit for callbacks, and keeps both ends */
 #define SW_ENGINE_NATIVE_DISPATCH    16u /* the runtime's native code dispatches exceptions, as in .NET 8 and before */
 #define SW_ENGINE_WINDOWS_CODE       32u /* x64: rsi and rdi are nonvolatile, too; flavour coreclr-windows has it set */
@@ -100,6 +100,8 @@ struct sw_answer {
  *             with a cut. Read both only while no other thread calls; of calls that are answered at the same moment one
  *             is kept. Engines with several callers use on_answer.
  * state       Private. Zero at first.
+ * loadable    With SW_ENGINE_OWN_PROCESS: how far the part [from, end) of a stack may be loaded from directly. Asked
+ *             while the target stands. Null: up to end. sw_self_loadable is one, which on Windows leaves guard pages.
  * reserved    For members of later versions: 0, or calls are E_INVALIDARG.
  *
  * runtime and event_mask may be changed, by atomic stores, while calls go on. The rest may not.
@@ -121,7 +123,9 @@ struct sw_engine {
     struct sw_refusal refusal;
     enum sw_stop stop;
     uint64_t state[SW_ENGINE_STATE];
-    uint64_t reserved[8];
+    uint64_t (*loadable)(void *arg, uint64_t from, uint64_t end);
+    void *loadable_arg;
+    uint64_t reserved[6];
 };
 
 /*

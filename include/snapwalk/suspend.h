@@ -107,8 +107,18 @@ SW_API SW_NODISCARD enum sw_status sw_self_threads(uint64_t *ids, size_t capacit
 SW_API SW_NODISCARD enum sw_status sw_self_thread_stack(uint64_t os_id, uint64_t *begin, uint64_t *end);
 
 /*
- * The part of a stack that a walk from these registers may load directly, in this process: from sp to the end of the
- * stack all is mapped. For the window of a walker that walks a suspended thread.
+ * How far the part [from, end) of a stack of this process may be loaded from directly. On Linux all of it is mapped.
+ * On Windows up to what is not committed, or a guard page, which a load would take away.
+ *
+ * arg      Ignored: for struct sw_engine.
+ *
+ * Returns  The end; from: nothing. Memory  None. Threads  Any. Signals  Safe, also while the thread stands suspended.
+ */
+SW_API uint64_t sw_self_loadable(void *arg, uint64_t from, uint64_t end);
+
+/*
+ * The part of a stack that a walk from these registers may load directly, in this process: from sp as far as
+ * sw_self_loadable says. For the window of a walker that walks a suspended thread.
  *
  * begin, end  The bounds of the stack that the thread is on.
  *
@@ -118,7 +128,7 @@ static inline struct sw_window sw_self_window(const struct sw_regs *regs, uint64
 {
     const uint64_t sp = sw_regs_sp(regs);
     const bool is_inside = sp >= begin && sp < end;
-    const struct sw_window window = { is_inside ? sp : 0, is_inside ? end : 0,
+    const struct sw_window window = { is_inside ? sp : 0, is_inside ? sw_self_loadable(NULL, sp, end) : 0,
                                       is_inside ? (const uint8_t *)(uintptr_t)sp : NULL };
     return window;
 }

@@ -6,7 +6,8 @@
  * 9.0.22, 10.0.11 to 10.0.14). All of it is private to the runtime, so what is read with it is believed only if it fits
  * together.
  *
- * Source: clr-frames-by-version.md, row by row; clr-arm64-observed.md section 6; clr-windows-observed.md W19b, W19d, W93.
+ * Source: clr-frames-by-version.md, row by row; clr-arm64-observed.md section 6; clr-windows-observed.md W19b, W19d,
+ * W93.
  */
 #include "clr/runtime.h"
 

@@ -81,6 +81,7 @@ enum sw_status sw_clr_create(const struct sw_alloc *alloc, IUnknown *info, struc
         return SW_E_NO_MEMORY;
     memset(made, 0, sizeof *made);
     made->alloc = from;
+    made->loadable = sw_self_loadable;
     made->info = interface_of(info, &IID_ICorProfilerInfo3);
     made->info9 = interface_of(info, &IID_ICorProfilerInfo9);
     enum sw_status status = made->info ? make_parts(made) : SW_E_UNSUPPORTED;

@@ -36,6 +36,7 @@ struct sw_clr_workspace {
  * inside   The OS id of the calling thread; 0: free.
  * last     The thread that requested the last snapshot: its stack is in the walker's replay memory.
  * turns    How often it was given back.
+ * stack    What of the calling thread's stack may be loaded from directly, if that is what the call walks.
  */
 struct sw_clr_lease {
     _Atomic uint64_t inside;
@@ -46,6 +47,7 @@ struct sw_clr_lease {
     struct sw_walker walker;
     struct sw_engine engine;
     struct sw_inspector inspector;
+    struct sw_window stack;
 };
 
 /*
@@ -79,6 +81,7 @@ struct sw_clr {
     struct sw_cache *_Atomic cache;
     struct sw_self_suspender *suspender_state;
     struct sw_suspender suspender;
+    uint64_t (*loadable)(void *arg, uint64_t from, uint64_t end);
     struct sw_code_finder finder;
     struct sw_clr_layout layout;
     _Atomic enum sw_status layout_status;
@@ -179,6 +182,9 @@ void sw_clr_add_threads(struct sw_clr *clr);
 
 /* Sets in a walker the return address that the runtime has replaced on a thread's stack, or that there is none. */
 void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_thread *thread, struct sw_walker *walker);
+
+/* The struct sw_engine's function; arg: the lease. What is known of the calling thread's stack is not asked again. */
+uint64_t sw_clr_loadable(void *arg, uint64_t from, uint64_t end);
 
 /* The struct sw_code_finder's function; arg: the struct sw_clr. */
 bool sw_clr_find(void *arg, uint64_t address, struct sw_range *code);

@@ -47,7 +47,9 @@ void sw_clr_leases_init(struct sw_clr *clr)
                                             .threads = clr->threads,
                                             .suspender = &clr->suspender,
                                             .inspector = &lease->inspector,
-                                            .options = options_of(clr) };
+                                            .options = options_of(clr),
+                                            .loadable = sw_clr_loadable,
+                                            .loadable_arg = lease };
     }
 }
 
@@ -165,16 +167,20 @@ HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_flavour flavour, uin
     return sw_function_from_ip(&engine, ip, function);
 }
 
-/* Declares a thread's stack to a walker. In this process it can be read directly from the thread's sp to its end. */
-static bool declare_stack(struct sw_walker *walker, struct sw_clr *clr, uint64_t sp, struct sw_thread *thread)
+/* Declares a thread's stack to a walker. */
+static bool declare_stack(struct sw_walker *walker, struct sw_clr_lease *lease, uint64_t sp, struct sw_thread *thread)
 {
+    struct sw_clr *clr = lease->clr;
+    lease->stack = (struct sw_window){ 0 };
     if (sw_threads_find_os(clr->threads, caller_of(clr), thread) != SW_OK)
         return false;
     walker->stack_begin = thread->stack_begin;
     walker->stack_end = thread->stack_end;
     sw_clr_note_hijack(clr, thread, walker);
-    if (sp >= thread->stack_begin && sp < thread->stack_end)
-        walker->memory.window = (struct sw_window){ sp, thread->stack_end, (const uint8_t *)(uintptr_t)sp };
+    if (sp >= thread->stack_begin && sp < thread->stack_end) {
+        const uint64_t end = sw_clr_loadable(lease, sp, thread->stack_end);
+        walker->memory.window = lease->stack = (struct sw_window){ sp, end, (const uint8_t *)(uintptr_t)sp };
+    }
     return true;
 }
 
@@ -257,7 +263,7 @@ static void walk_request(void *arg)
     uint64_t cursor = 0;
     if (sw_clr_host_registers(walker.machine, request->ucontext, &start) != SW_OK)
         return;
-    const bool is_known = declare_stack(&walker, lease->clr, sw_regs_sp(&start), &thread);
+    const bool is_known = declare_stack(&walker, lease, sw_regs_sp(&start), &thread);
     enum sw_stop stop = sw_walk_all(&walker, &lease->workspace->scratch, &start, forward_frame, forwarding);
     while (is_known && stop != SW_STOP_ROOT && stop != SW_STOP_ABORTED && stop != SW_STOP_FRAME_LIMIT &&
            next_record(lease, &thread, forwarding->sp, &cursor, &record))
@@ -281,7 +287,7 @@ static void seed_request(void *arg)
     struct sw_clr_lease *lease = request->lease;
     struct sw_walker walker = handler_walker(lease);
     struct sw_thread thread;
-    (void)declare_stack(&walker, lease->clr, sw_regs_sp(request->start), &thread);
+    (void)declare_stack(&walker, lease, sw_regs_sp(request->start), &thread);
     request->status = sw_walk_find_seed(&walker, &lease->workspace->scratch, request->start, request->seed, NULL);
 }
 

@@ -109,13 +109,31 @@ static struct sw_memory object_of(const struct sw_clr *clr, uint64_t thread)
 }
 
 /* The caller's own stack does not change from here on. */
-static struct sw_memory stack_of(const struct sw_thread *thread)
+static struct sw_memory stack_of(const struct sw_clr_lease *lease)
 {
     struct sw_memory memory = sw_self_memory();
-    const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-    if (here >= thread->stack_begin && here < thread->stack_end)
-        memory.window = (struct sw_window){ here, thread->stack_end, (const uint8_t *)(uintptr_t)here };
+    memory.window = lease->stack;
     return memory;
+}
+
+/* All of the page that the caller is on is in use. */
+static void note_stack(struct sw_clr_lease *lease, const struct sw_thread *thread)
+{
+    enum { PAGE = 4096 };
+    const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0), page = here / PAGE * PAGE;
+    const uint64_t from = page > thread->stack_begin ? page : thread->stack_begin;
+    lease->stack = (struct sw_window){ 0 };
+    if (here < thread->stack_begin || here >= thread->stack_end)
+        return;
+    const uint64_t end = sw_clr_loadable(lease, from, thread->stack_end);
+    lease->stack = (struct sw_window){ from, end, (const uint8_t *)(uintptr_t)from };
+}
+
+uint64_t sw_clr_loadable(void *arg, uint64_t from, uint64_t end)
+{
+    const struct sw_clr_lease *lease = arg;
+    const bool is_known = from >= lease->stack.begin && from < lease->stack.end;
+    return is_known ? lease->stack.end : lease->clr->loadable(NULL, from, end);
 }
 
 static bool is_managed(void *arg, uint64_t address)
@@ -160,6 +178,7 @@ void sw_clr_update(void *arg, struct sw_thread *thread)
 {
     struct sw_clr_lease *lease = arg;
     struct sw_clr *clr = lease->clr;
+    note_stack(lease, thread);
     thread->flags &= ~(uint32_t)(SW_THREAD_FORBID_SUSPEND | SW_THREAD_EXCEPTION_PASS2);
     if (forbids_suspension(lease, thread))
         thread->flags |= SW_THREAD_FORBID_SUSPEND;
@@ -167,7 +186,7 @@ void sw_clr_update(void *arg, struct sw_thread *thread)
     uint64_t cursor = 0;
     if (clr->layout_status != SW_OK)
         return;
-    const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(thread);
+    const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(lease);
     sw_clr_note_hijack(clr, thread, &lease->walker);
     (void)sw_clr_thread_mode(&clr->layout, &object, thread->id, &thread->mode);
     if (sw_clr_thread_exception(&clr->layout, &object, &stack, thread->id, &cursor, &exception) &&
@@ -211,7 +230,7 @@ bool sw_clr_any_record(struct sw_clr_lease *lease, const struct sw_thread *threa
     uint32_t native;
     if (clr->layout_status != SW_OK)
         return false;
-    const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(thread);
+    const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(lease);
     if (!sw_clr_thread_record(&clr->layout, &object, &stack, thread->id, cursor, record, &native))
         return false;
     if (native != 0)
@@ -232,11 +251,12 @@ bool sw_clr_record(void *arg, const struct sw_thread *thread, uint64_t *cursor, 
 
 bool sw_clr_unwound(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high)
 {
-    const struct sw_clr *clr = ((const struct sw_clr_lease *)arg)->clr;
+    const struct sw_clr_lease *lease = arg;
+    const struct sw_clr *clr = lease->clr;
     struct sw_clr_exception exception;
     if (clr->layout_status != SW_OK)
         return false;
-    const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(thread);
+    const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(lease);
     if (!sw_clr_thread_exception(&clr->layout, &object, &stack, thread->id, cursor, &exception))
         return false;
     *low = exception.second_pass ? exception.low : 0;

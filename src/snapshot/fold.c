@@ -101,7 +101,7 @@ static bool fold_batches(struct sw_fold *fold)
     return true;
 }
 
-/* there: the walk stands at a frame that was not shown yet. False: there is no more to be shown, though there is more. */
+/* there: the walk stands at a frame that was not shown yet. False: it must not go on, though there is more. */
 static bool walk_on(struct sw_fold *fold, bool there)
 {
     struct sw_walk *walk = &fold->call->work->walk;

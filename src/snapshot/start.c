@@ -24,18 +24,20 @@ struct sw_transition *sw_fold_take_record(struct sw_fold *fold, uint64_t above)
 }
 
 /*
- * In this process a stack can be loaded directly, from its thread's sp to its end, because all of that is mapped. Of
- * the own stack, the part from this function's frame up to the start is mapped too.
+ * In this process a stack can be loaded directly, from its thread's sp on, as far as the engine says. Of the own stack,
+ * the part from this function's frame up to the start is mapped, too.
  */
 static void open_window(const struct sw_fold *fold, const struct sw_regs *start)
 {
+    const struct sw_engine *engine = fold->call->engine;
     struct sw_walker *walker = &fold->call->work->walker;
     const uint64_t sp = sw_regs_sp(start), here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
     const uint64_t from = here >= walker->stack_begin && here < sp ? here : sp;
-    const struct sw_window own = { from, walker->stack_end, (const uint8_t *)(uintptr_t)from };
-    if ((fold->call->engine->options & SW_ENGINE_OWN_PROCESS) != 0 && sp >= walker->stack_begin &&
-        sp < walker->stack_end)
-        walker->memory.window = own;
+    if ((engine->options & SW_ENGINE_OWN_PROCESS) == 0 || sp < walker->stack_begin || sp >= walker->stack_end)
+        return;
+    const uint64_t end =
+        engine->loadable ? engine->loadable(engine->loadable_arg, from, walker->stack_end) : walker->stack_end;
+    walker->memory.window = (struct sw_window){ from, end, (const uint8_t *)(uintptr_t)from };
 }
 
 void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, bool exact, uint32_t most)

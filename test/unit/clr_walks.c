@@ -827,6 +827,49 @@ static void a_replaced_return_address_is_noted(void **state)
     assert_true(clr->leases[0].walker.replaced.at == 0);
 }
 
+/* A page of this stack that must not be loaded from. */
+enum { PAGE_BYTES = 4096 };
+static uint64_t forbidden;
+
+static uint64_t up_to_forbidden(void *arg, uint64_t from, uint64_t end)
+{
+    (void)arg;
+    if (from >= forbidden + PAGE_BYTES || end <= forbidden)
+        return end;
+    return from < forbidden ? forbidden : from;
+}
+
+static void walk_from_forbidden(void)
+{
+    getcontext(&heard.interrupted);
+    heard.interrupted.uc_mcontext.gregs[REG_RIP] = (greg_t)native_at(page + 0x10);
+    heard.interrupted.uc_mcontext.gregs[REG_RSP] = (greg_t)(forbidden + 64);
+    hear_all(1000);
+}
+
+static void what_of_the_own_stack_cannot_be_loaded_is_left_alone(void **state)
+{
+    static uint8_t *volatile kept;
+    uint8_t pages[3 * PAGE_BYTES];
+    const struct sw_thread thread = own_thread();
+    struct sw_transition record;
+    uint64_t cursor = 0;
+    (void)state;
+    kept = pages;
+    forbidden = (native_at(kept) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    native_set(native.thread, SW_CLR_THREAD_FRAME, forbidden + 64, 8);
+    native_follow(clr);
+    clr->loadable = up_to_forbidden;
+    assert_int_equal(mprotect((void *)(uintptr_t)forbidden, PAGE_BYTES, PROT_NONE), 0);
+    (void)updated();
+    const bool has_record = sw_clr_record(&clr->leases[0], &thread, &cursor, &record);
+    walk_from_forbidden();
+    assert_int_equal(mprotect((void *)(uintptr_t)forbidden, PAGE_BYTES, PROT_READ | PROT_WRITE), 0);
+    clr->loadable = sw_self_loadable;
+    assert_false(has_record);
+    assert_int_equal(heard.count, 1);
+}
+
 static void walk_hijacked(void)
 {
     uint64_t *slot = (uint64_t *)__builtin_frame_address(0) + 1;
@@ -927,6 +970,7 @@ int main(void)
         WALK(an_exception_in_flight_is_seen),
         WALK(records_are_read_when_the_runtime_is_understood),
         WALK(a_replaced_return_address_is_noted),
+        WALK(what_of_the_own_stack_cannot_be_loaded_is_left_alone),
         WALK(walks_go_through_a_replaced_return_address),
         WALK(a_prepared_method_is_in_the_runtimes_table),
         WALK(each_thread_is_known_by_its_own_id),

@@ -287,6 +287,57 @@ static void a_call_uses_less_than_4_kib_of_stack(void **state)
     world.walker.max_frames = 0;
 }
 
+/* How far a stack may be loaded from, and what was asked for instead. */
+static struct {
+    uint64_t from, end;
+    size_t reads;
+    struct sw_memory real;
+} near_by;
+
+static uint64_t half_a_kib(void *arg, uint64_t from, uint64_t end)
+{
+    enum { HALF = 512 };
+    assert_ptr_equal(arg, &near_by);
+    near_by.from = from;
+    near_by.end = end;
+    return end - from > HALF ? from + HALF : end;
+}
+
+static size_t count_reads(void *arg, uint64_t address, void *to, size_t size)
+{
+    (void)arg;
+    near_by.reads += address >= near_by.from && address < near_by.end;
+    return near_by.real.read(near_by.real.arg, address, to, size);
+}
+
+static void walk_near_by(void)
+{
+    walk_thread(0);
+}
+
+static void beyond_what_may_be_loaded_of_a_stack_it_is_asked_for(void **state)
+{
+    char said[sizeof world.said];
+    (void)state;
+    world.engine.options = SW_ENGINE_OWN_PROCESS;
+    near_by.real = world.walker.memory;
+    world.walker.memory = (struct sw_memory){ .read = count_reads };
+    assert_int_equal(sw_self_stack(&near_by.from, &near_by.end), SW_OK);
+    world.jit(walk_near_by);
+    assert_int_equal(world.hr, S_OK);
+    assert_int_equal(near_by.reads, 0);
+    memcpy(said, world.said, sizeof said);
+    world.engine.loadable = half_a_kib;
+    world.engine.loadable_arg = &near_by;
+    world.jit(walk_near_by);
+    assert_int_equal(world.hr, S_OK);
+    assert_string_equal(world.said, said);
+    assert_int_not_equal(near_by.reads, 0);
+    world.engine.loadable = NULL;
+    world.engine.options = 0;
+    world.walker.memory = near_by.real;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +345,7 @@ int main(void)
         cmocka_unit_test(d17_a_signal_handler_walks_the_thread_it_interrupted),
         cmocka_unit_test(d3_another_thread_is_suspended_walked_and_runs_on),
         cmocka_unit_test(a_call_uses_less_than_4_kib_of_stack),
+        cmocka_unit_test(beyond_what_may_be_loaded_of_a_stack_it_is_asked_for),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -208,8 +208,9 @@ enum { DEEP = 24, PAGE = 4096 };
  */
 static struct {
     uint64_t page;
+    struct sw_engine engine;
     size_t whole, guarded;
-    bool is_cut, is_kept;
+    bool is_cut, is_kept, is_kept_by_snapshot;
 } middle;
 
 static void guard(bool on)
@@ -239,6 +240,28 @@ static size_t walk_own(enum sw_stop *stop)
     return count;
 }
 
+static HRESULT STDMETHODCALLTYPE ignore(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO frame, ULONG32 size,
+                                        BYTE context[], void *arg)
+{
+    (void)function, (void)ip, (void)frame, (void)size, (void)context, (void)arg;
+    return S_OK;
+}
+
+/* Of the thread that is deep, by itself or by another. True: the guard page is still there, and cut the walk. */
+static bool snapshot_is_cut(ThreadID id)
+{
+    static struct sw_scratch scratch;
+    (void)!sw_snapshot(&middle.engine, &scratch, id, ignore, 0, NULL, NULL, 0);
+    return is_guarded() && middle.engine.stop == SW_STOP_UNREADABLE;
+}
+
+static void add_own_stack(ThreadID id)
+{
+    struct sw_thread thread = { .id = id, .os_id = sw_self_thread() };
+    if (sw_self_stack(&thread.stack_begin, &thread.stack_end) == SW_OK)
+        (void)!sw_threads_add(middle.engine.threads, &thread);
+}
+
 /* Frames are smaller than pages: a return address or what else is loaded lies in each page. */
 static int __attribute__((noinline)) go_deep(volatile int *left)
 {
@@ -254,6 +277,8 @@ static int __attribute__((noinline)) go_deep(volatile int *left)
     middle.guarded = is_clean(stop) ? walk_own(&stop) : 0;
     middle.is_cut = stop == SW_STOP_UNREADABLE;
     middle.is_kept = is_guarded();
+    add_own_stack(DEEP);
+    middle.is_kept_by_snapshot = snapshot_is_cut(0);
     for (state = 1; state == 1;) {
     }
     guard(false);
@@ -275,6 +300,13 @@ static void guard_rows(const struct sw_suspender *s)
     size_t cut_count, count;
     DWORD id;
     from.budget = SW_WALK_BUDGET_UNLIMITED;
+    middle.engine = (struct sw_engine){ .walker = &from,
+                                        .suspender = s,
+                                        .options = SW_ENGINE_OWN_PROCESS,
+                                        .runtime = SW_RUNTIME_READY,
+                                        .event_mask = COR_PRF_ENABLE_STACK_SNAPSHOT,
+                                        .loadable = sw_self_loadable };
+    (void)!sw_threads_create(NULL, NULL, NULL, &middle.engine.threads);
     state = 0;
     const HANDLE thread = CreateThread(NULL, 0, stand_deep, NULL, 0, &id);
     while (state == 0)
@@ -282,19 +314,26 @@ static void guard_rows(const struct sw_suspender *s)
     row("a guard page in the middle of the own stack ends a walk there, and is left",
         middle.whole > DEEP && middle.guarded > DEEP / 3 && middle.guarded < middle.whole && middle.is_cut &&
             middle.is_kept);
+    row("a snapshot of the own thread ends there, too, and leaves it", middle.is_kept_by_snapshot);
+    row("and one of another thread", snapshot_is_cut(DEEP));
     const bool stands = s->suspend(s->arg, id, &regs) == SW_OK;
     (void)!sw_self_thread_stack(id, &from.stack_begin, &from.stack_end);
     from.memory.window = (struct sw_window){ 0 };
     const enum sw_stop cut = stands ? walk(&scratch, &from, &regs, &cut_count) : SW_STOP_NONE;
-    const bool kept = is_guarded();
+    from.memory.window = sw_self_window(&regs, from.stack_begin, from.stack_end);
+    const enum sw_stop by_window = stands ? walk(&scratch, &from, &regs, &cut_count) : SW_STOP_NONE;
+    const bool kept = is_guarded() && by_window == cut;
     guard(false);
+    from.memory.window = (struct sw_window){ 0 };
     const enum sw_stop end = stands ? walk(&scratch, &from, &regs, &count) : SW_STOP_NONE;
-    row("and of a suspended thread's, and without it the walk comes to the root",
+    row("so does a walk of it while it stands, with a window and without, and without it the walk comes to the root",
         stands && cut == SW_STOP_UNREADABLE && kept && is_clean(end) && cut_count > DEEP / 3 && cut_count < count);
     state = 2;
     (void)!s->resume(s->arg, id);
     WaitForSingleObject(thread, INFINITE);
     CloseHandle(thread);
+    (void)!sw_threads_remove(middle.engine.threads, DEEP);
+    sw_threads_destroy(middle.engine.threads);
 }
 
 /* ---- a debugger ---- */

@@ -10,6 +10,7 @@
 
 #include <snapwalk/follow.h>
 #include <snapwalk/self.h>
+#include <snapwalk/suspend.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,6 +55,12 @@ struct sw_memory sw_self_memory(void)
 uint64_t sw_self_thread(void)
 {
     return (uint64_t)syscall(SYS_gettid);
+}
+
+uint64_t sw_self_loadable(void *arg, uint64_t from, uint64_t end)
+{
+    (void)arg;
+    return from < end ? end : from;
 }
 
 enum sw_status sw_self_stack(uint64_t *begin, uint64_t *end)

@@ -7,6 +7,7 @@
 #include "target/windows/memory.h"
 
 #include <snapwalk/self.h>
+#include <snapwalk/suspend.h>
 
 #include <windows.h>
 
@@ -52,6 +53,19 @@ static struct sw_window committed_part(uint64_t sp, uint64_t begin, uint64_t end
     if (to <= page)
         from = page, to = end;
     return (struct sw_window){ from, to, (const uint8_t *)(uintptr_t)from };
+}
+
+/*
+ * Asking takes a lock of the system's, but none that a suspended thread can have: Windows suspends nobody who has it,
+ * and Wine nobody in its own code for it.
+ */
+uint64_t sw_self_loadable(void *arg, uint64_t from, uint64_t end)
+{
+    (void)arg;
+    const DWORD before = GetLastError();
+    const uint64_t to = from < end ? sw_windows_readable(from, end - from) : from;
+    SetLastError(before);
+    return to;
 }
 
 enum sw_status sw_self_walker(struct sw_walker *walker, const struct sw_codemap *codemap,

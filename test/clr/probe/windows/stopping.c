@@ -1,8 +1,8 @@
 /*
  * Any instant, on Windows: a thread that was never managed suspends the others, one at a time, and compares walks of
  * them: without a seed, from their own registers, from the first managed frame that the system's unwinder finds, from
- * those behind it, and from registers that are nobody's. Between SuspendThread and ResumeThread nothing is allocated or printed: the stopped
- * thread may hold the lock.
+ * those behind it, and from registers that are nobody's. Between SuspendThread and ResumeThread nothing is allocated or
+ * printed: the stopped thread may hold the lock.
  *
  * Source: contract-documented.md D17-D22; clr-windows-observed.md W26-W33, W66, W89, W90.
  */
