@@ -129,7 +129,8 @@ static void put_word(uint8_t *to, uint64_t v)
     to[4] = (uint8_t)(v >> 32), to[5] = (uint8_t)(v >> 40), to[6] = (uint8_t)(v >> 48), to[7] = (uint8_t)(v >> 56);
 }
 
-#define X64_KEPT (SW_X64_NONVOLATILE | 1u << SW_X64_RSP | 1u << SW_X64_RIP)
+#define X64_KEPT         (SW_X64_NONVOLATILE | 1u << SW_X64_RSP | 1u << SW_X64_RIP)
+#define X64_KEPT_WINDOWS (X64_KEPT | 1u << SW_X64_RSI | 1u << SW_X64_RDI)
 
 /* The registers of nearly every frame of a walk, into a record whose slots are in order: once a frame, so no loop. */
 static void put_kept(uint8_t *first, const uint64_t *r)
@@ -144,6 +145,12 @@ static void put_kept(uint8_t *first, const uint64_t *r)
     put_word(first + 8 * SW_X64_RIP, r[SW_X64_RIP]);
 }
 
+/* Unknown: 0. */
+static void put_register(uint8_t *first, const struct sw_regs *regs, unsigned n)
+{
+    put_word(first + 8 * n, regs->r[n] & -(regs->known >> n & 1));
+}
+
 enum sw_status sw_context_update(enum sw_context_form form, const struct sw_regs *regs, uint64_t numbers, void *record,
                                  size_t size)
 {
@@ -153,9 +160,13 @@ enum sw_status sw_context_update(enum sw_context_form form, const struct sw_regs
         return SW_E_ARGUMENT;
     if (size < layout->size)
         return SW_E_TRUNCATED;
-    if (layout == &layouts[SW_MACHINE_X64][SW_CONTEXT_WIN32] && numbers == X64_KEPT &&
-        (regs->known & X64_KEPT) == X64_KEPT) {
+    if (layout == &layouts[SW_MACHINE_X64][SW_CONTEXT_WIN32] && (regs->known & X64_KEPT) == X64_KEPT &&
+        (numbers == X64_KEPT || numbers == X64_KEPT_WINDOWS)) {
         put_kept(bytes + layout->first, regs->r);
+        if (numbers == X64_KEPT)
+            return SW_OK;
+        put_register(bytes + layout->first, regs, SW_X64_RSI);
+        put_register(bytes + layout->first, regs, SW_X64_RDI);
         return SW_OK;
     }
     for (; numbers != 0; numbers &= numbers - 1) {

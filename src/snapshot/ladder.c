@@ -133,7 +133,7 @@ static bool scratch_is_in_use(const struct sw_call *call)
     const size_t bytes = sw_scratch_bytes_of(call->engine->walker);
     for (unsigned i = SW_STATE_CALLS; i < SW_STATE_END; i++) {
         const uint64_t word = __atomic_load_n(&words[i], __ATOMIC_SEQ_CST);
-        if (&words[i] != call->live && word >= begin && word - begin < bytes)
+        if (word - begin < bytes && &words[i] != call->live)
             return true;
     }
     return false;

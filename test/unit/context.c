@@ -201,6 +201,34 @@ static void unknown_registers_are_stored_as_zero(void **state)
         assert_int_equal(back.r[n], n == sw_regs_sp_number(row->machine) ? regs.r[n] : 0);
 }
 
+/* Registers that are written together go another way than others; each may be unknown. */
+static void an_update_is_what_a_store_puts_there_and_no_more(void **state)
+{
+    const uint64_t kept = SW_X64_NONVOLATILE | 1u << SW_X64_RSP | 1u << SW_X64_RIP;
+    const uint64_t more = 1u << SW_X64_RSI | 1u << SW_X64_RDI, one = 1u << SW_X64_R9;
+    const uint64_t numbers[] = { kept, kept | more, kept | one, more, one, 0 };
+    const size_t size = sw_context_size(SW_CONTEXT_WIN32, SW_MACHINE_X64);
+    struct sw_regs before = { .machine = SW_MACHINE_X64 }, after = before;
+    uint8_t record[ROOM], wanted[ROOM];
+    (void)state;
+    for (unsigned n = 0; n < SW_X64_COUNT; n++)
+        sw_regs_set(&before, n, 0x1111 * (n + 1));
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        for (unsigned unknown = 0; unknown <= SW_X64_COUNT; unknown++) {
+            struct sw_regs mixed = before;
+            for (unsigned n = 0; n < SW_X64_COUNT; n++)
+                sw_regs_set(&after, n, 0x7777777700000000 + n);
+            after.known &= ~(UINT64_C(1) << unknown);
+            for (unsigned n = 0; n < SW_X64_COUNT; n++)
+                if (numbers[i] >> n & 1)
+                    sw_regs_set(&mixed, n, n == unknown ? 0 : after.r[n]);
+            assert_int_equal(sw_context_store(SW_CONTEXT_WIN32, &before, record, size), SW_OK);
+            assert_int_equal(sw_context_store(SW_CONTEXT_WIN32, &mixed, wanted, size), SW_OK);
+            assert_int_equal(sw_context_update(SW_CONTEXT_WIN32, &after, numbers[i], record, size), SW_OK);
+            assert_memory_equal(record, wanted, size);
+        }
+}
+
 static void every_coreclr_size_of_a_context_is_accepted(void **state)
 {
     (void)state;
@@ -366,6 +394,7 @@ int main(void)
         { "unknown_is_zero", unknown_registers_are_stored_as_zero },
     };
     const struct CMUnitTest single[] = {
+        cmocka_unit_test(an_update_is_what_a_store_puts_there_and_no_more),
         cmocka_unit_test(every_coreclr_size_of_a_context_is_accepted),
         cmocka_unit_test(context_flags_say_control_and_integer),
         cmocka_unit_test(bad_arguments_are_refused),
