@@ -187,6 +187,32 @@ SW_API SW_NODISCARD enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *uco
                                              bool (*sink)(void *arg, const struct sw_frame *frame), void *arg);
 
 /*
+ * The same walk, of which only the pcs are reported: the first was being executed, the others are return addresses, but
+ * for code that a signal interrupted further out. Several times as fast where the stack was met before, since each part
+ * of the pool remembers what it walked last. What the addresses are can be asked later (sw_clr_find_range), outside of
+ * the handler, as long as the code is there: in the events of an unloading at the latest.
+ *
+ * pcs      Receives up to `most` pcs, leaf first.
+ * stop     Receives why the walk ended. SW_STOP_NONE: it did not end; `pcs` is full. May be null.
+ *
+ * Returns  How many pcs were stored; 0 and SW_STOP_BAD_START also for null pointers, and if the whole pool is in use.
+ * Memory, Threads, Signals  As sw_clr_walk.
+ */
+SW_API SW_NODISCARD size_t sw_clr_addresses(struct sw_clr *clr, const void *ucontext, uint64_t *pcs, size_t most,
+                                            enum sw_stop *stop);
+
+/*
+ * Finds the managed code at an address: kind JIT and the FunctionID as id; or NGEN, whose FunctionID is
+ * sw_clr_function_from_ip's.
+ *
+ * address  Of a frame: its lookup, that is of a return address the byte in front of it.
+ *
+ * Returns  SW_OK; SW_E_NOT_FOUND (native code, or none); SW_E_ARGUMENT.
+ * Memory   Allocates nothing. Threads  Any. Signals  Safe.
+ */
+SW_API SW_NODISCARD enum sw_status sw_clr_find_range(struct sw_clr *clr, uint64_t address, struct sw_range *range);
+
+/*
  * Makes room for other handlers on the alternate signal stack that CoreCLR gave the calling thread. Whoever signals
  * threads of a CLR needs it: the runtime's handler of SIGSEGV stands on that stack, 12 KiB of it at most, and a signal
  * that comes then ends the process where the kernel finds no room for its frame, which on processors with AVX-512 has

@@ -197,7 +197,15 @@ bool sw_clr_any_record(struct sw_clr_lease *lease, const struct sw_thread *threa
 bool sw_clr_unwound(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high);
 uint64_t sw_clr_function(void *arg, uint64_t address);
 
-/* Prepares the leases. */
+/* Prepares the leases. take: the first free one for the calling thread, from a number on; null: all are in use. */
 void sw_clr_leases_init(struct sw_clr *clr);
+struct sw_clr_lease *sw_clr_take_lease(struct sw_clr *clr, uint64_t first);
+void sw_clr_release_lease(struct sw_clr_lease *lease);
+
+/* The OS id of the calling thread. */
+static inline uint64_t sw_clr_caller(const struct sw_clr *clr)
+{
+    return clr->suspender.current(clr->suspender.arg);
+}
 
 #endif

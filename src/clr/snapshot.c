@@ -1,10 +1,8 @@
 /*
- * Walks of this process' threads. Working memory comes from a fixed number of leases, so that any number of threads and
- * signal handlers can walk at once. Knows leases; what a walk is and what the contract says belong to the engine.
+ * Snapshots of this process' threads. Working memory comes from a fixed number of leases, so that any number of threads
+ * and signal handlers can walk at once. Knows leases; what a walk is and what the contract says belong to the engine.
  */
 #include "clr/internal.h"
-
-#include <snapwalk/context.h>
 
 #include <string.h>
 
@@ -53,11 +51,6 @@ void sw_clr_leases_init(struct sw_clr *clr)
     }
 }
 
-static uint64_t caller_of(const struct sw_clr *clr)
-{
-    return clr->suspender.current(clr->suspender.arg);
-}
-
 /* The caches may have been replaced since the lease was held last. What is found now lasts until it is given back. */
 static bool try_lease(struct sw_clr *clr, unsigned i, uint64_t self)
 {
@@ -71,19 +64,22 @@ static bool try_lease(struct sw_clr *clr, unsigned i, uint64_t self)
     return true;
 }
 
-static struct sw_clr_lease *take_lease(struct sw_clr *clr)
+struct sw_clr_lease *sw_clr_take_lease(struct sw_clr *clr, uint64_t first)
 {
-    const uint64_t self = caller_of(clr);
-    for (unsigned i = 0; i < atomic_load(&clr->lease_count); i++)
-        if (try_lease(clr, i, self))
-            return &clr->leases[i];
+    const uint64_t self = sw_clr_caller(clr);
+    const unsigned count = atomic_load(&clr->lease_count);
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned n = (unsigned)((first + i) % count);
+        if (try_lease(clr, n, self))
+            return &clr->leases[n];
+    }
     return NULL;
 }
 
 /* Prefers the lease with which the caller's stack was walked last, then one never used, then any. */
 static struct sw_clr_lease *take_own_lease(struct sw_clr *clr)
 {
-    const uint64_t self = caller_of(clr);
+    const uint64_t self = sw_clr_caller(clr);
     for (unsigned pass = 0; pass < 2; pass++)
         for (unsigned i = 0; i < atomic_load(&clr->lease_count); i++) {
             struct sw_clr_lease *lease = &clr->leases[i];
@@ -91,10 +87,10 @@ static struct sw_clr_lease *take_own_lease(struct sw_clr *clr)
                 try_lease(clr, i, self))
                 return lease;
         }
-    return take_lease(clr);
+    return sw_clr_take_lease(clr, 0);
 }
 
-static void release_lease(struct sw_clr_lease *lease)
+void sw_clr_release_lease(struct sw_clr_lease *lease)
 {
     atomic_fetch_add(&lease->turns, 1);
     atomic_store(&lease->inside, 0);
@@ -128,7 +124,7 @@ static uint32_t context_size_of(const struct sw_clr *clr)
 static bool is_not_told_of(struct sw_clr *clr)
 {
     ThreadID id;
-    return sw_threads_find_os(clr->threads, caller_of(clr), NULL) != SW_OK &&
+    return sw_threads_find_os(clr->threads, sw_clr_caller(clr), NULL) != SW_OK &&
            clr->info->lpVtbl->GetCurrentThreadID(clr->info, &id) == S_OK;
 }
 
@@ -151,8 +147,8 @@ HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID th
     if (hr == S_OK && engine->stop == SW_STOP_NONE && thread == 0 && flavour != SW_FLAVOUR_DOCUMENTED &&
         is_not_told_of(clr))
         hr = E_FAIL;
-    atomic_store_explicit(&lease->last, caller_of(clr), memory_order_relaxed);
-    release_lease(lease);
+    atomic_store_explicit(&lease->last, sw_clr_caller(clr), memory_order_relaxed);
+    sw_clr_release_lease(lease);
     return hr;
 }
 
@@ -165,141 +161,4 @@ HRESULT sw_clr_function_from_ip(struct sw_clr *clr, enum sw_flavour flavour, uin
         .walker = &any->walker, .inspector = &any->inspector, .flavour = flavour, .runtime = runtime_of(clr)
     };
     return sw_function_from_ip(&engine, ip, function);
-}
-
-/* Declares a thread's stack to a walker. */
-static bool declare_stack(struct sw_walker *walker, struct sw_clr_lease *lease, uint64_t sp, struct sw_thread *thread)
-{
-    struct sw_clr *clr = lease->clr;
-    lease->stack = (struct sw_window){ 0 };
-    if (sw_threads_find_os(clr->threads, caller_of(clr), thread) != SW_OK)
-        return false;
-    walker->stack_begin = thread->stack_begin;
-    walker->stack_end = thread->stack_end;
-    sw_clr_note_hijack(clr, thread, walker);
-    if (sp >= thread->stack_begin && sp < thread->stack_end) {
-        const uint64_t end = sw_clr_loadable(lease, sp, thread->stack_end);
-        walker->memory.window = lease->stack = (struct sw_window){ sp, end, (const uint8_t *)(uintptr_t)sp };
-    }
-    return true;
-}
-
-/* Passes frames to the user's sink, and remembers the sp of the last one. */
-struct forwarding {
-    bool (*sink)(void *arg, const struct sw_frame *frame);
-    void *arg;
-    uint64_t sp;
-};
-
-static bool forward_frame(void *arg, const struct sw_frame *frame)
-{
-    struct forwarding *forwarding = arg;
-    forwarding->sp = sw_regs_sp(&frame->regs);
-    return forwarding->sink(forwarding->arg, frame);
-}
-
-/*
- * The runtime's next transition record further out than the last frame. The runtime's assembly code that replaces
- * return addresses or whole contexts cannot be unwound at every instruction, whatever its tables say.
- */
-static bool next_record(struct sw_clr_lease *lease, const struct sw_thread *thread, uint64_t sp, uint64_t *cursor,
-                        struct sw_transition *record)
-{
-    while (sw_clr_any_record(lease, thread, cursor, record))
-        if (record->regs.known != 0 && sw_regs_sp(&record->regs) > sp)
-            return true;
-    return false;
-}
-
-/*
- * A request from a signal handler. It runs on the lease's stack, because the interrupted one may be the alternate stack
- * of another handler and nearly used up.
- */
-struct request {
-    struct sw_clr_lease *lease;
-    const void *ucontext;
-    struct forwarding forwarding;
-    enum sw_stop stop;
-    const struct sw_regs *start;
-    struct sw_regs *seed;
-    enum sw_status status;
-};
-
-static void run_request(struct request *request, void (*run)(void *arg))
-{
-    sw_run_on(request->lease->workspace->stack + SW_CLR_STACK, run, request);
-    release_lease(request->lease);
-}
-
-static enum sw_stop continue_walk(const struct sw_walker *walker, struct sw_scratch *scratch,
-                                  const struct sw_transition *record, struct forwarding *forwarding)
-{
-    struct sw_walk walk;
-    sw_walk_start(&walk, walker, scratch, &record->regs, record->exact);
-    while (sw_walk_next(&walk))
-        if (!forward_frame(forwarding, &walk.frame))
-            return SW_STOP_ABORTED;
-    return walk.stop;
-}
-
-/* Of walks in handlers. A snapshot is made outside of them, and has no limit. */
-static struct sw_walker handler_walker(const struct sw_clr_lease *lease)
-{
-    struct sw_walker walker = lease->walker;
-    walker.budget = SW_WALK_BUDGET_DEFAULT;
-    walker.max_frames = atomic_load(&lease->clr->limit);
-    return walker;
-}
-
-static void walk_request(void *arg)
-{
-    struct request *request = arg;
-    struct sw_clr_lease *lease = request->lease;
-    struct forwarding *forwarding = &request->forwarding;
-    struct sw_walker walker = handler_walker(lease);
-    struct sw_regs start;
-    struct sw_thread thread;
-    struct sw_transition record;
-    uint64_t cursor = 0;
-    if (sw_clr_host_registers(walker.machine, request->ucontext, &start) != SW_OK)
-        return;
-    const bool is_known = declare_stack(&walker, lease, sw_regs_sp(&start), &thread);
-    enum sw_stop stop = sw_walk_all(&walker, &lease->workspace->scratch, &start, forward_frame, forwarding);
-    while (is_known && stop != SW_STOP_ROOT && stop != SW_STOP_ABORTED && stop != SW_STOP_FRAME_LIMIT &&
-           next_record(lease, &thread, forwarding->sp, &cursor, &record))
-        stop = continue_walk(&walker, &lease->workspace->scratch, &record, forwarding);
-    request->stop = stop;
-}
-
-enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
-                         bool (*sink)(void *arg, const struct sw_frame *frame), void *arg)
-{
-    struct request request = { .ucontext = ucontext, .forwarding = { sink, arg, 0 }, .stop = SW_STOP_BAD_START };
-    request.lease = clr && ucontext && sink ? take_lease(clr) : NULL;
-    if (request.lease)
-        run_request(&request, walk_request);
-    return request.stop;
-}
-
-static void seed_request(void *arg)
-{
-    struct request *request = arg;
-    struct sw_clr_lease *lease = request->lease;
-    struct sw_walker walker = handler_walker(lease);
-    struct sw_thread thread;
-    (void)declare_stack(&walker, lease, sw_regs_sp(request->start), &thread);
-    request->status = sw_walk_find_seed(&walker, &lease->workspace->scratch, request->start, request->seed, NULL);
-}
-
-enum sw_status sw_clr_find_seed(struct sw_clr *clr, const struct sw_regs *start, BYTE context[], ULONG32 size)
-{
-    struct sw_regs seed;
-    struct request request = { .start = start, .seed = &seed };
-    if (!clr || !start || !context)
-        return SW_E_ARGUMENT;
-    request.lease = take_lease(clr);
-    if (!request.lease)
-        return SW_E_BUSY;
-    run_request(&request, seed_request);
-    return request.status == SW_OK ? sw_context_store(SW_CONTEXT_WIN32, &seed, context, size) : request.status;
 }

@@ -35,6 +35,8 @@ bool sw_candidate_is_called(const struct sw_unwind_request *req, const struct sw
     uint64_t target, slot;
     if (candidate->rule.trust != SW_TRUST_EXACT || (candidate->rule.flags & SW_RULE_SIGNAL))
         return true;
+    if (req->is_return && req->is_return(req->known, pc))
+        return true;
     return sw_call_before(req, pc, &target, &slot) || sw_is_trampoline(req, pc) || is_managed(req, pc) ||
            is_end(req, pc);
 }

@@ -16,12 +16,16 @@
  * One question: the frame whose caller is wanted.
  *
  * entry    The image around the pc, held by the asker; null when there is none.
+ * is_return  Whether it is known that calls return to a pc, without a look at the code in front of it, which in code of
+ *          a JIT is a system call. May be null. known: its argument.
  */
 struct sw_unwind_request {
     const struct sw_walker *walker;
     struct sw_workspace *work;
     const struct sw_frame *frame;
     const struct sw_image_entry *entry;
+    bool (*is_return)(const void *known, uint64_t pc);
+    const void *known;
 };
 
 /*

@@ -38,7 +38,9 @@ static struct sw_unwind_request request(const struct prepare *p, uint64_t pc)
     p->frame->lookup = pc;
     sw_regs_set(&p->frame->regs, sw_regs_pc_number(p->walker->machine), pc);
     sw_workspace_open(p->work, p->walker, false);
-    return (struct sw_unwind_request){ p->walker, p->work, p->frame, sw_workspace_image(p->work, p->walker, pc) };
+    return (struct sw_unwind_request){
+        .walker = p->walker, .work = p->work, .frame = p->frame, .entry = sw_workspace_image(p->work, p->walker, pc)
+    };
 }
 
 /* ---- what was left undone ---- */

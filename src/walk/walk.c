@@ -157,13 +157,15 @@ static bool find_entry(struct sw_walk *walk)
 
 /* ---- the long step ---- */
 
-/* A caller that has an entry is one that has called: no other return address is stored. */
-static bool is_called(const struct sw_walk *walk, const struct sw_unwind_request *req, const struct sw_candidate *c)
+/* A pc that has an entry is one that calls return to: no other return address is stored. */
+static bool is_return(const void *known, uint64_t pc)
 {
-    const struct sw_lane *lane = lane_of(walk);
-    struct sw_at caller = { .pc = sw_regs_pc(&c->caller) };
-    (void)sw_lane_find(lane, &caller, false);
-    return caller.step != 0 || sw_candidate_is_called(req, c);
+    const struct sw_lane *lane = known;
+    struct sw_at at = { .pc = pc };
+    if (!lane->cache)
+        return false;
+    const uint64_t generation = sw_cache_generation(lane->cache);
+    return sw_lane_find(lane, &at, false) == SW_COUNT_HITS && sw_cache_is_same(lane->cache, generation);
 }
 
 /* The caller by the rule that the cache has, if it leads to one or to the end: fills as sw_unwind. */
@@ -187,7 +189,7 @@ static bool is_cached(struct sw_walk *walk, const struct sw_unwind_request *req,
     if (sw_stop_is_root(found->stop)) /* a zero in front of executing code may be a table's mistake */
         return sw_step_ends(step, sw_regs_sp(&c->caller), walk->walker->stack_end) &&
                (found->stop == SW_STOP_ROOT || !walk->frame.exact);
-    if (found->stop == SW_STOP_NONE && sw_walk_confirm(req, step, function, c) && is_called(walk, req, c))
+    if (found->stop == SW_STOP_NONE && sw_walk_confirm(req, step, function, c) && sw_candidate_is_called(req, c))
         return true;
     if ((step & SW_STEP_POINTER) && function == 0)
         walk->entry.step = 0; /* with the function, if one is found, the entry says more */
@@ -242,8 +244,9 @@ static void note_generations(const struct sw_walk *walk)
 static struct sw_unwind_request request_of(struct sw_walk *walk)
 {
     struct sw_workspace *work = workspace_of(walk);
-    return (struct sw_unwind_request){ walk->walker, work, &walk->frame,
-                                       sw_workspace_image(work, walk->walker, walk->frame.lookup) };
+    return (struct sw_unwind_request){ walk->walker, work,
+                                       &walk->frame, sw_workspace_image(work, walk->walker, walk->frame.lookup),
+                                       is_return,    lane_of(walk) };
 }
 
 static void find_code(struct sw_walk *walk)

@@ -146,6 +146,23 @@ static void records_come_out_as_they_went_in(void **state)
     ring_destroy(&ring);
 }
 
+/* Few pages of a large buffer are used for as long as it is read in time. */
+static void an_empty_ring_begins_anew(void **state)
+{
+    enum { BYTES = 1 << 20 };
+    struct ring ring = { 0 };
+    (void)state;
+    assert_true(ring_create(&ring, BYTES));
+    for (uint64_t i = 1; i < 200; i++) {
+        assert_true(write_words(&ring, i * 1000000, 1000));
+        assert_int_equal(read_words(&ring, i * 1000000), 1000);
+        assert_int_equal(read_words(&ring, 0), 0);
+    }
+    assert_int_equal(atomic_load(&ring.words[2 * RING_RECORD_MAX]), 0);
+    assert_in_range(atomic_load(&ring.head) & (ring.capacity - 1), 0, RING_RECORD_MAX + 1000);
+    ring_destroy(&ring);
+}
+
 static void what_has_no_room_is_refused(void **state)
 {
     struct ring ring = { 0 };
@@ -574,6 +591,7 @@ int main(void)
         cmocka_unit_test(options_that_are_wrong_are_named),
         cmocka_unit_test(options_of_the_environment),
         cmocka_unit_test(records_come_out_as_they_went_in),
+        cmocka_unit_test(an_empty_ring_begins_anew),
         cmocka_unit_test(what_has_no_room_is_refused),
         cmocka_unit_test(writers_do_not_mix),
         cmocka_unit_test(files_have_the_process_in_their_names),

@@ -498,6 +498,75 @@ static void a_handler_walks_every_frame_on_a_stack_of_the_pool(void **state)
     assert_int_equal(heard.count, 3);
 }
 
+/* ---- addresses ---- */
+
+static uint64_t addresses[64];
+static size_t address_count;
+static enum sw_stop addresses_stop;
+
+static void addresses_from_here(void)
+{
+    getcontext(&heard.interrupted);
+    hear_all(1000);
+    for (int turn = 0; turn < 3; turn++) /* what was met before is replayed */
+        address_count = sw_clr_addresses(clr, &heard.interrupted, addresses, COUNT_OF(addresses), &addresses_stop);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void addresses_are_those_of_the_frames(void **state)
+{
+    (void)state;
+    jit(addresses_from_here);
+    assert_int_equal(addresses_stop, heard.stop);
+    assert_int_equal(address_count, heard.count);
+    assert_memory_equal(addresses, heard.pcs, address_count * sizeof addresses[0]);
+}
+
+static void two_addresses_from_here(void)
+{
+    getcontext(&heard.interrupted);
+    hear_all(1000);
+    address_count = sw_clr_addresses(clr, &heard.interrupted, addresses, 2, &addresses_stop);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void there_are_as_many_addresses_as_have_room(void **state)
+{
+    (void)state;
+    jit(two_addresses_from_here);
+    assert_int_equal(address_count, 2);
+    assert_int_equal(addresses_stop, SW_STOP_NONE);
+    assert_memory_equal(addresses, heard.pcs, 2 * sizeof addresses[0]);
+}
+
+static void no_handler_no_addresses(void **state)
+{
+    (void)state;
+    getcontext(&heard.interrupted);
+    assert_int_equal(sw_clr_addresses(NULL, &heard.interrupted, addresses, 2, &addresses_stop), 0);
+    assert_int_equal(addresses_stop, SW_STOP_BAD_START);
+    assert_int_equal(sw_clr_addresses(clr, NULL, addresses, 2, &addresses_stop), 0);
+    assert_int_equal(sw_clr_addresses(clr, &heard.interrupted, NULL, 2, &addresses_stop), 0);
+    assert_int_equal(sw_clr_addresses(clr, &heard.interrupted, addresses, 0, NULL), 0);
+    occupy_all_but(SW_CLR_LEASES);
+    assert_int_equal(sw_clr_addresses(clr, &heard.interrupted, addresses, 2, &addresses_stop), 0);
+    assert_int_equal(addresses_stop, SW_STOP_BAD_START);
+    free_all();
+}
+
+static void ranges_are_found(void **state)
+{
+    struct sw_range range;
+    (void)state;
+    assert_int_equal(sw_clr_find_range(clr, native_at(page + 0x12), &range), SW_OK);
+    assert_int_equal(range.kind, SW_KIND_JIT);
+    assert_int_equal(range.id, JIT);
+    assert_int_equal(sw_clr_find_range(clr, native_at(page), &range), SW_E_NOT_FOUND);
+    assert_int_equal(sw_clr_find_range(clr, (uint64_t)(uintptr_t)&ranges_are_found, &range), SW_E_NOT_FOUND);
+    assert_int_equal(sw_clr_find_range(NULL, 0, &range), SW_E_ARGUMENT);
+    assert_int_equal(sw_clr_find_range(clr, 0, NULL), SW_E_ARGUMENT);
+}
+
 /* sp of the start, from the lowest address of the thread's stack or from its end. */
 static const struct window_row {
     const char *name;
@@ -614,6 +683,7 @@ static void walk_lost(void)
     heard.interrupted.uc_mcontext.gregs[REG_RSP] = (greg_t)lost_sp;
     heard.interrupted.uc_mcontext.gregs[REG_RBP] = 0x20;
     hear_all(walk_most);
+    address_count = sw_clr_addresses(clr, &heard.interrupted, addresses, COUNT_OF(addresses), &addresses_stop);
     native_set(native.thread, SW_CLR_THREAD_FRAME, UINT64_MAX, 8);
 }
 
@@ -629,6 +699,9 @@ static void a_walk_that_is_cut_goes_on_at_a_record(void **state)
     assert_true(heard.pcs[1] == sw_regs_pc(&behind_jit));
     assert_true(heard_of(native_at(page + 0x10), native_at(page + 0x18)));
     assert_int_equal(heard.budget, SW_WALK_BUDGET_DEFAULT);
+    assert_int_equal(addresses_stop, heard.stop);
+    assert_int_equal(address_count, heard.count);
+    assert_memory_equal(addresses, heard.pcs, address_count * sizeof addresses[0]);
 }
 
 static void a_sink_ends_what_went_on_too(void **state)
@@ -960,6 +1033,10 @@ int main(void)
         WALK(a_handler_walks_every_frame_on_a_stack_of_the_pool),
         WALK(a_sink_ends_it),
         WALK(no_handler_no_walk),
+        WALK(addresses_are_those_of_the_frames),
+        WALK(there_are_as_many_addresses_as_have_room),
+        WALK(no_handler_no_addresses),
+        WALK(ranges_are_found),
         WALK(a_thread_that_events_tell_of_late_has_no_frames),
         WALK(a_thread_that_is_not_in_the_table_walks_too),
         WALK(a_walk_that_is_cut_goes_on_at_a_record),

@@ -87,7 +87,7 @@ static void ask(const struct sw_walker *walker, struct sw_found *found)
 {
     struct sw_workspace *work = (struct sw_workspace *)scratch.words;
     struct sw_frame frame = { .regs = { .machine = SW_MACHINE_X64 }, .lookup = STUBS + AT_FRAME, .exact = true };
-    const struct sw_unwind_request req = { walker, work, &frame, NULL };
+    const struct sw_unwind_request req = { .walker = walker, .work = work, .frame = &frame };
     for (unsigned n = 0; n < SW_X64_COUNT; n++)
         sw_regs_set(&frame.regs, n, 0xbad00000 + n * 0x1001);
     sw_regs_set(&frame.regs, SW_X64_RIP, STUBS + AT_FRAME);

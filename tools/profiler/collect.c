@@ -97,30 +97,26 @@ static uint32_t thread_of(const struct sample *sample)
     return sw_profile_thread_add(profile, sample->thread, name);
 }
 
-static bool is_managed(uint64_t frame)
-{
-    const uint64_t kind = frame >> SAMPLE_FRAME_SHIFT;
-    return kind == SW_KIND_JIT || kind == SW_KIND_NGEN;
-}
-
 /* What an event of the runtime was told by: native frames in front of the first managed one. */
 static size_t tellers(const struct sample *sample, const uint64_t *frames, size_t depth)
 {
     size_t at = 0;
-    while (at < depth && !is_managed(frames[at]))
+    while (at < depth && !names_is_managed(frames[at]))
         at++;
     return sample->kind == SAMPLE_CPU || sample->kind == SAMPLE_WALL || at == depth ? 0 : at;
 }
 
-static void add(const struct sample *sample, const uint64_t *frames, size_t depth)
+static void add(const struct sample *sample, const uint64_t *pcs, size_t depth)
 {
     static uint32_t stack[SAMPLE_DEPTH_MAX + 1];
+    static uint64_t frames[SAMPLE_DEPTH_MAX];
     int64_t values[SW_PROFILE_VALUES_MAX];
+    for (size_t i = 0; i < depth; i++)
+        frames[i] = names_frame(pcs[i], i == 0);
     const size_t skipped = tellers(sample, frames, depth);
-    frames += skipped;
     depth -= skipped;
     for (size_t i = 0; i < depth; i++)
-        stack[i] = names_location(profile, frames[i]);
+        stack[i] = names_location(profile, frames[skipped + i]);
     if (sample->flags & (SAMPLE_CUT | SAMPLE_DEEPER))
         stack[depth++] = names_said(profile, sample->flags & SAMPLE_CUT ? "[incomplete stack]" : "[deeper frames cut]");
     columns_fill(&columns, sample, 1, values);

@@ -13,7 +13,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <string.h>
+#include <ucontext.h>
 
 enum { DETACH_MS = 300 };
 
@@ -25,19 +27,30 @@ static bool sampling;
 
 /* ---- the signal ---- */
 
+/* Of threads that were there before the profiler. What is as large as one that is wide enough is not looked at. */
+static void widen_signal_stack(ucontext_t *context)
+{
+    static _Atomic size_t enough = SIZE_MAX;
+    if (context->uc_stack.ss_size < atomic_load_explicit(&enough, memory_order_relaxed) &&
+        sw_clr_widen_signal_stack(context) == SW_OK)
+        atomic_store_explicit(&enough, context->uc_stack.ss_size, memory_order_relaxed);
+}
+
 static void on_signal(int number, siginfo_t *about, void *context)
 {
     static const enum sample_kind kinds[] = {
         [SIGNAL_CPU] = SAMPLE_CPU, [SIGNAL_ON_CPU] = SAMPLE_WALL, [SIGNAL_OFF_CPU] = SAMPLE_WALL
     };
-    struct sample sample = { 0 };
+    struct sample sample;
     const int before = errno;
     const enum signal_purpose purpose = threads_purpose(about, &sample.values[0]);
     (void)number;
     if (!purpose)
         return;
-    (void)sw_clr_widen_signal_stack(context); /* threads that were there before the profiler */
+    widen_signal_stack(context);
     sample.kind = kinds[purpose];
+    sample.values[1] = 0;
+    sample.text[0] = 0;
     sample.flags = purpose == SIGNAL_OFF_CPU ? SAMPLE_OFF_CPU : 0;
     sample_take(&sample, context);
     errno = before;

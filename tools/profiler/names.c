@@ -7,8 +7,8 @@
 #include "symbols.h"
 #include "lines.h"
 #include "modules.h"
-#include "sample.h"
 
+#include <snapwalk/clr.h>
 #include <snapwalk/clr_names.h>
 #include <snapwalk/self.h>
 
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-enum { NAMES_BYTES = 256 << 10, KNOWN_MIN = 1 << 10, KNOWN_MAX = 1 << 17, TEXT = 2048 };
+enum { FRAME_SHIFT = 56, NAMES_BYTES = 256 << 10, KNOWN_MIN = 1 << 10, KNOWN_MAX = 1 << 17, TEXT = 2048 };
 
 /*
  * Open addressing; a frame's word is never 0. A method has a word, too: its frames' with another highest byte. Its
@@ -105,14 +105,14 @@ void names_forget(void)
 
 static uint64_t method_word(uint64_t function, enum sw_kind kind)
 {
-    return (uint64_t)(IS_METHOD | (unsigned)kind) << SAMPLE_FRAME_SHIFT | function;
+    return (uint64_t)(IS_METHOD | (unsigned)kind) << FRAME_SHIFT | function;
 }
 
 /* Addresses of unloaded code may become another's. */
 static void forget_addresses(void)
 {
     for (size_t i = 0; i < known_room; i++)
-        if (known[i].frame >> SAMPLE_FRAME_SHIFT == SW_KIND_JIT)
+        if (known[i].frame >> FRAME_SHIFT == SW_KIND_JIT)
             known[i].location = unnamed; /* the place stays taken, the name is asked for again */
 }
 
@@ -250,7 +250,7 @@ static bool find_place(uint64_t address, uint64_t function, enum sw_kind kind, s
 static uint32_t method_at(struct sw_profile *profile, uint64_t address, uint64_t function, enum sw_kind kind)
 {
     const enum sw_profile_kind shown = kind == SW_KIND_JIT ? SW_PROFILE_JIT : SW_PROFILE_PRECOMPILED;
-    const uint64_t method = method_word(function, kind), frame = (uint64_t)kind << SAMPLE_FRAME_SHIFT | address;
+    const uint64_t method = method_word(function, kind), frame = (uint64_t)kind << FRAME_SHIFT | address;
     struct sw_clr_place place;
     struct line line;
     uint32_t location;
@@ -277,10 +277,27 @@ static bool find_function(uint64_t address, FunctionID *function)
     return *function != 0;
 }
 
+/* Managed code's first byte is no return address: a signal's handler stands on it. */
+uint64_t names_frame(uint64_t pc, bool exact)
+{
+    uint64_t address = exact ? pc : pc - 1;
+    struct sw_range range;
+    if (!exact && sw_clr_find_range(clr, pc, &range) == SW_OK && range.begin == pc)
+        address = pc;
+    if (sw_clr_find_range(clr, address, &range) != SW_OK)
+        range.kind = SW_KIND_NATIVE;
+    return (uint64_t)range.kind << FRAME_SHIFT | (address & ((UINT64_C(1) << FRAME_SHIFT) - 1));
+}
+
+bool names_is_managed(uint64_t frame)
+{
+    return frame >> FRAME_SHIFT == SW_KIND_JIT || frame >> FRAME_SHIFT == SW_KIND_NGEN;
+}
+
 static uint32_t name_frame(struct sw_profile *profile, uint64_t frame)
 {
-    const enum sw_kind kind = (enum sw_kind)(frame >> SAMPLE_FRAME_SHIFT);
-    const uint64_t what = frame & ((UINT64_C(1) << SAMPLE_FRAME_SHIFT) - 1);
+    const enum sw_kind kind = (enum sw_kind)(frame >> FRAME_SHIFT);
+    const uint64_t what = frame & ((UINT64_C(1) << FRAME_SHIFT) - 1);
     FunctionID function;
     if ((kind == SW_KIND_JIT || kind == SW_KIND_NGEN) && find_function(what, &function))
         return method_at(profile, what, function, kind);
@@ -298,7 +315,7 @@ uint32_t names_location(struct sw_profile *profile, uint64_t frame)
     if (is_known(frame, &location))
         return location;
     location = name_frame(profile, frame);
-    if (frame >> SAMPLE_FRAME_SHIFT != SW_KIND_JIT)
+    if (frame >> FRAME_SHIFT != SW_KIND_JIT)
         remember(frame, location);
     return location;
 }

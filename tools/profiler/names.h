@@ -32,6 +32,13 @@ void names_unload(uint64_t function);
 /* An image is gone, with its methods. */
 void names_unload_image(void);
 
+/*
+ * What frame a pc of a sample is: one word, the kind of its code in the highest byte (enum sw_kind), and its lookup
+ * address. exact: it was being executed; others are return addresses.
+ */
+uint64_t names_frame(uint64_t pc, bool exact);
+bool names_is_managed(uint64_t frame);
+
 /* The number of a frame's location in that profile. */
 uint32_t names_location(struct sw_profile *profile, uint64_t frame);
 

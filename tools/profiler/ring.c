@@ -70,6 +70,18 @@ static void give_back(struct ring *ring, uint64_t tail, uint64_t count)
     atomic_store_explicit(&ring->tail, tail + count, memory_order_release);
 }
 
+/*
+ * An empty buffer begins anew, so that few pages are used for as long as little is written. The rest of it counts as
+ * written and read: it is clear.
+ */
+static void begin_anew(struct ring *ring, uint64_t tail)
+{
+    const uint64_t at = tail & (ring->capacity - 1), next = tail - at + ring->capacity;
+    uint64_t head = tail;
+    if (at >= RING_RECORD_MAX && atomic_compare_exchange_strong(&ring->head, &head, next))
+        atomic_store_explicit(&ring->tail, next, memory_order_release);
+}
+
 size_t ring_read(struct ring *ring, uint64_t to[RING_RECORD_MAX])
 {
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
@@ -79,8 +91,10 @@ size_t ring_read(struct ring *ring, uint64_t to[RING_RECORD_MAX])
         tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
         first = atomic_load_explicit(word_at(ring, tail), memory_order_acquire);
     }
-    if (!first)
+    if (!first) {
+        begin_anew(ring, tail);
         return 0;
+    }
     for (uint64_t i = 1; i < first; i++)
         to[i - 1] = atomic_load_explicit(word_at(ring, tail + i), memory_order_relaxed);
     give_back(ring, tail, first);

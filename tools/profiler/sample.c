@@ -3,25 +3,23 @@
  * ring, since nobody knows before how deep a stack is. Knows the walk and the ring; nothing of modes or names.
  */
 #include "sample.h"
-
-#include <snapwalk/self.h>
+#include "threads.h"
 
 #include <sched.h>
+#include <stddef.h>
 #include <semaphore.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
-enum { SPACES = 64, FIXED_WORDS = sizeof(struct sample) / 8 };
+enum { SPACES = 64, FIXED_WORDS = offsetof(struct sample, text) / 8, MOST_WORDS = sizeof(struct sample) / 8 };
 
-_Static_assert(FIXED_WORDS + SAMPLE_DEPTH_MAX < RING_RECORD_MAX, "the deepest sample fits");
+_Static_assert(MOST_WORDS + SAMPLE_DEPTH_MAX < RING_RECORD_MAX, "the deepest sample fits");
 _Static_assert(sizeof(struct sample) % 8 == 0, "whole words");
 
 /* Frames of one walk. Few are ever used at once: the first free one is taken. */
 static struct space {
     _Atomic bool taken;
-    bool deeper;
-    size_t depth;
     uint64_t frames[SAMPLE_DEPTH_MAX];
 } * spaces;
 
@@ -81,34 +79,28 @@ static struct space *take_space(void)
     return NULL;
 }
 
-static bool keep_frame(void *arg, const struct sw_frame *frame)
-{
-    struct space *space = arg;
-    const uint64_t kind = frame->code.kind, what = frame->lookup;
-    if (space->depth == SAMPLE_DEPTH_MAX) {
-        space->deeper = true;
-        return false;
-    }
-    space->frames[space->depth++] = kind << SAMPLE_FRAME_SHIFT | (what & ~(UINT64_C(0xff) << SAMPLE_FRAME_SHIFT));
-    return true;
-}
-
 static bool is_root(enum sw_stop stop)
 {
     return stop == SW_STOP_ROOT || stop == SW_STOP_ROOT_ZERO || stop == SW_STOP_ROOT_BASE;
 }
 
+/* How many words a sample of that kind has in front of its frames. */
+static size_t fixed_words(uint64_t kind)
+{
+    return kind == SAMPLE_CPU || kind == SAMPLE_WALL ? FIXED_WORDS : MOST_WORDS;
+}
+
 static bool write_sample(struct sample *sample, struct space *space, const void *context)
 {
-    uint64_t fixed[FIXED_WORDS];
-    space->depth = 0;
-    space->deeper = false;
-    const enum sw_stop stop = sw_clr_walk(walked, context, keep_frame, space);
+    uint64_t fixed[MOST_WORDS];
+    const size_t words = fixed_words(sample->kind);
+    enum sw_stop stop;
+    const size_t depth = sw_clr_addresses(walked, context, space->frames, SAMPLE_DEPTH_MAX, &stop);
     if (stop == SW_STOP_BAD_START)
         return false;
-    sample->flags |= space->deeper ? SAMPLE_DEEPER : is_root(stop) ? 0 : SAMPLE_CUT;
-    memcpy(fixed, sample, sizeof fixed);
-    if (!ring_write(&ring, (const uint64_t *[]){ fixed, space->frames }, (size_t[]){ FIXED_WORDS, space->depth }))
+    sample->flags |= stop == SW_STOP_NONE ? SAMPLE_DEEPER : is_root(stop) ? 0 : SAMPLE_CUT;
+    memcpy(fixed, sample, words * sizeof fixed[0]);
+    if (!ring_write(&ring, (const uint64_t *[]){ fixed, space->frames }, (size_t[]){ words, depth }))
         return false;
     if (ring_used(&ring) > ring.capacity / 2 && !atomic_exchange_explicit(&asked, true, memory_order_relaxed))
         sem_post(&reader);
@@ -144,7 +136,7 @@ void sample_take(struct sample *sample, const void *context)
     atomic_fetch_add(&inside, 1);
     if (atomic_load(&open_for_samples)) {
         struct space *space = take_space();
-        sample->thread = sw_self_thread();
+        sample->thread = threads_self();
         note(sample->thread);
         const bool written = space && write_sample(sample, space, context);
         if (written)
@@ -163,9 +155,12 @@ bool sample_read(struct sample *sample, const uint64_t **frames, size_t *depth)
     const size_t words = ring_read(&ring, record);
     if (words < FIXED_WORDS)
         return false;
-    memcpy(sample, record, sizeof *sample);
-    *frames = record + FIXED_WORDS;
-    *depth = words - FIXED_WORDS;
+    memcpy(sample, record, FIXED_WORDS * sizeof record[0]);
+    const size_t fixed = fixed_words(sample->kind), text = fixed - FIXED_WORDS;
+    memset(sample->text, 0, sizeof sample->text);
+    memcpy(sample->text, record + FIXED_WORDS, text * sizeof record[0]);
+    *frames = record + fixed;
+    *depth = words - fixed;
     return true;
 }
 

@@ -1,6 +1,6 @@
 /*
  * One sample: taken by the thread that it is of, in its signal handler or in a callback of the runtime, and read later
- * by the collector. A frame is one word: what it is in the highest byte, and its lookup address.
+ * by the collector. A frame is its pc: what code that is, the collector finds out.
  */
 #ifndef PROFILER_SAMPLE_H
 #define PROFILER_SAMPLE_H
@@ -14,7 +14,7 @@ enum sample_kind { SAMPLE_CPU, SAMPLE_WALL, SAMPLE_ALLOC, SAMPLE_EXCEPTION, SAMP
 
 enum { SAMPLE_DEPTH_MAX = 1024, SAMPLE_TEXT_WORDS = 16 };
 
-/* The fixed part of a record, whole words. Frames follow, leaf first. */
+/* The text, whole words, is in records of the runtime's events only. Frames follow, leaf first. */
 struct sample {
     uint64_t thread; /* the kernel's id */
     uint64_t kind;
@@ -24,9 +24,6 @@ struct sample {
 };
 
 enum { SAMPLE_CUT = 1, SAMPLE_DEEPER = 2, SAMPLE_OFF_CPU = 4 };
-
-/* The highest byte of a frame's word: enum sw_kind; the rest: the lookup address. */
-enum { SAMPLE_FRAME_SHIFT = 56 };
 
 /* Makes the buffers. False: no memory. Signals: not safe. */
 bool sample_open(struct sw_clr *clr, size_t bytes);
@@ -50,7 +47,7 @@ void sample_take(struct sample *sample, const void *context);
 /* Whether the thread was sampled since the last call: only then its name will be asked for. Threads: any. */
 bool sample_was_taken(uint64_t thread);
 
-/* Reads the oldest: frames at `*frames`, valid until the next call. False: none. Threads: one at a time. */
+/* Reads the oldest: pcs at `*frames`, valid until the next call. False: none. Threads: one at a time. */
 bool sample_read(struct sample *sample, const uint64_t **frames, size_t *depth);
 
 /* Waits so long, or until half of the buffer is used, or for sample_wake. Threads: one at a time, any. */

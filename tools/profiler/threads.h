@@ -35,6 +35,9 @@ void threads_look(void);
 /* Forgets those that had ended at the last call: samples of them were read meanwhile. */
 void threads_sweep(void);
 
+/* The kernel's id of the calling thread, without a system call. Signals: safe. */
+uint64_t threads_self(void);
+
 /* The profiler's own threads are never sampled: the calling one is such. */
 void threads_exclude(void);
 

@@ -109,10 +109,10 @@ static uint64_t interrupted_sp(const ucontext_t *context)
 enum sw_status sw_clr_widen_signal_stack(void *ucontext)
 {
     ucontext_t *context = ucontext;
-    const size_t page = getauxval(AT_PAGESZ);
     sigset_t all, before;
     if (context && ((context->uc_stack.ss_flags & SS_DISABLE) || context->uc_stack.ss_size == 0))
         return SW_E_NOT_FOUND;
+    const size_t page = getauxval(AT_PAGESZ);
     if (context && context->uc_stack.ss_size >= bytes_wanted(page))
         return SW_OK;
     sigfillset(&all);
