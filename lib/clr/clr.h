@@ -105,11 +105,29 @@ SW_NODISCARD enum sw_status sw_clr_image_name(const struct sw_clr_image *image, 
                                               size_t size);
 
 /*
- * A piece of JIT code: the MethodDesc's address (the FunctionID), and SW_RANGE_FUNCLET or SW_RANGE_FILTER if it is one.
+ * What a header says of a method's own code, without its funclets: what a rule needs beside the bytes at pc, as long as
+ * the code is there.
+ *
+ * base     The heap's, from which RVAs count.
+ * info     Of its unwind data, at function.unwind: the first info_size bytes. 0: nothing is known.
+ */
+enum { SW_CLR_JIT_INFO = 96 };
+struct sw_clr_jit_main {
+    uint64_t method;
+    uint64_t base;
+    struct sw_pe_function function;
+    uint32_t info_size;
+    uint8_t info[SW_CLR_JIT_INFO];
+};
+
+/*
+ * A piece of JIT code: the MethodDesc's address (the FunctionID), and SW_RANGE_FUNCLET or SW_RANGE_FILTER if it is one;
+ * otherwise `main` is filled.
  */
 struct sw_clr_jit_code {
     uint64_t function;
     uint16_t flags;
+    struct sw_clr_jit_main main;
 };
 
 /*
@@ -132,6 +150,15 @@ struct sw_clr_jit_code {
 SW_NODISCARD enum sw_status sw_clr_jit_rule(enum sw_machine machine, bool linux_code, const struct sw_memory *memory,
                                             uint64_t begin, uint64_t end, uint64_t pc, bool exact, struct sw_rule *rule,
                                             struct sw_clr_jit_code *code);
+
+/*
+ * The same of a method whose header was read before, at the cost of at most two reads, where pc may be in an epilogue.
+ *
+ * Returns  As sw_clr_jit_rule; SW_E_NO_RULE also for a pc in a funclet.
+ */
+SW_NODISCARD enum sw_status sw_clr_jit_main_rule(enum sw_machine machine, bool linux_code,
+                                                 const struct sw_memory *memory, const struct sw_clr_jit_main *main,
+                                                 uint64_t pc, bool exact, struct sw_rule *rule);
 
 /*
  * The extent of the JIT code that begins at an address, by its header.

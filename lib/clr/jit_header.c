@@ -222,6 +222,28 @@ static bool is_filter(const struct header *h, uint64_t begin)
     return false;
 }
 
+/* Not more than the window has, which is of the unwind data still. */
+static void note_main(const struct header *h, struct sw_pe_function function, struct sw_clr_jit_main *main)
+{
+    const struct window *window = &h->data_window;
+    const uint64_t offset = h->base + function.unwind - window->at;
+    const uint64_t left = offset <= window->size ? window->size - offset : 0;
+    *main = (struct sw_clr_jit_main){ .method = h->method, .base = h->base, .function = function };
+    main->info_size = left < SW_CLR_JIT_INFO ? (uint32_t)left : SW_CLR_JIT_INFO;
+    if (main->info_size)
+        memcpy(main->info, window->bytes + offset, main->info_size);
+}
+
+static enum sw_status rule_by(enum sw_machine machine, bool linux_code, const struct sw_pe_reader *reader,
+                              const struct sw_pe_function *function, uint32_t rva, bool exact, struct sw_rule *rule)
+{
+    const enum sw_status status = sw_pe_rule(machine, linux_code, reader, function, rva, exact, rule);
+    if (status)
+        return status == SW_E_TRUNCATED ? SW_E_UNREADABLE : SW_E_NO_RULE;
+    rule->source = SW_SOURCE_CLR_HEADER;
+    return SW_OK;
+}
+
 enum sw_status sw_clr_jit_rule(enum sw_machine machine, bool linux_code, const struct sw_memory *memory, uint64_t begin,
                                uint64_t end, uint64_t pc, bool exact, struct sw_rule *rule,
                                struct sw_clr_jit_code *code)
@@ -238,17 +260,44 @@ enum sw_status sw_clr_jit_rule(enum sw_machine machine, bool linux_code, const s
         status = check_info(&h, entry);
     if (status)
         return status;
-    status = sw_pe_rule(machine, linux_code, &reader, &entry, (uint32_t)(pc - h.base), exact, rule);
-    if (status)
-        return status == SW_E_TRUNCATED ? SW_E_UNREADABLE : SW_E_NO_RULE;
-    rule->source = SW_SOURCE_CLR_HEADER;
-    if (!code)
-        return SW_OK;
     const uint64_t offset = h.base + entry.begin - begin;
-    *code = (struct sw_clr_jit_code){ h.method, 0 };
-    if (offset != 0)
+    if (code)
+        *code = (struct sw_clr_jit_code){ .function = h.method };
+    if (code && offset == 0)
+        note_main(&h, entry, &code->main);
+    status = rule_by(machine, linux_code, &reader, &entry, (uint32_t)(pc - h.base), exact, rule);
+    if (status == SW_OK && code && offset != 0)
         code->flags = is_filter(&h, offset) ? SW_RANGE_FILTER : SW_RANGE_FUNCLET;
-    return SW_OK;
+    return status;
+}
+
+/* ---- a header that was read before ---- */
+
+struct known {
+    struct header h;
+    const struct sw_clr_jit_main *main;
+};
+
+static size_t get_known(void *arg, uint32_t rva, void *to, size_t size)
+{
+    struct known *known = arg;
+    const struct sw_clr_jit_main *main = known->main;
+    const uint32_t offset = rva - main->function.unwind;
+    if (offset > main->info_size || size > main->info_size - offset)
+        return get(&known->h, rva, to, size);
+    memcpy(to, main->info + offset, size);
+    return size;
+}
+
+enum sw_status sw_clr_jit_main_rule(enum sw_machine machine, bool linux_code, const struct sw_memory *memory,
+                                    const struct sw_clr_jit_main *main, uint64_t pc, bool exact, struct sw_rule *rule)
+{
+    struct known known = { { .machine = machine, .linux_code = linux_code, .memory = memory, .base = main->base },
+                           main };
+    const struct sw_pe_reader reader = { get_known, NULL, &known };
+    if (pc < main->base || pc - main->base > UINT32_MAX || main->info_size > SW_CLR_JIT_INFO)
+        return SW_E_NO_RULE;
+    return rule_by(machine, linux_code, &reader, &main->function, (uint32_t)(pc - main->base), exact, rule);
 }
 
 enum sw_status sw_clr_jit_extent(enum sw_machine machine, bool linux_code, const struct sw_memory *memory,

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 /*
- * What a finding is about. a, b, c: by its kind, see findings.h; ANALYSIS: of the function [a, b).
+ * What a finding is about. a, b, c: by its kind, see findings.h; ANALYSIS: of the function [a, b); HEADER: of JIT
+ * code [a, b) with the id c.
  */
 enum sw_finding_kind {
     SW_FINDING_NONE = 0,
@@ -21,7 +22,8 @@ enum sw_finding_kind {
     SW_FINDING_SCAN,
     SW_FINDING_OPENINGS,
     SW_FINDING_TO_JUMP,
-    SW_FINDING_DISPATCH
+    SW_FINDING_DISPATCH,
+    SW_FINDING_HEADER
 };
 struct sw_finding {
     uint64_t kind;

@@ -11,19 +11,7 @@
 #include "unwind/infer/instructions.h"
 #include "unwind/trampoline.h"
 
-#include "clr/clr.h"
-
 /* ---- what came with the range ---- */
-
-enum sw_status sw_source_clr_header(const struct sw_unwind_request *req, struct sw_rule *rule,
-                                    struct sw_clr_jit_code *about)
-{
-    const struct sw_range *code = &req->frame->code;
-    if (!sw_has_clr_header(code))
-        return SW_E_NO_RULE;
-    return sw_clr_jit_rule(req->walker->machine, code->unwind != SW_UNWIND_CLR_WINDOWS, &req->walker->memory,
-                           code->begin, code->end, req->frame->lookup, req->frame->exact, rule, about);
-}
 
 static enum sw_status from_declared_leaf(const struct sw_unwind_request *req, struct sw_candidate *c)
 {

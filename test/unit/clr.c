@@ -22,6 +22,10 @@
 
 #include "budget.h"
 
+#include <snapwalk/analysis_cache.h>
+#include <snapwalk/codemap.h>
+#include <snapwalk/walk.h>
+
 #include "clr/clr.h"
 #include "clr/format.h"
 #include "unwind_flow.h"
@@ -743,6 +747,41 @@ static void jit_rule_is_found(void **state)
     assert_int_equal(rule.r[SW_X64_RBP].off, row->rbp);
 }
 
+/* Header and unwind data are gone: nothing of them is read again. */
+static void say_again(const struct jit_row *row, bool exact)
+{
+    struct jit j = make_jit();
+    const struct sw_memory memory = memory_of(&j);
+    const uint64_t pc = START + row->offset;
+    struct sw_clr_jit_code about;
+    struct sw_rule first, again;
+    memset(&first, 0, sizeof first);
+    memset(&again, 0, sizeof again);
+    assert_int_equal(
+        sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, START, true, &first, &about), SW_OK);
+    assert_in_range(about.main.info_size, 4, SW_CLR_JIT_INFO);
+    assert_int_equal(sw_clr_jit_rule(SW_MACHINE_X64, true, &memory, START, START + CODE_SIZE, pc, exact, &first, NULL),
+                     SW_OK);
+    memset(j.header, 0xee, sizeof j.header);
+    memset(j.heap + 0x160, 0xee, 16);
+    const enum sw_status status = sw_clr_jit_main_rule(SW_MACHINE_X64, true, &memory, &about.main, pc, exact, &again);
+    assert_int_equal(status, row->offset < 0x30 ? SW_OK : SW_E_NO_RULE);
+    if (status == SW_OK)
+        assert_memory_equal(&first, &again, sizeof first);
+    assert_int_equal(
+        sw_clr_jit_main_rule(SW_MACHINE_X64, true, &memory, &about.main, about.main.base - 1, true, &again),
+        SW_E_NO_RULE);
+}
+
+static void a_header_that_was_read_before_says_the_same(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(jit_rows); i++) {
+        say_again(&jit_rows[i], true);
+        say_again(&jit_rows[i], false);
+    }
+}
+
 /* One word of the header changed: none of it is believed. */
 static const struct jit_bad_row {
     const char *name;
@@ -1172,6 +1211,78 @@ static void jit_rule_takes_four_reads(void **state)
     }
 }
 
+/* ---- a header in walks ---- */
+
+enum { STACK_AT = 0x50000 };
+static struct jitted {
+    struct jit j;
+    unsigned header_reads;
+    uint8_t stack[512];
+} jitted;
+
+static size_t read_jitted(void *arg, uint64_t address, void *to, size_t size)
+{
+    struct jitted *from = arg;
+    if (address >= STACK_AT && address - STACK_AT + size <= sizeof from->stack) {
+        memcpy(to, from->stack + (address - STACK_AT), size);
+        return size;
+    }
+    from->header_reads += address >= HEADER && address < HEADER + sizeof from->j.header;
+    return read_jit(&from->j, address, to, size);
+}
+
+static bool no_frame(void *arg, const struct sw_frame *frame)
+{
+    (void)arg, (void)frame;
+    return true;
+}
+
+static unsigned header_reads_of_a_walk(const struct sw_walker *walker, uint64_t pc)
+{
+    static struct sw_scratch scratch;
+    struct sw_regs regs = { .machine = SW_MACHINE_X64 };
+    for (unsigned n = 0; n < SW_X64_COUNT; n++)
+        sw_regs_set(&regs, n, 0);
+    sw_regs_set(&regs, SW_X64_RIP, pc);
+    sw_regs_set(&regs, SW_X64_RSP, STACK_AT);
+    sw_regs_set(&regs, SW_X64_RBP, STACK_AT + 32);
+    jitted.header_reads = 0;
+    assert_int_not_equal(sw_walk_all(walker, &scratch, &regs, no_frame, NULL), SW_STOP_BAD_START);
+    return jitted.header_reads;
+}
+
+/* Another range is compiled near it: nothing is forgotten. Its own goes, and comes again: it is read again. */
+static void a_header_is_read_once_until_its_code_goes(void **state)
+{
+    const struct sw_range code = {
+        .begin = START, .end = START + CODE_SIZE, .id = METHOD, .kind = SW_KIND_JIT, .unwind = SW_UNWIND_CLR_HEADER
+    };
+    const struct sw_range near = { .begin = START + 0x80, .end = START + 0x90, .id = 8, .kind = SW_KIND_JIT };
+    struct sw_walker walker = { .machine = SW_MACHINE_X64, .memory = { .read = read_jitted, .arg = &jitted } };
+    struct sw_analysis_cache *cache;
+    struct sw_codemap *map;
+    (void)state;
+    jitted.j = make_jit();
+    assert_int_equal(sw_codemap_create(NULL, &map), SW_OK);
+    assert_int_equal(sw_analysis_cache_create(NULL, 1 << 16, &cache), SW_OK);
+    assert_int_equal(sw_codemap_add(map, &code), SW_OK);
+    walker.codemap = map;
+    assert_true(header_reads_of_a_walk(&walker, START + 8) > 0);
+    assert_true(header_reads_of_a_walk(&walker, START + 8) > 0); /* nothing is kept where there is no cache */
+    walker.analysis_cache = cache;
+    assert_true(header_reads_of_a_walk(&walker, START + 8) > 0);
+    assert_int_equal(header_reads_of_a_walk(&walker, START + 0xb), 0);
+    assert_int_equal(sw_codemap_add(map, &near), SW_OK);
+    assert_int_equal(header_reads_of_a_walk(&walker, START + 3), 0);
+    assert_true(header_reads_of_a_walk(&walker, START + 0x41) > 0); /* a funclet */
+    assert_int_equal(sw_codemap_remove(map, START), SW_OK);
+    assert_int_equal(sw_codemap_add(map, &code), SW_OK);
+    assert_true(header_reads_of_a_walk(&walker, START + 3) > 0);
+    assert_int_equal(header_reads_of_a_walk(&walker, START + 8), 0);
+    sw_analysis_cache_destroy(cache);
+    sw_codemap_destroy(map);
+}
+
 /* Header and unwind data stand at the end of what can be read. */
 static void jit_rule_needs_no_more_than_it_says(void **state)
 {
@@ -1193,6 +1304,8 @@ int main(void)
 {
     static const struct CMUnitTest single[] = {
         cmocka_unit_test(jit_rule_takes_four_reads),
+        cmocka_unit_test(a_header_that_was_read_before_says_the_same),
+        cmocka_unit_test(a_header_is_read_once_until_its_code_goes),
         cmocka_unit_test(jit_rule_needs_no_more_than_it_says),
         cmocka_unit_test(funclets_and_cold_parts_fold_into_their_method),
         cmocka_unit_test(functions_of_an_arm64_image_fold_alike),
