@@ -5,7 +5,9 @@
 #   SECONDS_EACH  of each kind (default 20)
 #
 # For each kind the ten hottest of either, and by how many percentage points they differ; native code is one row a library, and
-# the profiler's own work is left out of both. The last line is "truth: N points at most over M kinds"; more than 2 is a failure. Where perf cannot be had: skipped, and said so.
+# the profiler's own work is left out of both. Beside each stands the standard error that chance alone gives the difference: both
+# count samples, and the kernel looks at the profiler's timers only when its clock ticks, so that it has fewer. The last line is
+# "truth: N points at most over M kinds"; more than 2 is a failure. Where perf cannot be had: skipped, and said so.
 set -eu
 cd "$(dirname "$0")/../.."
 build=$(cd "${1:?truth.sh BUILD}" && pwd)
@@ -49,16 +51,17 @@ of_perf() {
         { print 1, file ~ /\.so|^dotnet$/ ? "(" file ")" : "(stubs)" }' | sum
 }
 
-# The profiler by pprof: what a location is in stands in its mapping.
+# The profiler by pprof: what a location is in stands in its mapping. One row is how many samples there are.
 of_profiler() {
     HOME=$work TZ=UTC go tool pprof -raw "$work"/profile-*.pb.gz 2>/dev/null | awk "$plain"'
         /^Locations/ { part = 2; next } /^Samples:/ { part = 1; next } /^Mappings/ { part = 3; next }
-        part == 1 && /^ *[0-9]+ +[0-9]+:/ { split($0, half, ":"); split(half[2], at, " "); split(half[1], value, " "); count[at[1]] += value[2] }
+        part == 1 && /^ *[0-9]+ +[0-9]+:/ { split($0, half, ":"); split(half[2], at, " "); split(half[1], value, " "); count[at[1]] += value[2]; samples += value[1] }
         part == 2 { id = $1; sub(/:$/, "", id); name[id] = $0; sub(/^ *[0-9]+: 0x[0-9a-f]+ (M=[0-9]+ )?/, "", name[id])
                     sub(/ [^ ]*:[0-9]+ s=.*/, "", name[id])
                     mapping[id] = match($0, /M=[0-9]+/) ? substr($0, RSTART + 2, RLENGTH - 2) : 0 }
         part == 3 { id = $1; sub(/:$/, "", id); file[id] = $3; sub(/.*\//, "", file[id]) }
-        END { for (id in count) {
+        END { print samples, "samples"
+              for (id in count) {
                   of = file[mapping[id]]
                   if (of ~ /^lib(snapwalk-profiler|Zydis|z|elf)\.so/)
                       continue
@@ -76,18 +79,24 @@ for kind in ${*:-json regex linq garbage names}; do
         dotnet "$build/dotnet/profiled/profiled.dll" "$kind" "${SECONDS_EACH:-20}" >"$work/said" 2>&1 ||
         fail "$kind: $(tail -n 3 "$work/said")"
     of_perf >"$work/perf.self"
-    of_profiler >"$work/profiler.self"
-    awk -v kind="$kind" 'FNR == 1 { file++ }
+    of_profiler >"$work/profiler.all"
+    samples=$(awk '/ samples$/ { print $1; exit }' "$work/profiler.all")
+    grep -v ' samples$' "$work/profiler.all" >"$work/profiler.self"
+    awk -v kind="$kind" -v samples="$samples" 'FNR == 1 { file++ }
         { n = $1; sub(/^[0-9]+ /, ""); part[file, $0] = n; all[file] += n; names[$0] = 1; if (FNR <= 10) hot[$0] = 1 }
-        END { printf "%s: %d samples of perf; percent of the self time, by perf, by the profiler\n", kind, all[1]
+        END { printf "%s: %d samples of perf, %d of the profiler; percent of the self time by perf, by the profiler, standard error\n",
+                  kind, all[1], samples
               if (!(all[1] > 0 && all[2] > 0)) { print 100 > "/dev/stderr"; exit }
               for (name in hot) {
                   a = 100 * part[1, name] / all[1]; b = 100 * part[2, name] / all[2]; d = a > b ? a - b : b - a
+                  p = (part[1, name] + samples * b / 100) / (all[1] + samples)
+                  error = 100 * sqrt(p * (1 - p) * (1 / all[1] + 1 / samples))
                   if (d > worst) worst = d
-                  printf "  %6.2f %6.2f  %s\n", a, b, name | "sort -rn"
+                  if (error > 0 && d / error > errors) errors = d / error
+                  printf "  %6.2f %6.2f  %5.2f  %s\n", a, b, error, name | "sort -rn"
               }
-              close("sort -rn"); printf "%.2f\n", worst > "/dev/stderr" }' "$work/perf.self" "$work/profiler.self" 2>"$work/worst"
-    echo "  at most $(cat "$work/worst") points"
+              close("sort -rn"); printf "%.2f %.1f\n", worst, errors > "/dev/stderr" }' "$work/perf.self" "$work/profiler.self" 2>"$work/worst"
+    awk '{ print "  at most " $1 " points, and " $2 " standard errors" }' "$work/worst"
     worst=$(awk -v now="$worst" '{ print ($1 > now ? $1 : now) }' "$work/worst")
     kinds=$((kinds + 1))
 done
