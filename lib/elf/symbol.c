@@ -67,12 +67,21 @@ static uint64_t end_of_section(const struct sections *sections, uint64_t address
     return otherwise;
 }
 
-/* Functions come before labels, global symbols before local ones, symbols with a size before those without. */
-static uint8_t rank_of(const Elf64_Sym *sym)
+/*
+ * Functions come before labels, symbols with a size before those without, global symbols before local ones; of aliases
+ * that with the fewest underscores, which is the one that programs are written with (clone3, __clone3, __GI___clone3).
+ */
+static uint8_t rank_of(const Elf64_Sym *sym, const uint8_t *name)
 {
+    enum { MOST = 15, LOOKED_AT = 64 };
     const unsigned type = ELF64_ST_TYPE(sym->st_info);
     const bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
-    return (uint8_t)(!is_function << 2 | (sym->st_size == 0) << 1 | (ELF64_ST_BIND(sym->st_info) == STB_LOCAL));
+    const unsigned rank =
+        (is_function ? 0u : 4u) | (sym->st_size == 0 ? 2u : 0u) | (ELF64_ST_BIND(sym->st_info) == STB_LOCAL ? 1u : 0u);
+    unsigned underscores = 0;
+    for (size_t i = 0; i < LOOKED_AT && name[i] && underscores < MOST; i++)
+        underscores += name[i] == '_';
+    return (uint8_t)(rank * (MOST + 1) + underscores);
 }
 
 /* A symbol that can name code: it is defined, and its name is not that of an ARM64 mapping symbol ("$x"). */
@@ -89,7 +98,9 @@ static bool take_symbol(struct sw_bytes strings, struct extent code, const Elf64
         return false;
     if (!sw_add_u64(sym->st_value, sym->st_size, &end))
         return false;
-    *symbol = (struct sw_elf_name){ sym->st_value, end, 0, sym->st_size, sym->st_name, 0, rank_of(sym) };
+    *symbol = (struct sw_elf_name){
+        sym->st_value, end, 0, sym->st_size, sym->st_name, 0, rank_of(sym, strings.bytes + sym->st_name)
+    };
     return true;
 }
 

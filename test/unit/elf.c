@@ -258,7 +258,7 @@ __attribute__((noinline)) static void add_section(struct image *m, unsigned n, u
     {                                                                                                                  \
         name, ELF64_ST_INFO(bind, type), 0, 1, ADDRESS + value, size                                                   \
     }
-static const char symbol_names[] = "\0outer\0inner\0alias\0label\0$x\0data\0last\0after\0stub";
+static const char symbol_names[] = "\0outer\0inner\0alias\0label\0$x\0data\0last\0after\0stub\0__tail";
 static const Elf64_Sym symbols[] = {
     { 0 },
     SYMBOL(25, STT_NOTYPE, STB_LOCAL, 0x120, 0),     /* "$x" inside of outer */
@@ -270,6 +270,8 @@ static const Elf64_Sym symbols[] = {
     SYMBOL(33, STT_FUNC, STB_GLOBAL, 0x400, 0x20),   /* last */
     SYMBOL(38, STT_FUNC, STB_GLOBAL, 0x2000, 0x20),  /* after: outside of the code */
     SYMBOL(44, STT_FUNC, STB_LOCAL, 0x600, 0),       /* stub: ends with its section */
+    SYMBOL(49, STT_FUNC, STB_LOCAL, 0x440, 0x10),    /* __tail, */
+    SYMBOL(51, STT_FUNC, STB_LOCAL, 0x440, 0x10),    /* and tail: the end of the same text */
     SYMBOL(9999, STT_FUNC, STB_GLOBAL, 0x500, 0x20), /* its name is nowhere */
 };
 
@@ -335,6 +337,7 @@ static const struct symbol_row {
     { "symbol_without_size", 0x300, "label", 0x300, 0 },
     { "symbol_without_size_reaches_to_the_next", 0x3ff, "label", 0x300, 0 },
     { "symbol_last", 0x41f, "last", 0x400, 0x20 },
+    { "symbol_of_fewest_underscores", 0x44f, "tail", 0x440, 0x10 },
     { "symbol_without_size_in_a_section", 0x67f, "stub", 0x600, 0 },
     { "symbol_without_size_ends_with_its_section", 0x680, NULL, 0, 0 },
     { "symbol_without_name", 0x500, NULL, 0, 0 },
