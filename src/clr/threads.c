@@ -129,11 +129,13 @@ static void note_stack(struct sw_clr_lease *lease, const struct sw_thread *threa
     lease->stack = (struct sw_window){ from, end, (const uint8_t *)(uintptr_t)from };
 }
 
+/* The caller's own stack is in use from here on: what lies between here and the part that is known is not asked for. */
 uint64_t sw_clr_loadable(void *arg, uint64_t from, uint64_t end)
 {
     const struct sw_clr_lease *lease = arg;
-    const bool is_known = from >= lease->stack.begin && from < lease->stack.end;
-    return is_known ? lease->stack.end : lease->clr->loadable(NULL, from, end);
+    const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    const uint64_t begin = here < lease->stack.begin ? here : lease->stack.begin;
+    return from >= begin && from < lease->stack.end ? lease->stack.end : lease->clr->loadable(NULL, from, end);
 }
 
 static bool is_managed(void *arg, uint64_t address)
