@@ -189,9 +189,11 @@ void target_open_process(struct target *t, int pid, bool saves, bool asks)
     read_jitdump(t, NULL);
     read_perfmap(t);
     ask_end(pid);
+    /* Code that has a name by then is not learned of later on: its compiler may have told gdb of its frames as well. */
+    const bool is_named = sw_perfmap_lines(t->perfmap) || sw_jitdump_records(t->jitdump);
     if (t->has_all_images)
         read_gdb_jit(t);
-    else if (sw_perfmap_lines(t->perfmap) && t->runtime.kind != SW_RUNTIME_CLR)
+    else if (is_named && t->runtime.kind != SW_RUNTIME_CLR)
         learn_all(t);
 }
 
