@@ -140,7 +140,7 @@ musl_library() {
     mkdir -p "$out/musl"
     for file in lib/base/*.c lib/arch/*.c lib/arch/a64/*.c lib/arch/x64/arch.c lib/arch/x64/codec.c lib/arch/x64/code_patterns.c lib/analyze/*.c lib/cfi/*.c lib/regs/*.c lib/clr/*.c lib/pe/*.c lib/sframe/*.c lib/jit/*.c src/common/*.c src/code/*.c src/code/map/*.c \
         src/unwind/*.c src/unwind/*/*.c src/fast/*.c src/walk/*.c src/target/*.c src/target/linux/alloc_libc.c \
-        src/target/linux/images*.c src/target/linux/lasting.c src/target/linux/map_query.c src/target/linux/maps.c src/target/linux/os.c src/target/linux/present.c src/target/linux/self*.c src/target/linux/tasks.c \
+        src/target/linux/images*.c src/target/linux/lasting.c src/target/linux/lazy_file.c src/target/linux/map_query.c src/target/linux/maps.c src/target/linux/os.c src/target/linux/present.c src/target/linux/self*.c src/target/linux/tasks.c \
         lib/no_elf/no_elf.c test/system/no_files.c; do
         case $file in *process*) continue ;; esac
         musl-gcc -std=c11 -D_GNU_SOURCE -O2 -g -w -Iinclude -Ilib -Isrc -c "$file" \

@@ -57,7 +57,7 @@ verdict "no writable globals, no constructors" "$(
 aside='/target/windows/(images|images_self|functions_self|images_process|process|process_threads|process_capture|thread_list|present|alloc_libc)[.]o|/src/clr/(clr|events|windows/host)[.]o'
 asked='VirtualQuery(Ex)?|GetCurrentProcess|(Open|Suspend|Resume)Thread|GetThreadContext|WaitForSingleObject|CloseHandle|(Get|Set)LastError'
 asked="$asked|GetCurrent(ThreadId|ProcessId|ThreadStackLimits)|GetProcessIdOfThread|SwitchToThread|Sleep"
-allowed="^(sw_.*|Zydis.*|mem(chr|cmp|cpy|move|set)|str(chr|rchr|str|cmp|len|cspn)|__popcountdi2|___chkstk_ms|NtQueryInformationThread|__imp_($asked))\$"
+allowed="^(sw_.*|Zydis.*|mem(chr|cmp|cpy|move|set)|str(chr|rchr|str|cmp|ncmp|len|spn|cspn)|__popcountdi2|___chkstk_ms|NtQueryInformationThread|__imp_($asked))\$"
 verdict "the walk's objects need nothing that allocates, locks, prints or loads" "$(
     find "$build/lib" "$build/src" -name '*.o' | grep -vE "$aside" |
         while read -r object; do

@@ -43,6 +43,7 @@ static unsafe class Forks
             while (wait(child, &status, 0) != child)
                 ; /* a signal of the runtime's */
         }
+        Busy.Nested<string>.Spin<int>(60, (1, ""));
         return value + (status == 5 << 8 ? 3 : status);
     }
 
