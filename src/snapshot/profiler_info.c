@@ -265,7 +265,7 @@ static HRESULT STDMETHODCALLTYPE set_event_mask(ICorProfilerInfo15 *com, DWORD l
  * A refusal for every slot, with that slot's own signature, which matters where the callee cleans the stack (32-bit
  * Windows). Then the table: refusals for all slots first, then the slots that are implemented.
  */
-#ifdef __GNUC__
+#if defined __GNUC__ || defined __clang__ /* clang for Microsoft's ABI is no GNU C */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* a refusal uses no argument */
 #pragma GCC diagnostic ignored "-Woverride-init"    /* the later initialiser is meant to win (C11 6.7.9p19) */
@@ -300,7 +300,7 @@ static const ICorProfilerInfo15Vtbl table = {
     .SetEventMask2 = set_event_mask2,
 };
 /* clang-format on */
-#ifdef __GNUC__
+#if defined __GNUC__ || defined __clang__
 #pragma GCC diagnostic pop
 #endif
 

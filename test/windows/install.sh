@@ -47,7 +47,7 @@ if command -v clang >/dev/null 2>&1; then
     verdict "clang for Microsoft's ABI takes each public header, as C and as C++" "$log"
     find lib src -name '*.c' ! -path '*/linux/*' ! -path '*/windows/*' ! -path 'lib/elf/*' |
         while read -r source; do
-            $microsoft -std=c11 -Wall -Wextra -Wno-unused-parameter -Werror -DNDEBUG -DZYDIS_STATIC_BUILD -DZYCORE_STATIC_BUILD -isystem "$build/zydis/include" \
+            $microsoft -std=c11 -Wall -Wextra -Werror -DNDEBUG -DZYDIS_STATIC_BUILD -DZYCORE_STATIC_BUILD -isystem "$build/zydis/include" \
                 -isystem /usr/share/mingw-w64/include "$source" || echo "$source"
         done >"$log" 2>&1
     [ ! -s "$log" ]
