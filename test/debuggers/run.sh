@@ -5,13 +5,7 @@
 # where they stand, or are stopped by SIGSTOP. A part whose runtime or witness is missing is skipped, with a line.
 set -u
 cd "$(dirname "$0")/../.."
-mkdir -p "${1:-build}/test/debuggers"
-build=$(cd "${1:-build}" && pwd)
-[ $# = 0 ] || shift
-chosen=" $* "
-out=$build/test/debuggers
-here=$PWD/test/debuggers
-tool=$build/tools/snapstacks/snapstacks
+. test/debuggers/chosen.sh
 . mk/sample.sh
 . test/snapstacks/look.sh
 : >"$out/sums"

@@ -4,13 +4,7 @@
 # installed is skipped, with a line. Targets, where the machine is quiet: 1 s each, 200 MB for 10,000 threads, ClrMD 20x.
 set -u
 cd "$(dirname "$0")/../.."
-mkdir -p "${1:-build}/test/debuggers"
-build=$(cd "${1:-build}" && pwd)
-[ $# = 0 ] || shift
-chosen=" $* "
-out=$build/test/debuggers
-here=$PWD/test/debuggers
-tool=$build/tools/snapstacks/snapstacks
+. test/debuggers/chosen.sh
 rounds=${ROUNDS:-5}
 . mk/sample.sh
 . test/snapstacks/look.sh
