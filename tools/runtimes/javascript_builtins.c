@@ -96,7 +96,7 @@ static void find_copy(struct v8_builtins *b, uint64_t address)
     if (!hash || !make_pages(b))
         return;
     for (size_t i = 0; i < count_pages(b); i++)
-        if (b->pages[i] == hash && is_only(b, i) && hash_page(b, b->begin + i * PAGE, original) == hash &&
+        if (b->pages[i] == hash && is_only(b, i) && peek(&b->memory, b->begin + i * PAGE, original, PAGE) &&
             memcmp(page, original, PAGE) == 0)
             b->copy = begin - i * PAGE;
 }
