@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * count rows of row_size bytes, at most SW_INTERVAL_ROW_MAX. Each begins with three numbers of 64 bits: begin, end, and
@@ -32,5 +33,23 @@ void sw_intervals_link(const struct sw_intervals *intervals);
  * O(log² n) steps. Signal safe.
  */
 size_t sw_intervals_find(const struct sw_intervals *intervals, uint64_t address);
+
+/*
+ * Of rows that begin with begin and end alone, ascend and do not overlap: the number of the first that ends above the
+ * address; count: there is none. Inline, since walks ask; it always halves what is left, so that no branch depends on
+ * what is found. Signal safe.
+ */
+static inline size_t sw_intervals_above(const void *rows, size_t row_size, size_t count, uint64_t address)
+{
+    const unsigned char *row = rows;
+    size_t low = 0;
+    for (size_t left = count, half; left; left -= half) {
+        uint64_t end;
+        half = left - left / 2;
+        memcpy(&end, row + (low + half - 1) * row_size + sizeof end, sizeof end);
+        low += end <= address ? half : 0;
+    }
+    return low;
+}
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "code/images.h"
 
+#include "base/interval.h"
 #include "code/originals.h"
 #include "common/alloc.h"
 #include "common/reclaim.h"
@@ -131,12 +132,7 @@ void sw_images_leave(const struct sw_images *images, struct sw_section *section)
 /* The number of the first of count rows that ends above the address. */
 static size_t search(const struct set *set, size_t count, uint64_t address)
 {
-    size_t low = 0;
-    size_t left = count;
-    for (; left > 1; left -= left / 2)
-        low += set->rows[low + left / 2 - 1].end <= address ? left / 2 : 0;
-    low += left == 1 && set->rows[low].end <= address;
-    return low;
+    return sw_intervals_above(count ? set->rows : NULL, sizeof *set->rows, count, address);
 }
 
 const struct sw_image_entry *sw_images_entry(const struct sw_images *images, uint64_t address)
@@ -156,16 +152,11 @@ bool sw_image_is_code(const struct sw_image_entry *entry, uint64_t address)
 enum sw_span_kind sw_images_span(const struct sw_images *images, uint64_t address, bool *is_mapped)
 {
     const struct spans *spans = images ? atomic_load(&images->spans) : NULL;
-    size_t low = 0, high = spans ? spans->count : 0;
     *is_mapped = spans != NULL;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (spans->rows[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return spans && low < spans->count && spans->rows[low].begin <= address ? spans->rows[low].kind : SW_SPAN_UNKNOWN;
+    if (!spans)
+        return SW_SPAN_UNKNOWN;
+    const size_t at = sw_intervals_above(spans->rows, sizeof *spans->rows, spans->count, address);
+    return at < spans->count && spans->rows[at].begin <= address ? spans->rows[at].kind : SW_SPAN_UNKNOWN;
 }
 
 uint64_t sw_images_generation(const struct sw_images *images)

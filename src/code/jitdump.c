@@ -5,6 +5,7 @@
 #include <snapwalk/jitdump.h>
 
 #include "code/jitdump.h"
+#include "base/interval.h"
 #include "code/perfmap.h"
 #include "common/alloc.h"
 #include "common/grow.h"
@@ -95,15 +96,7 @@ void sw_jitdump_destroy(struct sw_jitdump *d)
 /* The first code that ends behind the address. */
 static size_t first_behind(const struct sw_jitdump *d, uint64_t address)
 {
-    size_t low = 0, high = d->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (d->codes[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return sw_intervals_above(d->codes, sizeof *d->codes, d->count, address);
 }
 
 /* Code that other code has replaced, or that was moved. */

@@ -4,6 +4,7 @@
  */
 #include "code/perfmap_entries.h"
 
+#include "base/interval.h"
 #include "common/grow.h"
 
 #include <string.h>
@@ -30,16 +31,9 @@ struct sw_perfmap_place sw_perfmap_first_behind(const struct sw_perfmap_entries 
     const struct sw_perfmap_place at = { low, 0 };
     if (low == p->count)
         return at;
-    size_t first = 0;
-    size_t last = p->chunks[low]->count - 1;
-    while (first < last) {
-        const size_t middle = first + (last - first) / 2;
-        if (p->chunks[low]->entries[middle].range.end <= address)
-            first = middle + 1;
-        else
-            last = middle;
-    }
-    return (struct sw_perfmap_place){ low, first };
+    const struct sw_perfmap_chunk *chunk = p->chunks[low];
+    return (struct sw_perfmap_place){ low, sw_intervals_above(chunk->entries, sizeof *chunk->entries, chunk->count,
+                                                              address) };
 }
 
 static enum sw_status grow_directory(struct sw_perfmap_entries *p)

@@ -4,6 +4,7 @@
  */
 #include "target/capsule.h"
 
+#include "base/interval.h"
 #include "base/memory.h"
 #include "common/alloc.h"
 #include "common/grow.h"
@@ -102,15 +103,8 @@ enum sw_status sw_capsule_set_auxv(struct sw_capsule *capsule, const void *bytes
 
 static const struct sw_capsule_map *map_at(const struct sw_capsule *capsule, uint64_t address)
 {
-    size_t low = 0, high = capsule->map_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (capsule->maps[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < capsule->map_count && capsule->maps[low].begin <= address ? &capsule->maps[low] : NULL;
+    const size_t at = sw_intervals_above(capsule->maps, sizeof *capsule->maps, capsule->map_count, address);
+    return at < capsule->map_count && capsule->maps[at].begin <= address ? &capsule->maps[at] : NULL;
 }
 
 /* ---- keeping ---- */

@@ -4,6 +4,8 @@
  */
 #include "target/core.h"
 
+#include "base/interval.h"
+
 #include <string.h>
 
 enum { PATH_MOST = 4096 };
@@ -11,16 +13,7 @@ enum { PATH_MOST = 4096 };
 /* The number of the first segment that ends above the address. */
 static size_t segment_search(const struct sw_core *core, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = core->segment_array.count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (core->segments[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return sw_intervals_above(core->segments, sizeof *core->segments, core->segment_array.count, address);
 }
 
 const struct sw_core_segment *sw_core_segment_at(const struct sw_core *core, uint64_t address)
@@ -31,16 +24,8 @@ const struct sw_core_segment *sw_core_segment_at(const struct sw_core *core, uin
 
 const struct sw_core_row *sw_core_row_at(const struct sw_core *core, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = core->row_array.count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (core->rows[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < core->row_array.count && core->rows[low].begin <= address ? &core->rows[low] : NULL;
+    const size_t at = sw_intervals_above(core->rows, sizeof *core->rows, core->row_array.count, address);
+    return at < core->row_array.count && core->rows[at].begin <= address ? &core->rows[at] : NULL;
 }
 
 /* What a file supplies for an address at which the core has nothing. */

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/interval.h"
 #include "arch/arch.h"
 #include "common/alloc.h"
 
@@ -65,16 +66,7 @@ static void *grown(const struct sw_alloc *alloc, void *array, size_t *room, size
 /* Index of the first piece that ends above `address`. */
 static size_t first_above(const struct sw_sim *sim, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = sim->piece_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (sim->pieces[middle].end > address)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return sw_intervals_above(sim->pieces, sizeof *sim->pieces, sim->piece_count, address);
 }
 
 static size_t read_pieces(void *arg, uint64_t address, void *to, size_t size)

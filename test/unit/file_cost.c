@@ -746,6 +746,24 @@ static void intervals_are_found_as_by_looking_at_all(void **state)
     }
 }
 
+static void the_first_interval_above_is_found_as_by_looking_at_all(void **state)
+{
+    (void)state;
+    enum { MOST = 40 };
+    struct row rows[MOST];
+    for (size_t count = 0; count <= MOST; count++) {
+        for (size_t i = 0; i < count; i++)
+            rows[i] = (struct row){ .begin = 4 * i + 1, .end = 4 * i + 3 + i % 2 * 2 };
+        for (uint64_t at = 0; at < 4 * count + 4; at++) {
+            size_t expected = 0;
+            while (expected < count && rows[expected].end <= at)
+                expected++;
+            assert_int_equal(sw_intervals_above(rows, sizeof *rows, count, at), expected);
+        }
+    }
+    assert_int_equal(sw_intervals_above(NULL, sizeof *rows, 0, 7), 0);
+}
+
 static const struct CMUnitTest single[] = {
     cmocka_unit_test(file_of_holes_is_refused),
     cmocka_unit_test(core_of_holes_costs_little),
@@ -757,6 +775,7 @@ static const struct CMUnitTest single[] = {
     cmocka_unit_test(mappings_share_what_is_made_of_their_file),
     cmocka_unit_test(bad_file_is_looked_at_once_in_a_refresh),
     cmocka_unit_test(intervals_are_found_as_by_looking_at_all),
+    cmocka_unit_test(the_first_interval_above_is_found_as_by_looking_at_all),
 };
 
 int main(void)

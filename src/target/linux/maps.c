@@ -9,6 +9,8 @@
  */
 #include "target/linux/maps.h"
 
+#include "base/interval.h"
+
 #include <string.h>
 
 static int digit(char c)
@@ -120,16 +122,8 @@ size_t sw_maps_parse(const char *text, size_t size, struct sw_map *maps, size_t 
 
 const struct sw_map *sw_maps_find(const struct sw_map *maps, size_t count, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (maps[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && maps[low].begin <= address ? &maps[low] : NULL;
+    const size_t at = sw_intervals_above(maps, sizeof *maps, count, address);
+    return at < count && maps[at].begin <= address ? &maps[at] : NULL;
 }
 
 bool sw_maps_same_file(const struct sw_map *a, const struct sw_map *b)
