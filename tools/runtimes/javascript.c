@@ -2,7 +2,7 @@
  * Knows the shape of V8's frames and of the objects that lead from a frame to a name. What versions disagree about
  * comes from the constants; what they agree about is written down here.
  *
- * Source: Node 20, deps/v8: src/execution/frame-constants.h and frames.h (frames, markers),
+ * Source: Node 18 to 26, deps/v8: src/execution/frame-constants.h and frames.h (frames, markers),
  * tools/gen-postmortem-metadata.py (the constants), src/objects/string.h (representations), src/objects/scope-info.tq
  * (order of a ScopeInfo's slots).
  */
@@ -46,32 +46,37 @@ enum constant {
     CONSTANTS
 };
 
-static const char *const names[CONSTANTS] = {
-    "v8dbg_off_fp_function",
-    "v8dbg_off_fp_context_or_frame_type",
-    "v8dbg_off_fp_bytecode_array",
-    "v8dbg_class_Map__instance_type__uint16_t",
-    "v8dbg_class_JSFunction__shared__SharedFunctionInfo",
-    "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object",
-    "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
-    "v8dbg_class_Script__name__Object",
-    "v8dbg_class_String__length__int32_t",
-    "v8dbg_class_SeqOneByteString__chars__char",
-    "v8dbg_class_SeqTwoByteString__chars__char",
-    "v8dbg_class_ConsString__first__String",
-    "v8dbg_class_ConsString__second__String",
-    "v8dbg_class_SlicedString__parent__String",
-    "v8dbg_class_SlicedString__offset__SMI",
-    "v8dbg_class_ThinString__actual__String",
-    "v8dbg_FirstNonstringType",
-    "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE",
-    "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE",
-    "v8dbg_type_Script__SCRIPT_TYPE",
-    "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE",
-    "v8dbg_frametype_EntryFrame",
-    "v8dbg_frametype_ConstructEntryFrame",
-    "v8dbg_scopeinfo_idx_ncontextlocals",
-    "v8dbg_scopeinfo_idx_first_vars",
+/* The names of a constant, the newest last: they end with the member's type, which versions write in their own way. */
+enum { NAMES = 3 };
+static const char *const names[CONSTANTS][NAMES] = {
+    { "v8dbg_off_fp_function" },
+    { "v8dbg_off_fp_context_or_frame_type" },
+    { "v8dbg_off_fp_bytecode_array" },
+    { "v8dbg_class_Map__instance_type__uint16_t" },
+    { "v8dbg_class_JSFunction__shared__SharedFunctionInfo" },
+    { "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object",
+      "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_",
+      "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_" },
+    { "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
+      "v8dbg_class_SharedFunctionInfo__script__Tagged_HeapObject_" },
+    { "v8dbg_class_Script__name__Object" },
+    { "v8dbg_class_String__length__int32_t" },
+    { "v8dbg_class_SeqOneByteString__chars__char" },
+    { "v8dbg_class_SeqTwoByteString__chars__char" },
+    { "v8dbg_class_ConsString__first__String" },
+    { "v8dbg_class_ConsString__second__String" },
+    { "v8dbg_class_SlicedString__parent__String" },
+    { "v8dbg_class_SlicedString__offset__SMI" },
+    { "v8dbg_class_ThinString__actual__String" },
+    { "v8dbg_FirstNonstringType" },
+    { "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE" },
+    { "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE" },
+    { "v8dbg_type_Script__SCRIPT_TYPE" },
+    { "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE" },
+    { "v8dbg_frametype_EntryFrame" },
+    { "v8dbg_frametype_ConstructEntryFrame" },
+    { "v8dbg_scopeinfo_idx_ncontextlocals" },
+    { "v8dbg_scopeinfo_idx_first_vars" },
 };
 
 /* How a string's characters are kept, in its type's low bits; the bit above: one byte a character. */
@@ -91,17 +96,25 @@ struct v8 {
     struct v8_builtins *builtins;
 };
 
-enum sw_status v8_open(struct sw_images *images, const struct sw_memory *memory, struct v8 **v8)
+static bool get_constant(struct v8 *v, enum constant constant)
 {
     uint64_t address;
+    for (size_t i = 0; i < NAMES && names[constant][i]; i++)
+        if (sw_images_symbol(v->images, names[constant][i], &address) == SW_OK)
+            return peek(&v->memory, address, &v->at[constant], sizeof v->at[constant]);
+    return false;
+}
+
+enum sw_status v8_open(struct sw_images *images, const struct sw_memory *memory, struct v8 **v8)
+{
     struct v8 *v = calloc(1, sizeof *v);
     if (!v)
         return SW_E_NO_MEMORY;
     v->memory = *memory;
     v->images = images;
     enum sw_status status = v8_builtins_open(images, memory, &v->builtins);
-    for (size_t i = 0; status == SW_OK && i < CONSTANTS; i++)
-        if (sw_images_symbol(images, names[i], &address) != SW_OK || !peek(memory, address, &v->at[i], sizeof v->at[i]))
+    for (enum constant i = 0; status == SW_OK && i < CONSTANTS; i++)
+        if (!get_constant(v, i))
             status = SW_E_NOT_FOUND;
     if (status == SW_OK)
         *v8 = v;

@@ -5,6 +5,7 @@
 
 #include <snapwalk/names.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,12 +18,25 @@ struct v8_builtins {
     uint64_t *pages;
 };
 
+/* A linker that optimises the whole program may name what was a file's own. Seen: Node 26. */
+static bool find_own(struct sw_images *images, const char *symbol, uint64_t *address)
+{
+    static const char *const endings[] = { "", ".0", ".lto_priv.0" };
+    char name[128];
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        snprintf(name, sizeof name, "%s%s", symbol, endings[i]);
+        if (sw_images_symbol(images, name, address) == SW_OK)
+            return true;
+    }
+    return false;
+}
+
 static bool read_range(struct v8_builtins *b, struct sw_images *images)
 {
     uint64_t code, size;
     uint32_t bytes;
-    if (sw_images_symbol(images, "_ZN2v88internal12_GLOBAL__N_127current_embedded_blob_code_E", &code) != SW_OK ||
-        sw_images_symbol(images, "_ZN2v88internal12_GLOBAL__N_132current_embedded_blob_code_size_E", &size) != SW_OK ||
+    if (!find_own(images, "_ZN2v88internal12_GLOBAL__N_127current_embedded_blob_code_E", &code) ||
+        !find_own(images, "_ZN2v88internal12_GLOBAL__N_132current_embedded_blob_code_size_E", &size) ||
         !peek(&b->memory, code, &b->begin, 8) || !peek(&b->memory, size, &bytes, 4))
         return false;
     b->end = b->begin + bytes;
