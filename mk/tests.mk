@@ -69,7 +69,6 @@ $(FUZZ_FOLDED): private override CPPFLAGS += -Itools
 $(FUZZ_FOLDED): $(PROFILES)
 # A reader that is no part of the library either.
 FUZZ_PDB := $(BUILD)/test/fuzz/fuzz_pdb
-PDB_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/pdb/*.c))
 $(FUZZ_PDB): private LIB := $(PDB_O)
 $(FUZZ_PDB): private LDLIBS += -lz
 $(FUZZ_PDB): private override CPPFLAGS += -Itools

@@ -16,7 +16,8 @@ LOADED_windows := -Wl,--exclude-libs,ALL
 LOADED := $(LOADED_$(SW_HOST))
 
 # The profiler: the archive, the writers of profiles.
-PROFILER_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profiler/*.c tools/pdb/*.c) tools/send/send.c)
+PDB_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/pdb/*.c))
+PROFILER_O := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profiler/*.c) tools/send/send.c) $(PDB_O)
 $(PROFILER_O): $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
@@ -63,6 +64,6 @@ $(SNAPSTACKS_O): $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) $(GIVEN_CPPFLAGS) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) -MMD -MP -c $< -o $@
-$(SNAPSTACKS): $(SNAPSTACKS_O) $(PROFILES) $(LIB)
+$(SNAPSTACKS): $(SNAPSTACKS_O) $(PDB_O) $(PROFILES) $(LIB)
 	@echo "  LINK    $@"
 	@$(CC) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(filter 0,$(LIBDW)),,-ldw) $(LDLIBS) -liberty -lprotobuf-c -lz

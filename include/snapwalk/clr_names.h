@@ -150,6 +150,21 @@ struct sw_clr_place {
 SW_API SW_NODISCARD enum sw_status sw_clr_names_place(struct sw_clr_names *names, uint64_t pc,
                                                       const struct sw_range *range, struct sw_clr_place *place);
 
+/*
+ * Finds where a method's module was loaded from.
+ *
+ * method   Its MethodDesc (a FunctionID).
+ * image    Receives where the module's PE image is mapped, as in struct sw_clr_place.
+ * path     Receives the file's path in UTF-8, as the target has it: unchecked data. Empty: it was loaded from bytes. Of
+ *          a single-file program it is where the file would be. May be null.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (no runtime was found, no such method, or code without metadata).
+ * Memory   Allocates nothing. Threads  One call at a time. Signals  Not safe.
+ * Source   clr-names.md section 4.
+ */
+SW_API SW_NODISCARD enum sw_status sw_clr_names_file(struct sw_clr_names *names, uint64_t method, uint64_t *image,
+                                                     char *path, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

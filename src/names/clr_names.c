@@ -231,6 +231,29 @@ enum sw_status sw_clr_names_method(struct sw_clr_names *names, uint64_t desc, un
     return status == SW_OK && n->steps == 0 ? SW_E_LIMIT : status;
 }
 
+/* What a method is, and the metadata that has its row. */
+static bool find_row(struct sw_names *n, uint64_t desc, struct sw_names_method *method,
+                     const struct sw_names_metadata **found)
+{
+    n->steps = PLACES;
+    return sw_names_read_method(n, desc, method) == SW_OK && method->kind != SW_NAMES_CLASS_DYNAMIC && method->row &&
+           sw_names_metadata_of(n, method->module, found) == SW_OK;
+}
+
+enum sw_status sw_clr_names_file(struct sw_clr_names *names, uint64_t desc, uint64_t *image, char *path, size_t size)
+{
+    const struct sw_names_metadata *found;
+    struct sw_names_method method;
+    if (!names || !image || (path && size == 0))
+        return SW_E_ARGUMENT;
+    if (!names->found || !find_row(&names->names, desc, &method, &found))
+        return SW_E_NOT_FOUND;
+    *image = found->base;
+    if (path && sw_names_path(&names->names, method.module, path, size) != SW_OK)
+        path[0] = 0;
+    return SW_OK;
+}
+
 enum sw_status sw_clr_names_place(struct sw_clr_names *names, uint64_t pc, const struct sw_range *range,
                                   struct sw_clr_place *place)
 {
@@ -240,9 +263,7 @@ enum sw_status sw_clr_names_place(struct sw_clr_names *names, uint64_t pc, const
         return SW_E_ARGUMENT;
     *place = (struct sw_clr_place){ 0 };
     struct sw_names *n = &names->names;
-    n->steps = PLACES;
-    if (!names->found || sw_names_read_method(n, range->id, &method) != SW_OK ||
-        method.kind == SW_NAMES_CLASS_DYNAMIC || !method.row || sw_names_metadata_of(n, method.module, &found) != SW_OK)
+    if (!names->found || !find_row(n, range->id, &method, &found))
         return SW_E_NOT_FOUND;
     place->image = found->base;
     place->token = METHOD_DEF | method.row;

@@ -1,7 +1,8 @@
 /*
  * Names of managed methods from arbitrary memory: MethodDesc, MethodTables, module, metadata and signature as .NET 8
- * has them; what the JIT noted of code, and a precompiled image; an ELF file that may be a runtime. Holds: every
- * question ends, text stays in its place and ends in a NUL, the same question has the same answer.
+ * has them; the path of a module; what the JIT noted of code, and a precompiled image; an ELF file that may be a
+ * runtime. Holds: every question ends, text stays in its place and ends in a NUL, the same question has the same
+ * answer.
  */
 #include "clr/names/names.h"
 
@@ -62,6 +63,15 @@ static void name_at(struct sw_names *names, uint64_t desc, char place[PLACE])
         abort();
 }
 
+static void path_at(struct sw_names *names, uint64_t module)
+{
+    char path[PLACE];
+    memset(path, 'x', sizeof path);
+    const enum sw_status status = sw_names_path(names, module, path, sizeof path);
+    if (strnlen(path, sizeof path) == sizeof path || (status == SW_OK) != (path[0] != 0))
+        abort();
+}
+
 static void place_at(struct sw_names *names, uint64_t at)
 {
     const struct sw_range range = { .begin = at, .kind = SW_KIND_JIT };
@@ -92,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (memcmp(place, again, sizeof place) != 0)
             abort();
         place_at(&names, at);
+        path_at(&names, at);
     }
     if (sw_clr_names_create(NULL, &memory, 256 << 10, &whole) == SW_OK)
         (void)(sw_clr_names_attach(whole, TARGET) == SW_OK);

@@ -9,6 +9,7 @@ mkdir -p "${1:-build}"
 build=$(cd "${1:-build}" && pwd)
 . mk/sample.sh
 . test/profiler/program.sh
+. test/support/lines_program.sh
 out=$build/log/profiler-lines.files
 status=0
 rm -rf "$out"
@@ -19,21 +20,6 @@ if ! have_dotnet || ! command -v go >/dev/null 2>&1; then
     echo "ok - lines # SKIP no .NET SDK 10, or no go tool pprof"
     exit 0
 fi
-
-# make_program COMMAND NAME OPTION...: $build/dotnet/lines-NAME
-make_program() {
-    to=$build/dotnet/lines-$2
-    [ ! -f "$to/lines" ] || [ -n "$(find test/profiler/lines -newer "$to/lines" -type f)" ] || return 0
-    (
-        flock 8
-        command=$1
-        name=$2
-        shift 2
-        dotnet "$command" test/profiler/lines -v q "$@" --artifacts-path "$build/dotnet/artifacts-lines-$name" -o "$to" \
-            --nodeReuse:false -p:UseSharedCompilation=false >"$to.log" 2>&1 8>&- && touch "$to/lines"
-    ) 8>"$build/dotnet/lock-lines"
-}
-mkdir -p "$build/dotnet"
 
 # A stack is "FILE:LINE ...", the callers of Spin that have lines, innermost first. Of an exception's handler the runtime shows the
 # method alone, where it threw; the handler is a frame of its own here, in front of it.
@@ -88,8 +74,8 @@ other() {
     text=$1
     name=$2
     shift 2
-    make_program publish "$name" -c Release -r linux-x64 --self-contained "$@" || {
-        echo "ok - lines, $text # SKIP $(grep -m 1 -oE 'error [A-Z]+[0-9]+:.*' "$build/dotnet/lines-$name.log")"
+    why=$(make_own "$name" "$@") || {
+        echo "ok - lines, $text # SKIP $why"
         return
     }
     check "$text" "$name"
@@ -142,9 +128,7 @@ without() {
         status=1
     fi
 }
-# The id begins the stream #Pdb: where that is stands eight bytes in front of its name.
-at=$(od -An -tu4 -j "$(($(grep -abo '#Pdb' "$stale/lines.pdb" | head -n 1 | cut -d: -f1) - 8))" -N 4 "$stale/lines.pdb" | tr -d ' ')
-printf '\377\376' | dd of="$stale/lines.pdb" bs=1 seek="$at" conv=notrunc 2>/dev/null
+change_id "$stale/lines.pdb"
 without "a PDB of another build" 'lines\.pdb is of another build than its assembly'
 printf 'BSJB' >"$stale/lines.pdb"
 without "a PDB that is cut" 'lines\.pdb is of another build than its assembly, or broken'

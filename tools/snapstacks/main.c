@@ -100,7 +100,7 @@ int main(int argc, char **argv)
     static struct target target;
     struct options options;
     enum exit_code code;
-    char root[PATH_MAX];
+    char root[PATH_MAX], program[PATH_MAX];
     if (!options_read(argc, argv, &options, &code))
         return (int)code;
     open_target(&target, &options);
@@ -110,10 +110,13 @@ int main(int argc, char **argv)
         snprintf(root, sizeof root, "/proc/%d/root", target.pid);
     const struct sw_memory memory = target_memory(&target);
     const enum lines lines = options.no_lines ? LINES_NONE : options.all_lines ? LINES_ALL : LINES_OWN;
+    target_program(&target, program);
     struct symbols *symbols = symbols_create(root, &memory, lines);
-    struct names *names = names_create(&target, symbols, options.raw);
+    struct assemblies *assemblies = options.no_lines ? NULL : assemblies_create(root, &memory, program);
+    struct names *names = names_create(&target, symbols, assemblies, options.raw);
     code = options.watch ? look_often(&target, names, &options) : look(&target, names, &options);
     names_destroy(names);
+    assemblies_destroy(assemblies);
     symbols_destroy(symbols);
     target_close(&target);
     return (int)code;

@@ -31,10 +31,11 @@ struct names {
     struct chunk *chunks;
 };
 
-struct names *names_create(const struct target *target, struct symbols *symbols, bool raw)
+struct names *names_create(const struct target *target, struct symbols *symbols, struct assemblies *assemblies,
+                           bool raw)
 {
     struct names *names = must_get(1, sizeof *names, "names");
-    names->naming = (struct naming){ target, symbols, raw, names };
+    names->naming = (struct naming){ target, symbols, assemblies, raw, names };
     names->slot_count = names->text_count = SLOTS_FIRST;
     names->slots = must_get(SLOTS_FIRST, sizeof *names->slots, "names");
     names->texts = must_get(SLOTS_FIRST, sizeof *names->texts, "names");

@@ -4,6 +4,7 @@
 
 #include <snapwalk/frame.h>
 
+#include "assemblies.h"
 #include "symbols.h"
 #include "target.h"
 
@@ -30,8 +31,9 @@ struct place {
 
 struct names;
 
-/* raw: as compilers made them. symbols: may be null. Ends the program where memory runs out. */
-struct names *names_create(const struct target *target, struct symbols *symbols, bool raw);
+/* raw: as compilers made them. symbols, assemblies: may be null. Ends the program where memory runs out. */
+struct names *names_create(const struct target *target, struct symbols *symbols, struct assemblies *assemblies,
+                           bool raw);
 void names_destroy(struct names *names);
 
 /* The place of a frame, runs: as runtime_identify has it. Lives as long as `names`. */

@@ -17,6 +17,19 @@
 
 enum { NAME_BYTES = 4096 };
 
+/* Of what compilers inlined nothing is known: the line is that of the method whose code it is. */
+static void keep_line(const struct naming *n, const struct sw_frame *frame, const struct sw_range *range,
+                      struct place *place)
+{
+    struct assembly_line found;
+    if (!assemblies_find(n->assemblies, n->target->runtime.names, frame->lookup, range, &found))
+        return;
+    struct line *line = must_get(1, sizeof *line, "names");
+    *line = (struct line){ place->function, names_keep(n->names, found.file), found.line };
+    place->lines = line;
+    place->line_count = 1;
+}
+
 static bool name_managed(const struct naming *n, const struct sw_frame *frame, struct place *place)
 {
     char buffer[NAME_BYTES], text[2 * NAME_BYTES];
@@ -32,6 +45,7 @@ static bool name_managed(const struct naming *n, const struct sw_frame *frame, s
     place->module = names_keep(n->names, name.module);
     place->function = names_keep(n->names, text);
     place->is_managed = true;
+    keep_line(n, frame, &range, place);
     return true;
 }
 

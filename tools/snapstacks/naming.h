@@ -4,10 +4,11 @@
 
 #include "names.h"
 
-/* What is asked, and where texts are kept. symbols: may be null. */
+/* What is asked, and where texts are kept. symbols, assemblies: may be null. */
 struct naming {
     const struct target *target;
     struct symbols *symbols;
+    struct assemblies *assemblies;
     bool raw;
     struct names *names;
 };

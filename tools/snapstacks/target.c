@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     STACK_BYTES = 1 << 20,
@@ -345,4 +346,20 @@ void target_thread_name(const struct target *t, uint64_t tid, char name[THREAD_N
         snprintf(name, THREAD_NAME_BYTES, "%s", info.name);
     else if (t->process && sw_process_thread_name(t->process, tid, name, THREAD_NAME_BYTES) != SW_OK)
         snprintf(name, THREAD_NAME_BYTES, "?"); /* the thread has ended since */
+}
+
+void target_program(const struct target *t, char path[PATH_MAX])
+{
+    char link[40];
+    struct sw_core_info info;
+    struct sw_image image = { .path = "" };
+    if (t->core) {
+        const bool is_known = sw_core_describe(t->core, &info) == SW_OK && info.entry &&
+                              sw_images_find(t->images, info.entry, &image) == SW_OK;
+        snprintf(path, PATH_MAX, "%s", is_known ? image.path : "");
+        return;
+    }
+    snprintf(link, sizeof link, "/proc/%d/exe", t->pid);
+    const ssize_t length = readlink(link, path, PATH_MAX - 1);
+    path[length > 0 ? length : 0] = 0;
 }

@@ -10,6 +10,8 @@
 
 #include "runtime.h"
 
+#include <limits.h>
+
 enum { THREAD_NAME_BYTES = 64 };
 
 /* Of process and core one is null. has_all_images: not only those that captured stacks lead into. */
@@ -64,6 +66,9 @@ bool target_learn(struct target *target, uint64_t address);
 
 /* The name of code in a range that a capsule names; null: there is none. */
 const char *target_range_name(const struct target *target, uint64_t address);
+
+/* The path of the program, as the target has it; empty: not known. */
+void target_program(const struct target *target, char path[PATH_MAX]);
 
 /* The name of a thread; a core knows that of the program only. */
 void target_thread_name(const struct target *target, uint64_t tid, char name[THREAD_NAME_BYTES]);

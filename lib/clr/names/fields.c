@@ -9,7 +9,7 @@
 
 enum { N = SW_CLR_NONE, D = SW_CLR_DESCRIBED, RELEASES = 3 };
 
-/* ORDER sw_names_field. Columns: 10, 9, 8. D: its descriptor has to say it; N: it has none. */
+/* ORDER sw_names_field. Columns: 10, 9, 8. D: its descriptor has to say it; N: it need not, or there is none. */
 static const struct row {
     const char *type, *field;
     uint16_t known[RELEASES];
@@ -46,6 +46,8 @@ static const struct row {
     { "PEAssembly", "PEImage", { D, N, 8 } },
     { "PEImage", "LoadedImageLayout", { D, N, 120 } },
     { "PEImageLayout", "Base", { D, N, 8 } },
+    { "Module", "Path", { N, N, N } },
+    { "PEImage", "Path", { N, N, 16 } },
 };
 static_assert(sizeof rows / sizeof rows[0] == SW_NAMES_FIELDS, "a row for every field");
 

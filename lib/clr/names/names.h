@@ -45,6 +45,8 @@ enum sw_names_field {
     SW_NAMES_FILE_IMAGE,
     SW_NAMES_IMAGE_LAYOUT,
     SW_NAMES_LAYOUT_BASE,
+    SW_NAMES_MODULE_PATH,
+    SW_NAMES_IMAGE_PATH, /* 8: of the same chain */
     SW_NAMES_FIELDS
 };
 
@@ -186,6 +188,12 @@ bool sw_names_image_place(struct sw_names *names, uint64_t base, uint64_t pc, ui
 /* places.c: the same of an address, in a range of kind JIT or NGEN. Returns  SW_OK, SW_E_NOT_FOUND. */
 SW_NODISCARD enum sw_status sw_names_place(struct sw_names *names, uint64_t pc, const struct sw_range *range,
                                            uint32_t *il);
+
+/*
+ * path.c: of the file that a module was loaded from, in UTF-8. Returns  SW_OK, SW_E_NOT_FOUND (of no file), SW_E_LIMIT,
+ * SW_E_MALFORMED, SW_E_UNREADABLE: then it is empty.
+ */
+SW_NODISCARD enum sw_status sw_names_path(const struct sw_names *names, uint64_t module, char *to, size_t size);
 
 /*
  * written.c: a method that a compiler made of another one (a state machine, a lambda, a local function) as the one that

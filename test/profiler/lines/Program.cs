@@ -1,5 +1,5 @@
 // Stacks of many kinds of methods, all of which end in Spin. It prints the lines of its callers, as the runtime has them, and then
-// works, so that samples have the same callers at the same instructions.
+// works, so that samples have the same callers at the same instructions. With a second argument: all of them at once, at rest.
 
 using System.Diagnostics;
 using System.Linq.Expressions;
@@ -7,7 +7,7 @@ using System.Runtime.CompilerServices;
 
 static class Lines
 {
-    static double seconds;
+    static double seconds; static bool resting; static int rested;
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     static int Spin(int kind)
@@ -15,7 +15,7 @@ static class Lines
         StackFrame[] frames = new StackTrace(1, true).GetFrames();
         Console.WriteLine($"{kind} " + string.Join(' ', frames.Where(f => f.GetFileLineNumber() != 0)
             .Select(f => $"{Path.GetFileName(f.GetFileName())}:{f.GetFileLineNumber()}:{f.GetFileColumnNumber()}")));
-        return Work(kind);
+        return resting ? Rest() : Work(kind);
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -137,26 +137,47 @@ static class Lines
         }
     }
 
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Rest()
+    {
+        if (Interlocked.Increment(ref rested) == all.Length)
+            Console.WriteLine($"ready {Environment.ProcessId}");
+        Thread.Sleep(TimeSpan.FromSeconds(seconds));
+        return 1;
+    }
+
+    static readonly Action[] all = {
+        () => Plain(1),
+        () => Wrapped(2),
+        () => new Box<string>().Open(3, "", 1.5),
+        () => new Box<(int, long)>().Open(4, (1, 2), ""),
+        () => Later(5).GetAwaiter().GetResult(),
+        () => Often(6).Sum(),
+        () => new[] { 7 }.Select(n => Spin(n)).First(),
+        () => Caught(8),
+        () => Chosen(9),
+        () => Loops(10),
+        () => Compiled(11),
+        () => Recursive(12, 4),
+        () => Local(13),
+#line 7000 "Elsewhere.cs"
+        () => Plain(14),
+#line default
+    };
+
     static void Main(string[] args)
     {
         seconds = double.Parse(args[0]);
-        int sum = Plain(1);
-        sum += Wrapped(2);
-        sum += new Box<string>().Open(3, "", 1.5);
-        sum += new Box<(int, long)>().Open(4, (1, 2), "");
-        sum += Later(5).GetAwaiter().GetResult();
-        sum += Often(6).Sum();
-        sum += new[] { 7 }.Select(n => Spin(n)).First();
-        sum += Caught(8);
-        sum += Chosen(9);
-        sum += Loops(10);
-        sum += Compiled(11);
-        sum += Recursive(12, 4);
-        sum += Local(13);
-#line 7000 "Elsewhere.cs"
-        sum += Plain(14);
-#line default
-        foreach (int kind in new[] { 15, 16 })
-            new Thread(() => sum += Wrapped(kind)) { Name = "thread" }.Start();
+        resting = args.Length > 1;
+        foreach (Action one in all)
+        {
+            if (resting)
+                new Thread(() => one()).Start();
+            else
+                one();
+        }
+        if (!resting)
+            foreach (int kind in new[] { 15, 16 })
+                new Thread(() => Wrapped(kind)) { Name = "thread" }.Start();
     }
 }
