@@ -157,18 +157,55 @@ part_mono() {
 }
 
 # faulthandler prints the threads by their ids of pthread_self.
-part_python() {
-    python=/usr/bin/python3
-    has "$python" && begin "$python" "$here/programs/nests.py" && look && native || return 0
-    "$python" --version | grep -q '^Python 3[.]11[.]' || {
-        echo "python: itself: skipped: structures of 3.11 are known, this is $("$python" --version)"
-        return 0
-    }
+python_itself() {
     kill -USR1 "$pid"
     until_so grep -q 'nests.py", line [0-9]* in <module>' "$out/$part.err"
     awk '/^(Current thread|Thread) / { print "thread any" }
          /^  File / { sub(/.* in /, ""); print "last", $0 }' "$out/$part.err" >"$out/$part.itself"
     judge itself
+}
+
+part_python() {
+    python=/usr/bin/python3
+    has "$python" && begin "$python" "$here/programs/nests.py" && look && native || return 0
+    if "$python" --version | grep -qE '^Python 3[.](11|13|14|15)[.]'; then
+        python_itself
+    else
+        echo "python: itself: skipped: structures of 3.11 and 3.13 to 3.15 are known, this is $("$python" --version)"
+    fi
+}
+
+# unpack SUITE ROOT PACKAGE...: of Debian, as they are, for chroot.
+unpack() {
+    suite=$1
+    root=$2
+    shift 2
+    mkdir -p "$root/proc"
+    curl -sSfL "http://deb.debian.org/debian/dists/$suite/main/binary-amd64/Packages.xz" | xz -d >"$root.packages" || return 1
+    for package in "$@"; do
+        file=$(awk -v name="$package" '$1 == "Package:" { is = $2 == name } $1 == "Filename:" && is { print $2; exit }' "$root.packages")
+        curl -sSfL "http://deb.debian.org/debian/$file" -o "$root.deb" && dpkg-deb -x "$root.deb" "$root" || return 1
+    done
+    rm -f "$root.deb" "$root.packages"
+    for folder in lib lib64; do [ -e "$root/$folder" ] || ln -s "usr/$folder" "$root/$folder"; done
+}
+
+# Other versions, of Debian's later releases, each with its own C library.
+part_pythons() {
+    has curl xz dpkg-deb || return 0
+    [ "$(id -u)" = 0 ] || { echo "$part: skipped: chroot needs root" && return 0; }
+    for release in 3.13:trixie 3.14:forky 3.15:forky; do
+        version=${release%:*}
+        part=python$version
+        root=$build/pythons/$version
+        [ -e "$root/nests.py" ] || { mkdir -p "$build/pythons" &&
+            unpack "${release#*:}" "$root" "python$version-minimal" "libpython$version-minimal" "libpython$version-stdlib" \
+                libc6 libexpat1 zlib1g libzstd1 libgcc-s1 >"$out/$part.built" 2>&1 && cp "$here/programs/nests.py" "$root/"; } || {
+            echo "$part: skipped: Debian's packages are not to be had: $(tail -n 1 "$out/$part.built")"
+            continue
+        }
+        begin chroot "$root" "/usr/bin/python$version" /nests.py && look && python_itself
+    done
 }
 
 part_dotnet() {
@@ -184,7 +221,7 @@ part_dotnet() {
     kill -CONT "$pid"
 }
 
-for part in c rust go pascal node java mono python dotnet nodes; do
+for part in c rust go pascal node java mono python dotnet nodes pythons; do
     [ "$chosen" = "  " ] || case $chosen in *" $part "*) ;; *) continue ;; esac
     "part_$part"
     for one in $started; do kill -KILL "$one" 2>/dev/null; done

@@ -7,7 +7,7 @@ mkdir -p "$build/test/debuggers"
 log=$build/test/debuggers/log
 test/debuggers/run.sh "$build" >"$log" 2>&1
 status=$?
-sed -n 's/^\([a-z]*: skipped: .*\)/ok - debuggers # SKIP \1/p' "$log"
+sed -n 's/^\([a-z0-9.]*: skipped: .*\)/ok - debuggers # SKIP \1/p' "$log"
 if [ "$status" -eq 0 ]; then
     echo "ok - $(tail -n 1 "$log")"
 else

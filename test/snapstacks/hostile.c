@@ -75,7 +75,7 @@ struct readers {
 };
 
 static unsigned name_frame(const struct readers *r, const struct sw_memory *stack, const struct sw_frame *frame,
-                           uint64_t tid, uint64_t *next)
+                           uint64_t tid, struct python_walk *python)
 {
     static struct hotspot_call methods[HOTSPOT_INLINED_MOST];
     static char names[2][HOTSPOT_NAME_BYTES];
@@ -89,7 +89,7 @@ static unsigned name_frame(const struct readers *r, const struct sw_memory *stac
             v8_name(r->v8, function, names[0], names[1], HOTSPOT_NAME_BYTES);
         return function != 0;
     }
-    if (!r->python || !python_identify(r->python, tid, frame, next, &function))
+    if (!r->python || !python_identify(r->python, tid, frame, sw_regs_sp(&frame->regs) + 1024, python, &function))
         return 0;
     while (python_name(r->python, &function, &call) && calls++ < PYTHON_CALLS_MOST)
         continue;
@@ -109,14 +109,14 @@ static unsigned walk_thread(struct sw_process *process, struct sw_images *images
     struct sw_regs regs, caller;
     struct sw_walker walker;
     struct sw_walk walk;
-    uint64_t next = 0;
+    struct python_walk python = { 0 };
     unsigned named = 0;
     if (sw_process_captured_walker(process, tid, NULL, images, &regs, &walker) != SW_OK)
         return 0;
     walker.finder = r->hotspot ? &finder : NULL;
     sw_walk_start(&walk, &walker, &scratch, &regs, true);
     for (unsigned steps = 0; steps < STEPS_MOST && sw_walk_next(&walk); steps++) {
-        named += name_frame(r, &walker.memory, &walk.frame, tid, &next);
+        named += name_frame(r, &walker.memory, &walk.frame, tid, &python);
         if (step(r, &walker.memory, &walk.frame, &caller))
             sw_walk_start(&walk, &walker, &scratch, &caller, false);
     }

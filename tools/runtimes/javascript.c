@@ -8,6 +8,7 @@
  */
 #include "javascript.h"
 
+#include "characters.h"
 #include "javascript_builtins.h"
 #include "peek.h"
 
@@ -154,18 +155,6 @@ static bool is_string(const struct v8 *v, uint64_t object)
     return type >= 0 && type < v->at[FIRST_NONSTRING];
 }
 
-static size_t put_utf8(char *to, size_t room, uint32_t c)
-{
-    if (c < 0x80 && room >= 1)
-        return to[0] = (char)c, 1;
-    if (c < 0x800 && room >= 2)
-        return to[0] = (char)(0xc0 | c >> 6), to[1] = (char)(0x80 | (c & 0x3f)), 2;
-    if (c >= 0x800 && room >= 3)
-        return to[0] = (char)(0xe0 | c >> 12), to[1] = (char)(0x80 | (c >> 6 & 0x3f)),
-               to[2] = (char)(0x80 | (c & 0x3f)), 3;
-    return 0;
-}
-
 static size_t put_flat(const struct v8 *v, uint64_t string, bool is_wide, uint32_t first, uint32_t count, char *to,
                        size_t room)
 {
@@ -174,7 +163,7 @@ static size_t put_flat(const struct v8 *v, uint64_t string, bool is_wide, uint32
     size_t used = 0;
     for (uint32_t i = 0; i < count; i++, at += width) {
         uint16_t c = 0;
-        const size_t more = peek(&v->memory, at, &c, width) ? put_utf8(to + used, room - used, c) : 0;
+        const size_t more = peek(&v->memory, at, &c, width) ? put_character(to + used, room - used, c) : 0;
         if (!more)
             break;
         used += more;

@@ -104,7 +104,7 @@ static uint64_t inner_tid(int pid, uint64_t tid)
 }
 
 struct runtime_frame runtime_identify(const struct runtime *runtime, struct runtime_walk *walk,
-                                      const struct sw_memory *stack, const struct sw_frame *frame)
+                                      const struct sw_memory *stack, const struct sw_frame *frame, uint64_t caller_sp)
 {
     static const enum runtime_how how_of[] = { [V8_NONE] = RUNTIME_CODE,
                                                [V8_INTERPRETED] = RUNTIME_INTERPRETED,
@@ -112,8 +112,8 @@ struct runtime_frame runtime_identify(const struct runtime *runtime, struct runt
                                                [V8_BUILTIN] = RUNTIME_BUILTIN };
     uint64_t function = 0, at = 0;
     if (runtime->python) {
-        const uint64_t tid = walk->next ? walk->tid : inner_tid(runtime->pid, walk->tid);
-        function = python_identify(runtime->python, tid, frame, &walk->next, &at);
+        const uint64_t tid = walk->python.has_begun ? 0 : inner_tid(runtime->pid, walk->tid);
+        function = python_identify(runtime->python, tid, frame, caller_sp, &walk->python, &at);
         return (struct runtime_frame){ function, at, function ? RUNTIME_INTERPRETED : RUNTIME_CODE };
     }
     if (runtime->v8) {

@@ -2,6 +2,8 @@
 #ifndef SNAPSTACKS_RUNTIME_H
 #define SNAPSTACKS_RUNTIME_H
 
+#include "runtimes/python.h"
+
 #include <snapwalk/clr_names.h>
 #include <snapwalk/core.h>
 #include <snapwalk/frame.h>
@@ -50,12 +52,15 @@ struct runtime_frame {
     enum runtime_how how;
 };
 
-/* A walk of a thread: next is the runtime's, 0 in the beginning. */
+/* A walk of a thread, zero but for its id in the beginning. */
 struct runtime_walk {
-    uint64_t tid, next;
+    uint64_t tid;
+    struct python_walk python;
 };
+
+/* caller_sp: the stack pointer of the frame's caller; UINT64_MAX where there is none. */
 struct runtime_frame runtime_identify(const struct runtime *runtime, struct runtime_walk *walk,
-                                      const struct sw_memory *stack, const struct sw_frame *frame);
+                                      const struct sw_memory *stack, const struct sw_frame *frame, uint64_t caller_sp);
 
 /* "CLR 10", "V8"; empty for none. */
 void runtime_describe(const struct runtime *runtime, char *text, size_t size);

@@ -25,12 +25,14 @@ static void *must_have(void *memory)
     return memory;
 }
 
-static void add_frame(struct walking *w, const struct sw_memory *stack, const struct sw_frame *frame, bool by_runtime)
+/* caller_sp: UINT64_MAX where the walk ended. */
+static void add_frame(struct walking *w, const struct sw_memory *stack, const struct sw_frame *frame, bool by_runtime,
+                      uint64_t caller_sp)
 {
     static const uint8_t kinds[] = {
         [RUNTIME_INTERPRETED] = SW_KIND_JIT, [RUNTIME_COMPILED] = SW_KIND_JIT, [RUNTIME_BUILTIN] = SW_KIND_NGEN
     };
-    const struct runtime_frame runs = runtime_identify(&w->target->runtime, &w->runtime_walk, stack, frame);
+    const struct runtime_frame runs = runtime_identify(&w->target->runtime, &w->runtime_walk, stack, frame, caller_sp);
     if (w->count == w->room) {
         w->room = w->room ? 2 * w->room : 256;
         w->frames = must_have(realloc(w->frames, w->room * sizeof *w->frames));
@@ -55,19 +57,25 @@ static bool walk_once(struct walking *w, struct sw_walk *walk, const struct sw_w
                       const struct sw_regs *regs)
 {
     struct sw_regs caller;
-    bool by_runtime = false;
+    struct sw_frame frame;
+    bool is_first = true, is_by_runtime = false, next_is = false;
     w->count = 0;
-    w->runtime_walk.next = 0;
+    w->runtime_walk.python = (struct python_walk){ 0 };
     sw_walk_start(walk, walker, &w->scratch, regs, true);
     while (sw_walk_next(walk)) {
         if (is_in_no_code(&walk->frame) && target_learn(w->target, walk->frame.lookup))
             return false;
-        add_frame(w, &walker->memory, &walk->frame, by_runtime);
-        by_runtime =
-            w->count < FRAMES_MOST && runtime_step(&w->target->runtime, &walker->memory, &walk->frame, &caller);
-        if (by_runtime)
+        if (!is_first)
+            add_frame(w, &walker->memory, &frame, is_by_runtime, sw_regs_sp(&walk->frame.regs));
+        is_first = false;
+        frame = walk->frame;
+        is_by_runtime = next_is;
+        next_is = w->count < FRAMES_MOST && runtime_step(&w->target->runtime, &walker->memory, &frame, &caller);
+        if (next_is)
             sw_walk_start(walk, walker, &w->scratch, &caller, false);
     }
+    if (!is_first)
+        add_frame(w, &walker->memory, &frame, is_by_runtime, UINT64_MAX);
     return true;
 }
 
