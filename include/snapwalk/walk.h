@@ -89,6 +89,10 @@ struct sw_code_finder {
  *               not pay twice as much, and sw_walk_prepare does it.
  * scratch_bytes  How long the scratches of walks with this walker are: 0 for a whole struct sw_scratch, else from
  *               SW_SCRATCH_TABLES_BYTES on, if flags have SW_WALK_NO_ANALYSIS.
+ * code          Code around the pc of a walk's start that may be loaded directly until the walk ends: of a thread that
+ *               walks itself in a signal handler, the page that it was interrupted in. It serves JIT code that
+ *               CoreCLR's headers describe: with both caches, a pc that was never met goes by what is known of its
+ *               method. begin == end: none.
  * reserved      For members of later versions: 0. A walk with anything else, or with too small a scratch, ends with
  *               SW_STOP_BAD_START, fault SW_E_ARGUMENT; a snapshot is E_INVALIDARG.
  */
@@ -112,7 +116,8 @@ struct sw_walker {
     struct sw_replay *replay;
     uint32_t budget;
     uint32_t scratch_bytes;
-    uint64_t reserved[4];
+    struct sw_window code;
+    uint64_t reserved[1];
 };
 
 /*

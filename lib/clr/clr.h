@@ -161,6 +161,13 @@ SW_NODISCARD enum sw_status sw_clr_jit_main_rule(enum sw_machine machine, bool l
                                                  uint64_t pc, bool exact, struct sw_rule *rule);
 
 /*
+ * The body of that code (sw_pe_body): [begin, end). Returns  As sw_pe_body, sw_clr_jit_main_rule; at the cost of at
+ * most one read.
+ */
+SW_NODISCARD enum sw_status sw_clr_jit_main_body(enum sw_machine machine, const struct sw_memory *memory,
+                                                 const struct sw_clr_jit_main *main, uint64_t *begin, uint64_t *end);
+
+/*
  * The extent of the JIT code that begins at an address, by its header.
  *
  * limit    The end of its heap: the code ends before that.

@@ -300,6 +300,20 @@ enum sw_status sw_clr_jit_main_rule(enum sw_machine machine, bool linux_code, co
     return rule_by(machine, linux_code, &reader, &main->function, (uint32_t)(pc - main->base), exact, rule);
 }
 
+enum sw_status sw_clr_jit_main_body(enum sw_machine machine, const struct sw_memory *memory,
+                                    const struct sw_clr_jit_main *main, uint64_t *begin, uint64_t *end)
+{
+    struct known known = { { .machine = machine, .memory = memory, .base = main->base }, main };
+    const struct sw_pe_reader reader = { get_known, NULL, &known };
+    uint32_t body;
+    if (main->info_size == 0 || main->info_size > SW_CLR_JIT_INFO)
+        return SW_E_NO_RULE;
+    const enum sw_status status = sw_pe_body(machine, &reader, &main->function, &body);
+    *begin = main->base + body;
+    *end = main->base + main->function.end;
+    return status;
+}
+
 enum sw_status sw_clr_jit_extent(enum sw_machine machine, bool linux_code, const struct sw_memory *memory,
                                  uint64_t begin, uint64_t limit, uint64_t *end, uint64_t *function)
 {

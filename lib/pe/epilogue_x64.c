@@ -99,6 +99,34 @@ static const struct {
     { { 0xf8, 0xff, 0x38 }, { 0x48, 0xff, 0x20 }, 3, JUMP_MEMORY }, /* rex.W jmp r/m64: a marked tail call */
 };
 
+/* What stands in front of terminators, or of a part of them, by the same bytes. */
+static const struct beginning {
+    uint8_t mask[SW_PE_BODY_BYTES];
+    uint8_t bits[SW_PE_BODY_BYTES];
+} beginnings[] = {
+    { { 0xff, 0xfd, 0xff }, { 0x48, 0x81, 0xc4 } }, /* add rsp, imm          */
+    { { 0xfe, 0xff, 0x38 }, { 0x48, 0x8d, 0x20 } }, /* lea rsp, [frame + disp] */
+    { { 0xf8, 0, 0 }, { 0x58, 0, 0 } },             /* pop                   */
+    { { 0xf0, 0xf8, 0 }, { 0x40, 0x58, 0 } },       /* pop, with rex         */
+    { { 0xff, 0, 0 }, { 0xf2, 0, 0 } },             /* bnd                   */
+};
+
+static bool matches(const uint8_t *bytes, const uint8_t *mask, const uint8_t *bits)
+{
+    return (bytes[0] & mask[0]) == bits[0] && (bytes[1] & mask[1]) == bits[1] && (bytes[2] & mask[2]) == bits[2];
+}
+
+bool sw_pe_may_begin_epilogue(const uint8_t bytes[SW_PE_BODY_BYTES])
+{
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
+        if (matches(bytes, beginnings[i].mask, beginnings[i].bits))
+            return true;
+    for (size_t i = 0; i < sizeof terminators / sizeof terminators[0]; i++)
+        if (matches(bytes, terminators[i].mask, terminators[i].bits))
+            return true;
+    return false;
+}
+
 static bool jump_ends(const struct sw_pe_unwind *u, const struct window *w, unsigned kind, bool released)
 {
     const uint32_t at = u->rva + (uint32_t)w->at;
@@ -116,10 +144,7 @@ static bool at_terminator(const struct sw_pe_unwind *u, struct window *w)
         w->at++;
     for (size_t i = 0; i < sizeof terminators / sizeof terminators[0]; i++) {
         const uint8_t *b = w->bytes + w->at;
-        bool match = window_has(w, terminators[i].length);
-        for (unsigned k = 0; match && k < 3; k++)
-            match = (b[k] & terminators[i].mask[k]) == terminators[i].bits[k];
-        if (match)
+        if (window_has(w, terminators[i].length) && matches(b, terminators[i].mask, terminators[i].bits))
             return jump_ends(u, w, terminators[i].kind, released);
     }
     return false;

@@ -22,6 +22,14 @@ static enum sw_status arm64_rule(const struct sw_pe_reader *reader, const struct
     return sw_pe_arm64_rule(reader, function, rva, rule);
 }
 
+/* Where codes list the epilogues, the bytes at a pc do not tell whether it is in one. */
+static enum sw_status arm64_body(const struct sw_pe_reader *reader, const struct sw_pe_function *function,
+                                 uint32_t *begin)
+{
+    (void)reader, (void)function, (void)begin;
+    return SW_E_NO_RULE;
+}
+
 /* ORDER sw_machine. The machine of a struct sw_pe always has a row. */
 static const struct {
     uint8_t entry_size;
@@ -30,11 +38,14 @@ static const struct {
                               uint32_t *handler);
     enum sw_status (*rule)(const struct sw_pe_reader *reader, const struct sw_pe_function *function, uint32_t rva,
                            bool exact, uint64_t nonvolatile, struct sw_rule *rule);
+    enum sw_status (*body)(const struct sw_pe_reader *reader, const struct sw_pe_function *function, uint32_t *begin);
     uint64_t nonvolatile; /* on Windows */
     bool infers_epilogues;
 } machines[] = {
-    [SW_MACHINE_X64] = { 12, sw_pe_x64_entry, sw_pe_x64_handler, sw_pe_x64_rule, SW_PE_WINDOWS_NONVOLATILE, true },
-    [SW_MACHINE_ARM64] = { 8, sw_pe_arm64_entry, sw_pe_arm64_handler, arm64_rule, SW_ARM64_NONVOLATILE, false },
+    [SW_MACHINE_X64] = { 12, sw_pe_x64_entry, sw_pe_x64_handler, sw_pe_x64_rule, sw_pe_x64_body,
+                         SW_PE_WINDOWS_NONVOLATILE, true },
+    [SW_MACHINE_ARM64] = { 8, sw_pe_arm64_entry, sw_pe_arm64_handler, arm64_rule, arm64_body, SW_ARM64_NONVOLATILE,
+                           false },
 };
 
 uint32_t sw_pe_entry_size(enum sw_machine machine)
@@ -58,6 +69,12 @@ enum sw_status sw_pe_rule(enum sw_machine machine, bool linux_code, const struct
                           const struct sw_pe_function *function, uint32_t rva, bool exact, struct sw_rule *rule)
 {
     return machines[machine].rule(reader, function, rva, exact, sw_pe_nonvolatile(machine, linux_code), rule);
+}
+
+enum sw_status sw_pe_body(enum sw_machine machine, const struct sw_pe_reader *reader,
+                          const struct sw_pe_function *function, uint32_t *begin)
+{
+    return machines[machine].body(reader, function, begin);
 }
 
 bool sw_pe_infers_epilogues(enum sw_machine machine)

@@ -155,6 +155,27 @@ SW_NODISCARD enum sw_status sw_pe_handler(enum sw_machine machine, const struct 
 SW_NODISCARD enum sw_status sw_pe_x64_rule(const struct sw_pe_reader *reader, const struct sw_pe_function *function,
                                            uint32_t rva, bool exact, uint64_t nonvolatile, struct sw_rule *rule);
 
+/*
+ * The body of a function: what lies behind its prolog. The rule is the same at each instruction of it, but for those
+ * that an epilogue may begin with.
+ *
+ * begin    Receives the body's first RVA; it ends where the function does.
+ *
+ * Returns  SW_OK; SW_E_NO_RULE (there is none, or it cannot be told so: chained or indirect entries, listed epilogues;
+ *          ARM64); as sw_pe_rule.
+ * Memory   Allocates nothing; under 1 KiB of stack. Threads  Any. Signals  Safe when the reader is.
+ */
+SW_NODISCARD enum sw_status sw_pe_body(enum sw_machine machine, const struct sw_pe_reader *reader,
+                                       const struct sw_pe_function *function, uint32_t *begin);
+
+/*
+ * Whether an instruction in a body may be one that an epilogue begins with: true of all of those, and of some others.
+ *
+ * bytes    SW_PE_BODY_BYTES of code, from the instruction on. Signals  Safe.
+ */
+enum { SW_PE_BODY_BYTES = 3 };
+bool sw_pe_may_begin_epilogue(const uint8_t bytes[SW_PE_BODY_BYTES]);
+
 /* rbx rbp rsi rdi r12-r15. */
 #define SW_PE_WINDOWS_NONVOLATILE UINT64_C(0xf0e8)
 

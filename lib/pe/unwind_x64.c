@@ -341,3 +341,26 @@ enum sw_status sw_pe_x64_rule(const struct sw_pe_reader *reader, const struct sw
         status = undo_prolog(&u);
     return status == SW_OK ? finish(&u) : status;
 }
+
+/* Behind the last of the instructions that codes tell of: some data says that the prolog ends before that. */
+enum sw_status sw_pe_x64_body(const struct sw_pe_reader *reader, const struct sw_pe_function *function, uint32_t *begin)
+{
+    struct sw_pe_unwind u = { .reader = reader, .function = *function };
+    if (function->unwind & 1)
+        return SW_E_NO_RULE;
+    enum sw_status status = load_info(&u);
+    if (status)
+        return status;
+    if (u.info.version != 1 || (u.info.flags & SW_PE_FLAG_CHAIN))
+        return SW_E_NO_RULE;
+    uint32_t size = u.info.prolog;
+    for (unsigned at = 0; at < u.info.count;) {
+        struct sw_pe_code code;
+        status = sw_pe_x64_next_code(&u.info, &at, &code);
+        if (status)
+            return status;
+        size = code.offset > size ? code.offset : size;
+    }
+    *begin = function->begin + size;
+    return function->begin < function->end && size < function->end - function->begin ? SW_OK : SW_E_NO_RULE;
+}

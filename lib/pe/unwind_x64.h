@@ -74,6 +74,10 @@ enum sw_status sw_pe_x64_function(const struct sw_pe_reader *reader, uint32_t rv
 enum sw_status sw_pe_x64_resolve(const struct sw_pe_reader *reader, struct sw_pe_function *function, unsigned *links);
 uint32_t sw_pe_x64_chain_rva(uint32_t unwind, uint8_t count);
 
+/* See sw_pe_body. */
+enum sw_status sw_pe_x64_body(const struct sw_pe_reader *reader, const struct sw_pe_function *function,
+                              uint32_t *begin);
+
 /* Undoes the rest of an epilogue, if rva is in one: by its bytes (version 1), by its codes (version 2). */
 enum sw_status sw_pe_x64_epilogue_by_bytes(struct sw_pe_unwind *u, bool *inside);
 enum sw_status sw_pe_x64_epilogue_by_codes(struct sw_pe_unwind *u, bool *inside);

@@ -98,11 +98,23 @@ struct interrupted {
     bool is_known;
 };
 
+/*
+ * The least page around a pc that the calling thread was interrupted at: it is mapped for as long as the thread stands
+ * there. Only code that the runtime's compiler made is loaded from there, which the runtime's own unwinder loads, too.
+ */
+static struct sw_window executing(uint64_t pc)
+{
+    enum { PAGE = 4096 };
+    const uint64_t begin = pc & ~(uint64_t)(PAGE - 1);
+    return (struct sw_window){ begin, begin + PAGE, (const uint8_t *)(uintptr_t)begin };
+}
+
 static bool open_interrupted(const struct request *request, struct interrupted *at)
 {
     at->walker = handler_walker(request->lease);
     if (sw_clr_host_registers(at->walker.machine, request->ucontext, &at->start) != SW_OK)
         return false;
+    at->walker.code = executing(sw_regs_pc(&at->start));
     at->is_known = declare_stack(&at->walker, request->lease, sw_regs_sp(&at->start), &at->thread);
     return true;
 }

@@ -38,12 +38,12 @@ static inline uint32_t sw_call_mark(uint64_t function)
 }
 
 /*
- * An entry as a value.
+ * An entry as a value. That of a body stands for each pc of a stretch of code that is executing.
  *
- * key         The pc. Above it: whether the pc is exact, and how the walker's SW_WALK_NO_* flags differ from the
- *             cache's.
+ * key         The pc; of a body, where its code range begins. Above it: whether the pc is exact, whether it is a body,
+ *             and how the walker's SW_WALK_NO_* flags differ from the cache's.
  * step, slots, same  See struct sw_packed_rule.
- * function    What SW_STEP_BY_CALL wants the caller to have called.
+ * function    What SW_STEP_BY_CALL wants the caller to have called. Of a body: where it begins and ends (sw_body).
  * found       When: generation of the images << SW_FOUND_SHIFT | generation of the code map.
  * begin, end  Of the code range; 0, 0: of code without bounds.
  * id          Of the code range.
@@ -67,7 +67,19 @@ struct sw_entry {
 #define SW_KEY_PC_END   (UINT64_C(1) << 48)
 #define SW_KEY_EXACT    (UINT64_C(1) << 48)
 #define SW_KEY_FLAGS(f) ((uint64_t)(f) << 49)
+#define SW_KEY_BODY     (UINT64_C(1) << 52)
 #define SW_KEY_NONE     UINT64_MAX
+
+/* A stretch of a code range, by offsets from the range's begin. */
+static inline uint64_t sw_body(uint32_t begin, uint32_t end)
+{
+    return (uint64_t)end << 32 | begin;
+}
+
+static inline bool sw_body_has(uint64_t body, uint64_t offset)
+{
+    return offset >= (uint32_t)body && offset < body >> 32;
+}
 
 enum { SW_FOUND_SHIFT = 40 };
 #define SW_FOUND_CODEMAP ((UINT64_C(1) << SW_FOUND_SHIFT) - 1)

@@ -67,10 +67,9 @@ uint64_t sw_lane_generations(const struct sw_lane *lane)
                        sw_codemap_generation(lane->codemap));
 }
 
-enum sw_cache_count sw_lane_find(const struct sw_lane *lane, struct sw_at *at, bool exact)
+/* The entry with that number, of what is at a pc. */
+static inline enum sw_cache_count use(const struct sw_lane *lane, uint32_t n, uint64_t pc, struct sw_at *at)
 {
-    const uint64_t pc = at->pc, key = pc | lane->tags | (exact ? SW_KEY_EXACT : 0);
-    const uint32_t n = pc < SW_KEY_PC_END ? sw_cache_number(lane->cache, pc, key) : 0;
     at->entry = n * sizeof(struct sw_hot);
     at->step = 0;
     if (n == 0)
@@ -80,6 +79,23 @@ enum sw_cache_count sw_lane_find(const struct sw_lane *lane, struct sw_at *at, b
         return SW_COUNT_OUTDATED;
     at->step = step;
     return SW_COUNT_HITS;
+}
+
+enum sw_cache_count sw_lane_find(const struct sw_lane *lane, struct sw_at *at, bool exact)
+{
+    const uint64_t pc = at->pc, key = pc | lane->tags | (exact ? SW_KEY_EXACT : 0);
+    return use(lane, pc < SW_KEY_PC_END ? sw_cache_number(lane->cache, pc, key) : 0, pc, at);
+}
+
+enum sw_cache_count sw_lane_find_body(const struct sw_lane *lane, const struct sw_range *range, struct sw_at *at,
+                                      uint64_t *end)
+{
+    const uint64_t begin = range->begin, key = begin | lane->tags | SW_KEY_EXACT | SW_KEY_BODY;
+    const uint32_t n = begin < SW_KEY_PC_END ? sw_cache_number(lane->cache, begin, key) : 0;
+    const uint64_t body = sw_load(&lane->cold[n].function);
+    const bool is_same = sw_load(&lane->cold[n].begin) == begin && sw_load(&lane->cold[n].end) == range->end;
+    *end = begin + (body >> 32);
+    return use(lane, is_same && sw_body_has(body, at->pc - begin) ? n : 0, begin, at);
 }
 
 uint64_t sw_lane_predict(const struct sw_lane *lane, uint64_t from, uint64_t pc)

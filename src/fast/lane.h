@@ -85,6 +85,14 @@ uint64_t sw_lane_generations(const struct sw_lane *lane);
  */
 enum sw_cache_count sw_lane_find(const struct sw_lane *lane, struct sw_at *at, bool exact);
 
+/*
+ * The same of a frame whose pc is executing in a code range that the code map has now, by the entry of the range's
+ * body. end: of the body, receives; what of it is left behind the pc may begin with an epilogue, where the entry says
+ * nothing.
+ */
+enum sw_cache_count sw_lane_find_body(const struct sw_lane *lane, const struct sw_range *range, struct sw_at *at,
+                                      uint64_t *end);
+
 /* Where a return address' entry is, or 0; from: the entry at which it is predicted from now on. */
 SW_APART uint64_t sw_lane_predict(const struct sw_lane *lane, uint64_t from, uint64_t pc);
 

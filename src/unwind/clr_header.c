@@ -80,3 +80,15 @@ enum sw_status sw_source_clr_header(const struct sw_unwind_request *req, struct 
         keep(req, generation, &about->main);
     return status;
 }
+
+bool sw_source_clr_body(const struct sw_unwind_request *req, uint64_t *begin, uint64_t *end)
+{
+    struct sw_clr_jit_main main;
+    return sw_has_clr_header(&req->frame->code) && recall(req, generation_of(req), &main) &&
+           sw_clr_jit_main_body(req->walker->machine, &req->walker->memory, &main, begin, end) == SW_OK;
+}
+
+bool sw_source_may_end(const uint8_t *code, uint64_t size)
+{
+    return size < SW_PE_BODY_BYTES || sw_pe_may_begin_epilogue(code);
+}

@@ -42,6 +42,15 @@ enum sw_status sw_sources_open(struct sw_images *images, struct sw_image_entry *
  */
 enum sw_status sw_sources_open_pe(struct sw_images *images, struct sw_image_entry *entry);
 
+/*
+ * The body of the method of JIT code around the frame's pc, by the header that is kept of it: from `begin` on to `end`
+ * its rule is one and the same, unless an epilogue may begin at the pc. Returns  Whether that is known.
+ */
+bool sw_source_clr_body(const struct sw_unwind_request *req, uint64_t *begin, uint64_t *end);
+
+/* Whether one may, in code of that length in front of the body's end; true where that cannot be told. */
+bool sw_source_may_end(const uint8_t *code, uint64_t size);
+
 /* The rule that a CoreCLR JIT header gives, with the FunctionID. */
 SW_NODISCARD enum sw_status sw_source_clr_header(const struct sw_unwind_request *req, struct sw_rule *rule,
                                                  struct sw_clr_jit_code *about);

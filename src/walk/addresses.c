@@ -4,6 +4,7 @@
  * (sw_walk_next), so that the answer is always that of the whole walk.
  */
 #include "fast/trace.h"
+#include "walk/body.h"
 #include "walk/scratch.h"
 
 /* ---- from frame to frame ---- */
@@ -158,25 +159,15 @@ static SW_INLINE bool find_place(struct sw_lane *lane, enum sw_machine machine, 
 }
 
 /*
- * From the frame of some registers to the end, with pc, sp and the frame pointer only. left: frames that the walk may
- * still reach; most: pcs that there is room for.
- *
- * Returns  True: that was it; *stop NONE: there was no room for more. False: behind *count frames comes one that takes
- *          more, or entries were used again meanwhile.
+ * From a frame whose entry is known to the end. generation: from before its entry was looked for. The rest: as in
+ * ends_by.
  */
-SW_OTHERS_FRAMES static SW_INLINE bool ends_by(struct sw_lane *lane, enum sw_machine machine,
-                                               const struct sw_regs *regs, bool exact, size_t left, uint64_t *pcs,
-                                               size_t most, size_t *count, enum sw_stop *stop)
+SW_OTHERS_FRAMES static SW_INLINE bool ends_from(struct sw_lane *lane, enum sw_machine machine, struct sw_at at,
+                                                 uint64_t generation, bool exact, size_t left, uint64_t *pcs,
+                                                 size_t most, size_t *count, enum sw_stop *stop)
 {
-    const uint64_t generation = sw_cache_generation(lane->cache);
-    lane->view.confirmed = sw_next_confirmed(generation);
     const size_t end = most < left ? most : left;
     const uint32_t replayed = lane->replayed;
-    struct sw_at at;
-    *count = 0;
-    *stop = SW_STOP_NONE;
-    if (!find_place(lane, machine, regs, exact, &at))
-        return false;
     const size_t reached = lane->replay ? replay_on(lane, &at, exact, pcs, end) : go_on(lane, machine, &at, pcs, end);
     const bool is_lost = reached != 0 && at.step == 0; /* it was led to an entry that no return address has */
     const bool is_doubted = reached == 0 && exact;     /* a zero there may be a mistake of its table */
@@ -193,6 +184,39 @@ SW_OTHERS_FRAMES static SW_INLINE bool ends_by(struct sw_lane *lane, enum sw_mac
     }
     lane->replayed = replayed; /* all that is gone over again */
     return false;
+}
+
+/*
+ * From the frame of some registers to the end, with pc, sp and the frame pointer only. left: frames that the walk may
+ * still reach; most: pcs that there is room for.
+ *
+ * Returns  True: that was it; *stop NONE: there was no room for more. False: behind *count frames comes one that takes
+ *          more, or entries were used again meanwhile.
+ */
+SW_OTHERS_FRAMES static SW_INLINE bool ends_by(struct sw_lane *lane, enum sw_machine machine,
+                                               const struct sw_regs *regs, bool exact, size_t left, uint64_t *pcs,
+                                               size_t most, size_t *count, enum sw_stop *stop)
+{
+    const uint64_t generation = sw_cache_generation(lane->cache);
+    struct sw_at at;
+    lane->view.confirmed = sw_next_confirmed(generation);
+    *count = 0;
+    *stop = SW_STOP_NONE;
+    return find_place(lane, machine, regs, exact, &at) &&
+           ends_from(lane, machine, at, generation, exact, left, pcs, most, count, stop);
+}
+
+/* The same where the pc is executing and has no entry of its own, by that of the body around it (body.h). */
+SW_OTHERS_FRAMES static SW_APART bool ends_by_body(const struct sw_walker *walker, struct sw_lane *lane,
+                                                   const struct sw_regs *regs, size_t left, uint64_t *pcs, size_t most,
+                                                   size_t *count, enum sw_stop *stop)
+{
+    const uint64_t generation = sw_cache_generation(lane->cache);
+    struct sw_at at;
+    lane->view.confirmed = sw_next_confirmed(generation);
+    return lane->machine == SW_MACHINE_X64 && sw_lane_enter(lane, SW_MACHINE_X64, regs, &at) &&
+           sw_walk_find_body(walker, lane, &at) == SW_COUNT_HITS && (at.step & SW_STEP_EASY) &&
+           ends_from(lane, SW_MACHINE_X64, at, generation, true, left, pcs, most, count, stop);
 }
 
 SW_OTHERS_FRAMES static SW_APART bool ends_quickly_arm64(struct sw_lane *lane, const struct sw_regs *regs, bool exact,
@@ -258,7 +282,10 @@ size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scra
     struct sw_replay *replay = lane->replay;
     most = pcs ? most : 0;
     if (most != 0 && sw_lane_is_open(lane) && start->machine == walker->machine) {
-        const bool ended = ends_quickly(lane, start, exact, sw_walk_most(walker) - 1, pcs + 1, most - 1, &count, stop);
+        const size_t left = sw_walk_most(walker) - 1;
+        bool ended = ends_quickly(lane, start, exact, left, pcs + 1, most - 1, &count, stop);
+        if (!ended && count == 0 && exact && walker->code.begin != walker->code.end)
+            ended = ends_by_body(walker, lane, start, left, pcs + 1, most - 1, &count, stop);
         count++;
         if (ended) { /* most walks */
             pcs[0] = sw_regs_pc(start);

@@ -3,6 +3,7 @@
  * in what words they hold rules (base/packed_rule.h).
  */
 #include "walk/remember.h"
+#include "walk/body.h"
 
 #include "arch/arch.h"
 #include "code/map/codemap.h"
@@ -95,7 +96,7 @@ void sw_walk_remember(struct sw_lane *lane, const struct sw_unwind_request *req,
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
     struct sw_entry entry = { .key = pc | lane->tags | (req->frame->exact ? SW_KEY_EXACT : 0), .found = lane->found };
     if (found->depends != SW_DEPENDS_STACK && lane->found != SW_FOUND_NEVER && note(req, found, &entry))
-        sw_cache_store(lane->cache, &lane->changes, pc, &entry);
+        sw_cache_store(lane->cache, &lane->changes, sw_walk_note_body(req, found->rule, &entry), &entry);
     else
         sw_cache_count(lane->cache, SW_COUNT_UNCACHEABLE, 1);
 }

@@ -6,6 +6,7 @@
 #include "arch/arch.h"
 #include "unwind/caller_check.h"
 #include "unwind/unwind.h"
+#include "walk/body.h"
 #include "walk/remember.h"
 #include "walk/scratch.h"
 
@@ -142,6 +143,8 @@ static bool find_entry(struct sw_walk *walk)
         return false;
     walk->entry.generation = sw_cache_generation(lane->cache);
     enum sw_cache_count answer = sw_lane_find(lane, &at, walk->frame.exact);
+    if (answer == SW_COUNT_ABSENT && walk->frame.exact)
+        answer = sw_walk_find_body(walk->walker, lane, &at);
     set_code(&walk->frame.code, sw_cold_at(lane->cold, at.entry));
     if (answer == SW_COUNT_HITS && !sw_cache_is_same(lane->cache, walk->entry.generation))
         answer = SW_COUNT_BUSY;

@@ -324,6 +324,72 @@ static void epilogue_with_frame_register(void **state)
     assert_rule(&w, (struct sw_pe_function){ CODE, CODE + SIZE, INFO }, CODE + 0x40, true, SW_OK, row->rule);
 }
 
+/* ---- bodies: where one rule holds, and what may begin an epilogue there ---- */
+
+/* Every two bytes, many third ones, returns behind them. With a frame register, from which an epilogue may count. */
+static void what_does_not_begin_an_epilogue_is_body(void **state)
+{
+    static const char info[] = "\x01\x0a\x03\x25\x0a\x03\x05\x52\x01\x50";
+    const struct sw_pe_function function = { CODE, CODE + SIZE, INFO };
+    uint8_t code[0x40 + 16];
+    const struct world w = { code, sizeof code, info, sizeof info - 1 };
+    const struct sw_pe_reader reader = { get, find, (void *)(uintptr_t)&w };
+    struct sw_rule body, exact;
+    uint32_t begin, epilogues = 0;
+    (void)state;
+    memset(code, 0xc3, sizeof code);
+    memset(&body, 0, sizeof body);
+    memset(&exact, 0, sizeof exact);
+    assert_int_equal(sw_pe_body(SW_MACHINE_X64, &reader, &function, &begin), SW_OK);
+    assert_int_equal(begin, CODE + 10);
+    assert_int_equal(sw_pe_x64_rule(&reader, &function, begin, false, SW_PE_WINDOWS_NONVOLATILE, &body), SW_OK);
+    for (uint32_t n = 0; n < 1 << 21; n++) {
+        memcpy(code + 0x40, (const uint8_t[]){ (uint8_t)(n >> 13), (uint8_t)(n >> 5), (uint8_t)(n << 3 | 4) }, 3);
+        if (sw_pe_may_begin_epilogue(code + 0x40)) {
+            epilogues++;
+            continue;
+        }
+        assert_int_equal(sw_pe_x64_rule(&reader, &function, CODE + 0x40, true, SW_PE_WINDOWS_NONVOLATILE, &exact),
+                         SW_OK);
+        assert_memory_equal(&body, &exact, sizeof body);
+    }
+    assert_in_range(epilogues, 1, (1 << 21) / 8); /* most code goes on */
+}
+
+static const struct body_row {
+    const char *name;
+    const char *info;
+    size_t size;
+    uint32_t unwind, end;
+    enum sw_status status;
+    uint32_t begin;
+} body_rows[] = {
+    { "body_behind_the_prolog", BYTES(FRAME), INFO, CODE + SIZE, SW_OK, CODE + 6 },
+    { "body_behind_the_last_code", BYTES("\x01\x02\x03\x00\x06\x32\x02\x30\x01\x50"), INFO, CODE + SIZE, SW_OK,
+      CODE + 6 },
+    { "body_without_codes", BYTES("\x01\x00\x00\x00"), INFO, CODE + SIZE, SW_OK, CODE },
+    { "no_body_where_the_function_ends", BYTES(FRAME), INFO, CODE + 6, SW_E_NO_RULE, 0 },
+    { "no_body_of_an_indirect_entry", BYTES(FRAME), INFO + 1, CODE + SIZE, SW_E_NO_RULE, 0 },
+    { "no_body_of_a_chained_entry", BYTES("\x21\x00\x00\x00\x00\x10\x00\x00\x00\x11\x00\x00\x00\x20\x00\x00"), INFO,
+      CODE + SIZE, SW_E_NO_RULE, 0 },
+    { "no_body_with_listed_epilogues", BYTES("\x02\x01\x01\x00\x01\x50"), INFO, CODE + SIZE, SW_E_NO_RULE, 0 },
+    { "no_body_by_cut_data", BYTES("\x01\x06\x03\x00\x06"), INFO, CODE + SIZE, SW_E_TRUNCATED, 0 },
+    { "no_body_by_a_bad_code", BYTES("\x01\x06\x01\x00\x06\x0c"), INFO, CODE + SIZE, SW_E_MALFORMED, 0 },
+};
+
+static void body_is_told(void **state)
+{
+    const struct body_row *row = *state;
+    const struct world w = { "", 0, row->info, row->size };
+    const struct sw_pe_reader reader = { get, find, (void *)(uintptr_t)&w };
+    const struct sw_pe_function function = { CODE, row->end, row->unwind };
+    uint32_t begin = 0;
+    assert_int_equal(sw_pe_body(SW_MACHINE_X64, &reader, &function, &begin), row->status);
+    if (row->status == SW_OK)
+        assert_int_equal(begin, row->begin);
+    assert_int_equal(sw_pe_body(SW_MACHINE_ARM64, &reader, &function, &begin), SW_E_NO_RULE);
+}
+
 /* ---- version 2: pushes r14 rdi rbx, alloc 0x20; epilogue of 5 bytes: pop rbx, pop rdi, pop r14, ret ---- */
 
 #define V2 "\x02\x08\x06\x00\x05\x16\x20\x06\x08\x32\x04\x30\x03\x70\x02\xe0"
@@ -522,18 +588,20 @@ int main(void)
         cmocka_unit_test(rva_outside_the_function_has_no_rule),
         cmocka_unit_test(registers_outside_the_convention_are_lost),
         cmocka_unit_test(call_before_a_return_address_is_body),
+        cmocka_unit_test(what_does_not_begin_an_epilogue_is_body),
         cmocka_unit_test(v2_epilogues_far_from_the_end),
         cmocka_unit_test(v2_pop_of_eight_bytes),
         cmocka_unit_test(entry_is_found_by_binary_search),
         cmocka_unit_test(rules_of_a_compiled_dll_agree_with_its_instructions),
     };
     struct CMUnitTest tests[COUNT_OF(op_rows) + COUNT_OF(bytes_rows) + COUNT_OF(frame_rows) + COUNT_OF(listed_rows) +
-                            COUNT_OF(single)];
+                            COUNT_OF(body_rows) + COUNT_OF(single)];
     size_t n = 0;
     ADD_ROWS(tests, n, op_rows, operation_is_undone);
     ADD_ROWS(tests, n, bytes_rows, epilogue_by_bytes);
     ADD_ROWS(tests, n, frame_rows, epilogue_with_frame_register);
     ADD_ROWS(tests, n, listed_rows, epilogue_by_codes);
+    ADD_ROWS(tests, n, body_rows, body_is_told);
     for (size_t i = 0; i < COUNT_OF(single); i++)
         tests[n++] = single[i];
     return cmocka_run_group_tests(tests, NULL, NULL);
