@@ -44,6 +44,41 @@ begin() {
     }
 }
 
+# unpack SUITE ROOT PACKAGE...: of Debian, as they are, for chroot.
+unpack() {
+    suite=$1
+    root=$2
+    shift 2
+    mkdir -p "$root/proc"
+    curl -sSfL "http://deb.debian.org/debian/dists/$suite/main/binary-amd64/Packages.xz" | xz -d >"$root.packages" || return 1
+    for package in "$@"; do
+        file=$(awk -v name="$package" '$1 == "Package:" { is = $2 == name } $1 == "Filename:" && is { print $2; exit }' "$root.packages")
+        curl -sSfL "http://deb.debian.org/debian/$file" -o "$root.deb" && dpkg-deb -x "$root.deb" "$root" || return 1
+    done
+    rm -f "$root.deb" "$root.packages"
+    for folder in lib lib64; do [ -e "$root/$folder" ] || ln -s "usr/$folder" "$root/$folder"; done
+    touch "$root/unpacked"
+}
+
+# unpacked NAME SUITE PACKAGE...: $root, a folder with these; or says why there is none.
+unpacked() {
+    has curl xz dpkg-deb unshare || return 1
+    [ "$(id -u)" = 0 ] || { echo "$part: skipped: chroot needs root" && return 1; }
+    root=$build/systems/$1
+    suite=$2
+    shift 2
+    mkdir -p "$build/systems"
+    [ -e "$root/unpacked" ] || unpack "$suite" "$root" "$@" >"$out/$part.built" 2>&1 || {
+        echo "$part: skipped: Debian's packages are not to be had: $(tail -n 1 "$out/$part.built")"
+        return 1
+    }
+}
+
+# within COMMAND...: in $root, with a /proc that nobody else sees.
+within() {
+    exec unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$root" "$@"
+}
+
 # Still, or stopped: nothing runs between the first witness and the last.
 look() {
     [ "$part" = dotnet ] || { until_so sits "$pid" && sleep 0.5 && until_so sits "$pid"; }
@@ -124,28 +159,50 @@ part_nodes() {
     done
 }
 
-part_java() {
-    has java javac jcmd && made "$out/Floors.class" "$here/programs/Floors.java" javac -d "$out" "$here/programs/Floors.java" &&
-        begin java -cp "$out" Floors && look && native || return 0
-    jcmd "$pid" Thread.print >"$out/$part.printed" 2>&1
+# java_itself WITNESS: what the machine has printed of its threads is in $out/$part.printed.
+java_itself() {
     awk '/^"/ { nid = $0; sub(/.* nid=/, "", nid); sub(/ .*/, "", nid); print "thread", (nid ~ /^0x/ ? number(nid) : nid) }
          /^\tat / { sub(/^\tat /, ""); sub(/\([^()]*\)$/, ""); print "name", $0 }
          function number(text,    i, value) {
              for (i = 3; i <= length(text); i++)
                  value = 16 * value + index("0123456789abcdef", substr(text, i, 1)) - 1
              return value
-         }' "$out/$part.printed" >"$out/$part.jcmd"
-    judge jcmd
-    java_lines
+         }' "$out/$part.printed" >"$out/$part.$1"
+    judge "$1"
+    java_lines "$1"
 }
 
-# Each method with its line that jcmd prints has to be among ours, in whichever thread.
+# Each method with its line that is printed has to be among ours, in whichever thread.
 java_lines() {
-    "$tool" --all "$pid" 2>/dev/null | awk '$NF ~ /[.]java:[0-9]+$/ { line = $NF; sub(/\(.*/, ""); print $NF, line }' | sort -u >"$out/java.lines"
-    sed -n 's/^\tat \([^(]*\)(\(.*\/\)*\([^/]*[.]java:[0-9]*\))$/\1 \3/p' "$out/java.printed" | sort -u >"$out/java.jcmd-lines"
-    comm -13 "$out/java.lines" "$out/java.jcmd-lines" | sed 's/^/    not there: /'
-    comm -12 "$out/java.lines" "$out/java.jcmd-lines" | awk -v all="$(wc -l <"$out/java.jcmd-lines")" '
-        END { all = all > 0 ? all : 1; print "java lines", NR, all; printf "java: lines: %d of %d agree with jcmd\n", NR, all > "/dev/stderr" }' 2>&1 >>"$out/sums"
+    "$tool" --all "$pid" 2>/dev/null | awk '$NF ~ /[.]java:[0-9]+$/ { line = $NF; sub(/\(.*/, ""); print $NF, line }' | sort -u >"$out/$part.lines"
+    sed -n 's/^\tat \([^(]*\)(\(.*\/\)*\([^/]*[.]java:[0-9]*\))$/\1 \3/p' "$out/$part.printed" | sort -u >"$out/$part.printed-lines"
+    comm -13 "$out/$part.lines" "$out/$part.printed-lines" | sed 's/^/    not there: /'
+    comm -12 "$out/$part.lines" "$out/$part.printed-lines" | awk -v all="$(wc -l <"$out/$part.printed-lines")" -v part="$part" -v witness="$1" '
+        END { all = all > 0 ? all : 1; print part " lines", NR, all; printf "%s: lines: %d of %d agree with %s\n", part, NR, all, witness > "/dev/stderr" }' 2>&1 >>"$out/sums"
+}
+
+floors() { made "$out/Floors.class" "$here/programs/Floors.java" javac --release 17 -d "$out" "$here/programs/Floors.java"; }
+
+part_java() {
+    has java javac jcmd && floors && begin java -cp "$out" Floors && look && native || return 0
+    jcmd "$pid" Thread.print >"$out/$part.printed" 2>&1
+    java_itself jcmd
+}
+
+# Other versions, of Debian's later releases; on SIGQUIT each prints its threads.
+part_javas() {
+    has javac && floors || return 0
+    for release in 21:trixie 25:trixie 26:forky; do
+        version=${release%:*}
+        part=java$version
+        unpacked "$part" "${release#*:}" "openjdk-$version-jre-headless" libc6 zlib1g libstdc++6 libgcc-s1 || continue
+        cp "$out"/Floors*.class "$root/"
+        begin within "/usr/lib/jvm/java-$version-openjdk-amd64/bin/java" -cp / Floors && look || continue
+        kill -QUIT "$pid"
+        until_so grep -q '^JNI global ref' "$out/$part.said"
+        cp "$out/$part.said" "$out/$part.printed"
+        java_itself itself
+    done
 }
 
 part_mono() {
@@ -175,36 +232,15 @@ part_python() {
     fi
 }
 
-# unpack SUITE ROOT PACKAGE...: of Debian, as they are, for chroot.
-unpack() {
-    suite=$1
-    root=$2
-    shift 2
-    mkdir -p "$root/proc"
-    curl -sSfL "http://deb.debian.org/debian/dists/$suite/main/binary-amd64/Packages.xz" | xz -d >"$root.packages" || return 1
-    for package in "$@"; do
-        file=$(awk -v name="$package" '$1 == "Package:" { is = $2 == name } $1 == "Filename:" && is { print $2; exit }' "$root.packages")
-        curl -sSfL "http://deb.debian.org/debian/$file" -o "$root.deb" && dpkg-deb -x "$root.deb" "$root" || return 1
-    done
-    rm -f "$root.deb" "$root.packages"
-    for folder in lib lib64; do [ -e "$root/$folder" ] || ln -s "usr/$folder" "$root/$folder"; done
-}
-
 # Other versions, of Debian's later releases, each with its own C library.
 part_pythons() {
-    has curl xz dpkg-deb || return 0
-    [ "$(id -u)" = 0 ] || { echo "$part: skipped: chroot needs root" && return 0; }
     for release in 3.13:trixie 3.14:forky 3.15:forky; do
         version=${release%:*}
         part=python$version
-        root=$build/pythons/$version
-        [ -e "$root/nests.py" ] || { mkdir -p "$build/pythons" &&
-            unpack "${release#*:}" "$root" "python$version-minimal" "libpython$version-minimal" "libpython$version-stdlib" \
-                libc6 libexpat1 zlib1g libzstd1 libgcc-s1 >"$out/$part.built" 2>&1 && cp "$here/programs/nests.py" "$root/"; } || {
-            echo "$part: skipped: Debian's packages are not to be had: $(tail -n 1 "$out/$part.built")"
-            continue
-        }
-        begin chroot "$root" "/usr/bin/python$version" /nests.py && look && python_itself
+        unpacked "$part" "${release#*:}" "python$version-minimal" "libpython$version-minimal" "libpython$version-stdlib" \
+            libc6 libexpat1 zlib1g libzstd1 libgcc-s1 || continue
+        cp "$here/programs/nests.py" "$root/"
+        begin within "/usr/bin/python$version" /nests.py && look && python_itself
     done
 }
 
@@ -221,7 +257,7 @@ part_dotnet() {
     kill -CONT "$pid"
 }
 
-for part in c rust go pascal node java mono python dotnet nodes pythons; do
+for part in c rust go pascal node java mono python dotnet nodes pythons javas; do
     [ "$chosen" = "  " ] || case $chosen in *" $part "*) ;; *) continue ;; esac
     "part_$part"
     for one in $started; do kill -KILL "$one" 2>/dev/null; done

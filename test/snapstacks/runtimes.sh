@@ -111,12 +111,12 @@ if [ -e "$out/Floors.class" ]; then
     pid=$!
     started="$started $pid"
     ends 0 "a program without a runtime is said" "the runtime of $pid was not asked: there is no runtime" "$tool" --plain --ask-runtime "$pid"
-    newer=$(ls -d /usr/lib/jvm/*-2[0-9]-*/bin/java 2>/dev/null | head -n 1)
+    newer=$(ls -d /usr/lib/jvm/*-2[156]-*/bin/java 2>/dev/null | head -n 1)
     if [ -n "$newer" ]; then
         start "$newer" -cp "$out" Floors
-        "$tool" --plain --no-lines --ask-runtime "$pid" >"$out/asked" 2>"$out/seen"
+        "$tool" --plain --no-lines "$pid" >"$out/asked" 2>"$out/seen"
         [ "$(grep -c '^thread' "$out/asked")" -eq "$(grep -c '^stop root' "$out/asked")" ] &&
-            [ "$(grep -c 'int Floors[.]compiled(int)' "$out/asked")" -ge 5 ] # more are inlined into these
+            [ "$(grep -c 'Floors[.]compiled(int)' "$out/asked")" -ge 5 ] # more are inlined into these
         verdict $? "a Java of another version: all threads are whole, compiled methods have names" "$out/asked"
     else
         echo "ok - a Java of another version # SKIP there is none below /usr/lib/jvm"

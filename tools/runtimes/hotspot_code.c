@@ -13,13 +13,14 @@ enum { SEGMENT_HOPS_MOST = 4096 };
 
 static bool read_heap(const struct hotspot *h, uint64_t address, struct heap *heap)
 {
-    const uint64_t memory = address + h->at[HOTSPOT_HEAP_MEMORY], segments = address + h->at[HOTSPOT_HEAP_SEGMAP];
+    const uint64_t memory = address + field_of(h, HOTSPOT_HEAP_MEMORY),
+                   segments = address + field_of(h, HOTSPOT_HEAP_SEGMAP);
     uint32_t log2;
-    if (!get_word(h, memory + h->at[HOTSPOT_SPACE_LOW], &heap->low) ||
-        !get_word(h, memory + h->at[HOTSPOT_SPACE_HIGH], &heap->high) ||
-        !get_word(h, segments + h->at[HOTSPOT_SPACE_LOW], &heap->segments) ||
-        !get_word(h, segments + h->at[HOTSPOT_SPACE_HIGH], &heap->segments_end) ||
-        !get_int(h, address + h->at[HOTSPOT_HEAP_LOG2], &log2) || log2 < 3 || log2 > 20)
+    if (!get_word(h, memory + field_of(h, HOTSPOT_SPACE_LOW), &heap->low) ||
+        !get_word(h, memory + field_of(h, HOTSPOT_SPACE_HIGH), &heap->high) ||
+        !get_word(h, segments + field_of(h, HOTSPOT_SPACE_LOW), &heap->segments) ||
+        !get_word(h, segments + field_of(h, HOTSPOT_SPACE_HIGH), &heap->segments_end) ||
+        !get_int(h, address + field_of(h, HOTSPOT_HEAP_LOG2), &log2) || log2 < 3 || log2 > 20)
         return false;
     heap->log2 = log2;
     return heap->low < heap->high;
@@ -31,8 +32,9 @@ static void read_heaps(struct hotspot *h)
     uint64_t array, data, heap;
     uint32_t count = 0;
     h->heap_count = 0;
-    if (!get_word(h, h->at[HOTSPOT_HEAPS], &array) || !get_int(h, array + h->at[HOTSPOT_ARRAY_LEN], &count) ||
-        !get_word(h, array + h->at[HOTSPOT_ARRAY_DATA], &data))
+    if (!get_word(h, field_of(h, HOTSPOT_HEAPS), &array) ||
+        !get_int(h, array + field_of(h, HOTSPOT_ARRAY_LEN), &count) ||
+        !get_word(h, array + field_of(h, HOTSPOT_ARRAY_DATA), &data))
         return;
     for (uint32_t i = 0; i < count && i < HOTSPOT_HEAPS_MOST; i++)
         if (get_word(h, data + 8 * i, &heap) && read_heap(h, heap, &h->heaps[h->heap_count]))
@@ -80,13 +82,12 @@ bool hotspot_find_blob(struct hotspot *h, uint64_t address, struct blob *blob)
         read_heaps(h);
     const struct heap *heap = heap_of(h, address);
     if (!heap || !find_block(h, heap, address, &block) ||
-        !peek(&h->memory, block + h->at[HOTSPOT_HEADER_USED], &used, 1) || !used)
+        !peek(&h->memory, block + field_of(h, HOTSPOT_HEADER_USED), &used, 1) || !used)
         return false;
-    blob->address = block + h->at[HOTSPOT_HEADER_BYTES];
-    if (!get_word(h, blob->address + h->at[HOTSPOT_BLOB_CODE_BEGIN], &blob->begin) ||
-        !get_word(h, blob->address + h->at[HOTSPOT_BLOB_CODE_END], &blob->end) ||
-        !get_int(h, blob->address + h->at[HOTSPOT_BLOB_FRAME_SIZE], &blob->frame_words) ||
-        !get_word(h, blob->address + h->at[HOTSPOT_BLOB_NAME], &name) ||
+    blob->address = block + field_of(h, HOTSPOT_HEADER_BYTES);
+    if (!hotspot_extent(h, blob) ||
+        !get_int(h, blob->address + field_of(h, HOTSPOT_BLOB_FRAME_SIZE), &blob->frame_words) ||
+        !get_word(h, blob->address + field_of(h, HOTSPOT_BLOB_NAME), &name) ||
         !peek_text(&h->memory, name, blob->name, sizeof blob->name))
         return false;
     blob->kind = kind_of(blob->name);
@@ -100,9 +101,8 @@ enum sw_status hotspot_open(struct sw_images *images, const struct sw_memory *me
     if (!h)
         return SW_E_NO_MEMORY;
     h->memory = *memory;
-    if (!hotspot_tables_read(images, memory, h->at, &h->has_lines) ||
-        !get_int(h, h->at[HOTSPOT_MAJOR_VERSION], &release) ||
-        !get_word(h, h->at[HOTSPOT_CALL_STUB_RETURN], &h->call_stub_return)) {
+    if (!hotspot_tables_read(images, memory, &h->fields) || !get_int(h, field_of(h, HOTSPOT_MAJOR_VERSION), &release) ||
+        !get_word(h, field_of(h, HOTSPOT_CALL_STUB_RETURN), &h->call_stub_return)) {
         free(h);
         return SW_E_NOT_FOUND;
     }

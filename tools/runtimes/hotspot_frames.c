@@ -70,11 +70,12 @@ static bool step_sized(const struct sw_memory *stack, const struct sw_regs *regs
 static void undo_deoptimization(struct hotspot *h, const struct sw_memory *stack, struct sw_regs *regs)
 {
     struct blob blob;
-    uint64_t handler, pc;
+    struct method_parts parts;
+    uint64_t pc;
     uint32_t at;
     if (hotspot_find_blob(h, sw_regs_pc(regs), &blob) && blob.kind == BLOB_METHOD &&
-        get_word(h, blob.address + h->at[HOTSPOT_COMPILED_DEOPT], &handler) && handler == sw_regs_pc(regs) &&
-        get_int(h, blob.address + h->at[HOTSPOT_NMETHOD_ORIGINAL_PC], &at) &&
+        hotspot_method_parts(h, &blob, &parts) && parts.deopt == sw_regs_pc(regs) &&
+        get_int(h, blob.address + field_of(h, HOTSPOT_NMETHOD_ORIGINAL_PC), &at) &&
         peek(stack, sw_regs_sp(regs) + at, &pc, sizeof pc) && pc > blob.begin && pc < blob.end)
         sw_regs_set(regs, SW_X64_RIP, pc);
 }
@@ -85,9 +86,8 @@ static bool step_executing(struct hotspot *h, const struct sw_memory *stack, con
 {
     struct blob behind;
     uint32_t complete;
-    return blob->kind == BLOB_METHOD && get_int(h, blob->address + h->at[HOTSPOT_BLOB_FRAME_COMPLETE], &complete) &&
-           complete < INT32_MAX && frame->lookup - blob->begin >= complete &&
-           step_sized(stack, &frame->regs, blob->frame_words, caller) &&
+    return blob->kind == BLOB_METHOD && hotspot_complete(h, blob, &complete) &&
+           frame->lookup - blob->begin >= complete && step_sized(stack, &frame->regs, blob->frame_words, caller) &&
            hotspot_find_blob(h, sw_regs_pc(caller) - 1, &behind);
 }
 

@@ -57,10 +57,10 @@ static bool next_pair(const struct hotspot *h, uint64_t *at, int64_t *bytecode, 
 bool hotspot_code(const struct hotspot *h, uint64_t method, uint64_t *code, uint16_t *size)
 {
     uint64_t part;
-    if (!h->has_lines || !get_word(h, method + h->at[HOTSPOT_METHOD_CONST], &part))
+    if (!h->fields.has_lines || !get_word(h, method + field_of(h, HOTSPOT_METHOD_CONST), &part))
         return false;
-    *code = part + h->at[HOTSPOT_CONST_BYTES];
-    return peek(&h->memory, part + h->at[HOTSPOT_CONST_CODE_SIZE], size, sizeof *size);
+    *code = part + field_of(h, HOTSPOT_CONST_BYTES);
+    return peek(&h->memory, part + field_of(h, HOTSPOT_CONST_CODE_SIZE), size, sizeof *size);
 }
 
 /* The line of the nearest pair in front; pairs need not ascend. */
@@ -70,8 +70,8 @@ static int find_line(const struct hotspot *h, uint64_t method, uint32_t bytecode
     uint16_t flags, size;
     int64_t at = 0, line = 0, best = -1, found = 0;
     if (!hotspot_code(h, method, &code, &size) || bytecode >= size ||
-        !get_word(h, method + h->at[HOTSPOT_METHOD_CONST], &part) ||
-        !peek(&h->memory, part + h->at[HOTSPOT_CONST_FLAGS], &flags, sizeof flags) || !(flags & HAS_LINES))
+        !get_word(h, method + field_of(h, HOTSPOT_METHOD_CONST), &part) ||
+        !peek(&h->memory, part + field_of(h, HOTSPOT_CONST_FLAGS), &flags, sizeof flags) || !(flags & HAS_LINES))
         return 0;
     uint64_t table = code + size;
     for (unsigned i = 0; i < PAIRS_MOST && next_pair(h, &table, &at, &line); i++)
@@ -87,9 +87,9 @@ void hotspot_line(const struct hotspot *h, uint64_t method, uint32_t bytecode, s
     uint64_t part, pool;
     call->file[0] = 0;
     call->line = find_line(h, method, bytecode);
-    if (call->line && get_word(h, method + h->at[HOTSPOT_METHOD_CONST], &part) &&
-        get_word(h, part + h->at[HOTSPOT_CONST_POOL], &pool) &&
-        !hotspot_constant(h, pool, pool + h->at[HOTSPOT_POOL_SOURCE], call->file, sizeof call->file))
+    if (call->line && get_word(h, method + field_of(h, HOTSPOT_METHOD_CONST), &part) &&
+        get_word(h, part + field_of(h, HOTSPOT_CONST_POOL), &pool) &&
+        !hotspot_constant(h, pool, pool + field_of(h, HOTSPOT_POOL_SOURCE), call->file, sizeof call->file))
         call->file[0] = 0;
     if (!call->file[0])
         call->line = 0;

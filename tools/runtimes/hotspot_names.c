@@ -23,19 +23,19 @@ enum { ADDRESS_BITS = 48 };
 static bool get_symbol(const struct hotspot *h, uint64_t symbol, char *text, size_t size)
 {
     uint16_t length;
-    if (!peek(&h->memory, symbol + h->at[HOTSPOT_SYMBOL_LENGTH], &length, sizeof length) || length == 0)
+    if (!peek(&h->memory, symbol + field_of(h, HOTSPOT_SYMBOL_LENGTH), &length, sizeof length) || length == 0)
         return false;
     const size_t kept = length < size - 1 ? length : size - 1;
     text[kept] = 0;
-    return peek(&h->memory, symbol + h->at[HOTSPOT_SYMBOL_BODY], text, kept);
+    return peek(&h->memory, symbol + field_of(h, HOTSPOT_SYMBOL_BODY), text, kept);
 }
 
 /* A method's constants: where its names are, and the class. */
 static bool get_constants(const struct hotspot *h, uint64_t method, uint64_t *part, uint64_t *pool, uint64_t *holder)
 {
-    return get_word(h, method + h->at[HOTSPOT_METHOD_CONST], part) &&
-           get_word(h, *part + h->at[HOTSPOT_CONST_POOL], pool) &&
-           get_word(h, *pool + h->at[HOTSPOT_POOL_HOLDER], holder);
+    return get_word(h, method + field_of(h, HOTSPOT_METHOD_CONST), part) &&
+           get_word(h, *part + field_of(h, HOTSPOT_CONST_POOL), pool) &&
+           get_word(h, *pool + field_of(h, HOTSPOT_POOL_HOLDER), holder);
 }
 
 bool hotspot_constant(const struct hotspot *h, uint64_t pool, uint64_t index_at, char *text, size_t size)
@@ -43,7 +43,8 @@ bool hotspot_constant(const struct hotspot *h, uint64_t pool, uint64_t index_at,
     uint16_t index;
     uint64_t symbol;
     return peek(&h->memory, index_at, &index, sizeof index) && index &&
-           get_word(h, pool + h->at[HOTSPOT_POOL_BYTES] + 8u * index, &symbol) && get_symbol(h, symbol, text, size);
+           get_word(h, pool + field_of(h, HOTSPOT_POOL_BYTES) + 8u * index, &symbol) &&
+           get_symbol(h, symbol, text, size);
 }
 
 /* Names have slashes between their parts; in a hidden class's a plus stands before its address. */
@@ -112,37 +113,36 @@ static bool name_method(const struct hotspot *h, uint64_t method, char name[HOTS
     uint64_t part, pool, holder, type;
     char text[SYMBOL_MOST + 1];
     size_t used;
-    if (!get_constants(h, method, &part, &pool, &holder) || !get_word(h, holder + h->at[HOTSPOT_KLASS_NAME], &type) ||
-        !get_symbol(h, type, text, sizeof text))
+    if (!get_constants(h, method, &part, &pool, &holder) ||
+        !get_word(h, holder + field_of(h, HOTSPOT_KLASS_NAME), &type) || !get_symbol(h, type, text, sizeof text))
         return false;
     used = put_class(name, HOTSPOT_NAME_BYTES, text, strlen(text));
-    if (!hotspot_constant(h, pool, part + h->at[HOTSPOT_CONST_NAME], text, sizeof text))
+    if (!hotspot_constant(h, pool, part + field_of(h, HOTSPOT_CONST_NAME), text, sizeof text))
         return false;
     used += (size_t)snprintf(name + used, HOTSPOT_NAME_BYTES - used, ".%s", text);
     if (used < HOTSPOT_NAME_BYTES &&
-        hotspot_constant(h, pool, part + h->at[HOTSPOT_CONST_SIGNATURE], text, sizeof text))
+        hotspot_constant(h, pool, part + field_of(h, HOTSPOT_CONST_SIGNATURE), text, sizeof text))
         put_parameters(name + used, HOTSPOT_NAME_BYTES - used, text);
     return true;
 }
 
 /* ---- scopes: which methods were inlined where ---- */
 
-/* The description at a pc; a pc that is executed has that of the next call or safepoint. */
-static bool find_scope(const struct hotspot *h, const struct blob *blob, uint64_t pc, bool exact, uint32_t *scope)
+/* The description at a pc, an offset in the code; a pc that is executed has that of the next call or safepoint. */
+static bool find_scope(const struct hotspot *h, const struct method_parts *parts, uint64_t pc, bool exact,
+                       uint32_t *scope)
 {
-    uint32_t begin, end, offset, best = UINT32_MAX;
-    const uint64_t bytes = h->at[HOTSPOT_PC_DESC_BYTES];
-    if (!get_int(h, blob->address + h->at[HOTSPOT_NMETHOD_PCS], &begin) ||
-        !get_int(h, blob->address + h->at[HOTSPOT_NMETHOD_PCS_END], &end) || begin >= end || bytes < 8 ||
-        (end - begin) / bytes > DESCS_MOST)
+    uint32_t offset, best = UINT32_MAX;
+    const uint64_t bytes = field_of(h, HOTSPOT_PC_DESC_BYTES);
+    if (parts->descs >= parts->descs_end || bytes < 8 || (parts->descs_end - parts->descs) / bytes > DESCS_MOST)
         return false;
-    for (uint64_t at = blob->address + begin; at + bytes <= blob->address + end; at += bytes) {
-        if (!get_int(h, at + h->at[HOTSPOT_PC_DESC_PC], &offset))
+    for (uint64_t at = parts->descs; at + bytes <= parts->descs_end; at += bytes) {
+        if (!get_int(h, at + field_of(h, HOTSPOT_PC_DESC_PC), &offset))
             return false;
-        if (offset >= INT32_MAX || offset >= best || (exact ? offset < pc - blob->begin : offset != pc - blob->begin))
+        if (offset >= INT32_MAX || offset >= best || (exact ? offset < pc : offset != pc))
             continue;
         best = offset;
-        if (!get_int(h, at + h->at[HOTSPOT_PC_DESC_SCOPE], scope))
+        if (!get_int(h, at + field_of(h, HOTSPOT_PC_DESC_SCOPE), scope))
             return false;
     }
     return best != UINT32_MAX;
@@ -161,17 +161,12 @@ static bool name_scope(const struct hotspot *h, uint64_t metadata, uint64_t at, 
     return true;
 }
 
-static size_t name_scopes(const struct hotspot *h, const struct blob *blob, uint32_t scope,
+static size_t name_scopes(const struct hotspot *h, const struct method_parts *parts, uint32_t scope,
                           struct hotspot_call calls[HOTSPOT_INLINED_MOST])
 {
-    uint64_t data;
-    uint32_t metadata;
     size_t count = 0;
-    if (!get_word(h, blob->address + h->at[HOTSPOT_COMPILED_SCOPES], &data) ||
-        !get_int(h, blob->address + h->at[HOTSPOT_NMETHOD_METADATA], &metadata))
-        return 0;
     while (scope && count < HOTSPOT_INLINED_MOST)
-        if (!name_scope(h, blob->address + metadata, data + scope, &scope, &calls[count++]))
+        if (!name_scope(h, parts->metadata, parts->scopes + scope, &scope, &calls[count++]))
             return 0;
     return scope ? 0 : count;
 }
@@ -227,12 +222,14 @@ static bool name_compiled(const struct hotspot *h, const struct blob *blob, stru
     uint64_t method;
     call->file[0] = 0;
     call->line = 0;
-    return get_word(h, blob->address + h->at[HOTSPOT_COMPILED_METHOD], &method) && name_method(h, method, call->name);
+    return get_word(h, blob->address + field_of(h, HOTSPOT_COMPILED_METHOD), &method) &&
+           name_method(h, method, call->name);
 }
 
 size_t hotspot_name(struct hotspot *h, const struct sw_frame *frame, uint64_t identity,
                     struct hotspot_call calls[HOTSPOT_INLINED_MOST])
 {
+    struct method_parts parts;
     struct blob blob;
     uint32_t scope;
     calls[0].name[0] = 0;
@@ -244,7 +241,9 @@ size_t hotspot_name(struct hotspot *h, const struct sw_frame *frame, uint64_t id
         snprintf(calls[0].name, HOTSPOT_NAME_BYTES, "%s", blob.name);
         return 0;
     }
-    const size_t count =
-        find_scope(h, &blob, sw_regs_pc(&frame->regs), frame->exact, &scope) ? name_scopes(h, &blob, scope, calls) : 0;
+    const size_t count = hotspot_method_parts(h, &blob, &parts) &&
+                                 find_scope(h, &parts, sw_regs_pc(&frame->regs) - blob.begin, frame->exact, &scope)
+                             ? name_scopes(h, &parts, scope, calls)
+                             : 0;
     return count ? count : name_compiled(h, &blob, &calls[0]);
 }

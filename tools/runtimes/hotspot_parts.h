@@ -15,11 +15,10 @@ struct heap {
 
 struct hotspot {
     struct sw_memory memory;
-    uint64_t at[HOTSPOT_FIELDS];
+    struct hotspot_fields fields;
     struct heap heaps[HOTSPOT_HEAPS_MOST];
     size_t heap_count;
     uint64_t call_stub_return;
-    bool has_lines;       /* the machine tells where a method's lines are */
     bool counts_from_one; /* numbers in scopes: since 20 no byte of them is 0 */
 };
 
@@ -42,12 +41,30 @@ static inline bool get_int(const struct hotspot *h, uint64_t address, uint32_t *
     return peek(&h->memory, address, value, sizeof *value);
 }
 
+/* What the machine says of a field. */
+static inline uint64_t field_of(const struct hotspot *h, enum hotspot_field field)
+{
+    return h->fields.at[field];
+}
+
 /* The blob around an address. */
 bool hotspot_find_blob(struct hotspot *hotspot, uint64_t address, struct blob *blob);
 
 /* The Method of an interpreted frame: that its names can be read says that there is one. */
 bool hotspot_interpreted(const struct hotspot *hotspot, const struct sw_memory *stack, const struct sw_regs *regs,
                          uint64_t *method);
+
+/* Where a blob's code is. */
+bool hotspot_extent(const struct hotspot *hotspot, struct blob *blob);
+
+/* Behind how many bytes of a blob its frame is there; false: never. */
+bool hotspot_complete(const struct hotspot *hotspot, const struct blob *blob, uint32_t *bytes);
+
+/* What belongs to a compiled method: descriptions of pcs, scopes, metadata, and the handler that leaves it. */
+struct method_parts {
+    uint64_t descs, descs_end, scopes, metadata, deopt;
+};
+bool hotspot_method_parts(const struct hotspot *hotspot, const struct blob *blob, struct method_parts *parts);
 
 /* A number of 1 to 5 bytes; a byte of 192 or more says that another follows. Moves *at behind it. */
 bool hotspot_number(const struct hotspot *hotspot, uint64_t *at, uint32_t *number);

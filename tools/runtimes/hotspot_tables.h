@@ -5,7 +5,10 @@
 #include <snapwalk/image.h>
 #include <snapwalk/memory.h>
 
-/* ORDER hotspot_field: hotspot_tables.c. Of variables the address, of types (their field is "") the size. */
+/*
+ * Of variables the address, of types (their field is "") the size. Which are there says how a blob of code is
+ * described: by addresses (seen in Java 17 and 21), or by offsets (25 and 26).
+ */
 enum hotspot_field {
     HOTSPOT_HEAPS,
     HOTSPOT_ARRAY_LEN,
@@ -21,14 +24,8 @@ enum hotspot_field {
     HOTSPOT_BLOB_SIZE,
     HOTSPOT_BLOB_FRAME_SIZE,
     HOTSPOT_BLOB_FRAME_COMPLETE,
-    HOTSPOT_BLOB_CODE_BEGIN,
-    HOTSPOT_BLOB_CODE_END,
     HOTSPOT_COMPILED_METHOD,
-    HOTSPOT_COMPILED_SCOPES,
-    HOTSPOT_COMPILED_DEOPT,
-    HOTSPOT_NMETHOD_METADATA,
     HOTSPOT_NMETHOD_PCS,
-    HOTSPOT_NMETHOD_PCS_END,
     HOTSPOT_NMETHOD_ORIGINAL_PC,
     HOTSPOT_PC_DESC_BYTES,
     HOTSPOT_PC_DESC_PC,
@@ -44,15 +41,36 @@ enum hotspot_field {
     HOTSPOT_SYMBOL_BODY,
     HOTSPOT_CALL_STUB_RETURN,
     HOTSPOT_MAJOR_VERSION,
-    HOTSPOT_CONST_BYTES, /* from here on: for lines only */
+    /* by addresses */
+    HOTSPOT_BLOB_CODE_BEGIN,
+    HOTSPOT_BLOB_CODE_END,
+    HOTSPOT_COMPILED_SCOPES,
+    HOTSPOT_COMPILED_DEOPT,
+    HOTSPOT_NMETHOD_METADATA,
+    HOTSPOT_NMETHOD_PCS_END,
+    /* by offsets */
+    HOTSPOT_BLOB_CODE_OFFSET,
+    HOTSPOT_BLOB_DATA_OFFSET,
+    HOTSPOT_BLOB_MUTABLE,
+    HOTSPOT_BLOB_RELOCATION_BYTES,
+    HOTSPOT_NMETHOD_IMMUTABLE,
+    HOTSPOT_NMETHOD_SCOPES_OFFSET,
+    HOTSPOT_NMETHOD_DEOPT_OFFSET,
+    /* for lines */
+    HOTSPOT_CONST_BYTES,
     HOTSPOT_CONST_FLAGS,
     HOTSPOT_CONST_CODE_SIZE,
     HOTSPOT_POOL_SOURCE,
     HOTSPOT_FIELDS
 };
 
-/* False: there are no tables, or a field is missing. has_lines: those for lines are there, too. */
-bool hotspot_tables_read(struct sw_images *images, const struct sw_memory *memory, uint64_t fields[HOTSPOT_FIELDS],
-                         bool *has_lines);
+struct hotspot_fields {
+    uint64_t at[HOTSPOT_FIELDS];
+    bool has_offsets; /* else addresses */
+    bool has_lines;
+};
+
+/* False: there are no tables, or a field is missing. */
+bool hotspot_tables_read(struct sw_images *images, const struct sw_memory *memory, struct hotspot_fields *fields);
 
 #endif
