@@ -37,6 +37,8 @@ struct sw_clr_workspace {
  * last     The thread that requested the last snapshot: its stack is in the walker's replay memory.
  * turns    How often it was given back.
  * stack    What of the calling thread's stack may be loaded from directly, if that is what the call walks.
+ * asked    What the system has last said may be loaded from, of the stack of the thread asked_by: all, up to its base,
+ *          or less.
  */
 struct sw_clr_lease {
     _Atomic uint64_t inside;
@@ -48,6 +50,8 @@ struct sw_clr_lease {
     struct sw_engine engine;
     struct sw_inspector inspector;
     struct sw_window stack;
+    struct sw_window asked;
+    uint64_t asked_by;
 };
 
 /*

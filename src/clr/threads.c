@@ -116,6 +116,23 @@ static struct sw_memory stack_of(const struct sw_clr_lease *lease)
     return memory;
 }
 
+/*
+ * How far the calling thread's own stack may be loaded from. A page of it is asked about when it is first met: to ask
+ * is a system call on Windows, dearer than the walk. What a thread uses of its stack stays committed, and the guard
+ * page of its growth is below. Whoever guards a page in use later on does so against the thread itself.
+ *
+ * Source: "Thread Stack Size", "Creating Guard Pages", Microsoft Learn.
+ */
+static uint64_t own_loadable(struct sw_clr_lease *lease, uint64_t from, const struct sw_thread *thread)
+{
+    if (lease->asked_by == thread->os_id && from >= lease->asked.begin && lease->asked.end == thread->stack_end)
+        return lease->asked.end;
+    const uint64_t end = lease->clr->loadable(NULL, from, thread->stack_end);
+    lease->asked_by = thread->os_id;
+    lease->asked = (struct sw_window){ .begin = from, .end = end };
+    return end;
+}
+
 /* All of the page that the caller is on is in use. */
 static void note_stack(struct sw_clr_lease *lease, const struct sw_thread *thread)
 {
@@ -125,7 +142,7 @@ static void note_stack(struct sw_clr_lease *lease, const struct sw_thread *threa
     lease->stack = (struct sw_window){ 0 };
     if (here < thread->stack_begin || here >= thread->stack_end)
         return;
-    const uint64_t end = sw_clr_loadable(lease, from, thread->stack_end);
+    const uint64_t end = own_loadable(lease, from, thread);
     lease->stack = (struct sw_window){ from, end, (const uint8_t *)(uintptr_t)from };
 }
 

@@ -933,6 +933,7 @@ static void what_of_the_own_stack_cannot_be_loaded_is_left_alone(void **state)
     native_set(native.thread, SW_CLR_THREAD_FRAME, forbidden + 64, 8);
     native_follow(clr);
     clr->loadable = up_to_forbidden;
+    clr->leases[0].asked_by = 0; /* as when it is met for the first time */
     assert_int_equal(mprotect((void *)(uintptr_t)forbidden, PAGE_BYTES, PROT_NONE), 0);
     (void)updated();
     const bool has_record = sw_clr_record(&clr->leases[0], &thread, &cursor, &record);
@@ -941,6 +942,55 @@ static void what_of_the_own_stack_cannot_be_loaded_is_left_alone(void **state)
     clr->loadable = sw_self_loadable;
     assert_false(has_record);
     assert_int_equal(heard.count, 1);
+}
+
+/* Counts the questions about the stack; cut: the answer is not all of it. */
+static struct {
+    unsigned count;
+    bool cut;
+} questions;
+
+static uint64_t count_question(void *arg, uint64_t from, uint64_t end)
+{
+    (void)arg, (void)from;
+    questions.count++;
+    return questions.cut ? end - PAGE_BYTES : end;
+}
+
+static unsigned questions_of_updates(unsigned updates)
+{
+    const unsigned before = questions.count;
+    for (unsigned i = 0; i < updates; i++)
+        (void)updated();
+    return questions.count - before;
+}
+
+static unsigned __attribute__((noinline)) questions_further_down(void)
+{
+    static void *volatile pages;
+    pages = __builtin_alloca((size_t)2 * PAGE_BYTES);
+    return questions_of_updates(2) + (pages == NULL);
+}
+
+static void pages_of_the_own_stack_are_asked_about_once(void **state)
+{
+    struct sw_clr_lease *lease = &clr->leases[0];
+    (void)state;
+    native_follow(clr);
+    clr->loadable = count_question;
+    lease->asked_by = 0;
+    const unsigned first = questions_of_updates(3), deeper = questions_further_down(), again = questions_of_updates(1);
+    lease->asked_by++;
+    const unsigned of_another = questions_of_updates(2);
+    questions.cut = true;
+    lease->asked_by = 0;
+    const unsigned not_all = questions_of_updates(3);
+    clr->loadable = sw_self_loadable;
+    assert_int_equal(first, 1);
+    assert_int_equal(deeper, 1);
+    assert_int_equal(again, 0);
+    assert_int_equal(of_another, 1);
+    assert_int_equal(not_all, 3);
 }
 
 static void walk_hijacked(void)
@@ -1048,6 +1098,7 @@ int main(void)
         WALK(records_are_read_when_the_runtime_is_understood),
         WALK(a_replaced_return_address_is_noted),
         WALK(what_of_the_own_stack_cannot_be_loaded_is_left_alone),
+        WALK(pages_of_the_own_stack_are_asked_about_once),
         WALK(walks_go_through_a_replaced_return_address),
         WALK(a_prepared_method_is_in_the_runtimes_table),
         WALK(each_thread_is_known_by_its_own_id),
