@@ -7,8 +7,9 @@
 # with its own. The last line is "windows: N of N walks identical"; or, where something cannot be had, one line
 # "windows: skipped: WHY". short: a part of the workload, in some forty seconds.
 #
-#   ONLY     "10.0 stopped 9.0 8.0 cost overlay sampler": these parts only
-#   WALKS    of suspended threads of .NET 10 at least so many (default 10,000), beside one round of all scenarios
+#   ONLY     "10.0 stopped 9.0 stopped-9.0 8.0 stopped-8.0 cost overlay sampler": these parts only
+#   WALKS    of suspended threads at least so many (default 10,000, of .NET 9 and 8 1,000), a slice of the scenarios at a
+#            time
 #   LIMIT_S  after so many seconds a run is taken for hung (default 150)
 #
 # Wine needs two repairs, which the probe makes (test/clr/probe/windows/repair.c). What Wine itself cannot run, without any
@@ -214,10 +215,10 @@ stopped() {
 ! wanted 10.0 || answers 10.0
 ! wanted stopped || stopped 10.0 10 "${WALKS:-10000}"
 for net in 9 8; do
-    wanted $net.0 || continue
+    wanted $net.0 || wanted stopped-$net.0 || continue
     if publish_for $net; then
-        answers $net.0
-        stopped $net.0 5 1000
+        ! wanted $net.0 || answers $net.0
+        ! wanted stopped-$net.0 || stopped $net.0 5 "${WALKS:-1000}"
     else
         echo "windows $net.0: skipped: the workload cannot be published for win-x64: $(why_not)"
     fi
