@@ -247,10 +247,22 @@ static bool (*const readers[SW_CLR_FRAMES])(struct source *s, struct sw_transiti
     from_nowhere, from_inlined, from_redirected, from_fault, from_software, from_hijack, from_block, from_helper,
 };
 
+/* Without its registers, of which none is known: they are most of it. */
+static void begin_record(const struct source *s, struct sw_transition *record)
+{
+    struct sw_regs *regs = &record->regs;
+    record->address = s->frame;
+    record->has_method = record->exact = record->resumable = false;
+    record->context_flags = 0;
+    regs->machine = s->layout->machine;
+    regs->known = 0;
+    regs->r[sw_regs_pc_number(regs->machine)] = regs->r[sw_regs_sp_number(regs->machine)] = 0;
+}
+
 static bool read_record(struct source *s, uint64_t word, struct sw_transition *record)
 {
     const struct sw_clr_layout *layout = s->layout;
-    *record = (struct sw_transition){ .address = s->frame, .regs = { .machine = layout->machine } };
+    begin_record(s, record);
     for (unsigned i = 0; i < layout->frame_count && i < SW_CLR_FRAME_WORDS; i++)
         if (layout->frames[i].word == word)
             return readers[layout->frames[i].kind](s, record);
@@ -406,12 +418,13 @@ bool sw_clr_thread_exception(const struct sw_clr_layout *layout, const struct sw
 {
     uint8_t bytes[EXCEPTION_BYTES];
     uint64_t at;
-    const size_t size = exception_size(layout);
     const uint64_t before = *cursor & ADDRESS;
     const bool found = before ? sw_memory_word(stack, before + layout->at[SW_CLR_EXCEPTION_PREVIOUS], &at)
                               : sw_memory_word(object, thread + layout->at[SW_CLR_THREAD_EXCEPTION], &at);
-    if (!found || size == 0 || at == 0 || at % 8 != 0 || at > ADDRESS - UINT16_MAX || !go_on(layout, at, cursor) ||
-        sw_memory_read(stack, at, bytes, size) != size)
+    if (!found || at == 0 || at % 8 != 0 || at > ADDRESS - UINT16_MAX)
+        return false;
+    const size_t size = exception_size(layout);
+    if (size == 0 || !go_on(layout, at, cursor) || sw_memory_read(stack, at, bytes, size) != size)
         return false;
     if (!fits(layout, bytes, thread))
         return false;

@@ -151,11 +151,16 @@ void sw_call_report(const struct sw_call *call, enum sw_conduct rule);
 /* A refusal to fill in; the reason is added at the end. The scratch must be the call's. */
 struct sw_refusal *sw_call_explain(struct sw_call *call);
 
+/* What the call's word is while no callback runs. */
+static inline uint64_t sw_call_idle(const struct sw_call *call)
+{
+    return (uintptr_t)call->work | 1u;
+}
+
 /* The frameInfo that may be read from now on; null: none. */
 static inline void sw_call_set_live(const struct sw_call *call, const struct sw_frame_info *record)
 {
-    const uintptr_t idle = (uintptr_t)call->work | 1u;
-    __atomic_store_n(call->live, record ? (uintptr_t)record : idle, __ATOMIC_RELAXED);
+    __atomic_store_n(call->live, record ? (uintptr_t)record : sw_call_idle(call), __ATOMIC_RELAXED);
 }
 
 /* Goes down the ladder. True: it ends here with *hr. False: walk. */

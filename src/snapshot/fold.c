@@ -21,40 +21,91 @@ static bool is_in_run(const struct sw_fold *fold, const struct sw_trace_frame *f
 }
 
 /*
- * Calls back for plain frames from the *n-th of a batch on, up to one that is not; the walk goes with them. Of the
- * records only that is written which differs from frame to frame. False: the callback wants no more.
+ * What callbacks for plain frames have in common, so that it is not read again behind each: no callback changes it.
+ *
+ * known     Registers, by bit.  context  What is handed out, or null.
+ * turns     The records are taken in turn, by the lowest bits of call->reported that it has.
+ * live, idle  The call's word of engine->state, and what it is between callbacks.
  */
-static SW_INLINE bool fold_plain_of(struct sw_fold *fold, enum sw_machine machine, struct sw_batch *batch, unsigned *n)
+struct plain {
+    StackSnapshotCallback *callback;
+    void *client_data;
+    BYTE *context;
+    uint64_t known;
+    struct sw_frame_info *records;
+    uint32_t turns;
+    uint64_t *live;
+    uint64_t idle;
+};
+
+static SW_INLINE struct plain plain_of(const struct sw_fold *fold, bool has_context)
 {
-    struct sw_call *call = fold->call;
-    struct sw_walk *walk = &call->work->walk;
-    BYTE *const context = fold->context_size ? call->work->context : NULL;
-    const uint64_t known = walk->frame.regs.known & fold->claimed;
-    HRESULT hr = S_OK;
+    const struct sw_call *call = fold->call;
+    return (struct plain){ .callback = call->callback,
+                           .client_data = call->client_data,
+                           .context = has_context ? call->work->context : NULL,
+                           .known = call->work->walk.frame.regs.known & fold->claimed,
+                           .records = call->work->records,
+                           .turns = fold->documented ? SW_FRAME_RECORDS - 1 : 0,
+                           .live = call->live,
+                           .idle = sw_call_idle(call) };
+}
+
+/* One callback for a plain frame. False: it wants no more. */
+static SW_INLINE bool call_back_plain(struct sw_fold *fold, const struct plain *plain,
+                                      const struct sw_trace_frame *frame)
+{
+    struct sw_frame_info *record = &plain->records[fold->call->reported++ & plain->turns];
+    record->function = (FunctionID)frame->id;
+    record->ip = (UINT_PTR)frame->pc;
+    record->known = plain->known;
+    record->source = sw_step_source(frame->step);
+    record->trust = sw_step_trust(frame->step);
+    record->exact = false;
+    record->flags = 0;
+    record->hidden = fold->hidden;
+    fold->hidden = 0;
+    __atomic_store_n(plain->live, (uintptr_t)record, __ATOMIC_RELAXED);
+    const HRESULT hr =
+        plain->callback((FunctionID)frame->id, (UINT_PTR)frame->pc, (COR_PRF_FRAME_INFO)(uintptr_t)record,
+                        plain->context ? fold->context_size : 0, plain->context, plain->client_data);
+    __atomic_store_n(plain->live, plain->idle, __ATOMIC_RELAXED);
+    return hr == S_OK;
+}
+
+/*
+ * Calls back for plain frames from the *n-th of a batch on, up to one that is not. False: the callback wants no more
+ * than the *n-th. Where nobody asked for registers the walk goes to the last of them at once.
+ */
+static bool fold_plain_alone(struct sw_fold *fold, const struct sw_batch *batch, unsigned *n)
+{
+    struct sw_walk *walk = &fold->call->work->walk;
+    const struct plain plain = plain_of(fold, false);
+    const struct sw_trace_frame *frame = &batch->frames[*n], *const end = &batch->frames[batch->count];
+    const struct sw_trace_frame *const first = frame;
+    bool goes_on = true;
+    for (; goes_on && frame < end && is_plain(frame); frame++)
+        goes_on = call_back_plain(fold, &plain, frame);
+    if (frame > first) {
+        walk->depth += (uint32_t)(frame - first) - 1;
+        sw_batch_go(walk, walk->frame.regs.machine, frame - 1);
+    }
+    *n += (uint32_t)(frame - first) - !goes_on;
+    return goes_on;
+}
+
+/* The same with CONTEXTs: the walk goes with the callbacks. */
+static SW_INLINE bool fold_plain_with(struct sw_fold *fold, enum sw_machine machine, struct sw_batch *batch,
+                                      unsigned *n)
+{
+    struct sw_walk *walk = &fold->call->work->walk;
+    const struct plain plain = plain_of(fold, true);
     for (; *n < batch->count && is_plain(&batch->frames[*n]); ++*n) {
-        const struct sw_trace_frame *frame = &batch->frames[*n];
-        struct sw_frame_info *record = sw_fold_next_record(fold);
-        sw_batch_go(walk, machine, frame);
-        if (context)
-            sw_batch_settle_one(walk, machine, batch, *n);
-        if (context &&
-            sw_context_update(SW_CONTEXT_WIN32, &walk->frame.regs, fold->claimed, context, fold->context_size) != SW_OK)
-            return false;
-        record->function = (FunctionID)frame->id;
-        record->ip = (UINT_PTR)frame->pc;
-        record->known = known;
-        record->source = sw_step_source(frame->step);
-        record->trust = sw_step_trust(frame->step);
-        record->exact = false;
-        record->flags = 0;
-        record->hidden = fold->hidden;
-        fold->hidden = 0;
-        call->reported++;
-        sw_call_set_live(call, record);
-        hr = call->callback((FunctionID)frame->id, (UINT_PTR)frame->pc, (COR_PRF_FRAME_INFO)(uintptr_t)record,
-                            fold->context_size, context, call->client_data);
-        sw_call_set_live(call, NULL);
-        if (hr != S_OK)
+        sw_batch_go(walk, machine, &batch->frames[*n]);
+        sw_batch_settle_one(walk, machine, batch, *n);
+        if (sw_context_update(SW_CONTEXT_WIN32, &walk->frame.regs, fold->claimed, plain.context, fold->context_size) !=
+                SW_OK ||
+            !call_back_plain(fold, &plain, &batch->frames[*n]))
             return false;
     }
     return true;
@@ -62,9 +113,11 @@ static SW_INLINE bool fold_plain_of(struct sw_fold *fold, enum sw_machine machin
 
 static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n)
 {
+    if (fold->context_size == 0)
+        return fold_plain_alone(fold, batch, n);
     return fold->call->work->walk.frame.regs.machine == SW_MACHINE_ARM64
-               ? fold_plain_of(fold, SW_MACHINE_ARM64, batch, n)
-               : fold_plain_of(fold, SW_MACHINE_X64, batch, n);
+               ? fold_plain_with(fold, SW_MACHINE_ARM64, batch, n)
+               : fold_plain_with(fold, SW_MACHINE_X64, batch, n);
 }
 
 /* The frames of a batch. False: the callback wants no more; then walk->frame is that frame, whole. */
@@ -72,7 +125,7 @@ static bool fold_batch(struct sw_fold *fold, struct sw_batch *batch)
 {
     struct sw_walk *walk = &fold->call->work->walk;
     for (unsigned n = 0; n < batch->count; n++) {
-        if (sw_fold_calls_back_managed(fold) && !fold_plain(fold, batch, &n)) {
+        if (sw_fold_calls_back_managed(fold, batch->frames[n].sp) && !fold_plain(fold, batch, &n)) {
             sw_batch_arrive(walk, batch, n);
             return false;
         }

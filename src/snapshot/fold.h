@@ -25,7 +25,7 @@ enum before { NOTHING = 0, MANAGED, SWALLOWING, NATIVE };
  * shown_pc The pc of the first frame as it was given, if that is padding behind the method. 0: it is not.
  * claimed  The registers that a callback may rely on, by bit; pc: the number of the program counter.
  * context_size  Of the CONTEXT that is handed out; 0: none.
- * unwound_count  How many rows of work->unwound are filled.
+ * unwound_count  How many rows of work->unwound are filled.  unwound_end: above all of them.
  * handler, handler_fp  A handler was met (a catch, finally or fault funclet), and frames are passed over until its
  *          method's own is reached, which has the same frame pointer. 0: none.
  * replay   The walker's, taken; or null.
@@ -41,6 +41,7 @@ struct sw_fold {
     uint64_t handler_fp;
     struct sw_replay *replay;
     unsigned unwound_count;
+    uint64_t unwound_end;
     uint64_t claimed;
     unsigned pc;
     ULONG32 context_size;
@@ -87,6 +88,13 @@ struct sw_transition *sw_fold_take_record(struct sw_fold *fold, uint64_t above);
 
 /* ---- fold_frame.c ---- */
 
+/* Registers of one frame become those of another: the ones with these numbers, by bit, which from has. */
+static inline void sw_fold_take_registers(struct sw_regs *to, const struct sw_regs *from, uint64_t which)
+{
+    for (uint64_t rest = which; rest != 0; rest &= rest - 1)
+        sw_regs_set(to, (unsigned)__builtin_ctzll(rest), from->r[__builtin_ctzll(rest) % SW_REGS_MAX]);
+}
+
 /* Notes which parts of the stack exceptions in flight have unwound; before the first frame. */
 void sw_fold_find_unwound(struct sw_fold *fold);
 
@@ -100,10 +108,13 @@ bool sw_fold_frame(struct sw_fold *fold, const struct sw_frame *frame);
  */
 bool sw_fold_report_run(struct sw_fold *fold, bool swallowed);
 
-/* Whether managed frames without flags have nothing to them but to be called back. No callback changes that. */
-static inline bool sw_fold_calls_back_managed(const struct sw_fold *fold)
+/*
+ * Whether managed frames without flags have nothing to them but to be called back, this one and those above it. sp: of
+ * this one. No callback changes that.
+ */
+static inline bool sw_fold_calls_back_managed(const struct sw_fold *fold, uint64_t sp)
 {
-    return fold->before == MANAGED && fold->handler == 0 && fold->unwound_count == 0 && !fold->has_run &&
+    return fold->before == MANAGED && fold->handler == 0 && sp >= fold->unwound_end && !fold->has_run &&
            fold->left_to == 0;
 }
 

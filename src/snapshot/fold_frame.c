@@ -70,9 +70,8 @@ static void correct_walk(const struct sw_fold *fold)
 {
     const struct sw_regs *record = &fold->call->work->record.regs;
     struct sw_regs *here = &fold->call->work->walk.frame.regs;
-    for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (sw_regs_has(record, n) && n != fold->pc && n != sw_regs_sp_number(here->machine))
-            sw_regs_set(here, n, record->r[n]);
+    const uint64_t place = UINT64_C(1) << fold->pc | UINT64_C(1) << sw_regs_sp_number(here->machine);
+    sw_fold_take_registers(here, record, record->known & ~place);
 }
 
 /* The registers of such a frame: its pc and sp may have been noted just before the call. */
@@ -101,20 +100,23 @@ void sw_fold_find_unwound(struct sw_fold *fold)
 {
     const struct sw_call *call = fold->call;
     const struct sw_inspector *inspector = call->engine->inspector;
-    uint64_t cursor = 0;
+    uint64_t cursor = 0, low, high;
     if (fold->documented || !inspector)
         return;
-    while (fold->unwound_count < SW_UNWOUND_MAX &&
-           inspector->unwound(inspector->arg, &call->target, &cursor,
-                              &fold->call->work->unwound[fold->unwound_count].low,
-                              &fold->call->work->unwound[fold->unwound_count].high))
-        fold->unwound_count++;
+    for (unsigned i = 0; i < SW_UNWOUND_MAX && inspector->unwound(inspector->arg, &call->target, &cursor, &low, &high);
+         i++) {
+        if (low >= high)
+            continue;
+        call->work->unwound[fold->unwound_count].low = low;
+        call->work->unwound[fold->unwound_count++].high = high;
+        fold->unwound_end = high > fold->unwound_end ? high : fold->unwound_end;
+    }
 }
 
 static bool is_unwound(const struct sw_fold *fold, const struct sw_frame *frame)
 {
     const uint64_t sp = sw_regs_sp(&frame->regs);
-    for (unsigned i = 0; i < fold->unwound_count; i++)
+    for (unsigned i = 0; sp < fold->unwound_end && i < fold->unwound_count; i++)
         if (sp >= fold->call->work->unwound[i].low && sp < fold->call->work->unwound[i].high)
             return true;
     return false;
@@ -175,7 +177,7 @@ static bool fold_every_managed(struct sw_fold *fold, const struct sw_frame *fram
 /* The coreclr flavours: what the CLR hides is hidden. */
 static bool fold_managed(struct sw_fold *fold, const struct sw_frame *frame)
 {
-    if (sw_fold_calls_back_managed(fold) && frame->code.flags == 0)
+    if (sw_fold_calls_back_managed(fold, sw_regs_sp(&frame->regs)) && frame->code.flags == 0)
         return sw_fold_call_back(fold, (FunctionID)frame->code.id, frame, &frame->regs); /* most are so */
     const bool dispatch = (frame->code.flags & SW_RANGE_EH_DISPATCH) != 0;
     const bool filter = (frame->code.flags & SW_RANGE_FILTER) != 0;

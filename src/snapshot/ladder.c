@@ -12,6 +12,8 @@
 
 #include "unwind/request.h"
 
+#include <assert.h>
+
 /* Who walks, where nobody can say which thread calls: nobody is accused then. */
 #define SOMEBODY UINT64_MAX
 
@@ -125,15 +127,24 @@ static bool too_many_calls_go_on(const struct sw_call *call)
     return !call->live;
 }
 
+/* Whether a word of engine->state is another call's, which has this scratch. */
+static bool is_rival(const struct sw_call *call, const uint64_t *at)
+{
+    const uint64_t word = __atomic_load_n(at, __ATOMIC_SEQ_CST);
+    return at != call->live && word - (uintptr_t)call->scratch < sw_scratch_bytes_of(call->engine->walker);
+}
+
 /* Asked with the call's own word set, so that of two calls that begin at once neither misses the other. */
 static bool scratch_is_in_use(const struct sw_call *call)
 {
-    const uint64_t *words = call->engine->state;
-    const uintptr_t begin = (uintptr_t)call->scratch;
-    const size_t bytes = sw_scratch_bytes_of(call->engine->walker);
-    for (unsigned i = SW_STATE_CALLS; i < SW_STATE_END; i++) {
-        const uint64_t word = __atomic_load_n(&words[i], __ATOMIC_SEQ_CST);
-        if (word - begin < bytes && &words[i] != call->live)
+    enum { GROUP = 4 }; /* most words are 0 */
+    static_assert(SW_ENGINE_CALLS % GROUP == 0, "groups");
+    for (unsigned i = SW_STATE_CALLS; i < SW_STATE_END; i += GROUP) {
+        const uint64_t *words = &call->engine->state[i];
+        if ((__atomic_load_n(&words[0], __ATOMIC_SEQ_CST) | __atomic_load_n(&words[1], __ATOMIC_SEQ_CST) |
+             __atomic_load_n(&words[2], __ATOMIC_SEQ_CST) | __atomic_load_n(&words[3], __ATOMIC_SEQ_CST)) != 0 &&
+            (is_rival(call, &words[0]) || is_rival(call, &words[1]) || is_rival(call, &words[2]) ||
+             is_rival(call, &words[3])))
             return true;
     }
     return false;
@@ -254,7 +265,7 @@ static void report_nested_walk(struct sw_call *call)
 static void enter_engine(struct sw_call *call)
 {
     uint64_t *words = call->engine->state;
-    const uint64_t idle = (uintptr_t)call->work | 1u;
+    const uint64_t idle = sw_call_idle(call);
     for (unsigned i = SW_STATE_CALLS; i < SW_STATE_END && !call->live; i++) {
         uint64_t free = 0;
         if (__atomic_compare_exchange_n(&words[i], &free, idle, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
@@ -376,12 +387,10 @@ static void explain_bad_seed(struct sw_call *call)
 
 /* ---- the table ---- */
 
-enum rung_kind { CHECK_RUNG, STEP_RUNG };
-
 /* A row is named by its function. FOUND: a check, and a step for when it fires, which says more about it. */
-#define CHECK(check)       CHECK_RUNG, #check, check, NULL
-#define FOUND(check, step) CHECK_RUNG, #check, check, step
-#define STEP(step)         STEP_RUNG, #step, NULL, step
+#define CHECK(check)       #check, check, NULL
+#define FOUND(check, step) #check, check, step
+#define STEP(step)         #step, NULL, step
 
 /* What a flavour does at a row: it answers, takes the step, or does not have the row. S_FALSE is no answer. */
 #define TAKE S_OK
@@ -396,7 +405,6 @@ enum rung_kind { CHECK_RUNG, STEP_RUNG };
 /* clang-format off */
 static const struct {
     const char *section;
-    enum rung_kind kind;
     const char *name;
     bool (*fires)(const struct sw_call *call);
     void (*act)(struct sw_call *call);
@@ -450,15 +458,15 @@ static const struct {
 
 bool sw_ladder(struct sw_call *call, HRESULT *hr)
 {
+    const enum sw_flavour flavour = call->engine->flavour;
     for (size_t i = 0; i < sizeof rungs / sizeof rungs[0]; i++) {
-        const HRESULT answer = rungs[i].answers[call->engine->flavour];
-        if (answer == SKIP || (rungs[i].kind == CHECK_RUNG && !rungs[i].fires(call)))
+        if (rungs[i].answers[flavour] == SKIP || (rungs[i].fires && !rungs[i].fires(call)))
             continue;
         if (rungs[i].act)
             rungs[i].act(call);
-        if (rungs[i].kind == STEP_RUNG)
+        if (!rungs[i].fires)
             continue;
-        *hr = answer;
+        *hr = rungs[i].answers[flavour];
         call->reason = rungs[i].name;
         return true;
     }

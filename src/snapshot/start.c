@@ -72,21 +72,15 @@ static bool walk_to_record(const struct sw_fold *fold, const struct sw_regs *rec
 /* The registers of a record stand over those of the walk that has reached its frame. */
 static void take_noted(const struct sw_fold *fold, const struct sw_regs *record)
 {
-    struct sw_regs *here = &fold->call->work->walk.frame.regs;
-    for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (sw_regs_has(record, n))
-            sw_regs_set(here, n, record->r[n]);
+    sw_fold_take_registers(&fold->call->work->walk.frame.regs, record, record->known);
 }
 
 /* Adds those registers to a record whose pc was being executed. The walk would take that pc for a return address. */
 static void complete_record(const struct sw_fold *fold, struct sw_regs *record)
 {
     const struct sw_regs *here = &fold->call->work->walk.frame.regs;
-    if (!walk_to_record(fold, record))
-        return;
-    for (unsigned n = 0; n < SW_REGS_MAX; n++)
-        if (sw_regs_has(here, n) && !sw_regs_has(record, n))
-            sw_regs_set(record, n, here->r[n]);
+    if (walk_to_record(fold, record))
+        sw_fold_take_registers(record, here, here->known & ~record->known);
 }
 
 /* A return address may be the end of its code. */

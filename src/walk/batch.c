@@ -47,14 +47,25 @@ static void follow(struct sw_lane *lane, const struct sw_trace_known *known, str
     sw_trace_distrust(lane->replay);
 }
 
+/* Of the registers that may be saved in slots, the bytes of those that are known. Mostly all are, or all but two. */
+static uint64_t known_bytes(uint64_t known)
+{
+    enum { ALL_BUT_TWO = 6 };
+    uint64_t bytes = 0;
+    if ((known & SW_SLOT_REGISTERS) == SW_SLOT_REGISTERS)
+        return UINT64_MAX;
+    if ((known & SW_SLOT_REGISTERS) == SW_X64_NONVOLATILE)
+        return (UINT64_C(1) << 8 * ALL_BUT_TWO) - 1;
+    for (unsigned i = 0; i < SW_SLOTS; i++)
+        bytes |= known >> sw_slot_registers[i] & 1 ? UINT64_C(0xff) << (8 * i) : 0;
+    return bytes;
+}
+
 /* rsi and rdi are unknown in all walks but those of Windows' functions. */
 static struct sw_trace_known known_of_x64(uint64_t known)
 {
     const uint64_t windows = SW_SLOT_REGISTERS & ~SW_X64_NONVOLATILE;
-    struct sw_trace_known to = { SW_STEP_KEEPS | (known & windows ? SW_STEP_KEEPS_SI : 0), 0 };
-    for (unsigned i = 0; i < SW_SLOTS; i++)
-        to.missing |= known >> sw_slot_registers[i] & 1 ? 0 : UINT64_C(0xff) << (8 * i);
-    return to;
+    return (struct sw_trace_known){ SW_STEP_KEEPS | (known & windows ? SW_STEP_KEEPS_SI : 0), ~known_bytes(known) };
 }
 
 static struct sw_trace_known known_of(enum sw_machine machine, uint64_t known)
@@ -90,17 +101,17 @@ unsigned sw_batch_take(const struct sw_walk *walk, struct sw_batch *batch)
     return batch->count;
 }
 
-/* From the last frame back: of each register the last place counts. */
+/* From the last frame back: of each register the last place counts. The frame pointer's byte is the first. */
 SW_OTHERS_FRAMES static void settle_x64(struct sw_walk *walk, struct sw_batch *batch, unsigned n)
 {
-    uint64_t wanted = walk->frame.regs.known & SW_SLOT_REGISTERS & ~BIT(SW_X64_RBP);
+    uint64_t wanted = known_bytes(walk->frame.regs.known) & ~UINT64_C(0xff);
     for (unsigned i = n + 1; i > batch->settled && wanted != 0; i--) {
         const struct sw_trace_frame *frame = &batch->frames[i - 1];
-        for (unsigned k = 1; k < SW_SLOTS && frame->slots >> (8 * k) != 0; k++) {
-            const uint64_t slot = (frame->slots >> (8 * k) & 0xff) * SW_WORD, bit = BIT(sw_slot_registers[k]);
-            if (slot && (wanted & bit))
-                walk->frame.regs.r[sw_slot_registers[k]] = sw_lane_word(batch->stack, sw_slot_address(frame->sp, slot));
-            wanted &= slot ? ~bit : UINT64_MAX;
+        for (uint64_t rest = frame->slots & wanted; SW_UNLIKELY(rest != 0); rest &= wanted) {
+            const unsigned k = (unsigned)__builtin_ctzll(rest) / 8;
+            const uint64_t slot = (rest >> (8 * k) & 0xff) * SW_WORD;
+            walk->frame.regs.r[sw_slot_registers[k]] = sw_lane_word(batch->stack, sw_slot_address(frame->sp, slot));
+            wanted &= ~(UINT64_C(0xff) << (8 * k));
         }
     }
 }

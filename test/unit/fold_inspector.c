@@ -72,6 +72,7 @@ static const struct inspected rows[] = {
     { ROW("unwound_frames_are_hidden"), LEFT("DNCBMN"), .noted = "DC", .unwound = "CM", .is.heard = "D0M0", .hidden = "0020" },
     { ROW("unwound_frames_are_shown_documented"), LEFT_DOC("DNCBMN"), .noted = "DC", .unwound = "CM", .is.heard = "D0CBM0" },
     { ROW("of_two_exceptions"), SEEN("CDBAMN"), .unwound = "DBAM", .is.heard = "CBM0", .hidden = "0110" },
+    { ROW("of_two_exceptions_the_outer_first"), SEEN("CDBAMN"), .unwound = "AMDB", .is.heard = "CBM0", .hidden = "0110" },
     { ROW("a_region_that_is_empty"), SEEN("CDMN"), .unwound = "DD", .is.heard = "CDM0", .hidden = "0000" },
     { ROW("an_unwound_handler_hides_nothing_but_itself"), SEEN("CfkeNBMN"), .noted = "eB", .unwound = "fk", .of_f = 6, .is.heard = "CBM0", .hidden = "0200" },
     { ROW("unwound_dispatch_swallows_the_run_behind_it_only"), SEEN("CfkeNBMN"), .noted = "eB", .unwound = "fN", .of_f = 6, .is.heard = "C0BM0", .hidden = "01100" },
