@@ -12,6 +12,7 @@
 
 #include <snapwalk/alloc.h>
 #include <snapwalk/codemap.h>
+#include <snapwalk/image.h>
 #include <snapwalk/memory.h>
 
 #ifdef __cplusplus
@@ -72,6 +73,30 @@ SW_API void sw_clr_names_renew(struct sw_clr_names *names);
  */
 SW_API SW_NODISCARD enum sw_status sw_clr_names_find(struct sw_clr_names *names, uint64_t pc, uint64_t entry,
                                                      struct sw_range *range);
+
+/*
+ * Tells a set that nobody needs to know which parts of ReadyToRun images make up a method: to find out reads much of a
+ * large file, for the core library some 30 million instructions. Walks have the same frames. The ranges of methods in
+ * images that are registered from now on begin and end as before, but of a funclet or cold part the id is its own
+ * address, no part has a flag, and sw_images_name and sw_names_find know none of them. A set of whole images, made
+ * later, can be asked for single ones, or sw_clr_names_find_precompiled.
+ *
+ * Memory  None. Threads  One writer. Signals  Not safe.
+ */
+SW_API void sw_images_skip_methods(struct sw_images *images);
+
+/*
+ * Finds the precompiled method at a pc without its entry, as the runtime does: for sets of images that do not know
+ * methods (sw_images_skip_methods).
+ *
+ * range    Receives kind NGEN, id, and begin: its entry; end: behind the pc.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (as sw_clr_names_find; code of composite images, cold parts).
+ * Memory   Allocates nothing. Threads  One call at a time. Signals  Not safe.
+ * Source   clr-names.md section 2; dotnet/runtime docs/design/datacontracts/ExecutionManager.md.
+ */
+SW_API SW_NODISCARD enum sw_status sw_clr_names_find_precompiled(struct sw_clr_names *names, uint64_t pc,
+                                                                 struct sw_range *range);
 
 /*
  * Finds where the precompiled image around a pc is mapped, as the runtime has it: also an image inside a single-file

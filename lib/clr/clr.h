@@ -61,6 +61,13 @@ SW_NODISCARD enum sw_status sw_clr_image_open(const struct sw_pe *pe, const stru
 void sw_clr_image_close(struct sw_clr_image *image);
 
 /*
+ * Opens it without the index and the metadata, which are most of the work: each runtime function is a method of its own
+ * then, without a name, and `dispatch` stays empty. Returns, Threads, Signals  As sw_clr_image_open. Memory  None.
+ */
+SW_NODISCARD enum sw_status sw_clr_image_open_bare(const struct sw_pe *pe, const struct sw_alloc *alloc,
+                                                   struct sw_clr_image *image);
+
+/*
  * The method around an address: the range of its runtime function (the body, one funclet or one cold part, see flags),
  * kind NGEN, id = the address of the method's entry.
  *

@@ -57,11 +57,13 @@ static struct sw_bytes section(const struct sections *s, uint32_t type, bool *br
     return (struct sw_bytes){ 0 };
 }
 
-/* Finds the header through the CLI header. A composite image has none, and exports its header by name. */
+/*
+ * Finds the header through the CLI header. A composite image has none, and exports its header by name. metadata: null,
+ * not wanted.
+ */
 static enum sw_status find_header(const struct sw_pe *pe, struct sw_bytes *header, struct sw_bytes *metadata)
 {
     uint32_t rva = 0;
-    *metadata = (struct sw_bytes){ 0 };
     if (pe->cli_rva == 0) {
         if (sw_pe_export(pe, "RTR_HEADER", &rva))
             return SW_E_NOT_FOUND;
@@ -70,7 +72,8 @@ static enum sw_status find_header(const struct sw_pe *pe, struct sw_bytes *heade
         if (!cli.size)
             return SW_E_MALFORMED;
         rva = sw_load32(cli.bytes + 64);
-        *metadata = sw_pe_at(pe, sw_load32(cli.bytes + 8), sw_load32(cli.bytes + 12));
+        if (metadata)
+            *metadata = sw_pe_at(pe, sw_load32(cli.bytes + 8), sw_load32(cli.bytes + 12));
         if (rva == 0)
             return SW_E_NOT_FOUND;
     }
@@ -249,7 +252,8 @@ static enum sw_status make_index(struct sw_clr_image *image, const struct sectio
     return status;
 }
 
-enum sw_status sw_clr_image_open(const struct sw_pe *pe, const struct sw_alloc *alloc, struct sw_clr_image *image)
+static enum sw_status open_image(const struct sw_pe *pe, const struct sw_alloc *alloc, bool with_index,
+                                 struct sw_clr_image *image)
 {
     struct sw_bytes header;
     struct sections sections;
@@ -259,8 +263,9 @@ enum sw_status sw_clr_image_open(const struct sw_pe *pe, const struct sw_alloc *
     memset(image, 0, sizeof *image);
     image->pe = *pe;
     image->alloc = *alloc;
-    enum sw_status status = find_header(pe, &header, &image->metadata);
-    sw_clr_find_dispatch(image);
+    enum sw_status status = find_header(pe, &header, with_index ? &image->metadata : NULL);
+    if (with_index)
+        sw_clr_find_dispatch(image);
     if (status == SW_OK)
         status = read_header(pe, header, &sections);
     if (status)
@@ -271,10 +276,20 @@ enum sw_status sw_clr_image_open(const struct sw_pe *pe, const struct sw_alloc *
         return SW_E_MALFORMED;
     if (!image->functions.size)
         return section(&sections, SECTION_OWNER, &broken).size ? SW_E_UNSUPPORTED : SW_E_NOT_FOUND;
-    status = make_index(image, &sections);
+    status = with_index ? make_index(image, &sections) : SW_OK;
     if (status)
         sw_clr_image_close(image);
     return status;
+}
+
+enum sw_status sw_clr_image_open(const struct sw_pe *pe, const struct sw_alloc *alloc, struct sw_clr_image *image)
+{
+    return open_image(pe, alloc, true, image);
+}
+
+enum sw_status sw_clr_image_open_bare(const struct sw_pe *pe, const struct sw_alloc *alloc, struct sw_clr_image *image)
+{
+    return open_image(pe, alloc, false, image);
 }
 
 void sw_clr_image_close(struct sw_clr_image *image)

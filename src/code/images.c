@@ -11,6 +11,8 @@
 #include "common/alloc.h"
 #include "common/reclaim.h"
 
+#include <snapwalk/clr_names.h>
+
 #include <string.h>
 
 struct row {
@@ -47,6 +49,7 @@ struct sw_images {
     struct spans *_Atomic spans; /* null: there is no map */
     _Atomic uint64_t generation;
     atomic_flag writer;
+    bool without_methods;
 };
 
 static size_t count_of(const struct set *set)
@@ -91,6 +94,17 @@ enum sw_status sw_images_create(const struct sw_alloc *alloc, struct sw_images *
     sw_reclaim_init(&images->reclaim, release_block, images);
     *out = images;
     return SW_OK;
+}
+
+void sw_images_skip_methods(struct sw_images *images)
+{
+    if (images)
+        images->without_methods = true;
+}
+
+bool sw_images_has_methods(const struct sw_images *images)
+{
+    return !images->without_methods;
 }
 
 void sw_images_destroy(struct sw_images *images)

@@ -128,6 +128,9 @@ const _Atomic uint64_t *sw_images_clock(const struct sw_images *images);
 enum sw_status sw_images_lock(struct sw_images *images);
 void sw_images_unlock(struct sw_images *images);
 
+/* Whether methods are told from their parts: sw_images_skip_methods. */
+bool sw_images_has_methods(const struct sw_images *images);
+
 /* The allocator of the set. */
 const struct sw_alloc *sw_images_alloc(const struct sw_images *images);
 

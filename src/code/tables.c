@@ -94,7 +94,10 @@ enum sw_status sw_open_ready_to_run(struct sw_images *images, struct sw_image_en
                                     const struct sw_sections *sections)
 {
     (void)section, (void)sections;
-    const enum sw_status status = sw_clr_image_open(&entry->pe, sw_images_alloc(images), &entry->clr);
+    const struct sw_alloc *alloc = sw_images_alloc(images);
+    const enum sw_status status = sw_images_has_methods(images)
+                                      ? sw_clr_image_open(&entry->pe, alloc, &entry->clr)
+                                      : sw_clr_image_open_bare(&entry->pe, alloc, &entry->clr);
     entry->has_clr = status == SW_OK;
     return status == SW_E_NO_MEMORY ? status : SW_OK;
 }

@@ -113,6 +113,19 @@ enum sw_status sw_clr_names_find(struct sw_clr_names *names, uint64_t pc, uint64
     return SW_OK;
 }
 
+enum sw_status sw_clr_names_find_precompiled(struct sw_clr_names *names, uint64_t pc, struct sw_range *range)
+{
+    uint64_t base, end, entry, method;
+    if (!names || !range)
+        return SW_E_ARGUMENT;
+    const struct sw_names *n = &names->names;
+    if (!names->found || !n->layout.has_entries || !sw_clr_find_precompiled(&n->layout, &n->memory, pc, &base, &end) ||
+        pc < base || pc >= end || !sw_names_image_entry(n, base, pc, &entry, &method))
+        return SW_E_NOT_FOUND;
+    *range = (struct sw_range){ .begin = entry, .end = pc + 1, .id = method, .kind = SW_KIND_NGEN };
+    return SW_OK;
+}
+
 enum sw_status sw_clr_names_image(struct sw_clr_names *names, uint64_t pc, uint64_t *begin, uint64_t *end)
 {
     if (!names || !begin || !end)

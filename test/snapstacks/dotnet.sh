@@ -39,13 +39,13 @@ dotnet_build examples/dotnet sample >"$out/said"
 start dotnet "$build/dotnet/sample/sample.dll" 600
 sample=$pid
 ends 0 "a .NET process: its runtime is found" '^process [0-9]+ "dotnet", CLR [0-9]+, ' "$tool" "$sample"
-grep -q ' jit     sample!Sample[.]Calls[.]Recurse(int)$' "$out/seen"
-verdict $? "JIT methods are named out of memory"
+grep -q ' jit     sample!Sample[.]Calls[.]Recurse(int)  .*/Calls[.]cs:[0-9]*$' "$out/seen"
+verdict $? "JIT methods are named out of memory, with their lines"
 ! grep -q '^  cut: ' "$out/seen"
 verdict $? "each walk comes to its root"
 "$tool" --raw "$sample" >"$out/raw" 2>&1
-! grep -q '>d__[0-9]*[.]MoveNext' "$out/seen" && grep -q 'Exceptions[.]AsyncCatch$' "$out/seen" &&
-    grep -q 'Exceptions[+]<AsyncCatch>d__[0-9]*[.]MoveNext()$' "$out/raw"
+! grep -q '>d__[0-9]*[.]MoveNext' "$out/seen" && grep -q 'Exceptions[.]AsyncCatch  .*/Exceptions[.]cs:[0-9]*$' "$out/seen" &&
+    grep -q 'Exceptions[+]<AsyncCatch>d__[0-9]*[.]MoveNext()  .*/Exceptions[.]cs:[0-9]*$' "$out/raw"
 verdict $? "state machines are shown as the methods that were written, and raw on request" "$out/raw"
 "$tool" --plain "$sample" >"$out/sample" 2>&1
 named 500 "a program in all kinds of frames" "$out/sample"

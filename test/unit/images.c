@@ -4,6 +4,7 @@
 #include "code/images.h"
 #include "elf/elf.h"
 
+#include <snapwalk/clr_names.h>
 #include <snapwalk/image.h>
 #include <snapwalk/self.h>
 #include <snapwalk/walk.h>
@@ -528,6 +529,43 @@ static void a_ready_to_run_file_gives_methods_rules_and_names(void **state)
     sw_images_destroy(images);
 }
 
+/* As the set that knows them: every range and every rule; but each part is a method of its own, and has no name. */
+static void a_set_that_skips_methods_has_the_same_ranges_and_rules(void **state)
+{
+    char path[512], name[256];
+    uint64_t start;
+    unsigned same = 0, parts = 0;
+    struct sw_image image;
+    (void)state;
+    if (!core_library(path, sizeof path))
+        skip();
+    struct sw_images *images = make(), *bare = make();
+    sw_images_skip_methods(NULL);
+    sw_images_skip_methods(bare);
+    assert_int_equal(sw_images_add_file(images, path, BASE), SW_OK);
+    assert_int_equal(sw_images_add_file(bare, path, BASE), SW_OK);
+    assert_int_equal(sw_images_find(bare, BASE, &image), SW_OK);
+    for (uint64_t at = image.begin; at < image.end; at += 97) {
+        struct sw_range method, own;
+        struct sw_rule rule, its;
+        const enum sw_status status = sw_images_find_method(images, at, &method);
+        assert_int_equal(sw_images_find_method(bare, at, &own), status);
+        if (status != SW_OK)
+            continue;
+        assert_true(own.begin == method.begin && own.end == method.end && own.kind == SW_KIND_NGEN && own.flags == 0);
+        assert_true(own.id == own.begin);
+        same += own.id == method.id;
+        parts += own.id != method.id;
+        assert_int_equal(sw_clr_image_rule(&sw_images_entry(bare, at)->clr, at, true, &its),
+                         sw_clr_image_rule(&sw_images_entry(images, at)->clr, at, true, &rule));
+        assert_memory_equal(&its, &rule, sizeof rule);
+        assert_int_equal(sw_images_name(bare, at, name, sizeof name, &start), SW_E_NOT_FOUND);
+    }
+    assert_true(same > 5000 && parts > 50);
+    sw_images_destroy(images);
+    sw_images_destroy(bare);
+}
+
 /* The methods of the image at `base`, as they are registered. pe_mapped: from a copy of what is mapped. */
 static struct sw_image ready_to_run_at(struct sw_images *images, const uint8_t *base, bool pe_mapped)
 {
@@ -591,6 +629,7 @@ int main(void)
         cmocka_unit_test(running_out_of_memory_is_told_and_leaks_nothing),
         cmocka_unit_test(readers_see_whole_images_while_they_come_and_go),
         cmocka_unit_test(a_ready_to_run_file_gives_methods_rules_and_names),
+        cmocka_unit_test(a_set_that_skips_methods_has_the_same_ranges_and_rules),
         cmocka_unit_test(a_mapped_ready_to_run_image_is_found_and_may_go),
     };
     enum { OTHERS = sizeof others / sizeof *others };

@@ -22,15 +22,40 @@ const char *pdb_found_text(enum pdb_found found)
     return texts[found];
 }
 
-static bool read_file(void *arg, uint64_t at, void *to, size_t size)
+/* A safe read may cost a system call, and reads are small. NULL: it cannot be read. */
+static const uint8_t *block_of(struct pdb_file *file, uint64_t at)
 {
-    const struct pdb_file *file = arg;
-    return pdb_read(&file->own, (uintptr_t)file->bytes + at, to, size);
+    const uint64_t number = at / PDB_BLOCK_BYTES, start = number * PDB_BLOCK_BYTES, left = file->size - start;
+    const size_t slot = number % PDB_BLOCKS, size = left < PDB_BLOCK_BYTES ? (size_t)left : PDB_BLOCK_BYTES;
+    uint8_t *block = file->blocks + slot * PDB_BLOCK_BYTES;
+    if (file->starts[slot] == start + 1)
+        return block;
+    file->starts[slot] = 0;
+    if (!pdb_read(&file->own, (uintptr_t)file->bytes + start, block, size))
+        return NULL;
+    file->starts[slot] = start + 1;
+    return block;
+}
+
+static bool read_mapped(void *arg, uint64_t at, void *to, size_t size)
+{
+    struct pdb_file *file = arg;
+    for (size_t done = 0; done < size;) {
+        const size_t within = (size_t)((at + done) % PDB_BLOCK_BYTES), room = PDB_BLOCK_BYTES - within;
+        const size_t part = size - done < room ? size - done : room;
+        const uint8_t *block = block_of(file, at + done);
+        if (!block)
+            return false;
+        memcpy((uint8_t *)to + done, block + within, part);
+        done += part;
+    }
+    return true;
 }
 
 static struct pdb_bytes bytes_of(struct pdb_file *file)
 {
-    return (struct pdb_bytes){ read_file, file, file->size };
+    return file->is_mapped ? (struct pdb_bytes){ read_mapped, file, file->size }
+                           : pdb_bytes_of(file->bytes, file->size);
 }
 
 void pdb_close(struct pdb_file *file)
@@ -39,7 +64,9 @@ void pdb_close(struct pdb_file *file)
         munmap(file->bytes, file->size);
     else
         free(file->bytes);
+    free(file->blocks);
     file->bytes = NULL;
+    file->blocks = NULL;
 }
 
 /* Takes over the descriptor. */
@@ -53,6 +80,12 @@ static bool map(struct pdb_file *file, int descriptor)
         close(descriptor);
     if (bytes == MAP_FAILED)
         return false;
+    file->blocks = malloc((size_t)PDB_BLOCKS * PDB_BLOCK_BYTES);
+    if (!file->blocks) {
+        munmap(bytes, (size_t)about.st_size);
+        return false;
+    }
+    memset(file->starts, 0, sizeof file->starts);
     file->bytes = bytes;
     file->size = (size_t)about.st_size;
     file->is_mapped = true;

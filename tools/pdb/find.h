@@ -20,12 +20,20 @@ struct pdb_search {
     uint64_t most;
 };
 
-/* bytes: mapped or on the heap; NULL: there is none. Must stay where it is while it is open: `pdb` reads through it. */
+/*
+ * bytes    Mapped or on the heap; NULL: there is none. The whole must stay where it is while it is open: `pdb` reads
+ *          through it.
+ * blocks   Copies of what was read of a mapped file last, each at the place that its number gives; starts: where in the
+ *          file each begins, and 1 more, so that 0 is none.
+ */
+enum { PDB_BLOCKS = 8, PDB_BLOCK_BYTES = 1024 };
 struct pdb_file {
     struct pdb_bytes own;
     void *bytes;
     size_t size;
     bool is_mapped;
+    uint8_t *blocks;
+    uint64_t starts[PDB_BLOCKS];
     struct pdb pdb;
 };
 

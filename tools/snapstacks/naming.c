@@ -30,6 +30,18 @@ static void keep_line(const struct naming *n, const struct sw_frame *frame, cons
     place->line_count = 1;
 }
 
+/* Of a part of precompiled code the range need not say what method it is of: then the runtime does, or the file. */
+static bool find_managed(const struct naming *n, const struct sw_frame *frame, struct sw_range *range)
+{
+    struct sw_clr_names *const clr = n->target->runtime.names;
+    const uint64_t entry = frame->code.kind == SW_KIND_NGEN ? frame->code.id : 0;
+    struct sw_range method;
+    return sw_clr_names_find(clr, frame->lookup, entry, range) == SW_OK ||
+           (entry && sw_clr_names_find_precompiled(clr, frame->lookup, range) == SW_OK) ||
+           (entry && target_find_method(n->target, frame->lookup, &method) &&
+            sw_clr_names_find(clr, frame->lookup, method.id, range) == SW_OK);
+}
+
 static bool name_managed(const struct naming *n, const struct sw_frame *frame, struct place *place)
 {
     char buffer[NAME_BYTES], text[2 * NAME_BYTES];
@@ -37,8 +49,7 @@ static bool name_managed(const struct naming *n, const struct sw_frame *frame, s
     struct sw_clr_name name;
     const enum sw_kind kind = frame->code.kind;
     struct sw_clr_names *const clr = n->target->runtime.names;
-    if (!clr || (kind != SW_KIND_JIT && kind != SW_KIND_NGEN) ||
-        sw_clr_names_find(clr, frame->lookup, kind == SW_KIND_NGEN ? frame->code.id : 0, &range) != SW_OK ||
+    if (!clr || (kind != SW_KIND_JIT && kind != SW_KIND_NGEN) || !find_managed(n, frame, &range) ||
         sw_clr_names_method(clr, range.id, n->raw ? SW_CLR_NAMES_RAW : 0, buffer, sizeof buffer, &name) != SW_OK)
         return false;
     snprintf(text, sizeof text, "%s.%s%s", name.type, name.method, name.parameters);

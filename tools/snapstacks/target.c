@@ -166,6 +166,20 @@ static void add_images(struct target *t, enum sw_runtime_kind kind, bool saves, 
     report_replaced(t);
 }
 
+/*
+ * From .NET 10 on the runtime itself says which method precompiled code is of. A capsule is for readers that do not ask
+ * it.
+ */
+static void open_clr_first(struct target *t, const struct sw_runtime *found)
+{
+    const struct sw_memory memory = target_memory(t);
+    runtime_open(&t->runtime, found, t->pid, t->images, &memory);
+    if (sw_clr_names_release(t->runtime.names) < 10)
+        return;
+    sw_images_skip_methods(t->images);
+    must(sw_images_create(NULL, &t->with_methods), "images");
+}
+
 void target_open_process(struct target *t, int pid, bool saves, bool asks)
 {
     char what[40];
@@ -181,11 +195,15 @@ void target_open_process(struct target *t, int pid, bool saves, bool asks)
     must_for(sw_process_capture(t->process, STACK_BYTES), pid, what);
     sw_process_runtimes(t->process, &found, 1); /* by the pages of the capture, which are read once */
     create_caches(t);
+    const bool is_first = found.kind == SW_RUNTIME_CLR && !saves;
+    if (is_first)
+        open_clr_first(t, &found);
     add_images(t, found.kind, saves, what);
     if (saves)
         begin_capsule(t, machine_of_process(t));
     const struct sw_memory memory = target_memory(t);
-    runtime_open(&t->runtime, &found, pid, t->images, &memory);
+    if (!is_first)
+        runtime_open(&t->runtime, &found, pid, t->images, &memory);
     create_perfmap(t);
     read_jitdump(t, NULL);
     read_perfmap(t);
@@ -264,6 +282,7 @@ void target_close(struct target *t)
     sw_gdb_jit_destroy(t->gdb_jit);
     sw_codemap_destroy(t->codemap);
     sw_images_destroy(t->images);
+    sw_images_destroy(t->with_methods);
     sw_core_close(t->core);
     sw_capsule_destroy(t->capsule);
 }
@@ -362,4 +381,17 @@ void target_program(const struct target *t, char path[PATH_MAX])
     snprintf(link, sizeof link, "/proc/%d/exe", t->pid);
     const ssize_t length = readlink(link, path, PATH_MAX - 1);
     path[length > 0 ? length : 0] = 0;
+}
+
+bool target_find_method(const struct target *t, uint64_t address, struct sw_range *method)
+{
+    struct sw_image image, known;
+    char path[PATH_MAX];
+    if (!t->with_methods || sw_images_find(t->images, address, &image) != SW_OK)
+        return false;
+    if (sw_images_find(t->with_methods, address, &known) != SW_OK &&
+        (snprintf(path, sizeof path, "/proc/%d/root%s", t->pid, image.path) >= (int)sizeof path ||
+         sw_images_add_file(t->with_methods, path, image.begin) != SW_OK))
+        return false;
+    return sw_images_find_method(t->with_methods, address, method) == SW_OK;
 }

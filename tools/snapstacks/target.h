@@ -20,7 +20,7 @@ struct target {
     bool has_all_images;
     struct sw_process *process;
     struct sw_core *core;
-    struct sw_images *images;
+    struct sw_images *images, *with_methods; /* with_methods: of which more was to be known; or null */
     struct sw_codemap *codemap;
     struct sw_perfmap *perfmap;
     struct sw_jitdump *jitdump;
@@ -66,6 +66,12 @@ bool target_learn(struct target *target, uint64_t address);
 
 /* The name of code in a range that a capsule names; null: there is none. */
 const char *target_range_name(const struct target *target, uint64_t address);
+
+/*
+ * The precompiled method around an address, by its file, where that was opened without a list of them. False: that was
+ * not so, or it has none.
+ */
+bool target_find_method(const struct target *target, uint64_t address, struct sw_range *method);
 
 /* The path of the program, as the target has it; empty: not known. */
 void target_program(const struct target *target, char path[PATH_MAX]);

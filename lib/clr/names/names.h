@@ -182,6 +182,12 @@ SW_NODISCARD enum sw_status sw_names_write_signature(struct sw_names_writer *w, 
  */
 bool sw_names_bounds_find(struct sw_names *names, uint64_t info, bool packed, uint32_t native, uint32_t *il);
 
+/*
+ * precompiled.c: where the method around an address begins, in a ReadyToRun image that is mapped at `base`, and its
+ * MethodDesc: the nearest function in front of it that the runtime has prepared as a method. False: none, or broken.
+ */
+bool sw_names_image_entry(const struct sw_names *names, uint64_t base, uint64_t pc, uint64_t *entry, uint64_t *method);
+
 /* precompiled.c: of an address in a ReadyToRun image that is mapped at `base`. False: none, or broken. */
 bool sw_names_image_place(struct sw_names *names, uint64_t base, uint64_t pc, uint32_t *il);
 

@@ -5,6 +5,7 @@
  */
 #include "clr/clr.h"
 #include "clr/names/names.h"
+#include "clr/runtime.h"
 
 enum { PE_OFFSET = 0x3c, PE_HEAD = 24, PE_PLUS = 0x20b, CLI = 14, NATIVE_HEADER = 64 };
 enum {
@@ -63,7 +64,7 @@ static bool open_image(struct image *image)
         else if (type == DEBUG_INFO)
             image->notes = part;
     }
-    return image->functions.size && image->notes.size && image->major <= MAJOR_LAST;
+    return image->functions.size && image->major <= MAJOR_LAST;
 }
 
 static unsigned function_bytes(const struct image *image)
@@ -153,7 +154,7 @@ bool sw_names_image_place(struct sw_names *names, uint64_t base, uint64_t pc, ui
     struct image image = { .names = names, .base = base };
     uint64_t notes;
     uint32_t function;
-    if (pc < base || pc - base > UINT32_MAX || !open_image(&image) ||
+    if (pc < base || pc - base > UINT32_MAX || !open_image(&image) || !image.notes.size ||
         !find_function(&image, (uint32_t)(pc - base), &function))
         return false;
     for (unsigned tries = 0; !find_notes(&image, function, &notes); tries++)
@@ -161,4 +162,21 @@ bool sw_names_image_place(struct sw_names *names, uint64_t base, uint64_t pc, ui
             return false;
     const uint64_t begin = base + begin_of(&image, function);
     return pc >= begin && sw_names_bounds_find(names, notes, image.major >= PACKED_SINCE, (uint32_t)(pc - begin), il);
+}
+
+bool sw_names_image_entry(const struct sw_names *names, uint64_t base, uint64_t pc, uint64_t *entry, uint64_t *method)
+{
+    struct image image = { .names = names, .base = base };
+    uint32_t function;
+    if (pc < base || pc - base > UINT32_MAX || !open_image(&image) ||
+        !find_function(&image, (uint32_t)(pc - base), &function))
+        return false;
+    for (unsigned tries = 0; tries <= FUNCLETS_MAX; tries++) {
+        *entry = base + begin_of(&image, function);
+        if (sw_clr_find_entry(&names->layout, &names->memory, *entry, method))
+            return true;
+        if (function-- == 0)
+            return false;
+    }
+    return false;
 }
