@@ -8,6 +8,7 @@
 
 #if defined(__x86_64__)
 #include "code/map/tree.h"
+#include "fast/cache.h"
 #include "walk/batch.h"
 
 #include <snapwalk/analysis_cache.h>
@@ -425,7 +426,7 @@ static void cached_addresses_are_the_same(void **state)
 static struct frames {
     struct sw_frame at[MOST];
     size_t count;
-} one_by_one, in_batches;
+} one_by_one, in_batches, over_a_write;
 
 static void note_frame(struct frames *frames, const struct sw_frame *frame)
 {
@@ -458,11 +459,11 @@ static void walk_frames(struct frames *frames, const struct sw_walker *walker, c
     sw_trace_close(replay);
 }
 
-static void compare_frames(void)
+static void compare_frames(const struct frames *others)
 {
-    assert_int_equal(in_batches.count, one_by_one.count);
+    assert_int_equal(others->count, one_by_one.count);
     for (size_t i = 0; i < one_by_one.count; i++) {
-        const struct sw_frame *a = &one_by_one.at[i], *b = &in_batches.at[i];
+        const struct sw_frame *a = &one_by_one.at[i], *b = &others->at[i];
         assert_int_equal(b->regs.known, a->regs.known);
         for (unsigned n = 0; n < SW_REGS_MAX; n++)
             if (sw_regs_has(&a->regs, n))
@@ -483,7 +484,7 @@ static void compare_batches(const struct sw_walker *walker, const struct sw_regs
     assert_in_range(one_by_one.count, 2 * LEAVES, MOST);
     for (size_t i = 0; i < WAYS; i++) {
         walk_frames(&in_batches, &ways[i], start, exact);
-        compare_frames();
+        compare_frames(&in_batches);
     }
 }
 
@@ -517,14 +518,55 @@ static void batches_are_the_same_whatever_is_known(void **state)
     run(*state, 0, batches_of_any_registers);
 }
 
+/* ---- another thread writes entries meanwhile ---- */
+
+/* Behind that frame, what the walk has read of entries may be of other ones: their values are as they were. */
+static void walk_over_a_write(struct frames *frames, const struct sw_walker *walker, const struct sw_regs *start,
+                              size_t behind)
+{
+    struct sw_walk walk;
+    frames->count = 0;
+    sw_walk_start(&walk, walker, &world.scratch, start, true);
+    while (sw_walk_next(&walk)) {
+        note_frame(frames, &walk.frame);
+        if (frames->count == behind)
+            atomic_fetch_add(&walker->cache->generation, 1);
+    }
+}
+
+static void writes_behind_each_frame(void)
+{
+    struct sw_regs start;
+    struct sw_walker walker;
+    struct sw_walker ways[WAYS];
+    sw_self_capture(&start);
+    assert_int_equal(sw_self_walker(&walker, world.codemap, world.images), SW_OK);
+    walker.budget = SW_WALK_BUDGET_UNLIMITED;
+    walk_frames(&one_by_one, &walker, &start, true);
+    assert_in_range(one_by_one.count, 2 * LEAVES, MOST);
+    put_ways(ways, &walker);
+    for (size_t i = 0; i < WAYS; i++)
+        for (size_t behind = 0; behind <= one_by_one.count; behind++) {
+            walk_over_a_write(&over_a_write, &ways[i], &start, behind);
+            compare_frames(&over_a_write);
+        }
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void a_write_meanwhile_changes_no_frame(void **state)
+{
+    run(*state, 0, writes_behind_each_frame);
+}
+
 int main(void)
 {
     enum { EVERY = COUNT_OF(kind_rows) };
-    struct CMUnitTest tests[4 * EVERY];
+    struct CMUnitTest tests[5 * EVERY];
     FILL_ROWS(tests, kind_rows, a_cached_walk_tells_the_same);
     FILL_ROWS(tests + EVERY, kind_rows, a_cached_walk_tells_the_same_of_every_native_frame);
     FILL_ROWS(tests + 2 * EVERY, kind_rows, cached_addresses_are_the_same);
     FILL_ROWS(tests + 3 * EVERY, kind_rows, batches_are_the_same_whatever_is_known);
+    FILL_ROWS(tests + 4 * EVERY, kind_rows, a_write_meanwhile_changes_no_frame);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else

@@ -369,6 +369,31 @@ static void a_thread_that_must_not_be_suspended_is_refused(void **state)
     assert_int_not_equal(told.hr, CORPROF_E_STACKSNAPSHOT_UNSAFE);
 }
 
+/* The count of such regions in the runtime's structures; where what is there is none, the runtime is asked. */
+static void the_threads_own_count_says_whether_it_must_not_be_suspended(void **state)
+{
+    enum { FORBID_AT = 48 };
+    static const struct {
+        uint64_t count;
+        bool is_asynchronous, refused;
+    } rows[] = { { 0, true, false },  { 1, false, true },    { 2, true, true },
+                 { 0, false, false }, { 256, false, false }, { 256, true, true } };
+    (void)state;
+    start_over();
+    native.layout.at[SW_CLR_THREAD_FORBID] = FORBID_AT;
+    native_follow(clr);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        native_set(native.thread, SW_CLR_THREAD_FORBID, rows[i].count, 4);
+        fake.is_asynchronous = rows[i].is_asynchronous;
+        flavour = SW_FLAVOUR_CORECLR_UNIX;
+        told.hr = sw_clr_snapshot(clr, flavour, self(), tell, 0, &told, NULL, 0);
+        assert_int_equal(told.hr == CORPROF_E_STACKSNAPSHOT_UNSAFE, rows[i].refused);
+        flavour = SW_FLAVOUR_DOCUMENTED;
+        jit(snapshot);
+        assert_int_equal(told.hr, S_OK);
+    }
+}
+
 /* ---- limits ---- */
 
 static void walks_end_where_the_limit_is(void **state)
@@ -1077,6 +1102,7 @@ int main(void)
         WALK(a_walk_in_a_walk_of_the_same_thread_is_refused),
         WALK(a_walk_in_a_walk_of_another_thread_is_none_of_its_business),
         WALK(a_thread_that_must_not_be_suspended_is_refused),
+        WALK(the_threads_own_count_says_whether_it_must_not_be_suspended),
         WALK(walks_end_where_the_limit_is),
         WALK(functions_are_found_by_address),
         WALK(code_without_an_event_is_found_in_the_runtimes_map),
