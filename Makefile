@@ -129,7 +129,7 @@ run: deps-run $(EXAMPLES) snapstacks
 	@mk/run.sh $(BUILD) $(TARGET)
 
 # One room of the tests: ONLY=cache. One test: ONLY=unit-cache ROW=caches_of_any_size_give_the_same.
-test check test-all arm64-test: deps
+test check test-ci test-all arm64-test: deps
 	@ONLY='$(ONLY)' ROW='$(ROW)' test/run.sh $(BUILD) $@
 
 # Built for ARM64 against Debian's packages, in $(BUILD)/arm64; nothing of this system changes.
@@ -217,8 +217,9 @@ help:
 	@echo 'make run            a real program with JIT code, and the stacks of all its threads'
 	@echo '  TARGET=toy|dotnet   which program (default: dotnet where that command exists)'
 	@echo 'make check          the quick half of the tests: unit tests, also with ASan, and checks; two minutes'
-	@echo 'make test           all tests; the last line is "N passed, N failed"'
-	@echo 'make test-all       and those that take long: .NET for Windows and ARM64 beside the CLR'
+	@echo 'make test           what each commit passes, ten minutes; the last line is "N passed, N failed"'
+	@echo 'make test-ci        and what CI runs besides: another compiler, ARM64, Windows, decoders beside others'
+	@echo 'make test-all       both, and what takes long: .NET for Windows and ARM64 beside the CLR'
 	@echo '  ONLY=cache          groups and programs whose name has a match; ROW=NAME: tests of that name'
 	@echo 'make lib            the archive, $(BUILD)/libsnapwalk.a'
 	@echo 'make shared         the shared library, $(DSO)'
@@ -255,4 +256,4 @@ help:
 	@echo 'Variables: CC, CFLAGS, BUILD; ASSERTS=1: invariants are asserted'
 
 .DEFAULT_GOAL := lib
-.PHONY: abi again fresh nuget clr-overlay check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd debuggers debuggers-cost deps-debuggers clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install install-pages uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all
+.PHONY: abi again fresh nuget clr-overlay check lib archive harness tube tube-programs unit race examples oracle fuzzers deps deps-lib deps-run deps-tools tools run test arm64 arm64-test windows-lib windows clrmd debuggers debuggers-cost deps-debuggers clr clr-cost clr-libraries accuracy accuracy-arm64 audit bench bench-programs lint mutants torture fuzz install install-pages uninstall dist docs install-docs install-lib install-zydis deps-docs shared clean help snapstacks windows-install install-for-windows profiler test-all test-ci

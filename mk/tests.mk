@@ -47,6 +47,11 @@ $(EXAMPLES): private override CPPFLAGS := -Iinclude
 $(UNIT): private LIB := $(SUPPORT) $(LIB)
 $(UNIT): private LDLIBS += -lcmocka -ldl
 $(UNIT): $(SUPPORT)
+# How test programs are optimised: less than what they test, they take longer to compile than to run.
+TEST_O ?= -O1
+$(UNIT) $(TUBE): private override CFLAGS += $(TEST_O)
+# They walk their own code without its tables: as a compiler makes it that is asked to be quick.
+$(BUILD)/test/unit/cache $(BUILD)/test/unit/walk_budget: private override CFLAGS += -O1
 $(TUBE): private LIB := $(SUPPORT) $(HARNESS) $(LIB)
 $(TUBE): private LDLIBS += -lcmocka -ldl
 $(TUBE): private override CPPFLAGS += -Iharness

@@ -33,7 +33,7 @@ fi
 
 # Characters, not bytes: comments hold arrows. A table's lines are blanked, so that numbers stay.
 wide() {
-    for file in $sources; do
+    for file in $(echo "$sources" | LC_ALL=C.UTF-8 xargs grep -lE '^.{121}'); do
         sed '/clang-format off/,/clang-format on/s/.*//' "$file" | LC_ALL=C.UTF-8 grep -nE '^.{121}' |
             sed "s,^\([0-9]*\):.*,$file:\1,"
     done
