@@ -4,6 +4,7 @@
 #include "../support/faults.h"
 #include "../support/nap.h"
 #include "target/linux/maps.h"
+#include "target/linux/process.h"
 
 #include <snapwalk/image.h>
 #include <snapwalk/process.h>
@@ -409,6 +410,32 @@ static void a_process_that_is_not_there_is_gone(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_int_equal(sw_process_open(NULL, child, &process), SW_E_GONE);
     assert_null(process);
+}
+
+/* On its way from running to a zombie it has no executable any more. */
+static void a_process_that_ends_is_there_or_gone(void **state)
+{
+    struct sw_process *process = NULL;
+    (void)state;
+    for (unsigned i = 0; i < 300; i++) {
+        enum sw_status status;
+        const pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        while ((status = sw_process_open(NULL, child, &process)) == SW_OK)
+            sw_process_close(process);
+        assert_int_equal(status, SW_E_GONE);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+    }
+}
+
+static void a_kernel_thread_is_unsupported(void **state)
+{
+    struct sw_process *process = NULL;
+    (void)state;
+    if (!sw_process_is_of_kernel(2))
+        skip(); /* in a container it is another process */
+    assert_int_equal(sw_process_open(NULL, 2, &process), SW_E_UNSUPPORTED);
 }
 
 static void bad_arguments_are_refused(void **state)
@@ -1270,6 +1297,8 @@ int main(void)
         cmocka_unit_test(single_threads_are_suspended_and_nest),
         cmocka_unit_test(a_process_killed_while_stopped_is_gone),
         cmocka_unit_test(a_process_that_is_not_there_is_gone),
+        cmocka_unit_test(a_process_that_ends_is_there_or_gone),
+        cmocka_unit_test(a_kernel_thread_is_unsupported),
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(images_of_the_process_are_found_and_named),
         cmocka_unit_test(a_thread_that_cannot_be_stopped_is_told_and_left_alone),

@@ -30,8 +30,10 @@ static enum sw_status check_class(int pid)
     unsigned char ident[EI_NIDENT];
     snprintf(path, sizeof path, "/proc/%d/exe", pid);
     const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0 && errno == ENOENT) /* a kernel thread has no executable, nor has what is about to be a zombie */
+        return sw_process_is_of_kernel(pid) ? SW_E_UNSUPPORTED : SW_E_GONE;
     if (file < 0)
-        return errno == ENOENT ? SW_E_UNSUPPORTED : sw_os_status(errno); /* a kernel thread has no executable */
+        return sw_os_status(errno);
     const ssize_t got = read(file, ident, sizeof ident);
     close(file);
     const bool elf64 = got == (ssize_t)sizeof ident && memcmp(ident, ELFMAG, SELFMAG) == 0 &&

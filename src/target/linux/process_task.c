@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { KERNEL_THREAD = 0x200000 }; /* Source: Linux include/linux/sched.h, PF_KTHREAD */
+
 #define LONG_NS UINT64_C(20000000) /* two ticks of the slowest clock that Linux counts time with */
 
 bool sw_process_thread_file(int pid, int tid, const char *file, char text[SW_PROC_TEXT_BYTES])
@@ -30,14 +32,29 @@ bool sw_process_thread_file(int pid, int tid, const char *file, char text[SW_PRO
     return got > 0;
 }
 
+/* What follows a thread's name in its stat, from the state on; null: it is not there. */
+static const char *read_stat(int pid, int tid, char text[SW_PROC_TEXT_BYTES])
+{
+    if (!sw_process_thread_file(pid, tid, "stat", text))
+        return NULL;
+    /* The name may hold any character, even brackets: the last bracket counts. */
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] == ' ' ? name_end + 2 : NULL;
+}
+
 char sw_process_thread_state(int pid, int tid)
 {
     char text[SW_PROC_TEXT_BYTES];
-    if (!sw_process_thread_file(pid, tid, "stat", text))
-        return 0;
-    /* The name in front of it may hold any character, even brackets: the last bracket counts. */
-    const char *name_end = strrchr(text, ')');
-    return name_end && name_end[1] == ' ' ? name_end[2] : 0;
+    const char *stat = read_stat(pid, tid, text);
+    return stat ? *stat : 0;
+}
+
+bool sw_process_is_of_kernel(int pid)
+{
+    char text[SW_PROC_TEXT_BYTES];
+    unsigned flags = 0;
+    const char *stat = read_stat(pid, pid, text);
+    return stat && sscanf(stat, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & KERNEL_THREAD;
 }
 
 bool sw_process_thread_ended(int pid, int tid)
