@@ -147,9 +147,9 @@ enum {
 
 /*
  * process_task.c. thread_state: the letter of proc(5), 0: there is no such thread. thread_ended: a zombie counts as
- * ended. is_of_kernel: a thread of the kernel. thread_file: a file of a thread as a string; false: there is no such thread, or it may not be read.
- * next_thread: of an open /proc/PID/task, 0: no more. live_thread: one that has not ended, if possible the main one;
- * 0: none.
+ * ended. is_of_kernel: a thread of the kernel. thread_file: a file of a thread as a string; false: there is no such
+ * thread, or it may not be read. next_thread: of an open /proc/PID/task, 0: no more. live_thread: one that has not
+ * ended, if possible the main one; 0: none.
  */
 char sw_process_thread_state(int pid, int tid);
 bool sw_process_is_of_kernel(int pid);
