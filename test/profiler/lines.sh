@@ -49,22 +49,39 @@ compare='
         exit !(taken > 0 && !wrong && found == kinds)
     }'
 
+# profiled SECONDS NAME [VARIABLE=VALUE...]: a run in which each stack works that long, compared; false: it did not end well
+profiled() {
+    seconds=$1
+    program=$build/dotnet/lines-$2/lines
+    shift 2
+    rm -f "$out"/profile-* "$out/compared"
+    under "$out/profile.pb.gz" env "$@" timeout 60 "$program" "$seconds" >"$out/printed" 2>"$out/said" || return
+    HOME=$out TZ=UTC go tool pprof -raw "$out"/profile-*.pb.gz >"$out/raw" 2>/dev/null
+    awk "$compare" "$out/printed" "$out/raw" >"$out/compared"
+    compared=$?
+}
+
 # check TEXT NAME [VARIABLE=VALUE...]
 check() {
     text=$1
-    program=$build/dotnet/lines-$2/lines
-    shift 2
-    rm -f "$out"/profile-*
-    under "$out/profile.pb.gz" env "$@" timeout 60 "$program" "${SECONDS_EACH:-0.06}" >"$out/printed" 2>"$out/said" || {
+    shift
+    compared=1
+    profiled "${SECONDS_EACH:-0.06}" "$@"
+    ended=$?
+    # On a busy machine a stack may not have had a processor for as long as a sample takes. Nothing else is tried again.
+    if [ "$ended" -eq 0 ] && [ "$compared" -ne 0 ] && ! grep -qvE '^not seen|were seen$' "$out/compared"; then
+        profiled 0.5 "$@"
+        ended=$?
+    fi
+    [ "$ended" -eq 0 ] || {
         echo "not ok - $text: the program's status"
         status=1
     }
-    HOME=$out TZ=UTC go tool pprof -raw "$out"/profile-*.pb.gz >"$out/raw" 2>/dev/null
-    if awk "$compare" "$out/printed" "$out/raw" >"$out/compared"; then
+    if [ "$compared" -eq 0 ]; then
         echo "ok - lines, $text: $(tail -n 1 "$out/compared")"
     else
         echo "not ok - lines, $text"
-        sort -u "$out/compared" "$out/said" | head -n 12 | sed 's/^/# /'
+        cat "$out/compared" "$out/said" 2>/dev/null | sort -u | head -n 12 | sed 's/^/# /'
         status=1
     fi
 }

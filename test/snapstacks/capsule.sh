@@ -186,6 +186,13 @@ verdict $? "crash: a walk that failed is in it, and fails in the same way: $(gre
 
 # ---- .NET ----
 . mk/sample.sh
+# stands_at_work PID: stopped, it shows where it works; otherwise it goes on.
+stands_at_work() {
+    kill -STOP "$1"
+    [ "$(frames "$1" | awk '$4 == "jit" || $4 == "ngen"' | wc -l)" -lt 10 ] || return 0
+    kill -CONT "$1"
+    return 1
+}
 if have_dotnet; then
     dotnet_build test/profiler/workload profiled
     mkfifo "$out/stdin"
@@ -193,7 +200,7 @@ if have_dotnet; then
     exec 3>"$out/stdin"
     until_so is_ready "$out/dotnet.out" $!
     pid=$(awk '/^ready/ { print $2 }' "$out/dotnet.out")
-    kill -STOP "$pid"
+    until_so stands_at_work "$pid"
     all_ways dotnet "$pid"
     createdump=$(ls "$(dirname "$(readlink -f "$(command -v dotnet)")")"/shared/Microsoft.NETCore.App/10.*/createdump 2>/dev/null | tail -n 1)
     if [ -n "$createdump" ] && "$createdump" --full -f "$out/dotnet.dump" "$pid" >"$out/seen" 2>&1; then
