@@ -207,7 +207,7 @@ part_javas() {
 
 part_mono() {
     has mono mcs && made "$out/Doors.exe" "$here/programs/Doors.cs" mcs "-out:$out/Doors.exe" "$here/programs/Doors.cs" &&
-        begin mono --jitmap "$out/Doors.exe" && look && native || return 0
+        begin mono "$out/Doors.exe" && look && native || return 0
     awk '/^thread / { print "thread name", $2 }
          /^  at / && !/get_StackTrace/ { sub(/^  at /, ""); sub(/ \(.*/, ""); print "mono", $0 }' "$out/$part.err" >"$out/$part.itself"
     judge itself

@@ -1,10 +1,11 @@
 /*
- * hostile PID KIND ROUNDS: readers of a runtime's structures (java, node, python), over the memory of a process in
- * which some words are changed in each round. Whatever they find, they end, and read nothing that is not theirs (ASan).
- * Prints how many frames were named; without changes first, so that a reader that never finds anything fails.
+ * hostile PID KIND ROUNDS: readers of a runtime's structures (java, node, python, mono), over the memory of a process
+ * in which some words are changed in each round. Whatever they find, they end, and read nothing that is not theirs
+ * (ASan). Prints how many frames were named; without changes first, so that a reader that never finds anything fails.
  */
 #include "hotspot.h"
 #include "javascript.h"
+#include "mono.h"
 #include "python.h"
 
 #include <snapwalk/process.h>
@@ -72,6 +73,7 @@ struct readers {
     struct hotspot *hotspot;
     struct v8 *v8;
     struct python *python;
+    struct mono *mono;
 };
 
 static unsigned name_frame(const struct readers *r, const struct sw_memory *stack, const struct sw_frame *frame,
@@ -89,6 +91,8 @@ static unsigned name_frame(const struct readers *r, const struct sw_memory *stac
             v8_name(r->v8, function, names[0], names[1], HOTSPOT_NAME_BYTES);
         return function != 0;
     }
+    if (r->mono)
+        return frame->code.kind == SW_KIND_JIT && mono_name(r->mono, frame->code.id, names[0], names[1]);
     if (!r->python || !python_identify(r->python, tid, frame, sw_regs_sp(&frame->regs) + 1024, python, &function))
         return 0;
     while (python_name(r->python, &function, &call) && calls++ < PYTHON_CALLS_MOST)
@@ -105,7 +109,7 @@ static bool step(const struct readers *r, const struct sw_memory *stack, const s
 static unsigned walk_thread(struct sw_process *process, struct sw_images *images, const struct readers *r, uint64_t tid)
 {
     static struct sw_scratch scratch;
-    struct sw_code_finder finder = { hotspot_find, r->hotspot };
+    struct sw_code_finder java = { hotspot_find, r->hotspot }, mono = { mono_find, r->mono };
     struct sw_regs regs, caller;
     struct sw_walker walker;
     struct sw_walk walk;
@@ -113,7 +117,7 @@ static unsigned walk_thread(struct sw_process *process, struct sw_images *images
     unsigned named = 0;
     if (sw_process_captured_walker(process, tid, NULL, images, &regs, &walker) != SW_OK)
         return 0;
-    walker.finder = r->hotspot ? &finder : NULL;
+    walker.finder = r->hotspot ? &java : r->mono ? &mono : NULL;
     sw_walk_start(&walk, &walker, &scratch, &regs, true);
     for (unsigned steps = 0; steps < STEPS_MOST && sw_walk_next(&walk); steps++) {
         named += name_frame(r, &walker.memory, &walk.frame, tid, &python);
@@ -129,9 +133,10 @@ static unsigned look(struct sw_process *process, struct sw_images *images, const
     size_t count = sw_process_captured(process, tids, THREADS_MOST);
     unsigned named = 0;
     const struct sw_memory memory = { read_changed, NULL, { 0, 0, NULL } };
-    struct readers r = { NULL, NULL, NULL };
+    struct readers r = { NULL, NULL, NULL, NULL };
     const enum sw_status status = *kind == 'j'   ? hotspot_open(images, &memory, &r.hotspot)
                                   : *kind == 'n' ? v8_open(images, &memory, &r.v8)
+                                  : *kind == 'm' ? mono_open(images, &memory, &r.mono)
                                                  : python_open(images, &memory, &r.python);
     if (status != SW_E_NOT_FOUND)
         must(status, "structures");
@@ -140,6 +145,7 @@ static unsigned look(struct sw_process *process, struct sw_images *images, const
     hotspot_close(r.hotspot);
     v8_close(r.v8);
     python_close(r.python);
+    mono_close(r.mono);
     return named;
 }
 

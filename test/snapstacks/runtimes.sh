@@ -1,5 +1,5 @@
 #!/bin/sh
-# runtimes.sh BUILD: the readers of Java's, Node's and Python's structures, with ASan and UBSan, over memory of living
+# runtimes.sh BUILD: the readers of Java's, Node's, Python's and mono's structures, with ASan and UBSan, over memory of living
 # processes in which words were changed: each round ends, whatever they read. Java asked for a perf map (--ask-runtime), and
 # why not. TAP on standard output.
 set -u
@@ -12,7 +12,7 @@ tool=$build/tools/snapstacks/snapstacks
 . test/snapstacks/look.sh
 "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -Iinclude -Itools/runtimes \
     -o "$out/hostile" test/snapstacks/hostile.c tools/runtimes/hotspot*.c tools/runtimes/javascript*.c tools/runtimes/python.c \
-    tools/runtimes/peek.c tools/runtimes/characters.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
+    tools/runtimes/mono.c     tools/runtimes/peek.c tools/runtimes/characters.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
 verdict $? "hostile.c compiles"
 
 # hostile KIND ROUNDS COMMAND...: a minute is for a hang
@@ -35,6 +35,11 @@ if command -v javac >/dev/null 2>&1 && javac -d "$out" "$programs/Floors.java" 2
     hostile java "${ROUNDS:-60}" java -cp "$out" Floors
 else
     echo "ok - java: changed structures # SKIP no javac"
+fi
+if command -v mcs >/dev/null 2>&1 && mcs "-out:$out/Doors.exe" "$programs/Doors.cs" 2>"$out/seen"; then
+    hostile mono "${ROUNDS:-60}" mono "$out/Doors.exe"
+else
+    echo "ok - mono: changed structures # SKIP no mcs"
 fi
 hostile node "${ROUNDS:-60}" node "$programs/rooms.js"
 if command -v node >/dev/null 2>&1; then

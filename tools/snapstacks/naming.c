@@ -9,6 +9,7 @@
 #include "runtimes/aot.h"
 #include "runtimes/hotspot.h"
 #include "runtimes/javascript.h"
+#include "runtimes/mono.h"
 #include "runtimes/python.h"
 
 #include <limits.h>
@@ -91,6 +92,21 @@ static bool name_script(const struct naming *n, struct place *place)
     const char *slash = *script == '/' || strncmp(script, "file:", 5) == 0 ? strrchr(script, '/') : NULL;
     place->module = names_keep(n->names, slash ? slash + 1 : script);
     place->function = names_keep(n->names, *name ? name : "(anonymous)");
+    place->is_managed = true;
+    return true;
+}
+
+/* What a map says, where mono wrote one, has parameters, too. */
+static bool name_mono(const struct naming *n, const struct sw_frame *frame, struct place *place)
+{
+    char name[MONO_NAME_BYTES], module[MONO_NAME_BYTES];
+    struct mono *const mono = n->target->runtime.mono;
+    struct sw_range code;
+    if (!mono || frame->code.kind != SW_KIND_JIT || !mono_find(mono, frame->lookup, &code) ||
+        !mono_name(mono, code.id, name, module))
+        return false;
+    place->module = names_keep(n->names, module);
+    place->function = names_keep(n->names, name);
     place->is_managed = true;
     return true;
 }
@@ -211,7 +227,7 @@ struct place *naming_place(const struct naming *n, const struct sw_frame *frame,
         .lookup = frame->lookup, .identity = runs->identity, .module = "", .function = "", .is_exact = frame->exact
     };
     if (!name_managed(n, frame, place) && !name_java(n, frame, place) && !name_script(n, place) &&
-        !name_python(n, runs->at, place) && !name_mapped(n, frame, place))
+        !name_python(n, runs->at, place) && !name_mapped(n, frame, place) && !name_mono(n, frame, place))
         name_native(n, frame, place);
     return place;
 }

@@ -6,6 +6,7 @@
 #include "runtimes/hotspot.h"
 #include "refuse.h"
 #include "runtimes/javascript.h"
+#include "runtimes/mono.h"
 #include "runtimes/python.h"
 
 #include <inttypes.h>
@@ -40,8 +41,12 @@ static void open_other(struct runtime *runtime, struct sw_images *images, const 
         status = python_open(images, memory, &runtime->python);
     if (runtime->kind == SW_RUNTIME_HOTSPOT)
         status = hotspot_open(images, memory, &runtime->hotspot);
+    if (runtime->kind == SW_RUNTIME_MONO)
+        status = mono_open(images, memory, &runtime->mono);
     if (status != SW_E_NOT_FOUND)
         must(status, "the runtime's structures");
+    if (runtime->mono)
+        runtime->finder = (struct sw_code_finder){ mono_find, runtime->mono };
     if (runtime->hotspot)
         runtime->finder = (struct sw_code_finder){ hotspot_find, runtime->hotspot };
 }
@@ -64,6 +69,7 @@ void runtime_close(struct runtime *runtime)
     hotspot_close(runtime->hotspot);
     v8_close(runtime->v8);
     python_close(runtime->python);
+    mono_close(runtime->mono);
 }
 
 /* Of a Java whose structures are not known the perf map says where its interpreter is. */

@@ -12,7 +12,7 @@
 #include <snapwalk/process.h>
 #include <snapwalk/runtime_kind.h>
 
-/* names, hotspot, v8, python: read the memory of such a runtime; or null. */
+/* names, hotspot, v8, python, mono: read the memory of such a runtime; or null. */
 struct runtime {
     enum sw_runtime_kind kind;
     int pid; /* 0: a core */
@@ -20,6 +20,7 @@ struct runtime {
     struct hotspot *hotspot;
     struct v8 *v8;
     struct python *python;
+    struct mono *mono;
     struct sw_code_finder finder;
     const struct sw_perfmap *perfmap; /* what is asked where the structures are not known; or null */
 };

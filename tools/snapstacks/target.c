@@ -158,7 +158,8 @@ static bool learn_all(struct target *t)
  */
 static void add_images(struct target *t, enum sw_runtime_kind kind, bool saves, const char *what)
 {
-    const bool is_by_symbols = kind == SW_RUNTIME_HOTSPOT || kind == SW_RUNTIME_V8 || kind == SW_RUNTIME_PYTHON;
+    const bool is_by_symbols =
+        kind == SW_RUNTIME_HOTSPOT || kind == SW_RUNTIME_V8 || kind == SW_RUNTIME_PYTHON || kind == SW_RUNTIME_MONO;
     t->has_all_images = saves || is_by_symbols;
     must_for(t->has_all_images ? sw_process_add_images(t->process, t->images)
                                : sw_process_add_captured_images(t->process, t->images),
