@@ -90,15 +90,25 @@ enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf)
     return open_over(bytes, SW_FILE_FREE + SW_FILE_COST * bytes.size, false, elf);
 }
 
-enum sw_status sw_elf_open(const char *path, struct sw_elf **elf)
+static enum sw_status open_part(const char *path, enum sw_elf_what what, struct sw_elf **elf)
 {
     if (!path || !elf)
         return SW_E_ARGUMENT;
     *elf = NULL;
     struct sw_bytes bytes;
     uint64_t room = 0;
-    const enum sw_status status = sw_elf_read(path, SW_ELF_TABLES, &bytes, &room);
+    const enum sw_status status = sw_elf_read(path, what, &bytes, &room);
     return status == SW_OK ? open_over(bytes, room, true, elf) : status;
+}
+
+enum sw_status sw_elf_open(const char *path, struct sw_elf **elf)
+{
+    return open_part(path, SW_ELF_TABLES, elf);
+}
+
+enum sw_status sw_elf_open_names(const char *path, struct sw_elf **elf)
+{
+    return open_part(path, SW_ELF_NAMES, elf);
 }
 
 static struct sw_elf *owner_of(const struct sw_elf *elf)

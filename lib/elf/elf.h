@@ -24,6 +24,8 @@ struct sw_elf;
  * Memory   Holds what it needs of the file until close (sw_elf_read).
  */
 SW_NODISCARD enum sw_status sw_elf_open(const char *path, struct sw_elf **elf);
+/* As open, of a file whose unwind tables are not wanted: names, and MiniDebugInfo, which has some. */
+SW_NODISCARD enum sw_status sw_elf_open_names(const char *path, struct sw_elf **elf);
 SW_NODISCARD enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf);
 void sw_elf_close(struct sw_elf *elf);
 
@@ -31,13 +33,13 @@ void sw_elf_close(struct sw_elf *elf);
  * Reads a regular file, to be used as an image. It may change or be cut short afterwards.
  *
  * what     TABLES: of an ELF file only headers, symbols and what unwinding needs; the rest is zeros. Any other file is
- *          read whole. WHOLE: what is mapped of it, too.
+ *          read whole. WHOLE: what is mapped of it, too. NAMES: as TABLES, without unwind tables.
  * room     Receives how many bytes may be unpacked of it.
  *
  * Returns  SW_OK; SW_E_OS; SW_E_UNSUPPORTED (not a regular file); SW_E_TRUNCATED; SW_E_LIMIT (nearly all of it is
  *          holes). Memory  As much as is read. The caller unmaps it.
  */
-enum sw_elf_what { SW_ELF_TABLES, SW_ELF_WHOLE };
+enum sw_elf_what { SW_ELF_TABLES, SW_ELF_WHOLE, SW_ELF_NAMES };
 SW_NODISCARD enum sw_status sw_elf_read(const char *path, enum sw_elf_what what, struct sw_bytes *bytes,
                                         uint64_t *room);
 

@@ -46,6 +46,7 @@ bool sw_elf_is_stored(int fd, uint64_t size)
 /* A file that is being read. left: how much may be read; headers may ask for the same bytes again and again. */
 struct reading {
     int fd;
+    enum sw_elf_what what;
     uint8_t *bytes;
     uint64_t size;
     uint64_t left;
@@ -76,14 +77,15 @@ static void take_all(struct reading *r)
 }
 
 /* Whether a section is ever asked for. *is_frames: it is the one that all depends on. */
-static bool is_wanted(struct sw_bytes names, const Elf64_Shdr *header, bool *is_frames)
+static bool is_wanted(enum sw_elf_what what, struct sw_bytes names, const Elf64_Shdr *header, bool *is_frames)
 {
-    static const char *const wanted[] = { ".eh_frame_hdr", ".debug_frame", ".gnu_debugdata", ".sframe" };
+    static const char *const wanted[] = { ".gnu_debugdata", ".eh_frame_hdr", ".debug_frame", ".sframe" };
+    const size_t count = what == SW_ELF_NAMES ? 1 : sizeof wanted / sizeof wanted[0];
     const uint32_t type = header->sh_type;
-    *is_frames = sw_elf_is_named(names, header->sh_name, ".eh_frame");
+    *is_frames = what != SW_ELF_NAMES && sw_elf_is_named(names, header->sh_name, ".eh_frame");
     if (*is_frames || type == SHT_SYMTAB || type == SHT_DYNSYM || type == SHT_STRTAB)
         return true;
-    for (size_t n = 0; n < sizeof wanted / sizeof wanted[0]; n++)
+    for (size_t n = 0; n < count; n++)
         if (sw_elf_is_named(names, header->sh_name, wanted[n]))
             return true;
     return false;
@@ -94,9 +96,9 @@ static bool take_small_segments(struct reading *r, const struct sw_elf *elf, boo
 {
     Elf64_Phdr p;
     for (uint64_t n = 0; sw_elf_program_header(elf, n, &p); n++) {
-        *has_frames |= p.p_type == PT_GNU_EH_FRAME;
-        if ((p.p_type == PT_GNU_EH_FRAME || p.p_type == SW_PT_GNU_SFRAME || p.p_type == PT_DYNAMIC ||
-             p.p_type == PT_NOTE) &&
+        const bool is_table = p.p_type == PT_GNU_EH_FRAME || p.p_type == SW_PT_GNU_SFRAME;
+        *has_frames |= p.p_type == PT_GNU_EH_FRAME && r->what != SW_ELF_NAMES;
+        if (((is_table && r->what != SW_ELF_NAMES) || p.p_type == PT_DYNAMIC || p.p_type == PT_NOTE) &&
             !take(r, p.p_offset, p.p_filesz))
             return false;
     }
@@ -113,7 +115,7 @@ static bool take_sections(struct reading *r, const struct sw_elf *elf)
         !take(r, header.sh_offset, header.sh_size) || !sw_elf_section_bytes(elf, &header, &names))
         return false;
     for (uint64_t n = 1; sw_elf_section_header(elf, n, &header); n++) {
-        if (!is_wanted(names, &header, &is_frames))
+        if (!is_wanted(r->what, names, &header, &is_frames))
             continue;
         has_frames |= is_frames;
         if (header.sh_type != SHT_NOBITS && !take(r, header.sh_offset, header.sh_size))
@@ -133,7 +135,7 @@ static bool take_segments(struct reading *r, const struct sw_elf *elf)
 }
 
 /* False: it is no ELF file that can be read in parts. */
-static bool take_parts(struct reading *r, enum sw_elf_what what)
+static bool take_parts(struct reading *r)
 {
     struct sw_elf elf = { .file = { r->bytes, r->size, 0 } };
     Elf64_Ehdr h;
@@ -143,17 +145,17 @@ static bool take_parts(struct reading *r, enum sw_elf_what what)
     if (!take(r, h.e_shoff, sizeof(Elf64_Shdr)) || sw_elf_find_headers(&elf) != SW_OK || elf.section_headers.size == 0)
         return false;
     return take(r, h.e_shoff, elf.section_headers.size) && take(r, h.e_phoff, elf.program_headers.size) &&
-           take_sections(r, &elf) && (what == SW_ELF_TABLES || take_segments(r, &elf));
+           take_sections(r, &elf) && (r->what != SW_ELF_WHOLE || take_segments(r, &elf));
 }
 
 /* Headers may claim that parts overlap: two times the file at most, and then once more all of it. */
 static void *read_parts(int fd, uint64_t size, enum sw_elf_what what)
 {
     void *at = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    struct reading r = { fd, at, size, 2 * size };
+    struct reading r = { fd, what, at, size, 2 * size };
     if (at == MAP_FAILED)
         return NULL;
-    if (!take_parts(&r, what))
+    if (!take_parts(&r))
         take_all(&r);
     return at;
 }

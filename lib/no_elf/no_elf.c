@@ -48,6 +48,11 @@ enum sw_status sw_elf_open(const char *path, struct sw_elf **elf)
     return SW_E_UNSUPPORTED;
 }
 
+enum sw_status sw_elf_open_names(const char *path, struct sw_elf **elf)
+{
+    return sw_elf_open(path, elf);
+}
+
 enum sw_status sw_elf_read(const char *path, enum sw_elf_what what, struct sw_bytes *bytes, uint64_t *room)
 {
     (void)path, (void)what;

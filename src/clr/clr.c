@@ -4,6 +4,7 @@
  */
 #include "clr/internal.h"
 
+#include "code/images.h"
 #include "common/alloc.h"
 
 #include <string.h>
@@ -48,6 +49,7 @@ static enum sw_status read_layout(struct sw_clr *clr)
     const struct sw_clr_library library = { exports.begin, exports.end, exports.table };
     if (exports.begin == 0)
         return SW_E_NOT_FOUND;
+    sw_images_set_staying(clr->images, exports.begin); /* nobody can unload a runtime */
     runtime.descriptor = exports.descriptor;
     const enum sw_status status = sw_clr_layout_read(&memory, &runtime, &clr->alloc, &clr->layout);
     if (status != SW_OK || !clr->layout.closed)

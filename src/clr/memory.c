@@ -11,7 +11,7 @@
 #include "fast/cache.h"
 #include "unwind/analysis_cache.h"
 
-enum { FIRST_ANALYSIS_BYTES = 256 << 10, FIRST_ENTRIES = 1 << 12, FIRST_LEASES = 8, GROWTH = 2 };
+enum { FIRST_ANALYSIS_BYTES = 256 << 10, FIRST_ENTRIES = 1 << 11, FIRST_LEASES = 8, GROWTH = 2 };
 
 /* ---- what is no longer used ---- */
 

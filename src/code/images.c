@@ -48,9 +48,20 @@ struct sw_images {
     struct set *_Atomic current; /* null: empty */
     struct spans *_Atomic spans; /* null: there is no map */
     _Atomic uint64_t generation;
+    uint64_t staying; /* sw_images_set_staying */
     atomic_flag writer;
     bool without_methods;
 };
+
+void sw_images_set_staying(struct sw_images *images, uint64_t address)
+{
+    images->staying = address;
+}
+
+uint64_t sw_images_get_staying(const struct sw_images *images)
+{
+    return images->staying;
+}
 
 static size_t count_of(const struct set *set)
 {

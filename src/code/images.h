@@ -101,6 +101,14 @@ bool sw_image_is_code(const struct sw_image_entry *entry, uint64_t address);
  */
 enum sw_status sw_images_add_mapped(struct sw_images *images, uint64_t address, bool lasts);
 
+/*
+ * The object of this process around an address stays until the process ends, although the dynamic linker could unmap
+ * it: so it, and what it needs, is used where it is, from the next sw_images_add_self on. 0: none. get: the address.
+ * Threads  One writer. Signals  Not safe.
+ */
+void sw_images_set_staying(struct sw_images *images, uint64_t address);
+uint64_t sw_images_get_staying(const struct sw_images *images);
+
 /* In the child of fork: forgets all readers. Returns  SW_OK; SW_E_BUSY (fork came in the middle of a change). */
 enum sw_status sw_images_after_fork(struct sw_images *images);
 

@@ -65,6 +65,36 @@ static void check_same_as_in_memory(const struct loaded *l)
     sw_elf_close(elf);
 }
 
+/* The same names, and nothing that unwinds. */
+static void a_file_opened_for_its_names_has_no_tables(void **state)
+{
+    const struct loaded l = find_loaded("libc.so");
+    struct sw_elf *whole, *names;
+    struct sw_bytes bytes;
+    const char *of_whole, *of_names;
+    uint64_t begin[2], size[2], found = 0;
+    (void)state;
+    assert_int_equal(sw_elf_open(l.path, &whole), SW_OK);
+    assert_int_equal(sw_elf_open_names(l.path, &names), SW_OK);
+    assert_int_equal(sw_elf_section(names, ".eh_frame", &bytes), SW_OK);
+    for (uint64_t i = 0; i < bytes.size; i++)
+        assert_int_equal(bytes.bytes[i], 0);
+    assert_int_equal(sw_elf_load_symbols(whole), SW_OK);
+    assert_int_equal(sw_elf_load_symbols(names), SW_OK);
+    for (uint64_t address = 0; address < 1 << 21; address += 256) {
+        const enum sw_status status = sw_elf_symbol(whole, address, &of_whole, &begin[0], &size[0]);
+        assert_int_equal(sw_elf_symbol(names, address, &of_names, &begin[1], &size[1]), status);
+        if (status != SW_OK)
+            continue;
+        found++;
+        assert_string_equal(of_whole, of_names);
+        assert_true(begin[0] == begin[1] && size[0] == size[1]);
+    }
+    assert_true(found > 100);
+    sw_elf_close(names);
+    sw_elf_close(whole);
+}
+
 static void sections_of_libc_are_those_in_memory(void **state)
 {
     (void)state;
@@ -511,6 +541,7 @@ static void sframe_is_where_its_segment_says(void **state)
 }
 
 static const struct CMUnitTest single[] = {
+    cmocka_unit_test(a_file_opened_for_its_names_has_no_tables),
     cmocka_unit_test(sections_of_libc_are_those_in_memory),
     cmocka_unit_test(sections_of_this_program_are_those_in_memory),
     cmocka_unit_test(function_of_this_program_has_its_name),

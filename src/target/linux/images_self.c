@@ -248,7 +248,7 @@ static int each_object(struct dl_phdr_info *listed, size_t size, void *arg)
     struct dl_phdr_info copy = *listed, *info = &copy;
     if (!is_whole(refresh, info))
         return 0;
-    const bool lasts = sw_lasting_is(&refresh->lasting, info);
+    const bool lasts = sw_lasting_is(&refresh->lasting, info, sw_images_get_staying(refresh->images));
     struct object object = { info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, lasts };
     const char *path = info->dlpi_name;
     (void)size;

@@ -127,7 +127,7 @@ static void note_needs(struct sw_lasting *lasting, const struct dynamic *dynamic
     }
 }
 
-bool sw_lasting_is(struct sw_lasting *lasting, const struct dl_phdr_info *object)
+bool sw_lasting_is(struct sw_lasting *lasting, const struct dl_phdr_info *object, uint64_t staying)
 {
     const uint64_t linker = getauxval(AT_BASE), here = (uint64_t)(uintptr_t)&sw_lasting_is;
     const bool is_first = !lasting->began;
@@ -136,7 +136,7 @@ bool sw_lasting_is(struct sw_lasting *lasting, const struct dl_phdr_info *object
     const bool has_dynamic = open_dynamic(object, &dynamic);
     const bool is_one = has_dynamic && is_needed(lasting, object, &dynamic); /* asked in any case: it marks the name */
     if (!is_first && !is_one && !dynamic.stays && !(linker != 0 && object->dlpi_addr == linker) &&
-        !is_inside(object, here, 1))
+        !is_inside(object, here, 1) && !(staying != 0 && is_inside(object, staying, 1)))
         return false;
     if (has_dynamic)
         note_needs(lasting, &dynamic);

@@ -20,11 +20,12 @@ struct sw_lasting {
 };
 
 /*
- * Whether the dynamic linker can never unmap an object: the program; what it needs, directly or not; the linker itself;
- * what asks to stay; and the object that this code is in, which must stay while it walks. Asked for all objects, in the
+ * Whether the dynamic linker never unmaps an object: the program; what it needs, directly or not; the linker itself;
+ * what asks to stay; the object around the address `staying`, if it is not 0, and what that needs; and the object that
+ * this code is in, which must stay while it walks. Asked for all objects, in the
  * order of dl_iterate_phdr: an object that is needed comes behind the one that needs it. False also where that cannot
  * be told.
  */
-bool sw_lasting_is(struct sw_lasting *lasting, const struct dl_phdr_info *object);
+bool sw_lasting_is(struct sw_lasting *lasting, const struct dl_phdr_info *object, uint64_t staying);
 
 #endif

@@ -19,8 +19,8 @@ static enum sw_status load(struct sw_image_entry *entry)
         return SW_OK;
     if (entry->no_names)
         return SW_E_NOT_FOUND;
-    if (!entry->elf)
-        status = sw_elf_open(entry->info.path, &entry->elf);
+    if (!entry->elf) /* its tables are used where they are mapped */
+        status = sw_elf_open_names(entry->info.path, &entry->elf);
     entry->no_names = status != SW_OK && status != SW_E_NO_MEMORY;
     if (status == SW_OK)
         status = sw_elf_load_symbols(entry->elf);
