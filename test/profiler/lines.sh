@@ -1,10 +1,11 @@
 #!/bin/sh
-# lines.sh BUILD [all]: the lines of a profile's frames beside those that the runtime has for the same frames (StackTrace). A program
+# lines.sh [all] BUILD: the lines of a profile's frames beside those that the runtime has for the same frames (StackTrace). A program
 # prints the lines of its callers, and then works: every stack of a sample must be one that was printed, and all that were printed
 # must be seen. Portable PDBs beside the assembly and within; optimised and not; code of each tier, and replaced while it ran.
 # all: .NET 8 and 9, precompiled code and a single file too, by packages of NuGet's.
 set -u
 cd "$(dirname "$0")/../.."
+[ "${1:-}" != all ] || set -- "${2:-build}" all
 mkdir -p "${1:-build}"
 build=$(cd "${1:-build}" && pwd)
 . mk/sample.sh

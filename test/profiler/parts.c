@@ -27,10 +27,29 @@
 #include "profiler/options.h"
 #include "profiler/output.h"
 #include "profiler/ring.h"
+#include "profiler/threads.h"
 #include "profiler/wide.h"
 #include "send/send.h"
 
 #define LEN(array) (sizeof(array) / sizeof(array)[0])
+
+/* ---- signals ---- */
+
+static void ignore_one(int number, siginfo_t *about, void *context)
+{
+    (void)number, (void)about, (void)context;
+}
+
+/* mov rax, 15; syscall: the end of a signal, of each C library. */
+static void handlers_return_to_the_end_of_a_signal(void **state)
+{
+    static const uint8_t end[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+    const int number = threads_signal(ignore_one);
+    (void)state;
+    assert_int_not_equal(number, 0);
+    assert_memory_equal((const void *)(uintptr_t)threads_handlers_return(), end, sizeof end);
+    assert_ptr_not_equal(signal(number, SIG_DFL), SIG_ERR);
+}
 
 /* ---- options ---- */
 
@@ -600,6 +619,7 @@ int main(void)
         cmocka_unit_test(a_sampled_allocation_stands_for_more),
         cmocka_unit_test(a_tick_stands_for_what_was_allocated),
         cmocka_unit_test(exceptions_and_locks),
+        cmocka_unit_test(handlers_return_to_the_end_of_a_signal),
         cmocka_unit_test(wide_texts_become_utf8),
         cmocka_unit_test(an_attach_has_these_bytes),
         cmocka_unit_test(a_perf_map_is_asked_for_with_these_bytes),

@@ -106,13 +106,20 @@ static size_t tellers(const struct sample *sample, const uint64_t *frames, size_
     return sample->kind == SAMPLE_CPU || sample->kind == SAMPLE_WALL || at == depth ? 0 : at;
 }
 
+/* Whether a frame's pc is where it goes on, not behind a call: it was interrupted, or is where a handler returns to. */
+static bool is_exact(const uint64_t *pcs, size_t i)
+{
+    const uint64_t end = threads_handlers_return();
+    return i == 0 || (end != 0 && (pcs[i - 1] == end || pcs[i] == end));
+}
+
 static void add(const struct sample *sample, const uint64_t *pcs, size_t depth)
 {
     static uint32_t stack[SAMPLE_DEPTH_MAX + 1];
     static uint64_t frames[SAMPLE_DEPTH_MAX];
     int64_t values[SW_PROFILE_VALUES_MAX];
     for (size_t i = 0; i < depth; i++)
-        frames[i] = names_frame(pcs[i], i == 0);
+        frames[i] = names_frame(pcs[i], is_exact(pcs, i));
     const size_t skipped = tellers(sample, frames, depth);
     depth -= skipped;
     for (size_t i = 0; i < depth; i++)

@@ -19,6 +19,12 @@ enum signal_purpose { SIGNAL_CPU = 1, SIGNAL_ON_CPU, SIGNAL_OFF_CPU, SIGNAL_PURP
 /* Takes a free signal for `handler`. 0: there is none. */
 int threads_signal(void (*handler)(int, siginfo_t *, void *));
 
+/*
+ * Where handlers return to: the C library's code that ends a signal. A frame there is at that code's first byte, which
+ * no call has led to; the frame outside of it was interrupted. 0: not known. Signals: safe.
+ */
+uint64_t threads_handlers_return(void);
+
 /* What one of our signals is for, and how many nanoseconds it stands for; 0: it is not ours. Signals: safe. */
 enum signal_purpose threads_purpose(const siginfo_t *about, uint64_t *ns);
 
