@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+enum { CODE_PAGE = 4096 };
 enum { MOST_DEFAULT = 64 << 20, HEADER_BYTES = 4096, HEADER_NOTE_MOST = 1024, HEADER_NOTES = 8, HEADER_PE = 1024 };
 enum { STACK_MOST = 16 << 10, BELOW_SP = 128, PATH_MOST = 4096, NAME_MOST = 1023, STRUCTURE_BYTES = 40 };
 
@@ -142,6 +143,26 @@ static size_t read_and_keep(void *arg, uint64_t address, void *to, size_t size)
     const struct sw_capsule_source *source = arg;
     const size_t got = sw_memory_read(&source->memory, address, to, size);
     keep(source->capsule, &source->memory, address, got, false);
+    return got;
+}
+
+/*
+ * A walk looks at whole pages to see whether there is code. Where none can be, the capsule says so by its maps, and a
+ * reader looks at nothing. sp: that mapping is the stack.
+ */
+static bool is_vain(const struct sw_capsule *capsule, uint64_t address, size_t size)
+{
+    const struct sw_capsule_map *map = map_at(capsule, address);
+    return size == CODE_PAGE && address % CODE_PAGE == 0 && map && !(map->flags & SW_CORE_EXECUTE) &&
+           (capsule->sp < map->begin || capsule->sp >= map->end);
+}
+
+static size_t read_in_walk(void *arg, uint64_t address, void *to, size_t size)
+{
+    const struct sw_capsule_source *source = arg;
+    const size_t got = sw_memory_read(&source->memory, address, to, size);
+    if (!is_vain(source->capsule, address, size))
+        keep(source->capsule, &source->memory, address, got, false);
     return got;
 }
 
@@ -328,7 +349,8 @@ enum sw_status sw_capsule_add_thread(struct sw_capsule *capsule, const struct sw
     struct sw_walker reading = *walker;
     capsule->walk.memory = walker->memory;
     capsule->status = SW_OK;
-    reading.memory = (struct sw_memory){ .read = read_and_keep, .arg = &capsule->walk };
+    reading.memory = (struct sw_memory){ .read = read_in_walk, .arg = &capsule->walk };
+    capsule->sp = sw_regs_sp(regs);
     reading.cache = NULL;
     reading.analysis_cache = NULL;
     reading.replay = NULL;

@@ -40,6 +40,7 @@ struct sw_capsule_range {
  * sources  Whose memory is read: for sw_capsule_memory's readers, and in the walk that is being made.
  * status   Why something was not kept; SW_OK: all was.
  * images   Where images begin whose headers are kept.
+ * sp       In the walk that is being made: where it begins.
  */
 struct sw_capsule {
     struct sw_alloc alloc;
@@ -59,7 +60,7 @@ struct sw_capsule {
     uint64_t *images;
     size_t image_count, image_room;
     bool has_process, has_links;
-    uint64_t pid, entry;
+    uint64_t pid, entry, sp;
     char name[17];
     char arguments[81];
     uint8_t *auxv;

@@ -227,4 +227,24 @@ if have_dotnet; then
 else
     skip ".NET" "no .NET SDK 10"
 fi
+
+# ---- Node: of its heap what names are made of, no page that was only looked at for code ----
+if command -v node >/dev/null 2>&1; then
+    mkfifo "$out/node.in"
+    exec 4<>"$out/node.in" # it stays as long as this is open
+    node test/debuggers/programs/rooms.js <&4 >"$out/node.out" 2>"$out/seen" &
+    pid=$!
+    until_so is_ready "$out/node.out" "$pid"
+    until_so sits "$pid"
+    kill -STOP "$pid"
+    frames "$pid" --save "$out/node.capsule" >"$out/node.live"
+    frames "$out/node.capsule" >"$out/node.read"
+    same "node: capsule beside process" "$out/node.live" "$out/node.read"
+    size=$(wc -c <"$out/node.capsule")
+    [ $((size * 50)) -lt $((100000 * $(grep -c '^frame' "$out/node.live"))) ]
+    verdict $? "node: $(grep -c '^frame' "$out/node.live") frames in $size bytes, under 100,000 for 50"
+    kill -KILL "$pid"
+else
+    skip "node" "no node"
+fi
 exit $status
