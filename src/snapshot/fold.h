@@ -27,7 +27,7 @@ enum before { NOTHING = 0, MANAGED, SWALLOWING, NATIVE };
  * context_size  Of the CONTEXT that is handed out; 0: none.
  * unwound_count  How many rows of work->unwound are filled.  unwound_end: above all of them.
  * handler, handler_fp  A handler was met (a catch, finally or fault funclet), and frames are passed over until its
- *          method's own is reached, which has the same frame pointer. 0: none.
+ *          method's own is reached, which has the same frame pointer. 0: none.  handler_is_leaf: it was being executed.
  * replay   The walker's, taken; or null.
  * behind_leaf  The frame before was managed and is the one that was being executed.
  * overtaken  The walk has read a return address that the runtime had just replaced, and stands where it leads.
@@ -58,6 +58,7 @@ struct sw_fold {
     bool has_run;
     bool documented;
     bool behind_leaf;
+    bool handler_is_leaf;
     bool overtaken;
 };
 

@@ -8,24 +8,39 @@
 #include "snapshot/fold.h"
 
 /*
+ * Whether a handler that was met runs for a frame of its method. It runs with that one's frame pointer, and a method
+ * with handlers has one of its own (CLR ABI). Where it was stopped itself it may not have taken it yet, or have given
+ * it back: then the frame is the one up to which an exception has unwound.
+ *
+ * Source: clr-windows-observed.md W96.
+ */
+static bool is_handled_in(const struct sw_fold *fold, const struct sw_frame *frame)
+{
+    const uint64_t sp = sw_regs_sp(&frame->regs);
+    bool is_caught_here = false;
+    for (unsigned i = 0; fold->handler_is_leaf && i < fold->unwound_count; i++)
+        is_caught_here |= fold->call->work->unwound[i].high == sp;
+    return (is_caught_here || sw_regs_fp(&frame->regs) == fold->handler_fp) &&
+           sw_function_of(fold->call->engine, &frame->code, frame->lookup) == fold->handler;
+}
+
+/*
  * Whether a managed frame is passed over as part of a handler: the handler itself, and all between it and its method.
- * A handler runs with its method's frame pointer, and a method with handlers has one of its own (CLR ABI). Of a frame
- * that is replayed the event of its method may have come since: both are asked for by FunctionID.
+ * Of a frame that is replayed the event of its method may have come since: both are asked for by FunctionID.
  */
 static bool is_inside_handler(struct sw_fold *fold, const struct sw_frame *frame)
 {
     const bool funclet = (frame->code.flags & SW_RANGE_FUNCLET) != 0;
-    const uint64_t fp = sw_regs_fp(&frame->regs);
     if (fold->documented)
         return false;
     if (fold->handler == 0 && funclet && sw_regs_has(&frame->regs, sw_regs_fp_number(frame->regs.machine))) {
         fold->handler = sw_function_of(fold->call->engine, &frame->code, frame->lookup);
-        fold->handler_fp = fp;
+        fold->handler_fp = sw_regs_fp(&frame->regs);
+        fold->handler_is_leaf = frame->exact;
     }
     if (fold->handler == 0)
         return false;
-    const bool is_method = !funclet && (frame->code.flags & SW_RANGE_FILTER) == 0 && fp == fold->handler_fp &&
-                           sw_function_of(fold->call->engine, &frame->code, frame->lookup) == fold->handler;
+    const bool is_method = !funclet && (frame->code.flags & SW_RANGE_FILTER) == 0 && is_handled_in(fold, frame);
     if (is_method)
         fold->handler = 0;
     return !is_method;

@@ -377,6 +377,30 @@ static void exceptions_without_end_are_cut_off(void **state)
     tear_down(stack);
 }
 
+/* clr-windows-observed.md W96: the leaf is a handler, with a frame pointer that is not its method's. */
+static void a_handler_that_begins_belongs_to_the_frame_unwound_up_to(void **state)
+{
+    const struct inspected row = {
+        .is.stack = "DCMBMN", .is.seed = 'D', .is.flavour = SW_FLAVOUR_CORECLR_WINDOWS, .mode = COOP, .unwound = "CB"
+    };
+    struct inspected other = row;
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct simstack *stack = prepare(i ? &other : &row);
+        struct sw_codemap *map = sw_sim_codemap(stack->sim);
+        struct sw_range code;
+        assert_int_equal(sw_codemap_find(map, sw_regs_pc(&stack->regs[0]), &code), SW_OK);
+        assert_int_equal(sw_codemap_remove(map, code.begin), SW_OK);
+        code.id = 'B';
+        code.flags = SW_RANGE_FUNCLET;
+        assert_int_equal(sw_codemap_add(map, &code), SW_OK);
+        assert_int_equal(ask(stack, &row.is), S_OK);
+        assert_string_equal(stack->said, i ? "" : "BM0");
+        tear_down(stack);
+        other.unwound = "CM";
+    }
+}
+
 /* ---- what changes while the call goes on ---- */
 
 #define BY_OTHER .is.flavour = SW_FLAVOUR_CORECLR_WINDOWS, .is.who = FROM_OTHER
@@ -541,6 +565,7 @@ int main(void)
         cmocka_unit_test(registers_that_a_record_has_are_the_frame_s),
         cmocka_unit_test(registers_of_a_record_between_handler_and_method_are_those_behind),
         cmocka_unit_test(a_record_that_does_not_fit_is_not_the_frame_s),
+        cmocka_unit_test(a_handler_that_begins_belongs_to_the_frame_unwound_up_to),
         cmocka_unit_test(exceptions_without_end_are_cut_off),
         cmocka_unit_test(what_counts_is_what_the_target_is_when_it_stands),
         cmocka_unit_test(a_return_address_replaced_while_the_walk_goes_on_is_the_original),
