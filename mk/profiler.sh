@@ -3,7 +3,8 @@
 #
 #   turns     in one process, the same work not sampled, with the timer alone (its handler does nothing), and sampled, by
 #             turns; the thread's own processor time, and beside it what the profiler's thread takes. SECONDS_EACH a rate
-#   processes with and without the profiler in turn, ROUNDS times: things that make the runtime tell much, `dotnet build`
+#   processes with and without the profiler in turn: things that make the runtime tell much, PAIRS turns in each of PROCESSES
+#             processes, first the one and then the other; `dotnet build`, ROUNDS times
 #   memory    what a small process and one that compiles much have at the end, with and without
 #   programs  every kind of test/profiler/workload with the runtime's settings on and off: output and status are compared
 #
@@ -56,7 +57,7 @@ seconds_of() {
     ("$@" >"$work/process" 2>&1 && times || echo failed) |
         awk '/failed/ { exit 1 } NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); sum += 60 * t[1] + t[2] } print sum }'
 }
-compiling() { dotnet "$build/dotnet/workload/workload.dll" --compiling "$1" --pairs 30; }
+compiling() { dotnet "$build/dotnet/workload/workload.dll" --compiling "$1" --pairs "${PAIRS:-12}"; }
 building() {
     dotnet build "$work/source" -c Release -v q --no-restore --no-incremental -o "$work/out" --nodeReuse:false \
         -p:UseSharedCompilation=false
@@ -81,9 +82,10 @@ beside() {
 each() { awk '$1 == "pair" { print $3 }' | median | awk '{ print $1 }'; }
 for kind in dynamic expressions methods contexts threads; do
     : >"$work/ratios"
-    for round in $(seq "${ROUNDS:-3}"); do
-        without=$(compiling $kind | each)
-        with=$(under "$work/compiling.pb.gz" dotnet "$build/dotnet/workload/workload.dll" --compiling "$kind" --pairs 30 | each)
+    for round in $(seq "${PROCESSES:-9}"); do
+        [ $((round % 2)) -eq 0 ] || without=$(compiling $kind | each)
+        with=$(under "$work/compiling.pb.gz" compiling $kind | each)
+        [ $((round % 2)) -eq 1 ] || without=$(compiling $kind | each)
         awk -v a="$with" -v b="$without" 'BEGIN { print a / b }' >>"$work/ratios"
     done
     echo "$kind: processor time for one, with / without $(median <"$work/ratios") of $(tr '\n' ' ' <"$work/ratios"); $with us, $without us"
