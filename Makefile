@@ -195,7 +195,7 @@ mutants: deps
 nuget:
 	@mk/nuget.sh $(BUILD) $(VERSION)
 
-# make run and make check on systems just installed. TESTS=test: all tests; SYSTEMS: some of them.
+# make run and make check on systems just installed. TESTS=test: all tests; SYSTEMS, USERS: some of them.
 fresh:
 	@mk/fresh.sh $(BUILD) '$(or $(TESTS),check)' $(SYSTEMS)
 
@@ -249,7 +249,7 @@ help:
 	@echo 'make torture        what could harm a walked or a walking process, ten minutes; "torture: N of N held"'
 	@echo 'make mutants        one-line changes of the library, each against the tests that must notice it; an hour'
 	@echo 'make abi            the shared library beside that of the last tag, or of BASE=COMMIT: what programs linked with it meet'
-	@echo 'make fresh          make run and make check on fresh Debian 12, 13 and Ubuntu, as root and not; TESTS=test SYSTEMS=trixie'
+	@echo 'make fresh          make run and make check on fresh Debian 12, 13 and Ubuntu, as root and not; TESTS=test SYSTEMS=trixie USERS=root'
 	@echo 'make lint           clang-tidy and gcc -fanalyzer over lib, src, harness and examples'
 	@echo 'make deps           installs what all of these need (Debian packages, as root)'
 	@echo 'make clean          removes $(BUILD)'
