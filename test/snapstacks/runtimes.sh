@@ -129,4 +129,23 @@ if [ -e "$out/Floors.class" ]; then
 else
     echo "ok - asking java # SKIP no javac"
 fi
+
+# ---- Go: a goroutine that is in a call of C ----
+mkdir -p "$out/calls"
+cp "$programs/calls.go" "$out/calls/main.go"
+if command -v go >/dev/null 2>&1 &&
+    (cd "$out/calls" && HOME=$out GO111MODULE=off CGO_ENABLED=1 go build -o ../calls-of-c main.go) >"$out/seen" 2>&1; then
+    start "$out/calls-of-c"
+    "$tool" --plain --no-lines --save "$out/calls.capsule" "$pid" | sed 's/^thread \([0-9]*\).*/thread \1/' >"$out/calls.live"
+    grep '^frame' "$out/calls.live" | awk '{ sub(/.*!/, ""); sub(/[+].*/, ""); print }' | tr '\n' ' ' >"$out/seen"
+    grep -qE 'runtime[.]asmcgocall[^ ]* runtime[.]cgocall [^ ]*wait_there[^ ]* (main[.]deeper ){5}main[.]main runtime[.]main runtime[.]goexit' "$out/seen" &&
+        grep -m 1 '^stop' "$out/calls.live" | grep -q '^stop root'
+    verdict $? "go: a stack goes on behind a call of C" "$out/calls.live"
+    "$tool" --plain --no-lines --core "$out/calls.capsule" 2>"$out/seen" | sed 's/^thread \([0-9]*\).*/thread \1/' >"$out/calls.read"
+    diff "$out/calls.live" "$out/calls.read" >"$out/seen"
+    verdict $? "go: and in the capsule"
+    kill -KILL "$pid"
+else
+    echo "ok - go: a stack goes on behind a call of C # SKIP no go, or no cgo"
+fi
 exit $status

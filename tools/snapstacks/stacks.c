@@ -2,6 +2,7 @@
 #include "stacks.h"
 
 #include "refuse.h"
+#include "runtimes/go.h"
 
 #include <snapwalk/walk.h>
 
@@ -9,12 +10,12 @@
 #include <string.h>
 
 /* What walks need: the frames of one stack on their way, and the library's working memory. */
-enum { FRAMES_MOST = 100000 };
+enum { FRAMES_MOST = 100000, SWITCHES_MOST = 64, OTHER_STACK_MOST = 1 << 16 };
 struct walking {
     struct target *target;
     struct names *names;
     struct frame *frames;
-    uint32_t count, room;
+    uint32_t count, room, switches;
     struct runtime_walk runtime_walk;
     struct sw_scratch scratch;
 };
@@ -52,6 +53,39 @@ static bool is_in_no_code(const struct sw_frame *frame)
     return frame->code.kind == SW_KIND_NATIVE && frame->code.begin == frame->code.end;
 }
 
+static bool is_root(enum sw_stop stop)
+{
+    return stop >= SW_STOP_ROOT && stop <= SW_STOP_ROOT_BASE;
+}
+
+/* A capsule has nothing of a stack that is not the thread's, unless it is read here. */
+static void keep_stack(const struct target *target, uint64_t begin, uint64_t end)
+{
+    char part[4096];
+    const struct sw_memory memory = target_memory(target);
+    for (uint64_t at = begin; target->capsule && at < end && at - begin < OTHER_STACK_MOST; at += sizeof part)
+        (void)memory.read(memory.arg, at, part, end - at < sizeof part ? (size_t)(end - at) : sizeof part);
+}
+
+/* Where a walk ends without a root, in a call of C: it goes on from last, on the goroutine's stack. */
+static bool next_frame(struct walking *w, struct sw_walk *walk, const struct sw_walker *walker,
+                       const struct sw_frame *last, bool *is_by_runtime)
+{
+    struct sw_regs caller;
+    uint64_t end;
+    if (sw_walk_next(walk))
+        return true;
+    const struct sw_memory memory = target_memory(w->target);
+    if (!last || is_root(walk->stop) || w->switches >= SWITCHES_MOST ||
+        !go_leave_c(&memory, &walker->memory, last, &caller, &end))
+        return false;
+    w->switches++;
+    *is_by_runtime = true;
+    keep_stack(w->target, sw_regs_sp(&caller) - sizeof end, end);
+    sw_walk_start(walk, walker, &w->scratch, &caller, false);
+    return sw_walk_next(walk);
+}
+
 /* False: what the walk met made images known that were not registered, so that it has to be made again. */
 static bool walk_once(struct walking *w, struct sw_walk *walk, const struct sw_walker *walker,
                       const struct sw_regs *regs)
@@ -60,9 +94,10 @@ static bool walk_once(struct walking *w, struct sw_walk *walk, const struct sw_w
     struct sw_frame frame;
     bool is_first = true, is_by_runtime = false, next_is = false;
     w->count = 0;
+    w->switches = 0;
     w->runtime_walk.python = (struct python_walk){ 0 };
     sw_walk_start(walk, walker, &w->scratch, regs, true);
-    while (sw_walk_next(walk)) {
+    while (next_frame(w, walk, walker, is_first ? NULL : &frame, &next_is)) {
         if (is_in_no_code(&walk->frame) && target_learn(w->target, walk->frame.lookup))
             return false;
         if (!is_first)
@@ -209,5 +244,5 @@ const char *frame_source(const struct frame *frame)
 
 bool stack_is_whole(const struct stack *stack)
 {
-    return stack->stop >= SW_STOP_ROOT && stack->stop <= SW_STOP_ROOT_BASE;
+    return is_root(stack->stop);
 }
