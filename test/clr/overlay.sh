@@ -43,7 +43,11 @@ with_profiler() {
 # both NAME: both runs, and what differs.
 both() {
     rm -f "$out/$1.without" "$out/$1.with" "$out/$1.compared"
-    with_profiler "$out/libvendor.so" "$out/$1.without" || { not_ok "$1: the run without the overlay"; return; }
+    with_profiler "$out/libvendor.so" "$out/$1.without" || {
+        not_ok "$1: the run without the overlay, status $?"
+        tail -n 5 "$out/$1.without.stdout" "$out/$1.without.stderr" | sed 's/^/# /'
+        return
+    }
     SNAPWALK_OVERLAY_PROFILER=$out/libvendor.so with_profiler "$out/libsnapwalk-overlay.so" "$out/$1.with" ||
         { not_ok "$1: the run with the overlay ended with $?"; tail -n 3 "$out/$1.with.stderr"; return; }
     awk -f test/clr/vendor/compare.awk -v name="$1" "$out/$1.without" "$out/$1.with" >"$out/$1.compared" || status=1
