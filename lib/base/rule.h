@@ -63,6 +63,12 @@ struct sw_rule {
  */
 void sw_rule_init(struct sw_rule *rule, enum sw_machine machine, enum sw_source source, enum sw_trust trust);
 
+/* Whether two locations of the same kind, other than an expression, are one. */
+static inline bool sw_is_same_loc(struct sw_loc a, struct sw_loc b)
+{
+    return a.kind == b.kind && a.reg == b.reg && a.off == b.off;
+}
+
 /* The locations that sw_rule_init gives: SW_REGS_MAX of them. */
 const struct sw_loc *sw_rule_unchanged(enum sw_machine machine);
 

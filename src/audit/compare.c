@@ -100,8 +100,7 @@ bool sw_audit_is_below_sp(const struct sw_arch *arch, const struct sw_rule *tabl
 static bool has_same_cfa(const struct sw_rule *a, const struct sw_rule *b)
 {
     const bool by_register = a->cfa.kind == SW_LOC_REG || a->cfa.kind == SW_LOC_AT_REG;
-    return by_register && a->cfa.kind == b->cfa.kind && a->cfa.reg == b->cfa.reg && a->cfa.off == b->cfa.off &&
-           a->cfa_add == b->cfa_add;
+    return by_register && sw_is_same_loc(a->cfa, b->cfa) && a->cfa_add == b->cfa_add;
 }
 
 /*

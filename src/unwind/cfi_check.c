@@ -202,11 +202,6 @@ static bool is_plain(const struct check *check, const struct sw_rule *rule)
                                     : ra.kind == SW_LOC_REG && ra.reg == roles->link;
 }
 
-static bool is_same_loc(struct sw_loc a, struct sw_loc b)
-{
-    return a.kind == b.kind && a.reg == b.reg && a.off == b.off;
-}
-
 /* Whether both lead to the same caller: by their form, or by what is there. */
 static bool leads_to_same(const struct check *check)
 {
@@ -214,7 +209,7 @@ static bool leads_to_same(const struct check *check)
     const unsigned pc = check->code->arch->roles->pc;
     struct sw_candidate *table = check->table, *other = check->other;
     const enum sw_depends depends = table->depends;
-    if (is_same_loc(table->rule.cfa, other->rule.cfa) && is_same_loc(table->rule.r[pc], other->rule.r[pc]))
+    if (sw_is_same_loc(table->rule.cfa, other->rule.cfa) && sw_is_same_loc(table->rule.r[pc], other->rule.r[pc]))
         return true;
     const enum sw_stop stop = sw_candidate_try(req, table);
     table->depends = depends;

@@ -145,19 +145,33 @@ static struct done done_before(const struct sw_unwind_request *req, const struct
     return done;
 }
 
+/* On every stack: what follows from that depends on the code alone. */
+static bool always_leads_to_same(const struct sw_rule *a, const struct sw_rule *b, unsigned pc)
+{
+    return sw_is_same_loc(a->cfa, b->cfa) && a->cfa.kind == SW_LOC_REG && sw_is_same_loc(a->r[pc], b->r[pc]) &&
+           a->r[pc].kind == SW_LOC_AT_CFA;
+}
+
 /* Where the instructions lead to the same caller they say where its registers are; else those written are lost. */
 static void mend_silence(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover, struct sw_candidate *c)
 {
     const struct same_caller same = { req, c, &req->work->spare[0] };
+    const unsigned pc = sw_regs_pc_number(req->walker->machine);
     struct sw_rule *other = &same.other->rule;
     struct sw_code code;
     if (!is_suspicious(req, &c->rule, cover) || !code_of(req, &code))
         return;
     const uint64_t written = done_before(req, &code, cover->begin).written;
-    if (written == 0 || sw_candidate_try(req, c) != SW_STOP_NONE)
+    if (written == 0)
         return;
-    const bool is_known = sw_function_rule(req, &code, cover->begin, cover->end, other) == SW_OK &&
-                          other->trust != SW_TRUST_GUESS && leads_to_same(&same);
+    const bool has_other =
+        sw_function_rule(req, &code, cover->begin, cover->end, other) == SW_OK && other->trust != SW_TRUST_GUESS;
+    bool is_known = has_other && always_leads_to_same(&c->rule, other, pc);
+    if (!is_known) {
+        if (sw_candidate_try(req, c) != SW_STOP_NONE)
+            return;
+        is_known = has_other && leads_to_same(&same);
+    }
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (written >> n & 1)
             c->rule.r[n] = is_known ? other->r[n] : (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };

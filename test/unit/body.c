@@ -11,8 +11,8 @@ enum { STACK_AT = 0x50000, STACK_BYTES = 0x9000, STACK_SP = STACK_AT + 0x3000 };
 enum { CFA = STACK_SP + 0x100, CALLERS_CFA = CFA + 0x80, OUTERMOST_CFA = CALLERS_CFA + 0x80 };
 
 /*
- * Where the method, or its funclet, can be interrupted, and how far below the CFA sp is; whether rbp is the method's own
- * there.
+ * Where the method, or its funclet, can be interrupted, how far below the CFA sp is there, and whether rbp is the
+ * method's own.
  */
 static const struct place {
     const char *name;

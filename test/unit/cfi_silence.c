@@ -127,10 +127,42 @@ static void silence_is_held_against_the_code(void **state)
     sw_images_destroy(images);
 }
 
+static struct sw_cache *cache;
+static uint64_t uncacheable;
+
+/* The rules that are not kept when the way to with_rbx is gone for the first time. */
+static void count(void)
+{
+    struct sw_regs here;
+    struct sw_walk walk;
+    sw_self_capture(&here);
+    sw_walk_start(&walk, &walker, &scratch, &here, false);
+    while (sw_walk_next(&walk) && !is_in_with_rbx(sw_regs_pc(&walk.frame.regs)))
+        continue;
+    uncacheable = sw_cache_get_counts(cache).uncacheable;
+}
+
+/* Where table and instructions find the caller in the same way, on any stack, the rule is kept. */
+static void what_the_code_alone_tells_is_kept(void **state)
+{
+    (void)state;
+    struct sw_images *images;
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_int_equal(sw_images_add_self(images), SW_OK);
+    assert_int_equal(sw_cache_create(NULL, 1024, &cache), SW_OK);
+    assert_int_equal(sw_self_walker(&walker, NULL, images), SW_OK);
+    walker.cache = cache;
+    with_rbx(saves_in_silence, count);
+    assert_int_equal(uncacheable, 0);
+    sw_cache_destroy(cache);
+    sw_images_destroy(images);
+}
+
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(rows)];
+    struct CMUnitTest tests[COUNT_OF(rows) + 1];
     FILL_ROWS(tests, rows, silence_is_held_against_the_code);
+    tests[COUNT_OF(rows)] = (struct CMUnitTest)cmocka_unit_test(what_the_code_alone_tells_is_kept);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else
