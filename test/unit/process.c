@@ -651,10 +651,7 @@ static void an_image_whose_file_was_deleted_is_found(void **state)
     assert_int_equal(sw_process_add_images(process, images), SW_OK);
     const uint64_t at = code_of_deleted_file(child, &code);
     assert_true(at != 0);
-    snprintf(link, sizeof link, "/proc/%d/map_files/%llx-%llx", (int)child, (unsigned long long)code.begin,
-             (unsigned long long)code.end);
-    /* Without the right to open that link it is left out: better no tables than those of another file. */
-    assert_int_equal(sw_images_find(images, at, &image), access(link, R_OK) == 0 ? SW_OK : SW_E_NOT_FOUND);
+    assert_int_equal(sw_images_find(images, at, &image), SW_OK); /* to open a program's own file takes no right */
     sw_process_close(process);
     sw_images_destroy(images);
     end(child);

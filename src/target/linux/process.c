@@ -30,10 +30,11 @@ static enum sw_status check_class(int pid)
     unsigned char ident[EI_NIDENT];
     snprintf(path, sizeof path, "/proc/%d/exe", pid);
     const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0 && errno == ENOENT) /* a kernel thread has no executable, nor has what is about to be a zombie */
-        return sw_process_is_of_kernel(pid) ? SW_E_UNSUPPORTED : SW_E_GONE;
+    const int error = errno;
+    if (file < 0 && sw_process_is_of_kernel(pid))
+        return SW_E_UNSUPPORTED;
     if (file < 0)
-        return sw_os_status(errno);
+        return error == ENOENT ? SW_E_GONE : sw_os_status(error); /* what is about to be a zombie has no executable */
     const ssize_t got = read(file, ident, sizeof ident);
     close(file);
     const bool elf64 = got == (ssize_t)sizeof ident && memcmp(ident, ELFMAG, SELFMAG) == 0 &&
