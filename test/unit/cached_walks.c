@@ -426,7 +426,7 @@ static void cached_addresses_are_the_same(void **state)
 static struct frames {
     struct sw_frame at[MOST];
     size_t count;
-} one_by_one, in_batches, over_a_write;
+} one_by_one, in_batches, over_a_write, from_each;
 
 static void note_frame(struct frames *frames, const struct sw_frame *frame)
 {
@@ -509,6 +509,12 @@ static void batches_of_any_registers(void)
         compare_batches(&walker, &from, true);
         compare_batches(&walker, &between, false);
         compare_batches(&walker, &between, true);
+    }
+    /* From each frame, with a register that callers lose: whatever kind of step leads out of it. */
+    walk_frames(&from_each, &walker, &start, true);
+    for (size_t i = 1; i + 2 * LEAVES < from_each.count; i++) {
+        sw_regs_set(&from_each.at[i].regs, SW_X64_RAX, 0x5a5a);
+        compare_batches(&walker, &from_each.at[i].regs, false);
     }
     atomic_signal_fence(memory_order_seq_cst);
 }
