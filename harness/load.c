@@ -8,7 +8,6 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { LOWEST = 2, HIGHEST = 11 };
 
@@ -239,19 +238,9 @@ enum sw_status sw_tube_attach(struct sw_tube *tube, const void *data, size_t siz
 
 /* ---- end ---- */
 
-/* A thread of the profiler that samples just now resumes: the runtime waits for that, as .NET's own thread would. */
-static bool is_left_suspended(const struct sw_tube *tube)
-{
-    enum { WAITS = 1000, WAIT_NS = 1000000 };
-    const struct timespec wait = { 0, WAIT_NS };
-    for (unsigned i = 0; i < WAITS && (atomic_load(&tube->suspended) & SW_SUSPENDED_BY_PROFILER); i++)
-        nanosleep(&wait, NULL);
-    return (atomic_load(&tube->suspended) & SW_SUSPENDED_BY_PROFILER) != 0;
-}
-
 static void check_suspension(struct sw_tube *tube)
 {
-    if (!is_left_suspended(tube))
+    if (!sw_tube_is_left_suspended(tube))
         return;
     sw_tube_broke(tube, SW_TUBE_LEFT_SUSPENDED, "Shutdown", "the runtime is still suspended by the profiler");
     (void)sw_tube_profiler_resumes(tube);

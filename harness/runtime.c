@@ -7,6 +7,7 @@
 #include "stage.h"
 
 #include <string.h>
+#include <time.h>
 
 /* ---- suspensions ---- */
 
@@ -132,13 +133,22 @@ static enum sw_status usable(struct sw_tube *tube, struct sw_tube_thread *thread
     return SW_OK;
 }
 
+bool sw_tube_is_left_suspended(const struct sw_tube *tube)
+{
+    enum { WAITS = 1000, WAIT_NS = 1000000 };
+    const struct timespec wait = { 0, WAIT_NS };
+    for (unsigned i = 0; i < WAITS && (atomic_load(&tube->suspended) & SW_SUSPENDED_BY_PROFILER); i++)
+        nanosleep(&wait, NULL);
+    return (atomic_load(&tube->suspended) & SW_SUSPENDED_BY_PROFILER) != 0;
+}
+
 enum sw_status sw_tube_suspend(struct sw_tube *tube, struct sw_tube_thread *thread, COR_PRF_SUSPEND_REASON reason)
 {
     struct suspension about = { tube, reason };
     const enum sw_status status = usable(tube, thread, "suspend");
     if (status != SW_OK)
         return status;
-    if (atomic_load(&tube->suspended) != 0)
+    if (sw_tube_is_left_suspended(tube) || atomic_load(&tube->suspended) != 0)
         return sw_tube_problem_set(tube, SW_E_BUSY, "suspend: the runtime is suspended already");
     perform(tube, thread, suspend_all, &about);
     return SW_OK;
@@ -179,7 +189,7 @@ enum sw_status sw_tube_collect(struct sw_tube *tube, struct sw_tube_thread *thre
     const enum sw_status status = usable(tube, thread, "collect");
     if (status != SW_OK)
         return status;
-    if (atomic_load(&tube->suspended) != 0)
+    if (sw_tube_is_left_suspended(tube) || atomic_load(&tube->suspended) != 0)
         return sw_tube_problem_set(tube, SW_E_BUSY, "collect: the runtime is suspended");
     perform(tube, thread, collect_all, &about);
     return SW_OK;

@@ -250,6 +250,12 @@ void sw_tube_guard_destroy(struct sw_tube *tube);
 void sw_tube_world_free(struct sw_tube *tube); /* world.c */
 void sw_tube_unload(struct sw_tube *tube);     /* load.c: releases the profiler, and closes its library */
 
+/*
+ * runtime.c: a thread of the profiler that samples just now resumes soon: the runtime waits for that, for a second, as
+ * .NET's own thread would. Returns  Whether it has not.
+ */
+bool sw_tube_is_left_suspended(const struct sw_tube *tube);
+
 /* Writes an output that the caller may do without. */
 #define SW_OUT(pointer, value)                                                                                         \
     do {                                                                                                               \

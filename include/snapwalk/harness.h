@@ -295,7 +295,8 @@ enum sw_status sw_tube_end(struct sw_tube_thread *thread);
 /*
  * The runtime suspends all threads (RuntimeSuspendStarted, RuntimeThreadSuspended, RuntimeSuspendFinished) and resumes
  * them; a collection is both, with the callbacks of a GC between. They run on `thread`, or on a thread of the runtime
- * if it is null. While the runtime is suspended by the profiler (SuspendRuntime), steps of threads wait.
+ * if it is null. While the runtime is suspended by the profiler (SuspendRuntime), steps of threads wait, and these for
+ * a second.
  *
  * Returns  SW_OK; SW_E_BUSY (suspended already); SW_E_NOT_FOUND (not suspended). Threads  The conductor.
  * Signals  Not safe.
