@@ -154,12 +154,5 @@ rm "$stale/lines.pdb"
 without "no PDB" '' SNAPWALK_VERBOSE=1
 cp "$build/dotnet/lines-release/lines.pdb" "$stale"
 without "switched off" '' SNAPWALK_LINES=0
-if [ "${2:-}" = all ]; then
-    other "precompiled" r2r -p:PublishReadyToRun=true
-    other "single file" single -p:PublishSingleFile=true
-    other ".NET 9" 9 -p:Net=9
-    other ".NET 9, precompiled" 9-r2r -p:Net=9 -p:PublishReadyToRun=true
-    other ".NET 8" 8 -p:Net=8
-    other ".NET 8, precompiled" 8-r2r -p:Net=8 -p:PublishReadyToRun=true
-fi
+[ "${2:-}" != all ] || each_own other
 exit $status

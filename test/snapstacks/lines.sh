@@ -170,12 +170,5 @@ mkfifo "$out/app/lines.pdb"
 ! grep -qE '[.]cs:[0-9]' "$out/seen" && [ ! -s "$out/complaints" ]
 verdict $? "lines, a PDB that is no file" "$out/complaints"
 
-if [ "${2:-}" = all ]; then
-    own "precompiled" r2r -p:PublishReadyToRun=true
-    own "single file" single -p:PublishSingleFile=true
-    own ".NET 9" 9 -p:Net=9
-    own ".NET 9, precompiled" 9-r2r -p:Net=9 -p:PublishReadyToRun=true
-    own ".NET 8" 8 -p:Net=8
-    own ".NET 8, precompiled" 8-r2r -p:Net=8 -p:PublishReadyToRun=true
-fi
+[ "${2:-}" != all ] || each_own own
 exit $status

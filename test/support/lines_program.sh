@@ -24,6 +24,16 @@ make_own() {
     return 1
 }
 
+# each_own COMMAND: calls it, COMMAND TEXT NAME OPTION..., for each program of which make_own makes one.
+each_own() {
+    "$1" "precompiled" r2r -p:PublishReadyToRun=true
+    "$1" "single file" single -p:PublishSingleFile=true
+    "$1" ".NET 9" 9 -p:Net=9
+    "$1" ".NET 9, precompiled" 9-r2r -p:Net=9 -p:PublishReadyToRun=true
+    "$1" ".NET 8" 8 -p:Net=8
+    "$1" ".NET 8, precompiled" 8-r2r -p:Net=8 -p:PublishReadyToRun=true
+}
+
 # change_id PDB: it is of another build then. The id begins the stream #Pdb: where that is stands eight bytes in front of its name.
 change_id() {
     at=$(od -An -tu4 -j "$(($(grep -abo '#Pdb' "$1" | head -n 1 | cut -d: -f1) - 8))" -N 4 "$1" | tr -d ' ')
