@@ -107,8 +107,8 @@ SW_API SW_NODISCARD enum sw_status sw_images_find_method(const struct sw_images 
                                                          struct sw_range *method);
 
 /*
- * Finds the name of the function at an address: an ELF symbol, Type::Method of a ReadyToRun method, or an export of
- * another PE image. For people; slow.
+ * Finds the name of the function at an address: an ELF symbol, "puts@plt" for the stub by which an ELF file calls that
+ * function of another, Type::Method of a ReadyToRun method, or an export of another PE image. For people; slow.
  *
  * name     Receives a NUL-terminated string, cut to size - 1 bytes.
  * start    Receives the address where the function begins. May be null.

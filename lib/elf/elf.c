@@ -149,6 +149,8 @@ void sw_elf_close(struct sw_elf *elf)
         (void)munmap((void *)(uintptr_t)elf->file.bytes, (size_t)elf->file.size);
     free(elf->segments);
     free(elf->symbols);
+    free(elf->stubs);
+    free((void *)(uintptr_t)elf->strings[SW_ELF_STUBS].bytes);
     free((void *)(uintptr_t)elf->inflated.bytes);
     free(elf);
 }

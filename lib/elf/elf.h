@@ -105,7 +105,7 @@ SW_NODISCARD enum sw_status sw_elf_load_symbols(struct sw_elf *elf);
  * The function symbol around a link-time address: the nearest one that starts at or below it and, if it has a size,
  * contains it. A symbol without a size ends where the next one begins. Functions are preferred to labels, global
  * symbols to local ones. Searches .symtab; else .dynsym together with the MiniDebugInfo's .symtab, which omits what
- * .dynsym has.
+ * .dynsym has. A stub by which the file calls another one's function has that function's name, and "@plt".
  *
  * name     Borrowed until close.
  * start, size  May be null. A size of 0: the symbol has none.

@@ -114,11 +114,13 @@ static bool take_sections(struct reading *r, const struct sw_elf *elf)
     if (!take_small_segments(r, elf, &leads_to_frames) || !sw_elf_section_header(elf, elf->names, &header) ||
         !take(r, header.sh_offset, header.sh_size) || !sw_elf_section_bytes(elf, &header, &names))
         return false;
+    const struct sw_elf_plt plt = sw_elf_plt_look(elf, names);
     for (uint64_t n = 1; sw_elf_section_header(elf, n, &header); n++) {
-        if (!is_wanted(r->what, names, &header, &is_frames))
+        uint64_t skipped = 0;
+        if (!is_wanted(r->what, names, &header, &is_frames) && !sw_elf_plt_part(&plt, &header, &skipped))
             continue;
         has_frames |= is_frames;
-        if (header.sh_type != SHT_NOBITS && !take(r, header.sh_offset, header.sh_size))
+        if (header.sh_type != SHT_NOBITS && !take(r, header.sh_offset + skipped, header.sh_size - skipped))
             return false;
     }
     return has_frames || !leads_to_frames;

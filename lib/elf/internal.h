@@ -17,14 +17,15 @@ struct sw_elf_name {
     uint8_t rank;  /* among symbols with one start, the lowest is preferred */
 };
 
-enum { SW_ELF_STRINGS = 2 };
+enum { SW_ELF_STUBS = 2, SW_ELF_STRINGS };
 
 /*
  * file      The bytes; those of sw_elf_read if is_mapped.
  * program_headers, section_headers  The tables in it; a section's name is in the section of number `names`.
  * room      How many bytes may still be unpacked of this file; of one that lies in another, that one's is used.
  * inflated  .debug_frame, decompressed at the first request.
- * symbols   Made at the first request. Names are in `strings`: the file's own, those of the MiniDebugInfo.
+ * symbols   Made at the first request, and stubs with them. Names are in `strings`: the file's own, those of the
+ *           MiniDebugInfo; and those that were made for stubs (SW_ELF_STUBS).
  * mini      The file in .gnu_debugdata, over `unpacked`. mini_status: the result of opening it, once is_mini_tried.
  * outer     The file that this one was packed in; else null.
  */
@@ -41,6 +42,8 @@ struct sw_elf {
     struct sw_bytes inflated;
     struct sw_elf_name *symbols;
     size_t symbol_count;
+    struct sw_elf_name *stubs;
+    size_t stub_count;
     struct sw_bytes strings[SW_ELF_STRINGS];
     struct sw_elf *mini;
     struct sw_bytes unpacked;
@@ -80,6 +83,27 @@ void sw_elf_give_back(const struct sw_elf *elf, uint64_t size, const uint8_t *by
  */
 enum sw_status sw_elf_inflate(const struct sw_elf *elf, const Elf64_Shdr *header, struct sw_bytes compressed,
                               struct sw_bytes *inflated);
+
+/*
+ * What names of stubs come from (plt_part.c). names: of the sections. has_direct: there are stubs whose slots are not
+ * filled by .rela.plt. relative: how many relocations of .rela.dyn name nothing.
+ */
+struct sw_elf_plt {
+    struct sw_bytes names;
+    bool has_direct;
+    uint64_t relative;
+};
+struct sw_elf_plt sw_elf_plt_look(const struct sw_elf *elf, struct sw_bytes names);
+
+/* Whether a section has stubs, or relocations for them, of which the first `skipped` bytes say nothing. */
+enum sw_elf_plt_kind { SW_ELF_OTHER, SW_ELF_CODE, SW_ELF_RELOCATIONS };
+enum sw_elf_plt_kind sw_elf_plt_part(const struct sw_elf_plt *plt, const Elf64_Shdr *header, uint64_t *skipped);
+
+/* Names the stubs, once the symbols are there. Returns  SW_OK, also where there is none; SW_E_NO_MEMORY. */
+enum sw_status sw_elf_load_stubs(struct sw_elf *elf);
+
+/* The stub around a link-time address, or null. */
+const struct sw_elf_name *sw_elf_find_stub(const struct sw_elf *elf, uint64_t address);
 
 /* The MiniDebugInfo, or null and the reason in status. Opened at the first request. */
 struct sw_elf *sw_elf_mini_file(const struct sw_elf *elf, enum sw_status *status);

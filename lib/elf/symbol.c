@@ -199,8 +199,15 @@ static enum sw_status load_symbols(struct sw_elf *elf)
         count = find_table(elf, SHT_DYNSYM, &tables[0]);
         count = (uint8_t)(count + (mini && find_table(mini, SHT_SYMTAB, &tables[count])));
     }
-    const enum sw_status status = read_tables(elf, tables, count);
+    enum sw_status status = read_tables(elf, tables, count);
+    if (status == SW_OK)
+        status = sw_elf_load_stubs(elf);
     elf->has_symbols = status == SW_OK;
+    if (status != SW_OK) {
+        free(elf->symbols);
+        elf->symbols = NULL;
+        elf->symbol_count = 0;
+    }
     return status;
 }
 
@@ -224,6 +231,8 @@ enum sw_status sw_elf_symbol(struct sw_elf *elf, uint64_t address, const char **
     if (status != SW_OK)
         return status;
     const struct sw_elf_name *found = find_symbol(elf, address);
+    if (!found)
+        found = sw_elf_find_stub(elf, address);
     if (!found)
         return SW_E_NOT_FOUND;
     *name = (const char *)elf->strings[found->table].bytes + found->name;

@@ -106,6 +106,46 @@ else
     echo "ok - where the mapped file can be opened, it is used # SKIP that needs more rights"
 fi
 
+# ---- stubs ----
+cat >"$out/stubs.cc" <<'END'
+#include <cstdio>
+#include <cstring>
+#include <string>
+int main(int, char **words) { return puts(std::string(words[0]).append(words[0]).c_str()) + strlen(words[0]) > 4; }
+END
+# at_stubs NAME FLAG...: gdb stops at four stubs that a program comes to; frame #0 has the same name there and here
+at_stubs() {
+    name=$1
+    shift
+    "${CXX:-g++}" -O0 -fno-builtin -no-pie "$@" -o "$out/stubs" "$out/stubs.cc" >"$out/seen" 2>&1
+    objdump -d --no-show-raw-insn "$out/stubs" | sed -n 's/^0*\([0-9a-f]*\) <[^-+]*@plt>:$/tbreak *0x\1/p' >"$out/stubs.gdb"
+    cat >>"$out/stubs.gdb" <<END
+run
+python
+for stop in range(4):
+    gdb.execute('generate-core-file $out/stubs.core.%d' % stop)
+    print('stub', gdb.newest_frame().name())
+    gdb.execute('continue')
+end
+kill
+END
+    gdb -nx -batch -iex 'set debuginfod enabled off' -iex 'set auto-load safe-path /nowhere' -ex "source $out/stubs.gdb" "$out/stubs" >"$out/gdb-said" 2>&1
+    sed -n 's/^stub //p' "$out/gdb-said" | sed 's/(.*)@plt/@plt/' >"$out/theirs"
+    for stop in 0 1 2 3; do
+        "$tool" --plain --no-lines --core "$out/stubs.core.$stop" 2>/dev/null | sed -n 's/.*stubs!\(.*@plt\)+0x0$/\1/p' | head -n 1
+    done | sed 's/(.*)\( const\)*@plt/@plt/' >"$out/ours"
+    rm -f "$out"/stubs.core.*
+    [ "$(grep -c '@plt$' "$out/theirs")" -eq 4 ] && diff "$out/theirs" "$out/ours" >"$out/seen"
+    verdict $? "$name: stubs have the names that gdb gives them" "$out/gdb-said"
+}
+if command -v gdb >/dev/null 2>&1; then
+    at_stubs "a program"
+    at_stubs "a program bound at its start" -Wl,-z,now
+    at_stubs "a program with marks for indirect branches" -fcf-protection=full -Wl,-z,ibtplt
+else
+    echo "ok - stubs have the names that gdb gives them # SKIP no gdb"
+fi
+
 # ---- threads that are alike ----
 "${CC:-gcc}" -O1 -pthread -o "$out/idle" test/snapstacks/idle.c >"$out/seen" 2>&1
 verdict $? "idle.c compiles"
