@@ -207,7 +207,8 @@ SW_API SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process,
  * stop are left out, as by sw_process_stop, and listed (sw_process_left_out). The process stands
  * only while its stacks are copied; walks are made afterwards. A capture replaces the previous one, whose walkers must
  * not be used any more. The memory map is read before the stop. So call sw_process_add_images after the capture, for
- * code that was loaded since.
+ * code that was loaded since. If the process begins another program after the capture (execve), calls that read its
+ * memory map return SW_E_GONE until it is captured again, or stopped.
  *
  * stack_bytes  How much of each stack is copied at most, from the red zone below sp upwards. 0: 256 KiB. At most 8 MiB.
  *

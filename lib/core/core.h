@@ -110,6 +110,9 @@ void sw_core_process_read(const struct sw_core_headers *headers, struct sw_core_
 /* A value of the auxiliary vector; 0: it is not there. */
 uint64_t sw_core_auxv(const struct sw_core_process *process, uint64_t type);
 
+/* An address in the image that the kernel starts first: the dynamic linker, or the program; 0: not known. */
+uint64_t sw_core_first(const struct sw_core_process *process);
+
 /* pid: 0 if unknown. name (at most 16 bytes) and arguments (at most 80): NUL-terminated, empty if unknown. */
 uint64_t sw_core_pid(const struct sw_core_process *process);
 void sw_core_name(const struct sw_core_process *process, char name[17]);
@@ -133,7 +136,8 @@ bool sw_core_mappings_next(struct sw_core_mappings *mappings, struct sw_core_map
 /* The next code range of a capsule (snapwalk/capsule.h), and its name, which lies in the note. False: no more. */
 bool sw_core_ranges_next(struct sw_core_notes *notes, struct sw_range *range, const char **name);
 
-/* The build id in an ELF file, or in any first part of one; empty: none found. */
+/* The build id in an ELF file, or in any first part of one; empty: none found, or longer than any. */
+enum { SW_CORE_BUILD_ID_MOST = 64 };
 struct sw_bytes sw_core_build_id(struct sw_bytes file);
 
 /* The link-time address that corresponds to file offset 0. False: the file has no segment. */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { BUILD_ID = 3, BUILD_ID_MOST = 64, LINKS_MOST = 4096, ENTRIES_MOST = 512 };
+enum { BUILD_ID = 3, LINKS_MOST = 4096, ENTRIES_MOST = 512 };
 enum { TAG_NULL = 0, TAG_DEBUG = 21 };
 enum { DEBUG_LIST_AT = 8, LINK_NAME_AT = 8, LINK_DYNAMIC_AT = 16, LINK_NEXT_AT = 24 };
 
@@ -21,7 +21,7 @@ struct sw_bytes sw_core_build_id(struct sw_bytes file)
     struct sw_core_notes notes = sw_core_notes_over(&headers);
     while (sw_core_notes_next(&notes, &note))
         if (note.type == BUILD_ID && note.owner.size == 4 && memcmp(note.owner.bytes, "GNU", 4) == 0 &&
-            note.data.size > 0 && note.data.size <= BUILD_ID_MOST)
+            note.data.size > 0 && note.data.size <= SW_CORE_BUILD_ID_MOST)
             return note.data;
     return (struct sw_bytes){ 0 };
 }

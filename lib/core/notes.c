@@ -113,6 +113,12 @@ uint64_t sw_core_auxv(const struct sw_core_process *process, uint64_t type)
     }
 }
 
+uint64_t sw_core_first(const struct sw_core_process *process)
+{
+    const uint64_t linker = sw_core_auxv(process, SW_AUXV_BASE);
+    return linker ? linker : sw_core_auxv(process, SW_AUXV_ENTRY);
+}
+
 uint64_t sw_core_pid(const struct sw_core_process *process)
 {
     return part32(process->psinfo, SW_PSINFO_PID_AT);

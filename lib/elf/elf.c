@@ -174,12 +174,12 @@ static bool is_marked_program(const struct sw_elf *elf, const Elf64_Phdr *dynami
     return false;
 }
 
-uint64_t sw_elf_start(const struct sw_elf *elf)
+uint64_t sw_elf_start(const struct sw_elf *elf, bool is_first)
 {
     Elf64_Ehdr header;
     Elf64_Phdr segment, dynamic = { 0 };
     memcpy(&header, elf->file.bytes, sizeof header);
-    bool is_program = header.e_type == ET_EXEC;
+    bool is_program = is_first || header.e_type == ET_EXEC;
     for (uint64_t i = 0; !is_program && sw_elf_program_header(elf, i, &segment); i++) {
         is_program = segment.p_type == PT_INTERP;
         if (segment.p_type == PT_DYNAMIC && dynamic.p_type == 0) /* there is one */

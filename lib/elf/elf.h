@@ -51,8 +51,11 @@ void sw_elf_set_room(struct sw_elf *elf, uint64_t room);
 
 enum sw_machine sw_elf_machine(const struct sw_elf *elf);
 
-/* Where a program begins, as a link-time address; 0 in a library, whose header may hold anything there. */
-uint64_t sw_elf_start(const struct sw_elf *elf);
+/*
+ * Where a program begins, as a link-time address; 0 in a library, whose header may hold anything there. is_first: it is
+ * known that the kernel starts this file.
+ */
+uint64_t sw_elf_start(const struct sw_elf *elf, bool is_first);
 
 /*
  * The loadable segments: link-time address, size in memory, file offset, executable. Returns false past the last.

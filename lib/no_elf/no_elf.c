@@ -72,9 +72,9 @@ void sw_elf_set_room(struct sw_elf *elf, uint64_t room)
     (void)elf, (void)room;
 }
 
-uint64_t sw_elf_start(const struct sw_elf *elf)
+uint64_t sw_elf_start(const struct sw_elf *elf, bool is_first)
 {
-    (void)elf;
+    (void)elf, (void)is_first;
     return 0;
 }
 

@@ -3,6 +3,8 @@
  */
 #include "target/core.h"
 
+#include "base/memory.h"
+
 #include <string.h>
 
 enum { IMAGE_BEGIN = 1 << 16 };
@@ -27,17 +29,43 @@ bool sw_core_get_file(const struct sw_core *core, size_t number, struct sw_core_
     return false;
 }
 
-static enum sw_core_file_state check_first_page(struct sw_bytes held, struct sw_bytes file)
+static enum sw_core_file_state compare(struct sw_bytes a, struct sw_bytes b)
 {
-    enum { PAGE = 4096 };
+    return a.size == b.size && memcmp(a.bytes, b.bytes, (size_t)a.size) == 0 ? SW_CORE_FILE_CHECKED
+                                                                             : SW_CORE_FILE_OTHER;
+}
+
+/*
+ * held: from the image's first byte on, which is at `begin`. A capsule has the note by itself, behind a hole.
+ * UNCHECKED: there is none.
+ */
+static enum sw_core_file_state check_build_id(struct sw_core *core, uint64_t begin, struct sw_bytes held,
+                                              struct sw_bytes file)
+{
+    uint8_t note[SW_CORE_BUILD_ID_MOST];
+    const struct sw_memory own = sw_core_own_memory(core);
     const struct sw_bytes a = sw_core_build_id(held);
     const struct sw_bytes b = sw_core_build_id(file);
-    if (a.size > 0 && b.size > 0)
-        return a.size == b.size && memcmp(a.bytes, b.bytes, (size_t)a.size) == 0 ? SW_CORE_FILE_CHECKED
-                                                                                 : SW_CORE_FILE_OTHER;
-    uint64_t size = held.size < PAGE ? held.size : PAGE;
-    size = size < file.size ? size : file.size;
-    return memcmp(held.bytes, file.bytes, (size_t)size) == 0 ? SW_CORE_FILE_CHECKED : SW_CORE_FILE_OTHER;
+    if (b.size == 0)
+        return SW_CORE_FILE_UNCHECKED;
+    if (a.size > 0)
+        return compare(a, b);
+    if (sw_memory_read(&own, begin + (uint64_t)(b.bytes - file.bytes), note, (size_t)b.size) != b.size)
+        return SW_CORE_FILE_UNCHECKED;
+    return compare((struct sw_bytes){ note, b.size, 0 }, b);
+}
+
+static enum sw_core_file_state check_first_page(struct sw_core *core, uint64_t begin, struct sw_bytes held,
+                                                struct sw_bytes file)
+{
+    enum { PAGE = 4096 };
+    const enum sw_core_file_state known = check_build_id(core, begin, held, file);
+    if (known != SW_CORE_FILE_UNCHECKED)
+        return known;
+    const uint64_t whole = file.size < PAGE ? file.size : PAGE, size = held.size < whole ? held.size : whole;
+    if (memcmp(held.bytes, file.bytes, (size_t)size) != 0)
+        return SW_CORE_FILE_OTHER;
+    return size == whole ? SW_CORE_FILE_CHECKED : SW_CORE_FILE_UNCHECKED;
 }
 
 static enum sw_core_file_state check_dynamic(struct sw_core *core, const struct sw_core_headers *headers,
@@ -73,6 +101,6 @@ enum sw_core_file_state sw_core_check_file(struct sw_core *core, const struct sw
     if (!is_pe && headers.machine != core->headers.machine)
         return SW_CORE_FILE_OTHER;
     if (held.size >= SW_CORE_HEADER_BYTES)
-        return check_first_page(held, bytes);
+        return check_first_page(core, file->info.address, held, bytes);
     return is_pe ? SW_CORE_FILE_UNCHECKED : check_dynamic(core, &headers, file);
 }

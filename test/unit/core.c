@@ -244,8 +244,8 @@ static void is_walked(enum sw_machine machine)
     assert_int_equal(sw_images_find(images, PROGRAM_AT + F_AT, &image), SW_OK);
     assert_true(image.machine == machine && image.begin == PROGRAM_AT);
     assert_string_equal(image.path, "/bin/made");
-    walk_is(core, images, MADE_CRASHED, pcs, 2, SW_STOP_ROOT_ZERO);
-    walk_is(core, images, MADE_PID, pcs + 1, 1, SW_STOP_ROOT_ZERO);
+    walk_is(core, images, MADE_CRASHED, pcs, 2, SW_STOP_ROOT); /* f is at AT_ENTRY */
+    walk_is(core, images, MADE_PID, pcs + 1, 1, SW_STOP_ROOT);
     close_all(core, images, &shelf);
 }
 
@@ -471,7 +471,7 @@ static void what_no_note_tells_the_dynamic_linker_lists(void **state)
     assert_int_equal(sw_images_find(images, LIBRARY_AT + F_AT, &image), SW_OK);
     assert_string_equal(image.path, "/lib/made.so");
     const uint64_t pcs[] = { PROGRAM_AT + made_in_g(SW_MACHINE_ARM64), PROGRAM_AT + made_in_f(SW_MACHINE_ARM64) };
-    walk_is(core, images, MADE_CRASHED, pcs, 2, SW_STOP_ROOT_ZERO);
+    walk_is(core, images, MADE_CRASHED, pcs, 2, SW_STOP_ROOT);
     assert_int_equal(sw_core_add_images(core, &files, images), SW_OK);
     assert_int_equal(shelf.asked, 2);
     close_all(core, images, &shelf);

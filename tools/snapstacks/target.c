@@ -17,7 +17,8 @@ enum {
     ENTRIES_LEAST = 1 << 10,
     ENTRIES_MOST = 1 << 16,
     ANALYSIS_OF_A_THREAD = 1 << 12,
-    ENTRIES_OF_A_THREAD = 16
+    ENTRIES_OF_A_THREAD = 16,
+    PROGRAM_ROUNDS = 4 /* of a process that begins another program each time */
 };
 
 static void create_parts(struct target *t)
@@ -156,15 +157,13 @@ static bool learn_all(struct target *t)
  * Runtimes are known by symbols of their files, which lie on no stack of a thread that waits; the CLR is known by its
  * memory. A capsule is for readers that know nothing of what is left out.
  */
-static void add_images(struct target *t, enum sw_runtime_kind kind, bool saves, const char *what)
+static enum sw_status add_images(struct target *t, enum sw_runtime_kind kind, bool saves)
 {
     const bool is_by_symbols =
         kind == SW_RUNTIME_HOTSPOT || kind == SW_RUNTIME_V8 || kind == SW_RUNTIME_PYTHON || kind == SW_RUNTIME_MONO;
     t->has_all_images = saves || is_by_symbols;
-    must_for(t->has_all_images ? sw_process_add_images(t->process, t->images)
-                               : sw_process_add_captured_images(t->process, t->images),
-             t->pid, what);
-    report_replaced(t);
+    return t->has_all_images ? sw_process_add_images(t->process, t->images)
+                             : sw_process_add_captured_images(t->process, t->images);
 }
 
 /*
@@ -181,29 +180,50 @@ static void open_clr_first(struct target *t, const struct sw_runtime *found)
     must(sw_images_create(NULL, &t->with_methods), "images");
 }
 
+/* SW_E_GONE: the process has ended, or begun another program since it was captured. */
+static enum sw_status capture_process(struct target *t, bool saves, struct sw_runtime *found)
+{
+    const enum sw_status status = sw_process_capture(t->process, STACK_BYTES);
+    if (status != SW_OK)
+        return status;
+    sw_process_runtimes(t->process, found, 1); /* by the pages of the capture, which are read once */
+    create_caches(t);
+    if (found->kind == SW_RUNTIME_CLR && !saves)
+        open_clr_first(t, found);
+    return add_images(t, found->kind, saves);
+}
+
+static enum sw_status try_process(struct target *t, int pid, bool saves, bool asks, struct sw_runtime *found)
+{
+    *t = (struct target){ .pid = pid };
+    *found = (struct sw_runtime){ SW_RUNTIME_NATIVE, 0 };
+    create_parts(t);
+    const enum sw_status status = sw_process_open(NULL, pid, &t->process);
+    if (status != SW_OK)
+        return status;
+    if (asks) {
+        sw_process_runtimes(t->process, found, 1);
+        ask_runtime(pid, found->kind); /* before the process is stopped */
+    }
+    return capture_process(t, saves, found);
+}
+
 void target_open_process(struct target *t, int pid, bool saves, bool asks)
 {
     char what[40];
-    struct sw_runtime found = { SW_RUNTIME_NATIVE, 0 };
-    *t = (struct target){ .pid = pid };
-    snprintf(what, sizeof what, "process %d", pid);
-    create_parts(t);
-    must_for(sw_process_open(NULL, pid, &t->process), pid, what);
-    if (asks) {
-        sw_process_runtimes(t->process, &found, 1);
-        ask_runtime(pid, found.kind); /* before the process is stopped */
+    struct sw_runtime found;
+    enum sw_status status = try_process(t, pid, saves, asks, &found);
+    for (unsigned round = 1; round < PROGRAM_ROUNDS && status == SW_E_GONE; round++) {
+        target_close(t);
+        status = try_process(t, pid, saves, false, &found);
     }
-    must_for(sw_process_capture(t->process, STACK_BYTES), pid, what);
-    sw_process_runtimes(t->process, &found, 1); /* by the pages of the capture, which are read once */
-    create_caches(t);
-    const bool is_first = found.kind == SW_RUNTIME_CLR && !saves;
-    if (is_first)
-        open_clr_first(t, &found);
-    add_images(t, found.kind, saves, what);
+    snprintf(what, sizeof what, "process %d", pid);
+    must_for(status, pid, what);
+    report_replaced(t);
     if (saves)
         begin_capsule(t, machine_of_process(t));
     const struct sw_memory memory = target_memory(t);
-    if (!is_first)
+    if (found.kind != SW_RUNTIME_CLR || saves)
         runtime_open(&t->runtime, &found, pid, t->images, &memory);
     create_perfmap(t);
     read_jitdump(t, NULL);

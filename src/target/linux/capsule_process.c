@@ -51,22 +51,15 @@ static enum sw_status add_map(struct sw_capsule *capsule, int pages, const struc
     return sw_capsule_add_map(capsule, &row, has_file ? path : NULL);
 }
 
-static enum sw_status read_text(const struct sw_process *process, const char *file, struct sw_os_text *text)
-{
-    char path[SW_PROC_PATH_BYTES];
-    snprintf(path, sizeof path, "/proc/%d/%s", process->live_tid, file);
-    return sw_os_read_file(&process->alloc, path, text);
-}
-
 /* What cannot be read stays empty. */
 static void read_words(struct sw_capsule *capsule, struct sw_process *process)
 {
     struct sw_os_text text;
-    if (read_text(process, "comm", &text) == SW_OK) {
+    if (sw_process_read_text(process, "comm", &text) == SW_OK) {
         snprintf(capsule->name, sizeof capsule->name, "%.*s", (int)strcspn(text.bytes, "\n"), text.bytes);
         sw_os_free_text(&process->alloc, &text);
     }
-    if (read_text(process, "cmdline", &text) != SW_OK)
+    if (sw_process_read_text(process, "cmdline", &text) != SW_OK)
         return;
     for (size_t i = 0; i < text.size && i < sizeof capsule->arguments - 1; i++)
         capsule->arguments[i] = text.bytes[i] ? text.bytes[i] : ' ';
@@ -76,7 +69,7 @@ static void read_words(struct sw_capsule *capsule, struct sw_process *process)
 static enum sw_status read_auxv(struct sw_capsule *capsule, struct sw_process *process)
 {
     struct sw_os_text text;
-    enum sw_status status = read_text(process, "auxv", &text);
+    enum sw_status status = sw_process_read_text(process, "auxv", &text);
     if (status != SW_OK)
         return status;
     status = sw_capsule_set_auxv(capsule, text.bytes, text.size);

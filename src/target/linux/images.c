@@ -49,7 +49,8 @@ static void note_code(struct sw_image_entry *entry, const struct sw_elf_segment 
     entry->code_end = end > entry->code_end ? end : entry->code_end;
 }
 
-static enum sw_status place_elf(struct sw_image_entry *entry, uint64_t address)
+/* first: an address in what the kernel starts, as struct sw_image_file has it. */
+static enum sw_status place_elf(struct sw_image_entry *entry, uint64_t address, uint64_t first)
 {
     struct sw_elf_segment segment;
     uint64_t low = UINT64_MAX;
@@ -74,15 +75,16 @@ static enum sw_status place_elf(struct sw_image_entry *entry, uint64_t address)
     entry->info.machine = sw_elf_machine(entry->elf);
     entry->code_begin += entry->info.bias;
     entry->code_end += entry->info.bias;
-    const uint64_t start = sw_elf_start(entry->elf);
+    const bool is_first = first >= entry->info.begin && first < entry->info.end;
+    const uint64_t start = sw_elf_start(entry->elf, is_first);
     entry->start = start ? entry->info.bias + start : 0;
     return SW_OK; /* insert looks at whether it wraps, which another mapping of the file may not */
 }
 
-static enum sw_status fill_elf(struct sw_images *images, struct sw_image_entry *entry, uint64_t address)
+static enum sw_status fill_elf(struct sw_images *images, struct sw_image_entry *entry, uint64_t address, uint64_t first)
 {
     entry->release = sw_images_release_elf;
-    const enum sw_status status = place_elf(entry, address);
+    const enum sw_status status = place_elf(entry, address, first);
     return status == SW_OK ? sw_images_take_sections(images, entry) : status;
 }
 
@@ -154,31 +156,31 @@ static enum sw_status starts_like_pe(const char *path, bool *is_pe)
 }
 
 /* A whole file, or an image as it is mapped. */
-static enum sw_status fill_bytes(struct sw_images *images, struct sw_image_entry *entry, struct sw_bytes bytes,
-                                 uint64_t room, bool is_mapped)
+static enum sw_status fill_bytes(struct sw_images *images, struct sw_image_entry *entry,
+                                 const struct sw_image_file *file, bool is_mapped)
 {
+    const struct sw_bytes bytes = file->bytes;
     if (bytes.size >= 2 && memcmp(bytes.bytes, "MZ", 2) == 0) {
         const enum sw_status status = sw_pe_open(bytes, is_mapped, &entry->pe);
         return status == SW_OK ? sw_sources_open_pe(images, entry) : status;
     }
     const enum sw_status status = sw_elf_open_bytes(bytes, &entry->elf);
-    if (status == SW_OK && room)
-        sw_elf_set_room(entry->elf, room);
-    return status == SW_OK ? fill_elf(images, entry, bytes.address) : status;
+    if (status == SW_OK && file->room)
+        sw_elf_set_room(entry->elf, file->room);
+    return status == SW_OK ? fill_elf(images, entry, file->address, file->first) : status;
 }
 
 static enum sw_status fill(struct sw_images *images, struct sw_image_entry *entry, const struct sw_image_file *file)
 {
     bool is_pe = false;
     if (file->bytes.size)
-        return fill_bytes(images, entry, (struct sw_bytes){ file->bytes.bytes, file->bytes.size, file->address },
-                          file->room, false);
+        return fill_bytes(images, entry, file, false);
     enum sw_status status = starts_like_pe(file->open_path, &is_pe);
     if (status == SW_OK && is_pe)
         return fill_pe(images, entry, file);
     if (status == SW_OK)
         status = sw_elf_open(file->open_path, &entry->elf);
-    return status == SW_OK ? fill_elf(images, entry, file->address) : status;
+    return status == SW_OK ? fill_elf(images, entry, file->address, file->first) : status;
 }
 
 /* Inserts a filled entry, or discards it. */
@@ -295,9 +297,9 @@ enum sw_status sw_images_put_memory(struct sw_images *images, const struct sw_im
     entry->origin = file->origin;
     entry->identity = file->identity;
     enum sw_status status = copy_memory(images, entry, file->address, size, memory);
-    const struct sw_bytes bytes = { entry->held, size, file->address };
+    const struct sw_image_file copy = { .address = file->address, .bytes = { entry->held, size, file->address } };
     if (status == SW_OK)
-        status = fill_bytes(images, entry, bytes, 0, true);
+        status = fill_bytes(images, entry, &copy, true);
     return insert_or_discard(images, entry, status, NULL);
 }
 

@@ -10,8 +10,11 @@
  *
  * open_path   What to open. path: the image's name.
  * address     ELF: where file offset 0 is mapped; PE: the base address.
- * bytes       The whole file, borrowed for the life of the image: then nothing is opened. Else empty.
+ * bytes       The whole file, with its address, borrowed for the life of the image: then nothing is opened. Else
+ *             empty.
  * room        How much may be unpacked of them, if they have holes; else 0.
+ * first       An address in the image that the kernel starts first: the dynamic linker of a program that has one. 0:
+ *             not known. The program itself is known by its file.
  * header      PE: what the file that is opened has to begin with. Empty: it may be any.
  */
 struct sw_image_file {
@@ -23,6 +26,7 @@ struct sw_image_file {
     struct sw_bytes bytes;
     struct sw_bytes header;
     uint64_t room;
+    uint64_t first;
 };
 
 /* Returns as sw_images_add_file; SW_E_NOT_FOUND (another header). end: receives the end of the image; may be null. */

@@ -58,8 +58,9 @@ static enum sw_status put_site(const struct mapped *m, struct sw_images *images,
                                         .address = map->begin,
                                         .origin = m->core,
                                         .identity = map->inode,
-                                        .bytes = found->bytes,
-                                        .room = found->room };
+                                        .bytes = { found->bytes.bytes, found->bytes.size, map->begin },
+                                        .room = found->room,
+                                        .first = sw_core_first(&m->core->process) };
     if (found->bytes.size == 0 || sw_images_keep(images, &file, end))
         return SW_OK;
     return sw_images_put_file(images, &file, end);

@@ -4,6 +4,7 @@
  *
  * Source: proc(5), /proc/pid/map_files and /proc/pid/root.
  */
+#include "core/core.h"
 #include "target/linux/captured_sites.h"
 #include "target/linux/images.h"
 #include "target/linux/mirror.h"
@@ -66,14 +67,28 @@ static enum sw_status pin_file(struct sw_process *process, const struct sw_map *
     return is_replaced ? SW_E_GONE : SW_E_NOT_FOUND;
 }
 
+/* As struct sw_image_file has it. */
+static uint64_t read_first(const struct sw_process *process)
+{
+    struct sw_os_text text;
+    if (sw_process_read_text(process, "auxv", &text) != SW_OK)
+        return 0;
+    const struct sw_core_process started = { .auxv = { (const uint8_t *)text.bytes, text.size, 0 } };
+    const uint64_t first = sw_core_first(&started);
+    sw_os_free_text(&process->alloc, &text);
+    return first;
+}
+
 /* wanted: else it stays where it is registered, and is not opened. */
 static enum sw_status put_site(struct sw_process *process, struct sw_images *images, const struct sw_map *map,
-                               bool wanted, uint64_t *end)
+                               uint64_t first, bool wanted, uint64_t *end)
 {
     char path[PATH_BYTES];
     struct sw_os_pin pin;
     bool deleted;
-    struct sw_image_file file = { .path = path, .address = map->begin, .origin = process, .identity = map->inode };
+    struct sw_image_file file = {
+        .path = path, .address = map->begin, .origin = process, .identity = map->inode, .first = first
+    };
     enum sw_status status = sw_maps_path(map, path, sizeof path, &deleted);
     if (status != SW_OK || sw_images_keep(images, &file, end) || !wanted)
         return status;
@@ -94,7 +109,7 @@ static enum sw_status put_vdso(struct sw_process *process, struct sw_images *ima
     const struct sw_memory memory = sw_process_memory(process);
     for (size_t i = 0; i < process->map_count; i++) {
         const struct sw_map *map = &process->maps[i];
-        const struct sw_image_file file = { name, name, map->begin, process, 0, { 0 }, { 0 }, 0 };
+        const struct sw_image_file file = { .path = name, .address = map->begin, .origin = process };
         uint64_t end;
         if (map->path_size != sizeof name - 1 || memcmp(map->path, name, sizeof name - 1) != 0)
             continue;
@@ -109,6 +124,7 @@ static enum sw_status put_vdso(struct sw_process *process, struct sw_images *ima
 static enum sw_status put_all(struct sw_process *process, struct sw_images *images, const bool *sites)
 {
     const struct sw_memory memory = sw_process_memory(process);
+    const uint64_t first = read_first(process);
     const struct sw_map *map;
     bool overlap = false;
     uint64_t floor = 0;
@@ -117,7 +133,8 @@ static enum sw_status put_all(struct sw_process *process, struct sw_images *imag
     sw_process_forget_replaced(process);
     sw_images_mark(images, process);
     while ((map = sw_images_next_site(process->maps, process->map_count, &at, floor, &memory, &is_pe)) != NULL) {
-        const enum sw_status status = put_site(process, images, map, !sites || sites[map - process->maps], &floor);
+        const enum sw_status status =
+            put_site(process, images, map, first, !sites || sites[map - process->maps], &floor);
         if (sw_images_fatal(status))
             return status;
         overlap |= status == SW_E_OVERLAP;

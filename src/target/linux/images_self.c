@@ -189,7 +189,9 @@ static enum sw_status put_object(struct refresh *refresh, const struct object *o
     struct sw_image info = { .path = path };
     uint64_t end;
     locate_object(object, &info);
-    const struct sw_image_file file = { path, path, info.begin, &origin_self, 0, { 0 }, { 0 }, 0 };
+    const struct sw_image_file file = {
+        .open_path = path, .path = path, .address = info.begin, .origin = &origin_self
+    };
     if (info.begin >= info.end || sw_images_keep(refresh->images, &file, &end))
         return SW_OK;
     const enum sw_status status = put_mapped(refresh, object, &info);

@@ -31,7 +31,9 @@ enum sw_status sw_images_put_own_pe(struct sw_images *images, const void *origin
 {
     const struct sw_memory memory = sw_self_memory();
     char path[PATH_BYTES];
-    struct sw_image_file file = { path, path, map->begin, origin, map->inode, { 0 }, { 0 }, 0 };
+    struct sw_image_file file = {
+        .open_path = path, .path = path, .address = map->begin, .origin = origin, .identity = map->inode
+    };
     struct sw_pe pe;
     uint8_t header[PAGE];
     enum sw_status status = sw_maps_path(map, path, sizeof path, NULL);

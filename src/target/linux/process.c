@@ -104,6 +104,13 @@ enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, 
     return SW_OK;
 }
 
+enum sw_status sw_process_read_text(const struct sw_process *process, const char *file, struct sw_os_text *text)
+{
+    char path[SW_PROC_PATH_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/%s", process->live_tid, file);
+    return sw_os_read_file(&process->alloc, path, text);
+}
+
 static bool open_memory(struct sw_process *process)
 {
     char path[SW_PROC_PATH_BYTES];
@@ -132,6 +139,13 @@ static bool is_device(const struct sw_process *process, uint64_t address)
            !begins(map, "/dev/zero (deleted)", true);
 }
 
+/* Whether what was captured is of a program that the process has left. Of what stands, no such thing is asked. */
+static bool has_left_captured(const struct sw_process *process)
+{
+    return process->capture.is_of_program && !process->is_adopted && !sw_process_threads(process, NULL, 0) &&
+           !sw_process_executes(process->live_tid, &process->capture.program);
+}
+
 /*
  * By /proc/PID/mem. process_vm_readv waits where the process handles its page faults itself (userfaultfd(2)), and would
  * wait for ever for a handler that stands; this file does not: the page is unreadable. Nothing is read at the end of
@@ -148,7 +162,7 @@ size_t sw_process_read(void *arg, uint64_t address, void *to, size_t size)
         const ssize_t got = pread(process->mem_file, (char *)to + done, size - done, (off_t)(address + done));
         if (got > 0)
             done += (size_t)got;
-        else if (got < 0 || done || is_fresh || !open_memory(process))
+        else if (got < 0 || done || is_fresh || has_left_captured(process) || !open_memory(process))
             break;
         else
             is_fresh = true;
@@ -193,11 +207,9 @@ static enum sw_status parse_maps(struct sw_process *process)
 
 static enum sw_status read_maps_once(struct sw_process *process)
 {
-    char path[SW_PROC_PATH_BYTES];
     struct sw_os_text text;
     process->live_tid = sw_process_live_thread(process->pid);
-    snprintf(path, sizeof path, "/proc/%d/maps", process->live_tid);
-    enum sw_status status = sw_os_read_file(&process->alloc, path, &text);
+    enum sw_status status = sw_process_read_text(process, "maps", &text);
     if (status == SW_OK && is_unchanged(process, &text)) {
         sw_os_free_text(&process->alloc, &text);
     } else {
@@ -218,6 +230,8 @@ enum sw_status sw_process_read_maps(struct sw_process *process)
         if (status == SW_E_GONE && process->live_tid == 0)
             break;
     }
+    if (status == SW_OK && has_left_captured(process))
+        status = SW_E_GONE;
     /* The map of a running process is valid for one call only. */
     process->maps_valid = status == SW_OK && (process->is_adopted || sw_process_threads(process, NULL, 0) != 0);
     return status;

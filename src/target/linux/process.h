@@ -68,8 +68,16 @@ struct sw_process_captured {
     struct sw_process_copy copies[2];
 };
 
+/* Which program a process executes, of those that it may begin one after the other: by addresses that differ. */
+struct sw_process_program {
+    uint64_t start_code;
+    uint64_t start_stack;
+};
+
 /* Memory is reused from one capture to the next; only the counts restart. */
 struct sw_process_capture {
+    bool is_of_program; /* else there is no capture, or a stop since */
+    struct sw_process_program program;
     struct sw_process_captured *threads;
     size_t thread_count;
     size_t thread_room;
@@ -147,12 +155,14 @@ enum {
 
 /*
  * process_task.c. thread_state: the letter of proc(5), 0: there is no such thread. thread_ended: a zombie counts as
- * ended. is_of_kernel: a thread of the kernel. thread_file: a file of a thread as a string; false: there is no such
- * thread, or it may not be read. next_thread: of an open /proc/PID/task, 0: no more. live_thread: one that has not
- * ended, if possible the main one; 0: none.
+ * ended. is_of_kernel: a thread of the kernel. executes: this program, now. thread_file: a file of a thread as a
+ * string; false: there is no such thread, or it may not be read. next_thread: of an open /proc/PID/task, 0: no more.
+ * live_thread: one that has not ended, if possible the main one; 0: none.
  */
 char sw_process_thread_state(int pid, int tid);
 bool sw_process_is_of_kernel(int pid);
+struct sw_process_program sw_process_read_program(int pid);
+bool sw_process_executes(int pid, const struct sw_process_program *program);
 bool sw_process_thread_ended(int pid, int tid);
 bool sw_process_thread_file(int pid, int tid, const char *file, char text[SW_PROC_TEXT_BYTES]);
 int sw_process_next_thread(DIR *tasks);
@@ -222,8 +232,9 @@ enum sw_status sw_process_add_captured(struct sw_process *process, int tid, cons
 enum sw_status sw_process_copy_stack(struct sw_process *process, struct sw_process_captured *thread, size_t most);
 enum sw_status sw_process_copy_stacks(struct sw_process *process, size_t most);
 
-/* process.c. Reads the process' memory. Never waits for the process. */
+/* process.c. read: the process' memory; never waits for the process. read_text: a file of /proc, as sw_os_read_file. */
 size_t sw_process_read(void *process, uint64_t address, void *to, size_t size);
+enum sw_status sw_process_read_text(const struct sw_process *process, const char *file, struct sw_os_text *text);
 
 /*
  * read_maps: reads the memory map again, unless the process has been stopped since the last time, and parses it if it

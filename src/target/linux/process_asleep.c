@@ -99,6 +99,9 @@ enum sw_status sw_process_capture_asleep(struct sw_process *process, size_t stac
     closedir(tasks);
     sw_process_sort_left_out(process);
     sw_process_sort_captured(process);
+    process->capture.is_of_program = sw_process_executes(process->live_tid, &process->capture.program);
+    if (status == SW_OK && !process->capture.is_of_program)
+        status = SW_E_GONE;
     if (status != SW_OK)
         process->capture.thread_count = 0;
     return status;

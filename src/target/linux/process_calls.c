@@ -88,6 +88,7 @@ enum sw_status sw_process_on_tracer(struct sw_process *process, sw_process_call 
 static enum sw_status stop_call(struct sw_process *process, void *arg)
 {
     (void)arg;
+    process->capture.is_of_program = false;
     const enum sw_status status = sw_process_stop_threads(process);
     for (size_t i = 0; i < process->thread_count; i++) {
         struct sw_process_thread *thread = &process->threads[i];

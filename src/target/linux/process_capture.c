@@ -105,7 +105,8 @@ static enum sw_status capture_call(struct sw_process *process, void *arg)
     enum sw_status status = sw_process_stop_threads(process);
     if (status != SW_OK)
         return status;
-    status = capture_threads(process, *most);
+    process->capture.is_of_program = sw_process_executes(process->live_tid, &process->capture.program);
+    status = process->capture.is_of_program ? capture_threads(process, *most) : SW_E_GONE;
     const enum sw_status resumed = sw_process_resume_threads(process);
     return status == SW_OK ? resumed : status;
 }
@@ -118,6 +119,8 @@ enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack
         return SW_E_BUSY;
     *most = sw_process_stack_most(stack_bytes);
     process->capture.thread_count = process->capture.store_size = 0;
+    process->capture.is_of_program = false;
+    process->capture.program = sw_process_read_program(process->live_tid);
     process->left_out.count = 0;
     sw_page_cache_begin(&process->capture.pages, &process->alloc);
     return sw_process_read_maps(process);
@@ -125,12 +128,18 @@ enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack
 
 enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes)
 {
+    enum { ROUNDS = 8 }; /* of a process that begins another program each time */
     size_t most;
-    enum sw_status status = sw_process_begin_capture(process, stack_bytes, &most);
-    if (!process || status == SW_E_BUSY)
-        return status;
-    if (status == SW_OK)
-        status = sw_process_on_tracer(process, capture_call, &most);
+    enum sw_status status = SW_E_GONE;
+    for (unsigned round = 0; round < ROUNDS && status == SW_E_GONE; round++) {
+        status = sw_process_begin_capture(process, stack_bytes, &most);
+        if (!process || status == SW_E_BUSY)
+            return status;
+        if (status == SW_OK)
+            status = sw_process_on_tracer(process, capture_call, &most);
+        if (process->capture.is_of_program)
+            break;
+    }
     if (status != SW_OK && status != SW_E_GONE)
         process->capture.thread_count = 0;
     return status;

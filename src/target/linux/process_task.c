@@ -57,6 +57,30 @@ bool sw_process_is_of_kernel(int pid)
     return stat && sscanf(stat, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & KERNEL_THREAD;
 }
 
+/* Where a program's code and stack are: execve(2) draws both anew. Zeros where the kernel does not tell us. */
+struct sw_process_program sw_process_read_program(int pid)
+{
+    enum { STATE_TO_START_CODE = 23, START_CODE_TO_START_STACK = 2 };
+    char text[SW_PROC_TEXT_BYTES];
+    struct sw_process_program program = { 0 };
+    const char *field = read_stat(pid, pid, text);
+    for (unsigned i = 0; field && i < STATE_TO_START_CODE; i++)
+        field = strchr(field + 1, ' ');
+    if (field)
+        program.start_code = strtoull(field, NULL, 10);
+    for (unsigned i = 0; field && i < START_CODE_TO_START_STACK; i++)
+        field = strchr(field + 1, ' ');
+    if (field)
+        program.start_stack = strtoull(field, NULL, 10);
+    return program;
+}
+
+bool sw_process_executes(int pid, const struct sw_process_program *program)
+{
+    const struct sw_process_program now = sw_process_read_program(pid);
+    return now.start_code == program->start_code && now.start_stack == program->start_stack;
+}
+
 bool sw_process_thread_ended(int pid, int tid)
 {
     const char state = sw_process_thread_state(pid, tid);

@@ -58,6 +58,7 @@ enum sw_status sw_process_adopt_stop(struct sw_process *process, size_t stack_by
     if (process->thread_count)
         return SW_E_BUSY;
     process->is_adopted = true;
+    process->capture.is_of_program = false;
     process->maps_valid = process->stop.is_begun = false;
     process->stop.stack_bytes = stack_bytes;
     const enum sw_status status = sw_process_read_maps(process);
