@@ -33,17 +33,33 @@ const char *sw_runtime_kind_name(enum sw_runtime_kind kind)
 
 /* ---- Go ---- */
 
-enum { HEADER_BYTES = 64, ROW_BYTES = 56, ROWS_MAX = 32, NOTE = 4, NOTE_BYTES = 16, GO_BUILD_ID = 4 };
+enum { HEADER_BYTES = 64, ROW_BYTES = 56, ROWS_MAX = 32, NOTE = 4, NOTE_BYTES = 16, NOTES_MAX = 16, GO_BUILD_ID = 4 };
 
-/* The first note of a segment: name size, value size, type, "Go". Go's linker makes a segment for it alone. */
-static bool is_note_of_go(const struct sw_memory *memory, uint64_t address)
+static uint64_t aligned(uint32_t size)
 {
-    uint8_t note[NOTE_BYTES];
-    return sw_memory_read(memory, address, note, sizeof note) == sizeof note && sw_load32(note) == 4 &&
-           sw_load32(note + 8) == GO_BUILD_ID && memcmp(note + 12, "Go\0", 4) == 0;
+    return ((uint64_t)size + 3) & ~UINT64_C(3);
 }
 
-/* By offsets: the beginning of the file is mapped at `base`, and so is the note. */
+/*
+ * Notes: name size, value size, type, name, value. Go's linker makes a segment for its note alone; where another linker
+ * made the program, it is among others.
+ */
+static bool has_note_of_go(const struct sw_memory *memory, uint64_t address, uint64_t size)
+{
+    uint8_t note[NOTE_BYTES];
+    for (unsigned i = 0; i < NOTES_MAX && size >= sizeof note; i++) {
+        if (sw_memory_read(memory, address, note, sizeof note) != sizeof note)
+            return false;
+        if (sw_load32(note) == 4 && sw_load32(note + 8) == GO_BUILD_ID && memcmp(note + 12, "Go\0", 4) == 0)
+            return true;
+        const uint64_t taken = 12 + aligned(sw_load32(note)) + aligned(sw_load32(note + 4));
+        size = taken < size ? size - taken : 0;
+        address += taken;
+    }
+    return false;
+}
+
+/* By offsets: the beginning of the file is mapped at `base`, and so are the notes. */
 static bool is_go(const struct sw_memory *memory, uint64_t base)
 {
     uint8_t head[HEADER_BYTES], row[ROW_BYTES];
@@ -54,7 +70,7 @@ static bool is_go(const struct sw_memory *memory, uint64_t base)
         const uint64_t from = base + sw_load64(head + 32) + i * sizeof row;
         if (sw_memory_read(memory, from, row, sizeof row) != sizeof row)
             return false;
-        if (sw_load32(row) == NOTE && is_note_of_go(memory, base + sw_load64(row + 8)))
+        if (sw_load32(row) == NOTE && has_note_of_go(memory, base + sw_load64(row + 8), sw_load64(row + 32)))
             return true;
     }
     return false;

@@ -130,21 +130,45 @@ else
     echo "ok - asking java # SKIP no javac"
 fi
 
-# ---- Go: a goroutine that is in a call of C ----
+# ---- Go: from one stack to another ----
 mkdir -p "$out/calls"
 cp "$programs/calls.go" "$out/calls/main.go"
-if command -v go >/dev/null 2>&1 &&
-    (cd "$out/calls" && HOME=$out GO111MODULE=off CGO_ENABLED=1 go build -o ../calls-of-c main.go) >"$out/seen" 2>&1; then
-    start "$out/calls-of-c"
+# go_program NAME FLAG...: is there
+go_program() {
+    name=$1
+    shift
+    (cd "$out/calls" && HOME=$out GO111MODULE=off go build -o "../$name" "$@") >"$out/seen" 2>&1
+}
+# functions: those of each stack in one line
+functions() {
+    awk '/^thread/ { print line; line = "" } /^frame/ { sub(/.*!/, ""); sub(/[+].*/, ""); line = line " " $0 } /^stop/ { line = line " " $2 } END { print line }' "$1"
+}
+# calls NAME FLAG...: behind a call of C, live and in a capsule; lines are those of the functions; no thread is cut
+calls() {
+    kind=$1
+    shift
+    go_program calls-of-c "$@" main.go && start "$out/calls-of-c" || {
+        verdict 1 "go, $kind: it is built"
+        return
+    }
     "$tool" --plain --no-lines --save "$out/calls.capsule" "$pid" | sed 's/^thread \([0-9]*\).*/thread \1/' >"$out/calls.live"
-    grep '^frame' "$out/calls.live" | awk '{ sub(/.*!/, ""); sub(/[+].*/, ""); print }' | tr '\n' ' ' >"$out/seen"
-    grep -qE 'runtime[.]asmcgocall[^ ]* runtime[.]cgocall [^ ]*wait_there[^ ]* (main[.]deeper ){5}main[.]main runtime[.]main runtime[.]goexit' "$out/seen" &&
-        grep -m 1 '^stop' "$out/calls.live" | grep -q '^stop root'
-    verdict $? "go: a stack goes on behind a call of C" "$out/calls.live"
+    functions "$out/calls.live" >"$out/seen"
+    grep -qE 'runtime[.]asmcgocall[^ ]* runtime[.]cgocall [^ ]*wait_there[^ ]* (main[.]deeper ){5}main[.]main runtime[.]main runtime[.]goexit[^ ]* root' "$out/seen"
+    verdict $? "go, $kind: a stack goes on behind a call of C" "$out/calls.live"
+    ! grep 'runtime[.]mcall' "$out/seen" | grep -qvE 'runtime[.]mcall runtime[.]mstart0 runtime[.]mstart.* root' && ! grep -q '^stop [^r]' "$out/calls.live"
+    verdict $? "go, $kind: a thread that has left its goroutine goes on to its root" "$out/calls.live"
     "$tool" --plain --no-lines --core "$out/calls.capsule" 2>"$out/seen" | sed 's/^thread \([0-9]*\).*/thread \1/' >"$out/calls.read"
     diff "$out/calls.live" "$out/calls.read" >"$out/seen"
-    verdict $? "go: and in the capsule"
+    verdict $? "go, $kind: and in the capsule"
+    ends 0 "go, $kind: it is known as Go, and functions have their lines" 'process [0-9]+ "calls-of-c", Go, ' "$tool" "$pid"
+    [ "$(grep -c 'main[.]deeper.*/main[.]go:[12]' "$out/seen")" -ge 1 ] && ! grep 'main[.]\|runtime[.]' "$out/seen" | grep -q '[.]c:'
+    verdict $? "go, $kind: no line of C is a Go function's"
     kill -KILL "$pid"
+}
+if command -v go >/dev/null 2>&1 && CGO_ENABLED=1 go_program calls-of-c main.go; then
+    export CGO_ENABLED=1
+    calls "linked by gcc"
+    calls "linked by gcc, position-independent" -buildmode=pie
 else
     echo "ok - go: a stack goes on behind a call of C # SKIP no go, or no cgo"
 fi

@@ -16,7 +16,15 @@
 #include <snapwalk/process.h>
 #include <snapwalk/runtime_kind.h>
 
-enum { NOTE_AT = 512, DYNAMIC_AT = 256, HASH_AT = 384, SYMBOLS_AT = 416, STRINGS_AT = 528, FILE_BYTES = 640 };
+enum {
+    NOTE_AT = 600,
+    NOTE_BYTES = 36,
+    DYNAMIC_AT = 256,
+    HASH_AT = 384,
+    SYMBOLS_AT = 416,
+    STRINGS_AT = 528,
+    FILE_BYTES = 640
+};
 #define BASE UINT64_C(0x7f0000000000)
 
 static uint8_t file[FILE_BYTES];
@@ -32,6 +40,7 @@ static void put_segment(unsigned number, uint32_t type, uint64_t at)
     put(row, type, 4);
     put(row + 8, at, 8);
     put(row + 16, at, 8);
+    put(row + 32, type == 4 ? NOTE_BYTES : 64, 8);
 }
 
 static void put_tag(unsigned number, uint64_t tag, uint64_t at)
@@ -40,7 +49,7 @@ static void put_tag(unsigned number, uint64_t tag, uint64_t at)
     put(DYNAMIC_AT + number * 16 + 8, at, 8);
 }
 
-/* Three segments, a hash table of one bucket, one symbol. note: of the owner, if there is one. */
+/* Three segments, a hash table of one bucket, one symbol. note: of its owner, if there is one; it is the second. */
 static void make(const char *symbol, const char *note)
 {
     memset(file, 0, sizeof file);
@@ -61,10 +70,14 @@ static void make(const char *symbol, const char *note)
     put(SYMBOLS_AT + 24 + 6, 1, 2);
     put(SYMBOLS_AT + 24 + 8, 0x1000, 8);
     memcpy(file + STRINGS_AT + 1, symbol, strlen(symbol));
-    if (note) {
+    if (note) { /* behind one of another kind */
         put(NOTE_AT, 4, 4);
-        put(NOTE_AT + 8, 4, 4);
-        memcpy(file + NOTE_AT + 12, note, strlen(note));
+        put(NOTE_AT + 4, 3, 4);
+        put(NOTE_AT + 8, 1, 4);
+        memcpy(file + NOTE_AT + 12, "GNU", 3);
+        put(NOTE_AT + 20, 4, 4);
+        put(NOTE_AT + 28, 4, 4);
+        memcpy(file + NOTE_AT + 32, note, strlen(note));
     }
 }
 

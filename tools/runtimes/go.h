@@ -1,6 +1,6 @@
 /*
- * Go: from the stack on which C is called back to the goroutine's. x64. What the runtime itself does when C returns is
- * read in its code, so that no version need be known.
+ * Go: from one stack of a thread to another, where the runtime has called something on its own stack, or C. x64. What
+ * the runtime does when the call returns is read in its code, so that no version need be known.
  */
 #ifndef RUNTIMES_GO_H
 #define RUNTIMES_GO_H
@@ -9,10 +9,16 @@
 #include <snapwalk/memory.h>
 
 /*
- * The caller's registers of runtime.asmcgocall, on the goroutine's stack. memory: the target's; stack: the thread's.
- * frame: the last one of a walk. end: receives where the goroutine's stack ends. False: it is no such frame.
+ * The registers behind a switch of stacks: in the caller of runtime.systemstack and of runtime.asmcgocall, on the
+ * goroutine's stack; in the function on the thread's own stack that runtime.mcall left it for.
+ *
+ * memory  The target's. stack  The thread's. frame  Any frame.
+ * thread  The thread's own registers, where its walk began.
+ * end     Receives where the other stack ends, 0 where it is the thread's own.
+ *
+ * Returns false where the frame is no such.
  */
-bool go_leave_c(const struct sw_memory *memory, const struct sw_memory *stack, const struct sw_frame *frame,
-                struct sw_regs *caller, uint64_t *end);
+bool go_step(const struct sw_memory *memory, const struct sw_memory *stack, const struct sw_regs *thread,
+             const struct sw_frame *frame, struct sw_regs *caller, uint64_t *end);
 
 #endif

@@ -70,8 +70,9 @@ static const struct unit_range *range_of(const struct units *u, Dwarf_Addr addre
 
 bool units_find(struct units *units, Dwfl_Module *module, Dwarf_Addr address, Dwarf_Die *unit, Dwarf_Addr *bias)
 {
+    /* By .debug_aranges, where what lies between the ranges of two units counts as the first one's. */
     Dwarf_Die *known = dwfl_module_addrdie(module, address, bias);
-    if (known) {
+    if (known && dwarf_haspc(known, address - *bias) > 0) {
         *unit = *known;
         return true;
     }

@@ -67,23 +67,20 @@ static void keep_stack(const struct target *target, uint64_t begin, uint64_t end
         (void)memory.read(memory.arg, at, part, end - at < sizeof part ? (size_t)(end - at) : sizeof part);
 }
 
-/* Where a walk ends without a root, in a call of C: it goes on from last, on the goroutine's stack. */
-static bool next_frame(struct walking *w, struct sw_walk *walk, const struct sw_walker *walker,
-                       const struct sw_frame *last, bool *is_by_runtime)
+/* What the runtime knows of its frames, or that Go's goes on on another stack. */
+static bool step(struct walking *w, const struct sw_memory *stack, const struct sw_regs *thread,
+                 const struct sw_frame *frame, struct sw_regs *caller)
 {
-    struct sw_regs caller;
-    uint64_t end;
-    if (sw_walk_next(walk))
-        return true;
     const struct sw_memory memory = target_memory(w->target);
-    if (!last || is_root(walk->stop) || w->switches >= SWITCHES_MOST ||
-        !go_leave_c(&memory, &walker->memory, last, &caller, &end))
+    uint64_t end;
+    if (runtime_step(&w->target->runtime, stack, frame, caller))
+        return true;
+    if (w->target->runtime.kind != SW_RUNTIME_GO || w->switches >= SWITCHES_MOST ||
+        !go_step(&memory, stack, thread, frame, caller, &end))
         return false;
     w->switches++;
-    *is_by_runtime = true;
-    keep_stack(w->target, sw_regs_sp(&caller) - sizeof end, end);
-    sw_walk_start(walk, walker, &w->scratch, &caller, false);
-    return sw_walk_next(walk);
+    keep_stack(w->target, sw_regs_sp(caller) - sizeof end, end);
+    return true;
 }
 
 /* False: what the walk met made images known that were not registered, so that it has to be made again. */
@@ -97,7 +94,7 @@ static bool walk_once(struct walking *w, struct sw_walk *walk, const struct sw_w
     w->switches = 0;
     w->runtime_walk.python = (struct python_walk){ 0 };
     sw_walk_start(walk, walker, &w->scratch, regs, true);
-    while (next_frame(w, walk, walker, is_first ? NULL : &frame, &next_is)) {
+    while (sw_walk_next(walk)) {
         if (is_in_no_code(&walk->frame) && target_learn(w->target, walk->frame.lookup))
             return false;
         if (!is_first)
@@ -105,7 +102,7 @@ static bool walk_once(struct walking *w, struct sw_walk *walk, const struct sw_w
         is_first = false;
         frame = walk->frame;
         is_by_runtime = next_is;
-        next_is = w->count < FRAMES_MOST && runtime_step(&w->target->runtime, &walker->memory, &frame, &caller);
+        next_is = w->count < FRAMES_MOST && step(w, &walker->memory, regs, &frame, &caller);
         if (next_is)
             sw_walk_start(walk, walker, &w->scratch, &caller, false);
     }
