@@ -22,7 +22,7 @@ struct sw_intervals {
     size_t row_size;
 };
 
-/* Sorts rows in O(n log n) steps, whatever their order, without memory. is_before: a strict order of rows. */
+/* Sorts rows in O(n log n) steps, whatever their order, without memory. is_before: a strict order, first by begin. */
 void sw_intervals_sort(const struct sw_intervals *intervals, bool (*is_before)(const void *a, const void *b));
 
 /* Sets the reaches. Rows ascend by begin; ends are final. */

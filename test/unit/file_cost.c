@@ -746,6 +746,32 @@ static void intervals_are_found_as_by_looking_at_all(void **state)
     }
 }
 
+static bool is_before_or_of_less(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    return x->begin != y->begin ? x->begin < y->begin : x->value < y->value;
+}
+
+/* Begins that differ in any of their bytes, many alike. Each row has a value of its own, so that there is one order. */
+static void many_intervals_are_sorted(void **state)
+{
+    (void)state;
+    enum { MOST = 3000 };
+    static struct row rows[MOST];
+    srand(2);
+    for (unsigned shift = 0; shift < 60; shift += 3)
+        for (uint64_t span = 1; span < 1 << 20; span *= 32) {
+            const struct sw_intervals all = { rows, MOST, sizeof *rows };
+            for (size_t n = 0; n < MOST; n++)
+                rows[n] = (struct row){ ((uint64_t)rand() % span << shift) + 5, 0, 0, n * 1619 % MOST };
+            sw_intervals_sort(&all, is_before_or_of_less);
+            uint64_t sum = rows[0].value;
+            for (size_t n = 1; n < MOST; n++, sum += rows[n - 1].value)
+                assert_true(is_before_or_of_less(&rows[n - 1], &rows[n]));
+            assert_int_equal(sum, (uint64_t)MOST * (MOST - 1) / 2);
+        }
+}
+
 static void the_first_interval_above_is_found_as_by_looking_at_all(void **state)
 {
     (void)state;
@@ -775,6 +801,7 @@ static const struct CMUnitTest single[] = {
     cmocka_unit_test(mappings_share_what_is_made_of_their_file),
     cmocka_unit_test(bad_file_is_looked_at_once_in_a_refresh),
     cmocka_unit_test(intervals_are_found_as_by_looking_at_all),
+    cmocka_unit_test(many_intervals_are_sorted),
     cmocka_unit_test(the_first_interval_above_is_found_as_by_looking_at_all),
 };
 
