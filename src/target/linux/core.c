@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PATH_BYTES = 8192, ROWS_OF_AN_IMAGE = 64, MAGIC_BYTES = 4 };
+enum { PATH_BYTES = 8192, ROWS_OF_AN_IMAGE = 64, MAGIC_BYTES = 4, BLOCK = 1 << 16 };
 
 static void unmap_file(void *arg, const void *bytes, size_t size)
 {
@@ -63,7 +63,7 @@ enum sw_status sw_core_open(const struct sw_alloc *alloc, const char *path, stru
     struct sw_lazy_file *file = NULL;
     if (!path || !core || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
-    enum sw_status status = sw_lazy_file_open(&from, path, &file);
+    enum sw_status status = sw_lazy_file_open(&from, path, BLOCK, &file);
     if (status != SW_OK)
         return status;
     want_headers(file);

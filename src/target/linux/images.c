@@ -99,7 +99,7 @@ static void want(void *file, uint64_t offset, uint64_t size)
 static enum sw_status open_stored(struct sw_images *images, struct sw_image_entry *entry, const char *path,
                                   struct sw_lazy_file **file)
 {
-    const enum sw_status status = sw_lazy_file_open(sw_images_alloc(images), path, file);
+    const enum sw_status status = sw_lazy_file_open(sw_images_alloc(images), path, PAGE, file);
     if (status != SW_OK)
         return status == SW_E_GONE || status == SW_E_PERMISSION ? SW_E_OS : status;
     entry->held = *file;

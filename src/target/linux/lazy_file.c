@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOCK = 1 << 16 };
-
 static bool is_loaded(const struct sw_lazy_file *file, uint64_t block)
 {
     return atomic_load_explicit(&file->loaded[block / 64], memory_order_acquire) >> block % 64 & 1;
@@ -26,10 +24,11 @@ static void set_loaded(struct sw_lazy_file *file, uint64_t block)
     atomic_fetch_or_explicit(&file->loaded[block / 64], UINT64_C(1) << block % 64, memory_order_release);
 }
 
-static void load(struct sw_lazy_file *file, uint64_t block)
+/* Blocks up to one that is not read. */
+static void load(struct sw_lazy_file *file, uint64_t block, uint64_t until)
 {
-    const uint64_t begin = block * BLOCK, end = file->size - begin < BLOCK ? file->size : begin + BLOCK;
-    for (uint64_t at = begin; at < end;) {
+    const uint64_t all = until * file->block, end = all < file->size ? all : file->size;
+    for (uint64_t at = block * file->block; at < end;) {
         const ssize_t got = pread(file->fd, file->bytes + at, (size_t)(end - at), (off_t)at);
         if (got <= 0 && !(got < 0 && errno == EINTR))
             break;
@@ -37,23 +36,40 @@ static void load(struct sw_lazy_file *file, uint64_t block)
     }
 }
 
+/* Blocks that hold data, from a block on; where nothing is known of holes, all. */
+struct extent {
+    uint64_t begin, end;
+};
+
+static struct extent next_data(const struct sw_lazy_file *file, uint64_t block)
+{
+    const off_t data = lseek(file->fd, (off_t)(block * file->block), SEEK_DATA);
+    if (data < 0)
+        return (struct extent){ errno == ENXIO ? UINT64_MAX : block, UINT64_MAX };
+    const off_t hole = lseek(file->fd, data, SEEK_HOLE);
+    return (struct extent){ (uint64_t)data / file->block,
+                            hole > data ? ((uint64_t)hole - 1) / file->block + 1 : UINT64_MAX };
+}
+
 void sw_lazy_file_want(struct sw_lazy_file *file, uint64_t offset, uint64_t size)
 {
     const int before = errno;
     if (offset >= file->size || size == 0)
         return;
-    const uint64_t last = (size < file->size - offset ? offset + size - 1 : file->size - 1) / BLOCK;
-    uint64_t data = 0; /* the next block that is no hole */
-    for (uint64_t block = offset / BLOCK; block <= last; block++) {
+    const uint64_t end = ((size < file->size - offset ? offset + size : file->size) - 1) / file->block + 1;
+    struct extent data = { 0, 0 };
+    for (uint64_t until, block = offset / file->block; block < end; block = until) {
+        until = block + 1;
         if (is_loaded(file, block))
             continue;
-        if (block >= data) {
-            const off_t found = lseek(file->fd, (off_t)(block * BLOCK), SEEK_DATA);
-            data = found >= 0 ? (uint64_t)found / BLOCK : errno == ENXIO ? UINT64_MAX : block;
-        }
-        if (block >= data)
-            load(file, block);
-        set_loaded(file, block);
+        if (block >= data.end)
+            data = next_data(file, block);
+        while (until < end && until < data.end && block >= data.begin && !is_loaded(file, until))
+            until++;
+        if (block >= data.begin)
+            load(file, block, until);
+        for (uint64_t read = block; read < until; read++)
+            set_loaded(file, read);
     }
     errno = before;
 }
@@ -68,7 +84,7 @@ static enum sw_status make_room(struct sw_lazy_file *file)
     if (st.st_size <= 0)
         return SW_E_TRUNCATED;
     file->size = (uint64_t)st.st_size;
-    file->loaded_bytes = (size_t)((file->size - 1) / BLOCK / 64 + 1) * sizeof *file->loaded;
+    file->loaded_bytes = (size_t)((file->size - 1) / file->block / 64 + 1) * sizeof *file->loaded;
     file->loaded = file->alloc.get(file->alloc.arg, file->loaded_bytes);
     if (!file->loaded)
         return SW_E_NO_MEMORY;
@@ -95,12 +111,13 @@ static enum sw_status open_file(const char *path, int *fd)
     return *fd < 0 ? sw_os_status(error) : SW_OK;
 }
 
-enum sw_status sw_lazy_file_open(const struct sw_alloc *alloc, const char *path, struct sw_lazy_file **out)
+enum sw_status sw_lazy_file_open(const struct sw_alloc *alloc, const char *path, size_t block,
+                                 struct sw_lazy_file **out)
 {
     struct sw_lazy_file *file = alloc->get(alloc->arg, sizeof *file);
     if (!file)
         return SW_E_NO_MEMORY;
-    *file = (struct sw_lazy_file){ .alloc = *alloc, .fd = -1 };
+    *file = (struct sw_lazy_file){ .alloc = *alloc, .fd = -1, .block = block };
     enum sw_status status = open_file(path, &file->fd);
     if (status == SW_OK)
         status = make_room(file);
