@@ -52,6 +52,19 @@ struct reading {
     uint64_t left;
 };
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* All pages of a large part at once, in half the time of a fault for each. A kernel older than 5.14 refuses. */
+static void populate(uint8_t *begin, uint64_t size)
+{
+    enum { PAGE = 4096, LARGE = 16 * PAGE };
+    const size_t within = (uintptr_t)begin % PAGE;
+    if (size >= LARGE)
+        (void)madvise(begin - within, (size_t)size + within, MADV_POPULATE_WRITE);
+}
+
 /* What cannot be read stays zero. False: nothing more is to be read. */
 static bool take(struct reading *r, uint64_t offset, uint64_t size)
 {
@@ -61,6 +74,7 @@ static bool take(struct reading *r, uint64_t offset, uint64_t size)
     if (end - offset > r->left)
         return false;
     r->left -= end - offset;
+    populate(r->bytes + offset, end - offset);
     for (uint64_t at = offset; at < end;) {
         const ssize_t got = pread(r->fd, r->bytes + at, (size_t)(end - at), (off_t)at);
         if (got <= 0 && !(got < 0 && errno == EINTR))
