@@ -149,7 +149,7 @@ SW_API const char *sw_left_out_text(enum sw_left_out_why why);
 
 /*
  * sw_process_threads lists the thread ids of a stopped process, ascending. The others read the registers and the name
- * of one of its threads. The name of a captured thread, or of one that was left out, can be read too.
+ * of one of its threads. The name of a captured thread, as it was then, or of one that was left out, can be read too.
  *
  * tids     Receives the first `capacity` ids.
  * name     Receives a NUL-terminated string, cut to size - 1 bytes.

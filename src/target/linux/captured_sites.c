@@ -7,12 +7,18 @@
 
 #include <string.h>
 
-/* codes: rows with code, ascending. last: what was found last; words near each other lead to the same. */
+enum { KNOWN = 64, KNOWN_SHIFT = 20 };
+
+/*
+ * codes: rows with code, ascending; all: from the first to the last. known: rows and the addresses between two of them
+ * that were looked at, by a part of the address; words near each other lead to the same.
+ */
 struct search {
     const struct sw_map *maps;
     const struct sw_map **codes;
     size_t count;
-    const struct sw_map *last;
+    struct sw_process_span all;
+    struct sw_process_span known[KNOWN];
     bool *sites;
 };
 
@@ -21,10 +27,12 @@ static void list_codes(struct search *s, const struct sw_process *process)
     for (size_t i = 0; i < process->map_count; i++)
         if (process->maps[i].executable)
             s->codes[s->count++] = &process->maps[i];
+    if (s->count)
+        s->all = (struct sw_process_span){ s->codes[0]->begin, s->codes[s->count - 1]->end };
 }
 
-/* Null: there is no code at an address. */
-static const struct sw_map *find_code(const struct search *s, uint64_t address)
+/* How many rows begin at or below an address: one, at least, of those in `all`. */
+static size_t count_below(const struct search *s, uint64_t address)
 {
     size_t low = 0, high = s->count;
     while (low < high) {
@@ -34,7 +42,7 @@ static const struct sw_map *find_code(const struct search *s, uint64_t address)
         else
             high = middle;
     }
-    return low && address < s->codes[low - 1]->end ? s->codes[low - 1] : NULL;
+    return low;
 }
 
 /*
@@ -56,12 +64,15 @@ static void mark_sites(struct search *s, const struct sw_map *row)
 
 static void take(struct search *s, uint64_t word)
 {
-    if (word < s->codes[0]->begin || (s->last && word >= s->last->begin && word < s->last->end))
+    struct sw_process_span *known = &s->known[word >> KNOWN_SHIFT & (KNOWN - 1)];
+    if (word - s->all.begin >= s->all.end - s->all.begin || word - known->begin < known->end - known->begin)
         return;
-    const struct sw_map *row = find_code(s, word);
-    if (row)
+    const size_t below = count_below(s, word);
+    const struct sw_map *row = s->codes[below - 1];
+    if (word < row->end)
         mark_sites(s, row);
-    s->last = row ? row : s->last;
+    *known = word < row->end ? (struct sw_process_span){ row->begin, row->end }
+                             : (struct sw_process_span){ row->end, s->codes[below]->begin };
 }
 
 static void take_copy(struct search *s, const struct sw_process *process, const struct sw_process_copy *copy)

@@ -87,9 +87,14 @@ enum sw_status sw_process_thread_name(struct sw_process *process, uint64_t tid, 
     char path[SW_PROC_PATH_BYTES];
     if (!process || !name || size == 0)
         return SW_E_ARGUMENT;
-    if (!process->is_adopted && !sw_process_find_thread(process, tid) && !sw_process_find_captured(process, tid) &&
+    const struct sw_process_captured *captured = sw_process_find_captured(process, tid);
+    if (!process->is_adopted && !sw_process_find_thread(process, tid) && !captured &&
         !sw_left_out_has(&process->left_out, tid))
         return SW_E_NOT_FOUND;
+    if (captured && captured->name[0]) {
+        snprintf(name, size, "%s", captured->name);
+        return SW_OK;
+    }
     snprintf(path, sizeof path, "/proc/%d/task/%llu/comm", process->pid, (unsigned long long)tid);
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
@@ -234,5 +239,6 @@ enum sw_status sw_process_read_maps(struct sw_process *process)
         status = SW_E_GONE;
     /* The map of a running process is valid for one call only. */
     process->maps_valid = status == SW_OK && (process->is_adopted || sw_process_threads(process, NULL, 0) != 0);
+    process->capture.has_maps = status == SW_OK;
     return status;
 }

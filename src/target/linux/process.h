@@ -12,13 +12,17 @@
 
 #include <dirent.h>
 
+enum { SW_PROC_NAME_BYTES = 16 }; /* of a thread's name; Linux include/linux/sched.h, TASK_COMM_LEN */
+
 /*
- * A seized thread. regs: as they were when the whole process was stopped, where has_regs. signal: to be delivered at
- * the detach. held_by_stop: sw_process_stop holds it. is_left_out: it is in the kernel for long, and not waited for.
- * suspend_count: how often the suspender holds it. ran_ns: its time on processors when it was found running (is_timed).
+ * A seized thread. name: "" where it is not known. regs: as they were when the whole process was stopped, where
+ * has_regs. signal: to be delivered at the detach. held_by_stop: sw_process_stop holds it. is_left_out: it is in the
+ * kernel for long, and not waited for. suspend_count: how often the suspender holds it. ran_ns: its time on processors
+ * when it was found running (is_timed).
  */
 struct sw_process_thread {
     int tid;
+    char name[SW_PROC_NAME_BYTES];
     int signal;
     bool stopped;
     bool held_by_stop;
@@ -53,6 +57,7 @@ struct sw_process_copy {
 /*
  * The capture of a thread: process_capture.c.
  *
+ * name             When it was seized; "": not known.
  * stack            The mapping that contains sp; all 0 if unknown.
  * own_stack        The mapping of the thread's own stack, if it can be found.
  * is_on_own_stack  sp is in own_stack, so nothing leads to another stack.
@@ -61,6 +66,7 @@ struct sw_process_copy {
 struct sw_process_captured {
     struct sw_process *process;
     uint64_t tid;
+    char name[SW_PROC_NAME_BYTES];
     struct sw_regs regs;
     struct sw_process_span stack;
     struct sw_process_span own_stack;
@@ -85,6 +91,7 @@ struct sw_process_capture {
     size_t store_size;
     size_t store_room;
     uint64_t pac_mask;
+    bool has_maps;              /* the memory map was read since */
     struct sw_page_cache pages; /* of the memory that is not copied, as far as it was read since */
 };
 
@@ -155,11 +162,12 @@ enum {
 
 /*
  * process_task.c. thread_state: the letter of proc(5), 0: there is no such thread. thread_ended: a zombie counts as
- * ended. is_of_kernel: a thread of the kernel. executes: this program, now. thread_file: a file of a thread as a
- * string; false: there is no such thread, or it may not be read. next_thread: of an open /proc/PID/task, 0: no more.
- * live_thread: one that has not ended, if possible the main one; 0: none.
+ * ended. named_state: its name, too; "": not known. is_of_kernel: a thread of the kernel. executes: this program, now.
+ * thread_file: a file of a thread as a string; false: there is no such thread, or it may not be read. next_thread: of
+ * an open /proc/PID/task, 0: no more. live_thread: one that has not ended, if possible the main one; 0: none.
  */
 char sw_process_thread_state(int pid, int tid);
+char sw_process_named_state(int pid, int tid, char name[SW_PROC_NAME_BYTES]);
 bool sw_process_is_of_kernel(int pid);
 struct sw_process_program sw_process_read_program(int pid);
 bool sw_process_executes(int pid, const struct sw_process_program *program);

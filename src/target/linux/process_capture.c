@@ -80,13 +80,17 @@ enum sw_status sw_process_add_captured(struct sw_process *process, int tid, cons
     return status;
 }
 
-static enum sw_status capture_thread(struct sw_process *process, int tid)
+static enum sw_status capture_thread(struct sw_process *process, const struct sw_process_thread *thread)
 {
     struct sw_regs regs;
     uint64_t tls = 0;
-    if (sw_process_read_regs(tid, &regs, &tls) != SW_OK)
+    if (sw_process_read_regs(thread->tid, &regs, &tls) != SW_OK)
         return SW_OK; /* the thread was killed just now */
-    return add_thread(process, tid, &regs, tls) ? SW_OK : SW_E_NO_MEMORY;
+    struct sw_process_captured *captured = add_thread(process, thread->tid, &regs, tls);
+    if (!captured)
+        return SW_E_NO_MEMORY;
+    memcpy(captured->name, thread->name, sizeof captured->name);
+    return SW_OK;
 }
 
 static enum sw_status capture_threads(struct sw_process *process, size_t most)
@@ -95,7 +99,7 @@ static enum sw_status capture_threads(struct sw_process *process, size_t most)
     process->capture.pac_mask = process->pac_mask;
     for (size_t i = 0; i < process->thread_count && status == SW_OK; i++)
         if (process->threads[i].stopped)
-            status = capture_thread(process, process->threads[i].tid);
+            status = capture_thread(process, &process->threads[i]);
     return status == SW_OK ? sw_process_copy_stacks(process, most) : status;
 }
 
@@ -123,7 +127,9 @@ enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack
     process->capture.program = sw_process_read_program(process->live_tid);
     process->left_out.count = 0;
     sw_page_cache_begin(&process->capture.pages, &process->alloc);
-    return sw_process_read_maps(process);
+    const enum sw_status status = sw_process_read_maps(process);
+    process->capture.has_maps = false;
+    return status;
 }
 
 enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes)

@@ -44,8 +44,21 @@ static const char *read_stat(int pid, int tid, char text[SW_PROC_TEXT_BYTES])
 
 char sw_process_thread_state(int pid, int tid)
 {
+    char name[SW_PROC_NAME_BYTES];
+    return sw_process_named_state(pid, tid, name);
+}
+
+/* A name with characters that the kernel may write as others is not taken. */
+char sw_process_named_state(int pid, int tid, char name[SW_PROC_NAME_BYTES])
+{
     char text[SW_PROC_TEXT_BYTES];
-    const char *stat = read_stat(pid, tid, text);
+    const char *stat = read_stat(pid, tid, text), *begin = stat ? strchr(text, '(') : NULL;
+    const size_t size = begin && begin + 3 < stat ? (size_t)(stat - begin) - 3 : 0;
+    name[0] = 0;
+    if (size && size < SW_PROC_NAME_BYTES && !memchr(begin + 1, '\\', size) && !memchr(begin + 1, '\n', size)) {
+        memcpy(name, begin + 1, size);
+        name[size] = 0;
+    }
     return stat ? *stat : 0;
 }
 

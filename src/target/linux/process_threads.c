@@ -139,7 +139,8 @@ enum sw_status sw_process_seize(struct sw_process *process, int tid)
     const enum sw_status status = make_room(process);
     if (status != SW_OK)
         return status;
-    if (sw_process_thread_state(process->pid, tid) == 'D')
+    struct sw_process_thread thread = { .tid = tid };
+    if (sw_process_named_state(process->pid, tid, thread.name) == 'D')
         return SW_E_BUSY;
     process->seize_count++;
     pthread_mutex_unlock(&process->threads_lock);
@@ -148,7 +149,7 @@ enum sw_status sw_process_seize(struct sw_process *process, int tid)
     process->error = error;
     if (error)
         return sw_process_thread_ended(process->pid, tid) ? SW_E_GONE : sw_os_status(error);
-    process->threads[process->thread_count++] = (struct sw_process_thread){ .tid = tid };
+    process->threads[process->thread_count++] = thread;
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     return SW_OK;
 }
