@@ -275,10 +275,27 @@ static bool number(struct text t, uint64_t *value)
 
 /* ---- the descriptor ---- */
 
-static bool find_field(struct text types, const char *type, const char *field, uint16_t *offset)
+/*
+ * The object of types. name: the one that was looked for last, a constant; fields: its object, empty if there is none.
+ */
+struct types {
+    struct text all;
+    const char *name;
+    struct text fields;
+};
+
+/* Fields of one type are asked for one after the other, and to find the type takes longest. */
+static bool find_field(struct types *types, const char *type, const char *field, uint16_t *offset)
 {
     uint64_t value;
-    if (!enter(&types, type) || !enter(&types, field) || !number(types, &value) || value >= SW_CLR_DESCRIBED)
+    if (!types->name || strcmp(types->name, type) != 0) {
+        types->name = type;
+        types->fields = types->all;
+        if (!enter(&types->fields, type))
+            types->fields.at = types->fields.end;
+    }
+    struct text at = types->fields;
+    if (!enter(&at, field) || !number(at, &value) || value >= SW_CLR_DESCRIBED)
         return false;
     *offset = (uint16_t)value;
     return true;
@@ -326,7 +343,7 @@ static bool is_whole(struct text whole)
     return peek(&whole) == '{' && skip_brackets(&whole);
 }
 
-static bool find_entry_fields(struct text types, uint16_t offsets[])
+static bool find_entry_fields(struct types *types, uint16_t offsets[])
 {
     for (unsigned i = 0; i < SW_CLR_ENTRY_FIELDS; i++)
         if (!find_field(types, entry_fields[i].type, entry_fields[i].field, &offsets[i]))
@@ -335,7 +352,7 @@ static bool find_entry_fields(struct text types, uint16_t offsets[])
 }
 
 /* What the descriptor says counts more than what is known beforehand. */
-static bool find_fields(struct text types, struct sw_clr_layout *layout)
+static bool find_fields(struct types *types, struct sw_clr_layout *layout)
 {
     for (unsigned i = 0; i < SW_CLR_FIELDS; i++)
         if ((!fields[i].type || !find_field(types, fields[i].type, fields[i].field, &layout->at[i])) &&
@@ -345,7 +362,7 @@ static bool find_fields(struct text types, struct sw_clr_layout *layout)
 }
 
 /* The registers that a type names, from `base` on. */
-static bool find_saved(struct text types, const char *type, uint16_t base, const struct sw_clr_layout *layout,
+static bool find_saved(struct types *types, const char *type, uint16_t base, const struct sw_clr_layout *layout,
                        struct sw_clr_saved *saved)
 {
     saved->count = 0;
@@ -363,7 +380,7 @@ static bool find_saved(struct text types, const char *type, uint16_t base, const
 }
 
 /* Of ARM64 the hijack stub's record names its registers itself. */
-static bool find_all_saved(struct text types, struct sw_clr_layout *layout)
+static bool find_all_saved(struct types *types, struct sw_clr_layout *layout)
 {
     static const char all[] = "CalleeSavedRegisters", args[] = "HijackArgs";
     uint16_t block, hijack;
@@ -386,7 +403,7 @@ static bool find_identifiers(struct text globals, struct sw_clr_layout *layout)
 }
 
 /* Explicit frames, saved registers, prepared entries, and which pointer leads to the map of code. */
-static bool find_rest(struct text types, struct text globals, struct sw_clr_layout *layout, uint64_t *pointer)
+static bool find_rest(struct types *types, struct text globals, struct sw_clr_layout *layout, uint64_t *pointer)
 {
     layout->has_entries = find_entry_fields(types, layout->entry);
     return find_all_saved(types, layout) && find_identifiers(globals, layout) &&
@@ -395,12 +412,14 @@ static bool find_rest(struct text types, struct text globals, struct sw_clr_layo
 
 static enum sw_status read_text(struct text whole, struct sw_clr_layout *layout, uint64_t *pointer)
 {
-    struct text types = whole, globals = whole, versions = whole;
-    if (!is_whole(whole) || !enter(&types, "types") || !enter(&globals, "globals") || !enter(&versions, "contracts"))
+    struct types types = { .all = whole };
+    struct text globals = whole, versions = whole;
+    if (!is_whole(whole) || !enter(&types.all, "types") || !enter(&globals, "globals") ||
+        !enter(&versions, "contracts"))
         return SW_E_MALFORMED;
-    if (!is_of_runtime(globals, layout) || !knows_contracts(versions, !layout->closed) || !find_fields(types, layout))
+    if (!is_of_runtime(globals, layout) || !knows_contracts(versions, !layout->closed) || !find_fields(&types, layout))
         return SW_E_UNSUPPORTED;
-    return layout->closed || find_rest(types, globals, layout, pointer) ? SW_OK : SW_E_UNSUPPORTED;
+    return layout->closed || find_rest(&types, globals, layout, pointer) ? SW_OK : SW_E_UNSUPPORTED;
 }
 
 /* The descriptor's text, in memory of the allocator; head receives what stands in front. */
@@ -450,7 +469,8 @@ enum sw_status sw_clr_layout_describe(const struct sw_memory *memory, uint64_t d
     if (status != SW_OK)
         return status;
     const struct text whole = { text, text + size };
-    const struct sw_clr_description about = { &whole };
+    struct types types = { .all = whole };
+    const struct sw_clr_description about = { &whole, enter(&types.all, "types") ? &types : NULL };
     status = is_whole(whole) && use(arg, &about) ? SW_OK : SW_E_UNSUPPORTED;
     alloc->put(alloc->arg, text, size);
     return status;
@@ -459,8 +479,7 @@ enum sw_status sw_clr_layout_describe(const struct sw_memory *memory, uint64_t d
 bool sw_clr_described_field(const struct sw_clr_description *about, const char *type, const char *field,
                             uint16_t *offset)
 {
-    struct text types = *(const struct text *)about->text;
-    return enter(&types, "types") && find_field(types, type, field, offset);
+    return about->types && find_field(about->types, type, field, offset);
 }
 
 bool sw_clr_described_contract(const struct sw_clr_description *about, const char *name, uint64_t *version)

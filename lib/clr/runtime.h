@@ -221,6 +221,7 @@ SW_NODISCARD enum sw_status sw_clr_layout_recognise(const struct sw_memory *memo
  */
 struct sw_clr_description {
     const void *text;
+    void *types;
 };
 SW_NODISCARD enum sw_status sw_clr_layout_describe(const struct sw_memory *memory, uint64_t descriptor,
                                                    const struct sw_alloc *alloc,
