@@ -699,7 +699,7 @@ static void bad_file_is_looked_at_once_in_a_refresh(void **state)
     assert_int_equal(sw_images_lock(images), SW_OK);
     bytes_asked = 0;
     for (size_t n = 0; n < MANY; n++) {
-        const struct sw_image_file file = { path, path, ADDRESS + n * STRIDE, NULL, 0, { 0 }, { 0 }, 0 };
+        const struct sw_image_file file = { .open_path = path, .path = path, .address = ADDRESS + n * STRIDE };
         assert_int_not_equal(sw_images_put_file(images, &file, NULL), SW_OK);
     }
     assert_true(bytes_asked <= sizeof(struct sw_image_original) + MANY * (sizeof(struct sw_image_entry) + 64));
