@@ -85,6 +85,16 @@ SW_API void sw_clr_attached(struct sw_clr *clr);
 SW_API void sw_clr_refresh(struct sw_clr *clr);
 
 /*
+ * Whether the CLR still has to report precompiled methods (COR_PRF_MONITOR_CACHE_SEARCHES in the low half of the mask).
+ * It does until the library has found the CLR's own table of them: in .NET 10 at once, before that by the first ones,
+ * or never, if it does not know the structures. The event may be taken out of the mask then, by SetEventMask2. A
+ * program that starts has thousands of these events. Frames and methods are the same without them.
+ *
+ * Returns  true: it does, or clr is null. Memory  None. Threads  Any. Signals  Safe.
+ */
+SW_API bool sw_clr_needs_searches(const struct sw_clr *clr);
+
+/*
  * Sets and clears SW_RUNTIME_* bits, for flavour coreclr-unix. Use it for SUSPENDED if you call SuspendRuntime and
  * ResumeRuntime. The library asks the runtime itself whether it has started and which events are enabled.
  *

@@ -19,6 +19,7 @@ enum { SW_CLR_DISPATCH_TYPES = 3 };
  * cold         Section 120: which runtime functions are cold parts, and of which others. Usually empty.
  * methods      Which runtime functions begin a method; the others are its funclets or cold parts. Ascending indices
  *              into functions, each with the MethodDef or MemberRef token (0 for a method of another module).
+ * is_component Its code is in a composite image; open said SW_E_UNSUPPORTED.
  * has_core     A composite image with the core library's code. It keeps the tokens of those methods, no others.
  * dispatch     Tokens of the methods that dispatch exceptions (System.Runtime.EH and the like in the core library);
  *              their ranges carry SW_RANGE_EH_DISPATCH. Of a composite image: see sw_clr_image_tell.
@@ -35,7 +36,7 @@ struct sw_clr_image {
     size_t method_capacity;
     struct sw_alloc alloc;
     struct sw_bytes metadata; /* ECMA-335 metadata root; in a composite image of no type, or empty */
-    bool has_core;
+    bool is_component, has_core;
     struct sw_clr_tokens {
         _Atomic uint32_t first;
         _Atomic uint32_t end;

@@ -274,8 +274,10 @@ static enum sw_status open_image(const struct sw_pe *pe, const struct sw_alloc *
     image->cold = section(&sections, SECTION_COLD, &broken);
     if (broken)
         return SW_E_MALFORMED;
-    if (!image->functions.size)
-        return section(&sections, SECTION_OWNER, &broken).size ? SW_E_UNSUPPORTED : SW_E_NOT_FOUND;
+    if (!image->functions.size) {
+        image->is_component = section(&sections, SECTION_OWNER, &broken).size != 0;
+        return image->is_component ? SW_E_UNSUPPORTED : SW_E_NOT_FOUND;
+    }
     status = with_index ? make_index(image, &sections) : SW_OK;
     if (status)
         sw_clr_image_close(image);

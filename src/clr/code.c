@@ -58,9 +58,16 @@ static void confirm_entries(struct sw_clr *clr, const struct sw_range *range)
     clr->entries_tried++;
     if ((sw_clr_find_entry(&clr->layout, &memory, range->begin, &method) && method == range->id) ||
         sw_clr_learn_entries(&clr->layout, &memory, range->begin, range->id))
-        clr->entries_tried = TRIES;
+        clr->entries_tried = TRIES, atomic_store(&clr->entries_confirmed, true);
     else if (clr->entries_tried == TRIES)
         clr->layout.has_entries = false;
+}
+
+/* A runtime that describes its structures says itself where the table is. */
+bool sw_clr_needs_searches(const struct sw_clr *clr)
+{
+    return !clr || clr->layout_status != SW_OK || !clr->layout.has_entries ||
+           (clr->layout.closed && !clr->entries_confirmed);
 }
 
 static bool is_in_image(struct sw_clr *clr, uint64_t address)

@@ -64,6 +64,7 @@ struct sw_clr_lease {
  * heaps    Heaps of JIT code that events were about lately; heap_hand: the next to be replaced.
  * dynamics  Where dynamic methods begin that were compiled lately.
  * entries_tried  With how many methods it was tried whether prepared entries are where they are believed to be.
+ * entries_confirmed  They are.
  * core     The module of the core library; 0: not seen yet.
  * recompiles  Methods have been compiled again on request.
  * refresh_from  When to read all images again.
@@ -101,6 +102,7 @@ struct sw_clr {
         uint64_t begin;
     } dynamics[SW_CLR_DYNAMICS];
     unsigned entries_tried;
+    atomic_bool entries_confirmed;
     _Atomic ModuleID core;
     atomic_bool recompiles;
     uint64_t refresh_from;

@@ -49,15 +49,15 @@ static bool get_module(struct sw_clr *clr, ModuleID module, uint64_t *base, DWOR
     return true;
 }
 
-/* The core library's code is in a composite image, which is there by now. */
-static bool is_core_component(struct sw_clr *clr, uint64_t base)
+/* A component's code is in a composite image, which is there by now. */
+static bool is_component(struct sw_clr *clr, uint64_t base)
 {
     struct sw_section section;
     sw_images_enter(clr->images, &section);
     const struct sw_image_entry *entry = base ? sw_images_entry(clr->images, base) : NULL;
-    const bool is_component = entry && !entry->has_clr && sw_clr_image_has_dispatch(&entry->clr);
+    const bool is_one = entry && !entry->has_clr && entry->clr.is_component;
     sw_images_leave(clr->images, &section);
-    return is_component;
+    return is_one;
 }
 
 /*
@@ -68,7 +68,7 @@ static void add_module(struct sw_clr *clr, uint64_t base, DWORD flags)
 {
     const bool lasts = (flags & COR_PRF_MODULE_COLLECTIBLE) == 0;
     const enum sw_status status = base ? sw_images_add_mapped(clr->images, base, lasts) : SW_E_NOT_FOUND;
-    sw_clr_refresh_images(clr, (status != SW_OK && status != SW_E_NOT_FOUND) || is_core_component(clr, base));
+    sw_clr_refresh_images(clr, (status != SW_OK && status != SW_E_NOT_FOUND) || is_component(clr, base));
     if (status == SW_OK)
         postpone_refresh(clr);
 }

@@ -781,6 +781,21 @@ static void dispatch_in_a_composite_image_is_marked(void **state)
     }
 }
 
+/* Its code's image is mapped by now, and no event says where. */
+static void a_component_lets_all_images_be_read(void **state)
+{
+    struct bin b = make_image();
+    (void)state;
+    put_metadata(&b, "Other");
+    fake.base = map_bytes("image", &b);
+    sw_clr_module_loaded(clr, (ModuleID)(uintptr_t)&fake);
+    const uint64_t before = counts().images;
+    put_le(at_rva(&b, RTR) + 16, 116, 4);
+    fake.base = map_bytes("component", &b);
+    sw_clr_module_loaded(clr, (ModuleID)(uintptr_t)&fake);
+    assert_int_equal(counts().images, before + 1);
+}
+
 static void methods_of_dispatch_are_marked(void **state)
 {
     const struct dispatch_row *row = *state;
@@ -1300,6 +1315,7 @@ int main(void)
         FED(the_rest_of_an_array_is_not_looked_at),
         FED(a_change_that_is_refused_is_counted),
         FED(dispatch_in_a_composite_image_is_marked),
+        FED(a_component_lets_all_images_be_read),
         FED(code_that_may_go_with_its_module_is_marked),
         FED(a_heap_is_looked_up_once),
         FED(what_was_unloaded_makes_it_be_looked_up_again),

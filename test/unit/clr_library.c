@@ -167,6 +167,9 @@ static void the_description_is_read_where_the_runtime_is(void **state)
     assert_non_null(strstr(about, ": structures known"));
     assert_true(clr->layout.code == CODE_MAP);
     assert_int_equal(clr->layout.at[SW_CLR_THREAD_MODE], offset_of(0));
+    assert_false(sw_clr_needs_searches(clr));
+    clr->layout.has_entries = false;
+    assert_true(sw_clr_needs_searches(clr));
     sw_clr_destroy(clr);
     assert_true(libraries() > 0);
     dlclose(library);
@@ -204,6 +207,7 @@ static void code_in_no_library_is_not_understood(void **state)
     struct sw_clr *clr = follow(page);
     char about[SW_CLR_ABOUT_BYTES], cut[10];
     assert_int_equal(clr->layout_status, SW_E_NOT_FOUND);
+    assert_true(sw_clr_needs_searches(clr) && sw_clr_needs_searches(NULL));
     assert_false(sw_clr_about(clr, about, sizeof about));
     assert_non_null(strstr(about, "structures not known ("));
     assert_true(strlen(about) < sizeof about - 1);
@@ -231,6 +235,16 @@ static void code_in_front_of_the_runtime_finds_it(void **state)
     munmap(page, 4096);
 }
 
+/* One that does not describe itself: what is believed of it has to be seen first. */
+static void entries_that_nobody_described_are_confirmed(void **state)
+{
+    struct sw_clr clr = { .layout_status = SW_OK, .layout = { .closed = true, .has_entries = true } };
+    (void)state;
+    assert_true(sw_clr_needs_searches(&clr));
+    clr.entries_confirmed = true;
+    assert_false(sw_clr_needs_searches(&clr));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -238,6 +252,7 @@ int main(void)
         cmocka_unit_test_setup(a_library_without_a_description_is_not_understood, begin),
         cmocka_unit_test_setup(a_description_that_is_none_is_said_to_be_so, begin),
         cmocka_unit_test_setup(code_in_no_library_is_not_understood, begin),
+        cmocka_unit_test(entries_that_nobody_described_are_confirmed),
         cmocka_unit_test_setup(code_in_front_of_the_runtime_finds_it, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,8 @@ static struct options options;
 static ICorProfilerInfo12 *info;
 static _Atomic bool on;
 static bool sampling;
+static DWORD events_low, events_high;
+static _Atomic bool searches; /* precompiled methods are announced */
 
 /* ---- the signal ---- */
 
@@ -108,13 +110,22 @@ static void watch_forks(void)
 
 static HRESULT set_events(bool attaching)
 {
-    DWORD low, high;
-    sw_clr_get_events(&low, &high);
+    sw_clr_get_events(&events_low, &events_high);
     if (attaching)
-        low &= ~(DWORD)(COR_PRF_MONITOR_CACHE_SEARCHES | COR_PRF_MONITOR_FUNCTION_UNLOADS);
+        events_low &= ~(DWORD)(COR_PRF_MONITOR_CACHE_SEARCHES | COR_PRF_MONITOR_FUNCTION_UNLOADS);
     if (options.modes & (MODE_ALLOC | MODE_EXCEPTIONS | MODE_LOCKS))
-        high |= COR_PRF_HIGH_MONITOR_EVENT_PIPE;
-    return info->lpVtbl->SetEventMask2((ICorProfilerInfo12 *)info, low, high);
+        events_high |= COR_PRF_HIGH_MONITOR_EVENT_PIPE;
+    atomic_store(&searches, !attaching);
+    return info->lpVtbl->SetEventMask2(info, events_low, events_high);
+}
+
+/* A program that starts has thousands of these events. */
+void life_searched(void)
+{
+    if (sw_clr_needs_searches(fed) || !atomic_exchange(&searches, false))
+        return;
+    events_low &= ~(DWORD)COR_PRF_MONITOR_CACHE_SEARCHES;
+    (void)info->lpVtbl->SetEventMask2(info, events_low, events_high);
 }
 
 static HRESULT open_all(IUnknown *given, bool attaching)

@@ -27,6 +27,9 @@ void life_attached(void);
 /* It was started, and has not ended. */
 bool life_is_on(void);
 
+/* A precompiled method was announced: as soon as they are found without, no more of them are. */
+void life_searched(void);
+
 /* What the command asks of a running profiler: "start", "stop", "dump", "detach". */
 enum life_answer life_command(const char *text, size_t size);
 

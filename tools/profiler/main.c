@@ -158,6 +158,15 @@ static HRESULT STDMETHODCALLTYPE thread_named(ICorProfilerCallback11 *self, Thre
 
 /* ---- code ---- */
 
+static HRESULT STDMETHODCALLTYPE cached_found(ICorProfilerCallback11 *self, FunctionID function,
+                                              COR_PRF_JIT_CACHE result)
+{
+    const HRESULT hr = feed_cached_found(self, function, result);
+    if (life_is_on())
+        life_searched();
+    return hr;
+}
+
 static HRESULT STDMETHODCALLTYPE unload_started(ICorProfilerCallback11 *self, FunctionID function)
 {
     if (life_is_on())
@@ -196,6 +205,7 @@ static ICorProfilerCallback11Vtbl table = {
     .ThreadAssignedToOSThread = thread_assigned,
     .ThreadDestroyed = thread_destroyed,
     .ThreadNameChanged = thread_named,
+    .JITCachedFunctionSearchFinished = cached_found,
     .FunctionUnloadStarted = unload_started,
     .DynamicMethodUnloaded = unload_started,
     .ModuleUnloadStarted = module_unload_started,
