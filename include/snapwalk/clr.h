@@ -236,9 +236,10 @@ SW_API SW_NODISCARD enum sw_status sw_clr_find_range(struct sw_clr *clr, uint64_
  *          SW_E_BUSY: it stands on it, or stood when it was interrupted (so SA_ONSTACK is not for the handler that
  *          calls); SW_E_UNSUPPORTED: somebody else made it, which is seen by its lowest page, in the CLR's not
  *          accessible; nothing is changed then; SW_E_OS: no memory. Windows: SW_OK, there are no signals.
- * Memory   32 KiB or more of addresses, of which the kernel provides what is used. The runtime unmaps it at the end of
- *          the thread, as it would the one before, which is unmapped now; in a handler it stays mapped for good, since
- *          a handler further out may go back to it.
+ * Memory   32 KiB or more of addresses, of which the kernel provides what is used. At the end of the thread it is
+ *          unmapped, and the runtime gets the one before back, to unmap that; a C library without
+ *          __cxa_thread_atexit_impl (musl) leaves both to the runtime. What a handler made stays mapped for good, and
+ *          so does the one before: a handler further out may go back to it.
  * Threads  Any. Signals  Safe.
  * Source   docs/facts/clr-frames-by-version.md section 7.
  */

@@ -49,7 +49,7 @@ same() {
     verdict $? "$1: the same output and status $code, and a profile" "$out/$1.with" "$out/$1.files"
 }
 
-for kind in names native threads processes contexts status forks exec; do
+for kind in names native threads stacks processes contexts status forks exec; do
     same $kind
 done
 # A signal while the runtime's handler stands on its alternate stack ended the process (clr-frames-by-version.md section 7).

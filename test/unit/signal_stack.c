@@ -10,6 +10,7 @@
 #include <snapwalk/clr.h>
 #include <snapwalk/self.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +97,6 @@ static void the_runtimes_stack_is_replaced_once(void **state)
     assert_int_equal(sw_clr_widen_signal_stack(NULL), SW_OK);
     const stack_t wider = now();
     assert_is_wider(&wider, &old);
-    assert_false(is_mapped(old.ss_sp));
     assert_int_equal(sw_clr_widen_signal_stack(NULL), SW_OK);
     assert_ptr_equal(now().ss_sp, wider.ss_sp);
     free_stack();
@@ -211,6 +211,53 @@ static void nobody_leaves_the_stack_that_he_stands_on(void **state)
     free_stack();
 }
 
+/* ---- at the end of a thread ---- */
+
+extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
+
+static stack_t made, replaced, at_end;
+static bool is_gone;
+
+/* Where the CLR ends its threads. A signal that comes now leaves it at that. */
+static void end_of_thread(void *unused)
+{
+    (void)unused;
+    at_end = now();
+    is_gone = !is_mapped(made.ss_sp);
+    status_inside = SW_OK;
+    raise_with(SIGUSR1, on_signal, 0);
+    at_end.ss_size = now().ss_sp == at_end.ss_sp ? at_end.ss_size : 0;
+    free_stack();
+}
+
+static void *thread(void *key)
+{
+    replaced = set_stack(true);
+    assert_int_equal(sw_clr_widen_signal_stack(NULL), SW_OK);
+    made = now();
+    assert_int_equal(pthread_setspecific(*(pthread_key_t *)key, &made), 0);
+    return NULL;
+}
+
+static void a_thread_that_ends_has_its_own_again(void **state)
+{
+    pthread_key_t key;
+    pthread_t id;
+    (void)state;
+    if (!__cxa_thread_atexit_impl)
+        skip();
+    assert_int_equal(pthread_key_create(&key, end_of_thread), 0);
+    assert_int_equal(pthread_create(&id, NULL, thread, &key), 0);
+    assert_int_equal(pthread_join(id, NULL), 0);
+    assert_int_equal(pthread_key_delete(key), 0);
+    assert_ptr_not_equal(made.ss_sp, replaced.ss_sp);
+    assert_ptr_equal(at_end.ss_sp, replaced.ss_sp);
+    assert_int_equal(at_end.ss_size, replaced.ss_size);
+    assert_true(is_gone);
+    assert_int_equal(status_inside, SW_E_NOT_FOUND);
+    assert_false(is_mapped(replaced.ss_sp));
+}
+
 /* ---- what it is for ---- */
 
 static void on_second(int number)
@@ -266,6 +313,7 @@ int main(void)
         ALONE(what_a_handler_replaces_is_there_behind_it),
         ALONE(one_is_made_for_a_thread_whoever_brings_the_old_one_back),
         ALONE(nobody_leaves_the_stack_that_he_stands_on),
+        ALONE(a_thread_that_ends_has_its_own_again),
         ALONE(a_second_signal_finds_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,21 @@ static bool is_guarded_inside(const stack_t *stack, size_t page)
            !is_readable(begin) && is_readable(begin + page);
 }
 
+/*
+ * The lowest words of a stack that a handler replaced say which one was made for its thread: address, and its
+ * complement; or, of no address, that there will be none.
+ */
+static uint64_t *words_of(const stack_t *stack, size_t page)
+{
+    return (uint64_t *)((char *)stack->ss_sp + page);
+}
+
+static void refuse(const stack_t *stack, size_t page)
+{
+    words_of(stack, page)[0] = 0;
+    words_of(stack, page)[1] = ~UINT64_C(0);
+}
+
 /* A wider one, its lowest page as guard. False: no memory. */
 static bool make_wider(size_t page, stack_t *wider)
 {
@@ -47,6 +62,36 @@ static bool make_wider(size_t page, stack_t *wider)
     return mprotect(begin, page, PROT_NONE) == 0 || (munmap(begin, size), false);
 }
 
+/*
+ * At the end of the thread the CLR unmaps the stack that it made if the thread has that (10.0.12), or whatever the
+ * thread has (earlier ones): so it gets its own back before. The C library calls this in front of the destructors of
+ * keys, by which the CLR ends its threads; musl has no such call. Source: clr-frames-by-version.md section 7.
+ */
+extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+enum { PAGES_BITS = 12 }; /* a stack as one word: its address, and in the bits that are 0 there its pages */
+
+static void give_back(void *word)
+{
+    const uint64_t value = (uint64_t)(uintptr_t)word, page = getauxval(AT_PAGESZ), mask = (1U << PAGES_BITS) - 1;
+    stack_t now;
+    const stack_t old = { .ss_sp = (void *)(uintptr_t)(value & ~mask), .ss_size = (value & mask) * page };
+    if (sigaltstack(NULL, &now) != 0 || now.ss_flags != 0 || now.ss_size != bytes_wanted(page))
+        return;
+    refuse(&old, page);
+    if (sigaltstack(&old, NULL) == 0)
+        munmap(now.ss_sp, now.ss_size);
+}
+
+static bool will_give_back(const stack_t *old, size_t page)
+{
+    const uint64_t pages = old->ss_size / page;
+    return __cxa_thread_atexit_impl && pages >> PAGES_BITS == 0 &&
+           __cxa_thread_atexit_impl(give_back, (char *)old->ss_sp + pages, &__dso_handle) == 0;
+}
+
+/* What a handler has made meanwhile, which is rare, stays mapped. */
 static enum sw_status widen_outside(size_t page)
 {
     stack_t old, wider;
@@ -64,7 +109,8 @@ static enum sw_status widen_outside(size_t page)
         return SW_E_OS;
     if (sigaltstack(&wider, NULL) != 0)
         return munmap(wider.ss_sp, wider.ss_size), SW_E_OS;
-    munmap(old.ss_sp, old.ss_size);
+    if (!will_give_back(&old, page))
+        munmap(old.ss_sp, old.ss_size);
     return SW_OK;
 }
 
@@ -76,8 +122,7 @@ static bool is_on(const stack_t *stack, uint64_t address)
 /*
  * The kernel takes the stack out of the context when the handler returns, but not if the handler or what it interrupted
  * stands on the one before (Linux on x64 looks at the handler's stack pointer since 6.12). A handler further out brings
- * the old stack back when it returns, so the old one stays, and its lowest words say which one was made for the thread:
- * address, and its complement.
+ * the old stack back when it returns, so the old one stays, with words that say which one was made for the thread.
  */
 static enum sw_status widen_inside(stack_t *saved, uint64_t sp, size_t page)
 {
@@ -86,8 +131,10 @@ static enum sw_status widen_inside(stack_t *saved, uint64_t sp, size_t page)
         return SW_E_BUSY;
     if (!is_guarded_inside(saved, page))
         return SW_E_UNSUPPORTED;
-    uint64_t *made = (uint64_t *)((char *)saved->ss_sp + page);
+    uint64_t *made = words_of(saved, page);
     wider.ss_sp = (void *)(uintptr_t)made[0];
+    if (made[0] == 0 && made[1] == ~UINT64_C(0))
+        return SW_E_NOT_FOUND;
     if (made[0] != ~made[1] && !make_wider(page, &wider))
         return SW_E_OS;
     made[0] = (uint64_t)(uintptr_t)wider.ss_sp;
@@ -105,21 +152,24 @@ static uint64_t interrupted_sp(const ucontext_t *context)
 #endif
 }
 
-/* Handlers that come meanwhile might do the same. What the kernel saved says without a system call if all is done. */
-enum sw_status sw_clr_widen_signal_stack(void *ucontext)
+/* Other handlers might do the same meanwhile. What the kernel saved says without a system call if all is done. */
+static enum sw_status widen_in_handler(ucontext_t *context, size_t page)
 {
-    ucontext_t *context = ucontext;
     sigset_t all, before;
-    if (context && ((context->uc_stack.ss_flags & SS_DISABLE) || context->uc_stack.ss_size == 0))
+    if ((context->uc_stack.ss_flags & SS_DISABLE) || context->uc_stack.ss_size == 0)
         return SW_E_NOT_FOUND;
-    const size_t page = getauxval(AT_PAGESZ);
-    if (context && context->uc_stack.ss_size >= bytes_wanted(page))
+    if (context->uc_stack.ss_size >= bytes_wanted(page))
         return SW_OK;
     sigfillset(&all);
     if (sigprocmask(SIG_SETMASK, &all, &before) != 0)
         return SW_E_OS;
-    const enum sw_status status =
-        context ? widen_inside(&context->uc_stack, interrupted_sp(context), page) : widen_outside(page);
+    const enum sw_status status = widen_inside(&context->uc_stack, interrupted_sp(context), page);
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
     return status;
+}
+
+enum sw_status sw_clr_widen_signal_stack(void *ucontext)
+{
+    const size_t page = getauxval(AT_PAGESZ);
+    return ucontext ? widen_in_handler(ucontext, page) : widen_outside(page);
 }
