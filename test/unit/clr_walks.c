@@ -685,6 +685,16 @@ static uint8_t *records;
 static uint64_t lost_sp;
 static unsigned walk_most;
 
+/* Far enough below the frame of who asks for what it calls to lie above, and without what earlier calls left there. */
+static __attribute__((no_sanitize_address)) uint64_t clear_stack_below(void)
+{
+    enum { NEAR = 0x1000, FAR = 0x8000, CLEARED = 0x2000 };
+    uint8_t *frame = __builtin_frame_address(0);
+    for (volatile uint8_t *at = frame - FAR; at < frame - NEAR; at++)
+        *at = 0;
+    return native_at(frame) - FAR + CLEARED;
+}
+
 /* A walk that is lost at once, and records: they lead nowhere, below the walk, to where it is, to the JIT code. */
 static void walk_lost(void)
 {
@@ -692,7 +702,7 @@ static void walk_lost(void)
     struct sw_regs below, same;
     sw_self_capture(&below);
     behind_jit = below;
-    lost_sp = native_at(frames) - 0x800;
+    lost_sp = clear_stack_below();
     sw_regs_set(&below, SW_X64_RIP, 0x30); /* no code */
     same = below;
     sw_regs_set(&below, SW_X64_RSP, lost_sp - 0x800);

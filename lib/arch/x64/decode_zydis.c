@@ -7,7 +7,7 @@
 #include <Zydis/Zydis.h>
 
 struct read {
-    ZydisDecodedInstruction info;
+    const ZydisDecodedInstruction *info;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
@@ -128,14 +128,14 @@ static const ZydisDecodedOperand *memory_among(const ZydisDecodedOperand *operan
 /* A named operand goes first where the operation needs it: push [rax] writes the stack too, without naming it. */
 static const ZydisDecodedOperand *memory_operand(const struct read *r, enum sw_x64_op op)
 {
-    const ZydisDecodedOperand *named = memory_among(r->operands, r->info.operand_count_visible);
-    return named && op != SW_X64_OTHER ? named : memory_among(r->operands, r->info.operand_count);
+    const ZydisDecodedOperand *named = memory_among(r->operands, r->info->operand_count_visible);
+    return named && op != SW_X64_OTHER ? named : memory_among(r->operands, r->info->operand_count);
 }
 
 static uint16_t written_registers(const struct read *r)
 {
     unsigned mask = 0;
-    for (unsigned i = 0; i < r->info.operand_count; i++) {
+    for (unsigned i = 0; i < r->info->operand_count; i++) {
         const ZydisDecodedOperand *op = &r->operands[i];
         const uint8_t reg =
             op->type == ZYDIS_OPERAND_TYPE_REGISTER && is_written(op) ? number(op->reg.value) : SW_NOREG;
@@ -156,37 +156,47 @@ static void fill_immediate(const struct read *r, struct sw_x64_decoded *d)
 
 static void fill(const struct read *r, struct sw_x64_decoded *d)
 {
-    const enum sw_x64_op op = op_of(&r->info);
+    const enum sw_x64_op op = op_of(r->info);
     const ZydisDecodedOperand *mem = memory_operand(r, op);
     d->op = (uint8_t)op;
-    d->length = r->info.length;
-    d->when = (uint8_t)when_of(r->info.mnemonic);
-    d->width = r->info.operand_width == 16 ? 2 : 8;
-    if (r->info.operand_count_visible > 0)
+    d->length = r->info->length;
+    d->when = (uint8_t)when_of(r->info->mnemonic);
+    d->width = r->info->operand_width == 16 ? 2 : 8;
+    if (r->info->operand_count_visible > 0)
         d->to = operand(&r->operands[0]);
-    if (r->info.operand_count_visible > 1)
+    if (r->info->operand_count_visible > 1)
         d->from = operand(&r->operands[1]);
     if (mem)
-        d->memory = memory(&r->info, mem);
+        d->memory = memory(r->info, mem);
     d->stores = mem && is_written(mem);
     d->writes = written_registers(r);
     fill_immediate(r, d);
 }
 
-enum sw_status sw_x64_zydis(const uint8_t *bytes, size_t size, uint64_t pc, struct sw_x64_decoded *d)
+/* Apart, so that 800 bytes of operands are not on the stack while Zydis, which needs as much, decodes the rest. */
+static __attribute__((noinline)) bool fill_by_operands(const ZydisDecoder *decoder, ZydisDecoderContext *context,
+                                                       const ZydisDecodedInstruction *info, struct sw_x64_decoded *d)
 {
     struct read r;
+    r.info = info;
+    if (ZYAN_FAILED(ZydisDecoderDecodeOperands(decoder, context, info, r.operands, info->operand_count)))
+        return false;
+    fill(&r, d);
+    return true;
+}
+
+enum sw_status sw_x64_zydis(const uint8_t *bytes, size_t size, uint64_t pc, struct sw_x64_decoded *d)
+{
     ZydisDecoder decoder;
     ZydisDecoderContext context;
+    ZydisDecodedInstruction info;
     if (ZYAN_FAILED(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
         return SW_E_UNSUPPORTED;
-    const ZyanStatus status = ZydisDecoderDecodeInstruction(&decoder, &context, bytes, size, &r.info);
+    const ZyanStatus status = ZydisDecoderDecodeInstruction(&decoder, &context, bytes, size, &info);
     if (status == ZYDIS_STATUS_NO_MORE_DATA)
         return SW_E_TRUNCATED;
-    if (ZYAN_FAILED(status) ||
-        ZYAN_FAILED(ZydisDecoderDecodeOperands(&decoder, &context, &r.info, r.operands, r.info.operand_count)))
+    if (ZYAN_FAILED(status))
         return SW_E_MALFORMED;
     *d = (struct sw_x64_decoded){ .pc = pc };
-    fill(&r, d);
-    return SW_OK;
+    return fill_by_operands(&decoder, &context, &info, d) ? SW_OK : SW_E_MALFORMED;
 }

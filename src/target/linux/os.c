@@ -17,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, PAGES_AT_ONCE = 64, TEXT_FIRST = 1 << 16, TEXT_LIMIT = 1 << 28 };
+/* PAGES_AT_ONCE: their addresses lie on the stack of a walk. */
+enum { PAGE = 4096, PAGES_AT_ONCE = 16, TEXT_FIRST = 1 << 16, TEXT_LIMIT = 1 << 28 };
 
 enum sw_machine sw_os_machine(void)
 {
