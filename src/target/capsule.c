@@ -114,7 +114,7 @@ static const struct sw_capsule_map *map_at(const struct sw_capsule *capsule, uin
 static bool is_in_file(const struct sw_capsule *capsule, uint64_t address)
 {
     const struct sw_capsule_map *map = map_at(capsule, address);
-    return map && map->path && !map->is_copy && !(map->flags & SW_CORE_WRITE);
+    return map && map->path && (map->is_clean || (!map->is_copy && !(map->flags & SW_CORE_WRITE)));
 }
 
 static void keep_block(struct sw_capsule *capsule, const struct sw_memory *memory, uint64_t address)

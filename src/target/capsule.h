@@ -11,6 +11,7 @@
  *
  * flags    SW_CORE_READ and so on.
  * is_copy  Some of its pages are the process's own, with other contents than the file's: where a loader has relocated.
+ * is_clean  It may be written, but nobody has: its pages are the file's.
  * is_more  Of one mapping of a file with the map before it.
  * is_bare  Whoever wrote the core that it is from did not say what may be done with it.
  * path     Null: no file, or none that can be opened later.
@@ -20,7 +21,7 @@ struct sw_capsule_map {
     uint64_t end;
     uint64_t offset;
     uint32_t flags;
-    bool is_copy, is_bare, is_more;
+    bool is_copy, is_clean, is_bare, is_more;
     char *path;
     size_t path_room;
 };

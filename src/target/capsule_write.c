@@ -4,7 +4,8 @@
  *
  * A reader takes memory of a mapping that is not in the file from the mapped file, unless the mapping is writable; and
  * it takes for code what is executable. So mappings of both kinds are there even where nothing of them is kept, and a
- * piece reaches to the next one, with the bytes that are kept in front.
+ * piece reaches to the next one, with the bytes that are kept in front. Parts of a writable mapping that nobody has
+ * written are pieces that are not writable.
  */
 #include "target/capsule.h"
 
@@ -45,7 +46,7 @@ static bool piece_of(struct pieces *p, const struct sw_capsule_map *map, struct 
     p->next += blocks;
     const uint64_t following = p->next < store->count ? store->blocks[p->next].address : UINT64_MAX;
     *piece = (struct sw_core_header){ .type = SW_CORE_LOAD,
-                                      .flags = map->flags,
+                                      .flags = map->is_clean ? map->flags & ~(uint32_t)SW_CORE_WRITE : map->flags,
                                       .address = begin,
                                       .file_size = blocks * SW_STORE_BLOCK,
                                       .size = (following < map->end ? following : map->end) - begin,

@@ -45,7 +45,8 @@ static struct sw_bytes file_bytes(const struct sw_core *core, uint64_t address)
     if (!row || (inside && address - segment->begin < segment->stored))
         return (struct sw_bytes){ 0 };
     const struct sw_core_mapped *mapped = &core->files[row->file];
-    const bool may_write = (inside && (segment->flags & SW_CORE_WRITE)) || (row->flags & SW_CORE_WRITE);
+    /* A row has the flags of its beginning, but parts of it may have others (capsule_write.c). */
+    const bool may_write = ((inside ? segment->flags : row->flags) & SW_CORE_WRITE) != 0;
     if (may_write && !is_constant(mapped, address))
         return (struct sw_bytes){ 0 };
     uint64_t end = may_write && mapped->constant.end < row->end ? mapped->constant.end : row->end;

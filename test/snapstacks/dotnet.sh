@@ -118,8 +118,11 @@ if (cd "$out/single" && timeout 300 dotnet publish -c Release -v q -o out --node
     ends 0 "a single-file program: its runtime is found within" '^process [0-9]+ "single", CLR [0-9]+, ' "$tool" "$pid"
     ! grep -qE '[?][+]0x|^  cut: ' "$out/seen" && grep -q ' ngen    System[.]Private[.]CoreLib!System[.]Threading[.]Thread[.]Sleep(int)$' "$out/seen"
     verdict $? "precompiled code of the images inside it is walked by their tables, and named"
-    "$tool" --plain "$pid" >"$out/one" 2>&1
+    "$tool" --plain --save "$out/one.capsule" "$pid" >"$out/one" 2>&1
     named 12 "a single-file program" "$out/one"
+    "$tool" --plain --core "$out/one.capsule" 2>&1 | grep -v '^thread' >"$out/one.read"
+    grep -v '^thread' "$out/one" | diff - "$out/one.read" >"$out/seen"
+    verdict $? "a single-file program: its capsule says the same"
 else
     echo "ok - a single-file program # SKIP dotnet publish has no runtime pack"
 fi

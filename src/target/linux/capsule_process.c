@@ -11,28 +11,82 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096, PAGES_AT_ONCE = 512 };
+/* CLEAN_LEAST: pages that are worth a program header. */
+enum { PATH_BYTES = 4096, PAGES_AT_ONCE = 512, CLEAN_LEAST = 16 };
 
 /* Words of /proc/PID/pagemap, one for each page of 4 KiB. */
 #define PAGE_PRESENT (UINT64_C(1) << 63)
 #define PAGE_SWAPPED (UINT64_C(1) << 62)
 #define PAGE_OF_FILE (UINT64_C(1) << 61)
 
-/* pages: /proc/PID/pagemap. Where it tells nothing, they may be. */
+static bool is_own_page(uint64_t word)
+{
+    return (word & PAGE_SWAPPED) || ((word & PAGE_PRESENT) && !(word & PAGE_OF_FILE));
+}
+
+/*
+ * Where pages end that are all the process's own, or all not, from a page on. pages: /proc/PID/pagemap. What it tells
+ * nothing of may be its own.
+ */
+static uint64_t end_of_run(int pages, uint64_t page, uint64_t end, bool *is_own)
+{
+    uint64_t words[PAGES_AT_ONCE], at = page;
+    *is_own = true;
+    while (at < end) {
+        const uint64_t count = end - at < PAGES_AT_ONCE ? end - at : PAGES_AT_ONCE;
+        if (pread(pages, words, count * sizeof words[0], (off_t)(at * sizeof words[0])) !=
+            (ssize_t)(count * sizeof words[0]))
+            return *is_own ? end : at;
+        if (at == page)
+            *is_own = is_own_page(words[0]);
+        for (uint64_t i = 0; i < count; i++, at++)
+            if (is_own_page(words[i]) != *is_own)
+                return at;
+    }
+    return end;
+}
+
 static bool has_own_pages(int pages, const struct sw_map *map)
 {
-    uint64_t words[PAGES_AT_ONCE];
+    bool is_own;
+    const uint64_t begin = map->begin / SW_CORE_PAGE, end = map->end / SW_CORE_PAGE;
+    return end_of_run(pages, begin, end, &is_own) < end || is_own;
+}
+
+/* Pages of a mapping, of which it may have none. */
+static enum sw_status add_part(struct sw_capsule *capsule, const struct sw_capsule_map *map, const char *path,
+                               uint64_t begin, uint64_t end, bool is_clean)
+{
+    struct sw_capsule_map part = *map;
+    part.begin = begin * SW_CORE_PAGE;
+    part.end = end * SW_CORE_PAGE;
+    part.offset += part.begin - map->begin;
+    part.is_more = part.begin > map->begin;
+    part.is_clean = is_clean;
+    return begin < end ? sw_capsule_add_map(capsule, &part, path) : SW_OK;
+}
+
+/*
+ * A mapping that may be written: long parts of it that nobody has written are as in the file. .NET keeps there what
+ * says how frames of precompiled code are found.
+ */
+static enum sw_status add_parts(struct sw_capsule *capsule, int pages, const struct sw_capsule_map *map,
+                                const char *path)
+{
     const uint64_t end = map->end / SW_CORE_PAGE;
-    for (uint64_t page = map->begin / SW_CORE_PAGE, count; page < end; page += count) {
-        count = end - page < PAGES_AT_ONCE ? end - page : PAGES_AT_ONCE;
-        if (pread(pages, words, count * sizeof words[0], (off_t)(page * sizeof words[0])) !=
-            (ssize_t)(count * sizeof words[0]))
-            return true;
-        for (uint64_t i = 0; i < count; i++)
-            if ((words[i] & PAGE_SWAPPED) || ((words[i] & PAGE_PRESENT) && !(words[i] & PAGE_OF_FILE)))
-                return true;
+    uint64_t from = map->begin / SW_CORE_PAGE, next;
+    enum sw_status status = SW_OK;
+    bool is_own;
+    for (uint64_t page = from; page < end && status == SW_OK; page = next) {
+        next = end_of_run(pages, page, end, &is_own);
+        if (is_own || next - page < CLEAN_LEAST)
+            continue;
+        status = add_part(capsule, map, path, from, page, false);
+        if (status == SW_OK)
+            status = add_part(capsule, map, path, page, next, true);
+        from = next;
     }
-    return false;
+    return status == SW_OK ? add_part(capsule, map, path, from, end, false) : status;
 }
 
 static enum sw_status add_map(struct sw_capsule *capsule, int pages, const struct sw_map *map)
@@ -48,7 +102,8 @@ static enum sw_status add_map(struct sw_capsule *capsule, int pages, const struc
                                         .offset = map->offset,
                                         .flags = flags,
                                         .is_copy = has_file && !map->shared && has_own_pages(pages, map) };
-    return sw_capsule_add_map(capsule, &row, has_file ? path : NULL);
+    return has_file && map->writable && !map->shared ? add_parts(capsule, pages, &row, path)
+                                                     : sw_capsule_add_map(capsule, &row, has_file ? path : NULL);
 }
 
 /* What cannot be read stays empty. */

@@ -158,6 +158,8 @@ static bool try_path(struct sw_core *core, struct sw_core_mapped *file, const ch
     if (length <= 0 || length >= PATH_BYTES || sw_os_pin_file(NULL, full, &pin) != SW_OK)
         return false;
     const enum sw_status status = sw_elf_read(pin.path, SW_ELF_WHOLE, &found.bytes, &found.room);
+    if (status == SW_OK)
+        sw_core_read_behind(core, (size_t)(file - core->files), pin.path, found.bytes);
     sw_os_unpin(&pin);
     if (status != SW_OK)
         return false;

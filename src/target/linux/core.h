@@ -19,4 +19,10 @@ enum sw_status sw_core_find_files(struct sw_core *core, const struct sw_core_fil
 void sw_core_note_writable(struct sw_core *core, size_t file, struct sw_bytes bytes);
 void sw_core_relocate(uint8_t *bytes, uint64_t size, uint64_t address);
 
+/*
+ * core_behind.c. Completes the bytes of an ELF file that was read (SW_ELF_WHOLE) with what the core's rows of it map
+ * behind its segments. path: opens this very file.
+ */
+void sw_core_read_behind(const struct sw_core *core, size_t file, const char *path, struct sw_bytes bytes);
+
 #endif
