@@ -10,6 +10,7 @@
 
 #include "clr/host.h"
 #include "clr/runtime.h"
+#include "snapshot/memo.h"
 
 #include <stdatomic.h>
 
@@ -39,6 +40,7 @@ struct sw_clr_workspace {
  * stack    What of the calling thread's stack may be loaded from directly, if that is what the call walks.
  * asked    What the system has last said may be loaded from, of the stack of the thread asked_by: all, up to its base,
  *          or less.
+ * memo     Of its snapshots.
  */
 struct sw_clr_lease {
     _Atomic uint64_t inside;
@@ -52,6 +54,7 @@ struct sw_clr_lease {
     struct sw_window stack;
     struct sw_window asked;
     uint64_t asked_by;
+    struct sw_memo *memo;
 };
 
 /*
@@ -72,6 +75,7 @@ struct sw_clr_lease {
  * sweep_from    When to search for freed code again.
  * cache, analysis_cache  Replaced when they grow. retired: what was replaced, and the leases' turns at that moment.
  * lease_count  Leases that can be taken.  thread_count  Threads in the table.
+ * unwatched  How often the runtime was asked for what no memo notes.
  * runtime  SW_RUNTIME_*.  limit  The most frames of a walk, 0: the default; both_ends: a walk keeps both.
  */
 struct sw_clr {
@@ -114,6 +118,7 @@ struct sw_clr {
     atomic_bool both_ends;
     _Atomic uint64_t refreshes;
     _Atomic uint64_t failures;
+    _Atomic uint64_t unwatched;
     _Atomic uint64_t memory_limit;
     atomic_bool is_growing;
     struct {
@@ -187,7 +192,7 @@ void sw_clr_confirm_layout(struct sw_clr *clr);
 void sw_clr_add_threads(struct sw_clr *clr);
 
 /* Sets in a walker the return address that the runtime has replaced on a thread's stack, or that there is none. */
-void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_thread *thread, struct sw_walker *walker);
+void sw_clr_note_hijack(const struct sw_clr_lease *lease, const struct sw_thread *thread, struct sw_walker *walker);
 
 /* The struct sw_engine's function; arg: the lease. What is known of the calling thread's stack is not asked again. */
 uint64_t sw_clr_loadable(void *arg, uint64_t from, uint64_t end);

@@ -92,7 +92,9 @@ static bool add_lease(struct sw_clr *clr, unsigned number)
     if (!lease->workspace)
         lease->workspace = clr->alloc.get(clr->alloc.arg, sizeof *lease->workspace);
     if (!lease->workspace ||
-        (!lease->walker.replay && sw_replay_create(&clr->alloc, SW_CLR_REPLAY_FRAMES, &lease->walker.replay) != SW_OK))
+        (!lease->walker.replay &&
+         sw_replay_create(&clr->alloc, SW_CLR_REPLAY_FRAMES, &lease->walker.replay) != SW_OK) ||
+        (!lease->memo && sw_memo_create(&clr->alloc, &lease->memo) != SW_OK))
         return false;
     atomic_store(&clr->lease_count, number + 1);
     return true;
@@ -129,6 +131,7 @@ void sw_clr_memory_destroy(struct sw_clr *clr)
     for (unsigned i = 0; i < SW_CLR_LEASES; i++) {
         struct sw_clr_lease *lease = &clr->leases[i];
         sw_replay_destroy(lease->walker.replay);
+        sw_memo_destroy(lease->memo);
         if (lease->workspace)
             clr->alloc.put(clr->alloc.arg, lease->workspace, sizeof *lease->workspace);
     }

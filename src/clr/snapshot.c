@@ -142,8 +142,11 @@ HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID th
     engine->context_size = flavour == SW_FLAVOUR_DOCUMENTED ? 0 : context_size_of(clr);
     engine->options = options_of(clr);
     lease->walker.max_frames = atomic_load(&clr->limit);
-    HRESULT hr = sw_snapshot(engine, &lease->workspace->scratch, thread, callback, info_flags, client_data, context,
-                             context_size);
+    const uint64_t unwatched = atomic_load_explicit(&clr->unwatched, memory_order_relaxed);
+    HRESULT hr = sw_memo_snapshot(lease->memo, engine, &lease->workspace->scratch, thread, callback, info_flags,
+                                  client_data, context, context_size);
+    if (atomic_load_explicit(&clr->unwatched, memory_order_relaxed) != unwatched)
+        sw_memo_spoil(lease->memo); /* another thread's may be meant: then it is noted again */
     if (hr == S_OK && engine->stop == SW_STOP_NONE && thread == 0 && flavour != SW_FLAVOUR_DOCUMENTED &&
         is_not_told_of(clr))
         hr = E_FAIL;

@@ -4,11 +4,18 @@
  */
 #include "clr/internal.h"
 
+/* What is asked of the runtime's structures now is noted in no memo. */
+static void ask_unwatched(struct sw_clr *clr)
+{
+    atomic_fetch_add_explicit(&clr->unwatched, 1, memory_order_relaxed);
+}
+
 /* Code may run before its event has come: another thread may still be about to report it. */
 bool sw_clr_find(void *arg, uint64_t address, struct sw_range *code)
 {
-    const struct sw_clr *clr = arg;
+    struct sw_clr *clr = arg;
     const struct sw_memory memory = sw_self_memory();
+    ask_unwatched(clr);
     return clr->layout_status == SW_OK && sw_clr_find_code(&clr->layout, &memory, address, code);
 }
 
@@ -100,12 +107,12 @@ void sw_clr_add_threads(struct sw_clr *clr)
 /* ---- at the moment of a walk ---- */
 
 /* The runtime's object lives as long as its thread is in the table, and a walk holds that entry. */
-static struct sw_memory object_of(const struct sw_clr *clr, uint64_t thread)
+static struct sw_memory object_of(const struct sw_clr_lease *lease, uint64_t thread)
 {
     struct sw_memory memory = sw_self_memory();
-    memory.window = (struct sw_window){ thread, thread + clr->layout.at[SW_CLR_THREAD_EXCEPTION] + 8,
+    memory.window = (struct sw_window){ thread, thread + lease->clr->layout.at[SW_CLR_THREAD_EXCEPTION] + 8,
                                         (const uint8_t *)(uintptr_t)thread };
-    return memory;
+    return sw_memo_watch(lease->memo, SW_MEMO_OBJECT, memory);
 }
 
 /* The caller's own stack does not change from here on. */
@@ -113,7 +120,7 @@ static struct sw_memory stack_of(const struct sw_clr_lease *lease)
 {
     struct sw_memory memory = sw_self_memory();
     memory.window = lease->stack;
-    return memory;
+    return sw_memo_watch(lease->memo, SW_MEMO_STACK, memory);
 }
 
 /*
@@ -163,9 +170,10 @@ static bool is_managed(void *arg, uint64_t address)
            sw_images_find_method(clr->images, address, &range) == SW_OK || sw_clr_find(arg, address, &range);
 }
 
-void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_thread *thread, struct sw_walker *walker)
+void sw_clr_note_hijack(const struct sw_clr_lease *lease, const struct sw_thread *thread, struct sw_walker *walker)
 {
-    const struct sw_memory object = object_of(clr, thread->id);
+    struct sw_clr *clr = lease->clr;
+    const struct sw_memory object = object_of(lease, thread->id);
     uint64_t at, by;
     walker->replaced.at = walker->replaced.original = 0;
     if (clr->layout_status == SW_OK && sw_clr_thread_hijack(&clr->layout, &object, thread->id, thread->stack_begin,
@@ -183,12 +191,13 @@ void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_thread *thread, stru
 static bool forbids_suspension(const struct sw_clr_lease *lease, const struct sw_thread *thread)
 {
     const struct sw_clr *clr = lease->clr;
-    const struct sw_memory object = object_of(clr, thread->id);
+    const struct sw_memory object = object_of(lease, thread->id);
     bool forbids;
     if (lease->engine.flavour == SW_FLAVOUR_DOCUMENTED)
         return false;
     if (clr->layout_status == SW_OK && sw_clr_thread_forbids(&clr->layout, &object, thread->id, &forbids))
         return forbids;
+    ask_unwatched(lease->clr);
     return thread->os_id == atomic_load(&lease->inside) &&
            clr->info->lpVtbl->GetFunctionFromIP(clr->info, NULL, NULL) == CORPROF_E_ASYNCHRONOUS_UNSAFE;
 }
@@ -205,8 +214,8 @@ void sw_clr_update(void *arg, struct sw_thread *thread)
     uint64_t cursor = 0;
     if (clr->layout_status != SW_OK)
         return;
-    const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(lease);
-    sw_clr_note_hijack(clr, thread, &lease->walker);
+    const struct sw_memory object = object_of(lease, thread->id), stack = stack_of(lease);
+    sw_clr_note_hijack(lease, thread, &lease->walker);
     (void)sw_clr_thread_mode(&clr->layout, &object, thread->id, &thread->mode);
     if (sw_clr_thread_exception(&clr->layout, &object, &stack, thread->id, &cursor, &exception) &&
         exception.second_pass && !exception.entered)
@@ -227,6 +236,7 @@ static void unwind_native(struct sw_clr_lease *lease, const struct sw_thread *th
 {
     struct sw_walk *walk = &lease->workspace->walk;
     struct sw_walker walker = lease->walker;
+    ask_unwatched(lease->clr);
     walker.memory = sw_self_memory();
     walker.replay = NULL;
     walker.max_frames = native + 1;
@@ -249,7 +259,7 @@ bool sw_clr_any_record(struct sw_clr_lease *lease, const struct sw_thread *threa
     uint32_t native;
     if (clr->layout_status != SW_OK)
         return false;
-    const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(lease);
+    const struct sw_memory object = object_of(lease, thread->id), stack = stack_of(lease);
     if (!sw_clr_thread_record(&clr->layout, &object, &stack, thread->id, cursor, record, &native))
         return false;
     if (native != 0)
@@ -275,7 +285,7 @@ bool sw_clr_unwound(void *arg, const struct sw_thread *thread, uint64_t *cursor,
     struct sw_clr_exception exception;
     if (clr->layout_status != SW_OK)
         return false;
-    const struct sw_memory object = object_of(clr, thread->id), stack = stack_of(lease);
+    const struct sw_memory object = object_of(lease, thread->id), stack = stack_of(lease);
     if (!sw_clr_thread_exception(&clr->layout, &object, &stack, thread->id, cursor, &exception))
         return false;
     *low = exception.second_pass ? exception.low : 0;
@@ -289,10 +299,11 @@ bool sw_clr_unwound(void *arg, const struct sw_thread *thread, uint64_t *cursor,
  */
 uint64_t sw_clr_function(void *arg, uint64_t address)
 {
-    const struct sw_clr *clr = ((const struct sw_clr_lease *)arg)->clr;
+    struct sw_clr *clr = ((const struct sw_clr_lease *)arg)->clr;
     const struct sw_memory memory = sw_self_memory();
     struct sw_range method;
     uint64_t function;
+    ask_unwatched(clr);
     if (clr->layout_status != SW_OK || sw_images_find_method(clr->images, address, &method) != SW_OK ||
         !sw_clr_find_entry(&clr->layout, &memory, method.id, &function))
         return 0;

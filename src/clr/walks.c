@@ -15,7 +15,7 @@ static bool declare_stack(struct sw_walker *walker, struct sw_clr_lease *lease, 
         return false;
     walker->stack_begin = thread->stack_begin;
     walker->stack_end = thread->stack_end;
-    sw_clr_note_hijack(clr, thread, walker);
+    sw_clr_note_hijack(lease, thread, walker);
     if (sp >= thread->stack_begin && sp < thread->stack_end) {
         const uint64_t end = sw_clr_loadable(lease, sp, thread->stack_end);
         walker->memory.window = lease->stack = (struct sw_window){ sp, end, (const uint8_t *)(uintptr_t)sp };

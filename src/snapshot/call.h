@@ -78,10 +78,13 @@ struct sw_call_work {
  * left_out Callbacks that were not made, between the two ends.
  * stop     Why the walk ended.  reason What decided the answer, in a word for people.  reported Callbacks made.
  * refused  More about a refusal, in work; null: there is no more than the reason.
+ * memo     May hold the answer; or null.  noting: the memo, while the answer is being noted.
  * locked, suspended  What finishing must undo, beside held and live.
  */
 struct sw_call {
     struct sw_engine *engine;
+    struct sw_memo *memo;
+    struct sw_memo *noting;
     struct sw_scratch *scratch;
     struct sw_call_work *work;
     StackSnapshotCallback *callback;
@@ -162,6 +165,9 @@ static inline void sw_call_set_live(const struct sw_call *call, const struct sw_
 {
     __atomic_store_n(call->live, record ? (uintptr_t)record : sw_call_idle(call), __ATOMIC_RELAXED);
 }
+
+/* A step of the ladder: the call takes a word of engine->state, if one is free. */
+void sw_call_enter_engine(struct sw_call *call);
 
 /* Goes down the ladder. True: it ends here with *hr. False: walk. */
 bool sw_ladder(struct sw_call *call, HRESULT *hr);

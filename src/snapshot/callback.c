@@ -59,6 +59,9 @@ static SW_INLINE bool report(struct sw_fold *fold, struct report what, const str
     /* Zeroed once; from then on each frame's registers are written over the last one's. */
     if (context && sw_context_update(SW_CONTEXT_WIN32, regs, fold->claimed, context, fold->context_size) != SW_OK)
         return false;
+    if (SW_UNLIKELY(call->noting != NULL))
+        sw_memo_note_callback(call->noting, record, sw_regs_pc(&call->work->walk.frame.regs),
+                              (enum sw_kind)call->work->walk.frame.code.kind);
     call->reported++;
     sw_call_set_live(call, record);
     const HRESULT hr = call->callback(what.function, record->ip, (COR_PRF_FRAME_INFO)(uintptr_t)record,

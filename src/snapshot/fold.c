@@ -36,6 +36,7 @@ struct plain {
     uint32_t turns;
     uint64_t *live;
     uint64_t idle;
+    struct sw_memo *noting;
 };
 
 static SW_INLINE struct plain plain_of(const struct sw_fold *fold, bool has_context)
@@ -48,7 +49,8 @@ static SW_INLINE struct plain plain_of(const struct sw_fold *fold, bool has_cont
                            .records = call->work->records,
                            .turns = fold->documented ? SW_FRAME_RECORDS - 1 : 0,
                            .live = call->live,
-                           .idle = sw_call_idle(call) };
+                           .idle = sw_call_idle(call),
+                           .noting = call->noting };
 }
 
 /* One callback for a plain frame. False: it wants no more. */
@@ -65,6 +67,8 @@ static SW_INLINE bool call_back_plain(struct sw_fold *fold, const struct plain *
     record->flags = 0;
     record->hidden = fold->hidden;
     fold->hidden = 0;
+    if (SW_UNLIKELY(plain->noting != NULL))
+        sw_memo_note_callback(plain->noting, record, frame->pc, sw_trace_kind(frame));
     __atomic_store_n(plain->live, (uintptr_t)record, __ATOMIC_RELAXED);
     const HRESULT hr =
         plain->callback((FunctionID)frame->id, (UINT_PTR)frame->pc, (COR_PRF_FRAME_INFO)(uintptr_t)record,
@@ -148,9 +152,12 @@ static bool fold_batch(struct sw_fold *fold, struct sw_batch *batch)
 static bool fold_batches(struct sw_fold *fold)
 {
     struct sw_call_work *work = fold->call->work;
-    while (sw_batch_take(&work->walk, &work->batch) != 0)
+    while (sw_batch_take(&work->walk, &work->batch) != 0) {
+        for (unsigned i = 0; fold->call->noting && i < work->batch.count; i++)
+            sw_memo_note_frame(fold->call->noting, &work->batch.frames[i]);
         if (!fold_batch(fold, &work->batch))
             return false;
+    }
     return true;
 }
 
@@ -159,7 +166,7 @@ static bool walk_on(struct sw_fold *fold, bool there)
 {
     struct sw_walk *walk = &fold->call->work->walk;
     fold->replay = sw_batch_use_replay(walk, fold->replay); /* one for all stretches */
-    for (; there || sw_walk_next(walk); there = false)
+    for (; there || sw_fold_next(fold); there = false)
         if (!sw_fold_frame(fold, &walk->frame) || !fold_batches(fold))
             return false;
     return true;
@@ -169,6 +176,7 @@ static bool walk_on(struct sw_fold *fold, bool there)
 static void walk_with_original(struct sw_fold *fold)
 {
     struct sw_call_work *work = fold->call->work;
+    sw_memo_spoil(fold->call->noting);
     fold->frames_left -= work->walk.depth - 1;
     work->noted = work->walk.frame.regs;
     sw_regs_set(&work->noted, fold->pc, work->walker.replaced.original);
@@ -207,6 +215,7 @@ static bool fold_foreign_caller(struct sw_fold *fold)
         return true;
     if (!sw_fold_report_run(fold, false))
         return false;
+    sw_memo_spoil(fold->call->noting);
     *run = (struct sw_frame){ .code.kind = SW_KIND_NATIVE, .trust = SW_TRUST_GUESS };
     if (!sw_walk_any_caller(&work->walk, &work->walker, &run->regs))
         return true;

@@ -5,7 +5,7 @@
 #ifndef SW_FOLD_H
 #define SW_FOLD_H
 
-#include "snapshot/call.h"
+#include "snapshot/noting.h"
 #include "unwind/unwind.h"
 
 /* What the frame before was. A SWALLOWING frame is managed and hides the run behind it: exception dispatch, a filter.
@@ -77,6 +77,9 @@ struct sw_start {
 /* Where the first stretch starts, by the flavour; where to go on behind one that ended in a native run. */
 struct sw_start sw_fold_start(struct sw_fold *fold);
 struct sw_start sw_fold_go_on(struct sw_fold *fold);
+
+/* sw_walk_next of the fold's walk, noted where the answer is. */
+bool sw_fold_next(const struct sw_fold *fold);
 
 /* Starts the walk of a stretch, of at most `most` frames. */
 void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, bool exact, uint32_t most);

@@ -194,6 +194,8 @@ static bool fold_managed(struct sw_fold *fold, const struct sw_frame *frame)
 {
     if (sw_fold_calls_back_managed(fold, sw_regs_sp(&frame->regs)) && frame->code.flags == 0)
         return sw_fold_call_back(fold, (FunctionID)frame->code.id, frame, &frame->regs); /* most are so */
+    if (fold->call->noting)
+        sw_memo_note_use(fold->call->noting);
     const bool dispatch = (frame->code.flags & SW_RANGE_EH_DISPATCH) != 0;
     const bool filter = (frame->code.flags & SW_RANGE_FILTER) != 0;
     if (!is_come_to(fold, frame))

@@ -262,7 +262,7 @@ static void report_nested_walk(struct sw_call *call)
         sw_call_report(call, SW_CONDUCT_NESTED_WALK);
 }
 
-static void enter_engine(struct sw_call *call)
+void sw_call_enter_engine(struct sw_call *call)
 {
     uint64_t *words = call->engine->state;
     const uint64_t idle = sw_call_idle(call);
@@ -426,7 +426,7 @@ static const struct {
     { "4",   CHECK(target_is_not_managed),                             { S_OK,         S_OK,         S_OK         } },
     { "5",   STEP(lock_target),                                        { TAKE,         TAKE,         TAKE         } },
     { "5",   FOUND(target_is_being_walked, report_nested_walk),        { UNSAFE,       UNSAFE,       UNSAFE       } },
-    { "own", STEP(enter_engine),                                       { TAKE,         TAKE,         TAKE         } },
+    { "own", STEP(sw_call_enter_engine),                               { TAKE,         TAKE,         TAKE         } },
     { "own", CHECK(too_many_calls_go_on),                              { UNSAFE,       UNSAFE,       UNSAFE       } },
     { "own", CHECK(scratch_is_in_use),                                 { UNSAFE,       UNSAFE,       UNSAFE       } },
     { "own", STEP(prepare_walker),                                     { TAKE,         TAKE,         TAKE         } },

@@ -4,7 +4,7 @@
  *
  * Source: ICorProfilerInfo2::DoStackSnapshot, ICorProfilerInfo::GetFunctionFromIP; clr-contract.md sections 1 and 3.5.
  */
-#include "snapshot/call.h"
+#include "snapshot/noting.h"
 
 #include "clr/clr.h"
 #include "unwind/request.h"
@@ -111,11 +111,19 @@ HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *scratch, Thread
                     StackSnapshotCallback *callback, ULONG32 info_flags, void *client_data, BYTE context[],
                     ULONG32 context_size)
 {
+    return sw_memo_snapshot(NULL, engine, scratch, thread, callback, info_flags, client_data, context, context_size);
+}
+
+HRESULT sw_memo_snapshot(struct sw_memo *memo, struct sw_engine *engine, struct sw_scratch *scratch, ThreadID thread,
+                         StackSnapshotCallback *callback, ULONG32 info_flags, void *client_data, BYTE context[],
+                         ULONG32 context_size)
+{
     struct sw_regs own;
     HRESULT hr = S_OK;
     if (!engine || !scratch || !is_usable(engine))
         return E_INVALIDARG;
     struct sw_call call = { .engine = engine,
+                            .memo = memo,
                             .scratch = scratch,
                             .work = work_of(scratch, engine->walker),
                             .callback = callback,
@@ -131,8 +139,12 @@ HRESULT sw_snapshot(struct sw_engine *engine, struct sw_scratch *scratch, Thread
     if (captured)
         sw_code_pc(engine->walker, &own);
     call.own = captured ? &own : NULL;
+    if (sw_memo_recall(&call, &hr))
+        return finish(&call, hr);
+    sw_memo_begin(&call);
     if (!sw_ladder(&call, &hr))
         hr = sw_fold(&call);
+    sw_memo_end(&call, hr);
     return finish(&call, hr);
 }
 

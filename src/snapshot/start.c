@@ -48,6 +48,24 @@ void sw_fold_begin_walk(const struct sw_fold *fold, const struct sw_regs *regs, 
     sw_walk_start(&work->walk, &work->walker, fold->call->scratch, regs, exact);
 }
 
+/* The walk's first frame is there without a step. */
+static SW_APART bool noted_next(struct sw_walk *walk, struct sw_memo *noting)
+{
+    const struct sw_memo_frame before = sw_memo_frame_of(walk);
+    const bool is_first = walk->depth == 0, goes_on = sw_walk_next(walk);
+    if (!goes_on)
+        sw_memo_note_end(noting, &before, walk->stop);
+    else if (!is_first)
+        sw_memo_note_step(noting, &before, walk);
+    return goes_on;
+}
+
+bool sw_fold_next(const struct sw_fold *fold)
+{
+    struct sw_walk *walk = &fold->call->work->walk;
+    return SW_UNLIKELY(fold->call->noting != NULL) ? noted_next(walk, fold->call->noting) : sw_walk_next(walk);
+}
+
 enum { BELOW_MAX = 10000 }; /* frames nearer the leaf than the runtime's first note: native ones */
 
 /*
@@ -63,9 +81,11 @@ static bool walk_to_record(const struct sw_fold *fold, const struct sw_regs *rec
     if (!top || sw_regs_sp(top) >= sw_regs_sp(record))
         return false;
     sw_fold_begin_walk(fold, top, true, BELOW_MAX);
-    while ((more = sw_walk_next(&work->walk)) && sw_regs_sp(here) < sw_regs_sp(record))
+    while ((more = sw_fold_next(fold)) && sw_regs_sp(here) < sw_regs_sp(record))
         ;
     work->walk.depth = 1;
+    if (fold->call->noting)
+        sw_memo_note_reached(fold->call->noting, sw_regs_has(record, sw_regs_fp_number(record->machine)));
     return more && sw_regs_sp(here) == sw_regs_sp(record) && sw_regs_pc(here) == sw_regs_pc(record);
 }
 

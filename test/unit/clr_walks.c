@@ -908,7 +908,7 @@ static struct sw_walker noted(void)
 {
     struct sw_walker walker = { .replaced = { .at = 1, .original = 1 } };
     const struct sw_thread thread = own_thread();
-    sw_clr_note_hijack(clr, &thread, &walker);
+    sw_clr_note_hijack(&clr->leases[0], &thread, &walker);
     return walker;
 }
 
