@@ -14,7 +14,7 @@ struct sw_elf_name {
     uint64_t size;
     uint32_t name;
     uint8_t table; /* index of the strings that hold the name */
-    uint8_t rank;  /* among symbols with one start, the lowest is preferred */
+    uint8_t rank;  /* among symbols with one start, the lowest is preferred; then the plainest name */
 };
 
 enum { SW_ELF_STUBS = 2, SW_ELF_STRINGS };

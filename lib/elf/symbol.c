@@ -67,21 +67,23 @@ static uint64_t end_of_section(const struct sections *sections, uint64_t address
     return otherwise;
 }
 
-/*
- * Functions come before labels, symbols with a size before those without, global symbols before local ones; of aliases
- * that with the fewest underscores, which is the one that programs are written with (clone3, __clone3, __GI___clone3).
- */
-static uint8_t rank_of(const Elf64_Sym *sym, const uint8_t *name)
+/* Functions come before labels, symbols with a size before those without, global symbols before local ones. */
+static uint8_t rank_of(const Elf64_Sym *sym)
 {
-    enum { MOST = 15, LOOKED_AT = 64 };
     const unsigned type = ELF64_ST_TYPE(sym->st_info);
     const bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
-    const unsigned rank =
-        (is_function ? 0u : 4u) | (sym->st_size == 0 ? 2u : 0u) | (ELF64_ST_BIND(sym->st_info) == STB_LOCAL ? 1u : 0u);
-    unsigned underscores = 0;
-    for (size_t i = 0; i < LOOKED_AT && name[i] && underscores < MOST; i++)
-        underscores += name[i] == '_';
-    return (uint8_t)(rank * (MOST + 1) + underscores);
+    return (uint8_t)((is_function ? 0u : 4u) | (sym->st_size == 0 ? 2u : 0u) |
+                     (ELF64_ST_BIND(sym->st_info) == STB_LOCAL ? 1u : 0u));
+}
+
+static unsigned underscores_of(const struct sw_elf *elf, const struct sw_elf_name *symbol)
+{
+    enum { MOST = 15, LOOKED_AT = 64 };
+    const uint8_t *name = elf->strings[symbol->table].bytes + symbol->name;
+    unsigned count = 0;
+    for (size_t i = 0; i < LOOKED_AT && name[i] && count < MOST; i++)
+        count += name[i] == '_';
+    return count;
 }
 
 /* A symbol that can name code: it is defined, and its name is not that of an ARM64 mapping symbol ("$x"). */
@@ -93,14 +95,12 @@ static bool take_symbol(struct sw_bytes strings, struct extent code, const Elf64
         return false;
     if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || sym->st_name >= strings.size)
         return false;
+    if (sym->st_value < code.begin || sym->st_value >= code.end || !sw_add_u64(sym->st_value, sym->st_size, &end))
+        return false;
     const uint8_t first = strings.bytes[sym->st_name];
-    if (first == 0 || first == '$' || sym->st_value < code.begin || sym->st_value >= code.end)
+    if (first == 0 || first == '$')
         return false;
-    if (!sw_add_u64(sym->st_value, sym->st_size, &end))
-        return false;
-    *symbol = (struct sw_elf_name){
-        sym->st_value, end, 0, sym->st_size, sym->st_name, 0, rank_of(sym, strings.bytes + sym->st_name)
-    };
+    *symbol = (struct sw_elf_name){ sym->st_value, end, 0, sym->st_size, sym->st_name, 0, rank_of(sym) };
     return true;
 }
 
@@ -120,17 +120,30 @@ static struct sw_intervals intervals_of(const struct sw_elf *elf)
     return (struct sw_intervals){ elf->symbols, elf->symbol_count, sizeof *elf->symbols };
 }
 
+/*
+ * Of sorted symbols, one per start. Of aliases that are alike it is that with the fewest underscores, which is the one
+ * that programs are written with (clone3, __clone3, __GI___clone3).
+ */
+static size_t keep_preferred(const struct sw_elf *elf)
+{
+    struct sw_elf_name *s = elf->symbols;
+    size_t unique = 0;
+    for (size_t n = 0; n < elf->symbol_count; n++)
+        if (unique == 0 || s[unique - 1].start != s[n].start)
+            s[unique++] = s[n];
+        else if (s[unique - 1].rank == s[n].rank && underscores_of(elf, &s[n]) < underscores_of(elf, &s[unique - 1]))
+            s[unique - 1] = s[n];
+    return unique;
+}
+
 /* Keeps one symbol per start, and sets ends. */
 static void finish_symbols(struct sw_elf *elf, struct extent code)
 {
     struct sw_elf_name *s = elf->symbols;
     struct sw_intervals all = intervals_of(elf);
     struct sections sections;
-    size_t unique = 0;
     sw_intervals_sort(&all, is_before);
-    for (size_t n = 0; n < elf->symbol_count; n++)
-        if (unique == 0 || s[unique - 1].start != s[n].start)
-            s[unique++] = s[n];
+    const size_t unique = keep_preferred(elf);
     elf->symbol_count = all.count = unique;
     find_code_sections(elf, &sections);
     for (size_t n = 0; n < unique; n++) {
