@@ -90,6 +90,15 @@ enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf)
     return open_over(bytes, SW_FILE_FREE + SW_FILE_COST * bytes.size, false, elf);
 }
 
+enum sw_status sw_elf_open_file(int fd, struct sw_elf **elf)
+{
+    struct sw_bytes bytes;
+    uint64_t room = 0;
+    *elf = NULL;
+    const enum sw_status status = sw_elf_read_file(fd, SW_ELF_TABLES, &bytes, &room);
+    return status == SW_OK ? open_over(bytes, room, true, elf) : status;
+}
+
 static enum sw_status open_part(const char *path, enum sw_elf_what what, struct sw_elf **elf)
 {
     if (!path || !elf)

@@ -24,6 +24,8 @@ struct sw_elf;
  * Memory   Holds what it needs of the file until close (sw_elf_read).
  */
 SW_NODISCARD enum sw_status sw_elf_open(const char *path, struct sw_elf **elf);
+/* As open, of an open file, whose place does not change. */
+SW_NODISCARD enum sw_status sw_elf_open_file(int fd, struct sw_elf **elf);
 /* As open, of a file whose unwind tables are not wanted: names, and MiniDebugInfo, which has some. */
 SW_NODISCARD enum sw_status sw_elf_open_names(const char *path, struct sw_elf **elf);
 SW_NODISCARD enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf);
@@ -42,6 +44,7 @@ void sw_elf_close(struct sw_elf *elf);
 enum sw_elf_what { SW_ELF_TABLES, SW_ELF_WHOLE, SW_ELF_NAMES };
 SW_NODISCARD enum sw_status sw_elf_read(const char *path, enum sw_elf_what what, struct sw_bytes *bytes,
                                         uint64_t *room);
+SW_NODISCARD enum sw_status sw_elf_read_file(int fd, enum sw_elf_what what, struct sw_bytes *bytes, uint64_t *room);
 
 /* Whether enough of an open file is stored, that is no hole: else it costs nothing to make, and much to read. */
 bool sw_elf_is_stored(int fd, uint64_t size);

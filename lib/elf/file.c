@@ -210,7 +210,7 @@ static int open_regular(const char *path, enum sw_status *status)
     return fd;
 }
 
-static enum sw_status read_fd(int fd, enum sw_elf_what what, struct sw_bytes *bytes, uint64_t *room)
+enum sw_status sw_elf_read_file(int fd, enum sw_elf_what what, struct sw_bytes *bytes, uint64_t *room)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -236,7 +236,7 @@ enum sw_status sw_elf_read(const char *path, enum sw_elf_what what, struct sw_by
     const int fd = open_regular(path, &status);
     if (fd < 0)
         return status;
-    status = read_fd(fd, what, bytes, room);
+    status = sw_elf_read_file(fd, what, bytes, room);
     (void)close(fd);
     return status;
 }

@@ -48,6 +48,13 @@ enum sw_status sw_elf_open(const char *path, struct sw_elf **elf)
     return SW_E_UNSUPPORTED;
 }
 
+enum sw_status sw_elf_open_file(int fd, struct sw_elf **elf)
+{
+    (void)fd;
+    *elf = NULL;
+    return SW_E_UNSUPPORTED;
+}
+
 enum sw_status sw_elf_open_names(const char *path, struct sw_elf **elf)
 {
     return sw_elf_open(path, elf);

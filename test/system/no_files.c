@@ -30,10 +30,10 @@ enum sw_status sw_os_pin_file(const char *root, const char *name, struct sw_os_p
     return SW_E_UNSUPPORTED;
 }
 
-int sw_os_open_found(int found)
+enum sw_status sw_os_open_regular(const char *name, int *file)
 {
-    (void)found;
-    return -1;
+    (void)name, (void)file;
+    return SW_E_UNSUPPORTED;
 }
 
 void sw_os_unpin(struct sw_os_pin *pin)

@@ -63,7 +63,10 @@ enum sw_status sw_core_open(const struct sw_alloc *alloc, const char *path, stru
     struct sw_lazy_file *file = NULL;
     if (!path || !core || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
-    enum sw_status status = sw_lazy_file_open(&from, path, BLOCK, &file);
+    int fd;
+    enum sw_status status = sw_os_open_regular(path, &fd);
+    if (status == SW_OK)
+        status = sw_lazy_file_open(&from, fd, BLOCK, &file);
     if (status != SW_OK)
         return status;
     want_headers(file);

@@ -96,12 +96,12 @@ static void want(void *file, uint64_t offset, uint64_t size)
 }
 
 /* Much of it, and a fault for each small page would take longer than reading. */
-static enum sw_status open_stored(struct sw_images *images, struct sw_image_entry *entry, const char *path,
+static enum sw_status open_stored(struct sw_images *images, struct sw_image_entry *entry, int fd,
                                   struct sw_lazy_file **file)
 {
-    const enum sw_status status = sw_lazy_file_open(sw_images_alloc(images), path, PAGE, file);
+    const enum sw_status status = sw_lazy_file_open(sw_images_alloc(images), fd, PAGE, file);
     if (status != SW_OK)
-        return status == SW_E_GONE || status == SW_E_PERMISSION ? SW_E_OS : status;
+        return status;
     entry->held = *file;
     entry->held_size = sizeof **file;
     entry->release = release_file;
@@ -120,14 +120,15 @@ static void settle(struct sw_image_entry *entry, struct sw_lazy_file *file)
     entry->pe.store = entry->clr.pe.store = NULL;
 }
 
-static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *entry, const struct sw_image_file *file)
+/* Closes the file. */
+static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *entry, uint64_t address, int fd)
 {
     struct sw_lazy_file *stored;
-    enum sw_status status = open_stored(images, entry, file->open_path, &stored);
+    enum sw_status status = open_stored(images, entry, fd, &stored);
     if (status != SW_OK)
         return status;
     const struct sw_pe_store store = { want, stored };
-    status = sw_pe_open_stored((struct sw_bytes){ stored->bytes, stored->size, file->address }, &store, &entry->pe);
+    status = sw_pe_open_stored((struct sw_bytes){ stored->bytes, stored->size, address }, &store, &entry->pe);
     if (status == SW_OK)
         status = sw_sources_open_pe(images, entry);
     if (status == SW_OK)
@@ -137,22 +138,10 @@ static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *e
 
 /* Both ---------------------------------------------------------------------------------------------------------- */
 
-/* SW_E_OS: the file cannot be opened. SW_E_UNSUPPORTED: it is none. */
-static enum sw_status starts_like_pe(const char *path, bool *is_pe)
+static bool starts_like_pe(int fd)
 {
-    char magic[2] = { 0, 0 };
-    struct sw_os_pin pin;
-    const enum sw_status status = sw_os_pin_file(NULL, path, &pin);
-    if (status != SW_OK)
-        return status == SW_E_UNSUPPORTED ? status : SW_E_OS;
-    const int file = sw_os_open_found(pin.file);
-    sw_os_unpin(&pin);
-    if (file < 0)
-        return SW_E_OS;
-    const ssize_t got = read(file, magic, sizeof magic);
-    close(file);
-    *is_pe = got == (ssize_t)sizeof magic && memcmp(magic, "MZ", sizeof magic) == 0;
-    return got < 0 ? SW_E_OS : SW_OK;
+    char magic[2];
+    return pread(fd, magic, sizeof magic, 0) == (ssize_t)sizeof magic && memcmp(magic, "MZ", sizeof magic) == 0;
 }
 
 /* A whole file, or an image as it is mapped. */
@@ -172,14 +161,16 @@ static enum sw_status fill_bytes(struct sw_images *images, struct sw_image_entry
 
 static enum sw_status fill(struct sw_images *images, struct sw_image_entry *entry, const struct sw_image_file *file)
 {
-    bool is_pe = false;
+    int fd;
     if (file->bytes.size)
         return fill_bytes(images, entry, file, false);
-    enum sw_status status = starts_like_pe(file->open_path, &is_pe);
-    if (status == SW_OK && is_pe)
-        return fill_pe(images, entry, file);
-    if (status == SW_OK)
-        status = sw_elf_open(file->open_path, &entry->elf);
+    enum sw_status status = sw_os_open_regular(file->open_path, &fd);
+    if (status != SW_OK)
+        return status == SW_E_UNSUPPORTED ? status : SW_E_OS;
+    if (starts_like_pe(fd))
+        return fill_pe(images, entry, file->address, fd);
+    status = sw_elf_open_file(fd, &entry->elf);
+    close(fd);
     return status == SW_OK ? fill_elf(images, entry, file->address, file->first) : status;
 }
 

@@ -5,10 +5,8 @@
 #include "target/linux/lazy_file.h"
 
 #include "target/linux/os.h"
-#include "target/linux/pin.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -98,29 +96,15 @@ static enum sw_status make_room(struct sw_lazy_file *file)
     return SW_OK;
 }
 
-/* What is no regular file is not opened. */
-static enum sw_status open_file(const char *path, int *fd)
-{
-    struct sw_os_pin pin;
-    const enum sw_status status = sw_os_pin_file(NULL, path, &pin);
-    if (status != SW_OK)
-        return status;
-    *fd = sw_os_open_found(pin.file);
-    const int error = errno;
-    sw_os_unpin(&pin);
-    return *fd < 0 ? sw_os_status(error) : SW_OK;
-}
-
-enum sw_status sw_lazy_file_open(const struct sw_alloc *alloc, const char *path, size_t block,
-                                 struct sw_lazy_file **out)
+enum sw_status sw_lazy_file_open(const struct sw_alloc *alloc, int fd, size_t block, struct sw_lazy_file **out)
 {
     struct sw_lazy_file *file = alloc->get(alloc->arg, sizeof *file);
-    if (!file)
+    if (!file) {
+        close(fd);
         return SW_E_NO_MEMORY;
-    *file = (struct sw_lazy_file){ .alloc = *alloc, .fd = -1, .block = block };
-    enum sw_status status = open_file(path, &file->fd);
-    if (status == SW_OK)
-        status = make_room(file);
+    }
+    *file = (struct sw_lazy_file){ .alloc = *alloc, .fd = fd, .block = block };
+    const enum sw_status status = make_room(file);
     if (status == SW_OK)
         *out = file;
     else

@@ -21,13 +21,11 @@ struct sw_lazy_file {
 };
 
 /*
- * Opens a regular file, to be read in blocks of that many bytes. Keeps it open until close.
+ * Takes over an open file, to be read in blocks of that many bytes, until close; where it fails it closes it.
  *
- * Returns  SW_OK; SW_E_GONE, SW_E_PERMISSION, SW_E_OS; SW_E_NO_MEMORY; SW_E_UNSUPPORTED (not a regular file);
- *          SW_E_TRUNCATED (empty).
+ * Returns  SW_OK; SW_E_OS; SW_E_NO_MEMORY; SW_E_UNSUPPORTED (not a regular file); SW_E_TRUNCATED (empty).
  */
-enum sw_status sw_lazy_file_open(const struct sw_alloc *alloc, const char *path, size_t block,
-                                 struct sw_lazy_file **file);
+enum sw_status sw_lazy_file_open(const struct sw_alloc *alloc, int fd, size_t block, struct sw_lazy_file **file);
 void sw_lazy_file_close(struct sw_lazy_file *file);
 
 /* Closes the file: what was not wanted stays zeros. */

@@ -68,3 +68,15 @@ void sw_os_unpin(struct sw_os_pin *pin)
 {
     close(pin->file);
 }
+
+enum sw_status sw_os_open_regular(const char *name, int *file)
+{
+    struct sw_os_pin pin;
+    const enum sw_status status = sw_os_pin_file(NULL, name, &pin);
+    if (status != SW_OK)
+        return status;
+    *file = sw_os_open_found(pin.file);
+    const int error = errno;
+    sw_os_unpin(&pin);
+    return *file < 0 ? sw_os_status(error) : SW_OK;
+}

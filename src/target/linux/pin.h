@@ -31,4 +31,7 @@ struct sw_os_pin {
 enum sw_status sw_os_pin_file(const char *root, const char *name, struct sw_os_pin *pin);
 void sw_os_unpin(struct sw_os_pin *pin);
 
+/* Opens a regular file for reading; what is none is not opened. Returns  As pin_file. */
+enum sw_status sw_os_open_regular(const char *name, int *file);
+
 #endif
