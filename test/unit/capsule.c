@@ -217,6 +217,12 @@ static void files_are_known_by_build_id(void **state)
     assert_true(sw_core_get_file(after.core, 0, &about));
     assert_int_equal(about.state, SW_CORE_FILE_OTHER);
     end(&after);
+    made_program((uint8_t *)program, made.machine, BUILD_ID);
+    memset((uint8_t *)program + 0x408, 0, 4); /* the note is of another type: only headers are compared */
+    look(&after, file.bytes, file.size);
+    assert_true(sw_core_get_file(after.core, 0, &about));
+    assert_int_equal(about.state, SW_CORE_FILE_UNCHECKED);
+    end(&after);
     end(&before);
 }
 
