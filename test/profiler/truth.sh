@@ -44,7 +44,8 @@ of_perf() {
     perf script -i "$work/perf" -F comm,ip,sym,dso 2>/dev/null | awk "$plain"'
         NF == 0 { next }
         /^[^\t ]/ { taken = /^(snapwalk|perf)/; next } # a sample begins: the name of the thread
-        taken || /\(\[(kernel|guest|vdso|[a-z_0-9]+\])/ { next }
+        /\(\[vdso\]\)/ { sub(/\(\[vdso\]\)/, "(linux-vdso.so.1)") }
+        taken || /\(\[(kernel|guest|[a-z_0-9]+\])/ { next }
         { taken = 1; file = $0; sub(/.* \(/, "", file); sub(/\)$/, "", file); sub(/ \(deleted$/, "", file); sub(/.*\//, "", file) }
         file ~ /^lib(snapwalk-profiler|Zydis|z|elf)\.so/ { next }
         file ~ /^perf-[0-9]+\.map$/ && /\] [^ ]*::/ { match($0, /\] [^ ]*::/); print 1, plain(substr($0, RSTART + 2)); next }

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DRAIN_NS = 100000000, LOOK_NS = 1000000000, FILES_MAX = 10000 };
+enum { TICK_NS = 100000000, DRAIN_NS = 500000000, LOOK_NS = 1000000000, FILES_MAX = 10000 };
 
 static const struct options *options;
 static struct sw_clr *clr;
@@ -275,21 +275,26 @@ static bool is_due(void)
     return options->interval_s && now_ns(CLOCK_MONOTONIC) - begun_ns >= options->interval_s * UINT64_C(1000000000);
 }
 
+/* Samples are read seldom: each time what is known of the runtime's memory has to be read again. */
 static void *run(void *arg)
 {
     (void)arg;
     threads_exclude();
     (void)pthread_setname_np(pthread_self(), "snapwalk");
-    uint64_t looked_ns = 0;
+    uint64_t looked_ns = 0, drained_ns = 0;
     while (!atomic_load(&ending)) {
-        sample_wait(DRAIN_NS);
+        const bool woken = sample_wait(TICK_NS);
+        const uint64_t now = now_ns(CLOCK_MONOTONIC);
         pthread_mutex_lock(&lock);
-        drain();
+        if (woken || now - drained_ns >= DRAIN_NS) {
+            drained_ns = now;
+            drain();
+        }
         const bool due = is_due();
         pthread_mutex_unlock(&lock);
         sw_clr_refresh(clr);
-        if (now_ns(CLOCK_MONOTONIC) - looked_ns >= LOOK_NS) {
-            looked_ns = now_ns(CLOCK_MONOTONIC);
+        if (now - looked_ns >= LOOK_NS) {
+            looked_ns = now;
             threads_look();
             threads_sweep();
         }

@@ -267,10 +267,18 @@ static uint32_t method_at(struct sw_profile *profile, uint64_t address, uint64_t
     return location;
 }
 
-/* Of dynamic methods and stubs only the runtime's structures tell. */
-static bool find_function(uint64_t address, FunctionID *function)
+/*
+ * Of dynamic methods and stubs only the runtime's structures tell. A precompiled method that was not announced has its
+ * entry as id, and the runtime's table of entries is read by pages, as names are.
+ */
+static bool find_function(uint64_t address, enum sw_kind kind, FunctionID *function)
 {
     struct sw_range range;
+    if (kind == SW_KIND_NGEN && sw_clr_find_range(clr, address, &range) == SW_OK &&
+        sw_clr_names_find(names, address, range.id, &range) == SW_OK) {
+        *function = (FunctionID)range.id;
+        return true;
+    }
     if (sw_clr_function_from_ip(clr, SW_FLAVOUR_DOCUMENTED, address, function) == S_OK)
         return true;
     *function = sw_clr_names_find(names, address, 0, &range) == SW_OK ? (FunctionID)range.id : 0;
@@ -299,7 +307,7 @@ static uint32_t name_frame(struct sw_profile *profile, uint64_t frame)
     const enum sw_kind kind = (enum sw_kind)(frame >> FRAME_SHIFT);
     const uint64_t what = frame & ((UINT64_C(1) << FRAME_SHIFT) - 1);
     FunctionID function;
-    if ((kind == SW_KIND_JIT || kind == SW_KIND_NGEN) && find_function(what, &function))
+    if ((kind == SW_KIND_JIT || kind == SW_KIND_NGEN) && find_function(what, kind, &function))
         return method_at(profile, what, function, kind);
     if (kind == SW_KIND_JIT)
         return add(profile, "?", 0, 0, SW_PROFILE_JIT);

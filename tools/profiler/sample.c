@@ -164,15 +164,16 @@ bool sample_read(struct sample *sample, const uint64_t **frames, size_t *depth)
     return true;
 }
 
-void sample_wait(uint64_t ns)
+bool sample_wait(uint64_t ns)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     ns += (uint64_t)until.tv_nsec;
     until.tv_sec += (time_t)(ns / 1000000000);
     until.tv_nsec = (long)(ns % 1000000000);
-    (void)sem_timedwait(&reader, &until);
+    const bool woken = sem_timedwait(&reader, &until) == 0;
     atomic_store(&asked, false);
+    return woken;
 }
 
 void sample_wake(void)

@@ -50,8 +50,8 @@ bool sample_was_taken(uint64_t thread);
 /* Reads the oldest: pcs at `*frames`, valid until the next call. False: none. Threads: one at a time. */
 bool sample_read(struct sample *sample, const uint64_t **frames, size_t *depth);
 
-/* Waits so long, or until half of the buffer is used, or for sample_wake. Threads: one at a time, any. */
-void sample_wait(uint64_t ns);
+/* Waits so long: false; or until half of the buffer is used, or for sample_wake. Threads: one at a time, any. */
+bool sample_wait(uint64_t ns);
 void sample_wake(void);
 
 /* How many samples of a kind had no room since the last call, and the sums of their values. Threads: any. */
