@@ -57,14 +57,18 @@ static bool read_simulated(struct sw_tube_heading *heading, const struct sw_argu
 
 static bool read_version(struct sw_tube_heading *heading, const struct sw_argument *arguments)
 {
-    heading->options.version = (unsigned)arguments[0].low;
-    return arguments[0].low >= 8 && arguments[0].low <= 10;
+    const bool is_known = arguments[0].low >= 8 && arguments[0].low <= 10;
+    if (is_known)
+        heading->options.version = (unsigned)arguments[0].low;
+    return is_known;
 }
 
 static bool read_limit(struct sw_tube_heading *heading, const struct sw_argument *arguments)
 {
-    heading->seconds = (unsigned)arguments[0].low;
-    return arguments[0].low >= 1 && arguments[0].low <= 3600;
+    const bool is_possible = arguments[0].low >= 1 && arguments[0].low <= 3600;
+    if (is_possible)
+        heading->seconds = (unsigned)arguments[0].low;
+    return is_possible;
 }
 
 static bool read_outcome(struct sw_tube_heading *heading, const struct sw_argument *arguments)

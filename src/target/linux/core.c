@@ -111,9 +111,9 @@ static bool has_magic(struct sw_bytes bytes)
 static bool is_data(const struct sw_core *core, const struct sw_core_mapped *file, struct sw_bytes bytes)
 {
     const struct sw_core_row *row = sw_core_row_at(core, file->info.address);
-    const struct sw_core_row *end = core->rows + core->row_array.count;
     if (file->is_listed || !row || has_magic(bytes) || sw_core_held_at(core, row->begin, MAGIC_BYTES).size)
         return false;
+    const struct sw_core_row *end = core->rows + core->row_array.count;
     for (size_t i = 0; i < ROWS_OF_AN_IMAGE && row + i < end; i++) {
         const struct sw_core_segment *segment = sw_core_segment_at(core, row[i].begin);
         if (row[i].file == row->file && segment && (segment->flags & SW_CORE_EXECUTE))
