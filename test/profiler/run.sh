@@ -55,6 +55,19 @@ done
 # A signal while the runtime's handler stands on its alternate stack ended the process (clr-frames-by-version.md section 7).
 SNAPWALK_HZ=10000 same faults
 
+# Closures, unions, computation expressions, tail calls: what F# makes of its own.
+if ls -d "$(dirname "$(readlink -f "$(command -v dotnet)")")"/sdk/*/FSharp >/dev/null 2>&1; then
+    dotnet_build test/profiler/fsharp fsharp
+    timeout 60 dotnet "$build/dotnet/fsharp/fsharp.dll" 0.8 >"$out/fsharp.without" 2>&1
+    under "$out/fsharp.folded" timeout 60 dotnet "$build/dotnet/fsharp/fsharp.dll" 0.8 >"$out/fsharp.with" 2>&1
+    [ $? -eq 5 ] && cmp -s "$out/fsharp.without" "$out/fsharp.with"
+    verdict $? "F#: the same output and status" "$out/fsharp.with"
+    has "F#: a function of a union" ';Workload\.Program\.insert\(int, Workload\.Program\+Tree\)' "$out"/fsharp-*.folded
+    has "F#: closures and computation expressions" ';Workload\.Program\+(sum|spinning|later)@[0-9]+\.(Invoke|MoveNext)\(' "$out"/fsharp-*.folded
+else
+    echo "ok - F# # SKIP this SDK has no F#"
+fi
+
 has "a lambda on a thread: as written, to the work" \
     ';Profiled\.Busy\.Names\.\{lambda#[0-9]\}\(\);Profiled\.Busy\+Nested<System\.__Canon>\.Spin<System\.Int32>\(long, System\.ValueTuple<int, string>\)' \
     "$out"/names-*.folded
