@@ -131,7 +131,7 @@ SW_API void sw_clr_set_memory_limit(struct sw_clr *clr, uint64_t bytes);
 /*
  * DoStackSnapshot: sw_snapshot with an engine and working memory from a pool of 8 to 64 parts, so that threads and
  * signal handlers may call it at the same time. What was answered several times about a stack of the caller's that is
- * still the same is answered again without a walk (x64, flavours of the CLR, no CONTEXTs).
+ * still the same is answered again without a walk (x64, flavours of the CLR).
  *
  * flavour  SW_FLAVOUR_CORECLR_UNIX answers as the CLR does. SW_FLAVOUR_DOCUMENTED walks other threads too, without a
  *          stop of the runtime.

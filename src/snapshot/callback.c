@@ -39,6 +39,15 @@ static bool is_left_out(struct sw_fold *fold, FunctionID function)
     return true;
 }
 
+static SW_APART void note(const struct sw_call *call, const struct sw_frame_info *record, const BYTE *context,
+                          ULONG32 size)
+{
+    const struct sw_frame *at = &call->work->walk.frame;
+    sw_memo_note_callback(
+        call->noting, record,
+        &(struct sw_memo_callback){ sw_regs_pc(&at->regs), (enum sw_kind)at->code.kind, context, size });
+}
+
 /* One callback. False: it wants no more. */
 static SW_INLINE bool report(struct sw_fold *fold, struct report what, const struct sw_regs *regs)
 {
@@ -60,8 +69,7 @@ static SW_INLINE bool report(struct sw_fold *fold, struct report what, const str
     if (context && sw_context_update(SW_CONTEXT_WIN32, regs, fold->claimed, context, fold->context_size) != SW_OK)
         return false;
     if (SW_UNLIKELY(call->noting != NULL))
-        sw_memo_note_callback(call->noting, record, sw_regs_pc(&call->work->walk.frame.regs),
-                              (enum sw_kind)call->work->walk.frame.code.kind);
+        note(call, record, context, fold->context_size);
     call->reported++;
     sw_call_set_live(call, record);
     const HRESULT hr = call->callback(what.function, record->ip, (COR_PRF_FRAME_INFO)(uintptr_t)record,

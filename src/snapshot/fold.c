@@ -36,7 +36,6 @@ struct plain {
     uint32_t turns;
     uint64_t *live;
     uint64_t idle;
-    struct sw_memo *noting;
 };
 
 static SW_INLINE struct plain plain_of(const struct sw_fold *fold, bool has_context)
@@ -49,8 +48,7 @@ static SW_INLINE struct plain plain_of(const struct sw_fold *fold, bool has_cont
                            .records = call->work->records,
                            .turns = fold->documented ? SW_FRAME_RECORDS - 1 : 0,
                            .live = call->live,
-                           .idle = sw_call_idle(call),
-                           .noting = call->noting };
+                           .idle = sw_call_idle(call) };
 }
 
 /* One callback for a plain frame. False: it wants no more. */
@@ -67,8 +65,6 @@ static SW_INLINE bool call_back_plain(struct sw_fold *fold, const struct plain *
     record->flags = 0;
     record->hidden = fold->hidden;
     fold->hidden = 0;
-    if (SW_UNLIKELY(plain->noting != NULL))
-        sw_memo_note_callback(plain->noting, record, frame->pc, sw_trace_kind(frame));
     __atomic_store_n(plain->live, (uintptr_t)record, __ATOMIC_RELAXED);
     const HRESULT hr =
         plain->callback((FunctionID)frame->id, (UINT_PTR)frame->pc, (COR_PRF_FRAME_INFO)(uintptr_t)record,
@@ -124,17 +120,23 @@ static bool fold_plain(struct sw_fold *fold, struct sw_batch *batch, unsigned *n
                : fold_plain_with(fold, SW_MACHINE_X64, batch, n);
 }
 
-/* The frames of a batch. False: the callback wants no more; then walk->frame is that frame, whole. */
+/*
+ * The frames of a batch; one by one where they are noted, as registers are used between them. False: the callback wants
+ * no more; then walk->frame is that frame, whole.
+ */
 static bool fold_batch(struct sw_fold *fold, struct sw_batch *batch)
 {
     struct sw_walk *walk = &fold->call->work->walk;
+    struct sw_memo *noting = fold->call->noting;
     for (unsigned n = 0; n < batch->count; n++) {
-        if (sw_fold_calls_back_managed(fold, batch->frames[n].sp) && !fold_plain(fold, batch, &n)) {
+        if (!noting && sw_fold_calls_back_managed(fold, batch->frames[n].sp) && !fold_plain(fold, batch, &n)) {
             sw_batch_arrive(walk, batch, n);
             return false;
         }
         if (n == batch->count)
             break;
+        if (noting)
+            sw_memo_note_frame(noting, &batch->frames[n]);
         sw_batch_go(walk, walk->frame.regs.machine, &batch->frames[n]);
         if (is_in_run(fold, &batch->frames[n])) {
             fold->sp = batch->frames[n].sp;
@@ -152,12 +154,9 @@ static bool fold_batch(struct sw_fold *fold, struct sw_batch *batch)
 static bool fold_batches(struct sw_fold *fold)
 {
     struct sw_call_work *work = fold->call->work;
-    while (sw_batch_take(&work->walk, &work->batch) != 0) {
-        for (unsigned i = 0; fold->call->noting && i < work->batch.count; i++)
-            sw_memo_note_frame(fold->call->noting, &work->batch.frames[i]);
+    while (sw_batch_take(&work->walk, &work->batch) != 0)
         if (!fold_batch(fold, &work->batch))
             return false;
-    }
     return true;
 }
 

@@ -233,6 +233,8 @@ static bool fold_native(struct sw_fold *fold, const struct sw_frame *frame)
         return true;
     if (!sw_fold_report_run(fold, false)) /* in front of a hidden stub */
         return false;
+    if (fold->call->noting)
+        sw_memo_note_registers(fold->call->noting);
     fold->call->work->run = *frame;
     fold->run_hidden = fold->hidden;
     fold->has_run = true;

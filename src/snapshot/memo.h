@@ -4,7 +4,7 @@
  *
  * An answer is noted when the thread has been answered alike before: the walk goes as always, and says what it takes
  * from where. It is noted only if all of that is in the thread's runtime object or on its own stack, above where it
- * stands; everything else that a walk looks at spoils it. No CONTEXTs, no seed, x64 only, flavours of the CLR.
+ * stands; everything else that a walk looks at spoils it. No seed, x64 only, flavours of the CLR.
  */
 #ifndef SW_MEMO_H
 #define SW_MEMO_H

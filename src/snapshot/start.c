@@ -85,7 +85,7 @@ static bool walk_to_record(const struct sw_fold *fold, const struct sw_regs *rec
         ;
     work->walk.depth = 1;
     if (fold->call->noting)
-        sw_memo_note_reached(fold->call->noting, sw_regs_has(record, sw_regs_fp_number(record->machine)));
+        sw_memo_note_reached(fold->call->noting, record->known);
     return more && sw_regs_sp(here) == sw_regs_sp(record) && sw_regs_pc(here) == sw_regs_pc(record);
 }
 

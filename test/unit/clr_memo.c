@@ -11,6 +11,7 @@
 #include "clr_native.h"
 
 #include <snapwalk/cache.h>
+#include <snapwalk/context.h>
 #include <snapwalk/self.h>
 
 #include <stdlib.h>
@@ -89,6 +90,7 @@ static struct told {
     UINT_PTR ips[32];
     uint64_t known[32];
     unsigned hidden[32];
+    uint64_t registers[32][SW_X64_COUNT];
     unsigned count;
     unsigned most; /* 0: all */
     HRESULT hr;
@@ -98,6 +100,7 @@ static struct told {
 } told;
 
 static enum sw_flavour flavour;
+static ULONG32 info_flags, info_flags_of_test;
 static bool walked;
 
 static HRESULT SW_COM_CALL tell(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_INFO info, ULONG32 context_size,
@@ -106,10 +109,14 @@ static HRESULT SW_COM_CALL tell(FunctionID function, UINT_PTR ip, COR_PRF_FRAME_
     const unsigned n = told.count;
     struct sw_frame_info read = { 0 };
     assert_ptr_equal(client_data, &told);
-    assert_null(context);
+    struct sw_regs regs = { 0 };
+    assert_int_equal(context != NULL, info_flags != 0);
+    assert_true(!context || sw_context_load(SW_CONTEXT_WIN32, SW_MACHINE_X64, context, context_size, &regs) == SW_OK);
     if (n + 1 < sizeof told.text) {
         told.text[n] = function ? (char)function : '0';
         told.ips[n] = ip;
+        if (flavour != SW_FLAVOUR_DOCUMENTED) /* there, of the library's own functions, too */
+            memcpy(told.registers[n], regs.r, sizeof told.registers[n]);
         (void)!sw_frame_info_read(&clr->leases[0].engine, info, &read);
         assert_true(read.function == function && read.ip == ip);
         told.known[n] = read.known ^ (uint64_t)read.source << 40 ^ (uint64_t)read.trust << 48 ^ read.exact;
@@ -146,7 +153,7 @@ static void __attribute__((noinline)) snapshot(void)
     memset(&told, 0, sizeof told);
     told.most = most;
     const uint64_t before = hits();
-    told.hr = sw_clr_snapshot(clr, flavour, 0, tell, 0, &told, NULL, 0);
+    told.hr = sw_clr_snapshot(clr, flavour, 0, tell, info_flags, &told, NULL, 0);
     walked = hits() != before;
     told.stop = clr->leases[0].engine.stop;
     told.at = told.hr == S_OK ? 0 : clr->leases[0].engine.refusal.address;
@@ -164,9 +171,28 @@ static void __attribute__((noinline)) through_inner(void)
     atomic_signal_fence(memory_order_seq_cst); /* not a tail call: this frame stays */
 }
 
+/* What the JIT code's caller has in rbx. */
+static volatile uint64_t in_rbx;
+
+static void nothing(void)
+{
+}
+static void (*volatile any)(void) = nothing;
+
 static void __attribute__((noinline)) take(void)
 {
-    jits[0](through_inner);
+    const uint64_t rbx = in_rbx;
+    void (*argument)(void) = through_inner;
+    any(); /* so the stack pointer is aligned, and nothing is below it */
+    jit_function *jit = jits[0];
+    __asm__ volatile("xor %%r12d, %%r12d\n"
+                     "xor %%r13d, %%r13d\n"
+                     "xor %%r14d, %%r14d\n"
+                     "xor %%r15d, %%r15d\n"
+                     "call *%[jit]"
+                     : "+D"(argument), [jit] "+a"(jit)
+                     : "b"(rbx)
+                     : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc");
     atomic_signal_fence(memory_order_seq_cst);
 }
 
@@ -177,34 +203,43 @@ static struct taken {
     bool walked;
 } taken[TAKEN];
 
-static void __attribute__((noinline)) prepare(unsigned i, void (*change)(bool undo), unsigned most, bool forget)
+/* Not an argument: that would be in a register which the CONTEXTs have. */
+static bool forgets;
+
+static void __attribute__((noinline)) prepare(unsigned i, void (*change)(bool undo), unsigned most)
 {
     if (change && (i == CHANGED || i == UNDONE))
         change(i == UNDONE);
-    for (unsigned n = 0; forget && n < SW_CLR_LEASES; n++)
+    for (unsigned n = 0; forgets && n < SW_CLR_LEASES; n++)
         sw_memo_spoil(clr->leases[n].memo);
     told.most = i == CHANGED ? most : 0;
 }
 
-static void __attribute__((noinline)) take_all(void (*change)(bool undo), unsigned most, bool forget)
+static void __attribute__((noinline)) keep(unsigned i)
+{
+    taken[i] = (struct taken){ told, walked };
+}
+
+static void __attribute__((noinline)) take_all(void (*change)(bool undo), unsigned most)
 {
     memset(&told, 0, sizeof told);
     memset(taken, 0, sizeof taken);
     flavour = SW_FLAVOUR_CORECLR_UNIX;
+    info_flags = info_flags_of_test;
     inner = jits[0];
-    for (unsigned i = 0; i < TAKEN; i++) {
-        prepare(i, change, most, forget);
+    for (volatile unsigned i = 0; i < TAKEN; i++) { /* not in a register */
+        prepare(i, change, most);
         take();
-        taken[i] = (struct taken){ told, walked };
+        keep(i);
     }
 }
 
 /* ---- tests ---- */
 
-static void an_answer_is_given_again(void **state)
+static void an_answer_is_given_again(void)
 {
-    (void)state;
-    take_all(NULL, 0, false);
+    forgets = false;
+    take_all(NULL, 0);
     assert_string_equal(taken[0].told.text, "J0J0");
     assert_true(taken[1].walked);
     for (unsigned i = NOTED; i < TAKEN; i++) {
@@ -262,6 +297,18 @@ static void new_code(bool undo)
     sw_clr_function_compiled(clr, LAST, 0);
 }
 
+/* It matters to those who get registers. */
+static void other_register(bool undo)
+{
+    in_rbx = undo ? 0 : 0x4711;
+}
+
+static void context_wanted(bool undo)
+{
+    const ULONG32 other = info_flags_of_test ^ COR_PRF_SNAPSHOT_REGISTER_CONTEXT;
+    info_flags = undo ? info_flags_of_test : other;
+}
+
 /* The same bytes are another method's. */
 static void renamed_code(bool undo)
 {
@@ -293,20 +340,23 @@ static const struct change_row {
     { "memo_with_a_limit", a_limit },
     { "memo_with_both_ends", both_ends },
     { "memo_when_code_is_renamed", renamed_code },
+    { "memo_with_another_register", other_register },
+    { "memo_with_other_flags", context_wanted },
     { "memo_when_code_is_new", new_code },
     { "memo_of_a_thread_that_is_gone", dead_thread },
 };
 
 /* All is as if there had never been a memo. */
-static void what_changes_is_answered_anew(void **state)
+static void what_changes_is_answered_anew(const struct change_row *row)
 {
     static struct taken with[TAKEN];
-    const struct change_row *row = *state;
-    take_all(row->change, 0, false);
+    forgets = false;
+    take_all(row->change, 0);
     memcpy(with, taken, sizeof with);
     assert_int_equal(end(NULL), 0);
     assert_int_equal(begin(NULL), 0);
-    take_all(row->change, 0, true);
+    forgets = true;
+    take_all(row->change, 0);
     for (unsigned i = 0; i < TAKEN; i++)
         assert_memory_equal(&with[i].told, &taken[i].told, sizeof told);
     assert_false(with[NOTED].walked);
@@ -314,29 +364,58 @@ static void what_changes_is_answered_anew(void **state)
     assert_true(taken[NOTED].walked);
 }
 
-static void a_callback_ends_what_is_given_again(void **state)
+static void a_callback_ends_what_is_given_again(void)
 {
     static struct taken with;
-    (void)state;
     for (unsigned most = 1; most <= 4; most++) {
-        take_all(NULL, most, false);
+        forgets = false;
+        take_all(NULL, most);
         with = taken[CHANGED];
-        take_all(NULL, most, true);
+        forgets = true;
+        take_all(NULL, most);
         assert_int_equal(with.told.hr, CORPROF_E_STACKSNAPSHOT_ABORTED);
         assert_int_equal(with.told.count, most);
         assert_memory_equal(&with.told, &taken[CHANGED].told, sizeof told);
     }
 }
 
+/* ---- without and with registers ---- */
+
+static void answers(void **state)
+{
+    (void)state;
+    info_flags_of_test = 0;
+    an_answer_is_given_again();
+    a_callback_ends_what_is_given_again();
+}
+
+static void answers_with_registers(void **state)
+{
+    (void)state;
+    info_flags_of_test = COR_PRF_SNAPSHOT_REGISTER_CONTEXT;
+    an_answer_is_given_again();
+    a_callback_ends_what_is_given_again();
+}
+
+static void changes(void **state)
+{
+    info_flags_of_test = 0;
+    what_changes_is_answered_anew(*state);
+    assert_int_equal(end(NULL), 0);
+    assert_int_equal(begin(NULL), 0);
+    info_flags_of_test = COR_PRF_SNAPSHOT_REGISTER_CONTEXT;
+    what_changes_is_answered_anew(*state);
+}
+
 int main(void)
 {
     static const struct CMUnitTest single[] = {
-        cmocka_unit_test_setup_teardown(an_answer_is_given_again, begin, end),
-        cmocka_unit_test_setup_teardown(a_callback_ends_what_is_given_again, begin, end),
+        cmocka_unit_test_setup_teardown(answers, begin, end),
+        cmocka_unit_test_setup_teardown(answers_with_registers, begin, end),
     };
     struct CMUnitTest tests[COUNT_OF(single) + COUNT_OF(change_rows)];
     memcpy(tests, single, sizeof single);
-    FILL_ROWS(tests + COUNT_OF(single), change_rows, what_changes_is_answered_anew);
+    FILL_ROWS(tests + COUNT_OF(single), change_rows, changes);
     for (size_t i = COUNT_OF(single); i < COUNT_OF(tests); i++) {
         tests[i].setup_func = begin;
         tests[i].teardown_func = end;
