@@ -93,18 +93,33 @@ judge() {
     tail -n 1 "$out/$part.verdict" | awk '{ printf "%s: %s: %d of %d frames agree\n", $1, $2, $3, $4 }'
 }
 
+# of_code: a thread's frames to the first whose pc is no code: that is what lay on the stack where a table was wrong. The
+# process's map is read first.
+of_code() {
+    awk 'function wide(text) { sub(/^0x/, "", text); return substr("0000000000000000", 1, 16 - length(text)) text }
+        FNR == NR { if ($2 ~ /x/) { split($1, ends, "-"); begin[++count] = wide(ends[1]); end[count] = wide(ends[2]) } next }
+        $1 == "thread" { is_over = 0 }
+        $1 == "pc" && !is_over {
+            pc = wide($2)
+            is_over = 1
+            for (i = 1; i <= count; i++)
+                if (pc >= begin[i] && pc < end[i]) is_over = 0
+        }
+        $1 != "pc" || !is_over' "/proc/$pid/maps" -
+}
+
 # native: what gdb and eu-stack see, to the first frame that they can only guess.
 native() {
     if has gdb; then
         gdb -nx -batch -iex 'set debuginfod enabled off' -iex 'set auto-load safe-path /nowhere' -p "$pid" \
-            -x "$here/gdb.py" 2>"$out/$part.gdb-said" | grep -E '^(thread|pc|until) ' >"$out/$part.gdb"
+            -x "$here/gdb.py" 2>"$out/$part.gdb-said" | grep -E '^(thread|pc|until) ' | of_code >"$out/$part.gdb"
         judge gdb
     fi
     if has eu-stack; then
         DEBUGINFOD_URLS='' eu-stack -n 0 -p "$pid" 2>/dev/null | awk '
             $1 == "TID" { if (NR > 2) print "until guess"; print "thread", $2 + 0 }
             /^#/ { print "pc", $2 }
-            END { print "until guess" }' >"$out/$part.eu-stack"
+            END { print "until guess" }' | of_code >"$out/$part.eu-stack"
         judge eu-stack
     fi
 }
