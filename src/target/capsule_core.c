@@ -64,12 +64,11 @@ static enum sw_status add_bare(struct sw_capsule *capsule, const struct sw_core 
 static enum sw_status add_gaps(struct sw_capsule *capsule, const struct sw_core *core, const struct sw_core_row *row,
                                size_t next)
 {
-    const struct sw_core_segment *segment = &core->segments[next];
     enum sw_status status = SW_OK;
     uint64_t at = row->begin;
-    for (; next < core->segment_array.count && segment->begin < row->end && status == SW_OK; next++, segment++) {
-        status = add_bare(capsule, core, row, at, segment->begin);
-        at = segment->end;
+    for (; next < core->segment_array.count && core->segments[next].begin < row->end && status == SW_OK; next++) {
+        status = add_bare(capsule, core, row, at, core->segments[next].begin);
+        at = core->segments[next].end;
     }
     return status == SW_OK ? add_bare(capsule, core, row, at, row->end) : status;
 }

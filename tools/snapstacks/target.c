@@ -142,13 +142,19 @@ static void report_replaced(const struct target *t)
                 file.path, file.is_there ? "replaced" : "deleted", t->pid);
 }
 
-/* All files, and with them what compilers have registered for gdb: once. */
+/*
+ * All files, and with them what compilers have registered for gdb: once. Of a process that has ended or begun another
+ * program since it was captured, nothing more is learned.
+ */
 static bool learn_all(struct target *t)
 {
     if (t->has_all_images)
         return false;
     t->has_all_images = true;
-    must_for(sw_process_add_images(t->process, t->images), t->pid, "images");
+    const enum sw_status status = sw_process_add_images(t->process, t->images);
+    if (status == SW_E_GONE)
+        return false;
+    must_for(status, t->pid, "images");
     read_gdb_jit(t);
     return true;
 }
