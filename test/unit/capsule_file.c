@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "host.h"
+
 #include <snapwalk/capsule.h>
 #include <snapwalk/process.h>
 
@@ -93,6 +95,7 @@ static void pages_that_nobody_has_written_are_the_file_s(void **state)
     struct sw_images *images;
     uint8_t page[PAGE];
     (void)state;
+    HOST_NEEDS(host_can_trace(), "ptrace");
     uint8_t *mapped = map_file(make_file());
     int ready[2];
     assert_int_equal(pipe(ready), 0);
