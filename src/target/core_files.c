@@ -29,37 +29,27 @@ bool sw_core_get_file(const struct sw_core *core, size_t number, struct sw_core_
     return false;
 }
 
-static enum sw_core_file_state compare(struct sw_bytes a, struct sw_bytes b)
-{
-    return a.size == b.size && memcmp(a.bytes, b.bytes, (size_t)a.size) == 0 ? SW_CORE_FILE_CHECKED
-                                                                             : SW_CORE_FILE_OTHER;
-}
-
 /*
- * held: from the image's first byte on, which is at `begin`. A capsule has the note by itself, behind a hole.
- * UNCHECKED: there is none.
+ * By the bytes where this file has its build id; a capsule has them by themselves, behind a hole. UNCHECKED: there are
+ * none.
  */
-static enum sw_core_file_state check_build_id(struct sw_core *core, uint64_t begin, struct sw_bytes held,
-                                              struct sw_bytes file)
+static enum sw_core_file_state check_build_id(struct sw_core *core, uint64_t begin, struct sw_bytes file)
 {
-    uint8_t note[SW_CORE_BUILD_ID_MOST];
+    uint8_t held[SW_CORE_BUILD_ID_MOST];
     const struct sw_memory own = sw_core_own_memory(core);
-    const struct sw_bytes a = sw_core_build_id(held);
-    const struct sw_bytes b = sw_core_build_id(file);
-    if (b.size == 0)
+    const struct sw_bytes id = sw_core_build_id(file);
+    if (id.size == 0 ||
+        sw_memory_read(&own, begin + (uint64_t)(id.bytes - file.bytes), held, (size_t)id.size) != id.size)
         return SW_CORE_FILE_UNCHECKED;
-    if (a.size > 0)
-        return compare(a, b);
-    if (sw_memory_read(&own, begin + (uint64_t)(b.bytes - file.bytes), note, (size_t)b.size) != b.size)
-        return SW_CORE_FILE_UNCHECKED;
-    return compare((struct sw_bytes){ note, b.size, 0 }, b);
+    return memcmp(held, id.bytes, (size_t)id.size) == 0 ? SW_CORE_FILE_CHECKED : SW_CORE_FILE_OTHER;
 }
 
+/* held: from the image's first byte on, which is at `begin`. */
 static enum sw_core_file_state check_first_page(struct sw_core *core, uint64_t begin, struct sw_bytes held,
                                                 struct sw_bytes file)
 {
     enum { PAGE = 4096 };
-    const enum sw_core_file_state known = check_build_id(core, begin, held, file);
+    const enum sw_core_file_state known = check_build_id(core, begin, file);
     if (known != SW_CORE_FILE_UNCHECKED)
         return known;
     const uint64_t whole = file.size < PAGE ? file.size : PAGE, size = held.size < whole ? held.size : whole;

@@ -94,12 +94,12 @@ static void put_jump(uint8_t *code, uint64_t address, uint64_t at, uint64_t slot
 static struct file made_x64(void)
 {
     static struct file f;
-    uint8_t plt[0x70] = { 0 }, direct[16] = { 0 }, second[32] = { 0 };
+    uint8_t plt[0x90] = { 0 }, direct[16] = { 0 }, second[32] = { 0 };
     const Elf64_Rela plt_rows[] = {
         fills(SLOTS + 24, R_X86_64_JUMP_SLOT, 1, 0),       fills(SLOTS + 16, R_X86_64_JUMP_SLOT, 2, 0),
         fills(SLOTS + 32, R_X86_64_IRELATIVE, 0, CHOOSER), fills(SLOTS + 40, R_X86_64_IRELATIVE, 0, 0xabc0),
         fills(SLOTS + 48, R_X86_64_JUMP_SLOT, 4, 0),       fills(SLOTS + 56, R_X86_64_JUMP_SLOT, 99, 0),
-        fills(UINT64_MAX, R_X86_64_JUMP_SLOT, 1, 0),
+        fills(UINT64_MAX, R_X86_64_JUMP_SLOT, 1, 0),       fills(SLOTS + 80, R_X86_64_IRELATIVE, 0, CHOOSER + 4),
     };
     const Elf64_Rela other_rows[] = { fills(SLOTS + 64, R_X86_64_GLOB_DAT, 3, 0),
                                       fills(SLOTS + 72, R_X86_64_64, 1, 0) };
@@ -109,6 +109,8 @@ static struct file made_x64(void)
     put_jump(plt, STUBS, 6, SLOTS + 8); /* the first one leads to the loader */
     for (uint64_t i = 1; i < 7; i++)
         put_jump(plt, STUBS, 16 * i, SLOTS + 8 + 8 * i);
+    put_jump(plt, STUBS, 0x70, SLOTS + 80);
+    put_jump(plt, STUBS, 0x80, SLOTS + 84); /* not where the slot begins */
     put_jump(direct, DIRECT, 0, SLOTS + 64);
     put_jump(direct, DIRECT, 8, SLOTS + 72);
     put_jump(second, SECOND, 5, SLOTS + 24); /* endbr64; bnd jmp */
@@ -171,6 +173,8 @@ static const struct row {
     { "x64_slot_of_a_nameless_function", false, STUBS + 0x40, STUBS + 0x40, 16, "*ABS*+0xabc0@plt" },
     { "x64_name_outside_of_its_table", false, STUBS + 0x50, 0, 0, NULL },
     { "x64_symbol_that_is_not_there", false, STUBS + 0x60, 0, 0, NULL },
+    { "x64_slot_of_a_function_within_another", false, STUBS + 0x70, STUBS + 0x70, 16, "*ABS*+0x1304@plt" },
+    { "x64_jump_into_a_slot", false, STUBS + 0x80, 0, 0, NULL },
     { "x64_short_stub", false, DIRECT + 7, DIRECT, 8, "abort@plt" },
     { "x64_slot_of_data", false, DIRECT + 8, 0, 0, NULL },
     { "x64_second_table", false, SECOND, SECOND, 16, "puts@plt" },
