@@ -171,8 +171,8 @@ static void __attribute__((noinline)) through_inner(void)
     atomic_signal_fence(memory_order_seq_cst); /* not a tail call: this frame stays */
 }
 
-/* What the JIT code's caller has in rbx. */
-static volatile uint64_t in_rbx;
+/* What the JIT code's caller has in rbx, which functions behind it save, and in r15, which none of them needs. */
+static volatile uint64_t in_rbx, in_r15;
 
 static void nothing(void)
 {
@@ -188,10 +188,10 @@ static void __attribute__((noinline)) take(void)
     __asm__ volatile("xor %%r12d, %%r12d\n"
                      "xor %%r13d, %%r13d\n"
                      "xor %%r14d, %%r14d\n"
-                     "xor %%r15d, %%r15d\n"
+                     "mov %[in_r15], %%r15\n"
                      "call *%[jit]"
                      : "+D"(argument), [jit] "+a"(jit)
-                     : "b"(rbx)
+                     : "b"(rbx), [in_r15] "m"(in_r15)
                      : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc");
     atomic_signal_fence(memory_order_seq_cst);
 }
@@ -303,6 +303,11 @@ static void other_register(bool undo)
     in_rbx = undo ? 0 : 0x4711;
 }
 
+static void other_register_kept(bool undo)
+{
+    in_r15 = undo ? 0 : 0x4711;
+}
+
 static void context_wanted(bool undo)
 {
     const ULONG32 other = info_flags_of_test ^ COR_PRF_SNAPSHOT_REGISTER_CONTEXT;
@@ -341,6 +346,7 @@ static const struct change_row {
     { "memo_with_both_ends", both_ends },
     { "memo_when_code_is_renamed", renamed_code },
     { "memo_with_another_register", other_register },
+    { "memo_with_another_register_that_nobody_saved", other_register_kept },
     { "memo_with_other_flags", context_wanted },
     { "memo_when_code_is_new", new_code },
     { "memo_of_a_thread_that_is_gone", dead_thread },
