@@ -2,6 +2,7 @@
 #ifndef SW_ELF_INTERNAL_H
 #define SW_ELF_INTERNAL_H
 
+#include "base/interval.h"
 #include "elf/elf.h"
 
 #include <elf.h>
@@ -99,11 +100,20 @@ struct sw_elf_plt sw_elf_plt_look(const struct sw_elf *elf, struct sw_bytes name
 enum sw_elf_plt_kind { SW_ELF_OTHER, SW_ELF_CODE, SW_ELF_RELOCATIONS };
 enum sw_elf_plt_kind sw_elf_plt_part(const struct sw_elf_plt *plt, const Elf64_Shdr *header, uint64_t *skipped);
 
+/* The row around a link-time address, of symbols or of stubs in their order, or null; and what it is called. */
+static inline const struct sw_elf_name *sw_elf_find_row(struct sw_elf_name *rows, size_t count, uint64_t address)
+{
+    const struct sw_intervals all = { rows, count, sizeof *rows };
+    const size_t at = sw_intervals_find(&all, address);
+    return at < count ? &rows[at] : NULL;
+}
+static inline const char *sw_elf_text_of(const struct sw_elf *elf, const struct sw_elf_name *row)
+{
+    return (const char *)elf->strings[row->table].bytes + row->name;
+}
+
 /* Names the stubs, once the symbols are there. Returns  SW_OK, also where there is none; SW_E_NO_MEMORY. */
 enum sw_status sw_elf_load_stubs(struct sw_elf *elf);
-
-/* The stub around a link-time address, or null. */
-const struct sw_elf_name *sw_elf_find_stub(const struct sw_elf *elf, uint64_t address);
 
 /* The MiniDebugInfo, or null and the reason in status. Opened at the first request. */
 struct sw_elf *sw_elf_mini_file(const struct sw_elf *elf, enum sw_status *status);

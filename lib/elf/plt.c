@@ -7,8 +7,6 @@
  */
 #include "elf/internal.h"
 
-#include "base/interval.h"
-
 #include <snapwalk/regs.h>
 
 #include <stdlib.h>
@@ -211,15 +209,10 @@ static bool is_stub_before(const void *left, const void *right)
     return ((const struct sw_elf_name *)left)->start < ((const struct sw_elf_name *)right)->start;
 }
 
-static struct sw_intervals stubs_of(const struct sw_elf *elf)
-{
-    return (struct sw_intervals){ elf->stubs, elf->stub_count, sizeof *elf->stubs };
-}
-
 /* None reaches into the next one. */
 static void finish_stubs(struct sw_elf *elf)
 {
-    const struct sw_intervals all = stubs_of(elf);
+    const struct sw_intervals all = { elf->stubs, elf->stub_count, sizeof *elf->stubs };
     sw_intervals_sort(&all, is_stub_before);
     for (size_t n = 0; n < elf->stub_count; n++) {
         struct sw_elf_name *stub = &elf->stubs[n];
@@ -235,10 +228,8 @@ static void finish_stubs(struct sw_elf *elf)
 /* The name of the symbol that begins there, or null. */
 static const char *symbol_at(const struct sw_elf *elf, uint64_t address)
 {
-    const struct sw_intervals all = { elf->symbols, elf->symbol_count, sizeof *elf->symbols };
-    const size_t at = sw_intervals_find(&all, address);
-    const struct sw_elf_name *found = at < all.count ? &elf->symbols[at] : NULL;
-    return found && found->start == address ? (const char *)elf->strings[found->table].bytes + found->name : NULL;
+    const struct sw_elf_name *found = sw_elf_find_row(elf->symbols, elf->symbol_count, address);
+    return found && found->start == address ? sw_elf_text_of(elf, found) : NULL;
 }
 
 /* This room does without stdio. */
@@ -323,11 +314,4 @@ enum sw_status sw_elf_load_stubs(struct sw_elf *elf)
         elf->stub_count = 0;
     }
     return status == SW_E_NO_MEMORY ? status : SW_OK;
-}
-
-const struct sw_elf_name *sw_elf_find_stub(const struct sw_elf *elf, uint64_t address)
-{
-    const struct sw_intervals all = stubs_of(elf);
-    const size_t at = sw_intervals_find(&all, address);
-    return at < all.count ? &elf->stubs[at] : NULL;
 }

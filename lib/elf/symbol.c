@@ -5,8 +5,6 @@
  */
 #include "elf/internal.h"
 
-#include "base/interval.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,7 +77,7 @@ static uint8_t rank_of(const Elf64_Sym *sym)
 static unsigned underscores_of(const struct sw_elf *elf, const struct sw_elf_name *symbol)
 {
     enum { MOST = 15, LOOKED_AT = 64 };
-    const uint8_t *name = elf->strings[symbol->table].bytes + symbol->name;
+    const char *name = sw_elf_text_of(elf, symbol);
     unsigned count = 0;
     for (size_t i = 0; i < LOOKED_AT && name[i] && count < MOST; i++)
         count += name[i] == '_';
@@ -224,13 +222,6 @@ static enum sw_status load_symbols(struct sw_elf *elf)
     return status;
 }
 
-static const struct sw_elf_name *find_symbol(const struct sw_elf *elf, uint64_t address)
-{
-    const struct sw_intervals all = intervals_of(elf);
-    const size_t at = sw_intervals_find(&all, address);
-    return at < all.count ? &elf->symbols[at] : NULL;
-}
-
 enum sw_status sw_elf_load_symbols(struct sw_elf *elf)
 {
     if (!elf)
@@ -243,12 +234,12 @@ enum sw_status sw_elf_symbol(struct sw_elf *elf, uint64_t address, const char **
     const enum sw_status status = name ? sw_elf_load_symbols(elf) : SW_E_ARGUMENT;
     if (status != SW_OK)
         return status;
-    const struct sw_elf_name *found = find_symbol(elf, address);
+    const struct sw_elf_name *found = sw_elf_find_row(elf->symbols, elf->symbol_count, address);
     if (!found)
-        found = sw_elf_find_stub(elf, address);
+        found = sw_elf_find_row(elf->stubs, elf->stub_count, address);
     if (!found)
         return SW_E_NOT_FOUND;
-    *name = (const char *)elf->strings[found->table].bytes + found->name;
+    *name = sw_elf_text_of(elf, found);
     if (start)
         *start = found->start;
     if (size)

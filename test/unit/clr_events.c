@@ -1344,10 +1344,7 @@ int main(void)
     FILL_ROWS(tests + AGAIN, agains, code_where_code_was_freed_takes_its_place);
     FILL_ROWS(tests + GONE, gone_rows, a_sweep_finds_what_is_gone);
     FILL_ROWS(tests + DISPATCH, dispatch_rows, methods_of_dispatch_are_marked);
-    for (size_t i = AGAIN; i < COUNT_OF(tests); i++) {
-        tests[i].setup_func = begin;
-        tests[i].teardown_func = end;
-    }
+    SET_UP(tests, AGAIN, COUNT_OF(tests), begin, end);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else

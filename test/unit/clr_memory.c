@@ -363,10 +363,7 @@ int main(void)
     struct CMUnitTest tests[COUNT_OF(single) + COUNT_OF(limit_rows)];
     memcpy(tests, single, sizeof single);
     FILL_ROWS(tests + COUNT_OF(single), limit_rows, the_limit_holds);
-    for (size_t i = COUNT_OF(single); i < COUNT_OF(tests); i++) {
-        tests[i].setup_func = begin;
-        tests[i].teardown_func = end;
-    }
+    SET_UP(tests, COUNT_OF(single), COUNT_OF(tests), begin, end);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else

@@ -1143,10 +1143,7 @@ int main(void)
     struct CMUnitTest tests[WINDOWS + COUNT_OF(window_rows)];
     memcpy(tests, single, sizeof single);
     FILL_ROWS(tests + WINDOWS, window_rows, a_window_is_part_of_the_stack);
-    for (size_t i = WINDOWS; i < COUNT_OF(tests); i++) {
-        tests[i].setup_func = begin;
-        tests[i].teardown_func = end;
-    }
+    SET_UP(tests, WINDOWS, COUNT_OF(tests), begin, end);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else

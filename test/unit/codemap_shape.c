@@ -455,9 +455,6 @@ int main(void)
     memcpy(tests, single, sizeof single);
     FILL_ROWS(tests + NOTES, notes, a_change_is_noted_where_it_is);
     FILL_ROWS(tests + LAYOUTS, layout_rows, a_chunk_has_the_layout_that_it_fits);
-    for (size_t i = NOTES; i < LAYOUTS; i++) {
-        tests[i].setup_func = begin;
-        tests[i].teardown_func = end;
-    }
+    SET_UP(tests, NOTES, LAYOUTS, begin, end);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -221,9 +221,6 @@ int main(void)
     memcpy(tests, single, sizeof single);
     FILL_ROWS(tests + UNWINDS, unwind_rows, what_wants_analysis_is_analysed);
     FILL_ROWS(tests + CALLS, call_rows, what_is_called_is_analysed);
-    for (size_t i = UNWINDS; i < COUNT_OF(tests); i++) {
-        tests[i].setup_func = begin;
-        tests[i].teardown_func = end;
-    }
+    SET_UP(tests, UNWINDS, COUNT_OF(tests), begin, end);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,9 @@
  */
 #include "../support/nap.h"
 
-#include <snapwalk/context.h>
 #include <snapwalk/image.h>
 #include <snapwalk/process.h>
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -28,7 +26,7 @@
 
 #include <cmocka.h>
 
-#include "host.h"
+#include "traced.h"
 
 enum { THREADS = 4, STACK_BYTES = 1 << 20, FRAMES = 64 };
 
@@ -86,16 +84,6 @@ static void hold_thread(pid_t tid)
     assert_true(WIFSTOPPED(status));
 }
 
-static struct sw_regs read_registers(pid_t tid)
-{
-    unsigned char record[512];
-    struct iovec data = { record, sizeof record };
-    struct sw_regs regs;
-    assert_int_equal(ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &data), 0);
-    assert_int_equal(sw_context_load(SW_CONTEXT_USER_REGS, host_machine(), record, data.iov_len, &regs), SW_OK);
-    return regs;
-}
-
 static void sleep_all(struct held *held)
 {
     memset(shared, 0, sizeof *shared);
@@ -114,7 +102,7 @@ static void hold_all(struct held *held)
     hold_thread(held->child);
     for (size_t i = 0; i < THREADS; i++) {
         hold_thread((pid_t)shared->tid[i]);
-        held->regs[i] = read_registers((pid_t)shared->tid[i]);
+        held->regs[i] = traced_registers((pid_t)shared->tid[i]);
     }
     assert_int_equal(sw_process_open(NULL, held->child, &held->process), SW_OK);
 }

@@ -4,12 +4,10 @@
  */
 #include "../support/nap.h"
 
-#include <snapwalk/context.h>
 #include <snapwalk/image.h>
 #include <snapwalk/process.h>
 #include <snapwalk/walk.h>
 
-#include <elf.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -24,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include "host.h"
+#include "traced.h"
 
 static bool can_trace;
 
@@ -145,16 +143,6 @@ static void a_stop_ends_what_a_capture_said_of_the_program(void **state)
 
 /* ---- the first instructions ---- */
 
-static struct sw_regs read_registers(pid_t child)
-{
-    unsigned char record[512];
-    struct iovec data = { record, sizeof record };
-    struct sw_regs regs;
-    assert_int_equal(ptrace(PTRACE_GETREGSET, child, (void *)(uintptr_t)NT_PRSTATUS, &data), 0);
-    assert_int_equal(sw_context_load(SW_CONTEXT_USER_REGS, host_machine(), record, data.iov_len, &regs), SW_OK);
-    return regs;
-}
-
 static enum sw_stop walk_to_the_end(struct sw_process *process, struct sw_images *images, const struct sw_regs *regs)
 {
     static struct sw_scratch scratch;
@@ -198,7 +186,7 @@ static void the_dynamic_linkers_start_has_no_caller(void **state)
     assert_int_equal(sw_images_create(NULL, &images), SW_OK);
     assert_int_equal(sw_process_open(NULL, child, &process), SW_OK);
     for (unsigned step = 0; step < STEPS; step++) {
-        const struct sw_regs regs = read_registers(child);
+        const struct sw_regs regs = traced_registers(child);
         assert_int_equal(walk_to_the_end(process, images, &regs), SW_STOP_ROOT);
         assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
         assert_int_equal(waitpid(child, &status, 0), child);

@@ -21,6 +21,13 @@
             (rows)[row_].name, run, NULL, NULL, (void *)(uintptr_t) & (rows)[row_]                                     \
         }
 
+/* Tests from `begin` to `end` have that around them. */
+#define SET_UP(tests, begin, end, set_up, tear_down)                                                                   \
+    for (size_t test_ = (begin); test_ < (end); test_++) {                                                             \
+        (tests)[test_].setup_func = (set_up);                                                                          \
+        (tests)[test_].teardown_func = (tear_down);                                                                    \
+    }
+
 /* The same behind the first n tests, which become more. */
 #define ADD_ROWS(tests, n, rows, run)                                                                                  \
     do {                                                                                                               \

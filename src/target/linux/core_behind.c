@@ -4,8 +4,8 @@
  * they are. Source: core(5), NT_FILE; System V gABI, chapter 5, PT_LOAD.
  */
 #include "target/linux/core.h"
+#include "target/linux/os.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -23,16 +23,6 @@ static uint64_t end_of_segments(const struct sw_core_headers *headers)
 }
 
 /* What cannot be read stays zero. */
-static void read_part(int fd, uint8_t *to, uint64_t offset, uint64_t size)
-{
-    for (uint64_t done = 0; done < size;) {
-        const ssize_t got = pread(fd, to + done, (size_t)(size - done), (off_t)(offset + done));
-        if (got <= 0 && !(got < 0 && errno == EINTR))
-            return;
-        done += got > 0 ? (uint64_t)got : 0;
-    }
-}
-
 void sw_core_read_behind(const struct sw_core *core, size_t file, const char *path, struct sw_bytes bytes)
 {
     struct sw_core_headers headers;
@@ -51,7 +41,7 @@ void sw_core_read_behind(const struct sw_core *core, size_t file, const char *pa
         if (fd < 0 || size > left)
             break;
         left -= size;
-        read_part(fd, (uint8_t *)(uintptr_t)bytes.bytes + row->offset, row->offset, size);
+        (void)sw_os_read_part(fd, row->offset, (uint8_t *)(uintptr_t)bytes.bytes + row->offset, size);
     }
     if (fd >= 0)
         (void)close(fd);

@@ -25,13 +25,8 @@ static void set_loaded(struct sw_lazy_file *file, uint64_t block)
 /* Blocks up to one that is not read. */
 static void load(struct sw_lazy_file *file, uint64_t block, uint64_t until)
 {
-    const uint64_t all = until * file->block, end = all < file->size ? all : file->size;
-    for (uint64_t at = block * file->block; at < end;) {
-        const ssize_t got = pread(file->fd, file->bytes + at, (size_t)(end - at), (off_t)at);
-        if (got <= 0 && !(got < 0 && errno == EINTR))
-            break;
-        at += got > 0 ? (uint64_t)got : 0;
-    }
+    const uint64_t begin = block * file->block, all = until * file->block, end = all < file->size ? all : file->size;
+    (void)sw_os_read_part(file->fd, begin, file->bytes + begin, end - begin);
 }
 
 /* Blocks that hold data, from a block on; where nothing is known of holes, all. */

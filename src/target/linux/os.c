@@ -78,6 +78,18 @@ size_t sw_os_read(int pid, uint64_t address, void *to, size_t size)
     return done;
 }
 
+uint64_t sw_os_read_part(int fd, uint64_t offset, uint8_t *to, uint64_t size)
+{
+    uint64_t done = 0;
+    while (done < size) {
+        const ssize_t got = pread(fd, to + done, (size_t)(size - done), (off_t)(offset + done));
+        if (got <= 0 && !(got < 0 && errno == EINTR))
+            break;
+        done += got > 0 ? (uint64_t)got : 0;
+    }
+    return done;
+}
+
 enum sw_status sw_os_status(int error)
 {
     static const struct {

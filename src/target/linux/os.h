@@ -23,6 +23,9 @@ uint64_t sw_os_pac_mask(void);
  */
 size_t sw_os_read(int pid, uint64_t address, void *to, size_t size);
 
+/* Reads a part of an open file, as far as it can be read. Returns how many bytes. Signal safe. */
+uint64_t sw_os_read_part(int fd, uint64_t offset, uint8_t *to, uint64_t size);
+
 /* An errno value as a status. Signal safe. */
 enum sw_status sw_os_status(int error);
 

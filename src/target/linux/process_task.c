@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 enum { KERNEL_THREAD = 0x200000 }; /* Source: Linux include/linux/sched.h, PF_KTHREAD */
+enum { FLAGS_PLACE = 6, START_CODE_PLACE = 23, START_STACK_PLACE = 25 };
 
 #define LONG_NS UINT64_C(20000000) /* two ticks of the slowest clock that Linux counts time with */
 
@@ -62,30 +63,28 @@ char sw_process_named_state(int pid, int tid, char name[SW_PROC_NAME_BYTES])
     return stat ? *stat : 0;
 }
 
+/* A number of stat, by its place behind the state, which is 0. stat null, or shorter: 0. */
+static uint64_t field_of(const char *stat, unsigned place)
+{
+    for (unsigned i = 0; stat && i < place; i++) {
+        stat = strchr(stat, ' ');
+        stat = stat ? stat + 1 : NULL;
+    }
+    return stat ? strtoull(stat, NULL, 10) : 0;
+}
+
 bool sw_process_is_of_kernel(int pid)
 {
     char text[SW_PROC_TEXT_BYTES];
-    unsigned flags = 0;
-    const char *stat = read_stat(pid, pid, text);
-    return stat && sscanf(stat, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & KERNEL_THREAD;
+    return field_of(read_stat(pid, pid, text), FLAGS_PLACE) & KERNEL_THREAD;
 }
 
 /* Where a program's code and stack are: execve(2) draws both anew. Zeros where the kernel does not tell us. */
 struct sw_process_program sw_process_read_program(int pid)
 {
-    enum { STATE_TO_START_CODE = 23, START_CODE_TO_START_STACK = 2 };
     char text[SW_PROC_TEXT_BYTES];
-    struct sw_process_program program = { 0 };
-    const char *field = read_stat(pid, pid, text);
-    for (unsigned i = 0; field && i < STATE_TO_START_CODE; i++)
-        field = strchr(field + 1, ' ');
-    if (field)
-        program.start_code = strtoull(field, NULL, 10);
-    for (unsigned i = 0; field && i < START_CODE_TO_START_STACK; i++)
-        field = strchr(field + 1, ' ');
-    if (field)
-        program.start_stack = strtoull(field, NULL, 10);
-    return program;
+    const char *stat = read_stat(pid, pid, text);
+    return (struct sw_process_program){ field_of(stat, START_CODE_PLACE), field_of(stat, START_STACK_PLACE) };
 }
 
 bool sw_process_executes(int pid, const struct sw_process_program *program)
