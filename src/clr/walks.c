@@ -4,10 +4,26 @@
  */
 #include "clr/internal.h"
 
+#include "fast/cache.h"
+
 #include <snapwalk/context.h>
 
-/* Declares a thread's stack to a walker. */
-static bool declare_stack(struct sw_walker *walker, struct sw_clr_lease *lease, uint64_t sp, struct sw_thread *thread)
+/*
+ * Where what may be loaded of the calling thread's stack begins: so far below sp that the fast lane serves the frame
+ * that stands there. `here` is of a frame that runs meanwhile: a handler's lies below on the same stack, and what is
+ * between is in use. Otherwise, on an alternate stack, no other page than that of sp is taken for one that is mapped.
+ */
+static uint64_t window_begin(const struct sw_thread *thread, uint64_t sp, uint64_t here)
+{
+    enum { PAGE = 4096 };
+    const uint64_t wanted = sp - thread->stack_begin > SW_LANE_BELOW ? sp - SW_LANE_BELOW : thread->stack_begin;
+    const uint64_t mapped = here >= thread->stack_begin && here < sp ? here : sp & ~(uint64_t)(PAGE - 1);
+    return wanted > mapped ? wanted : mapped;
+}
+
+/* Declares a thread's stack to a walker. here: of a frame of the caller. */
+static bool declare_stack(struct sw_walker *walker, struct sw_clr_lease *lease, uint64_t sp, uint64_t here,
+                          struct sw_thread *thread)
 {
     struct sw_clr *clr = lease->clr;
     lease->stack = (struct sw_window){ 0 };
@@ -17,8 +33,8 @@ static bool declare_stack(struct sw_walker *walker, struct sw_clr_lease *lease, 
     walker->stack_end = thread->stack_end;
     sw_clr_note_hijack(lease, thread, walker);
     if (sp >= thread->stack_begin && sp < thread->stack_end) {
-        const uint64_t end = sw_clr_loadable(lease, sp, thread->stack_end);
-        walker->memory.window = lease->stack = (struct sw_window){ sp, end, (const uint8_t *)(uintptr_t)sp };
+        const uint64_t begin = window_begin(thread, sp, here), end = sw_clr_loadable(lease, sp, thread->stack_end);
+        walker->memory.window = lease->stack = (struct sw_window){ begin, end, (const uint8_t *)(uintptr_t)begin };
     }
     return true;
 }
@@ -115,7 +131,8 @@ static bool open_interrupted(const struct request *request, struct interrupted *
     if (sw_clr_host_registers(at->walker.machine, request->ucontext, &at->start) != SW_OK)
         return false;
     at->walker.code = executing(sw_regs_pc(&at->start));
-    at->is_known = declare_stack(&at->walker, request->lease, sw_regs_sp(&at->start), &at->thread);
+    at->is_known =
+        declare_stack(&at->walker, request->lease, sw_regs_sp(&at->start), (uint64_t)(uintptr_t)request, &at->thread);
     return true;
 }
 
@@ -219,7 +236,7 @@ static void seed_request(void *arg)
     struct sw_clr_lease *lease = request->lease;
     struct sw_walker walker = handler_walker(lease);
     struct sw_thread thread;
-    (void)declare_stack(&walker, lease, sw_regs_sp(request->start), &thread);
+    (void)declare_stack(&walker, lease, sw_regs_sp(request->start), (uint64_t)(uintptr_t)request, &thread);
     request->status = sw_walk_find_seed(&walker, &lease->workspace->scratch, request->start, request->seed, NULL);
 }
 

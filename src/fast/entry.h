@@ -31,6 +31,9 @@
 /* The lane goes on from there. Exactly one of them is set, or none. */
 #define SW_STEP_EASY (SW_STEP_DIRECT | SW_STEP_DIRECT_SO | SW_STEP_SINGLE)
 
+/* How far below its CFA an easy step may load words. */
+enum { SW_LANE_BELOW = SW_SLOT_NEAR * SW_WORD };
+
 /* What stands for a function in half a word, never 0: less than 2 GiB apart, no two have the same. */
 static inline uint32_t sw_call_mark(uint64_t function)
 {

@@ -19,12 +19,11 @@ static uint64_t address_bits(const struct sw_walker *walker)
  */
 static void find_bounds(struct sw_lane *lane, const struct sw_walker *walker)
 {
-    enum { BELOW = SW_SLOT_NEAR * SW_WORD };
     const uint64_t above = walker->machine == SW_MACHINE_X64 ? SW_SLOTS_ABOVE * SW_WORD : 0;
     const struct sw_window *w = &walker->memory.window;
-    if (lane->tags != 0 || w->begin >= w->end || w->end - w->begin < BELOW + above)
+    if (lane->tags != 0 || w->begin >= w->end || w->end - w->begin < SW_LANE_BELOW + above)
         return;
-    const uint64_t least = w->begin + BELOW, most = w->end - above;
+    const uint64_t least = w->begin + SW_LANE_BELOW, most = w->end - above;
     const bool bounded = walker->stack_end != 0;
     const uint64_t begin = bounded && walker->stack_begin > least ? walker->stack_begin : least;
     const uint64_t end = bounded && walker->stack_end < most ? walker->stack_end : most;

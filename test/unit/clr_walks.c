@@ -450,6 +450,7 @@ static struct heard {
     enum sw_stop stop;
     uint32_t budget;
     bool is_on_lease, has_window;
+    uint64_t window_begin;
     uint64_t stack_begin, stack_end;
     enum sw_source first_source, last_source;
 } heard;
@@ -478,6 +479,7 @@ static bool hear(void *arg, const struct sw_frame *frame)
         h->stack_begin = walk_of(lease)->walker->stack_begin;
         h->stack_end = walk_of(lease)->walker->stack_end;
         h->has_window = walk_of(lease)->walker->memory.window.bytes != NULL;
+        h->window_begin = walk_of(lease)->walker->memory.window.begin;
     }
     return h->count < h->most;
 }
@@ -592,18 +594,27 @@ static void ranges_are_found(void **state)
     assert_int_equal(sw_clr_find_range(clr, 0, NULL), SW_E_ARGUMENT);
 }
 
-/* sp of the start, from the lowest address of the thread's stack or from its end. */
+/*
+ * sp of the start, from the lowest address of the thread's stack or from its end; how far below it the window begins.
+ * The caller's frame is below the stack's end, so what is between is in use; far below it only the page of sp is.
+ */
 static const struct window_row {
     const char *name;
     bool from_end;
     int64_t sp;
     bool has_window;
+    uint64_t below;
 } window_rows[] = {
-    { "a_walk_from_the_lowest_address", false, 0, true },
-    { "a_walk_from_below_the_stack", false, -16, false },
-    { "a_walk_from_the_last_word", true, -8, true },
-    { "a_walk_from_the_end", true, 0, false },
-    { "a_walk_from_above", true, 16, false },
+    { "a_walk_from_the_lowest_address", false, 0, true, 0 },
+    { "a_walk_from_the_lowest_words", false, 64, true, 64 },
+    { "a_walk_from_the_lowest_page", false, 512, true, SW_LANE_BELOW },
+    { "a_walk_from_the_first_words_of_a_page", false, 4096 + 64, true, 64 },
+    { "a_walk_from_the_first_word_of_a_page", false, 4096, true, 0 },
+    { "a_walk_from_the_middle_of_a_page", false, 4096 + 512, true, SW_LANE_BELOW },
+    { "a_walk_from_below_the_stack", false, -16, false, 0 },
+    { "a_walk_from_the_last_word", true, -8, true, SW_LANE_BELOW },
+    { "a_walk_from_the_end", true, 0, false, 0 },
+    { "a_walk_from_above", true, 16, false, 0 },
 };
 
 static void a_window_is_part_of_the_stack(void **state)
@@ -617,6 +628,8 @@ static void a_window_is_part_of_the_stack(void **state)
     hear_all(1);
     assert_int_equal(heard.count, 1);
     assert_int_equal(heard.has_window, row->has_window);
+    if (row->has_window)
+        assert_int_equal((uint64_t)heard.interrupted.uc_mcontext.gregs[REG_RSP] - heard.window_begin, row->below);
     assert_true(heard.stack_begin == low && heard.stack_end == high);
 }
 
