@@ -26,10 +26,11 @@
  * A reader may also be gone without leaving: its thread was cancelled, it was left by longjmp, or it is one of a
  * parent process. A section lies in its holder's stack frame, and as long as it is open it says there in which slot,
  * and of which thread. So where it says anything else, or where that thread is no more, the section is over, and its
- * slot counts as seen at zero. The writer reads the frame by a reader that cannot fault, and only when it has polled
- * in vain some times. What is left of a frame may look like an open section for a while, until the stack is used
- * again; never the other way round. Readers that had to count themselves, more than 48 at a time, cannot be told:
- * sw_reclaim_forget_readers.
+ * slot counts as seen at zero. A reader that leaves frees its slot first, and says then that it is no longer open: so
+ * nobody stores to a slot that the writer has taken, which is another reader's by then. The writer reads the frame by
+ * a reader that cannot fault, and only when it has polled in vain some times. What is left of a frame may look like an
+ * open section for a while, until the stack is used again; never the other way round. Readers that had to count
+ * themselves, more than 48 at a time, cannot be told: sw_reclaim_forget_readers.
  */
 #ifndef SW_COMMON_RECLAIM_H
 #define SW_COMMON_RECLAIM_H
@@ -113,11 +114,12 @@ static inline void sw_reclaim_leave(struct sw_reclaim *reclaim, struct sw_sectio
 {
     const uint64_t mark = atomic_load_explicit(&section->mark, memory_order_relaxed);
     const uint32_t slot = (uint32_t)(mark - SW_RECLAIM_OPEN) % (SW_RECLAIM_STRIPES * SW_RECLAIM_STRIPE);
-    atomic_store_explicit(&section->mark, 0, memory_order_release); /* the writer may see this one first */
     if (slot % SW_RECLAIM_SIDE == SW_RECLAIM_COUNTER)
         atomic_fetch_sub_explicit(&reclaim->readers[slot], 1, memory_order_release);
     else
         atomic_store_explicit(&reclaim->readers[slot], 0, memory_order_release);
+    /* Not before: the writer takes the slot of a section that is over, and this reader must not store to it then. */
+    atomic_store_explicit(&section->mark, 0, memory_order_release);
 }
 
 #endif
