@@ -2,7 +2,9 @@
 # profiler.sh BUILD: what the profiler costs, and that programs are the same under it.
 #
 #   turns     in one process, the same work not sampled, with the timer alone (its handler does nothing), and sampled, by
-#             turns; the thread's own processor time, and beside it what the profiler's thread takes. SECONDS_EACH a rate
+#             turns; the thread's own processor time, and beside it what the profiler's thread takes. SECONDS_EACH a rate.
+#             A turn varies by 2 %, many times what a timer costs: so each sum has the interval that drawing the rounds anew a
+#             thousand times gives it, and how long samples take is measured in the handler, too
 #   processes with and without the profiler in turn: things that make the runtime tell much, PAIRS turns in each of PROCESSES
 #             processes, first the one and then the other; `dotnet build`, ROUNDS times
 #   memory    what a small process and one that compiles much have at the end, with and without
@@ -23,17 +25,42 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 status=0
 
-# The median of a column and its interval, "1.05 (1.02 to 1.09)"; few values have no interval.
-median() {
-    sort -g | awk '{ v[NR] = $1 }
-        END { if (NR == 0) { print "not measured"; exit }
-              half = 0.98 * sqrt(NR); low = int(NR / 2 - half); high = int(NR / 2 + half) + 1
-              printf "%.3f", v[int((NR + 1) / 2)]
-              if (low >= 1 && high <= NR) printf " (%.3f to %.3f)", v[low], v[high]
-              printf "\n" }'
-}
-
 # ---- turns ----
+
+# sums FILE: percent over the turns without, with 95 % intervals; how long the handler takes by its own clock, and how many times the
+# timer's cost that makes sampling. Where the timer's cost cannot be told from none, that is not known, or has no upper bound.
+sums() {
+    awk '
+        $1 == "turns" { n++; off[n] = $2; timer[n] = $3; on[n] = $4; sampled += $4 }
+        $1 == "handler" { samples = $2; ns = $3; interrupted = $4 }
+        function draw(again,    i, k, a, b, c) {
+            for (i = 1; i <= n; i++) {
+                k = again ? int(rand() * n) + 1 : i
+                a += off[k]; b += timer[k]; c += on[k]
+            }
+            alone = 100 * (b / a - 1); all = 100 * (c / a - 1)
+        }
+        function sort(v,    i, j, x) {
+            for (i = 2; i <= draws; i++) {
+                x = v[i]
+                for (j = i - 1; j > 0 && v[j] > x; j--)
+                    v[j + 1] = v[j]
+                v[j + 1] = x
+            }
+        }
+        function times(percent) { return percent > 0 ? sprintf("%.2f", 1 + handler / percent) : "not known" }
+        END {
+            srand(1); draws = 1000; low = int(draws / 40) + 1; high = draws - low + 1
+            for (d = 1; d <= draws; d++) { draw(1); x[d] = alone; y[d] = all - alone; z[d] = all }
+            sort(x); sort(y); sort(z); draw(0)
+            handler = 100 * ns / 1e9 / sampled
+            printf "  sums: sampled %.3f %% (%.3f to %.3f), timer alone %.3f %% (%.3f to %.3f), difference %.3f %% (%.3f to %.3f)\n",
+                all, z[low], z[high], alone, x[low], x[high], all - alone, y[low], y[high]
+            printf "  handler: %.2f us a sample, %.3f %%, of %d samples; %d more were interrupted\n",
+                samples ? ns / 1e3 / samples : 0, handler, samples, interrupted
+            printf "  sampled, by the handler, is %s times the timer alone (%s to %s)\n", times(alone), times(x[high]), times(x[low])
+        }' "$1"
+}
 
 # column N: percent over the turns without
 column() { awk -v c="$1" '$1 == "turns" { print 100 * ($c / $2 - 1) }' "$work/turns"; }
@@ -44,9 +71,7 @@ for hz in 100 1000; do
     samples=$(awk '/ samples so far/ { print $2, $6 }' "$work/said")
     echo "turns at $hz Hz: sampled $(column 4 | median) %, timer alone $(column 3 | median) %, of $(grep -c '^turns' "$work/turns") of each"
     echo "  the profiler's thread: $own % of one processor; samples, lost: $samples"
-    awk -v hz="$hz" '$1 == "turns" { off += $2; timer += $3 - $2; on += $4 - $2 }
-        END { printf "  sums: sampled %.3f %%, timer alone %.3f %%, ratio %.2f\n", 100 * on / off, 100 * timer / off, (timer > 0 ? on / timer : 0) }' \
-        "$work/turns"
+    sums "$work/turns"
     overhead=$(column 4 | median | awk '{ print $1 }' | awk -v own="$own" '{ printf "%.2f", $1 + own }')
 done
 

@@ -3,7 +3,10 @@
 # latency, throughput, memory. The load is wrk's (Debian's package): 16 connections, as fast as they are answered.
 #
 #   SECONDS_EACH  of each turn (default 30), after a fifth of it to warm up
-#   ROUNDS        turns of each kind (default 2; 10 with 60 s are the ten minutes that a release asks for)
+#   ROUNDS        turns of each kind (default 2; 10 with 60 s are the ten minutes that a release asks for; 0: none)
+#   PAIRS         pairs of turns of 5 s in one process, whose profiler is told to stop and to start (default 12). Other work on the
+#                 machine changes both turns of a pair alike, so these tell what samples cost where rounds cannot; not what the
+#                 profiler costs that only is there. Medians of the pairs' ratios, with 95 % intervals. 0: none
 #
 # The last line is "load: throughput N % of that without, p50 N, p99 N; memory N % in the second half". What cannot be had is
 # skipped, and said so.
@@ -49,12 +52,43 @@ turn() (
         END { if (bad || !rate) exit 1; print rate, p50, p99, middle, end, 1e6 * used / tick / all }' "$work/load"
 )
 
+# What wrk says of a turn of 5 s, and us of processor time for each request: "REQUESTS_A_SECOND P50 P99 US"
+short_turn() {
+    begun=$(ticks)
+    wrk -t 1 -c 16 -d 5s --latency "$url" >"$work/load"
+    awk -v used=$(($(ticks) - begun)) -v tick="$(getconf CLK_TCK)" '
+        function ms(t) { return t ~ /us$/ ? t / 1000 : t ~ /ms$/ ? t + 0 : t * 1000 }
+        $1 == "50%" { p50 = ms($2) } $1 == "99%" { p99 = ms($2) } /^Requests.sec/ { rate = $2 } / requests in / { all = $1 }
+        END { if (!rate) exit 1; print rate, p50, p99, 1e6 * used / tick / all }' "$work/load"
+}
+
+# paired: lines of two turns each, without and with samples; the first of a pair is the one and the other in turn
+paired() (
+    SNAPWALK_HZ=100 under "$kept/paired.pb.gz" start_sample dotnet "$build/dotnet/profiled/profiled.dll" serve
+    url=$(awk '/^ready/ { print $3 }' "$work/out")
+    tell() { "$build/tools/snapwalk-profiler" "$1" "$sample" >/dev/null; }
+    wrk -t 1 -c 16 -d 10s "$url" >/dev/null
+    for pair in $(seq "$1"); do
+        [ $((pair % 2)) -eq 0 ] || { tell stop && without=$(short_turn) && tell start; }
+        with=$(short_turn)
+        [ $((pair % 2)) -eq 1 ] || { tell stop && without=$(short_turn) && tell start; }
+        echo "$without $with"
+    done
+)
+ratio() { awk -v c="$1" '{ print $(c + 4) / $c }' "$kept/pairs" | median; }
+if [ "${PAIRS:-12}" -gt 0 ]; then
+    paired "${PAIRS:-12}" >"$kept/pairs"
+    echo "pairs, with samples / stopped, of $(wc -l <"$kept/pairs"): throughput $(ratio 1), p50 $(ratio 2), p99 $(ratio 3)," \
+        "processor time for a request $(ratio 4)"
+fi
+
 for round in $(seq "${ROUNDS:-2}"); do
     turn >>"$kept/without"
     echo "without: $(tail -n 1 "$kept/without") (requests/s, p50 ms, p99 ms, KB in the middle, at the end, us of processor time each)"
     SNAPWALK_HZ=100 under "$kept/load.pb.gz" turn >>"$kept/with"
     echo "with:    $(tail -n 1 "$kept/with")"
 done
+[ -s "$kept/with" ] || exit 0
 awk 'FNR == 1 { file++ } { n[file]++; for (i = 1; i <= 6; i++) sum[file, i] += $i }
     END { for (i = 1; i <= 3; i++) r[i] = sum[2, i] / n[2] / (sum[1, i] / n[1])
           printf "processor time for a request %.3f of that without\n", sum[2, 6] / n[2] / (sum[1, 6] / n[1])

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 #include <ucontext.h>
 
 enum { DETACH_MS = 300 };
@@ -26,6 +27,33 @@ static _Atomic bool on;
 static bool sampling;
 static DWORD events_low, events_high;
 static _Atomic bool searches; /* precompiled methods are announced */
+
+/* ---- how long samples take, for measurements ---- */
+
+/* What takes longer was interrupted by another thread: it is counted by itself. */
+enum { INTERRUPTED_NS = 1000000 };
+
+static _Atomic bool timing;
+static struct {
+    _Atomic uint64_t samples, ns, interrupted;
+} times;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void note_time(uint64_t ns)
+{
+    if (ns >= INTERRUPTED_NS) {
+        atomic_fetch_add_explicit(&times.interrupted, 1, memory_order_relaxed);
+        return;
+    }
+    atomic_fetch_add_explicit(&times.samples, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&times.ns, ns, memory_order_relaxed);
+}
 
 /* ---- the signal ---- */
 
@@ -45,6 +73,8 @@ static void on_signal(int number, siginfo_t *about, void *context)
     };
     struct sample sample;
     const int before = errno;
+    const bool is_timed = atomic_load_explicit(&timing, memory_order_relaxed);
+    const uint64_t begun_ns = is_timed ? now_ns() : 0;
     const enum signal_purpose purpose = threads_purpose(about, &sample.values[0]);
     (void)number;
     if (!purpose)
@@ -55,6 +85,8 @@ static void on_signal(int number, siginfo_t *about, void *context)
     sample.text[0] = 0;
     sample.flags = purpose == SIGNAL_OFF_CPU ? SAMPLE_OFF_CPU : 0;
     sample_take(&sample, context);
+    if (is_timed)
+        note_time(now_ns() - begun_ns);
     errno = before;
 }
 
@@ -310,5 +342,15 @@ EXPORT void snapwalk_profiler_sample(int how)
         sample_stop();
     else if (sampling)
         sample_resume();
+    atomic_store(&timing, how == 1);
     threads_pause(how == 0);
+}
+
+/* What samples in turns of that kind took up to now: how many, nanoseconds, and how many more were interrupted. */
+EXPORT void snapwalk_profiler_times(uint64_t to[3]);
+EXPORT void snapwalk_profiler_times(uint64_t to[3])
+{
+    to[0] = atomic_load(&times.samples);
+    to[1] = atomic_load(&times.ns);
+    to[2] = atomic_load(&times.interrupted);
 }

@@ -51,15 +51,20 @@ static class Turns
         .Where(task => File.ReadAllText($"{task}/comm").StartsWith("snapwalk", StringComparison.Ordinal))
         .Sum(task => long.Parse(File.ReadAllText($"{task}/schedstat").Split(' ')[0]));
 
-    /// <summary>Lines "turns OFF TIMER SAMPLED" of seconds; at the end what the profiler's own threads took, and how long all took.</summary>
+    /// <summary>Lines "turns OFF TIMER SAMPLED" of seconds; at the end "handler SAMPLES NS INTERRUPTED"
+    /// of the sampled turns, and what the profiler's own threads took, and how long all took.</summary>
     public static unsafe int Run(double seconds)
     {
         string library = Environment.GetEnvironmentVariable("CORECLR_PROFILER_PATH") ?? throw new ArgumentException("no profiler");
-        var export = (delegate* unmanaged<int, void>)NativeLibrary.GetExport(NativeLibrary.Load(library), "snapwalk_profiler_sample");
+        nint loaded = NativeLibrary.Load(library);
+        var export = (delegate* unmanaged<int, void>)NativeLibrary.GetExport(loaded, "snapwalk_profiler_sample");
+        var times = (delegate* unmanaged<ulong*, void>)NativeLibrary.GetExport(loaded, "snapwalk_profiler_times");
+        ulong* before = stackalloc ulong[3], after = stackalloc ulong[3];
         Action<int> sample = how => export(how);
         for (int i = 0; i < 40; i++)
             Turn(sample, Sampled);
         long own = Own();
+        times(before);
         var watch = System.Diagnostics.Stopwatch.StartNew();
         var took = new double[3];
         for (int round = 0; watch.Elapsed.TotalSeconds < seconds; round++)
@@ -71,6 +76,8 @@ static class Turns
             }
             Console.WriteLine($"turns {took[Off]:e6} {took[TimerAlone]:e6} {took[Sampled]:e6}");
         }
+        times(after);
+        Console.WriteLine($"handler {after[0] - before[0]} {after[1] - before[1]} {after[2] - before[2]}");
         Console.WriteLine($"own {Own() - own} {watch.ElapsedMilliseconds}");
         return 0;
     }
