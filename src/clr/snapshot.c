@@ -93,7 +93,7 @@ static struct sw_clr_lease *take_own_lease(struct sw_clr *clr)
 void sw_clr_release_lease(struct sw_clr_lease *lease)
 {
     atomic_fetch_add(&lease->turns, 1);
-    atomic_store(&lease->inside, 0);
+    atomic_store_explicit(&lease->inside, 0, memory_order_release);
 }
 
 /*
@@ -150,7 +150,8 @@ HRESULT sw_clr_snapshot(struct sw_clr *clr, enum sw_flavour flavour, ThreadID th
     if (hr == S_OK && engine->stop == SW_STOP_NONE && thread == 0 && flavour != SW_FLAVOUR_DOCUMENTED &&
         is_not_told_of(clr))
         hr = E_FAIL;
-    atomic_store_explicit(&lease->last, sw_clr_caller(clr), memory_order_relaxed);
+    const uint64_t self = atomic_load_explicit(&lease->inside, memory_order_relaxed);
+    atomic_store_explicit(&lease->last, self, memory_order_relaxed);
     sw_clr_release_lease(lease);
     return hr;
 }

@@ -35,24 +35,32 @@ bool sw_memo_is_possible(const struct sw_call *call)
            (engine->options & (SW_ENGINE_OWN_PROCESS | SW_ENGINE_BOTH_ENDS)) == SW_ENGINE_OWN_PROCESS;
 }
 
-/* Word by word; padding is copied with them. */
-static SW_INLINE uint64_t differs(const void *a, const void *b, size_t from, size_t to)
+/* A vector of two words: machines compare it as one. */
+typedef uint64_t two_words __attribute__((vector_size(2 * SW_WORD)));
+
+SW_OTHERS_FRAMES static SW_INLINE two_words pair_at(const void *at)
 {
-    uint64_t bits = 0;
-    for (size_t at = from; at < to; at += SW_WORD) {
-        uint64_t x, y;
-        memcpy(&x, (const char *)a + at, sizeof x);
-        memcpy(&y, (const char *)b + at, sizeof y);
-        bits |= x ^ y;
-    }
-    return bits;
+    two_words words;
+    memcpy(&words, at, sizeof words);
+    return words;
+}
+
+/* Whole words; padding is copied with them. The last two may be compared twice. */
+static SW_INLINE bool differ(const void *a, const void *b, size_t from, size_t to)
+{
+    enum { PAIR = 2 * SW_WORD };
+    const char *const x = a, *const y = b;
+    two_words bits = pair_at(x + to - PAIR) ^ pair_at(y + to - PAIR);
+    for (size_t at = from; at + PAIR < to; at += PAIR)
+        bits |= pair_at(x + at) ^ pair_at(y + at);
+    return (bits[0] | bits[1]) != 0;
 }
 
 /* The rest is what the inspector sets. */
 static bool is_same_walker(const struct sw_walker *a, const struct sw_walker *b)
 {
-    return (differs(a, b, 0, offsetof(struct sw_walker, replaced)) |
-            differs(a, b, offsetof(struct sw_walker, stack_begin), sizeof *a)) == 0;
+    return !differ(a, b, 0, offsetof(struct sw_walker, replaced)) &&
+           !differ(a, b, offsetof(struct sw_walker, stack_begin), sizeof *a);
 }
 
 static bool has_same_registers(const struct sw_memo *memo, const struct sw_regs *own)
@@ -89,13 +97,21 @@ SW_OTHERS_FRAMES static SW_INLINE uint64_t word_differs(const struct word *word)
     return sw_memo_word_at(word->at) ^ word->value;
 }
 
+SW_OTHERS_FRAMES static SW_INLINE two_words pair_differs(const struct pair *pair)
+{
+    return pair_at((const void *)(uintptr_t)pair->at) ^ pair_at(pair->values);
+}
+
 /* Four at a time: the last ones are filled up with one of them. */
 SW_OTHERS_FRAMES static bool words_hold(const struct sw_memo *memo)
 {
     uint64_t bits = 0;
+    two_words more = { 0, 0 };
+    for (const struct pair *p = memo->pairs, *end = p + memo->pair_count; p < end; p += GROUP)
+        more |= pair_differs(p) | pair_differs(p + 1) | pair_differs(p + 2) | pair_differs(p + 3);
     for (const struct word *w = memo->words, *end = w + memo->word_count; w < end; w += GROUP)
         bits |= word_differs(w) | word_differs(w + 1) | word_differs(w + 2) | word_differs(w + 3);
-    return bits == 0;
+    return (bits | more[0] | more[1]) == 0;
 }
 
 /* ---- a noted answer ---- */
@@ -123,7 +139,7 @@ static bool enter(struct sw_call *call, struct sw_memo *memo)
 }
 
 /* The callback wants no more than the one that was just made. */
-static HRESULT aborted(struct sw_call *call, const struct told *at)
+static HRESULT aborted(struct sw_call *call, const struct place *at)
 {
     struct sw_refusal *refusal = sw_call_explain(call);
     refusal->stop = call->stop = SW_STOP_ABORTED;
@@ -133,17 +149,24 @@ static HRESULT aborted(struct sw_call *call, const struct told *at)
     return CORPROF_E_STACKSNAPSHOT_ABORTED;
 }
 
-static void give_context(BYTE *given, const struct context *context)
+static SW_INLINE void give_record(struct sw_frame_info *record, const struct told *told)
 {
-    memcpy(given + FLAGS_AT, &context->flags, sizeof context->flags);
-    memcpy(given + FIRST_AT, context->first, sizeof context->first);
-    memcpy(given + SECOND_AT, context->second, sizeof context->second);
+    record->function = told->function;
+    record->ip = told->ip;
+    record->known = told->known;
+    memcpy((BYTE *)record + TAIL_AT, told->tail, sizeof told->tail);
+}
+
+static SW_INLINE void give_context(BYTE *given, const struct told *told)
+{
+    memcpy(given + FLAGS_AT, &told->flags, sizeof told->flags);
+    memcpy(given + FIRST_AT, told->first, sizeof told->first);
+    memcpy(given + SECOND_AT, told->second, sizeof told->second);
 }
 
 /* No callback changes what is noted: a call in one has another scratch, and another memo. */
 static SW_INLINE HRESULT call_back_all(struct sw_call *call, const struct sw_memo *memo, ULONG32 size)
 {
-    const struct context *context = memo->contexts;
     BYTE *const given = size ? call->work->context : NULL;
     struct sw_frame_info *record = &call->work->records[0];
     StackSnapshotCallback *const callback = call->callback;
@@ -151,17 +174,18 @@ static SW_INLINE HRESULT call_back_all(struct sw_call *call, const struct sw_mem
     const uint64_t idle = sw_call_idle(call);
     void *const client_data = call->client_data;
     const struct told *const first = memo->callbacks, *const end = first + memo->callback_count;
+    *record = memo->record;
     for (const struct told *told = first; told < end; told++) {
-        *record = told->info;
+        give_record(record, told);
         if (size)
-            give_context(given, context++);
+            give_context(given, told);
         __atomic_store_n(live, (uintptr_t)record, __ATOMIC_RELAXED);
-        const HRESULT hr = callback(told->info.function, told->info.ip, (COR_PRF_FRAME_INFO)(uintptr_t)record, size,
-                                    given, client_data);
+        const HRESULT hr =
+            callback(told->function, told->ip, (COR_PRF_FRAME_INFO)(uintptr_t)record, size, given, client_data);
         __atomic_store_n(live, idle, __ATOMIC_RELAXED);
         if (hr != S_OK) {
             call->reported = (uint32_t)(told - first) + 1;
-            return aborted(call, told);
+            return aborted(call, &memo->places[told - first]);
         }
     }
     call->reported = memo->callback_count;
@@ -176,6 +200,7 @@ bool sw_memo_recall(struct sw_call *call, HRESULT *hr)
     if (!memo || !memo->is_noted || !sw_memo_is_possible(call) || !is_same_call(memo, call) || !enter(call, memo))
         return false;
     memo->patience = 1;
+    memo->alike = 0;
     if (memo->given_size)
         memcpy(call->work->context, memo->given, memo->given_size);
     *hr = memo->given_size ? call_back_all(call, memo, memo->given_size) : call_back_all(call, memo, 0);

@@ -20,7 +20,7 @@ void sw_memo_destroy(struct sw_memo *memo);
 
 /*
  * sw_snapshot with a memo, or null. The user sees to it that all that the inspector reads of the target goes through
- * sw_memo_watch, or calls sw_memo_spoil.
+ * sw_memo_watch, or calls sw_memo_spoil. With a memo the engine is for one call at a time, too.
  */
 HRESULT sw_memo_snapshot(struct sw_memo *memo, struct sw_engine *engine, struct sw_scratch *scratch, ThreadID thread,
                          StackSnapshotCallback *callback, ULONG32 info_flags, void *client_data, BYTE context[],

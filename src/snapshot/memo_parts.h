@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { WORDS = 4096, CALLBACKS = 1024, EVENTS = 2048, GROUP = 4, EARLY = 256, PATIENCE_MOST = 256 };
+enum { WORDS = 4096, CALLBACKS = 1024, EVENTS = 2048, GROUP = 4, PATIENCE_MOST = 256 };
 
 _Static_assert(WORDS % GROUP == 0 && sizeof(struct sw_walker) % SW_WORD == 0, "whole groups and words");
 
@@ -41,9 +41,23 @@ struct event {
 
 #define FP (UINT64_C(1) << SW_X64_RBP)
 
-/* What of a CONTEXT changes from callback to callback: Rbx to Rdi, R12 to Rip. Source: winnt.h, CONTEXT. */
-enum { FLAGS_AT = 0x30, FIRST_AT = 0x90, SECOND_AT = 0xd8, IN_ROW = 5 };
-struct context {
+/*
+ * What a callback is given, in two cache lines: what changes from one to the next, of the record (TAIL_AT: from its
+ * source on) and of the CONTEXT: Rbx to Rdi, R12 to Rip. Source: winnt.h, CONTEXT.
+ */
+enum {
+    FLAGS_AT = 0x30,
+    FIRST_AT = 0x90,
+    SECOND_AT = 0xd8,
+    IN_ROW = 5,
+    TAIL_AT = offsetof(struct sw_frame_info, source),
+    TAIL = sizeof(struct sw_frame_info) - TAIL_AT
+};
+struct told {
+    FunctionID function;
+    UINT_PTR ip;
+    uint64_t known;
+    uint8_t tail[TAIL];
     uint64_t first[IN_ROW], second[IN_ROW];
     uint32_t flags;
 };
@@ -53,6 +67,7 @@ struct context {
  * needs        The start's registers that matter, by bit.  has_reached: a record's frame was reached.
  * alike        How many answers in a row were like the one before, by sp, pc and callbacks (last). After `patience` one
  *              is noted. An answer that did not hold any more when it was needed doubles that.
+ * words        As they are noted; then those without a neighbour, the others being in pairs. Both in whole groups.
  * memory       With which the inspector reads.  safe: what of it may be loaded again, later.
  */
 struct sw_memo {
@@ -68,23 +83,29 @@ struct sw_memo {
     struct sw_window safe[SW_MEMO_PARTS];
     enum sw_stop stop;
     const char *reason;
-    uint32_t word_count, callback_count, event_count;
+    uint32_t word_count, pair_count, callback_count, event_count;
     ULONG32 given_size; /* of the CONTEXTs that callbacks get */
     struct event events[EVENTS];
     struct word {
         uint64_t at, value;
     } words[WORDS];
-    struct told {
-        struct sw_frame_info info;
+    struct pair {
+        uint64_t at, values[2];
+    } pairs[WORDS];
+    struct sw_frame_info record; /* the first one */
+    BYTE given[SW_CONTEXT_MAX_BYTES];
+    struct told callbacks[CALLBACKS];
+    struct place {
         uint64_t pc;
         enum sw_kind kind;
-    } callbacks[CALLBACKS];
-    BYTE given[SW_CONTEXT_MAX_BYTES]; /* the first of them */
-    struct context contexts[CALLBACKS];
+    } places[CALLBACKS]; /* where the walk stood: for one that ends it */
 };
 
 /* Whether the call is one that a memo can answer: of the calling thread's own stack, without a seed. */
 bool sw_memo_is_possible(const struct sw_call *call);
+
+/* An answer's words, which were noted in any order and more than once, as they are compared. */
+void sw_memo_pack_words(struct sw_memo *memo);
 
 SW_OTHERS_FRAMES static SW_INLINE uint64_t sw_memo_word_at(uint64_t address)
 {

@@ -48,15 +48,6 @@ void sw_memo_spoil(struct sw_memo *memo)
     memo->is_noted = false;
 }
 
-/* What the runtime says is asked more than once, and first. */
-static bool is_noted_early(const struct sw_memo *memo, uint64_t address)
-{
-    for (uint32_t i = 0; i < memo->word_count && i < EARLY; i++)
-        if (memo->words[i].at == address)
-            return true;
-    return false;
-}
-
 static void note_word(struct sw_memo *memo, enum sw_memo_part part, uint64_t address)
 {
     const struct sw_window *safe = &memo->safe[part];
@@ -64,7 +55,7 @@ static void note_word(struct sw_memo *memo, enum sw_memo_part part, uint64_t add
                          (part != SW_MEMO_STACK || address >= memo->asked.sp);
     if (!is_safe || memo->word_count == WORDS)
         memo->is_spoilt = true;
-    else if (!is_noted_early(memo, address))
+    else
         memo->words[memo->word_count++] = (struct word){ address, sw_memo_word_at(address) };
 }
 
@@ -227,16 +218,28 @@ static bool is_like_first(const struct sw_memo *memo, const BYTE *given, ULONG32
     return true;
 }
 
-static void note_context(struct sw_memo *memo, const BYTE *given, ULONG32 size)
+static void note_context(struct sw_memo *memo, struct told *told, const BYTE *given, ULONG32 size)
 {
-    struct context *context = &memo->contexts[memo->callback_count];
-    memcpy(&context->flags, given + FLAGS_AT, sizeof context->flags);
-    memcpy(context->first, given + FIRST_AT, sizeof context->first);
-    memcpy(context->second, given + SECOND_AT, sizeof context->second);
+    memcpy(&told->flags, given + FLAGS_AT, sizeof told->flags);
+    memcpy(told->first, given + FIRST_AT, sizeof told->first);
+    memcpy(told->second, given + SECOND_AT, sizeof told->second);
     if (memo->callback_count == 0)
         memcpy(memo->given, given, size);
     memo->is_spoilt |= !is_like_first(memo, given, size);
     sw_memo_note_registers(memo);
+}
+
+static void note_record(struct sw_memo *memo, struct told *told, const struct sw_frame_info *info)
+{
+    const struct sw_frame_info *first = &memo->record;
+    told->function = info->function;
+    told->ip = info->ip;
+    told->known = info->known;
+    memcpy(told->tail, (const BYTE *)info + TAIL_AT, sizeof told->tail);
+    if (memo->callback_count == 0)
+        memo->record = *info;
+    memo->is_spoilt |= info->size != first->size || info->version != first->version ||
+                       info->extra_arg != first->extra_arg || info->this_arg != first->this_arg;
 }
 
 void sw_memo_note_callback(struct sw_memo *memo, const struct sw_frame_info *info, const struct sw_memo_callback *made)
@@ -247,10 +250,12 @@ void sw_memo_note_callback(struct sw_memo *memo, const struct sw_frame_info *inf
         memo->is_spoilt = true;
         return;
     }
+    struct told *told = &memo->callbacks[memo->callback_count];
+    note_record(memo, told, info);
     if (made->context)
-        note_context(memo, made->context, made->size);
+        note_context(memo, told, made->context, made->size);
     memo->given_size = made->context ? made->size : 0;
-    memo->callbacks[memo->callback_count++] = (struct told){ *info, made->pc, made->kind };
+    memo->places[memo->callback_count++] = (struct place){ made->pc, made->kind };
 }
 
 /* Whether the call was answered as the one before. */
@@ -276,8 +281,8 @@ void sw_memo_end(struct sw_call *call, HRESULT hr)
     memo->is_noted = hr == S_OK && !memo->is_spoilt && memo->has_reached && sw_stop_is_root(call->stop) &&
                      call->reported == memo->callback_count && call->reported != 0;
     memo->is_noting = false;
-    while (memo->is_noted && memo->word_count % GROUP != 0)
-        memo->words[memo->word_count++] = memo->words[0];
+    if (memo->is_noted)
+        sw_memo_pack_words(memo);
     memo->stop = call->stop;
     memo->reason = call->reason;
     call->noting = NULL;

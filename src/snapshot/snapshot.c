@@ -28,11 +28,10 @@ static struct sw_call_work *work_of(struct sw_scratch *scratch, const struct sw_
 static void find_caller(struct sw_call *call)
 {
     const struct sw_suspender *suspender = call->engine->suspender;
-    struct sw_thread thread = { 0 };
     if (suspender && suspender->current)
         call->caller = suspender->current(suspender->arg);
-    if (call->thread == 0 && sw_threads_find_os(call->engine->threads, call->caller, &thread) == SW_OK)
-        call->thread = (ThreadID)thread.id;
+    if (call->thread == 0)
+        call->thread = (ThreadID)sw_threads_id_of(call->engine->threads, call->caller);
 }
 
 /* Notes that the caller has walked another thread and received a frame (D26). */
@@ -49,17 +48,18 @@ static void note_first_walk(const struct sw_call *call)
     __atomic_store_n(&state[SW_STATE_FIRST + turn % CALLERS], call->caller, __ATOMIC_RELAXED);
 }
 
-/* Of answers that are given at the same moment the engine keeps one, whole. */
+/* Of answers that are given at the same moment the engine keeps one, whole. With a memo nobody else has the engine. */
 static void keep_answer(const struct sw_call *call, const struct sw_refusal *refusal)
 {
     struct sw_engine *engine = call->engine;
     uint64_t *answering = &engine->state[SW_STATE_ANSWERING];
-    if (__atomic_exchange_n(answering, 1, __ATOMIC_ACQUIRE) != 0)
+    if (!call->memo && __atomic_exchange_n(answering, 1, __ATOMIC_ACQUIRE) != 0)
         return;
     engine->stop = call->stop;
     if (refusal->hr != S_OK)
         engine->refusal = *refusal;
-    __atomic_store_n(answering, 0, __ATOMIC_RELEASE);
+    if (!call->memo)
+        __atomic_store_n(answering, 0, __ATOMIC_RELEASE);
 }
 
 static void tell_answer(const struct sw_call *call, const struct sw_refusal *refusal)

@@ -189,6 +189,14 @@ enum sw_status sw_threads_find_os(const struct sw_threads *threads, uint64_t os_
     return look_up(threads, os_id, true, thread);
 }
 
+/* The slot is not entered, which takes two locked operations: only the id is read, while the OS id stays the same. */
+uint64_t sw_threads_id_of(const struct sw_threads *threads, uint64_t os_id)
+{
+    const struct sw_held slot = threads && os_id != 0 ? find_slot(threads, os_id, true) : (struct sw_held){ 0 };
+    const uint64_t id = slot.block ? atomic_load(&slot.block->id[slot.at]) : 0;
+    return id != 0 && slot_is(slot.block, slot.at, os_id, true) ? id : 0;
+}
+
 enum sw_status sw_threads_enter(struct sw_threads *threads, uint64_t id, struct sw_thread *thread, struct sw_held *held)
 {
     *held = (struct sw_held){ 0 };
@@ -217,7 +225,7 @@ uint64_t sw_threads_lock(struct sw_held held, uint64_t walker)
 
 void sw_threads_unlock(struct sw_held held)
 {
-    atomic_store(&held.block->walker[held.at], 0);
+    atomic_store_explicit(&held.block->walker[held.at], 0, memory_order_release);
 }
 
 enum sw_status sw_threads_hold(struct sw_threads *threads, uint64_t id, struct sw_thread *thread)

@@ -10,6 +10,9 @@ struct sw_held {
     unsigned at;
 };
 
+/* The id of the thread with that OS id; 0: there is none. */
+uint64_t sw_threads_id_of(const struct sw_threads *threads, uint64_t os_id);
+
 /* As sw_threads_hold, and says in *held what to release. On failure *held is none, which may be released, too. */
 enum sw_status sw_threads_enter(struct sw_threads *threads, uint64_t id, struct sw_thread *thread,
                                 struct sw_held *held);

@@ -9,6 +9,7 @@
 
 #if defined(__x86_64__)
 #include "clr_native.h"
+#include "snapshot/memo_parts.h"
 
 #include <snapwalk/cache.h>
 #include <snapwalk/context.h>
@@ -85,7 +86,7 @@ static int end(void **state)
 
 /* ---- a snapshot ---- */
 
-static struct told {
+static struct answer {
     char text[32]; /* a letter a callback */
     UINT_PTR ips[32];
     uint64_t known[32];
@@ -196,15 +197,23 @@ static void __attribute__((noinline)) take(void)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
+static void __attribute__((noinline)) take_elsewhere(void)
+{
+    volatile uint64_t room[64];
+    room[0] = 0;
+    take();
+    (void)room[0]; /* not a tail call */
+}
+
 /* One place takes all: whoever else calls, it is another stack. */
-enum { NOTED = 32, CHANGED, UNDONE, AGAIN = 512, TAKEN };
+enum { WARM = 4, NOTED = 32, CHANGED, UNDONE, AGAIN = 512, TAKEN };
 static struct taken {
-    struct told told;
+    struct answer told;
     bool walked;
 } taken[TAKEN];
 
-/* Not an argument: that would be in a register which the CONTEXTs have. */
-static bool forgets;
+/* No arguments: these would be in registers that the CONTEXTs have. */
+static bool forgets, moves;
 
 static void __attribute__((noinline)) prepare(unsigned i, void (*change)(bool undo), unsigned most)
 {
@@ -229,7 +238,10 @@ static void __attribute__((noinline)) take_all(void (*change)(bool undo), unsign
     inner = jits[0];
     for (volatile unsigned i = 0; i < TAKEN; i++) { /* not in a register */
         prepare(i, change, most);
-        take();
+        if (moves && (i < WARM || i > NOTED) && i % 2 != 0) /* code that is new ends what is noted */
+            take_elsewhere();
+        else
+            take();
         keep(i);
     }
 }
@@ -245,6 +257,59 @@ static void an_answer_is_given_again(void)
     for (unsigned i = NOTED; i < TAKEN; i++) {
         assert_false(taken[i].walked);
         assert_memory_equal(&taken[i].told, &taken[2].told, sizeof told);
+    }
+}
+
+/* A stack that is seen in turn with another one keeps its answer. */
+static void an_answer_stays(void)
+{
+    forgets = false;
+    moves = true;
+    take_all(NULL, 0);
+    moves = false;
+    for (unsigned i = NOTED; i < TAKEN; i++)
+        assert_int_equal(taken[i].walked, i > NOTED && i % 2 != 0);
+}
+
+/* Lone words, runs of two, three and four, in falling order, and again in rising order. */
+static const uint64_t word_places[] = { 520, 512, 504, 496, 400, 320, 312, 304, 128, 120, 96, 64 };
+
+static uint64_t value_of(uint64_t at)
+{
+    return 3 * at;
+}
+
+/* How often a word is compared with its value; with another one: the test fails. */
+static unsigned times_compared(const struct sw_memo *memo, uint64_t at)
+{
+    unsigned times = 0;
+    for (uint32_t i = 0; i < memo->word_count; i++) {
+        times += memo->words[i].at == at;
+        assert_int_equal(memo->words[i].value, value_of(memo->words[i].at));
+    }
+    for (uint32_t i = 0; i < memo->pair_count; i++)
+        for (unsigned n = 0; n < 2; n++) {
+            times += memo->pairs[i].at + n * SW_WORD == at;
+            assert_int_equal(memo->pairs[i].values[n], value_of(memo->pairs[i].at + n * SW_WORD));
+        }
+    return times;
+}
+
+static void all_words_are_compared(void **state)
+{
+    static struct sw_memo memo;
+    (void)state;
+    for (uint32_t first = 0; first < COUNT_OF(word_places); first++) {
+        memo.word_count = 0;
+        for (uint32_t i = first; i < COUNT_OF(word_places); i++)
+            memo.words[memo.word_count++] = (struct word){ word_places[i], value_of(word_places[i]) };
+        for (uint32_t i = COUNT_OF(word_places); i > first; i--)
+            memo.words[memo.word_count++] = (struct word){ word_places[i - 1], value_of(word_places[i - 1]) };
+        sw_memo_pack_words(&memo);
+        for (uint32_t i = 0; i < COUNT_OF(word_places); i++)
+            assert_int_equal(times_compared(&memo, word_places[i]) != 0, i >= first);
+        assert_int_equal(times_compared(&memo, 56) + times_compared(&memo, 72) + times_compared(&memo, 528), 0);
+        assert_true(memo.word_count % GROUP == 0 && memo.pair_count % GROUP == 0);
     }
 }
 
@@ -392,6 +457,7 @@ static void answers(void **state)
     (void)state;
     info_flags_of_test = 0;
     an_answer_is_given_again();
+    an_answer_stays();
     a_callback_ends_what_is_given_again();
 }
 
@@ -400,6 +466,7 @@ static void answers_with_registers(void **state)
     (void)state;
     info_flags_of_test = COR_PRF_SNAPSHOT_REGISTER_CONTEXT;
     an_answer_is_given_again();
+    an_answer_stays();
     a_callback_ends_what_is_given_again();
 }
 
@@ -418,6 +485,7 @@ int main(void)
     static const struct CMUnitTest single[] = {
         cmocka_unit_test_setup_teardown(answers, begin, end),
         cmocka_unit_test_setup_teardown(answers_with_registers, begin, end),
+        cmocka_unit_test_setup_teardown(all_words_are_compared, begin, end),
     };
     struct CMUnitTest tests[COUNT_OF(single) + COUNT_OF(change_rows)];
     memcpy(tests, single, sizeof single);
