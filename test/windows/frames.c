@@ -20,7 +20,7 @@
 #include "row.h"
 #include "system_walk.h"
 
-enum { ENTRIES = 1 << 14, PAGE = 4096 };
+enum { ENTRIES = 1 << 14, PAGE = 4096, WANTED_US = 50 };
 
 static struct sw_images *images;
 static struct sw_cache *cache;
@@ -262,6 +262,16 @@ static void show(size_t at)
     printf("\n");
 }
 
+/* Its memory is touched before a thread stands: a first walk's page faults take some 40 us. */
+static void walk_first(const struct sw_walker *base)
+{
+    struct sw_walker walker = *base;
+    struct sw_regs here;
+    sw_self_capture(&here);
+    walker.memory.window = sw_self_window(&here, walker.stack_begin, walker.stack_end);
+    walk(&walker, &here, &ours);
+}
+
 /* When the thread runs again. */
 static void judge(uint64_t word)
 {
@@ -347,15 +357,18 @@ static void time_rows(void)
 {
     LONGLONG sum = 0;
     const size_t n = sums.samples;
+    size_t slow = 0;
+    for (size_t i = 0; i < n; i++)
+        slow += us(sums.ticks[i]) > WANTED_US;
     qsort(sums.ticks, n, sizeof sums.ticks[0], compare_ticks);
     for (size_t i = 0; i < n; i++)
         sum += sums.ticks[i];
     printf("# a walk of the suspended thread: %.2f us on average, %.2f in the middle, 99 %% under %.2f, 99.9 %% under "
-           "%.2f, %.2f at most\n",
+           "%.2f, %.2f at most; %zu over %d\n",
            us(sum) / (double)n, us(sums.ticks[n / 2]), us(sums.ticks[n - 1 - n / 100]),
-           us(sums.ticks[n - 1 - n / 1000]), us(sums.ticks[n - 1]));
-    printf("# without caches, the quickest of eight: %.2f us at most (50 wanted; a time of this machine, not judged)\n",
-           us(sums.cold));
+           us(sums.ticks[n - 1 - n / 1000]), us(sums.ticks[n - 1]), slow, WANTED_US);
+    printf("# without caches, the quickest of eight: %.2f us at most (%d wanted; a time of this machine, not judged)\n",
+           us(sums.cold), WANTED_US);
 }
 
 static void frame_rows(const struct sw_suspender *s, const struct sw_walker *walker, size_t count)
@@ -402,6 +415,7 @@ int main(int argc, char **argv)
     walker.analysis_cache = analysis_cache;
     walker.budget = SW_WALK_BUDGET_SUSPENDED;
     const struct sw_suspender s = sw_self_get_suspender(self);
+    walk_first(&walker);
     frame_rows(&s, &walker, samples);
     const size_t total = sums.samples, same = sums.of[SAME];
     const size_t right = same + sums.of[IN_PROBE] + sums.of[WRONG_TAIL] + sums.of[NO_CODE] + sums.of[IN_HOST];
