@@ -131,13 +131,14 @@ else
 fi
 
 # ---- Go: from one stack to another ----
-mkdir -p "$out/calls"
+mkdir -p "$out/calls" "$out/collects"
 cp "$programs/calls.go" "$out/calls/main.go"
-# go_program NAME FLAG...: is there
+cp "$programs/collects.go" "$out/collects/main.go"
+# go_program NAME FLAG...: is there, of the folder calls; folder=NAME: of another
 go_program() {
     name=$1
     shift
-    (cd "$out/calls" && HOME=$out GO111MODULE=off go build -o "../$name" "$@") >"$out/seen" 2>&1
+    (cd "$out/${folder:-calls}" && HOME=$out GO111MODULE=off go build -o "../$name" "$@") >"$out/seen" 2>&1
 }
 # functions: those of each stack in one line
 functions() {
@@ -165,6 +166,29 @@ calls() {
     verdict $? "go, $kind: no line of C is a Go function's"
     kill -KILL "$pid"
 }
+# collects NAME FLAG...: every stack of each look goes on to where its goroutine or its thread begins
+collects() {
+    kind=$1
+    shift
+    folder=collects CGO_ENABLED=0 go_program collector "$@" main.go && GOGC=20 start "$out/collector" || {
+        verdict 1 "go, $kind: it is built"
+        return
+    }
+    : >"$out/collects.all"
+    for look in $(seq "${LOOKS:-60}"); do
+        "$tool" --plain --no-lines "$pid" >"$out/collects.look" 2>"$out/seen" && functions "$out/collects.look" >>"$out/collects.all"
+    done
+    kill -KILL "$pid"
+    grep -vE '^$|runtime[.](goexit|clone|rt0_go)[^ ]* root[-a-z]*$' "$out/collects.all" >"$out/seen"
+    [ ! -s "$out/seen" ] && grep -q 'runtime[.]systemstack[^ ]* .*runtime[.]goexit' "$out/collects.all"
+    verdict $? "go, $kind: stacks are whole while garbage is collected, $(grep -c . "$out/collects.all") of them"
+}
+if command -v go >/dev/null 2>&1; then
+    collects "static"
+    collects "position-independent" -buildmode=pie
+else
+    echo "ok - go: stacks are whole while garbage is collected # SKIP no go"
+fi
 if command -v go >/dev/null 2>&1 && CGO_ENABLED=1 go_program calls-of-c main.go; then
     export CGO_ENABLED=1
     calls "linked by gcc"

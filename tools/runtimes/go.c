@@ -5,10 +5,13 @@
  * A thread in Go code has a g in r14: its goroutine's, or g0 for its own stack. g has its stack's end and, once it was
  * left, where it goes on (gobuf: sp, pc). runtime.mcall goes to g0's for ever: g0's gobuf is that of mstart1's caller,
  * which is under everything that runs there. runtime.systemstack comes back to m.curg, whose gobuf has the sp at which
- * its own return address is. So both hold only if g0's gobuf has the sp that the frame has.
+ * its own return address is. So both hold only if g0's gobuf has the sp that the frame has. runtime.morestack goes to
+ * g0's stack, too, and comes back to m.curg's gobuf (pc, sp); where it ran another goroutine meanwhile, it is as mcall.
+ * What m has at what offset only systemstack says, which is close in front of it.
  *
- * Source: go, src/runtime/asm_amd64.s (asmcgocall, mcall, systemstack, gosave_systemstack_switch), proc.go (mstart1),
- * runtime2.go (g, gobuf, m, stack); traceback.go, which goes on behind systemstack, and ends at mcall.
+ * Source: go, src/runtime/asm_amd64.s (asmcgocall, mcall, systemstack, morestack, gosave_systemstack_switch), proc.go
+ * (mstart1), stack.go (newstack), runtime2.go (g, gobuf, m, stack); traceback.go, which goes on behind systemstack and
+ * morestack, and ends at mcall.
  */
 #include "go.h"
 
@@ -16,7 +19,15 @@
 
 #include <string.h>
 
-enum { CODE_BYTES = 48, BEFORE_BYTES = 16, VALUES_MOST = 4, GOBUF_PC = 8, STACK_END = 8, DEEPEST = 1 << 30 };
+enum {
+    CODE_BYTES = 48,
+    BEFORE_BYTES = 16,
+    VALUES_MOST = 4,
+    GOBUF_PC = 8,
+    STACK_END = 8,
+    DEEPEST = 1 << 30,
+    NEAR_BYTES = 320
+};
 
 /* One that matches: values of its p and w, in their order. */
 struct match {
@@ -115,12 +126,38 @@ static bool leave_mcall(const struct call *c, const struct match *m)
     return find_g0(c, m->values[0], sp, &g0) && load(c->memory, g0 + m->values[0] + GOBUF_PC, &pc) && go_on(c, pc, sp);
 }
 
+/* What systemstack's code says: where g has its m, m its goroutine, g its gobuf. */
+enum { G_M, M_CURG, G_SCHED };
+
+/* The goroutine of the thread whose g0 that is, and where its stack goes on; g: 0, it has none. */
+static bool find_goroutine(const struct call *c, const struct match *m, uint64_t g0, uint64_t *g, uint64_t *sp)
+{
+    uint64_t thread;
+    *sp = 0;
+    return load(c->memory, g0 + m->values[G_M], &thread) && load(c->memory, thread + m->values[M_CURG], g) &&
+           *g != g0 &&
+           (!*g ||
+            (load(c->memory, *g + m->values[G_SCHED], sp) && load(c->memory, *g + STACK_END, c->end) && *sp < *c->end));
+}
+
 static bool leave_systemstack(const struct call *c, const struct match *m)
 {
-    uint64_t g0, thread, g, sp, pc;
-    return find_g0(c, m->values[2], sw_regs_sp(&c->frame->regs), &g0) && load(c->memory, g0 + m->values[0], &thread) &&
-           load(c->memory, thread + m->values[1], &g) && g && g != g0 && load(c->memory, g + m->values[2], &sp) &&
-           load(c->memory, sp, &pc) && load(c->memory, g + STACK_END, c->end) && sp < *c->end && go_on(c, pc, sp + 8);
+    uint64_t g0, g, sp, pc;
+    return find_g0(c, m->values[G_SCHED], sw_regs_sp(&c->frame->regs), &g0) && find_goroutine(c, m, g0, &g, &sp) && g &&
+           load(c->memory, sp, &pc) && go_on(c, pc, sp + 8);
+}
+
+static bool find_systemstack(const struct call *c, struct match *m);
+
+static bool leave_morestack(const struct call *c, const struct match *m)
+{
+    struct match near;
+    uint64_t g0, g, sp, pc;
+    const uint64_t own = sw_regs_sp(&c->frame->regs);
+    if (!find_systemstack(c, &near) || near.values[G_SCHED] != m->values[0] || !find_g0(c, m->values[0], own, &g0) ||
+        !find_goroutine(c, &near, g0, &g, &sp))
+        return false;
+    return load(c->memory, (g ? g : g0) + m->values[0] + GOBUF_PC, &pc) && go_on(c, pc, g ? sp : own);
 }
 
 /*
@@ -138,6 +175,7 @@ static const struct {
     { "498b66p 50 4c8b22 41ffd4", "58e9", leave_mcall },
     { "498b66p 31ed 50 4c8b22 41ffd4", "58e9", leave_mcall },
     { "498b66p 31ed 50 4c8b22 41ffd4", "9058e9", leave_mcall },
+    { "488b63p e8........", "e8........ c3", leave_morestack },
     { "", "64488b0425........ 488b58p 488b83w 6448890425........ 488b60p", leave_systemstack },
     { "", "48c7c1........ 64488b01 488b58p 488b83w 64488901 488b60p", leave_systemstack },
     { "", "488b0d........ 64488b01 488b58p 488b83w 64488901 488b60p", leave_systemstack },
@@ -156,6 +194,19 @@ static bool is_row(const struct call *c, const char *before, const char *code, s
     if (!m->count)
         *m = behind;
     return true;
+}
+
+/* Where systemstack is close in front of the call: what its code says. */
+static bool find_systemstack(const struct call *c, struct match *m)
+{
+    uint8_t code[NEAR_BYTES];
+    if (!peek(c->memory, sw_regs_pc(&c->frame->regs) - sizeof code, code, sizeof code))
+        return false;
+    for (size_t at = 0; at < sizeof code; at++)
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+            if (rows[i].leave == leave_systemstack && is_match(code + at, sizeof code - at, rows[i].code, m))
+                return true;
+    return false;
 }
 
 bool go_step(const struct sw_memory *memory, const struct sw_memory *stack, const struct sw_regs *thread,

@@ -62,6 +62,7 @@ static enum exit_code look(struct target *target, struct names *names, const str
     stacks_take(&stacks, target, names);
     if (o->save)
         save(target, &stacks, o->save);
+    target_let_go(target);
     if (!o->all)
         stacks_group(&stacks);
     runtime_describe(&target->runtime, runtime, sizeof runtime);

@@ -149,18 +149,29 @@ static void take_absent(struct stacks *s, const struct target *target, struct na
     free(threads);
 }
 
-void stacks_take(struct stacks *s, struct target *target, struct names *names)
+static void take_all(struct walking *w, struct stacks *s, struct target *target, struct names *names)
 {
-    struct walking *w = must_have(calloc(1, sizeof *w));
     *s = (struct stacks){ 0 };
     uint64_t *tids = target_threads(target, &s->count);
-    w->target = target;
-    w->names = names;
     s->at = must_have(calloc(s->count ? s->count : 1, sizeof *s->at));
     for (size_t i = 0; i < s->count; i++)
         take_stack(w, tids[i], &s->at[i]);
     take_absent(s, target, names);
     free(tids);
+}
+
+/* Naming takes longer than walking. So where a process is held while it is walked, its code is named before. */
+void stacks_take(struct stacks *s, struct target *target, struct names *names)
+{
+    struct walking *w = must_have(calloc(1, sizeof *w));
+    w->target = target;
+    w->names = names;
+    const bool is_early = target->capsule && target_hold(target);
+    take_all(w, s, target, names);
+    if (!is_early && target_hold(target)) {
+        stacks_free(s);
+        take_all(w, s, target, names);
+    }
     free(w->frames);
     free(w);
 }

@@ -35,7 +35,10 @@ static size_t within(size_t value, size_t least, size_t most)
 
 static size_t list_threads(const struct target *t, uint64_t *tids, size_t capacity)
 {
-    return t->core ? sw_core_threads(t->core, tids, capacity) : sw_process_captured(t->process, tids, capacity);
+    if (t->core)
+        return sw_core_threads(t->core, tids, capacity);
+    return t->is_held ? sw_process_threads(t->process, tids, capacity)
+                      : sw_process_captured(t->process, tids, capacity);
 }
 
 /* By the number of threads, most of which share frames: clearing caches costs more than walking a few threads. */
@@ -255,6 +258,19 @@ bool target_again(struct target *t)
     return true;
 }
 
+bool target_hold(struct target *t)
+{
+    t->is_held = t->process && t->runtime.kind == SW_RUNTIME_GO && sw_process_stop(t->process) == SW_OK;
+    return t->is_held;
+}
+
+void target_let_go(struct target *t)
+{
+    if (t->is_held)
+        (void)!sw_process_resume(t->process); /* threads that have ended meanwhile */
+    t->is_held = false;
+}
+
 static void report_files(const struct sw_core *core)
 {
     struct sw_core_file file;
@@ -337,6 +353,9 @@ void target_look(const struct target *t, uint64_t tid, struct sw_regs *regs, str
     if (t->core) {
         must(sw_core_regs(t->core, tid, regs), "registers");
         must(sw_core_walker(t->core, tid, regs, t->codemap, t->images, walker), "stack");
+    } else if (t->is_held) {
+        must_for(sw_process_regs(t->process, tid, regs), t->pid, "registers");
+        must_for(sw_process_walker(t->process, regs, t->codemap, t->images, walker), t->pid, "stack");
     } else {
         must(sw_process_captured_walker(t->process, tid, t->codemap, t->images, regs, walker), "stack");
     }
@@ -347,7 +366,9 @@ void target_look(const struct target *t, uint64_t tid, struct sw_regs *regs, str
 
 static struct sw_memory own_memory(const struct target *t)
 {
-    return t->core ? sw_core_memory(t->core) : sw_process_captured_memory(t->process);
+    if (t->core)
+        return sw_core_memory(t->core);
+    return t->is_held ? sw_process_memory(t->process) : sw_process_captured_memory(t->process);
 }
 
 struct sw_memory target_memory(const struct target *t)

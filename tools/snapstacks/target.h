@@ -14,10 +14,13 @@
 
 enum { THREAD_NAME_BYTES = 64 };
 
-/* Of process and core one is null. has_all_images: not only those that captured stacks lead into. */
+/*
+ * Of process and core one is null. has_all_images: not only those that captured stacks lead into. is_held: the process
+ * stands.
+ */
 struct target {
     int pid;
-    bool has_all_images;
+    bool has_all_images, is_held;
     struct sw_process *process;
     struct sw_core *core;
     struct sw_images *images, *with_methods; /* with_methods: of which more was to be known; or null */
@@ -50,6 +53,14 @@ uint64_t *target_threads(const struct target *target, size_t *count);
 
 /* Lists the threads that could not be stopped in time. The caller frees the list. */
 struct sw_left_out *target_left_out(const struct target *target, size_t *count);
+
+/*
+ * Where a stack goes on in others that the capture has not copied, as Go's does: stops the process, so that walks are
+ * of what stands. False: that is not so, or it cannot be stopped; what was captured stays. target_let_go lets it run
+ * on.
+ */
+bool target_hold(struct target *target);
+void target_let_go(struct target *target);
 
 /* A reader of the target's memory, as long as it is open. */
 struct sw_memory target_memory(const struct target *target);

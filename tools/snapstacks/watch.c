@@ -92,6 +92,7 @@ unsigned watch(struct target *target, struct names *names, unsigned seconds, str
     do {
         struct stacks stacks;
         stacks_take(&stacks, target, names);
+        target_let_go(target);
         add_sample(target, &stacks, &last, hot);
         stacks_free(&stacks);
         say_progress(begin, now_ns(), seconds, ++samples);
