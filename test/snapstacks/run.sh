@@ -220,7 +220,7 @@ if command -v "${CXX:-g++}" >/dev/null 2>&1 && "$tool" --version | grep -q 'with
         "$tool" --json "$pid"
     cp "$out/bare/cpp" "$out/full/cpp.new" && printf x >>"$out/full/cpp.new" && printf '\377' | dd of="$out/full/cpp.new" bs=1 seek=40 conv=notrunc 2>"$out/said"
     mv "$out/full/cpp.new" "$out/full/cpp"
-    ends 0 "a file that was replaced is said, and not used" 'cpp: not used: it was replaced since it was mapped$' "$tool" "$pid"
+    ends 0 "a file that was replaced is said, and not used" 'cpp: not used: it was replaced since it was mapped' "$tool" "$pid"
     named "a separate file, by .gnu_debuglink" "$out/linked/cpp"
     named "a separate file in debuginfod's cache, by build id" "$out/cached/cpp" "DEBUGINFOD_CACHE_PATH=$out/cache"
     start "$out/bare/cpp"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -102,6 +103,7 @@ static void pages_that_nobody_has_written_are_the_file_s(void **state)
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails does not come to kill it */
         mapped[WRITTEN * PAGE] = mapped[(WRITTEN + 1) * PAGE] = 99;
         if (write(ready[1], "r", 1) == 1)
             for (;;)

@@ -97,13 +97,18 @@ void symbols_destroy(struct symbols *symbols)
     free(symbols);
 }
 
-/* Whether the file begins with the bytes that are mapped: headers, and with them mostly the build id. */
-static bool is_mapped_file(const struct symbols *s, int fd, uint64_t begin)
+/*
+ * What the file is not, if it does not begin with the bytes that are mapped: headers, and with them mostly the build
+ * id. null: it does. A process that has begun another program since has other bytes there, or none.
+ */
+static const char *find_difference(const struct symbols *s, int fd, uint64_t begin)
 {
     char ours[HEAD_BYTES], theirs[HEAD_BYTES];
-    return pread(fd, ours, sizeof ours, 0) == sizeof ours &&
-           s->memory.read(s->memory.arg, begin, theirs, sizeof theirs) == sizeof theirs &&
-           memcmp(ours, theirs, sizeof ours) == 0;
+    if (s->memory.read(s->memory.arg, begin, theirs, sizeof theirs) != sizeof theirs)
+        return "what was mapped cannot be read: the process has ended, or begun another program";
+    if (pread(fd, ours, sizeof ours, 0) == sizeof ours && memcmp(ours, theirs, sizeof ours) == 0)
+        return NULL;
+    return "it was replaced since it was mapped, or the process has begun another program";
 }
 
 /* The file is the module's from now on. */
@@ -140,8 +145,9 @@ static void open_known(struct symbols *s, const struct sw_image *image, struct k
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return;
-    if (!is_mapped_file(s, fd, image->begin)) {
-        fprintf(stderr, "snapstacks: %s: not used: it was replaced since it was mapped\n", path);
+    const char *difference = find_difference(s, fd, image->begin);
+    if (difference) {
+        fprintf(stderr, "snapstacks: %s: not used: %s\n", path, difference);
         close(fd);
         return;
     }
