@@ -42,7 +42,7 @@ static void note_thread(struct sw_clr *clr, ThreadID id, DWORD os_id)
         thread = (struct sw_thread){ .id = id };
     thread.os_id = thread.os_id ? thread.os_id : os_id;
     thread.flags |= SW_THREAD_RAN_MANAGED;
-    if (thread.stack_end == 0 && thread.os_id == sw_self_thread() &&
+    if (thread.stack_end == 0 && thread.os_id == sw_clr_caller(clr) &&
         sw_self_stack(&thread.stack_begin, &thread.stack_end) != SW_OK)
         thread.stack_begin = thread.stack_end = 0;
     if (put_thread(clr, &thread) != SW_OK)

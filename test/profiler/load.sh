@@ -66,12 +66,21 @@ short_turn() {
 paired() (
     SNAPWALK_HZ=100 under "$kept/paired.pb.gz" start_sample dotnet "$build/dotnet/profiled/profiled.dll" serve
     url=$(awk '/^ready/ { print $3 }' "$work/out")
-    tell() { "$build/tools/snapwalk-profiler" "$1" "$sample" >/dev/null; }
+    tell() { "$build/tools/snapwalk-profiler" "$1" "$sample" >/dev/null || fail "load: $1: the profiler does not listen"; }
+    unsampled() {
+        tell stop
+        without=$(short_turn)
+        tell start
+    }
     wrk -t 1 -c 16 -d 10s "$url" >/dev/null
     for pair in $(seq "$1"); do
-        [ $((pair % 2)) -eq 0 ] || { tell stop && without=$(short_turn) && tell start; }
-        with=$(short_turn)
-        [ $((pair % 2)) -eq 1 ] || { tell stop && without=$(short_turn) && tell start; }
+        if [ $((pair % 2)) -eq 0 ]; then
+            with=$(short_turn)
+            unsampled
+        else
+            unsampled
+            with=$(short_turn)
+        fi
         echo "$without $with"
     done
 )

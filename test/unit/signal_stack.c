@@ -258,6 +258,29 @@ static void a_thread_that_ends_has_its_own_again(void **state)
     assert_false(is_mapped(replaced.ss_sp));
 }
 
+static void *thread_with_its_own(void *key)
+{
+    (void)thread(key);
+    replaced = set_stack(true);
+    return NULL;
+}
+
+/* What a thread has set itself since then is its own at the end, too. */
+static void what_a_thread_has_set_itself_stays(void **state)
+{
+    pthread_key_t key;
+    pthread_t id;
+    (void)state;
+    HOST_NEEDS(host_has_process_reads(), A_GUARD);
+    HOST_NEEDS(__cxa_thread_atexit_impl != NULL, "a C library that calls functions at the end of a thread");
+    assert_int_equal(pthread_key_create(&key, end_of_thread), 0);
+    assert_int_equal(pthread_create(&id, NULL, thread_with_its_own, &key), 0);
+    assert_int_equal(pthread_join(id, NULL), 0);
+    assert_int_equal(pthread_key_delete(key), 0);
+    assert_ptr_equal(at_end.ss_sp, replaced.ss_sp);
+    assert_false(is_gone);
+}
+
 /* ---- what it is for ---- */
 
 static void on_second(int number)
@@ -314,6 +337,7 @@ int main(void)
         ALONE(one_is_made_for_a_thread_whoever_brings_the_old_one_back),
         ALONE(nobody_leaves_the_stack_that_he_stands_on),
         ALONE(a_thread_that_ends_has_its_own_again),
+        ALONE(what_a_thread_has_set_itself_stays),
         ALONE(a_second_signal_finds_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

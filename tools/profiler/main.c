@@ -126,7 +126,7 @@ static HRESULT STDMETHODCALLTYPE thread_assigned(ICorProfilerCallback11 *self, T
 {
     if (!life_is_on()) /* in a child of fork, too */
         return S_OK;
-    if (tid == sw_self_thread())
+    if (tid == threads_self())
         (void)sw_clr_widen_signal_stack(NULL);
     threads_begin((pid_t)tid);
     use_early(thread, (pid_t)tid);

@@ -1,11 +1,13 @@
-/* Alternate signal stacks of CoreCLR's threads: larger ones instead. */
+/* Alternate signal stacks of CoreCLR's threads: larger ones instead. process_vm_readv(2) for what may be no memory. */
 #include <snapwalk/clr.h>
 #include <snapwalk/self.h>
 
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #ifndef AT_MINSIGSTKSZ
 enum { AT_MINSIGSTKSZ = 51 };
@@ -27,12 +29,22 @@ static bool is_readable(uint64_t address)
     return memory.read(memory.arg, address, &byte, 1) == 1;
 }
 
+/* Whether the page in front of an address cannot be read, and the one there can: each new thread is asked once. */
+static bool is_behind_guard(uint64_t address, size_t page)
+{
+    uint8_t bytes[2];
+    const struct iovec local = { bytes, sizeof bytes };
+    const struct iovec remote[] = { { (void *)(uintptr_t)address, 1 }, { (void *)(uintptr_t)(address - page), 1 } };
+    const ssize_t got = process_vm_readv(getpid(), &local, 1, remote, 2, 0);
+    return got < 0 ? !is_readable(address - page) && is_readable(address) : got == 1;
+}
+
 /* Made by the CLR: the page that guards it is a part of it. */
 static bool is_guarded_inside(const stack_t *stack, size_t page)
 {
     const uint64_t begin = (uint64_t)(uintptr_t)stack->ss_sp;
     return stack->ss_flags == 0 && begin % page == 0 && stack->ss_size % page == 0 && stack->ss_size > page &&
-           !is_readable(begin) && is_readable(begin + page);
+           is_behind_guard(begin + page, page);
 }
 
 /*
@@ -77,11 +89,13 @@ static void give_back(void *word)
     const uint64_t value = (uint64_t)(uintptr_t)word, page = getauxval(AT_PAGESZ), mask = (1U << PAGES_BITS) - 1;
     stack_t now;
     const stack_t old = { .ss_sp = (void *)(uintptr_t)(value & ~mask), .ss_size = (value & mask) * page };
-    if (sigaltstack(NULL, &now) != 0 || now.ss_flags != 0 || now.ss_size != bytes_wanted(page))
-        return;
     refuse(&old, page);
-    if (sigaltstack(&old, NULL) == 0)
+    if (sigaltstack(&old, &now) != 0) /* it stands on the wider one */
+        return;
+    if (now.ss_flags == 0 && now.ss_size == bytes_wanted(page))
         munmap(now.ss_sp, now.ss_size);
+    else
+        (void)sigaltstack(&now, NULL); /* the program's own */
 }
 
 static bool will_give_back(const stack_t *old, size_t page)
