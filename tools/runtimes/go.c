@@ -19,15 +19,8 @@
 
 #include <string.h>
 
-enum {
-    CODE_BYTES = 48,
-    BEFORE_BYTES = 16,
-    VALUES_MOST = 4,
-    GOBUF_PC = 8,
-    STACK_END = 8,
-    DEEPEST = 1 << 30,
-    NEAR_BYTES = 320
-};
+enum { CODE_BYTES = 48, BEFORE_BYTES = 16, NEAR_BYTES = 320, VALUES_MOST = 4 };
+enum { GOBUF_PC = 8, STACK_END = 8, DEEPEST = 1 << 30 };
 
 /* One that matches: values of its p and w, in their order. */
 struct match {
