@@ -91,15 +91,6 @@ static bool find_saved(const struct sw_names *names, uint64_t module, uint64_t *
     return names->release != 8 || sw_names_u(names, *key + 16, 8, root);
 }
 
-static bool find_metadata(const struct sw_names *names, uint64_t module, uint64_t *root, uint64_t *size, uint64_t *key)
-{
-    if (names->release != 8 && find_saved(names, module, root, size, key) && is_root(names, *root))
-        return true;
-    if (find_image(names, module, key) && find_root(names, *key, root, size))
-        return true;
-    return names->release == 8 && find_saved(names, module, root, size, key) && is_root(names, *root);
-}
-
 static enum sw_status open_metadata(const struct sw_names *names, uint64_t root, uint64_t size,
                                     struct sw_names_metadata *m)
 {
@@ -136,23 +127,59 @@ static enum sw_status open_metadata(const struct sw_names *names, uint64_t root,
     return SW_OK;
 }
 
+/* The slot of a module whose metadata was found at `key`. Null: it was not, or another one has taken its place. */
+static const struct sw_names_metadata *find_known(const struct sw_names *names, uint64_t module, uint64_t key)
+{
+    for (unsigned i = 0; i < SW_NAMES_MODULES; i++)
+        if (names->modules[i].module == module && names->modules[i].base == key)
+            return &names->modules[i];
+    return NULL;
+}
+
+/* What was found at the same place before is not looked for again: an image's headers take some twenty reads. */
+struct place {
+    const struct sw_names_metadata *known;
+    uint64_t root, size, key;
+};
+
+static bool find_in_saved(const struct sw_names *names, uint64_t module, struct place *place)
+{
+    if (!find_saved(names, module, &place->root, &place->size, &place->key))
+        return false;
+    place->known = find_known(names, module, place->key);
+    return place->known || is_root(names, place->root);
+}
+
+static bool find_in_image(const struct sw_names *names, uint64_t module, struct place *place)
+{
+    if (!find_image(names, module, &place->key))
+        return false;
+    place->known = find_known(names, module, place->key);
+    return place->known || find_root(names, place->key, &place->root, &place->size);
+}
+
+static bool find_metadata(const struct sw_names *names, uint64_t module, struct place *place)
+{
+    if (names->release == 8)
+        return find_in_image(names, module, place) || find_in_saved(names, module, place);
+    return find_in_saved(names, module, place) || find_in_image(names, module, place);
+}
+
 enum sw_status sw_names_metadata_of(struct sw_names *names, uint64_t module, const struct sw_names_metadata **found)
 {
-    uint64_t root, size, key;
-    if (module == 0 || !find_metadata(names, module, &root, &size, &key))
+    struct place place;
+    if (module == 0 || !find_metadata(names, module, &place))
         return SW_E_NOT_FOUND;
-    for (unsigned i = 0; i < SW_NAMES_MODULES; i++) {
-        *found = &names->modules[i];
-        if ((*found)->module == module && (*found)->base == key)
-            return SW_OK;
-    }
+    *found = place.known;
+    if (place.known)
+        return SW_OK;
     struct sw_names_metadata *m = &names->modules[names->turn++ % SW_NAMES_MODULES];
     memset(m, 0, sizeof *m);
-    const enum sw_status status = open_metadata(names, root, size, m);
+    const enum sw_status status = open_metadata(names, place.root, place.size, m);
     if (status != SW_OK)
         return status;
     m->module = module;
-    m->base = key;
+    m->base = place.key;
     *found = m;
     return SW_OK;
 }
