@@ -66,12 +66,13 @@ static uint64_t end_of_section(const struct sections *sections, uint64_t address
 }
 
 /* Functions come before labels, symbols with a size before those without, global symbols before local ones. */
+enum { RANK_LOCAL = 1, RANK_SIZELESS = 2, RANK_LABEL = 4 };
 static uint8_t rank_of(const Elf64_Sym *sym)
 {
     const unsigned type = ELF64_ST_TYPE(sym->st_info);
     const bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
-    return (uint8_t)((is_function ? 0u : 4u) | (sym->st_size == 0 ? 2u : 0u) |
-                     (ELF64_ST_BIND(sym->st_info) == STB_LOCAL ? 1u : 0u));
+    return (uint8_t)((is_function ? 0u : RANK_LABEL) | (sym->st_size == 0 ? RANK_SIZELESS : 0u) |
+                     (ELF64_ST_BIND(sym->st_info) == STB_LOCAL ? RANK_LOCAL : 0u));
 }
 
 static unsigned underscores_of(const struct sw_elf *elf, const struct sw_elf_name *symbol)
@@ -120,17 +121,25 @@ static struct sw_intervals intervals_of(const struct sw_elf *elf)
 
 /*
  * Of sorted symbols, one per start. Of aliases that are alike it is that with the fewest underscores, which is the one
- * that programs are written with (clone3, __clone3, __GI___clone3).
+ * that programs are written with (clone3, __clone3, __GI___clone3). A label inside of a function names a place, not a
+ * function (glibc 2.41's __syscall_cancel_arch_end, where threads wait).
  */
 static size_t keep_preferred(const struct sw_elf *elf)
 {
+    const uint8_t bare_label = RANK_LABEL | RANK_SIZELESS;
     struct sw_elf_name *s = elf->symbols;
+    uint64_t end_of_functions = 0;
     size_t unique = 0;
-    for (size_t n = 0; n < elf->symbol_count; n++)
+    for (size_t n = 0; n < elf->symbol_count; n++) {
+        if ((s[n].rank & bare_label) == bare_label && s[n].start < end_of_functions)
+            continue;
+        if (!(s[n].rank & bare_label) && s[n].end > end_of_functions)
+            end_of_functions = s[n].end;
         if (unique == 0 || s[unique - 1].start != s[n].start)
             s[unique++] = s[n];
         else if (s[unique - 1].rank == s[n].rank && underscores_of(elf, &s[n]) < underscores_of(elf, &s[unique - 1]))
             s[unique - 1] = s[n];
+    }
     return unique;
 }
 

@@ -14,12 +14,17 @@ bool sw_unwind_was_interrupted(const struct sw_unwind_request *req)
 {
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
     struct sw_range code = req->frame->code;
+    const bool ends_at_pc = code.kind == SW_KIND_JIT && code.end == pc;
     uint64_t target;
     if (pc < code.begin || pc >= code.end) /* the code in front of pc ends there */
         sw_find_code(req->walker, sw_request_image(req, pc), pc, &code);
     if (code.kind != SW_KIND_JIT && code.kind != SW_KIND_NGEN)
         return false;
-    return pc == code.begin || !sw_is_behind_call(req, pc, &target);
+    /*
+     * CoreCLR's calls do not return to where a method begins: a header stands in front, and behind calls that do not
+     * return comes another instruction. Other compilers end functions with such a call.
+     */
+    return (pc == code.begin && !ends_at_pc) || !sw_is_behind_call(req, pc, &target);
 }
 
 /* A perf map's id is only the method's address; CoreCLR's header knows the real one. */

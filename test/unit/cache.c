@@ -180,16 +180,14 @@ static void registers_become_known_where_they_are_found(void **state)
     }
 }
 
-/* A function that ends with its call, and another one that is made right behind it. */
+/* Code of no range that ends with its call, and a function that is made right behind it. */
 static void what_comes_to_lie_at_a_return_address_counts(void **state)
 {
     const struct sw_regs regs = three_frames();
-    const struct sw_range short_one = { .begin = B, .end = B + BEHIND_CALL, .id = B, .kind = SW_KIND_JIT };
     (void)state;
     put(A, framed, SW_UNWIND_AUTO);
     put(C, framed, SW_UNWIND_AUTO);
     assert_int_equal(sw_sim_bytes(sim, B, framed, BEHIND_CALL), SW_OK);
-    assert_int_equal(sw_codemap_add(sw_sim_codemap(sim), &short_one), SW_OK);
     for (unsigned turn = 0; turn < 3; turn++)
         (void)walk_as_without(&regs, true);
     assert_false(with.frames[1].exact);
@@ -279,6 +277,27 @@ static void an_interrupted_frame_is_met_as_one_though_it_was_started_from(void *
     for (unsigned turn = 0; turn < 2; turn++)
         (void)walk_as_without(&regs, true);
     assert_true(with.frames[1].exact);
+}
+
+/* LLVM ends functions with calls that do not return. CoreCLR's code has nothing right in front of a method. */
+static void a_call_that_ends_its_function_returns_behind_it(void **state)
+{
+    const struct sw_regs regs = three_framed();
+    const struct sw_range in_front = { .begin = B, .end = B + BEHIND_CALL, .id = B, .kind = SW_KIND_JIT };
+    (void)state;
+    take_away(B);
+    put(B + BEHIND_CALL, plain, SW_UNWIND_AUTO);
+    assert_int_equal(sw_codemap_add(sw_sim_codemap(sim), &in_front), SW_OK);
+    for (unsigned turn = 0; turn < 3; turn++) {
+        (void)walk_as_without(&regs, true);
+        assert_false(with.frames[1].exact);
+        assert_int_equal(with.frames[1].code.begin, B);
+        assert_int_equal(with.stop, SW_STOP_ROOT_ZERO);
+    }
+    take_away(B);
+    (void)walk_as_without(&regs, true);
+    assert_true(with.frames[1].exact);
+    assert_int_equal(with.frames[1].code.begin, B + BEHIND_CALL);
 }
 
 /* Bits above the addresses are not mistaken for what a key has there, such as that a pc is exact. */
@@ -590,6 +609,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(exact_pcs_are_others, set_up_cached_x64, tear_down_target),
         cmocka_unit_test_setup_teardown(an_interrupted_frame_is_met_as_one_though_it_was_started_from,
                                         set_up_cached_x64, tear_down_target),
+        cmocka_unit_test_setup_teardown(a_call_that_ends_its_function_returns_behind_it, set_up_cached_x64,
+                                        tear_down_target),
         cmocka_unit_test_setup_teardown(a_return_address_beyond_the_address_space_is_none, set_up_cached_x64,
                                         tear_down_target),
         cmocka_unit_test_setup_teardown(registers_at_the_very_top_are_no_addresses, set_up_cached_x64,

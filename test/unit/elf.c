@@ -296,6 +296,8 @@ static const Elf64_Sym symbols[] = {
     SYMBOL(1, STT_FUNC, STB_GLOBAL, 0x100, 0x100),   /* outer */
     SYMBOL(7, STT_FUNC, STB_LOCAL, 0x140, 0x10),     /* inner, inside of outer */
     SYMBOL(19, STT_NOTYPE, STB_GLOBAL, 0x300, 0),    /* label: ends where the next begins */
+    SYMBOL(19, STT_NOTYPE, STB_GLOBAL, 0x1f0, 0),    /* a label inside of outer, which names no function */
+    SYMBOL(19, STT_NOTYPE, STB_GLOBAL, 0x200, 0),    /* and one right behind it */
     SYMBOL(28, STT_OBJECT, STB_GLOBAL, 0x310, 0x10), /* data: names no code */
     SYMBOL(33, STT_FUNC, STB_GLOBAL, 0x400, 0x20),   /* last */
     SYMBOL(38, STT_FUNC, STB_GLOBAL, 0x2000, 0x20),  /* after: outside of the code */
@@ -363,7 +365,9 @@ static const struct symbol_row {
     { "symbol_inside_another", 0x140, "inner", 0x140, 0x10 },
     { "symbol_inside_another_ends", 0x150, "outer", 0x100, 0x100 },
     { "symbol_contains_its_last_byte", 0x1ff, "outer", 0x100, 0x100 },
-    { "symbol_ends", 0x200, NULL, 0, 0 },
+    { "symbol_without_size_inside_another", 0x1f0, "outer", 0x100, 0x100 },
+    { "symbol_without_size_behind_another", 0x200, "label", 0x200, 0 },
+    { "symbol_ends", 0x420, NULL, 0, 0 },
     { "symbol_without_size", 0x300, "label", 0x300, 0 },
     { "symbol_without_size_reaches_to_the_next", 0x3ff, "label", 0x300, 0 },
     { "symbol_last", 0x41f, "last", 0x400, 0x20 },
