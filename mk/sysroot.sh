@@ -43,3 +43,5 @@ for archive in "$state"/archives/*.deb; do
     [ -e "$state/unpacked/$package" ] || dpkg-deb -x "$archive" "$root"
     : >"$state/unpacked/$package"
 done
+# Where programs look for their loader. From Debian 13 on packages have nothing in /lib itself, and base-files makes the link.
+[ -e "$root/lib" ] || [ ! -d "$root/usr/lib" ] || ln -s usr/lib "$root/lib"

@@ -27,7 +27,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { VISITS = 1 << 18, SHARE = 3, GRACE = 3 };
+enum { VISITS = 1 << 18 };
+static const double SHARE = 3, GRACE_S = 3;
 
 extern char **environ;
 
@@ -76,7 +77,7 @@ static bool is_due(struct trace *trace, uint64_t pc)
         return false;
     const double elapsed = judge_clock() - run->begin;
     for (unsigned m = 0; m < STEP_MODES; m++)
-        trace->judge.is_mode[m] = m != STEP_BOUNDS && SHARE * trace->judge.spent[m] <= elapsed + GRACE;
+        trace->judge.is_mode[m] = m != STEP_BOUNDS && SHARE * trace->judge.spent[m] <= elapsed + GRACE_S;
     return trace->judge.is_mode[STEP_TABLES] || trace->judge.is_mode[STEP_WITHOUT];
 }
 

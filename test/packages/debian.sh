@@ -18,8 +18,8 @@ mk/deps.sh debian >"$out/seen" 2>&1 || {
 mkdir "$out/snapwalk" && git archive HEAD | tar x -C "$out/snapwalk" &&
     (cd "$out/snapwalk" && dpkg-buildpackage -us -uc -b) >"$out/seen" 2>&1
 verdict $? "dpkg-buildpackage builds the packages"
-[ "$(cd "$out" && ls *.deb | sed 's/_.*//' | grep -v dbgsym | sort | tr '\n' ' ')" = 'libsnapwalk-dev libsnapwalk0 snapwalk-tools ' ]
-verdict $? "they are libsnapwalk0, libsnapwalk-dev and snapwalk-tools"
+[ "$(cd "$out" && ls *.deb | sed 's/_.*//' | grep -v dbgsym | sort | tr '\n' ' ')" = 'libsnapwalk-dev libsnapwalk-doc libsnapwalk0 snapwalk-tools ' ]
+verdict $? "they are libsnapwalk0, libsnapwalk-dev, libsnapwalk-doc and snapwalk-tools"
 # The project has no mail host of its own: who uploads the packages puts theirs in.
 lintian --fail-on error,warning --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog "$out"/*.changes >"$out/seen" 2>&1
 verdict $? "lintian finds no error and no warning"
@@ -27,6 +27,9 @@ verdict $? "lintian finds no error and no warning"
 for package in "$out"/*.deb; do
     dpkg-deb -x "$package" "$out/root" || status=1
 done
+MANPATH=$out/root/usr/share/man MANPAGER=cat man 3 sw_walk_next >"$out/seen" 2>&1 && grep -q 'SYNOPSIS' "$out/seen" &&
+    [ -s "$out/root/usr/share/doc/libsnapwalk-doc/html/index.html" ]
+verdict $? "man has the page of a function, and the reference is there as HTML"
 lib=$(dirname "$(find "$out/root/usr/lib" -name 'libsnapwalk.so.0' | head -n 1)")
 cat >"$out/walk.c" <<'END'
 #include <snapwalk/snapwalk.h>

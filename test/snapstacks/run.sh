@@ -9,17 +9,18 @@ tool=$build/tools/snapstacks/snapstacks
 . test/snapstacks/look.sh
 
 # ---- managed and native frames ----
+# From 2.41 on, glibc has functions of its own below those that wait (__syscall_cancel).
 start "$build/examples/toyjit" 600
 toy=$pid
-ends 0 "a process by its id: managed frames with their names" '^  #2 .* jit     int Toy[.]pause::dotnet1\(int\)$' "$tool" "$toy"
+ends 0 "a process by its id: managed frames with their names" '^  #[0-9]+ .* jit     int Toy[.]pause::dotnet1\(int\)$' "$tool" "$toy"
 [ "$(grep -c -- '---- called by managed code ----' "$out/seen")" -ge 3 ] && grep -q -- '---- called by native code ----' "$out/seen"
 verdict $? "transitions are marked, both ways"
 ! grep -q "$(printf '\033')" "$out/seen"
 verdict $? "no colours where the output is no terminal"
 ends 0 "colours where they are asked for" "$(printf '\033')" "$tool" --color always "$toy"
-ends 0 "--verbose says how each frame was found" '^  #1 .* native +cfi/exact +toyjit!in_pause\+0x' "$tool" --verbose "$toy"
+ends 0 "--verbose says how each frame was found" '^  #[0-9]+ .* native +cfi/exact +toyjit!in_pause\+0x' "$tool" --verbose "$toy"
 ends 0 "--plain: words for programs" '^frame [0-9a-f]+ [0-9a-f]+ jit analysis [a-z]+ int Toy[.]pause::frameless2' "$tool" --plain "$toy"
-ends 0 "--folded: root first, the number of threads last" '^.*run_thread;int Toy[.]pause.*;in_pause;[_a-z]*pause 1$' "$tool" --folded "$toy"
+ends 0 "--folded: root first, the number of threads last" '^.*run_thread;int Toy[.]pause.*;in_pause;[_a-z]*pause(;__[a-z_]+)* 1$' "$tool" --folded "$toy"
 ends 0 "--speedscope names its schema" 'speedscope[.]app/file-format-schema[.]json' "$tool" --speedscope "$toy"
 "$tool" --pprof --output "$out/toy.pb.gz" "$toy" >"$out/seen" 2>&1
 if command -v go >/dev/null 2>&1; then
@@ -157,7 +158,7 @@ verdict $? "and the main thread is the other one"
 ends 0 "--all prints each" '^thread ' "$tool" --all "$idle"
 [ "$(grep -c '^thread ' "$out/seen")" -eq 1001 ]
 verdict $? "1,001 of them"
-ends 0 "--folded counts threads" ';[_a-zA-Z;]*read 1000$' "$tool" --folded "$idle"
+ends 0 "--folded counts threads" ';[_a-zA-Z;]*read(;__[a-z_]+)* 1000$' "$tool" --folded "$idle"
 if command -v python3 >/dev/null 2>&1; then
     "$tool" --json "$idle" >"$out/seen" && python3 -c '
 import json, sys

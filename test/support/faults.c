@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -11,10 +12,12 @@
 #include <unistd.h>
 
 static int faults; /* the userfaultfd */
+static sem_t is_handled;
 
 static void *handle_faults(void *arg)
 {
     struct uffd_msg message;
+    sem_post(&is_handled);
     while (read(faults, &message, sizeof message) == (ssize_t)sizeof message) {
         struct uffdio_zeropage zero = { .range = { message.arg.pagefault.address & ~UINT64_C(4095), 4096 } };
         ioctl(faults, UFFDIO_ZEROPAGE, &zero);
@@ -22,6 +25,10 @@ static void *handle_faults(void *arg)
     return arg;
 }
 
+/*
+ * Nothing is created over faults before somebody handles them: a sanitizer holds locks in pthread_create, where the
+ * stack is touched, which a thread needs to begin.
+ */
 bool start_over_faults(void *(*run)(void *stack))
 {
     struct uffdio_api api = { .api = UFFD_API };
@@ -34,6 +41,6 @@ bool start_over_faults(void *(*run)(void *stack))
     pthread_attr_init(&attributes);
     pthread_attr_setstack(&attributes, stack, size);
     return faults >= 0 && ioctl(faults, UFFDIO_API, &api) == 0 && ioctl(faults, UFFDIO_REGISTER, &range) == 0 &&
-           pthread_create(&thread, NULL, handle_faults, NULL) == 0 &&
-           pthread_create(&thread, &attributes, run, stack) == 0;
+           sem_init(&is_handled, 0, 0) == 0 && pthread_create(&thread, NULL, handle_faults, NULL) == 0 &&
+           sem_wait(&is_handled) == 0 && pthread_create(&thread, &attributes, run, stack) == 0;
 }
