@@ -23,8 +23,17 @@ function line_of(text, title) {
     return text
 }
 
-function escaped(text) {
-    gsub(/[<>@#\\%]/, "\\\\&", text)
+# Doxygen takes as they are what stands between quotes, and code, which is indented.
+function escaped(text, parts, n, i) {
+    if (text ~ /^    / && !in_part)
+        return text
+    n = split(text, parts, "\"")
+    text = ""
+    for (i = 1; i <= n; i++) {
+        if (i % 2 || i == n)
+            gsub(/[<>@#\\%]/, "\\\\&", parts[i])
+        text = text (i > 1 ? "\"" : "") parts[i]
+    }
     return text
 }
 

@@ -52,6 +52,7 @@ mv "$work"/made/* "$out/"
 raw=$out/man/man3
 pages=$out/man3
 mkdir "$pages"
+sed -i "s/^'/\\\\\&'/" "$raw"/*.3 # a line that begins with a quote would be a request of troff's
 for header in include/snapwalk/*.h; do
     name=$(basename "$header")
     [ ! -e "$raw/$name.3" ] || awk -v header="$name" -v into="$pages" -f mk/man.awk "$raw/$name.3" >"$pages/snapwalk_$name.3"
@@ -66,4 +67,7 @@ functions=$(sed -nE 's/^(SW_API .*|static inline .*|[a-z].* \**)\b(sw_[a-z0-9_]+
 for name in $functions; do
     grep -q '^\.SH DESCRIPTION' "$raw/$name.3" 2>/dev/null || { echo "docs: no page of $name" >&2; exit 1; }
 done
+# What man -k, and Debian, ask of each.
+nameless=$(grep -L "^[a-z_.]* \\\\- " "$raw"/*.3 || :)
+[ -z "$nameless" ] || { echo "docs: these pages do not say what they are about: $nameless" >&2; exit 1; }
 echo "docs: $(echo "$functions" | wc -l) functions, a page of man each, and $out/html/index.html"

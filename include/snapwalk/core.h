@@ -138,6 +138,7 @@ enum sw_core_file_state {
     SW_CORE_FILE_COUNT
 };
 
+/* A file that sw_core_add_images looked for, and what became of it. */
 struct sw_core_file {
     const char *path; /* as in the core; borrowed until close */
     uint64_t address; /* where its first byte is mapped */

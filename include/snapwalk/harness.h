@@ -382,9 +382,9 @@ HRESULT sw_tube_stack(struct sw_tube_thread *thread, char *text, size_t size);
  * Compares two recordings, each of the lines that `record` received. Lines of one thread are compared in their order;
  * how threads interleave does not matter.
  *
- * difference  Receives the first difference as a sentence, cut to `size` bytes with a terminator: "thread main, line
- *             12: JITCompilationStarted: id was \"Demo.A.B\", is \"Demo.A.C\"". Lines count as in `is` or, where the
- *             line is gone, in `was`. Empty if there is none. May be null if size is 0.
+ * difference  Receives the first difference as a sentence, cut to `size` bytes with a terminator: which thread and line
+ *             ("thread main, line 12"), which callback, what of it was, and what is. Lines count as in `is` or, where
+ *             the line is gone, in `was`. Empty if there is none. May be null if size is 0.
  *
  * Returns  SW_OK: no difference; SW_E_MALFORMED: they differ; SW_E_ARGUMENT; SW_E_NO_MEMORY.
  * Memory   From malloc, freed before it returns. Threads  Any. Signals  Not safe.
