@@ -214,12 +214,14 @@ static enum sw_status load_symbols(struct sw_elf *elf)
     struct table tables[SW_ELF_STRINGS];
     enum sw_status ignored;
     uint8_t count = find_table(elf, SHT_SYMTAB, &tables[0]);
-    if (count == 0) {
+    enum sw_status status = count ? read_tables(elf, tables, count) : SW_OK;
+    if (status == SW_OK && elf->symbol_count == 0) { /* of qemu's vdso it has other addresses than the file */
+        free(elf->symbols);
         const struct sw_elf *mini = sw_elf_mini_file(elf, &ignored);
         count = find_table(elf, SHT_DYNSYM, &tables[0]);
         count = (uint8_t)(count + (mini && find_table(mini, SHT_SYMTAB, &tables[count])));
+        status = read_tables(elf, tables, count);
     }
-    enum sw_status status = read_tables(elf, tables, count);
     if (status == SW_OK)
         status = sw_elf_load_stubs(elf);
     elf->has_symbols = status == SW_OK;

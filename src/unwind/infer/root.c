@@ -4,7 +4,8 @@
  * 1. belongs to the start of the program, the function at the entry point of its image;
  * 2. ends the thread or the process by a system call, behind a call through a register: clone and its kin;
  * 3. was never come to by a call: the start of a made-up stack was stored as a return address, as makecontext,
- *    runtimes of goroutines and libraries of fibers do.
+ *    runtimes of goroutines and libraries of fibers do;
+ * 4. calls what a register says before anything else, where calls overwrite the return address: it never returns.
  *
  * All of it is a matter of code: the same pc is the outermost frame's on every stack.
  *
@@ -77,15 +78,19 @@ static bool ends_the_thread(const struct sw_unwind_request *req, const struct sw
 
 /* ---- made-up stacks ---- */
 
+static bool may_start(const struct sw_code *code, uint64_t at)
+{
+    size_t size;
+    const uint8_t *front = code->fetch(code->arg, at - SW_START_BYTES, &size);
+    return front && size >= 2 * SW_START_BYTES && code->arch->patterns->may_start(front + SW_START_BYTES, at);
+}
+
 /* A function's first instruction takes a nonvolatile register for its own: whoever made the stack left it there. */
 static bool starts_a_context(const struct sw_code *code, uint64_t pc)
 {
     const uint64_t kept = code->arch->roles->nonvolatile & ~(UINT64_C(1) << code->arch->roles->fp);
     struct sw_insn insn;
-    size_t size;
-    const uint8_t *front = code->fetch(code->arg, pc - SW_START_BYTES, &size);
-    if (!front || size < 2 * SW_START_BYTES || !code->arch->patterns->may_start(front + SW_START_BYTES, pc) ||
-        !decode(code, pc, &insn))
+    if (!may_start(code, pc) || !decode(code, pc, &insn))
         return false;
     if (does_nothing(&insn) && !decode(code, pc + insn.length, &insn))
         return false;
@@ -126,12 +131,26 @@ bool sw_is_made_up(const struct sw_unwind_request *req, const struct sw_code *co
            (starts_a_context(code, pc) || calls_last(code, pc));
 }
 
+/*
+ * Behind a function's landing pad and a call through a register, where that overwrites the return address, as
+ * makecontext's start on ARM64 does from glibc 2.41 on.
+ */
+static bool has_lost_its_caller(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
+{
+    const uint64_t begin = pc - 2u * code->arch->insn_bytes;
+    struct sw_insn insn;
+    uint64_t target, slot;
+    return sw_arch_has_link(code->arch) && pc >= SHORTEST_START && sw_call_before(req, pc, &target, &slot) &&
+           target == 0 && slot == 0 && may_start(code, begin) && decode(code, begin, &insn) && does_nothing(&insn);
+}
+
 /* ---- the source ---- */
 
 static bool has_no_caller(const struct sw_unwind_request *req, const struct sw_code *code)
 {
+    const uint64_t pc = sw_regs_pc(&req->frame->regs);
     return !req->frame->exact &&
-           (ends_the_thread(req, code) || sw_is_made_up(req, code, sw_regs_pc(&req->frame->regs)));
+           (ends_the_thread(req, code) || sw_is_made_up(req, code, pc) || has_lost_its_caller(req, code, pc));
 }
 
 enum sw_status sw_root_source(const struct sw_unwind_request *req, struct sw_candidate *c)
