@@ -133,7 +133,7 @@ static size_t keep_preferred(const struct sw_elf *elf)
     for (size_t n = 0; n < elf->symbol_count; n++) {
         if ((s[n].rank & bare_label) == bare_label && s[n].start < end_of_functions)
             continue;
-        if (!(s[n].rank & bare_label) && s[n].end > end_of_functions)
+        if (s[n].end > end_of_functions)
             end_of_functions = s[n].end;
         if (unique == 0 || s[unique - 1].start != s[n].start)
             s[unique++] = s[n];

@@ -239,17 +239,23 @@ static void *thread(void *key)
     return NULL;
 }
 
-static void a_thread_that_ends_has_its_own_again(void **state)
+/* Notes what a thread has at its end. */
+static void begin_and_end(void *(*run)(void *key))
 {
     pthread_key_t key;
     pthread_t id;
-    (void)state;
     HOST_NEEDS(host_has_process_reads(), A_GUARD);
     HOST_NEEDS(__cxa_thread_atexit_impl != NULL, "a C library that calls functions at the end of a thread");
     assert_int_equal(pthread_key_create(&key, end_of_thread), 0);
-    assert_int_equal(pthread_create(&id, NULL, thread, &key), 0);
+    assert_int_equal(pthread_create(&id, NULL, run, &key), 0);
     assert_int_equal(pthread_join(id, NULL), 0);
     assert_int_equal(pthread_key_delete(key), 0);
+}
+
+static void a_thread_that_ends_has_its_own_again(void **state)
+{
+    (void)state;
+    begin_and_end(thread);
     assert_ptr_not_equal(made.ss_sp, replaced.ss_sp);
     assert_ptr_equal(at_end.ss_sp, replaced.ss_sp);
     assert_int_equal(at_end.ss_size, replaced.ss_size);
@@ -268,15 +274,8 @@ static void *thread_with_its_own(void *key)
 /* What a thread has set itself since then is its own at the end, too. */
 static void what_a_thread_has_set_itself_stays(void **state)
 {
-    pthread_key_t key;
-    pthread_t id;
     (void)state;
-    HOST_NEEDS(host_has_process_reads(), A_GUARD);
-    HOST_NEEDS(__cxa_thread_atexit_impl != NULL, "a C library that calls functions at the end of a thread");
-    assert_int_equal(pthread_key_create(&key, end_of_thread), 0);
-    assert_int_equal(pthread_create(&id, NULL, thread_with_its_own, &key), 0);
-    assert_int_equal(pthread_join(id, NULL), 0);
-    assert_int_equal(pthread_key_delete(key), 0);
+    begin_and_end(thread_with_its_own);
     assert_ptr_equal(at_end.ss_sp, replaced.ss_sp);
     assert_false(is_gone);
 }
