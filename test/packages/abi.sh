@@ -33,11 +33,11 @@ verdict $? "with a function more it is compatible"
 sed -i 's/^struct sw_process {/&\n    uint64_t first;/' src/target/linux/process.h
 says 0 "abi: compatible with then" && grep -q 'uint64_t first' src/target/linux/process.h
 verdict $? "a structure whose members no public header shows may grow"
-sed -i '/^struct sw_walker {/,/^}/s/    uint64_t reserved\[4\];/    uint64_t later;\n    uint64_t reserved[3];/' include/snapwalk/walk.h
-says 0 "abi: compatible with then" && grep -q 'uint64_t later' include/snapwalk/walk.h
+sed -i '/^struct sw_walker {/,/^}/s/    uint64_t reserved\[1\];/    uint32_t later;\n    uint32_t reserved[1];/' include/snapwalk/walk.h
+says 0 "abi: compatible with then" && grep -q 'uint32_t later' include/snapwalk/walk.h
 verdict $? "a member may take the place of reserved ones"
 cp include/snapwalk/walk.h "$out/walk.h"
-sed -i '/^struct sw_walker {/,/^}/s/reserved\[3\]/reserved[4]/' include/snapwalk/walk.h
+sed -i '/^struct sw_walker {/,/^}/s/uint32_t reserved\[1\]/uint32_t reserved[3]/' include/snapwalk/walk.h
 says 1 "abi: changed since then, and still libsnapwalk.so.0" && grep -q '^> sw_walker ' "$out/seen"
 verdict $? "but not beside them"
 cp "$out/walk.h" include/snapwalk/walk.h
