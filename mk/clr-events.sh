@@ -32,16 +32,6 @@ under() {
     fi
 }
 
-# The median of a column and its interval, "1.05 (1.02 to 1.09)"; few values have no interval.
-median() {
-    sort -n | awk '{ v[NR] = $1 }
-        END { if (NR == 0) { print "not measured"; exit }
-              half = 0.98 * sqrt(NR); low = int(NR / 2 - half); high = int(NR / 2 + half) + 1
-              printf "%.3f", v[int((NR + 1) / 2)]
-              if (low >= 1 && high <= NR) printf " (%.3f to %.3f)", v[low], v[high]
-              printf "\n" }'
-}
-
 one() {
     under "$1" dotnet "$build/dotnet/workload/workload.dll" --compiling "$2" --pairs "$3"
 }

@@ -1,4 +1,4 @@
-# Shell functions that mk/run.sh and mk/clrmd.sh share: build .NET projects, start a sample process, end it.
+# Shell functions that scripts with .NET programs share: build projects, start a sample process, end it; the median of figures.
 # The caller sets $build, the build folder, as an absolute path.
 
 export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 DOTNET_SKIP_FIRST_TIME_EXPERIENCE=1
@@ -65,4 +65,14 @@ end_sample() {
         rm -f "/tmp/perf-$sample.map" "/tmp/dotnet-diagnostic-$sample-"* "/tmp/clr-debug-pipe-$sample-"*
     fi
     rm -rf "$work"
+}
+
+# The median of a column and its interval, "1.05 (1.02 to 1.09)"; few values have no interval.
+median() {
+    sort -g | awk '{ v[NR] = $1 }
+        END { if (NR == 0) { print "not measured"; exit }
+              half = 0.98 * sqrt(NR); low = int(NR / 2 - half); high = int(NR / 2 + half) + 1
+              printf "%.3f", v[int((NR + 1) / 2)]
+              if (low >= 1 && high <= NR) printf " (%.3f to %.3f)", v[low], v[high]
+              printf "\n" }'
 }

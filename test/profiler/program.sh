@@ -22,13 +22,3 @@ profiled() {
     shift
     under "$to" timeout "${LIMIT_S:-60}" dotnet "$build/dotnet/profiled/profiled.dll" "$@"
 }
-
-# The median of a column and its interval, "1.05 (1.02 to 1.09)"; few values have no interval.
-median() {
-    sort -g | awk '{ v[NR] = $1 }
-        END { if (NR == 0) { print "not measured"; exit }
-              half = 0.98 * sqrt(NR); low = int(NR / 2 - half); high = int(NR / 2 + half) + 1
-              printf "%.3f", v[int((NR + 1) / 2)]
-              if (low >= 1 && high <= NR) printf " (%.3f to %.3f)", v[low], v[high]
-              printf "\n" }'
-}

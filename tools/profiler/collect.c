@@ -1,5 +1,6 @@
 /* The one reader of the samples. Knows columns, names and threads by their interfaces, and when files are due. */
 #include "collect.h"
+#include "clock.h"
 #include "columns.h"
 #include "names.h"
 #include "output.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TICK_NS = 100000000, DRAIN_NS = 500000000, LOOK_NS = 1000000000, FILES_MAX = 10000 };
@@ -28,13 +28,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sw_profile *profile;
 static uint64_t begun_ns, samples, cut, lost;
 static unsigned long files;
-
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* ---- samples into the profile ---- */
 
@@ -63,7 +56,7 @@ static struct sw_profile *new_profile(void)
         .default_value = columns.shown,
         .period_type = columns.types[columns.shown],
         .period = options->modes & (MODE_CPU | MODE_WALL) ? 1000000000 / (int64_t)options->hz : 1,
-        .time_ns = now_ns(CLOCK_REALTIME),
+        .time_ns = clock_ns(CLOCK_REALTIME),
         .max_bytes = options->memory_mb << 19, /* half */
         .service = options->service[0] ? options->service : program_name(),
         .executable_path = path,
@@ -73,7 +66,7 @@ static struct sw_profile *new_profile(void)
         .producer_version = sw_version(),
     };
     struct sw_profile *made = NULL;
-    begun_ns = now_ns(CLOCK_MONOTONIC);
+    begun_ns = clock_ns(CLOCK_MONOTONIC);
     if (sw_profile_create(&about, &made) != SW_PROFILE_OK)
         return NULL;
     names_begin(made);
@@ -272,7 +265,7 @@ bool collect_dump(void)
 
 static bool is_due(void)
 {
-    return options->interval_s && now_ns(CLOCK_MONOTONIC) - begun_ns >= options->interval_s * UINT64_C(1000000000);
+    return options->interval_s && clock_ns(CLOCK_MONOTONIC) - begun_ns >= options->interval_s * UINT64_C(1000000000);
 }
 
 /* Samples are read seldom: each time what is known of the runtime's memory has to be read again. */
@@ -284,7 +277,7 @@ static void *run(void *arg)
     uint64_t looked_ns = 0, drained_ns = 0;
     while (!atomic_load(&ending)) {
         const bool woken = sample_wait(TICK_NS);
-        const uint64_t now = now_ns(CLOCK_MONOTONIC);
+        const uint64_t now = clock_ns(CLOCK_MONOTONIC);
         pthread_mutex_lock(&lock);
         if (woken || now - drained_ns >= DRAIN_NS) {
             drained_ns = now;

@@ -1,6 +1,7 @@
 /* Knows every part by its interface, and no events. */
 #include "life.h"
 #include "callbacks.h"
+#include "clock.h"
 #include "collect.h"
 #include "events.h"
 #include "options.h"
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 #include <ucontext.h>
 
 enum { DETACH_MS = 300 };
@@ -37,13 +37,6 @@ static _Atomic bool timing;
 static struct {
     _Atomic uint64_t samples, ns, interrupted;
 } times;
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void note_time(uint64_t ns)
 {
@@ -74,7 +67,7 @@ static void on_signal(int number, siginfo_t *about, void *context)
     struct sample sample;
     const int before = errno;
     const bool is_timed = atomic_load_explicit(&timing, memory_order_relaxed);
-    const uint64_t begun_ns = is_timed ? now_ns() : 0;
+    const uint64_t begun_ns = is_timed ? clock_ns(CLOCK_MONOTONIC) : 0;
     const enum signal_purpose purpose = threads_purpose(about, &sample.values[0]);
     (void)number;
     if (!purpose)
@@ -86,7 +79,7 @@ static void on_signal(int number, siginfo_t *about, void *context)
     sample.flags = purpose == SIGNAL_OFF_CPU ? SAMPLE_OFF_CPU : 0;
     sample_take(&sample, context);
     if (is_timed)
-        note_time(now_ns() - begun_ns);
+        note_time(clock_ns(CLOCK_MONOTONIC) - begun_ns);
     errno = before;
 }
 

@@ -1,12 +1,12 @@
 /* Knows names of files and the formats' endings; nothing of the profiler. */
 #include "output.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 struct text {
@@ -76,13 +76,6 @@ bool output_may_write(const char *pattern)
     return (slash && memchr(pattern, '%', (size_t)(slash - pattern))) || access(folder, W_OK | X_OK) == 0;
 }
 
-static int64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Nanoseconds since 1970, as exact as the kernel's ticks. Source: proc(5), stat: the 20th field behind the name. */
 static int64_t process_start(void)
 {
@@ -96,7 +89,7 @@ static int64_t process_start(void)
     for (int field = 0; at && field < 20; field++)
         at = strchr(at + 1, ' ');
     const int64_t ticks = at ? strtoll(at, NULL, 10) : 0;
-    return now_ns(CLOCK_REALTIME) - now_ns(CLOCK_BOOTTIME) + ticks * (1000000000 / sysconf(_SC_CLK_TCK));
+    return (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME)) + ticks * (1000000000 / sysconf(_SC_CLK_TCK));
 }
 
 bool output_is_own(const char *name)

@@ -3,6 +3,7 @@
  * Whether it ran is asked of the kernel before the signal, which would make it run. Source: proc(5), stat.
  */
 #include "wall.h"
+#include "clock.h"
 #include "threads.h"
 
 #include <errno.h>
@@ -21,13 +22,6 @@ static _Atomic bool ending;
 static uint64_t period_ns;
 static size_t visits_a_tick;
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* The state stands behind the name, which may hold anything, ")" too. */
 static enum signal_purpose state_of(pid_t tid)
 {
@@ -45,7 +39,7 @@ static enum signal_purpose state_of(pid_t tid)
 static void tick(size_t *cursor)
 {
     static struct thread_visit visits[VISITS_MAX];
-    const uint64_t now = now_ns();
+    const uint64_t now = clock_ns(CLOCK_MONOTONIC);
     const size_t count = threads_visit(visits, visits_a_tick, cursor, now);
     for (size_t i = 0; i < count; i++)
         if (visits[i].last_ns)
@@ -59,12 +53,12 @@ static void *run(void *arg)
     (void)arg;
     threads_exclude();
     (void)pthread_setname_np(pthread_self(), "snapwalk wall");
-    for (uint64_t next = now_ns() + period_ns; !atomic_load(&ending); next += period_ns) {
+    for (uint64_t next = clock_ns(CLOCK_MONOTONIC) + period_ns; !atomic_load(&ending); next += period_ns) {
         const struct timespec until = { (time_t)(next / 1000000000), (long)(next % 1000000000) };
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
             ;
         tick(&cursor);
-        const uint64_t now = now_ns();
+        const uint64_t now = clock_ns(CLOCK_MONOTONIC);
         if (now > next + period_ns)
             next = now;
     }
