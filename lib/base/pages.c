@@ -10,7 +10,7 @@
 
 static uint32_t slot_of(const struct sw_pages *pages, uint64_t page)
 {
-    return (uint32_t)((page / pages->page_bytes * UINT64_C(0x9e3779b97f4a7c15)) >> 40) & (pages->slots - 1);
+    return (uint32_t)((page * UINT64_C(0x9e3779b97f4a7c15)) >> 40) & (pages->slots - 1);
 }
 
 /* The slot that holds the page. */

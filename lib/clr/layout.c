@@ -228,11 +228,9 @@ static bool equals(struct text word, const char *name)
     return (size_t)(word.end - word.at) == size && memcmp(word.at, name, size) == 0;
 }
 
-/* Enters an object: moves *t behind the colon of that key. */
-static bool enter(struct text *t, const char *key)
+/* Moves *t, which is inside of an object, behind the colon of that key. */
+static bool find_key(struct text *t, const char *key)
 {
-    if (!take(t, '{'))
-        return false;
     while (peek(t) == '"') {
         const struct text name = string(t);
         if (!take(t, ':'))
@@ -243,6 +241,12 @@ static bool enter(struct text *t, const char *key)
             return false;
     }
     return false;
+}
+
+/* Enters an object: moves *t behind the colon of that key. */
+static bool enter(struct text *t, const char *key)
+{
+    return take(t, '{') && find_key(t, key);
 }
 
 static int digit(char c)
@@ -276,22 +280,49 @@ static bool number(struct text t, uint64_t *value)
 /* ---- the descriptor ---- */
 
 /*
- * The object of types. name: the one that was looked for last, a constant; fields: its object, empty if there is none.
+ * The object of types, which is long and asked often: the names of the first ones, read once, and what is behind them.
+ * name: the one that was looked for last, a constant; fields: its object, empty if there is none.
  */
+enum { TYPES_MOST = 192 };
 struct types {
-    struct text all;
+    struct text names[TYPES_MOST], rest;
+    size_t count;
     const char *name;
     struct text fields;
 };
 
-/* Fields of one type are asked for one after the other, and to find the type takes longest. */
+static void open_types(struct text all, struct types *types)
+{
+    bool has_more = take(&all, '{');
+    types->count = 0;
+    types->name = NULL;
+    for (; has_more && types->count < TYPES_MOST && peek(&all) == '"'; types->count++) {
+        types->names[types->count] = string(&all);
+        has_more = take(&all, ':') && skip(&all) && take(&all, ',');
+    }
+    types->rest = has_more ? all : (struct text){ all.end, all.end };
+}
+
+/* Moves *t behind the colon of a type. */
+static bool find_type(const struct types *types, const char *type, struct text *t)
+{
+    *t = types->rest;
+    for (size_t i = 0; i < types->count; i++) {
+        if (!equals(types->names[i], type))
+            continue;
+        t->at = types->names[i].end < t->end ? types->names[i].end + 1 : t->end;
+        return take(t, ':');
+    }
+    return find_key(t, type);
+}
+
+/* Fields of one type are asked for one after the other. */
 static bool find_field(struct types *types, const char *type, const char *field, uint16_t *offset)
 {
     uint64_t value;
     if (!types->name || strcmp(types->name, type) != 0) {
         types->name = type;
-        types->fields = types->all;
-        if (!enter(&types->fields, type))
+        if (!find_type(types, type, &types->fields))
             types->fields.at = types->fields.end;
     }
     struct text at = types->fields;
@@ -412,11 +443,11 @@ static bool find_rest(struct types *types, struct text globals, struct sw_clr_la
 
 static enum sw_status read_text(struct text whole, struct sw_clr_layout *layout, uint64_t *pointer)
 {
-    struct types types = { .all = whole };
-    struct text globals = whole, versions = whole;
-    if (!is_whole(whole) || !enter(&types.all, "types") || !enter(&globals, "globals") ||
-        !enter(&versions, "contracts"))
+    struct types types;
+    struct text all = whole, globals = whole, versions = whole;
+    if (!is_whole(whole) || !enter(&all, "types") || !enter(&globals, "globals") || !enter(&versions, "contracts"))
         return SW_E_MALFORMED;
+    open_types(all, &types);
     if (!is_of_runtime(globals, layout) || !knows_contracts(versions, !layout->closed) || !find_fields(&types, layout))
         return SW_E_UNSUPPORTED;
     return layout->closed || find_rest(&types, globals, layout, pointer) ? SW_OK : SW_E_UNSUPPORTED;
@@ -469,8 +500,10 @@ enum sw_status sw_clr_layout_describe(const struct sw_memory *memory, uint64_t d
     if (status != SW_OK)
         return status;
     const struct text whole = { text, text + size };
-    struct types types = { .all = whole };
-    const struct sw_clr_description about = { &whole, enter(&types.all, "types") ? &types : NULL };
+    struct text all = whole;
+    struct types types;
+    const struct sw_clr_description about = { &whole, enter(&all, "types") ? &types : NULL };
+    open_types(all, &types);
     status = is_whole(whole) && use(arg, &about) ? SW_OK : SW_E_UNSUPPORTED;
     alloc->put(alloc->arg, text, size);
     return status;

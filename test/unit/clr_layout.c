@@ -272,6 +272,33 @@ static void a_text_nested_10000_deep_is_not_believed(void **state)
     }
 }
 
+/* Others in front of all that is asked for: the reader notes only so many names of types. */
+static void types_are_found_behind_any_number_of_others(void **state)
+{
+    static const char types[] = "\"types\":{";
+    static struct text longer;
+    struct sw_clr_layout layout;
+    (void)state;
+    write_text(&text, NOTHING_CHANGED, NULL);
+    const char *all = strstr(text.at, types);
+    assert_non_null(all);
+    const size_t front = (size_t)(all - text.at) + strlen(types);
+    for (unsigned others = 150; others < 200; others++) {
+        memcpy(longer.at, text.at, front);
+        longer.size = front;
+        for (unsigned i = 0; i < others; i++) {
+            char other[48];
+            snprintf(other, sizeof other, "\"Other%u\":{\"x\":[%u]},", i, i);
+            add(&longer, other);
+        }
+        add(&longer, text.at + front);
+        assert_int_equal(read_text(&longer, &layout), SW_OK);
+        for (unsigned i = 0; i < COUNT_OF(fields); i++)
+            if (fields[i].field < SW_CLR_FIELDS)
+                assert_int_equal(layout.at[fields[i].field], offset_of(i));
+    }
+}
+
 /* ---- what is known beforehand ---- */
 
 /* described: what is not known beforehand is asked of a descriptor. */
@@ -356,6 +383,7 @@ int main(void)
         cmocka_unit_test(a_text_cut_at_any_byte_is_not_believed),
         cmocka_unit_test(a_text_with_any_byte_changed_is_survived),
         cmocka_unit_test(a_text_nested_10000_deep_is_not_believed),
+        cmocka_unit_test(types_are_found_behind_any_number_of_others),
         cmocka_unit_test(the_installed_runtime_is_understood),
     };
     struct CMUnitTest tests[COUNT_OF(single) + COUNT_OF(value_rows) + COUNT_OF(head_rows) + COUNT_OF(known_rows)];

@@ -69,11 +69,13 @@ size_t sw_profile_text_clean(const char *text, char *to, size_t size, bool *cut)
 {
     size_t used = 0;
     const size_t most = size - 1 - DOTS;
-    *cut = false;
-    while (*text && !*cut) {
-        char shown[ESCAPE_BYTES] = { *text, 0 };
-        const size_t taken = is_plain(*text) ? 1 : show_next(text, shown);
-        const size_t length = is_plain(*text) ? 1 : strlen(shown);
+    for (*cut = false; *text && !*cut;) {
+        char shown[ESCAPE_BYTES];
+        while (used < most && is_plain(*text))
+            to[used++] = *text++;
+        if (!*text)
+            break;
+        const size_t taken = show_next(text, shown), length = strlen(shown);
         *cut = used + length > most;
         if (*cut)
             break;

@@ -30,11 +30,14 @@ static void (*const writers[])(const struct report *report,
                                FILE *file) = { write_text,    write_plain,   write_json,
                                                write_profile, write_profile, write_profile };
 
+enum { OUTPUT_BYTES = 1 << 15 };
+
 static FILE *open_output(const struct options *o)
 {
     FILE *file = o->output ? fopen(o->output, "w") : stdout;
     if (!file)
         refuse_with(EXIT_FAILED, o->output, "cannot be written; choose another --output");
+    (void)setvbuf(file, NULL, _IOFBF, OUTPUT_BYTES); /* a terminal, too, gets it at once */
     return file;
 }
 

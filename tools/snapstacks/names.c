@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 4096, CHUNK_BYTES = 1 << 16, SLOTS_FIRST = 1 << 10 };
+enum { NAME_BYTES = 4096, LABEL_BYTES = 4600, CHUNK_BYTES = 1 << 16, SLOTS_FIRST = 1 << 10 };
 
 struct chunk {
     struct chunk *next;
@@ -145,20 +145,9 @@ static void grow_places(struct names *n)
     n->slot_count = count;
 }
 
-const struct place *names_find(struct names *n, const struct sw_frame *frame, const struct runtime_frame *runs)
+static const char *keep_label(struct names *n, const struct place *place)
 {
-    if (2 * n->used >= n->slot_count)
-        grow_places(n);
-    struct place **slot = find_place(n->slots, n->slot_count, frame->lookup, runs->identity, frame->exact);
-    if (!*slot) {
-        *slot = naming_place(&n->naming, frame, runs);
-        n->used++;
-    }
-    return *slot;
-}
-
-const char *place_label(const struct place *place, char text[LABEL_BYTES])
-{
+    char text[LABEL_BYTES];
     const bool has_offset = !place->is_managed && (!*place->function || *place->module);
     const char *module = *place->module || *place->function ? place->module : "?";
     int used = snprintf(text, LABEL_BYTES, "%s%s%s", module, *module && *place->function ? "!" : "", place->function);
@@ -166,5 +155,18 @@ const char *place_label(const struct place *place, char text[LABEL_BYTES])
         used = (int)strlen(text);
     if (has_offset)
         snprintf(text + used, (size_t)(LABEL_BYTES - used), "+0x%" PRIx64, place->offset);
-    return text;
+    return store(n, text, strlen(text) + 1);
+}
+
+const struct place *names_find(struct names *n, const struct sw_frame *frame, const struct runtime_frame *runs)
+{
+    if (2 * n->used >= n->slot_count)
+        grow_places(n);
+    struct place **slot = find_place(n->slots, n->slot_count, frame->lookup, runs->identity, frame->exact);
+    if (!*slot) {
+        *slot = naming_place(&n->naming, frame, runs);
+        (*slot)->label = keep_label(n, *slot);
+        n->used++;
+    }
+    return *slot;
 }

@@ -8,8 +8,6 @@
 #include "symbols.h"
 #include "target.h"
 
-enum { LABEL_BYTES = 4600 };
-
 /*
  * A place in code. Texts are clean (profile/text.h) and never null.
  *
@@ -18,11 +16,12 @@ enum { LABEL_BYTES = 4600 };
  * module    "libc.so.6", "System.Private.CoreLib"; empty: not known.
  * function  Empty: not known.
  * offset    From the function's begin, or else from the module's, to the pc. Not of managed code, whose names say more.
+ * label     All of it: "app!Namespace.Type.Method(int)", "libc.so.6!pause+0x32", "libc.so.6+0x1234", "?+0x7f12".
  * lines     What debug information says, innermost first: all but the last were inlined. None: null, 0.
  */
 struct place {
     uint64_t lookup, identity;
-    const char *module, *function;
+    const char *module, *function, *label;
     uint64_t offset;
     bool is_managed, is_exact;
     const struct line *lines;
@@ -38,9 +37,6 @@ void names_destroy(struct names *names);
 
 /* The place of a frame, runs: as runtime_identify has it. Lives as long as `names`. */
 const struct place *names_find(struct names *names, const struct sw_frame *frame, const struct runtime_frame *runs);
-
-/* "app!Namespace.Type.Method(int)", "libc.so.6!pause+0x32", "libc.so.6+0x1234", "?+0x7f12". Returns `text`. */
-const char *place_label(const struct place *place, char text[LABEL_BYTES]);
 
 /* A clean copy of a text, one for each; lives as long as `names`. */
 const char *names_keep(struct names *names, const char *text);

@@ -14,13 +14,12 @@ static void write_inlined(const struct place *place, FILE *file)
 
 static void write_stack(const struct stack *stack, FILE *file)
 {
-    char label[LABEL_BYTES];
     fprintf(file, "thread %" PRIu64 " %s\n", stack->tid, stack->name);
     for (uint32_t i = 0; i < stack->count; i++) {
         const struct frame *f = &stack->frames[i];
         write_inlined(f->place, file);
         fprintf(file, "frame %" PRIx64 " %" PRIx64 " %s %s %s %s\n", f->pc, f->sp, frame_kind(f), frame_source(f),
-                sw_trust_name(f->trust), place_label(f->place, label));
+                sw_trust_name(f->trust), f->place->label);
     }
     fprintf(file, "stop %s", sw_stop_name(stack->stop));
     if (!stack_is_whole(stack))
