@@ -117,8 +117,9 @@ SW_API SW_NODISCARD enum sw_status sw_self_thread_stack(uint64_t os_id, uint64_t
 SW_API uint64_t sw_self_loadable(void *arg, uint64_t from, uint64_t end);
 
 /*
- * The part of a stack that a walk from these registers may load directly, in this process: from sp as far as
- * sw_self_loadable says. For the window of a walker that walks a suspended thread.
+ * The part of a stack that a walk from these registers may load directly, in this process: from the page of sp as far
+ * as sw_self_loadable says. For the window of a walker that walks a suspended thread. What is below sp is no frame's,
+ * but a walk by the rule cache is fast only where it may load some words there.
  *
  * begin, end  The bounds of the stack that the thread is on.
  *
@@ -126,10 +127,13 @@ SW_API uint64_t sw_self_loadable(void *arg, uint64_t from, uint64_t end);
  */
 static inline struct sw_window sw_self_window(const struct sw_regs *regs, uint64_t begin, uint64_t end)
 {
-    const uint64_t sp = sw_regs_sp(regs);
-    const bool is_inside = sp >= begin && sp < end;
-    const struct sw_window window = { is_inside ? sp : 0, is_inside ? sw_self_loadable(NULL, sp, end) : 0,
-                                      is_inside ? (const uint8_t *)(uintptr_t)sp : NULL };
+    struct sw_window window = { 0, 0, NULL };
+    const uint64_t sp = sw_regs_sp(regs), page = sp & ~UINT64_C(4095);
+    if (sp < begin || sp >= end)
+        return window;
+    window.end = sw_self_loadable(NULL, sp, end);
+    window.begin = window.end == sp ? sp : page > begin ? page : begin;
+    window.bytes = (const uint8_t *)(uintptr_t)window.begin;
     return window;
 }
 

@@ -147,6 +147,12 @@ static SW_INLINE bool sw_lane_reaches(const struct sw_lane *lane, uint64_t top, 
     return kind != 0 || SW_LIKELY(cfa >= lane->least);
 }
 
+/* To be looked at one by one: where sp is outside, or is not known to be inside. */
+static inline uint64_t sw_step_single(uint64_t step)
+{
+    return step & (SW_STEP_DIRECT | SW_STEP_DIRECT_SO) ? (step & ~SW_STEP_EASY) | SW_STEP_SINGLE : step;
+}
+
 /*
  * A step as a walk with that sp can use it: without the fast lane where the walk has none or does not know the frame
  * pointer, which all easy steps keep; and to be looked at one by one where the lane's short ways are not for it: some
@@ -156,19 +162,16 @@ static inline uint64_t sw_lane_usable(const struct sw_lane *lane, uint64_t step,
 {
     if (!sw_lane_is_open(lane) || !knows_fp)
         return step & ~SW_STEP_EASY;
-    if ((step & (SW_STEP_DIRECT | SW_STEP_DIRECT_SO)) &&
-        (!lane->holds || !sw_lane_is_inside(lane, sp) || lane->machine != SW_MACHINE_X64))
-        return (step & ~SW_STEP_EASY) | SW_STEP_SINGLE;
-    return step;
+    const bool is_direct = lane->holds && sw_lane_is_inside(lane, sp) && lane->machine == SW_MACHINE_X64;
+    return is_direct ? step : sw_step_single(step);
 }
 
-/* A frame to go on from with pc, sp and fp only. False: these are not known, or sp is outside. *at is without entry. */
-static SW_INLINE bool sw_lane_enter(const struct sw_lane *lane, enum sw_machine machine, const struct sw_regs *regs,
-                                    struct sw_at *at)
+/* A frame to go on from with pc, sp and fp only. False: these are not known. *at is without entry. */
+static SW_INLINE bool sw_lane_enter(enum sw_machine machine, const struct sw_regs *regs, struct sw_at *at)
 {
     const struct sw_regs_roles *roles = sw_regs_roles_of(machine);
     const uint64_t needed = UINT64_C(1) << roles->pc | UINT64_C(1) << roles->sp | UINT64_C(1) << roles->fp;
-    if ((regs->known & needed) != needed || !sw_lane_is_inside(lane, regs->r[roles->sp]))
+    if ((regs->known & needed) != needed)
         return false;
     *at = (struct sw_at){ .pc = regs->r[roles->pc], .sp = regs->r[roles->sp], .fp = regs->r[roles->fp] };
     return true;

@@ -24,19 +24,24 @@ struct sw_transition *sw_fold_take_record(struct sw_fold *fold, uint64_t above)
 }
 
 /*
- * In this process a stack can be loaded directly, from its thread's sp on, as far as the engine says. Of the own stack,
- * the part from this function's frame up to the start is mapped, too.
+ * In this process a stack can be loaded directly, from its thread's sp on, as far as the engine says. The page of sp is
+ * mapped, and of the own stack the part from this function's frame up to the start: the fast lane wants some words
+ * below sp.
  */
 static void open_window(const struct sw_fold *fold, const struct sw_regs *start)
 {
+    enum { PAGE = 4096 };
     const struct sw_engine *engine = fold->call->engine;
     struct sw_walker *walker = &fold->call->work->walker;
     const uint64_t sp = sw_regs_sp(start), here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-    const uint64_t from = here >= walker->stack_begin && here < sp ? here : sp;
+    const uint64_t page = sp & ~(uint64_t)(PAGE - 1);
+    uint64_t from = here >= walker->stack_begin && here < sp ? here : sp;
     if ((engine->options & SW_ENGINE_OWN_PROCESS) == 0 || sp < walker->stack_begin || sp >= walker->stack_end)
         return;
     const uint64_t end =
         engine->loadable ? engine->loadable(engine->loadable_arg, from, walker->stack_end) : walker->stack_end;
+    if (from == sp && end > sp)
+        from = page > walker->stack_begin ? page : walker->stack_begin;
     walker->memory.window = (struct sw_window){ from, end, (const uint8_t *)(uintptr_t)from };
 }
 

@@ -146,16 +146,24 @@ static SW_APART size_t replay_on(struct sw_lane *lane, struct sw_at *at, bool ex
 
 /* ---- the whole walk ---- */
 
+/* The first frame's step: where sp is outside, as where the window begins with it, the first one is taken by itself. */
+static SW_INLINE bool is_easy(const struct sw_lane *lane, struct sw_at *at)
+{
+    if (SW_UNLIKELY(!sw_lane_is_inside(lane, at->sp)))
+        at->step = sw_step_single(at->step);
+    return (at->step & SW_STEP_EASY) != 0;
+}
+
 /* A frame to go on from. Replays look for what is remembered first, then for its entry. */
 static SW_INLINE bool find_place(struct sw_lane *lane, enum sw_machine machine, const struct sw_regs *regs, bool exact,
                                  struct sw_at *at)
 {
-    if (!sw_lane_enter(lane, machine, regs, at))
+    if (!sw_lane_enter(machine, regs, at))
         return false;
     if (lane->replay && !exact)
-        return true;
+        return sw_lane_is_inside(lane, at->sp);
     (void)sw_lane_find(lane, at, exact);
-    return (at->step & SW_STEP_EASY) != 0;
+    return is_easy(lane, at);
 }
 
 /*
@@ -214,8 +222,8 @@ SW_OTHERS_FRAMES static SW_APART bool ends_by_body(const struct sw_walker *walke
     const uint64_t generation = sw_cache_generation(lane->cache);
     struct sw_at at;
     lane->view.confirmed = sw_next_confirmed(generation);
-    return lane->machine == SW_MACHINE_X64 && sw_lane_enter(lane, SW_MACHINE_X64, regs, &at) &&
-           sw_walk_find_body(walker, lane, &at) == SW_COUNT_HITS && (at.step & SW_STEP_EASY) &&
+    return lane->machine == SW_MACHINE_X64 && sw_lane_enter(SW_MACHINE_X64, regs, &at) &&
+           sw_walk_find_body(walker, lane, &at) == SW_COUNT_HITS && is_easy(lane, &at) &&
            ends_from(lane, SW_MACHINE_X64, at, generation, true, left, pcs, most, count, stop);
 }
 

@@ -56,7 +56,7 @@ static size_t go_on(const struct sw_walk *walk, struct sw_lane *lane, struct sw_
     const bool exact = walk->frame.exact;
     struct sw_at at;
     *stop = SW_STOP_NONE;
-    if (!sw_lane_enter(lane, lane->machine, &walk->frame.regs, &at))
+    if (!sw_lane_enter(lane->machine, &walk->frame.regs, &at))
         return 0;
     (void)sw_lane_find(lane, &at, exact);
     const size_t count =

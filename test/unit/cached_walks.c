@@ -10,6 +10,7 @@
 #include "code/map/tree.h"
 #include "fast/cache.h"
 #include "walk/batch.h"
+#include "walk/scratch.h"
 
 #include <snapwalk/analysis_cache.h>
 #include <snapwalk/cache.h>
@@ -374,8 +375,32 @@ static bool stop_at_a_return_address(void *arg, const struct sw_frame *frame)
     return frame->exact || frame->code.id != 'a';
 }
 
+/* Whether a walk by the rule cache gets by without a frame that is made whole. */
+static bool is_quick(const struct sw_walker *walker, const struct sw_regs *start)
+{
+    struct sw_walker ways[WAYS];
+    struct sw_walk *slow = &sw_walk_scratch_of(&world.scratch)->whole;
+    put_ways(ways, walker);
+    slow->walker = NULL;
+    walk_addresses(&cached, &ways[0], start, true, MOST);
+    return slow->walker == NULL;
+}
+
+/* Windows that begin near the start's sp. The first frame is large, so that it is left quickly from all of them. */
+static void addresses_by_windows_from_sp(const struct sw_walker *walker, const struct sw_regs *start)
+{
+    struct sw_walker near = *walker;
+    for (unsigned words = 0; words < SW_SLOT_NEAR + 2; words++) {
+        near.memory.window.begin = sw_regs_sp(start) - SW_WORD * words;
+        near.memory.window.bytes = (const uint8_t *)(uintptr_t)near.memory.window.begin;
+        compare_addresses(&near, start, true, MOST);
+        assert_int_equal(is_quick(&near, start), is_quick(walker, start));
+    }
+}
+
 static void addresses_all_ways(void)
 {
+    volatile uint8_t room[SW_LANE_BELOW] = { 0 };
     struct sw_regs start, inside;
     struct sw_walker walker;
     sw_self_capture(&start);
@@ -398,6 +423,8 @@ static void addresses_all_ways(void)
     walker.max_frames = 0;
     compare_addresses(&walker, &start, false, MOST); /* as if it had been called from there */
     compare_addresses(&walker, &inside, true, MOST);
+    addresses_by_windows_from_sp(&walker, &start);
+    assert_int_equal(room[0], 0);
     inside.known &= ~(UINT64_C(1) << SW_X64_RBP);
     inside.r[SW_X64_RBP] = sw_regs_sp(&inside) + 64;
     compare_addresses(&walker, &inside, false, MOST);

@@ -706,7 +706,7 @@ static void threads_are_listed_the_lowest_first(void **state)
     assert_int_equal(sw_self_threads(ids, 64, NULL), SW_E_ARGUMENT);
 }
 
-static void the_window_begins_at_sp_and_ends_with_the_stack(void **state)
+static void the_window_begins_with_the_page_of_sp_and_ends_with_the_stack(void **state)
 {
     struct sw_regs regs;
     uint64_t begin, end;
@@ -714,9 +714,10 @@ static void the_window_begins_at_sp_and_ends_with_the_stack(void **state)
     assert_int_equal(sw_self_stack(&begin, &end), SW_OK);
     sw_self_capture(&regs);
     const struct sw_window window = sw_self_window(&regs, begin, end);
-    assert_int_equal(window.begin, sw_regs_sp(&regs));
+    assert_int_equal(window.begin, sw_regs_sp(&regs) / 4096 * 4096);
     assert_int_equal(window.end, end);
     assert_int_equal((uintptr_t)window.bytes, window.begin);
+    assert_int_equal(sw_self_window(&regs, sw_regs_sp(&regs) - 8, end).begin, sw_regs_sp(&regs) - 8);
     assert_int_equal(sw_self_window(&regs, begin, begin).end, 0);
 }
 
@@ -746,7 +747,7 @@ int main(void)
         cmocka_unit_test(the_signal_from_elsewhere_does_nothing),
         cmocka_unit_test(a_signal_that_is_in_use_is_refused_and_an_own_one_given_back),
         cmocka_unit_test(threads_are_listed_the_lowest_first),
-        cmocka_unit_test(the_window_begins_at_sp_and_ends_with_the_stack),
+        cmocka_unit_test(the_window_begins_with_the_page_of_sp_and_ends_with_the_stack),
         cmocka_unit_test(strange_ids_are_refused),
         cmocka_unit_test(two_threads_may_suspend_the_same_one),
     };
