@@ -12,6 +12,7 @@
 #include "watch.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -99,6 +100,13 @@ static enum exit_code look_often(struct target *target, struct names *names, con
     return EXIT_DONE;
 }
 
+/* Stops of threads that are traced are no news: the kernel would wake this thread for each of them. */
+static void ignore_stops(void)
+{
+    const struct sigaction action = { .sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP };
+    (void)sigaction(SIGCHLD, &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
     static struct target target;
@@ -107,6 +115,7 @@ int main(int argc, char **argv)
     char root[PATH_MAX], program[PATH_MAX];
     if (!options_read(argc, argv, &options, &code))
         return (int)code;
+    ignore_stops();
     open_target(&target, &options);
     if (options.core)
         snprintf(root, sizeof root, "%s", options.sysroot ? options.sysroot : "");

@@ -37,6 +37,17 @@ static void settle(struct sw_process *process)
     process->thread_count = 0;
 }
 
+/* A stop of the whole process ends when none of its threads is held any more. */
+static void note_end_of_stop(struct sw_process *process)
+{
+    for (size_t i = 0; i < process->thread_count; i++)
+        if (process->threads[i].held_by_stop)
+            return;
+    if (process->stop_began)
+        process->stopped_ns = sw_os_now() - process->stop_began;
+    process->stop_began = 0;
+}
+
 /* ------------------------------------------------------------------ calls, made by the tracer */
 
 struct request {
@@ -79,6 +90,7 @@ enum sw_status sw_process_on_tracer(struct sw_process *process, sw_process_call 
     struct request request = { process, call, arg, SW_OK };
     const enum sw_status status = sw_tracer_call(&process->tracer, make_call, reap_ended, &request);
     settle(process);
+    note_end_of_stop(process);
     if (request.status == SW_E_OS || request.status == SW_E_PERMISSION)
         errno = process->error; /* the tracer has an errno of its own */
     return status == SW_OK ? request.status : status;

@@ -30,7 +30,10 @@
 
 #define STOP_TIMEOUT_NS UINT64_C(2000000000) /* for threads that get no processor */
 
-enum { LATE_ROUND = 32 }; /* of waiting: about a millisecond */
+enum {
+    LATE_ROUND = 32, /* of waiting: about a millisecond */
+    MANY = 4         /* threads: to wake so many takes as long as to start a tracer */
+};
 
 /* ------------------------------------------------------------------ the list of seized threads */
 
@@ -218,25 +221,35 @@ bool sw_process_detach(struct sw_process *process, struct sw_process_thread *thr
     return true;
 }
 
+/* Whether a thread is held by the suspender, too. */
+static bool is_suspended(const struct sw_process *process)
+{
+    for (size_t i = 0; i < process->thread_count; i++)
+        if (process->threads[i].suspend_count)
+            return true;
+    return false;
+}
+
 /*
- * Releases the threads that sw_process_stop holds. The leader comes last: its end is reported only after that of all
- * others.
+ * Releases the threads that sw_process_stop holds. Many are left to the end of the tracer, which lets all go in one go
+ * (process_calls.c): one by one each of them takes a processor from the tracer when it wakes. The leader comes last:
+ * its end is reported only after that of all others.
  */
 static void release_threads(struct sw_process *process)
 {
     process->maps_valid = process->stop.is_begun = false;
+    for (size_t i = 0; i < process->thread_count; i++)
+        process->threads[i].held_by_stop = false;
+    if (process->thread_count >= MANY && !is_suspended(process))
+        return;
     for (size_t i = process->thread_count; i-- > 0;) {
         struct sw_process_thread *thread = &process->threads[i];
-        thread->held_by_stop = false;
         if (thread->tid != process->pid && thread->suspend_count == 0 && sw_process_detach(process, thread))
             sw_process_remove_thread(process, thread);
     }
     struct sw_process_thread *leader = sw_process_find_thread(process, (uint64_t)process->pid);
     if (leader && leader->suspend_count == 0 && sw_process_detach(process, leader))
         sw_process_remove_thread(process, leader);
-    if (process->stop_began)
-        process->stopped_ns = sw_os_now() - process->stop_began;
-    process->stop_began = 0;
 }
 
 /* ------------------------------------------------------------------ all threads */
