@@ -19,6 +19,7 @@ extern "C" {
 #endif
 
 struct sw_jitdump;
+struct sw_process;
 
 /*
  * Makes a reader; frees a reader (NULL is allowed). What it has registered stays where it is.
@@ -72,6 +73,17 @@ SW_API SW_NODISCARD enum sw_status sw_jitdump_feed(struct sw_jitdump *jitdump, c
  */
 SW_API SW_NODISCARD enum sw_status sw_jitdump_read_process(struct sw_jitdump *jitdump, int pid,
                                                            struct sw_images *images, struct sw_codemap *codemap);
+
+/*
+ * The same by the memory map that the process had in its last capture, which is not read again for it.
+ *
+ * process  Captured (sw_process_capture); else its map is read.
+ *
+ * Returns  As sw_jitdump_read_process. SW_E_GONE: also if it has begun another program since it was captured.
+ * Memory   As sw_jitdump_read. Threads  As that; one call on a process at a time. Signals  Not safe.
+ */
+SW_API SW_NODISCARD enum sw_status sw_jitdump_read_captured(struct sw_jitdump *jitdump, struct sw_process *process,
+                                                            struct sw_images *images, struct sw_codemap *codemap);
 
 /*
  * Reads the jitdump file that the process of a core or a capsule had mapped, if it is still there, once. Without it

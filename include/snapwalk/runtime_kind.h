@@ -53,7 +53,8 @@ SW_API SW_NODISCARD enum sw_status sw_runtime_at(const struct sw_memory *memory,
                                                  enum sw_runtime_kind *kind);
 
 /*
- * The runtimes of a process, as its memory map is when it is read, or of a core: by rank, one of each kind.
+ * The runtimes of a process, as its memory map was in the last capture, else is now, or of a core: by rank, one of each
+ * kind.
  *
  * runtimes  Receives the first `capacity`. May be null if that is 0.
  *

@@ -2,6 +2,7 @@
  * Jitdump files on disk: one that grows, is replaced, is another user's or a link; the one that a process has mapped.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,14 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <snapwalk/process.h>
+
+#include "host.h"
 
 #include "../support/jitdump_file.h"
 
@@ -86,6 +94,53 @@ static void the_mapped_file_is_read(void **state)
     assert_int_equal(sw_jitdump_read_process(dump_reader, 1 << 30, dump_images, dump_codemap), SW_E_GONE);
 }
 
+/* Has the file mapped until it is told; says so each time. */
+static void map_for_a_while(const char *path, const int ends[2])
+{
+    char byte = 0;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, open(path, O_RDONLY | O_CLOEXEC), 0);
+    while (page != MAP_FAILED && write(ends[1], &byte, 1) == 1 && read(ends[1], &byte, 1) == 1)
+        munmap(page, 4096);
+    _exit(1);
+}
+
+/* The map is that of the capture: the child has unmapped the file since. */
+static void the_captured_file_is_read(void **state)
+{
+    HOST_NEEDS(host_can_trace(), "ptrace");
+    char folder[] = "/tmp/jitdump-test-XXXXXX", path[64], byte = 0;
+    struct sw_process *process;
+    int ends[2];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/jit-77.dump", folder);
+    dump_header(false, 62);
+    dump_load(DUMP_CODE, "captured");
+    write_file(path, "w", 0, dump_file.size);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    const pid_t child = fork();
+    if (child == 0)
+        map_for_a_while(path, ends);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    assert_int_equal(sw_process_open(NULL, child, &process), SW_OK);
+    assert_int_equal(sw_process_capture(process, 0), SW_OK);
+    assert_true(write(ends[0], &byte, 1) == 1 && read(ends[0], &byte, 1) == 1);
+    assert_int_equal(sw_jitdump_read_process(dump_reader, child, dump_images, dump_codemap), SW_E_NOT_FOUND);
+    assert_int_equal(sw_jitdump_read_captured(dump_reader, process, dump_images, dump_codemap), SW_OK);
+    dump_assert_name(DUMP_CODE, "captured");
+    assert_int_equal(sw_process_capture(process, 0), SW_OK);
+    assert_int_equal(sw_jitdump_read_captured(dump_reader, process, dump_images, dump_codemap), SW_E_NOT_FOUND);
+    assert_int_equal(sw_jitdump_read_captured(dump_reader, NULL, dump_images, dump_codemap), SW_E_ARGUMENT);
+    sw_process_close(process);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    close(ends[0]);
+    close(ends[1]);
+    unlink(path);
+    rmdir(folder);
+}
+
 static void a_link_is_refused(void **state)
 {
     char path[] = "/tmp/jitdump-test-XXXXXX";
@@ -105,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(growth_is_read, dump_set_up, dump_tear_down),
         cmocka_unit_test_setup_teardown(the_mapped_file_is_read, dump_set_up, dump_tear_down),
+        cmocka_unit_test_setup_teardown(the_captured_file_is_read, dump_set_up, dump_tear_down),
         cmocka_unit_test_setup_teardown(a_link_is_refused, dump_set_up, dump_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

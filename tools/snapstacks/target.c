@@ -73,7 +73,7 @@ static void read_perfmap(struct target *t)
 static void read_jitdump(struct target *t, const char *sysroot)
 {
     const enum sw_status status = t->core ? sw_jitdump_read_core(t->jitdump, t->core, sysroot, t->images, t->codemap)
-                                          : sw_jitdump_read_process(t->jitdump, t->pid, t->images, t->codemap);
+                                          : sw_jitdump_read_captured(t->jitdump, t->process, t->images, t->codemap);
     if (status == SW_E_NO_MEMORY)
         must(status, "jitdump file");
     else if (status != SW_OK && status != SW_E_NOT_FOUND && status != SW_E_GONE && !(t->core && status == SW_E_OS))

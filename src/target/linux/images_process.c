@@ -173,7 +173,7 @@ enum sw_status sw_process_add_captured_images(struct sw_process *process, struct
     bool *sites;
     if (!process || !images)
         return SW_E_ARGUMENT;
-    enum sw_status status = process->capture.has_maps ? SW_OK : sw_process_read_maps(process);
+    enum sw_status status = sw_process_captured_maps(process);
     if (status == SW_OK)
         status = sw_captured_sites(process, &process->alloc, &sites);
     if (status != SW_OK)

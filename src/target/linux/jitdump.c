@@ -19,6 +19,13 @@
 
 enum { PIECE = 16384, PATH_BYTES = 4096 };
 
+/* What a process has mapped. inode: 0, none was found yet. */
+struct mapped {
+    char path[PATH_BYTES];
+    uint64_t inode;
+    bool is_deleted;
+};
+
 /* Up to the size that the file had at the start. What does not move on has ended. */
 static enum sw_status feed_file(struct sw_jitdump *jitdump, int fd, uint64_t end, struct sw_images *images,
                                 struct sw_codemap *codemap)
@@ -65,44 +72,66 @@ enum sw_status sw_jitdump_read(struct sw_jitdump *jitdump, const char *path, str
 }
 
 /* Where the process has it. A process that has changed its root may have mapped it before. */
-static enum sw_status read_mapped(struct sw_jitdump *jitdump, int pid, const char *path, uint64_t inode,
+static enum sw_status read_mapped(struct sw_jitdump *jitdump, int pid, const struct mapped *mapped,
                                   struct sw_images *images, struct sw_codemap *codemap)
 {
     char root[SW_PROC_PATH_BYTES];
+    if (mapped->inode == 0)
+        return SW_E_NOT_FOUND;
+    if (mapped->is_deleted)
+        return SW_E_OS;
     snprintf(root, sizeof root, "/proc/%d/root", pid);
-    const enum sw_status status = read_in(jitdump, root, path, inode, images, codemap);
-    return status == SW_E_OS ? read_in(jitdump, NULL, path, inode, images, codemap) : status;
+    const enum sw_status status = read_in(jitdump, root, mapped->path, mapped->inode, images, codemap);
+    return status == SW_E_OS ? read_in(jitdump, NULL, mapped->path, mapped->inode, images, codemap) : status;
 }
 
-static bool find_mapped(const struct sw_os_text *maps, struct sw_map *map, char path[PATH_BYTES], bool *deleted)
+static bool is_jitdump(const struct sw_map *map, struct mapped *mapped)
+{
+    if (map->inode == 0 || sw_maps_path(map, mapped->path, PATH_BYTES, &mapped->is_deleted) != SW_OK ||
+        !sw_jitdump_is_path(mapped->path))
+        return false;
+    mapped->inode = map->inode;
+    return true;
+}
+
+static void find_mapped(const struct sw_os_text *maps, struct mapped *mapped)
 {
     struct sw_maps_text text = { maps->bytes, maps->bytes + maps->size, 0 };
-    while (sw_maps_next(&text, map))
-        if (sw_maps_path(map, path, PATH_BYTES, deleted) == SW_OK && sw_jitdump_is_path(path))
-            return true;
-    return false;
+    struct sw_map map;
+    while (sw_maps_next(&text, &map) && !is_jitdump(&map, mapped))
+        continue;
 }
 
 enum sw_status sw_jitdump_read_process(struct sw_jitdump *jitdump, int pid, struct sw_images *images,
                                        struct sw_codemap *codemap)
 {
     const struct sw_alloc alloc = sw_alloc_resolve(NULL);
+    struct mapped mapped = { .inode = 0 };
     struct sw_os_text maps;
-    struct sw_map map;
-    char path[PATH_BYTES];
-    bool deleted;
+    char path[SW_PROC_PATH_BYTES];
     if (!jitdump || pid <= 0)
         return SW_E_ARGUMENT;
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    enum sw_status status = sw_os_read_file(&alloc, path, &maps);
+    const enum sw_status status = sw_os_read_file(&alloc, path, &maps);
     if (status != SW_OK)
         return status;
-    const bool found = find_mapped(&maps, &map, path, &deleted);
-    const uint64_t inode = map.inode;
+    find_mapped(&maps, &mapped);
     sw_os_free_text(&alloc, &maps);
-    if (!found)
-        return SW_E_NOT_FOUND;
-    return deleted ? SW_E_OS : read_mapped(jitdump, pid, path, inode, images, codemap);
+    return read_mapped(jitdump, pid, &mapped, images, codemap);
+}
+
+enum sw_status sw_jitdump_read_captured(struct sw_jitdump *jitdump, struct sw_process *process,
+                                        struct sw_images *images, struct sw_codemap *codemap)
+{
+    struct mapped mapped = { .inode = 0 };
+    if (!jitdump || !process)
+        return SW_E_ARGUMENT;
+    const enum sw_status status = sw_process_captured_maps(process);
+    if (status != SW_OK)
+        return status;
+    for (size_t i = 0; i < process->map_count && !is_jitdump(&process->maps[i], &mapped); i++)
+        continue;
+    return read_mapped(jitdump, process->live_tid, &mapped, images, codemap);
 }
 
 enum sw_status sw_jitdump_read_core(struct sw_jitdump *jitdump, const struct sw_core *core, const char *sysroot,

@@ -242,3 +242,10 @@ enum sw_status sw_process_read_maps(struct sw_process *process)
     process->capture.has_maps = status == SW_OK;
     return status;
 }
+
+enum sw_status sw_process_captured_maps(struct sw_process *process)
+{
+    if (!process->capture.has_maps)
+        return sw_process_read_maps(process);
+    return has_left_captured(process) ? SW_E_GONE : SW_OK;
+}

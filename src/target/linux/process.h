@@ -91,7 +91,7 @@ struct sw_process_capture {
     size_t store_size;
     size_t store_room;
     uint64_t pac_mask;
-    bool has_maps;              /* the memory map was read since */
+    bool has_maps;              /* the memory map was read in the stop, or since */
     struct sw_page_cache pages; /* of the memory that is not copied, as far as it was read since */
 };
 
@@ -226,8 +226,8 @@ const struct sw_process_captured *sw_process_find_captured(const struct sw_proce
 void sw_process_drop_capture(struct sw_process *process);
 
 /*
- * process_capture.c. begin_capture: forgets the last one and reads the memory map; most: receives how much of a stack
- * to copy. add_captured: copies the stack of a thread that stands, or sleeps. tls: its thread pointer, 0: unknown.
+ * process_capture.c. begin_capture: forgets the last one; most: receives how much of a stack to copy. add_captured:
+ * copies the stack of a thread that stands, or sleeps. tls: its thread pointer, 0: unknown.
  */
 enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack_bytes, size_t *most);
 enum sw_status sw_process_add_captured(struct sw_process *process, int tid, const struct sw_regs *regs, uint64_t tls,
@@ -246,9 +246,10 @@ enum sw_status sw_process_read_text(const struct sw_process *process, const char
 
 /*
  * read_maps: reads the memory map again, unless the process has been stopped since the last time, and parses it if it
- * has changed. forget_maps: frees it.
+ * has changed. captured_maps: only if the last capture has none. forget_maps: frees it.
  */
 enum sw_status sw_process_read_maps(struct sw_process *process);
+enum sw_status sw_process_captured_maps(struct sw_process *process);
 void sw_process_forget_maps(struct sw_process *process);
 
 /*

@@ -87,9 +87,12 @@ enum sw_status sw_process_capture_asleep(struct sw_process *process, size_t stac
     int tid;
     enum sw_status status = sw_process_begin_capture(process, stack_bytes, &most);
     if (status == SW_OK)
+        status = sw_process_read_maps(process);
+    if (status == SW_OK)
         status = check_support(process);
     if (status != SW_OK)
         return status;
+    process->capture.has_maps = false; /* the process runs on: its images are those that it has afterwards */
     snprintf(path, sizeof path, "/proc/%d/task", process->pid);
     DIR *tasks = opendir(path);
     if (!tasks)

@@ -110,7 +110,9 @@ static enum sw_status capture_call(struct sw_process *process, void *arg)
     if (status != SW_OK)
         return status;
     process->capture.is_of_program = sw_process_executes(process->live_tid, &process->capture.program);
-    status = process->capture.is_of_program ? capture_threads(process, *most) : SW_E_GONE;
+    status = process->capture.is_of_program ? sw_process_read_maps(process) : SW_E_GONE;
+    if (status == SW_OK)
+        status = capture_threads(process, *most);
     const enum sw_status resumed = sw_process_resume_threads(process);
     return status == SW_OK ? resumed : status;
 }
@@ -126,10 +128,9 @@ enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack
     process->capture.is_of_program = false;
     process->capture.program = sw_process_read_program(process->live_tid);
     process->left_out.count = 0;
-    sw_page_cache_begin(&process->capture.pages, &process->alloc);
-    const enum sw_status status = sw_process_read_maps(process);
     process->capture.has_maps = false;
-    return status;
+    sw_page_cache_begin(&process->capture.pages, &process->alloc);
+    return SW_OK;
 }
 
 enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes)

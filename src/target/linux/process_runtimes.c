@@ -12,7 +12,7 @@ size_t sw_process_runtimes(struct sw_process *process, struct sw_runtime *runtim
 {
     struct sw_runtime_list list = { 0 };
     const struct sw_map *before = NULL;
-    if (!process || sw_process_read_maps(process) != SW_OK)
+    if (!process || sw_process_captured_maps(process) != SW_OK)
         return 0;
     const bool has_pages = process->capture.pages.pages.tags != NULL;
     const struct sw_memory memory = has_pages ? sw_process_captured_memory(process) : sw_process_memory(process);
