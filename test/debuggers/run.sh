@@ -239,19 +239,18 @@ python_itself() {
 
 part_python() {
     python=/usr/bin/python3
-    has "$python" && begin "$python" "$here/programs/nests.py" && look && native || return 0
-    if "$python" --version | grep -qE '^Python 3[.](11|13|14|15)[.]'; then
-        python_itself
-    else
-        echo "python: itself: skipped: structures of 3.11 and 3.13 to 3.15 are known, this is $("$python" --version)"
-    fi
+    has "$python" && begin "$python" "$here/programs/nests.py" && look && native && python_itself
 }
 
-# Other versions, of Debian's later releases, each with its own C library.
+# Other versions: those that are here, and of Debian's other releases, each with its own C library.
 part_pythons() {
-    for release in 3.13:trixie 3.14:forky 3.15:forky; do
-        version=${release%:*}
+    for version in 3.7 3.8 3.9 3.10 3.11 3.12 3.13; do
         part=python$version
+        python=$(python_of "$version") && begin "$python" "$here/programs/nests.py" && look && python_itself
+    done
+    for release in 3.9:bullseye 3.13:trixie 3.14:forky 3.15:forky; do
+        version=${release%:*}
+        part=python$version-${release#*:}
         unpacked "$part" "${release#*:}" "python$version-minimal" "libpython$version-minimal" "libpython$version-stdlib" \
             libc6 libexpat1 zlib1g libzstd1 libgcc-s1 || continue
         cp "$here/programs/nests.py" "$root/"

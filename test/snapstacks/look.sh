@@ -36,6 +36,14 @@ ends() {
     verdict $? "$name"
 }
 
+# python_of VERSION: a CPython of that version that runs: the system's, on PATH, or one that pyenv has built.
+python_of() {
+    for python in /usr/bin/python3 "$(command -v "python$1")" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1".*/bin/"python$1"; do
+        case $("$python" --version 2>&1) in "Python $1."*) echo "$python" && return 0 ;; esac
+    done
+    return 1
+}
+
 # Their standard input: a pipe that nobody writes to.
 rm -f "$out/stdin"
 mkfifo "$out/stdin"

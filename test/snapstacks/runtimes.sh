@@ -11,7 +11,7 @@ programs=test/debuggers/programs
 tool=$build/tools/snapstacks/snapstacks
 . test/snapstacks/look.sh
 "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -Iinclude -Itools/runtimes \
-    -o "$out/hostile" test/snapstacks/hostile.c tools/runtimes/hotspot*.c tools/runtimes/javascript*.c tools/runtimes/python.c \
+    -o "$out/hostile" test/snapstacks/hostile.c tools/runtimes/hotspot*.c tools/runtimes/javascript*.c tools/runtimes/python*.c \
     tools/runtimes/mono.c     tools/runtimes/peek.c tools/runtimes/characters.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
 verdict $? "hostile.c compiles"
 
@@ -44,10 +44,8 @@ fi
 hostile node "${ROUNDS:-60}" node "$programs/rooms.js"
 if command -v node >/dev/null 2>&1; then
     start node "$programs/clock.js"
-    calls_builtin() { # stopped: what runs on moves its functions while their names are read
-        kill -STOP "$pid"
+    calls_builtin() {
         "$tool" --no-lines "$pid" >"$out/seen" 2>&1
-        kill -CONT "$pid"
         grep -q 'native  [?]' "$out/seen" || grep -A2 'Builtins_CEntry' "$out/seen" | grep -q 'jit '
     }
     until_so calls_builtin
@@ -57,20 +55,36 @@ if command -v node >/dev/null 2>&1; then
 else
     echo "ok - node: built-in code that compiled code calls has a name # SKIP no node"
 fi
-if /usr/bin/python3 --version 2>/dev/null | grep -qE '^Python 3[.](11|13|14|15)[.]'; then
-    hostile python "${ROUNDS:-60}" /usr/bin/python3 "$programs/nests.py"
-    if unshare --pid --mount --fork --mount-proc true 2>"$out/seen"; then
-        start unshare --pid --mount --fork --mount-proc /usr/bin/python3 "$programs/nests.py"
-        inner=$(cat "/proc/$pid/task/$pid/children")
-        inner=${inner%% *}
-        started="$started $inner"
-        until_so sits "$inner"
-        ends 0 "python in another pid namespace" ' interp  generate  .*/nests[.]py:24$' "$tool" "$inner"
-    else
-        echo "ok - python in another pid namespace # SKIP unshare is not allowed"
-    fi
+# pythons: of all that are here, each release has structures of its own
+pythons=
+for minor in 7 8 9 10 11 12 13 14 15; do
+    python=$(python_of "3.$minor") && pythons="$pythons $python"
+done
+[ -n "$pythons" ] || echo "ok - python # SKIP no CPython 3.7 to 3.15"
+for python in $pythons; do
+    release=$("$python" --version 2>&1)
+    hostile python "${ROUNDS:-60}" "$python" "$programs/nests.py"
+    start "$python" "$programs/works.py"
+    : >"$out/works"
+    for look in $(seq "${LOOKS:-60}"); do
+        "$tool" --plain --no-lines "$pid" 2>&1 | grep -cE "^(frame .* interp .* |inlined )(<module>|work|(Work[.])?again)\$" >>"$out/works"
+    done
+    kill -KILL "$pid"
+    ! grep -vx 12 "$out/works" >"$out/seen"
+    verdict $? "$release: while it works all its calls are seen, $(grep -c . "$out/works") times"
+done
+python=$(python_of 3.11 || python_of 3.13)
+if [ -z "$python" ]; then
+    echo "ok - python in another pid namespace # SKIP no CPython 3.11 or 3.13"
+elif unshare --pid --mount --fork --mount-proc true 2>"$out/seen"; then
+    start unshare --pid --mount --fork --mount-proc "$python" "$programs/nests.py"
+    inner=$(cat "/proc/$pid/task/$pid/children")
+    inner=${inner%% *}
+    started="$started $inner"
+    until_so sits "$inner"
+    ends 0 "python in another pid namespace" ' interp  generate  .*/nests[.]py:24$' "$tool" "$inner"
 else
-    echo "ok - python: changed structures # SKIP no CPython 3.11 or 3.13 to 3.15"
+    echo "ok - python in another pid namespace # SKIP unshare is not allowed"
 fi
 
 # ---- asking Java ----
@@ -78,6 +92,11 @@ fi
 # java_frames FILE: those of methods
 java_frames() {
     awk '$1 == "frame" && /Floors[.]|java[.]/' "$1" | cut -d' ' -f4,7-
+}
+# is_warm: nothing is compiled any more, and the last that the program does is begun: seen in $out/before
+is_warm() {
+    sits "$pid" && "$tool" --plain --no-lines "$pid" >"$out/before" 2>"$out/seen" && sits "$pid" &&
+        grep -qE '(jit|interp) .*java[.]io[.]FileInputStream[.]read' "$out/before"
 }
 # is_left NAME: as it was: it runs, has said no more than "ready", and nothing of ours lies around
 is_left() {
@@ -96,7 +115,7 @@ refused() {
 
 if [ -e "$out/Floors.class" ]; then
     start java -cp "$out" Floors
-    "$tool" --plain --no-lines "$pid" >"$out/before" 2>"$out/seen"
+    until_so is_warm
     ends 0 "java is asked" '^stop root' "$tool" --plain --no-lines --ask-runtime "$pid"
     cp "$out/seen" "$out/asked"
     ! grep -q '^snapstacks:' "$out/asked" && [ "$(java_frames "$out/before")" = "$(java_frames "$out/asked")" ] && [ ! -e "/tmp/perf-$pid.map" ]

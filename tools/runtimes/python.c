@@ -1,15 +1,17 @@
 /*
- * Knows the structures of CPython that lead from a thread to its functions, their names and lines: those of 3.11 by
- * heart, of 3.13 and later what the runtime itself says of them. Other releases have others and are left alone.
+ * Knows the structures of CPython that lead from a thread to its functions and their names: those of 3.7 to 3.12 by
+ * heart, of 3.13 and later what the runtime itself says of them. Other releases have others and are left alone. Tables
+ * of lines: python_lines.c.
  *
- * Source: CPython 3.11, Include/internal/pycore_runtime.h, pycore_interp.h, pycore_frame.h, Include/cpython/pystate.h,
- * code.h, unicodeobject.h; 3.13 to 3.15, pycore_debug_offsets.h (3.13: pycore_runtime.h), pycore_interpframe_structs.h;
- * Objects/locations.md (the table of lines).
+ * Source: CPython 3.7 to 3.12, Include/internal/pycore_runtime.h, pycore_interp.h, pycore_frame.h (3.7: pystate.h),
+ * Include/cpython/pystate.h, frameobject.h, code.h, unicodeobject.h; 3.13 to 3.15, pycore_debug_offsets.h (3.13:
+ * pycore_runtime.h), pycore_interpframe_structs.h. docs/facts/python-frames.md has how they differ.
  */
 #include "python.h"
 
 #include "characters.h"
 #include "peek.h"
+#include "python_lines.h"
 
 #include <snapwalk/names.h>
 
@@ -42,30 +44,57 @@ enum place {
 };
 
 /*
- * at: offsets or, where the runtime says them (offsets of _Py_DebugOffsets), the number of the word that holds one.
- * wide: how much further the text of an object begins that is not of ASCII alone.
+ * What releases differ in.
+ *
+ * TOLD     The runtime says its offsets (_Py_DebugOffsets).
+ * RECORDS  Each frame of the interpreter has a record, a _PyCFrame, that leads to its innermost call.
+ * ENTRIES  Behind the calls of one frame of the interpreter is a call of its own.
+ * OBJECTS  Each call is an object, and is run by a frame of the interpreter of its own.
+ */
+enum { TOLD = 1, RECORDS = 2, ENTRIES = 4, OBJECTS = 8 };
+
+/*
+ * sign: what it exports and those before it do not; null: it has Py_Version. at: offsets or, where the runtime says
+ * them (TOLD), the number of the word that holds one. current: in a record. wide: how much further the text of an
+ * object begins that is not of ASCII alone.
  */
 struct release {
     uint32_t version;
-    bool is_told;
-    uint8_t wide;
+    const char *sign;
+    uint8_t has, current, wide, lines;
     uint16_t at[PLACES];
 };
+
+/* ORDER: of those that are known by a sign the latest first. */
 static const struct release releases[] = {
-    /* The innermost call and the record of the C frame that runs it are members of a _PyCFrame here. */
-    { 0x030b, false, 24, { 40, 0, 16, 8, 160, 56, 16, 32, 48, 56, 68, 72, 112, 128, 136, 184, 16, 32, 48, 16, 32 } },
-    { 0x030d, true, 16, { 5, 8, 9, 21, 25, 23, 29, 30, 29, 31, 33, 39, 35, 37, 38, 43, 69, 68, 70, 65, 66 } },
-    { 0x030e, true, 16, { 5, 8, 9, 24, 28, 26, 32, 33, 32, 34, 36, 44, 40, 42, 43, 48, 79, 78, 80, 75, 76 } },
-    { 0x030f, true, 16, { 5, 8, 9, 24, 31, 26, 40, 41, 40, 42, 44, 52, 48, 50, 51, 56, 91, 90, 92, 87, 88 } },
+    { 0x030f, NULL, TOLD | ENTRIES, 0, 16, PYTHON_LINES_LOCATIONS, { 5,  8,  9,  24, 31, 26, 40, 41, 40, 42, 44,
+                                                                     52, 48, 50, 51, 56, 91, 90, 92, 87, 88 } },
+    { 0x030e, NULL, TOLD | ENTRIES, 0, 16, PYTHON_LINES_LOCATIONS, { 5,  8,  9,  24, 28, 26, 32, 33, 32, 34, 36,
+                                                                     44, 40, 42, 43, 48, 79, 78, 80, 75, 76 } },
+    { 0x030d, NULL, TOLD | ENTRIES, 0, 16, PYTHON_LINES_LOCATIONS, { 5,  8,  9,  21, 25, 23, 29, 30, 29, 31, 33,
+                                                                     39, 35, 37, 38, 43, 69, 68, 70, 65, 66 } },
+    { 0x030c, NULL, RECORDS | ENTRIES, 0, 16, PYTHON_LINES_LOCATIONS, { 40, 0,   72,  8,   144, 56, 8,  0,  8,  56, 70,
+                                                                        68, 112, 128, 136, 192, 16, 32, 40, 16, 32 } },
+    { 0x030b, NULL, RECORDS, 8, 24, PYTHON_LINES_LOCATIONS, { 40, 0,   16,  8,   160, 56, 16, 32, 48, 56, 68,
+                                                              72, 112, 128, 136, 184, 16, 32, 48, 16, 32 } },
+    { 0x030a, "PyIter_Send", OBJECTS, 0, 24, PYTHON_LINES_RANGES, { 32, 0,   8,   8,   176, 24, 0,  32, 24, 96, 0,
+                                                                    40, 104, 112, 120, 0,   16, 32, 48, 16, 32 } },
+    { 0x0308, "PyCode_NewWithPosOnlyArgs", OBJECTS, 0, 24, PYTHON_LINES_STEPS, { 32,  0,  8,   8,  176, 24,  0,
+                                                                                 32,  24, 104, 0,  40,  104, 112,
+                                                                                 120, 0,  16,  32, 48,  16,  32 } },
+    { 0x0307, "_PyRuntime", OBJECTS, 0, 24, PYTHON_LINES_STEPS, { 24, 0,  8,   8,   176, 24, 0,  32, 24, 104, 0,
+                                                                  36, 96, 104, 112, 0,   16, 32, 48, 16, 32 } },
 };
 
 enum { COOKIE, VERSION, FREE_THREADED, OFFSET_MOST = 1 << 20 };
-enum { CFRAME_CURRENT = 8, OWNED_BY_INTERPRETER = 3, CODE_TAGS = 7 };
+enum { OWNED_BY_INTERPRETER = 3, CODE_TAGS = 7 };
 enum { INTERPRETERS_MOST = 256, THREADS_MOST = 100000, CHAIN_MOST = 1 << 20, LINE_TABLE_MOST = 1 << 16 };
+enum { EVALUATE_MOST = 1 << 18, HELD_MOST = 4096, LOST_MOST = 64, SAVED_BYTES = 56 };
 
 struct python {
     struct sw_memory memory;
-    uint64_t runtime;
+    struct sw_images *images;
+    uint64_t runtime, evaluate;
     const struct release *release;
     uint64_t at[PLACES];
 };
@@ -91,26 +120,40 @@ static bool are_offsets(const struct python *p)
 
 static bool read_places(struct python *p)
 {
-    if (p->release->is_told && !are_offsets(p))
+    const bool is_told = p->release->has & TOLD;
+    if (is_told && !are_offsets(p))
         return false;
     for (size_t i = 0; i < PLACES; i++) {
         p->at[i] = p->release->at[i];
-        if (p->release->is_told && (!get_at(p, p->runtime, 8 * p->at[i], &p->at[i]) || p->at[i] > OFFSET_MOST))
+        if (is_told && (!get_at(p, p->runtime, 8 * p->at[i], &p->at[i]) || p->at[i] > OFFSET_MOST))
             return false;
     }
     return true;
 }
 
-static bool open_release(struct python *p, struct sw_images *images)
+static bool is_release(const struct python *p, const struct release *release, bool has_version, uint64_t version)
 {
-    uint64_t at, version;
-    if (sw_images_symbol(images, "_PyRuntime", &p->runtime) != SW_OK ||
-        sw_images_symbol(images, "Py_Version", &at) != SW_OK || !peek(&p->memory, at, &version, sizeof version))
+    uint64_t at;
+    if (has_version)
+        return !release->sign && version >> 16 == release->version;
+    return release->sign && sw_images_symbol(p->images, release->sign, &at) == SW_OK;
+}
+
+static bool open_release(struct python *p)
+{
+    uint64_t at, version = 0;
+    if (sw_images_symbol(p->images, "_PyRuntime", &p->runtime) != SW_OK)
         return false;
-    for (size_t i = 0; i < sizeof releases / sizeof releases[0]; i++)
-        if (version >> 16 == releases[i].version)
+    const bool has_version = sw_images_symbol(p->images, "Py_Version", &at) == SW_OK;
+    if (has_version && !peek(&p->memory, at, &version, sizeof version))
+        return false;
+    for (size_t i = 0; i < sizeof releases / sizeof releases[0] && !p->release; i++)
+        if (is_release(p, &releases[i], has_version, version))
             p->release = &releases[i];
-    return p->release && read_places(p);
+    if (!p->release || !read_places(p))
+        return false;
+    return !(p->release->has & OBJECTS) ||
+           sw_images_symbol(p->images, "_PyEval_EvalFrameDefault", &p->evaluate) == SW_OK;
 }
 
 enum sw_status python_open(struct sw_images *images, const struct sw_memory *memory, struct python **python)
@@ -119,7 +162,8 @@ enum sw_status python_open(struct sw_images *images, const struct sw_memory *mem
     if (!p)
         return SW_E_NO_MEMORY;
     p->memory = *memory;
-    if (!open_release(p, images)) {
+    p->images = images;
+    if (!open_release(p)) {
         free(p);
         return SW_E_NOT_FOUND;
     }
@@ -134,13 +178,32 @@ void python_close(struct python *python)
 
 /* ---- threads ---- */
 
+/*
+ * Before 3.11 a thread is known by the address of what the C library has of it. Its number is in there, of glibc on x64
+ * and ARM64, and of musl. Source: glibc, nptl/descr.h, struct pthread, tid; musl, src/internal/pthread_impl.h.
+ */
+static bool is_thread_at(const struct python *p, uint64_t descriptor, uint64_t tid)
+{
+    static const uint16_t places[] = { 720, 208, 48, 32 };
+    int32_t id;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        if (peek(&p->memory, descriptor + places[i], &id, sizeof id) && id > 0 && (uint64_t)id == tid)
+            return true;
+    return false;
+}
+
+static bool is_thread(const struct python *p, uint64_t id, uint64_t tid)
+{
+    return p->release->has & OBJECTS ? is_thread_at(p, id, tid) : id == tid;
+}
+
 static bool find_in(const struct python *p, uint64_t interpreter, uint64_t tid, uint64_t *thread)
 {
     uint64_t id;
     if (!get(p, interpreter, INTERPRETER_THREADS, thread))
         return false;
     for (unsigned i = 0; i < THREADS_MOST && *thread; i++) {
-        if (get(p, *thread, THREAD_NATIVE_ID, &id) && id == tid)
+        if (get(p, *thread, THREAD_NATIVE_ID, &id) && is_thread(p, id, tid))
             return true;
         if (!get(p, *thread, THREAD_NEXT, thread))
             return false;
@@ -174,9 +237,22 @@ static bool get_owner(const struct python *p, uint64_t frame, uint8_t *owner)
 static bool go_up(const struct python *p, uint64_t *call)
 {
     uint8_t owner;
-    if (p->release->is_told)
+    if (p->release->has & OBJECTS)
+        return false;
+    if (p->release->has & ENTRIES)
         return get(p, *call, FRAME_PREVIOUS, call) && get_owner(p, *call, &owner) && owner < OWNED_BY_INTERPRETER;
     return get_owner(p, *call, &owner) && !owner && get(p, *call, FRAME_PREVIOUS, call); /* whether it is the last */
+}
+
+/* The calls of a record; none, where its frame has left the last one already. */
+static bool take_calls(const struct python *p, struct python_walk *walk)
+{
+    uint8_t owner;
+    if (!get_at(p, walk->record, p->release->current, &walk->calls))
+        return false;
+    if (p->release->has & ENTRIES && get_owner(p, walk->calls, &owner) && owner >= OWNED_BY_INTERPRETER)
+        walk->calls = 0;
+    return true;
 }
 
 /* A record is on the C stack, in the frame of the interpreter that runs the calls: each is above the last one. */
@@ -185,8 +261,8 @@ static bool take_record(const struct python *p, uint64_t current, struct python_
     const uint64_t last = walk->record;
     uint8_t owner;
     walk->calls = walk->record = current;
-    if (!p->release->is_told)
-        return get_at(p, current, CFRAME_CURRENT, &walk->calls) && walk->record > last;
+    if (p->release->has & RECORDS)
+        return take_calls(p, walk) && walk->record > last;
     for (unsigned i = 0; i < CHAIN_MOST && get_owner(p, walk->record, &owner); i++) {
         if (owner >= OWNED_BY_INTERPRETER)
             return walk->record > last;
@@ -221,13 +297,9 @@ static uint64_t hash_calls(const struct python *p, uint64_t call)
     return hash | 1;
 }
 
-uint64_t python_identify(const struct python *p, uint64_t tid, const struct sw_frame *frame, uint64_t caller_sp,
-                         struct python_walk *walk, uint64_t *calls)
+static uint64_t identify_record(const struct python *p, const struct sw_frame *frame, uint64_t caller_sp,
+                                struct python_walk *walk, uint64_t *calls)
 {
-    uint64_t current;
-    if (!walk->has_begun)
-        walk->is_over = !find_current(p, tid, &current) || !take_record(p, current, walk);
-    walk->has_begun = true;
     while (!walk->is_over && walk->record < sw_regs_sp(&frame->regs))
         walk->is_over = !next_record(p, walk);
     if (walk->is_over || walk->record >= caller_sp)
@@ -236,6 +308,79 @@ uint64_t python_identify(const struct python *p, uint64_t tid, const struct sw_f
     const uint64_t hash = walk->calls == walk->record ? 0 : hash_calls(p, walk->calls);
     walk->is_over = !next_record(p, walk);
     return hash;
+}
+
+/* ---- calls that are objects ---- */
+
+static bool evaluates(const struct python *p, const struct sw_frame *frame)
+{
+    char name[PYTHON_TEXT_BYTES];
+    uint64_t start;
+    return frame->lookup - p->evaluate < EVALUATE_MOST &&
+           sw_images_name(p->images, frame->lookup, name, sizeof name, &start) == SW_OK && start == p->evaluate;
+}
+
+/* What a frame has in its registers and on its stack, without what it saved of its caller's registers. */
+struct held {
+    uint64_t words[HELD_MOST / 8];
+    size_t count;
+};
+
+static void hold(const struct python *p, const struct sw_frame *frame, uint64_t caller_sp, struct held *held)
+{
+    const uint64_t sp = sw_regs_sp(&frame->regs), size = caller_sp > sp ? caller_sp - sp : 0;
+    const uint64_t most = HELD_MOST - sizeof frame->regs.r;
+    const uint64_t taken = size < SAVED_BYTES ? 0 : size - SAVED_BYTES < most ? size - SAVED_BYTES : most;
+    held->count = 0;
+    for (unsigned i = 0; i < SW_REGS_MAX; i++)
+        if (sw_regs_has(&frame->regs, i))
+            held->words[held->count++] = frame->regs.r[i];
+    if (peek(&p->memory, sp, held->words + held->count, taken & ~(uint64_t)7))
+        held->count += taken / 8;
+}
+
+static bool is_held(const struct held *held, uint64_t word)
+{
+    for (size_t i = 0; i < held->count; i++)
+        if (held->words[i] == word)
+            return true;
+    return false;
+}
+
+/* The next call that the frame holds: those before it are of frames whose code has another name. */
+static uint64_t identify_object(const struct python *p, const struct sw_frame *frame, uint64_t caller_sp,
+                                struct python_walk *walk, uint64_t *calls)
+{
+    struct held held;
+    uint64_t call = walk->calls;
+    if (walk->is_over || !evaluates(p, frame))
+        return 0;
+    hold(p, frame, caller_sp, &held);
+    for (unsigned i = 0; i < LOST_MOST && call; i++) {
+        const bool is_here = is_held(&held, call);
+        *calls = call;
+        if (!get(p, call, FRAME_PREVIOUS, &call))
+            return 0;
+        if (!is_here)
+            continue;
+        walk->calls = call;
+        return hash_calls(p, *calls);
+    }
+    return 0;
+}
+
+uint64_t python_identify(const struct python *p, uint64_t tid, const struct sw_frame *frame, uint64_t caller_sp,
+                         struct python_walk *walk, uint64_t *calls)
+{
+    const bool has_objects = p->release->has & OBJECTS;
+    uint64_t current;
+    if (!walk->has_begun) {
+        walk->is_over = !find_current(p, tid, &current) || (!has_objects && !take_record(p, current, walk));
+        walk->calls = has_objects && !walk->is_over ? current : walk->calls;
+    }
+    walk->has_begun = true;
+    return has_objects ? identify_object(p, frame, caller_sp, walk, calls)
+                       : identify_record(p, frame, caller_sp, walk, calls);
 }
 
 /* ---- names ---- */
@@ -263,59 +408,28 @@ static bool get_text(const struct python *p, uint64_t object, char text[PYTHON_T
     return used > 0;
 }
 
-static uint32_t take_varint(const uint8_t *table, size_t size, size_t *at)
+/* Of an instruction: its place in the function, in bytes. */
+static bool find_place(const struct python *p, uint64_t code, uint64_t instruction, uint64_t *place)
 {
-    uint32_t value = 0;
-    for (unsigned shift = 0; *at < size && shift < 30; shift += 6) {
-        const uint8_t byte = table[(*at)++];
-        value |= (uint32_t)(byte & 63) << shift;
-        if (!(byte & 64))
-            break;
-    }
-    return value;
-}
-
-static int take_signed(const uint8_t *table, size_t size, size_t *at)
-{
-    const uint32_t value = take_varint(table, size, at);
-    return value & 1 ? -(int)(value >> 1) : (int)(value >> 1);
-}
-
-/* The line of the instruction at `unit`, of two bytes each. Source: Objects/locations.md. */
-static int line_at(const uint8_t *table, size_t size, uint64_t unit, int line)
-{
-    uint64_t end = 0;
-    for (size_t at = 0; at < size;) {
-        const uint8_t first = table[at++];
-        const unsigned kind = first >> 3 & 15;
-        if (!(first & 128))
-            return 0;
-        if (kind >= 13 && kind <= 14)
-            line += take_signed(table, size, &at);
-        else if (kind >= 10 && kind <= 12)
-            line += (int)kind - 10;
-        for (unsigned i = 0; kind == 14 && i < 3; i++)
-            (void)take_varint(table, size, &at);
-        at += kind < 10 ? 1 : kind < 13 ? 2 : 0;
-        end += (first & 7u) + 1;
-        if (unit < end)
-            return kind == 15 ? 0 : line;
-    }
-    return 0;
+    const uint64_t begin = code + p->at[CODE_BEGIN];
+    const int32_t last = (int32_t)instruction;
+    *place = p->release->has & OBJECTS ? (uint64_t)(last < 0 ? 0 : last) : instruction - begin;
+    if (p->release->lines == PYTHON_LINES_RANGES)
+        *place *= 2;
+    return p->release->has & OBJECTS || instruction >= begin;
 }
 
 static int find_line(const struct python *p, uint64_t code, uint64_t instruction)
 {
     static uint8_t table[LINE_TABLE_MOST];
-    uint64_t lines, size;
+    uint64_t lines, size, place;
     int32_t first;
-    const uint64_t begin = code + p->at[CODE_BEGIN];
     if (!get(p, code, CODE_LINES, &lines) || !get(p, lines, BYTES_SIZE, &size) || size > LINE_TABLE_MOST ||
         !peek(&p->memory, lines + p->at[BYTES_BEGIN], table, size) ||
         !peek(&p->memory, code + p->at[CODE_FIRST_LINE], &first, sizeof first) || first < 0 || first > 1 << 30 ||
-        instruction < begin)
+        !find_place(p, code, instruction, &place))
         return 0;
-    return line_at(table, size, (instruction - begin) / 2, first);
+    return python_line((enum python_lines)p->release->lines, table, size, place, first);
 }
 
 bool python_name(const struct python *p, uint64_t *calls, struct python_call *call)

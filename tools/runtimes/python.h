@@ -1,5 +1,5 @@
 /*
- * Python: what CPython 3.11, 3.13, 3.14 or 3.15 has in memory of the functions that its threads run. No option, no
+ * Python: what CPython 3.7 to 3.15 has in memory of the functions that its threads run. No option, no
  * module, no signal; living processes and cores. Every value is the target's, and checked where it is used; chains are
  * bounded.
  */

@@ -21,6 +21,12 @@ struct chunk {
     char bytes[CHUNK_BYTES];
 };
 
+/* A place that is in the table, and has no name yet. */
+struct deferred {
+    struct place *place;
+    struct sw_frame frame;
+};
+
 /* Slots are a power of two, at most half of them used, found by open addressing. */
 struct names {
     struct naming naming;
@@ -29,6 +35,9 @@ struct names {
     const char **texts;
     size_t text_count, texts_used;
     struct chunk *chunks;
+    bool defers;
+    struct deferred *deferred;
+    size_t deferred_count, deferred_room;
 };
 
 struct names *names_create(const struct target *target, struct symbols *symbols, struct assemblies *assemblies,
@@ -55,6 +64,7 @@ void names_destroy(struct names *names)
     }
     free(names->slots);
     free(names->texts);
+    free(names->deferred);
     free(names);
 }
 
@@ -158,14 +168,50 @@ static const char *keep_label(struct names *n, const struct place *place)
     return store(n, text, strlen(text) + 1);
 }
 
+static struct place *name_place(struct names *n, const struct sw_frame *frame, const struct runtime_frame *runs)
+{
+    struct place *place = naming_place(&n->naming, frame, runs);
+    place->label = keep_label(n, place);
+    return place;
+}
+
+static struct place *defer(struct names *n, const struct sw_frame *frame)
+{
+    struct place *place = must_get(1, sizeof *place, "names");
+    *place = (struct place){ .lookup = frame->lookup, .is_exact = frame->exact };
+    if (n->deferred_count == n->deferred_room) {
+        n->deferred_room = n->deferred_room ? 2 * n->deferred_room : 256;
+        n->deferred = realloc(n->deferred, n->deferred_room * sizeof *n->deferred);
+        must(n->deferred ? SW_OK : SW_E_NO_MEMORY, "names");
+    }
+    n->deferred[n->deferred_count++] = (struct deferred){ place, *frame };
+    return place;
+}
+
+void names_defer(struct names *n)
+{
+    n->defers = true;
+}
+
+void names_settle(struct names *n)
+{
+    const struct runtime_frame runs = { 0, 0, RUNTIME_CODE };
+    n->defers = false;
+    for (size_t i = 0; i < n->deferred_count; i++) {
+        struct place *place = name_place(n, &n->deferred[i].frame, &runs);
+        *n->deferred[i].place = *place;
+        free(place);
+    }
+    n->deferred_count = 0;
+}
+
 const struct place *names_find(struct names *n, const struct sw_frame *frame, const struct runtime_frame *runs)
 {
     if (2 * n->used >= n->slot_count)
         grow_places(n);
     struct place **slot = find_place(n->slots, n->slot_count, frame->lookup, runs->identity, frame->exact);
     if (!*slot) {
-        *slot = naming_place(&n->naming, frame, runs);
-        (*slot)->label = keep_label(n, *slot);
+        *slot = n->defers && !runs->identity ? defer(n, frame) : name_place(n, frame, runs);
         n->used++;
     }
     return *slot;

@@ -38,6 +38,13 @@ void names_destroy(struct names *names);
 /* The place of a frame, runs: as runtime_identify has it. Lives as long as `names`. */
 const struct place *names_find(struct names *names, const struct sw_frame *frame, const struct runtime_frame *runs);
 
+/*
+ * Between the two, places of code have no names yet: those that are found are named by names_settle. What a runtime
+ * describes by an identity is named at once.
+ */
+void names_defer(struct names *names);
+void names_settle(struct names *names);
+
 /* A clean copy of a text, one for each; lives as long as `names`. */
 const char *names_keep(struct names *names, const char *text);
 

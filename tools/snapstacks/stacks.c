@@ -16,6 +16,7 @@ struct walking {
     struct names *names;
     struct frame *frames;
     uint32_t count, room, switches;
+    bool is_first; /* of two: what is described on the heap is not asked */
     struct runtime_walk runtime_walk;
     struct sw_scratch scratch;
 };
@@ -33,7 +34,9 @@ static void add_frame(struct walking *w, const struct sw_memory *stack, const st
     static const uint8_t kinds[] = {
         [RUNTIME_INTERPRETED] = SW_KIND_JIT, [RUNTIME_COMPILED] = SW_KIND_JIT, [RUNTIME_BUILTIN] = SW_KIND_NGEN
     };
-    const struct runtime_frame runs = runtime_identify(&w->target->runtime, &w->runtime_walk, stack, frame, caller_sp);
+    struct runtime_frame runs = { 0, 0, RUNTIME_CODE };
+    if (!w->is_first)
+        runs = runtime_identify(&w->target->runtime, &w->runtime_walk, stack, frame, caller_sp);
     if (w->count == w->room) {
         w->room = w->room ? 2 * w->room : 256;
         w->frames = must_have(realloc(w->frames, w->room * sizeof *w->frames));
@@ -160,18 +163,33 @@ static void take_all(struct walking *w, struct stacks *s, struct target *target,
     free(tids);
 }
 
-/* Naming takes longer than walking. So where a process is held while it is walked, its code is named before. */
+/*
+ * A process that has to be held is walked before, so that what walks learn of its files is known; and its code is named
+ * when it runs on, which takes longer than walking. A capsule needs what is read for names, too, so that it is held
+ * until they are known.
+ */
+static void take_held(struct walking *w, struct stacks *s, struct target *target, struct names *names)
+{
+    names_defer(names);
+    w->is_first = true;
+    take_all(w, s, target, names);
+    w->is_first = false;
+    (void)target_hold(target); /* of one that has ended, what was captured is left */
+    stacks_free(s);
+    take_all(w, s, target, names);
+    target_let_go(target);
+    names_settle(names);
+}
+
 void stacks_take(struct stacks *s, struct target *target, struct names *names)
 {
     struct walking *w = must_have(calloc(1, sizeof *w));
     w->target = target;
     w->names = names;
-    const bool is_early = target->capsule && target_hold(target);
-    take_all(w, s, target, names);
-    if (!is_early && target_hold(target)) {
-        stacks_free(s);
+    if (target_is_to_hold(target) && !(target->capsule && target_hold(target)))
+        take_held(w, s, target, names);
+    else
         take_all(w, s, target, names);
-    }
     free(w->frames);
     free(w);
 }

@@ -2,6 +2,7 @@
 #include "target.h"
 
 #include "ask.h"
+#include "pages.h"
 #include "refuse.h"
 
 #include <stdio.h>
@@ -166,6 +167,15 @@ static bool learn_all(struct target *t)
  * Runtimes are known by symbols of their files, which lie on no stack of a thread that waits; the CLR is known by its
  * memory. A capsule is for readers that know nothing of what is left out.
  */
+/* What a runtime's reader keeps: the memory of what stands, where it stands, else of the capture. */
+static size_t read_target(void *arg, uint64_t address, void *to, size_t size)
+{
+    const struct target *t = arg;
+    const struct sw_memory memory = target_memory(t);
+    return t->is_held && !t->capsule ? pages_read(t->pages, &memory, address, to, size)
+                                     : memory.read(memory.arg, address, to, size);
+}
+
 static enum sw_status add_images(struct target *t, enum sw_runtime_kind kind, bool saves)
 {
     const bool is_by_symbols =
@@ -231,7 +241,7 @@ void target_open_process(struct target *t, int pid, bool saves, bool asks)
     report_replaced(t);
     if (saves)
         begin_capsule(t, machine_of_process(t));
-    const struct sw_memory memory = target_memory(t);
+    const struct sw_memory memory = { read_target, t, { 0, 0, NULL } };
     if (found.kind != SW_RUNTIME_CLR || saves)
         runtime_open(&t->runtime, &found, pid, t->images, &memory);
     create_perfmap(t);
@@ -258,9 +268,20 @@ bool target_again(struct target *t)
     return true;
 }
 
+/* Stacks of Go, Python's calls and V8's functions are on the heap, which changes as soon as the process runs on. */
+bool target_is_to_hold(const struct target *t)
+{
+    return t->process && (t->runtime.kind == SW_RUNTIME_GO || t->runtime.python || t->runtime.v8);
+}
+
 bool target_hold(struct target *t)
 {
-    t->is_held = t->process && t->runtime.kind == SW_RUNTIME_GO && sw_process_stop(t->process) == SW_OK;
+    if (!target_is_to_hold(t))
+        return false;
+    if (!t->pages)
+        t->pages = pages_create();
+    pages_forget(t->pages);
+    t->is_held = sw_process_stop(t->process) == SW_OK;
     return t->is_held;
 }
 
@@ -317,6 +338,7 @@ void target_open_core(struct target *t, const char *path, const char *sysroot, b
 void target_close(struct target *t)
 {
     runtime_close(&t->runtime);
+    pages_destroy(t->pages);
     sw_process_close(t->process);
     sw_analysis_cache_destroy(t->analysis_cache);
     sw_cache_destroy(t->cache);

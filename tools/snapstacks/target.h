@@ -31,6 +31,7 @@ struct target {
     struct sw_cache *cache;
     struct sw_analysis_cache *analysis_cache;
     struct sw_capsule *capsule; /* null: nothing is saved */
+    struct pages *pages;        /* of what is held; null: it was not */
     struct runtime runtime;
 };
 
@@ -55,10 +56,11 @@ uint64_t *target_threads(const struct target *target, size_t *count);
 struct sw_left_out *target_left_out(const struct target *target, size_t *count);
 
 /*
- * Where a stack goes on in others that the capture has not copied, as Go's does: stops the process, so that walks are
- * of what stands. False: that is not so, or it cannot be stopped; what was captured stays. target_let_go lets it run
- * on.
+ * Where a stack goes on in others that the capture has not copied, as Go's does, or what it runs is described on the
+ * heap: stops the process, so that walks are of what stands. False: that is not so, or it cannot be stopped; what was
+ * captured stays. target_let_go lets it run on.
  */
+bool target_is_to_hold(const struct target *target);
 bool target_hold(struct target *target);
 void target_let_go(struct target *target);
 
