@@ -3,12 +3,14 @@
  * as data, as fonts are. idle vfork: the main thread waits for the child of its vfork, in uninterruptible sleep, and
  * another thread waits elsewhere.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static pthread_barrier_t barrier;
@@ -19,6 +21,33 @@ static void *stand(void *arg)
     pthread_barrier_wait(&barrier);
     (void)!read(*(int *)arg, &byte, 1);
     return NULL;
+}
+
+/* Whether the thread is in read(2). Where the system does not say in which call a thread is: true. */
+static int reads(const char *tid)
+{
+    char path[300];
+    long call = SYS_read;
+    snprintf(path, sizeof path, "/proc/self/task/%s/syscall", tid);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return 1;
+    const int count = fscanf(file, "%ld", &call);
+    fclose(file);
+    return count == 1 && call == SYS_read;
+}
+
+/* Behind the barrier threads have yet to run, which takes a while on a busy machine. */
+static void wait_until_all_read(unsigned count)
+{
+    for (unsigned reading = 0; reading < count; usleep(1000)) {
+        DIR *tasks = opendir("/proc/self/task");
+        reading = tasks ? 0 : count;
+        for (const struct dirent *task; tasks && (task = readdir(tasks)) != NULL;)
+            reading += task->d_name[0] != '.' && reads(task->d_name);
+        if (tasks)
+            closedir(tasks);
+    }
 }
 
 static void start(unsigned count, int *pipe_end)
@@ -32,6 +61,7 @@ static void start(unsigned count, int *pipe_end)
         if (pthread_create(&thread, &small, stand, pipe_end) != 0)
             exit(1);
     pthread_barrier_wait(&barrier);
+    wait_until_all_read(count);
 }
 
 static int is_mapped(const char *path)

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PERIOD_NS = 20000000, STANDS_MOST = 20 /* one part in so many */ };
+enum { PERIOD_NS = 20000000, STANDS_MOST = 20 /* one part in so many */, LEAST = 2 /* samples */ };
 
 /* What threads had used at the last sample, by ascending id. */
 struct usage {
@@ -77,9 +77,12 @@ static void say_progress(uint64_t begin, uint64_t now, unsigned seconds, unsigne
                 samples);
 }
 
-static void rest(uint64_t stopped_ns)
+/* Not longer than the time that is left: the first two samples are always taken, for one alone says nothing. */
+static void rest(uint64_t stopped_ns, uint64_t end)
 {
-    const uint64_t least = STANDS_MOST * stopped_ns, ns = least > PERIOD_NS ? least : PERIOD_NS;
+    const uint64_t now = now_ns(), left = now < end ? end - now : 0;
+    const uint64_t least = STANDS_MOST * stopped_ns, wanted = least > PERIOD_NS ? least : PERIOD_NS;
+    const uint64_t ns = wanted < left ? wanted : left;
     const struct timespec time = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
     nanosleep(&time, NULL);
 }
@@ -96,8 +99,8 @@ unsigned watch(struct target *target, struct names *names, unsigned seconds, str
         add_sample(target, &stacks, &last, hot);
         stacks_free(&stacks);
         say_progress(begin, now_ns(), seconds, ++samples);
-        rest(sw_process_stopped_ns(target->process));
-    } while (now_ns() < end && target_again(target));
+        rest(sw_process_stopped_ns(target->process), end);
+    } while ((samples < LEAST || now_ns() < end) && target_again(target));
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
     free(last.at);
