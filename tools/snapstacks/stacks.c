@@ -3,6 +3,7 @@
 
 #include "refuse.h"
 #include "runtimes/go.h"
+#include "search.h"
 
 #include <snapwalk/walk.h>
 
@@ -10,15 +11,15 @@
 #include <string.h>
 
 /* What walks need: the frames of one stack on their way, and the library's working memory. */
-enum { FRAMES_MOST = 100000, SWITCHES_MOST = 64, OTHER_STACK_MOST = 1 << 16 };
+enum { FRAMES_MOST = 100000, SWITCHES_MOST = 64, SEARCHES_MOST = 16, OTHER_STACK_MOST = 1 << 16 };
 struct walking {
     struct target *target;
     struct names *names;
     struct frame *frames;
-    uint32_t count, room, switches;
+    uint32_t count, room, switches, searches;
     bool is_first; /* of two: what is described on the heap is not asked */
     struct runtime_walk runtime_walk;
-    struct sw_scratch scratch;
+    struct sw_scratch scratch, search_scratch;
 };
 
 static void *must_have(void *memory)
@@ -28,7 +29,7 @@ static void *must_have(void *memory)
 }
 
 /* caller_sp: UINT64_MAX where the walk ended. */
-static void add_frame(struct walking *w, const struct sw_memory *stack, const struct sw_frame *frame, bool by_runtime,
+static void add_frame(struct walking *w, const struct sw_memory *stack, const struct sw_frame *frame, enum found_by by,
                       uint64_t caller_sp)
 {
     static const uint8_t kinds[] = {
@@ -46,9 +47,9 @@ static void add_frame(struct walking *w, const struct sw_memory *stack, const st
                                             .place = names_find(w->names, frame, &runs),
                                             .kind = runs.how == RUNTIME_CODE ? frame->code.kind : kinds[runs.how],
                                             .source = frame->source,
-                                            .trust = frame->trust,
-                                            .is_interpreted = runs.how == RUNTIME_INTERPRETED,
-                                            .is_by_runtime = by_runtime };
+                                            .trust = by == BY_SEARCH ? SW_TRUST_GUESS : frame->trust,
+                                            .found_by = (uint8_t)by,
+                                            .is_interpreted = runs.how == RUNTIME_INTERPRETED };
 }
 
 static bool is_in_no_code(const struct sw_frame *frame)
@@ -86,31 +87,57 @@ static bool step(struct walking *w, const struct sw_memory *stack, const struct 
     return true;
 }
 
+/* Behind code that nothing describes: a JIT compiler's that has told nobody, or what changes stacks. */
+static bool search(struct walking *w, const struct sw_walk *walk, const struct sw_walker *walker,
+                   const struct sw_frame *last, struct sw_regs *caller)
+{
+    const bool is_of_code = walk->stop == SW_STOP_NO_RULE || walk->stop == SW_STOP_LOST_REGISTER ||
+                            walk->stop == SW_STOP_BAD_PC || walk->stop == SW_STOP_SP_NOT_RISING;
+    return is_of_code && w->searches++ < SEARCHES_MOST &&
+           search_caller(walker, w->target->images, &w->search_scratch, last, caller);
+}
+
+/* What a walk goes through: its frame is added when its caller's stack pointer is known. */
+struct course {
+    struct sw_frame frame;
+    enum found_by by, next_by;
+    bool has_frame;
+};
+
 /* False: what the walk met made images known that were not registered, so that it has to be made again. */
-static bool walk_once(struct walking *w, struct sw_walk *walk, const struct sw_walker *walker,
-                      const struct sw_regs *regs)
+static bool walk_on(struct walking *w, struct sw_walk *walk, const struct sw_walker *walker,
+                    const struct sw_regs *thread, struct course *course)
 {
     struct sw_regs caller;
-    struct sw_frame frame;
-    bool is_first = true, is_by_runtime = false, next_is = false;
-    w->count = 0;
-    w->switches = 0;
-    w->runtime_walk.python = (struct python_walk){ 0 };
-    sw_walk_start(walk, walker, &w->scratch, regs, true);
     while (sw_walk_next(walk)) {
         if (is_in_no_code(&walk->frame) && target_learn(w->target, walk->frame.lookup))
             return false;
-        if (!is_first)
-            add_frame(w, &walker->memory, &frame, is_by_runtime, sw_regs_sp(&walk->frame.regs));
-        is_first = false;
-        frame = walk->frame;
-        is_by_runtime = next_is;
-        next_is = w->count < FRAMES_MOST && step(w, &walker->memory, regs, &frame, &caller);
-        if (next_is)
+        if (course->has_frame)
+            add_frame(w, &walker->memory, &course->frame, course->by, sw_regs_sp(&walk->frame.regs));
+        *course = (struct course){ walk->frame, course->next_by, BY_WALK, true };
+        if (w->count < FRAMES_MOST && step(w, &walker->memory, thread, &course->frame, &caller)) {
+            course->next_by = BY_RUNTIME;
             sw_walk_start(walk, walker, &w->scratch, &caller, false);
+        }
     }
-    if (!is_first)
-        add_frame(w, &walker->memory, &frame, is_by_runtime, UINT64_MAX);
+    return true;
+}
+
+static bool walk_once(struct walking *w, struct sw_walk *walk, const struct sw_walker *walker,
+                      const struct sw_regs *regs)
+{
+    struct course course = { 0 };
+    struct sw_regs caller = *regs;
+    w->count = w->switches = w->searches = 0;
+    w->runtime_walk.python = (struct python_walk){ 0 };
+    do {
+        sw_walk_start(walk, walker, &w->scratch, &caller, !course.has_frame);
+        if (!walk_on(w, walk, walker, regs, &course))
+            return false;
+        course.next_by = BY_SEARCH;
+    } while (course.has_frame && search(w, walk, walker, &course.frame, &caller));
+    if (course.has_frame)
+        add_frame(w, &walker->memory, &course.frame, course.by, UINT64_MAX);
     return true;
 }
 
@@ -265,7 +292,8 @@ const char *frame_kind(const struct frame *frame)
 
 const char *frame_source(const struct frame *frame)
 {
-    return frame->is_by_runtime ? "runtime" : sw_source_name(frame->source);
+    static const char *const names[] = { [BY_RUNTIME] = "runtime", [BY_SEARCH] = "search" };
+    return frame->found_by ? names[frame->found_by] : sw_source_name(frame->source);
 }
 
 bool stack_is_whole(const struct stack *stack)

@@ -7,12 +7,15 @@
 #include "names.h"
 #include "target.h"
 
+/* How a frame was found: by the library's walk, by what the runtime knows of its frames, by a search (search.h). */
+enum found_by { BY_WALK, BY_RUNTIME, BY_SEARCH };
+
 /* kind: JIT for what an interpreter executes, NGEN for functions that a runtime brings with it. */
 struct frame {
     uint64_t pc, sp;
     const struct place *place;
-    uint8_t kind, source, trust;
-    bool is_interpreted, is_by_runtime; /* how it was found: the runtime's knowledge of its frames */
+    uint8_t kind, source, trust, found_by;
+    bool is_interpreted;
 };
 
 enum { NO_STACK = UINT32_MAX };
@@ -47,7 +50,7 @@ struct stacks {
 void stacks_take(struct stacks *stacks, struct target *target, struct names *names);
 void stacks_free(struct stacks *stacks);
 
-/* "interp", or what kind of code it is; "runtime", or where the rule came from. */
+/* "interp", or what kind of code it is; "runtime", "search", or where the rule came from. */
 const char *frame_kind(const struct frame *frame);
 const char *frame_source(const struct frame *frame);
 

@@ -3,6 +3,7 @@
  * stack in one block, and colours where they are wanted.
  */
 #include "output.h"
+#include "why.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -117,6 +118,9 @@ static void write_frame(const struct report *r, FILE *file, uint32_t number, con
 /* Stubs belong to the side that they lead to, so that a transition is marked once. */
 static void write_transition(const struct report *r, FILE *file, const struct frame *callee, const struct frame *caller)
 {
+    if (caller->found_by == BY_SEARCH)
+        paint_text(r, file, INK_WARN,
+                   "       ---- found by a search: frames may be missing, or be of an earlier call ----\n");
     if (is_managed(callee) == is_managed(caller) || caller->kind == SW_KIND_STUB)
         return;
     paint_text(r, file, INK_DIM,
@@ -175,14 +179,14 @@ static void write_threads(const struct report *r, FILE *file, const struct stack
 
 static void write_block(const struct report *r, FILE *file, const struct stack *stack)
 {
+    char why[WHY_BYTES];
     if (stack->alike > 1)
         write_threads(r, file, stack);
     else
         paint(r, file, INK_HEAD, "thread %" PRIu64 " \"%s\"\n", stack->tid, stack->name);
     write_frames(r, file, stack);
     if (!stack_is_whole(stack))
-        paint(r, file, INK_WARN, "  cut: %s (%s, pc %" PRIx64 ", address %" PRIx64 ")\n", sw_stop_name(stack->stop),
-              sw_status_name(stack->fault.status), stack->fault.pc, stack->fault.address);
+        paint(r, file, INK_WARN, "  cut: %s: %s\n", sw_stop_name(stack->stop), why_cut(stack, why));
     else if (r->is_verbose)
         paint(r, file, INK_DIM, "  end: %s\n", sw_stop_name(stack->stop));
     putc_unlocked('\n', file);

@@ -1,0 +1,153 @@
+/*
+ * Finds return addresses as debuggers do that scan stacks, and holds each against the tables. A word that lies on the
+ * stack from an earlier call may lead to a root, too, by the frame from which that call came: but there another
+ * function is called.
+ */
+#include "search.h"
+
+#include <snapwalk/names.h>
+
+#include <string.h>
+
+enum {
+    BYTES_MOST = 1 << 16,
+    WALKS_MOST = 64,
+    FRAMES_MOST = 4096,
+    PART_BYTES = 4096,
+    CALL_MOST = 7,
+    NAME_BYTES = 256,
+    CALLS_HELD = 9
+};
+
+static bool is_root(enum sw_stop stop)
+{
+    return stop >= SW_STOP_ROOT && stop <= SW_STOP_ROOT_BASE;
+}
+
+static bool is_in_file(const struct sw_walker *walker, uint64_t address)
+{
+    struct sw_image image;
+    return sw_images_find(walker->images, address - 1, &image) == SW_OK;
+}
+
+/* FF /2 with these operand bytes takes so many in all; 0: it is no call. */
+static size_t indirect_call_size(uint8_t operand)
+{
+    const unsigned mode = operand >> 6, base = operand & 7;
+    if ((operand >> 3 & 7) != 2)
+        return 0;
+    if (mode == 3)
+        return 2;
+    const size_t displacement = mode == 1 ? 1 : mode == 2 || base == 5 ? 4 : 0;
+    return (base == 4 ? 3 : 2) + displacement;
+}
+
+/* Whether the instruction in front of an address is a call, as far as its bytes say. */
+static bool is_behind_call(const struct sw_walker *walker, uint64_t address)
+{
+    uint8_t code[CALL_MOST];
+    if (walker->memory.read(walker->memory.arg, address - CALL_MOST, code, sizeof code) != sizeof code)
+        return false;
+    if (code[CALL_MOST - 5] == 0xe8)
+        return true;
+    for (size_t size = 2; size <= CALL_MOST; size++)
+        if (code[CALL_MOST - size] == 0xff && indirect_call_size(code[CALL_MOST - size + 1]) == size)
+            return true;
+    return false;
+}
+
+static bool is_jit(const struct sw_walker *walker, const struct sw_frame *frame)
+{
+    return frame->code.begin == frame->code.end && !is_in_file(walker, frame->lookup + 1);
+}
+
+static bool is_jump_by_table(const struct sw_walker *walker, uint64_t address)
+{
+    uint8_t code[12] = { 0 };
+    (void)!walker->memory.read(walker->memory.arg, address, code, sizeof code);
+    const uint8_t *at = memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0 ? code + 4 : code;
+    at += *at == 0xf2;
+    return at[0] == 0xff && at[1] == 0x25;
+}
+
+/* Where the function around an address begins, if that is known; cold: it is a part that was put elsewhere. */
+static bool find_begin(const struct sw_images *images, uint64_t address, uint64_t *begin, bool *cold)
+{
+    char name[NAME_BYTES];
+    if (sw_images_name(images, address, name, sizeof name, begin) != SW_OK)
+        return false;
+    *cold = strstr(name, ".cold") || strstr(name, ".part");
+    return true;
+}
+
+/* Whether a call of a known function, in front of `address`, is of another than the known one at pc. */
+static bool calls_another(const struct sw_walker *walker, const struct sw_images *images, uint64_t address, uint64_t pc)
+{
+    uint8_t call[5];
+    int32_t distance;
+    uint64_t called, running;
+    bool cold;
+    if (walker->memory.read(walker->memory.arg, address - sizeof call, call, sizeof call) != sizeof call ||
+        call[0] != 0xe8)
+        return false;
+    memcpy(&distance, call + 1, sizeof distance);
+    const uint64_t target = address + (uint64_t)(int64_t)distance;
+    return !is_jump_by_table(walker, target) && find_begin(images, target, &called, &cold) && called == target &&
+           find_begin(images, pc - 1, &running, &cold) && running != target && !cold;
+}
+
+/*
+ * Behind the first frame, which is the guess, each is stated by a table and borne out. A frame that was reached by a
+ * jump, from the function that was called, is taken for one of an earlier call: it will be missing.
+ */
+static bool is_borne_out(const struct sw_walker *walker, const struct sw_images *images, struct sw_scratch *scratch,
+                         const struct sw_regs *regs)
+{
+    struct sw_walk walk;
+    unsigned count = 0;
+    uint64_t callee = 0;
+    sw_walk_start(&walk, walker, scratch, regs, false);
+    while (sw_walk_next(&walk)) {
+        const uint64_t pc = sw_regs_pc(&walk.frame.regs);
+        if (++count > FRAMES_MOST || walk.frame.trust < SW_TRUST_EXACT ||
+            (count > 1 && count <= CALLS_HELD && calls_another(walker, images, pc, callee)))
+            return false;
+        callee = pc;
+        if (count > 2 && is_jit(walker, &walk.frame))
+            return is_behind_call(walker, pc);
+    }
+    return count > 1 && is_root(walk.stop);
+}
+
+static struct sw_regs regs_at(const struct sw_regs *callee, uint64_t pc, uint64_t sp)
+{
+    struct sw_regs regs = { .machine = callee->machine };
+    sw_regs_set(&regs, SW_X64_RIP, pc);
+    sw_regs_set(&regs, SW_X64_RSP, sp);
+    return regs;
+}
+
+bool search_caller(const struct sw_walker *walker, const struct sw_images *images, struct sw_scratch *scratch,
+                   const struct sw_frame *last, struct sw_regs *caller)
+{
+    uint64_t part[PART_BYTES / 8];
+    const uint64_t begin = (sw_regs_sp(&last->regs) + 7) & ~UINT64_C(7);
+    unsigned walks = 0;
+    size_t got = 0;
+    if (walker->machine != SW_MACHINE_X64 || !sw_regs_has(&last->regs, SW_X64_RSP))
+        return false;
+    for (uint64_t at = begin; at - begin < BYTES_MOST && walks < WALKS_MOST; at += 8) {
+        const size_t index = (size_t)((at - begin) % PART_BYTES / 8);
+        if (index == 0)
+            got = walker->memory.read(walker->memory.arg, at, part, sizeof part) / 8;
+        if (index >= got)
+            return false;
+        if (!is_in_file(walker, part[index]) || !is_behind_call(walker, part[index]))
+            continue;
+        walks++;
+        *caller = regs_at(&last->regs, part[index], at + 8);
+        if (is_borne_out(walker, images, scratch, caller))
+            return true;
+    }
+    return false;
+}
