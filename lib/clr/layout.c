@@ -1,6 +1,6 @@
 /*
- * The data contract descriptor of CoreCLR: a table of the runtime's own structures, made for debuggers. Knows its
- * layout, and enough JSON to skip what was not asked for; refuses to know what the offsets are used for.
+ * The data contract descriptor of CoreCLR: a table of the runtime's own structures, made for debuggers. Knows what
+ * it names; refuses to know what the offsets are used for.
  *
  *   descriptor   u64 magic, u32 flags, u32 size of the text, u64 address of the text, u32 count of pointers, u32,
  *                u64 address of the pointers, to which globals such as [[20], "pointer"] refer
@@ -12,11 +12,12 @@
 #include "clr/runtime.h"
 
 #include "base/bytes.h"
+#include "clr/json.h"
 
 #include <assert.h>
 #include <string.h>
 
-enum { LONGEST_TEXT = 1 << 20, DEEPEST = 16, DESCRIPTOR_SIZE = 40 };
+enum { LONGEST_TEXT = 1 << 20, DESCRIPTOR_SIZE = 40 };
 
 static const uint64_t magic = UINT64_C(0x0043414443434e44); /* "DNCCDAC" */
 
@@ -141,180 +142,14 @@ static const struct contract {
     { "Exception", 1, false },
 };
 
-/* ---- JSON, as far as needed ---- */
-
-/* A position in the text; at the end after an error. */
-struct text {
-    const char *at;
-    const char *end;
-};
-
-static char peek(struct text *t)
-{
-    while (t->at < t->end && (*t->at == ' ' || *t->at == '\n' || *t->at == '\t' || *t->at == '\r'))
-        t->at++;
-    return t->at < t->end ? *t->at : 0;
-}
-
-static bool take(struct text *t, char wanted)
-{
-    if (peek(t) != wanted)
-        return false;
-    t->at++;
-    return true;
-}
-
-/* The content of a string between its quotes; escapes are not undone. */
-static struct text string(struct text *t)
-{
-    struct text inner = { t->end, t->end };
-    if (!take(t, '"'))
-        return inner;
-    inner.at = t->at;
-    while (t->at < t->end && *t->at != '"')
-        t->at += *t->at == '\\' && t->end - t->at > 1 ? 2 : 1;
-    inner.end = t->at;
-    t->at += t->at < t->end;
-    return inner;
-}
-
-/* Skips one value in brackets, counting them; strings are skipped whole. */
-static bool skip_brackets(struct text *t)
-{
-    int depth = 0;
-    while (t->at < t->end && *t->at != 0) {
-        const char c = *t->at;
-        if (c == '"') {
-            (void)string(t);
-            continue;
-        }
-        t->at++;
-        if (c < '[') /* most characters: numbers, commas, colons */
-            continue;
-        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-        if (depth <= 0 || depth > DEEPEST)
-            return depth == 0;
-    }
-    return false;
-}
-
-/* The content of a string between its quotes, or a number or word as it stands. */
-static struct text word(struct text *t)
-{
-    static const char ends[] = " \n\t\r,:\"{}[]";
-    if (peek(t) == '"')
-        return string(t);
-    struct text inner = *t;
-    while (t->at < t->end && *t->at != 0 && !strchr(ends, *t->at))
-        t->at++;
-    inner.end = t->at;
-    return inner;
-}
-
-/* Skips one value. False: nothing follows it. */
-static bool skip(struct text *t)
-{
-    const char first = peek(t);
-    if (first != '{' && first != '[')
-        (void)word(t);
-    else if (!skip_brackets(t))
-        return false;
-    return peek(t) == ',' || peek(t) == '}' || peek(t) == ']';
-}
-
-static bool equals(struct text word, const char *name)
-{
-    const size_t size = strlen(name);
-    return (size_t)(word.end - word.at) == size && memcmp(word.at, name, size) == 0;
-}
-
-/* Moves *t, which is inside of an object, behind the colon of that key. */
-static bool find_key(struct text *t, const char *key)
-{
-    while (peek(t) == '"') {
-        const struct text name = string(t);
-        if (!take(t, ':'))
-            return false;
-        if (equals(name, key))
-            return true;
-        if (!skip(t) || !take(t, ','))
-            return false;
-    }
-    return false;
-}
-
-/* Enters an object: moves *t behind the colon of that key. */
-static bool enter(struct text *t, const char *key)
-{
-    return take(t, '{') && find_key(t, key);
-}
-
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : 16;
-}
-
-/* A number: 8, "0x8", or the first of [8, "type"]. */
-static bool number(struct text t, uint64_t *value)
-{
-    (void)take(&t, '[');
-    struct text digits = word(&t);
-    int base = 10;
-    if (digits.end - digits.at > 2 && digits.at[0] == '0' && digits.at[1] == 'x') {
-        base = 16;
-        digits.at += 2;
-    }
-    *value = 0;
-    if (digits.at == digits.end || digits.end - digits.at > 16)
-        return false;
-    for (; digits.at < digits.end; digits.at++) {
-        if (digit(*digits.at) >= base)
-            return false;
-        *value = *value * (uint64_t)base + (uint64_t)digit(*digits.at);
-    }
-    return true;
-}
-
 /* ---- the descriptor ---- */
 
-/*
- * The object of types, which is long and asked often: the names of the first ones, read once, and what is behind them.
- * name: the one that was looked for last, a constant; fields: its object, empty if there is none.
- */
-enum { TYPES_MOST = 192 };
+/* name: the type that was looked for last, a constant; fields: its object, empty if there is none. */
 struct types {
-    struct text names[TYPES_MOST], rest;
-    size_t count;
+    struct sw_json_keys all;
     const char *name;
-    struct text fields;
+    struct sw_json fields;
 };
-
-static void open_types(struct text all, struct types *types)
-{
-    bool has_more = take(&all, '{');
-    types->count = 0;
-    types->name = NULL;
-    for (; has_more && types->count < TYPES_MOST && peek(&all) == '"'; types->count++) {
-        types->names[types->count] = string(&all);
-        has_more = take(&all, ':') && skip(&all) && take(&all, ',');
-    }
-    types->rest = has_more ? all : (struct text){ all.end, all.end };
-}
-
-/* Moves *t behind the colon of a type. */
-static bool find_type(const struct types *types, const char *type, struct text *t)
-{
-    *t = types->rest;
-    for (size_t i = 0; i < types->count; i++) {
-        if (!equals(types->names[i], type))
-            continue;
-        t->at = types->names[i].end < t->end ? types->names[i].end + 1 : t->end;
-        return take(t, ':');
-    }
-    return find_key(t, type);
-}
 
 /* Fields of one type are asked for one after the other. */
 static bool find_field(struct types *types, const char *type, const char *field, uint16_t *offset)
@@ -322,28 +157,28 @@ static bool find_field(struct types *types, const char *type, const char *field,
     uint64_t value;
     if (!types->name || strcmp(types->name, type) != 0) {
         types->name = type;
-        if (!find_type(types, type, &types->fields))
+        if (!sw_json_key(&types->all, type, &types->fields))
             types->fields.at = types->fields.end;
     }
-    struct text at = types->fields;
-    if (!enter(&at, field) || !number(at, &value) || value >= SW_CLR_DESCRIBED)
+    struct sw_json at = types->fields;
+    if (!sw_json_enter(&at, field) || !sw_json_number(at, &value) || value >= SW_CLR_DESCRIBED)
         return false;
     *offset = (uint16_t)value;
     return true;
 }
 
 /* Whether a global is one of two words. Not to be there is allowed where only part is described. */
-static bool is_built_for(struct text globals, const char *global, const char *name, const char *other, bool must)
+static bool is_built_for(struct sw_json globals, const char *global, const char *name, const char *other, bool must)
 {
-    if (!enter(&globals, global))
+    if (!sw_json_enter(&globals, global))
         return !must;
-    (void)take(&globals, '[');
-    const struct text word = string(&globals);
-    return equals(word, name) || (other && equals(word, other));
+    (void)sw_json_take(&globals, '[');
+    const struct sw_json word = sw_json_string(&globals);
+    return sw_json_equals(word, name) || (other && sw_json_equals(word, other));
 }
 
 /* Within CoreCLR's build "unix" is a macro, whose value stands there instead of its name. */
-static bool is_of_runtime(struct text globals, const struct sw_clr_layout *layout)
+static bool is_of_runtime(struct sw_json globals, const struct sw_clr_layout *layout)
 {
     const bool must = !layout->closed, windows = layout->system == SW_CLR_WINDOWS;
     return is_built_for(globals, "Architecture", layout->machine == SW_MACHINE_ARM64 ? "arm64" : "x64", NULL, must) &&
@@ -351,27 +186,21 @@ static bool is_of_runtime(struct text globals, const struct sw_clr_layout *layou
 }
 
 /* The index of the descriptor's pointer to which a global refers: [[20], "pointer"]. */
-static bool pointer_of(struct text globals, const char *name, uint64_t *number_of_pointer)
+static bool pointer_of(struct sw_json globals, const char *name, uint64_t *number_of_pointer)
 {
-    return enter(&globals, name) && take(&globals, '[') && number(globals, number_of_pointer);
+    return sw_json_enter(&globals, name) && sw_json_take(&globals, '[') && sw_json_number(globals, number_of_pointer);
 }
 
-static bool knows_contracts(struct text all, bool code)
+static bool knows_contracts(struct sw_json all, bool code)
 {
     uint64_t version;
     for (size_t i = 0; i < sizeof contracts / sizeof contracts[0]; i++) {
-        struct text at = all;
-        if ((code || !contracts[i].code) &&
-            (!enter(&at, contracts[i].name) || !number(at, &version) || version != contracts[i].version))
+        struct sw_json at = all;
+        if ((code || !contracts[i].code) && (!sw_json_enter(&at, contracts[i].name) || !sw_json_number(at, &version) ||
+                                             version != contracts[i].version))
             return false;
     }
     return true;
-}
-
-/* A truncated text may end in the middle of a number, so only a whole one is believed. */
-static bool is_whole(struct text whole)
-{
-    return peek(&whole) == '{' && skip_brackets(&whole);
 }
 
 static bool find_entry_fields(struct types *types, uint16_t offsets[])
@@ -421,12 +250,12 @@ static bool find_all_saved(struct types *types, struct sw_clr_layout *layout)
                                                  : find_saved(types, args, 0, layout, &layout->hijack);
 }
 
-static bool find_identifiers(struct text globals, struct sw_clr_layout *layout)
+static bool find_identifiers(struct sw_json globals, struct sw_clr_layout *layout)
 {
     for (unsigned i = 0; i < IDENTIFIERS; i++) {
-        struct text at = globals;
+        struct sw_json at = globals;
         layout->frames[i].kind = identifiers[i].kind;
-        if (!enter(&at, identifiers[i].name) || !number(at, &layout->frames[i].word))
+        if (!sw_json_enter(&at, identifiers[i].name) || !sw_json_number(at, &layout->frames[i].word))
             return false;
     }
     layout->frame_count = IDENTIFIERS;
@@ -434,20 +263,22 @@ static bool find_identifiers(struct text globals, struct sw_clr_layout *layout)
 }
 
 /* Explicit frames, saved registers, prepared entries, and which pointer leads to the map of code. */
-static bool find_rest(struct types *types, struct text globals, struct sw_clr_layout *layout, uint64_t *pointer)
+static bool find_rest(struct types *types, struct sw_json globals, struct sw_clr_layout *layout, uint64_t *pointer)
 {
     layout->has_entries = find_entry_fields(types, layout->entry);
     return find_all_saved(types, layout) && find_identifiers(globals, layout) &&
            pointer_of(globals, "ExecutionManagerCodeRangeMapAddress", pointer);
 }
 
-static enum sw_status read_text(struct text whole, struct sw_clr_layout *layout, uint64_t *pointer)
+static enum sw_status read_text(struct sw_json whole, struct sw_clr_layout *layout, uint64_t *pointer)
 {
     struct types types;
-    struct text all = whole, globals = whole, versions = whole;
-    if (!is_whole(whole) || !enter(&all, "types") || !enter(&globals, "globals") || !enter(&versions, "contracts"))
+    struct sw_json all = whole, globals = whole, versions = whole;
+    if (!sw_json_is_whole(whole) || !sw_json_enter(&all, "types") || !sw_json_enter(&globals, "globals") ||
+        !sw_json_enter(&versions, "contracts"))
         return SW_E_MALFORMED;
-    open_types(all, &types);
+    types.name = NULL;
+    sw_json_keys(all, &types.all);
     if (!is_of_runtime(globals, layout) || !knows_contracts(versions, !layout->closed) || !find_fields(&types, layout))
         return SW_E_UNSUPPORTED;
     return layout->closed || find_rest(&types, globals, layout, pointer) ? SW_OK : SW_E_UNSUPPORTED;
@@ -481,7 +312,7 @@ static enum sw_status read_descriptor(const struct sw_memory *memory, uint64_t d
     enum sw_status status = get_text(memory, descriptor, alloc, head, &text, &size);
     if (status != SW_OK)
         return status;
-    status = read_text((struct text){ text, text + size }, layout, &pointer);
+    status = read_text((struct sw_json){ text, text + size }, layout, &pointer);
     alloc->put(alloc->arg, text, size);
     if (status != SW_OK || layout->closed)
         return status;
@@ -499,12 +330,13 @@ enum sw_status sw_clr_layout_describe(const struct sw_memory *memory, uint64_t d
     enum sw_status status = get_text(memory, descriptor, alloc, head, &text, &size);
     if (status != SW_OK)
         return status;
-    const struct text whole = { text, text + size };
-    struct text all = whole;
+    const struct sw_json whole = { text, text + size };
+    struct sw_json all = whole;
     struct types types;
-    const struct sw_clr_description about = { &whole, enter(&all, "types") ? &types : NULL };
-    open_types(all, &types);
-    status = is_whole(whole) && use(arg, &about) ? SW_OK : SW_E_UNSUPPORTED;
+    const struct sw_clr_description about = { &whole, sw_json_enter(&all, "types") ? &types : NULL };
+    types.name = NULL;
+    sw_json_keys(all, &types.all);
+    status = sw_json_is_whole(whole) && use(arg, &about) ? SW_OK : SW_E_UNSUPPORTED;
     alloc->put(alloc->arg, text, size);
     return status;
 }
@@ -517,14 +349,14 @@ bool sw_clr_described_field(const struct sw_clr_description *about, const char *
 
 bool sw_clr_described_contract(const struct sw_clr_description *about, const char *name, uint64_t *version)
 {
-    struct text all = *(const struct text *)about->text;
-    return enter(&all, "contracts") && enter(&all, name) && number(all, version);
+    struct sw_json all = *(const struct sw_json *)about->text;
+    return sw_json_enter(&all, "contracts") && sw_json_enter(&all, name) && sw_json_number(all, version);
 }
 
 bool sw_clr_described_machine(const struct sw_clr_description *about, const char *name)
 {
-    struct text globals = *(const struct text *)about->text;
-    return enter(&globals, "globals") && is_built_for(globals, "Architecture", name, NULL, true);
+    struct sw_json globals = *(const struct sw_json *)about->text;
+    return sw_json_enter(&globals, "globals") && is_built_for(globals, "Architecture", name, NULL, true);
 }
 
 enum sw_status sw_clr_layout_read(const struct sw_memory *memory, const struct sw_clr_runtime *runtime,
