@@ -1,6 +1,6 @@
 /*
- * idle THREADS: that many threads wait in one place, as those of a pool do. idle THREADS FILE: it has the file mapped
- * as data, as fonts are. idle vfork: the main thread waits for the child of its vfork, in uninterruptible sleep, and
+ * idle THREADS: that many threads wait in one place, as those of a pool do. idle THREADS FILE...: it has the files
+ * mapped as data, as fonts are. idle vfork: the main thread waits for the child of its vfork, in uninterruptible sleep, and
  * another thread waits elsewhere.
  */
 #include <dirent.h>
@@ -73,8 +73,11 @@ static int is_mapped(const char *path)
 int main(int argc, char **argv)
 {
     int ends[2];
-    if (argc < 2 || (argc > 2 && !is_mapped(argv[2])) || pipe(ends) != 0)
+    if (argc < 2 || pipe(ends) != 0)
         return 2;
+    for (int i = 2; i < argc; i++)
+        if (!is_mapped(argv[i]))
+            return 2;
     const int vforks = strcmp(argv[1], "vfork") == 0;
     start(vforks ? 1 : (unsigned)atoi(argv[1]), &ends[0]);
     if (!vforks) {

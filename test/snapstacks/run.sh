@@ -173,7 +173,9 @@ else
     echo "ok - --json # SKIP no python3 command"
 fi
 if command -v gcore >/dev/null 2>&1; then
-    start "$out/idle" 3 "$PWD/LICENSE"
+    printf short >"$out/short.data" # as locales have
+    { printf '\177ELF\2\1\1' && head -c 9 /dev/zero && printf '\3\0\0\0\1\0\0\0' && head -c 5000 /dev/zero; } >"$out/of-no-machine.go" # as Guile's are
+    start "$out/idle" 3 "$PWD/LICENSE" "$out/short.data" "$out/of-no-machine.go"
     gcore -o "$out/core" "$pid" >"$out/said" 2>&1
     frames() { awk '$1 == "frame" { print $2, $3, $7 } $1 == "thread" { print "thread", $2 }'; }
     "$tool" --plain "$pid" | frames >"$out/live"

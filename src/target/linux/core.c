@@ -5,6 +5,7 @@
  */
 #include "target/linux/core.h"
 
+#include "base/memory.h"
 #include "clr/names/names.h"
 #include "common/alloc.h"
 #include "elf/elf.h"
@@ -104,6 +105,13 @@ static bool has_magic(struct sw_bytes bytes)
            (memcmp(bytes.bytes, "\177ELF", MAGIC_BYTES) == 0 || memcmp(bytes.bytes, "MZ", 2) == 0);
 }
 
+/* What a language keeps as ELF, as Guile does, is of no machine. */
+static bool is_of_no_machine(struct sw_bytes bytes)
+{
+    return has_magic(bytes) && bytes.size >= sizeof(Elf64_Ehdr) && bytes.bytes[0] == 0x7f &&
+           sw_load16(bytes.bytes + offsetof(Elf64_Ehdr, e_machine)) == EM_NONE;
+}
+
 /*
  * A file of data that was mapped. Cores that leave out what lies in files (gcore's, capsules) do not say what of it was
  * code, so that only its content tells.
@@ -111,7 +119,8 @@ static bool has_magic(struct sw_bytes bytes)
 static bool is_data(const struct sw_core *core, const struct sw_core_mapped *file, struct sw_bytes bytes)
 {
     const struct sw_core_row *row = sw_core_row_at(core, file->info.address);
-    if (file->is_listed || !row || has_magic(bytes) || sw_core_held_at(core, row->begin, MAGIC_BYTES).size)
+    const bool has_head = has_magic(bytes) || (row && sw_core_held_at(core, row->begin, MAGIC_BYTES).size);
+    if (file->is_listed || !row || (has_head && !is_of_no_machine(bytes)))
         return false;
     const struct sw_core_row *end = core->rows + core->row_array.count;
     for (size_t i = 0; i < ROWS_OF_AN_IMAGE && row + i < end; i++) {
@@ -164,7 +173,9 @@ static bool try_path(struct sw_core *core, struct sw_core_mapped *file, const ch
     if (status == SW_OK)
         sw_core_read_behind(core, (size_t)(file - core->files), pin.path, found.bytes);
     sw_os_unpin(&pin);
-    if (status != SW_OK)
+    if (status == SW_E_TRUNCATED) /* shorter than any image */
+        found.drop = NULL;
+    else if (status != SW_OK)
         return false;
     return accept_file(core, file, found, certain);
 }
@@ -196,11 +207,14 @@ static bool has_code(const struct sw_core *core, size_t at)
     return false;
 }
 
-/* Whether a row may begin an image: by its first bytes, if the core has them. */
+/*
+ * Whether a row may begin an image: by its first bytes, if the core has them. What has no path (anon_inode:[io_uring])
+ * is none.
+ */
 static bool may_be_image(const struct sw_core *core, size_t at)
 {
     const struct sw_bytes held = sw_core_held_at(core, core->rows[at].begin, MAGIC_BYTES);
-    if (core->rows[at].offset != 0)
+    if (core->rows[at].offset != 0 || core->files[core->rows[at].file].info.path[0] != '/')
         return false;
     if (held.size < MAGIC_BYTES)
         return has_code(core, at);
