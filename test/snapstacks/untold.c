@@ -1,8 +1,9 @@
 /*
- * untold [away]: runs code that is in no file and that nobody is told of, as of a JIT compiler; it waits in a function
+ * untold [away|FILE]: runs code that is in no file and that nobody is told of, as of a JIT compiler; it waits in a function
  * of C that it calls. Nothing says where it returns: it does not. The stack that it uses has words of an earlier call.
- * away: it has a stack of its own, as some languages do.
+ * away: it has a stack of its own, as some languages do. FILE: the code is that of the file, which is no image.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -44,15 +45,21 @@ __attribute__((noinline)) int run_untold(void *code, void *stack)
     return result + 1;
 }
 
-int main(int count, char **arguments)
+static void *map_code(const char *how)
 {
-    (void)arguments;
-    static char other[1 << 16] __attribute__((aligned(16)));
+    const int file = how && strcmp(how, "away") != 0 ? open(how, O_RDONLY) : -1;
+    if (file >= 0)
+        return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
     void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (code == MAP_FAILED)
-        return 1;
-    memcpy(code, count > 1 ? away_code : near_code, count > 1 ? sizeof away_code : sizeof near_code);
-    if (mprotect(code, 4096, PROT_READ | PROT_EXEC))
-        return 1;
-    return run_untold(code, other + sizeof other - 64) + count;
+        return MAP_FAILED;
+    memcpy(code, how ? away_code : near_code, how ? sizeof away_code : sizeof near_code);
+    return mprotect(code, 4096, PROT_READ | PROT_EXEC) == 0 ? code : MAP_FAILED;
+}
+
+int main(int count, char **arguments)
+{
+    static char other[1 << 16] __attribute__((aligned(16)));
+    void *code = map_code(count > 1 ? arguments[1] : NULL);
+    return code == MAP_FAILED ? 1 : run_untold(code, other + sizeof other - 64) + count;
 }

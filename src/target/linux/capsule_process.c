@@ -3,6 +3,7 @@
  * /proc/pid/{auxv,cmdline,comm}; Linux Documentation/admin-guide/mm/pagemap.rst.
  */
 #include "target/capsule.h"
+#include "base/memory.h"
 #include "core/write.h"
 #include "target/linux/process.h"
 
@@ -89,12 +90,31 @@ static enum sw_status add_parts(struct sw_capsule *capsule, int pages, const str
     return status == SW_OK ? add_part(capsule, map, path, from, end, false) : status;
 }
 
-static enum sw_status add_map(struct sw_capsule *capsule, int pages, const struct sw_map *map)
+/*
+ * Code in a file that is no image, as of SBCL: a reader of the capsule takes no such file, so that what is read of it
+ * is kept. An image has its first bytes mapped.
+ */
+static bool is_of_image(struct sw_process *process, const struct sw_map *map)
+{
+    uint8_t magic[4];
+    const struct sw_memory memory = sw_process_memory(process);
+    for (size_t i = 0; i < process->map_count; i++) {
+        const struct sw_map *first = &process->maps[i];
+        if (first->offset == 0 && first->inode == map->inode && first->major == map->major &&
+            first->minor == map->minor && sw_memory_read(&memory, first->begin, magic, sizeof magic) == sizeof magic &&
+            (memcmp(magic, "\177ELF", 4) == 0 || memcmp(magic, "MZ", 2) == 0))
+            return true;
+    }
+    return false;
+}
+
+static enum sw_status add_map(struct sw_capsule *capsule, struct sw_process *process, int pages,
+                              const struct sw_map *map)
 {
     char path[PATH_BYTES];
     bool deleted = true;
     const bool has_file = sw_maps_path(map, path, sizeof path, &deleted) == SW_OK && !deleted && path[0] == '/' &&
-                          strncmp(path, "/dev/", 5) != 0;
+                          strncmp(path, "/dev/", 5) != 0 && (!map->executable || is_of_image(process, map));
     const uint32_t flags = (map->readable ? SW_CORE_READ : 0u) | (map->writable ? SW_CORE_WRITE : 0u) |
                            (map->executable ? SW_CORE_EXECUTE : 0u);
     const struct sw_capsule_map row = { .begin = map->begin,
@@ -148,7 +168,7 @@ enum sw_status sw_capsule_add_process(struct sw_capsule *capsule, struct sw_proc
     snprintf(path, sizeof path, "/proc/%d/pagemap", process->live_tid);
     const int pages = open(path, O_RDONLY | O_CLOEXEC);
     for (size_t i = 0; i < process->map_count && status == SW_OK; i++)
-        status = add_map(capsule, pages, &process->maps[i]);
+        status = add_map(capsule, process, pages, &process->maps[i]);
     if (pages >= 0)
         close(pages);
     return status;
