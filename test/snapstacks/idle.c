@@ -1,7 +1,7 @@
 /*
  * idle THREADS: that many threads wait in one place, as those of a pool do. idle THREADS FILE...: it has the files
- * mapped as data, as fonts are. idle vfork: the main thread waits for the child of its vfork, in uninterruptible sleep, and
- * another thread waits elsewhere.
+ * mapped as data, as fonts are. idle vfork: the main thread waits for the child of its vfork, in uninterruptible
+ * sleep, and another thread waits elsewhere.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /*
- * untold [away|FILE]: runs code that is in no file and that nobody is told of, as of a JIT compiler; it waits in a function
- * of C that it calls. Nothing says where it returns: it does not. The stack that it uses has words of an earlier call.
- * away: it has a stack of its own, as some languages do. FILE: the code is that of the file, which is no image.
+ * untold [away|FILE]: runs code that is in no file and that nobody is told of, as of a JIT compiler; it waits in a
+ * function of C that it calls. Nothing says where it returns: it does not. The stack that it uses has words of an
+ * earlier call. away: it has a stack of its own, as some languages do. FILE: the code is that of the file, which is no
+ * image.
  */
 #include <fcntl.h>
 #include <stdio.h>
