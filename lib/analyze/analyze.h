@@ -113,6 +113,8 @@ const struct sw_state *sw_analyze_state(struct sw_analysis *work, uint64_t pc, b
 const struct sw_state *sw_analyze_frame(struct sw_analysis *work, unsigned *at);
 /* The same for the states at indirect jumps, whose cases are not known, other than through a word that they name. */
 const struct sw_state *sw_analyze_jump(struct sw_analysis *work, unsigned *at);
+/* The addresses of the words through which the function jumps with the stack as it was at its start. False: no more. */
+bool sw_analyze_tail(struct sw_analysis *work, unsigned *at, uint64_t *slot);
 SW_NODISCARD enum sw_status sw_analyze_rule(struct sw_analysis *work, uint64_t pc, struct sw_rule *rule);
 
 /*

@@ -129,6 +129,22 @@ const struct sw_state *sw_analyze_jump(struct sw_analysis *w, unsigned *at)
     return NULL;
 }
 
+bool sw_analyze_tail(struct sw_analysis *w, unsigned *at, uint64_t *slot)
+{
+    struct sw_insn insn;
+    const unsigned sp = w->code->arch->roles->sp;
+    w->budget = SW_ANALYZE_INSNS;
+    while (*at < w->block_count) {
+        const struct sw_block *block = &w->blocks[(*at)++];
+        if (!(block->flags & SW_BLOCK_AT_INDIRECT) || !sw_val_is_start(sw_flow_state(w, block)->reg[sp], sp) ||
+            !sw_flow_insn(w, block->address, &insn) || !insn.slot)
+            continue;
+        *slot = insn.slot;
+        return true;
+    }
+    return false;
+}
+
 enum sw_status sw_analyze_rule(struct sw_analysis *w, uint64_t pc, struct sw_rule *rule)
 {
     bool assumed;

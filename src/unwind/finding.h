@@ -23,6 +23,7 @@ enum sw_finding_kind {
     SW_FINDING_OPENINGS,
     SW_FINDING_TO_JUMP,
     SW_FINDING_DISPATCH,
+    SW_FINDING_TAILS,
     SW_FINDING_HEADER
 };
 struct sw_finding {

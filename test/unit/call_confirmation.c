@@ -22,6 +22,14 @@ static const uint8_t other[] = { 0xeb, 0xfe };
 static const uint8_t stub[] = { 0xff, 0x25, 0xfa, 0x1f, 0x00, 0x00, 0x68, 0, 0, 0, 0, 0xe9, 0xf0, 0x00, 0x00, 0x00 };
 /* push [LINKED]; jmp [LINKED + 8] */
 static const uint8_t first[] = { 0xff, 0x35, 0x02, 0x1f, 0x00, 0x00, 0xff, 0x25, 0x04, 0x1f, 0x00, 0x00 };
+/* Functions that end in what the word at SLOT leads to; the second one leaves something on the stack. */
+enum { STORE = 0x403200, ASKEW = 0x403300, BARRIER = 0x406000 };
+/* push rbx; pop rbx; jmp [SLOT] */
+static const uint8_t store[] = { 0x53, 0x5b, 0xff, 0x25, 0xf8, 0x1d, 0x00, 0x00 };
+/* push rbx; jmp [SLOT] */
+static const uint8_t askew[] = { 0x53, 0xff, 0x25, 0xf9, 0x1c, 0x00, 0x00 };
+/* nop; ret */
+static const uint8_t barrier[] = { 0x90, 0xc3 };
 /* add rsp, 16; jmp r11 */
 static const uint8_t resolver[] = { 0x48, 0x83, 0xc4, 0x10, 0x41, 0xff, 0xe3 };
 
@@ -106,6 +114,9 @@ static int set_up(void **state)
     put_bytes(STUB, stub, sizeof stub);
     put_bytes(FIRST, first, sizeof first);
     put_bytes(RESOLVER, resolver, sizeof resolver);
+    put_bytes(STORE, store, sizeof store);
+    put_bytes(ASKEW, askew, sizeof askew);
+    put_bytes(BARRIER, barrier, sizeof barrier);
     put_region();
     return sw_sim_words(sim, SLOT, slots, COUNT_OF(slots)) == SW_OK ? 0 : -1;
 }
@@ -150,6 +161,10 @@ static const struct row {
     { "an_unbound_stub_that_has_pushed_leads_to_the_resolver", 0, STUB + IN_STUB + 5, 1, STUB, 0, true, SW_TRUST_NONE },
     { "the_first_entry_leads_to_the_resolver", 0, FIRST, 1, STUB, 0, true, SW_TRUST_NONE },
     { "the_first_entry_that_has_pushed_leads_to_the_resolver", 0, FIRST + AT_SECOND, 2, STUB, 0, true, SW_TRUST_NONE },
+    { "what_the_called_function_ends_in_is_confirmed", 0, BARRIER + 1, 0, STORE, BARRIER, true, SW_TRUST_CONFIRMED },
+    { "not_if_it_ends_in_something_else", 0, BARRIER + 1, 0, STORE, OTHER, true, SW_TRUST_GUESS },
+    { "nor_if_it_jumps_there_within_its_frame", 0, BARRIER + 1, 0, ASKEW, BARRIER, true, SW_TRUST_GUESS },
+    { "nor_by_a_call_of_another_function", 0, BARRIER + 1, 0, OTHER, BARRIER, true, SW_TRUST_GUESS },
 };
 
 struct seen {

@@ -11,6 +11,7 @@
 #include "unwind/infer/code_patterns.h"
 #include "unwind/infer/frame_scan.h"
 #include "unwind/infer/function_scan.h"
+#include "unwind/infer/tail_call.h"
 
 #include <string.h>
 
@@ -323,8 +324,11 @@ bool sw_forward_is_silent(const struct sw_unwind_request *req)
 static bool is_confirmed(const struct ways *ways, const struct sw_code *code, bool *is_first)
 {
     struct sw_candidate *c = ways->c;
-    if (ways->target == 0 || !sw_confirm_by_call(ways->req, code, ways->target, c))
+    *is_first = false;
+    if (ways->target == 0)
         return false;
+    if (!sw_confirm_by_call(ways->req, code, ways->target, c))
+        return sw_tail_caller(ways->req, code, sw_final_target(ways->req, ways->target), sw_is_call_of, c);
     *is_first = ways->shown == 1 && is_same_place(&ways->first->rule, &c->rule, code->arch->machine) &&
                 sw_final_target(ways->req, c->function) == c->function;
     c->pointed = *is_first && is_same_rule(&ways->first->rule, &c->rule) ? SW_TRUST_LIKELY : SW_TRUST_NONE;

@@ -9,6 +9,7 @@
 #include "unwind/infer/code_patterns.h"
 #include "unwind/infer/dispatch.h"
 #include "unwind/infer/frame_scan.h"
+#include "unwind/infer/tail_call.h"
 
 #include "unwind/findings.h"
 #include "unwind/trampoline.h"
@@ -274,6 +275,6 @@ void sw_function_scan_finish(const struct sw_unwind_request *req, const struct s
                              const struct sw_finding *finding, struct sw_candidate *c)
 {
     if (!sw_frame_scan_finish(req, code, finding) && !sw_dispatch_finish(req, code, finding) &&
-        !sw_frame_scan(req, code, c))
+        !sw_tail_finish(req, code, finding) && !sw_frame_scan(req, code, c))
         (void)sw_function_scan(req, code, c);
 }
