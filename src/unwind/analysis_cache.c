@@ -65,15 +65,16 @@ enum sw_status sw_analysis_cache_create(const struct sw_alloc *alloc, size_t byt
     struct sw_analysis_cache *k = from.get(from.arg, bytes);
     if (!k)
         return SW_E_NO_MEMORY;
-    memset(k, 0, bytes);
-    k->alloc = from;
+    *k = (struct sw_analysis_cache){ .alloc = from };
     k->bytes = bytes;
     k->place_count = power_below(bytes / SHARE / sizeof *k->places);
     k->pending.count = power_below(bytes / PENDING_SHARE / sizeof *k->pending.notes);
     k->pending.notes = (struct sw_pending_note *)(k + 1);
     k->places = (_Atomic uint64_t *)(k->pending.notes + k->pending.count);
     k->ring = k->places + k->place_count;
-    k->ring_words = (bytes - (size_t)((char *)k->ring - (char *)k)) / sizeof *k->ring;
+    const size_t front = (size_t)((char *)k->ring - (char *)k);
+    memset(k + 1, 0, front - sizeof *k); /* not the ring: its words are checked as they are read */
+    k->ring_words = (bytes - front) / sizeof *k->ring;
     *cache = k;
     return SW_OK;
 }
