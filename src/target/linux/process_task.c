@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum { KERNEL_THREAD = 0x200000 }; /* Source: Linux include/linux/sched.h, PF_KTHREAD */
-enum { FLAGS_PLACE = 6, START_CODE_PLACE = 23, START_STACK_PLACE = 25 };
+enum { FLAGS_PLACE = 6, THREADS_PLACE = 17, START_CODE_PLACE = 23, START_STACK_PLACE = 25 };
 
 #define LONG_NS UINT64_C(20000000) /* two ticks of the slowest clock that Linux counts time with */
 
@@ -77,6 +77,12 @@ bool sw_process_is_of_kernel(int pid)
 {
     char text[SW_PROC_TEXT_BYTES];
     return field_of(read_stat(pid, pid, text), FLAGS_PLACE) & KERNEL_THREAD;
+}
+
+uint64_t sw_process_count_threads(int pid)
+{
+    char text[SW_PROC_TEXT_BYTES];
+    return field_of(read_stat(pid, pid, text), THREADS_PLACE);
 }
 
 /* Where a program's code and stack are: execve(2) draws both anew. Zeros where the kernel does not tell us. */

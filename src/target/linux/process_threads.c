@@ -325,6 +325,13 @@ static enum sw_status note_left_out(struct sw_process *process)
     return status;
 }
 
+/* Whether all threads that stand are all that the process has. Then none is there that can start another. */
+static bool is_whole(const struct sw_process *process)
+{
+    const size_t standing = sw_process_threads(process, NULL, 0);
+    return standing == process->thread_count && standing == sw_process_count_threads(process->pid);
+}
+
 /* A thread may start others until it is stopped itself, so the list is read until nothing new is in it. */
 static enum sw_status stop_all(struct sw_process *process)
 {
@@ -338,7 +345,7 @@ static enum sw_status stop_all(struct sw_process *process)
     for (unsigned round = 0; status == SW_OK && (found || asleep); round++) {
         status = seize_new(process, &found, &asleep);
         wait_for_all(process, begin);
-        if (sw_os_now() - begin > STOP_TIMEOUT_NS)
+        if (sw_os_now() - begin > STOP_TIMEOUT_NS || is_whole(process))
             break;
         if (!found && asleep)
             sw_os_wait(NULL, round);
