@@ -62,17 +62,28 @@ static void mark_sites(struct search *s, const struct sw_map *row)
     }
 }
 
-static void take(struct search *s, uint64_t word)
+static inline struct sw_process_span *known_at(struct search *s, uint64_t word)
 {
-    struct sw_process_span *known = &s->known[word >> KNOWN_SHIFT & (KNOWN - 1)];
-    if (word - s->all.begin >= s->all.end - s->all.begin || word - known->begin < known->end - known->begin)
-        return;
+    return &s->known[word >> KNOWN_SHIFT & (KNOWN - 1)];
+}
+
+static void look_up(struct search *s, uint64_t word)
+{
+    struct sw_process_span *known = known_at(s, word);
     const size_t below = count_below(s, word);
     const struct sw_map *row = s->codes[below - 1];
     if (word < row->end)
         mark_sites(s, row);
     *known = word < row->end ? (struct sw_process_span){ row->begin, row->end }
                              : (struct sw_process_span){ row->end, s->codes[below]->begin };
+}
+
+/* Most words are none, or were looked up before. */
+static inline void take(struct search *s, uint64_t word)
+{
+    const struct sw_process_span *known = known_at(s, word);
+    if (word - s->all.begin < s->all.end - s->all.begin && word - known->begin >= known->end - known->begin)
+        look_up(s, word);
 }
 
 static void take_copy(struct search *s, const struct sw_process *process, const struct sw_process_copy *copy)

@@ -143,6 +143,7 @@ struct sw_process {
     struct sw_os_text maps_text;
     struct sw_map *maps;
     size_t map_count;
+    size_t map_room;
     struct sw_replaced_list replaced;
     int error;           /* errno of the system call that failed last on the tracer */
     bool is_adopted;     /* stopped by the caller */

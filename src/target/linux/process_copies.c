@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { STORE_FIRST = 1 << 16 };
+enum { STORE_FIRST = 1 << 16, PAGE = 4096 };
 
 static bool make_room(struct sw_process *process, size_t size)
 {
@@ -21,15 +21,18 @@ static bool make_room(struct sw_process *process, size_t size)
     return store != NULL;
 }
 
-/* Copies a span as far as it is readable. */
+/*
+ * Copies a span as far as it is readable. The kernel reads in pieces of a page's size, and looks up two pages for a
+ * piece that does not begin with one: so its first page is read from the beginning.
+ */
 static enum sw_status copy(struct sw_process *process, struct sw_process_span span, struct sw_process_copy *to)
 {
     struct sw_process_capture *capture = &process->capture;
-    const size_t size = (size_t)(span.end - span.begin);
+    const size_t front = (size_t)(span.begin % PAGE), size = front + (size_t)(span.end - span.begin);
     if (!make_room(process, size))
         return SW_E_NO_MEMORY;
-    const size_t got = sw_process_read(process, span.begin, capture->store + capture->store_size, size);
-    *to = (struct sw_process_copy){ span.begin, got, capture->store_size };
+    const size_t got = sw_process_read(process, span.begin - front, capture->store + capture->store_size, size);
+    *to = (struct sw_process_copy){ span.begin, got > front ? got - front : 0, capture->store_size + front };
     capture->store_size += got;
     return SW_OK;
 }
@@ -123,7 +126,7 @@ static bool make_room_for(struct sw_process *process, const struct wanted *wante
     struct sw_process_span whole;
     for (size_t n, i = 0; i < count; i += n) {
         n = join(wanted + i, count - i, &whole);
-        size += (size_t)(whole.end - whole.begin);
+        size += (size_t)(whole.begin % PAGE + (whole.end - whole.begin));
     }
     return make_room(process, size);
 }
