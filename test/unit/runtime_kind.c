@@ -156,14 +156,15 @@ static void damaged_files_have_an_answer(void **state)
     assert_string_equal(sw_runtime_kind_name(SW_RUNTIME_KINDS), "?");
 }
 
-static void map_file(void)
+/* rights: of what is mapped; a runtime has code. */
+static void map_file(int rights)
 {
     char path[] = "/tmp/runtime-test-XXXXXX";
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     unlink(path);
     assert_int_equal(write(fd, file, sizeof file), sizeof file);
-    assert_true(mmap(NULL, sizeof file, PROT_READ, MAP_PRIVATE, fd, 0) != MAP_FAILED);
+    assert_true(mmap(NULL, sizeof file, rights, MAP_PRIVATE, fd, 0) != MAP_FAILED);
     close(fd);
 }
 
@@ -189,12 +190,14 @@ static void a_process_lists_them_by_rank(void **state)
     (void)state;
     assert_int_equal(of_child(found, 2), 0);
     make("", "Go");
-    map_file();
+    map_file(PROT_READ | PROT_EXEC);
     make("_PyRuntime", NULL);
-    map_file();
-    map_file();
+    map_file(PROT_READ | PROT_EXEC);
+    map_file(PROT_READ | PROT_EXEC);
     make("g_dacTable", NULL);
-    map_file();
+    map_file(PROT_READ | PROT_EXEC);
+    make("gHotSpotVMStructs", NULL);
+    map_file(PROT_READ); /* data: no runtime */
     assert_int_equal(of_child(NULL, 0), 3);
     assert_int_equal(of_child(found, 2), 3);
     assert_int_equal(found[0].kind, SW_RUNTIME_CLR);

@@ -163,10 +163,10 @@ enum {
 
 /*
  * process_task.c. thread_state: the letter of proc(5), 0: there is no such thread. thread_ended: a zombie counts as
- * ended. named_state: its name, too; "": not known. is_of_kernel: a thread of the kernel. count_threads: also those that
- * have ended and were not waited for; 0: not known. executes: this program, now.
- * thread_file: a file of a thread as a string; false: there is no such thread, or it may not be read. next_thread: of
- * an open /proc/PID/task, 0: no more. live_thread: one that has not ended, if possible the main one; 0: none.
+ * ended. named_state: its name, too; "": not known. is_of_kernel: a thread of the kernel. count_threads: also those
+ * that have ended and were not waited for; 0: not known. executes: this program, now. thread_file: a file of a thread
+ * as a string; false: there is no such thread, or it may not be read. next_thread: of an open /proc/PID/task, 0: no
+ * more. live_thread: one that has not ended, if possible the main one; 0: none.
  */
 char sw_process_thread_state(int pid, int tid);
 char sw_process_named_state(int pid, int tid, char name[SW_PROC_NAME_BYTES]);
