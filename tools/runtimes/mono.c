@@ -1,7 +1,7 @@
 /*
- * Knows how mono finds a method by its code: the domain has a table of chunks, sorted by where their code ends, of
- * MonoJitInfo, which lead to MonoMethod and MonoClass. Looks into the root domain, which is that of the program. Code
- * that was compiled ahead of time is in files, with symbols.
+ * Knows how mono finds a method by its code: each domain has a table of chunks, sorted by where their code ends, of
+ * MonoJitInfo, which lead to MonoMethod and MonoClass. Code that was compiled ahead of time is in files, with symbols.
+ * What classes and types are called: mono_types.c.
  *
  * Source: mono 6.8, metadata/domain-internals.h (MonoJitInfoTable, MonoJitInfoTableChunk), metadata/jit-info.c,
  * metadata/class-internals.h, metadata/wrapper-types.h; which member of the domain it is shows what it points to, a
@@ -9,6 +9,7 @@
  */
 #include "mono.h"
 
+#include "mono_types.h"
 #include "peek.h"
 
 #include <snapwalk/names.h>
@@ -20,16 +21,19 @@
 enum { DOMAIN_BYTES = 1024, TABLE_CHUNK_COUNT = 8, TABLE_CHUNKS = 16, CHUNKS_MOST = 1 << 16 };
 enum { CHUNK_COUNT = 4, CHUNK_END = 8, CHUNK_INFOS = 24, INFOS_MOST = 64, CODE_BYTES_MOST = 1 << 24 };
 enum { INFO_METHOD = 0, INFO_FLAGS = 7 /* behind the size */, NOT_A_METHOD = 0x12 /* trampoline, not compiled yet */ };
-enum { METHOD_BITS = 32, WRAPPER_SHIFT = 2, WRAPPER_MASK = 31, NESTED_MOST = 8, PART_BYTES = 512, PATH_BYTES = 4096 };
+enum { METHOD_BITS = 32, WRAPPER_SHIFT = 2, WRAPPER_MASK = 31, PART_BYTES = 512, PATH_BYTES = 4096 };
+enum { LIST_CODE_BYTES = 192, DOMAINS_MOST = 256 };
 
 /* Offsets of members, as the functions that return them have them. */
 struct offsets {
-    uint8_t info_code, info_size, method_class, method_name, class_outer, class_image, image_path;
+    uint8_t info_code, info_size, image_path;
+    struct mono_places type;
 };
 
+/* list, list_count: where the pointer to all domains is, and how many there is room for; 0: only the root is known. */
 struct mono {
     struct sw_memory memory;
-    uint64_t domain, table_at;
+    uint64_t domain, table, list, list_count; /* table: where a domain has it */
     struct offsets at;
 };
 
@@ -40,10 +44,10 @@ static const struct getter {
 } getters[] = {
     { "mono_jit_info_get_code_start", offsetof(struct offsets, info_code) },
     { "mono_jit_info_get_code_size", offsetof(struct offsets, info_size) },
-    { "mono_method_get_class", offsetof(struct offsets, method_class) },
-    { "mono_method_get_name", offsetof(struct offsets, method_name) },
-    { "mono_class_get_nesting_type", offsetof(struct offsets, class_outer) },
-    { "mono_class_get_image", offsetof(struct offsets, class_image) },
+    { "mono_method_get_class", offsetof(struct offsets, type.method_class) },
+    { "mono_method_get_name", offsetof(struct offsets, type.method_name) },
+    { "mono_class_get_nesting_type", offsetof(struct offsets, type.class_outer) },
+    { "mono_class_get_image", offsetof(struct offsets, type.class_image) },
     { "mono_image_get_name", offsetof(struct offsets, image_path) },
 };
 enum { GETTERS = sizeof getters / sizeof getters[0] };
@@ -53,9 +57,12 @@ enum { GETTERS = sizeof getters / sizeof getters[0] };
  * Others are wrappers, too.
  */
 static const char *const wrappers[WRAPPER_MASK + 1] = {
-    [1] = " delegate-invoke",    [2] = " delegate-begin-invoke", [3] = " delegate-end-invoke",
-    [4] = " runtime-invoke",     [5] = " native-to-managed",     [6] = " managed-to-native",
-    [7] = " managed-to-managed", [14] = " synchronized",         [15] = " dynamic-method",
+    [1] = " delegate-invoke",     [2] = " delegate-begin-invoke",
+    [3] = " delegate-end-invoke", [4] = " runtime-invoke",
+    [5] = " native-to-managed",   [6] = " managed-to-native",
+    [7] = " managed-to-managed",  [9] = " remoting-invoke-with-check",
+    [10] = " xdomain-invoke",     [11] = " xdomain-dispatch",
+    [14] = " synchronized",       [15] = " dynamic-method",
 };
 
 static bool word(const struct mono *m, uint64_t address, uint64_t offset, uint64_t *value)
@@ -120,10 +127,51 @@ static bool find_table(struct mono *m)
     for (size_t i = 0; i < DOMAIN_BYTES / 8; i++)
         if (words[i] && words[i] % 8 == 0 && word(m, words[i], 0, &back) && back == m->domain &&
             number(m, words[i], TABLE_CHUNK_COUNT, &count) && count > 0 && count <= CHUNKS_MOST) {
-            m->table_at = m->domain + 8 * i;
+            m->table = 8 * i;
             return true;
         }
     return false;
+}
+
+static uint64_t target_of(uint64_t address, const uint8_t *instruction)
+{
+    int32_t distance;
+    memcpy(&distance, instruction + 3, sizeof distance);
+    return address + 7 + (uint64_t)(int64_t)distance;
+}
+
+/*
+ * All domains: mono_domain_get_by_id has `movzwl count(%rip),%eax`, and then `mov list(%rip),%rax` right before
+ * `mov (%rax,%reg,8),%reg`.
+ */
+static void find_list(struct mono *m, struct sw_images *images)
+{
+    uint8_t code[LIST_CODE_BYTES];
+    uint64_t address, count = 0;
+    if (sw_images_symbol(images, "mono_domain_get_by_id", &address) != SW_OK ||
+        !peek(&m->memory, address, code, sizeof code))
+        return;
+    for (size_t i = 0; i + 11 <= sizeof code && !m->list; i++) {
+        if (memcmp(code + i, "\x0f\xb7\x05", 3) == 0)
+            count = target_of(address + i, code + i);
+        if (count && memcmp(code + i, "\x48\x8b\x05", 3) == 0 && (code[i + 7] & 0xfa) == 0x48 && code[i + 8] == 0x8b &&
+            (code[i + 9] & 0xc7) == 0x04 && (code[i + 10] & 0xc7) == 0xc0)
+            m->list = target_of(address + i, code + i);
+    }
+    m->list_count = count;
+}
+
+/* `lea disp(%rdi),%rax; ret`. The offset stays 0 where it is another. */
+static void find_class_type(struct mono *m, struct sw_images *images)
+{
+    uint8_t code[8];
+    uint64_t address;
+    if (!code_of(images, &m->memory, "mono_class_get_type", code, &address) || code[0] != 0x48 || code[1] != 0x8d)
+        return;
+    if (code[2] == 0x47 && code[4] == 0xc3)
+        m->at.type.class_type = code[3];
+    else if (code[2] == 0x87 && code[7] == 0xc3 && code[5] == 0 && code[6] == 0)
+        m->at.type.class_type = code[3] | (uint32_t)code[4] << 8;
 }
 
 enum sw_status mono_open(struct sw_images *images, const struct sw_memory *memory, struct mono **mono)
@@ -139,6 +187,8 @@ enum sw_status mono_open(struct sw_images *images, const struct sw_memory *memor
         free(m);
         return SW_E_NOT_FOUND;
     }
+    find_list(m, images);
+    find_class_type(m, images);
     *mono = m;
     return SW_OK;
 }
@@ -150,12 +200,12 @@ void mono_close(struct mono *mono)
 
 /* ---- code ---- */
 
-/* The first chunk whose code ends behind the address; 0: none. */
-static uint64_t find_chunk(const struct mono *m, uint64_t address)
+/* The first chunk of a domain whose code ends behind the address; 0: none. */
+static uint64_t find_chunk(const struct mono *m, uint64_t domain, uint64_t address)
 {
     uint64_t table, found = 0, chunk, end;
     uint32_t low = 0, high;
-    if (!word(m, m->table_at, 0, &table) || !number(m, table, TABLE_CHUNK_COUNT, &high) || high > CHUNKS_MOST)
+    if (!word(m, domain, m->table, &table) || !number(m, table, TABLE_CHUNK_COUNT, &high) || high > CHUNKS_MOST)
         return 0;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
@@ -181,10 +231,9 @@ static bool read_info(const struct mono *m, uint64_t info, struct sw_range *code
     return code->begin < code->end;
 }
 
-bool mono_find(void *mono, uint64_t address, struct sw_range *code)
+static bool find_in(const struct mono *m, uint64_t domain, uint64_t address, struct sw_range *code)
 {
-    const struct mono *m = mono;
-    const uint64_t chunk = find_chunk(m, address);
+    const uint64_t chunk = find_chunk(m, domain, address);
     uint64_t info;
     uint32_t low = 0, high;
     if (!number(m, chunk, CHUNK_COUNT, &high) || high > INFOS_MOST)
@@ -203,34 +252,31 @@ bool mono_find(void *mono, uint64_t address, struct sw_range *code)
     return false;
 }
 
-/* ---- names ---- */
-
-/* "Namespace.Outer/Inner" in front of `end`, from the innermost out. Returns where it begins. */
-static char *write_class(const struct mono *m, uint64_t class, char *begin, char *end)
+/* A domain's table says which domain it is of. */
+static bool is_domain(const struct mono *m, uint64_t domain)
 {
-    char part[PART_BYTES];
-    for (unsigned depth = 0; class && depth < NESTED_MOST; depth++) {
-        uint64_t outer = 0, text = 0;
-        if (!word(m, class, m->at.class_image + UINT64_C(8), &text) ||
-            !peek_text(&m->memory, text, part, sizeof part) || !word(m, class, m->at.class_outer, &outer))
-            break;
-        const size_t length = strlen(part), mark = depth > 0;
-        if (length + mark > (size_t)(end - begin))
-            break;
-        end -= mark;
-        if (mark)
-            *end = '/';
-        end = memcpy(end - length, part, length);
-        if (!outer && word(m, class, m->at.class_image + UINT64_C(16), &text) &&
-            peek_text(&m->memory, text, part, sizeof part) && part[0] && strlen(part) + 1 <= (size_t)(end - begin)) {
-            *--end = '.';
-            end -= strlen(part);
-            memcpy(end, part, strlen(part));
-        }
-        class = outer;
-    }
-    return end;
+    uint64_t table, back;
+    return domain && word(m, domain, m->table, &table) && word(m, table, 0, &back) && back == domain;
 }
+
+/* Most code is the root domain's, which is that of the program. */
+bool mono_find(void *mono, uint64_t address, struct sw_range *code)
+{
+    const struct mono *m = mono;
+    uint64_t list, domain;
+    uint16_t count;
+    if (find_in(m, m->domain, address, code))
+        return true;
+    if (!m->list || !word(m, m->list, 0, &list) || !peek(&m->memory, m->list_count, &count, sizeof count))
+        return false;
+    for (uint16_t i = 0; i < count && i < DOMAINS_MOST; i++)
+        if (word(m, list, 8 * (uint64_t)i, &domain) && domain != m->domain && is_domain(m, domain) &&
+            find_in(m, domain, address, code))
+            return true;
+    return false;
+}
+
+/* ---- names ---- */
 
 /* The file's name without its folder and its ending. */
 static void write_module(const struct mono *m, uint64_t class, char *module)
@@ -238,7 +284,7 @@ static void write_module(const struct mono *m, uint64_t class, char *module)
     char path[PATH_BYTES];
     uint64_t image, text;
     module[0] = 0;
-    if (!word(m, class, m->at.class_image, &image) || !word(m, image, m->at.image_path, &text) ||
+    if (!word(m, class, m->at.type.class_image, &image) || !word(m, image, m->at.image_path, &text) ||
         !peek_text(&m->memory, text, path, sizeof path))
         return;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
@@ -247,21 +293,25 @@ static void write_module(const struct mono *m, uint64_t class, char *module)
 
 bool mono_name(const struct mono *m, uint64_t id, char *name, char *module)
 {
-    char method_name[PART_BYTES], class_name[MONO_NAME_BYTES / 2];
+    char method_name[PART_BYTES];
     uint64_t method, class, text;
     uint32_t bits;
     uint8_t flags;
     if (!peek(&m->memory, id + m->at.info_size + INFO_FLAGS, &flags, 1) || (flags & NOT_A_METHOD) ||
-        !word(m, id, INFO_METHOD, &method) || !word(m, method, m->at.method_class, &class) ||
-        !word(m, method, m->at.method_name, &text) || !number(m, method, METHOD_BITS, &bits) ||
+        !word(m, id, INFO_METHOD, &method) || !word(m, method, m->at.type.method_class, &class) ||
+        !word(m, method, m->at.type.method_name, &text) || !number(m, method, METHOD_BITS, &bits) ||
         !peek_text(&m->memory, text, method_name, sizeof method_name) || !method_name[0])
         return false;
     const unsigned wrapper = bits >> WRAPPER_SHIFT & WRAPPER_MASK;
-    char *const end = class_name + sizeof class_name - 1;
-    *end = 0;
-    const char *of = wrappers[wrapper] ? wrappers[wrapper] : "";
-    snprintf(name, MONO_NAME_BYTES, "%s%s%s%s:%s", wrapper ? "(wrapper" : "", of, wrapper ? ") " : "",
-             write_class(m, class, class_name, end), method_name);
+    struct mono_text t = { &m->memory, &m->at.type, name, MONO_NAME_BYTES, 0, 0 };
+    mono_put(&t, wrapper ? "(wrapper" : "");
+    mono_put(&t, wrappers[wrapper] ? wrappers[wrapper] : "");
+    mono_put(&t, wrapper ? ") " : "");
+    mono_put_class(&t, class);
+    mono_put(&t, ":");
+    mono_put(&t, method_name);
+    mono_put_method_arguments(&t, method);
+    mono_put_parameters(&t, method);
     write_module(m, class, module);
     return true;
 }
