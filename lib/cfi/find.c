@@ -272,18 +272,37 @@ enum sw_status sw_cfi_find(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_
     return again == SW_E_NO_RULE ? status : again; /* what was wrong says more */
 }
 
+/* Whether an entry is in order behind the last, and leads into the section. */
+static inline bool is_entry_sound(const struct sw_cfi *cfi, uint64_t last, uint64_t start, uint64_t fde)
+{
+    return start >= last && fde >= cfi->frame.address && fde - cfi->frame.address < cfi->frame.size;
+}
+
+static bool is_usual_sound(const struct sw_cfi *cfi, const struct table *table)
+{
+    uint64_t last = 0;
+    for (uint64_t n = 0; n < table->count; n++) {
+        const uint64_t start = read_usual_entry(table, n, 0);
+        if (!is_entry_sound(cfi, last, start, read_usual_entry(table, n, 1)))
+            return false;
+        last = start;
+    }
+    return true;
+}
+
 bool sw_cfi_header_is_sound(const struct sw_cfi *cfi)
 {
     struct table table;
     uint64_t last = 0;
     if (cfi->header.size == 0 || cfi->is_debug_frame || read_table(cfi, &table) != SW_OK || table.count == 0)
         return false;
+    if (table.encoding == DATAREL_SDATA4)
+        return is_usual_sound(cfi, &table);
     for (uint64_t n = 0; n < table.count; n++) {
         uint64_t start = 0;
         uint64_t fde = 0;
-        if (read_entry(&table, n, 0, &start) != SW_OK || read_entry(&table, n, 1, &fde) != SW_OK)
-            return false;
-        if (start < last || fde < cfi->frame.address || fde - cfi->frame.address >= cfi->frame.size)
+        if (read_entry(&table, n, 0, &start) != SW_OK || read_entry(&table, n, 1, &fde) != SW_OK ||
+            !is_entry_sound(cfi, last, start, fde))
             return false;
         last = start;
     }
