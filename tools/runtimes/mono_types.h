@@ -23,7 +23,7 @@ struct mono_text {
 
 void mono_put(struct mono_text *text, const char *more);
 
-/* "Namespace.Outer/Inner<int, string>"; "<int>" of a generic method; " (int,string&)". What is not known is left out. */
+/* "Namespace.Outer/Inner<int, string>"; "<int>" of a generic method; " (int,string&)". What is not known is missing. */
 void mono_put_class(struct mono_text *text, uint64_t class);
 void mono_put_method_arguments(struct mono_text *text, uint64_t method);
 void mono_put_parameters(struct mono_text *text, uint64_t method);
