@@ -8,14 +8,14 @@
 
 enum { DEEPEST = 16 };
 
-static char peek(struct sw_json *t)
+static char peek(struct sw_clr_json *t)
 {
     while (t->at < t->end && (*t->at == ' ' || *t->at == '\n' || *t->at == '\t' || *t->at == '\r'))
         t->at++;
     return t->at < t->end ? *t->at : 0;
 }
 
-bool sw_json_take(struct sw_json *t, char wanted)
+bool sw_clr_json_take(struct sw_clr_json *t, char wanted)
 {
     if (peek(t) != wanted)
         return false;
@@ -23,10 +23,10 @@ bool sw_json_take(struct sw_json *t, char wanted)
     return true;
 }
 
-struct sw_json sw_json_string(struct sw_json *t)
+struct sw_clr_json sw_clr_json_string(struct sw_clr_json *t)
 {
-    struct sw_json inner = { t->end, t->end };
-    if (!sw_json_take(t, '"'))
+    struct sw_clr_json inner = { t->end, t->end };
+    if (!sw_clr_json_take(t, '"'))
         return inner;
     inner.at = t->at;
     while (t->at < t->end && *t->at != '"')
@@ -37,13 +37,13 @@ struct sw_json sw_json_string(struct sw_json *t)
 }
 
 /* Skips one value in brackets, counting them; strings are skipped whole. */
-static bool skip_brackets(struct sw_json *t)
+static bool skip_brackets(struct sw_clr_json *t)
 {
     int depth = 0;
     while (t->at < t->end && *t->at != 0) {
         const char c = *t->at;
         if (c == '"') {
-            (void)sw_json_string(t);
+            (void)sw_clr_json_string(t);
             continue;
         }
         t->at++;
@@ -57,12 +57,12 @@ static bool skip_brackets(struct sw_json *t)
 }
 
 /* The content of a string between its quotes, or a number or word as it stands. */
-static struct sw_json word(struct sw_json *t)
+static struct sw_clr_json word(struct sw_clr_json *t)
 {
     static const char ends[] = " \n\t\r,:\"{}[]";
     if (peek(t) == '"')
-        return sw_json_string(t);
-    struct sw_json inner = *t;
+        return sw_clr_json_string(t);
+    struct sw_clr_json inner = *t;
     while (t->at < t->end && *t->at != 0 && !strchr(ends, *t->at))
         t->at++;
     inner.end = t->at;
@@ -70,7 +70,7 @@ static struct sw_json word(struct sw_json *t)
 }
 
 /* Skips one value. False: nothing follows it. */
-static bool skip(struct sw_json *t)
+static bool skip(struct sw_clr_json *t)
 {
     const char first = peek(t);
     if (first != '{' && first != '[')
@@ -80,30 +80,30 @@ static bool skip(struct sw_json *t)
     return peek(t) == ',' || peek(t) == '}' || peek(t) == ']';
 }
 
-bool sw_json_equals(struct sw_json word, const char *name)
+bool sw_clr_json_equals(struct sw_clr_json word, const char *name)
 {
     const size_t size = strlen(name);
     return (size_t)(word.end - word.at) == size && memcmp(word.at, name, size) == 0;
 }
 
 /* Moves *t, which is inside of an object, behind the colon of that key. */
-static bool find_key(struct sw_json *t, const char *key)
+static bool find_key(struct sw_clr_json *t, const char *key)
 {
     while (peek(t) == '"') {
-        const struct sw_json name = sw_json_string(t);
-        if (!sw_json_take(t, ':'))
+        const struct sw_clr_json name = sw_clr_json_string(t);
+        if (!sw_clr_json_take(t, ':'))
             return false;
-        if (sw_json_equals(name, key))
+        if (sw_clr_json_equals(name, key))
             return true;
-        if (!skip(t) || !sw_json_take(t, ','))
+        if (!skip(t) || !sw_clr_json_take(t, ','))
             return false;
     }
     return false;
 }
 
-bool sw_json_enter(struct sw_json *t, const char *key)
+bool sw_clr_json_enter(struct sw_clr_json *t, const char *key)
 {
-    return sw_json_take(t, '{') && find_key(t, key);
+    return sw_clr_json_take(t, '{') && find_key(t, key);
 }
 
 static int digit(char c)
@@ -113,10 +113,10 @@ static int digit(char c)
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : 16;
 }
 
-bool sw_json_number(struct sw_json t, uint64_t *value)
+bool sw_clr_json_number(struct sw_clr_json t, uint64_t *value)
 {
-    (void)sw_json_take(&t, '[');
-    struct sw_json digits = word(&t);
+    (void)sw_clr_json_take(&t, '[');
+    struct sw_clr_json digits = word(&t);
     int base = 10;
     if (digits.end - digits.at > 2 && digits.at[0] == '0' && digits.at[1] == 'x') {
         base = 16;
@@ -133,29 +133,29 @@ bool sw_json_number(struct sw_json t, uint64_t *value)
     return true;
 }
 
-bool sw_json_is_whole(struct sw_json text)
+bool sw_clr_json_is_whole(struct sw_clr_json text)
 {
     return peek(&text) == '{' && skip_brackets(&text);
 }
 
-void sw_json_keys(struct sw_json object, struct sw_json_keys *keys)
+void sw_clr_json_keys(struct sw_clr_json object, struct sw_clr_json_keys *keys)
 {
-    bool has_more = sw_json_take(&object, '{');
+    bool has_more = sw_clr_json_take(&object, '{');
     for (keys->count = 0; has_more && keys->count < SW_JSON_KEYS && peek(&object) == '"'; keys->count++) {
-        keys->names[keys->count] = sw_json_string(&object);
-        has_more = sw_json_take(&object, ':') && skip(&object) && sw_json_take(&object, ',');
+        keys->names[keys->count] = sw_clr_json_string(&object);
+        has_more = sw_clr_json_take(&object, ':') && skip(&object) && sw_clr_json_take(&object, ',');
     }
-    keys->rest = has_more ? object : (struct sw_json){ object.end, object.end };
+    keys->rest = has_more ? object : (struct sw_clr_json){ object.end, object.end };
 }
 
-bool sw_json_key(const struct sw_json_keys *keys, const char *key, struct sw_json *value)
+bool sw_clr_json_key(const struct sw_clr_json_keys *keys, const char *key, struct sw_clr_json *value)
 {
     *value = keys->rest;
     for (size_t i = 0; i < keys->count; i++) {
-        if (!sw_json_equals(keys->names[i], key))
+        if (!sw_clr_json_equals(keys->names[i], key))
             continue;
         value->at = keys->names[i].end < value->end ? keys->names[i].end + 1 : value->end;
-        return sw_json_take(value, ':');
+        return sw_clr_json_take(value, ':');
     }
     return find_key(value, key);
 }

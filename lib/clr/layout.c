@@ -146,9 +146,9 @@ static const struct contract {
 
 /* name: the type that was looked for last, a constant; fields: its object, empty if there is none. */
 struct types {
-    struct sw_json_keys all;
+    struct sw_clr_json_keys all;
     const char *name;
-    struct sw_json fields;
+    struct sw_clr_json fields;
 };
 
 /* Fields of one type are asked for one after the other. */
@@ -157,28 +157,28 @@ static bool find_field(struct types *types, const char *type, const char *field,
     uint64_t value;
     if (!types->name || strcmp(types->name, type) != 0) {
         types->name = type;
-        if (!sw_json_key(&types->all, type, &types->fields))
+        if (!sw_clr_json_key(&types->all, type, &types->fields))
             types->fields.at = types->fields.end;
     }
-    struct sw_json at = types->fields;
-    if (!sw_json_enter(&at, field) || !sw_json_number(at, &value) || value >= SW_CLR_DESCRIBED)
+    struct sw_clr_json at = types->fields;
+    if (!sw_clr_json_enter(&at, field) || !sw_clr_json_number(at, &value) || value >= SW_CLR_DESCRIBED)
         return false;
     *offset = (uint16_t)value;
     return true;
 }
 
 /* Whether a global is one of two words. Not to be there is allowed where only part is described. */
-static bool is_built_for(struct sw_json globals, const char *global, const char *name, const char *other, bool must)
+static bool is_built_for(struct sw_clr_json globals, const char *global, const char *name, const char *other, bool must)
 {
-    if (!sw_json_enter(&globals, global))
+    if (!sw_clr_json_enter(&globals, global))
         return !must;
-    (void)sw_json_take(&globals, '[');
-    const struct sw_json word = sw_json_string(&globals);
-    return sw_json_equals(word, name) || (other && sw_json_equals(word, other));
+    (void)sw_clr_json_take(&globals, '[');
+    const struct sw_clr_json word = sw_clr_json_string(&globals);
+    return sw_clr_json_equals(word, name) || (other && sw_clr_json_equals(word, other));
 }
 
 /* Within CoreCLR's build "unix" is a macro, whose value stands there instead of its name. */
-static bool is_of_runtime(struct sw_json globals, const struct sw_clr_layout *layout)
+static bool is_of_runtime(struct sw_clr_json globals, const struct sw_clr_layout *layout)
 {
     const bool must = !layout->closed, windows = layout->system == SW_CLR_WINDOWS;
     return is_built_for(globals, "Architecture", layout->machine == SW_MACHINE_ARM64 ? "arm64" : "x64", NULL, must) &&
@@ -186,18 +186,19 @@ static bool is_of_runtime(struct sw_json globals, const struct sw_clr_layout *la
 }
 
 /* The index of the descriptor's pointer to which a global refers: [[20], "pointer"]. */
-static bool pointer_of(struct sw_json globals, const char *name, uint64_t *number_of_pointer)
+static bool pointer_of(struct sw_clr_json globals, const char *name, uint64_t *number_of_pointer)
 {
-    return sw_json_enter(&globals, name) && sw_json_take(&globals, '[') && sw_json_number(globals, number_of_pointer);
+    return sw_clr_json_enter(&globals, name) && sw_clr_json_take(&globals, '[') &&
+           sw_clr_json_number(globals, number_of_pointer);
 }
 
-static bool knows_contracts(struct sw_json all, bool code)
+static bool knows_contracts(struct sw_clr_json all, bool code)
 {
     uint64_t version;
     for (size_t i = 0; i < sizeof contracts / sizeof contracts[0]; i++) {
-        struct sw_json at = all;
-        if ((code || !contracts[i].code) && (!sw_json_enter(&at, contracts[i].name) || !sw_json_number(at, &version) ||
-                                             version != contracts[i].version))
+        struct sw_clr_json at = all;
+        if ((code || !contracts[i].code) && (!sw_clr_json_enter(&at, contracts[i].name) ||
+                                             !sw_clr_json_number(at, &version) || version != contracts[i].version))
             return false;
     }
     return true;
@@ -250,12 +251,12 @@ static bool find_all_saved(struct types *types, struct sw_clr_layout *layout)
                                                  : find_saved(types, args, 0, layout, &layout->hijack);
 }
 
-static bool find_identifiers(struct sw_json globals, struct sw_clr_layout *layout)
+static bool find_identifiers(struct sw_clr_json globals, struct sw_clr_layout *layout)
 {
     for (unsigned i = 0; i < IDENTIFIERS; i++) {
-        struct sw_json at = globals;
+        struct sw_clr_json at = globals;
         layout->frames[i].kind = identifiers[i].kind;
-        if (!sw_json_enter(&at, identifiers[i].name) || !sw_json_number(at, &layout->frames[i].word))
+        if (!sw_clr_json_enter(&at, identifiers[i].name) || !sw_clr_json_number(at, &layout->frames[i].word))
             return false;
     }
     layout->frame_count = IDENTIFIERS;
@@ -263,22 +264,22 @@ static bool find_identifiers(struct sw_json globals, struct sw_clr_layout *layou
 }
 
 /* Explicit frames, saved registers, prepared entries, and which pointer leads to the map of code. */
-static bool find_rest(struct types *types, struct sw_json globals, struct sw_clr_layout *layout, uint64_t *pointer)
+static bool find_rest(struct types *types, struct sw_clr_json globals, struct sw_clr_layout *layout, uint64_t *pointer)
 {
     layout->has_entries = find_entry_fields(types, layout->entry);
     return find_all_saved(types, layout) && find_identifiers(globals, layout) &&
            pointer_of(globals, "ExecutionManagerCodeRangeMapAddress", pointer);
 }
 
-static enum sw_status read_text(struct sw_json whole, struct sw_clr_layout *layout, uint64_t *pointer)
+static enum sw_status read_text(struct sw_clr_json whole, struct sw_clr_layout *layout, uint64_t *pointer)
 {
     struct types types;
-    struct sw_json all = whole, globals = whole, versions = whole;
-    if (!sw_json_is_whole(whole) || !sw_json_enter(&all, "types") || !sw_json_enter(&globals, "globals") ||
-        !sw_json_enter(&versions, "contracts"))
+    struct sw_clr_json all = whole, globals = whole, versions = whole;
+    if (!sw_clr_json_is_whole(whole) || !sw_clr_json_enter(&all, "types") || !sw_clr_json_enter(&globals, "globals") ||
+        !sw_clr_json_enter(&versions, "contracts"))
         return SW_E_MALFORMED;
     types.name = NULL;
-    sw_json_keys(all, &types.all);
+    sw_clr_json_keys(all, &types.all);
     if (!is_of_runtime(globals, layout) || !knows_contracts(versions, !layout->closed) || !find_fields(&types, layout))
         return SW_E_UNSUPPORTED;
     return layout->closed || find_rest(&types, globals, layout, pointer) ? SW_OK : SW_E_UNSUPPORTED;
@@ -312,7 +313,7 @@ static enum sw_status read_descriptor(const struct sw_memory *memory, uint64_t d
     enum sw_status status = get_text(memory, descriptor, alloc, head, &text, &size);
     if (status != SW_OK)
         return status;
-    status = read_text((struct sw_json){ text, text + size }, layout, &pointer);
+    status = read_text((struct sw_clr_json){ text, text + size }, layout, &pointer);
     alloc->put(alloc->arg, text, size);
     if (status != SW_OK || layout->closed)
         return status;
@@ -330,13 +331,13 @@ enum sw_status sw_clr_layout_describe(const struct sw_memory *memory, uint64_t d
     enum sw_status status = get_text(memory, descriptor, alloc, head, &text, &size);
     if (status != SW_OK)
         return status;
-    const struct sw_json whole = { text, text + size };
-    struct sw_json all = whole;
+    const struct sw_clr_json whole = { text, text + size };
+    struct sw_clr_json all = whole;
     struct types types;
-    const struct sw_clr_description about = { &whole, sw_json_enter(&all, "types") ? &types : NULL };
+    const struct sw_clr_description about = { &whole, sw_clr_json_enter(&all, "types") ? &types : NULL };
     types.name = NULL;
-    sw_json_keys(all, &types.all);
-    status = sw_json_is_whole(whole) && use(arg, &about) ? SW_OK : SW_E_UNSUPPORTED;
+    sw_clr_json_keys(all, &types.all);
+    status = sw_clr_json_is_whole(whole) && use(arg, &about) ? SW_OK : SW_E_UNSUPPORTED;
     alloc->put(alloc->arg, text, size);
     return status;
 }
@@ -349,14 +350,14 @@ bool sw_clr_described_field(const struct sw_clr_description *about, const char *
 
 bool sw_clr_described_contract(const struct sw_clr_description *about, const char *name, uint64_t *version)
 {
-    struct sw_json all = *(const struct sw_json *)about->text;
-    return sw_json_enter(&all, "contracts") && sw_json_enter(&all, name) && sw_json_number(all, version);
+    struct sw_clr_json all = *(const struct sw_clr_json *)about->text;
+    return sw_clr_json_enter(&all, "contracts") && sw_clr_json_enter(&all, name) && sw_clr_json_number(all, version);
 }
 
 bool sw_clr_described_machine(const struct sw_clr_description *about, const char *name)
 {
-    struct sw_json globals = *(const struct sw_json *)about->text;
-    return sw_json_enter(&globals, "globals") && is_built_for(globals, "Architecture", name, NULL, true);
+    struct sw_clr_json globals = *(const struct sw_clr_json *)about->text;
+    return sw_clr_json_enter(&globals, "globals") && is_built_for(globals, "Architecture", name, NULL, true);
 }
 
 enum sw_status sw_clr_layout_read(const struct sw_memory *memory, const struct sw_clr_runtime *runtime,
