@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { KNOWN = 64, KNOWN_SHIFT = 20 };
+enum { KNOWN = 256, KNOWN_SHIFT = 20 };
 
 /*
  * codes: rows with code, ascending; all: from the first to the last. known: rows and the addresses between two of them
@@ -67,7 +67,8 @@ static inline struct sw_process_span *known_at(struct search *s, uint64_t word)
     return &s->known[word >> KNOWN_SHIFT & (KNOWN - 1)];
 }
 
-static void look_up(struct search *s, uint64_t word)
+/* Seldom called, and from a loop over every word, which is to stay small. */
+__attribute__((noinline)) static void look_up(struct search *s, uint64_t word)
 {
     struct sw_process_span *known = known_at(s, word);
     const size_t below = count_below(s, word);
@@ -78,32 +79,40 @@ static void look_up(struct search *s, uint64_t word)
                              : (struct sw_process_span){ row->end, s->codes[below]->begin };
 }
 
-/* Most words are none, or were looked up before. */
 static inline void take(struct search *s, uint64_t word)
 {
     const struct sw_process_span *known = known_at(s, word);
-    if (word - s->all.begin < s->all.end - s->all.begin && word - known->begin >= known->end - known->begin)
+    if (word - known->begin >= known->end - known->begin)
         look_up(s, word);
 }
 
+/* Most words are none, or were looked up before. */
 static void take_copy(struct search *s, const struct sw_process *process, const struct sw_process_copy *copy)
 {
-    const uint8_t *bytes = process->capture.store + copy->at;
     const size_t skip = (size_t)(0 - copy->begin) % sizeof(uint64_t);
-    const uint64_t mask = ~process->capture.pac_mask;
-    for (size_t at = skip; at < copy->size && copy->size - at >= sizeof(uint64_t); at += sizeof(uint64_t)) {
+    const uint64_t mask = ~process->capture.pac_mask, low = s->all.begin, size = s->all.end - low;
+    const uint8_t *word_at = process->capture.store + copy->at + skip;
+    for (size_t left = copy->size > skip ? (copy->size - skip) / sizeof(uint64_t) : 0; left > 0; left--) {
         uint64_t word;
-        memcpy(&word, bytes + at, sizeof word);
-        take(s, word & mask);
+        memcpy(&word, word_at, sizeof word);
+        word_at += sizeof word;
+        if ((word & mask) - low < size)
+            take(s, word & mask);
     }
+}
+
+static void take_reg(struct search *s, uint64_t word)
+{
+    if (word - s->all.begin < s->all.end - s->all.begin)
+        take(s, word);
 }
 
 static void take_regs(struct search *s, const struct sw_regs *regs, uint64_t mask)
 {
     const struct sw_regs_roles *roles = sw_regs_roles_of(regs->machine);
-    take(s, sw_regs_pc(regs));
+    take_reg(s, sw_regs_pc(regs));
     if (roles->link != SW_REGS_MAX && sw_regs_has(regs, roles->link))
-        take(s, regs->r[roles->link] & mask);
+        take_reg(s, regs->r[roles->link] & mask);
 }
 
 static void take_all(struct search *s, const struct sw_process *process)
