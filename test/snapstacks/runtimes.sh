@@ -75,6 +75,24 @@ if command -v node >/dev/null 2>&1; then
 else
     echo "ok - node: built-in code that compiled code calls has a name # SKIP no node"
 fi
+# A node without symbols of its own, as Debian's libnode: the same functions as in the one that it is made of.
+# rooms FILE COMMAND
+rooms() {
+    start "$2" "$programs/rooms.js"
+    until_so sits "$pid"
+    "$tool" --plain --no-lines "$pid" 2>"$out/seen" | awk '$1 == "frame" && $4 != "native"' | cut -d' ' -f4,7- >"$out/$1"
+    kill -KILL "$pid"
+}
+if command -v node >/dev/null 2>&1 && strip -o "$out/node" "$(command -v node)" 2>"$out/seen"; then
+    rooms whole node
+    rooms stripped "$out/node"
+    diff "$out/whole" "$out/stripped" >"$out/seen" && [ "$(grep -c 'rooms[.]js!' "$out/stripped")" -ge 5 ]
+    verdict $? "node without symbols of its own: the same $(wc -l <"$out/stripped") functions"
+    rm -f "$out/node"
+else
+    echo "ok - node without symbols of its own # SKIP no node, or no strip"
+fi
+
 # pythons: of all that are here, each release has structures of its own
 pythons=
 for minor in 7 8 9 10 11 12 13 14 15; do

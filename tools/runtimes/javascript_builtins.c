@@ -31,13 +31,37 @@ static bool find_own(struct sw_images *images, const char *symbol, uint64_t *add
     return false;
 }
 
+/*
+ * What a function returns, where a variable's own symbol was stripped, as in Debian's libnode: `mov disp32(%rip),%rax`
+ * (or %eax); `ret`.
+ */
+static bool find_returned(const struct v8_builtins *b, struct sw_images *images, const char *function, bool is_wide,
+                          uint64_t *address)
+{
+    static const uint8_t load[] = { 0x48, 0x8b, 0x05 };
+    uint8_t code[8];
+    int32_t distance;
+    const size_t before = is_wide ? 3 : 2;
+    if (sw_images_symbol(images, function, address) != SW_OK || !peek(&b->memory, *address, code, sizeof code) ||
+        memcmp(code, load + 3 - before, before) != 0 || code[before + 4] != 0xc3)
+        return false;
+    memcpy(&distance, code + before, sizeof distance);
+    *address += before + 4 + (uint64_t)(int64_t)distance;
+    return true;
+}
+
 static bool read_range(struct v8_builtins *b, struct sw_images *images)
 {
     uint64_t code, size;
     uint32_t bytes;
-    if (!find_own(images, "_ZN2v88internal12_GLOBAL__N_127current_embedded_blob_code_E", &code) ||
-        !find_own(images, "_ZN2v88internal12_GLOBAL__N_132current_embedded_blob_code_size_E", &size) ||
-        !peek(&b->memory, code, &b->begin, 8) || !peek(&b->memory, size, &bytes, 4))
+    const bool has_symbols =
+        find_own(images, "_ZN2v88internal12_GLOBAL__N_127current_embedded_blob_code_E", &code) &&
+        find_own(images, "_ZN2v88internal12_GLOBAL__N_132current_embedded_blob_code_size_E", &size);
+    if (!has_symbols &&
+        (!find_returned(b, images, "_ZN2v88internal7Isolate23CurrentEmbeddedBlobCodeEv", true, &code) ||
+         !find_returned(b, images, "_ZN2v88internal7Isolate27CurrentEmbeddedBlobCodeSizeEv", false, &size)))
+        return false;
+    if (!peek(&b->memory, code, &b->begin, 8) || !peek(&b->memory, size, &bytes, 4))
         return false;
     b->end = b->begin + bytes;
     return bytes <= BYTES_MOST && b->end >= b->begin;
