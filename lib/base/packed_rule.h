@@ -31,12 +31,12 @@ struct sw_packed_rule {
 #define SW_STEP_PLAIN    (UINT64_C(1) << 24) /* CFA = sp + offset, and nothing else needs to be looked at */
 #define SW_STEP_FRAMED   (UINT64_C(1) << 25) /* fp points at fp and return address; x64: CFA = rbp + 16; nothing else */
 #define SW_STEP_SINGLE   (UINT64_C(1) << 26) /* other CFA offsets from fp; one by one */
-#define SW_STEP_KEEPS    (UINT64_C(1) << 27) /* none of SW_X64_NONVOLATILE is lost */
+#define SW_STEP_LOSES    (UINT64_C(1) << 27) /* one of SW_X64_NONVOLATILE is lost */
 #define SW_STEP_OTHERS   (UINT64_C(1) << 28) /* registers beside fp are saved */
 #define SW_STEP_OF_ENTRY (UINT64_C(0x7ff) << 29 | UINT64_C(1) << 45)
 
 /* x64 */
-#define SW_STEP_KEEPS_SI (UINT64_C(1) << 46) /* nor rsi or rdi, which Windows' functions preserve */
+#define SW_STEP_LOSES_SI (UINT64_C(1) << 46) /* rsi or rdi is lost, which Windows' functions preserve */
 
 /* ARM64 */
 #define SW_STEP_LONE (UINT64_C(1) << 46) /* there is the return address alone; x29 is unchanged */
@@ -114,6 +114,15 @@ enum { SW_SLOT_NEAR = SW_SLOT_NEAR_MOST - SW_SLOTS_ABOVE }; /* how many words be
 static const uint8_t sw_slot_registers[SW_SLOTS] = { SW_X64_RBP, SW_X64_RBX, SW_X64_R12, SW_X64_R13,
                                                      SW_X64_R14, SW_X64_R15, SW_X64_RSI, SW_X64_RDI };
 #define SW_SLOT_REGISTERS (SW_X64_NONVOLATILE | UINT64_C(1) << SW_X64_RSI | UINT64_C(1) << SW_X64_RDI)
+
+/*
+ * Those of an x64 step by which a register that is known would be lost. rsi and rdi are unknown in all walks but those
+ * of Windows' functions.
+ */
+static inline uint64_t sw_step_losing(uint64_t known)
+{
+    return SW_STEP_LOSES | (known & (SW_SLOT_REGISTERS & ~SW_X64_NONVOLATILE) ? SW_STEP_LOSES_SI : 0);
+}
 
 /* The address of a slot, which is given in bytes. */
 static inline uint64_t sw_slot_address(uint64_t cfa, uint64_t slot)

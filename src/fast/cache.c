@@ -56,11 +56,19 @@ void sw_cache_destroy(struct sw_cache *cache)
         cache->alloc.put(cache->alloc.arg, cache, cache->bytes);
 }
 
+static uint64_t hits(const struct sw_cache *cache)
+{
+    uint64_t sum = sw_load(&cache->counts[SW_COUNT_HITS]);
+    for (unsigned i = 0; i < SW_CACHE_SHARES; i++)
+        sum += sw_load(&cache->shares[i].hits);
+    return sum;
+}
+
 struct sw_cache_counts sw_cache_get_counts(const struct sw_cache *cache)
 {
     if (!cache)
         return (struct sw_cache_counts){ 0 };
-    return (struct sw_cache_counts){ .hits = sw_load(&cache->counts[SW_COUNT_HITS]),
+    return (struct sw_cache_counts){ .hits = hits(cache),
                                      .absent = sw_load(&cache->counts[SW_COUNT_ABSENT]),
                                      .outdated = sw_load(&cache->counts[SW_COUNT_OUTDATED]),
                                      .busy = sw_load(&cache->counts[SW_COUNT_BUSY]),
@@ -221,6 +229,7 @@ void sw_cache_copy(struct sw_cache *to, const struct sw_cache *from)
     atomic_store_explicit(&to->flags, atomic_load_explicit(&from->flags, memory_order_relaxed), memory_order_relaxed);
     for (unsigned which = 0; which < SW_COUNTS; which++)
         atomic_store_explicit(&to->counts[which], sw_load(&from->counts[which]), memory_order_relaxed);
+    atomic_store_explicit(&to->counts[SW_COUNT_HITS], hits(from), memory_order_relaxed);
     for (uint32_t n = 1; n <= from->room; n++) {
         if (!read_entry(from, n, &entry))
             continue;

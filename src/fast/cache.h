@@ -33,6 +33,19 @@ enum sw_cache_count {
 };
 
 /*
+ * A counter of the hits of walks with one scratch. A scratch serves one walk at a time, so that they need no locked
+ * addition for it.
+ *
+ * owner  The scratch's address; 0: nobody's yet. It is taken once and kept.
+ */
+struct sw_cache_share {
+    _Atomic uint64_t owner;
+    _Atomic uint64_t hits;
+    uint64_t apart[6]; /* no two lie in one line of the processor's cache */
+};
+enum { SW_CACHE_SHARES = 8, SW_CACHE_SHARES_SHIFT = 61 };
+
+/*
  * hot, cold     By number, from 1 on. Number 0 is no pc's.
  * index         Numbers, by a pc's hash. A pc has SW_CACHE_WAYS places.
  * index_mask    Of places.
@@ -63,7 +76,8 @@ struct sw_cache {
     uint64_t checked_as_of;
     struct sw_alloc alloc;
     size_t bytes;
-    _Atomic uint64_t counts[SW_COUNTS]; /* in the order of struct sw_cache_counts */
+    _Atomic uint64_t counts[SW_COUNTS];            /* in the order of struct sw_cache_counts */
+    struct sw_cache_share shares[SW_CACHE_SHARES]; /* of hits, what is not in counts */
 };
 
 /* The change counters of a walker's code map and images. */
@@ -185,5 +199,20 @@ void sw_cache_copy(struct sw_cache *to, const struct sw_cache *from);
 bool sw_cache_is_full(const struct sw_cache *cache);
 
 void sw_cache_count(struct sw_cache *cache, enum sw_cache_count which, uint64_t count);
+
+/* Counts hits of a walk with that scratch. Wait-free, signal safe. */
+static inline void sw_cache_count_hits(struct sw_cache *cache, const void *scratch, uint64_t count)
+{
+    const uint64_t own = (uint64_t)(uintptr_t)scratch;
+    struct sw_cache_share *share = &cache->shares[own * UINT64_C(0x9e3779b97f4a7c15) >> SW_CACHE_SHARES_SHIFT];
+    uint64_t owner = sw_load(&share->owner);
+    if (owner == 0 &&
+        atomic_compare_exchange_strong_explicit(&share->owner, &owner, own, memory_order_relaxed, memory_order_relaxed))
+        owner = own;
+    if (owner == own)
+        atomic_store_explicit(&share->hits, sw_load(&share->hits) + count, memory_order_relaxed);
+    else
+        sw_cache_count(cache, SW_COUNT_HITS, count);
+}
 
 #endif

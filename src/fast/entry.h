@@ -89,18 +89,24 @@ enum { SW_FOUND_SHIFT = 40 };
 #define SW_FOUND_NEVER   (UINT64_MAX >> 1) /* above all others, which is what an entry must not be */
 
 /*
- * A prediction: a place, and above it 0, or sw_next_confirmed of the generation in which the two entries were found to
- * agree. Written whole, and read whole where it must be confirmed.
+ * A prediction: a place, and above it the one that was predicted before, or sw_next_confirmed of the generation in
+ * which the two entries were found to agree. Written whole, and read whole where it must be confirmed.
  */
 union sw_next {
     _Atomic uint64_t whole;
     _Atomic uint32_t place; /* the lower half: both machines are little-endian */
 };
 
-/* Never 0. The same again only after 2^31 generations, by when an entry was long filled anew. */
+/* Odd, as no place is. The same again only after 2^31 generations, by when an entry was long filled anew. */
 static inline uint64_t sw_next_confirmed(uint64_t generation)
 {
     return (generation << 1 | 1) << 32;
+}
+
+/* The place that was predicted before, or 0, which is nobody's. */
+static inline uint64_t sw_next_before(uint64_t next)
+{
+    return next >> 32 & 1 ? 0 : next >> 32;
 }
 
 /*

@@ -19,4 +19,11 @@
 #define SW_APART
 #endif
 
+/* ThreadSanitizer does not know that words which another thread writes meanwhile are not believed. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SW_UNDER_TSAN
+#endif
+#endif
+
 #endif

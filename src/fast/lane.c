@@ -97,10 +97,20 @@ enum sw_cache_count sw_lane_find_body(const struct sw_lane *lane, const struct s
     return use(lane, is_same && sw_body_has(body, at->pc - begin) ? n : 0, begin, at);
 }
 
+/*
+ * The caller's entry that was met before the last is tried first. Where a function calls itself, that stays predicted:
+ * of its frames in a row only the last one has another caller.
+ */
 uint64_t sw_lane_predict(const struct sw_lane *lane, uint64_t from, uint64_t pc)
 {
-    const uint64_t entry = pc < SW_KEY_PC_END ? sw_cache_number(lane->cache, pc, pc) * sizeof(struct sw_hot) : 0;
+    _Atomic uint64_t *next = &sw_hot_at(lane->view.hot, from)->next.whole;
+    const uint64_t last = (uint32_t)sw_load(next), before = sw_next_before(sw_load(next));
+    uint64_t entry = before;
+    if (sw_load(&sw_hot_at(lane->view.hot, before)->key) != pc)
+        entry = pc < SW_KEY_PC_END ? sw_cache_number(lane->cache, pc, pc) * sizeof(struct sw_hot) : 0;
+    else if (last == from)
+        return entry;
     if (entry != 0)
-        atomic_store_explicit(&sw_hot_at(lane->view.hot, from)->next.whole, entry, memory_order_relaxed);
+        atomic_store_explicit(next, last << 32 | entry, memory_order_relaxed);
     return entry;
 }

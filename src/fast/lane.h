@@ -216,7 +216,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_follow(const struct sw_lane *lane
         if (entry == 0)
             return false;
     }
-    to->fp = words.fp ? sw_lane_word(view.stack, sw_slot_address(cfa, words.fp)) : at->fp;
+    to->fp = SW_UNLIKELY(words.fp) ? sw_lane_word(view.stack, sw_slot_address(cfa, words.fp)) : at->fp;
     to->pc = pc;
     to->sp = cfa;
     to->step = sw_load(&sw_hot_at(view.hot, entry)->step);

@@ -177,7 +177,7 @@ SW_OTHERS_FRAMES static SW_INLINE struct sw_trace_check check_of(const struct sw
 /* Whether a frame is left without a change of which registers are known, if that matters. */
 static SW_INLINE bool keeps(uint64_t step, uint64_t slots, const struct sw_trace_known *known)
 {
-    return !known || ((~step & known->keeps) | (slots & known->missing)) == 0;
+    return !known || ((step & known->lost) | (slots & known->missing)) == 0;
 }
 
 /* One frame on, whole. */

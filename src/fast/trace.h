@@ -101,11 +101,11 @@ void sw_trace_close(struct sw_replay *replay);
 /*
  * Which registers of a walk are known, beside pc, sp and fp, for steps that leave that as it is.
  *
- * keeps    SW_STEP_KEEPS and the like: those that the step has to have.
+ * lost     SW_STEP_LOSES and the like: those that the step must not have.
  * missing  The bits of `slots` that say where registers are saved which are not known.
  */
 struct sw_trace_known {
-    uint64_t keeps;
+    uint64_t lost;
     uint64_t missing;
 };
 

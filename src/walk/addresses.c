@@ -297,7 +297,7 @@ size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scra
         count++;
         if (ended) { /* most walks */
             pcs[0] = sw_regs_pc(start);
-            sw_cache_count(lane->cache, SW_COUNT_HITS, count - lane->replayed);
+            sw_cache_count_hits(lane->cache, scratch, count - lane->replayed);
             sw_trace_close(replay);
             return count;
         }

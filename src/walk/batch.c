@@ -61,16 +61,14 @@ static uint64_t known_bytes(uint64_t known)
     return bytes;
 }
 
-/* rsi and rdi are unknown in all walks but those of Windows' functions. */
 static struct sw_trace_known known_of_x64(uint64_t known)
 {
-    const uint64_t windows = SW_SLOT_REGISTERS & ~SW_X64_NONVOLATILE;
-    return (struct sw_trace_known){ SW_STEP_KEEPS | (known & windows ? SW_STEP_KEEPS_SI : 0), ~known_bytes(known) };
+    return (struct sw_trace_known){ sw_step_losing(known), ~known_bytes(known) };
 }
 
 static struct sw_trace_known known_of(enum sw_machine machine, uint64_t known)
 {
-    struct sw_trace_known to = { SW_STEP_KEEPS, 0 };
+    struct sw_trace_known to = { SW_STEP_LOSES, 0 };
     if (machine == SW_MACHINE_X64)
         return known_of_x64(known);
     for (unsigned i = 0; i < SW_PLACES; i++)

@@ -7,6 +7,7 @@
 #include "unwind/caller_check.h"
 #include "unwind/unwind.h"
 #include "walk/body.h"
+#include "walk/by_entry.h"
 #include "walk/remember.h"
 #include "walk/scratch.h"
 
@@ -28,7 +29,7 @@ static void count_hits(const struct sw_walk *walk)
 {
     const struct sw_lane *lane = lane_of(walk);
     if (lane->cache)
-        sw_cache_count(lane->cache, SW_COUNT_HITS, walk->depth - lane->misses - lane->replayed);
+        sw_cache_count_hits(lane->cache, walk->scratch, walk->depth - lane->misses - lane->replayed);
 }
 
 bool sw_walk_end(struct sw_walk *walk, enum sw_stop stop)
@@ -56,23 +57,6 @@ static uint64_t usable(const struct sw_walk *walk, uint64_t step)
     return sw_lane_usable(lane, step, sw_regs_sp(regs), sw_regs_has(regs, sw_regs_fp_number(lane->machine)));
 }
 
-static SW_INLINE void set_code(struct sw_range *code, const struct sw_cold *cold)
-{
-    code->begin = sw_load(&cold->begin);
-    code->end = sw_load(&cold->end);
-    code->id = sw_load(&cold->id);
-    sw_entry_attributes(code, sw_load(&cold->attributes));
-}
-
-/* Whether what was read of entries is what is there; otherwise the walk knows no entry any more. */
-static SW_INLINE bool is_believed(struct sw_walk *walk, const struct sw_lane *lane)
-{
-    if (SW_LIKELY(sw_cache_is_same(lane->cache, walk->entry.generation)))
-        return true;
-    walk->entry.step = 0;
-    return false;
-}
-
 /*
  * From a frame that has an entry to a caller that has one, over words in the window: what the long way would say. kind:
  * as in sw_lane_follow; of a step without SW_STEP_BY_CALL where all entries hold. Or 0.
@@ -94,15 +78,15 @@ SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, enum sw_m
     if (kind ? !sw_lane_follow(lane, lane->view, &at, &to, machine, kind, false) || to.step == 0
              : !sw_lane_step(lane, &at, &to, machine, &by))
         return false;
-    set_code(&frame->code, sw_cold_at(lane->cold, to.entry));
+    sw_walk_set_code(&frame->code, sw_cold_at(lane->cold, to.entry));
     walk->entry.step = to.step;
     walk->entry.at = to.entry;
     if (at.step & SW_STEP_OTHERS) {
         const uint64_t slots = sw_load(&cold->slots);
-        if (!is_believed(walk, lane))
+        if (!sw_walk_is_believed(walk, lane))
             return false;
         sw_slots_restore(regs, machine, lane->view.stack, to.sp, slots);
-    } else if (!is_believed(walk, lane)) {
+    } else if (!sw_walk_is_believed(walk, lane)) {
         return false;
     }
     regs->known = sw_known_behind(machine, regs->known, same);
@@ -119,8 +103,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, enum sw_m
     return true;
 }
 
-/* Whether the frame is the last one, as far as its entry and the window tell: NONE where not. */
-static enum sw_stop fast_end(const struct sw_walk *walk)
+enum sw_stop sw_walk_fast_end(const struct sw_walk *walk)
 {
     const struct sw_regs *regs = &walk->frame.regs;
     const uint64_t step = walk->entry.step;
@@ -145,7 +128,7 @@ static bool find_entry(struct sw_walk *walk)
     enum sw_cache_count answer = sw_lane_find(lane, &at, walk->frame.exact);
     if (answer == SW_COUNT_ABSENT && walk->frame.exact)
         answer = sw_walk_find_body(walk->walker, lane, &at);
-    set_code(&walk->frame.code, sw_cold_at(lane->cold, at.entry));
+    sw_walk_set_code(&walk->frame.code, sw_cold_at(lane->cold, at.entry));
     if (answer == SW_COUNT_HITS && !sw_cache_is_same(lane->cache, walk->entry.generation))
         answer = SW_COUNT_BUSY;
     if (answer == SW_COUNT_HITS) {
@@ -399,7 +382,7 @@ static SW_APART bool long_step(struct sw_walk *walk)
         (lane_of(walk)->machine == SW_MACHINE_ARM64 ? fast_step(walk, SW_MACHINE_ARM64, 0)
                                                     : fast_step(walk, SW_MACHINE_X64, 0)))
         return true;
-    const enum sw_stop end = walk->entry.step ? fast_end(walk) : SW_STOP_NONE;
+    const enum sw_stop end = walk->entry.step ? sw_walk_fast_end(walk) : SW_STOP_NONE;
     if (end != SW_STOP_NONE)
         return sw_walk_end(walk, end);
     if (!step(walk))
@@ -418,19 +401,6 @@ bool sw_walk_next(struct sw_walk *walk)
          (kind == SW_STEP_PLAIN && fast_step(walk, SW_MACHINE_X64, SW_STEP_PLAIN))))
         return true;
     return long_step(walk);
-}
-
-enum sw_stop sw_walk_all(const struct sw_walker *walker, struct sw_scratch *scratch, const struct sw_regs *start,
-                         bool (*sink)(void *arg, const struct sw_frame *frame), void *arg)
-{
-    if (!sink || !scratch)
-        return SW_STOP_BAD_START;
-    struct sw_walk *walk = &sw_walk_scratch_of(scratch)->whole;
-    sw_walk_start(walk, walker, scratch, start, true);
-    while (sw_walk_next(walk))
-        if (!sink(arg, &walk->frame))
-            (void)sw_walk_end(walk, SW_STOP_ABORTED);
-    return walk->stop;
 }
 
 /* ---- seeds ---- */

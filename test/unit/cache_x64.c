@@ -14,28 +14,27 @@ enum { SAME = 1000, LOST = 1001 };
 
 /*
  * CFA = reg + off; where rbp, rbx, rsi and rdi are: bytes from the CFA, SAME or LOST. easy: how the fast lane goes on.
- * keeps: SW_STEP_KEEPS*.
+ * losses: SW_STEP_LOSES*.
  */
 static const struct rule_row {
     const char *name;
     bool fits;
     uint8_t reg;
     int32_t off, rbp, rbx, rsi, rdi;
-    uint64_t easy, keeps;
+    uint64_t easy, losses;
 } rows[] = {
-    { "sysv_leaf", true, RSP, 8, SAME, SAME, LOST, LOST, SW_STEP_PLAIN, SW_STEP_KEEPS },
-    { "sysv_frame", true, RBP, 16, -16, -24, LOST, LOST, SW_STEP_FRAMED, SW_STEP_KEEPS },
-    { "sysv_loses_rbx", true, RSP, 32, -16, LOST, LOST, LOST, SW_STEP_PLAIN, 0 },
-    { "sysv_loses_rbp", true, RSP, 32, LOST, SAME, LOST, LOST, 0, 0 },
-    { "windows_leaf", true, RSP, 8, SAME, SAME, SAME, SAME, SW_STEP_PLAIN, SW_STEP_KEEPS | SW_STEP_KEEPS_SI },
-    { "windows_pushes", true, RSP, 64, -16, -24, -32, -40, SW_STEP_PLAIN, SW_STEP_KEEPS | SW_STEP_KEEPS_SI },
-    { "windows_home_space", true, RSP, 64, 8, 0, 16, 24, SW_STEP_PLAIN, SW_STEP_KEEPS | SW_STEP_KEEPS_SI },
-    { "windows_by_rbp", true, RBP, 96, -16, SAME, SAME, -24, SW_STEP_SINGLE, SW_STEP_KEEPS | SW_STEP_KEEPS_SI },
-    { "windows_loses_rsi", true, RSP, 64, SAME, SAME, LOST, SAME, SW_STEP_PLAIN, SW_STEP_KEEPS },
-    { "as_near_as_the_lane_looks", true, RSP, 800, -16, SAME, SAME, -8 * SW_SLOT_NEAR, SW_STEP_PLAIN,
-      SW_STEP_KEEPS | SW_STEP_KEEPS_SI },
-    { "a_word_farther", true, RSP, 800, -16, SAME, SAME, -8 * SW_SLOT_NEAR - 8, 0, SW_STEP_KEEPS | SW_STEP_KEEPS_SI },
-    { "as_far_as_a_byte_tells", true, RSP, 4000, -16, SAME, -8 * 251, SAME, 0, SW_STEP_KEEPS | SW_STEP_KEEPS_SI },
+    { "sysv_leaf", true, RSP, 8, SAME, SAME, LOST, LOST, SW_STEP_PLAIN, SW_STEP_LOSES_SI },
+    { "sysv_frame", true, RBP, 16, -16, -24, LOST, LOST, SW_STEP_FRAMED, SW_STEP_LOSES_SI },
+    { "sysv_loses_rbx", true, RSP, 32, -16, LOST, LOST, LOST, SW_STEP_PLAIN, SW_STEP_LOSES | SW_STEP_LOSES_SI },
+    { "sysv_loses_rbp", true, RSP, 32, LOST, SAME, LOST, LOST, 0, SW_STEP_LOSES | SW_STEP_LOSES_SI },
+    { "windows_leaf", true, RSP, 8, SAME, SAME, SAME, SAME, SW_STEP_PLAIN, 0 },
+    { "windows_pushes", true, RSP, 64, -16, -24, -32, -40, SW_STEP_PLAIN, 0 },
+    { "windows_home_space", true, RSP, 64, 8, 0, 16, 24, SW_STEP_PLAIN, 0 },
+    { "windows_by_rbp", true, RBP, 96, -16, SAME, SAME, -24, SW_STEP_SINGLE, 0 },
+    { "windows_loses_rsi", true, RSP, 64, SAME, SAME, LOST, SAME, SW_STEP_PLAIN, SW_STEP_LOSES_SI },
+    { "as_near_as_the_lane_looks", true, RSP, 800, -16, SAME, SAME, -8 * SW_SLOT_NEAR, SW_STEP_PLAIN, 0 },
+    { "a_word_farther", true, RSP, 800, -16, SAME, SAME, -8 * SW_SLOT_NEAR - 8, 0, 0 },
+    { "as_far_as_a_byte_tells", true, RSP, 4000, -16, SAME, -8 * 251, SAME, 0, 0 },
     { "too_far", false, RSP, 4000, -16, SAME, -8 * 252, SAME, 0, 0 },
     { "above_the_home_space", false, RSP, 64, SAME, SAME, 32, SAME, 0, 0 },
     { "no_whole_word", false, RSP, 64, SAME, SAME, -12, SAME, 0, 0 },
@@ -75,7 +74,7 @@ static void rules_come_out_as_they_went_in(void **state)
     assert_memory_equal(&in.cfa, &out.cfa, sizeof in.cfa);
     assert_memory_equal(in.r, out.r, sizeof in.r);
     assert_int_equal(packed.step & SW_STEP_EASY, row->easy);
-    assert_int_equal(packed.step & (SW_STEP_KEEPS | SW_STEP_KEEPS_SI), row->keeps);
+    assert_int_equal(packed.step & (SW_STEP_LOSES | SW_STEP_LOSES_SI), row->losses);
     assert_int_equal(packed.step & SW_STEP_OF_ENTRY, 0);
 }
 

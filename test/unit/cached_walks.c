@@ -453,7 +453,8 @@ static void cached_addresses_are_the_same(void **state)
 static struct frames {
     struct sw_frame at[MOST];
     size_t count;
-} one_by_one, in_batches, over_a_write, from_each;
+    enum sw_stop stop;
+} one_by_one, in_batches, over_a_write, from_each, by_entries, in_one_call;
 
 static void note_frame(struct frames *frames, const struct sw_frame *frame)
 {
@@ -551,6 +552,106 @@ static void batches_are_the_same_whatever_is_known(void **state)
     run(*state, 0, batches_of_any_registers);
 }
 
+/* ---- whole walks in one call ---- */
+
+/* What a sink is told, which ends the walk behind `most` frames, and before that lets another thread write. */
+static struct hearing {
+    struct frames *to;
+    size_t most, write_behind;
+    struct sw_cache *written;
+} hearing;
+
+static bool hear_frame(void *arg, const struct sw_frame *frame)
+{
+    const struct hearing *h = arg;
+    note_frame(h->to, frame);
+    if (h->to->count == h->write_behind)
+        atomic_fetch_add(&h->written->generation, 1);
+    return h->to->count < h->most;
+}
+
+static void walk_whole(struct frames *frames, const struct sw_walker *walker, const struct sw_regs *start, size_t most)
+{
+    hearing = (struct hearing){ frames, most, 0, NULL };
+    frames->count = 0;
+    frames->stop = sw_walk_all(walker, &world.scratch, start, hear_frame, &hearing);
+}
+
+/* One by one, by entries only; as far as a sink lets it. */
+static void walk_by_entries(struct frames *frames, const struct sw_walker *walker, const struct sw_regs *start,
+                            size_t most)
+{
+    struct sw_walk walk;
+    frames->count = 0;
+    sw_walk_start(&walk, walker, &world.scratch, start, true);
+    while (frames->count < most && sw_walk_next(&walk))
+        note_frame(frames, &walk.frame);
+    frames->stop = frames->count < most ? walk.stop : SW_STOP_ABORTED;
+}
+
+/* In every detail as frames one by one, which know the same entries. */
+static void compare_whole(const struct sw_walker *walker, const struct sw_regs *start, size_t most)
+{
+    walk_by_entries(&by_entries, walker, start, most);
+    const uint64_t before = sw_cache_get_counts(world.cache).hits;
+    walk_by_entries(&by_entries, walker, start, most);
+    const uint64_t between = sw_cache_get_counts(world.cache).hits;
+    walk_whole(&in_one_call, walker, start, most);
+    if (by_entries.stop != SW_STOP_ABORTED) /* which sw_walk_next is not told */
+        assert_int_equal(sw_cache_get_counts(world.cache).hits - between, between - before);
+    assert_int_equal(in_one_call.stop, by_entries.stop);
+    assert_int_equal(in_one_call.count, by_entries.count);
+    for (size_t i = 0; i < by_entries.count; i++) {
+        const struct sw_frame *a = &by_entries.at[i], *b = &in_one_call.at[i];
+        assert_int_equal(b->source, a->source);
+        assert_int_equal(b->trust, a->trust);
+        assert_memory_equal(&b->code, &a->code, sizeof a->code);
+    }
+    memcpy(&one_by_one, &by_entries, sizeof one_by_one);
+    compare_frames(&in_one_call);
+}
+
+static void whole_walks_all_ways(void)
+{
+    static const unsigned others[] = { SW_X64_RBX, SW_X64_R12, SW_X64_R15, SW_X64_RSI, SW_X64_RAX, SW_X64_RBP };
+    struct sw_regs start;
+    struct sw_walker walker;
+    sw_self_capture(&start);
+    assert_int_equal(sw_self_walker(&walker, world.codemap, world.images), SW_OK);
+    walker.budget = SW_WALK_BUDGET_UNLIMITED;
+    walk_frames(&one_by_one, &walker, &start, true);
+    const size_t all = one_by_one.count;
+    walker.analysis_cache = world.analysis;
+    walker.cache = world.cache;
+    walk_whole(&in_one_call, &walker, &start, MOST);
+    compare_frames(&in_one_call);
+    for (size_t most = 1; most < all + 2; most++)
+        compare_whole(&walker, &start, most);
+    for (walker.max_frames = 1; walker.max_frames < all + 2; walker.max_frames++)
+        compare_whole(&walker, &start, MOST);
+    walker.max_frames = 0;
+    for (unsigned subset = 0; subset < 1u << COUNT_OF(others); subset++) {
+        struct sw_regs from = start;
+        for (unsigned i = 0; i < COUNT_OF(others); i++) {
+            sw_regs_set(&from, others[i], others[i] == SW_X64_RBP ? sw_regs_fp(&start) : 0x5a5a + i);
+            from.known &= ~((uint64_t)(subset >> i & 1) << others[i]);
+        }
+        compare_whole(&walker, &from, MOST);
+    }
+    walk_by_entries(&from_each, &walker, &start, MOST);
+    for (size_t i = 1; i < from_each.count; i++) /* as if it had been interrupted there */
+        compare_whole(&walker, &from_each.at[i].regs, MOST);
+    walker.memory.window.begin = sw_regs_sp(&start);
+    walker.memory.window.bytes = (const uint8_t *)(uintptr_t)sw_regs_sp(&start);
+    compare_whole(&walker, &start, MOST);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void a_whole_walk_tells_what_frames_one_by_one_tell(void **state)
+{
+    run(*state, 0, whole_walks_all_ways);
+}
+
 /* ---- another thread writes entries meanwhile ---- */
 
 /* Behind that frame, what the walk has read of entries may be of other ones: their values are as they were. */
@@ -582,6 +683,10 @@ static void writes_behind_each_frame(void)
         for (size_t behind = 0; behind <= one_by_one.count; behind++) {
             walk_over_a_write(&over_a_write, &ways[i], &start, behind);
             compare_frames(&over_a_write);
+            hearing = (struct hearing){ &over_a_write, MOST, behind, ways[i].cache };
+            over_a_write.count = 0;
+            over_a_write.stop = sw_walk_all(&ways[i], &world.scratch, &start, hear_frame, &hearing);
+            compare_frames(&over_a_write);
         }
     atomic_signal_fence(memory_order_seq_cst);
 }
@@ -594,12 +699,13 @@ static void a_write_meanwhile_changes_no_frame(void **state)
 int main(void)
 {
     enum { EVERY = COUNT_OF(kind_rows) };
-    struct CMUnitTest tests[5 * EVERY];
+    struct CMUnitTest tests[6 * EVERY];
     FILL_ROWS(tests, kind_rows, a_cached_walk_tells_the_same);
     FILL_ROWS(tests + EVERY, kind_rows, a_cached_walk_tells_the_same_of_every_native_frame);
     FILL_ROWS(tests + 2 * EVERY, kind_rows, cached_addresses_are_the_same);
     FILL_ROWS(tests + 3 * EVERY, kind_rows, batches_are_the_same_whatever_is_known);
     FILL_ROWS(tests + 4 * EVERY, kind_rows, a_write_meanwhile_changes_no_frame);
+    FILL_ROWS(tests + 5 * EVERY, kind_rows, a_whole_walk_tells_what_frames_one_by_one_tell);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else

@@ -95,7 +95,7 @@ static uint64_t easy_bits(const struct sw_rule *rule, uint64_t step)
         is_lost |= rule->r[n].kind == SW_LOC_UNKNOWN;
         is_other |= rule->r[n].kind == SW_LOC_AT_CFA;
     }
-    const uint64_t bits = (is_lost ? 0 : SW_STEP_KEEPS) | (is_other ? SW_STEP_OTHERS : 0);
+    const uint64_t bits = (is_lost ? SW_STEP_LOSES : 0) | (is_other ? SW_STEP_OTHERS : 0);
     if (is_lost || sw_step_place(step) == 0 || (step & SW_STEP_HIGH) || rule->cfa.off <= 0 || !is_inside(rule))
         return bits;
     if (rule->cfa.reg == SP)

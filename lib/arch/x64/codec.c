@@ -61,8 +61,8 @@ static uint64_t easy_bits(const struct sw_rule *rule, const struct sw_packed_rul
     const uint64_t saved = to->same >> SW_SAVED_SHIFT, kept = saved | to->same;
     const uint64_t windows = SW_SLOT_REGISTERS & ~SW_X64_NONVOLATILE;
     const bool by_fp = rule->cfa.reg == RBP;
-    uint64_t bits = (kept & SW_X64_NONVOLATILE) == SW_X64_NONVOLATILE ? SW_STEP_KEEPS : 0;
-    bits |= (kept & windows) == windows ? SW_STEP_KEEPS_SI : 0;
+    uint64_t bits = (kept & SW_X64_NONVOLATILE) == SW_X64_NONVOLATILE ? 0 : SW_STEP_LOSES;
+    bits |= (kept & windows) == windows ? 0 : SW_STEP_LOSES_SI;
     if (saved & ~BIT(RBP))
         bits |= SW_STEP_OTHERS;
     if (is_far(to->slots) || !(kept & BIT(RBP)) || (!by_fp && (rule->cfa.reg != RSP || rule->cfa.off <= 0)))
