@@ -49,4 +49,20 @@ start "$out/untold" "$out/code"
 "$tool" --plain --no-lines "$out/capsule" >"$out/read" 2>"$out/seen"
 grep -q ' forward .*run_untold' "$out/live" && [ "$(grep '^frame' "$out/live")" = "$(grep '^frame' "$out/read")" ]
 verdict $? "a capsule has code of a file that is no image" "$out/read"
+
+# ---- a stack that goes on in another (fibers.c): it changes as soon as the process runs on ----
+"${CC:-gcc}" -O1 -fcf-protection=none -o "$out/fibers" test/snapstacks/fibers.c >"$out/seen" 2>&1
+verdict $? "fibers.c compiles"
+start "$out/fibers"
+for look in 1 2 3 4 5 6 7 8 9 10; do
+    "$tool" --plain --no-lines "$pid" 2>&1 | awk '{ sub(/^.*!/, ""); sub(/[+].*/, "") } { printf "%s ", $0 } END { print "" }'
+done >"$out/looks"
+[ "$(grep -cE 'on_lower run_there main .*stop root $' "$out/looks")" -eq 10 ] && grep -q 'on_upper run_there on_lower' "$out/looks"
+verdict $? "a process that works: stacks go on in others" "$out/looks"
+start "$out/fibers" wait
+until_so sits "$pid"
+"$tool" --plain --no-lines --save "$out/capsule" "$pid" >"$out/live" 2>"$out/seen"
+"$tool" --plain --no-lines "$out/capsule" >"$out/read" 2>"$out/seen"
+grep -q '^stop root' "$out/live" && [ "$(grep -c run_there "$out/live")" -eq 2 ] && [ "$(grep '^frame' "$out/live")" = "$(grep '^frame' "$out/read")" ]
+verdict $? "a capsule has the other stacks" "$out/read"
 exit $status

@@ -208,6 +208,27 @@ static void take_held(struct walking *w, struct stacks *s, struct target *target
     names_settle(names);
 }
 
+static bool goes_on_elsewhere(const struct stacks *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->at[i].stop == SW_STOP_UNREADABLE)
+            return true;
+    return false;
+}
+
+/* A stack that goes on in one that was not copied, as OCaml's fibers do, shows that the process has to be held. */
+static void take_captured(struct walking *w, struct stacks *s, struct target *target, struct names *names)
+{
+    take_all(w, s, target, names);
+    target->goes_on_elsewhere = target->process && goes_on_elsewhere(s);
+    if (!target->goes_on_elsewhere || !target_hold(target))
+        return;
+    stacks_free(s);
+    take_all(w, s, target, names);
+    if (!target->capsule)
+        target_let_go(target);
+}
+
 void stacks_take(struct stacks *s, struct target *target, struct names *names)
 {
     struct walking *w = must_have(calloc(1, sizeof *w));
@@ -216,7 +237,7 @@ void stacks_take(struct stacks *s, struct target *target, struct names *names)
     if (target_is_to_hold(target) && !(target->capsule && target_hold(target)))
         take_held(w, s, target, names);
     else
-        take_all(w, s, target, names);
+        take_captured(w, s, target, names);
     free(w->frames);
     free(w);
 }

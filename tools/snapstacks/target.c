@@ -271,7 +271,8 @@ bool target_again(struct target *t)
 /* Stacks of Go, Python's calls and V8's functions are on the heap, which changes as soon as the process runs on. */
 bool target_is_to_hold(const struct target *t)
 {
-    return t->process && (t->runtime.kind == SW_RUNTIME_GO || t->runtime.python || t->runtime.v8);
+    return t->process &&
+           (t->goes_on_elsewhere || t->runtime.kind == SW_RUNTIME_GO || t->runtime.python || t->runtime.v8);
 }
 
 bool target_hold(struct target *t)

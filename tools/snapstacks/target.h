@@ -20,7 +20,7 @@ enum { THREAD_NAME_BYTES = 64 };
  */
 struct target {
     int pid;
-    bool has_all_images, is_held;
+    bool has_all_images, is_held, goes_on_elsewhere; /* the last: a stack was met that does (stacks.c) */
     struct sw_process *process;
     struct sw_core *core;
     struct sw_images *images, *with_methods; /* with_methods: of which more was to be known; or null */
