@@ -26,7 +26,7 @@ enum { SW_CACHE_MAX_ENTRIES = 1 << 24 };
  * cache    Receives the cache. The caller owns it and frees it with sw_cache_destroy.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY.
- * Memory   96 bytes per entry plus at most 1,024. Threads  Any. Signals  Not safe.
+ * Memory   104 bytes per entry plus at most 1,024. Threads  Any. Signals  Not safe.
  */
 SW_API SW_NODISCARD enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t entries,
                                                    struct sw_cache **cache);

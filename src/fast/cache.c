@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    ENTRY_BYTES = sizeof(struct sw_hot) + sizeof(struct sw_cold) + sizeof(uint32_t),
+    ENTRY_BYTES = sizeof(struct sw_hot) + sizeof(struct sw_cold) + SW_CACHE_PLACES * sizeof(uint32_t),
     CHECK_AT_ONCE = 64,
     LOOK_AHEAD = 4,
     SPARE = 4
@@ -39,7 +39,7 @@ enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t entries, str
     made->cold = (struct sw_cold *)(void *)((char *)(made + 1) + (0 - behind) % line);
     made->hot = (struct sw_hot *)(void *)(made->cold + count + 1);
     made->index = (_Atomic uint32_t *)(void *)(made->hot + count + 1);
-    made->index_mask = (uint32_t)count - 1;
+    made->index_mask = (uint32_t)(SW_CACHE_PLACES * count) - 1;
     made->room = (uint32_t)count;
     made->alloc = from;
     made->bytes = bytes;
@@ -154,12 +154,13 @@ static bool is_free(const struct sw_cache *cache, uint32_t place, uint32_t own)
            (sw_cache_place(cache, key % SW_KEY_PC_END, 0) ^ place) / SW_CACHE_WAYS != 0;
 }
 
+/* Where all are taken it is another one each time: two entries that every walk meets must not take turns at one. */
 static uint32_t free_place(const struct sw_cache *cache, uint64_t pc, uint32_t own)
 {
-    unsigned way = 0;
-    while (way + 1 < SW_CACHE_WAYS && !is_free(cache, sw_cache_place(cache, pc, way), own))
-        way++;
-    return sw_cache_place(cache, pc, way);
+    for (unsigned way = 0; way < SW_CACHE_WAYS; way++)
+        if (is_free(cache, sw_cache_place(cache, pc, way), own))
+            return sw_cache_place(cache, pc, way);
+    return sw_cache_place(cache, pc, own % SW_CACHE_WAYS);
 }
 
 /* For a key that has no entry. */

@@ -86,7 +86,8 @@ struct sw_changes {
     const _Atomic uint64_t *images;
 };
 
-enum { SW_CACHE_WAYS = 4 };
+/* PLACES: in the index, for each entry. With one, every fifth entry of a cache in use found its four places taken. */
+enum { SW_CACHE_WAYS = 4, SW_CACHE_PLACES = 2 };
 
 static inline uint32_t sw_cache_place(const struct sw_cache *cache, uint64_t pc, unsigned way)
 {

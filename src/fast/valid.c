@@ -49,7 +49,7 @@ static bool is_kept(const struct sw_cache *cache, uint32_t n)
 
 bool sw_cache_is_valid(const struct sw_cache *cache)
 {
-    if (!is_power(cache->room) || cache->index_mask != cache->room - 1 || cache->used > cache->room ||
+    if (!is_power(cache->room) || cache->index_mask != SW_CACHE_PLACES * cache->room - 1 || cache->used > cache->room ||
         cache->hand > cache->room || cache->checked > cache->used)
         return false;
     for (uint32_t place = 0; place <= cache->index_mask; place++)
