@@ -22,9 +22,10 @@ $(PROFILER_O): $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) $(GIVEN_CPPFLAGS) -Iinclude -Itools -D_GNU_SOURCE $(SW_CFLAGS) -pthread $(CFLAGS) -MMD -MP -c $< -o $@
-$(PROFILER): $(PROFILER_O) $(PROFILES) $(LIB)
+$(PROFILER): $(PROFILER_O) $(PROFILES) $(LIB) tools/profiler/handler.ld
 	@echo "  LD      $@"
-	@$(CC) -pthread -shared $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lelf -lprotobuf-c -lz -lm $(LOADED)
+	@$(CC) -pthread -shared $(CFLAGS) $(LDFLAGS) -o $@ $(filter-out %.ld,$^) $(LDLIBS) -lelf -lprotobuf-c -lz -lm $(LOADED) \
+		-Wl,-T,tools/profiler/handler.ld
 
 tools: deps-tools $(BUILD)/tools/profile-convert $(SNAPSTACKS) $(PROFILER) $(COMMAND)
 snapstacks: $(SNAPSTACKS)

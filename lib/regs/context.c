@@ -20,6 +20,7 @@ enum { PRSTATUS_PID = 32, NO_FLAGS = 0xffff };
  * size       The size of the smallest complete record: without XSTATE and SVE tails, with the kernel's 8-byte signal
  *            mask (x64).
  * first      The offset of slot 0; slots are 8 bytes.
+ * needed     Where the last of the registers ends.
  * slot       The slot by register number; null where the two are equal.
  * flags_at   The offset of ContextFlags. flags: what is stored there, CONTROL | INTEGER.
  */
@@ -27,21 +28,22 @@ enum { PRSTATUS_PID = 32, NO_FLAGS = 0xffff };
 static const struct layout {
     uint16_t size;
     uint16_t first;
+    uint16_t needed;
     const uint8_t *slot;
     uint16_t flags_at;
     uint32_t flags;
 } layouts[][SW_CONTEXT_COUNT] = { /* ORDER sw_machine, ORDER sw_context_form */
     [SW_MACHINE_X64] = {
-        [SW_CONTEXT_WIN32]     = { 1232, 120, NULL,       0x30,     0x00100003 },
-        [SW_CONTEXT_UCONTEXT]  = {  304,  40, gregs_slot, NO_FLAGS, 0          },
-        [SW_CONTEXT_USER_REGS] = {  216,   0, user_slot,  NO_FLAGS, 0          },
-        [SW_CONTEXT_PRSTATUS]  = {  336, 112, user_slot,  NO_FLAGS, 0          },
+        [SW_CONTEXT_WIN32]     = { 1232, 120, 256, NULL,       0x30,     0x00100003 },
+        [SW_CONTEXT_UCONTEXT]  = {  304,  40, 176, gregs_slot, NO_FLAGS, 0          },
+        [SW_CONTEXT_USER_REGS] = {  216,   0, 160, user_slot,  NO_FLAGS, 0          },
+        [SW_CONTEXT_PRSTATUS]  = {  336, 112, 272, user_slot,  NO_FLAGS, 0          },
     },
     [SW_MACHINE_ARM64] = {
-        [SW_CONTEXT_WIN32]     = {  912,   8, NULL,       0,        0x00400003 },
-        [SW_CONTEXT_UCONTEXT]  = { 4560, 184, NULL,       NO_FLAGS, 0          },
-        [SW_CONTEXT_USER_REGS] = {  272,   0, NULL,       NO_FLAGS, 0          },
-        [SW_CONTEXT_PRSTATUS]  = {  392, 112, NULL,       NO_FLAGS, 0          },
+        [SW_CONTEXT_WIN32]     = {  912,   8, 272, NULL,       0,        0x00400003 },
+        [SW_CONTEXT_UCONTEXT]  = { 4560, 184, 448, NULL,       NO_FLAGS, 0          },
+        [SW_CONTEXT_USER_REGS] = {  272,   0, 264, NULL,       NO_FLAGS, 0          },
+        [SW_CONTEXT_PRSTATUS]  = {  392, 112, 376, NULL,       NO_FLAGS, 0          },
     },
 };
 /* clang-format on */
@@ -80,26 +82,23 @@ size_t sw_context_size(enum sw_context_form form, enum sw_machine machine)
 size_t sw_context_needed(enum sw_context_form form, enum sw_machine machine)
 {
     const struct layout *layout = layout_of(form, machine);
-    size_t end = 0;
-    for (unsigned n = 0; layout && n < sw_regs_count(machine); n++) {
-        const size_t here = offset_of(layout, n) + 8u;
-        end = here > end ? here : end;
-    }
-    return end;
+    return layout ? layout->needed : 0;
 }
 
+/* In each sample of a profiler. */
 enum sw_status sw_context_load(enum sw_context_form form, enum sw_machine machine, const void *record, size_t size,
                                struct sw_regs *regs)
 {
     const struct layout *layout = layout_of(form, machine);
     if (!layout || !record || !regs)
         return SW_E_ARGUMENT;
-    if (size < sw_context_needed(form, machine))
+    if (size < layout->needed)
         return SW_E_TRUNCATED;
-    const uint8_t *bytes = record;
-    struct sw_regs found = { .machine = machine };
-    for (unsigned n = 0; n < sw_regs_count(machine); n++)
-        sw_regs_set(&found, n, sw_load64(bytes + offset_of(layout, n)));
+    const uint8_t *first = (const uint8_t *)record + layout->first;
+    const unsigned count = sw_regs_count(machine);
+    struct sw_regs found = { .known = (UINT64_C(1) << count) - 1, .machine = machine };
+    for (unsigned n = 0; n < count; n++)
+        found.r[n] = sw_load64(first + 8u * (layout->slot ? layout->slot[n] : n));
     *regs = found;
     return SW_OK;
 }

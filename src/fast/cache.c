@@ -253,9 +253,12 @@ static void check_some(struct sw_cache *cache, const struct sw_changes *changes,
     const uint32_t left = cache->used - cache->checked, count = left < CHECK_AT_ONCE ? left : CHECK_AT_ONCE;
     if (cache->checked == 0)
         cache->checked_as_of = now;
-    for (uint32_t n = cache->checked + 1; n <= cache->checked + count; n++)
-        if (!holds(cache, changes, n))
-            atomic_store_explicit(&cache->hot[n].step, 0, memory_order_relaxed);
+    for (uint32_t n = cache->checked + 1; n <= cache->checked + count; n++) {
+        struct sw_hot *hot = &cache->hot[n];
+        const uint64_t step = sw_load(&hot->step); /* none: nothing to take away */
+        if (step != 0 && !sw_entry_holds(sw_load(&hot->found), step, sw_load(&hot->key), changes))
+            atomic_store_explicit(&hot->step, 0, memory_order_relaxed);
+    }
     cache->checked += count;
     if (count < left)
         return;

@@ -54,10 +54,10 @@ bool ring_write(struct ring *ring, const uint64_t *const parts[2], const size_t 
     if (filler)
         atomic_store_explicit(word_at(ring, head), filler | FILLER, memory_order_release);
     head += filler;
-    uint64_t at = head + 1;
+    _Atomic uint64_t *to = word_at(ring, head) + 1;
     for (size_t part = 0; part < 2; part++)
         for (size_t i = 0; i < counts[part]; i++)
-            atomic_store_explicit(word_at(ring, at++), parts[part][i], memory_order_relaxed);
+            atomic_store_explicit(to++, parts[part][i], memory_order_relaxed);
     atomic_store_explicit(word_at(ring, head), need, memory_order_release);
     return true;
 }
