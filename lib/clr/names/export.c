@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { HEADERS_MAX = 128, ENTRIES_MAX = 512, CHAIN_MAX = 65536, NAME_MAX_BYTES = 64, SYMBOL_BYTES = 24 };
+enum { ENTRY_BYTES = 16, ENTRIES_AT_ONCE = 16 };
 enum { LOAD = 1, DYNAMIC = 2 };
 enum { TAG_HASH = 4, TAG_STRINGS = 5, TAG_SYMBOLS = 6, TAG_GNU_HASH = 0x6ffffef5 };
 
@@ -49,25 +50,35 @@ static bool find_dynamic(struct sw_names_exports *d, uint64_t *at)
 }
 
 /* glibc has added the bias to what stands there; musl and cores of files have not. */
+static void note_entry(struct sw_names_exports *d, uint64_t tag, uint64_t value)
+{
+    const uint64_t address = value < d->base ? value + d->bias : value;
+    if (tag == TAG_HASH)
+        d->hash = address;
+    else if (tag == TAG_GNU_HASH)
+        d->gnu_hash = address;
+    else if (tag == TAG_STRINGS)
+        d->strings = address;
+    else if (tag == TAG_SYMBOLS)
+        d->symbols = address;
+}
+
+/* Some entries by one read: where that is a system call, a process has twenty files with thirty each. */
 static bool read_dynamic(struct sw_names_exports *d)
 {
-    uint64_t at, tag, value;
+    uint8_t some[ENTRIES_AT_ONCE * ENTRY_BYTES];
+    uint64_t at;
     if (!find_dynamic(d, &at))
         return false;
-    for (unsigned i = 0; i < ENTRIES_MAX; i++, at += 16) {
-        if (!sw_memory_word(d->memory, at, &tag) || !sw_memory_word(d->memory, at + 8, &value))
-            return false;
-        if (tag == 0)
-            break;
-        const uint64_t address = value < d->base ? value + d->bias : value;
-        if (tag == TAG_HASH)
-            d->hash = address;
-        else if (tag == TAG_GNU_HASH)
-            d->gnu_hash = address;
-        else if (tag == TAG_STRINGS)
-            d->strings = address;
-        else if (tag == TAG_SYMBOLS)
-            d->symbols = address;
+    for (unsigned i = 0; i < ENTRIES_MAX; i += ENTRIES_AT_ONCE, at += sizeof some) {
+        const size_t read = sw_memory_read(d->memory, at, some, sizeof some);
+        for (size_t from = 0; from < sizeof some; from += ENTRY_BYTES) {
+            if (from + ENTRY_BYTES > read)
+                return false;
+            if (sw_load64(some + from) == 0)
+                return d->strings && d->symbols && (d->hash || d->gnu_hash);
+            note_entry(d, sw_load64(some + from), sw_load64(some + from + 8));
+        }
     }
     return d->strings && d->symbols && (d->hash || d->gnu_hash);
 }

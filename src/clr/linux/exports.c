@@ -16,7 +16,8 @@ struct search {
     struct sw_clr_exports found;
 };
 
-static bool is_file(const struct dl_phdr_info *info, struct sw_clr_exports *file)
+/* first: what of it may be loaded, for as long as the loader holds it: the first segment has names and symbols. */
+static bool is_file(const struct dl_phdr_info *info, struct sw_clr_exports *file, struct sw_window *first)
 {
     file->begin = UINT64_MAX;
     for (ElfW(Half) i = 0; i < info->dlpi_phnum; i++) {
@@ -24,17 +25,18 @@ static bool is_file(const struct dl_phdr_info *info, struct sw_clr_exports *file
         const uint64_t begin = info->dlpi_addr + segment->p_vaddr, end = begin + segment->p_memsz;
         if (segment->p_type != PT_LOAD)
             continue;
+        if ((segment->p_flags & PF_R) && begin < file->begin)
+            *first = (struct sw_window){ begin, begin + segment->p_filesz, (const uint8_t *)(uintptr_t)begin };
         file->begin = begin < file->begin ? begin : file->begin;
         file->end = end > file->end ? end : file->end;
     }
     return file->begin < file->end;
 }
 
-static uint64_t symbol(const struct sw_clr_exports *file, const char *name)
+static uint64_t symbol(const struct sw_clr_exports *file, const struct sw_names_exports *exports, const char *name)
 {
-    const struct sw_memory memory = sw_self_memory();
     uint64_t address;
-    if (sw_names_export(&memory, file->begin, name, &address) != SW_OK || address < file->begin || address >= file->end)
+    if (sw_names_exports_find(exports, name, &address) != SW_OK || address < file->begin || address >= file->end)
         return 0;
     return address;
 }
@@ -43,11 +45,13 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct search *search = arg;
     struct sw_clr_exports file = { 0 };
+    struct sw_memory memory = sw_self_memory();
+    struct sw_names_exports exports;
     (void)size;
-    if (!is_file(info, &file))
+    if (!is_file(info, &file, &memory.window) || sw_names_exports_open(&memory, file.begin, &exports) != SW_OK)
         return 0;
-    file.table = symbol(&file, "g_dacTable");
-    file.descriptor = symbol(&file, "DotNetRuntimeContractDescriptor");
+    file.table = symbol(&file, &exports, "g_dacTable");
+    file.descriptor = symbol(&file, &exports, "DotNetRuntimeContractDescriptor");
     if (file.table == 0 && file.descriptor == 0)
         return 0;
     const bool is_it = search->code >= file.begin && search->code < file.end;
