@@ -216,15 +216,22 @@ static bool goes_on_elsewhere(const struct stacks *s)
     return false;
 }
 
-/* A stack that goes on in one that was not copied, as OCaml's fibers do, shows that the process has to be held. */
+/*
+ * A stack that goes on in one that was not copied, as OCaml's fibers do, shows that the process has to be held. What
+ * was captured stays where more threads were stopped then, as of a process that begins another program.
+ */
 static void take_captured(struct walking *w, struct stacks *s, struct target *target, struct names *names)
 {
+    struct stacks held = { 0 };
     take_all(w, s, target, names);
     target->goes_on_elsewhere = target->process && goes_on_elsewhere(s);
     if (!target->goes_on_elsewhere || !target_hold(target))
         return;
-    stacks_free(s);
-    take_all(w, s, target, names);
+    take_all(w, &held, target, names);
+    const bool is_better = held.absent_count <= s->absent_count && held.count > 0;
+    stacks_free(is_better ? s : &held);
+    if (is_better)
+        *s = held;
     if (!target->capsule)
         target_let_go(target);
 }

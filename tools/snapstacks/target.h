@@ -20,6 +20,9 @@ enum { THREAD_NAME_BYTES = 64 };
  */
 struct target {
     int pid;
+    struct program {
+        uint64_t code, stack;
+    } program;                                       /* what it ran before it was captured */
     bool has_all_images, is_held, goes_on_elsewhere; /* the last: a stack was met that does (stacks.c) */
     struct sw_process *process;
     struct sw_core *core;
@@ -58,7 +61,7 @@ struct sw_left_out *target_left_out(const struct target *target, size_t *count);
 /*
  * Where a stack goes on in others that the capture has not copied, as Go's does, or what it runs is described on the
  * heap: stops the process, so that walks are of what stands. False: that is not so, or it cannot be stopped; what was
- * captured stays. target_let_go lets it run on.
+ * captured stays; so it does of a process that has begun another program since. target_let_go lets it run on.
  */
 bool target_is_to_hold(const struct target *target);
 bool target_hold(struct target *target);
