@@ -5,6 +5,9 @@
 #             turns; the thread's own processor time, and beside it what the profiler's thread takes. SECONDS_EACH a rate.
 #             A turn varies by 2 %, many times what a timer costs: so each sum has the interval that drawing the rounds anew a
 #             thousand times gives it, and how long samples take is measured in the handler, too
+#   signals   what a timer costs is lost in what turns vary by. So the thread sends itself one signal behind each 2 ms of the work, whose
+#             sample is taken or not, or none, by turns, and takes its own processor time: this tells the two apart. What the
+#             kernel's clock does to find that a timer is due is not in it
 #   processes with and without the profiler in turn: things that make the runtime tell much, PAIRS turns in each of PROCESSES
 #             processes, first the one and then the other; `dotnet build`, ROUNDS times
 #   memory    what a small process and one that compiles much have at the end, with and without
@@ -74,6 +77,42 @@ for hz in 100 1000; do
     sums "$work/turns"
     overhead=$(column 4 | median | awk '{ print $1 }' | awk -v own="$own" '{ printf "%.2f", $1 + own }')
 done
+
+# ---- signals ----
+
+# costs FILE: microseconds of one signal in the mean, sending nothing subtracted, with and without its sample; how many times the one is
+# the other, with the 95 % interval that drawing the rounds anew a thousand times gives it. Rounds with a millisecond in them are left out.
+costs() {
+    awk '
+        $1 == "signal" && $2 < 1e6 && $3 < 1e6 && $4 < 1e6 { n++; alone[n] = $3 - $2; sampled[n] = $4 - $2 }
+        function draw(again,    i, k) {
+            a = b = 0
+            for (i = 1; i <= n; i++) {
+                k = again ? int(rand() * n) + 1 : i
+                a += alone[k]; b += sampled[k]
+            }
+            return b / a
+        }
+        function sort(v, count,    i, j, x) {
+            for (i = 2; i <= count; i++) {
+                x = v[i]
+                for (j = i - 1; j > 0 && v[j] > x; j--)
+                    v[j + 1] = v[j]
+                v[j + 1] = x
+            }
+        }
+        END {
+            if (n == 0) { print "signals: not measured"; exit }
+            srand(1); draws = 1000; low = int(draws / 40) + 1
+            for (d = 1; d <= draws; d++) drawn[d] = draw(1)
+            sort(drawn, draws); ratio = draw(0)
+            printf "signals: %.2f us with a sample, %.2f us alone: %.2f times (%.2f to %.2f), of %d each\n",
+                b / n / 1e3, a / n / 1e3, ratio, drawn[low], drawn[draws - low + 1], n
+        }' "$1"
+}
+LIMIT_S=600 under "$work/signals.pb.gz" dotnet "$build/dotnet/profiled/profiled.dll" signals "${SECONDS_EACH:-20}" >"$work/signals" 2>"$work/said" ||
+    fail "signals: $(tail -n 3 "$work/said")"
+costs "$work/signals"
 
 # ---- processes ----
 

@@ -339,6 +339,23 @@ EXPORT void snapwalk_profiler_sample(int how)
     threads_pause(how == 0);
 }
 
+/*
+ * Processor time of the calling thread, in nanoseconds, for a signal that it sends itself, whose sample is taken (1) or
+ * not (2); or for asking the kernel whether it could be sent (0), which the other two do, too.
+ */
+EXPORT uint64_t snapwalk_profiler_signal(int how);
+EXPORT uint64_t snapwalk_profiler_signal(int how)
+{
+    if (how == 2)
+        sample_stop();
+    else if (sampling)
+        sample_resume();
+    const pid_t self = (pid_t)threads_self();
+    const uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    (void)threads_send(self, how == 0 ? 0 : SIGNAL_CPU, 1000000);
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
+}
+
 /* What samples in turns of that kind took up to now: how many, nanoseconds, and how many more were interrupted. */
 EXPORT void snapwalk_profiler_times(uint64_t to[3]);
 EXPORT void snapwalk_profiler_times(uint64_t to[3])

@@ -103,11 +103,12 @@ enum signal_purpose threads_purpose(const siginfo_t *about, uint64_t *ns)
 
 bool threads_send(pid_t tid, enum signal_purpose purpose, uint64_t ns)
 {
-    siginfo_t about = { .si_signo = used_signal, .si_code = SI_QUEUE };
+    const int number = purpose ? used_signal : 0;
+    siginfo_t about = { .si_signo = number, .si_code = SI_QUEUE };
     about.si_pid = getpid();
     about.si_uid = getuid();
     about.si_value.sival_ptr = value_of(purpose, ns);
-    return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, used_signal, &about) == 0;
+    return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, number, &about) == 0;
 }
 
 /* ---- timers ---- */

@@ -62,7 +62,7 @@ struct thread_visit {
 /* At most `room` threads, from number `*cursor` on, which moves on; how many. They count as looked at now. */
 size_t threads_visit(struct thread_visit visits[], size_t room, size_t *cursor, uint64_t now_ns);
 
-/* Sends a thread our signal; it stands for so many nanoseconds. False: the thread is gone. */
+/* Sends a thread our signal; it stands for so many nanoseconds. No purpose: nothing. False: the thread is gone. */
 bool threads_send(pid_t tid, enum signal_purpose purpose, uint64_t ns);
 
 /* The calling thread's timer is stopped or runs again. */

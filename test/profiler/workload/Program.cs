@@ -1,6 +1,6 @@
 // Work of one kind, over and over, for so many seconds; what is printed does not depend on how fast it went:
 //
-//     profiled KIND SECONDS [memory]        profiled list        profiled turns SECONDS        profiled serve
+//     profiled KIND SECONDS [memory]        profiled list        profiled turns|signals SECONDS        profiled serve
 //
 // Ends with 0; with 1 where an answer is wrong; with 2 where the kind is unknown.
 
@@ -14,6 +14,8 @@ if (args is ["list"])
 }
 if (args is ["turns", string length])
     return Turns.Run(double.Parse(length));
+if (args is ["signals", string span])
+    return Turns.Signals(double.Parse(span));
 if (args is ["serve"])
     return Web.Serve().GetAwaiter().GetResult();
 if (args is ["child"])

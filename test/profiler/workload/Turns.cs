@@ -10,6 +10,7 @@ static class Turns
 {
     const int Off = 0, Sampled = 1, TimerAlone = 2, ThreadClock = 3 /* CLOCK_THREAD_CPUTIME_ID */;
     const int UnitsATurn = 3000; // some 25 ms: long beside a sample, short beside what comes and goes
+    const int UnitsASignal = 240; // some 2 ms
     const int Depth = 25; // under the work: as deep as a program of some size
 
     struct Time
@@ -27,12 +28,12 @@ static class Turns
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    static int Deep(int frames, Func<int, int> work) => frames > 0 ? Deep(frames - 1, work) + 0 : Units(work);
+    static int Deep(int frames, Func<int, int> work, int units) => frames > 0 ? Deep(frames - 1, work, units) + 0 : Units(work, units);
 
-    static int Units(Func<int, int> work)
+    static int Units(Func<int, int> work, int units)
     {
         int right = 0;
-        for (int unit = 0; unit < UnitsATurn; unit++)
+        for (int unit = 0; unit < units; unit++)
             right += work(unit) - unit;
         return right;
     }
@@ -41,7 +42,7 @@ static class Turns
     {
         sample(how);
         double begun = Seconds();
-        if (Deep(Depth, Kinds.All["json"]) != 3 * UnitsATurn)
+        if (Deep(Depth, Kinds.All["json"], UnitsATurn) != 3 * UnitsATurn)
             throw new InvalidOperationException("wrong answer");
         return Seconds() - begun;
     }
@@ -79,6 +80,42 @@ static class Turns
         times(after);
         Console.WriteLine($"handler {after[0] - before[0]} {after[1] - before[1]} {after[2] - before[2]}");
         Console.WriteLine($"own {Own() - own} {watch.ElapsedMilliseconds}");
+        return 0;
+    }
+
+    /// <summary>Lines "signal NOTHING ALONE SAMPLED" of nanoseconds: what one signal costs the thread behind 2 ms of the work,
+    /// which have driven the handler out of the caches. The timer stands still.</summary>
+    public static unsafe int Signals(double seconds)
+    {
+        nint loaded = NativeLibrary.Load(Environment.GetEnvironmentVariable("CORECLR_PROFILER_PATH") ?? throw new ArgumentException("no profiler"));
+        var sample = (delegate* unmanaged<int, void>)NativeLibrary.GetExport(loaded, "snapwalk_profiler_sample");
+        var signal = (delegate* unmanaged<int, ulong>)NativeLibrary.GetExport(loaded, "snapwalk_profiler_signal");
+        Func<int, int> json = Kinds.All["json"];
+        int how = Off;
+        ulong took = 0;
+        Func<int, int> work = unit =>
+        {
+            int answer = json(unit);
+            if (unit == UnitsASignal - 1)
+                took = signal(how);
+            return answer;
+        };
+        for (int i = 0; i < 40; i++)
+            Turn(how => sample(how), Sampled);
+        sample(Off);
+        var watch = System.Diagnostics.Stopwatch.StartNew();
+        var times = new ulong[3];
+        for (int round = 0; watch.Elapsed.TotalSeconds < seconds; round++)
+        {
+            for (int i = 0; i < 3; i++)
+            {
+                how = (round + (round % 2 == 0 ? i : 2 - i)) % 3;
+                if (Deep(Depth, work, UnitsASignal) != 3 * UnitsASignal)
+                    throw new InvalidOperationException("wrong answer");
+                times[how] = took;
+            }
+            Console.WriteLine($"signal {times[Off]} {times[TimerAlone]} {times[Sampled]}");
+        }
         return 0;
     }
 
