@@ -84,13 +84,28 @@ extern void *__dso_handle __attribute__((visibility("hidden")));
 
 enum { PAGES_BITS = 12 }; /* a stack as one word: its address, and in the bits that are 0 there its pages */
 
+/*
+ * The stack as it was, and whoever looks at it from a handler sees that it is to stay: by a flag which nobody else sets
+ * (Linux 4.7), or else by words in it, of which the kernel makes a page that nothing else needs. False: the thread
+ * stands on the wider one. Source: sigaltstack(2).
+ */
+static bool set_for_good(const stack_t *old, size_t page, stack_t *now)
+{
+    enum { AUTODISARM = INT32_MIN };
+    stack_t flagged = *old;
+    flagged.ss_flags = AUTODISARM;
+    if (sigaltstack(&flagged, now) == 0)
+        return true;
+    refuse(old, page);
+    return sigaltstack(old, now) == 0;
+}
+
 static void give_back(void *word)
 {
     const uint64_t value = (uint64_t)(uintptr_t)word, page = getauxval(AT_PAGESZ), mask = (1U << PAGES_BITS) - 1;
     stack_t now;
     const stack_t old = { .ss_sp = (void *)(uintptr_t)(value & ~mask), .ss_size = (value & mask) * page };
-    refuse(&old, page);
-    if (sigaltstack(&old, &now) != 0) /* it stands on the wider one */
+    if (!set_for_good(&old, page, &now))
         return;
     if (now.ss_flags == 0 && now.ss_size == bytes_wanted(page))
         munmap(now.ss_sp, now.ss_size);
