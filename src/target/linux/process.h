@@ -15,7 +15,8 @@
 enum { SW_PROC_NAME_BYTES = 16 }; /* of a thread's name; Linux include/linux/sched.h, TASK_COMM_LEN */
 
 /*
- * A seized thread. name: "" where it is not known. regs: as they were when the whole process was stopped, where
+ * A seized thread. name: "" where it is not known. is_interrupted: it was requested to stop; not one that job control
+ * has stopped, which reports that by itself. regs: as they were when the whole process was stopped, where
  * has_regs. signal: to be delivered at the detach. held_by_stop: sw_process_stop holds it. is_left_out: it is in the
  * kernel for long, and not waited for. suspend_count: how often the suspender holds it. ran_ns: its time on processors
  * when it was found running (is_timed).
@@ -24,6 +25,7 @@ struct sw_process_thread {
     int tid;
     char name[SW_PROC_NAME_BYTES];
     int signal;
+    bool is_interrupted;
     bool stopped;
     bool held_by_stop;
     bool is_left_out;
@@ -163,13 +165,13 @@ enum {
 
 /*
  * process_task.c. thread_state: the letter of proc(5), 0: there is no such thread. thread_ended: a zombie counts as
- * ended. named_state: its name, too; "": not known. is_of_kernel: a thread of the kernel. count_threads: also those
- * that have ended and were not waited for; 0: not known. executes: this program, now. thread_file: a file of a thread
- * as a string; false: there is no such thread, or it may not be read. next_thread: of an open /proc/PID/task, 0: no
- * more. live_thread: one that has not ended, if possible the main one; 0: none.
+ * ended. named_state: its name, too; "": not known; tasks: the open /proc/PID/task. is_of_kernel: a thread of the
+ * kernel. count_threads: also those that have ended and were not waited for; 0: not known. executes: this program, now.
+ * thread_file: a file of a thread as a string; false: there is no such thread, or it may not be read. next_thread: of
+ * an open /proc/PID/task, 0: no more. live_thread: one that has not ended, if possible the main one; 0: none.
  */
 char sw_process_thread_state(int pid, int tid);
-char sw_process_named_state(int pid, int tid, char name[SW_PROC_NAME_BYTES]);
+char sw_process_named_state(int tasks, int tid, char name[SW_PROC_NAME_BYTES]);
 bool sw_process_is_of_kernel(int pid);
 uint64_t sw_process_count_threads(int pid);
 struct sw_process_program sw_process_read_program(int pid);
@@ -191,11 +193,11 @@ void sw_process_forget_sleepers(struct sw_process *process);
 void sw_process_sort_left_out(struct sw_process *process);
 
 /*
- * process_threads.c, on the tracer. seize: begins to trace and stop a thread, and puts it into the list. wait_for_stop:
- * until it stands, or for a time. detach: false: it cannot be let go now. reap_if_ended: of a thread that has ended;
- * keeps: it stays a zombie, for its parent.
+ * process_threads.c, on the tracer. seize: begins to trace and stop a thread, and puts it into the list; tasks: the
+ * open /proc/PID/task. wait_for_stop: until it stands, or for a time. detach: false: it cannot be let go now.
+ * reap_if_ended: of a thread that has ended; keeps: it stays a zombie, for its parent.
  */
-enum sw_status sw_process_seize(struct sw_process *process, int tid);
+enum sw_status sw_process_seize(struct sw_process *process, int tasks, int tid);
 enum sw_status sw_process_wait_for_stop(struct sw_process *process, struct sw_process_thread *thread);
 bool sw_process_detach(struct sw_process *process, struct sw_process_thread *thread);
 void sw_process_remove_thread(struct sw_process *process, struct sw_process_thread *thread);

@@ -10,9 +10,12 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #ifndef NT_ARM_TLS
 #define NT_ARM_TLS 0x401
@@ -183,13 +186,25 @@ struct one {
     struct sw_regs *regs;
 };
 
+static enum sw_status seize_one(struct sw_process *process, int tid)
+{
+    char path[SW_PROC_PATH_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/task", process->pid);
+    const int tasks = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    process->error = errno;
+    if (tasks < 0)
+        return sw_os_status(process->error);
+    const enum sw_status status = sw_process_seize(process, tasks, tid);
+    close(tasks);
+    return status;
+}
+
 static enum sw_status suspend_call(struct sw_process *process, void *arg)
 {
     const struct one *one = arg;
     enum sw_status status = SW_OK;
     if (!sw_process_find_thread(process, one->tid))
-        status =
-            sw_process_thread_ended(process->pid, (int)one->tid) ? SW_E_GONE : sw_process_seize(process, (int)one->tid);
+        status = sw_process_thread_ended(process->pid, (int)one->tid) ? SW_E_GONE : seize_one(process, (int)one->tid);
     struct sw_process_thread *thread = sw_process_find_thread(process, one->tid);
     if (!thread)
         return status;

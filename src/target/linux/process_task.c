@@ -20,11 +20,9 @@ enum { FLAGS_PLACE = 6, THREADS_PLACE = 17, START_CODE_PLACE = 23, START_STACK_P
 
 #define LONG_NS UINT64_C(20000000) /* two ticks of the slowest clock that Linux counts time with */
 
-bool sw_process_thread_file(int pid, int tid, const char *file, char text[SW_PROC_TEXT_BYTES])
+static bool read_text(int folder, const char *path, char text[SW_PROC_TEXT_BYTES])
 {
-    char path[SW_PROC_PATH_BYTES];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid, tid, file);
-    const int opened = open(path, O_RDONLY | O_CLOEXEC);
+    const int opened = openat(folder, path, O_RDONLY | O_CLOEXEC);
     if (opened < 0)
         return false;
     const ssize_t got = read(opened, text, SW_PROC_TEXT_BYTES - 1);
@@ -33,27 +31,40 @@ bool sw_process_thread_file(int pid, int tid, const char *file, char text[SW_PRO
     return got > 0;
 }
 
-/* What follows a thread's name in its stat, from the state on; null: it is not there. */
-static const char *read_stat(int pid, int tid, char text[SW_PROC_TEXT_BYTES])
+bool sw_process_thread_file(int pid, int tid, const char *file, char text[SW_PROC_TEXT_BYTES])
 {
-    if (!sw_process_thread_file(pid, tid, "stat", text))
-        return NULL;
+    char path[SW_PROC_PATH_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid, tid, file);
+    return read_text(AT_FDCWD, path, text);
+}
+
+/* What follows a thread's name in its stat, from the state on; null: it is not there. */
+static const char *behind_name(const char *text)
+{
     /* The name may hold any character, even brackets: the last bracket counts. */
     const char *name_end = strrchr(text, ')');
     return name_end && name_end[1] == ' ' ? name_end + 2 : NULL;
 }
 
+static const char *read_stat(int pid, int tid, char text[SW_PROC_TEXT_BYTES])
+{
+    return sw_process_thread_file(pid, tid, "stat", text) ? behind_name(text) : NULL;
+}
+
 char sw_process_thread_state(int pid, int tid)
 {
-    char name[SW_PROC_NAME_BYTES];
-    return sw_process_named_state(pid, tid, name);
+    char text[SW_PROC_TEXT_BYTES];
+    const char *stat = read_stat(pid, tid, text);
+    return stat ? *stat : 0;
 }
 
 /* A name with characters that the kernel may write as others is not taken. */
-char sw_process_named_state(int pid, int tid, char name[SW_PROC_NAME_BYTES])
+char sw_process_named_state(int tasks, int tid, char name[SW_PROC_NAME_BYTES])
 {
-    char text[SW_PROC_TEXT_BYTES];
-    const char *stat = read_stat(pid, tid, text), *begin = stat ? strchr(text, '(') : NULL;
+    char path[SW_PROC_PATH_BYTES], text[SW_PROC_TEXT_BYTES];
+    snprintf(path, sizeof path, "%d/stat", tid);
+    const char *stat = read_text(tasks, path, text) ? behind_name(text) : NULL;
+    const char *begin = stat ? strchr(text, '(') : NULL;
     const size_t size = begin && begin + 3 < stat ? (size_t)(stat - begin) - 3 : 0;
     name[0] = 0;
     if (size && size < SW_PROC_NAME_BYTES && !memchr(begin + 1, '\\', size) && !memchr(begin + 1, '\n', size)) {

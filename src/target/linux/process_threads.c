@@ -131,19 +131,26 @@ static void reap(const struct sw_process *process, int tid)
         sw_os_wait(NULL, round);
 }
 
+static void interrupt(struct sw_process_thread *thread)
+{
+    thread->is_interrupted = true;
+    ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+}
+
 /*
  * Seizes a thread and requests it to stop.
  *
  * Returns  SW_OK; SW_E_GONE (it has ended); SW_E_BUSY (in uninterruptible sleep, say in vfork); SW_E_PERMISSION;
  *          SW_E_NO_MEMORY; SW_E_OS.
  */
-enum sw_status sw_process_seize(struct sw_process *process, int tid)
+enum sw_status sw_process_seize(struct sw_process *process, int tasks, int tid)
 {
     const enum sw_status status = make_room(process);
     if (status != SW_OK)
         return status;
     struct sw_process_thread thread = { .tid = tid };
-    if (sw_process_named_state(process->pid, tid, thread.name) == 'D')
+    const char state = sw_process_named_state(tasks, tid, thread.name);
+    if (state == 'D')
         return SW_E_BUSY;
     process->seize_count++;
     pthread_mutex_unlock(&process->threads_lock);
@@ -152,8 +159,9 @@ enum sw_status sw_process_seize(struct sw_process *process, int tid)
     process->error = error;
     if (error)
         return sw_process_thread_ended(process->pid, tid) ? SW_E_GONE : sw_os_status(error);
+    if (state != 'T')
+        interrupt(&thread);
     process->threads[process->thread_count++] = thread;
-    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     return SW_OK;
 }
 
@@ -187,6 +195,8 @@ static enum sw_status poll_stop(const struct sw_process *process, struct sw_proc
 static enum sw_status look_at_thread(struct sw_process *process, struct sw_process_thread *thread, unsigned round)
 {
     const enum sw_status status = thread->stopped ? SW_OK : poll_stop(process, thread);
+    if (status == SW_E_BUSY && !thread->is_interrupted) /* job control lets it go on */
+        interrupt(thread);
     if (status != SW_E_BUSY || round < LATE_ROUND)
         return status;
     thread->is_left_out = sw_process_thread_state(process->pid, thread->tid) == 'D'
@@ -274,7 +284,7 @@ static enum sw_status seize_new(struct sw_process *process, size_t *found, size_
     while (status == SW_OK && (tid = sw_process_next_thread(tasks)) != 0) {
         if (is_known(process, known, tid))
             continue;
-        status = sw_process_seize(process, tid);
+        status = sw_process_seize(process, dirfd(tasks), tid);
         *found += status == SW_OK;
         *asleep += status == SW_E_BUSY && !sw_process_sleeps_long(process, tid);
         if (status == SW_E_BUSY)
