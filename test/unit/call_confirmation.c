@@ -22,12 +22,23 @@ static const uint8_t other[] = { 0xeb, 0xfe };
 static const uint8_t stub[] = { 0xff, 0x25, 0xfa, 0x1f, 0x00, 0x00, 0x68, 0, 0, 0, 0, 0xe9, 0xf0, 0x00, 0x00, 0x00 };
 /* push [LINKED]; jmp [LINKED + 8] */
 static const uint8_t first[] = { 0xff, 0x35, 0x02, 0x1f, 0x00, 0x00, 0xff, 0x25, 0x04, 0x1f, 0x00, 0x00 };
-/* Functions that end in what the word at SLOT leads to; the second one leaves something on the stack. */
-enum { STORE = 0x403200, ASKEW = 0x403300, BARRIER = 0x406000 };
+/*
+ * Functions that end in what the word at SLOT leads to: the second one leaves something on the stack; two that may end
+ * in what LINKED leads to as well; one by way of STUB.
+ */
+enum { STORE = 0x403200, ASKEW = 0x403300, EITHER = 0x403400, OR = 0x403480, BY_STUB = 0x403500, BARRIER = 0x406000 };
 /* push rbx; pop rbx; jmp [SLOT] */
 static const uint8_t store[] = { 0x53, 0x5b, 0xff, 0x25, 0xf8, 0x1d, 0x00, 0x00 };
 /* push rbx; jmp [SLOT] */
 static const uint8_t askew[] = { 0x53, 0xff, 0x25, 0xf9, 0x1c, 0x00, 0x00 };
+/* test edi, edi; je; jmp [LINKED]; jmp [SLOT] */
+static const uint8_t either[] = { 0x85, 0xff, 0x74, 0x06, 0xff, 0x25, 0xfe, 0x1b,
+                                  0x00, 0x00, 0xff, 0x25, 0xf0, 0x1b, 0x00, 0x00 };
+/* test edi, edi; je; jmp [SLOT]; jmp [LINKED] */
+static const uint8_t otherwise[] = { 0x85, 0xff, 0x74, 0x06, 0xff, 0x25, 0x76, 0x1b,
+                                     0x00, 0x00, 0xff, 0x25, 0x78, 0x1b, 0x00, 0x00 };
+/* push rbx; pop rbx; jmp [SLOT + 24], which has STUB */
+static const uint8_t by_stub[] = { 0x53, 0x5b, 0xff, 0x25, 0x10, 0x1b, 0x00, 0x00 };
 /* nop; ret */
 static const uint8_t barrier[] = { 0x90, 0xc3 };
 /* add rsp, 16; jmp r11 */
@@ -105,7 +116,7 @@ static void put_region(void)
 
 static int set_up(void **state)
 {
-    const uint64_t slots[] = { STUB + IN_STUB, 0x11, RESOLVER };
+    const uint64_t slots[] = { STUB + IN_STUB, 0x11, RESOLVER, STUB };
     (void)state;
     if (sw_sim_create(NULL, SW_MACHINE_X64, &sim) != SW_OK)
         return -1;
@@ -116,6 +127,9 @@ static int set_up(void **state)
     put_bytes(RESOLVER, resolver, sizeof resolver);
     put_bytes(STORE, store, sizeof store);
     put_bytes(ASKEW, askew, sizeof askew);
+    put_bytes(EITHER, either, sizeof either);
+    put_bytes(OR, otherwise, sizeof otherwise);
+    put_bytes(BY_STUB, by_stub, sizeof by_stub);
     put_bytes(BARRIER, barrier, sizeof barrier);
     put_region();
     return sw_sim_words(sim, SLOT, slots, COUNT_OF(slots)) == SW_OK ? 0 : -1;
@@ -162,6 +176,9 @@ static const struct row {
     { "the_first_entry_leads_to_the_resolver", 0, FIRST, 1, STUB, 0, true, SW_TRUST_NONE },
     { "the_first_entry_that_has_pushed_leads_to_the_resolver", 0, FIRST + AT_SECOND, 2, STUB, 0, true, SW_TRUST_NONE },
     { "what_the_called_function_ends_in_is_confirmed", 0, BARRIER + 1, 0, STORE, BARRIER, true, SW_TRUST_CONFIRMED },
+    { "also_if_it_may_end_in_something_else", 0, BARRIER + 1, 0, EITHER, BARRIER, true, SW_TRUST_CONFIRMED },
+    { "whichever_of_them_comes_first", 0, BARRIER + 1, 0, OR, BARRIER, true, SW_TRUST_CONFIRMED },
+    { "and_by_way_of_a_stub", 0, BARRIER + 1, 0, BY_STUB, BARRIER, true, SW_TRUST_CONFIRMED },
     { "not_if_it_ends_in_something_else", 0, BARRIER + 1, 0, STORE, OTHER, true, SW_TRUST_GUESS },
     { "nor_if_it_jumps_there_within_its_frame", 0, BARRIER + 1, 0, ASKEW, BARRIER, true, SW_TRUST_GUESS },
     { "nor_by_a_call_of_another_function", 0, BARRIER + 1, 0, OTHER, BARRIER, true, SW_TRUST_GUESS },

@@ -52,6 +52,8 @@ bool sw_tail_caller(const struct sw_unwind_request *req, const struct sw_code *c
 {
     uint64_t slots[1 + SLOTS_MOST];
     const size_t count = slots_of(req, code, function);
+    if (count > sizeof slots / sizeof *slots)
+        return false;
     memcpy(slots, req->work->words, count * sizeof *slots);
     for (size_t i = 1; i < count; i++) {
         const uint64_t start = start_by(req, slots[i]);
