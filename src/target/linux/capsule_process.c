@@ -7,6 +7,8 @@
 #include "core/write.h"
 #include "target/linux/process.h"
 
+#include <snapwalk/jitdump.h>
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,7 +94,7 @@ static enum sw_status add_parts(struct sw_capsule *capsule, int pages, const str
 
 /*
  * Code in a file that is no image, as of SBCL: a reader of the capsule takes no such file, so that what is read of it
- * is kept. An image has its first bytes mapped.
+ * is kept. An image has its first bytes mapped; a jitdump file is asked for by its name.
  */
 static bool is_of_image(struct sw_process *process, const struct sw_map *map)
 {
@@ -114,7 +116,8 @@ static enum sw_status add_map(struct sw_capsule *capsule, struct sw_process *pro
     char path[PATH_BYTES];
     bool deleted = true;
     const bool has_file = sw_maps_path(map, path, sizeof path, &deleted) == SW_OK && !deleted && path[0] == '/' &&
-                          strncmp(path, "/dev/", 5) != 0 && (!map->executable || is_of_image(process, map));
+                          strncmp(path, "/dev/", 5) != 0 &&
+                          (!map->executable || sw_jitdump_is_path(path) || is_of_image(process, map));
     const uint32_t flags = (map->readable ? SW_CORE_READ : 0u) | (map->writable ? SW_CORE_WRITE : 0u) |
                            (map->executable ? SW_CORE_EXECUTE : 0u);
     const struct sw_capsule_map row = { .begin = map->begin,
