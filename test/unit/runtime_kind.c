@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "host.h"
+
 #include <snapwalk/process.h>
 #include <snapwalk/runtime_kind.h>
 
@@ -186,6 +188,7 @@ static size_t of_child(struct sw_runtime *runtimes, size_t capacity)
 
 static void a_process_lists_them_by_rank(void **state)
 {
+    HOST_NEEDS(host_can_trace(), "a memory map of a child that is not an emulator's");
     struct sw_runtime found[2] = { { SW_RUNTIME_KINDS, 0 }, { SW_RUNTIME_KINDS, 0 } };
     (void)state;
     assert_int_equal(of_child(found, 2), 0);

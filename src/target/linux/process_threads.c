@@ -231,26 +231,30 @@ bool sw_process_detach(struct sw_process *process, struct sw_process_thread *thr
     return true;
 }
 
-/* Whether a thread is held by the suspender, too. */
-static bool is_suspended(const struct sw_process *process)
+/* Whether the tracer's end may let them go: no thread is held by the suspender, too, and none that stood was killed. */
+static bool may_end(const struct sw_process *process)
 {
+    const struct sw_process_thread *standing = NULL;
+    unsigned long message;
     for (size_t i = 0; i < process->thread_count; i++)
         if (process->threads[i].suspend_count)
-            return true;
-    return false;
+            return false;
+        else if (process->threads[i].stopped)
+            standing = &process->threads[i];
+    return standing && ptrace(PTRACE_GETEVENTMSG, standing->tid, NULL, &message) == 0;
 }
 
 /*
  * Releases the threads that sw_process_stop holds. Many are left to the end of the tracer, which lets all go in one go
- * (process_calls.c): one by one each of them takes a processor from the tracer when it wakes. The leader comes last:
- * its end is reported only after that of all others.
+ * (process_calls.c): one by one each of them takes a processor from the tracer when it wakes. A process that was killed
+ * is waited for, thread by thread. The leader comes last: its end is reported only after that of all others.
  */
 static void release_threads(struct sw_process *process)
 {
     process->maps_valid = process->stop.is_begun = false;
     for (size_t i = 0; i < process->thread_count; i++)
         process->threads[i].held_by_stop = false;
-    if (process->thread_count >= MANY && !is_suspended(process))
+    if (process->thread_count >= MANY && may_end(process))
         return;
     for (size_t i = process->thread_count; i-- > 0;) {
         struct sw_process_thread *thread = &process->threads[i];
