@@ -188,12 +188,16 @@ java_itself() {
 }
 
 # Each method with its line that is printed has to be among ours, in whichever thread.
-java_lines() {
-    "$tool" --all "$pid" 2>/dev/null | awk '$NF ~ /[.]java:[0-9]+$/ { line = $NF; sub(/\(.*/, ""); print $NF, line }' | sort -u >"$out/$part.lines"
-    sed -n 's/^\tat \([^(]*\)(\(.*\/\)*\([^/]*[.]java:[0-9]*\))$/\1 \3/p' "$out/$part.printed" | sort -u >"$out/$part.printed-lines"
+# lines WITNESS: each function with its line in $out/$part.printed-lines is in $out/$part.lines; both are sorted.
+lines() {
     comm -13 "$out/$part.lines" "$out/$part.printed-lines" | sed 's/^/    not there: /'
     comm -12 "$out/$part.lines" "$out/$part.printed-lines" | awk -v all="$(wc -l <"$out/$part.printed-lines")" -v part="$part" -v witness="$1" '
         END { all = all > 0 ? all : 1; print part " lines", NR, all; printf "%s: lines: %d of %d agree with %s\n", part, NR, all, witness > "/dev/stderr" }' 2>&1 >>"$out/sums"
+}
+java_lines() {
+    "$tool" --all "$pid" 2>/dev/null | awk '$NF ~ /[.]java:[0-9]+$/ { line = $NF; sub(/\(.*/, ""); print $NF, line }' | sort -u >"$out/$part.lines"
+    sed -n 's/^\tat \([^(]*\)(\(.*\/\)*\([^/]*[.]java:[0-9]*\))$/\1 \3/p' "$out/$part.printed" | sort -u >"$out/$part.printed-lines"
+    lines "$1"
 }
 
 floors() { made "$out/Floors.class" "$here/programs/Floors.java" javac --release 17 -d "$out" "$here/programs/Floors.java"; }
@@ -235,6 +239,9 @@ python_itself() {
     awk '/^(Current thread|Thread) / { print "thread any" }
          /^  File / { sub(/.* in /, ""); print "last", $0 }' "$out/$part.err" >"$out/$part.itself"
     judge itself
+    "$tool" --all "$pid" 2>/dev/null | awk '$NF ~ /[.]py:[0-9]+$/ { name = $(NF - 1); sub(/.*[.]/, "", name); print name, $NF }' | sort -u >"$out/$part.lines"
+    sed -n 's/^  File "\(.*\)", line \([0-9]*\) in \(.*\)$/\3 \1:\2/p' "$out/$part.err" | sort -u >"$out/$part.printed-lines"
+    lines itself
 }
 
 part_python() {
