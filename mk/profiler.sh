@@ -28,12 +28,23 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 status=0
 
+# Of awk: values in order.
+sorting='
+    function sort(v, count,    i, j, x) {
+        for (i = 2; i <= count; i++) {
+            x = v[i]
+            for (j = i - 1; j > 0 && v[j] > x; j--)
+                v[j + 1] = v[j]
+            v[j + 1] = x
+        }
+    }'
+
 # ---- turns ----
 
 # sums FILE: percent over the turns without, with 95 % intervals; how long the handler takes by its own clock, and how many times the
 # timer's cost that makes sampling. Where the timer's cost cannot be told from none, that is not known, or has no upper bound.
 sums() {
-    awk '
+    awk "$sorting"'
         $1 == "turns" { n++; off[n] = $2; timer[n] = $3; on[n] = $4; sampled += $4 }
         $1 == "handler" { samples = $2; ns = $3; interrupted = $4 }
         function draw(again,    i, k, a, b, c) {
@@ -43,19 +54,11 @@ sums() {
             }
             alone = 100 * (b / a - 1); all = 100 * (c / a - 1)
         }
-        function sort(v,    i, j, x) {
-            for (i = 2; i <= draws; i++) {
-                x = v[i]
-                for (j = i - 1; j > 0 && v[j] > x; j--)
-                    v[j + 1] = v[j]
-                v[j + 1] = x
-            }
-        }
         function times(percent) { return percent > 0 ? sprintf("%.2f", 1 + handler / percent) : "not known" }
         END {
             srand(1); draws = 1000; low = int(draws / 40) + 1; high = draws - low + 1
             for (d = 1; d <= draws; d++) { draw(1); x[d] = alone; y[d] = all - alone; z[d] = all }
-            sort(x); sort(y); sort(z); draw(0)
+            sort(x, draws); sort(y, draws); sort(z, draws); draw(0)
             handler = 100 * ns / 1e9 / sampled
             printf "  sums: sampled %.3f %% (%.3f to %.3f), timer alone %.3f %% (%.3f to %.3f), difference %.3f %% (%.3f to %.3f)\n",
                 all, z[low], z[high], alone, x[low], x[high], all - alone, y[low], y[high]
@@ -83,7 +86,7 @@ done
 # costs FILE: microseconds of one signal in the mean, sending nothing subtracted, with and without its sample; how many times the one is
 # the other, with the 95 % interval that drawing the rounds anew a thousand times gives it. Rounds with a millisecond in them are left out.
 costs() {
-    awk '
+    awk "$sorting"'
         $1 == "signal" && $2 < 1e6 && $3 < 1e6 && $4 < 1e6 { n++; alone[n] = $3 - $2; sampled[n] = $4 - $2 }
         function draw(again,    i, k) {
             a = b = 0
@@ -92,14 +95,6 @@ costs() {
                 a += alone[k]; b += sampled[k]
             }
             return b / a
-        }
-        function sort(v, count,    i, j, x) {
-            for (i = 2; i <= count; i++) {
-                x = v[i]
-                for (j = i - 1; j > 0 && v[j] > x; j--)
-                    v[j + 1] = v[j]
-                v[j + 1] = x
-            }
         }
         END {
             if (n == 0) { print "signals: not measured"; exit }
