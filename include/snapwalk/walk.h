@@ -34,7 +34,7 @@ extern "C" {
  * SUSPENDED  For walks of a thread that stands meanwhile: about a quarter. On Windows a walk without caches took 50 to
  *            75 us at most so (test/windows/frames.c). With an analysis cache, sw_walk_prepare does what was cut when
  *            the thread runs again. A walker's first walk takes some 40 us more, for page faults: it should be one of
- *            the own stack.
+ *            the own stack. So do walks that touch a new part of their scratch: it should have been written once.
  * UNLIMITED  For cores, other processes and set-up. Every analysis has bounds of its own, so that a walk ends, but one
  *            may take seconds in code that is made for that.
  */

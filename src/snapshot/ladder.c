@@ -266,6 +266,10 @@ void sw_call_enter_engine(struct sw_call *call)
 {
     uint64_t *words = call->engine->state;
     const uint64_t idle = sw_call_idle(call);
+    if (call->memo && __atomic_load_n(&words[SW_STATE_CALLS], __ATOMIC_RELAXED) == 0) {
+        call->live = &words[SW_STATE_CALLS]; /* nobody else has the engine: no locked exchange is needed */
+        __atomic_store_n(call->live, idle, __ATOMIC_RELAXED);
+    }
     for (unsigned i = SW_STATE_CALLS; i < SW_STATE_END && !call->live; i++) {
         uint64_t free = 0;
         if (__atomic_compare_exchange_n(&words[i], &free, idle, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))

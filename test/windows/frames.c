@@ -192,6 +192,8 @@ static struct {
     size_t samples, clean, of[ANSWERS];
     LONGLONG *ticks; /* of each walk */
     LONGLONG cold;   /* see time_cold */
+    LONGLONG nothing, nothing_most;
+    size_t nothing_over;
 } sums;
 
 void ___chkstk_ms(void); /* of libgcc, and not longer than that */
@@ -262,11 +264,12 @@ static void show(size_t at)
     printf("\n");
 }
 
-/* Its memory is touched before a thread stands: a first walk's page faults take some 40 us. */
+/* Its memory is touched before a thread stands: page faults of a first walk take some 40 us, of the scratch as much. */
 static void walk_first(const struct sw_walker *base)
 {
     struct sw_walker walker = *base;
     struct sw_regs here;
+    memset(&scratch, 0, sizeof scratch);
     sw_self_capture(&here);
     walker.memory.window = sw_self_window(&here, walker.stack_begin, walker.stack_end);
     walk(&walker, &here, &ours);
@@ -305,6 +308,19 @@ static void time_cold(const struct sw_walker *walker, const struct sw_regs *regs
     sums.cold = least > sums.cold ? least : sums.cold;
 }
 
+/* A loop that takes about as long as a walk on average, and touches nothing: what is over there is the machine. */
+static void time_nothing(void)
+{
+    enum { ROUNDS = 1000 };
+    const LONGLONG from = now();
+    for (volatile unsigned i = 0; i < ROUNDS; i++)
+        ;
+    const LONGLONG took = now() - from;
+    sums.nothing += took;
+    sums.nothing_most = took > sums.nothing_most ? took : sums.nothing_most;
+    sums.nothing_over += us(took) > WANTED_US;
+}
+
 /* referee: walk it by the system too, which is safe for a thread that holds no lock of function tables. */
 static void sample(const struct sw_suspender *s, const struct sw_walker *base, bool referee)
 {
@@ -319,6 +335,7 @@ static void sample(const struct sw_suspender *s, const struct sw_walker *base, b
     const LONGLONG from = now();
     walk(&walker, &regs, &ours);
     sums.ticks[sums.samples++] = now() - from;
+    time_nothing();
     if (referee) {
         context_of(&regs, &context);
         walk_by_system(&context, walker.stack_begin, walker.stack_end, &theirs);
@@ -367,6 +384,8 @@ static void time_rows(void)
            "%.2f, %.2f at most; %zu over %d\n",
            us(sum) / (double)n, us(sums.ticks[n / 2]), us(sums.ticks[n - 1 - n / 100]),
            us(sums.ticks[n - 1 - n / 1000]), us(sums.ticks[n - 1]), slow, WANTED_US);
+    printf("# a loop that touches nothing, as often: %.2f us on average, %.2f at most; %zu over %d\n",
+           us(sums.nothing) / (double)n, us(sums.nothing_most), sums.nothing_over, WANTED_US);
     printf("# without caches, the quickest of eight: %.2f us at most (%d wanted; a time of this machine, not judged)\n",
            us(sums.cold), WANTED_US);
 }
