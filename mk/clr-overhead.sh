@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 for round in $(seq "${ROUNDS:-3}"); do
-    env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' SNAPWALK_HZ=1000 SNAPWALK_VERBOSE=1 \
+    env -u CLRTEST_LIBRARY CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' SNAPWALK_HZ=1000 SNAPWALK_VERBOSE=1 \
         CORECLR_PROFILER_PATH="$build/libsnapwalk-profiler.so" SNAPWALK_OUT="$work/%p.folded" \
         dotnet "$build/dotnet/workload/workload.dll" --overhead "${SECONDS_EACH:-20}" >>"$work/pairs" 2>"$work/report$round" || {
         echo "overhead: the program ended with status $?: $(tail -n 3 "$work/report$round")"
