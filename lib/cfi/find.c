@@ -93,17 +93,20 @@ static inline uint64_t read_usual_entry(const struct table *table, uint64_t entr
     return table->bases.data + (uint64_t)sw_sign_extend(sw_load32(from), 32);
 }
 
-/* Number 0 of an entry is its start, 1 the address of its FDE. */
-static enum sw_status read_entry(const struct table *table, uint64_t entry, unsigned number, uint64_t *value)
+static enum sw_status read_other_entry(const struct table *table, uint64_t entry, unsigned number, uint64_t *value)
 {
     const unsigned half = table->size / 2;
-    const uint64_t offset = entry * table->size + number * half;
-    if (table->encoding == DATAREL_SDATA4) {
-        *value = read_usual_entry(table, entry, number);
-        return SW_OK;
-    }
-    struct sw_cursor c = sw_cursor_over(sw_bytes_part(table->rows, offset, half));
+    struct sw_cursor c = sw_cursor_over(sw_bytes_part(table->rows, entry * table->size + number * half, half));
     return sw_pointer_read(&c, table->encoding, &table->bases, value);
+}
+
+/* Number 0 of an entry is its start, 1 the address of its FDE. Inline: a check of a table reads all of them. */
+static inline enum sw_status read_entry(const struct table *table, uint64_t entry, unsigned number, uint64_t *value)
+{
+    if (table->encoding != DATAREL_SDATA4)
+        return read_other_entry(table, entry, number, value);
+    *value = read_usual_entry(table, entry, number);
+    return SW_OK;
 }
 
 static bool covers(const struct sw_cfi_fde *fde, uint64_t pc)
@@ -272,37 +275,18 @@ enum sw_status sw_cfi_find(const struct sw_cfi *cfi, uint64_t pc, struct sw_cfi_
     return again == SW_E_NO_RULE ? status : again; /* what was wrong says more */
 }
 
-/* Whether an entry is in order behind the last, and leads into the section. */
-static inline bool is_entry_sound(const struct sw_cfi *cfi, uint64_t last, uint64_t start, uint64_t fde)
-{
-    return start >= last && fde >= cfi->frame.address && fde - cfi->frame.address < cfi->frame.size;
-}
-
-static bool is_usual_sound(const struct sw_cfi *cfi, const struct table *table)
-{
-    uint64_t last = 0;
-    for (uint64_t n = 0; n < table->count; n++) {
-        const uint64_t start = read_usual_entry(table, n, 0);
-        if (!is_entry_sound(cfi, last, start, read_usual_entry(table, n, 1)))
-            return false;
-        last = start;
-    }
-    return true;
-}
-
 bool sw_cfi_header_is_sound(const struct sw_cfi *cfi)
 {
     struct table table;
     uint64_t last = 0;
     if (cfi->header.size == 0 || cfi->is_debug_frame || read_table(cfi, &table) != SW_OK || table.count == 0)
         return false;
-    if (table.encoding == DATAREL_SDATA4)
-        return is_usual_sound(cfi, &table);
     for (uint64_t n = 0; n < table.count; n++) {
         uint64_t start = 0;
         uint64_t fde = 0;
-        if (read_entry(&table, n, 0, &start) != SW_OK || read_entry(&table, n, 1, &fde) != SW_OK ||
-            !is_entry_sound(cfi, last, start, fde))
+        if (read_entry(&table, n, 0, &start) != SW_OK || read_entry(&table, n, 1, &fde) != SW_OK)
+            return false;
+        if (start < last || fde < cfi->frame.address || fde - cfi->frame.address >= cfi->frame.size)
             return false;
         last = start;
     }

@@ -151,6 +151,12 @@ struct types {
     struct sw_clr_json fields;
 };
 
+static void open_types(struct sw_clr_json object, struct types *types)
+{
+    types->name = NULL;
+    sw_clr_json_keys(object, &types->all);
+}
+
 /* Fields of one type are asked for one after the other. */
 static bool find_field(struct types *types, const char *type, const char *field, uint16_t *offset)
 {
@@ -278,8 +284,7 @@ static enum sw_status read_text(struct sw_clr_json whole, struct sw_clr_layout *
     if (!sw_clr_json_is_whole(whole) || !sw_clr_json_enter(&all, "types") || !sw_clr_json_enter(&globals, "globals") ||
         !sw_clr_json_enter(&versions, "contracts"))
         return SW_E_MALFORMED;
-    types.name = NULL;
-    sw_clr_json_keys(all, &types.all);
+    open_types(all, &types);
     if (!is_of_runtime(globals, layout) || !knows_contracts(versions, !layout->closed) || !find_fields(&types, layout))
         return SW_E_UNSUPPORTED;
     return layout->closed || find_rest(&types, globals, layout, pointer) ? SW_OK : SW_E_UNSUPPORTED;
@@ -335,8 +340,7 @@ enum sw_status sw_clr_layout_describe(const struct sw_memory *memory, uint64_t d
     struct sw_clr_json all = whole;
     struct types types;
     const struct sw_clr_description about = { &whole, sw_clr_json_enter(&all, "types") ? &types : NULL };
-    types.name = NULL;
-    sw_clr_json_keys(all, &types.all);
+    open_types(all, &types);
     status = sw_clr_json_is_whole(whole) && use(arg, &about) ? SW_OK : SW_E_UNSUPPORTED;
     alloc->put(alloc->arg, text, size);
     return status;

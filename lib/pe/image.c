@@ -41,12 +41,11 @@ static const struct {
     enum sw_status (*body)(const struct sw_pe_reader *reader, const struct sw_pe_function *function, uint32_t *begin);
     uint64_t nonvolatile; /* on Windows */
     bool infers_epilogues;
-    bool has_ends; /* of functions, in the entries themselves, behind the begins */
 } machines[] = {
     [SW_MACHINE_X64] = { 12, sw_pe_x64_entry, sw_pe_x64_handler, sw_pe_x64_rule, sw_pe_x64_body,
-                         SW_PE_WINDOWS_NONVOLATILE, true, true },
+                         SW_PE_WINDOWS_NONVOLATILE, true },
     [SW_MACHINE_ARM64] = { 8, sw_pe_arm64_entry, sw_pe_arm64_handler, arm64_rule, arm64_body, SW_ARM64_NONVOLATILE,
-                           false, false },
+                           false },
 };
 
 uint32_t sw_pe_entry_size(enum sw_machine machine)
@@ -152,14 +151,11 @@ enum sw_status sw_pe_find(const struct sw_pe *pe, struct sw_bytes table, uint32_
 static enum sw_status check_order(const struct sw_pe *pe, struct sw_bytes table)
 {
     const struct sw_pe_reader reader = sw_pe_reader_of(pe);
-    const bool has_ends = machines[pe->machine].has_ends;
     const uint32_t size = sw_pe_entry_size(pe->machine);
     struct sw_pe_function function;
     uint32_t end = 0;
     for (uint64_t at = 0; at < table.size; at += size) {
-        if (has_ends)
-            function = (struct sw_pe_function){ sw_load32(table.bytes + at), sw_load32(table.bytes + at + 4), 0 };
-        else if (sw_pe_entry(pe->machine, &reader, table.bytes + at, &function))
+        if (sw_pe_entry(pe->machine, &reader, table.bytes + at, &function))
             function.end = function.begin + 1;
         if (function.begin < end || function.end <= function.begin || function.end > pe->size_of_image)
             return SW_E_MALFORMED;

@@ -19,11 +19,6 @@ enum {
     CALLS_HELD = 9
 };
 
-static bool is_root(enum sw_stop stop)
-{
-    return stop >= SW_STOP_ROOT && stop <= SW_STOP_ROOT_BASE;
-}
-
 static bool is_in_file(const struct sw_walker *walker, uint64_t address)
 {
     struct sw_image image;
@@ -116,7 +111,7 @@ static bool is_borne_out(const struct sw_walker *walker, const struct sw_images 
         if (count > 2 && is_jit(walker, &walk.frame))
             return is_behind_call(walker, pc);
     }
-    return count > 1 && is_root(walk.stop);
+    return count > 1 && stop_is_root(walk.stop);
 }
 
 static struct sw_regs regs_at(const struct sw_regs *callee, uint64_t pc, uint64_t sp)

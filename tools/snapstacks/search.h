@@ -6,6 +6,12 @@
 
 #include <stdbool.h>
 
+/* Whether a walk came to the thread's clean root. */
+static inline bool stop_is_root(enum sw_stop stop)
+{
+    return stop >= SW_STOP_ROOT && stop <= SW_STOP_ROOT_BASE;
+}
+
 /*
  * Searches the stack from a walk's last frame on for a return address into a file from which a walk by tables alone
  * comes to the thread's clean root, or to other such code. What it finds is a guess, which these tables bear out:

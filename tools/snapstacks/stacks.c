@@ -57,11 +57,6 @@ static bool is_in_no_code(const struct sw_frame *frame)
     return frame->code.kind == SW_KIND_NATIVE && frame->code.begin == frame->code.end;
 }
 
-static bool is_root(enum sw_stop stop)
-{
-    return stop >= SW_STOP_ROOT && stop <= SW_STOP_ROOT_BASE;
-}
-
 /* A capsule has nothing of a stack that is not the thread's, unless it is read here. */
 static void keep_stack(const struct target *target, uint64_t begin, uint64_t end)
 {
@@ -326,5 +321,5 @@ const char *frame_source(const struct frame *frame)
 
 bool stack_is_whole(const struct stack *stack)
 {
-    return is_root(stack->stop);
+    return stop_is_root(stack->stop);
 }

@@ -164,10 +164,6 @@ static bool learn_all(struct target *t)
     return true;
 }
 
-/*
- * Runtimes are known by symbols of their files, which lie on no stack of a thread that waits; the CLR is known by its
- * memory. A capsule is for readers that know nothing of what is left out.
- */
 /* What a runtime's reader keeps: the memory of what stands, where it stands, else of the capture. */
 static size_t read_target(void *arg, uint64_t address, void *to, size_t size)
 {
@@ -177,6 +173,10 @@ static size_t read_target(void *arg, uint64_t address, void *to, size_t size)
                                      : memory.read(memory.arg, address, to, size);
 }
 
+/*
+ * Runtimes are known by symbols of their files, which lie on no stack of a thread that waits; the CLR is known by its
+ * memory. A capsule is for readers that know nothing of what is left out.
+ */
 static enum sw_status add_images(struct target *t, enum sw_runtime_kind kind, bool saves)
 {
     const bool is_by_symbols =

@@ -16,28 +16,34 @@ enum ink { INK_PLAIN, INK_HEAD, INK_DIM, INK_MANAGED, INK_STUB, INK_WARN };
 /* SGR sequences of ECMA-48. ORDER ink. */
 static const char *const inks[] = { "", "\033[1m", "\033[2m", "\033[32m", "\033[33m", "\033[31m" };
 
+static void begin_ink(const struct report *r, FILE *file, enum ink ink)
+{
+    if (r->has_colours)
+        fputs_unlocked(inks[ink], file);
+}
+
+static void end_ink(const struct report *r, FILE *file, enum ink ink)
+{
+    if (r->has_colours && ink != INK_PLAIN)
+        fputs_unlocked("\033[0m", file);
+}
+
 __attribute__((format(printf, 4, 5))) static void paint(const struct report *r, FILE *file, enum ink ink,
                                                         const char *format, ...)
 {
-    const bool coloured = r->has_colours && ink != INK_PLAIN;
     va_list arguments;
     va_start(arguments, format);
-    if (coloured)
-        fputs_unlocked(inks[ink], file);
+    begin_ink(r, file, ink);
     vfprintf(file, format, arguments);
-    if (coloured)
-        fputs_unlocked("\033[0m", file);
+    end_ink(r, file, ink);
     va_end(arguments);
 }
 
 static void paint_text(const struct report *r, FILE *file, enum ink ink, const char *text)
 {
-    const bool coloured = r->has_colours && ink != INK_PLAIN;
-    if (coloured)
-        fputs_unlocked(inks[ink], file);
+    begin_ink(r, file, ink);
     fputs_unlocked(text, file);
-    if (coloured)
-        fputs_unlocked("\033[0m", file);
+    end_ink(r, file, ink);
 }
 
 static bool is_managed(const struct frame *frame)

@@ -102,8 +102,8 @@ static bool is_of_image(struct sw_process *process, const struct sw_map *map)
     const struct sw_memory memory = sw_process_memory(process);
     for (size_t i = 0; i < process->map_count; i++) {
         const struct sw_map *first = &process->maps[i];
-        if (first->offset == 0 && first->inode == map->inode && first->major == map->major &&
-            first->minor == map->minor && sw_memory_read(&memory, first->begin, magic, sizeof magic) == sizeof magic &&
+        if (first->offset == 0 && sw_maps_same_file(first, map) &&
+            sw_memory_read(&memory, first->begin, magic, sizeof magic) == sizeof magic &&
             (memcmp(magic, "\177ELF", 4) == 0 || memcmp(magic, "MZ", 2) == 0))
             return true;
     }

@@ -79,40 +79,38 @@ __attribute__((noinline)) static void look_up(struct search *s, uint64_t word)
                              : (struct sw_process_span){ row->end, s->codes[below]->begin };
 }
 
-static inline void take(struct search *s, uint64_t word)
+static inline bool is_in(struct sw_process_span span, uint64_t word)
 {
-    const struct sw_process_span *known = known_at(s, word);
-    if (word - known->begin >= known->end - known->begin)
+    return word - span.begin < span.end - span.begin;
+}
+
+/* all: of the search, by value, so that it stays in registers. Most words are none, or were looked up before. */
+static inline void take(struct search *s, struct sw_process_span all, uint64_t word)
+{
+    if (is_in(all, word) && !is_in(*known_at(s, word), word))
         look_up(s, word);
 }
 
-/* Most words are none, or were looked up before. */
 static void take_copy(struct search *s, const struct sw_process *process, const struct sw_process_copy *copy)
 {
     const size_t skip = (size_t)(0 - copy->begin) % sizeof(uint64_t);
-    const uint64_t mask = ~process->capture.pac_mask, low = s->all.begin, size = s->all.end - low;
+    const uint64_t mask = ~process->capture.pac_mask;
+    const struct sw_process_span all = s->all;
     const uint8_t *word_at = process->capture.store + copy->at + skip;
     for (size_t left = copy->size > skip ? (copy->size - skip) / sizeof(uint64_t) : 0; left > 0; left--) {
         uint64_t word;
         memcpy(&word, word_at, sizeof word);
         word_at += sizeof word;
-        if ((word & mask) - low < size)
-            take(s, word & mask);
+        take(s, all, word & mask);
     }
-}
-
-static void take_reg(struct search *s, uint64_t word)
-{
-    if (word - s->all.begin < s->all.end - s->all.begin)
-        take(s, word);
 }
 
 static void take_regs(struct search *s, const struct sw_regs *regs, uint64_t mask)
 {
     const struct sw_regs_roles *roles = sw_regs_roles_of(regs->machine);
-    take_reg(s, sw_regs_pc(regs));
+    take(s, s->all, sw_regs_pc(regs));
     if (roles->link != SW_REGS_MAX && sw_regs_has(regs, roles->link))
-        take_reg(s, regs->r[roles->link] & mask);
+        take(s, s->all, regs->r[roles->link] & mask);
 }
 
 static void take_all(struct search *s, const struct sw_process *process)

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, MEMORY_IMAGE_MAX = 64 << 20, ROWS_OF_AN_IMAGE = 64 };
+enum { PAGE = 4096, MEMORY_IMAGE_MAX = 64 << 20 };
 
 void sw_images_release_elf(struct sw_image_entry *entry, const struct sw_alloc *alloc)
 {
@@ -395,19 +395,6 @@ enum sw_status sw_images_take_maps(struct sw_images *images, const struct sw_map
     return status;
 }
 
-/* Whether code of the same file is mapped behind its first page. */
-static bool has_code(const struct sw_map *maps, size_t count, size_t at)
-{
-    for (size_t i = at; i < count && i - at < ROWS_OF_AN_IMAGE; i++) {
-        const bool same = sw_maps_same_file(&maps[i], &maps[at]);
-        if (same && maps[i].executable && !maps[i].shared)
-            return true;
-        if (!same && maps[i].inode != 0)
-            return false;
-    }
-    return false;
-}
-
 /*
  * A PE file whose sections are not page-aligned is read, not mapped (Wine does so for most DLLs that are not its own).
  * Then its code is in memory without a file, at the address in the header.
@@ -442,7 +429,7 @@ const struct sw_map *sw_images_next_site(const struct sw_map *maps, size_t count
         *is_pe = memcmp(magic, "MZ", 2) == 0;
         if (!*is_pe && memcmp(magic, "\177ELF", 4) != 0)
             continue;
-        if (!has_code(maps, count, *at) && !(*is_pe && has_code_in_place(maps, count, map, memory)))
+        if (!sw_maps_have_code(maps, count, *at, false) && !(*is_pe && has_code_in_place(maps, count, map, memory)))
             continue;
         ++*at;
         return map;

@@ -131,6 +131,19 @@ bool sw_maps_same_file(const struct sw_map *a, const struct sw_map *b)
     return a->inode != 0 && a->inode == b->inode && a->major == b->major && a->minor == b->minor;
 }
 
+bool sw_maps_have_code(const struct sw_map *maps, size_t count, size_t at, bool anonymous)
+{
+    enum { ROWS_MOST = 64 };
+    for (size_t i = at; i < count && i - at < ROWS_MOST; i++) {
+        const bool is_same = sw_maps_same_file(&maps[i], &maps[at]), has_file = maps[i].inode != 0;
+        if (has_file && !is_same)
+            return false;
+        if (maps[i].executable && ((is_same && !maps[i].shared) || (anonymous && !has_file)))
+            return true;
+    }
+    return false;
+}
+
 static bool ends_in(const struct sw_map *map, const char *tail, size_t size)
 {
     return map->path_size > size && memcmp(map->path + map->path_size - size, tail, size) == 0;

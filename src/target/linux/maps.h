@@ -49,6 +49,12 @@ const struct sw_map *sw_maps_find(const struct sw_map *maps, size_t count, uint6
 bool sw_maps_same_file(const struct sw_map *a, const struct sw_map *b);
 
 /*
+ * Whether code of the file at row `at` is mapped there or closely behind, up to the next file, for this process alone.
+ * anonymous: code without a file counts, too.
+ */
+bool sw_maps_have_code(const struct sw_map *maps, size_t count, size_t at, bool anonymous);
+
+/*
  * The path of a row as a NUL-terminated string, with escapes undone and " (deleted)" removed.
  *
  * deleted  Receives whether " (deleted)" was there; may be null.

@@ -2,27 +2,10 @@
 #include "target/linux/process.h"
 #include "target/runtimes.h"
 
-enum { ROWS_OF_A_FILE = 64 };
-
 /* What is mapped more than once is looked at once, where it is so in a row. */
 static bool is_file(const struct sw_map *map, const struct sw_map *before)
 {
     return map->inode && map->offset == 0 && map->readable && !(before && sw_maps_same_file(map, before));
-}
-
-/*
- * Whether there is code up to the next file: .NET maps most assemblies as data. Code without a file counts, as where a
- * program moves its own to large pages (Node).
- */
-static bool has_code(const struct sw_process *process, size_t at)
-{
-    const struct sw_map *file = &process->maps[at], *end = &process->maps[process->map_count];
-    for (const struct sw_map *map = file; map < end && map - file < ROWS_OF_A_FILE; map++)
-        if (map->inode && !sw_maps_same_file(map, file))
-            return false;
-        else if (map->executable)
-            return true;
-    return false;
 }
 
 size_t sw_process_runtimes(struct sw_process *process, struct sw_runtime *runtimes, size_t capacity)
@@ -35,7 +18,8 @@ size_t sw_process_runtimes(struct sw_process *process, struct sw_runtime *runtim
     const struct sw_memory memory = has_pages ? sw_process_captured_memory(process) : sw_process_memory(process);
     for (size_t i = 0; i < process->map_count; i++) {
         const struct sw_map *map = &process->maps[i];
-        if (is_file(map, before) && has_code(process, i))
+        /* .NET maps most assemblies as data; Node moves its code to large pages, which are of no file. */
+        if (is_file(map, before) && sw_maps_have_code(process->maps, process->map_count, i, true))
             sw_runtime_list_add(&list, &memory, map->begin);
         before = map;
     }
