@@ -143,8 +143,8 @@ bool sw_images_has_methods(const struct sw_images *images);
 const struct sw_alloc *sw_images_alloc(const struct sw_images *images);
 
 /*
- * make: an empty entry with a copy of the path; null: no memory. discard: frees an entry that was not inserted, with
- * everything it holds.
+ * make: an empty entry with a copy of the path; null: no memory. discard: frees an entry that is in no set, with
+ * everything it holds; null: nothing to do.
  */
 struct sw_image_entry *sw_images_make(struct sw_images *images, const char *path);
 void sw_images_discard(struct sw_images *images, struct sw_image_entry *entry);
