@@ -290,6 +290,26 @@ SW_API SW_NODISCARD enum sw_status sw_process_add_captured_images(struct sw_proc
 SW_API struct sw_memory sw_process_captured_memory(struct sw_process *process);
 
 /*
+ * A reader of the process's memory while it stands, stopped as a whole or adopted: as the walkers of the stop read what
+ * is not copied, a page is read from the process once, and kept until the stop ends or is adopted anew. Of a process
+ * that runs, and on Windows, it always asks the process, as sw_process_memory does. `process` is borrowed.
+ *
+ * Returns  A reader without a window.
+ * Memory   The 2 MiB for pages that sw_process_walker has.
+ * Threads  One call on a process at a time, or one read. Signals  Not safe.
+ */
+SW_API struct sw_memory sw_process_stopped_memory(struct sw_process *process);
+
+/*
+ * Whether the process still executes the program that it was captured in: false after an execve, for one that has
+ * ended, and without a capture. For a caller that stops a process after a capture, to look at more of the same. On
+ * Windows a process has one program only.
+ *
+ * Threads  One call on a process at a time. Signals  Not safe.
+ */
+SW_API bool sw_process_executes_captured(const struct sw_process *process);
+
+/*
  * How long the process stood, from before its first thread was stopped until the last one ran again: in the last
  * capture, or between the last sw_process_stop and its resume. Suspends of single threads do not count.
  *

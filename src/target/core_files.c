@@ -3,6 +3,7 @@
  */
 #include "target/core.h"
 
+#include "base/magic.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -84,7 +85,7 @@ enum sw_core_file_state sw_core_check_file(struct sw_core *core, const struct sw
                                            struct sw_bytes bytes)
 {
     const struct sw_bytes held = sw_core_held_at(core, file->info.address, IMAGE_BEGIN);
-    const bool is_pe = bytes.size >= SW_CORE_HEADER_BYTES && memcmp(bytes.bytes, "MZ", 2) == 0;
+    const bool is_pe = bytes.size >= SW_CORE_HEADER_BYTES && sw_begins_pe(bytes);
     struct sw_core_headers headers;
     if (!is_pe && sw_core_headers_read(bytes, &headers) != SW_OK)
         return SW_CORE_FILE_BAD;

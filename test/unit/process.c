@@ -1190,6 +1190,36 @@ static void a_capture_sees_memory_as_it_was_first_read(void **state)
     end(child);
 }
 
+/* Not before, nor afterwards: then each read asks the process. Walkers of the stop read by the same pages. */
+static void a_stop_sees_memory_as_it_was_first_read(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    const pid_t child = spawn(false);
+    struct sw_process *process = open_process(child);
+    const struct sw_memory kept = sw_process_stopped_memory(process);
+    struct sw_walker walker;
+    struct sw_regs regs;
+    (void)state;
+    for (uint64_t now = 1; now < 9; now += 3) {
+        shared->magic = now;
+        assert_int_equal(look(&kept, &shared->magic), now);
+        shared->magic = now + 1;
+        assert_int_equal(look(&kept, &shared->magic), now + 1);
+        assert_int_equal(sw_process_stop(process), SW_OK);
+        assert_int_equal(look(&kept, &shared->magic), now + 1);
+        shared->magic = now + 2;
+        assert_int_equal(look(&kept, &shared->magic), now + 1);
+        assert_int_equal(sw_process_regs(process, shared->tid[0], &regs), SW_OK);
+        assert_int_equal(sw_process_walker(process, &regs, NULL, NULL, &walker), SW_OK);
+        assert_int_equal(look(&walker.memory, &shared->magic), now + 1);
+        assert_int_equal(sw_process_resume(process), SW_OK);
+        assert_int_equal(look(&kept, &shared->magic), now + 2);
+    }
+    assert_null(sw_process_stopped_memory(NULL).read);
+    sw_process_close(process);
+    end(child);
+}
+
 static void a_capture_is_refused_where_it_would_let_go_or_has_nobody(void **state)
 {
     HOST_NEEDS(can_trace, "ptrace");
@@ -1313,6 +1343,7 @@ int main(void)
         cmocka_unit_test(a_capture_holds_what_it_was_told_and_nothing_newer_of_stacks),
         cmocka_unit_test(threads_that_sleep_are_captured_without_a_stop),
         cmocka_unit_test(a_capture_sees_memory_as_it_was_first_read),
+        cmocka_unit_test(a_stop_sees_memory_as_it_was_first_read),
         cmocka_unit_test(a_capture_is_refused_where_it_would_let_go_or_has_nobody),
     };
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -99,8 +99,11 @@ static void a_capture_is_not_read_by_the_map_of_another_program(void **state)
     (void)state;
     struct starter starter = make_starter();
     assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_false(sw_process_executes_captured(NULL));
     assert_int_equal(sw_process_open(NULL, starter.child, &process), SW_OK);
+    assert_false(sw_process_executes_captured(process));
     assert_int_equal(sw_process_capture(process, 0), SW_OK);
+    assert_true(sw_process_executes_captured(process));
     assert_int_equal(sw_process_add_images(process, images), SW_OK);
     assert_int_equal(sw_process_captured(process, &tid, 1), 1);
     assert_int_equal(sw_process_captured_walker(process, tid, NULL, images, &regs, &walker), SW_OK);
@@ -114,6 +117,7 @@ static void a_capture_is_not_read_by_the_map_of_another_program(void **state)
     assert_int_equal(sw_process_capture(process, 0), SW_OK);
     assert_int_equal(sw_process_add_images(process, images), SW_OK);
     assert_int_equal(sw_process_stop(process), SW_OK);
+    assert_true(sw_process_executes_captured(process));
     assert_int_equal(sw_process_resume(process), SW_OK);
     assert_int_equal(sw_process_add_images(process, images), SW_OK);
     sw_process_close(process);
@@ -133,6 +137,7 @@ static void a_stop_ends_what_a_capture_said_of_the_program(void **state)
     assert_int_equal(sw_process_capture(process, 0), SW_OK);
     begin_another_program(&starter);
     assert_int_equal(sw_process_stop(process), SW_OK);
+    assert_false(sw_process_executes_captured(process));
     assert_int_equal(sw_process_add_images(process, images), SW_OK);
     assert_int_equal(sw_process_resume(process), SW_OK);
     assert_int_equal(sw_process_add_images(process, images), SW_OK);

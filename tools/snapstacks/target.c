@@ -2,10 +2,8 @@
 #include "target.h"
 
 #include "ask.h"
-#include "pages.h"
 #include "refuse.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,8 +167,7 @@ static size_t read_target(void *arg, uint64_t address, void *to, size_t size)
 {
     const struct target *t = arg;
     const struct sw_memory memory = target_memory(t);
-    return t->is_held && !t->capsule ? pages_read(t->pages, &memory, address, to, size)
-                                     : memory.read(memory.arg, address, to, size);
+    return memory.read(memory.arg, address, to, size);
 }
 
 /*
@@ -200,28 +197,9 @@ static void open_clr_first(struct target *t, const struct sw_runtime *found)
     must(sw_images_create(NULL, &t->with_methods), "images");
 }
 
-/* Where its code and its stack begin, which execve(2) draws anew; zeros: not known. Source: proc(5), stat. */
-static struct program read_program(int pid)
-{
-    enum { FIELDS_BEFORE_CODE = 23 }; /* behind the name */
-    char path[40], text[1024] = "";
-    struct program program = { 0, 0 };
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "r");
-    const char *at = file && fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
-    for (unsigned i = 0; at && i <= FIELDS_BEFORE_CODE; i++)
-        at = strchr(at + 1, ' ');
-    if (!at || sscanf(at, "%" SCNu64 " %*u %" SCNu64, &program.code, &program.stack) != 2)
-        program = (struct program){ 0, 0 };
-    if (file)
-        fclose(file);
-    return program;
-}
-
 /* SW_E_GONE: the process has ended, or begun another program since it was captured. */
 static enum sw_status capture_process(struct target *t, bool saves, struct sw_runtime *found)
 {
-    t->program = read_program(t->pid);
     const enum sw_status status = sw_process_capture(t->process, STACK_BYTES);
     if (status != SW_OK)
         return status;
@@ -279,7 +257,6 @@ void target_open_process(struct target *t, int pid, bool saves, bool asks)
 bool target_again(struct target *t)
 {
     t->has_all_images = true;
-    t->program = read_program(t->pid);
     if (sw_process_capture(t->process, STACK_BYTES) != SW_OK || sw_process_add_images(t->process, t->images) != SW_OK)
         return false;
     sw_clr_names_renew(t->runtime.names);
@@ -300,12 +277,8 @@ bool target_hold(struct target *t)
 {
     if (!target_is_to_hold(t))
         return false;
-    if (!t->pages)
-        t->pages = pages_create();
-    pages_forget(t->pages);
     t->is_held = sw_process_stop(t->process) == SW_OK;
-    const struct program now = read_program(t->pid);
-    if (t->is_held && (now.code != t->program.code || now.stack != t->program.stack))
+    if (t->is_held && !sw_process_executes_captured(t->process))
         target_let_go(t); /* the files that are known are those of the program that was captured */
     return t->is_held;
 }
@@ -363,7 +336,6 @@ void target_open_core(struct target *t, const char *path, const char *sysroot, b
 void target_close(struct target *t)
 {
     runtime_close(&t->runtime);
-    pages_destroy(t->pages);
     sw_process_close(t->process);
     sw_analysis_cache_destroy(t->analysis_cache);
     sw_cache_destroy(t->cache);
@@ -415,7 +387,7 @@ static struct sw_memory own_memory(const struct target *t)
 {
     if (t->core)
         return sw_core_memory(t->core);
-    return t->is_held ? sw_process_memory(t->process) : sw_process_captured_memory(t->process);
+    return t->is_held ? sw_process_stopped_memory(t->process) : sw_process_captured_memory(t->process);
 }
 
 struct sw_memory target_memory(const struct target *t)

@@ -20,9 +20,6 @@ enum { THREAD_NAME_BYTES = 64 };
  */
 struct target {
     int pid;
-    struct program {
-        uint64_t code, stack;
-    } program;                                       /* what it ran before it was captured */
     bool has_all_images, is_held, goes_on_elsewhere; /* the last: a stack was met that does (stacks.c) */
     struct sw_process *process;
     struct sw_core *core;
@@ -34,7 +31,6 @@ struct target {
     struct sw_cache *cache;
     struct sw_analysis_cache *analysis_cache;
     struct sw_capsule *capsule; /* null: nothing is saved */
-    struct pages *pages;        /* of what is held; null: it was not */
     struct runtime runtime;
 };
 

@@ -3,6 +3,7 @@
  * /proc/pid/{auxv,cmdline,comm}; Linux Documentation/admin-guide/mm/pagemap.rst.
  */
 #include "target/capsule.h"
+#include "base/magic.h"
 #include "base/memory.h"
 #include "core/write.h"
 #include "target/linux/process.h"
@@ -98,13 +99,14 @@ static enum sw_status add_parts(struct sw_capsule *capsule, int pages, const str
  */
 static bool is_of_image(struct sw_process *process, const struct sw_map *map)
 {
-    uint8_t magic[4];
+    uint8_t magic[SW_MAGIC_BYTES];
+    const struct sw_bytes begin = { magic, sizeof magic, 0 };
     const struct sw_memory memory = sw_process_memory(process);
     for (size_t i = 0; i < process->map_count; i++) {
         const struct sw_map *first = &process->maps[i];
         if (first->offset == 0 && sw_maps_same_file(first, map) &&
             sw_memory_read(&memory, first->begin, magic, sizeof magic) == sizeof magic &&
-            (memcmp(magic, "\177ELF", 4) == 0 || memcmp(magic, "MZ", 2) == 0))
+            (sw_begins_elf(begin) || sw_begins_pe(begin)))
             return true;
     }
     return false;

@@ -5,6 +5,7 @@
  */
 #include "target/linux/core.h"
 
+#include "base/magic.h"
 #include "base/memory.h"
 #include "clr/names/names.h"
 #include "common/alloc.h"
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PATH_BYTES = 8192, ROWS_OF_AN_IMAGE = 64, MAGIC_BYTES = 4, BLOCK = 1 << 16 };
+enum { PATH_BYTES = 8192, ROWS_OF_AN_IMAGE = 64, BLOCK = 1 << 16 };
 
 static void unmap_file(void *arg, const void *bytes, size_t size)
 {
@@ -101,8 +102,7 @@ static bool locate_file(const struct sw_core *core, struct sw_core_mapped *file,
 
 static bool has_magic(struct sw_bytes bytes)
 {
-    return bytes.size >= MAGIC_BYTES &&
-           (memcmp(bytes.bytes, "\177ELF", MAGIC_BYTES) == 0 || memcmp(bytes.bytes, "MZ", 2) == 0);
+    return sw_begins_elf(bytes) || sw_begins_pe(bytes);
 }
 
 /* What a language keeps as ELF, as Guile does, is of no machine. */
@@ -119,7 +119,7 @@ static bool is_of_no_machine(struct sw_bytes bytes)
 static bool is_data(const struct sw_core *core, const struct sw_core_mapped *file, struct sw_bytes bytes)
 {
     const struct sw_core_row *row = sw_core_row_at(core, file->info.address);
-    const bool has_head = has_magic(bytes) || (row && sw_core_held_at(core, row->begin, MAGIC_BYTES).size);
+    const bool has_head = has_magic(bytes) || (row && sw_core_held_at(core, row->begin, SW_MAGIC_BYTES).size);
     if (file->is_listed || !row || (has_head && !is_of_no_machine(bytes)))
         return false;
     const struct sw_core_row *end = core->rows + core->row_array.count;
@@ -213,10 +213,10 @@ static bool has_code(const struct sw_core *core, size_t at)
  */
 static bool may_be_image(const struct sw_core *core, size_t at)
 {
-    const struct sw_bytes held = sw_core_held_at(core, core->rows[at].begin, MAGIC_BYTES);
+    const struct sw_bytes held = sw_core_held_at(core, core->rows[at].begin, SW_MAGIC_BYTES);
     if (core->rows[at].offset != 0 || core->files[core->rows[at].file].info.path[0] != '/')
         return false;
-    if (held.size < MAGIC_BYTES)
+    if (held.size < SW_MAGIC_BYTES)
         return has_code(core, at);
     return has_magic(held);
 }

@@ -5,6 +5,7 @@
  */
 #include "target/linux/images.h"
 
+#include "base/magic.h"
 #include "code/originals.h"
 #include "common/alloc.h"
 #include "elf/elf.h"
@@ -140,8 +141,9 @@ static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *e
 
 static bool starts_like_pe(int fd)
 {
-    char magic[2];
-    return pread(fd, magic, sizeof magic, 0) == (ssize_t)sizeof magic && memcmp(magic, "MZ", sizeof magic) == 0;
+    uint8_t magic[SW_MAGIC_BYTES];
+    const ssize_t got = pread(fd, magic, sizeof magic, 0);
+    return sw_begins_pe((struct sw_bytes){ magic, got > 0 ? (size_t)got : 0, 0 });
 }
 
 /* A whole file, or an image as it is mapped. */
@@ -149,7 +151,7 @@ static enum sw_status fill_bytes(struct sw_images *images, struct sw_image_entry
                                  const struct sw_image_file *file, bool is_mapped)
 {
     const struct sw_bytes bytes = file->bytes;
-    if (bytes.size >= 2 && memcmp(bytes.bytes, "MZ", 2) == 0) {
+    if (sw_begins_pe(bytes)) {
         const enum sw_status status = sw_pe_open(bytes, is_mapped, &entry->pe);
         return status == SW_OK ? sw_sources_open_pe(images, entry) : status;
     }
@@ -262,7 +264,7 @@ static enum sw_status copy_memory(struct sw_images *images, struct sw_image_entr
                                   uint64_t size, const struct sw_memory *memory)
 {
     const struct sw_alloc *alloc = sw_images_alloc(images);
-    uint8_t magic[2];
+    uint8_t magic[SW_MAGIC_BYTES];
     entry->held = alloc->get(alloc->arg, (size_t)size);
     if (!entry->held)
         return SW_E_NO_MEMORY;
@@ -270,8 +272,8 @@ static enum sw_status copy_memory(struct sw_images *images, struct sw_image_entr
     entry->release = sw_images_release_elf;
     if (memory->read(memory->arg, address, entry->held, (size_t)size) == size)
         return SW_OK;
-    if (size < sizeof magic || memory->read(memory->arg, address, magic, sizeof magic) != sizeof magic ||
-        memcmp(magic, "MZ", sizeof magic) != 0)
+    const size_t begin = size < sizeof magic ? 0 : memory->read(memory->arg, address, magic, sizeof magic);
+    if (!sw_begins_pe((struct sw_bytes){ magic, begin, address }))
         return SW_E_UNREADABLE;
     copy_pages(entry->held, address, size, memory);
     return SW_OK;
@@ -421,13 +423,14 @@ const struct sw_map *sw_images_next_site(const struct sw_map *maps, size_t count
 {
     for (; *at < count; ++*at) {
         const struct sw_map *map = &maps[*at];
-        char magic[4];
+        uint8_t magic[SW_MAGIC_BYTES];
+        const struct sw_bytes begin = { magic, sizeof magic, map->begin };
         if (map->begin < floor || map->offset != 0 || map->inode == 0 || map->shared || !map->readable)
             continue;
         if (memory->read(memory->arg, map->begin, magic, sizeof magic) != sizeof magic)
             continue;
-        *is_pe = memcmp(magic, "MZ", 2) == 0;
-        if (!*is_pe && memcmp(magic, "\177ELF", 4) != 0)
+        *is_pe = sw_begins_pe(begin);
+        if (!*is_pe && !sw_begins_elf(begin))
             continue;
         if (!sw_maps_have_code(maps, count, *at, false) && !(*is_pe && has_code_in_place(maps, count, map, memory)))
             continue;

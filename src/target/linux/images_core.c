@@ -5,6 +5,8 @@
 #include "target/linux/core.h"
 #include "target/linux/images.h"
 
+#include "base/magic.h"
+
 #include <string.h>
 
 enum { VDSO_MOST = 1 << 20 };
@@ -23,9 +25,9 @@ struct mapped {
 static bool is_only_read(const struct sw_core *core, size_t at)
 {
     const struct sw_core_row *row = &core->rows[at];
-    const struct sw_bytes *bytes = &core->files[row->file].bytes;
-    return !sw_core_segment_at(core, row->begin) && bytes->size >= 2 && memcmp(bytes->bytes, "MZ", 2) == 0 &&
-           row->offset == 0 && (at + 1 == core->row_array.count || core->rows[at + 1].file != row->file);
+    const struct sw_bytes bytes = core->files[row->file].bytes;
+    return !sw_core_segment_at(core, row->begin) && sw_begins_pe(bytes) && row->offset == 0 &&
+           (at + 1 == core->row_array.count || core->rows[at + 1].file != row->file);
 }
 
 static bool make_maps(struct mapped *m)

@@ -192,6 +192,12 @@ struct sw_memory sw_process_captured_memory(struct sw_process *process)
     return sw_page_cache_memory(process ? &process->capture.pages : NULL);
 }
 
+bool sw_process_executes_captured(const struct sw_process *process)
+{
+    return process && process->capture.program.start_stack &&
+           sw_process_executes(process->live_tid, &process->capture.program);
+}
+
 static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
 {
     const struct sw_process_captured *thread = arg;

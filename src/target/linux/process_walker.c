@@ -77,7 +77,7 @@ static bool all_stands(const struct sw_process *process)
     return process->is_adopted || process->stop_began;
 }
 
-/* The first walker of a stop begins it. */
+/* The first walker of a stop, or the first read, begins it. */
 static void begin(struct sw_process *process)
 {
     struct sw_process_stop *stop = &process->stop;
@@ -89,6 +89,19 @@ static void begin(struct sw_process *process)
         return;
     stop->pages.target = sw_process_memory(process);
     sw_page_cache_begin(&stop->pages, &process->alloc);
+}
+
+static size_t read_stopped(void *arg, uint64_t address, void *to, size_t size)
+{
+    struct sw_process *process = arg;
+    begin(process);
+    return process->stop.is_begun ? sw_page_cache_read(&process->stop.pages, address, to, size)
+                                  : sw_process_read(process, address, to, size);
+}
+
+struct sw_memory sw_process_stopped_memory(struct sw_process *process)
+{
+    return (struct sw_memory){ .read = process ? read_stopped : NULL, .arg = process };
 }
 
 /* A copy with all that is wanted, or with enough of it. */

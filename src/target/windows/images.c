@@ -7,6 +7,7 @@
  */
 #include "target/windows/images.h"
 
+#include "base/magic.h"
 #include "code/pe_name.h"
 #include "target/windows/memory.h"
 #include "unwind/sources.h"
@@ -48,7 +49,7 @@ static enum sw_status copy_image(struct sw_images *images, struct sw_image_entry
 static enum sw_status finish(struct sw_images *images, struct sw_image_entry *entry, enum sw_status status,
                              struct sw_bytes bytes, bool is_mapped)
 {
-    if (status == SW_OK && (bytes.size < 2 || memcmp(bytes.bytes, "MZ", 2) != 0))
+    if (status == SW_OK && !sw_begins_pe(bytes))
         status = SW_E_UNSUPPORTED;
     if (status == SW_OK)
         status = sw_pe_open(bytes, is_mapped, &entry->pe);

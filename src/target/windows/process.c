@@ -82,6 +82,11 @@ struct sw_memory sw_process_memory(struct sw_process *process)
     return (struct sw_memory){ .read = process ? sw_process_read : NULL, .arg = process };
 }
 
+struct sw_memory sw_process_stopped_memory(struct sw_process *process)
+{
+    return sw_process_memory(process);
+}
+
 /* [begin, end) as far as it is readable. */
 static enum sw_status copy_stack(struct sw_process *process, uint64_t begin, uint64_t end, struct sw_window *window)
 {

@@ -122,6 +122,11 @@ static bool is_of_image(const struct sw_process *process, uint64_t address)
            piece.Type == MEM_IMAGE;
 }
 
+bool sw_process_executes_captured(const struct sw_process *process)
+{
+    return process && process->capture.count && !sw_windows_has_ended(process->handle);
+}
+
 /* What is not copied is read once: nearer to the moment of the capture than each later time. */
 struct sw_memory sw_process_captured_memory(struct sw_process *process)
 {
