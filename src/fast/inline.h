@@ -7,8 +7,8 @@
 /* SW_OTHERS_FRAMES: words of other functions' frames are read, which AddressSanitizer would take for a mistake. */
 #if defined(__GNUC__)
 #define SW_OTHERS_FRAMES __attribute__((no_sanitize_address))
-#define SW_LIKELY(x)     __builtin_expect(!!(x), 1)
-#define SW_UNLIKELY(x)   __builtin_expect(!!(x), 0)
+#define SW_LIKELY(x)     __builtin_expect_with_probability(!!(x), 1, 0.999)
+#define SW_UNLIKELY(x)   __builtin_expect_with_probability(!!(x), 0, 0.999)
 #define SW_INLINE        inline __attribute__((always_inline))
 #define SW_APART         __attribute__((noinline))
 #else

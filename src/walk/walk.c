@@ -103,7 +103,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, enum sw_m
     return true;
 }
 
-enum sw_stop sw_walk_fast_end(const struct sw_walk *walk)
+SW_OTHERS_FRAMES enum sw_stop sw_walk_fast_end(const struct sw_walk *walk)
 {
     const struct sw_regs *regs = &walk->frame.regs;
     const uint64_t step = walk->entry.step;
@@ -370,7 +370,7 @@ static bool first_frame(struct sw_walk *walk)
     return true;
 }
 
-static SW_APART bool long_step(struct sw_walk *walk)
+SW_OTHERS_FRAMES static SW_APART bool long_step(struct sw_walk *walk)
 {
     if (walk->state == OVER)
         return false;
@@ -391,7 +391,7 @@ static SW_APART bool long_step(struct sw_walk *walk)
     return true;
 }
 
-bool sw_walk_next(struct sw_walk *walk)
+SW_OTHERS_FRAMES bool sw_walk_next(struct sw_walk *walk)
 {
     if (SW_UNLIKELY(!walk))
         return false;

@@ -63,33 +63,37 @@ SW_OTHERS_FRAMES static SW_INLINE void run(struct sw_walk_scratch *scratch, uint
     struct sw_frame *frame = &walk->frame;
     struct sw_regs *regs = &frame->regs;
     const struct sw_lane_view view = lane->view;
-    struct sw_at at = { 0, sw_regs_sp(regs), sw_regs_fp(regs), walk->entry.step, walk->entry.at };
+    struct sw_at at = { 0, regs->r[SW_X64_RSP], regs->r[SW_X64_RBP], walk->entry.step, walk->entry.at };
     uint32_t left = walk->most - walk->depth, unused = 0;
     uint64_t more = UINT64_MAX; /* the first may be exact */
     bool goes_on = true;
     do {
-        struct sw_at to;
-        if (!sw_lane_follow(lane, view, &at, &to, SW_MACHINE_X64, kind, true) || to.step == 0)
+        const struct sw_at from = at;
+        if (!sw_lane_follow(lane, view, &from, &at, SW_MACHINE_X64, kind, true))
             break;
-        sw_walk_set_code(&frame->code, sw_cold_at(lane->cold, to.entry));
+        if (SW_UNLIKELY(!(at.step & kind))) {
+            if (at.step == 0) {
+                at = from;
+                break;
+            }
+            unused = left - 1;
+            left = 1;
+        }
+        sw_walk_set_code(&frame->code, sw_cold_at(lane->cold, at.entry));
         if (!sw_walk_is_believed(walk, lane) ||
-            (SW_UNLIKELY(at.step & more) && !restore(walk, lane, &at, to.sp, kind, &more))) {
+            (SW_UNLIKELY(from.step & more) && !restore(walk, lane, &from, at.sp, kind, &more))) {
+            at = from;
             at.step = walk->entry.step;
             break;
         }
-        set_source(frame, at.step);
-        regs->r[SW_X64_RIP] = to.pc;
-        regs->r[SW_X64_RSP] = to.sp;
+        set_source(frame, from.step);
+        regs->r[SW_X64_RIP] = at.pc;
+        regs->r[SW_X64_RSP] = at.sp;
         if (kind == SW_STEP_FRAMED)
-            regs->r[SW_X64_RBP] = to.fp;
-        frame->lookup = to.pc - 1;
-        at = to;
-        left--;
-        if (SW_UNLIKELY(!(at.step & kind))) {
-            unused = left;
-            left = 0;
-        }
+            regs->r[SW_X64_RBP] = at.fp;
+        frame->lookup = at.pc - 1;
         goes_on = take(arg, frame);
+        left--;
     } while (left && goes_on);
     walk->depth = walk->most - left - unused;
     walk->entry.step = at.step;
