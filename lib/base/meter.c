@@ -58,6 +58,13 @@ void sw_meter_note_elsewhere(struct sw_meter *m, uint64_t address, uint32_t size
     m->read[m->last] = (struct sw_extent){ address, end };
 }
 
+void sw_meter_note_all(struct sw_meter *m, const struct sw_meter *other)
+{
+    for (uint8_t i = 0; i < other->count; i++)
+        sw_meter_note(m, other->read[i].begin, (uint32_t)(other->read[i].end - other->read[i].begin));
+    m->is_far |= other->is_far;
+}
+
 bool sw_meter_recall(const struct sw_meter *m, const struct sw_extent *of, uint64_t *hash)
 {
     const uint32_t count = !m ? 0 : m->hash_count < SW_METER_HASHES ? m->hash_count : SW_METER_HASHES;

@@ -75,4 +75,7 @@ static inline void sw_meter_note(struct sw_meter *meter, uint64_t address, uint3
         e->end = address + size;
 }
 
+/* Notes all that another meter has noted. */
+void sw_meter_note_all(struct sw_meter *meter, const struct sw_meter *other);
+
 #endif

@@ -1,7 +1,6 @@
 /*
- * What is found out about code alone, whatever the stack: each finding is made once and kept in the walker's analysis
- * cache, also that there is none. Each costs what the walk's meter says; what it cuts is noted there as pending work,
- * and is not tried again by a walk that may not spend twice as much.
+ * What is found out about code alone, whatever the stack: each finding is made once (find_once.h) and kept in the
+ * walker's analysis cache, also that there is none.
  */
 #ifndef SW_UNWIND_FINDINGS_H
 #define SW_UNWIND_FINDINGS_H
@@ -32,30 +31,6 @@ bool sw_function_has_frame(const struct sw_unwind_request *req, const struct sw_
                            struct sw_candidate *candidate);
 
 /*
- * Rules that are found one after the other and shown to `accept` until it takes one; each once, and only the first
- * SW_SHOWN_RULES. The asker fills req, buffer (SW_FINDING_WORDS of the workspace), accept and arg. accept must not ask
- * for findings.
- *
- * show       Shows a rule with a tag of the asker's. True: that was the last one.
- * show_once  Shows what was shown before, then what `find` shows: that may ask for findings, which are not in
- *            `buffer`. Whether one was accepted; false also where it was cut.
- */
-enum { SW_SHOWN_RULES = 32 };
-struct sw_shown {
-    const struct sw_unwind_request *req;
-    uint64_t *buffer;
-    size_t words; /* in the buffer */
-    unsigned count;
-    bool is_accepted;
-    bool (*accept)(void *arg, const struct sw_rule *rule, uint64_t tag);
-    void *arg;
-};
-typedef void sw_shower(struct sw_shown *shown, const struct sw_code *code, void *arg);
-bool sw_show(struct sw_shown *shown, const struct sw_rule *rule, uint64_t tag);
-bool sw_show_once(struct sw_shown *shown, const struct sw_code *code, const struct sw_finding *finding, sw_shower *find,
-                  void *arg);
-
-/*
  * The rules at pc by the returns that code leads to from there, as sw_analyze_forward has them, but each once and only
  * the first SW_SHOWN_RULES. accept must not ask for findings.
  *
@@ -81,19 +56,9 @@ bool sw_state_from(const struct sw_unwind_request *req, const struct sw_code *co
 bool sw_state_at_jump(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc,
                       struct sw_state *state);
 
-/*
- * A finding of the asker's own: `words` of it, out of the cache or by `find`, which returns how many there are (0: it
- * cannot be kept) and reads code by `code` only.
- *
- * Returns  How many words there are; 0: it was cut.
- */
-typedef size_t sw_find_fn(const struct sw_unwind_request *req, const struct sw_code *code,
-                          const struct sw_finding *finding, uint64_t *words, size_t room);
-size_t sw_find_once(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_finding *finding,
-                    sw_find_fn *find, uint64_t *words, size_t room);
-
-/* Does what will be asked of a return address: the ways forward from it. */
-void sw_findings_go_forward(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc);
+/* Does what will be asked of a return address: the ways forward from it. fp: as for sw_forward_rules. */
+void sw_findings_go_forward(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc,
+                            struct sw_fp_distance *fp);
 
 /* Does a piece of pending work. req: of a frame whose only register is pc; its frame is set. False: it was cut. */
 bool sw_findings_finish(const struct sw_unwind_request *req, struct sw_frame *frame, const struct sw_pending *pending);

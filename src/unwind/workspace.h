@@ -17,6 +17,7 @@ enum {
     SW_INSN_MOST = 16,
     SW_FINDING_WORDS = 512,
     SW_RULE_WORDS = 40,
+    SW_STATE_WORDS = 1 + 2 * SW_REGS_MAX, /* whether there is one, and its registers */
     SW_TRIED = 40
 };
 

@@ -5,6 +5,7 @@
  */
 #include "unwind/infer/dispatch.h"
 
+#include "unwind/find_once.h"
 #include "unwind/findings.h"
 
 #include <string.h>

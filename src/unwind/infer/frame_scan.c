@@ -5,6 +5,7 @@
  */
 #include "unwind/infer/frame_scan.h"
 
+#include "unwind/find_once.h"
 #include "unwind/findings.h"
 #include "unwind/infer/call_confirmation.h"
 #include "unwind/infer/dispatch.h"

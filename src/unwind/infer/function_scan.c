@@ -11,7 +11,9 @@
 #include "unwind/infer/frame_scan.h"
 #include "unwind/infer/tail_call.h"
 
+#include "unwind/find_once.h"
 #include "unwind/findings.h"
+#include "unwind/shown.h"
 #include "unwind/trampoline.h"
 
 #include <string.h>
