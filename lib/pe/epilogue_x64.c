@@ -2,9 +2,6 @@
  * Epilogues of Windows x64 functions. Version 1 unwind data does not describe them, so the bytes at rip are read;
  * version 2 lists them. Knows where an epilogue is and what it still has to do; refuses to know the prolog. Follows
  * win-x64-unwind.md sections 4 and 5.
- *
- * unwind_x64.c asks here first, and an epilogue ends in the same steps as a prolog undone (pops, chains, machine
- * frames), which are there: so the two files call each other.
  */
 #include "pe/unwind_x64.h"
 

@@ -1,6 +1,6 @@
 /*
  * Packed Windows ARM64 unwind data → the codes that a full record of the same function would have. Knows the one prolog
- * shape that a packed word can describe; refuses to know what a code does (unwind_arm64.c). Follows "ARM64 exception
+ * shape that a packed word can describe; refuses to know what a code does (undo_arm64.c). Follows "ARM64 exception
  * handling" (Microsoft Learn), "Packed unwind data"; win-arm64-unwind.md section 5.
  */
 #include "pe/unwind_arm64.h"

@@ -2,22 +2,7 @@
 #ifndef SW_PE_UNWIND_ARM64_H
 #define SW_PE_UNWIND_ARM64_H
 
-#include "pe/pe.h"
-
-enum { SW_PE_ARM64_WINDOW = 128 };
-
-/*
- * Unwind codes. A record's are read through a window, because there may be 1,020 bytes of them; a packed word's are in
- * the window from the start.
- */
-struct sw_pe_arm64_codes {
-    const struct sw_pe_reader *reader;
-    uint32_t rva;
-    uint32_t size;
-    uint32_t at; /* the window's offset in the codes, and how much of it is filled */
-    uint32_t filled;
-    uint8_t window[SW_PE_ARM64_WINDOW];
-};
+#include "pe/codes_arm64.h"
 
 /*
  * What an entry says about its function. Offsets and lengths count instructions; indices count bytes of codes.
@@ -40,6 +25,13 @@ struct sw_pe_arm64_info {
 
 /* The codes that a packed word (flag 1 or 2) stands for. Returns  SW_OK; SW_E_MALFORMED. */
 enum sw_status sw_pe_arm64_expand(uint32_t word, struct sw_pe_arm64_info *info);
+
+/*
+ * Undoes the codes from an index on, to the end of their scope. The rule is as sw_rule_init made it.
+ *
+ * Returns  SW_OK; SW_E_MALFORMED; SW_E_TRUNCATED; SW_E_UNSUPPORTED (a frame of unknown layout, vectors).
+ */
+enum sw_status sw_pe_arm64_undo(struct sw_pe_arm64_codes *codes, uint32_t index, struct sw_rule *rule);
 
 /* See sw_pe_entry, sw_pe_handler. */
 enum sw_status sw_pe_arm64_entry(const struct sw_pe_reader *reader, const uint8_t *bytes,
