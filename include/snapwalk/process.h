@@ -269,6 +269,9 @@ SW_API SW_NODISCARD enum sw_status sw_process_captured_walker(struct sw_process 
  * addresses lead to, so that walks are the same; and it is a few of the hundred files that a program has mapped. Where
  * a walk still meets code in no image, and where images are asked for symbols, call sw_process_add_images.
  *
+ * Their files stay open, up to 256 of them, and are read where a walk or a name needs them, which takes a third of the
+ * time. So of a file that is cut short before that walk, tables are missing: a walk by it ends or guesses.
+ *
  * sw_process_get_replaced lists files among those only. On Windows all images are registered.
  *
  * Returns  As sw_process_add_images.

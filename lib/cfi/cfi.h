@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/rule.h"
+#include "base/store.h"
 
 /*
  * The tables of one image. Addresses are those of the target.
@@ -15,6 +16,7 @@
  *          it.
  * header   .eh_frame_hdr; empty when there is none. One without a table that can be searched counts as none; one that
  *          leads elsewhere than it says, too, where that is met.
+ * store    Where records of `frame` come from before they are looked at; null: they are all there.
  * bias     Added to absolute addresses read from the tables: 0 for tables relocated in memory, the image's bias
  *          for tables read from a file.
  * index    Made by sw_cfi_index where there is no header: ascending, borrowed; null when not made.
@@ -32,6 +34,7 @@ struct sw_cfi {
     bool no_reading;
     struct sw_bytes frame;
     struct sw_bytes header;
+    const struct sw_store *store;
     uint64_t bias;
     const struct sw_cfi_entry {
         uint64_t begin;

@@ -332,12 +332,19 @@ static bool is_before(const void *left, const void *right)
     return a->end != b->end ? a->end < b->end : a->fde < b->fde;
 }
 
+/* At once what would be read record by record. */
+static void want_all(const struct sw_cfi *cfi)
+{
+    sw_store_want(cfi->store, cfi->frame.bytes, cfi->frame.size);
+}
+
 size_t sw_cfi_index(const struct sw_cfi *cfi, struct sw_cfi_entry *entries, size_t capacity)
 {
     struct sw_cfi_fde fde;
     uint64_t offset = 0;
     uint64_t at = 0;
     size_t count = 0;
+    want_all(cfi);
     while (next_fde(cfi, &offset, &at, &fde) == SW_OK) {
         if (fde.begin == fde.end)
             continue;
@@ -374,6 +381,7 @@ uint64_t sw_cfi_widest_gap(const struct sw_cfi *cfi, uint64_t begin, uint64_t en
     struct sw_cfi_cover range;
     uint64_t reach = begin;
     uint64_t widest = 0;
+    want_all(cfi);
     if (cfi->header.size > 0 && !cfi->is_debug_frame && read_table(cfi, &table) != SW_OK)
         table.count = 0;
     for (uint64_t n = 0; reach < end && nth_range(cfi, &table, n, &range); n++) {

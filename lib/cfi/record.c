@@ -50,9 +50,11 @@ static inline bool read_usual_record(const struct sw_cfi *cfi, uint64_t offset, 
     if (offset >= size || !cfi->frame.bytes || cfi->is_debug_frame || left < LENGTH + ID)
         return false;
     const uint8_t *at = cfi->frame.bytes + offset;
+    sw_store_want(cfi->store, at, LENGTH + ID);
     const uint32_t length = sw_load32(at), id = sw_load32(at + LENGTH);
     if (length < ID || length > left - LENGTH || length == UINT32_MAX || id > offset + LENGTH)
         return false;
+    sw_store_want(cfi->store, at, LENGTH + (uint64_t)length);
     *record = (struct usual){ at + LENGTH + ID, at + LENGTH + length, id };
     return true;
 }
@@ -73,9 +75,11 @@ static enum sw_status read_other_record(const struct sw_cfi *cfi, uint64_t offse
     if (offset >= cfi->frame.size)
         return SW_E_NOT_FOUND;
     struct sw_cursor c = sw_cursor_over(sw_bytes_part(cfi->frame, offset, cfi->frame.size - offset));
+    sw_store_want(cfi->store, c.at, LENGTH + sizeof(uint64_t));
     const uint64_t length = read_length(&c, &record->is_wide);
     const uint64_t id_offset = cfi->frame.size - sw_cursor_left(&c);
     record->body = sw_cursor_split(&c, length);
+    sw_store_want(cfi->store, record->body.at, sw_cursor_left(&record->body));
     record->next = cfi->frame.size - sw_cursor_left(&c);
     if (!sw_cursor_ok(&c))
         return SW_E_TRUNCATED;

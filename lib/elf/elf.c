@@ -13,8 +13,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static enum sw_status check_ident(struct sw_bytes file, enum sw_machine *machine)
+static enum sw_status check_ident(const struct sw_elf *elf, enum sw_machine *machine)
 {
+    const struct sw_bytes file = elf->file;
+    (void)sw_elf_part(elf, 0, sizeof(Elf64_Ehdr));
     if (file.size < sizeof(Elf64_Ehdr))
         return SW_E_TRUNCATED;
     if (memcmp(file.bytes, ELFMAG, SELFMAG) != 0)
@@ -54,14 +56,15 @@ static enum sw_status read_segments(struct sw_elf *elf)
 
 static enum sw_status open_file(struct sw_elf *elf)
 {
-    enum sw_status status = check_ident(elf->file, &elf->machine);
+    enum sw_status status = check_ident(elf, &elf->machine);
     if (status == SW_OK)
         status = sw_elf_find_headers(elf);
     return status == SW_OK ? read_segments(elf) : status;
 }
 
 /* Takes over the mapping, if the bytes are one. */
-static enum sw_status open_over(struct sw_bytes bytes, uint64_t room, bool is_mapped, struct sw_elf **elf)
+static enum sw_status open_over(struct sw_bytes bytes, const struct sw_store *store, uint64_t room, bool is_mapped,
+                                struct sw_elf **elf)
 {
     struct sw_elf *made = calloc(1, sizeof *made);
     if (!made) {
@@ -70,6 +73,7 @@ static enum sw_status open_over(struct sw_bytes bytes, uint64_t room, bool is_ma
         return SW_E_NO_MEMORY;
     }
     made->file = bytes;
+    made->store = store;
     made->room = room;
     made->is_mapped = is_mapped;
     const enum sw_status status = open_file(made);
@@ -80,14 +84,19 @@ static enum sw_status open_over(struct sw_bytes bytes, uint64_t room, bool is_ma
     return status;
 }
 
-enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf)
+enum sw_status sw_elf_open_stored(struct sw_bytes bytes, const struct sw_store *store, struct sw_elf **elf)
 {
     if (!elf)
         return SW_E_ARGUMENT;
     *elf = NULL;
     if (!bytes.bytes && bytes.size > 0)
         return SW_E_ARGUMENT;
-    return open_over(bytes, SW_FILE_FREE + SW_FILE_COST * bytes.size, false, elf);
+    return open_over(bytes, store, SW_FILE_FREE + SW_FILE_COST * bytes.size, false, elf);
+}
+
+enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf)
+{
+    return sw_elf_open_stored(bytes, NULL, elf);
 }
 
 enum sw_status sw_elf_open_file(int fd, struct sw_elf **elf)
@@ -96,7 +105,7 @@ enum sw_status sw_elf_open_file(int fd, struct sw_elf **elf)
     uint64_t room = 0;
     *elf = NULL;
     const enum sw_status status = sw_elf_read_file(fd, SW_ELF_TABLES, &bytes, &room);
-    return status == SW_OK ? open_over(bytes, room, true, elf) : status;
+    return status == SW_OK ? open_over(bytes, NULL, room, true, elf) : status;
 }
 
 static enum sw_status open_part(const char *path, enum sw_elf_what what, struct sw_elf **elf)
@@ -107,7 +116,7 @@ static enum sw_status open_part(const char *path, enum sw_elf_what what, struct 
     struct sw_bytes bytes;
     uint64_t room = 0;
     const enum sw_status status = sw_elf_read(path, what, &bytes, &room);
-    return status == SW_OK ? open_over(bytes, room, true, elf) : status;
+    return status == SW_OK ? open_over(bytes, NULL, room, true, elf) : status;
 }
 
 enum sw_status sw_elf_open(const char *path, struct sw_elf **elf)
@@ -172,7 +181,7 @@ enum sw_machine sw_elf_machine(const struct sw_elf *elf)
 /* Whether the dynamic section says so of a program that is its own linker (static-pie). */
 static bool is_marked_program(const struct sw_elf *elf, const Elf64_Phdr *dynamic)
 {
-    const struct sw_bytes rows = sw_bytes_part(elf->file, dynamic->p_offset, dynamic->p_filesz);
+    const struct sw_bytes rows = sw_elf_part(elf, dynamic->p_offset, dynamic->p_filesz);
     for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= rows.size; at += sizeof(Elf64_Dyn)) {
         const uint64_t tag = sw_load64(rows.bytes + at);
         if (tag == DT_NULL)

@@ -7,6 +7,7 @@
 #define SW_ELF_ELF_H
 
 #include "base/bytes.h"
+#include "base/store.h"
 
 #include <snapwalk/alloc.h>
 #include <snapwalk/regs.h>
@@ -26,6 +27,12 @@ struct sw_elf;
 SW_NODISCARD enum sw_status sw_elf_open(const char *path, struct sw_elf **elf);
 /* As open, of an open file, whose place does not change. */
 SW_NODISCARD enum sw_status sw_elf_open_file(int fd, struct sw_elf **elf);
+/*
+ * As open, of a file in a store: of it is read what is asked for. Both are borrowed until close. Of .eh_frame nothing
+ * is: sw_elf_section says where it is, and who looks at it asks the store.
+ */
+SW_NODISCARD enum sw_status sw_elf_open_stored(struct sw_bytes bytes, const struct sw_store *store,
+                                               struct sw_elf **elf);
 /* As open, of a file whose unwind tables are not wanted: names, and MiniDebugInfo, which has some. */
 SW_NODISCARD enum sw_status sw_elf_open_names(const char *path, struct sw_elf **elf);
 SW_NODISCARD enum sw_status sw_elf_open_bytes(struct sw_bytes bytes, struct sw_elf **elf);
@@ -46,10 +53,17 @@ SW_NODISCARD enum sw_status sw_elf_read(const char *path, enum sw_elf_what what,
                                         uint64_t *room);
 SW_NODISCARD enum sw_status sw_elf_read_file(int fd, enum sw_elf_what what, struct sw_bytes *bytes, uint64_t *room);
 
-/* Whether enough of an open file is stored, that is no hole: else it costs nothing to make, and much to read. */
-bool sw_elf_is_stored(int fd, uint64_t size);
+/*
+ * Whether enough of an open file is stored, that is no hole: else it costs nothing to make, and much to read.
+ *
+ * room     Receives how many bytes may be unpacked of it; may be null.
+ */
+bool sw_elf_is_stored(int fd, uint64_t size, uint64_t *room);
 
-/* How many bytes may be unpacked of a file that was opened as bytes; else it is what all of them are worth. */
+/* All pages of a large part of memory at once, in half the time of a fault for each. */
+void sw_elf_populate(uint8_t *begin, uint64_t size);
+
+/* How many bytes may be unpacked of a file that was opened as bytes or stored; else what all of them are worth. */
 void sw_elf_set_room(struct sw_elf *elf, uint64_t room);
 
 enum sw_machine sw_elf_machine(const struct sw_elf *elf);

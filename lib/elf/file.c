@@ -38,9 +38,12 @@ static bool is_enough(uint64_t size, uint64_t there)
     return size <= SW_FILE_HOLES_FREE || size / SW_FILE_COST <= there;
 }
 
-bool sw_elf_is_stored(int fd, uint64_t size)
+bool sw_elf_is_stored(int fd, uint64_t size, uint64_t *room)
 {
-    return is_enough(size, stored(fd, size));
+    const uint64_t there = stored(fd, size);
+    if (room)
+        *room = SW_FILE_FREE + SW_FILE_COST * there;
+    return is_enough(size, there);
 }
 
 /* A file that is being read. left: how much may be read; headers may ask for the same bytes again and again. */
@@ -56,8 +59,8 @@ struct reading {
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* All pages of a large part at once, in half the time of a fault for each. A kernel older than 5.14 refuses. */
-static void populate(uint8_t *begin, uint64_t size)
+/* A kernel older than 5.14 refuses. */
+void sw_elf_populate(uint8_t *begin, uint64_t size)
 {
     enum { PAGE = 4096, LARGE = 16 * PAGE };
     const size_t within = (uintptr_t)begin % PAGE;
@@ -74,7 +77,7 @@ static bool take(struct reading *r, uint64_t offset, uint64_t size)
     if (end - offset > r->left)
         return false;
     r->left -= end - offset;
-    populate(r->bytes + offset, end - offset);
+    sw_elf_populate(r->bytes + offset, end - offset);
     for (uint64_t at = offset; at < end;) {
         const ssize_t got = pread(r->fd, r->bytes + at, (size_t)(end - at), (off_t)at);
         if (got <= 0 && !(got < 0 && errno == EINTR))

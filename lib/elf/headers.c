@@ -25,12 +25,19 @@ bool sw_elf_section_header(const struct sw_elf *elf, uint64_t number, Elf64_Shdr
     return copy_row(elf->section_headers, number, header, sizeof *header);
 }
 
-/* A table of headers; empty: they are of another size, or not all of them are in the file. */
-static struct sw_bytes table_at(struct sw_bytes file, uint64_t offset, uint64_t count, size_t size, size_t expected)
+struct sw_bytes sw_elf_part(const struct sw_elf *elf, uint64_t offset, uint64_t size)
 {
-    if (offset == 0 || size != expected || count > file.size / size)
+    const struct sw_bytes part = sw_bytes_part(elf->file, offset, size);
+    sw_store_want(elf->store, part.bytes, part.size);
+    return part;
+}
+
+/* A table of headers; empty: they are of another size, or not all of them are in the file. */
+static struct sw_bytes table_at(const struct sw_elf *elf, uint64_t offset, uint64_t count, size_t size, size_t expected)
+{
+    if (offset == 0 || size != expected || count > elf->file.size / size)
         return (struct sw_bytes){ 0 };
-    return sw_bytes_part(file, offset, count * size);
+    return sw_elf_part(elf, offset, count * size);
 }
 
 /* Numbers that do not fit into the file's header are in the first section's. */
@@ -39,11 +46,11 @@ enum sw_status sw_elf_find_headers(struct sw_elf *elf)
     Elf64_Ehdr h;
     Elf64_Shdr first = { 0 };
     memcpy(&h, elf->file.bytes, sizeof h);
-    elf->section_headers = table_at(elf->file, h.e_shoff, 1, h.e_shentsize, sizeof first);
+    elf->section_headers = table_at(elf, h.e_shoff, 1, h.e_shentsize, sizeof first);
     (void)sw_elf_section_header(elf, 0, &first);
     const uint64_t sections = h.e_shnum ? h.e_shnum : first.sh_size;
     uint64_t segments = h.e_phnum == PN_XNUM ? first.sh_info : h.e_phnum;
-    elf->section_headers = table_at(elf->file, h.e_shoff, sections, h.e_shentsize, sizeof first);
+    elf->section_headers = table_at(elf, h.e_shoff, sections, h.e_shentsize, sizeof first);
     elf->names = h.e_shstrndx == SHN_XINDEX ? first.sh_link : h.e_shstrndx;
     if (h.e_phoff == 0 || segments == 0)
         return SW_OK;
@@ -51,11 +58,11 @@ enum sw_status sw_elf_find_headers(struct sw_elf *elf)
         return SW_E_MALFORMED;
     const uint64_t whole = (elf->file.size - h.e_phoff) / sizeof(Elf64_Phdr); /* of a file that is cut off */
     segments = segments < whole ? segments : whole;
-    elf->program_headers = table_at(elf->file, h.e_phoff, segments, h.e_phentsize, sizeof(Elf64_Phdr));
+    elf->program_headers = table_at(elf, h.e_phoff, segments, h.e_phentsize, sizeof(Elf64_Phdr));
     return SW_OK;
 }
 
-bool sw_elf_section_bytes(const struct sw_elf *elf, const Elf64_Shdr *header, struct sw_bytes *bytes)
+bool sw_elf_section_place(const struct sw_elf *elf, const Elf64_Shdr *header, struct sw_bytes *bytes)
 {
     *bytes = (struct sw_bytes){ 0 };
     if (header->sh_size == 0)
@@ -63,6 +70,14 @@ bool sw_elf_section_bytes(const struct sw_elf *elf, const Elf64_Shdr *header, st
     *bytes = sw_bytes_part(elf->file, header->sh_offset, header->sh_size);
     bytes->address = header->sh_addr;
     return bytes->size > 0;
+}
+
+bool sw_elf_section_bytes(const struct sw_elf *elf, const Elf64_Shdr *header, struct sw_bytes *bytes)
+{
+    if (!sw_elf_section_place(elf, header, bytes))
+        return false;
+    sw_store_want(elf->store, bytes->bytes, bytes->size);
+    return true;
 }
 
 bool sw_elf_is_named(struct sw_bytes names, uint64_t offset, const char *name)

@@ -22,6 +22,7 @@ enum { SW_ELF_STUBS = 2, SW_ELF_STRINGS };
 
 /*
  * file      The bytes; those of sw_elf_read if is_mapped.
+ * store     Where they come from before they are looked at; null: they are there.
  * program_headers, section_headers  The tables in it; a section's name is in the section of number `names`.
  * room      How many bytes may still be unpacked of this file; of one that lies in another, that one's is used.
  * inflated  .debug_frame, decompressed at the first request.
@@ -32,6 +33,7 @@ enum { SW_ELF_STUBS = 2, SW_ELF_STRINGS };
  */
 struct sw_elf {
     struct sw_bytes file;
+    const struct sw_store *store;
     struct sw_bytes program_headers, section_headers;
     uint64_t names;
     uint64_t room;
@@ -66,8 +68,12 @@ enum sw_status sw_elf_find_headers(struct sw_elf *elf);
 /* Whether a section has this name, compared inside the string table's bytes. */
 bool sw_elf_is_named(struct sw_bytes names, uint64_t offset, const char *name);
 
-/* The bytes that a section's header claims; false: not all of them are in the file. */
+/* A part of the file, as sw_bytes_part, that is present. */
+struct sw_bytes sw_elf_part(const struct sw_elf *elf, uint64_t offset, uint64_t size);
+
+/* The bytes that a section's header claims; false: not all of them are in the file. place: without their contents. */
 bool sw_elf_section_bytes(const struct sw_elf *elf, const Elf64_Shdr *header, struct sw_bytes *bytes);
+bool sw_elf_section_place(const struct sw_elf *elf, const Elf64_Shdr *header, struct sw_bytes *bytes);
 
 /*
  * Memory for what is unpacked of a file; and given back.

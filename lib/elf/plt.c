@@ -96,10 +96,12 @@ static void visit_relocations(const struct sw_elf *elf, const struct sw_elf_plt 
     slots->count = 0;
     for (uint64_t n = 1; sw_elf_section_header(elf, n, &header); n++) {
         if (sw_elf_plt_part(plt, &header, &skipped) != SW_ELF_RELOCATIONS ||
-            !sw_elf_section_bytes(elf, &header, &bytes))
+            !sw_elf_section_place(elf, &header, &bytes))
             continue;
         const struct symbols symbols = symbols_of(elf, &header);
-        read_slots(elf, sw_bytes_part(bytes, skipped, bytes.size - skipped), &symbols, slots);
+        bytes = sw_bytes_part(bytes, skipped, bytes.size - skipped);
+        sw_store_want(elf->store, bytes.bytes, bytes.size);
+        read_slots(elf, bytes, &symbols, slots);
     }
 }
 

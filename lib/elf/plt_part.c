@@ -15,7 +15,7 @@ static uint64_t count_relative(const struct sw_elf *elf)
     struct sw_bytes rows = { 0 };
     for (uint64_t n = 0; rows.size == 0 && sw_elf_program_header(elf, n, &p); n++)
         if (p.p_type == PT_DYNAMIC)
-            rows = sw_bytes_part(elf->file, p.p_offset, p.p_filesz);
+            rows = sw_elf_part(elf, p.p_offset, p.p_filesz);
     for (uint64_t at = 0; rows.size - at >= sizeof row; at += sizeof row) {
         memcpy(&row, rows.bytes + at, sizeof row);
         if (row.d_tag == DT_NULL)

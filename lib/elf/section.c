@@ -43,7 +43,7 @@ static bool find_segment(const struct sw_elf *elf, uint32_t type, struct sw_byte
     for (uint64_t n = 0; sw_elf_program_header(elf, n, &p); n++) {
         if (p.p_type != type)
             continue;
-        *bytes = sw_bytes_part(elf->file, p.p_offset, p.p_filesz);
+        *bytes = sw_elf_part(elf, p.p_offset, p.p_filesz);
         bytes->address = p.p_vaddr;
         return bytes->size > 0;
     }
@@ -106,7 +106,8 @@ enum sw_status sw_elf_section(const struct sw_elf *elf, const char *name, struct
         return section_elsewhere(elf, name, bytes);
     if (header.sh_type == SHT_NOBITS || header.sh_size == 0) /* a file of debug information keeps the header only */
         return SW_E_NOT_FOUND;
-    if (!sw_elf_section_bytes(elf, &header, bytes))
+    const bool is_frames = strcmp(name, ".eh_frame") == 0;
+    if (is_frames ? !sw_elf_section_place(elf, &header, bytes) : !sw_elf_section_bytes(elf, &header, bytes))
         return SW_E_MALFORMED;
     if (!(header.sh_flags & SHF_COMPRESSED))
         return SW_OK;

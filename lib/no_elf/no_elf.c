@@ -68,9 +68,22 @@ enum sw_status sw_elf_read(const char *path, enum sw_elf_what what, struct sw_by
     return SW_E_UNSUPPORTED;
 }
 
-bool sw_elf_is_stored(int fd, uint64_t size)
+enum sw_status sw_elf_open_stored(struct sw_bytes bytes, const struct sw_store *store, struct sw_elf **elf)
+{
+    (void)store;
+    return sw_elf_open_bytes(bytes, elf);
+}
+
+void sw_elf_populate(uint8_t *begin, uint64_t size)
+{
+    (void)begin, (void)size;
+}
+
+bool sw_elf_is_stored(int fd, uint64_t size, uint64_t *room)
 {
     (void)fd, (void)size;
+    if (room)
+        *room = 0;
     return true;
 }
 

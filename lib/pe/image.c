@@ -181,10 +181,15 @@ static void want_unwind(const struct sw_pe *pe, struct sw_bytes table)
         sw_pe_want(pe, sw_pe_rest(pe, low), (uint64_t)(high - low) + LONGEST);
 }
 
+void sw_pe_want_exports(const struct sw_pe *pe)
+{
+    sw_pe_want(pe, sw_pe_rest(pe, pe->export_rva), pe->export_size);
+}
+
 void sw_pe_settle(struct sw_pe *pe, struct sw_bytes functions)
 {
     want_unwind(pe, functions);
-    sw_pe_want(pe, sw_pe_rest(pe, pe->export_rva), pe->export_size);
+    sw_pe_want_exports(pe);
     pe->store = NULL;
 }
 

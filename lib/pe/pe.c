@@ -69,8 +69,7 @@ static enum sw_status read_optional(struct sw_pe *pe, struct sw_bytes header)
 
 void sw_pe_want(const struct sw_pe *pe, struct sw_bytes bytes, uint64_t size)
 {
-    if (pe->store && bytes.size)
-        pe->store->want(pe->store->arg, (uint64_t)(bytes.bytes - pe->bytes.bytes), size);
+    sw_store_want(pe->store, bytes.bytes, size);
 }
 
 static struct sw_bytes header_part(const struct sw_pe *pe, uint64_t at, uint64_t size)
@@ -115,7 +114,7 @@ enum sw_status sw_pe_open(struct sw_bytes bytes, bool mapped, struct sw_pe *pe)
     return read_headers(pe);
 }
 
-enum sw_status sw_pe_open_stored(struct sw_bytes bytes, const struct sw_pe_store *store, struct sw_pe *pe)
+enum sw_status sw_pe_open_stored(struct sw_bytes bytes, const struct sw_store *store, struct sw_pe *pe)
 {
     *pe = (struct sw_pe){ .bytes = bytes, .store = store };
     return read_headers(pe);

@@ -7,12 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/rule.h"
-
-/* Makes a part of a file present of which not all is, at set-up time. A part may reach behind the file. */
-struct sw_pe_store {
-    void (*want)(void *arg, uint64_t offset, uint64_t size);
-    void *arg;
-};
+#include "base/store.h"
 
 /*
  * A parsed PE32+ image: borrowed bytes.
@@ -23,7 +18,7 @@ struct sw_pe_store {
  */
 struct sw_pe {
     struct sw_bytes bytes;
-    const struct sw_pe_store *store;
+    const struct sw_store *store;
     bool mapped;
     bool linux_code;         /* the machine code is .NET's for Linux: SysV calling convention */
     enum sw_machine machine; /* x64 or ARM64, by Linux or Windows machine code */
@@ -48,13 +43,13 @@ struct sw_pe {
  * Source   Microsoft PE/COFF specification, "Optional Header"; win-x64-unwind.md section 7 for the Linux codes.
  */
 SW_NODISCARD enum sw_status sw_pe_open(struct sw_bytes bytes, bool mapped, struct sw_pe *pe);
-/* As open, for a file in a store. It is the image's until sw_pe_settle, which takes what walks will look at. */
-SW_NODISCARD enum sw_status sw_pe_open_stored(struct sw_bytes bytes, const struct sw_pe_store *store, struct sw_pe *pe);
+/* As open, for a file in a store, which is the image's for its life, or until sw_pe_settle. */
+SW_NODISCARD enum sw_status sw_pe_open_stored(struct sw_bytes bytes, const struct sw_store *store, struct sw_pe *pe);
 
 /*
  * at: `size` bytes at an RVA; empty unless they all lie in one section or in the header. rest: all bytes from there to
- * the end of that section, of which a store has only those that sw_pe_at or sw_pe_want asked for. Signals  Safe without
- * a store; at most 96 sections are searched.
+ * the end of that section, of which a store has only those that sw_pe_at or sw_pe_want asked for. Signals  Safe; at
+ * most 96 sections are searched.
  */
 struct sw_bytes sw_pe_at(const struct sw_pe *pe, uint32_t rva, uint32_t size);
 struct sw_bytes sw_pe_rest(const struct sw_pe *pe, uint32_t rva);
@@ -63,9 +58,11 @@ struct sw_bytes sw_pe_rest(const struct sw_pe *pe, uint32_t rva);
 void sw_pe_want(const struct sw_pe *pe, struct sw_bytes bytes, uint64_t size);
 
 /*
- * Takes the unwind data that a table of functions leads to, and exports, out of the store, which is not asked any more:
- * all else that nobody has looked at yet is zeros from now on.
+ * want_exports: those that sw_pe_export_around looks at, out of the store. settle: them and the unwind data that a
+ * table of functions leads to; the store is not asked any more: all else that nobody has looked at yet is zeros from
+ * now on.
  */
+void sw_pe_want_exports(const struct sw_pe *pe);
 void sw_pe_settle(struct sw_pe *pe, struct sw_bytes functions);
 
 /* The RVA of an exported name. Returns  SW_OK; SW_E_NOT_FOUND. Set-up time: compares every name. */

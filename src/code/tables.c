@@ -27,13 +27,13 @@ static enum sw_status make_index(struct sw_images *images, struct sw_image_entry
     return SW_OK;
 }
 
-/* Without them the search takes longer, that is all. */
+/* Without them the search takes longer, that is all. Tables that are read as they are needed are not searched often. */
 static void make_pieces(struct sw_images *images, struct sw_image_entry *entry)
 {
     const struct sw_alloc *alloc = sw_images_alloc(images);
     struct sw_cfi *cfi = &entry->cfi;
     unsigned shift = 0;
-    const size_t count = sw_cfi_pieces(cfi, NULL, 0, &shift), size = (count + 1) * sizeof *cfi->pieces;
+    const size_t count = cfi->store ? 0 : sw_cfi_pieces(cfi, NULL, 0, &shift), size = (count + 1) * sizeof *cfi->pieces;
     uint32_t *pieces = count ? alloc->get(alloc->arg, size) : NULL;
     if (!pieces)
         return;

@@ -4,6 +4,7 @@
  */
 #include <snapwalk/process.h>
 
+#include <fcntl.h>
 #include <libelf.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,7 +20,7 @@
 
 #include "host.h"
 
-enum { FRAMES = 64, STACK_BYTES = 1 << 20 };
+enum { FRAMES = 64, STACK_BYTES = 1 << 20, DESCRIPTORS = 256, FILES_MOST = 1000 };
 
 static int ready[2];
 
@@ -124,6 +125,42 @@ static void what_is_registered_stays(void **state)
     end(&c);
 }
 
+static unsigned open_files(void)
+{
+    unsigned count = 0;
+    for (int fd = 0; fd < FILES_MOST; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+/* Many files are open: what is opened now is read at once, and closed. */
+static void descriptors_are_left_to_others(void **state)
+{
+    uint64_t some[FRAMES], others[FRAMES];
+    int taken[DESCRIPTORS];
+    struct sw_images *images;
+    struct case_of c;
+    (void)state;
+    HOST_NEEDS(begin(&c), "the right to trace a child");
+    const unsigned before = open_files();
+    assert_int_equal(sw_process_add_captured_images(c.process, c.images), SW_OK);
+    assert_true(open_files() > before);
+    const size_t count = walk(&c, some);
+    sw_images_destroy(c.images);
+    assert_int_equal(open_files(), before);
+    for (int i = 0; i < DESCRIPTORS; i++)
+        taken[i] = open("/dev/null", O_RDONLY);
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    c.images = images;
+    assert_int_equal(sw_process_add_captured_images(c.process, c.images), SW_OK);
+    for (int i = 0; i < DESCRIPTORS; i++)
+        close(taken[i]);
+    assert_int_equal(open_files(), before);
+    assert_int_equal(walk(&c, others), count);
+    assert_memory_equal(some, others, count * sizeof *some);
+    end(&c);
+}
+
 static void arguments_are_checked(void **state)
 {
     struct sw_images *images;
@@ -138,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(walks_are_the_same_and_other_files_are_not_opened),
         cmocka_unit_test(what_is_registered_stays),
+        cmocka_unit_test(descriptors_are_left_to_others),
         cmocka_unit_test(arguments_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

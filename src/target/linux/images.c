@@ -21,7 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, MEMORY_IMAGE_MAX = 64 << 20 };
+/* Behind so many open files the descriptors are left to others. */
+enum { PAGE = 4096, MEMORY_IMAGE_MAX = 64 << 20, DESCRIPTORS_MOST = 256 };
 
 void sw_images_release_elf(struct sw_image_entry *entry, const struct sw_alloc *alloc)
 {
@@ -34,7 +35,21 @@ void sw_images_release_elf(struct sw_image_entry *entry, const struct sw_alloc *
 static void release_file(struct sw_image_entry *entry, const struct sw_alloc *alloc)
 {
     (void)alloc;
+    sw_elf_close(entry->elf);
     sw_lazy_file_close(entry->held);
+}
+
+/* Closes the file where it fails, and else with the image. */
+static enum sw_status open_stored(struct sw_images *images, struct sw_image_entry *entry, int fd,
+                                  struct sw_lazy_file **file, uint64_t *room)
+{
+    const enum sw_status status = sw_lazy_file_open(sw_images_alloc(images), fd, PAGE, file);
+    if (status != SW_OK)
+        return status;
+    entry->held = *file;
+    entry->held_size = sizeof **file;
+    entry->release = release_file;
+    return sw_elf_is_stored((*file)->fd, (*file)->size, room) ? SW_OK : SW_E_LIMIT;
 }
 
 /* ELF ----------------------------------------------------------------------------------------------------------- */
@@ -84,31 +99,29 @@ static enum sw_status place_elf(struct sw_image_entry *entry, uint64_t address, 
 
 static enum sw_status fill_elf(struct sw_images *images, struct sw_image_entry *entry, uint64_t address, uint64_t first)
 {
-    entry->release = sw_images_release_elf;
+    if (!entry->release)
+        entry->release = sw_images_release_elf;
     const enum sw_status status = place_elf(entry, address, first);
     return status == SW_OK ? sw_images_take_sections(images, entry) : status;
 }
 
-/* PE ------------------------------------------------------------------------------------------------------------ */
-
-static void want(void *file, uint64_t offset, uint64_t size)
+/* Of a file that stays open. */
+static enum sw_status fill_stored_elf(struct sw_images *images, struct sw_image_entry *entry,
+                                      const struct sw_image_file *file, int fd)
 {
-    sw_lazy_file_want(file, offset, size);
-}
-
-/* Much of it, and a fault for each small page would take longer than reading. */
-static enum sw_status open_stored(struct sw_images *images, struct sw_image_entry *entry, int fd,
-                                  struct sw_lazy_file **file)
-{
-    const enum sw_status status = sw_lazy_file_open(sw_images_alloc(images), fd, PAGE, file);
+    struct sw_lazy_file *stored;
+    uint64_t room;
+    enum sw_status status = open_stored(images, entry, fd, &stored, &room);
+    if (status == SW_OK)
+        status = sw_elf_open_stored((struct sw_bytes){ stored->bytes, stored->size, 0 }, &stored->store, &entry->elf);
     if (status != SW_OK)
         return status;
-    entry->held = *file;
-    entry->held_size = sizeof **file;
-    entry->release = release_file;
-    (void)madvise((*file)->bytes, (size_t)(*file)->size, MADV_HUGEPAGE);
-    return sw_elf_is_stored((*file)->fd, (*file)->size) ? SW_OK : SW_E_LIMIT;
+    sw_elf_set_room(entry->elf, room);
+    entry->cfi.store = &stored->store;
+    return fill_elf(images, entry, file->address, file->first);
 }
+
+/* PE ------------------------------------------------------------------------------------------------------------ */
 
 /* Of an image of the runtime its tables are read; of others all, as names may lie anywhere in them. */
 static void settle(struct sw_image_entry *entry, struct sw_lazy_file *file)
@@ -121,20 +134,23 @@ static void settle(struct sw_image_entry *entry, struct sw_lazy_file *file)
     entry->pe.store = entry->clr.pe.store = NULL;
 }
 
-/* Closes the file. */
-static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *entry, uint64_t address, int fd)
+static enum sw_status fill_pe(struct sw_images *images, struct sw_image_entry *entry, uint64_t address, int fd,
+                              bool stays_open)
 {
     struct sw_lazy_file *stored;
-    enum sw_status status = open_stored(images, entry, fd, &stored);
+    enum sw_status status = open_stored(images, entry, fd, &stored, NULL);
     if (status != SW_OK)
         return status;
-    const struct sw_pe_store store = { want, stored };
-    status = sw_pe_open_stored((struct sw_bytes){ stored->bytes, stored->size, address }, &store, &entry->pe);
+    status = sw_pe_open_stored((struct sw_bytes){ stored->bytes, stored->size, address }, &stored->store, &entry->pe);
     if (status == SW_OK)
         status = sw_sources_open_pe(images, entry);
-    if (status == SW_OK)
+    if (status != SW_OK)
+        return status;
+    if (stays_open && entry->has_clr)
+        sw_pe_want_exports(&entry->pe);
+    else
         settle(entry, stored);
-    return status;
+    return SW_OK;
 }
 
 /* Both ---------------------------------------------------------------------------------------------------------- */
@@ -169,8 +185,11 @@ static enum sw_status fill(struct sw_images *images, struct sw_image_entry *entr
     enum sw_status status = sw_os_open_regular(file->open_path, &fd);
     if (status != SW_OK)
         return status == SW_E_UNSUPPORTED ? status : SW_E_OS;
+    const bool stays_open = file->stays_open && fd < DESCRIPTORS_MOST;
     if (starts_like_pe(fd))
-        return fill_pe(images, entry, file->address, fd);
+        return fill_pe(images, entry, file->address, fd, stays_open);
+    if (stays_open)
+        return fill_stored_elf(images, entry, file, fd);
     status = sw_elf_open_file(fd, &entry->elf);
     close(fd);
     return status == SW_OK ? fill_elf(images, entry, file->address, file->first) : status;

@@ -15,6 +15,7 @@
  * room        How much may be unpacked of them, if they have holes; else 0.
  * first       An address in the image that the kernel starts first: the dynamic linker of a program that has one. 0:
  *             not known. The program itself is known by its file.
+ * stays_open  Of what is opened, tables are read when walks look at them, for which it stays open. Else at once.
  * header      PE: what the file that is opened has to begin with. Empty: it may be any.
  */
 struct sw_image_file {
@@ -27,6 +28,7 @@ struct sw_image_file {
     struct sw_bytes header;
     uint64_t room;
     uint64_t first;
+    bool stays_open;
 };
 
 /* Returns as sw_images_add_file; SW_E_NOT_FOUND (another header). end: receives the end of the image; may be null. */

@@ -79,18 +79,34 @@ static uint64_t read_first(const struct sw_process *process)
     return first;
 }
 
-/* wanted: else it stays where it is registered, and is not opened. */
-static enum sw_status put_site(struct sw_process *process, struct sw_images *images, const struct sw_map *map,
-                               uint64_t first, bool wanted, uint64_t *end)
+/*
+ * How files are registered.
+ *
+ * first  As struct sw_image_file has it.
+ * sites  A bool a row, which of them are opened, for walks that are made soon; null: all, for any time.
+ */
+struct putting {
+    struct sw_images *images;
+    uint64_t first;
+    const bool *sites;
+};
+
+static enum sw_status put_site(struct sw_process *process, const struct putting *putting, const struct sw_map *map,
+                               uint64_t *end)
 {
+    struct sw_images *images = putting->images;
+    const bool *sites = putting->sites;
     char path[PATH_BYTES];
     struct sw_os_pin pin;
     bool deleted;
-    struct sw_image_file file = {
-        .path = path, .address = map->begin, .origin = process, .identity = map->inode, .first = first
-    };
+    struct sw_image_file file = { .path = path,
+                                  .address = map->begin,
+                                  .origin = process,
+                                  .identity = map->inode,
+                                  .first = putting->first,
+                                  .stays_open = sites != NULL };
     enum sw_status status = sw_maps_path(map, path, sizeof path, &deleted);
-    if (status != SW_OK || sw_images_keep(images, &file, end) || !wanted)
+    if (status != SW_OK || sw_images_keep(images, &file, end) || (sites && !sites[map - process->maps]))
         return status;
     status = pin_file(process, map, path, deleted, &pin);
     if (status == SW_E_GONE)
@@ -120,11 +136,11 @@ static enum sw_status put_vdso(struct sw_process *process, struct sw_images *ima
     return SW_OK;
 }
 
-/* sites: a bool a row, which of them are opened; null: all. SW_E_OVERLAP: an old image is in the place of a new one. */
+/* SW_E_OVERLAP: an old image is in the place of a new one. */
 static enum sw_status put_all(struct sw_process *process, struct sw_images *images, const bool *sites)
 {
     const struct sw_memory memory = sw_process_memory(process);
-    const uint64_t first = read_first(process);
+    const struct putting putting = { images, read_first(process), sites };
     const struct sw_map *map;
     bool overlap = false;
     uint64_t floor = 0;
@@ -133,8 +149,7 @@ static enum sw_status put_all(struct sw_process *process, struct sw_images *imag
     sw_process_forget_replaced(process);
     sw_images_mark(images, process);
     while ((map = sw_images_next_site(process->maps, process->map_count, &at, floor, &memory, &is_pe)) != NULL) {
-        const enum sw_status status =
-            put_site(process, images, map, first, !sites || sites[map - process->maps], &floor);
+        const enum sw_status status = put_site(process, &putting, map, &floor);
         if (sw_images_fatal(status))
             return status;
         overlap |= status == SW_E_OVERLAP;

@@ -4,6 +4,7 @@
  */
 #include "target/linux/lazy_file.h"
 
+#include "elf/elf.h"
 #include "target/linux/os.h"
 
 #include <errno.h>
@@ -11,6 +12,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { SMALL = 8192 }; /* bytes: to look for a hole in them takes as long as to read them */
 
 static bool is_loaded(const struct sw_lazy_file *file, uint64_t block)
 {
@@ -26,6 +29,7 @@ static void set_loaded(struct sw_lazy_file *file, uint64_t block)
 static void load(struct sw_lazy_file *file, uint64_t block, uint64_t until)
 {
     const uint64_t begin = block * file->block, all = until * file->block, end = all < file->size ? all : file->size;
+    sw_elf_populate(file->bytes + begin, end - begin);
     (void)sw_os_read_part(file->fd, begin, file->bytes + begin, end - begin);
 }
 
@@ -50,7 +54,8 @@ void sw_lazy_file_want(struct sw_lazy_file *file, uint64_t offset, uint64_t size
     if (offset >= file->size || size == 0)
         return;
     const uint64_t end = ((size < file->size - offset ? offset + size : file->size) - 1) / file->block + 1;
-    struct extent data = { 0, 0 };
+    const bool is_small = (end - offset / file->block) * file->block <= SMALL;
+    struct extent data = { 0, is_small ? UINT64_MAX : 0 };
     for (uint64_t until, block = offset / file->block; block < end; block = until) {
         until = block + 1;
         if (is_loaded(file, block))
@@ -65,6 +70,11 @@ void sw_lazy_file_want(struct sw_lazy_file *file, uint64_t offset, uint64_t size
             set_loaded(file, read);
     }
     errno = before;
+}
+
+static void want(void *file, uint64_t offset, uint64_t size)
+{
+    sw_lazy_file_want(file, offset, size);
 }
 
 static enum sw_status make_room(struct sw_lazy_file *file)
@@ -88,6 +98,7 @@ static enum sw_status make_room(struct sw_lazy_file *file)
     if (bytes == MAP_FAILED)
         return sw_os_status(errno);
     file->bytes = bytes;
+    file->store = (struct sw_store){ bytes, want, file };
     return SW_OK;
 }
 

@@ -5,17 +5,20 @@
 #ifndef SW_TARGET_LINUX_LAZY_FILE_H
 #define SW_TARGET_LINUX_LAZY_FILE_H
 
+#include "base/store.h"
+
 #include <snapwalk/alloc.h>
 
 #include <stdatomic.h>
 
-/* bytes: zeros where nothing was wanted yet. loaded: a bit a block. */
+/* bytes: zeros where nothing was wanted yet. store: for readers of them. loaded: a bit a block. */
 struct sw_lazy_file {
     struct sw_alloc alloc;
     int fd;
     size_t block;
     uint8_t *bytes;
     uint64_t size;
+    struct sw_store store;
     _Atomic uint64_t *loaded;
     size_t loaded_bytes;
 };
