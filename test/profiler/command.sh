@@ -12,6 +12,7 @@ mkdir -p "$out"
 sleep 600 &
 other=$!
 trap 'kill $other 2>/dev/null' EXIT
+: >"$out/a.dll"
 
 # says NAME STATUS PATTERN COMMAND...: one line on standard error, in one piece with the pattern
 says() {
@@ -40,6 +41,8 @@ says "no .NET program" 1 "process $other \(sleep\): nobody listens at /.*-$other
 says "detach, and no profiler" 1 "process $other \(sleep\): it has no profiler: attach brings one" "$command" detach $other
 says "a wrong mode" 1 'SNAPWALK_MODE=gpu: not a list of cpu, wall' "$command" attach $other SNAPWALK_MODE=gpu
 says "a wrong rate" 1 'SNAPWALK_HZ=20000: not a number from 1 to 10000' "$command" attach $other SNAPWALK_HZ=20000
+says "a file whose format nobody knows" 1 'SNAPWALK_OUT=a\.svg: ends in none of \.pb\.gz, ' "$command" run SNAPWALK_OUT=a.svg true
+says "an assembly as a program" 1 '.*a\.dll: Permission denied: an assembly is run by dotnet: dotnet .*a\.dll$' "$command" run "$out/a.dll"
 says "an option that is not there" 1 'SNAPWALK_RATE: no such option' "$command" attach $other SNAPWALK_RATE=9
 says "the same before a program" 1 'SNAPWALK_HZ=fast: not a number' "$command" run SNAPWALK_HZ=fast true
 says "a misspelt variable" 1 'SNAPWALK_RATE=9: no such option' env SNAPWALK_RATE=9 "$command" run true

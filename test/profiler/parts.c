@@ -96,6 +96,10 @@ static void options_that_are_wrong_are_named(void **state)
         { "SNAPWALK_MODE=cpu,", "SNAPWALK_MODE=cpu,: not a list of cpu, wall, alloc, exceptions, locks" },
         { "SNAPWALK_MODE=cp", "SNAPWALK_MODE=cp: not a list of cpu, wall, alloc, exceptions, locks" },
         { "SNAPWALK_RAW_NAMES=2", "SNAPWALK_RAW_NAMES=2: not a number from 0 to 1" },
+        { "SNAPWALK_OUT=/tmp/profile",
+          "SNAPWALK_OUT=/tmp/profile: ends in none of .pb.gz, .otlp, .folded, .speedscope.json, .html" },
+        { "SNAPWALK_OUT=a.json",
+          "SNAPWALK_OUT=a.json: ends in none of .pb.gz, .otlp, .folded, .speedscope.json, .html" },
         { "dump", "dump: no such option" },
         { "HOME=/", "HOME: no such option" },
     };
@@ -107,6 +111,7 @@ static void options_that_are_wrong_are_named(void **state)
         assert_string_equal(message, rows[i].said);
         assert_int_equal(options.hz, 100);
         assert_int_equal(options.modes, MODE_CPU);
+        assert_string_equal(options.out, "snapwalk-%p.pb.gz");
     }
     memset(longer + strlen(longer), 'x', sizeof longer - strlen(longer));
     assert_false(options_from_text(&options, longer, sizeof longer, message));

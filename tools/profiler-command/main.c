@@ -86,6 +86,16 @@ static void warn_of_switches(void)
     }
 }
 
+_Noreturn static void cannot_run(const char *program, int problem)
+{
+    const char *ending = strrchr(program, '.');
+    char text[PATH_MAX + 128];
+    if (problem == ENOENT && !strchr(program, '/'))
+        fail(program, "not found in the folders of PATH: is it installed?");
+    snprintf(text, sizeof text, "%s: an assembly is run by dotnet: dotnet %s", strerror(problem), program);
+    fail(program, ending && !strcmp(ending, ".dll") ? text : strerror(problem));
+}
+
 static int run(int count, char **words)
 {
     struct options options;
@@ -101,8 +111,7 @@ static int run(int count, char **words)
     setenv("CORECLR_PROFILER", "{846F5F1C-F9AE-4B07-969E-05C26BC060D8}", 1);
     setenv("CORECLR_PROFILER_PATH", library(), 1);
     execvp(*words, words);
-    const bool missing = errno == ENOENT && !strchr(*words, '/');
-    fail(*words, missing ? "not found in the folders of PATH: is it installed?" : strerror(errno));
+    cannot_run(*words, errno);
 }
 
 /* ---- a process that runs ---- */

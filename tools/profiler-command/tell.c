@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TIMEOUT_S = 30, GC_TIMEOUT_MS = 5000 };
+enum { TIMEOUT_S = 30, GC_TIMEOUT_MS = 5000, RETRIES = 50, RETRY_US = 100000 };
 
 void fail(const char *which, const char *what)
 {
@@ -23,33 +23,38 @@ void fail(const char *which, const char *what)
     exit(1);
 }
 
+/* Will it soon be another answer? To whom, and where. */
+enum passing { STAYS, PASSES, LEAVES };
+
 /* To an attach, to a command; NULL: all is well. The first rows: tools/profiler/main.c. ORDER life_answer. */
 static const struct {
     uint32_t result;
+    enum passing passing;
     const char *attaching, *commanding;
 } answers[] = {
-    { 0xa0530000, NULL, NULL },
-    { 0xa0530001, "it could not: the process's standard error says why",
+    { 0xa0530000, STAYS, NULL, NULL },
+    { 0xa0530001, STAYS, "it could not: the process's standard error says why",
       "it could not: the process's standard error says why" },
-    { 0xa0530002, "the profiler is there already: dump, stop and detach speak to it",
+    { 0xa0530002, STAYS, "the profiler is there already: dump, stop and detach speak to it",
       "the profiler there does not know this command: it is of another version" },
-    { 0xa0530003, "it may not write files there: SNAPWALK_OUT has to name a folder that its user may write to",
+    { 0xa0530003, STAYS, "it may not write files there: SNAPWALK_OUT has to name a folder that its user may write to",
       "it may not write files there" },
-    { 0x00000000, NULL, NULL },
-    { 0x80070057, "the profiler's library there does not know one of the options: it is of another version",
+    { 0x00000000, STAYS, NULL, NULL },
+    { 0x80070057, STAYS, "the profiler's library there does not know one of the options: it is of another version",
       "no profiler runs there: attach starts one" },
-    { 0x8007007e, "it cannot load the library: it has to see it under this path, and needs glibc 2.34 or later",
+    { 0x8007007e, STAYS, "it cannot load the library: it has to see it under this path, and needs glibc 2.34 or later",
       "it cannot load the library" },
-    { 0x8007007f, "that library is no profiler", "that library is no profiler" },
-    { 0x8013135b, "it is just starting: try again in a second", "it is just starting: try again in a second" },
-    { 0x8013136a, "another profiler is there: only one can be", "another profiler is there, which is not this one" },
-    { 0x80131367, "the profiler is just leaving: try again in a second",
+    { 0x8007007f, STAYS, "that library is no profiler", "that library is no profiler" },
+    { 0x8013135b, PASSES, "it is just starting: try again in a second", "it is just starting: try again in a second" },
+    { 0x8013136a, LEAVES, "another profiler is there: only one can be",
+      "another profiler is there, or this one is just leaving" },
+    { 0x80131367, LEAVES, "the profiler is just leaving: try again in a second",
       "the profiler is just leaving: nothing is to be done" },
-    { 0x80131384, "its runtime does not know how to attach a profiler: .NET 5 or later can, NativeAOT cannot",
+    { 0x80131384, STAYS, "its runtime does not know how to attach a profiler: .NET 5 or later can, NativeAOT cannot",
       "its runtime has no profilers" },
-    { 0x80131385, "its runtime does not know how to attach a profiler: .NET 5 or later can, NativeAOT cannot",
+    { 0x80131385, STAYS, "its runtime does not know how to attach a profiler: .NET 5 or later can, NativeAOT cannot",
       "its runtime has no profilers" },
-    { 0x80004005, "the profiler could not start: the process's standard error says why",
+    { 0x80004005, STAYS, "the profiler could not start: the process's standard error says why",
       "it could not: the process's standard error says why" },
 };
 
@@ -109,21 +114,39 @@ static void check_process(pid_t pid, char *who, size_t size)
     }
 }
 
+/*
+ * A profiler that was told to detach has written its file, and is there until the runtime has seen that no thread is in
+ * it: some hundred milliseconds. Its library stays.
+ */
+static bool passes(uint32_t result, bool leaves)
+{
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
+        if (answers[i].result == result)
+            return answers[i].passing == PASSES || (answers[i].passing == LEAVES && leaves);
+    return false;
+}
+
 void tell(pid_t pid, const char *library, const char *text, bool attaching)
 {
     static uint8_t message[IPC_MAX];
     char path[PATH_MAX], who[128];
     uint32_t result;
     check_process(pid, who, sizeof who);
-    if (!attaching && !process_has(pid, "/libsnapwalk-profiler.so"))
+    const bool was_here = process_has(pid, "/libsnapwalk-profiler.so");
+    if (!attaching && !was_here)
         fail(who, "it has no profiler: attach brings one there");
     const size_t size = ipc_attach(message, GC_TIMEOUT_MS, library, text);
     if (!size)
         fail(library, "too long, or no UTF-8");
     if (!process_socket(pid, path, sizeof path))
         fail(who, "it has just ended");
-    const int problem = ipc_call(path, message, size, TIMEOUT_S, &result);
-    if (problem)
-        say_problem(who, path, problem);
+    for (int tries = 0;; tries++) {
+        const int problem = ipc_call(path, message, size, TIMEOUT_S, &result);
+        if (problem)
+            say_problem(who, path, problem);
+        if (tries == RETRIES || !passes(result, attaching && was_here))
+            break;
+        usleep(RETRY_US);
+    }
     say_answer(who, result, attaching);
 }

@@ -1,5 +1,6 @@
 /* One table of names, kinds and ranges; docs/profiler.md has the same names. Knows nothing of what they do. */
 #include "options.h"
+#include "profile/profile.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum kind { NUMBER, SWITCH, TEXT, MODES };
+enum kind { NUMBER, SWITCH, TEXT, FILE_NAME, MODES };
 
 #define OPTION(field) offsetof(struct options, field)
 static const struct row {
@@ -26,7 +27,7 @@ static const struct row {
     { "SNAPWALK_LINES", SWITCH, OPTION(lines), 0, 1, "1" },
     { "SNAPWALK_RAW_NAMES", SWITCH, OPTION(raw_names), 0, 1, "0" },
     { "SNAPWALK_VERBOSE", SWITCH, OPTION(verbose), 0, 1, "0" },
-    { "SNAPWALK_OUT", TEXT, OPTION(out), 0, 0, "" },
+    { "SNAPWALK_OUT", FILE_NAME, OPTION(out), 0, 0, "" },
     { "SNAPWALK_SERVICE", TEXT, OPTION(service), 0, 0, "" },
     { "SNAPWALK_ENDPOINT", TEXT, OPTION(endpoint), 0, 0, "" },
 };
@@ -69,14 +70,20 @@ static bool take_modes(const char *value, unsigned *to)
     return true;
 }
 
+/* A file whose format is not known could not be written when the program ends. Empty: as if nothing was said. */
+static bool may_be_file(const struct row *row, const char *value)
+{
+    return row->kind != FILE_NAME || !value[0] || sw_profile_format_ending(value);
+}
+
 static bool take(struct options *options, const struct row *row, const char *value)
 {
     void *field = (char *)options + row->offset;
     if (row->kind == MODES)
         return take_modes(value, field);
-    if (row->kind != TEXT)
+    if (row->kind != TEXT && row->kind != FILE_NAME)
         return take_number(row, value, field);
-    if (strlen(value) >= OPTIONS_TEXT)
+    if (strlen(value) >= OPTIONS_TEXT || !may_be_file(row, value))
         return false;
     memcpy(field, value, strlen(value) + 1);
     return true;
@@ -93,6 +100,9 @@ static bool take_given(struct options *options, const struct row *row, const cha
     else if (row->kind == MODES)
         snprintf(message, OPTIONS_MESSAGE, "%s=%.40s: not a list of cpu, wall, alloc, exceptions, locks", row->name,
                  value);
+    else if (strlen(value) < OPTIONS_TEXT)
+        snprintf(message, OPTIONS_MESSAGE, "%s=%.40s: ends in none of .pb.gz, .otlp, .folded, .speedscope.json, .html",
+                 row->name, value);
     else
         snprintf(message, OPTIONS_MESSAGE, "%s: longer than %d bytes", row->name, OPTIONS_TEXT - 1);
     return false;

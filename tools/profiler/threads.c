@@ -131,6 +131,17 @@ static void set_timer(const struct thread *thread)
         (void)syscall(SYS_timer_settime, thread->timer, 0, &when, NULL); /* fails where the thread is gone */
 }
 
+/* A thread that is gone needs none. The kernel counts timers as signals that are queued. Source: timer_create(2). */
+static void say_no_timer(int problem)
+{
+    static bool said;
+    if (problem == EAGAIN && !said)
+        fprintf(stderr,
+                "snapwalk-profiler: some threads are not sampled: the user's limit of queued signals and timers "
+                "is reached (ulimit -i)\n");
+    said = said || problem == EAGAIN;
+}
+
 static void give_timer(struct thread *thread)
 {
     struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = used_signal };
@@ -139,8 +150,10 @@ static void give_timer(struct thread *thread)
         return;
     event.sigev_value.sival_ptr = value_of(SIGNAL_CPU, period);
     event.sigev_notify_thread_id = thread->tid;
-    if (syscall(SYS_timer_create, (clockid_t)(~(unsigned)thread->tid << 3 | 6), &event, &timer) != 0)
+    if (syscall(SYS_timer_create, (clockid_t)(~(unsigned)thread->tid << 3 | 6), &event, &timer) != 0) {
+        say_no_timer(errno);
         return;
+    }
     thread->timer = timer;
     set_timer(thread);
 }
