@@ -129,7 +129,8 @@ SW_API SW_NODISCARD enum sw_status sw_process_resume(struct sw_process *process)
  * walked: without this list nobody would see that they are missing.
  *
  *   SLEEPS  In uninterruptible sleep, "D" in ps: waits for a disk or a network file system, or for the child of its
- *           vfork. sw_process_capture_asleep captures such threads.
+ *           vfork. sw_process_capture leaves out only those that woke up meanwhile, or of which the kernel does not
+ *           tell.
  *   STAYS   Was in the kernel, in a long system call, or had no processor, and did not stop in time.
  *   RUNS    In sw_process_capture_asleep: it ran, or woke up meanwhile.
  *
@@ -204,11 +205,12 @@ SW_API SW_NODISCARD enum sw_status sw_process_walker(struct sw_process *process,
 
 /*
  * Captures the registers and the stack of every thread at one moment, and lets the process run on. Threads that do not
- * stop are left out, as by sw_process_stop, and listed (sw_process_left_out). The process stands
- * only while its stacks are copied; walks are made afterwards. A capture replaces the previous one, whose walkers must
- * not be used any more. The memory map is read before the stop. So call sw_process_add_images after the capture, for
- * code that was loaded since. If the process begins another program after the capture (execve), calls that read its
- * memory map return SW_E_GONE until it is captured again, or stopped.
+ * stop are left out, as by sw_process_stop, and listed (sw_process_left_out). One in uninterruptible sleep does not
+ * stop, and its stack does not change: it is captured as by sw_process_capture_asleep. The process stands only while
+ * its stacks are copied; walks are made afterwards. A capture replaces the previous one, whose walkers must not be used
+ * any more. The memory map is read before the stop. So call sw_process_add_images after the capture, for code that was
+ * loaded since. If the process begins another program after the capture (execve), calls that read its memory map return
+ * SW_E_GONE until it is captured again, or stopped.
  *
  * stack_bytes  How much of each stack is copied at most, from the red zone below sp upwards. 0: 256 KiB. At most 8 MiB.
  *
@@ -226,8 +228,9 @@ SW_API SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process
  * (sw_process_left_out); each captured one
  * is of a moment of its own. A thread in uninterruptible sleep is captured, too.
  *
- * Only pc and sp are known. A caller that is found by another register ends the walk, unless a callee has saved it. A
- * thread other than the main one counts as not on its own stack (sw_process_captured).
+ * Only pc, sp and, on x64, the arguments of the system call are known. A caller that is found by another register ends
+ * the walk, unless a callee has saved it. A thread other than the main one counts as not on its own stack
+ * (sw_process_captured).
  *
  * stack_bytes  As for sw_process_capture.
  *

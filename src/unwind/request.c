@@ -60,7 +60,17 @@ static bool is_switch(const struct sw_rule *rule, enum sw_machine machine)
             (sp.kind == SW_LOC_AT_CFA || sp.kind == SW_LOC_AT_REG || sp.kind == SW_LOC_AT_EXPR));
 }
 
-static enum sw_stop check_stack(const struct sw_walker *walker, uint64_t sp, uint64_t caller_sp)
+/*
+ * x64: a function that was interrupted may have taken its return address off the stack, as glibc's vfork does, which
+ * shares the stack with its child: then its caller's sp is its own. Only tables can say so.
+ */
+static bool is_off_stack(const struct sw_frame *frame, const struct sw_rule *rule)
+{
+    return frame->exact && rule->source == SW_SOURCE_CFI &&
+           rule->r[sw_regs_pc_number(frame->regs.machine)].kind == SW_LOC_REG;
+}
+
+static enum sw_stop check_stack(const struct sw_walker *walker, uint64_t sp, uint64_t caller_sp, bool may_stay)
 {
     const bool bounded = walker->stack_end != 0;
     const bool inside = bounded && sp >= walker->stack_begin && sp <= walker->stack_end;
@@ -69,7 +79,7 @@ static enum sw_stop check_stack(const struct sw_walker *walker, uint64_t sp, uin
         return SW_STOP_OUTSIDE_STACK;
     if (bounded && !inside && caller_inside)
         return SW_STOP_NONE; /* back from an alternate stack */
-    if (caller_sp < sp || (caller_sp == sp && sw_regs_link_number(walker->machine) == SW_REGS_MAX))
+    if (caller_sp < sp || (caller_sp == sp && !may_stay && sw_regs_link_number(walker->machine) == SW_REGS_MAX))
         return SW_STOP_SP_NOT_RISING;
     return SW_STOP_NONE;
 }
@@ -170,7 +180,8 @@ static enum sw_stop try(const struct sw_unwind_request *req, const struct sw_rul
     const bool any_pc = req->walker->flags & SW_WALK_ANY_PC;
     if (caller->r[pc] == 0 && !is_signal && !any_pc)
         return SW_STOP_ROOT_ZERO;
-    const enum sw_stop stop = check_stack(req->walker, sw_regs_sp(regs), sw_regs_sp(caller));
+    const enum sw_stop stop =
+        check_stack(req->walker, sw_regs_sp(regs), sw_regs_sp(caller), is_off_stack(req->frame, rule));
     if (stop != SW_STOP_NONE && !is_switch(rule, regs->machine))
         return stop; /* else the declared stack may be an alternate one, too */
     if (sw_regs_link_number(caller->machine) != SW_REGS_MAX && sw_regs_sp(caller) == sw_regs_sp(regs) &&

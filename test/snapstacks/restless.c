@@ -1,8 +1,10 @@
 /*
  * restless exec: becomes the same program anew each few milliseconds, with a thread beside the main one. restless fork:
- * has children all the time, which end at once. restless die: ends after some milliseconds.
+ * has children all the time, which end at once. restless die: ends after some milliseconds. restless vfork: its child
+ * stops it, so that it stands where the system call returns to vfork.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -22,6 +24,16 @@ static void *beside(void *arg)
     return arg;
 }
 
+__attribute__((noinline)) static int came_back(void)
+{
+    const pid_t child = vfork();
+    if (child == 0) {
+        kill(getppid(), SIGSTOP);
+        _exit(0);
+    }
+    return child > 0;
+}
+
 int main(int argc, char **argv)
 {
     pthread_t thread;
@@ -31,6 +43,8 @@ int main(int argc, char **argv)
         puts("ready");
         fflush(stdout);
     }
+    if (strcmp(argv[1], "vfork") == 0)
+        return !came_back();
     if (strcmp(argv[1], "die") == 0)
         nap(20000);
     while (strcmp(argv[1], "fork") == 0) {

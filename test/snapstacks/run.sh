@@ -82,6 +82,12 @@ done
 [ "$look" -eq 8 ]
 verdict $? "a process that ends meanwhile: stacks, or that it is gone"
 
+# A thread that is stopped as it comes back from vfork: the return address is in rdi, and sp is its caller's.
+start "$out/restless" vfork
+until_so grep -q '^State:.T' "/proc/$pid/status"
+ends 0 "behind vfork, its caller" '^frame .* cfi exact .*restless!came_back' "$tool" --plain --no-lines "$pid"
+kill -KILL "$pid"
+
 # ---- a library that was replaced since ----
 # library ID: libwait.so with that build id, in the place of the old one
 library() {
@@ -279,7 +285,9 @@ else
     echo "ok - a process of another user # SKIP not root, no setpriv, or the build cannot be entered by others"
 fi
 start "$out/idle" vfork
-ends 6 "a thread in uninterruptible sleep is named and left out" '^  left out: ' "$tool" "$pid"
+ends 0 "a thread in uninterruptible sleep has its stack, too" '^  #0 .*!(__)?(libc_)?vfork' "$tool" "$pid"
+grep -q '^  #1 .*idle!main' "$out/seen"
+verdict $? "its caller is where vfork has put the return address, in a register"
 child=$(cat "/proc/$pid/task/$pid/children" 2>/dev/null)
 started="$started $child"
 

@@ -524,47 +524,6 @@ static unsigned why_left_out(const struct sw_process *process, uint64_t tid)
     return why;
 }
 
-/* A parent in vfork cannot be stopped before its child is done. */
-static void a_thread_that_cannot_be_stopped_is_told_and_left_alone(void **state)
-{
-    HOST_NEEDS(can_trace, "ptrace");
-    struct sw_process *process = NULL;
-    int ends[2];
-    char byte = 0;
-    (void)state;
-    assert_int_equal(pipe(ends), 0);
-    shared->running = 0;
-    const pid_t parent = fork();
-    if (parent == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        shared->running = 1;
-        static _Alignas(16) char stack[16384];
-        _exit(clone(read_a_byte, stack + sizeof stack, CLONE_VFORK | SIGCHLD, &ends[0]) > 0 ? 7 : 8);
-    }
-    char path[64], text[256] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)parent);
-    while (!strstr(text, ") D ")) {
-        FILE *file = fopen(path, "r");
-        assert_non_null(file);
-        assert_non_null(fgets(text, sizeof text, file));
-        fclose(file);
-        nap(100);
-    }
-    process = open_process(parent);
-    assert_int_equal(sw_process_stop(process), SW_E_BUSY);
-    assert_int_equal(why_left_out(process, (uint64_t)parent), SW_LEFT_OUT_SLEEPS);
-    assert_int_equal(sw_process_capture(process, 0), SW_E_BUSY);
-    assert_int_equal(why_left_out(process, (uint64_t)parent), SW_LEFT_OUT_SLEEPS);
-    assert_int_equal(sw_process_thread_name(process, (uint64_t)parent, text, sizeof text), SW_OK);
-    sw_process_close(process);
-    assert_int_equal(write(ends[1], &byte, 1), 1);
-    int status;
-    assert_int_equal(waitpid(parent, &status, 0), parent);
-    assert_int_equal(WEXITSTATUS(status), 7); /* it went on as if nothing had been */
-    close(ends[0]);
-    close(ends[1]);
-}
-
 /* Somebody else's child: its end is told to its parent, not to us. */
 static void the_parent_of_a_process_killed_while_stopped_hears_of_it(void **state)
 {
@@ -1016,6 +975,72 @@ static struct stack walk_captured(struct sw_process *process, uint64_t tid, cons
     struct sw_regs regs;
     assert_int_equal(sw_process_captured_walker(process, tid, NULL, images, &regs, &walker), SW_OK);
     return walk(&walker, &regs);
+}
+
+/* The walk comes from the system call to its caller, of which rbp is not known. */
+static void assert_captured_in_clone(struct sw_process *process, uint64_t tid)
+{
+    uint64_t captured;
+    struct sw_images *images = NULL;
+    char name[64];
+    uint64_t start;
+    assert_int_equal(sw_process_captured(process, &captured, 1), 1);
+    assert_int_equal(captured, tid);
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_int_equal(sw_process_add_images(process, images), SW_OK);
+    const struct stack stack = walk_captured(process, tid, images);
+    assert_true(stack.count >= 2);
+    assert_int_equal(sw_images_name(images, stack.pc[1] - 1, name, sizeof name, &start), SW_OK);
+    assert_string_equal(name, "a_thread_that_cannot_be_stopped_is_told_and_left_alone");
+    sw_images_destroy(images);
+}
+
+/*
+ * A parent in vfork cannot be stopped before its child is done. Its stack does not change either, and is captured where
+ * the kernel tells of it.
+ */
+static void a_thread_that_cannot_be_stopped_is_told_and_left_alone(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    struct sw_process *process = NULL;
+    int ends[2];
+    char byte = 0;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    shared->running = 0;
+    const pid_t parent = fork();
+    if (parent == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        shared->running = 1;
+        static _Alignas(16) char stack[16384];
+        _exit(clone(read_a_byte, stack + sizeof stack, CLONE_VFORK | SIGCHLD, &ends[0]) > 0 ? 7 : 8);
+    }
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)parent);
+    while (!strstr(text, ") D ")) {
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        assert_non_null(fgets(text, sizeof text, file));
+        fclose(file);
+        nap(100);
+    }
+    process = open_process(parent);
+    assert_int_equal(sw_process_stop(process), SW_E_BUSY);
+    assert_int_equal(why_left_out(process, (uint64_t)parent), SW_LEFT_OUT_SLEEPS);
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)parent);
+    const bool is_told = access(path, R_OK) == 0;
+    assert_int_equal(sw_process_capture(process, 0), is_told ? SW_OK : SW_E_BUSY);
+    assert_int_equal(why_left_out(process, (uint64_t)parent), is_told ? NOT_LEFT_OUT : SW_LEFT_OUT_SLEEPS);
+    if (is_told)
+        assert_captured_in_clone(process, (uint64_t)parent);
+    assert_int_equal(sw_process_thread_name(process, (uint64_t)parent, text, sizeof text), SW_OK);
+    sw_process_close(process);
+    assert_int_equal(write(ends[1], &byte, 1), 1);
+    int status;
+    assert_int_equal(waitpid(parent, &status, 0), parent);
+    assert_int_equal(WEXITSTATUS(status), 7); /* it went on as if nothing had been */
+    close(ends[0]);
+    close(ends[1]);
 }
 
 /* A thread in a handler on an alternate stack, called where `live` would be. */

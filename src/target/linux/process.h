@@ -189,6 +189,9 @@ bool sw_process_sleeps_long(struct sw_process *process, int tid);
 bool sw_process_runs_long(const struct sw_process *process, struct sw_process_thread *thread);
 void sw_process_forget_sleepers(struct sw_process *process);
 
+/* process_asleep.c. Captures those of the left out threads that sleep, and takes them from the list. */
+enum sw_status sw_process_capture_sleepers(struct sw_process *process, size_t most);
+
 /* process_left_out.c. For when the list is whole. */
 void sw_process_sort_left_out(struct sw_process *process);
 
@@ -231,10 +234,13 @@ const struct sw_process_captured *sw_process_find_captured(const struct sw_proce
 void sw_process_drop_capture(struct sw_process *process);
 
 /*
- * process_capture.c. begin_capture: forgets the last one; most: receives how much of a stack to copy. add_captured:
- * copies the stack of a thread that stands, or sleeps. tls: its thread pointer, 0: unknown.
+ * process_taken.c. begin_capture: forgets the last one; most: receives how much of a stack to copy. add_captured:
+ * copies the stack of a thread that stands, or sleeps; add_uncopied: does not yet, null: no memory. tls: its thread
+ * pointer, 0: unknown.
  */
 enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack_bytes, size_t *most);
+struct sw_process_captured *sw_process_add_uncopied(struct sw_process *process, int tid, const struct sw_regs *regs,
+                                                    uint64_t tls);
 enum sw_status sw_process_add_captured(struct sw_process *process, int tid, const struct sw_regs *regs, uint64_t tls,
                                        size_t most);
 

@@ -26,24 +26,28 @@ static bool read_rest(const struct sw_process *process, int tid, struct rest *re
            sw_process_thread_file(process->pid, tid, "syscall", rest->call) && strncmp(rest->call, "running", 7) != 0;
 }
 
-/* The two last numbers. False: they are not there. */
+/* sp and pc are the two last numbers; x64: a system call leaves its arguments where they are. False: none are there. */
 static bool read_registers(const struct rest *rest, struct sw_regs *regs)
 {
+    static const unsigned arguments[] = { SW_X64_RDI, SW_X64_RSI, SW_X64_RDX, SW_X64_R10, SW_X64_R8, SW_X64_R9 };
+    enum { ALL = 9 };
     const enum sw_machine machine = sw_os_machine();
     const char *at = rest->call;
-    uint64_t last[2] = { 0, 0 };
+    uint64_t numbers[ALL] = { 0 };
     unsigned count = 0;
-    for (char *end; count < 9; count++, at = end) {
-        const uint64_t number = strtoull(at, &end, 0);
+    for (char *end; count < ALL; count++, at = end) {
+        numbers[count] = strtoull(at, &end, 0);
         if (end == at)
             break;
-        last[0] = last[1];
-        last[1] = number;
     }
     *regs = (struct sw_regs){ .machine = machine };
-    sw_regs_set(regs, sw_regs_sp_number(machine), last[0]);
-    sw_regs_set(regs, sw_regs_pc_number(machine), last[1]);
-    return count >= 3 && last[0] && last[1];
+    if (count < 3)
+        return false;
+    sw_regs_set(regs, sw_regs_sp_number(machine), numbers[count - 2]);
+    sw_regs_set(regs, sw_regs_pc_number(machine), numbers[count - 1]);
+    for (unsigned i = 0; i < 6 && count == ALL && machine == SW_MACHINE_X64; i++)
+        sw_regs_set(regs, arguments[i], numbers[1 + i]);
+    return numbers[count - 2] && numbers[count - 1];
 }
 
 /* Unless it has ended. */
@@ -54,20 +58,48 @@ static enum sw_status leave_out(struct sw_process *process, int tid)
                : sw_left_out_add(&process->left_out, &process->alloc, (uint64_t)tid, SW_LEFT_OUT_RUNS);
 }
 
-static enum sw_status capture_if_asleep(struct sw_process *process, int tid, size_t most)
+/* taken: whether it slept all the time. */
+static enum sw_status take_if_asleep(struct sw_process *process, int tid, size_t most, bool *taken)
 {
     struct sw_process_capture *capture = &process->capture;
     const size_t threads = capture->thread_count, store = capture->store_size;
     struct rest before, after;
     struct sw_regs regs;
+    *taken = false;
     if (!read_rest(process, tid, &before) || !read_registers(&before, &regs))
-        return leave_out(process, tid);
+        return SW_OK;
     const enum sw_status status = sw_process_add_captured(process, tid, &regs, 0, most);
-    if (status != SW_OK || (read_rest(process, tid, &after) && memcmp(&before, &after, sizeof before) == 0))
-        return status;
-    capture->thread_count = threads;
-    capture->store_size = store;
-    return leave_out(process, tid);
+    *taken = status == SW_OK && read_rest(process, tid, &after) && memcmp(&before, &after, sizeof before) == 0;
+    if (status == SW_OK && !*taken) {
+        capture->thread_count = threads;
+        capture->store_size = store;
+    }
+    return status;
+}
+
+static enum sw_status capture_if_asleep(struct sw_process *process, int tid, size_t most)
+{
+    bool taken;
+    const enum sw_status status = take_if_asleep(process, tid, most, &taken);
+    return status == SW_OK && !taken ? leave_out(process, tid) : status;
+}
+
+enum sw_status sw_process_capture_sleepers(struct sw_process *process, size_t most)
+{
+    struct sw_left_out_list *list = &process->left_out;
+    enum sw_status status = SW_OK;
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct sw_left_out row = list->rows[i];
+        bool taken = false;
+        if (status == SW_OK && row.why == SW_LEFT_OUT_SLEEPS)
+            status = take_if_asleep(process, (int)row.tid, most, &taken);
+        if (!taken)
+            list->rows[kept++] = row;
+    }
+    list->count = kept;
+    sw_process_sort_captured(process);
+    return status;
 }
 
 /* Whether this kernel tells, and tells us: of another thread, which may run. */

@@ -9,76 +9,9 @@
  */
 #include "target/linux/process.h"
 
-#include "common/grow.h"
-
 #include <string.h>
 
 /* ------------------------------------------------------------------ while the process is stopped */
-
-static bool room_for_thread(struct sw_process *process)
-{
-    struct sw_process_capture *capture = &process->capture;
-    const size_t count = capture->thread_count;
-    struct sw_process_captured *threads =
-        sw_grow(&process->alloc, capture->threads, sizeof *threads, count, &capture->thread_room, count + 1);
-    if (threads)
-        capture->threads = threads;
-    return threads != NULL;
-}
-
-static struct sw_process_span span_of(const struct sw_map *map)
-{
-    return map ? (struct sw_process_span){ map->begin, map->end } : (struct sw_process_span){ 0, 0 };
-}
-
-static bool is_main_stack(const struct sw_map *map)
-{
-    static const char name[] = "[stack]";
-    return map->path_size == sizeof name - 1 && memcmp(map->path, name, sizeof name - 1) == 0;
-}
-
-/*
- * The main thread's stack has a name. The thread pointer of any other thread points into its stack, near the upper end.
- */
-static struct sw_process_span own_stack_of(const struct sw_process *process, uint64_t tid, uint64_t tls)
-{
-    const struct sw_map *map = sw_maps_find(process->maps, process->map_count, tls);
-    if (tid == (uint64_t)process->pid)
-        for (size_t i = 0; i < process->map_count; i++)
-            if (is_main_stack(&process->maps[i]))
-                map = &process->maps[i];
-    return span_of(map);
-}
-
-static void set_spans(const struct sw_process *process, struct sw_process_captured *thread, uint64_t tls)
-{
-    const uint64_t sp = sw_regs_sp(&thread->regs);
-    thread->stack = span_of(sw_maps_find(process->maps, process->map_count, sp));
-    thread->own_stack = own_stack_of(process, thread->tid, tls);
-    thread->is_on_own_stack = sp >= thread->own_stack.begin && sp < thread->own_stack.end;
-}
-
-/* Without its stack. Null: no memory. */
-static struct sw_process_captured *add_thread(struct sw_process *process, int tid, const struct sw_regs *regs,
-                                              uint64_t tls)
-{
-    if (!room_for_thread(process))
-        return NULL;
-    struct sw_process_captured *thread = &process->capture.threads[process->capture.thread_count++];
-    *thread = (struct sw_process_captured){ .process = process, .tid = (uint64_t)tid, .regs = *regs };
-    set_spans(process, thread, tls);
-    return thread;
-}
-
-enum sw_status sw_process_add_captured(struct sw_process *process, int tid, const struct sw_regs *regs, uint64_t tls,
-                                       size_t most)
-{
-    struct sw_process_captured *thread = add_thread(process, tid, regs, tls);
-    const enum sw_status status = thread ? sw_process_copy_stack(process, thread, most) : SW_E_NO_MEMORY;
-    if (thread && status != SW_OK)
-        process->capture.thread_count--;
-    return status;
-}
 
 static enum sw_status capture_thread(struct sw_process *process, const struct sw_process_thread *thread)
 {
@@ -86,7 +19,7 @@ static enum sw_status capture_thread(struct sw_process *process, const struct sw
     uint64_t tls = 0;
     if (sw_process_read_regs(thread->tid, &regs, &tls) != SW_OK)
         return SW_OK; /* the thread was killed just now */
-    struct sw_process_captured *captured = add_thread(process, thread->tid, &regs, tls);
+    struct sw_process_captured *captured = sw_process_add_uncopied(process, thread->tid, &regs, tls);
     if (!captured)
         return SW_E_NO_MEMORY;
     memcpy(captured->name, thread->name, sizeof captured->name);
@@ -103,34 +36,29 @@ static enum sw_status capture_threads(struct sw_process *process, size_t most)
     return status == SW_OK ? sw_process_copy_stacks(process, most) : status;
 }
 
+/* Threads that sleep uninterruptibly do not stop, but do not run, either. SW_E_BUSY: there is nobody. */
+static enum sw_status capture_all(struct sw_process *process, size_t most, bool stand)
+{
+    process->capture.is_of_program = sw_process_executes(process->live_tid, &process->capture.program);
+    enum sw_status status = process->capture.is_of_program ? sw_process_read_maps(process) : SW_E_GONE;
+    if (status == SW_OK && stand)
+        status = capture_threads(process, most);
+    if (status == SW_OK)
+        status = sw_process_capture_sleepers(process, most);
+    if (status == SW_OK && !stand)
+        process->capture.has_maps = false; /* the process may run on */
+    return status == SW_OK && !stand && !process->capture.thread_count ? SW_E_BUSY : status;
+}
+
 static enum sw_status capture_call(struct sw_process *process, void *arg)
 {
     const size_t *most = arg;
-    enum sw_status status = sw_process_stop_threads(process);
-    if (status != SW_OK)
-        return status;
-    process->capture.is_of_program = sw_process_executes(process->live_tid, &process->capture.program);
-    status = process->capture.is_of_program ? sw_process_read_maps(process) : SW_E_GONE;
-    if (status == SW_OK)
-        status = capture_threads(process, *most);
-    const enum sw_status resumed = sw_process_resume_threads(process);
+    const enum sw_status stopped = sw_process_stop_threads(process);
+    if (stopped != SW_OK && stopped != SW_E_BUSY)
+        return stopped;
+    const enum sw_status status = capture_all(process, *most, stopped == SW_OK);
+    const enum sw_status resumed = stopped == SW_OK ? sw_process_resume_threads(process) : SW_OK;
     return status == SW_OK ? resumed : status;
-}
-
-enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack_bytes, size_t *most)
-{
-    if (!process)
-        return SW_E_ARGUMENT;
-    if (process->is_adopted || sw_process_threads(process, NULL, 0))
-        return SW_E_BUSY;
-    *most = sw_process_stack_most(stack_bytes);
-    process->capture.thread_count = process->capture.store_size = 0;
-    process->capture.is_of_program = false;
-    process->capture.program = sw_process_read_program(process->live_tid);
-    process->left_out.count = 0;
-    process->capture.has_maps = false;
-    sw_page_cache_begin(&process->capture.pages, &process->alloc);
-    return SW_OK;
 }
 
 enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes)
