@@ -201,6 +201,18 @@ has "and writes its profile, not over another one of its own" 'Spin' "$out/attac
 refuses "a process that has ended" 'no such process' attach "$sample"
 end_sample
 sample=
+# A signal that nobody handles ends the program as it would, behind the profile. .NET 10 tells profilers nothing of it.
+work=
+start_sample "$build/tools/snapwalk-profiler" run SNAPWALK_HZ=500 SNAPWALK_OUT="$out/ended.folded" dotnet "$build/dotnet/profiled/profiled.dll" ready 60
+worked
+kill -TERM "$sample"
+exec 3>&-
+wait "$sample"
+[ $? -eq 143 ]
+verdict $? "SIGTERM: it ends of that" "$work/err"
+has "and the profile is written" 'Spin' "$out/ended-$sample.folded"
+end_sample
+sample=
 "$build/tools/snapwalk-profiler" run SNAPWALK_HZ=500 SNAPWALK_OUT="$out/run.folded" dotnet "$build/dotnet/profiled/profiled.dll" names 0.2 \
     >"$out/said" 2>&1
 has "run: a program under the profiler" 'Spin' "$out"/run-*.folded

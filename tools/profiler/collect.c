@@ -5,6 +5,7 @@
 #include "names.h"
 #include "output.h"
 #include "send/send.h"
+#include "signals.h"
 #include "threads.h"
 
 #include <errno.h>
@@ -285,6 +286,11 @@ static void *run(void *arg)
         }
         const bool due = is_due();
         pthread_mutex_unlock(&lock);
+        if (signals_asked()) {
+            (void)collect_dump();
+            signals_end(signals_asked());
+            break;
+        }
         sw_clr_refresh(clr);
         if (now - looked_ns >= LOOK_NS) {
             looked_ns = now;

@@ -115,7 +115,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 static EVENTPIPE_SESSION sessions[ROWS];
 static bool wanted[ROWS];
 
-static USHORT version_of(ICorProfilerInfo12 *info)
+USHORT events_runtime(ICorProfilerInfo12 *info)
 {
     USHORT major = 0;
     COR_PRF_RUNTIME_TYPE type;
@@ -126,7 +126,7 @@ static USHORT version_of(ICorProfilerInfo12 *info)
 bool events_start(ICorProfilerInfo12 *info, unsigned modes)
 {
     COR_PRF_EVENTPIPE_PROVIDER_CONFIG provider = { .providerName = u"Microsoft-Windows-DotNETRuntime" };
-    const USHORT version = version_of(info);
+    const USHORT version = events_runtime(info);
     bool all = true;
     for (size_t i = 0; i < ROWS; i++) {
         if (!(modes & rows[i].mode) || version < rows[i].since)

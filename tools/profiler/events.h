@@ -11,6 +11,9 @@
 bool events_start(ICorProfilerInfo12 *info, unsigned modes);
 void events_stop(ICorProfilerInfo12 *info);
 
+/* The runtime's version: 8, 9, 10. */
+USHORT events_runtime(ICorProfilerInfo12 *info);
+
 /* EventPipeEventDelivered. */
 void events_delivered(DWORD id, LPCBYTE data, ULONG size);
 

@@ -7,6 +7,7 @@
 #include "options.h"
 #include "output.h"
 #include "sample.h"
+#include "signals.h"
 #include "threads.h"
 #include "wall.h"
 
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-enum { DETACH_MS = 300 };
+enum { DETACH_MS = 300, SILENT_FROM = 10 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct options options;
@@ -122,6 +123,7 @@ static void end_in_child(void)
     atomic_store(&on, false);
     fed = NULL;
     sample_abandon();
+    signals_leave();
 }
 
 /* Once: the library is never unloaded. */
@@ -173,6 +175,7 @@ static HRESULT open_all(IUnknown *given, bool attaching)
         return E_FAIL;
     }
     atomic_store(&on, true);
+    signals_watch(events_runtime(info) >= SILENT_FROM);
     return S_OK;
 }
 
@@ -250,6 +253,7 @@ static bool close_all(void)
     pthread_mutex_lock(&lock);
     bool written = false;
     if (atomic_exchange(&on, false)) {
+        signals_leave();
         end_sampling();
         say_if_unknown();
         written = collect_dump();

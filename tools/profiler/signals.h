@@ -1,0 +1,25 @@
+/*
+ * The signals that end a program without a word: where nothing handles them, profilers are told nothing of its end, and
+ * what was sampled would be lost.
+ */
+#ifndef PROFILER_SIGNALS_H
+#define PROFILER_SIGNALS_H
+
+#include <stdbool.h>
+
+/*
+ * From now on those that have the default action are noted instead; until leave. What is ignored stays so, and what the
+ * program handles is its own, also later. Not in a handler.
+ *
+ * runtime_is_silent  The runtime's own handlers tell profilers nothing, either.
+ */
+void signals_watch(bool runtime_is_silent);
+void signals_leave(void);
+
+/* 0, or the signal that the process is to end of. A second one ends it at once. */
+int signals_asked(void);
+
+/* Ends the process of that signal, as if nobody had watched. */
+void signals_end(int number);
+
+#endif
