@@ -25,7 +25,7 @@ struct sw_code {
 };
 
 enum { SW_LOADED_MOST = 8, SW_LOADED_BYTES = 64, SW_START_BYTES = 4, SW_JUMP_BYTES = 5, SW_TRAMPOLINE_MOST = 9 };
-enum { SW_ENDING_BYTES = 8 };
+enum { SW_ENDING_BYTES = 8, SW_SYSCALL_BYTES = 160 };
 
 /*
  * What code looks like from outside, before anything is decoded in order.
@@ -46,6 +46,8 @@ enum { SW_ENDING_BYTES = 8 };
  * plt_header    Whether pc is in the first entry of a PLT, which pushes and goes on to the resolver. pushed: bytes that
  *               it has pushed; the return address is the topmost word of them. Null: the entry needs no care.
  * exits         Whether code at pc goes straight to the system call that ends a thread or a process.
+ * syscall_ahead Whether a system call stands in SW_SYSCALL_BYTES of code from pc on: costs little.
+ * new_stack     The register with the second argument of a system call, clone's stack.
  * is_filler     Whether the instruction at `bytes` only fills up. size: bytes up to the function's end, 1 or more.
  */
 struct sw_code_patterns {
@@ -60,6 +62,8 @@ struct sw_code_patterns {
     bool (*jump_at)(const uint8_t *bytes, size_t at, uint64_t address, uint64_t *from, uint64_t *to);
     bool (*plt_header)(const struct sw_code *code, uint64_t pc, unsigned *pushed);
     bool (*exits)(const struct sw_code *code, uint64_t pc);
+    bool (*syscall_ahead)(const struct sw_code *code, uint64_t pc);
+    unsigned new_stack;
     bool (*is_filler)(const uint8_t *bytes, size_t size);
 };
 

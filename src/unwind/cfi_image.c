@@ -9,6 +9,7 @@
 #include "unwind/cfi_check.h"
 #include "unwind/findings.h"
 #include "unwind/infer/code_patterns.h"
+#include "unwind/infer/instructions.h"
 
 enum { BYTES_A_UNIT = 256, MOST_SCANNED = 256, SILENT_PUSHES = 2, PUSHED = 16 };
 
@@ -246,6 +247,30 @@ static bool is_made_up(const struct sw_unwind_request *req)
     return !req->frame->exact && !sw_is_behind_call(req, sw_regs_pc(&req->frame->regs), &target);
 }
 
+/*
+ * A table that says of a place inside a function what holds at its first instruction: nothing moved, nothing saved. A
+ * compiler's frames are larger where they call; of code in assembler it may say nothing because nothing was said: Go's
+ * clone and goexit, above which lies what is another's. True: the code says that it is a root.
+ */
+static bool is_root(const struct sw_unwind_request *req, const struct sw_cfi_cover *cover, struct sw_candidate *c)
+{
+    const struct sw_regs_roles *roles = sw_regs_roles_of(req->walker->machine);
+    const struct sw_loc cfa = c->rule.cfa;
+    struct sw_code code;
+    if (c->rule.flags || cfa.kind != SW_LOC_REG || cfa.reg != roles->sp ||
+        cfa.off != sw_rule_cfa_above_entry(req->walker->machine) ||
+        (req->frame->exact && req->frame->lookup == cover->begin) || !code_of(req, &code))
+        return false;
+    const bool is_moved = !req->frame->exact && done_before(req, &code, cover->begin).places_sp;
+    const enum sw_root root = sw_root_of(req, &code, is_moved);
+    if (root >= SW_ROOT_OF_OTHERS)
+        c->depends = SW_DEPENDS_STACK;
+    if (root == SW_ROOT_NONE || root == SW_ROOT_OF_OTHERS)
+        return false;
+    sw_root_rule(req->walker->machine, &c->rule);
+    return true;
+}
+
 /* What is done about each lie, on machines where it was met. */
 static const struct {
     enum sw_cfi_quirk quirk;
@@ -267,6 +292,8 @@ enum sw_status sw_cfi_image_source(const struct sw_unwind_request *req, struct s
         return status;
     if (cover.end == sw_regs_pc(&req->frame->regs) && is_made_up(req))
         return SW_E_NO_RULE;
+    if (is_root(req, &cover, c))
+        return SW_OK;
     /* Of a frame that is not executing in an epilogue, and whose table says something, these are not asked at all. */
     const unsigned silent = SW_CFI_SILENCE | SW_CFI_BARE;
     const unsigned never = (req->frame->exact ? 0u : SW_CFI_EPILOGUES) | (cover.places ? silent : 0u);

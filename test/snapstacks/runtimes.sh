@@ -235,7 +235,25 @@ collects() {
     [ ! -s "$out/seen" ] && grep -q 'runtime[.]systemstack[^ ]* .*runtime[.]goexit' "$out/collects.all"
     verdict $? "go, $kind: stacks are whole while garbage is collected, $(grep -c . "$out/collects.all") of them"
 }
+# steps NAME FLAG...: at each instruction of what changes stacks, and of a thread's beginning
+mkdir -p "$out/switches"
+cp "$programs/switches.go" "$out/switches/main.go"
+steps() {
+    kind=$1
+    shift
+    folder=switches CGO_ENABLED=0 go_program switcher "$@" main.go || {
+        verdict 1 "go, $kind: it is built"
+        return
+    }
+    timeout 120 "$out/go_steps" "$out/switcher" >"$out/seen" 2>&1
+    verdict $? "go, $kind: no stack goes on in another's, $(tail -n 1 "$out/seen")"
+}
 if command -v go >/dev/null 2>&1; then
+    "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -Iinclude -Itools/runtimes -o "$out/go_steps" test/snapstacks/go_steps.c \
+        tools/runtimes/go.c tools/runtimes/peek.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
+    verdict $? "go_steps.c compiles"
+    steps "static"
+    steps "position-independent" -buildmode=pie
     collects "static"
     collects "position-independent" -buildmode=pie
 else

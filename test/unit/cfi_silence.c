@@ -21,6 +21,13 @@ void writes_in_silence(void (*back)(void));
 void touches_nothing(void (*back)(void));
 void stores_in_silence(void (*back)(void));
 void goes_elsewhere(void (*back)(void));
+/* As Go's clone: a table that says nothing, and the places in it. */
+void begins_thread(void);
+void behind_clone(void);
+void on_its_stack(void);
+void in_between(void);
+void behind_last(void);
+void called_there(void);
 
 __asm__(
     ".text\n"
@@ -48,11 +55,15 @@ __asm__(
     "lea 0x28(%rsp), %rsp\n.cfi_adjust_cfa_offset -40\nret\n.cfi_endproc\n"
     "stores_in_silence: .cfi_startproc\n"
     "sub $0x18, %rsp\n.cfi_adjust_cfa_offset 24\nmov %rbp, 0x10(%rsp)\nlea 0x10(%rsp), %rbp\n"
-    "call *%rdi\nmov 0x10(%rsp), %rbp\nadd $0x18, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n"
+    "call *%rdi\ncalled_there: mov 0x10(%rsp), %rbp\nadd $0x18, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n"
     "goes_elsewhere: .cfi_startproc\n"
     "sub $0x18, %rsp\n.cfi_adjust_cfa_offset 24\nmov %rbp, 0x10(%rsp)\nlea 0x10(%rsp), %rbp\n"
     "mov %rsp, %r12\nlea other_stack+0xff00(%rip), %rsp\ncall *%rdi\nmov %r12, %rsp\n"
     "mov 0x10(%rsp), %rbp\nadd $0x18, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n"
+    "begins_thread: .cfi_startproc\n"
+    "mov $56, %eax\nsyscall\nbehind_clone: cmp $0, %rax\nje 1f\nret\n"
+    "1: mov %rsi, %rsp\non_its_stack: mov $186, %eax\nsyscall\ncall touches_nothing\nin_between: call *%r12\n"
+    "behind_last: mov $111, %edi\nmov $60, %eax\nsyscall\nhlt\n.cfi_endproc\n"
     ".local elsewhere\n.comm elsewhere, 8, 8\n.local other_stack\n.comm other_stack, 0x10000, 16\n");
 
 static struct sw_scratch scratch;
@@ -127,6 +138,48 @@ static void silence_is_held_against_the_code(void **state)
     sw_images_destroy(images);
 }
 
+/* ---- where a thread begins ---- */
+
+/* The word above its stack, another's, looks like a return address. has_moved: sp is what clone was given. */
+static const struct beginning {
+    void (*at)(void);
+    bool is_executing, has_moved, is_root;
+} beginnings[] = {
+    { behind_clone, true, false, false }, /* first in the parent, so that nothing is kept of it for the child */
+    { behind_clone, true, true, true },   { behind_clone, true, false, false }, { on_its_stack, true, true, true },
+    { in_between, false, false, true },   { in_between, true, true, true },     { behind_last, false, false, true },
+};
+
+static void a_thread_begins_whatever_lies_above(void **state)
+{
+    struct sw_images *images;
+    struct sw_walk walk;
+    const uint64_t above = (uint64_t)(uintptr_t)called_there;
+    uint64_t words[8];
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        words[i] = above;
+    assert_int_equal(sw_images_create(NULL, &images), SW_OK);
+    assert_int_equal(sw_images_add_self(images), SW_OK);
+    assert_int_equal(sw_self_walker(&walker, NULL, images), SW_OK);
+    assert_int_equal(sw_cache_create(NULL, 64, &walker.cache), SW_OK);
+    walker.stack_begin = walker.stack_end = 0;
+    for (size_t i = 0; i < 2 * COUNT_OF(beginnings); i++) {
+        const struct beginning *b = &beginnings[i % COUNT_OF(beginnings)];
+        struct sw_regs regs = { .machine = SW_MACHINE_X64 };
+        const uint64_t sp = (uint64_t)(uintptr_t)words;
+        sw_regs_set(&regs, SW_X64_RIP, (uint64_t)(uintptr_t)b->at);
+        sw_regs_set(&regs, SW_X64_RSP, sp);
+        sw_regs_set(&regs, SW_X64_RSI, b->has_moved ? sp : sp - 4096);
+        sw_walk_start(&walk, &walker, &scratch, &regs, b->is_executing);
+        assert_true(sw_walk_next(&walk));
+        assert_int_equal(sw_walk_next(&walk), !b->is_root);
+        assert_true(!b->is_root || walk.stop == SW_STOP_ROOT);
+    }
+    sw_cache_destroy(walker.cache);
+    sw_images_destroy(images);
+}
+
 static struct sw_cache *cache;
 static uint64_t uncacheable;
 
@@ -160,9 +213,10 @@ static void what_the_code_alone_tells_is_kept(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(rows) + 1];
+    struct CMUnitTest tests[COUNT_OF(rows) + 2];
     FILL_ROWS(tests, rows, silence_is_held_against_the_code);
     tests[COUNT_OF(rows)] = (struct CMUnitTest)cmocka_unit_test(what_the_code_alone_tells_is_kept);
+    tests[COUNT_OF(rows) + 1] = (struct CMUnitTest)cmocka_unit_test(a_thread_begins_whatever_lies_above);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else

@@ -7,7 +7,9 @@
  * which is under everything that runs there. runtime.systemstack comes back to m.curg, whose gobuf has the sp at which
  * its own return address is. So both hold only if g0's gobuf has the sp that the frame has. runtime.morestack goes to
  * g0's stack, too, and comes back to m.curg's gobuf (pc, sp); where it ran another goroutine meanwhile, it is as mcall.
- * What m has at what offset only systemstack says, which is close in front of it.
+ * What m has at what offset only systemstack says, which is close in front of it. Between the instruction that loads sp
+ * and the call, and between the call and the load back, a thread executes on the one stack in the name of the other; so
+ * it does in gogo, which goes to a gobuf: their tables say nothing of it.
  *
  * Source: go, src/runtime/asm_amd64.s (asmcgocall, mcall, systemstack, morestack, gosave_systemstack_switch), proc.go
  * (mstart1), stack.go (newstack), runtime2.go (g, gobuf, m, stack); traceback.go, which goes on behind systemstack and
@@ -19,7 +21,7 @@
 
 #include <string.h>
 
-enum { CODE_BYTES = 48, BEFORE_BYTES = 16, NEAR_BYTES = 320, VALUES_MOST = 4 };
+enum { CODE_BYTES = 48, BEFORE_BYTES = 16, NEAR_BYTES = 320, WINDOW_BYTES = 64, VALUES_MOST = 8 };
 enum { GOBUF_PC = 8, STACK_END = 8, DEEPEST = 1 << 30 };
 
 /* One that matches: values of its p and w, in their order. */
@@ -27,6 +29,7 @@ struct match {
     size_t size;
     uint64_t values[VALUES_MOST];
     unsigned count;
+    bool is_last; /* pc is at the last instruction */
 };
 
 static unsigned digit(char c)
@@ -34,14 +37,14 @@ static unsigned digit(char c)
     return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a' + 10);
 }
 
-/* Bytes in hexadecimal; p: one byte, w: four, that are an offset, not below 0; "..": any byte. */
+/* Hexadecimal; p: one byte, w: four, that are an offset, not below 0; "..": any byte; |: between instructions. */
 static bool is_match(const uint8_t *code, size_t size, const char *pattern, struct match *m)
 {
     *m = (struct match){ 0 };
     for (const char *p = pattern; *p; p++) {
         const size_t bytes = *p == 'w' ? 4 : 1;
         uint32_t value = 0;
-        if (*p == ' ')
+        if (*p == ' ' || *p == '|')
             continue;
         if (m->size + bytes > size)
             return false;
@@ -142,15 +145,114 @@ static bool leave_systemstack(const struct call *c, const struct match *m)
 
 static bool find_systemstack(const struct call *c, struct match *m);
 
+/* The same, where g is still the goroutine's: m begins with its g0. */
+static bool find_g0_of_thread(const struct call *c, const struct match *m, uint64_t sp, uint64_t *g0)
+{
+    uint64_t thread, value;
+    return c->frame->exact && sw_regs_has(c->thread, SW_X64_R14) &&
+           load(c->memory, c->thread->r[SW_X64_R14] + m->values[G_M], &thread) && load(c->memory, thread, g0) &&
+           load(c->memory, *g0 + m->values[G_SCHED], &value) && value == sp;
+}
+
 static bool leave_morestack(const struct call *c, const struct match *m)
 {
     struct match near;
     uint64_t g0, g, sp, pc;
     const uint64_t own = sw_regs_sp(&c->frame->regs);
-    if (!find_systemstack(c, &near) || near.values[G_SCHED] != m->values[0] || !find_g0(c, m->values[0], own, &g0) ||
+    if (!find_systemstack(c, &near) || near.values[G_SCHED] != m->values[0] ||
+        !(find_g0(c, m->values[0], own, &g0) || find_g0_of_thread(c, &near, own, &g0)) ||
         !find_goroutine(c, &near, g0, &g, &sp))
         return false;
     return load(c->memory, (g ? g : g0) + m->values[0] + GOBUF_PC, &pc) && go_on(c, pc, g ? sp : own);
+}
+
+/* ---- between two stacks ---- */
+
+/* The argument's place may be pushed already. */
+static bool enter_mcall(const struct call *c, const struct match *m)
+{
+    uint64_t g0, pc;
+    const uint64_t sp = sw_regs_sp(&c->frame->regs), sched = m->values[0];
+    const bool is_pushed = find_g0(c, sched, sp + 8, &g0);
+    return (is_pushed || find_g0(c, sched, sp, &g0)) && load(c->memory, g0 + sched + GOBUF_PC, &pc) &&
+           go_on(c, pc, is_pushed ? sp + 8 : sp);
+}
+
+/* g0's gobuf is told once in front of the call, and the rest behind it. */
+static bool enter_systemstack(const struct call *c, const struct match *m)
+{
+    const struct match behind = { .size = m->size, .values = { m->values[1], m->values[2], m->values[3] }, .count = 3 };
+    return m->values[0] == m->values[3] && leave_systemstack(c, &behind);
+}
+
+/* Whether a call ends at a pc, as far as its bytes say: call, or call through a register. */
+static bool is_behind_call(const struct call *c, uint64_t pc)
+{
+    uint8_t code[5];
+    return peek(c->memory, pc - sizeof code, code, sizeof code) &&
+           (code[0] == 0xe8 || (code[3] == 0xff && code[4] >> 3 == 0x1a));
+}
+
+/* To where the gobuf says. A function that has not begun has its caller's address on the stack. */
+static bool enter_gogo(const struct call *c, const struct match *m)
+{
+    const struct sw_regs *regs = &c->frame->regs;
+    uint64_t sp = sw_regs_sp(regs), pc = regs->r[SW_X64_RBX];
+    if (!sw_regs_has(regs, SW_X64_RBX) || !sw_regs_has(c->thread, SW_X64_R14) ||
+        !load(c->memory, c->thread->r[SW_X64_R14] + STACK_END, c->end) || sp >= *c->end || m->count < 7)
+        return false;
+    if (!m->is_last && !load(c->memory, pc + GOBUF_PC, &pc))
+        return false;
+    if (is_behind_call(c, pc))
+        return go_on(c, pc, sp);
+    return load(c->memory, sp, &pc) && go_on(c, pc, sp + 8);
+}
+
+/*
+ * Code in which a thread is between two stacks. first: the number of instructions in front of that.
+ */
+static const struct {
+    const char *code;
+    unsigned first;
+    bool (*enter)(const struct call *c, const struct match *m);
+} windows[] = {
+    { "498b66p|50|4c8b22|41ffd4", 1, enter_mcall },
+    { "498b66p|31ed|50|4c8b22|41ffd4", 1, enter_mcall },
+    { "488b63p|e8........", 1, leave_morestack },
+    { "488b5ap|4889dc|4889fa|488b3f|ffd7|64488b0425........|488b58p|488b83w|6448890425........|488b60p", 2,
+      enter_systemstack },
+    { "488b5ap|4889dc|4889fa|488b3f|ffd7|48c7c1........|64488b01|488b58p|488b83w|64488901|488b60p", 2,
+      enter_systemstack },
+    { "488b5ap|4889dc|4889fa|488b3f|ffd7|488b0d........|64488b01|488b58p|488b83w|64488901|488b60p", 2,
+      enter_systemstack },
+    { "488b23|488b43p|488b53p|488b6bp|48c703........|48c743p........|48c743p........|48c743p........|488b5bp|ffe3", 1,
+      enter_gogo },
+};
+
+static size_t size_of(const char *pattern, const char *end)
+{
+    size_t size = 0;
+    for (; pattern < end; pattern++)
+        size += *pattern == 'p' ? 2 : *pattern == 'w' ? 8 : *pattern != ' ' && *pattern != '|';
+    return size / 2;
+}
+
+/* An executing frame: pc is at an instruction of a window. near: the code around it, as much on both sides. */
+static bool enter(const struct call *c, const uint8_t near[2 * WINDOW_BYTES])
+{
+    for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+        const char *code = windows[i].code;
+        unsigned n = 0;
+        for (const char *at = strchr(code, '|'); at; at = strchr(at + 1, '|')) {
+            const size_t before = size_of(code, at);
+            struct match match;
+            if (++n < windows[i].first || !is_match(near + WINDOW_BYTES - before, WINDOW_BYTES + before, code, &match))
+                continue;
+            match.is_last = !strchr(at + 1, '|');
+            return windows[i].enter(c, &match);
+        }
+    }
+    return false;
 }
 
 /*
@@ -178,11 +280,9 @@ static const struct {
 static bool is_row(const struct call *c, const char *before, const char *code, struct match *m)
 {
     struct match behind;
-    size_t size = 0;
-    for (const char *p = before; *p; p++)
-        size += *p == 'p' ? 2 : *p != ' ';
+    const size_t size = size_of(before, before + strlen(before));
     if (!is_match(c->code, sizeof c->code, code, &behind) ||
-        !is_match(c->before + sizeof c->before - size / 2, size / 2, before, m))
+        !is_match(c->before + sizeof c->before - size, size, before, m))
         return false;
     if (!m->count)
         *m = behind;
@@ -210,9 +310,13 @@ bool go_step(const struct sw_memory *memory, const struct sw_memory *stack, cons
     };
     struct match match;
     const uint64_t pc = sw_regs_pc(&frame->regs);
+    uint8_t near[2 * WINDOW_BYTES];
     *end = 0;
-    if (frame->regs.machine != SW_MACHINE_X64 || frame->exact || frame->code.kind != SW_KIND_NATIVE ||
-        !peek(memory, pc - BEFORE_BYTES, call.before, sizeof call.before) ||
+    if (frame->regs.machine != SW_MACHINE_X64 || frame->code.kind != SW_KIND_NATIVE)
+        return false;
+    if (frame->exact)
+        return peek(memory, pc - WINDOW_BYTES, near, sizeof near) && enter(&call, near);
+    if (!peek(memory, pc - BEFORE_BYTES, call.before, sizeof call.before) ||
         !peek(memory, pc, call.code, sizeof call.code))
         return false;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)

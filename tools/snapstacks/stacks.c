@@ -82,13 +82,16 @@ static bool step(struct walking *w, const struct sw_memory *stack, const struct 
     return true;
 }
 
-/* Behind code that nothing describes: a JIT compiler's that has told nobody, or what changes stacks. */
+/*
+ * Behind code that nothing describes: a JIT compiler's that has told nobody, or what changes stacks. Go's stacks lie
+ * side by side in its heap: what is above one is another goroutine's.
+ */
 static bool search(struct walking *w, const struct sw_walk *walk, const struct sw_walker *walker,
                    const struct sw_frame *last, struct sw_regs *caller)
 {
     const bool is_of_code = walk->stop == SW_STOP_NO_RULE || walk->stop == SW_STOP_LOST_REGISTER ||
                             walk->stop == SW_STOP_BAD_PC || walk->stop == SW_STOP_SP_NOT_RISING;
-    return is_of_code && w->searches++ < SEARCHES_MOST &&
+    return is_of_code && w->target->runtime.kind != SW_RUNTIME_GO && w->searches++ < SEARCHES_MOST &&
            search_caller(walker, w->target->images, &w->search_scratch, last, caller);
 }
 

@@ -153,6 +153,16 @@ static bool exits(const struct sw_code *code, uint64_t pc)
     return false;
 }
 
+static bool syscall_ahead(const struct sw_code *code, uint64_t pc)
+{
+    size_t size;
+    const uint8_t *bytes = code->fetch(code->arg, pc, &size);
+    for (size_t at = 0; bytes && at < SW_SYSCALL_BYTES && at + WORD <= size; at += WORD)
+        if (sw_load32(bytes + at) == SVC)
+            return true;
+    return false;
+}
+
 /* nop, and zeros. */
 static bool is_filler(const uint8_t *bytes, size_t size)
 {
@@ -170,5 +180,7 @@ const struct sw_code_patterns sw_a64_code_patterns = {
     .jump_at = jump_at,
     .plt_header = plt_header,
     .exits = exits,
+    .syscall_ahead = syscall_ahead,
+    .new_stack = 1,
     .is_filler = is_filler,
 };

@@ -127,6 +127,17 @@ static bool exits(const struct sw_code *code, uint64_t pc)
     return false;
 }
 
+static bool syscall_ahead(const struct sw_code *code, uint64_t pc)
+{
+    size_t size;
+    const uint8_t *at = code->fetch(code->arg, pc, &size);
+    const uint8_t *end = at ? at + (size < SW_SYSCALL_BYTES ? size : SW_SYSCALL_BYTES) : NULL;
+    for (; at && end - at >= 2 && (at = memchr(at, 0x0f, (size_t)(end - at - 1))) != NULL; at++)
+        if (at[1] == 0x05)
+            return true;
+    return false;
+}
+
 /* nop in all its lengths, xchg ax, ax, int3. */
 static bool is_filler(const uint8_t *bytes, size_t size)
 {
@@ -145,5 +156,7 @@ const struct sw_code_patterns sw_x64_code_patterns = {
     .next_opening = next_opening,
     .jump_at = jump_at,
     .exits = exits,
+    .syscall_ahead = syscall_ahead,
+    .new_stack = SW_X64_RSI,
     .is_filler = is_filler,
 };

@@ -19,6 +19,18 @@ bool sw_leads_behind_call(const struct sw_unwind_request *req, struct sw_candida
 /* Whether a return address is the start of a made-up stack: no call returns there, and its code is such a start's. */
 bool sw_is_made_up(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc);
 
+/*
+ * Whether code says of a frame that nobody called it, whatever tables say. BY_CODE: on every stack. BY_STACK: on this
+ * one, which clone was given. OF_OTHERS: not this one, but one at the same pc may be: nothing follows from the pc.
+ *
+ * is_moved  The function has put sp elsewhere in front of pc.
+ */
+enum sw_root { SW_ROOT_NONE = 0, SW_ROOT_BY_CODE, SW_ROOT_OF_OTHERS, SW_ROOT_BY_STACK };
+enum sw_root sw_root_of(const struct sw_unwind_request *req, const struct sw_code *code, bool is_moved);
+
+/* The rule of the outermost frame. */
+void sw_root_rule(enum sw_machine machine, struct sw_rule *rule);
+
 /* Whether an address is in the code that a program begins with. */
 bool sw_is_program_start(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc);
 

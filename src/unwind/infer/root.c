@@ -5,9 +5,11 @@
  * 2. ends the thread or the process by a system call, behind a call through a register: clone and its kin;
  * 3. was never come to by a call: the start of a made-up stack was stored as a return address, as makecontext,
  *    runtimes of goroutines and libraries of fibers do;
- * 4. calls what a register says before anything else, where calls overwrite the return address: it never returns.
+ * 4. calls what a register says before anything else, where calls overwrite the return address: it never returns;
+ * 5. is on its way from clone to the call of 2, on the stack that clone was given: it was put there, or sp is clone's
+ *    argument still.
  *
- * All of it is a matter of code: the same pc is the outermost frame's on every stack.
+ * All but the last words are a matter of code: the same pc is the outermost frame's on every stack.
  *
  * Source: glibc clone.S, __start_context.S; musl clone.s; Go runtime asm_amd64.s, asm_arm64.s; Boost.Context
  * make_*_sysv_elf_gas.S.
@@ -16,6 +18,7 @@
 #include "unwind/infer/instructions.h"
 
 enum { NEAR = 1024, MOST_FAR = 8, MOST_SWEPT = 512, SHORTEST_START = 16, MOST_LAST = 5 };
+enum { MOST_OF_A_START = 40, POPPED_MOST = 16 };
 
 static bool decode(const struct sw_code *code, uint64_t at, struct sw_insn *insn)
 {
@@ -69,11 +72,38 @@ bool sw_is_program_start(const struct sw_unwind_request *req, const struct sw_co
 
 /* ---- threads ---- */
 
-static bool ends_the_thread(const struct sw_unwind_request *req, const struct sw_code *code)
+static bool ends_the_thread(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
 {
-    const uint64_t pc = sw_regs_pc(&req->frame->regs);
     uint64_t target, slot;
     return sw_call_before(req, pc, &target, &slot) && target == 0 && slot == 0 && code->arch->patterns->exits(code, pc);
+}
+
+/*
+ * Whether the code in its order comes to the call with which a thread begins. over_returns: the way there may go over a
+ * branch, as behind clone, which returns in the parent.
+ */
+static bool leads_to_thread(const struct sw_unwind_request *req, const struct sw_code *code, bool over_returns)
+{
+    uint64_t at = sw_regs_pc(&req->frame->regs);
+    struct sw_insn insn;
+    if (!code->arch->patterns->syscall_ahead(code, at))
+        return false;
+    for (unsigned n = 0; n < MOST_OF_A_START && decode(code, at, &insn); n++) {
+        at += insn.length;
+        if (insn.flow == SW_FLOW_CALL && ends_the_thread(req, code, at))
+            return true;
+        if (insn.flow == SW_FLOW_TRAP || (insn.flow == SW_FLOW_RETURN && !over_returns))
+            return false;
+    }
+    return false;
+}
+
+/* What the new stack began with may have been popped. */
+static bool is_on_new_stack(const struct sw_unwind_request *req, const struct sw_code *code)
+{
+    const struct sw_regs *regs = &req->frame->regs;
+    const unsigned argument = code->arch->patterns->new_stack;
+    return req->frame->exact && sw_regs_has(regs, argument) && sw_regs_sp(regs) - regs->r[argument] <= POPPED_MOST;
 }
 
 /* ---- made-up stacks ---- */
@@ -150,7 +180,22 @@ static bool has_no_caller(const struct sw_unwind_request *req, const struct sw_c
 {
     const uint64_t pc = sw_regs_pc(&req->frame->regs);
     return !req->frame->exact &&
-           (ends_the_thread(req, code) || sw_is_made_up(req, code, pc) || has_lost_its_caller(req, code, pc));
+           (ends_the_thread(req, code, pc) || sw_is_made_up(req, code, pc) || has_lost_its_caller(req, code, pc));
+}
+
+void sw_root_rule(enum sw_machine machine, struct sw_rule *rule)
+{
+    sw_rule_init(rule, machine, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
+    rule->flags = SW_RULE_END;
+}
+
+enum sw_root sw_root_of(const struct sw_unwind_request *req, const struct sw_code *code, bool is_moved)
+{
+    if (has_no_caller(req, code) || (is_moved && leads_to_thread(req, code, false)))
+        return SW_ROOT_BY_CODE;
+    if (!req->frame->exact || !leads_to_thread(req, code, true))
+        return SW_ROOT_NONE;
+    return is_on_new_stack(req, code) ? SW_ROOT_BY_STACK : SW_ROOT_OF_OTHERS;
 }
 
 enum sw_status sw_root_source(const struct sw_unwind_request *req, struct sw_candidate *c)
@@ -158,9 +203,10 @@ enum sw_status sw_root_source(const struct sw_unwind_request *req, struct sw_can
     struct sw_code code;
     if (!sw_code_of(req, &code))
         return SW_E_NO_RULE;
-    if (!sw_is_program_start(req, &code, req->frame->lookup) && !has_no_caller(req, &code))
+    const enum sw_root root = sw_root_of(req, &code, false);
+    c->depends = root >= SW_ROOT_OF_OTHERS ? SW_DEPENDS_STACK : c->depends;
+    if (!sw_is_program_start(req, &code, req->frame->lookup) && (root == SW_ROOT_NONE || root == SW_ROOT_OF_OTHERS))
         return SW_E_NO_RULE;
-    sw_rule_init(&c->rule, code.arch->machine, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
-    c->rule.flags = SW_RULE_END;
+    sw_root_rule(code.arch->machine, &c->rule);
     return SW_OK;
 }
