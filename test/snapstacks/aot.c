@@ -36,6 +36,7 @@ static const struct row {
     { "app_Shop_Cart__Pay", "Other", "app_Shop_Cart__Pay" },
     { "", "", "" },
     { "__", NULL, "__" },
+    { "__managed__Main", NULL, "__managed__Main" },
 };
 
 static void name_is_as_written(void **state)

@@ -232,10 +232,35 @@ if command -v "${CXX:-g++}" >/dev/null 2>&1 && "$tool" --version | grep -q 'with
     ends 0 "a file that was replaced is said, and not used" 'cpp: not used: it was replaced since it was mapped' "$tool" "$pid"
     named "a separate file, by .gnu_debuglink" "$out/linked/cpp"
     named "a separate file in debuginfod's cache, by build id" "$out/cached/cpp" "DEBUGINFOD_CACHE_PATH=$out/cache"
+    objcopy --compress-debug-sections=zlib "$out/linked/cpp.debug"
+    objcopy --compress-debug-sections=zlib "$out/cache/$id/debuginfo"
+    named "a separate file beside the program, compressed" "$out/linked/cpp"
+    start "$out/cached/cpp"
+    ends 0 "of debuginfod's cache, compressed, symbols only are read" "^  #[0-9]+ .* native  $wait_of\$" \
+        env "DEBUGINFOD_CACHE_PATH=$out/cache" "$tool" "$pid"
+    ends 0 "--all-lines: lines, too" "^  #[0-9]+ .* native  $wait_of  .*/names[.]cc:13\$" \
+        env "DEBUGINFOD_CACHE_PATH=$out/cache" "$tool" --all-lines "$pid"
     start "$out/bare/cpp"
     ends 0 "without debug information there is the module" '^  #[0-9]+ .* native  cpp[+]0x[0-9a-f]+$' "$tool" "$pid"
 else
     echo "ok - names and lines # SKIP no C++ compiler, or built without libdw"
+fi
+
+# NativeAOT's, by symbols alone, without debug information; and by a separate file, compressed as its compiler leaves it.
+mkdir -p "$out/ahead"
+"${CC:-gcc}" -O1 -o "$out/ahead/app" test/snapstacks/ahead.c && start "$out/ahead/app"
+ends 0 "NativeAOT: names as they were written, by symbols" '^  #[0-9]+ .* native  app!Shop[.]Cart[.]Pay[+]0x[0-9a-f]+$' "$tool" "$pid"
+ends 0 "NativeAOT: --raw, the symbol as it is" '^  #[0-9]+ .* native  app!app_Shop_Cart__Pay[+]0x' "$tool" --raw "$pid"
+if "$tool" --version | grep -q 'with libdw'; then
+    kill -KILL "$pid"
+    rm "$out/ahead/app" # which is mapped
+    "${CC:-gcc}" -O1 -g -Wl,--build-id -o "$out/ahead/app" test/snapstacks/ahead.c &&
+        objcopy --only-keep-debug --compress-debug-sections=zlib "$out/ahead/app" "$out/ahead/app.dbg" &&
+        strip "$out/ahead/app" && (cd "$out/ahead" && objcopy --add-gnu-debuglink=app.dbg app) && start "$out/ahead/app"
+    ends 0 "NativeAOT: and lines, by its separate file" \
+        '^  #[0-9]+ .* native  app!Shop[.]Cart[.]Pay[+]0x[0-9a-f]+  .*/ahead[.]c:[0-9]+$' "$tool" "$pid"
+else
+    echo "ok - NativeAOT: and lines, by its separate file # SKIP built without libdw"
 fi
 
 # ---- names of processes ----

@@ -177,7 +177,7 @@ const char *aot_demangle(const char *symbol, const char *method, const char *mod
     struct out out = { text, text + size - 1 };
     const char *rest = NULL, *name = NULL, *name_end = NULL;
     const char *type = strncmp(symbol, "unbox_", 6) == 0 ? symbol + 6 : symbol;
-    const char *split = find_split(type, method && *method ? method : NULL, &rest);
+    const char *split = *type != '_' ? find_split(type, method && *method ? method : NULL, &rest) : NULL;
     *text = 0;
     if (!split) {
         put(&out, symbol, strlen(symbol));

@@ -16,21 +16,39 @@
 enum { BUILD_ID_MOST = 64 };
 #define FOLDER "/usr/lib/debug"
 
-/* Whether a file has debug information, and whether that is compressed; old tools named such sections ".zdebug". */
-static bool look(Elf *elf, bool *is_compressed)
+/* The header of the first section of that name. False: there is none. */
+static bool find_section(Elf *elf, const char *wanted, GElf_Shdr *header)
 {
     size_t names;
-    GElf_Shdr header;
     if (!elf || elf_getshdrstrndx(elf, &names) != 0)
         return false;
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
-        const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
-        if (!name || (strcmp(name, ".debug_info") != 0 && strcmp(name, ".zdebug_info") != 0))
-            continue;
-        *is_compressed = name[1] == 'z' || (header.sh_flags & SHF_COMPRESSED) != 0;
-        return header.sh_type != SHT_NOBITS;
+        const char *name = gelf_getshdr(section, header) ? elf_strptr(elf, names, header->sh_name) : NULL;
+        if (name && strcmp(name, wanted) == 0)
+            return true;
     }
     return false;
+}
+
+/* Whether a file has debug information, and whether that is compressed; old tools named such sections ".zdebug". */
+static bool look(Elf *elf, bool *is_compressed)
+{
+    GElf_Shdr header;
+    const bool is_old = !find_section(elf, ".debug_info", &header);
+    if (is_old && !find_section(elf, ".zdebug_info", &header))
+        return false;
+    *is_compressed = is_old || (header.sh_flags & SHF_COMPRESSED) != 0;
+    return header.sh_type != SHT_NOBITS;
+}
+
+/* Source: clr-names.md section 9. */
+static void find_managed(Elf *elf, struct debug_file *found)
+{
+    GElf_Shdr header;
+    if (!find_section(elf, "__managedcode", &header) || header.sh_size > UINT64_MAX - header.sh_addr)
+        return;
+    found->managed_begin = header.sh_addr;
+    found->managed_end = header.sh_addr + header.sh_size;
 }
 
 static bool has_build_id(Elf *elf, const void *id, ssize_t size)
@@ -72,6 +90,12 @@ bool debug_file_cached(const unsigned char *id, int id_size, char path[PATH_MAX]
     return home && snprintf(path, PATH_MAX, "%s/.cache/debuginfod_client/%s/debuginfo", home, hex) < PATH_MAX;
 }
 
+static bool look_at_system(const char *path, const void *id, ssize_t id_size, struct debug_file *found)
+{
+    found->is_of_system = look_at(path, id, id_size, found);
+    return found->is_of_system;
+}
+
 static bool find_by_build_id(const unsigned char *id, ssize_t size, struct debug_file *found)
 {
     char path[PATH_MAX], hex[2 * BUILD_ID_MOST + 1] = "";
@@ -80,7 +104,8 @@ static bool find_by_build_id(const unsigned char *id, ssize_t size, struct debug
     for (ssize_t i = 1; i < size; i++)
         snprintf(hex + 2 * (i - 1), 3, "%02x", id[i]);
     snprintf(path, sizeof path, FOLDER "/.build-id/%02x/%s.debug", id[0], hex);
-    return look_at(path, id, size, found) || (debug_file_cached(id, (int)size, path) && look_at(path, id, size, found));
+    return look_at_system(path, id, size, found) ||
+           (debug_file_cached(id, (int)size, path) && look_at_system(path, id, size, found));
 }
 
 /* Beside the file, in a folder beside it, or below the folder of all debug files. */
@@ -88,7 +113,8 @@ static bool find_by_link(Elf *elf, const char *file, const void *id, ssize_t siz
 {
     static const struct {
         const char *front, *folder;
-    } places[] = { { "", "/" }, { "", "/.debug/" }, { FOLDER, "/" } };
+        bool (*look)(const char *path, const void *id, ssize_t id_size, struct debug_file *found);
+    } places[] = { { "", "/", look_at }, { "", "/.debug/", look_at }, { FOLDER, "/", look_at_system } };
     GElf_Word checksum;
     char path[PATH_MAX];
     const char *link = dwelf_elf_gnu_debuglink(elf, &checksum), *slash = strrchr(file, '/');
@@ -97,7 +123,7 @@ static bool find_by_link(Elf *elf, const char *file, const void *id, ssize_t siz
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
         if (snprintf(path, sizeof path, "%s%.*s%s%s", places[i].front, (int)(slash - file), file, places[i].folder,
                      link) < (int)sizeof path &&
-            strcmp(path, file) != 0 && look_at(path, id, size, found))
+            strcmp(path, file) != 0 && places[i].look(path, id, size, found))
             return true;
     return false;
 }
@@ -110,6 +136,7 @@ void debug_file_find(int fd, const char *path, struct debug_file *found)
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
     if (!elf)
         return;
+    find_managed(elf, found);
     found->is_own = found->has_lines = look(elf, &found->is_compressed);
     if (!found->is_own) {
         const ssize_t size = dwelf_elf_gnu_build_id(elf, &id);

@@ -7,15 +7,19 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
- * has_lines      There is debug information. is_own: in the file itself.
+ * has_lines      There is debug information. is_own: in the file itself. is_of_system: in the folder of all debug
+ *                files, or in debuginfod's cache: of programs and libraries that others made.
  * is_compressed  Its sections have to be unpacked first.
  * path           The separate file; empty: there is none.
+ * managed_begin, managed_end  Where the code that NativeAOT made is, by the file's addresses; 0, 0: it made none.
  */
 struct debug_file {
-    bool has_lines, is_own, is_compressed;
+    bool has_lines, is_own, is_of_system, is_compressed;
     char path[PATH_MAX];
+    uint64_t managed_begin, managed_end;
 };
 
 /* fd: the open file, which has that path. What is not found is told by *found. */

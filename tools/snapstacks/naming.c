@@ -186,7 +186,7 @@ static const char *keep_written(const struct naming *n, const struct sw_image *i
 static bool find_symbol(const struct naming *n, const struct sw_image *image, uint64_t address, struct place *place,
                         uint64_t *start)
 {
-    struct symbol found;
+    struct symbol found = { 0 };
     char symbol[NAME_BYTES];
     if (symbols_find(n->symbols, image, address, &found)) {
         *start = found.begin;
@@ -194,8 +194,10 @@ static bool find_symbol(const struct naming *n, const struct sw_image *image, ui
             place->function = keep_written(n, image, &found);
         keep_lines(n, &found, place);
     }
-    if (!*place->function && sw_images_name(n->target->images, address, symbol, sizeof symbol, start) == SW_OK)
-        place->function = keep_demangled(n, symbol);
+    if (!*place->function && sw_images_name(n->target->images, address, symbol, sizeof symbol, start) == SW_OK) {
+        found.symbol = symbol;
+        place->function = keep_written(n, image, &found);
+    }
     return *place->function != 0;
 }
 

@@ -38,15 +38,15 @@ bool symbols_are_read(void);
 /*
  * root    In front of each image's path: "/proc/PID/root", a core's sysroot; "" for none.
  * memory  Of the target, to see whether a file is still the one that was mapped.
- * lines   Of which files more than symbols is read: of none; of those that need not be unpacked, and of the images
- *         themselves; of all.
+ * lines   Of which files more than symbols is read: of none; of all but the system's separate ones that have to be
+ *         unpacked; of all.
  *
  * Returns null where debug information is not read. The arguments are borrowed until destroy.
  */
 struct symbols *symbols_create(const char *root, const struct sw_memory *memory, enum lines lines);
 void symbols_destroy(struct symbols *symbols);
 
-/* What is known of an address in an ELF image. Texts live until the next call. False: nothing. */
+/* What is known of an address in an ELF image. Texts live until the next call. False: nothing but is_aot. */
 bool symbols_find(struct symbols *symbols, const struct sw_image *image, uint64_t address, struct symbol *found);
 
 #endif

@@ -3,9 +3,9 @@
  * left in its cache is looked for here, so that nothing is asked of a network. A file is used if it begins as the image
  * that is mapped.
  *
- * libdw unpacks all of a compressed file, which takes longer than a walk of a hundred threads. So of separate files
- * that are compressed, as those of distributions are, the symbols only are read (by the library), unless all is asked
- * for.
+ * libdw unpacks all of a compressed file, which takes longer than a walk of a hundred threads. So of a distribution's
+ * separate files, which are compressed, the symbols only are read (by the library), unless all is asked for. Those that
+ * lie beside a program are its own, as NativeAOT's are, and small: they are unpacked.
  *
  * Source: elfutils, libdwfl.h; DWARF 5, 3.3.8 (inlined subroutines).
  */
@@ -29,13 +29,14 @@ enum { HEAD_BYTES = 1024, IMAGES_MOST = 4096, NAME_BYTES = 4096 };
 
 /*
  * An image that was met. module: null where nothing is to be had by libdw, or the file is not there or is another one.
- * has_names: its separate file is among `files`.
+ * has_names: its separate file is among `files`. managed_begin, managed_end: the code that NativeAOT made.
  */
 struct known {
     uint64_t begin;
     Dwfl_Module *module;
     struct units units;
     bool has_names;
+    uint64_t managed_begin, managed_end;
 };
 
 /* files: separate files of which symbols only are read. */
@@ -132,8 +133,8 @@ static bool add_names(struct symbols *s, const struct sw_image *image, const cha
 
 static bool is_wanted(const struct symbols *s, const struct debug_file *debug)
 {
-    return debug->has_lines && s->lines != LINES_NONE &&
-           (debug->is_own || !debug->is_compressed || s->lines == LINES_ALL);
+    const bool is_large = debug->is_of_system && debug->is_compressed;
+    return debug->has_lines && s->lines != LINES_NONE && (!is_large || s->lines == LINES_ALL);
 }
 
 static void open_known(struct symbols *s, const struct sw_image *image, struct known *known)
@@ -152,6 +153,8 @@ static void open_known(struct symbols *s, const struct sw_image *image, struct k
         return;
     }
     debug_file_find(fd, path, &debug);
+    known->managed_begin = debug.managed_begin + image->bias;
+    known->managed_end = debug.managed_end + image->bias;
     if (is_wanted(s, &debug)) {
         known->module = open_module(s, image, path, fd);
         return;
@@ -241,18 +244,6 @@ static void take_lines(Dwarf_Die *unit, Dwarf_Addr at, struct symbol *found)
         found->lines[found->count - 1].function = found->symbol;
 }
 
-/* NativeAOT's code has a section of its own, in separate debug files too. */
-static bool is_in_managed_section(Elf *elf, GElf_Word section)
-{
-    GElf_Shdr header;
-    size_t names;
-    Elf_Scn *const found = elf ? elf_getscn(elf, section) : NULL;
-    if (!found || !gelf_getshdr(found, &header) || elf_getshdrstrndx(elf, &names) != 0)
-        return false;
-    const char *name = elf_strptr(elf, names, header.sh_name);
-    return name && strcmp(name, "__managedcode") == 0;
-}
-
 static bool find_name(struct symbols *s, uint64_t address, struct symbol *found)
 {
     if (sw_images_name(s->files, address, s->name, sizeof s->name, &found->begin) != SW_OK)
@@ -265,12 +256,9 @@ static bool find_in_module(struct known *known, uint64_t address, struct symbol 
 {
     GElf_Off offset;
     GElf_Sym symbol;
-    GElf_Word section = 0;
-    Elf *elf = NULL;
     Dwarf_Addr bias;
     Dwarf_Die unit;
-    found->symbol = dwfl_module_addrinfo(known->module, address, &offset, &symbol, &section, &elf, NULL);
-    found->is_aot = found->symbol && is_in_managed_section(elf, section);
+    found->symbol = dwfl_module_addrinfo(known->module, address, &offset, &symbol, NULL, NULL, NULL);
     found->begin = address - offset;
     if (units_find(&known->units, known->module, address, &unit, &bias))
         take_lines(&unit, address - bias, found);
@@ -281,6 +269,7 @@ bool symbols_find(struct symbols *s, const struct sw_image *image, uint64_t addr
 {
     *found = (struct symbol){ 0 };
     struct known *known = s ? module_of(s, image) : NULL;
+    found->is_aot = known && address >= known->managed_begin && address < known->managed_end;
     if (known && known->module)
         return find_in_module(known, address, found);
     return known && known->has_names && find_name(s, address, found);
