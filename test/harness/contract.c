@@ -538,6 +538,23 @@ static void w48_after_suspend_runtime_the_walk_is_whole_whatever_the_seed(void *
     end(&scene);
 }
 
+/* The thread waits, so that it is not parked; the other answers of DoStackSnapshot are contract_windows.c's. */
+static void w49_suspend_runtime_is_refused_while_a_collection_suspends_and_walks_answer_as_without(void **state)
+{
+    struct scene scene;
+    begin(&scene, *state, SW_FLAVOUR_CORECLR_WINDOWS);
+    ICorProfilerInfo15 *info = scene.info;
+    assert_int_equal(sw_tube_native(scene.thread, "poll"), SW_OK);
+    assert_int_equal(sw_tube_suspend(scene.tube, NULL, COR_PRF_SUSPEND_FOR_GC), SW_OK);
+    assert_int_equal(info->lpVtbl->SuspendRuntime(info), CORPROF_E_SUSPENSION_IN_PROGRESS);
+    ASSERT_WALK(walk_thread(&scene), S_OK, "Work Main 0");
+    assert_int_equal(info->lpVtbl->ResumeRuntime(info), CORPROF_E_UNSUPPORTED_CALL_SEQUENCE);
+    assert_int_equal(sw_tube_resume(scene.tube, NULL), SW_OK);
+    assert_int_equal(info->lpVtbl->SuspendRuntime(info), S_OK);
+    assert_int_equal(info->lpVtbl->ResumeRuntime(info), S_OK);
+    end(&scene);
+}
+
 static void w50_a_second_suspend_runtime_is_refused_on_windows(void **state)
 {
     struct scene scene;
@@ -751,6 +768,7 @@ int main(void)
         BOTH(w45_a_managed_thread_may_stop_another_but_it_is_told),
         BOTH(w46_a_target_that_the_runtime_has_parked_fails),
         BOTH(w48_after_suspend_runtime_the_walk_is_whole_whatever_the_seed),
+        BOTH(w49_suspend_runtime_is_refused_while_a_collection_suspends_and_walks_answer_as_without),
         BOTH(w50_a_second_suspend_runtime_is_refused_on_windows),
         BOTH(w61_native_code_that_calls_back_is_one_run_and_stubs_are_hidden),
         BOTH(w63_one_frame_info_serves_a_whole_walk),
