@@ -49,6 +49,7 @@ enum { SW_ENDING_BYTES = 8, SW_SYSCALL_BYTES = 160 };
  * syscall_ahead Whether a system call stands in SW_SYSCALL_BYTES of code from pc on: costs little.
  * new_stack     The register with the second argument of a system call, clone's stack.
  * is_filler     Whether the instruction at `bytes` only fills up. size: bytes up to the function's end, 1 or more.
+ * behind_system_call  Whether a system call instruction ends at `after`. Null: nobody has seen why one should ask.
  */
 struct sw_code_patterns {
     bool (*call_before)(const struct sw_code *code, uint64_t after, uint64_t *target, uint64_t *slot);
@@ -65,6 +66,7 @@ struct sw_code_patterns {
     bool (*syscall_ahead)(const struct sw_code *code, uint64_t pc);
     unsigned new_stack;
     bool (*is_filler)(const uint8_t *bytes, size_t size);
+    bool (*behind_system_call)(const struct sw_code *code, uint64_t after);
 };
 
 /*

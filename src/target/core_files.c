@@ -3,6 +3,7 @@
  */
 #include "target/core.h"
 
+#include "base/bytes.h"
 #include "base/magic.h"
 #include "base/memory.h"
 
@@ -45,6 +46,16 @@ static enum sw_core_file_state check_build_id(struct sw_core *core, uint64_t beg
     return memcmp(held, id.bytes, (size_t)id.size) == 0 ? SW_CORE_FILE_CHECKED : SW_CORE_FILE_OTHER;
 }
 
+/* Of a PE file what is behind its headers is not mapped with them: Wine fills their page up with zeros. */
+static uint64_t size_of_headers(struct sw_bytes file)
+{
+    enum { WHERE = 60, SIZE = 24 + 60 };
+    if (!sw_begins_pe(file) || file.size < WHERE + sizeof(uint32_t))
+        return UINT64_MAX;
+    const struct sw_bytes pe = sw_bytes_part(file, sw_load32(file.bytes + WHERE), SIZE + sizeof(uint32_t));
+    return pe.size < SIZE + sizeof(uint32_t) ? UINT64_MAX : sw_load32(pe.bytes + SIZE);
+}
+
 /* held: from the image's first byte on, which is at `begin`. */
 static enum sw_core_file_state check_first_page(struct sw_core *core, uint64_t begin, struct sw_bytes held,
                                                 struct sw_bytes file)
@@ -53,7 +64,8 @@ static enum sw_core_file_state check_first_page(struct sw_core *core, uint64_t b
     const enum sw_core_file_state known = check_build_id(core, begin, file);
     if (known != SW_CORE_FILE_UNCHECKED)
         return known;
-    const uint64_t whole = file.size < PAGE ? file.size : PAGE, size = held.size < whole ? held.size : whole;
+    const uint64_t headers = size_of_headers(file), most = headers < PAGE ? headers : PAGE;
+    const uint64_t whole = file.size < most ? file.size : most, size = held.size < whole ? held.size : whole;
     if (memcmp(held.bytes, file.bytes, (size_t)size) != 0)
         return SW_CORE_FILE_OTHER;
     return size == whole ? SW_CORE_FILE_CHECKED : SW_CORE_FILE_UNCHECKED;

@@ -76,26 +76,30 @@ static enum sw_status ask_instructions(const struct sw_unwind_request *req, stru
     struct opinion opinion = { req, sw_regs_pc(&c->caller), sw_regs_sp(&c->caller), false };
     if ((req->walker->flags & SW_WALK_NO_ANALYSIS) || !sw_code_of(req, &code))
         return SW_OK;
-    if (sw_forward_rules(req, &code, req->frame->lookup, NULL, is_agreed, &opinion) == SW_OK)
+    if (sw_forward_rules(req, &code, sw_regs_pc(&req->frame->regs), NULL, is_agreed, &opinion) == SW_OK)
         c->rule.trust = SW_TRUST_EXACT;
     return opinion.differs && c->rule.trust != SW_TRUST_EXACT ? SW_E_NO_RULE : SW_OK;
 }
 
-/* Exact pcs only: what has made a call is no leaf, and has to have an entry. */
+/*
+ * Exact pcs only: what has made a call is no leaf, and has to have an entry. Behind a system call nothing was called:
+ * the kernel, or what does its work in a frame between, as Wine's dispatcher, goes on there.
+ */
 static enum sw_status leaf(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
     const struct sw_pe *pe = &req->entry->pe;
     struct sw_rule *rule = &c->rule;
-    const uint64_t pc = req->frame->lookup;
+    const uint64_t pc = sw_regs_pc(&req->frame->regs);
     uint64_t target;
-    if (!req->frame->exact || !sw_pe_is_code(pe, (uint32_t)(pc - pe->bytes.address)))
+    if (!(req->frame->exact || sw_is_behind_system_call(req, pc)) ||
+        !sw_pe_is_code(pe, (uint32_t)(pc - pe->bytes.address)))
         return SW_E_NO_RULE;
     sw_rule_leaf(rule, pe->machine, SW_SOURCE_LEAF, SW_TRUST_LIKELY);
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if (sw_pe_nonvolatile(pe->machine, pe->linux_code) >> n & 1)
             rule->r[n].kind = SW_LOC_SAME;
     if (!is_plausible(req, c, &target))
-        return SW_E_NO_RULE;
+        return c->stop == SW_STOP_UNREADABLE ? SW_OK : SW_E_NO_RULE; /* the stack may be one that is read later */
     if (target == pc) {
         rule->trust = SW_TRUST_CONFIRMED; /* it was just called */
         return SW_OK;

@@ -392,6 +392,39 @@ static void a_file_without_build_id_is_known_by_its_first_page(void **state)
     }
 }
 
+/* A PE file's first page holds what is not mapped there. */
+static void a_pe_file_is_known_by_its_headers(void **state)
+{
+    static const struct {
+        uint32_t differs_at, pe_at, headers;
+        enum sw_core_file_state expected;
+    } rows[] = {
+        { 0x1ff, 0x80, 0x200, SW_CORE_FILE_OTHER },     { 0x200, 0x80, 0x200, SW_CORE_FILE_CHECKED },
+        { 0x200, 0x80, 0x9000, SW_CORE_FILE_OTHER },    { 0x200, 0xfffffff0, 0x200, SW_CORE_FILE_OTHER },
+        { 0x1000, 0x80, 0x9000, SW_CORE_FILE_CHECKED },
+    };
+    static struct shelf shelf;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sw_core *core = NULL;
+        make(SW_MACHINE_X64);
+        made_core(&made);
+        const struct sw_core_files files = files_of(&shelf, BUILD_ID);
+        uint8_t *const pages[] = { made.bytes + made.size - 2 * MADE_PAGE, (uint8_t *)shelf.aligned };
+        for (unsigned n = 0; n < 2; n++) {
+            memset(pages[n], 0, MADE_PAGE);
+            memcpy(pages[n], "MZ", 2);
+            made_put(pages[n] + 60, rows[i].pe_at, 4);
+            made_put(pages[n] + 0x80 + 24 + 60, rows[i].headers, 4);
+        }
+        pages[1][rows[i].differs_at] ^= 1;
+        assert_int_equal(sw_core_open_bytes(NULL, made.bytes, made.size, &core), SW_OK);
+        struct sw_images *images = images_of(core, &files);
+        assert_int_equal(state_of(core, 0, "/bin/made", PROGRAM_AT), rows[i].expected);
+        close_all(core, images, &shelf);
+    }
+}
+
 static void a_file_of_another_machine_is_refused(void **state)
 {
     static struct shelf shelf;
@@ -828,6 +861,7 @@ int main(void)
         cmocka_unit_test(without_its_first_page_a_file_is_known_by_its_dynamic_section),
         cmocka_unit_test(a_file_that_cannot_be_compared_is_taken_and_marked),
         cmocka_unit_test(a_file_without_build_id_is_known_by_its_first_page),
+        cmocka_unit_test(a_pe_file_is_known_by_its_headers),
         cmocka_unit_test(a_file_of_another_machine_is_refused),
         cmocka_unit_test(data_is_no_news_but_code_is),
         cmocka_unit_test(a_missing_file_may_be_found_later),

@@ -25,7 +25,7 @@ enum { BASE = 0x40000000, STACK = 0x700000, PAGE = 4096, TEXT = 0x1000, INFO = 0
 enum { FILE_TEXT = 0x1000, FILE_INFO = 0x1600, FILE_TABLE = 0x1800, FILE_SIZE = 0x1a00 };
 enum { RBX = SW_X64_RBX, RSI = SW_X64_RSI, RDI = SW_X64_RDI, RSP = SW_X64_RSP };
 
-/* Functions, by RVA. LEAF, THUNK and ASIDE have no entry in the exception directory. */
+/* Functions, by RVA. LEAF, THUNK, ASIDE and SERVICE have no entry in the exception directory. */
 enum {
     MAIN = 0x1000,
     MIDDLE = 0x1100,
@@ -33,6 +33,7 @@ enum {
     LEAF = 0x1200,
     THUNK = 0x1210,
     ASIDE = 0x1220,
+    SERVICE = 0x1230,
     FAULT = 0x1300,
     TAIL = 0x1400,
     HOME = 0x1420
@@ -59,6 +60,8 @@ static const struct piece {
     CODE(THUNK, "\xff\x25\xf0\x0d\x00\x00"),
     /* push rcx; push rax; nop; pop rax; pop rcx; ret */
     CODE(ASIDE, "\x51\x50\x90\x58\x59\xc3"),
+    /* mov r10,rcx; mov eax,0x32; syscall; ret; jmp +1; ret; push rax; ret */
+    CODE(SERVICE, "\x49\x89\xca\xb8\x32\x00\x00\x00\x0f\x05\xc3\xeb\x01\xc3\x50\xc3"),
     /* nop; iretq */
     CODE(FAULT, "\x90\x48\xcf"),
     /* push rbx; sub rsp,0x20; jmp LEAF */
@@ -407,6 +410,49 @@ static void a_return_address_without_an_entry_is_no_leaf(void **state)
     assert_int_equal(walk.stop, SW_STOP_NO_RULE);
 }
 
+/* Wine's dispatcher of system calls is a frame on top of it. */
+static void a_return_address_behind_a_system_call_may_be_a_leafs(void **state)
+{
+    static const struct {
+        uint32_t pc, flags;
+        struct expected expected;
+    } ways[] = {
+        { SERVICE + 10, 0, { MAIN + 10, SW_SOURCE_LEAF, SW_TRUST_EXACT, false } },
+        { SERVICE + 10, SW_WALK_NO_ANALYSIS, { MAIN + 10, SW_SOURCE_LEAF, SW_TRUST_LIKELY, false } },
+        { SERVICE + 8, SW_WALK_NO_ANALYSIS, { 0 } },
+    };
+    const uint64_t words[] = { MAIN + 10, OF_MAIN };
+    (void)state;
+    load(0);
+    put_stack(words, COUNT_OF(words));
+    for (size_t i = 0; i < COUNT_OF(ways); i++) {
+        struct sw_walk walk;
+        const struct sw_regs regs = start_at(ways[i].pc);
+        sw_sim_walker(sim)->flags = ways[i].flags | SW_WALK_NO_FRAME_POINTER;
+        (void)walk_twice(sw_sim_walker(sim), &regs, false);
+        sw_walk_start(&walk, sw_sim_walker(sim), &scratch, &regs, false);
+        assert_true(sw_walk_next(&walk));
+        assert_int_equal(sw_walk_next(&walk), ways[i].expected.rva != 0);
+        if (ways[i].expected.rva)
+            assert_frame(&walk.frame, &ways[i].expected);
+    }
+}
+
+/* The dispatcher runs on a stack of its own; who copies stacks must hear of the other one. */
+static void a_leafs_stack_that_cannot_be_read_is_said_to_be_so(void **state)
+{
+    struct sw_walk walk;
+    struct sw_regs regs = start_at(SERVICE + 10);
+    (void)state;
+    load(0);
+    sw_regs_set(&regs, RSP, 2 * STACK);
+    sw_walk_start(&walk, sw_sim_walker(sim), &scratch, &regs, false);
+    assert_true(sw_walk_next(&walk));
+    assert_false(sw_walk_next(&walk));
+    assert_int_equal(walk.stop, SW_STOP_UNREADABLE);
+    assert_int_equal(walk.fault.address, 2 * STACK);
+}
+
 /* ---- images in memory, in a file, and as Wine maps them ---- */
 
 static void holes_in_an_image_in_memory_are_zeros(void **state)
@@ -586,6 +632,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(frames_of_windows_functions_come_out_of_the_cache, set_up_x64,
                                         tear_down_target),
         cmocka_unit_test_setup_teardown(a_return_address_without_an_entry_is_no_leaf, set_up_x64, tear_down_target),
+        cmocka_unit_test_setup_teardown(a_return_address_behind_a_system_call_may_be_a_leafs, set_up_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(a_leafs_stack_that_cannot_be_read_is_said_to_be_so, set_up_x64,
+                                        tear_down_target),
         cmocka_unit_test_setup_teardown(holes_in_an_image_in_memory_are_zeros, set_up_x64, tear_down_target),
         cmocka_unit_test_setup_teardown(a_file_is_walked_as_its_image_is, set_up_x64, tear_down_target),
         cmocka_unit_test_setup_teardown(an_image_read_into_memory_is_found_by_its_header, set_up_x64, tear_down_target),

@@ -146,6 +146,14 @@ static bool is_filler(const uint8_t *bytes, size_t size)
     return *bytes == 0x90 || *bytes == 0xcc || (size > 1 && bytes[0] == 0x0f && bytes[1] == 0x1f);
 }
 
+static bool behind_system_call(const struct sw_code *code, uint64_t after)
+{
+    static const uint8_t syscall[] = { 0x0f, 0x05 };
+    size_t size;
+    const uint8_t *bytes = after < sizeof syscall ? NULL : code->fetch(code->arg, after - sizeof syscall, &size);
+    return bytes && size >= sizeof syscall && memcmp(bytes, syscall, sizeof syscall) == 0;
+}
+
 const struct sw_code_patterns sw_x64_code_patterns = {
     .call_before = call_before,
     .goes_through = goes_through,
@@ -159,4 +167,5 @@ const struct sw_code_patterns sw_x64_code_patterns = {
     .syscall_ahead = syscall_ahead,
     .new_stack = SW_X64_RSI,
     .is_filler = is_filler,
+    .behind_system_call = behind_system_call,
 };

@@ -25,6 +25,13 @@ bool sw_is_behind_call(const struct sw_unwind_request *req, uint64_t after, uint
     return true;
 }
 
+bool sw_is_behind_system_call(const struct sw_unwind_request *req, uint64_t after)
+{
+    struct sw_code code;
+    return sw_code_of(req, &code) && code.arch->patterns->behind_system_call &&
+           code.arch->patterns->behind_system_call(&code, after);
+}
+
 bool sw_goes_through(const struct sw_unwind_request *req, uint64_t at, uint64_t *slot)
 {
     struct sw_code code;

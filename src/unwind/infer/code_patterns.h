@@ -19,6 +19,9 @@ bool sw_is_behind_call(const struct sw_unwind_request *req, uint64_t after, uint
 /* The same without reading memory but code. slot: the word that holds the target, which is then 0; else 0. */
 bool sw_call_before(const struct sw_unwind_request *req, uint64_t after, uint64_t *target, uint64_t *slot);
 
+/* Whether a system call instruction ends at an address. */
+bool sw_is_behind_system_call(const struct sw_unwind_request *req, uint64_t after);
+
 /* Whether the code at an address does nothing but go on through a word in memory, as PLT entries do. */
 bool sw_goes_through(const struct sw_unwind_request *req, uint64_t at, uint64_t *slot);
 
