@@ -1,12 +1,14 @@
 /*
- * hostile PID KIND ROUNDS: readers of a runtime's structures (java, node, python, mono), over the memory of a process
- * in which some words are changed in each round. Whatever they find, they end, and read nothing that is not theirs
- * (ASan). Prints how many frames were named; without changes first, so that a reader that never finds anything fails.
+ * hostile PID KIND ROUNDS: readers of a runtime's structures (java, node, python, ruby, mono), over the memory of a
+ * process in which some words are changed in each round. Whatever they find, they end, and read nothing that is not
+ * theirs (ASan). Prints how many frames were named; without changes first, so that a reader that never finds anything
+ * fails.
  */
 #include "hotspot.h"
 #include "javascript.h"
 #include "mono.h"
 #include "python.h"
+#include "ruby.h"
 
 #include <snapwalk/process.h>
 #include <snapwalk/walk.h>
@@ -74,14 +76,20 @@ struct readers {
     struct v8 *v8;
     struct python *python;
     struct mono *mono;
+    struct ruby *ruby;
+};
+
+struct runtime_walks {
+    struct python_walk python;
+    struct ruby_walk ruby;
 };
 
 static unsigned name_frame(const struct readers *r, const struct sw_memory *stack, const struct sw_frame *frame,
-                           uint64_t tid, struct python_walk *python)
+                           uint64_t tid, struct runtime_walks *walks)
 {
     static struct hotspot_call methods[HOTSPOT_INLINED_MOST];
     static char names[2][HOTSPOT_NAME_BYTES];
-    static struct python_call call;
+    static struct runtime_call call;
     uint64_t function = 0;
     unsigned calls = 0;
     if (r->hotspot)
@@ -93,9 +101,12 @@ static unsigned name_frame(const struct readers *r, const struct sw_memory *stac
     }
     if (r->mono)
         return frame->code.kind == SW_KIND_JIT && mono_name(r->mono, frame->code.id, names[0], names[1]);
-    if (!r->python || !python_identify(r->python, tid, frame, sw_regs_sp(&frame->regs) + 1024, python, &function))
+    if (r->ruby ? !ruby_identify(r->ruby, frame, &walks->ruby, &function)
+                : !r->python || !python_identify(r->python, tid, frame, sw_regs_sp(&frame->regs) + 1024, &walks->python,
+                                                 &function))
         return 0;
-    while (python_name(r->python, &function, &call) && calls++ < PYTHON_CALLS_MOST)
+    while ((r->ruby ? ruby_name(r->ruby, &function, &call) : python_name(r->python, &function, &call)) &&
+           calls++ < CALLS_MOST)
         continue;
     return 1;
 }
@@ -113,14 +124,14 @@ static unsigned walk_thread(struct sw_process *process, struct sw_images *images
     struct sw_regs regs, caller;
     struct sw_walker walker;
     struct sw_walk walk;
-    struct python_walk python = { 0 };
+    struct runtime_walks walks = { 0 };
     unsigned named = 0;
     if (sw_process_captured_walker(process, tid, NULL, images, &regs, &walker) != SW_OK)
         return 0;
     walker.finder = r->hotspot ? &java : r->mono ? &mono : NULL;
     sw_walk_start(&walk, &walker, &scratch, &regs, true);
     for (unsigned steps = 0; steps < STEPS_MOST && sw_walk_next(&walk); steps++) {
-        named += name_frame(r, &walker.memory, &walk.frame, tid, &python);
+        named += name_frame(r, &walker.memory, &walk.frame, tid, &walks);
         if (step(r, &walker.memory, &walk.frame, &caller))
             sw_walk_start(&walk, &walker, &scratch, &caller, false);
     }
@@ -133,10 +144,11 @@ static unsigned look(struct sw_process *process, struct sw_images *images, const
     size_t count = sw_process_captured(process, tids, THREADS_MOST);
     unsigned named = 0;
     const struct sw_memory memory = { read_changed, NULL, { 0, 0, NULL } };
-    struct readers r = { NULL, NULL, NULL, NULL };
+    struct readers r = { 0 };
     const enum sw_status status = *kind == 'j'   ? hotspot_open(images, &memory, &r.hotspot)
                                   : *kind == 'n' ? v8_open(images, &memory, &r.v8)
                                   : *kind == 'm' ? mono_open(images, &memory, &r.mono)
+                                  : *kind == 'r' ? ruby_open(images, &memory, &r.ruby)
                                                  : python_open(images, &memory, &r.python);
     if (status != SW_E_NOT_FOUND)
         must(status, "structures");
@@ -146,6 +158,7 @@ static unsigned look(struct sw_process *process, struct sw_images *images, const
     v8_close(r.v8);
     python_close(r.python);
     mono_close(r.mono);
+    ruby_close(r.ruby);
     return named;
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# runtimes.sh BUILD: the readers of Java's, Node's, Python's and mono's structures, with ASan and UBSan, over memory of living
+# runtimes.sh BUILD: the readers of Java's, Node's, Python's, Ruby's and mono's structures, with ASan and UBSan, over memory of living
 # processes in which words were changed: each round ends, whatever they read. Java asked for a perf map (--ask-runtime), and
 # why not. TAP on standard output.
 set -u
@@ -12,7 +12,7 @@ tool=$build/tools/snapstacks/snapstacks
 . test/snapstacks/look.sh
 "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -Iinclude -Itools/runtimes \
     -o "$out/hostile" test/snapstacks/hostile.c tools/runtimes/hotspot*.c tools/runtimes/javascript*.c tools/runtimes/python*.c \
-    tools/runtimes/mono*.c tools/runtimes/peek.c tools/runtimes/characters.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
+    tools/runtimes/mono*.c tools/runtimes/ruby.c tools/runtimes/peek.c tools/runtimes/characters.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
 verdict $? "hostile.c compiles"
 
 # hostile KIND ROUNDS COMMAND...: a minute is for a hang
@@ -119,6 +119,34 @@ elif unshare --pid --mount --fork --mount-proc true 2>"$out/seen"; then
 else
     echo "ok - python in another pid namespace # SKIP unshare is not allowed"
 fi
+
+# ---- Ruby: beside what it says itself, of which functions of C have no frame of Ruby's ----
+ruby=$(command -v ruby3.1 || command -v ruby)
+case $("${ruby:-false}" --version 2>&1) in
+"ruby 3.1."*)
+    hostile ruby "${ROUNDS:-60}" "$ruby" "$programs/works.rb"
+    start "$ruby" "$programs/works.rb"
+    until_so sits "$pid"
+    "$tool" "$pid" >"$out/ruby" 2>"$out/seen"
+    kill -KILL "$pid"
+    awk '/^(main|other) / && $3 !~ /^(each|map)$/' "$out/said" >"$out/ruby.said"
+    awk '/^thread/ { name = $3 == "\"other\"" ? "other" : "main" }
+        / interp / { sub(/.* interp  /, ""); line = label = $0; sub(/.*:/, "", line); sub(/  .*/, "", label)
+            if (label != "stay") print name, line, label }' "$out/ruby" >"$out/ruby.seen"
+    diff "$out/ruby.said" "$out/ruby.seen" >"$out/seen" && [ "$(grep -c . "$out/ruby.said")" -eq 20 ]
+    verdict $? "ruby: of both threads, one in a fiber, calls and lines are those that it says itself"
+    start "$ruby" "$programs/works.rb" busy
+    : >"$out/works"
+    for look in $(seq "${LOOKS:-60}"); do
+        "$tool" --plain --no-lines "$pid" 2>&1 | awk '/^thread/ { n = 0 } /^stop/ { print n, substr($2, 1, 4) }
+            /^(frame .* interp .* |inlined )((block in )?again|begun|stay|block .*in (<class:Works>|outermost|<main>))$/ { n++ }' >>"$out/works"
+    done
+    kill -KILL "$pid"
+    ! grep -vx '11 root' "$out/works" >"$out/seen" && [ -s "$out/works" ]
+    verdict $? "ruby: while it works all its calls are seen, $(grep -c . "$out/works") times"
+    ;;
+*) echo "ok - ruby # SKIP no CRuby 3.1" ;;
+esac
 
 # ---- asking Java ----
 

@@ -293,7 +293,7 @@ static uint64_t hash_calls(const struct python *p, uint64_t call)
         if (!get(p, call, FRAME_CODE, &code) || !get(p, call, FRAME_INSTRUCTION, &instruction))
             return 0;
         hash = mix(mix(hash, code), instruction);
-    } while (++i < PYTHON_CALLS_MOST && go_up(p, &call));
+    } while (++i < CALLS_MOST && go_up(p, &call));
     return hash | 1;
 }
 
@@ -314,7 +314,7 @@ static uint64_t identify_record(const struct python *p, const struct sw_frame *f
 
 static bool evaluates(const struct python *p, const struct sw_frame *frame)
 {
-    char name[PYTHON_TEXT_BYTES];
+    char name[CALL_TEXT_BYTES];
     uint64_t start;
     return frame->lookup - p->evaluate < EVALUATE_MOST &&
            sw_images_name(p->images, frame->lookup, name, sizeof name, &start) == SW_OK && start == p->evaluate;
@@ -385,7 +385,7 @@ uint64_t python_identify(const struct python *p, uint64_t tid, const struct sw_f
 
 /* ---- names ---- */
 
-static bool get_text(const struct python *p, uint64_t object, char text[PYTHON_TEXT_BYTES])
+static bool get_text(const struct python *p, uint64_t object, char text[CALL_TEXT_BYTES])
 {
     uint64_t length;
     uint32_t state;
@@ -401,7 +401,7 @@ static bool get_text(const struct python *p, uint64_t object, char text[PYTHON_T
         uint32_t c = 0;
         if (!peek(&p->memory, begin + i * width, &c, width))
             return false;
-        more = put_character(text + used, PYTHON_TEXT_BYTES - 1 - used, c ? c : '?');
+        more = put_character(text + used, CALL_TEXT_BYTES - 1 - used, c ? c : '?');
         used += more;
     }
     text[used] = 0;
@@ -432,10 +432,10 @@ static int find_line(const struct python *p, uint64_t code, uint64_t instruction
     return python_line((enum python_lines)p->release->lines, table, size, place, first);
 }
 
-bool python_name(const struct python *p, uint64_t *calls, struct python_call *call)
+bool python_name(const struct python *p, uint64_t *calls, struct runtime_call *call)
 {
     uint64_t code, text, instruction;
-    *call = (struct python_call){ "?", "", 0 };
+    *call = (struct runtime_call){ "?", "", 0 };
     if (!get(p, *calls, FRAME_CODE, &code))
         return false;
     code &= ~(uint64_t)CODE_TAGS;

@@ -6,14 +6,14 @@
 #ifndef RUNTIMES_PYTHON_H
 #define RUNTIMES_PYTHON_H
 
+#include "call.h"
+
 #include <snapwalk/frame.h>
 #include <snapwalk/image.h>
 #include <snapwalk/memory.h>
 
 #include <stdbool.h>
 #include <stddef.h>
-
-enum { PYTHON_TEXT_BYTES = 512, PYTHON_CALLS_MOST = 1000 };
 
 struct python;
 
@@ -43,12 +43,7 @@ struct python_walk {
 uint64_t python_identify(const struct python *python, uint64_t tid, const struct sw_frame *frame, uint64_t caller_sp,
                          struct python_walk *walk, uint64_t *calls);
 
-struct python_call {
-    char function[PYTHON_TEXT_BYTES], file[PYTHON_TEXT_BYTES];
-    int line;
-};
-
 /* Names a call and goes to its caller in the same frame. False: that was the last one. */
-bool python_name(const struct python *python, uint64_t *calls, struct python_call *call);
+bool python_name(const struct python *python, uint64_t *calls, struct runtime_call *call);
 
 #endif

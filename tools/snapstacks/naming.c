@@ -11,6 +11,7 @@
 #include "runtimes/javascript.h"
 #include "runtimes/mono.h"
 #include "runtimes/python.h"
+#include "runtimes/ruby.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -111,17 +112,22 @@ static bool name_mono(const struct naming *n, const struct sw_frame *frame, stru
     return true;
 }
 
-/* Calls of Python, innermost first, that share one frame of the interpreter. */
-static bool name_python(const struct naming *n, uint64_t calls, struct place *place)
+static bool name_call(const struct runtime *runtime, uint64_t *calls, struct runtime_call *call)
 {
-    struct python_call call;
-    struct line lines[PYTHON_CALLS_MOST];
+    return runtime->ruby ? ruby_name(runtime->ruby, calls, call) : python_name(runtime->python, calls, call);
+}
+
+/* Calls of Python or Ruby, innermost first, that share one frame of the interpreter. */
+static bool name_calls(const struct naming *n, uint64_t calls, struct place *place)
+{
+    struct runtime_call call;
+    struct line lines[CALLS_MOST];
     size_t count = 0;
     bool has_more = true;
-    if (!n->target->runtime.python || !place->identity)
+    if ((!n->target->runtime.python && !n->target->runtime.ruby) || !place->identity)
         return false;
-    while (has_more && count < PYTHON_CALLS_MOST) {
-        has_more = python_name(n->target->runtime.python, &calls, &call);
+    while (has_more && count < CALLS_MOST) {
+        has_more = name_call(&n->target->runtime, &calls, &call);
         lines[count++] =
             (struct line){ names_keep(n->names, call.function), names_keep(n->names, call.file), call.line };
     }
@@ -229,7 +235,7 @@ struct place *naming_place(const struct naming *n, const struct sw_frame *frame,
         .lookup = frame->lookup, .identity = runs->identity, .module = "", .function = "", .is_exact = frame->exact
     };
     if (!name_managed(n, frame, place) && !name_java(n, frame, place) && !name_script(n, place) &&
-        !name_python(n, runs->at, place) && !name_mapped(n, frame, place) && !name_mono(n, frame, place))
+        !name_calls(n, runs->at, place) && !name_mapped(n, frame, place) && !name_mono(n, frame, place))
         name_native(n, frame, place);
     return place;
 }

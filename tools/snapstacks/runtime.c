@@ -41,6 +41,8 @@ static void open_other(struct runtime *runtime, struct sw_images *images, const 
         status = v8_open(images, memory, &runtime->v8);
     if (runtime->kind == SW_RUNTIME_PYTHON)
         status = python_open(images, memory, &runtime->python);
+    if (runtime->kind == SW_RUNTIME_RUBY)
+        status = ruby_open(images, memory, &runtime->ruby);
     if (runtime->kind == SW_RUNTIME_HOTSPOT)
         status = hotspot_open(images, memory, &runtime->hotspot);
     if (runtime->kind == SW_RUNTIME_MONO)
@@ -71,6 +73,7 @@ void runtime_close(struct runtime *runtime)
     hotspot_close(runtime->hotspot);
     v8_close(runtime->v8);
     python_close(runtime->python);
+    ruby_close(runtime->ruby);
     mono_close(runtime->mono);
 }
 
@@ -122,6 +125,10 @@ struct runtime_frame runtime_identify(const struct runtime *runtime, struct runt
     if (runtime->python) {
         const uint64_t tid = walk->python.has_begun ? 0 : inner_tid(runtime->pid, walk->tid);
         function = python_identify(runtime->python, tid, frame, caller_sp, &walk->python, &at);
+        return (struct runtime_frame){ function, at, function ? RUNTIME_INTERPRETED : RUNTIME_CODE };
+    }
+    if (runtime->ruby) {
+        function = ruby_identify(runtime->ruby, frame, &walk->ruby, &at);
         return (struct runtime_frame){ function, at, function ? RUNTIME_INTERPRETED : RUNTIME_CODE };
     }
     if (runtime->v8) {

@@ -3,6 +3,7 @@
 #define SNAPSTACKS_RUNTIME_H
 
 #include "runtimes/python.h"
+#include "runtimes/ruby.h"
 
 #include <snapwalk/clr_names.h>
 #include <snapwalk/core.h>
@@ -12,7 +13,7 @@
 #include <snapwalk/process.h>
 #include <snapwalk/runtime_kind.h>
 
-/* names, hotspot, v8, python, mono: read the memory of such a runtime; or null. */
+/* names, hotspot, v8, python, ruby, mono: read the memory of such a runtime; or null. */
 struct runtime {
     enum sw_runtime_kind kind;
     int pid; /* 0: a core */
@@ -20,6 +21,7 @@ struct runtime {
     struct hotspot *hotspot;
     struct v8 *v8;
     struct python *python;
+    struct ruby *ruby;
     struct mono *mono;
     struct sw_code_finder finder;
     const struct sw_perfmap *perfmap; /* what is asked where the structures are not known; or null */
@@ -57,6 +59,7 @@ struct runtime_frame {
 struct runtime_walk {
     uint64_t tid;
     struct python_walk python;
+    struct ruby_walk ruby;
 };
 
 /* caller_sp: the stack pointer of the frame's caller; UINT64_MAX where there is none. */

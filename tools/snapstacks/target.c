@@ -176,8 +176,8 @@ static size_t read_target(void *arg, uint64_t address, void *to, size_t size)
  */
 static enum sw_status add_images(struct target *t, enum sw_runtime_kind kind, bool saves)
 {
-    const bool is_by_symbols =
-        kind == SW_RUNTIME_HOTSPOT || kind == SW_RUNTIME_V8 || kind == SW_RUNTIME_PYTHON || kind == SW_RUNTIME_MONO;
+    const bool is_by_symbols = kind == SW_RUNTIME_HOTSPOT || kind == SW_RUNTIME_V8 || kind == SW_RUNTIME_PYTHON ||
+                               kind == SW_RUNTIME_MONO || kind == SW_RUNTIME_RUBY;
     t->has_all_images = saves || is_by_symbols;
     return t->has_all_images ? sw_process_add_images(t->process, t->images)
                              : sw_process_add_captured_images(t->process, t->images);
@@ -266,11 +266,11 @@ bool target_again(struct target *t)
     return true;
 }
 
-/* Stacks of Go, Python's calls and V8's functions are on the heap, which changes as soon as the process runs on. */
+/* Stacks of Go, calls of Python and Ruby, V8's functions are on the heap, which changes when the process runs on. */
 bool target_is_to_hold(const struct target *t)
 {
-    return t->process &&
-           (t->goes_on_elsewhere || t->runtime.kind == SW_RUNTIME_GO || t->runtime.python || t->runtime.v8);
+    return t->process && (t->goes_on_elsewhere || t->runtime.kind == SW_RUNTIME_GO || t->runtime.python ||
+                          t->runtime.ruby || t->runtime.v8);
 }
 
 bool target_hold(struct target *t)
