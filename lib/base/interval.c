@@ -122,6 +122,8 @@ static void sort_by_digits(const struct sw_intervals *e, unsigned shift, bool (*
     count_digits(e, shift, ends);
     put_by_digit(e, shift, ends);
     for (size_t digit = 0, begin = 0; digit < DIGITS; begin = ends[digit++]) {
+        if (ends[digit] - begin < 2) /* most of them */
+            continue;
         const struct sw_intervals part = { row_at(e, begin), ends[digit] - begin, e->row_size };
         if (shift)
             sort_by_digits(&part, shift - DIGIT_BITS, is_before);

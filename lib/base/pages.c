@@ -25,10 +25,27 @@ static uint32_t fetch(struct sw_pages *pages, uint64_t page)
     return slot;
 }
 
+/* Nearly every read is of a few bytes of a page that is there. */
+static bool read_small(const struct sw_pages *pages, uint64_t address, void *to, size_t size)
+{
+    const uint64_t within = address & (pages->page_bytes - 1), page = address - within;
+    const uint32_t slot = slot_of(pages, page);
+    if (pages->tags[slot] != page + 1 || within + size > pages->sizes[slot] || size > pages->page_bytes)
+        return false;
+    const uint8_t *from = pages->bytes + (size_t)slot * pages->page_bytes + within;
+    if (size == sizeof(uint64_t))
+        memcpy(to, from, sizeof(uint64_t));
+    else
+        memcpy(to, from, size);
+    return true;
+}
+
 size_t sw_pages_read(void *arg, uint64_t address, void *to, size_t size)
 {
     struct sw_pages *pages = arg;
     size_t done = 0;
+    if (read_small(pages, address, to, size))
+        return size;
     while (done < size && address + done >= address) {
         const uint64_t at = address + done, page = at & ~(uint64_t)(pages->page_bytes - 1);
         const size_t within = (size_t)(at - page);

@@ -33,7 +33,10 @@ static const uint32_t no_method = UINT32_MAX;
 /* Entry number `index` of section 102. */
 static const uint8_t *entry_at(const struct sw_clr_image *image, uint64_t index)
 {
-    return image->functions.bytes + sw_pe_entry_size(image->pe.machine) * index;
+    const uint32_t size = sw_pe_entry_size(image->pe.machine);
+    const uint8_t *entry = image->functions.bytes + size * index;
+    sw_store_want(image->pe.store, entry, size);
+    return entry;
 }
 
 /* The sections that a header lists: type, rva and size, u32 each. */
@@ -42,19 +45,29 @@ struct sections {
     struct sw_bytes list;
 };
 
-/* A section's bytes; empty if the header does not list it. Sets *broken if the header lists bytes that do not exist. */
-static struct sw_bytes section(const struct sections *s, uint32_t type, bool *broken)
+/*
+ * A section's bytes; empty if the header does not list it. Sets *broken if the header lists bytes that do not exist.
+ * place: where they are, without asking a store for them.
+ */
+static struct sw_bytes place(const struct sections *s, uint32_t type, bool *broken)
 {
     for (uint64_t at = 0; at + SECTION_SIZE <= s->list.size; at += SECTION_SIZE) {
         const uint8_t *entry = s->list.bytes + at;
         const uint32_t size = sw_load32(entry + 8);
         if (sw_load32(entry) != type || size == 0)
             continue;
-        const struct sw_bytes bytes = sw_pe_at(s->pe, sw_load32(entry + 4), size);
+        const struct sw_bytes bytes = sw_pe_place(s->pe, sw_load32(entry + 4), size);
         *broken = *broken || bytes.size == 0;
         return bytes;
     }
     return (struct sw_bytes){ 0 };
+}
+
+static struct sw_bytes section(const struct sections *s, uint32_t type, bool *broken)
+{
+    const struct sw_bytes bytes = place(s, type, broken);
+    sw_pe_want(s->pe, bytes, bytes.size);
+    return bytes;
 }
 
 /*
@@ -270,7 +283,7 @@ static enum sw_status open_image(const struct sw_pe *pe, const struct sw_alloc *
         status = read_header(pe, header, &sections);
     if (status)
         return status;
-    image->functions = section(&sections, SECTION_FUNCTIONS, &broken);
+    image->functions = place(&sections, SECTION_FUNCTIONS, &broken);
     image->cold = section(&sections, SECTION_COLD, &broken);
     if (broken)
         return SW_E_MALFORMED;

@@ -23,14 +23,28 @@ bool sw_clr_json_take(struct sw_clr_json *t, char wanted)
     return true;
 }
 
+/* Where a string ends that goes on at `at`: at a quote with no backslash before it, or the end. */
+static const char *end_of_string(const char *at, const char *end)
+{
+    const char *quote = NULL;
+    while (at < end) {
+        if (!quote || quote < at)
+            quote = memchr(at, '"', (size_t)(end - at));
+        const char *until = quote ? quote : end, *escape = memchr(at, '\\', (size_t)(until - at));
+        if (!escape)
+            return until;
+        at = end - escape > 1 ? escape + 2 : end;
+    }
+    return end;
+}
+
 struct sw_clr_json sw_clr_json_string(struct sw_clr_json *t)
 {
     struct sw_clr_json inner = { t->end, t->end };
     if (!sw_clr_json_take(t, '"'))
         return inner;
     inner.at = t->at;
-    while (t->at < t->end && *t->at != '"')
-        t->at += *t->at == '\\' && t->end - t->at > 1 ? 2 : 1;
+    t->at = end_of_string(t->at, t->end);
     inner.end = t->at;
     t->at += t->at < t->end;
     return inner;

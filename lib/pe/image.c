@@ -102,7 +102,7 @@ static size_t get(void *pe, uint32_t rva, void *to, size_t size)
 static bool find(void *pe, uint32_t rva, struct sw_pe_function *function)
 {
     const struct sw_pe *image = pe;
-    return sw_pe_find(image, sw_pe_at(image, image->pdata_rva, image->pdata_size), rva, function, NULL) == SW_OK;
+    return sw_pe_find(image, sw_pe_place(image, image->pdata_rva, image->pdata_size), rva, function, NULL) == SW_OK;
 }
 
 struct sw_pe_reader sw_pe_reader_of(const struct sw_pe *pe)
@@ -127,6 +127,7 @@ enum sw_status sw_pe_find(const struct sw_pe *pe, struct sw_bytes table, uint32_
     uint64_t low = 0, high = table.size / size;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
+        sw_store_want(pe->store, table.bytes + size * middle, size);
         if (rva < sw_load32(table.bytes + size * middle))
             high = middle;
         else
@@ -170,6 +171,7 @@ static void want_unwind(const struct sw_pe *pe, struct sw_bytes table)
     enum { LONGEST = 4096 }; /* of one record, ample */
     const uint32_t size = sw_pe_entry_size(pe->machine);
     uint32_t low = UINT32_MAX, high = 0;
+    sw_pe_want(pe, table, table.size);
     for (uint64_t at = 0; at + size <= table.size; at += size) {
         const uint32_t rva = sw_load32(table.bytes + at + size - 4);
         if (pe->machine == SW_MACHINE_ARM64 && (rva & 3) != 0)

@@ -156,10 +156,15 @@ struct sw_bytes sw_pe_rest(const struct sw_pe *pe, uint32_t rva)
     return rest;
 }
 
-struct sw_bytes sw_pe_at(const struct sw_pe *pe, uint32_t rva, uint32_t size)
+struct sw_bytes sw_pe_place(const struct sw_pe *pe, uint32_t rva, uint32_t size)
 {
     const struct sw_bytes rest = sw_pe_rest(pe, rva);
-    const struct sw_bytes part = rest.size ? sw_bytes_part(rest, 0, size) : (struct sw_bytes){ 0 };
+    return rest.size ? sw_bytes_part(rest, 0, size) : (struct sw_bytes){ 0 };
+}
+
+struct sw_bytes sw_pe_at(const struct sw_pe *pe, uint32_t rva, uint32_t size)
+{
+    const struct sw_bytes part = sw_pe_place(pe, rva, size);
     sw_pe_want(pe, part, size);
     return part;
 }

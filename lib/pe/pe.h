@@ -47,11 +47,13 @@ SW_NODISCARD enum sw_status sw_pe_open(struct sw_bytes bytes, bool mapped, struc
 SW_NODISCARD enum sw_status sw_pe_open_stored(struct sw_bytes bytes, const struct sw_store *store, struct sw_pe *pe);
 
 /*
- * at: `size` bytes at an RVA; empty unless they all lie in one section or in the header. rest: all bytes from there to
+ * at: `size` bytes at an RVA; empty unless they all lie in one section or in the header. place: where they are, without
+ * asking a store for them; sw_pe_find asks for entries of a table. rest: all bytes from there to
  * the end of that section, of which a store has only those that sw_pe_at or sw_pe_want asked for. Signals  Safe; at
  * most 96 sections are searched.
  */
 struct sw_bytes sw_pe_at(const struct sw_pe *pe, uint32_t rva, uint32_t size);
+struct sw_bytes sw_pe_place(const struct sw_pe *pe, uint32_t rva, uint32_t size);
 struct sw_bytes sw_pe_rest(const struct sw_pe *pe, uint32_t rva);
 
 /* Asks the store for bytes of the image. */

@@ -23,7 +23,8 @@ struct sw_image_original;
  *
  * beside         The table that cfi.beside points to, if it does.
  * cfi, sframe, pe, clr  Valid where has_ says so. clr: a PE image with ReadyToRun code; pe: any PE image.
- * exceptions     Of a PE image: its exception directory, where exceptions_status is SW_OK (see sw_pe_exceptions).
+ * exceptions     Of a PE image: its exception directory, where exceptions_status is SW_OK (see sw_pe_exceptions). Not
+ *                looked for with has_clr: it is the table of clr.
  * start          Where the program begins, in an image that is one; else 0.
  * code_begin, code_end  Of an ELF image: around its executable segments.
  * code           In this process: the code of an image that is never unmapped, where it is; else empty.

@@ -39,12 +39,10 @@ struct sw_jitdump {
     enum sw_status end; /* not SW_OK: nothing more is read, and why */
     bool has_header;
     bool is_closed;
-    struct buffer pending;
     uint32_t record_size;
     uint32_t behind;
     uint32_t pass;
-    struct buffer frames; /* of the function whose record comes next */
-    struct code *codes;   /* ascending, disjoint */
+    struct code *codes; /* ascending, disjoint */
     size_t count, room;
     size_t added;      /* images, also those that are gone */
     size_t framed;     /* bytes of their frames */
@@ -52,6 +50,8 @@ struct sw_jitdump {
     uint64_t inode;    /* of the file that it counts in; 0: of none */
     uint64_t records;
     uint64_t bad_records;
+    struct buffer pending;
+    struct buffer frames; /* of the function whose record comes next */
 };
 
 /* Where the records go. */
@@ -74,7 +74,8 @@ enum sw_status sw_jitdump_create(const struct sw_alloc *alloc, struct sw_perfmap
     struct sw_jitdump *made = from.get(from.arg, sizeof *made);
     if (!made)
         return SW_E_NO_MEMORY;
-    memset(made, 0, sizeof *made);
+    memset(made, 0, offsetof(struct sw_jitdump, pending)); /* of large buffers only the sizes */
+    made->pending.size = made->frames.size = 0;
     made->alloc = from;
     made->perfmap = perfmap;
     *jitdump = made;

@@ -107,6 +107,8 @@ enum sw_status sw_open_exceptions(struct sw_images *images, struct sw_image_entr
 {
     (void)images, (void)section, (void)sections;
     entry->has_pe = true;
-    entry->exceptions_status = sw_pe_exceptions(&entry->pe, &entry->exceptions);
+    entry->exceptions_status = SW_E_NOT_FOUND;
+    if (!entry->has_clr)
+        entry->exceptions_status = sw_pe_exceptions(&entry->pe, &entry->exceptions);
     return SW_OK;
 }

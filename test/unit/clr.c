@@ -317,6 +317,51 @@ static void assert_methods(const struct sw_clr_image *image)
     }
 }
 
+/* A file of which not a byte is there that nobody wanted. */
+struct partial {
+    const struct bin *whole;
+    struct bin bytes;
+};
+
+static void want_part(void *arg, uint64_t offset, uint64_t size)
+{
+    struct partial *partial = arg;
+    for (uint64_t at = offset; at < IMAGE_BYTES && at - offset < size; at++)
+        partial->bytes.bytes[at] = partial->whole->bytes[at];
+}
+
+static void assert_rules_are_the_same(const struct sw_clr_image *a, const struct sw_clr_image *b)
+{
+    struct sw_rule rules[2];
+    for (uint32_t at = 0; at < 6 * 16; at++) {
+        memset(rules, 0, sizeof rules);
+        const enum sw_status status = sw_clr_image_rule(a, image_base + CODE + at, true, &rules[0]);
+        assert_int_equal(sw_clr_image_rule(b, image_base + CODE + at, true, &rules[1]), status);
+        assert_memory_equal(&rules[0], &rules[1], sizeof rules[0]);
+    }
+}
+
+static void a_stored_image_answers_and_reads_no_table_before(void **state)
+{
+    const struct bin images[] = { make_image(), make_arm64_image() };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(images); i++) {
+        struct partial partial = { .whole = &images[i] };
+        const struct sw_store store = { partial.bytes.bytes, want_part, &partial };
+        struct sw_clr_image whole, stored;
+        struct sw_pe pe;
+        assert_int_equal(open_bytes(images[i].bytes, IMAGE_BYTES, false, &whole), SW_OK);
+        assert_int_equal(
+            sw_pe_open_stored((struct sw_bytes){ partial.bytes.bytes, IMAGE_BYTES, image_base }, &store, &pe), SW_OK);
+        assert_int_equal(sw_clr_image_open(&pe, &counting, &stored), SW_OK);
+        assert_int_equal(sw_load32(at_rva(&partial.bytes, FUNCTIONS)), 0);
+        assert_methods(&stored);
+        assert_rules_are_the_same(&whole, &stored);
+        sw_clr_image_close(&whole);
+        sw_clr_image_close(&stored);
+    }
+}
+
 static void funclets_and_cold_parts_fold_into_their_method(void **state)
 {
     (void)state;
@@ -1254,6 +1299,7 @@ int main(void)
         cmocka_unit_test(a_header_that_was_read_before_says_the_same),
         cmocka_unit_test(a_header_is_read_once_until_its_code_goes),
         cmocka_unit_test(jit_rule_needs_no_more_than_it_says),
+        cmocka_unit_test(a_stored_image_answers_and_reads_no_table_before),
         cmocka_unit_test(funclets_and_cold_parts_fold_into_their_method),
         cmocka_unit_test(functions_of_an_arm64_image_fold_alike),
         cmocka_unit_test(arm64_image_has_a_rule_at_every_instruction),

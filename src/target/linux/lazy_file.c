@@ -28,7 +28,7 @@ static void set_loaded(struct sw_lazy_file *file, uint64_t block)
 /* Blocks up to one that is not read. */
 static void load(struct sw_lazy_file *file, uint64_t block, uint64_t until)
 {
-    const uint64_t begin = block * file->block, all = until * file->block, end = all < file->size ? all : file->size;
+    const uint64_t begin = block << file->shift, all = until << file->shift, end = all < file->size ? all : file->size;
     sw_elf_populate(file->bytes + begin, end - begin);
     (void)sw_os_read_part(file->fd, begin, file->bytes + begin, end - begin);
 }
@@ -40,12 +40,12 @@ struct extent {
 
 static struct extent next_data(const struct sw_lazy_file *file, uint64_t block)
 {
-    const off_t data = lseek(file->fd, (off_t)(block * file->block), SEEK_DATA);
+    const off_t data = lseek(file->fd, (off_t)(block << file->shift), SEEK_DATA);
     if (data < 0)
         return (struct extent){ errno == ENXIO ? UINT64_MAX : block, UINT64_MAX };
     const off_t hole = lseek(file->fd, data, SEEK_HOLE);
-    return (struct extent){ (uint64_t)data / file->block,
-                            hole > data ? ((uint64_t)hole - 1) / file->block + 1 : UINT64_MAX };
+    return (struct extent){ (uint64_t)data >> file->shift,
+                            hole > data ? (((uint64_t)hole - 1) >> file->shift) + 1 : UINT64_MAX };
 }
 
 void sw_lazy_file_want(struct sw_lazy_file *file, uint64_t offset, uint64_t size)
@@ -53,10 +53,10 @@ void sw_lazy_file_want(struct sw_lazy_file *file, uint64_t offset, uint64_t size
     const int before = errno;
     if (offset >= file->size || size == 0)
         return;
-    const uint64_t end = ((size < file->size - offset ? offset + size : file->size) - 1) / file->block + 1;
-    const bool is_small = (end - offset / file->block) * file->block <= SMALL;
-    struct extent data = { 0, is_small ? UINT64_MAX : 0 };
-    for (uint64_t until, block = offset / file->block; block < end; block = until) {
+    const uint64_t end = (((size < file->size - offset ? offset + size : file->size) - 1) >> file->shift) + 1;
+    const uint64_t begin = offset >> file->shift;
+    struct extent data = { 0, (end - begin) << file->shift <= SMALL ? UINT64_MAX : 0 };
+    for (uint64_t until, block = begin; block < end; block = until) {
         until = block + 1;
         if (is_loaded(file, block))
             continue;
@@ -87,7 +87,7 @@ static enum sw_status make_room(struct sw_lazy_file *file)
     if (st.st_size <= 0)
         return SW_E_TRUNCATED;
     file->size = (uint64_t)st.st_size;
-    file->loaded_bytes = (size_t)((file->size - 1) / file->block / 64 + 1) * sizeof *file->loaded;
+    file->loaded_bytes = (size_t)(((file->size - 1) >> file->shift) / 64 + 1) * sizeof *file->loaded;
     file->loaded = file->alloc.get(file->alloc.arg, file->loaded_bytes);
     if (!file->loaded)
         return SW_E_NO_MEMORY;
@@ -109,7 +109,9 @@ enum sw_status sw_lazy_file_open(const struct sw_alloc *alloc, int fd, size_t bl
         close(fd);
         return SW_E_NO_MEMORY;
     }
-    *file = (struct sw_lazy_file){ .alloc = *alloc, .fd = fd, .block = block };
+    *file = (struct sw_lazy_file){ .alloc = *alloc, .fd = fd };
+    while (block >> file->shift > 1)
+        file->shift++;
     const enum sw_status status = make_room(file);
     if (status == SW_OK)
         *out = file;

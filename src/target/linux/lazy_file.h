@@ -11,11 +11,11 @@
 
 #include <stdatomic.h>
 
-/* bytes: zeros where nothing was wanted yet. store: for readers of them. loaded: a bit a block. */
+/* bytes: zeros where nothing was wanted yet. store: for readers of them. loaded: a bit a block, 1 << shift bytes. */
 struct sw_lazy_file {
     struct sw_alloc alloc;
     int fd;
-    size_t block;
+    unsigned shift;
     uint8_t *bytes;
     uint64_t size;
     struct sw_store store;
@@ -24,7 +24,8 @@ struct sw_lazy_file {
 };
 
 /*
- * Takes over an open file, to be read in blocks of that many bytes, until close; where it fails it closes it.
+ * Takes over an open file, to be read in blocks of that many bytes, a power of two, until close. Where it fails it
+ * closes it.
  *
  * Returns  SW_OK; SW_E_OS; SW_E_NO_MEMORY; SW_E_UNSUPPORTED (not a regular file); SW_E_TRUNCATED (empty).
  */

@@ -202,8 +202,8 @@ static enum sw_status parse_maps(struct sw_process *process)
 {
     const struct sw_os_text *text = &process->maps_text;
     size_t lines = 1;
-    for (size_t i = 0; i < text->size; i++)
-        lines += text->bytes[i] == '\n';
+    for (const char *at = text->bytes, *end = at + text->size; (at = memchr(at, '\n', (size_t)(end - at))); at++)
+        lines++;
     process->maps = process->alloc.get(process->alloc.arg, lines * sizeof *process->maps);
     if (!process->maps)
         return SW_E_NO_MEMORY;
