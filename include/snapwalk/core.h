@@ -38,6 +38,15 @@ SW_API SW_NODISCARD enum sw_status sw_core_open_bytes(const struct sw_alloc *all
 SW_API void sw_core_close(struct sw_core *core);
 
 /*
+ * How many bytes a core lacks at its end: it was cut off as it was written or copied, by a full disk or a limit
+ * (ulimit -c). What lay there cannot be read, and walks end at it.
+ *
+ * Returns  0 for a whole one, and for NULL.
+ * Memory   Allocates nothing. Threads  Any. Signals  Safe.
+ */
+SW_API uint64_t sw_core_missing_bytes(const struct sw_core *core);
+
+/*
  * Describes the process of a core. What the core does not contain is 0 or empty.
  *
  * crashed  The thread whose signal caused the core: the first thread in the core, if it has a signal.

@@ -32,8 +32,8 @@ SW_API SW_NODISCARD enum sw_status sw_process_open(const struct sw_alloc *alloc,
 SW_API void sw_process_close(struct sw_process *process);
 
 /*
- * Why a call on a process returned SW_E_PERMISSION, as far as /proc tells, and as a sentence with what to do about it.
- * NONE: nothing is known to be in the way.
+ * Why a call on a process returned SW_E_PERMISSION or SW_E_UNSUPPORTED, as far as /proc tells, and as a sentence with
+ * what to do about it. NONE: nothing is known to be in the way. FILTER: nothing but a seccomp filter of this program.
  *
  * tracer   Receives the process that traces it, 0: none; may be null.
  *
@@ -46,6 +46,8 @@ enum sw_process_obstacle {
     SW_OBSTACLE_MORE_RIGHTS,
     SW_OBSTACLE_SCOPE,
     SW_OBSTACLE_POLICY,
+    SW_OBSTACLE_KERNEL,
+    SW_OBSTACLE_FILTER,
 };
 SW_API enum sw_process_obstacle sw_process_find_obstacle(int pid, int *tracer);
 SW_API const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle);

@@ -31,6 +31,7 @@ struct sw_core_headers {
     unsigned type;
     uint64_t entry;
     uint64_t table;
+    uint64_t table_end; /* as the header says it; count: of those that are there */
     uint64_t count;
 };
 
@@ -48,6 +49,9 @@ struct sw_core_header {
     uint64_t align;
 };
 bool sw_core_header(const struct sw_core_headers *headers, uint64_t number, struct sw_core_header *header);
+
+/* How many bytes that the headers speak of lie behind the end of the file. */
+uint64_t sw_core_missing(const struct sw_core_headers *headers);
 
 /* The bytes of a segment that the file holds: its first ones, at its address. Empty if it holds none. */
 struct sw_bytes sw_core_held(const struct sw_core_headers *headers, const struct sw_core_header *header);

@@ -43,6 +43,8 @@ enum sw_status sw_core_headers_read(struct sw_bytes file, struct sw_core_headers
     headers->machine = arch ? arch->machine : SW_MACHINE_NONE;
     if (memcmp(magic, ident, sizeof ident) != 0 || !arch || (count > 0 && size != PROGRAM_HEADER_BYTES))
         return SW_E_UNSUPPORTED;
+    if (!sw_add_u64(headers->table, count * PROGRAM_HEADER_BYTES, &headers->table_end))
+        headers->table_end = 0;
     const uint64_t room = headers->table < file.size ? (file.size - headers->table) / PROGRAM_HEADER_BYTES : 0;
     headers->count = count < room ? count : room;
     headers->count = headers->count < SW_CORE_HEADERS_MAX ? headers->count : SW_CORE_HEADERS_MAX;
@@ -64,6 +66,16 @@ bool sw_core_header(const struct sw_core_headers *headers, uint64_t number, stru
     header->size = sw_cursor_u(&c, 8);
     header->align = sw_cursor_u(&c, 8);
     return sw_cursor_ok(&c);
+}
+
+uint64_t sw_core_missing(const struct sw_core_headers *headers)
+{
+    struct sw_core_header header;
+    uint64_t end = headers->table_end, its;
+    for (uint64_t n = 0; sw_core_header(headers, n, &header); n++)
+        if (sw_add_u64(header.offset, header.file_size, &its) && header.file_size && its > end)
+            end = its;
+    return end > headers->file.size ? end - headers->file.size : 0;
 }
 
 struct sw_bytes sw_core_held(const struct sw_core_headers *headers, const struct sw_core_header *header)

@@ -161,6 +161,11 @@ void sw_core_close(struct sw_core *core)
     core->alloc.put(core->alloc.arg, core, sizeof *core);
 }
 
+uint64_t sw_core_missing_bytes(const struct sw_core *core)
+{
+    return core ? sw_core_missing(&core->headers) : 0;
+}
+
 bool sw_core_get_range(const struct sw_core *core, size_t number, struct sw_range *range, const char **name)
 {
     if (!core || !range || number >= core->range_array.count)

@@ -189,6 +189,11 @@ if command -v gcore >/dev/null 2>&1; then
     verdict $? "a word that is a file is a core: the frames of the living process"
     [ -s "$out/core.$pid" ] && [ ! -s "$out/said" ]
     verdict $? "nothing is said of data that it had mapped" "$out/said"
+    size=$(wc -c <"$out/core.$pid")
+    truncate -s $((size - 5000)) "$out/core.$pid"
+    ends 0 "a core that was cut off" "core\.$pid: cut off, [0-9]+ KB are missing at its end" "$tool" --core "$out/core.$pid"
+    truncate -s 500 "$out/core.$pid"
+    ends 5 "one that was cut off at its beginning" "core\.$pid: cut off before its threads$" "$tool" --core "$out/core.$pid"
     rm -f "$out/core.$pid"
 else
     echo "ok - a word that is a file is a core # SKIP no gcore command"
@@ -303,6 +308,13 @@ ends 2 "--sysroot without a core" "is for cores only" "$tool" --sysroot / "$toy"
 ends 3 "no process of that name" 'no process of this name is seen; `ps -e` lists them' "$tool" "nobody-is-called-so"
 ends 3 "no process of that id" 'there is no such process; it may have ended$' "$tool" 4194305
 ends 5 "a file that is no core" 'not a core file of x64 or ARM64$' "$tool" ./Makefile
+ends 5 "a word that is a file, where a process may be meant" '^snapstacks: Makefile: not a core file of x64 or ARM64; a process of that name is named by --pid Makefile$' \
+    "$tool" Makefile
+if [ -r /proc/2/stat ] && [ ! -s /proc/2/maps ]; then
+    ends 3 "a thread of the kernel" 'process 2: it is a thread of the kernel: it has no stack of a program$' "$tool" 2
+else
+    echo "ok - a thread of the kernel # SKIP none is seen here"
+fi
 ends 5 "a file that is not there" 'no such file$' "$tool" --core ./nothing
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null 2>&1 && setpriv --reuid=65534 --clear-groups test -x "$tool"; then
     ends 4 "a process of another user" "it is another user's: be that user" setpriv --reuid=65534 --clear-groups "$tool" "$toy"

@@ -595,6 +595,23 @@ static void ask_everything(const struct sw_alloc *alloc, const uint8_t *bytes, s
     close_all(core, images, NULL);
 }
 
+static void a_core_says_how_much_it_lacks(void **state)
+{
+    struct sw_core *core = NULL;
+    struct made *m = make(SW_MACHINE_X64);
+    (void)state;
+    made_core(m);
+    assert_int_equal(sw_core_missing_bytes(NULL), 0);
+    for (size_t lacks = 0; lacks < 3; lacks++) {
+        assert_int_equal(sw_core_open_bytes(NULL, m->bytes, m->size - lacks, &core), SW_OK);
+        assert_int_equal(sw_core_missing_bytes(core), lacks);
+        sw_core_close(core);
+    }
+    assert_int_equal(sw_core_open_bytes(NULL, m->bytes, 64, &core), SW_OK); /* not even headers of segments */
+    assert_true(sw_core_missing_bytes(core) >= 56);
+    sw_core_close(core);
+}
+
 /* At each length, from memory that ends there. */
 static void survives_truncation(struct made *m)
 {
@@ -868,6 +885,7 @@ int main(void)
         cmocka_unit_test(what_no_note_tells_the_dynamic_linker_lists),
         cmocka_unit_test(a_listed_file_with_its_dynamic_section_elsewhere_is_refused),
         cmocka_unit_test(a_core_and_its_files_are_opened_by_path),
+        cmocka_unit_test(a_core_says_how_much_it_lacks),
         cmocka_unit_test(a_core_may_end_anywhere),
         cmocka_unit_test(any_byte_of_headers_and_notes_may_lie),
         cmocka_unit_test(a_segment_that_overlaps_the_one_before_is_left_out),

@@ -16,7 +16,7 @@ static const struct {
     { SW_E_NO_MEMORY, EXIT_FAILED, "out of memory" },
     { SW_E_BUSY, EXIT_FAILED, "no thread could be stopped in time; try again" },
     { SW_E_ARGUMENT, EXIT_USAGE, "this is snapstacks itself; name another process" },
-    { SW_E_UNSUPPORTED, EXIT_NOT_THERE, "32-bit processes and threads of the kernel cannot be walked" },
+    { SW_E_UNSUPPORTED, EXIT_NOT_THERE, "a 32-bit process cannot be walked" },
 };
 
 void refuse_with(enum exit_code code, const char *what, const char *why)
@@ -47,6 +47,8 @@ void must_for(enum sw_status status, int pid, const char *what)
 {
     int tracer = 0;
     char why[512], who[40] = "";
+    if (status == SW_E_UNSUPPORTED && sw_process_find_obstacle(pid, NULL) == SW_OBSTACLE_KERNEL)
+        refuse_with(EXIT_NOT_THERE, what, sw_process_obstacle_text(SW_OBSTACLE_KERNEL));
     if (status != SW_E_PERMISSION) {
         must(status, what);
         return;

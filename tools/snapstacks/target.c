@@ -298,14 +298,36 @@ static void report_files(const struct sw_core *core)
             fprintf(stderr, "snapstacks: %s: no image: %s\n", file.path, sw_core_file_state_name(file.state));
 }
 
+/* A word that is a file is a core, also where a process was meant. */
+static void refuse_no_core(const char *path)
+{
+    static const char what[] = "not a core file of x64 or ARM64";
+    char why[512];
+    snprintf(why, sizeof why, "%s; a process of that name is named by --pid %s", what, path);
+    refuse_with(EXIT_NO_CORE, path, strchr(path, '/') ? what : why);
+}
+
 static void open_core_file(struct target *t, const char *path)
 {
     const enum sw_status status = sw_core_open(NULL, path, &t->core);
     if (status == SW_E_GONE)
         refuse_with(EXIT_NO_CORE, path, "no such file");
     if (status == SW_E_TRUNCATED || status == SW_E_MALFORMED || status == SW_E_UNSUPPORTED)
-        refuse_with(EXIT_NO_CORE, path, "not a core file of x64 or ARM64");
+        refuse_no_core(path);
     must(status, path);
+}
+
+/* The kernel writes threads first: of a core without one next to nothing is there. */
+static void report_missing(const struct sw_core *core, const char *path)
+{
+    const unsigned long long missing = sw_core_missing_bytes(core);
+    if (!sw_core_threads(core, NULL, 0))
+        refuse_with(EXIT_NO_CORE, path, missing ? "cut off before its threads" : "no thread is in it");
+    if (missing)
+        fprintf(stderr,
+                "snapstacks: %s: cut off, %llu KB are missing at its end, and stacks may end early: a full disk, or "
+                "ulimit -c\n",
+                path, (missing + 1023) / 1024);
 }
 
 void target_open_core(struct target *t, const char *path, const char *sysroot, bool saves)
@@ -316,6 +338,7 @@ void target_open_core(struct target *t, const char *path, const char *sysroot, b
     *t = (struct target){ 0 };
     create_parts(t);
     open_core_file(t, path);
+    report_missing(t->core, path);
     must(sw_core_describe(t->core, &info), path);
     t->pid = (int)info.pid;
     must(sw_core_add_images(t->core, &files, t->images), "images");

@@ -2,7 +2,8 @@
  * Why a process may not be looked at, told from what /proc says of it and of this process. Knows the kernel's rules;
  * refuses to try them out.
  *
- * Source: ptrace(2), "Ptrace access mode checking" and /proc/sys/kernel/yama/ptrace_scope; proc(5), /proc/pid/status.
+ * Source: ptrace(2), "Ptrace access mode checking" and /proc/sys/kernel/yama/ptrace_scope; proc(5), /proc/pid/status;
+ * seccomp(2).
  */
 #include "target/advice.h"
 #include "target/linux/process.h"
@@ -15,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TEXT_BYTES = 4096, CAP_SYS_PTRACE_BIT = 19, NOBODY = 3 };
+enum { TEXT_BYTES = 4096, CAP_SYS_PTRACE_BIT = 19, NOBODY = 3, FILTERED = 2 };
 
 /* Reads the start of a file as a string; empty: it cannot be read. */
 static void read_text(const char *path, char *text)
@@ -78,21 +79,25 @@ enum sw_process_obstacle sw_process_find_obstacle(int pid, int *tracer)
     const int traced_by = (int)number_in(its, "TracerPid", 10);
     const bool may_all = number_in(ours, "CapEff", 16) >> CAP_SYS_PTRACE_BIT & 1;
     const int limit = (int)strtol(scope, NULL, 10);
+    const bool is_filtered = number_in(ours, "Seccomp", 10) == FILTERED;
+    const enum sw_process_obstacle otherwise = is_filtered ? SW_OBSTACLE_FILTER : SW_OBSTACLE_NONE;
     if (tracer)
         *tracer = traced_by;
     if (!its[0])
         return SW_OBSTACLE_NONE;
+    if (sw_process_is_of_kernel(pid))
+        return SW_OBSTACLE_KERNEL;
     if (traced_by && traced_by != getpid())
         return SW_OBSTACLE_TRACED;
     if (limit >= NOBODY)
         return SW_OBSTACLE_POLICY;
     if (may_all)
-        return SW_OBSTACLE_NONE;
+        return otherwise;
     if (!is_all_of(its, geteuid()))
         return SW_OBSTACLE_OTHER_USER;
     if (!is_owned_by(path, geteuid()) || has_more_rights(its, ours))
         return SW_OBSTACLE_MORE_RIGHTS;
-    return limit ? SW_OBSTACLE_SCOPE : SW_OBSTACLE_NONE;
+    return limit ? SW_OBSTACLE_SCOPE : otherwise;
 }
 
 const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle)
@@ -106,6 +111,10 @@ const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle)
         [SW_OBSTACLE_SCOPE] = "kernel.yama.ptrace_scope lets a user look at own children only: have CAP_SYS_PTRACE "
                               "(root), or set it to 0",
         [SW_OBSTACLE_POLICY] = "kernel.yama.ptrace_scope is 3: nobody may until the system is started again",
+        [SW_OBSTACLE_KERNEL] = "it is a thread of the kernel: it has no stack of a program",
+        [SW_OBSTACLE_FILTER] =
+            "this program runs under a seccomp filter, which may forbid ptrace: start it elsewhere, as "
+            "on the container's host",
     };
     return (size_t)obstacle < sizeof texts / sizeof texts[0] ? texts[obstacle] : "?";
 }

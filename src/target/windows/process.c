@@ -187,6 +187,8 @@ const char *sw_process_obstacle_text(enum sw_process_obstacle obstacle)
              "SeDebugPrivilege enabled"),
         [SW_OBSTACLE_SCOPE] = "a policy lets users look at own children only",
         [SW_OBSTACLE_POLICY] = "a policy lets nobody look",
+        [SW_OBSTACLE_KERNEL] = "it is a thread of the kernel",
+        [SW_OBSTACLE_FILTER] = "a filter lets this program not look",
     };
     return (size_t)obstacle < sizeof texts / sizeof texts[0] ? texts[obstacle] : "?";
 }
