@@ -1,7 +1,8 @@
 /*
  * restless exec: becomes the same program anew each few milliseconds, with a thread beside the main one. restless fork:
  * has children all the time, which end at once. restless die: ends after some milliseconds. restless vfork: its child
- * stops it, so that it stands where the system call returns to vfork.
+ * stops it, so that it stands where the system call returns to vfork. restless alone: the main thread ends, the other
+ * goes on.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -43,6 +44,8 @@ int main(int argc, char **argv)
         puts("ready");
         fflush(stdout);
     }
+    if (strcmp(argv[1], "alone") == 0)
+        pthread_exit(NULL);
     if (strcmp(argv[1], "vfork") == 0)
         return !came_back();
     if (strcmp(argv[1], "die") == 0)

@@ -55,7 +55,7 @@ ends 2 "--watch without seconds" 'must be a number of seconds' "$tool" --watch s
 
 # ---- a process that changes while it is looked at ----
 # Each look ends with stacks, or says that the process is gone; exec and fork find it alive behind that.
-"${CC:-gcc}" -O1 -pthread -o "$out/restless" test/snapstacks/restless.c || exit 1
+"${CC:-gcc}" -O1 -g -pthread -o "$out/restless" test/snapstacks/restless.c || exit 1
 for kind in exec fork; do
     start "$out/restless" $kind
     for look in 1 2 3 4 5 6 7 8; do
@@ -81,6 +81,15 @@ for look in 1 2 3 4 5 6 7 8; do
 done
 [ "$look" -eq 8 ]
 verdict $? "a process that ends meanwhile: stacks, or that it is gone"
+
+# A process whose main thread has ended, of which /proc/PID tells no more than its name.
+start "$out/restless" alone
+until_so grep -q '^State:.Z' "/proc/$pid/status"
+ends 0 "a process whose main thread has ended" "^process $pid \"restless\", 1 threads" "$tool" "$pid"
+"$tool" --version | grep -q 'with libdw' || echo restless.c: >>"$out/seen"
+grep -q 'restless\.c:' "$out/seen"
+verdict $? "its files are found all the same"
+kill -KILL "$pid"
 
 # A thread that is stopped as it comes back from vfork: the return address is in rdi, and sp is its caller's.
 start "$out/restless" vfork

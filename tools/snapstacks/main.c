@@ -70,7 +70,7 @@ static enum exit_code look(struct target *target, struct names *names, const str
     if (!o->all)
         stacks_group(&stacks);
     runtime_describe(&target->runtime, runtime, sizeof runtime);
-    target_thread_name(target, (uint64_t)target->pid, name);
+    target_thread_name(target, (uint64_t)target_live_thread(target), name);
     const struct report report = { .stacks = &stacks,
                                    .pid = (uint64_t)target->pid,
                                    .stopped_ns = target->process ? sw_process_stopped_ns(target->process) : 0,
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
     if (options.core)
         snprintf(root, sizeof root, "%s", options.sysroot ? options.sysroot : "");
     else
-        snprintf(root, sizeof root, "/proc/%d/root", target.pid);
+        snprintf(root, sizeof root, "/proc/%d/root", target_live_thread(&target));
     const struct sw_memory memory = target_memory(&target);
     const enum lines lines = options.no_lines ? LINES_NONE : options.all_lines ? LINES_ALL : LINES_OWN;
     target_program(&target, program);

@@ -457,6 +457,14 @@ void target_thread_name(const struct target *t, uint64_t tid, char name[THREAD_N
         snprintf(name, THREAD_NAME_BYTES, "?"); /* the thread has ended since */
 }
 
+int target_live_thread(const struct target *t)
+{
+    uint64_t tid = (uint64_t)t->pid;
+    if (t->process)
+        (void)sw_process_captured(t->process, &tid, 1);
+    return (int)tid;
+}
+
 void target_program(const struct target *t, char path[PATH_MAX])
 {
     char link[40];
@@ -468,7 +476,7 @@ void target_program(const struct target *t, char path[PATH_MAX])
         snprintf(path, PATH_MAX, "%s", is_known ? image.path : "");
         return;
     }
-    snprintf(link, sizeof link, "/proc/%d/exe", t->pid);
+    snprintf(link, sizeof link, "/proc/%d/exe", target_live_thread(t));
     const ssize_t length = readlink(link, path, PATH_MAX - 1);
     path[length > 0 ? length : 0] = 0;
 }
@@ -480,7 +488,7 @@ bool target_find_method(const struct target *t, uint64_t address, struct sw_rang
     if (!t->with_methods || sw_images_find(t->images, address, &image) != SW_OK)
         return false;
     if (sw_images_find(t->with_methods, address, &known) != SW_OK &&
-        (snprintf(path, sizeof path, "/proc/%d/root%s", t->pid, image.path) >= (int)sizeof path ||
+        (snprintf(path, sizeof path, "/proc/%d/root%s", target_live_thread(t), image.path) >= (int)sizeof path ||
          sw_images_add_file(t->with_methods, path, image.begin) != SW_OK))
         return false;
     return sw_images_find_method(t->with_methods, address, method) == SW_OK;

@@ -85,6 +85,9 @@ const char *target_range_name(const struct target *target, uint64_t address);
  */
 bool target_find_method(const struct target *target, uint64_t address, struct sw_range *method);
 
+/* A thread that has not ended, to ask /proc by: of a main thread that has, it tells neither root nor program. */
+int target_live_thread(const struct target *target);
+
 /* The path of the program, as the target has it; empty: not known. */
 void target_program(const struct target *target, char path[PATH_MAX]);
 
