@@ -46,14 +46,20 @@ static enum sw_core_file_state check_build_id(struct sw_core *core, uint64_t beg
     return memcmp(held, id.bytes, (size_t)id.size) == 0 ? SW_CORE_FILE_CHECKED : SW_CORE_FILE_OTHER;
 }
 
-/* Of a PE file what is behind its headers is not mapped with them: Wine fills their page up with zeros. */
+/*
+ * Of a PE file what is behind its headers is not mapped with them: Wine fills their page up with zeros. Of one that says
+ * that they end in front of what says so, nothing is known.
+ */
 static uint64_t size_of_headers(struct sw_bytes file)
 {
     enum { WHERE = 60, SIZE = 24 + 60 };
     if (!sw_begins_pe(file) || file.size < WHERE + sizeof(uint32_t))
         return UINT64_MAX;
-    const struct sw_bytes pe = sw_bytes_part(file, sw_load32(file.bytes + WHERE), SIZE + sizeof(uint32_t));
-    return pe.size < SIZE + sizeof(uint32_t) ? UINT64_MAX : sw_load32(pe.bytes + SIZE);
+    const uint64_t at = sw_load32(file.bytes + WHERE), least = at + SIZE + sizeof(uint32_t);
+    if (least > file.size)
+        return UINT64_MAX;
+    const uint32_t size = sw_load32(file.bytes + at + SIZE);
+    return size < least ? UINT64_MAX : size;
 }
 
 /* held: from the image's first byte on, which is at `begin`. */

@@ -401,7 +401,7 @@ static void a_pe_file_is_known_by_its_headers(void **state)
     } rows[] = {
         { 0x1ff, 0x80, 0x200, SW_CORE_FILE_OTHER },     { 0x200, 0x80, 0x200, SW_CORE_FILE_CHECKED },
         { 0x200, 0x80, 0x9000, SW_CORE_FILE_OTHER },    { 0x200, 0xfffffff0, 0x200, SW_CORE_FILE_OTHER },
-        { 0x1000, 0x80, 0x9000, SW_CORE_FILE_CHECKED },
+        { 0x1000, 0x80, 0x9000, SW_CORE_FILE_CHECKED }, { 0x1ff, 0x80, 0, SW_CORE_FILE_OTHER },
     };
     static struct shelf shelf;
     (void)state;
