@@ -96,10 +96,9 @@ enum sw_status sw_context_load(enum sw_context_form form, enum sw_machine machin
         return SW_E_TRUNCATED;
     const uint8_t *first = (const uint8_t *)record + layout->first;
     const unsigned count = sw_regs_count(machine);
-    struct sw_regs found = { .known = (UINT64_C(1) << count) - 1, .machine = machine };
+    *regs = (struct sw_regs){ .known = (UINT64_C(1) << count) - 1, .machine = machine };
     for (unsigned n = 0; n < count; n++)
-        found.r[n] = sw_load64(first + 8u * (layout->slot ? layout->slot[n] : n));
-    *regs = found;
+        regs->r[n] = sw_load64(first + 8u * (layout->slot ? layout->slot[n] : n));
     return SW_OK;
 }
 

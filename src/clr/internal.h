@@ -25,10 +25,10 @@ enum {
 
 /* Working memory of one call, and a stack for it in case the caller's is nearly used up. */
 struct sw_clr_workspace {
-    struct sw_scratch scratch;
     struct sw_scratch inner; /* of walks in native code that a transition record asks for */
     struct sw_walk walk;
     _Alignas(16) uint8_t stack[SW_CLR_STACK];
+    struct sw_scratch scratch; /* what each walk uses of it lies beside what it uses of the stack */
 };
 
 /*
@@ -37,10 +37,10 @@ struct sw_clr_workspace {
  * inside   The OS id of the calling thread; 0: free.
  * last     The thread that requested the last snapshot: its stack is in the walker's replay memory.
  * turns    How often it was given back.
+ * memo     Of its snapshots.
  * stack    What of the calling thread's stack may be loaded from directly, if that is what the call walks.
  * asked    What the system has last said may be loaded from, of the stack of the thread asked_by: all, up to its base,
  *          or less.
- * memo     Of its snapshots.
  */
 struct sw_clr_lease {
     _Atomic uint64_t inside;
@@ -48,13 +48,13 @@ struct sw_clr_lease {
     _Atomic uint64_t turns;
     struct sw_clr *clr;
     struct sw_clr_workspace *workspace;
+    struct sw_memo *memo;
+    struct sw_window stack;
     struct sw_walker walker;
     struct sw_engine engine;
     struct sw_inspector inspector;
-    struct sw_window stack;
     struct sw_window asked;
     uint64_t asked_by;
-    struct sw_memo *memo;
 };
 
 /*
@@ -91,9 +91,11 @@ struct sw_clr {
     struct sw_self_suspender *suspender_state;
     struct sw_suspender suspender;
     uint64_t (*loadable)(void *arg, uint64_t from, uint64_t end);
-    struct sw_code_finder finder;
-    struct sw_clr_layout layout;
+    _Atomic uint32_t limit;
+    _Atomic unsigned lease_count;
     _Atomic enum sw_status layout_status;
+    struct sw_clr_layout layout;
+    struct sw_code_finder finder;
     bool is_confirmed;
     USHORT version[3];
     struct sw_clr_loads loads;
@@ -114,7 +116,6 @@ struct sw_clr {
     _Atomic uint64_t sweep_from;
     atomic_bool is_sweeping;
     _Atomic uint32_t runtime;
-    _Atomic uint32_t limit;
     atomic_bool both_ends;
     _Atomic uint64_t refreshes;
     _Atomic uint64_t failures;
@@ -126,7 +127,6 @@ struct sw_clr {
         struct sw_analysis_cache *analysis_cache;
         uint64_t turns[SW_CLR_LEASES];
     } retired;
-    _Atomic unsigned lease_count;
     _Atomic unsigned thread_count;
     struct sw_clr_lease leases[SW_CLR_LEASES];
 };

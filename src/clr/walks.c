@@ -98,12 +98,11 @@ static enum sw_stop continue_walk(const struct sw_walker *walker, struct sw_scra
 }
 
 /* Of walks in handlers. A snapshot is made outside of them, and has no limit. */
-static struct sw_walker handler_walker(const struct sw_clr_lease *lease)
+static void set_walker(struct sw_walker *walker, const struct sw_clr_lease *lease)
 {
-    struct sw_walker walker = lease->walker;
-    walker.budget = SW_WALK_BUDGET_DEFAULT;
-    walker.max_frames = atomic_load(&lease->clr->limit);
-    return walker;
+    *walker = lease->walker;
+    walker->budget = SW_WALK_BUDGET_DEFAULT;
+    walker->max_frames = atomic_load(&lease->clr->limit);
 }
 
 /* Where the handler's thread was interrupted, and the walker for it. */
@@ -127,7 +126,7 @@ static struct sw_window executing(uint64_t pc)
 
 static bool open_interrupted(const struct request *request, struct interrupted *at)
 {
-    at->walker = handler_walker(request->lease);
+    set_walker(&at->walker, request->lease);
     if (sw_clr_host_registers(at->walker.machine, request->ucontext, &at->start) != SW_OK)
         return false;
     at->walker.code = executing(sw_regs_pc(&at->start));
@@ -234,8 +233,9 @@ static void seed_request(void *arg)
 {
     struct request *request = arg;
     struct sw_clr_lease *lease = request->lease;
-    struct sw_walker walker = handler_walker(lease);
+    struct sw_walker walker;
     struct sw_thread thread;
+    set_walker(&walker, lease);
     (void)declare_stack(&walker, lease, sw_regs_sp(request->start), (uint64_t)(uintptr_t)request, &thread);
     request->status = sw_walk_find_seed(&walker, &lease->workspace->scratch, request->start, request->seed, NULL);
 }

@@ -34,14 +34,6 @@ has() {
     verdict $? "$name" "$@"
 }
 
-# What handler.ld names is there still: a function that has another name now would lie apart again.
-sed -n 's/.*(\.text\.\([a-z0-9_]*\) .*/\1/p' tools/profiler/handler.ld |
-    while read -r name; do
-        grep -rqE "\\b$name\\(" --include='*.[ch]' lib src tools/profiler || echo "there is no function $name"
-    done >"$out/handler"
-[ ! -s "$out/handler" ]
-verdict $? "every function of handler.ld is in the sources" "$out/handler"
-
 if ! have_dotnet; then
     echo "ok - the profiler in .NET processes # SKIP no .NET SDK 10"
     exit $status

@@ -152,6 +152,8 @@ static void drain(void)
         if (!renewed)
             names_renew();
         renewed = true;
+        samples++;
+        cut += (sample.flags & SAMPLE_CUT) != 0;
         if (sample.kind < SAMPLE_KINDS && depth <= SAMPLE_DEPTH_MAX)
             add(&sample, frames, depth);
     }
@@ -173,13 +175,9 @@ void collect_unload(uint64_t function)
 /* What was collected so far; the next profile begins. NULL: no memory, and it goes on. */
 static struct sw_profile *take_profile(void)
 {
-    uint64_t taken, incomplete;
     drain();
     for (enum sample_kind kind = 0; kind < SAMPLE_KINDS; kind++)
         add_lost(kind);
-    sample_count(&taken, &incomplete);
-    samples += taken;
-    cut += incomplete;
     const uint64_t began = begun_ns;
     struct sw_profile *done = profile, *next = new_profile();
     if (!next)

@@ -12,9 +12,9 @@
 
 /* Positions count words from the beginning of time. A record begins with its word count, 0 until it is whole. */
 struct ring {
-    _Atomic uint64_t *words;
+    _Alignas(64) _Atomic uint64_t *words;
     uint64_t capacity; /* a power of two */
-    _Alignas(64) _Atomic uint64_t head;
+    _Atomic uint64_t head;
     _Alignas(64) _Atomic uint64_t tail;
 };
 

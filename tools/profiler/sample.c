@@ -12,71 +12,82 @@
 #include <sys/mman.h>
 #include <time.h>
 
+/* As many as bits in a word. */
 enum { SPACES = 64, FIXED_WORDS = offsetof(struct sample, text) / 8, MOST_WORDS = sizeof(struct sample) / 8 };
 
 _Static_assert(MOST_WORDS + SAMPLE_DEPTH_MAX < RING_RECORD_MAX, "the deepest sample fits");
 _Static_assert(sizeof(struct sample) % 8 == 0, "whole words");
 
 /* Frames of one walk. Few are ever used at once: the first free one is taken. */
-static struct space {
-    _Atomic bool taken;
+struct space {
     uint64_t frames[SAMPLE_DEPTH_MAX];
-} * spaces;
+};
+
+/*
+ * What each sample reads and writes, in one line of the processor's cache.
+ *
+ * taken  A bit for each space in use. So who has one is inside, which sample_stop waits for.
+ * asked  The reader to come, since it came last.
+ */
+static struct {
+    _Alignas(64) _Atomic uint64_t taken;
+    struct space *spaces;
+    struct sw_clr *walked;
+    _Atomic bool is_open;
+    _Atomic bool asked;
+} now;
 
 static struct ring ring;
-static struct sw_clr *walked;
-static _Atomic bool open_for_samples;
-static _Atomic unsigned inside;
-static _Atomic uint64_t taken, incomplete;
-static sem_t reader;       /* sem_post is safe in handlers */
-static _Atomic bool asked; /* the reader to come, since it came last */
+static sem_t reader; /* sem_post is safe in handlers */
 static struct {
     _Atomic uint64_t count, values[2];
 } lost[SAMPLE_KINDS];
 
 bool sample_open(struct sw_clr *clr, size_t bytes)
 {
-    void *memory =
-        mmap(NULL, SPACES * sizeof *spaces, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(NULL, SPACES * sizeof *now.spaces, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED || !ring_create(&ring, bytes))
         return false;
-    spaces = memory;
-    walked = clr;
+    now.spaces = memory;
+    now.walked = clr;
     sem_init(&reader, 0, 0);
     return true;
 }
 
 void sample_stop(void)
 {
-    atomic_store(&open_for_samples, false);
-    while (atomic_load(&inside))
+    atomic_store(&now.is_open, false);
+    while (atomic_load(&now.taken))
         sched_yield();
 }
 
 void sample_abandon(void)
 {
-    atomic_store(&open_for_samples, false);
+    atomic_store(&now.is_open, false);
 }
 
 void sample_resume(void)
 {
-    atomic_store(&open_for_samples, true);
+    atomic_store(&now.is_open, true);
 }
 
 void sample_close(void)
 {
     ring_destroy(&ring);
-    if (spaces)
-        munmap(spaces, SPACES * sizeof *spaces);
-    spaces = NULL;
+    if (now.spaces)
+        munmap(now.spaces, SPACES * sizeof *now.spaces);
+    now.spaces = NULL;
 }
 
-static struct space *take_space(void)
+/* The bit of a space, or 0: all are in use. */
+static uint64_t take_space(void)
 {
-    for (size_t i = 0; i < SPACES; i++)
-        if (!atomic_load_explicit(&spaces[i].taken, memory_order_relaxed) && !atomic_exchange(&spaces[i].taken, true))
-            return &spaces[i];
-    return NULL;
+    uint64_t before = atomic_load_explicit(&now.taken, memory_order_relaxed);
+    while (before != UINT64_MAX)
+        if (atomic_compare_exchange_weak(&now.taken, &before, before | (before + 1)))
+            return ~before & (before + 1);
+    return 0;
 }
 
 static bool is_root(enum sw_stop stop)
@@ -95,17 +106,15 @@ static bool write_sample(struct sample *sample, struct space *space, const void 
     uint64_t fixed[MOST_WORDS];
     const size_t words = fixed_words(sample->kind);
     enum sw_stop stop;
-    const size_t depth = sw_clr_addresses(walked, context, space->frames, SAMPLE_DEPTH_MAX, &stop);
+    const size_t depth = sw_clr_addresses(now.walked, context, space->frames, SAMPLE_DEPTH_MAX, &stop);
     if (stop == SW_STOP_BAD_START)
         return false;
     sample->flags |= stop == SW_STOP_NONE ? SAMPLE_DEEPER : is_root(stop) ? 0 : SAMPLE_CUT;
     memcpy(fixed, sample, words * sizeof fixed[0]);
     if (!ring_write(&ring, (const uint64_t *[]){ fixed, space->frames }, (size_t[]){ words, depth }))
         return false;
-    if (ring_used(&ring) > ring.capacity / 2 && !atomic_exchange_explicit(&asked, true, memory_order_relaxed))
+    if (ring_used(&ring) > ring.capacity / 2 && !atomic_exchange_explicit(&now.asked, true, memory_order_relaxed))
         sem_post(&reader);
-    if (sample->flags & SAMPLE_CUT)
-        atomic_fetch_add_explicit(&incomplete, 1, memory_order_relaxed);
     return true;
 }
 
@@ -116,7 +125,10 @@ static _Atomic uint64_t noted[NOTED_BITS / 64];
 
 static void note(uint64_t thread)
 {
-    atomic_fetch_or_explicit(&noted[thread % NOTED_BITS / 64], UINT64_C(1) << thread % 64, memory_order_relaxed);
+    _Atomic uint64_t *word = &noted[thread % NOTED_BITS / 64];
+    const uint64_t bit = UINT64_C(1) << thread % 64;
+    if (!(atomic_load_explicit(word, memory_order_relaxed) & bit))
+        atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
 }
 
 bool sample_was_taken(uint64_t thread)
@@ -133,20 +145,15 @@ static void lose(const struct sample *sample)
 
 void sample_take(struct sample *sample, const void *context)
 {
-    atomic_fetch_add(&inside, 1);
-    if (atomic_load(&open_for_samples)) {
-        struct space *space = take_space();
+    const uint64_t bit = take_space();
+    if (atomic_load(&now.is_open)) {
         sample->thread = threads_self();
         note(sample->thread);
-        const bool written = space && write_sample(sample, space, context);
-        if (written)
-            atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed);
-        else
+        if (!bit || !write_sample(sample, &now.spaces[__builtin_ctzll(bit)], context))
             lose(sample);
-        if (space)
-            atomic_store_explicit(&space->taken, false, memory_order_release);
     }
-    atomic_fetch_sub(&inside, 1);
+    if (bit)
+        atomic_fetch_and_explicit(&now.taken, ~bit, memory_order_release);
 }
 
 bool sample_read(struct sample *sample, const uint64_t **frames, size_t *depth)
@@ -172,7 +179,7 @@ bool sample_wait(uint64_t ns)
     until.tv_sec += (time_t)(ns / 1000000000);
     until.tv_nsec = (long)(ns % 1000000000);
     const bool woken = sem_timedwait(&reader, &until) == 0;
-    atomic_store(&asked, false);
+    atomic_store(&now.asked, false);
     return woken;
 }
 
@@ -186,10 +193,4 @@ uint64_t sample_lost(enum sample_kind kind, uint64_t values[2])
     for (size_t i = 0; i < 2; i++)
         values[i] = atomic_exchange(&lost[kind].values[i], 0);
     return atomic_exchange(&lost[kind].count, 0);
-}
-
-void sample_count(uint64_t *all, uint64_t *cut)
-{
-    *all = atomic_exchange(&taken, 0);
-    *cut = atomic_exchange(&incomplete, 0);
 }

@@ -57,7 +57,4 @@ void sample_wake(void);
 /* How many samples of a kind had no room since the last call, and the sums of their values. Threads: any. */
 uint64_t sample_lost(enum sample_kind kind, uint64_t values[2]);
 
-/* How many were taken since the last call, and how many of them did not reach the root. Threads: any. */
-void sample_count(uint64_t *all, uint64_t *cut);
-
 #endif
