@@ -47,8 +47,8 @@ static enum sw_core_file_state check_build_id(struct sw_core *core, uint64_t beg
 }
 
 /*
- * Of a PE file what is behind its headers is not mapped with them: Wine fills their page up with zeros. Of one that says
- * that they end in front of what says so, nothing is known.
+ * Of a PE file what is behind its headers is not mapped with them: Wine fills their page up with zeros. Of one that
+ * says that they end in front of what says so, nothing is known.
  */
 static uint64_t size_of_headers(struct sw_bytes file)
 {
