@@ -47,8 +47,8 @@ enum {
     TYPE_ARRAY = 7,
     TYPE_INTERNAL = 0x1a,
     INTERNAL_CODE = 7,
-    EMBEDDED = 1 << 13
-}; /* of an array; of a string that it is not */
+    EMBEDDED = 1 << 13 /* of an array; of a string that it is not */
+};
 enum { FLAG_FINISH = 0x20, FLAG_OF_C = 0x80 };
 enum { STACK_WORDS_MOST = 1 << 26, LINES_MOST = 1 << 24, EXECUTE_MOST = 1 << 16, NAME_BYTES = 64 };
 
