@@ -175,7 +175,7 @@ static HRESULT open_all(IUnknown *given, bool attaching)
         return E_FAIL;
     }
     atomic_store(&on, true);
-    signals_watch(events_runtime(info) >= SILENT_FROM);
+    signals_watch(events_runtime(info) >= SILENT_FROM ? (const void *)info->lpVtbl : NULL, !attaching);
     return S_OK;
 }
 

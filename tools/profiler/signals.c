@@ -47,18 +47,22 @@ static bool is_ours(const struct sigaction *action)
     return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == on_end;
 }
 
-/* Whether the handler is in the runtime's library: not that of a program that handles it by System.Native. */
-static bool is_runtimes(const struct sigaction *action)
+/*
+ * Whether the handler is the runtime's own. A program handles signals by System.Native, another library; but where all
+ * is one file, handlers in it are the runtime's only before the program runs.
+ */
+static bool is_runtimes(const struct sigaction *action, const void *runtime, bool is_starting)
 {
     static const char name[] = "/libcoreclr.so";
-    Dl_info about;
-    if (!(action->sa_flags & SA_SIGINFO) || !dladdr((void *)(uintptr_t)action->sa_sigaction, &about))
+    Dl_info its, ours;
+    if (!(action->sa_flags & SA_SIGINFO) || !dladdr((void *)(uintptr_t)action->sa_sigaction, &its) ||
+        !dladdr(runtime, &ours) || its.dli_fbase != ours.dli_fbase)
         return false;
-    const size_t length = strlen(about.dli_fname);
-    return length >= sizeof name - 1 && !strcmp(about.dli_fname + length - (sizeof name - 1), name);
+    const size_t length = strlen(its.dli_fname), end = sizeof name - 1;
+    return is_starting || (length >= end && !strcmp(its.dli_fname + length - end, name));
 }
 
-void signals_watch(bool runtime_is_silent)
+void signals_watch(const void *silent, bool is_starting)
 {
     const struct sigaction action = { .sa_handler = on_end, .sa_flags = SA_RESTART };
     struct sigaction old;
@@ -69,7 +73,7 @@ void signals_watch(bool runtime_is_silent)
         if (sigaction(numbers[i], NULL, &old) != 0 || is_ours(&old))
             continue;
         const bool is_default = !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL;
-        if (!is_default && !(runtime_is_silent && is_runtimes(&old)))
+        if (!is_default && !(silent && is_runtimes(&old, silent, is_starting)))
             continue;
         before[i] = old;
         (void)sigaction(numbers[i], &action, NULL);

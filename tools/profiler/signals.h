@@ -11,9 +11,10 @@
  * From now on those that have the default action are noted instead; until leave. What is ignored stays so, and what the
  * program handles is its own, also later. Not in a handler.
  *
- * runtime_is_silent  The runtime's own handlers tell profilers nothing, either.
+ * silent       An address in a runtime whose own handlers tell profilers nothing, either; null: they do.
+ * is_starting  Nothing of the program has run yet.
  */
-void signals_watch(bool runtime_is_silent);
+void signals_watch(const void *silent, bool is_starting);
 void signals_leave(void);
 
 /* 0, or the signal that the process is to end of. A second one ends it at once. */
