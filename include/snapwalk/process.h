@@ -227,8 +227,8 @@ SW_API SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process
 /*
  * Captures the threads that sleep in the kernel, without stopping the process: no system call of theirs is interrupted,
  * and nothing of it stands. Threads that run are left out, and so are those that woke up meanwhile
- * (sw_process_left_out); each captured one
- * is of a moment of its own. A thread in uninterruptible sleep is captured, too.
+ * (sw_process_left_out); each captured one is of a moment of its own. A thread in uninterruptible sleep is captured,
+ * too.
  *
  * Only pc, sp and, on x64, the arguments of the system call are known. A caller that is found by another register ends
  * the walk, unless a callee has saved it. A thread other than the main one counts as not on its own stack

@@ -30,6 +30,22 @@ else
     echo "ok - --pprof: go tool pprof counts the threads # SKIP no go command"
 fi
 
+# ---- a signal ----
+cat >"$out/struck.c" <<'END'
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+static __attribute__((noinline)) void handle(int number) { puts("ready"); fflush(stdout); pause(); (void)number; }
+__attribute__((noinline)) int work(volatile int *n) { for (;;) ++*n; }
+int main(void) { volatile int n = 0; signal(SIGALRM, handle); alarm(1); return work(&n); }
+END
+"${CC:-gcc}" -O1 -o "$out/struck" "$out/struck.c" && start "$out/struck"
+"$tool" --no-lines "$pid" >"$out/seen" 2>&1
+[ "$(grep -c -- '---- interrupted by a signal ----' "$out/seen")" -eq 1 ] &&
+    grep -A1 -- '---- interrupted by a signal ----' "$out/seen" | grep -qE '^  #[0-9]+ .* native  struck!work[+]0x'
+verdict $? "where a signal has interrupted code, a line says so, and only there"
+kill -KILL "$pid"
+
 # ---- samples ----
 ends 0 "--watch: processor time by function, its own and its callees'" '^ *9[0-9][.][0-9] % +9[0-9][.][0-9] % +int Toy[.]spin::frameless0\(int\)$' \
     "$tool" --watch 2 "$toy"

@@ -2,6 +2,8 @@
 #ifndef RUNTIMES_CALL_H
 #define RUNTIMES_CALL_H
 
+#include <stdint.h>
+
 enum { CALL_TEXT_BYTES = 512, CALLS_MOST = 1000 };
 
 /* Texts are empty, or "?", where they are not known; line: 0. */
@@ -9,5 +11,12 @@ struct runtime_call {
     char function[CALL_TEXT_BYTES], file[CALL_TEXT_BYTES];
     int line;
 };
+
+/* A number for calls, in their order: begin with 1, and add what tells each from others. */
+static inline uint64_t call_hash(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
 
 #endif

@@ -17,6 +17,7 @@
  */
 #include "go.h"
 
+#include "callsite.h"
 #include "peek.h"
 
 #include <string.h>
@@ -185,14 +186,6 @@ static bool enter_systemstack(const struct call *c, const struct match *m)
     return m->values[0] == m->values[3] && leave_systemstack(c, &behind);
 }
 
-/* Whether a call ends at a pc, as far as its bytes say: call, or call through a register. */
-static bool is_behind_call(const struct call *c, uint64_t pc)
-{
-    uint8_t code[5];
-    return peek(c->memory, pc - sizeof code, code, sizeof code) &&
-           (code[0] == 0xe8 || (code[3] == 0xff && code[4] >> 3 == 0x1a));
-}
-
 /* To where the gobuf says. A function that has not begun has its caller's address on the stack. */
 static bool enter_gogo(const struct call *c, const struct match *m)
 {
@@ -203,7 +196,7 @@ static bool enter_gogo(const struct call *c, const struct match *m)
         return false;
     if (!m->is_last && !load(c->memory, pc + GOBUF_PC, &pc))
         return false;
-    if (is_behind_call(c, pc))
+    if (is_behind_call(c->memory, pc))
         return go_on(c, pc, sp);
     return load(c->memory, sp, &pc) && go_on(c, pc, sp + 8);
 }

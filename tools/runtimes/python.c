@@ -278,12 +278,6 @@ static bool next_record(const struct python *p, struct python_walk *walk)
     return get(p, walk->record, RECORD_PREVIOUS, &current) && take_record(p, current, walk);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
 /* A number for these calls at these instructions. */
 static uint64_t hash_calls(const struct python *p, uint64_t call)
 {
@@ -292,7 +286,7 @@ static uint64_t hash_calls(const struct python *p, uint64_t call)
     do {
         if (!get(p, call, FRAME_CODE, &code) || !get(p, call, FRAME_INSTRUCTION, &instruction))
             return 0;
-        hash = mix(mix(hash, code), instruction);
+        hash = call_hash(call_hash(hash, code), instruction);
     } while (++i < CALLS_MOST && go_up(p, &call));
     return hash | 1;
 }

@@ -140,12 +140,6 @@ static bool executes(const struct ruby *r, const struct sw_frame *frame)
            sw_images_name(r->images, frame->lookup, name, sizeof name, &start) == SW_OK && start == r->execute;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
 /* A number for the calls from here to the one that the loop began with, which is the last. */
 static uint64_t hash_calls(const struct ruby *r, uint64_t control, uint64_t end, uint64_t *last)
 {
@@ -156,7 +150,7 @@ static uint64_t hash_calls(const struct ruby *r, uint64_t control, uint64_t end,
         if (!is_call(r, control, &finishes) || !get(r, control, CONTROL_CODE, &code) ||
             !get(r, control, CONTROL_PC, &pc))
             return 0;
-        hash = mix(mix(hash, code), pc);
+        hash = call_hash(call_hash(hash, code), pc);
     }
     return finishes ? hash | 1 : 0;
 }

@@ -5,50 +5,18 @@
  */
 #include "search.h"
 
+#include "runtimes/callsite.h"
+
 #include <snapwalk/names.h>
 
 #include <string.h>
 
-enum {
-    BYTES_MOST = 1 << 16,
-    WALKS_MOST = 64,
-    FRAMES_MOST = 4096,
-    PART_BYTES = 4096,
-    CALL_MOST = 7,
-    NAME_BYTES = 256,
-    CALLS_HELD = 9
-};
+enum { BYTES_MOST = 1 << 16, WALKS_MOST = 64, FRAMES_MOST = 4096, PART_BYTES = 4096, NAME_BYTES = 256, CALLS_HELD = 9 };
 
 static bool is_in_file(const struct sw_walker *walker, uint64_t address)
 {
     struct sw_image image;
     return sw_images_find(walker->images, address - 1, &image) == SW_OK;
-}
-
-/* FF /2 with these operand bytes takes so many in all; 0: it is no call. */
-static size_t indirect_call_size(uint8_t operand)
-{
-    const unsigned mode = operand >> 6, base = operand & 7;
-    if ((operand >> 3 & 7) != 2)
-        return 0;
-    if (mode == 3)
-        return 2;
-    const size_t displacement = mode == 1 ? 1 : mode == 2 || base == 5 ? 4 : 0;
-    return (base == 4 ? 3 : 2) + displacement;
-}
-
-/* Whether the instruction in front of an address is a call, as far as its bytes say. */
-static bool is_behind_call(const struct sw_walker *walker, uint64_t address)
-{
-    uint8_t code[CALL_MOST];
-    if (walker->memory.read(walker->memory.arg, address - CALL_MOST, code, sizeof code) != sizeof code)
-        return false;
-    if (code[CALL_MOST - 5] == 0xe8)
-        return true;
-    for (size_t size = 2; size <= CALL_MOST; size++)
-        if (code[CALL_MOST - size] == 0xff && indirect_call_size(code[CALL_MOST - size + 1]) == size)
-            return true;
-    return false;
 }
 
 static bool is_jit(const struct sw_walker *walker, const struct sw_frame *frame)
@@ -109,7 +77,7 @@ static bool is_borne_out(const struct sw_walker *walker, const struct sw_images 
             return false;
         callee = pc;
         if (count > 2 && is_jit(walker, &walk.frame))
-            return is_behind_call(walker, pc);
+            return is_behind_call(&walker->memory, pc);
     }
     return count > 1 && stop_is_root(walk.stop);
 }
@@ -137,7 +105,7 @@ bool search_caller(const struct sw_walker *walker, const struct sw_images *image
             got = walker->memory.read(walker->memory.arg, at, part, sizeof part) / 8;
         if (index >= got)
             return false;
-        if (!is_in_file(walker, part[index]) || !is_behind_call(walker, part[index]))
+        if (!is_in_file(walker, part[index]) || !is_behind_call(&walker->memory, part[index]))
             continue;
         walks++;
         *caller = regs_at(&last->regs, part[index], at + 8);

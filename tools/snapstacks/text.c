@@ -127,6 +127,10 @@ static void write_transition(const struct report *r, FILE *file, const struct fr
     if (caller->found_by == BY_SEARCH)
         paint_text(r, file, INK_WARN,
                    "       ---- found by a search: frames may be missing, or be of an earlier call ----\n");
+    if (caller->place->is_exact) {
+        paint_text(r, file, INK_DIM, "       ---- interrupted by a signal ----\n");
+        return;
+    }
     if (is_managed(callee) == is_managed(caller) || caller->kind == SW_KIND_STUB)
         return;
     paint_text(r, file, INK_DIM,
