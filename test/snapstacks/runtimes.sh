@@ -278,7 +278,7 @@ steps() {
 }
 if command -v go >/dev/null 2>&1; then
     "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -Iinclude -Itools/runtimes -o "$out/go_steps" test/snapstacks/go_steps.c \
-        tools/runtimes/go.c tools/runtimes/peek.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
+        tools/runtimes/go.c tools/runtimes/callsite.c tools/runtimes/peek.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
     verdict $? "go_steps.c compiles"
     steps "static"
     steps "position-independent" -buildmode=pie
