@@ -157,11 +157,10 @@ enum sw_status sw_pe_x64_pop_machine_frame(struct sw_pe_unwind *u, unsigned has_
     if (has_error_code)
         u->sp.off += 8;
     enum sw_status status = sw_pe_x64_save(u, SW_X64_RIP, u->sp);
-    struct sw_pe_offset sp = u->sp;
-    sp.off += 24;
-    if (status == SW_OK && (sp.off < INT32_MIN || sp.off > INT32_MAX))
+    const int64_t off = u->sp.off + 24;
+    if (status == SW_OK && !sw_fits_i32(off))
         status = SW_E_MALFORMED;
-    u->rule->r[SW_X64_RSP] = (struct sw_loc){ SW_LOC_AT_REG, sp.base, 0, (int32_t)sp.off };
+    u->rule->r[SW_X64_RSP] = (struct sw_loc){ SW_LOC_AT_REG, u->sp.base, 0, (int32_t)off };
     u->sp.off += 40;
     u->machine_frame = true;
     return status;
