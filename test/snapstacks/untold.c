@@ -26,9 +26,10 @@ void enter_untold(void (*call)(void), void *stack, void *code);
 __asm__(".text\n.globl enter_untold\n.type enter_untold, @function\nenter_untold:\n\tjmp *%rdx\n"
         ".size enter_untold, . - enter_untold\n");
 
+/* It calls nobody: behind a call that goes through a word in memory, as of write, anything may have been called. */
 __attribute__((noinline)) static int deepest(volatile char *room)
 {
-    return (int)write(-1, (const void *)room, 1);
+    return room[1] += 1;
 }
 
 /* Its return address lies where the code has its room. */
