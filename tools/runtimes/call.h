@@ -2,6 +2,9 @@
 #ifndef RUNTIMES_CALL_H
 #define RUNTIMES_CALL_H
 
+#include <snapwalk/image.h>
+
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { CALL_TEXT_BYTES = 512, CALLS_MOST = 1000 };
@@ -11,6 +14,9 @@ struct runtime_call {
     char function[CALL_TEXT_BYTES], file[CALL_TEXT_BYTES];
     int line;
 };
+
+/* Whether code at an address is of the function at `function`, by symbols; most: how long that is at most. */
+bool call_executes(const struct sw_images *images, uint64_t function, uint64_t most, uint64_t lookup);
 
 /* A number for calls, in their order: begin with 1, and add what tells each from others. */
 static inline uint64_t call_hash(uint64_t hash, uint64_t value)

@@ -306,14 +306,6 @@ static uint64_t identify_record(const struct python *p, const struct sw_frame *f
 
 /* ---- calls that are objects ---- */
 
-static bool evaluates(const struct python *p, const struct sw_frame *frame)
-{
-    char name[CALL_TEXT_BYTES];
-    uint64_t start;
-    return frame->lookup - p->evaluate < EVALUATE_MOST &&
-           sw_images_name(p->images, frame->lookup, name, sizeof name, &start) == SW_OK && start == p->evaluate;
-}
-
 /* What a frame has in its registers and on its stack, without what it saved of its caller's registers. */
 struct held {
     uint64_t words[HELD_MOST / 8];
@@ -347,7 +339,7 @@ static uint64_t identify_object(const struct python *p, const struct sw_frame *f
 {
     struct held held;
     uint64_t call = walk->calls;
-    if (walk->is_over || !evaluates(p, frame))
+    if (walk->is_over || !call_executes(p->images, p->evaluate, EVALUATE_MOST, frame->lookup))
         return 0;
     hold(p, frame, caller_sp, &held);
     for (unsigned i = 0; i < LOST_MOST && call; i++) {

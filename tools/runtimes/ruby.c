@@ -50,7 +50,7 @@ enum {
     EMBEDDED = 1 << 13 /* of an array; of a string that it is not */
 };
 enum { FLAG_FINISH = 0x20, FLAG_OF_C = 0x80 };
-enum { STACK_WORDS_MOST = 1 << 26, LINES_MOST = 1 << 24, EXECUTE_MOST = 1 << 16, NAME_BYTES = 64 };
+enum { STACK_WORDS_MOST = 1 << 26, LINES_MOST = 1 << 24, EXECUTE_MOST = 1 << 16 };
 
 struct ruby {
     struct sw_memory memory;
@@ -132,14 +132,6 @@ static void find_control(const struct ruby *r, const struct sw_frame *frame, str
     }
 }
 
-static bool executes(const struct ruby *r, const struct sw_frame *frame)
-{
-    char name[NAME_BYTES];
-    uint64_t start;
-    return frame->lookup - r->execute < EXECUTE_MOST &&
-           sw_images_name(r->images, frame->lookup, name, sizeof name, &start) == SW_OK && start == r->execute;
-}
-
 /* A number for the calls from here to the one that the loop began with, which is the last. */
 static uint64_t hash_calls(const struct ruby *r, uint64_t control, uint64_t end, uint64_t *last)
 {
@@ -160,7 +152,7 @@ uint64_t ruby_identify(const struct ruby *r, const struct sw_frame *frame, struc
     uint64_t last = 0, hash = 0;
     if (frame->regs.machine != SW_MACHINE_X64)
         return 0;
-    if (executes(r, frame) && walk->control > walk->last) {
+    if (call_executes(r->images, r->execute, EXECUTE_MOST, frame->lookup) && walk->control > walk->last) {
         *calls = walk->control;
         hash = hash_calls(r, walk->control, walk->end, &last);
         walk->last = hash ? last : walk->last;

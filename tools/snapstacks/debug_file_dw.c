@@ -59,7 +59,7 @@ static bool has_build_id(Elf *elf, const void *id, ssize_t size)
 }
 
 /* Whether there is a file of debug information, of this build. */
-static bool look_at(const char *path, const void *id, ssize_t id_size, struct debug_file *found)
+static bool look_at(const char *path, const void *id, ssize_t id_size, bool is_of_system, struct debug_file *found)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -69,6 +69,7 @@ static bool look_at(const char *path, const void *id, ssize_t id_size, struct de
     if (is_it) {
         found->has_lines = look(elf, &found->is_compressed);
         snprintf(found->path, sizeof found->path, "%s", path);
+        found->is_of_system = is_of_system;
     }
     elf_end(elf);
     close(fd);
@@ -90,12 +91,6 @@ bool debug_file_cached(const unsigned char *id, int id_size, char path[PATH_MAX]
     return home && snprintf(path, PATH_MAX, "%s/.cache/debuginfod_client/%s/debuginfo", home, hex) < PATH_MAX;
 }
 
-static bool look_at_system(const char *path, const void *id, ssize_t id_size, struct debug_file *found)
-{
-    found->is_of_system = look_at(path, id, id_size, found);
-    return found->is_of_system;
-}
-
 static bool find_by_build_id(const unsigned char *id, ssize_t size, struct debug_file *found)
 {
     char path[PATH_MAX], hex[2 * BUILD_ID_MOST + 1] = "";
@@ -104,8 +99,8 @@ static bool find_by_build_id(const unsigned char *id, ssize_t size, struct debug
     for (ssize_t i = 1; i < size; i++)
         snprintf(hex + 2 * (i - 1), 3, "%02x", id[i]);
     snprintf(path, sizeof path, FOLDER "/.build-id/%02x/%s.debug", id[0], hex);
-    return look_at_system(path, id, size, found) ||
-           (debug_file_cached(id, (int)size, path) && look_at_system(path, id, size, found));
+    return look_at(path, id, size, true, found) ||
+           (debug_file_cached(id, (int)size, path) && look_at(path, id, size, true, found));
 }
 
 /* Beside the file, in a folder beside it, or below the folder of all debug files. */
@@ -113,8 +108,8 @@ static bool find_by_link(Elf *elf, const char *file, const void *id, ssize_t siz
 {
     static const struct {
         const char *front, *folder;
-        bool (*look)(const char *path, const void *id, ssize_t id_size, struct debug_file *found);
-    } places[] = { { "", "/", look_at }, { "", "/.debug/", look_at }, { FOLDER, "/", look_at_system } };
+        bool is_of_system;
+    } places[] = { { "", "/", false }, { "", "/.debug/", false }, { FOLDER, "/", true } };
     GElf_Word checksum;
     char path[PATH_MAX];
     const char *link = dwelf_elf_gnu_debuglink(elf, &checksum), *slash = strrchr(file, '/');
@@ -123,7 +118,7 @@ static bool find_by_link(Elf *elf, const char *file, const void *id, ssize_t siz
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
         if (snprintf(path, sizeof path, "%s%.*s%s%s", places[i].front, (int)(slash - file), file, places[i].folder,
                      link) < (int)sizeof path &&
-            strcmp(path, file) != 0 && places[i].look(path, id, size, found))
+            strcmp(path, file) != 0 && look_at(path, id, size, places[i].is_of_system, found))
             return true;
     return false;
 }

@@ -45,7 +45,7 @@ static bool read_registers(const struct rest *rest, struct sw_regs *regs)
         return false;
     sw_regs_set(regs, sw_regs_sp_number(machine), numbers[count - 2]);
     sw_regs_set(regs, sw_regs_pc_number(machine), numbers[count - 1]);
-    for (unsigned i = 0; i < 6 && count == ALL && machine == SW_MACHINE_X64; i++)
+    for (unsigned i = 0; i < sizeof arguments / sizeof arguments[0] && count == ALL && machine == SW_MACHINE_X64; i++)
         sw_regs_set(regs, arguments[i], numbers[1 + i]);
     return numbers[count - 2] && numbers[count - 1];
 }
