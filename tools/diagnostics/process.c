@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,22 @@ bool process_started(const char *stat, unsigned long long *ticks)
         return false;
     *ticks = strtoull(at + 1, &end, 10);
     return *end == ' ';
+}
+
+/* A file's time is what its owner says: years behind 2200 are one. */
+static long long nanoseconds(const struct timespec *time)
+{
+    const long long most = 8000000000, s = time->tv_sec;
+    return (s > most ? most : s < -most ? -most : s) * 1000000000 + time->tv_nsec;
+}
+
+/* A file's time is that of the last tick of the kernel's clock, so a process is let begin a tick before its own. */
+bool process_began_before(unsigned long long ticks, long hz, const struct timespec *up, const struct timespec *now,
+                          const struct timespec *file)
+{
+    const long long tick = 1000000000LL / hz, boot = nanoseconds(now) - nanoseconds(up);
+    return ticks <= (unsigned long long)(LLONG_MAX / 4 / tick) &&
+           nanoseconds(file) >= boot + ((long long)ticks - 1) * tick;
 }
 
 bool process_inner_pid(const char *status, long *pid)
@@ -163,7 +180,7 @@ bool process_wrote(pid_t pid, int folder, const char *name)
         !read_text(pid, "stat", text, sizeof text) || !process_started(text, &ticks) ||
         clock_gettime(CLOCK_BOOTTIME, &up) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
         return false;
-    return st.st_mtime >= now.tv_sec - up.tv_sec + (time_t)(ticks / (unsigned long long)sysconf(_SC_CLK_TCK));
+    return process_began_before(ticks, sysconf(_SC_CLK_TCK), &up, &now, &st.st_mtim);
 }
 
 bool process_catches(pid_t pid, int signal)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <time.h>
 
 /* The path of its diagnostics socket, whether there is one or not. False: there is no such process, or too long. */
 bool process_socket(pid_t pid, char *path, size_t size);
@@ -37,5 +38,12 @@ bool process_has(pid_t pid, const char *ending);
 /* From the text of its stat and status: when it began, in ticks; its id in its own namespace. False: not there. */
 bool process_started(const char *stat, unsigned long long *ticks);
 bool process_inner_pid(const char *status, long *pid);
+
+/*
+ * Whether a process had begun when a file was written: its start in ticks, how many of them a second has, the clocks of
+ * CLOCK_BOOTTIME and CLOCK_REALTIME at one moment, and the file's time.
+ */
+bool process_began_before(unsigned long long ticks, long hz, const struct timespec *up, const struct timespec *now,
+                          const struct timespec *file);
 
 #endif
