@@ -1,0 +1,92 @@
+/* Opens a core: its threads, its files, and what a capsule says of code that no file has. */
+#include "target_parts.h"
+
+#include "refuse.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What a capsule says of code that no file has. Ranges that contradict each other are left out. */
+static void add_ranges(struct target *t)
+{
+    struct sw_range range;
+    for (size_t i = 0; sw_core_get_range(t->core, i, &range, NULL); i++)
+        if (sw_codemap_add(t->codemap, &range) == SW_E_NO_MEMORY)
+            must(SW_E_NO_MEMORY, "code map");
+}
+
+static void report_files(const struct sw_core *core)
+{
+    struct sw_core_file file;
+    for (size_t i = 0; sw_core_get_file(core, i, &file); i++)
+        if (file.state < SW_CORE_FILE_UNCHECKED && !sw_jitdump_is_path(file.path))
+            fprintf(stderr, "snapstacks: %s: no image: %s\n", file.path, sw_core_file_state_name(file.state));
+}
+
+/* A word that is a file is a core, also where a process was meant. */
+static void refuse_no_core(const char *path)
+{
+    static const char what[] = "not a core file of x64 or ARM64";
+    char why[512];
+    snprintf(why, sizeof why, "%s; a process of that name is named by --pid %s", what, path);
+    refuse_with(EXIT_NO_CORE, path, strchr(path, '/') ? what : why);
+}
+
+static void open_core_file(struct target *t, const char *path)
+{
+    const enum sw_status status = sw_core_open(NULL, path, &t->core);
+    if (status == SW_E_GONE)
+        refuse_with(EXIT_NO_CORE, path, "no such file");
+    if (status == SW_E_TRUNCATED || status == SW_E_MALFORMED || status == SW_E_UNSUPPORTED)
+        refuse_no_core(path);
+    must(status, path);
+}
+
+/* The kernel writes threads first: of a core without one next to nothing is there. */
+static void report_missing(const struct sw_core *core, const char *path)
+{
+    const unsigned long long missing = sw_core_missing_bytes(core);
+    if (!sw_core_threads(core, NULL, 0))
+        refuse_with(EXIT_NO_CORE, path, missing ? "cut off before its threads" : "no thread is in it");
+    if (missing)
+        fprintf(stderr,
+                "snapstacks: %s: cut off, %llu KB are missing at its end, and stacks may end early: a full disk, or "
+                "ulimit -c\n",
+                path, (missing + 1023) / 1024);
+}
+
+void target_open_core(struct target *t, const char *path, const char *sysroot, bool saves)
+{
+    const struct sw_core_files files = { .sysroot = sysroot };
+    struct sw_core_info info;
+    struct sw_runtime found = { SW_RUNTIME_NATIVE, 0 };
+    *t = (struct target){ 0 };
+    target_create_parts(t);
+    open_core_file(t, path);
+    report_missing(t->core, path);
+    must(sw_core_describe(t->core, &info), path);
+    t->pid = (int)info.pid;
+    must(sw_core_add_images(t->core, &files, t->images), "images");
+    report_files(t->core);
+    t->has_all_images = true;
+    target_create_caches(t);
+    add_ranges(t);
+    if (saves)
+        target_begin_capsule(t, info.machine);
+    const struct sw_memory memory = target_memory(t); /* files stand in for what the core omits */
+    sw_core_runtimes(t->core, &found, 1);
+    runtime_open(&t->runtime, &found, 0, t->images, &memory);
+    target_create_perfmap(t);
+    target_read_jitdump(t, sysroot);
+    target_read_gdb_jit(t);
+}
+
+const char *target_range_name(const struct target *t, uint64_t address)
+{
+    struct sw_range range;
+    const char *name;
+    for (size_t i = 0; sw_core_get_range(t->core, i, &range, &name); i++)
+        if (address >= range.begin && address < range.end && *name)
+            return name;
+    return NULL;
+}

@@ -1,0 +1,26 @@
+/* The parts of a target, which processes and cores make in an order of their own. A failure ends the program. */
+#ifndef SNAPSTACKS_TARGET_PARTS_H
+#define SNAPSTACKS_TARGET_PARTS_H
+
+#include "target.h"
+
+void target_create_parts(struct target *target);
+
+/* By the number of threads, which are known by then. */
+void target_create_caches(struct target *target);
+
+/* The runtime is known by then. */
+void target_create_perfmap(struct target *target);
+
+void target_read_jitdump(struct target *target, const char *sysroot);
+void target_read_gdb_jit(struct target *target);
+
+void target_begin_capsule(struct target *target, enum sw_machine machine);
+
+/*
+ * All files of a process, and with them what compilers have registered for gdb: once. False: nothing more is known than
+ * before.
+ */
+bool target_learn_all(struct target *target);
+
+#endif
