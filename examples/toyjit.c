@@ -7,6 +7,7 @@
  * The prologues are those of gcc, clang and .NET on Linux, as disassembled. At calls the stack pointer is a multiple of
  * 16.
  */
+#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -226,15 +227,32 @@ static void *run_thread(void *arg)
     return thread->chain(CHAIN) ? arg : NULL;
 }
 
+/* Threads that run: at least this one, and the one that spins; those that are about to block, too. Source: proc(5). */
+static int running(void)
+{
+    int count = 0;
+    char path[300], line[256] = "";
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *task; tasks && (task = readdir(tasks)) != NULL;) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", task->d_name);
+        FILE *stat = fopen(path, "r");
+        count += stat && fgets(line, sizeof line, stat) && strstr(line, ") R ") != NULL;
+        if (stat)
+            fclose(stat);
+    }
+    if (tasks)
+        closedir(tasks);
+    return count;
+}
+
 static int start_threads(void)
 {
     pthread_t id;
     for (int i = 0; i < THREADS; i++)
         if (pthread_create(&id, NULL, run_thread, &threads[i]) != 0)
             return -1;
-    for (int tries = 0; atomic_load(&arrived) < THREADS && tries < 1000; tries++)
+    for (int tries = 0; (atomic_load(&arrived) < THREADS || running() > 2) && tries < 1000; tries++)
         usleep(10000);
-    usleep(100000); /* from "about to block" to blocked */
     return atomic_load(&arrived) == THREADS ? 0 : -1;
 }
 

@@ -3,6 +3,7 @@
 # options. Without .NET: what a runtime answers is in run.sh.
 set -u
 cd "$(dirname "$0")/../.."
+. test/support/wait.sh
 build=$(cd "${1:-build}" && pwd)
 command=$build/tools/snapwalk-profiler
 out=$build/log/profiler-command.files
@@ -12,6 +13,7 @@ mkdir -p "$out"
 sleep 600 &
 other=$!
 trap 'kill $other 2>/dev/null' EXIT
+until_so grep -q '^sleep$' "/proc/$other/comm" # until then it is this shell
 : >"$out/a.dll"
 
 # says NAME STATUS PATTERN COMMAND...: one line on standard error, in one piece with the pattern

@@ -90,7 +90,7 @@ END
 pid=$!
 trap 'kill -KILL "$pid" 2>/dev/null' EXIT
 trap 'exit 1' HUP INT TERM
-are_ready() { [ "$(grep -c ready "$out/deep.out")" -eq 4 ]; }
+are_ready() { [ "$(grep -c ready "$out/deep.out")" -eq 4 ] && sits "$pid"; }
 until_so are_ready
 all_ways native "$pid"
 size=$(wc -c <"$out/native.capsule")
@@ -169,7 +169,6 @@ int main(int argc, char **argv)
     sigaction(SIGSEGV, &(struct sigaction){ .sa_handler = on_crash, .sa_flags = SA_ONSTACK }, 0);
     if (pipe(ends) != 0 || pthread_create(&one, 0, lose, 0) != 0 || read(ends[0], &byte, 1) != 1)
         return 1;
-    usleep(100000);
     return fall(30, (volatile int *)8);
 }
 END

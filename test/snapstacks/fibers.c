@@ -34,8 +34,8 @@ __attribute__((noinline)) static void on_upper(void)
 
 __attribute__((noinline)) static void on_lower(void)
 {
-    run_there(block + 2 * STACK_BYTES, on_upper);
-    __asm__ volatile("");
+    for (;;)
+        run_there(block + 2 * STACK_BYTES, on_upper);
 }
 
 int main(int count, char **arguments)
@@ -47,6 +47,6 @@ int main(int count, char **arguments)
         return 1;
     puts("ready");
     fflush(stdout);
-    for (;;)
-        run_there(block + STACK_BYTES, on_lower);
+    run_there(block + STACK_BYTES, on_lower);
+    return 1;
 }

@@ -47,7 +47,8 @@ verdict $? "where a signal has interrupted code, a line says so, and only there"
 kill -KILL "$pid"
 
 # ---- samples ----
-ends 0 "--watch: processor time by function, its own and its callees'" '^ *9[0-9][.][0-9] % +9[0-9][.][0-9] % +int Toy[.]spin::frameless0\(int\)$' \
+ends 0 "--watch: processor time by function, its own and its callees'" \
+    '^ *(9[0-9][.][0-9]|100[.]0) % +(9[0-9][.][0-9]|100[.]0) % +int Toy[.]spin::frameless0\(int\)$' \
     "$tool" --watch 2 "$toy"
 awk '/^bottom-up/ { on = 1 } on && /Toy[.]spin::/ { print $3, $4 } ' "$out/seen" | head -n 2 | tr '\n' ' ' >"$out/said"
 [ "$(cat "$out/said")" = 'int Toy.spin::frameless0(int) int Toy.spin::dotnet1(int) ' ] && ! grep -q 'Toy[.]pause' "$out/seen"
@@ -101,6 +102,7 @@ verdict $? "a process that ends meanwhile: stacks, or that it is gone"
 # A process whose main thread has ended, of which /proc/PID tells no more than its name.
 start "$out/restless" alone
 until_so grep -q '^State:.Z' "/proc/$pid/status"
+until_so grep -q '^State:.S' /proc/"$pid"/task/*/status
 ends 0 "a process whose main thread has ended" "^process $pid \"restless\", 1 threads" "$tool" "$pid"
 "$tool" --version | grep -q 'with libdw' || echo restless.c: >>"$out/seen"
 grep -q 'restless\.c:' "$out/seen"
@@ -207,6 +209,7 @@ if command -v gcore >/dev/null 2>&1; then
     printf short >"$out/short.data" # as locales have
     { printf '\177ELF\2\1\1' && head -c 9 /dev/zero && printf '\3\0\0\0\1\0\0\0' && head -c 5000 /dev/zero; } >"$out/of-no-machine.go" # as Guile's are
     start "$out/idle" 3 "$PWD/LICENSE" "$out/short.data" "$out/of-no-machine.go"
+    until_so sits "$pid"
     gcore -o "$out/core" "$pid" >"$out/said" 2>&1
     frames() { awk '$1 == "frame" { print $2, $3, $7 } $1 == "thread" { print "thread", $2 }'; }
     "$tool" --plain "$pid" | frames >"$out/live"

@@ -23,6 +23,7 @@ chain() {
 }
 expected='? cfi exact;run_untold search guess;main cfi exact;root;'
 start "$out/untold"
+until_so sits "$pid"
 "$tool" --plain --no-lines --save "$out/capsule" "$pid" >"$out/live" 2>"$out/seen"
 [ "$(chain "$out/live")" = "$expected" ]
 verdict $? "a process: the stack goes on behind code that nobody is told of" "$out/live"
@@ -40,11 +41,13 @@ else
     echo "ok - a core: the same # SKIP no gcore"
 fi
 start "$out/untold" away
+until_so sits "$pid"
 ends 0 "code with a stack of its own: why the stack ends is a sentence" \
     '^  cut: (no-rule: no table describes|bad-pc: what was taken for the return address of) the code at [0-9a-f]+' "$tool" "$pid"
 # push rbx; sub rsp, 64; call rdi; add rsp, 64; pop rbx; ret
 { printf '\123\110\203\354\100\377\327\110\203\304\100\133\303' && head -c 4083 /dev/zero; } >"$out/code"
 start "$out/untold" "$out/code"
+until_so sits "$pid"
 "$tool" --plain --no-lines --save "$out/capsule" "$pid" >"$out/live" 2>"$out/seen"
 "$tool" --plain --no-lines "$out/capsule" >"$out/read" 2>"$out/seen"
 grep -q ' forward .*run_untold' "$out/live" && [ "$(grep '^frame' "$out/live")" = "$(grep '^frame' "$out/read")" ]

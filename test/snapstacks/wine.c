@@ -9,7 +9,9 @@
 
 #define APART __declspec(dllexport) __attribute__((noinline, noipa))
 
+enum { THREADS = 5 };
 static volatile unsigned long work;
+static volatile LONG begun;
 static HANDLE from, to;
 static CRITICAL_SECTION lock;
 
@@ -22,6 +24,7 @@ APART void spin_here(unsigned turns)
 APART DWORD WINAPI spins(void *arg)
 {
     (void)arg;
+    InterlockedIncrement(&begun);
     for (;; work++)
         spin_here(100000);
 }
@@ -29,6 +32,7 @@ APART DWORD WINAPI spins(void *arg)
 APART DWORD WINAPI sleeps(void *arg)
 {
     (void)arg;
+    InterlockedIncrement(&begun);
     for (;; work++)
         Sleep(INFINITE);
 }
@@ -38,6 +42,7 @@ APART DWORD WINAPI reads(void *arg)
     char byte;
     DWORD count;
     (void)arg;
+    InterlockedIncrement(&begun);
     while (ReadFile(from, &byte, 1, &count, NULL))
         work++;
     return 0;
@@ -46,6 +51,7 @@ APART DWORD WINAPI reads(void *arg)
 APART DWORD WINAPI locks(void *arg)
 {
     (void)arg;
+    InterlockedIncrement(&begun);
     EnterCriticalSection(&lock);
     work++;
     return 0;
@@ -54,20 +60,23 @@ APART DWORD WINAPI locks(void *arg)
 APART DWORD WINAPI asks(void *arg)
 {
     (void)arg;
+    InterlockedIncrement(&begun);
     for (;; work++)
         WaitForSingleObject(GetCurrentThread(), 0);
 }
 
 int main(void)
 {
-    DWORD(WINAPI *const threads[])(void *) = { spins, sleeps, reads, locks, asks };
+    DWORD(WINAPI *const threads[THREADS])(void *) = { spins, sleeps, reads, locks, asks };
     InitializeCriticalSection(&lock);
     EnterCriticalSection(&lock);
     if (!CreatePipe(&from, &to, NULL, 0))
         return 2;
-    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++)
+    for (size_t i = 0; i < THREADS; i++)
         if (!CreateThread(NULL, 0, threads[i], NULL, 0, NULL))
             return 2;
+    while (begun < THREADS)
+        Sleep(1);
     printf("ready\n");
     fflush(stdout);
     for (;; work++)

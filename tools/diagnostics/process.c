@@ -178,8 +178,8 @@ bool process_wrote(pid_t pid, int folder, const char *name)
     struct timespec up, now;
     if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
         !read_text(pid, "stat", text, sizeof text) || !process_started(text, &ticks) ||
-        clock_gettime(CLOCK_BOOTTIME, &up) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
-        return false;
+        clock_gettime(CLOCK_REALTIME, &now) != 0 || clock_gettime(CLOCK_BOOTTIME, &up) != 0)
+        return false; /* in this order: whatever passes between the two lets the process begin earlier */
     return process_began_before(ticks, sysconf(_SC_CLK_TCK), &up, &now, &st.st_mtim);
 }
 
