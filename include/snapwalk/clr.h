@@ -246,6 +246,42 @@ SW_API SW_NODISCARD enum sw_status sw_clr_find_range(struct sw_clr *clr, uint64_
  */
 SW_API enum sw_status sw_clr_widen_signal_stack(void *ucontext);
 
+/* How many threads at once may have a stack of struct sw_clr_signal_stacks. */
+enum { SW_CLR_SIGNAL_STACKS = 1024 };
+
+struct sw_clr_signal_stacks;
+
+/* A place: where it belongs; the stack that is lent, null: none was made yet; the runtime's, for which it stands. */
+struct sw_clr_signal_stack {
+    struct sw_clr_signal_stacks *of;
+    void *wider, *before;
+    size_t before_bytes;
+};
+
+/*
+ * Signal stacks that threads have one after the other. The caller's, all zero at first, and there for as long as a
+ * thread may end: static. The fields are the library's.
+ *
+ * taken  A bit for each place that a thread has.
+ */
+struct sw_clr_signal_stacks {
+    uint64_t taken[SW_CLR_SIGNAL_STACKS / 64];
+    struct sw_clr_signal_stack each[SW_CLR_SIGNAL_STACKS];
+};
+
+/*
+ * Does outside of handlers what sw_clr_widen_signal_stack does, for programs that begin and end many threads: a stack
+ * serves another thread when its own has ended, three system calls fewer a thread. Where no place is free it is
+ * sw_clr_widen_signal_stack.
+ *
+ * stacks   Not null.
+ *
+ * Returns  As sw_clr_widen_signal_stack.
+ * Memory   32 KiB or more of addresses a stack; those of the lowest 64 places stay mapped.
+ * Threads  Any number. Signals  Not safe.
+ */
+SW_API enum sw_status sw_clr_lend_signal_stack(struct sw_clr_signal_stacks *stacks);
+
 /*
  * One line for people: which runtime this is, whether the library knows its structures, and if not, what that costs and
  * what to do about it. For a log, once, after sw_clr_create and when counts.layout has changed.

@@ -103,6 +103,20 @@ static void the_runtimes_stack_is_replaced_once(void **state)
     assert_false(is_mapped(wider.ss_sp));
 }
 
+/* A page that is looked at is made, and the runtime unmaps it at the end of the thread, which stops all processors. */
+static void nothing_is_read_of_the_runtimes_stack(void **state)
+{
+    unsigned char is_there = 1;
+    (void)state;
+    HOST_NEEDS(host_has_process_reads(), A_GUARD);
+    const stack_t old = set_stack(true);
+    assert_int_equal(sw_clr_widen_signal_stack(NULL), SW_OK);
+    assert_int_equal(mincore((uint8_t *)old.ss_sp + PAGE, PAGE, &is_there), 0);
+    assert_int_equal(is_there & 1, 0);
+    free_stack();
+    assert_int_equal(munmap(old.ss_sp, old.ss_size), 0);
+}
+
 static void where_there_is_none_none_is_made(void **state)
 {
     (void)state;
@@ -284,6 +298,111 @@ static void what_a_thread_has_set_itself_stays(void **state)
     assert_false(is_gone);
 }
 
+/* ---- lent ---- */
+
+static struct sw_clr_signal_stacks stacks;
+
+static void *lent_thread(void *key)
+{
+    replaced = set_stack(true);
+    assert_int_equal(sw_clr_lend_signal_stack(&stacks), SW_OK);
+    made = now();
+    assert_int_equal(sw_clr_lend_signal_stack(&stacks), SW_OK);
+    assert_ptr_equal(now().ss_sp, made.ss_sp);
+    assert_int_equal(pthread_setspecific(*(pthread_key_t *)key, &made), 0);
+    return NULL;
+}
+
+static void *lent_thread_with_its_own(void *key)
+{
+    (void)lent_thread(key);
+    replaced = set_stack(true);
+    return NULL;
+}
+
+static void the_next_thread_has_the_same(void **state)
+{
+    (void)state;
+    stacks = (struct sw_clr_signal_stacks){ 0 };
+    begin_and_end(lent_thread);
+    const stack_t first = made;
+    assert_is_wider(&first, &replaced); /* still there */
+    assert_ptr_equal(at_end.ss_sp, replaced.ss_sp);
+    assert_int_equal(at_end.ss_size, replaced.ss_size);
+    assert_int_equal(status_inside, at_end.ss_flags ? SW_E_UNSUPPORTED : SW_E_NOT_FOUND);
+    begin_and_end(lent_thread);
+    assert_ptr_equal(made.ss_sp, first.ss_sp);
+    assert_int_equal(made.ss_size, first.ss_size);
+    assert_int_equal(stacks.taken[0], 0);
+}
+
+/* It may go back to what it was lent. */
+static void what_a_thread_has_set_over_a_lent_one_stays(void **state)
+{
+    (void)state;
+    stacks = (struct sw_clr_signal_stacks){ 0 };
+    begin_and_end(lent_thread_with_its_own);
+    assert_ptr_equal(at_end.ss_sp, replaced.ss_sp);
+    assert_false(is_gone);
+    const stack_t first = made;
+    begin_and_end(lent_thread);
+    assert_ptr_not_equal(made.ss_sp, first.ss_sp);
+    assert_int_equal(stacks.taken[0], 1);
+}
+
+enum { PLACES_KEPT = 64, CROWD = PLACES_KEPT + 3 };
+
+static stack_t all_made[CROWD];
+static pthread_barrier_t all_there;
+
+static void *one_of_many(void *at)
+{
+    set_stack(true);
+    assert_int_equal(sw_clr_lend_signal_stack(&stacks), SW_OK);
+    all_made[(size_t)(uintptr_t)at] = now();
+    (void)pthread_barrier_wait(&all_there);
+    return NULL;
+}
+
+static void begin_many(size_t count)
+{
+    pthread_t ids[CROWD];
+    HOST_NEEDS(host_has_process_reads(), A_GUARD);
+    HOST_NEEDS(__cxa_thread_atexit_impl != NULL, "a C library that calls functions at the end of a thread");
+    assert_int_equal(pthread_barrier_init(&all_there, NULL, (unsigned)count), 0);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(pthread_create(&ids[i], NULL, one_of_many, (void *)(uintptr_t)i), 0);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(pthread_join(ids[i], NULL), 0);
+    assert_int_equal(pthread_barrier_destroy(&all_there), 0);
+}
+
+static void threads_at_once_have_each_its_own(void **state)
+{
+    size_t kept = 0;
+    (void)state;
+    stacks = (struct sw_clr_signal_stacks){ 0 };
+    begin_many(CROWD);
+    for (size_t i = 0; i < CROWD; i++) {
+        kept += is_mapped(all_made[i].ss_sp);
+        for (size_t j = 0; j < i; j++)
+            assert_ptr_not_equal(all_made[i].ss_sp, all_made[j].ss_sp);
+    }
+    assert_int_equal(kept, PLACES_KEPT);
+    assert_int_equal(stacks.taken[0] | stacks.taken[1], 0);
+}
+
+static void where_no_place_is_free_one_is_made_for_the_thread(void **state)
+{
+    (void)state;
+    memset(&stacks, 0, sizeof stacks);
+    memset(stacks.taken, 0xff, sizeof stacks.taken);
+    begin_and_end(lent_thread);
+    assert_true(made.ss_size > replaced.ss_size);
+    assert_ptr_equal(at_end.ss_sp, replaced.ss_sp);
+    assert_true(is_gone);
+}
+
 /* ---- what it is for ---- */
 
 static void on_second(int number)
@@ -333,6 +452,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         ALONE(the_runtimes_stack_is_replaced_once),
+        ALONE(nothing_is_read_of_the_runtimes_stack),
         ALONE(where_there_is_none_none_is_made),
         ALONE(somebody_elses_stays),
         ALONE(all_signals_are_as_they_were),
@@ -341,6 +461,10 @@ int main(void)
         ALONE(nobody_leaves_the_stack_that_he_stands_on),
         ALONE(a_thread_that_ends_has_its_own_again),
         ALONE(what_a_thread_has_set_itself_stays),
+        ALONE(the_next_thread_has_the_same),
+        ALONE(what_a_thread_has_set_over_a_lent_one_stays),
+        ALONE(threads_at_once_have_each_its_own),
+        ALONE(where_no_place_is_free_one_is_made_for_the_thread),
         ALONE(a_second_signal_finds_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

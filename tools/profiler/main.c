@@ -122,12 +122,15 @@ static void use_early(ThreadID thread, pid_t tid)
     pthread_mutex_unlock(&early_lock);
 }
 
+/* Threads end whatever happens to the profiler. */
+static struct sw_clr_signal_stacks signal_stacks;
+
 static HRESULT STDMETHODCALLTYPE thread_assigned(ICorProfilerCallback11 *self, ThreadID thread, DWORD tid)
 {
     if (!life_is_on()) /* in a child of fork, too */
         return S_OK;
     if (tid == threads_self())
-        (void)sw_clr_widen_signal_stack(NULL);
+        (void)sw_clr_lend_signal_stack(&signal_stacks);
     threads_begin((pid_t)tid);
     use_early(thread, (pid_t)tid);
     return feed_thread_assigned(self, thread, tid);

@@ -215,13 +215,26 @@ static void begin(pid_t tid)
     give_timer(thread);
 }
 
-static void end(struct thread *thread)
+static void forget(struct thread *thread)
 {
-    if (!thread->named && sample_was_taken((uint64_t)thread->tid))
+    struct thread **at = &buckets[(unsigned)thread->tid % BUCKETS];
+    while (*at != thread)
+        at = &(*at)->next;
+    *at = thread->next;
+    free(thread);
+    count--;
+}
+
+/* Whether anybody may ask for its name. */
+static bool end(struct thread *thread)
+{
+    const bool sampled = sample_was_taken((uint64_t)thread->tid);
+    if (!thread->named && sampled)
         read_name(thread);
     take_timer(thread);
     if (thread->state == ALIVE)
         thread->state = ENDED;
+    return sampled;
 }
 
 static void for_each(void (*act)(struct thread *thread))
@@ -244,8 +257,8 @@ void threads_end(pid_t tid)
 {
     pthread_mutex_lock(&lock);
     struct thread *thread = find(tid);
-    if (thread)
-        end(thread);
+    if (thread && !end(thread))
+        forget(thread);
     pthread_mutex_unlock(&lock);
 }
 
@@ -302,7 +315,7 @@ static void forget_seen(struct thread *thread)
 static void end_unseen(struct thread *thread)
 {
     if (!thread->seen && thread->state == ALIVE)
-        end(thread);
+        (void)end(thread);
 }
 
 void threads_look(void)

@@ -31,7 +31,7 @@ enum signal_purpose threads_purpose(const siginfo_t *about, uint64_t *ns);
 /* From now on each thread's CPU time is sampled every so many nanoseconds; 0: no more. */
 void threads_set_period(uint64_t period_ns);
 
-/* A thread has begun, or ends: it is forgotten after the next threads_sweep. Threads: any. */
+/* A thread has begun, or ends: it is forgotten, or if it was sampled after the next threads_sweep. Threads: any. */
 void threads_begin(pid_t tid);
 void threads_end(pid_t tid);
 

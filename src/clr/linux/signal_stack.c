@@ -1,4 +1,7 @@
-/* Alternate signal stacks of CoreCLR's threads: larger ones instead. process_vm_readv(2) for what may be no memory. */
+/*
+ * Alternate signal stacks of CoreCLR's threads: larger ones instead, made for a thread or lent to it by whoever keeps
+ * them. process_vm_readv(2) for what may be no memory.
+ */
 #include <snapwalk/clr.h>
 #include <snapwalk/self.h>
 
@@ -29,14 +32,17 @@ static bool is_readable(uint64_t address)
     return memory.read(memory.arg, address, &byte, 1) == 1;
 }
 
-/* Whether the page in front of an address cannot be read, and the one there can: each new thread is asked once. */
-static bool is_behind_guard(uint64_t address, size_t page)
+/*
+ * Whether the page at an address cannot be read, while what is certainly there can: each new thread is asked once. What
+ * is behind the guard is not looked at: a page that is, has to be made, and to unmap it later stops all processors.
+ */
+static bool is_guard(uint64_t address)
 {
-    uint8_t bytes[2];
+    uint8_t bytes[2], own = 0;
     const struct iovec local = { bytes, sizeof bytes };
-    const struct iovec remote[] = { { (void *)(uintptr_t)address, 1 }, { (void *)(uintptr_t)(address - page), 1 } };
+    const struct iovec remote[] = { { &own, 1 }, { (void *)(uintptr_t)address, 1 } };
     const ssize_t got = process_vm_readv(getpid(), &local, 1, remote, 2, 0);
-    return got < 0 ? !is_readable(address - page) && is_readable(address) : got == 1;
+    return got < 0 ? !is_readable(address) && is_readable((uint64_t)(uintptr_t)&own) : got == 1;
 }
 
 /* Made by the CLR: the page that guards it is a part of it. */
@@ -44,7 +50,7 @@ static bool is_guarded_inside(const stack_t *stack, size_t page)
 {
     const uint64_t begin = (uint64_t)(uintptr_t)stack->ss_sp;
     return stack->ss_flags == 0 && begin % page == 0 && stack->ss_size % page == 0 && stack->ss_size > page &&
-           is_behind_guard(begin + page, page);
+           is_guard(begin);
 }
 
 /*
@@ -121,27 +127,104 @@ static bool will_give_back(const stack_t *old, size_t page)
 }
 
 /* What a handler has made meanwhile, which is rare, stays mapped. */
-static enum sw_status widen_outside(size_t page)
+static enum sw_status replace(const stack_t *old, size_t page)
 {
-    stack_t old, wider;
-    if (sigaltstack(NULL, &old) != 0)
-        return SW_E_OS;
-    if (old.ss_flags & SS_DISABLE)
-        return SW_E_NOT_FOUND;
-    if (old.ss_size >= bytes_wanted(page))
-        return SW_OK;
-    if (old.ss_flags & SS_ONSTACK)
-        return SW_E_BUSY;
-    if (!is_guarded_inside(&old, page))
-        return SW_E_UNSUPPORTED;
+    stack_t wider;
     if (!make_wider(page, &wider))
         return SW_E_OS;
     if (sigaltstack(&wider, NULL) != 0)
         return munmap(wider.ss_sp, wider.ss_size), SW_E_OS;
-    if (!will_give_back(&old, page))
-        munmap(old.ss_sp, old.ss_size);
+    if (!will_give_back(old, page))
+        munmap(old->ss_sp, old->ss_size);
     return SW_OK;
 }
+
+/* ---- lent ---- */
+
+/* Of the lowest places the stacks stay mapped. A bit of `taken` is its place's lock. */
+enum { KEPT = 64 };
+
+static struct sw_clr_signal_stack *take(struct sw_clr_signal_stacks *stacks)
+{
+    for (size_t i = 0; i < SW_CLR_SIGNAL_STACKS / 64; i++) {
+        uint64_t bits = __atomic_load_n(&stacks->taken[i], __ATOMIC_RELAXED);
+        while (bits != UINT64_MAX)
+            if (__atomic_compare_exchange_n(&stacks->taken[i], &bits, bits | (bits + 1), false, __ATOMIC_ACQUIRE,
+                                            __ATOMIC_RELAXED))
+                return &stacks->each[i * 64 + (size_t)__builtin_ctzll(~bits)];
+    }
+    return NULL;
+}
+
+static void put(struct sw_clr_signal_stack *stack, size_t page)
+{
+    struct sw_clr_signal_stacks *stacks = stack->of;
+    const size_t number = (size_t)(stack - stacks->each);
+    if (number >= KEPT && stack->wider) {
+        munmap(stack->wider, bytes_wanted(page));
+        stack->wider = NULL;
+    }
+    __atomic_fetch_and(&stacks->taken[number / 64], ~(UINT64_C(1) << number % 64), __ATOMIC_RELEASE);
+}
+
+/* A thread that has set its own meanwhile may have kept this one to go back to: it stays taken. */
+static void take_back(void *lent)
+{
+    struct sw_clr_signal_stack *stack = lent;
+    const size_t page = getauxval(AT_PAGESZ);
+    const stack_t old = { .ss_sp = stack->before, .ss_size = stack->before_bytes };
+    stack_t now;
+    if (!set_for_good(&old, page, &now))
+        return;
+    if (now.ss_flags == 0 && now.ss_sp == stack->wider)
+        put(stack, page);
+    else
+        (void)sigaltstack(&now, NULL);
+}
+
+static bool lend(struct sw_clr_signal_stacks *stacks, const stack_t *old, size_t page)
+{
+    struct sw_clr_signal_stack *stack = __cxa_thread_atexit_impl ? take(stacks) : NULL;
+    stack_t wider = { .ss_size = bytes_wanted(page) };
+    if (!stack)
+        return false;
+    wider.ss_sp = stack->wider;
+    *stack = (struct sw_clr_signal_stack){ stacks, wider.ss_sp, old->ss_sp, old->ss_size };
+    if (wider.ss_sp || make_wider(page, &wider)) {
+        stack->wider = wider.ss_sp;
+        if (__cxa_thread_atexit_impl(take_back, stack, &__dso_handle) == 0)
+            return sigaltstack(&wider, NULL) == 0;
+    }
+    put(stack, page);
+    return false;
+}
+
+/* ---- outside of handlers ---- */
+
+/* The runtime's own stack. SW_E_EXISTS: the thread has a wider one. */
+static enum sw_status find_narrow(size_t page, stack_t *old)
+{
+    if (sigaltstack(NULL, old) != 0)
+        return SW_E_OS;
+    if (old->ss_flags & SS_DISABLE)
+        return SW_E_NOT_FOUND;
+    if (old->ss_size >= bytes_wanted(page))
+        return SW_E_EXISTS;
+    if (old->ss_flags & SS_ONSTACK)
+        return SW_E_BUSY;
+    return is_guarded_inside(old, page) ? SW_OK : SW_E_UNSUPPORTED;
+}
+
+static enum sw_status widen_outside(struct sw_clr_signal_stacks *stacks, size_t page)
+{
+    stack_t old;
+    enum sw_status status = find_narrow(page, &old);
+    if (status == SW_OK && !(stacks && lend(stacks, &old, page)))
+        status = replace(&old, page);
+    return status == SW_E_EXISTS ? SW_OK : status;
+}
+
+/* ---- in handlers ---- */
 
 static bool is_on(const stack_t *stack, uint64_t address)
 {
@@ -158,7 +241,7 @@ static enum sw_status widen_inside(stack_t *saved, uint64_t sp, size_t page)
     stack_t wider = { .ss_size = bytes_wanted(page) };
     if (is_on(saved, sp) || is_on(saved, (uint64_t)(uintptr_t)&wider))
         return SW_E_BUSY;
-    if (!is_guarded_inside(saved, page))
+    if (!is_guarded_inside(saved, page) || !is_readable((uint64_t)(uintptr_t)words_of(saved, page)))
         return SW_E_UNSUPPORTED;
     uint64_t *made = words_of(saved, page);
     wider.ss_sp = (void *)(uintptr_t)made[0];
@@ -200,5 +283,10 @@ static enum sw_status widen_in_handler(ucontext_t *context, size_t page)
 enum sw_status sw_clr_widen_signal_stack(void *ucontext)
 {
     const size_t page = getauxval(AT_PAGESZ);
-    return ucontext ? widen_in_handler(ucontext, page) : widen_outside(page);
+    return ucontext ? widen_in_handler(ucontext, page) : widen_outside(NULL, page);
+}
+
+enum sw_status sw_clr_lend_signal_stack(struct sw_clr_signal_stacks *stacks)
+{
+    return widen_outside(stacks, getauxval(AT_PAGESZ));
 }

@@ -180,3 +180,9 @@ enum sw_status sw_clr_widen_signal_stack(void *ucontext)
     (void)ucontext;
     return SW_OK;
 }
+
+enum sw_status sw_clr_lend_signal_stack(struct sw_clr_signal_stacks *stacks)
+{
+    (void)stacks;
+    return SW_OK;
+}
