@@ -135,6 +135,16 @@ SW_API const char *sw_audit_after_name(enum sw_audit_after after);
 
 #ifdef __cplusplus
 }
+
+/* Of a byte, as structures hold it, too: C++ makes no enumeration of it. Threads  Any. Signals  Safe. */
+inline const char *sw_audit_verdict_name(uint8_t verdict)
+{
+    return sw_audit_verdict_name(static_cast<enum sw_audit_verdict>(verdict));
+}
+inline const char *sw_audit_after_name(uint8_t after)
+{
+    return sw_audit_after_name(static_cast<enum sw_audit_after>(after));
+}
 #endif
 
 #endif

@@ -18,5 +18,19 @@ for compiler in g++ clang++; do
         head -n 10 "$build/log/cpp.out" | sed 's/^/# /'
         status=1
     fi
+    # The one indented block of README.md that includes a header, as it is.
+    awk '/^    #include <snapwalk/ { on = 1 } on && /^[^ ]/ { exit } on && /^    [^c]|^$/ { sub(/^    /, ""); print }' README.md \
+        >"$build/test/cpp/readme.cc"
+    $compiler -std=c++11 -Wall -Wextra -Werror -O1 -Iinclude "$build/test/cpp/readme.cc" "$build/libsnapwalk.a" -lZydis -lelf \
+        -llzma -o "$build/test/cpp/readme" >"$build/log/cpp.out" 2>&1 &&
+        "$build/test/cpp/readme" >>"$build/log/cpp.out" 2>&1 && grep -qxF "ended: root" "$build/log/cpp.out" &&
+        grep -q '  seed$' "$build/log/cpp.out"
+    if [ $? -eq 0 ]; then
+        echo "ok - $compiler: README's program of C is one of C++, too"
+    else
+        echo "not ok - $compiler: README's program of C is one of C++, too"
+        head -n 10 "$build/log/cpp.out" | sed 's/^/# /'
+        status=1
+    fi
 done
 exit $status
