@@ -57,7 +57,7 @@ $(BUILD)/tools/profile-convert: tools/profile-convert.c $(PROFILES)
 	@echo "  CC      $<"
 	@$(CC) $(GIVEN_CPPFLAGS) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d $< $(PROFILES) -lprotobuf-c -lz -o $@
 
-$(COMMAND): $(wildcard tools/profiler-command/*.[ch]) $(addprefix tools/diagnostics/,ipc.c ipc.h process.c process.h) tools/profiler/options.c tools/profiler/options.h tools/profile/ending.c $(addprefix tools/profile/,format.h profile.h)
+$(COMMAND): $(wildcard tools/profiler-command/*.[ch]) $(addprefix tools/diagnostics/,ipc.c ipc.h process.c process.h) tools/profiler/options.c tools/profiler/options.h $(addprefix tools/profile/,ending.c format.h profile.h text.c text.h)
 	@mkdir -p $(@D)
 	@echo "  CC      $@"
 	@$(CC) $(GIVEN_CPPFLAGS) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) $(LDFLAGS) $(filter %.c,$^) -o $@

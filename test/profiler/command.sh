@@ -40,6 +40,13 @@ says "too many words" 2 'dump: a process id, and nothing behind it' "$command" d
 says "no process id" 1 'dotnet: not a process id' "$command" attach dotnet
 says "no such process" 1 'process 4194305: there is no such process' "$command" attach 4194305
 says "no .NET program" 1 "process $other \(sleep\): nobody listens at /.*-$other-.*: it is no \.NET program, or" "$command" attach $other
+named=$out/$(printf 'na\033[31med')
+cp "$(command -v sleep)" "$named"
+"$named" 600 &
+red=$!
+trap 'kill $other $red 2>/dev/null' EXIT
+until_so grep -q ^na "/proc/$red/comm"
+says "what a terminal would obey is escaped" 1 "process $red \(na\\\\x1b\[31med\): it has no profiler" "$command" detach $red
 says "detach, and no profiler" 1 "process $other \(sleep\): it has no profiler: attach brings one" "$command" detach $other
 says "a wrong mode" 1 'SNAPWALK_MODE=gpu: not a list of cpu, wall' "$command" attach $other SNAPWALK_MODE=gpu
 says "a wrong rate" 1 'SNAPWALK_HZ=20000: not a number from 1 to 10000' "$command" attach $other SNAPWALK_HZ=20000

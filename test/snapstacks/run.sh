@@ -308,6 +308,25 @@ until_so is_named "$pid"
 ends 0 "a process by its name; what a terminal would obey is escaped" '^thread .*"na\\x1b\[31med' "$tool" --pid "$(basename "$named")"
 ! grep -q "$(printf '\033')" "$out/seen"
 verdict $? "nothing is printed that a terminal would obey"
+is_clean() { ! grep -q "$(printf '\033')" "$out/seen"; }
+if command -v gcore >/dev/null 2>&1; then
+    gcore -o "$out/core" "$pid" >"$out/said" 2>&1
+    mv "$named" "$named.away" # nor is it in complaints: of a file that is not there, of one that is another
+    ends 0 "a core whose file is not there: its name is escaped, too" '^snapstacks: .*/na\\x1b\[31med.*: no image: missing$' \
+        "$tool" --core "$out/core.$pid"
+    is_clean || verdict 1 "and nowhere as it is"
+    rm -f "$out/core.$pid"
+    mv "$named.away" "$named"
+else
+    echo "ok - a core whose file is not there # SKIP no gcore command"
+fi
+if "$tool" --version | grep -q 'with libdw'; then
+    cp /bin/cat "$named.new" && mv "$named.new" "$named"
+    ends 0 "nor in what is said of a file that was replaced" '^snapstacks: .*/na\\x1b\[31med.*: not used: it was replaced' "$tool" "$pid"
+    is_clean || verdict 1 "and nowhere as it is"
+else
+    echo "ok - nor in what is said of a file that was replaced # SKIP built without libdw"
+fi
 : >"$out/child"
 printf 'sleep 600 & echo $!; wait\n' >"$out/script$$.sh"
 /bin/sh "$out/script$$.sh" >"$out/child" &

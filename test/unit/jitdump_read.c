@@ -65,6 +65,21 @@ static void growth_is_read(void **state)
     assert_int_equal(sw_jitdump_read(dump_reader, path, dump_images, dump_codemap), SW_E_OS);
 }
 
+/*
+ * A page of the file behind another page. Where the heap would begin, as the first page may, qemu 10 says "[heap]" in
+ * place of a file's name.
+ */
+static void *map_file(const char *path)
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    uint8_t *pages = mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(pages != MAP_FAILED);
+    void *page = mmap(pages + 4096, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0);
+    assert_true(page != MAP_FAILED);
+    close(file);
+    return page;
+}
+
 /* This process, which has mapped a file of that name, or did so before it was replaced. */
 static void the_mapped_file_is_read(void **state)
 {
@@ -77,16 +92,13 @@ static void the_mapped_file_is_read(void **state)
     dump_header(false, 62);
     dump_load(DUMP_CODE, "mapped");
     write_file(path, "w", 0, dump_file.size);
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0);
-    assert_true(page != MAP_FAILED);
-    close(file);
+    void *page = map_file(path);
     assert_int_equal(sw_jitdump_read_process(dump_reader, getpid(), dump_images, dump_codemap), SW_OK);
     dump_assert_name(DUMP_CODE, "mapped");
     assert_int_equal(rename(path, other), 0);
     write_file(path, "w", 0, dump_file.size);
     assert_int_equal(sw_jitdump_read_process(dump_reader, getpid(), dump_images, dump_codemap), SW_E_NOT_FOUND);
-    munmap(page, 4096);
+    munmap((uint8_t *)page - 4096, 8192);
     unlink(path);
     unlink(other);
     rmdir(folder);

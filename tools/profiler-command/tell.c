@@ -6,6 +6,7 @@
 
 #include "diagnostics/ipc.h"
 #include "diagnostics/process.h"
+#include "profile/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,9 +18,14 @@
 
 enum { TIMEOUT_S = 30, GC_TIMEOUT_MS = 5000, RETRIES = 50, RETRY_US = 100000 };
 
+/* The process's name is in it: nothing that a terminal would obey is printed. */
 void fail(const char *which, const char *what)
 {
-    fprintf(stderr, "snapwalk-profiler: %s%s%s\n", which, *which && *what ? ": " : "", what);
+    char text[2 * PATH_MAX], clean[4 * sizeof text];
+    bool cut;
+    snprintf(text, sizeof text, "%s%s%s", which, *which && *what ? ": " : "", what);
+    sw_profile_text_clean(text, clean, sizeof clean, &cut);
+    fprintf(stderr, "snapwalk-profiler: %s\n", clean);
     exit(1);
 }
 

@@ -7,6 +7,7 @@
 #include "diagnostics/hotspot.h"
 #include "diagnostics/ipc.h"
 #include "diagnostics/process.h"
+#include "refuse.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -70,7 +71,7 @@ void ask_runtime(int pid, enum sw_runtime_kind kind)
         close(folder);
     }
     if (problem)
-        fprintf(stderr, "snapstacks: the runtime of %d was not asked: %s\n", pid, problem);
+        complain("the runtime of %d was not asked: %s", pid, problem);
 }
 
 void ask_end(int pid)

@@ -7,7 +7,6 @@
 #include "assemblies.h"
 
 #include "pdb/find.h"
-#include "profile/text.h"
 #include "refuse.h"
 
 #include <snapwalk/self.h>
@@ -105,16 +104,6 @@ static int open_beside(void *arg, const char *file)
     return open_within(assembly->all->root, path);
 }
 
-/* Both texts are the target's. */
-static void say(const char *name, const char *path, enum pdb_found found)
-{
-    char clean_name[2 * PDB_FILE_NAME], clean_path[PATH_MAX];
-    bool cut;
-    sw_profile_text_clean(name, clean_name, sizeof clean_name, &cut);
-    sw_profile_text_clean(path, clean_path, sizeof clean_path, &cut);
-    fprintf(stderr, "snapstacks: %s of %s %s\n", clean_name, clean_path, pdb_found_text(found));
-}
-
 static void look_for_pdb(struct assembly *assembly)
 {
     struct assemblies *all = assembly->all;
@@ -128,7 +117,7 @@ static void look_for_pdb(struct assembly *assembly)
     if (found == PDB_WITHIN)
         all->unpacked_left -= assembly->pdb.size;
     if (found == PDB_OTHER || found == PDB_BROKEN)
-        say(name, assembly->path, found);
+        complain("%s of %s %s", name, assembly->path, pdb_found_text(found));
 }
 
 static struct assembly **slot_of(struct assemblies *a, uint64_t base)

@@ -1,6 +1,7 @@
 /* Reads the command line by one table, which the help is printed from, too. */
 #include "options.h"
 
+#include "refuse.h"
 #include "symbols.h"
 
 #include <snapwalk/status.h>
@@ -101,7 +102,7 @@ static bool read_seconds(const char *word, unsigned *seconds)
 
 static bool refuse(const char *what, const char *word, enum exit_code *code)
 {
-    fprintf(stderr, "snapstacks: %s: %s; snapstacks --help lists the options\n", word, what);
+    complain("%s: %s; snapstacks --help lists the options", word, what);
     *code = EXIT_USAGE;
     return false;
 }

@@ -1,8 +1,12 @@
 /* Failures as sentences and exit codes: one table. */
 #include "refuse.h"
 
+#include "profile/text.h"
+
 #include <snapwalk/process.h>
 
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,10 +23,22 @@ static const struct {
     { SW_E_UNSUPPORTED, EXIT_NOT_THERE, "a 32-bit process cannot be walked" },
 };
 
+void complain(const char *format, ...)
+{
+    char sentence[PATH_MAX + 512], clean[4 * sizeof sentence];
+    bool cut;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    sw_profile_text_clean(sentence, clean, sizeof clean, &cut);
+    fprintf(stderr, "snapstacks: %s\n", clean);
+}
+
 void refuse_with(enum exit_code code, const char *what, const char *why)
 {
     fflush(stdout);
-    fprintf(stderr, "snapstacks: %s: %s\n", what, why);
+    complain("%s: %s", what, why);
     exit((int)code);
 }
 

@@ -17,6 +17,12 @@ void must_for(enum sw_status status, int pid, const char *what);
 /* Zeroed memory, for free. */
 void *must_get(size_t count, size_t size, const char *what);
 
+/*
+ * "snapstacks: " and a sentence on standard error. Texts of the target may be in it: what a terminal would obey is
+ * printed as in stacks.
+ */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Ends the program with this code and "snapstacks: WHAT: WHY". */
 _Noreturn void refuse_with(enum exit_code code, const char *what, const char *why);
 

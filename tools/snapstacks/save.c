@@ -20,8 +20,7 @@ static void add(const struct target *target, uint64_t tid, struct sw_scratch *sc
     target_look(target, tid, &regs, &walker);
     const enum sw_status status = sw_capsule_add_thread(target->capsule, &thread, &regs, &walker, scratch);
     if (status == SW_E_LIMIT)
-        fprintf(stderr, "snapstacks: thread %llu: its stack did not fit into the capsule as a whole\n",
-                (unsigned long long)tid);
+        complain("thread %llu: its stack did not fit into the capsule as a whole", (unsigned long long)tid);
     else
         must(status, "capsule");
 }

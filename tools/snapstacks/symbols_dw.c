@@ -148,7 +148,7 @@ static void open_known(struct symbols *s, const struct sw_image *image, struct k
         return;
     const char *difference = find_difference(s, fd, image->begin);
     if (difference) {
-        fprintf(stderr, "snapstacks: %s: not used: %s\n", path, difference);
+        complain("%s: not used: %s", path, difference);
         close(fd);
         return;
     }

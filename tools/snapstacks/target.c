@@ -68,8 +68,7 @@ void target_read_jitdump(struct target *t, const char *sysroot)
     if (status == SW_E_NO_MEMORY)
         must(status, "jitdump file");
     else if (status != SW_OK && status != SW_E_NOT_FOUND && status != SW_E_GONE && !(t->core && status == SW_E_OS))
-        fprintf(stderr, "snapstacks: the jitdump file of %d was not read to its end: %s\n", t->pid,
-                sw_status_name(status));
+        complain("the jitdump file of %d was not read to its end: %s", t->pid, sw_status_name(status));
 }
 
 /* What a compiler registers for gdb. A list that cannot be read is said; what could be read is there. */
@@ -83,7 +82,7 @@ void target_read_gdb_jit(struct target *t)
     if (status == SW_E_NO_MEMORY)
         must(status, "JIT objects");
     else if (status != SW_OK)
-        fprintf(stderr, "snapstacks: the list of JIT objects was not read to its end: %s\n", sw_status_name(status));
+        complain("the list of JIT objects was not read to its end: %s", sw_status_name(status));
 }
 
 void target_begin_capsule(struct target *t, enum sw_machine machine)

@@ -20,7 +20,7 @@ static void report_files(const struct sw_core *core)
     struct sw_core_file file;
     for (size_t i = 0; sw_core_get_file(core, i, &file); i++)
         if (file.state < SW_CORE_FILE_UNCHECKED && !sw_jitdump_is_path(file.path))
-            fprintf(stderr, "snapstacks: %s: no image: %s\n", file.path, sw_core_file_state_name(file.state));
+            complain("%s: no image: %s", file.path, sw_core_file_state_name(file.state));
 }
 
 /* A word that is a file is a core, also where a process was meant. */
@@ -49,10 +49,9 @@ static void report_missing(const struct sw_core *core, const char *path)
     if (!sw_core_threads(core, NULL, 0))
         refuse_with(EXIT_NO_CORE, path, missing ? "cut off before its threads" : "no thread is in it");
     if (missing)
-        fprintf(stderr,
-                "snapstacks: %s: cut off, %llu KB are missing at its end, and stacks may end early: a full disk, or "
-                "ulimit -c\n",
-                path, (missing + 1023) / 1024);
+        complain("%s: cut off, %llu KB are missing at its end, and stacks may end early: a full disk, or "
+                 "ulimit -c",
+                 path, (missing + 1023) / 1024);
 }
 
 void target_open_core(struct target *t, const char *path, const char *sysroot, bool saves)

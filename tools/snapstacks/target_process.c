@@ -19,7 +19,7 @@ static void read_perfmap(struct target *t)
 {
     const enum sw_status status = sw_perfmap_read_process(t->perfmap, t->pid, ranges_of_perfmap(t));
     if (status == SW_E_PERMISSION)
-        fprintf(stderr, "snapstacks: perf map of %d: not read: a symbolic link, or the file of another user\n", t->pid);
+        complain("perf map of %d: not read: a symbolic link, or the file of another user", t->pid);
     else if (status != SW_E_OS)
         must(status, "perf map");
     if (sw_perfmap_lines(t->perfmap) && ranges_of_perfmap(t))
@@ -41,10 +41,9 @@ static void report_replaced(const struct target *t)
 {
     struct sw_replaced_file file;
     for (size_t i = 0; sw_process_get_replaced(t->process, i, &file); i++)
-        fprintf(stderr,
-                "snapstacks: %s was %s since %d mapped it: its tables are not used; run as root, which can open the "
-                "mapped file, or restart the process\n",
-                file.path, file.is_there ? "replaced" : "deleted", t->pid);
+        complain("%s was %s since %d mapped it: its tables are not used; run as root, which can open the "
+                 "mapped file, or restart the process",
+                 file.path, file.is_there ? "replaced" : "deleted", t->pid);
 }
 
 /*
