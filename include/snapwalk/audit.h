@@ -136,6 +136,7 @@ SW_API const char *sw_audit_after_name(enum sw_audit_after after);
 #ifdef __cplusplus
 }
 
+extern "C++" {
 /* Of a byte, as structures hold it, too: C++ makes no enumeration of it. Threads  Any. Signals  Safe. */
 inline const char *sw_audit_verdict_name(uint8_t verdict)
 {
@@ -144,6 +145,7 @@ inline const char *sw_audit_verdict_name(uint8_t verdict)
 inline const char *sw_audit_after_name(uint8_t after)
 {
     return sw_audit_after_name(static_cast<enum sw_audit_after>(after));
+}
 }
 #endif
 

@@ -153,10 +153,12 @@ SW_API uint64_t sw_codemap_generation(const struct sw_codemap *map);
 #ifdef __cplusplus
 }
 
+extern "C++" {
 /* Of a byte, as structures hold it, too: C++ makes no enumeration of it. Threads  Any. Signals  Safe. */
 inline const char *sw_kind_name(uint8_t kind)
 {
     return sw_kind_name(static_cast<enum sw_kind>(kind));
+}
 }
 #endif
 

@@ -106,6 +106,7 @@ SW_API const char *sw_stop_name(enum sw_stop stop);
 #ifdef __cplusplus
 }
 
+extern "C++" {
 /* Of a byte, as structures hold it, too: C++ makes no enumeration of it. Threads  Any. Signals  Safe. */
 inline const char *sw_source_name(uint8_t source)
 {
@@ -114,6 +115,7 @@ inline const char *sw_source_name(uint8_t source)
 inline const char *sw_trust_name(uint8_t trust)
 {
     return sw_trust_name(static_cast<enum sw_trust>(trust));
+}
 }
 #endif
 
