@@ -318,6 +318,20 @@ SW_API struct sw_memory sw_process_stopped_memory(struct sw_process *process);
 SW_API bool sw_process_executes_captured(const struct sw_process *process);
 
 /*
+ * The name of what is mapped at an address, by the memory map that captured walks go by, as /proc/PID/maps has it: the
+ * path of a file, which may end in " (deleted)"; "/memfd:NAME (deleted)" for memory that was given a name; "[stack]".
+ *
+ * name, size   Receives at most size - 1 characters and a 0. Empty: the memory has no name.
+ *
+ * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NOT_FOUND (nothing is mapped there); SW_E_LIMIT (the name is longer); otherwise
+ *          as sw_process_add_captured_images. On Windows SW_E_UNSUPPORTED.
+ * Memory   As sw_process_add_images, where the map has to be read. Threads  One call on a process at a time.
+ * Signals  Not safe.
+ */
+SW_API SW_NODISCARD enum sw_status sw_process_mapped_name(struct sw_process *process, uint64_t address, char *name,
+                                                          size_t size);
+
+/*
  * How long the process stood, from before its first thread was stopped until the last one ran again: in the last
  * capture, or between the last sw_process_stop and its resume. Suspends of single threads do not count.
  *

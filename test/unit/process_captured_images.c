@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -23,6 +24,7 @@
 enum { FRAMES = 64, STACK_BYTES = 1 << 20, DESCRIPTORS = 256, FILES_MOST = 1000 };
 
 static int ready[2];
+static void *nameless; /* a page without a file */
 
 /* libc's qsort is on the stack. */
 static int wait_here(const void *left, const void *right)
@@ -53,6 +55,9 @@ static bool begin(struct case_of *c)
 {
     char byte;
     assert_int_equal(pipe(ready), 0);
+    if (!nameless)
+        nameless = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(nameless, MAP_FAILED);
     c->child = fork();
     if (c->child == 0)
         child_main();
@@ -125,6 +130,31 @@ static void what_is_registered_stays(void **state)
     end(&c);
 }
 
+static void what_is_mapped_has_a_name(void **state)
+{
+    char name[4096], own[4096];
+    struct case_of c;
+    (void)state;
+    HOST_NEEDS(begin(&c), "the right to trace a child");
+    const uint64_t code = (uint64_t)(uintptr_t)wait_here;
+    const ssize_t size = readlink("/proc/self/exe", own, sizeof own - 1);
+    assert_true(size > 0);
+    own[size] = 0;
+    assert_int_equal(sw_process_mapped_name(c.process, code, name, sizeof name), SW_OK);
+    assert_string_equal(name, own);
+    assert_int_equal(sw_process_mapped_name(c.process, code, name, (size_t)size + 1), SW_OK);
+    assert_int_equal(sw_process_mapped_name(c.process, code, name, (size_t)size), SW_E_LIMIT);
+    assert_int_equal(sw_process_mapped_name(c.process, (uint64_t)(uintptr_t)&c, name, sizeof name), SW_OK);
+    assert_string_equal(name, "[stack]");
+    assert_int_equal(sw_process_mapped_name(c.process, (uint64_t)(uintptr_t)nameless, name, sizeof name), SW_OK);
+    assert_string_equal(name, "");
+    assert_int_equal(sw_process_mapped_name(c.process, 0, name, sizeof name), SW_E_NOT_FOUND);
+    assert_int_equal(sw_process_mapped_name(NULL, code, name, sizeof name), SW_E_ARGUMENT);
+    assert_int_equal(sw_process_mapped_name(c.process, code, NULL, sizeof name), SW_E_ARGUMENT);
+    assert_int_equal(sw_process_mapped_name(c.process, code, name, 0), SW_E_ARGUMENT);
+    end(&c);
+}
+
 static unsigned open_files(void)
 {
     unsigned count = 0;
@@ -175,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(walks_are_the_same_and_other_files_are_not_opened),
         cmocka_unit_test(what_is_registered_stays),
+        cmocka_unit_test(what_is_mapped_has_a_name),
         cmocka_unit_test(descriptors_are_left_to_others),
         cmocka_unit_test(arguments_are_checked),
     };

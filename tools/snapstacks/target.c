@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -167,11 +168,24 @@ static bool learn_precompiled(const struct target *t, uint64_t address)
            sw_images_find(t->images, address, &image) == SW_OK;
 }
 
+/*
+ * Memory that the CLR has mapped twice, to execute and to write, holds code that it has made itself: stubs, copies of
+ * its write barrier. No file tells of it, and no other compiler has code there.
+ */
+static bool is_of_clr(const struct target *t, uint64_t address)
+{
+    static const char twice[] = "/memfd:doublemapper";
+    char name[PATH_MAX];
+    return t->runtime.kind == SW_RUNTIME_CLR && t->process &&
+           sw_process_mapped_name(t->process, address, name, sizeof name) == SW_OK &&
+           strncmp(name, twice, sizeof twice - 1) == 0;
+}
+
 bool target_learn(struct target *t, uint64_t address)
 {
     struct sw_image image;
     return sw_images_find(t->images, address, &image) != SW_OK &&
-           (learn_precompiled(t, address) || target_learn_all(t));
+           (learn_precompiled(t, address) || (!t->has_all_images && !is_of_clr(t, address) && target_learn_all(t)));
 }
 
 void target_thread_name(const struct target *t, uint64_t tid, char name[THREAD_NAME_BYTES])

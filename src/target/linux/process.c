@@ -248,6 +248,24 @@ enum sw_status sw_process_read_maps(struct sw_process *process)
     return status;
 }
 
+enum sw_status sw_process_mapped_name(struct sw_process *process, uint64_t address, char *name, size_t size)
+{
+    if (!process || !name || size == 0)
+        return SW_E_ARGUMENT;
+    const enum sw_status status = sw_process_captured_maps(process);
+    if (status != SW_OK)
+        return status;
+    const struct sw_map *map = sw_maps_find(process->maps, process->map_count, address);
+    if (!map)
+        return SW_E_NOT_FOUND;
+    if (map->path_size >= size)
+        return SW_E_LIMIT;
+    if (map->path_size)
+        memcpy(name, map->path, map->path_size);
+    name[map->path_size] = 0;
+    return SW_OK;
+}
+
 enum sw_status sw_process_captured_maps(struct sw_process *process)
 {
     if (!process->capture.has_maps)

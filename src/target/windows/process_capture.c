@@ -112,6 +112,12 @@ enum sw_status sw_process_capture_asleep(struct sw_process *process, size_t stac
     return process ? SW_E_UNSUPPORTED : SW_E_ARGUMENT;
 }
 
+enum sw_status sw_process_mapped_name(struct sw_process *process, uint64_t address, char *name, size_t size)
+{
+    (void)address;
+    return process && name && size ? SW_E_UNSUPPORTED : SW_E_ARGUMENT;
+}
+
 /* ---- afterwards ---- */
 
 /* Whether an address is in an image, which hardly changes. */
