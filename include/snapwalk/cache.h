@@ -45,7 +45,8 @@ SW_API void sw_cache_destroy(struct sw_cache *cache);
  *
  * hits     Frames with a cached rule.
  * absent   Misses: the pc is new or was evicted.
- * outdated Misses: since the rule was stored, the code there was removed, or images changed.
+ * outdated Misses: since the rule was stored, the code there was removed, or images changed: of what tables say,
+ *          in the same part of the address space.
  * busy     Misses: the entry was being written.
  * stored   Rules that were stored, new and replaced ones.
  * evicted  Those of them that took the place of another pc's valid rule.

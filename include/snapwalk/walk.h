@@ -226,8 +226,9 @@ SW_API SW_NODISCARD enum sw_status sw_walk_find_seed(const struct sw_walker *wal
                                                      struct sw_fault *fault);
 
 /*
- * Does what walks have left undone because of their budget, so that later ones find it done. To be called between
- * samples, or by a thread of its own; walks may go on meanwhile, in signal handlers too.
+ * Does what walks have left undone because of their budget, so that later ones find it done, and touches the memory
+ * that they will write to. To be called between samples, or by a thread of its own; walks may go on meanwhile, in
+ * signal handlers too.
  *
  * walker   Of the walks, or one of the same target with the same memory, images, code map and analysis cache. Its
  *          budget does not matter.

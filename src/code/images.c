@@ -45,7 +45,8 @@ enum sw_status sw_images_create(const struct sw_alloc *alloc, struct sw_images *
     images->alloc = from;
     atomic_init(&images->current, NULL);
     atomic_init(&images->spans, NULL);
-    atomic_init(&images->generation, 1);
+    for (unsigned piece = 0; piece <= SW_IMAGE_PIECES; piece++)
+        atomic_init(&images->changes[piece], 1);
     atomic_flag_clear(&images->writer);
     sw_reclaim_init(&images->reclaim, release_block, images);
     *out = images;
@@ -125,13 +126,13 @@ enum sw_span_kind sw_images_span(const struct sw_images *images, uint64_t addres
 
 uint64_t sw_images_generation(const struct sw_images *images)
 {
-    return images ? atomic_load(&images->generation) : 0;
+    return images ? atomic_load(&images->changes[SW_IMAGE_PIECES]) : 0;
 }
 
-const _Atomic uint64_t *sw_images_clock(const struct sw_images *images)
+const _Atomic uint64_t *sw_images_changes(const struct sw_images *images)
 {
-    static const _Atomic uint64_t never = 0;
-    return images ? &images->generation : &never;
+    static const _Atomic uint64_t never[SW_IMAGE_PIECES + 1];
+    return images ? images->changes : never;
 }
 
 enum sw_status sw_images_find(const struct sw_images *images, uint64_t address, struct sw_image *image)

@@ -126,8 +126,21 @@ struct sw_span {
 };
 enum sw_span_kind sw_images_span(const struct sw_images *images, uint64_t address, bool *is_mapped);
 
-/* The address of the generation that sw_images_generation reads. For null images: of a number that never changes. */
-const _Atomic uint64_t *sw_images_clock(const struct sw_images *images);
+/*
+ * The last change of each piece of the address space: the generation that the change led to, or 0. A piece is 1 MiB.
+ * There are few numbers, so pieces share them. What follows from one image, found at generation g, holds until the
+ * number of its piece shows a later one.
+ *
+ * Returns  The numbers, which live as long as the images; for null images, some that never change. Index:
+ *          sw_image_piece(address), or SW_IMAGE_PIECES for the generation, which sw_images_generation reads.
+ */
+enum { SW_IMAGE_PIECE_SHIFT = 20, SW_IMAGE_PIECES = 128 };
+const _Atomic uint64_t *sw_images_changes(const struct sw_images *images);
+
+static inline unsigned sw_image_piece(uint64_t address)
+{
+    return (unsigned)(address >> SW_IMAGE_PIECE_SHIFT) % SW_IMAGE_PIECES;
+}
 
 /*
  * The writer's interface: everything below is called between lock and unlock.

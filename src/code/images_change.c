@@ -58,10 +58,27 @@ static void append_rows(struct sw_image_set *set, const struct sw_image_row *row
     atomic_store_explicit(&set->count, at + count, memory_order_release);
 }
 
+/* Notes that an image has come or gone, for every piece that it touches: each number once. */
+static void note_change(struct sw_images *images, uint64_t begin, uint64_t end)
+{
+    const uint64_t generation = sw_images_generation(images) + 1;
+    const uint64_t first = begin >> SW_IMAGE_PIECE_SHIFT, last = (end - 1) >> SW_IMAGE_PIECE_SHIFT;
+    for (uint64_t piece = first; piece <= last && piece - first < SW_IMAGE_PIECES; piece++)
+        atomic_store(&images->changes[piece % SW_IMAGE_PIECES], generation);
+}
+
+/* Behind the change, and what is noted of it: what was found before under the old number is known to be old. */
+static void count_change(struct sw_images *images)
+{
+    atomic_fetch_add(&images->changes[SW_IMAGE_PIECES], 1);
+}
+
 static void publish(struct sw_images *images, struct sw_image_set *set, struct sw_image_entry *dropped)
 {
     struct sw_image_set *old = atomic_exchange(&images->current, set);
-    atomic_fetch_add(&images->generation, 1);
+    for (const struct sw_image_entry *entry = dropped; entry; entry = entry->next)
+        note_change(images, entry->info.begin, entry->info.end);
+    count_change(images);
     if (!old)
         return;
     old->block.dropped = dropped;
@@ -80,15 +97,17 @@ static enum sw_status insert_at(struct sw_images *images, const struct sw_image_
     append_rows(set, old ? old->rows : NULL, at);
     append_rows(set, row, 1);
     append_rows(set, old ? old->rows + at : NULL, count - at);
+    note_change(images, row->begin, row->end);
     publish(images, set, NULL);
     return SW_OK;
 }
 
 /* A composite image has the core library's code, another image its metadata: whichever comes first. */
-static void tell_each_other(const struct sw_image_set *set, struct sw_image_entry *entry)
+static void tell_each_other(struct sw_images *images, const struct sw_image_set *set, struct sw_image_entry *entry)
 {
     if (!entry->clr.has_core && !sw_clr_image_has_dispatch(&entry->clr))
         return;
+    note_change(images, 0, UINT64_MAX);
     for (size_t i = 0; i < sw_image_set_count(set); i++) {
         sw_clr_image_tell(&set->rows[i].entry->clr, &entry->clr);
         sw_clr_image_tell(&entry->clr, &set->rows[i].entry->clr);
@@ -106,11 +125,12 @@ enum sw_status sw_images_insert(struct sw_images *images, struct sw_image_entry 
         return SW_E_WRAPS;
     if (at < count && old->rows[at].begin < row.end)
         return SW_E_OVERLAP;
-    tell_each_other(old, entry);
+    tell_each_other(images, old, entry);
     if (!old || at < count || count == old->room)
         return insert_at(images, old, at, &row);
     append_rows(old, &row, 1); /* maps are read in ascending order */
-    atomic_fetch_add(&images->generation, 1);
+    note_change(images, row.begin, row.end);
+    count_change(images);
     return SW_OK;
 }
 

@@ -6,6 +6,7 @@
 #define SW_CODE_IMAGES_SET_H
 
 #include "base/interval.h"
+#include "code/images.h"
 #include "code/originals.h"
 #include "common/reclaim.h"
 
@@ -39,10 +40,10 @@ struct sw_images {
     struct sw_reclaim reclaim;
     struct sw_alloc alloc;
     struct sw_originals originals;
-    struct sw_image_set *_Atomic current; /* null: empty */
-    struct sw_image_spans *_Atomic spans; /* null: there is no map */
-    _Atomic uint64_t generation;
-    uint64_t staying; /* sw_images_set_staying */
+    struct sw_image_set *_Atomic current;          /* null: empty */
+    struct sw_image_spans *_Atomic spans;          /* null: there is no map */
+    _Atomic uint64_t changes[SW_IMAGE_PIECES + 1]; /* sw_images_changes */
+    uint64_t staying;                              /* sw_images_set_staying */
     atomic_flag writer;
     bool without_methods;
 };

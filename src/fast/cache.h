@@ -16,6 +16,7 @@
 #ifndef SW_FAST_CACHE_H
 #define SW_FAST_CACHE_H
 
+#include "code/images.h"
 #include "code/map/codemap.h"
 #include "fast/entry.h"
 
@@ -80,9 +81,9 @@ struct sw_cache {
     struct sw_cache_share shares[SW_CACHE_SHARES]; /* of hits, what is not in counts */
 };
 
-/* The change counters of a walker's code map and images. */
+/* The change counters of a walker's code map and images: sw_codemap_changes, sw_images_changes. */
 struct sw_changes {
-    const _Atomic uint64_t *codemap; /* sw_codemap_changes */
+    const _Atomic uint64_t *codemap;
     const _Atomic uint64_t *images;
 };
 
@@ -138,13 +139,27 @@ static inline bool sw_cache_is_same(const struct sw_cache *cache, uint64_t gener
     return sw_load(&cache->generation) == generation;
 }
 
+/*
+ * Whether what was found at a pc follows from unwind tables alone, so that no image but its own plays a part. What is
+ * inferred from instructions may depend on functions that are called, and on which code is known.
+ */
+static inline bool sw_step_is_of_tables(uint64_t step)
+{
+    enum {
+        TABLES = 1 << SW_SOURCE_CFI | 1 << SW_SOURCE_SFRAME | 1 << SW_SOURCE_UNWIND_CODES | 1 << SW_SOURCE_CLR_HEADER
+    };
+    return (step & (SW_STEP_BY_CALL | SW_STEP_END)) == 0 && (TABLES >> sw_step_source(step) & 1) != 0 &&
+           sw_step_trust(step) == SW_TRUST_EXACT;
+}
+
 /* Whether no change of code map or images since then touches what was found at a pc. */
 static inline bool sw_entry_holds(uint64_t found, uint64_t step, uint64_t pc, const struct sw_changes *changes)
 {
     const unsigned kind = step & SW_STEP_UNRANGED ? SW_ADDED : SW_REMOVED;
     const uint64_t changed = atomic_load_explicit(&changes->codemap[kind + sw_piece(pc)], memory_order_acquire);
-    const uint64_t images = atomic_load_explicit(changes->images, memory_order_acquire);
-    return found >> SW_FOUND_SHIFT == images && (found & SW_FOUND_CODEMAP) >= changed;
+    const unsigned piece = sw_step_is_of_tables(step) ? sw_image_piece(pc) : SW_IMAGE_PIECES;
+    const uint64_t images = atomic_load_explicit(&changes->images[piece], memory_order_acquire);
+    return found >> SW_FOUND_SHIFT >= images && (found & SW_FOUND_CODEMAP) >= changed;
 }
 
 /* What keys of walkers with those flags have above the pc. */
@@ -169,7 +184,8 @@ static inline uint64_t sw_changed_last(const struct sw_changes *changes)
 {
     const uint64_t removed = atomic_load_explicit(&changes->codemap[SW_REMOVED + SW_PIECES], memory_order_acquire);
     const uint64_t added = atomic_load_explicit(&changes->codemap[SW_ADDED + SW_PIECES], memory_order_acquire);
-    return sw_found_at(atomic_load_explicit(changes->images, memory_order_acquire), removed > added ? removed : added);
+    const uint64_t images = atomic_load_explicit(&changes->images[SW_IMAGE_PIECES], memory_order_acquire);
+    return sw_found_at(images, removed > added ? removed : added);
 }
 
 /* Goes through some of the entries. Returns whether all hold now. Wait-free, signal safe. */

@@ -55,14 +55,14 @@ void sw_lane_start(struct sw_lane *lane, const struct sw_walker *walker)
     lane->tags = sw_cache_tags(lane->cache, walker->flags);
     lane->codemap = walker->codemap;
     lane->changes = (struct sw_changes){ walker->codemap ? sw_codemap_changes(walker->codemap) : no_changes,
-                                         sw_images_clock(walker->images) };
+                                         sw_images_changes(walker->images) };
     lane->holds = sw_cache_open(lane->cache, &lane->changes);
     find_bounds(lane, walker);
 }
 
 uint64_t sw_lane_generations(const struct sw_lane *lane)
 {
-    return sw_found_at(atomic_load_explicit(lane->changes.images, memory_order_acquire),
+    return sw_found_at(atomic_load_explicit(&lane->changes.images[SW_IMAGE_PIECES], memory_order_acquire),
                        sw_codemap_generation(lane->codemap));
 }
 

@@ -17,6 +17,7 @@ enum { WAYS = 4, TAG_SHIFT = 48 };
 
 /*
  * ring     ring_words, all that is left of the memory. head counts words from the beginning of time.
+ * touched  Up to there the ring's pages were written to, in words from its beginning.
  * places   By hash of a finding, WAYS for each: 1 + where its entry begins, in words from the beginning of time, and
  *          above it a part of the hash, so that mostly no other entry is looked at.
  */
@@ -26,7 +27,7 @@ struct sw_analysis_cache {
     uint64_t ring_words;
     uint64_t place_count; /* a power of two, and more than WAYS */
     struct sw_pending_notes pending;
-    _Atomic uint64_t head, hits, misses, outdated, cuts;
+    _Atomic uint64_t head, touched, hits, misses, outdated, cuts;
     _Atomic uint64_t *places;
     _Atomic uint64_t *ring;
 };
@@ -46,6 +47,11 @@ struct entry {
 
 _Static_assert(sizeof(struct entry) == HEAD_WORDS * 8, "HEAD_WORDS");
 enum { EXTENT_WORDS = 2, TOP_WORDS = HEAD_WORDS + EXTENT_WORDS * SW_METER_EXTENTS };
+
+static uint64_t count(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
 
 /* ---- making ---- */
 
@@ -75,6 +81,7 @@ enum sw_status sw_analysis_cache_create(const struct sw_alloc *alloc, size_t byt
     const size_t front = (size_t)((char *)k->ring - (char *)k);
     memset(k + 1, 0, front - sizeof *k); /* not the ring: its words are checked as they are read */
     k->ring_words = (bytes - front) / sizeof *k->ring;
+    sw_analysis_cache_touch(k);
     *cache = k;
     return SW_OK;
 }
@@ -83,11 +90,6 @@ void sw_analysis_cache_destroy(struct sw_analysis_cache *cache)
 {
     if (cache)
         cache->alloc.put(cache->alloc.arg, cache, cache->bytes);
-}
-
-static uint64_t count(const _Atomic uint64_t *counter)
-{
-    return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
 static void add_one(_Atomic uint64_t *counter)
@@ -224,6 +226,21 @@ static void store(struct sw_analysis_cache *cache, uint64_t first, const void *w
         memcpy(&word, (const uint8_t *)words + 8 * i, 8);
         atomic_store_explicit(&cache->ring[first + i], word, memory_order_relaxed);
     }
+}
+
+/* By a write that leaves each word as it is, whoever else writes it. Once round, no page is new. */
+void sw_analysis_cache_touch(struct sw_analysis_cache *cache)
+{
+    enum { PAGE_WORDS = 4096 / sizeof(uint64_t), AHEAD = 8 * PAGE_WORDS };
+    if (!cache)
+        return;
+    const uint64_t head = count(&cache->head),
+                   end = head + AHEAD < cache->ring_words ? head + AHEAD : cache->ring_words;
+    const uint64_t touched = count(&cache->touched), begin = touched > head ? touched : head;
+    for (uint64_t at = begin; at < end; at += PAGE_WORDS)
+        (void)atomic_fetch_or_explicit(&cache->ring[at], 0, memory_order_relaxed);
+    if (begin < end)
+        atomic_store_explicit(&cache->touched, end, memory_order_relaxed);
 }
 
 /* ---- findings ---- */

@@ -28,6 +28,12 @@ void sw_analysis_cache_put(struct sw_analysis_cache *cache, const struct sw_code
                            const struct sw_finding *finding, uint64_t generation, const uint64_t *words, size_t count);
 
 /*
+ * Writes to the next pages of memory that findings will be written to, so that no walk has their page faults: to be
+ * called between walks, while others may go on. A few pages a call, each once. cache may be null.
+ */
+void sw_analysis_cache_touch(struct sw_analysis_cache *cache);
+
+/*
  * The rule at pc of the function [begin, end) as sw_analyze_function gives it, its analysis from the store or run anew
  * and then kept. cache may be null. Nothing is kept of what the code's meter has cut.
  *

@@ -61,6 +61,7 @@ size_t sw_walk_prepare(const struct sw_walker *walker, struct sw_scratch *scratc
     struct sw_pending pending;
     if (!start(&p, walker, scratch, budget))
         return 0;
+    sw_analysis_cache_touch(walker->analysis_cache);
     for (size_t n = 0; sw_analysis_cache_pending(walker->analysis_cache, n, &pending); n++)
         if (pending.finding.kind != SW_FINDING_NONE)
             finish(&p, &pending);

@@ -429,8 +429,9 @@ static void many_entries_outlive_a_change_that_is_not_theirs(void **state)
     assert_int_equal(sw_cache_create(NULL, 1024, &cache), SW_OK);
     walker->cache = cache;
     (void)walk_as_without(&regs, true);
-    const struct sw_changes changes = { sw_codemap_changes(sw_sim_codemap(sim)), sw_images_clock(NULL) };
-    const uint64_t now = sw_found_at(atomic_load(changes.images), sw_codemap_generation(sw_sim_codemap(sim)));
+    const struct sw_changes changes = { sw_codemap_changes(sw_sim_codemap(sim)), sw_images_changes(NULL) };
+    const uint64_t now =
+        sw_found_at(atomic_load(&changes.images[SW_IMAGE_PIECES]), sw_codemap_generation(sw_sim_codemap(sim)));
     for (uint64_t i = 0; i < 1000; i++) {
         const uint64_t pc = B + 0x100000 + i * 16;
         const struct sw_entry entry = { .key = pc, .step = SW_STEP_ENTRY, .found = now };
@@ -479,7 +480,7 @@ static bool is_followed(const struct sw_walker *walker, struct sw_lane *lane, st
 static void pcs_that_are_met_again_find_room_among_others(void **state)
 {
     enum { ONCE = SW_CACHE_WAYS, AGAIN = 2, ROUNDS = 100 };
-    const struct sw_changes changes = { sw_codemap_changes(sw_sim_codemap(sim)), sw_images_clock(NULL) };
+    const struct sw_changes changes = { sw_codemap_changes(sw_sim_codemap(sim)), sw_images_changes(NULL) };
     uint64_t pcs[ONCE + AGAIN];
     unsigned misses = 0;
     (void)state;
@@ -503,7 +504,7 @@ static void a_confirmed_prediction_lasts_as_long_as_its_generation(void **state)
 {
     const struct sw_regs regs = three_frames();
     struct sw_walker quick = *sw_sim_walker(sim);
-    const struct sw_changes changes = { sw_codemap_changes(sw_sim_codemap(sim)), sw_images_clock(NULL) };
+    const struct sw_changes changes = { sw_codemap_changes(sw_sim_codemap(sim)), sw_images_changes(NULL) };
     struct sw_lane lane;
     struct sw_at c, b = { .pc = B + BEHIND_CALL };
     (void)state;
@@ -536,7 +537,7 @@ static void the_last_caller_is_predicted_but_a_function_that_calls_itself_is_kep
     } turns[] = { { B, B }, { A, A }, { B, B }, { A, A }, { C, C }, { A, C }, { C, C }, { B, B }, { C, C } };
     const struct sw_regs regs = three_frames();
     struct sw_walker quick = *sw_sim_walker(sim);
-    const struct sw_changes changes = { sw_codemap_changes(sw_sim_codemap(sim)), sw_images_clock(NULL) };
+    const struct sw_changes changes = { sw_codemap_changes(sw_sim_codemap(sim)), sw_images_changes(NULL) };
     struct sw_lane lane;
     (void)state;
     twice_window(&quick, sw_regs_sp(&regs), &quick.memory.window);

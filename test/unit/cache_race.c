@@ -110,13 +110,13 @@ static void *come_and_go(void *arg)
 
 static void no_entry_is_believed_that_is_torn_or_outdated(void **state)
 {
-    static const _Atomic uint64_t no_images;
+    static const _Atomic uint64_t no_images[SW_IMAGE_PIECES + 1];
     pthread_t threads[THREADS], writer;
     const struct sigaction action = { .sa_handler = in_handler };
     (void)state;
     assert_int_equal(sw_cache_create(NULL, LINES, &cache), SW_OK);
     assert_int_equal(sw_codemap_create(NULL, &map), SW_OK);
-    changes = (struct sw_changes){ sw_codemap_changes(map), &no_images };
+    changes = (struct sw_changes){ sw_codemap_changes(map), no_images };
     assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
     for (uintptr_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, go_on, (void *)(i + 1)), 0);

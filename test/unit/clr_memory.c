@@ -64,13 +64,13 @@ static struct sw_clr_counts counts(void)
 
 static struct sw_changes changes(void)
 {
-    return (struct sw_changes){ sw_codemap_changes(clr->codemap), sw_images_clock(clr->images) };
+    return (struct sw_changes){ sw_codemap_changes(clr->codemap), sw_images_changes(clr->images) };
 }
 
 static void store_rules(uint64_t first, uint64_t count)
 {
     const struct sw_changes now = changes();
-    const uint64_t found = sw_found_at(atomic_load(now.images), sw_codemap_generation(clr->codemap));
+    const uint64_t found = sw_found_at(atomic_load(&now.images[SW_IMAGE_PIECES]), sw_codemap_generation(clr->codemap));
     for (uint64_t i = first; i < first + count; i++) {
         const struct sw_entry entry = {
             .key = PC + i, .step = SW_STEP_ENTRY | SW_STEP_UNRANGED, .id = i, .found = found

@@ -55,8 +55,8 @@ static void entries_are_told_apart(void **state)
 
 static void a_cache_is_sound_and_not_when_damaged(void **state)
 {
-    static _Atomic uint64_t images, codemap[SW_CHANGES];
-    const struct sw_changes changes = { codemap, &images };
+    static _Atomic uint64_t images[SW_IMAGE_PIECES + 1], codemap[SW_CHANGES];
+    const struct sw_changes changes = { codemap, images };
     struct sw_cache *cache;
     (void)state;
     assert_int_equal(sw_cache_create(NULL, 4, &cache), SW_OK);

@@ -20,7 +20,7 @@
 #include "row.h"
 #include "system_walk.h"
 
-enum { ENTRIES = 1 << 14, PAGE = 4096, WANTED_US = 50 };
+enum { ENTRIES = 1 << 14, PAGE = 4096, WANTED_US = 50, MANY_ANEW = 4 };
 
 static struct sw_images *images;
 static struct sw_cache *cache;
@@ -192,6 +192,8 @@ static struct {
     size_t samples, clean, of[ANSWERS];
     LONGLONG *ticks; /* of each walk */
     LONGLONG cold;   /* see time_cold */
+    LONGLONG usual;  /* of the last walk that was in time */
+    size_t slow, slow_anew;
     LONGLONG nothing, nothing_most;
     size_t nothing_over;
 } sums;
@@ -308,17 +310,37 @@ static void time_cold(const struct sw_walker *walker, const struct sw_regs *regs
     sums.cold = least > sums.cold ? least : sums.cold;
 }
 
-/* A loop that takes about as long as a walk on average, and touches nothing: what is over there is the machine. */
+/*
+ * Waits as long as the last walk took that was in time, and touches nothing: what is over there is the machine, which
+ * has as long to interrupt this as a walk.
+ */
 static void time_nothing(void)
 {
-    enum { ROUNDS = 1000 };
     const LONGLONG from = now();
-    for (volatile unsigned i = 0; i < ROUNDS; i++)
-        ;
-    const LONGLONG took = now() - from;
+    LONGLONG took;
+    do
+        took = now() - from;
+    while (took < sums.usual);
     sums.nothing += took;
     sums.nothing_most = took > sums.nothing_most ? took : sums.nothing_most;
     sums.nothing_over += us(took) > WANTED_US;
+}
+
+/* How many pcs were not in the cache, or not any more, up to now. */
+static uint64_t misses(void)
+{
+    const struct sw_cache_counts counts = sw_cache_get_counts(cache);
+    return counts.absent + counts.outdated;
+}
+
+/* anew: how many frames of it were not in the cache. */
+static void note_time(LONGLONG took, uint64_t anew)
+{
+    const bool is_slow = us(took) > WANTED_US;
+    sums.ticks[sums.samples++] = took;
+    sums.usual = is_slow ? sums.usual : took;
+    sums.slow += is_slow;
+    sums.slow_anew += is_slow && anew > MANY_ANEW;
 }
 
 /* referee: walk it by the system too, which is safe for a thread that holds no lock of function tables. */
@@ -332,9 +354,10 @@ static void sample(const struct sw_suspender *s, const struct sw_walker *base, b
         return; /* then the number of samples is not as wanted */
     (void)!sw_self_thread_stack(worker.id, &walker.stack_begin, &walker.stack_end);
     walker.memory.window = sw_self_window(&regs, walker.stack_begin, walker.stack_end);
+    const uint64_t before = misses();
     const LONGLONG from = now();
     walk(&walker, &regs, &ours);
-    sums.ticks[sums.samples++] = now() - from;
+    note_time(now() - from, misses() - before);
     time_nothing();
     if (referee) {
         context_of(&regs, &context);
@@ -374,20 +397,19 @@ static void time_rows(void)
 {
     LONGLONG sum = 0;
     const size_t n = sums.samples;
-    size_t slow = 0;
-    for (size_t i = 0; i < n; i++)
-        slow += us(sums.ticks[i]) > WANTED_US;
     qsort(sums.ticks, n, sizeof sums.ticks[0], compare_ticks);
     for (size_t i = 0; i < n; i++)
         sum += sums.ticks[i];
     printf("# a walk of the suspended thread: %.2f us on average, %.2f in the middle, 99 %% under %.2f, 99.9 %% under "
-           "%.2f, %.2f at most; %zu over %d\n",
+           "%.2f, %.2f at most; %zu over %d, %zu of them with more than %d frames anew\n",
            us(sum) / (double)n, us(sums.ticks[n / 2]), us(sums.ticks[n - 1 - n / 100]),
-           us(sums.ticks[n - 1 - n / 1000]), us(sums.ticks[n - 1]), slow, WANTED_US);
-    printf("# a loop that touches nothing, as often: %.2f us on average, %.2f at most; %zu over %d\n",
+           us(sums.ticks[n - 1 - n / 1000]), us(sums.ticks[n - 1]), sums.slow, WANTED_US, sums.slow_anew, MANY_ANEW);
+    printf("# as long without a walk, as often: %.2f us on average, %.2f at most; %zu over %d\n",
            us(sums.nothing) / (double)n, us(sums.nothing_most), sums.nothing_over, WANTED_US);
-    printf("# without caches, the quickest of eight: %.2f us at most (%d wanted; a time of this machine, not judged)\n",
-           us(sums.cold), WANTED_US);
+    if (sums.cold)
+        printf("# without caches, the quickest of eight: %.2f us at most (%d wanted; a time of this machine, not "
+               "judged)\n",
+               us(sums.cold), WANTED_US);
 }
 
 static void frame_rows(const struct sw_suspender *s, const struct sw_walker *walker, size_t count)
@@ -414,6 +436,8 @@ static void lock_rows(const struct sw_suspender *s, const struct sw_walker *walk
         clean += sums.clean;
         samples += sums.samples;
         end();
+        printf("# in %s:\n", loads ? "HeapAlloc and LoadLibrary" : "HeapAlloc");
+        time_rows();
     }
     printf("# %zu samples in HeapAlloc and LoadLibrary, %zu to the root\n", samples, clean);
     row("threads in HeapAlloc and LoadLibrary are sampled without a deadlock", samples == count / 2 * 2);
