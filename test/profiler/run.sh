@@ -228,6 +228,40 @@ has "and is said" '^snapwalk-profiler: SNAPWALK_HZ=0: not a number from 1 to 100
 prlimit --sigpending=2:2 "$build/tools/snapwalk-profiler" run SNAPWALK_OUT="$out/few.folded" \
     dotnet "$build/dotnet/profiled/profiled.dll" status 0.1 >"$out/said" 2>&1
 has "threads that are not sampled are said" '^snapwalk-profiler: some threads are not sampled: .*\(ulimit -i\)$' "$out/said"
+# What containers' filters refuse.
+${CC:-cc} -o "$out/refuse" test/profiler/refuse.c || exit 1
+# refused CALL MODE PATTERN: the program is the same, and it is said
+refused() {
+    "$out/refuse" "$1" "$build/tools/snapwalk-profiler" run SNAPWALK_MODE="$2" SNAPWALK_OUT="$out/refused.folded" \
+        dotnet "$build/dotnet/profiled/profiled.dll" names 0.3 >"$out/said" 2>&1
+    [ $? -eq 0 ] && grep -qE "^snapwalk-profiler: threads are not sampled: $1: Operation not permitted \(by a seccomp filter\?\)$3\$" "$out/said"
+    verdict $? "$1 is refused: said" "$out/said"
+}
+if "$out/refuse" timer_create true 2>/dev/null; then
+    refused timer_create cpu '; SNAPWALK_MODE=wall needs no timers'
+    refused timer_settime cpu '; SNAPWALK_MODE=wall needs no timers'
+    refused rt_tgsigqueueinfo wall ''
+else
+    echo "ok - system calls that are refused # SKIP no seccomp filters here"
+fi
+
+# Beside another profiler, as APMs bring: the runtime has one main profiler, and any number that are only notified.
+${CC:-cc} -shared -fPIC -o "$out/other.so" test/profiler/other.c || exit 1
+beside="env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER={DF63A541-5A33-4611-8829-F4E495985EE3} CORECLR_PROFILER_PATH_64=$out/other.so"
+$beside "$build/tools/snapwalk-profiler" run SNAPWALK_OUT="$out/beside.folded" dotnet "$build/dotnet/profiled/profiled.dll" names 0.3 \
+    >"$out/said" 2>&1
+grep -q '^other profiler: begun' "$out/said" && grep -q '^other profiler: ended' "$out/said"
+verdict $? "run beside another profiler: it stays the main one" "$out/said"
+has "and there is a profile" ';Profiled\.Busy\.SpinLater;' "$out"/beside-*.folded
+work=
+start_sample $beside dotnet "$build/dotnet/profiled/profiled.dll" ready 60
+does "attach beside another profiler" attach "$sample" SNAPWALK_HZ=500 SNAPWALK_OUT="$out/attached-beside.folded"
+worked
+does "detach beside another profiler" detach "$sample"
+has "and a profile was written" 'Spin' "$out/attached-beside-$sample.folded"
+end_sample
+sample=
+
 profiled /nowhere/a.folded status 0.1 >"$out/said" 2>&1
 has "a folder that is not there is said at once" '^snapwalk-profiler: SNAPWALK_OUT=/nowhere/a\.folded: No such file or directory: there will be no file$' "$out/said"
 has "a file that cannot be written is said" '^snapwalk-profiler: /nowhere/a-[0-9]+\.folded: No such file' "$out/said"

@@ -96,8 +96,41 @@ _Noreturn static void cannot_run(const char *program, int problem)
     fail(program, ending && !strcmp(ending, ".dll") ? text : strerror(problem));
 }
 
+static const char *first_of(const char *name, const char *other)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : getenv(other);
+}
+
+/* The runtime has one main profiler; who has another one there keeps it. */
+static bool has_other(const char *own)
+{
+    const char *enabled = getenv("CORECLR_ENABLE_PROFILING");
+    const char *path = first_of("CORECLR_PROFILER_PATH_64", "CORECLR_PROFILER_PATH");
+    return enabled && !strcmp(enabled, "1") && path && *path && strcmp(path, own) != 0;
+}
+
+/* .NET up to 10 ignores what no semicolon follows. */
+static void run_beside(const char *own, const char *clsid)
+{
+    const char *name = getenv("CORECLR_NOTIFICATION_PROFILERS_64") ? "CORECLR_NOTIFICATION_PROFILERS_64"
+                                                                   : "CORECLR_NOTIFICATION_PROFILERS";
+    const char *before = getenv(name);
+    char list[TEXT];
+    const size_t end = before ? strlen(before) : 0;
+    const bool is_open = end > 0 && before[end - 1] != ';';
+    if (before && strstr(before, own))
+        return;
+    if ((size_t)snprintf(list, sizeof list, "%s%s%s=%s;", before ? before : "", is_open ? ";" : "", own, clsid) >=
+        sizeof list)
+        fail(name, "too long");
+    setenv("CORECLR_ENABLE_NOTIFICATION_PROFILERS", "1", 1);
+    setenv(name, list, 1);
+}
+
 static int run(int count, char **words)
 {
+    static const char clsid[] = "{846F5F1C-F9AE-4B07-969E-05C26BC060D8}";
     struct options options;
     char message[OPTIONS_MESSAGE];
     for (; count > 0 && is_option(*words); count--)
@@ -107,9 +140,14 @@ static int run(int count, char **words)
     if (!options_from_environment(&options, message))
         fail(message, "");
     warn_of_switches();
-    setenv("CORECLR_ENABLE_PROFILING", "1", 1);
-    setenv("CORECLR_PROFILER", "{846F5F1C-F9AE-4B07-969E-05C26BC060D8}", 1);
-    setenv("CORECLR_PROFILER_PATH", library(), 1);
+    const char *own = library();
+    if (has_other(own)) {
+        run_beside(own, clsid);
+    } else {
+        setenv("CORECLR_ENABLE_PROFILING", "1", 1);
+        setenv("CORECLR_PROFILER", clsid, 1);
+        setenv("CORECLR_PROFILER_PATH", own, 1);
+    }
     execvp(*words, words);
     cannot_run(*words, errno);
 }

@@ -28,6 +28,7 @@ static _Atomic bool on;
 static bool sampling;
 static DWORD events_low, events_high;
 static _Atomic bool searches; /* precompiled methods are announced */
+static _Atomic bool leaving;  /* a detach was asked for, and the runtime has not said yet that it is done */
 
 /* ---- how long samples take, for measurements ---- */
 
@@ -205,6 +206,8 @@ HRESULT life_attach(IUnknown *given, const char *text, size_t size, enum life_an
 {
     char message[OPTIONS_MESSAGE];
     *problem = LIFE_DONE;
+    if (atomic_load(&leaving))
+        return CORPROF_E_PROFILER_DETACHING; /* of a main profiler the runtime says so itself */
     if (!options_from_text(&options, text, size, message))
         return E_INVALIDARG;
     if (!output_may_write(options.out)) {
@@ -273,22 +276,27 @@ void life_detached(void)
     sw_clr_destroy(fed);
     fed = NULL;
     sample_close();
+    atomic_store(&leaving, false);
 }
 
 /* On a thread of its own: whoever asks may hold what the runtime needs for it. */
 static void *request_detach(void *arg)
 {
     (void)arg;
-    (void)info->lpVtbl->RequestProfilerDetach(info, DETACH_MS);
+    if (info->lpVtbl->RequestProfilerDetach(info, DETACH_MS) != S_OK)
+        atomic_store(&leaving, false);
     return NULL;
 }
 
 static enum life_answer detach(void)
 {
     pthread_t thread;
+    atomic_store(&leaving, true);
     const bool written = close_all();
-    if (pthread_create(&thread, NULL, request_detach, NULL) != 0)
+    if (pthread_create(&thread, NULL, request_detach, NULL) != 0) {
+        atomic_store(&leaving, false);
         return LIFE_FAILED;
+    }
     pthread_detach(thread);
     return written ? LIFE_DONE : LIFE_FAILED;
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,25 @@ enum signal_purpose threads_purpose(const siginfo_t *about, uint64_t *ns)
     return (enum signal_purpose)purpose;
 }
 
+/*
+ * Once. A thread that is gone needs no signal. The kernel counts timers as signals that are queued; a container may
+ * refuse either. Source: timer_create(2), seccomp(2).
+ */
+static void say_refused(const char *what, const char *instead, int problem)
+{
+    static _Atomic bool said;
+    const bool refused = problem == EPERM || problem == EACCES || problem == ENOSYS;
+    if ((!refused && problem != EAGAIN) || atomic_exchange(&said, true))
+        return;
+    if (refused)
+        fprintf(stderr, "snapwalk-profiler: threads are not sampled: %s: %s (by a seccomp filter?)%s\n", what,
+                strerror(problem), instead);
+    else
+        fprintf(stderr,
+                "snapwalk-profiler: some threads are not sampled: the user's limit of queued signals and timers "
+                "is reached (ulimit -i)\n");
+}
+
 bool threads_send(pid_t tid, enum signal_purpose purpose, uint64_t ns)
 {
     const int number = purpose ? used_signal : 0;
@@ -108,7 +128,10 @@ bool threads_send(pid_t tid, enum signal_purpose purpose, uint64_t ns)
     about.si_pid = getpid();
     about.si_uid = getuid();
     about.si_value.sival_ptr = value_of(purpose, ns);
-    return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, number, &about) == 0;
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, number, &about) == 0)
+        return true;
+    say_refused("rt_tgsigqueueinfo", "", errno);
+    return false;
 }
 
 /* ---- timers ---- */
@@ -124,22 +147,13 @@ static struct itimerspec times(void)
                                 { (time_t)(first / 1000000000), (long)(first % 1000000000) } };
 }
 
+static const char without_timers[] = "; SNAPWALK_MODE=wall needs no timers";
+
 static void set_timer(const struct thread *thread)
 {
     const struct itimerspec when = times();
-    if (thread->timer >= 0)
-        (void)syscall(SYS_timer_settime, thread->timer, 0, &when, NULL); /* fails where the thread is gone */
-}
-
-/* A thread that is gone needs none. The kernel counts timers as signals that are queued. Source: timer_create(2). */
-static void say_no_timer(int problem)
-{
-    static bool said;
-    if (problem == EAGAIN && !said)
-        fprintf(stderr,
-                "snapwalk-profiler: some threads are not sampled: the user's limit of queued signals and timers "
-                "is reached (ulimit -i)\n");
-    said = said || problem == EAGAIN;
+    if (thread->timer >= 0 && syscall(SYS_timer_settime, thread->timer, 0, &when, NULL) != 0)
+        say_refused("timer_settime", without_timers, errno);
 }
 
 static void give_timer(struct thread *thread)
@@ -151,7 +165,7 @@ static void give_timer(struct thread *thread)
     event.sigev_value.sival_ptr = value_of(SIGNAL_CPU, period);
     event.sigev_notify_thread_id = thread->tid;
     if (syscall(SYS_timer_create, (clockid_t)(~(unsigned)thread->tid << 3 | 6), &event, &timer) != 0) {
-        say_no_timer(errno);
+        say_refused("timer_create", without_timers, errno);
         return;
     }
     thread->timer = timer;
