@@ -79,7 +79,8 @@ for kind in exec fork; do
         timeout 60 "$tool" --plain --no-lines "$pid" >"$out/look" 2>"$out/seen"
         case $? in
             0) grep -q '^frame' "$out/look" || break ;;
-            *) [ $kind = exec ] && grep -q 'no thread could be stopped in time; try again' "$out/seen" || break ;;
+            1) [ $kind = exec ] && grep -qE '(no thread could be stopped in time|faster than it is looked at); try again$' "$out/seen" || break ;;
+            *) break ;;
         esac
     done
     [ "$look" -eq 8 ] && kill -0 "$pid"
@@ -355,6 +356,17 @@ ends 2 "--sysroot without a core" "is for cores only" "$tool" --sysroot / "$toy"
 ends 3 "no process of that name" 'no process of this name is seen; `ps -e` lists them' "$tool" "nobody-is-called-so"
 ends 3 "no process of that id" 'there is no such process; it may have ended$' "$tool" 4194305
 ends 5 "a file that is no core" 'not a core file of x64 or ARM64$' "$tool" ./Makefile
+for way in zstd lz4 xz gzip; do
+    if command -v $way >/dev/null 2>&1; then
+        $way -c ./Makefile >"$out/packed"
+        ends 5 "a core that $way has compressed: what to do first" "packed: compressed: unpack it first \\($way -d" "$tool" "$out/packed"
+    else
+        echo "ok - a core that $way has compressed # SKIP no $way command"
+    fi
+done
+rm -f "$out/packed" "$out/pipe"
+mkfifo "$out/pipe"
+ends 5 "a pipe" 'pipe: a pipe: write it to a file first' timeout 60 "$tool" "$out/pipe"
 ends 5 "a word that is a file, where a process may be meant" '^snapstacks: Makefile: not a core file of x64 or ARM64; a process of that name is named by --pid Makefile$' \
     "$tool" Makefile
 if [ -r /proc/2/stat ] && [ ! -s /proc/2/maps ]; then

@@ -3,8 +3,11 @@
 
 #include "refuse.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* What a capsule says of code that no file has. Ranges that contradict each other are left out. */
 static void add_ranges(struct target *t)
@@ -23,11 +26,48 @@ static void report_files(const struct sw_core *core)
             complain("%s: no image: %s", file.path, sw_core_file_state_name(file.state));
 }
 
+/* Who has compressed the file; NULL: nobody, as far as is known. */
+static const char *packer_of(int file)
+{
+    static const struct {
+        const char *begin, *program;
+    } rows[] = { { "\x28\xb5\x2f\xfd", "zstd" },
+                 { "\x04\x22\x4d\x18", "lz4" },
+                 { "\xfd\x37zXZ", "xz" },
+                 { "\x1f\x8b\x08", "gzip" } };
+    char begin[6] = "";
+    if (read(file, begin, sizeof begin - 1) < (ssize_t)sizeof begin - 1)
+        return NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (!strncmp(begin, rows[i].begin, strlen(rows[i].begin)))
+            return rows[i].program;
+    return NULL;
+}
+
+/* What may well hold a core, but is none yet: says what to do first. */
+static void refuse_what_holds_one(const char *path)
+{
+    char why[128];
+    struct stat st;
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const bool is_known = file >= 0 && fstat(file, &st) == 0;
+    const char *packer = is_known && S_ISREG(st.st_mode) ? packer_of(file) : NULL;
+    if (file >= 0)
+        close(file);
+    if (is_known && S_ISFIFO(st.st_mode))
+        refuse_with(EXIT_NO_CORE, path, "a pipe: write it to a file first, of which parts are read");
+    if (!packer)
+        return;
+    snprintf(why, sizeof why, "compressed: unpack it first (%s -d, or coredumpctl dump -o FILE)", packer);
+    refuse_with(EXIT_NO_CORE, path, why);
+}
+
 /* A word that is a file is a core, also where a process was meant. */
 static void refuse_no_core(const char *path)
 {
     static const char what[] = "not a core file of x64 or ARM64";
     char why[512];
+    refuse_what_holds_one(path);
     snprintf(why, sizeof why, "%s; a process of that name is named by --pid %s", what, path);
     refuse_with(EXIT_NO_CORE, path, strchr(path, '/') ? what : why);
 }

@@ -126,6 +126,16 @@ static enum sw_status try_process(struct target *t, int pid, bool saves, bool as
     return capture_process(t, saves, found);
 }
 
+/* It is there, but each time it was another program by the time that its files were looked for. */
+static void refuse_restless(int pid, const char *what)
+{
+    struct sw_process *process = NULL;
+    const bool is_there = sw_process_open(NULL, pid, &process) == SW_OK;
+    sw_process_close(process);
+    if (is_there)
+        refuse_with(EXIT_FAILED, what, "it begins other programs faster than it is looked at; try again");
+}
+
 void target_open_process(struct target *t, int pid, bool saves, bool asks)
 {
     char what[40];
@@ -136,6 +146,8 @@ void target_open_process(struct target *t, int pid, bool saves, bool asks)
         status = try_process(t, pid, saves, false, &found);
     }
     snprintf(what, sizeof what, "process %d", pid);
+    if (status == SW_E_GONE)
+        refuse_restless(pid, what);
     must_for(status, pid, what);
     report_replaced(t);
     if (saves)
