@@ -4,6 +4,7 @@
  *
  *     options ──► target (process, core; its runtime) ──► stacks (walks, names, groups) ──► text, plain, json, profiles
  */
+#include "heap.h"
 #include "options.h"
 #include "output.h"
 #include "process_name.h"
@@ -113,6 +114,7 @@ int main(int argc, char **argv)
     struct options options;
     enum exit_code code;
     char root[PATH_MAX], program[PATH_MAX];
+    heap_begin();
     if (!options_read(argc, argv, &options, &code))
         return (int)code;
     ignore_stops();
