@@ -184,7 +184,7 @@ static enum sw_status read_tables(struct sw_elf *elf, const struct table *tables
     size_t most = 1;
     for (uint8_t n = 0; n < count; n++)
         most += (size_t)(tables[n].symbols.size / sizeof(Elf64_Sym));
-    elf->symbols = calloc(most, sizeof *elf->symbols);
+    elf->symbols = malloc(most * sizeof *elf->symbols); /* at most twice the file */
     if (!elf->symbols)
         return SW_E_NO_MEMORY;
     for (uint8_t n = 0; n < count; n++)

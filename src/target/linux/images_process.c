@@ -139,7 +139,7 @@ static enum sw_status put_vdso(struct sw_process *process, struct sw_images *ima
 /* SW_E_OVERLAP: an old image is in the place of a new one. */
 static enum sw_status put_all(struct sw_process *process, struct sw_images *images, const bool *sites)
 {
-    const struct sw_memory memory = sw_process_memory(process);
+    const struct sw_memory memory = sites ? sw_process_captured_memory(process) : sw_process_memory(process);
     const struct putting putting = { images, read_first(process), sites };
     const struct sw_map *map;
     bool overlap = false;
