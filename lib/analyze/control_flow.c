@@ -189,13 +189,35 @@ static void enter_block(struct sw_analysis *w, const struct sw_block *block)
     w->flags = block->flags & SW_BLOCK_ASSUMED;
 }
 
+static uint64_t distance(const struct sw_analysis *w, uint16_t block)
+{
+    const uint64_t address = w->blocks[block].address;
+    return address < w->begin ? w->begin - address : address - w->begin;
+}
+
+/*
+ * A block in doubt: forward from a pc the nearest, since behind a call that does not return the code of other functions
+ * begins, and there is room for so many states only; else the last one that was met.
+ */
+static uint16_t take_deferred(struct sw_analysis *w)
+{
+    const unsigned last = --w->deferred_count;
+    unsigned best = last;
+    for (unsigned i = last; w->forward && i-- > 0;)
+        if (distance(w, w->deferred[i]) < distance(w, w->deferred[best]))
+            best = i;
+    const uint16_t block = w->deferred[best];
+    w->deferred[best] = w->deferred[last];
+    return block;
+}
+
 bool sw_flow_next(struct sw_analysis *w, uint64_t *pc)
 {
     uint16_t block;
     if (w->queue_count)
         block = w->queue[--w->queue_count];
     else if (w->deferred_count)
-        block = w->deferred[--w->deferred_count];
+        block = take_deferred(w);
     else
         return enter_next_case(w) && sw_flow_next(w, pc);
     enter_block(w, &w->blocks[block]);

@@ -167,6 +167,28 @@ static void drop_below_sp(struct sw_state *state, const struct sw_arch *arch, st
     }
 }
 
+/*
+ * What sp leaves behind when it rises, in words whose registers have been restored, is there until sp falls again: then
+ * another frame may lie there without a word having been stored, that of a function to which this one jumps.
+ */
+static void move_sp(struct sw_state *state, struct sw_val from, struct sw_val to)
+{
+    int64_t risen, above;
+    if (!distance(from, to, &risen))
+        return;
+    for (unsigned i = state->slot_count; i-- > 0;) {
+        struct sw_slot *slot = &state->slots[i];
+        const unsigned n = slot->holds.base - 1u;
+        if (!distance(from, slot->at, &above))
+            continue;
+        if (risen < 0 && slot->at.weak && above >= risen)
+            drop_slot(state, i);
+        else if (above >= 0 && above < risen && n < SW_REGS_MAX && sw_val_is_start(slot->holds, n) &&
+                 sw_val_is_start(state->reg[n], n))
+            slot->at.weak = true;
+    }
+}
+
 static void set(struct sw_state *state, const struct sw_arch *arch, unsigned reg, struct sw_val value, uint32_t point)
 {
     const bool is_sp = reg == arch->roles->sp;
@@ -174,8 +196,10 @@ static void set(struct sw_state *state, const struct sw_arch *arch, unsigned reg
         return;
     if (is_sp && !is_address(value))
         value = (struct sw_val){ .base = SW_VAL_POINT, .point = point };
-    if (is_sp)
+    if (is_sp) {
         value.weak = value.copy = false;
+        move_sp(state, state->reg[reg], value);
+    }
     state->reg[reg] = value;
     if (is_sp)
         drop_below_sp(state, arch, value, RED_ZONE);

@@ -38,7 +38,7 @@ struct sw_val {
     int32_t add;
 };
 
-/* A stack word with known content: its address and what it holds. */
+/* A stack word with known content: its address and what it holds. at.weak: sp has risen above it since. */
 struct sw_slot {
     struct sw_val at;
     struct sw_val holds;

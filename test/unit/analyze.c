@@ -53,6 +53,10 @@ static const struct row {
     { "tail_call_out_of_the_function", false, /* push rbx; pop rbx; jmp far away */
       { 0x53, 0x5b, 0xe9, 0x00, 0x00, 0x10, 0x00 },
       { { 1, 8, 0, 0 }, { 1, 16, -16, 0 }, { 5, 8, 0, 0 } } },
+    { "a_second_frame_where_the_first_was", false, /* push rbx; xor ebx,ebx; pop rbx; sub rsp,0x28; nop; add rsp,0x28; ret */
+      { 0x53, 0x31, 0xdb, 0x5b, 0x48, 0x83, 0xec, 0x28, 0x90, 0x48, 0x83, 0xc4, 0x28, 0xc3 },
+      { { 1, 8, 0, 0 }, { 2, 16, 0, 0 }, { 1, 16, -16, 0 }, { 4, 8, 0, 0 }, { 1, 48, 0, 0 }, { 4, 48, 0, 0 },
+        { 1, 8, 0, 0 } } },
     { "alloca_leaves_only_rbp", false, /* push rbp; mov rbp,rsp; sub rsp,rdi; nop; leave; ret */
       { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xfc, 0x90, 0xc9, 0xc3 },
       { { 1, 8, 0, 0 }, { 3, 16, 0, 0 }, { 3, 16, 0, -16 }, { 1, LOST, 0, -16 }, { 1, LOST, 0, -16 },
@@ -146,13 +150,29 @@ static uint64_t length_of(const struct row *row)
     return length;
 }
 
-/* Where the function saves a register, once sp is below that place; 0: nowhere, or not yet. */
+/* Whether sp has risen above a place, on the way to an instruction, after it was below. */
+static bool is_released(const struct row *row, const struct at *at, int place)
+{
+    bool was_saved = false;
+    for (unsigned i = 0; &row->at[i] != at; i++) {
+        if (was_saved && row->at[i].cfa < -place)
+            return true;
+        was_saved = row->at[i].cfa >= -place;
+    }
+    return false;
+}
+
+/*
+ * Where the function saves a register, as long as sp is below that place; 0: nowhere, not yet, or, where the register
+ * has it again, not any more: another frame may be there.
+ */
 static int saved_at(const struct row *row, const struct at *at, bool rbp)
 {
     int place = 0;
     for (unsigned i = 0; row->at[i].length; i++)
         place = rbp ? (row->at[i].rbp ? row->at[i].rbp : place) : (row->at[i].rbx ? row->at[i].rbx : place);
-    return at->cfa >= -place ? place : 0;
+    const bool is_there = (rbp ? at->rbp : at->rbx) != 0 || !is_released(row, at, place);
+    return is_there && at->cfa >= -place ? place : 0;
 }
 
 /* The largest frame of a row. */
@@ -309,14 +329,53 @@ static void code_that_is_no_code_gives_no_rule(void **state)
     assert_int_equal(sw_analyze_function(&code, 0x10, 0x20, 0x18, &work, &rule), SW_E_NO_RULE);
 }
 
+/* ---- code behind a call that does not return: other functions, one after the other ---- */
+
+enum { OTHERS = 100, OTHER_BYTES = 10 };
+
+static uint8_t text[64 + OTHERS * OTHER_BYTES];
+
+static const uint8_t *fetch_text(void *arg, uint64_t pc, size_t *size)
+{
+    (void)arg;
+    if (pc < BEGIN || pc >= BEGIN + sizeof text)
+        return NULL;
+    *size = sizeof text - (pc - BEGIN);
+    return text + (pc - BEGIN);
+}
+
+/*
+ * push rbx; sub rsp,0x20; call; test eax,eax; jne L; call; mov ebx,eax; call; add rsp,0x20; pop rbx; ret; L: call; and
+ * behind it, without end: push rbx; sub rsp,n; call.
+ */
+static void own_code_comes_before_what_lies_behind_it(void **state)
+{
+    static const uint8_t own[] = { 0x53, 0x48, 0x83, 0xec, 0x20, 0xe8, 0,    0,    0x10, 0,    0x85, 0xc0, 0x75,
+                                   0x12, 0xe8, 0,    0,    0x10, 0,    0x89, 0xc3, 0xe8, 0,    0,    0x10, 0,
+                                   0x48, 0x83, 0xc4, 0x20, 0x5b, 0xc3, 0xe8, 0,    0,    0x10, 0 };
+    const struct sw_code code = { &sw_x64_arch, fetch_text, NULL, NULL };
+    struct sw_rule rule;
+    (void)state;
+    memset(text, 0x90, sizeof text);
+    memcpy(text, own, sizeof own);
+    for (unsigned i = 0; i < OTHERS; i++) {
+        const uint8_t other[OTHER_BYTES] = { 0x53, 0x48, 0x83, 0xec, (uint8_t)(8 + 16 * (i % 7)), 0xe8, 0, 0, 0x10, 0 };
+        memcpy(text + sizeof own + i * OTHER_BYTES, other, sizeof other);
+    }
+    assert_int_equal(sw_analyze_forward(&code, BEGIN + 1, NULL, &work, first, &rule), SW_OK);
+    assert_int_equal(rule.cfa.reg, RSP);
+    assert_int_equal(rule.cfa.off, 16);
+}
+
 int main(void)
 {
-    struct CMUnitTest tests[2 * COUNT_OF(rows) + 3] = { { 0 } };
+    struct CMUnitTest tests[2 * COUNT_OF(rows) + 4] = { { 0 } };
     FILL_ROWS(tests, rows, caller_is_found_at_every_instruction);
     FILL_ROWS(tests + COUNT_OF(rows), rows, caller_is_found_going_forward);
     struct CMUnitTest *rest = tests + 2 * COUNT_OF(rows);
     rest[0] = (struct CMUnitTest)cmocka_unit_test(realigned_frame_is_followed_through_its_saved_cfa);
     rest[1] = (struct CMUnitTest)cmocka_unit_test(a_register_overwritten_and_not_saved_is_unknown);
     rest[2] = (struct CMUnitTest)cmocka_unit_test(code_that_is_no_code_gives_no_rule);
+    rest[3] = (struct CMUnitTest)cmocka_unit_test(own_code_comes_before_what_lies_behind_it);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
