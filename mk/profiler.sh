@@ -6,8 +6,9 @@
 #             A turn varies by 2 %, many times what a timer costs: so each sum has the interval that drawing the rounds anew a
 #             thousand times gives it, and how long samples take is measured in the handler, too
 #   signals   what a timer costs is lost in what turns vary by. So the thread sends itself one signal behind each 2 ms of the work, whose
-#             sample is taken or not, or none, by turns, and takes its own processor time: this tells the two apart. What the
-#             kernel's clock does to find that a timer is due is not in it
+#             sample is taken or not, or none, by turns, and takes its own processor time: this tells the two apart. Beside them
+#             stand a handler that stores pc and time alone, and a sample at once behind another one, for which the caches have all.
+#             What the kernel's clock does to find that a timer is due is not in it
 #   processes with and without the profiler in turn: things that make the runtime tell much, PAIRS turns in each of PROCESSES
 #             processes, first the one and then the other; `dotnet build`, ROUNDS times
 #   memory    what a small process and one that compiles much have at the end, with and without
@@ -87,7 +88,9 @@ done
 # the other, with the 95 % interval that drawing the rounds anew a thousand times gives it. Rounds with a millisecond in them are left out.
 costs() {
     awk "$sorting"'
-        $1 == "signal" && $2 < 1e6 && $3 < 1e6 && $4 < 1e6 { n++; alone[n] = $3 - $2; sampled[n] = $4 - $2 }
+        $1 == "signal" && $2 < 1e6 && $3 < 1e6 && $4 < 1e6 && $5 < 1e6 && $6 < 1e6 {
+            n++; alone[n] = $3 - $2; sampled[n] = $5 - $2; stored += $4 - $2; first += $5; again += $6
+        }
         function draw(again,    i, k) {
             a = b = 0
             for (i = 1; i <= n; i++) {
@@ -103,6 +106,8 @@ costs() {
             sort(drawn, draws); ratio = draw(0)
             printf "signals: %.2f us with a sample, %.2f us alone: %.2f times (%.2f to %.2f), of %d each\n",
                 b / n / 1e3, a / n / 1e3, ratio, drawn[low], drawn[draws - low + 1], n
+            printf "  of that: %.2f us the signal and an empty handler, %.2f us pc and time, %.2f us the walk; %.2f us with the sending, %.2f us at once " \
+                "behind another sample\n", a / n / 1e3, (stored - a) / n / 1e3, (b - stored) / n / 1e3, first / n / 1e3, again / n / 1e3
         }' "$1"
 }
 LIMIT_S=600 under "$work/signals.pb.gz" dotnet "$build/dotnet/profiled/profiled.dll" signals "${SECONDS_EACH:-20}" >"$work/signals" 2>"$work/said" ||

@@ -35,7 +35,7 @@ static _Atomic bool leaving;  /* a detach was asked for, and the runtime has not
 /* What takes longer was interrupted by another thread: it is counted by itself. */
 enum { INTERRUPTED_NS = 1000000 };
 
-static _Atomic bool timing;
+static _Atomic enum { NOT_MEASURED, TIMED, STORED } measured;
 static struct {
     _Atomic uint64_t samples, ns, interrupted;
 } times;
@@ -48,6 +48,14 @@ static void note_time(uint64_t ns)
     }
     atomic_fetch_add_explicit(&times.samples, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&times.ns, ns, memory_order_relaxed);
+}
+
+/* The least that a handler could do for a profile of flat totals: what a sample costs is compared with it. */
+static void store_alone(const ucontext_t *context)
+{
+    static _Atomic uint64_t pc, ns;
+    atomic_store_explicit(&pc, (uint64_t)context->uc_mcontext.gregs[REG_RIP], memory_order_relaxed);
+    atomic_store_explicit(&ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
 }
 
 /* ---- the signal ---- */
@@ -68,11 +76,13 @@ static void on_signal(int number, siginfo_t *about, void *context)
     };
     struct sample sample;
     const int before = errno;
-    const bool is_timed = atomic_load_explicit(&timing, memory_order_relaxed);
-    const uint64_t begun_ns = is_timed ? clock_ns(CLOCK_MONOTONIC) : 0;
+    const int how = atomic_load_explicit(&measured, memory_order_relaxed);
+    const uint64_t begun_ns = how == TIMED ? clock_ns(CLOCK_MONOTONIC) : 0;
     const enum signal_purpose purpose = threads_purpose(about, &sample.values[0]);
     (void)number;
-    if (!purpose)
+    if (how == STORED)
+        store_alone(context);
+    if (!purpose || how == STORED)
         return;
     widen_signal_stack(context);
     sample.kind = kinds[purpose];
@@ -80,7 +90,7 @@ static void on_signal(int number, siginfo_t *about, void *context)
     sample.text[0] = 0;
     sample.flags = purpose == SIGNAL_OFF_CPU ? SAMPLE_OFF_CPU : 0;
     sample_take(&sample, context);
-    if (is_timed)
+    if (how == TIMED)
         note_time(clock_ns(CLOCK_MONOTONIC) - begun_ns);
     errno = before;
 }
@@ -347,25 +357,32 @@ EXPORT void snapwalk_profiler_sample(int how)
         sample_stop();
     else if (sampling)
         sample_resume();
-    atomic_store(&timing, how == 1);
+    atomic_store(&measured, how == 1 ? TIMED : NOT_MEASURED);
     threads_pause(how == 0);
 }
 
 /*
- * Processor time of the calling thread, in nanoseconds, for a signal that it sends itself, whose sample is taken (1) or
- * not (2); or for asking the kernel whether it could be sent (0), which the other two do, too.
+ * Processor time of the calling thread, in nanoseconds, for a signal that it sends itself: whose sample is taken (1);
+ * or not (2); or whose handler stores pc and time (3); or whose sample is taken at once behind another one's, which
+ * leaves nothing to wait for (4); or for asking the kernel whether it could be sent, which all others do, too (0).
  */
 EXPORT uint64_t snapwalk_profiler_signal(int how);
 EXPORT uint64_t snapwalk_profiler_signal(int how)
 {
+    const uint64_t ns = 1000000;
+    const pid_t self = (pid_t)threads_self();
     if (how == 2)
         sample_stop();
     else if (sampling)
         sample_resume();
-    const pid_t self = (pid_t)threads_self();
+    if (how == 4)
+        (void)threads_send(self, SIGNAL_CPU, ns);
+    atomic_store(&measured, how == 3 ? STORED : NOT_MEASURED);
     const uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    (void)threads_send(self, how == 0 ? 0 : SIGNAL_CPU, 1000000);
-    return clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
+    (void)threads_send(self, how == 0 ? 0 : SIGNAL_CPU, ns);
+    const uint64_t ended_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    atomic_store(&measured, NOT_MEASURED);
+    return ended_ns - begun_ns;
 }
 
 /* What samples in turns of that kind took up to now: how many, nanoseconds, and how many more were interrupted. */

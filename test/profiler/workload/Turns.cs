@@ -8,7 +8,8 @@ namespace Profiled;
 
 static class Turns
 {
-    const int Off = 0, Sampled = 1, TimerAlone = 2, ThreadClock = 3 /* CLOCK_THREAD_CPUTIME_ID */;
+    const int Off = 0, Sampled = 1, TimerAlone = 2, Stored = 3, Again = 4, SignalKinds = 5;
+    const int ThreadClock = 3 /* CLOCK_THREAD_CPUTIME_ID */;
     const int UnitsATurn = 3000; // some 25 ms: long beside a sample, short beside what comes and goes
     const int UnitsASignal = 240; // some 2 ms
     const int Depth = 25; // under the work: as deep as a program of some size
@@ -83,8 +84,8 @@ static class Turns
         return 0;
     }
 
-    /// <summary>Lines "signal NOTHING ALONE SAMPLED" of nanoseconds: what one signal costs the thread behind 2 ms of the work,
-    /// which have driven the handler out of the caches. The timer stands still.</summary>
+    /// <summary>Lines "signal NOTHING ALONE STORED SAMPLED AGAIN" of nanoseconds: what one signal costs the thread behind 2 ms of
+    /// the work, which have driven the handler out of the caches (AGAIN: behind another sample). The timer stands still.</summary>
     public static unsafe int Signals(double seconds)
     {
         nint loaded = NativeLibrary.Load(Environment.GetEnvironmentVariable("CORECLR_PROFILER_PATH") ?? throw new ArgumentException("no profiler"));
@@ -104,17 +105,17 @@ static class Turns
             Turn(how => sample(how), Sampled);
         sample(Off);
         var watch = System.Diagnostics.Stopwatch.StartNew();
-        var times = new ulong[3];
+        var times = new ulong[SignalKinds];
         for (int round = 0; watch.Elapsed.TotalSeconds < seconds; round++)
         {
-            for (int i = 0; i < 3; i++)
+            for (int i = 0; i < SignalKinds; i++)
             {
-                how = (round + (round % 2 == 0 ? i : 2 - i)) % 3;
+                how = (round + (round % 2 == 0 ? i : SignalKinds - 1 - i)) % SignalKinds;
                 if (Deep(Depth, work, UnitsASignal) != 3 * UnitsASignal)
                     throw new InvalidOperationException("wrong answer");
                 times[how] = took;
             }
-            Console.WriteLine($"signal {times[Off]} {times[TimerAlone]} {times[Sampled]}");
+            Console.WriteLine($"signal {times[Off]} {times[TimerAlone]} {times[Stored]} {times[Sampled]} {times[Again]}");
         }
         return 0;
     }
