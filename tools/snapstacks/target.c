@@ -198,10 +198,13 @@ void target_thread_name(const struct target *t, uint64_t tid, char name[THREAD_N
         snprintf(name, THREAD_NAME_BYTES, "?"); /* the thread has ended since */
 }
 
+/* Its main thread, unless that has ended. It need not be the first: numbers of threads begin again. */
 int target_live_thread(const struct target *t)
 {
     uint64_t tid = (uint64_t)t->pid;
-    if (t->process)
+    struct sw_regs regs;
+    struct sw_walker walker;
+    if (t->process && sw_process_captured_walker(t->process, tid, NULL, NULL, &regs, &walker) != SW_OK)
         (void)sw_process_captured(t->process, &tid, 1);
     return (int)tid;
 }
