@@ -5,6 +5,7 @@
 #include "target/core.h"
 
 #include "common/alloc.h"
+#include "target/kernel_thread.h"
 
 #include <snapwalk/context.h>
 
@@ -226,9 +227,13 @@ enum sw_status sw_core_regs(const struct sw_core *core, uint64_t tid, struct sw_
     if (!core || !regs)
         return SW_E_ARGUMENT;
     const struct sw_core_task *task = find_task(core, tid);
-    return task ? sw_context_load(SW_CONTEXT_PRSTATUS, core->headers.machine, task->record.bytes,
-                                  (size_t)task->record.size, regs)
-                : SW_E_NOT_FOUND;
+    if (!task)
+        return SW_E_NOT_FOUND;
+    const enum sw_status status = sw_context_load(SW_CONTEXT_PRSTATUS, core->headers.machine, task->record.bytes,
+                                                  (size_t)task->record.size, regs);
+    if (status == SW_OK)
+        sw_forget_pc_of_kernel_thread(regs);
+    return status;
 }
 
 /* Of a core that is read piece by piece, what walks mostly look at; the rest is read as they go. */

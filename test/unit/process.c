@@ -9,9 +9,11 @@
 #include <snapwalk/image.h>
 #include <snapwalk/process.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -508,6 +510,65 @@ static int read_a_byte(void *file)
 {
     char byte;
     return read(*(int *)file, &byte, 1) != 1;
+}
+
+/* A process one of whose threads is the kernel's. False: this system makes none. */
+static bool spawn_with_kernel_thread(pid_t *child, uint64_t *tid)
+{
+    struct io_uring_params params = { .flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 600000 };
+    shared->running = 0;
+    *child = fork();
+    if (*child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        shared->running = syscall(SYS_io_uring_setup, 8, &params) >= 0 ? 1 : 2;
+        for (;;)
+            pause();
+    }
+    while (!shared->running)
+        nap(100);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)*child);
+    DIR *tasks = opendir(path);
+    assert_non_null(tasks);
+    *tid = 0;
+    for (const struct dirent *task; (task = readdir(tasks)) != NULL;)
+        if (atoi(task->d_name) > 0 && atoi(task->d_name) != *child)
+            *tid = (uint64_t)atoi(task->d_name);
+    closedir(tasks);
+    if (!*tid)
+        end(*child);
+    return *tid != 0;
+}
+
+/* It has run no code of the program: what its maker had in registers is no stack of it. */
+static void a_thread_of_the_kernel_has_no_stack(void **state)
+{
+    HOST_NEEDS(can_trace, "ptrace");
+    struct sw_scratch *scratch = malloc(sizeof *scratch);
+    struct sw_walker walker;
+    struct sw_regs regs;
+    struct sw_walk walk;
+    pid_t child;
+    uint64_t tid;
+    (void)state;
+    HOST_NEEDS(spawn_with_kernel_thread(&child, &tid), "io_uring with a thread of the kernel");
+    struct sw_process *process = open_process(child);
+    assert_int_equal(sw_process_capture(process, 0), SW_OK);
+    assert_int_equal(sw_process_captured_walker(process, tid, NULL, NULL, &regs, &walker), SW_OK);
+    sw_walk_start(&walk, &walker, scratch, &regs, true);
+    assert_false(sw_walk_next(&walk));
+    assert_int_equal(walk.stop, SW_STOP_BAD_START);
+    assert_int_equal(sw_process_stop(process), SW_OK);
+    assert_int_equal(sw_process_regs(process, tid, &regs), SW_OK);
+    assert_int_equal(sw_process_walker(process, &regs, NULL, NULL, &walker), SW_OK);
+    sw_walk_start(&walk, &walker, scratch, &regs, true);
+    assert_false(sw_walk_next(&walk));
+    assert_int_equal(walk.stop, SW_STOP_BAD_START);
+    assert_int_equal(sw_process_regs(process, (uint64_t)child, &regs), SW_OK);
+    assert_true(sw_regs_has(&regs, sw_regs_pc_number(regs.machine)));
+    sw_process_close(process);
+    free(scratch);
+    end(child);
 }
 
 /* NOT_LEFT_OUT: the thread is not in the list, which ascends. */
@@ -1383,6 +1444,7 @@ int main(void)
         cmocka_unit_test(a_kernel_thread_is_unsupported),
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(images_of_the_process_are_found_and_named),
+        cmocka_unit_test(a_thread_of_the_kernel_has_no_stack),
         cmocka_unit_test(a_thread_that_cannot_be_stopped_is_told_and_left_alone),
         cmocka_unit_test(the_parent_of_a_process_killed_while_stopped_hears_of_it),
         cmocka_unit_test(an_image_whose_file_was_deleted_is_found),

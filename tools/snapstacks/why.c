@@ -29,7 +29,7 @@ static const struct end ends[SW_STOP_COUNT] = {
     [SW_STOP_OUTSIDE_STACK] = { "the caller of the code at ", VALUE_PC, " would lie outside of the stack" },
     [SW_STOP_BAD_TABLE] = { "the table of the code at ", VALUE_PC, " contradicts itself" },
     [SW_STOP_LOST_REGISTER] = { "the table of the code at ", VALUE_PC, " needs a register that is not known here" },
-    [SW_STOP_BAD_START] = { "its registers are not known", VALUE_NONE, "" },
+    [SW_STOP_BAD_START] = { "its registers are not known, as of a thread of the kernel (io_uring)", VALUE_NONE, "" },
     [SW_STOP_BUDGET] = { "the code at ", VALUE_PC, " takes more work than a walk may do" },
 };
 static const struct end untold = {

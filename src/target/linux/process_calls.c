@@ -4,6 +4,7 @@
  *
  * Source: ptrace(2), proc(5); contexts.md section 7.
  */
+#include "target/kernel_thread.h"
 #include "target/linux/process.h"
 
 #include <snapwalk/context.h>
@@ -177,7 +178,10 @@ enum sw_status sw_process_read_regs(int tid, struct sw_regs *regs, uint64_t *tls
         return SW_E_UNSUPPORTED;
     if (tls)
         *tls = thread_pointer(tid, record);
-    return sw_context_load(SW_CONTEXT_USER_REGS, sw_os_machine(), record, data.iov_len, regs);
+    const enum sw_status status = sw_context_load(SW_CONTEXT_USER_REGS, sw_os_machine(), record, data.iov_len, regs);
+    if (status == SW_OK)
+        sw_forget_pc_of_kernel_thread(regs);
+    return status;
 }
 
 /* One thread, for calls. */
