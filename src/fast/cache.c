@@ -85,6 +85,30 @@ void sw_cache_count(struct sw_cache *cache, enum sw_cache_count which, uint64_t 
         (void)atomic_fetch_add_explicit(&cache->counts[which], count, memory_order_relaxed);
 }
 
+/* ---- what holds ---- */
+
+/*
+ * Whether what was found at a pc follows from unwind tables alone, so that no image but its own plays a part. What is
+ * inferred from instructions may depend on functions that are called, and on which code is known.
+ */
+static bool is_of_tables(uint64_t step)
+{
+    enum {
+        TABLES = 1 << SW_SOURCE_CFI | 1 << SW_SOURCE_SFRAME | 1 << SW_SOURCE_UNWIND_CODES | 1 << SW_SOURCE_CLR_HEADER
+    };
+    return (step & (SW_STEP_BY_CALL | SW_STEP_END)) == 0 && (TABLES >> sw_step_source(step) & 1) != 0 &&
+           sw_step_trust(step) == SW_TRUST_EXACT;
+}
+
+bool sw_entry_holds(uint64_t found, uint64_t step, uint64_t pc, const struct sw_changes *changes)
+{
+    const unsigned kind = step & SW_STEP_UNRANGED ? SW_ADDED : SW_REMOVED;
+    const uint64_t changed = atomic_load_explicit(&changes->codemap[kind + sw_piece(pc)], memory_order_acquire);
+    const unsigned piece = is_of_tables(step) ? sw_image_piece(pc) : SW_IMAGE_PIECES;
+    const uint64_t images = atomic_load_explicit(&changes->images[piece], memory_order_acquire);
+    return found >> SW_FOUND_SHIFT >= images && (found & SW_FOUND_CODEMAP) >= changed;
+}
+
 /* ---- writing ---- */
 
 static bool begin_writing(struct sw_cache *cache)

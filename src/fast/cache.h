@@ -140,27 +140,10 @@ static inline bool sw_cache_is_same(const struct sw_cache *cache, uint64_t gener
 }
 
 /*
- * Whether what was found at a pc follows from unwind tables alone, so that no image but its own plays a part. What is
- * inferred from instructions may depend on functions that are called, and on which code is known.
+ * Whether no change of code map or images since then touches what was found at a pc. Not inline: it is asked only when
+ * something has changed, and would take registers from the loops that need not ask.
  */
-static inline bool sw_step_is_of_tables(uint64_t step)
-{
-    enum {
-        TABLES = 1 << SW_SOURCE_CFI | 1 << SW_SOURCE_SFRAME | 1 << SW_SOURCE_UNWIND_CODES | 1 << SW_SOURCE_CLR_HEADER
-    };
-    return (step & (SW_STEP_BY_CALL | SW_STEP_END)) == 0 && (TABLES >> sw_step_source(step) & 1) != 0 &&
-           sw_step_trust(step) == SW_TRUST_EXACT;
-}
-
-/* Whether no change of code map or images since then touches what was found at a pc. */
-static inline bool sw_entry_holds(uint64_t found, uint64_t step, uint64_t pc, const struct sw_changes *changes)
-{
-    const unsigned kind = step & SW_STEP_UNRANGED ? SW_ADDED : SW_REMOVED;
-    const uint64_t changed = atomic_load_explicit(&changes->codemap[kind + sw_piece(pc)], memory_order_acquire);
-    const unsigned piece = sw_step_is_of_tables(step) ? sw_image_piece(pc) : SW_IMAGE_PIECES;
-    const uint64_t images = atomic_load_explicit(&changes->images[piece], memory_order_acquire);
-    return found >> SW_FOUND_SHIFT >= images && (found & SW_FOUND_CODEMAP) >= changed;
-}
+bool sw_entry_holds(uint64_t found, uint64_t step, uint64_t pc, const struct sw_changes *changes);
 
 /* What keys of walkers with those flags have above the pc. */
 static inline uint64_t sw_cache_tags(struct sw_cache *cache, uint32_t flags)
