@@ -73,6 +73,9 @@ program others "-Isrc" test/windows/others.c
 program speed "-D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/speed.c
 program hostile "-D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/hostile.c
 program dynamic "-D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/dynamic.c
+program lives "-D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/lives.c
+$cc -std=c11 -O2 -Wall -Wextra -Werror -fno-asynchronous-unwind-tables -shared -nostdlib -Wl,-e,bare_main \
+    test/windows/bare.c -o "$build/bare.dll" 2>"$build/bare.log" || verdict "bare.c compiles" "$(cat "$build/bare.log")"
 program self "-Isrc -D_WIN32_WINNT=0x0602 -DWIN32_LEAN_AND_MEAN" test/windows/self.c
 
 # Levels of optimisation at which frames.c and its workload are built: all with FULL, else one.
@@ -142,6 +145,10 @@ timeout 600 "$wine" "$build/dynamic.exe" >"$build/dynamic.out" 2>&1
 code=$?
 grep -E '^(ok|not ok|#)' "$build/dynamic.out"
 verdict "dynamic.c ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/dynamic.out")"
+timeout 600 "$wine" "$build/lives.exe" ${FULL:+5000} >"$build/lives.out" 2>&1
+code=$?
+grep -E '^(ok|not ok|#)' "$build/lives.out"
+verdict "lives.c ends as its rows say" "$([ $code -eq 0 ] || echo "status $code, see $build/lives.out")"
 timeout 600 "$wine" "$build/speed.exe" >"$build/speed.out" 2>&1
 code=$?
 grep -E '^(ok|not ok|#)' "$build/speed.out"

@@ -6,6 +6,7 @@
  * Microsoft Learn.
  */
 #include "code/images.h"
+#include "target/windows/memory.h"
 
 #include <snapwalk/follow.h>
 #include <snapwalk/self.h>
@@ -29,16 +30,30 @@ static void take(struct found *found, uint64_t base, const RUNTIME_FUNCTION *ent
     found->count++;
 }
 
+/*
+ * The entry is the compiler's memory, not the system's: it may be freed when the system has answered, and is copied as
+ * what may fault.
+ */
+static bool look_up(uint64_t address, uint64_t *base, RUNTIME_FUNCTION *entry)
+{
+    DWORD64 from;
+    const RUNTIME_FUNCTION *found = RtlLookupFunctionEntry(address, &from, NULL);
+    if (!found || sw_windows_copy(entry, found, sizeof *entry) != sizeof *entry)
+        return false;
+    *base = from;
+    return from <= address && from + entry->EndAddress > address;
+}
+
 /* Every byte that no entry covers is asked for: nothing says where code begins. */
 static void take_between(struct found *found, uint64_t at, uint64_t end)
 {
     while (at < end) {
-        DWORD64 base;
-        const RUNTIME_FUNCTION *entry = RtlLookupFunctionEntry(at, &base, NULL);
-        const uint64_t behind = entry ? base + entry->EndAddress : 0;
-        if (entry && behind > at && base <= at)
-            take(found, base, entry);
-        at = behind > at ? behind : at + 1;
+        RUNTIME_FUNCTION entry;
+        uint64_t base;
+        const bool is_there = look_up(at, &base, &entry);
+        if (is_there)
+            take(found, base, &entry);
+        at = is_there ? base + entry.EndAddress : at + 1;
     }
 }
 
