@@ -78,6 +78,11 @@ $(FUZZ_PDB): private LIB := $(PDB_O)
 $(FUZZ_PDB): private LDLIBS += -lz
 $(FUZZ_PDB): private override CPPFLAGS += -Itools
 $(FUZZ_PDB): $(PDB_O)
+FUZZ_PCLNTAB := $(BUILD)/test/fuzz/fuzz_pclntab
+PCLNTAB_O := $(addprefix $(BUILD)/tools/runtimes/,pclntab.o callsite.o peek.o)
+$(FUZZ_PCLNTAB): private LIB := $(PCLNTAB_O)
+$(FUZZ_PCLNTAB): private override CPPFLAGS += -Itools
+$(FUZZ_PCLNTAB): $(PCLNTAB_O)
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"

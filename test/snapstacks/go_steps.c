@@ -1,14 +1,18 @@
 /*
- * go_steps PROGRAM: a program of Go's under ptrace, x64. New threads are executed one instruction at a time from behind
- * clone on, others from where they enter a function that changes stacks; at each instruction the stack is walked, as
- * snapstacks does, with the reader of Go's switches. A walk has to end at a root, or to be cut, and leaves no stack for
- * another but by such a switch: no frame lies above the end of the stack that its run began on. Where stacks are, the
- * program's list of goroutines says, and each thread's g.
+ * go_steps PROGRAM [STRIPPED]: a program of Go's under ptrace, x64. New threads are executed one instruction at a time
+ * from behind clone on, others from where they enter a function that changes stacks; at each instruction the stack is
+ * walked, as snapstacks does, with the reader of Go's switches. A walk has to end at a root, or to be cut, and leaves
+ * no stack for another but by such a switch: no frame lies above the end of the stack that its run began on. Where
+ * stacks are, the program's list of goroutines says, and each thread's g.
  *
  * The word above a new thread's stack belongs to whatever lies there: each walk is made once more with a return address
  * there that looks right, the one by which clone was called.
+ *
+ * With STRIPPED, the same program without symbols and tables: each walk is made by its file and Go's own table of
+ * functions, and has to have the frames of the one by PROGRAM's call frame information.
  */
 #include "go.h"
+#include "pclntab.h"
 
 #include <snapwalk/context.h>
 #include <snapwalk/names.h>
@@ -43,12 +47,14 @@ enum {
     TURN_US = 20,
     ROUNDS_MOST = 20,
     BORN_MOST = 1,
-    TRAPS_MOST = 256
+    TRAPS_MOST = 256,
+    FRAMES_MOST = 256
 };
 enum { G_END = 8, G_M = 0x30, STACK_LEAST = 0x2000 };
 
 static struct sw_process *process;
-static struct sw_images *images;
+static struct sw_images *images, *stripped; /* stripped: or null */
+static struct pclntab *table;
 static struct sw_memory memory;
 static struct sw_scratch scratch;
 static uint64_t all_goroutines;
@@ -123,6 +129,8 @@ struct outcome {
     const char *wrong;
     uint64_t at; /* the last frame's pc, or that of the first which is on another stack */
     bool is_whole;
+    unsigned count;
+    uint64_t pcs[FRAMES_MOST];
 };
 
 static bool leaves(const struct sw_walk *walk, uint64_t end)
@@ -130,33 +138,98 @@ static bool leaves(const struct sw_walk *walk, uint64_t end)
     return end && sw_regs_sp(&walk->frame.regs) > end;
 }
 
-static struct outcome look(const struct sw_regs *regs, uint64_t end, bool is_planted)
-{
+/* A walk on its way, over the thread with those registers. has_frame: `frame` is its last one. */
+struct way {
+    const struct sw_regs *regs;
     struct sw_walker walker;
     struct sw_walk walk;
+    struct sw_frame frame;
+    bool has_frame, by_table;
+    unsigned switches;
+};
+
+static bool is_told(const struct sw_walk *walk, bool has_next)
+{
+    const uint8_t source = has_next ? walk->frame.source : SW_SOURCE_NONE;
+    return source == SW_SOURCE_SEED || source == SW_SOURCE_CFI || source == SW_SOURCE_SIGNAL_FRAME ||
+           walk->stop == SW_STOP_ROOT;
+}
+
+static bool step_by_table(const struct way *way, bool is_first, struct sw_regs *caller)
+{
+    bool is_confirmed;
+    return way->by_table && pclntab_step(table, &way->walker.memory, &way->frame, caller, &is_confirmed) &&
+           (!is_first || is_confirmed);
+}
+
+/* As snapstacks walks: what Go's table cannot confirm, instructions are asked of first. */
+static bool next_frame(struct way *way)
+{
     struct sw_regs caller;
-    struct outcome o = { NULL, 0, false };
-    unsigned switches = 0;
-    uint64_t other_end;
-    must(sw_process_walker(process, regs, NULL, images, &walker) == SW_OK, "walker");
-    of_walk = walker.memory;
-    if (is_planted)
-        walker.memory = (struct sw_memory){ read_planted, of_walk.arg, { 0, 0, NULL } };
-    sw_walk_start(&walk, &walker, &scratch, regs, true);
-    while (sw_walk_next(&walk)) {
-        o.at = sw_regs_pc(&walk.frame.regs);
-        if (leaves(&walk, end)) {
-            o.wrong = "goes on in another stack";
-            break;
-        }
-        if (switches < SWITCHES_MOST && go_step(&memory, &walker.memory, regs, &walk.frame, &caller, &other_end)) {
-            switches++;
-            end = other_end ? other_end : end_of(sw_regs_sp(&caller));
-            sw_walk_start(&walk, &walker, &scratch, &caller, false);
+    bool has_next = sw_walk_next(&way->walk);
+    if (way->by_table && way->has_frame && !is_told(&way->walk, has_next)) {
+        if (pclntab_is_outermost(table, &way->frame)) {
+            way->walk.stop = SW_STOP_ROOT;
+            has_next = false;
+        } else if (step_by_table(way, false, &caller)) {
+            sw_walk_start(&way->walk, &way->walker, &scratch, &caller, false);
+            has_next = sw_walk_next(&way->walk);
         }
     }
-    o.is_whole = !o.wrong && walk.stop >= SW_STOP_ROOT && walk.stop <= SW_STOP_ROOT_BASE;
-    return o;
+    way->has_frame = has_next;
+    way->frame = way->walk.frame;
+    return has_next;
+}
+
+/* end: of the stack that the frame is on, and then of that where its caller is. */
+static void switch_stacks(struct way *way, uint64_t *end)
+{
+    struct sw_regs caller;
+    uint64_t other_end;
+    if (way->switches < SWITCHES_MOST &&
+        go_step(&memory, &way->walker.memory, way->regs, &way->frame, &caller, &other_end)) {
+        way->switches++;
+        *end = other_end ? other_end : end_of(sw_regs_sp(&caller));
+    } else if (!step_by_table(way, true, &caller)) {
+        return;
+    }
+    sw_walk_start(&way->walk, &way->walker, &scratch, &caller, false);
+}
+
+static void look(const struct sw_regs *regs, uint64_t end, bool is_planted, bool by_table, struct outcome *o)
+{
+    static struct way way;
+    way = (struct way){ .regs = regs, .by_table = by_table };
+    *o = (struct outcome){ 0 };
+    must(sw_process_walker(process, regs, NULL, by_table ? stripped : images, &way.walker) == SW_OK, "walker");
+    of_walk = way.walker.memory;
+    if (is_planted)
+        way.walker.memory = (struct sw_memory){ read_planted, of_walk.arg, { 0, 0, NULL } };
+    sw_walk_start(&way.walk, &way.walker, &scratch, regs, true);
+    while (next_frame(&way)) {
+        o->at = sw_regs_pc(&way.frame.regs);
+        if (o->count < FRAMES_MOST)
+            o->pcs[o->count++] = o->at;
+        if (leaves(&way.walk, end)) {
+            o->wrong = "goes on in another stack";
+            break;
+        }
+        switch_stacks(&way, &end);
+    }
+    o->is_whole = !o->wrong && way.walk.stop >= SW_STOP_ROOT && way.walk.stop <= SW_STOP_ROOT_BASE;
+}
+
+/* The second walk has the frames of the first, where that has all. */
+static void compare(const struct outcome *first, struct outcome *second)
+{
+    unsigned same = 0;
+    while (same < first->count && same < second->count && first->pcs[same] == second->pcs[same])
+        same++;
+    if (!first->is_whole || second->wrong || (same == first->count && same == second->count))
+        return;
+    second->wrong = "has another frame";
+    second->at = same < second->count ? second->pcs[same] : 0;
+    second->is_whole = false;
 }
 
 /* ---- what is counted, by function ---- */
@@ -318,8 +391,32 @@ static void meet(uint64_t pc)
         met[i].times += pc >= met[i].begin && pc < met[i].end;
 }
 
+/* The table is read of the program, which has it where the other file has it, once its addresses are relocated. */
+static const char *stripped_file;
+
+static void open_stripped(void)
+{
+    struct sw_image image;
+    uint64_t start = 0;
+    must(sw_images_symbol(images, "runtime.mcall", &start) == SW_OK && sw_images_find(images, start, &image) == SW_OK &&
+             sw_images_create(NULL, &stripped) == SW_OK && sw_process_add_images(process, stripped) == SW_OK &&
+             sw_images_remove(stripped, image.begin) == SW_OK &&
+             sw_images_add_file(stripped, stripped_file, image.begin) == SW_OK,
+         stripped_file);
+    must(pclntab_open(&memory, &memory, image.begin, &table) == SW_OK, "Go's table of functions");
+}
+
+static void add(uint64_t pc, const struct outcome *o)
+{
+    whole += o->is_whole;
+    wrong += o->wrong != NULL;
+    if (!o->is_whole)
+        note(pc, o);
+}
+
 static void look_here(const struct user_regs_struct *record, const struct sw_regs *regs)
 {
+    static struct outcome o[2];
     meet(record->rip);
     uint64_t end = record->rsp <= above && record->rsp > above - STACK_LEAST ? above : end_of(record->rsp);
     if (!end) {
@@ -327,12 +424,16 @@ static void look_here(const struct user_regs_struct *record, const struct sw_reg
         end = end_of(record->rsp);
     }
     must(sw_process_adopt_stop(process, 0) == SW_OK, "adopted");
+    if (stripped_file && !table)
+        open_stripped();
     for (unsigned planted = 0; planted < 2; planted++) {
-        const struct outcome o = look(regs, end, planted);
-        whole += o.is_whole;
-        wrong += o.wrong != NULL;
-        if (!o.is_whole)
-            note(record->rip, &o);
+        look(regs, end, planted, false, &o[0]);
+        add(record->rip, &o[0]);
+        if (!table)
+            continue;
+        look(regs, end, planted, true, &o[1]);
+        compare(&o[0], &o[1]);
+        add(record->rip, &o[1]);
     }
     must(sw_process_resume(process) == SW_OK, "resumed");
 }
@@ -391,7 +492,7 @@ int main(int argc, char **argv)
 {
     int status;
     pid_t tid;
-    must(argc == 2, "usage: go_steps PROGRAM");
+    must(argc == 2 || argc == 3, "usage: go_steps PROGRAM [STRIPPED]");
     const pid_t pid = fork();
     if (pid == 0) {
         (void)ptrace(PTRACE_TRACEME, 0, 0, 0);
@@ -401,6 +502,7 @@ int main(int argc, char **argv)
     must(waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status), "started");
     (void)ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE);
     open_program(pid);
+    stripped_file = argv[2];
     (void)ptrace(PTRACE_CONT, pid, 0, 0);
     for (unsigned stops = 0;
          stops < STOPS_MOST && new_threads < NEW_THREADS && (tid = wait_any(&status, LONG_TURNS)) > 0; stops++) {

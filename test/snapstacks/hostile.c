@@ -1,5 +1,5 @@
 /*
- * hostile PID KIND ROUNDS: readers of a runtime's structures (java, node, python, ruby, mono), over the memory of a
+ * hostile PID KIND ROUNDS: readers of a runtime's structures (java, node, python, ruby, mono, go), over the memory of a
  * process in which some words are changed in each round. Whatever they find, they end, and read nothing that is not
  * theirs (ASan). Prints how many frames were named; without changes first, so that a reader that never finds anything
  * fails.
@@ -7,10 +7,12 @@
 #include "hotspot.h"
 #include "javascript.h"
 #include "mono.h"
+#include "pclntab.h"
 #include "python.h"
 #include "ruby.h"
 
 #include <snapwalk/process.h>
+#include <snapwalk/runtime_kind.h>
 #include <snapwalk/walk.h>
 
 #include <stdio.h>
@@ -77,12 +79,24 @@ struct readers {
     struct python *python;
     struct mono *mono;
     struct ruby *ruby;
+    struct pclntab *go;
 };
 
 struct runtime_walks {
     struct python_walk python;
     struct ruby_walk ruby;
 };
+
+static unsigned name_go(const struct pclntab *go, const struct sw_memory *stack, const struct sw_frame *frame)
+{
+    static struct runtime_call functions[PCLNTAB_INLINED_MOST];
+    struct sw_regs caller;
+    uint64_t begin;
+    bool is_confirmed;
+    (void)pclntab_step(go, stack, frame, &caller, &is_confirmed);
+    (void)pclntab_is_outermost(go, frame);
+    return (unsigned)pclntab_name(go, frame->lookup, functions, &begin);
+}
 
 static unsigned name_frame(const struct readers *r, const struct sw_memory *stack, const struct sw_frame *frame,
                            uint64_t tid, struct runtime_walks *walks)
@@ -99,6 +113,8 @@ static unsigned name_frame(const struct readers *r, const struct sw_memory *stac
             v8_name(r->v8, function, names[0], names[1], HOTSPOT_NAME_BYTES);
         return function != 0;
     }
+    if (r->go)
+        return name_go(r->go, stack, frame);
     if (r->mono)
         return frame->code.kind == SW_KIND_JIT && mono_name(r->mono, frame->code.id, names[0], names[1]);
     if (r->ruby ? !ruby_identify(r->ruby, frame, &walks->ruby, &function)
@@ -138,6 +154,15 @@ static unsigned walk_thread(struct sw_process *process, struct sw_images *images
     return named;
 }
 
+/* Where the program's file begins, as the library knows that it is Go's. */
+static enum sw_status open_go(struct sw_process *process, const struct sw_memory *memory, struct pclntab **go)
+{
+    struct sw_runtime found;
+    return sw_process_runtimes(process, &found, 1) && found.kind == SW_RUNTIME_GO
+               ? pclntab_open(memory, memory, found.address, go)
+               : SW_E_NOT_FOUND;
+}
+
 static unsigned look(struct sw_process *process, struct sw_images *images, const char *kind)
 {
     uint64_t tids[THREADS_MOST];
@@ -149,6 +174,7 @@ static unsigned look(struct sw_process *process, struct sw_images *images, const
                                   : *kind == 'n' ? v8_open(images, &memory, &r.v8)
                                   : *kind == 'm' ? mono_open(images, &memory, &r.mono)
                                   : *kind == 'r' ? ruby_open(images, &memory, &r.ruby)
+                                  : *kind == 'g' ? open_go(process, &memory, &r.go)
                                                  : python_open(images, &memory, &r.python);
     if (status != SW_E_NOT_FOUND)
         must(status, "structures");
@@ -159,6 +185,7 @@ static unsigned look(struct sw_process *process, struct sw_images *images, const
     python_close(r.python);
     mono_close(r.mono);
     ruby_close(r.ruby);
+    pclntab_close(r.go);
     return named;
 }
 

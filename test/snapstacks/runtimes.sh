@@ -1,5 +1,5 @@
 #!/bin/sh
-# runtimes.sh BUILD: the readers of Java's, Node's, Python's, Ruby's and mono's structures, with ASan and UBSan, over memory of living
+# runtimes.sh BUILD: the readers of Java's, Node's, Python's, Ruby's, Go's and mono's structures, with ASan and UBSan, over memory of living
 # processes in which words were changed: each round ends, whatever they read. Java asked for a perf map (--ask-runtime), and
 # why not. TAP on standard output.
 set -u
@@ -12,7 +12,7 @@ tool=$build/tools/snapstacks/snapstacks
 . test/snapstacks/look.sh
 "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -Iinclude -Itools/runtimes \
     -o "$out/hostile" test/snapstacks/hostile.c tools/runtimes/hotspot*.c tools/runtimes/javascript*.c tools/runtimes/python*.c \
-    tools/runtimes/mono*.c tools/runtimes/ruby.c tools/runtimes/call.c tools/runtimes/peek.c tools/runtimes/characters.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
+    tools/runtimes/mono*.c tools/runtimes/ruby.c tools/runtimes/pclntab.c tools/runtimes/callsite.c tools/runtimes/call.c tools/runtimes/peek.c tools/runtimes/characters.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
 verdict $? "hostile.c compiles"
 
 # hostile KIND ROUNDS COMMAND...: a minute is for a hang
@@ -273,17 +273,66 @@ steps() {
         verdict 1 "go, $kind: it is built"
         return
     }
-    timeout 120 "$out/go_steps" "$out/switcher" >"$out/seen" 2>&1
+    timeout 400 "$out/go_steps" "$out/switcher" >"$out/seen" 2>&1
     verdict $? "go, $kind: no stack goes on in another's, $(tail -n 1 "$out/seen")"
+    # Position-independent code has no g anywhere for an instruction, at which the two guess differently.
+    [ "$kind" = static ] || return
+    strip -o "$out/switcher.stripped" "$out/switcher"
+    timeout 400 "$out/go_steps" "$out/switcher" "$out/switcher.stripped" >"$out/seen" 2>&1
+    verdict $? "go, $kind: stripped and not, frames are the same, $(tail -n 1 "$out/seen")"
+}
+# clock NAME FLAG...: what asks for the time does so on another stack
+mkdir -p "$out/clocks" "$out/says"
+cp "$programs/clocks.go" "$out/clocks/main.go"
+cp "$programs/says.go" "$out/says/main.go"
+clocks() {
+    kind=$1
+    shift
+    folder=clocks CGO_ENABLED=0 go_program clock "$@" main.go && start "$out/clock" || {
+        verdict 1 "go, $kind: it is built"
+        return
+    }
+    : >"$out/clocks.all"
+    for look in $(seq "${LOOKS:-60}"); do
+        "$tool" --plain --no-lines "$pid" >"$out/clocks.look" 2>"$out/seen" && functions "$out/clocks.look" >>"$out/clocks.all"
+    done
+    kill -KILL "$pid"
+    grep -vE '^$|runtime[.](goexit|clone|rt0_go)[^ ]* root[-a-z]*$' "$out/clocks.all" >"$out/seen"
+    [ ! -s "$out/seen" ] && grep -q 'gettime time[.]now .*main[.]ask .*runtime[.]goexit' "$out/clocks.all"
+    verdict $? "go, $kind: stacks are whole while the time is asked for, $(grep -c . "$out/clocks.all") of them"
+}
+# says NAME FLAG...: names, files, lines and inlined functions are those that Go says itself
+says() {
+    kind=$1
+    shift
+    folder=says CGO_ENABLED=0 go_program sayer "$@" main.go && start "$out/sayer" || {
+        verdict 1 "go, $kind: it is built"
+        return
+    }
+    "$tool" "$pid" >"$out/says.seen" 2>"$out/seen"
+    sed -n '/^ready/q; p' "$out/said" >"$out/says.said"
+    sed -n '/sayer!main[.]stay/,/^$/ { s/.* sayer!//; s/+0x[0-9a-f]*//; s/  */ /p }' "$out/says.seen" | sed 1d >"$out/says.own"
+    kill -KILL "$pid"
+    diff "$out/says.said" "$out/says.own" >"$out/seen" && [ "$(grep -c . "$out/says.said")" -ge 9 ] &&
+        [ "$(grep -c '[[]inlined[]].*main[.]' "$out/says.seen")" -ge 2 ]
+    verdict $? "go, $kind: functions, files and lines are those that Go says itself, $(grep -c . "$out/says.said") of them"
 }
 if command -v go >/dev/null 2>&1; then
     "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -Iinclude -Itools/runtimes -o "$out/go_steps" test/snapstacks/go_steps.c \
-        tools/runtimes/go.c tools/runtimes/callsite.c tools/runtimes/peek.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
+        tools/runtimes/go.c tools/runtimes/pclntab.c tools/runtimes/callsite.c tools/runtimes/peek.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
     verdict $? "go_steps.c compiles"
     steps "static"
     steps "position-independent" -buildmode=pie
     collects "static"
     collects "position-independent" -buildmode=pie
+    collects "stripped" -ldflags="-s -w"
+    collects "position-independent, stripped" -buildmode=pie -ldflags="-s -w"
+    clocks "static"
+    clocks "stripped" -ldflags="-s -w"
+    says "static"
+    says "stripped" -ldflags="-s -w"
+    says "position-independent, stripped" -buildmode=pie -ldflags="-s -w"
+    hostile go "${ROUNDS:-60}" "$out/sayer"
 else
     echo "ok - go: stacks are whole while garbage is collected # SKIP no go"
 fi
@@ -291,6 +340,7 @@ if command -v go >/dev/null 2>&1 && CGO_ENABLED=1 go_program calls-of-c main.go;
     export CGO_ENABLED=1
     calls "linked by gcc"
     calls "linked by gcc, position-independent" -buildmode=pie
+    calls "linked by gcc, stripped" -ldflags="-s -w"
 else
     echo "ok - go: a stack goes on behind a call of C # SKIP no go, or no cgo"
 fi

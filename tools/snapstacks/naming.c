@@ -207,6 +207,24 @@ static bool find_symbol(const struct naming *n, const struct sw_image *image, ui
     return *place->function != 0;
 }
 
+/* Functions of Go, by its own table, innermost first: all but the last were inlined. */
+static bool name_go(const struct naming *n, uint64_t address, struct place *place, uint64_t *start)
+{
+    static struct runtime_call calls[PCLNTAB_INLINED_MOST];
+    const struct pclntab *const go = n->target->runtime.go;
+    const size_t count = go ? pclntab_name(go, address, calls, start) : 0;
+    if (!count)
+        return false;
+    place->function = names_keep(n->names, calls[count - 1].function);
+    struct line *lines = must_get(count, sizeof *lines, "names");
+    for (size_t i = 0; i < count; i++)
+        lines[i] = (struct line){ names_keep(n->names, calls[i].function), names_keep(n->names, calls[i].file),
+                                  calls[i].line };
+    place->lines = lines;
+    place->line_count = count;
+    return true;
+}
+
 /* What is said of code in a file: the place in that file of which it may be a copy. */
 static uint64_t address_in_file(const struct naming *n, uint64_t address)
 {
@@ -225,7 +243,8 @@ static void name_native(const struct naming *n, const struct sw_frame *frame, st
     if (sw_images_find(n->target->images, lookup, &image) != SW_OK)
         return;
     place->module = names_keep(n->names, strrchr(image.path, '/') ? strrchr(image.path, '/') + 1 : image.path);
-    place->offset = pc - (find_symbol(n, &image, lookup, place, &start) ? start : image.bias);
+    const bool is_found = name_go(n, lookup, place, &start) || find_symbol(n, &image, lookup, place, &start);
+    place->offset = pc - (is_found ? start : image.bias);
 }
 
 struct place *naming_place(const struct naming *n, const struct sw_frame *frame, const struct runtime_frame *runs)

@@ -34,7 +34,8 @@ static void open_clr(struct runtime *r, uint64_t address, const struct sw_memory
 }
 
 /* A runtime whose structures are not known is walked and named as any program. */
-static void open_other(struct runtime *runtime, struct sw_images *images, const struct sw_memory *memory)
+static void open_other(struct runtime *runtime, uint64_t address, struct sw_images *images,
+                       const struct sw_memory *memory, const struct sw_memory *search)
 {
     enum sw_status status = SW_OK;
     if (runtime->kind == SW_RUNTIME_V8)
@@ -47,6 +48,8 @@ static void open_other(struct runtime *runtime, struct sw_images *images, const 
         status = hotspot_open(images, memory, &runtime->hotspot);
     if (runtime->kind == SW_RUNTIME_MONO)
         status = mono_open(images, memory, &runtime->mono);
+    if (runtime->kind == SW_RUNTIME_GO)
+        status = pclntab_open(memory, search, address, &runtime->go);
     if (status != SW_E_NOT_FOUND)
         must(status, "the runtime's structures");
     if (runtime->mono)
@@ -57,14 +60,14 @@ static void open_other(struct runtime *runtime, struct sw_images *images, const 
 
 /* What the kind is known by is read once more by `memory`, so that a capsule has it, too. */
 void runtime_open(struct runtime *runtime, const struct sw_runtime *found, int pid, struct sw_images *images,
-                  const struct sw_memory *memory)
+                  const struct sw_memory *memory, const struct sw_memory *search)
 {
     *runtime = (struct runtime){ .pid = pid };
     if (found->kind == SW_RUNTIME_NATIVE || sw_runtime_at(memory, found->address, &runtime->kind) != SW_OK)
         return;
     if (runtime->kind == SW_RUNTIME_CLR)
         open_clr(runtime, found->address, memory);
-    open_other(runtime, images, memory);
+    open_other(runtime, found->address, images, memory, search);
 }
 
 void runtime_close(struct runtime *runtime)
@@ -75,6 +78,7 @@ void runtime_close(struct runtime *runtime)
     python_close(runtime->python);
     ruby_close(runtime->ruby);
     mono_close(runtime->mono);
+    pclntab_close(runtime->go);
 }
 
 /* Of a Java whose structures are not known the perf map says where its interpreter is. */

@@ -2,6 +2,7 @@
 #ifndef SNAPSTACKS_RUNTIME_H
 #define SNAPSTACKS_RUNTIME_H
 
+#include "runtimes/pclntab.h"
 #include "runtimes/python.h"
 #include "runtimes/ruby.h"
 
@@ -13,7 +14,7 @@
 #include <snapwalk/process.h>
 #include <snapwalk/runtime_kind.h>
 
-/* names, hotspot, v8, python, ruby, mono: read the memory of such a runtime; or null. */
+/* names, hotspot, v8, python, ruby, mono, go: read the memory of such a runtime; or null. */
 struct runtime {
     enum sw_runtime_kind kind;
     int pid; /* 0: a core */
@@ -23,16 +24,17 @@ struct runtime {
     struct python *python;
     struct ruby *ruby;
     struct mono *mono;
+    struct pclntab *go;
     struct sw_code_finder finder;
     const struct sw_perfmap *perfmap; /* what is asked where the structures are not known; or null */
 };
 
 /*
  * Opens the runtime that was found (sw_process_runtimes, sw_core_runtimes). pid: 0 for a core. memory: the target's;
- * what its arg points to must live until runtime_close.
+ * what its arg points to must live until runtime_close. search: the same, of which a capsule keeps nothing.
  */
 void runtime_open(struct runtime *runtime, const struct sw_runtime *found, int pid, struct sw_images *images,
-                  const struct sw_memory *memory);
+                  const struct sw_memory *memory, const struct sw_memory *search);
 void runtime_close(struct runtime *runtime);
 
 /* Finds the code that the runtime knows, for walks; null: it is not asked. It lives as long as the runtime. */

@@ -66,6 +66,15 @@ static void keep_stack(const struct target *target, uint64_t begin, uint64_t end
         (void)memory.read(memory.arg, at, part, end - at < sizeof part ? (size_t)(end - at) : sizeof part);
 }
 
+/* By Go's table, which is there without any other. What it cannot confirm, instructions are asked of first. */
+static bool step_by_table(const struct walking *w, const struct sw_memory *stack, const struct sw_frame *frame,
+                          bool is_first, struct sw_regs *caller)
+{
+    bool is_confirmed;
+    return w->target->runtime.go && pclntab_step(w->target->runtime.go, stack, frame, caller, &is_confirmed) &&
+           (!is_first || is_confirmed);
+}
+
 /* What the runtime knows of its frames, or that Go's goes on on another stack. */
 static bool step(struct walking *w, const struct sw_memory *stack, const struct sw_regs *thread,
                  const struct sw_frame *frame, struct sw_regs *caller)
@@ -76,7 +85,7 @@ static bool step(struct walking *w, const struct sw_memory *stack, const struct 
         return true;
     if (w->target->runtime.kind != SW_RUNTIME_GO || w->switches >= SWITCHES_MOST ||
         !go_step(&memory, stack, thread, frame, caller, &end))
-        return false;
+        return step_by_table(w, stack, frame, true, caller);
     w->switches++;
     keep_stack(w->target, sw_regs_sp(caller) - sizeof end, end);
     return true;
@@ -102,12 +111,38 @@ struct course {
     bool has_frame;
 };
 
+/* Whether a walk's next frame, or its end, is by what is told of the code, not by following its instructions. */
+static bool is_told(const struct sw_walk *walk, bool has_next)
+{
+    const uint8_t source = has_next ? walk->frame.source : SW_SOURCE_NONE;
+    return source == SW_SOURCE_SEED || source == SW_SOURCE_CFI || source == SW_SOURCE_SFRAME ||
+           source == SW_SOURCE_SIGNAL_FRAME || walk->stop == SW_STOP_ROOT;
+}
+
+/* The next frame of a walk. False: it has ended. */
+static bool next_frame(struct walking *w, struct sw_walk *walk, const struct sw_walker *walker, struct course *course)
+{
+    struct sw_regs caller;
+    const bool has_next = sw_walk_next(walk);
+    if (!w->target->runtime.go || !course->has_frame || is_told(walk, has_next) || w->count >= FRAMES_MOST)
+        return has_next;
+    if (pclntab_is_outermost(w->target->runtime.go, &course->frame)) {
+        walk->stop = SW_STOP_ROOT;
+        return false;
+    }
+    if (!step_by_table(w, &walker->memory, &course->frame, false, &caller))
+        return has_next;
+    course->next_by = BY_RUNTIME;
+    sw_walk_start(walk, walker, &w->scratch, &caller, false);
+    return sw_walk_next(walk);
+}
+
 /* False: what the walk met made images known that were not registered, so that it has to be made again. */
 static bool walk_on(struct walking *w, struct sw_walk *walk, const struct sw_walker *walker,
                     const struct sw_regs *thread, struct course *course)
 {
     struct sw_regs caller;
-    while (sw_walk_next(walk)) {
+    while (next_frame(w, walk, walker, course)) {
         if (is_in_no_code(&walk->frame) && target_learn(w->target, walk->frame.lookup))
             return false;
         if (course->has_frame)

@@ -143,7 +143,7 @@ void target_look(const struct target *t, uint64_t tid, struct sw_regs *regs, str
     walker->finder = runtime_finder(&t->runtime);
 }
 
-static struct sw_memory own_memory(const struct target *t)
+struct sw_memory target_own_memory(const struct target *t)
 {
     if (t->core)
         return sw_core_memory(t->core);
@@ -152,14 +152,14 @@ static struct sw_memory own_memory(const struct target *t)
 
 struct sw_memory target_memory(const struct target *t)
 {
-    const struct sw_memory own = own_memory(t);
+    const struct sw_memory own = target_own_memory(t);
     return t->capsule ? sw_capsule_memory(t->capsule, &own) : own;
 }
 
 /* The runtime's own image, mapped where no file is. */
 static bool learn_precompiled(const struct target *t, uint64_t address)
 {
-    const struct sw_memory memory = own_memory(t); /* whole images are in no capsule */
+    const struct sw_memory memory = target_own_memory(t); /* whole images are in no capsule */
     uint64_t begin, end;
     struct sw_image image;
     return t->runtime.names && sw_clr_names_image(t->runtime.names, address, &begin, &end) == SW_OK &&

@@ -112,9 +112,10 @@ void target_open_core(struct target *t, const char *path, const char *sysroot, b
     add_ranges(t);
     if (saves)
         target_begin_capsule(t, info.machine);
-    const struct sw_memory memory = target_memory(t); /* files stand in for what the core omits */
+    const struct sw_memory memory = target_memory(t),
+                           own = target_own_memory(t); /* files stand in for what is omitted */
     sw_core_runtimes(t->core, &found, 1);
-    runtime_open(&t->runtime, &found, 0, t->images, &memory);
+    runtime_open(&t->runtime, &found, 0, t->images, &memory, &own);
     target_create_perfmap(t);
     target_read_jitdump(t, sysroot);
     target_read_gdb_jit(t);

@@ -23,4 +23,7 @@ void target_begin_capsule(struct target *target, enum sw_machine machine);
  */
 bool target_learn_all(struct target *target);
 
+/* The target's memory, of which a capsule keeps nothing. */
+struct sw_memory target_own_memory(const struct target *target);
+
 #endif

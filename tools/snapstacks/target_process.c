@@ -91,7 +91,7 @@ static enum sw_status add_images(struct target *t, enum sw_runtime_kind kind, bo
 static void open_clr_first(struct target *t, const struct sw_runtime *found)
 {
     const struct sw_memory memory = target_memory(t);
-    runtime_open(&t->runtime, found, t->pid, t->images, &memory);
+    runtime_open(&t->runtime, found, t->pid, t->images, &memory, &memory);
     if (sw_clr_names_release(t->runtime.names) < 10)
         return;
     sw_images_skip_methods(t->images);
@@ -152,9 +152,9 @@ void target_open_process(struct target *t, int pid, bool saves, bool asks)
     report_replaced(t);
     if (saves)
         target_begin_capsule(t, machine_of_process(t));
-    const struct sw_memory memory = { read_target, t, { 0, 0, NULL } };
+    const struct sw_memory memory = { read_target, t, { 0, 0, NULL } }, own = target_own_memory(t);
     if (found.kind != SW_RUNTIME_CLR || saves)
-        runtime_open(&t->runtime, &found, pid, t->images, &memory);
+        runtime_open(&t->runtime, &found, pid, t->images, &memory, &own);
     target_create_perfmap(t);
     target_read_jitdump(t, NULL);
     read_perfmap(t);
