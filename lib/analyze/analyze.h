@@ -56,6 +56,7 @@ struct sw_analysis {
     bool only_padding;     /* since the last call there was nothing but padding */
     bool restart;          /* a call was found not to return: what was learnt behind it is wrong */
     bool hit_bound;        /* some limit was reached: the result may be incomplete */
+    bool has_far;          /* `starts` has bits of instructions far from begin */
     bool is_packed;        /* packed or unpacked: no path can be continued */
     uint8_t flags;         /* of the current path, see control_flow.h */
     uint32_t return_point; /* of the current path, see struct sw_block */

@@ -31,12 +31,32 @@ void sw_flow_pass_over(struct sw_analysis *w, uint64_t pc, unsigned length)
         w->seen[at / 8] |= (uint8_t)(1u << at % 8);
 }
 
+/*
+ * Far from begin, where a jump out of a function of unknown end leads: a bit behind those of the bytes near to it,
+ * which instructions share. So one may count as followed that was not.
+ */
+static uint64_t far_bit(uint64_t address)
+{
+    return SW_ANALYZE_NEAR + (address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % (SW_ANALYZE_SEEN - SW_ANALYZE_NEAR);
+}
+
+static void mark_far(struct sw_analysis *w, uint64_t pc)
+{
+    const uint64_t bit = far_bit(pc);
+    if (!w->has_far)
+        memset(w->starts + SW_ANALYZE_NEAR / 8, 0, sizeof w->starts - SW_ANALYZE_NEAR / 8);
+    w->has_far = true;
+    w->starts[bit / 8] |= (uint8_t)(1u << bit % 8);
+}
+
 void sw_flow_mark_seen(struct sw_analysis *w, uint64_t pc, unsigned length)
 {
     const uint64_t from = pc - w->begin;
     sw_flow_pass_over(w, pc, length);
     if (from < w->noted)
         w->starts[from / 8] |= (uint8_t)(1u << from % 8);
+    else if (w->covered <= SW_ANALYZE_NEAR)
+        mark_far(w, pc);
 }
 
 bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address)
@@ -47,8 +67,8 @@ bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address)
 
 bool sw_flow_is_insn_start(const struct sw_analysis *w, uint64_t address)
 {
-    const uint64_t at = address - w->begin;
-    return at < w->noted && (w->starts[at / 8] >> at % 8 & 1);
+    const uint64_t at = address - w->begin, bit = at < w->covered ? at : far_bit(address);
+    return (at < w->covered ? at < w->noted : w->has_far) && (w->starts[bit / 8] >> bit % 8 & 1);
 }
 
 /* ---- states and blocks ---- */
@@ -89,6 +109,7 @@ void sw_flow_forget_blocks(struct sw_analysis *w)
     w->state_count = w->block_count = w->queue_count = w->deferred_count = 0;
     make_hash(w, FIRST_HASH);
     w->noted = 0;
+    w->has_far = false;
     note_up_to(w, FIRST_NOTED < w->covered ? FIRST_NOTED : w->covered);
 }
 

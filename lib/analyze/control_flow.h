@@ -51,7 +51,10 @@ void sw_flow_forget_blocks(struct sw_analysis *w);
 /* Notes bytes as seen that are no instruction which was followed: they are not entered again. */
 void sw_flow_pass_over(struct sw_analysis *w, uint64_t pc, unsigned length);
 
-/* Notes an instruction's bytes. Whether a byte was seen as part of one; as the first of one. False far from begin. */
+/*
+ * Notes an instruction's bytes. Whether a byte was seen as part of one: false far from begin; as the first of one:
+ * there, it may be said of a byte that was not.
+ */
 void sw_flow_mark_seen(struct sw_analysis *w, uint64_t pc, unsigned length);
 bool sw_flow_was_seen(const struct sw_analysis *w, uint64_t address);
 bool sw_flow_is_insn_start(const struct sw_analysis *w, uint64_t address);

@@ -117,13 +117,31 @@ const struct sw_state *sw_analyze_frame(struct sw_analysis *w, unsigned *at)
     return NULL;
 }
 
+/*
+ * Whether a block is an indirect jump. slot: the word that it goes through, where one is named: by itself or, where
+ * that takes several instructions, as in a PLT's entry, by those in front; 0: none.
+ */
+static bool is_jump(struct sw_analysis *w, const struct sw_block *block, uint64_t *slot)
+{
+    enum { IN_FRONT = 3 };
+    const struct sw_arch *arch = w->code->arch;
+    struct sw_insn insn;
+    if (!(block->flags & SW_BLOCK_AT_INDIRECT) || !sw_flow_insn(w, block->address, &insn))
+        return false;
+    *slot = insn.slot;
+    for (unsigned i = 1; i <= IN_FRONT && *slot == 0 && sw_arch_has_link(arch); i++)
+        if (!arch->patterns->goes_through(w->code, block->address - i * arch->insn_bytes, slot))
+            *slot = 0;
+    return true;
+}
+
 const struct sw_state *sw_analyze_jump(struct sw_analysis *w, unsigned *at)
 {
-    struct sw_insn insn;
+    uint64_t slot;
     w->budget = SW_ANALYZE_INSNS;
     while (*at < w->block_count) {
         const struct sw_block *block = &w->blocks[(*at)++];
-        if ((block->flags & SW_BLOCK_AT_INDIRECT) && sw_flow_insn(w, block->address, &insn) && !insn.slot)
+        if (is_jump(w, block, &slot) && slot == 0)
             return sw_flow_state(w, block);
     }
     return NULL;
@@ -131,16 +149,12 @@ const struct sw_state *sw_analyze_jump(struct sw_analysis *w, unsigned *at)
 
 bool sw_analyze_tail(struct sw_analysis *w, unsigned *at, uint64_t *slot)
 {
-    struct sw_insn insn;
     const unsigned sp = w->code->arch->roles->sp;
     w->budget = SW_ANALYZE_INSNS;
     while (*at < w->block_count) {
         const struct sw_block *block = &w->blocks[(*at)++];
-        if (!(block->flags & SW_BLOCK_AT_INDIRECT) || !sw_val_is_start(sw_flow_state(w, block)->reg[sp], sp) ||
-            !sw_flow_insn(w, block->address, &insn) || !insn.slot)
-            continue;
-        *slot = insn.slot;
-        return true;
+        if (is_jump(w, block, slot) && *slot != 0 && sw_val_is_start(sw_flow_state(w, block)->reg[sp], sp))
+            return true;
     }
     return false;
 }

@@ -367,9 +367,33 @@ static void own_code_comes_before_what_lies_behind_it(void **state)
     assert_int_equal(rule.cfa.off, 16);
 }
 
+/*
+ * A jump backwards out of the function, to code that saves rbx on one of its ways only and comes back by that: L is
+ * reached with a word that holds rbx, and without.
+ */
+static void paths_meet_far_from_the_start_as_well(void **state)
+{
+    enum { START = 0x80, L = 4 };
+    /* sub rsp,0x18; L: call; test eax,eax; jne M; add rsp,0x18; ret; M: mov [rsp+8],rbx; call; mov rbx,[rsp+8];
+     * jmp L */
+    static const uint8_t far[] = { 0x48, 0x83, 0xec, 0x18, 0xe8, 0,    0,    0x10, 0,    0x85, 0xc0, 0x75,
+                                   0x05, 0x48, 0x83, 0xc4, 0x18, 0xc3, 0x48, 0x89, 0x5c, 0x24, 0x08, 0xe8,
+                                   0,    0,    0x10, 0,    0x48, 0x8b, 0x5c, 0x24, 0x08, 0xeb, 0xe1 };
+    static const uint8_t start[] = { 0x53, 0x5b, 0xe9, 0x79, 0xff, 0xff, 0xff }; /* push rbx; pop rbx; jmp */
+    const struct sw_code code = { &sw_x64_arch, fetch_text, NULL, NULL };
+    struct sw_rule rule;
+    (void)state;
+    memset(text, 0x90, sizeof text);
+    memcpy(text, far, sizeof far);
+    memcpy(text + START, start, sizeof start);
+    assert_int_equal(sw_analyze_function(&code, BEGIN + START, 0, BEGIN + L, &work, &rule), SW_OK);
+    assert_int_equal(rule.cfa.off, 0x20);
+    assert_int_equal(rule.r[RBX].kind, SW_LOC_SAME);
+}
+
 int main(void)
 {
-    struct CMUnitTest tests[2 * COUNT_OF(rows) + 4] = { { 0 } };
+    struct CMUnitTest tests[2 * COUNT_OF(rows) + 5] = { { 0 } };
     FILL_ROWS(tests, rows, caller_is_found_at_every_instruction);
     FILL_ROWS(tests + COUNT_OF(rows), rows, caller_is_found_going_forward);
     struct CMUnitTest *rest = tests + 2 * COUNT_OF(rows);
@@ -377,5 +401,6 @@ int main(void)
     rest[1] = (struct CMUnitTest)cmocka_unit_test(a_register_overwritten_and_not_saved_is_unknown);
     rest[2] = (struct CMUnitTest)cmocka_unit_test(code_that_is_no_code_gives_no_rule);
     rest[3] = (struct CMUnitTest)cmocka_unit_test(own_code_comes_before_what_lies_behind_it);
+    rest[4] = (struct CMUnitTest)cmocka_unit_test(paths_meet_far_from_the_start_as_well);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -459,15 +459,50 @@ static void caller_is_found_going_forward(void **state)
     assert_true(row->known_start_only || found > 0 || strstr(row->name, "tail_call"));
 }
 
+/* ---- jumps through words that several instructions name ---- */
+
+/* To a PLT's entry: b; adrp x16, 0x402000; ldr x17, [x16, #8]; add x16, x16, #8; br x17. Or ldr x16, [x0], #8; br. */
+static const uint32_t by_plt[] = { 0x14000001, 0xb0000010, 0xf9400611, 0x91002210, 0xd61f0220 };
+static const uint32_t by_register[] = { 0xf8408410, 0xaa1003f1, 0xd61f0220 };
+
+static const uint8_t *fetch_words(void *arg, uint64_t pc, size_t *size)
+{
+    const size_t all = arg == by_plt ? sizeof by_plt : sizeof by_register;
+    if (pc < BEGIN || pc >= BEGIN + all)
+        return NULL;
+    *size = all - (pc - BEGIN);
+    return (const uint8_t *)arg + (pc - BEGIN);
+}
+
+static void a_tail_call_through_a_plt_is_no_dispatch(void **state)
+{
+    const struct sw_code plt = { &sw_a64_arch, fetch_words, (void *)(uintptr_t)by_plt, NULL };
+    const struct sw_code part = { &sw_a64_arch, fetch_words, (void *)(uintptr_t)by_register, NULL };
+    uint64_t slot = 0;
+    unsigned at = 0;
+    (void)state;
+    sw_analyze_run(&plt, BEGIN, 0, &work);
+    assert_null(sw_analyze_jump(&work, &at));
+    at = 0;
+    assert_true(sw_analyze_tail(&work, &at, &slot));
+    assert_int_equal(slot, 0x402008);
+    at = 0;
+    sw_analyze_run(&part, BEGIN, 0, &work);
+    assert_non_null(sw_analyze_jump(&work, &at));
+    at = 0;
+    assert_false(sw_analyze_tail(&work, &at, &slot));
+}
+
 int main(void)
 {
     static char names[COUNT_OF(rows)][80];
-    struct CMUnitTest tests[2 * COUNT_OF(rows)];
+    struct CMUnitTest tests[2 * COUNT_OF(rows) + 1];
     FILL_ROWS(tests, rows, caller_is_found_at_every_instruction);
     FILL_ROWS(tests + COUNT_OF(rows), rows, caller_is_found_going_forward);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         snprintf(names[i], sizeof names[i], "%s_forward", rows[i].name);
         tests[COUNT_OF(rows) + i].name = names[i];
     }
+    tests[2 * COUNT_OF(rows)] = (struct CMUnitTest)cmocka_unit_test(a_tail_call_through_a_plt_is_no_dispatch);
     return _cmocka_run_group_tests("analyze_arm64", tests, COUNT_OF(tests), NULL, NULL);
 }
