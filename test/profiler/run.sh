@@ -229,7 +229,7 @@ prlimit --sigpending=2:2 "$build/tools/snapwalk-profiler" run SNAPWALK_OUT="$out
     dotnet "$build/dotnet/profiled/profiled.dll" status 0.1 >"$out/said" 2>&1
 has "threads that are not sampled are said" '^snapwalk-profiler: some threads are not sampled: .*\(ulimit -i\)$' "$out/said"
 # What containers' filters refuse.
-${CC:-cc} -o "$out/refuse" test/profiler/refuse.c || exit 1
+${CC:-cc} -o "$out/refuse" test/profiler/programs/refuse.c || exit 1
 # refused CALL MODE PATTERN: the program is the same, and it is said
 refused() {
     "$out/refuse" "$1" "$build/tools/snapwalk-profiler" run SNAPWALK_MODE="$2" SNAPWALK_OUT="$out/refused.folded" \
@@ -246,7 +246,7 @@ else
 fi
 
 # Beside another profiler, as APMs bring: the runtime has one main profiler, and any number that are only notified.
-${CC:-cc} -shared -fPIC -o "$out/other.so" test/profiler/other.c || exit 1
+${CC:-cc} -shared -fPIC -o "$out/other.so" test/profiler/programs/other.c || exit 1
 beside="env CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER={DF63A541-5A33-4611-8829-F4E495985EE3} CORECLR_PROFILER_PATH_64=$out/other.so"
 $beside "$build/tools/snapwalk-profiler" run SNAPWALK_OUT="$out/beside.folded" dotnet "$build/dotnet/profiled/profiled.dll" names 0.3 \
     >"$out/said" 2>&1
