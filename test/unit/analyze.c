@@ -154,7 +154,7 @@ static uint64_t length_of(const struct row *row)
 static bool is_released(const struct row *row, const struct at *at, int place)
 {
     bool was_saved = false;
-    for (unsigned i = 0; &row->at[i] != at; i++) {
+    for (unsigned i = 0; row->at[i].length && &row->at[i] != at; i++) {
         if (was_saved && row->at[i].cfa < -place)
             return true;
         was_saved = row->at[i].cfa >= -place;
