@@ -300,6 +300,30 @@ static void a_call_that_ends_its_function_returns_behind_it(void **state)
     assert_int_equal(with.frames[1].code.begin, B + BEHIND_CALL);
 }
 
+/* Changes are noted for pieces of 64 KiB: such a call's return address may lie in the next one. */
+static void a_call_that_ends_its_piece_goes_with_its_function(void **state)
+{
+    enum { LATE = 0x10000 - BEHIND_CALL };
+    const struct sw_range range = { .begin = B + LATE, .end = C, .id = B, .kind = SW_KIND_JIT };
+    const uint64_t words[] = { STACK + 0x10, C, STACK + 0x20, A + LATE + BEHIND_CALL, 0, 0, 0, 0 };
+    struct sw_regs regs = three_frames();
+    (void)state;
+    assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
+    sw_regs_set(&regs, RIP, C + LATE + IN_FRAME);
+    put(A + LATE, framed, SW_UNWIND_AUTO);
+    put(C + LATE, framed, SW_UNWIND_AUTO);
+    assert_int_equal(sw_sim_bytes(sim, B + LATE, framed, SIZE), SW_OK);
+    assert_int_equal(sw_codemap_add(sw_sim_codemap(sim), &range), SW_OK);
+    for (unsigned turn = 0; turn < 3; turn++) {
+        (void)walk_as_without(&regs, true);
+        assert_int_equal(with.frames[1].code.begin, B + LATE);
+        assert_int_equal(with.stop, SW_STOP_ROOT_ZERO);
+    }
+    take_away(B + LATE);
+    (void)walk_as_without(&regs, true);
+    assert_int_not_equal(with.frames[1].code.begin, B + LATE);
+}
+
 /* Bits above the addresses are not mistaken for what a key has there, such as that a pc is exact. */
 static void a_return_address_beyond_the_address_space_is_none(void **state)
 {
@@ -689,6 +713,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_interrupted_frame_is_met_as_one_though_it_was_started_from,
                                         set_up_cached_x64, tear_down_target),
         cmocka_unit_test_setup_teardown(a_call_that_ends_its_function_returns_behind_it, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(a_call_that_ends_its_piece_goes_with_its_function, set_up_cached_x64,
                                         tear_down_target),
         cmocka_unit_test_setup_teardown(a_return_address_beyond_the_address_space_is_none, set_up_cached_x64,
                                         tear_down_target),
