@@ -34,6 +34,9 @@ lua|held|lua5.4|lua5.4|-w 6||$programs/work.lua
 ruby|held|ruby|ruby|-w 6||--disable=gems $programs/work.rb
 php|dev|php|php-cli|-s 100000 -w 12 -k 10000 -r r14,r15||-n $here/work.php
 guile|dev|guile|guile-3.0|-a 1500 -w 12|GUILE_AUTO_COMPILE=0 GUILE_JIT_THRESHOLD=-1|$here/work.scm
+jq|dev|jq|jq|-w 6||-n [range(200000)]
+bash|dev|bash|bash|-w 6||$programs/work.bash
+objdump|dev|objdump|binutils|-w 6||-d /bin/ls
 busybox|dev|busybox|busybox|-s 100000 -w 12 -k 10000||awk -f $here/work_posix.awk
 luajit|dev|luajit|luajit|-s 100000 -w 12 -k 10000||-joff $programs/work.lua
 pascal|dev|$programs/pascal|fp-compiler|-w 6||

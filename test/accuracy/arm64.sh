@@ -28,6 +28,9 @@ done
 subjects() {
     cat <<END
 busybox|dev|$root/bin/busybox|busybox|-w 3||sh $programs/work.sh
+dash|dev|$root/bin/dash|dash|-w 3||$programs/work.sh
+tcl|dev|$root/usr/bin/tclsh8.6|tcl8.6|-w 3||$programs/work.tcl
+mawk|dev|$root/usr/bin/mawk|mawk|-w 3||{s+=\$2} $programs/text
 gzip|dev|$root/bin/gzip|gzip|-w 3||-c $programs/text
 xz|held|$root/usr/bin/xz|xz-utils|-w 3||-c $programs/text
 sqlite3|dev|$root/usr/bin/sqlite3|sqlite3|-w 4||:memory: -init $programs/work.sql .quit

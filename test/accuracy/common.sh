@@ -15,6 +15,13 @@ create index i on t(b);
 select a % 7, count(*), sum(a) from t where b like '%3%' group by 1 order by 2;
 select * from t x join t y on x.a = y.a + 1 where x.b < y.b order by x.b limit 10;
 END
+    cat >"$programs/work.bash" <<'END'
+for i in {1..20000}; do x=${i//1/2}; [[ $x =~ ^[0-9]+2$ ]] && y=($x); done
+END
+    cat >"$programs/work.tcl" <<'END'
+proc f {n} { if {$n < 2} { return $n }; expr {[f [expr {$n - 1}]] + [f [expr {$n - 2}]]} }
+for {set i 0} {$i < 100} {incr i} { f 15; lsort [split "a b c d $i"]; regsub -all {a+} "aabaa$i" x y; catch {error e} }
+END
     cat >"$programs/work.pl" <<'END'
 my %h;
 for my $i (1 .. 900000) {
