@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-enum { STACK_BYTES = 1 << 20, PROGRAM_ROUNDS = 4 /* of a process that begins another program each time */ };
+/* ROUNDS: of a process that begins another program each time, or has no processor to stop on while others are busy. */
+enum { STACK_BYTES = 1 << 20, ROUNDS = 8 };
 
 /* Java's own structures say more of its code than a perf map's ranges, and are asked for what is in no range. */
 static struct sw_codemap *ranges_of_perfmap(const struct target *t)
@@ -141,7 +142,7 @@ void target_open_process(struct target *t, int pid, bool saves, bool asks)
     char what[40];
     struct sw_runtime found;
     enum sw_status status = try_process(t, pid, saves, asks, &found);
-    for (unsigned round = 1; round < PROGRAM_ROUNDS && status == SW_E_GONE; round++) {
+    for (unsigned round = 1; round < ROUNDS && (status == SW_E_GONE || status == SW_E_BUSY); round++) {
         target_close(t);
         status = try_process(t, pid, saves, false, &found);
     }
@@ -190,7 +191,10 @@ bool target_hold(struct target *t)
 {
     if (!target_is_to_hold(t))
         return false;
-    t->is_held = sw_process_stop(t->process) == SW_OK;
+    enum sw_status status = SW_E_BUSY;
+    for (unsigned round = 0; round < ROUNDS && status == SW_E_BUSY; round++)
+        status = sw_process_stop(t->process);
+    t->is_held = status == SW_OK;
     if (t->is_held && !sw_process_executes_captured(t->process))
         target_let_go(t); /* the files that are known are those of the program that was captured */
     return t->is_held;
