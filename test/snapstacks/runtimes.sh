@@ -246,22 +246,34 @@ calls() {
     verdict $? "go, $kind: no line of C is a Go function's"
     kill -KILL "$pid"
 }
-# collects NAME FLAG...: every stack of each look goes on to where its goroutine or its thread begins
-collects() {
-    kind=$1
-    shift
-    folder=collects CGO_ENABLED=0 go_program collector "$@" main.go && GOGC=20 start "$out/collector" || {
+# whole NAME FOLDER GOGC WHILE PATTERN FLAG...: every stack of each look goes on to where its goroutine or its thread begins, and what
+# the program of that folder is there for is among them
+whole() {
+    kind=$1 of=$2 gogc=$3 during=$4 pattern=$5
+    shift 5
+    folder=$of CGO_ENABLED=0 go_program "$of.program" "$@" main.go && start env "GOGC=$gogc" "$out/$of.program" || {
         verdict 1 "go, $kind: it is built"
         return
     }
-    : >"$out/collects.all"
+    : >"$out/$of.all"
     for look in $(seq "${LOOKS:-60}"); do
-        "$tool" --plain --no-lines "$pid" >"$out/collects.look" 2>"$out/seen" && functions "$out/collects.look" >>"$out/collects.all"
+        "$tool" --plain --no-lines "$pid" >"$out/$of.look" 2>"$out/seen" && functions "$out/$of.look" >>"$out/$of.all"
     done
     kill -KILL "$pid"
-    grep -vE '^$|runtime[.](goexit|clone|rt0_go)[^ ]* root[-a-z]*$' "$out/collects.all" >"$out/seen"
-    [ ! -s "$out/seen" ] && grep -q 'runtime[.]systemstack[^ ]* .*runtime[.]goexit' "$out/collects.all"
-    verdict $? "go, $kind: stacks are whole while garbage is collected, $(grep -c . "$out/collects.all") of them"
+    grep -vE '^$|runtime[.](goexit|clone|rt0_go)[^ ]* root[-a-z]*$' "$out/$of.all" >"$out/seen"
+    [ ! -s "$out/seen" ] && grep -q "$pattern" "$out/$of.all"
+    verdict $? "go, $kind: stacks are whole while $during, $(grep -c . "$out/$of.all") of them"
+}
+# collects NAME FLAG...; clocks NAME FLAG...: what asks for the time does so on another stack
+collects() {
+    kind=$1
+    shift
+    whole "$kind" collects 20 "garbage is collected" 'runtime[.]systemstack[^ ]* .*runtime[.]goexit' "$@"
+}
+clocks() {
+    kind=$1
+    shift
+    whole "$kind" clocks 100 "the time is asked for" 'gettime time[.]now .*main[.]ask .*runtime[.]goexit' "$@"
 }
 # steps NAME FLAG...: at each instruction of what changes stacks, and of a thread's beginning
 mkdir -p "$out/switches"
@@ -281,26 +293,9 @@ steps() {
     timeout 400 "$out/go_steps" "$out/switcher" "$out/switcher.stripped" >"$out/seen" 2>&1
     verdict $? "go, $kind: stripped and not, frames are the same, $(tail -n 1 "$out/seen")"
 }
-# clock NAME FLAG...: what asks for the time does so on another stack
 mkdir -p "$out/clocks" "$out/says"
 cp "$programs/clocks.go" "$out/clocks/main.go"
 cp "$programs/says.go" "$out/says/main.go"
-clocks() {
-    kind=$1
-    shift
-    folder=clocks CGO_ENABLED=0 go_program clock "$@" main.go && start "$out/clock" || {
-        verdict 1 "go, $kind: it is built"
-        return
-    }
-    : >"$out/clocks.all"
-    for look in $(seq "${LOOKS:-60}"); do
-        "$tool" --plain --no-lines "$pid" >"$out/clocks.look" 2>"$out/seen" && functions "$out/clocks.look" >>"$out/clocks.all"
-    done
-    kill -KILL "$pid"
-    grep -vE '^$|runtime[.](goexit|clone|rt0_go)[^ ]* root[-a-z]*$' "$out/clocks.all" >"$out/seen"
-    [ ! -s "$out/seen" ] && grep -q 'gettime time[.]now .*main[.]ask .*runtime[.]goexit' "$out/clocks.all"
-    verdict $? "go, $kind: stacks are whole while the time is asked for, $(grep -c . "$out/clocks.all") of them"
-}
 # says NAME FLAG...: names, files, lines and inlined functions are those that Go says itself
 says() {
     kind=$1
