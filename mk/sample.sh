@@ -44,7 +44,7 @@ start_sample() {
     trap 'exit 1' HUP INT TERM
     : >"$work/out"
     mkfifo "$work/stdin"
-    "$@" <"$work/stdin" >"$work/out" 2>"$work/err" &
+    mk/swept.sh "$@" <"$work/stdin" >"$work/out" 2>"$work/err" &
     sample=$!
     exec 3>"$work/stdin" # as long as this shell holds it open the sample stays
     tries=0

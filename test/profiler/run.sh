@@ -154,7 +154,7 @@ start_sample env -u SNAPWALK_HZ dotnet "$build/dotnet/profiled/profiled.dll" rea
 refuses "a command for a process without a profiler" 'has no profiler' dump "$sample"
 refuses "attach: a wrong option is refused" 'SNAPWALK_HZ=many: not a number' attach "$sample" SNAPWALK_HZ=many
 refuses "attach: a folder that is not there" 'may not write files there: SNAPWALK_OUT has to name' attach "$sample" SNAPWALK_OUT=/nowhere/a.folded
-socket=$(ls -d "${TMPDIR:-/tmp}/dotnet-diagnostic-$sample"-*-socket)
+socket=${TMPDIR:-/tmp}/dotnet-diagnostic-$sample-$(sed 's/.*) //' "/proc/$sample/stat" | cut -d' ' -f20)-socket
 mv "$socket" "$socket.away"
 refuses "attach: its socket is gone" 'nobody listens at .*the socket was removed' attach "$sample"
 mv "$socket.away" "$socket"

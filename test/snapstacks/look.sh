@@ -19,7 +19,7 @@ verdict() {
 # start COMMAND...: its pid in $pid, when it is ready; it is ended with this script. Its standard input stays open.
 start() {
     : >"$out/said"
-    "$@" <&3 >"$out/said" 2>&1 &
+    mk/swept.sh "$@" <&3 >"$out/said" 2>&1 &
     pid=$!
     started="$started $pid"
     until_so is_ready "$out/said" "$pid"

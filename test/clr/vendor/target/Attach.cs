@@ -11,8 +11,9 @@ static class Attach
 
     public static void Self()
     {
-        string pattern = "dotnet-diagnostic-" + Environment.ProcessId + "-*-socket";
-        string path = Directory.GetFiles(Path.GetTempPath(), pattern).Single();
+        // By its start, too: a process of the same number that was killed may have left a socket. Field 22 of proc_pid_stat(5).
+        string started = File.ReadAllText("/proc/self/stat").Split(") ")[^1].Split(' ')[19];
+        string path = Path.Combine(Path.GetTempPath(), $"dotnet-diagnostic-{Environment.ProcessId}-{started}-socket");
         using var socket = new Socket(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
         socket.Connect(new UnixDomainSocketEndPoint(path));
         socket.Send(Message());
