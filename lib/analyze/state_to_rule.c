@@ -224,6 +224,8 @@ bool sw_extract_return(const struct sw_state *state, const struct sw_arch *arch,
     const struct sw_val after = state->reg[sp];
     if (after.base == cfa.base && after.deref == cfa.deref && after.point == cfa.point)
         rule->r[sp].off = after.deref ? after.add - cfa.add : after.off - cfa.off;
+    else if (after.deref) /* an interrupt return loads sp, too */
+        (void)as_location(after, sp, &rule->r[sp]);
     for (unsigned n = 0; n < SW_REGS_MAX; n++)
         if ((nonvolatile >> n & 1) && !as_location(state->reg[n], n, &rule->r[n]))
             rule->r[n] = (struct sw_loc){ SW_LOC_UNKNOWN, 0, 0, 0 };

@@ -37,6 +37,6 @@ bool sw_candidate_is_called(const struct sw_unwind_request *req, const struct sw
         return true;
     if (req->is_return && req->is_return(req->known, pc))
         return true;
-    return sw_call_before(req, pc, &target, &slot) || sw_is_trampoline(req, pc) || is_managed(req, pc) ||
-           is_end(req, pc);
+    return sw_call_before(req, pc, &target, &slot) || sw_is_behind_system_call(req, pc) || sw_is_trampoline(req, pc) ||
+           is_managed(req, pc) || is_end(req, pc);
 }

@@ -305,6 +305,23 @@ static void realigned_frame_is_followed_through_its_saved_cfa(void **state)
     }
 }
 
+/* pop rax; iretq */
+static void an_interrupt_return_loads_the_stack_pointer(void **state)
+{
+    static const struct row leave = { "iretq", false, { 0x58, 0x48, 0xcf }, { { 3, 0, 0, 0 } } };
+    const struct sw_code code = { &sw_x64_arch, fetch_row, (void *)(uintptr_t)&leave, NULL };
+    struct sw_regs regs = registers(&leave, &(struct at){ 1, LOST, 0, 0 }, BEGIN), caller;
+    struct sw_rule rule;
+    (void)state;
+    sw_regs_set(&regs, RSP, CFA - 0x48);
+    put_word(CFA - 0x40, CALLER);
+    put_word(CFA - 0x28, CFA + 0x100);
+    assert_int_equal(sw_analyze_forward(&code, BEGIN, NULL, &work, first, &rule), SW_OK);
+    assert_int_equal(sw_rule_apply(&rule, &regs, &memory, &caller, NULL, NULL), SW_OK);
+    assert_int_equal(sw_regs_pc(&caller), CALLER);
+    assert_int_equal(sw_regs_sp(&caller), CFA + 0x100);
+}
+
 static void a_register_overwritten_and_not_saved_is_unknown(void **state)
 {
     static const struct row lost = {
@@ -393,7 +410,7 @@ static void paths_meet_far_from_the_start_as_well(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[2 * COUNT_OF(rows) + 5] = { { 0 } };
+    struct CMUnitTest tests[2 * COUNT_OF(rows) + 6] = { { 0 } };
     FILL_ROWS(tests, rows, caller_is_found_at_every_instruction);
     FILL_ROWS(tests + COUNT_OF(rows), rows, caller_is_found_going_forward);
     struct CMUnitTest *rest = tests + 2 * COUNT_OF(rows);
@@ -402,5 +419,6 @@ int main(void)
     rest[2] = (struct CMUnitTest)cmocka_unit_test(code_that_is_no_code_gives_no_rule);
     rest[3] = (struct CMUnitTest)cmocka_unit_test(own_code_comes_before_what_lies_behind_it);
     rest[4] = (struct CMUnitTest)cmocka_unit_test(paths_meet_far_from_the_start_as_well);
+    rest[5] = (struct CMUnitTest)cmocka_unit_test(an_interrupt_return_loads_the_stack_pointer);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@
 
 #include "row.h"
 #include "system_walk.h"
+#include "wine_state.h"
 
 enum { ENTRIES = 1 << 14, PAGE = 4096, WANTED_US = 50, MANY_ANEW = 4 };
 
@@ -170,11 +171,9 @@ static void walk(const struct sw_walker *walker, const struct sw_regs *regs, str
  * IN_PROBE      In ___chkstk_ms, which moves the stack pointer and has no entry.
  * WRONG_TAIL    In an epilogue that ends in a jump out of its function, which Wine's unwinder does not know (W16).
  * NO_CODE       The system's caller is no code: Wine's RtlCaptureContext pushes the flags and has no entry.
- * IN_HOST       In code of Wine's host, of which the system says that the memory is free. Windows has no such code: a
- *               system call's caller stands behind its `syscall`.
- * HIDDEN        There, behind a push.
- * CONTINUED     In NtContinue, with another frame's stack pointer: Wine fills the registers of a thread that continues
- *               elsewhere one by one.
+ * IN_HOST       In code of Wine's host.
+ * HIDDEN        There, and the word at the stack pointer is no return address.
+ * CONTINUED     In NtContinue, with another frame's stack pointer. See wine_state.h.
  * OVER_BUDGET   The walk's budget was used up in the leaf. The work is finished when the thread runs again.
  */
 enum answer { SAME, IN_PROBE, WRONG_TAIL, NO_CODE, IN_HOST, HIDDEN, CONTINUED, OVER_BUDGET, UNEXPLAINED, ANSWERS };
@@ -199,7 +198,7 @@ static struct {
 } sums;
 
 void ___chkstk_ms(void); /* of libgcc, and not longer than that */
-enum { PROBE_BYTES = 64, STUB_BYTES = 32, SHOWN_BYTES = 12 };
+enum { PROBE_BYTES = 64, SHOWN_BYTES = 12 };
 
 /* Whether a walk goes through the frame that called work_forever, to a clean root. */
 static bool is_right(const struct chain *chain)
@@ -220,40 +219,21 @@ static bool ends_in_jump(const uint8_t *at)
     return at[0] == 0xe9 || at[0] == 0xeb || (at[0] == 0xff && at[1] == 0x25) || (at[0] == 0x48 && at[1] == 0xff);
 }
 
-static MEMORY_BASIC_INFORMATION memory_at(uint64_t address)
-{
-    MEMORY_BASIC_INFORMATION piece = { 0 };
-    (void)VirtualQuery((const void *)(uintptr_t)address, &piece, sizeof piece);
-    return piece;
-}
-
-static bool is_code(uint64_t address)
-{
-    enum { CODE = PAGE_EXECUTE | PAGE_EXECUTE_READ | PAGE_EXECUTE_READWRITE | PAGE_EXECUTE_WRITECOPY };
-    const MEMORY_BASIC_INFORMATION piece = memory_at(address);
-    return piece.State == MEM_COMMIT && (piece.Protect & CODE) != 0;
-}
-
-static bool is_in(uint64_t pc, uint64_t function, uint64_t bytes)
-{
-    return pc - function < bytes;
-}
-
 /* at: how many frames are the same. word: what the leaf's stack pointer points to. */
 static enum answer explain(size_t at, uint64_t word)
 {
     const uint64_t pc = ours.pc[0];
-    const uint64_t stub = (uint64_t)(uintptr_t)GetProcAddress(GetModuleHandleA("ntdll.dll"), "NtContinue");
+    const enum wine_state state = wine_state_of(pc, word);
     if (is_right(&ours) && at == ours.count && at == theirs.count)
         return SAME;
-    if (memory_at(pc).State == MEM_FREE)
-        return is_right(&ours) ? IN_HOST : !is_code(word) ? HIDDEN : UNEXPLAINED;
+    if (state == WINE_IN_HOST || state == WINE_HIDDEN)
+        return is_right(&ours) ? IN_HOST : state == WINE_HIDDEN ? HIDDEN : UNEXPLAINED;
     if (is_right(&ours) && at == 1)
         return is_in(pc, (uint64_t)(uintptr_t)___chkstk_ms, PROBE_BYTES) ? IN_PROBE
                : ends_in_jump((const uint8_t *)(uintptr_t)pc)            ? WRONG_TAIL
                : !is_code(theirs.pc[1])                                  ? NO_CODE
                                                                          : UNEXPLAINED;
-    if (is_in(pc, stub, STUB_BYTES) && !is_code(word))
+    if (state == WINE_CONTINUED)
         return CONTINUED;
     return ours.stop == SW_STOP_BUDGET && ours.count == 1 ? OVER_BUDGET : UNEXPLAINED;
 }
