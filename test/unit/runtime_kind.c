@@ -110,7 +110,7 @@ static const struct row {
     { "_ZN2v82V810GetVersionEv", NULL, SW_RUNTIME_V8 },
     { "_PyRuntime", NULL, SW_RUNTIME_PYTHON },
     { "DotNetRuntimeDebugHeader", NULL, SW_RUNTIME_NATIVE_AOT },
-    { "ruby_current_vm_ptr", NULL, SW_RUNTIME_RUBY },
+    { "ruby_api_version", NULL, SW_RUNTIME_RUBY },
     { "main.main", "Go", SW_RUNTIME_GO },
     { "main.main", "GNU", SW_RUNTIME_NATIVE },
     { "main", NULL, SW_RUNTIME_NATIVE },

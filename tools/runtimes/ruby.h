@@ -1,6 +1,6 @@
 /*
- * Ruby: what CRuby 3.1 has in memory of the methods and blocks that its threads run. x64; no option, no signal; living
- * processes and cores. Every value is the target's, and checked where it is used; chains are bounded.
+ * Ruby: what CRuby 3.1, 3.3 and 3.4 have in memory of the methods and blocks that their threads run. x64; no option, no
+ * signal; living processes and cores. Every value is the target's, and checked where it is used; chains are bounded.
  */
 #ifndef RUNTIMES_RUBY_H
 #define RUNTIMES_RUBY_H
@@ -27,6 +27,7 @@ void ruby_close(struct ruby *ruby);
 struct ruby_walk {
     uint64_t control, end; /* a control frame, and where its stack ends; 0: none */
     uint64_t last;         /* the outermost of those that were shown */
+    bool is_compiled;      /* it was in compiled code */
 };
 
 /*
