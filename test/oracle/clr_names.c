@@ -4,6 +4,7 @@
  *     clr_names PID MAP [-v]
  *
  * Lines whose name is not ASCII break in the runtime, and take the next line with them: they are counted, not compared.
+ * So is a last line that is not whole yet. The process is to stand still: memory is read once, the map as it grows.
  */
 #include <snapwalk/clr_names.h>
 #include <snapwalk/process.h>
@@ -63,8 +64,10 @@ int main(int argc, char **argv)
         int at = 0;
         struct sw_range range;
         struct sw_clr_name name;
-        line[strcspn(line, "\n")] = 0;
-        if (sscanf(line, "%" SCNx64 " %" SCNx64 " %n", &begin, &length, &at) != 2 || at == 0) {
+        char *last = strchr(line, '\n');
+        if (last)
+            *last = 0;
+        if (!last || sscanf(line, "%" SCNx64 " %" SCNx64 " %n", &begin, &length, &at) != 2 || at == 0) {
             broken++;
             continue;
         }
