@@ -60,6 +60,21 @@ says "a runtime without profilers" 0 'DOTNET_EnableDiagnostics=0 keeps .*: there
     env DOTNET_EnableDiagnostics=0 "$command" run true
 cp "$command" "$out"
 says "no library" 1 'libsnapwalk-profiler\.so: not found beside this program; SNAPWALK_LIBRARY' "$out/snapwalk-profiler" run true
+# place NAME LIBRARY COUNT: where the environment names that one as the main profiler, how many variables for one beside it are set.
+place() {
+    env -u CORECLR_ENABLE_NOTIFICATION_PROFILERS CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER_PATH_64= CORECLR_PROFILER_PATH="$2" \
+        SNAPWALK_LIBRARY="$build/libsnapwalk-profiler.so" "$command" run env >"$out/printed" 2>"$out/said" </dev/null
+    if [ "$(grep -c '^CORECLR_ENABLE_NOTIFICATION_PROFILERS=1$' "$out/printed")" -eq "$3" ]; then
+        echo "ok - $1"
+    else
+        echo "not ok - $1"
+        grep -h ^CORECLR "$out/printed" "$out/said" | sed 's/^/# /'
+        status=1
+    fi
+}
+ln -s "$build/libsnapwalk-profiler.so" "$out/link.so"
+place "another main profiler stays" "$out/a.dll" 1
+place "its own library is no other, by whatever name" "$out/link.so" 0
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null 2>&1; then
     cp "$command" /tmp/snapwalk-command-$$
     says "another user's process" 1 "process $other \(sleep\): it belongs to user 0: run this as" \

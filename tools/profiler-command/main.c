@@ -96,20 +96,6 @@ _Noreturn static void cannot_run(const char *program, int problem)
     fail(program, ending && !strcmp(ending, ".dll") ? text : strerror(problem));
 }
 
-static const char *first_of(const char *name, const char *other)
-{
-    const char *value = getenv(name);
-    return value && *value ? value : getenv(other);
-}
-
-/* The runtime has one main profiler; who has another one there keeps it. */
-static bool has_other(const char *own)
-{
-    const char *enabled = getenv("CORECLR_ENABLE_PROFILING");
-    const char *path = first_of("CORECLR_PROFILER_PATH_64", "CORECLR_PROFILER_PATH");
-    return enabled && !strcmp(enabled, "1") && path && *path && strcmp(path, own) != 0;
-}
-
 /* .NET up to 10 ignores what no semicolon follows. */
 static void run_beside(const char *own, const char *clsid)
 {
@@ -141,7 +127,7 @@ static int run(int count, char **words)
         fail(message, "");
     warn_of_switches();
     const char *own = library();
-    if (has_other(own)) {
+    if (options_main_profiler(own) == MAIN_OTHER) { /* who has another one there keeps it */
         run_beside(own, clsid);
     } else {
         setenv("CORECLR_ENABLE_PROFILING", "1", 1);

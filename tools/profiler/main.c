@@ -11,6 +11,7 @@
 #include "collect.h"
 #include "events.h"
 #include "life.h"
+#include "options.h"
 #include "threads.h"
 #include "wide.h"
 
@@ -19,9 +20,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Of a failure, by a customer, with our own facility; then enum life_answer. */
 static const HRESULT answers = (HRESULT)0xa0530000;
@@ -36,15 +35,10 @@ static HRESULT STDMETHODCALLTYPE initialize(ICorProfilerCallback11 *self, IUnkno
     return life_start(info);
 }
 
-/* Whether this library is the runtime's main profiler, of which it has one: that is whom the environment names. */
 static bool is_main(void)
 {
-    const char *enabled = getenv("CORECLR_ENABLE_PROFILING"), *path = getenv("CORECLR_PROFILER_PATH_64");
-    struct stat named, own;
     Dl_info about;
-    path = path ? path : getenv("CORECLR_PROFILER_PATH");
-    return enabled && strtol(enabled, NULL, 16) == 1 && path && stat(path, &named) == 0 && dladdr(&profiler, &about) &&
-           stat(about.dli_fname, &own) == 0 && named.st_dev == own.st_dev && named.st_ino == own.st_ino;
+    return dladdr(&profiler, &about) && options_main_profiler(about.dli_fname) == MAIN_OWN;
 }
 
 /* Nothing is changed in the program: so there may be a main profiler beside this one, such as that of an APM. */

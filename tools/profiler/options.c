@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum kind { NUMBER, SWITCH, TEXT, FILE_NAME, MODES };
@@ -190,4 +191,22 @@ bool options_from_text(struct options *options, const char *text, size_t size, c
     }
     choose_file(options);
     return good;
+}
+
+/* A path that the runtime will see need not be one here, as in a container. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return !strcmp(a, b) ||
+           (stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino);
+}
+
+enum main_profiler options_main_profiler(const char *own)
+{
+    const char *enabled = getenv("CORECLR_ENABLE_PROFILING"), *path = getenv("CORECLR_PROFILER_PATH_64");
+    if (!path || !*path)
+        path = getenv("CORECLR_PROFILER_PATH");
+    if (!enabled || strtoul(enabled, NULL, 16) != 1 || !path || !*path)
+        return MAIN_NOBODY;
+    return is_same_file(path, own) ? MAIN_OWN : MAIN_OTHER;
 }

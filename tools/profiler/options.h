@@ -36,4 +36,8 @@ bool options_from_environment(struct options *options, char message[OPTIONS_MESS
 /* The same from lines NAME=VALUE; ends at `size` bytes or at a NUL. Names that are not the profiler's are wrong. */
 bool options_from_text(struct options *options, const char *text, size_t size, char message[OPTIONS_MESSAGE]);
 
+/* Whom the environment names as the runtime's main profiler, of which it has one: nobody, `own`, another library. */
+enum main_profiler { MAIN_NOBODY, MAIN_OWN, MAIN_OTHER };
+enum main_profiler options_main_profiler(const char *own);
+
 #endif
