@@ -402,6 +402,7 @@ static void a_pe_file_is_known_by_its_headers(void **state)
         { 0x1ff, 0x80, 0x200, SW_CORE_FILE_OTHER },     { 0x200, 0x80, 0x200, SW_CORE_FILE_CHECKED },
         { 0x200, 0x80, 0x9000, SW_CORE_FILE_OTHER },    { 0x200, 0xfffffff0, 0x200, SW_CORE_FILE_OTHER },
         { 0x1000, 0x80, 0x9000, SW_CORE_FILE_CHECKED }, { 0x1ff, 0x80, 0, SW_CORE_FILE_OTHER },
+        { 0x1ff, 0x80, 0x40, SW_CORE_FILE_OTHER },
     };
     static struct shelf shelf;
     (void)state;
@@ -414,6 +415,7 @@ static void a_pe_file_is_known_by_its_headers(void **state)
         for (unsigned n = 0; n < 2; n++) {
             memset(pages[n], 0, MADE_PAGE);
             memcpy(pages[n], "MZ", 2);
+            memcpy(pages[n] + 0x80, "PE", 2);
             made_put(pages[n] + 60, rows[i].pe_at, 4);
             made_put(pages[n] + 0x80 + 24 + 60, rows[i].headers, 4);
         }
@@ -564,6 +566,31 @@ static void a_core_and_its_files_are_opened_by_path(void **state)
     for (unsigned i = 3; i-- > 0;)
         assert_int_equal(i ? unlink(path[i]) : rmdir(path[0]), 0);
     assert_int_equal(sw_core_open(NULL, path[2], &core), SW_E_GONE);
+    rmdir(folder);
+}
+
+/* gcore writes what /proc/PID/maps says: a newline in a name as four characters. */
+static void a_newline_in_a_name_that_gcore_wrote_comes_back(void **state)
+{
+    static const char name[] = "/bin/made", escaped[] = "/b\\012ade", plain[] = "/b\nade";
+    char folder[] = "/tmp/snapwalk-core-XXXXXX", path[64];
+    uint8_t program[PROGRAM_BYTES];
+    struct sw_core *core = NULL;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s%s", folder, plain);
+    made_core(make(SW_MACHINE_X64));
+    made_program(program, SW_MACHINE_X64, BUILD_ID);
+    write_file(path, program, sizeof program);
+    for (size_t at = 0; at + sizeof name <= made.size; at++)
+        if (memcmp(made.bytes + at, name, sizeof name) == 0)
+            memcpy(made.bytes + at, escaped, sizeof escaped);
+    assert_int_equal(sw_core_open_bytes(NULL, made.bytes, made.size, &core), SW_OK);
+    const struct sw_core_files files = { .sysroot = folder };
+    struct sw_images *images = images_of(core, &files);
+    assert_int_equal(state_of(core, 0, escaped, PROGRAM_AT), SW_CORE_FILE_CHECKED);
+    close_all(core, images, NULL);
+    unlink(path);
     rmdir(folder);
 }
 
@@ -885,6 +912,7 @@ int main(void)
         cmocka_unit_test(what_no_note_tells_the_dynamic_linker_lists),
         cmocka_unit_test(a_listed_file_with_its_dynamic_section_elsewhere_is_refused),
         cmocka_unit_test(a_core_and_its_files_are_opened_by_path),
+        cmocka_unit_test(a_newline_in_a_name_that_gcore_wrote_comes_back),
         cmocka_unit_test(a_core_says_how_much_it_lacks),
         cmocka_unit_test(a_core_may_end_anywhere),
         cmocka_unit_test(any_byte_of_headers_and_notes_may_lie),

@@ -11,6 +11,7 @@
 #include "common/alloc.h"
 #include "elf/elf.h"
 #include "target/linux/lazy_file.h"
+#include "target/linux/maps.h"
 #include "target/linux/os.h"
 #include "target/linux/pin.h"
 
@@ -160,14 +161,11 @@ static bool accept_file(struct sw_core *core, struct sw_core_mapped *file, struc
     return true;
 }
 
-static bool try_path(struct sw_core *core, struct sw_core_mapped *file, const char *root, bool certain)
+static bool try_file(struct sw_core *core, struct sw_core_mapped *file, const char *path, bool certain)
 {
     struct sw_core_mapped found = { .drop = unmap_file };
-    const char *path = file->info.path;
-    char full[PATH_BYTES];
-    const int length = snprintf(full, sizeof full, "%s%s%s", root, *root && *path != '/' ? "/" : "", path);
     struct sw_os_pin pin;
-    if (length <= 0 || length >= PATH_BYTES || sw_os_pin_file(NULL, full, &pin) != SW_OK)
+    if (sw_os_pin_file(NULL, path, &pin) != SW_OK)
         return false;
     const enum sw_status status = sw_elf_read(pin.path, SW_ELF_WHOLE, &found.bytes, &found.room);
     if (status == SW_OK)
@@ -178,6 +176,22 @@ static bool try_path(struct sw_core *core, struct sw_core_mapped *file, const ch
     else if (status != SW_OK)
         return false;
     return accept_file(core, file, found, certain);
+}
+
+/* gcore has names from /proc/PID/maps, with a newline escaped there; the kernel's cores have them as they are. */
+static bool try_path(struct sw_core *core, struct sw_core_mapped *file, const char *root, bool certain)
+{
+    const char *path = file->info.path;
+    char full[PATH_BYTES], other[PATH_BYTES];
+    const int length = snprintf(full, sizeof full, "%s%s%s", root, *root && *path != '/' ? "/" : "", path);
+    if (length <= 0 || length >= PATH_BYTES)
+        return false;
+    if (try_file(core, file, full, certain))
+        return true;
+    const size_t within = (size_t)length - strlen(path); /* the root is as it was given */
+    memcpy(other, full, within);
+    return sw_maps_unescape(path, strlen(path), other + within, sizeof other - within) < strlen(path) &&
+           try_file(core, file, other, certain);
 }
 
 static void find_file(struct sw_core *core, struct sw_core_mapped *file, const struct sw_core_files *files)

@@ -149,24 +149,29 @@ static bool ends_in(const struct sw_map *map, const char *tail, size_t size)
     return map->path_size > size && memcmp(map->path + map->path_size - size, tail, size) == 0;
 }
 
+size_t sw_maps_unescape(const char *path, size_t length, char *to, size_t size)
+{
+    static const char newline[] = "\\012";
+    size_t used = 0;
+    for (size_t i = 0; i < length; i++) {
+        const bool escaped = length - i >= 4 && memcmp(path + i, newline, 4) == 0;
+        if (used + 1 >= size)
+            return size;
+        to[used++] = escaped ? '\n' : path[i];
+        i += escaped ? 3 : 0;
+    }
+    to[used] = 0;
+    return used;
+}
+
 enum sw_status sw_maps_path(const struct sw_map *map, char *path, size_t size, bool *deleted)
 {
     static const char gone[] = " (deleted)";
-    static const char newline[] = "\\012";
     const bool cut = ends_in(map, gone, sizeof gone - 1);
     const size_t length = map->path_size - (cut ? sizeof gone - 1 : 0);
-    size_t used = 0;
     if (deleted)
         *deleted = cut;
     if (length == 0 || map->path[0] != '/' || memchr(map->path, 0, length))
         return SW_E_NOT_FOUND;
-    for (size_t i = 0; i < length; i++) {
-        const bool escaped = length - i >= 4 && memcmp(map->path + i, newline, 4) == 0;
-        if (used + 1 >= size)
-            return SW_E_LIMIT;
-        path[used++] = escaped ? '\n' : map->path[i];
-        i += escaped ? 3 : 0;
-    }
-    path[used] = 0;
-    return SW_OK;
+    return sw_maps_unescape(map->path, length, path, size) < size ? SW_OK : SW_E_LIMIT;
 }

@@ -55,6 +55,12 @@ bool sw_maps_same_file(const struct sw_map *a, const struct sw_map *b);
 bool sw_maps_have_code(const struct sw_map *maps, size_t count, size_t at, bool anonymous);
 
 /*
+ * A path with its newlines instead of the kernel's escapes, NUL-terminated; gdb's cores have them, too. Returns how
+ * long it is; `size`, if it does not fit.
+ */
+size_t sw_maps_unescape(const char *path, size_t length, char *to, size_t size);
+
+/*
  * The path of a row as a NUL-terminated string, with escapes undone and " (deleted)" removed.
  *
  * deleted  Receives whether " (deleted)" was there; may be null.
