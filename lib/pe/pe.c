@@ -11,6 +11,7 @@ enum {
     DOS_HEADER = 64,
     COFF_HEADER = 24, /* with the signature */
     OPTIONAL_FIXED = 112,
+    SIZE_OF_HEADERS = 60, /* in the optional header, of PE32, too */
     DIRECTORY_EXPORT = 0,
     DIRECTORY_EXCEPTION = 3,
     DIRECTORY_CLI = 14,
@@ -60,7 +61,7 @@ static enum sw_status read_optional(struct sw_pe *pe, struct sw_bytes header)
     if (count > (header.size - OPTIONAL_FIXED) / 8)
         return SW_E_MALFORMED;
     pe->size_of_image = sw_load32(header.bytes + 56);
-    pe->size_of_headers = sw_load32(header.bytes + 60);
+    pe->size_of_headers = sw_load32(header.bytes + SIZE_OF_HEADERS);
     directory(header.bytes, count, DIRECTORY_EXPORT, &pe->export_rva, &pe->export_size);
     directory(header.bytes, count, DIRECTORY_EXCEPTION, &pe->pdata_rva, &pe->pdata_size);
     directory(header.bytes, count, DIRECTORY_CLI, &pe->cli_rva, &pe->cli_size);
@@ -79,23 +80,44 @@ static struct sw_bytes header_part(const struct sw_pe *pe, uint64_t at, uint64_t
     return part;
 }
 
-static enum sw_status read_headers(struct sw_pe *pe)
+static enum sw_status find_coff(const struct sw_pe *pe, uint64_t *at, struct sw_bytes *coff)
 {
-    const struct sw_bytes bytes = pe->bytes;
     const struct sw_bytes dos = header_part(pe, 0, DOS_HEADER);
     if (!dos.size)
         return SW_E_TRUNCATED;
     if (dos.bytes[0] != 'M' || dos.bytes[1] != 'Z')
         return SW_E_MALFORMED;
-    const uint64_t at = sw_load32(dos.bytes + 60);
-    const struct sw_bytes coff = header_part(pe, at, COFF_HEADER);
-    if (!coff.size)
+    *at = sw_load32(dos.bytes + 60);
+    *coff = header_part(pe, *at, COFF_HEADER);
+    if (!coff->size)
         return SW_E_TRUNCATED;
-    if (memcmp(coff.bytes, "PE\0\0", 4) != 0)
-        return SW_E_MALFORMED;
+    return memcmp(coff->bytes, "PE\0\0", 4) == 0 ? SW_OK : SW_E_MALFORMED;
+}
+
+uint32_t sw_pe_headers_size(struct sw_bytes file)
+{
+    const struct sw_pe pe = { .bytes = file };
+    struct sw_bytes coff;
+    uint64_t at;
+    if (find_coff(&pe, &at, &coff) != SW_OK)
+        return 0;
+    at += COFF_HEADER + SIZE_OF_HEADERS;
+    const struct sw_bytes field = sw_bytes_part(file, at, sizeof(uint32_t));
+    const uint32_t size = field.size ? sw_load32(field.bytes) : 0;
+    return size < at + sizeof(uint32_t) ? 0 : size;
+}
+
+static enum sw_status read_headers(struct sw_pe *pe)
+{
+    const struct sw_bytes bytes = pe->bytes;
+    struct sw_bytes coff;
+    uint64_t at;
+    enum sw_status status = find_coff(pe, &at, &coff);
+    if (status)
+        return status;
     const uint16_t optional_size = sw_load16(coff.bytes + 20);
     pe->section_count = sw_load16(coff.bytes + 6);
-    enum sw_status status = set_machine(pe, sw_load16(coff.bytes + 4));
+    status = set_machine(pe, sw_load16(coff.bytes + 4));
     if (status)
         return status;
     if (pe->section_count > SECTIONS_MAX)

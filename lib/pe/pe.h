@@ -47,6 +47,12 @@ SW_NODISCARD enum sw_status sw_pe_open(struct sw_bytes bytes, bool mapped, struc
 SW_NODISCARD enum sw_status sw_pe_open_stored(struct sw_bytes bytes, const struct sw_store *store, struct sw_pe *pe);
 
 /*
+ * How far the headers of a file go, PE32 or PE32+, of any machine. 0: it is no PE file, or they are said to end in
+ * front of the field that says so. Signals  Safe.
+ */
+uint32_t sw_pe_headers_size(struct sw_bytes file);
+
+/*
  * at: `size` bytes at an RVA; empty unless they all lie in one section or in the header. place: where they are, without
  * asking a store for them; sw_pe_find asks for entries of a table. rest: all bytes from there to
  * the end of that section, of which a store has only those that sw_pe_at or sw_pe_want asked for. Signals  Safe; at

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/magic.h"
 #include "base/memory.h"
+#include "pe/pe.h"
 
 #include <string.h>
 
@@ -47,22 +48,9 @@ static enum sw_core_file_state check_build_id(struct sw_core *core, uint64_t beg
 }
 
 /*
- * Of a PE file what is behind its headers is not mapped with them: Wine fills their page up with zeros. Of one that
- * says that they end in front of what says so, nothing is known.
+ * held: from the image's first byte on, which is at `begin`. Of a PE file what is behind its headers is not mapped with
+ * them: Wine fills their page up with zeros.
  */
-static uint64_t size_of_headers(struct sw_bytes file)
-{
-    enum { WHERE = 60, SIZE = 24 + 60 };
-    if (!sw_begins_pe(file) || file.size < WHERE + sizeof(uint32_t))
-        return UINT64_MAX;
-    const uint64_t at = sw_load32(file.bytes + WHERE), least = at + SIZE + sizeof(uint32_t);
-    if (least > file.size)
-        return UINT64_MAX;
-    const uint32_t size = sw_load32(file.bytes + at + SIZE);
-    return size < least ? UINT64_MAX : size;
-}
-
-/* held: from the image's first byte on, which is at `begin`. */
 static enum sw_core_file_state check_first_page(struct sw_core *core, uint64_t begin, struct sw_bytes held,
                                                 struct sw_bytes file)
 {
@@ -70,7 +58,8 @@ static enum sw_core_file_state check_first_page(struct sw_core *core, uint64_t b
     const enum sw_core_file_state known = check_build_id(core, begin, file);
     if (known != SW_CORE_FILE_UNCHECKED)
         return known;
-    const uint64_t headers = size_of_headers(file), most = headers < PAGE ? headers : PAGE;
+    const uint32_t headers = sw_pe_headers_size(file);
+    const uint64_t most = headers && headers < PAGE ? headers : PAGE;
     const uint64_t whole = file.size < most ? file.size : most, size = held.size < whole ? held.size : whole;
     if (memcmp(held.bytes, file.bytes, (size_t)size) != 0)
         return SW_CORE_FILE_OTHER;

@@ -553,6 +553,7 @@ static const struct refusal_row {
     enum sw_status status;
 } refusal_rows[] = {
     { "not_a_pe_file_is_refused", 0, 0, 2, SW_E_MALFORMED },
+    { "no_pe_signature_is_refused", 0x80, 0x454e, 2, SW_E_MALFORMED },
     { "another_machine_is_refused", 0x84, 0x14c, 2, SW_E_UNSUPPORTED },
     { "pe32_is_refused", 0x98, 0x10b, 2, SW_E_UNSUPPORTED },
     { "il_only_image_has_no_code", FILE_AT + 64, 0, 4, SW_E_NOT_FOUND },
