@@ -313,9 +313,11 @@ is_clean() { ! grep -q "$(printf '\033')" "$out/seen"; }
 if command -v gcore >/dev/null 2>&1; then
     gcore -o "$out/core" "$pid" >"$out/said" 2>&1
     mv "$named" "$named.away" # nor is it in complaints: of a file that is not there, of one that is another
-    ends 0 "a core whose file is not there: its name is escaped, too" '^snapstacks: .*/na\\x1b\[31med.*: no image: missing$' \
+    ends 0 "a core whose file is not there: its name is escaped, too" '^snapstacks: .*/na\\x1b\[31med.* is not here$' \
         "$tool" --core "$out/core.$pid"
     is_clean || verdict 1 "and nowhere as it is"
+    grep -q '^snapstacks: --sysroot DIR names' "$out/seen"
+    verdict $? "and it is said what helps" "$out/seen"
     rm -f "$out/core.$pid"
     mv "$named.away" "$named"
 else

@@ -18,12 +18,23 @@ static void add_ranges(struct target *t)
             must(SW_E_NO_MEMORY, "code map");
 }
 
-static void report_files(const struct sw_core *core)
+/* ORDER sw_core_file_state: those that are not used. */
+static void report_files(const struct sw_core *core, const char *sysroot)
 {
+    static const char *const sentences[SW_CORE_FILE_UNCHECKED] = {
+        "is not here",
+        "is another file than the one that the core had: not used",
+        "is no ELF or PE file: not used",
+    };
     struct sw_core_file file;
+    size_t count = 0;
     for (size_t i = 0; sw_core_get_file(core, i, &file); i++)
-        if (file.state < SW_CORE_FILE_UNCHECKED && !sw_jitdump_is_path(file.path))
-            complain("%s: no image: %s", file.path, sw_core_file_state_name(file.state));
+        if (file.state < SW_CORE_FILE_UNCHECKED && !sw_jitdump_is_path(file.path)) {
+            complain("%s %s", file.path, sentences[file.state]);
+            count++;
+        }
+    if (count > 0 && !sysroot)
+        complain("--sysroot DIR names a folder with the files of the machine that the core is from");
 }
 
 /* Who has compressed the file; NULL: nobody, as far as is known. */
@@ -106,7 +117,7 @@ void target_open_core(struct target *t, const char *path, const char *sysroot, b
     must(sw_core_describe(t->core, &info), path);
     t->pid = (int)info.pid;
     must(sw_core_add_images(t->core, &files, t->images), "images");
-    report_files(t->core);
+    report_files(t->core, sysroot);
     t->has_all_images = true;
     target_create_caches(t);
     add_ranges(t);
