@@ -61,12 +61,13 @@ SW_API SW_NODISCARD enum sw_status sw_perfmap_feed(struct sw_perfmap *perfmap, c
 /*
  * Reads what was appended to the perf map of a process, where its runtime wrote it: /tmp/perf-PID.map in the root of
  * the process, with the id that it has in its own pid namespace, as in a container. If there is none, or that root may
- * not be entered: /tmp/perf-PID.map here.
+ * not be entered: /tmp/perf-PID.map here. Numbers of processes come back: a file that was last written before the
+ * process began is an earlier one's, and counts as none.
  *
  * pid      The id of the process in the caller's namespace.
  *
- * Returns  As sw_perfmap_read. In the process's root the owner of a file counts as it is seen from here: a process in a
- *          user namespace of its own is another user.
+ * Returns  As sw_perfmap_read; SW_E_OS with ESTALE in errno: there is an earlier process's. In the process's root the
+ *          owner of a file counts as it is seen from here: a process in a user namespace of its own is another user.
  * Threads  As sw_perfmap_read. Signals  Not safe.
  * Source   proc(5), NSpid; perf, tools/perf/util/symbol.c.
  */

@@ -341,6 +341,21 @@ SW_API SW_NODISCARD enum sw_status sw_process_mapped_name(struct sw_process *pro
 SW_API uint64_t sw_process_stopped_ns(const struct sw_process *process);
 
 /*
+ * Whether a process had begun at a time. What it wrote is no older: an older file is of an earlier process with its
+ * number.
+ *
+ * pid          The id of the process in the caller's namespace; 0: the caller's own.
+ * seconds      Of CLOCK_REALTIME, since 1970, and nanoseconds of that second, below 1,000,000,000: a file's st_mtim.
+ *
+ * Returns      True also where it began up to 20 ms later, which the kernel's clock does not tell. False also: there is
+ *              no such process.
+ * Threads      Any.  Signals  Not safe.  Memory  700 bytes of stack.
+ * Source       proc(5), /proc/pid/stat, starttime, in ticks since the system was started; GetProcessTimes, Microsoft
+ *              Learn.
+ */
+SW_API bool sw_process_began_by(int pid, int64_t seconds, uint32_t nanoseconds);
+
+/*
  * A reader of the process's memory, for other uses. `process` is borrowed.
  *
  * Returns  A reader without a window.

@@ -14,7 +14,7 @@ struct remote {
     struct sw_codemap *codemap;
     struct sw_perfmap *perfmap; /* NULL: it has none */
     struct sw_cache *cache;
-    char perfmap_path[40];
+    int pid;
 };
 
 /* One sample of all threads. ns: from the stop to the resume; all of it, looking for new code included. */

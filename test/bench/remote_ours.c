@@ -8,12 +8,11 @@ enum { THREADS_MOST = 4096, FRAMES_MOST = 4096, ENTRIES = 1 << 16 };
 
 void remote_open(struct remote *r, int pid, bool is_clr)
 {
-    *r = (struct remote){ 0 };
+    *r = (struct remote){ .pid = pid };
     must(sw_process_open(NULL, pid, &r->process) == SW_OK, "sw_process_open");
     must(sw_images_create(NULL, &r->images) == SW_OK, "sw_images_create");
     must(sw_codemap_create(NULL, &r->codemap) == SW_OK, "sw_codemap_create");
     must(sw_cache_create(NULL, ENTRIES, &r->cache) == SW_OK, "sw_cache_create");
-    snprintf(r->perfmap_path, sizeof r->perfmap_path, "/tmp/perf-%d.map", pid);
     must(!is_clr || sw_perfmap_create(NULL, SW_PERFMAP_CLR, &r->perfmap) == SW_OK, "sw_perfmap_create");
 }
 
@@ -43,7 +42,7 @@ struct sample remote_sample(struct remote *r, void (*each)(void *arg, const uint
     struct sample sample = { 0 };
     const double begin = wall_ns();
     must(sw_process_add_images(r->process, r->images) == SW_OK, "sw_process_add_images");
-    must(!r->perfmap || sw_perfmap_read(r->perfmap, r->perfmap_path, r->codemap) == SW_OK, "sw_perfmap_read");
+    must(!r->perfmap || sw_perfmap_read_process(r->perfmap, r->pid, r->codemap) == SW_OK, "sw_perfmap_read_process");
     const double stop = wall_ns();
     must(sw_process_stop(r->process) == SW_OK, "sw_process_stop");
     sample.threads = sw_process_threads(r->process, tids, THREADS_MOST);

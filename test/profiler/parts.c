@@ -508,32 +508,6 @@ static void what_proc_says(void **state)
     assert_false(process_inner_pid("Name:\ta\nNSpid:\n", &pid));
 }
 
-/* A machine that was switched on at second 1,000 and a half; a process that began 2.50 s later, at 1,003.0. */
-static void what_was_written_since(void **state)
-{
-    static const struct {
-        struct timespec up, file;
-        bool since;
-    } rows[] = {
-        { { 2, 600000000 }, { 1003, 50000000 }, true }, /* at once, whatever the fractions of the two clocks are */
-        { { 3, 400000000 }, { 1003, 50000000 }, true },
-        { { 3, 600000000 }, { 1003, 0 }, true },
-        { { 3, 600000000 }, { 1002, 995000000 }, true }, /* by the kernel's last tick */
-        { { 3, 600000000 }, { 1002, 980000000 }, false },
-        { { 2, 600000000 }, { 1002, 980000000 }, false },
-        { { 3, 600000000 }, { 1, 0 }, false },
-        { { 3, 600000000 }, { INT64_MIN, 0 }, false },
-        { { 3, 600000000 }, { INT64_MAX, 999999999 }, true },
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const long nsec = rows[i].up.tv_nsec + 500000000;
-        const struct timespec now = { 1000 + rows[i].up.tv_sec + nsec / 1000000000, nsec % 1000000000 };
-        assert_int_equal(process_began_before(250, 100, &rows[i].up, &now, &rows[i].file), rows[i].since);
-        assert_false(process_began_before(~0ull, 100, &rows[i].up, &now, &rows[i].file));
-    }
-}
-
 /* ---- sending ---- */
 
 /* A receiver of one request: what it got, and what it answers. */
@@ -546,7 +520,6 @@ struct receiver {
 
 static void what_is_known_of_this_process(void **state)
 {
-    char name[] = "parts-test-XXXXXX";
     (void)state;
     assert_int_equal(process_own_pid(getpid()), getpid());
     assert_int_equal(process_own_pid(1 << 30), 0);
@@ -559,17 +532,6 @@ static void what_is_known_of_this_process(void **state)
     assert_false(process_was_told(getpid(), "no such word, it is to be hoped"));
     const int folder = process_tmp(getpid());
     assert_true(folder >= 0);
-    assert_false(process_wrote(getpid(), folder, "."));
-    assert_false(process_wrote(getpid(), folder, name));
-    assert_int_equal(chdir("/tmp"), 0);
-    const int file = mkstemp(name);
-    assert_true(file >= 0);
-    assert_true(process_wrote(getpid(), folder, name));
-    const struct timespec old[2] = { { 1, 0 }, { 1, 0 } };
-    assert_int_equal(futimens(file, old), 0);
-    assert_false(process_wrote(getpid(), folder, name));
-    unlink(name);
-    close(file);
     close(folder);
 }
 
@@ -657,7 +619,6 @@ int main(void)
         cmocka_unit_test(texts_that_are_no_utf8_are_refused),
         cmocka_unit_test(answers_are_read),
         cmocka_unit_test(what_proc_says),
-        cmocka_unit_test(what_was_written_since),
         cmocka_unit_test(what_is_known_of_this_process),
         cmocka_unit_test(a_profile_is_posted),
     };

@@ -70,12 +70,10 @@ static bool runs_coreclr(const struct target *t)
 
 static void read_perfmap(struct judge *j)
 {
-    char path[40];
     const enum sw_perfmap_flavour flavour = runs_coreclr(j->target) ? SW_PERFMAP_CLR : SW_PERFMAP_PLAIN;
-    (void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)j->target->pid);
     if (!j->perfmap && sw_perfmap_create(NULL, flavour, &j->perfmap) != SW_OK)
         return;
-    if (sw_perfmap_read(j->perfmap, path, j->jit) == SW_OK) /* most programs have none */
+    if (sw_perfmap_read_process(j->perfmap, (int)j->target->pid, j->jit) == SW_OK) /* most programs have none */
         (void)target_mirror(j->target, j->jit);
 }
 

@@ -9,6 +9,7 @@
 
 #include <snapwalk/perfmap.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sched.h>
@@ -44,6 +45,13 @@ static bool make_map(const char *path)
     return write_text(path, "1000 10 inside\n");
 }
 
+/* As an earlier process with the number 1 has left it. */
+static bool make_old_map(const char *path)
+{
+    static const struct timespec old[2] = { { 1, 0 }, { 1, 0 } };
+    return make_map(path) && utimensat(AT_FDCWD, path, old, 0) == 0;
+}
+
 static bool make_link(const char *path)
 {
     return write_text("/tmp/elsewhere", "1000 10 elsewhere\n") && symlink("elsewhere", path) == 0;
@@ -75,6 +83,7 @@ static const struct row {
     bool needs_openat2;
 } rows[] = {
     { "map_is_found_in_the_root_of_its_process_by_its_id_there", make_map, SW_OK, "inside", false },
+    { "map_that_is_older_than_its_process_is_none", make_old_map, SW_OK, "outside", false },
     { "link_in_the_root_of_a_process_is_refused", make_link, SW_E_PERMISSION, NULL, false },
     { "pipe_in_the_root_of_a_process_is_not_opened", make_pipe, SW_OK, "outside", false },
     { "links_on_the_way_lead_within_the_root_of_the_process", make_linked_folder, SW_OK, "new", true },
@@ -178,7 +187,29 @@ static void process_that_is_none_has_no_map(void **state)
     sw_perfmap_destroy(perfmap);
 }
 
-static const struct CMUnitTest single[] = { cmocka_unit_test(process_that_is_none_has_no_map) };
+static void map_of_an_earlier_process_is_not_read(void **state)
+{
+    char path[40];
+    struct sw_perfmap *perfmap;
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    assert_true(make_old_map(path));
+    assert_int_equal(sw_perfmap_create(NULL, SW_PERFMAP_PLAIN, &perfmap), SW_OK);
+    const enum sw_status status = sw_perfmap_read_process(perfmap, getpid(), NULL);
+    const int error = errno;
+    const bool is_made = make_map(path);
+    const enum sw_status anew = sw_perfmap_read_process(perfmap, getpid(), NULL);
+    unlink(path);
+    assert_int_equal(status, SW_E_OS);
+    assert_int_equal(error, ESTALE);
+    assert_true(is_made);
+    assert_int_equal(anew, SW_OK);
+    assert_string_equal(sw_perfmap_name(perfmap, 0x1000, NULL), "inside");
+    sw_perfmap_destroy(perfmap);
+}
+
+static const struct CMUnitTest single[] = { cmocka_unit_test(process_that_is_none_has_no_map),
+                                            cmocka_unit_test(map_of_an_earlier_process_is_not_read) };
 
 int main(void)
 {

@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "row.h"
 
@@ -309,12 +310,24 @@ static void memory_rows(struct sw_process *process)
                                              memory.read(memory.arg, UINT64_MAX - 1, bytes, 8) == 0);
 }
 
+static void start_rows(int pid, int64_t before)
+{
+    const int64_t now = time(NULL);
+    row("a process had not begun before it was started", !sw_process_began_by(pid, before, 0));
+    row("it has begun now, as this one has", sw_process_began_by(pid, now + 1, 0) && sw_process_began_by(0, before, 0));
+    row("none had begun in 1970, nor has one that is not there",
+        !sw_process_began_by(0, 1, 0) && !sw_process_began_by(0x7ffffff0, now, 0));
+}
+
 static void process_rows(void)
 {
     struct sw_process *process, *other;
     struct sw_images *images;
+    const int64_t before = time(NULL);
+    Sleep(1100); /* a whole second of that clock */
     start_target(0);
     const int pid = (int)answer();
+    start_rows(pid, before);
     if (sw_images_create(NULL, &images) != SW_OK)
         abort();
     row("the own process is refused", sw_process_open(NULL, (int)GetCurrentProcessId(), &process) == SW_E_ARGUMENT);

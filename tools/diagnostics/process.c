@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TEXT = 65536, STARTED = 22 - 3 /* fields behind the state */ };
@@ -46,22 +45,6 @@ bool process_started(const char *stat, unsigned long long *ticks)
         return false;
     *ticks = strtoull(at + 1, &end, 10);
     return *end == ' ';
-}
-
-/* A file's time is what its owner says: years behind 2200 are one. */
-static long long nanoseconds(const struct timespec *time)
-{
-    const long long most = 8000000000, s = time->tv_sec;
-    return (s > most ? most : s < -most ? -most : s) * 1000000000 + time->tv_nsec;
-}
-
-/* A file's time is that of the last tick of the kernel's clock, so a process is let begin a tick before its own. */
-bool process_began_before(unsigned long long ticks, long hz, const struct timespec *up, const struct timespec *now,
-                          const struct timespec *file)
-{
-    const long long tick = 1000000000LL / hz, boot = nanoseconds(now) - nanoseconds(up);
-    return ticks <= (unsigned long long)(LLONG_MAX / 4 / tick) &&
-           nanoseconds(file) >= boot + ((long long)ticks - 1) * tick;
 }
 
 bool process_inner_pid(const char *status, long *pid)
@@ -168,19 +151,6 @@ int process_tmp(pid_t pid)
     close(root);
     errno = error;
     return tmp;
-}
-
-bool process_wrote(pid_t pid, int folder, const char *name)
-{
-    static char text[TEXT];
-    unsigned long long ticks;
-    struct stat st;
-    struct timespec up, now;
-    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
-        !read_text(pid, "stat", text, sizeof text) || !process_started(text, &ticks) ||
-        clock_gettime(CLOCK_REALTIME, &now) != 0 || clock_gettime(CLOCK_BOOTTIME, &up) != 0)
-        return false; /* in this order: whatever passes between the two lets the process begin earlier */
-    return process_began_before(ticks, sysconf(_SC_CLK_TCK), &up, &now, &st.st_mtim);
 }
 
 bool process_catches(pid_t pid, int signal)

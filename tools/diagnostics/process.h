@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
-#include <time.h>
 
 /* The path of its diagnostics socket, whether there is one or not. False: there is no such process, or too long. */
 bool process_socket(pid_t pid, char *path, size_t size);
@@ -18,12 +17,6 @@ long process_own_pid(pid_t pid);
 
 /* Its /tmp, wherever its root is; a descriptor to name files by. -1, and errno. */
 int process_tmp(pid_t pid);
-
-/*
- * Of a file in a folder: whether it is a regular one that was written since the process began. False also where that
- * cannot be told.
- */
-bool process_wrote(pid_t pid, int folder, const char *name);
 
 /* Whether it has a handler for a signal; whether it stands (stopped, or traced). False also: no such process. */
 bool process_catches(pid_t pid, int signal);
@@ -38,12 +31,5 @@ bool process_has(pid_t pid, const char *ending);
 /* From the text of its stat and status: when it began, in ticks; its id in its own namespace. False: not there. */
 bool process_started(const char *stat, unsigned long long *ticks);
 bool process_inner_pid(const char *status, long *pid);
-
-/*
- * Whether a process had begun when a file was written: its start in ticks, how many of them a second has, the clocks of
- * CLOCK_BOOTTIME and CLOCK_REALTIME at one moment, and the file's time.
- */
-bool process_began_before(unsigned long long ticks, long hz, const struct timespec *up, const struct timespec *now,
-                          const struct timespec *file);
 
 #endif

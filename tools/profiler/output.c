@@ -1,6 +1,7 @@
 /* Knows names of files and the formats' endings; nothing of the profiler. */
 #include "output.h"
-#include "clock.h"
+
+#include <snapwalk/process.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -76,29 +77,10 @@ bool output_may_write(const char *pattern)
     return (slash && memchr(pattern, '%', (size_t)(slash - pattern))) || access(folder, W_OK | X_OK) == 0;
 }
 
-/* Nanoseconds since 1970, as exact as the kernel's ticks. Source: proc(5), stat: the 20th field behind the name. */
-static int64_t process_start(void)
-{
-    char text[1024];
-    FILE *file = fopen("/proc/self/stat", "re");
-    const size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[length] = 0;
-    const char *at = strrchr(text, ')');
-    for (int field = 0; at && field < 20; field++)
-        at = strchr(at + 1, ' ');
-    const int64_t ticks = at ? strtoll(at, NULL, 10) : 0;
-    /* This clock first: whatever passes until the other is read lets the process begin earlier. */
-    const int64_t now = (int64_t)clock_ns(CLOCK_REALTIME);
-    return now - (int64_t)clock_ns(CLOCK_BOOTTIME) + ticks * (1000000000 / sysconf(_SC_CLK_TCK));
-}
-
 bool output_is_own(const char *name)
 {
     struct stat about;
-    return stat(name, &about) == 0 &&
-           (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec >= process_start();
+    return stat(name, &about) == 0 && sw_process_began_by(0, about.st_mtim.tv_sec, (uint32_t)about.st_mtim.tv_nsec);
 }
 
 bool output_write(const struct sw_profile *profile, size_t shown, const char *name)

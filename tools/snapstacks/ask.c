@@ -9,9 +9,13 @@
 #include "diagnostics/process.h"
 #include "refuse.h"
 
+#include <snapwalk/process.h>
+
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SECONDS = 5, NAME = 48 };
@@ -59,13 +63,21 @@ static const char *ask(int pid, enum sw_runtime_kind kind, int folder)
     }
 }
 
+/* A regular file that was written since the process began; false also where that cannot be told. */
+static bool wrote(int pid, int folder, const char *name)
+{
+    struct stat st;
+    return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+           sw_process_began_by(pid, st.st_mtim.tv_sec, (uint32_t)st.st_mtim.tv_nsec);
+}
+
 void ask_runtime(int pid, enum sw_runtime_kind kind)
 {
     const int folder = process_tmp(pid);
     const char *problem = "its /tmp cannot be entered; run snapstacks as its user, or as root";
     if (folder >= 0) {
         snprintf(written, sizeof written, "perf-%ld.map", process_own_pid(pid));
-        if (process_wrote(pid, folder, written))
+        if (wrote(pid, folder, written))
             *written = 0;
         problem = ask(pid, kind, folder);
         close(folder);
@@ -79,7 +91,7 @@ void ask_end(int pid)
     const int folder = *written ? process_tmp(pid) : -1;
     if (folder < 0)
         return;
-    if (process_wrote(pid, folder, written))
+    if (wrote(pid, folder, written))
         unlinkat(folder, written, 0);
     close(folder);
     *written = 0;

@@ -57,8 +57,11 @@ static enum sw_status feed_file(struct sw_perfmap *perfmap, int fd, uint64_t end
     return first;
 }
 
-/* root: the folder that the path is resolved in; null: the file system's. */
-static enum sw_status read_in(struct sw_perfmap *perfmap, const char *root, const char *path,
+/*
+ * root: the folder that the path is resolved in; null: the file system's. pid: whose it is, if that is known: an older
+ * file is as none; else -1.
+ */
+static enum sw_status read_in(struct sw_perfmap *perfmap, const char *root, const char *path, int pid,
                               struct sw_codemap *codemap)
 {
     struct stat st;
@@ -66,6 +69,11 @@ static enum sw_status read_in(struct sw_perfmap *perfmap, const char *root, cons
     enum sw_status status = sw_jit_file_open(perfmap, root, path, &fd, &st);
     if (status != SW_OK)
         return status;
+    if (pid >= 0 && !sw_process_began_by(pid, st.st_mtim.tv_sec, (uint32_t)st.st_mtim.tv_nsec)) {
+        close(fd);
+        errno = ESTALE;
+        return SW_E_OS;
+    }
     if ((uint64_t)st.st_size < sw_perfmap_position(perfmap))
         sw_perfmap_restart(perfmap); /* another process has taken the name */
     status = feed_file(perfmap, fd, (uint64_t)st.st_size, codemap);
@@ -75,7 +83,7 @@ static enum sw_status read_in(struct sw_perfmap *perfmap, const char *root, cons
 
 enum sw_status sw_perfmap_read(struct sw_perfmap *perfmap, const char *path, struct sw_codemap *codemap)
 {
-    return perfmap && path ? read_in(perfmap, NULL, path, codemap) : SW_E_ARGUMENT;
+    return perfmap && path ? read_in(perfmap, NULL, path, -1, codemap) : SW_E_ARGUMENT;
 }
 
 /* The id that a process has in its own namespace, the last in the list; else the one that it has here. */
@@ -109,9 +117,9 @@ enum sw_status sw_perfmap_read_process(struct sw_perfmap *perfmap, int pid, stru
         return SW_E_ARGUMENT;
     snprintf(root, sizeof root, "/proc/%d/root", pid);
     snprintf(path, sizeof path, "/tmp/perf-%d.map", own_id_of(pid));
-    const enum sw_status status = read_in(perfmap, root, path, codemap);
+    const enum sw_status status = read_in(perfmap, root, path, pid, codemap);
     if (status != SW_E_OS)
         return status;
     snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
-    return read_in(perfmap, NULL, path, codemap);
+    return read_in(perfmap, NULL, path, pid, codemap);
 }

@@ -11,6 +11,7 @@
 #include <snapwalk/process.h>
 
 #include <dirent.h>
+#include <time.h>
 
 enum { SW_PROC_NAME_BYTES = 16 }; /* of a thread's name; Linux include/linux/sched.h, TASK_COMM_LEN */
 
@@ -167,8 +168,10 @@ enum {
  * process_task.c. thread_state: the letter of proc(5), 0: there is no such thread. thread_ended: a zombie counts as
  * ended. named_state: its name, too; "": not known; tasks: the open /proc/PID/task. is_of_kernel: a thread of the
  * kernel. count_threads: also those that have ended and were not waited for; 0: not known. executes: this program, now.
- * thread_file: a file of a thread as a string; false: there is no such thread, or it may not be read. next_thread: of
- * an open /proc/PID/task, 0: no more. live_thread: one that has not ended, if possible the main one; 0: none.
+ * starts_before: a process that began at so many ticks, of which a second has hz, before a time; up and now: what
+ * CLOCK_BOOTTIME and CLOCK_REALTIME say at one moment. thread_file: a file of a thread as a string; false: there is no
+ * such thread, or it may not be read. next_thread: of an open /proc/PID/task, 0: no more. live_thread: one that has not
+ * ended, if possible the main one; 0: none.
  */
 char sw_process_thread_state(int pid, int tid);
 char sw_process_named_state(int tasks, int tid, char name[SW_PROC_NAME_BYTES]);
@@ -177,6 +180,8 @@ uint64_t sw_process_count_threads(int pid);
 struct sw_process_program sw_process_read_program(int pid);
 bool sw_process_executes(int pid, const struct sw_process_program *program);
 bool sw_process_thread_ended(int pid, int tid);
+bool sw_process_starts_before(uint64_t ticks, long hz, const struct timespec *up, const struct timespec *now,
+                              const struct timespec *time);
 bool sw_process_thread_file(int pid, int tid, const char *file, char text[SW_PROC_TEXT_BYTES]);
 int sw_process_next_thread(DIR *tasks);
 int sw_process_live_thread(int pid);

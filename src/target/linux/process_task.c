@@ -16,8 +16,9 @@
 #include <unistd.h>
 
 enum { KERNEL_THREAD = 0x200000 }; /* Source: Linux include/linux/sched.h, PF_KTHREAD */
-enum { FLAGS_PLACE = 6, THREADS_PLACE = 17, START_CODE_PLACE = 23, START_STACK_PLACE = 25 };
+enum { FLAGS_PLACE = 6, THREADS_PLACE = 17, STARTED_PLACE = 19, START_CODE_PLACE = 23, START_STACK_PLACE = 25 };
 
+#define NS_IN_S INT64_C(1000000000)
 #define LONG_NS UINT64_C(20000000) /* two ticks of the slowest clock that Linux counts time with */
 
 static bool read_text(int folder, const char *path, char text[SW_PROC_TEXT_BYTES])
@@ -108,6 +109,40 @@ bool sw_process_executes(int pid, const struct sw_process_program *program)
 {
     const struct sw_process_program now = sw_process_read_program(pid);
     return now.start_code == program->start_code && now.start_stack == program->start_stack;
+}
+
+static struct timespec time_of(clockid_t clock)
+{
+    struct timespec time = { 0 };
+    (void)clock_gettime(clock, &time);
+    return time;
+}
+
+/* Years behind 2200 are one. */
+static int64_t nanoseconds(const struct timespec *time)
+{
+    const int64_t most = 8000000000, s = time->tv_sec;
+    return (s > most ? most : s < -most ? -most : s) * NS_IN_S + time->tv_nsec;
+}
+
+/* A file's time is that of the last tick of the kernel's clock, so a process is let begin a tick before its own. */
+bool sw_process_starts_before(uint64_t ticks, long hz, const struct timespec *up, const struct timespec *now,
+                              const struct timespec *time)
+{
+    const int64_t tick = NS_IN_S / hz, boot = nanoseconds(now) - nanoseconds(up);
+    return ticks <= (uint64_t)(INT64_MAX / 4 / tick) && nanoseconds(time) >= boot + ((int64_t)ticks - 1) * tick;
+}
+
+bool sw_process_began_by(int pid, int64_t seconds, uint32_t nanoseconds_of)
+{
+    char path[SW_PROC_PATH_BYTES] = "/proc/self/stat", text[SW_PROC_TEXT_BYTES];
+    if (pid != 0)
+        snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    const char *stat = read_text(AT_FDCWD, path, text) ? behind_name(text) : NULL;
+    /* This clock first: whatever passes until the other is read lets the process begin earlier. */
+    const struct timespec now = time_of(CLOCK_REALTIME), up = time_of(CLOCK_BOOTTIME);
+    const struct timespec time = { seconds, nanoseconds_of };
+    return stat && sw_process_starts_before(field_of(stat, STARTED_PLACE), sysconf(_SC_CLK_TCK), &up, &now, &time);
 }
 
 bool sw_process_thread_ended(int pid, int tid)

@@ -31,6 +31,31 @@ static enum sw_status open_handle(DWORD pid, HANDLE *handle)
     return status;
 }
 
+/* Hundreds of nanoseconds since 1601: FILETIME, Microsoft Learn. */
+static int64_t since_1601(int64_t seconds, uint32_t nanoseconds)
+{
+    const int64_t until_1970 = 11644473600, most = 100000000000,
+                  s = seconds > most    ? most
+                      : seconds < -most ? -most
+                                        : seconds;
+    return (s + until_1970) * 10000000 + nanoseconds / 100;
+}
+
+/* A file's time may be that of the last tick of the clock, 16 ms ago at most,. */
+bool sw_process_began_by(int pid, int64_t seconds, uint32_t nanoseconds)
+{
+    const int64_t tick = 160000;
+    FILETIME created, ended, kernel, user;
+    HANDLE handle = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, pid ? (DWORD)pid : GetCurrentProcessId());
+    const bool is_known = handle && GetProcessTimes(handle, &created, &ended, &kernel, &user);
+    if (handle)
+        CloseHandle(handle);
+    if (!is_known)
+        return false;
+    const ULARGE_INTEGER began = { .LowPart = created.dwLowDateTime, .HighPart = created.dwHighDateTime };
+    return since_1601(seconds, nanoseconds) >= (int64_t)began.QuadPart - tick;
+}
+
 enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_process **out)
 {
     const struct sw_alloc from = sw_alloc_resolve(alloc);
