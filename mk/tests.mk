@@ -83,6 +83,11 @@ PCLNTAB_O := $(addprefix $(BUILD)/tools/runtimes/,pclntab.o callsite.o peek.o)
 $(FUZZ_PCLNTAB): private LIB := $(PCLNTAB_O)
 $(FUZZ_PCLNTAB): private override CPPFLAGS += -Itools
 $(FUZZ_PCLNTAB): $(PCLNTAB_O)
+FUZZ_CALLS := $(BUILD)/test/fuzz/fuzz_calls
+CALLS_O := $(addprefix $(BUILD)/tools/runtimes/,ruby.o php.o functions.o call.o peek.o)
+$(FUZZ_CALLS): private LIB := $(CALLS_O) $(LIB)
+$(FUZZ_CALLS): private override CPPFLAGS += -Itools
+$(FUZZ_CALLS): $(CALLS_O)
 $(PROGRAMS): $(BUILD)/%: %.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"

@@ -1,6 +1,6 @@
 /*
- * Which runtimes a process or a core has: CoreCLR, HotSpot, mono, V8, CPython, .NET's NativeAOT, Go, CRuby. They are
- * known by what their files export, in the target's memory, whatever the files are called.
+ * Which runtimes a process or a core has: CoreCLR, HotSpot, mono, V8, CPython, .NET's NativeAOT, Go, CRuby, PHP. They
+ * are known by what their files export, in the target's memory, whatever the files are called.
  *
  *     count = sw_process_runtimes(process, &runtime, 1);      // count 0: plain native code
  *     sw_runtime_kind_name(runtime.kind);
@@ -28,6 +28,7 @@ enum sw_runtime_kind {
     SW_RUNTIME_NATIVE_AOT,
     SW_RUNTIME_GO,
     SW_RUNTIME_RUBY,
+    SW_RUNTIME_PHP,
     SW_RUNTIME_KINDS
 };
 

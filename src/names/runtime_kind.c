@@ -24,6 +24,7 @@ static const struct {
     [SW_RUNTIME_NATIVE_AOT] = { "NativeAOT", "DotNetRuntimeDebugHeader" },
     [SW_RUNTIME_GO] = { "Go", NULL },
     [SW_RUNTIME_RUBY] = { "Ruby", "ruby_api_version" },
+    [SW_RUNTIME_PHP] = { "PHP", "zend_execute_ex" },
 };
 _Static_assert(sizeof rows / sizeof rows[0] == SW_RUNTIME_KINDS, "ORDER sw_runtime_kind");
 

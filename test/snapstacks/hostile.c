@@ -8,6 +8,7 @@
 #include "javascript.h"
 #include "mono.h"
 #include "pclntab.h"
+#include "php.h"
 #include "python.h"
 #include "ruby.h"
 
@@ -79,12 +80,14 @@ struct readers {
     struct python *python;
     struct mono *mono;
     struct ruby *ruby;
+    struct php *php;
     struct pclntab *go;
 };
 
 struct runtime_walks {
     struct python_walk python;
     struct ruby_walk ruby;
+    struct php_walk php;
 };
 
 static unsigned name_go(const struct pclntab *go, const struct sw_memory *stack, const struct sw_frame *frame)
@@ -96,6 +99,24 @@ static unsigned name_go(const struct pclntab *go, const struct sw_memory *stack,
     (void)pclntab_step(go, stack, frame, &caller, &is_confirmed);
     (void)pclntab_is_outermost(go, frame);
     return (unsigned)pclntab_name(go, frame->lookup, functions, &begin);
+}
+
+static uint64_t identify_calls(const struct readers *r, const struct sw_frame *frame, uint64_t tid,
+                               struct runtime_walks *walks, uint64_t *calls)
+{
+    if (r->ruby)
+        return ruby_identify(r->ruby, frame, &walks->ruby, calls);
+    if (r->php)
+        return php_identify(r->php, frame, &walks->php, calls);
+    return r->python ? python_identify(r->python, tid, frame, sw_regs_sp(&frame->regs) + 1024, &walks->python, calls)
+                     : 0;
+}
+
+static bool name_call(const struct readers *r, const struct sw_frame *frame, uint64_t *calls, struct runtime_call *call)
+{
+    if (r->ruby)
+        return ruby_name(r->ruby, calls, call);
+    return r->php ? php_name(r->php, frame, calls, call) : python_name(r->python, calls, call);
 }
 
 static unsigned name_frame(const struct readers *r, const struct sw_memory *stack, const struct sw_frame *frame,
@@ -117,12 +138,9 @@ static unsigned name_frame(const struct readers *r, const struct sw_memory *stac
         return name_go(r->go, stack, frame);
     if (r->mono)
         return frame->code.kind == SW_KIND_JIT && mono_name(r->mono, frame->code.id, names[0], names[1]);
-    if (r->ruby ? !ruby_identify(r->ruby, frame, &walks->ruby, &function)
-                : !r->python || !python_identify(r->python, tid, frame, sw_regs_sp(&frame->regs) + 1024, &walks->python,
-                                                 &function))
+    if (!identify_calls(r, frame, tid, walks, &function))
         return 0;
-    while ((r->ruby ? ruby_name(r->ruby, &function, &call) : python_name(r->python, &function, &call)) &&
-           calls++ < CALLS_MOST)
+    while (name_call(r, frame, &function, &call) && calls++ < CALLS_MOST)
         continue;
     return 1;
 }
@@ -174,6 +192,7 @@ static unsigned look(struct sw_process *process, struct sw_images *images, const
                                   : *kind == 'n' ? v8_open(images, &memory, &r.v8)
                                   : *kind == 'm' ? mono_open(images, &memory, &r.mono)
                                   : *kind == 'r' ? ruby_open(images, &memory, &r.ruby)
+                                  : *kind == 'z' ? php_open(images, &memory, &r.php)
                                   : *kind == 'g' ? open_go(process, &memory, &r.go)
                                                  : python_open(images, &memory, &r.python);
     if (status != SW_E_NOT_FOUND)
@@ -185,6 +204,7 @@ static unsigned look(struct sw_process *process, struct sw_images *images, const
     python_close(r.python);
     mono_close(r.mono);
     ruby_close(r.ruby);
+    php_close(r.php);
     pclntab_close(r.go);
     return named;
 }

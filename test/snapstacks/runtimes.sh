@@ -1,5 +1,5 @@
 #!/bin/sh
-# runtimes.sh BUILD: the readers of Java's, Node's, Python's, Ruby's, Go's and mono's structures, with ASan and UBSan, over memory of living
+# runtimes.sh BUILD: the readers of Java's, Node's, Python's, Ruby's, PHP's, Go's and mono's structures, with ASan and UBSan, over memory of living
 # processes in which words were changed: each round ends, whatever they read. Java asked for a perf map (--ask-runtime), and
 # why not. TAP on standard output.
 set -u
@@ -12,7 +12,7 @@ tool=$build/tools/snapstacks/snapstacks
 . test/snapstacks/look.sh
 "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -Iinclude -Itools/runtimes \
     -o "$out/hostile" test/snapstacks/hostile.c tools/runtimes/hotspot*.c tools/runtimes/javascript*.c tools/runtimes/python*.c \
-    tools/runtimes/mono*.c tools/runtimes/ruby.c tools/runtimes/functions.c tools/runtimes/pclntab.c tools/runtimes/callsite.c tools/runtimes/call.c tools/runtimes/peek.c tools/runtimes/characters.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
+    tools/runtimes/mono*.c tools/runtimes/ruby.c tools/runtimes/functions.c tools/runtimes/php.c tools/runtimes/pclntab.c tools/runtimes/callsite.c tools/runtimes/call.c tools/runtimes/peek.c tools/runtimes/characters.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1
 verdict $? "hostile.c compiles"
 
 # hostile KIND ROUNDS COMMAND...: a minute is for a hang
@@ -170,6 +170,42 @@ for release in 3.1 3.3 3.4; do
     case $("$ruby" --version 2>&1) in "ruby $release."*) rubies="$rubies $release" && a_ruby "$ruby" "ruby $release" ;; esac
 done
 [ -n "$rubies" ] || echo "ok - ruby # SKIP no CRuby 3.1, 3.3 or 3.4"
+
+# ---- PHP: beside what it says itself ----
+# a_php COMMAND RELEASE
+a_php() {
+    hostile zend "${ROUNDS:-60}" "$1" "$programs/works.php"
+    start "$1" "$programs/works.php"
+    until_so sits "$pid"
+    "$tool" "$pid" >"$out/php" 2>"$out/seen"
+    same_ways "$2"
+    kill -KILL "$pid"
+    sed -n 's/^call //p' "$out/said" >"$out/php.said"
+    awk '/ interp / { sub(/.* interp  /, ""); line = label = $0; sub(/.*:/, "", line); sub(/  .*/, "", label)
+        if (label != "Works::stay") print line, label }' "$out/php" >"$out/php.seen"
+    diff "$out/php.said" "$out/php.seen" >"$out/seen" && [ "$(grep -c . "$out/php.said")" -eq 12 ]
+    verdict $? "$2: calls and lines are those that it says itself"
+    for how in busy "busy fiber"; do
+        # shellcheck disable=SC2086 # words
+        start "$1" "$programs/works.php" $how
+        : >"$out/works"
+        for look in $(seq "${LOOKS:-60}"); do
+            "$tool" --plain --no-lines "$pid" 2>&1 | awk '/^stop/ { print n + 0, substr($2, 1, 4) }
+                /^(frame .* interp .* |inlined )((Works::|class@anonymous::)?(again|begun|generate|begin|stay)|[{]main[}])$/ { n++ }' >>"$out/works"
+        done
+        kill -KILL "$pid"
+        # In a fiber what the file says outside of functions is on another stack.
+        [ "$how" = busy ] && calls=10 || calls=9
+        ! grep -vx "$calls root" "$out/works" >"$out/seen" && [ -s "$out/works" ]
+        verdict $? "$2, $how: while it works all its calls are seen, $(grep -c . "$out/works") times"
+    done
+}
+phps=
+for release in 8.2 8.4 8.5 8.6; do
+    php=$(command -v "php$release" || command -v php) || continue
+    case $("$php" --version 2>&1) in "PHP $release."*) phps="$phps $release" && a_php "$php" "PHP $release" ;; esac
+done
+[ -n "$phps" ] || echo "ok - php # SKIP no PHP 8.2, 8.4, 8.5 or 8.6"
 
 # ---- asking Java ----
 

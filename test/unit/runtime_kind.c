@@ -111,6 +111,7 @@ static const struct row {
     { "_PyRuntime", NULL, SW_RUNTIME_PYTHON },
     { "DotNetRuntimeDebugHeader", NULL, SW_RUNTIME_NATIVE_AOT },
     { "ruby_api_version", NULL, SW_RUNTIME_RUBY },
+    { "zend_execute_ex", NULL, SW_RUNTIME_PHP },
     { "main.main", "Go", SW_RUNTIME_GO },
     { "main.main", "GNU", SW_RUNTIME_NATIVE },
     { "main", NULL, SW_RUNTIME_NATIVE },

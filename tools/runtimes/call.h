@@ -1,4 +1,4 @@
-/* A call of an interpreted function, as its runtime describes it: what the readers of Python and Ruby fill. */
+/* A call of an interpreted function, as its runtime describes it: what the readers of Python, Ruby and PHP fill. */
 #ifndef RUNTIMES_CALL_H
 #define RUNTIMES_CALL_H
 

@@ -75,12 +75,10 @@ static bool get(const struct ruby *r, uint64_t address, uint64_t offset, uint64_
     return address && address % 8 == 0 && peek(&r->memory, address + offset, word, sizeof *word);
 }
 
-static const struct release *find_release(const struct ruby *r)
+static const struct release *find_release(const struct ruby *r, uint64_t address)
 {
     char version[sizeof releases[0].version - 1];
-    uint64_t address;
-    if (sw_images_symbol(r->images, "ruby_version", &address) != SW_OK ||
-        !peek(&r->memory, address, version, sizeof version))
+    if (!peek(&r->memory, address, version, sizeof version))
         return NULL;
     for (size_t i = 0; i < sizeof releases / sizeof releases[0]; i++)
         if (memcmp(version, releases[i].version, sizeof version) == 0)
@@ -88,20 +86,28 @@ static const struct release *find_release(const struct ruby *r)
     return NULL;
 }
 
-enum sw_status ruby_open(struct sw_images *images, const struct sw_memory *memory, struct ruby **ruby)
+enum sw_status ruby_open_at(struct sw_images *images, const struct sw_memory *memory, uint64_t version,
+                            struct ruby **ruby)
 {
     struct ruby *r = calloc(1, sizeof *r);
     if (!r)
         return SW_E_NO_MEMORY;
-    r->memory = *memory;
-    r->images = images;
-    r->release = find_release(r);
+    *r = (struct ruby){ *memory, images, NULL };
+    r->release = find_release(r, version);
     if (!r->release) {
         free(r);
         return SW_E_NOT_FOUND;
     }
     *ruby = r;
     return SW_OK;
+}
+
+enum sw_status ruby_open(struct sw_images *images, const struct sw_memory *memory, struct ruby **ruby)
+{
+    uint64_t version;
+    if (sw_images_symbol(images, "ruby_version", &version) != SW_OK)
+        return SW_E_NOT_FOUND;
+    return ruby_open_at(images, memory, version, ruby);
 }
 
 void ruby_close(struct ruby *ruby)
@@ -243,7 +249,7 @@ static bool get_text(const struct ruby *r, uint64_t string, char text[CALL_TEXT_
     if (!length || !peek(&r->memory, at, text, length))
         return false;
     text[length] = 0;
-    return true;
+    return *text;
 }
 
 /* A path as it was given, or an array of that and the real one. */

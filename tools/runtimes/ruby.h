@@ -21,6 +21,10 @@ struct ruby;
  * Returns  SW_OK; SW_E_NOT_FOUND (no file of the target is such a release); SW_E_NO_MEMORY.
  */
 enum sw_status ruby_open(struct sw_images *images, const struct sw_memory *memory, struct ruby **ruby);
+
+/* The same, where the text of its version is known. */
+enum sw_status ruby_open_at(struct sw_images *images, const struct sw_memory *memory, uint64_t version,
+                            struct ruby **ruby);
 void ruby_close(struct ruby *ruby);
 
 /* The state of a walk over one thread, zero in the beginning: what the frame before had in its registers. */

@@ -10,6 +10,7 @@
 #include "runtimes/hotspot.h"
 #include "runtimes/javascript.h"
 #include "runtimes/mono.h"
+#include "runtimes/php.h"
 #include "runtimes/python.h"
 #include "runtimes/ruby.h"
 
@@ -112,22 +113,26 @@ static bool name_mono(const struct naming *n, const struct sw_frame *frame, stru
     return true;
 }
 
-static bool name_call(const struct runtime *runtime, uint64_t *calls, struct runtime_call *call)
+static bool name_call(const struct runtime *runtime, const struct sw_frame *frame, uint64_t *calls,
+                      struct runtime_call *call)
 {
+    if (runtime->php)
+        return php_name(runtime->php, frame, calls, call);
     return runtime->ruby ? ruby_name(runtime->ruby, calls, call) : python_name(runtime->python, calls, call);
 }
 
-/* Calls of Python or Ruby, innermost first, that share one frame of the interpreter. */
-static bool name_calls(const struct naming *n, uint64_t calls, struct place *place)
+/* Calls of Python, Ruby or PHP, innermost first, that share one frame of the interpreter. */
+static bool name_calls(const struct naming *n, const struct sw_frame *frame, uint64_t calls, struct place *place)
 {
+    const struct runtime *const runtime = &n->target->runtime;
     struct runtime_call call;
     struct line lines[CALLS_MOST];
     size_t count = 0;
     bool has_more = true;
-    if ((!n->target->runtime.python && !n->target->runtime.ruby) || !place->identity)
+    if ((!runtime->python && !runtime->ruby && !runtime->php) || !place->identity)
         return false;
     while (has_more && count < CALLS_MOST) {
-        has_more = name_call(&n->target->runtime, &calls, &call);
+        has_more = name_call(runtime, frame, &calls, &call);
         lines[count++] =
             (struct line){ names_keep(n->names, call.function), names_keep(n->names, call.file), call.line };
     }
@@ -254,7 +259,7 @@ struct place *naming_place(const struct naming *n, const struct sw_frame *frame,
         .lookup = frame->lookup, .identity = runs->identity, .module = "", .function = "", .is_exact = frame->exact
     };
     if (!name_managed(n, frame, place) && !name_java(n, frame, place) && !name_script(n, place) &&
-        !name_calls(n, runs->at, place) && !name_mapped(n, frame, place) && !name_mono(n, frame, place))
+        !name_calls(n, frame, runs->at, place) && !name_mapped(n, frame, place) && !name_mono(n, frame, place))
         name_native(n, frame, place);
     return place;
 }

@@ -44,6 +44,8 @@ static void open_other(struct runtime *runtime, uint64_t address, struct sw_imag
         status = python_open(images, memory, &runtime->python);
     if (runtime->kind == SW_RUNTIME_RUBY)
         status = ruby_open(images, memory, &runtime->ruby);
+    if (runtime->kind == SW_RUNTIME_PHP)
+        status = php_open(images, memory, &runtime->php);
     if (runtime->kind == SW_RUNTIME_HOTSPOT)
         status = hotspot_open(images, memory, &runtime->hotspot);
     if (runtime->kind == SW_RUNTIME_MONO)
@@ -77,6 +79,7 @@ void runtime_close(struct runtime *runtime)
     v8_close(runtime->v8);
     python_close(runtime->python);
     ruby_close(runtime->ruby);
+    php_close(runtime->php);
     mono_close(runtime->mono);
     pclntab_close(runtime->go);
 }
@@ -131,8 +134,9 @@ struct runtime_frame runtime_identify(const struct runtime *runtime, struct runt
         function = python_identify(runtime->python, tid, frame, caller_sp, &walk->python, &at);
         return (struct runtime_frame){ function, at, function ? RUNTIME_INTERPRETED : RUNTIME_CODE };
     }
-    if (runtime->ruby) {
-        function = ruby_identify(runtime->ruby, frame, &walk->ruby, &at);
+    if (runtime->ruby || runtime->php) {
+        function = runtime->ruby ? ruby_identify(runtime->ruby, frame, &walk->ruby, &at)
+                                 : php_identify(runtime->php, frame, &walk->php, &at);
         return (struct runtime_frame){ function, at, function ? RUNTIME_INTERPRETED : RUNTIME_CODE };
     }
     if (runtime->v8) {

@@ -3,6 +3,7 @@
 #define SNAPSTACKS_RUNTIME_H
 
 #include "runtimes/pclntab.h"
+#include "runtimes/php.h"
 #include "runtimes/python.h"
 #include "runtimes/ruby.h"
 
@@ -14,7 +15,7 @@
 #include <snapwalk/process.h>
 #include <snapwalk/runtime_kind.h>
 
-/* names, hotspot, v8, python, ruby, mono, go: read the memory of such a runtime; or null. */
+/* names, hotspot, v8, python, ruby, php, mono, go: read the memory of such a runtime; or null. */
 struct runtime {
     enum sw_runtime_kind kind;
     int pid; /* 0: a core */
@@ -23,6 +24,7 @@ struct runtime {
     struct v8 *v8;
     struct python *python;
     struct ruby *ruby;
+    struct php *php;
     struct mono *mono;
     struct pclntab *go;
     struct sw_code_finder finder;
@@ -62,6 +64,7 @@ struct runtime_walk {
     uint64_t tid;
     struct python_walk python;
     struct ruby_walk ruby;
+    struct php_walk php;
 };
 
 /* caller_sp: the stack pointer of the frame's caller; UINT64_MAX where there is none. */

@@ -164,6 +164,7 @@ static bool walk_once(struct walking *w, struct sw_walk *walk, const struct sw_w
     w->count = w->switches = w->searches = 0;
     w->runtime_walk.python = (struct python_walk){ 0 };
     w->runtime_walk.ruby = (struct ruby_walk){ 0 };
+    w->runtime_walk.php = (struct php_walk){ 0 };
     do {
         sw_walk_start(walk, walker, &w->scratch, &caller, !course.has_frame);
         if (!walk_on(w, walk, walker, regs, &course))

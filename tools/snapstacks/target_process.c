@@ -180,11 +180,13 @@ bool target_again(struct target *t)
     return true;
 }
 
-/* Stacks of Go, calls of Python and Ruby, V8's functions are on the heap, which changes when the process runs on. */
+/*
+ * Stacks of Go, calls of Python, Ruby and PHP, V8's functions are on the heap, which changes when the process runs on.
+ */
 bool target_is_to_hold(const struct target *t)
 {
     return t->process && (t->goes_on_elsewhere || t->runtime.kind == SW_RUNTIME_GO || t->runtime.python ||
-                          t->runtime.ruby || t->runtime.v8);
+                          t->runtime.ruby || t->runtime.php || t->runtime.v8);
 }
 
 bool target_hold(struct target *t)
