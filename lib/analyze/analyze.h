@@ -17,6 +17,7 @@ enum {
     SW_ANALYZE_NEAR = 65536, /* assumed size of a function whose end is not known */
     SW_ANALYZE_NORETURN = 64,
     SW_ANALYZE_TABLES = 16,
+    SW_ANALYZE_BOUNDS = 32,
     SW_ANALYZE_PACKED = SW_ANALYZE_BLOCKS
 };
 
@@ -48,6 +49,12 @@ struct sw_open_table {
     uint16_t next;
 };
 
+/* A block whose index is below a bound, as a branch to it has found. */
+struct sw_index_bound {
+    uint64_t block;
+    uint32_t bound;
+};
+
 /* Working memory of an analysis. It may be uninitialised. */
 struct sw_analysis {
     const struct sw_code *code;
@@ -57,13 +64,17 @@ struct sw_analysis {
     bool restart;          /* a call was found not to return: what was learnt behind it is wrong */
     bool hit_bound;        /* some limit was reached: the result may be incomplete */
     bool has_far;          /* `starts` has bits of instructions far from begin */
+    bool has_data;         /* the path has made addresses of data in this block */
     bool is_packed;        /* packed or unpacked: no path can be continued */
     uint8_t flags;         /* of the current path, see control_flow.h */
+    uint8_t element_base;  /* the register, of unknown value, of the last table read in this block; SW_NOREG: none */
     uint32_t return_point; /* of the current path, see struct sw_block */
     uint32_t budget;       /* instructions left */
     uint16_t noreturn_count, noreturn_target_count, state_count, block_count, queue_count, deferred_count, table_count;
     uint16_t cursor_block; /* the block from which `cursor` was derived last; cursor_pc: where it holds */
     uint64_t cursor_pc;
+    uint64_t data_dropped;                          /* registers in which addresses of data were forgotten */
+    uint64_t data_kept;                             /* those in which they are not, since a switch goes through one */
     uint64_t pc;                                    /* of the current instruction */
     uint64_t covered;                               /* bytes behind begin for which `seen` and `starts` may have bits */
     uint64_t noted;                                 /* those for which they have: none further on was seen */
@@ -82,6 +93,7 @@ struct sw_analysis {
     uint16_t state_at[SW_ANALYZE_STATES]; /* where the other states are in `packed` */
     struct sw_block blocks[SW_ANALYZE_BLOCKS];
     struct sw_open_table tables[SW_ANALYZE_TABLES];
+    struct sw_index_bound bounds[SW_ANALYZE_BOUNDS]; /* by address: where two meet, the last one */
     struct sw_state states[SW_ANALYZE_STATES];
     struct sw_state current, other, cursor;
     struct sw_rule offered;              /* forward.c: what the user is asked about; findings.c */

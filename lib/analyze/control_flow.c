@@ -117,6 +117,7 @@ void sw_flow_arrive(struct sw_analysis *w, uint64_t address, uint8_t flags)
         return; /* leaves the function: a tail call */
     sw_state_copy(&w->other, &w->current);
     sw_state_trim(&w->other, w->code->arch, w->forward);
+    sw_flow_settle_data(w, &w->other);
     const uint16_t at = sw_flow_block(w, address);
     if (at == SW_NO_BLOCK) {
         sw_flow_add_block(w, address, flags);
@@ -180,6 +181,11 @@ static bool enter_next_case(struct sw_analysis *w)
 
 /* ---- the run ---- */
 
+static struct sw_index_bound *bound_slot(struct sw_analysis *w, uint64_t address)
+{
+    return &w->bounds[(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SW_ANALYZE_BOUNDS];
+}
+
 /* Enters a block: its state, and the calls and doubts of the path to it. */
 static void enter_block(struct sw_analysis *w, const struct sw_block *block)
 {
@@ -187,6 +193,11 @@ static void enter_block(struct sw_analysis *w, const struct sw_block *block)
     w->only_padding = block->flags & SW_BLOCK_AFTER_CALL;
     w->return_point = w->only_padding ? sw_flow_return_point(w, block) : block->return_point;
     w->flags = block->flags & SW_BLOCK_ASSUMED;
+    w->element_base = SW_NOREG;
+    w->has_data = false;
+    const struct sw_index_bound *index = bound_slot(w, block->address);
+    if (index->block == block->address)
+        w->current.bound = index->bound;
 }
 
 static uint64_t distance(const struct sw_analysis *w, uint16_t block)
@@ -240,6 +251,17 @@ bool sw_flow_insn(struct sw_analysis *w, uint64_t pc, struct sw_insn *insn)
     return is_insn;
 }
 
+/* What a comparison with a limit says of an index, on the way where it is smaller. */
+static void bound_index(struct sw_analysis *w, const struct sw_insn *insn, uint32_t limit)
+{
+    const bool is_taken = insn->when == SW_WHEN_NOT_ABOVE || insn->when == SW_WHEN_BELOW;
+    const uint32_t bound = limit + (insn->when == SW_WHEN_ABOVE || insn->when == SW_WHEN_NOT_ABOVE);
+    if (is_taken)
+        *bound_slot(w, insn->target) = (struct sw_index_bound){ insn->target, bound };
+    else if (insn->when == SW_WHEN_ABOVE || insn->when == SW_WHEN_NOT_BELOW)
+        w->current.bound = bound;
+}
+
 /* Both ways of a branch. The taken one becomes a block, the other stays in w->current. */
 static void branch(struct sw_analysis *w, const struct sw_insn *insn)
 {
@@ -254,20 +276,8 @@ static void branch(struct sw_analysis *w, const struct sw_insn *insn)
     sw_flow_arrive(w, insn->target, w->flags);
     if (insn->when == SW_WHEN_DIFFERENT)
         sw_state_assume_equal(&w->current, arch);
-    if (insn->when == SW_WHEN_ABOVE && w->current.limit >= 0)
-        w->current.bound = (uint32_t)w->current.limit + 1;
-    if (insn->when == SW_WHEN_NOT_BELOW && w->current.limit >= 0)
-        w->current.bound = (uint32_t)w->current.limit;
-}
-
-/* Forgets the address of data that is no table, such as a string: it would only make states differ. */
-static void forget_data(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc)
-{
-    for (unsigned i = 0; i < insn->count && i < SW_EFFECTS_MAX; i++) {
-        const struct sw_effect *e = &insn->effects[i];
-        if (e->kind == SW_EFFECT_NEAR && e->dst < SW_REGS_MAX && !sw_flow_may_be_table(w, pc + (uint64_t)e->imm))
-            w->current.reg[e->dst] = (struct sw_val){ 0 };
-    }
+    if (w->current.limit >= 0)
+        bound_index(w, insn, (uint32_t)w->current.limit);
 }
 
 bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc)
@@ -275,8 +285,8 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
     const uint64_t next = pc + insn->length;
     w->pc = pc;
     sw_flow_mark_seen(w, pc, insn->length);
+    sw_flow_note_data(w, insn);
     sw_state_run(&w->current, w->code->arch, insn, (uint32_t)(pc - w->begin));
-    forget_data(w, insn, pc);
     w->only_padding = w->only_padding && insn->count == 0 && insn->flow == SW_FLOW_NEXT;
     switch (insn->flow) {
     case SW_FLOW_CALL:
@@ -294,6 +304,8 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
         sw_flow_arrive(w, insn->target, w->flags);
         return false;
     case SW_FLOW_INDIRECT:
+        if (sw_flow_wants_table(w))
+            return false;
         if (!enter_cases(w) || w->end != 0) /* with known bounds, all code must be reached from somewhere */
             sw_flow_arrive(w, pc, (uint8_t)(w->flags | SW_BLOCK_AT_INDIRECT));
         return false;
@@ -329,6 +341,10 @@ void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t b
     w->table_count = 0;
     w->cursor_block = SW_NO_BLOCK;
     w->unpacked = UINT64_MAX;
+    w->data_dropped = 0;
+    w->element_base = SW_NOREG;
+    w->has_data = false;
+    memset(w->bounds, 0, sizeof w->bounds);
     w->covered = window_of(begin, end);
     sw_flow_forget_blocks(w);
     sw_state_start(&w->current);

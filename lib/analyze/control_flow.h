@@ -64,6 +64,9 @@ bool sw_flow_is_insn_start(const struct sw_analysis *w, uint64_t address);
 /* Whether a call was found not to return; `next` is its return address. */
 bool sw_flow_is_noreturn(struct sw_analysis *w, const struct sw_insn *insn, uint64_t next);
 
+/* Ends the run: what it has learnt is wrong, and the next one will know better. */
+void sw_flow_restart(struct sw_analysis *w);
+
 /*
  * Notes that the call with this return point (an offset from begin; 0: none) does not return, and ends the run: what
  * was learnt behind the call is wrong.
@@ -90,8 +93,18 @@ bool sw_flow_element(const struct sw_analysis *w, struct sw_val table, uint32_t 
 /* Keeps a table without a bound, to be followed when nothing else is left. */
 void sw_flow_keep_table(struct sw_analysis *w, struct sw_val table);
 
-/* Whether the words at an address look like the cases of a switch, or the address is in the function itself. */
-bool sw_flow_may_be_table(const struct sw_analysis *w, uint64_t address);
+/*
+ * Addresses of data that is no table, such as strings, would only make states differ. They are forgotten where paths
+ * may meet (settle_data), or when they are stored. Those that stay are marked (copy): they were found to look like
+ * tables.
+ *
+ * note_data    In front of each instruction.
+ * wants_table  At an indirect jump: whether it goes through such an address that was forgotten before. Then the run
+ *              ends, and the next one keeps what is in that register.
+ */
+void sw_flow_settle_data(struct sw_analysis *w, struct sw_state *state);
+void sw_flow_note_data(struct sw_analysis *w, const struct sw_insn *insn);
+bool sw_flow_wants_table(struct sw_analysis *w);
 
 /* ---- control_flow.c ---- */
 

@@ -22,6 +22,7 @@ static void run_blocks(struct sw_analysis *w)
 void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, struct sw_analysis *w)
 {
     w->noreturn_count = w->noreturn_target_count = 0;
+    w->data_kept = 0;
     sw_flow_start(w, code, begin, end, false, NULL);
     run_blocks(w);
     for (unsigned more = 0; w->restart && more < MOST_AGAIN; more++) {

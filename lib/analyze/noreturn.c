@@ -32,6 +32,12 @@ bool sw_flow_is_noreturn(struct sw_analysis *w, const struct sw_insn *insn, uint
     return true;
 }
 
+void sw_flow_restart(struct sw_analysis *w)
+{
+    w->restart = true;
+    w->queue_count = w->deferred_count = w->table_count = 0;
+}
+
 void sw_flow_mark_noreturn(struct sw_analysis *w, uint32_t point)
 {
     if (point == 0 || w->forward || (w->flags & SW_BLOCK_ASSUMED) || w->noreturn_count == SW_ANALYZE_NORETURN ||

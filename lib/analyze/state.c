@@ -248,8 +248,9 @@ static struct sw_val table_entry(struct sw_val element, struct sw_val base, int6
 
 static struct sw_val sum(const struct sw_state *state, const struct sw_effect *e)
 {
-    const struct sw_val a = state->reg[e->dst], b = state->reg[e->src];
-    const unsigned size = e->size == 8 ? 0 : e->size;
+    const bool is_reversed = e->size & SW_ADD_REVERSED;
+    const struct sw_val a = state->reg[is_reversed ? e->src : e->dst], b = state->reg[is_reversed ? e->dst : e->src];
+    const unsigned taken = e->size & ~(unsigned)SW_ADD_REVERSED, size = taken == 8 ? 0 : taken;
     if (b.base == SW_VAL_CONST)
         return sw_val_plus(a, e->imm * extended(b.off, size));
     if (e->imm == 1 && size == 0 && a.base == SW_VAL_TABLE && b.base == SW_VAL_NEAR)
@@ -296,7 +297,7 @@ static void run_one(struct sw_state *state, const struct sw_arch *arch, const st
         v = sw_val_plus(value_of(state, e->src), e->imm);
         if (e->dst != sp && v.weak)
             v = unknown;
-        v.copy = e->src == sp && e->imm == 0;
+        v.copy = (e->src == sp && e->imm == 0) || (v.base == SW_VAL_NEAR && v.copy);
         set(state, arch, e->dst, v, point);
         break;
     case SW_EFFECT_CONST:

@@ -19,7 +19,8 @@
  *                    with deref: such an element, shifted left by `point` >> SW_TABLE_SHIFT, + the code's start + add
  *
  * For a register or constant, `point` counts eighths of a scalable vector to be added.
- * copy  Moved out of sp unchanged, perhaps to be moved back.
+ * copy  Moved out of sp unchanged, perhaps to be moved back. Of SW_VAL_NEAR: it may be a switch's table, see
+ *       control_flow.h.
  * weak  A call has happened since. Only a stack probe preserves such a register; a move of it to sp shows that one did.
  */
 enum { SW_VAL_UNKNOWN = 0, SW_VAL_POINT = 64, SW_VAL_CONST = 65, SW_VAL_NEAR = 66, SW_VAL_TABLE = 67 };

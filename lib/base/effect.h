@@ -17,7 +17,7 @@ enum { SW_NOREG = 0xff, SW_EFFECTS_MAX = 6 };
 enum sw_effect_kind {
     SW_EFFECT_SET,     /* dst = src + imm */
     SW_EFFECT_CONST,   /* dst = imm */
-    SW_EFFECT_ADD,     /* dst = dst + src * imm; of src count `size` bytes, 0 or 8: all */
+    SW_EFFECT_ADD,     /* dst = dst + src * imm; of what is multiplied count `size` bytes, 0 or 8: all */
     SW_EFFECT_ALIGN,   /* dst = dst & imm, imm a negative power of two */
     SW_EFFECT_LOAD,    /* dst = 64-bit word at [src + imm]; src SW_NOREG: an address that is not known */
     SW_EFFECT_STORE,   /* 64-bit word at [dst + imm] = src */
@@ -30,8 +30,8 @@ enum sw_effect_kind {
     SW_EFFECT_VECTOR   /* dst = src + imm eighths of a scalable vector (SVE), whose length is not known */
 };
 
-/* In the size of an ELEMENT, of an ADD: it is not sign-extended. */
-enum { SW_ELEMENT_UNSIGNED = 0x100 };
+/* In the size of an ELEMENT, of an ADD: it is not sign-extended. In that of an ADD: dst = src + dst * imm. */
+enum { SW_ELEMENT_UNSIGNED = 0x100, SW_ADD_REVERSED = 0x200 };
 
 /*
  * size     STORE: bytes written; below 8, or with src SW_NOREG, the word there is lost.
@@ -56,7 +56,15 @@ enum sw_flow {
 };
 
 /* When a BRANCH is taken, as far as it matters; above and not below: unsigned. */
-enum sw_when { SW_WHEN_ANY = 0, SW_WHEN_EQUAL, SW_WHEN_DIFFERENT, SW_WHEN_ABOVE, SW_WHEN_NOT_BELOW };
+enum sw_when {
+    SW_WHEN_ANY = 0,
+    SW_WHEN_EQUAL,
+    SW_WHEN_DIFFERENT,
+    SW_WHEN_ABOVE,
+    SW_WHEN_NOT_ABOVE,
+    SW_WHEN_BELOW,
+    SW_WHEN_NOT_BELOW
+};
 
 /*
  * slot    For indirect jumps and calls: the address of the word that holds the target, when the instruction names it

@@ -133,6 +133,7 @@ static const struct effect_row {
     { "a64_sub_fp_sp_go", 0xd10023fd, SW_FLOW_NEXT, 1, 0, { { SW_EFFECT_SET, FP, SP, 8, -8 } } },
     { "a64_sub_sp_register", 0xcb2c63ff, SW_FLOW_NEXT, 1, 0, { { SW_EFFECT_ADD, SP, 12, 0, -1 } } },
     { "a64_sub_sp_chkstk", 0xcb2f73ff, SW_FLOW_NEXT, 1, 0, { { SW_EFFECT_ADD, SP, 15, 0, -16 } } },
+    { "a64_add_to_the_index", 0x8b21a801, SW_FLOW_NEXT, 1, 0, { { SW_EFFECT_ADD, 1, 0, 2 | SW_ADD_REVERSED, 4 } } },
     { "a64_add_sxtb", 0x8b218800, SW_FLOW_NEXT, 1, 0, { { SW_EFFECT_ADD, 0, 1, 1, 4 } } },
     { "a64_add_w_loses", 0x0b010000, SW_FLOW_NEXT, 1, 0, { { SW_EFFECT_CLOBBER, N, N, 8, 1 } } },
     { "a64_cmp_sp", 0xeb2963ff, SW_FLOW_NEXT, 1, 0, { { SW_EFFECT_COMPARE, SP, 9, 8, 0 } } },

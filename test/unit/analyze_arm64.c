@@ -13,6 +13,7 @@
 
 enum {
     BEGIN = 0x401000,
+    FAR_TABLE = 0x421010,
     MOST = 20,
     LOST = 32000,
     DATA = 32001,
@@ -308,6 +309,61 @@ static const struct row {
           { 0xd65f03c0, 0, 0, 0, 0 }, /* ret */
           { 0x0000fd00, DATA, 0, 0, 0 }, /* the table: 0, -3 */
       } },
+    { "arm64_switch_behind_the_branch_that_bounds_its_index", true, -32,
+      {
+          { 0xa9be7bfd, 0, 0, 0, 0 }, /* stp x29, x30, [sp, #-32]! */
+          { 0xaa1303fe, 32, 0, 0, 0 }, /* mov x30, x19 */
+          { 0x7100041f, 32, -24, 0, 0 }, /* cmp w0, #1 */
+          { 0x54000069, 32, -24, 0, 0 }, /* b.ls .+12 */
+          { 0xa8c27bfd, 32, -24, 0, 0 }, /* ldp x29, x30, [sp], #32 */
+          { 0xd65f03c0, 0, 0, 0, 0 }, /* ret */
+          { 0x10000101, 32, -24, 0, 0 }, /* adr x1, .+32 */
+          { 0x38604821, 32, -24, 0, 0 }, /* ldrb w1, [x1, w0, uxtw] */
+          { 0x10000060, 32, -24, 0, 0 }, /* adr x0, .+12 */
+          { 0x8b218800, 32, -24, 0, 0 }, /* add x0, x0, w1, sxtb #2 */
+          { 0xd61f0000, 32, -24, 0, 0 }, /* br x0 */
+          { 0xd10043ff, 32, -24, 0, 0 }, /* sub sp, sp, #16 */
+          { 0x94000400, 48, -24, 0, 0 }, /* bl .+0x1000: does not return */
+          { 0x17fffff7, 32, -24, 0, 0 }, /* b .-36 */
+          { 0x00000200, DATA, 0, 0, 0 }, /* the table: 0, 2 */
+      } },
+    { "arm64_switch_through_a_far_table_of_halfwords", true, 0,
+      {
+          { 0xf81f0ffe, 0, 0, 0, 0 }, /* str x30, [sp, #-16]! */
+          { 0xaa1303fe, 16, 0, 0, 0 }, /* mov x30, x19 */
+          { 0x7100041f, 16, -16, 0, 0 }, /* cmp w0, #1 */
+          { 0x540000e8, 16, -16, 0, 0 }, /* b.hi .+28 */
+          { 0x90000101, 16, -16, 0, 0 }, /* adrp x1, FAR_TABLE */
+          { 0x91004021, 16, -16, 0, 0 }, /* add x1, x1, #0x10 */
+          { 0x78605821, 16, -16, 0, 0 }, /* ldrh w1, [x1, w0, uxtw #1] */
+          { 0x10000060, 16, -16, 0, 0 }, /* adr x0, .+12 */
+          { 0x8b21a800, 16, -16, 0, 0 }, /* add x0, x0, w1, sxth #2 */
+          { 0xd61f0000, 16, -16, 0, 0 }, /* br x0 */
+          { 0xf84107fe, 16, -16, 0, 0 }, /* ldr x30, [sp], #16 */
+          { 0xd65f03c0, 0, 0, 0, 0 }, /* ret */
+          { 0xd10083ff, 16, -16, 0, 0 }, /* sub sp, sp, #32 */
+          { 0x910083ff, 48, -16, 0, 0 }, /* add sp, sp, #32 */
+          { 0x17fffffc, 16, -16, 0, 0 }, /* b .-16 */
+      } },
+    { "arm64_far_table_whose_address_is_made_in_front_of_a_call", true, 0,
+      {
+          { 0xa9be7bfd, 0, 0, 0, 0 }, /* stp x29, x30, [sp, #-32]! */
+          { 0x90000114, 32, 0, 0, 0 }, /* adrp x20, FAR_TABLE */
+          { 0x91004294, 32, 0, 0, 0 }, /* add x20, x20, #0x10 */
+          { 0x910003fd, 32, 0, 0, 0 }, /* mov x29, sp */
+          { 0x94000400, 32, 0, -32, 0 }, /* bl .+0x1000 */
+          { 0x7100041f, 32, -24, -32, 0 }, /* cmp w0, #1 */
+          { 0x540000a8, 32, -24, -32, 0 }, /* b.hi .+20 */
+          { 0x78605a81, 32, -24, -32, 0 }, /* ldrh w1, [x20, w0, uxtw #1] */
+          { 0x10000060, 32, -24, -32, 0 }, /* adr x0, .+12 */
+          { 0x8b21a801, 32, -24, -32, 0 }, /* add x1, x0, w1, sxth #2 */
+          { 0xd61f0020, 32, -24, -32, 0 }, /* br x1 */
+          { 0xa8c27bfd, 32, -24, -32, 0 }, /* ldp x29, x30, [sp], #32 */
+          { 0xd65f03c0, 0, 0, 0, 0 }, /* ret */
+          { 0xd10083ff, 32, -24, -32, 0 }, /* sub sp, sp, #32 */
+          { 0x910083ff, 64, -24, -32, 0 }, /* add sp, sp, #32 */
+          { 0x17fffffc, 32, -24, -32, 0 }, /* b .-16 */
+      } },
 };
 /* clang-format on */
 
@@ -332,10 +388,17 @@ static void put_word(int64_t address, uint64_t value)
     put_le(stack + (address - STACK), value, 8);
 }
 
+/* Cases of the switches through it: two instructions behind the return's first one, and that one. */
+static const uint8_t far_table[] = { 2, 0, 0, 0 };
+
 static const uint8_t *fetch_row(void *arg, uint64_t pc, size_t *size)
 {
     static uint8_t bytes[4 * MOST];
     const struct row *row = arg;
+    if (pc - FAR_TABLE < sizeof far_table) {
+        *size = sizeof far_table - (pc - FAR_TABLE);
+        return far_table + (pc - FAR_TABLE);
+    }
     if (pc < BEGIN || pc >= BEGIN + sizeof bytes)
         return NULL;
     for (unsigned i = 0; i < sizeof bytes; i++)

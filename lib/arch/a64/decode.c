@@ -19,8 +19,12 @@ static enum sw_when when(unsigned condition)
         return SW_WHEN_DIFFERENT;
     case 2:
         return SW_WHEN_NOT_BELOW;
+    case 3:
+        return SW_WHEN_BELOW;
     case 8:
         return SW_WHEN_ABOVE;
+    case 9:
+        return SW_WHEN_NOT_ABOVE;
     default:
         return SW_WHEN_ANY;
     }

@@ -14,11 +14,13 @@ void sw_a64_add(const struct sw_a64_word *w, uint8_t dst, uint8_t src, uint8_t o
         set(w, dst, src, 0);
         return;
     }
-    if (dst == other) { /* read before it is written: only a sum can be turned round */
-        if (scale != 1 || size != 0 || src == SW_NOREG) {
+    if (dst == other) { /* read before it is written: turned round */
+        if (src == SW_NOREG) {
             clobber(w, bit_of(dst));
             return;
         }
+        if (scale != 1 || size != 0)
+            size |= SW_ADD_REVERSED;
         other = src;
         src = dst;
     }

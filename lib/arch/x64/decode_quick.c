@@ -278,7 +278,8 @@ static void note_written(const struct sw_x64_operand *op, struct sw_x64_decoded 
 static uint8_t when_of(uint8_t opcode)
 {
     static const uint8_t when[16] = {
-        [3] = SW_WHEN_NOT_BELOW, [4] = SW_WHEN_EQUAL, [5] = SW_WHEN_DIFFERENT, [7] = SW_WHEN_ABOVE
+        [2] = SW_WHEN_BELOW,     [3] = SW_WHEN_NOT_BELOW, [4] = SW_WHEN_EQUAL,
+        [5] = SW_WHEN_DIFFERENT, [6] = SW_WHEN_NOT_ABOVE, [7] = SW_WHEN_ABOVE,
     };
     return when[opcode & 15];
 }

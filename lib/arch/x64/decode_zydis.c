@@ -56,6 +56,10 @@ static enum sw_when when_of(ZydisMnemonic mnemonic)
         return SW_WHEN_ABOVE;
     case ZYDIS_MNEMONIC_JNB:
         return SW_WHEN_NOT_BELOW;
+    case ZYDIS_MNEMONIC_JB:
+        return SW_WHEN_BELOW;
+    case ZYDIS_MNEMONIC_JBE:
+        return SW_WHEN_NOT_ABOVE;
     default:
         return SW_WHEN_ANY;
     }
