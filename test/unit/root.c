@@ -241,12 +241,49 @@ static void what_the_start_calls_is_not_the_start(void **state)
     assert_false(sw_is_program_start(&req, &code, BEGIN + CALLED + 1));
 }
 
+/* ---- a start that has behind it what .init calls, as glibc's on ARM64 ---- */
+
+enum { WEAK = 16, INIT = 28, BEHIND_INIT = INIT + 4 };
+
+static void a_function_behind_the_start_has_a_caller(void **state)
+{
+    static const uint8_t bytes[64] = {
+        0x1d, 0x00, 0x80, 0xd2, /* mov x29, #0 */
+        0x1e, 0x00, 0x80, 0xd2, /* mov x30, #0 */
+        0x00, 0x01, 0x00, 0x94, /* bl .+0x400 */
+        0x00, 0x01, 0x00, 0x94, /* bl .+0x400: does not return */
+        0x00, 0x00, 0x00, 0xd0, /* adrp x0, .+0x2000 */
+        0x40, 0x00, 0x00, 0xb4, /* cbz x0, .+8 */
+        0xc0, 0x03, 0x5f, 0xd6, /* ret */
+        0xfd, 0xff, 0xff, 0x97  /* bl .-12 */
+    };
+    static struct sw_workspace work;
+    const struct sw_image_entry entry = { .info = { .begin = BEGIN, .end = BEGIN + 4096 }, .start = BEGIN };
+    const struct sw_walker walker = { .machine = SW_MACHINE_ARM64,
+                                      .memory = { .window = { BEGIN, BEGIN + sizeof bytes, (uint8_t *)bytes } } };
+    struct sw_frame frame = { .exact = true, .regs = { .machine = SW_MACHINE_ARM64 } };
+    const struct sw_unwind_request req = { .walker = &walker, .work = &work, .frame = &frame, .entry = &entry };
+    struct sw_candidate c;
+    (void)state;
+    sw_workspace_open(&work, &walker, true);
+    work.meter.left = 1000;
+    for (uint64_t pc = BEGIN; pc < BEGIN + INIT; pc += 4) {
+        frame.lookup = pc;
+        sw_regs_set(&frame.regs, SW_ARM64_PC, pc);
+        sw_regs_set(&frame.regs, SW_ARM64_LR, BEGIN + BEHIND_INIT);
+        assert_int_equal(sw_root_source(&req, &c), pc < BEGIN + WEAK ? SW_OK : SW_E_NO_RULE);
+        sw_regs_set(&frame.regs, SW_ARM64_LR, BEGIN + WEAK);
+        assert_int_equal(sw_root_source(&req, &c), pc < BEGIN + WEAK + 12 ? SW_OK : SW_E_NO_RULE);
+    }
+}
+
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(rows) + 1] = { cmocka_unit_test(what_the_start_calls_is_not_the_start) };
+    struct CMUnitTest tests[COUNT_OF(rows) + 2] = { cmocka_unit_test(what_the_start_calls_is_not_the_start),
+                                                    cmocka_unit_test(a_function_behind_the_start_has_a_caller) };
     if (sw_images_create(NULL, &images) || sw_images_add_self(images))
         return 1;
-    FILL_ROWS(tests + 1, rows, stack_ends);
+    FILL_ROWS(tests + 2, rows, stack_ends);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sw_images_destroy(images);
     return failed;

@@ -70,6 +70,21 @@ bool sw_is_program_start(const struct sw_unwind_request *req, const struct sw_co
     return false;
 }
 
+/*
+ * Whether a function behind the start, which has not called anything, is executing: the call that has filled the link
+ * register is one of it. So is call_weak_fn of glibc's crt1 on ARM64, which .init calls.
+ */
+static bool is_called_behind_start(const struct sw_unwind_request *req, const struct sw_code *code)
+{
+    const struct sw_regs *regs = &req->frame->regs;
+    const unsigned link = code->arch->roles->link;
+    const struct sw_image_entry *image = sw_request_image(req, req->frame->lookup);
+    uint64_t target;
+    return image && req->frame->exact && sw_arch_has_link(code->arch) && sw_regs_has(regs, link) &&
+           sw_is_behind_call(req, sw_code_address(req->walker, regs->r[link]), &target) && target > image->start &&
+           target <= req->frame->lookup;
+}
+
 /* ---- threads ---- */
 
 static bool ends_the_thread(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
@@ -205,7 +220,8 @@ enum sw_status sw_root_source(const struct sw_unwind_request *req, struct sw_can
         return SW_E_NO_RULE;
     const enum sw_root root = sw_root_of(req, &code, false);
     c->depends = root >= SW_ROOT_OF_OTHERS ? SW_DEPENDS_STACK : c->depends;
-    if (!sw_is_program_start(req, &code, req->frame->lookup) && (root == SW_ROOT_NONE || root == SW_ROOT_OF_OTHERS))
+    const bool is_start = sw_is_program_start(req, &code, req->frame->lookup) && !is_called_behind_start(req, &code);
+    if (!is_start && (root == SW_ROOT_NONE || root == SW_ROOT_OF_OTHERS))
         return SW_E_NO_RULE;
     sw_root_rule(code.arch->machine, &c->rule);
     return SW_OK;
