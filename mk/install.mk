@@ -19,6 +19,7 @@ endef
 
 INSTALLED := libsnapwalk.a libZydis.a libsnapwalk-harness.a libsnapwalk.so.$(VERSION) $(SONAME) libsnapwalk.so \
 	libsnapwalk-profiler.so
+FOUND = @[ -n '$(DESTDIR)' ] || mk/found.sh '$(LIBDIR)' $(SONAME)
 # The library alone: what a minimal build (MINIMAL=1) has to install.
 install-lib: lib shared
 	install -d '$(DESTDIR)$(LIBDIR)' '$(DESTDIR)$(INCLUDEDIR)/snapwalk'
@@ -27,9 +28,10 @@ install-lib: lib shared
 	ln -sf $(SONAME) '$(DESTDIR)$(LIBDIR)/libsnapwalk.so'
 	install -m 644 include/snapwalk/*.h include/snapwalk/*.hpp '$(DESTDIR)$(INCLUDEDIR)/snapwalk/'
 	$(call install-packages,snapwalk)
+	$(if $(filter install,$(MAKECMDGOALS)),,$(FOUND))
 
 # What people read and begin with: pages, tutorials, examples; and the bindings, which are sources.
-PAGES := README.md $(wildcard docs/*.md docs/tutorials/*.md) $(shell find examples -type f)
+PAGES := README.md ARCHITECTURE.md CHANGELOG.md LICENSE SECURITY.md $(wildcard docs/*.md docs/tutorials/*.md) $(shell find examples -type f)
 BINDINGS := $(shell find bindings -type f ! -name '*.pyc')
 install-pages:
 	@for file in $(PAGES); do install -D -m 644 "$$file" '$(DESTDIR)$(DOCDIR)/'"$$file" || exit 1; done
@@ -43,6 +45,7 @@ install: install-lib install-pages harness tools $(RUNNER)
 	install -m 755 $(PROFILER) '$(DESTDIR)$(LIBDIR)/'
 	install -m 644 $(HARNESS) '$(DESTDIR)$(LIBDIR)/'
 	$(call install-packages,snapwalk-harness)
+	$(FOUND)
 
 # An archive of the decoder, which Debian has not: for programs that are linked with -static or -static-pie.
 install-zydis:

@@ -110,6 +110,10 @@ $how "$root/tube.c" $(flags snapwalk-harness snapwalk) -o "$root/tube" >"$build/
     runs "$root/tube" 'Demo.Program.Main < [native]'
 verdict $? "a program of the harness is built with pkg-config's flags, and runs"
 
+# Where nobody looks for it, that is said.
+mk/found.sh "$lib" libsnapwalk.so.0 >"$build/log/install.out" 2>&1 && { ! ldconfig -p >/dev/null 2>&1 || grep -qF "LD_LIBRARY_PATH=$lib" "$build/log/install.out"; }
+verdict $? "a folder in which the dynamic linker does not look is said"
+
 # Static programs need an archive of the decoder.
 mk/zydis.sh "$build" >"$build/log/install.out" 2>&1
 case $? in
