@@ -127,13 +127,23 @@ static void show_stack(const struct sw_regs *regs)
     end_line(&line);
 }
 
+/* A thread that does not answer within a second is asked again: others may have all processors. Some seconds in all. */
+static enum sw_status stop_thread(const struct sw_suspender *stop, uint64_t thread, struct sw_regs *regs)
+{
+    static unsigned left = 8;
+    enum sw_status status = stop->suspend(stop->arg, thread, regs);
+    for (; status == SW_E_BUSY && left > 0; left--)
+        status = stop->suspend(stop->arg, thread, regs);
+    return status;
+}
+
 static void show_thread(const struct sw_suspender *stop, uint64_t thread)
 {
     struct line line = { .length = 0 };
     struct sw_regs regs;
     put(&line, "thread ");
     put_number(&line, thread, 10, 1);
-    const enum sw_status status = stop->suspend(stop->arg, thread, &regs);
+    const enum sw_status status = stop_thread(stop, thread, &regs);
     if (status != SW_OK) {
         put(&line, " cannot be stopped: ");
         put(&line, sw_status_name(status));

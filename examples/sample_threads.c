@@ -46,8 +46,13 @@ static struct sw_self_suspender *suspender_state;
 static struct sw_suspender suspender;
 static volatile sig_atomic_t running = 1;
 
+static _Thread_local struct worker *own;
+
+/* What the "managed" code calls in a loop. Where it was called once, there is a managed frame: samples may begin. */
 static int still_running(void)
 {
+    if (__atomic_load_n(&own->os_id, __ATOMIC_RELAXED) == 0)
+        __atomic_store_n(&own->os_id, sw_self_thread(), __ATOMIC_RELEASE);
     return running;
 }
 
@@ -90,7 +95,7 @@ static void *work(void *arg)
                                     .suspender = &suspender,
                                     .runtime = SW_RUNTIME_READY,
                                     .event_mask = COR_PRF_ENABLE_STACK_SNAPSHOT };
-    __atomic_store_n(&w->os_id, sw_self_thread(), __ATOMIC_RELEASE);
+    own = w;
     ((void (*)(int (*)(void)))(uintptr_t)code)(still_running);
     return NULL;
 }

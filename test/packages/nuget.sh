@@ -38,7 +38,7 @@ export NUGET_PACKAGES="$out/packages"
 verdict $? "a new program takes them by dotnet add package, and is built"
 
 mkdir -p "$out/files"
-timeout 120 dotnet "$out/made/program.dll" "$out/files" >"$out/seen" 2>&1
+timeout 1200 dotnet "$out/made/program.dll" "$out/files" >"$out/seen" 2>&1
 verdict $? "it runs"
 said() {
     grep -qE -- "$1" "$out/seen"
