@@ -94,4 +94,20 @@ static inline const struct sw_tube_module *sw_import_module(IMetaDataImport2 *Th
 #define SW_DECLARE_IMPORT(Self, result, name, parameters) result STDMETHODCALLTYPE sw_import_##name parameters;
 SW_SLOTS_IMetaDataImport2(SW_DECLARE_IMPORT, SW_DECLARE_IMPORT, IMetaDataImport2)
 
+/*
+ * Methods of tables that are empty in every module here: an enumeration over nothing, or what `answers` has at the
+ * method's SLOT_OF; whoever uses this has both. SW_ABSENT: their initialisers in the table.
+ */
+#define SW_ABSENT_SLOT(Self, result, name, parameters)                                                                 \
+    static result STDMETHODCALLTYPE absent_##name parameters                                                           \
+    {                                                                                                                  \
+        return (result)answers[SLOT_OF(name)];                                                                         \
+    }
+#define SW_ABSENT_ENUM(Self, result, name, parameters)                                                                 \
+    static result STDMETHODCALLTYPE absent_##name parameters                                                           \
+    {                                                                                                                  \
+        return sw_metadata_nothing(pcTokens);                                                                          \
+    }
+#define SW_ABSENT(Self, result, name, parameters) .name = absent_##name,
+
 #endif

@@ -126,26 +126,14 @@ static const HRESULT answers[sizeof(struct IMetaDataAssemblyImportVtbl) / sizeof
     [SLOT_OF(FindAssembliesByName)] = E_NOTIMPL,
 };
 
-#define ABSENT_SLOT(Self, result, name, parameters)                                                                    \
-    static result STDMETHODCALLTYPE absent_##name parameters                                                           \
-    {                                                                                                                  \
-        return (result)answers[SLOT_OF(name)];                                                                         \
-    }
-#define ABSENT_ENUM(Self, result, name, parameters)                                                                    \
-    static result STDMETHODCALLTYPE absent_##name parameters                                                           \
-    {                                                                                                                  \
-        return sw_metadata_nothing(pcTokens);                                                                          \
-    }
-#define ABSENT(Self, result, name, parameters) .name = absent_##name,
-
 /* clang-format off */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* who knows nothing uses no argument */
 #pragma GCC diagnostic ignored "-Woverride-init"    /* the later initialiser is meant to win (C11 6.7.9p19) */
-SW_OWN_SLOTS_IMetaDataAssemblyImport(ABSENT_SLOT, ABSENT_ENUM, IMetaDataAssemblyImport)
+SW_OWN_SLOTS_IMetaDataAssemblyImport(SW_ABSENT_SLOT, SW_ABSENT_ENUM, IMetaDataAssemblyImport)
 
 const struct IMetaDataAssemblyImportVtbl sw_metadata_assembly_table = {
-    SW_OWN_SLOTS_IMetaDataAssemblyImport(ABSENT, ABSENT, IMetaDataAssemblyImport)
+    SW_OWN_SLOTS_IMetaDataAssemblyImport(SW_ABSENT, SW_ABSENT, IMetaDataAssemblyImport)
     .QueryInterface = query_interface,
     .AddRef = add_ref,
     .Release = release,

@@ -106,26 +106,14 @@ static const HRESULT answers[sizeof(struct IMetaDataImport2Vtbl) / sizeof(void *
     [SLOT_OF(GetNativeCallConvFromSig)] = E_NOTIMPL,
 };
 
-#define ABSENT_SLOT(Self, result, name, parameters)                                                                    \
-    static result STDMETHODCALLTYPE absent_##name parameters                                                           \
-    {                                                                                                                  \
-        return (result)answers[SLOT_OF(name)];                                                                         \
-    }
-#define ABSENT_ENUM(Self, result, name, parameters)                                                                    \
-    static result STDMETHODCALLTYPE absent_##name parameters                                                           \
-    {                                                                                                                  \
-        return sw_metadata_nothing(pcTokens);                                                                          \
-    }
-#define ABSENT(Self, result, name, parameters) .name = absent_##name,
-
 /* clang-format off */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* who knows nothing uses no argument */
 #pragma GCC diagnostic ignored "-Woverride-init"    /* the later initialiser is meant to win (C11 6.7.9p19) */
-SW_SLOTS_IMetaDataImport2(ABSENT_SLOT, ABSENT_ENUM, IMetaDataImport2)
+SW_SLOTS_IMetaDataImport2(SW_ABSENT_SLOT, SW_ABSENT_ENUM, IMetaDataImport2)
 
 const struct IMetaDataImport2Vtbl sw_metadata_import_table = {
-    SW_SLOTS_IMetaDataImport2(ABSENT, ABSENT, IMetaDataImport2)
+    SW_SLOTS_IMetaDataImport2(SW_ABSENT, SW_ABSENT, IMetaDataImport2)
     .QueryInterface = query_interface,
     .AddRef = add_ref,
     .Release = release,
