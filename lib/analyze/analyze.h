@@ -131,6 +131,12 @@ bool sw_analyze_tail(struct sw_analysis *work, unsigned *at, uint64_t *slot);
 SW_NODISCARD enum sw_status sw_analyze_rule(struct sw_analysis *work, uint64_t pc, struct sw_rule *rule);
 
 /*
+ * Whether pc is in a PLT's entry or another stub that only goes on through a word, on machines where the return address
+ * is in a register meanwhile. On others such a stub is a function like any other. slot: the word's address.
+ */
+bool sw_analyze_stub(const struct sw_code *code, uint64_t pc, uint64_t *slot);
+
+/*
  * The state at pc, or where straight code from `begin` ends before it: at a branch, a jump, a call, or after so many
  * instructions as prologues have. For starts that are only supposed: how large a frame they make.
  */

@@ -118,21 +118,38 @@ const struct sw_state *sw_analyze_frame(struct sw_analysis *w, unsigned *at)
     return NULL;
 }
 
+/* Whether the instruction at an address goes on to the next one, and nowhere else. */
+static bool goes_on(const struct sw_code *code, uint64_t at)
+{
+    struct sw_insn insn;
+    size_t size;
+    const uint8_t *bytes = code->fetch(code->arg, at, &size);
+    return bytes && code->arch->decode(bytes, size, at, &insn) == SW_OK && insn.flow == SW_FLOW_NEXT;
+}
+
+bool sw_analyze_stub(const struct sw_code *code, uint64_t pc, uint64_t *slot)
+{
+    enum { STUB_INSNS = 4 };
+    for (unsigned n = 0; sw_arch_has_link(code->arch) && n < STUB_INSNS; n++, pc -= code->arch->insn_bytes)
+        if (code->arch->patterns->goes_through(code, pc, slot))
+            return true;
+        else if (!goes_on(code, pc - code->arch->insn_bytes))
+            return false; /* what is in front is another stub, or another function */
+    return false;
+}
+
 /*
  * Whether a block is an indirect jump. slot: the word that it goes through, where one is named: by itself or, where
  * that takes several instructions, as in a PLT's entry, by those in front; 0: none.
  */
 static bool is_jump(struct sw_analysis *w, const struct sw_block *block, uint64_t *slot)
 {
-    enum { IN_FRONT = 3 };
-    const struct sw_arch *arch = w->code->arch;
     struct sw_insn insn;
     if (!(block->flags & SW_BLOCK_AT_INDIRECT) || !sw_flow_insn(w, block->address, &insn))
         return false;
     *slot = insn.slot;
-    for (unsigned i = 1; i <= IN_FRONT && *slot == 0 && sw_arch_has_link(arch); i++)
-        if (!arch->patterns->goes_through(w->code, block->address - i * arch->insn_bytes, slot))
-            *slot = 0;
+    if (*slot == 0 && !sw_analyze_stub(w->code, block->address, slot))
+        *slot = 0;
     return true;
 }
 

@@ -19,31 +19,6 @@ enum { MOST_REFUSED = 6, FRAME_ALIGNMENT = 16, WIDEST_FRAME = 1 << 20 };
 
 /* ---- PLTs ---- */
 
-/* Whether the instruction at an address goes on to the next one, and nowhere else. */
-static bool goes_on(const struct sw_code *code, uint64_t at)
-{
-    struct sw_insn insn;
-    size_t size;
-    const uint8_t *bytes = code->fetch(code->arg, at, &size);
-    return bytes && code->arch->decode(bytes, size, at, &insn) == SW_OK && insn.flow == SW_FLOW_NEXT;
-}
-
-/*
- * Whether pc is in a PLT's entry or another stub that only goes on through a word, on machines where the return address
- * is in a register meanwhile. On others such a stub is a function like any other.
- */
-static bool is_in_stub(const struct sw_unwind_request *req, const struct sw_code *code, uint64_t pc)
-{
-    enum { STUB_INSNS = 4 };
-    uint64_t slot;
-    for (unsigned n = 0; sw_arch_has_link(code->arch) && n < STUB_INSNS; n++, pc -= code->arch->insn_bytes)
-        if (sw_goes_through(req, pc, &slot))
-            return true;
-        else if (!goes_on(code, pc - code->arch->insn_bytes))
-            return false; /* what is in front is another stub, or another function */
-    return false;
-}
-
 /*
  * The first entry of a PLT, where it pushes: a jump behind a push is no tail call, and the resolver has a table of its
  * own. And the other entries. Only an executing pc can be there.
@@ -56,7 +31,7 @@ enum sw_status sw_plt_source(const struct sw_unwind_request *req, struct sw_cand
     uint64_t target;
     unsigned pushed = 0;
     if (!req->frame->exact || !sw_code_of(req, &code) || !code.arch->patterns->plt_header ||
-        !(code.arch->patterns->plt_header(&code, pc, &pushed) || is_in_stub(req, &code, pc)))
+        !(code.arch->patterns->plt_header(&code, pc, &pushed) || sw_analyze_stub(&code, pc, &target)))
         return SW_E_NO_RULE;
     sw_rule_leaf(rule, code.arch->machine, SW_SOURCE_FORWARD, SW_TRUST_LIKELY);
     if (pushed != 0) {
