@@ -31,16 +31,17 @@ extern "C" {
  *
  * DEFAULT    SW_WALK_BUDGET units: for signal handlers. At worst two million instructions, mostly half of that: 0.1 to
  *            0.6 ms (`make bench`, hostile).
- * SUSPENDED  For walks of a thread that stands meanwhile: about a quarter. On Windows a walk without caches took 50 to
- *            75 us at most so (test/windows/frames.c). With an analysis cache, sw_walk_prepare does what was cut when
- *            the thread runs again. A walker's first walk takes some 40 us more, for page faults: it should be one of
- *            the own stack. So do walks that touch a new part of their scratch: it should have been written once.
+ * SUSPENDED  For walks of a thread that stands meanwhile: a tenth, some 16 us. On Windows a walk without caches took 12
+ *            us at most so, and none of 20,000 was cut (test/windows/frames.c, lives.c). With an analysis cache,
+ *            sw_walk_prepare does what was cut when the thread runs again. A walker's first walk takes some 40 us more,
+ *            for page faults: it should be one of the own stack. So do walks that touch a new part of their scratch: it
+ *            should have been written once.
  * UNLIMITED  For cores, other processes and set-up. Every analysis has bounds of its own, so that a walk ends, but one
  *            may take seconds in code that is made for that.
  */
 #define SW_WALK_BUDGET           1500u
 #define SW_WALK_BUDGET_DEFAULT   0u
-#define SW_WALK_BUDGET_SUSPENDED 400u
+#define SW_WALK_BUDGET_SUSPENDED 150u
 #define SW_WALK_BUDGET_UNLIMITED UINT32_MAX
 
 /*

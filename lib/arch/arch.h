@@ -128,6 +128,8 @@ enum sw_cfi_quirk {
  * names           Of the registers, by number: roles->count of them.
  * frame_makers    Registers that a frame is made with beside the nonvolatile ones, as bits; sp is among them.
  * pointer_auth    Null: code addresses have neither signature nor tag.
+ * user_cs, user_ss  Selectors of programs in what an interrupt leaves: pc, cs, flags, sp, ss. 0: it leaves none.
+ * flags_set, flags_clear  Bits of a program's flags as an instruction pushes them. Both 0: none does.
  * trampolines     Signal trampolines, trampoline_count of them.
  */
 struct sw_arch {
@@ -137,9 +139,11 @@ struct sw_arch {
     uint8_t probe_unit;
     uint8_t cfi_quirks;
     uint8_t trampoline_count;
+    uint8_t user_cs, user_ss;
     const struct sw_regs_roles *roles;
     const char *const *names;
     uint64_t frame_makers;
+    uint64_t flags_set, flags_clear;
     sw_decode_fn *decode;
     const struct sw_code_patterns *patterns;
     const struct sw_rule_codec *codec;

@@ -62,12 +62,72 @@ static enum sw_status from_exceptions(const struct sw_unwind_request *req, struc
 
 /* ---- the frame pointer, and code that cannot be read ---- */
 
-/* A call through a bad pointer: nothing was executed there, so the return address is where the call left it. */
+/* Whether a word of the stack is a selector, which takes 16 bits of it: the rest may be anything. */
+static bool is_selector(const struct sw_unwind_request *req, uint64_t address, uint8_t selector)
+{
+    uint64_t word;
+    return sw_memory_word(&req->walker->memory, address, &word) && (word & 0xffff) == selector;
+}
+
+static bool is_in_stack(const struct sw_walker *walker, uint64_t sp)
+{
+    return sp >= walker->stack_begin && sp < walker->stack_end;
+}
+
+/*
+ * Whether sp, on another stack than the thread's, points to what an interrupt return takes: then that is the next
+ * instruction but a few, whatever the code may be. Wine's host goes so from a stack of its own to the thread's.
+ */
+static bool is_interrupt_return(const struct sw_unwind_request *req)
+{
+    const struct sw_walker *walker = req->walker;
+    const struct sw_arch *arch = sw_arch_of(walker->machine);
+    const uint64_t sp = sw_regs_sp(&req->frame->regs);
+    uint64_t to;
+    if (!arch || arch->user_cs == 0 || walker->stack_end == 0 || is_in_stack(walker, sp))
+        return false;
+    return is_selector(req, sp + 8, arch->user_cs) && is_selector(req, sp + 32, arch->user_ss) &&
+           sw_memory_word(&walker->memory, sp + 24, &to) && is_in_stack(walker, to);
+}
+
+static void interrupt_rule(enum sw_machine machine, struct sw_rule *rule)
+{
+    const uint8_t sp = (uint8_t)sw_regs_sp_number(machine);
+    sw_rule_init(rule, machine, SW_SOURCE_SIGNAL_FRAME, SW_TRUST_LIKELY);
+    rule->flags = SW_RULE_SIGNAL;
+    rule->r[sw_regs_pc_number(machine)] = (struct sw_loc){ SW_LOC_AT_REG, sp, 0, 0 };
+    rule->cfa = rule->r[sp] = (struct sw_loc){ SW_LOC_AT_REG, sp, 0, 24 };
+}
+
+/* Whether flags are on top, and a return address behind them: Wine's host pushes its caller's. The rule is a leaf's. */
+static bool is_behind_flags(const struct sw_unwind_request *req, struct sw_candidate *c)
+{
+    const struct sw_arch *arch = sw_arch_of(req->walker->machine);
+    uint64_t word, target;
+    if (!arch || arch->flags_set == 0 || !sw_memory_word(&req->walker->memory, sw_regs_sp(&req->frame->regs), &word) ||
+        (word & arch->flags_set) != arch->flags_set || (word & arch->flags_clear) != 0)
+        return false;
+    c->rule.cfa.off += 8;
+    if (sw_leads_behind_call(req, c, &target))
+        return true;
+    c->rule.cfa.off -= 8;
+    return false;
+}
+
+/*
+ * A call through a bad pointer: nothing was executed there, so the return address is where the call left it. Or code
+ * that cannot be read.
+ */
 static enum sw_status from_bad_pc(const struct sw_unwind_request *req, struct sw_candidate *c)
 {
     if (!req->frame->exact || sw_place_of(req, sw_regs_pc(&req->frame->regs)) != SW_PLACE_DATA)
         return SW_E_NO_RULE;
+    if (is_interrupt_return(req)) {
+        interrupt_rule(req->walker->machine, &c->rule);
+        return SW_OK;
+    }
     sw_rule_leaf(&c->rule, req->walker->machine, SW_SOURCE_LEAF, SW_TRUST_GUESS);
+    (void)is_behind_flags(req, c);
     return SW_OK;
 }
 
@@ -212,12 +272,29 @@ uint32_t sw_sources_of(const struct sw_unwind_request *req)
     return kinds;
 }
 
+/* Code that cannot be read says nothing, and to search for what is around it takes a failing read for each piece. */
+static bool has_instructions(const struct sw_unwind_request *req)
+{
+    struct sw_fetch *fetch = &req->work->fetch;
+    size_t size;
+    return sw_fetch_code(fetch, sw_regs_pc(&req->frame->regs), &size) ||
+           sw_fetch_code(fetch, req->frame->lookup, &size);
+}
+
+/* The first row from `row` on that is to be asked, or the end. */
+static const struct row *next_row(const struct sw_unwind_request *req, uint32_t kinds, const struct row *row)
+{
+    while (row < rows + SW_SOURCES && !(row->ask && kinds >> row->kind & 1))
+        row++;
+    if (row == rows + SW_SOURCES || row->kind != INSTRUCTIONS || row[-1].kind == INSTRUCTIONS || has_instructions(req))
+        return row;
+    return next_row(req, kinds & ~(1u << INSTRUCTIONS), row);
+}
+
 enum sw_status sw_source_ask(const struct sw_unwind_request *req, uint32_t kinds, unsigned *n,
                              struct sw_candidate *candidate)
 {
-    const struct row *row = &rows[*n];
-    while (row < rows + SW_SOURCES && !(row->ask && kinds >> row->kind & 1))
-        row++;
+    const struct row *row = next_row(req, kinds, &rows[*n]);
     *n = (unsigned)(row - rows) + 1;
     candidate->depends = SW_DEPENDS_CODE;
     candidate->is_searched = candidate->is_doubted = false;

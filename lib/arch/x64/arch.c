@@ -29,6 +29,10 @@ const struct sw_arch sw_x64_arch = {
     .patterns = &sw_x64_code_patterns,
     .codec = &sw_x64_codec,
     .cfi_quirks = SW_CFI_EPILOGUES | SW_CFI_SILENCE | SW_CFI_BARE,
+    .flags_set = 0x202, /* bit 1, interrupts */
+    .flags_clear = ~UINT64_C(0x3f7fd7),
+    .user_cs = 0x33, /* of Linux and of Windows */
+    .user_ss = 0x2b,
     .trampolines = trampolines,
     .trampoline_count = sizeof trampolines / sizeof trampolines[0],
 };
