@@ -43,24 +43,35 @@ static void check(const struct runtime_call *call)
         abort();
 }
 
+/* On ARM64 a leaf's caller has its stack pointer. */
+static void step(const struct pclntab *table, enum sw_machine machine, uint64_t address)
+{
+    const bool is_x64 = machine == SW_MACHINE_X64;
+    const struct sw_memory stack = { read_stack, NULL, { 0, 0, NULL } };
+    struct sw_frame frame = { .regs = { .machine = machine }, .lookup = address, .exact = address & 1 };
+    struct sw_regs caller;
+    bool is_confirmed;
+    sw_regs_set(&frame.regs, is_x64 ? SW_X64_RIP : SW_ARM64_PC, address);
+    sw_regs_set(&frame.regs, is_x64 ? SW_X64_RSP : SW_ARM64_SP, STACK);
+    sw_regs_set(&frame.regs, is_x64 ? SW_X64_RBX : SW_ARM64_LR, address + 4);
+    if (pclntab_step(table, &stack, &frame, &caller, &is_confirmed) &&
+        (caller.machine != machine || sw_regs_sp(&caller) < STACK ||
+         (sw_regs_sp(&caller) == STACK && (is_x64 || !frame.exact))))
+        abort();
+    (void)pclntab_is_outermost(table, &frame);
+}
+
 static void ask_at(const struct pclntab *table, uint64_t address)
 {
     static struct runtime_call calls[PCLNTAB_INLINED_MOST];
-    const struct sw_memory stack = { read_stack, NULL, { 0, 0, NULL } };
-    struct sw_frame frame = { .regs = { .machine = SW_MACHINE_X64 }, .lookup = address, .exact = address & 1 };
-    struct sw_regs caller;
     uint64_t begin = 0;
-    bool is_confirmed;
-    sw_regs_set(&frame.regs, SW_X64_RIP, address);
-    sw_regs_set(&frame.regs, SW_X64_RSP, STACK);
     const size_t count = pclntab_name(table, address, calls, &begin);
     if (count > PCLNTAB_INLINED_MOST || (count && begin > address))
         abort();
     for (size_t i = 0; i < count; i++)
         check(&calls[i]);
-    if (pclntab_step(table, &stack, &frame, &caller, &is_confirmed) && sw_regs_sp(&caller) <= STACK)
-        abort();
-    (void)pclntab_is_outermost(table, &frame);
+    step(table, SW_MACHINE_X64, address);
+    step(table, SW_MACHINE_ARM64, address);
 }
 
 static void ask(const uint8_t *bytes, size_t size)

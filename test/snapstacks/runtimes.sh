@@ -371,6 +371,33 @@ says() {
         [ "$(grep -c '[[]inlined[]].*main[.]' "$out/says.seen")" -ge 2 ]
     verdict $? "go, $kind: functions, files and lines are those that Go says itself, $(grep -c . "$out/says.said") of them"
 }
+# says_arm64 NAME FLAG...: the same program for ARM64, of which an emulator writes a core when Go ends it
+says_arm64() {
+    kind=$1
+    shift
+    rm -rf "$out/arm64"
+    mkdir -p "$out/arm64"
+    folder=says GOARCH=arm64 CGO_ENABLED=0 go_program arm64/sayer "$@" main.go &&
+        start sh -c 'cd "$1" && ulimit -c unlimited && GOTRACEBACK=crash exec qemu-aarch64 "$1/sayer"' sh "$out/arm64" || {
+        verdict 1 "go, arm64, $kind: it is built"
+        return
+    }
+    until_so sits "$pid"
+    kill -QUIT "$pid"
+    wait "$pid" 2>/dev/null
+    "$tool" "$out"/arm64/qemu_*.core >"$out/says.seen" 2>"$out/seen"
+    sed -n '/^ready/q; p' "$out/said" >"$out/says.said"
+    sed -n '/sayer!main[.]stay/,/^$/ { s/.* sayer!//; s/+0x[0-9a-f]*//; s/  */ /p }' "$out/says.seen" | sed 1d >"$out/says.own"
+    rm -rf "$out/arm64"
+    diff "$out/says.said" "$out/says.own" >"$out/seen" && [ "$(grep -c . "$out/says.said")" -ge 9 ]
+    verdict $? "go, arm64, $kind: behind a signal functions, files and lines are those that Go says itself, $(grep -c . "$out/says.said") of them"
+}
+if command -v go >/dev/null 2>&1 && command -v qemu-aarch64 >/dev/null 2>&1; then
+    says_arm64 "with symbols"
+    says_arm64 "stripped" -ldflags="-s -w"
+else
+    echo "ok - go, arm64 # SKIP no go, or no qemu-aarch64"
+fi
 if command -v go >/dev/null 2>&1; then
     "${CC:-gcc}" -std=c11 -D_GNU_SOURCE -g -O1 -Iinclude -Itools/runtimes -o "$out/go_steps" test/snapstacks/go_steps.c \
         tools/runtimes/go.c tools/runtimes/pclntab.c tools/runtimes/callsite.c tools/runtimes/peek.c "$build/libsnapwalk.a" -lZydis -lelf -llzma -pthread >"$out/seen" 2>&1

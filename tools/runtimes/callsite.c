@@ -1,4 +1,4 @@
-/* Source: Intel SDM, volume 2, CALL and "ModR/M and SIB bytes". */
+/* Source: Intel SDM, volume 2, CALL and "ModR/M and SIB bytes"; Arm ARM C6.2, BL and BLR. */
 #include "callsite.h"
 
 #include "peek.h"
@@ -28,4 +28,11 @@ bool is_behind_call(const struct sw_memory *memory, uint64_t address)
         if (code[CALL_MOST - size] == 0xff && indirect_call_size(code[CALL_MOST - size + 1]) == size)
             return true;
     return false;
+}
+
+bool is_behind_branch_with_link(const struct sw_memory *memory, uint64_t address)
+{
+    uint32_t code;
+    return address % sizeof code == 0 && peek(memory, address - sizeof code, &code, sizeof code) &&
+           ((code & 0xfc000000) == 0x94000000 || (code & 0xfffffc1f) == 0xd63f0000);
 }

@@ -358,41 +358,80 @@ bool pclntab_is_outermost(const struct pclntab *t, const struct sw_frame *frame)
 }
 
 /* Behind a call, or where a goroutine's stack begins, in goexit. */
-static bool is_return(const struct pclntab *t, uint64_t pc)
+static bool is_return(const struct pclntab *t, enum sw_machine machine, uint64_t pc)
 {
     struct function f;
-    return is_behind_call(&t->memory, pc) ||
+    return (machine == SW_MACHINE_X64 ? is_behind_call(&t->memory, pc) : is_behind_branch_with_link(&t->memory, pc)) ||
            (find_function(t, pc, &f) && pc == f.begin + t->quantum && is_outermost(t, &f));
 }
 
 /* Assembler that executes: what it does to the stack is written by hand, but in a system call nothing is on its way. */
 static bool is_by_hand(const struct pclntab *t, const struct function *f, const struct sw_frame *frame)
 {
-    static const uint8_t syscall[] = { 0x0f, 0x05 };
-    uint8_t code[sizeof syscall];
+    static const uint8_t x64[] = { 0x0f, 0x05 }, arm64[] = { 0x01, 0x00, 0x00, 0xd4 };
+    const bool is_x64 = frame->regs.machine == SW_MACHINE_X64;
+    const size_t size = is_x64 ? sizeof x64 : sizeof arm64;
+    uint8_t code[sizeof arm64];
     return frame->exact && f->bytes[t->layout->flags] & IS_ASSEMBLY &&
-           !(peek(&t->memory, sw_regs_pc(&frame->regs) - sizeof code, code, sizeof code) &&
-             memcmp(code, syscall, sizeof code) == 0);
+           !(peek(&t->memory, sw_regs_pc(&frame->regs) - size, code, size) &&
+             memcmp(code, is_x64 ? x64 : arm64, size) == 0);
+}
+
+/* The return address is above what the function has on the stack. */
+static bool step_x64(const struct sw_memory *stack, const struct sw_regs *regs, uint64_t depth, struct sw_regs *caller)
+{
+    uint64_t pc;
+    if (!peek(stack, sw_regs_sp(regs) + depth, &pc, sizeof pc) || !pc)
+        return false;
+    sw_regs_set(caller, SW_X64_RIP, pc);
+    sw_regs_set(caller, SW_X64_RSP, sw_regs_sp(regs) + depth + 8);
+    if (sw_regs_has(regs, SW_X64_R14))
+        sw_regs_set(caller, SW_X64_R14, regs->r[SW_X64_R14]); /* g, as all of Go has it */
+    return true;
+}
+
+/*
+ * The return address is the lowest word of what the function has on the stack, and the caller's frame pointer is below
+ * that; where it has nothing there, as in a leaf and before its first instructions are done, it is in lr.
+ */
+static bool step_arm64(const struct sw_memory *stack, const struct sw_frame *frame, uint64_t depth,
+                       struct sw_regs *caller)
+{
+    const struct sw_regs *regs = &frame->regs;
+    const uint64_t sp = sw_regs_sp(regs);
+    const bool has_lr = frame->exact && sw_regs_has(regs, SW_ARM64_LR);
+    uint64_t pc = has_lr ? regs->r[SW_ARM64_LR] : 0, fp = regs->r[SW_ARM64_FP];
+    bool has_fp = sw_regs_has(regs, SW_ARM64_FP);
+    if (depth && !peek(stack, sp, &pc, sizeof pc))
+        return false;
+    if (depth)
+        has_fp = peek(stack, sp - sizeof fp, &fp, sizeof fp);
+    if (!pc)
+        return false;
+    sw_regs_set(caller, SW_ARM64_PC, pc);
+    sw_regs_set(caller, SW_ARM64_SP, sp + depth);
+    if (has_fp)
+        sw_regs_set(caller, SW_ARM64_FP, fp);
+    if (sw_regs_has(regs, SW_ARM64_X28))
+        sw_regs_set(caller, SW_ARM64_X28, regs->r[SW_ARM64_X28]); /* g */
+    return true;
 }
 
 bool pclntab_step(const struct pclntab *t, const struct sw_memory *stack, const struct sw_frame *frame,
                   struct sw_regs *caller, bool *is_confirmed)
 {
     struct function f;
-    uint64_t pc;
     const struct sw_regs *regs = &frame->regs;
-    if (regs->machine != SW_MACHINE_X64 || !find_function(t, frame->lookup, &f) ||
-        f.bytes[t->layout->flags] & WRITES_SP || is_outermost(t, &f))
+    if (!find_function(t, frame->lookup, &f) || f.bytes[t->layout->flags] & WRITES_SP || is_outermost(t, &f))
         return false;
     const int32_t depth = value_at(t, &f, half_of(f.bytes, FUNCTION_DEPTH), frame->lookup);
-    if (depth < 0 || depth % 8 || depth > DEPTH_MOST ||
-        !peek(stack, sw_regs_sp(regs) + (uint64_t)depth, &pc, sizeof pc) || !pc)
+    if (depth < 0 || depth % 8 || depth > DEPTH_MOST)
         return false;
-    *caller = (struct sw_regs){ .machine = SW_MACHINE_X64 };
-    sw_regs_set(caller, SW_X64_RIP, pc);
-    sw_regs_set(caller, SW_X64_RSP, sw_regs_sp(regs) + (uint64_t)depth + 8);
-    if (sw_regs_has(regs, SW_X64_R14))
-        sw_regs_set(caller, SW_X64_R14, regs->r[SW_X64_R14]); /* g, as all of Go has it */
-    *is_confirmed = !is_by_hand(t, &f, frame) && is_return(t, pc);
+    *caller = (struct sw_regs){ .machine = regs->machine };
+    if (!(regs->machine == SW_MACHINE_X64     ? step_x64(stack, regs, (uint64_t)depth, caller)
+          : regs->machine == SW_MACHINE_ARM64 ? step_arm64(stack, frame, (uint64_t)depth, caller)
+                                              : false))
+        return false;
+    *is_confirmed = !is_by_hand(t, &f, frame) && is_return(t, regs->machine, sw_regs_pc(caller));
     return true;
 }

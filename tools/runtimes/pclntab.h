@@ -39,7 +39,7 @@ size_t pclntab_name(const struct pclntab *table, uint64_t address, struct runtim
                     uint64_t *begin);
 
 /*
- * The caller's registers, by how deep the stack is there: x64.
+ * The caller's registers, by how deep the stack is there: x64 and ARM64.
  *
  * is_confirmed  Receives whether a call is there, or a goroutine begins. It need not be: code is interrupted anywhere.
  *               Of code in assembler that executes false: what it does to the stack is written by hand.

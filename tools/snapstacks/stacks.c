@@ -119,12 +119,19 @@ static bool is_told(const struct sw_walk *walk, bool has_next)
            source == SW_SOURCE_SIGNAL_FRAME || walk->stop == SW_STOP_ROOT;
 }
 
+/* On ARM64 Go's unwind data ends a stack at functions that have callers, too: where a signal or a thread begins. */
+static bool is_told_of_go(const struct sw_walk *walk, bool has_next)
+{
+    const bool is_root = !has_next && walk->stop == SW_STOP_ROOT;
+    return is_told(walk, has_next) && !(is_root && walk->frame.regs.machine == SW_MACHINE_ARM64);
+}
+
 /* The next frame of a walk. False: it has ended. */
 static bool next_frame(struct walking *w, struct sw_walk *walk, const struct sw_walker *walker, struct course *course)
 {
     struct sw_regs caller;
     const bool has_next = sw_walk_next(walk);
-    if (!w->target->runtime.go || !course->has_frame || is_told(walk, has_next) || w->count >= FRAMES_MOST)
+    if (!w->target->runtime.go || !course->has_frame || is_told_of_go(walk, has_next) || w->count >= FRAMES_MOST)
         return has_next;
     if (pclntab_is_outermost(w->target->runtime.go, &course->frame)) {
         walk->stop = SW_STOP_ROOT;
