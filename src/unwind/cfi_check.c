@@ -32,27 +32,62 @@ static bool run_one(const struct check *check, uint64_t at, uint64_t begin, stru
     return true;
 }
 
+/* A branch over what follows it: where it leads to, and what sp and the nonvolatile registers are on that way. */
+struct way_over {
+    uint64_t to;
+    uint64_t changed;
+    struct sw_val sp;
+};
+
+static struct way_over way_over(const struct check *check, uint64_t to)
+{
+    const struct sw_regs_roles *roles = check->code->arch->roles;
+    struct way_over way = { to, 0, check->state->reg[roles->sp] };
+    for (uint64_t rest = roles->nonvolatile; rest != 0; rest &= rest - 1) {
+        const unsigned n = (unsigned)__builtin_ctzll(rest);
+        if (!sw_val_is_start(check->state->reg[n], n))
+            way.changed |= UINT64_C(1) << n;
+    }
+    return way;
+}
+
+/* Whether the straight line, which went past a call, is where the branch over it leads to, as that branch is. */
+static bool is_back(const struct check *check, const struct way_over *way)
+{
+    const struct way_over now = way_over(check, way->to);
+    return sw_val_same(now.sp, way->sp) && now.changed == way->changed;
+}
+
 /*
  * The state at pc, from the function's first instruction on. A call may not return, so that what stands behind it is
- * another piece of code: it is gone past only where a branch leads over it, towards pc.
+ * another piece of code: it is gone past only where a branch leads over it, towards pc, and only if nothing was done
+ * for that call's sake that this way leaves undone.
  */
 static bool run_to_pc(const struct check *check)
 {
     const uint64_t begin = check->cover->begin, pc = check->req->frame->lookup;
     struct sw_insn insn;
-    uint64_t at = begin, skipped = begin;
+    struct way_over way = { .to = begin };
+    bool has_called = false;
+    uint64_t at = begin;
     if (pc - begin > PROLOGUE_BYTES)
         return false;
     sw_state_start(check->state);
     for (unsigned n = 0; at < pc && n < PROLOGUE_INSNS; n++, at += insn.length) {
+        if (has_called && at >= way.to) {
+            if (at != way.to || !is_back(check, &way))
+                return false;
+            has_called = false;
+        }
         if (!run_one(check, at, begin, &insn))
             return false;
-        if (insn.flow == SW_FLOW_BRANCH && insn.target > skipped && insn.target <= pc)
-            skipped = insn.target;
-        if (insn.flow != SW_FLOW_NEXT && insn.flow != SW_FLOW_BRANCH && (insn.flow != SW_FLOW_CALL || skipped <= at))
+        if (insn.flow == SW_FLOW_BRANCH && insn.target > way.to && insn.target <= pc && !has_called)
+            way = way_over(check, insn.target);
+        if (insn.flow != SW_FLOW_NEXT && insn.flow != SW_FLOW_BRANCH && (insn.flow != SW_FLOW_CALL || way.to <= at))
             return false;
+        has_called = has_called || insn.flow == SW_FLOW_CALL;
     }
-    return at == pc;
+    return at == pc && (!has_called || (way.to == pc && is_back(check, &way)));
 }
 
 /* The state behind a return, in terms of pc's. */

@@ -16,8 +16,9 @@
     X(of_early)                                                                                                        \
     X(of_leaving)                                                                                                      \
     X(of_anything)                                                                                                     \
+    X(of_over)                                                                                                         \
     X(stale) X(silent_pushed) X(silent_made) X(early_not_saved) X(early_saved) X(leaving_returns) X(anything_called)   \
-        X(told) X(told_called) X(bottom) X(bottom_inside) X(end)
+        X(over_there) X(told) X(told_called) X(bottom) X(bottom_inside) X(end)
 /* clang-format on */
 #define DECLARE(name) extern const uint8_t lies_##name[];
 LABELS(DECLARE)
@@ -29,14 +30,15 @@ enum { BELOW = TWICE_BELOW / 8, ABOVE = 1 << 15, WORDS = 8, IN_REGISTER = WORDS,
  * The functions are called by lies_caller, which is the outermost; `stale` is a return address that is left from a call
  * of another one. Of `told` all is said; of `silent` nothing is: it is as if it were at its first instruction; `early`
  * saves a register one instruction later than is said; of `leaving` the epilogue is left out; of `anything` all but the
- * first instruction is wrong. To `bottom` and `end` nobody has returned yet; `end` is the end of its stack.
+ * first instruction is wrong; of `over`, whose call does not return, all is said. To `bottom` and `end` nobody has
+ * returned yet; `end` is the end of its stack.
  */
 /* clang-format off */
 #define AT(name) "lies_" name ":\n"
 #define FUNCTION(name) ".balign 16\n" AT(name) ".cfi_startproc\n"
 #define CALLS(name) CALL " lies_" name "\n" AT("of_" name) "nop\n"
 #define CALLER(said, back) FUNCTION("caller") said CALLS("told") CALLS("silent") CALLS("early") CALLS("leaving") \
-    CALLS("anything") CALL " lies_end\n" AT("stale") back " lies_caller\n.cfi_endproc\n"
+    CALLS("anything") CALLS("over") CALL " lies_end\n" AT("stale") back " lies_caller\n.cfi_endproc\n"
 #if defined(__aarch64__)
 #define CALL "bl"
 #define MAKES_FRAME "stp x29, x30, [sp, #-32]!\n.cfi_def_cfa_offset 32\n.cfi_offset x29, -32\n.cfi_offset x30, -24\n"
@@ -52,6 +54,9 @@ __asm__(".text\n" CALLER(".cfi_undefined x30\n", "b")
     "ldp x29, x30, [sp], #32\n" AT("leaving_returns") "ret\n.cfi_endproc\n"
     FUNCTION("anything") "stp x29, x30, [sp, #-32]!\nstr x19, [sp, #16]\nblr x0\n" AT("anything_called")
     "cbz x0, 1f\nblr x0\n1: ldr x19, [sp, #16]\nldp x29, x30, [sp], #32\nret\n.cfi_endproc\n"
+    FUNCTION("over") "cbz x0, 1f\nstp x29, x30, [sp, #-16]!\n.cfi_def_cfa_offset 16\n.cfi_offset x29, -16\n"
+    ".cfi_offset x30, -8\nbl lies_end\n.cfi_def_cfa_offset 0\n.cfi_restore x29\n.cfi_restore x30\n"
+    "1:\n" AT("over_there") "nop\nret\n.cfi_endproc\n"
     ".balign 16\nnop\n" AT("bottom") "nop\n" AT("bottom_inside") "br x0\n"
     FUNCTION("end") ".cfi_undefined x30\nbrk #0\n.cfi_endproc\n");
 static const enum sw_machine machine = SW_MACHINE_ARM64;
@@ -72,6 +77,8 @@ __asm__(".text\n" CALLER(".cfi_undefined %rip\n", "jmp")
     AT("leaving_returns") "ret\n.cfi_endproc\n"
     FUNCTION("anything") "push %rbx\nsub $16, %rsp\ncall *%rdi\n" AT("anything_called")
     "test %eax, %eax\nje 1f\ncall *%rdi\n1: add $16, %rsp\npop %rbx\nret\n.cfi_endproc\n"
+    FUNCTION("over") "test %edi, %edi\nje 1f\nsub $24, %rsp\n.cfi_def_cfa_offset 32\ncall lies_end\n"
+    ".cfi_def_cfa_offset 8\n1:\n" AT("over_there") "nop\nret\n.cfi_endproc\n"
     ".balign 16\nnop\n" AT("bottom") "nop\n" AT("bottom_inside") "jmp *%rax\n"
     FUNCTION("end") ".cfi_undefined %rip\nud2\n.cfi_endproc\n");
 static const enum sw_machine machine = SW_MACHINE_X64;
@@ -118,6 +125,8 @@ static const struct row {
       lies_told, SW_SOURCE_FORWARD, SW_TRUST_CONFIRMED },
     { "further_out_too", lies_anything_called, false, MADE, RETURN, SAVED, lies_of_anything, AT_RETURN, lies_told,
       SW_SOURCE_FORWARD, SW_TRUST_CONFIRMED },
+    { "what_is_true_behind_a_call_that_does_not_return", lies_over_there, true, RETURNS, AT_RETURN, IN_REGISTER,
+      lies_of_over, RETURN, lies_stale, SW_SOURCE_CFI, SW_TRUST_EXACT },
     { "what_nobody_called_is_likely_where_nobody_knows_better", lies_told_called, false, MADE, RETURN, IN_REGISTER,
       lies_bottom_inside, NOWHERE, NULL, SW_SOURCE_CFI, SW_TRUST_LIKELY },
     { "the_end_of_a_stack_is_exact", lies_told_called, false, MADE, RETURN, IN_REGISTER, lies_end, NOWHERE, NULL,
