@@ -284,6 +284,10 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
 {
     const uint64_t next = pc + insn->length;
     w->pc = pc;
+    if (sw_flow_runs_into_function(w, insn)) {
+        sw_flow_mark_noreturn(w, w->return_point);
+        return false;
+    }
     sw_flow_mark_seen(w, pc, insn->length);
     sw_flow_note_data(w, insn);
     sw_state_run(&w->current, w->code->arch, insn, (uint32_t)(pc - w->begin));

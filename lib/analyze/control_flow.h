@@ -73,6 +73,9 @@ void sw_flow_restart(struct sw_analysis *w);
  */
 void sw_flow_mark_noreturn(struct sw_analysis *w, uint32_t point);
 
+/* Whether an instruction behind a call begins another function: the call does not return. */
+bool sw_flow_runs_into_function(const struct sw_analysis *w, const struct sw_insn *insn);
+
 /* The return point of the call through which a block with AFTER_CALL is reached. */
 uint32_t sw_flow_return_point(const struct sw_analysis *w, const struct sw_block *block);
 

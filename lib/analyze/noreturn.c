@@ -53,6 +53,21 @@ uint32_t sw_flow_return_point(const struct sw_analysis *w, const struct sw_block
     return block->flags & SW_BLOCK_PADDED ? block->return_point : (uint32_t)(block->address - w->begin);
 }
 
+/*
+ * Behind a call, and what does nothing, the link register holds the call's own return address: who stores it there is
+ * another function, to which the code goes on only as it lies.
+ */
+bool sw_flow_runs_into_function(const struct sw_analysis *w, const struct sw_insn *insn)
+{
+    const unsigned link = w->code->arch->roles->link;
+    if (!w->only_padding || !sw_arch_has_link(w->code->arch))
+        return false;
+    for (unsigned i = 0; i < insn->count && i < SW_EFFECTS_MAX; i++)
+        if (insn->effects[i].kind == SW_EFFECT_STORE && insn->effects[i].src == link)
+            return true;
+    return false;
+}
+
 /* The return point of the call before the one with return point `point` on its path; 0: none. */
 static uint32_t previous_point(const struct sw_analysis *w, uint32_t point)
 {

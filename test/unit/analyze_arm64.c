@@ -556,10 +556,46 @@ static void a_tail_call_through_a_plt_is_no_dispatch(void **state)
     assert_false(sw_analyze_tail(&work, &at, &slot));
 }
 
+/* ---- a call that does not return, in front of another function ---- */
+
+static const uint32_t last_call[] = {
+    0xa9bf7bfd, /* stp x29, x30, [sp, #-16]! */
+    0x94000400, /* bl .+0x1000 */
+    0xd503237f, /* pacibsp */
+    0xa9be7bfd, /* stp x29, x30, [sp, #-32]! */
+    0x910003fd, /* mov x29, sp */
+    0xcb2063ff, /* sub sp, sp, x0 */
+    0x94000400, /* bl .+0x1000 */
+    0x910003bf, /* mov sp, x29 */
+    0xa8c27bfd, /* ldp x29, x30, [sp], #32 */
+    0xd65f03c0  /* ret */
+};
+
+static const uint8_t *fetch_last_call(void *arg, uint64_t pc, size_t *size)
+{
+    (void)arg;
+    if (pc < BEGIN || pc >= BEGIN + sizeof last_call)
+        return NULL;
+    *size = sizeof last_call - (pc - BEGIN);
+    return (const uint8_t *)last_call + (pc - BEGIN);
+}
+
+static void who_stores_lr_behind_a_call_is_another_function(void **state)
+{
+    const struct sw_code code = { &sw_a64_arch, fetch_last_call, NULL, NULL };
+    struct sw_rule rule;
+    (void)state;
+    for (uint64_t at = 0; at < COUNT_OF(last_call); at++)
+        if (at < 2 || at > 3)
+            assert_int_equal(sw_analyze_function(&code, BEGIN, 0, BEGIN + 4 * at, &work, &rule),
+                             at < 2 ? SW_OK : SW_E_NO_RULE);
+    assert_int_equal(sw_analyze_forward(&code, BEGIN, NULL, &work, first, &rule), SW_E_NO_RULE);
+}
+
 int main(void)
 {
     static char names[COUNT_OF(rows)][80];
-    struct CMUnitTest tests[2 * COUNT_OF(rows) + 1];
+    struct CMUnitTest tests[2 * COUNT_OF(rows) + 2];
     FILL_ROWS(tests, rows, caller_is_found_at_every_instruction);
     FILL_ROWS(tests + COUNT_OF(rows), rows, caller_is_found_going_forward);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -567,5 +603,7 @@ int main(void)
         tests[COUNT_OF(rows) + i].name = names[i];
     }
     tests[2 * COUNT_OF(rows)] = (struct CMUnitTest)cmocka_unit_test(a_tail_call_through_a_plt_is_no_dispatch);
+    tests[2 * COUNT_OF(rows) + 1] =
+        (struct CMUnitTest)cmocka_unit_test(who_stores_lr_behind_a_call_is_another_function);
     return _cmocka_run_group_tests("analyze_arm64", tests, COUNT_OF(tests), NULL, NULL);
 }
