@@ -103,6 +103,20 @@ static inline void sw_lane_note_confirmed(const struct sw_lane *lane, uint64_t f
     atomic_store_explicit(&next->whole, entry | lane->view.confirmed, memory_order_relaxed);
 }
 
+/*
+ * The index leads to the entry `to` where `from` may predict another one of the same key: one that had lost its place
+ * in the index and was stored again when it did not hold any more. Its key would be found right, and never its step.
+ * from: 0: no entry.
+ */
+static inline void sw_lane_correct(const struct sw_lane *lane, uint64_t from, uint64_t to)
+{
+    struct sw_hot *hot = lane->view.hot;
+    union sw_next *next = &sw_hot_at(hot, from)->next;
+    const uint64_t place = atomic_load_explicit(&next->place, memory_order_relaxed);
+    if (from != 0 && place != to && sw_load(&sw_hot_at(hot, place)->key) == sw_load(&sw_hot_at(hot, to)->key))
+        atomic_store_explicit(&next->whole, to, memory_order_relaxed);
+}
+
 static inline bool sw_lane_is_open(const struct sw_lane *lane)
 {
     return lane->view.top != 0;

@@ -257,13 +257,16 @@ static void find_callers_code(struct sw_walk *walk)
 static void arrive(struct sw_walk *walk, const struct sw_unwind_request *req, const struct sw_found *found)
 {
     struct sw_frame *frame = &walk->frame;
+    const uint64_t from = walk->entry.step ? walk->entry.at : 0;
     sw_regs_copy(&frame->regs, found->caller);
     frame->source = found->rule->source;
     frame->trust = found->rule->trust;
     set_exact(frame, found->rule->flags & SW_RULE_SIGNAL);
     req->work->is_found = false;
-    if (find_entry(walk))
+    if (find_entry(walk)) {
+        sw_lane_correct(lane_of(walk), from, walk->entry.at);
         return;
+    }
     note_generations(walk);
     find_callers_code(walk);
 }

@@ -523,6 +523,33 @@ static void pcs_that_are_met_again_find_room_among_others(void **state)
     assert_int_equal(misses, AGAIN);
 }
 
+/*
+ * An entry that lost its place in the index is still predicted. Where it does not hold any more another one of the same
+ * pc is stored, and predicted: otherwise each walk would go the long way there.
+ */
+static void an_entry_stored_anew_beside_its_old_one_is_predicted(void **state)
+{
+    const struct sw_regs regs = three_framed();
+    const struct sw_changes changes = { sw_codemap_changes(sw_sim_codemap(sim)), sw_images_changes(NULL) };
+    const uint64_t pc = A + BEHIND_CALL;
+    (void)state;
+    (void)walk_as_without(&regs, true);
+    const uint32_t from = sw_cache_number(cache, B + BEHIND_CALL, B + BEHIND_CALL),
+                   old = sw_cache_number(cache, pc, pc);
+    assert_int_equal(atomic_load(&cache->hot[from].next.place), old * sizeof(struct sw_hot));
+    for (uint64_t other = FAR; sw_cache_number(cache, pc, pc) != 0; other++)
+        if (sw_cache_place(cache, other, 0) == sw_cache_place(cache, pc, 0))
+            store(&changes, other);
+    assert_int_equal(sw_cache_key(cache, old), pc);
+    take_away(A);
+    put(A, framed, SW_UNWIND_AUTO);
+    (void)walk_as_without(&regs, true);
+    assert_int_not_equal(sw_cache_number(cache, pc, pc), 0);
+    assert_int_not_equal(sw_cache_number(cache, pc, pc), old);
+    assert_int_equal(atomic_load(&cache->hot[from].next.place), sw_cache_number(cache, pc, pc) * sizeof(struct sw_hot));
+    assert_int_equal(walk_as_without(&regs, true), 3);
+}
+
 /* What two entries agree on is believed until any entry is another, of that pc or of this. */
 static void a_confirmed_prediction_lasts_as_long_as_its_generation(void **state)
 {
@@ -733,6 +760,8 @@ int main(void)
                                         set_up_cached_x64, tear_down_target),
         cmocka_unit_test(hits_are_counted_for_any_number_of_scratches),
         cmocka_unit_test_setup_teardown(pcs_that_are_met_again_find_room_among_others, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(an_entry_stored_anew_beside_its_old_one_is_predicted, set_up_cached_x64,
                                         tear_down_target),
         cmocka_unit_test_setup_teardown(a_confirmed_prediction_lasts_as_long_as_its_generation, set_up_cached_x64,
                                         tear_down_target),
