@@ -22,13 +22,7 @@ $(PROFILER_O): $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) $(GIVEN_CPPFLAGS) -Iinclude -Itools -D_GNU_SOURCE $(SW_CFLAGS) -pthread $(CFLAGS) -MMD -MP -c $< -o $@
-# First the objects that a sample runs through where all its pcs are known: the linker lays them side by side. Between two
-# samples the caches have seen other code, and each page and line of theirs that a sample's code lies in is waited for.
-SAMPLED := $(addprefix $(BUILD)/,$(addsuffix .o,$(addprefix tools/profiler/,life threads sample ring) \
-	$(addprefix src/clr/,walks snapshot threads linux/host linux/stack_switch) $(addprefix src/fast/,lane trace cache) src/walk/addresses \
-	src/walk/body src/snapshot/threads src/snapshot/noting src/code/images src/code/map/codemap src/code/map/find src/target/linux/self \
-	src/unwind/clr_header lib/regs/context lib/base/memory lib/clr/explicit_frames lib/pe/epilogue_x64))
-$(PROFILER): $(SAMPLED) $(PROFILER_O) $(PROFILES) $(LIB)
+$(PROFILER): $(PROFILER_O) $(PROFILES) $(LIB)
 	@echo "  LD      $@"
 	@$(CC) -pthread -shared $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lelf -lprotobuf-c -lz -lm $(LOADED)
 

@@ -1,4 +1,5 @@
 /* Target memory: by the window where that holds it all, else by the reader. */
+#include "base/hot.h"
 #include "base/memory.h"
 #include "base/bytes.h"
 
@@ -12,7 +13,7 @@ SW_LOADS_STACK static void copy(uint8_t *to, const uint8_t *from, size_t size)
         *to++ = *from++;
 }
 
-SW_LOADS_STACK size_t sw_memory_read(const struct sw_memory *memory, uint64_t address, void *to, size_t size)
+SW_HOT SW_LOADS_STACK size_t sw_memory_read(const struct sw_memory *memory, uint64_t address, void *to, size_t size)
 {
     const struct sw_window *w = &memory->window;
     if (address >= w->begin && address < w->end && size <= w->end - address) {

@@ -6,6 +6,7 @@
  *
  * Source: dotnet/runtime docs/design/datacontracts/StackWalk.md; clr-contract.md section 3.
  */
+#include "base/hot.h"
 #include "clr/runtime.h"
 
 #include "base/bytes.h"
@@ -322,9 +323,9 @@ static bool is_hijack(const uint8_t *noted, uint64_t low, uint64_t high, bool (*
     return *at >= low && *at < high && *at % 8 == 0 && is_code(arg, *by);
 }
 
-bool sw_clr_thread_hijack(const struct sw_clr_layout *layout, const struct sw_memory *object, uint64_t thread,
-                          uint64_t low, uint64_t high, bool (*is_code)(void *arg, uint64_t address), void *arg,
-                          uint64_t *at, uint64_t *by)
+SW_HOT bool sw_clr_thread_hijack(const struct sw_clr_layout *layout, const struct sw_memory *object, uint64_t thread,
+                                 uint64_t low, uint64_t high, bool (*is_code)(void *arg, uint64_t address), void *arg,
+                                 uint64_t *at, uint64_t *by)
 {
     enum { HIJACKED = 0x80, OBJECT_BYTES = 1536, PART = 128 };
     uint8_t bytes[PART + 8];

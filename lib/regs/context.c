@@ -4,6 +4,7 @@
  * registers that struct sw_regs does not hold: flags, segments, vectors. Follows contexts.md sections 1-6 and 9. In
  * five of the eight records the registers lie in the order of struct sw_regs.
  */
+#include "base/hot.h"
 #include "regs/offset.h"
 
 #include <string.h>
@@ -85,21 +86,31 @@ size_t sw_context_needed(enum sw_context_form form, enum sw_machine machine)
     return layout ? layout->needed : 0;
 }
 
-/* In each sample of a profiler. */
-enum sw_status sw_context_load(enum sw_context_form form, enum sw_machine machine, const void *record, size_t size,
-                               struct sw_regs *regs)
+/* Inlined, so that where the layout is a constant there is neither a table nor a loop. */
+static inline enum sw_status load_by(const struct layout *layout, enum sw_machine machine, const void *record,
+                                     size_t size, struct sw_regs *regs)
 {
-    const struct layout *layout = layout_of(form, machine);
-    if (!layout || !record || !regs)
-        return SW_E_ARGUMENT;
     if (size < layout->needed)
         return SW_E_TRUNCATED;
     const uint8_t *first = (const uint8_t *)record + layout->first;
     const unsigned count = sw_regs_count(machine);
     *regs = (struct sw_regs){ .known = (UINT64_C(1) << count) - 1, .machine = machine };
+#pragma GCC unroll 17
     for (unsigned n = 0; n < count; n++)
         regs->r[n] = sw_load64(first + 8u * (layout->slot ? layout->slot[n] : n));
     return SW_OK;
+}
+
+/* In each sample of a profiler. */
+SW_HOT enum sw_status sw_context_load(enum sw_context_form form, enum sw_machine machine, const void *record,
+                                      size_t size, struct sw_regs *regs)
+{
+    if (!record || !regs)
+        return SW_E_ARGUMENT;
+    if (machine == SW_MACHINE_X64 && form == SW_CONTEXT_UCONTEXT)
+        return load_by(&layouts[SW_MACHINE_X64][SW_CONTEXT_UCONTEXT], SW_MACHINE_X64, record, size, regs);
+    const struct layout *layout = layout_of(form, machine);
+    return layout ? load_by(layout, machine, record, size, regs) : SW_E_ARGUMENT;
 }
 
 enum sw_status sw_context_store(enum sw_context_form form, const struct sw_regs *regs, void *record, size_t size)

@@ -191,8 +191,21 @@ void sw_clr_confirm_layout(struct sw_clr *clr);
 /* Adds the threads that the runtime had before: asks it for all of them. */
 void sw_clr_add_threads(struct sw_clr *clr);
 
-/* Sets in a walker the return address that the runtime has replaced on a thread's stack, or that there is none. */
-void sw_clr_note_hijack(const struct sw_clr_lease *lease, const struct sw_thread *thread, struct sw_walker *walker);
+/*
+ * Sets in a walker the return address that the runtime has replaced on a thread's stack, or that there is none. object:
+ * where the runtime's thread is read from (sw_clr_object).
+ */
+void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_memory *object, const struct sw_thread *thread,
+                        struct sw_walker *walker);
+
+/* The memory of the runtime's thread, which lives as long as it is in the table, and a walk holds that entry. */
+static inline struct sw_memory sw_clr_object(const struct sw_clr *clr, uint64_t thread)
+{
+    struct sw_memory memory = sw_self_memory();
+    memory.window = (struct sw_window){ thread, thread + clr->layout.at[SW_CLR_THREAD_EXCEPTION] + 8,
+                                        (const uint8_t *)(uintptr_t)thread };
+    return memory;
+}
 
 /* The struct sw_engine's function; arg: the lease. What is known of the calling thread's stack is not asked again. */
 uint64_t sw_clr_loadable(void *arg, uint64_t from, uint64_t end);
@@ -208,9 +221,9 @@ bool sw_clr_any_record(struct sw_clr_lease *lease, const struct sw_thread *threa
 bool sw_clr_unwound(void *arg, const struct sw_thread *thread, uint64_t *cursor, uint64_t *low, uint64_t *high);
 uint64_t sw_clr_function(void *arg, uint64_t address);
 
-/* Prepares the leases. take: the first free one for the calling thread, from a number on; null: all are in use. */
+/* Prepares the leases. take: a free one for the calling thread, its own if that is wanted; null: all are in use. */
 void sw_clr_leases_init(struct sw_clr *clr);
-struct sw_clr_lease *sw_clr_take_lease(struct sw_clr *clr, uint64_t first);
+struct sw_clr_lease *sw_clr_take_lease(struct sw_clr *clr, bool own);
 void sw_clr_release_lease(struct sw_clr_lease *lease);
 
 /* The OS id of the calling thread. */

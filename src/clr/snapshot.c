@@ -2,6 +2,7 @@
  * Snapshots of this process' threads. Working memory comes from a fixed number of leases, so that any number of threads
  * and signal handlers can walk at once. Knows leases; what a walk is and what the contract says belong to the engine.
  */
+#include "base/hot.h"
 #include "clr/internal.h"
 
 #include <string.h>
@@ -64,10 +65,11 @@ static bool try_lease(struct sw_clr *clr, unsigned i, uint64_t self)
     return true;
 }
 
-struct sw_clr_lease *sw_clr_take_lease(struct sw_clr *clr, uint64_t first)
+SW_HOT struct sw_clr_lease *sw_clr_take_lease(struct sw_clr *clr, bool own)
 {
     const uint64_t self = sw_clr_caller(clr);
     const unsigned count = atomic_load(&clr->lease_count);
+    const uint64_t first = own ? self : 0;
     for (unsigned i = 0; i < count; i++) {
         const unsigned n = (unsigned)((first + i) % count);
         if (try_lease(clr, n, self))
@@ -87,10 +89,10 @@ static struct sw_clr_lease *take_own_lease(struct sw_clr *clr)
                 try_lease(clr, i, self))
                 return lease;
         }
-    return sw_clr_take_lease(clr, 0);
+    return sw_clr_take_lease(clr, false);
 }
 
-void sw_clr_release_lease(struct sw_clr_lease *lease)
+SW_HOT void sw_clr_release_lease(struct sw_clr_lease *lease)
 {
     atomic_fetch_add(&lease->turns, 1);
     atomic_store_explicit(&lease->inside, 0, memory_order_release);

@@ -2,6 +2,7 @@
  * Events of the CLR → thread table; and what the runtime's own structures say about an address or a thread at the
  * moment of a walk. Knows that only the thread itself can find out where its stack is.
  */
+#include "base/hot.h"
 #include "clr/internal.h"
 
 /* What is asked of the runtime's structures now is noted in no memo. */
@@ -106,13 +107,10 @@ void sw_clr_add_threads(struct sw_clr *clr)
 
 /* ---- at the moment of a walk ---- */
 
-/* The runtime's object lives as long as its thread is in the table, and a walk holds that entry. */
+/* What a snapshot reads of it is noted. */
 static struct sw_memory object_of(const struct sw_clr_lease *lease, uint64_t thread)
 {
-    struct sw_memory memory = sw_self_memory();
-    memory.window = (struct sw_window){ thread, thread + lease->clr->layout.at[SW_CLR_THREAD_EXCEPTION] + 8,
-                                        (const uint8_t *)(uintptr_t)thread };
-    return sw_memo_watch(lease->memo, SW_MEMO_OBJECT, memory);
+    return sw_memo_watch(lease->memo, SW_MEMO_OBJECT, sw_clr_object(lease->clr, thread));
 }
 
 /* The caller's own stack does not change from here on. */
@@ -154,7 +152,7 @@ static void note_stack(struct sw_clr_lease *lease, const struct sw_thread *threa
 }
 
 /* The caller's own stack is in use from here on: what lies between here and the part that is known is not asked for. */
-uint64_t sw_clr_loadable(void *arg, uint64_t from, uint64_t end)
+SW_HOT uint64_t sw_clr_loadable(void *arg, uint64_t from, uint64_t end)
 {
     const struct sw_clr_lease *lease = arg;
     const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
@@ -170,13 +168,12 @@ static bool is_managed(void *arg, uint64_t address)
            sw_images_find_method(clr->images, address, &range) == SW_OK || sw_clr_find(arg, address, &range);
 }
 
-void sw_clr_note_hijack(const struct sw_clr_lease *lease, const struct sw_thread *thread, struct sw_walker *walker)
+SW_HOT void sw_clr_note_hijack(struct sw_clr *clr, const struct sw_memory *object, const struct sw_thread *thread,
+                               struct sw_walker *walker)
 {
-    struct sw_clr *clr = lease->clr;
-    const struct sw_memory object = object_of(lease, thread->id);
     uint64_t at, by;
     walker->replaced.at = walker->replaced.original = 0;
-    if (clr->layout_status == SW_OK && sw_clr_thread_hijack(&clr->layout, &object, thread->id, thread->stack_begin,
+    if (clr->layout_status == SW_OK && sw_clr_thread_hijack(&clr->layout, object, thread->id, thread->stack_begin,
                                                             thread->stack_end, is_managed, clr, &at, &by)) {
         walker->replaced.at = at;
         walker->replaced.original = by;
@@ -215,7 +212,7 @@ void sw_clr_update(void *arg, struct sw_thread *thread)
     if (clr->layout_status != SW_OK)
         return;
     const struct sw_memory object = object_of(lease, thread->id), stack = stack_of(lease);
-    sw_clr_note_hijack(lease, thread, &lease->walker);
+    sw_clr_note_hijack(clr, &object, thread, &lease->walker);
     (void)sw_clr_thread_mode(&clr->layout, &object, thread->id, &thread->mode);
     if (sw_clr_thread_exception(&clr->layout, &object, &stack, thread->id, &cursor, &exception) &&
         exception.second_pass && !exception.entered)

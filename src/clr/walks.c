@@ -2,6 +2,7 @@
  * Walks of the calling thread from its signal handler, beside the contract: frames, addresses alone, a seed. Knows
  * leases and the runtime's notes of managed code; refuses to know DoStackSnapshot.
  */
+#include "base/hot.h"
 #include "clr/internal.h"
 
 #include "fast/cache.h"
@@ -22,16 +23,18 @@ static uint64_t window_begin(const struct sw_thread *thread, uint64_t sp, uint64
 }
 
 /* Declares a thread's stack to a walker. here: of a frame of the caller. */
-static bool declare_stack(struct sw_walker *walker, struct sw_clr_lease *lease, uint64_t sp, uint64_t here,
-                          struct sw_thread *thread)
+SW_HOT static bool declare_stack(struct sw_walker *walker, struct sw_clr_lease *lease, uint64_t sp, uint64_t here,
+                                 struct sw_thread *thread)
 {
     struct sw_clr *clr = lease->clr;
+    const uint64_t self = atomic_load_explicit(&lease->inside, memory_order_relaxed);
     lease->stack = (struct sw_window){ 0 };
-    if (sw_threads_find_os(clr->threads, sw_clr_caller(clr), thread) != SW_OK)
+    if (sw_threads_find_os(clr->threads, self, thread) != SW_OK)
         return false;
     walker->stack_begin = thread->stack_begin;
     walker->stack_end = thread->stack_end;
-    sw_clr_note_hijack(lease, thread, walker);
+    const struct sw_memory object = sw_clr_object(clr, thread->id);
+    sw_clr_note_hijack(clr, &object, thread, walker);
     if (sp >= thread->stack_begin && sp < thread->stack_end) {
         const uint64_t begin = window_begin(thread, sp, here), end = sw_clr_loadable(lease, sp, thread->stack_end);
         walker->memory.window = lease->stack = (struct sw_window){ begin, end, (const uint8_t *)(uintptr_t)begin };
@@ -124,7 +127,7 @@ static struct sw_window executing(uint64_t pc)
     return (struct sw_window){ begin, begin + PAGE, (const uint8_t *)(uintptr_t)begin };
 }
 
-static bool open_interrupted(const struct request *request, struct interrupted *at)
+SW_HOT static bool open_interrupted(const struct request *request, struct interrupted *at)
 {
     set_walker(&at->walker, request->lease);
     if (sw_clr_host_registers(at->walker.machine, request->ucontext, &at->start) != SW_OK)
@@ -159,7 +162,7 @@ enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,
                          bool (*sink)(void *arg, const struct sw_frame *frame), void *arg)
 {
     struct request request = { .ucontext = ucontext, .forwarding = { sink, arg, 0 }, .stop = SW_STOP_BAD_START };
-    request.lease = clr && ucontext && sink ? sw_clr_take_lease(clr, 0) : NULL;
+    request.lease = clr && ucontext && sink ? sw_clr_take_lease(clr, false) : NULL;
     if (request.lease)
         run_request(&request, walk_request);
     return request.stop;
@@ -185,7 +188,7 @@ static bool keep_pc(void *arg, const struct sw_frame *frame)
 }
 
 /* Where addresses alone do not come to the root, frames may, by the runtime's records. */
-static void addresses_request(void *arg)
+SW_HOT static void addresses_request(void *arg)
 {
     struct pcs *pcs = arg;
     struct sw_clr_lease *lease = pcs->request.lease;
@@ -203,11 +206,11 @@ static void addresses_request(void *arg)
 }
 
 /* A thread begins at its own lease, so that what a lease remembers of a stack is mostly of the same one. */
-size_t sw_clr_addresses(struct sw_clr *clr, const void *ucontext, uint64_t *pcs, size_t most, enum sw_stop *stop)
+SW_HOT size_t sw_clr_addresses(struct sw_clr *clr, const void *ucontext, uint64_t *pcs, size_t most, enum sw_stop *stop)
 {
     struct pcs walked = { .request = { .ucontext = ucontext, .stop = SW_STOP_BAD_START }, .at = pcs, .most = most };
     walked.request.forwarding = (struct forwarding){ keep_pc, &walked, 0 };
-    walked.request.lease = clr && ucontext && pcs && most ? sw_clr_take_lease(clr, sw_clr_caller(clr)) : NULL;
+    walked.request.lease = clr && ucontext && pcs && most ? sw_clr_take_lease(clr, true) : NULL;
     if (walked.request.lease)
         run_request(&walked.request, addresses_request);
     if (stop)
@@ -246,7 +249,7 @@ enum sw_status sw_clr_find_seed(struct sw_clr *clr, const struct sw_regs *start,
     struct request request = { .start = start, .seed = &seed };
     if (!clr || !start || !context)
         return SW_E_ARGUMENT;
-    request.lease = sw_clr_take_lease(clr, 0);
+    request.lease = sw_clr_take_lease(clr, false);
     if (!request.lease)
         return SW_E_BUSY;
     run_request(&request, seed_request);

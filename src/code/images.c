@@ -4,6 +4,7 @@
  * them any more (common/reclaim.h). Knows addresses and entries; refuses to know how they change (images_change.c),
  * files, formats and operating systems (src/target/linux/images.c).
  */
+#include "base/hot.h"
 #include "code/images_set.h"
 
 #include "common/alloc.h"
@@ -129,7 +130,7 @@ uint64_t sw_images_generation(const struct sw_images *images)
     return images ? atomic_load(&images->changes[SW_IMAGE_PIECES]) : 0;
 }
 
-const _Atomic uint64_t *sw_images_changes(const struct sw_images *images)
+SW_HOT const _Atomic uint64_t *sw_images_changes(const struct sw_images *images)
 {
     static const _Atomic uint64_t never[SW_IMAGE_PIECES + 1];
     return images ? images->changes : never;

@@ -2,6 +2,7 @@
  * See cache.h. Entries are used in the order in which pcs are met, so that those of one stack lie side by side; when
  * there are no more, the oldest one makes room.
  */
+#include "base/hot.h"
 #include "fast/cache.h"
 
 #include "common/alloc.h"
@@ -100,7 +101,7 @@ static bool is_of_tables(uint64_t step)
            sw_step_trust(step) == SW_TRUST_EXACT;
 }
 
-bool sw_entry_holds(uint64_t found, uint64_t step, uint64_t pc, const struct sw_changes *changes)
+SW_HOT bool sw_entry_holds(uint64_t found, uint64_t step, uint64_t pc, const struct sw_changes *changes)
 {
     const unsigned kind = step & SW_STEP_UNRANGED ? SW_ADDED : SW_REMOVED;
     const uint64_t changed = atomic_load_explicit(&changes->codemap[kind + sw_piece(pc)], memory_order_acquire);
@@ -153,7 +154,6 @@ static void fill(struct sw_cache *cache, uint32_t n, const struct sw_entry *from
 {
     struct sw_hot *hot = &cache->hot[n];
     struct sw_cold *cold = &cache->cold[n];
-    const bool is_direct = from->key < SW_KEY_PC_END;
     atomic_store_explicit(&cold->step, from->step, memory_order_relaxed);
     atomic_store_explicit(&cold->slots, from->slots, memory_order_relaxed);
     atomic_store_explicit(&cold->function, from->function, memory_order_relaxed);
@@ -164,7 +164,7 @@ static void fill(struct sw_cache *cache, uint32_t n, const struct sw_entry *from
     atomic_store_explicit(&cold->attributes, from->attributes, memory_order_relaxed);
     atomic_store_explicit(&cold->calls, from->calls, memory_order_relaxed);
     atomic_store_explicit(&cold->same, from->same, memory_order_relaxed);
-    atomic_store_explicit(&hot->step, is_direct ? from->step : 0, memory_order_relaxed);
+    atomic_store_explicit(&hot->step, from->step, memory_order_relaxed);
     atomic_store_explicit(&hot->next.whole, n * sizeof *hot, memory_order_relaxed);
     atomic_store_explicit(&hot->key, from->key, memory_order_release);
 }
@@ -280,7 +280,7 @@ static void check_some(struct sw_cache *cache, const struct sw_changes *changes,
     for (uint32_t n = cache->checked + 1; n <= cache->checked + count; n++) {
         struct sw_hot *hot = &cache->hot[n];
         const uint64_t step = sw_load(&hot->step); /* none: nothing to take away */
-        if (step != 0 && !sw_entry_holds(sw_load(&hot->found), step, sw_load(&hot->key), changes))
+        if (step != 0 && !sw_entry_holds(sw_load(&hot->found), step, sw_load(&hot->key) % SW_KEY_PC_END, changes))
             atomic_store_explicit(&hot->step, 0, memory_order_relaxed);
     }
     cache->checked += count;

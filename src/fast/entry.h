@@ -112,7 +112,7 @@ static inline uint64_t sw_next_before(uint64_t next)
 /*
  * The hot part.
  *
- * step   The entry's, where its key is a plain pc and it holds; else 0.
+ * step   The entry's, where it holds; else 0.
  * next   Predicted: the place of the caller's entry that was met last . Any thread may write it at any time. It always
  *        leads to some entry, whose key tells whether it is the right one.
  * found  As in struct sw_entry.
@@ -124,7 +124,7 @@ struct sw_hot {
     _Atomic uint64_t found;
 };
 
-/* The cold part: the rest of struct sw_entry, and its step whatever the key. */
+/* The cold part: the rest of struct sw_entry, and its step whether it holds or not. */
 struct sw_cold {
     _Atomic uint64_t step;
     _Atomic uint64_t slots;

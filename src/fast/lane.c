@@ -1,6 +1,7 @@
 /*
  * See lane.h: how a walk's view is made, and what is asked less often than once a frame.
  */
+#include "base/hot.h"
 #include "fast/lane.h"
 
 #include "arch/arch.h"
@@ -36,7 +37,7 @@ static void find_bounds(struct sw_lane *lane, const struct sw_walker *walker)
     lane->view.stack = (uintptr_t)w->bytes - (uintptr_t)w->begin;
 }
 
-void sw_lane_start(struct sw_lane *lane, const struct sw_walker *walker)
+SW_HOT void sw_lane_start(struct sw_lane *lane, const struct sw_walker *walker)
 {
     static const _Atomic uint64_t no_changes[SW_CHANGES];
     enum { FLAGS = 8 };
@@ -60,7 +61,7 @@ void sw_lane_start(struct sw_lane *lane, const struct sw_walker *walker)
     find_bounds(lane, walker);
 }
 
-uint64_t sw_lane_generations(const struct sw_lane *lane)
+SW_HOT uint64_t sw_lane_generations(const struct sw_lane *lane)
 {
     return sw_found_at(atomic_load_explicit(&lane->changes.images[SW_IMAGE_PIECES], memory_order_acquire),
                        sw_codemap_generation(lane->codemap));
@@ -73,14 +74,14 @@ static inline enum sw_cache_count use(const struct sw_lane *lane, uint32_t n, ui
     at->step = 0;
     if (n == 0)
         return SW_COUNT_ABSENT;
-    const uint64_t step = sw_load(&lane->cold[n].step);
-    if (!sw_entry_holds(sw_load(&lane->view.hot[n].found), step, pc, &lane->changes))
+    const uint64_t step = sw_load(lane->holds ? &lane->view.hot[n].step : &lane->cold[n].step);
+    if (lane->holds ? step == 0 : !sw_entry_holds(sw_load(&lane->view.hot[n].found), step, pc, &lane->changes))
         return SW_COUNT_OUTDATED;
     at->step = step;
     return SW_COUNT_HITS;
 }
 
-enum sw_cache_count sw_lane_find(const struct sw_lane *lane, struct sw_at *at, bool exact)
+SW_HOT enum sw_cache_count sw_lane_find(const struct sw_lane *lane, struct sw_at *at, bool exact)
 {
     const uint64_t pc = at->pc, key = pc | lane->tags | (exact ? SW_KEY_EXACT : 0);
     return use(lane, pc < SW_KEY_PC_END ? sw_cache_number(lane->cache, pc, key) : 0, pc, at);

@@ -3,6 +3,7 @@
  * is that one". It follows from the code's rules, and the words are compared at every use. So it does not matter whose
  * stack it is, nor what became of the rest of it.
  */
+#include "base/hot.h"
 #include "fast/trace.h"
 
 #include "common/alloc.h"
@@ -92,7 +93,7 @@ static bool still_holds(const struct sw_replay *replay, const struct sw_changes 
     return true;
 }
 
-void sw_trace_open(struct sw_lane *lane, const struct sw_walker *walker)
+SW_HOT void sw_trace_open(struct sw_lane *lane, const struct sw_walker *walker)
 {
     struct sw_replay *replay = walker->replay;
     if (!replay || !sw_lane_is_open(lane))
@@ -132,7 +133,7 @@ static void remember(struct sw_replay *replay)
         replay->runs[i] = replay->checks[i + 1].at_pc ? replay->runs[i + 1] + 1 : 0;
 }
 
-void sw_trace_close(struct sw_replay *replay)
+SW_HOT void sw_trace_close(struct sw_replay *replay)
 {
     if (!replay)
         return;
@@ -329,8 +330,8 @@ static bool enters(struct sw_replay *replay, const struct sw_at *at, uint32_t me
     return true;
 }
 
-uint32_t sw_trace_recall(struct sw_lane *lane, const struct sw_trace_known *known, struct sw_at *at, size_t most,
-                         uint64_t *pcs)
+SW_HOT uint32_t sw_trace_recall(struct sw_lane *lane, const struct sw_trace_known *known, struct sw_at *at, size_t most,
+                                uint64_t *pcs)
 {
     struct sw_replay *replay = lane->replay;
     if (!meets(replay, at))

@@ -8,6 +8,7 @@
  * result, so no reader ever waits or repeats. Slots are reused; they are freed only with the table.
  * Contract: contract-documented.md D23; clr-contract.md section 8, rules of conduct.
  */
+#include "base/hot.h"
 #include "snapshot/threads.h"
 
 #include "common/alloc.h"
@@ -138,7 +139,7 @@ static bool slot_is(const struct sw_thread_slots *block, unsigned at, uint64_t v
     return atomic_load(&block->os_id[at]) == value && (atomic_load(&block->state[at]) & CLOSED) == 0;
 }
 
-static struct sw_held find_slot(const struct sw_threads *threads, uint64_t value, bool by_os)
+SW_HOT static struct sw_held find_slot(const struct sw_threads *threads, uint64_t value, bool by_os)
 {
     for (struct sw_thread_slots *block = atomic_load(&threads->first); block; block = atomic_load(&block->next))
         for (unsigned i = 0; i < BLOCK_SLOTS; i++)
@@ -152,8 +153,8 @@ static struct sw_held find_slot(const struct sw_threads *threads, uint64_t value
  * whether the slot was open and which copy is current. Neither the id nor that copy changes until the occupant has
  * left.
  */
-static enum sw_status enter_slot(struct sw_held slot, uint64_t value, bool by_os, uint64_t occupant,
-                                 struct sw_thread *thread)
+SW_HOT static enum sw_status enter_slot(struct sw_held slot, uint64_t value, bool by_os, uint64_t occupant,
+                                        struct sw_thread *thread)
 {
     if (!slot.block)
         return SW_E_NOT_FOUND;
@@ -184,7 +185,7 @@ enum sw_status sw_threads_find(const struct sw_threads *threads, uint64_t id, st
     return look_up(threads, id, false, thread);
 }
 
-enum sw_status sw_threads_find_os(const struct sw_threads *threads, uint64_t os_id, struct sw_thread *thread)
+SW_HOT enum sw_status sw_threads_find_os(const struct sw_threads *threads, uint64_t os_id, struct sw_thread *thread)
 {
     return look_up(threads, os_id, true, thread);
 }

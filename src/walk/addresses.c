@@ -3,6 +3,7 @@
  * pc, sp and fp are followed. Where a frame needs more than that, the way there is gone again with all registers
  * (sw_walk_next), so that the answer is always that of the whole walk.
  */
+#include "base/hot.h"
 #include "fast/trace.h"
 #include "walk/body.h"
 #include "walk/scratch.h"
@@ -96,8 +97,8 @@ SW_OTHERS_FRAMES static SW_APART size_t go_on_arm64(const struct sw_lane *lane, 
     return go_by(lane, SW_MACHINE_ARM64, at, pcs, most);
 }
 
-SW_OTHERS_FRAMES static SW_APART size_t go_on_x64(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs,
-                                                  size_t most)
+SW_HOT SW_OTHERS_FRAMES static SW_APART size_t go_on_x64(const struct sw_lane *lane, struct sw_at *at, uint64_t *pcs,
+                                                         size_t most)
 {
     return go_by(lane, SW_MACHINE_X64, at, pcs, most);
 }
@@ -127,7 +128,7 @@ static size_t go_some(struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, siz
 }
 
 /* The same frames, by what is remembered where that is possible. An exact frame is never remembered. */
-static SW_APART size_t replay_on(struct sw_lane *lane, struct sw_at *at, bool exact, uint64_t *pcs, size_t most)
+SW_HOT static SW_APART size_t replay_on(struct sw_lane *lane, struct sw_at *at, bool exact, uint64_t *pcs, size_t most)
 {
     size_t count = exact ? go_on(lane, lane->machine, at, pcs, most != 0) : 0, before;
     if (exact && count == 0)
@@ -234,9 +235,9 @@ SW_OTHERS_FRAMES static SW_APART bool ends_quickly_arm64(struct sw_lane *lane, c
     return ends_by(lane, SW_MACHINE_ARM64, regs, exact, left, pcs, most, count, stop);
 }
 
-SW_OTHERS_FRAMES static SW_APART bool ends_quickly(struct sw_lane *lane, const struct sw_regs *regs, bool exact,
-                                                   size_t left, uint64_t *pcs, size_t most, size_t *count,
-                                                   enum sw_stop *stop)
+SW_HOT SW_OTHERS_FRAMES static SW_APART bool ends_quickly(struct sw_lane *lane, const struct sw_regs *regs, bool exact,
+                                                          size_t left, uint64_t *pcs, size_t most, size_t *count,
+                                                          enum sw_stop *stop)
 {
     return SW_UNLIKELY(lane->machine == SW_MACHINE_ARM64)
                ? ends_quickly_arm64(lane, regs, exact, left, pcs, most, count, stop)
@@ -274,8 +275,8 @@ static SW_APART size_t walk_slowly(struct sw_walk *walk, struct sw_lane *lane, s
     return count;
 }
 
-size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scratch, const struct sw_regs *start,
-                         bool exact, uint64_t *pcs, size_t most, enum sw_stop *stop)
+SW_HOT size_t sw_walk_addresses(const struct sw_walker *walker, struct sw_scratch *scratch, const struct sw_regs *start,
+                                bool exact, uint64_t *pcs, size_t most, enum sw_stop *stop)
 {
     enum sw_stop ignored;
     size_t count = 0;

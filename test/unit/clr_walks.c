@@ -921,7 +921,8 @@ static struct sw_walker noted(void)
 {
     struct sw_walker walker = { .replaced = { .at = 1, .original = 1 } };
     const struct sw_thread thread = own_thread();
-    sw_clr_note_hijack(&clr->leases[0], &thread, &walker);
+    const struct sw_memory object = sw_clr_object(clr, thread.id);
+    sw_clr_note_hijack(clr, &object, &thread, &walker);
     return walker;
 }
 

@@ -69,7 +69,7 @@ static void widen_signal_stack(ucontext_t *context)
         atomic_store_explicit(&enough, context->uc_stack.ss_size, memory_order_relaxed);
 }
 
-static void on_signal(int number, siginfo_t *about, void *context)
+__attribute__((hot)) static void on_signal(int number, siginfo_t *about, void *context)
 {
     static const enum sample_kind kinds[] = {
         [SIGNAL_CPU] = SAMPLE_CPU, [SIGNAL_ON_CPU] = SAMPLE_WALL, [SIGNAL_OFF_CPU] = SAMPLE_WALL

@@ -38,7 +38,15 @@ static _Atomic uint64_t *word_at(const struct ring *ring, uint64_t position)
     return &ring->words[position & (ring->capacity - 1)];
 }
 
-bool ring_write(struct ring *ring, const uint64_t *const parts[2], const size_t counts[2])
+/* The place behind them. */
+static inline _Atomic uint64_t *put_words(_Atomic uint64_t *to, const uint64_t *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        atomic_store_explicit(&to[i], from[i], memory_order_relaxed);
+    return to + count;
+}
+
+__attribute__((hot)) bool ring_write(struct ring *ring, const uint64_t *const parts[2], const size_t counts[2])
 {
     const uint64_t need = 1 + counts[0] + counts[1];
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed), filler;
@@ -55,9 +63,8 @@ bool ring_write(struct ring *ring, const uint64_t *const parts[2], const size_t 
         atomic_store_explicit(word_at(ring, head), filler | FILLER, memory_order_release);
     head += filler;
     _Atomic uint64_t *to = word_at(ring, head) + 1;
-    for (size_t part = 0; part < 2; part++)
-        for (size_t i = 0; i < counts[part]; i++)
-            atomic_store_explicit(to++, parts[part][i], memory_order_relaxed);
+    to = put_words(to, parts[0], counts[0]);
+    (void)put_words(to, parts[1], counts[1]);
     atomic_store_explicit(word_at(ring, head), need, memory_order_release);
     return true;
 }

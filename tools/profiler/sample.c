@@ -119,7 +119,7 @@ static bool write_sample(struct sample *sample, struct space *space, const void 
 }
 
 /* A bit for each thread, by the lowest ones of its number; those that share a bit cost a name that nobody asks for. */
-enum { NOTED_BITS = 1 << 16 };
+enum { NOTED_BITS = 1 << 12 };
 
 static _Atomic uint64_t noted[NOTED_BITS / 64];
 
@@ -143,7 +143,7 @@ static void lose(const struct sample *sample)
         atomic_fetch_add_explicit(&lost[sample->kind].values[i], sample->values[i], memory_order_relaxed);
 }
 
-void sample_take(struct sample *sample, const void *context)
+__attribute__((hot)) void sample_take(struct sample *sample, const void *context)
 {
     const uint64_t bit = take_space();
     if (atomic_load(&now.is_open)) {

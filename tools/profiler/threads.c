@@ -89,7 +89,7 @@ static void *value_of(enum signal_purpose purpose, uint64_t ns)
     return (void *)(uintptr_t)((uint64_t)MARK << MARK_SHIFT | (uint64_t)purpose << PURPOSE_SHIFT | us);
 }
 
-enum signal_purpose threads_purpose(const siginfo_t *about, uint64_t *ns)
+__attribute__((hot)) enum signal_purpose threads_purpose(const siginfo_t *about, uint64_t *ns)
 {
     const uint64_t value = (uintptr_t)about->si_value.sival_ptr;
     const unsigned purpose = value >> PURPOSE_SHIFT & 15;
@@ -277,7 +277,7 @@ void threads_end(pid_t tid)
 }
 
 /* The clock of a thread's processor time has its id. Source: linux/posix-timers.h, MAKE_THREAD_CPUCLOCK. */
-uint64_t threads_self(void)
+__attribute__((hot)) uint64_t threads_self(void)
 {
     clockid_t clock;
     return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? (uint32_t) ~(clock >> 3)

@@ -1,6 +1,7 @@
 /*
  * Linux for src/clr: glibc's and musl's loader, a mutex, clocks. Refuses to know the runtime.
  */
+#include "base/hot.h"
 #include "clr/linux/host_state.h"
 
 #include <snapwalk/context.h>
@@ -72,7 +73,7 @@ enum sw_clr_system sw_clr_host_system(void)
  *
  * Source: pthread_getcpuclockid(3); linux/posix-timers.h, MAKE_THREAD_CPUCLOCK.
  */
-static uint64_t self_by_clock(void *arg)
+SW_HOT static uint64_t self_by_clock(void *arg)
 {
     enum { KIND_BITS = 3 };
     clockid_t clock;
@@ -100,7 +101,7 @@ void sw_clr_host_yield(void)
     sched_yield();
 }
 
-enum sw_status sw_clr_host_registers(enum sw_machine machine, const void *context, struct sw_regs *regs)
+SW_HOT enum sw_status sw_clr_host_registers(enum sw_machine machine, const void *context, struct sw_regs *regs)
 {
     return sw_context_load(SW_CONTEXT_UCONTEXT, machine, context, sizeof(ucontext_t), regs);
 }

@@ -7,7 +7,7 @@
 #include "clr/host.h"
 
 #if defined(__x86_64__)
-__asm__(".text\n"
+__asm__(".section .text.hot.sw_run_on,\"ax\",%progbits\n"
         ".globl sw_run_on\n"
         ".hidden sw_run_on\n"
         ".type sw_run_on, @function\n"
@@ -26,9 +26,10 @@ __asm__(".text\n"
         ".cfi_def_cfa %rsp, 8\n"
         "    ret\n"
         ".cfi_endproc\n"
-        ".size sw_run_on, . - sw_run_on\n");
+        ".size sw_run_on, . - sw_run_on\n"
+        ".text\n");
 #elif defined(__aarch64__)
-__asm__(".text\n"
+__asm__(".section .text.hot.sw_run_on,\"ax\",%progbits\n"
         ".globl sw_run_on\n"
         ".hidden sw_run_on\n"
         ".type sw_run_on, %function\n"
@@ -48,5 +49,6 @@ __asm__(".text\n"
         ".cfi_def_cfa sp, 0\n"
         "    ret\n"
         ".cfi_endproc\n"
-        ".size sw_run_on, . - sw_run_on\n");
+        ".size sw_run_on, . - sw_run_on\n"
+        ".text\n");
 #endif

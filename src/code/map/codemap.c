@@ -2,6 +2,7 @@
  * The code map's calls that create, change and count. Knows that one writer may be inside, and which generations a
  * change moves; refuses to know how the tree is read (find.c) and changed (insert.c, rebalance.c).
  */
+#include "base/hot.h"
 #include "code/map/codemap.h"
 #include "common/alloc.h"
 #include "code/map/tree.h"
@@ -136,12 +137,12 @@ uint64_t sw_codemap_bytes(const struct sw_codemap *map)
     return sizeof *map + sizeof *map->reclaim + atomic_load_explicit(&map->blocks.bytes, memory_order_relaxed);
 }
 
-uint64_t sw_codemap_generation(const struct sw_codemap *map)
+SW_HOT uint64_t sw_codemap_generation(const struct sw_codemap *map)
 {
     return map ? atomic_load_explicit(&map->generation, memory_order_seq_cst) : 0;
 }
 
-const _Atomic uint64_t *sw_codemap_changes(const struct sw_codemap *map)
+SW_HOT const _Atomic uint64_t *sw_codemap_changes(const struct sw_codemap *map)
 {
     return map->changes;
 }

@@ -4,6 +4,7 @@
  *
  * Source: pthread_getattr_np(3), proc(5).
  */
+#include "base/hot.h"
 #include "common/alloc.h"
 #include "target/linux/maps.h"
 #include "target/linux/os.h"
@@ -47,7 +48,7 @@ static size_t read_self(void *arg, uint64_t address, void *to, size_t size)
     return got == 0 && size != 0 && is_refused() ? read_by_file(address, to, size) : got;
 }
 
-struct sw_memory sw_self_memory(void)
+SW_HOT struct sw_memory sw_self_memory(void)
 {
     return (struct sw_memory){ .read = read_self };
 }
@@ -57,7 +58,7 @@ uint64_t sw_self_thread(void)
     return (uint64_t)syscall(SYS_gettid);
 }
 
-uint64_t sw_self_loadable(void *arg, uint64_t from, uint64_t end)
+SW_HOT uint64_t sw_self_loadable(void *arg, uint64_t from, uint64_t end)
 {
     (void)arg;
     return from < end ? end : from;
