@@ -38,6 +38,7 @@ export NUGET_PACKAGES="$out/packages"
 verdict $? "a new program takes them by dotnet add package, and is built"
 
 mkdir -p "$out/files"
+${CC:-cc} -shared -fPIC -o "$out/files/other.so" test/profiler/programs/other.c || exit 1
 timeout 1200 dotnet "$out/made/program.dll" "$out/files" >"$out/seen" 2>&1
 verdict $? "it runs"
 said() {
@@ -46,10 +47,12 @@ said() {
 }
 said '^started: 1$' "a program that it starts under the profiler ends as without"
 said '^overlaid: 2$' "one that it starts with the overlay in front has the overlay"
+said '^beside: 1$' "one that has another main profiler ends as without"
+said '^other profiler: ended' "and that stays there to the end"
 said '^refused$' "what is no setting is refused"
 said ' Work\.Show$' "its own stack has its methods"
 said '^whole: True$' "its own stack is whole"
-for name in started overlaid attached; do
+for name in started overlaid beside attached; do
     cat "$out/files/$name"-*.folded >"$out/seen" 2>&1
     said '(;|^)Work\.Spin\(int, int\)(;| )' "$name: the profile has the method that worked"
 done

@@ -17,7 +17,10 @@ public static class Profiler
     /// <exception cref="FileNotFoundException">The program was published for another system than Linux on x64.</exception>
     public static string LibraryPath => NativeFile.Find("libsnapwalk-profiler.so");
 
-    /// <summary>Has a .NET program that is started so, and those that it starts, profiled from its first method on.</summary>
+    /// <summary>
+    /// Has a .NET program that is started so, and those that it starts, profiled from its first method on. Where another
+    /// profiler is to be its main one, as <c>CORECLR_PROFILER_PATH</c> says, this one is loaded beside it.
+    /// </summary>
     /// <param name="start">Gets environment variables; nothing else of it changes.</param>
     /// <param name="settings">NAME=VALUE each.</param>
     /// <exception cref="ArgumentException">A setting has no equals sign.</exception>
@@ -28,9 +31,36 @@ public static class Profiler
             (string name, string value) = Parts(setting);
             start.Environment[name] = value;
         }
+        if (HasOther(start.Environment))
+        {
+            AddBeside(start.Environment);
+            return;
+        }
         start.Environment["CORECLR_ENABLE_PROFILING"] = "1";
         start.Environment["CORECLR_PROFILER"] = ClassId.ToString("B");
         start.Environment["CORECLR_PROFILER_PATH"] = LibraryPath;
+    }
+
+    // As the command's run: the runtime has one main profiler, and any number that are only notified.
+    static bool HasOther(IDictionary<string, string?> environment)
+    {
+        string? Value(string name) => environment.TryGetValue(name, out string? value) && value is not "" ? value : null;
+        string? path = Value("CORECLR_PROFILER_PATH_64") ?? Value("CORECLR_PROFILER_PATH");
+        return Value("CORECLR_ENABLE_PROFILING") == "1" && path is not null && path != LibraryPath;
+    }
+
+    static void AddBeside(IDictionary<string, string?> environment)
+    {
+        string name = environment.ContainsKey("CORECLR_NOTIFICATION_PROFILERS_64")
+            ? "CORECLR_NOTIFICATION_PROFILERS_64"
+            : "CORECLR_NOTIFICATION_PROFILERS";
+        string before = environment.TryGetValue(name, out string? list) ? list ?? "" : "";
+        if (before.Contains(LibraryPath))
+            return;
+        if (before is not "" && !before.EndsWith(';'))
+            before += ";";
+        environment["CORECLR_ENABLE_NOTIFICATION_PROFILERS"] = "1";
+        environment[name] = $"{before}{LibraryPath}={ClassId:B};"; // .NET up to 10 ignores what no semicolon follows
     }
 
     /// <summary>

@@ -1,6 +1,7 @@
 /*
  * Runs a function on another stack, and returns. A signal handler may run on the rest of another handler's alternate
  * stack: CoreCLR's has about 2 KiB left when its own handler is interrupted.
+ * Each handler's walk runs through it: base/hot.h.
  *
  * Source: SysV AMD64 psABI (rbp is preserved, the stack pointer 16-aligned at a call); AAPCS64.
  */

@@ -23,6 +23,14 @@ int status = Run(start =>
     Snapwalk.Overlay.AddTo(start, Snapwalk.Profiler.ClassId, Snapwalk.Profiler.LibraryPath);
 });
 Console.WriteLine($"overlaid: {status}");
+status = Run(start =>
+{
+    start.Environment["CORECLR_ENABLE_PROFILING"] = "1";
+    start.Environment["CORECLR_PROFILER"] = "{DF63A541-5A33-4611-8829-F4E495985EE3}";
+    start.Environment["CORECLR_PROFILER_PATH"] = $"{folder}/other.so";
+    Snapwalk.Profiler.AddTo(start, Out("beside"), "SNAPWALK_HZ=1000");
+});
+Console.WriteLine($"beside: {status}");
 Snapwalk.Profiler.Attach(Environment.ProcessId, Out("attached"), "SNAPWALK_HZ=1000");
 Work.Spin(500, 0);
 try
