@@ -86,7 +86,7 @@ static unsigned underscores_of(const struct sw_elf *elf, const struct sw_elf_nam
 }
 
 /* A symbol that can name code: it is defined, and its name is not that of an ARM64 mapping symbol ("$x"). */
-static bool take_symbol(struct sw_bytes strings, struct extent code, const Elf64_Sym *sym, struct sw_elf_name *symbol)
+static bool can_name(struct sw_bytes strings, struct extent code, const Elf64_Sym *sym)
 {
     const unsigned type = ELF64_ST_TYPE(sym->st_info);
     uint64_t end;
@@ -97,10 +97,7 @@ static bool take_symbol(struct sw_bytes strings, struct extent code, const Elf64
     if (sym->st_value < code.begin || sym->st_value >= code.end || !sw_add_u64(sym->st_value, sym->st_size, &end))
         return false;
     const uint8_t first = strings.bytes[sym->st_name];
-    if (first == 0 || first == '$')
-        return false;
-    *symbol = (struct sw_elf_name){ sym->st_value, end, 0, sym->st_size, sym->st_name, 0, rank_of(sym) };
-    return true;
+    return first != 0 && first != '$';
 }
 
 static bool is_before(const void *left, const void *right)
@@ -143,13 +140,26 @@ static size_t keep_preferred(const struct sw_elf *elf)
     return unique;
 }
 
+/* Of rows that ascend by start, those with one start. */
+static void sort_aliases(const struct sw_elf *elf)
+{
+    struct sw_elf_name *s = elf->symbols;
+    for (size_t begin = 0, end; begin < elf->symbol_count; begin = end) {
+        for (end = begin + 1; end < elf->symbol_count && s[end].start == s[begin].start; end++)
+            continue;
+        const struct sw_intervals aliases = { s + begin, end - begin, sizeof *s };
+        if (end - begin > 1)
+            sw_intervals_sort(&aliases, is_before);
+    }
+}
+
 /* Keeps one symbol per start, and sets ends. */
 static void finish_symbols(struct sw_elf *elf, struct extent code)
 {
     struct sw_elf_name *s = elf->symbols;
     struct sw_intervals all = intervals_of(elf);
     struct sections sections;
-    sw_intervals_sort(&all, is_before);
+    sort_aliases(elf);
     const size_t unique = keep_preferred(elf);
     elf->symbol_count = all.count = unique;
     find_code_sections(elf, &sections);
@@ -163,34 +173,105 @@ static void finish_symbols(struct sw_elf *elf, struct extent code)
     sw_intervals_link(&all);
 }
 
-static void read_table(struct sw_elf *elf, uint8_t number, const struct table *table, struct extent code)
+enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
+
+/* Where a symbol starts, and which one it is: less is moved to sort these than to sort rows. */
+struct key {
+    uint64_t start;
+    uint32_t number, table;
+};
+
+/* next: in ascending order, by one digit of the start; in which order it was, where that does not differ. */
+static void put_by_digit(const struct key *keys, struct key *next, size_t count, unsigned shift)
 {
-    const size_t count = (size_t)(table->symbols.size / sizeof(Elf64_Sym));
-    elf->strings[number] = table->strings;
-    for (size_t n = 0; n < count; n++) {
-        struct sw_elf_name *name = &elf->symbols[elf->symbol_count];
-        Elf64_Sym sym;
-        memcpy(&sym, table->symbols.bytes + n * sizeof sym, sizeof sym);
-        if (!take_symbol(table->strings, code, &sym, name))
-            continue;
-        name->table = number;
-        elf->symbol_count++;
+    size_t places[DIGITS] = { 0 }, sum = 0;
+    for (size_t n = 0; n < count; n++)
+        places[keys[n].start >> shift & (DIGITS - 1)]++;
+    for (size_t digit = 0; digit < DIGITS; digit++) {
+        const size_t of_digit = places[digit];
+        places[digit] = sum;
+        sum += of_digit;
     }
+    for (size_t n = 0; n < count; n++)
+        next[places[keys[n].start >> shift & (DIGITS - 1)]++] = keys[n];
+}
+
+/* Ascending by start; other: room for as many. Returns  Which of the two they are in then. */
+static struct key *sort_keys(struct key *keys, struct key *other, size_t count)
+{
+    uint64_t differing = 0;
+    for (size_t n = 1; n < count; n++)
+        differing |= keys[n].start ^ keys[0].start;
+    for (unsigned shift = 0; shift < 64 && differing >> shift; shift += DIGIT_BITS) {
+        struct key *const from = keys;
+        put_by_digit(from, other, count, shift);
+        keys = other;
+        other = from;
+    }
+    return keys;
+}
+
+static Elf64_Sym symbol_at(const struct table *table, size_t number)
+{
+    Elf64_Sym sym;
+    memcpy(&sym, table->symbols.bytes + number * sizeof sym, sizeof sym);
+    return sym;
+}
+
+static size_t count_of(const struct table *table)
+{
+    const uint64_t count = table->symbols.size / sizeof(Elf64_Sym);
+    return count < UINT32_MAX ? (size_t)count : UINT32_MAX;
+}
+
+/* Returns  How many keys there are then. */
+static size_t read_keys(const struct table *table, uint8_t number, struct extent code, struct key *keys, size_t count)
+{
+    for (size_t n = 0, most = count_of(table); n < most; n++) {
+        const Elf64_Sym sym = symbol_at(table, n);
+        if (can_name(table->strings, code, &sym))
+            keys[count++] = (struct key){ sym.st_value, (uint32_t)n, number };
+    }
+    return count;
+}
+
+static void read_rows(struct sw_elf *elf, const struct table *tables, const struct key *keys, size_t count)
+{
+    for (size_t n = 0; n < count; n++) {
+        const Elf64_Sym sym = symbol_at(&tables[keys[n].table], keys[n].number);
+        elf->symbols[n] = (struct sw_elf_name){ .start = sym.st_value,
+                                                .end = sym.st_value + sym.st_size,
+                                                .size = sym.st_size,
+                                                .name = sym.st_name,
+                                                .table = (uint8_t)keys[n].table,
+                                                .rank = rank_of(&sym) };
+    }
+    elf->symbol_count = count;
 }
 
 static enum sw_status read_tables(struct sw_elf *elf, const struct table *tables, uint8_t count)
 {
     const struct extent code = code_extent(elf);
-    size_t most = 1;
+    size_t most = 1, found = 0;
     for (uint8_t n = 0; n < count; n++)
-        most += (size_t)(tables[n].symbols.size / sizeof(Elf64_Sym));
-    elf->symbols = malloc(most * sizeof *elf->symbols); /* at most twice the file */
-    if (!elf->symbols)
-        return SW_E_NO_MEMORY;
-    for (uint8_t n = 0; n < count; n++)
-        read_table(elf, n, &tables[n], code);
-    finish_symbols(elf, code);
-    return SW_OK;
+        most += count_of(&tables[n]);
+    struct key *keys = malloc(most * sizeof *keys), *other = NULL;
+    elf->symbols = NULL;
+    for (uint8_t n = 0; keys && n < count; n++) {
+        elf->strings[n] = tables[n].strings;
+        found = read_keys(&tables[n], n, code, keys, found);
+    }
+    if (keys)
+        other = malloc((found + 1) * sizeof *other);
+    if (other)
+        elf->symbols = malloc((found + 1) * sizeof *elf->symbols); /* at most twice the file */
+    if (other && elf->symbols) {
+        read_rows(elf, tables, sort_keys(keys, other, found), found);
+        finish_symbols(elf, code);
+    }
+    free(keys);
+    free(other);
+    return other && elf->symbols ? SW_OK : SW_E_NO_MEMORY;
 }
 
 /* The first table of a type, with its names. */
