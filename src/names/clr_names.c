@@ -43,23 +43,22 @@ enum sw_status sw_clr_names_create(const struct sw_alloc *alloc, const struct sw
     if (!memory || !out || !sw_alloc_usable(alloc) || most < BYTES_LEAST)
         return SW_E_ARGUMENT;
     const uint32_t slots = slots_in(most - sizeof **out - modules);
-    const size_t tags = slots * sizeof(uint64_t), sizes = slots * sizeof(uint16_t);
-    const size_t size = sizeof **out + modules + tags + sizes + (size_t)slots * SW_NAMES_PAGE;
+    const size_t front = sizeof **out + modules + slots * sizeof(struct sw_page_slot);
+    const size_t size = front + (size_t)slots * SW_NAMES_PAGE;
     uint8_t *block = from.get(from.arg, size);
     if (!block)
         return SW_E_NO_MEMORY;
     struct sw_clr_names *made = (void *)block;
-    memset(block, 0, sizeof *made + modules + tags + sizes);
+    memset(block, 0, front);
     made->alloc = from;
     made->size = size;
     struct sw_names *n = &made->names;
     n->modules = (void *)(block + sizeof *made);
     n->pages = (struct sw_pages){ .target = *memory,
                                   .page_bytes = SW_NAMES_PAGE,
-                                  .slots = slots,
-                                  .tags = (void *)(block + sizeof *made + modules),
-                                  .sizes = (void *)(block + sizeof *made + modules + tags),
-                                  .bytes = block + sizeof *made + modules + tags + sizes };
+                                  .count = slots,
+                                  .slots = (void *)(block + sizeof *made + modules),
+                                  .bytes = block + front };
     n->memory = sw_pages_memory(&n->pages);
     *out = made;
     return SW_OK;

@@ -4,13 +4,13 @@
  */
 #include "target/page_cache.h"
 
-enum { PAGE_BYTES = 4096, SLOTS = 512 };
+enum { PAGE_BYTES = 4096, SLOTS = 256 };
 
 static const size_t block_bytes = (size_t)SLOTS * SW_PAGES_SLOT_BYTES(PAGE_BYTES);
 
 void sw_page_cache_forget(struct sw_page_cache *cache)
 {
-    if (cache->pages.tags)
+    if (cache->pages.slots)
         sw_pages_forget(&cache->pages);
 }
 
@@ -19,34 +19,32 @@ static void create(struct sw_page_cache *cache, const struct sw_alloc *alloc)
     uint8_t *block = alloc->get(alloc->arg, block_bytes);
     if (!block)
         return;
-    uint8_t *sizes = block + SLOTS * sizeof(uint64_t);
     cache->pages = (struct sw_pages){ .target = cache->target,
                                       .page_bytes = PAGE_BYTES,
-                                      .slots = SLOTS,
-                                      .tags = (void *)block,
-                                      .sizes = (void *)sizes,
-                                      .bytes = sizes + SLOTS * sizeof(uint16_t) };
+                                      .count = SLOTS,
+                                      .slots = (void *)block,
+                                      .bytes = block + SLOTS * sizeof(struct sw_page_slot) };
 }
 
 void sw_page_cache_begin(struct sw_page_cache *cache, const struct sw_alloc *alloc)
 {
-    if (!cache->pages.tags)
+    if (!cache->pages.slots)
         create(cache, alloc);
     sw_page_cache_forget(cache);
 }
 
 void sw_page_cache_drop(struct sw_page_cache *cache, const struct sw_alloc *alloc)
 {
-    if (cache->pages.tags)
-        alloc->put(alloc->arg, cache->pages.tags, block_bytes);
-    cache->pages.tags = NULL;
+    if (cache->pages.slots)
+        alloc->put(alloc->arg, cache->pages.slots, block_bytes);
+    cache->pages.slots = NULL;
 }
 
 size_t sw_page_cache_read(void *arg, uint64_t address, void *to, size_t size)
 {
     struct sw_page_cache *cache = arg;
     const struct sw_memory *target = &cache->target;
-    const bool is_kept = cache->pages.tags && size <= PAGE_BYTES;
+    const bool is_kept = cache->pages.slots && size <= PAGE_BYTES;
     if (!is_kept || atomic_exchange_explicit(&cache->busy, true, memory_order_acquire))
         return target->read(target->arg, address, to, size);
     const size_t done = sw_pages_read(&cache->pages, address, to, size);

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-/* target: what is read, set by the owner. The rest all zero: empty. pages.tags null: nothing is kept. */
+/* target: what is read, set by the owner. The rest all zero: empty. pages.slots null: nothing is kept. */
 struct sw_page_cache {
     struct sw_memory target;
     struct sw_pages pages;

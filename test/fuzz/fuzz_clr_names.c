@@ -86,11 +86,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t bytes[SLOTS * SW_NAMES_PAGE];
     static struct sw_names_metadata modules[SW_NAMES_MODULES];
-    uint64_t tags[SLOTS] = { 0 };
-    uint16_t sizes[SLOTS];
+    struct sw_page_slot slots[SLOTS] = { 0 };
     struct target target = { data, size };
     const struct sw_memory memory = { read_target, &target, { 0, 0, NULL } };
-    struct sw_names names = { .pages = { memory, SW_NAMES_PAGE, SLOTS, tags, sizes, bytes }, .modules = modules };
+    struct sw_names names = { .pages = { memory, SW_NAMES_PAGE, SLOTS, slots, bytes }, .modules = modules };
     char place[PLACE], again[PLACE];
     struct sw_clr_names *whole;
     memset(modules, 0, sizeof modules);

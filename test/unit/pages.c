@@ -100,10 +100,11 @@ static void what_is_kept_is_forgotten_on_request_only(void **state)
     }
 }
 
-/* At each multiple of eight there is its own address. */
+/* At each multiple of eight there is its own address. arg: counts reads; or null. */
 static size_t read_numbers(void *arg, uint64_t address, void *to, size_t size)
 {
-    (void)arg;
+    if (arg)
+        ++*(unsigned *)arg;
     for (uint64_t at = 0; at < size; at += 8) {
         const uint64_t number = address + at;
         memcpy((uint8_t *)to + at, &number, 8);
@@ -126,6 +127,23 @@ static void pages_that_share_a_slot_take_turns(void **state)
         assert_true(got == at);
     }
     sw_page_cache_drop(&few, &alloc);
+}
+
+/* A few pages of far more slots: where each could be in one slot alone, some would drive others out. */
+static void few_pages_stay_together(void **state)
+{
+    enum { PAGES = 48 };
+    unsigned reads = 0;
+    const struct sw_memory numbers = { .read = read_numbers, .arg = &reads };
+    struct sw_page_cache kept = { .target = numbers };
+    (void)state;
+    sw_page_cache_begin(&kept, &alloc);
+    for (uint64_t i = 0; i < 3 * PAGES; i++) {
+        uint64_t got;
+        assert_int_equal(sw_page_cache_read(&kept, (i % PAGES) * (i % PAGES) * PAGE, &got, 8), 8);
+    }
+    assert_int_equal(reads, PAGES);
+    sw_page_cache_drop(&kept, &alloc);
 }
 
 /* The last page ends early, and grows: what it has gained is seen. */
@@ -190,6 +208,7 @@ int main(void)
         TEST(a_page_is_read_once),
         TEST(what_is_kept_is_forgotten_on_request_only),
         TEST(pages_that_share_a_slot_take_turns),
+        TEST(few_pages_stay_together),
         TEST(what_a_page_gains_at_its_end_is_seen),
         TEST(large_reads_and_the_end_of_addresses_pass),
         TEST(who_finds_the_pages_busy_reads_without),

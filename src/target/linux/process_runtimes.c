@@ -14,7 +14,7 @@ size_t sw_process_runtimes(struct sw_process *process, struct sw_runtime *runtim
     const struct sw_map *before = NULL;
     if (!process || sw_process_captured_maps(process) != SW_OK)
         return 0;
-    const bool has_pages = process->capture.pages.pages.tags != NULL;
+    const bool has_pages = process->capture.pages.pages.slots != NULL;
     const struct sw_memory memory = has_pages ? sw_process_captured_memory(process) : sw_process_memory(process);
     for (size_t i = 0; i < process->map_count; i++) {
         const struct sw_map *map = &process->maps[i];
