@@ -19,7 +19,7 @@ struct walking {
     uint32_t count, room, switches, searches;
     bool is_first; /* of two: what is described on the heap is not asked */
     struct runtime_walk runtime_walk;
-    struct sw_scratch scratch, search_scratch;
+    struct sw_scratch *scratch, *search_scratch; /* the second where a search is needed */
 };
 
 static void *must_have(void *memory)
@@ -100,8 +100,11 @@ static bool search(struct walking *w, const struct sw_walk *walk, const struct s
 {
     const bool is_of_code = walk->stop == SW_STOP_NO_RULE || walk->stop == SW_STOP_LOST_REGISTER ||
                             walk->stop == SW_STOP_BAD_PC || walk->stop == SW_STOP_SP_NOT_RISING;
-    return is_of_code && w->target->runtime.kind != SW_RUNTIME_GO && w->searches++ < SEARCHES_MOST &&
-           search_caller(walker, w->target->images, &w->search_scratch, last, caller);
+    if (!is_of_code || w->target->runtime.kind == SW_RUNTIME_GO || w->searches++ >= SEARCHES_MOST)
+        return false;
+    if (!w->search_scratch)
+        w->search_scratch = must_have(malloc(sizeof *w->search_scratch));
+    return search_caller(walker, w->target->images, w->search_scratch, last, caller);
 }
 
 /* What a walk goes through: its frame is added when its caller's stack pointer is known. */
@@ -140,7 +143,7 @@ static bool next_frame(struct walking *w, struct sw_walk *walk, const struct sw_
     if (!step_by_table(w, &walker->memory, &course->frame, false, &caller))
         return has_next;
     course->next_by = BY_RUNTIME;
-    sw_walk_start(walk, walker, &w->scratch, &caller, false);
+    sw_walk_start(walk, walker, w->scratch, &caller, false);
     return sw_walk_next(walk);
 }
 
@@ -157,7 +160,7 @@ static bool walk_on(struct walking *w, struct sw_walk *walk, const struct sw_wal
         *course = (struct course){ walk->frame, course->next_by, BY_WALK, true };
         if (w->count < FRAMES_MOST && step(w, &walker->memory, thread, &course->frame, &caller)) {
             course->next_by = BY_RUNTIME;
-            sw_walk_start(walk, walker, &w->scratch, &caller, false);
+            sw_walk_start(walk, walker, w->scratch, &caller, false);
         }
     }
     return true;
@@ -173,7 +176,7 @@ static bool walk_once(struct walking *w, struct sw_walk *walk, const struct sw_w
     w->runtime_walk.ruby = (struct ruby_walk){ 0 };
     w->runtime_walk.php = (struct php_walk){ 0 };
     do {
-        sw_walk_start(walk, walker, &w->scratch, &caller, !course.has_frame);
+        sw_walk_start(walk, walker, w->scratch, &caller, !course.has_frame);
         if (!walk_on(w, walk, walker, regs, &course))
             return false;
         course.next_by = BY_SEARCH;
@@ -280,15 +283,14 @@ static void take_captured(struct walking *w, struct stacks *s, struct target *ta
 
 void stacks_take(struct stacks *s, struct target *target, struct names *names)
 {
-    struct walking *w = must_have(calloc(1, sizeof *w));
-    w->target = target;
-    w->names = names;
+    struct walking w = { .target = target, .names = names, .scratch = must_have(malloc(sizeof *w.scratch)) };
     if (target_is_to_hold(target) && !(target->capsule && target_hold(target)))
-        take_held(w, s, target, names);
+        take_held(&w, s, target, names);
     else
-        take_captured(w, s, target, names);
-    free(w->frames);
-    free(w);
+        take_captured(&w, s, target, names);
+    free(w.frames);
+    free(w.scratch);
+    free(w.search_scratch);
 }
 
 void stacks_free(struct stacks *s)

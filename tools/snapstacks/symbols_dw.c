@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 1024, IMAGES_MOST = 4096, NAME_BYTES = 4096 };
+enum { HEAD_BYTES = 1024, IMAGES_FIRST = 32, IMAGES_MOST = 4096, NAME_BYTES = 4096 };
 
 /*
  * An image that was met. module: null where nothing is to be had by libdw, or the file is not there or is another one.
@@ -47,8 +47,8 @@ struct symbols {
     enum lines lines;
     struct sw_images *files;
     char name[NAME_BYTES];
-    struct known known[IMAGES_MOST];
-    size_t count;
+    struct known *known;
+    size_t count, room;
 };
 
 static int open_cached(Dwfl_Module *module)
@@ -95,6 +95,7 @@ void symbols_destroy(struct symbols *symbols)
         units_free(&symbols->known[i].units);
     dwfl_end(symbols->dwfl);
     sw_images_destroy(symbols->files);
+    free(symbols->known);
     free(symbols);
 }
 
@@ -170,6 +171,11 @@ static struct known *module_of(struct symbols *s, const struct sw_image *image)
             return &s->known[i];
     if (s->count == IMAGES_MOST)
         return NULL;
+    if (s->count == s->room) {
+        s->room = s->room ? 2 * s->room : IMAGES_FIRST;
+        s->known = realloc(s->known, s->room * sizeof *s->known);
+        must(s->known ? SW_OK : SW_E_NO_MEMORY, "symbols");
+    }
     struct known *known = &s->known[s->count++];
     *known = (struct known){ .begin = image->begin };
     open_known(s, image, known);

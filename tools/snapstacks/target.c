@@ -14,7 +14,7 @@ enum {
     ANALYSIS_MOST = 4 << 20,
     ENTRIES_LEAST = 1 << 10,
     ENTRIES_MOST = 1 << 16,
-    ANALYSIS_OF_A_THREAD = 1 << 12,
+    ANALYSIS_OF_A_THREAD = 1 << 11,
     ENTRIES_OF_A_THREAD = 16
 };
 
