@@ -18,9 +18,11 @@ enum {
     SLOTS_MAX = 1 << 20
 };
 
+/* last: the method that was asked for last: for its name, its file and its place one after the other. */
 struct sw_clr_names {
     struct sw_alloc alloc;
     struct sw_names names;
+    struct sw_names_method last;
     size_t size;
     bool found;
 };
@@ -79,6 +81,7 @@ enum sw_status sw_clr_names_attach(struct sw_clr_names *names, uint64_t address)
     if (status != SW_OK)
         return status;
     names->names = tried;
+    names->last.desc = 0;
     names->found = true;
     return SW_OK;
 }
@@ -94,6 +97,20 @@ void sw_clr_names_renew(struct sw_clr_names *names)
         return;
     sw_pages_forget(&names->names.pages);
     memset(names->names.modules, 0, SW_NAMES_MODULES * sizeof *names->names.modules);
+    names->last.desc = 0;
+}
+
+/* As pages are kept, so is what was read of a method in them. */
+static enum sw_status read_method(struct sw_clr_names *names, uint64_t desc, struct sw_names_method *method)
+{
+    if (desc && names->last.desc == desc) {
+        *method = names->last;
+        return SW_OK;
+    }
+    const enum sw_status status = sw_names_read_method(&names->names, desc, method);
+    if (status == SW_OK)
+        names->last = *method;
+    return status;
 }
 
 enum sw_status sw_clr_names_find(struct sw_clr_names *names, uint64_t pc, uint64_t entry, struct sw_range *range)
@@ -219,7 +236,7 @@ enum sw_status sw_clr_names_method(struct sw_clr_names *names, uint64_t desc, un
         return SW_E_NOT_FOUND;
     struct sw_names *n = &names->names;
     n->steps = STEPS;
-    enum sw_status status = sw_names_read_method(n, desc, &method);
+    enum sw_status status = read_method(names, desc, &method);
     if (status == SW_OK)
         status = sw_names_metadata_of(n, method.module, &found);
     if (status != SW_OK)
@@ -244,12 +261,12 @@ enum sw_status sw_clr_names_method(struct sw_clr_names *names, uint64_t desc, un
 }
 
 /* What a method is, and the metadata that has its row. */
-static bool find_row(struct sw_names *n, uint64_t desc, struct sw_names_method *method,
+static bool find_row(struct sw_clr_names *names, uint64_t desc, struct sw_names_method *method,
                      const struct sw_names_metadata **found)
 {
-    n->steps = PLACES;
-    return sw_names_read_method(n, desc, method) == SW_OK && method->kind != SW_NAMES_CLASS_DYNAMIC && method->row &&
-           sw_names_metadata_of(n, method->module, found) == SW_OK;
+    names->names.steps = PLACES;
+    return read_method(names, desc, method) == SW_OK && method->kind != SW_NAMES_CLASS_DYNAMIC && method->row &&
+           sw_names_metadata_of(&names->names, method->module, found) == SW_OK;
 }
 
 enum sw_status sw_clr_names_file(struct sw_clr_names *names, uint64_t desc, uint64_t *image, char *path, size_t size)
@@ -258,7 +275,7 @@ enum sw_status sw_clr_names_file(struct sw_clr_names *names, uint64_t desc, uint
     struct sw_names_method method;
     if (!names || !image || (path && size == 0))
         return SW_E_ARGUMENT;
-    if (!names->found || !find_row(&names->names, desc, &method, &found))
+    if (!names->found || !find_row(names, desc, &method, &found))
         return SW_E_NOT_FOUND;
     *image = found->base;
     if (path && sw_names_path(&names->names, method.module, path, size) != SW_OK)
@@ -274,10 +291,9 @@ enum sw_status sw_clr_names_place(struct sw_clr_names *names, uint64_t pc, const
     if (!names || !range || !place)
         return SW_E_ARGUMENT;
     *place = (struct sw_clr_place){ 0 };
-    struct sw_names *n = &names->names;
-    if (!names->found || !find_row(n, range->id, &method, &found))
+    if (!names->found || !find_row(names, range->id, &method, &found))
         return SW_E_NOT_FOUND;
     place->image = found->base;
     place->token = METHOD_DEF | method.row;
-    return sw_names_place(n, pc, range, &place->il_offset);
+    return sw_names_place(&names->names, pc, range, &place->il_offset);
 }

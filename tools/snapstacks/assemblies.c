@@ -26,12 +26,14 @@ enum { IMAGES_MOST = 4096, SLOTS = 2 * IMAGES_MOST };
 /* In all of them. */
 static const uint64_t unpacked_most = UINT64_C(256) << 20, image_bytes_most = UINT64_C(1) << 32;
 
-/* path: of the assembly, while its PDB is looked for. */
+/* path: of the assembly, while its PDB is looked for. document, file: that of the last line; 0: none. */
 struct assembly {
     struct assemblies *all;
     uint64_t base;
     const char *path;
     struct pdb_file pdb;
+    uint32_t document;
+    char file[ASSEMBLY_LINE_FILE];
 };
 
 struct assemblies {
@@ -129,7 +131,7 @@ static struct assembly **slot_of(struct assemblies *a, uint64_t base)
 }
 
 /* NULL: it has no lines. */
-static const struct assembly *assembly_of(struct assemblies *a, struct sw_clr_names *names, uint64_t method)
+static struct assembly *assembly_of(struct assemblies *a, struct sw_clr_names *names, uint64_t method)
 {
     char path[PATH_MAX];
     uint64_t base;
@@ -146,15 +148,27 @@ static const struct assembly *assembly_of(struct assemblies *a, struct sw_clr_na
     return *slot && (*slot)->pdb.bytes ? *slot : NULL;
 }
 
+/* Most methods that stand beside each other on a stack are of one file. */
+static bool find_document(struct assembly *assembly, uint32_t document, char file[ASSEMBLY_LINE_FILE])
+{
+    if (!document || assembly->document != document) {
+        assembly->document = document;
+        if (!pdb_document(&assembly->pdb.pdb, document, assembly->file, sizeof assembly->file))
+            assembly->document = 0;
+    }
+    memcpy(file, assembly->file, strlen(assembly->file) + 1);
+    return assembly->document != 0;
+}
+
 bool assemblies_find(struct assemblies *a, struct sw_clr_names *names, uint64_t pc, const struct sw_range *range,
                      struct assembly_line *line)
 {
     struct sw_clr_place place;
     struct pdb_line found;
-    const struct assembly *assembly = a ? assembly_of(a, names, range->id) : NULL;
+    struct assembly *assembly = a ? assembly_of(a, names, range->id) : NULL;
     if (!assembly || sw_clr_names_place(names, pc, range, &place) != SW_OK ||
         !pdb_find_line(&assembly->pdb.pdb, place.token, place.il_offset, &found) ||
-        !pdb_document(&assembly->pdb.pdb, found.document, line->file, sizeof line->file))
+        !find_document(assembly, found.document, line->file))
         return false;
     line->line = found.line < INT_MAX ? (int)found.line : 0;
     return true;
