@@ -22,17 +22,21 @@ static int digit(char c)
     return -1;
 }
 
-/* A number of at least one digit, followed by the character `behind`. */
-static bool number(const char **at, const char *end, unsigned base, char behind, uint64_t *value)
+/* A hexadecimal number of at least one digit, followed by the character `behind`. */
+static bool number(const char **at, const char *end, char behind, uint64_t *value)
 {
-    const char *from = *at;
-    *value = 0;
-    for (; *at < end && digit(**at) >= 0 && (unsigned)digit(**at) < base; ++*at) {
-        if (*value > (UINT64_MAX - (base - 1)) / base)
+    const char *from = *at, *to = from;
+    uint64_t sum = 0;
+    for (int next; to < end && (next = digit(*to)) >= 0; to++) {
+        if (sum >> 60)
             return false;
-        *value = *value * base + (unsigned)digit(**at);
+        sum = sum << 4 | (unsigned)next;
     }
-    return *at > from && *at < end && *(*at)++ == behind;
+    if (to == from || to == end || *to != behind)
+        return false;
+    *value = sum;
+    *at = to + 1;
+    return true;
 }
 
 /* Four letters and a space: "rwxp ". */
@@ -78,11 +82,11 @@ static bool row(const char *at, const char *end, struct sw_map *map)
 {
     uint64_t major, minor;
     *map = (struct sw_map){ 0 };
-    if (!number(&at, end, 16, '-', &map->begin) || !number(&at, end, 16, ' ', &map->end) || map->begin >= map->end)
+    if (!number(&at, end, '-', &map->begin) || !number(&at, end, ' ', &map->end) || map->begin >= map->end)
         return false;
-    if (!rights(&at, end, map) || !number(&at, end, 16, ' ', &map->offset))
+    if (!rights(&at, end, map) || !number(&at, end, ' ', &map->offset))
         return false;
-    if (!number(&at, end, 16, ':', &major) || !number(&at, end, 16, ' ', &minor) || (major | minor) > UINT32_MAX)
+    if (!number(&at, end, ':', &major) || !number(&at, end, ' ', &minor) || (major | minor) > UINT32_MAX)
         return false;
     map->major = (uint32_t)major;
     map->minor = (uint32_t)minor;
@@ -153,6 +157,11 @@ size_t sw_maps_unescape(const char *path, size_t length, char *to, size_t size)
 {
     static const char newline[] = "\\012";
     size_t used = 0;
+    if (length < size && !memchr(path, newline[0], length)) { /* nearly all */
+        memcpy(to, path, length);
+        to[length] = 0;
+        return length;
+    }
     for (size_t i = 0; i < length; i++) {
         const bool escaped = length - i >= 4 && memcmp(path + i, newline, 4) == 0;
         if (used + 1 >= size)

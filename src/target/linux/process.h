@@ -96,6 +96,7 @@ struct sw_process_capture {
     uint64_t pac_mask;
     bool has_maps;              /* the memory map was read in the stop, or since */
     struct sw_page_cache pages; /* of the memory that is not copied, as far as it was read since */
+    _Atomic(size_t) last_map;   /* of the rows, that which the last read was of */
 };
 
 /*

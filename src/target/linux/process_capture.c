@@ -126,6 +126,19 @@ bool sw_process_executes_captured(const struct sw_process *process)
            sw_process_executes(process->live_tid, &process->capture.program);
 }
 
+/* Most reads are of the mapping that the last one was of. Threads may read at the same time. */
+static const struct sw_map *map_at(struct sw_process *process, uint64_t address)
+{
+    const size_t last = atomic_load_explicit(&process->capture.last_map, memory_order_relaxed);
+    const struct sw_map *map = last < process->map_count ? &process->maps[last] : NULL;
+    if (map && address >= map->begin && address < map->end)
+        return map;
+    map = sw_maps_find(process->maps, process->map_count, address);
+    if (map)
+        atomic_store_explicit(&process->capture.last_map, (size_t)(map - process->maps), memory_order_relaxed);
+    return map;
+}
+
 static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
 {
     const struct sw_process_captured *thread = arg;
@@ -135,7 +148,7 @@ static size_t read_captured(void *arg, uint64_t address, void *to, size_t size)
         return done;
     while (done < size) { /* mappings that touch read as one */
         const uint64_t at = address + done;
-        const struct sw_map *map = sw_maps_find(process->maps, process->map_count, at);
+        const struct sw_map *map = map_at(process, at);
         if (!map || is_forbidden(map) || may_have_changed(thread, map))
             break;
         const size_t part = map->end - at < size - done ? (size_t)(map->end - at) : size - done;
