@@ -21,6 +21,9 @@ extern "C" {
 #define SW_WALK_NO_ANALYSIS      2u
 #define SW_WALK_NO_FRAME_POINTER 4u
 
+/* The caches may keep what the finder tells: it holds as long as they do, as of a core. */
+#define SW_WALK_FINDER_LASTS 8u
+
 /*
  * How much work a walk may do, in units. One unit is one instruction that is decoded and followed, about 100 ns on a
  * machine of 2020. Other work is counted as what takes as long: 64 words of the stack that are looked through, or 32
@@ -46,7 +49,7 @@ extern "C" {
 
 /*
  * Finds code that is in no range of the code map and in no image: a runtime may know code that it has not registered
- * yet. The walker does not store what `find` returns.
+ * yet. The walker does not store what `find` returns, unless it has SW_WALK_FINDER_LASTS.
  *
  * find   True: *code is the range that holds `address`. It must be as safe as the place that walks are made from.
  * arg    Passed to find. Borrowed.
@@ -60,7 +63,7 @@ struct sw_code_finder {
  * Describes a target to walks. Plain values; all pointers are borrowed. Any number of walks may share a walker.
  *
  * machine       Not NONE.
- * flags         SW_WALK_NO_*.
+ * flags         SW_WALK_NO_*, SW_WALK_FINDER_LASTS.
  * memory        The reader of the target.
  * codemap       May be null.
  * images        May be null.

@@ -70,7 +70,7 @@ struct sw_entry {
 #define SW_KEY_PC_END   (UINT64_C(1) << 48)
 #define SW_KEY_EXACT    (UINT64_C(1) << 48)
 #define SW_KEY_FLAGS(f) ((uint64_t)(f) << 49)
-#define SW_KEY_BODY     (UINT64_C(1) << 52)
+#define SW_KEY_BODY     (UINT64_C(1) << 53)
 #define SW_KEY_NONE     UINT64_MAX
 
 /* A stretch of a code range, by offsets from the range's begin. */

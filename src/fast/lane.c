@@ -40,7 +40,7 @@ static void find_bounds(struct sw_lane *lane, const struct sw_walker *walker)
 SW_HOT void sw_lane_start(struct sw_lane *lane, const struct sw_walker *walker)
 {
     static const _Atomic uint64_t no_changes[SW_CHANGES];
-    enum { FLAGS = 8 };
+    enum { FLAGS = 16 };
     lane->cache = walker->flags < FLAGS && walker->replaced.at == 0 ? walker->cache : NULL;
     lane->machine = walker->machine;
     lane->replay = NULL;

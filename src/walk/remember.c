@@ -38,7 +38,7 @@ static bool note_code(const struct sw_unwind_request *req, uint64_t pc, struct s
     to->id = code->id;
     to->attributes =
         code->image | (uint64_t)code->kind << 32 | (uint64_t)code->unwind << 40 | (uint64_t)code->flags << 48;
-    if (code->flags & SW_RANGE_FROM_FINDER)
+    if ((code->flags & SW_RANGE_FROM_FINDER) && !(req->walker->flags & SW_WALK_FINDER_LASTS))
         return false; /* nothing would tell that it is gone */
     if (!map || !sw_codemap_find_inside(map, req->frame->lookup, &range))
         to->step |= SW_STEP_UNRANGED;

@@ -466,6 +466,56 @@ static void a_finder_that_tells_of_other_code_is_not_believed(void **state)
     }
 }
 
+/* How often a finder is asked in two walks, by one rule cache, from a leaf function that it alone knows. */
+static void ask_twice(uint32_t flags, unsigned times[2])
+{
+    static struct sw_scratch scratch;
+    static const uint8_t call[] = { 0xe8, 0, 0, 0, 0 };
+    static const uint64_t caller = 0x2010;
+    struct asked asked = { told, true, 0 };
+    const struct sw_code_finder finder = { answer, &asked };
+    struct sw_regs regs = { .machine = SW_MACHINE_X64 };
+    struct sw_cache *cache;
+    struct sw_walk walk;
+    struct sw_sim *sim;
+    asked.answer.unwind = SW_UNWIND_LEAF;
+    assert_int_equal(sw_cache_create(NULL, 16, &cache), SW_OK);
+    assert_int_equal(sw_sim_create(NULL, SW_MACHINE_X64, &sim), SW_OK);
+    assert_int_equal(sw_sim_range(sim, SW_KIND_JIT, 0x2000, 0x2100, 42), SW_OK);
+    assert_int_equal(sw_sim_bytes(sim, caller - sizeof call, call, sizeof call), SW_OK);
+    assert_int_equal(sw_sim_words(sim, 0x7000, &caller, 1), SW_OK);
+    struct sw_walker *walker = sw_sim_walker(sim);
+    walker->finder = &finder;
+    walker->cache = cache;
+    walker->flags = flags;
+    sw_regs_set(&regs, SW_X64_RIP, 0x1010);
+    sw_regs_set(&regs, SW_X64_RSP, 0x7000);
+    for (unsigned i = 0; i < 2; i++) {
+        asked.times = 0;
+        sw_walk_start(&walk, walker, &scratch, &regs, true);
+        assert_true(sw_walk_next(&walk));
+        assert_int_equal(walk.frame.code.id, 7);
+        assert_int_equal(walk.frame.code.flags, SW_RANGE_HIDDEN | SW_RANGE_FROM_FINDER);
+        assert_true(sw_walk_next(&walk));
+        assert_true(sw_regs_pc(&walk.frame.regs) == caller);
+        times[i] = asked.times;
+    }
+    sw_sim_destroy(sim);
+    sw_cache_destroy(cache);
+}
+
+static void what_a_finder_tells_is_asked_again_unless_it_lasts(void **state)
+{
+    unsigned times[2];
+    (void)state;
+    ask_twice(0, times);
+    assert_int_equal(times[0], 1);
+    assert_int_equal(times[1], 1);
+    ask_twice(SW_WALK_FINDER_LASTS, times);
+    assert_int_equal(times[0], 1);
+    assert_int_equal(times[1], 0);
+}
+
 /* As in .NET 8 and 9: the entries in the middle of a method are 0. */
 static void without_pointers_a_begin_is_searched_for(void **state)
 {
@@ -508,6 +558,7 @@ int main(void)
         cmocka_unit_test(code_in_the_map_is_not_asked_for),
         cmocka_unit_test(a_finder_that_finds_nothing_leaves_native_code),
         cmocka_unit_test(a_finder_that_tells_of_other_code_is_not_believed),
+        cmocka_unit_test(what_a_finder_tells_is_asked_again_unless_it_lasts),
     };
     struct CMUnitTest tests[COUNT_OF(single) + COUNT_OF(place_rows) + COUNT_OF(changed_rows)];
     memcpy(tests, single, sizeof single);

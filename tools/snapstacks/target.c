@@ -51,14 +51,27 @@ static size_t list_threads(const struct target *t, uint64_t *tids, size_t capaci
                       : sw_process_captured(t->process, tids, capacity);
 }
 
+static void create_rule_cache(struct target *t)
+{
+    const size_t threads = list_threads(t, NULL, 0);
+    const size_t entries = within(ENTRIES_OF_A_THREAD * threads, ENTRIES_LEAST, ENTRIES_MOST);
+    sw_cache_destroy(t->cache);
+    must(sw_cache_create(NULL, entries, &t->cache), "rule cache");
+}
+
 /* By the number of threads, most of which share frames: clearing caches costs more than walking a few threads. */
 void target_create_caches(struct target *t)
 {
     const size_t threads = list_threads(t, NULL, 0);
-    const size_t entries = within(ENTRIES_OF_A_THREAD * threads, ENTRIES_LEAST, ENTRIES_MOST);
     const size_t bytes = within(ANALYSIS_OF_A_THREAD * threads, ANALYSIS_LEAST, ANALYSIS_MOST);
-    must(sw_cache_create(NULL, entries, &t->cache), "rule cache");
+    create_rule_cache(t);
     must(sw_analysis_cache_create(NULL, bytes, &t->analysis_cache), "analysis cache");
+}
+
+void target_has_run(struct target *t)
+{
+    if (runtime_finder(&t->runtime))
+        create_rule_cache(t);
 }
 
 /* What a runtime writes for perf, with how its frames are found. Not to read it is said, but where a core's is gone. */
@@ -141,6 +154,7 @@ void target_look(const struct target *t, uint64_t tid, struct sw_regs *regs, str
     walker->analysis_cache = t->analysis_cache;
     walker->cache = t->cache;
     walker->finder = runtime_finder(&t->runtime);
+    walker->flags |= SW_WALK_FINDER_LASTS;
 }
 
 struct sw_memory target_own_memory(const struct target *t)

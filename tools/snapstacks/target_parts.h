@@ -9,6 +9,9 @@ void target_create_parts(struct target *target);
 /* By the number of threads, which are known by then. */
 void target_create_caches(struct target *target);
 
+/* Since it was captured: what its runtime told of its code may have changed, and is kept no longer. */
+void target_has_run(struct target *target);
+
 /* The runtime is known by then. */
 void target_create_perfmap(struct target *target);
 

@@ -174,6 +174,7 @@ bool target_again(struct target *t)
     if (sw_process_capture(t->process, STACK_BYTES) != SW_OK || sw_process_add_images(t->process, t->images) != SW_OK)
         return false;
     sw_clr_names_renew(t->runtime.names);
+    target_has_run(t);
     target_read_jitdump(t, NULL);
     read_perfmap(t);
     target_read_gdb_jit(t);
@@ -199,6 +200,8 @@ bool target_hold(struct target *t)
     t->is_held = status == SW_OK;
     if (t->is_held && !sw_process_executes_captured(t->process))
         target_let_go(t); /* the files that are known are those of the program that was captured */
+    if (t->is_held)
+        target_has_run(t);
     return t->is_held;
 }
 
