@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { KNOWN = 256, KNOWN_SHIFT = 20 };
+enum { KNOWN = 256, KNOWN_SHIFT = 16 };
 
 /*
  * codes: rows with code, ascending; all: from the first to the last. known: rows and the addresses between two of them
@@ -17,8 +17,9 @@ struct search {
     const struct sw_map *maps;
     const struct sw_map **codes;
     size_t count;
-    struct sw_process_span all;
-    struct sw_process_span known[KNOWN];
+    struct known {
+        uint64_t begin, size;
+    } all, known[KNOWN];
     bool *sites;
 };
 
@@ -28,7 +29,7 @@ static void list_codes(struct search *s, const struct sw_process *process)
         if (process->maps[i].executable)
             s->codes[s->count++] = &process->maps[i];
     if (s->count)
-        s->all = (struct sw_process_span){ s->codes[0]->begin, s->codes[s->count - 1]->end };
+        s->all = (struct known){ s->codes[0]->begin, s->codes[s->count - 1]->end - s->codes[0]->begin };
 }
 
 /* How many rows begin at or below an address: one, at least, of those in `all`. */
@@ -62,7 +63,7 @@ static void mark_sites(struct search *s, const struct sw_map *row)
     }
 }
 
-static inline struct sw_process_span *known_at(struct search *s, uint64_t word)
+static inline struct known *known_at(struct search *s, uint64_t word)
 {
     return &s->known[word >> KNOWN_SHIFT & (KNOWN - 1)];
 }
@@ -70,22 +71,22 @@ static inline struct sw_process_span *known_at(struct search *s, uint64_t word)
 /* Seldom called, and from a loop over every word, which is to stay small. */
 __attribute__((noinline)) static void look_up(struct search *s, uint64_t word)
 {
-    struct sw_process_span *known = known_at(s, word);
+    struct known *known = known_at(s, word);
     const size_t below = count_below(s, word);
     const struct sw_map *row = s->codes[below - 1];
     if (word < row->end)
         mark_sites(s, row);
-    *known = word < row->end ? (struct sw_process_span){ row->begin, row->end }
-                             : (struct sw_process_span){ row->end, s->codes[below]->begin };
+    *known = word < row->end ? (struct known){ row->begin, row->end - row->begin }
+                             : (struct known){ row->end, s->codes[below]->begin - row->end };
 }
 
-static inline bool is_in(struct sw_process_span span, uint64_t word)
+static inline bool is_in(struct known span, uint64_t word)
 {
-    return word - span.begin < span.end - span.begin;
+    return word - span.begin < span.size;
 }
 
 /* all: of the search, by value, so that it stays in registers. Most words are none, or were looked up before. */
-static inline void take(struct search *s, struct sw_process_span all, uint64_t word)
+static inline void take(struct search *s, struct known all, uint64_t word)
 {
     if (is_in(all, word) && !is_in(*known_at(s, word), word))
         look_up(s, word);
@@ -95,7 +96,7 @@ static void take_copy(struct search *s, const struct sw_process *process, const 
 {
     const size_t skip = (size_t)(0 - copy->begin) % sizeof(uint64_t);
     const uint64_t mask = ~process->capture.pac_mask;
-    const struct sw_process_span all = s->all;
+    const struct known all = s->all;
     const uint8_t *word_at = process->capture.store + copy->at + skip;
     for (size_t left = copy->size > skip ? (copy->size - skip) / sizeof(uint64_t) : 0; left > 0; left--) {
         uint64_t word;

@@ -13,24 +13,21 @@
 
 #include <string.h>
 
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return -1;
-}
+/* One more than what a digit is worth; 0: it is none. */
+static const uint8_t worth[UINT8_MAX + 1] = {
+    ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+};
 
 /* A hexadecimal number of at least one digit, followed by the character `behind`. */
 static bool number(const char **at, const char *end, char behind, uint64_t *value)
 {
     const char *from = *at, *to = from;
     uint64_t sum = 0;
-    for (int next; to < end && (next = digit(*to)) >= 0; to++) {
+    for (unsigned next; to < end && (next = worth[(uint8_t)*to]) != 0; to++) {
         if (sum >> 60)
             return false;
-        sum = sum << 4 | (unsigned)next;
+        sum = sum << 4 | (next - 1);
     }
     if (to == from || to == end || *to != behind)
         return false;
