@@ -26,7 +26,7 @@ struct pdb_search {
  * blocks   Copies of what was read of a mapped file last, each at the place that its number gives; starts: where in the
  *          file each begins, and 1 more, so that 0 is none.
  */
-enum { PDB_BLOCKS = 8, PDB_BLOCK_BYTES = 1024 };
+enum { PDB_BLOCKS = 8, PDB_BLOCK_BYTES = 4096 };
 struct pdb_file {
     struct pdb_bytes own;
     void *bytes;

@@ -19,7 +19,7 @@ static bool find_managed(void *names, uint64_t address, struct sw_range *code)
     return sw_clr_names_find(names, address, 0, code) == SW_OK;
 }
 
-enum { NAMES_BYTES = 1 << 19 }; /* memory that is cached already, by pages */
+enum { NAMES_BYTES = 1 << 18 }; /* memory that is cached already, by pages */
 
 /* A version that is not known has no names. */
 static void open_clr(struct runtime *r, uint64_t address, const struct sw_memory *memory)
