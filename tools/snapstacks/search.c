@@ -59,6 +59,9 @@ static bool calls_another(const struct sw_walker *walker, const struct sw_images
            find_begin(images, pc - 1, &running, &cold) && running != target && !cold;
 }
 
+/* Tables take little work; what takes more is made of instructions, and no witness: all of it would be for nothing. */
+enum { BUDGET = SW_WALK_BUDGET };
+
 /*
  * Behind the first frame, which is the guess, each is stated by a table and borne out. A frame that was reached by a
  * jump, from the function that was called, is taken for one of an earlier call: it will be missing.
@@ -66,10 +69,12 @@ static bool calls_another(const struct sw_walker *walker, const struct sw_images
 static bool is_borne_out(const struct sw_walker *walker, const struct sw_images *images, struct sw_scratch *scratch,
                          const struct sw_regs *regs)
 {
+    struct sw_walker bounded = *walker;
     struct sw_walk walk;
     unsigned count = 0;
     uint64_t callee = 0;
-    sw_walk_start(&walk, walker, scratch, regs, false);
+    bounded.budget = BUDGET;
+    sw_walk_start(&walk, &bounded, scratch, regs, false);
     while (sw_walk_next(&walk)) {
         const uint64_t pc = sw_regs_pc(&walk.frame.regs);
         if (++count > FRAMES_MOST || walk.frame.trust < SW_TRUST_EXACT ||
