@@ -228,7 +228,10 @@ static void store(struct sw_analysis_cache *cache, uint64_t first, const void *w
     }
 }
 
-/* By a write that leaves each word as it is, whoever else writes it. Once round, no page is new. */
+/*
+ * By a write that leaves each word as it is, whoever else writes it: an exchange, since clang makes a load of what adds
+ * nothing. Once round, no page is new.
+ */
 void sw_analysis_cache_touch(struct sw_analysis_cache *cache)
 {
     enum { PAGE_WORDS = 4096 / sizeof(uint64_t), AHEAD = 8 * PAGE_WORDS };
@@ -237,8 +240,11 @@ void sw_analysis_cache_touch(struct sw_analysis_cache *cache)
     const uint64_t head = count(&cache->head),
                    end = head + AHEAD < cache->ring_words ? head + AHEAD : cache->ring_words;
     const uint64_t touched = count(&cache->touched), begin = touched > head ? touched : head;
-    for (uint64_t at = begin; at < end; at += PAGE_WORDS)
-        (void)atomic_fetch_or_explicit(&cache->ring[at], 0, memory_order_relaxed);
+    for (uint64_t at = begin; at < end; at += PAGE_WORDS) {
+        uint64_t word = count(&cache->ring[at]);
+        (void)atomic_compare_exchange_strong_explicit(&cache->ring[at], &word, word, memory_order_relaxed,
+                                                      memory_order_relaxed);
+    }
     if (begin < end)
         atomic_store_explicit(&cache->touched, end, memory_order_relaxed);
 }
