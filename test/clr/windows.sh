@@ -173,15 +173,20 @@ trap 'leave_wine; rm -rf "$work"' EXIT
 timeout 120 "$wine" cmd.exe /c exit >"$work/out" 2>&1 </dev/null || : # makes the folder
 [ -d "$WINEPREFIX/drive_c" ] || skip "wine64 runs no program here"
 export WINEDLLOVERRIDES=mshtml= # its mscoree is asked for when a .NET library is mapped
+all=$(timeout 120 "$wine" "$program/workload.exe" --list 2>/dev/null | tr -d '\r')
+[ -n "$all" ] || skip "the workload does not start in Wine"
+# choose NET: sets scenarios to those that Wine can run, and slices to them in parts.
+choose() {
+    scenarios=$(echo "$all" | awk -v net="$1" 'NR == FNR { sub(/#.*/, "")
+            if (NF) left[$1] = NF == 1; for (i = 2; i <= NF; i++) if ($i == net) left[$1] = 1; next }
+        !left[$1] { all = all (all ? "," : "") $1 } END { print all }' test/clr/wine.list -)
+    slices=$(echo "$scenarios" | tr , '\n' | paste -sd ',,,,,,,,,\n')
+}
 names=$(sed 's/#.*//' test/clr/wine.list | awk 'NF { print $1 }')
-scenarios=$(timeout 120 "$wine" "$program/workload.exe" --list 2>/dev/null | tr -d '\r' |
-    awk -v out="$names" 'BEGIN { n = split(out, o); for (i = 1; i <= n; i++) left[o[i]] = 1 }
-        !($1 in left) { all = all (all ? "," : "") $1 } END { print all }')
-[ -n "$scenarios" ] || skip "the workload does not start in Wine"
+choose 10
 
 export CLRTEST_HZ=1000
 few=pinvoke,pinvoke-cooperative,callback-filter-inside,filter-null,catch-deep,finally-every-frame,dynamic-method-catch
-slices=$(echo "$scenarios" | tr , '\n' | paste -sd ',,,,,,,,,\n')
 
 # answers NAME: one round of everything, or of a few; a slice at a time: where Wine loses a thread, one is made again.
 answers() {
@@ -216,6 +221,7 @@ stopped() {
 ! wanted stopped || stopped 10.0 10 "${WALKS:-10000}"
 for net in 9 8; do
     wanted $net.0 || wanted stopped-$net.0 || continue
+    choose $net
     if publish_for $net; then
         ! wanted $net.0 || answers $net.0
         ! wanted stopped-$net.0 || stopped $net.0 5 "${WALKS:-1000}"
@@ -224,6 +230,7 @@ for net in 9 8; do
     fi
 done
 program=$build/dotnet/workload-windows-10
+choose 10
 # Of .NET 10: nanoseconds a frame of the CLR's walk and ours. Wine's clock has steps of 100 ns.
 if [ -z "$short" ] && wanted cost; then
     under cost "$work/cost" --rounds 1 --threads 1 --only pinvoke,pinvoke-deep,filter-deep,filter-very-deep,catch-very-deep
