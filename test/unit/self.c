@@ -717,7 +717,7 @@ static void the_window_begins_with_the_page_of_sp_and_ends_with_the_stack(void *
     assert_int_equal(window.begin, sw_regs_sp(&regs) / 4096 * 4096);
     assert_int_equal(window.end, end);
     assert_int_equal((uintptr_t)window.bytes, window.begin);
-    assert_int_equal(sw_self_window(&regs, sw_regs_sp(&regs) - 8, end).begin, sw_regs_sp(&regs) - 8);
+    assert_int_equal(sw_self_window(&regs, sw_regs_sp(&regs), end).begin, sw_regs_sp(&regs));
     assert_int_equal(sw_self_window(&regs, begin, begin).end, 0);
 }
 
