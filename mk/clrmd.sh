@@ -25,6 +25,7 @@ stop_sample() {
 look() {
     "$build/tools/snapstacks/snapstacks" --plain "$sample" >"$work/ours.$1"
     if command -v eu-stack >/dev/null 2>&1; then
+        cp /proc/"$sample"/maps "$work/maps.$1"
         eu-stack -n 0 -p "$sample" >"$work/eu.$1" 2>/dev/null || :
     fi
     dotnet "$build/dotnet/clrmd/clrmd.dll" "$sample" "$work/ours.$1" >"$work/clrmd.$1" || :
@@ -51,8 +52,9 @@ done
 
 status=0
 if command -v eu-stack >/dev/null 2>&1; then
-    for i in $(seq $((instant - 1))); do awk -f mk/eu-stack.awk "$work/ours.$i" "$work/eu.$i"; done |
-        awk -f mk/sum.awk -v what=eu-stack -v verb=agree || status=1
+    for i in $(seq $((instant - 1))); do
+        awk -v maps="$work/maps.$i" -f mk/eu-stack.awk "$work/ours.$i" "$work/eu.$i"
+    done | awk -f mk/sum.awk -v what=eu-stack -v verb=agree || status=1
 else
     echo "eu-stack: skipped: no eu-stack command (package elfutils)"
 fi
