@@ -164,7 +164,7 @@ static void fill(struct sw_cache *cache, uint32_t n, const struct sw_entry *from
     atomic_store_explicit(&cold->attributes, from->attributes, memory_order_relaxed);
     atomic_store_explicit(&cold->calls, from->calls, memory_order_relaxed);
     atomic_store_explicit(&cold->same, from->same, memory_order_relaxed);
-    atomic_store_explicit(&hot->step, from->step, memory_order_relaxed);
+    atomic_store_explicit(&hot->step, sw_hot_step(from->key, from->step), memory_order_relaxed);
     atomic_store_explicit(&hot->next.whole, n * sizeof *hot, memory_order_relaxed);
     atomic_store_explicit(&hot->key, from->key, memory_order_release);
 }

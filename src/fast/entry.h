@@ -16,7 +16,7 @@
 #define SW_STEP_END      (UINT64_C(1) << 32) /* the outermost frame: there is no rule */
 #define SW_STEP_CALLS    (UINT64_C(1) << 33) /* behind a call that names something: `calls` */
 #define SW_STEP_UNRANGED (UINT64_C(1) << 34) /* the code map has no range here: a new one would change the answer */
-#define SW_STEP_ENTRY    (UINT64_C(1) << 35) /* set in every step: 0 is no entry */
+#define SW_STEP_ENTRY    (UINT64_C(1) << 35) /* set in every step: 0 is no entry (sw_hot_step) */
 #define SW_STEP_POINTER  (UINT64_C(1) << 36) /* with ONLY_SO: the rule holds, too, behind a call that names nothing */
 #define SW_STEP_THROUGH  (UINT64_C(1) << 37) /* with CALLS: it is named through a stub */
 
@@ -73,6 +73,15 @@ struct sw_entry {
 #define SW_KEY_BODY     (UINT64_C(1) << 53)
 #define SW_KEY_NONE     UINT64_MAX
 
+/*
+ * A step as the hot part has it. A word on a stack may be any number, a signed return address even the key of an exact
+ * pc; so the lane sees that no return address leads to an entry whose key is more than a pc. Never 0: it has a source.
+ */
+static inline uint64_t sw_hot_step(uint64_t key, uint64_t step)
+{
+    return key < SW_KEY_PC_END ? step : step & ~(SW_STEP_EASY | SW_STEP_ENTRY);
+}
+
 /* A stretch of a code range, by offsets from the range's begin. */
 static inline uint64_t sw_body(uint32_t begin, uint32_t end)
 {
@@ -112,8 +121,8 @@ static inline uint64_t sw_next_before(uint64_t next)
 /*
  * The hot part.
  *
- * step   The entry's, where it holds; else 0.
- * next   Predicted: the place of the caller's entry that was met last . Any thread may write it at any time. It always
+ * step   The entry's (sw_hot_step), where it holds; else 0.
+ * next   Predicted: the place of the caller's entry that was met last. Any thread may write it at any time. It always
  *        leads to some entry, whose key tells whether it is the right one.
  * found  As in struct sw_entry.
  */

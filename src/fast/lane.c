@@ -74,8 +74,9 @@ static inline enum sw_cache_count use(const struct sw_lane *lane, uint32_t n, ui
     at->step = 0;
     if (n == 0)
         return SW_COUNT_ABSENT;
-    const uint64_t step = sw_load(lane->holds ? &lane->view.hot[n].step : &lane->cold[n].step);
-    if (lane->holds ? step == 0 : !sw_entry_holds(sw_load(&lane->view.hot[n].found), step, pc, &lane->changes))
+    const struct sw_hot *hot = &lane->view.hot[n];
+    const uint64_t step = sw_load(&lane->cold[n].step);
+    if (lane->holds ? sw_load(&hot->step) == 0 : !sw_entry_holds(sw_load(&hot->found), step, pc, &lane->changes))
         return SW_COUNT_OUTDATED;
     at->step = step;
     return SW_COUNT_HITS;

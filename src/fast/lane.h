@@ -203,7 +203,8 @@ static inline bool sw_lane_holds(const struct sw_lane *lane, uint64_t entry, uin
  * inside; with ONLY_SO: along a confirmed prediction only; or 0: any kind, any sp. looks_up: an entry that is not where
  * it is predicted is looked up; otherwise that is a miss. to: may be at.
  *
- * Returns  False: a miss, and *to is as it was. True: to->step is 0 where the caller's entry does not hold.
+ * Returns  False: a miss, and *to is as it was. True: to->step is without SW_STEP_ENTRY where the caller's entry does
+ *          not hold, or is not of a return address.
  */
 SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_follow(const struct sw_lane *lane, struct sw_lane_view view,
                                                       const struct sw_at *at, struct sw_at *to, enum sw_machine machine,
@@ -266,7 +267,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool sw_lane_step(const struct sw_lane *lane, 
                                                     struct sw_at *to, enum sw_machine machine, uint64_t *by)
 {
     *by = at->step;
-    if (!sw_lane_follow(lane, lane->view, at, to, machine, 0, true) || SW_UNLIKELY(to->step == 0) ||
+    if (!sw_lane_follow(lane, lane->view, at, to, machine, 0, true) || SW_UNLIKELY(!(to->step & SW_STEP_ENTRY)) ||
         (SW_UNLIKELY(!lane->holds) && !sw_lane_holds(lane, to->entry, to->pc)))
         return false;
     if (SW_LIKELY(!(at->step & SW_STEP_BY_CALL)))

@@ -44,7 +44,7 @@ static bool is_kept(const struct sw_cache *cache, uint32_t n)
                                     .begin = sw_load(&cold->begin),
                                     .end = sw_load(&cold->end),
                                     .attributes = sw_load(&cold->attributes) };
-    return sw_entry_is_valid(&entry) && (hot == 0 || hot == entry.step);
+    return sw_entry_is_valid(&entry) && (hot == 0 || hot == sw_hot_step(key, entry.step));
 }
 
 bool sw_cache_is_valid(const struct sw_cache *cache)

@@ -178,8 +178,8 @@ SW_OTHERS_FRAMES static SW_INLINE bool ends_from(struct sw_lane *lane, enum sw_m
     const size_t end = most < left ? most : left;
     const uint32_t replayed = lane->replayed;
     const size_t reached = lane->replay ? replay_on(lane, &at, exact, pcs, end) : go_on(lane, machine, &at, pcs, end);
-    const bool is_lost = reached != 0 && at.step == 0; /* it was led to an entry that no return address has */
-    const bool is_doubted = reached == 0 && exact;     /* a zero there may be a mistake of its table */
+    const bool is_lost = reached != 0 && !(at.step & SW_STEP_ENTRY); /* at an entry that no return address has */
+    const bool is_doubted = reached == 0 && exact;                   /* a zero there may be a mistake of its table */
     if (reached < end)
         *stop = is_doubted ? SW_STOP_NONE : sw_lane_end(lane, machine, at.step, at.sp, at.fp);
     else if (left < most)

@@ -75,7 +75,7 @@ SW_OTHERS_FRAMES static SW_INLINE bool fast_step(struct sw_walk *walk, enum sw_m
     const uint64_t same = atomic_load_explicit(&cold->same, memory_order_relaxed);
     struct sw_at to;
     uint64_t by = at.step;
-    if (kind ? !sw_lane_follow(lane, lane->view, &at, &to, machine, kind, false) || to.step == 0
+    if (kind ? !sw_lane_follow(lane, lane->view, &at, &to, machine, kind, false) || !(to.step & SW_STEP_ENTRY)
              : !sw_lane_step(lane, &at, &to, machine, &by))
         return false;
     sw_walk_set_code(&frame->code, sw_cold_at(lane->cold, to.entry));

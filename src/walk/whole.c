@@ -72,7 +72,7 @@ SW_OTHERS_FRAMES static SW_INLINE void run(struct sw_walk_scratch *scratch, uint
         if (!sw_lane_follow(lane, view, &from, &at, SW_MACHINE_X64, kind, true))
             break;
         if (SW_UNLIKELY(!(at.step & kind))) {
-            if (at.step == 0) {
+            if (!(at.step & SW_STEP_ENTRY)) {
                 at = from;
                 break;
             }

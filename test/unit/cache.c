@@ -607,6 +607,28 @@ static void the_last_caller_is_predicted_but_a_function_that_calls_itself_is_kep
     assert_int_equal(atomic_load(&next->place), from);
 }
 
+/* A function was interrupted where its own call returns to, and its caller's pc was written over. */
+static void a_word_that_is_an_entrys_key_is_no_return_address(void **state)
+{
+    static const uint8_t calls_itself[] = { 0x55, 0x48, 0x89, 0xe5, 0xe8, 0xf7, 0xff, 0xff, 0xff, 0x5d, 0xc3 };
+    enum { BEHIND_ITS_CALL = 9 };
+    const uint64_t there = A + BEHIND_ITS_CALL, words[] = { STACK + 0x10, there, STACK + 0x20, there, 0, 0, 0, 0 };
+    const uint64_t key = there | SW_KEY_EXACT;
+    struct sw_regs regs = garbage_regs(SW_MACHINE_X64);
+    (void)state;
+    put_code(A, calls_itself, sizeof calls_itself, SW_KIND_JIT, SW_UNWIND_AUTO);
+    assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
+    sw_regs_set(&regs, RIP, there);
+    sw_regs_set(&regs, RSP, STACK);
+    sw_regs_set(&regs, RBP, STACK);
+    (void)walk_as_without(&regs, true);
+    assert_int_equal(walk_as_without(&regs, true), 3);
+    assert_int_equal(sw_sim_words(sim, STACK + 8, &key, 1), SW_OK);
+    (void)walk_as_without(&regs, true);
+    assert_int_equal(with.count, 1);
+    assert_int_equal(with.stop, SW_STOP_BAD_PC);
+}
+
 /* Whatever scratches walks have: more of them than there are counters of their own, and one of them again and again. */
 static void hits_are_counted_for_any_number_of_scratches(void **state)
 {
@@ -755,6 +777,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_writer_that_never_goes_on_leaves_what_is_there, set_up_cached_x64,
                                         tear_down_target),
         cmocka_unit_test_setup_teardown(many_entries_outlive_a_change_that_is_not_theirs, set_up_cached_x64,
+                                        tear_down_target),
+        cmocka_unit_test_setup_teardown(a_word_that_is_an_entrys_key_is_no_return_address, set_up_cached_x64,
                                         tear_down_target),
         cmocka_unit_test_setup_teardown(the_last_caller_is_predicted_but_a_function_that_calls_itself_is_kept,
                                         set_up_cached_x64, tear_down_target),

@@ -204,6 +204,37 @@ static void freed_code_whose_addresses_are_reused_is_seen_anew(void **state)
     assert_int_equal(sw_regs_sp(&with.frames[2].regs), STACK + 0x30);
 }
 
+/* The call is of the function itself. */
+static const uint32_t calls_itself[] = { 0xd503233f, 0xa9be7bfd, 0x910003fd, 0xf9000bf3, 0x97fffffc,
+                                         0xf9400bf3, 0xa8c27bfd, 0xd50323bf, 0xd65f03c0 };
+
+static const struct mark_row {
+    const char *name;
+    uint64_t signature;
+} mark_rows[] = {
+    { "arm64_a_signature_as_of_an_exact_pc", SW_KEY_EXACT },
+    { "arm64_a_signature_as_of_other_flags", SW_KEY_EXACT | SW_KEY_FLAGS(9) },
+    { "arm64_a_signature_as_of_a_body", SW_KEY_EXACT | SW_KEY_BODY },
+};
+
+/* A function was interrupted where its own call returns to, and no mask says what is a signature. */
+static void a_signature_is_no_mark_of_a_key(void **state)
+{
+    const struct mark_row *row = *state;
+    const uint64_t pc = A + BEHIND_CALL, behind = row->signature | pc;
+    const uint64_t words[] = { STACK + 0x20, behind, 1, 0, STACK + 0x40, behind, 2, 0, 0, 0, 3, 0 };
+    struct sw_regs regs = garbage_regs(SW_MACHINE_ARM64);
+    put(A, calls_itself);
+    assert_int_equal(sw_sim_words(sim, STACK, words, COUNT_OF(words)), SW_OK);
+    sw_regs_set(&regs, PC, pc);
+    sw_regs_set(&regs, SP, STACK);
+    sw_regs_set(&regs, FP, STACK);
+    (void)walk_as_without(&regs);
+    assert_int_equal(without.count, 3);
+    assert_int_equal(sw_regs_pc(&without.frames[2].regs), pc);
+    assert_int_equal(walk_as_without(&regs), 3);
+    assert_int_equal(walk_twice(sw_sim_walker(sim), &regs, true), 3);
+}
 /* ---- replaced return addresses ---- */
 
 /*
@@ -252,12 +283,16 @@ static void a_replaced_return_address_is_what_belongs_there(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(rule_rows) + 3 + COUNT_OF(hijack_rows)];
+    enum { OTHERS = 3, HIJACKS = COUNT_OF(rule_rows) + OTHERS, MARKS = HIJACKS + COUNT_OF(hijack_rows) };
+    struct CMUnitTest tests[MARKS + COUNT_OF(mark_rows)];
     FILL_ROWS(tests, rule_rows, rules_come_out_as_they_went_in);
     for (size_t i = 0; i < COUNT_OF(hijack_rows); i++)
-        tests[COUNT_OF(rule_rows) + 3 + i] =
+        tests[HIJACKS + i] =
             (struct CMUnitTest){ hijack_rows[i].name, a_replaced_return_address_is_what_belongs_there,
                                  set_up_cached_arm64, tear_down_target, (void *)(uintptr_t)&hijack_rows[i] };
+    for (size_t i = 0; i < COUNT_OF(mark_rows); i++)
+        tests[MARKS + i] = (struct CMUnitTest){ mark_rows[i].name, a_signature_is_no_mark_of_a_key, set_up_cached_arm64,
+                                                tear_down_target, (void *)(uintptr_t)&mark_rows[i] };
     tests[COUNT_OF(rule_rows)] = (struct CMUnitTest)cmocka_unit_test(a_register_that_no_entry_has_room_for_is_refused);
     tests[COUNT_OF(rule_rows) + 1] = (struct CMUnitTest)cmocka_unit_test_setup_teardown(
         a_second_walk_finds_every_frame, set_up_cached_arm64, tear_down_target);
