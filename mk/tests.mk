@@ -153,7 +153,7 @@ $(BUILD)/test/profiler/pdb: test/profiler/pdb.c $(PDB_O)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS) -MMD -MP -MF $@.d $(filter-out %.h,$^) -lcmocka -lz -o $@
-$(PROFILER_PARTS): test/profiler/parts.c tools/diagnostics/ipc.c tools/diagnostics/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events wide sample threads) $(BUILD)/tools/send/send.o $(PROFILES) $(LIB)
+$(PROFILER_PARTS): test/profiler/parts.c tools/diagnostics/ipc.c tools/diagnostics/process.c $(patsubst %,$(BUILD)/tools/profiler/%.o,options ring output columns events imports wide sample threads) $(BUILD)/tools/send/send.o $(PROFILES) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	@$(CC) -Iinclude -Itools -D_GNU_SOURCE -std=c11 $(WARN) -pthread $(CFLAGS) -MMD -MP -MF $@.d $(filter-out %.h,$^) $(LDLIBS) -lcmocka -lprotobuf-c -lz -lm -ldl -o $@

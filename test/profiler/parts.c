@@ -24,6 +24,7 @@
 #include "diagnostics/process.h"
 #include "profiler/columns.h"
 #include "profiler/events.h"
+#include "profiler/imports.h"
 #include "profiler/options.h"
 #include "profiler/output.h"
 #include "profiler/ring.h"
@@ -49,6 +50,24 @@ static void handlers_return_to_the_end_of_a_signal(void **state)
     assert_int_not_equal(number, 0);
     assert_memory_equal((const void *)(uintptr_t)threads_handlers_return(), end, sizeof end);
     assert_ptr_not_equal(signal(number, SIG_DFL), SIG_ERR);
+}
+
+/* ---- imports ---- */
+
+static pid_t no_parent(void)
+{
+    return 12345;
+}
+
+static void an_import_is_put_to_something_else(void **state)
+{
+    (void)state;
+    assert_false(
+        imports_replace((const void *)(uintptr_t)no_parent, "a_function_of_nobody", (void (*)(void))no_parent));
+    assert_false(imports_replace(NULL, "getppid", (void (*)(void))no_parent));
+    assert_int_not_equal(getppid(), 12345);
+    assert_true(imports_replace((const void *)(uintptr_t)no_parent, "getppid", (void (*)(void))no_parent));
+    assert_int_equal(getppid(), 12345);
 }
 
 /* ---- options ---- */
@@ -620,6 +639,7 @@ int main(void)
         cmocka_unit_test(answers_are_read),
         cmocka_unit_test(what_proc_says),
         cmocka_unit_test(what_is_known_of_this_process),
+        cmocka_unit_test(an_import_is_put_to_something_else),
         cmocka_unit_test(a_profile_is_posted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

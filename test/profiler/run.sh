@@ -56,6 +56,55 @@ done
 # A signal while the runtime's handler stands on its alternate stack ended the process (clr-frames-by-version.md section 7).
 SNAPWALK_HZ=10000 same faults
 
+# ended FILE COMMAND...: what it prints goes there, and what a shell says of a crash nowhere.
+ended() {
+    to=$1
+    shift
+    {
+        (
+            ulimit -c 0
+            exec timeout 60 "$@" >"$to" 2>&1
+        )
+    } 2>/dev/null
+}
+# ends STATUS WAY...: however a program ends, its output and status are the same, and there is one profile, with what it had done.
+ends() {
+    code=$1
+    shift
+    name=end-$(echo "$*" | tr ' ' -)
+    ended "$out/$name.without" dotnet "$build/dotnet/profiled/profiled.dll" end "$@"
+    without=$?
+    ended "$out/$name.with" "$build/tools/snapwalk-profiler" run SNAPWALK_OUT="$out/$name.folded" \
+        dotnet "$build/dotnet/profiled/profiled.dll" end "$@"
+    with=$?
+    # How deep an overflow gets differs by itself.
+    for run in without with; do
+        sed 's/Repeated [0-9]* times/Repeated often/' "$out/$name.$run" >"$out/$name.$run.said"
+    done
+    [ "$without $with" = "$code $code" ] && cmp -s "$out/$name.without.said" "$out/$name.with.said" &&
+        [ "$(ls "$out/$name"-*.folded | wc -l)" -eq 1 ] && grep -q 'Profiled\.Ends\.Work' "$out/$name"-*.folded
+    verdict $? "ends by $*: the same output and status $code, and a profile" "$out/$name.with"
+}
+for way in throw thread failfast abort access overflow; do
+    ends 134 $way
+done
+ends 139 fault
+ends 131 raise 3
+ends 131 kill 3
+ends 130 kill 2
+ends 143 raise 15
+# .NET survives the first SIGABRT that comes from outside: the program goes on, and so do its samples.
+program end kill 6 >"$out/survives.without" 2>&1
+profiled "$out/survives.folded" end kill 6 >"$out/survives.with" 2>&1
+[ $? -eq 3 ] && cmp -s "$out/survives.without" "$out/survives.with" && [ "$(ls "$out"/survives-*.folded | wc -l)" -eq 2 ]
+verdict $? "SIGABRT that a program survives: the same, and a file more" "$out/survives.with"
+# The runtime's own dump of a crash lies before the profile.
+ended "$out/said" env DOTNET_DbgEnableMiniDump=1 DOTNET_DbgMiniDumpType=1 DOTNET_DbgMiniDumpName="$out/crash.dump" \
+    "$build/tools/snapwalk-profiler" run SNAPWALK_OUT="$out/dumped.folded" dotnet "$build/dotnet/profiled/profiled.dll" end abort
+[ $? -eq 134 ] && [ -s "$out/crash.dump" ] && grep -q 'Profiled\.Ends\.Work' "$out"/dumped-*.folded
+verdict $? "a crash dump and a profile" "$out/said"
+rm -f "$out/crash.dump"
+
 # Closures, unions, computation expressions, tail calls: what F# makes of its own.
 if ls -d "$(dirname "$(readlink -f "$(command -v dotnet)")")"/sdk/*/FSharp >/dev/null 2>&1; then
     dotnet_build test/profiler/fsharp fsharp

@@ -267,12 +267,28 @@ static bool is_due(void)
     return options->interval_s && clock_ns(CLOCK_MONOTONIC) - begun_ns >= options->interval_s * UINT64_C(1000000000);
 }
 
+/* The process ends in a way of which nobody else is told. True: this thread has ended it. */
+static bool write_at_end(void)
+{
+    static unsigned written;
+    const unsigned ends = signals_ends();
+    const int number = signals_asked();
+    if (ends != written || number) {
+        (void)collect_dump();
+        signals_written(written = ends);
+    }
+    if (number)
+        signals_end(number);
+    return number != 0;
+}
+
 /* Samples are read seldom: each time what is known of the runtime's memory has to be read again. */
 static void *run(void *arg)
 {
     (void)arg;
     threads_exclude();
     (void)pthread_setname_np(pthread_self(), "snapwalk");
+    signals_serve(true);
     uint64_t looked_ns = 0, drained_ns = 0;
     while (!atomic_load(&ending)) {
         const bool woken = sample_wait(TICK_NS);
@@ -284,11 +300,8 @@ static void *run(void *arg)
         }
         const bool due = is_due();
         pthread_mutex_unlock(&lock);
-        if (signals_asked()) {
-            (void)collect_dump();
-            signals_end(signals_asked());
+        if (write_at_end())
             break;
-        }
         sw_clr_refresh(clr);
         if (now - looked_ns >= LOOK_NS) {
             looked_ns = now;
@@ -298,6 +311,7 @@ static void *run(void *arg)
         if (due)
             (void)collect_dump();
     }
+    signals_serve(false);
     return NULL;
 }
 

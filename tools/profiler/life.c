@@ -19,7 +19,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-enum { DETACH_MS = 300, SILENT_FROM = 10 };
+enum { DETACH_MS = 300 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct options options;
@@ -186,7 +186,7 @@ static HRESULT open_all(IUnknown *given, bool attaching)
         return E_FAIL;
     }
     atomic_store(&on, true);
-    signals_watch(events_runtime(info) >= SILENT_FROM ? (const void *)info->lpVtbl : NULL, !attaching);
+    signals_watch(info->lpVtbl, events_runtime(info), !attaching);
     return S_OK;
 }
 
@@ -278,6 +278,7 @@ static bool close_all(void)
 
 void life_end(void)
 {
+    signals_await_crash();
     (void)close_all();
 }
 

@@ -1,6 +1,7 @@
 // Work of one kind, over and over, for so many seconds; what is printed does not depend on how fast it went:
 //
 //     profiled KIND SECONDS [memory]        profiled list        profiled turns|signals SECONDS        profiled serve
+//     profiled end WAY [SIGNAL]
 //
 // Ends with 0; with 1 where an answer is wrong; with 2 where the kind is unknown.
 
@@ -18,6 +19,8 @@ if (args is ["signals", string span])
     return Turns.Signals(double.Parse(span));
 if (args is ["serve"])
     return Web.Serve().GetAwaiter().GetResult();
+if (args is ["end", string way, ..])
+    return Ends.Run(way, args.Length > 2 ? int.Parse(args[2]) : 0);
 if (args is ["child"])
     return Busy.Child();
 bool memory = args is [_, _, "memory"];
