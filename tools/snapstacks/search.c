@@ -6,6 +6,7 @@
 #include "search.h"
 
 #include "runtimes/callsite.h"
+#include "runtimes/functions.h"
 
 #include <snapwalk/names.h>
 
@@ -46,17 +47,11 @@ static bool find_begin(const struct sw_images *images, uint64_t address, uint64_
 /* Whether a call of a known function, in front of `address`, is of another than the known one at pc. */
 static bool calls_another(const struct sw_walker *walker, const struct sw_images *images, uint64_t address, uint64_t pc)
 {
-    uint8_t call[5];
-    int32_t distance;
     uint64_t called, running;
     bool cold;
-    if (walker->memory.read(walker->memory.arg, address - sizeof call, call, sizeof call) != sizeof call ||
-        call[0] != 0xe8)
-        return false;
-    memcpy(&distance, call + 1, sizeof distance);
-    const uint64_t target = address + (uint64_t)(int64_t)distance;
-    return !is_jump_by_table(walker, target) && find_begin(images, target, &called, &cold) && called == target &&
-           find_begin(images, pc - 1, &running, &cold) && running != target && !cold;
+    const uint64_t target = function_called(&walker->memory, address);
+    return target && !is_jump_by_table(walker, target) && find_begin(images, target, &called, &cold) &&
+           called == target && find_begin(images, pc - 1, &running, &cold) && running != target && !cold;
 }
 
 /* Tables take little work; what takes more is made of instructions, and no witness: all of it would be for nothing. */
