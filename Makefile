@@ -230,7 +230,7 @@ help:
 	@echo 'make docs           the reference of all headers: pages of man and HTML, $(BUILD)/docs; make install-docs'
 	@echo 'make dist           the sources of the last commit, $(BUILD)/snapwalk-$(VERSION).tar.xz'
 	@echo 'make nuget          NuGet packages of the C# binding, the profiler and the overlay, $(BUILD)/nuget'
-	@echo 'make tools          snapstacks: stacks of a process or a core; the .NET profiler; profile-convert; $(BUILD)/tools'
+	@echo 'make tools          snapstacks: stacks of a process or a core; the .NET profiler; a converter of profiles; $(BUILD)/tools'
 	@echo 'make arm64          archive and examples for ARM64, $(BUILD)/arm64/signed'
 	@echo 'make arm64-test     its unit tests and examples under qemu, on two processors'
 	@echo 'make windows-lib    archive for Windows on x64, by mingw-w64, $(BUILD)/windows'

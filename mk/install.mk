@@ -39,7 +39,7 @@ install-pages:
 
 install: install-lib install-pages harness tools $(RUNNER)
 	install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(MANDIR)/man1' '$(DESTDIR)$(MANDIR)/man7'
-	install -m 755 $(SNAPSTACKS) $(COMMAND) $(RUNNER) '$(DESTDIR)$(BINDIR)/'
+	install -m 755 $(SNAPSTACKS) $(COMMAND) $(CONVERT) $(RUNNER) '$(DESTDIR)$(BINDIR)/'
 	install -m 644 docs/man/*.1 '$(DESTDIR)$(MANDIR)/man1/'
 	install -m 644 docs/man/*.7 '$(DESTDIR)$(MANDIR)/man7/'
 	install -m 755 $(PROFILER) '$(DESTDIR)$(LIBDIR)/'
@@ -56,7 +56,7 @@ install-zydis:
 uninstall:
 	cd '$(DESTDIR)$(LIBDIR)' && rm -f $(INSTALLED) pkgconfig/snapwalk.pc pkgconfig/snapwalk-harness.pc
 	rm -rf '$(DESTDIR)$(INCLUDEDIR)/snapwalk' '$(DESTDIR)$(LIBDIR)/cmake/snapwalk' '$(DESTDIR)$(DOCDIR)' '$(DESTDIR)$(DATADIR)'
-	rm -f $(patsubst %,'$(DESTDIR)$(BINDIR)/%',snapstacks snapwalk-profiler clr-in-a-tube)
+	rm -f $(patsubst %,'$(DESTDIR)$(BINDIR)/%',snapstacks snapwalk-profiler snapwalk-profile-convert clr-in-a-tube)
 	rm -f $(patsubst %,'$(DESTDIR)$(MANDIR)/%',$(patsubst docs/man/%.1,man1/%.1,$(wildcard docs/man/*.1)) \
 		$(patsubst docs/man/%.7,man7/%.7,$(wildcard docs/man/*.7)))
 	rm -f '$(DESTDIR)$(MANDIR)/man3/'sw_*.3 '$(DESTDIR)$(MANDIR)/man3/'snapwalk_*.3

@@ -1,6 +1,8 @@
 # What people install beside the library: snapstacks, the .NET profiler and its command, the writers of profiles.
 PROFILER := $(BUILD)/libsnapwalk-profiler.so
 COMMAND := $(BUILD)/tools/snapwalk-profiler
+# Under the name of the project: "profile-convert" may be anybody's.
+CONVERT := $(BUILD)/tools/snapwalk-profile-convert
 
 # Writers of profiles: an archive of its own, on nothing of this library; messages are made by protobuf-c.
 PROFILES := $(BUILD)/libsnapwalk-profile.a
@@ -26,7 +28,7 @@ $(PROFILER): $(PROFILER_O) $(PROFILES) $(LIB)
 	@echo "  LD      $@"
 	@$(CC) -pthread -shared $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lelf -lprotobuf-c -lz -lm $(LOADED)
 
-tools: deps-tools $(BUILD)/tools/profile-convert $(SNAPSTACKS) $(PROFILER) $(COMMAND)
+tools: deps-tools $(CONVERT) $(SNAPSTACKS) $(PROFILER) $(COMMAND)
 snapstacks: $(SNAPSTACKS)
 $(PROTO_C): $(BUILD)/tools/profile/%.pb-c.c: tools/profile/proto/%.proto
 	@mkdir -p $(@D)
@@ -46,10 +48,10 @@ $(PROFILES): $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/profile/*.c)) $(BUILD)
 	@rm -f $@
 	@$(AR) rcs $@ $^
 	@echo "  AR      $@"
-$(BUILD)/tools/profile-convert: tools/profile-convert.c $(PROFILES)
+$(CONVERT): tools/profile-convert.c $(PROFILES)
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	@$(CC) $(GIVEN_CPPFLAGS) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d $< $(PROFILES) -lprotobuf-c -lz -o $@
+	@$(CC) $(GIVEN_CPPFLAGS) -Itools -D_GNU_SOURCE -std=c11 $(WARN) $(SAME_PATHS) $(CFLAGS) $(LDFLAGS) -DVERSION='"$(VERSION)"' -MMD -MP -MF $@.d $< $(PROFILES) -lprotobuf-c -lz -o $@
 
 $(COMMAND): $(wildcard tools/profiler-command/*.[ch]) $(addprefix tools/diagnostics/,ipc.c ipc.h process.c process.h) tools/profiler/options.c tools/profiler/options.h $(addprefix tools/profile/,ending.c format.h profile.h text.c text.h)
 	@mkdir -p $(@D)

@@ -33,6 +33,11 @@ verdict $? "libraries, headers and snapwalk.pc are where they belong"
     [ -f "$root/sw/share/man/man1/snapstacks.1" ]
 verdict $? "snapstacks runs, and has its man page"
 
+printf 'main;read 5\n' | "$root/sw/bin/snapwalk-profile-convert" - "$root/a.pb.gz" >"$build/log/install.out" 2>&1 &&
+    "$root/sw/bin/snapwalk-profile-convert" "$root/a.pb.gz" "$root/a.folded" >"$build/log/install.out" 2>&1 &&
+    grep -qx 'main;read 5' "$root/a.folded" && [ -f "$root/sw/share/man/man1/snapwalk-profile-convert.1" ]
+verdict $? "snapwalk-profile-convert runs, and has its man page"
+
 # flags OPTION... PACKAGE...: what pkg-config says, of where the files are now
 flags() {
     PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --define-variable=libdir="$lib" --define-variable=includedir="$root/sw/include" \

@@ -14,7 +14,7 @@ mkdir -p "$out/a folder" "$out/another/of another length"
 page() { sed -n '/^```sh$/,/^```$/p' docs/packaging.md | sed -e '/^```/d' -e "s|/var/tmp/build|'$out/outside'|" -e "s|/var/tmp/root|'$out/root'|"; }
 eval "$(page | grep '^export ')"
 made="libsnapwalk.a libsnapwalk.so libsnapwalk-harness.a libsnapwalk-profiler.so tools/snapstacks/snapstacks tools/snapwalk-profiler
-    examples/clr-in-a-tube/clr-in-a-tube"
+    tools/snapwalk-profile-convert examples/clr-in-a-tube/clr-in-a-tube"
 
 git archive HEAD | tar x -C "$out/a folder" &&
     make --no-print-directory -C "$out/a folder" -j"$(nproc 2>/dev/null || echo 1)" archive harness shared tools tube-programs >"$out/seen" 2>&1
@@ -34,7 +34,8 @@ for file in $made; do
     cmp "$out/a folder/build/$file" "$out/outside/$file" >"$out/seen" 2>&1
     verdict $? "$file: the same bytes"
 done
-for file in libsnapwalk.so libsnapwalk-profiler.so tools/snapstacks/snapstacks tools/snapwalk-profiler examples/clr-in-a-tube/clr-in-a-tube; do
+for file in libsnapwalk.so libsnapwalk-profiler.so tools/snapstacks/snapstacks tools/snapwalk-profiler tools/snapwalk-profile-convert \
+    examples/clr-in-a-tube/clr-in-a-tube; do
     { readelf -lW "$out/outside/$file" && readelf -dW "$out/outside/$file" && nm -D "$out/outside/$file"; } >"$out/seen" 2>&1
     grep -q GNU_RELRO "$out/seen" && grep -qE 'BIND_NOW|FLAGS_1.*NOW' "$out/seen" && grep -q __stack_chk_fail "$out/seen" &&
         grep -qE ' U __[a-z]+_chk@' "$out/seen" && ! grep -qE 'GNU_STACK.*E ' "$out/seen"

@@ -48,6 +48,7 @@ END
 gcc "$out/walk.c" $(PKG_CONFIG_SYSROOT_DIR="$out/root" PKG_CONFIG_PATH="$lib/pkgconfig" pkg-config --cflags --libs snapwalk) \
     -o "$out/walk" >"$out/seen" 2>&1 && LD_LIBRARY_PATH=$lib "$out/walk" >"$out/seen" 2>&1 && grep -qx main "$out/seen"
 verdict $? "a program is built by pkg-config, and walks to the root"
-"$out/root/usr/bin/snapstacks" --version >"$out/seen" 2>&1 && "$out/root/usr/bin/snapwalk-profiler" --help >>"$out/seen" 2>&1
+"$out/root/usr/bin/snapstacks" --version >"$out/seen" 2>&1 && "$out/root/usr/bin/snapwalk-profiler" --help >>"$out/seen" 2>&1 &&
+    "$out/root/usr/bin/snapwalk-profile-convert" --version >>"$out/seen" 2>&1
 verdict $? "the tools run"
 exit $status

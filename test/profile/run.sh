@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 build=${1:-build}
 mkdir -p "$build/log/profiles.files/home"
 out=$(cd "$build/log/profiles.files" && pwd) || exit 1
-convert=$build/tools/profile-convert
+convert=$build/tools/snapwalk-profile-convert
 status=0
 
 # verdict STATUS NAME FILE: what was printed, where it failed
@@ -56,6 +56,49 @@ reads "pprof -raw: a hostile name is escaped" 'u.202e.evil.x01 .xff' go tool ppr
 zcat "$out/a.pb.gz" >"$out/a.pb"
 reads "protoc: the wire format" '^6: "Demo[.]Run"$' sh -c 'exec protoc --decode_raw <"$0"' "$out/a.pb"
 
+# What was written is read again, and is the same; go's own reader writes one of its own of it.
+"$convert" "$out/a.pb.gz" "$out/again.folded" "$out/again.pb.gz" "$out/again.html" "$out/again.otlp" "$out/again.speedscope.json" \
+    >"$out/said" 2>&1 && sort "$out/again.folded" | diff "$out/expected.sorted" - >>"$out/said" 2>&1
+verdict $? "pprof becomes all others" "$out/said"
+zcat "$out/a.pb.gz" >"$out/first.pb" && zcat "$out/again.pb.gz" | cmp - "$out/first.pb" >"$out/said" 2>&1
+verdict $? "pprof, read and written: the same bytes" "$out/said"
+if command -v go >/dev/null 2>&1; then
+    HOME=$out/home TZ=UTC timeout 60 go tool pprof -symbolize=demangle=none -proto -output "$out/go.pb.gz" "$out/a.pb.gz" >"$out/said" 2>&1 &&
+        "$convert" "$out/go.pb.gz" "$out/go.folded" >>"$out/said" 2>&1 &&
+        sort "$out/go.folded" | diff "$out/expected.sorted" - >>"$out/said" 2>&1
+    verdict $? "pprof as go writes it" "$out/said"
+fi
+"$convert" --before "$out/a.pb.gz" "$out/in.folded" "$out/mixed.html" >"$out/said" 2>&1
+verdict $? "a profile is compared with one of another format" "$out/said"
+# refuses NAME STATUS PATTERN ARGUMENT...: one line on standard error
+refuses() {
+    name=$1
+    code=$2
+    pattern=$3
+    shift 3
+    "$convert" "$@" >"$out/said" 2>&1 </dev/null
+    [ $? -eq "$code" ] && [ "$(wc -l <"$out/said")" -eq 1 ] && grep -qE "^snapwalk-profile-convert: $pattern" "$out/said"
+    verdict $? "$name" "$out/said"
+}
+head -c 100 "$out/a.pb.gz" >"$out/cut.pb.gz"
+{
+    printf '\n\377\377\377\177' | gzip
+} >"$out/bad.pb.gz"
+head -c 300000000 /dev/zero | gzip >"$out/bomb.pb.gz"
+refuses "a file that is cut off" 1 '.*/cut.pb.gz: no profile of pprof, cut off' "$out/cut.pb.gz" "$out/x.folded"
+refuses "a file that is none" 1 '.*/bad.pb.gz: no profile of pprof' "$out/bad.pb.gz" "$out/x.folded"
+refuses "a file that unpacks to too much" 1 '.*/bomb.pb.gz: .*more than 256 MB' "$out/bomb.pb.gz" "$out/x.folded"
+rm -f "$out/bomb.pb.gz"
+refuses "a file that is not there" 1 '/nowhere/a: cannot be opened' /nowhere/a "$out/x.folded"
+refuses "an ending that is no format's" 2 'a.svg: ends in none of .pb.gz' "$out/a.pb.gz" a.svg
+refuses "a column that is not there" 1 'gpu: it has no such column' --column gpu "$out/a.pb.gz" "$out/x.folded"
+refuses "a comparison that nobody would see" 2 '--before: only a page' --before "$out/a.pb.gz" "$out/a.pb.gz" "$out/x.folded"
+refuses "an option that is not there" 2 '--colour: no such option' --colour "$out/a.pb.gz" "$out/x.folded"
+refuses "a value without a unit" 2 'cpu: not TYPE:UNIT' --value cpu "$out/in.folded" "$out/x.folded"
+"$convert" --help | sed -n 's/^  \(--[a-z]*\) .*/\1/p' | sort >"$out/options" &&
+    sed -n 's/^\.B \\-\\-\([a-z]*\) *.*/--\1/p' docs/man/snapwalk-profile-convert.1 | sort | sed '/--help/d' | diff - "$out/options" >"$out/said" 2>&1
+verdict $? "the manual has the options of --help" "$out/said"
+
 # OTLP, by protoc and the same numbers of fields: tables begin with an empty entry, no text is there twice, the first stack is leaf
 # first, and the sum is the same.
 otlp() { protoc --decode=otlp.ProfilesData -Itools/profile/proto otlp.proto <"$1"; }
@@ -89,7 +132,7 @@ reads "pprof takes an empty profile" '^samples/count' go tool pprof -raw "$out/e
 printf 'a;b 9223372036854775807\na;b 5\nno stack here\n' >"$out/large.folded"
 "$convert" "$out/large.folded" "$out/large.pb.gz" "$out/large.folded.txt" >"$out/said" 2>&1
 verdict $? "sums that are too large are written" "$out/said"
-grep -q '^profile-convert: 1 lines are no folded stacks$' "$out/said"
+grep -q '^snapwalk-profile-convert: .*/large.folded: 1 lines or samples are none, and left out$' "$out/said"
 verdict $? "lines that are none are counted" "$out/said"
 grep -qx 'a;b 9223372036854775807' "$out/large.folded.txt"
 verdict $? "a sum that is too large stays at the largest number" "$out/large.folded.txt"

@@ -57,3 +57,72 @@ bool sw_profile_gzip_close(struct sw_profile_gzip *gzip)
     free(gzip);
     return whole;
 }
+
+/* The bytes so far; `room` doubles up to `max`. */
+struct unpacked {
+    uint8_t *bytes;
+    size_t size, room, max;
+};
+
+static enum sw_profile_gzip_answer make_room(struct unpacked *to)
+{
+    if (to->size < to->room)
+        return SW_PROFILE_GZIP_OK;
+    if (to->room == to->max)
+        return SW_PROFILE_GZIP_LARGE;
+    const size_t wanted = to->room ? to->room * 2 : OUT_BYTES, room = wanted < to->max ? wanted : to->max;
+    uint8_t *larger = realloc(to->bytes, room);
+    if (!larger)
+        return SW_PROFILE_GZIP_MEMORY;
+    to->bytes = larger;
+    to->room = room;
+    return SW_PROFILE_GZIP_OK;
+}
+
+/* Until all that was read is taken. `ended`: a member's end was seen, and nothing behind it. */
+static enum sw_profile_gzip_answer unpack(z_stream *stream, struct unpacked *to, bool *ended)
+{
+    while (stream->avail_in) {
+        if (*ended && inflateReset(stream) != Z_OK)
+            return SW_PROFILE_GZIP_BAD;
+        const enum sw_profile_gzip_answer room = make_room(to);
+        if (room != SW_PROFILE_GZIP_OK)
+            return room;
+        const size_t left = to->room - to->size;
+        stream->next_out = to->bytes + to->size;
+        stream->avail_out = left < UINT32_MAX ? (uInt)left : UINT32_MAX;
+        const uInt before = stream->avail_out;
+        const int answer = inflate(stream, Z_NO_FLUSH);
+        to->size += before - stream->avail_out;
+        *ended = answer == Z_STREAM_END;
+        if (answer != Z_OK && answer != Z_STREAM_END && answer != Z_BUF_ERROR)
+            return answer == Z_MEM_ERROR ? SW_PROFILE_GZIP_MEMORY : SW_PROFILE_GZIP_BAD;
+    }
+    return SW_PROFILE_GZIP_OK;
+}
+
+enum sw_profile_gzip_answer sw_profile_gunzip(FILE *file, size_t max_bytes, uint8_t **bytes, size_t *size)
+{
+    z_stream stream = { 0 };
+    struct unpacked to = { .max = max_bytes };
+    uint8_t in[IN_BYTES];
+    bool ended = false;
+    enum sw_profile_gzip_answer answer = SW_PROFILE_GZIP_OK;
+    if (inflateInit2(&stream, MAX_WBITS + GZIP_HEADER) != Z_OK)
+        return SW_PROFILE_GZIP_MEMORY;
+    for (size_t read; answer == SW_PROFILE_GZIP_OK && (read = fread(in, 1, sizeof in, file)) > 0;) {
+        stream.next_in = in;
+        stream.avail_in = (uInt)read;
+        answer = unpack(&stream, &to, &ended);
+    }
+    inflateEnd(&stream);
+    if (answer == SW_PROFILE_GZIP_OK && !ended)
+        answer = SW_PROFILE_GZIP_BAD;
+    if (answer != SW_PROFILE_GZIP_OK) {
+        free(to.bytes);
+        return answer;
+    }
+    *bytes = to.bytes;
+    *size = to.size;
+    return answer;
+}

@@ -58,6 +58,7 @@ enum sw_profile_status {
     SW_PROFILE_E_MEMORY = -2,   /* malloc failed */
     SW_PROFILE_E_BOUND = -3,    /* the memory bound is reached: counted under "[memory bound reached]" */
     SW_PROFILE_E_WRITE = -4,    /* the file did not take what was written */
+    SW_PROFILE_E_FORMAT = -5,   /* what was read is no such profile, or larger than 256 MB */
 };
 
 /* What a frame's code is; writers say it in their format's words. ORDER sw_profile_kind: words.c. */
@@ -203,6 +204,12 @@ enum sw_profile_status sw_profile_sample_add(struct sw_profile *profile, const s
 /* How long it lasted, for the formats that say so. Threads, Signals: as sw_profile_create. */
 void sw_profile_set_duration(struct sw_profile *profile, uint64_t duration_ns);
 
+/*
+ * The number of the column of that type; of the one that is shown first, where `type` is NULL. False: there is none.
+ * Threads, Signals: as sw_profile_create.
+ */
+bool sw_profile_find_column(const struct sw_profile *profile, const char *type, size_t *column);
+
 /* What has happened so far. Threads, Signals: as sw_profile_create. */
 void sw_profile_get_counts(const struct sw_profile *profile, struct sw_profile_counts *counts);
 
@@ -225,6 +232,21 @@ struct sw_profile_view {
  * Source   profile-formats.md section 4.
  */
 enum sw_profile_status sw_profile_read_folded(struct sw_profile *profile, FILE *file, uint64_t *refused);
+
+/*
+ * A profile of the columns, texts and samples of a file in pprof's format, in gzip, whoever has written it: at most
+ * SW_PROFILE_VALUES_MAX columns. Labels "thread" and "thread_id" become threads. What code is, is told by its mapping's
+ * name. Comments are left out.
+ *
+ * options  max_bytes, producer and producer_version are taken; the rest is the file's.
+ * refused  Receives how many samples have a negative value, and are left out.
+ * Returns  SW_PROFILE_OK; E_FORMAT; E_MEMORY. ferror says whether all was read.
+ * Memory   Some 40 times what the file holds, unpacked, while it is read.
+ * Threads  As the header's first lines say. Signals: never in a handler.
+ * Source   profile-formats.md section 1.
+ */
+enum sw_profile_status sw_profile_read_pprof(const struct sw_profile_options *options, FILE *file,
+                                             struct sw_profile **profile, uint64_t *refused);
 
 /*
  * pprof's profile.proto in gzip: `go tool pprof`, Pyroscope, Parca, speedscope. Labels "thread" and "thread_id".

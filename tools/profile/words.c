@@ -5,6 +5,7 @@
 #include "data.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 const struct sw_profile_kind_words *sw_profile_kind_words(enum sw_profile_kind kind)
 {
@@ -31,6 +32,17 @@ void sw_profile_thread_text(const struct sw_profile *profile, uint32_t thread, c
         snprintf(text, size, "thread %" PRIu64, row->id);
     else
         snprintf(text, size, "no thread");
+}
+
+bool sw_profile_find_column(const struct sw_profile *profile, const char *type, size_t *column)
+{
+    *column = profile->default_column;
+    for (size_t i = 0; type && i < profile->column_count; i++)
+        if (!strcmp(sw_profile_text(profile, profile->columns[i].type), type)) {
+            *column = i;
+            return true;
+        }
+    return !type;
 }
 
 const char *sw_profile_title(const struct sw_profile *profile, const struct sw_profile_view *view)
