@@ -119,6 +119,12 @@ SW_API SW_NODISCARD enum sw_status sw_process_mirror_ranges(struct sw_process *p
  * (epoll_wait, semop, sigtimedwait, recv with a timeout) return EINTR. This is the nature of ptrace.
  * sw_process_capture_asleep does without.
  *
+ * Others go on by restart_syscall(2) after a stop (nanosleep, poll, a futex with a timeout), which would end a process
+ * whose own seccomp filter does not know that call. Where its main thread has a filter, a thread that sleeps in such a
+ * call is not stopped, but counts as if it were: it has the registers that sw_process_capture_asleep has. It may wake.
+ * sw_process_regs, a capture and the suspender find that out, and stop it then; a walk at that moment may go astray. On
+ * ARM64 a thread that begins such a call just when it is stopped goes on by restart_syscall nevertheless.
+ *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_GONE; SW_E_BUSY (no thread could be stopped); SW_E_PERMISSION (also: another
  *          process traces it); SW_E_NO_MEMORY; SW_E_OS. After a failure only what was stopped before is stopped.
  * Threads  One call on a process at a time. Signals  Not safe.
@@ -231,8 +237,8 @@ SW_API SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process
  * too.
  *
  * Only pc, sp and, on x64, the arguments of the system call are known. A caller that is found by another register ends
- * the walk, unless a callee has saved it. A thread other than the main one counts as not on its own stack
- * (sw_process_captured).
+ * the walk, unless a callee has saved it. A thread other than the main one, of a C library that gives threads no list of
+ * robust mutexes (musl), counts as not on its own stack (sw_process_captured).
  *
  * stack_bytes  As for sw_process_capture.
  *

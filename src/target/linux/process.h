@@ -20,7 +20,8 @@ enum { SW_PROC_NAME_BYTES = 16 }; /* of a thread's name; Linux include/linux/sch
  * has stopped, which reports that by itself. regs: as they were when the whole process was stopped, where
  * has_regs. signal: to be delivered at the detach. held_by_stop: sw_process_stop holds it. is_left_out: it is in the
  * kernel for long, and not waited for. suspend_count: how often the suspender holds it. ran_ns: its time on processors
- * when it was found running (is_timed).
+ * when it was found running (is_timed). is_asleep: it is not seized at all, and counts as stopped, for it sleeps:
+ * process_restart.c; turns: how often it had had a processor.
  */
 struct sw_process_thread {
     int tid;
@@ -31,8 +32,10 @@ struct sw_process_thread {
     bool held_by_stop;
     bool is_left_out;
     bool is_timed;
+    bool is_asleep;
     uint32_t suspend_count;
     uint64_t ran_ns;
+    uint64_t turns;
     bool has_regs;
     struct sw_regs regs;
 };
@@ -131,7 +134,8 @@ struct sw_process {
     int live_tid; /* pid, or another thread's id when the main thread has ended: /proc knows the process by both */
     bool own_child;
     bool maps_valid;
-    int mem_file; /* /proc/PID/mem; -1: not opened */
+    bool may_refuse; /* its own seccomp filter may end it for restart_syscall(2): process_restart.c */
+    int mem_file;    /* /proc/PID/mem; -1: not opened */
     struct sw_tracer tracer;
     pthread_mutex_t threads_lock; /* the tracer's, but while it seizes a thread */
     uint64_t seize_count;
@@ -190,24 +194,50 @@ int sw_process_live_thread(int pid);
 /*
  * Whether a thread in uninterruptible sleep has slept for so long that nobody should wait for it; whether a thread that
  * does not stop has run in the kernel for so long. forget_sleepers: those that nobody asked for since the last time.
+ * turns: how often a thread has had a processor, 0: not known.
  */
 bool sw_process_sleeps_long(struct sw_process *process, int tid);
 bool sw_process_runs_long(const struct sw_process *process, struct sw_process_thread *thread);
 void sw_process_forget_sleepers(struct sw_process *process);
+uint64_t sw_process_turns(int pid, int tid);
+
+/* Where a thread sleeps. call: the number of its system call, -1: it is in none, and its arguments. */
+enum { SW_PROC_ARGUMENTS = 6 };
+struct sw_process_at {
+    long call;
+    uint64_t arguments[SW_PROC_ARGUMENTS];
+    struct sw_regs regs;
+};
+
+/* False: it runs, or the kernel does not tell. text: receives what it says, which is equal while it sleeps on. */
+bool sw_process_read_call(int pid, int tid, char text[SW_PROC_TEXT_BYTES], struct sw_process_at *at);
 
 /* process_asleep.c. Captures those of the left out threads that sleep, and takes them from the list. */
 enum sw_status sw_process_capture_sleepers(struct sw_process *process, size_t most);
+
+/*
+ * process_restart.c. find_filter: whether threads may have to be left asleep, at each stop. fall_asleep: whether this
+ * one has to be, which is in a state of proc(5): its row is filled. sleeps_on: it has not woken since. repeat_call: of
+ * one that stands: has it make its call again, not restart_syscall. thread_pointer: near to it, 0: not known.
+ */
+void sw_process_find_filter(struct sw_process *process);
+bool sw_process_fall_asleep(const struct sw_process *process, struct sw_process_thread *thread, char state);
+bool sw_process_sleeps_on(const struct sw_process *process, const struct sw_process_thread *thread);
+void sw_process_repeat_call(const struct sw_process *process, int tid);
+uint64_t sw_process_thread_pointer(int tid);
 
 /* process_left_out.c. For when the list is whole. */
 void sw_process_sort_left_out(struct sw_process *process);
 
 /*
  * process_threads.c, on the tracer. seize: begins to trace and stop a thread, and puts it into the list; tasks: the
- * open /proc/PID/task. wait_for_stop: until it stands, or for a time. detach: false: it cannot be let go now.
- * reap_if_ended: of a thread that has ended; keeps: it stays a zombie, for its parent.
+ * open /proc/PID/task. wait_for_stop: until it stands, or for a time. hold: one that was asleep and has woken, until it
+ * stands or sleeps. detach: false: it cannot be let go now. reap_if_ended: of a thread that has ended; keeps: it stays
+ * a zombie, for its parent.
  */
 enum sw_status sw_process_seize(struct sw_process *process, int tasks, int tid);
 enum sw_status sw_process_wait_for_stop(struct sw_process *process, struct sw_process_thread *thread);
+enum sw_status sw_process_hold(struct sw_process *process, struct sw_process_thread *thread);
 bool sw_process_detach(struct sw_process *process, struct sw_process_thread *thread);
 void sw_process_remove_thread(struct sw_process *process, struct sw_process_thread *thread);
 bool sw_process_reap_if_ended(int tid, bool keeps);
@@ -216,6 +246,7 @@ bool sw_process_reap_if_ended(int tid, bool keeps);
  * process_calls.c; stop_threads, resume_threads, find_thread: process_threads.c. on_tracer: has the tracer make a call;
  * afterwards nothing is traced that is not wanted. Only such calls may use stop_threads, resume_threads (as
  * sw_process_stop, sw_process_resume) and read_regs. tls: receives the thread pointer, 0: unknown; may be null.
+ * regs_of: of a thread that stands or sleeps.
  * drop_threads: resumes all threads and forgets them. pac_mask_of: of a thread that the caller traces, 0: unknown.
  */
 typedef enum sw_status sw_process_call(struct sw_process *process, void *arg);
@@ -223,6 +254,7 @@ enum sw_status sw_process_on_tracer(struct sw_process *process, sw_process_call 
 enum sw_status sw_process_stop_threads(struct sw_process *process);
 enum sw_status sw_process_resume_threads(struct sw_process *process);
 enum sw_status sw_process_read_regs(int tid, struct sw_regs *regs, uint64_t *tls);
+enum sw_status sw_process_regs_of(const struct sw_process_thread *thread, struct sw_regs *regs, uint64_t *tls);
 struct sw_process_thread *sw_process_find_thread(const struct sw_process *process, uint64_t tid);
 void sw_process_drop_threads(struct sw_process *process);
 uint64_t sw_process_pac_mask_of(int tid);
@@ -242,13 +274,16 @@ void sw_process_drop_capture(struct sw_process *process);
 /*
  * process_taken.c. begin_capture: forgets the last one; most: receives how much of a stack to copy. add_captured:
  * copies the stack of a thread that stands, or sleeps; add_uncopied: does not yet, null: no memory. tls: its thread
- * pointer, 0: unknown.
+ * pointer, 0: unknown. capture_again: one that has woken, SW_E_GONE: is not captured; both: while they ascend.
  */
 enum sw_status sw_process_begin_capture(struct sw_process *process, size_t stack_bytes, size_t *most);
 struct sw_process_captured *sw_process_add_uncopied(struct sw_process *process, int tid, const struct sw_regs *regs,
                                                     uint64_t tls);
 enum sw_status sw_process_add_captured(struct sw_process *process, int tid, const struct sw_regs *regs, uint64_t tls,
                                        size_t most);
+enum sw_status sw_process_capture_again(struct sw_process *process, int tid, const struct sw_regs *regs, uint64_t tls,
+                                        size_t most);
+void sw_process_remove_captured(struct sw_process *process, int tid);
 
 /*
  * process_copies.c. Copies what a thread needs of its stacks, up to `most` of each; and that of all captured threads,

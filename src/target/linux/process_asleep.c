@@ -9,45 +9,20 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Where a thread is and what it has done: two that are equal mean that it has slept. */
 struct rest {
-    char call[SW_PROC_TEXT_BYTES]; /* "NUMBER ARGUMENTS SP PC", "-1 SP PC" outside of system calls, or "running" */
+    char call[SW_PROC_TEXT_BYTES];
     char times[SW_PROC_TEXT_BYTES];
 };
 
 /* False: the thread runs, or cannot be looked at. */
-static bool read_rest(const struct sw_process *process, int tid, struct rest *rest)
+static bool read_rest(const struct sw_process *process, int tid, struct rest *rest, struct sw_process_at *at)
 {
     memset(rest, 0, sizeof *rest);
     return sw_process_thread_file(process->pid, tid, "schedstat", rest->times) &&
-           sw_process_thread_file(process->pid, tid, "syscall", rest->call) && strncmp(rest->call, "running", 7) != 0;
-}
-
-/* sp and pc are the two last numbers; x64: a system call leaves its arguments where they are. False: none are there. */
-static bool read_registers(const struct rest *rest, struct sw_regs *regs)
-{
-    static const unsigned arguments[] = { SW_X64_RDI, SW_X64_RSI, SW_X64_RDX, SW_X64_R10, SW_X64_R8, SW_X64_R9 };
-    enum { ALL = 9 };
-    const enum sw_machine machine = sw_os_machine();
-    const char *at = rest->call;
-    uint64_t numbers[ALL] = { 0 };
-    unsigned count = 0;
-    for (char *end; count < ALL; count++, at = end) {
-        numbers[count] = strtoull(at, &end, 0);
-        if (end == at)
-            break;
-    }
-    *regs = (struct sw_regs){ .machine = machine };
-    if (count < 3)
-        return false;
-    sw_regs_set(regs, sw_regs_sp_number(machine), numbers[count - 2]);
-    sw_regs_set(regs, sw_regs_pc_number(machine), numbers[count - 1]);
-    for (unsigned i = 0; i < sizeof arguments / sizeof arguments[0] && count == ALL && machine == SW_MACHINE_X64; i++)
-        sw_regs_set(regs, arguments[i], numbers[1 + i]);
-    return numbers[count - 2] && numbers[count - 1];
+           sw_process_read_call(process->pid, tid, rest->call, at);
 }
 
 /* Unless it has ended. */
@@ -64,12 +39,12 @@ static enum sw_status take_if_asleep(struct sw_process *process, int tid, size_t
     struct sw_process_capture *capture = &process->capture;
     const size_t threads = capture->thread_count, store = capture->store_size;
     struct rest before, after;
-    struct sw_regs regs;
+    struct sw_process_at at;
     *taken = false;
-    if (!read_rest(process, tid, &before) || !read_registers(&before, &regs))
+    if (!read_rest(process, tid, &before, &at))
         return SW_OK;
-    const enum sw_status status = sw_process_add_captured(process, tid, &regs, 0, most);
-    *taken = status == SW_OK && read_rest(process, tid, &after) && memcmp(&before, &after, sizeof before) == 0;
+    const enum sw_status status = sw_process_add_captured(process, tid, &at.regs, sw_process_thread_pointer(tid), most);
+    *taken = status == SW_OK && read_rest(process, tid, &after, &at) && memcmp(&before, &after, sizeof before) == 0;
     if (status == SW_OK && !*taken) {
         capture->thread_count = threads;
         capture->store_size = store;
@@ -106,7 +81,8 @@ enum sw_status sw_process_capture_sleepers(struct sw_process *process, size_t mo
 static enum sw_status check_support(const struct sw_process *process)
 {
     struct rest rest;
-    read_rest(process, process->live_tid, &rest);
+    struct sw_process_at at;
+    read_rest(process, process->live_tid, &rest, &at);
     if (rest.times[0] && rest.call[0])
         return SW_OK;
     return sw_process_live_thread(process->pid) == 0 ? SW_E_GONE : rest.times[0] ? SW_E_PERMISSION : SW_E_UNSUPPORTED;

@@ -108,7 +108,7 @@ static enum sw_status stop_call(struct sw_process *process, void *arg)
     const enum sw_status status = sw_process_stop_threads(process);
     for (size_t i = 0; i < process->thread_count; i++) {
         struct sw_process_thread *thread = &process->threads[i];
-        thread->has_regs = thread->stopped && sw_process_read_regs(thread->tid, &thread->regs, NULL) == SW_OK;
+        thread->has_regs = thread->stopped && sw_process_regs_of(thread, &thread->regs, NULL) == SW_OK;
     }
     return status;
 }
@@ -184,6 +184,16 @@ enum sw_status sw_process_read_regs(int tid, struct sw_regs *regs, uint64_t *tls
     return status;
 }
 
+enum sw_status sw_process_regs_of(const struct sw_process_thread *thread, struct sw_regs *regs, uint64_t *tls)
+{
+    if (!thread->is_asleep)
+        return sw_process_read_regs(thread->tid, regs, tls);
+    *regs = thread->regs;
+    if (tls)
+        *tls = sw_process_thread_pointer(thread->tid);
+    return SW_OK;
+}
+
 /* One thread, for calls. */
 struct one {
     uint64_t tid;
@@ -207,14 +217,16 @@ static enum sw_status suspend_call(struct sw_process *process, void *arg)
 {
     const struct one *one = arg;
     enum sw_status status = SW_OK;
+    sw_process_find_filter(process);
     if (!sw_process_find_thread(process, one->tid))
         status = sw_process_thread_ended(process->pid, (int)one->tid) ? SW_E_GONE : seize_one(process, (int)one->tid);
     struct sw_process_thread *thread = sw_process_find_thread(process, one->tid);
     if (!thread)
         return status;
-    status = sw_process_wait_for_stop(process, thread);
+    status = thread->is_asleep && !sw_process_sleeps_on(process, thread) ? sw_process_hold(process, thread)
+                                                                         : sw_process_wait_for_stop(process, thread);
     if (status == SW_OK) {
-        status = sw_process_read_regs(thread->tid, one->regs, NULL);
+        status = sw_process_regs_of(thread, one->regs, NULL);
         process->error = errno;
     }
     if (status == SW_OK) {

@@ -17,13 +17,47 @@ static enum sw_status capture_thread(struct sw_process *process, const struct sw
 {
     struct sw_regs regs;
     uint64_t tls = 0;
-    if (sw_process_read_regs(thread->tid, &regs, &tls) != SW_OK)
+    if (sw_process_regs_of(thread, &regs, &tls) != SW_OK)
         return SW_OK; /* the thread was killed just now */
     struct sw_process_captured *captured = sw_process_add_uncopied(process, thread->tid, &regs, tls);
     if (!captured)
         return SW_E_NO_MEMORY;
     memcpy(captured->name, thread->name, sizeof captured->name);
     return SW_OK;
+}
+
+/* A captured thread that counts as standing while it sleeps: once more if it has woken, until it sleeps or stands. */
+static enum sw_status capture_woken(struct sw_process *process, struct sw_process_thread *thread, size_t most)
+{
+    enum { ROUNDS = 16 };
+    enum sw_status status = SW_OK;
+    for (unsigned round = 0; thread->is_asleep && !sw_process_sleeps_on(process, thread); round++) {
+        struct sw_regs regs;
+        uint64_t tls = 0;
+        status = round < ROUNDS ? sw_process_hold(process, thread) : SW_E_BUSY;
+        if (status == SW_OK)
+            status = sw_process_regs_of(thread, &regs, &tls);
+        if (status == SW_OK)
+            status = sw_process_capture_again(process, thread->tid, &regs, tls, most);
+        if (status != SW_OK)
+            break;
+    }
+    if (status != SW_E_GONE && status != SW_E_BUSY)
+        return status;
+    sw_process_remove_captured(process, thread->tid);
+    return status == SW_E_GONE
+               ? SW_OK
+               : sw_left_out_add(&process->left_out, &process->alloc, (uint64_t)thread->tid, SW_LEFT_OUT_RUNS);
+}
+
+static enum sw_status capture_all_woken(struct sw_process *process, size_t most)
+{
+    enum sw_status status = SW_OK;
+    for (size_t i = 0; i < process->thread_count && status == SW_OK; i++)
+        if (process->threads[i].is_asleep)
+            status = capture_woken(process, &process->threads[i], most);
+    sw_process_sort_left_out(process);
+    return status;
 }
 
 static enum sw_status capture_threads(struct sw_process *process, size_t most)
@@ -33,7 +67,9 @@ static enum sw_status capture_threads(struct sw_process *process, size_t most)
     for (size_t i = 0; i < process->thread_count && status == SW_OK; i++)
         if (process->threads[i].stopped)
             status = capture_thread(process, &process->threads[i]);
-    return status == SW_OK ? sw_process_copy_stacks(process, most) : status;
+    if (status == SW_OK)
+        status = sw_process_copy_stacks(process, most);
+    return status == SW_OK ? capture_all_woken(process, most) : status;
 }
 
 /* Threads that sleep uninterruptibly do not stop, but do not run, either. SW_E_BUSY: there is nobody. */

@@ -78,6 +78,32 @@ struct sw_process_captured *sw_process_add_uncopied(struct sw_process *process, 
     return thread;
 }
 
+static struct sw_process_captured *find(struct sw_process *process, int tid)
+{
+    return (struct sw_process_captured *)(uintptr_t)sw_process_find_captured(process, (uint64_t)tid);
+}
+
+enum sw_status sw_process_capture_again(struct sw_process *process, int tid, const struct sw_regs *regs, uint64_t tls,
+                                        size_t most)
+{
+    struct sw_process_captured *thread = find(process, tid);
+    if (!thread)
+        return SW_E_GONE;
+    thread->regs = *regs;
+    set_spans(process, thread, tls);
+    memset(thread->copies, 0, sizeof thread->copies);
+    return sw_process_copy_stack(process, thread, most);
+}
+
+void sw_process_remove_captured(struct sw_process *process, int tid)
+{
+    struct sw_process_captured *thread = find(process, tid);
+    if (!thread)
+        return;
+    const struct sw_process_captured *end = process->capture.threads + process->capture.thread_count--;
+    memmove(thread, thread + 1, (size_t)(end - (thread + 1)) * sizeof *thread);
+}
+
 enum sw_status sw_process_add_captured(struct sw_process *process, int tid, const struct sw_regs *regs, uint64_t tls,
                                        size_t most)
 {

@@ -1,9 +1,9 @@
 /*
- * What /proc says of a thread: whether it runs, sleeps or has ended, and whether it is in the kernel for long. Knows
- * files of /proc; refuses to know how threads are stopped (process_threads.c).
+ * What /proc says of a thread: whether it runs, sleeps or has ended, where, and whether it is in the kernel for long.
+ * Knows files of /proc; refuses to know how threads are stopped (process_threads.c).
  *
- * Source: proc(5), /proc/pid/stat; Linux Documentation/scheduler/sched-stats.rst (schedstat: nanoseconds on a
- * processor, nanoseconds of waiting for one, how often it got one).
+ * Source: proc(5), /proc/pid/stat, /proc/pid/syscall; Linux Documentation/scheduler/sched-stats.rst (schedstat:
+ * nanoseconds on a processor, nanoseconds of waiting for one, how often it got one).
  */
 #include "target/linux/process.h"
 
@@ -190,6 +190,47 @@ static void read_times(int pid, int tid, uint64_t *ran_ns, uint64_t *turns)
     *turns = strtoull(end, &end, 10);
 }
 
+uint64_t sw_process_turns(int pid, int tid)
+{
+    uint64_t ran_ns, turns;
+    read_times(pid, tid, &ran_ns, &turns);
+    return turns;
+}
+
+/* sp and pc are the two last numbers; x64: a system call leaves its arguments where they are. False: none are there. */
+static bool read_place(const char *at, struct sw_process_at *place)
+{
+    static const unsigned arguments[] = { SW_X64_RDI, SW_X64_RSI, SW_X64_RDX, SW_X64_R10, SW_X64_R8, SW_X64_R9 };
+    enum { ALL = SW_PROC_ARGUMENTS + 3 };
+    const enum sw_machine machine = sw_os_machine();
+    uint64_t numbers[ALL] = { 0 };
+    unsigned count = 0;
+    for (char *end; count < ALL; count++, at = end) {
+        numbers[count] = strtoull(at, &end, 0);
+        if (end == at)
+            break;
+    }
+    *place = (struct sw_process_at){ .call = -1, .regs = { .machine = machine } };
+    if (count < 3)
+        return false;
+    sw_regs_set(&place->regs, sw_regs_sp_number(machine), numbers[count - 2]);
+    sw_regs_set(&place->regs, sw_regs_pc_number(machine), numbers[count - 1]);
+    for (unsigned i = 0; i < SW_PROC_ARGUMENTS && count == ALL; i++) {
+        place->call = (long)numbers[0];
+        place->arguments[i] = numbers[1 + i];
+        if (machine == SW_MACHINE_X64)
+            sw_regs_set(&place->regs, arguments[i], numbers[1 + i]);
+    }
+    return numbers[count - 2] && numbers[count - 1];
+}
+
+/* The text is "NUMBER ARGUMENTS SP PC", "-1 SP PC" outside of system calls, or "running". */
+bool sw_process_read_call(int pid, int tid, char text[SW_PROC_TEXT_BYTES], struct sw_process_at *at)
+{
+    return sw_process_thread_file(pid, tid, "syscall", text) && strncmp(text, "running", 7) != 0 &&
+           read_place(text, at);
+}
+
 static struct sw_process_sleeper *find_sleeper(const struct sw_process *process, int tid)
 {
     for (size_t i = 0; i < process->sleeper_count; i++)
@@ -213,9 +254,8 @@ static struct sw_process_sleeper *add_sleeper(struct sw_process *process, int ti
 
 bool sw_process_sleeps_long(struct sw_process *process, int tid)
 {
-    uint64_t ran_ns, turns;
+    const uint64_t turns = sw_process_turns(process->pid, tid);
     struct sw_process_sleeper *sleeper = find_sleeper(process, tid);
-    read_times(process->pid, tid, &ran_ns, &turns);
     if (!sleeper)
         sleeper = add_sleeper(process, tid);
     if (!sleeper)

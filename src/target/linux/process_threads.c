@@ -31,8 +31,9 @@
 #define STOP_TIMEOUT_NS UINT64_C(2000000000) /* for threads that get no processor */
 
 enum {
-    LATE_ROUND = 32, /* of waiting: about a millisecond */
-    MANY = 4         /* threads: to wake so many takes as long as to start a tracer */
+    LATE_ROUND = 32,   /* of waiting: about a millisecond */
+    HURRY_ROUNDS = 16, /* no sleep of ours among them */
+    MANY = 4           /* threads: to wake so many takes as long as to start a tracer */
 };
 
 /* ------------------------------------------------------------------ the list of seized threads */
@@ -138,34 +139,6 @@ static void interrupt(struct sw_process_thread *thread)
 }
 
 /*
- * Seizes a thread and requests it to stop.
- *
- * Returns  SW_OK; SW_E_GONE (it has ended); SW_E_BUSY (in uninterruptible sleep, say in vfork); SW_E_PERMISSION;
- *          SW_E_NO_MEMORY; SW_E_OS.
- */
-enum sw_status sw_process_seize(struct sw_process *process, int tasks, int tid)
-{
-    const enum sw_status status = make_room(process);
-    if (status != SW_OK)
-        return status;
-    struct sw_process_thread thread = { .tid = tid };
-    const char state = sw_process_named_state(tasks, tid, thread.name);
-    if (state == 'D')
-        return SW_E_BUSY;
-    process->seize_count++;
-    pthread_mutex_unlock(&process->threads_lock);
-    const int error = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 ? 0 : errno;
-    pthread_mutex_lock(&process->threads_lock);
-    process->error = error;
-    if (error)
-        return sw_process_thread_ended(process->pid, tid) ? SW_E_GONE : sw_os_status(error);
-    if (state != 'T')
-        interrupt(&thread);
-    process->threads[process->thread_count++] = thread;
-    return SW_OK;
-}
-
-/*
  * What the thread has reported. SW_OK: it has stopped; SW_E_BUSY: nothing yet; SW_E_GONE: it has ended. The report is
  * left where it is: a signal whose delivery was reported and taken note of would be lost if this process were killed
  * before it detaches, because then the kernel detaches and knows of none.
@@ -185,7 +158,56 @@ static enum sw_status poll_stop(const struct sw_process *process, struct sw_proc
     /* No event number: the stop is the delivery of a signal. */
     thread->signal = info.si_status >> 8 ? 0 : info.si_status;
     thread->stopped = true;
+    if (thread->is_interrupted)
+        sw_process_repeat_call(process, tid);
     return SW_OK;
+}
+
+/* Where a stop has to be followed by a step of ours, the process would be harmed if this program ended before it. */
+static void hurry(const struct sw_process *process, struct sw_process_thread *thread)
+{
+    for (unsigned round = 0; round < HURRY_ROUNDS && !thread->stopped; round++)
+        if (poll_stop(process, thread) == SW_E_BUSY)
+            sw_os_wait(NULL, round);
+}
+
+/* Unless it is stopped by job control. */
+static enum sw_status trace(struct sw_process *process, struct sw_process_thread *thread, char state)
+{
+    process->seize_count++;
+    pthread_mutex_unlock(&process->threads_lock);
+    const int error = ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL) == 0 ? 0 : errno;
+    pthread_mutex_lock(&process->threads_lock);
+    process->error = error;
+    if (error)
+        return sw_process_thread_ended(process->pid, thread->tid) ? SW_E_GONE : sw_os_status(error);
+    if (state != 'T')
+        interrupt(thread);
+    if (state != 'T' && process->may_refuse)
+        hurry(process, thread);
+    return SW_OK;
+}
+
+/*
+ * Seizes a thread and requests it to stop; one that is better left asleep is not touched.
+ *
+ * Returns  SW_OK; SW_E_GONE (it has ended); SW_E_BUSY (in uninterruptible sleep, say in vfork); SW_E_PERMISSION;
+ *          SW_E_NO_MEMORY; SW_E_OS.
+ */
+enum sw_status sw_process_seize(struct sw_process *process, int tasks, int tid)
+{
+    enum sw_status status = make_room(process);
+    if (status != SW_OK)
+        return status;
+    struct sw_process_thread thread = { .tid = tid };
+    const char state = sw_process_named_state(tasks, tid, thread.name);
+    if (state == 'D')
+        return SW_E_BUSY;
+    if (!sw_process_fall_asleep(process, &thread, state))
+        status = trace(process, &thread, state);
+    if (status == SW_OK)
+        process->threads[process->thread_count++] = thread;
+    return status;
 }
 
 /*
@@ -221,9 +243,21 @@ enum sw_status sw_process_wait_for_stop(struct sw_process *process, struct sw_pr
     return status;
 }
 
+enum sw_status sw_process_hold(struct sw_process *process, struct sw_process_thread *thread)
+{
+    const char state = sw_process_thread_state(process->pid, thread->tid);
+    if (sw_process_fall_asleep(process, thread, state))
+        return SW_OK;
+    thread->is_asleep = thread->stopped = thread->has_regs = false;
+    const enum sw_status status = trace(process, thread, state);
+    return status == SW_OK ? sw_process_wait_for_stop(process, thread) : status;
+}
+
 /* Resumes a thread. One that has not stopped yet cannot be detached: it stays seized, and runs. */
 bool sw_process_detach(struct sw_process *process, struct sw_process_thread *thread)
 {
+    if (thread->is_asleep)
+        return true;
     if (!thread->stopped && poll_stop(process, thread) == SW_E_BUSY)
         return false;
     if (ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(intptr_t)thread->signal) != 0)
@@ -239,7 +273,7 @@ static bool may_end(const struct sw_process *process)
     for (size_t i = 0; i < process->thread_count; i++)
         if (process->threads[i].suspend_count)
             return false;
-        else if (process->threads[i].stopped)
+        else if (process->threads[i].stopped && !process->threads[i].is_asleep)
             standing = &process->threads[i];
     return standing && ptrace(PTRACE_GETEVENTMSG, standing->tid, NULL, &message) == 0;
 }
@@ -385,13 +419,14 @@ enum sw_status sw_process_stop_threads(struct sw_process *process)
     process->maps_valid = process->stop.is_begun = false;
     if (!process->stop_began)
         process->stop_began = sw_os_now();
+    sw_process_find_filter(process);
     enum sw_status status = stop_all(process);
     if (status == SW_OK && sw_process_threads(process, NULL, 0) == 0)
         status = sw_process_live_thread(process->pid) ? SW_E_BUSY : SW_E_GONE;
     if (status != SW_OK)
         release_threads(process);
     for (size_t i = 0; i < process->thread_count; i++)
-        if (process->threads[i].stopped) {
+        if (process->threads[i].stopped && !process->threads[i].is_asleep) {
             process->pac_mask = sw_process_pac_mask_of(process->threads[i].tid);
             break;
         }

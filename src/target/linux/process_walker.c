@@ -23,15 +23,20 @@ struct one {
 static enum sw_status regs_call(struct sw_process *process, void *arg)
 {
     const struct one *one = arg;
-    const enum sw_status status = sw_process_read_regs((int)one->tid, one->regs, NULL);
+    struct sw_process_thread *thread = sw_process_find_thread(process, one->tid);
+    enum sw_status status = thread->is_asleep ? sw_process_hold(process, thread) : SW_OK;
+    if (status == SW_OK)
+        status = sw_process_regs_of(thread, one->regs, NULL);
     process->error = errno;
     return status;
 }
 
-/* Nothing can be read of a process that was killed meanwhile. */
+/* Nothing can be read of a process that was killed meanwhile. One that was asleep may have woken. */
 static bool has_kept_regs(struct sw_process *process, const struct sw_process_thread *thread)
 {
     uint8_t byte;
+    if (thread->is_asleep && !sw_process_sleeps_on(process, thread))
+        return false;
     return thread->has_regs && sw_process_read(process, sw_regs_pc(&thread->regs), &byte, 1) == 1;
 }
 
