@@ -270,6 +270,25 @@ if command -v protoc >/dev/null 2>&1; then
     has "OTLP: the process" 'key: "process.pid"' "$out/otlp"
 fi
 
+# One that takes connections and never answers: samples are read meanwhile, so that the small buffer is enough, and the end is bounded.
+${CC:-cc} -o "$out/silent" test/profiler/programs/silent.c || exit 1
+mkfifo "$out/silent.stdin"
+"$out/silent" <"$out/silent.stdin" >"$out/silent.port" &
+exec 4>"$out/silent.stdin"
+until_so test -s "$out/silent.port"
+begun=$(date +%s)
+SNAPWALK_MODE=wall SNAPWALK_VERBOSE=1 SNAPWALK_MEMORY_MB=4 SNAPWALK_INTERVAL=1 SNAPWALK_ENDPOINT="http://127.0.0.1:$(cat "$out/silent.port")/" \
+    profiled "$out/silent.folded" names 7 >"$out/said" 2>&1
+code=$?
+took=$(($(date +%s) - begun))
+exec 4>&-
+[ $code -eq 0 ] && grep -q '^names: right$' "$out/said"
+verdict $? "a receiver that hangs: the program is the same" "$out/said"
+grep -q ': Timeout was reached$' "$out/said" && grep -q ' samples so far, 0 lost,' "$out/said" && ! grep -q 'samples lost' "$out"/silent-*.folded
+verdict $? "and no sample is lost meanwhile" "$out/said"
+[ $took -lt 40 ]
+verdict $? "and it ends" "$out/said"
+
 SNAPWALK_HZ=0 SNAPWALK_OUT="$out/bad.folded" SNAPWALK_VERBOSE=1 profiled "$out/bad.folded" status 0.1 >"$out/said" 2>&1
 [ $? -eq 7 ]
 verdict $? "a wrong option does not keep the program from running" "$out/said"

@@ -2,9 +2,9 @@
 #include "collect.h"
 #include "clock.h"
 #include "columns.h"
+#include "deliver.h"
 #include "names.h"
-#include "output.h"
-#include "send/send.h"
+#include "profile/profile.h"
 #include "signals.h"
 #include "threads.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TICK_NS = 100000000, DRAIN_NS = 500000000, LOOK_NS = 1000000000, FILES_MAX = 10000 };
+enum { TICK_NS = 100000000, DRAIN_NS = 500000000, LOOK_NS = 1000000000 };
 
 static const struct options *options;
 static struct sw_clr *clr;
@@ -189,82 +189,40 @@ static struct sw_profile *take_profile(void)
     return done;
 }
 
-static bool name_file(unsigned long number, char name[OUTPUT_NAME])
-{
-    return output_name(options->out, (unsigned long)getpid(), (unsigned long)time(NULL), number, name);
-}
-
-/* How many files there are of this process: by an earlier attach, or from before it became this program. */
-static unsigned long count_files(void)
-{
-    char name[OUTPUT_NAME];
-    unsigned long count = 0;
-    while (count < FILES_MAX && name_file(count + 1, name) && output_is_own(name))
-        count++;
-    return count;
-}
-
-static bool write_file(const struct sw_profile *done, unsigned long number)
-{
-    char name[OUTPUT_NAME];
-    if (!name_file(number, name)) {
-        fprintf(stderr, "snapwalk-profiler: SNAPWALK_OUT=%.200s: too long, or no format ends so\n", options->out);
-        return false;
-    }
-    if (!output_write(done, columns.shown, name)) {
-        fprintf(stderr, "snapwalk-profiler: %s: %s\n", name, strerror(errno));
-        return false;
-    }
-    if (options->verbose)
-        fprintf(stderr, "snapwalk-profiler: %s\n", name);
-    return true;
-}
-
-static bool send_profile(const struct sw_profile *done)
-{
-    char message[SEND_MESSAGE] = "no memory", *bytes = NULL;
-    size_t size = 0;
-    FILE *file = open_memstream(&bytes, &size);
-    const bool made = file && sw_profile_write_otlp(done, file) == SW_PROFILE_OK;
-    const bool closed = file && fclose(file) == 0;
-    const bool sent = made && closed && send_otlp(options->endpoint, bytes, size, message);
-    if (!sent)
-        fprintf(stderr, "snapwalk-profiler: %.200s: %s\n", options->endpoint, message);
-    else if (options->verbose)
-        fprintf(stderr, "snapwalk-profiler: %.200s: sent %zu bytes\n", options->endpoint, size);
-    free(bytes);
-    return sent;
-}
-
-static bool write_profile(const struct sw_profile *done, unsigned long number)
+static void say_counts(const struct sw_profile *done)
 {
     struct sw_profile_counts counts;
-    const bool written = !options->out[0] || write_file(done, number);
-    const bool sent = !options->endpoint[0] || send_profile(done);
     sw_profile_get_counts(done, &counts);
-    if (options->verbose)
-        fprintf(stderr, "snapwalk-profiler: %llu samples so far, %llu lost, %llu incomplete; %llu KB\n",
-                (unsigned long long)samples, (unsigned long long)lost, (unsigned long long)cut,
-                (unsigned long long)(counts.bytes >> 10));
-    return written && sent;
+    fprintf(stderr, "snapwalk-profiler: %llu samples so far, %llu lost, %llu incomplete; %llu KB\n",
+            (unsigned long long)samples, (unsigned long long)lost, (unsigned long long)cut,
+            (unsigned long long)(counts.bytes >> 10));
 }
 
-bool collect_dump(void)
+static bool dump(bool (*deliver)(const struct sw_profile *done, unsigned long number))
 {
     pthread_mutex_lock(&lock);
     struct sw_profile *done = profile ? take_profile() : NULL;
     const unsigned long number = files;
     pthread_mutex_unlock(&lock);
-    const bool written = done && write_profile(done, number);
+    const bool written = done && deliver(done, number);
+    if (done && options->verbose)
+        say_counts(done);
     sw_profile_destroy(done);
     return written;
 }
 
+bool collect_dump(void)
+{
+    return dump(deliver_now);
+}
+
 /* ---- the thread ---- */
 
+/* While the last one is still being sent, this one goes on. */
 static bool is_due(void)
 {
-    return options->interval_s && clock_ns(CLOCK_MONOTONIC) - begun_ns >= options->interval_s * UINT64_C(1000000000);
+    return options->interval_s && !deliver_is_busy() &&
+           clock_ns(CLOCK_MONOTONIC) - begun_ns >= options->interval_s * UINT64_C(1000000000);
 }
 
 /* The process ends in a way of which nobody else is told. True: this thread has ended it. */
@@ -309,9 +267,10 @@ static void *run(void *arg)
             threads_sweep();
         }
         if (due)
-            (void)collect_dump();
+            (void)dump(deliver_soon);
     }
     signals_serve(false);
+    deliver_close();
     return NULL;
 }
 
@@ -322,19 +281,23 @@ bool collect_open(const struct options *given, struct sw_clr *followed)
     columns_choose(&columns, options->modes);
     atomic_store(&ending, false);
     samples = cut = lost = 0;
-    files = count_files();
+    deliver_open(options, columns.shown);
+    files = deliver_files();
     profile = new_profile();
     return profile && names_open(clr, options) && pthread_create(&thread, NULL, run, NULL) == 0;
 }
 
-void collect_close(void)
+/* What the thread has under way is sent beside the last one: together they take as long as one. */
+bool collect_close(void)
 {
     atomic_store(&ending, true);
     sample_wake();
+    const bool written = collect_dump();
     pthread_join(thread, NULL);
     pthread_mutex_lock(&lock);
     sw_profile_destroy(profile);
     profile = NULL;
     names_close();
     pthread_mutex_unlock(&lock);
+    return written;
 }

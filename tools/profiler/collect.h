@@ -14,8 +14,8 @@ struct sw_clr;
 /* Begins a profile, and the thread. `options` is borrowed. False: no memory, no thread. */
 bool collect_open(const struct options *options, struct sw_clr *clr);
 
-/* Ends the thread and forgets the profile. */
-void collect_close(void);
+/* Writes what was collected, as collect_dump, and ends the thread. */
+bool collect_close(void);
 
 /*
  * Something is about to be unloaded: samples in which it is are named first. 0: a module; its methods are not

@@ -269,8 +269,7 @@ static bool close_all(void)
         signals_leave();
         end_sampling();
         say_if_unknown();
-        written = collect_dump();
-        collect_close();
+        written = collect_close();
     }
     pthread_mutex_unlock(&lock);
     return written;

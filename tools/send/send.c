@@ -6,6 +6,7 @@
 
 #include <curl/curl.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +24,9 @@ static struct {
     void (*free_list)(struct curl_slist *list);
 } curl;
 
-static bool load(void)
+static bool loaded;
+
+static void load(void)
 {
     const struct {
         const char *name;
@@ -35,14 +38,14 @@ static bool load(void)
         { "curl_easy_strerror", &curl.error },      { "curl_slist_append", &curl.append },
         { "curl_slist_free_all", &curl.free_list },
     };
-    void *library = curl.free_list ? NULL : dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
     for (size_t i = 0; library && i < sizeof rows / sizeof rows[0]; i++) {
         void *function = dlsym(library, rows[i].name);
         if (!function)
-            return false;
+            return;
         memcpy(rows[i].function, &function, sizeof function);
     }
-    return curl.free_list && (!library || curl.start(CURL_GLOBAL_DEFAULT) == CURLE_OK);
+    loaded = library && curl.start(CURL_GLOBAL_DEFAULT) == CURLE_OK;
 }
 
 /* The answer has nothing that is wanted. */
@@ -59,6 +62,9 @@ static CURLcode post(CURL *handle, const char *url, const void *bytes, size_t si
     curl.set(handle, CURLOPT_NOSIGNAL, 1L);
     curl.set(handle, CURLOPT_PROTOCOLS_STR, "http,https");
     curl.set(handle, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
+#if LIBCURL_VERSION_NUM >= 0x075700 /* else a name server that hangs is waited for behind the time */
+    curl.set(handle, CURLOPT_QUICK_EXIT, 1L);
+#endif
     curl.set(handle, CURLOPT_HTTPHEADER, headers);
     curl.set(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
     curl.set(handle, CURLOPT_POSTFIELDS, bytes);
@@ -70,9 +76,11 @@ static CURLcode post(CURL *handle, const char *url, const void *bytes, size_t si
 
 bool send_otlp(const char *url, const void *bytes, size_t size, char message[SEND_MESSAGE])
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     long status = 0;
     message[0] = 0;
-    CURL *handle = load() ? curl.open() : NULL;
+    pthread_once(&once, load);
+    CURL *handle = loaded ? curl.open() : NULL;
     if (!handle) {
         snprintf(message, SEND_MESSAGE, "libcurl.so.4 cannot be loaded");
         return false;

@@ -14,7 +14,7 @@ enum { SEND_MESSAGE = 200 };
  * POSTs an OTLP request in protobuf, and waits for the answer, at most ten seconds.
  *
  * message  Receives what went wrong, one line.
- * Returns  true: the answer was 2xx. Threads: one at a time for the first, then any. Signals: not safe.
+ * Returns  true: the answer was 2xx. Threads: any. Signals: not safe.
  */
 bool send_otlp(const char *url, const void *bytes, size_t size, char message[SEND_MESSAGE]);
 
