@@ -207,9 +207,14 @@ socket=${TMPDIR:-/tmp}/dotnet-diagnostic-$sample-$(sed 's/.*) //' "/proc/$sample
 mv "$socket" "$socket.away"
 refuses "attach: its socket is gone" 'nobody listens at .*the socket was removed' attach "$sample"
 mv "$socket.away" "$socket"
+# Files that a program has open are its own.
+opened() { ls -l "/proc/$sample/fd" | sed -n 's|.* -> \(/.*\)|\1|p' | sort; }
+opened >"$out/opened.before"
 does "attach" attach "$sample" SNAPWALK_HZ=500 SNAPWALK_OUT="$out/attached.folded"
 worked
 does "dump: a first file" dump "$sample"
+opened | diff "$out/opened.before" - >"$out/said"
+verdict $? "no file stays open" "$out/said"
 # Bit 22: SIGURG; bit 26: SIGPROF, whose default ends a process.
 [ $((0x$(sed -n 's/^SigCgt:[^0-9a-f]*//p' "/proc/$sample/status" | tail -c 9) >> 22 & 17)) -eq 1 ]
 verdict $? "the signal is one that ends no program" "$out/said"

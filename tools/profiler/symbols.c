@@ -16,7 +16,6 @@ enum { FILES_MAX = 32, PATH = 128 };
 /* elf: NULL: there is none. */
 static struct file {
     char build_id[MODULE_BUILD_ID];
-    int number;
     Elf *elf;
     Elf_Data *symbols;
     size_t count, strings; /* strings: the section of the names */
@@ -62,20 +61,21 @@ static void close_file(struct file *file)
 {
     if (file->elf)
         elf_end(file->elf);
-    if (file->number >= 0)
-        close(file->number);
     file->elf = NULL;
-    file->number = -1;
 }
 
+/* What was read stays without the file: a program may need the last one that it may have open. */
 static void open_file(struct file *file)
 {
     char path[PATH];
     snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%.2s/%s.debug", file->build_id, file->build_id + 2);
-    file->number = open(path, O_RDONLY | O_CLOEXEC);
-    if (file->number >= 0 && elf_version(EV_CURRENT) != EV_NONE)
-        file->elf = elf_begin(file->number, ELF_C_READ_MMAP, NULL);
-    if (!file->elf || !is_right(file->elf, file->build_id) || !find_symbols(file))
+    const int number = open(path, O_RDONLY | O_CLOEXEC);
+    if (number >= 0 && elf_version(EV_CURRENT) != EV_NONE)
+        file->elf = elf_begin(number, ELF_C_READ_MMAP, NULL);
+    const bool whole = file->elf && elf_cntl(file->elf, ELF_C_FDREAD) == 0;
+    if (number >= 0)
+        close(number);
+    if (!whole || !is_right(file->elf, file->build_id) || !find_symbols(file))
         close_file(file);
 }
 
@@ -87,7 +87,7 @@ static struct file *find_file(const char *build_id)
     if (file_count == FILES_MAX || strlen(build_id) < 4 || strlen(build_id) >= MODULE_BUILD_ID)
         return NULL;
     struct file *file = &files[file_count++];
-    *file = (struct file){ .number = -1 };
+    *file = (struct file){ 0 };
     memcpy(file->build_id, build_id, strlen(build_id) + 1);
     open_file(file);
     return file;
