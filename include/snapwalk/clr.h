@@ -190,8 +190,9 @@ SW_API SW_NODISCARD enum sw_status sw_clr_native_name(struct sw_clr *clr, uint64
  * sink      As in sw_walk_all: if it returns false, the walk ends.
  *
  * Returns  Why the walk ended. SW_STOP_BAD_START also for null pointers, and if the whole pool is in use.
- * Memory   Allocates nothing. Uses less than 512 bytes of the caller's stack, because that may be the rest of an
- *          alternate signal stack. The walk and the sink run on a stack of 64 KiB from the pool.
+ * Memory   Allocates nothing. The walk and the sink have a stack of 64 KiB: the thread's, where the caller stands on
+ *          that with as much room left; otherwise one from the pool, and less than 512 bytes of the caller's stack are
+ *          used, because that may be the rest of an alternate signal stack.
  * Threads  Any number. Signals  Safe.
  */
 SW_API SW_NODISCARD enum sw_stop sw_clr_walk(struct sw_clr *clr, const void *ucontext,

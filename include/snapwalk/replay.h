@@ -27,7 +27,7 @@ enum { SW_REPLAY_MAX_FRAMES = 1 << 20 };
  * replay   Receives the memory. The caller owns it and frees it with sw_replay_destroy.
  *
  * Returns  SW_OK; SW_E_ARGUMENT; SW_E_NO_MEMORY.
- * Memory   196 bytes per frame plus at most 512. Only the part for frames that occur is touched.
+ * Memory   192 bytes per frame plus at most 512. Only the part for frames that occur is touched.
  * Threads  Any. Signals  Not safe.
  */
 SW_API SW_NODISCARD enum sw_status sw_replay_create(const struct sw_alloc *alloc, size_t frames,

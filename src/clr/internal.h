@@ -35,22 +35,26 @@ struct sw_clr_workspace {
  * One lease: what a call works with. One call at a time holds it.
  *
  * inside   The OS id of the calling thread; 0: free.
- * last     The thread that requested the last snapshot: its stack is in the walker's replay memory.
  * turns    How often it was given back.
- * memo     Of its snapshots.
+ * thread   What the thread table had of the last thread that asked: if its OS id is that of who is inside, and nothing
+ *          has changed there since thread_as_of (struct sw_clr, thread_changes), it still has that.
  * stack    What of the calling thread's stack may be loaded from directly, if that is what the call walks.
  * asked    What the system has last said may be loaded from, of the stack of the thread asked_by: all, up to its base,
  *          or less.
+ * last     The thread that requested the last snapshot: its stack is in the walker's replay memory.
+ * memo     Of its snapshots.
  */
 struct sw_clr_lease {
     _Atomic uint64_t inside;
-    _Atomic uint64_t last;
     _Atomic uint64_t turns;
     struct sw_clr *clr;
     struct sw_clr_workspace *workspace;
-    struct sw_memo *memo;
+    uint64_t thread_as_of;
+    struct sw_thread thread;
     struct sw_window stack;
     struct sw_walker walker;
+    _Atomic uint64_t last;
+    struct sw_memo *memo;
     struct sw_engine engine;
     struct sw_inspector inspector;
     struct sw_window asked;
@@ -74,7 +78,7 @@ struct sw_clr_lease {
  * unloaded_at   When a module was unloaded last; 0: what it had is gone by now, or there was none.
  * sweep_from    When to search for freed code again.
  * cache, analysis_cache  Replaced when they grow. retired: what was replaced, and the leases' turns at that moment.
- * lease_count  Leases that can be taken.  thread_count  Threads in the table.
+ * lease_count  Leases that can be taken.  thread_count  Threads in the table; thread_changes: how often that changed.
  * unwatched  How often the runtime was asked for what no memo notes.
  * runtime  SW_RUNTIME_*.  limit  The most frames of a walk, 0: the default; both_ends: a walk keeps both.
  */
@@ -83,18 +87,7 @@ struct sw_clr {
     struct sw_clr_host *host;
     ICorProfilerInfo3 *info;
     ICorProfilerInfo9 *info9;
-    struct sw_codemap *codemap;
-    struct sw_images *images;
-    struct sw_threads *threads;
-    struct sw_analysis_cache *_Atomic analysis_cache;
-    struct sw_cache *_Atomic cache;
     struct sw_self_suspender *suspender_state;
-    struct sw_suspender suspender;
-    uint64_t (*loadable)(void *arg, uint64_t from, uint64_t end);
-    _Atomic uint32_t limit;
-    _Atomic unsigned lease_count;
-    _Atomic enum sw_status layout_status;
-    struct sw_clr_layout layout;
     struct sw_code_finder finder;
     bool is_confirmed;
     USHORT version[3];
@@ -127,7 +120,20 @@ struct sw_clr {
         struct sw_analysis_cache *analysis_cache;
         uint64_t turns[SW_CLR_LEASES];
     } retired;
+    /* From here on, what each walk reads lies side by side, in front of the leases. */
     _Atomic unsigned thread_count;
+    _Atomic unsigned lease_count;
+    _Atomic uint64_t thread_changes;
+    _Atomic uint32_t limit;
+    _Atomic enum sw_status layout_status;
+    struct sw_clr_layout layout;
+    struct sw_suspender suspender;
+    uint64_t (*loadable)(void *arg, uint64_t from, uint64_t end);
+    struct sw_codemap *codemap;
+    struct sw_images *images;
+    struct sw_threads *threads;
+    struct sw_analysis_cache *_Atomic analysis_cache;
+    struct sw_cache *_Atomic cache;
     struct sw_clr_lease leases[SW_CLR_LEASES];
 };
 

@@ -94,7 +94,8 @@ static struct sw_clr_lease *take_own_lease(struct sw_clr *clr)
 
 SW_HOT void sw_clr_release_lease(struct sw_clr_lease *lease)
 {
-    atomic_fetch_add(&lease->turns, 1);
+    const uint64_t turns = atomic_load_explicit(&lease->turns, memory_order_relaxed); /* only its holder counts */
+    atomic_store_explicit(&lease->turns, turns + 1, memory_order_relaxed);
     atomic_store_explicit(&lease->inside, 0, memory_order_release);
 }
 

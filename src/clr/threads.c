@@ -30,6 +30,7 @@ static enum sw_status put_thread(struct sw_clr *clr, const struct sw_thread *thr
             atomic_fetch_add(&clr->thread_count, 1);
         if (status == SW_E_EXISTS)
             status = sw_threads_update(clr->threads, thread);
+        atomic_fetch_add(&clr->thread_changes, 1); /* behind the change: who counted before, asks again */
         if (status != SW_E_BUSY)
             return status;
         sw_clr_host_yield();
@@ -69,6 +70,7 @@ void sw_clr_thread_destroyed(struct sw_clr *clr, ThreadID thread)
     enum sw_status status;
     while ((status = sw_threads_remove(clr->threads, thread)) == SW_E_BUSY)
         sw_clr_host_yield();
+    atomic_fetch_add(&clr->thread_changes, 1);
     if (status == SW_OK)
         atomic_fetch_sub(&clr->thread_count, 1);
 }

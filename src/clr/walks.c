@@ -22,15 +22,27 @@ static uint64_t window_begin(const struct sw_thread *thread, uint64_t sp, uint64
     return wanted > mapped ? wanted : mapped;
 }
 
-/* Declares a thread's stack to a walker. here: of a frame of the caller. */
-SW_HOT static bool declare_stack(struct sw_walker *walker, struct sw_clr_lease *lease, uint64_t sp, uint64_t here,
-                                 struct sw_thread *thread)
+/* Whether lease->thread is the calling one. What another sample has asked the table for is there as a rule. */
+SW_HOT static bool knows_thread(struct sw_clr_lease *lease)
+{
+    const uint64_t self = atomic_load_explicit(&lease->inside, memory_order_relaxed);
+    const uint64_t changes = atomic_load(&lease->clr->thread_changes);
+    if (lease->thread.os_id == self && lease->thread_as_of == changes)
+        return true;
+    lease->thread_as_of = changes;
+    if (sw_threads_find_os(lease->clr->threads, self, &lease->thread) != SW_OK)
+        lease->thread.os_id = 0;
+    return lease->thread.os_id == self;
+}
+
+/* Declares the calling thread's stack to a walker, if the thread is known. here: of a frame of the caller. */
+SW_HOT static void declare_stack(struct sw_walker *walker, struct sw_clr_lease *lease, uint64_t sp, uint64_t here)
 {
     struct sw_clr *clr = lease->clr;
-    const uint64_t self = atomic_load_explicit(&lease->inside, memory_order_relaxed);
+    const struct sw_thread *thread = &lease->thread;
     lease->stack = (struct sw_window){ 0 };
-    if (sw_threads_find_os(clr->threads, self, thread) != SW_OK)
-        return false;
+    if (!lease->thread.os_id)
+        return;
     walker->stack_begin = thread->stack_begin;
     walker->stack_end = thread->stack_end;
     const struct sw_memory object = sw_clr_object(clr, thread->id);
@@ -39,7 +51,6 @@ SW_HOT static bool declare_stack(struct sw_walker *walker, struct sw_clr_lease *
         const uint64_t begin = window_begin(thread, sp, here), end = sw_clr_loadable(lease, sp, thread->stack_end);
         walker->memory.window = lease->stack = (struct sw_window){ begin, end, (const uint8_t *)(uintptr_t)begin };
     }
-    return true;
 }
 
 /* Passes frames to the user's sink, and remembers the sp of the last one. */
@@ -70,8 +81,9 @@ static bool next_record(struct sw_clr_lease *lease, const struct sw_thread *thre
 }
 
 /*
- * A request from a signal handler. It runs on the lease's stack, because the interrupted one may be the alternate stack
- * of another handler and nearly used up.
+ * A request from a signal handler. It runs where the thread has as much room as on the lease's stack, whose pages
+ * nobody else uses; otherwise on that one, because the interrupted stack may be the alternate one of another handler
+ * and nearly used up.
  */
 struct request {
     struct sw_clr_lease *lease;
@@ -83,9 +95,14 @@ struct request {
     enum sw_status status;
 };
 
-static void run_request(struct request *request, void (*run)(void *arg))
+SW_HOT static void run_request(struct request *request, void (*run)(void *arg))
 {
-    sw_run_on(request->lease->workspace->stack + SW_CLR_STACK, run, request);
+    const struct sw_thread *thread = &request->lease->thread;
+    const uint64_t here = (uint64_t)(uintptr_t)request;
+    if (knows_thread(request->lease) && here < thread->stack_end && here >= thread->stack_begin + SW_CLR_STACK)
+        run(request);
+    else
+        sw_run_on(request->lease->workspace->stack + SW_CLR_STACK, run, request);
     sw_clr_release_lease(request->lease);
 }
 
@@ -112,8 +129,6 @@ static void set_walker(struct sw_walker *walker, const struct sw_clr_lease *leas
 struct interrupted {
     struct sw_walker walker;
     struct sw_regs start;
-    struct sw_thread thread;
-    bool is_known;
 };
 
 /*
@@ -133,8 +148,7 @@ SW_HOT static bool open_interrupted(const struct request *request, struct interr
     if (sw_clr_host_registers(at->walker.machine, request->ucontext, &at->start) != SW_OK)
         return false;
     at->walker.code = executing(sw_regs_pc(&at->start));
-    at->is_known =
-        declare_stack(&at->walker, request->lease, sw_regs_sp(&at->start), (uint64_t)(uintptr_t)request, &at->thread);
+    declare_stack(&at->walker, request->lease, sw_regs_sp(&at->start), (uint64_t)(uintptr_t)request);
     return true;
 }
 
@@ -144,8 +158,8 @@ static enum sw_stop walk_frames(struct sw_clr_lease *lease, const struct interru
     struct sw_transition record;
     uint64_t cursor = 0;
     enum sw_stop stop = sw_walk_all(&at->walker, scratch, &at->start, forward_frame, forwarding);
-    while (at->is_known && stop != SW_STOP_ROOT && stop != SW_STOP_ABORTED && stop != SW_STOP_FRAME_LIMIT &&
-           next_record(lease, &at->thread, forwarding->sp, &cursor, &record))
+    while (lease->thread.os_id && stop != SW_STOP_ROOT && stop != SW_STOP_ABORTED && stop != SW_STOP_FRAME_LIMIT &&
+           next_record(lease, &lease->thread, forwarding->sp, &cursor, &record))
         stop = continue_walk(&at->walker, scratch, &record, forwarding);
     return stop;
 }
@@ -197,7 +211,7 @@ SW_HOT static void addresses_request(void *arg)
         return;
     enum sw_stop *stop = &pcs->request.stop;
     pcs->count = sw_walk_addresses(&at.walker, &lease->workspace->scratch, &at.start, true, pcs->at, pcs->most, stop);
-    if (*stop == SW_STOP_ROOT || *stop == SW_STOP_NONE || *stop == SW_STOP_FRAME_LIMIT || !at.is_known)
+    if (*stop == SW_STOP_ROOT || *stop == SW_STOP_NONE || *stop == SW_STOP_FRAME_LIMIT || !lease->thread.os_id)
         return;
     pcs->count = 0;
     *stop = walk_frames(lease, &at, &pcs->request.forwarding);
@@ -237,9 +251,8 @@ static void seed_request(void *arg)
     struct request *request = arg;
     struct sw_clr_lease *lease = request->lease;
     struct sw_walker walker;
-    struct sw_thread thread;
     set_walker(&walker, lease);
-    (void)declare_stack(&walker, lease, sw_regs_sp(request->start), (uint64_t)(uintptr_t)request, &thread);
+    declare_stack(&walker, lease, sw_regs_sp(request->start), (uint64_t)(uintptr_t)request);
     request->status = sw_walk_find_seed(&walker, &lease->workspace->scratch, request->start, request->seed, NULL);
 }
 

@@ -31,13 +31,14 @@ enum sw_status sw_cache_create(const struct sw_alloc *alloc, size_t entries, str
     if (!cache || entries == 0 || entries > SW_CACHE_MAX_ENTRIES || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
     const size_t count = power_above(entries), line = sizeof(struct sw_cold);
-    const size_t bytes = sizeof(struct sw_cache) + line + (count + 1) * ENTRY_BYTES;
-    struct sw_cache *made = from.get(from.arg, bytes);
-    if (!made)
+    const size_t bytes = 2 * line + sizeof(struct sw_cache) + (count + 1) * ENTRY_BYTES;
+    char *block = from.get(from.arg, bytes);
+    if (!block)
         return SW_E_NO_MEMORY;
-    memset(made, 0, bytes);
-    const uintptr_t behind = (uintptr_t)(made + 1);
-    made->cold = (struct sw_cold *)(void *)((char *)(made + 1) + (0 - behind) % line);
+    memset(block, 0, bytes);
+    struct sw_cache *made = (void *)(block + (0 - (uintptr_t)block) % line);
+    made->block = block;
+    made->cold = (void *)((char *)(made + 1) + (0 - sizeof *made) % line);
     made->hot = (struct sw_hot *)(void *)(made->cold + count + 1);
     made->index = (_Atomic uint32_t *)(void *)(made->hot + count + 1);
     made->index_mask = (uint32_t)(SW_CACHE_PLACES * count) - 1;
@@ -54,7 +55,7 @@ void sw_cache_destroy(struct sw_cache *cache)
 {
     assert(!cache || sw_cache_is_valid(cache));
     if (cache)
-        cache->alloc.put(cache->alloc.arg, cache, cache->bytes);
+        cache->alloc.put(cache->alloc.arg, cache->block, cache->bytes);
 }
 
 static uint64_t hits(const struct sw_cache *cache)

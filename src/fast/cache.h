@@ -47,6 +47,8 @@ struct sw_cache_share {
 enum { SW_CACHE_SHARES = 8, SW_CACHE_SHARES_SHIFT = 61 };
 
 /*
+ * What a walk reads is one line of the processor's cache: the first.
+ *
  * hot, cold     By number, from 1 on. Number 0 is no pc's.
  * index         Numbers, by a pc's hash. A pc has SW_CACHE_WAYS places.
  * index_mask    Of places.
@@ -67,18 +69,19 @@ struct sw_cache {
     _Atomic uint32_t *index;
     uint32_t index_mask;
     uint32_t room;
-    _Atomic uint32_t flags;
     _Atomic uint64_t generation;
     _Atomic uint64_t holds_as_of;
+    _Atomic uint32_t flags;
     _Atomic uint32_t is_writing;
     uint32_t used;
     uint32_t hand;
+    struct sw_cache_share shares[SW_CACHE_SHARES]; /* of hits, what is not in counts */
+    _Atomic uint64_t counts[SW_COUNTS];            /* in the order of struct sw_cache_counts */
     uint32_t checked;
     uint64_t checked_as_of;
     struct sw_alloc alloc;
+    void *block;
     size_t bytes;
-    _Atomic uint64_t counts[SW_COUNTS];            /* in the order of struct sw_cache_counts */
-    struct sw_cache_share shares[SW_CACHE_SHARES]; /* of hits, what is not in counts */
 };
 
 /* The change counters of a walker's code map and images: sw_codemap_changes, sw_images_changes. */

@@ -50,9 +50,9 @@ struct sw_lane {
     struct sw_cache *cache;
     struct sw_cold *cold;
     struct sw_lane_view view;
-    uint64_t least;
     uint64_t base;
     uint64_t tags;
+    uint64_t least;
     bool holds;
     struct sw_changes changes;
     const struct sw_codemap *codemap;

@@ -10,31 +10,31 @@
 #include "fast/valid.h"
 
 _Static_assert(sizeof(struct sw_trace_frame) == 64, "a frame is one line of the processor's cache");
+_Static_assert(sizeof(struct sw_trace_check) == 32, "and so are two checks");
 
-enum {
-    FRAME_BYTES = 2 * (sizeof(struct sw_trace_frame) + sizeof(struct sw_trace_check)) + sizeof(uint32_t),
-    LINE = 64,
-    STRANGE = 4
-};
+enum { FRAME_BYTES = 2 * (sizeof(struct sw_trace_frame) + sizeof(struct sw_trace_check)), LINE = 64, STRANGE = 4 };
 enum { WALKS = 0, REPLAYED, WALKED, FORGOTTEN };
 
+/* The arrays, and behind them the rest: what a walk compares lies at the end of the checks. */
 enum sw_status sw_replay_create(const struct sw_alloc *alloc, size_t frames, struct sw_replay **replay)
 {
     const struct sw_alloc from = sw_alloc_resolve(alloc);
     if (!replay || frames == 0 || frames > SW_REPLAY_MAX_FRAMES || !sw_alloc_usable(alloc))
         return SW_E_ARGUMENT;
-    const size_t bytes = sizeof(struct sw_replay) + LINE + frames * FRAME_BYTES;
-    struct sw_replay *made = from.get(from.arg, bytes);
-    if (!made)
+    const size_t even = frames + frames % 2, bytes = LINE + even * FRAME_BYTES + sizeof(struct sw_replay);
+    void *block = from.get(from.arg, bytes);
+    if (!block)
         return SW_E_NO_MEMORY;
+    struct sw_trace_frame *first = (void *)((char *)block + (0 - (uintptr_t)block) % LINE);
+    struct sw_trace_check *checks = (void *)(first + 2 * even);
+    struct sw_replay *made = (void *)(checks + 2 * even);
     memset(made, 0, sizeof *made); /* what was never remembered is never read, nor does it take memory */
-    const uintptr_t behind = (uintptr_t)(made + 1);
-    made->frames = (struct sw_trace_frame *)(void *)((char *)(made + 1) + (0 - behind) % LINE);
-    made->stage = made->frames + frames;
-    made->checks = (struct sw_trace_check *)(void *)(made->stage + frames);
-    made->stage_checks = made->checks + frames;
-    made->runs = (uint32_t *)(void *)(made->stage_checks + frames);
+    made->frames = first;
+    made->stage = first + even;
+    made->stage_checks = checks;
+    made->checks = checks + even;
     made->alloc = from;
+    made->block = block;
     made->bytes = bytes;
     made->room = made->first = (uint32_t)frames;
     *replay = made;
@@ -44,7 +44,7 @@ enum sw_status sw_replay_create(const struct sw_alloc *alloc, size_t frames, str
 void sw_replay_destroy(struct sw_replay *replay)
 {
     if (replay)
-        replay->alloc.put(replay->alloc.arg, replay, replay->bytes);
+        replay->alloc.put(replay->alloc.arg, replay->block, replay->bytes);
 }
 
 struct sw_replay_counts sw_replay_get_counts(const struct sw_replay *replay)
@@ -77,7 +77,7 @@ static void forget(struct sw_replay *replay)
  */
 static bool frame_holds(const struct sw_replay *replay, uint32_t i, const struct sw_changes *changes)
 {
-    const bool is_followed = i + 1 < replay->room && replay->checks[i + 1].at_pc && replay->frames[i + 1].step;
+    const bool is_followed = i + 1 < replay->room && replay->checks[i + 1].follows && replay->frames[i + 1].step;
     const uint64_t step = is_followed ? replay->frames[i + 1].step : 0, pc = replay->frames[i].pc;
     return sw_entry_holds(replay->found_as_of, step, pc, changes) &&
            (is_followed || sw_entry_holds(replay->found_as_of, SW_STEP_UNRANGED, pc, changes));
@@ -125,12 +125,15 @@ static void remember(struct sw_replay *replay)
     replay->first = to;
     if (fits == 0)
         return;
+    struct sw_trace_check *last = &replay->checks[tail - 1];
+    const unsigned run = tail == replay->room ? 0 : last->run; /* it is the frame that was met, and is met still */
     memcpy(replay->frames + to, replay->stage + from, fits * sizeof *replay->frames);
     memcpy(replay->checks + to, replay->stage_checks + from, fits * sizeof *replay->checks);
+    last->run = run & SW_RUN_MOST;
+    for (struct sw_trace_check *check = last; check-- > replay->checks + to;)
+        check->run = sw_trace_run(check + 1) & SW_RUN_MOST;
     if (tail == replay->room)
-        replay->runs[tail - 1] = 0;
-    for (uint32_t i = tail - 1; i-- > to;)
-        replay->runs[i] = replay->checks[i + 1].at_pc ? replay->runs[i + 1] + 1 : 0;
+        replay->end_step = 0;
 }
 
 SW_HOT void sw_trace_close(struct sw_replay *replay)
@@ -158,7 +161,7 @@ static void stage_start(struct sw_replay *replay, const struct sw_at *at)
     if (replay->staged > 0 && last->pc == at->pc && last->sp == at->sp)
         return;
     replay->stage[replay->staged] = (struct sw_trace_frame){ .pc = at->pc, .sp = at->sp, .fp = at->fp };
-    replay->stage_checks[replay->staged] = (struct sw_trace_check){ 0 };
+    replay->stage_checks[replay->staged] = (struct sw_trace_check){ .sp = at->sp, .pc = at->pc, .fp = at->fp };
     replay->staged++;
 }
 
@@ -167,12 +170,16 @@ SW_OTHERS_FRAMES static SW_INLINE struct sw_trace_check check_of(const struct sw
                                                                  const struct sw_trace_frame *frame)
 {
     const struct sw_step_words words = sw_step_words(machine, frame->step);
-    const uint64_t sp = frame->sp, at_pc = sp - words.pc;
+    const uint64_t at_pc = frame->sp - words.pc, at_fp = words.fp ? sw_slot_address(frame->sp, words.fp) : at_pc;
     uint64_t pc = frame->pc;
     if (machine == SW_MACHINE_ARM64)
         pc |= sw_lane_word(lane->view.stack, at_pc) & ~lane->view.address; /* as signed as it is there */
-    return (struct sw_trace_check){ at_pc, words.fp ? sw_slot_address(sp, words.fp) : at_pc, pc,
-                                    words.fp ? frame->fp : pc };
+    return (struct sw_trace_check){ .sp = frame->sp,
+                                    .pc = pc,
+                                    .fp = frame->fp,
+                                    .at_pc = -(int32_t)words.pc,
+                                    .fp_from_pc = (int16_t)(at_fp - at_pc),
+                                    .follows = true };
 }
 
 /* Whether a frame is left without a change of which registers are known, if that matters. */
@@ -249,31 +256,33 @@ SW_OTHERS_FRAMES uint32_t sw_trace_follow(struct sw_lane *lane, const struct sw_
  * Whether the walk is where the one remembered was: pc, sp and fp alike. The cursor stands there then. As a rule sp
  * rises in both; where it does not, less is met.
  */
-static bool meets(struct sw_replay *replay, const struct sw_at *at)
+static bool meets(struct sw_replay *replay, uint64_t address, const struct sw_at *at)
 {
     uint32_t cursor = replay->cursor;
-    while (cursor < replay->room && replay->frames[cursor].sp < at->sp)
+    while (cursor < replay->room && replay->checks[cursor].sp < at->sp)
         cursor++;
     replay->cursor = cursor;
     if (cursor == replay->room)
         return false;
-    const struct sw_trace_frame *frame = &replay->frames[cursor];
-    return ((frame->sp ^ at->sp) | (frame->pc ^ at->pc) | (frame->fp ^ at->fp)) == 0;
+    const struct sw_trace_check *check = &replay->checks[cursor];
+    return ((check->sp ^ at->sp) | ((check->pc & address) ^ at->pc) | (check->fp ^ at->fp)) == 0;
 }
 
 /* How many frames behind the one that was met can be compared: all their words are in the window. */
-static uint32_t comparable(const struct sw_lane *lane, const struct sw_replay *replay, uint32_t met)
+static uint32_t comparable(const struct sw_lane *lane, const struct sw_trace_check *met)
 {
-    const uint32_t run = replay->runs[met];
-    return sw_lane_is_inside(lane, replay->frames[met].sp) && sw_lane_is_inside(lane, replay->frames[met + run].sp)
-               ? run /* sp rises in a run */
+    return sw_lane_is_inside(lane, met->sp) && sw_lane_is_inside(lane, met[met->run].sp)
+               ? met->run /* sp rises in a run */
                : 0;
 }
 
 /* Not 0 unless the words are as they were that led to a frame. */
 SW_OTHERS_FRAMES static SW_INLINE uint64_t differs(uintptr_t stack, const struct sw_trace_check *check)
 {
-    return (sw_lane_word(stack, check->at_pc) ^ check->pc) | (sw_lane_word(stack, check->at_fp) ^ check->fp);
+    const uint64_t at_pc = check->sp + (uint64_t)(int64_t)check->at_pc;
+    const uint64_t at_fp = at_pc + (uint64_t)(int64_t)check->fp_from_pc;
+    return (sw_lane_word(stack, at_pc) ^ check->pc) |
+           (sw_lane_word(stack, at_fp) ^ (check->fp_from_pc ? check->fp : check->pc));
 }
 
 /* How many of the checks find the words as they were; their pcs. */
@@ -334,23 +343,25 @@ SW_HOT uint32_t sw_trace_recall(struct sw_lane *lane, const struct sw_trace_know
                                 uint64_t *pcs)
 {
     struct sw_replay *replay = lane->replay;
-    if (!meets(replay, at))
+    const uint64_t address = lane->view.address;
+    if (!meets(replay, address, at))
         return 0;
-    const uint32_t met = replay->cursor, run = comparable(lane, replay, met), end = run < most ? run : (uint32_t)most;
-    const struct sw_trace_frame *frames = replay->frames + met + 1;
-    uint32_t n = compare(lane->view.stack, replay->checks + met + 1, end, pcs);
+    const uint32_t met = replay->cursor, run = comparable(lane, &replay->checks[met]);
+    const uint32_t end = run < most ? run : (uint32_t)most;
+    const struct sw_trace_check *checks = replay->checks + met + 1;
+    uint32_t n = compare(lane->view.stack, checks, end, pcs);
     if (known)
-        n = whole_frames(frames, n, known);
-    for (uint32_t i = 0; pcs && lane->view.address != UINT64_MAX && i < n; i++)
-        pcs[i] = frames[i].pc; /* their words are signed */
+        n = whole_frames(replay->frames + met + 1, n, known);
+    for (uint32_t i = 0; pcs && address != UINT64_MAX && i < n; i++)
+        pcs[i] &= address; /* their words are signed */
     if (!enters(replay, at, met, n, n == end))
         return 0;
     replay->cursor = met + 1 + n;
     replay->stride = SW_STRIDE_LEAST;
     replay->found += n;
     lane->replayed += n;
-    at->pc = frames[n - 1].pc;
-    at->sp = frames[n - 1].sp;
-    at->fp = frames[n - 1].fp;
+    at->pc = checks[n - 1].pc & address;
+    at->sp = checks[n - 1].sp;
+    at->fp = checks[n - 1].fp;
     return n;
 }

@@ -34,19 +34,29 @@ struct sw_trace_frame {
 };
 
 /*
- * Where pc and fp of a frame were loaded from, and what they were. Where fp was not loaded, its half is that of pc.
- * at_pc 0: the frame does not follow from the one before.
+ * What is compared of a frame, two to a line of the processor's cache, one behind the other: where it is, and where pc
+ * and fp were loaded from.
+ *
+ * pc           As the word is, with its signature.
+ * at_pc        Where that is, from sp on.
+ * fp_from_pc   Where fp is, from there on. 0: it was not loaded.
+ * run          How many frames behind this one follow from it, one after the other; or SW_RUN_MOST.
+ * follows      From the frame before. Otherwise there are no words.
  */
 struct sw_trace_check {
-    uint64_t at_pc;
-    uint64_t at_fp;
+    uint64_t sp;
     uint64_t pc;
     uint64_t fp;
+    int32_t at_pc;
+    int16_t fp_from_pc;
+    uint16_t run : 15;
+    uint16_t follows : 1;
 };
+
+enum { SW_RUN_MOST = (1 << 15) - 1 };
 
 /*
  * room           Frames that fit. Remembered are frames[first] to frames[room - 1].
- * runs           How many frames behind a remembered one follow from it, one after the other, by their checks.
  * is_staging     This walk is staged.
  * is_strange     The last walk found hardly any frame again. The next one is staged.
  * since          Walks since one was staged.
@@ -58,16 +68,21 @@ struct sw_trace_check {
  * stride         How many frames to follow until what is remembered is looked for again.
  * is_lost        What was staged is not the whole walk: all is forgotten.
  * cache, flags, found_as_of  What all of it was found with, and since when it holds.
+ * end_step       Of the last remembered frame. 0: not known.
+ *
+ * In the order of use: between two walks all of it has gone from the processor's cache.
  */
 struct sw_replay {
-    struct sw_alloc alloc;
-    size_t bytes;
     _Atomic uint32_t is_busy;
     uint32_t room;
     uint32_t first;
     bool is_staging;
     bool is_strange;
     bool is_lost;
+    uint32_t flags;
+    uint64_t found_as_of;
+    const struct sw_cache *cache;
+    struct sw_trace_check *checks;
     uint32_t since;
     uint32_t found;
     uint32_t walked;
@@ -75,15 +90,14 @@ struct sw_replay {
     uint32_t tail;
     uint32_t cursor;
     uint32_t stride;
-    const struct sw_cache *cache;
-    uint32_t flags;
-    uint64_t found_as_of;
+    uint64_t end_step;
+    _Atomic uint64_t counts[4]; /* in the order of struct sw_replay_counts */
     struct sw_trace_frame *frames;
     struct sw_trace_frame *stage;
-    struct sw_trace_check *checks;
     struct sw_trace_check *stage_checks;
-    uint32_t *runs;
-    _Atomic uint64_t counts[4]; /* in the order of struct sw_replay_counts */
+    struct sw_alloc alloc;
+    void *block;
+    size_t bytes;
 };
 
 enum { SW_TRACE_EVERY = 4, SW_STRIDE_LEAST = 2, SW_STRIDE_MOST = 32 };
@@ -146,6 +160,12 @@ static inline uint32_t sw_trace_stride(struct sw_replay *replay, size_t most)
     const uint32_t stride = replay->stride;
     replay->stride = stride < SW_STRIDE_MOST ? 2 * stride : SW_STRIDE_MOST;
     return most < stride ? (uint32_t)most : stride;
+}
+
+/* The run of the frame in front of that one. */
+static inline unsigned sw_trace_run(const struct sw_trace_check *next)
+{
+    return !next->follows ? 0 : next->run < SW_RUN_MOST ? next->run + 1U : SW_RUN_MOST;
 }
 
 /* So many frames were followed, and not staged. */

@@ -66,9 +66,9 @@ bool sw_replay_is_valid(const struct sw_replay *replay)
     if (replay->first > replay->room || replay->tail > replay->room || replay->staged > replay->room)
         return false;
     for (uint32_t i = replay->first; i < replay->room; i++) {
-        const bool goes_on = i + 1 < replay->room && replay->checks[i + 1].at_pc != 0;
-        if (replay->runs[i] != (goes_on ? replay->runs[i + 1] + 1 : 0) ||
-            (goes_on && replay->frames[i + 1].sp <= replay->frames[i].sp))
+        const struct sw_trace_check *check = &replay->checks[i], *next = i + 1 < replay->room ? check + 1 : NULL;
+        if (check->run != (next ? sw_trace_run(next) : 0) || check->sp != replay->frames[i].sp ||
+            (next && next->follows && next->sp <= check->sp))
             return false;
     }
     return true;

@@ -127,6 +127,28 @@ static size_t go_some(struct sw_lane *lane, struct sw_at *at, uint64_t *pcs, siz
     return count;
 }
 
+static SW_INLINE bool ends(const struct sw_lane *lane, const struct sw_at *at)
+{
+    return sw_lane_end(lane, lane->machine, at->step, at->sp, at->fp) != SW_STOP_NONE;
+}
+
+/*
+ * Whether the frame that was recalled is the last one. Where that was so before, as long as the frame holds its entry
+ * says what it said, and lies on two pages that nothing else of the walk needs.
+ */
+static bool ends_recalled(struct sw_lane *lane, struct sw_at *at)
+{
+    struct sw_replay *replay = lane->replay;
+    const bool is_last = replay->cursor == replay->room;
+    at->step = is_last ? replay->end_step : 0;
+    if (at->step != 0 && ends(lane, at))
+        return true;
+    (void)sw_lane_find(lane, at, false);
+    if (is_last)
+        replay->end_step = at->step;
+    return ends(lane, at);
+}
+
 /* The same frames, by what is remembered where that is possible. An exact frame is never remembered. */
 SW_HOT static SW_APART size_t replay_on(struct sw_lane *lane, struct sw_at *at, bool exact, uint64_t *pcs, size_t most)
 {
@@ -136,10 +158,10 @@ SW_HOT static SW_APART size_t replay_on(struct sw_lane *lane, struct sw_at *at, 
     do {
         before = count;
         count += sw_trace_recall(lane, NULL, at, most - count, pcs + count);
-        if (count > before || at->step == 0)
-            (void)sw_lane_find(lane, at, false);
-        if (count > before && sw_lane_end(lane, lane->machine, at->step, at->sp, at->fp) != SW_STOP_NONE)
+        if (count > before && ends_recalled(lane, at))
             break; /* most walks */
+        if (count == before && at->step == 0)
+            (void)sw_lane_find(lane, at, false);
         count += go_some(lane, at, pcs + count, most - count);
     } while (count > before);
     return count;

@@ -159,7 +159,7 @@ static bool write_words(struct ring *ring, uint64_t first, size_t count)
     uint64_t words[RING_RECORD_MAX + 1] = { first };
     for (size_t i = 1; i < count && i <= RING_RECORD_MAX; i++)
         words[i] = first + i;
-    return ring_write(ring, (const uint64_t *[]){ words, words + 1 }, (size_t[]){ 1, count - 1 });
+    return ring_write(ring, (const void *[]){ words, words + 1 }, (size_t[]){ 1, count - 1 });
 }
 
 static size_t read_words(struct ring *ring, uint64_t first)

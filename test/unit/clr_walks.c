@@ -508,14 +508,45 @@ static bool heard_of(uint64_t begin_, uint64_t end_)
     return false;
 }
 
-static void a_handler_walks_every_frame_on_a_stack_of_the_pool(void **state)
+static void hear_on_it(void *arg)
 {
+    (void)arg;
+    hear_all(1000);
+}
+
+/* As where a signal comes on an alternate stack. */
+static void walk_on_a_small_stack(void)
+{
+    static _Alignas(16) uint8_t small[16384];
+    getcontext(&heard.interrupted);
+    sw_run_on(small + sizeof small, hear_on_it, NULL);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* On its own thread's stack, where there is room. */
+static void a_handler_walks_every_frame_on_a_stack_with_room(void **state)
+{
+    const struct sw_thread *known = &clr->leases[0].thread;
     (void)state;
+    jit(walk_on_a_small_stack);
+    assert_true(heard.is_on_lease);
+    assert_true(heard_of(native_at(page + 0x10), native_at(page + 0x18)));
+    assert_int_equal(known->os_id, sw_self_thread());
+    const uint64_t begin = known->stack_begin;
+    clr->leases[0].thread.stack_begin = (uint64_t)(uintptr_t)__builtin_frame_address(0) - SW_CLR_STACK / 2;
     jit(walk_from_here);
+    assert_true(heard.is_on_lease); /* nearly used up */
+    const uint64_t end = known->stack_end;
+    clr->leases[0].thread.stack_begin = begin;
+    clr->leases[0].thread.stack_end = (uint64_t)(uintptr_t)__builtin_frame_address(0) - SW_CLR_STACK;
+    jit(walk_from_here);
+    assert_true(heard.is_on_lease); /* above the stack */
+    clr->leases[0].thread.stack_end = end;
+    jit(walk_from_here);
+    assert_false(heard.is_on_lease);
     assert_in_range(heard.stop, SW_STOP_ROOT, SW_STOP_ROOT_BASE);
     assert_true(heard.count > 5);
     assert_true(heard_of(native_at(page + 0x10), native_at(page + 0x18)));
-    assert_true(heard.is_on_lease);
     assert_true(heard.has_window);
     assert_int_equal(heard.budget, SW_WALK_BUDGET_DEFAULT);
     assert_int_equal(clr->leases[0].last, 0); /* no snapshot */
@@ -631,6 +662,31 @@ static void a_window_is_part_of_the_stack(void **state)
     if (row->has_window)
         assert_int_equal((uint64_t)heard.interrupted.uc_mcontext.gregs[REG_RSP] - heard.window_begin, row->below);
     assert_true(heard.stack_begin == low && heard.stack_end == high);
+}
+
+static void a_handler_knows_what_the_thread_table_has_now(void **state)
+{
+    (void)state;
+    jit(walk_from_here);
+    assert_true(heard.has_window);
+    sw_clr_thread_destroyed(clr, self());
+    jit(walk_from_here);
+    assert_false(heard.has_window);
+    sw_clr_thread_created(clr, self());
+    jit(walk_from_here);
+    assert_true(heard.has_window);
+    clr->leases[0].thread = (struct sw_thread){ .id = 1, .os_id = 1 }; /* of who had the lease before */
+    jit(walk_from_here);
+    assert_true(heard.has_window);
+    struct sw_thread thread = clr->leases[0].thread;
+    thread.stack_begin = thread.stack_end = 0;
+    assert_int_equal(sw_threads_update(clr->threads, &thread), SW_OK);
+    clr->leases[0].thread = thread;
+    jit(walk_from_here);
+    assert_false(heard.has_window);
+    sw_clr_thread_assigned(clr, self(), (DWORD)sw_self_thread()); /* by itself: now its stack is known */
+    jit(walk_from_here);
+    assert_true(heard.has_window);
 }
 
 static void a_sink_ends_it(void **state)
@@ -1130,7 +1186,8 @@ int main(void)
         WALK(walks_end_where_the_limit_is),
         WALK(functions_are_found_by_address),
         WALK(code_without_an_event_is_found_in_the_runtimes_map),
-        WALK(a_handler_walks_every_frame_on_a_stack_of_the_pool),
+        WALK(a_handler_walks_every_frame_on_a_stack_with_room),
+        WALK(a_handler_knows_what_the_thread_table_has_now),
         WALK(a_sink_ends_it),
         WALK(no_handler_no_walk),
         WALK(addresses_are_those_of_the_frames),

@@ -512,7 +512,7 @@ static void wrong_sizes_and_failing_allocations_are_refused(void **state)
     assert_null(made);
     budget.left = 1;
     assert_int_equal(sw_replay_create(&alloc, 100, &made), SW_OK);
-    assert_in_range(budget.bytes, 100 * 196, 100 * 196 + 512);
+    assert_in_range(budget.bytes, 100 * 192, 100 * 192 + 512);
     sw_replay_destroy(made);
     assert_int_equal(budget.bytes, 0);
     sw_replay_destroy(NULL);

@@ -87,15 +87,16 @@ static void a_trace_is_sound_and_not_when_damaged(void **state)
     replay->first = 1;
     for (uint32_t i = 1; i < 4; i++) {
         replay->frames[i] = (struct sw_trace_frame){ .pc = i, .sp = 16 * i };
-        replay->checks[i] = (struct sw_trace_check){ .at_pc = 16 * i - 8 };
-        replay->runs[i] = 3 - i;
+        replay->checks[i] = (struct sw_trace_check){ .sp = 16 * i, .run = (3 - i) & 3, .follows = true };
     }
     assert_true(sw_replay_is_valid(replay));
-    replay->runs[2] = 0;
+    replay->checks[2].run = 0;
     assert_false(sw_replay_is_valid(replay)); /* shorter than its checks say */
-    replay->runs[2] = 1;
-    replay->frames[3].sp = 32;
+    replay->checks[2].run = 1;
+    replay->frames[3].sp = replay->checks[3].sp = 32;
     assert_false(sw_replay_is_valid(replay)); /* sp does not rise */
+    replay->checks[3].sp = 48;
+    assert_false(sw_replay_is_valid(replay)); /* frame and check are not of one sp */
     replay->frames[3].sp = 48;
     replay->tail = 5;
     assert_false(sw_replay_is_valid(replay));

@@ -13,11 +13,9 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdint.h>
 #include <string.h>
-#include <ucontext.h>
 
 enum { DETACH_MS = 300 };
 
@@ -29,71 +27,6 @@ static bool sampling;
 static DWORD events_low, events_high;
 static _Atomic bool searches; /* precompiled methods are announced */
 static _Atomic bool leaving;  /* a detach was asked for, and the runtime has not said yet that it is done */
-
-/* ---- how long samples take, for measurements ---- */
-
-/* What takes longer was interrupted by another thread: it is counted by itself. */
-enum { INTERRUPTED_NS = 1000000 };
-
-static _Atomic enum { NOT_MEASURED, TIMED, STORED } measured;
-static struct {
-    _Atomic uint64_t samples, ns, interrupted;
-} times;
-
-static void note_time(uint64_t ns)
-{
-    if (ns >= INTERRUPTED_NS) {
-        atomic_fetch_add_explicit(&times.interrupted, 1, memory_order_relaxed);
-        return;
-    }
-    atomic_fetch_add_explicit(&times.samples, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&times.ns, ns, memory_order_relaxed);
-}
-
-/* The least that a handler could do for a profile of flat totals: what a sample costs is compared with it. */
-static void store_alone(const ucontext_t *context)
-{
-    static _Atomic uint64_t pc, ns;
-    atomic_store_explicit(&pc, (uint64_t)context->uc_mcontext.gregs[REG_RIP], memory_order_relaxed);
-    atomic_store_explicit(&ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
-}
-
-/* ---- the signal ---- */
-
-/* Of threads that were there before the profiler. What is as large as one that is wide enough is not looked at. */
-static void widen_signal_stack(ucontext_t *context)
-{
-    static _Atomic size_t enough = SIZE_MAX;
-    if (context->uc_stack.ss_size < atomic_load_explicit(&enough, memory_order_relaxed) &&
-        sw_clr_widen_signal_stack(context) == SW_OK)
-        atomic_store_explicit(&enough, context->uc_stack.ss_size, memory_order_relaxed);
-}
-
-__attribute__((hot)) static void on_signal(int number, siginfo_t *about, void *context)
-{
-    static const enum sample_kind kinds[] = {
-        [SIGNAL_CPU] = SAMPLE_CPU, [SIGNAL_ON_CPU] = SAMPLE_WALL, [SIGNAL_OFF_CPU] = SAMPLE_WALL
-    };
-    struct sample sample;
-    const int before = errno;
-    const int how = atomic_load_explicit(&measured, memory_order_relaxed);
-    const uint64_t begun_ns = how == TIMED ? clock_ns(CLOCK_MONOTONIC) : 0;
-    const enum signal_purpose purpose = threads_purpose(about, &sample.values[0]);
-    (void)number;
-    if (how == STORED)
-        store_alone(context);
-    if (!purpose || how == STORED)
-        return;
-    widen_signal_stack(context);
-    sample.kind = kinds[purpose];
-    sample.values[1] = 0;
-    sample.text[0] = 0;
-    sample.flags = purpose == SIGNAL_OFF_CPU ? SAMPLE_OFF_CPU : 0;
-    sample_take(&sample, context);
-    if (how == TIMED)
-        note_time(clock_ns(CLOCK_MONOTONIC) - begun_ns);
-    errno = before;
-}
 
 /* ---- sampling on and off; the lock is held ---- */
 
@@ -181,7 +114,7 @@ static HRESULT open_all(IUnknown *given, bool attaching)
     }
     watch_forks();
     sw_clr_set_memory_limit(fed, bytes / 4);
-    if (!threads_signal(on_signal) || !sample_open(fed, bytes / 32) || !collect_open(&options, fed)) {
+    if (!threads_signal(sample_on_signal) || !sample_open(fed, bytes / 32) || !collect_open(&options, fed)) {
         fprintf(stderr, "snapwalk-profiler: no memory, or no free signal\n");
         return E_FAIL;
     }
@@ -357,7 +290,7 @@ EXPORT void snapwalk_profiler_sample(int how)
         sample_stop();
     else if (sampling)
         sample_resume();
-    atomic_store(&measured, how == 1 ? TIMED : NOT_MEASURED);
+    sample_measure(how == 1 ? SAMPLE_TIMED : SAMPLE_NOT_MEASURED);
     threads_pause(how == 0);
 }
 
@@ -377,11 +310,11 @@ EXPORT uint64_t snapwalk_profiler_signal(int how)
         sample_resume();
     if (how == 4)
         (void)threads_send(self, SIGNAL_CPU, ns);
-    atomic_store(&measured, how == 3 ? STORED : NOT_MEASURED);
+    sample_measure(how == 3 ? SAMPLE_STORED : SAMPLE_NOT_MEASURED);
     const uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     (void)threads_send(self, how == 0 ? 0 : SIGNAL_CPU, ns);
     const uint64_t ended_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    atomic_store(&measured, NOT_MEASURED);
+    sample_measure(SAMPLE_NOT_MEASURED);
     return ended_ns - begun_ns;
 }
 
@@ -389,7 +322,5 @@ EXPORT uint64_t snapwalk_profiler_signal(int how)
 EXPORT void snapwalk_profiler_times(uint64_t to[3]);
 EXPORT void snapwalk_profiler_times(uint64_t to[3])
 {
-    to[0] = atomic_load(&times.samples);
-    to[1] = atomic_load(&times.ns);
-    to[2] = atomic_load(&times.interrupted);
+    sample_times(to);
 }

@@ -12,10 +12,10 @@
 
 /* Positions count words from the beginning of time. A record begins with its word count, 0 until it is whole. */
 struct ring {
-    _Alignas(64) _Atomic uint64_t *words;
+    _Atomic uint64_t *words;
     uint64_t capacity; /* a power of two */
     _Atomic uint64_t head;
-    _Alignas(64) _Atomic uint64_t tail;
+    _Atomic uint64_t tail;
 };
 
 enum { RING_RECORD_MAX = 1 << 12 };
@@ -27,12 +27,12 @@ bool ring_create(struct ring *ring, size_t bytes);
 void ring_destroy(struct ring *ring);
 
 /*
- * Writes one record, of two parts.
+ * Writes one record, of two parts, each of whole words.
  *
  * counts   Words of the parts; together less than RING_RECORD_MAX.
  * Returns  false: no room now, or too large. Threads: any. Signals: safe.
  */
-bool ring_write(struct ring *ring, const uint64_t *const parts[2], const size_t counts[2]);
+bool ring_write(struct ring *ring, const void *const parts[2], const size_t counts[2]);
 
 /* How many words are in use, or about to be. Signals: safe. */
 static inline uint64_t ring_used(const struct ring *ring)

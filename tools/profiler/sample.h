@@ -9,6 +9,8 @@
 
 #include <snapwalk/clr.h>
 
+#include <signal.h>
+
 /* What a sample counts; a column of the profile, or two. ORDER sample_kind: columns.c. */
 enum sample_kind { SAMPLE_CPU, SAMPLE_WALL, SAMPLE_ALLOC, SAMPLE_EXCEPTION, SAMPLE_LOCK, SAMPLE_KINDS };
 
@@ -43,6 +45,17 @@ void sample_abandon(void);
  * Memory   Allocates nothing. Threads: any. Signals: safe.
  */
 void sample_take(struct sample *sample, const void *context);
+
+/* Of the signals that threads.h sends: takes a sample of the calling thread. */
+void sample_on_signal(int number, siginfo_t *about, void *context);
+
+/*
+ * For measurements: how long samples of signals take is noted; or pc and time are stored in place of a sample.
+ * times: up to now, how many samples, nanoseconds, and how many more were interrupted.
+ */
+enum sample_measure { SAMPLE_NOT_MEASURED, SAMPLE_TIMED, SAMPLE_STORED };
+void sample_measure(enum sample_measure how);
+void sample_times(uint64_t to[3]);
 
 /* Whether the thread was sampled since the last call: only then its name will be asked for. Threads: any. */
 bool sample_was_taken(uint64_t thread);

@@ -50,8 +50,8 @@ struct sw_codemap {
     struct sw_blocks blocks;
     atomic_flag writing;
     _Atomic uint64_t count;
-    _Atomic uint64_t generation;
     _Atomic uint64_t changes[SW_CHANGES]; /* see sw_codemap_changes */
+    _Atomic uint64_t generation;          /* beside the last of them, which each walk reads, too */
 };
 
 /* A slot and the way to it. `slots` are those of `node`. For the root, node is null and shift is 64. */
