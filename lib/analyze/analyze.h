@@ -18,6 +18,7 @@ enum {
     SW_ANALYZE_NORETURN = 64,
     SW_ANALYZE_TABLES = 16,
     SW_ANALYZE_BOUNDS = 32,
+    SW_ANALYZE_FUNCTIONS = 64,
     SW_ANALYZE_PACKED = SW_ANALYZE_BLOCKS
 };
 
@@ -81,6 +82,7 @@ struct sw_analysis {
     uint32_t hash_size;                             /* how many places of `hash` are in use, a power of two */
     uint32_t noreturn_points[SW_ANALYZE_NORETURN];  /* return points of calls that do not return */
     uint64_t noreturn_targets[SW_ANALYZE_NORETURN]; /* what these calls call */
+    uint64_t functions[SW_ANALYZE_FUNCTIONS];       /* called, and found to be no part of the caller: outlined.c */
     union {                                         /* either what only a run needs, or a packed analysis */
         struct {
             uint16_t hash[2 * SW_ANALYZE_BLOCKS]; /* by address: 1 + a block's number */
@@ -135,6 +137,18 @@ SW_NODISCARD enum sw_status sw_analyze_rule(struct sw_analysis *work, uint64_t p
  * is in a register meanwhile. On others such a stub is a function like any other. slot: the word's address.
  */
 bool sw_analyze_stub(const struct sw_code *code, uint64_t pc, uint64_t *slot);
+
+/*
+ * outlined.c: code that compilers take out of functions, to be shared, on machines where the return address is in a
+ * register meanwhile.
+ *
+ * is_piece   Whether the code at `begin` is a part of other functions, which has the frame of what calls it or jumps
+ *            there: what it does, and where it returns to, is not what a function does.
+ * from_call  Where the function that has the return address `after` goes on from: there; or from the call in front, if
+ *            that leads to a piece of the function, which has not done all that it does.
+ */
+bool sw_analyze_is_piece(const struct sw_code *code, uint64_t begin, struct sw_analysis *work);
+uint64_t sw_analyze_from_call(const struct sw_code *code, uint64_t after, struct sw_analysis *work);
 
 /*
  * The state at pc, or where straight code from `begin` ends before it: at a branch, a jump, a call, or after so many

@@ -280,6 +280,32 @@ static void branch(struct sw_analysis *w, const struct sw_insn *insn)
         bound_index(w, insn, (uint32_t)w->current.limit);
 }
 
+/* Of calls of functions it is noted what they call, so that each is looked at once. */
+static enum sw_flow_outlined run_outlined(struct sw_analysis *w, const struct sw_insn *insn, uint64_t next)
+{
+    uint64_t *function = &w->functions[insn->target / w->code->arch->insn_bytes % SW_ANALYZE_FUNCTIONS];
+    if (insn->target == 0 || !sw_arch_has_link(w->code->arch) || *function == insn->target)
+        return SW_NOT_OUTLINED;
+    const enum sw_flow_outlined is = sw_flow_run_outlined(w, insn, next, &w->current, &w->other);
+    if (is == SW_NOT_OUTLINED)
+        *function = insn->target;
+    else
+        sw_state_copy(&w->current, &w->other);
+    return is;
+}
+
+/* The code behind a call goes on, unless that never returns; a piece of the function's own code always does. */
+static void follow_call(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc)
+{
+    const uint64_t next = pc + insn->length;
+    if (sw_flow_is_noreturn(w, insn, next))
+        return;
+    const enum sw_flow_outlined is = run_outlined(w, insn, next);
+    if (is == SW_NOT_OUTLINED)
+        sw_state_run(&w->current, w->code->arch, insn, (uint32_t)(pc - w->begin));
+    sw_flow_arrive(w, next, (uint8_t)(w->flags | (is == SW_OUTLINED_RETURNS ? 0 : SW_BLOCK_AFTER_CALL)));
+}
+
 bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t pc)
 {
     const uint64_t next = pc + insn->length;
@@ -290,14 +316,13 @@ bool sw_flow_follow(struct sw_analysis *w, const struct sw_insn *insn, uint64_t 
     }
     sw_flow_mark_seen(w, pc, insn->length);
     sw_flow_note_data(w, insn);
+    if (insn->flow == SW_FLOW_CALL) {
+        follow_call(w, insn, pc);
+        return false;
+    }
     sw_state_run(&w->current, w->code->arch, insn, (uint32_t)(pc - w->begin));
     w->only_padding = w->only_padding && insn->count == 0 && insn->flow == SW_FLOW_NEXT;
     switch (insn->flow) {
-    case SW_FLOW_CALL:
-        if (sw_flow_is_noreturn(w, insn, next))
-            return false;
-        sw_flow_arrive(w, next, (uint8_t)(w->flags | SW_BLOCK_AFTER_CALL));
-        return false;
     case SW_FLOW_RETURN:
         sw_flow_check_return(w);
         return false;
@@ -328,6 +353,13 @@ static uint64_t window_of(uint64_t begin, uint64_t end)
 {
     const uint64_t wanted = end > begin ? end - begin + 16 : SW_ANALYZE_NEAR;
     return wanted < SW_ANALYZE_SEEN ? wanted : SW_ANALYZE_SEEN;
+}
+
+void sw_flow_forget_runs(struct sw_analysis *w)
+{
+    w->noreturn_count = w->noreturn_target_count = 0;
+    w->data_kept = 0;
+    memset(w->functions, 0, sizeof w->functions);
 }
 
 void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t begin, uint64_t end, bool forward,

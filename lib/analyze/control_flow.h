@@ -3,7 +3,7 @@
  * work->current. Where paths may come together, a block keeps a state.
  *
  * The files call each other in one direction: function.c, forward.c → unreached.c → control_flow.c → noreturn.c,
- * switch_table.c → blocks.c; pack.c → blocks.c.
+ * switch_table.c, outlined.c → blocks.c; pack.c → blocks.c.
  */
 #ifndef SW_ANALYZE_CONTROL_FLOW_H
 #define SW_ANALYZE_CONTROL_FLOW_H
@@ -109,7 +109,31 @@ void sw_flow_settle_data(struct sw_analysis *w, struct sw_state *state);
 void sw_flow_note_data(struct sw_analysis *w, const struct sw_insn *insn);
 bool sw_flow_wants_table(struct sw_analysis *w);
 
+/* ---- outlined.c ---- */
+
+/*
+ * What a call leads to. OUTLINED: a piece of the caller's own code, which returns, calls functions, or jumps to one
+ * that returns to the call.
+ */
+enum sw_flow_outlined { SW_NOT_OUTLINED, SW_OUTLINED_RETURNS, SW_OUTLINED_CALLS, SW_OUTLINED_JUMPS };
+
+/*
+ * Runs what a call leads to, if that is such a piece. next: the call's return address. before: in front of the call,
+ * after: behind it; work->other may be either.
+ */
+enum sw_flow_outlined sw_flow_run_outlined(struct sw_analysis *w, const struct sw_insn *call, uint64_t next,
+                                           const struct sw_state *before, struct sw_state *after);
+
+/*
+ * In a piece the caller may have its own return address in any register that the piece does not change: the rule at pc
+ * keeps them, if what begins where the analysis does has the shape of one, and has not called yet.
+ */
+void sw_flow_keep_of_caller(struct sw_analysis *w, uint64_t pc, struct sw_rule *rule);
+
 /* ---- control_flow.c ---- */
+
+/* Forgets what one run has learnt for the next one: before the first. */
+void sw_flow_forget_runs(struct sw_analysis *w);
 
 /* Starts a run from begin with nothing known, except the calls that were found not to return. */
 void sw_flow_start(struct sw_analysis *w, const struct sw_code *code, uint64_t begin, uint64_t end, bool forward,

@@ -132,8 +132,7 @@ enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, struc
 {
     struct offer to = { .accept = accept, .arg = arg };
     uint64_t from;
-    work->noreturn_count = work->noreturn_target_count = 0;
-    work->data_kept = 0;
+    sw_flow_forget_runs(work);
     sw_flow_start(work, code, pc, 0, true, fp);
     while (sw_flow_next(work, &from))
         if (run_forward(work, from, &to))

@@ -21,8 +21,7 @@ static void run_blocks(struct sw_analysis *w)
 
 void sw_analyze_run(const struct sw_code *code, uint64_t begin, uint64_t end, struct sw_analysis *w)
 {
-    w->noreturn_count = w->noreturn_target_count = 0;
-    w->data_kept = 0;
+    sw_flow_forget_runs(w);
     sw_flow_start(w, code, begin, end, false, NULL);
     run_blocks(w);
     for (unsigned more = 0; w->restart && more < MOST_AGAIN; more++) {
@@ -43,6 +42,18 @@ static bool pass(struct sw_analysis *w, const struct sw_insn *insn)
     return insn->flow == SW_FLOW_NEXT || insn->flow == SW_FLOW_BRANCH;
 }
 
+/*
+ * The cursor is at a call that is going on. A piece of the function's own code returns to it, or what that has jumped
+ * to meanwhile: then only what holds in both cases is known.
+ */
+static void be_within_call(struct sw_analysis *w, const struct sw_insn *insn)
+{
+    const uint64_t next = w->cursor_pc + insn->length;
+    if (sw_flow_run_outlined(w, insn, next, &w->cursor, &w->other) == SW_OUTLINED_JUMPS)
+        sw_state_meet(&w->cursor, &w->other, w->code->arch, (uint32_t)(next - w->begin));
+    sw_state_forget_below_sp(&w->cursor, w->code->arch);
+}
+
 /* Advances the cursor to the instruction that contains pc. */
 static bool go_to(struct sw_analysis *w, uint64_t pc)
 {
@@ -50,7 +61,9 @@ static bool go_to(struct sw_analysis *w, uint64_t pc)
     w->budget = SW_ANALYZE_INSNS;
     while (w->cursor_pc <= pc && (w->end == 0 || w->cursor_pc < w->end) && sw_flow_insn(w, w->cursor_pc, &insn)) {
         if (pc - w->cursor_pc < insn.length) {
-            if (insn.flow == SW_FLOW_CALL) /* pc is inside, so it is a return address - 1: the callee has run */
+            if (insn.flow == SW_FLOW_CALL && pc != w->cursor_pc) /* it is a return address - 1 */
+                be_within_call(w, &insn);
+            else if (insn.flow == SW_FLOW_CALL)
                 sw_state_forget_below_sp(&w->cursor, w->code->arch);
             return true;
         }
@@ -185,6 +198,7 @@ enum sw_status sw_analyze_rule(struct sw_analysis *w, uint64_t pc, struct sw_rul
         return SW_E_BUSY;
     if (!state || !sw_extract_inside(state, w->code->arch, rule))
         return SW_E_NO_RULE;
+    sw_flow_keep_of_caller(w, pc, rule);
     if (assumed)
         rule->trust = SW_TRUST_GUESS;
     return SW_OK;

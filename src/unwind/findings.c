@@ -16,14 +16,19 @@ _Static_assert((int)SW_PACKED_RULE_WORDS < (int)SW_RULE_WORDS, "with a status");
 
 /* ---- functions ---- */
 
-/* Whether there is one, and the rule. */
+/*
+ * Whether there is one, and the rule. With an end it is that of what the code map has there; a part of other functions
+ * is none that says where its caller is.
+ */
 static size_t find_rule(const struct sw_unwind_request *req, const struct sw_code *code, const struct sw_finding *f,
                         uint64_t *words, size_t room)
 {
     struct sw_rule *rule = &req->work->analysis.offered; /* not on the stack, of which little is left here */
     const uint64_t generation = sw_finding_generation(req->walker, f->a);
-    const enum sw_status status = sw_analysis_cache_rule(req->walker->analysis_cache, code, f->a, f->b, f->c,
-                                                         generation, &req->work->analysis, rule);
+    const bool is_piece = f->b != 0 && sw_analyze_is_piece(code, f->a, &req->work->analysis);
+    const enum sw_status status = is_piece ? SW_E_NO_RULE
+                                           : sw_analysis_cache_rule(req->walker->analysis_cache, code, f->a, f->b, f->c,
+                                                                    generation, &req->work->analysis, rule);
     (void)room;
     words[0] = status == SW_OK;
     return 1 + (status == SW_OK ? sw_rule_pack(rule, code->arch->machine, words + 1) : 0);

@@ -85,7 +85,7 @@ static void prepare_call(const struct sw_unwind_request *req, const struct sw_co
     uint64_t target = 0, slot = 0;
     if (!code->arch->patterns->call_before(code, after, &target, &slot))
         return;
-    sw_findings_go_forward(req, code, after, NULL);
+    sw_findings_go_forward(req, code, sw_analyze_from_call(code, after, &req->work->analysis), NULL);
     if (target >= all.begin && target < all.end)
         (void)sw_function_analyze(req, code, target, 0);
 }

@@ -5,6 +5,8 @@
 # program's first line may ask for more flags, and with "step once" for one build by each compiler in any case; "by
 # instructions": its tables say something else on purpose, and step leaves them out by the name's end, untold.
 #
+# "step outlined": with clang's outliner, by clang alone. clang's tables of outlined helpers are wrong, and are not asked.
+#
 # MACHINE=arm64: for ARM64, by cross compilers; a line "arm64: FLAGS" stands for those of the first line. -pac at the end of a
 # name: with branch protection, return addresses signed.
 set -eu
@@ -36,7 +38,7 @@ compile() {
     [ -z "${6:-}" ] || flags="$flags -mbranch-protection=standard"
     case $2 in gcc) compiler=$gcc ;; *) compiler=$clang ;; esac
     case $4 in fp) flags="$flags -fno-omit-frame-pointer" ;; *) flags="$flags -fomit-frame-pointer" ;; esac
-    case $5 in bare) flags="$flags -fno-asynchronous-unwind-tables -fno-unwind-tables" ;; esac
+    case $5 in bare*) flags="$flags -fno-asynchronous-unwind-tables -fno-unwind-tables" ;; esac
     # shellcheck disable=SC2086
     $compiler -std=c11 -D_GNU_SOURCE -w "-$3" $flags "$1" -o "$made" -lm -Wl,-z,lazy 2>"$out/messages" || {
         cat "$out/messages" >&2 # without an error: the linker's about files that came without protection
@@ -51,10 +53,20 @@ next_pac() { if [ -n "$pac" ]; then pac=; else pac=pac; fi; }
 
 first=0
 pac=
+protected=
+[ "$machine" != arm64 ] || protected=pac
 levels="O0 O2 Os O3"
 [ "$machine" != arm64 ] || [ "${FULL:-0}" = 1 ] || levels="O2 Os"
 for source in *.c; do
     [ "$machine" != arm64 ] || ! grep -q '^/\* arm64: has none' "$source" || continue
+    [ "$machine" = arm64 ] || ! grep -q ' x64: has none[.] ' "$source" || continue
+    if head -n 1 "$source" | grep -q '^/\* step outlined:'; then
+        if have "$clang"; then
+            compile "$source" clang Oz nofp bare-untold
+            compile "$source" clang Oz fp bare-untold $protected
+        fi
+        continue
+    fi
     if head -n 1 "$source" | grep -q '^/\* step once by instructions:'; then
         ! have "$gcc" || compile "$source" gcc O2 nofp untold
         ! have "$clang" || compile "$source" clang O2 fp untold

@@ -79,6 +79,19 @@ static enum shadow_event a64_jump(struct shadow *shadow, enum shadow_kind kind, 
     return SHADOW_LEFT;
 }
 
+/*
+ * A jump by code that has no frame and is to return to the caller: a piece of the caller's code, shared by a compiler's
+ * outliner, may have changed registers, which what it jumps to preserves. A function has not, or it would have a frame.
+ */
+static void note_jump(struct shadow_entry *caller, const struct shadow_regs *before, const struct shadow_regs *after)
+{
+    if (!caller || caller->assumed || after->pc == before->pc + 4 || before->sp != caller->regs.sp ||
+        plain(before->lr) != caller->regs.pc)
+        return;
+    for (unsigned n = 0; n < SHADOW_NONVOLATILE; n++)
+        caller->regs.nv[n] = before->nv[n];
+}
+
 static enum shadow_event a64_step(struct shadow *shadow, enum shadow_kind kind, const struct shadow_regs *before,
                                   const struct shadow_regs *after, uint64_t top)
 {
@@ -88,6 +101,8 @@ static enum shadow_event a64_step(struct shadow *shadow, enum shadow_kind kind, 
         caller->framed = true;
     if (kind == SHADOW_CALL)
         return a64_call(shadow, before, after);
+    if (kind == SHADOW_PLAIN || kind == SHADOW_JUMP)
+        note_jump(caller, before, after);
     if (kind == SHADOW_RETURN || kind == SHADOW_JUMP)
         return a64_jump(shadow, kind, after);
     return SHADOW_NOTHING;

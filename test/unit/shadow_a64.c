@@ -186,6 +186,21 @@ static void a_tail_call_keeps_the_caller(void **state)
     assert_int_equal(step(SHADOW_RETURN, CODE + 4, STACK), SHADOW_RETURNED);
 }
 
+static void a_piece_of_the_caller_that_jumps_on_has_changed_its_registers(void **state)
+{
+    (void)state;
+    call(CODE + 0x100);
+    thread.regs.nv[0] = 100; /* mov x19, x0 */
+    move_sp(STACK);
+    assert_int_equal(top_entry()->regs.nv[0], 1);
+    assert_int_equal(step(SHADOW_PLAIN, CODE + 0x300, STACK), SHADOW_NOTHING); /* b */
+    assert_int_equal(top_entry()->regs.nv[0], 100);
+    make_frame(32);
+    thread.regs.nv[0] = 200;
+    assert_int_equal(step(SHADOW_PLAIN, CODE + 0x340, STACK - 32), SHADOW_NOTHING); /* within a function */
+    assert_int_equal(top_entry()->regs.nv[0], 100);
+}
+
 static void a_jump_within_a_leaf_is_nothing(void **state)
 {
     (void)state;
@@ -334,6 +349,7 @@ int main(void)
         cmocka_unit_test_setup(a_frame_that_is_left_in_order_is_never_between, setup),
         cmocka_unit_test_setup(a_signed_return_address_is_one, setup),
         cmocka_unit_test_setup(a_tail_call_keeps_the_caller, setup),
+        cmocka_unit_test_setup(a_piece_of_the_caller_that_jumps_on_has_changed_its_registers, setup),
         cmocka_unit_test_setup(a_jump_within_a_leaf_is_nothing, setup),
         cmocka_unit_test_setup(calls_with_one_sp_return_one_by_one, setup),
         cmocka_unit_test_setup(a_return_past_calls_with_one_sp_drops_them, setup),

@@ -185,8 +185,9 @@ static bool is_own_lr(const struct sw_unwind_request *req, const struct sw_code 
 static bool go_forward(struct ways *ways, const struct sw_code *code)
 {
     const struct sw_unwind_request *req = ways->req;
+    const uint64_t at = sw_regs_pc(&req->frame->regs);
     /* A return address is walked from as such: the call in front of it has been made. */
-    const uint64_t pc = sw_regs_pc(&req->frame->regs);
+    const uint64_t pc = req->frame->exact ? at : sw_analyze_from_call(code, at, &req->work->analysis);
     struct sw_fp_distance fp = fp_above_sp(&req->frame->regs);
     return sw_forward_rules(req, code, pc, &fp, is_accepted, ways) == SW_OK;
 }
