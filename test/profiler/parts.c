@@ -13,7 +13,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -50,6 +52,70 @@ static void handlers_return_to_the_end_of_a_signal(void **state)
     assert_int_not_equal(number, 0);
     assert_memory_equal((const void *)(uintptr_t)threads_handlers_return(), end, sizeof end);
     assert_ptr_not_equal(signal(number, SIG_DFL), SIG_ERR);
+}
+
+static void ticks_are_passed_over_where_a_period_has_several(void **state)
+{
+    static const struct {
+        uint64_t period_ns, tick_ns;
+        struct thread_rate rate;
+    } rows[] = {
+        { 10000000, 4000000, { 1000, 4000, 10000 } }, /* two of five give a sample */
+        { 10000000, 1000000, { 1000, 1000, 10000 } },
+        { 4000000, 4000000, { 1000, 0, 4000 } },
+        { 1000000, 4000000, { 1000, 0, 1000 } }, /* more than the clock gives: each */
+        { 10000000, 1, { 10000000, 0, 0 } },     /* no ticks are known of: as the kernel does it */
+        { 0, 4000000, { 0, 0, 0 } },
+    };
+    (void)state;
+    for (size_t i = 0; i < LEN(rows); i++) {
+        const struct thread_rate rate = threads_rate(rows[i].period_ns, rows[i].tick_ns);
+        assert_memory_equal(&rate, &rows[i].rate, sizeof rate);
+    }
+}
+
+static volatile uint64_t sampled_ns;
+static volatile unsigned sampled, signals;
+
+static void count_one(int number, siginfo_t *about, void *context)
+{
+    uint64_t ns = 0;
+    (void)number, (void)context;
+    signals++;
+    if (threads_purpose(about, &ns) != SIGNAL_CPU)
+        return;
+    sampled++;
+    sampled_ns += ns;
+}
+
+static uint64_t own_time_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* What is passed over is told, so that nothing is missing: at most what went by since the last tick. */
+static void processor_time_is_whole_at_every_rate(void **state)
+{
+    static const uint64_t periods_ns[] = { 1000000, 20000000 };
+    static const struct sigaction action = { .sa_sigaction = count_one, .sa_flags = SA_SIGINFO | SA_RESTART };
+    (void)state;
+    assert_int_equal(sigaction(threads_signal(ignore_one), &action, NULL), 0);
+    for (size_t i = 0; i < LEN(periods_ns); i++) {
+        sampled_ns = sampled = signals = 0;
+        threads_set_period(periods_ns[i]);
+        threads_begin((pid_t)threads_self());
+        const uint64_t begun_ns = own_time_ns();
+        while (own_time_ns() - begun_ns < 400000000)
+            ;
+        threads_set_period(0);
+        const uint64_t took_ns = own_time_ns() - begun_ns, told_ns = sampled_ns + threads_passed_over();
+        assert_in_range(told_ns, took_ns - 50000000, took_ns + 1000000);
+        assert_in_range(sampled, 1, i == 0 ? signals : signals / 2);
+    }
+    threads_end((pid_t)threads_self());
+    assert_ptr_not_equal(signal(threads_signal(ignore_one), SIG_DFL), SIG_ERR);
 }
 
 /* ---- imports ---- */
@@ -328,6 +394,49 @@ static void columns_are_those_of_the_modes(void **state)
     assert_memory_equal(values, counted, sizeof counted);
     columns_choose(&columns, ~0U);
     assert_int_equal(columns.count, 8);
+}
+
+static void add_sample(struct sw_profile *profile, const char *function, uint64_t thread, int64_t samples, int64_t ns)
+{
+    const struct sw_profile_line line = { .function = function };
+    const struct sw_profile_location place = { .lines = &line, .line_count = 1 };
+    const uint32_t frame = sw_profile_location_add(profile, &place);
+    const struct sw_profile_sample sample = { .stack = &frame,
+                                              .depth = 1,
+                                              .values = (const int64_t[]){ samples, ns },
+                                              .thread = thread ? sw_profile_thread_add(profile, thread, "t") : 0 };
+    assert_int_equal(sw_profile_sample_add(profile, &sample), SW_PROFILE_OK);
+}
+
+/* One thread of 80, of which three samples of four are at b; another of 20; and what belongs to none. */
+static void samples_of_a_thread_have_equal_shares(void **state)
+{
+    static const struct {
+        uint64_t more;
+        const char *folded;
+    } rows[] = { { 0, "a 20\nb 60\nc 20\nlost 7\n" }, { 50, "a 30\nb 90\nc 30\nlost 7\n" } };
+    const struct sw_profile_value_type types[] = { { "samples", "count" }, { "cpu", "nanoseconds" } };
+    const struct sw_profile_options options = { .values = types, .value_count = 2, .default_value = 1 };
+    const struct sw_profile_view view = { .value = 1 };
+    (void)state;
+    for (size_t i = 0; i < LEN(rows); i++) {
+        struct sw_profile *profile;
+        char *text = NULL;
+        size_t size = 0;
+        assert_int_equal(sw_profile_create(&options, &profile), SW_PROFILE_OK);
+        add_sample(profile, "a", 1, 1, 70);
+        add_sample(profile, "b", 1, 3, 10);
+        add_sample(profile, "c", 2, 9, 20);
+        add_sample(profile, "lost", 0, 2, 7);
+        assert_int_equal(sw_profile_share(profile, 2, 0, 0), SW_PROFILE_E_ARGUMENT);
+        assert_int_equal(sw_profile_share(profile, 1, 0, rows[i].more), SW_PROFILE_OK);
+        FILE *file = open_memstream(&text, &size);
+        assert_int_equal(sw_profile_write_folded(profile, &view, file), SW_PROFILE_OK);
+        fclose(file);
+        assert_string_equal(text, rows[i].folded);
+        free(text);
+        sw_profile_destroy(profile);
+    }
 }
 
 /* ---- events ---- */
@@ -617,6 +726,8 @@ static void a_profile_is_posted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ticks_are_passed_over_where_a_period_has_several),
+        cmocka_unit_test(processor_time_is_whole_at_every_rate),
         cmocka_unit_test(options_have_defaults),
         cmocka_unit_test(options_are_taken_from_lines),
         cmocka_unit_test(options_that_are_wrong_are_named),
@@ -628,6 +739,7 @@ int main(void)
         cmocka_unit_test(files_have_the_process_in_their_names),
         cmocka_unit_test(files_of_this_process_are_known),
         cmocka_unit_test(columns_are_those_of_the_modes),
+        cmocka_unit_test(samples_of_a_thread_have_equal_shares),
         cmocka_unit_test(a_sampled_allocation_stands_for_more),
         cmocka_unit_test(a_tick_stands_for_what_was_allocated),
         cmocka_unit_test(exceptions_and_locks),

@@ -41,18 +41,19 @@ if ! have_dotnet; then
 fi
 build_program
 
-# same KIND: with the profiler as without
+# same KIND [SECONDS]: with the profiler as without
 same() {
-    program "$1" 0.3 >"$out/$1.without" 2>&1
+    program "$1" "${2:-0.3}" >"$out/$1.without" 2>&1
     code=$?
-    profiled "$out/$1.folded" "$1" 0.3 >"$out/$1.with" 2>&1
+    profiled "$out/$1.folded" "$1" "${2:-0.3}" >"$out/$1.with" 2>&1
     [ $? -eq $code ] && cmp -s "$out/$1.without" "$out/$1.with" && ls "$out/$1"-*.folded >"$out/$1.files" 2>&1
     verdict $? "$1: the same output and status $code, and a profile" "$out/$1.with" "$out/$1.files"
 }
 
-for kind in names native threads stacks processes contexts status forks exec; do
+for kind in names threads stacks processes contexts status forks exec; do
     same $kind
 done
+same native 1.5 # its frames are looked for, on busy machines too
 # A signal while the runtime's handler stands on its alternate stack ended the process (clr-frames-by-version.md section 7).
 SNAPWALK_HZ=10000 same faults
 

@@ -1,7 +1,7 @@
 /*
- * What a profile holds: rows of numbers that name each other. Writers read it; only collect.c writes. Rows have no
- * padding, so that equal ones are equal bytes; number 0 is "none" in every table. A row names only rows that came
- * before it.
+ * What a profile holds: rows of numbers that name each other. Writers read it; only collect.c and share.c write. Rows
+ * have no padding, so that equal ones are equal bytes; number 0 is "none" in every table. A row names only rows that
+ * came before it.
  */
 #ifndef PROFILE_DATA_H
 #define PROFILE_DATA_H

@@ -201,6 +201,20 @@ uint32_t sw_profile_labels_add(struct sw_profile *profile, const struct sw_profi
  */
 enum sw_profile_status sw_profile_sample_add(struct sw_profile *profile, const struct sw_profile_sample *sample);
 
+/*
+ * Gives all samples of a thread the same value in a column: what they sum up to there, shared out by how many they
+ * are. For values that say how much went by since a thread's last sample, as of processor time: which of its samples
+ * it goes to is chance, and where what a thread does depends on when it began, worse. Samples without a thread, or
+ * with nothing in that column, stay as they are. The order in time has the values as they came.
+ *
+ * column   Whose sums are shared out.
+ * counted  The column that says how many samples a sum is of.
+ * Returns  SW_PROFILE_OK; E_ARGUMENT (no such column); E_MEMORY: nothing is changed.
+ * Memory   16 bytes for each thread.
+ * Threads  As the header's first lines say. Signals: never in a handler.
+ */
+enum sw_profile_status sw_profile_share(struct sw_profile *profile, size_t column, size_t counted, uint64_t more);
+
 /* How long it lasted, for the formats that say so. Threads, Signals: as sw_profile_create. */
 void sw_profile_set_duration(struct sw_profile *profile, uint64_t duration_ns);
 

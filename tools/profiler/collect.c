@@ -183,6 +183,8 @@ static struct sw_profile *take_profile(void)
     if (!next)
         return NULL;
     sw_profile_set_duration(done, begun_ns - began);
+    if (columns.places[SAMPLE_CPU][0])
+        (void)sw_profile_share(done, columns.places[SAMPLE_CPU][0], 0, threads_passed_over());
     profile = next;
     names_forget();
     files++;

@@ -23,6 +23,9 @@
 
 enum { BUCKETS = 256, THREADS_MAX = 32768 };
 
+/* No kernel's clock ticks more than 1,000 times a second; gVisor, whose timers wait for no tick, says 1 ns. */
+enum { TICK_LEAST_NS = 500000 };
+
 /* The value of our signals: a mark that is in no address, the purpose, microseconds. */
 enum { MARK = 0x5357, MARK_SHIFT = 48, PURPOSE_SHIFT = 44 };
 static const uint64_t microseconds_max = (UINT64_C(1) << PURPOSE_SHIFT) - 1;
@@ -40,7 +43,8 @@ struct thread {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct thread *buckets[BUCKETS];
 static size_t count;
-static uint64_t period;
+static struct thread_rate rate;
+static _Atomic uint64_t passed_over_ns;
 static int used_signal;
 static uint64_t handlers_return;
 
@@ -89,6 +93,13 @@ static void *value_of(enum signal_purpose purpose, uint64_t ns)
     return (void *)(uintptr_t)((uint64_t)MARK << MARK_SHIFT | (uint64_t)purpose << PURPOSE_SHIFT | us);
 }
 
+/* Of a period's ticks one, by the time stamp counter, whose lowest digits nobody foresees: no memory is waited for. */
+static bool is_chosen(void)
+{
+    const uint64_t mixed = __builtin_ia32_rdtsc() * UINT64_C(0x9e3779b97f4a7c15);
+    return ((mixed ^ mixed >> 32) & UINT32_MAX) * rate.period_us >> 32 < rate.tick_us;
+}
+
 __attribute__((hot)) enum signal_purpose threads_purpose(const siginfo_t *about, uint64_t *ns)
 {
     const uint64_t value = (uintptr_t)about->si_value.sival_ptr;
@@ -96,10 +107,20 @@ __attribute__((hot)) enum signal_purpose threads_purpose(const siginfo_t *about,
     if ((about->si_code != SI_TIMER && about->si_code != SI_QUEUE) || value >> MARK_SHIFT != MARK || purpose == 0 ||
         purpose >= SIGNAL_PURPOSES)
         return 0;
-    /* The kernel looks at timers when its clock ticks: of several that were due by then it tells the number. */
+    /* Several periods of a timer may have ended since it was looked at. */
     const uint64_t times = about->si_code == SI_TIMER && about->si_overrun > 0 ? 1 + (uint64_t)about->si_overrun : 1;
     *ns = (value & microseconds_max) * 1000 * times;
-    return (enum signal_purpose)purpose;
+    if (purpose != SIGNAL_TICK)
+        return (enum signal_purpose)purpose;
+    if (!rate.tick_us || is_chosen())
+        return SIGNAL_CPU;
+    atomic_fetch_add_explicit(&passed_over_ns, *ns, memory_order_relaxed);
+    return 0;
+}
+
+uint64_t threads_passed_over(void)
+{
+    return atomic_exchange(&passed_over_ns, 0);
 }
 
 /*
@@ -136,22 +157,21 @@ bool threads_send(pid_t tid, enum signal_purpose purpose, uint64_t ns)
 
 /* ---- timers ---- */
 
-/* The first time comes anywhere within a period: threads that live shorter are sampled as often as they should be. */
-static struct itimerspec times(void)
+struct thread_rate threads_rate(uint64_t period_ns, uint64_t tick_ns)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const uint64_t mixed = ((uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec << 20) * UINT64_C(0x9e3779b97f4a7c15);
-    const uint64_t first = period ? (mixed >> 20) % period + 1 : 0;
-    return (struct itimerspec){ { (time_t)(period / 1000000000), (long)(period % 1000000000) },
-                                { (time_t)(first / 1000000000), (long)(first % 1000000000) } };
+    if (tick_ns < TICK_LEAST_NS)
+        return (struct thread_rate){ .interval_ns = period_ns };
+    return (struct thread_rate){ .interval_ns = period_ns ? 1000 : 0,
+                                 .tick_us = period_ns > tick_ns ? tick_ns / 1000 : 0,
+                                 .period_us = period_ns / 1000 };
 }
 
 static const char without_timers[] = "; SNAPWALK_MODE=wall needs no timers";
 
 static void set_timer(const struct thread *thread)
 {
-    const struct itimerspec when = times();
+    const struct timespec interval = { (time_t)(rate.interval_ns / 1000000000), (long)(rate.interval_ns % 1000000000) };
+    const struct itimerspec when = { interval, interval };
     if (thread->timer >= 0 && syscall(SYS_timer_settime, thread->timer, 0, &when, NULL) != 0)
         say_refused("timer_settime", without_timers, errno);
 }
@@ -160,9 +180,9 @@ static void give_timer(struct thread *thread)
 {
     struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = used_signal };
     int timer;
-    if (!period || thread->timer >= 0 || thread->excluded || thread->state != ALIVE)
+    if (!rate.interval_ns || thread->timer >= 0 || thread->excluded || thread->state != ALIVE)
         return;
-    event.sigev_value.sival_ptr = value_of(SIGNAL_CPU, period);
+    event.sigev_value.sival_ptr = value_of(SIGNAL_TICK, rate.interval_ns);
     event.sigev_notify_thread_id = thread->tid;
     if (syscall(SYS_timer_create, (clockid_t)(~(unsigned)thread->tid << 3 | 6), &event, &timer) != 0) {
         say_refused("timer_create", without_timers, errno);
@@ -301,10 +321,17 @@ static void apply_period(struct thread *thread)
     give_timer(thread);
 }
 
+/* That of the clocks which change with each tick. Source: clock_getres(2), CLOCK_MONOTONIC_COARSE. */
+static uint64_t tick(void)
+{
+    struct timespec length;
+    return clock_getres(CLOCK_MONOTONIC_COARSE, &length) == 0 && length.tv_sec == 0 ? (uint64_t)length.tv_nsec : 0;
+}
+
 void threads_set_period(uint64_t period_ns)
 {
     pthread_mutex_lock(&lock);
-    period = period_ns;
+    rate = threads_rate(period_ns, tick());
     for_each(apply_period);
     pthread_mutex_unlock(&lock);
 }

@@ -14,7 +14,7 @@
 enum { THREAD_NAME = 64 };
 
 /* The signal that samples are taken by, and what its siginfo says: others' are left alone. */
-enum signal_purpose { SIGNAL_CPU = 1, SIGNAL_ON_CPU, SIGNAL_OFF_CPU, SIGNAL_PURPOSES };
+enum signal_purpose { SIGNAL_CPU = 1, SIGNAL_ON_CPU, SIGNAL_OFF_CPU, SIGNAL_TICK, SIGNAL_PURPOSES };
 
 /* Takes a free signal for `handler`. 0: there is none. */
 int threads_signal(void (*handler)(int, siginfo_t *, void *));
@@ -25,8 +25,29 @@ int threads_signal(void (*handler)(int, siginfo_t *, void *));
  */
 uint64_t threads_handlers_return(void);
 
-/* What one of our signals is for, and how many nanoseconds it stands for; 0: it is not ours. Signals: safe. */
+/*
+ * What one of our signals is for, and how many nanoseconds it stands for; 0: it is not ours, or one of those ticks that
+ * are passed over (the others are SIGNAL_CPU). Signals: safe.
+ */
 enum signal_purpose threads_purpose(const siginfo_t *about, uint64_t *ns);
+
+/*
+ * How threads are sampled every so many nanoseconds of their processor time. The kernel looks at such timers when its
+ * clock ticks, and a thread has then gone on from where its timer was due: where work begins and ends between ticks,
+ * its beginning was found too rarely (36 % of the samples, where it was half of the time). So a timer is due at each
+ * tick that finds its thread running, and where that is too often, samples are chosen of these by chance. What a signal
+ * stands for is exact: the processor time since the one before.
+ *
+ * interval_ns  Of the timer: 1 us; where there are no ticks, the period.
+ * tick_us, period_us  Of so many microseconds one tick gives a sample; 0: each.
+ */
+struct thread_rate {
+    uint64_t interval_ns, tick_us, period_us;
+};
+struct thread_rate threads_rate(uint64_t period_ns, uint64_t tick_ns);
+
+/* What the ticks that were passed over stood for, in nanoseconds, since the last call. Threads: any. */
+uint64_t threads_passed_over(void);
 
 /* From now on each thread's CPU time is sampled every so many nanoseconds; 0: no more. */
 void threads_set_period(uint64_t period_ns);

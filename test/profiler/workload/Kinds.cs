@@ -46,6 +46,7 @@ static class Kinds
         ["exec"] = Forks.Exec,
         ["web"] = value => Web.Get(value).GetAwaiter().GetResult(),
         ["locks"] = Locks,
+        ["bursts"] = Bursts,
         ["names"] = Busy.Names,
         ["sleepers"] = Busy.Sleepers,
         ["ready"] = Busy.Ready,
@@ -204,6 +205,31 @@ static class Kinds
     }
 
     static readonly object gate = new();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Early() => Spin();
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Late() => Spin();
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    static void Spin()
+    {
+        for (long begun = Stopwatch.GetTimestamp(); Stopwatch.GetElapsedTime(begun).TotalMilliseconds < 1.75;)
+            for (uint i = 0; i < 20000; i++)
+                Volatile.Write(ref spun, i);
+    }
+
+    static uint spun;
+
+    /* Works for less than a tick of the kernel's clock, half of it in either method, and waits. */
+    static int Bursts(int value)
+    {
+        Early();
+        Late();
+        Thread.Sleep(5);
+        return value + 3;
+    }
 
     static int Locks(int value)
     {
