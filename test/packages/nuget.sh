@@ -49,10 +49,11 @@ said '^started: 1$' "a program that it starts under the profiler ends as without
 said '^overlaid: 2$' "one that it starts with the overlay in front has the overlay"
 said '^beside: 1$' "one that has another main profiler ends as without"
 said '^other profiler: ended' "and that stays there to the end"
+said '^elsewhere: True$' "attach: a relative file is one of the folder of who asks"
 said '^refused$' "what is no setting is refused"
 said ' Work\.Show$' "its own stack has its methods"
 said '^whole: True$' "its own stack is whole"
-for name in started overlaid beside attached; do
+for name in started overlaid beside attached elsewhere; do
     cat "$out/files/$name"-*.folded >"$out/seen" 2>&1
     said '(;|^)Work\.Spin\(int, int\)(;| )' "$name: the profile has the method that worked"
 done

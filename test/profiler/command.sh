@@ -52,6 +52,7 @@ says "a wrong mode" 1 'SNAPWALK_MODE=gpu: not a list of cpu, wall' "$command" at
 says "a wrong rate" 1 'SNAPWALK_HZ=20000: not a number from 1 to 10000' "$command" attach $other SNAPWALK_HZ=20000
 says "a file whose format nobody knows" 1 'SNAPWALK_OUT=a\.svg: ends in none of \.pb\.gz, ' "$command" run SNAPWALK_OUT=a.svg true
 says "an assembly as a program" 1 '.*a\.dll: Permission denied: an assembly is run by dotnet: dotnet .*a\.dll$' "$command" run "$out/a.dll"
+says "no file, since it is sent" 1 "process $other \(sleep\): nobody listens" "$command" attach $other SNAPWALK_OUT= SNAPWALK_ENDPOINT=http://127.0.0.1:9/
 says "an option that is not there" 1 'SNAPWALK_RATE: no such option' "$command" attach $other SNAPWALK_RATE=9
 says "the same before a program" 1 'SNAPWALK_HZ=fast: not a number' "$command" run SNAPWALK_HZ=fast true
 says "a misspelt variable" 1 'SNAPWALK_RATE=9: no such option' env SNAPWALK_RATE=9 "$command" run true

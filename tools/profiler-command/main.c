@@ -144,7 +144,7 @@ static int run(int count, char **words)
 static void add_line(char *text, const char *line)
 {
     char folder[PATH_MAX] = "";
-    const bool is_file = !strncmp(line, "SNAPWALK_OUT=", 13) && line[13] != '/';
+    const bool is_file = !strncmp(line, "SNAPWALK_OUT=", 13) && line[13] && line[13] != '/';
     const size_t used = strlen(text);
     if (is_file && !getcwd(folder, sizeof folder))
         fail("this folder", strerror(errno));

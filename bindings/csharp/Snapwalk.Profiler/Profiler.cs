@@ -68,7 +68,7 @@ public static class Profiler
     /// process ends, or when the command <c>snapwalk-profiler dump</c> asks for it.
     /// </summary>
     /// <param name="processId">The process: <c>Environment.ProcessId</c> is this one.</param>
-    /// <param name="settings">NAME=VALUE each.</param>
+    /// <param name="settings">NAME=VALUE each. A relative SNAPWALK_OUT is one of this process's folder, as with the command.</param>
     /// <exception cref="ServerNotAvailableException">There is no such .NET process, or no right to speak with it.</exception>
     /// <exception cref="ServerErrorException">It has a profiler already, or a setting is wrong.</exception>
     /// <exception cref="ArgumentException">A setting has no equals sign, or more than one line.</exception>
@@ -77,7 +77,17 @@ public static class Profiler
         foreach (string setting in settings)
             _ = Parts(setting);
         new DiagnosticsClient(processId).AttachProfiler(
-            TimeSpan.FromSeconds(10), ClassId, LibraryPath, Encoding.UTF8.GetBytes(string.Join('\n', settings) + "\0"));
+            TimeSpan.FromSeconds(10), ClassId, LibraryPath, Encoding.UTF8.GetBytes(string.Join('\n', Placed(settings)) + "\0"));
+    }
+
+    // As the command's attach: who asks for a file finds it where he stands, wherever the other process does.
+    static IEnumerable<string> Placed(string[] settings)
+    {
+        const string File = "SNAPWALK_OUT=", Endpoint = "SNAPWALK_ENDPOINT=";
+        bool Is(string setting, string name) => setting.StartsWith(name, StringComparison.Ordinal);
+        bool goesSomewhere = settings.Any(setting => Is(setting, File) || Is(setting, Endpoint) && setting.Length > Endpoint.Length);
+        return (goesSomewhere ? settings : [.. settings, $"{File}snapwalk-%p.pb.gz"]).Select(setting =>
+            Is(setting, File) && setting.Length > File.Length ? File + Path.Combine(Directory.GetCurrentDirectory(), setting[File.Length..]) : setting);
     }
 
     static (string, string) Parts(string setting)

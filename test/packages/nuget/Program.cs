@@ -5,6 +5,13 @@ using System.Runtime.CompilerServices;
 if (args is ["work"])
     return Work.Spin(500, File.ReadAllText("/proc/self/maps").Contains("libsnapwalk-overlay.so") ? 2 : 1);
 
+if (args is ["serve"])
+{
+    Console.WriteLine("ready");
+    Console.Read();
+    return Work.Spin(500, 0);
+}
+
 string folder = args[0];
 int Run(Action<ProcessStartInfo> change)
 {
@@ -40,6 +47,17 @@ try
 catch (ArgumentException)
 {
     Console.WriteLine("refused");
+}
+// Another process, which stands in another folder: the file is this one's.
+Directory.SetCurrentDirectory(folder);
+using (Process other = Process.Start(new ProcessStartInfo(Environment.ProcessPath!, ["exec", typeof(Work).Assembly.Location, "serve"])
+           { WorkingDirectory = "/", RedirectStandardInput = true, RedirectStandardOutput = true })!)
+{
+    other.StandardOutput.ReadLine();
+    Snapwalk.Profiler.Attach(other.Id, "SNAPWALK_OUT=elsewhere.folded", "SNAPWALK_HZ=1000");
+    other.StandardInput.Close();
+    other.WaitForExit();
+    Console.WriteLine($"elsewhere: {File.Exists($"{folder}/elsewhere-{other.Id}.folded")}");
 }
 Work.Show();
 return 0;
