@@ -59,6 +59,15 @@ says "a misspelt variable" 1 'SNAPWALK_RATE=9: no such option' env SNAPWALK_RATE
 says "no dotnet" 1 'dotnet: not found in the folders of PATH' env PATH=/nowhere "$command" run dotnet a.dll
 says "a runtime without profilers" 0 'DOTNET_EnableDiagnostics=0 keeps .*: there will be no profile' \
     env DOTNET_EnableDiagnostics=0 "$command" run true
+printf 'int DotNetRuntimeDebugHeader = 1;\n#include <unistd.h>\nint main(int n, char **w) { (void)w; return n > 1 ? (int)sleep(600) : 0; }\n' >"$out/ahead.c"
+${CC:-cc} -rdynamic -o "$out/ahead" "$out/ahead.c" || exit 1
+says "a program compiled ahead of time" 0 '.*/ahead: it is compiled ahead of time \(NativeAOT\)' "$command" run "$out/ahead"
+says "by its name in PATH" 0 'ahead: it is compiled ahead of time' env PATH="$out:$PATH" "$command" run ahead
+"$out/ahead" wait &
+ahead=$!
+trap 'kill $other $red $ahead 2>/dev/null' EXIT
+until_so grep -q '^ahead$' "/proc/$ahead/comm"
+says "a process of such a program" 1 "process $ahead \(ahead\): it is compiled ahead of time" "$command" attach $ahead
 cp "$command" "$out"
 says "no library" 1 'libsnapwalk-profiler\.so: not found beside this program; SNAPWALK_LIBRARY' "$out/snapwalk-profiler" run true
 # place NAME LIBRARY COUNT: where the environment names that one as the main profiler, how many variables for one beside it are set.

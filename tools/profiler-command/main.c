@@ -2,6 +2,7 @@
  * Runs a program under the profiler, or brings the profiler into one that runs, and tells it what to do.
  * docs/profiler.md says how.
  */
+#include "ahead.h"
 #include "tell.h"
 
 #include "profiler/options.h"
@@ -126,6 +127,8 @@ static int run(int count, char **words)
     if (!options_from_environment(&options, message))
         fail(message, "");
     warn_of_switches();
+    if (ahead_of_time_command(*words)) /* what it starts may be profiled */
+        fprintf(stderr, "snapwalk-profiler: %s: %s\n", *words, ahead_words);
     const char *own = library();
     if (options_main_profiler(own) == MAIN_OTHER) { /* who has another one there keeps it */
         run_beside(own, clsid);

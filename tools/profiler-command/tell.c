@@ -3,6 +3,7 @@
  * how they come. Source: diagnostics-ipc.md 2.5 and 4.8 to 4.15.
  */
 #include "tell.h"
+#include "ahead.h"
 
 #include "diagnostics/ipc.h"
 #include "diagnostics/process.h"
@@ -138,6 +139,9 @@ void tell(pid_t pid, const char *library, const char *text, bool attaching)
     char path[PATH_MAX], who[128];
     uint32_t result;
     check_process(pid, who, sizeof who);
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    if (ahead_of_time(path))
+        fail(who, ahead_words);
     const bool was_here = process_has(pid, "/libsnapwalk-profiler.so");
     if (!attaching && !was_here)
         fail(who, "it has no profiler: attach brings one there");
