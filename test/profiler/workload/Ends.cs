@@ -57,14 +57,16 @@ static class Ends
         return 3;
     }
 
+    /* Processor time, so that there is a sample of it on a busy machine, too. */
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Work()
     {
-        var time = System.Diagnostics.Stopwatch.StartNew();
-        while (time.ElapsedMilliseconds < 200)
-            Thread.SpinWait(100);
+        using var self = System.Diagnostics.Process.GetCurrentProcess();
+        for (TimeSpan begun = self.TotalProcessorTime; (self.TotalProcessorTime - begun).TotalMilliseconds < 200; self.Refresh())
+            Thread.SpinWait(100000);
     }
 
-    [MethodImpl(MethodImplOptions.NoInlining)]
+    /* How deep it gets is printed, and must not depend on when it is compiled again. */
+    [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.AggressiveOptimization)]
     static int Deeper(int depth) => depth == 0 ? 0 : Deeper(depth + 1) + 1;
 }
