@@ -34,7 +34,7 @@ look() {
 
 dotnet_build examples/dotnet sample
 dotnet_build test/clrmd clrmd
-start_sample env DOTNET_PerfMapEnabled=3 dotnet "$build/dotnet/sample/sample.dll" 300
+start_sample env DOTNET_PerfMapEnabled=3 dotnet "$build/dotnet/sample/sample.dll" 3600
 
 # Whether there is a thread that the referee has seen in no instant: on a busy machine a thread may stand where it stood.
 unseen() {

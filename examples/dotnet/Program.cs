@@ -8,7 +8,7 @@ using Sample;
 State[] states = [.. Calls.All, .. Loops.All, .. Exceptions.All, .. Native.All, .. Waits.All];
 foreach (State state in states)
     Stage.Start(state);
-if (!Stage.AllArrived(TimeSpan.FromSeconds(30)))
+if (!Stage.AllArrived(TimeSpan.FromMinutes(10)))
 {
     Console.Error.WriteLine("sample: these threads did not reach their state: " + Stage.Missing());
     return 1;

@@ -28,7 +28,7 @@ run_both() {
     rm -f "$OUT/$1.real" "$OUT/$1.tube" "$OUT/tube.txt"
     SAMPLER_OUT=$OUT/$1.real ALLOCATIONS_OUT=$OUT/$1.real PROBER_OUT=$OUT/$1.real HOOKS_OUT=$OUT/$1.real CORECLR_ENABLE_PROFILING=1 \
         CORECLR_PROFILER='{846F5F1C-F9AE-4B07-969E-05C26BC060D8}' CORECLR_PROFILER_PATH=$PROFILER \
-        timeout -k 5 120 dotnet "$build/dotnet/tube/tube.dll" 500 >"$OUT/$1.real.log" 2>&1
+        timeout -k 5 600 dotnet "$build/dotnet/tube/tube.dll" 500 >"$OUT/$1.real.log" 2>&1
     # Only one of them has a function that managed code calls.
     grep -v "^run $([ "$1" = latemask ] && echo of nothing)" test/clr/tube/same.tube >"$OUT/same.tube"
     "$programs/clr-in-a-tube" "$OUT/same.tube" >"$OUT/$1.tube.log" 2>&1 || cat "$OUT/$1.tube.log"
@@ -96,9 +96,9 @@ PROFILER=$OUT/recorder.so
 CLSID='{324F817A-7420-4E6D-B3C1-143FBED6D855}'
 export RECORDER_PROFILER PROFILER
 RECORDER_OUT=$OUT/engine.real CORECLR_ENABLE_PROFILING=1 CORECLR_PROFILER=$CLSID CORECLR_PROFILER_PATH=$PROFILER \
-    timeout -k 5 120 dotnet "$build/dotnet/tube/tube.dll" 100 >"$OUT/engine.real.log" 2>&1
+    timeout -k 5 600 dotnet "$build/dotnet/tube/tube.dll" 100 >"$OUT/engine.real.log" 2>&1
 sed -e "s/^profiler .*/profiler \$PROFILER $CLSID/" -e '/^run /d' test/clr/tube/same.tube >"$OUT/engine.tube"
-RECORDER_OUT=$OUT/engine.calls "$programs/clr-in-a-tube" --timeout 60 "$OUT/engine.tube" >"$OUT/engine.tube.log" 2>&1 || {
+RECORDER_OUT=$OUT/engine.calls "$programs/clr-in-a-tube" --timeout 600 "$OUT/engine.tube" >"$OUT/engine.tube.log" 2>&1 || {
     cat "$OUT/engine.tube.log"
     status=1
 }

@@ -28,7 +28,7 @@ reads() {
         echo "ok - $name # SKIP no $1 command"
         return
     fi
-    HOME=$out/home TZ=UTC timeout 60 "$@" >"$out/read" 2>&1 && grep -qE -- "$pattern" "$out/read"
+    HOME=$out/home TZ=UTC timeout 600 "$@" >"$out/read" 2>&1 && grep -qE -- "$pattern" "$out/read"
     verdict $? "$name" "$out/read"
 }
 
@@ -148,7 +148,7 @@ printf '%s\n' 'main;A.Long.Space.Type<Of.It<int>>.Method<Other+<It>d__4>(string,
 verdict $? "and one with a long name" "$out/said"
 # shown FILE#STATE: what is in the page once its script has run, an element a line
 shown() {
-    timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$out/browser" --window-size=1000,600 \
+    timeout 600 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$out/browser" --window-size=1000,600 \
         --virtual-time-budget=2000 --dump-dom "file://$out/$1" 2>"$out/browser.said" |
         sed -e '1,/id="graph"/ { /id="graph"/!d }' -e 's/<div/\n<div/g' -e 's/<script.*//' >"$out/dom"
 }

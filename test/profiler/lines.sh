@@ -56,7 +56,7 @@ profiled() {
     program=$build/dotnet/lines-$2/lines
     shift 2
     rm -f "$out"/profile-* "$out/compared"
-    under "$out/profile.pb.gz" env "$@" timeout 60 "$program" "$seconds" >"$out/printed" 2>"$out/said" || return
+    under "$out/profile.pb.gz" env "$@" timeout 600 "$program" "$seconds" >"$out/printed" 2>"$out/said" || return
     HOME=$out TZ=UTC go tool pprof -raw "$out"/profile-*.pb.gz >"$out/raw" 2>/dev/null
     awk "$compare" "$out/printed" "$out/raw" >"$out/compared"
     compared=$?
@@ -109,7 +109,7 @@ check "not optimised, the PDB within the assembly" debug
 
 # The other formats: OTLP has the column, too; the runtime printed "Program.cs:36:9". speedscope and the page have the file.
 for ending in otlp speedscope.json html; do
-    under "$out/other.$ending" timeout 60 "$build/dotnet/lines-release/lines" 0.05 >"$out/printed" 2>"$out/said"
+    under "$out/other.$ending" timeout 600 "$build/dotnet/lines-release/lines" 0.05 >"$out/printed" 2>"$out/said"
     text=$(ls "$out"/other-*."$ending")
     pattern='"name":"Lines\.Plain\(int\)","file":"[^"]*/Program\.cs"'
     [ $ending != html ] || pattern='/Program\.cs"'
@@ -136,7 +136,7 @@ without() {
     pattern=$2
     shift 2
     rm -f "$out"/profile-*
-    under "$out/profile.pb.gz" env "$@" timeout 60 "$stale/lines" 0.05 >"$out/printed" 2>"$out/said"
+    under "$out/profile.pb.gz" env "$@" timeout 600 "$stale/lines" 0.05 >"$out/printed" 2>"$out/said"
     HOME=$out TZ=UTC go tool pprof -raw "$out"/profile-*.pb.gz >"$out/raw" 2>/dev/null
     if grep -qE ' Lines\.Work\(int\) ' "$out/raw" && ! grep -qE '\.cs:[0-9]' "$out/raw" && { [ -z "$pattern" ] || grep -qE "$pattern" "$out/said"; }; then
         echo "ok - lines, $text"

@@ -5,7 +5,7 @@ build_program() {
 }
 
 program() {
-    timeout "${LIMIT_S:-60}" dotnet "$build/dotnet/profiled/profiled.dll" "$@"
+    timeout 600 dotnet "$build/dotnet/profiled/profiled.dll" "$@"
 }
 
 # under OUT COMMAND...: with the profiler
@@ -20,5 +20,5 @@ under() {
 profiled() {
     to=$1
     shift
-    under "$to" timeout "${LIMIT_S:-60}" dotnet "$build/dotnet/profiled/profiled.dll" "$@"
+    under "$to" timeout 600 dotnet "$build/dotnet/profiled/profiled.dll" "$@"
 }

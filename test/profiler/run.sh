@@ -64,7 +64,7 @@ ended() {
     {
         (
             ulimit -c 0
-            exec timeout 60 "$@" >"$to" 2>&1
+            exec timeout 600 "$@" >"$to" 2>&1
         )
     } 2>/dev/null
 }
@@ -109,8 +109,8 @@ rm -f "$out/crash.dump"
 # Closures, unions, computation expressions, tail calls: what F# makes of its own.
 if ls -d "$(dirname "$(readlink -f "$(command -v dotnet)")")"/sdk/*/FSharp >/dev/null 2>&1; then
     dotnet_build test/profiler/fsharp fsharp
-    timeout 60 dotnet "$build/dotnet/fsharp/fsharp.dll" 0.8 >"$out/fsharp.without" 2>&1
-    under "$out/fsharp.folded" timeout 60 dotnet "$build/dotnet/fsharp/fsharp.dll" 0.8 >"$out/fsharp.with" 2>&1
+    timeout 600 dotnet "$build/dotnet/fsharp/fsharp.dll" 0.8 >"$out/fsharp.without" 2>&1
+    under "$out/fsharp.folded" timeout 600 dotnet "$build/dotnet/fsharp/fsharp.dll" 0.8 >"$out/fsharp.with" 2>&1
     [ $? -eq 5 ] && cmp -s "$out/fsharp.without" "$out/fsharp.with"
     verdict $? "F#: the same output and status" "$out/fsharp.with"
     has "F#: a function of a union" ';Workload\.Program\.insert\(int, Workload\.Program\+Tree\)' "$out"/fsharp-*.folded
@@ -159,7 +159,7 @@ SNAPWALK_HZ=100 SNAPWALK_MODE=alloc,exceptions,locks profiled "$out/events.pb.gz
 SNAPWALK_HZ=100 SNAPWALK_MODE=wall profiled "$out/wall.pb.gz" names 0.5 >"$out/said" 2>&1
 SNAPWALK_HZ=100 SNAPWALK_MODE=locks profiled "$out/locks.folded" locks 0.5 >"$out/said" 2>&1
 if command -v go >/dev/null 2>&1; then
-    pprof() { HOME=$out TZ=UTC timeout 60 go tool pprof "$@" 2>&1; }
+    pprof() { HOME=$out TZ=UTC timeout 600 go tool pprof "$@" 2>&1; }
     pprof -tags -sample_index=exceptions "$out"/events-*.pb.gz >"$out/tags"
     has "exceptions: their type" 'System\.InvalidOperationException' "$out/tags"
     pprof -traces -sample_index=exceptions "$out"/events-*.pb.gz >"$out/traces"
@@ -177,7 +177,7 @@ fi
 has "contended locks: who waited" 'Profiled\.Kinds\..*lambda.*;System\.Threading\.(Monitor|Lock)' "$out"/locks-*.folded
 
 # The command, and a process that runs: it says "ready" and ends with its standard input.
-tell() { timeout 60 "$build/tools/snapwalk-profiler" "$@" >"$out/said" 2>&1; }
+tell() { timeout 600 "$build/tools/snapwalk-profiler" "$@" >"$out/said" 2>&1; }
 does() {
     name=$1
     shift

@@ -83,7 +83,7 @@ kinds=0
 for kind in ${*:-json regex linq garbage names bursts}; do
     rm -f "$work"/profile-*
     SNAPWALK_HZ=499 SNAPWALK_RAW_NAMES=1 DOTNET_PerfMapEnabled=3 DOTNET_ReadyToRun=0 DOTNET_EnableWriteXorExecute=0 \
-        LIMIT_S=600 under "$work/profile.pb.gz" perf record -a -e cpu-clock -g -F 499 -o "$work/perf" \
+        under "$work/profile.pb.gz" perf record -a -e cpu-clock -g -F 499 -o "$work/perf" \
         dotnet "$build/dotnet/profiled/profiled.dll" "$kind" "${SECONDS_EACH:-20}" >"$work/said" 2>&1 ||
         fail "$kind: $(tail -n 3 "$work/said")"
     of_perf >"$work/perf.self"

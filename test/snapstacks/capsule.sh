@@ -173,7 +173,7 @@ int main(int argc, char **argv)
 }
 END
 "${CC:-gcc}" -O1 -g -fno-optimize-sibling-calls "$out/crash.c" -o "$out/crash" -lpthread 2>"$out/seen" &&
-    timeout 60 "$out/crash" "$stacks" "$out/crash.plain" "$out/crash.capsule" >"$out/seen" 2>&1
+    timeout 600 "$out/crash" "$stacks" "$out/crash.plain" "$out/crash.capsule" >"$out/seen" 2>&1
 verdict $? "a handler has a capsule written"
 sed 's/^thread \([0-9]*\).*/thread \1/' "$out/crash.plain" >"$out/crash.live"
 frames "$out/crash.capsule" >"$out/crash.read"

@@ -76,7 +76,7 @@ ends 2 "--watch without seconds" 'must be a number of seconds' "$tool" --watch s
 for kind in exec fork; do
     start "$out/restless" $kind
     for look in 1 2 3 4 5 6 7 8; do
-        timeout 60 "$tool" --plain --no-lines "$pid" >"$out/look" 2>"$out/seen"
+        timeout 600 "$tool" --plain --no-lines "$pid" >"$out/look" 2>"$out/seen"
         case $? in
             0) grep -q '^frame' "$out/look" || break ;;
             1) [ $kind = exec ] && grep -qE '(no thread could be stopped in time|faster than it is looked at); try again$' "$out/seen" || break ;;
@@ -89,7 +89,7 @@ for kind in exec fork; do
 done
 for look in 1 2 3 4 5 6 7 8; do
     "$out/restless" die >"$out/said" &
-    timeout 60 "$tool" --plain --no-lines $! >"$out/look" 2>"$out/seen"
+    timeout 600 "$tool" --plain --no-lines $! >"$out/look" 2>"$out/seen"
     case $? in
         0 | 6) grep -q '^thread' "$out/look" || break ;;
         3) grep -q 'may have ended' "$out/seen" || break ;;
@@ -368,7 +368,7 @@ for way in zstd lz4 xz gzip; do
 done
 rm -f "$out/packed" "$out/pipe"
 mkfifo "$out/pipe"
-ends 5 "a pipe" 'pipe: a pipe: write it to a file first' timeout 60 "$tool" "$out/pipe"
+ends 5 "a pipe" 'pipe: a pipe: write it to a file first' timeout 600 "$tool" "$out/pipe"
 ends 5 "a word that is a file, where a process may be meant" '^snapstacks: Makefile: not a core file of x64 or ARM64; a process of that name is named by --pid Makefile$' \
     "$tool" Makefile
 if [ -r /proc/2/stat ] && [ ! -s /proc/2/maps ]; then

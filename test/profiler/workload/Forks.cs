@@ -25,7 +25,7 @@ static unsafe class Forks
         int child = fork();
         if (child != 0)
             return child;
-        alarm(20);
+        alarm(600);
         long mixed = 1;
         for (int turn = 0; turn < 50_000_000; turn++)
             mixed = mixed * 6364136223846793005 + turn;
