@@ -237,8 +237,8 @@ SW_API SW_NODISCARD enum sw_status sw_process_capture(struct sw_process *process
  * too.
  *
  * Only pc, sp and, on x64, the arguments of the system call are known. A caller that is found by another register ends
- * the walk, unless a callee has saved it. A thread other than the main one, of a C library that gives threads no list of
- * robust mutexes (musl), counts as not on its own stack (sw_process_captured).
+ * the walk, unless a callee has saved it. A thread other than the main one, of a C library that gives threads no list
+ * of robust mutexes (musl), counts as not on its own stack (sw_process_captured).
  *
  * stack_bytes  As for sw_process_capture.
  *
