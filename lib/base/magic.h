@@ -21,4 +21,9 @@ static inline bool sw_begins_pe(struct sw_bytes file)
     return file.size >= 2 && memcmp(file.bytes, "MZ", 2) == 0;
 }
 
+static inline bool sw_begins_image(struct sw_bytes file)
+{
+    return sw_begins_elf(file) || sw_begins_pe(file);
+}
+
 #endif

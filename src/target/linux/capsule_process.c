@@ -105,8 +105,7 @@ static bool is_of_image(struct sw_process *process, const struct sw_map *map)
     for (size_t i = 0; i < process->map_count; i++) {
         const struct sw_map *first = &process->maps[i];
         if (first->offset == 0 && sw_maps_same_file(first, map) &&
-            sw_memory_read(&memory, first->begin, magic, sizeof magic) == sizeof magic &&
-            (sw_begins_elf(begin) || sw_begins_pe(begin)))
+            sw_memory_read(&memory, first->begin, magic, sizeof magic) == sizeof magic && sw_begins_image(begin))
             return true;
     }
     return false;

@@ -101,15 +101,10 @@ static bool locate_file(const struct sw_core *core, struct sw_core_mapped *file,
     return true;
 }
 
-static bool has_magic(struct sw_bytes bytes)
-{
-    return sw_begins_elf(bytes) || sw_begins_pe(bytes);
-}
-
 /* What a language keeps as ELF, as Guile does, is of no machine. */
 static bool is_of_no_machine(struct sw_bytes bytes)
 {
-    return has_magic(bytes) && bytes.size >= sizeof(Elf64_Ehdr) && bytes.bytes[0] == 0x7f &&
+    return sw_begins_elf(bytes) && bytes.size >= sizeof(Elf64_Ehdr) &&
            sw_load16(bytes.bytes + offsetof(Elf64_Ehdr, e_machine)) == EM_NONE;
 }
 
@@ -120,7 +115,7 @@ static bool is_of_no_machine(struct sw_bytes bytes)
 static bool is_data(const struct sw_core *core, const struct sw_core_mapped *file, struct sw_bytes bytes)
 {
     const struct sw_core_row *row = sw_core_row_at(core, file->info.address);
-    const bool has_head = has_magic(bytes) || (row && sw_core_held_at(core, row->begin, SW_MAGIC_BYTES).size);
+    const bool has_head = sw_begins_image(bytes) || (row && sw_core_held_at(core, row->begin, SW_MAGIC_BYTES).size);
     if (file->is_listed || !row || (has_head && !is_of_no_machine(bytes)))
         return false;
     const struct sw_core_row *end = core->rows + core->row_array.count;
@@ -232,7 +227,7 @@ static bool may_be_image(const struct sw_core *core, size_t at)
         return false;
     if (held.size < SW_MAGIC_BYTES)
         return has_code(core, at);
-    return has_magic(held);
+    return sw_begins_image(held);
 }
 
 static void find_noted(struct sw_core *core, const struct sw_core_files *files)
