@@ -126,6 +126,21 @@ static bool offer_tail_calls(struct sw_analysis *w, struct offer *to)
     return false;
 }
 
+/*
+ * Behind the call of a piece (outlined.c) the return address may come from any register, where the function has kept
+ * it. Blocks keep few of them: the first instruction tells which one matters.
+ */
+static void keep_link_source(struct sw_analysis *w, uint64_t pc)
+{
+    const struct sw_effect *e;
+    struct sw_insn insn;
+    if (!sw_arch_has_link(w->code->arch) || !sw_flow_insn(w, pc, &insn) || insn.count != 1)
+        return;
+    e = &insn.effects[0];
+    if (e->kind == SW_EFFECT_SET && e->dst == w->code->arch->roles->link && e->src < SW_REGS_MAX)
+        w->current.reg[e->src] = (struct sw_val){ .base = (uint8_t)(e->src + 1) };
+}
+
 enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, struct sw_fp_distance *fp,
                                   struct sw_analysis *work, bool (*accept)(void *arg, const struct sw_rule *rule),
                                   void *arg)
@@ -134,8 +149,11 @@ enum sw_status sw_analyze_forward(const struct sw_code *code, uint64_t pc, struc
     uint64_t from;
     sw_flow_forget_runs(work);
     sw_flow_start(work, code, pc, 0, true, fp);
-    while (sw_flow_next(work, &from))
+    for (bool is_first = true; sw_flow_next(work, &from); is_first = false) {
+        if (is_first)
+            keep_link_source(work, from);
         if (run_forward(work, from, &to))
             return SW_OK;
+    }
     return offer_tail_calls(work, &to) ? SW_OK : SW_E_NO_RULE;
 }

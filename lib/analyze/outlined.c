@@ -79,9 +79,25 @@ static void look_at_call(struct shape *s, uint64_t target)
     s->left = called.left;
 }
 
+static bool has_frame(const struct shape *s)
+{
+    return s->is_moved || s->above < 0;
+}
+
+/* Whether code makes a frame first of all, or is a stub that leads on. */
+static bool begins_function(const struct sw_analysis *w, uint64_t at)
+{
+    uint64_t slot;
+    size_t size;
+    const uint8_t *bytes = w->code->fetch(w->code->arg, at, &size);
+    return bytes && size >= SW_START_BYTES &&
+           (w->code->arch->patterns->opens_frame(bytes) || w->code->arch->patterns->goes_through(w->code, at, &slot));
+}
+
 /*
  * Whether the code at `at` goes straight on to a return, or a jump, and touches something. A function that saves its
- * return address and other registers as well has a frame of its own. Behind a jump may be a function.
+ * return address and other registers as well has a frame of its own. Behind a jump may be a function: if sp was lowered
+ * it has to look like one, since functions that are not optimised jump about.
  */
 static bool has_shape(struct shape *s, uint64_t at)
 {
@@ -92,13 +108,15 @@ static bool has_shape(struct shape *s, uint64_t at)
             look_at_effect(s, &insn.effects[i]);
         if ((s->saves_link && s->saves_more) || insn.flow == SW_FLOW_BRANCH || insn.flow == SW_FLOW_TRAP)
             return touched;
-        if (insn.flow == SW_FLOW_RETURN || insn.flow == SW_FLOW_INDIRECT)
+        if (insn.flow == SW_FLOW_RETURN)
             return s->touches;
+        if (insn.flow == SW_FLOW_INDIRECT)
+            return s->touches && !has_frame(s);
         if (insn.flow == SW_FLOW_CALL)
             look_at_call(s, insn.target);
         if (insn.flow != SW_FLOW_JUMP)
             continue;
-        touched = s->touches;
+        touched = s->touches && (!has_frame(s) || begins_function(s->w, insn.target));
         if (s->jumps-- == 0)
             return touched;
         at = insn.target - insn.length;
@@ -114,11 +132,16 @@ static bool pay(struct sw_analysis *w, uint32_t units)
     return is_paid;
 }
 
-static bool is_piece(struct sw_analysis *w, uint64_t at, unsigned calls)
+static bool is_piece_or(struct sw_analysis *w, uint64_t at, unsigned calls, bool touches)
 {
-    struct shape shape = { .w = w, .left = MOST_INSNS, .jumps = MOST_JUMPS, .calls = calls };
+    struct shape shape = { .w = w, .left = MOST_INSNS, .jumps = MOST_JUMPS, .calls = calls, .touches = touches };
     const bool has = at != 0 && has_shape(&shape, at);
     return pay(w, (MOST_INSNS - shape.left) / LOOKED_AT_A_UNIT) && has;
+}
+
+static bool is_piece(struct sw_analysis *w, uint64_t at, unsigned calls)
+{
+    return is_piece_or(w, at, calls, false);
 }
 
 /* ---- what they do ---- */
@@ -227,6 +250,16 @@ static bool has_slot(const struct sw_state *state, const struct sw_slot *slot)
     return false;
 }
 
+/* The registers, of those that functions need not preserve, that hold the return address: a piece leaves them alone. */
+static uint64_t kept_link(const struct sw_state *state, const struct sw_arch *arch)
+{
+    uint64_t mask = 0;
+    for (unsigned n = 0; n < arch->roles->link && sw_arch_has_link(arch); n++)
+        if (!is_kept(arch, n) && sw_val_is_start(state->reg[n], arch->roles->link))
+            mask |= UINT64_C(1) << n;
+    return mask;
+}
+
 /* Whether more has happened than behind any call. */
 static bool has_touched(const struct sw_state *before, const struct sw_state *after, const struct sw_arch *arch)
 {
@@ -239,7 +272,7 @@ static bool has_touched(const struct sw_state *before, const struct sw_state *af
     for (unsigned i = 0; i < after->slot_count; i++)
         if (!has_slot(before, &after->slots[i]))
             return true;
-    return false;
+    return (kept_link(before, arch) & kept_link(after, arch)) != 0;
 }
 
 /*
@@ -264,7 +297,8 @@ enum sw_flow_outlined sw_flow_run_outlined(struct sw_analysis *w, const struct s
     struct piece p = { .w = w, .state = after, .call = call, .ends = SW_OUTLINED_RETURNS };
     uint64_t at = call->target;
     struct sw_insn insn;
-    if (!sw_arch_has_link(w->code->arch) || !is_piece(w, at, 1))
+    /* Who has its return address in such a register knows what is called. */
+    if (!sw_arch_has_link(w->code->arch) || !is_piece_or(w, at, 1, kept_link(before, w->code->arch) != 0))
         return SW_NOT_OUTLINED;
     sw_state_copy(after, before);
     bool on = enter(&p, next);

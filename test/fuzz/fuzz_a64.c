@@ -68,6 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (sw_analyze_function(&code, BEGIN, BEGIN + size, pc, &work, &rule) == SW_OK && rule.cfa.reg >= SW_REGS_MAX)
         abort();
     (void)!sw_analyze_function(&code, BEGIN, 0, pc, &work, &rule);
+    (void)sw_analyze_is_piece(&code, pc, &work);
+    (void)sw_analyze_from_call(&code, pc, &work);
     (void)!sw_analyze_forward(&code, pc, data[0] & 1 ? &fp : NULL, &work, never, &shown);
     return 0;
 }

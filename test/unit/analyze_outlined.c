@@ -9,13 +9,22 @@
 
 #include <string.h>
 
-enum { BEGIN = 0x401000, MOST = 20, LOST = 32000, IN_X4 = 32001, IN_X16 = 32002, X19 = 19 };
+enum {
+    BEGIN = 0x401000,
+    MOST = 20,
+    LOST = 32000,
+    IN_X0 = 32001,
+    IN_X4 = 32002,
+    IN_X16 = 32003,
+    NOWHERE = 32004,
+    X19 = 19
+};
 enum { LR = SW_ARM64_LR, FP = SW_ARM64_FP, SP = SW_ARM64_SP, PC = SW_ARM64_PC };
 
 /*
  * One instruction. In front of it: the CFA above sp, and below the CFA the places of registers; 0: where they were at
- * the start. within: the same while a call that stands there is going on, if it is otherwise. A piece that is called
- * begins at CALLED; one that is jumped to is the function's.
+ * the start. x19_within: x19's while a call that stands there is going on, if it is another; NOWHERE: then nothing is
+ * known. A piece that is called begins at CALLED; one that is jumped to is the function's.
  */
 enum place { SAME = 0, CALLED, JUMPED_TO };
 struct at {
@@ -67,6 +76,16 @@ static const struct row {
           { CALLED, 0xd10403ff, 0, 0, 0, 0, 0 }, /* p: sub sp, sp, #256 */
           { 0, 0x7100041f, 256, 0, 0, 0, 0 }, /* cmp w0, #1 */
           { 0, 0xd65f03c0, 256, 0, 0, 0, 0 }, /* ret */
+      } },
+    { "lr_in_a_register_around_a_piece_that_touches_nothing",
+      {
+          { 0, 0xaa1e03e0, 0, 0, 0, 0, 0 }, /* mov x0, x30 */
+          { 0, 0x94000004, 0, 0, 0, 0, 0 }, /* bl p */
+          { 0, 0xaa0003fe, 0, IN_X0, 0, 0, 0 }, /* mov x30, x0 */
+          { 0, 0x52800020, 0, 0, 0, 0, 0 }, /* mov w0, #1 */
+          { 0, 0xd65f03c0, 0, 0, 0, 0, 0 }, /* ret */
+          { CALLED, 0x1100054b, 0, 0, 0, 0, 0 }, /* p: add w11, w10, #1 */
+          { 0, 0xd65f03c0, 0, 0, 0, 0, 0 }, /* ret */
       } },
     { "lr_on_the_stack_around_the_call",
       {
@@ -178,6 +197,35 @@ static const struct row {
           { 0, 0x910043ff, 16, 0, 0, -8, 0 }, /* add sp, sp, #16 */
           { 0, 0xd65f03c0, 0, 0, 0, 0, 0 }, /* ret */
       } },
+    { "code_that_jumps_about_in_its_frame_is_a_function",
+      {
+          { 0, 0xf81f0ffe, 0, 0, 0, 0, 0 }, /* str x30, [sp, #-16]! */
+          { 0, 0x94000004, 16, -16, 0, 0, 0 }, /* bl p1 */
+          { 0, 0x94000009, 16, -16, 0, 0, 0 }, /* bl p2 */
+          { 0, 0xf84107fe, 16, -16, 0, 0, 0 }, /* ldr x30, [sp], #16 */
+          { 0, 0xd65f03c0, 0, 0, 0, 0, 0 }, /* ret */
+          { CALLED, 0xd10083ff, 0, 0, 0, 0, 0 }, /* p1: sub sp, sp, #32 */
+          { 0, 0xf9000ffe, 32, 0, 0, 0, 0 }, /* str x30, [sp, #24] */
+          { 0, 0x14000001, 32, -8, 0, 0, 0 }, /* b .+4 */
+          { 0, 0xb4ffffe0, 32, -8, 0, 0, 0 }, /* cbz x0, .-4 */
+          { 0, 0x910083ff, 32, -8, 0, 0, 0 }, /* add sp, sp, #32 */
+          { 0, 0xd65f03c0, 0, 0, 0, 0, 0 }, /* ret */
+          { CALLED, 0xd10083ff, 0, 0, 0, 0, 0 }, /* p2: sub sp, sp, #32 */
+          { 0, 0xd61f0020, 32, 0, 0, 0, 0 }, /* br x1, of a switch */
+      } },
+    { "a_piece_that_lowers_sp_and_ends_in_a_function",
+      {
+          { 0, 0xf81f0ffe, 0, 0, 0, 0, 0 }, /* str x30, [sp, #-16]! */
+          { 0, 0x94000004, 16, -16, 0, 0, NOWHERE }, /* bl p: sp is lower, or not yet */
+          { 0, 0x910083ff, 48, -16, 0, 0, 0 }, /* add sp, sp, #32 */
+          { 0, 0xf84107fe, 16, -16, 0, 0, 0 }, /* ldr x30, [sp], #16 */
+          { 0, 0xd65f03c0, 0, 0, 0, 0, 0 }, /* ret */
+          { CALLED, 0xd10083ff, 0, 0, 0, 0, 0 }, /* p: sub sp, sp, #32 */
+          { 0, 0x14000001, 32, 0, 0, 0, 0 }, /* b .+4 */
+          { CALLED, 0xa9bf7bfd, 0, 0, 0, 0, 0 }, /* stp x29, x30, [sp, #-16]! */
+          { 0, 0xa8c17bfd, 16, -8, -16, 0, 0 }, /* ldp x29, x30, [sp], #16 */
+          { 0, 0xd65f03c0, 0, 0, 0, 0, 0 }, /* ret */
+      } },
     { "code_with_a_branch_or_that_does_not_come_back_is_a_function",
       {
           { 0, 0xa9be7bfd, 0, 0, 0, 0, 0 }, /* stp x29, x30, [sp, #-32]! */
@@ -223,8 +271,8 @@ static void expect_loc(struct sw_loc loc, int16_t place, unsigned reg)
 {
     if (place == LOST) {
         assert_int_equal(loc.kind, SW_LOC_UNKNOWN);
-    } else if (place == 0 || place >= IN_X4) {
-        const unsigned in = place == IN_X4 ? 4 : place == IN_X16 ? 16 : reg;
+    } else if (place == 0 || place >= IN_X0) {
+        const unsigned in = place == IN_X0 ? 0 : place == IN_X4 ? 4 : place == IN_X16 ? 16 : reg;
         assert_true(loc.kind == SW_LOC_REG || (loc.kind == SW_LOC_SAME && in == reg));
         assert_true(loc.kind == SW_LOC_SAME || loc.reg == in);
     } else {
@@ -242,7 +290,8 @@ static void expect_rule(const struct row *row, uint64_t begin, unsigned i, bool 
     struct sw_rule rule;
     const enum sw_status status =
         sw_analyze_function(&code, begin, 0, BEGIN + 4 * (uint64_t)i + (within ? 3 : 0), &work, &rule);
-    assert_int_equal(status, at->lr == LOST ? SW_E_NO_RULE : SW_OK);
+    const bool is_lost = at->lr == LOST || (within && at->x19_within == NOWHERE);
+    assert_int_equal(status, is_lost ? SW_E_NO_RULE : SW_OK);
     if (status != SW_OK)
         return;
     assert_int_equal(rule.cfa.kind, SW_LOC_REG);
@@ -347,6 +396,23 @@ static void the_way_forward_begins_at_the_call_of_a_piece(void **state)
     assert_int_equal(sw_analyze_from_call(&jumps, BEGIN + 8, &work), BEGIN + 8);
 }
 
+static bool first(void *arg, const struct sw_rule *rule)
+{
+    *(struct sw_rule *)arg = *rule;
+    return true;
+}
+
+static void the_way_forward_takes_lr_from_any_register(void **state)
+{
+    const struct row *row = row_of("lr_in_a_register_around_a_piece_that_touches_nothing");
+    const struct sw_code code = { &sw_a64_arch, fetch_row, (void *)(uintptr_t)row, NULL };
+    struct sw_rule rule;
+    (void)state;
+    assert_int_equal(sw_analyze_forward(&code, BEGIN + 8, NULL, &work, first, &rule), SW_OK);
+    assert_int_equal(rule.r[PC].kind, SW_LOC_REG);
+    assert_int_equal(rule.r[PC].reg, 0);
+}
+
 /* The caller may have its return address anywhere. */
 static void a_piece_keeps_the_registers_that_it_does_not_change(void **state)
 {
@@ -366,10 +432,11 @@ static void a_piece_keeps_the_registers_that_it_does_not_change(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[COUNT_OF(rows) + 4] = {
+    struct CMUnitTest tests[COUNT_OF(rows) + 5] = {
         [COUNT_OF(rows)] = cmocka_unit_test(pieces_are_told_from_functions),
         cmocka_unit_test(a_jump_to_another_context_is_a_function),
         cmocka_unit_test(the_way_forward_begins_at_the_call_of_a_piece),
+        cmocka_unit_test(the_way_forward_takes_lr_from_any_register),
         cmocka_unit_test(a_piece_keeps_the_registers_that_it_does_not_change),
     };
     FILL_ROWS(tests, rows, caller_is_found_at_every_instruction);

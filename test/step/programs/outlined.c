@@ -21,6 +21,20 @@ APART long leaf(long a, long b)
     return a * 3 + b;
 }
 
+/* Not optimised it jumps to its loop with nothing but its return address saved, as a part of a caller might. */
+APART long looped(long a)
+{
+    long all = 0;
+    for (int i = 0; i < 3; i++)
+        all += leaf(a, i);
+    return all;
+}
+
+APART long twice(long a)
+{
+    return looped(a) + looped(a + 1);
+}
+
 #define HEAVY(n)                                                                                                       \
     APART long heavy_##n(long a, long b, long c, long d, long e)                                                       \
     {                                                                                                                  \
@@ -101,6 +115,7 @@ int main(void)
     USE(1)
     USE(2)
     USE(3)
+    shape_sink += twice(b.v[1]);
     qsort(numbers, sizeof numbers / sizeof *numbers, sizeof *numbers, compare);
     return 0;
 }
