@@ -25,8 +25,13 @@ struct sw_process;
  *
  * Returns  SW_OK; SW_E_ARGUMENT (also: the process is this one); SW_E_GONE; SW_E_PERMISSION; SW_E_NO_MEMORY; SW_E_OS;
  *          SW_E_UNSUPPORTED (a 32-bit process or a kernel thread).
- * Threads  Any thread; one call on a process at a time. The first stop starts a thread of the library, which traces.
- *          Close ends it. Signals  Not safe.
+ * Threads  Any thread; one call on a process at a time. A stop starts a thread of the library, and that a process,
+ *          "snapwalk-tracer" in ps, which shares the caller's memory and files and traces. So the caller gets no
+ *          SIGCHLD for stops, and waitpid(-1) no reports of them; of the tracer's end neither, but for waits with
+ *          __WALL or __WCLONE. Both end with a capture, a resume, or close, and with the caller, however that ends;
+ *          a process that outlived it for a moment still holds the target. Where Yama lets an unprivileged caller
+ *          trace its children only, the thread traces, and the caller does see stops. A caller that gives up rights
+ *          (setuid) does so while nothing is stopped. Signals  Not safe.
  */
 SW_API SW_NODISCARD enum sw_status sw_process_open(const struct sw_alloc *alloc, int pid, struct sw_process **process);
 SW_API void sw_process_close(struct sw_process *process);

@@ -226,6 +226,12 @@ bool sw_process_sleeps_on(const struct sw_process *process, const struct sw_proc
 void sw_process_repeat_call(const struct sw_process *process, int tid);
 uint64_t sw_process_thread_pointer(int tid);
 
+/*
+ * process_obstacle.c. Whether a thread that could not be seized may be in a moment: what traces it is of a program like
+ * us that has been killed, and ends after it.
+ */
+bool sw_process_is_left(int pid, int tid);
+
 /* process_left_out.c. For when the list is whole. */
 void sw_process_sort_left_out(struct sw_process *process);
 
@@ -246,11 +252,12 @@ bool sw_process_reap_if_ended(int tid, bool keeps);
  * process_calls.c; stop_threads, resume_threads, find_thread: process_threads.c. on_tracer: has the tracer make a call;
  * afterwards nothing is traced that is not wanted. Only such calls may use stop_threads, resume_threads (as
  * sw_process_stop, sw_process_resume) and read_regs. tls: receives the thread pointer, 0: unknown; may be null.
- * regs_of: of a thread that stands or sleeps.
- * drop_threads: resumes all threads and forgets them. pac_mask_of: of a thread that the caller traces, 0: unknown.
+ * regs_of: of a thread that stands or sleeps. end_tracer: where it is a process, and nothing is held. drop_threads:
+ * resumes all threads and forgets them. pac_mask_of: of a thread that the caller traces, 0: unknown.
  */
 typedef enum sw_status sw_process_call(struct sw_process *process, void *arg);
 enum sw_status sw_process_on_tracer(struct sw_process *process, sw_process_call *call, void *arg);
+void sw_process_end_tracer(struct sw_process *process);
 enum sw_status sw_process_stop_threads(struct sw_process *process);
 enum sw_status sw_process_resume_threads(struct sw_process *process);
 enum sw_status sw_process_read_regs(int tid, struct sw_regs *regs, uint64_t *tls);

@@ -41,6 +41,13 @@ static void settle(struct sw_process *process)
     process->thread_count = 0;
 }
 
+/* A process does not follow when this one gives up rights (setuid): it is there no longer than it has to be. */
+void sw_process_end_tracer(struct sw_process *process)
+{
+    if (process->tracer.is_process && process->thread_count == 0)
+        sw_tracer_end(&process->tracer);
+}
+
 /* A stop of the whole process ends when none of its threads is held any more. */
 static void note_end_of_stop(struct sw_process *process)
 {
@@ -69,33 +76,49 @@ static void make_call(void *arg)
     pthread_mutex_unlock(&request->process->threads_lock);
 }
 
+static void reap_those_that_ended(struct sw_process *process, bool with_main)
+{
+    for (size_t i = 0; i < process->thread_count; i++) {
+        const int tid = process->threads[i].tid;
+        if (with_main || tid != process->pid)
+            (void)sw_process_reap_if_ended(tid, false);
+    }
+}
+
 /*
  * No thread can be seized while the process begins another program. That ends its other threads, and waits until those
- * that were seized before are reaped: so this is done here, while the tracer waits in one PTRACE_SEIZE.
+ * that were seized before are reaped: so this is done here, while the tracer waits in one PTRACE_SEIZE. And its parent,
+ * which we may be, hears of its end only when the tracer has.
  */
-static void reap_ended(void *arg)
+static void reap(void *of, bool is_idle)
 {
-    const struct request *request = arg;
-    struct sw_process *process = request->process;
+    struct sw_process *process = of;
     if (pthread_mutex_trylock(&process->threads_lock) != 0)
         return;
     const bool is_stuck = process->seize_count == process->seize_seen;
     process->seize_seen = process->seize_count;
-    for (size_t i = 0; i < process->thread_count && is_stuck; i++) {
-        const int tid = process->threads[i].tid;
-        if (tid != process->pid)
-            (void)sw_process_reap_if_ended(tid, false);
-    }
+    if (is_idle || is_stuck)
+        reap_those_that_ended(process, is_idle);
     pthread_mutex_unlock(&process->threads_lock);
+}
+
+/* Nothing of a tracer that was killed is held any more. */
+static void forget_threads(struct sw_process *process)
+{
+    pthread_mutex_init(&process->threads_lock, NULL);
+    process->thread_count = 0;
+    process->error = ESRCH;
 }
 
 enum sw_status sw_process_on_tracer(struct sw_process *process, sw_process_call *call, void *arg)
 {
     struct request request = { process, call, arg, SW_OK };
-    const enum sw_status status = sw_tracer_call(&process->tracer, make_call, reap_ended, &request);
+    const enum sw_status status = sw_tracer_call(&process->tracer, make_call, &request, reap, process);
+    if (status == SW_E_OS)
+        forget_threads(process);
     settle(process);
     note_end_of_stop(process);
-    if (request.status == SW_E_OS || request.status == SW_E_PERMISSION)
+    if (status == SW_E_OS || request.status == SW_E_OS || request.status == SW_E_PERMISSION)
         errno = process->error; /* the tracer has an errno of its own */
     return status == SW_OK ? request.status : status;
 }
@@ -134,7 +157,9 @@ enum sw_status sw_process_resume(struct sw_process *process)
         sw_process_forget_stop(process);
     if (!sw_tracer_lives(&process->tracer))
         return sw_process_live_thread(process->pid) ? SW_OK : SW_E_GONE;
-    return sw_process_on_tracer(process, resume_call, NULL);
+    const enum sw_status status = sw_process_on_tracer(process, resume_call, NULL);
+    sw_process_end_tracer(process);
+    return status;
 }
 
 uint64_t sw_process_stopped_ns(const struct sw_process *process)

@@ -111,6 +111,7 @@ enum sw_status sw_process_capture(struct sw_process *process, size_t stack_bytes
         if (process->capture.is_of_program)
             break;
     }
+    sw_process_end_tracer(process);
     if (status != SW_OK && status != SW_E_GONE)
         process->capture.thread_count = 0;
     return status;

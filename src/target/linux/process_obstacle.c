@@ -64,6 +64,33 @@ static bool is_owned_by(const char *path, unsigned long long user)
     return stat(path, &found) == 0 && found.st_uid == user;
 }
 
+/* What a tracer's status says, where it is a process that the library has started; empty: it is another. */
+static void read_tracer(int tracer, char *status)
+{
+    static const char first[] = "Name:\t" SW_TRACER_NAME "\n";
+    char path[SW_PROC_PATH_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/status", tracer);
+    read_text(path, status);
+    if (strncmp(status, first, sizeof first - 1) != 0)
+        *status = 0;
+}
+
+static bool is_ours(int tracer)
+{
+    char text[TEXT_BYTES];
+    read_tracer(tracer, text);
+    return tracer == getpid() || (int)number_in(text, "PPid", 10) == getpid();
+}
+
+bool sw_process_is_left(int pid, int tid)
+{
+    char text[TEXT_BYTES], path[SW_PROC_PATH_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", pid, tid);
+    read_text(path, text);
+    read_tracer((int)number_in(text, "TracerPid", 10), text);
+    return *text != 0;
+}
+
 static bool has_more_rights(const char *its, const char *ours)
 {
     return (number_in(its, "CapPrm", 16) & ~number_in(ours, "CapEff", 16)) != 0;
@@ -87,7 +114,7 @@ enum sw_process_obstacle sw_process_find_obstacle(int pid, int *tracer)
         return SW_OBSTACLE_NONE;
     if (sw_process_is_of_kernel(pid))
         return SW_OBSTACLE_KERNEL;
-    if (traced_by && traced_by != getpid())
+    if (traced_by && !is_ours(traced_by))
         return SW_OBSTACLE_TRACED;
     if (limit >= NOBODY)
         return SW_OBSTACLE_POLICY;

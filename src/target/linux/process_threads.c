@@ -5,7 +5,7 @@
  * signal is delivered at the detach. Resuming always detaches, so a process stopped by job control stays stopped, and a
  * tracer that dies leaves nothing behind. A thread in uninterruptible sleep is not seized at all: it would report its
  * stop later, when nobody waits for it. A thread that was seized and stays in the kernel for long cannot be detached,
- * and is let go by the end of the tracer, a thread of ours that makes all calls of ptrace (tracer.c).
+ * and is let go by the end of the tracer, which makes all calls of ptrace (tracer.c).
  *
  * Source: ptrace(2), proc(5); contexts.md section 7.
  */
@@ -32,6 +32,7 @@
 
 enum {
     LATE_ROUND = 32,   /* of waiting: about a millisecond */
+    LEFT_ROUNDS = 200, /* less than a fifth of a second */
     HURRY_ROUNDS = 16, /* no sleep of ours among them */
     MANY = 4           /* threads: to wake so many takes as long as to start a tracer */
 };
@@ -120,14 +121,14 @@ bool sw_process_reap_if_ended(int tid, bool keeps)
 }
 
 /*
- * Reaps a thread that has ended or is ending. Its exit status goes to the tracer, unless our process is the parent and
- * may want to wait for it itself: then it is only waited for. Until it is reaped, the process has not ended for its
- * parent, nor for proc(5).
+ * Reaps a thread that has ended or is ending. Its exit status goes to the tracer; if that is a thread of ours, and our
+ * process is the parent and may want to wait for it itself, it is only waited for. Until it is reaped, the process has
+ * not ended for its parent, nor for proc(5).
  */
 static void reap(const struct sw_process *process, int tid)
 {
     const uint64_t begin = sw_os_now();
-    const bool keeps = tid == process->pid && process->own_child;
+    const bool keeps = tid == process->pid && process->own_child && !process->tracer.is_process;
     for (unsigned round = 0; !sw_process_reap_if_ended(tid, keeps) && sw_os_now() - begin <= STOP_TIMEOUT_NS; round++)
         sw_os_wait(NULL, round);
 }
@@ -171,12 +172,28 @@ static void hurry(const struct sw_process *process, struct sw_process_thread *th
             sw_os_wait(NULL, round);
 }
 
+/* Once more where nobody is in the way that could end: it may have ended just now. */
+static int seize(int pid, int tid)
+{
+    int error = EPERM;
+    bool was_left = true;
+    for (unsigned round = 0; round < LEFT_ROUNDS; round++) {
+        error = ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 ? 0 : errno;
+        const bool is_left = error == EPERM && sw_process_is_left(pid, tid);
+        if (error != EPERM || (!is_left && !was_left))
+            break;
+        was_left = is_left;
+        sw_os_wait(NULL, round);
+    }
+    return error;
+}
+
 /* Unless it is stopped by job control. */
 static enum sw_status trace(struct sw_process *process, struct sw_process_thread *thread, char state)
 {
     process->seize_count++;
     pthread_mutex_unlock(&process->threads_lock);
-    const int error = ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL) == 0 ? 0 : errno;
+    const int error = seize(process->pid, thread->tid);
     pthread_mutex_lock(&process->threads_lock);
     process->error = error;
     if (error)
