@@ -388,12 +388,15 @@ static void the_way_forward_begins_at_the_call_of_a_piece(void **state)
     const struct row *saves = row_of("pieces_that_save_and_restore_registers");
     const struct row *ends = row_of("a_piece_that_ends_in_a_function");
     const struct sw_code code = { &sw_a64_arch, fetch_row, (void *)(uintptr_t)saves, NULL };
+    const struct row *goes_on = row_of("a_piece_that_saves_lr_and_calls");
+    const struct sw_code calls = { &sw_a64_arch, fetch_row, (void *)(uintptr_t)goes_on, NULL };
     const struct sw_code jumps = { &sw_a64_arch, fetch_row, (void *)(uintptr_t)ends, NULL };
     (void)state;
     assert_int_equal(sw_analyze_from_call(&code, BEGIN + 8, &work), BEGIN + 4);
     assert_int_equal(sw_analyze_from_call(&code, BEGIN + 12, &work), BEGIN + 12);
     assert_int_equal(sw_analyze_from_call(&code, BEGIN + 24, &work), BEGIN + 24);
     assert_int_equal(sw_analyze_from_call(&jumps, BEGIN + 8, &work), BEGIN + 8);
+    assert_int_equal(sw_analyze_from_call(&calls, BEGIN + 8, &work), BEGIN + 4);
 }
 
 static bool first(void *arg, const struct sw_rule *rule)
