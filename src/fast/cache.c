@@ -12,7 +12,7 @@
 
 enum {
     ENTRY_BYTES = sizeof(struct sw_hot) + sizeof(struct sw_cold) + SW_CACHE_PLACES * sizeof(uint32_t),
-    CHECK_AT_ONCE = 64,
+    CHECK_AT_ONCE = 16,
     LOOK_AHEAD = 4,
     SPARE = 4
 };

@@ -123,8 +123,8 @@ static const struct noted {
     { "a_whole_piece", 0x10000, 0x20000, 1, 1 },
     { "over_a_border", 0x1ffff, 0x20001, 1, 2 },
     { "up_to_a_border", 0x18000, 0x30000, 1, 2 },
-    { "where_the_numbers_begin_again", 0x7f0000, 0x810000, 127, 2 },
-    { "as_many_as_there_are_numbers", 0x30000, 0x830000, 3, SW_PIECES },
+    { "where_the_numbers_begin_again", (SW_PIECES - 1) << 16, (SW_PIECES + 1) << 16, SW_PIECES - 1, 2 },
+    { "as_many_as_there_are_numbers", 0x30000, 0x30000 + (SW_PIECES << 16), 3, SW_PIECES },
     { "more_than_there_are_numbers", 0, UINT64_C(1) << 40, 0, SW_PIECES },
 };
 

@@ -44,7 +44,7 @@ enum sw_status sw_codemap_after_fork(struct sw_codemap *map);
  */
 enum {
     SW_PIECE_SHIFT = 16,
-    SW_PIECES = 128,
+    SW_PIECES = 1024,
     SW_REMOVED = 0,
     SW_ADDED = SW_PIECES + 1,
     SW_CHANGES = 2 * (SW_PIECES + 1)
